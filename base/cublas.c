@@ -43,7 +43,7 @@ static int load(cvtm_cublas *c) {
          find_symbol(c->library, "cublasDgemv_v2", &c->dgemv);
 }
 
-static cvtm_status check(const cvtm_cublas *c, int code, const char *call) {
+static cvtm_status check_cublas(const cvtm_cublas *c, int code, const char *call) {
   if (code == 0) return CVTM_OK;
   return cvtm_fail(cvtm_device_error(c->device), CVTM_ERROR_DEVICE, "%s: status %d", call, code);
 }
@@ -59,10 +59,10 @@ cvtm_status cvtm_cublas_open(cvtm_device *device, cvtm_cublas **cublas) {
   if (!load(made))
     status = cvtm_fail(error, CVTM_ERROR_UNSUPPORTED, "the library cuBLAS was not found");
   if (status == CVTM_OK) status = cvtm_device_activate(device);
-  if (status == CVTM_OK) status = check(made, made->create(&made->handle), "cublasCreate");
+  if (status == CVTM_OK) status = check_cublas(made, made->create(&made->handle), "cublasCreate");
   if (status == CVTM_OK)
-    status =
-        check(made, made->set_stream(made->handle, cvtm_device_stream(device)), "cublasSetStream");
+    status = check_cublas(made, made->set_stream(made->handle, cvtm_device_stream(device)),
+                          "cublasSetStream");
   if (status != CVTM_OK) {
     cvtm_cublas_close(made);
     return status;
@@ -81,23 +81,24 @@ void cvtm_cublas_close(cvtm_cublas *cublas) {
 cvtm_status cvtm_cublas_multiply(cvtm_cublas *cublas, int m, int n, int k, const double *a, int lda,
                                  const double *b, int ldb, double beta, double *c, int ldc) {
   const double one = 1.0;
-  return check(cublas,
-               cublas->dgemm(cublas->handle, TRANSPOSED, PLAIN, m, n, k, &one, a, lda, b, ldb,
-                             &beta, c, ldc),
-               "cublasDgemm");
+  return check_cublas(cublas,
+                      cublas->dgemm(cublas->handle, TRANSPOSED, PLAIN, m, n, k, &one, a, lda, b,
+                                    ldb, &beta, c, ldc),
+                      "cublasDgemm");
 }
 
 cvtm_status cvtm_cublas_square(cvtm_cublas *cublas, int n, int k, const double *a, int lda,
                                double beta, double *c, int ldc) {
   const double one = 1.0;
-  return check(cublas,
-               cublas->dsyrk(cublas->handle, UPPER, TRANSPOSED, n, k, &one, a, lda, &beta, c, ldc),
-               "cublasDsyrk");
+  return check_cublas(
+      cublas, cublas->dsyrk(cublas->handle, UPPER, TRANSPOSED, n, k, &one, a, lda, &beta, c, ldc),
+      "cublasDsyrk");
 }
 
 cvtm_status cvtm_cublas_apply(cvtm_cublas *cublas, int m, int n, const double *a, int lda,
                               const double *x, double beta, double *y) {
   const double one = 1.0;
-  return check(cublas, cublas->dgemv(cublas->handle, PLAIN, m, n, &one, a, lda, x, 1, &beta, y, 1),
-               "cublasDgemv");
+  return check_cublas(cublas,
+                      cublas->dgemv(cublas->handle, PLAIN, m, n, &one, a, lda, x, 1, &beta, y, 1),
+                      "cublasDgemv");
 }

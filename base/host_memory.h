@@ -1,4 +1,4 @@
-/* Inside the library: host memory for arrays. */
+/* Inside the library: host memory for arrays, and the error where there is none. */
 #ifndef CVTMESH_BASE_HOST_MEMORY_H
 #define CVTMESH_BASE_HOST_MEMORY_H
 
@@ -7,6 +7,8 @@
 #ifdef __linux__
 #include <sys/mman.h>
 #endif
+
+#include "base/status.h"
 
 enum { CVTM_HOST_ALIGNMENT = 64, CVTM_HOST_HUGE = 2 << 20 };
 
@@ -23,6 +25,11 @@ static inline void *cvtm_host_allocate(size_t bytes) {
   if (block != NULL && alignment == huge) (void)madvise(block, rounded, MADV_HUGEPAGE);
 #endif
   return block;
+}
+
+/* Returns CVTM_ERROR_MEMORY. what: what the memory was for, as in "the boundary". */
+static inline cvtm_status cvtm_no_memory(cvtm_error *error, const char *what) {
+  return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory for %s", what);
 }
 
 #endif

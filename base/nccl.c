@@ -49,7 +49,7 @@ static int load(cvtm_nccl *n) {
          find_symbol(n->library, "ncclGetErrorString", &n->error_text);
 }
 
-static cvtm_status check(const cvtm_nccl *n, int code, const char *call) {
+static cvtm_status check_nccl(const cvtm_nccl *n, int code, const char *call) {
   if (code == 0) return CVTM_OK;
   return cvtm_fail(cvtm_device_error(n->device), CVTM_ERROR_DEVICE, "%s: %s", call,
                    n->error_text(code));
@@ -72,7 +72,7 @@ cvtm_status cvtm_nccl_load(cvtm_device *device, cvtm_nccl **nccl) {
 
 cvtm_status cvtm_nccl_make_id(cvtm_nccl *n, char id[CVTM_NCCL_ID_BYTES]) {
   unique_id made;
-  const cvtm_status status = check(n, n->get_unique_id(&made), "ncclGetUniqueId");
+  const cvtm_status status = check_nccl(n, n->get_unique_id(&made), "ncclGetUniqueId");
   if (status == CVTM_OK) memcpy(id, made.internal, sizeof made.internal);
   return status;
 }
@@ -83,17 +83,18 @@ cvtm_status cvtm_nccl_join(cvtm_nccl *n, const char id[CVTM_NCCL_ID_BYTES], int 
   n->size = size;
   const cvtm_status status = cvtm_device_activate(n->device);
   if (status != CVTM_OK) return status;
-  return check(n, n->init_rank(&n->communicator, size, common, rank), "ncclCommInitRank");
+  return check_nccl(n, n->init_rank(&n->communicator, size, common, rank), "ncclCommInitRank");
 }
 
 cvtm_status cvtm_nccl_gather(cvtm_nccl *n, double *all, const int64_t *counts) {
   void *const stream = cvtm_device_stream(n->device);
   cvtm_status status = cvtm_device_activate(n->device);
-  if (status == CVTM_OK) status = check(n, n->group_start(), "ncclGroupStart");
+  if (status == CVTM_OK) status = check_nccl(n, n->group_start(), "ncclGroupStart");
   for (int r = 0; status == CVTM_OK && r < n->size; all += counts[r++])
-    status = check(n, n->broadcast(all, all, (size_t)counts[r], DOUBLE, r, n->communicator, stream),
+    status =
+        check_nccl(n, n->broadcast(all, all, (size_t)counts[r], DOUBLE, r, n->communicator, stream),
                    "ncclBroadcast");
-  return status == CVTM_OK ? check(n, n->group_end(), "ncclGroupEnd") : status;
+  return status == CVTM_OK ? check_nccl(n, n->group_end(), "ncclGroupEnd") : status;
 }
 
 /* The library stays loaded, as cuBLAS does. */

@@ -24,8 +24,8 @@ typedef struct timing {
   double evaluation, optimizer, ratio; /* ms, ms, energy over the bound */
 } timing;
 
-static cvtm_status measure(cvtm_device *device, const size_row *row, cvtm_cvt_energy energy,
-                           timing *out) {
+static cvtm_status measure_energies(cvtm_device *device, const size_row *row,
+                                    cvtm_cvt_energy energy, timing *out) {
   const cvtm_domain domain = {row->side, row->side, 0};
   const size_t pixels = (size_t)row->side * (size_t)row->side;
   float *density = malloc(pixels * sizeof *density);
@@ -78,8 +78,8 @@ int main(int argc, char **argv) {
       "| pixel evaluation | optimiser | ratio |\n|---|---|---|---|---|---|---|---|---|---|\n");
   for (size_t k = 0; k < sizeof rows / sizeof rows[0]; k++) {
     timing exact, pixel;
-    if (measure(device, &rows[k], CVTM_CVT_EXACT, &exact) ||
-        measure(device, &rows[k], CVTM_CVT_PIXEL, &pixel)) {
+    if (measure_energies(device, &rows[k], CVTM_CVT_EXACT, &exact) ||
+        measure_energies(device, &rows[k], CVTM_CVT_PIXEL, &pixel)) {
       fprintf(stderr, "bench_cvt: %s\n", cvtm_device_error(device)->message);
       cvtm_device_destroy(device);
       return 1;

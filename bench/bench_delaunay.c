@@ -125,7 +125,8 @@ static int same_mesh(const cvtm_mesh *a, const cvtm_mesh *b) {
                  3 * (size_t)a->triangle_count * sizeof *a->triangles) == 0);
 }
 
-static void measure(cvtm_device *device, int kind, int64_t count, int rounds, int host) {
+static void measure_triangulation(cvtm_device *device, int kind, int64_t count, int rounds,
+                                  int host) {
   double *points = make_points(kind, count);
   cvtm_mesh mesh = {0}, expected = {0};
   figures best = {INFINITY, INFINITY, INFINITY, INFINITY, INFINITY, 0};
@@ -162,8 +163,8 @@ int main(int argc, char **argv) {
     if (*only ? strcmp(only, kind_names[kind]) != 0 && strcmp(only, "all") != 0 : kind >= FEW_KINDS)
       continue;
     const int rounds = asked > 0 ? (int)asked : 3;
-    measure(device, kind, points > 0 ? points : 1000000, rounds, host);
-    if (points == 0) measure(device, kind, 10000000, rounds, host);
+    measure_triangulation(device, kind, points > 0 ? points : 1000000, rounds, host);
+    if (points == 0) measure_triangulation(device, kind, 10000000, rounds, host);
   }
   cvtm_device_destroy(device);
   return 0;

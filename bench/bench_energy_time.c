@@ -54,7 +54,7 @@ typedef struct setting {
 } setting;
 
 /* Keeps the sites, at times that grow by some per cent. */
-static int watch(void *context, const cvtm_cvt_record *record) {
+static int keep_sites(void *context, const cvtm_cvt_record *record) {
   curve *c = context;
   const double came = cvtm_clock(), time = came - c->start - c->away;
   if (record->sites != c->count || time < c->next || c->points == MOST_POINTS) return 0;
@@ -85,7 +85,7 @@ static cvtm_status run_way(cvtm_device *device, const setting *s, const float *d
   options.max_iterations = 0;
   options.tolerance = 0;
   options.max_seconds = s->seconds;
-  options.monitor = watch;
+  options.monitor = keep_sites;
   options.monitor_context = c;
   c->device = device;
   c->cvt = cvt;
@@ -154,7 +154,7 @@ static void draw_curve(FILE *file, const curve *c, int w, double first, double l
           LEFT + WIDTH - 262, TOP + 20 + 20 * w, ways[w].colour, ways[w].name);
 }
 
-static int draw(const setting *s, const curve *curves) {
+static int draw_curves(const setting *s, const curve *curves) {
   FILE *file = fopen(s->picture, "w");
   if (!file) return 0;
   double first = s->seconds;
@@ -199,7 +199,7 @@ static void print_table(const setting *s, const curve *curves) {
   printf("\n");
 }
 
-static cvtm_status measure(cvtm_device *device, const setting *s, curve *curves) {
+static cvtm_status measure_curves(cvtm_device *device, const setting *s, curve *curves) {
   const size_t pixels = (size_t)s->side * (size_t)s->side;
   float *density = malloc(pixels * sizeof *density);
   cvtm_status status = density ? CVTM_OK : CVTM_ERROR_MEMORY;
@@ -253,10 +253,10 @@ int main(int argc, char **argv) {
   printf(
       "Device: %s (%s); %lld sites in %d^2, uniform density; continuous energy over the bound\n\n",
       cvtm_device_name(device), cvtm_device_description(device), (long long)s.sites, s.side);
-  cvtm_status status = measure(device, &s, curves);
+  cvtm_status status = measure_curves(device, &s, curves);
   if (status == CVTM_OK) {
     print_table(&s, curves);
-    if (s.picture && !draw(&s, curves)) {
+    if (s.picture && !draw_curves(&s, curves)) {
       fprintf(stderr, "bench_energy_time: cannot write %s\n", s.picture);
       status = CVTM_ERROR_INPUT;
     }

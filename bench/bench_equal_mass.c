@@ -48,8 +48,8 @@ static cvtm_status measure_phases(cvtm_cvt *cvt, int64_t count, double *diagram,
   return status;
 }
 
-static cvtm_status print_row(cvtm_cvt *cvt, const float *density, const size_row *row, int graded,
-                             double *sites, double *weights) {
+static cvtm_status print_equal_mass_row(cvtm_cvt *cvt, const float *density, const size_row *row,
+                                        int graded, double *sites, double *weights) {
   const cvtm_domain domain = {row->side, row->side, 0};
   const double bound = cvtm_equal_mass_bound(domain, density, row->sites);
   double diagram = 0, step = 0;
@@ -79,7 +79,7 @@ static cvtm_status run_row(cvtm_device *device, const size_row *row, int graded)
   cvtm_status status = density && sites && weights ? CVTM_OK : CVTM_ERROR_MEMORY;
   if (!status) bench_density(row->side, graded, density);
   if (!status) status = cvtm_cvt_create(device, domain, density, row->sites, &cvt);
-  if (!status) status = print_row(cvt, density, row, graded, sites, weights);
+  if (!status) status = print_equal_mass_row(cvt, density, row, graded, sites, weights);
   cvtm_cvt_destroy(cvt);
   free(density);
   free(sites);

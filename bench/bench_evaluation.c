@@ -49,7 +49,7 @@ static cvtm_status run_once(void *context) {
   return status ? status : bench_end_round(j->device, j->left);
 }
 
-static cvtm_status measure(job *j, int rounds, double *milliseconds) {
+static cvtm_status measure_job(job *j, int rounds, double *milliseconds) {
   return bench_loop(j->device, run_once, j, j->left, rounds, milliseconds);
 }
 
@@ -62,23 +62,23 @@ static cvtm_status relax(cvtm_cvt *cvt, double *sites, int64_t count) {
   return cvtm_cvt_optimize(cvt, &options, sites, count, NULL);
 }
 
-static cvtm_status print_row(job *j, const size_row *row, int graded, double bandwidth) {
+static cvtm_status print_evaluation_row(job *j, const size_row *row, int graded, double bandwidth) {
   const double pixels = (double)row->side * row->side;
   const int rounds = cvtm_device_get_kind(j->device) == CVTM_DEVICE_CPU ? 2 : 20;
   const double bytes = 4 * pixels + 32 * (double)row->sites;
   double exact = 0, clipped = 0, pixel = 0, labels = 0, jfa = 0;
   j->energy = CVTM_CVT_EXACT;
-  cvtm_status status = measure(j, rounds, &exact);
+  cvtm_status status = measure_job(j, rounds, &exact);
   j->cvt->tree_clipping = 1;
-  if (!status) status = measure(j, 2, &clipped);
+  if (!status) status = measure_job(j, 2, &clipped);
   j->cvt->tree_clipping = 0;
   j->energy = CVTM_CVT_PIXEL;
-  if (!status) status = measure(j, rounds, &pixel);
+  if (!status) status = measure_job(j, rounds, &pixel);
   if (!status) status = cvtm_voronoi_create(j->device, j->cvt->domain, row->sites, &j->voronoi);
   j->method = CVTM_VORONOI_EXACT;
-  if (!status) status = measure(j, rounds, &labels);
+  if (!status) status = measure_job(j, rounds, &labels);
   j->method = CVTM_VORONOI_JFA;
-  if (!status) status = measure(j, 2, &jfa);
+  if (!status) status = measure_job(j, 2, &jfa);
   cvtm_voronoi_destroy(j->voronoi);
   j->voronoi = NULL;
   const double floor = 1e-6 * bytes / bandwidth;
@@ -111,7 +111,7 @@ static cvtm_status run_row(cvtm_device *device, const size_row *row, int graded,
   if (!status)
     status =
         cvtm_device_copy_in(device, j.cvt->sites, sites, 2 * (size_t)row->sites * sizeof *sites);
-  if (!status) status = print_row(&j, row, graded, bandwidth);
+  if (!status) status = print_evaluation_row(&j, row, graded, bandwidth);
   cvtm_device_free(device, j.gradient);
   cvtm_device_free(device, j.labels);
   cvtm_device_free(device, j.left);

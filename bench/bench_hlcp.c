@@ -97,8 +97,8 @@ static double sweep_bytes(const cvtm_hlcp_problem *p, int has_lower) {
   return 12.0 * (double)entries + 8.0 * 6 * (double)n;
 }
 
-static void measure(cvtm_device *device, const cvtm_hlcp_problem *p, int64_t size,
-                    cvtm_hlcp_method method, int64_t splits, double sequential_time) {
+static void measure_method(cvtm_device *device, const cvtm_hlcp_problem *p, int64_t size,
+                           cvtm_hlcp_method method, int64_t splits, double sequential_time) {
   cvtm_hlcp_options options;
   cvtm_hlcp_defaults(&options);
   options.method = method;
@@ -144,14 +144,14 @@ static void measure_size(cvtm_device *device, int64_t size, int64_t splits) {
            1e3 * sequential_time, 1e6 * sequential_time / sweeps);
   }
   const int64_t tried[] = {0, 64, 512, 4096, n / 32, n / 16, n / 8, n / 4, n / 2, n};
-  if (splits == 0) measure(device, &p, size, CVTM_HLCP_MMJ, 0, sequential_time);
+  if (splits == 0) measure_method(device, &p, size, CVTM_HLCP_MMJ, 0, sequential_time);
   const int64_t chosen = splits < 0 ? n / -splits : splits;
-  measure(device, &p, size, CVTM_HLCP_MMGS, chosen, sequential_time);
+  measure_method(device, &p, size, CVTM_HLCP_MMGS, chosen, sequential_time);
   for (size_t k = 0; k < sizeof tried / sizeof *tried; ++k) {
     if (chosen != 0 && k > 0) break;
     const int64_t l = chosen > 0 ? chosen : tried[k];
     if (l > n || (k > 0 && is_cpu && k % 3 != 1)) continue;
-    measure(device, &p, size, CVTM_HLCP_MMSOR, l, sequential_time);
+    measure_method(device, &p, size, CVTM_HLCP_MMSOR, l, sequential_time);
   }
   cvtm_hlcp_problem_free(&p);
 }

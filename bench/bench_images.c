@@ -79,8 +79,8 @@ static double thread_clock(void) {
   return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-static void measure(const char *name, void (*function)(file_bytes *), file_bytes *file,
-                    int rounds) {
+static void measure_reader(const char *name, void (*function)(file_bytes *), file_bytes *file,
+                           int rounds) {
   double seconds = (double)INFINITY, thread = (double)INFINITY;
   for (int k = 0; k < rounds; ++k) {
     const double start = cvtm_clock(), thread_start = thread_clock();
@@ -107,8 +107,8 @@ int main(int argc, char **argv) {
     return 1;
   }
   printf("%s, %d threads\n", path, omp_get_max_threads());
-  measure("decoder", decode_alone, &file, rounds > 0 ? rounds : 3);
-  measure("read", read_image, &file, rounds > 0 ? rounds : 3);
+  measure_reader("decoder", decode_alone, &file, rounds > 0 ? rounds : 3);
+  measure_reader("read", read_image, &file, rounds > 0 ? rounds : 3);
   free(file.bytes);
   return 0;
 }

@@ -71,7 +71,7 @@ static double floor_bytes(int64_t n, const arguments *given) {
   return (double)n * (4.0 * given->options.history * real + vectors);
 }
 
-static void measure(cvtm_device *device, const arguments *given, int side) {
+static void measure_iterations(cvtm_device *device, const arguments *given, int side) {
   cvtm_minpack2_options size;
   cvtm_minpack2_defaults(CVTM_MINPACK2_EPT, &size);
   size.nx = size.ny = side;
@@ -130,7 +130,7 @@ int main(int argc, char **argv) {
       fprintf(stderr, "sides are numbers, separated by commas: '%s'\n", at);
       return 2;
     }
-    measure(device, &given, (int)side);
+    measure_iterations(device, &given, (int)side);
     at = *end == ',' ? end + 1 : end;
   }
   cvtm_device_destroy(device);

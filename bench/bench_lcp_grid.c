@@ -63,8 +63,8 @@ static void set_varying(const bench *t, double *host) {
   copy_in(t, t->diagonal, host, m * m);
 }
 
-static double solve(const bench *t, const cvtm_lcp_grid *grid, const cvtm_lcp_options *options,
-                    int warm, int set_again, cvtm_lcp_result *result) {
+static double solve_grid(const bench *t, const cvtm_lcp_grid *grid, const cvtm_lcp_options *options,
+                         int warm, int set_again, cvtm_lcp_result *result) {
   cvtm_lcp *lcp = NULL;
   bench_check(t->device, cvtm_lcp_create_grid(t->device, t->m, t->m, options, &lcp));
   bench_check(t->device, cvtm_lcp_set_grid(lcp, grid));
@@ -92,7 +92,7 @@ static double cycle_seconds(const bench *t, const cvtm_lcp_grid *grid, cvtm_lcp_
   double seconds[2];
   for (int longer = 0; longer < 2; ++longer) {
     options.max_iterations = longer ? 12 : 4;
-    seconds[longer] = solve(t, grid, &options, 0, 0, &result);
+    seconds[longer] = solve_grid(t, grid, &options, 0, 0, &result);
   }
   return (seconds[1] - seconds[0]) / 8;
 }
@@ -144,7 +144,7 @@ static void measure_coefficients(bench *t, double *host) {
   grid.mass = 1;
   for (int nested = 0; nested < 2; ++nested) {
     options.nested = nested;
-    const double seconds = solve(t, &grid, &options, 0, 0, &result);
+    const double seconds = solve_grid(t, &grid, &options, 0, 0, &result);
     printf("  grading, %s start %9.3f ms, %lld cycles, residual %.2e (%s)\n",
            nested ? "nested" : "cold  ", 1e3 * seconds, (long long)result.iterations,
            result.natural_residual, cvtm_lcp_stop_name(result.stop));
@@ -158,14 +158,14 @@ static void measure_coefficients(bench *t, double *host) {
   printf("  tnnmg, varying links   %9.3f ms per cycle\n",
          1e3 * cycle_seconds(t, &grid, CVTM_LCP_TNNMG));
   options.max_iterations = 1;
-  const double seconds = solve(t, &grid, &options, 1, 1, &result);
+  const double seconds = solve_grid(t, &grid, &options, 1, 1, &result);
   printf("  new coefficients and 1 cycle %9.3f ms\n", 1e3 * seconds);
   cvtm_device_free(t->device, t->diagonal);
   cvtm_device_free(t->device, t->horizontal);
   cvtm_device_free(t->device, t->vertical);
 }
 
-static void measure(cvtm_device *device, int64_t m) {
+static void measure_grid(cvtm_device *device, int64_t m) {
   bench t = {device, m, NULL, NULL, NULL, NULL, NULL, NULL};
   const double count = (double)m * (double)m;
   double *host = malloc((size_t)((m + 1) * m) * sizeof *host);
@@ -187,7 +187,7 @@ static void measure(cvtm_device *device, int64_t m) {
   cvtm_lcp_options options;
   cvtm_lcp_result result;
   cvtm_lcp_defaults(&options);
-  const double seconds = solve(&t, &grid, &options, 0, 0, &result);
+  const double seconds = solve_grid(&t, &grid, &options, 0, 0, &result);
   printf("  torsion from nothing   %9.3f ms, %lld cycles, residual %.2e (%s)\n", 1e3 * seconds,
          (long long)result.iterations, result.natural_residual, cvtm_lcp_stop_name(result.stop));
   if (m <= 4096) measure_coefficients(&t, host);
@@ -212,7 +212,7 @@ int main(int argc, char **argv) {
     for (int is_reference = 0; is_reference <= (gpu && reference); ++is_reference) {
       if (is_reference) setenv("CVTMESH_PLAIN", "grid", 1);
       if (is_reference) printf("reference kernels, ");
-      measure(device, sizes[k]);
+      measure_grid(device, sizes[k]);
       unsetenv("CVTMESH_PLAIN");
     }
   }

@@ -30,9 +30,9 @@ static cvtm_status time_copy(cvtm_device *device, double *to, const double *from
   return status;
 }
 
-static cvtm_status run(cvtm_device *device, const cvtm_model_problem *problem,
-                       cvtm_lcp_method method, const double *b, const double *lower, double *x,
-                       timing *out) {
+static cvtm_status run_method(cvtm_device *device, const cvtm_model_problem *problem,
+                              cvtm_lcp_method method, const double *b, const double *lower,
+                              double *x, timing *out) {
   cvtm_lcp_options options;
   cvtm_lcp_defaults(&options);
   options.method = method;
@@ -95,7 +95,7 @@ static cvtm_status bench_size(cvtm_device *device, int64_t size) {
     if (!status) status = time_copy(device, x, b, bytes, &copy);
     for (size_t m = 0; m < 3 && !status; m++) {
       timing t;
-      status = run(device, &problem, methods[m], b, lower, x, &t);
+      status = run_method(device, &problem, methods[m], b, lower, x, &t);
       if (!status) {
         printf("%-11s %6lld  %-10s %9.3f %10.4f %7.0f %10.3f %7lld %7.3f\n", names[k],
                (long long)size, cvtm_lcp_method_name(methods[m]), t.setup, t.cycle,

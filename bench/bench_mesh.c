@@ -15,7 +15,7 @@
 
 static int rounds = 3;
 
-static void check(cvtm_status status, const cvtm_error *error) {
+static void end_if_failed(cvtm_status status, const cvtm_error *error) {
   if (status == CVTM_OK) return;
   fprintf(stderr, "%s: %s\n", program_invocation_short_name, error->message);
   exit(1);
@@ -35,10 +35,10 @@ static void measure_image(const char *path) {
     cvtm_error error;
     cvtm_pipeline_defaults(&options);
     double start = cvtm_clock();
-    check(cvtm_image_read(path, &image, &error), &error);
+    end_if_failed(cvtm_image_read(path, &image, &error), &error);
     read = fmin(read, cvtm_clock() - start);
     start = cvtm_clock();
-    check(cvtm_pipeline_run(NULL, &image, path, &options, &made, &error), &error);
+    end_if_failed(cvtm_pipeline_run(NULL, &image, path, &options, &made, &error), &error);
     shape = fmin(shape, cvtm_clock() - start);
     cvtm_pipeline_free(&made);
     cvtm_image_free(&image);
@@ -66,7 +66,7 @@ static void measure_mesh(int64_t count, int lattice, cvtm_mesh *mesh) {
     cvtm_error error;
     cvtm_mesh_free(mesh);
     const double start = cvtm_clock();
-    check(cvtm_delaunay(points, count, mesh, &error), &error);
+    end_if_failed(cvtm_delaunay(points, count, mesh, &error), &error);
     best = fmin(best, cvtm_clock() - start);
   }
   printf("  triangulate %8.3f s  %8.2f million points a second, %lld triangles\n", best,
@@ -92,11 +92,11 @@ static int read_file(const char *extension, const char *path, cvtm_error *error)
   if (cvtm_points_format_known(path)) {
     double *points = NULL;
     int64_t count = 0;
-    check(cvtm_points_read(path, &points, &count, error), error);
+    end_if_failed(cvtm_points_read(path, &points, &count, error), error);
     free(points);
   } else {
     cvtm_mesh mesh = {0};
-    check(cvtm_mesh_read(path, &mesh, error), error);
+    end_if_failed(cvtm_mesh_read(path, &mesh, error), error);
     cvtm_mesh_free(&mesh);
   }
   return 1;
@@ -108,7 +108,7 @@ static void measure_file(const char *extension, const char *path, const cvtm_mes
   for (int k = 0; k < rounds; ++k) {
     cvtm_error error;
     double start = cvtm_clock();
-    check(write_file(extension, path, mesh, domain, &error), &error);
+    end_if_failed(write_file(extension, path, mesh, domain, &error), &error);
     written = fmin(written, cvtm_clock() - start);
     start = cvtm_clock();
     if (read_file(extension, path, &error)) read = fmin(read, cvtm_clock() - start);

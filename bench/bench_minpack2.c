@@ -16,8 +16,8 @@ typedef struct arrays {
 } arrays;
 
 /* Seconds of an evaluation, or of a copy if problem is NULL. */
-static cvtm_status measure(cvtm_device *device, cvtm_minpack2 *problem, const arrays *a, int64_t n,
-                           double *seconds) {
+static cvtm_status measure_evaluation(cvtm_device *device, cvtm_minpack2 *problem, const arrays *a,
+                                      int64_t n, double *seconds) {
   cvtm_status status = CVTM_OK;
   double start = 0.0;
   for (int k = -1; k < REPEATS && status == CVTM_OK; ++k) {
@@ -34,7 +34,7 @@ static cvtm_status measure(cvtm_device *device, cvtm_minpack2 *problem, const ar
   return status;
 }
 
-static cvtm_status print_row(cvtm_device *device, cvtm_minpack2_kind kind, int64_t size) {
+static cvtm_status print_minpack2_row(cvtm_device *device, cvtm_minpack2_kind kind, int64_t size) {
   cvtm_minpack2_options options;
   cvtm_minpack2_defaults(kind, &options);
   options.nx = options.ny = (int64_t)sqrt((double)size / (kind == CVTM_MINPACK2_GL2 ? 4.0 : 1.0));
@@ -47,8 +47,8 @@ static cvtm_status print_row(cvtm_device *device, cvtm_minpack2_kind kind, int64
   const int64_t n = cvtm_minpack2_variables(problem);
   const arrays a = {bench_doubles(device, n), bench_doubles(device, n), bench_doubles(device, 2)};
   status = cvtm_minpack2_start(problem, a.x);
-  if (status == CVTM_OK) status = measure(device, NULL, &a, n, &copy);
-  if (status == CVTM_OK) status = measure(device, problem, &a, n, &seconds);
+  if (status == CVTM_OK) status = measure_evaluation(device, NULL, &a, n, &copy);
+  if (status == CVTM_OK) status = measure_evaluation(device, problem, &a, n, &seconds);
   if (status == CVTM_OK) {
     printf("| %s | %lld | %.4f | %.1f | %.2f |\n", cvtm_minpack2_name(kind), (long long)n,
            1e3 * seconds, 16e-9 * (double)n / seconds, copy / seconds);
@@ -74,8 +74,9 @@ int main(int argc, char **argv) {
     const int atoms = kind == (int)CVTM_MINPACK2_LJ; /* all pairs */
     const int64_t most = atoms ? (cuda ? 40000 : 2000) : (cuda ? 64000000 : 1000000);
     for (int k = 0; k < 4 && sizes[k] <= most && status == CVTM_OK; ++k)
-      status = print_row(device, (cvtm_minpack2_kind)kind, sizes[k]);
-    if (atoms && status == CVTM_OK) status = print_row(device, (cvtm_minpack2_kind)kind, most);
+      status = print_minpack2_row(device, (cvtm_minpack2_kind)kind, sizes[k]);
+    if (atoms && status == CVTM_OK)
+      status = print_minpack2_row(device, (cvtm_minpack2_kind)kind, most);
   }
   if (status != CVTM_OK)
     fprintf(stderr, "bench_minpack2: %s\n", cvtm_device_error(device)->message);

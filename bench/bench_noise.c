@@ -40,7 +40,7 @@ static double time_evaluation(cvtm_device *device, cvtm_domain domain, const flo
   return milliseconds;
 }
 
-static void print_row(cvtm_device *device, int64_t count, int graded) {
+static void print_noise_row(cvtm_device *device, int64_t count, int graded) {
   const cvtm_domain domain = {SIDE, SIDE, 1};
   float *density = malloc((size_t)SIDE * SIDE * sizeof *density);
   double *points = malloc(2 * (size_t)count * sizeof *points);
@@ -74,7 +74,7 @@ int main(int argc, char **argv) {
       cvtm_device_name(device), cvtm_device_description(device));
   for (int k = 0; k < (only > 0 ? 1 : rows); ++k)
     for (int graded = 0; graded < 2; ++graded)
-      print_row(device, only > 0 ? only : counts[k], graded);
+      print_noise_row(device, only > 0 ? only : counts[k], graded);
   cvtm_device_destroy(device);
   return 0;
 }

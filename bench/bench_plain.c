@@ -346,7 +346,7 @@ static double difference_of(const job *a, const job *b) {
   return largest > 0 ? most / largest : 0;
 }
 
-static void measure(cvtm_device *device, const path *p, int64_t size, int kind) {
+static void measure_path(cvtm_device *device, const path *p, int64_t size, int kind) {
   job jobs[2];
   double times[2][RUNS];
   for (int plain = 0; plain < 2; ++plain) {
@@ -386,7 +386,7 @@ int main(int argc, char **argv) {
     if (*only && strcmp(only, p->name) != 0) continue;
     for (int s = 0; s < SIZES && p->size[s] > 0; ++s) {
       if (size > 0 && p->size[s] != size) continue;
-      for (int kind = 0; p->family->kinds[kind]; ++kind) measure(device, p, p->size[s], kind);
+      for (int kind = 0; p->family->kinds[kind]; ++kind) measure_path(device, p, p->size[s], kind);
     }
   }
   cvtm_device_destroy(device);

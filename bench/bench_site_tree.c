@@ -43,7 +43,7 @@ static cvtm_status sort_radix(void *context) {
 
 enum { ARRAYS = 7 };
 
-static void list_arrays(job *j, cvtm_array arrays[ARRAYS]) {
+static void list_job_arrays(job *j, cvtm_array arrays[ARRAYS]) {
   const cvtm_array list[ARRAYS] = {
       {(void **)&j->sites, 2 * j->count, sizeof(double)},
       {(void **)&j->keys, j->count, sizeof(uint64_t)},
@@ -81,7 +81,7 @@ static cvtm_status run_count(cvtm_device *device, int64_t count) {
   double tree = 0, radix = 0;
   cvtm_status status = cvtm_sort_workspace(device, count, &j.workspace_bytes);
   cvtm_array arrays[ARRAYS];
-  list_arrays(&j, arrays);
+  list_job_arrays(&j, arrays);
   if (status == CVTM_OK) status = cvtm_device_allocate_all(device, arrays, ARRAYS);
   if (status == CVTM_OK) status = cvtm_site_tree_create(device, domain, count, &j.tree);
   if (status == CVTM_OK) status = fill(&j);

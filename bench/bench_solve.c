@@ -25,7 +25,7 @@ typedef struct stopwatch {
   double start, fine, reached; /* when: began, came to the full set, met the ratio (0: never) */
 } stopwatch;
 
-static int watch(void *context, const cvtm_cvt_record *record) {
+static int note_times(void *context, const cvtm_cvt_record *record) {
   stopwatch *w = context;
   if (record->sites != w->sites) return 0;
   if (w->fine == 0) w->fine = cvtm_clock();
@@ -33,8 +33,8 @@ static int watch(void *context, const cvtm_cvt_record *record) {
   return 0;
 }
 
-static void print_row(const run_row *row, const stopwatch *w, double created, double ended,
-                      const cvtm_cvt_result *result) {
+static void print_solve_row(const run_row *row, const stopwatch *w, double created, double ended,
+                            const cvtm_cvt_result *result) {
   printf("| %d^2 | %lld | %.4f | %.0e | %.1f | %.1f |", row->side, (long long)row->sites,
          row->ratio, row->tolerance, 1e3 * created, 1e3 * (w->fine - w->start));
   if (w->reached > 0)
@@ -50,8 +50,8 @@ static void print_row(const run_row *row, const stopwatch *w, double created, do
 }
 
 /* Twice, of which the second is printed: the first also loads what the device runs. */
-static cvtm_status measure(cvtm_device *device, const run_row *row, const float *density,
-                           double *sites) {
+static cvtm_status measure_solve(cvtm_device *device, const run_row *row, const float *density,
+                                 double *sites) {
   const cvtm_domain domain = {row->side, row->side, 0};
   stopwatch w = {.sites = row->sites,
                  .bound = cvtm_cvt_energy_bound(domain, density, row->sites),
@@ -64,14 +64,15 @@ static cvtm_status measure(cvtm_device *device, const run_row *row, const float 
     cvtm_cvt_defaults(&options);
     options.tolerance = row->tolerance;
     options.max_iterations = 2000;
-    options.monitor = watch;
+    options.monitor = note_times;
     options.monitor_context = &w;
     const double before = cvtm_clock();
     status = cvtm_cvt_create(device, domain, density, row->sites, &cvt);
     w.start = cvtm_clock();
     w.fine = w.reached = 0;
     if (status == CVTM_OK) status = cvtm_cvt_solve(cvt, &options, 0, sites, row->sites, &result);
-    if (status == CVTM_OK && turn == 1) print_row(row, &w, w.start - before, cvtm_clock(), &result);
+    if (status == CVTM_OK && turn == 1)
+      print_solve_row(row, &w, w.start - before, cvtm_clock(), &result);
     cvtm_cvt_destroy(cvt);
   }
   return status;
@@ -83,7 +84,7 @@ static cvtm_status measure_row(cvtm_device *device, const run_row *row) {
   double *sites = malloc(2 * (size_t)row->sites * sizeof *sites);
   cvtm_status status = density && sites ? CVTM_OK : CVTM_ERROR_MEMORY;
   for (size_t p = 0; density && p < pixels; ++p) density[p] = 1;
-  if (status == CVTM_OK) status = measure(device, row, density, sites);
+  if (status == CVTM_OK) status = measure_solve(device, row, density, sites);
   free(density);
   free(sites);
   return status;

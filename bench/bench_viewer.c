@@ -33,8 +33,8 @@ typedef struct bench {
   int pinned;
 } bench;
 
-static cvtm_status measure(const bench *b, int64_t count, unsigned layers, int paused,
-                           cvtm_viewer_result *result, cvtm_error *error) {
+static cvtm_status measure_frames(const bench *b, int64_t count, unsigned layers, int paused,
+                                  cvtm_viewer_result *result, cvtm_error *error) {
   const cvtm_domain domain = {SIDE, SIDE, 0};
   double *sites = malloc(2 * (size_t)count * sizeof *sites);
   if (!sites) return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory");
@@ -62,7 +62,7 @@ static cvtm_status measure(const bench *b, int64_t count, unsigned layers, int p
   return status;
 }
 
-static int run(const bench *b, int64_t count) {
+static int run_viewer(const bench *b, int64_t count) {
   static const struct {
     const char *name;
     unsigned layers;
@@ -75,7 +75,7 @@ static int run(const bench *b, int64_t count) {
     for (int paused = 0; paused < 2; ++paused) {
       cvtm_viewer_result result;
       cvtm_error error = {CVTM_OK, ""};
-      if (measure(b, count, kinds[k].layers, paused, &result, &error) != CVTM_OK) {
+      if (measure_frames(b, count, kinds[k].layers, paused, &result, &error) != CVTM_OK) {
         fprintf(stderr, "bench_viewer: %s\n", error.message);
         return 0;
       }
@@ -113,7 +113,7 @@ int main(int argc, char **argv) {
   printf("%10s  %-26s  %14s  %10s  %14s\n", "sites", "layers", "frames/s", "iterations",
          "paused, fr./s");
   int good = 1;
-  for (int k = 0; good && k < (given > 0 ? given : 1); ++k) good = run(&b, counts[k]);
+  for (int k = 0; good && k < (given > 0 ? given : 1); ++k) good = run_viewer(&b, counts[k]);
   free(b.density);
   cvtm_device_destroy(b.device);
   return !good;

@@ -38,7 +38,7 @@ static cvtm_status run_once(const job *j, int kind) {
 }
 
 /* Milliseconds of one diagram, the best of three times `rounds` in a row. */
-static cvtm_status measure(const job *j, int kind, int rounds, double *best) {
+static cvtm_status measure_diagram(const job *j, int kind, int rounds, double *best) {
   cvtm_status status = CVTM_OK;
   *best = INFINITY;
   for (int k = 0; k < 4 && !status; ++k) { /* the first to warm up */
@@ -91,7 +91,7 @@ static cvtm_status run_side(cvtm_device *device, int side, const char *only) {
   for (int kind = 0; kind < KINDS && !status; ++kind) {
     double milliseconds = 0;
     if (only && strcmp(only, kind_names[kind]) != 0) continue;
-    status = measure(&j, kind, rounds, &milliseconds);
+    status = measure_diagram(&j, kind, rounds, &milliseconds);
     printf(" %.3f |", milliseconds);
   }
   printf("\n");

@@ -210,7 +210,7 @@ static void *lane(void *context) {
 /* --- progress ------------------------------------------------------------------------- */
 
 /* Prints the progress line, with the counts of this rank. */
-static void draw(const batch *b, const int64_t *counts) {
+static void print_batch_progress(const batch *b, const int64_t *counts) {
   const double elapsed = cvtm_clock() - b->start;
   const int64_t worked = counts[DONE] + counts[FAILED];
   const int64_t ended = worked + counts[SKIPPED];
@@ -227,7 +227,7 @@ static void draw(const batch *b, const int64_t *counts) {
 }
 
 /* Until all lanes have ended: shows the progress and lets MPI serve the other ranks. */
-static void watch(batch *b) {
+static void watch_lanes(batch *b) {
   const long pause = batch_ranks_size(b->ranks) > 1 ? 1000000 : 100000000;
   double shown = 0;
   pthread_mutex_lock(&b->lock);
@@ -243,7 +243,7 @@ static void watch(batch *b) {
     pthread_mutex_unlock(&b->lock);
     batch_ranks_progress(b->ranks);
     if (b->visible && cvtm_clock() - shown > 0.1) {
-      draw(b, counts);
+      print_batch_progress(b, counts);
       shown = cvtm_clock();
     }
     pthread_mutex_lock(&b->lock);
@@ -264,7 +264,7 @@ static cvtm_status work(batch *b, cvtm_error *error) {
   b->lanes -= wanted - started;
   pthread_mutex_unlock(&b->lock);
   if (started == 0) status = cvtm_fail(error, CVTM_ERROR_MEMORY, "no thread can be started");
-  watch(b);
+  watch_lanes(b);
   for (int k = 0; k < started; ++k) pthread_join(threads[k], NULL);
   free(threads);
   return status;

@@ -3,6 +3,7 @@
 #include "base/csv.h"
 #include "base/file.h"
 #include "base/grow.h"
+#include "base/host_memory.h"
 #include "cli/cli.h"
 #include "cli/output.h"
 #include "cli/report.h"
@@ -54,14 +55,10 @@ static char *new_text(batch_job *job, size_t size) {
   return made->text;
 }
 
-static cvtm_status no_memory(cvtm_error *error) {
-  return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory for a job");
-}
-
 static cvtm_status copy_text(batch_job *job, const char *text, const char **copy,
                              cvtm_error *error) {
   char *made = new_text(job, strlen(text) + 1);
-  if (made == NULL) return no_memory(error);
+  if (made == NULL) return cvtm_no_memory(error, "a job");
   *copy = strcpy(made, text);
   return CVTM_OK;
 }
@@ -146,7 +143,7 @@ static cvtm_status expand(void *context, const char *template, const char **resu
       size += piece.length;
     }
     if (!writing) made = new_text(c->job, size + 1);
-    if (made == NULL) return no_memory(error);
+    if (made == NULL) return cvtm_no_memory(error, "a job");
     made[writing ? size : 0] = '\0';
   }
   *result = made;
@@ -171,12 +168,12 @@ static cvtm_status read_line(batch_list *list, size_t used, int *more, cvtm_erro
   *more = getline(&list->text, &list->text_capacity, list->file) >= 0;
   if (!*more && ferror(list->file))
     return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: %s", list->name, strerror(errno));
-  if (!*more && !feof(list->file)) return no_memory(error);
+  if (!*more && !feof(list->file)) return cvtm_no_memory(error, "a job");
   if (!*more) return CVTM_OK;
   size_t length = strlen(list->text); /* a zero byte ends it: nothing valid follows */
   while (length > 0 && strchr("\r\n", list->text[length - 1]) != NULL) --length;
   if (!cvtm_grow(&list->record, 1, &list->capacity, (int64_t)(used + length + 1)))
-    return no_memory(error);
+    return cvtm_no_memory(error, "a job");
   memcpy(list->record + used, list->text, length);
   list->record[used + length] = '\0';
   list->length = used + length;
@@ -247,7 +244,7 @@ static cvtm_status set_json(batch_job *job, const cJSON *item, cvtm_error *error
 static cvtm_status set_json_record(batch_list *list, batch_job *job, cvtm_error *error) {
   errno = 0;
   cJSON *record = cJSON_ParseWithOpts(list->record, NULL, 1);
-  if (record == NULL && errno == ENOMEM) return no_memory(error);
+  if (record == NULL && errno == ENOMEM) return cvtm_no_memory(error, "a job");
   cvtm_status status = CVTM_OK;
   if (cli_json_starved())
     status = cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory");
@@ -273,14 +270,14 @@ static cvtm_status set_csv_record(batch_list *list, batch_job *job, cvtm_error *
   return status;
 }
 
-static cvtm_status read_header(batch_list *list, cvtm_error *error) {
+static cvtm_status read_job_header(batch_list *list, cvtm_error *error) {
   int more = 0;
   const cvtm_status status = read_record(list, &more, error);
   if (status != CVTM_OK) return status;
   if (!more) return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: no header", list->name);
   free(list->header);
   list->header = strdup(list->record);
-  if (list->header == NULL) return no_memory(error);
+  if (list->header == NULL) return cvtm_no_memory(error, "a job");
   char *start = list->header + cvtm_csv_byte_order_mark(list->header, strlen(list->header));
   list->column_count = cvtm_csv_split_record(start, list->column, COLUMNS_MAX);
   if (list->column_count < 0)
@@ -350,7 +347,7 @@ cvtm_status batch_list_get(batch_list *list, int64_t index, batch_job **result, 
     if (!more) return CVTM_OK;
   }
   batch_job *job = calloc(1, sizeof *job);
-  if (job == NULL) return no_memory(error);
+  if (job == NULL) return cvtm_no_memory(error, "a job");
   job->index = index;
   const cvtm_status status =
       list->file != NULL ? make_from_record(list, job, error) : make_from_file(list, job, error);
@@ -368,7 +365,7 @@ cvtm_status batch_list_rewind(batch_list *list, cvtm_error *error) {
   list->lines_read = 0;
   if (list->file == NULL) return CVTM_OK;
   rewind(list->file);
-  return list->is_csv ? read_header(list, error) : CVTM_OK;
+  return list->is_csv ? read_job_header(list, error) : CVTM_OK;
 }
 
 static cvtm_status find_files(batch_list *list, const char *pattern, cvtm_error *error) {
@@ -408,7 +405,7 @@ static cvtm_status open_file(batch_list *list, const char *path, cvtm_error *err
 cvtm_status batch_list_open(const cli_options *options, batch_list **result, cvtm_error *error) {
   const char *path = options->input;
   batch_list *list = calloc(1, sizeof *list);
-  if (list == NULL) return no_memory(error);
+  if (list == NULL) return cvtm_no_memory(error, "a job");
   list->options = options;
   list->name = strcmp(path, "-") == 0 ? "standard input" : path;
   char buffer[16];

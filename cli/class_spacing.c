@@ -17,7 +17,7 @@ static int compare(const void *a, const void *b) {
   return (p->index > q->index) - (p->index < q->index);
 }
 
-static cvtm_status no_memory(int64_t count, cvtm_error *error) {
+static cvtm_status no_memory_for_points(int64_t count, cvtm_error *error) {
   return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory for %lld points", (long long)count);
 }
 
@@ -30,7 +30,7 @@ static cvtm_status add_class(cvtm_domain domain, const double *points, const cla
     memcpy(xy + 2 * i, points + 2 * (int64_t)of_class[i].index, 2 * sizeof *xy);
   if (!cvtm_grow(&made->number, sizeof *made->number, &capacity[0], k + 1) ||
       !cvtm_grow(&made->distances, sizeof *made->distances, &capacity[1], k + 1))
-    return no_memory(count, error);
+    return no_memory_for_points(count, error);
   made->number[k] = of_class[0].class_of;
   ++made->classes;
   return cvtm_nearest_distances_measure(domain, xy, count, 0, &made->distances[k], error);
@@ -44,7 +44,7 @@ cvtm_status cli_class_spacing_measure(cvtm_domain domain, const double *points,
   if (class_of == NULL || domain.width < 1) return CVTM_OK;
   class_point *sorted = malloc((size_t)count * sizeof *sorted);
   double *xy = malloc(2 * (size_t)count * sizeof *xy);
-  cvtm_status status = sorted != NULL && xy != NULL ? CVTM_OK : no_memory(count, error);
+  cvtm_status status = sorted != NULL && xy != NULL ? CVTM_OK : no_memory_for_points(count, error);
   if (status == CVTM_OK) {
     for (int64_t i = 0; i < count; ++i) sorted[i] = (class_point){class_of[i], (int32_t)i};
     qsort(sorted, (size_t)count, sizeof *sorted, compare);

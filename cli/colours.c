@@ -3,6 +3,7 @@
 #include "cli/colours.h"
 
 #include "base/file.h"
+#include "base/host_memory.h"
 #include "cli/cli.h"
 #include "cli/input.h"
 #include "cli/output.h"
@@ -89,10 +90,6 @@ int cli_colours_check(const cli_options *o) {
 
 /* --- reading --- */
 
-static cvtm_status no_memory(cvtm_error *error) {
-  return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory for the colours of a drawing");
-}
-
 static int64_t pixels_of(const cli_colours *c) {
   return (int64_t)c->domain.width * c->domain.height;
 }
@@ -111,7 +108,7 @@ static cvtm_status find_pens(const cli_options *o, cli_colours *c, cvtm_error *e
 static cvtm_status separate(cli_colours *c, cvtm_error *error) {
   for (int k = 0; k < c->count; ++k) {
     c->coverage[k] = malloc((size_t)pixels_of(c) * sizeof *c->coverage[k]);
-    if (c->coverage[k] == NULL) return no_memory(error);
+    if (c->coverage[k] == NULL) return cvtm_no_memory(error, "the colours of a drawing");
   }
   return cvtm_inks_separate(&c->pens.inks, c->rgb, pixels_of(c), c->coverage, error);
 }

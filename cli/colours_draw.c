@@ -1,5 +1,6 @@
 /* The sizes of the dots of several inks, the comparison with the picture, and the drawing as PNG.
  */
+#include "base/host_memory.h"
 #include "base/srgb.h"
 #include "cli/colours.h"
 #include "density/density.h"
@@ -39,10 +40,6 @@ typedef struct colour_drawing {
   float *coverage[CVTM_INKS_MAX]; /* with the correction */
 } colour_drawing;
 
-static cvtm_status no_memory(cvtm_error *error) {
-  return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory to draw in several colours");
-}
-
 static int64_t count_of(const cli_colours *c, int k) { return c->start[k + 1] - c->start[k]; }
 
 /* --- the grids --- */
@@ -60,7 +57,7 @@ static void choose_grids(colour_drawing *d) {
   d->fine = (int)fmax(fmin(ceil(wanted), floor(possible)), 1);
 }
 
-static cvtm_status allocate(colour_drawing *d, cvtm_error *error) {
+static cvtm_status allocate_canvas(colour_drawing *d, cvtm_error *error) {
   const size_t grid = 3 * (size_t)d->width * (size_t)d->height;
   const size_t pixels = 3 * (size_t)d->c->domain.width * (size_t)d->c->domain.height;
   const cvtm_domain canvas = cvtm_canvas_of(d->c->domain, (double)d->fine / d->side);
@@ -74,16 +71,16 @@ static cvtm_status allocate(colour_drawing *d, cvtm_error *error) {
   for (int k = 0; k < d->c->count; ++k) {
     const size_t bytes = pixels / 3 * sizeof *d->coverage[k];
     d->coverage[k] = malloc(bytes);
-    if (d->coverage[k] == NULL) return no_memory(error);
+    if (d->coverage[k] == NULL) return cvtm_no_memory(error, "the colours of a drawing");
     memcpy(d->coverage[k], d->c->coverage[k], bytes);
   }
   return d->canvas && d->drawn && d->wanted && d->correction && d->possible && d->asked &&
                  d->c->radius
              ? CVTM_OK
-             : no_memory(error);
+             : cvtm_no_memory(error, "the colours of a drawing");
 }
 
-static void release(colour_drawing *d) {
+static void free_drawing(colour_drawing *d) {
   for (int k = 0; k < d->c->count; ++k) {
     cvtm_cells_free(&d->pen[k].cells);
     cvtm_mesh_free(&d->pen[k].mesh);
@@ -264,7 +261,7 @@ static cvtm_status correct(colour_drawing *d, cvtm_error *error) {
 /* --- the whole --- */
 
 /* Compares the drawing with the picture: d->drawn must be rendered. */
-static cvtm_status measure(colour_drawing *d, cvtm_error *error) {
+static cvtm_status measure_likeness(colour_drawing *d, cvtm_error *error) {
   cli_colours *c = d->c;
   const double sigma = 1.5 * d->spacing / d->side;
   c->blur = 1.5 * d->spacing;
@@ -302,7 +299,7 @@ cvtm_status cli_colours_draw(const cli_options *options, cli_colours *c, const d
                              const cvtm_cells *cells, cvtm_error *error) {
   colour_drawing d = {.options = options, .c = c, .sites = sites, .all = cells};
   choose_grids(&d);
-  cvtm_status status = allocate(&d, error);
+  cvtm_status status = allocate_canvas(&d, error);
   if (status == CVTM_OK) status = make_cells(&d, error);
   if (status == CVTM_OK) {
     find_possible(&d);
@@ -317,8 +314,8 @@ cvtm_status cli_colours_draw(const cli_options *options, cli_colours *c, const d
   if (status == CVTM_OK) status = render(&d, error);
   if (status == CVTM_OK) find_asked(&d);
   if (status == CVTM_OK) status = measure_spacings(&d, error);
-  if (status == CVTM_OK && c->is_measured) status = measure(&d, error);
-  release(&d);
+  if (status == CVTM_OK && c->is_measured) status = measure_likeness(&d, error);
+  free_drawing(&d);
   return status;
 }
 
@@ -345,7 +342,8 @@ cvtm_status cli_colours_picture(const cli_colours *c, const double *sites, int64
   double drawn[CVTM_INKS_MAX];
   float *rgb = malloc(3 * pixels * sizeof *rgb);
   unsigned char *bytes = malloc(3 * pixels);
-  cvtm_status status = rgb != NULL && bytes != NULL ? CVTM_OK : no_memory(error);
+  cvtm_status status =
+      rgb != NULL && bytes != NULL ? CVTM_OK : cvtm_no_memory(error, "the colours of a drawing");
   if (status == CVTM_OK)
     status = cvtm_ink_drawing_render(&c->pens.inks, c->domain, scale, sites, c->radius, c->start,
                                      rgb, drawn, error);

@@ -1,5 +1,6 @@
 #include "cli/condition.h"
 
+#include "base/host_memory.h"
 #include "cli/cli.h"
 #include "cli/input.h"
 #include "cli/progress.h"
@@ -77,7 +78,7 @@ static void set_first_curve(const char *text, cvtm_segmentation_options *made) {
 }
 
 /* Prints a step, if the options ask for it; their monitor. */
-static int watch(void *context, const cvtm_segment_progress *progress) {
+static int print_segment_step(void *context, const cvtm_segment_progress *progress) {
   const cli_options *o = context;
   if (o->verbose && !o->quiet) {
     fprintf(stderr, "step %lld  energy %.8g  area %.6f  change %.3e  %lld %s\n",
@@ -111,7 +112,7 @@ static void set_segmentation(const cli_options *o, cvtm_disc *discs,
   if (settings->tolerance > 0)
     settings->step_tolerance =
         fmin(settings->step_tolerance, fmax(0.2 * settings->tolerance, 1e-9));
-  settings->monitor = watch;
+  settings->monitor = print_segment_step;
   settings->monitor_context = (void *)(uintptr_t)o;
 }
 
@@ -120,15 +121,11 @@ static cvtm_disc *allocate_discs(const cli_options *o) {
                 sizeof(cvtm_disc));
 }
 
-static cvtm_status no_memory(cvtm_error *error) {
-  return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory for a picture");
-}
-
 cvtm_status cli_segment_image(cvtm_device *device, const cli_options *options,
                               const cvtm_image *image, cvtm_segmentation *made, cvtm_error *error) {
   cvtm_segmentation_options settings;
   cvtm_disc *discs = allocate_discs(options);
-  if (discs == NULL) return no_memory(error);
+  if (discs == NULL) return cvtm_no_memory(error, "a picture");
   cvtm_segmentation_defaults(&settings);
   set_segmentation(options, discs, &settings);
   const cvtm_status status =
@@ -183,13 +180,13 @@ static cvtm_status set_weights(const cli_options *o, pipeline_memory *memory,
   const int count = o->condition.weight.count;
   memory->weights = calloc((size_t)count + 1, sizeof *memory->weights);
   memory->paths = calloc((size_t)count + 1, sizeof *memory->paths);
-  if (memory->weights == NULL || memory->paths == NULL) return no_memory(error);
+  if (memory->weights == NULL || memory->paths == NULL) return cvtm_no_memory(error, "a picture");
   for (int k = 0; k < count; ++k) {
     size_t length = 0;
     double factor = 1;
     (void)cli_weight_parse(o->condition.weight.item[k], &length, &factor);
     memory->paths[k] = strndup(o->condition.weight.item[k], length);
-    if (memory->paths[k] == NULL) return no_memory(error);
+    if (memory->paths[k] == NULL) return cvtm_no_memory(error, "a picture");
     memory->weights[k] = (cvtm_region_weight){memory->paths[k], factor};
   }
   made->weights = memory->weights;
@@ -200,7 +197,7 @@ static cvtm_status set_weights(const cli_options *o, pipeline_memory *memory,
 static cvtm_status set_pipeline(const cli_options *o, pipeline_memory *memory,
                                 cvtm_pipeline_options *made, cvtm_error *error) {
   memory->discs = allocate_discs(o);
-  if (memory->discs == NULL) return no_memory(error);
+  if (memory->discs == NULL) return cvtm_no_memory(error, "a picture");
   made->segments = o->segment.on;
   set_segmentation(o, memory->discs, &made->segmentation);
   made->within = o->condition.within.item;

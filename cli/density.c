@@ -42,7 +42,7 @@ static int check_density_usage(const cli_options *o) {
 
 /* Writes a picture from which the default options read this density, divided by its largest
  * value. */
-static cvtm_status write_picture(const work *w, const char *path, cvtm_error *error) {
+static cvtm_status write_density_picture(const work *w, const char *path, cvtm_error *error) {
   const size_t count = (size_t)w->made.width * (size_t)w->made.height;
   unsigned char *grey = malloc(count);
   if (grey == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", path);
@@ -62,7 +62,7 @@ static cvtm_status write_density(void *context, const char *path, const char *ex
                                  cvtm_error *error) {
   const work *w = context;
   const int64_t shape[2] = {w->made.height, w->made.width};
-  if (strcmp(extension, "png") == 0) return write_picture(w, path, error);
+  if (strcmp(extension, "png") == 0) return write_density_picture(w, path, error);
   return cvtm_npy_write(path, 'f', (int)sizeof(double), 2, shape, w->made.precise, error);
 }
 

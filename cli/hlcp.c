@@ -43,7 +43,7 @@ typedef struct problem {
 } problem;
 
 /* A cvtm_hlcp_monitor. Without memory for the residual the solver stops, and the command fails. */
-static int watch(void *context, const cvtm_hlcp_progress *progress) {
+static int record_hlcp_step(void *context, const cvtm_hlcp_progress *progress) {
   history *h = context;
   if (h->verbose)
     fprintf(stderr, "iteration %lld  residual %.6e\n", (long long)progress->iteration,
@@ -391,7 +391,7 @@ static int perform_hlcp(problem *p) {
   if (status == CVTM_OK)
     status = cli_hlcp_settings(&p->options, p->given.a.rows, &p->memory, &p->settings, &error);
   p->settings.direct = p->width > 0;
-  p->settings.monitor = watch;
+  p->settings.monitor = record_hlcp_step;
   p->settings.monitor_context = &p->history;
   if (status == CVTM_OK) status = check_theory(p, &error);
   if (status != CVTM_OK) return cli_failed(CLI_READING, status, &error);

@@ -45,7 +45,7 @@ typedef struct work {
 } work;
 
 /* A cvtm_lcp_monitor. Without memory for the record the solver stops, and the command fails. */
-static int watch(void *context, const cvtm_lcp_progress *progress) {
+static int record_lcp_step(void *context, const cvtm_lcp_progress *progress) {
   history *h = context;
   if (h->verbose) {
     fprintf(stderr, "iteration %lld  natural residual %.3e, at most %.3e\n",
@@ -198,7 +198,7 @@ static cvtm_status create_solver(work *w) {
   const cli_options *o = &w->options;
   cvtm_lcp_options settings;
   cli_lcp_settings(o, &settings);
-  settings.monitor = watch;
+  settings.monitor = record_lcp_step;
   settings.monitor_context = &w->history;
   if (!o->lcp.is_matrix_free)
     return cvtm_lcp_create(w->device, &w->matrix, w->width, w->height, &settings, &w->lcp);
@@ -374,7 +374,7 @@ static int perform_lcp(work *w) {
   return code == CLI_EXIT_OK ? finish(w) : code;
 }
 
-static void release(work *w) {
+static void free_work(work *w) {
   cvtm_lcp_destroy(w->lcp);
   if (w->device != NULL) cvtm_device_free(w->device, w->memory);
   cvtm_device_destroy(w->device);
@@ -395,6 +395,6 @@ int cli_lcp(const cli_options *options) {
   memset(&w, 0, sizeof w);
   w.options = *options;
   const int code = perform_lcp(&w);
-  release(&w);
+  free_work(&w);
   return code;
 }

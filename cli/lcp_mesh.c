@@ -161,8 +161,8 @@ static void draw_contact(plot *p, const unsigned char *state) {
   cvtm_raster_merge(&p->raster, 0.6);
 }
 
-static cvtm_status write_picture(const cli_lcp_mesh *m, const double *x, const double *value,
-                                 const char *path, cvtm_error *error) {
+static cvtm_status write_lcp_picture(const cli_lcp_mesh *m, const double *x, const double *value,
+                                     const char *path, cvtm_error *error) {
   plot p = {.problem = m, .value = value};
   find_frame(&p);
   unsigned char *state = malloc((size_t)m->mesh.vertex_count);
@@ -192,7 +192,7 @@ cvtm_status cli_lcp_mesh_write(const cli_lcp_mesh *made, const cli_options *opti
   if (strcmp(extension, "npy") == 0)
     status = cvtm_npy_write(path, 'f', (int)sizeof *value, 1, &vertices, value, error);
   else if (strcmp(extension, "png") == 0)
-    status = write_picture(made, x, value, path, error);
+    status = write_lcp_picture(made, x, value, path, error);
   else
     status = write_mesh(made, options, value, path, extension, error);
   free(value);

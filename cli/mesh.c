@@ -79,7 +79,7 @@ static int open_device(meshing *m) {
 
 /* Computes cells only for an output that draws them, and quality only for a report or a summary.
  * Points outside the domain have empty cells. */
-static cvtm_status triangulate(meshing *m, cvtm_error *error) {
+static cvtm_status triangulate_points(meshing *m, cvtm_error *error) {
   cvtm_status status =
       cvtm_delaunay_on(m->device, m->points, m->count, &m->mesh, &m->triangulation, error);
   if (status == CVTM_OK && m->options.element_order == 2)
@@ -121,7 +121,7 @@ static int perform_mesh(meshing *m) {
   cli_catch_signals();
   status = cli_order_find_until(options, m->points, m->count, deadline, &m->order, &error);
   if (status == CVTM_OK) status = cli_order_apply(&m->order, m->count, 2, m->points, &error);
-  if (status == CVTM_OK) status = triangulate(m, &error);
+  if (status == CVTM_OK) status = triangulate_points(m, &error);
   if (status != CVTM_OK) return cli_failed(CLI_WORKING, status, &error);
   const cli_scene scene = {.options = options,
                            .domain = m->domain,

@@ -34,7 +34,7 @@ typedef struct solution {
 
 /* A cvtm_lbfgsb_monitor. Without memory for the record the optimiser stops, and the command
  * fails. */
-static int watch(void *context, const cvtm_lbfgsb_progress *progress) {
+static int record_lbfgsb_step(void *context, const cvtm_lbfgsb_progress *progress) {
   history *h = context;
   if (progress->iteration == 0) h->start_objective = progress->f;
   if (h->verbose)
@@ -106,7 +106,7 @@ static int set_sizes(solution *s) {
   return CLI_EXIT_OK;
 }
 
-static int check(solution *s) {
+static int check_problem(solution *s) {
   const cli_options *o = &s->options;
   s->kind = cvtm_minpack2_find(o->input);
   if (s->kind == CVTM_MINPACK2_COUNT) return unknown_problem(o->input);
@@ -117,7 +117,7 @@ static int check(solution *s) {
   return code == CLI_EXIT_OK ? cli_outputs_check_npy(o) : code;
 }
 
-static cvtm_status allocate(solution *s, void **memory) {
+static cvtm_status allocate_vector(solution *s, void **memory) {
   return cvtm_device_allocate(s->device, s->n, sizeof(double), memory);
 }
 
@@ -135,8 +135,8 @@ static cvtm_status fill(solution *s, double *array, double value) {
 static cvtm_status set_bounds(solution *s) {
   void *lower = NULL, *upper = NULL;
   if (s->options.minimize.bounds == CLI_BOUNDS_NONE) return CVTM_OK;
-  cvtm_status status = allocate(s, &lower);
-  if (status == CVTM_OK) status = allocate(s, &upper);
+  cvtm_status status = allocate_vector(s, &lower);
+  if (status == CVTM_OK) status = allocate_vector(s, &upper);
   if (status == CVTM_OK && s->options.minimize.bounds == CLI_BOUNDS_NATURAL) {
     status = cvtm_minpack2_bounds(s->problem, lower, upper);
   } else {
@@ -172,12 +172,12 @@ static int set_up(solution *s) {
     cvtm_lbfgsb_options settings;
     s->n = cvtm_minpack2_variables(s->problem);
     cli_minimize_settings(&s->options, &settings);
-    settings.monitor = watch;
+    settings.monitor = record_lbfgsb_step;
     settings.monitor_context = &s->history;
     status = cvtm_lbfgsb_create(s->device, s->n, &settings, &s->solver);
   }
   if (status == CVTM_OK) status = set_bounds(s);
-  if (status == CVTM_OK) status = allocate(s, &s->x);
+  if (status == CVTM_OK) status = allocate_vector(s, &s->x);
   if (status == CVTM_OK) status = cvtm_minpack2_start(s->problem, s->x);
   if (status == CVTM_OK) status = cvtm_device_synchronize(s->device);
   return status == CVTM_OK ? CLI_EXIT_OK : cli_failed(CLI_WORKING, status, detail);
@@ -322,7 +322,7 @@ static int finish(solution *s) {
 }
 
 static int perform_minimize(solution *s) {
-  int code = check(s);
+  int code = check_problem(s);
   if (code != CLI_EXIT_OK) return code;
   const double start = cvtm_clock();
   code = set_up(s);

@@ -227,7 +227,8 @@ static cvtm_status write_svg(const cli_scene *scene, const char *path, cvtm_erro
                         scene->domain, error);
 }
 
-static cvtm_status write_picture(const cli_scene *scene, const char *path, cvtm_error *error) {
+static cvtm_status write_scene_picture(const cli_scene *scene, const char *path,
+                                       cvtm_error *error) {
   cvtm_picture_options picture;
   if (scene->colours != NULL)
     return cli_colours_picture(scene->colours, scene->sites, scene->options->picture_size, path,
@@ -301,7 +302,7 @@ static cvtm_status write_scene_file(void *context, const char *path, const char 
     case CLI_OUTPUT_DRAWING:
       return cli_page_write(scene, path, extension, error);
     case CLI_OUTPUT_PICTURE:
-      return write_picture(scene, path, error);
+      return write_scene_picture(scene, path, error);
     default:
       return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s: unknown format", path);
   }
@@ -312,6 +313,6 @@ cvtm_status cli_scene_write(const cli_scene *scene, cvtm_error *error) {
   const cli_options *options = scene->options;
   cvtm_status status = cli_outputs_write(options, write_scene_file, &context, error);
   if (status == CVTM_OK && options->picture != NULL)
-    status = write_picture(scene, options->picture, error);
+    status = write_scene_picture(scene, options->picture, error);
   return status;
 }

@@ -81,7 +81,7 @@ static double time_left(const cli_progress *progress, int64_t iteration, double 
   return left;
 }
 
-static void draw(cli_progress *progress, const cvtm_cvt_record *record, double now) {
+static void print_progress(cli_progress *progress, const cvtm_cvt_record *record, double now) {
   double left = time_left(progress, record->iteration, now - progress->start);
   fprintf(stderr, "\riteration %lld  ratio %.6f  gradient %.2e px", (long long)record->iteration,
           record->energy / progress->bound, record->gradient_norm);
@@ -107,7 +107,7 @@ int cli_progress_monitor(void *context, const cvtm_cvt_record *record) {
             record->step);
   if (progress->line) {
     double now = cvtm_clock();
-    if (now - progress->shown > 0.1) draw(progress, record, now);
+    if (now - progress->shown > 0.1) print_progress(progress, record, now);
   }
   if (listening != NULL && listening->iteration(listening->context, record, progress->bound))
     return 1;

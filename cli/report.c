@@ -11,14 +11,14 @@
 
 static _Thread_local int starved;
 
-static void *allocate(size_t size) {
+static void *allocate_json(size_t size) {
   void *memory = malloc(size);
   if (memory == NULL) starved = 1;
   return memory;
 }
 
 void cli_json_start(void) {
-  cJSON_Hooks hooks = {allocate, free};
+  cJSON_Hooks hooks = {allocate_json, free};
   cJSON_InitHooks(&hooks);
 }
 

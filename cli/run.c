@@ -72,7 +72,7 @@ static int needs_quality(const cli_run_job *r) {
 
 /* Computes mesh, cells and quality, as far as they are used: with --domain the constrained mesh and
  * cells clipped to the boundary, with --equal-mass the power diagram. */
-static cvtm_status triangulate(cli_run_job *r, cvtm_device *device, cvtm_error *error) {
+static cvtm_status triangulate_sites(cli_run_job *r, cvtm_device *device, cvtm_error *error) {
   if (r->options.domain.kind != CLI_DOMAIN_NONE) {
     cvtm_status status = cli_domain_triangulate(&r->shape, r->sites, r->mass, r->centroid,
                                                 &r->count, &r->mesh, error);
@@ -222,7 +222,7 @@ int cli_run_mesh_is_large(const cli_run_job *r) {
 int cli_run_mesh(cli_run_job *r, cvtm_device *device) {
   cvtm_error error = {CVTM_OK, ""};
   start_phase(r);
-  const cvtm_status status = triangulate(r, cli_run_mesh_is_large(r) ? device : NULL, &error);
+  const cvtm_status status = triangulate_sites(r, cli_run_mesh_is_large(r) ? device : NULL, &error);
   end_phase(r, CLI_RUN_PHASE_MESH);
   return status == CVTM_OK ? CLI_EXIT_OK : cli_failed(CLI_WORKING, status, &error);
 }
@@ -320,7 +320,7 @@ static int run_part(cli_options *options, cli_distributed *distributed, int *fai
   return code;
 }
 
-static int check(const cli_options *options) {
+static int check_run(const cli_options *options) {
   const int code = cli_run_check(options);
   return code == CLI_EXIT_OK ? cli_outputs_check(options) : code;
 }
@@ -331,12 +331,12 @@ int cli_run(const cli_options *options) {
   int failed = CLI_EXIT_OK;
   const int64_t ranks = cli_distributed_count(&chosen);
   if (ranks > 1) {
-    const int refused = check(&chosen);
+    const int refused = check_run(&chosen);
     return refused == CLI_EXIT_OK ? cli_launch_ranks(ranks) : refused;
   }
   int code = cli_distributed_join(&chosen, &distributed);
   if (code != CLI_EXIT_OK) return code;
-  code = check(options);
+  code = check_run(options);
   if (code == CLI_EXIT_OK) code = run_part(&chosen, &distributed, &failed);
   cli_distributed_leave(&distributed, failed);
   return code;

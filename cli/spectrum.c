@@ -47,7 +47,7 @@ static cvtm_status write_npy(const char *path, const cli_spectrum *made, cvtm_er
   return cvtm_npy_write(path, 'f', (int)sizeof(double), 2, shape, made->spectrum.picture, error);
 }
 
-static void print_row(FILE *stream, const char *curve, double x, double y) {
+static void print_curve_row(FILE *stream, const char *curve, double x, double y) {
   if (isfinite(y)) fprintf(stream, "%s,%.10g,%.10g\n", curve, x, y);
 }
 
@@ -59,11 +59,12 @@ static cvtm_status write_csv(const char *path, const cli_spectrum *made, cvtm_er
   FILE *stream = cvtm_output_stream(output);
   fprintf(stream, "curve,x,y\n");
   for (int64_t k = 0; k < s->rings; ++k)
-    print_row(stream, "power", ((double)k + 0.5) * s->step, s->power[k]);
+    print_curve_row(stream, "power", ((double)k + 0.5) * s->step, s->power[k]);
   for (int64_t k = 0; k < s->rings; ++k)
-    print_row(stream, "anisotropy_db", ((double)k + 0.5) * s->step, decibels(s->anisotropy[k]));
+    print_curve_row(stream, "anisotropy_db", ((double)k + 0.5) * s->step,
+                    decibels(s->anisotropy[k]));
   for (int64_t k = 0; k < s->gaps; ++k)
-    print_row(stream, "pair_correlation", ((double)k + 0.5) * s->gap, s->correlation[k]);
+    print_curve_row(stream, "pair_correlation", ((double)k + 0.5) * s->gap, s->correlation[k]);
   return cvtm_output_commit(output, error);
 }
 

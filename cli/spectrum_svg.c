@@ -24,7 +24,7 @@ typedef struct plot {
 } plot;
 
 /* Grey levels: 0 black, `power_shown` and more white; the root, so that small powers are seen. */
-static cvtm_status write_picture(FILE *stream, const cvtm_spectrum *s, cvtm_error *error) {
+static cvtm_status write_power_picture(FILE *stream, const cvtm_spectrum *s, cvtm_error *error) {
   const int64_t cells = s->side * s->side;
   unsigned char *grey = malloc((size_t)cells), *png = NULL;
   size_t size = 0;
@@ -109,7 +109,7 @@ cvtm_status cli_spectrum_draw(const char *path, const cvtm_spectrum *spectrum, c
       "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" font-family=\"sans-serif\" "
       "font-size=\"12\">\n<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n",
       LEFT + WIDTH + 18, PICTURE + 2 * MARGIN);
-  status = write_picture(stream, spectrum, error);
+  status = write_power_picture(stream, spectrum, error);
   write_plots(stream, spectrum);
   fprintf(stream, "</svg>\n");
   if (status == CVTM_OK) return cvtm_output_commit(output, error);

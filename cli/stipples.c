@@ -1,5 +1,6 @@
 #include "cli/stipples.h"
 
+#include "base/host_memory.h"
 #include "base/portable.h"
 #include "cli/cli.h"
 #include "cli/domain.h"
@@ -122,10 +123,6 @@ void cli_dot_count_print(const cli_dot_count *dots, FILE *stream) {
           dots->is_default ? " (1/128 of its side)" : "", 100 * dots->ink);
 }
 
-static cvtm_status no_memory(cvtm_error *error) {
-  return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory for dots");
-}
-
 static double mean_spacing(const cli_stipples_source *s) {
   return sqrt((double)s->domain.width * s->domain.height / (double)s->mesh->vertex_count);
 }
@@ -189,7 +186,7 @@ static cvtm_status set_equal_radii(const cli_stipples_source *s, const cvtm_cell
   enum { STEPS = 60 };
   const int64_t count = cells->count;
   double *part = malloc(2 * (size_t)count * sizeof *part);
-  if (part == NULL) return no_memory(error);
+  if (part == NULL) return cvtm_no_memory(error, "dots");
   double wanted = 0;
   for (int64_t i = 0; i < count; ++i) wanted += ink[i];
   double low = sqrt(wanted / (CVTM_PI * (double)count));
@@ -219,7 +216,7 @@ static cvtm_status match_power_cells(const cli_options *o, const cli_stipples_so
   cvtm_cells cells = {0};
   cvtm_mesh mesh = {0};
   double *work = malloc((size_t)count * sizeof *work);
-  if (work == NULL) return no_memory(error);
+  if (work == NULL) return cvtm_no_memory(error, "dots");
   for (int64_t i = 0; i < count; ++i) work[i] = radius[i] * radius[i];
   cvtm_status status = cvtm_power_diagram(s->domain, s->mesh->points, work, count, (int)o->threads,
                                           &cells, &mesh, error);
@@ -236,7 +233,7 @@ static cvtm_status set_radii(const cli_options *o, const cli_stipples_source *s,
                              const cvtm_cells *cells, double *radius, cvtm_error *error) {
   enum { MATCHES = 8 };
   double *ink = malloc((size_t)cells->count * sizeof *ink);
-  if (ink == NULL) return no_memory(error);
+  if (ink == NULL) return cvtm_no_memory(error, "dots");
   cvtm_status status = cvtm_cells_mass(cells, s->mesh->points, s->domain, s->tone, ink, error);
   if (status == CVTM_OK && o->dots == CLI_DOTS_EQUAL)
     status = set_equal_radii(s, cells, ink, radius, error);
@@ -362,7 +359,7 @@ static cvtm_status compare(const cli_options *o, const cli_stipples_source *s, c
   const int light = !cli_stipples_are_light(o);
   const double area = (double)s->domain.width * s->domain.height;
   float *a = malloc(count * sizeof *a), *b = malloc(count * sizeof *b);
-  cvtm_status status = a != NULL && b != NULL ? CVTM_OK : no_memory(error);
+  cvtm_status status = a != NULL && b != NULL ? CVTM_OK : cvtm_no_memory(error, "dots");
   if (status == CVTM_OK) {
     shrink(&c, drawn, light, a);
     shrink(&c, s->tone, light, b);
@@ -376,12 +373,12 @@ static cvtm_status compare(const cli_options *o, const cli_stipples_source *s, c
   return status;
 }
 
-static cvtm_status measure(const cli_options *o, const cli_stipples_source *s,
-                           cli_stipples *stipples, cvtm_error *error) {
+static cvtm_status measure_tones(const cli_options *o, const cli_stipples_source *s,
+                                 cli_stipples *stipples, cvtm_error *error) {
   const cvtm_disc_grid grid = cvtm_disc_grid_make(s->domain, 1);
   const int64_t pixels = (int64_t)s->domain.width * s->domain.height;
   float *drawn = malloc((size_t)pixels * sizeof *drawn);
-  cvtm_status status = drawn != NULL ? CVTM_OK : no_memory(error);
+  cvtm_status status = drawn != NULL ? CVTM_OK : cvtm_no_memory(error, "dots");
   if (status == CVTM_OK)
     status = cvtm_disc_coverage(&grid, s->mesh->points, stipples->radius, s->mesh->vertex_count,
                                 drawn, error);
@@ -410,7 +407,7 @@ static cvtm_status make(const cli_options *o, const cli_stipples_source *s, cli_
   const int64_t count = s->mesh->vertex_count;
   cvtm_status status = CVTM_OK;
   stipples->radius = malloc((size_t)count * sizeof *stipples->radius);
-  if (stipples->radius == NULL) return no_memory(error);
+  if (stipples->radius == NULL) return cvtm_no_memory(error, "dots");
   if (s->radius != NULL)
     memcpy(stipples->radius, s->radius, (size_t)count * sizeof *s->radius);
   else if (s->tone != NULL)
@@ -424,7 +421,7 @@ static cvtm_status make(const cli_options *o, const cli_stipples_source *s, cli_
   if (status != CVTM_OK) return status;
   find_extremes(stipples, count);
   const int is_shown = o->report != NULL || o->json || !o->quiet;
-  return s->tone != NULL && is_shown ? measure(o, s, stipples, error) : CVTM_OK;
+  return s->tone != NULL && is_shown ? measure_tones(o, s, stipples, error) : CVTM_OK;
 }
 
 cvtm_status cli_stipples_make(const cli_options *options, const cli_stipples_source *source,

@@ -140,7 +140,7 @@ static int is_checked(const diagram *d) { return d->options.check || d->options.
 
 /* Compares the labels with the exact diagram. A warm start is corrected, any other method is
  * not. */
-static cvtm_status check(diagram *d, const arrays *a) {
+static cvtm_status check_labels(diagram *d, const arrays *a) {
   const double start = cvtm_clock();
   const cvtm_status status = cvtm_voronoi_correct(a->plan, a->labels, &d->wrong);
   d->check_seconds = cvtm_clock() - start;
@@ -158,7 +158,7 @@ static cvtm_status solve_voronoi(diagram *d) {
     status = cvtm_device_copy_in(d->device, a.labels, d->start.data,
                                  (size_t)d->start.count * sizeof(int32_t));
   if (status == CVTM_OK) status = compute(d, &a);
-  if (status == CVTM_OK && is_checked(d)) status = check(d, &a);
+  if (status == CVTM_OK && is_checked(d)) status = check_labels(d, &a);
   cvtm_device_free(d->device, a.sites);
   cvtm_device_free(d->device, a.labels);
   cvtm_voronoi_destroy(a.plan);

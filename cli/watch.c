@@ -140,7 +140,7 @@ static cvtm_status add_picture(cli_watch *w, cvtm_error *error) {
 }
 
 /* Draws the state of the frame and writes the picture. */
-static cvtm_status draw(cli_watch *w, cvtm_error *error) {
+static cvtm_status draw_frame(cli_watch *w, cvtm_error *error) {
   cvtm_status status = cvtm_view_frame_build(&w->frame, error);
   if (status != CVTM_OK) return status;
   cvtm_render_set_frame(w->render, &w->frame);
@@ -176,7 +176,7 @@ static cvtm_status draw_current(cli_watch *w, int64_t sites) {
   if (status != CVTM_OK)
     return cvtm_fail(&w->error, status, "%s", cvtm_device_error(w->device)->message);
   wrap_sites(state);
-  return draw(w, &w->error);
+  return draw_frame(w, &w->error);
 }
 
 int cli_watch_monitor(void *context, const cvtm_cvt_record *record) {
@@ -204,7 +204,7 @@ cvtm_status cli_watch_last(cli_watch *w, const double *sites, const cvtm_cvt_res
     set_figures(w, w->count, result->iterations, result->objective, result->gradient_norm);
     memcpy(state->sites, sites, 2 * (size_t)w->count * sizeof *sites);
     state->phase = result->stop == CVTM_STOP_REQUEST ? CVTM_VIEW_PAUSED : CVTM_VIEW_CONVERGED;
-    w->status = draw(w, &w->error);
+    w->status = draw_frame(w, &w->error);
   }
   const cvtm_view_history history = state->history;
   close_context(w);

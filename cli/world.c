@@ -152,7 +152,7 @@ typedef struct mesh_sizes {
   double shortest, longest, sum, area;
 } mesh_sizes;
 
-static mesh_sizes measure(const cvtm_mesh *mesh) {
+static mesh_sizes measure_mesh(const cvtm_mesh *mesh) {
   mesh_sizes sizes = {.shortest = (double)INFINITY};
   const double *p = mesh->points;
   for (int64_t t = 0; t < mesh->triangle_count; ++t) {
@@ -184,7 +184,7 @@ void cli_world_report(const cli_options *options, cvtm_domain domain, const cvtm
   cli_json_real(world, "height", scale * domain.height);
   cli_json_real(world, "area", scale * domain.width * scale * domain.height);
   if (mesh->triangle_count == 0) return;
-  const mesh_sizes sizes = measure(mesh);
+  const mesh_sizes sizes = measure_mesh(mesh);
   cli_json_real(world, "mesh_area", scale * scale * sizes.area);
   cli_json_real(world, "mean_triangle_area",
                 scale * scale * sizes.area / (double)mesh->triangle_count);

@@ -74,7 +74,7 @@ typedef struct classes_run {
   cvtm_stop stop;                                /* of the last class that was placed alone */
 } classes_run;
 
-static cvtm_status no_memory(const classes_run *r) {
+static cvtm_status no_memory_for_sites(const classes_run *r) {
   return cvtm_fail(cvtm_device_error(r->device), CVTM_ERROR_MEMORY,
                    "no memory for %lld sites of several classes", (long long)r->count);
 }
@@ -125,7 +125,7 @@ static cvtm_status no_intensity(const classes_run *r, int k) {
 static cvtm_status place(classes_run *r, const float *const *intensity, double *sites) {
   const size_t pixels = (size_t)r->domain.width * (size_t)r->domain.height;
   float *rho = malloc(pixels * sizeof *rho), *sum = calloc(pixels, sizeof *sum);
-  cvtm_status status = rho != NULL && sum != NULL ? CVTM_OK : no_memory(r);
+  cvtm_status status = rho != NULL && sum != NULL ? CVTM_OK : no_memory_for_sites(r);
   for (int k = 0; status == CVTM_OK && k < r->classes; ++k) {
     class_plan *plan = &r->plan[k];
     if (plan->count == 0) continue;
@@ -216,7 +216,7 @@ static cvtm_status evaluate_result(classes_run *r, cvtm_classes_result *result) 
   return CVTM_OK;
 }
 
-static cvtm_status descend(classes_run *r, double deadline, cvtm_classes_result *result) {
+static cvtm_status descend_classes(classes_run *r, double deadline, cvtm_classes_result *result) {
   const cvtm_cvt_task task = {r->all, r->count, 0, CVTM_CVT_EXACT, CVTM_VORONOI_EXACT};
   const cvtm_cvt_objective coupled = {.evaluate = evaluate,
                                       .context = r,
@@ -274,12 +274,12 @@ cvtm_status cvtm_classes_solve(cvtm_device *device, cvtm_domain domain,
     r.plan[k] = (class_plan){NULL, start[k], start[k + 1] - start[k]};
   r.sums = malloc((size_t)r.count * sizeof *r.sums);
   r.of_class = malloc((size_t)r.count * sizeof *r.of_class);
-  if (r.sums == NULL || r.of_class == NULL) status = no_memory(&r);
+  if (r.sums == NULL || r.of_class == NULL) status = no_memory_for_sites(&r);
   if (status == CVTM_OK) status = place(&r, intensity, sites);
   if (status == CVTM_OK) status = cvtm_cvt_put_sites(r.all, sites, r.count);
   found.descent.stop = r.stop;
   if (status == CVTM_OK && options->union_weight > 0 && r.stop != CVTM_STOP_REQUEST)
-    status = descend(&r, deadline, &found);
+    status = descend_classes(&r, deadline, &found);
   if (status == CVTM_OK) status = evaluate_result(&r, &found);
   if (status == CVTM_OK) status = cvtm_cvt_get_sites(r.all, sites, r.count);
   destroy_run(&r);

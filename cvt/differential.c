@@ -21,7 +21,7 @@ struct cvtm_differential {
 /* --- the cells: topology of the triangulation, corners from the sites as they are ---------------
  */
 
-static cvtm_status no_memory(cvtm_error *error, int64_t count) {
+static cvtm_status no_memory_for_cells(cvtm_error *error, int64_t count) {
   return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory for %lld cells", (long long)count);
 }
 
@@ -59,7 +59,7 @@ static cvtm_status make_polygons(cvtm_differential *d, const cvtm_cells *cells, 
   d->y = malloc(corners * sizeof *d->y);
   d->across = malloc(corners * sizeof *d->across);
   if (d->range == NULL || d->x == NULL || d->y == NULL || d->across == NULL)
-    return no_memory(error, d->count);
+    return no_memory_for_cells(error, d->count);
 #pragma omp parallel for schedule(static)
   for (int64_t i = 0; i < d->count; ++i) clip_cell(d, cells, i);
   return CVTM_OK;
@@ -76,13 +76,13 @@ cvtm_status cvtm_differential_create_power(cvtm_domain domain, const double *sit
                                            cvtm_differential **made, cvtm_error *error) {
   cvtm_status status = CVTM_OK;
   cvtm_differential *d = calloc(1, sizeof *d);
-  if (d == NULL) return no_memory(error, cells->count);
+  if (d == NULL) return no_memory_for_cells(error, cells->count);
   d->domain = domain;
   d->count = cells->count;
   d->sites = copy_of(sites, 2 * d->count);
   if (weights != NULL) d->weights = copy_of(weights, d->count);
   if (d->sites == NULL || (weights != NULL && d->weights == NULL))
-    status = no_memory(error, d->count);
+    status = no_memory_for_cells(error, d->count);
   else
     status = make_polygons(d, cells, error);
   if (status == CVTM_OK)
@@ -463,7 +463,7 @@ cvtm_status cvtm_differential_laplacian(const cvtm_differential *d, const double
                                         cvtm_laplacian *made, cvtm_error *error) {
   cvtm_laplacian a = {.count = d->count};
   a.start = calloc((size_t)d->count + 1, sizeof *a.start);
-  if (a.start == NULL) return no_memory(error, d->count);
+  if (a.start == NULL) return no_memory_for_cells(error, d->count);
   for (int64_t i = 0; i < d->count; ++i) {
     a.start[i + 1] = a.start[i];
     for (int64_t k = d->range[2 * i]; k < d->range[2 * i + 1]; ++k)
@@ -474,7 +474,7 @@ cvtm_status cvtm_differential_laplacian(const cvtm_differential *d, const double
   a.coupling = malloc(edges * sizeof *a.coupling);
   if (a.neighbor == NULL || a.coupling == NULL) {
     cvtm_laplacian_free(&a);
-    return no_memory(error, d->count);
+    return no_memory_for_cells(error, d->count);
   }
 #pragma omp parallel for schedule(dynamic, 64)
   for (int64_t i = 0; i < d->count; ++i) set_row(d, density, i, &a);

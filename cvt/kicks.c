@@ -34,7 +34,7 @@ typedef struct kicks {
   int64_t offset;           /* the first surroundings have so many sites fewer */
 } kicks;
 
-static int allocate(kicks *k, int64_t count) {
+static int allocate_kicks(kicks *k, int64_t count) {
   const size_t n = (size_t)count;
   k->best = malloc(2 * n * sizeof *k->best);
   k->trial = malloc(2 * n * sizeof *k->trial);
@@ -42,7 +42,7 @@ static int allocate(kicks *k, int64_t count) {
   return k->best && k->trial && k->order;
 }
 
-static void release(kicks *k) {
+static void free_kicks(kicks *k) {
   free(k->best);
   free(k->trial);
   free(k->order);
@@ -93,7 +93,7 @@ static void displace(const cvtm_solve *s, uint64_t round, kicks *k) {
 }
 
 /* Descends from k->trial, and reads the sites and moments that this leads to. */
-static cvtm_status descend(cvtm_solve *s, kicks *k, cvtm_cvt_result *found) {
+static cvtm_status descend_from_trial(cvtm_solve *s, kicks *k, cvtm_cvt_result *found) {
   cvtm_cvt_options options = *s->options;
   options.max_iterations = KICK_ITERATIONS;
   if (options.monitor) options.monitor = cvtm_cvt_relay;
@@ -150,12 +150,12 @@ static cvtm_status try_round(cvtm_solve *s, uint64_t round, kicks *k, int *lower
   }
   ++s->result.kick_rounds;
   *lower = 0;
-  cvtm_status status = descend(s, k, &found);
+  cvtm_status status = descend_from_trial(s, k, &found);
   if (status != CVTM_OK || s->deadline == 0) return status;
   int64_t gained = judge(s, k);
   status = cvtm_checkpoint_note(s->checkpoint, &gained);
   if (status != CVTM_OK || gained == 0) return status;
-  status = descend(s, k, &found);
+  status = descend_from_trial(s, k, &found);
   return status == CVTM_OK ? accept(s, k, &found, gained, lower) : status;
 }
 
@@ -168,9 +168,10 @@ cvtm_status cvtm_solve_kick(cvtm_solve *s) {
                              {(void **)&k.sums, s->count, sizeof *k.sums},
                              {(void **)&k.order, s->count, sizeof *k.order},
                              {(void **)&offset, 1, sizeof *offset}};
-  cvtm_status status = allocate(&k, s->count) ? CVTM_OK
-                                              : cvtm_fail(cvtm_device_error(s->cvt->device),
-                                                          CVTM_ERROR_MEMORY, "no memory for kicks");
+  cvtm_status status =
+      allocate_kicks(&k, s->count)
+          ? CVTM_OK
+          : cvtm_fail(cvtm_device_error(s->cvt->device), CVTM_ERROR_MEMORY, "no memory for kicks");
   if (status == CVTM_OK) status = cvtm_cvt_get_sites(s->cvt, k.best, s->count);
   if (status == CVTM_OK) status = cvtm_cvt_read_cell_moments(s->cvt, s->count, &k.sums);
   cvtm_checkpoint_keep_host(s->checkpoint, kept, sizeof kept / sizeof *kept);
@@ -181,6 +182,6 @@ cvtm_status cvtm_solve_kick(cvtm_solve *s) {
     idle = lower ? 0 : idle + 1;
   }
   cvtm_checkpoint_keep_host(s->checkpoint, NULL, 0);
-  release(&k);
+  free_kicks(&k);
   return status == CVTM_OK ? cvtm_solve_restore(s) : status;
 }

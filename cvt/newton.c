@@ -23,7 +23,7 @@ static const double reach = 0.62;
 static const double sufficient = 1e-4; /* decrease, of that expected from the slope (Armijo) */
 static const double rounding = 1e-13;  /* of energies, relative */
 
-static void list_arrays(cvtm_newton *n, cvtm_array arrays[ARRAYS]) {
+static void list_newton_arrays(cvtm_newton *n, cvtm_array arrays[ARRAYS]) {
   const int64_t sites = n->count, vector = 2 * sites, blocks = n->hessian.capacity;
   const int cuda = cvtm_device_get_kind(n->cvt->device) == CVTM_DEVICE_CUDA;
   cvtm_hessian *h = &n->hessian;
@@ -59,13 +59,13 @@ cvtm_status cvtm_newton_create(cvtm_newton *n) {
    * rounding. */
   n->hessian.capacity = 7 * n->count + 64;
   const cvtm_status status = cvtm_reduce_workspace(device, 2 * n->count, &n->workspace_bytes);
-  list_arrays(n, arrays);
+  list_newton_arrays(n, arrays);
   return status == CVTM_OK ? cvtm_device_allocate_all(device, arrays, ARRAYS) : status;
 }
 
 void cvtm_newton_destroy(cvtm_newton *n) {
   cvtm_array arrays[ARRAYS];
-  list_arrays(n, arrays);
+  list_newton_arrays(n, arrays);
   cvtm_device_free_all(n->cvt->device, arrays, ARRAYS);
 }
 

@@ -42,7 +42,7 @@ static void keep_sums(cvtm_cvt *cvt, const cvtm_density_sums *sums, double *squa
 
 enum { ARRAYS = 9 };
 
-static void list_arrays(cvtm_cvt *cvt, cvtm_array arrays[ARRAYS]) {
+static void list_plan_arrays(cvtm_cvt *cvt, cvtm_array arrays[ARRAYS]) {
   const int64_t n = cvt->capacity;
   const cvtm_array list[ARRAYS] = {
       {(void **)&cvt->sites, 2 * n, sizeof(double)},
@@ -63,7 +63,7 @@ static cvtm_status allocate_plan(cvtm_cvt *cvt) {
   const int64_t n = cvt->capacity;
   cvtm_status status = cvtm_reduce_workspace(device, n, &cvt->workspace_bytes);
   cvtm_array arrays[ARRAYS];
-  list_arrays(cvt, arrays);
+  list_plan_arrays(cvt, arrays);
   if (status == CVTM_OK) status = cvtm_device_allocate_all(device, arrays, ARRAYS);
   if (status == CVTM_OK) status = cvtm_site_tree_create(device, cvt->domain, n, &cvt->tree);
   if (status == CVTM_OK) status = cvt->table->create_state(cvt);
@@ -172,7 +172,7 @@ void cvtm_cvt_destroy(cvtm_cvt *cvt) {
   cvtm_site_tree_destroy(cvt->tree);
   cvtm_device_free(cvt->device, cvt->own_density);
   cvtm_array arrays[ARRAYS];
-  list_arrays(cvt, arrays);
+  list_plan_arrays(cvt, arrays);
   cvtm_device_free_all(cvt->device, arrays, ARRAYS);
   free(cvt->square_roots);
   free(cvt);

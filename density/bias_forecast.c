@@ -15,7 +15,7 @@ typedef struct trace {
   int64_t last;
 } trace;
 
-static int watch(void *context, const cvtm_hlcp_progress *progress) {
+static int keep_residual(void *context, const cvtm_hlcp_progress *progress) {
   trace *t = context;
   if (progress->iteration > SWEEPS) return 1;
   t->residual[progress->iteration] = progress->residual;
@@ -63,7 +63,7 @@ cvtm_status cvtm_bias_forecast_sweeps(cvtm_device *device, int width, int height
   part.method = CVTM_HLCP_MMGS;
   part.tolerance *= sqrt((double)count / ((double)width * height));
   part.max_sweeps = SWEEPS;
-  part.monitor = watch;
+  part.monitor = keep_residual;
   part.monitor_context = &seen;
   cvtm_status status = cvtm_device_allocate(device, 2 * count, sizeof(double), &memory);
   double *own = memory;

@@ -12,7 +12,7 @@ static const double srgb_chromaticities[8] = {0.3127, 0.3290, 0.64, 0.33, 0.30, 
 
 /* --- Matrices --- */
 
-static void multiply(const double a[3][3], const double b[3][3], double product[3][3]) {
+static void multiply_3x3(const double a[3][3], const double b[3][3], double product[3][3]) {
   for (int i = 0; i < 3; ++i)
     for (int j = 0; j < 3; ++j)
       product[i][j] = a[i][0] * b[0][j] + a[i][1] * b[1][j] + a[i][2] * b[2][j];
@@ -54,7 +54,7 @@ static int adapt_to_d50(const double white[3], double matrix[3][3]) {
     if (!(fabs(from) > 1e-6)) return 0;
     for (int j = 0; j < 3; ++j) scaled[i][j] = cone[i][j] * to / from;
   }
-  multiply(back, scaled, matrix);
+  multiply_3x3(back, scaled, matrix);
   return 1;
 }
 
@@ -75,14 +75,14 @@ int cvtm_colour_to_xyz(const double chromaticities[8], double matrix[3][3]) {
         inverse[c][0] * white[0] + inverse[c][1] * white[1] + inverse[c][2] * white[2];
     for (int i = 0; i < 3; ++i) primaries[i][c] *= weight;
   }
-  multiply(adapted, primaries, matrix);
+  multiply_3x3(adapted, primaries, matrix);
   return 1;
 }
 
 int cvtm_colour_set_matrix(const double to_xyz[3][3], cvtm_colour *colour) {
   double srgb[3][3], inverse[3][3];
   if (!cvtm_colour_to_xyz(srgb_chromaticities, srgb) || !invert(srgb, inverse)) return 0;
-  multiply(inverse, to_xyz, colour->matrix);
+  multiply_3x3(inverse, to_xyz, colour->matrix);
   for (int i = 0; i < 3; ++i) {
     double *row = colour->matrix[i];
     const double sum = row[0] + row[1] + row[2];

@@ -19,12 +19,12 @@ static void *checked(void *memory) {
   return memory;
 }
 
-static void *allocate(cmsContext context, cmsUInt32Number size) {
+static void *allocate_for_lcms(cmsContext context, cmsUInt32Number size) {
   (void)context;
   return checked(malloc(size));
 }
 
-static void release(cmsContext context, void *memory) {
+static void free_for_lcms(cmsContext context, void *memory) {
   (void)context;
   free(memory);
 }
@@ -55,8 +55,8 @@ static cmsContext create_context(void) {
                             .UnlockMutexPtr = destroy_mutex};
   cmsPluginMemHandler memory = {
       .base = {cmsPluginMagicNumber, 2060, cmsPluginMemHandlerSig, &mutexes.base},
-      .MallocPtr = allocate,
-      .FreePtr = release,
+      .MallocPtr = allocate_for_lcms,
+      .FreePtr = free_for_lcms,
       .ReallocPtr = resize};
   return cmsCreateContext(&memory, NULL);
 }

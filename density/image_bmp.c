@@ -103,7 +103,7 @@ static cvtm_status read_palette(bmp_reader *r, const unsigned char *info, cvtm_e
   return r->palette + r->entry * r->colours <= r->source->size ? CVTM_OK : truncated(r, error);
 }
 
-static cvtm_status read_header(bmp_reader *r, cvtm_error *error) {
+static cvtm_status read_bmp_header(bmp_reader *r, cvtm_error *error) {
   const cvtm_image_source *source = r->source;
   const unsigned char *info = source->bytes + FILE_HEADER;
   if (source->size < FILE_HEADER + CORE_HEADER) return truncated(r, error);
@@ -250,7 +250,7 @@ static void read_rows(bmp_reader *r, size_t stride) {
 }
 
 static cvtm_status read_picture(bmp_reader *r, cvtm_image *image, cvtm_error *error) {
-  cvtm_status status = read_header(r, error);
+  cvtm_status status = read_bmp_header(r, error);
   if (status != CVTM_OK) return status;
   const size_t stride = ((size_t)r->width * r->bits + 31) / 32 * 4;
   const uint64_t pixels = (uint64_t)r->width * r->height;

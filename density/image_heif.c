@@ -18,7 +18,7 @@ typedef struct heif_picture {
   cvtm_pixels pixels;
 } heif_picture;
 
-static cvtm_status check(const heif_picture *r, struct heif_error result, cvtm_error *error) {
+static cvtm_status check_heif(const heif_picture *r, struct heif_error result, cvtm_error *error) {
   if (result.code == heif_error_Ok) return CVTM_OK;
   if (result.code == heif_error_Memory_allocation_error &&
       result.subcode != heif_suberror_Security_limit_exceeded)
@@ -32,12 +32,12 @@ static cvtm_status open_heif(heif_picture *r, cvtm_error *error) {
   r->context = heif_context_alloc();
   if (r->context == NULL)
     return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", r->source->name);
-  cvtm_status status = check(r,
-                             heif_context_read_from_memory_without_copy(
-                                 r->context, r->source->bytes, r->source->size, NULL),
-                             error);
+  cvtm_status status = check_heif(r,
+                                  heif_context_read_from_memory_without_copy(
+                                      r->context, r->source->bytes, r->source->size, NULL),
+                                  error);
   if (status == CVTM_OK)
-    status = check(r, heif_context_get_primary_image_handle(r->context, &r->handle), error);
+    status = check_heif(r, heif_context_get_primary_image_handle(r->context, &r->handle), error);
   if (status != CVTM_OK) return status;
   const int width = heif_image_handle_get_width(r->handle);
   const int height = heif_image_handle_get_height(r->handle);
@@ -50,8 +50,8 @@ static cvtm_status decode_pixels(heif_picture *r, int with_alpha, int is_wide, c
       is_wide
           ? (with_alpha ? heif_chroma_interleaved_RRGGBBAA_BE : heif_chroma_interleaved_RRGGBB_BE)
           : (with_alpha ? heif_chroma_interleaved_RGBA : heif_chroma_interleaved_RGB);
-  return check(r, heif_decode_image(r->handle, &r->decoded, heif_colorspace_RGB, chroma, NULL),
-               error);
+  return check_heif(r, heif_decode_image(r->handle, &r->decoded, heif_colorspace_RGB, chroma, NULL),
+                    error);
 }
 
 /* A profile, else code points. */

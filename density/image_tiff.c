@@ -274,7 +274,7 @@ static cvtm_status measure_chunks(tiff_reader *reader, cvtm_error *error) {
   return CVTM_OK;
 }
 
-static cvtm_status read_header(tiff_reader *reader, cvtm_error *error) {
+static cvtm_status read_tiff_header(tiff_reader *reader, cvtm_error *error) {
   TIFF *tiff = reader->tiff;
   uint16_t planar = PLANARCONFIG_CONTIG;
   if (!TIFFGetField(tiff, TIFFTAG_IMAGEWIDTH, &reader->width) ||
@@ -338,7 +338,7 @@ static cvtm_status begin_pixels(tiff_reader *reader, cvtm_error *error) {
   return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", reader->source->name);
 }
 
-static cvtm_status allocate(tiff_reader *reader, cvtm_error *error) {
+static cvtm_status allocate_image(tiff_reader *reader, cvtm_error *error) {
   const cvtm_image_source *source = reader->source;
   cvtm_status status = is_float(reader)
                            ? cvtm_image_allocate(source, (int)reader->width, (int)reader->height, 0,
@@ -488,13 +488,13 @@ cvtm_status cvtm_image_decode_tiff(const cvtm_image_source *source, cvtm_image *
   cvtm_status status = open_tiff(&reader, error);
   if (status != CVTM_OK) return status;
   uint16_t orientation = 1;
-  status = read_header(&reader, error);
+  status = read_tiff_header(&reader, error);
   if (status != CVTM_OK) {
     reader.palette[0] = NULL; /* still libtiff's own */
   } else {
     status = copy_palette(&reader, error);
   }
-  if (status == CVTM_OK) status = allocate(&reader, error);
+  if (status == CVTM_OK) status = allocate_image(&reader, error);
   if (status == CVTM_OK) image->is_data = is_float(&reader);
   if (status == CVTM_OK) status = read_pixels(&reader, error);
   TIFFGetFieldDefaulted(reader.tiff, TIFFTAG_ORIENTATION, &orientation);

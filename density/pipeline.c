@@ -1,15 +1,13 @@
 #include "density/pipeline.h"
 
+#include "base/host_memory.h"
+
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { WORTH_THREADS = 1 << 20 /* pixels */ };
-
-static cvtm_status no_memory(cvtm_error *error) {
-  return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory for a picture");
-}
 
 void cvtm_pipeline_defaults(cvtm_pipeline_options *options) {
   *options = (cvtm_pipeline_options){0};
@@ -54,7 +52,7 @@ static cvtm_status make_mask(const cvtm_pipeline_options *o, const cvtm_image *i
   if (regions == 0 && segmented == NULL) return CVTM_OK;
   r->mask = malloc(count);
   r->regions = calloc((size_t)regions + 1, sizeof *r->regions);
-  if (r->mask == NULL || r->regions == NULL) return no_memory(error);
+  if (r->mask == NULL || r->regions == NULL) return cvtm_no_memory(error, "a picture");
   r->first_obstacle = o->within_count;
   for (size_t p = 0; p < count; ++p) r->mask[p] = segmented == NULL || segmented[p] ? 1 : 0;
   for (int k = 0; k < regions; ++k) {
@@ -99,7 +97,7 @@ static cvtm_status shape_density(cvtm_device *device, const cvtm_image *image, c
   const size_t count = (size_t)image->width * (size_t)image->height;
   cvtm_status status = CVTM_OK;
   r->precise = malloc(count * sizeof *r->precise);
-  if (r->precise == NULL) return no_memory(error);
+  if (r->precise == NULL) return cvtm_no_memory(error, "a picture");
 #pragma omp parallel for schedule(static) if (count >= WORTH_THREADS)
   for (size_t p = 0; p < count; ++p) r->precise[p] = (double)r->density[p];
   if (o->segments)

@@ -1,5 +1,6 @@
 #include "density/region.h"
 
+#include "base/host_memory.h"
 #include "base/srgb.h"
 #include "density/image_formats.h"
 
@@ -50,15 +51,11 @@ static void mark_line(const double *where, int64_t crossed, int count, int64_t s
   }
 }
 
-static cvtm_status no_memory(cvtm_error *error) {
-  return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory for a region");
-}
-
 cvtm_status cvtm_region_of_polygons(const cvtm_polygons *polygons, int width, int height,
                                     uint8_t *inside, cvtm_error *error) {
   const int64_t points = polygons->start[polygons->ring_count];
   double *where = malloc((size_t)(points > 0 ? points : 1) * sizeof *where);
-  if (where == NULL) return no_memory(error);
+  if (where == NULL) return cvtm_no_memory(error, "a region");
   memset(inside, 0, (size_t)width * (size_t)height);
   for (int j = 0; j < height; ++j) {
     const int64_t crossed = crossings(polygons, 0, j + 0.5, where);
@@ -105,7 +102,7 @@ static cvtm_status read_polygons(const char *path, cvtm_region *region, cvtm_err
                                      region->inside, error);
   if (status != CVTM_OK) return status;
   region->divided = calloc((size_t)region->width * (size_t)region->height, 1);
-  if (region->divided == NULL) return no_memory(error);
+  if (region->divided == NULL) return cvtm_no_memory(error, "a region");
   mark_edges(region);
   return CVTM_OK;
 }
@@ -171,15 +168,15 @@ void cvtm_region_free(cvtm_region *region) {
   *region = (cvtm_region){0};
 }
 
-static cvtm_status allocate(int width, int height, cvtm_region *region, cvtm_error *error) {
+static cvtm_status allocate_region(int width, int height, cvtm_region *region, cvtm_error *error) {
   *region = (cvtm_region){.width = width, .height = height};
   region->inside = malloc((size_t)width * (size_t)height);
-  return region->inside != NULL ? CVTM_OK : no_memory(error);
+  return region->inside != NULL ? CVTM_OK : cvtm_no_memory(error, "a region");
 }
 
 cvtm_status cvtm_region_read(const char *path, int width, int height, cvtm_region *region,
                              cvtm_error *error) {
-  cvtm_status status = allocate(width, height, region, error);
+  cvtm_status status = allocate_region(width, height, region, error);
   if (status == CVTM_OK)
     status = cvtm_polygon_format_known(path) ? read_polygons(path, region, error)
                                              : read_image(path, region, error);
@@ -193,7 +190,7 @@ cvtm_status cvtm_region_of_alpha(const cvtm_image *image, const char *name, cvtm
   if (image->alpha == NULL) {
     return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: the picture has no alpha channel", name);
   }
-  cvtm_status status = allocate(image->width, image->height, region, error);
+  cvtm_status status = allocate_region(image->width, image->height, region, error);
   if (status == CVTM_OK) status = mark_image(image, name, region->inside, error);
   if (status != CVTM_OK) cvtm_region_free(region);
   return status;

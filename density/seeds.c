@@ -1,5 +1,6 @@
 #include "density/seeds.h"
 
+#include "base/host_memory.h"
 #include "base/srgb.h"
 #include "density/eikonal.h"
 #include "density/image_formats.h"
@@ -7,10 +8,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-static cvtm_status no_memory(cvtm_error *error) {
-  return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory for a segmentation");
-}
 
 /* --- shades -------------------------------------------------------------------------------- */
 
@@ -24,7 +21,7 @@ cvtm_status cvtm_shades_of_image(const cvtm_image *image, double **shades, cvtm_
                      p % (size_t)image->width, p / (size_t)image->width);
   }
   *shades = malloc(count * sizeof **shades);
-  if (*shades == NULL) return no_memory(error);
+  if (*shades == NULL) return cvtm_no_memory(error, "a segmentation");
   if (image->is_data) {
     low = high = (double)image->value[0];
     for (size_t p = 0; p < count; ++p) {
@@ -61,7 +58,7 @@ cvtm_status cvtm_shades_blur(int width, int height, double sigma, double *shades
   const int longer = width > height ? width : height;
   const int radius = 4 * sigma < longer ? (int)ceil(4 * sigma) : longer;
   double *weights = malloc(((size_t)radius + 1 + (size_t)longer) * sizeof *weights);
-  if (weights == NULL) return no_memory(error);
+  if (weights == NULL) return cvtm_no_memory(error, "a segmentation");
   double *copy = weights + radius + 1, total = 0;
   for (int k = 0; k <= radius; ++k) {
     weights[k] = exp(-0.5 * k * k / (sigma * sigma));
@@ -79,7 +76,7 @@ cvtm_status cvtm_shades_blur(int width, int height, double sigma, double *shades
 
 cvtm_status cvtm_seeds_create(int width, int height, cvtm_seeds *seeds, cvtm_error *error) {
   *seeds = (cvtm_seeds){width, height, calloc((size_t)width * (size_t)height, 1)};
-  return seeds->mark != NULL ? CVTM_OK : no_memory(error);
+  return seeds->mark != NULL ? CVTM_OK : cvtm_no_memory(error, "a segmentation");
 }
 
 void cvtm_seeds_free(cvtm_seeds *seeds) {
@@ -190,7 +187,7 @@ cvtm_status cvtm_seeds_grow(const cvtm_seeds *seeds, const double *shades, doubl
   const int width = seeds->width, height = seeds->height;
   const int64_t count = (int64_t)width * height;
   double *slowness = malloc(3 * (size_t)count * sizeof *slowness);
-  if (slowness == NULL) return no_memory(error);
+  if (slowness == NULL) return cvtm_no_memory(error, "a segmentation");
   double *from_inside = slowness + count, *from_outside = slowness + 2 * count;
   const int bordered = cvtm_seeds_count(seeds, CVTM_SEED_OUTSIDE) == 0;
   fill_slowness(width, height, shades, k, slowness);
@@ -231,7 +228,7 @@ cvtm_status cvtm_seeds_select(const cvtm_seeds *seeds, const double *u, uint8_t 
                               cvtm_error *error) {
   const int64_t width = seeds->width, height = seeds->height, count = width * height;
   int64_t *stack = malloc((size_t)count * sizeof *stack), top = 0;
-  if (stack == NULL) return no_memory(error);
+  if (stack == NULL) return cvtm_no_memory(error, "a segmentation");
   memset(inside, 0, (size_t)count);
   for (int64_t p = 0; p < count; ++p) {
     if (seeds->mark[p] != CVTM_SEED_INSIDE || !(u[p] < 0)) continue;

@@ -55,7 +55,7 @@ static cvtm_status check_options(const cvtm_segment_options *o, cvtm_error *erro
   return CVTM_OK;
 }
 
-static cvtm_status allocate(cvtm_segment *s) {
+static cvtm_status allocate_level_set(cvtm_segment *s) {
   cvtm_level_set *set = &s->set;
   const int64_t pixels = set->width * set->height;
   const int64_t across = (set->width + 1) * set->height, down = set->width * (set->height + 1);
@@ -127,7 +127,7 @@ cvtm_status cvtm_segment_create(cvtm_device *device, int width, int height,
     s->lcp_options.monitor = watch_residual;
     s->lcp_options.monitor_context = s;
   }
-  if (status == CVTM_OK) status = allocate(s);
+  if (status == CVTM_OK) status = allocate_level_set(s);
   if (status == CVTM_OK)
     *segment = s;
   else

@@ -211,7 +211,7 @@ static cvtm_status iterate(level_set *s, double *u, cvtm_segment_result *result)
   return CVTM_OK;
 }
 
-static cvtm_status allocate(level_set *s) {
+static cvtm_status allocate_level_set(level_set *s) {
   const int64_t n = s->mesh->vertex_count, triangles = s->mesh->triangle_count;
   s->memory = calloc((size_t)(8 * triangles + 2 * n), sizeof *s->memory);
   if (s->memory == NULL)
@@ -240,7 +240,7 @@ cvtm_status cvtm_segment_on_mesh(cvtm_device *device, const cvtm_mesh *mesh, dou
   level_set s = {.device = device, .mesh = mesh, .options = options, .unit = unit};
   *result = (cvtm_segment_result){0};
   for (int64_t v = 0; v < mesh->vertex_count; ++v) u[v] = fmin(fmax(u[v], lower[v]), upper[v]);
-  cvtm_status status = allocate(&s);
+  cvtm_status status = allocate_level_set(&s);
   if (status == CVTM_OK) status = measure_triangles(&s, image);
   if (status == CVTM_OK) status = make_pattern(&s);
   if (status == CVTM_OK) status = cvtm_device_copy_in(device, s.on_lower, lower, bytes);

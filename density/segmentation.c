@@ -1,14 +1,11 @@
 #include "density/segmentation.h"
 
+#include "base/host_memory.h"
 #include "density/region.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-static cvtm_status no_memory(cvtm_error *error) {
-  return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory for a picture");
-}
 
 void cvtm_segmentation_defaults(cvtm_segmentation_options *options) {
   *options = (cvtm_segmentation_options){.first = CVTM_FIRST_CURVE_GROW, .seed_value = 0.05};
@@ -101,7 +98,7 @@ static cvtm_status move_curve(cvtm_device *device, const cvtm_segmentation_optio
   s->history = malloc((size_t)(options.max_steps + 1) * sizeof *s->history);
   if (bounds == NULL || s->history == NULL) {
     free(bounds);
-    return no_memory(error);
+    return cvtm_no_memory(error, "a picture");
   }
   cvtm_seeds_bounds(&s->seeds, o->seed_value, bounds, bounds + count);
   cvtm_segment *segment = NULL;
@@ -117,15 +114,16 @@ static cvtm_status move_curve(cvtm_device *device, const cvtm_segmentation_optio
   return status;
 }
 
-static cvtm_status run(cvtm_device *device, const cvtm_image *image,
-                       const cvtm_segmentation_options *o, cvtm_segmentation *s,
-                       cvtm_error *error) {
+static cvtm_status segment_image(cvtm_device *device, const cvtm_image *image,
+                                 const cvtm_segmentation_options *o, cvtm_segmentation *s,
+                                 cvtm_error *error) {
   const int width = image->width, height = image->height;
   const size_t count = (size_t)width * (size_t)height;
   cvtm_status status = collect_seeds(o, width, height, &s->seeds, error);
   s->u = malloc(count * sizeof *s->u);
   s->inside = malloc(count);
-  if (status == CVTM_OK && (s->u == NULL || s->inside == NULL)) status = no_memory(error);
+  if (status == CVTM_OK && (s->u == NULL || s->inside == NULL))
+    status = cvtm_no_memory(error, "a picture");
   if (status == CVTM_OK) status = cvtm_shades_of_image(image, &s->shades, error);
   if (status == CVTM_OK) status = cvtm_shades_blur(width, height, o->sigma, s->shades, error);
   if (status == CVTM_OK) status = make_first_level_set(o, s, error);
@@ -149,7 +147,7 @@ cvtm_status cvtm_segmentation_run(cvtm_device *device, const cvtm_image *image, 
                                   const cvtm_segmentation_options *options, cvtm_segmentation *made,
                                   cvtm_error *error) {
   *made = (cvtm_segmentation){0};
-  const cvtm_status status = run(device, image, options, made, error);
+  const cvtm_status status = segment_image(device, image, options, made, error);
   if (status != CVTM_OK) cvtm_segmentation_free(made);
   return name_picture(options, name, status, error);
 }

@@ -1,5 +1,7 @@
 #include "density/size_field.h"
 
+#include "base/host_memory.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,10 +9,6 @@
 enum { UNKNOWNS = 6, PATCH_MAX = 96, PATCH_MIN = 10 };
 
 static const double largest_ratio = 32; /* of a size to the mean size */
-
-static cvtm_status no_memory(cvtm_error *error) {
-  return cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory for the sizes");
-}
 
 /* ---- neighbours ---- */
 
@@ -24,7 +22,7 @@ static cvtm_status find_neighbours(const cvtm_mesh *mesh, neighbours *n, cvtm_er
   const int64_t vertices = mesh->vertex_count;
   n->start = calloc((size_t)vertices + 2, sizeof *n->start);
   n->list = malloc((6 * (size_t)mesh->triangle_count + 1) * sizeof *n->list);
-  if (n->start == NULL || n->list == NULL) return no_memory(error);
+  if (n->start == NULL || n->list == NULL) return cvtm_no_memory(error, "the sizes");
   for (int64_t h = 0; h < 3 * mesh->triangle_count; ++h) n->start[mesh->triangles[h] + 2] += 2;
   for (int64_t v = 0; v < vertices; ++v) n->start[v + 2] += n->start[v + 1];
   for (int64_t h = 0; h < 3 * mesh->triangle_count; ++h) {
@@ -57,7 +55,7 @@ static int add_ring(const neighbours *n, int32_t *patch, int first, int end) {
 /* ---- the Hessian ---- */
 
 /* Solves the normal equations by Cholesky's method; 0: they are singular. */
-static int solve(double a[UNKNOWNS][UNKNOWNS], double b[UNKNOWNS]) {
+static int solve_by_cholesky(double a[UNKNOWNS][UNKNOWNS], double b[UNKNOWNS]) {
   for (int j = 0; j < UNKNOWNS; ++j) {
     double pivot = a[j][j];
     for (int k = 0; k < j; ++k) pivot -= a[j][k] * a[j][k];
@@ -101,7 +99,7 @@ static double fit_patch(const cvtm_mesh *mesh, const double *values, const int32
       b[j] += term[j] * value;
     }
   }
-  if (!solve(a, b)) return -1;
+  if (!solve_by_cholesky(a, b)) return -1;
   const double mean = (b[3] + b[5]) / 2, apart = hypot((b[3] - b[5]) / 2, b[4]);
   const double rounding = 1e-11 * most;
   return fabs(mean) + apart > rounding ? (fabs(mean) + apart) / (radius * radius) : 0;
@@ -228,7 +226,7 @@ static cvtm_status spread_sizes(int width, int height, float *size, cvtm_error *
   static const int step[4][2] = {{-1, 0}, {1, 0}, {0, -1}, {0, 1}};
   const int64_t pixels = (int64_t)width * height;
   int64_t *queue = malloc((size_t)pixels * sizeof *queue), count = 0;
-  if (queue == NULL) return no_memory(error);
+  if (queue == NULL) return cvtm_no_memory(error, "the sizes");
   for (int64_t p = 0; p < pixels; ++p)
     if (size[p] > 0) queue[count++] = p;
   for (int64_t k = 0; k < count; ++k) {
@@ -247,7 +245,7 @@ static cvtm_status spread_sizes(int width, int height, float *size, cvtm_error *
 cvtm_status cvtm_size_field(const cvtm_mesh *mesh, const double *values, cvtm_size_source source,
                             int width, int height, float *size, cvtm_error *error) {
   double *logarithm = malloc(((size_t)mesh->vertex_count + 1) * sizeof *logarithm);
-  if (logarithm == NULL) return no_memory(error);
+  if (logarithm == NULL) return cvtm_no_memory(error, "the sizes");
   cvtm_status status = find_logarithms(mesh, values, source, logarithm, error);
   if (status == CVTM_OK) {
     memset(size, 0, (size_t)width * (size_t)height * sizeof *size);

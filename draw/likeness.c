@@ -95,7 +95,7 @@ typedef struct comparison {
   float *memory;
 } comparison;
 
-static int allocate(comparison *c, size_t pixels) {
+static int allocate_comparison(comparison *c, size_t pixels) {
   float **part[] = {&c->a,        &c->b,        &c->mean_a,  &c->mean_b,
                     &c->square_a, &c->square_b, &c->product, &c->other};
   enum { PARTS = sizeof part / sizeof part[0] };
@@ -105,7 +105,7 @@ static int allocate(comparison *c, size_t pixels) {
   return 1;
 }
 
-static void multiply(comparison *c, size_t pixels) {
+static void multiply_images(comparison *c, size_t pixels) {
   for (size_t p = 0; p < pixels; ++p) {
     const float a = c->a[p], b = c->b[p];
     c->mean_a[p] = a;
@@ -153,7 +153,7 @@ cvtm_status cvtm_likeness_measure(const float *drawing, const float *picture, in
   const size_t pixels = (size_t)width * (size_t)height;
   comparison c = {0};
   gaussian g = {0, NULL};
-  int good = make_gaussian(sigma, &g) && allocate(&c, pixels);
+  int good = make_gaussian(sigma, &g) && allocate_comparison(&c, pixels);
   for (size_t p = 0; p < pixels && good; ++p) {
     c.a[p] = drawing[p];
     c.b[p] = picture[p];
@@ -162,7 +162,7 @@ cvtm_status cvtm_likeness_measure(const float *drawing, const float *picture, in
   if (good) {
     float *const local[] = {c.mean_a, c.mean_b, c.square_a, c.square_b, c.product};
     correlate(&c, pixels, likeness);
-    multiply(&c, pixels);
+    multiply_images(&c, pixels);
     for (int k = 0; k < 5 && good; ++k) good = blur(&g, local[k], c.other, width, height);
   }
   if (good) likeness->ssim = structural_similarity(&c, pixels);

@@ -66,7 +66,7 @@ static int is_long(const cvtm_lbfgsb_options *options) {
 }
 
 /* Allocates device memory that the solver owns, unless *status is already an error. */
-static void *allocate(cvtm_lbfgsb *solver, int64_t count, size_t size, cvtm_status *status) {
+static void *allocate_owned(cvtm_lbfgsb *solver, int64_t count, size_t size, cvtm_status *status) {
   void *block = NULL;
   if (*status == CVTM_OK) *status = cvtm_device_allocate(solver->device, count, size, &block);
   if (block) solver->owned[solver->owned_count++] = block;
@@ -112,14 +112,14 @@ static cvtm_status clear_arrays(cvtm_lbfgsb *solver) {
 static void allocate_decisions(cvtm_lbfgsb *solver, cvtm_status *status) {
   cvtm_lbfgsb_arrays *arrays = &solver->arrays;
   const int64_t problems = solver->problems, figures = problems * arrays->entries;
-  arrays->sums = allocate(solver, figures, sizeof(double), status);
-  arrays->reduced = allocate(solver, figures, sizeof(double), status);
+  arrays->sums = allocate_owned(solver, figures, sizeof(double), status);
+  arrays->reduced = allocate_owned(solver, figures, sizeof(double), status);
   if (solver->options.cauchy == CVTM_LBFGSB_CAUCHY_EXACT)
-    arrays->walk = allocate(solver, problems, sizeof(cvtm_lbfgsb_walk), status);
-  arrays->state = allocate(solver, problems, sizeof(cvtm_lbfgsb_state), status);
-  arrays->model = allocate(solver, problems, sizeof(cvtm_lbfgsb_model), status);
+    arrays->walk = allocate_owned(solver, problems, sizeof(cvtm_lbfgsb_walk), status);
+  arrays->state = allocate_owned(solver, problems, sizeof(cvtm_lbfgsb_state), status);
+  arrays->model = allocate_owned(solver, problems, sizeof(cvtm_lbfgsb_model), status);
   if (cvtm_device_get_kind(solver->device) == CVTM_DEVICE_CPU)
-    arrays->work = allocate(solver, problems, sizeof(cvtm_lbfgsb_work), status);
+    arrays->work = allocate_owned(solver, problems, sizeof(cvtm_lbfgsb_work), status);
 }
 
 static cvtm_status allocate_arrays(cvtm_lbfgsb *solver) {
@@ -132,18 +132,18 @@ static cvtm_status allocate_arrays(cvtm_lbfgsb *solver) {
   arrays->problems = problems;
   arrays->entries = (cvtm_lbfgsb_get_layout(m, 1).entries + 1) / 2 * 2;
   arrays->parts = solver->table->parts(solver->device, solver->n, problems);
-  arrays->x = allocate(solver, total, sizeof(double), &status);
-  arrays->g = allocate(solver, total, sizeof(double), &status);
-  arrays->trial_x = allocate(solver, total, sizeof(double), &status);
-  arrays->trial_g = allocate(solver, total, sizeof(double), &status);
-  arrays->d = allocate(solver, total, sizeof(double), &status);
-  arrays->w = allocate(solver, (int64_t)cvtm_lbfgsb_w_bytes(solver), 1, &status);
-  arrays->values = allocate(solver, 2 * problems, sizeof(double), &status);
-  arrays->partial = allocate(solver, count_partial(solver), sizeof(double), &status);
+  arrays->x = allocate_owned(solver, total, sizeof(double), &status);
+  arrays->g = allocate_owned(solver, total, sizeof(double), &status);
+  arrays->trial_x = allocate_owned(solver, total, sizeof(double), &status);
+  arrays->trial_g = allocate_owned(solver, total, sizeof(double), &status);
+  arrays->d = allocate_owned(solver, total, sizeof(double), &status);
+  arrays->w = allocate_owned(solver, (int64_t)cvtm_lbfgsb_w_bytes(solver), 1, &status);
+  arrays->values = allocate_owned(solver, 2 * problems, sizeof(double), &status);
+  arrays->partial = allocate_owned(solver, count_partial(solver), sizeof(double), &status);
   if (solver->options.cauchy == CVTM_LBFGSB_CAUCHY_EXACT) {
-    arrays->breakpoints = allocate(solver, total, sizeof(double), &status);
-    arrays->breakpoint_rows = allocate(solver, total, sizeof(int64_t), &status);
-    arrays->breakpoint_count = allocate(solver, problems, sizeof(int64_t), &status);
+    arrays->breakpoints = allocate_owned(solver, total, sizeof(double), &status);
+    arrays->breakpoint_rows = allocate_owned(solver, total, sizeof(int64_t), &status);
+    arrays->breakpoint_count = allocate_owned(solver, problems, sizeof(int64_t), &status);
   }
   if (!is_long(&solver->options)) {
     allocate_decisions(solver, &status);
@@ -152,11 +152,11 @@ static cvtm_status allocate_arrays(cvtm_lbfgsb *solver) {
         cvtm_panels_create(solver->device, arrays, m,
                            solver->options.cauchy == CVTM_LBFGSB_CAUCHY_EXACT, &arrays->panels);
   }
-  solver->requests = allocate(solver, 1, sizeof *solver->requests, &status);
-  solver->found = allocate(solver, 1, sizeof *solver->found, &status);
+  solver->requests = allocate_owned(solver, 1, sizeof *solver->requests, &status);
+  solver->found = allocate_owned(solver, 1, sizeof *solver->found, &status);
   arrays->requests = solver->requests;
-  arrays->flag = allocate(solver, 1, sizeof(int), &status);
-  arrays->barrier = allocate(solver, 1, sizeof *arrays->barrier, &status);
+  arrays->flag = allocate_owned(solver, 1, sizeof(int), &status);
+  arrays->barrier = allocate_owned(solver, 1, sizeof *arrays->barrier, &status);
   if (status == CVTM_OK) status = clear_arrays(solver);
   if (status == CVTM_OK) {
     status =
@@ -275,7 +275,8 @@ static cvtm_status copy_vector(cvtm_lbfgsb *solver, const double *array, double 
   *shown = NULL;
   if (!array) return CVTM_OK;
   cvtm_status status = CVTM_OK;
-  if (!*own) *own = allocate(solver, solver->capacity * solver->problems, sizeof(double), &status);
+  if (!*own)
+    *own = allocate_owned(solver, solver->capacity * solver->problems, sizeof(double), &status);
   if (status == CVTM_OK) {
     status = cvtm_device_copy(solver->device, *own, array, (size_t)solver->total * sizeof **own);
   }

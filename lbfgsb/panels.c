@@ -38,7 +38,7 @@ _Static_assert((int)CVTM_LBFGSB_ORDER == (int)CVTM_LBFGSB_MAX_HISTORY, "room for
 /* --- passes -------------------------------------------------------------------------------- */
 
 /* Ends the round after a pass that failed. */
-static void check(executor on, cvtm_status status) {
+static void check_pass(executor on, cvtm_status status) {
   cvtm_lbfgsb_state *state = on.arrays->state;
   if (status == CVTM_OK) return;
   if (on.arrays->panels->status == CVTM_OK) on.arrays->panels->status = status;
@@ -64,8 +64,8 @@ static const cvtm_lbfgsb_arrays *view_pass(executor on, pass_view *view) {
 static void run_pass(executor on, cvtm_lbfgsb_pass pass, int entries, double *result) {
   pass_view view;
   const cvtm_panels *panels = on.arrays->panels;
-  check(on, panels->table->pass(on.device, panels->own, view_pass(on, &view), pass,
-                                on.arrays->model->q, entries, result));
+  check_pass(on, panels->table->pass(on.device, panels->own, view_pass(on, &view), pass,
+                                     on.arrays->model->q, entries, result));
 }
 
 /* Lists rows in panels->list and returns their number. */
@@ -73,8 +73,8 @@ static int64_t list_rows(executor on, cvtm_panels_rows which) {
   pass_view view;
   const cvtm_panels *panels = on.arrays->panels;
   int64_t count = 0;
-  check(on, panels->table->list(on.device, panels->own, view_pass(on, &view), which, panels->list,
-                                &count));
+  check_pass(on, panels->table->list(on.device, panels->own, view_pass(on, &view), which,
+                                     panels->list, &count));
   return has_failed(on) ? 0 : count;
 }
 
@@ -88,13 +88,13 @@ static void sum_listed(executor on, int64_t count) {
     memset(panels->wg, 0, size * sizeof(double));
     return;
   }
-  check(on, panels->table->gram(on.device, panels->own, view_pass(on, &view), panels->list, count,
-                                panels->gram, panels->wg));
+  check_pass(on, panels->table->gram(on.device, panels->own, view_pass(on, &view), panels->list,
+                                     count, panels->gram, panels->wg));
 }
 
 static int request_of(executor on) {
   cvtm_lbfgsb_requests requests = {0, (int)CVTM_STOP_NONE};
-  check(on, cvtm_device_copy_out(on.device, &requests, on.arrays->requests, sizeof requests));
+  check_pass(on, cvtm_device_copy_out(on.device, &requests, on.arrays->requests, sizeof requests));
   return requests.stop;
 }
 
@@ -109,7 +109,7 @@ static void test_trial_point(executor on) {
   double sums[CVTM_SUM_COLUMNS] = {0.0}, values[2] = {0.0, 0.0};
   if (arrays->state->phase != (int)CVTM_PHASE_RESUME) {
     run_pass(on, CVTM_PASS_SEARCH, CVTM_SUM_COLUMNS, sums);
-    check(on, cvtm_device_copy_out(on.device, values, arrays->values, sizeof values));
+    check_pass(on, cvtm_device_copy_out(on.device, values, arrays->values, sizeof values));
   }
   const int request = request_of(on);
   if (!has_failed(on))
@@ -183,7 +183,8 @@ static void update_matrices(executor on) {
 
 static void read_rows(executor on, const int32_t *rows, int count) {
   const cvtm_panels *panels = on.arrays->panels;
-  check(on, panels->table->read_rows(on.device, panels->own, on.arrays, rows, count, panels->row));
+  check_pass(on,
+             panels->table->read_rows(on.device, panels->own, on.arrays, rows, count, panels->row));
 }
 
 static void restrict_row(executor on) {
@@ -230,19 +231,19 @@ static int64_t list_breakpoints(executor on) {
   const int64_t count = list_rows(on, CVTM_ROWS_WINDOW);
   /* The bits of positive doubles have the order of the numbers, and the sort is stable. */
   if (count > 1)
-    check(on, cvtm_sort_pairs(on.device, (uint64_t *)(void *)on.arrays->breakpoints, panels->list,
-                              panels->other_keys, panels->other_list, count, 64, panels->workspace,
-                              panels->workspace_bytes));
+    check_pass(on, cvtm_sort_pairs(on.device, (uint64_t *)(void *)on.arrays->breakpoints,
+                                   panels->list, panels->other_keys, panels->other_list, count, 64,
+                                   panels->workspace, panels->workspace_bytes));
   return count;
 }
 
 /* Reads breakpoints first .. first + count - 1 and their rows of W. */
 static void read_breakpoints(executor on, int64_t first, int count) {
   const cvtm_panels *panels = on.arrays->panels;
-  check(on, cvtm_device_copy_out(on.device, panels->times, on.arrays->breakpoints + first,
-                                 (size_t)count * sizeof(double)));
-  check(on, cvtm_device_copy_out(on.device, panels->numbers, (int32_t *)panels->list + first,
-                                 (size_t)count * sizeof(int32_t)));
+  check_pass(on, cvtm_device_copy_out(on.device, panels->times, on.arrays->breakpoints + first,
+                                      (size_t)count * sizeof(double)));
+  check_pass(on, cvtm_device_copy_out(on.device, panels->numbers, (int32_t *)panels->list + first,
+                                      (size_t)count * sizeof(int32_t)));
   read_rows(on, panels->numbers, count);
 }
 
@@ -292,7 +293,7 @@ static void truncate_direction(executor on) {
 
 static void move_trial_point(executor on) {
   const cvtm_panels *panels = on.arrays->panels;
-  check(on, panels->table->move(on.device, panels->own, on.arrays));
+  check_pass(on, panels->table->move(on.device, panels->own, on.arrays));
 }
 
 /* --- the functions of the table --------------------------------------------------------------- */

@@ -97,7 +97,7 @@ static const char *read_word(reader *in, char word[32]) {
   return word;
 }
 
-static cvtm_status read_header(reader *in) {
+static cvtm_status read_banner(reader *in) {
   char word[32];
   if (strcasecmp(read_word(in, word), "%%MatrixMarket") != 0) {
     return bad_line(in, "not a Matrix Market file");
@@ -249,7 +249,7 @@ static cvtm_status build_csr(reader *in, const triplets *list, cvtm_csr *matrix)
 }
 
 static cvtm_status read_matrix(reader *in, cvtm_csr *matrix) {
-  cvtm_status status = read_header(in);
+  cvtm_status status = read_banner(in);
   if (status != CVTM_OK) return status;
   next_line(in);
   status = read_sizes(in);

@@ -89,7 +89,7 @@ static double dot(const double *a, const double *b, int64_t count) {
 
 /* Multipliers whose movement changes the areas by the errors: conjugate gradients. The matrix is
  * the Laplacian of the regions' neighbourhood. */
-static void solve(const fit *f) {
+static void solve_for_multipliers(const fit *f) {
   const int64_t n = f->regions;
   memset(f->step, 0, ((size_t)n + 1) * sizeof *f->step);
   memcpy(f->residual, f->error, ((size_t)n + 1) * sizeof *f->residual);
@@ -183,7 +183,7 @@ cvtm_status cvtm_fit_areas(const cvtm_area_map *map, const int32_t *regions, con
     set_weights(&f);
     *worst = find_errors(&f, areas);
     for (int round = 0; round<ROUNDS && * worst> good_enough; ++round) {
-      solve(&f);
+      solve_for_multipliers(&f);
       take_step(&f);
       *worst = find_errors(&f, areas);
     }

@@ -2,6 +2,7 @@
 #include "meshes/contour.h"
 
 #include "base/grow.h"
+#include "base/host_memory.h"
 #include "base/segment.h"
 #include "meshes/crossings.h"
 
@@ -32,10 +33,6 @@ double cvtm_boundary_deviation(const cvtm_boundary *boundary) {
   return largest;
 }
 
-static cvtm_status no_memory(cvtm_error *error) {
-  return cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory for the boundary");
-}
-
 /* Points along a stretch of an arc, at most half a pixel apart, with the way and the integral of
  * 1 / spacing up to each. */
 typedef struct track {
@@ -61,7 +58,8 @@ static cvtm_status add_track_point(sampler *s, double x, double y, double measur
   const cvtm_growing arrays[] = {{&t->points, 2 * sizeof *t->points},
                                  {&t->way, sizeof *t->way},
                                  {&t->measure, sizeof *t->measure}};
-  if (!cvtm_grow_all(arrays, 3, &t->capacity, t->count + 1)) return no_memory(s->error);
+  if (!cvtm_grow_all(arrays, 3, &t->capacity, t->count + 1))
+    return cvtm_no_memory(s->error, "the boundary");
   const double *last = t->points + 2 * (t->count - 1);
   t->way[t->count] = t->count > 0 ? t->way[t->count - 1] + hypot(x - last[0], y - last[1]) : 0;
   t->points[2 * t->count] = x;
@@ -93,7 +91,7 @@ static cvtm_status lay_track(sampler *s, const double *p, int64_t count) {
 /* The track's points that divide its measure evenly; parts + 1 of them, all different. */
 static cvtm_status choose_cuts(sampler *s, int64_t parts) {
   if (!cvtm_grow(&s->cuts, sizeof *s->cuts, &s->cut_capacity, parts + 1))
-    return no_memory(s->error);
+    return cvtm_no_memory(s->error, "the boundary");
   const track *t = &s->track;
   const double total = t->measure[t->count - 1];
   int64_t k = 0;
@@ -135,7 +133,7 @@ static int32_t add_vertex(sampler *s, const double *place, double along, int cor
 }
 
 static cvtm_status no_vertex(const sampler *s) {
-  if (s->made.vertex_count < INT32_MAX) return no_memory(s->error);
+  if (s->made.vertex_count < INT32_MAX) return cvtm_no_memory(s->error, "the boundary");
   return cvtm_fail(s->error, CVTM_ERROR_INPUT, "a boundary of more than %ld vertices",
                    (long)INT32_MAX);
 }
@@ -147,7 +145,8 @@ static cvtm_status add_edge(sampler *s, int32_t from, int32_t to, int32_t left, 
                                  {&b->left, sizeof *b->left},
                                  {&b->right, sizeof *b->right},
                                  {&b->deviation, sizeof *b->deviation}};
-  if (!cvtm_grow_all(arrays, 4, &s->edge_capacity, b->edge_count + 1)) return no_memory(s->error);
+  if (!cvtm_grow_all(arrays, 4, &s->edge_capacity, b->edge_count + 1))
+    return cvtm_no_memory(s->error, "the boundary");
   const int64_t e = b->edge_count++;
   b->edges[2 * e] = from;
   b->edges[2 * e + 1] = to;
@@ -271,7 +270,7 @@ static int compare_ends(const void *first, const void *second) {
 
 static cvtm_status add_end_vertices(sampler *s, const cvtm_contour *c, int32_t *vertex_of) {
   arc_end *ends = malloc((2 * (size_t)c->arc_count + 1) * sizeof *ends);
-  if (ends == NULL) return no_memory(s->error);
+  if (ends == NULL) return cvtm_no_memory(s->error, "the boundary");
   for (int64_t slot = 0; slot < 2 * c->arc_count; ++slot) {
     const int64_t k = slot % 2 == 0 ? c->start[slot / 2] : c->start[slot / 2 + 1] - 1;
     ends[slot] = (arc_end){c->points[2 * k], c->points[2 * k + 1], slot};
@@ -338,7 +337,7 @@ static cvtm_status copy_twin(sampler *s, const cvtm_contour *c, int64_t arc, con
     if (to < 0) return no_vertex(s);
     if (!last) {
       if (!cvtm_grow(&b->pairs, 2 * sizeof *b->pairs, &s->pair_capacity, b->pair_count + 1))
-        return no_memory(s->error);
+        return cvtm_no_memory(s->error, "the boundary");
       b->pairs[2 * b->pair_count] = pattern;
       b->pairs[2 * b->pair_count++ + 1] = to;
     }
@@ -359,7 +358,7 @@ cvtm_status cvtm_boundary_sample(const cvtm_contour *contour, cvtm_spacing spaci
   int32_t *vertex_of = malloc((2 * arcs + 1) * sizeof *vertex_of);
   cvtm_status status = vertex_of != NULL && s.first_edge != NULL
                            ? add_end_vertices(&s, contour, vertex_of)
-                           : no_memory(error);
+                           : cvtm_no_memory(error, "the boundary");
   for (int64_t arc = 0; arc < contour->arc_count && status == CVTM_OK; ++arc) {
     const int is_copy = contour->twin != NULL && contour->twin[arc] >= 0;
     s.first_edge[arc] = s.made.edge_count;
@@ -448,7 +447,7 @@ static cvtm_status cut_at_wanted(slider *s, int64_t parts) {
   s->spare = sampled;
   to->track.count = 0;
   if (!cvtm_grow(&to->cuts, sizeof *to->cuts, &to->cut_capacity, parts + 1))
-    return no_memory(to->error);
+    return cvtm_no_memory(to->error, "the boundary");
   cvtm_status status = CVTM_OK;
   int64_t next = 1;
   for (int64_t k = 0; k < sampled.count && status == CVTM_OK; ++k) {
@@ -515,7 +514,7 @@ static cvtm_status hold_bad_edges(slider *s, const double *deviation, int64_t *f
                                   int64_t *held) {
   const cvtm_boundary *b = &s->sampler.made;
   uint8_t *crossed = malloc((size_t)b->edge_count + 1);
-  if (crossed == NULL) return no_memory(s->sampler.error);
+  if (crossed == NULL) return cvtm_no_memory(s->sampler.error, "the boundary");
   const cvtm_status status = cvtm_find_crossed(b->points, b->vertex_count, b->edges, b->edge_count,
                                                crossed, found, s->sampler.error);
   *held = 0;
@@ -576,7 +575,8 @@ cvtm_status cvtm_boundary_slide(const cvtm_contour *contour, const double *wish,
       .share = share,
       .held = calloc(n + 1, 1),
       .wanted = malloc((edges + 1) * sizeof(double))};
-  cvtm_status status = old.points && shared && s.held && s.wanted ? CVTM_OK : no_memory(error);
+  cvtm_status status =
+      old.points && shared && s.held && s.wanted ? CVTM_OK : cvtm_no_memory(error, "the boundary");
   if (status == CVTM_OK) {
     old.along = old.points + 2 * n;
     old.deviation = old.along + n;

@@ -1,4 +1,5 @@
 /* The areas of the regions of a sampled boundary. */
+#include "base/host_memory.h"
 #include "base/portable.h"
 #include "meshes/area_fit.h"
 #include "meshes/contour.h"
@@ -16,10 +17,6 @@ enum {
 static const double largest_shift = 0.5; /* pixels */
 /* The share of a vertex's shortest edge that it may move; half as much for a corner. */
 static const double largest_share = 0.2;
-
-static cvtm_status no_memory(cvtm_error *error) {
-  return cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory for the boundary");
-}
 
 static int is_on_side(const cvtm_contour *c, const double *p) {
   return p[0] == 0 || p[1] == 0 || p[0] == c->size[0] || p[1] == c->size[1];
@@ -47,7 +44,7 @@ static cvtm_status hold_crossed(const cvtm_boundary *b, double *reach, int64_t *
                                 cvtm_error *error) {
   int64_t found;
   uint8_t *crossed = malloc((size_t)b->edge_count + 1);
-  if (crossed == NULL) return no_memory(error);
+  if (crossed == NULL) return cvtm_no_memory(error, "the boundary");
   const cvtm_status status = cvtm_find_crossed(b->points, b->vertex_count, b->edges, b->edge_count,
                                                crossed, &found, error);
   *held = 0;
@@ -103,7 +100,7 @@ static int is_turned(const double *before, const double *after, int64_t v, const
 static cvtm_status hold_turned(const cvtm_boundary *b, const double *before, double *reach,
                                int64_t *held, cvtm_error *error) {
   fan *fans = calloc((size_t)b->vertex_count + 1, sizeof *fans);
-  if (fans == NULL) return no_memory(error);
+  if (fans == NULL) return cvtm_no_memory(error, "the boundary");
   for (int64_t k = 0; k < 2 * b->edge_count; ++k) {
     fan *f = &fans[b->edges[k]];
     if (f->count < MOST_EDGES) f->end[f->count++] = b->edges[k ^ 1];
@@ -173,7 +170,7 @@ cvtm_status cvtm_boundary_fit(const cvtm_contour *contour, int move_corners,
   const size_t n = (size_t)boundary->vertex_count;
   if (contour->region_count == 0) return CVTM_OK;
   double *memory = malloc((7 * n + 1) * sizeof *memory);
-  if (memory == NULL) return no_memory(error);
+  if (memory == NULL) return cvtm_no_memory(error, "the boundary");
   const fit_memory parts = {memory, memory + n, memory + 3 * n, memory + 5 * n};
   double worst = INFINITY;
   cvtm_status status = CVTM_OK;

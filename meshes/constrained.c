@@ -1,6 +1,7 @@
 #include "meshes/constrained.h"
 
 #include "base/grow.h"
+#include "base/host_memory.h"
 #include "base/point_order.h"
 #include "meshes/half_edges.h"
 #include "meshes/snap.h"
@@ -23,13 +24,9 @@ static int64_t orient(const triangulation *t, int32_t a, int32_t b, int32_t c) {
   return cvtm_orient_of(&t->m, a, b, c);
 }
 
-static cvtm_status no_memory(cvtm_error *error) {
-  return cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory for the constrained triangulation");
-}
-
 static cvtm_status push(triangulation *t, int64_t value) {
   if (!cvtm_grow(&t->stack, sizeof *t->stack, &t->capacity, t->depth + 1))
-    return no_memory(t->error);
+    return cvtm_no_memory(t->error, "the constrained triangulation");
   t->stack[t->depth++] = value;
   return CVTM_OK;
 }
@@ -342,7 +339,7 @@ static cvtm_status extract(const triangulation *t, const int32_t *region, cvtm_m
   cvtm_status status = CVTM_OK;
   if (!number || !list || !sides || !parts.curve || !made.points || !made.triangles ||
       !parts.region || !parts.edges || !parts.left || !parts.right || !origin) {
-    status = no_memory(t->error);
+    status = cvtm_no_memory(t->error, "the constrained triangulation");
   } else {
     made.vertex_count = number_vertices(t, region, number);
     for (int64_t v = 0; v < t->m.vertex_count; ++v) {
@@ -389,7 +386,7 @@ static cvtm_status extract(const triangulation *t, const int32_t *region, cvtm_m
 static cvtm_status find_first(const cvtm_grid_point *grid, int64_t count, int32_t *first,
                               cvtm_error *error) {
   cvtm_placed *list = malloc((size_t)count * sizeof *list);
-  if (list == NULL) return no_memory(error);
+  if (list == NULL) return cvtm_no_memory(error, "the constrained triangulation");
   for (int64_t i = 0; i < count; ++i) list[i] = (cvtm_placed){grid[i].x, grid[i].y, i};
   qsort(list, (size_t)count, sizeof *list, cvtm_compare_placed);
   for (int64_t i = 0; i < count; ++i) {
@@ -407,17 +404,18 @@ static cvtm_status constrain(triangulation *t, const int32_t *first) {
     status = insert_constraint(t, first[b->edges[2 * e]], first[b->edges[2 * e + 1]], (int32_t)e);
   }
   if (status == CVTM_OK) cvtm_half_edges_restore_all(&t->m);
-  return t->m.out_of_memory ? no_memory(t->error) : status;
+  return t->m.out_of_memory ? cvtm_no_memory(t->error, "the constrained triangulation") : status;
 }
 
-static cvtm_status triangulate(const cvtm_mesh *delaunay, const cvtm_boundary *boundary,
-                               cvtm_mesh *mesh, cvtm_regions *regions, int32_t **source,
-                               cvtm_error *error) {
+static cvtm_status constrain_triangulation(const cvtm_mesh *delaunay, const cvtm_boundary *boundary,
+                                           cvtm_mesh *mesh, cvtm_regions *regions, int32_t **source,
+                                           cvtm_error *error) {
   const int64_t n = delaunay->vertex_count;
   cvtm_grid_point *grid = malloc((size_t)n * sizeof *grid);
   int32_t *first = malloc((size_t)n * sizeof *first);
   triangulation t = {.points = delaunay->points, .boundary = boundary, .error = error};
-  cvtm_status status = grid && first ? CVTM_OK : no_memory(error);
+  cvtm_status status =
+      grid && first ? CVTM_OK : cvtm_no_memory(error, "the constrained triangulation");
   /* The points are on their grid and stay where they are. */
   if (status == CVTM_OK) status = cvtm_snap_points(delaunay->points, n, grid, error);
   if (status == CVTM_OK) status = find_first(grid, n, first, error);
@@ -452,7 +450,7 @@ cvtm_status cvtm_constrained_delaunay(const double *points, int64_t count,
   cvtm_mesh delaunay = {0};
   cvtm_status status = cvtm_delaunay(points, count, &delaunay, error);
   if (status != CVTM_OK) return status;
-  status = triangulate(&delaunay, boundary, mesh, regions, source, error);
+  status = constrain_triangulation(&delaunay, boundary, mesh, regions, source, error);
   cvtm_mesh_free(&delaunay);
   return status;
 }

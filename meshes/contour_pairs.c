@@ -116,7 +116,7 @@ static cvtm_status join_twins(splitter *s, cvtm_error *error) {
                    alone, alone == 1 ? "edge" : "edges");
 }
 
-static cvtm_status allocate(splitter *s, cvtm_error *error) {
+static cvtm_status allocate_splitter(splitter *s, cvtm_error *error) {
   const int64_t edges = s->rings->start[s->rings->arc_count];
   const cvtm_status status = cvtm_contour_allocate(edges, 2 * edges, &s->made, error);
   if (status != CVTM_OK) return status;
@@ -129,7 +129,7 @@ cvtm_status cvtm_contour_pair_rings(cvtm_contour *contour, int width, int height
                                     cvtm_error *error) {
   const double size[2] = {width, height};
   splitter s = {.rings = contour, .size = size};
-  cvtm_status status = allocate(&s, error);
+  cvtm_status status = allocate_splitter(&s, error);
   for (int64_t ring = 0; ring < contour->arc_count && status == CVTM_OK; ++ring)
     split_ring(&s, ring);
   if (status == CVTM_OK) status = join_twins(&s, error);

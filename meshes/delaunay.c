@@ -184,12 +184,12 @@ static hull_ends merge(edge_pool *pool, hull_ends left, hull_ends right) {
 }
 
 /* Triangulates sorted points low .. low + count - 1, count >= 2; recursion is log2 deep. */
-static hull_ends triangulate(edge_pool *pool, int32_t low, int32_t count) {
+static hull_ends triangulate_range(edge_pool *pool, int32_t low, int32_t count) {
   if (count == 2) return triangulate_two(pool, low);
   if (count == 3) return triangulate_three(pool, low);
   const int32_t half = count / 2;
-  const hull_ends left = triangulate(pool, low, half);
-  const hull_ends right = triangulate(pool, low + half, count - half);
+  const hull_ends left = triangulate_range(pool, low, half);
+  const hull_ends right = triangulate_range(pool, low + half, count - half);
   return merge(pool, left, right);
 }
 
@@ -242,7 +242,7 @@ static void triangulate_parts(const cvtm_sorted_points *sorted, edge_record *rec
     const edge first = 6 * (edge)p->low;
     range[leaf] = (edge_range){first, first, first + 6 * (edge)p->count};
     p->pool = (edge_pool){sorted->place, records, &range[leaf], NO_EDGE, NO_EDGE};
-    p->ends = triangulate(&p->pool, p->low, p->count);
+    p->ends = triangulate_range(&p->pool, p->low, p->count);
   }
   for (int first = leaves / 2; first > 0; first /= 2) {
 #pragma omp parallel for schedule(dynamic) if (first > 1)

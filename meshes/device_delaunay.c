@@ -45,7 +45,7 @@ static int32_t levels_for(int64_t count) {
 
 enum { ARRAYS = 20 };
 
-static void list_arrays(cvtm_device_delaunay *d, cvtm_array arrays[ARRAYS]) {
+static void list_delaunay_arrays(cvtm_device_delaunay *d, cvtm_array arrays[ARRAYS]) {
   const int64_t n = d->count;
   cvtm_star_output *out = &d->output;
   const cvtm_array list[ARRAYS] = {
@@ -73,14 +73,14 @@ static void list_arrays(cvtm_device_delaunay *d, cvtm_array arrays[ARRAYS]) {
   memcpy(arrays, list, sizeof list);
 }
 
-static cvtm_status allocate(cvtm_device_delaunay *d) {
+static cvtm_status allocate_stars(cvtm_device_delaunay *d) {
   size_t sort = 0, scan = 0;
   cvtm_status status = cvtm_sort_workspace(d->device, d->count, &sort);
   if (status == CVTM_OK) status = cvtm_scan_workspace(d->device, d->count, &scan);
   if (status != CVTM_OK) return status;
   d->workspace_bytes = sort > scan ? sort : scan;
   cvtm_array arrays[ARRAYS];
-  list_arrays(d, arrays);
+  list_delaunay_arrays(d, arrays);
   status = cvtm_device_allocate_all(d->device, arrays, ARRAYS);
   d->output.room = (int32_t)(2 * d->count);
   d->output.counts = d->counts;
@@ -95,7 +95,7 @@ cvtm_status cvtm_device_delaunay_create(cvtm_device *device, int64_t count,
   d->table = CVTM_TABLE(device, cvtm_star_table);
   d->count = count;
   d->levels = levels_for(count);
-  const cvtm_status status = allocate(d);
+  const cvtm_status status = allocate_stars(d);
   if (status != CVTM_OK) {
     cvtm_device_delaunay_destroy(d);
     return status;
@@ -107,7 +107,7 @@ cvtm_status cvtm_device_delaunay_create(cvtm_device *device, int64_t count,
 void cvtm_device_delaunay_destroy(cvtm_device_delaunay *d) {
   if (!d) return;
   cvtm_array arrays[ARRAYS];
-  list_arrays(d, arrays);
+  list_delaunay_arrays(d, arrays);
   cvtm_device_free_all(d->device, arrays, ARRAYS);
   free(d);
 }

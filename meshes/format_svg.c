@@ -181,9 +181,9 @@ static void write_head(FILE *file, cvtm_domain domain, double mm) {
   fprintf(file, "viewBox=\"0 0 %d %d\">\n", domain.width, domain.height);
 }
 
-static void write_picture(FILE *file, cvtm_svg_kind kind, const cvtm_mesh *mesh,
-                          const cvtm_cells *cells, const double *radius, int light, double mm,
-                          cvtm_domain domain, const int32_t *edges, int64_t edge_count) {
+static void write_mesh_picture(FILE *file, cvtm_svg_kind kind, const cvtm_mesh *mesh,
+                               const cvtm_cells *cells, const double *radius, int light, double mm,
+                               cvtm_domain domain, const int32_t *edges, int64_t edge_count) {
   int64_t sites = kind == CVTM_SVG_CELLS ? cells->count : mesh->vertex_count;
   double spacing = mean_spacing(domain, sites);
   write_head(file, domain, mm);
@@ -208,8 +208,8 @@ cvtm_status cvtm_svg_write(const char *path, cvtm_svg_kind kind, const cvtm_mesh
   if (status == CVTM_OK) status = cvtm_output_open(path, &output, error);
   if (status == CVTM_OK) {
     cvtm_numeric_locale locale = cvtm_numeric_locale_enter();
-    write_picture(cvtm_output_stream(output), kind, mesh, cells, radius, light, mm, domain, edges,
-                  edge_count);
+    write_mesh_picture(cvtm_output_stream(output), kind, mesh, cells, radius, light, mm, domain,
+                       edges, edge_count);
     cvtm_numeric_locale_leave(locale);
     status = cvtm_output_commit(output, error);
   }

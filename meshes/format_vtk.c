@@ -230,7 +230,7 @@ static void skip_metadata(cvtm_source *s) {
   while (cvtm_source_line_token(s, &token)); /* it ends at an empty line */
 }
 
-static cvtm_status read_header(cvtm_source *s, grid *g) {
+static cvtm_status read_vtk_header(cvtm_source *s, grid *g) {
   static const char magic[] = "# vtk DataFile Version ";
   const size_t length = sizeof magic - 1;
   if (s->size < length + 1 || memcmp(s->data, magic, length) != 0) {
@@ -284,7 +284,7 @@ static cvtm_status read_sections(cvtm_source *s, grid *g, cvtm_builder *b) {
 cvtm_status cvtm_read_vtk(cvtm_source *s, cvtm_builder *b) {
   grid g;
   memset(&g, 0, sizeof g);
-  cvtm_status status = read_header(s, &g);
+  cvtm_status status = read_vtk_header(s, &g);
   if (status == CVTM_OK) status = read_sections(s, &g, b);
   if (status == CVTM_OK && !g.polygons && g.ends == NULL) {
     status = cvtm_source_fail(s, "no CELLS");

@@ -1,5 +1,6 @@
 #include "meshes/p1_elements.h"
 
+#include "base/host_memory.h"
 #include "base/search.h"
 #include "base/segment.h"
 #include "meshes/twins.h"
@@ -35,10 +36,6 @@ void cvtm_p1_free(cvtm_p1 *p1) {
   free(p1->load);
   free(p1->distance);
   *p1 = (cvtm_p1){0};
-}
-
-static cvtm_status no_memory(cvtm_error *error) {
-  return cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory for the elements");
 }
 
 /* --- the boundary --------------------------------------------------------------------------- */
@@ -99,7 +96,7 @@ static cvtm_status find_boundary(builder *b) {
   for (int64_t h = 0; h < 3 * b->mesh->triangle_count; ++h) b->edge_count += b->twin[h] < 0;
   b->edges = malloc((size_t)(4 * b->edge_count) * sizeof *b->edges);
   b->blocks = malloc((size_t)(b->edge_count / BLOCK + 1) * sizeof *b->blocks);
-  if (b->edges == NULL || b->blocks == NULL) return no_memory(b->error);
+  if (b->edges == NULL || b->blocks == NULL) return cvtm_no_memory(b->error, "the elements");
   list_boundary(b);
   box_blocks(b);
   return CVTM_OK;
@@ -120,7 +117,7 @@ static cvtm_status number_unknowns(builder *b) {
   p1->load = calloc((size_t)count, sizeof *p1->load);
   p1->distance = malloc((size_t)count * sizeof *p1->distance);
   if (p1->vertex == NULL || p1->row_start == NULL || p1->load == NULL || p1->distance == NULL)
-    return no_memory(b->error);
+    return cvtm_no_memory(b->error, "the elements");
   count = 0;
   for (int64_t v = 0; v < vertices; ++v) {
     if (b->unknown[v] < 0) continue;
@@ -174,7 +171,7 @@ static cvtm_status lay_out_rows(builder *b) {
   if (p1->column != NULL && p1->value != NULL && next != NULL)
     fill_columns(b, edges, edge_count, next);
   else
-    status = no_memory(b->error);
+    status = cvtm_no_memory(b->error, "the elements");
   free(next);
   free(edges);
   return status;
@@ -232,7 +229,8 @@ static cvtm_status build(builder *b) {
   b->twin = malloc((size_t)(3 * mesh->triangle_count) * sizeof *b->twin);
   b->leaving = malloc((size_t)mesh->vertex_count * sizeof *b->leaving);
   b->unknown = malloc((size_t)mesh->vertex_count * sizeof *b->unknown);
-  if (b->twin == NULL || b->leaving == NULL || b->unknown == NULL) return no_memory(b->error);
+  if (b->twin == NULL || b->leaving == NULL || b->unknown == NULL)
+    return cvtm_no_memory(b->error, "the elements");
   cvtm_status status = cvtm_find_twins(mesh->triangles, mesh->triangle_count, mesh->vertex_count,
                                        b->twin, b->leaving, b->error);
   if (status != CVTM_OK) return status;

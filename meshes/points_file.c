@@ -146,7 +146,7 @@ static int is_class_column(cvtm_csv_field field) {
 }
 
 /* A header may put the columns x and y anywhere; without these names they are the first two. */
-static void read_header(table *t, cvtm_csv_line line) {
+static void read_column_names(table *t, cvtm_csv_line line) {
   int x = -1, y = -1, column = 0;
   cvtm_csv_field field;
   for (; cvtm_csv_next_field(&line, &field); ++column) {
@@ -212,7 +212,7 @@ static int is_special(table *t, cvtm_csv_line line, format f) {
   /* What merely resembles a number (`1,5` beside a semicolon) is an error, not a title. */
   int resembles = first.length > 0 && memchr("0123456789+-.", first.text[0], 13) != NULL;
   if (f == CSV && !number && !resembles) {
-    read_header(t, line);
+    read_column_names(t, line);
     return 1;
   }
   if (f == XYZ && number && !cvtm_csv_next_field(&rest, &second) && value >= 0 && value < 0x1p52 &&

@@ -96,7 +96,7 @@ static int arguments_of(char command) {
 }
 
 /* One command with its absolute arguments a. */
-static cvtm_status draw(outline *o, pen *p, char command, const double *a) {
+static cvtm_status run_path_command(outline *o, pen *p, char command, const double *a) {
   const int cubic = p->last == 'C' || p->last == 'S', quadratic = p->last == 'Q' || p->last == 'T';
   cvtm_status status = CVTM_OK;
   switch (command) {
@@ -164,7 +164,7 @@ static cvtm_status read_path(cvtm_source *s, outline *o) {
     cvtm_status status = CVTM_OK;
     /* After Z the next subpath may begin without M, where the last one did. */
     if (p.last == 'Z' && large != 'M') status = add_point(o, p.x, p.y);
-    if (status == CVTM_OK) status = draw(o, &p, large, a);
+    if (status == CVTM_OK) status = run_path_command(o, &p, large, a);
     if (status != CVTM_OK) return status;
     p.last = large;
     if (large == 'M') command = relative ? 'l' : 'L'; /* further pairs are lines */

@@ -1,6 +1,7 @@
 #include "meshes/pslg.h"
 
 #include "base/file.h"
+#include "base/host_memory.h"
 #include "base/numeric_locale.h"
 #include "meshes/constrained.h"
 #include "meshes/edge_faces.h"
@@ -121,16 +122,12 @@ static void free_parts(parts *p) {
   free(p->region);
 }
 
-static cvtm_status no_memory(cvtm_error *error) {
-  return cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory for the segments");
-}
-
 /* Both sides of all segments are region 1, so that every triangle stays. y is up, so that this is
  * the triangulation in a mirror. */
-static cvtm_status triangulate(const graph *g, parts *p, cvtm_error *error) {
+static cvtm_status triangulate_graph(const graph *g, parts *p, cvtm_error *error) {
   const size_t n = (size_t)g->vertices.count, edges = (size_t)g->segment_count;
   int32_t *ones = malloc((edges + 1) * sizeof *ones);
-  if (ones == NULL) return no_memory(error);
+  if (ones == NULL) return cvtm_no_memory(error, "the segments");
   for (size_t e = 0; e < edges; ++e) ones[e] = 1;
   const cvtm_boundary all = {.vertex_count = (int64_t)n,
                              .points = g->vertices.points,
@@ -156,7 +153,7 @@ static cvtm_status find_neighbours(parts *p, cvtm_error *error) {
   if (!p->twin || !p->at || !p->face || !p->stack || !p->is_segment || !p->part || !p->region ||
       !cvtm_find_edge_faces(p->mesh.triangles, p->mesh.triangle_count, p->mesh.vertex_count,
                             &p->edges, p->face))
-    return no_memory(error);
+    return cvtm_no_memory(error, "the segments");
   const cvtm_status status = cvtm_find_twins(p->mesh.triangles, p->mesh.triangle_count,
                                              p->mesh.vertex_count, p->twin, p->at, error);
   for (int64_t e = 0; e < p->edges.edge_count && status == CVTM_OK; ++e) {
@@ -210,7 +207,7 @@ static cvtm_status number_parts(const graph *g, parts *p, cvtm_pslg *made, cvtm_
   const int32_t most = 1 << 30;
   int32_t last = 0, inside = 0;
   made->areas = malloc(((size_t)g->region_count + 1) * sizeof *made->areas);
-  if (made->areas == NULL) return no_memory(error);
+  if (made->areas == NULL) return cvtm_no_memory(error, "the segments");
   for (int64_t k = 0; k < g->hole_count; ++k) {
     const int32_t part = part_at(p, &g->holes[k]);
     if (part >= 0) p->region[part] = 0;
@@ -251,7 +248,7 @@ static cvtm_status extract(const graph *g, const parts *p, cvtm_boundary *b, cvt
                        .right = malloc(edges * sizeof *b->right)};
   if (!number || !b->points || !b->corner || !b->edges || !b->left || !b->right) {
     free(number);
-    return no_memory(error);
+    return cvtm_no_memory(error, "the segments");
   }
   for (size_t v = 0; v < n; ++v) number[v] = -1;
   for (int64_t e = 0; e < p->edges.edge_count; ++e) {
@@ -277,7 +274,7 @@ static cvtm_status extract(const graph *g, const parts *p, cvtm_boundary *b, cvt
 
 static cvtm_status divide_plane(const graph *g, cvtm_pslg *made, cvtm_error *error) {
   parts p = {0};
-  cvtm_status status = triangulate(g, &p, error);
+  cvtm_status status = triangulate_graph(g, &p, error);
   if (status == CVTM_OK) status = find_neighbours(&p, error);
   if (status == CVTM_OK) find_parts(&p);
   if (status == CVTM_OK) status = number_parts(g, &p, made, error);

@@ -32,8 +32,8 @@ static int circumcentre_inside(const cvtm_domain *domain, const double *a, doubl
   return x >= 0 && x <= domain->width && y >= 0 && y <= domain->height;
 }
 
-static triangle_figures measure(const double *a, const double *b, const double *c,
-                                const cvtm_domain *domain) {
+static triangle_figures measure_triangle(const double *a, const double *b, const double *c,
+                                         const cvtm_domain *domain) {
   static const double degrees = 57.295779513082320877;
   const double bx = b[0] - a[0], by = b[1] - a[1];
   const double cx = c[0] - a[0], cy = c[1] - a[1];
@@ -183,9 +183,9 @@ static block_figures measure_block(const cvtm_mesh *mesh, const cvtm_domain *dom
   const int64_t rest = mesh->triangle_count - first, end = first + (rest < BLOCK ? rest : BLOCK);
   for (int64_t t = first; t < end; ++t) {
     const int32_t *corners = mesh->triangles + 3 * t;
-    const triangle_figures figures =
-        measure(mesh->points + 2 * (int64_t)corners[0], mesh->points + 2 * (int64_t)corners[1],
-                mesh->points + 2 * (int64_t)corners[2], domain);
+    const triangle_figures figures = measure_triangle(
+        mesh->points + 2 * (int64_t)corners[0], mesh->points + 2 * (int64_t)corners[1],
+        mesh->points + 2 * (int64_t)corners[2], domain);
     if (!isfinite(figures.area)) {
       block.too_large = t;
       break;

@@ -1,6 +1,7 @@
 #include "meshes/refine.h"
 
 #include "base/grow.h"
+#include "base/host_memory.h"
 #include "base/portable.h"
 #include "meshes/refine_state.h"
 
@@ -22,10 +23,6 @@ void cvtm_refine_figures_free(cvtm_refine_figures *figures) {
 static const double usual_bound = 33; /* degrees; up to here insertion alone ends soon */
 static const double lower_step = 2;   /* degrees, off a bound that takes too many points */
 static const double room = 1000;      /* points that any bound may take */
-
-static cvtm_status no_memory(cvtm_error *error) {
-  return cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory for the refinement");
-}
 
 /* ---- Setting up ---- */
 
@@ -50,7 +47,7 @@ static cvtm_status triangulate_start(const double *points, int64_t count,
                                                  &s->source, r->error);
   if (status != CVTM_OK) return status;
   s->grid = malloc((size_t)s->mesh.vertex_count * sizeof *s->grid);
-  if (s->grid == NULL) return no_memory(r->error);
+  if (s->grid == NULL) return cvtm_no_memory(r->error, "the refinement");
   double step = 0;
   status = cvtm_snap_to_steps(s->mesh.points, s->mesh.vertex_count, s->grid, &step, r->error);
   if (status != CVTM_OK) return status;
@@ -67,7 +64,8 @@ static cvtm_status take_segments(cvtm_refiner *r, const start *s) {
   r->met = malloc(2 * edges * sizeof *r->met);
   r->meeting = calloc(n + 2, sizeof *r->meeting);
   r->is_acute = calloc(n, 1);
-  if (!r->ends || !r->met || !r->meeting || !r->is_acute) return no_memory(r->error);
+  if (!r->ends || !r->met || !r->meeting || !r->is_acute)
+    return cvtm_no_memory(r->error, "the refinement");
   memcpy(r->ends, s->regions.edges, 2 * edges * sizeof *r->ends);
   for (size_t k = 0; k < 2 * edges; ++k) ++r->meeting[r->ends[k] + 2];
   for (size_t v = 0; v < n; ++v) r->meeting[v + 2] += r->meeting[v + 1];
@@ -131,7 +129,7 @@ static cvtm_status describe_vertices(cvtm_refiner *r, const start *s, int64_t bo
   const int64_t n = m->vertex_count;
   r->vertex = malloc((size_t)n * sizeof *r->vertex);
   r->vertex_capacity = n;
-  if (r->vertex == NULL) return no_memory(r->error);
+  if (r->vertex == NULL) return cvtm_no_memory(r->error, "the refinement");
   for (int64_t v = 0; v < n; ++v) {
     const int on_boundary = s->source[v] < boundary_vertices;
     r->given_count += on_boundary;
@@ -248,7 +246,7 @@ static cvtm_status allocate_boundary(int64_t vertices, int64_t edges, cvtm_bound
       b->home)
     return CVTM_OK;
   cvtm_boundary_free(b);
-  return no_memory(error);
+  return cvtm_no_memory(error, "the refinement");
 }
 
 /* The parts of segments, from one end of the segment towards the other, with its sides. */
@@ -295,7 +293,8 @@ static cvtm_status extract(const cvtm_refiner *r, const start *s, const cvtm_bou
   int32_t *number = malloc(n * sizeof *number);
   made->points = malloc(2 * n * sizeof *made->points);
   made->source = malloc(n * sizeof *made->source);
-  cvtm_status status = number && made->points && made->source ? CVTM_OK : no_memory(r->error);
+  cvtm_status status =
+      number && made->points && made->source ? CVTM_OK : cvtm_no_memory(r->error, "the refinement");
   int64_t on_boundary = 0;
   if (status == CVTM_OK) {
     made->count = number_vertices(r, number, &on_boundary);
@@ -350,7 +349,7 @@ static int is_narrow(const cvtm_refiner *r, int64_t t) {
 static cvtm_status list_narrow(const cvtm_refiner *r, int64_t t, double cotangent,
                                int64_t *capacity, cvtm_refine_figures *f) {
   if (!cvtm_grow(&f->narrow, sizeof *f->narrow, capacity, f->narrow_count + 1))
-    return no_memory(r->error);
+    return cvtm_no_memory(r->error, "the refinement");
   cvtm_narrow_triangle *made = &f->narrow[f->narrow_count++];
   *made = (cvtm_narrow_triangle){0, 0, smallest_angle(cotangent),
                                  distance_around(r, t) * r->frame.step};
@@ -373,12 +372,12 @@ static void count_vertices(const cvtm_refiner *r, cvtm_refine_figures *f) {
   }
 }
 
-static cvtm_status measure(const cvtm_refiner *r, cvtm_refine_figures *f) {
+static cvtm_status count_figures(const cvtm_refiner *r, cvtm_refine_figures *f) {
   int64_t *below = calloc((size_t)r->given_count, sizeof *below);
   f->corners = malloc((size_t)r->given_count * sizeof *f->corners);
   if (below == NULL || f->corners == NULL) {
     free(below);
-    return no_memory(r->error);
+    return cvtm_no_memory(r->error, "the refinement");
   }
   double worst = 0, worst_free = 0;
   int64_t capacity = 0;
@@ -455,7 +454,7 @@ static cvtm_status refine_to(double bound, const double *points, int64_t count,
   cvtm_status status = set_up(&r, points, count, boundary, &begin);
   if (status == CVTM_OK) status = work_for_bound(&r, bound);
   set_bound(&r, options->min_angle);
-  if (status == CVTM_OK) status = measure(&r, &made->figures);
+  if (status == CVTM_OK) status = count_figures(&r, &made->figures);
   const int is_bad = made->figures.below_free > 0 || made->figures.oversized > 0;
   *enough = r.stopped || (r.m.vertex_count < r.most && !(is_bad && bound > options->min_angle));
   if (status == CVTM_OK && *enough) status = extract(&r, &begin, boundary, made);
@@ -528,7 +527,7 @@ cvtm_status cvtm_refine_move(double *points, int64_t count, const cvtm_boundary 
   cvtm_status status = begin_moving(points, count, boundary, options, &m, error);
   if (status == CVTM_OK) {
     goal = malloc(2 * (size_t)m.r.m.vertex_count * sizeof *goal);
-    if (goal == NULL) status = no_memory(error);
+    if (goal == NULL) status = cvtm_no_memory(error, "the refinement");
   }
   for (int64_t v = 0; v < m.r.m.vertex_count && status == CVTM_OK; ++v) {
     const double *to = wish + 2 * (int64_t)m.begin.source[v];
@@ -545,7 +544,7 @@ cvtm_status cvtm_refine_move(double *points, int64_t count, const cvtm_boundary 
 static cvtm_status join_edges(moving *m, const cvtm_boundary *boundary) {
   const int64_t n = m->r.m.vertex_count;
   uint8_t *corner = malloc((size_t)n + 1);
-  if (corner == NULL) return no_memory(m->r.error);
+  if (corner == NULL) return cvtm_no_memory(m->r.error, "the refinement");
   for (int64_t v = 0; v < n; ++v) {
     const int32_t source = m->begin.source[v];
     corner[v] = source >= boundary->vertex_count || boundary->corner[source];

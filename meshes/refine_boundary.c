@@ -138,8 +138,8 @@ static cvtm_smallest_angles sum_up(double *angle, int64_t count) {
 }
 
 /* The angles of triangles near the boundary, or of the others. angle: room for all triangles. */
-static cvtm_smallest_angles measure(const cvtm_refiner *r, const uint8_t *near, int beside,
-                                    double *angle) {
+static cvtm_smallest_angles measure_angles(const cvtm_refiner *r, const uint8_t *near, int beside,
+                                           double *angle) {
   int64_t count = 0;
   for (int64_t t = 0; t < r->m.triangle_count; ++t) {
     const int32_t *corner = r->m.corner + 3 * t;
@@ -172,7 +172,7 @@ cvtm_status cvtm_refine_raise_at_boundary(cvtm_refiner *r, cvtm_boundary_angles 
   *figures = (cvtm_boundary_angles){0};
   if (status == CVTM_OK) {
     mark_near(r, near);
-    figures->before = measure(r, near, 1, angle);
+    figures->before = measure_angles(r, near, 1, angle);
   }
   for (int k = 0; k < 4 && status == CVTM_OK; ++k) {
     if (bounds[k] <= r->options->min_angle) continue;
@@ -182,8 +182,8 @@ cvtm_status cvtm_refine_raise_at_boundary(cvtm_refiner *r, cvtm_boundary_angles 
   r->cotangent = given;
   if (status == CVTM_OK) {
     mark_near(r, near);
-    figures->after = measure(r, near, 1, angle);
-    figures->inside = measure(r, near, 0, angle);
+    figures->after = measure_angles(r, near, 1, angle);
+    figures->inside = measure_angles(r, near, 0, angle);
     figures->least_kept = least_kept(r);
   }
   free(near);

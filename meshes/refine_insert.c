@@ -2,6 +2,7 @@
 #include "meshes/refine_state.h"
 
 #include "base/grow.h"
+#include "base/host_memory.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -9,12 +10,8 @@
 
 enum { MOST_TRIES = 64 }; /* to split a triangle after parts of segments have been divided */
 
-static cvtm_status no_memory(cvtm_refiner *r) {
-  return cvtm_fail(r->error, CVTM_ERROR_MEMORY, "no memory for the refinement");
-}
-
 cvtm_status cvtm_refine_check_memory(cvtm_refiner *r) {
-  return r->m.out_of_memory ? no_memory(r) : CVTM_OK;
+  return r->m.out_of_memory ? cvtm_no_memory(r->error, "the refinement") : CVTM_OK;
 }
 
 /* ---- The heap of bad triangles ---- */
@@ -26,7 +23,7 @@ static int comes_first(const cvtm_bad_triangle *a, const cvtm_bad_triangle *b) {
 
 static cvtm_status push_triangle(cvtm_refiner *r, cvtm_bad_triangle item) {
   if (!cvtm_grow(&r->heap, sizeof *r->heap, &r->heap_capacity, r->heap_count + 1))
-    return no_memory(r);
+    return cvtm_no_memory(r->error, "the refinement");
   int64_t k = r->heap_count++;
   item.number = r->numbers++;
   for (; k > 0 && comes_first(&item, &r->heap[(k - 1) / 2]); k = (k - 1) / 2)
@@ -63,7 +60,7 @@ static int is_too_near(const cvtm_refiner *r, cvtm_grid_point p, cvtm_grid_point
 static cvtm_status push_part(cvtm_refiner *r, int32_t from, int32_t to, int64_t half,
                              double scale) {
   if (!cvtm_grow(&r->parts, sizeof *r->parts, &r->part_capacity, r->part_count + 1))
-    return no_memory(r);
+    return cvtm_no_memory(r->error, "the refinement");
   r->parts[r->part_count++] = (cvtm_bad_part){half, from, to, scale};
   return CVTM_OK;
 }
@@ -101,7 +98,7 @@ cvtm_status cvtm_refine_describe(cvtm_refiner *r, int32_t v, cvtm_refine_vertex 
     return cvtm_fail(r->error, CVTM_ERROR_INPUT, "angles and areas ask for more than %lld points",
                      (long long)most);
   if (!cvtm_grow(&r->vertex, sizeof *r->vertex, &r->vertex_capacity, (int64_t)v + 1))
-    return no_memory(r);
+    return cvtm_no_memory(r->error, "the refinement");
   r->vertex[v] = made;
   return CVTM_OK;
 }
@@ -386,7 +383,7 @@ cvtm_status cvtm_refine_fill(cvtm_refiner *r, int64_t wanted) {
   for (int64_t v = 0; v < r->m.vertex_count; ++v) missing -= r->m.at[v] >= 0;
   if (missing <= 0) return CVTM_OK;
   large_triangle *list = malloc((size_t)r->m.triangle_count * sizeof *list);
-  if (list == NULL) return no_memory(r);
+  if (list == NULL) return cvtm_no_memory(r->error, "the refinement");
   const int64_t count = list_large(r, list);
   cvtm_status status = CVTM_OK;
   for (int64_t k = 0; k < count && missing > 0 && status == CVTM_OK && !cvtm_refine_is_over(r);

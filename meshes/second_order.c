@@ -1,5 +1,6 @@
 #include "meshes/second_order.h"
 
+#include "base/host_memory.h"
 #include "meshes/edge_faces.h"
 #include "meshes/twins.h"
 
@@ -14,10 +15,6 @@ void cvtm_second_order_free(cvtm_second_order *second) {
   free(second->triangle);
   free(second->edge);
   *second = (cvtm_second_order){0};
-}
-
-static cvtm_status no_memory(cvtm_error *error) {
-  return cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory for nodes of second order");
 }
 
 /* ---- pieces of the contour, by cells of a grid ---- */
@@ -104,7 +101,7 @@ static cvtm_status make_grid(const cvtm_contour *c, piece_grid *g, cvtm_error *e
   g->pieces = malloc(pieces * sizeof *g->pieces);
   g->start = calloc((size_t)cells + 2, sizeof *g->start);
   g->list = malloc(pieces * sizeof *g->list);
-  if (!g->pieces || !g->start || !g->list) return no_memory(error);
+  if (!g->pieces || !g->start || !g->list) return cvtm_no_memory(error, "nodes of second order");
   cut_pieces(c, g);
   for (int64_t k = 0; k < g->count; ++k) ++g->start[cell_of(g, &g->pieces[k]) + 2];
   for (int64_t k = 0; k < cells; ++k) g->start[k + 2] += g->start[k + 1];
@@ -195,7 +192,7 @@ static cvtm_status find_edge_nodes(const cvtm_mesh *mesh, const cvtm_regions *r,
                                                          mesh->vertex_count, r, face);
   for (int64_t e = 0; found && e < r->edge_count; ++e) made->edge[e] = made->triangle[face[e]];
   free(face);
-  return found ? CVTM_OK : no_memory(error);
+  return found ? CVTM_OK : cvtm_no_memory(error, "nodes of second order");
 }
 
 /* ---- curves ---- */
@@ -330,7 +327,7 @@ static int64_t list_bent(const cvtm_mesh *mesh, const cvtm_regions *r,
 static cvtm_status balance_areas(const cvtm_mesh *mesh, const cvtm_regions *r, const char *curved,
                                  cvtm_second_order *made, cvtm_error *error) {
   bent_edge *list = malloc(((size_t)r->edge_count + 1) * sizeof *list);
-  if (list == NULL) return no_memory(error);
+  if (list == NULL) return cvtm_no_memory(error, "nodes of second order");
   const int64_t count = list_bent(mesh, r, made, curved, list);
   for (int64_t first = 0, end; first < count; first = end) {
     double area = 0, length = 0;
@@ -355,7 +352,8 @@ static cvtm_status follow_contour(const cvtm_mesh *mesh, const cvtm_regions *reg
   enum { ROUNDS = 4 };
   piece_grid grid = {0};
   char *curved = calloc((size_t)made->count + 1, 1);
-  cvtm_status status = curved != NULL ? make_grid(contour, &grid, error) : no_memory(error);
+  cvtm_status status = curved != NULL ? make_grid(contour, &grid, error)
+                                      : cvtm_no_memory(error, "nodes of second order");
   if (status == CVTM_OK) curve_edges(mesh, regions, &grid, made, curved);
   int64_t before = -1;
   for (int round = 0; round < ROUNDS && status == CVTM_OK && before != made->straightened;
@@ -369,13 +367,14 @@ static cvtm_status follow_contour(const cvtm_mesh *mesh, const cvtm_regions *reg
   return status;
 }
 
-static cvtm_status allocate(const cvtm_mesh *mesh, const cvtm_regions *regions,
-                            cvtm_second_order *made, cvtm_error *error) {
+static cvtm_status allocate_nodes(const cvtm_mesh *mesh, const cvtm_regions *regions,
+                                  cvtm_second_order *made, cvtm_error *error) {
   const size_t halves = 3 * (size_t)mesh->triangle_count + 1;
   made->points = malloc(2 * halves * sizeof *made->points);
   made->triangle = malloc(halves * sizeof *made->triangle);
   if (regions != NULL) made->edge = malloc(((size_t)regions->edge_count + 1) * sizeof *made->edge);
-  if (!made->points || !made->triangle || (regions != NULL && !made->edge)) return no_memory(error);
+  if (!made->points || !made->triangle || (regions != NULL && !made->edge))
+    return cvtm_no_memory(error, "nodes of second order");
   return CVTM_OK;
 }
 
@@ -386,8 +385,8 @@ cvtm_status cvtm_second_order_create(const cvtm_mesh *mesh, const cvtm_regions *
   cvtm_second_order made = {0};
   int64_t *twin = malloc(halves * sizeof *twin);
   int64_t *at = malloc(((size_t)mesh->vertex_count + 1) * sizeof *at);
-  cvtm_status status =
-      twin != NULL && at != NULL ? allocate(mesh, regions, &made, error) : no_memory(error);
+  cvtm_status status = twin != NULL && at != NULL ? allocate_nodes(mesh, regions, &made, error)
+                                                  : cvtm_no_memory(error, "nodes of second order");
   if (status == CVTM_OK) status = number_nodes(mesh, &made, twin, at, error);
   if (status == CVTM_OK && regions != NULL) status = find_edge_nodes(mesh, regions, &made, error);
   if (status == CVTM_OK && regions != NULL && contour != NULL && contour->arc_count > 0)

@@ -15,7 +15,7 @@ struct cvtm_blue_noise {
 
 enum { ARRAYS = 7 };
 
-static void list_arrays(cvtm_noise_points *p, cvtm_array *list) {
+static void list_noise_arrays(cvtm_noise_points *p, cvtm_array *list) {
   const int64_t nodes = (int64_t)p->target.columns * p->target.rows;
   const cvtm_array arrays[ARRAYS] = {
       {(void **)&p->target.log_width, nodes, sizeof *p->target.log_width},
@@ -37,7 +37,7 @@ static cvtm_status allocate_points(cvtm_device *device, const cvtm_target *targe
   p->target = *target;
   p->target.log_width = p->target.potential = NULL;
   cvtm_status status = cvtm_reduce_workspace(device, p->count, &p->workspace_bytes);
-  list_arrays(p, arrays);
+  list_noise_arrays(p, arrays);
   if (status == CVTM_OK) status = cvtm_device_allocate_all(device, arrays, ARRAYS);
   if (status == CVTM_OK)
     status = cvtm_device_copy_in(device, p->target.log_width, target->log_width, bytes);
@@ -76,7 +76,7 @@ void cvtm_blue_noise_destroy(cvtm_blue_noise *b) {
   cvtm_array arrays[ARRAYS];
   if (b == NULL) return;
   cvtm_kernels_destroy(b->kernels);
-  list_arrays(&b->points, arrays);
+  list_noise_arrays(&b->points, arrays);
   cvtm_device_free_all(b->device, arrays, ARRAYS);
   free(b);
 }

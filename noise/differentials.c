@@ -251,7 +251,7 @@ static cvtm_status transform(const double *plane, int64_t count, double *power, 
 /* --- the spectrum --------------------------------------------------------------------------------
  */
 
-static cvtm_status allocate(cvtm_spectrum *s, cvtm_error *error) {
+static cvtm_status allocate_spectrum(cvtm_spectrum *s, cvtm_error *error) {
   s->rings = CVTM_SPECTRUM_FREQUENCY * STEPS_OF_UNIT;
   s->step = 1.0 / STEPS_OF_UNIT;
   s->side = 2 * CVTM_SPECTRUM_SHOWN * STEPS_OF_UNIT + 1;
@@ -309,7 +309,7 @@ static cvtm_status compute(const places *p, int threads, cvtm_spectrum *s, cvtm_
   cvtm_status status = CVTM_OK;
   if (all == NULL || power == NULL)
     status = cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory for a spectrum");
-  if (status == CVTM_OK) status = allocate(s, error);
+  if (status == CVTM_OK) status = allocate_spectrum(s, error);
   if (status == CVTM_OK) status = sum_differences(p, threads, all, error);
   if (status == CVTM_OK) status = transform(all[0].plane, p->points, power, error);
   if (status == CVTM_OK) {

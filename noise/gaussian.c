@@ -26,7 +26,7 @@ typedef struct descent {
   double *x, *lower_there, *upper_there, *scale_there; /* on the device, one block of memory */
 } descent;
 
-static cvtm_status allocate(descent *d) {
+static cvtm_status allocate_descent(descent *d) {
   const int64_t n = 2 * d->count;
   void *there = NULL;
   d->lower = malloc(3 * (size_t)n * sizeof *d->lower);
@@ -44,7 +44,7 @@ static cvtm_status allocate(descent *d) {
   return CVTM_OK;
 }
 
-static void release(descent *d) {
+static void free_descent(descent *d) {
   cvtm_lbfgsb_destroy(d->solver);
   cvtm_blue_noise_destroy(d->noise);
   cvtm_device_free(d->device, d->x);
@@ -86,7 +86,8 @@ static cvtm_status prepare_solver(descent *d, const double *points) {
 }
 
 /* The points (host) are changed only if all goes well. */
-static cvtm_status descend(descent *d, double start, double *points, cvtm_lbfgsb_result *result) {
+static cvtm_status descend_noise(descent *d, double start, double *points,
+                                 cvtm_lbfgsb_result *result) {
   const size_t bytes = 2 * (size_t)d->count * sizeof *points;
   double *const moved = d->lower; /* which nobody needs any more */
   cvtm_status status = create_solver(d, start);
@@ -109,8 +110,8 @@ cvtm_status cvtm_gaussian_noise(cvtm_device *device, cvtm_domain domain, const f
   cvtm_status status = cvtm_device_activate(device);
   if (status == CVTM_OK)
     status = cvtm_blue_noise_create(device, domain, density, options->width, count, &d.noise);
-  if (status == CVTM_OK) status = allocate(&d);
-  if (status == CVTM_OK) status = descend(&d, start, points, result);
-  release(&d);
+  if (status == CVTM_OK) status = allocate_descent(&d);
+  if (status == CVTM_OK) status = descend_noise(&d, start, points, result);
+  free_descent(&d);
   return status;
 }

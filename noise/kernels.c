@@ -14,7 +14,7 @@ struct cvtm_kernels {
 };
 
 /* Everything that is allocated; `sorts`: also what CUDA sorts with. */
-static int list_arrays(cvtm_kernel_cells *c, int sorts, cvtm_array *list) {
+static int list_kernel_arrays(cvtm_kernel_cells *c, int sorts, cvtm_array *list) {
   const int64_t n = c->capacity, stored = n + CVTM_KERNEL_LANES;
   const int64_t most = cvtm_kernel_most_cells(n), sorted = sorts ? n : 0;
   const cvtm_array arrays[] = {
@@ -76,7 +76,7 @@ cvtm_status cvtm_kernels_create(cvtm_device *device, cvtm_domain domain, int64_t
   k->cells.domain = domain;
   k->cells.capacity = capacity;
   cvtm_status status = sorts ? find_workspace(device, &k->cells) : CVTM_OK;
-  const int count = list_arrays(&k->cells, sorts, arrays);
+  const int count = list_kernel_arrays(&k->cells, sorts, arrays);
   if (status == CVTM_OK) status = cvtm_device_allocate_all(device, arrays, (size_t)count);
   if (status == CVTM_OK) status = clear(device, &k->cells);
   if (status != CVTM_OK) {
@@ -90,7 +90,7 @@ cvtm_status cvtm_kernels_create(cvtm_device *device, cvtm_domain domain, int64_t
 void cvtm_kernels_destroy(cvtm_kernels *k) {
   cvtm_array arrays[ARRAYS_MOST];
   if (k == NULL) return;
-  const int count = list_arrays(&k->cells, 0, arrays);
+  const int count = list_kernel_arrays(&k->cells, 0, arrays);
   cvtm_device_free_all(k->device, arrays, (size_t)count);
   free(k);
 }

@@ -104,7 +104,7 @@ static double value_at(const octave *o, int i, int j, double side) {
   return sum;
 }
 
-static cvtm_status allocate(octave *o, int64_t count, double **before, cvtm_error *error) {
+static cvtm_status allocate_octave(octave *o, int64_t count, double **before, cvtm_error *error) {
   const size_t n = (size_t)count;
   o->mass = malloc(n * sizeof *o->mass);
   o->area = malloc(n * sizeof *o->area);
@@ -161,7 +161,7 @@ cvtm_status cvtm_local_width(const int cells[2], const double step[2], int perio
   const int64_t count = (int64_t)cells[0] * cells[1];
   octave o = {.cells = {cells[0], cells[1]}, .periodic = periodic, .threads = threads};
   double *before = NULL;
-  const cvtm_status status = allocate(&o, count, &before, error);
+  const cvtm_status status = allocate_octave(&o, count, &before, error);
   if (status == CVTM_OK) {
     memcpy(o.mass, mass, (size_t)count * sizeof *mass);
     for (int64_t c = 0; c < count; ++c) {

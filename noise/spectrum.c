@@ -202,7 +202,7 @@ void cvtm_spectrum_find_figures(cvtm_spectrum *s, const int64_t *number, const d
 /* --- the whole ----------------------------------------------------------------------------------
  */
 
-static cvtm_status allocate(tally *t, double **scatter, cvtm_error *error) {
+static cvtm_status allocate_tally(tally *t, double **scatter, cvtm_error *error) {
   cvtm_spectrum *s = t->spectrum;
   const size_t rings = (size_t)s->rings, cells = (size_t)(s->side * s->side);
   s->power = calloc(rings, sizeof *s->power);
@@ -249,7 +249,7 @@ static cvtm_status compute_power(cvtm_domain domain, const double *points, int t
   tally t = {.spectrum = s};
   double *places = NULL, *weight = NULL, *scatter = NULL;
   choose_sizes(&t, domain);
-  cvtm_status status = allocate(&t, &scatter, error);
+  cvtm_status status = allocate_tally(&t, &scatter, error);
   if (status == CVTM_OK) status = weigh_points(domain, points, s->count, &places, &weight, error);
   if (status == CVTM_OK) {
     find_density(&t, weight);

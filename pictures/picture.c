@@ -402,7 +402,7 @@ static int choose_side(const picture *p) {
   return (int)fmin(fmax(10 * sqrt(sites * aspect), 1600), 2048);
 }
 
-static cvtm_status check(const picture *p, cvtm_error *error) {
+static cvtm_status check_picture(const picture *p, cvtm_error *error) {
   unsigned layers = p->options->layers;
   if (p->options->long_side < 0 || p->options->long_side > LARGEST_SIDE) {
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "a picture's side is at most %d pixels, not %d",
@@ -424,7 +424,7 @@ cvtm_status cvtm_raster_write(const cvtm_raster *raster, const char *path, cvtm_
   return status;
 }
 
-static cvtm_status draw(picture *p, const char *path, cvtm_error *error) {
+static cvtm_status draw_picture(picture *p, const char *path, cvtm_error *error) {
   int side = choose_side(p);
   int longer = p->domain.width > p->domain.height ? p->domain.width : p->domain.height;
   p->scale = (double)side / longer;
@@ -451,8 +451,8 @@ cvtm_status cvtm_picture_write(const char *path, const float *density, cvtm_doma
                .mesh = mesh,
                .cells = cells,
                .reference = 1};
-  cvtm_status status = check(&p, error);
-  if (status == CVTM_OK) status = draw(&p, path, error);
+  cvtm_status status = check_picture(&p, error);
+  if (status == CVTM_OK) status = draw_picture(&p, path, error);
   free(p.tone);
   free(p.area);
   free(p.spacing);

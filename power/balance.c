@@ -31,7 +31,7 @@ static const double correctable = 1e-5;
 enum { ARRAYS = 27 };
 
 /* All arrays in device memory. */
-static void list_arrays(cvtm_power *p, cvtm_array arrays[ARRAYS]) {
+static void list_power_arrays(cvtm_power *p, cvtm_array arrays[ARRAYS]) {
   const int64_t n = p->count;
   const cvtm_array list[ARRAYS] = {
       {(void **)&p->weight, n, sizeof(double)},
@@ -68,7 +68,7 @@ static void list_arrays(cvtm_power *p, cvtm_array arrays[ARRAYS]) {
 static cvtm_status allocate_all(cvtm_power *p) {
   cvtm_device *device = p->cvt->device;
   cvtm_array arrays[ARRAYS];
-  list_arrays(p, arrays);
+  list_power_arrays(p, arrays);
   cvtm_status status = cvtm_device_allocate_all(device, arrays, ARRAYS);
   if (status == CVTM_OK) status = cvtm_vector_fill(device, p->weight, 0, p->count);
   if (status == CVTM_OK)
@@ -104,7 +104,7 @@ void cvtm_power_destroy(cvtm_power *p) {
   p->table->destroy_state(p);
   cvtm_power_hierarchy_release(p->cvt->device, &p->hierarchy);
   cvtm_array arrays[ARRAYS];
-  list_arrays(p, arrays);
+  list_power_arrays(p, arrays);
   cvtm_device_free_all(p->cvt->device, arrays, ARRAYS);
   free(p);
 }

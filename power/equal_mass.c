@@ -124,7 +124,7 @@ static cvtm_status evaluate(void *context, const double *x, double *value, doubl
 
 /* --- from start to end ----------------------------------------------------------------------- */
 
-static cvtm_status check(cvtm_cvt *cvt, double tolerance, int64_t count) {
+static cvtm_status check_masses(cvtm_cvt *cvt, double tolerance, int64_t count) {
   cvtm_error *error = cvtm_device_error(cvt->device);
   if (!cvt->own_density)
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "the plan has no density of its own");
@@ -210,7 +210,7 @@ cvtm_status cvtm_equal_mass_weights(cvtm_cvt *cvt, const double *sites, int64_t 
                                     cvtm_equal_mass_result *result) {
   const double start = cvtm_clock();
   equal_mass_run r = {.task = {cvt, count, 0, CVTM_CVT_EXACT, CVTM_VORONOI_EXACT}};
-  cvtm_status status = check(cvt, tolerance, count);
+  cvtm_status status = check_masses(cvt, tolerance, count);
   if (status == CVTM_OK) status = cvtm_cvt_check_sites(cvt, sites, count);
   if (status == CVTM_OK) status = cvtm_cvt_put_sites(cvt, sites, count);
   if (status == CVTM_OK) status = check_distinct(cvt, count);
@@ -257,7 +257,7 @@ static cvtm_status place(equal_mass_run *r, int64_t given, double *sites) {
   return CVTM_OK;
 }
 
-static cvtm_status descend(equal_mass_run *r) {
+static cvtm_status descend_equal_mass(equal_mass_run *r) {
   const cvtm_cvt_objective cost = {.evaluate = evaluate,
                                    .context = r,
                                    .synchronous = 1,
@@ -284,7 +284,7 @@ cvtm_status cvtm_equal_mass_solve(cvtm_cvt *cvt, const cvtm_cvt_options *options
                       .options = options,
                       .deadline = cvtm_cvt_deadline(options, start)};
   cvtm_error *error = cvtm_device_error(cvt->device);
-  cvtm_status status = check(cvt, tolerance, count);
+  cvtm_status status = check_masses(cvt, tolerance, count);
   if (status == CVTM_OK) status = cvtm_cvt_check_options(cvt, options, count);
   if (status == CVTM_OK && (given < options->fixed || given > count))
     status = cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%lld sites, %lld given and %lld fixed",
@@ -295,7 +295,7 @@ cvtm_status cvtm_equal_mass_solve(cvtm_cvt *cvt, const cvtm_cvt_options *options
   if (status == CVTM_OK) status = cvtm_cvt_put_sites(cvt, sites, count);
   if (status == CVTM_OK) status = check_distinct(cvt, count);
   if (status == CVTM_OK) status = cvtm_power_create(cvt, count, &r.power);
-  if (status == CVTM_OK) status = descend(&r);
+  if (status == CVTM_OK) status = descend_equal_mass(&r);
   if (status == CVTM_OK) status = cvtm_cvt_get_sites(cvt, sites, count);
   if (status == CVTM_OK) status = cvtm_cvt_put_sites(cvt, sites, count); /* as they are returned */
   if (status == CVTM_OK) status = finish(&r, tolerance, sites, weights, moments);

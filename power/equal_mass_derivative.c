@@ -1,5 +1,6 @@
 #include "power/equal_mass_derivative.h"
 
+#include "base/host_memory.h"
 #include "cvt/differential_power.h"
 #include "power/equal_mass.h"
 
@@ -20,10 +21,6 @@ struct cvtm_equal_mass_derivative {
 static const double start_tolerance = 1e-5; /* of the masses, before Newton's method in double */
 static const double rounding = 1e-14;       /* relative error of a mass that is not reduced */
 enum { MOST_NEWTON_STEPS = 10, MOST_SOLVER_SWEEPS = 20 };
-
-static cvtm_status no_memory(cvtm_error *error) {
-  return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory for cells of equal mass");
-}
 
 /* --- K x = b by conjugate gradients -----------------------------------------------------------
  */
@@ -46,7 +43,7 @@ static double diagonal_of(const cvtm_laplacian *a, int64_t i) {
   return sum;
 }
 
-static void multiply(const cvtm_laplacian *a, const double *x, double *y) {
+static void multiply_laplacian(const cvtm_laplacian *a, const double *x, double *y) {
 #pragma omp parallel for schedule(static)
   for (int64_t i = 0; i < a->count; ++i) {
     double sum = 0;
@@ -58,7 +55,7 @@ static void multiply(const cvtm_laplacian *a, const double *x, double *y) {
 
 /* Solves K x = b for x of mean 0, where b has the mean 0, with the diagonal as preconditioner.
  * memory: 5 * count. Returns 0 if there is no solution. */
-static int solve(const cvtm_laplacian *a, const double *b, double *x, double *memory) {
+static int solve_by_cg(const cvtm_laplacian *a, const double *b, double *x, double *memory) {
   const int64_t n = a->count, most = MOST_SOLVER_SWEEPS * n + 100;
   double *rest = memory, *scaled = rest + n, *direction = scaled + n, *image = direction + n;
   double *inverse = image + n;
@@ -72,7 +69,7 @@ static int solve(const cvtm_laplacian *a, const double *b, double *x, double *me
   double energy = product(rest, scaled, n), size = product(rest, rest, n);
   const double small = 1e-28 * size;
   for (int64_t step = 0; step < most && size > small; ++step) {
-    multiply(a, direction, image);
+    multiply_laplacian(a, direction, image);
     const double curvature = product(direction, image, n);
     if (!(curvature > 0)) break;
     for (int64_t i = 0; i < n; ++i) {
@@ -93,9 +90,9 @@ static int solve(const cvtm_laplacian *a, const double *b, double *x, double *me
 static cvtm_status solve_laplacian(const cvtm_laplacian *a, double *b, double *x,
                                    cvtm_error *error) {
   double *memory = malloc(5 * (size_t)a->count * sizeof *memory);
-  if (memory == NULL) return no_memory(error);
+  if (memory == NULL) return cvtm_no_memory(error, "cells of equal mass");
   subtract_mean(b, a->count);
-  const int good = solve(a, b, x, memory);
+  const int good = solve_by_cg(a, b, x, memory);
   free(memory);
   if (good) return CVTM_OK;
   return cvtm_fail(error, CVTM_ERROR_INPUT,
@@ -161,7 +158,7 @@ static cvtm_status begin(cvtm_equal_mass_derivative *e, cvtm_error *error) {
   cvtm_device *device = NULL;
   cvtm_cvt *cvt = NULL;
   float *density = malloc((size_t)pixels * sizeof *density);
-  if (density == NULL) return no_memory(error);
+  if (density == NULL) return cvtm_no_memory(error, "cells of equal mass");
   for (int64_t p = 0; p < pixels; ++p) density[p] = (float)e->density[p];
   cvtm_status status = cvtm_device_create("cpu", 0, &device, error);
   if (status == CVTM_OK) {
@@ -177,8 +174,8 @@ static cvtm_status begin(cvtm_equal_mass_derivative *e, cvtm_error *error) {
   return status;
 }
 
-static cvtm_status allocate(cvtm_equal_mass_derivative *e, const double *density,
-                            const double *sites) {
+static cvtm_status allocate_derivative(cvtm_equal_mass_derivative *e, const double *density,
+                                       const double *sites) {
   const size_t n = (size_t)e->count;
   const size_t pixels = (size_t)e->domain.width * (size_t)e->domain.height;
   e->density = malloc(pixels * sizeof *e->density);
@@ -204,14 +201,14 @@ cvtm_status cvtm_equal_mass_derivative_create(cvtm_domain domain, const double *
   if (domain.periodic)
     return cvtm_fail(error, CVTM_ERROR_UNSUPPORTED, "derivatives on a torus are not supported");
   cvtm_equal_mass_derivative *e = calloc(1, sizeof *e);
-  if (e == NULL) return no_memory(error);
+  if (e == NULL) return cvtm_no_memory(error, "cells of equal mass");
   e->domain = domain;
   e->count = count;
-  cvtm_status status = allocate(e, density, sites);
+  cvtm_status status = allocate_derivative(e, density, sites);
   if (status == CVTM_OK)
     status = begin(e, error);
   else
-    (void)no_memory(error);
+    (void)cvtm_no_memory(error, "cells of equal mass");
   if (status == CVTM_OK) status = improve(e, error);
   if (status == CVTM_OK)
     *made = e;
@@ -263,7 +260,7 @@ cvtm_status cvtm_equal_mass_derivative_pull_back(const cvtm_equal_mass_derivativ
                                                  double *by_density, cvtm_error *error) {
   const int64_t n = e->count;
   double *phi = calloc(6 * (size_t)n, sizeof *phi);
-  if (phi == NULL) return no_memory(error);
+  if (phi == NULL) return cvtm_no_memory(error, "cells of equal mass");
   double *right = phi + 4 * n, *lambda = right + n;
   set_phi(e, by_centroids, phi);
   cvtm_differential_pull_to_weights(e->cells, e->density, phi, right);

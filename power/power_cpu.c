@@ -102,7 +102,7 @@ static cvtm_status dot(cvtm_power *power, const double *x, const double *y, doub
 }
 
 /* product = the matrix of couplings times the direction. */
-static void multiply(cvtm_power *power) {
+static void multiply_couplings(cvtm_power *power) {
 #pragma omp parallel for num_threads(threads_of(power)) schedule(static)
   for (int64_t i = 0; i < power->count; ++i)
     power->product[i] = cvtm_power_apply_row(power, power->direction, i);
@@ -170,7 +170,7 @@ static cvtm_status solve_cpu(cvtm_power *power, double tolerance, int32_t max_it
   if (status == CVTM_OK) status = dot(power, power->residual, power->preconditioned, &square);
   cvtm_power_cg cg = cvtm_power_cg_begin(square, tolerance, max_iterations);
   while (status == CVTM_OK && cg.running) {
-    multiply(power);
+    multiply_couplings(power);
     status = dot(power, power->direction, power->product, &product);
     cvtm_power_cg_set_alpha(&cg, product);
     move_along(power, cg.alpha);

@@ -16,7 +16,7 @@ struct cvtm_builder {
   cvtm_view_frame frames[CVTM_MAILBOX_SLOTS];
 };
 
-static void *run(void *context) {
+static void *build_states(void *context) {
   cvtm_builder *b = context;
   const cvtm_view_state *state = NULL;
   cvtm_status status = CVTM_OK;
@@ -45,7 +45,7 @@ cvtm_status cvtm_builder_start(cvtm_solver *solver, cvtm_builder **builder, cvtm
   atomic_init(&b->quit, 0);
   atomic_init(&b->status, CVTM_OK);
   cvtm_mailbox_open(&b->box);
-  if (pthread_create(&b->thread, NULL, run, b) != 0) {
+  if (pthread_create(&b->thread, NULL, build_states, b) != 0) {
     free(b);
     return cvtm_fail(error, CVTM_ERROR_MEMORY, "no thread for the geometry");
   }

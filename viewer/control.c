@@ -211,7 +211,7 @@ static void press(cvtm_control *c, const cvtm_event *event) {
   }
 }
 
-static void release(cvtm_control *c, const cvtm_event *event) {
+static void release_button(cvtm_control *c, const cvtm_event *event) {
   const double way = hypot(event->x - c->pressed[0], event->y - c->pressed[1]);
   const int click = c->dragging && event->button == 0 && way < smallest_drag * c->view.scale;
   if (c->grabbed >= 0) send(c, (cvtm_solver_command){.kind = CVTM_SOLVE_LET_GO});
@@ -256,7 +256,7 @@ void cvtm_control_event(cvtm_control *c, const cvtm_event *event) {
       press(c, event);
       break;
     case CVTM_EVENT_RELEASE:
-      release(c, event);
+      release_button(c, event);
       break;
     case CVTM_EVENT_MOVE:
       move(c, event);

@@ -58,7 +58,7 @@ cvtm_status cvtm_points_create(cvtm_device *device, int pinned, cvtm_points **re
   return CVTM_OK;
 }
 
-static void release(cvtm_points *points, slot *s, cvtm_points_path path) {
+static void free_slot(cvtm_points *points, slot *s, cvtm_points_path path) {
   if (!s->memory) return;
   if (path == CVTM_POINTS_HOST) free(s->memory);
   if (path == CVTM_POINTS_INTEROP) cvtm_device_free(points->device, s->memory);
@@ -74,8 +74,8 @@ void cvtm_points_destroy(cvtm_points *points) {
   cvtm_points_cuda_unregister(points->resource);
   cvtm_points_cuda_stream_end(points->stream);
 #endif
-  for (int k = 0; k < CVTM_MAILBOX_SLOTS; ++k) release(points, &points->slots[k], points->path);
-  release(points, &points->narrowed, CVTM_POINTS_INTEROP);
+  for (int k = 0; k < CVTM_MAILBOX_SLOTS; ++k) free_slot(points, &points->slots[k], points->path);
+  free_slot(points, &points->narrowed, CVTM_POINTS_INTEROP);
   free(points);
 }
 
@@ -84,7 +84,7 @@ static cvtm_status reserve(cvtm_points *points, slot *s, cvtm_points_path path, 
   const int64_t wanted = count + count / 4 + 16;
   void *memory = NULL;
   cvtm_status status = CVTM_OK;
-  release(points, s, path);
+  free_slot(points, s, path);
   if (path == CVTM_POINTS_HOST) {
     memory = malloc(2 * (size_t)wanted * sizeof(float));
     if (!memory)

@@ -324,7 +324,7 @@ static int take_soft(cvtm_solver *s) {
 
 /* Publishes a state if the reader has taken the last one, and waits while paused. Nonzero ends the
  * descent. */
-static int watch(void *context, const cvtm_cvt_record *record) {
+static int publish_and_wait(void *context, const cvtm_cvt_record *record) {
   cvtm_solver *s = context;
   const int first = record->iteration == 0;
   s->record = *record;
@@ -358,12 +358,12 @@ static int watch(void *context, const cvtm_cvt_record *record) {
   return stop;
 }
 
-static cvtm_status descend(cvtm_solver *s) {
+static cvtm_status descend_and_publish(cvtm_solver *s) {
   cvtm_cvt_options settings = s->options.cvt;
   cvtm_cvt_result result = {0};
   const int held = holds(s);
   settings.fixed = s->fixed + held;
-  settings.monitor = watch;
+  settings.monitor = publish_and_wait;
   settings.monitor_context = s;
   settings.live = 1;
   if (s->base > 0 && settings.lloyd_steps > 1) settings.lloyd_steps = 1;
@@ -411,7 +411,7 @@ static cvtm_status work(cvtm_solver *s) {
     if (status != CVTM_OK) break;
     if (s->dirty) {
       s->converged = 0;
-      status = descend(s);
+      status = descend_and_publish(s);
     } else if (count > 0) {
       status = publish_result(s);
     }
@@ -420,7 +420,7 @@ static cvtm_status work(cvtm_solver *s) {
   return status;
 }
 
-static void *run(void *context) {
+static void *serve_commands(void *context) {
   cvtm_solver *s = context;
   /* On the CPU the solver shares the cores with the drawing, which has priority. */
   if (cvtm_device_get_kind(s->options.device) == CVTM_DEVICE_CPU)
@@ -475,7 +475,7 @@ cvtm_status cvtm_solver_start(const cvtm_solver_options *options, cvtm_points *p
   pthread_cond_init(&s->fresh, &clock);
   pthread_condattr_destroy(&clock);
   cvtm_status status = copy_inputs(s, options);
-  if (status == CVTM_OK && pthread_create(&s->thread, NULL, run, s) != 0)
+  if (status == CVTM_OK && pthread_create(&s->thread, NULL, serve_commands, s) != 0)
     status = CVTM_ERROR_MEMORY;
   s->started = status == CVTM_OK;
   if (status != CVTM_OK) {

@@ -46,7 +46,7 @@ static void note(viewer *v, const char *text) {
 
 /* ---- Pictures and files ---- */
 
-static cvtm_status write_picture(viewer *v, const char *path) {
+static cvtm_status write_view_picture(viewer *v, const char *path) {
   const cvtm_view *view = &v->control.view;
   const int64_t bytes = 3 * (int64_t)view->width * view->height;
   if (bytes > v->pixel_capacity) {
@@ -83,7 +83,7 @@ static void save(viewer *v) {
   for (int k = 0; k < 3 && status == CVTM_OK; ++k) {
     static const char *const extensions[] = {"png", "csv", "obj"};
     snprintf(path, size, "%s.%s", prefix, extensions[k]);
-    status = k == 0   ? write_picture(v, path)
+    status = k == 0   ? write_view_picture(v, path)
              : k == 1 ? cvtm_points_write(path, frame->state.sites, frame->state.count, v->error)
                       : write_mesh(v, &frame->state, path);
   }
@@ -126,7 +126,7 @@ static cvtm_status take_updates(viewer *v) {
   return status;
 }
 
-static cvtm_status draw(viewer *v) {
+static cvtm_status draw_view(viewer *v) {
   if (v->frames == 0) v->start = cvtm_clock();
   const cvtm_status status = cvtm_render_draw(v->render, &v->control.view, v->error);
   ++v->frames;
@@ -142,7 +142,7 @@ static cvtm_status write_files(viewer *v) {
     save(v);
   }
   if (v->script.shot[0]) {
-    status = write_picture(v, v->script.shot);
+    status = write_view_picture(v, v->script.shot);
     v->script.shot[0] = '\0';
   }
   if (status == CVTM_OK && v->options->record) {
@@ -150,7 +150,7 @@ static cvtm_status write_files(viewer *v) {
     char *path = malloc(size);
     if (!path) return cvtm_fail(v->error, CVTM_ERROR_MEMORY, "out of memory");
     snprintf(path, size, "%s/frame-%06lld.png", v->options->record, (long long)v->frames);
-    status = write_picture(v, path);
+    status = write_view_picture(v, path);
     free(path);
   }
   return status;
@@ -202,7 +202,7 @@ static cvtm_status show(viewer *v) {
     if (status != CVTM_OK) break;
     expire_note(v);
     const int wanted = wants_frame(v, waits);
-    if (wanted) status = draw(v);
+    if (wanted) status = draw_view(v);
     if (wanted && status == CVTM_OK) status = write_files(v);
     if (wanted && status == CVTM_OK) v->surface->present(v->surface);
     v->surface->poll(v->surface, wanted ? 0 : 0.005);
@@ -317,7 +317,8 @@ cvtm_status cvtm_viewer_run(const cvtm_viewer_options *options, cvtm_viewer_resu
   cvtm_status status = start(&v);
   if (status == CVTM_OK) status = show(&v);
   if (status == CVTM_OK) status = fill_result(&v, result);
-  if (status == CVTM_OK && options->shot && v.frames > 0) status = write_picture(&v, options->shot);
+  if (status == CVTM_OK && options->shot && v.frames > 0)
+    status = write_view_picture(&v, options->shot);
   stop(&v);
   free(v.pixels);
   return status;

@@ -17,7 +17,7 @@ static void send(window *w, cvtm_event event) {
   if (w->base.handler) w->base.handler(w->base.handler_context, &event);
 }
 
-static void measure(window *w) {
+static void measure_window(window *w) {
   int width = 1, height = 1;
   float sx = 1, sy = 1;
   glfwGetFramebufferSize(w->handle, &w->base.width, &w->base.height);
@@ -32,7 +32,7 @@ static void on_size(GLFWwindow *handle, int width, int height) {
   window *w = glfwGetWindowUserPointer(handle);
   (void)width;
   (void)height;
-  measure(w);
+  measure_window(w);
   send(w, (cvtm_event){.kind = CVTM_EVENT_RESIZE,
                        .width = w->base.width,
                        .height = w->base.height,
@@ -160,7 +160,7 @@ static cvtm_status open_window(window *w, const char *title, int width, int heig
   glfwMakeContextCurrent(w->handle);
   glfwSwapInterval(1);
   glfwSetWindowUserPointer(w->handle, w);
-  measure(w);
+  measure_window(w);
   glfwSetFramebufferSizeCallback(w->handle, on_size);
   glfwSetWindowContentScaleCallback(w->handle, on_scale);
   glfwSetWindowRefreshCallback(w->handle, on_refresh);

@@ -64,7 +64,7 @@ static void compare(study *s, double exact) {
 
 /* A monitor: the last evaluation is the accepted one, unless the line search returned to an earlier
  * one. */
-static int watch(void *context, const cvtm_lbfgsb_progress *progress) {
+static int note_cauchy_point(void *context, const cvtm_lbfgsb_progress *progress) {
   study *s = context;
   if (progress->iteration > 0) {
     compare(s, progress->cauchy);
@@ -87,12 +87,12 @@ static cvtm_status look(study *s, const cvtm_lbfgsb_evaluation *at) {
 }
 
 /* Minimises until f stops decreasing, as in the paper, or until a limit is reached. */
-static cvtm_status run(study *s, cvtm_lbfgsb_cauchy cauchy, double *f) {
+static cvtm_status minimize_problem(study *s, cvtm_lbfgsb_cauchy cauchy, double *f) {
   cvtm_lbfgsb_options options;
   cvtm_lbfgsb_defaults(&options);
   options.cauchy = cauchy;
   options.max_iterations = s->max_iterations;
-  options.monitor = watch;
+  options.monitor = note_cauchy_point;
   options.monitor_context = s;
   s->over = 0;
   s->iterations = 0;
@@ -137,8 +137,8 @@ static cvtm_status compare_ways(study *s, const cli_options *options, shares *ou
   for (int way = 0; way < 2 && status == CVTM_OK; ++way) {
     s->deadline = options->time_limit > 0 ? cvtm_clock() + options->time_limit : HUGE_VAL;
     s->out = way == 0 ? out : NULL;
-    status = way == 0 ? run(s, CVTM_LBFGSB_CAUCHY_EXACT, &out->exact)
-                      : run(s, CVTM_LBFGSB_CAUCHY_APPROXIMATE, &out->approximate);
+    status = way == 0 ? minimize_problem(s, CVTM_LBFGSB_CAUCHY_EXACT, &out->exact)
+                      : minimize_problem(s, CVTM_LBFGSB_CAUCHY_APPROXIMATE, &out->approximate);
     if (way == 0) out->iterations = s->iterations;
   }
   free(s->host_lower);

@@ -32,7 +32,7 @@ static void note(trace *t, int64_t iteration, double f) {
   t->count = iteration + 1;
 }
 
-static int watch(void *context, const cvtm_lbfgsb_progress *progress) {
+static int note_objective(void *context, const cvtm_lbfgsb_progress *progress) {
   note(context, progress->iteration, progress->f);
   return 0;
 }
@@ -55,7 +55,7 @@ static int64_t find_iteration(const trace *t, double limit) {
   return -1;
 }
 
-static void print_row(const char *name, int64_t variables, const trace *traces) {
+static void print_histories_row(const char *name, int64_t variables, const trace *traces) {
   int best = 0;
   for (int k = 1; k < LENGTHS; ++k)
     if (traces[k].f[traces[k].count - 1] < traces[best].f[traces[best].count - 1]) best = k;
@@ -131,7 +131,7 @@ static cvtm_status minimize(const problem *p, const cli_options *options, int hi
   settings.max_iterations = t->most;
   settings.max_seconds = options->time_limit;
   settings.time_evaluations = 1;
-  settings.monitor = watch;
+  settings.monitor = note_objective;
   settings.monitor_context = t;
   cvtm_status status = cvtm_minpack2_start(p->objective, p->x);
   if (status == CVTM_OK) status = cvtm_lbfgsb_create(p->device, p->n, &settings, &solver);
@@ -152,7 +152,7 @@ static cvtm_status study_problem(cvtm_device *device, const cli_options *options
   if (status == CVTM_OK) status = open_problem(&p, options, kind);
   for (int k = 0; k < LENGTHS && status == CVTM_OK; ++k)
     status = minimize(&p, options, lengths[k], traces + k);
-  if (status == CVTM_OK) print_row(cvtm_minpack2_name(kind), p.n, traces);
+  if (status == CVTM_OK) print_histories_row(cvtm_minpack2_name(kind), p.n, traces);
   close_problem(&p);
   free_traces(traces);
   return status;
@@ -161,8 +161,9 @@ static cvtm_status study_problem(cvtm_device *device, const cli_options *options
 /* --- a CVT -------------------------------------------------------------------------------------
  */
 
-static cvtm_status descend(cvtm_cvt *cvt, const cli_options *options, int history,
-                           const double *start, double *sites, int64_t count, trace *t) {
+static cvtm_status descend_with_history(cvtm_cvt *cvt, const cli_options *options, int history,
+                                        const double *start, double *sites, int64_t count,
+                                        trace *t) {
   cvtm_cvt_options settings;
   cvtm_cvt_result result;
   cvtm_cvt_defaults(&settings);
@@ -196,8 +197,9 @@ static cvtm_status study_cvt(cvtm_device *device, const cli_options *options) {
     status = cvtm_fail(cvtm_device_error(device), CVTM_ERROR_MEMORY, "out of memory");
   if (status == CVTM_OK) status = cli_cvt_start(device, options, SIDE, count, start, NULL, &cvt);
   for (int k = 0; k < LENGTHS && status == CVTM_OK; ++k)
-    status = descend(cvt, options, lengths[k], start, start + 2 * count, count, traces + k);
-  if (status == CVTM_OK) print_row("CVT", 2 * count, traces);
+    status =
+        descend_with_history(cvt, options, lengths[k], start, start + 2 * count, count, traces + k);
+  if (status == CVTM_OK) print_histories_row("CVT", 2 * count, traces);
   cvtm_cvt_destroy(cvt);
   free(start);
   free_traces(traces);

@@ -20,7 +20,7 @@ typedef struct panels {
 } panels;
 
 /* C = A'B. Matrices of cuBLAS are column-major, so B'A is computed to get the same 64 numbers. */
-static cvtm_status multiply(const panels *p) {
+static cvtm_status multiply_panels(const panels *p) {
   if (p->rival == NULL)
     return cvtm_panel_product(p->device, p->rows, p->a, p->b, p->product, p->workspace);
   const int rows = (int)p->rows;
@@ -31,11 +31,11 @@ static cvtm_status multiply(const panels *p) {
 /* Measures the seconds of one product: after a warm-up it is repeated for 1/20 second. */
 static cvtm_status time_product(const panels *p, double *seconds, double *values) {
   int64_t repeats = 1;
-  cvtm_status status = multiply(p);
+  cvtm_status status = multiply_panels(p);
   if (status == CVTM_OK) status = cvtm_device_synchronize(p->device);
   for (*seconds = 0; status == CVTM_OK && *seconds < 0.05; repeats *= 4) {
     const double start = cvtm_clock();
-    for (int64_t k = 0; k < repeats && status == CVTM_OK; ++k) status = multiply(p);
+    for (int64_t k = 0; k < repeats && status == CVTM_OK; ++k) status = multiply_panels(p);
     if (status == CVTM_OK) status = cvtm_device_synchronize(p->device);
     *seconds = cvtm_clock() - start;
   }
@@ -104,7 +104,8 @@ static cvtm_status draw_speeds(const char *path, const speeds *s, int rival, cvt
   return cvtm_chart_write_svg(path, &chart, error);
 }
 
-static cvtm_status print_row(cvtm_device *device, int64_t rows, cvtm_cublas *rival, speeds *s) {
+static cvtm_status print_panel_row(cvtm_device *device, int64_t rows, cvtm_cublas *rival,
+                                   speeds *s) {
   panels p = {.device = device, .rows = rows};
   double ours = 0, theirs = 0, values[ENTRIES], others[ENTRIES];
   cvtm_status status = make_panels(&p);
@@ -142,7 +143,7 @@ cvtm_status cli_bench_figure3(cvtm_device *device, const cli_options *options) {
   cvtm_status status = CVTM_OK;
   for (size_t k = 0; k < sizeof sizes / sizeof sizes[0] && status == CVTM_OK; ++k) {
     if (options->size_limit > 0 && sizes[k] > options->size_limit) break;
-    status = print_row(device, sizes[k], library, &measured);
+    status = print_panel_row(device, sizes[k], library, &measured);
   }
   cvtm_cublas_close(library);
   printf(

@@ -46,8 +46,8 @@ static cvtm_status make_picture(int side, picture *p, cvtm_error *error) {
 }
 
 /* One segmentation. u: the last level set. */
-static cvtm_status run(cvtm_device *device, const picture *p, cvtm_lcp_method method, int64_t steps,
-                       cvtm_segment_result *result) {
+static cvtm_status segment_picture(cvtm_device *device, const picture *p, cvtm_lcp_method method,
+                                   int64_t steps, cvtm_segment_result *result) {
   cvtm_segment_options options;
   cvtm_segment *segment = NULL;
   cvtm_segment_defaults(&options);
@@ -73,10 +73,10 @@ static cvtm_status compare(cvtm_device *device, const picture *p, int64_t steps,
   const size_t pixels = (size_t)p->side * (size_t)p->side;
   double *u = malloc(pixels * sizeof *u);
   if (u == NULL) return cvtm_fail(cvtm_device_error(device), CVTM_ERROR_MEMORY, "out of memory");
-  cvtm_status status = run(device, p, CVTM_LCP_AUTO, steps, &w->own);
+  cvtm_status status = segment_picture(device, p, CVTM_LCP_AUTO, steps, &w->own);
   memcpy(u, p->u, pixels * sizeof *u);
   if (status == CVTM_OK)
-    status = run(device, p, CVTM_LCP_PROJECTED_MULTIGRID, steps, &w->published);
+    status = segment_picture(device, p, CVTM_LCP_PROJECTED_MULTIGRID, steps, &w->published);
   w->apart = 0;
   for (size_t k = 0; k < pixels && status == CVTM_OK; ++k)
     w->apart = fmax(w->apart, fabs(u[k] - p->u[k]));
@@ -85,8 +85,8 @@ static cvtm_status compare(cvtm_device *device, const picture *p, int64_t steps,
 }
 
 /* Table I's row of a GPU, or Table II's of cores; first: on one core. published: 0 for none. */
-static void print_row(const picture *p, const char *where, const ways *w, const ways *first,
-                      double published, double published_first) {
+static void print_segment_row(const picture *p, const char *where, const ways *w, const ways *first,
+                              double published, double published_first) {
   const cvtm_segment_result *a = &w->published, *b = &w->own;
   printf("| %d^2 | %s | %.3f | %.3f | %lld | %lld", p->side, where, a->seconds - a->setup_seconds,
          a->setup_seconds, (long long)a->cycles, (long long)a->stalled);
@@ -116,8 +116,8 @@ static cvtm_status measure_cores(cvtm_device *device, int size, const picture *p
     if (status != CVTM_OK) return status;
     if (k == 0) *first = w;
     snprintf(where, sizeof where, "%d core%s", cores[k], cores[k] > 1 ? "s" : "");
-    print_row(p, where, &w, first, size < SIDES ? opteron[size][k] : 0,
-              size < SIDES ? opteron[size][0] : 0);
+    print_segment_row(p, where, &w, first, size < SIDES ? opteron[size][k] : 0,
+                      size < SIDES ? opteron[size][0] : 0);
   }
   return CVTM_OK;
 }
@@ -132,8 +132,8 @@ static cvtm_status measure_size(cvtm_device *device, int size, int side, int64_t
     status = compare(device, &p, 1, &w); /* loads the kernels */
     if (status == CVTM_OK) status = compare(device, &p, steps, &w);
     if (status == CVTM_OK)
-      print_row(&p, "GPU", &w, &first, size < SIDES ? gtx_480[size] : 0,
-                size < SIDES ? core_2_duo[size] : 0);
+      print_segment_row(&p, "GPU", &w, &first, size < SIDES ? gtx_480[size] : 0,
+                        size < SIDES ? core_2_duo[size] : 0);
   }
   free(p.image);
   return status;

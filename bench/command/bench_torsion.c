@@ -45,7 +45,7 @@ typedef struct outcome {
   int at_limit;                    /* ended by a limit of iterations or time */
 } outcome;
 
-static int watch(void *context, const cvtm_lbfgsb_progress *progress) {
+static int note_iteration(void *context, const cvtm_lbfgsb_progress *progress) {
   outcome *o = context;
   if (o->over) return 1;
   if (progress->iteration > 0) {
@@ -84,8 +84,8 @@ static void free_torsion(torsion *t) {
   cvtm_minpack2_destroy(t->problem);
 }
 
-static cvtm_status solve(const torsion *t, const cli_options *options, cvtm_lbfgsb_cauchy cauchy,
-                         outcome *o) {
+static cvtm_status solve_torsion(const torsion *t, const cli_options *options,
+                                 cvtm_lbfgsb_cauchy cauchy, outcome *o) {
   cvtm_lbfgsb_options how;
   cvtm_lbfgsb *solver = NULL;
   cvtm_lbfgsb_result result;
@@ -95,7 +95,7 @@ static cvtm_status solve(const torsion *t, const cli_options *options, cvtm_lbfg
   how.max_seconds = options->time_limit;
   how.cauchy = cauchy;
   how.time_evaluations = 1;
-  how.monitor = watch;
+  how.monitor = note_iteration;
   how.monitor_context = o;
   cvtm_status status = cvtm_minpack2_start(t->problem, t->x);
   if (status == CVTM_OK) status = cvtm_lbfgsb_create(t->device, t->n, &how, &solver);
@@ -136,12 +136,13 @@ typedef struct measured {
   double copies;
 } measured;
 
-static cvtm_status measure(cvtm_device *device, const cli_options *options, int side, measured *m) {
+static cvtm_status measure_torsion(cvtm_device *device, const cli_options *options, int side,
+                                   measured *m) {
   torsion t = {.device = device};
   cvtm_status status = make_torsion(&t, side);
-  if (status == CVTM_OK) status = solve(&t, options, CVTM_LBFGSB_CAUCHY_EXACT, &m->exact);
+  if (status == CVTM_OK) status = solve_torsion(&t, options, CVTM_LBFGSB_CAUCHY_EXACT, &m->exact);
   if (status == CVTM_OK)
-    status = solve(&t, options, CVTM_LBFGSB_CAUCHY_APPROXIMATE, &m->approximate);
+    status = solve_torsion(&t, options, CVTM_LBFGSB_CAUCHY_APPROXIMATE, &m->approximate);
   if (status == CVTM_OK) status = time_copies(&t, &m->copies);
   free_torsion(&t);
   return status;
@@ -149,7 +150,7 @@ static cvtm_status measure(cvtm_device *device, const cli_options *options, int 
 
 static const char *mark_of(const outcome *o) { return o->at_limit ? "+" : ""; }
 
-static void print_row(const paper_row *row, const measured *m) {
+static void print_torsion_row(const paper_row *row, const measured *m) {
   const outcome *exact = &m->exact, *own = &m->approximate;
   printf("| %d | %.4f (%.2f) |", row->side * row->side, own->evaluation, row->evaluation);
   printf(" %.2f (%.2f) | %lld%s (%d) | %.4f (%.2f) |", exact->step, row->exact_step,
@@ -174,9 +175,9 @@ cvtm_status cli_bench_table4(cvtm_device *device, const cli_options *options) {
   cvtm_status status = CVTM_OK;
   for (int k = 0; k < SIZES && !skipped(options, rows[k].side); ++k) {
     measured m;
-    status = measure(device, options, rows[k].side, &m);
+    status = measure_torsion(device, options, rows[k].side, &m);
     if (status != CVTM_OK) return status;
-    print_row(&rows[k], &m);
+    print_torsion_row(&rows[k], &m);
   }
   printf(
       "\nMilliseconds, of an evaluation and of the optimiser in an iteration; in brackets the\n"
@@ -221,7 +222,7 @@ cvtm_status cli_bench_figure9(cvtm_device *device, const cli_options *options) {
       "|---|---|---|---|---|\n");
   for (int k = 0; k < SIZES && !skipped(options, rows[k].side); ++k) {
     measured m;
-    const cvtm_status status = measure(device, options, rows[k].side, &m);
+    const cvtm_status status = measure_torsion(device, options, rows[k].side, &m);
     if (status != CVTM_OK) return status;
     const double time[CURVES] = {m.exact.optimizer, m.approximate.optimizer, rows[k].exact_time,
                                  rows[k].time};

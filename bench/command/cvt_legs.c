@@ -23,7 +23,7 @@ struct cli_legs {
 
 /* --- memory ----------------------------------------------------------------------------- */
 
-static cvtm_status allocate(cli_legs *l) {
+static cvtm_status allocate_legs(cli_legs *l) {
   const int64_t n = 2 * l->sites;
   const cvtm_array arrays[] = {{(void **)&l->device_x, n, sizeof(double)},
                                {(void **)&l->gradient, n, sizeof(double)}};
@@ -51,7 +51,7 @@ cvtm_status cli_legs_open(cvtm_device *device, const cli_options *options, int s
   l->max_seconds = options->time_limit;
   cvtm_status status =
       cvtm_device_create("cpu", (int)options->threads, &l->cpu, cvtm_device_error(device));
-  if (status == CVTM_OK) status = allocate(l);
+  if (status == CVTM_OK) status = allocate_legs(l);
   if (status == CVTM_OK)
     status = cli_cvt_start(device, options, side, sites, l->start, &l->bound, &l->cvt);
   return status;
@@ -223,8 +223,8 @@ cvtm_status cli_time_evaluation(const cvtm_cvt_task *task, double *seconds) {
   return status;
 }
 
-static cvtm_status descend(cli_legs *l, const cvtm_cvt_task *task, int64_t iterations, watcher *w,
-                           cvtm_cvt_result *result) {
+static cvtm_status descend_leg(cli_legs *l, const cvtm_cvt_task *task, int64_t iterations,
+                               watcher *w, cvtm_cvt_result *result) {
   cvtm_cvt_options options;
   cvtm_cvt_defaults(&options);
   options.energy = task->energy;
@@ -245,9 +245,9 @@ cvtm_status cli_legs_on_device(cli_legs *l, cvtm_cvt_energy energy, cvtm_voronoi
   const int is_cuda = cvtm_device_get_kind(l->device) == CVTM_DEVICE_CUDA;
   watcher w = {leg, HUGE_VAL, 0, 0};
   cvtm_cvt_result result;
-  cvtm_status status = is_cuda ? descend(l, &task, WARMING, &w, &result) : CVTM_OK;
+  cvtm_status status = is_cuda ? descend_leg(l, &task, WARMING, &w, &result) : CVTM_OK;
   w = (watcher){leg, deadline_of(l), 0, 0};
-  if (status == CVTM_OK) status = descend(l, &task, l->max_iterations, &w, &result);
+  if (status == CVTM_OK) status = descend_leg(l, &task, l->max_iterations, &w, &result);
   if (status != CVTM_OK) return status;
   const double seconds = result.seconds_evaluation + result.seconds_optimizer;
   double each = result.seconds_evaluation / (double)result.evaluations;

@@ -221,7 +221,8 @@ static double enneper(double x, double y) {
   return u * u - v * v;
 }
 
-static cvtm_status allocate(cvtm_minpack2 *problem, int64_t count, size_t size, void **memory) {
+static cvtm_status allocate_on_device(cvtm_minpack2 *problem, int64_t count, size_t size,
+                                      void **memory) {
   return cvtm_device_allocate(problem->device, count, size, memory);
 }
 
@@ -251,7 +252,7 @@ static cvtm_status make_boundary_values(cvtm_minpack2 *problem) {
                               (right[rows - 1] - right[rows - 2]) / data->hy, &unused);
     data->offset = 0.5 * data->hx * data->hy * (low + high);
   }
-  cvtm_status status = allocate(problem, count, sizeof *bottom, &problem->boundary);
+  cvtm_status status = allocate_on_device(problem, count, sizeof *bottom, &problem->boundary);
   if (status == CVTM_OK) {
     status = cvtm_device_copy_in(problem->device, problem->boundary, bottom,
                                  (size_t)count * sizeof *bottom);
@@ -306,7 +307,7 @@ static cvtm_status make_tables(cvtm_minpack2 *problem, const double *parameter) 
     fill_phase_factors(data, parameter[0], table);
   }
   const size_t bytes = (size_t)count * sizeof *table;
-  cvtm_status status = allocate(problem, count, sizeof *table, &problem->tables);
+  cvtm_status status = allocate_on_device(problem, count, sizeof *table, &problem->tables);
   if (status == CVTM_OK)
     status = cvtm_device_copy_in(problem->device, problem->tables, table, bytes);
   free(table);
@@ -325,9 +326,11 @@ static cvtm_status build(cvtm_minpack2 *problem, const cvtm_minpack2_options *op
     status = make_boundary_values(problem);
   if (status == CVTM_OK) status = make_tables(problem, options->parameter);
   if (status == CVTM_OK) {
-    status = allocate(problem, problem->table->parts(data), sizeof(double), &problem->partial);
+    status =
+        allocate_on_device(problem, problem->table->parts(data), sizeof(double), &problem->partial);
   }
-  if (status == CVTM_OK) status = allocate(problem, 1, sizeof(int32_t), &problem->blocks_ended);
+  if (status == CVTM_OK)
+    status = allocate_on_device(problem, 1, sizeof(int32_t), &problem->blocks_ended);
   if (status == CVTM_OK) {
     status = cvtm_device_fill(problem->device, problem->blocks_ended, 0, sizeof(int32_t));
   }

@@ -1,5 +1,6 @@
 /* The conditions of the convergence theorems, and parameters suggested by trial sweeps. */
 #include "lcp/hlcp/hlcp_solver.h"
+#include "base/host_memory.h"
 #include "lcp/sparse/csr.h"
 
 #include <math.h>
@@ -9,10 +10,6 @@
 
 static const double slack = 1e-12; /* relative: the paper's examples meet bounds with equality */
 enum { CERTIFICATE_SWEEPS = 100, BOUND_ROUNDS = 4 };
-
-static cvtm_status no_memory(cvtm_error *error) {
-  return cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory to check the matrices");
-}
 
 /* Sum over j != i of |a_ij| u_j. */
 static double off_diagonal(const cvtm_csr *m, int64_t i, const double *u, double *diagonal) {
@@ -93,12 +90,12 @@ static cvtm_status check_h_plus(const cvtm_csr *m, int64_t *row, cvtm_error *err
     return CVTM_OK;
   }
   unsigned char *grounded = malloc((size_t)m->rows + 1);
-  if (grounded == NULL) return no_memory(error);
+  if (grounded == NULL) return cvtm_no_memory(error, "checks of the matrices");
   *row = find_ungrounded(m, grounded);
   free(grounded);
   if (*row < 0) return CVTM_OK;
   double *u = malloc(((size_t)m->rows + 1) * sizeof *u);
-  if (u == NULL) return no_memory(error);
+  if (u == NULL) return cvtm_no_memory(error, "checks of the matrices");
   *row = find_uncertified(m, u);
   free(u);
   return CVTM_OK;
@@ -276,7 +273,7 @@ static cvtm_status bound_radius(const cvtm_csr *a, int64_t visits, double *bound
   int32_t *indices = malloc(2 * n * sizeof *indices);
   cvtm_status status = CVTM_OK;
   if (work == NULL || value == NULL || indices == NULL) {
-    status = no_memory(error);
+    status = cvtm_no_memory(error, "checks of the matrices");
   } else {
     *bound = radius_in(a, visits, value, work, indices);
   }
