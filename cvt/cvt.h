@@ -113,7 +113,9 @@ typedef int (*cvtm_cvt_monitor)(void *context, const cvtm_cvt_record *record);
 /* low: sampled sites, then a descent. normal: sites placed from coarse to fine, then a descent.
  * high: more levels, longer descents, then many rounds of transfers. A round moves some sites from
  * cells of little energy to cells of much; it is undone if the descent after it does not end lower.
- * best: then also up to kick_rounds rounds of kicks, each of which displaces the sites of many
+ * best: then also up to kick_rounds rounds of annealing, each of which moves every site away from
+ * the nearest other one and descends, and of which the best sites stay; they end after 15 without a
+ * gain. Then up to kick_rounds rounds of kicks, each of which displaces the sites of many
  * small patches at random, descends, and keeps what lowered the energy; they end after 30 without a
  * gain.
  * With every effort a few rounds are part of a descent by L-BFGS-B from sites that cvtm_cvt_solve
@@ -163,7 +165,8 @@ typedef struct cvtm_cvt_options {
   cvtm_cvt_monitor monitor;
   void *monitor_context;
   int live; /* a CUDA device waits for the monitor at every iteration, and does not run ahead; 0 */
-  int kick_rounds; /* most rounds of kicks of the best effort; 0: no limit; 200 */
+  int kick_rounds; /* most rounds of annealing, and of kicks, of the best effort; 0: no limit; 200
+                    */
   const cvtm_cvt_checkpoint *checkpoint; /* of cvtm_cvt_solve; NULL: none; NULL */
   CVTM_RESERVED(7);
 } cvtm_cvt_options;
@@ -185,7 +188,8 @@ typedef struct cvtm_cvt_result {
   /* Of Newton's method: iterations, which are also part of `iterations`, and products of the
    * Hessian and a vector. */
   int64_t newton_iterations, hessian_products;
-  CVTM_RESERVED(4);
+  int64_t anneal_rounds; /* of the best effort */
+  CVTM_RESERVED(3);
 } cvtm_cvt_result;
 
 /* Minimises the energy of sites (host, 2 * count; first clamped or wrapped into the domain). On

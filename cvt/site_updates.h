@@ -24,6 +24,16 @@ typedef struct cvtm_cvt_transfer {
   uint64_t seed, draw;
 } cvtm_cvt_transfer;
 
+/* A displacement of every site away from the nearest other one. */
+typedef struct cvtm_cvt_repulsion {
+  cvtm_site_tree_view tree; /* of the sites, with its boxes */
+  cvtm_domain domain;
+  const cvtm_cell_moments *moments; /* by site */
+  int64_t fixed;
+  double reach;  /* the distance, in root mean square radii of the site's cell */
+  double *sites; /* changed in place */
+} cvtm_cvt_repulsion;
+
 typedef struct cvtm_site_updates_table {
   /* least[1] = the smaller of value[0] and least[0]; best = sites if that is value[0]. */
   cvtm_status (*keep_best)(cvtm_device *device, const double *sites, int64_t count,
@@ -43,6 +53,8 @@ typedef struct cvtm_site_updates_table {
   cvtm_status (*edge_midpoints)(cvtm_cvt *cvt, cvtm_edge_midpoints *midpoints, int32_t *failed);
   /* Performs a transfer. *moved (device memory, zero before): the number of sites moved. */
   cvtm_status (*transfer)(cvtm_device *device, const cvtm_cvt_transfer *transfer, int64_t *moved);
+  /* Performs a displacement. */
+  cvtm_status (*repel)(cvtm_device *device, const cvtm_cvt_repulsion *repulsion);
 } cvtm_site_updates_table;
 
 extern const cvtm_site_updates_table cvtm_site_updates_cpu, cvtm_site_updates_cuda;
@@ -114,6 +126,29 @@ CVTM_HD void cvtm_cvt_transfer_site(const cvtm_cvt_transfer *t, int64_t k) {
   from[1] = cvtm_cvt_clamp(y + dy, height, p);
   to[0] = cvtm_cvt_clamp(x - dx, width, p);
   to[1] = cvtm_cvt_clamp(y - dy, height, p);
+}
+
+/* Displaces the site at a place of the tree. One without mass, or alone at its place, stays. */
+CVTM_HD void cvtm_cvt_repel_site(const cvtm_cvt_repulsion *r, int64_t place) {
+  const cvtm_metric metric = cvtm_metric_of(r->domain);
+  const cvtm_domain domain = r->domain;
+  const int64_t i = r->tree.index[place];
+  const cvtm_cell_moments *cell = &r->moments[i];
+  cvtm_nearest nearest = cvtm_nearest_none();
+  double x, y, other_x, other_y;
+  if (i < r->fixed || !(cell->mass > 0)) return;
+  cvtm_tree_position(&r->tree, place, &x, &y);
+  cvtm_search_range(&r->tree, metric, x, y, 0, place, &nearest);
+  cvtm_search_range(&r->tree, metric, x, y, place + 1, r->tree.count, &nearest);
+  if (nearest.place < 0 || !(nearest.distance2 > 0)) return;
+  cvtm_tree_position(&r->tree, nearest.place, &other_x, &other_y);
+  if (domain.periodic) {
+    other_x += domain.width * floor((x - other_x) / domain.width + 0.5);
+    other_y += domain.height * floor((y - other_y) / domain.height + 0.5);
+  }
+  const double scale = r->reach * sqrt(cell->second / (cell->mass * nearest.distance2));
+  r->sites[2 * i] = cvtm_cvt_inside(x + scale * (x - other_x), domain.width, domain.periodic);
+  r->sites[2 * i + 1] = cvtm_cvt_inside(y + scale * (y - other_y), domain.height, domain.periodic);
 }
 
 #endif

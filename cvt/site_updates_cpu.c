@@ -42,10 +42,18 @@ static cvtm_status transfer_cpu(cvtm_device *device, const cvtm_cvt_transfer *tr
   return CVTM_OK;
 }
 
+static cvtm_status repel_cpu(cvtm_device *device, const cvtm_cvt_repulsion *repulsion) {
+#pragma omp parallel for num_threads(cvtm_device_threads(device)) schedule(dynamic, 256)
+  for (int64_t place = 0; place < repulsion->tree.count; ++place)
+    cvtm_cvt_repel_site(repulsion, place);
+  return CVTM_OK;
+}
+
 const cvtm_site_updates_table cvtm_site_updates_cpu = {
     .keep_best = keep_best_cpu,
     .bounds = bounds_cpu,
     .scale = scale_cpu,
     .energy_keys = energy_keys_cpu,
     .transfer = transfer_cpu,
+    .repel = repel_cpu,
 };

@@ -45,6 +45,12 @@ __global__ void transfer_kernel(cvtm_cvt_transfer transfer, int64_t *moved) {
   }
 }
 
+__global__ void repel_kernel(const __grid_constant__ cvtm_cvt_repulsion repulsion) {
+  for (int64_t place = cvtm_first_thread(); place < repulsion.tree.count;
+       place += cvtm_thread_count())
+    cvtm_cvt_repel_site(&repulsion, place);
+}
+
 cvtm_status keep_best_cuda(cvtm_device *device, const double *sites, int64_t count,
                            const double *value, double *least, double *best) {
   keep_best_kernel<<<cvtm_cuda_blocks(2 * count, THREADS), THREADS, 0, cvtm_cuda_stream(device)>>>(
@@ -81,9 +87,15 @@ cvtm_status transfer_cuda(cvtm_device *device, const cvtm_cvt_transfer *transfer
   return cvtm_cuda_launched(device, "transfer_kernel");
 }
 
+cvtm_status repel_cuda(cvtm_device *device, const cvtm_cvt_repulsion *repulsion) {
+  repel_kernel<<<cvtm_cuda_blocks(repulsion->tree.count, THREADS), THREADS, 0,
+                 cvtm_cuda_stream(device)>>>(*repulsion);
+  return cvtm_cuda_launched(device, "repel_kernel");
+}
+
 }  // namespace
 
 extern "C" const cvtm_site_updates_table cvtm_site_updates_cuda = {
     keep_best_cuda,           bounds_cuda,   scale_cuda, energy_keys_cuda,
-    cvtm_edge_midpoints_cuda, transfer_cuda,
+    cvtm_edge_midpoints_cuda, transfer_cuda, repel_cuda,
 };

@@ -144,7 +144,10 @@ static cvtm_status descend_fine(cvtm_solve *s) {
   if (s->options->reseed) status = cvtm_solve_reseed(s);
   if (status != CVTM_OK || s->options->effort < CVTM_CVT_EFFORT_HIGH) return status;
   status = cvtm_solve_search(s);
-  if (status == CVTM_OK && s->options->effort == CVTM_CVT_EFFORT_BEST) status = cvtm_solve_kick(s);
+  if (s->options->effort == CVTM_CVT_EFFORT_BEST) {
+    if (status == CVTM_OK) status = cvtm_solve_anneal(s);
+    if (status == CVTM_OK) status = cvtm_solve_kick(s);
+  }
   return status == CVTM_OK ? cvtm_solve_count_empty(s, &s->result.empty_cells) : status;
 }
 

@@ -1,6 +1,6 @@
 /* Inside cvt only: the parts of cvtm_cvt_solve (solve.c): samples (sample.c), the start from coarse
- * to fine (levels.c), transfers of sites (transfers.c), kicks (kicks.c), and sites at one place
- * (separate.c). */
+ * to fine (levels.c), transfers of sites (transfers.c), annealing (anneal.c), kicks (kicks.c), and
+ * sites at one place (separate.c). */
 #ifndef CVTMESH_CVT_SOLVE_H
 #define CVTMESH_CVT_SOLVE_H
 
@@ -66,6 +66,8 @@ cvtm_status cvtm_solve_restore(cvtm_solve *solve);
 cvtm_status cvtm_solve_reseed(cvtm_solve *solve);
 /* Transfers and short descents, of which only those are kept that lower the energy. */
 cvtm_status cvtm_solve_search(cvtm_solve *solve);
+/* Rounds of displacements of all sites and short descents; the best sites found stay (anneal.c). */
+cvtm_status cvtm_solve_anneal(cvtm_solve *s);
 /* Random displacements of many small patches of sites and short descents, of which only those are
  * kept that lower the energy (kicks.c). */
 cvtm_status cvtm_solve_kick(cvtm_solve *solve);

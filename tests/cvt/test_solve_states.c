@@ -86,6 +86,7 @@ static void assert_same(const outcome *a, const outcome *b) {
   assert_int_equal(a->result.evaluations, b->result.evaluations);
   assert_int_equal(a->result.coarse_iterations, b->result.coarse_iterations);
   assert_int_equal(a->result.transfers, b->result.transfers);
+  assert_int_equal(a->result.anneal_rounds, b->result.anneal_rounds);
   assert_int_equal(a->result.kicks_kept, b->result.kicks_kept);
 }
 
