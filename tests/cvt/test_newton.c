@@ -8,7 +8,7 @@
 #include "tests/splitmix64.h"
 #include "tests/test_devices.h"
 
-enum { W = 61, H = 47, MOST = 600 };
+enum { W = 61, H = 47, MOST = 200 };
 
 static uint64_t state = 5;
 static double uniform(void) { return random_unit(&state); }
