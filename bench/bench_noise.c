@@ -14,7 +14,7 @@ typedef struct evaluation {
   double *x, *f, *g, *left;
 } evaluation;
 
-static cvtm_status evaluate(void *context) {
+static cvtm_status evaluate_noise(void *context) {
   evaluation *e = context;
   const cvtm_status status = cvtm_blue_noise_evaluate(e->noise, e->x, e->f, e->g, NULL);
   return status == CVTM_OK ? bench_end_round(e->device, e->left) : status;
@@ -31,7 +31,7 @@ static double time_evaluation(cvtm_device *device, cvtm_domain domain, const flo
   e.left = bench_doubles(device, 2);
   bench_check(device, cvtm_device_copy_in(device, e.x, points, 2 * (size_t)count * sizeof *points));
   bench_check(device, cvtm_blue_noise_create(device, domain, density, 0.9, count, &e.noise));
-  bench_check(device, bench_loop(device, evaluate, &e, e.left, rounds, &milliseconds));
+  bench_check(device, bench_loop(device, evaluate_noise, &e, e.left, rounds, &milliseconds));
   cvtm_blue_noise_destroy(e.noise);
   cvtm_device_free(device, e.x);
   cvtm_device_free(device, e.f);

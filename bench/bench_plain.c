@@ -227,7 +227,7 @@ static void open_tree(job *j) {
   j->results = 2 * j->size;
 }
 
-static cvtm_status evaluate(void *context) {
+static cvtm_status evaluate_cells(void *context) {
   job *j = context;
   cvtm_status status = cvtm_site_tree_sort(j->cvt->tree, j->buffer[0], j->size);
   if (!status) status = j->cvt->table->cell_moments(j->cvt, j->size, CVTM_CVT_EXACT);
@@ -247,7 +247,7 @@ static void open_evaluation(job *j) {
   free(density);
   j->results = 2 * j->size;
   j->result = bench_doubles(j->device, j->results);
-  make_loop(j, evaluate);
+  make_loop(j, evaluate_cells);
 }
 
 static cvtm_status flood(void *context) {

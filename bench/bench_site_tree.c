@@ -56,7 +56,7 @@ static void list_job_arrays(job *j, cvtm_array arrays[ARRAYS]) {
   memcpy(arrays, list, sizeof list);
 }
 
-static cvtm_status fill(job *j) {
+static cvtm_status fill_job(job *j) {
   double *sites = malloc(2 * (size_t)j->count * sizeof *sites);
   uint64_t *keys = malloc((size_t)j->count * sizeof *keys);
   cvtm_status status = sites && keys ? CVTM_OK : CVTM_ERROR_MEMORY;
@@ -84,7 +84,7 @@ static cvtm_status run_count(cvtm_device *device, int64_t count) {
   list_job_arrays(&j, arrays);
   if (status == CVTM_OK) status = cvtm_device_allocate_all(device, arrays, ARRAYS);
   if (status == CVTM_OK) status = cvtm_site_tree_create(device, domain, count, &j.tree);
-  if (status == CVTM_OK) status = fill(&j);
+  if (status == CVTM_OK) status = fill_job(&j);
   if (status == CVTM_OK) status = bench_loop(device, sort_tree, &j, j.left, ROUNDS, &tree);
   if (status == CVTM_OK) status = bench_loop(device, sort_radix, &j, j.left, ROUNDS, &radix);
   if (status == CVTM_OK) printf("| %lld | %.4f | %.4f |\n", (long long)count, tree, radix);

@@ -450,7 +450,7 @@ static int refuse(const batch *b, cvtm_status status, const cvtm_error *error) {
   return code;
 }
 
-static int prepare(batch *b) {
+static int prepare_batch(batch *b) {
   cvtm_error error = {CVTM_OK, ""};
   b->journal_base = make_journal_base(b->options);
   cvtm_status status = CVTM_OK;
@@ -550,7 +550,7 @@ static int conclude(batch *b) {
 }
 
 static int perform_batch(batch *b) {
-  int code = prepare(b);
+  int code = prepare_batch(b);
   if (code != CLI_EXIT_OK) return code;
   cvtm_error error = {CVTM_OK, ""};
   cli_catch_signals();

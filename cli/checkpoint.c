@@ -63,7 +63,7 @@ static cvtm_status write_file(const char *path, const file_head *head, const voi
   return cvtm_output_commit(output, error);
 }
 
-static cvtm_status save(void *context, const void *bytes, size_t count, cvtm_error *error) {
+static cvtm_status save_file(void *context, const void *bytes, size_t count, cvtm_error *error) {
   const cli_checkpoint *c = context;
   const cli_history *history = &c->progress->history;
   file_head head = make_head();
@@ -116,7 +116,7 @@ cvtm_status cli_checkpoint_open(const cli_options *options, cli_checkpoint *c, c
   c->path = options->checkpoint.file;
   c->resumed = options->checkpoint.resume;
   c->solve.seconds = options->checkpoint.every;
-  if (c->path != NULL) c->solve.save = save;
+  if (c->path != NULL) c->solve.save = save_file;
   if (c->resumed == NULL) return CVTM_OK;
   size_t size = 0;
   cli_checkpoint_parts parts;

@@ -11,7 +11,7 @@ typedef struct class_point {
   int32_t class_of, index;
 } class_point;
 
-static int compare(const void *a, const void *b) {
+static int compare_class_points(const void *a, const void *b) {
   const class_point *p = a, *q = b;
   if (p->class_of != q->class_of) return p->class_of < q->class_of ? -1 : 1;
   return (p->index > q->index) - (p->index < q->index);
@@ -47,7 +47,7 @@ cvtm_status cli_class_spacing_measure(cvtm_domain domain, const double *points,
   cvtm_status status = sorted != NULL && xy != NULL ? CVTM_OK : no_memory_for_points(count, error);
   if (status == CVTM_OK) {
     for (int64_t i = 0; i < count; ++i) sorted[i] = (class_point){class_of[i], (int32_t)i};
-    qsort(sorted, (size_t)count, sizeof *sorted, compare);
+    qsort(sorted, (size_t)count, sizeof *sorted, compare_class_points);
   }
   for (int64_t first = 0, end; first < count && status == CVTM_OK; first = end) {
     for (end = first; end < count && sorted[end].class_of == sorted[first].class_of;) ++end;

@@ -90,7 +90,7 @@ int cli_colours_check(const cli_options *o) {
 
 /* --- reading --- */
 
-static int64_t pixels_of(const cli_colours *c) {
+static int64_t count_canvas_pixels(const cli_colours *c) {
   return (int64_t)c->domain.width * c->domain.height;
 }
 
@@ -101,16 +101,16 @@ static cvtm_status find_pens(const cli_options *o, cli_colours *c, cvtm_error *e
     return CVTM_OK;
   }
   const cvtm_status status =
-      cli_pens_choose(c->rgb, pixels_of(c), (int)o->colours.palette, &c->pens, error);
+      cli_pens_choose(c->rgb, count_canvas_pixels(c), (int)o->colours.palette, &c->pens, error);
   return cli_name_file(o->input, status, error);
 }
 
 static cvtm_status separate(cli_colours *c, cvtm_error *error) {
   for (int k = 0; k < c->count; ++k) {
-    c->coverage[k] = malloc((size_t)pixels_of(c) * sizeof *c->coverage[k]);
+    c->coverage[k] = malloc((size_t)count_canvas_pixels(c) * sizeof *c->coverage[k]);
     if (c->coverage[k] == NULL) return cvtm_no_memory(error, "the colours of a drawing");
   }
-  return cvtm_inks_separate(&c->pens.inks, c->rgb, pixels_of(c), c->coverage, error);
+  return cvtm_inks_separate(&c->pens.inks, c->rgb, count_canvas_pixels(c), c->coverage, error);
 }
 
 /* The dots of all pens, if each had the number that its ink needs; their sum becomes the number of

@@ -367,7 +367,7 @@ static void print_hlcp_summary(const problem *p) {
     fprintf(stderr, "  --check says what the theory asks for; --method newton does without it\n");
 }
 
-static int finish(const problem *p) {
+static int finish_hlcp(const problem *p) {
   cvtm_error error = {CVTM_OK, ""};
   cvtm_status status = write_vector(p, p->options.hlcp.output_z, p->z_out, &error);
   if (status == CVTM_OK) status = write_vector(p, p->options.hlcp.output_w, p->w_out, &error);
@@ -400,7 +400,7 @@ static int perform_hlcp(problem *p) {
   if (status != CVTM_OK) return cli_failed(CLI_READING, status, cvtm_device_error(p->device));
   status = solve_hlcp(p);
   if (status != CVTM_OK) return cli_failed(CLI_WORKING, status, cvtm_device_error(p->device));
-  return finish(p);
+  return finish_hlcp(p);
 }
 
 int cli_hlcp(const cli_options *options) {

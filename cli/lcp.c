@@ -349,7 +349,7 @@ static void print_lcp_summary(const work *w) {
     fprintf(stderr, "  price of the put: %.12f\n", cvtm_model_put_price(&w->model, w->x));
 }
 
-static int finish(work *w) {
+static int finish_lcp(work *w) {
   cvtm_error error = {CVTM_OK, ""};
   cvtm_status status = cli_outputs_write(&w->options, write_solution, w, &error);
   if (status == CVTM_OK) status = write_lcp_report(w, &error);
@@ -371,7 +371,7 @@ static int perform_lcp(work *w) {
   if (status == CVTM_ERROR_ARGUMENT) return cli_usage_error(CLI_LCP, "%s", error.message);
   if (status != CVTM_OK) return cli_failed(CLI_READING, status, &error);
   code = solve_lcp(w);
-  return code == CLI_EXIT_OK ? finish(w) : code;
+  return code == CLI_EXIT_OK ? finish_lcp(w) : code;
 }
 
 static void free_work(work *w) {

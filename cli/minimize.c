@@ -121,7 +121,7 @@ static cvtm_status allocate_vector(solution *s, void **memory) {
   return cvtm_device_allocate(s->device, s->n, sizeof(double), memory);
 }
 
-static cvtm_status fill(solution *s, double *array, double value) {
+static cvtm_status fill_vector(solution *s, double *array, double value) {
   double *values = malloc((size_t)s->n * sizeof *values);
   if (values == NULL)
     return cvtm_fail(cvtm_device_error(s->device), CVTM_ERROR_MEMORY, "out of memory");
@@ -140,8 +140,8 @@ static cvtm_status set_bounds(solution *s) {
   if (status == CVTM_OK && s->options.minimize.bounds == CLI_BOUNDS_NATURAL) {
     status = cvtm_minpack2_bounds(s->problem, lower, upper);
   } else {
-    if (status == CVTM_OK) status = fill(s, lower, -1);
-    if (status == CVTM_OK) status = fill(s, upper, 1);
+    if (status == CVTM_OK) status = fill_vector(s, lower, -1);
+    if (status == CVTM_OK) status = fill_vector(s, upper, 1);
   }
   if (status == CVTM_OK) status = cvtm_lbfgsb_set_bounds(s->solver, lower, upper);
   if (lower != NULL) cvtm_device_free(s->device, lower);
@@ -309,7 +309,7 @@ static void print_minimize_summary(const solution *s) {
             cli_word(result->start_projected, "was", "were"));
 }
 
-static int finish(solution *s) {
+static int finish_minimize(solution *s) {
   cvtm_error error = {CVTM_OK, ""};
   const double start = cvtm_clock();
   cvtm_status status = cli_outputs_write(&s->options, write_minimiser, s, &error);
@@ -328,7 +328,7 @@ static int perform_minimize(solution *s) {
   code = set_up(s);
   s->setup = cvtm_clock() - start;
   if (code == CLI_EXIT_OK) code = solve_minimize(s);
-  return code == CLI_EXIT_OK ? finish(s) : code;
+  return code == CLI_EXIT_OK ? finish_minimize(s) : code;
 }
 
 int cli_minimize(const cli_options *options) {

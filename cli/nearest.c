@@ -8,7 +8,7 @@ static int least(int a, int b) { return a < b ? a : b; }
 
 /* The number of insertions, deletions, replacements and exchanges of neighbours that make b of a,
  * no part of the word being edited twice (Damerau 1964). */
-static int distance(const char *a, const char *b) {
+static int edit_distance(const char *a, const char *b) {
   const int m = (int)strlen(a), n = (int)strlen(b);
   int table[3][LENGTH_MAX + 1]; /* rows i - 2, i - 1 and i, modulo 3 */
   for (int j = 0; j <= n; ++j) table[0][j] = j;
@@ -33,7 +33,7 @@ cli_nearest cli_nearest_start(const char *word) {
 
 void cli_nearest_offer(cli_nearest *nearest, const char *candidate) {
   if (strlen(nearest->word) > LENGTH_MAX || strlen(candidate) > LENGTH_MAX) return;
-  const int found = distance(nearest->word, candidate);
+  const int found = edit_distance(nearest->word, candidate);
   if (found >= nearest->distance) return;
   nearest->best = candidate;
   nearest->distance = found;

@@ -28,7 +28,7 @@ static cvtm_status allocate_lines(int64_t points, int64_t lines, line_list *list
   return CVTM_OK;
 }
 
-static void add_point(line_list *list, const double *point) {
+static void add_line_point(line_list *list, const double *point) {
   memcpy(list->points + 2 * list->point_count++, point, 2 * sizeof *point);
 }
 
@@ -62,8 +62,8 @@ static void add_cell(const cvtm_cells *cells, cvtm_domain domain, int64_t i, lin
     const int64_t at = (begin + k) % count, next = (at + 1) % count;
     const int is_own = is_own_edge(cells, domain, i, first + at);
     if (is_drawing && !is_own) end_line(list);
-    if (is_own && !is_drawing) add_point(list, cells->corners + 2 * (first + at));
-    if (is_own) add_point(list, cells->corners + 2 * (first + next));
+    if (is_own && !is_drawing) add_line_point(list, cells->corners + 2 * (first + at));
+    if (is_own) add_line_point(list, cells->corners + 2 * (first + next));
     is_drawing = is_own;
   }
   if (is_drawing) end_line(list);
@@ -91,7 +91,7 @@ cvtm_status cli_draw_mesh(const cvtm_mesh *mesh, cvtm_domain domain, const cvtm_
     status = allocate_lines(trails.start[trails.count], trails.count, &list, error);
   for (int64_t k = 0; status == CVTM_OK && k < trails.count; ++k) {
     for (int64_t i = trails.start[k]; i < trails.start[k + 1]; ++i)
-      add_point(&list, mesh->points + 2 * (int64_t)trails.vertex[i]);
+      add_line_point(&list, mesh->points + 2 * (int64_t)trails.vertex[i]);
     end_line(&list);
   }
   free(edges);

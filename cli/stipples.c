@@ -250,7 +250,7 @@ static cvtm_status set_radii(const cli_options *o, const cli_stipples_source *s,
 
 /* --- bounds --- */
 
-static double distance(cvtm_domain domain, const double *points, int64_t i, int32_t j) {
+static double point_distance(cvtm_domain domain, const double *points, int64_t i, int32_t j) {
   const double *a = points + 2 * i, *b = points + 2 * (int64_t)j;
   double dx = fabs(a[0] - b[0]), dy = fabs(a[1] - b[1]);
   if (domain.periodic) {
@@ -270,7 +270,7 @@ void cli_stipples_separate(cvtm_domain domain, const double *points, const cvtm_
     double nearest = INFINITY;
     for (int64_t k = cells->start[i]; k < cells->start[i + 1]; ++k)
       if (cells->neighbors[k] >= 0)
-        nearest = fmin(nearest, distance(domain, points, i, cells->neighbors[k]));
+        nearest = fmin(nearest, point_distance(domain, points, i, cells->neighbors[k]));
     if (cells->start[i] == cells->start[i + 1]) nearest = 0; /* another dot has this place */
     radius[i] = fmin(radius[i], fmax(0.5 * nearest - gap, 0));
   }
@@ -351,8 +351,8 @@ static double mean_of(const float *value, int64_t count) {
 }
 
 /* drawn: the coverage of each pixel. */
-static cvtm_status compare(const cli_options *o, const cli_stipples_source *s, const float *drawn,
-                           cli_stipples *stipples, cvtm_error *error) {
+static cvtm_status compare_tones(const cli_options *o, const cli_stipples_source *s,
+                                 const float *drawn, cli_stipples *stipples, cvtm_error *error) {
   const double spacing = mean_spacing(s);
   const comparison c = make_comparison(s->domain, spacing);
   const size_t count = (size_t)c.columns * (size_t)c.rows;
@@ -385,7 +385,7 @@ static cvtm_status measure_tones(const cli_options *o, const cli_stipples_source
   if (status == CVTM_OK) {
     stipples->ink = mean_of(drawn, pixels);
     stipples->picture_ink = mean_of(s->tone, pixels);
-    status = compare(o, s, drawn, stipples, error);
+    status = compare_tones(o, s, drawn, stipples, error);
   }
   stipples->is_measured = status == CVTM_OK;
   free(drawn);

@@ -159,7 +159,7 @@ static void set_up_viewer(view *v) {
   settings->say_context = v;
 }
 
-static int check_options(view *v) {
+static int check_view_options(view *v) {
   enum { PREFIX_MAX = 500 }; /* the viewer appends to it in a buffer */
   const cli_options *o = &v->options;
   cvtm_error error = {CVTM_OK, ""};
@@ -234,7 +234,7 @@ static void print_view_summary(const view *v) {
 /* The caller frees what `v` holds, whatever is returned. */
 static int perform_view(view *v) {
   cli_options *o = &v->options;
-  int code = check_options(v);
+  int code = check_view_options(v);
   if (code == CLI_EXIT_OK) code = cli_stipples_check(o);
   if (code == CLI_EXIT_OK) code = cli_page_check(o);
   if (code == CLI_EXIT_OK) code = cli_outputs_check(o);

@@ -329,7 +329,8 @@ static void *append(unsigned char **at, const void *from, size_t bytes) {
   return place;
 }
 
-static cvtm_status fill(const cvtm_descent *d, const saved_head *head, unsigned char *at) {
+static cvtm_status fill_checkpoint(const cvtm_descent *d, const saved_head *head,
+                                   unsigned char *at) {
   cvtm_cvt *cvt = d->task->cvt;
   const cvtm_checkpoint *c = cvt->checkpoint;
   cvtm_array arrays[PLAN_ARRAYS + 1];
@@ -347,7 +348,7 @@ static cvtm_status fill(const cvtm_descent *d, const saved_head *head, unsigned 
   return status;
 }
 
-static cvtm_status save(cvtm_descent *d, int64_t iterations) {
+static cvtm_status save_descent(cvtm_descent *d, int64_t iterations) {
   cvtm_cvt *cvt = d->task->cvt;
   cvtm_checkpoint *c = cvt->checkpoint;
   const cvtm_ranks *ranks = cvtm_device_ranks(cvt->device);
@@ -360,7 +361,7 @@ static cvtm_status save(cvtm_descent *d, int64_t iterations) {
   if (!memory)
     return cvtm_fail(error_of(c), CVTM_ERROR_MEMORY, "no memory for a checkpoint of %zu bytes",
                      bytes);
-  cvtm_status status = fill(d, &head, memory);
+  cvtm_status status = fill_checkpoint(d, &head, memory);
   if (status == CVTM_OK) status = c->user->save(c->user->context, memory, bytes, error_of(c));
   free(memory);
   c->last = cvtm_clock();
@@ -372,7 +373,7 @@ cvtm_status cvtm_checkpoint_visit(cvtm_descent *d, int64_t iterations) {
   if (!c || c->closed || !c->user->save || d->stop != CVTM_STOP_NONE) return CVTM_OK;
   int64_t due = cvtm_clock() - c->last >= c->user->seconds;
   const cvtm_status status = cvtm_ranks_agree(c->run.cvt->device, &due);
-  return status == CVTM_OK && due ? save(d, iterations) : status;
+  return status == CVTM_OK && due ? save_descent(d, iterations) : status;
 }
 
 /* --- restoring ----------------------------------------------------------------------------------

@@ -175,7 +175,8 @@ static void add_moments(cvtm_cell_moments *sums, const cvtm_cell_moments *more, 
 /* The moments of a site's two cells add up to those of one cell by which energy, gradient and
  * Lloyd's step of the coupled energy follow as those of any tessellation. Lloyd's step goes to the
  * mean of both centroids, weighted by their masses, and so never raises the energy. */
-static cvtm_status evaluate(void *context, const double *sites, double *value, double *gradient) {
+static cvtm_status evaluate_classes(void *context, const double *sites, double *value,
+                                    double *gradient) {
   classes_run *r = context;
   const cvtm_cvt_task all = {r->all, r->count, 0, CVTM_CVT_EXACT, CVTM_VORONOI_EXACT};
   cvtm_status status = cvtm_cvt_enqueue(&all, sites, r->all->value, NULL);
@@ -200,7 +201,7 @@ static cvtm_status evaluate(void *context, const double *sites, double *value, d
 /* Evaluates the plan's sites; sets objective, gradient_norm and empty_cells. */
 static cvtm_status evaluate_result(classes_run *r, cvtm_classes_result *result) {
   double value[2];
-  cvtm_status status = evaluate(r, r->all->sites, r->all->value, NULL);
+  cvtm_status status = evaluate_classes(r, r->all->sites, r->all->value, NULL);
   if (status == CVTM_OK)
     status = cvtm_device_copy_out(r->device, value, r->all->value, sizeof value);
   if (status != CVTM_OK) return status;
@@ -218,7 +219,7 @@ static cvtm_status evaluate_result(classes_run *r, cvtm_classes_result *result) 
 
 static cvtm_status descend_classes(classes_run *r, double deadline, cvtm_classes_result *result) {
   const cvtm_cvt_task task = {r->all, r->count, 0, CVTM_CVT_EXACT, CVTM_VORONOI_EXACT};
-  const cvtm_cvt_objective coupled = {.evaluate = evaluate,
+  const cvtm_cvt_objective coupled = {.evaluate = evaluate_classes,
                                       .context = r,
                                       .synchronous = 1,
                                       .keeps_masses = 1,

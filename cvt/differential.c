@@ -209,7 +209,8 @@ static void extent(const double *values, int64_t count, double *least, double *m
 }
 
 /* The pixels from *first to *last that the interval meets, within 0 to count - 1. */
-static void pixels_of(double least, double most, int64_t count, int64_t *first, int64_t *last) {
+static void find_pixel_range(double least, double most, int64_t count, int64_t *first,
+                             int64_t *last) {
   *first = (int64_t)fmin(fmax(floor(least), 0), (double)count);
   *last = (int64_t)fmin(fmax(ceil(most), 0), (double)count) - 1;
 }
@@ -222,7 +223,7 @@ static void visit_row(const cvtm_differential *d, workspace *w, int64_t i, int64
   double least, most;
   int64_t first, last;
   extent(w->row.x, w->row.count, &least, &most);
-  pixels_of(least + d->sites[2 * i], most + d->sites[2 * i], d->domain.width, &first, &last);
+  find_pixel_range(least + d->sites[2 * i], most + d->sites[2 * i], d->domain.width, &first, &last);
   for (int64_t column = first; column <= last && w->row.count > 0; ++column) {
     const double right = (double)(column + 1) - d->sites[2 * i];
     const part *inside = &w->row;
@@ -246,7 +247,7 @@ static void visit_cell(const cvtm_differential *d, workspace *w, int64_t i, int6
   int64_t first, last;
   if (count < 3) return;
   extent(d->y + at, count, &least, &most);
-  pixels_of(least + top, most + top, d->domain.height, &first, &last);
+  find_pixel_range(least + top, most + top, d->domain.height, &first, &last);
   first = first > from ? first : from;
   last = last < to ? last : to;
   if (first > last) return;

@@ -83,7 +83,7 @@ typedef struct search {
   cvtm_cvt_result *result;
 } search;
 
-static cvtm_status evaluate(search *s, const double *sites, double value[2]) {
+static cvtm_status evaluate_trial(search *s, const double *sites, double value[2]) {
   cvtm_cvt *cvt = s->task->cvt;
   const double start = cvtm_clock();
   cvtm_status status = cvtm_cvt_enqueue(s->task, sites, cvt->value, s->newton->gradient);
@@ -141,14 +141,14 @@ static cvtm_status search_line(search *s, const double figures[CVTM_NEWTON_FIGUR
   s->length = longest > reach ? reach / longest : 1;
   for (int k = 0; slope < 0 && k < HALVINGS; ++k, s->length /= 2) {
     cvtm_status status = s->table->advance(n, s->length);
-    if (status == CVTM_OK) status = evaluate(s, n->trial, value);
+    if (status == CVTM_OK) status = evaluate_trial(s, n->trial, value);
     if (status != CVTM_OK) return status;
     if (!(value[0] <= before + sufficient * s->length * slope + rounding * fabs(before))) continue;
     memcpy(s->value, value, sizeof value);
     *moved = 1;
     return cvtm_device_copy(cvt->device, cvt->sites, n->trial, 2 * (size_t)n->count * 8);
   }
-  return evaluate(s, cvt->sites, s->value);
+  return evaluate_trial(s, cvt->sites, s->value);
 }
 
 static cvtm_status report(search *s, cvtm_stop *stop) {
@@ -176,7 +176,7 @@ static cvtm_status report(search *s, cvtm_stop *stop) {
 static cvtm_status iterate(search *s) {
   cvtm_cvt_result *r = s->result;
   cvtm_stop stop = CVTM_STOP_NONE;
-  cvtm_status status = evaluate(s, s->task->cvt->sites, s->value);
+  cvtm_status status = evaluate_trial(s, s->task->cvt->sites, s->value);
   if (status == CVTM_OK) status = report(s, &stop);
   while (status == CVTM_OK && stop == CVTM_STOP_NONE) {
     double figures[CVTM_NEWTON_FIGURES];

@@ -8,7 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int64_t pixels_of(cvtm_domain domain) { return (int64_t)domain.width * domain.height; }
+static int64_t count_plan_pixels(cvtm_domain domain) {
+  return (int64_t)domain.width * domain.height;
+}
 
 static cvtm_status check_plan(cvtm_device *device, cvtm_domain domain, const float *density,
                               int64_t capacity) {
@@ -72,7 +74,7 @@ static cvtm_status allocate_plan(cvtm_cvt *cvt) {
 
 /* Gives the plan a copy of the density. An earlier density is not freed. */
 static cvtm_status copy_density(cvtm_cvt *cvt, const float *density) {
-  const int64_t area = pixels_of(cvt->domain);
+  const int64_t area = count_plan_pixels(cvt->domain);
   void *value = NULL;
   cvtm_status status = cvtm_device_allocate(cvt->device, area, sizeof(float), &value);
   if (status == CVTM_OK)
@@ -145,7 +147,7 @@ cvtm_status cvtm_cvt_view_density(cvtm_cvt *cvt, const float *density) {
 enum { LABEL_ARRAYS = 5 };
 
 static void list_label_arrays(cvtm_cvt *cvt, cvtm_array arrays[LABEL_ARRAYS]) {
-  const int64_t area = pixels_of(cvt->domain);
+  const int64_t area = count_plan_pixels(cvt->domain);
   const cvtm_array list[LABEL_ARRAYS] = {
       {(void **)&cvt->labels, area, sizeof *cvt->labels},
       {(void **)&cvt->pixels, area, sizeof *cvt->pixels},
@@ -196,7 +198,7 @@ cvtm_status cvtm_cvt_set_density(cvtm_cvt *cvt, const float *density) {
 }
 
 cvtm_status cvtm_cvt_copy_density(cvtm_cvt *cvt, float **density) {
-  const size_t bytes = (size_t)pixels_of(cvt->domain) * sizeof **density;
+  const size_t bytes = (size_t)count_plan_pixels(cvt->domain) * sizeof **density;
   float *copy = malloc(bytes);
   if (!copy)
     return cvtm_fail(cvtm_device_error(cvt->device), CVTM_ERROR_MEMORY, "no memory for a density");
@@ -217,7 +219,8 @@ cvtm_status cvtm_cvt_prepare_labels(cvtm_cvt *cvt) {
   cvtm_array arrays[LABEL_ARRAYS];
   list_label_arrays(cvt, arrays);
   cvtm_status status = cvtm_device_allocate_all(device, arrays, LABEL_ARRAYS);
-  if (status == CVTM_OK) status = cvtm_sort_workspace(device, pixels_of(cvt->domain), &bytes);
+  if (status == CVTM_OK)
+    status = cvtm_sort_workspace(device, count_plan_pixels(cvt->domain), &bytes);
   if (status == CVTM_OK && bytes > cvt->workspace_bytes) {
     status = cvtm_device_allocate(device, (int64_t)bytes, 1, &workspace);
     if (status == CVTM_OK) {

@@ -27,7 +27,7 @@ typedef struct slide {
   double energy;
 } slide;
 
-static cvtm_status evaluate(const slide *s, double *energy) {
+static cvtm_status evaluate_energy(const slide *s, double *energy) {
   const cvtm_cvt_moments moments = {NULL, s->centroid, NULL};
   ++s->result->evaluations;
   return cvtm_cvt_evaluate(s->cvt, s->sites, s->count, s->options->energy, s->options->voronoi,
@@ -35,7 +35,7 @@ static cvtm_status evaluate(const slide *s, double *energy) {
 }
 
 /* Copies what a step changes to s->saved, or back. */
-static void save(const slide *s, int back) {
+static void save_slide(const slide *s, int back) {
   const cvtm_boundary *b = s->boundary;
   const size_t n = (size_t)b->vertex_count;
   const struct {
@@ -58,7 +58,7 @@ static cvtm_status try_slide(slide *s, double share, int *lowered) {
   const cvtm_boundary *b = s->boundary;
   const cvtm_domain image = s->cvt->domain;
   double energy = 0;
-  save(s, 0);
+  save_slide(s, 0);
   cvtm_status status = cvtm_boundary_slide(s->contour, s->centroid, share, s->boundary,
                                            cvtm_device_error(s->cvt->device));
   if (status != CVTM_OK) return status;
@@ -66,13 +66,13 @@ static cvtm_status try_slide(slide *s, double share, int *lowered) {
     s->sites[2 * v] = fmin(fmax(b->points[2 * v], 0), image.width);
     s->sites[2 * v + 1] = fmin(fmax(b->points[2 * v + 1], 0), image.height);
   }
-  status = evaluate(s, &energy);
+  status = evaluate_energy(s, &energy);
   *lowered = energy < s->energy;
   if (status == CVTM_OK && *lowered) {
     s->energy = energy;
     ++s->slides->count;
   } else if (status == CVTM_OK) {
-    save(s, 1);
+    save_slide(s, 1);
   }
   return status;
 }
@@ -81,7 +81,7 @@ static cvtm_status try_slide(slide *s, double share, int *lowered) {
  * number of steps that lowered the energy. */
 static cvtm_status slide_boundary(slide *s, int *lowered) {
   static const double shares[] = {1.6, 0.8, 0.2};
-  cvtm_status status = evaluate(s, &s->energy);
+  cvtm_status status = evaluate_energy(s, &s->energy);
   *lowered = 0;
   for (int k = 0; *lowered < SLIDES && k < 3 && status == CVTM_OK;) {
     int better = 0;

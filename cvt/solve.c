@@ -156,7 +156,7 @@ static cvtm_status end_by_newton(cvtm_solve *s) {
   return cvtm_newton_run(&task, s->options, s->deadline, &s->result);
 }
 
-static cvtm_status prepare(cvtm_solve *s) {
+static cvtm_status prepare_solve(cvtm_solve *s) {
   const cvtm_cvt_options *o = s->options;
   const cvtm_cvt_task task = cvtm_solve_task(s, s->count);
   cvtm_status status = cvtm_cvt_check_options(s->cvt, o, s->count);
@@ -199,7 +199,7 @@ cvtm_status cvtm_cvt_solve(cvtm_cvt *cvt, const cvtm_cvt_options *options, int64
                   .sampled = given == options->fixed,
                   .deadline = cvtm_cvt_deadline(options, start),
                   .spare = malloc(2 * (size_t)count * sizeof(double))};
-  cvtm_status status = prepare(&s);
+  cvtm_status status = prepare_solve(&s);
   if (status == CVTM_OK) status = start_checkpoints(&s, given, sites);
   if (status == CVTM_OK) status = cvtm_solve_place(&s, given, sites);
   if (status == CVTM_OK) status = descend_fine(&s);

@@ -216,7 +216,7 @@ static void put_indexed(const bmp_reader *r, const unsigned char *line, unsigned
   }
 }
 
-static cvtm_status begin_pixels(bmp_reader *r, cvtm_image *image, cvtm_error *error) {
+static cvtm_status begin_bmp_pixels(bmp_reader *r, cvtm_image *image, cvtm_error *error) {
   const cvtm_pixel_layout layout = {
       .colours = 3,
       .alpha = r->mask[3] != 0 && r->bits > 8 ? CVTM_ALPHA_STRAIGHT : CVTM_ALPHA_NONE,
@@ -258,7 +258,7 @@ static cvtm_status read_picture(bmp_reader *r, cvtm_image *image, cvtm_error *er
   /* Two bytes end a row of any length. */
   if (has_runs) status = cvtm_image_check_ratio(r->source, pixels, CVTM_MAX_SIDE / 2, error);
   if (!has_runs && (r->source->size - r->start) / stride < r->height) status = truncated(r, error);
-  if (status == CVTM_OK) status = begin_pixels(r, image, error);
+  if (status == CVTM_OK) status = begin_bmp_pixels(r, image, error);
   if (status != CVTM_OK) return status;
   read_rows(r, stride);
   const unsigned char *info = r->source->bytes + FILE_HEADER;

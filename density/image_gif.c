@@ -91,7 +91,7 @@ static const ColorMapObject *colour_map(const GifFileType *gif) {
   return gif->Image.ColorMap != NULL ? gif->Image.ColorMap : gif->SColorMap;
 }
 
-static cvtm_status begin_pixels(gif_reader *r, cvtm_image *image, cvtm_error *error) {
+static cvtm_status begin_gif_pixels(gif_reader *r, cvtm_image *image, cvtm_error *error) {
   const int with_alpha = r->transparent >= 0 || !covers_screen(r->gif);
   const cvtm_pixel_layout layout = {.colours = 3,
                                     .alpha = with_alpha ? CVTM_ALPHA_STRAIGHT : CVTM_ALPHA_NONE,
@@ -144,7 +144,7 @@ static cvtm_status read_picture(gif_reader *r, cvtm_image *image, cvtm_error *er
   if (status == CVTM_OK) status = check_frame(r, error);
   if (status == CVTM_OK && colour_map(r->gif) == NULL)
     status = cvtm_fail(error, CVTM_ERROR_INPUT, "%s: bad GIF: no colours", r->source->name);
-  if (status == CVTM_OK) status = begin_pixels(r, image, error);
+  if (status == CVTM_OK) status = begin_gif_pixels(r, image, error);
   if (status == CVTM_OK) status = read_frame(r, error);
   for (int y = 0; status == CVTM_OK && y < r->gif->SHeight; ++y) store_row(r, y);
   return status;

@@ -109,7 +109,7 @@ static cvtm_status choose_colours(jpeg_reader *reader, cvtm_error *error) {
   }
 }
 
-static cvtm_status prepare(jpeg_reader *reader, cvtm_error *error) {
+static cvtm_status prepare_jpeg(jpeg_reader *reader, cvtm_error *error) {
   const cvtm_image_source *source = reader->source;
   uint64_t width = reader->jpeg.image_width, height = reader->jpeg.image_height;
   cvtm_status status = cvtm_image_check_size(source, width, height, error);
@@ -160,7 +160,7 @@ static cvtm_status run_reader(jpeg_reader *reader, cvtm_error *error) {
   jpeg_read_header(&reader->jpeg, TRUE);
   reader->orientation = find_orientation(reader);
   find_profile(reader);
-  cvtm_status status = prepare(reader, error);
+  cvtm_status status = prepare_jpeg(reader, error);
   if (status != CVTM_OK) return status;
   read_pixels(reader);
   find_place(reader);

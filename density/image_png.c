@@ -101,7 +101,7 @@ static int find_orientation(png_reader *reader) {
   return 1;
 }
 
-static cvtm_status begin_pixels(png_reader *reader, cvtm_error *error) {
+static cvtm_status begin_png_pixels(png_reader *reader, cvtm_error *error) {
   const int channels = png_get_channels(reader->png, reader->info);
   const int is_wide = png_get_bit_depth(reader->png, reader->info) == 16;
   const cvtm_pixel_layout layout = {
@@ -126,7 +126,7 @@ static cvtm_status allocate_rows(png_reader *reader, cvtm_error *error) {
   return CVTM_OK;
 }
 
-static cvtm_status prepare(png_reader *reader, cvtm_error *error) {
+static cvtm_status prepare_png(png_reader *reader, cvtm_error *error) {
   const cvtm_image_source *source = reader->source;
   png_uint_32 width = png_get_image_width(reader->png, reader->info);
   png_uint_32 height = png_get_image_height(reader->png, reader->info);
@@ -138,7 +138,7 @@ static cvtm_status prepare(png_reader *reader, cvtm_error *error) {
   if (status != CVTM_OK) return status;
   int interlaced = png_get_interlace_type(reader->png, reader->info) != PNG_INTERLACE_NONE;
   set_transformations(reader);
-  status = begin_pixels(reader, error);
+  status = begin_png_pixels(reader, error);
   if (status != CVTM_OK) return status;
   return interlaced ? allocate_rows(reader, error)
                     : cvtm_pixels_begin_rows(source, &reader->pixels, error);
@@ -169,7 +169,7 @@ static cvtm_status run_reader(png_reader *reader, cvtm_error *error) {
   /* libpng leaves out a chunk for which it finds no memory. */
   if (errno == ENOMEM)
     return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", reader->source->name);
-  cvtm_status status = prepare(reader, error);
+  cvtm_status status = prepare_png(reader, error);
   if (status != CVTM_OK) return status;
   read_pixels(reader);
   find_place(reader);

@@ -316,7 +316,7 @@ static cvtm_colour_source find_profile(const tiff_reader *reader) {
   return (cvtm_colour_source){.profile = profile, .profile_size = size};
 }
 
-static cvtm_status begin_pixels(tiff_reader *reader, cvtm_error *error) {
+static cvtm_status begin_tiff_pixels(tiff_reader *reader, cvtm_error *error) {
   const int has_alpha = reader->alpha_channel >= 0, has_palette = reader->palette[0] != NULL;
   const int is_coloured = has_palette || reader->photometric == PHOTOMETRIC_RGB;
   const int is_multiplied = reader->associated && !has_palette;
@@ -343,7 +343,7 @@ static cvtm_status allocate_image(tiff_reader *reader, cvtm_error *error) {
   cvtm_status status = is_float(reader)
                            ? cvtm_image_allocate(source, (int)reader->width, (int)reader->height, 0,
                                                  reader->image, error)
-                           : begin_pixels(reader, error);
+                           : begin_tiff_pixels(reader, error);
   if (status != CVTM_OK) return status;
   size_t planes = (size_t)reader->planes;
   if (reader->chunk_bytes <= SIZE_MAX / planes)

@@ -54,7 +54,7 @@ static cvtm_status decode_frame(webp_reader *r, cvtm_error *error) {
   return CVTM_OK;
 }
 
-static cvtm_status begin_pixels(webp_reader *r, cvtm_image *image, cvtm_error *error) {
+static cvtm_status begin_webp_pixels(webp_reader *r, cvtm_image *image, cvtm_error *error) {
   const int covers = r->frame.width == r->width && r->frame.height == r->height;
   const int with_alpha = r->frame.has_alpha || !covers;
   const cvtm_pixel_layout layout = {.colours = 3,
@@ -99,7 +99,7 @@ cvtm_status cvtm_image_decode_webp(const cvtm_image_source *source, cvtm_image *
   int orientation = 1;
   cvtm_status status = open_webp(&r, error);
   if (status == CVTM_OK) status = decode_frame(&r, error);
-  if (status == CVTM_OK) status = begin_pixels(&r, image, error);
+  if (status == CVTM_OK) status = begin_webp_pixels(&r, image, error);
   for (int y = 0; status == CVTM_OK && y < r.height; ++y) store_row(&r, y);
   if (status == CVTM_OK) orientation = find_orientation(&r);
   WebPFree(r.rgba);

@@ -42,7 +42,7 @@ const char *cvtm_segment_stop_name(cvtm_segment_stop stop) {
 
 /* --- setup --------------------------------------------------------------------------------- */
 
-static cvtm_status check_options(const cvtm_segment_options *o, cvtm_error *error) {
+static cvtm_status check_segment_options(const cvtm_segment_options *o, cvtm_error *error) {
   if (!(o->k >= 0) || !isfinite(o->k))
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "an edge constant K of %g", o->k);
   if (!(o->epsilon > 0) || !isfinite(o->epsilon))
@@ -102,7 +102,7 @@ cvtm_status cvtm_segment_create(cvtm_device *device, int width, int height,
                                 const cvtm_segment_options *options, cvtm_segment **segment) {
   cvtm_error *error = cvtm_device_error(device);
   *segment = NULL;
-  cvtm_status status = check_options(options, error);
+  cvtm_status status = check_segment_options(options, error);
   if (status != CVTM_OK) return status;
   cvtm_segment *s = calloc(1, sizeof *s);
   if (s == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory");
@@ -151,7 +151,8 @@ static cvtm_status copy_field(cvtm_segment *s, double *to, const double *from) {
 }
 
 /* Checks the bounds and the start, and clips the start to the bounds. */
-static cvtm_status prepare(cvtm_segment *s, const double *lower, const double *upper, double *u) {
+static cvtm_status prepare_bounds(cvtm_segment *s, const double *lower, const double *upper,
+                                  double *u) {
   cvtm_error *error = cvtm_device_error(s->device);
   for (int64_t p = 0; p < s->set.width * s->set.height; ++p) {
     const double low = lower ? lower[p] : -(double)INFINITY;
@@ -249,7 +250,7 @@ cvtm_status cvtm_segment_solve(cvtm_segment *s, const double *image, const doubl
   const double start = cvtm_clock();
   const size_t bytes = (size_t)(s->set.width * s->set.height) * sizeof *u;
   cvtm_segment_result found = {0};
-  cvtm_status status = prepare(s, lower, upper, u);
+  cvtm_status status = prepare_bounds(s, lower, upper, u);
   if (status == CVTM_OK) status = copy_field(s, s->set.image, image);
   if (status == CVTM_OK) status = copy_field(s, s->lower, lower);
   if (status == CVTM_OK) status = copy_field(s, s->upper, upper);

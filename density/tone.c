@@ -14,7 +14,7 @@ void cvtm_density_defaults(cvtm_density_options *options) {
       .gamma = 1, .from = CVTM_DENSITY_FROM_AUTO, .white = 1, .contrast = 1, .dot_ratio = 1};
 }
 
-static cvtm_status check_options(const cvtm_density_options *options, cvtm_error *error) {
+static cvtm_status check_density_options(const cvtm_density_options *options, cvtm_error *error) {
   if (!(options->gamma > 0) || !isfinite(options->gamma)) {
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "gamma must be positive, not %g", options->gamma);
   }
@@ -240,7 +240,7 @@ static cvtm_status convert(const cvtm_image *image, size_t count,
 cvtm_status cvtm_density_from_image(const cvtm_image *image, const cvtm_density_options *options,
                                     const char *name, float **density, cvtm_error *error) {
   *density = NULL;
-  cvtm_status status = check_options(options, error);
+  cvtm_status status = check_density_options(options, error);
   if (status != CVTM_OK) return status;
   if (image->width < 1 || image->height < 1 || image->value == NULL) {
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s: the image has no pixels", name);

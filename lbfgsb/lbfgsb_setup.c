@@ -27,7 +27,7 @@ void cvtm_lbfgsb_defaults(cvtm_lbfgsb_options *options) {
   options->search_width = 0.1;
 }
 
-static cvtm_status check_options(cvtm_error *error, const cvtm_lbfgsb_options *options) {
+static cvtm_status check_lbfgsb_options(cvtm_error *error, const cvtm_lbfgsb_options *options) {
   if (options->history < 1 || options->history > CVTM_LBFGSB_MAX_HISTORY) {
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "history must be 1 to %d, not %d",
                      CVTM_LBFGSB_MAX_HISTORY, options->history);
@@ -189,7 +189,7 @@ cvtm_status cvtm_lbfgsb_create_batch(cvtm_device *device, int64_t problems, int6
   cvtm_lbfgsb_options defaults;
   cvtm_lbfgsb_defaults(&defaults);
   if (!options) options = &defaults;
-  cvtm_status status = check_options(error, options);
+  cvtm_status status = check_lbfgsb_options(error, options);
   if (status != CVTM_OK) return status;
   cvtm_lbfgsb *result = calloc(1, sizeof *result);
   if (!result) return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory");
@@ -331,7 +331,7 @@ cvtm_status cvtm_lbfgsb_set_scaling(cvtm_lbfgsb *solver, const double *scale) {
 
 cvtm_status cvtm_lbfgsb_set_options(cvtm_lbfgsb *solver, const cvtm_lbfgsb_options *options) {
   cvtm_error *error = cvtm_device_error(solver->device);
-  const cvtm_status status = check_options(error, options);
+  const cvtm_status status = check_lbfgsb_options(error, options);
   if (status != CVTM_OK) return status;
   if (options->history != solver->options.history) {
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "history is %d and cannot become %d",

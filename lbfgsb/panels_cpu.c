@@ -73,8 +73,8 @@ static cvtm_status cpu_list(cvtm_device *device, void *own, const cvtm_lbfgsb_ar
 static int column_of(int c, int k, int m) { return c < k ? c : m + c - k; }
 
 /* columns[c][r]: the rows `rows` of the 2k columns, and of g; 0 from `count` on. */
-static void gather(const cvtm_lbfgsb_arrays *arrays, const int32_t *rows, int count,
-                   double *columns) {
+static void gather_panel(const cvtm_lbfgsb_arrays *arrays, const int32_t *rows, int count,
+                         double *columns) {
   const int m = arrays->state->history, k = arrays->state->count;
   const double *w = arrays->w;
   int64_t first[BLOCK];
@@ -118,7 +118,7 @@ CVTM_INLINE void sum_part(const cvtm_lbfgsb_arrays *arrays, const int32_t *rows,
   memset(products, 0, (size_t)(size * size + size) * sizeof *products);
   for (int64_t first = 0; first < count; first += BLOCK) {
     const int64_t left = count - first;
-    gather(arrays, rows + first, left < BLOCK ? (int)left : BLOCK, columns);
+    gather_panel(arrays, rows + first, left < BLOCK ? (int)left : BLOCK, columns);
     for (int a = 0; a < size; ++a)
       add_block(columns + a * BLOCK, columns, a + 1, products + a * size);
     add_block(columns + size * BLOCK, columns, size, products + size * size);

@@ -24,7 +24,7 @@ void cvtm_lcp_defaults(cvtm_lcp_options *options) {
 
 /* --- the base of every solver ----------------------------------------------------------- */
 
-static cvtm_status check_options(const cvtm_lcp_options *options, cvtm_error *error) {
+static cvtm_status check_lcp_options(const cvtm_lcp_options *options, cvtm_error *error) {
   if (!(options->omega > 0 && options->omega < 2)) {
     return cvtm_fail(error, CVTM_ERROR_INPUT, "omega is %g, not between 0 and 2", options->omega);
   }
@@ -47,7 +47,7 @@ static cvtm_status check_options(const cvtm_lcp_options *options, cvtm_error *er
 
 cvtm_status cvtm_lcp_open(cvtm_lcp *lcp, const cvtm_lcp_table *table, cvtm_device *device,
                           int64_t rows, const cvtm_lcp_options *options) {
-  const cvtm_status status = check_options(options, cvtm_device_error(device));
+  const cvtm_status status = check_lcp_options(options, cvtm_device_error(device));
   if (status != CVTM_OK) return status;
   lcp->table = table;
   lcp->device = device;

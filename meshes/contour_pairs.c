@@ -37,7 +37,7 @@ static void begin_arc(splitter *s, int32_t left, int32_t right) {
   m->twin[m->arc_count++] = -1;
 }
 
-static void add_point(splitter *s, const double *place, int corner) {
+static void add_arc_point(splitter *s, const double *place, int corner) {
   memcpy(s->made.points + 2 * s->points, place, 2 * sizeof *place);
   s->made.corner[s->points++] = (uint8_t)corner;
   s->made.start[s->made.arc_count] = s->points;
@@ -50,8 +50,8 @@ static void add_side_edge(splitter *s, int axis, const double *a, const double *
   s->edges[s->edge_count++] =
       (side_edge){axis, a[axis] != 0, low[!axis], high[!axis], s->made.arc_count};
   begin_arc(s, turned ? right : left, turned ? left : right);
-  add_point(s, low, 1);
-  add_point(s, high, 1);
+  add_arc_point(s, low, 1);
+  add_arc_point(s, high, 1);
 }
 
 /* One ring, from an edge along a side on if it has any. */
@@ -73,8 +73,8 @@ static void split_ring(splitter *s, int64_t ring) {
       add_side_edge(s, axis, a, b, c->left[ring], c->right[ring]);
     } else {
       if (!in_arc) begin_arc(s, c->left[ring], c->right[ring]);
-      if (!in_arc) add_point(s, a, !whole || corner[0]);
-      add_point(s, b, corner[i + 1]);
+      if (!in_arc) add_arc_point(s, a, !whole || corner[0]);
+      add_arc_point(s, b, corner[i + 1]);
     }
     in_arc = axis < 0;
   }

@@ -66,7 +66,7 @@ static cvtm_status begin_arc(cutter *c, int32_t left, int32_t right, int64_t twi
   return CVTM_OK;
 }
 
-static cvtm_status add_point(cutter *c, double x, double y, int corner) {
+static cvtm_status add_contour_point(cutter *c, double x, double y, int corner) {
   cvtm_contour *m = &c->made;
   if (!cvtm_grow(&m->points, 2 * sizeof *m->points, &c->point_capacity, c->points + 1) ||
       !cvtm_grow(&m->corner, sizeof *m->corner, &c->corner_capacity, c->points + 1))
@@ -313,7 +313,7 @@ static cvtm_status emit_piece(cutter *c, int64_t first, int64_t last, int corner
   for (int64_t k = first; k <= last && status == CVTM_OK; ++k) {
     const double *p = c->steps[k].place, q[2] = {p[0] - origin[0], p[1] - origin[1]};
     status = along ? add_end(c, q, NULL, 0, 0)
-                   : add_point(c, q[0], q[1], corner && (k == first || k == last));
+                   : add_contour_point(c, q[0], q[1], corner && (k == first || k == last));
   }
   return status;
 }
@@ -336,7 +336,8 @@ static cvtm_status cut_arc(cutter *c, const cvtm_contour *traced, int64_t arc) {
 static cvtm_status copy_arc(cutter *c, const cvtm_contour *traced, int64_t arc) {
   cvtm_status status = begin_arc(c, traced->left[arc], traced->right[arc], -1);
   for (int64_t k = traced->start[arc]; k < traced->start[arc + 1] && status == CVTM_OK; ++k)
-    status = add_point(c, traced->points[2 * k], traced->points[2 * k + 1], traced->corner[k]);
+    status =
+        add_contour_point(c, traced->points[2 * k], traced->points[2 * k + 1], traced->corner[k]);
   return status;
 }
 
@@ -414,7 +415,8 @@ static cvtm_status add_interval(cutter *c, int s, double from, double to, int32_
   ends[0][!across] = from;
   ends[1][!across] = to;
   cvtm_status status = begin_arc(c, inside_left ? label : 0, inside_left ? 0 : label, twin);
-  for (int k = 0; k < 2 && status == CVTM_OK; ++k) status = add_point(c, ends[k][0], ends[k][1], 1);
+  for (int k = 0; k < 2 && status == CVTM_OK; ++k)
+    status = add_contour_point(c, ends[k][0], ends[k][1], 1);
   return status;
 }
 

@@ -77,13 +77,13 @@ static double spacing_at(const void *context, double x, double y) {
 
 /* ---- What the shape asks for ---- */
 
-static double distance(const cvtm_boundary *b, int32_t u, int32_t v) {
+static double vertex_distance(const cvtm_boundary *b, int32_t u, int32_t v) {
   const double *p = b->points + 2 * (int64_t)u, *q = b->points + 2 * (int64_t)v;
   return hypot(q[0] - p[0], q[1] - p[1]);
 }
 
 static double edge_length(const cvtm_boundary *b, int64_t e) {
-  return distance(b, b->edges[2 * e], b->edges[2 * e + 1]);
+  return vertex_distance(b, b->edges[2 * e], b->edges[2 * e + 1]);
 }
 
 /* The turn between edge e and the next, if they meet where the contour is smooth; else 0. */
@@ -215,7 +215,7 @@ static int32_t corner_between(const cvtm_boundary *b, const vicinity *around, in
   for (int k = 0; k < 4; ++k) {
     const int32_t c = around[u].corner[k / 2];
     if (c < 0 || c != around[v].corner[k % 2] || c == u || c == v) continue;
-    if (distance(b, u, c) < 8 * distance(b, u, v)) return c;
+    if (vertex_distance(b, u, c) < 8 * vertex_distance(b, u, v)) return c;
   }
   return -1;
 }
@@ -233,7 +233,8 @@ static double limit_between(const planner *p, const cvtm_boundary *b, const vici
   const int at_corner =
       corner >= 0 && is_next_to(around, u, corner) && is_next_to(around, v, corner);
   const double jump = at_corner ? largest_at_corner : largest_jump;
-  const double allowed = fmax(jump * distance(b, u, v), corner >= 0 ? smallest_edge : least_limit);
+  const double allowed =
+      fmax(jump * vertex_distance(b, u, v), corner >= 0 ? smallest_edge : least_limit);
   const double here = fmin(spacing_at(p, from[0], from[1]), spacing_at(p, to[0], to[1]));
   return here > 1.05 * allowed ? allowed : INFINITY;
 }

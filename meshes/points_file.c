@@ -159,7 +159,7 @@ static void read_column_names(table *t, cvtm_csv_line line) {
   t->y_column = y;
 }
 
-static cvtm_status add_point(table *t, double x, double y) {
+static cvtm_status add_table_point(table *t, double x, double y) {
   if (!isfinite(x) || !isfinite(y)) return cvtm_source_fail(t->source, "a point is not finite");
   if (!cvtm_grow(&t->points, 2 * sizeof *t->points, &t->capacity, t->count + 1))
     return cvtm_source_no_memory(t->source);
@@ -199,7 +199,7 @@ static cvtm_status read_point(table *t, cvtm_csv_line line) {
     ++found;
   }
   if (found < 2) return cvtm_source_fail(t->source, "a point needs two numbers");
-  return add_point(t, x, y);
+  return add_table_point(t, x, y);
 }
 
 /* The first line that is not empty may be something else than a point. */

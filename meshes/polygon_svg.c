@@ -27,7 +27,7 @@ typedef struct pen {
   char last; /* command, large */
 } pen;
 
-static cvtm_status add_point(outline *o, double x, double y) {
+static cvtm_status add_outline_point(outline *o, double x, double y) {
   cvtm_affine_apply(&o->transform, &x, &y);
   return cvtm_ring_add_point(o->rings, x, y);
 }
@@ -104,7 +104,7 @@ static cvtm_status run_path_command(outline *o, pen *p, char command, const doub
       status = cvtm_ring_close(o->rings);
       p->start_x = p->x = a[0];
       p->start_y = p->y = a[1];
-      return status == CVTM_OK ? add_point(o, p->x, p->y) : status;
+      return status == CVTM_OK ? add_outline_point(o, p->x, p->y) : status;
     case 'C':
     case 'S': {
       const int k = command == 'C' ? 2 : 0;
@@ -126,7 +126,7 @@ static cvtm_status run_path_command(outline *o, pen *p, char command, const doub
     default:
       p->x = command == 'V' ? p->x : a[0];
       p->y = command == 'H' ? p->y : a[command == 'V' ? 0 : 1];
-      return add_point(o, p->x, p->y);
+      return add_outline_point(o, p->x, p->y);
   }
 }
 
@@ -163,7 +163,7 @@ static cvtm_status read_path(cvtm_source *s, outline *o) {
     }
     cvtm_status status = CVTM_OK;
     /* After Z the next subpath may begin without M, where the last one did. */
-    if (p.last == 'Z' && large != 'M') status = add_point(o, p.x, p.y);
+    if (p.last == 'Z' && large != 'M') status = add_outline_point(o, p.x, p.y);
     if (status == CVTM_OK) status = run_path_command(o, &p, large, a);
     if (status != CVTM_OK) return status;
     p.last = large;
@@ -175,7 +175,7 @@ static cvtm_status read_corner_list(cvtm_source *s, outline *o) {
   double x, y;
   while (cvtm_svg_take_number(s, &x)) {
     if (!cvtm_svg_take_number(s, &y)) return cvtm_source_fail(s, "a corner needs two numbers");
-    const cvtm_status status = add_point(o, x, y);
+    const cvtm_status status = add_outline_point(o, x, y);
     if (status != CVTM_OK) return status;
   }
   while (s->at < s->size && strchr(" \t\r\n", s->data[s->at])) ++s->at;

@@ -27,7 +27,7 @@ typedef struct finder {
   int64_t count, capacity;
 } finder;
 
-static double distance(cvtm_grid_point p, cvtm_grid_point q) {
+static double grid_distance(cvtm_grid_point p, cvtm_grid_point q) {
   return hypot((double)q.x - p.x, (double)q.y - p.y);
 }
 
@@ -37,7 +37,7 @@ static int is_same(cvtm_grid_point p, cvtm_grid_point q) { return p.x == q.x && 
 static int test_pair(finder *f, int64_t edge, int64_t corner) {
   if (f->ring[edge] == f->ring[corner]) return 1;
   const cvtm_grid_point a = f->grid[edge], b = f->grid[f->next[edge]], p = f->grid[corner];
-  const double length = distance(a, b), ux = (double)b.x - a.x, uy = (double)b.y - a.y;
+  const double length = grid_distance(a, b), ux = (double)b.x - a.x, uy = (double)b.y - a.y;
   if (length == 0 || is_same(a, p) || is_same(b, p)) return 1;
   const int64_t side = cvtm_orient(a, b, p);
   const double along = (((double)p.x - a.x) * ux + ((double)p.y - a.y) * uy) / length;
@@ -136,7 +136,7 @@ static int64_t merge_corners(const finder *f, cvtm_polygons *rings) {
     for (int i = 0; i < 2; ++i) {
       const int64_t to = ends[i] < t->corner ? ends[i] : t->corner;
       const int64_t from = ends[i] < t->corner ? t->corner : ends[i];
-      if (distance(f->grid[ends[i]], f->grid[t->corner]) > reach) continue;
+      if (grid_distance(f->grid[ends[i]], f->grid[t->corner]) > reach) continue;
       moved += memcmp(rings->points + 2 * from, rings->points + 2 * to, 2 * sizeof(double)) != 0;
       memcpy(rings->points + 2 * from, rings->points + 2 * to, 2 * sizeof(double));
     }

@@ -42,7 +42,7 @@ typedef struct tour_state {
   int is_stopped, points_until_look;
 } tour_state;
 
-static double distance(const tour_state *t, int32_t a, int32_t b) {
+static double point_distance(const tour_state *t, int32_t a, int32_t b) {
   const double dx = t->points[2 * (int64_t)a] - t->points[2 * (int64_t)b];
   const double dy = t->points[2 * (int64_t)a + 1] - t->points[2 * (int64_t)b + 1];
   return sqrt(dx * dx + dy * dy);
@@ -127,13 +127,13 @@ static int try_two_opt(tour_state *t, int32_t a) {
   const int32_t *neighbor = t->nearest + (int64_t)a * t->degree;
   for (int backward = 0; backward < 2; ++backward) {
     const int32_t b = backward ? previous_point(t, a) : next_point(t, a);
-    const double old = distance(t, a, b);
+    const double old = point_distance(t, a, b);
     for (int k = 0; k < t->degree; ++k) {
       const int32_t c = neighbor[k];
-      const double gain = old - distance(t, a, c);
+      const double gain = old - point_distance(t, a, c);
       if (gain <= least_gain) break;
       const int32_t d = backward ? previous_point(t, c) : next_point(t, c);
-      const double whole = gain + distance(t, c, d) - distance(t, b, d);
+      const double whole = gain + point_distance(t, c, d) - point_distance(t, b, d);
       if (whole <= least_gain) continue;
       if (backward ? exchange_edges(t, b, a, d, c) : exchange_edges(t, a, b, c, d)) {
         t->gain += whole;
@@ -176,17 +176,17 @@ static int carry_segment(tour_state *t, segment s, int32_t c, int32_t d, int tur
 static int try_places(tour_state *t, segment s, int32_t a) {
   const int32_t other = a == s.first ? s.last : s.first;
   const int32_t *neighbor = t->nearest + (int64_t)a * t->degree;
-  const double freed = distance(t, s.before, s.first) + distance(t, s.last, s.after) -
-                       distance(t, s.before, s.after);
+  const double freed = point_distance(t, s.before, s.first) + point_distance(t, s.last, s.after) -
+                       point_distance(t, s.before, s.after);
   for (int k = 0; k < t->degree; ++k) {
     const int32_t c = neighbor[k];
-    const double gain = freed - distance(t, a, c);
+    const double gain = freed - point_distance(t, a, c);
     if (gain <= least_gain) break;
     if (path_points(t, s.first, c) <= s.length) continue;
     for (int side = 0; side < 2; ++side) {
       const int32_t d = side ? previous_point(t, c) : next_point(t, c);
       if (c == (side ? s.after : s.before)) continue; /* the edge to the segment itself */
-      const double whole = gain + distance(t, c, d) - distance(t, other, d);
+      const double whole = gain + point_distance(t, c, d) - point_distance(t, other, d);
       if (whole <= least_gain) continue;
       const int turned = (a == s.last) != side;
       if (side ? carry_segment(t, s, d, c, turned) : carry_segment(t, s, c, d, turned)) {
@@ -241,9 +241,9 @@ static void exchange_segments(tour_state *t, int32_t start, int32_t length_a, in
   reverse_and_record(t, at[1], length_a);
   reverse_and_record(t, at[2], length_b);
   reverse_and_record(t, at[1], length_a + length_b);
-  t->gain = distance(t, end[0], end[1]) + distance(t, end[2], end[3]) +
-            distance(t, end[4], end[5]) - distance(t, end[0], end[3]) -
-            distance(t, end[4], end[1]) - distance(t, end[2], end[5]);
+  t->gain = point_distance(t, end[0], end[1]) + point_distance(t, end[2], end[3]) +
+            point_distance(t, end[4], end[5]) - point_distance(t, end[0], end[3]) -
+            point_distance(t, end[4], end[1]) - point_distance(t, end[2], end[5]);
   for (int k = 0; k < 6; ++k) push_point(t, end[k]);
 }
 

@@ -128,8 +128,8 @@ cvtm_status cvtm_power_enqueue(cvtm_power *p, const double *weight) {
 }
 
 /* Evaluates the diagram of the sites in the plan's tree, and reads its figures. */
-static cvtm_status evaluate(cvtm_power *p, const double *weight, cvtm_power_figures *figures,
-                            cvtm_power_effort *effort) {
+static cvtm_status evaluate_diagram(cvtm_power *p, const double *weight,
+                                    cvtm_power_figures *figures, cvtm_power_effort *effort) {
   const double start = cvtm_clock();
   double values[CVTM_POWER_FIGURES];
   cvtm_status status = cvtm_power_enqueue(p, weight);
@@ -211,7 +211,7 @@ static cvtm_status try_step(cvtm_power *p, double length, cvtm_power_figures *fi
   cvtm_status status =
       cvtm_device_copy(device, p->trial, p->weight, (size_t)p->count * sizeof *p->trial);
   if (status == CVTM_OK) status = cvtm_vector_axpy(device, length, p->step, p->trial, p->count);
-  return status == CVTM_OK ? evaluate(p, p->trial, figures, effort) : status;
+  return status == CVTM_OK ? evaluate_diagram(p, p->trial, figures, effort) : status;
 }
 
 /* No cell may become empty: without edges it would drop out of the linear systems. Where the
@@ -282,11 +282,11 @@ static cvtm_status find_start(cvtm_power *p, const double *sites, cvtm_power_fig
   p->regularisation = p->has_sites ? usual_regularisation : largest_regularisation;
   if (p->has_sites) status = begin_predicted(p, sites, figures, &good, effort);
   if (status != CVTM_OK || good) return status;
-  status = evaluate(p, p->weight, figures, effort);
+  status = evaluate_diagram(p, p->weight, figures, effort);
   if (status != CVTM_OK || !(figures->empty > 0)) return status;
   status = cvtm_vector_fill(p->cvt->device, p->weight, 0, p->count);
   p->regularisation = largest_regularisation;
-  if (status == CVTM_OK) status = evaluate(p, p->weight, figures, effort);
+  if (status == CVTM_OK) status = evaluate_diagram(p, p->weight, figures, effort);
   if (status != CVTM_OK) return status;
   if (figures->empty > 0)
     return cvtm_fail(cvtm_device_error(p->cvt->device), CVTM_ERROR_INPUT,
@@ -337,7 +337,7 @@ cvtm_status cvtm_power_balance(cvtm_power *p, const double *sites, double tolera
     status = newton_step(p, tolerance, figures, &moved, effort);
     if (status == CVTM_OK && !moved) {
       p->regularisation = largest_regularisation; /* shortens the step */
-      status = evaluate(p, p->weight, figures, effort);
+      status = evaluate_diagram(p, p->weight, figures, effort);
       if (regularised) break;
     }
     regularised = !moved;

@@ -113,7 +113,8 @@ static cvtm_status evaluate_start(equal_mass_run *r, double *value) {
 }
 
 /* Of a cvtm_cvt_objective. A trial of L-BFGS-B at which sites meet has no cost. */
-static cvtm_status evaluate(void *context, const double *x, double *value, double *gradient) {
+static cvtm_status evaluate_transport_cost(void *context, const double *x, double *value,
+                                           double *gradient) {
   equal_mass_run *r = context;
   const double undefined[2] = {NAN, NAN};
   if (!r->started) return evaluate_start(r, value);
@@ -169,8 +170,8 @@ static cvtm_status read_weights(const equal_mass_run *r, double *weights) {
 }
 
 /* Balances the masses of the final sites to the tolerance asked for, and fills in the result. */
-static cvtm_status finish(equal_mass_run *r, double tolerance, const double *sites, double *weights,
-                          const cvtm_cvt_moments *moments) {
+static cvtm_status finish_equal_mass(equal_mass_run *r, double tolerance, const double *sites,
+                                     double *weights, const cvtm_cvt_moments *moments) {
   cvtm_cvt *cvt = r->task.cvt;
   cvtm_equal_mass_result *result = &r->result;
   cvtm_power_figures figures;
@@ -215,7 +216,7 @@ cvtm_status cvtm_equal_mass_weights(cvtm_cvt *cvt, const double *sites, int64_t 
   if (status == CVTM_OK) status = cvtm_cvt_put_sites(cvt, sites, count);
   if (status == CVTM_OK) status = check_distinct(cvt, count);
   if (status == CVTM_OK) status = cvtm_power_create(cvt, count, &r.power);
-  if (status == CVTM_OK) status = finish(&r, tolerance, sites, weights, moments);
+  if (status == CVTM_OK) status = finish_equal_mass(&r, tolerance, sites, weights, moments);
   cvtm_power_destroy(r.power);
   r.result.descent.seconds = cvtm_clock() - start;
   if (status == CVTM_OK && result) *result = r.result;
@@ -258,7 +259,7 @@ static cvtm_status place(equal_mass_run *r, int64_t given, double *sites) {
 }
 
 static cvtm_status descend_equal_mass(equal_mass_run *r) {
-  const cvtm_cvt_objective cost = {.evaluate = evaluate,
+  const cvtm_cvt_objective cost = {.evaluate = evaluate_transport_cost,
                                    .context = r,
                                    .synchronous = 1,
                                    .keeps_masses = 1,
@@ -298,7 +299,7 @@ cvtm_status cvtm_equal_mass_solve(cvtm_cvt *cvt, const cvtm_cvt_options *options
   if (status == CVTM_OK) status = descend_equal_mass(&r);
   if (status == CVTM_OK) status = cvtm_cvt_get_sites(cvt, sites, count);
   if (status == CVTM_OK) status = cvtm_cvt_put_sites(cvt, sites, count); /* as they are returned */
-  if (status == CVTM_OK) status = finish(&r, tolerance, sites, weights, moments);
+  if (status == CVTM_OK) status = finish_equal_mass(&r, tolerance, sites, weights, moments);
   cvtm_power_destroy(r.power);
   r.result.descent.seconds = cvtm_clock() - start;
   r.result.descent.seconds_evaluation = r.effort.seconds_evaluation;

@@ -317,7 +317,7 @@ static cvtm_status reserve(cvtm_device *device, void *memory, size_t size, int64
   return status;
 }
 
-static cvtm_status upload(cvtm_device *device, const packed *all, cvtm_power_hierarchy *h) {
+static cvtm_status upload_levels(cvtm_device *device, const packed *all, cvtm_power_hierarchy *h) {
   cvtm_status status =
       reserve(device, &h->indices, sizeof *h->indices, all->indices, &h->index_capacity);
   if (status == CVTM_OK)
@@ -346,7 +346,7 @@ cvtm_status cvtm_power_hierarchy_build(cvtm_device *device, const cvtm_power_lev
   }
   if (status == CVTM_ERROR_MEMORY)
     status = cvtm_fail(cvtm_device_error(device), CVTM_ERROR_MEMORY, "no memory for a hierarchy");
-  if (status == CVTM_OK) status = upload(device, &made.all, h);
+  if (status == CVTM_OK) status = upload_levels(device, &made.all, h);
   if (status == CVTM_OK) point_levels(&made, finest, h);
   free(row_of);
   free_rows(&rows);

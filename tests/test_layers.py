@@ -77,6 +77,25 @@ def test_files_are_short():
     assert not long, "\n".join(long)
 
 
+FUNCTION = re.compile(r"^(?!return|else|typedef)[A-Za-z_][\w \t*]*[ *](\w+)\(([^;{}]|\n)*?\)\s*\{", re.M)
+# Files that may define a function of the same name; the tables of devices need three.
+SAME_NAME_MAX = 4
+
+
+def test_names_lead_home():
+    """ctags finds a function by its name: few files define a function of the same name."""
+    files = {}
+    for room in [*BELOW, "bench"]:
+        for path in sources(room):
+            text = re.sub(r"/\*.*?\*/|__launch_bounds__\([^)]*\)", "", path.read_text(), flags=re.S)
+            for match in FUNCTION.finditer(text):
+                files.setdefault(match[1], set()).add(str(path.relative_to(ROOT)))
+    assert "cvtm_delaunay" in files
+    shared = {name: sorted(where) for name, where in files.items()
+              if len(where) > SAME_NAME_MAX and name != "main"}
+    assert not shared, shared
+
+
 def test_contributing_names_what_exists():
     text = (ROOT / "CONTRIBUTING.md").read_text()
     table = text[text.index("## Where do I change"):text.index("## Rules")]

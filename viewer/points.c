@@ -104,7 +104,7 @@ static cvtm_status reserve(cvtm_points *points, slot *s, cvtm_points_path path, 
 
 int cvtm_points_wanted(cvtm_points *points) { return cvtm_mailbox_wanted(&points->box); }
 
-static cvtm_status fill(cvtm_points *points, slot *s, const double *sites, int64_t count) {
+static cvtm_status fill_slot(cvtm_points *points, slot *s, const double *sites, int64_t count) {
   cvtm_status status = CVTM_OK;
   if (points->path == CVTM_POINTS_HOST) {
     for (int64_t k = 0; k < 2 * count; ++k) s->memory[k] = (float)sites[k];
@@ -128,7 +128,7 @@ static cvtm_status fill(cvtm_points *points, slot *s, const double *sites, int64
 cvtm_status cvtm_points_publish(cvtm_points *points, const double *sites, int64_t count) {
   slot *s = &points->slots[points->box.back];
   cvtm_status status = reserve(points, s, points->path, count);
-  if (status == CVTM_OK) status = fill(points, s, sites, count);
+  if (status == CVTM_OK) status = fill_slot(points, s, sites, count);
   if (status != CVTM_OK) return status;
   s->count = count;
   cvtm_mailbox_publish(&points->box);

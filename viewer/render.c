@@ -241,7 +241,7 @@ cvtm_status cvtm_render_set_density(cvtm_render *r, const float *density, cvtm_d
 
 /* ---- Drawing ---- */
 
-static void upload(GLenum target, buffer *b, const void *data, int64_t count, size_t size) {
+static void upload_buffer(GLenum target, buffer *b, const void *data, int64_t count, size_t size) {
   const int64_t bytes = count * (int64_t)size;
   if (bytes > b->count) b->count = bytes + bytes / 8 + 64;
   glBindBuffer(target, b->name);
@@ -254,21 +254,23 @@ static void upload(GLenum target, buffer *b, const void *data, int64_t count, si
 static void upload_frame(cvtm_render *r, unsigned layers) {
   const cvtm_view_frame *f = r->frame;
   if (r->stale_cells && f->cell_count > 0) {
-    upload(GL_TEXTURE_BUFFER, &r->cells, f->cells, f->cell_count, sizeof *f->cells);
+    upload_buffer(GL_TEXTURE_BUFFER, &r->cells, f->cells, f->cell_count, sizeof *f->cells);
     r->stale_cells = 0;
   }
   if (r->stale_vertices && layers & (CVTM_LAYER_CELLS | CVTM_LAYER_CELL_EDGES)) {
     glBindVertexArray(r->vertices.array);
-    upload(GL_ARRAY_BUFFER, &r->vertices, f->vertices, f->vertex_count, sizeof *f->vertices);
-    upload(GL_ELEMENT_ARRAY_BUFFER, &r->indices, f->indices, f->index_count, sizeof *f->indices);
+    upload_buffer(GL_ARRAY_BUFFER, &r->vertices, f->vertices, f->vertex_count, sizeof *f->vertices);
+    upload_buffer(GL_ELEMENT_ARRAY_BUFFER, &r->indices, f->indices, f->index_count,
+                  sizeof *f->indices);
     r->stale_vertices = 0;
   }
   if (r->stale_mesh && layers & CVTM_LAYER_MESH_EDGES) {
-    upload(GL_ARRAY_BUFFER, &r->mesh, f->corners, 2 * f->corner_count, sizeof *f->corners);
+    upload_buffer(GL_ARRAY_BUFFER, &r->mesh, f->corners, 2 * f->corner_count, sizeof *f->corners);
     r->stale_mesh = 0;
   }
   if (r->stale_defects && layers & CVTM_LAYER_DEFECTS) {
-    upload(GL_ARRAY_BUFFER, &r->defects, f->defects, 3 * f->defect_count, sizeof *f->defects);
+    upload_buffer(GL_ARRAY_BUFFER, &r->defects, f->defects, 3 * f->defect_count,
+                  sizeof *f->defects);
     r->stale_defects = 0;
   }
 }

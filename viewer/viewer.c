@@ -72,7 +72,7 @@ static cvtm_status write_mesh(viewer *v, const cvtm_view_state *state, const cha
 /* Saves the state that is on the screen. A file that cannot be written is reported; the viewer goes
  * on.
  */
-static void save(viewer *v) {
+static void save_screen(viewer *v) {
   const cvtm_view_frame *frame = v->control.frame;
   const char *prefix = v->options->save ? v->options->save : "cvtmesh-view";
   if (!frame) return;
@@ -139,7 +139,7 @@ static cvtm_status write_files(viewer *v) {
   cvtm_status status = CVTM_OK;
   if (v->control.save) {
     v->control.save = 0;
-    save(v);
+    save_screen(v);
   }
   if (v->script.shot[0]) {
     status = write_view_picture(v, v->script.shot);

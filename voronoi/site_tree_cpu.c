@@ -12,7 +12,7 @@ static void encode(const cvtm_site_tree_arrays *tree, int threads, const double 
   }
 }
 
-static void gather(const cvtm_site_tree_arrays *tree, int threads, const double *sites) {
+static void gather_sites(const cvtm_site_tree_arrays *tree, int threads, const double *sites) {
   const cvtm_metric metric = cvtm_metric_of(tree->domain);
 #pragma omp parallel for num_threads(threads) schedule(static)
   for (int64_t place = 0; place < tree->count; ++place)
@@ -49,7 +49,7 @@ static cvtm_status sort_cpu(cvtm_device *device, const cvtm_site_tree_arrays *tr
       cvtm_sort_pairs(device, tree->keys, tree->index, tree->keys_alt, tree->order, tree->count, 64,
                       tree->workspace, tree->workspace_bytes);
   if (status != CVTM_OK) return status;
-  gather(tree, threads, sites);
+  gather_sites(tree, threads, sites);
   find_starts(tree, threads);
   find_spacings(tree, threads);
   return CVTM_OK;

@@ -28,7 +28,7 @@ static int unknown_bench(const char *name) {
   return cli_usage_error(CLI_BENCH, "there is no table '%s', but%s", name, names);
 }
 
-static int check_options(const cli_options *options, int draws, int tessellates) {
+static int check_bench_options(const cli_options *options, int draws, int tessellates) {
   char buffer[16];
   if (options->density != NULL && !tessellates)
     return cli_usage_error(CLI_BENCH, "--density: %s has no tessellations", options->input);
@@ -45,7 +45,7 @@ int cli_bench(const cli_options *options) {
   if (bench == BENCH_COUNT) return unknown_bench(options->input);
   cvtm_device *device = NULL;
   cli_options chosen = *options;
-  int code = check_options(options, benches[bench].draws, benches[bench].tessellates);
+  int code = check_bench_options(options, benches[bench].draws, benches[bench].tessellates);
   cli_preset_apply(&chosen);
   if (code == CLI_EXIT_OK) code = cli_open_device(&chosen, &device);
   if (code != CLI_EXIT_OK) return code;

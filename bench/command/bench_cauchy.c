@@ -53,7 +53,7 @@ static double find_first_breakpoint(const study *s) {
   return first;
 }
 
-static void compare(study *s, double exact) {
+static void compare_cauchy_points(study *s, double exact) {
   if (s->out == NULL || !(exact > 0) || isnan(s->first_breakpoint)) return;
   const double apart = (exact - fmin(exact, s->first_breakpoint)) / exact;
   int class = apart > 0 ? 1 + (int)(apart * 20) : 0;
@@ -67,7 +67,7 @@ static void compare(study *s, double exact) {
 static int note_cauchy_point(void *context, const cvtm_lbfgsb_progress *progress) {
   study *s = context;
   if (progress->iteration > 0) {
-    compare(s, progress->cauchy);
+    compare_cauchy_points(s, progress->cauchy);
     s->over = s->over || progress->f >= s->last_f;
   }
   s->iterations = progress->iteration;

@@ -45,7 +45,7 @@ static cvtm_status time_product(const panels *p, double *seconds, double *values
   return status;
 }
 
-static cvtm_status fill(cvtm_device *device, void *panel, int64_t count, uint64_t seed) {
+static cvtm_status fill_panel(cvtm_device *device, void *panel, int64_t count, uint64_t seed) {
   double *values = malloc((size_t)count * sizeof *values);
   if (values == NULL)
     return cvtm_fail(cvtm_device_error(device), CVTM_ERROR_MEMORY, "out of memory");
@@ -68,8 +68,8 @@ static cvtm_status make_panels(panels *p) {
   if (status == CVTM_OK)
     status = cvtm_device_allocate(p->device, cvtm_panel_workspace(p->device, p->rows),
                                   sizeof(double), &p->workspace);
-  if (status == CVTM_OK) status = fill(p->device, p->a, count, 1);
-  if (status == CVTM_OK) status = fill(p->device, p->b, count, 2);
+  if (status == CVTM_OK) status = fill_panel(p->device, p->a, count, 1);
+  if (status == CVTM_OK) status = fill_panel(p->device, p->b, count, 2);
   return status;
 }
 

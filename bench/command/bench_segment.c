@@ -69,7 +69,8 @@ typedef struct ways {
   double apart; /* the largest difference of their level sets */
 } ways;
 
-static cvtm_status compare(cvtm_device *device, const picture *p, int64_t steps, ways *w) {
+static cvtm_status compare_segmentations(cvtm_device *device, const picture *p, int64_t steps,
+                                         ways *w) {
   const size_t pixels = (size_t)p->side * (size_t)p->side;
   double *u = malloc(pixels * sizeof *u);
   if (u == NULL) return cvtm_fail(cvtm_device_error(device), CVTM_ERROR_MEMORY, "out of memory");
@@ -109,7 +110,7 @@ static cvtm_status measure_cores(cvtm_device *device, int size, const picture *p
     char where[32];
     cvtm_device *cpu = NULL;
     cvtm_status status = cvtm_device_create("cpu", cores[k], &cpu, cvtm_device_error(device));
-    if (status == CVTM_OK) status = compare(cpu, p, steps, &w);
+    if (status == CVTM_OK) status = compare_segmentations(cpu, p, steps, &w);
     if (status != CVTM_OK && cpu != NULL)
       cvtm_fail(cvtm_device_error(device), status, "%s", cvtm_device_error(cpu)->message);
     cvtm_device_destroy(cpu);
@@ -129,8 +130,8 @@ static cvtm_status measure_size(cvtm_device *device, int size, int side, int64_t
   cvtm_status status = make_picture(side, &p, cvtm_device_error(device));
   if (status == CVTM_OK) status = measure_cores(device, size, &p, steps, most, &first);
   if (status == CVTM_OK && cvtm_device_get_kind(device) == CVTM_DEVICE_CUDA) {
-    status = compare(device, &p, 1, &w); /* loads the kernels */
-    if (status == CVTM_OK) status = compare(device, &p, steps, &w);
+    status = compare_segmentations(device, &p, 1, &w); /* loads the kernels */
+    if (status == CVTM_OK) status = compare_segmentations(device, &p, steps, &w);
     if (status == CVTM_OK)
       print_segment_row(&p, "GPU", &w, &first, size < SIDES ? gtx_480[size] : 0,
                         size < SIDES ? core_2_duo[size] : 0);

@@ -43,8 +43,8 @@ typedef struct ways {
   double bound;
 } ways;
 
-static cvtm_status compare(cvtm_device *device, const cli_options *options, int side, int64_t sites,
-                           ways *w) {
+static cvtm_status compare_ways(cvtm_device *device, const cli_options *options, int side,
+                                int64_t sites, ways *w) {
   const cvtm_voronoi_method voronoi = (cvtm_voronoi_method)options->voronoi;
   cli_legs *legs = NULL;
   cvtm_status status = cli_legs_open(device, options, side, sites, &legs);
@@ -125,7 +125,7 @@ cvtm_status cli_bench_table2(cvtm_device *device, const cli_options *options) {
   for (int k = 0; k < ROWS; ++k) {
     ways w;
     if (skipped(options, paper[k].sites)) continue;
-    const cvtm_status status = compare(device, options, paper[k].side, paper[k].sites, &w);
+    const cvtm_status status = compare_ways(device, options, paper[k].side, paper[k].sites, &w);
     if (status != CVTM_OK) return status;
     print_table2_row(&paper[k], &w);
   }
@@ -152,7 +152,7 @@ typedef struct figure {
   int count;
 } figure;
 
-static void add_point(figure *f, const paper_row *row, const ways *w, int whole) {
+static void add_figure_point(figure *f, const paper_row *row, const ways *w, int whole) {
   const int k = f->count++;
   const double evaluation = whole ? row->evaluation : 0;
   f->sites[k] = (double)row->sites;
@@ -212,9 +212,9 @@ static cvtm_status show_times(cvtm_device *device, const cli_options *options, c
   for (int k = 0; k < ROWS; ++k) {
     ways w;
     if (skipped(options, paper[k].sites)) continue;
-    const cvtm_status status = compare(device, options, paper[k].side, paper[k].sites, &w);
+    const cvtm_status status = compare_ways(device, options, paper[k].side, paper[k].sites, &w);
     if (status != CVTM_OK) return status;
-    add_point(&f, &paper[k], &w, whole);
+    add_figure_point(&f, &paper[k], &w, whole);
     print_point(&f, &paper[k], whole);
   }
   printf("\nMilliseconds of %s, pixel energy, diagrams by %s; in brackets the paper's.\n",
@@ -275,7 +275,7 @@ cvtm_status cli_bench_figure7(cvtm_device *device, const cli_options *options) {
   const int64_t limit = options->size_limit, most = FIGURE7_SITES;
   const int64_t sites = limit > 0 && limit < most ? limit : most;
   const int side = side_for(sites);
-  const cvtm_status status = compare(device, options, side, sites, &w);
+  const cvtm_status status = compare_ways(device, options, side, sites, &w);
   if (status != CVTM_OK) return status;
   const int64_t a = w.cpu.iterations, b = w.device.iterations, last = a > b ? a : b;
   printf("| iteration | optimiser on the CPU | on the device | difference |\n|---|---|---|---|\n");

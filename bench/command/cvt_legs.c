@@ -119,8 +119,8 @@ static cvtm_status find_scale(const cli_legs *l, const cvtm_cvt_task *task) {
 }
 
 /* Energy and gradient on the host, and the seconds that took. */
-static cvtm_status evaluate(const cli_legs *l, const cvtm_cvt_task *task,
-                            const cvtm_lbfgsb_evaluation *at, cli_leg *leg) {
+static cvtm_status evaluate_leg(const cli_legs *l, const cvtm_cvt_task *task,
+                                const cvtm_lbfgsb_evaluation *at, cli_leg *leg) {
   const size_t bytes = 2 * (size_t)l->sites * sizeof(double);
   const double start = cvtm_clock();
   cvtm_status status = cvtm_device_copy_in(l->device, l->device_x, at->x, bytes);
@@ -145,7 +145,7 @@ static cvtm_status run_rounds(const cli_legs *l, const cvtm_cvt_task *task, cvtm
   if (status == CVTM_OK) status = cvtm_lbfgsb_set_scaling(solver, l->scale);
   if (status == CVTM_OK) status = cvtm_lbfgsb_start(solver, l->start, &at);
   while (status == CVTM_OK && running) {
-    status = evaluate(l, task, &at, leg);
+    status = evaluate_leg(l, task, &at, leg);
     if (status == CVTM_OK) status = cvtm_lbfgsb_advance(solver, &running);
   }
   return status;

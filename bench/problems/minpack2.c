@@ -451,8 +451,8 @@ static double upper_of(const cvtm_minpack2 *problem, int64_t k) {
 }
 
 /* Fills an array in device memory, CHUNK values at a time. */
-static cvtm_status fill(const cvtm_minpack2 *problem,
-                        double (*value_of)(const cvtm_minpack2 *, int64_t), double *values) {
+static cvtm_status fill_array(const cvtm_minpack2 *problem,
+                              double (*value_of)(const cvtm_minpack2 *, int64_t), double *values) {
   double *part = malloc(CHUNK * sizeof *part);
   if (!part)
     return cvtm_fail(cvtm_device_error(problem->device), CVTM_ERROR_MEMORY, "out of memory");
@@ -468,12 +468,12 @@ static cvtm_status fill(const cvtm_minpack2 *problem,
 }
 
 cvtm_status cvtm_minpack2_start(const cvtm_minpack2 *problem, double *x) {
-  return fill(problem, start_of, x);
+  return fill_array(problem, start_of, x);
 }
 
 cvtm_status cvtm_minpack2_bounds(const cvtm_minpack2 *problem, double *lower, double *upper) {
-  const cvtm_status status = fill(problem, lower_of, lower);
-  return status == CVTM_OK ? fill(problem, upper_of, upper) : status;
+  const cvtm_status status = fill_array(problem, lower_of, lower);
+  return status == CVTM_OK ? fill_array(problem, upper_of, upper) : status;
 }
 
 cvtm_status cvtm_minpack2_evaluate(void *problem, const double *x, double *f, double *g,

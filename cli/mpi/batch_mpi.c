@@ -103,7 +103,7 @@ static int gather_in_pieces(double *all, const int64_t *counts, int size) {
 }
 
 /* Waits actively, as ranks with a core of their own should. */
-static int gather(double *all, const int64_t *counts) {
+static int gather_counts(double *all, const int64_t *counts) {
   int size = 0;
   int64_t total = 0;
   MPI_Comm_size(MPI_COMM_WORLD, &size);
@@ -129,7 +129,7 @@ static int agree(int64_t *value) {
 
 static void end_all(int code) { MPI_Abort(MPI_COMM_WORLD, code); }
 
-static void finish(void) {
+static void finish_mpi(void) {
   MPI_Win_unlock_all(window);
   MPI_Win_free(&window);
   MPI_Finalize();
@@ -138,4 +138,4 @@ static void finish(void) {
 extern const batch_mpi_module cvtmesh_batch_mpi;
 const batch_mpi_module cvtmesh_batch_mpi = {
     BATCH_MPI_VERSION,
-    {start, fetch_and_add, progress, broadcast, sum, gather, agree, end_all, finish}};
+    {start, fetch_and_add, progress, broadcast, sum, gather_counts, agree, end_all, finish_mpi}};

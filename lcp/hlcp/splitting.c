@@ -154,8 +154,8 @@ static cvtm_status build_systems(cvtm_hlcp_builder *s, cvtm_error *error) {
 
 /* --- to the device ------------------------------------------------------------------------- */
 
-static cvtm_status upload(cvtm_device *device, const void *host, int64_t count, size_t size,
-                          void **memory) {
+static cvtm_status copy_to_device(cvtm_device *device, const void *host, int64_t count, size_t size,
+                                  void **memory) {
   if (host == NULL) return CVTM_OK;
   const cvtm_status status = cvtm_device_allocate(device, count, size, memory);
   if (status != CVTM_OK) return status;
@@ -193,25 +193,27 @@ static cvtm_status upload_systems(cvtm_device *device, const cvtm_hlcp_builder *
     status = cvtm_sell_create(device, &s->weights, &systems->weights);
   }
   if (status == CVTM_OK) {
-    status = upload(device, s->block_first, s->splits + 1, sizeof(int64_t),
-                    (void **)&systems->block_first);
+    status = copy_to_device(device, s->block_first, s->splits + 1, sizeof(int64_t),
+                            (void **)&systems->block_first);
   }
   if (status == CVTM_OK) {
-    status = upload(device, s->row, s->unknowns, sizeof(int32_t), (void **)&systems->row);
+    status = copy_to_device(device, s->row, s->unknowns, sizeof(int32_t), (void **)&systems->row);
   }
   if (status == CVTM_OK) {
-    status = upload(device, s->scale, s->unknowns, sizeof(double), (void **)&systems->scale);
+    status =
+        copy_to_device(device, s->scale, s->unknowns, sizeof(double), (void **)&systems->scale);
   }
   if (status == CVTM_OK) {
-    status = upload(device, l->order, s->unknowns, sizeof(int32_t), (void **)&systems->order);
+    status =
+        copy_to_device(device, l->order, s->unknowns, sizeof(int32_t), (void **)&systems->order);
   }
   if (status == CVTM_OK) {
-    status = upload(device, l->level_first, l->count + 1, sizeof(int64_t),
-                    (void **)&systems->level_first);
+    status = copy_to_device(device, l->level_first, l->count + 1, sizeof(int64_t),
+                            (void **)&systems->level_first);
   }
   if (status == CVTM_OK) {
-    status = upload(device, l->block_level, s->splits + 1, sizeof(int64_t),
-                    (void **)&systems->block_level);
+    status = copy_to_device(device, l->block_level, s->splits + 1, sizeof(int64_t),
+                            (void **)&systems->block_level);
   }
   return status;
 }

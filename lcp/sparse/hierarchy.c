@@ -81,8 +81,8 @@ cvtm_status cvtm_hierarchy_allocate(cvtm_hierarchy *h, int64_t count, size_t siz
 }
 
 /* A device copy of host memory; the hierarchy owns it. */
-static cvtm_status upload(cvtm_hierarchy *h, const void *from, int64_t count, size_t size,
-                          void **memory) {
+static cvtm_status copy_to_hierarchy(cvtm_hierarchy *h, const void *from, int64_t count,
+                                     size_t size, void **memory) {
   const cvtm_status status = cvtm_hierarchy_allocate(h, count, size, memory);
   if (status != CVTM_OK) return status;
   return cvtm_device_copy_in(h->device, *memory, from, (size_t)count * size);
@@ -97,7 +97,7 @@ static cvtm_status upload_order(cvtm_hierarchy *h, host_level *d) {
         cvtm_device_copy_in(h->device, d->device_order, d->order, (size_t)rows * sizeof *d->order);
   }
   if (status != CVTM_OK) return status;
-  return upload(h, d->place, rows, sizeof *d->place, (void **)&d->device_place);
+  return copy_to_hierarchy(h, d->place, rows, sizeof *d->place, (void **)&d->device_place);
 }
 
 /* The sliced matrix with rows (NULL: unchanged) and columns in the orders of their levels. */
@@ -133,8 +133,8 @@ static cvtm_status build_level(cvtm_hierarchy *h, host_level *d, int truncates) 
                                      (void **)&level->correction.value);
   }
   if (status == CVTM_OK) {
-    status = upload(h, level->colour_start, level->colours + 1, sizeof(int64_t),
-                    (void **)&level->colour_start_device);
+    status = copy_to_hierarchy(h, level->colour_start, level->colours + 1, sizeof(int64_t),
+                               (void **)&level->colour_start_device);
   }
   return status;
 }
@@ -149,7 +149,7 @@ static cvtm_status upload_centres(cvtm_hierarchy *h, const host_level *fine,
   }
   for (int64_t k = 0; k < level->rows; ++k) sorted[k] = fine->place[centre[coarse->order[k]]];
   const cvtm_status status =
-      upload(h, sorted, level->rows, sizeof *sorted, (void **)&level->centre);
+      copy_to_hierarchy(h, sorted, level->rows, sizeof *sorted, (void **)&level->centre);
   free(sorted);
   return status;
 }
@@ -220,7 +220,7 @@ static cvtm_status add_levels(cvtm_hierarchy *h, const cvtm_csr *matrix,
   host_level fine = {.matrix = *matrix, .width = options->width, .height = options->height};
   cvtm_status status = build_level(h, &fine, options->truncates);
   if (status == CVTM_OK) {
-    status = upload(h, fine.order, matrix->rows, sizeof *fine.order, (void **)&h->order);
+    status = copy_to_hierarchy(h, fine.order, matrix->rows, sizeof *fine.order, (void **)&h->order);
   }
   while (status == CVTM_OK && h->count < options->levels && fine.matrix.rows > COARSEST_ROWS) {
     int found = 0;
@@ -258,8 +258,8 @@ cvtm_status cvtm_hierarchy_create(cvtm_device *device, const cvtm_csr *matrix,
   if (status == CVTM_OK) status = add_levels(hierarchy, matrix, options);
   cvtm_csr_free(&pattern);
   if (status == CVTM_OK) {
-    status = upload(hierarchy, hierarchy->level, hierarchy->count, sizeof *hierarchy->level,
-                    (void **)&hierarchy->level_device);
+    status = copy_to_hierarchy(hierarchy, hierarchy->level, hierarchy->count,
+                               sizeof *hierarchy->level, (void **)&hierarchy->level_device);
   }
   if (status != CVTM_OK) cvtm_hierarchy_destroy(hierarchy);
   return status;
