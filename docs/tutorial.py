@@ -106,9 +106,11 @@ if has("skfem") and has("meshio"):
 
     results = [poisson(points) for points in (500, 2000, 8000)]
     errors = np.array([e for _, _, e in results])
-    rates = np.log2(errors[:-1] / errors[1:])  # a quarter of the points: twice the size
+    # 16 times the points: a quarter of the size. The values between the vertices of the hole err in the
+    # other direction than those inside, so that a single step of the refinement says less.
+    rates = np.log2(errors[0] / errors[-1]) / 2
     print("errors", errors.tolist(), "rates", rates.tolist())
-    assert np.allclose(rates, [2, 1], atol=0.2)
+    assert np.allclose(rates, [2, 1], atol=0.1)
     if has("matplotlib"):
         import matplotlib.pyplot as plt
 
