@@ -241,7 +241,7 @@ void cli_colours_report(const cli_colours *c, cJSON *report) {
   report_likeness(&c->possible, cJSON_AddObjectToObject(part, "of_inks"));
 }
 
-void cli_colours_print(const cli_colours *c) {
+void cli_colours_print(const cli_options *o, const cli_colours *c) {
   for (int k = 0; k < c->count; ++k)
     fprintf(stderr,
             "  %-10s %-16s %lld %s, the nearest at %.3g px (%.3g at least); ink %.2f %%, asked "
@@ -250,6 +250,9 @@ void cli_colours_print(const cli_colours *c) {
             cli_word(c->start[k + 1] - c->start[k], "dot", "dots"), c->figures[k].nearest.mean,
             c->figures[k].nearest.least, 100 * c->figures[k].drawn, 100 * c->figures[k].asked,
             c->solved.ratio[k]);
+  if (c->count > 0 && o->colours.palette > c->count)
+    fprintf(stderr, "  note       the picture has the colours of %d %s, not of %lld\n", c->count,
+            cli_word(c->count, "ink", "inks"), (long long)o->colours.palette);
   if (!c->is_measured) return;
   fprintf(stderr,
           "  colour     error %.4f in OKLab (rms %.4f), %.4f is the inks'; contrast %.3f of the"

@@ -63,6 +63,6 @@ void cli_colours_free(cli_colours *colours);
 cvtm_status cli_colours_picture(const cli_colours *colours, const double *sites, int64_t long_side,
                                 const char *path, cvtm_error *error);
 void cli_colours_report(const cli_colours *colours, cJSON *report);
-void cli_colours_print(const cli_colours *colours);
+void cli_colours_print(const cli_options *options, const cli_colours *colours);
 
 #endif

@@ -216,7 +216,7 @@ void cli_run_print_summary(const cli_run_job *r) {
             (long long)r->second.straightened,
             cli_word(r->second.straightened, "edge is", "edges are"));
   cli_stipples_print(&r->stipples, stderr, "  tone       ");
-  cli_colours_print(&r->colours);
+  cli_colours_print(&r->options, &r->colours);
   if (r->count < r->options.points)
     fprintf(stderr, "  note       %lld of the %lld sites asked for: no room for the others\n",
             (long long)r->count, (long long)r->options.points);

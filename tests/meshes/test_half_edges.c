@@ -1,5 +1,5 @@
 /* Half-edges under random insertions, removals and moves: the triangulation stays whole,
- * constrained Delaunay and of one area, and changes that are taken back leave no trace. */
+ * constrained Delaunay and of one area, and undone changes leave no trace. */
 #include "meshes/half_edges.h"
 
 #include <setjmp.h>
