@@ -106,6 +106,20 @@ def test_sizes_of_an_outline(cvtmesh, scale, words):
     assert np.sort(at)[2] < 0.01 and len(at) < 600, (np.sort(at)[:3], len(at))
 
 
+def test_a_named_size_of_an_outline(cvtmesh):
+    cvtmesh.file("o.csv", f"0,0\n{WIDTH},0\n{WIDTH},{HEIGHT}\n0,{HEIGHT}\n")
+    points, triangles = grid()
+    size = 3 + 6 * points[:, 1] / HEIGHT
+    meshio.write(cvtmesh.path("h.vtu"), meshio.Mesh(
+        points, [("triangle", triangles)], point_data={"other": 12 - size, "h": size}))
+    middle = {}
+    for field in ("h", "other"):
+        cvtmesh.call("mesh", "o.csv", "--size-from", "h.vtu", "--size-field", field, "--size-as",
+                     "size", "-o", "m.vtu")
+        middle[field] = np.median(meshio.read(cvtmesh.path("m.vtu")).points[:, 1]) / HEIGHT
+    assert middle["h"] < 0.45 and middle["other"] > 0.55, middle
+
+
 def test_sizes_of_an_outline_that_are_refused(cvtmesh):
     cvtmesh.file("o.csv", "0,0\n2,0\n2,1\n")
     cvtmesh.file("h.npy", np.array([[0.0, 0, 1], [2, 0, 1], [2, 1, -1]]))
