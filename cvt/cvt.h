@@ -29,6 +29,11 @@ typedef struct cvtm_cvt cvtm_cvt;
  * most 2^20 of them. */
 cvtm_status cvtm_cvt_create(cvtm_device *device, cvtm_domain domain, const float *density,
                             int64_t capacity, cvtm_cvt **cvt);
+/* The same of a density that is not copied where that can be avoided, but borrowed as long as the
+ * plan lives. on_device: the same in the device's memory, borrowed too; NULL: on a CPU `density`,
+ * on CUDA a copy. */
+cvtm_status cvtm_cvt_create_borrowed(cvtm_device *device, cvtm_domain domain, const float *density,
+                                     const float *on_device, int64_t capacity, cvtm_cvt **cvt);
 void cvtm_cvt_destroy(cvtm_cvt *cvt);
 /* Replaces the density; the same size and rules. On failure the old one stays. */
 cvtm_status cvtm_cvt_set_density(cvtm_cvt *cvt, const float *density);

@@ -36,8 +36,8 @@ cvtm_status cvtm_cvt_check_options(cvtm_cvt *cvt, const cvtm_cvt_options *option
 /* Copy sites (host) to cvt->sites, and back; clamped or wrapped into the domain either way. */
 cvtm_status cvtm_cvt_put_sites(cvtm_cvt *cvt, const double *sites, int64_t count);
 cvtm_status cvtm_cvt_get_sites(cvtm_cvt *cvt, double *sites, int64_t count);
-/* *density: a copy of the plan's density on the host, which the caller frees. */
-cvtm_status cvtm_cvt_copy_density(cvtm_cvt *cvt, float **density);
+/* *density: the plan's density on the host. *copied: what the caller frees. */
+cvtm_status cvtm_cvt_find_density(cvtm_cvt *cvt, const float **density, float **copied);
 
 /* A function of the sites to be minimised. */
 typedef struct cvtm_cvt_objective {

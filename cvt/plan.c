@@ -84,6 +84,7 @@ static cvtm_status copy_density(cvtm_cvt *cvt, const float *density) {
     return status;
   }
   cvt->density.value = cvt->own_density = value;
+  cvt->host_density = NULL;
   return CVTM_OK;
 }
 
@@ -106,24 +107,44 @@ static cvtm_status create_plan(cvtm_device *device, cvtm_domain domain, int64_t 
   return CVTM_OK;
 }
 
-cvtm_status cvtm_cvt_create(cvtm_device *device, cvtm_domain domain, const float *density,
-                            int64_t capacity, cvtm_cvt **result) {
+/* A plan that knows the sums of the density, which is on the host, but does not have it. */
+static cvtm_status create_scanned(cvtm_device *device, cvtm_domain domain, const float *density,
+                                  int64_t capacity, cvtm_cvt **result) {
   cvtm_density_sums sums;
   double *squares = NULL;
-  cvtm_cvt *cvt = NULL;
   cvtm_status status = check_density(device, domain, density, capacity, &sums, &squares);
-  if (status != CVTM_OK) return status;
-  status = create_plan(device, domain, capacity, &cvt);
-  if (status != CVTM_OK) {
+  if (status == CVTM_OK) status = create_plan(device, domain, capacity, result);
+  if (status == CVTM_OK)
+    keep_sums(*result, &sums, squares);
+  else
     free(squares);
-    return status;
-  }
-  keep_sums(cvt, &sums, squares);
-  status = copy_density(cvt, density);
+  return status;
+}
+
+cvtm_status cvtm_cvt_create(cvtm_device *device, cvtm_domain domain, const float *density,
+                            int64_t capacity, cvtm_cvt **result) {
+  cvtm_cvt *cvt = NULL;
+  cvtm_status status = create_scanned(device, domain, density, capacity, &cvt);
+  if (status == CVTM_OK) status = copy_density(cvt, density);
+  if (status == CVTM_OK)
+    *result = cvt;
+  else
+    cvtm_cvt_destroy(cvt);
+  return status;
+}
+
+cvtm_status cvtm_cvt_create_borrowed(cvtm_device *device, cvtm_domain domain, const float *density,
+                                     const float *on_device, int64_t capacity, cvtm_cvt **result) {
+  cvtm_cvt *cvt = NULL;
+  if (!on_device && cvtm_device_get_kind(device) == CVTM_DEVICE_CPU) on_device = density;
+  cvtm_status status = create_scanned(device, domain, density, capacity, &cvt);
+  if (status == CVTM_OK && !on_device) status = copy_density(cvt, density);
   if (status != CVTM_OK) {
     cvtm_cvt_destroy(cvt);
     return status;
   }
+  if (on_device) cvt->density.value = on_device;
+  cvt->host_density = density;
   *result = cvt;
   return CVTM_OK;
 }
@@ -137,7 +158,7 @@ cvtm_status cvtm_cvt_create_view(cvtm_device *device, cvtm_domain domain, const 
 }
 
 cvtm_status cvtm_cvt_view_density(cvtm_cvt *cvt, const float *density) {
-  if (cvt->own_density || !density)
+  if (cvt->square_roots || !density)
     return cvtm_fail(cvtm_device_error(cvt->device), CVTM_ERROR_ARGUMENT,
                      density ? "the plan has a density of its own" : "no density");
   cvt->density.value = density;
@@ -197,14 +218,17 @@ cvtm_status cvtm_cvt_set_density(cvtm_cvt *cvt, const float *density) {
   return CVTM_OK;
 }
 
-cvtm_status cvtm_cvt_copy_density(cvtm_cvt *cvt, float **density) {
+cvtm_status cvtm_cvt_find_density(cvtm_cvt *cvt, const float **density, float **copied) {
   const size_t bytes = (size_t)count_plan_pixels(cvt->domain) * sizeof **density;
+  *copied = NULL;
+  *density = cvt->host_density;
+  if (*density) return CVTM_OK;
   float *copy = malloc(bytes);
   if (!copy)
     return cvtm_fail(cvtm_device_error(cvt->device), CVTM_ERROR_MEMORY, "no memory for a density");
   const cvtm_status status = cvtm_device_copy_out(cvt->device, copy, cvt->density.value, bytes);
   if (status == CVTM_OK)
-    *density = copy;
+    *density = *copied = copy;
   else
     free(copy);
   return status;

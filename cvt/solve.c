@@ -161,7 +161,7 @@ static cvtm_status prepare_solve(cvtm_solve *s) {
   const cvtm_cvt_task task = cvtm_solve_task(s, s->count);
   cvtm_status status = cvtm_cvt_check_options(s->cvt, o, s->count);
   if (status == CVTM_OK) status = cvtm_cvt_prepare(&task);
-  if (status == CVTM_OK) status = cvtm_cvt_copy_density(s->cvt, &s->density);
+  if (status == CVTM_OK) status = cvtm_cvt_find_density(s->cvt, &s->density, &s->copied);
   if (status == CVTM_OK && !s->spare)
     status = cvtm_fail(cvtm_device_error(s->cvt->device), CVTM_ERROR_MEMORY,
                        "no memory for %lld sites", (long long)s->count);
@@ -210,7 +210,7 @@ cvtm_status cvtm_cvt_solve(cvtm_cvt *cvt, const cvtm_cvt_options *options, int64
   if (status == CVTM_OK) status = cvtm_solve_separate(&s, sites);
   end_checkpoints(&s);
   cvtm_solve_free_transfers(&s);
-  free(s.density);
+  free(s.copied);
   free(s.spare);
   s.result.seconds = cvtm_clock() - start;
   if (status == CVTM_OK && result) *result = s.result;

@@ -15,7 +15,8 @@ static const double contrast_of_balance = 3, contrast_of_search = 1.3;
 /* The state of one cvtm_cvt_solve. */
 typedef struct cvtm_solve {
   cvtm_cvt *cvt;
-  float *density; /* on the host: a copy of the plan's */
+  const float *density; /* the plan's, on the host */
+  float *copied;        /* the same, if it is a copy; else NULL */
   const cvtm_cvt_options *options;
   int64_t count;
   int sampled;     /* all sites that may move are placed by cvtm_cvt_solve */

@@ -127,7 +127,7 @@ static cvtm_status evaluate_transport_cost(void *context, const double *x, doubl
 
 static cvtm_status check_masses(cvtm_cvt *cvt, double tolerance, int64_t count) {
   cvtm_error *error = cvtm_device_error(cvt->device);
-  if (!cvt->own_density)
+  if (!cvt->square_roots)
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "the plan has no density of its own");
   if (!(tolerance > 0))
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "a tolerance of the masses of %g: not above 0",
@@ -235,8 +235,9 @@ static cvtm_status place(equal_mass_run *r, int64_t given, double *sites) {
   options.monitor_context = (void *)(uintptr_t)r->options;
   options.max_seconds *= 0.5;
   options.tolerance *= 10;
-  float *density = NULL, *square = NULL;
-  cvtm_status status = cvtm_cvt_copy_density(cvt, &density);
+  const float *density = NULL;
+  float *copied = NULL, *square = NULL;
+  cvtm_status status = cvtm_cvt_find_density(cvt, &density, &copied);
   if (status == CVTM_OK && !(square = square_of(cvt->domain, density)))
     status =
         cvtm_fail(cvtm_device_error(cvt->device), CVTM_ERROR_MEMORY, "no memory for a density");
@@ -244,7 +245,7 @@ static cvtm_status place(equal_mass_run *r, int64_t given, double *sites) {
   if (status == CVTM_OK)
     status = cvtm_cvt_solve(cvt, &options, given, sites, r->task.count, &found);
   const cvtm_status restored = square ? cvtm_cvt_set_density(cvt, density) : CVTM_OK;
-  free(density);
+  free(copied);
   free(square);
   if (status == CVTM_OK) status = restored;
   if (status != CVTM_OK) return status;

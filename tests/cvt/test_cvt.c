@@ -508,6 +508,40 @@ static void test_sample(void **context) {
       CVTM_ERROR_ARGUMENT);
 }
 
+/* A borrowed density, on the host alone or on the device too, gives the sites of a copied one. */
+static void test_borrowed_density(void **context) {
+  (void)context;
+  enum { N = 300 };
+  const cvtm_domain d = {70, 60, 0};
+  const size_t pixels = (size_t)(d.width * d.height);
+  cvtm_device *device = test_device_open();
+  float *rho = make_density(d, 2);
+  void *on_device = NULL;
+  double sites[3][2 * N];
+  cvtm_cvt *plan[3] = {make_plan(device, d, rho, N), NULL, NULL};
+  cvtm_cvt_options options;
+  cvtm_cvt_defaults(&options);
+  options.max_iterations = 20;
+  assert_device_ok(device, cvtm_device_allocate(device, (int64_t)pixels, 4, &on_device));
+  assert_device_ok(device, cvtm_device_copy_in(device, on_device, rho, 4 * pixels));
+  assert_device_ok(device, cvtm_cvt_create_borrowed(device, d, rho, NULL, N, &plan[1]));
+  assert_device_ok(device, cvtm_cvt_create_borrowed(device, d, rho, on_device, N, &plan[2]));
+  for (int k = 0; k < 3; ++k)
+    assert_device_ok(device, cvtm_cvt_solve(plan[k], &options, 0, sites[k], N, NULL));
+  assert_memory_equal(sites[1], sites[0], sizeof sites[0]);
+  assert_memory_equal(sites[2], sites[0], sizeof sites[0]);
+  assert_int_equal(cvtm_cvt_view_density(plan[2], on_device), CVTM_ERROR_ARGUMENT);
+  rho[17] = -1;
+  cvtm_cvt *none = NULL;
+  assert_int_equal(cvtm_cvt_create_borrowed(device, d, rho, on_device, N, &none),
+                   CVTM_ERROR_ARGUMENT);
+  assert_null(none);
+  for (int k = 0; k < 3; ++k) cvtm_cvt_destroy(plan[k]);
+  cvtm_device_free(device, on_device);
+  cvtm_device_destroy(device);
+  free(rho);
+}
+
 /* Arrays in the device's memory give the bits of arrays on the host. */
 static void test_on_device(void **context) {
   (void)context;
@@ -735,6 +769,7 @@ int main(void) {
       cmocka_unit_test(test_sample),
       cmocka_unit_test(test_sample_energy),
       cmocka_unit_test(test_failed_set_density),
+      cmocka_unit_test(test_borrowed_density),
       cmocka_unit_test(test_on_device),
       cmocka_unit_test(test_pull_to_density),
       cmocka_unit_test(test_pull_to_sites),
