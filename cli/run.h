@@ -18,6 +18,10 @@ int cli_run_create(const cli_options *options, cli_run_job **job);
 /* Reads the image, computes its density and takes the sites of --fixed and --init. device: for
  * smoothing and segmentation; NULL: the CPU. */
 int cli_run_read(cli_run_job *job, cvtm_device *device);
+/* Before cli_run_solve: the array that was read is also in the memory of the device of the run,
+ * with `pixels` values, and stays there unchanged. array: its values on the host. Where they are
+ * the density, bit for bit, the device uses that array and gets no copy. */
+void cli_run_lend(cli_run_job *job, const float *array, int64_t pixels, const float *on_device);
 /* Minimises the energy and evaluates the result. Other runs may use the device afterwards, but it
  * must outlive the job, which reports its name. */
 int cli_run_solve(cli_run_job *job, cvtm_device *device);

@@ -39,7 +39,8 @@ struct cli_run_job {
   cli_options options; /* automatic values become those that were chosen */
   cvtm_device *device; /* borrowed; NULL until cli_run_solve */
   cvtm_domain domain;
-  float *density; /* width * height; borrowed from `made` */
+  float *density;         /* width * height; borrowed from `made` */
+  const float *on_device; /* the same in the device's memory, borrowed; NULL: not there */
   cvtm_pipeline_result made;
   float *tone;   /* ink wanted in each pixel; NULL without an SVG of dots, or of data */
   int keep_tone; /* make `tone` in any case */

@@ -158,7 +158,8 @@ cvtm_status cli_run_optimize(cli_run_job *r) {
   r->centroid = malloc(2 * (size_t)r->count * sizeof *r->centroid);
   if (r->mass == NULL || r->centroid == NULL)
     return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory for %lld sites", (long long)r->count);
-  cvtm_status status = cvtm_cvt_create(r->device, r->domain, r->density, r->count, &r->cvt);
+  cvtm_status status =
+      cvtm_cvt_create_borrowed(r->device, r->domain, r->density, r->on_device, r->count, &r->cvt);
   if (status != CVTM_OK) return status;
   r->bound = r->options.equal_mass.on ? cvtm_equal_mass_bound(r->domain, r->density, r->count)
                                       : cvtm_cvt_energy_bound(r->domain, r->density, r->count);
@@ -198,7 +199,8 @@ static cvtm_status plan_again(cli_run_job *r) {
   r->bound = cvtm_cvt_energy_bound(r->domain, r->density, r->count);
   cvtm_cvt_destroy(r->cvt);
   r->cvt = NULL;
-  return cvtm_cvt_create(r->device, r->domain, r->density, r->count, &r->cvt);
+  return cvtm_cvt_create_borrowed(r->device, r->domain, r->density, r->on_device, r->count,
+                                  &r->cvt);
 }
 
 /* The refinement has these after a descent that --time-limit ended; in a preview it has the first.

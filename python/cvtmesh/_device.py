@@ -45,6 +45,12 @@ class Torch:
     def copy(self, array: Any) -> Any:
         return array.clone()
 
+    def is_density(self, array: Any) -> bool:
+        """Contiguous float32 of two axes."""
+        return bool(
+            array.ndim == 2 and array.dtype == self.torch.float32 and array.is_contiguous()
+        )
+
     def is_finite(self, array: Any) -> bool:
         return bool(self.torch.isfinite(array).all())
 
@@ -93,6 +99,9 @@ class CuPy:
     def copy(self, array: Any) -> Any:
         with self.device:
             return array.copy()
+
+    def is_density(self, array: Any) -> bool:
+        return bool(array.ndim == 2 and array.dtype == "float32" and array.flags.c_contiguous)
 
     def is_finite(self, array: Any) -> bool:
         with self.device:

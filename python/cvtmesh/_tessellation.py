@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Callable
 
 from . import _core
 from ._arguments import check_callback, convert, is_array, operand, points_array, with_options
+from ._device import CuPy, Torch, adopt, framework_of, is_torch, ordinal_of
 from ._mesh import Cells, Mesh
 
 if TYPE_CHECKING:
@@ -25,22 +26,29 @@ if TYPE_CHECKING:
 class Tessellation(Mesh):
     """What :func:`tessellate` and :func:`mesh_domain` return.
 
-    Arrays are made at the first access and belong to the caller.
+    Arrays are made at the first access and belong to the caller. Those of an image on a CUDA device
+    are arrays there, except `cells` and `history`.
     """
 
-    def __init__(self, run: _core.Run) -> None:
-        self._run = run
+    def __init__(self, run: _core.Run, framework: Torch | CuPy | None = None) -> None:
+        self._run, self._framework = run, framework
         self.width, self.height = run.size
 
-    @functools.cached_property
-    def points(self) -> NDArray[np.float64]:
-        """(n, 2) float64: the sites, x and y in pixels."""
-        return self._run.points
+    def _put(self, array: NDArray[Any], dtype: str = "float64") -> Any:
+        """An array of the host where the image was."""
+        if self._framework is None:
+            return array
+        return self._framework.array(array, dtype, "result")
 
     @functools.cached_property
-    def triangles(self) -> NDArray[np.int32]:
+    def points(self) -> Any:
+        """(n, 2) float64: the sites, x and y in pixels."""
+        return self._put(self._run.points)
+
+    @functools.cached_property
+    def triangles(self) -> Any:
         """(m, 3) int32: the Delaunay triangles, counterclockwise as seen with y up."""
-        return self._run.triangles
+        return self._put(self._run.triangles, "int32")
 
     @functools.cached_property
     def cells(self) -> Cells:
@@ -48,24 +56,25 @@ class Tessellation(Mesh):
         return Cells(*self._run.cells)
 
     @functools.cached_property
-    def mass(self) -> NDArray[np.float64]:
+    def mass(self) -> Any:
         """(n,) float64: the integral of the density over each cell."""
-        return self._run.mass
+        return self._put(self._run.mass)
 
     @functools.cached_property
-    def centroids(self) -> NDArray[np.float64]:
+    def centroids(self) -> Any:
         """(n, 2) float64: the centroids of the cells."""
-        return self._run.centroids
+        return self._put(self._run.centroids)
 
     @functools.cached_property
-    def weights(self) -> NDArray[np.float64] | None:
+    def weights(self) -> Any:
         """(n,) float64: of the power diagram with ``equal_mass=True``, else None."""
-        return self._run.weights
+        weights = self._run.weights
+        return None if weights is None else self._put(weights)
 
     @functools.cached_property
-    def density(self) -> NDArray[np.float32]:
+    def density(self) -> Any:
         """(height, width) float32: the density that was used."""
-        return self._run.density
+        return self._put(self._run.density, "float32")
 
     @functools.cached_property
     def report(self) -> dict[str, Any]:
@@ -161,17 +170,35 @@ def with_bar(callback: Callback | None, iterations: int) -> tuple[Callback | Non
     return move, bar
 
 
+def on_device(image: Any, options: dict[str, Any]) -> Torch | CuPy | None:
+    """The framework of an image on a CUDA device where `device` is that device; it is set then."""
+    ordinal = ordinal_of(image)
+    if ordinal is None or _core.cuda_devices() == 0:
+        return None
+    if options.get("device") not in (None, "auto", "cuda", f"cuda:{ordinal}"):
+        return None
+    options["device"] = f"cuda:{ordinal}"
+    return framework_of(image, ordinal)
+
+
 def run(
-    image: Any, options: dict[str, Any], callback: Callback | None, progress: bool
+    image: Any,
+    options: dict[str, Any],
+    callback: Callback | None,
+    progress: bool,
+    framework: Torch | CuPy | None = None,
 ) -> Tessellation:
     check_callback(callback)
     values, inputs = convert("run", options)
     path = operand(image, "image", inputs)
+    lent = None  # the density where it lies, if its layout and type fit
+    if framework is not None and inputs[-1][2] is not None and framework.is_density(image):
+        lent = image.detach() if is_torch(image) else image
     bar = None
     if progress:
         callback, bar = with_bar(callback, options.get("iterations") or 300)
     try:
-        return Tessellation(_core.run(path, values, inputs, callback))
+        return Tessellation(_core.run(path, values, inputs, callback, lent), framework)
     finally:
         if bar is not None:
             bar.close()
@@ -192,8 +219,11 @@ def tessellate(
     ----------
     image : path, (height, width) array, bytes, or PIL image
         A picture (dark is dense), or data, of which the values are the density. An array means what
-        it means in an .npy file: data. NumPy, CuPy, PyTorch and JAX arrays are taken; those on a
-        device are copied.
+        it means in an .npy file: data. NumPy, CuPy, PyTorch and JAX arrays are taken. One on a CUDA
+        device is worked on there, and the arrays of the result are there too, of CuPy or PyTorch,
+        unless `device` names another device. If it is contiguous float32, and no option makes
+        another density of it, the device uses it where it lies; it must not change during the call.
+        The host gets one copy, for checks, the first sites and the mesh.
     points : int, optional
         The number of sites. It may be left out where another option gives it.
     callback : callable, optional
@@ -233,7 +263,10 @@ def tessellate(
     >>> t.points.shape, t.triangles.shape[1], 1 < t.energy_ratio < 1.1
     ((200, 2), 3, True)
     """
-    return run(image, {"points": points, **options}, callback, progress)
+    given = {"points": points, **options}
+    if ordinal_of(image) is not None:
+        image = adopt(image)
+    return run(image, given, callback, progress, on_device(image, given))
 
 
 def is_polygons(value: Any) -> bool:
@@ -260,7 +293,8 @@ def mesh_domain(
         The domain is what is dark in a picture (bright with ``invert``), or where data is 1. Or it
         is polygons: a list of arrays (n, 2) of corners in pixels, holes by the even-odd rule; the
         density is then 1. An option ``mask``, ``labels``, ``polygon`` or ``segment`` gives the
-        domain instead, and the image the density.
+        domain instead, and the image the density. Arrays on a device are copied to the host, which
+        computes the geometry; the arrays of the result are NumPy arrays.
     points : int, optional
         The number of vertices; those on the boundary count.
     shape : (height, width), optional

@@ -64,6 +64,8 @@ class Arguments {
   /* The same for a function of the library. */
   void stage(const std::function<cvtm_status(cvtm_error *)> &work);
   nb::bytes output(size_t index) const;
+  /* The values of an array of the inputs, in the host's memory. */
+  const cvtm_memory_file &input(size_t index) const { return inputs_[index]; }
   /* Once for each output: its bytes, not copied. */
   Array<uint8_t> take_output(size_t index);
 

@@ -12,11 +12,16 @@ extern "C" {
 
 namespace {
 
+/* The last input in the memory of the device, where it is the density. */
+using Lent = nb::ndarray<const float, nb::ndim<2>, nb::c_contig>;
+
 class Run {
  public:
   Run(const std::optional<std::string> &image, const std::vector<Value> &values,
-      const Inputs &inputs)
-      : arguments("run", image, values, inputs, {"<picture>.png", "<drawing>.svg"}) {}
+      const Inputs &inputs, const std::optional<Lent> &lent)
+      : arguments("run", image, values, inputs, {"<picture>.png", "<drawing>.svg"}), lent_(lent) {
+    if (lent) file_ = inputs.size() - 1;
+  }
   ~Run() {
     cli_run_destroy(job);
     cvtm_device_destroy(device);
@@ -35,6 +40,7 @@ class Run {
     arguments.stage([&] { return cli_run_create(options, &job); });
     cli_run_keep_tone(job);
     arguments.stage([&] { return cli_run_read(job, device); });
+    if (lent_) lend();
     arguments.stage([&] { return cli_run_solve(job, device); });
     arguments.stage([&] { return cli_run_order(job); });
     arguments.stage([&] { return cli_run_mesh(job, device); });
@@ -54,16 +60,30 @@ class Run {
   cvtm_device *device = nullptr;
   cli_run_job *job = nullptr;
 
+  /* The array goes back to its owner; the solve must be over. Needs the GIL. */
+  void give_back() { lent_.reset(); }
+
  private:
+  void lend() {
+    const cvtm_memory_file &file = arguments.input(file_);
+    if (cvtm_device_get_kind(device) == CVTM_DEVICE_CUDA && file.body_size == lent_->nbytes())
+      cli_run_lend(job, static_cast<const float *>(file.body), static_cast<int64_t>(lent_->size()),
+                   lent_->data());
+  }
+
+  std::optional<Lent> lent_;
+  size_t file_ = 0;
   std::mutex saving_;
 };
 
 std::shared_ptr<Run> run(const std::optional<std::string> &image, const std::vector<Value> &values,
-                         const Inputs &inputs, nb::object callback) {
-  auto made = std::make_shared<Run>(image, values, inputs);
+                         const Inputs &inputs, nb::object callback,
+                         const std::optional<Lent> &lent) {
+  auto made = std::make_shared<Run>(image, values, inputs, lent);
   Run *r = made.get();
   perform(
       made, [r] { r->solve(); }, callback, r->arguments.options.threads, true);
+  r->give_back();
   return made;
 }
 
@@ -164,5 +184,5 @@ void bind_run(nb::module_ &module) {
       .def("picture", [](const Run &r) { return r.arguments.output(0); })
       .def("drawing", [](const Run &r) { return r.arguments.output(1); });
   module.def("run", &run, nb::arg("image").none(), nb::arg("values"), nb::arg("inputs"),
-             nb::arg("callback").none());
+             nb::arg("callback").none(), nb::arg("lent").none());
 }

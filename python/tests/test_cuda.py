@@ -49,9 +49,69 @@ def test_points_are_near_those_of_the_cpu(image):
 
 @pytest.mark.parametrize("put", FRAMEWORKS)
 def test_images_on_the_device(put, image):
-    a = cvtmesh.tessellate(put(image), 300, device="cuda", iterations=20)
     b = cvtmesh.tessellate(image, 300, device="cuda", iterations=20)
-    assert np.array_equal(a.points, b.points)
+    for array in (put(image), put(image.astype(np.float64))):
+        a = cvtmesh.tessellate(array, 300, iterations=20)
+        assert np.array_equal(take(a.points), b.points)
+        for name in ("points", "triangles", "mass", "centroids", "density"):
+            assert hasattr(getattr(a, name), "__cuda_array_interface__")
+            assert take(getattr(a, name)).dtype == getattr(b, name).dtype
+        assert a.weights is None and len(a.cells) == 300 and repr(a)
+        assert a.report["device"].startswith("cuda")
+    assert isinstance(cvtmesh.tessellate(array, 30, device="cpu").points, np.ndarray)
+
+
+@pytest.mark.parametrize("put", TWO)
+def test_a_density_is_used_where_it_lies(put, image):
+    """Its bits are those of a copy, whatever makes a copy necessary."""
+    host = cvtmesh.tessellate(image, 200, device="cuda")
+    for array in (put(image).T, put(np.ascontiguousarray(image.T)).T):
+        wanted = cvtmesh.tessellate(take(array), 200, device="cuda")
+        assert np.array_equal(take(cvtmesh.tessellate(array, 200).points), wanted.points)
+    assert np.array_equal(wanted.points, host.points)
+    array = put(image)
+    for options in ({"grade": 1.0}, {"equal_mass": True}, {"noise": "blue"}, {"iterations": 0}):
+        a = cvtmesh.tessellate(array, 200, **options)
+        b = cvtmesh.tessellate(image, 200, device="cuda", **options)
+        assert np.array_equal(take(a.points), b.points)
+        assert np.array_equal(take(a.density), b.density)
+    assert np.array_equal(take(array), image)
+    with pytest.raises(ValueError, match=r"image: the value -1 at pixel \(7, 5\)"):
+        array[5, 7] = -1
+        cvtmesh.tessellate(array, 200)
+
+
+def test_a_density_in_place_leaves_the_memory_of_a_copy():
+    torch = pytest.importorskip("torch")
+
+    def taken(density):
+        free, seen = torch.cuda.mem_get_info()[0], []
+        cvtmesh.tessellate(
+            density,
+            50,
+            device="cuda",
+            iterations=3,
+            callback=lambda _: seen.append(torch.cuda.mem_get_info()[0]),
+        )
+        return free - min(seen)
+
+    density = torch.rand(4096, 4096, device="cuda") + 1
+    host = density.cpu().numpy()
+    taken(host)  # what a process takes once
+    assert taken(host) - taken(density) > host.nbytes // 2
+
+
+def test_tessellate_follows_the_callers_stream(image):
+    torch = pytest.importorskip("torch")
+    stream = torch.cuda.Stream()
+    density = put_torch(image.astype(np.float32))
+    torch.cuda.synchronize()
+    with torch.cuda.stream(stream):
+        torch.cuda._sleep(10**8)
+        density += 1
+        points = cvtmesh.tessellate(density, 100, iterations=10).points
+    host = cvtmesh.tessellate(image.astype(np.float32) + 1, 100, device="cuda", iterations=10)
+    assert np.array_equal(take(points), host.points)
 
 
 def test_two_threads_give_the_bits_of_one_after_the_other(image):
