@@ -30,7 +30,8 @@ def stats(points: Any, **options: Unpack[StatsOptions]) -> dict[str, Any]:
     Parameters
     ----------
     points : (n, 2) array, or path
-        Points in pixels, or a file of points, dots (SVG) or a mesh.
+        Points in pixels, or a file of points, dots (SVG) or a mesh. Arrays on a CUDA device are
+        copied to the host.
     {options}
 
     Returns

@@ -24,12 +24,14 @@ def condition(image: Any, **options: Unpack[DensityOptions]) -> NDArray[np.float
     Parameters
     ----------
     image : path, (height, width) array, bytes, or PIL image
-        As of :func:`tessellate`, which takes the result as its image.
+        As of :func:`tessellate`, which takes the result as its image. An array on a CUDA device is
+        copied to the host.
     {options}
 
     Returns
     -------
     (height, width) float64
+        A NumPy array, wherever the image was.
 
     Raises
     ------
@@ -86,11 +88,13 @@ def segment(image: Any, **options: Unpack[SegmentOptions]) -> Segmentation:
     Parameters
     ----------
     image : path, (height, width) array, bytes, or PIL image
+        An array on a CUDA device is copied to the host.
     {options}
 
     Returns
     -------
     Segmentation
+        Of NumPy arrays, wherever the image was.
 
     Raises
     ------

@@ -114,10 +114,13 @@ class Mesh:
         )
 
     def to_pyvista(self) -> Any:
-        """The mesh as a ``pyvista.UnstructuredGrid``, y up."""
+        """The mesh as a ``pyvista.UnstructuredGrid``, y up. Of a domain with the cell data
+        of :meth:`to_meshio`."""
         import pyvista  # type: ignore[import-not-found, import-untyped, unused-ignore]
 
-        return pyvista.from_meshio(self.to_meshio())
+        mesh = self.to_meshio()
+        mesh.cell_sets.clear()  # VTK has none; the cell data say the same
+        return pyvista.from_meshio(mesh)
 
     def plot(self, ax: Any = None, **style: Any) -> Any:
         """Draws the edges of the mesh by Matplotlib and returns the axes.
