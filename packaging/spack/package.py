@@ -59,5 +59,7 @@ class Cvtmesh(CMakePackage, CudaPackage):
             self.define("CVTMESH_BENCH", False),
         ]
         if self.spec.satisfies("+cuda"):
-            args.append(self.define("CMAKE_CUDA_ARCHITECTURES", self.spec.variants["cuda_arch"].value))
+            args.append(
+                self.define("CMAKE_CUDA_ARCHITECTURES", self.spec.variants["cuda_arch"].value)
+            )
         return args
