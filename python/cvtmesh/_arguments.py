@@ -69,6 +69,15 @@ def from_npy(contents: Any) -> np.ndarray[Any, Any]:
     return elements.reshape(shape)
 
 
+def refuse_infinite(array: np.ndarray[Any, Any], name: str) -> None:
+    import numpy as np
+
+    finite = np.isfinite(array)
+    if not finite.all():
+        row, axis = map(int, np.argwhere(~finite)[0])
+        raise ValueError(f"{name}[{row}, {axis}] is {array[row, axis]}")
+
+
 def points_array(value: Any, name: str) -> np.ndarray[Any, Any]:
     """Points as float64 of shape (n, 2)."""
     import numpy as np
@@ -78,10 +87,7 @@ def points_array(value: Any, name: str) -> np.ndarray[Any, Any]:
         raise ValueError(f"{name}: shape {array.shape} is not (n, 2)")
     if len(array) == 0:
         raise ValueError(f"{name}: there is no point")
-    finite = np.isfinite(array)
-    if not finite.all():
-        row, axis = map(int, np.argwhere(~finite)[0])
-        raise ValueError(f"{name}[{row}, {axis}] is {array[row, axis]}")
+    refuse_infinite(array, name)
     return array
 
 
@@ -100,6 +106,8 @@ def as_npy(value: Any, name: str) -> Input:
     import numpy as np
 
     array = host_array(value, name)
+    if name in ("init", "fixed") and array.ndim == 2:
+        refuse_infinite(array, name)
     header = io.BytesIO()
     contents = np.lib.format.header_data_from_array_1_0(array)
     np.lib.format.write_array_header_1_0(header, contents)
@@ -180,10 +188,13 @@ def weighted(value: Any, name: str, inputs: list[Input]) -> str:
         return value
     try:
         region, factor = value
-        return f"{file(region, name, inputs)}={float(factor)!r}"
+        factor = float(factor)
     except (TypeError, ValueError):
         kind = type(value).__name__
         raise TypeError(f"{name}: {kind} is not a pair of a region and its factor") from None
+    if not 0 <= factor < float("inf"):
+        raise ValueError(f"{name}: the factor {factor} is not finite and at least 0")
+    return f"{file(region, name, inputs)}={factor!r}"
 
 
 def items(row: dict[str, Any], name: str, value: Any, inputs: list[Input]) -> list[str]:

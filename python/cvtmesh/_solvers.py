@@ -34,6 +34,13 @@ def result(figures: dict[str, Any]) -> Any:
     return OptimizeResult(figures)
 
 
+def refuse(array: Any, wrong: Any, name: str) -> None:
+    """A ValueError that names the first element that is wrong."""
+    if wrong.any():
+        k = int(wrong.argmax())
+        raise ValueError(f"{name}[{k}] is {array[k]}")
+
+
 def vector(value: Any, name: str, n: int) -> Any:
     """float64 of n numbers; a scalar is repeated. None stays None."""
     import numpy as np
@@ -46,8 +53,7 @@ def vector(value: Any, name: str, n: int) -> Any:
     array = np.ascontiguousarray(array.reshape(-1))
     if len(array) != n:
         raise ValueError(f"{name}: {len(array)} numbers for {n} unknowns")
-    if np.isnan(array).any():
-        raise ValueError(f"{name}[{int(np.argmax(np.isnan(array)))}] is nan")
+    refuse(array, np.isnan(array), name)
     return array
 
 
@@ -76,7 +82,10 @@ def split_bounds(bounds: Any, n: int) -> tuple[Any, Any]:
     pairs = np.asarray(bounds, dtype=np.float64)
     if pairs.shape != (n, 2):
         raise ValueError(f"bounds: shape {pairs.shape} is not ({n}, 2)")
-    return vector(pairs[:, 0], "bounds[:, 0]", n), vector(pairs[:, 1], "bounds[:, 1]", n)
+    if np.isnan(pairs).any():
+        row, side = map(int, np.argwhere(np.isnan(pairs))[0])
+        raise ValueError(f"bounds[{row}, {side}] is nan")
+    return np.ascontiguousarray(pairs[:, 0]), np.ascontiguousarray(pairs[:, 1])
 
 
 class HostSide:
@@ -85,7 +94,7 @@ class HostSide:
     def __init__(self, solver: _core.Minimizer, x0: Any, bounds: Any) -> None:
         import numpy as np
 
-        self.solver, self.shape = solver, x0.shape
+        self.solver, self.shape, self.is_first = solver, x0.shape, True
         solver.bound(*split_bounds(bounds, x0.size))
         solver.start(np.ascontiguousarray(x0, dtype=np.float64).reshape(-1))
 
@@ -111,6 +120,9 @@ class HostSide:
         value = host_array(f, "value").reshape(-1)
         if len(value) != 1:
             raise ValueError(f"fun: {len(value)} values")
+        if self.is_first:
+            check_start(float(value[0]), g)
+        self.is_first = False
         return self.solver.advance(float(value[0]), g)
 
 
@@ -165,6 +177,18 @@ def value_and_gradient(returned: Any) -> tuple[Any, Any]:
     except (TypeError, ValueError):
         raise TypeError("fun must return the value and the gradient") from None
     return f, g
+
+
+def check_start(value: float, gradient: Any) -> None:
+    """Refuses what is not finite; later such values shorten the step."""
+    import numpy as np
+
+    finite = np.isfinite(gradient)
+    if not np.isfinite(value):
+        raise FloatingPointError(f"fun: the value at x0 is {value}, not finite")
+    if not finite.all():
+        k = int(finite.argmin())
+        raise FloatingPointError(f"fun: gradient[{k}] at x0 is {gradient[k]}, not finite")
 
 
 def check_size(size: int, shape: tuple[int, ...]) -> None:
@@ -340,6 +364,11 @@ def matrix(value: Any, name: str) -> tuple[Any, Any, Any, int]:
         csr.sum_duplicates()
     if csr.dtype.kind not in "fiu":
         raise TypeError(f"{name}: a matrix of dtype {csr.dtype} holds no real numbers")
+    finite = np.isfinite(csr.data)
+    if not finite.all():
+        k = int(finite.argmin())
+        row = int(np.searchsorted(csr.indptr, k, "right")) - 1
+        raise ValueError(f"{name}[{row}, {csr.indices[k]}] is {csr.data[k]}")
     return (
         np.ascontiguousarray(csr.indptr, np.int64),
         np.ascontiguousarray(csr.indices, np.int32),
@@ -363,10 +392,15 @@ class Vectors:
 
     def given(self, value: Any, name: str) -> Any:
         """A scalar is repeated. None stays None."""
-        if self.framework is None or value is None:
-            return vector(value, name, self.n)
-        if ordinal_of(value) is None:
-            return self.framework.array(vector(value, name, self.n), "float64", name)
+        if value is None:
+            return None
+        if self.framework is None or ordinal_of(value) is None:
+            array = vector(value, name, self.n)
+            if name == "q":
+                refuse(array, abs(array) == float("inf"), name)
+            if self.framework is None:
+                return array
+            return self.framework.array(array, "float64", name)
         array = self.framework.array(adopt(value), "float64", name).reshape(-1)
         if len(array) != self.n:
             raise ValueError(f"{name}: {len(array)} numbers for {self.n} unknowns")
@@ -432,6 +466,8 @@ def lcp(
     vectors = Vectors(q, n, options)
     values, inputs = convert("lcp", options)
     right, low, high = map(vectors.given, (q, lower, upper), ("q", "lower", "upper"))
+    if low is not None and high is not None and vectors.framework is None:
+        refuse(low, low > high, "lower is above upper: lower")
     x = vectors.result()
     vectors.settle()
     figures = _core.lcp(a, right, low, high, x, values, inputs)

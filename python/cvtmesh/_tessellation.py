@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Callable
 from . import _core
 from ._arguments import check_callback, convert, is_array, operand, points_array, with_options
 from ._device import CuPy, Torch, adopt, framework_of, is_torch, ordinal_of
-from ._mesh import Cells, Mesh
+from ._mesh import Cells, Mesh, size_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -331,6 +331,7 @@ def mesh_domain(
         if shape is None:
             most = np.vstack(rings).max(axis=0)
             shape = (max(int(np.ceil(most[1])), 1), max(int(np.ceil(most[0])), 1))
+        shape = size_of(shape)
         given |= {"domain": "polygon", "polygon": rings}
         return run(np.ones(shape, np.float32), given, callback, progress)
     for name in ("mask", "labels", "segment", "polygon"):
