@@ -47,17 +47,19 @@ class Minimizer {
     begin();
   }
 
-  bool advance(double f, const HostVector &g) {
+  void advance(double f, const HostVector &g) {
     on_.require(cvtm_device_copy_in(on_.device, at_.f, &f, sizeof f));
     on_.require(cvtm_device_copy_in(on_.device, at_.g, g.data(), bytes()));
-    return next();
+    next();
   }
   /* Waits for the objective's work if `stream` does. */
   bool advance_on_device(const DeviceArray &f, const DeviceArray &g) {
     on_.require(cvtm_device_copy(on_.device, at_.f, f.data(), sizeof(double)));
     on_.require(cvtm_device_copy(on_.device, at_.g, g.data(), bytes()));
-    return next();
+    next();
+    return is_running();
   }
+  bool is_running() const { return running_ != 0; }
 
   nb::typed<nb::dict, nb::str, nb::any> finish() {
     cvtm_lbfgsb_result r;
@@ -80,6 +82,7 @@ class Minimizer {
   /* x of the evaluation that is wanted, or the result after finish; borrowed from the solver. */
   const double *x(bool wanted) const { return wanted ? at_.x : x_; }
   size_t size() const { return static_cast<size_t>(n_); }
+  int64_t threads() const { return arguments_.options.threads; }
   bool on_cuda() const { return on_.is_cuda(); }
   int ordinal() const { return on_.ordinal(); }
   uintptr_t stream() const { return on_.stream(); }
@@ -124,11 +127,7 @@ class Minimizer {
     on_.require(cvtm_device_synchronize(on_.device));
   }
 
-  bool next() {
-    int running = 0;
-    on_.require(cvtm_lbfgsb_advance(solver_.get(), &running));
-    return running != 0;
-  }
+  void next() { on_.require(cvtm_lbfgsb_advance(solver_.get(), &running_)); }
 
   size_t bytes() const { return OnDevice::bytes_of(n_); }
 
@@ -138,8 +137,31 @@ class Minimizer {
   Owner<cvtm_lbfgsb, cvtm_lbfgsb_destroy> solver_;
   double *x_ = nullptr;
   cvtm_lbfgsb_evaluation at_ = {};
+  int running_ = 1;
   std::vector<cvtm_lbfgsb_progress> records_;
 };
+
+/* What work on a solver uses. */
+struct Held {
+  nb::object solver;
+  std::function<void(Minimizer &)> work;
+};
+
+/* Works without the GIL; on many variables in a thread of its own, for which Ctrl-C does not wait.
+ * `work` holds the arrays that it reads. */
+void work_on(nb::handle solver, std::function<void(Minimizer &)> work) {
+  constexpr size_t MANY = 1 << 18; /* a thread takes about 20 microseconds */
+  Minimizer *m = nb::inst_ptr<Minimizer>(solver);
+  auto held = std::make_shared<Held>(Held{nb::borrow(solver), std::move(work)});
+  Held *h = held.get();
+  if (m->size() >= MANY) {
+    perform(
+        held, [h, m] { h->work(*m); }, nb::none(), m->threads(), true);
+  } else {
+    nb::gil_scoped_release release;
+    h->work(*m);
+  }
+}
 
 /* x without a copy, on the solver's device, alive as long as the solver. */
 nb::object view(nb::handle self, bool wanted) {
@@ -158,13 +180,30 @@ void bind_minimize(nb::module_ &module) {
   const nb::call_guard<nb::gil_scoped_release> unlocked;
   nb::class_<Minimizer>(module, "Minimizer", "L-BFGS-B, evaluated by the caller.")
       .def(nb::init<int64_t, const std::vector<Value> &>(), nb::arg("n"), nb::arg("values"))
-      .def("bound", &Minimizer::bound, nb::arg("lower").none(), nb::arg("upper").none(), unlocked)
+      .def(
+          "bound",
+          [](nb::handle_t<Minimizer> self, const std::optional<HostVector> &lower,
+             const std::optional<HostVector> &upper) {
+            work_on(self, [lower, upper](Minimizer &m) { m.bound(lower, upper); });
+          },
+          nb::arg("lower").none(), nb::arg("upper").none())
       .def("bound_on_device", &Minimizer::bound_on_device, nb::arg("lower").none(),
            nb::arg("upper").none(), unlocked)
-      .def("start", &Minimizer::start, nb::arg("x"), unlocked)
+      .def(
+          "start",
+          [](nb::handle_t<Minimizer> self, const HostVector &x) {
+            work_on(self, [x](Minimizer &m) { m.start(x); });
+          },
+          nb::arg("x"))
       .def("start_on_device", &Minimizer::start_on_device, nb::arg("x"), unlocked)
-      .def("advance", &Minimizer::advance, nb::arg("f"), nb::arg("g"), unlocked,
-           "Uses the value and the gradient at x; false when the run has ended.")
+      .def(
+          "advance",
+          [](nb::handle_t<Minimizer> self, double f, const HostVector &g) {
+            work_on(self, [f, g](Minimizer &m) { m.advance(f, g); });
+            return nb::inst_ptr<Minimizer>(self)->is_running();
+          },
+          nb::arg("f"), nb::arg("g"),
+          "Uses the value and the gradient at x; false when the run has ended.")
       .def("advance_on_device", &Minimizer::advance_on_device, nb::arg("f"), nb::arg("g"), unlocked)
       .def("finish", &Minimizer::finish)
       .def(

@@ -126,7 +126,10 @@ def test_wrong_input_is_named(call, error, message):
         call()
 
 
-def test_ctrl_c_interrupts_minimize():
+@pytest.mark.parametrize("n", [100, 10**6])
+def test_ctrl_c_interrupts_minimize(n):
+    """A solver of many variables works in a thread of its own."""
+
     def fall(x):
         time.sleep(0.02)
         return -float(np.log1p(x * x).sum()), -2 * x / (1 + x * x)
@@ -136,9 +139,15 @@ def test_ctrl_c_interrupts_minimize():
     threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
     with pytest.raises(KeyboardInterrupt):
         for _ in range(100):
-            cvtmesh.minimize(fall, np.ones(100), iterations=10**9, tolerance=0)
+            cvtmesh.minimize(fall, np.ones(n), iterations=10**9, tolerance=0)
     signal.signal(signal.SIGINT, before)
-    assert cvtmesh.minimize(quadratic, [1.0]).success
+    r = cvtmesh.minimize(quadratic, np.full(n, 5.0), bounds=np.tile([-9.0, 9.0], (n, 1)))
+    assert r.success and abs(r.jac).max() < 1e-5
+    if n > 100:
+        with pytest.raises(ValueError, match=r"bounds of variable 3: lower 2, upper 1"):
+            bounds = np.tile([0.0, 9.0], (n, 1))
+            bounds[3] = 2, 1
+            cvtmesh.minimize(quadratic, np.ones(n), bounds=bounds)
 
 
 def test_x_is_read_only_and_outlives_the_solver():
