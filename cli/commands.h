@@ -5,20 +5,20 @@
 /* code, function, name, operand, further usage, summary */
 #define CLI_COMMAND_LIST(X)                                                                 \
   X(CLI_RUN, cli_run, "run", "IMAGE", " -n POINTS -o OUT [-o OUT2 ...]",                    \
-    "turn a density image into a CVT: points, cells, mesh, picture")                        \
+    "turn a picture into points, cells, a triangle mesh or a drawing")                      \
   X(CLI_BATCH, cli_batch, "batch", "JOBS", " [the options of run]",                         \
-    "many runs in one process, resumable")                                                  \
+    "do many runs in one process; can be resumed")                                          \
   X(CLI_VORONOI, cli_voronoi, "voronoi", "POINTS", " -o LABELS",                            \
     "compute a discrete Voronoi diagram")                                                   \
   X(CLI_MESH, cli_mesh, "mesh", "POINTS|OUTLINE", " -o MESH [-o MESH2 ...]",                \
     "Delaunay triangulation of points, or the mesh of a polygon")                           \
   X(CLI_DENSITY, cli_density, "density", "IMAGE", " -o OUT [-o OUT2 ...]",                  \
-    "the density of an image, with domain, weights, smoothing and grading")                 \
+    "the density that run uses: tone, weights, smoothing, grading")                         \
   X(CLI_SEGMENT, cli_segment, "segment", "IMAGE", " --inside X,Y,R -o MASK",                \
-    "the object in an image that seeds mark")                                               \
+    "find the object that seeds mark in a picture")                                         \
   X(CLI_VIEW, cli_view, "view", "IMAGE|POINTS", " [-n POINTS] [--shot FILE]",               \
     "watch and steer the optimisation in a window")                                         \
-  X(CLI_STATS, cli_stats, "stats", "FILE", "", "quality of a mesh or point file")           \
+  X(CLI_STATS, cli_stats, "stats", "FILE", "", "measure a mesh, a point file or a drawing") \
   X(CLI_MINIMIZE, cli_minimize, "minimize", "PROBLEM", " [-o X.npy] [--report FILE]",       \
     "the optimiser on a problem of MINPACK-2: ept pjb msa odc gl1 lj ssc gl2")              \
   X(CLI_HLCP, cli_hlcp, "hlcp", "", " --example N | --problem NAME | --matrix-a FILE",      \

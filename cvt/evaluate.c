@@ -67,7 +67,8 @@ cvtm_status cvtm_cvt_check_sites(const cvtm_cvt *cvt, const double *sites, int64
   if (status != CVTM_OK) return status;
   for (int64_t i = 0; i < count; ++i) {
     if (fabs(sites[2 * i]) <= farthest && fabs(sites[2 * i + 1]) <= farthest) continue;
-    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "site %lld is (%g, %g)", (long long)i,
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT,
+                     "site %lld is at (%g, %g), too far outside the domain", (long long)i,
                      sites[2 * i], sites[2 * i + 1]);
   }
   return CVTM_OK;

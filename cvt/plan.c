@@ -21,7 +21,8 @@ static cvtm_status check_plan(cvtm_device *device, cvtm_domain domain, const flo
                      domain.width, domain.height, CVTM_MAX_SIDE);
   }
   if (capacity < 1 || capacity > INT32_MAX) {
-    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%lld sites; 1 to 2^31 - 1", (long long)capacity);
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT,
+                     "%lld sites are asked for; a plan has 1 to 2^31 - 1", (long long)capacity);
   }
   if (!density) return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "no density");
   return CVTM_OK;

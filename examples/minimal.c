@@ -22,6 +22,7 @@ int main(void) {
   cvtm_cvt_options options;
   cvtm_cvt_result result;
   cvtm_cvt_defaults(&options);
+  /* The solver places all sites: 0 are given. */
   int failed = cvtm_cvt_create(device, domain, density, SITES, &cvt) ||
                cvtm_cvt_solve(cvt, &options, 0, sites, SITES, &result);
   if (failed) {

@@ -258,8 +258,9 @@ cvtm_status cvtm_power_diagram(cvtm_domain domain, const double *sites, const do
     const double x = sites[2 * i], y = sites[2 * i + 1];
     if (x >= 0 && x <= domain.width && y >= 0 && y <= domain.height && isfinite(weights[i]))
       continue;
-    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "site %lld is (%g, %g) with the weight %g",
-                     (long long)i, x, y, weights[i]);
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT,
+                     "site %lld at (%g, %g) with the weight %g is out of range", (long long)i, x, y,
+                     weights[i]);
   }
   cvtm_cells made = {0};
   cvtm_status status = build_diagram(&d, sites, weights, count, threads);
