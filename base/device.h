@@ -51,6 +51,9 @@ int cvtm_cuda_count(const char **reason);
  * count = 0 gives a valid pointer to nothing. Overflow of count * size fails. */
 cvtm_status cvtm_device_allocate(cvtm_device *device, int64_t count, size_t size, void **memory);
 void cvtm_device_free(cvtm_device *device, void *memory);
+/* The last two arguments of an allocation, for a pointer of any type:
+ * cvtm_device_allocate(device, count, CVTM_TYPED(pointer)). */
+#define CVTM_TYPED(pointer) sizeof *(pointer), (void **)&(pointer)
 
 /* One of the arrays that are allocated and freed together: a pointer, NULL before, and its extent.
  */
@@ -59,6 +62,9 @@ typedef struct cvtm_array {
   int64_t count;
   size_t size;
 } cvtm_array;
+/* The initialiser of a cvtm_array, for a pointer of any type. */
+#define CVTM_ARRAY(pointer, count) \
+  { (void **)&(pointer), (count), sizeof *(pointer) }
 
 /* Stops at the first that fails; cvtm_device_free_all frees those that came before it. */
 cvtm_status cvtm_device_allocate_all(cvtm_device *device, const cvtm_array *arrays, size_t count);

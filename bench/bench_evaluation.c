@@ -104,10 +104,9 @@ static cvtm_status run_row(cvtm_device *device, const size_row *row, int graded,
   }
   if (!status) status = cvtm_cvt_create(device, domain, density, row->sites, &j.cvt);
   if (!status) status = relax(j.cvt, sites, row->sites);
-  if (!status)
-    status = cvtm_device_allocate(device, 2 * row->sites, sizeof(double), (void **)&j.gradient);
-  if (!status) status = cvtm_device_allocate(device, pixels, sizeof(int32_t), (void **)&j.labels);
-  if (!status) status = cvtm_device_allocate(device, 2, sizeof(double), (void **)&j.left);
+  if (!status) status = cvtm_device_allocate(device, 2 * row->sites, CVTM_TYPED(j.gradient));
+  if (!status) status = cvtm_device_allocate(device, pixels, CVTM_TYPED(j.labels));
+  if (!status) status = cvtm_device_allocate(device, 2, CVTM_TYPED(j.left));
   if (!status)
     status =
         cvtm_device_copy_in(device, j.cvt->sites, sites, 2 * (size_t)row->sites * sizeof *sites);

@@ -84,10 +84,10 @@ static cvtm_status bench_size(cvtm_device *device, int64_t size) {
     if (status) return status;
     const size_t bytes = (size_t)(size * size) * sizeof(double);
     double *b = NULL, *lower = NULL, *x = NULL;
-    status = cvtm_device_allocate(device, size * size, sizeof(double), (void **)&b);
-    if (!status) status = cvtm_device_allocate(device, size * size, sizeof(double), (void **)&x);
+    status = cvtm_device_allocate(device, size * size, CVTM_TYPED(b));
+    if (!status) status = cvtm_device_allocate(device, size * size, CVTM_TYPED(x));
     if (!status) {
-      status = cvtm_device_allocate(device, size * size, sizeof(double), (void **)&lower);
+      status = cvtm_device_allocate(device, size * size, CVTM_TYPED(lower));
     }
     if (!status) status = cvtm_device_copy_in(device, b, problem.b, bytes);
     if (!status) status = cvtm_device_copy_in(device, lower, problem.lower, bytes);

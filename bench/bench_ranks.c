@@ -34,7 +34,7 @@ static int gather_alike(double *all, const int64_t *counts) {
   return 0;
 }
 
-static void upload(problem *p, void **memory, const void *from, int64_t count, size_t size) {
+static void upload(problem *p, const void *from, int64_t count, size_t size, void **memory) {
   bench_check(p->device, cvtm_device_allocate(p->device, count, size, memory));
   bench_check(p->device, cvtm_device_copy_in(p->device, *memory, from, (size_t)count * size));
 }
@@ -57,8 +57,8 @@ static int create_problem(problem *p) {
       sites[2 * i] = ((double)(i % across) + 0.2 + 0.6 * u[0]) * spacing;
       sites[2 * i + 1] = ((double)(i / across) + 0.2 + 0.6 * u[1]) * spacing;
     }
-    upload(p, (void **)&p->density, density, area, sizeof *density);
-    upload(p, (void **)&p->sites, sites, 2 * p->count, sizeof *sites);
+    upload(p, density, area, CVTM_TYPED(p->density));
+    upload(p, sites, 2 * p->count, CVTM_TYPED(p->sites));
   }
   const int made = density && sites;
   free(density);

@@ -45,12 +45,12 @@ enum { ARRAYS = 7 };
 
 static void list_job_arrays(job *j, cvtm_array arrays[ARRAYS]) {
   const cvtm_array list[ARRAYS] = {
-      {(void **)&j->sites, 2 * j->count, sizeof(double)},
-      {(void **)&j->keys, j->count, sizeof(uint64_t)},
-      {(void **)&j->keys_alt, j->count, sizeof(uint64_t)},
-      {(void **)&j->values, j->count, sizeof(int32_t)},
-      {(void **)&j->values_alt, j->count, sizeof(int32_t)},
-      {(void **)&j->left, 2, sizeof(double)},
+      CVTM_ARRAY(j->sites, 2 * j->count),
+      CVTM_ARRAY(j->keys, j->count),
+      CVTM_ARRAY(j->keys_alt, j->count),
+      CVTM_ARRAY(j->values, j->count),
+      CVTM_ARRAY(j->values_alt, j->count),
+      CVTM_ARRAY(j->left, 2),
       {&j->workspace, (int64_t)j->workspace_bytes, 1},
   };
   memcpy(arrays, list, sizeof list);

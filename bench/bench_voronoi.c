@@ -80,11 +80,8 @@ static cvtm_status run_side(cvtm_device *device, int side, const char *only) {
   double *sites = malloc(bytes);
   cvtm_status status = sites ? CVTM_OK : CVTM_ERROR_MEMORY;
   if (!status) status = relaxed_sites(device, j.domain, j.count, sites);
-  if (!status)
-    status = cvtm_device_allocate(device, 2 * j.count, sizeof(double), (void **)&j.sites);
-  if (!status)
-    status =
-        cvtm_device_allocate(device, (int64_t)side * side, sizeof(int32_t), (void **)&j.labels);
+  if (!status) status = cvtm_device_allocate(device, 2 * j.count, CVTM_TYPED(j.sites));
+  if (!status) status = cvtm_device_allocate(device, (int64_t)side * side, CVTM_TYPED(j.labels));
   if (!status) status = cvtm_voronoi_create(device, j.domain, j.count, &j.voronoi);
   if (!status) status = cvtm_device_copy_in(device, j.sites, sites, bytes);
   if (!status) printf("| %d^2 | %lld |", side, (long long)j.count);

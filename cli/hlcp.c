@@ -212,7 +212,7 @@ static cvtm_status set_up(problem *p) {
   double **const vectors[] = {&p->q, &p->z, &p->w};
   cvtm_status status = CVTM_OK;
   for (int k = 0; k < 3 && status == CVTM_OK; ++k)
-    status = cvtm_device_allocate(p->device, n, sizeof(double), (void **)vectors[k]);
+    status = cvtm_device_allocate(p->device, n, CVTM_TYPED(*vectors[k]));
   if (status == CVTM_OK)
     status = cvtm_device_copy_in(p->device, p->q, p->given.q, (size_t)n * sizeof *p->q);
   if (status == CVTM_OK && p->options.hlcp.suggest)

@@ -158,7 +158,7 @@ static cvtm_status to_device(work *w) {
   const int64_t links = w->model.horizontal != NULL ? across + down : 0;
   const int64_t vectors = 2 + (w->lower != NULL) + (w->upper != NULL);
   cvtm_status status =
-      cvtm_device_allocate(w->device, vectors * w->n + links, sizeof(double), (void **)&w->memory);
+      cvtm_device_allocate(w->device, vectors * w->n + links, CVTM_TYPED(w->memory));
   double *free_memory = w->memory;
   /* The put starts from its payoff, other problems from 0. */
   if (status == CVTM_OK) {

@@ -272,9 +272,9 @@ enum { PLAN_ARRAYS = 3 };
 
 /* The plan's arrays that a descent of `count` sites needs; returns their number. */
 static int list_plan(cvtm_cvt *cvt, int64_t count, int in_lbfgsb, cvtm_array arrays[PLAN_ARRAYS]) {
-  arrays[0] = (cvtm_array){(void **)&cvt->sites, 2 * count, sizeof(double)};
-  arrays[1] = (cvtm_array){(void **)&cvt->best, 2 * count, sizeof(double)};
-  arrays[2] = (cvtm_array){(void **)&cvt->scale, 2 * count, sizeof(double)};
+  arrays[0] = (cvtm_array)CVTM_ARRAY(cvt->sites, 2 * count);
+  arrays[1] = (cvtm_array)CVTM_ARRAY(cvt->best, 2 * count);
+  arrays[2] = (cvtm_array)CVTM_ARRAY(cvt->scale, 2 * count);
   return in_lbfgsb ? 3 : 2;
 }
 

@@ -164,10 +164,8 @@ cvtm_status cvtm_solve_kick(cvtm_solve *s) {
   kicks k = {0};
   int idle = 0;
   int64_t *offset = &k.offset;
-  const cvtm_array kept[] = {{(void **)&k.best, 2 * s->count, sizeof *k.best},
-                             {(void **)&k.sums, s->count, sizeof *k.sums},
-                             {(void **)&k.order, s->count, sizeof *k.order},
-                             {(void **)&offset, 1, sizeof *offset}};
+  const cvtm_array kept[] = {CVTM_ARRAY(k.best, 2 * s->count), CVTM_ARRAY(k.sums, s->count),
+                             CVTM_ARRAY(k.order, s->count), CVTM_ARRAY(offset, 1)};
   cvtm_status status =
       allocate_kicks(&k, s->count)
           ? CVTM_OK

@@ -144,7 +144,7 @@ static cvtm_status try_lattices(cvtm_solve *s, const cvtm_lattice *lattice, int 
   options.max_iterations = LATTICE_ITERATIONS;
   if (options.monitor) options.monitor = cvtm_cvt_relay;
   options.monitor_context = (void *)(uintptr_t)s->options;
-  const cvtm_array best = {(void **)&sites, 2 * s->count, sizeof *sites};
+  const cvtm_array best = CVTM_ARRAY(sites, 2 * s->count);
   double least = INFINITY;
   cvtm_checkpoint_keep_host(s->checkpoint, &best, 1);
   for (int k = 0; k < lattices; ++k) {

@@ -48,14 +48,14 @@ enum { ARRAYS = 9 };
 static void list_plan_arrays(cvtm_cvt *cvt, cvtm_array arrays[ARRAYS]) {
   const int64_t n = cvt->capacity;
   const cvtm_array list[ARRAYS] = {
-      {(void **)&cvt->sites, 2 * n, sizeof(double)},
-      {(void **)&cvt->best, 2 * n, sizeof(double)},
-      {(void **)&cvt->scale, 2 * n, sizeof(double)},
-      {(void **)&cvt->moments, n, sizeof *cvt->moments},
-      {(void **)&cvt->second, n, sizeof(double)},
-      {(void **)&cvt->distance, n, sizeof(double)},
-      {(void **)&cvt->value, 2 * CVTM_CVT_WINDOW, sizeof(double)},
-      {(void **)&cvt->least, CVTM_CVT_WINDOW + 1, sizeof(double)},
+      CVTM_ARRAY(cvt->sites, 2 * n),
+      CVTM_ARRAY(cvt->best, 2 * n),
+      CVTM_ARRAY(cvt->scale, 2 * n),
+      CVTM_ARRAY(cvt->moments, n),
+      CVTM_ARRAY(cvt->second, n),
+      CVTM_ARRAY(cvt->distance, n),
+      CVTM_ARRAY(cvt->value, 2 * CVTM_CVT_WINDOW),
+      CVTM_ARRAY(cvt->least, CVTM_CVT_WINDOW + 1),
       {&cvt->workspace, (int64_t)cvt->workspace_bytes, 1},
   };
   memcpy(arrays, list, sizeof list);
@@ -171,11 +171,9 @@ enum { LABEL_ARRAYS = 5 };
 static void list_label_arrays(cvtm_cvt *cvt, cvtm_array arrays[LABEL_ARRAYS]) {
   const int64_t area = count_plan_pixels(cvt->domain);
   const cvtm_array list[LABEL_ARRAYS] = {
-      {(void **)&cvt->labels, area, sizeof *cvt->labels},
-      {(void **)&cvt->pixels, area, sizeof *cvt->pixels},
-      {(void **)&cvt->pixels_alt, area, sizeof *cvt->pixels_alt},
-      {(void **)&cvt->keys, area, sizeof *cvt->keys},
-      {(void **)&cvt->keys_alt, area, sizeof *cvt->keys_alt},
+      CVTM_ARRAY(cvt->labels, area),     CVTM_ARRAY(cvt->pixels, area),
+      CVTM_ARRAY(cvt->pixels_alt, area), CVTM_ARRAY(cvt->keys, area),
+      CVTM_ARRAY(cvt->keys_alt, area),
   };
   memcpy(arrays, list, sizeof list);
 }

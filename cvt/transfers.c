@@ -12,12 +12,12 @@ enum { TRANSFER_ARRAYS = 7 };
 
 static void list_transfers(cvtm_solve *s, cvtm_array arrays[TRANSFER_ARRAYS]) {
   const cvtm_array list[TRANSFER_ARRAYS] = {
-      {(void **)&s->kept, 2 * s->count, sizeof *s->kept},
-      {(void **)&s->keys, s->count, sizeof *s->keys},
-      {(void **)&s->keys_alt, s->count, sizeof *s->keys_alt},
-      {(void **)&s->order, s->count, sizeof *s->order},
-      {(void **)&s->order_alt, s->count, sizeof *s->order_alt},
-      {(void **)&s->moved, 1, sizeof *s->moved},
+      CVTM_ARRAY(s->kept, 2 * s->count),
+      CVTM_ARRAY(s->keys, s->count),
+      CVTM_ARRAY(s->keys_alt, s->count),
+      CVTM_ARRAY(s->order, s->count),
+      CVTM_ARRAY(s->order_alt, s->count),
+      CVTM_ARRAY(s->moved, 1),
       {&s->workspace, (int64_t)s->workspace_bytes, 1},
   };
   memcpy(arrays, list, sizeof list);
@@ -84,7 +84,7 @@ cvtm_status cvtm_solve_keep(cvtm_solve *s, const cvtm_cvt_result *found) {
   s->result.objective = found->objective;
   s->result.gradient_norm = found->gradient_norm;
   if (!s->kept) return CVTM_OK;
-  const cvtm_array kept = {(void **)&s->kept, 2 * s->count, sizeof *s->kept};
+  const cvtm_array kept = CVTM_ARRAY(s->kept, 2 * s->count);
   cvtm_checkpoint_keep_device(s->checkpoint, &kept);
   return cvtm_checkpoint_replays(s->checkpoint) ? CVTM_OK : copy_sites(s, s->kept, s->cvt->sites);
 }

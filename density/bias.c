@@ -91,8 +91,7 @@ static cvtm_status open_sweeps(cvtm_bias *s, const uint8_t *mask) {
 
 static cvtm_status open_solver(cvtm_bias *s, const uint8_t *mask) {
   const int64_t count = s->links.grid.width * s->links.grid.height;
-  cvtm_status status =
-      cvtm_device_allocate(s->device, 4 * count, sizeof(double), (void **)&s->memory);
+  cvtm_status status = cvtm_device_allocate(s->device, 4 * count, CVTM_TYPED(s->memory));
   if (status != CVTM_OK) return status;
   double **const vectors[] = {&s->q, &s->x, &s->z, &s->w};
   for (int k = 0; k < 4; ++k) *vectors[k] = s->memory + k * count;

@@ -57,8 +57,7 @@ static cvtm_status set_upper(work *w, const double *density) {
   if (upper == NULL)
     return cvtm_fail(cvtm_device_error(w->device), CVTM_ERROR_MEMORY, "out of memory");
   for (size_t p = 0; p < count; ++p) upper[p] = fmax(w->options->grade_max, density[p]);
-  cvtm_status status =
-      cvtm_device_allocate(w->device, (int64_t)count, sizeof(double), (void **)&w->upper);
+  cvtm_status status = cvtm_device_allocate(w->device, (int64_t)count, CVTM_TYPED(w->upper));
   if (status == CVTM_OK) status = cvtm_device_copy_in(w->device, w->upper, upper, bytes);
   free(upper);
   return status;
@@ -82,9 +81,8 @@ static cvtm_status grade(work *w, const double *density, cvtm_condition_result *
 static cvtm_status solve_problems(work *w, double *density, cvtm_condition_result *result) {
   const int64_t count = (int64_t)w->width * w->height;
   const size_t bytes = (size_t)count * sizeof *density;
-  cvtm_status status = cvtm_device_allocate(w->device, count, sizeof(double), (void **)&w->rho);
-  if (status == CVTM_OK)
-    status = cvtm_device_allocate(w->device, count, sizeof(double), (void **)&w->u);
+  cvtm_status status = cvtm_device_allocate(w->device, count, CVTM_TYPED(w->rho));
+  if (status == CVTM_OK) status = cvtm_device_allocate(w->device, count, CVTM_TYPED(w->u));
   if (status == CVTM_OK) status = cvtm_device_copy_in(w->device, w->rho, density, bytes);
   if (status == CVTM_OK && w->options->smooth > 0) {
     status = smooth(w, result);

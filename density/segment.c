@@ -79,8 +79,7 @@ static cvtm_status allocate_level_set(cvtm_segment *s) {
   const size_t count = sizeof parts / sizeof parts[0];
   int64_t total = 0;
   for (size_t k = 0; k < count; ++k) total += parts[k].count;
-  const cvtm_status status =
-      cvtm_device_allocate(s->device, total, sizeof(double), (void **)&s->memory);
+  const cvtm_status status = cvtm_device_allocate(s->device, total, CVTM_TYPED(s->memory));
   if (status != CVTM_OK) return status;
   double *next = s->memory;
   for (size_t k = 0; k < count; ++k) {

@@ -221,8 +221,7 @@ static cvtm_status allocate_level_set(level_set *s) {
   s->detector = s->area + triangles;
   s->share = s->detector + triangles;
   s->right = s->share + n;
-  const cvtm_status status =
-      cvtm_device_allocate(s->device, 4 * n, sizeof(double), (void **)&s->on_device);
+  const cvtm_status status = cvtm_device_allocate(s->device, 4 * n, CVTM_TYPED(s->on_device));
   if (status != CVTM_OK) return status;
   s->on_right = s->on_device;
   s->on_lower = s->on_right + n;

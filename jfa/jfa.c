@@ -32,10 +32,10 @@ enum { ARRAYS = 4 };
 
 static void list_voronoi_arrays(cvtm_voronoi *voronoi, cvtm_array arrays[ARRAYS]) {
   const cvtm_array list[ARRAYS] = {
-      {(void **)&voronoi->second_array, pixels_of(voronoi->domain), sizeof(int32_t)},
-      {(void **)&voronoi->step_limit, 1, sizeof(int32_t)},
-      {(void **)&voronoi->unlabelled, 1, sizeof(int32_t)},
-      {(void **)&voronoi->wrong, 1, sizeof(uint64_t)},
+      CVTM_ARRAY(voronoi->second_array, pixels_of(voronoi->domain)),
+      CVTM_ARRAY(voronoi->step_limit, 1),
+      CVTM_ARRAY(voronoi->unlabelled, 1),
+      CVTM_ARRAY(voronoi->wrong, 1),
   };
   memcpy(arrays, list, sizeof list);
 }

@@ -57,14 +57,13 @@ static cvtm_status allocate_krylov(cvtm_krylov *k) {
   for (size_t v = 0; v < sizeof vectors / sizeof *vectors && status == CVTM_OK; ++v) {
     if (vectors[v] == &w->s_hat && w->inverse == NULL) continue;
     if (vectors[v] == &w->best && !k->setup.keeps_best) continue;
-    status = cvtm_device_allocate(k->device, w->n, sizeof(double), (void **)vectors[v]);
+    status = cvtm_device_allocate(k->device, w->n, CVTM_TYPED(*vectors[v]));
   }
   if (w->inverse == NULL) w->s_hat = w->p_hat;
   /* A first residual that is not finite leaves `best` as it is. */
   if (status == CVTM_OK && w->best != NULL)
     status = cvtm_device_fill(k->device, w->best, 0, (size_t)w->n * sizeof(double));
-  if (status == CVTM_OK)
-    status = cvtm_device_allocate(k->device, 1, sizeof *w->state, (void **)&w->state);
+  if (status == CVTM_OK) status = cvtm_device_allocate(k->device, 1, CVTM_TYPED(w->state));
   if (status == CVTM_OK)
     status = cvtm_device_allocate(k->device, (int64_t)k->workspace_bytes, 1, &k->workspace);
   return status;

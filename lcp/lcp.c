@@ -56,7 +56,7 @@ cvtm_status cvtm_lcp_open(cvtm_lcp *lcp, const cvtm_lcp_table *table, cvtm_devic
   if (options->max_iterations == 0)
     lcp->options.max_iterations = options->method == CVTM_LCP_PSOR ? 100000 : 200;
   lcp->setup_seconds = 0;
-  return cvtm_device_allocate(device, 2, sizeof *lcp->verdict, (void **)&lcp->verdict);
+  return cvtm_device_allocate(device, 2, CVTM_TYPED(lcp->verdict));
 }
 
 void cvtm_lcp_close(cvtm_lcp *lcp) { cvtm_device_free(lcp->device, lcp->verdict); }

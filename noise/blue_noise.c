@@ -18,12 +18,12 @@ enum { ARRAYS = 7 };
 static void list_noise_arrays(cvtm_noise_points *p, cvtm_array *list) {
   const int64_t nodes = (int64_t)p->target.columns * p->target.rows;
   const cvtm_array arrays[ARRAYS] = {
-      {(void **)&p->target.log_width, nodes, sizeof *p->target.log_width},
-      {(void **)&p->target.potential, nodes, sizeof *p->target.potential},
-      {(void **)&p->local, p->count, sizeof *p->local},
-      {(void **)&p->source, p->count, sizeof *p->source},
-      {(void **)&p->sum, p->count, sizeof *p->sum},
-      {(void **)&p->term, p->count, sizeof *p->term},
+      CVTM_ARRAY(p->target.log_width, nodes),
+      CVTM_ARRAY(p->target.potential, nodes),
+      CVTM_ARRAY(p->local, p->count),
+      CVTM_ARRAY(p->source, p->count),
+      CVTM_ARRAY(p->sum, p->count),
+      CVTM_ARRAY(p->term, p->count),
       {&p->workspace, (int64_t)p->workspace_bytes, 1},
   };
   memcpy(list, arrays, sizeof arrays);

@@ -18,19 +18,19 @@ static int list_kernel_arrays(cvtm_kernel_cells *c, int sorts, cvtm_array *list)
   const int64_t n = c->capacity, stored = n + CVTM_KERNEL_LANES;
   const int64_t most = cvtm_kernel_most_cells(n), sorted = sorts ? n : 0;
   const cvtm_array arrays[] = {
-      {(void **)&c->classes, CVTM_WIDTH_CLASSES, sizeof *c->classes},
-      {(void **)&c->starts, most + 1, sizeof *c->starts},
-      {(void **)&c->order, n, sizeof *c->order},
-      {(void **)&c->x, stored, sizeof *c->x},
-      {(void **)&c->y, stored, sizeof *c->y},
-      {(void **)&c->variance, stored, sizeof *c->variance},
-      {(void **)&c->strength, stored, sizeof *c->strength},
-      {(void **)&c->cell, n, sizeof *c->cell},
-      {(void **)&c->keys, sorted, sizeof *c->keys},
-      {(void **)&c->keys_alt, sorted, sizeof *c->keys_alt},
-      {(void **)&c->order_alt, sorted, sizeof *c->order_alt},
-      {(void **)&c->cell_count, sorts ? most : 0, sizeof *c->cell_count},
-      {(void **)&c->least, 1, sizeof *c->least},
+      CVTM_ARRAY(c->classes, CVTM_WIDTH_CLASSES),
+      CVTM_ARRAY(c->starts, most + 1),
+      CVTM_ARRAY(c->order, n),
+      CVTM_ARRAY(c->x, stored),
+      CVTM_ARRAY(c->y, stored),
+      CVTM_ARRAY(c->variance, stored),
+      CVTM_ARRAY(c->strength, stored),
+      CVTM_ARRAY(c->cell, n),
+      CVTM_ARRAY(c->keys, sorted),
+      CVTM_ARRAY(c->keys_alt, sorted),
+      CVTM_ARRAY(c->order_alt, sorted),
+      CVTM_ARRAY(c->cell_count, sorts ? most : 0),
+      CVTM_ARRAY(c->least, 1),
       {&c->workspace, (int64_t)c->workspace_bytes, 1},
   };
   const int count = sizeof arrays / sizeof arrays[0];

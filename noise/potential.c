@@ -121,8 +121,8 @@ static cvtm_status sum_at_nodes(cvtm_device *device, const cvtm_kernels *kernels
   const int64_t nodes = (int64_t)target->columns * target->rows;
   const int64_t most = nodes < NODES_AT_ONCE ? nodes : NODES_AT_ONCE;
   node_batch b = {NULL, NULL, NULL, NULL};
-  const cvtm_array arrays[] = {{(void **)&b.place_on_device, most, sizeof *b.place},
-                               {(void **)&b.sum_on_device, most, sizeof *b.sum}};
+  const cvtm_array arrays[] = {CVTM_ARRAY(b.place_on_device, most),
+                               CVTM_ARRAY(b.sum_on_device, most)};
   cvtm_status status = cvtm_device_allocate_all(device, arrays, 2);
   b.place = malloc((size_t)most * sizeof *b.place);
   b.sum = malloc((size_t)most * sizeof *b.sum);
@@ -150,7 +150,7 @@ static cvtm_status make_sources(cvtm_device *device, const double *masses,
   if (l.source == NULL)
     return cvtm_fail(cvtm_device_error(device), CVTM_ERROR_MEMORY, "no memory for a density");
   divide_square(&l, 0, 0, side);
-  const cvtm_array array = {(void **)source, l.count, sizeof *l.source};
+  const cvtm_array array = CVTM_ARRAY(*source, l.count);
   cvtm_status status = cvtm_device_allocate_all(device, &array, 1);
   if (status == CVTM_OK)
     status = cvtm_device_copy_in(device, *source, l.source, (size_t)l.count * sizeof *l.source);

@@ -356,8 +356,8 @@ cvtm_status cvtm_power_hierarchy_build(cvtm_device *device, const cvtm_power_lev
 }
 
 void cvtm_power_hierarchy_release(cvtm_device *device, cvtm_power_hierarchy *h) {
-  const cvtm_array arrays[] = {{(void **)&h->indices, h->index_capacity, sizeof *h->indices},
-                               {(void **)&h->values, h->value_capacity, sizeof *h->values}};
+  const cvtm_array arrays[] = {CVTM_ARRAY(h->indices, h->index_capacity),
+                               CVTM_ARRAY(h->values, h->value_capacity)};
   cvtm_device_free_all(device, arrays, sizeof arrays / sizeof arrays[0]);
   h->levels = 0;
   h->index_capacity = h->value_capacity = 0;

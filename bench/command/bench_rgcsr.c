@@ -157,11 +157,9 @@ cvtm_status cli_bench_rgcsr(cvtm_device *device, const cli_options *options) {
   h.column = calloc((size_t)h.entries, sizeof *h.column);
   h.value = calloc((size_t)h.entries, sizeof *h.value);
   h.vector = calloc((size_t)h.rows, sizeof *h.vector);
-  const cvtm_array arrays[] = {{(void **)&m.column, h.entries, sizeof *m.column},
-                               {(void **)&m.value, h.entries, sizeof *m.value},
-                               {(void **)&m.b, h.rows, sizeof(double)},
-                               {(void **)&m.lower, h.rows, sizeof(double)},
-                               {(void **)&m.x, h.rows, sizeof(double)}};
+  const cvtm_array arrays[] = {CVTM_ARRAY(m.column, h.entries), CVTM_ARRAY(m.value, h.entries),
+                               CVTM_ARRAY(m.b, h.rows), CVTM_ARRAY(m.lower, h.rows),
+                               CVTM_ARRAY(m.x, h.rows)};
   const size_t count = sizeof arrays / sizeof arrays[0];
   cvtm_status status = cvtm_device_allocate_all(device, arrays, count);
   if (status == CVTM_OK && (h.column == NULL || h.value == NULL || h.vector == NULL))

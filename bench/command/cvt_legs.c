@@ -25,8 +25,7 @@ struct cli_legs {
 
 static cvtm_status allocate_legs(cli_legs *l) {
   const int64_t n = 2 * l->sites;
-  const cvtm_array arrays[] = {{(void **)&l->device_x, n, sizeof(double)},
-                               {(void **)&l->gradient, n, sizeof(double)}};
+  const cvtm_array arrays[] = {CVTM_ARRAY(l->device_x, n), CVTM_ARRAY(l->gradient, n)};
   l->start = calloc(5 * (size_t)n, sizeof *l->start);
   if (l->start == NULL)
     return cvtm_fail(cvtm_device_error(l->device), CVTM_ERROR_MEMORY, "out of memory");
@@ -214,8 +213,7 @@ static cvtm_status time_rounds(rounds *r, double *seconds) {
 cvtm_status cli_time_evaluation(const cvtm_cvt_task *task, double *seconds) {
   cvtm_device *device = task->cvt->device;
   rounds r = {.task = task};
-  const cvtm_array arrays[] = {{(void **)&r.gradient, 2 * task->count, sizeof(double)},
-                               {(void **)&r.left, 2, sizeof(double)}};
+  const cvtm_array arrays[] = {CVTM_ARRAY(r.gradient, 2 * task->count), CVTM_ARRAY(r.left, 2)};
   const size_t count = sizeof arrays / sizeof arrays[0];
   cvtm_status status = cvtm_device_allocate_all(device, arrays, count);
   if (status == CVTM_OK) status = time_rounds(&r, seconds);

@@ -25,7 +25,7 @@ cvtm_status cli_hlcp_runs_open(cvtm_device *device, int example, int size, cli_h
   const int64_t n = r->problem.a.rows;
   double **const vectors[] = {&r->q, &r->z, &r->w};
   for (int k = 0; k < 3 && status == CVTM_OK; ++k)
-    status = cvtm_device_allocate(device, n, sizeof(double), (void **)vectors[k]);
+    status = cvtm_device_allocate(device, n, CVTM_TYPED(*vectors[k]));
   if (status == CVTM_OK)
     status = cvtm_device_copy_in(device, r->q, r->problem.q, (size_t)n * sizeof *r->q);
   if (status != CVTM_OK) cli_hlcp_runs_close(r);

@@ -235,7 +235,7 @@ static cvtm_status find_aspect(const cvtm_grid_solver *s, const cvtm_lcp_grid *g
   *aspect = 1;
   cvtm_status status = cvtm_reduce_workspace(device, across > down ? across : down, &bytes);
   if (status == CVTM_OK) status = cvtm_device_allocate(device, (int64_t)bytes, 1, &workspace);
-  if (status == CVTM_OK) status = cvtm_device_allocate(device, 2, sizeof *result, (void **)&result);
+  if (status == CVTM_OK) status = cvtm_device_allocate(device, 2, CVTM_TYPED(result));
   if (status == CVTM_OK)
     status = cvtm_dot(device, grid->horizontal, grid->horizontal, across, result, workspace, bytes);
   if (status == CVTM_OK)

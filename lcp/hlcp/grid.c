@@ -47,13 +47,13 @@ cvtm_status cvtm_hlcp_grid_create(cvtm_device *device, int64_t width, int64_t he
   if (status == CVTM_OK) h->parts = h->table->pixel_parts(width, height);
   double **const vectors[] = {&h->diagonal, &h->best};
   for (size_t k = 0; k < sizeof vectors / sizeof *vectors && status == CVTM_OK; ++k) {
-    status = cvtm_device_allocate(device, n, sizeof(double), (void **)vectors[k]);
+    status = cvtm_device_allocate(device, n, CVTM_TYPED(*vectors[k]));
   }
   if (status == CVTM_OK) {
-    status = cvtm_device_allocate(device, 1, sizeof(double), (void **)&h->sum);
+    status = cvtm_device_allocate(device, 1, CVTM_TYPED(h->sum));
   }
   if (status == CVTM_OK) {
-    status = cvtm_device_allocate(device, h->parts, sizeof(double), (void **)&h->pixels.squares);
+    status = cvtm_device_allocate(device, h->parts, CVTM_TYPED(h->pixels.squares));
   }
   if (status == CVTM_OK) status = cvtm_reduce_workspace(device, h->parts, &h->workspace_bytes);
   if (status == CVTM_OK) {

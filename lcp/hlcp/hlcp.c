@@ -132,7 +132,7 @@ static int64_t number_of_splits(const cvtm_hlcp *h) {
 }
 
 cvtm_status cvtm_hlcp_vector(cvtm_hlcp *h, int64_t count, double **vector) {
-  return cvtm_device_allocate(h->device, count, sizeof **vector, (void **)vector);
+  return cvtm_device_allocate(h->device, count, CVTM_TYPED(*vector));
 }
 
 static cvtm_status hlcp_sweep(void *context) {
@@ -206,7 +206,7 @@ static cvtm_status allocate_hlcp(cvtm_hlcp *h) {
     status = cvtm_hlcp_vector(h, n + arrays->systems.unknowns, &arrays->change);
   }
   if (status == CVTM_OK) {
-    status = cvtm_device_allocate(h->device, 1, sizeof *arrays->state, (void **)&arrays->state);
+    status = cvtm_device_allocate(h->device, 1, CVTM_TYPED(arrays->state));
   }
   if (status == CVTM_OK) status = cvtm_hlcp_vector(h, 1, &h->reduced);
   h->host_state = malloc(sizeof *h->host_state);

@@ -193,27 +193,24 @@ static cvtm_status upload_systems(cvtm_device *device, const cvtm_hlcp_builder *
     status = cvtm_sell_create(device, &s->weights, &systems->weights);
   }
   if (status == CVTM_OK) {
-    status = copy_to_device(device, s->block_first, s->splits + 1, sizeof(int64_t),
-                            (void **)&systems->block_first);
+    status =
+        copy_to_device(device, s->block_first, s->splits + 1, CVTM_TYPED(systems->block_first));
   }
   if (status == CVTM_OK) {
-    status = copy_to_device(device, s->row, s->unknowns, sizeof(int32_t), (void **)&systems->row);
+    status = copy_to_device(device, s->row, s->unknowns, CVTM_TYPED(systems->row));
+  }
+  if (status == CVTM_OK) {
+    status = copy_to_device(device, s->scale, s->unknowns, CVTM_TYPED(systems->scale));
+  }
+  if (status == CVTM_OK) {
+    status = copy_to_device(device, l->order, s->unknowns, CVTM_TYPED(systems->order));
+  }
+  if (status == CVTM_OK) {
+    status = copy_to_device(device, l->level_first, l->count + 1, CVTM_TYPED(systems->level_first));
   }
   if (status == CVTM_OK) {
     status =
-        copy_to_device(device, s->scale, s->unknowns, sizeof(double), (void **)&systems->scale);
-  }
-  if (status == CVTM_OK) {
-    status =
-        copy_to_device(device, l->order, s->unknowns, sizeof(int32_t), (void **)&systems->order);
-  }
-  if (status == CVTM_OK) {
-    status = copy_to_device(device, l->level_first, l->count + 1, sizeof(int64_t),
-                            (void **)&systems->level_first);
-  }
-  if (status == CVTM_OK) {
-    status = copy_to_device(device, l->block_level, s->splits + 1, sizeof(int64_t),
-                            (void **)&systems->block_level);
+        copy_to_device(device, l->block_level, s->splits + 1, CVTM_TYPED(systems->block_level));
   }
   return status;
 }

@@ -404,8 +404,8 @@ cvtm_status cvtm_hlcp_suggest(cvtm_device *device, const cvtm_csr *a, const cvtm
   trial_options.scaling = CVTM_HLCP_OMEGA_RATIO;
   trial_options.max_iterations = sweeps > 4 ? sweeps : 4;
   double *z = NULL, *w = NULL, best = HUGE_VAL;
-  cvtm_status status = cvtm_device_allocate(device, a->rows, sizeof *z, (void **)&z);
-  if (status == CVTM_OK) status = cvtm_device_allocate(device, a->rows, sizeof *w, (void **)&w);
+  cvtm_status status = cvtm_device_allocate(device, a->rows, CVTM_TYPED(z));
+  if (status == CVTM_OK) status = cvtm_device_allocate(device, a->rows, CVTM_TYPED(w));
   for (size_t r = 0; r < sizeof ratios / sizeof *ratios; ++r) {
     for (size_t k = 0; k < sizeof alphas / sizeof *alphas && status == CVTM_OK; ++k) {
       double score = HUGE_VAL;

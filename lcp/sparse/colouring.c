@@ -52,8 +52,8 @@ cvtm_status cvtm_colouring_create(cvtm_device *device, const cvtm_csr *matrix,
                                                   cvtm_device_error(device));
   if (status == CVTM_OK) status = cvtm_sell_create(device, &pattern, &graph);
   for (int k = 0; k < 2 && status == CVTM_OK; ++k)
-    status = cvtm_device_allocate(device, matrix->rows, sizeof **colours, (void **)&colours[k]);
-  if (status == CVTM_OK) status = cvtm_device_allocate(device, 1, sizeof *left, (void **)&left);
+    status = cvtm_device_allocate(device, matrix->rows, CVTM_TYPED(colours[k]));
+  if (status == CVTM_OK) status = cvtm_device_allocate(device, 1, CVTM_TYPED(left));
   if (status == CVTM_OK) status = run_colouring_rounds(device, &graph, colours, left, colouring);
   cvtm_csr_free(&pattern);
   cvtm_sell_free(device, &graph);

@@ -90,14 +90,13 @@ static cvtm_status copy_to_hierarchy(cvtm_hierarchy *h, const void *from, int64_
 
 static cvtm_status upload_order(cvtm_hierarchy *h, host_level *d) {
   const int64_t rows = d->matrix.rows;
-  cvtm_status status =
-      cvtm_device_allocate(h->device, rows, sizeof *d->order, (void **)&d->device_order);
+  cvtm_status status = cvtm_device_allocate(h->device, rows, CVTM_TYPED(d->device_order));
   if (status == CVTM_OK) {
     status =
         cvtm_device_copy_in(h->device, d->device_order, d->order, (size_t)rows * sizeof *d->order);
   }
   if (status != CVTM_OK) return status;
-  return copy_to_hierarchy(h, d->place, rows, sizeof *d->place, (void **)&d->device_place);
+  return copy_to_hierarchy(h, d->place, rows, CVTM_TYPED(d->device_place));
 }
 
 /* The sliced matrix with rows (NULL: unchanged) and columns in the orders of their levels. */
@@ -126,15 +125,14 @@ static cvtm_status build_level(cvtm_hierarchy *h, host_level *d, int truncates) 
   if (status == CVTM_OK) status = cvtm_sell_find_runs(h->device, &level->matrix);
   level->correction = level->matrix;
   for (size_t k = 0; k < sizeof vectors / sizeof vectors[0] && status == CVTM_OK; ++k)
-    status = cvtm_hierarchy_allocate(h, rows, sizeof(double), (void **)vectors[k]);
-  if (status == CVTM_OK) status = cvtm_hierarchy_allocate(h, rows, 1, (void **)&level->state);
+    status = cvtm_hierarchy_allocate(h, rows, CVTM_TYPED(*vectors[k]));
+  if (status == CVTM_OK) status = cvtm_hierarchy_allocate(h, rows, CVTM_TYPED(level->state));
   if (status == CVTM_OK && truncates && h->count > 1) {
-    status = cvtm_hierarchy_allocate(h, level->matrix.entries, sizeof(double),
-                                     (void **)&level->correction.value);
+    status = cvtm_hierarchy_allocate(h, level->matrix.entries, CVTM_TYPED(level->correction.value));
   }
   if (status == CVTM_OK) {
-    status = copy_to_hierarchy(h, level->colour_start, level->colours + 1, sizeof(int64_t),
-                               (void **)&level->colour_start_device);
+    status = copy_to_hierarchy(h, level->colour_start, level->colours + 1,
+                               CVTM_TYPED(level->colour_start_device));
   }
   return status;
 }
@@ -148,8 +146,7 @@ static cvtm_status upload_centres(cvtm_hierarchy *h, const host_level *fine,
     return cvtm_fail(cvtm_device_error(h->device), CVTM_ERROR_MEMORY, "no memory for an order");
   }
   for (int64_t k = 0; k < level->rows; ++k) sorted[k] = fine->place[centre[coarse->order[k]]];
-  const cvtm_status status =
-      copy_to_hierarchy(h, sorted, level->rows, sizeof *sorted, (void **)&level->centre);
+  const cvtm_status status = copy_to_hierarchy(h, sorted, level->rows, CVTM_TYPED(level->centre));
   free(sorted);
   return status;
 }
@@ -220,7 +217,7 @@ static cvtm_status add_levels(cvtm_hierarchy *h, const cvtm_csr *matrix,
   host_level fine = {.matrix = *matrix, .width = options->width, .height = options->height};
   cvtm_status status = build_level(h, &fine, options->truncates);
   if (status == CVTM_OK) {
-    status = copy_to_hierarchy(h, fine.order, matrix->rows, sizeof *fine.order, (void **)&h->order);
+    status = copy_to_hierarchy(h, fine.order, matrix->rows, CVTM_TYPED(h->order));
   }
   while (status == CVTM_OK && h->count < options->levels && fine.matrix.rows > COARSEST_ROWS) {
     int found = 0;
@@ -253,13 +250,13 @@ cvtm_status cvtm_hierarchy_create(cvtm_device *device, const cvtm_csr *matrix,
     matrix = &pattern;
   }
   if (status == CVTM_OK) {
-    status = cvtm_hierarchy_allocate(hierarchy, 2, 1, (void **)&hierarchy->has_bounds);
+    status = cvtm_hierarchy_allocate(hierarchy, 2, CVTM_TYPED(hierarchy->has_bounds));
   }
   if (status == CVTM_OK) status = add_levels(hierarchy, matrix, options);
   cvtm_csr_free(&pattern);
   if (status == CVTM_OK) {
     status = copy_to_hierarchy(hierarchy, hierarchy->level, hierarchy->count,
-                               sizeof *hierarchy->level, (void **)&hierarchy->level_device);
+                               CVTM_TYPED(hierarchy->level_device));
   }
   if (status != CVTM_OK) cvtm_hierarchy_destroy(hierarchy);
   return status;

@@ -261,9 +261,8 @@ static cvtm_status allocate_band(cvtm_sparse_solver *s, const cvtm_csr *matrix) 
   if (diagonals == NULL || order == NULL)
     status = cvtm_fail(cvtm_device_error(h->device), CVTM_ERROR_MEMORY, "no memory for a solver");
   if (status == CVTM_OK)
-    status = cvtm_hierarchy_allocate(h, 5 * matrix->rows, sizeof(double), (void **)&on_device);
-  if (status == CVTM_OK)
-    status = cvtm_hierarchy_allocate(h, matrix->rows, sizeof *place, (void **)&place);
+    status = cvtm_hierarchy_allocate(h, 5 * matrix->rows, CVTM_TYPED(on_device));
+  if (status == CVTM_OK) status = cvtm_hierarchy_allocate(h, matrix->rows, CVTM_TYPED(place));
   if (status == CVTM_OK)
     status = cvtm_device_copy_out(h->device, order, h->order, n * sizeof *order);
   if (status == CVTM_OK) {
@@ -286,7 +285,7 @@ static cvtm_status set_weights(cvtm_sparse_solver *s, const double *weight) {
   pdas *in = s->own;
   const int64_t rows = s->head.rows;
   double *sorted = NULL;
-  cvtm_status status = cvtm_hierarchy_allocate(h, rows, sizeof *sorted, (void **)&sorted);
+  cvtm_status status = cvtm_hierarchy_allocate(h, rows, CVTM_TYPED(sorted));
   if (status == CVTM_OK)
     status = cvtm_device_copy_in(h->device, in->residual, weight, (size_t)rows * sizeof *weight);
   if (status == CVTM_OK) status = h->table->gather(h->device, in->residual, h->order, rows, sorted);

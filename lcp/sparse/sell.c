@@ -19,8 +19,7 @@ static cvtm_status conversion_open(cvtm_device *device, int64_t rows, int64_t co
   memset(work, 0, sizeof *work);
   work->csr.rows = rows;
   work->csr.columns = columns;
-  cvtm_status status =
-      cvtm_device_allocate(device, rows + 1, sizeof(int32_t), (void **)&work->counts);
+  cvtm_status status = cvtm_device_allocate(device, rows + 1, CVTM_TYPED(work->counts));
   if (status == CVTM_OK) status = cvtm_scan_workspace(device, rows, &work->workspace_bytes);
   if (status == CVTM_OK) {
     status = cvtm_device_allocate(device, (int64_t)work->workspace_bytes, 1, &work->workspace);
@@ -29,10 +28,9 @@ static cvtm_status conversion_open(cvtm_device *device, int64_t rows, int64_t co
 }
 
 static cvtm_status conversion_entries(cvtm_device *device, int64_t entries, conversion *work) {
-  const cvtm_status status =
-      cvtm_device_allocate(device, entries, sizeof(int32_t), (void **)&work->csr.column);
+  const cvtm_status status = cvtm_device_allocate(device, entries, CVTM_TYPED(work->csr.column));
   if (status != CVTM_OK) return status;
-  return cvtm_device_allocate(device, entries, sizeof(double), (void **)&work->csr.value);
+  return cvtm_device_allocate(device, entries, CVTM_TYPED(work->csr.value));
 }
 
 static void conversion_close(cvtm_device *device, conversion *work) {
@@ -52,8 +50,8 @@ static cvtm_status copy_csr_in(cvtm_device *device, const cvtm_csr *matrix, conv
     return CVTM_OK;
   }
   const size_t entries = (size_t)matrix->row_start[matrix->rows];
-  cvtm_status status = cvtm_device_allocate(device, matrix->rows + 1, sizeof(int64_t),
-                                            (void **)&work->csr.row_start);
+  cvtm_status status =
+      cvtm_device_allocate(device, matrix->rows + 1, CVTM_TYPED(work->csr.row_start));
   if (status == CVTM_OK) status = conversion_entries(device, (int64_t)entries, work);
   if (status == CVTM_OK) {
     status = cvtm_device_copy_in(device, work->csr.row_start, matrix->row_start,
@@ -74,8 +72,7 @@ static cvtm_status fill_sell(cvtm_device *device, const cvtm_sell_order *order, 
                              cvtm_sell *sell) {
   const int64_t slices = cvtm_sell_slices(sell->rows);
   const cvtm_sell_table *table = CVTM_TABLE(device, cvtm_sell_table);
-  cvtm_status status =
-      cvtm_device_allocate(device, slices + 1, sizeof(int64_t), (void **)&sell->slice_start);
+  cvtm_status status = cvtm_device_allocate(device, slices + 1, CVTM_TYPED(sell->slice_start));
   if (status == CVTM_OK)
     status = table->slice_sizes(device, &work->csr, order, sell->uniform, work->counts);
   if (status == CVTM_OK) {
@@ -87,10 +84,10 @@ static cvtm_status fill_sell(cvtm_device *device, const cvtm_sell_order *order, 
                                   sizeof sell->entries);
   }
   if (status == CVTM_OK) {
-    status = cvtm_device_allocate(device, sell->entries, sizeof(int32_t), (void **)&sell->column);
+    status = cvtm_device_allocate(device, sell->entries, CVTM_TYPED(sell->column));
   }
   if (status == CVTM_OK) {
-    status = cvtm_device_allocate(device, sell->entries, sizeof(double), (void **)&sell->value);
+    status = cvtm_device_allocate(device, sell->entries, CVTM_TYPED(sell->value));
   }
   if (status == CVTM_OK) status = table->fill_sell(device, &work->csr, order, sell);
   if (status == CVTM_OK) status = cvtm_device_synchronize(device);
@@ -148,7 +145,7 @@ void cvtm_sell_free(cvtm_device *device, cvtm_sell *sell) {
 }
 
 cvtm_status cvtm_sell_find_runs(cvtm_device *device, cvtm_sell *sell) {
-  const cvtm_status status = cvtm_device_allocate(device, sell->entries / CVTM_SLICE_ROWS,
-                                                  sizeof *sell->run, (void **)&sell->run);
+  const cvtm_status status =
+      cvtm_device_allocate(device, sell->entries / CVTM_SLICE_ROWS, CVTM_TYPED(sell->run));
   return status == CVTM_OK ? CVTM_TABLE(device, cvtm_sell_table)->find_runs(device, sell) : status;
 }

@@ -14,17 +14,16 @@ static cvtm_status allocate_parts(cvtm_sparse_solver *s, const cvtm_csr *matrix,
   s->is_symmetric = options->is_symmetric;
   cvtm_status status = cvtm_hierarchy_create(s->head.device, matrix, options, h);
   if (status == CVTM_OK) {
-    status = cvtm_hierarchy_allocate(h, 1, sizeof *s->state, (void **)&s->state);
+    status = cvtm_hierarchy_allocate(h, 1, CVTM_TYPED(s->state));
   }
   if (status == CVTM_OK) {
-    status = cvtm_hierarchy_allocate(h, cvtm_sum_blocks(matrix->rows) + 1, sizeof *s->partial,
-                                     (void **)&s->partial);
+    status = cvtm_hierarchy_allocate(h, cvtm_sum_blocks(matrix->rows) + 1, CVTM_TYPED(s->partial));
   }
   if (status == CVTM_OK) {
-    status = cvtm_hierarchy_allocate(h, matrix->rows, sizeof(double), (void **)&s->direction);
+    status = cvtm_hierarchy_allocate(h, matrix->rows, CVTM_TYPED(s->direction));
   }
   if (status == CVTM_OK) {
-    status = cvtm_hierarchy_allocate(h, 2 * matrix->rows, sizeof(double), (void **)&s->best);
+    status = cvtm_hierarchy_allocate(h, 2 * matrix->rows, CVTM_TYPED(s->best));
   }
   return status;
 }

@@ -51,8 +51,7 @@ static field open_field(const double *rho) {
   field f = {test_device_open(), NULL, NULL, NULL};
   double **const arrays[3] = {&f.rho, &f.bound, &f.u};
   for (int k = 0; k < 3; ++k)
-    assert_device_ok(f.device,
-                     cvtm_device_allocate(f.device, PIXELS, sizeof(double), (void **)arrays[k]));
+    assert_device_ok(f.device, cvtm_device_allocate(f.device, PIXELS, CVTM_TYPED(*arrays[k])));
   assert_device_ok(f.device, cvtm_device_copy_in(f.device, f.rho, rho, PIXELS * sizeof *rho));
   return f;
 }

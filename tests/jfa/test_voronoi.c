@@ -36,10 +36,8 @@ static int32_t *get_labels(const diagram *d) {
 static diagram open_diagram(cvtm_device *device, cvtm_domain domain, const double *sites,
                             int64_t count) {
   diagram d = {.device = device, .domain = domain, .count = count};
-  assert_device_ok(device,
-                   cvtm_device_allocate(device, 2 * count, sizeof *sites, (void **)&d.sites));
-  assert_device_ok(device, cvtm_device_allocate(device, pixels_of(domain), sizeof *d.labels,
-                                                (void **)&d.labels));
+  assert_device_ok(device, cvtm_device_allocate(device, 2 * count, CVTM_TYPED(d.sites)));
+  assert_device_ok(device, cvtm_device_allocate(device, pixels_of(domain), CVTM_TYPED(d.labels)));
   assert_device_ok(device, cvtm_voronoi_create(device, domain, count, &d.voronoi));
   put_sites(&d, sites);
   return d;

@@ -34,7 +34,7 @@ static outcome solve(cvtm_device *device, const cvtm_hlcp_problem *p,
   double *v[4];
   outcome o;
   for (int k = 0; k < 4; ++k)
-    assert_device_ok(device, cvtm_device_allocate(device, n, sizeof(double), (void **)&v[k]));
+    assert_device_ok(device, cvtm_device_allocate(device, n, CVTM_TYPED(v[k])));
   assert_device_ok(device, cvtm_device_copy_in(device, v[0], p->q, (size_t)n * sizeof(double)));
   assert_device_ok(device, cvtm_hlcp_create(device, &p->a, &p->b, options, &hlcp));
   assert_device_ok(device, cvtm_hlcp_solve(hlcp, v[0], v[1], 0, v[2], v[3], &o.result));
@@ -668,9 +668,9 @@ static void bad_input_is_refused(void **state) {
   double *q = NULL, *z = NULL, *w = NULL;
   cvtm_hlcp *hlcp = NULL;
   cvtm_hlcp_result result;
-  assert_device_ok(device, cvtm_device_allocate(device, 16, sizeof *q, (void **)&q));
-  assert_device_ok(device, cvtm_device_allocate(device, 16, sizeof *z, (void **)&z));
-  assert_device_ok(device, cvtm_device_allocate(device, 16, sizeof *w, (void **)&w));
+  assert_device_ok(device, cvtm_device_allocate(device, 16, CVTM_TYPED(q)));
+  assert_device_ok(device, cvtm_device_allocate(device, 16, CVTM_TYPED(z)));
+  assert_device_ok(device, cvtm_device_allocate(device, 16, CVTM_TYPED(w)));
   assert_device_ok(device, cvtm_device_copy_in(device, q, whole.q, 16 * sizeof *q));
   assert_device_ok(device, cvtm_hlcp_create(device, &whole.a, &whole.b, &good, &hlcp));
   assert_int_equal(cvtm_hlcp_solve(hlcp, q, NULL, 0, z, w, &result), CVTM_ERROR_INPUT);
@@ -755,7 +755,7 @@ static void a_solution_is_a_start(void **state) {
   cvtm_hlcp *hlcp = NULL;
   cvtm_hlcp_result result;
   for (int k = 0; k < 4; ++k)
-    assert_device_ok(device, cvtm_device_allocate(device, 144, sizeof(double), (void **)&v[k]));
+    assert_device_ok(device, cvtm_device_allocate(device, 144, CVTM_TYPED(v[k])));
   assert_device_ok(device, cvtm_device_copy_in(device, v[0], p.q, 144 * sizeof(double)));
   assert_device_ok(device, cvtm_device_copy_in(device, v[1], first.x, 144 * sizeof(double)));
   assert_device_ok(device, cvtm_hlcp_create(device, &p.a, &p.b, &o, &hlcp));
@@ -775,7 +775,7 @@ static void suggestions_help(void **state) {
   cvtm_hlcp_problem p = example(2, 24);
   const int64_t n = p.a.rows;
   double *q = NULL;
-  assert_device_ok(device, cvtm_device_allocate(device, n, sizeof *q, (void **)&q));
+  assert_device_ok(device, cvtm_device_allocate(device, n, CVTM_TYPED(q)));
   assert_device_ok(device, cvtm_device_copy_in(device, q, p.q, (size_t)n * sizeof *q));
   cvtm_hlcp_options o = options_of(2, CVTM_HLCP_MMGS, 0);
   outcome plain = solve(device, &p, &o);

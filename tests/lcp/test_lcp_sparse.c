@@ -26,7 +26,7 @@ typedef struct vectors {
 static double *to_device(cvtm_device *device, const double *from, int64_t count) {
   if (from == NULL) return NULL;
   double *memory = NULL;
-  assert_device_ok(device, cvtm_device_allocate(device, count, sizeof *from, (void **)&memory));
+  assert_device_ok(device, cvtm_device_allocate(device, count, CVTM_TYPED(memory)));
   assert_device_ok(device, cvtm_device_copy_in(device, memory, from, (size_t)count * sizeof *from));
   return memory;
 }

@@ -109,8 +109,7 @@ static void rows_of_any_length_are_sorted(void **state) {
   }
   assert_true(longest > CVTM_LONG_ROW && longest < COLUMNS);
   for (int32_t k = 0; k < COLUMNS; ++k) place[k] = 7 * k % COLUMNS; /* 7 does not divide 900 */
-  assert_device_ok(device,
-                   cvtm_device_allocate(device, COLUMNS, sizeof *place, (void **)&on_device));
+  assert_device_ok(device, cvtm_device_allocate(device, COLUMNS, CVTM_TYPED(on_device)));
   assert_device_ok(device, cvtm_device_copy_in(device, on_device, place, sizeof place));
   const cvtm_sell_order order = {NULL, on_device};
   cvtm_sell sell;
@@ -151,10 +150,9 @@ static void check_product(cvtm_device *device, const cvtm_csr *a, const cvtm_sel
   level.rows = a->rows;
   level.matrix = *sell;
   for (int64_t k = 0; k < a->columns; ++k) x[k] = uniform(99, k) - 0.5;
-  assert_device_ok(device, cvtm_device_allocate(device, a->rows, 1, (void **)&level.state));
+  assert_device_ok(device, cvtm_device_allocate(device, a->rows, CVTM_TYPED(level.state)));
   assert_device_ok(device, cvtm_device_fill(device, level.state, 0, rows)); /* no active rows */
-  assert_device_ok(
-      device, cvtm_device_allocate(device, a->rows + a->columns, sizeof(double), (void **)&memory));
+  assert_device_ok(device, cvtm_device_allocate(device, a->rows + a->columns, CVTM_TYPED(memory)));
   assert_device_ok(device, cvtm_device_copy_in(device, memory, x, columns * sizeof *x));
   assert_device_ok(
       device,
