@@ -45,7 +45,7 @@ static void skip_space(scanner *s) {
   }
 }
 
-static int take(scanner *s, char c) {
+static int accept_character(scanner *s, char c) {
   skip_space(s);
   if (s->at >= s->end || *s->at != c) return 0;
   ++s->at;
@@ -113,9 +113,9 @@ static cvtm_status parse_descr(scanner *s, layout *l) {
 }
 
 static cvtm_status parse_shape(scanner *s, layout *l) {
-  if (!take(s, '(')) return bad(s, "malformed shape in the NPY header");
+  if (!accept_character(s, '(')) return bad(s, "malformed shape in the NPY header");
   l->dimensions = 0;
-  while (!take(s, ')')) {
+  while (!accept_character(s, ')')) {
     if (l->dimensions == CVTM_NPY_MAX_DIMENSIONS) {
       return cvtm_fail(s->error, CVTM_ERROR_INPUT, "%s: more than %d dimensions", s->name,
                        CVTM_NPY_MAX_DIMENSIONS);
@@ -124,8 +124,8 @@ static cvtm_status parse_shape(scanner *s, layout *l) {
       return bad(s, "malformed shape in the NPY header");
     }
     ++l->dimensions;
-    if (take(s, ',')) continue;
-    if (!take(s, ')')) return bad(s, "malformed shape in the NPY header");
+    if (accept_character(s, ',')) continue;
+    if (!accept_character(s, ')')) return bad(s, "malformed shape in the NPY header");
     break;
   }
   return CVTM_OK;
@@ -134,11 +134,12 @@ static cvtm_status parse_shape(scanner *s, layout *l) {
 static cvtm_status parse_dictionary(scanner *s, layout *l) {
   enum { DESCR = 1, ORDER = 2, SHAPE = 4 };
   int seen = 0;
-  if (!take(s, '{')) return bad(s, "malformed NPY header");
-  while (!take(s, '}')) {
+  if (!accept_character(s, '{')) return bad(s, "malformed NPY header");
+  while (!accept_character(s, '}')) {
     char key[16];
     cvtm_status status = CVTM_OK;
-    if (!take_string(s, key, sizeof key) || !take(s, ':')) return bad(s, "malformed NPY header");
+    if (!take_string(s, key, sizeof key) || !accept_character(s, ':'))
+      return bad(s, "malformed NPY header");
     if (strcmp(key, "descr") == 0 && !(seen & DESCR)) {
       seen |= DESCR;
       status = parse_descr(s, l);
@@ -153,8 +154,8 @@ static cvtm_status parse_dictionary(scanner *s, layout *l) {
       status = bad(s, "malformed NPY header");
     }
     if (status != CVTM_OK) return status;
-    if (take(s, ',')) continue;
-    if (!take(s, '}')) return bad(s, "malformed NPY header");
+    if (accept_character(s, ',')) continue;
+    if (!accept_character(s, '}')) return bad(s, "malformed NPY header");
     break;
   }
   skip_space(s);

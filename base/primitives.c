@@ -5,7 +5,8 @@
 #include "base/primitives_kernels.h"
 
 /* Checks what all primitives have in common and makes the device current. */
-static cvtm_status begin(cvtm_device *device, const char *what, int64_t count, int64_t limit) {
+static cvtm_status begin_primitive(cvtm_device *device, const char *what, int64_t count,
+                                   int64_t limit) {
   if (count < 0 || count > limit) {
     return cvtm_fail(cvtm_device_error(device), CVTM_ERROR_ARGUMENT, "%s: %lld elements", what,
                      (long long)count);
@@ -26,7 +27,7 @@ static cvtm_status begin_with_workspace(cvtm_device *device, const char *what, i
                                         int64_t limit, workspace_query query, const void *workspace,
                                         size_t bytes) {
   size_t needed = 0;
-  cvtm_status status = begin(device, what, count, limit);
+  cvtm_status status = begin_primitive(device, what, count, limit);
   if (status == CVTM_OK) status = query(device, count, &needed);
   if (status != CVTM_OK) return status;
   return check_workspace(device, what, workspace, bytes, needed);
@@ -36,7 +37,7 @@ static cvtm_status begin_with_workspace(cvtm_device *device, const char *what, i
 static const int64_t count_limit = INT64_C(1) << 48;
 
 cvtm_status cvtm_sort_workspace(cvtm_device *device, int64_t count, size_t *bytes) {
-  const cvtm_status status = begin(device, "sort", count, count_limit);
+  const cvtm_status status = begin_primitive(device, "sort", count, count_limit);
   return status == CVTM_OK
              ? CVTM_TABLE(device, cvtm_primitives_table)->sort_workspace(device, count, bytes)
              : status;
@@ -57,7 +58,7 @@ cvtm_status cvtm_sort_pairs(cvtm_device *device, uint64_t *keys, int32_t *values
 }
 
 cvtm_status cvtm_scan_workspace(cvtm_device *device, int64_t count, size_t *bytes) {
-  const cvtm_status status = begin(device, "scan", count, count_limit);
+  const cvtm_status status = begin_primitive(device, "scan", count, count_limit);
   return status == CVTM_OK
              ? CVTM_TABLE(device, cvtm_primitives_table)->scan_workspace(device, count, bytes)
              : status;
@@ -83,7 +84,7 @@ static size_t reduce_bytes(int64_t count) {
 }
 
 cvtm_status cvtm_reduce_workspace(cvtm_device *device, int64_t count, size_t *bytes) {
-  const cvtm_status status = begin(device, "reduction", count, count_limit);
+  const cvtm_status status = begin_primitive(device, "reduction", count, count_limit);
   if (status == CVTM_OK) *bytes = reduce_bytes(count);
   return status;
 }
@@ -94,7 +95,7 @@ static cvtm_status reduce_tree(cvtm_device *device, cvtm_reduction reduction, co
                                const double *y, int64_t count, double *result, void *workspace,
                                size_t bytes) {
   const cvtm_primitives_table *table = CVTM_TABLE(device, cvtm_primitives_table);
-  cvtm_status status = begin(device, "reduction", count, count_limit);
+  cvtm_status status = begin_primitive(device, "reduction", count, count_limit);
   if (status == CVTM_OK) {
     status = check_workspace(device, "reduction", workspace, bytes, reduce_bytes(count));
   }
@@ -126,14 +127,14 @@ cvtm_status cvtm_dot(cvtm_device *device, const double *x, const double *y, int6
 }
 
 cvtm_status cvtm_vector_fill(cvtm_device *device, double *x, double value, int64_t count) {
-  const cvtm_status status = begin(device, "fill", count, count_limit);
+  const cvtm_status status = begin_primitive(device, "fill", count, count_limit);
   if (status != CVTM_OK || count == 0) return status;
   return CVTM_TABLE(device, cvtm_primitives_table)->fill(device, x, value, count);
 }
 
 cvtm_status cvtm_vector_axpy(cvtm_device *device, double a, const double *x, double *y,
                              int64_t count) {
-  const cvtm_status status = begin(device, "axpy", count, count_limit);
+  const cvtm_status status = begin_primitive(device, "axpy", count, count_limit);
   if (status != CVTM_OK || count == 0) return status;
   return CVTM_TABLE(device, cvtm_primitives_table)->axpy(device, a, x, y, count);
 }

@@ -117,7 +117,7 @@ static int can_connect(const double *all, int size) {
   return 1;
 }
 
-static cvtm_status join(cvtm_device *device, cvtm_nccl *nccl) {
+static cvtm_status join_nccl(cvtm_device *device, cvtm_nccl *nccl) {
   double id[CVTM_NCCL_ID_BYTES / sizeof(double)] = {0};
   const int count = (int)(sizeof id / sizeof id[0]);
   cvtm_status status = CVTM_OK;
@@ -144,7 +144,7 @@ cvtm_status cvtm_ranks_connect(cvtm_device *device, cvtm_ranks *ranks) {
                        "the ranks have devices of different kinds, whose sums would differ");
   const int connects = status == CVTM_OK && can_connect(all, ranks->size);
   free(all);
-  if (connects) status = join(device, nccl);
+  if (connects) status = join_nccl(device, nccl);
   if (connects && status == CVTM_OK)
     ranks->nccl = nccl;
   else

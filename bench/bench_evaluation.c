@@ -53,7 +53,7 @@ static cvtm_status measure_job(job *j, int rounds, double *milliseconds) {
   return bench_loop(j->device, run_once, j, j->left, rounds, milliseconds);
 }
 
-static cvtm_status relax(cvtm_cvt *cvt, double *sites, int64_t count) {
+static cvtm_status relax_by_lloyd(cvtm_cvt *cvt, double *sites, int64_t count) {
   cvtm_cvt_options options;
   cvtm_cvt_defaults(&options);
   options.method = CVTM_CVT_LLOYD;
@@ -103,7 +103,7 @@ static cvtm_status run_row(cvtm_device *device, const size_row *row, int graded,
         cvtm_cvt_sample(domain, density, row->sites, 1, CVTM_CVT_START_STRATIFIED, sites, &error);
   }
   if (!status) status = cvtm_cvt_create(device, domain, density, row->sites, &j.cvt);
-  if (!status) status = relax(j.cvt, sites, row->sites);
+  if (!status) status = relax_by_lloyd(j.cvt, sites, row->sites);
   if (!status) status = cvtm_device_allocate(device, 2 * row->sites, CVTM_TYPED(j.gradient));
   if (!status) status = cvtm_device_allocate(device, pixels, CVTM_TYPED(j.labels));
   if (!status) status = cvtm_device_allocate(device, 2, CVTM_TYPED(j.left));

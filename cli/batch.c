@@ -93,7 +93,7 @@ static cvtm_status next_job(batch *b, batch_job **job, cvtm_error *error) {
 }
 
 /* Takes the next job that is not done; NULL if none is left. */
-static batch_job *take(batch *b, batch_key *key) {
+static batch_job *take_job(batch *b, batch_key *key) {
   batch_job *job = NULL;
   cvtm_error error = {CVTM_OK, ""};
   pthread_mutex_lock(&b->list_lock);
@@ -196,7 +196,7 @@ static void *lane(void *context) {
   batch_key key;
   cli_listen(b->listener);
   omp_set_num_threads(batch_devices_threads(b->devices));
-  for (batch_job *job = take(b, &key); job != NULL; job = take(b, &key)) {
+  for (batch_job *job = take_job(b, &key); job != NULL; job = take_job(b, &key)) {
     do_job(b, job, key);
     batch_job_free(job);
   }
@@ -441,7 +441,7 @@ static cvtm_status open_journal(batch *b, cvtm_error *error) {
 }
 
 /* All ranks fail alike, so only rank 0 prints the message. */
-static int refuse(const batch *b, cvtm_status status, const cvtm_error *error) {
+static int fail_on_all_ranks(const batch *b, cvtm_status status, const cvtm_error *error) {
   cvtm_error unsaid, *before = cli_capture_messages(&unsaid);
   if (batch_ranks_rank(b->ranks) == 0) (void)cli_capture_messages(before);
   const int code = status == CVTM_ERROR_ARGUMENT ? cli_usage_error(CLI_BATCH, "%s", error->message)
@@ -460,7 +460,7 @@ static int prepare_batch(batch *b) {
     status = cvtm_fail(&error, CVTM_ERROR_ARGUMENT, "several ranks cannot share standard input");
   if (status == CVTM_OK) status = batch_list_open(b->options, &b->list, &error);
   if (status == CVTM_OK) status = check_list(b, &error);
-  if (status != CVTM_OK) return refuse(b, status, &error);
+  if (status != CVTM_OK) return fail_on_all_ranks(b, status, &error);
   status = open_journal(b, &error);
   if (status != CVTM_OK && batch_ranks_rank(b->ranks) > 0 && error.message[0] == '\0')
     return CLI_EXIT_FAILURE;

@@ -313,7 +313,7 @@ static cvtm_status read_past_file(void *context, const char *path, cvtm_error *e
 
 /* --- writing ------------------------------------------------------------------------------ */
 
-static cvtm_status append(batch_journal *journal, const cJSON *entry, cvtm_error *error) {
+static cvtm_status append_line(batch_journal *journal, const cJSON *entry, cvtm_error *error) {
   char *text = cli_json_print(entry, 0);
   const size_t length = text != NULL ? strlen(text) : 0;
   char *line = text != NULL ? realloc(text, length + 2) : NULL;
@@ -360,7 +360,7 @@ static cvtm_status begin_session(batch_journal *journal, cvtm_error *error) {
   cli_json_text(entry, "host", host);
   cli_json_integer(entry, "pid", (int64_t)getpid());
   cli_json_text(entry, "token", cvtm_output_token());
-  const cvtm_status status = append(journal, entry, error);
+  const cvtm_status status = append_line(journal, entry, error);
   cJSON_Delete(entry);
   return status;
 }
@@ -432,7 +432,7 @@ cvtm_status batch_journal_add(batch_journal *journal, const batch_job *job, batc
     cli_json_integer(entry, "code", code);
     cli_json_text(entry, "reason", reason);
   }
-  const cvtm_status status = append(journal, entry, error);
+  const cvtm_status status = append_line(journal, entry, error);
   cJSON_Delete(entry);
   return status;
 }

@@ -56,7 +56,7 @@ static cvtm_status mpi_failed(cvtm_error *error) {
   return cvtm_fail(error, CVTM_ERROR_INTERNAL, "MPI failed");
 }
 
-static cvtm_status join(batch_ranks *ranks, cvtm_error *error) {
+static cvtm_status join_mpi(batch_ranks *ranks, cvtm_error *error) {
   const int size = launched_size();
   char reason[256] = "";
   if (size == 0) return CVTM_OK;
@@ -76,7 +76,7 @@ cvtm_status batch_ranks_start(batch_ranks **result, cvtm_error *error) {
   if (ranks == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory");
   ranks->size = ranks->local_size = 1;
   pthread_mutex_init(&ranks->lock, NULL);
-  const cvtm_status status = join(ranks, error);
+  const cvtm_status status = join_mpi(ranks, error);
   if (status == CVTM_OK)
     *result = ranks;
   else

@@ -321,7 +321,7 @@ cvtm_status cli_colours_draw(const cli_options *options, cli_colours *c, const d
 
 /* --- PNG --- */
 
-static void encode(const float *rgb, int64_t pixels, unsigned char *bytes) {
+static void encode_srgb(const float *rgb, int64_t pixels, unsigned char *bytes) {
 #pragma omp parallel for schedule(static)
   for (int64_t p = 0; p < pixels; ++p)
     for (int c = 0; c < 3; ++c) {
@@ -348,7 +348,7 @@ cvtm_status cli_colours_picture(const cli_colours *c, const double *sites, int64
     status = cvtm_ink_drawing_render(&c->pens.inks, c->domain, scale, sites, c->radius, c->start,
                                      rgb, drawn, error);
   if (status == CVTM_OK) {
-    encode(rgb, (int64_t)pixels, bytes);
+    encode_srgb(rgb, (int64_t)pixels, bytes);
     status = cvtm_png_write(path, canvas.width, canvas.height, 3, bytes, error);
   }
   free(rgb);

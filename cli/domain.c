@@ -79,7 +79,7 @@ static cvtm_status check_same_size(const char *path, const cvtm_image *image, cv
 }
 
 /* The sRGB code of a linear value, 0 .. 1: antialiased masks hold coverage as that code. */
-static float encode(float linear) {
+static float encode_coverage(float linear) {
   return (float)cvtm_linear_to_srgb(fmin(fmax((double)linear, 0), 1));
 }
 
@@ -103,7 +103,7 @@ static void make_coverage(const cli_options *options, cvtm_image *image) {
   for (int64_t k = 0; k < pixels; ++k) {
     const float value = by_alpha         ? image->alpha[k]
                         : image->is_data ? image->value[k]
-                                         : encode(image->value[k]);
+                                         : encode_coverage(image->value[k]);
     image->value[k] = dark ? 1 - value : value;
   }
 }
@@ -156,7 +156,7 @@ static cvtm_status take_labels(const char *path, const cvtm_image *image, int32_
 }
 
 /* The values of an image, which goes on for `margin` pixels on all sides, into wide. */
-static void widen(const cvtm_image *image, int margin, double *wide) {
+static void extend_periodically(const cvtm_image *image, int margin, double *wide) {
   const int64_t w = image->width, h = image->height, row = w + 2 * margin;
   for (int64_t j = -margin; j < h + margin; ++j) {
     const float *from = image->value + (j % h + h) % h * w;
@@ -180,7 +180,7 @@ static cvtm_status smooth_coverage(double sigma, int periodic, cvtm_image *image
   double *once = malloc(2 * wide * sizeof *once);
   if (once == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory to smooth the domain");
   double *twice = once + wide;
-  widen(image, margin, once);
+  extend_periodically(image, margin, once);
   cvtm_status status = cvtm_shades_blur(w, h, sigma, once, error);
   memcpy(twice, once, wide * sizeof *twice);
   if (status == CVTM_OK) status = cvtm_shades_blur(w, h, sigma, twice, error);

@@ -182,7 +182,7 @@ static int clash(const named_file *a, const named_file *b) {
   return same_file(&a->id, &b->id);
 }
 
-static int refuse(cli_command command, const named_file *a, const named_file *b) {
+static int refuse_overwrite(cli_command command, const named_file *a, const named_file *b) {
   const named_file *written = b->use == CLI_FILE_WRITTEN ? b : a;
   const named_file *other = written == b ? a : b;
   if (is_stream(written->path) && is_stream(other->path) && other->use == CLI_FILE_WRITTEN)
@@ -208,7 +208,7 @@ int cli_files_check(const cli_options *options) {
   for (int b = 0; b < list.count && code == CLI_EXIT_OK; ++b)
     for (int a = 0; a < b && a < named && code == CLI_EXIT_OK; ++a)
       if (clash(&list.file[a], &list.file[b]))
-        code = refuse(options->command, &list.file[a], &list.file[b]);
+        code = refuse_overwrite(options->command, &list.file[a], &list.file[b]);
   for (int k = 0; k < list.count; ++k) free(list.file[k].path);
   free(list.file);
   return code;

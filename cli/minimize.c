@@ -162,7 +162,7 @@ void cli_minimize_settings(const cli_options *o, cvtm_lbfgsb_options *settings) 
   settings->time_evaluations = o->report != NULL;
 }
 
-static int set_up(solution *s) {
+static int create_problem(solution *s) {
   const int code = cli_open_device(&s->options, &s->device);
   if (code != CLI_EXIT_OK) return code;
   const cvtm_error *detail = cvtm_device_error(s->device);
@@ -325,7 +325,7 @@ static int perform_minimize(solution *s) {
   int code = check_problem(s);
   if (code != CLI_EXIT_OK) return code;
   const double start = cvtm_clock();
-  code = set_up(s);
+  code = create_problem(s);
   s->setup = cvtm_clock() - start;
   if (code == CLI_EXIT_OK) code = solve_minimize(s);
   return code == CLI_EXIT_OK ? finish_minimize(s) : code;

@@ -17,14 +17,14 @@ typedef struct vertex_fields {
 } vertex_fields;
 
 /* The nearest of the pixels 0 ... side - 1. */
-static int64_t clip(double place, int side) {
+static int64_t nearest_pixel(double place, int side) {
   return (int64_t)fmax(0, fmin(floor(place), side - 1));
 }
 
 /* Between four pixel centres; constant beyond the outermost. */
 static double interpolate(const double *field, int width, int height, double x, double y) {
   const double i = fmin(fmax(x - 0.5, 0), width - 1), j = fmin(fmax(y - 0.5, 0), height - 1);
-  const int64_t left = clip(i, width), top = clip(j, height);
+  const int64_t left = nearest_pixel(i, width), top = nearest_pixel(j, height);
   const int64_t right = left + 1 < width ? left + 1 : left;
   const int64_t bottom = top + 1 < height ? top + 1 : top;
   const double s = i - (double)left, t = j - (double)top;
@@ -34,8 +34,9 @@ static double interpolate(const double *field, int width, int height, double x, 
 }
 
 /* Values at the vertices from those at the pixels; bounds are those of the pixel around. */
-static cvtm_status sample(const cli_segment_mesh *m, const cvtm_segmentation *pixels,
-                          double seed_value, const vertex_fields *f, cvtm_error *error) {
+static cvtm_status sample_at_vertices(const cli_segment_mesh *m, const cvtm_segmentation *pixels,
+                                      double seed_value, const vertex_fields *f,
+                                      cvtm_error *error) {
   const int width = pixels->seeds.width, height = pixels->seeds.height;
   const size_t count = (size_t)width * (size_t)height;
   double *bounds = malloc(2 * count * sizeof *bounds);
@@ -44,7 +45,7 @@ static cvtm_status sample(const cli_segment_mesh *m, const cvtm_segmentation *pi
   cvtm_seeds_bounds(&pixels->seeds, seed_value, bounds, bounds + count);
   for (int64_t v = 0; v < m->mesh.vertex_count; ++v) {
     const double x = m->mesh.points[2 * v], y = m->mesh.points[2 * v + 1];
-    const size_t p = (size_t)(clip(y, height) * width + clip(x, width));
+    const size_t p = (size_t)(nearest_pixel(y, height) * width + nearest_pixel(x, width));
     f->image[v] = interpolate(pixels->shades, width, height, x, y);
     m->u[v] = interpolate(pixels->u, width, height, x, y);
     f->lower[v] = bounds[p];
@@ -99,7 +100,8 @@ cvtm_status cli_segment_mesh_run(cvtm_device *device, const cli_options *options
   const vertex_fields fields = {memory, memory + n, memory + 2 * n};
   if (memory == NULL || made->u == NULL)
     status = cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", path);
-  if (status == CVTM_OK) status = sample(made, pixels, options->segment.seed_value, &fields, error);
+  if (status == CVTM_OK)
+    status = sample_at_vertices(made, pixels, options->segment.seed_value, &fields, error);
   if (status == CVTM_OK) status = move_curve(device, options, pixels, made, &fields, error);
   free(memory);
   free(pixels->inside);

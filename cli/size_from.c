@@ -180,12 +180,12 @@ cvtm_status cli_size_raster_read(const cli_options *options, cvtm_domain domain,
   return status;
 }
 
-static int64_t cell_of(double at, int count) {
+static int64_t cell_at(double at, int count) {
   return (int64_t)fmin(fmax(floor(at), 0), count - 1);
 }
 
 double cli_size_at(const cli_size_raster *raster, double x, double y) {
-  const int64_t i = cell_of((x - raster->left) / raster->step, raster->width);
-  const int64_t j = cell_of((y - raster->upper) / raster->step, raster->height);
+  const int64_t i = cell_at((x - raster->left) / raster->step, raster->width);
+  const int64_t j = cell_at((y - raster->upper) / raster->step, raster->height);
   return raster->size[j * raster->width + i];
 }

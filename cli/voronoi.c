@@ -122,7 +122,7 @@ static cvtm_status check_start(const diagram *d, cvtm_error *error) {
   return CVTM_OK;
 }
 
-static cvtm_status compute(diagram *d, const arrays *a) {
+static cvtm_status compute_labels(diagram *d, const arrays *a) {
   const double start = cvtm_clock();
   cvtm_status status =
       d->options.warm.labels
@@ -157,7 +157,7 @@ static cvtm_status solve_voronoi(diagram *d) {
   if (status == CVTM_OK && d->options.warm.labels)
     status = cvtm_device_copy_in(d->device, a.labels, d->start.data,
                                  (size_t)d->start.count * sizeof(int32_t));
-  if (status == CVTM_OK) status = compute(d, &a);
+  if (status == CVTM_OK) status = compute_labels(d, &a);
   if (status == CVTM_OK && is_checked(d)) status = check_labels(d, &a);
   cvtm_device_free(d->device, a.sites);
   cvtm_device_free(d->device, a.labels);

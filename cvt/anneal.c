@@ -19,7 +19,7 @@ enum {
 static const double anneal_reach = 1.07;
 
 /* The plan's moments must be those of its sites. */
-static cvtm_status displace(cvtm_solve *s) {
+static cvtm_status displace_sites(cvtm_solve *s) {
   cvtm_cvt *cvt = s->cvt;
   if (cvtm_checkpoint_replays(s->checkpoint)) return CVTM_OK;
   const cvtm_status status = cvtm_site_tree_build(cvt->tree, cvt->sites, s->count);
@@ -40,7 +40,7 @@ static cvtm_status try_round(cvtm_solve *s, int *lower) {
   if (options.monitor) options.monitor = cvtm_cvt_relay;
   options.monitor_context = (void *)(uintptr_t)s->options;
   ++s->result.anneal_rounds;
-  cvtm_status status = displace(s);
+  cvtm_status status = displace_sites(s);
   if (status == CVTM_OK) status = cvtm_solve_descend(s, &options, s->count, s->deadline, &found);
   if (status != CVTM_OK) return status;
   *lower = found.objective < s->result.objective;

@@ -16,8 +16,8 @@ static int copy_cell(const cvtm_cells *cells, int64_t i, const double *site, cvt
   return 1;
 }
 
-static double integrate(const cvtm_density_view *density, cvtm_domain domain, const double *site,
-                        cvtm_cell *cell) {
+static double integrate_mass(const cvtm_density_view *density, cvtm_domain domain,
+                             const double *site, cvtm_cell *cell) {
   cvtm_cell_moments sums = {0, 0, 0, 0};
   cvtm_cell_walk rows;
   if (cell->count < 3) return 0;
@@ -39,7 +39,7 @@ cvtm_status cvtm_cells_mass(const cvtm_cells *cells, const double *points, cvtm_
     for (int64_t i = 0; i < cells->count; ++i) {
       if (failed) continue;
       failed |= !copy_cell(cells, i, points + 2 * i, &cell);
-      if (!failed) mass[i] = integrate(&view, domain, points + 2 * i, &cell);
+      if (!failed) mass[i] = integrate_mass(&view, domain, points + 2 * i, &cell);
     }
     cvtm_cell_release(&cell);
   }

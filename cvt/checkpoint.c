@@ -260,11 +260,11 @@ void cvtm_checkpoint_keep_host(cvtm_checkpoint *c, const cvtm_array *arrays, int
 /* --- arrays -------------------------------------------------------------------------------------
  */
 
-static size_t bytes_of(const cvtm_array *array) { return (size_t)array->count * array->size; }
+static size_t array_bytes(const cvtm_array *array) { return (size_t)array->count * array->size; }
 
 static size_t host_bytes_of(const cvtm_checkpoint *c) {
   size_t bytes = 0;
-  for (int k = 0; k < c->host_count; ++k) bytes += bytes_of(&c->host[k]);
+  for (int k = 0; k < c->host_count; ++k) bytes += array_bytes(&c->host[k]);
   return bytes;
 }
 
@@ -282,7 +282,7 @@ static size_t plan_bytes(cvtm_cvt *cvt, int64_t count, int in_lbfgsb) {
   cvtm_array arrays[PLAN_ARRAYS];
   size_t bytes = 0;
   const int listed = list_plan(cvt, count, in_lbfgsb, arrays);
-  for (int k = 0; k < listed; ++k) bytes += bytes_of(&arrays[k]);
+  for (int k = 0; k < listed; ++k) bytes += array_bytes(&arrays[k]);
   return bytes;
 }
 
@@ -308,7 +308,7 @@ static saved_head make_head(const cvtm_descent *d, int64_t iterations) {
   head.in_lbfgsb = iterations >= 0;
   head.lbfgsb_iterations = iterations >= 0 ? iterations : 0;
   head.lbfgsb_bytes = iterations >= 0 ? (int64_t)cvtm_lbfgsb_save_bytes(cvt->solver) : 0;
-  head.device_bytes = (int64_t)bytes_of(&c->device_array);
+  head.device_bytes = (int64_t)array_bytes(&c->device_array);
   head.host_bytes = (int64_t)host_bytes_of(c);
   head.descent = (saved_descent){.iterations = d->iterations,
                                  .evaluations = d->evaluations,
@@ -322,7 +322,7 @@ static saved_head make_head(const cvtm_descent *d, int64_t iterations) {
   return head;
 }
 
-static void *append(unsigned char **at, const void *from, size_t bytes) {
+static void *append_bytes(unsigned char **at, const void *from, size_t bytes) {
   void *place = *at;
   if (from && bytes > 0) memcpy(place, from, bytes);
   *at += bytes;
@@ -337,13 +337,15 @@ static cvtm_status fill_checkpoint(const cvtm_descent *d, const saved_head *head
   int listed = list_plan(cvt, d->task->count, (int)head->in_lbfgsb, arrays);
   if (c->device_array.count > 0) arrays[listed++] = c->device_array;
   cvtm_status status = CVTM_OK;
-  append(&at, head, sizeof *head);
-  append(&at, c->notes, (size_t)c->count * sizeof *c->notes);
+  append_bytes(&at, head, sizeof *head);
+  append_bytes(&at, c->notes, (size_t)c->count * sizeof *c->notes);
   for (int k = 0; k < listed && status == CVTM_OK; ++k) {
-    const size_t bytes = bytes_of(&arrays[k]);
-    status = cvtm_device_copy_out(cvt->device, append(&at, NULL, bytes), *arrays[k].memory, bytes);
+    const size_t bytes = array_bytes(&arrays[k]);
+    status =
+        cvtm_device_copy_out(cvt->device, append_bytes(&at, NULL, bytes), *arrays[k].memory, bytes);
   }
-  for (int k = 0; k < c->host_count; ++k) append(&at, *c->host[k].memory, bytes_of(&c->host[k]));
+  for (int k = 0; k < c->host_count; ++k)
+    append_bytes(&at, *c->host[k].memory, array_bytes(&c->host[k]));
   if (status == CVTM_OK && head->in_lbfgsb) status = cvtm_lbfgsb_save(cvt->solver, at);
   return status;
 }
@@ -393,10 +395,10 @@ static int sizes_match(const cvtm_descent *d, const saved_head *head) {
   if (head->descent.count != d->task->count || head->descent.iterations < 0 ||
       head->descent.evaluations < 0 || head->lbfgsb_iterations < 0 || head->lbfgsb_bytes < 0)
     return 0;
-  if (head->device_bytes != (int64_t)bytes_of(&c->device_array) ||
+  if (head->device_bytes != (int64_t)array_bytes(&c->device_array) ||
       head->host_bytes != (int64_t)kept || (uint64_t)head->lbfgsb_bytes > rest)
     return 0;
-  return rest == plan + bytes_of(&c->device_array) + kept + (size_t)head->lbfgsb_bytes;
+  return rest == plan + array_bytes(&c->device_array) + kept + (size_t)head->lbfgsb_bytes;
 }
 
 static void restore_fields(cvtm_descent *d, const saved_descent *from) {
@@ -420,12 +422,12 @@ cvtm_status cvtm_checkpoint_restore(cvtm_descent *d, int *in_lbfgsb) {
   int listed = list_plan(cvt, d->task->count, head->in_lbfgsb != 0, arrays);
   if (c->device_array.count > 0) arrays[listed++] = c->device_array;
   for (int k = 0; k < listed && status == CVTM_OK; ++k) {
-    status = cvtm_device_copy_in(cvt->device, *arrays[k].memory, c->at, bytes_of(&arrays[k]));
-    c->at += bytes_of(&arrays[k]);
+    status = cvtm_device_copy_in(cvt->device, *arrays[k].memory, c->at, array_bytes(&arrays[k]));
+    c->at += array_bytes(&arrays[k]);
   }
   for (int k = 0; k < c->host_count; ++k) {
-    memcpy(*c->host[k].memory, c->at, bytes_of(&c->host[k]));
-    c->at += bytes_of(&c->host[k]);
+    memcpy(*c->host[k].memory, c->at, array_bytes(&c->host[k]));
+    c->at += array_bytes(&c->host[k]);
   }
   restore_fields(d, &head->descent);
   *in_lbfgsb = head->in_lbfgsb != 0;

@@ -122,7 +122,7 @@ static cvtm_status no_intensity(const classes_run *r, int k) {
 }
 
 /* Creates the plans, and places each class alone. */
-static cvtm_status place(classes_run *r, const float *const *intensity, double *sites) {
+static cvtm_status place_classes(classes_run *r, const float *const *intensity, double *sites) {
   const size_t pixels = (size_t)r->domain.width * (size_t)r->domain.height;
   float *rho = malloc(pixels * sizeof *rho), *sum = calloc(pixels, sizeof *sum);
   cvtm_status status = rho != NULL && sum != NULL ? CVTM_OK : no_memory_for_sites(r);
@@ -276,7 +276,7 @@ cvtm_status cvtm_classes_solve(cvtm_device *device, cvtm_domain domain,
   r.sums = malloc((size_t)r.count * sizeof *r.sums);
   r.of_class = malloc((size_t)r.count * sizeof *r.of_class);
   if (r.sums == NULL || r.of_class == NULL) status = no_memory_for_sites(&r);
-  if (status == CVTM_OK) status = place(&r, intensity, sites);
+  if (status == CVTM_OK) status = place_classes(&r, intensity, sites);
   if (status == CVTM_OK) status = cvtm_cvt_put_sites(r.all, sites, r.count);
   found.descent.stop = r.stop;
   if (status == CVTM_OK && options->union_weight > 0 && r.stop != CVTM_STOP_REQUEST)

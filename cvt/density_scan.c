@@ -7,7 +7,7 @@
 
 enum { BANDS = 256, WORTH_THREADS = 1 << 20 /* pixels */, SQUARE = CVTM_DENSITY_SQUARE };
 
-static cvtm_status refuse(cvtm_domain domain, const float *density, cvtm_error *error) {
+static cvtm_status refuse_density(cvtm_domain domain, const float *density, cvtm_error *error) {
   const int64_t area = (int64_t)domain.width * domain.height;
   for (int64_t p = 0; p < area; ++p) {
     if (density[p] >= 0 && density[p] <= FLT_MAX) continue;
@@ -73,7 +73,7 @@ cvtm_status cvtm_density_scan(cvtm_domain domain, const float *density, cvtm_den
     total.mass += part[b].mass;
     total.root += part[b].root;
   }
-  if (bad || !(total.mass > 0)) return refuse(domain, density, error);
+  if (bad || !(total.mass > 0)) return refuse_density(domain, density, error);
   *sums = total;
   return CVTM_OK;
 }

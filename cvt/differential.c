@@ -315,7 +315,7 @@ static void add_by_density(void *context, int64_t cell, int64_t pixel, const int
       phi[0] * sum->area + phi[1] * sum->x + phi[2] * sum->y + phi[3] * sum->second;
 }
 
-static double value_at(const double *phi, double x, double y) {
+static double quadratic_at(const double *phi, double x, double y) {
   return phi[0] + phi[1] * x + phi[2] * y + phi[3] * (x * x + y * y);
 }
 
@@ -345,7 +345,7 @@ static void add_piece(const edge *e, double t0, double t1, double rho, double *s
     const double t = middle + k * half * 0.57735026918962576451;
     const double x = e->x + t * e->dx, y = e->y + t * e->dy;
     const double jump =
-        value_at(e->phi, x, y) - value_at(e->phi_other, x - e->other_x, y - e->other_y);
+        quadratic_at(e->phi, x, y) - quadratic_at(e->phi_other, x - e->other_x, y - e->other_y);
     sum[0] += length * jump * x;
     sum[1] += length * jump * y;
     sum[2] += length * jump;

@@ -67,7 +67,7 @@ static cvtm_status read_order(const cvtm_solve *s, kicks *k) {
 }
 
 /* Displaces the sites in the middle of all surroundings, from k->best to k->trial. */
-static void displace(const cvtm_solve *s, uint64_t round, kicks *k) {
+static void displace_middles(const cvtm_solve *s, uint64_t round, kicks *k) {
   const cvtm_domain domain = s->cvt->domain;
   int64_t first, last = 0;
   k->offset = (int64_t)(SURROUNDINGS / 2 *
@@ -146,7 +146,7 @@ static cvtm_status try_round(cvtm_solve *s, uint64_t round, kicks *k, int *lower
     cvtm_status read = cvtm_cvt_put_sites(s->cvt, k->best, s->count);
     if (read == CVTM_OK) read = read_order(s, k);
     if (read != CVTM_OK) return read;
-    displace(s, round, k);
+    displace_middles(s, round, k);
   }
   ++s->result.kick_rounds;
   *lower = 0;

@@ -21,7 +21,7 @@ enum {
  * finer levels continue from there. */
 static const double coarse_tolerance = 10;
 
-static cvtm_status sample(const cvtm_solve *s, int64_t count, double *sites) {
+static cvtm_status sample_density(const cvtm_solve *s, int64_t count, double *sites) {
   const cvtm_cvt *cvt = s->cvt;
   return cvtm_cvt_sample_scanned(cvt->domain, s->density, cvt->square_roots, count,
                                  s->options->seed, s->options->start, sites,
@@ -125,7 +125,7 @@ static cvtm_status place_coarse_to_fine(cvtm_solve *s, double *sites) {
   s->result.levels = level;
   cvtm_status status = CVTM_OK;
   if (!cvtm_checkpoint_replays(s->checkpoint)) {
-    status = sample(s, counts[level], sites);
+    status = sample_density(s, counts[level], sites);
     if (status == CVTM_OK) status = cvtm_cvt_put_sites(s->cvt, sites, counts[level]);
   }
   for (; status == CVTM_OK && level > 0; --level) {
@@ -188,7 +188,7 @@ cvtm_status cvtm_solve_place(cvtm_solve *s, int64_t given, double *sites) {
                         : place_coarse_to_fine(s, sites);
   }
   if (cvtm_checkpoint_replays(s->checkpoint)) return CVTM_OK;
-  cvtm_status status = sample(s, s->count - given, sites + 2 * given);
+  cvtm_status status = sample_density(s, s->count - given, sites + 2 * given);
   if (status == CVTM_OK) status = cvtm_cvt_check_sites(s->cvt, sites, s->count);
   return status == CVTM_OK ? cvtm_cvt_put_sites(s->cvt, sites, s->count) : status;
 }

@@ -262,7 +262,7 @@ cvtm_status cvtm_cvt_prepare_labels(cvtm_cvt *cvt) {
 
 enum { WORTH_THREADS = 1 << 17 /* sites */ };
 
-static size_t bytes_of(int64_t count) { return 2 * (size_t)count * sizeof(double); }
+static size_t bytes_of_sites(int64_t count) { return 2 * (size_t)count * sizeof(double); }
 
 /* inside: may be sites. */
 static void move_inside(cvtm_domain domain, const double *sites, int64_t count, double *inside) {
@@ -272,17 +272,19 @@ static void move_inside(cvtm_domain domain, const double *sites, int64_t count, 
 }
 
 cvtm_status cvtm_cvt_put_sites(cvtm_cvt *cvt, const double *sites, int64_t count) {
-  double *inside = malloc(bytes_of(count));
+  double *inside = malloc(bytes_of_sites(count));
   if (!inside)
     return cvtm_fail(cvtm_device_error(cvt->device), CVTM_ERROR_MEMORY, "no memory for sites");
   move_inside(cvt->domain, sites, count, inside);
-  const cvtm_status status = cvtm_device_copy_in(cvt->device, cvt->sites, inside, bytes_of(count));
+  const cvtm_status status =
+      cvtm_device_copy_in(cvt->device, cvt->sites, inside, bytes_of_sites(count));
   free(inside);
   return status;
 }
 
 cvtm_status cvtm_cvt_get_sites(cvtm_cvt *cvt, double *sites, int64_t count) {
-  const cvtm_status status = cvtm_device_copy_out(cvt->device, sites, cvt->sites, bytes_of(count));
+  const cvtm_status status =
+      cvtm_device_copy_out(cvt->device, sites, cvt->sites, bytes_of_sites(count));
   if (status == CVTM_OK) move_inside(cvt->domain, sites, count, sites);
   return status;
 }

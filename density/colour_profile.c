@@ -29,7 +29,7 @@ static void free_for_lcms(cmsContext context, void *memory) {
   free(memory);
 }
 
-static void *resize(cmsContext context, void *memory, cmsUInt32Number size) {
+static void *checked_realloc(cmsContext context, void *memory, cmsUInt32Number size) {
   (void)context;
   return checked(realloc(memory, size));
 }
@@ -57,7 +57,7 @@ static cmsContext create_context(void) {
       .base = {cmsPluginMagicNumber, 2060, cmsPluginMemHandlerSig, &mutexes.base},
       .MallocPtr = allocate_for_lcms,
       .FreePtr = free_for_lcms,
-      .ReallocPtr = resize};
+      .ReallocPtr = checked_realloc};
   return cmsCreateContext(&memory, NULL);
 }
 

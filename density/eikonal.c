@@ -10,7 +10,7 @@ typedef struct field {
   double constant, *value;
 } field;
 
-static double at(const field *f, int64_t i, int64_t j) {
+static double value_or_infinity(const field *f, int64_t i, int64_t j) {
   if (i < 0 || j < 0 || i >= f->width || j >= f->height) return (double)INFINITY;
   const int64_t p = j * f->width + i;
   return f->mask == NULL || f->mask[p] ? f->value[p] : (double)INFINITY;
@@ -18,8 +18,8 @@ static double at(const field *f, int64_t i, int64_t j) {
 
 /* The solution of Godunov's upwind difference at (i, j). */
 static double upwind(const field *f, int64_t i, int64_t j) {
-  const double a = fmin(at(f, i - 1, j), at(f, i + 1, j));
-  const double b = fmin(at(f, i, j - 1), at(f, i, j + 1));
+  const double a = fmin(value_or_infinity(f, i - 1, j), value_or_infinity(f, i + 1, j));
+  const double b = fmin(value_or_infinity(f, i, j - 1), value_or_infinity(f, i, j + 1));
   const double s = f->slowness != NULL ? f->slowness[j * f->width + i] : f->constant;
   const double low = fmin(a, b), apart = fabs(a - b);
   if (isinf(low)) return low;
@@ -27,7 +27,7 @@ static double upwind(const field *f, int64_t i, int64_t j) {
 }
 
 /* One sweep in one of the four orders; nonzero if a value changed. */
-static int sweep(field *f, int order) {
+static int sweep_in_order(field *f, int order) {
   int changed = 0;
   for (int64_t y = 0; y < f->height; ++y) {
     const int64_t j = order & 2 ? f->height - 1 - y : y;
@@ -48,7 +48,7 @@ void cvtm_eikonal(int width, int height, const uint8_t *mask, const double *slow
                   double constant, double *value) {
   field f = {width, height, mask, slowness, constant, value};
   for (int idle = 0, order = 0; idle < 4; order = (order + 1) & 3) {
-    idle = sweep(&f, order) ? 0 : idle + 1;
+    idle = sweep_in_order(&f, order) ? 0 : idle + 1;
   }
 }
 

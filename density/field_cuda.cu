@@ -26,19 +26,19 @@ __global__ void laplacian(cvtm_lcp_grid grid, double sign, const double *v, doub
   });
 }
 
-__global__ void displace(int64_t count, const double *v, const double *up, const double *down,
-                         double *out) {
+__global__ void displace_kernel(int64_t count, const double *v, const double *up,
+                                const double *down, double *out) {
   const int64_t step = static_cast<int64_t>(gridDim.x) * blockDim.x;
   for (int64_t p = column(); p < count; p += step) out[p] = v[p] + up[p] - down[p];
 }
 
-__global__ void detector(cvtm_level_set set) {
+__global__ void detector_kernel(cvtm_level_set set) {
   for_pixels(set.width + 1, set.height + 1,
              [&](int64_t i, int64_t j) { cvtm_level_detector(&set, i, j); });
 }
 
 /* The block's sums, in a fixed order, in the first thread's `sum`. */
-__device__ void add_block(double sum[CVTM_LEVEL_SUMS]) {
+__device__ void sum_block(double sum[CVTM_LEVEL_SUMS]) {
   __shared__ double lanes[CVTM_LEVEL_SUMS][block_size];
   for (int k = 0; k < CVTM_LEVEL_SUMS; ++k) lanes[k][threadIdx.x] = sum[k];
   for (unsigned half = block_size / 2; half > 0; half /= 2) {
@@ -51,13 +51,13 @@ __device__ void add_block(double sum[CVTM_LEVEL_SUMS]) {
 }
 
 /* A block does whole rows of pixels. */
-__global__ void __launch_bounds__(block_size, 4) advance(cvtm_level_set set) {
+__global__ void __launch_bounds__(block_size, 4) advance_kernel(cvtm_level_set set) {
   for (int64_t j = blockIdx.x; j < set.height; j += gridDim.x) {
     double sum[CVTM_LEVEL_SUMS] = {0};
     for (int64_t i = threadIdx.x; i < set.width; i += block_size) {
       cvtm_level_advance(&set, i, j, sum);
     }
-    add_block(sum);
+    sum_block(sum);
     for (int k = 0; threadIdx.x == 0 && k < CVTM_LEVEL_SUMS; ++k)
       set.partial[CVTM_LEVEL_SUMS * j + k] = sum[k];
     __syncthreads(); /* before the lanes serve the next row */
@@ -70,7 +70,7 @@ __global__ void add_rows(cvtm_level_set set) {
   for (int64_t j = threadIdx.x; j < set.height; j += block_size) {
     for (int k = 0; k < CVTM_LEVEL_SUMS; ++k) sum[k] += set.partial[CVTM_LEVEL_SUMS * j + k];
   }
-  add_block(sum);
+  sum_block(sum);
   if (threadIdx.x > 0) return;
   for (int k = 0; k < CVTM_LEVEL_SUMS; ++k) set.sums[k] = sum[k];
 }
@@ -84,20 +84,20 @@ cvtm_status cuda_laplacian(cvtm_device *device, const cvtm_lcp_grid *grid, doubl
 
 cvtm_status cuda_displace(cvtm_device *device, int64_t count, const double *v, const double *up,
                           const double *down, double *out) {
-  displace<<<cvtm_cuda_blocks(count, block_size), block_size, 0, cvtm_cuda_stream(device)>>>(
+  displace_kernel<<<cvtm_cuda_blocks(count, block_size), block_size, 0, cvtm_cuda_stream(device)>>>(
       count, v, up, down, out);
   return cvtm_cuda_launched(device, "displace");
 }
 
 cvtm_status cuda_detector(cvtm_device *device, const cvtm_level_set *set) {
-  detector<<<tiles(set->width + 1, set->height + 1), dim3(tile_x, tile_y), 0,
-             cvtm_cuda_stream(device)>>>(*set);
+  detector_kernel<<<tiles(set->width + 1, set->height + 1), dim3(tile_x, tile_y), 0,
+                    cvtm_cuda_stream(device)>>>(*set);
   return cvtm_cuda_launched(device, "detector");
 }
 
 cvtm_status cuda_advance(cvtm_device *device, const cvtm_level_set *set) {
   const cudaStream_t stream = cvtm_cuda_stream(device);
-  advance<<<cvtm_cuda_blocks(set->height, 1), block_size, 0, stream>>>(*set);
+  advance_kernel<<<cvtm_cuda_blocks(set->height, 1), block_size, 0, stream>>>(*set);
   const cvtm_status status = cvtm_cuda_launched(device, "advance");
   if (status != CVTM_OK) return status;
   add_rows<<<1, block_size, 0, stream>>>(*set);

@@ -148,7 +148,7 @@ static inline void store_opaque(const cvtm_pixels *pixels, size_t target, size_t
 
 /* --- Other colours than sRGB --- */
 
-static inline uint16_t widen(unsigned value, unsigned max) {
+static inline uint16_t to_16_bits(unsigned value, unsigned max) {
   return (uint16_t)(max == 65535 ? value : (value * 65535 + max / 2) / max);
 }
 
@@ -163,10 +163,10 @@ static void widen_pixels(const cvtm_pixels *pixels, size_t target, size_t count,
     if (layout->alpha != CVTM_ALPHA_NONE) {
       const unsigned sample = sample_at(samples, layout->kind, i * stride + colours);
       pixels->image->alpha[target + i] = (float)((double)sample / (double)layout->max);
-      alpha = widen(sample, layout->max);
+      alpha = to_16_bits(sample, layout->max);
     }
     for (size_t c = 0; c < colours; ++c) {
-      uint64_t value = widen(sample_at(samples, layout->kind, i * stride + c), layout->max);
+      uint64_t value = to_16_bits(sample_at(samples, layout->kind, i * stride + c), layout->max);
       if (colours == 4 && layout->is_light) value = full - value;
       uint64_t behind = (uint64_t)white * (full - alpha);
       value = layout->alpha == CVTM_ALPHA_MULTIPLIED ? value + behind / full

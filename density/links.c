@@ -16,7 +16,7 @@ static void fill_links(int64_t width, int64_t height, const uint8_t *mask, doubl
   for (int64_t i = 0; i < width; ++i) vertical[height * width + i] = 0;
 }
 
-static cvtm_status store(cvtm_links *links, const uint8_t *mask, double weight) {
+static cvtm_status upload_links(cvtm_links *links, const uint8_t *mask, double weight) {
   const int64_t width = links->grid.width, height = links->grid.height;
   const int64_t across = (width + 1) * height, down = width * (height + 1);
   const size_t bytes = (size_t)(across + down) * sizeof(double);
@@ -49,7 +49,7 @@ cvtm_status cvtm_links_create(cvtm_device *device, int width, int height, const 
   links->grid.constant = weight;
   links->grid.neumann = 1;
   if (mask == NULL) return CVTM_OK;
-  const cvtm_status status = store(links, mask, weight);
+  const cvtm_status status = upload_links(links, mask, weight);
   if (status != CVTM_OK) cvtm_links_destroy(links);
   return status;
 }

@@ -171,7 +171,7 @@ static cvtm_status prepare_bounds(cvtm_segment *s, const double *lower, const do
 }
 
 /* Sets the LCP of the next step, and reads the figures of the last one. */
-static cvtm_status advance(cvtm_segment *s, cvtm_segment_progress *progress) {
+static cvtm_status prepare_step(cvtm_segment *s, cvtm_segment_progress *progress) {
   const double h = s->set.h, pixels = (double)s->set.width * (double)s->set.height;
   double sums[CVTM_LEVEL_SUMS];
   cvtm_status status = s->table->advance(s->device, &s->set);
@@ -193,8 +193,8 @@ static cvtm_status refresh_operators(cvtm_segment *s, int64_t step) {
   return s->lcp != NULL && step % REFRESH == 0 ? cvtm_lcp_set_grid(s->lcp, &grid) : CVTM_OK;
 }
 
-static cvtm_status step(cvtm_segment *s, int has_lower, int has_upper,
-                        cvtm_segment_progress *progress, double *setup_seconds) {
+static cvtm_status take_step(cvtm_segment *s, int has_lower, int has_upper,
+                             cvtm_segment_progress *progress, double *setup_seconds) {
   const double *lower = has_lower ? s->lower : NULL, *upper = has_upper ? s->upper : NULL;
   cvtm_lcp_result result;
   cvtm_status status = refresh_operators(s, progress->step);
@@ -212,21 +212,21 @@ static cvtm_status step(cvtm_segment *s, int has_lower, int has_upper,
   *setup_seconds += s->lcp != NULL ? 0 : result.setup_seconds;
   ++progress->step;
   progress->cycles = result.iterations;
-  return advance(s, progress);
+  return prepare_step(s, progress);
 }
 
 static int monitor_stops(const cvtm_segment *s, const cvtm_segment_progress *progress) {
   return s->options.monitor != NULL && s->options.monitor(s->options.monitor_context, progress);
 }
 
-static cvtm_status iterate(cvtm_segment *s, int has_lower, int has_upper,
-                           cvtm_segment_result *result) {
+static cvtm_status run_steps(cvtm_segment *s, int has_lower, int has_upper,
+                             cvtm_segment_result *result) {
   cvtm_segment_progress progress = {0};
-  cvtm_status status = advance(s, &progress);
+  cvtm_status status = prepare_step(s, &progress);
   if (status != CVTM_OK) return status;
   result->stop = monitor_stops(s, &progress) ? CVTM_SEGMENT_INTERRUPTED : CVTM_SEGMENT_STEPS;
   while (result->stop == CVTM_SEGMENT_STEPS && progress.step < s->options.max_steps) {
-    status = step(s, has_lower, has_upper, &progress, &result->setup_seconds);
+    status = take_step(s, has_lower, has_upper, &progress, &result->setup_seconds);
     if (status != CVTM_OK) return status;
     result->cycles += progress.cycles;
     if (progress.stalled && result->stalled++ == 0) {
@@ -256,7 +256,7 @@ cvtm_status cvtm_segment_solve(cvtm_segment *s, const double *image, const doubl
   if (status == CVTM_OK) status = copy_field(s, s->set.u, u);
   if (status == CVTM_OK) status = copy_field(s, s->set.before, u);
   if (status == CVTM_OK) status = s->table->detector(s->device, &s->set);
-  if (status == CVTM_OK) status = iterate(s, lower != NULL, upper != NULL, &found);
+  if (status == CVTM_OK) status = run_steps(s, lower != NULL, upper != NULL, &found);
   if (status == CVTM_OK) status = cvtm_device_copy_out(s->device, u, s->set.u, bytes);
   if (status != CVTM_OK) return status;
   found.seconds = cvtm_clock() - start;

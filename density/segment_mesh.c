@@ -167,7 +167,7 @@ static double inside_share(const level_set *s, const double *u) {
   return sum / s->whole;
 }
 
-static cvtm_status step(level_set *s, double *u, cvtm_segment_progress *progress) {
+static cvtm_status take_step(level_set *s, double *u, cvtm_segment_progress *progress) {
   const int64_t n = s->mesh->vertex_count;
   cvtm_lcp_result result;
   double *before = malloc((size_t)n * sizeof *before), sum = 0;
@@ -192,12 +192,12 @@ static int monitor_stops(const level_set *s, const cvtm_segment_progress *progre
   return o->monitor != NULL && o->monitor(o->monitor_context, progress);
 }
 
-static cvtm_status iterate(level_set *s, double *u, cvtm_segment_result *result) {
+static cvtm_status run_steps(level_set *s, double *u, cvtm_segment_result *result) {
   cvtm_segment_progress now = {.area = inside_share(s, u), .energy = assemble(s, u) / s->whole};
   cvtm_status status = CVTM_OK;
   result->stop = monitor_stops(s, &now) ? CVTM_SEGMENT_INTERRUPTED : CVTM_SEGMENT_STEPS;
   while (result->stop == CVTM_SEGMENT_STEPS && now.step < s->options->max_steps) {
-    status = step(s, u, &now);
+    status = take_step(s, u, &now);
     if (status != CVTM_OK) return status;
     result->cycles += now.cycles;
     if (monitor_stops(s, &now)) result->stop = CVTM_SEGMENT_INTERRUPTED;
@@ -245,7 +245,7 @@ cvtm_status cvtm_segment_on_mesh(cvtm_device *device, const cvtm_mesh *mesh, dou
   if (status == CVTM_OK) status = cvtm_device_copy_in(device, s.on_lower, lower, bytes);
   if (status == CVTM_OK) status = cvtm_device_copy_in(device, s.on_upper, upper, bytes);
   if (status == CVTM_OK) status = cvtm_device_copy_in(device, s.on_u, u, bytes);
-  if (status == CVTM_OK) status = iterate(&s, u, result);
+  if (status == CVTM_OK) status = run_steps(&s, u, result);
   result->seconds = cvtm_clock() - start;
   cvtm_csr_free(&s.a);
   cvtm_device_free(device, s.on_device);

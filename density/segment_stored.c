@@ -38,7 +38,7 @@ static void free_links(links *l) {
 }
 
 /* Appends an entry; returns the number of entries. */
-static int64_t append(cvtm_csr *a, int64_t count, int64_t column, double value) {
+static int64_t append_entry(cvtm_csr *a, int64_t count, int64_t column, double value) {
   a->column[count] = (int32_t)column;
   a->value[count] = value;
   return count + 1;
@@ -50,11 +50,11 @@ static int64_t append_row(const links *l, int64_t i, int64_t j, int64_t count, c
   const double north = l->vertical[p], south = l->vertical[p + l->width];
   const double west = l->horizontal[j * (l->width + 1) + i];
   const double east = l->horizontal[j * (l->width + 1) + i + 1];
-  if (j > 0) count = append(a, count, p - l->width, -north);
-  if (i > 0) count = append(a, count, p - 1, -west);
-  count = append(a, count, p, l->diagonal[p] + ((west + east) + (north + south)));
-  if (i + 1 < l->width) count = append(a, count, p + 1, -east);
-  if (j + 1 < l->height) count = append(a, count, p + l->width, -south);
+  if (j > 0) count = append_entry(a, count, p - l->width, -north);
+  if (i > 0) count = append_entry(a, count, p - 1, -west);
+  count = append_entry(a, count, p, l->diagonal[p] + ((west + east) + (north + south)));
+  if (i + 1 < l->width) count = append_entry(a, count, p + 1, -east);
+  if (j + 1 < l->height) count = append_entry(a, count, p + l->width, -south);
   a->row_start[p + 1] = count;
   return count;
 }

@@ -151,7 +151,7 @@ static cvtm_status read_sizes(reader *in) {
   return CVTM_OK;
 }
 
-static void append(triplets *list, int64_t row, int64_t column, double value) {
+static void append_triplet(triplets *list, int64_t row, int64_t column, double value) {
   list->row[list->count] = (int32_t)(row - 1);
   list->column[list->count] = (int32_t)(column - 1);
   list->value[list->count] = value;
@@ -172,9 +172,9 @@ static cvtm_status read_entry(reader *in, triplets *list) {
   if (in->kind == SKEW_SYMMETRIC && row == column) {
     return bad_line(in, "a diagonal entry in a skew-symmetric matrix");
   }
-  append(list, row, column, value);
+  append_triplet(list, row, column, value);
   if (in->kind != GENERAL && row != column) {
-    append(list, column, row, in->kind == SYMMETRIC ? value : -value);
+    append_triplet(list, column, row, in->kind == SYMMETRIC ? value : -value);
   }
   return CVTM_OK;
 }

@@ -79,7 +79,7 @@ static void find_changes(const fit *f, double *changes) {
   changes[f->regions] = 0;
 }
 
-static double dot(const double *a, const double *b, int64_t count) {
+static double dot_product(const double *a, const double *b, int64_t count) {
   double sum = 0;
   for (int64_t k = 0; k < count; ++k) sum += a[k] * b[k];
   return sum;
@@ -94,20 +94,20 @@ static void solve_for_multipliers(const fit *f) {
   memset(f->step, 0, ((size_t)n + 1) * sizeof *f->step);
   memcpy(f->residual, f->error, ((size_t)n + 1) * sizeof *f->residual);
   memcpy(f->direction, f->error, ((size_t)n + 1) * sizeof *f->direction);
-  double now = dot(f->residual, f->residual, n);
+  double now = dot_product(f->residual, f->residual, n);
   const double wanted = now * solved * solved;
   for (int k = 0; k < ITERATIONS && now > wanted; ++k) {
     find_move(f, f->direction);
     find_changes(f, f->image);
     for (int64_t r = 0; r < n; ++r) f->image[r] += damping * f->direction[r];
-    const double curvature = dot(f->direction, f->image, n);
+    const double curvature = dot_product(f->direction, f->image, n);
     if (!(curvature > 0)) return;
     const double length = now / curvature;
     for (int64_t r = 0; r < n; ++r) {
       f->step[r] += length * f->direction[r];
       f->residual[r] -= length * f->image[r];
     }
-    const double next = dot(f->residual, f->residual, n);
+    const double next = dot_product(f->residual, f->residual, n);
     for (int64_t r = 0; r < n; ++r) f->direction[r] = f->residual[r] + next / now * f->direction[r];
     now = next;
   }

@@ -320,7 +320,7 @@ static double absolute(double relative, double site, double side) {
   return fmin(fmax(site + relative, 0), side);
 }
 
-static cvtm_status reserve(cvtm_cells *cells, int64_t corners, int64_t *capacity) {
+static cvtm_status reserve_corners(cvtm_cells *cells, int64_t corners, int64_t *capacity) {
   const cvtm_growing arrays[] = {{&cells->corners, 2 * sizeof *cells->corners},
                                  {&cells->neighbors, sizeof *cells->neighbors}};
   return cvtm_grow_all(arrays, 2, capacity, corners) ? CVTM_OK : CVTM_ERROR_MEMORY;
@@ -331,11 +331,12 @@ static cvtm_status make_cells(const cvtm_mesh *mesh, const adjacency *adjacent, 
   int64_t capacity = 0, used = 0;
   cells->start = malloc((size_t)(mesh->vertex_count + 1) * sizeof *cells->start);
   if (!cells->start) return CVTM_ERROR_MEMORY;
-  if (reserve(cells, 6 * mesh->vertex_count + 8, &capacity) != CVTM_OK) return CVTM_ERROR_MEMORY;
+  if (reserve_corners(cells, 6 * mesh->vertex_count + 8, &capacity) != CVTM_OK)
+    return CVTM_ERROR_MEMORY;
   for (int64_t v = 0; v < mesh->vertex_count; ++v) {
     cells->start[v] = used;
     make_cell(mesh, adjacent, domain, v, work);
-    if (reserve(cells, used + work->count, &capacity) != CVTM_OK) return CVTM_ERROR_MEMORY;
+    if (reserve_corners(cells, used + work->count, &capacity) != CVTM_OK) return CVTM_ERROR_MEMORY;
     for (int32_t k = 0; k < work->count; ++k) {
       cells->corners[2 * used] = absolute(work->x[k], mesh->points[2 * v], domain.width);
       cells->corners[2 * used + 1] = absolute(work->y[k], mesh->points[2 * v + 1], domain.height);

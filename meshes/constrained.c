@@ -321,8 +321,8 @@ static int64_t number_vertices(const triangulation *t, const int32_t *region, in
   return count;
 }
 
-static cvtm_status extract(const triangulation *t, const int32_t *region, cvtm_mesh *mesh,
-                           cvtm_regions *regions, int32_t **source) {
+static cvtm_status extract_mesh(const triangulation *t, const int32_t *region, cvtm_mesh *mesh,
+                                cvtm_regions *regions, int32_t **source) {
   const size_t n = (size_t)t->m.vertex_count, triangles = (size_t)t->m.triangle_count + 1;
   const size_t edges = (size_t)t->boundary->edge_count + n; /* divided edges have more parts */
   int32_t *number = malloc(n * sizeof *number);
@@ -424,7 +424,7 @@ static cvtm_status constrain_triangulation(const cvtm_mesh *delaunay, const cvtm
                                     &t.m, error);
   if (status == CVTM_OK) status = constrain(&t, first);
   if (status == CVTM_OK) status = find_regions(&t, t.m.region);
-  if (status == CVTM_OK) status = extract(&t, t.m.region, mesh, regions, source);
+  if (status == CVTM_OK) status = extract_mesh(&t, t.m.region, mesh, regions, source);
   cvtm_half_edges_free(&t.m);
   free(t.stack);
   free(grid);

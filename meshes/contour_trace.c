@@ -85,7 +85,7 @@ static cvtm_status add_segment(tracer *t, int64_t a, int64_t b, int32_t left, in
 }
 
 /* The crossing between the centres of two neighbouring pixels into *place, -1 if there is none. */
-static cvtm_status cross(tracer *t, int i, int j, int di, int dj, int64_t *place) {
+static cvtm_status place_crossing(tracer *t, int i, int j, int di, int dj, int64_t *place) {
   *place = -1;
   if (label_at(t, i, j) == label_at(t, i + di, j + dj)) return CVTM_OK;
   double share = 0.5;
@@ -105,7 +105,8 @@ static cvtm_status cross(tracer *t, int i, int j, int di, int dj, int64_t *place
 }
 
 /* Joins the crossings on the sides p < q of a square whose corners have these labels. */
-static cvtm_status join(tracer *t, const int64_t *crossing, const int32_t *label, int p, int q) {
+static cvtm_status join_crossings(tracer *t, const int64_t *crossing, const int32_t *label, int p,
+                                  int q) {
   return add_segment(t, crossing[p], crossing[q], label[p + 1], label[p]);
 }
 
@@ -139,7 +140,7 @@ static cvtm_status trace_square(tracer *t, int i, int j, const int64_t *crossing
     if (crossing[k] >= 0) sides[count++] = k;
   }
   if (count == 0) return CVTM_OK;
-  if (count == 2) return join(t, crossing, label, sides[0], sides[1]);
+  if (count == 2) return join_crossings(t, crossing, label, sides[0], sides[1]);
   int falling = label[0] == label[2], rising = label[1] == label[3];
   if (falling && rising) {
     const double mean = t->coverage == NULL
@@ -158,9 +159,9 @@ static cvtm_status trace_square(tracer *t, int i, int j, const int64_t *crossing
   if (count == 4 && (falling || rising)) {
     /* Two corners are cut off: the second and fourth, or the first and third. */
     const int p = falling ? 0 : 1, q = falling ? 1 : 2;
-    const cvtm_status status = join(t, crossing, label, p, q);
+    const cvtm_status status = join_crossings(t, crossing, label, p, q);
     if (status != CVTM_OK) return status;
-    if (falling) return join(t, crossing, label, 2, 3);
+    if (falling) return join_crossings(t, crossing, label, 2, 3);
     return add_segment(t, crossing[3], crossing[0], label[0], label[3]);
   }
   double x = 0, y = 0;
@@ -185,7 +186,7 @@ static cvtm_status trace_square(tracer *t, int i, int j, const int64_t *crossing
 static cvtm_status cross_row(tracer *t, int j, int64_t *row) {
   cvtm_status status = CVTM_OK;
   for (int i = -1; i <= t->width && status == CVTM_OK; ++i)
-    status = cross(t, i, j, 1, 0, &row[i + 1]);
+    status = place_crossing(t, i, j, 1, 0, &row[i + 1]);
   return status;
 }
 
@@ -195,8 +196,9 @@ static cvtm_status cross_rows(tracer *t, int j, int has_below) {
   const int torus = t->border == CVTM_BORDER_PERIODIC;
   cvtm_status status = CVTM_OK;
   for (int i = torus ? 0 : -1; i <= t->width - torus && status == CVTM_OK; ++i) {
-    status = cross(t, i, j, 0, 1, &t->between[i + 1]);
-    if (status == CVTM_OK && !has_below) status = cross(t, i, j + 1, 1, 0, &t->below[i + 1]);
+    status = place_crossing(t, i, j, 0, 1, &t->between[i + 1]);
+    if (status == CVTM_OK && !has_below)
+      status = place_crossing(t, i, j + 1, 1, 0, &t->below[i + 1]);
   }
   if (torus) t->between[t->width + 1] = t->between[1];
   return status;
@@ -233,7 +235,7 @@ static cvtm_status trace_squares(tracer *t) {
   if (t->border == CVTM_BORDER_FLAT) status = cross_row(t, -1, t->above);
   if (torus) {
     for (int i = 0; i < t->width && status == CVTM_OK; ++i)
-      status = cross(t, i, 0, 1, 0, &t->above[i + 1]);
+      status = place_crossing(t, i, 0, 1, 0, &t->above[i + 1]);
     memcpy(first, t->above, row * sizeof *first);
   }
   for (int j = torus ? 0 : -1; j < t->height && status == CVTM_OK; ++j) {
@@ -292,8 +294,8 @@ static void append_place(const tracer *t, cvtm_contour *made, int64_t place, int
 }
 
 /* Follows unused segments from `place` along `first` to the next junction or back. */
-static void follow(const tracer *t, incidence *n, int64_t place, int64_t first, cvtm_contour *made,
-                   int64_t *points) {
+static void follow_arc(const tracer *t, incidence *n, int64_t place, int64_t first,
+                       cvtm_contour *made, int64_t *points) {
   const int64_t arc = made->arc_count++, begin = place;
   made->start[arc] = *points;
   made->left[arc] =
@@ -328,7 +330,7 @@ static cvtm_status collect_arcs(const tracer *t, double smallest, cvtm_contour *
     for (int64_t s = 0; s < t->segment_count; ++s) {
       const int64_t a = t->segments[s].a, b = t->segments[s].b;
       if (n.used[s] || !(closed || is_junction(&n, a) || is_junction(&n, b))) continue;
-      follow(t, &n, closed || is_junction(&n, a) ? a : b, s, made, &points);
+      follow_arc(t, &n, closed || is_junction(&n, a) ? a : b, s, made, &points);
       cvtm_contour_drop_small(made, smallest, &points);
     }
   }

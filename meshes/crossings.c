@@ -17,7 +17,7 @@ typedef struct side {
   uint8_t crossed;
 } side;
 
-static int compare_places(cvtm_grid_point p, cvtm_grid_point q) {
+static int compare_points(cvtm_grid_point p, cvtm_grid_point q) {
   return p.x != q.x ? (p.x > q.x) - (p.x < q.x) : (p.y > q.y) - (p.y < q.y);
 }
 
@@ -26,7 +26,7 @@ static int same_place(cvtm_grid_point p, cvtm_grid_point q) { return p.x == q.x 
 static int sign(int64_t value) { return (value > 0) - (value < 0); }
 
 static side make_side(cvtm_grid_point from, cvtm_grid_point to) {
-  const int turned = compare_places(from, to) > 0;
+  const int turned = compare_points(from, to) > 0;
   return (side){.a = turned ? to : from, .b = turned ? from : to, .turned = (uint8_t)turned};
 }
 
@@ -36,9 +36,9 @@ static int sides_cross(const side *p, const side *q) {
   const int qa = sign(cvtm_orient(q->a, q->b, p->a)), qb = sign(cvtm_orient(q->a, q->b, p->b));
   if (pa != 0 || pb != 0) return pa * pb < 0 && qa * qb < 0;
   if (qa != 0 || qb != 0) return 0; /* p is a point */
-  const cvtm_grid_point low = compare_places(p->a, q->a) > 0 ? p->a : q->a;
-  const cvtm_grid_point high = compare_places(p->b, q->b) < 0 ? p->b : q->b;
-  return compare_places(low, high) < 0;
+  const cvtm_grid_point low = compare_points(p->a, q->a) > 0 ? p->a : q->a;
+  const cvtm_grid_point high = compare_points(p->b, q->b) < 0 ? p->b : q->b;
+  return compare_points(low, high) < 0;
 }
 
 /* ---- The sweep (Shamos & Hoey 1976) ----
@@ -70,7 +70,7 @@ typedef struct sweeper {
 
 static int compare_events(const void *first, const void *second) {
   const event *p = first, *q = second;
-  const int places = compare_places(p->at, q->at);
+  const int places = compare_points(p->at, q->at);
   return places != 0 ? places : (p->code > q->code) - (p->code < q->code);
 }
 
@@ -85,7 +85,7 @@ static int later_against(const side *p, const side *q) {
 static int compare_sides(const void *first, const void *second) {
   side *p = (side *)(uintptr_t)first, *q = (side *)(uintptr_t)second;
   if (p == q) return 0;
-  const int order = compare_places(p->a, q->a) >= 0 ? later_against(p, q) : -later_against(q, p);
+  const int order = compare_points(p->a, q->a) >= 0 ? later_against(p, q) : -later_against(q, p);
   if (!p->present) {
     if (order < 0) p->above = q;
     if (order > 0) p->below = q;
@@ -188,7 +188,7 @@ static int64_t end_of_place(const sweeper *s, int64_t first) {
   return end;
 }
 
-static cvtm_status sweep(sweeper *s, cvtm_error *error) {
+static cvtm_status sweep_edges(sweeper *s, cvtm_error *error) {
   s->pair[0] = s->pair[1] = -1;
   s->events = malloc(((size_t)s->count + 1) * 2 * sizeof *s->events);
   if (s->events == NULL) {
@@ -249,7 +249,7 @@ static void compare_with(active_list *list, side *p, uint8_t *crossed, const sid
 
 static int compare_lefts(const void *first, const void *second) {
   const side *p = *(side *const *)first, *q = *(side *const *)second;
-  return compare_places(p->a, q->a);
+  return compare_points(p->a, q->a);
 }
 
 /* The sweep finds for each crossing at least one of its two sides. The others are found here:
@@ -288,7 +288,7 @@ cvtm_status cvtm_find_crossed(const double *points, int64_t count, const int32_t
     for (int64_t e = 0; e < edge_count; ++e) {
       s.sides[e] = make_side(grid[edges[2 * e]], grid[edges[2 * e + 1]]);
     }
-    status = sweep(&s, error);
+    status = sweep_edges(&s, error);
   }
   if (status == CVTM_OK && s.pair[0] >= 0) {
     for (int64_t e = 0; e < edge_count; ++e) crossed[e] = s.sides[e].crossed;
@@ -326,7 +326,7 @@ static int64_t edge_before(const ring_check *c, int64_t e) {
   return e > c->start[r] ? e - 1 : c->start[r + 1] - 1;
 }
 
-static int follow(const ring_check *c, int64_t e, int64_t f) {
+static int are_consecutive(const ring_check *c, int64_t e, int64_t f) {
   return edge_after(c, e) == f || edge_after(c, f) == e;
 }
 
@@ -337,7 +337,8 @@ static void find_self_touch(const ring_check *c, sweeper *s, const event *events
   for (int64_t k = 0; k < count && s->pair[0] < 0; ++k) {
     const int64_t e = events[k].code / 2;
     int64_t other = -1;
-    if (through >= 0 && c->ring[e] == c->ring[through] && !follow(c, e, through)) other = through;
+    if (through >= 0 && c->ring[e] == c->ring[through] && !are_consecutive(c, e, through))
+      other = through;
     if ((events[k].code % 2 == 1) == s->sides[e].turned) {
       if (last >= 0 && c->ring[last] == c->ring[e]) other = last;
       last = e;
@@ -461,7 +462,7 @@ static cvtm_status sweep_rings(sweeper *s, const double *points, int64_t ring_co
   }
   free(grid);
   if (status != CVTM_OK || find_short_edge(c, s, pair)) return status;
-  status = sweep(s, error);
+  status = sweep_edges(s, error);
   memcpy(pair, s->pair, sizeof s->pair);
   return status;
 }

@@ -18,7 +18,7 @@ static int choose_decimals(double spacing) {
   return decimals < 2 ? 2 : decimals > 12 ? 12 : decimals;
 }
 
-static void put(FILE *file, double value, int decimals) {
+static void put_number(FILE *file, double value, int decimals) {
   char text[CVTM_TEXT_FIXED];
   fwrite(text, 1, (size_t)(cvtm_text_fixed(text, value, decimals) - text), file);
 }
@@ -61,7 +61,7 @@ static void write_stipples(FILE *file, const cvtm_mesh *mesh, const double *radi
 
 static void begin_lines(FILE *file, double spacing) {
   fputs("<g fill=\"none\" stroke=\"#000\" stroke-linejoin=\"round\" stroke-width=\"", file);
-  put(file, 0.05 * spacing, 4);
+  put_number(file, 0.05 * spacing, 4);
   fputs("\">\n", file);
 }
 
@@ -159,7 +159,7 @@ static void write_path(FILE *file, const cvtm_mesh *mesh, int closed, double spa
       "<path fill=\"none\" stroke=\"#000\" stroke-linejoin=\"round\" stroke-linecap=\"round\" "
       "stroke-width=\"",
       file);
-  put(file, share * spacing, s.decimals + 1);
+  put_number(file, share * spacing, s.decimals + 1);
   fputs("\" d=\"", file);
   cvtm_write_items(file, mesh->vertex_count, POINT_BYTES + 1, put_step, &s);
   fputs(closed ? "Z\"/>\n" : "\"/>\n", file);

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static char *put(char *to, const cvtm_file_mesh *m, cvtm_scalar type, double value,
-                 char separator) {
+static char *append_value(char *to, const cvtm_file_mesh *m, cvtm_scalar type, double value,
+                          char separator) {
   if (!m->ascii) return cvtm_text_scalar(to, type, 1, value);
   to = cvtm_text_number(to, value);
   *to++ = separator;
@@ -16,9 +16,9 @@ static char *put(char *to, const cvtm_file_mesh *m, cvtm_scalar type, double val
 
 static char *put_point(char *to, const void *context, int64_t i) {
   const cvtm_file_mesh *m = context;
-  to = put(to, m, CVTM_F64, m->points[2 * i], ' ');
-  to = put(to, m, CVTM_F64, m->points[2 * i + 1], ' ');
-  return put(to, m, CVTM_F64, 0, '\n');
+  to = append_value(to, m, CVTM_F64, m->points[2 * i], ' ');
+  to = append_value(to, m, CVTM_F64, m->points[2 * i + 1], ' ');
+  return append_value(to, m, CVTM_F64, 0, '\n');
 }
 
 /* A mesh without triangles shows its vertices: several readers fail on a file without cells. */
@@ -26,9 +26,9 @@ static char *put_cell(char *to, const void *context, int64_t t) {
   const cvtm_file_mesh *m = context;
   int32_t node[6] = {(int32_t)t};
   const int corners = m->triangle_count > 0 ? cvtm_triangle_nodes(m, t, node) : 1;
-  to = put(to, m, CVTM_I32, corners, ' ');
+  to = append_value(to, m, CVTM_I32, corners, ' ');
   for (int k = 0; k < corners; ++k)
-    to = put(to, m, CVTM_I32, node[k], k + 1 < corners ? ' ' : '\n');
+    to = append_value(to, m, CVTM_I32, node[k], k + 1 < corners ? ' ' : '\n');
   return to;
 }
 
@@ -37,12 +37,12 @@ static char *put_type(char *to, const void *context, int64_t t) {
   const cvtm_file_mesh *m = context;
   (void)t;
   const int triangle = m->triangle_middle != NULL ? QUADRATIC_TRIANGLE : TRIANGLE;
-  return put(to, m, CVTM_I32, m->triangle_count > 0 ? triangle : VERTEX, '\n');
+  return append_value(to, m, CVTM_I32, m->triangle_count > 0 ? triangle : VERTEX, '\n');
 }
 
 static char *put_value(char *to, const void *context, int64_t i) {
   const cvtm_file_mesh *m = context;
-  return put(to, m, CVTM_F64, i < m->vertex_count ? m->value[i] : 0, '\n');
+  return append_value(to, m, CVTM_F64, i < m->vertex_count ? m->value[i] : 0, '\n');
 }
 
 void cvtm_write_vtk(FILE *file, const cvtm_file_mesh *m) {

@@ -365,7 +365,7 @@ static cvtm_status take_array(document *d, const array *a, const char *what, int
   return take_bytes(d, a, s->data + begin, s->size - begin, count, values);
 }
 
-static cvtm_status build(document *d, cvtm_builder *b) {
+static cvtm_status build_mesh(document *d, cvtm_builder *b) {
   double *points = NULL, *offsets = NULL, *connectivity = NULL, *types = NULL;
   int64_t cells = d->cell_count, corners = 0;
   cvtm_status status = CVTM_OK;
@@ -405,5 +405,5 @@ cvtm_status cvtm_read_vtu(cvtm_source *s, cvtm_builder *b) {
   cvtm_status status = cvtm_xml_parse(s, &handlers, &d);
   if (status != CVTM_OK) return status;
   if (d.pieces == 0) return cvtm_source_fail(s, "no piece");
-  return build(&d, b);
+  return build_mesh(&d, b);
 }

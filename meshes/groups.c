@@ -177,7 +177,7 @@ static void find_curves(grouping *g, edge_end *ends) {
   for (int64_t e = 0; e < g->count; ++e) g->edges[e].root = find_root(g->parent, (int32_t)e);
 }
 
-static int compare_places(const void *first, const void *second) {
+static int compare_grouped_edges(const void *first, const void *second) {
   const grouped_edge *a = first, *b = second;
   if (a->left != b->left) return a->left < b->left ? -1 : 1;
   if (a->right != b->right) return a->right < b->right ? -1 : 1;
@@ -333,7 +333,7 @@ cvtm_status cvtm_regions_group(const cvtm_mesh *mesh, cvtm_domain image,
     sort_by_start(&g, ends);
     label_edges(&g, image);
     find_curves(&g, ends);
-    qsort(g.edges, (size_t)g.count, sizeof *g.edges, compare_places);
+    qsort(g.edges, (size_t)g.count, sizeof *g.edges, compare_grouped_edges);
     done = replace_groups(&g, labels, names, name_count, regions);
   }
   free(ends);

@@ -38,9 +38,9 @@ static void set_segment(cvtm_half_edges *m, int64_t h, int32_t segment) {
   m->segment[h] = segment;
 }
 
-static int64_t pack(cvtm_grid_point p) { return ((int64_t)p.x << 32) | (uint32_t)p.y; }
+static int64_t pack_point(cvtm_grid_point p) { return ((int64_t)p.x << 32) | (uint32_t)p.y; }
 
-static cvtm_grid_point unpack(int64_t packed) {
+static cvtm_grid_point unpack_point(int64_t packed) {
   return (cvtm_grid_point){(int32_t)(packed >> 32), (int32_t)(packed & 0xffffffff)};
 }
 
@@ -70,7 +70,7 @@ static void undo_change(cvtm_half_edges *m, const cvtm_change *c) {
       m->at[c->index] = c->old;
       break;
     case CVTM_CHANGED_PLACE:
-      m->grid[c->index] = unpack(c->old);
+      m->grid[c->index] = unpack_point(c->old);
       break;
     case CVTM_TAKEN_TRIANGLE:
       return_triangle(m, c->index);
@@ -281,7 +281,7 @@ int cvtm_half_edges_move(cvtm_half_edges *m, int32_t v, cvtm_grid_point place) {
     h = cvtm_turn_left(m, h);
     if (h == first) break;
   }
-  record(m, CVTM_CHANGED_PLACE, v, pack(m->grid[v]));
+  record(m, CVTM_CHANGED_PLACE, v, pack_point(m->grid[v]));
   m->grid[v] = place;
   for (int64_t h = first; h >= 0;) {
     set_corner(m, h, v); /* the triangle changed */

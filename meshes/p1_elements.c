@@ -221,7 +221,7 @@ static double longer_side(const cvtm_mesh *mesh) {
   return fmax(high[0] - low[0], high[1] - low[1]);
 }
 
-static cvtm_status build(builder *b) {
+static cvtm_status build_elements(builder *b) {
   const cvtm_mesh *mesh = b->mesh;
   if (mesh->triangle_count == 0)
     return cvtm_fail(b->error, CVTM_ERROR_INPUT, "the mesh has no triangle");
@@ -247,7 +247,7 @@ static cvtm_status build(builder *b) {
 cvtm_status cvtm_p1_create(const cvtm_mesh *mesh, cvtm_p1 *p1, cvtm_error *error) {
   *p1 = (cvtm_p1){0};
   builder b = {.mesh = mesh, .p1 = p1, .error = error};
-  const cvtm_status status = build(&b);
+  const cvtm_status status = build_elements(&b);
   free(b.twin);
   free(b.leaving);
   free(b.unknown);

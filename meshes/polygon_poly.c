@@ -63,7 +63,8 @@ static int32_t next_segment(const segments *g, int32_t v) {
 }
 
 /* Walks from `first` until no segment is left; every vertex that is met again closes a ring. */
-static cvtm_status walk(segments *g, int32_t first, const double *points, cvtm_ring_collector *c) {
+static cvtm_status walk_rings(segments *g, int32_t first, const double *points,
+                              cvtm_ring_collector *c) {
   int64_t length = 0;
   for (int32_t v = first;;) {
     if (g->on_path[v] >= 0) {
@@ -103,7 +104,7 @@ static cvtm_status find_rings(segments *g, const cvtm_triangle_vertices *vertice
     for (size_t v = 0; v < n; ++v) g->on_path[v] = -1;
     status = list_segments(g, vertices);
     for (int64_t k = 0; k < g->count && status == CVTM_OK; ++k)
-      if (!g->used[k]) status = walk(g, g->end[2 * k], vertices->points, c);
+      if (!g->used[k]) status = walk_rings(g, g->end[2 * k], vertices->points, c);
   }
   free(g->start);
   free(g->beside);

@@ -81,7 +81,7 @@ static int is_near(const finder *f, int64_t edge, const box *b) {
 }
 
 /* Puts the corners below the middle of an axis first; returns how many they are. */
-static int64_t divide(const finder *f, int64_t *corner, int64_t count, int axis, double middle) {
+static int64_t partition(const finder *f, int64_t *corner, int64_t count, int axis, double middle) {
   int64_t low = 0;
   for (int64_t k = 0; k < count; ++k) {
     const cvtm_grid_point p = f->grid[corner[k]];
@@ -109,7 +109,7 @@ static int find_touches(finder *f, int64_t *corner, int64_t count, const int64_t
     for (int64_t k = 0; k < near_count && good; ++k)
       for (int64_t i = 0; i < count && good; ++i) good = test_pair(f, near[k], corner[i]);
   } else if (near_count > 0) {
-    const int64_t low = divide(f, corner, count, axis, 0.5 * (b.low[axis] + b.high[axis]));
+    const int64_t low = partition(f, corner, count, axis, 0.5 * (b.low[axis] + b.high[axis]));
     good = find_touches(f, corner, low, near, near_count) &&
            find_touches(f, corner + low, count - low, near, near_count);
   }

@@ -238,7 +238,8 @@ static int32_t region_of(const parts *p, int64_t half) {
 }
 
 /* The segments with a region beside them, between the vertices of the file. */
-static cvtm_status extract(const graph *g, const parts *p, cvtm_boundary *b, cvtm_error *error) {
+static cvtm_status extract_boundary(const graph *g, const parts *p, cvtm_boundary *b,
+                                    cvtm_error *error) {
   const size_t n = (size_t)p->mesh.vertex_count, edges = (size_t)p->edges.edge_count + 1;
   int32_t *number = malloc(n * sizeof *number);
   *b = (cvtm_boundary){.points = malloc(2 * n * sizeof *b->points),
@@ -278,7 +279,7 @@ static cvtm_status divide_plane(const graph *g, cvtm_pslg *made, cvtm_error *err
   if (status == CVTM_OK) status = find_neighbours(&p, error);
   if (status == CVTM_OK) find_parts(&p);
   if (status == CVTM_OK) status = number_parts(g, &p, made, error);
-  if (status == CVTM_OK) status = extract(g, &p, &made->boundary, error);
+  if (status == CVTM_OK) status = extract_boundary(g, &p, &made->boundary, error);
   free_parts(&p);
   return status;
 }

@@ -170,8 +170,8 @@ static cvtm_status check_demand(const cvtm_refiner *r) {
                    triangles, most);
 }
 
-static cvtm_status set_up(cvtm_refiner *r, const double *points, int64_t count,
-                          const cvtm_boundary *boundary, start *s) {
+static cvtm_status start_refinement(cvtm_refiner *r, const double *points, int64_t count,
+                                    const cvtm_boundary *boundary, start *s) {
   set_bound(r, r->options->min_angle);
   cvtm_status status = triangulate_start(points, count, boundary, r, s);
   if (status == CVTM_OK) status = take_segments(r, s);
@@ -287,8 +287,8 @@ typedef struct result {
   cvtm_refine_figures figures;
 } result;
 
-static cvtm_status extract(const cvtm_refiner *r, const start *s, const cvtm_boundary *boundary,
-                           result *made) {
+static cvtm_status extract_result(const cvtm_refiner *r, const start *s,
+                                  const cvtm_boundary *boundary, result *made) {
   const size_t n = (size_t)r->m.vertex_count;
   int32_t *number = malloc(n * sizeof *number);
   made->points = malloc(2 * n * sizeof *made->points);
@@ -451,13 +451,13 @@ static cvtm_status refine_to(double bound, const double *points, int64_t count,
   start begin = {0};
   cvtm_refiner r = {
       .options = options, .most = INT64_MAX, .figures = &made->figures, .error = error};
-  cvtm_status status = set_up(&r, points, count, boundary, &begin);
+  cvtm_status status = start_refinement(&r, points, count, boundary, &begin);
   if (status == CVTM_OK) status = work_for_bound(&r, bound);
   set_bound(&r, options->min_angle);
   if (status == CVTM_OK) status = count_figures(&r, &made->figures);
   const int is_bad = made->figures.below_free > 0 || made->figures.oversized > 0;
   *enough = r.stopped || (r.m.vertex_count < r.most && !(is_bad && bound > options->min_angle));
-  if (status == CVTM_OK && *enough) status = extract(&r, &begin, boundary, made);
+  if (status == CVTM_OK && *enough) status = extract_result(&r, &begin, boundary, made);
   made->figures.bound = bound;
   made->figures.stopped = r.stopped;
   destroy(&r);
@@ -508,7 +508,7 @@ static cvtm_status begin_moving(const double *points, int64_t count, const cvtm_
   *m = (moving){.r = {.options = options, .most = INT64_MAX, .error = error}};
   m->r.figures = &m->found;
   const cvtm_status status = check_arguments(points, boundary, options, error);
-  return status == CVTM_OK ? set_up(&m->r, points, count, boundary, &m->begin) : status;
+  return status == CVTM_OK ? start_refinement(&m->r, points, count, boundary, &m->begin) : status;
 }
 
 static void end_moving(moving *m, cvtm_status status, double *points) {

@@ -52,8 +52,8 @@ static int divides_edge(const cvtm_refiner *r, const uint8_t *corner, int32_t v)
 /* The vertices from v on along a segment up to the next one that does more than divide an edge:
  * the segments into list, and the last vertex. Returns how many segments there are; 0 for a ring.
  */
-static int64_t follow(const cvtm_refiner *r, const uint8_t *divides, int32_t v, int32_t segment,
-                      int32_t *list, int32_t *last) {
+static int64_t follow_line(const cvtm_refiner *r, const uint8_t *divides, int32_t v,
+                           int32_t segment, int32_t *list, int32_t *last) {
   const int32_t first = v;
   int64_t count = 0;
   for (;;) {
@@ -70,8 +70,8 @@ static int64_t follow(const cvtm_refiner *r, const uint8_t *divides, int32_t v, 
 
 /* Makes one segment, the first of the list, of `count` segments from `first` to `last`, if all
  * vertices between them are on the line. joined: what becomes of each segment. */
-static void join(cvtm_refiner *r, int32_t first, int32_t last, const int32_t *list, int64_t count,
-                 int32_t *joined) {
+static void join_segments(cvtm_refiner *r, int32_t first, int32_t last, const int32_t *list,
+                          int64_t count, int32_t *joined) {
   const cvtm_grid_point a = r->m.grid[first], b = r->m.grid[last];
   int32_t v = first;
   for (int64_t k = 0; k + 1 < count; ++k) {
@@ -112,8 +112,8 @@ cvtm_status cvtm_refine_join_segments(cvtm_refiner *r, const uint8_t *corner) {
     for (int64_t k = r->meeting[v]; k < r->meeting[v + 1] && !divides[v]; ++k) {
       int32_t last = v;
       if (joined[r->met[k]] != r->met[k]) continue; /* found from the other end */
-      const int64_t count = follow(r, divides, v, r->met[k], list, &last);
-      if (count > 1 && v != last) join(r, v, last, list, count, joined);
+      const int64_t count = follow_line(r, divides, v, r->met[k], list, &last);
+      if (count > 1 && v != last) join_segments(r, v, last, list, count, joined);
     }
   }
   rename_segments(r, joined);

@@ -139,7 +139,7 @@ typedef struct location {
 } location;
 
 /* Walks from the middle of triangle t straight to a place. */
-static location walk(const cvtm_refiner *r, int64_t t, cvtm_grid_point to) {
+static location walk_to(const cvtm_refiner *r, int64_t t, cvtm_grid_point to) {
   const cvtm_half_edges *m = &r->m;
   double fx = 0, fy = 0;
   for (int k = 0; k < 3; ++k) {
@@ -248,7 +248,7 @@ static cvtm_status split_at_centre(cvtm_refiner *r, const cvtm_bad_triangle *bad
   double centre[2];
   find_centre(r, bad->triangle, for_angle, centre);
   const cvtm_grid_point place = {round_near_grid(centre[0]), round_near_grid(centre[1])};
-  const location at = walk(r, bad->triangle, place);
+  const location at = walk_to(r, bad->triangle, place);
   const cvtm_refine_vertex made = {scale, -1, -1, CVTM_VERTEX_FREE,
                                    (uint8_t)(for_angle ? CVTM_CAUSE_ANGLE : CVTM_CAUSE_AREA)};
   int again = 0;
@@ -356,7 +356,7 @@ static cvtm_status put_centre(cvtm_refiner *r, int64_t t, int *put) {
   double centre[2];
   find_centre(r, t, 0, centre);
   const cvtm_grid_point place = {round_near_grid(centre[0]), round_near_grid(centre[1])};
-  const location at = walk(r, t, place);
+  const location at = walk_to(r, t, place);
   if (at.blocked || at.triangle < 0 || at.half >= 0) return CVTM_OK;
   const int32_t v = cvtm_half_edges_insert_inside(m, at.triangle, place);
   int64_t near = 0;

@@ -78,7 +78,7 @@ static int64_t cell_along(const piece_grid *g, int axis, double x) {
   return (int64_t)fmin(fmax(cell, 0), (double)(g->size[axis] - 1));
 }
 
-static int64_t cell_of(const piece_grid *g, const piece *p) {
+static int64_t cell_of_piece(const piece_grid *g, const piece *p) {
   return cell_along(g, 1, (p->a[1] + p->b[1]) / 2) * g->size[0] +
          cell_along(g, 0, (p->a[0] + p->b[0]) / 2);
 }
@@ -103,10 +103,10 @@ static cvtm_status make_grid(const cvtm_contour *c, piece_grid *g, cvtm_error *e
   g->list = malloc(pieces * sizeof *g->list);
   if (!g->pieces || !g->start || !g->list) return cvtm_no_memory(error, "nodes of second order");
   cut_pieces(c, g);
-  for (int64_t k = 0; k < g->count; ++k) ++g->start[cell_of(g, &g->pieces[k]) + 2];
+  for (int64_t k = 0; k < g->count; ++k) ++g->start[cell_of_piece(g, &g->pieces[k]) + 2];
   for (int64_t k = 0; k < cells; ++k) g->start[k + 2] += g->start[k + 1];
   for (int64_t k = 0; k < g->count; ++k)
-    g->list[g->start[cell_of(g, &g->pieces[k]) + 1]++] = (int32_t)k;
+    g->list[g->start[cell_of_piece(g, &g->pieces[k]) + 1]++] = (int32_t)k;
   return CVTM_OK;
 }
 
@@ -197,7 +197,7 @@ static cvtm_status find_edge_nodes(const cvtm_mesh *mesh, const cvtm_regions *r,
 
 /* ---- curves ---- */
 
-static double cross(const double *u, const double *v) { return u[0] * v[1] - u[1] * v[0]; }
+static double cross_product(const double *u, const double *v) { return u[0] * v[1] - u[1] * v[0]; }
 
 /* Bernstein coefficients of the Jacobian of a quadratic triangle, whose control points are its
  * corners and 2 m - (a + b) / 2 for the node m between the corners a and b. */
@@ -215,10 +215,11 @@ static int is_valid(const double corner[3][2], const double middle[3][2]) {
     straight[0][axis] = corner[1][axis] - corner[0][axis];
     straight[1][axis] = corner[2][axis] - corner[0][axis];
   }
-  const double scale = cross(straight[0], straight[1]); /* y down: negative */
+  const double scale = cross_product(straight[0], straight[1]); /* y down: negative */
   for (int i = 0; i < 3; ++i) {
     for (int j = i; j < 3; ++j) {
-      const double value = 0.5 * (cross(first[i], second[j]) + cross(first[j], second[i]));
+      const double value =
+          0.5 * (cross_product(first[i], second[j]) + cross_product(first[j], second[i]));
       if (!(value / scale >= least_jacobian)) return 0;
     }
   }

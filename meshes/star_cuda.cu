@@ -14,7 +14,7 @@ constexpr unsigned most_bound_blocks = 16 * CVTM_CUDA_PARTS;
 
 /* Atomic minima of doubles: the bits of numbers that are not negative are in order, those of
  * negative ones in the opposite order. */
-__device__ void lower(double *least, double v) {
+__device__ void atomic_lower(double *least, double v) {
   v += 0.0; /* no negative zero */
   if (v < 0) {
     atomicMax(reinterpret_cast<unsigned long long *>(least),
@@ -62,8 +62,8 @@ __global__ void __launch_bounds__(block_size)
   y1 = warp_least(y1);
   if (!usable) bounds->usable = 0;
   if (threadIdx.x % 32 != 0) return;
-  lower(&bounds->low[0], x0);
-  lower(&bounds->low[1], y0);
+  atomic_lower(&bounds->low[0], x0);
+  atomic_lower(&bounds->low[1], y0);
   raise(&bounds->high[0], -x1);
   raise(&bounds->high[1], -y1);
 }

@@ -68,7 +68,7 @@ static int XMLCALL on_encoding(void *data, const char *name, XML_Encoding *encod
   return XML_STATUS_OK;
 }
 
-static cvtm_status refuse(parse *p) {
+static cvtm_status fail_malformed(parse *p) {
   const enum XML_Error error = XML_GetErrorCode(p->parser);
   if (error == XML_ERROR_NO_MEMORY) return cvtm_source_no_memory(p->source);
   find_line(p);
@@ -84,7 +84,7 @@ static cvtm_status parse_all(parse *p) {
     const enum XML_Status parsed =
         XML_Parse(p->parser, (const char *)s->data + at, (int)taken, is_last);
     at += taken;
-    if (!p->done && parsed == XML_STATUS_ERROR) return refuse(p);
+    if (!p->done && parsed == XML_STATUS_ERROR) return fail_malformed(p);
     if (is_last) break;
   }
   return p->status;

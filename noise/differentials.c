@@ -303,7 +303,8 @@ static void finish_distances(cvtm_spectrum *s, const histograms *h) {
   s->mean_distance = h->sum / (double)s->count / hexagonal;
 }
 
-static cvtm_status compute(const places *p, int threads, cvtm_spectrum *s, cvtm_error *error) {
+static cvtm_status compute_spectrum(const places *p, int threads, cvtm_spectrum *s,
+                                    cvtm_error *error) {
   histograms *all = calloc(CHUNKS, sizeof *all);
   double *power = malloc((size_t)FREQUENCIES * FREQUENCIES * sizeof *power);
   cvtm_status status = CVTM_OK;
@@ -335,7 +336,7 @@ cvtm_status cvtm_spectrum_compute_graded(cvtm_domain domain, const float *densit
   spectrum->count = count;
   spectrum->spacing = sqrt((double)domain.width * domain.height / (double)count);
   cvtm_status status = make_places(&p, density, points, threads, error);
-  if (status == CVTM_OK) status = compute(&p, threads, spectrum, error);
+  if (status == CVTM_OK) status = compute_spectrum(&p, threads, spectrum, error);
   free_places(&p);
   if (status != CVTM_OK) cvtm_spectrum_free(spectrum);
   return status;

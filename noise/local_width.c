@@ -69,7 +69,7 @@ static void take_means(octave *o, double deviation, double side) {
 }
 
 /* Replaces the cells by those of the next octave. */
-static void coarsen(octave *o) {
+static void make_next_octave(octave *o) {
   const int columns = o->cells[0], rows = o->cells[1];
   const int half[2] = {(columns + 1) / 2, (rows + 1) / 2};
   for (int j = 0; j < half[1]; ++j) {
@@ -142,7 +142,7 @@ static void search_widths(octave *o, const int cells[2], const double step[2], d
   for (int k = 0; s < most; ++k, s += half_octave) {
     /* Grids of an octave serve deviations of 1.4 to 2.8 of their cells; the finest smaller ones. */
     if (k > 3 && k % 2 == 0 && (o->cells[0] > 1 || o->cells[1] > 1)) {
-      coarsen(o);
+      make_next_octave(o);
       side *= 2;
     }
     take_means(o, exp(s) / side, side);

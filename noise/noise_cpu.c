@@ -20,8 +20,8 @@ static double divide_into_classes(const cvtm_kernel_cells *cells, const cvtm_ker
 }
 
 /* By counting; `number`: of cells. */
-static void store(const cvtm_kernel_cells *cells, int64_t number, const cvtm_kernel_source *source,
-                  int64_t count) {
+static void sort_by_cell(const cvtm_kernel_cells *cells, int64_t number,
+                         const cvtm_kernel_source *source, int64_t count) {
   int64_t *starts = cells->starts;
   memset(starts, 0, (size_t)(number + 1) * sizeof *starts);
   for (int64_t i = 0; i < count; ++i) ++starts[cells->cell[i] + 1];
@@ -44,7 +44,7 @@ static cvtm_status sort_cpu(cvtm_device *device, const cvtm_kernel_cells *cells,
     const cvtm_width_class *c = &cells->classes[cvtm_width_class_of(source[i].variance, least)];
     cells->cell[i] = cvtm_kernel_cell_of(c, source[i].x, source[i].y);
   }
-  store(cells, number, source, count);
+  sort_by_cell(cells, number, source, count);
   return CVTM_OK;
 }
 

@@ -94,8 +94,8 @@ static void add_frequency(tally *t, int64_t k, int64_t l, cvtm_complex sum) {
 
 /* Adds the frequencies of one transform: first + stride (a, b), of the half plane l > 0, and k > 0
  * where l = 0. */
-static void add_block(tally *t, const int64_t first[2], const int64_t stride[2],
-                      const cvtm_complex *sums) {
+static void add_frequencies(tally *t, const int64_t first[2], const int64_t stride[2],
+                            const cvtm_complex *sums) {
   for (int64_t b = 0; b < MODES; ++b) {
     const int64_t l = first[1] + b * stride[1];
     if (l > t->most[1]) break;
@@ -122,7 +122,7 @@ static cvtm_status sum_frequencies(tally *t, const double *places, const double 
     for (int64_t x = 0; x < stride[0]; ++x) {
       const int64_t first[2] = {x - t->most[0], y};
       cvtm_fourier_transform(fourier, first, sums);
-      add_block(t, first, stride, sums);
+      add_frequencies(t, first, stride, sums);
     }
   }
   cvtm_fourier_destroy(fourier);

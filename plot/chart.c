@@ -36,7 +36,7 @@ static int is_shown(const scale *s, double value) {
   return isfinite(value) && (!s->logarithmic || value > 0);
 }
 
-static double place(const scale *s, double value) {
+static double place_on_axis(const scale *s, double value) {
   return s->length * (coordinate(s, value) - s->low) / (s->high - s->low);
 }
 
@@ -116,13 +116,13 @@ static void write_frame(FILE *stream, const cvtm_chart *chart, const scale *x, c
   double tick[MOST_TICKS];
   char text[32];
   for (int k = 0, count = ticks_of(x, tick); k < count; ++k) {
-    const double at = LEFT + place(x, tick[k]);
+    const double at = LEFT + place_on_axis(x, tick[k]);
     write_line(stream, at, TOP, at, TOP + HEIGHT);
     snprintf(text, sizeof text, "%.6g", tick[k]);
     write_text(stream, at, TOP + HEIGHT + 18, " text-anchor=\"middle\"", text);
   }
   for (int k = 0, count = ticks_of(y, tick); k < count; ++k) {
-    const double at = TOP + HEIGHT - place(y, tick[k]);
+    const double at = TOP + HEIGHT - place_on_axis(y, tick[k]);
     write_line(stream, LEFT, at, LEFT + WIDTH, at);
     snprintf(text, sizeof text, "%.6g", tick[k]);
     write_text(stream, LEFT - 6, at + 4, " text-anchor=\"end\"", text);
@@ -149,15 +149,16 @@ static void write_curve(FILE *stream, const cvtm_chart_curve *curve, int number,
   for (int64_t k = 0; k < curve->count; ++k) {
     const int shown = is_shown(x, curve->x[k]) && is_shown(y, curve->y[k]);
     if (shown)
-      fprintf(stream, "%s%.2f %.2f", drawing ? "L" : "M", LEFT + place(x, curve->x[k]),
-              TOP + HEIGHT - place(y, curve->y[k]));
+      fprintf(stream, "%s%.2f %.2f", drawing ? "L" : "M", LEFT + place_on_axis(x, curve->x[k]),
+              TOP + HEIGHT - place_on_axis(y, curve->y[k]));
     drawing = shown;
   }
   fprintf(stream, "M%d %.2fh24\"/>\n", LEFT + WIDTH + 12, legend);
   for (int64_t k = 0; k < curve->count && curve->marked; ++k)
     if (is_shown(x, curve->x[k]) && is_shown(y, curve->y[k]))
       fprintf(stream, "<circle cx=\"%.2f\" cy=\"%.2f\" r=\"2.6\" fill=\"%s\"/>\n",
-              LEFT + place(x, curve->x[k]), TOP + HEIGHT - place(y, curve->y[k]), colour);
+              LEFT + place_on_axis(x, curve->x[k]), TOP + HEIGHT - place_on_axis(y, curve->y[k]),
+              colour);
   write_text(stream, LEFT + WIDTH + 42, legend + 4, "", curve->name);
 }
 

@@ -38,7 +38,7 @@ static int64_t take_edge(trail_graph *g, int32_t v) {
 }
 
 /* Adds the trail that begins at v, if an edge is left there. */
-static void walk(trail_graph *g, int32_t v, cvtm_trails *trails) {
+static void walk_trail(trail_graph *g, int32_t v, cvtm_trails *trails) {
   int64_t length = trails->start[trails->count];
   int64_t edge = take_edge(g, v);
   if (edge < 0) return;
@@ -71,8 +71,8 @@ cvtm_status cvtm_trails_create(const int32_t *edges, int64_t edge_count, int64_t
     fill_graph(&g);
     trails->start[0] = 0;
     for (int64_t v = 0; v < vertex_count; ++v)
-      if (is_odd(&g, v)) walk(&g, (int32_t)v, trails);
-    for (int64_t v = 0; v < vertex_count; ++v) walk(&g, (int32_t)v, trails);
+      if (is_odd(&g, v)) walk_trail(&g, (int32_t)v, trails);
+    for (int64_t v = 0; v < vertex_count; ++v) walk_trail(&g, (int32_t)v, trails);
   } else {
     cvtm_trails_free(trails);
   }

@@ -225,7 +225,7 @@ cvtm_status cvtm_equal_mass_weights(cvtm_cvt *cvt, const double *sites, int64_t 
 
 /* Places the sites (host) by a CVT without weights if some are not given, in half of the time at
  * most. Its cells are only nearly equal, so that its last decreases are not worth their time. */
-static cvtm_status place(equal_mass_run *r, int64_t given, double *sites) {
+static cvtm_status place_by_cvt(equal_mass_run *r, int64_t given, double *sites) {
   cvtm_cvt *cvt = r->task.cvt;
   const double start = cvtm_clock();
   cvtm_cvt_options options = *r->options;
@@ -293,7 +293,7 @@ cvtm_status cvtm_equal_mass_solve(cvtm_cvt *cvt, const cvtm_cvt_options *options
                        (long long)count, (long long)given, (long long)options->fixed);
   if (status == CVTM_OK && options->energy != CVTM_CVT_EXACT)
     status = cvtm_fail(error, CVTM_ERROR_ARGUMENT, "cells of equal mass need the exact energy");
-  if (status == CVTM_OK) status = place(&r, given, sites);
+  if (status == CVTM_OK) status = place_by_cvt(&r, given, sites);
   if (status == CVTM_OK) status = cvtm_cvt_put_sites(cvt, sites, count);
   if (status == CVTM_OK) status = check_distinct(cvt, count);
   if (status == CVTM_OK) status = cvtm_power_create(cvt, count, &r.power);

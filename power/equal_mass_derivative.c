@@ -153,7 +153,7 @@ static cvtm_status improve(cvtm_equal_mass_derivative *e, cvtm_error *error) {
 }
 
 /* The weights for the density in single precision. */
-static cvtm_status begin(cvtm_equal_mass_derivative *e, cvtm_error *error) {
+static cvtm_status find_weights(cvtm_equal_mass_derivative *e, cvtm_error *error) {
   const int64_t pixels = (int64_t)e->domain.width * e->domain.height;
   cvtm_device *device = NULL;
   cvtm_cvt *cvt = NULL;
@@ -206,7 +206,7 @@ cvtm_status cvtm_equal_mass_derivative_create(cvtm_domain domain, const double *
   e->count = count;
   cvtm_status status = allocate_derivative(e, density, sites);
   if (status == CVTM_OK)
-    status = begin(e, error);
+    status = find_weights(e, error);
   else
     (void)cvtm_no_memory(error, "cells of equal mass");
   if (status == CVTM_OK) status = improve(e, error);

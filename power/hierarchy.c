@@ -130,8 +130,8 @@ static int halve(const host_rows *fine, int32_t *aggregate, int32_t *first, int3
 }
 
 /* Two matchings, one after the other: aggregate, first and child are those of both together. */
-static int coarsen(const host_rows *fine, int32_t *aggregate, int32_t *first, int32_t *child,
-                   host_rows *coarse) {
+static int coarsen_by_matchings(const host_rows *fine, int32_t *aggregate, int32_t *first,
+                                int32_t *child, host_rows *coarse) {
   host_rows half = {0};
   int32_t *second = malloc(((size_t)fine->count + 1) * sizeof *second);
   const int good = second && halve(fine, aggregate, first, child, &half) &&
@@ -200,7 +200,7 @@ static int add_level(plan *made, host_rows *rows, const int32_t *row_of) {
   host_rows coarse = {0};
   int32_t *first = aggregate + n, *child = first + n, *scratch = child + n;
   int state = -1;
-  if (aggregate && diagonal && coarsen(rows, aggregate, first, child, &coarse)) {
+  if (aggregate && diagonal && coarsen_by_matchings(rows, aggregate, first, child, &coarse)) {
     state = (double)coarse.count > slowest * (double)rows->count;
     if (!state) {
       for (int64_t k = 0; made->levels == 1 && k < rows->count; ++k) child[k] = row_of[child[k]];
@@ -305,8 +305,8 @@ static void point_levels(const plan *made, const cvtm_power_level *finest,
 }
 
 /* Memory with a quarter to spare, so that similar hierarchies need no other. */
-static cvtm_status reserve(cvtm_device *device, void *memory, size_t size, int64_t needed,
-                           int64_t *capacity) {
+static cvtm_status reserve_array(cvtm_device *device, void *memory, size_t size, int64_t needed,
+                                 int64_t *capacity) {
   void **pointer = memory;
   if (needed <= *capacity) return CVTM_OK;
   const cvtm_array array = {pointer, needed + needed / 4, size};
@@ -319,9 +319,9 @@ static cvtm_status reserve(cvtm_device *device, void *memory, size_t size, int64
 
 static cvtm_status upload_levels(cvtm_device *device, const packed *all, cvtm_power_hierarchy *h) {
   cvtm_status status =
-      reserve(device, &h->indices, sizeof *h->indices, all->indices, &h->index_capacity);
+      reserve_array(device, &h->indices, sizeof *h->indices, all->indices, &h->index_capacity);
   if (status == CVTM_OK)
-    status = reserve(device, &h->values, sizeof *h->values, all->values, &h->value_capacity);
+    status = reserve_array(device, &h->values, sizeof *h->values, all->values, &h->value_capacity);
   if (status == CVTM_OK && all->indices > 0)
     status = cvtm_device_copy_in(device, h->indices, all->index,
                                  (size_t)all->indices * sizeof *all->index);

@@ -96,7 +96,8 @@ static cvtm_status correct_cpu(cvtm_power *power, int64_t fixed, double *gradien
 
 /* --- conjugate gradients ---------------------------------------------------------------- */
 
-static cvtm_status dot(cvtm_power *power, const double *x, const double *y, double *result) {
+static cvtm_status dot_vectors(cvtm_power *power, const double *x, const double *y,
+                               double *result) {
   cvtm_cvt *cvt = power->cvt;
   return cvtm_dot(cvt->device, x, y, power->count, result, cvt->workspace, cvt->workspace_bytes);
 }
@@ -167,15 +168,17 @@ static cvtm_status solve_cpu(cvtm_power *power, double tolerance, int32_t max_it
   }
   precondition(power);
   update_direction(power, 0);
-  if (status == CVTM_OK) status = dot(power, power->residual, power->preconditioned, &square);
+  if (status == CVTM_OK)
+    status = dot_vectors(power, power->residual, power->preconditioned, &square);
   cvtm_power_cg cg = cvtm_power_cg_begin(square, tolerance, max_iterations);
   while (status == CVTM_OK && cg.running) {
     multiply_couplings(power);
-    status = dot(power, power->direction, power->product, &product);
+    status = dot_vectors(power, power->direction, power->product, &product);
     cvtm_power_cg_set_alpha(&cg, product);
     move_along(power, cg.alpha);
     precondition(power);
-    if (status == CVTM_OK) status = dot(power, power->residual, power->preconditioned, &square);
+    if (status == CVTM_OK)
+      status = dot_vectors(power, power->residual, power->preconditioned, &square);
     cvtm_power_cg_set_beta(&cg, square);
     update_direction(power, cg.beta);
   }

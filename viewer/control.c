@@ -25,7 +25,7 @@ void cvtm_control_init(cvtm_control *control, cvtm_solver *solver, cvtm_domain d
   control->view.device = control->view.tool = control->view.note = "";
 }
 
-static void send(cvtm_control *c, cvtm_solver_command command) {
+static void send_command(cvtm_control *c, cvtm_solver_command command) {
   const uint64_t number = cvtm_solver_send(c->solver, &command);
   if (number > 0) c->sent = number;
 }
@@ -57,17 +57,18 @@ static int64_t site_at(const cvtm_control *c, const double screen[2]) {
 static void hold(cvtm_control *c, int64_t site, const double screen[2]) {
   double at[2];
   cvtm_view_to_domain(&c->view, screen, at);
-  send(c, (cvtm_solver_command){.kind = CVTM_SOLVE_HOLD, .site = site, .x = at[0], .y = at[1]});
+  send_command(
+      c, (cvtm_solver_command){.kind = CVTM_SOLVE_HOLD, .site = site, .x = at[0], .y = at[1]});
 }
 
 static void paint(cvtm_control *c, const double screen[2]) {
   double at[2];
   cvtm_view_to_domain(&c->view, screen, at);
-  send(c, (cvtm_solver_command){.kind = CVTM_SOLVE_PAINT,
-                                .x = at[0],
-                                .y = at[1],
-                                .radius = c->brush_radius,
-                                .brush = c->brush});
+  send_command(c, (cvtm_solver_command){.kind = CVTM_SOLVE_PAINT,
+                                        .x = at[0],
+                                        .y = at[1],
+                                        .radius = c->brush_radius,
+                                        .brush = c->brush});
 }
 
 /* ---- Keys ---- */
@@ -106,10 +107,10 @@ static void size_brush(cvtm_control *c, double factor) {
 }
 
 /* A tenth more or fewer, at least one. */
-static void scatter(cvtm_control *c, int sign) {
+static void scatter_tenth(cvtm_control *c, int sign) {
   const int64_t count = c->frame ? c->frame->state.count : 10;
   const int64_t tenth = count / 10 > 0 ? count / 10 : 1;
-  send(c, (cvtm_solver_command){.kind = CVTM_SOLVE_SCATTER, .site = sign * tenth});
+  send_command(c, (cvtm_solver_command){.kind = CVTM_SOLVE_SCATTER, .site = sign * tenth});
 }
 
 /* Nonzero if the key is one that the solver answers to. */
@@ -123,11 +124,11 @@ static int press_solver_key(cvtm_control *c, int key) {
               {'l', CVTM_SOLVE_METHOD}};
   for (size_t k = 0; k < sizeof keys / sizeof keys[0]; ++k) {
     if (keys[k].key != key) continue;
-    send(c, (cvtm_solver_command){.kind = keys[k].kind});
+    send_command(c, (cvtm_solver_command){.kind = keys[k].kind});
     return 1;
   }
   if (key != '+' && key != '=' && key != '-') return 0;
-  scatter(c, key == '-' ? -1 : 1);
+  scatter_tenth(c, key == '-' ? -1 : 1);
   return 1;
 }
 
@@ -201,10 +202,10 @@ static void press(cvtm_control *c, const cvtm_event *event) {
   } else if (event->modifiers & CVTM_SHIFT) {
     double place[2];
     cvtm_view_to_domain(&c->view, at, place);
-    send(c, (cvtm_solver_command){.kind = CVTM_SOLVE_ADD, .x = place[0], .y = place[1]});
+    send_command(c, (cvtm_solver_command){.kind = CVTM_SOLVE_ADD, .x = place[0], .y = place[1]});
   } else if (event->modifiers & CVTM_CONTROL) {
     const int64_t site = site_at(c, at);
-    if (site >= 0) send(c, (cvtm_solver_command){.kind = CVTM_SOLVE_DELETE, .site = site});
+    if (site >= 0) send_command(c, (cvtm_solver_command){.kind = CVTM_SOLVE_DELETE, .site = site});
   } else {
     c->grabbed = site_at(c, at);
     c->dragging = c->grabbed < 0;
@@ -214,7 +215,7 @@ static void press(cvtm_control *c, const cvtm_event *event) {
 static void release_button(cvtm_control *c, const cvtm_event *event) {
   const double way = hypot(event->x - c->pressed[0], event->y - c->pressed[1]);
   const int click = c->dragging && event->button == 0 && way < smallest_drag * c->view.scale;
-  if (c->grabbed >= 0) send(c, (cvtm_solver_command){.kind = CVTM_SOLVE_LET_GO});
+  if (c->grabbed >= 0) send_command(c, (cvtm_solver_command){.kind = CVTM_SOLVE_LET_GO});
   if (click && c->released_time >= 0 && event->time - c->released_time < double_click) {
     fit(c);
     c->released_time = -1;
@@ -239,7 +240,7 @@ static void move(cvtm_control *c, const cvtm_event *event) {
   c->changed |= c->dragging || c->brush != CVTM_BRUSH_NONE;
 }
 
-static void resize(cvtm_control *c, const cvtm_event *event) {
+static void resize_view(cvtm_control *c, const cvtm_event *event) {
   c->view.width = event->width > 0 ? event->width : 1;
   c->view.height = event->height > 0 ? event->height : 1;
   c->view.scale = event->scale > 0 ? event->scale : 1;
@@ -267,7 +268,7 @@ void cvtm_control_event(cvtm_control *c, const cvtm_event *event) {
       break;
     }
     case CVTM_EVENT_RESIZE:
-      resize(c, event);
+      resize_view(c, event);
       break;
     case CVTM_EVENT_REDRAW:
       break;

@@ -35,14 +35,14 @@ double cvtm_view_history_floor(const cvtm_view_history *history) {
 }
 
 /* Grows an array to `count` elements, at least one, so that NULL means failure. */
-static cvtm_status reserve(void *array, int64_t *capacity, int64_t count, size_t size,
-                           cvtm_error *error) {
+static cvtm_status grow_array(void *array, int64_t *capacity, int64_t count, size_t size,
+                              cvtm_error *error) {
   if (cvtm_grow(array, size, capacity, count > 0 ? count : 1)) return CVTM_OK;
   return cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory to show %lld elements", (long long)count);
 }
 
 cvtm_status cvtm_view_state_reserve(cvtm_view_state *state, int64_t count, cvtm_error *error) {
-  return reserve(&state->sites, &state->capacity, count, 2 * sizeof *state->sites, error);
+  return grow_array(&state->sites, &state->capacity, count, 2 * sizeof *state->sites, error);
 }
 
 void cvtm_view_state_free(cvtm_view_state *state) {
@@ -156,7 +156,8 @@ static cvtm_status reserve_geometry(cvtm_view_frame *frame, const cvtm_mesh *mes
   };
   cvtm_status status = CVTM_OK;
   for (int k = 0; status == CVTM_OK && k < 5; ++k)
-    status = reserve(arrays[k].array, &frame->capacity[k], arrays[k].count, arrays[k].size, error);
+    status =
+        grow_array(arrays[k].array, &frame->capacity[k], arrays[k].count, arrays[k].size, error);
   return status;
 }
 

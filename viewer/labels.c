@@ -85,7 +85,7 @@ static void create(cvtm_labels *l) {
   glGenRenderbuffers(1, &l->depth);
 }
 
-static void resize(cvtm_labels *l, int width, int height) {
+static void resize_labels(cvtm_labels *l, int width, int height) {
   l->width = width;
   l->height = height;
   glActiveTexture(GL_TEXTURE3); /* that of the labels, see render.c */
@@ -107,7 +107,7 @@ cvtm_status cvtm_labels_begin(cvtm_labels *l, int width, int height, cvtm_error 
   glGetIntegerv(GL_FRAMEBUFFER_BINDING, &l->outer);
   if (l->framebuffer == 0) create(l);
   glBindFramebuffer(GL_FRAMEBUFFER, l->framebuffer);
-  if (wide != l->width || high != l->height) resize(l, wide, high);
+  if (wide != l->width || high != l->height) resize_labels(l, wide, high);
   if (glCheckFramebufferStatus(GL_FRAMEBUFFER) != GL_FRAMEBUFFER_COMPLETE) {
     cvtm_labels_end(l);
     return cvtm_fail(error, CVTM_ERROR_DEVICE, "OpenGL: no framebuffer of %d x %d labels", wide,

@@ -79,7 +79,8 @@ void cvtm_points_destroy(cvtm_points *points) {
   free(points);
 }
 
-static cvtm_status reserve(cvtm_points *points, slot *s, cvtm_points_path path, int64_t count) {
+static cvtm_status reserve_slot(cvtm_points *points, slot *s, cvtm_points_path path,
+                                int64_t count) {
   if (count <= s->capacity) return CVTM_OK;
   const int64_t wanted = count + count / 4 + 16;
   void *memory = NULL;
@@ -115,7 +116,7 @@ static cvtm_status fill_slot(cvtm_points *points, slot *s, const double *sites, 
     status = cvtm_points_cuda_narrow(points->device, sites, s->memory, 2 * count);
     return status == CVTM_OK ? cvtm_device_synchronize(points->device) : status;
   }
-  status = reserve(points, &points->narrowed, CVTM_POINTS_INTEROP, count);
+  status = reserve_slot(points, &points->narrowed, CVTM_POINTS_INTEROP, count);
   if (status == CVTM_OK)
     status = cvtm_points_cuda_narrow(points->device, sites, points->narrowed.memory, 2 * count);
   if (status == CVTM_OK)
@@ -127,7 +128,7 @@ static cvtm_status fill_slot(cvtm_points *points, slot *s, const double *sites, 
 
 cvtm_status cvtm_points_publish(cvtm_points *points, const double *sites, int64_t count) {
   slot *s = &points->slots[points->box.back];
-  cvtm_status status = reserve(points, s, points->path, count);
+  cvtm_status status = reserve_slot(points, s, points->path, count);
   if (status == CVTM_OK) status = fill_slot(points, s, sites, count);
   if (status != CVTM_OK) return status;
   s->count = count;

@@ -5,7 +5,7 @@
 
 #include <cuda_gl_interop.h>
 
-static cvtm_status check(cudaError_t code, const char *what, cvtm_error *error) {
+static cvtm_status check_cuda(cudaError_t code, const char *what, cvtm_error *error) {
   if (code == cudaSuccess) return CVTM_OK;
   (void)cudaGetLastError();
   return cvtm_fail(error, cvtm_cuda_status_of(code), "%s: %s", what, cudaGetErrorString(code));
@@ -49,8 +49,8 @@ extern "C" void cvtm_points_cuda_unpin(void *memory) { (void)cudaFreeHost(memory
 
 extern "C" cvtm_status cvtm_points_cuda_stream(void **stream, cvtm_error *error) {
   cudaStream_t made = nullptr;
-  const cvtm_status status = check(cudaStreamCreateWithFlags(&made, cudaStreamNonBlocking),
-                                   "cudaStreamCreateWithFlags", error);
+  const cvtm_status status = check_cuda(cudaStreamCreateWithFlags(&made, cudaStreamNonBlocking),
+                                        "cudaStreamCreateWithFlags", error);
   *stream = made;
   return status;
 }
@@ -63,8 +63,8 @@ extern "C" cvtm_status cvtm_points_cuda_register(unsigned buffer, void **resourc
                                                  cvtm_error *error) {
   cudaGraphicsResource_t made = nullptr;
   const cvtm_status status =
-      check(cudaGraphicsGLRegisterBuffer(&made, buffer, cudaGraphicsRegisterFlagsWriteDiscard),
-            "cudaGraphicsGLRegisterBuffer", error);
+      check_cuda(cudaGraphicsGLRegisterBuffer(&made, buffer, cudaGraphicsRegisterFlagsWriteDiscard),
+                 "cudaGraphicsGLRegisterBuffer", error);
   *resource = made;
   return status;
 }
@@ -81,21 +81,21 @@ extern "C" cvtm_status cvtm_points_cuda_copy(void *resource, void *stream, const
   void *to = nullptr;
   size_t mapped_bytes = 0;
   cvtm_status status =
-      check(cudaGraphicsMapResources(1, &mapped, order), "cudaGraphicsMapResources", error);
+      check_cuda(cudaGraphicsMapResources(1, &mapped, order), "cudaGraphicsMapResources", error);
   if (status != CVTM_OK) return status;
-  status = check(cudaGraphicsResourceGetMappedPointer(&to, &mapped_bytes, mapped),
-                 "cudaGraphicsResourceGetMappedPointer", error);
+  status = check_cuda(cudaGraphicsResourceGetMappedPointer(&to, &mapped_bytes, mapped),
+                      "cudaGraphicsResourceGetMappedPointer", error);
   if (status == CVTM_OK && mapped_bytes < bytes)
     status =
         cvtm_fail(error, CVTM_ERROR_INTERNAL, "a buffer of %zu bytes for %zu", mapped_bytes, bytes);
   if (status == CVTM_OK)
-    status = check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, order),
-                   "cudaMemcpyAsync", error);
-  const cvtm_status unmapped =
-      check(cudaGraphicsUnmapResources(1, &mapped, order), "cudaGraphicsUnmapResources", error);
+    status = check_cuda(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, order),
+                        "cudaMemcpyAsync", error);
+  const cvtm_status unmapped = check_cuda(cudaGraphicsUnmapResources(1, &mapped, order),
+                                          "cudaGraphicsUnmapResources", error);
   if (status == CVTM_OK) status = unmapped;
   /* The slot may be written again as soon as it is given back. */
   if (status == CVTM_OK)
-    status = check(cudaStreamSynchronize(order), "cudaStreamSynchronize", error);
+    status = check_cuda(cudaStreamSynchronize(order), "cudaStreamSynchronize", error);
   return status;
 }

@@ -86,7 +86,7 @@ static cvtm_status read_place(const action *a, int word, double screen[2]) {
   return CVTM_OK;
 }
 
-static void send(const action *a, cvtm_event event) {
+static void send_event(const action *a, cvtm_event event) {
   a->script->clock += 0.05;
   event.time = a->script->clock;
   cvtm_control_event(a->control, &event);
@@ -101,7 +101,7 @@ static void send_mouse(const action *a, cvtm_event_kind kind, const double at[2]
     if (strcmp(text, "shift") == 0) event.modifiers |= CVTM_SHIFT;
     if (strcmp(text, "ctrl") == 0) event.modifiers |= CVTM_CONTROL;
   }
-  send(a, event);
+  send_event(a, event);
 }
 
 static cvtm_status do_key(const action *a) {
@@ -115,7 +115,7 @@ static cvtm_status do_key(const action *a) {
   for (size_t k = 0; k < sizeof named / sizeof named[0]; ++k)
     if (strcmp(named[k].name, a->words[1]) == 0) key = named[k].key;
   if (key == 0) return complain(a, "there is no such key");
-  send(a, (cvtm_event){.kind = CVTM_EVENT_KEY, .key = key});
+  send_event(a, (cvtm_event){.kind = CVTM_EVENT_KEY, .key = key});
   return CVTM_OK;
 }
 
@@ -157,7 +157,8 @@ static cvtm_status do_scroll(const action *a) {
   cvtm_status status = read_place(a, 1, at);
   if (status == CVTM_OK) status = read_number(a, 3, &notches);
   if (status == CVTM_OK)
-    send(a, (cvtm_event){.kind = CVTM_EVENT_SCROLL, .x = at[0], .y = at[1], .amount = notches});
+    send_event(a,
+               (cvtm_event){.kind = CVTM_EVENT_SCROLL, .x = at[0], .y = at[1], .amount = notches});
   return status;
 }
 

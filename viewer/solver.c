@@ -139,7 +139,7 @@ static cvtm_status reserve_sites(cvtm_solver *s, int64_t count) {
 }
 
 /* Fresh samples of the density in sites[first ..]. */
-static cvtm_status sample(cvtm_solver *s, int64_t count, double *sites) {
+static cvtm_status sample_sites(cvtm_solver *s, int64_t count, double *sites) {
   return cvtm_cvt_sample(s->options.domain, s->density, count, s->options.seed + s->draws++,
                          s->options.start, sites, cvtm_device_error(s->options.device));
 }
@@ -150,7 +150,7 @@ static cvtm_status reseed(cvtm_solver *s) {
   s->record = (cvtm_cvt_record){0};
   memset(&s->history, 0, sizeof s->history);
   if (s->count == s->fixed) return CVTM_OK;
-  return sample(s, s->count - s->fixed, s->sites + 2 * s->fixed);
+  return sample_sites(s, s->count - s->fixed, s->sites + 2 * s->fixed);
 }
 
 /* Removes sites at even steps of the list. */
@@ -167,26 +167,26 @@ static void thin(cvtm_solver *s, int64_t fewer) {
   s->held = -1;
 }
 
-static cvtm_status scatter(cvtm_solver *s, int64_t more) {
+static cvtm_status scatter_sites(cvtm_solver *s, int64_t more) {
   if (more < 0) {
     thin(s, -more);
     return CVTM_OK;
   }
   if (more == 0 || s->count + more > INT32_MAX / 4) return CVTM_OK;
   cvtm_status status = reserve_sites(s, s->count + more);
-  if (status == CVTM_OK) status = sample(s, more, s->sites + 2 * s->count);
+  if (status == CVTM_OK) status = sample_sites(s, more, s->sites + 2 * s->count);
   if (status == CVTM_OK) s->count += more;
   return status;
 }
 
-static void place(cvtm_solver *s, int64_t i, double x, double y) {
+static void set_site(cvtm_solver *s, int64_t i, double x, double y) {
   s->sites[2 * i] = fmin(fmax(x, 0), s->options.domain.width);
   s->sites[2 * i + 1] = fmin(fmax(y, 0), s->options.domain.height);
 }
 
 static cvtm_status add_site(cvtm_solver *s, double x, double y) {
   const cvtm_status status = reserve_sites(s, s->count + 1);
-  if (status == CVTM_OK) place(s, s->count++, x, y);
+  if (status == CVTM_OK) set_site(s, s->count++, x, y);
   return status;
 }
 
@@ -216,7 +216,7 @@ static cvtm_status leave_obstacle(cvtm_solver *s, const cvtm_solver_command *dab
     const int64_t px = (int64_t)fmin(x, domain.width - 1);
     const int64_t py = (int64_t)fmin(y, domain.height - 1);
     if (s->density[py * domain.width + px] > 0) continue;
-    status = sample(s, 1, s->sites + 2 * i);
+    status = sample_sites(s, 1, s->sites + 2 * i);
   }
   return status;
 }
@@ -263,7 +263,7 @@ static cvtm_status apply(cvtm_solver *s, const cvtm_solver_command *command, int
       flip_method(s);
       return CVTM_OK;
     case CVTM_SOLVE_SCATTER:
-      return scatter(s, command->site);
+      return scatter_sites(s, command->site);
     case CVTM_SOLVE_ADD:
       return add_site(s, command->x, command->y);
     case CVTM_SOLVE_DELETE:
@@ -272,7 +272,7 @@ static cvtm_status apply(cvtm_solver *s, const cvtm_solver_command *command, int
     case CVTM_SOLVE_HOLD:
       if (command->site < 0 || command->site >= s->count) return CVTM_OK;
       s->held = command->site;
-      place(s, s->held, command->x, command->y);
+      set_site(s, s->held, command->x, command->y);
       return CVTM_OK;
     case CVTM_SOLVE_LET_GO:
       s->held = -1;

@@ -256,7 +256,7 @@ static void say_what_draws(viewer *v) {
   say(v, line);
 }
 
-static cvtm_status start(viewer *v) {
+static cvtm_status create_parts(viewer *v) {
   const cvtm_viewer_options *o = v->options;
   cvtm_status status =
       o->offscreen
@@ -314,7 +314,7 @@ cvtm_status cvtm_viewer_run(const cvtm_viewer_options *options, cvtm_viewer_resu
                             cvtm_error *error) {
   viewer v = {.options = options, .error = error};
   cvtm_script_init(&v.script, options->script_name, options->script ? options->script : "");
-  cvtm_status status = start(&v);
+  cvtm_status status = create_parts(&v);
   if (status == CVTM_OK) status = show(&v);
   if (status == CVTM_OK) status = fill_result(&v, result);
   if (status == CVTM_OK && options->shot && v.frames > 0)

@@ -12,7 +12,7 @@ typedef struct window {
   double ratio_x, ratio_y; /* framebuffer pixels to a unit of the cursor's place */
 } window;
 
-static void send(window *w, cvtm_event event) {
+static void emit_event(window *w, cvtm_event event) {
   event.time = glfwGetTime();
   if (w->base.handler) w->base.handler(w->base.handler_context, &event);
 }
@@ -33,10 +33,10 @@ static void on_size(GLFWwindow *handle, int width, int height) {
   (void)width;
   (void)height;
   measure_window(w);
-  send(w, (cvtm_event){.kind = CVTM_EVENT_RESIZE,
-                       .width = w->base.width,
-                       .height = w->base.height,
-                       .scale = w->base.scale});
+  emit_event(w, (cvtm_event){.kind = CVTM_EVENT_RESIZE,
+                             .width = w->base.width,
+                             .height = w->base.height,
+                             .scale = w->base.scale});
 }
 
 static void on_scale(GLFWwindow *handle, float sx, float sy) {
@@ -46,26 +46,26 @@ static void on_scale(GLFWwindow *handle, float sx, float sy) {
 }
 
 static void on_refresh(GLFWwindow *handle) {
-  send(glfwGetWindowUserPointer(handle), (cvtm_event){.kind = CVTM_EVENT_REDRAW});
+  emit_event(glfwGetWindowUserPointer(handle), (cvtm_event){.kind = CVTM_EVENT_REDRAW});
 }
 
 static void on_close(GLFWwindow *handle) {
-  send(glfwGetWindowUserPointer(handle), (cvtm_event){.kind = CVTM_EVENT_CLOSE});
+  emit_event(glfwGetWindowUserPointer(handle), (cvtm_event){.kind = CVTM_EVENT_CLOSE});
 }
 
 /* Characters follow the keyboard's layout; + may need Shift. */
 static void on_character(GLFWwindow *handle, unsigned code) {
   if (code > 126) return;
-  send(glfwGetWindowUserPointer(handle),
-       (cvtm_event){.kind = CVTM_EVENT_KEY, .key = tolower((int)code)});
+  emit_event(glfwGetWindowUserPointer(handle),
+             (cvtm_event){.kind = CVTM_EVENT_KEY, .key = tolower((int)code)});
 }
 
 static void on_key(GLFWwindow *handle, int key, int scancode, int action, int modifiers) {
   (void)scancode;
   (void)modifiers;
   if (key == GLFW_KEY_ESCAPE && action == GLFW_PRESS)
-    send(glfwGetWindowUserPointer(handle),
-         (cvtm_event){.kind = CVTM_EVENT_KEY, .key = CVTM_KEY_ESCAPE});
+    emit_event(glfwGetWindowUserPointer(handle),
+               (cvtm_event){.kind = CVTM_EVENT_KEY, .key = CVTM_KEY_ESCAPE});
 }
 
 static cvtm_event at_cursor(const window *w, cvtm_event_kind kind) {
@@ -80,12 +80,12 @@ static void on_button(GLFWwindow *handle, int button, int action, int modifiers)
   event.button = button;
   event.modifiers = (modifiers & GLFW_MOD_SHIFT ? CVTM_SHIFT : 0) |
                     (modifiers & GLFW_MOD_CONTROL ? CVTM_CONTROL : 0);
-  send(w, event);
+  emit_event(w, event);
 }
 
 static void on_move(GLFWwindow *handle, double x, double y) {
   window *w = glfwGetWindowUserPointer(handle);
-  send(w, (cvtm_event){.kind = CVTM_EVENT_MOVE, .x = x * w->ratio_x, .y = y * w->ratio_y});
+  emit_event(w, (cvtm_event){.kind = CVTM_EVENT_MOVE, .x = x * w->ratio_x, .y = y * w->ratio_y});
 }
 
 static void on_scroll(GLFWwindow *handle, double dx, double dy) {
@@ -93,7 +93,7 @@ static void on_scroll(GLFWwindow *handle, double dx, double dy) {
   (void)dx;
   cvtm_event event = at_cursor(w, CVTM_EVENT_SCROLL);
   event.amount = dy;
-  send(w, event);
+  emit_event(w, event);
 }
 
 static int ignore_lost_display(void *display) {

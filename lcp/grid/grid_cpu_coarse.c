@@ -108,8 +108,8 @@ static void restrict_coarse_line(const cvtm_grid_top *top, const cvtm_grid_level
  * then the odd line before it. A band's first line comes before the pass, since the band above
  * needs it. With `coarse`, residuals and their restriction follow, but for the band's first line
  * and for its first and last coarse lines. */
-static void sweep(const cvtm_grid_top *top, const cvtm_grid_level *level,
-                  const cvtm_grid_level *coarse, int smooths, int64_t first, int64_t end) {
+static void sweep_band(const cvtm_grid_top *top, const cvtm_grid_level *level,
+                       const cvtm_grid_level *coarse, int smooths, int64_t first, int64_t end) {
   const cvtm_grid_lines *lines = cvtm_grid_lines_of_machine();
   const int bounded = top->rules.bounded;
   if (smooths) lines->relax_coarse(level, bounded, 2 * first);
@@ -138,7 +138,7 @@ static void pre_smooth_and_restrict_lines(const cvtm_grid_top *top, const cvtm_g
     clear_lines(level, 2 * first, stop);
 #pragma omp barrier
     for (int k = 1; k <= last; ++k) {
-      sweep(top, level, k == last ? coarse : NULL, top->rules.pre > 0, first, end);
+      sweep_band(top, level, k == last ? coarse : NULL, top->rules.pre > 0, first, end);
     }
     compute_coarse_residual(level, 2 * first, 2 * first, 1);
     compute_coarse_residual(level, 2 * first, 2 * end, 0);
@@ -152,7 +152,7 @@ static void relax_level(const cvtm_grid_top *top, const cvtm_grid_level *level, 
 #pragma omp parallel num_threads(threads) if (threads > 1)
   {
     const cvtm_grid_band pairs = cvtm_grid_band_of_thread((level->height + 1) / 2);
-    for (int k = 0; k < sweeps; ++k) sweep(top, level, NULL, 1, pairs.first, pairs.end);
+    for (int k = 0; k < sweeps; ++k) sweep_band(top, level, NULL, 1, pairs.first, pairs.end);
   }
 }
 
