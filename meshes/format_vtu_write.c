@@ -1,6 +1,7 @@
 /* VTK's XML unstructured grid: writing, with inline base64 (the default), compressed or not, or
  * text. The reader is format_vtu.c.
  * https://docs.vtk.org/en/latest/design_documents/VTKFileFormats.html */
+#include "base/base64.h"
 #include "meshes/compressor.h"
 #include "meshes/formats.h"
 
@@ -9,22 +10,6 @@
 #include <string.h>
 
 /* ---- base64 ---- */
-
-static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-
-/* Appends the base64 of bytes, of which the last group of three may be incomplete. */
-static char *put_base64(char *to, const unsigned char *bytes, size_t size) {
-  for (size_t k = 0; k < size; k += 3) {
-    const size_t left = size - k;
-    const uint32_t second = left > 1 ? bytes[k + 1] : 0, third = left > 2 ? bytes[k + 2] : 0;
-    const uint32_t bits = (uint32_t)bytes[k] << 16 | second << 8 | third;
-    *to++ = digits[bits >> 18];
-    *to++ = digits[bits >> 12 & 63];
-    *to++ = left > 1 ? digits[bits >> 6 & 63] : '=';
-    *to++ = left > 2 ? digits[bits & 63] : '=';
-  }
-  return to;
-}
 
 typedef struct base64 {
   FILE *file;
@@ -41,7 +26,7 @@ static void flush_text(base64 *w) {
 
 static void flush_group(base64 *w) {
   if (w->length + 4 > sizeof w->text) flush_text(w);
-  w->length = (size_t)(put_base64(w->text + w->length, w->group, w->filled) - w->text);
+  w->length = (size_t)(cvtm_base64_encode(w->text + w->length, w->group, w->filled) - w->text);
   w->filled = 0;
 }
 
@@ -99,7 +84,7 @@ static char *base64_item(char *to, const void *context, int64_t k) {
   for (; made < size; made += width)
     cvtm_scalar_pack(a->type, 0, a->value(a->mesh, (int64_t)((first + made - LENGTH) / width)),
                      bytes + made);
-  return put_base64(to, bytes, size);
+  return cvtm_base64_encode(to, bytes, size);
 }
 
 static void write_base64(FILE *file, const data_array *a) {
