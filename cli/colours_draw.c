@@ -94,7 +94,7 @@ static void free_drawing(colour_drawing *d) {
   free(d->asked);
 }
 
-static cvtm_status make_cells(colour_drawing *d, cvtm_error *error) {
+static cvtm_status make_cells_of_pens(colour_drawing *d, cvtm_error *error) {
   cvtm_status status = CVTM_OK;
   for (int k = 0; status == CVTM_OK && k < d->c->count; ++k) {
     pen_cells *pen = &d->pen[k];
@@ -300,7 +300,7 @@ cvtm_status cli_colours_draw(const cli_options *options, cli_colours *c, const d
   colour_drawing d = {.options = options, .c = c, .sites = sites, .all = cells};
   choose_grids(&d);
   cvtm_status status = allocate_canvas(&d, error);
-  if (status == CVTM_OK) status = make_cells(&d, error);
+  if (status == CVTM_OK) status = make_cells_of_pens(&d, error);
   if (status == CVTM_OK) {
     find_possible(&d);
     start_correction(&d);

@@ -157,7 +157,7 @@ static cvtm_status read_mesh(stats *s, cvtm_error *error) {
 }
 
 /* The ink that a drawing of --picture needs. */
-static cvtm_status read_picture(stats *s, cvtm_error *error) {
+static cvtm_status read_photograph(stats *s, cvtm_error *error) {
   const char *path = s->options.photograph;
   cvtm_image image = {0};
   cvtm_density_options how;
@@ -186,7 +186,7 @@ static cvtm_status read_stats_input(stats *s, cvtm_error *error) {
     status = cli_read_density(s->options.density, &s->options, &s->density, &s->domain, error);
     s->has_domain = 1;
   }
-  if (status == CVTM_OK && s->options.photograph != NULL) status = read_picture(s, error);
+  if (status == CVTM_OK && s->options.photograph != NULL) status = read_photograph(s, error);
   if (status != CVTM_OK) return status;
   set_given_domain(s);
   if (s->has_domain && !(s->options.world.scale > 0))

@@ -57,7 +57,7 @@ static int names_points(const char *path) {
 }
 
 /* Reads a point file: the points are the sites, the density is 1. */
-static cvtm_status read_points(view *v, cvtm_error *error) {
+static cvtm_status read_sites(view *v, cvtm_error *error) {
   cli_options *o = &v->options;
   cvtm_status status = cvtm_points_read(o->input, &v->sites, &v->count, error);
   if (status == CVTM_OK)
@@ -104,7 +104,7 @@ static cvtm_status place_sites(view *v, cvtm_error *error) {
 }
 
 static cvtm_status read_view_input(view *v, cvtm_error *error) {
-  if (names_points(v->options.input)) return read_points(v, error);
+  if (names_points(v->options.input)) return read_sites(v, error);
   cvtm_status status = cli_read_density_and_tone(v->options.input, &v->options, &v->density,
                                                  &v->tone, &v->domain, error);
   if (status != CVTM_OK) return status;

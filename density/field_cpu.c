@@ -1,7 +1,7 @@
 #include "density/field_kernels.h"
 
 /* Few rows are not worth waking many threads. */
-static int threads_for(const cvtm_device *device, int64_t pixels) {
+static int threads_for_pixels(const cvtm_device *device, int64_t pixels) {
   const int64_t useful = 1 + pixels / 16384;
   const int threads = cvtm_device_threads(device);
   return useful < threads ? (int)useful : threads;
@@ -9,7 +9,7 @@ static int threads_for(const cvtm_device *device, int64_t pixels) {
 
 static cvtm_status cpu_laplacian(cvtm_device *device, const cvtm_lcp_grid *grid, double sign,
                                  const double *v, double *out) {
-  const int threads = threads_for(device, grid->width * grid->height);
+  const int threads = threads_for_pixels(device, grid->width * grid->height);
   (void)threads; /* without OpenMP */
 #pragma omp parallel for schedule(static) num_threads(threads)
   for (int64_t j = 0; j < grid->height; ++j) {
@@ -21,7 +21,7 @@ static cvtm_status cpu_laplacian(cvtm_device *device, const cvtm_lcp_grid *grid,
 
 static cvtm_status cpu_displace(cvtm_device *device, int64_t count, const double *v,
                                 const double *up, const double *down, double *out) {
-  const int threads = threads_for(device, count);
+  const int threads = threads_for_pixels(device, count);
   (void)threads;
 #pragma omp parallel for schedule(static) num_threads(threads)
   for (int64_t p = 0; p < count; ++p) out[p] = v[p] + up[p] - down[p];
@@ -29,7 +29,7 @@ static cvtm_status cpu_displace(cvtm_device *device, int64_t count, const double
 }
 
 static cvtm_status cpu_detector(cvtm_device *device, const cvtm_level_set *set) {
-  const int threads = threads_for(device, set->width * set->height);
+  const int threads = threads_for_pixels(device, set->width * set->height);
   (void)threads;
 #pragma omp parallel for schedule(static) num_threads(threads)
   for (int64_t j = 0; j <= set->height; ++j) {
@@ -39,7 +39,7 @@ static cvtm_status cpu_detector(cvtm_device *device, const cvtm_level_set *set) 
 }
 
 static cvtm_status cpu_advance(cvtm_device *device, const cvtm_level_set *set) {
-  const int threads = threads_for(device, set->width * set->height);
+  const int threads = threads_for_pixels(device, set->width * set->height);
   (void)threads;
 #pragma omp parallel for schedule(static) num_threads(threads)
   for (int64_t j = 0; j < set->height; ++j) {

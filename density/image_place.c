@@ -50,7 +50,7 @@ static const char *find_attribute(const char *text, const char *name, size_t *le
   return NULL;
 }
 
-static double read_size(const char *text, const char *name) {
+static double read_length(const char *text, const char *name) {
   size_t length;
   const char *value = find_attribute(text, name, &length);
   char *end = NULL;
@@ -67,7 +67,8 @@ static const char *read_unit(const char *text, const char *name) {
 
 /* OME-XML (Schindelin et al.; schema 2016-06, element Pixels). */
 static int set_by_ome(cvtm_image_place *place, const char *text) {
-  const double width = read_size(text, "PhysicalSizeX"), height = read_size(text, "PhysicalSizeY");
+  const double width = read_length(text, "PhysicalSizeX"),
+               height = read_length(text, "PhysicalSizeY");
   const char *unit = read_unit(text, "PhysicalSizeXUnit");
   if (!is_size(width) || !is_size(height) || unit == NULL) return 0;
   if (unit != read_unit(text, "PhysicalSizeYUnit")) return 0;

@@ -193,8 +193,8 @@ static cvtm_status refresh_operators(cvtm_segment *s, int64_t step) {
   return s->lcp != NULL && step % REFRESH == 0 ? cvtm_lcp_set_grid(s->lcp, &grid) : CVTM_OK;
 }
 
-static cvtm_status take_step(cvtm_segment *s, int has_lower, int has_upper,
-                             cvtm_segment_progress *progress, double *setup_seconds) {
+static cvtm_status step_level_set(cvtm_segment *s, int has_lower, int has_upper,
+                                  cvtm_segment_progress *progress, double *setup_seconds) {
   const double *lower = has_lower ? s->lower : NULL, *upper = has_upper ? s->upper : NULL;
   cvtm_lcp_result result;
   cvtm_status status = refresh_operators(s, progress->step);
@@ -226,7 +226,7 @@ static cvtm_status run_steps(cvtm_segment *s, int has_lower, int has_upper,
   if (status != CVTM_OK) return status;
   result->stop = monitor_stops(s, &progress) ? CVTM_SEGMENT_INTERRUPTED : CVTM_SEGMENT_STEPS;
   while (result->stop == CVTM_SEGMENT_STEPS && progress.step < s->options.max_steps) {
-    status = take_step(s, has_lower, has_upper, &progress, &result->setup_seconds);
+    status = step_level_set(s, has_lower, has_upper, &progress, &result->setup_seconds);
     if (status != CVTM_OK) return status;
     result->cycles += progress.cycles;
     if (progress.stalled && result->stalled++ == 0) {

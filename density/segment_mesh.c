@@ -167,7 +167,7 @@ static double inside_share(const level_set *s, const double *u) {
   return sum / s->whole;
 }
 
-static cvtm_status take_step(level_set *s, double *u, cvtm_segment_progress *progress) {
+static cvtm_status step_level_set(level_set *s, double *u, cvtm_segment_progress *progress) {
   const int64_t n = s->mesh->vertex_count;
   cvtm_lcp_result result;
   double *before = malloc((size_t)n * sizeof *before), sum = 0;
@@ -197,7 +197,7 @@ static cvtm_status run_steps(level_set *s, double *u, cvtm_segment_result *resul
   cvtm_status status = CVTM_OK;
   result->stop = monitor_stops(s, &now) ? CVTM_SEGMENT_INTERRUPTED : CVTM_SEGMENT_STEPS;
   while (result->stop == CVTM_SEGMENT_STEPS && now.step < s->options->max_steps) {
-    status = take_step(s, u, &now);
+    status = step_level_set(s, u, &now);
     if (status != CVTM_OK) return status;
     result->cycles += now.cycles;
     if (monitor_stops(s, &now)) result->stop = CVTM_SEGMENT_INTERRUPTED;

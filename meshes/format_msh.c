@@ -27,7 +27,7 @@ static cvtm_status read_place(reader *r) {
   return cvtm_builder_vertex(r->builder, v[0], v[1], v[2]);
 }
 
-static cvtm_status read_size(reader *r, const char *what, int64_t *size) {
+static cvtm_status read_count(reader *r, const char *what, int64_t *size) {
   return cvtm_source_integer(r->source, CVTM_U64, 0, (int64_t)1 << 53, what, size);
 }
 
@@ -42,7 +42,7 @@ static cvtm_status read_block(reader *r, int64_t *dimension, int64_t *third, int
   cvtm_status status = read_int(r, 0, 3, "dimension", dimension);
   if (status == CVTM_OK) status = read_int(r, INT32_MIN, INT32_MAX, "entity", &tag);
   if (status == CVTM_OK) status = read_int(r, 0, INT32_MAX, "type", third);
-  if (status == CVTM_OK) status = read_size(r, "count", count);
+  if (status == CVTM_OK) status = read_count(r, "count", count);
   return status;
 }
 
@@ -50,7 +50,7 @@ static cvtm_status read_node_block(reader *r) {
   int64_t dimension = 0, parametric = 0, count = 0, tag;
   cvtm_status status = read_block(r, &dimension, &parametric, &count);
   for (int64_t i = 0; i < count && status == CVTM_OK; ++i) {
-    status = read_size(r, "node tag", &tag);
+    status = read_count(r, "node tag", &tag);
     if (status == CVTM_OK) status = cvtm_node_tags_add(&r->nodes, r->source, (double)tag);
   }
   for (int64_t i = 0; i < count && status == CVTM_OK; ++i) {
@@ -66,8 +66,8 @@ static cvtm_status read_node_block(reader *r) {
 /* Blocks, items, smallest and largest tag. */
 static cvtm_status read_summary(reader *r, int64_t *blocks) {
   int64_t ignored;
-  cvtm_status status = read_size(r, "number of blocks", blocks);
-  for (int k = 0; k < 3 && status == CVTM_OK; ++k) status = read_size(r, "count", &ignored);
+  cvtm_status status = read_count(r, "number of blocks", blocks);
+  for (int k = 0; k < 3 && status == CVTM_OK; ++k) status = read_count(r, "count", &ignored);
   return status;
 }
 
@@ -81,7 +81,7 @@ static cvtm_status read_nodes(reader *r) {
 /* Version 2 writes the number of nodes or elements as text even in a binary file. */
 static cvtm_status read_count_2(reader *r, const char *what, int64_t *count) {
   r->source->binary = 0;
-  const cvtm_status status = read_size(r, what, count);
+  const cvtm_status status = read_count(r, what, count);
   r->source->binary = r->binary;
   if (status == CVTM_OK && r->binary) cvtm_source_end_line(r->source);
   return status;
@@ -89,7 +89,7 @@ static cvtm_status read_count_2(reader *r, const char *what, int64_t *count) {
 
 /* The tag of a node or an element. */
 static cvtm_status read_tag(reader *r, const char *what, int64_t *tag) {
-  return r->old ? read_int(r, 0, INT32_MAX, what, tag) : read_size(r, what, tag);
+  return r->old ? read_int(r, 0, INT32_MAX, what, tag) : read_count(r, what, tag);
 }
 
 static cvtm_status read_nodes_2(reader *r) {
@@ -140,7 +140,7 @@ static cvtm_status read_elements(reader *r) {
     int64_t dimension = 0, type = 0, count = 0, tag;
     status = read_block(r, &dimension, &type, &count);
     for (int64_t i = 0; i < count && status == CVTM_OK; ++i) {
-      status = read_size(r, "element tag", &tag);
+      status = read_count(r, "element tag", &tag);
       if (status == CVTM_OK) status = read_element_nodes(r, type);
     }
   }
@@ -187,7 +187,7 @@ static cvtm_status read_format(reader *r) {
     return cvtm_source_fail(s, "only versions 4.1 and 2.2 are supported");
   }
   status = read_int(r, 0, 1, "file type", &binary);
-  if (status == CVTM_OK) status = read_size(r, "data size", &size);
+  if (status == CVTM_OK) status = read_count(r, "data size", &size);
   if (status != CVTM_OK) return status;
   if (binary && size != 8) return cvtm_source_fail(s, "the data size of a binary file must be 8");
   r->binary = (int)binary;
@@ -243,17 +243,17 @@ static cvtm_token read_name(cvtm_source *s) {
 static cvtm_status read_data_header(reader *r, cvtm_token *name, int64_t integer[3]) {
   cvtm_source *s = r->source;
   int64_t count = 0, ignored;
-  cvtm_status status = read_size(r, "number of names", &count);
+  cvtm_status status = read_count(r, "number of names", &count);
   for (int64_t k = 0; k < count && k < 64 && status == CVTM_OK; ++k) {
     const cvtm_token found = read_name(s);
     if (k == 0) *name = found;
   }
-  if (status == CVTM_OK) status = read_size(r, "number of times", &count);
+  if (status == CVTM_OK) status = read_count(r, "number of times", &count);
   for (int64_t k = 0; k < count && status == CVTM_OK; ++k) {
     double time;
     status = cvtm_source_value(s, CVTM_F64, &time);
   }
-  if (status == CVTM_OK) status = read_size(r, "number of integers", &count);
+  if (status == CVTM_OK) status = read_count(r, "number of integers", &count);
   if (status == CVTM_OK && count < 3) status = cvtm_source_fail(s, "data without its size");
   for (int64_t k = 0; k < count && status == CVTM_OK; ++k)
     status = read_int(r, 0, INT32_MAX, "integer", k < 3 ? &integer[k] : &ignored);

@@ -268,9 +268,9 @@ static cvtm_status finish_mesh(cvtm_builder *b, cvtm_mesh *mesh, const char *nam
 }
 
 /* values: NULL, or where the field goes. */
-static cvtm_status read_bytes(const format *f, const unsigned char *bytes, size_t size,
-                              const char *name, const char *field, cvtm_mesh *mesh, double **values,
-                              cvtm_error *error) {
+static cvtm_status read_mesh_bytes(const format *f, const unsigned char *bytes, size_t size,
+                                   const char *name, const char *field, cvtm_mesh *mesh,
+                                   double **values, cvtm_error *error) {
   cvtm_source source = {.name = name, .data = bytes, .size = size, .line = 1, .error = error};
   cvtm_builder builder = {.source = &source, .wants_field = values != NULL, .field = field};
   cvtm_numeric_locale locale = cvtm_numeric_locale_enter();
@@ -299,7 +299,7 @@ cvtm_status cvtm_mesh_read_bytes(const char *extension, const unsigned char *byt
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s: unknown mesh format (readable: %s)", name,
                      readable_formats);
   }
-  return read_bytes(f, bytes, size, name, NULL, mesh, NULL, error);
+  return read_mesh_bytes(f, bytes, size, name, NULL, mesh, NULL, error);
 }
 
 static cvtm_status read_file(const char *path, const char *field, cvtm_mesh *mesh, double **values,
@@ -320,7 +320,7 @@ static cvtm_status read_file(const char *path, const char *field, cvtm_mesh *mes
                            ? cvtm_triangle_read_pair(path, limit, &bytes, &size, error)
                            : cvtm_file_read(path, limit, &bytes, &size, error);
   if (status != CVTM_OK) return status;
-  status = read_bytes(f, bytes, size, path, field, mesh, values, error);
+  status = read_mesh_bytes(f, bytes, size, path, field, mesh, values, error);
   free(bytes);
   return status;
 }

@@ -212,8 +212,8 @@ static int keep_divisible(cvtm_refiner *r, int64_t before) {
 
 /* Puts a vertex at a place in the triangle found. *again: parts of segments are asked for instead,
  * and then the triangle has to be looked at again. */
-static cvtm_status put_vertex(cvtm_refiner *r, location at, cvtm_grid_point place,
-                              cvtm_refine_vertex made, int *again) {
+static cvtm_status insert_vertex(cvtm_refiner *r, location at, cvtm_grid_point place,
+                                 cvtm_refine_vertex made, int *again) {
   cvtm_half_edges *m = &r->m;
   const int32_t v = at.half >= 0 ? cvtm_half_edges_insert_on(m, at.half, place)
                                  : cvtm_half_edges_insert_inside(m, at.triangle, place);
@@ -259,7 +259,7 @@ static cvtm_status split_at_centre(cvtm_refiner *r, const cvtm_bad_triangle *bad
         push_part(r, m->corner[at.half], cvtm_end_of(m, at.half), at.half, for_angle ? scale : 0);
     if (status == CVTM_OK) again = keep_divisible(r, before);
   } else if (at.triangle >= 0) {
-    status = put_vertex(r, at, place, made, &again);
+    status = insert_vertex(r, at, place, made, &again);
   }
   if (status != CVTM_OK || !again || bad->tries == MOST_TRIES) return status;
   cvtm_bad_triangle next = *bad;

@@ -4,7 +4,7 @@
 #include "base/table_select.h"
 
 /* Threads that share a loop over count points. */
-static int threads_for(const cvtm_device *device, int64_t count) {
+static int threads_for_stars(const cvtm_device *device, int64_t count) {
   enum { WORTH_THREADS = 4096 };
   return count < WORTH_THREADS ? 1 : cvtm_device_threads(device);
 }
@@ -13,7 +13,7 @@ static cvtm_status bound_points(cvtm_device *device, const double *points, int64
                                 cvtm_bounds *bounds) {
   double x0 = points[0], x1 = points[0], y0 = points[1], y1 = points[1];
   int64_t unusable = 0;
-#pragma omp parallel for num_threads(threads_for(device, count)) schedule(static) \
+#pragma omp parallel for num_threads(threads_for_stars(device, count)) schedule(static) \
     reduction(min : x0, y0) reduction(max : x1, y1) reduction(+ : unusable)
   for (int64_t i = 0; i < count; ++i) {
     const double x = points[2 * i], y = points[2 * i + 1];
@@ -29,7 +29,7 @@ static cvtm_status bound_points(cvtm_device *device, const double *points, int64
 
 static cvtm_status snap_points(cvtm_device *device, cvtm_snapping snapping, double *points,
                                int64_t count, uint64_t *keys, int32_t *index) {
-#pragma omp parallel for num_threads(threads_for(device, count)) schedule(static)
+#pragma omp parallel for num_threads(threads_for_stars(device, count)) schedule(static)
   for (int64_t i = 0; i < count; ++i) {
     const cvtm_grid_point p = {cvtm_snap_coordinate(&snapping.x, points + 2 * i),
                                cvtm_snap_coordinate(&snapping.y, points + 2 * i + 1)};
@@ -41,7 +41,7 @@ static cvtm_status snap_points(cvtm_device *device, cvtm_snapping snapping, doub
 
 static cvtm_status mark_distinct(cvtm_device *device, const uint64_t *keys, int64_t count,
                                  int32_t *distinct) {
-#pragma omp parallel for num_threads(threads_for(device, count)) schedule(static)
+#pragma omp parallel for num_threads(threads_for_stars(device, count)) schedule(static)
   for (int64_t k = 0; k < count; ++k) distinct[k] = k == 0 || keys[k] != keys[k - 1];
   return CVTM_OK;
 }
@@ -49,7 +49,7 @@ static cvtm_status mark_distinct(cvtm_device *device, const uint64_t *keys, int6
 static cvtm_status compact_keys(cvtm_device *device, const uint64_t *keys, const int32_t *index,
                                 const int32_t *distinct, const int64_t *sums, int64_t count,
                                 uint64_t *tree_keys, cvtm_grid_point *place, int32_t *vertex) {
-#pragma omp parallel for num_threads(threads_for(device, count)) schedule(static)
+#pragma omp parallel for num_threads(threads_for_stars(device, count)) schedule(static)
   for (int64_t k = 0; k < count; ++k) {
     if (!distinct[k]) continue;
     tree_keys[sums[k]] = keys[k];
@@ -63,7 +63,7 @@ static cvtm_status divide_keys(cvtm_device *device, const uint64_t *tree_keys, i
                                int32_t levels, int32_t *start) {
   const int64_t bins = (int64_t)1 << 2 * levels;
   const int shift = CVTM_STAR_KEY_BITS - 2 * levels;
-#pragma omp parallel for num_threads(threads_for(device, count)) schedule(static)
+#pragma omp parallel for num_threads(threads_for_stars(device, count)) schedule(static)
   for (int64_t b = 0; b <= bins; ++b)
     start[b] = b == bins ? (int32_t)count
                          : (int32_t)cvtm_lower_bound_64(tree_keys, 0, count, (uint64_t)b << shift);
@@ -72,7 +72,7 @@ static cvtm_status divide_keys(cvtm_device *device, const uint64_t *tree_keys, i
 
 static cvtm_status make_rank_keys(cvtm_device *device, const cvtm_star_tree *tree, uint64_t *keys,
                                   int32_t *index) {
-#pragma omp parallel for num_threads(threads_for(device, tree->count)) schedule(static)
+#pragma omp parallel for num_threads(threads_for_stars(device, tree->count)) schedule(static)
   for (int64_t k = 0; k < tree->count; ++k) {
     keys[k] = cvtm_star_rank_key(tree->place[k]);
     index[k] = (int32_t)k;
@@ -82,7 +82,7 @@ static cvtm_status make_rank_keys(cvtm_device *device, const cvtm_star_tree *tre
 
 static cvtm_status invert_order(cvtm_device *device, const int32_t *index, int64_t count,
                                 int32_t *rank) {
-#pragma omp parallel for num_threads(threads_for(device, count)) schedule(static)
+#pragma omp parallel for num_threads(threads_for_stars(device, count)) schedule(static)
   for (int64_t k = 0; k < count; ++k) rank[index[k]] = (int32_t)k;
   return CVTM_OK;
 }
@@ -116,14 +116,14 @@ static void make_star(const cvtm_star_tree *tree, int32_t place, int32_t visits,
 
 static cvtm_status make_stars(cvtm_device *device, const cvtm_star_tree *tree, const int32_t *list,
                               int64_t count, int32_t visits, const cvtm_star_output *output) {
-#pragma omp parallel for num_threads(threads_for(device, count)) schedule(dynamic, 256)
+#pragma omp parallel for num_threads(threads_for_stars(device, count)) schedule(dynamic, 256)
   for (int64_t k = 0; k < count; ++k) make_star(tree, list ? list[k] : (int32_t)k, visits, output);
   return CVTM_OK;
 }
 
 static cvtm_status flag_undecided(cvtm_device *device, const cvtm_star_tree *tree,
                                   const int32_t *list, int64_t count, int32_t *undecided) {
-#pragma omp parallel for num_threads(threads_for(device, count)) schedule(static)
+#pragma omp parallel for num_threads(threads_for_stars(device, count)) schedule(static)
   for (int64_t k = 0; k < count; ++k) undecided[tree->vertex[list[k]]] = 1;
   return CVTM_OK;
 }
@@ -141,7 +141,7 @@ static void mark_hull(const cvtm_star_tree *tree, const cvtm_star_fan *fan, int3
 static cvtm_status adopt_triangles(cvtm_device *device, const cvtm_star_tree *tree, int32_t visits,
                                    int32_t *undecided, cvtm_star_corners *adopted,
                                    const cvtm_star_output *output) {
-#pragma omp parallel for num_threads(threads_for(device, tree->count)) schedule(dynamic, 256)
+#pragma omp parallel for num_threads(threads_for_stars(device, tree->count)) schedule(dynamic, 256)
   for (int64_t k = 0; k < tree->count; ++k) {
     cvtm_star_corners triangles[CVTM_STAR_ROOM];
     cvtm_star_fan fan = cvtm_star_fan_in(triangles, CVTM_STAR_ROOM, undecided);
@@ -162,7 +162,7 @@ static cvtm_status settle_triangles(cvtm_device *device, const cvtm_star_tree *t
                                     const int32_t *list, int64_t count, const int32_t *undecided,
                                     const cvtm_star_corners *adopted, int64_t adopted_count,
                                     const cvtm_star_output *output) {
-  const int threads = threads_for(device, tree->count);
+  const int threads = threads_for_stars(device, tree->count);
   for (int64_t k = 0; k < count; ++k) {
     const int32_t v = tree->vertex[list[k]];
     output->fan_start[v] = add_to(&output->counts->triangles, output->fan_count[v]);
@@ -184,7 +184,7 @@ static cvtm_status settle_triangles(cvtm_device *device, const cvtm_star_tree *t
 
 static cvtm_status collect_fans(cvtm_device *device, const cvtm_star_output *output,
                                 const int64_t *first, int64_t count, cvtm_star_corners *triangles) {
-#pragma omp parallel for num_threads(threads_for(device, count)) schedule(static)
+#pragma omp parallel for num_threads(threads_for_stars(device, count)) schedule(static)
   for (int64_t v = 0; v < count; ++v) cvtm_star_collect_fan(output, first, v, triangles);
   return CVTM_OK;
 }

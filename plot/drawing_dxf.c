@@ -111,7 +111,7 @@ static void put_dot(FILE *file, const cvtm_drawing *drawing, int64_t k, const ch
   if (drawing->radius[k] > 0) put_real_group(file, 40, drawing->radius[k]);
 }
 
-static void put_vertex(FILE *file, const cvtm_drawing *drawing, int64_t i, const char *layer) {
+static void put_dxf_vertex(FILE *file, const cvtm_drawing *drawing, int64_t i, const char *layer) {
   put_text_group(file, 0, "VERTEX");
   put_text_group(file, 8, layer);
   put_dxf_point(file, drawing, 10, i);
@@ -133,7 +133,7 @@ static void put_stroke(FILE *file, const cvtm_drawing *drawing, int64_t k, const
   put_text_group(file, 8, layer);
   put_integer_group(file, 66, 1);
   put_integer_group(file, 70, is_closed);
-  for (int64_t i = first; i <= last - is_closed; ++i) put_vertex(file, drawing, i, layer);
+  for (int64_t i = first; i <= last - is_closed; ++i) put_dxf_vertex(file, drawing, i, layer);
   put_text_group(file, 0, "SEQEND");
   put_text_group(file, 8, layer);
 }

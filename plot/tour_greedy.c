@@ -24,7 +24,7 @@ static int32_t find_root(int32_t *parent, int32_t i) {
 }
 
 /* Shorter edges first, ties by their points. */
-static int compare_edges(const void *left, const void *right) {
+static int compare_lengths(const void *left, const void *right) {
   const edge *a = left, *b = right;
   if (a->length != b->length) return a->length < b->length ? -1 : 1;
   if (a->from != b->from) return a->from < b->from ? -1 : 1;
@@ -55,7 +55,7 @@ static void add_listed_edges(fragments *f, const int32_t *nearest, int degree, i
       edges[found++] = (edge){dx * dx + dy * dy, a < b ? a : b, a < b ? b : a};
     }
   }
-  qsort(edges, (size_t)found, sizeof *edges, compare_edges);
+  qsort(edges, (size_t)found, sizeof *edges, compare_lengths);
   for (int64_t k = 0; k < found; ++k) add_greedy_edge(f, &edges[k]);
 }
 

@@ -82,7 +82,7 @@ static double evaluations_of(const cli_leg *leg) {
 
 static double final_energy(const cli_leg *leg) { return leg->energy[leg->iterations]; }
 
-static const char *mark_of(const cli_leg *leg) { return leg->at_limit ? "+" : ""; }
+static const char *mark_of_leg(const cli_leg *leg) { return leg->at_limit ? "+" : ""; }
 
 static void print_limits(void) {
   printf(
@@ -96,10 +96,10 @@ static void print_table2_row(const paper_row *row, const ways *w) {
   const cli_leg *cpu = &w->cpu, *device = &w->device;
   printf("| %lld in %d^2 | %.3f (%.2f) | %lld%s (%d) | %.2f (%.2f) | %.2f (%.2f) |",
          (long long)row->sites, row->side, evaluation_of(device), row->evaluation,
-         (long long)cpu->iterations, mark_of(cpu), row->cpu_iterations, optimizer_of(cpu),
+         (long long)cpu->iterations, mark_of_leg(cpu), row->cpu_iterations, optimizer_of(cpu),
          row->cpu_optimizer, milliseconds(cpu, cpu->io), row->io);
   printf(" %lld%s (%d) | %.3f (%.2f) | %.1f (%.2f) | %.1e (%.2e) |", (long long)device->iterations,
-         mark_of(device), row->gpu_iterations, optimizer_of(device), row->gpu_optimizer,
+         mark_of_leg(device), row->gpu_iterations, optimizer_of(device), row->gpu_optimizer,
          optimizer_of(cpu) / optimizer_of(device), row->cpu_optimizer / row->gpu_optimizer,
          (final_energy(device) - final_energy(cpu)) / final_energy(cpu), row->difference);
   printf(" %.2f, %.2f | %.2f (%.2f) | %.3f (%.2f) | %.3f |\n", evaluations_of(cpu),
@@ -287,8 +287,8 @@ cvtm_status cli_bench_figure7(cvtm_device *device, const cli_options *options) {
       "\nPixel energy of %lld sites in %d^2, diagrams by %s; the\n"
       "last value of a run that ended stays. It ends after %lld%s iterations on the CPU and %lld%s "
       "on\nthe device, at %.10g and %.10g. The paper shows the two curves without figures.\n",
-      (long long)sites, side, voronoi_name(options), (long long)a, mark_of(&w.cpu), (long long)b,
-      mark_of(&w.device), final_energy(&w.cpu), final_energy(&w.device));
+      (long long)sites, side, voronoi_name(options), (long long)a, mark_of_leg(&w.cpu),
+      (long long)b, mark_of_leg(&w.device), final_energy(&w.cpu), final_energy(&w.device));
   cli_cvt_start_print(options);
   print_limits();
   if (options->figure == NULL) return CVTM_OK;

@@ -148,16 +148,17 @@ static cvtm_status measure_torsion(cvtm_device *device, const cli_options *optio
   return status;
 }
 
-static const char *mark_of(const outcome *o) { return o->at_limit ? "+" : ""; }
+static const char *mark_of_outcome(const outcome *o) { return o->at_limit ? "+" : ""; }
 
 static void print_torsion_row(const paper_row *row, const measured *m) {
   const outcome *exact = &m->exact, *own = &m->approximate;
   printf("| %d | %.4f (%.2f) |", row->side * row->side, own->evaluation, row->evaluation);
   printf(" %.2f (%.2f) | %lld%s (%d) | %.4f (%.2f) |", exact->step, row->exact_step,
-         (long long)exact->iterations, mark_of(exact), row->exact_iterations, exact->optimizer,
-         row->exact_time);
+         (long long)exact->iterations, mark_of_outcome(exact), row->exact_iterations,
+         exact->optimizer, row->exact_time);
   printf(" %.2f (%.2f) | %lld%s (%d) | %.4f (%.2f) |", own->step, row->step,
-         (long long)own->iterations, mark_of(own), row->iterations, own->optimizer, row->time);
+         (long long)own->iterations, mark_of_outcome(own), row->iterations, own->optimizer,
+         row->time);
   printf(" 0, else %.4f (%.2f) | %.15g | %.1e (%.1e) |\n", m->copies, row->copies, own->f,
          own->f - exact->f, row->difference);
   fflush(stdout);

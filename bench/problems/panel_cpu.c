@@ -2,7 +2,7 @@
 
 enum { PART = 1024, LANES = 4 };
 
-static int64_t cpu_parts(int64_t rows) { return (rows - 1) / PART + 1; }
+static int64_t parts_of_panel(int64_t rows) { return (rows - 1) / PART + 1; }
 
 static double dot(const double *a, const double *b, int64_t count) {
   double sum[LANES] = {0.0, 0.0, 0.0, 0.0};
@@ -16,7 +16,7 @@ static double dot(const double *a, const double *b, int64_t count) {
 
 static cvtm_status cpu_product(cvtm_device *device, int64_t rows, const double *a, const double *b,
                                double *product, double *partial) {
-  const int64_t parts = cpu_parts(rows);
+  const int64_t parts = parts_of_panel(rows);
   int threads = cvtm_device_threads(device);
   if (threads > parts) threads = (int)parts;
   (void)threads;
@@ -38,4 +38,4 @@ static cvtm_status cpu_product(cvtm_device *device, int64_t rows, const double *
   return CVTM_OK;
 }
 
-const cvtm_panel_table cvtm_panel_table_cpu = {.parts = cpu_parts, .product = cpu_product};
+const cvtm_panel_table cvtm_panel_table_cpu = {.parts = parts_of_panel, .product = cpu_product};

@@ -16,7 +16,7 @@ enum {
   LANES = 4 /* threads that add up one entry of all parts */
 };
 
-static int64_t cuda_parts(int64_t rows) {
+static int64_t parts_of_panel(int64_t rows) {
   if (rows <= ONE_BLOCK) return 1;
   const int64_t parts = (rows - 1) / ROWS + 1;
   if (parts > MAX_PARTS) return MAX_PARTS;
@@ -85,7 +85,7 @@ extern "C" {
 
 static cvtm_status cuda_product(cvtm_device *device, int64_t rows, const double *a, const double *b,
                                 double *product, double *partial) {
-  const int64_t parts = cuda_parts(rows);
+  const int64_t parts = parts_of_panel(rows);
   const cudaStream_t stream = cvtm_cuda_stream(device);
   multiply_parts<<<cvtm_cuda_cap(parts), THREADS, 0, stream>>>(parts, rows, a, b,
                                                                parts == 1 ? product : partial);
@@ -95,6 +95,6 @@ static cvtm_status cuda_product(cvtm_device *device, int64_t rows, const double 
   return cvtm_cuda_launched(device, "add_parts");
 }
 
-extern const cvtm_panel_table cvtm_panel_table_cuda = {cuda_parts, cuda_product};
+extern const cvtm_panel_table cvtm_panel_table_cuda = {parts_of_panel, cuda_product};
 
 }  // extern "C"
