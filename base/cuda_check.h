@@ -87,6 +87,19 @@ static inline unsigned cvtm_cuda_rows(int64_t count, int block_size) {
   return blocks < most ? blocks : most;
 }
 
+/* As many blocks as the device runs at once, which a cooperative launch must not exceed. */
+template <typename Kernel>
+static inline cvtm_status cvtm_cuda_resident_blocks(cvtm_device *device, Kernel kernel, int threads,
+                                                    unsigned *blocks) {
+  int each = 0, number = 0, processors = 0;
+  CVTM_CUDA_TRY(device, cudaGetDevice(&number));
+  CVTM_CUDA_TRY(device,
+                cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, number));
+  CVTM_CUDA_TRY(device, cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, kernel, threads, 0));
+  *blocks = static_cast<unsigned>(each) * static_cast<unsigned>(processors);
+  return CVTM_OK;
+}
+
 /* An entry of a list for cvtm_device_allocate_all. */
 template <typename T>
 static inline cvtm_array cvtm_array_of(T **memory, int64_t count) {

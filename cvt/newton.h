@@ -4,6 +4,7 @@
 #ifndef CVTMESH_CVT_NEWTON_H
 #define CVTMESH_CVT_NEWTON_H
 
+#include "base/conjugate_gradients.h"
 #include "cvt/descent.h"
 #include "cvt/hessian.h"
 
@@ -71,35 +72,11 @@ cvtm_status cvtm_newton_run(const cvtm_cvt_task *task, const cvtm_cvt_options *o
 /* --- conjugate gradients, for both devices
  * --------------------------------------------------------- */
 
-typedef struct cvtm_newton_cg {
-  double square, target, alpha, beta;
-  int32_t products, max_products, running;
-} cvtm_newton_cg;
-
-CVTM_HD cvtm_newton_cg cvtm_newton_cg_begin(double square, double tolerance, int32_t max_products) {
-  cvtm_newton_cg cg;
-  cg.square = square;
-  cg.target = tolerance * tolerance * square;
-  cg.alpha = cg.beta = 0;
-  cg.products = 0;
-  cg.max_products = max_products;
-  cg.running = square > 0;
-  return cg;
-}
-
-/* curvature: d'Hd. The first direction leads to the centroids, and is taken whole if its curvature
- * is not positive. */
-CVTM_HD void cvtm_newton_cg_set_alpha(cvtm_newton_cg *cg, double curvature) {
-  cg->running = curvature > 0;
-  cg->alpha = curvature > 0 ? cg->square / curvature : cg->products == 0 ? 1 : 0;
-  ++cg->products;
-}
-
-/* square: the new squared norm. */
-CVTM_HD void cvtm_newton_cg_set_beta(cvtm_newton_cg *cg, double square) {
-  cg->beta = square / cg->square;
-  cg->square = square;
-  cg->running = cg->running && square > cg->target && cg->products < cg->max_products;
+/* The first direction leads to the centroids: it is taken whole if its curvature d'Hd is not
+ * positive. */
+CVTM_HD void cvtm_newton_set_alpha(cvtm_cg *cg, double curvature) {
+  cvtm_cg_set_alpha(cg, curvature);
+  if (!cg->running && cg->iteration == 1) cg->alpha = 1;
 }
 
 /* Begins with row i. Returns its part of the squared norm. */

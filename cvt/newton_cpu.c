@@ -59,22 +59,22 @@ static cvtm_status solve_cpu(cvtm_newton *n, double tolerance, int32_t max_produ
   double sum = 0;
   for (int64_t i = 0; i < n->count; ++i) n->row[i] = cvtm_newton_begin_row(n, i);
   cvtm_status status = sum_rows(n, &sum);
-  cvtm_newton_cg cg = cvtm_newton_cg_begin(sum, tolerance, max_products);
+  cvtm_cg cg = cvtm_cg_begin(sum, tolerance, max_products);
   while (status == CVTM_OK && cg.running) {
 #pragma omp parallel for num_threads(threads_of(n)) schedule(static)
     for (int64_t i = 0; i < n->count; ++i)
       n->row[i] = cvtm_newton_multiply_row(n, last, cg.beta, next, i);
     status = sum_rows(n, &sum);
-    cvtm_newton_cg_set_alpha(&cg, sum);
+    cvtm_newton_set_alpha(&cg, sum);
 #pragma omp parallel for num_threads(threads_of(n)) schedule(static)
     for (int64_t i = 0; i < n->count; ++i) n->row[i] = cvtm_newton_move_row(n, next, cg.alpha, i);
     if (status == CVTM_OK) status = sum_rows(n, &sum);
-    cvtm_newton_cg_set_beta(&cg, sum);
+    cvtm_cg_set_beta(&cg, sum);
     double *swap = last;
     last = next;
     next = swap;
   }
-  n->figures[CVTM_NEWTON_PRODUCTS] = cg.products;
+  n->figures[CVTM_NEWTON_PRODUCTS] = cg.iteration;
   return status;
 }
 

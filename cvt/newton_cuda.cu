@@ -120,21 +120,21 @@ __global__ void __launch_bounds__(THREADS)
   double *last = n.direction, *next = n.next_direction;
   double sum = 0;
   for (int64_t i = begin; i < n.count; i += step) sum += cvtm_newton_begin_row(&n, i);
-  cvtm_newton_cg cg = cvtm_newton_cg_begin(grid_sum(sum, 0, n.part), tolerance, max_products);
+  cvtm_cg cg = cvtm_cg_begin(grid_sum(sum, 0, n.part), tolerance, max_products);
   while (cg.running) {
     sum = 0;
     for (int64_t i = begin; i < n.count; i += step)
       sum += cvtm_newton_multiply_row(&n, last, cg.beta, next, i);
-    cvtm_newton_cg_set_alpha(&cg, grid_sum(sum, 1, n.part));
+    cvtm_newton_set_alpha(&cg, grid_sum(sum, 1, n.part));
     sum = 0;
     for (int64_t i = begin; i < n.count; i += step)
       sum += cvtm_newton_move_row(&n, next, cg.alpha, i);
-    cvtm_newton_cg_set_beta(&cg, grid_sum(sum, 0, n.part));
+    cvtm_cg_set_beta(&cg, grid_sum(sum, 0, n.part));
     double *swap = last;
     last = next;
     next = swap;
   }
-  if (begin == 0) n.figures[CVTM_NEWTON_PRODUCTS] = cg.products;
+  if (begin == 0) n.figures[CVTM_NEWTON_PRODUCTS] = cg.iteration;
 }
 
 __global__ void lengths_kernel(const __grid_constant__ cvtm_newton n,
@@ -149,26 +149,13 @@ __global__ void advance_kernel(const __grid_constant__ cvtm_newton n, cvtm_domai
     cvtm_newton_advance_row(&n, domain, sites, length, i);
 }
 
-/* As many blocks as the device runs at once, at most. */
-cvtm_status solve_blocks(cvtm_device *device, const cvtm_newton *newton, unsigned *blocks) {
-  int at_once = 0, number = 0, processors = 0;
-  CVTM_CUDA_TRY(device, cudaGetDevice(&number));
-  CVTM_CUDA_TRY(device,
-                cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, number));
-  CVTM_CUDA_TRY(device,
-                cudaOccupancyMaxActiveBlocksPerMultiprocessor(&at_once, solve_kernel, THREADS, 0));
-  const unsigned most = static_cast<unsigned>(at_once) * static_cast<unsigned>(processors);
-  *blocks = cvtm_cuda_blocks(newton->count, THREADS);
-  if (*blocks > CVTM_NEWTON_PARTS) *blocks = CVTM_NEWTON_PARTS;
-  if (*blocks > most) *blocks = most;
-  return CVTM_OK;
-}
-
 cvtm_status solve_cuda(cvtm_newton *newton, double tolerance, int32_t max_products) {
   cvtm_device *device = newton->cvt->device;
-  unsigned blocks = 0;
-  const cvtm_status status = solve_blocks(device, newton, &blocks);
+  unsigned blocks = cvtm_cuda_blocks(newton->count, THREADS), resident = 0;
+  const cvtm_status status = cvtm_cuda_resident_blocks(device, solve_kernel, THREADS, &resident);
   if (status != CVTM_OK) return status;
+  if (blocks > CVTM_NEWTON_PARTS) blocks = CVTM_NEWTON_PARTS;
+  if (blocks > resident) blocks = resident;
   void *arguments[] = {newton, &tolerance, &max_products};
   CVTM_CUDA_TRY(device, cudaLaunchCooperativeKernel(solve_kernel, dim3(blocks), dim3(THREADS),
                                                     arguments, 0, cvtm_cuda_stream(device)));

@@ -170,16 +170,16 @@ static cvtm_status solve_cpu(cvtm_power *power, double tolerance, int32_t max_it
   update_direction(power, 0);
   if (status == CVTM_OK)
     status = dot_vectors(power, power->residual, power->preconditioned, &square);
-  cvtm_power_cg cg = cvtm_power_cg_begin(square, tolerance, max_iterations);
+  cvtm_cg cg = cvtm_cg_begin(square, tolerance, max_iterations);
   while (status == CVTM_OK && cg.running) {
     multiply_couplings(power);
     status = dot_vectors(power, power->direction, power->product, &product);
-    cvtm_power_cg_set_alpha(&cg, product);
+    cvtm_cg_set_alpha(&cg, product);
     move_along(power, cg.alpha);
     precondition(power);
     if (status == CVTM_OK)
       status = dot_vectors(power, power->residual, power->preconditioned, &square);
-    cvtm_power_cg_set_beta(&cg, square);
+    cvtm_cg_set_beta(&cg, square);
     update_direction(power, cg.beta);
   }
   *power->iterations = cg.iteration;

@@ -3,6 +3,7 @@
 #ifndef CVTMESH_POWER_POWER_KERNELS_H
 #define CVTMESH_POWER_POWER_KERNELS_H
 
+#include "base/conjugate_gradients.h"
 #include "cvt/evaluate_kernels.h"
 #include "power/hierarchy.h"
 #include "power/power_cell.h"
@@ -21,15 +22,6 @@ typedef struct cvtm_power_figures {
   double edges;     /* the number of entries that the matrix of couplings needs */
 } cvtm_power_figures;
 enum { CVTM_POWER_FIGURES = 6 };
-
-/* The scalars of preconditioned conjugate gradients: r the residual, z the preconditioned one. */
-typedef struct cvtm_power_cg {
-  double square;      /* r'z */
-  double target;      /* r'z at which the iteration ends */
-  double alpha, beta; /* x += alpha d; d = z + beta d */
-  int32_t iteration, max_iterations;
-  int32_t running;
-} cvtm_power_cg;
 
 typedef struct cvtm_power_table cvtm_power_table;
 
@@ -144,30 +136,6 @@ CVTM_HD double cvtm_power_correct_row(const cvtm_power *power, int64_t i, double
   gradient[2 * i] = gx;
   gradient[2 * i + 1] = gy;
   return sqrt(gx * gx + gy * gy) / (2 * power->target);
-}
-
-CVTM_HD cvtm_power_cg cvtm_power_cg_begin(double square, double tolerance, int32_t max_iterations) {
-  cvtm_power_cg cg;
-  cg.square = square;
-  cg.target = tolerance * tolerance * square;
-  cg.alpha = cg.beta = 0;
-  cg.iteration = 0;
-  cg.max_iterations = max_iterations;
-  cg.running = square > 0;
-  return cg;
-}
-
-/* product: d'A d. */
-CVTM_HD void cvtm_power_cg_set_alpha(cvtm_power_cg *cg, double product) {
-  cg->alpha = product > 0 ? cg->square / product : 0;
-}
-
-/* After a step; square: the new r'z. */
-CVTM_HD void cvtm_power_cg_set_beta(cvtm_power_cg *cg, double square) {
-  cg->beta = square / cg->square;
-  cg->square = square;
-  ++cg->iteration;
-  cg->running = cg->alpha > 0 && square > cg->target && cg->iteration < cg->max_iterations;
 }
 
 #endif

@@ -213,8 +213,7 @@ __global__ void __launch_bounds__(THREADS, 2)
   }
   grid.sync();
   sum = precondition(power.hierarchy, begin, step);
-  cvtm_power_cg cg =
-      cvtm_power_cg_begin(grid_sum(sum, 0, state, memory), tolerance, max_iterations);
+  cvtm_cg cg = cvtm_cg_begin(grid_sum(sum, 0, state, memory), tolerance, max_iterations);
   while (cg.running) {
     sum = 0;
     for (int64_t i = begin; i < power.count; i += step) {
@@ -222,7 +221,7 @@ __global__ void __launch_bounds__(THREADS, 2)
       power.product[i] = multiply_next(power, last, cg.beta, next[i], i);
       sum += next[i] * power.product[i];
     }
-    cvtm_power_cg_set_alpha(&cg, grid_sum(sum, 1, state, memory));
+    cvtm_cg_set_alpha(&cg, grid_sum(sum, 1, state, memory));
     for (int64_t i = begin; i < power.count; i += step) {
       power.step[i] += cg.alpha * next[i];
       power.residual[i] -= cg.alpha * power.product[i];
@@ -230,7 +229,7 @@ __global__ void __launch_bounds__(THREADS, 2)
     }
     grid.sync();
     sum = precondition(power.hierarchy, begin, step);
-    cvtm_power_cg_set_beta(&cg, grid_sum(sum, 0, state, memory));
+    cvtm_cg_set_beta(&cg, grid_sum(sum, 0, state, memory));
     double *swap = last;
     last = next;
     next = swap;
@@ -243,20 +242,6 @@ __global__ void __launch_bounds__(THREADS, 2)
 unsigned reduction_blocks(const cvtm_power *power) {
   const unsigned needed = cvtm_cuda_blocks(power->count, THREADS), most = BLOCKS;
   return needed < most ? needed : most;
-}
-
-/* As many blocks as the device runs at once. */
-cvtm_status solve_blocks(cvtm_device *device, const cvtm_power *power, unsigned *blocks) {
-  int at_once = 0, number = 0, processors = 0;
-  CVTM_CUDA_TRY(device, cudaGetDevice(&number));
-  CVTM_CUDA_TRY(device,
-                cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, number));
-  CVTM_CUDA_TRY(device,
-                cudaOccupancyMaxActiveBlocksPerMultiprocessor(&at_once, solve_kernel, THREADS, 0));
-  const unsigned most = static_cast<unsigned>(at_once) * static_cast<unsigned>(processors);
-  *blocks = reduction_blocks(power);
-  if (*blocks > most) *blocks = most;
-  return CVTM_OK;
 }
 
 }  // namespace
@@ -285,9 +270,10 @@ cvtm_status cvtm_power_solve_cuda(cvtm_power *power, double tolerance, int32_t m
   cvtm_device *device = power->cvt->device;
   cvtm_power_state_cuda state = cvtm_power_get_state_cuda(power);
   cvtm_power argument = *power;
-  unsigned blocks = 0;
-  const cvtm_status status = solve_blocks(device, power, &blocks);
+  unsigned blocks = reduction_blocks(power), resident = 0;
+  const cvtm_status status = cvtm_cuda_resident_blocks(device, solve_kernel, THREADS, &resident);
   if (status != CVTM_OK) return status;
+  if (blocks > resident) blocks = resident;
   void *arguments[] = {&argument, &tolerance, &max_iterations, &state};
   CVTM_CUDA_TRY(device, cudaLaunchCooperativeKernel(solve_kernel, dim3(blocks), dim3(THREADS),
                                                     arguments, 0, cvtm_cuda_stream(device)));

@@ -1,0 +1,44 @@
+/* The scalars of preconditioned conjugate gradients, for both devices: r is the residual, z the
+ * preconditioned residual, d the direction, A the matrix. */
+#ifndef CVTMESH_BASE_CONJUGATE_GRADIENTS_H
+#define CVTMESH_BASE_CONJUGATE_GRADIENTS_H
+
+#include "base/portable.h"
+
+#include <stdint.h>
+
+typedef struct cvtm_cg {
+  double square;      /* r'z */
+  double target;      /* r'z at which the iteration ends */
+  double alpha, beta; /* x += alpha d; d = z + beta d */
+  int32_t iteration, max_iterations;
+  int32_t running;
+} cvtm_cg;
+
+/* square: r'z of the first residual, which is to become tolerance^2 of that. */
+CVTM_HD cvtm_cg cvtm_cg_begin(double square, double tolerance, int32_t max_iterations) {
+  cvtm_cg cg;
+  cg.square = square;
+  cg.target = tolerance * tolerance * square;
+  cg.alpha = cg.beta = 0;
+  cg.iteration = 0;
+  cg.max_iterations = max_iterations;
+  cg.running = square > 0;
+  return cg;
+}
+
+/* curvature: d'Ad. Where it is not positive, the iteration ends without a step. */
+CVTM_HD void cvtm_cg_set_alpha(cvtm_cg *cg, double curvature) {
+  cg->running = curvature > 0;
+  cg->alpha = curvature > 0 ? cg->square / curvature : 0;
+  ++cg->iteration;
+}
+
+/* After a step. square: the new r'z. */
+CVTM_HD void cvtm_cg_set_beta(cvtm_cg *cg, double square) {
+  cg->beta = square / cg->square;
+  cg->square = square;
+  cg->running = cg->running && square > cg->target && cg->iteration < cg->max_iterations;
+}
+
+#endif
