@@ -6,8 +6,8 @@
 extern "C" {
 #endif
 
-/* Seconds from some fixed moment. Never goes back, whoever sets the time of day. A file of its own:
- * a test that defines the function replaces it. */
+/* Seconds from some fixed moment. Never goes back, whoever sets the time of day. The function is
+ * alone in its file, so that a test can replace it. */
 double cvtm_clock(void);
 
 #ifdef __cplusplus

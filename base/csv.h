@@ -30,8 +30,8 @@ int cvtm_csv_next_field(cvtm_csv_line *line, cvtm_csv_field *field);
 
 /* --- quoted records (RFC 4180) --- */
 
-/* True if the line ends within a quoted field, which then goes on in the next line. in_quotes: true
- * if the line begins within one. */
+/* True if the line ends within a quoted field, which then continues in the next line. in_quotes:
+ * true if the line begins within one. */
 int cvtm_csv_ends_in_quotes(const char *line, int in_quotes);
 /* Splits a record in place: field[k] is a terminated string within `text`. Returns the number of
  * fields; -1 if there are more than `most`, or if characters follow a closing quote. */

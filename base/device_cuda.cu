@@ -68,7 +68,7 @@ static cvtm_status cuda_open(cvtm_device *device, int index) {
   return CVTM_OK;
 }
 
-/* A pool of the handle's own: one that streams share would make them wait for each other. */
+/* Each handle has its own pool: streams that share a pool wait for each other. */
 static cvtm_status cuda_share(cvtm_device *device) {
   CVTM_CUDA_TRY(device, cudaSetDeviceFlags(cudaDeviceScheduleBlockingSync));
   cudaMemPoolProps properties = {};
@@ -206,8 +206,8 @@ static int breaks_capture(cudaError_t code) {
   return code >= cudaErrorStreamCaptureUnsupported && code <= cudaErrorStreamCaptureWrongThread;
 }
 
-/* CVTM_OK if the body can be captured. An invalidated capture destroys
- * the graph that it writes to, so this capture has a graph of its own. */
+/* CVTM_OK if the body can be captured. An invalidated capture destroys the graph that it writes to,
+ * so this capture writes to a separate graph. */
 static cvtm_status cuda_loop_try(cvtm_device *device, cvtm_loop_body body, void *context) {
   const cudaStream_t stream = cvtm_cuda_stream(device);
   cudaGraph_t captured = nullptr;

@@ -21,7 +21,7 @@
 
 #define CVTM_PI 3.14159265358979323846
 
-/* Zero bits above the highest bit that is set; 64 of 0. */
+/* The number of zero bits above the highest set bit; 64 for 0. */
 CVTM_HD int cvtm_leading_zeros(uint64_t bits) {
 #ifdef __CUDA_ARCH__
   return __clzll((long long)bits);

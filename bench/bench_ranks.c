@@ -1,7 +1,7 @@
 /* A model of an evaluation by several GPUs, from parts that one GPU measures: the cells of each
- * rank by themselves, and what every rank does alike (the tree of sites, unpacking moments, the
- * sums). Only the exchange is computed, from its bytes and an assumed bandwidth. Usage: bench_ranks
- * [--device NAME] [--side PIXELS] [--sites N] [--bandwidth GB/s] */
+ * rank, and the work that every rank repeats (the tree of sites, unpacking moments, the sums). Only
+ * the exchange is computed, from its bytes and an assumed bandwidth. Usage: bench_ranks [--device
+ * NAME] [--side PIXELS] [--sites N] [--bandwidth GB/s] */
 #include "base/clock.h"
 #include "base/random.h"
 #include "base/table_select.h"

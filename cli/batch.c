@@ -46,18 +46,18 @@ typedef struct batch {
   int visible; /* a progress line is shown */
   pthread_mutex_t list_lock;
 
-  pthread_mutex_t lock; /* of what follows */
+  pthread_mutex_t lock; /* protects the members below */
   pthread_cond_t ended; /* signalled when a lane has ended */
   int lanes;            /* that have not ended */
   int stopped;          /* true: no further job starts */
-  int code;             /* exit code of what stopped the batch */
+  int code;             /* exit code of the failure that stopped the batch */
   int64_t count[OUTCOME_COUNT];
   double seconds[STAGE_COUNT];
 } batch;
 
 /* --- lanes ---------------------------------------------------------------------------- */
 
-/* Ends the batch in all ranks: what failed concerns more than one job. */
+/* Ends the batch in all ranks: the failure concerns more than one job. */
 static void halt(batch *b, int code) {
   pthread_mutex_lock(&b->lock);
   b->stopped = 1;

@@ -229,7 +229,7 @@ static int has_name(int file, const char *path) {
 }
 
 /* Opens and locks this process's journal. Another batch without `resume` may remove the file
- * between opening and locking; then the lock is of no use, and the file is opened again. */
+ * between opening and locking; then the lock protects nothing, and the file is opened again. */
 static cvtm_status open_locked(batch_journal *journal, cvtm_error *error) {
   lock_state state = LOCK_TAKEN;
   for (;;) {

@@ -23,7 +23,7 @@ batch_key batch_job_key(const batch_job *job);
  * The process locks its journal (flock) and keeps the lock until it closes the journal or dies. A
  * journal that another process has locked is refused before anything changes. Any other error of
  * locking is a failure, except where the file system has no locks: then a note on stderr says so,
- * and the batch goes on without. */
+ * and the batch continues without. */
 cvtm_status batch_journal_open(const char *path, const char *base, int resume, int64_t session,
                                batch_journal **journal, cvtm_error *error);
 /* Called for every output before the first job starts: removes from its folder the temporary files

@@ -181,8 +181,8 @@ static cvtm_status read_line(batch_list *list, size_t used, int *more, cvtm_erro
   return CVTM_OK;
 }
 
-/* Reads the next record: a line that is not blank; in CSV several lines if a quoted field goes on.
- * *more is 0 at the end of the file. */
+/* Reads the next record: a line that is not blank; in CSV several lines if a quoted field
+ * continues. *more is 0 at the end of the file. */
 static cvtm_status read_record(batch_list *list, int *more, cvtm_error *error) {
   cvtm_status status;
   do {

@@ -44,7 +44,7 @@ const char *cli_operand_name(cli_command command);
 /* What `usage:` prints after the operand; "" or text that begins with a blank. */
 const char *cli_command_usage(cli_command command);
 const char *cli_command_summary(cli_command command);
-/* True if the command runs a solver by itself. */
+/* True if the command runs one solver on a problem of that solver, not on a picture. */
 int cli_command_is_research(cli_command command);
 
 #endif

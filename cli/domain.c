@@ -155,7 +155,7 @@ static cvtm_status take_labels(const char *path, const cvtm_image *image, int32_
   return CVTM_OK;
 }
 
-/* The values of an image, which goes on for `margin` pixels on all sides, into wide. */
+/* The values of an image, which continues for `margin` pixels on all sides, into wide. */
 static void extend_periodically(const cvtm_image *image, int margin, double *wide) {
   const int64_t w = image->width, h = image->height, row = w + 2 * margin;
   for (int64_t j = -margin; j < h + margin; ++j) {

@@ -17,8 +17,8 @@
 #include <string.h>
 
 enum { SUGGEST_SWEEPS = 10 };
-/* Of cvtm_hlcp_check_theory_within for a report: sharp bounds up to some 80,000 unknowns, within a
- * second or two for any number. */
+/* The work that cvtm_hlcp_check_theory_within may do for a report. It gives sharp bounds up to some
+ * 80,000 unknowns, and takes a second or two at most. */
 static const int64_t report_work = 300000000;
 
 typedef struct history {

@@ -16,8 +16,9 @@ typedef struct cli_noise_result {
 int cli_noise_check(const cli_options *options);
 /* Sets the defaults of options that depend on --noise. */
 void cli_noise_choose(cli_options *options);
-/* Samples the sites that were not given, and moves all but the fixed ones to blue noise, with the
- * root of the density (that of a tessellation) as their own. Fails with the device's error. */
+/* Samples the sites that were not given, and moves all but the fixed ones to blue noise. The sites
+ * of a tessellation have the square root of its density, so blue noise is made for that root. Fails
+ * with the device's error. */
 cvtm_status cli_noise_solve(const cli_options *options, cvtm_device *device, cvtm_domain domain,
                             const float *density, int64_t fixed, int64_t given, double *sites,
                             int64_t count, cvtm_cvt_result *result, cli_noise_result *noise);

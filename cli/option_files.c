@@ -58,7 +58,8 @@ static void visit_file(cli_file_role role, const char *option, const char *text,
   }
 }
 
-/* True if the option of `batch` is one of `run`: it names files of the jobs, perhaps by a template.
+/* True if the option of `batch` is passed on to the jobs: it names their files, or is a template of
+ * their names.
  */
 static int names_files_of_jobs(cli_command command, const cli_option_row *row) {
   return command == CLI_BATCH && row->commands != CLI_EVERY_COMMAND &&

@@ -281,7 +281,7 @@ typedef void (*cli_file_visitor)(void *context, cli_file_use use, const char *op
  * those of its jobs. */
 void cli_options_visit_files(const cli_options *options, cli_file_visitor visitor, void *context);
 
-/* Parses exactly `count` finite numbers separated by commas; returns 0 if the text is not that. */
+/* Parses exactly `count` finite numbers separated by commas; returns 0 for any other text. */
 int cli_numbers_parse(const char *text, int count, double *numbers);
 /* Parses a number and, after a comma, more, `count` in all, with a unit of length at the end:
  * 0.3,0.8mm. *unit is CLI_UNIT_PIXEL for px, -1 if there is no unit. Returns 0 if the text is not

@@ -11,7 +11,7 @@
 #include <cjson/cJSON.h>
 
 /* Call before all other uses of cJSON: notes when cJSON finds no memory. cJSON then leaves out the
- * member and goes on, so the caller asks cli_json_starved once, when the object is complete. */
+ * member and continues, so the caller asks cli_json_starved once, when the object is complete. */
 void cli_json_start(void);
 /* True if cJSON has found no memory in this thread since the last call. */
 int cli_json_starved(void);

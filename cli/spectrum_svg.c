@@ -23,7 +23,8 @@ typedef struct plot {
   int decibels;
 } plot;
 
-/* Grey levels: 0 black, `power_shown` and more white; the root, so that small powers are seen. */
+/* Grey levels follow the square root of the power, which makes small powers visible: 0 is black,
+ * `power_shown` and more is white. */
 static cvtm_status write_power_picture(FILE *stream, const cvtm_spectrum *s, cvtm_error *error) {
   const int64_t cells = s->side * s->side;
   unsigned char *grey = malloc((size_t)cells), *png = NULL;

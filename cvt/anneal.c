@@ -1,9 +1,9 @@
 /* Annealing: every site moves away from the nearest other one by less than half of their distance,
- * and all descend; the next round goes on from there, higher or lower, and the best sites are kept
- * (Gonzalez, Choksi & Nave 2021, "A simple geometric method for navigating the energy landscape of
- * centroidal Voronoi tessellations", between whose displacements are a few steps of Lloyd's
- * method). Where kicks (kicks.c) change patches that are judged alone, this changes all cells at
- * once; so it comes first. */
+ * and all descend; the next round continues from there, higher or lower, and the best sites are
+ * kept (Gonzalez, Choksi & Nave 2021, "A simple geometric method for navigating the energy
+ * landscape of centroidal Voronoi tessellations", between whose displacements are a few steps of
+ * Lloyd's method). Where kicks (kicks.c) change patches that are judged alone, this changes all
+ * cells at once; so it comes first. */
 #include "base/clock.h"
 #include "cvt/solve.h"
 

@@ -4,7 +4,7 @@
  * descents found. A checkpoint is made inside a descent. It holds the numbers that decisions were
  * based on so far (the notes), and the arrays at that moment. A run that continues goes through the
  * same functions again: up to the descent of the checkpoint it takes the numbers from the notes and
- * skips the work on arrays (it replays); there it restores the arrays, and goes on. */
+ * skips the work on arrays (it replays); there it restores the arrays, and continues. */
 #ifndef CVTMESH_CVT_CHECKPOINT_H
 #define CVTMESH_CVT_CHECKPOINT_H
 

@@ -140,8 +140,8 @@ const double *cvtm_cvt_current_sites(const cvtm_cvt *cvt);
  * same bits. Each state contains what is needed of the states before it. */
 typedef struct cvtm_cvt_checkpoint {
   double seconds; /* between two calls of `save`, at least; 0: as often as possible */
-  /* Called on the host: stores the bytes, which are void afterwards, so that they survive. An error
-   * ends the run. NULL: nothing is saved. */
+  /* Called on the host: stores the bytes, which are valid during the call alone. An error ends the
+   * run. NULL: nothing is saved. */
   cvtm_status (*save)(void *context, const void *bytes, size_t count, cvtm_error *error);
   void *context;
   /* What the last call of `save` got; NULL: a new run. Density, sites, options and kind of device

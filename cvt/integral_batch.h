@@ -92,8 +92,8 @@ CVTM_INLINE void cvtm_batch_add_edge(cvtm_batch *batch, const cvtm_cell *cell,
                                      const cvtm_batch_cell *of, cvtm_batch_corners *c, int32_t a,
                                      int32_t b, int right) {
   const int32_t e = batch->edges++;
-  /* Where b is above a, by rounding only, it is taken to be in the row of a by the next edge, too:
-   * a side that entered a row twice would lose the pixels between the two columns. */
+  /* Rounding alone can put b above a. Then b counts as in the row of a, for the next edge too: a
+   * side that entered a row twice would lose the pixels between the two columns. */
   c->row[b] = c->row[b] < c->row[a] ? c->row[a] : c->row[b];
   const int32_t ka = c->column[a], kb = c->column[b], ja = c->row[a], jb = c->row[b];
   const int mirrored = kb < ka;

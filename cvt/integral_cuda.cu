@@ -1,6 +1,6 @@
-/* Integrals over the cells of a Voronoi diagram: hull construction, then the integral by segments,
- * a few neighbouring cells by the lanes of a warp together. One kernel for few cells, two for many.
- * All sums have a fixed order. */
+/* Integrals over the cells of a Voronoi diagram: hull construction, then the integral by segments.
+ * The lanes of a warp share a few neighbouring cells. One kernel for few cells, two for many. All
+ * sums have a fixed order. */
 #include "base/cuda_check.h"
 #include "cvt/evaluate_cuda.h"
 #include "cvt/integral_segments.h"
@@ -35,7 +35,7 @@ __global__ void __launch_bounds__(WARP, SHORT_BLOCKS)
       cells.count[k] = done ? cell.count : static_cast<int32_t>(CELL_DEFERRED);
       if (!done) cvtm_defer_cell(deferred, first + k);
     }
-    __syncwarp(); /* before the memory serves the next cells */
+    __syncwarp(); /* the next cells use the same memory */
   }
 }
 
@@ -195,7 +195,7 @@ __global__ void __launch_bounds__(WARP, SHORT_BLOCKS)
     const warp_cell cell =
         read_cell<CELLS>(tree, cells, k, first + k, last, lane / CELLS, memory.x + c, memory.y + c);
     integrate<CELLS>(domain, density, cell, lane, &memory, sums);
-    __syncwarp(); /* before the memory serves the next cells */
+    __syncwarp(); /* the next cells use the same memory */
   }
 }
 

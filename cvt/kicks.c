@@ -22,7 +22,7 @@ enum {
  * spacing of hexagons. */
 static const double kick_reach = 1.6;
 
-/* The random numbers of kicks are a stream of their own. */
+/* Kicks draw from a separate stream of random numbers. */
 static const uint64_t kick_stream = UINT64_C(0x6B69636B) << 32;
 
 /* All on the host. */

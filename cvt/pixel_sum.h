@@ -184,7 +184,8 @@ CVTM_HD void cvtm_pixel_add_row(const cvtm_site_tree_view *tree, cvtm_domain dom
 }
 
 /* Adds this lane's share of the rows above or below the site. Returns the squared distance of their
- * farthest point that may be in the cell; ends at the first row that has one beyond the reach. */
+ * farthest point that may be in the cell; stops at the first row with such a point beyond the
+ * reach. */
 CVTM_HD float cvtm_pixel_add_rows(const cvtm_site_tree_view *tree, cvtm_domain domain,
                                   const cvtm_density_view *density, const cvtm_pixel_cell *cell,
                                   int64_t place, cvtm_lanes lanes, cvtm_cell_moments *sums) {

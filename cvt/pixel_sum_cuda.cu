@@ -51,7 +51,7 @@ __global__ void __launch_bounds__(WARP, BLOCKS)
       else
         cvtm_defer_cell(deferred, place);
     }
-    __syncwarp(); /* before the memory serves the next cells */
+    __syncwarp(); /* the next cells use the same memory */
   }
 }
 

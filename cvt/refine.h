@@ -19,7 +19,7 @@ int64_t cvtm_cvt_coarse_count(double border_share, int64_t count);
  * default of OpenMP. The result does not depend on the number of threads. */
 cvtm_status cvtm_cvt_refine(cvtm_domain domain, int threads, const double *coarse,
                             int64_t coarse_count, double *fine, int64_t count, cvtm_error *error);
-/* The same with given midpoints: those of each site, in the order of a site tree. */
+/* The same with midpoints that the caller gives, for each site in the order of a site tree. */
 void cvtm_cvt_place_midpoints(const double *coarse, int64_t coarse_count,
                               const cvtm_edge_midpoints *midpoints, double *fine, int64_t count);
 

@@ -135,7 +135,7 @@ CVTM_INLINE int cvtm_ring_of_polygon(const int32_t *neighbor, int32_t corners, c
   return 1;
 }
 
-/* Where a ring has a site, or -1. */
+/* The index of a site in a ring, or -1. */
 CVTM_INLINE int32_t cvtm_ring_find(const cvtm_ring *ring, int32_t site) {
   for (int32_t k = 0; k < ring->count; ++k)
     if (ring->site[k] == site) return k;

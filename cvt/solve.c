@@ -29,7 +29,8 @@ cvtm_cvt_task cvtm_solve_task(const cvtm_solve *s, int64_t count) {
   return (cvtm_cvt_task){s->cvt, count, o->fixed, o->energy, o->voronoi};
 }
 
-/* A note that cannot be read leaves the answer; the next descent finds the damage. */
+/* If the note cannot be read, the run counts as in time; the next descent reports the damaged note.
+ */
 int cvtm_solve_is_late(cvtm_solve *s, double deadline) {
   int64_t late = cvtm_clock() >= deadline;
   if (cvtm_ranks_agree(s->cvt->device, &late) != CVTM_OK) return 1;

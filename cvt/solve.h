@@ -29,7 +29,8 @@ typedef struct cvtm_solve {
   int64_t *moved;
   void *workspace; /* of the sort */
   size_t workspace_bytes;
-  uint64_t draws; /* the number of transfers so far; each draws its own random numbers */
+  uint64_t draws; /* the number of transfers so far, from which each draws different random numbers
+                   */
   double pace;    /* seconds per iteration in the last descent of the full set */
   cvtm_checkpoint *checkpoint; /* NULL: none */
   cvtm_cvt_result result;

@@ -42,8 +42,8 @@ static __global__ void __launch_bounds__(BLOCK)
   if (threadIdx.x % WARP == 0) atomicMax(step_limit, step);
 }
 
-/* Candidates of one row, in the order of tags: the pixel's own column, then those `step` before and
- * after. */
+/* Candidates of one row, in the order of tags: in the pixel's column, in the column `step` before
+ * it, in the column `step` after it. */
 struct candidate_row {
   uint32_t offset; /* of the row; there are at most 2^30 pixels */
   float x2[3], y[3];

@@ -26,10 +26,11 @@ extern "C" {
 
 /* Arrays of codes and labels have width * height elements. */
 typedef struct cvtm_jfa_table {
-  /* Seeds get their own codes, all other pixels CVTM_NO_SEED. */
+  /* Each seed pixel gets its code, all other pixels CVTM_NO_SEED. */
   cvtm_status (*set_seeds)(cvtm_device *device, const cvtm_diagram *diagram, uint32_t *codes);
-  /* Seeds get their own codes; any other pixel gets the code of the seed that now holds the site of
-   * its label. sites: the caller's. codes may be the same memory as labels. */
+  /* Each seed pixel gets its code; any other pixel gets the code of the seed pixel that now holds
+   * the site of its label. sites: the caller's. codes may be the same memory as labels.
+   */
   cvtm_status (*warm_start)(cvtm_device *device, const cvtm_diagram *diagram, const double *sites,
                             const int32_t *labels, uint32_t *codes);
   /* Sets *step_limit (device memory) to the first step of jfa-short: the least power of two that is
@@ -263,8 +264,8 @@ CVTM_HD float cvtm_flood_distance2(int packed, float x2, float dy) {
 }
 
 /* A pixel keeps the candidate of the least key. Keys order by squared distance without its last
- * four bits, then by tag: 4 r + c, where r and c are 0 for the pixel's own row and column, 1 for
- * those `step` before and 2 for those `step` after. */
+ * four bits, then by tag: 4 r + c, where r and c are 0 in the row and column of the pixel, 1 in the
+ * row or column `step` before and 2 in the one `step` after. */
 CVTM_HD uint32_t cvtm_flood_key(float distance2, uint32_t tag) {
   uint32_t bits;
   memcpy(&bits, &distance2, sizeof bits);

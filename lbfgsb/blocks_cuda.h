@@ -165,7 +165,7 @@ static __device__ __noinline__ void combine_all(block_group on, int entries) {
 }
 
 /* Ends a pass: block 0 combines the entries into `reduced` (entries = 0: there are none) and calls
- * decide() by all its threads; then all blocks go on with the new state. */
+ * decide() by all its threads; then all blocks continue with the new state. */
 template <typename Decide>
 static __device__ void decide_in_block_0(block_group on, int entries, Decide decide) {
   shared_memory *shared = block_memory();
@@ -199,7 +199,7 @@ static __device__ void decide_in_block_0(block_group on, int entries, Decide dec
   if (threadIdx.x == 0) device_counter(barrier->ended).store(epoch, cuda::memory_order_release);
 }
 
-/* Ends a pass with few entries: every block combines them and decides by itself. */
+/* Ends a pass with few entries: every block combines them and makes the same decision. */
 template <typename Decide>
 static __device__ void decide_in_every_block(block_group on, Decide decide) {
   sync_blocks(on);

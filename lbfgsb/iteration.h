@@ -44,8 +44,8 @@
 /* --- phases that pass over the rows ---------------------------------------------------------- */
 
 CVTM_PHASE cvtm_lbfgsb_state *executor_state(executor on);
-/* Line search: accepts the trial point, or chooses the next one. On CUDA it may run pass A, too,
- * and decide what follows from it; then due_update is 0 afterwards. */
+/* Line search: accepts the trial point, or chooses the next one. On CUDA this phase may also run
+ * pass A and make the decisions after it; then it sets due_update to 0. */
 CVTM_PHASE void test_trial_point(executor on);
 /* Pass A if the trial point was accepted: x and g become those of the trial point, and the pass
  * sums projected gradient, t^1, the new columns of W and the products with W. Then
@@ -90,8 +90,8 @@ CVTM_PHASE void solve_subspace(executor on, int restricted);
 CVTM_PHASE_CALLED void cvtm_lbfgsb_cauchy_and_subspace(executor on) {
   const cvtm_lbfgsb_state *state = executor_state(on);
   find_cauchy_point(on);
-  if (state->due_breakpoints) return;                        /* walk_breakpoints goes on */
-  if (state->due_restrict && state->nearest_row < 0) return; /* restrict_rows goes on */
+  if (state->due_breakpoints) return;                        /* walk_breakpoints continues */
+  if (state->due_restrict && state->nearest_row < 0) return; /* restrict_rows continues */
   if (state->due_restrict) restrict_row(on);
   solve_subspace(on, state->due_restrict);
 }

@@ -41,7 +41,7 @@ static cvtm_status prepare_run(cvtm_lbfgsb *solver, const double *x) {
   return status;
 }
 
-/* Prepares a stopped run to go on. Problems that have evaluated a point get a new direction. */
+/* Prepares a stopped run to continue. Problems that have evaluated a point get a new direction. */
 static cvtm_status prepare_resume(cvtm_lbfgsb *solver) {
   int stopped = 0;
   for (int64_t p = 0; p < solver->problems; ++p) {

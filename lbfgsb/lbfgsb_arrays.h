@@ -4,7 +4,7 @@
 
 #include "lbfgsb/lbfgsb_state.h"
 
-/* The barrier between the blocks that share a problem; each counter has a cache line of its own. */
+/* The barrier between the blocks that share a problem; no two counters share a cache line. */
 typedef struct cvtm_lbfgsb_barrier {
   unsigned arrived, unused_a[31]; /* arrivals since the solver was made */
   unsigned ended, unused_b[31];   /* the latest epoch that block 0 has ended */

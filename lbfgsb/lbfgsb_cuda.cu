@@ -135,7 +135,7 @@ static __device__ block_group load_problem(const cvtm_lbfgsb_arrays &all, int64_
   return on;
 }
 
-/* Writes back what the next kernel goes on from. */
+/* Writes back what the next kernel continues from. */
 static __device__ void store_problem(block_group on) {
   __syncthreads();
   if (on.block != 0) return;
@@ -148,8 +148,8 @@ static __device__ void store_problem(block_group on) {
   }
 }
 
-/* Tells the loop whether to go on, by one thread of each problem. claimed: the loop is a graph, and
- * this kernel sets its condition. */
+/* Tells the loop whether to continue, by one thread of each problem. claimed: the loop is a graph,
+ * and this kernel sets its condition. */
 static __device__ void signal_loop(block_group on, const cvtm_lbfgsb_arrays &all, int was_running,
                                    int claimed, cudaGraphConditionalHandle handle) {
   const cvtm_lbfgsb_state *state = &block_memory()->state;

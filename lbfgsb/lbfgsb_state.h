@@ -27,7 +27,7 @@ typedef enum cvtm_lbfgsb_phase {
   CVTM_PHASE_START,  /* the first point */
   CVTM_PHASE_SEARCH, /* a trial of the line search */
   CVTM_PHASE_AGAIN,  /* the current point once more, before steepest descent */
-  CVTM_PHASE_RESUME  /* none: a stopped run goes on with a new direction */
+  CVTM_PHASE_RESUME  /* none: a stopped run continues with a new direction */
 } cvtm_lbfgsb_phase;
 
 typedef struct cvtm_lbfgsb_state {

@@ -194,8 +194,8 @@ CVTM_HD void cvtm_lbfgsb_decide_step(cvtm_lbfgsb_state *state, const double *sum
 }
 
 /* After pass B with the truncated step. If d is still not a direction of descent, the history is
- * dropped, the current point evaluated once more, and steepest descent follows: too rare an event
- * to deserve a phase of its own. */
+ * dropped, the current point evaluated once more, and steepest descent follows: this is too rare to
+ * need a separate phase. */
 CVTM_HD void cvtm_lbfgsb_decide_fallback(cvtm_lbfgsb_state *state, const double *sums) {
   if (!state->running || !state->due_fallback) return;
   const double slope = sums[CVTM_SUM_SLOPE];

@@ -8,7 +8,7 @@ enum {
   WARP = 32,
   TILE = CVTM_LBFGSB_TILE,
   MAX_WARPS = 16,
-  BATCH_WARPS = 4, /* of a block that has a problem of its own */
+  BATCH_WARPS = 4, /* of a block that has a whole problem */
   STAGES = 2,      /* tiles of a warp in shared memory, one of them being loaded */
   COLUMNS = 8,     /* of a fragment of the tensor cores, which has 16 rows */
   FRAGMENT = 2 * COLUMNS * COLUMNS,

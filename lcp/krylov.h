@@ -16,8 +16,8 @@ extern "C" {
 
 typedef struct cvtm_krylov cvtm_krylov;
 
-/* preconditioned = M^-1 direction, unless the solver has a diagonal preconditioner and has done so;
- * image = A preconditioned. All are in device memory; enqueued. */
+/* Sets preconditioned = M^-1 direction, unless the solver has set it by its diagonal
+ * preconditioner, and image = A preconditioned. The vectors are in device memory. Enqueued. */
 typedef cvtm_status (*cvtm_krylov_operator)(void *context, double *direction,
                                             double *preconditioned, double *image);
 
@@ -76,7 +76,7 @@ typedef enum cvtm_krylov_pass {
   CVTM_KRYLOV_HALF,      /* s = r - alpha v, s_hat = M^-1 s */
   CVTM_KRYLOV_OMEGA,     /* omega = (t, s) / (t, t) */
   CVTM_KRYLOV_FULL,      /* solution += alpha p_hat + omega s_hat, r = s - omega t */
-  CVTM_KRYLOV_END,       /* beta; whether to go on */
+  CVTM_KRYLOV_END,       /* beta; whether to continue */
   CVTM_KRYLOV_KEEP       /* best = solution, if improved */
 } cvtm_krylov_pass;
 

@@ -7,7 +7,7 @@
 
 #include <math.h>
 
-enum { CVTM_UNDECIDED = -1 }; /* instead of a cvtm_lcp_stop: the iteration goes on */
+enum { CVTM_UNDECIDED = -1 }; /* instead of a cvtm_lcp_stop: the iteration continues */
 
 /* The rule for one iterate: its residual's norm, the norm to reach, and the norm above which the
  * iteration counts as divergent (infinite: no such limit). A target that is not finite has
@@ -58,7 +58,7 @@ CVTM_HD int32_t cvtm_stall_reason(const cvtm_iteration_state *state) {
   return state->best <= state->rounding && !exceeds_start ? CVTM_LCP_ROUNDING : CVTM_LCP_STALLED;
 }
 
-/* Enters the norms of iterate `iteration` (0: the start) and decides whether to go on. rounding:
+/* Enters the norms of iterate `iteration` (0: the start) and decides whether to continue. rounding:
  * the size of the rounding errors in the 2-norm. */
 CVTM_HD void cvtm_iteration_judge(cvtm_iteration_state *state, double norm, double maximum,
                                   double rounding) {

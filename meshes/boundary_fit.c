@@ -22,7 +22,8 @@ static int is_on_side(const cvtm_contour *c, const double *p) {
   return p[0] == 0 || p[1] == 0 || p[0] == c->size[0] || p[1] == c->size[1];
 }
 
-/* reach: the shortest edge of each vertex becomes how far it may move. */
+/* Turns reach, the length of each vertex's shortest edge, into the distance that the vertex may
+ * move. */
 static void find_reach(const cvtm_contour *c, const cvtm_boundary *b, int move_corners,
                        double *reach) {
   for (int64_t v = 0; v < b->vertex_count; ++v) reach[v] = INFINITY;

@@ -252,7 +252,7 @@ cvtm_status cvtm_contour_coverage(const cvtm_contour *contour, int width, int he
     double sum = 0;
     for (int i = 0; i < width; ++i) {
       sum += rows[(int64_t)j * (width + 1) + i];
-      /* Rounding leaves crumbs beyond both ends. */
+      /* Rounding errors put the share slightly outside 0 .. 1. */
       const double share = sum < 1e-6 ? 0 : sum > 1 - 1e-6 ? 1 : sum;
       coverage[(int64_t)j * width + i] = (float)share;
     }

@@ -36,7 +36,7 @@ typedef struct cvtm_contour {
 void cvtm_contour_free(cvtm_contour *contour);
 
 /* What the sides of the image are to a domain that reaches them. empty: beyond them there is
- * nothing. flat: the domain ends exactly there. periodic: that, too, but regions go on at the
+ * nothing. flat: the domain ends exactly there. periodic: that, too, but regions continue at the
  * opposite side, whose points are the same but for one coordinate. */
 typedef enum cvtm_border { CVTM_BORDER_EMPTY, CVTM_BORDER_FLAT, CVTM_BORDER_PERIODIC } cvtm_border;
 
@@ -51,12 +51,12 @@ typedef struct cvtm_contour_options {
 void cvtm_contour_defaults(cvtm_contour_options *options);
 
 /* Marching squares (Lorensen & Cline 1987, in the plane) between the pixels' centres at half
- * coverage. What touches the border of the image ends there, or goes on at the opposite side. Of
+ * coverage. What touches the border of the image ends there, or continues at the opposite side. Of
  * pixels that meet in a corner alone the brighter diagonal is joined. The regions are 1, and 0.
  * coverage: width * height in [0, 1]. A corner is where the straight lines fitted to both sides
  * turn by corner_angle or more; it is put where they meet, at most half a pixel from the curve
- * (pixels have blunt corners). A single pixel is a diamond of half its area and is dropped
- * by default. CVTM_ERROR_INPUT if nothing is left. */
+ * (pixels have blunt corners). A single pixel is a diamond of half its area and is dropped by
+ * default. CVTM_ERROR_INPUT if nothing is left. */
 cvtm_status cvtm_contour_of_mask(const float *coverage, int width, int height,
                                  const cvtm_contour_options *options, cvtm_contour *contour,
                                  cvtm_error *error);
@@ -93,8 +93,8 @@ typedef struct cvtm_boundary {
   int32_t *left, *right; /* per edge */
   double *deviation; /* per edge: largest distance between it (of second order where vertices are
                         kept on the curve) and its stretch of the contour */
-  double *along; /* per vertex: its way along the contour from the corner before it; 0 at corners */
-  double *home;  /* per vertex: that when it was sampled */
+  double *along;     /* per vertex: the arc length from the corner before it; 0 at corners */
+  double *home;      /* per vertex: `along` when the vertex was sampled */
   int32_t *pairs; /* 2 * pair_count: vertices on the left or upper side of a periodic image that are
                      no ends of arcs, and the same on the opposite side */
   int64_t pair_count;

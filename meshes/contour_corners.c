@@ -1,5 +1,5 @@
-/* Corners of traced arcs: pixels make them blunt, so they are put where the lines that are fitted
- * to both sides meet. */
+/* Corners of traced arcs: pixels blunt a corner, so it is moved to where the lines fitted to both
+ * sides meet. */
 #include "base/portable.h"
 #include "base/segment.h"
 #include "meshes/contour_steps.h"

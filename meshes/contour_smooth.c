@@ -220,8 +220,8 @@ static int64_t list_ends(const smoother *m, arc_end *ends) {
   return count;
 }
 
-/* Where an arc would go on from its crossing beside the end: to the side at x or y, for an end on a
- * side; else as far as the crossing is from the one before it, at most half a pixel. */
+/* Where an arc would continue from its crossing beside the end: to the side at x or y, for an end
+ * on a side; else as far as the crossing is from the one before it, at most half a pixel. */
 static void extrapolate(const smoother *m, const arc_end *end, double place[2]) {
   const double *p = m->contour->points + 2 * end->next;
   const double *q = p + (end->next > end->point ? 2 : -2);

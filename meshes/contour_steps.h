@@ -31,8 +31,8 @@ static inline int32_t cvtm_contour_label(const cvtm_contour_picture *picture, in
 
 /* Marching squares: the arcs between the regions; corners are the ends of arcs in junctions alone,
  * and none of an empty border. At a flat border arcs end on it. On a torus, the image with a
- * periodic border, arcs go on beyond the image, and an arc without a junction ends at its begin or
- * at an image of that. On failure the caller frees the contour. */
+ * periodic border, arcs continue beyond the image, and an arc without a junction ends at its begin
+ * or at an image of that. On failure the caller frees the contour. */
 cvtm_status cvtm_contour_trace(const cvtm_contour_picture *picture, double smallest,
                                cvtm_contour *contour, cvtm_error *error);
 

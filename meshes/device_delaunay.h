@@ -1,6 +1,6 @@
 /* The Delaunay triangulation of cvtm_delaunay (mesh.h) on a device: every point finds its triangles
- * by itself, in exact arithmetic (star.h). Nothing is approximated or repaired, and the result is
- * the same mesh, triangle for triangle. */
+ * without those of other points, in exact arithmetic (star.h). Nothing is approximated or repaired,
+ * and the result is the same mesh, triangle for triangle. */
 #ifndef CVTMESH_MESHES_DEVICE_DELAUNAY_H
 #define CVTMESH_MESHES_DEVICE_DELAUNAY_H
 

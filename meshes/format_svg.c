@@ -96,7 +96,7 @@ typedef struct edge_path {
   const vertex_text *vertices; /* or NULL */
 } edge_path;
 
-/* malloc'd; NULL: no memory, and edges format their ends by themselves. */
+/* malloc'd; NULL: no memory, and each edge formats its ends again. */
 static vertex_text *format_vertices(const cvtm_mesh *mesh, int decimals) {
   const size_t bytes = ((size_t)mesh->vertex_count + 1) * sizeof(vertex_text);
   vertex_text *made = malloc(bytes);

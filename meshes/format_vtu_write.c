@@ -94,7 +94,7 @@ static void write_base64(FILE *file, const data_array *a) {
 
 enum { BLOCK = 1 << 16 }; /* bytes; a multiple of every type's size */
 
-/* The blocks of an array, each compressed by itself. */
+/* The blocks of an array, which are compressed one by one. */
 typedef struct blocks {
   int64_t count;
   size_t most; /* bytes of a compressed block */

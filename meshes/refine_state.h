@@ -26,8 +26,9 @@ enum { CVTM_CAUSE_NONE, CVTM_CAUSE_ANGLE, CVTM_CAUSE_AREA };
 /* No twin: the segment is on no side; or there is none, and the segment is not divided. */
 enum { CVTM_TWIN_NONE = -1, CVTM_TWIN_MISSING = -2 };
 
-/* No triangle with a side shorter than this share of the distances in the input around it is split
- * for its angle: where angles of the bound cannot be reached, refinement would not end. */
+/* A triangle with a side shorter than this share of the distance between the pieces of the input
+ * around it is not split for its angle: where the bound cannot be reached, refinement would not
+ * end. */
 static const double cvtm_least_share = 1.0 / 8;
 static const double cvtm_fewest_steps = 2; /* of a part that is split, or a side */
 /* Where pieces of the input are nearer to each other, in steps, or sides are shorter than half of

@@ -1,4 +1,4 @@
-/* Sorting of grid points: into columns by the upper bits of x, then each column by itself. */
+/* Sorting of grid points: into columns by the upper bits of x, then within each column. */
 #include "meshes/sorted_points.h"
 
 #include "base/large_pages.h"

@@ -22,7 +22,7 @@ typedef struct cvtm_star_counts {
   int32_t adopted;   /* triangles of undecided vertices */
 } cvtm_star_counts;
 
-/* Where stars go. */
+/* Arrays that receive the stars. */
 typedef struct cvtm_star_output {
   cvtm_star_corners *fans; /* room triangles, those of a fan together */
   int32_t room;

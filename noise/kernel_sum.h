@@ -50,7 +50,7 @@ typedef struct cvtm_kernel_cells {
 
 /* --- cells ------------------------------------------------------------------------------- */
 
-/* An upper bound of the number of cells of so many sources. */
+/* An upper bound of the number of cells for this number of sources. */
 CVTM_HD int64_t cvtm_kernel_most_cells(int64_t sources) { return 4 * sources + CVTM_WIDTH_CLASSES; }
 
 CVTM_HD int cvtm_width_class_of(double variance, double least) {
@@ -156,7 +156,7 @@ CVTM_HD cvtm_kernel_walk cvtm_kernel_walk_from(const cvtm_width_class *c, int pe
   return walk;
 }
 
-/* The next run; 0 if there is none. A row that goes on into another image has several. */
+/* The next run; 0 if there is none. A row that continues into another image has several. */
 CVTM_HD int cvtm_kernel_walk_next(const cvtm_kernel_cells *cells, const cvtm_width_class *c,
                                   cvtm_kernel_walk *walk, cvtm_kernel_run *run) {
   while (walk->column > walk->last_column) {

@@ -12,10 +12,10 @@ CVTM_API_BEGIN
  * and Or-opt moves among nearest neighbours with don't-look bits (Bentley 1992; Johnson & McGeoch
  * 1997), then exchanges of random neighbouring segments, each followed by the same moves and undone
  * where the tour is longer (Martin, Otto & Felten 1991, with segments as in Or-3opt). The tour
- * starts at the point nearest to (0, 0) and goes on to its nearer neighbour.
- * O(n log n) but for the reversals. threads: of the CPU, 0: as many as there are cores; the order
- * does not depend on it. Fails with CVTM_ERROR_ARGUMENT for count < 1 or count > 2^30, with
- * CVTM_ERROR_INPUT for a coordinate that is not finite or beyond 1e150, with CVTM_ERROR_MEMORY. */
+ * starts at the point nearest to (0, 0) and continues to its nearer neighbour. O(n log n) but for
+ * the reversals. threads: of the CPU, 0: as many as there are cores; the order does not depend on
+ * it. Fails with CVTM_ERROR_ARGUMENT for count < 1 or count > 2^30, with CVTM_ERROR_INPUT for a
+ * coordinate that is not finite or beyond 1e150, with CVTM_ERROR_MEMORY. */
 cvtm_status cvtm_tour_create(const double *points, int64_t count, int threads, int32_t *order,
                              cvtm_error *error);
 

@@ -18,7 +18,7 @@ typedef struct cvtm_trails {
 /* Covers a graph by trails: each of `edge_count` edges (two different vertices below vertex_count,
  * listed once) lies on one of them, once. Trails begin at vertices of odd degree, whose number is
  * twice that of the fewest possible trails of a connected graph, then where edges are left; each
- * goes on as long as it finds an edge. Deterministic, O(vertices + edges). Fails with
+ * continues as long as it finds an edge. Deterministic, O(vertices + edges). Fails with
  * CVTM_ERROR_MEMORY; then *trails is empty. */
 cvtm_status cvtm_trails_create(const int32_t *edges, int64_t edge_count, int64_t vertex_count,
                                cvtm_trails *trails, cvtm_error *error);

@@ -52,7 +52,7 @@ typedef struct cvtm_power {
   /* Of conjugate gradients: */
   double *step, *residual, *preconditioned, *direction, *next_direction, *product;
   int32_t *iterations;            /* of the last system */
-  cvtm_power_hierarchy hierarchy; /* of the matrix of couplings, or of a similar one before it */
+  cvtm_power_hierarchy hierarchy; /* of the matrix of couplings, or of an earlier similar matrix */
   double fresh_rate; /* iterations per digit of the first system that the hierarchy was used for */
   int stale;         /* a new hierarchy is to be built */
   double *sites;     /* 2 * count: those to which the couplings belong */

@@ -193,8 +193,9 @@ __device__ double precondition(const cvtm_power_hierarchy &h, int64_t begin, int
   return sum;
 }
 
-/* Conjugate gradients, by all blocks of a cooperative grid. Each row makes the next direction, for
- * itself and again for its neighbours, when it multiplies by it. */
+/* Conjugate gradients, by all blocks of a cooperative grid. Each row computes the next direction
+ * when it multiplies by it: its entry, and again the entries of its neighbours, since other threads
+ * set them. */
 __global__ void __launch_bounds__(THREADS, 2)
     solve_kernel(const __grid_constant__ cvtm_power power, double tolerance, int32_t max_iterations,
                  cvtm_power_state_cuda state) {

@@ -264,7 +264,7 @@ CVTM_INLINE cvtm_cell_status cvtm_hull_round(cvtm_hull_search *s, cvtm_hull *hul
   return CVTM_CELL_DONE;
 }
 
-/* True if the search has taken too long to go on. All lanes of the warp call. */
+/* True if the search has taken too long to continue. All lanes of the warp call. */
 CVTM_HD int cvtm_hull_is_tired(cvtm_lanes lanes, cvtm_hull *hull) {
   hull->tests += CVTM_HULL_ROUND_TESTS;
   return cvtm_lanes_vote(lanes, hull->most_tests > 0 && hull->tests > hull->most_tests) != 0;

@@ -140,7 +140,7 @@ static cvtm_status measure_size(cvtm_device *device, int size, int side, int64_t
   return status;
 }
 
-/* The cores that --threads allows, or those that there are. */
+/* The number of cores that --threads allows; without the option, of the machine. */
 static cvtm_status count_cores(cvtm_device *device, const cli_options *options, int *most) {
   cvtm_device *cpu = NULL;
   const cvtm_status status =

@@ -187,7 +187,7 @@ static void restrict_finished_line(const pass *s, int64_t first, int64_t j) {
   if (j % 2 == 0 && j >= first + 4) restrict_line(s, first, j / 2 - 1);
 }
 
-/* Without masks, line by line. Bands begin at even lines, so that each has coarse lines of its own.
+/* Without masks, line by line. Bands begin at even lines, so that no two bands share a coarse line.
  */
 static void pre_smooth_and_restrict_lines(const cvtm_grid_top *top, const cvtm_grid_level *coarse) {
   const cvtm_grid_problem *p = top->problem;

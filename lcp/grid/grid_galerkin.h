@@ -158,7 +158,7 @@ CVTM_HD void cvtm_grid_add_all_to_parents(const cvtm_grid_level *c, int64_t x, i
 }
 
 /* Adds q of fine node (2 x - 1 + tx, 2 y - 1 + ty) to the entries of those of its parents that are
- * stored, with interpolation weights of its own. */
+ * stored, with the interpolation weights of that fine node. */
 CVTM_HD void cvtm_grid_spread(const cvtm_grid_level *c, int64_t x, int64_t y, int tx, int ty,
                               double q, double sum[3][3]) {
   const int64_t i = 2 * x - 1 + tx, j = 2 * y - 1 + ty;

@@ -61,7 +61,7 @@ typedef struct cvtm_grid_table {
   /* state->cold_norm = 2-norm of the natural residual at d. */
   cvtm_status (*measure_cold_start)(const cvtm_grid_top *top);
   cvtm_status (*begin_iteration)(const cvtm_grid_top *top, const cvtm_grid_stop_rule *rule);
-  /* A new limit for an iteration that has reached its own. */
+  /* Sets a new limit of iterations after the last limit was reached. */
   cvtm_status (*raise_limit)(const cvtm_grid_top *top, int64_t limit);
   /* Norms at x, and the stop rule. counted: x ends an iteration. */
   cvtm_status (*measure)(const cvtm_grid_top *top, int counted);
@@ -145,7 +145,7 @@ CVTM_HD int cvtm_grid_is_fast(double norm, double before, const cvtm_grid_state 
   return norm < 0.1 * before && step > 0.8 && step < 1.25;
 }
 
-/* Enters the norms of an iterate and decides whether to go on. squares: of the 2-norm of the
+/* Enters the norms of an iterate and decides whether to continue. squares: of the 2-norm of the
  * natural residual; maximum: its maximum norm; rounding: sum of squares of the terms' sizes. */
 CVTM_HD void cvtm_grid_judge(cvtm_grid_state *state, double *history, double squares,
                              double maximum, double rounding, int counted) {

@@ -20,7 +20,7 @@ __host__ __device__ int64_t strips_of(int64_t width, int rim) {
 
 constexpr int64_t max_march_width = 1 << 28; /* lines_down counts the bytes of a line in 31 bits */
 
-/* array + lines * width by one instruction, where the compiler multiplies in 64 bits. */
+/* Returns array + lines * width by one instruction; the compiler would multiply in 64 bits. */
 template <typename T>
 __device__ T *lines_down(T *array, int lines, int width) {
   T *at;
@@ -173,7 +173,7 @@ struct strip {
   }
 };
 
-/* Calls work with a strip; strips whose warp meets no boundary are a type of their own. */
+/* Calls work with a strip; strips whose warp meets no boundary have a different type. */
 template <int rim, typename Work>
 __device__ void for_strip(const strip<rim> &s, Work work) {
   if (s.is_empty()) return;

@@ -6,8 +6,8 @@
 #include "lcp/grid/grid_transfer.h"
 
 /* b and bounds of node (x, y) of problem c below problem f: b is restricted as residuals are, the
- * bounds are those of the fine node in the same place. The arrays of c are its own: const in a
- * problem only says that a solve does not write them. */
+ * bounds are those of the fine node in the same place. c owns its arrays: const in a problem only
+ * says that a solve does not write them. */
 CVTM_HD void cvtm_grid_coarsen_data(const cvtm_grid_problem *f, const cvtm_grid_problem *c,
                                     const cvtm_grid_level *level, int64_t x, int64_t y) {
   double sum = 0;
@@ -23,7 +23,7 @@ CVTM_HD void cvtm_grid_coarsen_data(const cvtm_grid_problem *f, const cvtm_grid_
   const int64_t k = y * c->width + x;
   const int64_t same =
       (y + (level->halved_y ? y + 1 : 0)) * f->width + (x + (level->halved_x ? x + 1 : 0));
-  /* The borrowed arrays of a coarse problem are its own. */
+  /* A coarse problem owns the arrays that other problems borrow. */
   ((double *)c->b)[k] = sum;
   if (c->lower) ((double *)c->lower)[k] = f->lower[same];
   if (c->upper) ((double *)c->upper)[k] = f->upper[same];

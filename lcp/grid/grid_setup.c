@@ -65,7 +65,7 @@ static void place_arena(cvtm_grid_solver *s, bump_allocator *c) {
     if (!truncates_levels(s)) s->top[l - 1].changed = level->support_changed + count;
     level->stencil_changed = bump(c, count, 1);
     level->kind = bump(c, count, 1);
-    /* While a level's own problem is solved, the level corrects no other one. */
+    /* While the problem of a level is solved, the level corrects no finer one. */
     p->x = level->e;
     p->b = level->r;
     p->d = level->coefficient;
@@ -124,7 +124,8 @@ static void place_extra(cvtm_grid_solver *s, bump_allocator *c, int weights,
   }
 }
 
-/* Memory for the coefficients of all levels, once, and what of it this grid uses. */
+/* Allocates memory for the coefficients of all levels once, and assigns the part that this grid
+ * uses. */
 static cvtm_status lay_out_extra(cvtm_grid_solver *s, int weights, const cvtm_lcp_grid *grid) {
   if (!s->extra) {
     bump_allocator count = {NULL, 0};

@@ -17,7 +17,7 @@ extern "C" {
 
 typedef struct cvtm_hlcp_grid cvtm_hlcp_grid;
 
-/* All memory for grids of one size. tolerance: on the 2-norm of the residual. */
+/* Allocates all memory for grids of one size. tolerance: of the 2-norm of the residual. */
 cvtm_status cvtm_hlcp_grid_create(cvtm_device *device, int64_t width, int64_t height,
                                   double tolerance, int64_t max_iterations, cvtm_hlcp_grid **hlcp);
 void cvtm_hlcp_grid_destroy(cvtm_hlcp_grid *hlcp);

@@ -303,7 +303,7 @@ cvtm_status cvtm_hierarchy_sweep(const cvtm_hierarchy *h, const cvtm_level *leve
   return status;
 }
 
-/* Sweeps and the residual. The last relaxation yields the residual of its own colour. */
+/* Sweeps and the residual. The last relaxation yields the residual of the last colour. */
 static cvtm_status sweep_to_residual(const cvtm_hierarchy *h, const cvtm_level *level,
                                      cvtm_kernel_flags flags, int sweeps) {
   if (sweeps == 0) return h->table->residual(h->device, level, flags, level->rows);

@@ -8,7 +8,7 @@
 typedef struct cvtm_hierarchy_options {
   int64_t width, height; /* 0, 0: no grid */
   int levels;            /* at most; CVTM_LEVELS_MAX for no limit */
-  int truncates;         /* corrections have a matrix with values of its own */
+  int truncates;         /* the matrix of corrections has separate values */
   int is_symmetric;      /* the pattern is; else zeros are added until it is */
   int bounded;           /* coarse problems have bounds: interpolation must not overshoot */
 } cvtm_hierarchy_options;

@@ -26,7 +26,7 @@ enum { CVTM_LEVELS_MAX = 32 };
 typedef struct cvtm_level {
   int64_t rows;
   cvtm_sell matrix;
-  /* The matrix of corrections: the structure of `matrix` with values of its own where active nodes
+  /* The matrix of corrections: the structure of `matrix` with separate values where active nodes
    * are truncated from the coarse basis functions, else the same arrays. */
   cvtm_sell correction;
   cvtm_sell prolongation; /* rows x rows of the next coarser level; empty on the coarsest */

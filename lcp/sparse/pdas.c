@@ -114,7 +114,7 @@ static double merit_of(const cvtm_sparse_solver *s) {
 }
 
 /* The stop rule with two additions. Rows of large weight dominate the norm of the natural residual,
- * so below the target the iteration goes on while the other rows improve. It stalls if the active
+ * so below the target the iteration continues while the other rows improve. It stalls if the active
  * set has not changed (is_settled) and neither its linear system nor sweeps give a better x. */
 static int32_t pdas_stop(cvtm_sparse_solver *s, int is_settled) {
   pdas *in = s->own;

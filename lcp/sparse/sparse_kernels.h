@@ -55,7 +55,7 @@ typedef struct cvtm_sparse_table {
   /* x = clip(x + state.step * direction). */
   cvtm_status (*step)(cvtm_device *device, const cvtm_level *level, const double *direction,
                       const cvtm_sparse_state *state);
-  /* For a nested start: the coarse level's own problem; the fine start from its solution. */
+  /* For a nested start: the problem on the coarse level; the fine start from its solution. */
   cvtm_status (*coarsen)(cvtm_device *device, const cvtm_level *fine, const cvtm_level *coarse);
   cvtm_status (*refine)(cvtm_device *device, const cvtm_level *fine, const cvtm_level *coarse);
   /* state.sums = the sums of `kind`, and then `use`. next: the coarser level, NULL if there is

@@ -77,7 +77,7 @@ CVTM_HD void cvtm_direction_row(const cvtm_level *fine, const cvtm_level *coarse
   direction[row] = cvtm_clip_at(fine, row, x + cvtm_prolonged_correction(fine, coarse, 1, row)) - x;
 }
 
-/* For a nested start: the coarse level's own problem, b by P' and bounds by injection at the
+/* For a nested start: the problem on the coarse level, b by P' and bounds by injection at the
  * centres of the basis functions; start clip(0). */
 CVTM_HD void cvtm_coarsen_row(const cvtm_level *fine, const cvtm_level *coarse, int64_t from) {
   const int64_t row = coarse->place[from];

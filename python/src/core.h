@@ -83,7 +83,7 @@ class Arguments {
 
 /* Runs `work` in a thread of its own, without the GIL, while the calling thread answers signals and
  * calls `callback` (None, or a function of a dict, true to stop) for each iteration of `run`.
- * Ctrl-C stops the work and raises KeyboardInterrupt. Work that does not stop soon goes on unseen
+ * Ctrl-C stops the work and raises KeyboardInterrupt. Work that does not stop soon continues unseen
  * and is waited for at exit if it is `detachable`: the call then keeps `owner` alive, which must
  * hold all that the work uses. */
 void perform(std::shared_ptr<void> owner, const std::function<void()> &work, nb::handle callback,
