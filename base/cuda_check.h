@@ -75,7 +75,7 @@ static inline unsigned cvtm_cuda_cap(int64_t blocks) {
   return static_cast<unsigned>(blocks < most ? blocks : most);
 }
 
-/* Blocks for `count` elements, at least one; kernels stride over what is beyond the cap. */
+/* Blocks for `count` elements, at least one; kernels stride over the elements beyond the cap. */
 static inline unsigned cvtm_cuda_blocks(int64_t count, int block_size) {
   const int64_t blocks = count / block_size + (count % block_size != 0);
   return cvtm_cuda_cap(blocks < 1 ? 1 : blocks);

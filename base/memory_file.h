@@ -19,8 +19,8 @@ typedef struct cvtm_memory_file {
   size_t head_size, body_size;
 } cvtm_memory_file;
 
-/* path: that of standard output is "-". bytes: NULL until the file is whole, then malloc'd; freed
- * by the owner of the list. */
+/* path: "-" is standard output. bytes: NULL until the file is whole, then malloc'd; freed by the
+ * owner of the list. */
 typedef struct cvtm_memory_output {
   const char *path;
   char *bytes;

@@ -123,7 +123,7 @@ static cvtm_status join_nccl(cvtm_device *device, cvtm_nccl *nccl) {
   cvtm_status status = CVTM_OK;
   if (device->ranks->rank == 0) status = cvtm_nccl_make_id(nccl, (char *)id);
   if (status != CVTM_OK) return status;
-  double *all = gather_alike(device, id, count); /* that of rank 0 comes first */
+  double *all = gather_alike(device, id, count); /* the identifier of rank 0 comes first */
   if (!all) return device->error.status;
   status = cvtm_nccl_join(nccl, (const char *)all, device->ranks->rank, device->ranks->size);
   free(all);

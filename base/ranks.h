@@ -1,7 +1,7 @@
 /* The processes that work at one problem together. All go through the same steps with the same
- * numbers; what is divided among them is work whose parts do not depend on who does them, so that
- * the bits of a result do not depend on the number of processes. A decision by the clock or by a
- * signal is that of rank 0. */
+ * numbers; the work that they divide has parts with the same result in any process, so that the
+ * bits of a result do not depend on the number of processes. A decision by the clock or by a signal
+ * is that of rank 0. */
 #ifndef CVTMESH_BASE_RANKS_H
 #define CVTMESH_BASE_RANKS_H
 
@@ -19,12 +19,13 @@ typedef struct cvtm_ranks {
   /* all: the parts of all ranks, one after the other, counts[r] numbers of rank r. On entry this
    * rank's own part is in its place, on return every part is. */
   int (*gather)(double *all, const int64_t *counts);
-  /* *value becomes that of rank 0. */
+  /* *value becomes the value of rank 0. */
   int (*agree)(int64_t *value);
   cvtm_nccl *nccl; /* between CUDA devices; NULL: their data goes through the host */
 } cvtm_ranks;
 
-/* The work on a device is that of one of several ranks; borrowed. NULL: of this process alone. */
+/* Makes the device's work that of one of several ranks. ranks: borrowed; NULL: this process works
+ * alone. */
 void cvtm_device_set_ranks(cvtm_device *device, const cvtm_ranks *ranks);
 const cvtm_ranks *cvtm_device_ranks(const cvtm_device *device);
 /* Collective, for a device with ranks: sets ranks->nccl if every rank has a GPU of its own and can

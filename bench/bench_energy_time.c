@@ -147,7 +147,7 @@ static void draw_curve(FILE *file, const curve *c, int w, double first, double l
     fprintf(file, "%c%.1f %.1f", pen, across(c->time[k], first, last), down(c->ratio[k]));
     pen = 'L';
   }
-  if (pen == 'L') fprintf(file, "H%d", LEFT + WIDTH); /* what stopped early stays where it is */
+  if (pen == 'L') fprintf(file, "H%d", LEFT + WIDTH); /* the energy of a run that has ended stays */
   fprintf(file,
           "\"/>\n<text x=\"%d\" y=\"%d\" font-family=\"sans-serif\" font-size=\"13\" "
           "fill=\"%s\">%s</text>\n",

@@ -12,7 +12,7 @@
 typedef struct batch_mpi {
   /* All functions return nonzero if MPI failed. */
   int (*start)(int *rank, int *size, int *local_rank, int *local_size);
-  int (*fetch_and_add)(int64_t amount, int64_t *before); /* the counter is that of rank 0 */
+  int (*fetch_and_add)(int64_t amount, int64_t *before); /* rank 0 holds the counter */
   int (*progress)(void);            /* lets MPI serve the counter while rank 0 computes */
   int (*broadcast)(int64_t *value); /* from rank 0 to all; also a barrier */
   int (*sum)(int64_t *values, int count);

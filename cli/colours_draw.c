@@ -34,7 +34,7 @@ typedef struct colour_drawing {
   float *canvas;     /* 3 planes */
   float *drawn;      /* 3 planes of the grid */
   float *wanted;     /* the picture, or what the inks can give of it: 3 planes of the grid */
-  float *correction; /* of what is absorbed, a factor: 3 planes of the grid */
+  float *correction; /* factors of the absorbed light: 3 planes of the grid */
   float *possible;   /* 3 planes of the picture: what the inks can give of it */
   float *asked;      /* the same with the correction */
   float *coverage[CVTM_INKS_MAX]; /* with the correction */
@@ -45,7 +45,7 @@ static int64_t count_of(const cli_colours *c, int k) { return c->start[k + 1] - 
 /* --- the grids --- */
 
 /* A pixel of the grid is a third of the spacing wide; one of the canvas about an eighth, but the
- * canvas has no more than so many pixels unless the picture has. */
+ * canvas has at most this number of pixels, or that of the picture if it is larger. */
 static void choose_grids(colour_drawing *d) {
   const cvtm_domain domain = d->c->domain;
   const double most = 1.6e7, area = (double)domain.width * domain.height;
@@ -235,7 +235,7 @@ static void start_correction(colour_drawing *d) {
 }
 
 static void update_correction(colour_drawing *d) {
-  const double least = 0.005; /* of what is absorbed */
+  const double least = 0.005; /* of the absorbed light */
   const int64_t values = 3 * (int64_t)d->width * d->height;
   for (int64_t i = 0; i < values; ++i) {
     const double wanted = 1 - (double)d->wanted[i], drawn = 1 - (double)d->drawn[i];

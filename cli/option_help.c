@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* "[300]"; "" if the default tells nothing, as that of a flag. */
+/* "[300]"; "" if the default tells nothing, as the default of a flag. */
 static void default_text(const cli_option_row *row, const cli_options *defaults, char *text,
                          size_t size) {
   const void *field = cli_option_field_const(row, defaults);

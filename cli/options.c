@@ -224,7 +224,7 @@ static int collect_options(cli_command command, int argc, char **argv, found_opt
   }
 }
 
-/* A list on the command line replaces that of the config file. */
+/* A list on the command line replaces the list of the config file. */
 static cvtm_status apply_options(cli_options *options, const found_option *found, int count,
                                  cvtm_error *error) {
   for (int k = 0; k < count; ++k)

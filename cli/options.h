@@ -169,7 +169,7 @@ typedef struct cli_options {
     int64_t example, size, splits; /* splits 0: chosen for the device */
     int problem, method, rule, split, suggest;
     double mu, nu, eccentricity, supply, alpha, beta, gamma, start;
-    const char *omega;                 /* a number, `ratio` or a file; NULL: that of the problem */
+    const char *omega;                 /* a number, `ratio` or a file; NULL: the problem's */
     cli_list splitting_a, splitting_b; /* files */
     const char *film;                  /* a picture; NULL: none */
     const char *weights, *matrix_a, *matrix_b, *rhs, *output_z, *output_w;
@@ -180,7 +180,7 @@ typedef struct cli_options {
     int64_t size, width, height, steps; /* width, height 0: size x size, or no grid for a file */
     const char *matrix, *rhs, *lower, *upper, *mesh;
     double omega;
-    double load;                                   /* with --mesh; 0: that of the problem */
+    double load;                                   /* with --mesh; 0: the problem's */
     double rate, volatility, expiry, spot, strike; /* of the put */
   } lcp;
 
@@ -219,7 +219,7 @@ cli_parsed cli_options_parse(cli_command command, int argc, char **argv, cli_opt
                              int *exit_code);
 void cli_options_free(cli_options *options);
 
-/* Maps the value of an option of one command to that of another, as a template to a name. */
+/* Maps the value of an option of one command to the value of another's, as a template to a name. */
 typedef cvtm_status (*cli_text_map)(void *context, const char *text, const char **mapped,
                                     cvtm_error *error);
 /* Sets the defaults of `command`, then every value that the user gave to `from` and that `command`
@@ -290,8 +290,8 @@ int cli_lengths_parse(const char *text, int count, double *numbers, int *unit);
 /* A unit of lengths in mm; 0 for pixels and widths. */
 double cli_unit_mm(int unit);
 const char *cli_unit_name(int unit);
-/* Parses FILE=FACTOR: *length is that of FILE. Returns 0 if the text is not of this form, or the
- * factor is negative. */
+/* Parses FILE=FACTOR: *length is the length of FILE. Returns 0 if the text is not of this form, or
+ * the factor is negative. */
 int cli_weight_parse(const char *text, size_t *length, double *factor);
 
 #endif

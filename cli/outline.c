@@ -45,7 +45,8 @@ int cli_outline_wanted(const cli_options *options) {
          options->size.from != NULL;
 }
 
-/* The rectangle of pictures: from 0 to the largest coordinates, or as large as the options say. */
+/* The rectangle of pictures: from 0 to the largest coordinates, or of the sides that the options
+ * give. */
 static cvtm_domain domain_around(const cli_options *options, const double *points, int64_t count) {
   double side[2] = {1, 1};
   for (int64_t i = 0; i < 2 * count; ++i) side[i % 2] = fmax(side[i % 2], ceil(points[i]));

@@ -54,7 +54,7 @@ static cvtm_status find_pixels(const stats *s, cvtm_error *error) {
   return status;
 }
 
-/* The domain is that of a density, of a picture, or of both sides. */
+/* The domain is the rectangle of a density, of a picture, or of --width and --height. */
 static void set_given_domain(stats *s) {
   if (s->has_domain || s->options.width <= 0 || s->options.height <= 0) return;
   s->domain.width = (int)s->options.width;

@@ -97,8 +97,8 @@ static cvtm_status size_of_file(const cvtm_image_place *place, const char *path,
                    path, size->width, size->height, place->unit != NULL ? place->unit : "units");
 }
 
-/* Sets the origin: that of --origin, or of the file, or 0. factor: from the unit of the file to
- * that of the world. */
+/* Sets the origin: of --origin, or of the file, or 0. factor: from the unit of the file to the unit
+ * of the world. */
 static cvtm_status set_origin(cli_options *o, const cvtm_image_place *place, double factor,
                               int height, int world_unit, cvtm_error *error) {
   double origin[2] = {0, 0};

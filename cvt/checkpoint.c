@@ -65,7 +65,7 @@ typedef struct saved_head {
 struct cvtm_checkpoint {
   cvtm_checkpoint_run run;
   const cvtm_cvt_checkpoint *user;
-  saved_head head; /* of this run; while `replays`, that of the checkpoint */
+  saved_head head; /* of this run; while `replays`, of the checkpoint */
   double start;    /* of this process, by cvtm_clock */
   double last;     /* the time of the last save */
   note *notes;

@@ -34,7 +34,7 @@ double cvtm_checkpoint_elapsed(const cvtm_checkpoint *checkpoint);
 
 /* The run is on the way to the descent of its checkpoint: work on arrays is to be skipped. */
 int cvtm_checkpoint_replays(const cvtm_checkpoint *checkpoint);
-/* A number on which a decision depends: noted, or replaced by that of the notes. */
+/* A number on which a decision depends: noted, or replaced by the number of the notes. */
 cvtm_status cvtm_checkpoint_note(cvtm_checkpoint *checkpoint, int64_t *value);
 /* Arrays, on the device or on the host, that are saved from now on; memory: the addresses of their
  * pointers. NULL: no longer. */

@@ -137,7 +137,7 @@ typedef enum cvtm_cvt_effort {
 const double *cvtm_cvt_current_sites(const cvtm_cvt *cvt);
 
 /* The state of cvtm_cvt_solve as bytes, so that a run that was killed can continue and lead to the
- * same bits. Each state contains what is needed of the states before it. */
+ * same bits. Each state contains all that a run needs of the states before it. */
 typedef struct cvtm_cvt_checkpoint {
   double seconds; /* between two calls of `save`, at least; 0: as often as possible */
   /* Called on the host: stores the bytes, which are valid during the call alone. An error ends the

@@ -178,7 +178,7 @@ __device__ void end_item(const cuda_state &state, int stage) {
   if (threadIdx.x == 0) atomicAdd(state.listed + LISTED_DONE + stage, 1);
 }
 
-/* Waits until all `items` of a stage are done; what they wrote is then visible. */
+/* Waits until all `items` of a stage are done; their writes are then visible. */
 __device__ void end_stage(const cuda_state &state, int stage, int32_t items) {
   if (state.plain) return;
   if (threadIdx.x == 0)

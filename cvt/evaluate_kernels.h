@@ -26,7 +26,7 @@ struct cvtm_cvt {
   double mass, root;    /* integrals of rho and sqrt(rho) */
   double *square_roots; /* on the host: integrals of sqrt(rho) over squares, of cvtm_density_scan */
   cvtm_density_view density;
-  float *own_density;        /* that of `density`; NULL if the caller owns it */
+  float *own_density;        /* the memory of `density`; NULL if the caller owns it */
   const float *host_density; /* the same on the host, borrowed; NULL: only on the device */
   cvtm_site_tree *tree;
   double *sites;              /* 2 * capacity: the current sites */

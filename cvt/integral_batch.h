@@ -195,7 +195,7 @@ CVTM_INLINE void cvtm_batch_slope(const cvtm_batch_lanes *a, const cvtm_batch_la
 
 /* Four edges on their way down. */
 typedef struct cvtm_batch_walk {
-  cvtm_batch_lanes x, y, column, row, columns, rows; /* where they are; what is left to cross */
+  cvtm_batch_lanes x, y, column, row, columns, rows; /* positions; columns and rows left to cross */
   cvtm_batch_lanes side; /* 1 outward, -1 inward, 0 past the end; times the density it is rho */
   cvtm_batch_masks by_column, by_row; /* the lines by which they came */
   cvtm_batch_masks pixel, slot;

@@ -31,7 +31,7 @@ typedef struct kicks {
   cvtm_cell_moments *sums;  /* of `best` */
   cvtm_cell_moments *found; /* of the last descent */
   int32_t *order;           /* the sites along the Morton curve */
-  int64_t offset;           /* the first surroundings have so many sites fewer */
+  int64_t offset;           /* the first surroundings have this many sites fewer */
 } kicks;
 
 static int allocate_kicks(kicks *k, int64_t count) {

@@ -153,7 +153,7 @@ CVTM_HD int cvtm_pull_is_inside(const cvtm_pull_part *part, int32_t pixel) {
          pixel >> part->shift < part->domain.height - part->row;
 }
 
-/* The middle of a pixel, relative to that of the part. */
+/* The middle of a pixel, relative to the middle of the part. */
 CVTM_HD float cvtm_pull_x(const cvtm_pull_part *part, int32_t pixel) {
   return (float)(pixel & (part->width - 1)) + 0.5F * (float)(1 - part->width);
 }
@@ -454,7 +454,7 @@ CVTM_HD int32_t cvtm_pull_shared_pixels(const cvtm_pull_part *part, int32_t list
         cvtm_pull_store(part, pixel, cvtm_pull_of_two(part->near, &p, sum - p.base), by_density);
     }
     const int32_t at = cvtm_lanes_number(part->lanes, count > 2, &left);
-    cvtm_lanes_sync(); /* what is overwritten has been read */
+    cvtm_lanes_sync(); /* all lanes have read what the next step overwrites */
     if (count > 2) part->near->listed[at] = (uint16_t)pixel;
   }
   cvtm_lanes_sync();

@@ -23,7 +23,8 @@ enum {
   CVTM_RING_TURNS = -1                    /* the polygon does not go around the site once */
 };
 
-/* The squared length of an edge that counts as gone, relative to that of the cell's radius. */
+/* The squared length below which an edge counts as gone, relative to the squared radius of the
+ * cell. */
 #define CVTM_RING_SHORT 1e-6
 
 /* The caller's indices of the sites around a cell, or CVTM_RING_BORDER, in the order of the edges;
@@ -89,7 +90,7 @@ CVTM_INLINE int32_t cvtm_ring_set_corners(const cvtm_ring_sites *sites, cvtm_dom
   }
   for (int32_t k = 0; k < n; ++k) turns += dy[k] < 0 && !(dy[k + 1] < 0);
   cell->count = 0;
-  /* Corner k is that of bisectors k and k + 1. */
+  /* Corner k is where bisectors k and k + 1 meet. */
   const double radius2 = cvtm_hull_corner_lanes(dx, dy, n, cell->x, cell->y, &good);
   if (turns != 1 || !good || !(radius2 < HUGE_VAL)) return CVTM_RING_TURNS;
   for (int32_t k = 0; k < padded; ++k) {

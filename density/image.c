@@ -199,7 +199,7 @@ cvtm_status cvtm_image_decode_npy(const cvtm_image_source *source, cvtm_image *i
 
 int cvtm_image_applies_profiles(void) { return cvtm_colour_reads_profiles(); }
 
-/* The calling thread decodes; the others of the team store what is decoded. */
+/* The calling thread decodes rows; the other threads of the team store them. */
 static cvtm_status decode_in_team(cvtm_image_decoder decode, const cvtm_image_source *source,
                                   cvtm_image *image, cvtm_error *error) {
   const size_t small = (size_t)1 << 16; /* bytes of a file that one thread reads as quickly */

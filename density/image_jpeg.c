@@ -34,8 +34,8 @@ static void on_error(j_common_ptr jpeg) {
   longjmp(reader->jump, 1);
 }
 
-/* libjpeg fills what is missing with grey and warns: for a density that is an error. Only
- * warnings that leave the pixels whole pass; cameras do leave padding between markers. */
+/* libjpeg fills missing pixels with grey and warns: for a density that is an error. Only warnings
+ * that leave the pixels whole pass; cameras do leave padding between markers. */
 static void on_message(j_common_ptr jpeg, int level) {
   if (level >= 0) return;
   int code = jpeg->err->msg_code;

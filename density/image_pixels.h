@@ -57,7 +57,7 @@ cvtm_status cvtm_pixels_begin_rows(const cvtm_image_source *source, cvtm_pixels 
  * block are stored by tasks, while the caller decodes the next block; call all three from one
  * thread of the team. */
 unsigned char *cvtm_pixels_row(cvtm_pixels *pixels, int y);
-/* Stores what is left, after the last row. */
+/* Stores the rows that are left, after the last one. */
 void cvtm_pixels_finish_rows(cvtm_pixels *pixels);
 
 /* Stores rows [first, end), which lie one after another, by tasks of a team of OpenMP; the samples

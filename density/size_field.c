@@ -221,7 +221,7 @@ static void fill_triangle(const cvtm_mesh *mesh, const double *logarithm, int64_
   }
 }
 
-/* Pixels without a size (0) take that of a pixel that is near, ring by ring. */
+/* Pixels without a size (0) take the size of a near pixel, ring by ring. */
 static cvtm_status spread_sizes(int width, int height, float *size, cvtm_error *error) {
   static const int step[4][2] = {{-1, 0}, {1, 0}, {0, -1}, {0, 1}};
   const int64_t pixels = (int64_t)width * height;

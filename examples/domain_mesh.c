@@ -12,7 +12,7 @@
 typedef struct work {
   cvtm_device *device;
   cvtm_image image;
-  float *density; /* of the picture, then that of the domain */
+  float *density; /* of the picture, then of the domain */
   float *coverage;
   cvtm_contour contour;
   cvtm_boundary boundary, refined;

@@ -81,7 +81,7 @@ static void fill_results(const cvtm_lbfgsb_run *current, cvtm_lbfgsb_result *res
 }
 
 /* Ends a call: x = the best point, also if an evaluation failed; the results; the status for the
- * caller, given that of the loop. */
+ * caller, from the status of the loop. */
 static cvtm_status finish_call(cvtm_lbfgsb_run *current, cvtm_status status, double *x,
                                cvtm_lbfgsb_result *results) {
   cvtm_lbfgsb *solver = current->solver;

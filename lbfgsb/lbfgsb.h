@@ -127,8 +127,8 @@ cvtm_status cvtm_lbfgsb_set_size(cvtm_lbfgsb *solver, int64_t n);
 /* lower, upper: n doubles in device memory, copied; NULL or infinities for none.
  * lower > upper or NaN is refused with the index. Drops the history. */
 cvtm_status cvtm_lbfgsb_set_bounds(cvtm_lbfgsb *solver, const double *lower, const double *upper);
-/* The solver works on y with x_i = scale_i y_i (scale_i > 0, n doubles in device
- * memory, copied; NULL: all ones). projected_gradient is then that of y. Drops the history. */
+/* The solver works on y with x_i = scale_i y_i (scale_i > 0, n doubles in device memory, copied;
+ * NULL: all ones). projected_gradient is then the one with respect to y. Drops the history. */
 cvtm_status cvtm_lbfgsb_set_scaling(cvtm_lbfgsb *solver, const double *scale);
 /* Replaces the limits, tolerances and monitor; `history`, `single_history` and `cauchy` must stay.
  */

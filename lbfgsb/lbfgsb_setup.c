@@ -87,7 +87,7 @@ static int64_t count_partial(const cvtm_lbfgsb *solver) {
   return arrays->parts * solver->problems * arrays->entries;
 }
 
-/* Zeros for what kernels read before anything is written there. The start kernel loads `model` and
+/* Zeros the memory that kernels read before they write it. The start kernel loads `model` and
  * `sums` as every kernel does, and block 0 combines the blocks' partial sums in pairs, the last of
  * which may end beyond the entries of a pass. No result depends on these values;
  * compute-sanitizer's initcheck would report the reads. */

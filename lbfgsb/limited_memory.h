@@ -14,7 +14,7 @@ CVTM_HD void cvtm_lbfgsb_drop_history(cvtm_lbfgsb_state *state) {
   state->theta = 1.0;
 }
 
-/* Finds the column of a new pair: a free one, or that of the oldest pair. */
+/* Finds the column of a new pair: a free one, or the column of the oldest pair. */
 CVTM_HD void cvtm_lbfgsb_allocate_column(cvtm_lbfgsb_state *state) {
   if (state->count < state->history) {
     state->newest = state->count++;

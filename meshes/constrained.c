@@ -181,7 +181,7 @@ static int32_t region_beside(const triangulation *t, int64_t h) {
   return way > 0 ? t->boundary->left[constraint] : t->boundary->right[constraint];
 }
 
-/* region: per triangle, -1 where it is not known yet. Spreads that of triangle `first`. */
+/* region: per triangle, -1 where it is not known yet. Spreads the region of triangle `first`. */
 static cvtm_status spread(triangulation *t, int64_t first, int32_t *region) {
   t->depth = 0;
   cvtm_status status = push(t, first);

@@ -375,7 +375,7 @@ static int bounded_above(const ring_check *c, const sweeper *s, const side *p) {
 }
 
 /* A ring is met first at the lowest of its corners, where two of its sides begin. Its kind follows
- * from what is below them. */
+ * from the sides below them. */
 static void classify_ring(const ring_check *c, const sweeper *s, const side *lower) {
   const int64_t e = lower - s->sides;
   const int32_t r = c->ring[e];

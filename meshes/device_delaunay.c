@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Squares that all stars of a pass may visit together, and one star at most. One in so many points
+/* Squares that all stars of a pass may visit together, and one star at most. One point in this many
  * may be left to its neighbours. */
 enum { VISITS_OF_ALL = 1 << 26, VISITS_OF_ONE = 1 << 18, ADOPTED_SHARE = 16 };
 

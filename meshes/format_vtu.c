@@ -204,8 +204,8 @@ static size_t decode_groups(const unsigned char *text, size_t groups, unsigned c
   return groups;
 }
 
-/* Decodes up to `most` bytes. Padding inside is allowed: some writers encode the length
- * apart from the values. Returns the number of bytes, stopping at what is no base64. */
+/* Decodes up to `most` bytes. Padding inside is allowed: some writers encode the length apart from
+ * the values. Returns the number of bytes, stopping at a character that is no base64. */
 static size_t decode_base64(const unsigned char *text, size_t length, unsigned char *bytes,
                             size_t most) {
   uint32_t bits = 0;

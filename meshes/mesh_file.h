@@ -29,12 +29,12 @@ typedef struct cvtm_mesh_file_options {
   cvtm_msh_version msh_version;
   cvtm_compression compression; /* of binary VTU; one that this build has */
   const double *vertex_data;    /* vertex_count values for formats with vertex data, or NULL */
-  const char *vertex_data_name; /* NULL: mass, that of the vertex's cell */
+  const char *vertex_data_name; /* NULL: "mass", of the vertex's cell */
   const cvtm_regions *regions;  /* of the mesh, or NULL */
   /* Of the mesh, for triangles of second order, or NULL. OBJ, OFF, PLY, STL and SVG have straight
    * triangles alone. */
   const cvtm_second_order *second;
-  const char *format;  /* extension that stands for that of the path, or NULL */
+  const char *format;  /* the extension that is taken in place of the path's, or NULL */
   double scale;        /* without `unit`: units of the file per pixel; 0: 1 */
   double left, bottom; /* of the domain in the file, with `scale` */
   CVTM_RESERVED(8);

@@ -16,7 +16,7 @@ typedef struct cvtm_refine_options {
   double headroom;    /* degrees: a bound that is larger by this, but at most 33, is worked for, and
                          kept if it is reached, and the smallest angle is raised further where moves
                          do that; 1.5 */
-  double growth;      /* a bound above 33 may take so many times the points of 33 degrees; 8 */
+  double growth;      /* a bound above 33 may take this many times the points of 33; 8 */
   cvtm_area_cap area; /* NULL: no cap */
   const void *area_context;
   int fewest; /* nonzero: then removes vertices and moves others as long as that succeeds */

@@ -297,8 +297,8 @@ static cvtm_status improve_vertex(cvtm_refiner *r, int32_t v, int *better) {
   return CVTM_OK;
 }
 
-/* How bad the worst triangle may be after so many moves. Of the attempts above it, less than one in
- * a hundred ends well. */
+/* How bad the worst triangle may be after this many moves: of the attempts with a worse one, less
+ * than one in a hundred ends well. */
 static double hopeless(int moves) {
   static const double limit[] = {INFINITY, 2.4, 1.7, 1.45, 1.28, 1.2, 1.14, 1.09, 1.05, 1.03, 1.02};
   const int last = (int)(sizeof limit / sizeof *limit) - 1;

@@ -24,7 +24,7 @@ typedef struct cvtm_grid_frame {
   double x, y, step;
 } cvtm_grid_frame;
 
-/* The frame of points on their grid, as cvtm_snap_points leaves them: that of one of them. */
+/* The frame of the grid of cvtm_snap_points, from one of the points that it moved. */
 static inline cvtm_grid_frame cvtm_frame_of(const double *point, cvtm_grid_point at, double step) {
   const cvtm_grid_frame frame = {point[0] - at.x * step, point[1] + at.y * step, step};
   return frame;

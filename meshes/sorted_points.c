@@ -44,7 +44,7 @@ static void sort_by_insertion(keyed *keys, int64_t count) {
   }
 }
 
-/* Stable, in place; half as much space. */
+/* Stable, in place; with space for half of the points. */
 static void sort_by_merging(keyed *keys, keyed *space, int64_t count) {
   if (count <= 16) {
     sort_by_insertion(keys, count);

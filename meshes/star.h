@@ -28,7 +28,7 @@ enum {
   CVTM_STAR_FEW = 12,     /* the fewest points of a block */
   CVTM_STAR_MANY = 128,   /* the most points of a block, unless its squares are the smallest */
   CVTM_STAR_CROWDED = 64, /* points of a square that are not looked at one by one */
-  CVTM_STAR_SIDE = 8,     /* squares along a side of what is searched square by square */
+  CVTM_STAR_SIDE = 8,     /* squares along a side of the area that is searched square by square */
   CVTM_STAR_LEAF = 8,     /* points in a square that is not divided further */
   CVTM_STAR_STACK = 3 * CVTM_GRID_BITS + 4
 };
@@ -37,14 +37,14 @@ typedef struct cvtm_star_node {
   int32_t level, i, j;
 } cvtm_star_node;
 
-/* How far a star may search. Above 0: so many squares from the root down. */
+/* How far a star may search. Above 0: the number of squares, from the root down. */
 enum { CVTM_STAR_NEAR = -1 /* the block alone */, CVTM_STAR_AROUND = 0 /* squares near it */ };
 
 typedef struct cvtm_star_search {
   const cvtm_star_tree *tree;
   cvtm_grid_point o;
   int32_t self;
-  int32_t visits;        /* as above; what is left of them */
+  int32_t visits;        /* visits that are left, counted as above */
   int32_t undone;        /* nonzero: without a result; see cvtm_star_outcome */
   cvtm_star_node *stack; /* memory that the threads of a warp share; NULL: one thread searches */
   /* The block of squares around o, of which the first is (i, j): its points but for o, and the

@@ -67,7 +67,7 @@ typedef struct cvtm_star_table {
   cvtm_status (*settle)(cvtm_device *device, const cvtm_star_tree *tree, const int32_t *list,
                         int64_t count, const int32_t *undecided, const cvtm_star_corners *adopted,
                         int64_t adopted_count, const cvtm_star_output *output);
-  /* Fans to triangles: that of vertex v from first[v] on. */
+  /* Turns fans into triangles: the fan of vertex v from first[v] on. */
   cvtm_status (*collect)(cvtm_device *device, const cvtm_star_output *output, const int64_t *first,
                          int64_t count, cvtm_star_corners *triangles);
 } cvtm_star_table;

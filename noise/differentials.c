@@ -36,7 +36,7 @@ typedef struct places {
 } places;
 
 typedef struct histograms {
-  double *plane;                      /* BINS * BINS: points less what is expected */
+  double *plane;                      /* BINS * BINS: points less the expected number */
   double found[GAPS], expected[GAPS]; /* over the distance */
   double least, sum;                  /* of the distances to the nearest point */
 } histograms;

@@ -18,7 +18,7 @@ enum {
   CVTM_KERNEL_LANES = 4, /* that sum every 4th source of a run */
 };
 
-/* Beyond so many root mean square widths a kernel is left out. */
+/* A kernel is left out beyond this many root mean square widths. */
 #define CVTM_KERNEL_REACH 6.0
 
 /* The sources of one octave of variances. */

@@ -53,7 +53,8 @@ static cvtm_status divide_density(cvtm_domain domain, const float *density, int6
   return made ? CVTM_OK : cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory for a density");
 }
 
-/* Nodes as close as the largest density wants, if there is room for so many. */
+/* The distance of nodes is what the largest density needs, or larger if that would be too many
+ * nodes. */
 static void choose_nodes(cvtm_domain domain, const float *density, int64_t count, int cells[2]) {
   const double area = (double)domain.width * domain.height;
   double total = 0, largest = 0;

@@ -88,8 +88,8 @@ static int begin_stroke(stroke_builder *b, const double *mm) {
   return add_stroke_point(b, mm);
 }
 
-/* Cuts the line from a to b to what is inside the margins (Liang & Barsky 1984). Returns 0 if that
- * is nothing. */
+/* Cuts the line from a to b at the margins (Liang & Barsky 1984). Returns 0 if nothing of it is
+ * inside. */
 static int clip_line(const cvtm_page *page, const double *a, const double *b, double *from,
                      double *to) {
   double first = 0, last = 1;

@@ -79,7 +79,7 @@ void cvtm_drawing_part(const cvtm_drawing *drawing, int64_t k, int64_t *first, i
 /* The number of the pen that draws part k, from 0. */
 int cvtm_drawing_pen_of(const cvtm_drawing *drawing, int64_t k);
 
-/* The length of all strokes in mm, and that of the way from the end of each to the next. */
+/* The length of all strokes in mm, and the length of the ways from the end of each to the next. */
 double cvtm_drawing_pen_down(const cvtm_drawing *drawing);
 double cvtm_drawing_pen_up(const cvtm_drawing *drawing);
 

@@ -12,7 +12,7 @@ enum {
   KICK_REVERSAL_MAX = 1000, /* REVERSAL_MAX after a kick, whose repair is nearby */
   KICKS_PER_POINT = 10,
   KICKED_MIN = 8,         /* points of the smallest tour that is kicked */
-  POINTS_PER_LOOK = 1024, /* after so many points, the tour may be stopped */
+  POINTS_PER_LOOK = 1024, /* after this many points, the improvement may be stopped */
 };
 
 /* A move is made if it shortens the tour of the unit square by more than this, which rounding

@@ -105,7 +105,7 @@ static void mark_changed(power_part *s, int64_t place) {
 
 /* --- sums and couplings ---------------------------------------------------------------- */
 
-/* The first entry of a row of so many couplings; that of a cell that was kept is used again. */
+/* The first entry of a row of `count` couplings. A cell that was kept uses its row again. */
 static int32_t allocate_row(cvtm_power *power, int32_t i, int32_t count, int again) {
   int32_t first;
   if (again && count <= power->degree[i]) return power->first[i];

@@ -8,7 +8,8 @@
 
 #include <omp.h>
 
-/* The dual is that of a diagram in the domain with a margin of this many times its longer side. */
+/* The diagram whose dual is taken has a margin around the domain, of this many times its longer
+ * side. */
 static const double margin_of_plane = 1000;
 
 /* --- cells -------------------------------------------------------------------------------- */

@@ -132,7 +132,7 @@ __device__ double multiply_next(const cvtm_power &power, const double *last, dou
   return sum;
 }
 
-/* Levels of at most so many rows are left to one block, which needs no barrier of the grid. */
+/* One block does the levels of at most this many rows, without a barrier of the grid. */
 enum { SMALL_ROWS = 4 * THREADS };
 
 /* The phases of a V-cycle, by the threads begin, begin + step, ... */

@@ -88,7 +88,7 @@ static void create(cvtm_labels *l) {
 static void resize_labels(cvtm_labels *l, int width, int height) {
   l->width = width;
   l->height = height;
-  glActiveTexture(GL_TEXTURE3); /* that of the labels, see render.c */
+  glActiveTexture(GL_TEXTURE3); /* the texture unit of the labels, see render.c */
   glBindTexture(GL_TEXTURE_2D, l->picture);
   glTexImage2D(GL_TEXTURE_2D, 0, GL_R32I, width, height, 0, GL_RED_INTEGER, GL_INT, NULL);
   glTexParameteri(GL_TEXTURE_2D, GL_TEXTURE_MIN_FILTER, GL_NEAREST);

@@ -37,7 +37,7 @@ cvtm_status cvtm_script_play(cvtm_script *script, cvtm_control *control, cvtm_su
                              int *waits, cvtm_error *error);
 int cvtm_script_over(const cvtm_script *script);
 
-/* "cells,sites,...": CVTM_ERROR_ARGUMENT names what is unknown. */
+/* "cells,sites,...": the message of CVTM_ERROR_ARGUMENT names the unknown word. */
 cvtm_status cvtm_layers_parse(const char *list, unsigned *layers, cvtm_error *error);
 
 #endif

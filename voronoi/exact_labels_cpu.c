@@ -123,8 +123,8 @@ static void assign_tile(const cvtm_diagram *diagram, cvtm_tile tile, const candi
   }
 }
 
-/* Labels a tile. *guess: a place whose site is probably near; replaced by that of the site nearest
- * to the centre. */
+/* Labels a tile. *guess: a place whose site is probably near; replaced by the place of the site
+ * nearest to the centre. */
 static void label_tile(const cvtm_diagram *diagram, cvtm_tile tile, int32_t *guess,
                        int32_t *labels) {
   const double x = cvtm_tile_center_x(tile), y = cvtm_tile_center_y(tile);

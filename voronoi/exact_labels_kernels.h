@@ -51,8 +51,9 @@ CVTM_HD double cvtm_tile_center_x(cvtm_tile tile) { return tile.x + 0.5 * tile.w
 CVTM_HD double cvtm_tile_center_y(cvtm_tile tile) { return tile.y + 0.5 * tile.height; }
 
 /* The squared distance from the tile's centre beyond which no site is nearest to a pixel centre of
- * the tile. nearest2: that of the nearest site. A pixel centre is at most r from the tile's centre,
- * so the site nearest to it is at most nearest + 2 r from there. The factor covers rounding. */
+ * the tile. nearest2: the squared distance of the nearest site. A pixel centre is at most r from
+ * the tile's centre, so the site nearest to it is at most nearest + 2 r from there. The factor
+ * covers rounding. */
 CVTM_HD double cvtm_tile_reach2(cvtm_tile tile, double nearest2) {
   const double dx = 0.5 * (tile.width - 1), dy = 0.5 * (tile.height - 1);
   const double reach = sqrt(nearest2) + 2 * sqrt(dx * dx + dy * dy);

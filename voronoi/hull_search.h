@@ -15,7 +15,7 @@ enum {
   CVTM_HULL_MAX_ROUNDS = 8,   /* of gathering */
   CVTM_HULL_SCRATCH = 32,     /* numbers in cvtm_hull.scratch */
   CVTM_HULL_MAX_SCAN = 256,   /* sites that a lane tests in a round, at most */
-  CVTM_HULL_ROUND_TESTS = 16, /* a round costs as much as so many tests of sites */
+  CVTM_HULL_ROUND_TESTS = 16, /* the cost of a round, in tests of one site */
   CVTM_HULL_FIRST_MIRROR = -4 /* -4 .. -1: places of the site's mirror images */
 };
 

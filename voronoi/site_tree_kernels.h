@@ -11,7 +11,7 @@ extern "C" {
 
 enum { CVTM_TREE_TILE = 2048 /* bins that a block of CUDA threads counts together */ };
 
-/* A tree's device memory, and what it is made for. */
+/* A tree's device memory, and the capacity and domain that it is made for. */
 typedef struct cvtm_site_tree_arrays {
   cvtm_domain domain;
   int64_t count, leaf_count;

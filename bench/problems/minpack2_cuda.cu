@@ -116,8 +116,8 @@ static __global__ void __launch_bounds__(THREADS)
   });
 }
 
-/* The energy of the pairs of ATOMS atoms with all others, and the gradients of the former. The
- * others pass through shared memory, THREADS at a time; LANES threads share an atom. */
+/* The energy of the pairs of ATOMS atoms with all others, and the gradients of these ATOMS atoms.
+ * All atoms pass through shared memory, THREADS at a time; LANES threads share an atom. */
 template <int dimension>
 static __device__ double sum_pairs(const cvtm_minpack2_data &data, const double *__restrict__ x,
                                    int64_t part, double *__restrict__ g) {

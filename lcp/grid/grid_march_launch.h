@@ -41,8 +41,9 @@ void with_operator(const cvtm_grid_problem *shape, Launch launch) {
   }
 }
 
-/* Lines that each warp owns: so many that the blocks fill as few rounds of full_round blocks as
- * possible; at most max_lines, since warps that are far apart no longer share the cache. */
+/* The number of lines that each warp owns. With it the blocks fill as few rounds of full_round
+ * blocks as possible. It is at most max_lines, since warps that are far apart no longer share the
+ * cache. */
 inline int lines_of(int64_t width, int64_t height, int rim) {
   const int64_t full_round = 528, max_lines = 64;
   const int64_t across = march_blocks(width, height, rim, 1).across;

@@ -1,5 +1,5 @@
-/* For marches only: five-point operators by what is constant in them, so that a march
- * loads nothing else. */
+/* For marches only: five-point operators, one type for each set of constant coefficients, so that a
+ * march loads only the others. */
 #ifndef CVTMESH_LCP_GRID_GRID_MARCH_OPERATORS_H
 #define CVTMESH_LCP_GRID_GRID_MARCH_OPERATORS_H
 

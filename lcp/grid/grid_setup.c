@@ -72,9 +72,10 @@ static void place_arena(cvtm_grid_solver *s, bump_allocator *c) {
   }
 }
 
-/* Zeros for what is read before a cycle has written it: the state; the flags of active nodes, of
- * which CUDA copies whole words with the padding behind the last one; and the operators of small
- * levels, which the tail of the V-cycle on CUDA loads before it knows whether they have changed. */
+/* Zeros the memory that is read before a cycle has written it: the state; the flags of active
+ * nodes, of which CUDA copies whole words with the padding behind the last one; and the operators
+ * of small levels, which the tail of the V-cycle on CUDA loads before it knows whether they have
+ * changed. */
 static cvtm_status clear_arena(const cvtm_grid_solver *s) {
   cvtm_status status =
       cvtm_device_fill(s->head.device, s->top[0].state, 0, sizeof *s->top[0].state);
@@ -155,8 +156,8 @@ static cvtm_grid_rules rules_of(const cvtm_lcp_options *options) {
   return rules;
 }
 
-/* A direction with weak links is not halved until the links along the other one, which a halving
- * makes four times weaker against them, are about as strong. */
+/* A direction with weak links is not halved until the links along the other direction are about as
+ * strong: each halving makes these four times weaker against the links along this direction. */
 static void plan_levels(cvtm_grid_solver *s, int64_t width, int64_t height, double aspect) {
   s->levels = 0;
   s->shape[0].width = width;

@@ -62,7 +62,7 @@ typedef struct cvtm_grid_problem {
 /* What is known of a coarse stencil without reading its coefficients. */
 enum cvtm_grid_stencil_kind {
   CVTM_GRID_VARYING,  /* nothing */
-  CVTM_GRID_CONSTANT, /* it is that of the level's constant operator */
+  CVTM_GRID_CONSTANT, /* it is the stencil of the level's constant operator */
   CVTM_GRID_EMPTY     /* its basis function is truncated altogether: the diagonal is 0 */
 };
 

@@ -370,7 +370,7 @@ static cvtm_status solve_by_sweeps(cvtm_hlcp *h, cvtm_hlcp_result *result) {
     if (status == CVTM_OK) status = poll_state(h);
     if (status == CVTM_OK && call_monitor(h, &next) && state->stop == CVTM_UNDECIDED) {
       interrupted = 1;
-      state->limit = state->iteration; /* one more residual: that of the last iterate */
+      state->limit = state->iteration; /* one more residual, of the last iterate */
     }
   }
   const int limited = state->stop == (int32_t)CVTM_LCP_ITERATIONS;

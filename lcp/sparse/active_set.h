@@ -26,8 +26,8 @@ CVTM_HD void cvtm_invalidate_products(const cvtm_level *level, const cvtm_level 
   }
 }
 
-/* Stores which bound holds x in this row: 0, CVTM_ROW_LOWER or CVTM_ROW_UPPER. Returns the former
- * value. next: the coarser level, NULL if there is none. */
+/* Stores which bound holds x in this row: 0, CVTM_ROW_LOWER or CVTM_ROW_UPPER. Returns the value
+ * before. next: the coarser level, NULL if there is none. */
 CVTM_HD int cvtm_set_active_side(const cvtm_level *level, const cvtm_level *next, int side,
                                  int64_t row) {
   const int before = level->state[row];

@@ -10,7 +10,7 @@
 /* Rows first .. end - 1 of a product. */
 typedef struct product_part {
   int64_t first, end;
-  int64_t row;             /* the one that is computed */
+  int64_t row;             /* the row that is computed */
   int64_t count, capacity; /* entries */
   int32_t *column;
   double *value;
