@@ -65,6 +65,7 @@ static int print_json(int cuda_count, const char *reason) {
   cJSON_AddBoolToObject(info, "hdf5", cvtm_hdf5_known());
   cJSON_AddBoolToObject(info, "zlib", cvtm_compression_known(CVTM_COMPRESS_ZLIB));
   cJSON_AddBoolToObject(info, "lz4", cvtm_compression_known(CVTM_COMPRESS_LZ4));
+  cJSON_AddBoolToObject(info, "isal", CVTMESH_HAVE_ISAL);
   cJSON_AddBoolToObject(info, "viewer", CVTMESH_HAVE_VIEWER);
   cJSON_AddBoolToObject(info, "mpi", has_mpi);
   add_words(info, "image_formats", cvtm_image_formats());
@@ -90,12 +91,13 @@ int cli_info(const cli_options *options) {
   if (options->json) return print_json(cuda_count, reason);
   char name[32], text[512];
   printf("cvtmesh %s\n", CVTMESH_VERSION);
-  printf("built with   OpenMP%s%s%s%s%s%s%s%s%s\n", CVTMESH_HAVE_CUDA ? ", CUDA" : "",
+  printf("built with   OpenMP%s%s%s%s%s%s%s%s%s%s\n", CVTMESH_HAVE_CUDA ? ", CUDA" : "",
          reads_tiff() ? ", TIFF" : "", cvtm_image_applies_profiles() ? ", colour profiles" : "",
          cvtm_drawing_writes_pdf() ? ", cairo" : "", cvtm_hdf5_known() ? ", HDF5" : "",
          cvtm_compression_known(CVTM_COMPRESS_ZLIB) ? ", zlib" : "",
          cvtm_compression_known(CVTM_COMPRESS_LZ4) ? ", lz4" : "",
-         CVTMESH_HAVE_VIEWER ? ", viewer" : "", has_mpi ? ", MPI" : "");
+         CVTMESH_HAVE_ISAL ? ", ISA-L" : "", CVTMESH_HAVE_VIEWER ? ", viewer" : "",
+         has_mpi ? ", MPI" : "");
   printf("reads        %s\n", cvtm_image_formats());
   printf("meshes       %s\n", mesh_formats);
   printf("points       %s\n", point_formats);

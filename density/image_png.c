@@ -2,6 +2,7 @@
 #include "density/image_pixels.h"
 #include "density/image_place.h"
 #include "density/png_errors.h"
+#include "density/png_rows.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -20,6 +21,7 @@ typedef struct png_reader {
   cvtm_pixels pixels;
   cvtm_image *image;
   int orientation;
+  int is_plain; /* rows are stored as they are filtered: no palette, no interlacing, no few bits */
   cvtm_png_reason reason;
 } png_reader;
 
@@ -136,15 +138,33 @@ static cvtm_status prepare_png(png_reader *reader, cvtm_error *error) {
   size_t file_row = png_get_rowbytes(reader->png, reader->info);
   status = cvtm_image_check_ratio(source, (uint64_t)file_row * height, 1032, error);
   if (status != CVTM_OK) return status;
-  int interlaced = png_get_interlace_type(reader->png, reader->info) != PNG_INTERLACE_NONE;
+  const int interlaced = png_get_interlace_type(reader->png, reader->info) != PNG_INTERLACE_NONE;
+  const int narrow = png_get_bit_depth(reader->png, reader->info) < 8;
   set_transformations(reader);
+  reader->is_plain =
+      !interlaced && !narrow && png_get_rowbytes(reader->png, reader->info) == file_row;
   status = begin_png_pixels(reader, error);
   if (status != CVTM_OK) return status;
   return interlaced ? allocate_rows(reader, error)
                     : cvtm_pixels_begin_rows(source, &reader->pixels, error);
 }
 
-static void read_pixels(png_reader *reader) {
+/* libpng has read the head of the first IDAT chunk. */
+static cvtm_status read_plain_rows(png_reader *reader, int *done, cvtm_error *error) {
+  const size_t head = 8;
+  size_t next = reader->position - head;
+  *done = 0;
+  if (!reader->is_plain) return CVTM_OK;
+  const cvtm_status status =
+      cvtm_png_rows_read(reader->source, &next, &reader->pixels, done, error);
+  if (!*done) return status;
+  reader->position = next;
+  /* png_read_end shall not inflate what is left. */
+  png_set_keep_unknown_chunks(reader->png, PNG_HANDLE_CHUNK_NEVER, (png_const_bytep) "IDAT", 1);
+  return CVTM_OK;
+}
+
+static void read_by_libpng(png_reader *reader) {
   if (reader->rows != NULL) {
     png_read_image(reader->png, reader->rows); /* its passes end together */
     cvtm_pixels_store_rows(&reader->pixels, 0, reader->image->height, reader->all);
@@ -153,7 +173,6 @@ static void read_pixels(png_reader *reader) {
       png_read_row(reader->png, cvtm_pixels_row(&reader->pixels, y), NULL);
     cvtm_pixels_finish_rows(&reader->pixels);
   }
-  png_read_end(reader->png, reader->info);
 }
 
 /* The only function that libpng's errors come back to; it changes no local variable. */
@@ -171,7 +190,11 @@ static cvtm_status run_reader(png_reader *reader, cvtm_error *error) {
     return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", reader->source->name);
   cvtm_status status = prepare_png(reader, error);
   if (status != CVTM_OK) return status;
-  read_pixels(reader);
+  int done;
+  status = read_plain_rows(reader, &done, error);
+  if (status != CVTM_OK) return status;
+  if (!done) read_by_libpng(reader);
+  png_read_end(reader->png, reader->info);
   find_place(reader);
   reader->orientation = find_orientation(reader);
   return CVTM_OK;

@@ -14,6 +14,7 @@ class Cvtmesh < Formula
   depends_on "cjson"
   depends_on "giflib"
   depends_on "hdf5"
+  depends_on "isa-l"
   depends_on "jpeg-turbo"
   depends_on "libheif"
   depends_on "libpng"

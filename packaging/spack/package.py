@@ -26,6 +26,7 @@ class Cvtmesh(CMakePackage, CudaPackage):
     depends_on("pkgconfig", type="build")
     depends_on("cjson")
     depends_on("expat")
+    depends_on("isa-l")
     depends_on("jpeg")
     depends_on("libpng")
     depends_on("lz4")

@@ -65,6 +65,7 @@ typedef struct png_recipe {
   const unsigned char *palette_alpha;
   const png_color_16 *transparent;
   double gamma; /* 0: no chunk */
+  int filters;  /* of libpng; 0: it chooses */
 } png_recipe;
 
 /* rows: packed as PNG packs them, 16 bits big-endian. */
@@ -75,6 +76,7 @@ static inline made_file make_png(const png_recipe *recipe, const unsigned char *
   png_infop info = png_create_info_struct(png);
   assert_non_null(info);
   png_set_write_fn(png, &file, append_png, flush_nothing);
+  png_set_compression_level(png, 1);
   png_set_IHDR(png, info, (png_uint_32)recipe->width, (png_uint_32)recipe->height, recipe->depth,
                recipe->colour, recipe->interlace, PNG_COMPRESSION_TYPE_DEFAULT,
                PNG_FILTER_TYPE_DEFAULT);
@@ -87,6 +89,7 @@ static inline made_file make_png(const png_recipe *recipe, const unsigned char *
   }
   if (recipe->gamma > 0) png_set_gAMA(png, info, recipe->gamma);
   png_write_info(png, info);
+  if (recipe->filters != 0) png_set_filter(png, PNG_FILTER_TYPE_BASE, recipe->filters);
   png_bytep *pointers = malloc((size_t)recipe->height * sizeof *pointers);
   assert_non_null(pointers);
   for (int y = 0; y < recipe->height; ++y) {
