@@ -177,7 +177,7 @@ cvtm_status cli_colours_order(const cli_options *options, const cli_colours *c, 
     const int64_t count = c->start[k + 1] - c->start[k];
     double *first = sites + 2 * c->start[k];
     if (count == 0) continue;
-    status = cli_order_find_until(options, first, count, deadline, &own, error);
+    status = cli_order_find(options, first, count, deadline, &own, error);
     if (status == CVTM_OK) status = cli_order_apply(&own, count, 2, first, error);
     order->length += own.length;
     order->bound += own.bound;

@@ -50,7 +50,7 @@ cvtm_status cli_colours_read(cli_options *options, cvtm_domain domain, float *rg
 cvtm_status cli_colours_solve(const cli_options *options, cvtm_device *device,
                               const cvtm_cvt_options *descent, cli_colours *colours, double *sites);
 /* --order: of the dots of each pen. *order: the sums of the figures. deadline: as of
- * cli_order_find_until. */
+ * cli_order_find. */
 cvtm_status cli_colours_order(const cli_options *options, const cli_colours *colours,
                               double deadline, double *sites, cli_point_order *order,
                               cvtm_error *error);

@@ -119,7 +119,7 @@ static int perform_mesh(meshing *m) {
   if (code != CLI_EXIT_OK) return code;
   const double deadline = options->time_limit > 0 ? cvtm_clock() + options->time_limit : 0;
   cli_catch_signals();
-  status = cli_order_find_until(options, m->points, m->count, deadline, &m->order, &error);
+  status = cli_order_find(options, m->points, m->count, deadline, &m->order, &error);
   if (status == CVTM_OK) status = cli_order_apply(&m->order, m->count, 2, m->points, &error);
   if (status == CVTM_OK) status = triangulate_points(m, &error);
   if (status != CVTM_OK) return cli_failed(CLI_WORKING, status, &error);

@@ -64,12 +64,7 @@ static int has_ended(void *context) {
 }
 
 cvtm_status cli_order_find(const cli_options *options, const double *points, int64_t count,
-                           cli_point_order *order, cvtm_error *error) {
-  return cli_order_find_until(options, points, count, 0, order, error);
-}
-
-cvtm_status cli_order_find_until(const cli_options *options, const double *points, int64_t count,
-                                 double deadline, cli_point_order *order, cvtm_error *error) {
+                           double deadline, cli_point_order *order, cvtm_error *error) {
   memset(order, 0, sizeof *order);
   if (options->order == CLI_ORDER_NONE) return CVTM_OK;
   const double start = cvtm_clock();

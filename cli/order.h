@@ -20,11 +20,8 @@ typedef struct cli_point_order {
 int cli_order_check(const cli_options *options);
 /* Finds the order of --order. points: x, y. A signal stops it early; so does the deadline, a time
  * of cvtm_clock, 0: none. Free *order whatever is returned. */
-cvtm_status cli_order_find_until(const cli_options *options, const double *points, int64_t count,
-                                 double deadline, cli_point_order *order, cvtm_error *error);
-/* The same without a deadline. */
 cvtm_status cli_order_find(const cli_options *options, const double *points, int64_t count,
-                           cli_point_order *order, cvtm_error *error);
+                           double deadline, cli_point_order *order, cvtm_error *error);
 /* Puts `count` rows of `columns` values (at most 2) into the order; `values` NULL is allowed. */
 cvtm_status cli_order_apply(const cli_point_order *order, int64_t count, int columns,
                             double *values, cvtm_error *error);

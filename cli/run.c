@@ -203,8 +203,7 @@ static cvtm_status order_sites(cli_run_job *r, cvtm_error *error) {
   const double limit = r->options.time_limit, deadline = limit > 0 ? r->solve_start + limit : 0;
   if (r->colours.count > 0)
     return cli_colours_order(&r->options, &r->colours, deadline, r->sites, &r->order, error);
-  cvtm_status status =
-      cli_order_find_until(&r->options, r->sites, r->count, deadline, &r->order, error);
+  cvtm_status status = cli_order_find(&r->options, r->sites, r->count, deadline, &r->order, error);
   if (status == CVTM_OK) status = cli_order_apply(&r->order, r->count, 2, r->sites, error);
   if (status == CVTM_OK) status = cli_order_apply(&r->order, r->count, 2, r->centroid, error);
   if (status == CVTM_OK) status = cli_order_apply(&r->order, r->count, 1, r->mass, error);
