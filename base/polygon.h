@@ -1,5 +1,5 @@
 /* Small convex polygons clipped by half-planes: the cell of a site, edge by edge. Coordinates are
- * relative to the cell's own site, which is the origin, so that nothing is lost to cancellation far
+ * relative to the cell's site, which is the origin, so that nothing is lost to cancellation far
  * from the domain's corner. Corners run counterclockwise as seen with y up (clockwise in the
  * stored, y-down numbers). Edge k joins corner k to the next one. Compiles as C11 and inside CUDA
  * kernels. */
@@ -149,8 +149,8 @@ CVTM_HD cvtm_clip cvtm_corners_clip(cvtm_corners *c, double nx, double ny, doubl
   return CVTM_CLIP_CUT;
 }
 
-/* Keeps the part nearer to the origin than to (dx, dy), a site relative to the cell's own. A site
- * at the origin itself cuts nothing. */
+/* Keeps the part nearer to the origin than to (dx, dy), a site relative to the cell's. A site at
+ * the origin itself cuts nothing. */
 CVTM_HD cvtm_clip cvtm_corners_clip_bisector(cvtm_corners *c, double dx, double dy, int32_t id,
                                              int32_t *at) {
   return cvtm_corners_clip(c, dx, dy, 0.5 * (dx * dx + dy * dy), id, at);

@@ -105,7 +105,7 @@ static int are_alike(const double *all, int size) {
   return 1;
 }
 
-/* True if each rank has a GPU of its own, and NCCL. */
+/* True if no two ranks share a GPU, and each has NCCL. */
 static int can_connect(const double *all, int size) {
   for (int r = 0; r < size; ++r) {
     const double *own = all + r * FACTS;

@@ -28,8 +28,8 @@ typedef struct cvtm_ranks {
  * alone. */
 void cvtm_device_set_ranks(cvtm_device *device, const cvtm_ranks *ranks);
 const cvtm_ranks *cvtm_device_ranks(const cvtm_device *device);
-/* Collective, for a device with ranks: sets ranks->nccl if every rank has a GPU of its own and can
- * load NCCL. The caller closes it. Fails if the GPUs differ so that sums would. */
+/* Collective, for a device with ranks: sets ranks->nccl if no two ranks share a GPU and every rank
+ * can load NCCL. The caller closes it. Fails if the GPUs differ so that sums would. */
 cvtm_status cvtm_ranks_connect(cvtm_device *device, cvtm_ranks *ranks);
 /* agree and gather of the device's ranks; without ranks they do nothing. */
 cvtm_status cvtm_ranks_agree(cvtm_device *device, int64_t *value);

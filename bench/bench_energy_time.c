@@ -1,4 +1,4 @@
-/* Energy against time: several ways from the same random sites, and the program's own start.
+/* Energy against time: several ways from the same random sites, and the start of the program.
  * Prints a table and, if a name is given, draws the curves as SVG.
  *
  *     bench_energy_time [--device NAME] [--side 256] [--sites 2500] [--seconds 2] [FILE.svg] */

@@ -1,5 +1,5 @@
 /* Drawings in several colours: --colours, --pens and --palette of `run`. The picture is separated
- * into coverages by the inks, each ink has dots of its own, and their sizes are corrected until the
+ * into coverages by the inks, each ink has separate dots, and their sizes are corrected until the
  * drawing, blurred, has the colours that the inks can give. */
 #ifndef CVTMESH_CLI_COLOURS_H
 #define CVTMESH_CLI_COLOURS_H

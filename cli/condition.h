@@ -20,9 +20,9 @@ cvtm_status cli_segment_image(cvtm_device *device, const cli_options *options,
 void cli_segment_report(const cvtm_segmentation *made, cJSON *report);
 
 /* Reads a picture and makes its density by the options; cvtm_pipeline_free. Device NULL: the CPU.
- * An automatic density_from becomes what was chosen. *tone: the ink that a drawing needs in each
- * pixel, malloc'd, 0 where the density is 0; NULL of data. *rgb: cvtm_colours_from_image.
- * `tone` and `rgb` may be NULL. */
+ * The choice replaces an automatic density_from. *tone: the ink that a drawing needs in each pixel,
+ * malloc'd, 0 where the density is 0; NULL of data. *rgb: cvtm_colours_from_image. `tone` and `rgb`
+ * may be NULL. */
 cvtm_status cli_read_conditioned(cvtm_device *device, const char *path, cli_options *options,
                                  cvtm_pipeline_result *made, float **tone, float **rgb,
                                  cvtm_error *error);

@@ -28,7 +28,7 @@ typedef struct history {
 
 typedef struct problem {
   int64_t width, height; /* of a film; 0: z and w are vectors */
-  cli_options options;   /* automatic values become those that were chosen */
+  cli_options options;   /* with the chosen values in place of automatic ones */
   cvtm_hlcp_problem given;
   cli_hlcp_memory memory;
   cvtm_device *device;

@@ -27,7 +27,7 @@ typedef struct history {
 } history;
 
 typedef struct work {
-  cli_options options; /* automatic values become those that were chosen */
+  cli_options options; /* with the chosen values in place of automatic ones */
   int is_model;
   cvtm_model_problem model;
   int is_on_mesh; /* a model problem on the mesh of a file */

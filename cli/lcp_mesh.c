@@ -84,7 +84,7 @@ static double *values_at_vertices(const cli_lcp_mesh *m, const double *x) {
   return value;
 }
 
-/* Coordinates become those of the file that was read. */
+/* Writes the mesh in the coordinates of the file that was read. */
 static cvtm_status write_mesh(const cli_lcp_mesh *m, const cli_options *options,
                               const double *value, const char *path, const char *extension,
                               cvtm_error *error) {

@@ -19,7 +19,7 @@ typedef struct history {
 } history;
 
 typedef struct solution {
-  cli_options options; /* automatic values become those that were chosen */
+  cli_options options; /* with the chosen values in place of automatic ones */
   cvtm_minpack2_kind kind;
   cvtm_minpack2_options sizes;
   cvtm_device *device;

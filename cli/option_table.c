@@ -20,7 +20,7 @@
 #define END_OF_CHOICES \
   { NULL, 0 }
 
-/* Lists of the library, which names its own values. */
+/* Lists whose values are named by the library. */
 static const cli_choice voronoi_methods[] = {CVTM_VORONOI_LIST(CHOICE_OF) END_OF_CHOICES};
 static const cli_choice hlcp_methods[] = {CVTM_HLCP_METHOD_LIST(CHOICE_OF) END_OF_CHOICES};
 static const cli_choice lcp_methods[] = {CVTM_LCP_METHOD_LIST(CHOICE_OF) END_OF_CHOICES};

@@ -12,7 +12,7 @@ typedef struct cli_point_order {
   double bound;    /* no tour is shorter */
   double estimate; /* cvtm_tour_estimate for the rectangle of the points */
   double seconds;
-  int is_stopped; /* before it was as short as it gets: by a signal or at the deadline */
+  int is_stopped; /* by a signal or at the deadline, before the improvement ended */
 } cli_point_order;
 
 /* Refuses outputs that have no order of points. Returns CLI_EXIT_OK, or CLI_EXIT_USAGE after a

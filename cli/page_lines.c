@@ -51,10 +51,10 @@ static int is_own_edge(const cvtm_cells *cells, cvtm_domain domain, int64_t i, i
   return other < 0 || other > i || domain.periodic;
 }
 
-/* Adds the cell's own edges, those side by side as one line. */
+/* Adds the edges that belong to the cell, each run of consecutive ones as one line. */
 static void add_cell(const cvtm_cells *cells, cvtm_domain domain, int64_t i, line_list *list) {
   const int64_t first = cells->start[i], count = cells->start[i + 1] - first;
-  int64_t begin = 0; /* an own edge behind one that is not, if there is any */
+  int64_t begin = 0; /* the first edge after one that does not belong to the cell; 0 if all do */
   for (int64_t k = 0; k < count; ++k)
     if (!is_own_edge(cells, domain, i, first + k)) begin = k + 1;
   int is_drawing = 0;

@@ -36,7 +36,7 @@ typedef enum cli_run_phase {
 } cli_run_phase;
 
 struct cli_run_job {
-  cli_options options; /* automatic values become those that were chosen */
+  cli_options options; /* with the chosen values in place of automatic ones */
   cvtm_device *device; /* borrowed; NULL until cli_run_solve */
   cvtm_domain domain;
   float *density;         /* width * height; borrowed from `made` */

@@ -14,7 +14,7 @@
 #include <string.h>
 
 typedef struct work {
-  cli_options options; /* automatic values become those that were chosen */
+  cli_options options; /* with the chosen values in place of automatic ones */
   cvtm_device *device;
   cvtm_image image;
   cvtm_segmentation made;

@@ -62,7 +62,7 @@ cvtm_status cvtm_checkpoint_restore_solver(cvtm_descent *descent, int64_t *itera
 cvtm_status cvtm_checkpoint_visit(cvtm_descent *descent, int64_t iterations);
 /* The iterations of L-BFGS-B on `sites` sites up to the next visit. iterations, seconds: of those
  * since the last; 0 if the descent begins. A leg costs a few milliseconds on CUDA, where it is a
- * graph of its own, so the first one follows the time that the descent before took. */
+ * separate graph, so the first one follows the time that the descent before took. */
 int64_t cvtm_checkpoint_leg(const cvtm_cvt *cvt, int64_t sites, int64_t iterations, double seconds);
 
 #endif

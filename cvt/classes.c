@@ -95,8 +95,9 @@ static void add_intensity(cvtm_domain domain, const float *intensity, double sca
   for (int64_t p = 0; p < pixels; ++p) sum[p] += (float)(scale * (double)intensity[p]);
 }
 
-/* Places a class alone, from a seed of its own: classes of equal intensity would else coincide. All
- * classes together have half of the time; after a request to stop the sites are only sampled. */
+/* Places a class alone. Each class has a different seed, since classes of equal intensity would
+ * else coincide. All classes together have half of the time; after a request to stop the sites are
+ * only sampled. */
 static cvtm_status place_class(classes_run *r, class_plan *plan, const float *rho, double *sites) {
   const cvtm_cvt_options *o = &r->options->cvt;
   cvtm_cvt_options alone = *o;

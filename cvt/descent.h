@@ -90,7 +90,7 @@ cvtm_status cvtm_cvt_descend(const cvtm_cvt_task *task, const cvtm_cvt_options *
                              double deadline, cvtm_cvt_result *result);
 /* Enqueues `steps` steps of Lloyd's method and an evaluation; reads no energy. */
 cvtm_status cvtm_cvt_enqueue_lloyd(const cvtm_cvt_task *task, int steps);
-/* A monitor for iterations outside the run's own descent. Its context is the run's options, whose
+/* A monitor for iterations outside the descent of the run. Its context is the run's options, whose
  * monitor it calls with a record of 0 sites, so that a request to stop ends these iterations too.
  */
 int cvtm_cvt_relay(void *options, const cvtm_cvt_record *record);

@@ -50,8 +50,8 @@ static void free_kicks(kicks *k) {
   free(k->found);
 }
 
-/* The places from *first to the result - 1 of the surroundings with a number; the last ones end at
- * `count`. */
+/* Surroundings `number` are the places from *first to the result - 1; the last ones end at `count`.
+ */
 static int64_t surroundings(const kicks *k, int64_t count, int64_t number, int64_t *first) {
   const int64_t end = (number + 1) * SURROUNDINGS - k->offset;
   *first = number == 0 ? 0 : end - SURROUNDINGS;

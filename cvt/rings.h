@@ -3,10 +3,10 @@
  *
  * A cell is kept if its bisectors with those neighbours, in the same order, bound a convex polygon
  * inside the domain. Any other cell is cut out afresh, and so are the four cells that meet at an
- * edge that is there no longer, and all cells at the border of the domain. A kept cell that does
- * not agree with a cell that was cut out about a corner is cut out, too, until all agree. Then no
- * cell lies over another: cells that agree about their corners cover the domain everywhere as often
- * as they cover its border, once. So kept cells are right.
+ * edge that has vanished, and all cells at the border of the domain. A kept cell that does not
+ * agree with a cell that was cut out about a corner is cut out, too, until all agree. Then no cell
+ * lies over another: cells that agree about their corners cover the domain everywhere as often as
+ * they cover its border, once. So kept cells are right.
  *
  * Where an edge is very short, rounding decides which cells meet there. Such an edge counts as
  * gone, so that kept cells have the corners, bit for bit, that they would have if cut out. */

@@ -215,8 +215,8 @@ static int64_t last_pixel(const hilbert_walk *walk, const tile *t) {
   return last;
 }
 
-/* Sites whose targets lie beyond the walk's end by rounding, since it adds in another order than
- * tile_length, go to the last pixel. */
+/* The walk adds in another order than tile_length, so rounding can put targets beyond its end;
+ * their sites go to the last pixel. */
 static void walk_tile(hilbert_walk walk, const tile *t) {
   walk.tiles = NULL;
   walk.sum = t->before;

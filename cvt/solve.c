@@ -137,7 +137,7 @@ static cvtm_status descend_with_transfers(cvtm_solve *s) {
   return status;
 }
 
-/* The iterations and the stop of the result are those of the full set's own descent. */
+/* The iterations and the stop of the result are those of the descent of the full set. */
 static cvtm_status descend_fine(cvtm_solve *s) {
   cvtm_status status = descend_with_transfers(s);
   if (status == CVTM_OK) status = cvtm_solve_count_empty(s, &s->result.empty_cells);

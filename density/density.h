@@ -28,7 +28,7 @@ typedef struct cvtm_image {
   int is_data;   /* nonzero: float data rather than a picture */
   float *value;  /* width * height */
   float *alpha;  /* width * height in [0, 1], NULL if the file has none */
-  void *storage; /* what the values lie in if they are not a block of their own, else NULL */
+  void *storage; /* the block that the values are part of; NULL: they are a block */
   float *rgb;    /* of cvtm_image_read_colour: planes of linear red, green and blue in [0, 1] with
                     the primaries and white of sRGB, 3 * width * height; NULL of data */
   cvtm_image_place place;

@@ -1,4 +1,4 @@
-/* Regions of a picture: from images, from polygons, or from a picture's own alpha channel. */
+/* Regions of a picture: from images, from polygons, or from the alpha channel of the picture. */
 #ifndef CVTMESH_DENSITY_REGION_H
 #define CVTMESH_DENSITY_REGION_H
 

@@ -16,7 +16,7 @@ struct cvtm_segment {
   cvtm_segment_options options;
   cvtm_level_set set;
   cvtm_lcp *lcp;                /* NULL: a solver for a stored matrix is made in every step */
-  cvtm_lcp_options lcp_options; /* of that */
+  cvtm_lcp_options lcp_options; /* of lcp */
   double residual[2];           /* of the step's LCP, at the start and now */
   double *memory;               /* device memory of everything below and of the set */
   double *lower, *upper;

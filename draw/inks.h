@@ -41,8 +41,8 @@ cvtm_status cvtm_inks_separate(const cvtm_inks *inks, const float *rgb, int64_t 
                                float *const *coverage, cvtm_error *error);
 
 /* Coverages whose mixed colour comes nearer to rgb than that of `first`, and which lie near
- * `first`: the squares of changes count more the smaller the coverage is, and an ink that is not
- * there is not added. Planes as above; `adjusted` may not be `first`. */
+ * `first`: the squares of changes count more the smaller the coverage is, and an ink of coverage 0
+ * is not added. Planes as above; `adjusted` may not be `first`. */
 void cvtm_inks_adjust(const cvtm_inks *inks, const float *rgb, int64_t pixels, float *const *first,
                       float *const *adjusted);
 

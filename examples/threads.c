@@ -1,6 +1,5 @@
-/* Several threads at once: each has a device handle of its own, and gets the bits that it would get
- * alone.
- * cc -pthread threads.c $(pkg-config --cflags --libs cvtmesh) -o threads */
+/* Several threads at once: each has a separate device handle, and gets the bits that it would get
+ * alone. cc -pthread threads.c $(pkg-config --cflags --libs cvtmesh) -o threads */
 #include <cvtmesh/cvtmesh.h>
 
 #include <pthread.h>

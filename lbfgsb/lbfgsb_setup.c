@@ -108,7 +108,7 @@ static cvtm_status clear_arrays(cvtm_lbfgsb *solver) {
   return status;
 }
 
-/* Allocates what a long history keeps elsewhere. */
+/* Allocates the memory of the decisions, for histories that panels.c does not handle. */
 static void allocate_decisions(cvtm_lbfgsb *solver, cvtm_status *status) {
   cvtm_lbfgsb_arrays *arrays = &solver->arrays;
   const int64_t problems = solver->problems, figures = problems * arrays->entries;

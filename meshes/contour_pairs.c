@@ -1,4 +1,4 @@
-/* Rings in a periodic image: edges along its sides become arcs of their own, and those on opposite
+/* Rings in a periodic image: edges along its sides become separate arcs, and two arcs on opposite
  * sides that are the same but for one coordinate become twins. */
 #include "meshes/contour_steps.h"
 
@@ -54,7 +54,7 @@ static void add_side_edge(splitter *s, int axis, const double *a, const double *
   add_arc_point(s, high, 1);
 }
 
-/* One ring, from an edge along a side on if it has any. */
+/* Splits one ring, beginning at an edge along a side if it has one. */
 static void split_ring(splitter *s, int64_t ring) {
   const cvtm_contour *c = s->rings;
   const int64_t n = c->start[ring + 1] - c->start[ring] - 1;

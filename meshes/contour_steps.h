@@ -60,9 +60,9 @@ cvtm_status cvtm_contour_add_sides(const cvtm_contour_picture *picture, cvtm_con
 cvtm_status cvtm_contour_find_corners(cvtm_contour *contour, const cvtm_contour_picture *picture,
                                       double angle, cvtm_error *error);
 
-/* Makes edges of rings along the sides of a periodic image arcs of their own; two that are the same
- * but for one coordinate are twins. CVTM_ERROR_INPUT if there are none, or if an edge has no copy
- * on a side that has others with copies. */
+/* Makes separate arcs of the edges of rings along the sides of a periodic image; two arcs that are
+ * the same but for one coordinate are twins. CVTM_ERROR_INPUT if there are none, or if an edge has
+ * no copy on a side that has others with copies. */
 cvtm_status cvtm_contour_pair_rings(cvtm_contour *contour, int width, int height,
                                     cvtm_error *error);
 

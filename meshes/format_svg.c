@@ -118,12 +118,12 @@ static char *put_vertex(char *to, char command, const edge_path *path, int32_t v
     return put_point(to, command, path->mesh->points + 2 * (ptrdiff_t)v, path->decimals);
   const vertex_text *made = &path->vertices[v];
   *to++ = command;
-  memcpy(to, made->text, sizeof made->text); /* a fixed size takes no call */
+  memcpy(to, made->text, sizeof made->text); /* compilers copy a fixed size without a call */
   return to + made->length;
 }
 
 static char *put_edge(char *to, const void *context, int64_t k) {
-  enum { PER_LINE = 8, AHEAD = 16 /* edges, whose far ends come from all over the memory */ };
+  enum { PER_LINE = 8, AHEAD = 16 /* edges; their second ends are scattered over the memory */ };
   const edge_path *path = context;
   if (path->vertices != NULL && k + AHEAD < path->count)
     __builtin_prefetch(path->vertices + path->edges[2 * (k + AHEAD) + 1]);

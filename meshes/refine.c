@@ -102,7 +102,7 @@ static double corner_angle(const cvtm_refiner *r, int32_t v) {
   return smallest;
 }
 
-/* Angles of 60 degrees are not acute, nor those that rounding makes of them. */
+/* Angles of 60 degrees are not acute, also where rounding makes them smaller. */
 static void find_acute(cvtm_refiner *r) {
   for (int64_t v = 0; v < r->given_count; ++v) r->is_acute[v] = corner_angle(r, (int32_t)v) < 59.99;
 }

@@ -9,7 +9,7 @@
 
 /* A segment on a side of the image, in grid steps along it. */
 typedef struct side_segment {
-  int axis; /* the coordinate that is the same on all the side */
+  int axis; /* of the coordinate that is constant along the side */
   int32_t low, high, segment;
   int is_far;
 } side_segment;

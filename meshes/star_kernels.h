@@ -24,7 +24,7 @@ typedef struct cvtm_star_counts {
 
 /* Arrays that receive the stars. */
 typedef struct cvtm_star_output {
-  cvtm_star_corners *fans; /* room triangles, those of a fan together */
+  cvtm_star_corners *fans; /* `room` triangles; the triangles of a fan are consecutive */
   int32_t room;
   int32_t *fan_start, *fan_count; /* of each vertex */
   int32_t *deferred;              /* places of stars left undone */

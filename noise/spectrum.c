@@ -219,7 +219,7 @@ static cvtm_status allocate_tally(tally *t, double **scatter, cvtm_error *error)
   return cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory for a spectrum");
 }
 
-/* Chooses rings as wide as the distance of frequencies, and as many squares as there are of them.
+/* Chooses the width of rings, which is the distance of frequencies, and the side of the picture.
  */
 static void choose_sizes(tally *t, cvtm_domain domain) {
   cvtm_spectrum *s = t->spectrum;

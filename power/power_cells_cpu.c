@@ -80,7 +80,7 @@ static void mark(int32_t *cut, int32_t round) { __atomic_store_n(cut, round, __A
 static int32_t mark_of(const int32_t *cut) { return __atomic_load_n(cut, __ATOMIC_RELAXED); }
 
 /* Marks the cells to be cut: those without a ring, and the four cells that meet at each edge that
- * is there no longer. */
+ * has vanished. */
 static void mark_changed(power_part *s, int64_t place) {
   const int32_t i = s->view.tree.index[place];
   const cvtm_power_state_cpu *state = state_of(s->power);

@@ -42,8 +42,8 @@ typedef struct cvtm_cell_box {
 } cvtm_cell_box;
 
 /* The cell's site, and the shift that is subtracted from the positions of others before they are
- * taken relative to it: in this order nothing is lost between a site and periodic images of others
- * that are very near. */
+ * taken relative to it: in this order no digits are lost between a site and very near periodic
+ * images of others. */
 typedef struct cvtm_cell_origin {
   double x, y, shift_x, shift_y;
   int32_t index; /* the caller's number of the site */

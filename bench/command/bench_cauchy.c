@@ -195,7 +195,7 @@ static int has_natural_bounds(cvtm_minpack2_kind kind) {
   return kind == CVTM_MINPACK2_EPT || kind == CVTM_MINPACK2_PJB;
 }
 
-/* The problem's own bounds where it has some, else [-1, 1]; lj: none. */
+/* The problem's bounds where it has some, else [-1, 1]; lj: none. */
 static cvtm_status make_bounds(study *s, cvtm_minpack2_kind kind, void **lower, void **upper) {
   if (kind == CVTM_MINPACK2_LJ) return CVTM_OK;
   cvtm_status status = cvtm_device_allocate(s->device, s->n, sizeof(double), lower);

@@ -93,7 +93,7 @@ static void free_traces(trace *traces) {
 
 /* --- MINPACK-2 -------------------------------------------------------------------------------- */
 
-/* A problem with its own bounds, in device memory. */
+/* A problem with its bounds, in device memory. */
 typedef struct problem {
   cvtm_device *device;
   cvtm_minpack2 *objective;

@@ -102,7 +102,7 @@ static int gather_in_pieces(double *all, const int64_t *counts, int size) {
   return 0;
 }
 
-/* Waits actively, as ranks with a core of their own should. */
+/* Waits actively, which suits ranks that share no core. */
 static int gather_counts(double *all, const int64_t *counts) {
   int size = 0;
   int64_t total = 0;

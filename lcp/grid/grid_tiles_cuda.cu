@@ -416,8 +416,8 @@ __device__ quad prolong_tile(const quad_place &t, const cvtm_grid_level *c) {
 }
 
 /* level.e = level.scratch + the interpolated correction, after a sweep. What the down phase stored
- * is read before pdl_wait: the tail lies between, and triggers the up phases only after its own
- * wait. */
+ * is read before pdl_wait: the tail lies between, and triggers the up phases only after the tail
+ * has waited. */
 template <bool bounded, bool stored>
 __global__ void __launch_bounds__(tile_threads, 2)
     prolong_and_post_smooth_tile(cvtm_grid_level level, cvtm_grid_level coarse,

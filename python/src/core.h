@@ -81,7 +81,7 @@ class Arguments {
   cvtm_memory_files files_;
 };
 
-/* Runs `work` in a thread of its own, without the GIL, while the calling thread answers signals and
+/* Runs `work` in a separate thread, without the GIL, while the calling thread answers signals and
  * calls `callback` (None, or a function of a dict, true to stop) for each iteration of `run`.
  * Ctrl-C stops the work and raises KeyboardInterrupt. Work that does not stop soon continues unseen
  * and is waited for at exit if it is `detachable`: the call then keeps `owner` alive, which must
