@@ -321,6 +321,34 @@ static int64_t number_vertices(const triangulation *t, const int32_t *region, in
   return count;
 }
 
+/* The kept vertices at their new numbers; origin: their old numbers. */
+static void copy_vertices(const triangulation *t, const int32_t *number, double *points,
+                          int32_t *origin) {
+  for (int64_t v = 0; v < t->m.vertex_count; ++v) {
+    if (number[v] < 0) continue;
+    memcpy(points + 2 * (int64_t)number[v], t->points + 2 * v, 2 * sizeof *points);
+    origin[number[v]] = (int32_t)v;
+  }
+}
+
+static void copy_triangles(const kept_triangle *list, int64_t count, int32_t *triangles,
+                           int32_t *region) {
+  for (int64_t k = 0; k < count; ++k) {
+    memcpy(triangles + 3 * k, list[k].corner, sizeof list[k].corner);
+    region[k] = list[k].region;
+  }
+}
+
+static void copy_edges(const kept_edge *sides, cvtm_regions *regions) {
+  for (int64_t e = 0; e < regions->edge_count; ++e) {
+    regions->edges[2 * e] = sides[e].from;
+    regions->edges[2 * e + 1] = sides[e].to;
+    regions->left[e] = sides[e].left;
+    regions->right[e] = sides[e].right;
+    regions->curve[e] = sides[e].curve;
+  }
+}
+
 static cvtm_status extract_mesh(const triangulation *t, const int32_t *region, cvtm_mesh *mesh,
                                 cvtm_regions *regions, int32_t **source) {
   const size_t n = (size_t)t->m.vertex_count, triangles = (size_t)t->m.triangle_count + 1;
@@ -342,25 +370,12 @@ static cvtm_status extract_mesh(const triangulation *t, const int32_t *region, c
     status = cvtm_no_memory(t->error, "the constrained triangulation");
   } else {
     made.vertex_count = number_vertices(t, region, number);
-    for (int64_t v = 0; v < t->m.vertex_count; ++v) {
-      if (number[v] < 0) continue;
-      memcpy(made.points + 2 * (int64_t)number[v], t->points + 2 * v, 2 * sizeof(double));
-      origin[number[v]] = (int32_t)v;
-    }
+    copy_vertices(t, number, made.points, origin);
     made.triangle_count = list_triangles(t, region, number, list);
-    for (int64_t k = 0; k < made.triangle_count; ++k) {
-      memcpy(made.triangles + 3 * k, list[k].corner, sizeof list[k].corner);
-      parts.region[k] = list[k].region;
-    }
+    copy_triangles(list, made.triangle_count, made.triangles, parts.region);
     parts.edge_count = list_edges(t, region, number, sides);
     parts.curve_count = find_curves(sides, parts.edge_count, number);
-    for (int64_t e = 0; e < parts.edge_count; ++e) {
-      parts.edges[2 * e] = sides[e].from;
-      parts.edges[2 * e + 1] = sides[e].to;
-      parts.left[e] = sides[e].left;
-      parts.right[e] = sides[e].right;
-      parts.curve[e] = sides[e].curve;
-    }
+    copy_edges(sides, &parts);
     if (made.triangle_count == 0) {
       status = cvtm_fail(t->error, CVTM_ERROR_INPUT, "no triangle lies inside the boundary");
     }
