@@ -153,8 +153,10 @@ static cvtm_status prepare_hierarchy(cvtm_power *p) {
   cvtm_power_hierarchy *h = &p->hierarchy;
   const cvtm_power_matrix matrix = {p->count,    p->first,    p->degree,
                                     p->neighbor, p->coupling, p->diagonal};
-  const cvtm_power_level finest = {
-      .matrix = matrix, .right = p->residual, .correction = p->preconditioned, .rest = p->product};
+  const cvtm_power_level finest = {.matrix = matrix,
+                                   .right = p->residual,
+                                   .correction = p->preconditioned,
+                                   .scratch = p->product};
   if (h->levels > 0 && !p->stale) {
     h->level[0] = finest;
     return CVTM_OK;

@@ -57,16 +57,17 @@ static void multiply_laplacian(const cvtm_laplacian *a, const double *x, double 
  * memory: 5 * count. Returns 0 if there is no solution. */
 static int solve_by_cg(const cvtm_laplacian *a, const double *b, double *x, double *memory) {
   const int64_t n = a->count, most = MOST_SOLVER_SWEEPS * n + 100;
-  double *rest = memory, *scaled = rest + n, *direction = scaled + n, *image = direction + n;
+  double *residual = memory, *scaled = residual + n, *direction = scaled + n,
+         *image = direction + n;
   double *inverse = image + n;
   for (int64_t i = 0; i < n; ++i) {
     const double diagonal = diagonal_of(a, i);
     inverse[i] = diagonal > 0 ? 1 / diagonal : 0;
     x[i] = 0;
-    rest[i] = b[i];
-    direction[i] = scaled[i] = inverse[i] * rest[i];
+    residual[i] = b[i];
+    direction[i] = scaled[i] = inverse[i] * residual[i];
   }
-  double energy = product(rest, scaled, n), size = product(rest, rest, n);
+  double energy = product(residual, scaled, n), size = product(residual, residual, n);
   const double small = 1e-28 * size;
   for (int64_t step = 0; step < most && size > small; ++step) {
     multiply_laplacian(a, direction, image);
@@ -74,13 +75,13 @@ static int solve_by_cg(const cvtm_laplacian *a, const double *b, double *x, doub
     if (!(curvature > 0)) break;
     for (int64_t i = 0; i < n; ++i) {
       x[i] += energy / curvature * direction[i];
-      rest[i] -= energy / curvature * image[i];
-      scaled[i] = inverse[i] * rest[i];
+      residual[i] -= energy / curvature * image[i];
+      scaled[i] = inverse[i] * residual[i];
     }
-    const double next = product(rest, scaled, n);
+    const double next = product(residual, scaled, n);
     for (int64_t i = 0; i < n; ++i) direction[i] = scaled[i] + next / energy * direction[i];
     energy = next;
-    size = product(rest, rest, n);
+    size = product(residual, residual, n);
   }
   subtract_mean(x, n);
   return size <= 1e12 * small;

@@ -299,7 +299,7 @@ static void point_levels(const plan *made, const cvtm_power_level *finest,
     level->matrix.diagonal = take_values(&value, n);
     level->right = take_values(&value, n);
     level->correction = take_values(&value, n);
-    level->rest = take_values(&value, n);
+    level->scratch = take_values(&value, n);
   }
   h->levels = made->levels;
 }

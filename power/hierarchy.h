@@ -31,7 +31,7 @@ typedef struct cvtm_power_level {
   const int32_t *child_first, *child; /* the rows of the finer level in each row of this one: child
                                          child_first[i] .. child_first[i + 1] - 1 */
   double *right, *correction;
-  double *rest; /* scratch: the remainder on the way down, the interpolated correction on that up */
+  double *scratch; /* the residual on the way down, the interpolated correction on the way up */
 } cvtm_power_level;
 
 /* Level 0 is the caller's matrix. All pointers are to device memory. */
@@ -58,7 +58,7 @@ void cvtm_power_hierarchy_release(cvtm_device *device, cvtm_power_hierarchy *hie
 #define CVTM_POWER_STRETCH 1.8
 
 /* The V-cycle has three phases, each of which needs the one before to have ended:
- * cvtm_power_set_remainder of the rows of a level, cvtm_power_restrict to those of the next one,
+ * cvtm_power_set_residual of the rows of a level, cvtm_power_restrict to those of the next one,
  * and so on down to the coarsest; then cvtm_power_correct_level of the rows of each level up to the
  * finest. cvtm_power_begin_cycle of the finest rows comes before all. */
 
@@ -66,11 +66,11 @@ void cvtm_power_hierarchy_release(cvtm_device *device, cvtm_power_hierarchy *hie
 CVTM_HD void cvtm_power_begin_cycle(const cvtm_power_level *level, int64_t i) {
   const double diagonal = level->matrix.diagonal[i];
   const double x = diagonal > 0 ? CVTM_POWER_DAMPING * level->right[i] / diagonal : 0;
-  level->correction[i] = level->rest[i] = x;
+  level->correction[i] = level->scratch[i] = x;
 }
 
 /* right - matrix * x, row i. */
-CVTM_HD double cvtm_power_remainder(const cvtm_power_level *level, const double *x, int64_t i) {
+CVTM_HD double cvtm_power_residual(const cvtm_power_level *level, const double *x, int64_t i) {
   const cvtm_power_matrix *a = &level->matrix;
   const int32_t first = a->first[i], last = first + a->degree[i];
   const double own = x[i];
@@ -79,8 +79,8 @@ CVTM_HD double cvtm_power_remainder(const cvtm_power_level *level, const double 
   return sum;
 }
 
-CVTM_HD void cvtm_power_set_remainder(const cvtm_power_level *level, int64_t i) {
-  level->rest[i] = cvtm_power_remainder(level, level->correction, i);
+CVTM_HD void cvtm_power_set_residual(const cvtm_power_level *level, int64_t i) {
+  level->scratch[i] = cvtm_power_residual(level, level->correction, i);
 }
 
 /* Row i of the coarse level gets its right side and begins. */
@@ -88,7 +88,7 @@ CVTM_HD void cvtm_power_restrict(const cvtm_power_level *fine, const cvtm_power_
                                  int64_t i) {
   double sum = 0;
   for (int32_t k = coarse->child_first[i]; k < coarse->child_first[i + 1]; ++k)
-    sum += fine->rest[coarse->child[k]];
+    sum += fine->scratch[coarse->child[k]];
   coarse->right[i] = sum;
   cvtm_power_begin_cycle(coarse, i);
 }
@@ -98,15 +98,15 @@ CVTM_HD void cvtm_power_restrict(const cvtm_power_level *fine, const cvtm_power_
 CVTM_HD void cvtm_power_correct_level(const cvtm_power_level *level, const cvtm_power_level *finer,
                                       int64_t i) {
   const double diagonal = level->matrix.diagonal[i];
-  const double own = level->rest[i];
+  const double own = level->scratch[i];
   const double x = diagonal > 0 ? own + CVTM_POWER_DAMPING *
-                                            cvtm_power_remainder(level, level->rest, i) / diagonal
+                                            cvtm_power_residual(level, level->scratch, i) / diagonal
                                 : own;
   level->correction[i] = x;
   if (!finer) return;
   for (int32_t k = level->child_first[i]; k < level->child_first[i + 1]; ++k) {
     const int32_t j = level->child[k];
-    finer->rest[j] = finer->correction[j] + CVTM_POWER_STRETCH * x;
+    finer->scratch[j] = finer->correction[j] + CVTM_POWER_STRETCH * x;
   }
 }
 

@@ -127,7 +127,7 @@ static void go_down(const cvtm_power *power, const cvtm_power_level *fine,
 #pragma omp parallel num_threads(threads_of_level(power, fine))
   {
 #pragma omp for schedule(static)
-    for (int64_t i = 0; i < fine->matrix.count; ++i) cvtm_power_set_remainder(fine, i);
+    for (int64_t i = 0; i < fine->matrix.count; ++i) cvtm_power_set_residual(fine, i);
 #pragma omp for schedule(static)
     for (int64_t i = 0; i < coarse->matrix.count; ++i) cvtm_power_restrict(fine, coarse, i);
   }

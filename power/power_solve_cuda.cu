@@ -100,8 +100,8 @@ __global__ void predict_kernel(cvtm_power power, const double *sites) {
 __global__ void correct_kernel(cvtm_power power, int64_t fixed, double *distance,
                                double *gradient) {
   for (int64_t i = cvtm_first_thread(); i < power.count; i += cvtm_thread_count()) {
-    const double mine = cvtm_power_correct_row(&power, i, gradient);
-    if (i >= fixed) distance[i] = mine;
+    const double length = cvtm_power_correct_row(&power, i, gradient);
+    if (i >= fixed) distance[i] = length;
   }
 }
 
@@ -110,9 +110,9 @@ __global__ void correct_kernel(cvtm_power power, int64_t fixed, double *distance
 /* The sum of all threads' values, the same in every thread. `slot` alternates from call to call. */
 __device__ double grid_sum(double value, int slot, const cvtm_power_state_cuda &state,
                            double *memory) {
-  const double mine = join_block<sum_of>(value, memory);
+  const double of_block = join_block<sum_of>(value, memory);
   double *part = state.part + slot * BLOCKS;
-  if (threadIdx.x == 0) part[blockIdx.x] = mine;
+  if (threadIdx.x == 0) part[blockIdx.x] = of_block;
   cooperative_groups::this_grid().sync();
   double total = 0;
   for (unsigned b = threadIdx.x; b < gridDim.x; b += THREADS) total += part[b];
@@ -136,10 +136,10 @@ __device__ double multiply_next(const cvtm_power &power, const double *last, dou
 enum { SMALL_ROWS = 4 * THREADS };
 
 /* The phases of a V-cycle, by the threads begin, begin + step, ... */
-__device__ void set_remainders(const cvtm_power_hierarchy &h, int32_t l, int64_t begin,
-                               int64_t step) {
+__device__ void set_residuals(const cvtm_power_hierarchy &h, int32_t l, int64_t begin,
+                              int64_t step) {
   for (int64_t i = begin; i < h.level[l].matrix.count; i += step)
-    cvtm_power_set_remainder(&h.level[l], i);
+    cvtm_power_set_residual(&h.level[l], i);
 }
 
 __device__ void restrict_to(const cvtm_power_hierarchy &h, int32_t l, int64_t begin, int64_t step) {
@@ -156,7 +156,7 @@ __device__ void correct_level(const cvtm_power_hierarchy &h, int32_t l, int64_t 
 /* The levels below `first`, whose right side is set, and up to it; by one block. */
 __device__ void cycle_small(const cvtm_power_hierarchy &h, int32_t first) {
   for (int32_t l = first; l + 1 < h.levels; ++l) {
-    set_remainders(h, l, threadIdx.x, THREADS);
+    set_residuals(h, l, threadIdx.x, THREADS);
     __syncthreads();
     restrict_to(h, l + 1, threadIdx.x, THREADS);
     __syncthreads();
@@ -172,7 +172,7 @@ __device__ double precondition(const cvtm_power_hierarchy &h, int64_t begin, int
   const cooperative_groups::grid_group grid = cooperative_groups::this_grid();
   int32_t l = 0;
   for (; l + 1 < h.levels && (l == 0 || h.level[l].matrix.count > SMALL_ROWS); ++l) {
-    set_remainders(h, l, begin, step);
+    set_residuals(h, l, begin, step);
     grid.sync();
     restrict_to(h, l + 1, begin, step);
     grid.sync();

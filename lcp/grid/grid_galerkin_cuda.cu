@@ -21,20 +21,21 @@ struct level_tiles {
         count(static_cast<int>(across * ((level.height + lines - 1) / lines))) {}
 };
 
-/* below_problem: the finer level is the problem, not `finer`. tall: tiles of `tall` * tile_y lines.
+/* below_problem: the finer level is the problem, not `finer`. rounds: tiles of `rounds` * tile_y
+ * lines.
  */
 __global__ void __launch_bounds__(tile_x *tile_y, 2)
     galerkin_kernel(const cvtm_grid_problem *problem, cvtm_grid_level finer, cvtm_grid_level coarse,
-                    int below_problem, int all, int tall, const uint8_t *changed,
+                    int below_problem, int all, int rounds, const uint8_t *changed,
                     launch_part part) {
   pdl_trigger_and_wait();
   if (!all && changed && !*changed) return;
   const cvtm_grid_problem p = *problem;
   const cvtm_grid_finer f = {below_problem ? &p : nullptr, &finer};
-  const level_tiles tiles(coarse, tile_y * tall);
+  const level_tiles tiles(coarse, tile_y * rounds);
   const int tile = part.block();
   const int64_t left = static_cast<int64_t>(tile % tiles.across) * tile_x;
-  const int64_t top = static_cast<int64_t>(tile / tiles.across) * tile_y * tall;
+  const int64_t top = static_cast<int64_t>(tile / tiles.across) * tile_y * rounds;
   const int64_t x = left + threadIdx.x;
   int any = all;
   if (!all) {
@@ -44,7 +45,7 @@ __global__ void __launch_bounds__(tile_x *tile_y, 2)
     const int scale_x = below_problem || !coarse.halved_x ? 1 : 2;
     const int scale_y = below_problem || !coarse.halved_y ? 1 : 2;
     /* The nodes that cvtm_grid_needs_galerkin reads, with one more on each side. */
-    const int across = scale_x * tile_x + 4, down = scale_y * tile_y * tall + 4;
+    const int across = scale_x * tile_x + 4, down = scale_y * tile_y * rounds + 4;
     const int64_t first_i = left * scale_x - 1, first_j = top * scale_y - 1;
 #pragma unroll 4
     for (int n = static_cast<int>(threadIdx.y * tile_x + threadIdx.x); n < across * down;
@@ -54,7 +55,7 @@ __global__ void __launch_bounds__(tile_x *tile_y, 2)
     }
   }
   any = __syncthreads_or(any);
-  for (int64_t y = top + threadIdx.y; y < top + tile_y * tall; y += tile_y) {
+  for (int64_t y = top + threadIdx.y; y < top + tile_y * rounds; y += tile_y) {
     if (x >= coarse.width || y >= coarse.height) continue;
     if (any) {
       cvtm_grid_update_galerkin(&f, &coarse, x, y, all);
@@ -171,8 +172,8 @@ cvtm_status galerkin_level(const cvtm_grid_top *top, const cvtm_grid_level *fine
   if (halved && !coarse->weight && !cvtm_uses_plain("bilinear") &&
       !(finer ? finer->active != nullptr : top->shape->horizontal != nullptr)) {
     with_flag(finer == nullptr, [&](auto below_problem) {
-      with_flag(large, [&](auto tall) {
-        constexpr int lines = decltype(tall)::value ? 4 * tile_y : tile_y;
+      with_flag(large, [&](auto is_large) {
+        constexpr int lines = decltype(is_large)::value ? 4 * tile_y : tile_y;
         status = launch_phase(top, "galerkin_bilinear_kernel",
                               galerkin_bilinear_kernel<decltype(below_problem)::value, lines>,
                               level_tiles(*coarse, lines).count, tile_threads_xy(), 0, top->problem,
@@ -181,10 +182,11 @@ cvtm_status galerkin_level(const cvtm_grid_top *top, const cvtm_grid_level *fine
     });
     return status;
   }
-  const int tall = large ? 4 : 1;
+  const int rounds = large ? 4 : 1;
   return launch_phase(top, "galerkin_kernel", galerkin_kernel,
-                      level_tiles(*coarse, tile_y * tall).count, tile_threads_xy(), 0, top->problem,
-                      finer ? *finer : *coarse, *coarse, finer == nullptr, all, tall, top->changed);
+                      level_tiles(*coarse, tile_y * rounds).count, tile_threads_xy(), 0,
+                      top->problem, finer ? *finer : *coarse, *coarse, finer == nullptr, all,
+                      rounds, top->changed);
 }
 
 } /* namespace */

@@ -158,8 +158,8 @@ CVTM_INLINE void gather_bounds_body(const cvtm_grid_level *c, const cvtm_grid_fi
   double low[CHUNK + 1], up[CHUNK + 1];
   for (int64_t first = 0; first < w; first += part) {
     const int64_t count = w - first < part ? w - first : part;
-    const int64_t there = f->width - 2 * first; /* fine nodes from the first one on */
-    const int64_t wide = 2 * count + 1 < there ? 2 * count + 1 : there;
+    const int64_t fine_left = f->width - 2 * first; /* fine nodes from the first one on */
+    const int64_t fine_count = 2 * count + 1 < fine_left ? 2 * count + 1 : fine_left;
     for (int64_t i = 0; i <= 2 * count; ++i) low[i] = -(double)INFINITY;
     for (int64_t i = 0; i <= 2 * count; ++i) up[i] = (double)INFINITY;
     for (int64_t j = 2 * y; j < 2 * y + 3 && j < f->height; ++j) {
@@ -167,7 +167,7 @@ CVTM_INLINE void gather_bounds_body(const cvtm_grid_level *c, const cvtm_grid_fi
       const double *value = f->value + k;
       const double *fine_lower = f->lower ? f->lower + k : minus_infinity;
       const double *fine_upper = f->upper ? f->upper + k : plus_infinity;
-      for (int64_t i = 0; i < wide; ++i) {
+      for (int64_t i = 0; i < fine_count; ++i) {
         const double lower = fine_lower[i] - value[i], upper = fine_upper[i] - value[i];
         const int at_bound = (lower >= none) | (upper <= -none);
         const double least = at_bound ? -(double)INFINITY : lower;

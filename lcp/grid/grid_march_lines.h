@@ -35,7 +35,7 @@ struct cached_lines {
   int last;             /* the last line to request */
   bool aligned;         /* all arrays may be read 16 bytes at a time */
 
-  __device__ bool wide() const { return only_lower_aligned || aligned; }
+  __device__ bool pairs_aligned() const { return only_lower_aligned || aligned; }
   __device__ bool has_lower() const { return only_lower_aligned || p->lower; }
 
   __device__ cached_lines(const Strip &strip, const cvtm_grid_problem *problem, const double *x,
@@ -64,7 +64,7 @@ struct cached_lines {
         (2 * (j & (cached_other - 1)) + which) * (4 * march_threads));
   }
   __device__ void copy(double2 *to, const double *from) const {
-    if (wide()) {
+    if (pairs_aligned()) {
       cvtm_copy_start(to, from, 16);
     } else {
       cvtm_copy_start(&to->x, from, 8);
@@ -82,7 +82,7 @@ struct cached_lines {
       if (flagged) {
         const uint8_t *from = s.at(p->active, j);
         copy_flag(slot_flags(j, 0), from);
-        if (!wide()) copy_flag(slot_flags(j, 1), from + s.beside());
+        if (!pairs_aligned()) copy_flag(slot_flags(j, 1), from + s.beside());
       }
     }
     cvtm_copy_group();
@@ -121,12 +121,12 @@ struct cached_lines {
     const unsigned at = static_cast<unsigned>(reinterpret_cast<uintptr_t>(p->active)) +
                         static_cast<unsigned>(s.line(j)) * static_cast<unsigned>(s.width);
     const unsigned in_x = 8 * ((at + s.column_x) & 3);
-    if (wide()) return *slot_flags(j, 0) >> in_x & 0xffffU;
+    if (pairs_aligned()) return *slot_flags(j, 0) >> in_x & 0xffffU;
     const unsigned in_y = 8 * ((at + s.column_y) & 3);
     return (*slot_flags(j, 0) >> in_x & 0xffU) | (*slot_flags(j, 1) >> in_y & 0xffU) << 8;
   }
   __device__ void store(double *array, int j, node_pair value) const {
-    if (wide()) {
+    if (pairs_aligned()) {
       s.template store<true>(array, j, value);
     } else {
       s.template store<false>(array, j, value);

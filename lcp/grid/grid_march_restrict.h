@@ -150,7 +150,7 @@ __device__ fine_line gather_line(const Lines &lines, int truncated, const cvtm_g
   const unsigned before = lines.flags(j) & ((s.has_x() ? 0xffU : 0U) | (s.has_y() ? 0xff00U : 0U));
   if (s.owner && s.owns_line(j)) {
     uint8_t *active = to_next ? lines.p->active_next : lines.p->active;
-    if (to_next) s.store_flags(active, j, lines.wide(), now);
+    if (to_next) s.store_flags(active, j, lines.pairs_aligned(), now);
     if (before != now) {
       store_changed_flags(s.at(active, j), coarse->support_changed, coarse->width, coarse->height,
                           s.pair, j, before, now);

@@ -58,14 +58,14 @@ struct quad_place {
     return (2 * y + (c >> 1)) * static_cast<int64_t>(width) + 2 * x + (c & 1);
   }
   /* Lines begin at even indices, so that both nodes of a line are loaded and stored at once. */
-  __device__ bool wide() const { return (width & 1) == 0; }
+  __device__ bool pairs_aligned() const { return (width & 1) == 0; }
 
   /* 0 outside the grid. From the L2 cache: loads before pdl_wait must leave nothing in the L1. */
   __device__ quad load(const double *array) const {
     quad q = {{0, 0, 0, 0}};
 #pragma unroll
     for (int c = 0; c < 4; c += 2) {
-      if (wide()) {
+      if (pairs_aligned()) {
         if (!has[c]) continue;
         const double2 pair = __ldcg(reinterpret_cast<const double2 *>(array + node(c)));
         q.at[c] = pair.x;
@@ -81,7 +81,7 @@ struct quad_place {
     if (!owner) return;
 #pragma unroll
     for (int c = 0; c < 4; c += 2) {
-      if (wide()) {
+      if (pairs_aligned()) {
         if (has[c])
           *reinterpret_cast<double2 *>(array + node(c)) = make_double2(q.at[c], q.at[c + 1]);
       } else {
@@ -96,7 +96,7 @@ struct quad_place {
 #pragma unroll
     for (int l = 0; l < 2; ++l) {
       const uint8_t *at = array + (has[2 * l] ? node(2 * l) : 0);
-      if (wide()) {
+      if (pairs_aligned()) {
         bytes.line[l] = __ldcg(reinterpret_cast<const unsigned short *>(at));
       } else {
         bytes.line[l] = __ldcg(at) | __ldcg(at + (has[2 * l + 1] ? 1 : 0)) << 8;
