@@ -58,12 +58,12 @@ cvtm_status cvtm_ring_add_point(cvtm_ring_collector *c, double x, double y) {
   return CVTM_OK;
 }
 
-static int on_one_line(const double *p, int64_t count) {
+int cvtm_ring_has_area(const double *points, int64_t count) {
   for (int64_t k = 2; k < count; ++k) {
-    const double *a = p + 2 * (k - 2), *b = a + 2, *c = b + 2;
-    if ((b[0] - a[0]) * (c[1] - a[1]) != (b[1] - a[1]) * (c[0] - a[0])) return 0;
+    const double *a = points + 2 * (k - 2), *b = a + 2, *c = b + 2;
+    if ((b[0] - a[0]) * (c[1] - a[1]) != (b[1] - a[1]) * (c[0] - a[0])) return 1;
   }
-  return 1;
+  return 0;
 }
 
 cvtm_status cvtm_ring_close(cvtm_ring_collector *c) {
@@ -72,7 +72,7 @@ cvtm_status cvtm_ring_close(cvtm_ring_collector *c) {
   int64_t count = c->open;
   c->open = 0;
   while (count > 1 && p[0] == p[2 * count - 2] && p[1] == p[2 * count - 1]) --count;
-  if (count < 3 || on_one_line(p, count)) return CVTM_OK;
+  if (!cvtm_ring_has_area(p, count)) return CVTM_OK;
   if (!cvtm_grow(&c->rings.start, sizeof *c->rings.start, &c->ring_capacity,
                  c->rings.ring_count + 2))
     return cvtm_source_no_memory(c->source);
@@ -280,10 +280,10 @@ cvtm_status cvtm_polygons_read_bytes(const char *extension, const unsigned char 
   const cvtm_numeric_locale locale = cvtm_numeric_locale_enter();
   cvtm_status status = read(&source, &c);
   cvtm_numeric_locale_leave(locale);
+  if (status == CVTM_OK) status = cvtm_rings_join(&c.rings, error);
   if (status == CVTM_OK && c.rings.ring_count == 0) {
     status = cvtm_fail(error, CVTM_ERROR_INPUT, "%s: no polygon with an area", name);
   }
-  if (status == CVTM_OK) status = cvtm_rings_join(&c.rings, error);
   if (status == CVTM_OK) status = check_rings(&c.rings, name, error);
   if (status != CVTM_OK) {
     cvtm_polygons_free(&c.rings);

@@ -40,7 +40,8 @@ void cvtm_polygons_free(cvtm_polygons *polygons);
  * POLY (of Triangle): segments that make closed rings; its vertices may stand in the .node file
  * beside it (in memory: before it). What is
  * inside follows the even-odd rule; the rings' own directions do not matter. Repeated points and
- * rings without area are dropped. CVTM_ERROR_INPUT with the line, or the two edges that cross. */
+ * rings without area are dropped; a ring that meets itself in a corner becomes two.
+ * CVTM_ERROR_INPUT with the line, or the two edges that cross. */
 int cvtm_polygon_format_known(const char *path);
 cvtm_status cvtm_polygons_read(const char *path, cvtm_polygons *polygons, cvtm_error *error);
 /* The same from memory; `name` is used in messages. */

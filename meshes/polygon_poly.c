@@ -10,12 +10,10 @@
 typedef struct segments {
   cvtm_source *source;
   int64_t count;
-  int32_t *end;     /* 2 per segment */
-  int64_t *start;   /* per vertex and one more: its first entry in `beside` */
-  int32_t *beside;  /* segments by vertex */
-  uint8_t *used;    /* per segment */
-  int32_t *path;    /* vertices of the walk */
-  int64_t *on_path; /* per vertex: its place in the path, -1: none */
+  int32_t *end;    /* 2 per segment */
+  int64_t *start;  /* per vertex and one more: its first entry in `beside` */
+  int32_t *beside; /* segments by vertex */
+  uint8_t *used;   /* per segment */
 } segments;
 
 static cvtm_status read_ends(cvtm_source *s, const cvtm_triangle_vertices *vertices,
@@ -62,31 +60,19 @@ static int32_t next_segment(const segments *g, int32_t v) {
   return -1;
 }
 
-/* Walks from `first` until no segment is left; every vertex that is met again closes a ring. */
+/* Walks from `first` along unused segments until it is there again and none is left. */
 static cvtm_status walk_rings(segments *g, int32_t first, const double *points,
                               cvtm_ring_collector *c) {
-  int64_t length = 0;
-  for (int32_t v = first;;) {
-    if (g->on_path[v] >= 0) {
-      const int64_t begin = g->on_path[v];
-      for (int64_t k = begin; k < length; ++k) {
-        const double *p = points + 2 * (int64_t)g->path[k];
-        const cvtm_status status = cvtm_ring_add_point(c, p[0], p[1]);
-        if (status != CVTM_OK) return status;
-        g->on_path[g->path[k]] = -1;
-      }
-      const cvtm_status status = cvtm_ring_close(c);
-      if (status != CVTM_OK) return status;
-      length = begin;
-    }
-    const int32_t segment = next_segment(g, v);
-    if (segment < 0) return CVTM_OK;
+  int32_t segment, v = first;
+  while ((segment = next_segment(g, v)) >= 0) {
+    const cvtm_status status =
+        cvtm_ring_add_point(c, points[2 * (int64_t)v], points[2 * (int64_t)v + 1]);
+    if (status != CVTM_OK) return status;
+    const int32_t *end = g->end + 2 * (int64_t)segment;
     g->used[segment] = 1;
-    g->on_path[v] = length;
-    g->path[length++] = v;
-    v = g->end[2 * (int64_t)segment] == v ? g->end[2 * (int64_t)segment + 1]
-                                          : g->end[2 * (int64_t)segment];
+    v = end[0] == v ? end[1] : end[0];
   }
+  return cvtm_ring_close(c);
 }
 
 static cvtm_status find_rings(segments *g, const cvtm_triangle_vertices *vertices,
@@ -95,13 +81,10 @@ static cvtm_status find_rings(segments *g, const cvtm_triangle_vertices *vertice
   g->start = calloc(n, sizeof *g->start);
   g->beside = malloc(2 * m * sizeof *g->beside);
   g->used = calloc(m, 1);
-  g->path = malloc((m + 1) * sizeof *g->path);
-  g->on_path = malloc(n * sizeof *g->on_path);
   cvtm_status status = CVTM_OK;
-  if (!g->start || !g->beside || !g->used || !g->path || !g->on_path) {
+  if (!g->start || !g->beside || !g->used) {
     status = cvtm_source_no_memory(g->source);
   } else {
-    for (size_t v = 0; v < n; ++v) g->on_path[v] = -1;
     status = list_segments(g, vertices);
     for (int64_t k = 0; k < g->count && status == CVTM_OK; ++k)
       if (!g->used[k]) status = walk_rings(g, g->end[2 * k], vertices->points, c);
@@ -109,8 +92,6 @@ static cvtm_status find_rings(segments *g, const cvtm_triangle_vertices *vertice
   free(g->start);
   free(g->beside);
   free(g->used);
-  free(g->path);
-  free(g->on_path);
   return status;
 }
 

@@ -222,9 +222,12 @@ static cvtm_status join_once(cvtm_polygons *rings, int *changed, cvtm_error *err
 
 cvtm_status cvtm_rings_join(cvtm_polygons *rings, cvtm_error *error) {
   enum { ROUNDS = 8 }; /* an edge that bends may come within reach of another corner */
-  cvtm_status status = CVTM_OK;
-  int changed = rings->ring_count > 1;
-  for (int round = 0; round < ROUNDS && changed && status == CVTM_OK; ++round)
-    status = join_once(rings, &changed, error);
-  return status;
+  int changed = 1;
+  for (int round = 0; round < ROUNDS && changed && rings->ring_count > 0; ++round) {
+    cvtm_status status = cvtm_rings_divide(rings, error);
+    changed = 0;
+    if (status == CVTM_OK && rings->ring_count > 1) status = join_once(rings, &changed, error);
+    if (status != CVTM_OK) return status;
+  }
+  return CVTM_OK;
 }

@@ -291,6 +291,34 @@ static void svg_preambles_are_read(void **state) {
   }
 }
 
+/* A ring that comes back to one of its corners bounds what its loops bound. */
+static void rings_may_meet_themselves_in_corners(void **state) {
+  (void)state;
+  static const struct {
+    const char *text;
+    int rings;
+    double area;
+  } cases[] = {
+      {"0,0\n4,2\n4,-2\n0,0\n-4,-2\n-4,2\n", 2, 16},
+      /* A hole that hangs on a corner, and one at the end of a bridge. */
+      {"0,0\n8,0\n8,8\n0,8\n0,0\n1,3\n3,3\n3,1\n", 2, 64 - 6},
+      {"0,0\n8,0\n8,8\n0,8\n0,0\n2,2\n2,4\n4,4\n4,2\n2,2\n0,0\n", 2, 64 - 4},
+      /* The last corner is the first one but for rounding. */
+      {"0,0\n8,0\n8,8\n0,8\n1e-15,-1e-15\n", 1, 64},
+      /* Nothing but a way back. */
+      {"0,0\n8,0\n8,8\n9,9\n8,8\n0,8\n", 1, 64},
+  };
+  for (size_t k = 0; k < sizeof cases / sizeof cases[0]; ++k) {
+    cvtm_polygons p = {0};
+    cvtm_error error = {CVTM_OK, ""};
+    if (read_text("csv", cases[k].text, &p, &error) != CVTM_OK)
+      fail_msg("%zu: %s", k, error.message);
+    assert_int_equal(p.ring_count, cases[k].rings);
+    assert_true(fabs(total_area(&p) - cases[k].area) < 1e-9);
+    cvtm_polygons_free(&p);
+  }
+}
+
 static void bad_polygons_are_refused(void **state) {
   (void)state;
   static const char *const text[][3] = {
@@ -605,6 +633,7 @@ int main(void) {
       cmocka_unit_test(curves_become_chords),
       cmocka_unit_test(transforms_move_polygons),
       cmocka_unit_test(svg_preambles_are_read),
+      cmocka_unit_test(rings_may_meet_themselves_in_corners),
       cmocka_unit_test(bad_polygons_are_refused),
       cmocka_unit_test(a_hole_may_touch_the_middle_of_a_side),
       cmocka_unit_test(corners_are_limited),
