@@ -185,6 +185,8 @@ static cvtm_status start_refinement(cvtm_refiner *r, const double *points, int64
   lower_scales_at_segments(r);
   find_acute(r);
   cvtm_refine_share_corners(r);
+  status = cvtm_refine_find_touches(r);
+  if (status != CVTM_OK) return status;
   return check_demand(r);
 }
 
@@ -195,6 +197,7 @@ static void destroy(cvtm_refiner *r) {
   free(r->meeting);
   free(r->met);
   free(r->is_acute);
+  free(r->touches);
   free(r->twin);
   free(r->heap);
   free(r->parts);
@@ -426,6 +429,7 @@ static cvtm_status reach_bound(cvtm_refiner *r, double bound) {
   set_bound(r, bound);
   for (int round = 0; round < 2 && status == CVTM_OK; ++round) {
     status = cvtm_refine_repair(r);
+    if (status == CVTM_OK) status = cvtm_refine_divide_between_touches(r);
     if (status == CVTM_OK) status = cvtm_refine_insert(r);
   }
   return status;

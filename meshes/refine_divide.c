@@ -1,5 +1,6 @@
 /* Parts of segments, their division, and segments on opposite sides of a periodic image, which are
  * divided together. */
+#include "base/host_memory.h"
 #include "meshes/refine_state.h"
 
 #include <math.h>
@@ -48,7 +49,7 @@ cvtm_status cvtm_refine_pair_segments(cvtm_refiner *r, const double *points) {
   side_segment *list = malloc((n + 1) * sizeof *list);
   if (r->twin == NULL || list == NULL) {
     free(list);
-    return cvtm_fail(r->error, CVTM_ERROR_MEMORY, "no memory for the refinement");
+    return cvtm_no_memory(r->error, "the refinement");
   }
   for (size_t s = 0; s < n; ++s) r->twin[s] = CVTM_TWIN_NONE;
   const double *sides = r->options->paired_sides;
@@ -257,6 +258,7 @@ cvtm_status cvtm_refine_divide(cvtm_refiner *r, const cvtm_bad_part *part) {
   const int has_twin = r->twin[segment] >= 0;
   const cvtm_bad_part copy = {-1, has_twin ? copy_of(r, segment, from) : -1,
                               has_twin ? copy_of(r, segment, to) : -1, part->scale};
+  const int64_t removed = r->figures->removed;
   cvtm_status status = prepare_part(r, &here);
   if (status == CVTM_OK && has_twin) status = prepare_part(r, &copy);
   if (status != CVTM_OK) return status;
@@ -268,6 +270,50 @@ cvtm_status cvtm_refine_divide(cvtm_refiner *r, const cvtm_bad_part *part) {
   status = put_on_part(r, &here, middle_of_part(r, h), made, &v);
   if (status == CVTM_OK && v >= 0 && has_twin) status = put_on_copy(r, &copy, mark, made, v);
   if (status != CVTM_OK) return status;
+  if (m->change_count == mark) { /* what the circle held is back, or it would come and go forever */
+    cvtm_half_edges_undo(m, 0);
+    r->figures->removed = removed;
+    return CVTM_OK;
+  }
   cvtm_half_edges_restore(m);
   return cvtm_refine_keep_changes(r);
+}
+
+/* ---- Where the boundary touches itself ---- */
+
+cvtm_status cvtm_refine_find_touches(cvtm_refiner *r) {
+  const cvtm_half_edges *m = &r->m;
+  uint8_t *leaving = calloc((size_t)m->vertex_count + 1, 1);
+  r->touches = calloc((size_t)r->given_count + 1, 1);
+  if (leaving == NULL || r->touches == NULL) {
+    free(leaving);
+    return cvtm_no_memory(r->error, "the refinement");
+  }
+  for (int64_t h = 0; h < 3 * m->triangle_count; ++h) {
+    const int32_t v = m->corner[h];
+    if (m->twin[h] >= 0 || v >= r->given_count) continue;
+    r->touch_count += leaving[v] == 1;
+    r->touches[v] = leaving[v] > 0;
+    leaving[v] = leaving[v] > 0 ? 2 : 1;
+  }
+  free(leaving);
+  return CVTM_OK;
+}
+
+cvtm_status cvtm_refine_divide_between_touches(cvtm_refiner *r) {
+  const cvtm_half_edges *m = &r->m;
+  int64_t before = -1;
+  while (r->touch_count > 0 && m->vertex_count != before) { /* divisions change half-edges */
+    before = m->vertex_count;
+    for (int64_t h = 0; h < 3 * m->triangle_count; ++h) {
+      if (m->corner[h] < 0 || m->segment[h] < 0) continue;
+      const int32_t from = m->corner[h], to = cvtm_end_of(m, h);
+      if (from >= r->given_count || to >= r->given_count || !r->touches[from] || !r->touches[to])
+        continue;
+      const cvtm_bad_part part = {h, from, to, fmin(r->vertex[from].scale, r->vertex[to].scale)};
+      const cvtm_status status = cvtm_refine_divide(r, &part);
+      if (status != CVTM_OK) return status;
+    }
+  }
+  return CVTM_OK;
 }

@@ -63,6 +63,9 @@ typedef struct cvtm_refiner {
   int32_t *twin;     /* per segment on a side of a periodic image: the same segment on the opposite
                         side, with which it is divided, or CVTM_TWIN_... */
   uint8_t *is_acute; /* per given vertex: two segments meet at less than 60 degrees */
+  uint8_t *touches;  /* per given vertex: the boundary touches itself there, so that the vertex has
+                        triangles that are not reached from the others */
+  int touch_count;   /* of such vertices */
   int64_t given_count; /* vertices of the boundary: the first ones */
   int64_t segment_count;
   double cotangent; /* of the smallest angle that is good */
@@ -124,8 +127,12 @@ cvtm_status cvtm_refine_pair_segments(cvtm_refiner *r, const double *points);
 /* Vertices at the ends of twins have the smaller scale of both, and are acute if one of them is. */
 void cvtm_refine_share_corners(cvtm_refiner *r);
 
-/* The half-edge of a part; -1 if it has been divided. Where the boundary touches itself, a vertex
- * has triangles that are not reached from the others. */
+/* Finds the vertices at which the boundary touches itself. */
+cvtm_status cvtm_refine_find_touches(cvtm_refiner *r);
+/* Divides segments between two of these, which cvtm_refine_find_part may not find. */
+cvtm_status cvtm_refine_divide_between_touches(cvtm_refiner *r);
+
+/* The half-edge of a part; -1 if it has been divided, or is not reached. */
 int64_t cvtm_refine_find_part(const cvtm_half_edges *m, const cvtm_bad_part *part);
 /* Whether a part is long enough; scale: of the vertex that is too near, 0 where areas ask. */
 int cvtm_refine_may_divide(const cvtm_refiner *r, int64_t h, double scale);

@@ -57,6 +57,17 @@ def tangent_circles():
     return [outer, east, west]
 
 
+def touching_rectangles():
+    """A chessboard whose black fields are long; most have all corners in common with others."""
+    return turned([[(8 * x, y), (8 * x + 8, y), (8 * x + 8, y + 1), (8 * x, y + 1)]
+                   for x in range(5) for y in range(5) if (x + y) % 2 == 0], 1)
+
+
+def turned(rings, angle):
+    c, s = math.cos(angle), math.sin(angle)
+    return [[(200 + x * c - y * s, 100 + x * s + y * c) for x, y in ring] for ring in rings]
+
+
 OUTLINES = {
     "square": [[(0, 0), (100, 0), (100, 100), (0, 100)]],
     "one degree": [[(0, 0), (100, 0), (100, 100 * math.tan(DEGREE))]],
@@ -68,6 +79,7 @@ OUTLINES = {
     "tangent circles": tangent_circles(),
     "chain": [[(10 * k, 0), (10 * k + 5, 5), (10 * k + 10, 0), (10 * k + 5, -5)]
               for k in range(20)],
+    "touching rectangles": touching_rectangles(),
     "300 holes": holes(300),
     "far away": [[(5e5 + x, -4e6 + y) for x, y in blob(7, 40, 0.5)]],
     **{f"flat blob {seed}": [[(x, 1e-3 * y) for x, y in blob(seed, 10 + 9 * seed, 0.9)]]
@@ -217,11 +229,6 @@ def test_promises(cvtmesh, name, angle, area):
         assert max(areas) <= 2 * area * mesh.scale**2
 
 
-def turned(rings, angle):
-    c, s = math.cos(angle), math.sin(angle)
-    return [[(200 + x * c - y * s, 100 + x * s + y * c) for x, y in ring] for ring in rings]
-
-
 @pytest.mark.parametrize("seed", range(4))
 def test_circles_that_touch_but_for_rounding(cvtmesh, seed):
     """Circles on the side of a box, and circles on circles: their corners miss the side, and each
@@ -275,6 +282,21 @@ def test_gaps_of_few_grid_steps(cvtmesh, steps):
         assert all(n["angle"] < 30 and n["distance"] < 2e-4 for n in found["narrow_triangles"])
         total += len(listed)
     assert (total > 0) == (steps <= 4)
+
+
+@pytest.mark.parametrize("seed", range(4, 8))
+def test_corners_that_are_nearly_equal(cvtmesh, seed):
+    """Some corners of an ellipse have another one within few grid steps, or in the same place."""
+    rng = random.Random(seed)
+    turns = [2 * math.pi * rng.random() for _ in range(rng.randrange(10, 40))]
+    turns += [turn + 10**rng.uniform(-9, -8) for turn in rng.sample(turns, 5)]
+    ring = [(math.cos(turn), 0.7 * math.sin(turn)) for turn in sorted(turns)]
+    write_outline(cvtmesh, [ring])
+    found = cvtmesh.report("mesh", "outline.csv", "--min-angle", 30, "-o", "x.msh")["refinement"]
+    mesh = Mesh(cvtmesh.path("x.msh"))
+    mesh.check_delaunay()
+    assert mesh.area() == pytest.approx(abs(signed_area(ring)), rel=1e-8)
+    assert found["below_free"] == 0 and len(found["narrow_triangles"]) < 6
 
 
 def spikes(rng):
