@@ -16,28 +16,13 @@ typedef struct dot_reader {
   int has_box;
 } dot_reader;
 
-/* A number, perhaps with px behind it; absent: 0. */
-static cvtm_status read_length(cvtm_source *source, const char **attributes, const char *name,
-                               double *value) {
-  const char *text = cvtm_xml_attribute(attributes, name);
-  *value = 0;
-  if (text == NULL) return CVTM_OK;
-  cvtm_source s = cvtm_svg_value(source, text);
-  if (cvtm_svg_take_number(&s, value) && isfinite(*value)) {
-    const char *rest = text + s.at;
-    rest += strncmp(rest, "px", 2) == 0 ? 2 : 0;
-    if (rest[strspn(rest, " \t\r\n")] == '\0') return CVTM_OK;
-  }
-  return cvtm_source_fail(source, "%s=\"%.40s\" is not a number of pixels", name, text);
-}
-
 static cvtm_status read_circle(dot_reader *r, cvtm_source *source, const char **attributes,
                                const cvtm_affine *transform) {
   double x, y, radius;
   cvtm_dots *dots = &r->dots;
-  cvtm_status status = read_length(source, attributes, "cx", &x);
-  if (status == CVTM_OK) status = read_length(source, attributes, "cy", &y);
-  if (status == CVTM_OK) status = read_length(source, attributes, "r", &radius);
+  cvtm_status status = cvtm_svg_length(source, attributes, "cx", &x);
+  if (status == CVTM_OK) status = cvtm_svg_length(source, attributes, "cy", &y);
+  if (status == CVTM_OK) status = cvtm_svg_length(source, attributes, "r", &radius);
   if (status != CVTM_OK) return status;
   cvtm_affine_apply(transform, &x, &y);
   if (!transform->is_identity)

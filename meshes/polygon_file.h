@@ -31,9 +31,9 @@ void cvtm_polygons_free(cvtm_polygons *polygons);
 
 /* svg, geojson (or json) and csv, in pixels with y down as everywhere in the library; poly, with y
  * up as in mesh files (y_up is set).
- * SVG: the `d` of every path (commands M L H V C S Q T Z, large or small; curves become
- * chords within 0.02 px; arcs are refused) and the `points` of every polygon, moved by the
- * `transform` attributes of the element and of those around it; a style, a viewBox and `use` change
+ * SVG: the `d` of every path and the `points` of every polygon, circles, ellipses and rectangles,
+ * moved by the `transform` attributes of the element and of those around it. Curves become chords
+ * within 0.02 px. A style, a viewBox and `use` change
  * nothing, and what stands in defs, clipPath, mask, symbol, pattern or marker is skipped. An entity
  * that is long or names another is refused. GeoJSON: Polygon and MultiPolygon, alone, in features
  * or in collections. CSV: lines `x, y`, an empty line between rings, `#` starts a comment.

@@ -36,7 +36,7 @@ static inline int cvtm_is_letter(unsigned char c) { return (c | 32) >= 'a' && (c
 
 /* Vertices and segments of Triangle; y stays up. */
 cvtm_status cvtm_read_polygons_poly(cvtm_source *source, cvtm_ring_collector *collector);
-/* The paths and polygons of an SVG document, with their transforms. */
+/* The paths and closed shapes of an SVG document, with their transforms. */
 cvtm_status cvtm_read_polygons_svg(cvtm_source *source, cvtm_ring_collector *collector);
 
 #endif

@@ -165,6 +165,20 @@ cvtm_source cvtm_svg_value(const cvtm_source *source, const char *value) {
   return s;
 }
 
+cvtm_status cvtm_svg_length(cvtm_source *source, const char **attributes, const char *name,
+                            double *value) {
+  const char *text = cvtm_xml_attribute(attributes, name);
+  *value = 0;
+  if (text == NULL) return CVTM_OK;
+  cvtm_source s = cvtm_svg_value(source, text);
+  if (cvtm_svg_take_number(&s, value) && isfinite(*value)) {
+    const char *rest = text + s.at;
+    rest += strncmp(rest, "px", 2) == 0 ? 2 : 0;
+    if (rest[strspn(rest, " \t\r\n")] == '\0') return CVTM_OK;
+  }
+  return cvtm_source_fail(source, "%s=\"%.40s\" is not a number of pixels", name, text);
+}
+
 static cvtm_status enter_transform(document *d, const char *value, cvtm_affine *transform) {
   cvtm_source s = cvtm_svg_value(d->source, value);
   const cvtm_status status = read_transforms(&s, transform);

@@ -19,6 +19,10 @@ int cvtm_svg_take_number(cvtm_source *s, double *value);
 /* An attribute's value as a source of its own, on the line of the element. */
 cvtm_source cvtm_svg_value(const cvtm_source *source, const char *value);
 
+/* The attribute `name` as a number, perhaps with px behind it; absent: 0. */
+cvtm_status cvtm_svg_length(cvtm_source *source, const char **attributes, const char *name,
+                            double *value);
+
 /* Called for each element that is drawn where it stands; attributes as in meshes/xml.h. A status
  * other than CVTM_OK ends the walk. */
 typedef cvtm_status (*cvtm_svg_visitor)(void *context, cvtm_source *source, const char *name,

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/portable.h"
 #include "meshes/contour.h"
 #include "meshes/domain_plan.h"
 
@@ -218,6 +219,51 @@ static void curves_become_chords(void **state) {
   cvtm_polygons_free(&p);
 }
 
+/* Circles, ellipses, rectangles and arcs of paths: their areas and the lowest and highest x and y,
+ * which chords within 0.02 px change by at most so much. */
+static void round_shapes_become_chords(void **state) {
+  (void)state;
+  static const struct {
+    const char *element;
+    double area, box[4], perimeter; /* at most */
+  } cases[] = {
+      {"<circle cx='50' cy='40' r='30px'/>", 900 * CVTM_PI, {20, 10, 80, 70}, 190},
+      {"<ellipse cx='9' rx='4' ry='3' transform='scale(2 10)'/>",
+       240 * CVTM_PI,
+       {10, -30, 26, 30},
+       140},
+      {"<rect x='1' y='2' width='8' height='5'/>", 40, {1, 2, 9, 7}, 26},
+      {"<rect width='60' height='40' rx='10'/>", 2400 - (4 - CVTM_PI) * 100, {0, 0, 60, 40}, 200},
+      {"<rect width='60' height='40' rx='99' ry='10'/>",
+       2400 - (4 - CVTM_PI) * 300,
+       {0, 0, 60, 40},
+       200},
+      /* Half and three quarters of a circle in both directions, and half of a turned ellipse. */
+      {"<path d='M10 0a40 40 0 1080 0z'/>", 800 * CVTM_PI, {10, 0, 90, 40}, 210},
+      {"<path d='M90 0A1 1 0 0 0 10 0z'/>", 800 * CVTM_PI, {10, -40, 90, 0}, 210},
+      {"<path d='M0 0A50 50 0 1 1 50 50H0z'/>", 1875 * CVTM_PI + 2500, {0, -50, 100, 50}, 350},
+      {"<path d='M0 0A50 50 0 1 0 50 50V0z'/>", 1875 * CVTM_PI + 2500, {-50, 0, 50, 100}, 350},
+      {"<path d='M0 0A50 50 0 0 1 50 50H0z'/>", 625 * CVTM_PI, {0, 0, 50, 50}, 180},
+      {"<path d='M0 10A40 20 90 0 1 0 90z'/>", 400 * CVTM_PI, {0, 10, 20, 90}, 190},
+  };
+  for (size_t k = 0; k < sizeof cases / sizeof cases[0]; ++k) {
+    char text[200];
+    snprintf(text, sizeof text, "<svg>%s</svg>", cases[k].element);
+    cvtm_polygons p = {0};
+    cvtm_error error = {CVTM_OK, ""};
+    if (read_text("svg", text, &p, &error) != CVTM_OK) fail_msg("%zu: %s", k, error.message);
+    double box[4] = {INFINITY, INFINITY, -INFINITY, -INFINITY};
+    for (int64_t i = 0; i < 2 * p.start[p.ring_count]; ++i) {
+      box[i % 2] = fmin(box[i % 2], p.points[i]);
+      box[i % 2 + 2] = fmax(box[i % 2 + 2], p.points[i]);
+    }
+    for (int i = 0; i < 4; ++i) assert_true(fabs(box[i] - cases[k].box[i]) < 0.0201);
+    assert_int_equal(p.ring_count, 1);
+    assert_true(fabs(total_area(&p) - cases[k].area) < 0.02 * cases[k].perimeter);
+    cvtm_polygons_free(&p);
+  }
+}
+
 /* A rectangle of 4 x 2 at (1, 1), and where SVG says that its transform puts it: the corners that
  * (1, 1) and (5, 3) become. */
 static void transforms_move_polygons(void **state) {
@@ -332,7 +378,10 @@ static void bad_polygons_are_refused(void **state) {
       {"csv", "0,0\n1,1\n2,2\n", "no polygon"},
       {"csv", "", "no polygon"},
       {"csv", "1e30,0\n1,1\n2,2\n", "no place"},
-      {"svg", "<svg><path d='M0 0A1 1 0 0 0 5 5'/></svg>", "`A`"},
+      {"svg", "<svg><path d='M0 0A1 1 0 2 0 5 5'/></svg>", "`A` needs 7"},
+      {"svg", "<svg><path d='M0 0B1 1'/></svg>", "`B`"},
+      {"svg", "<svg>\n<rect width='50%' height='9'/></svg>", "line 2: width=\"50%\""},
+      {"svg", "<svg><circle r='0'/></svg>", "no polygon"},
       {"svg", "<svg><path d='L1 1'/></svg>", "begins with M"},
       {"svg", "<svg>\n<path d='M1'/></svg>", "line 2"},
       {"svg", "<svg>\n<g transform='turn(2)'/></svg>", "line 2: the transform `turn`"},
@@ -631,6 +680,7 @@ int main(void) {
       cmocka_unit_test(labels_meet_in_junctions),
       cmocka_unit_test(formats_agree),
       cmocka_unit_test(curves_become_chords),
+      cmocka_unit_test(round_shapes_become_chords),
       cmocka_unit_test(transforms_move_polygons),
       cmocka_unit_test(svg_preambles_are_read),
       cmocka_unit_test(rings_may_meet_themselves_in_corners),
