@@ -139,10 +139,10 @@ static void print_formats(FILE *stream, cli_command command) {
         stream);
   if (command == CLI_RUN || command == CLI_BATCH || command == CLI_MESH)
     fputs(
-        "\n\nOutputs: meshes obj off ply stl vtk vtu msh (y up); points csv npy xyz (pixels, y "
-        "down);\n"
-        "drawings svg pdf dxf, and with --page hpgl plt gcode nc (see --svg); png (a picture, see\n"
-        "--layers).",
+        "\n\nOutputs: meshes obj off ply stl vtk vtu msh inp node ele poly xdmf (y up); points "
+        "csv\n"
+        "npy xyz (pixels, y down); drawings svg pdf dxf, and with --page hpgl plt gcode nc (see\n"
+        "--svg); png (a picture, see --layers).",
         stream);
   if (command == CLI_RUN || command == CLI_BATCH)
     fprintf(stream, "\nInputs: %s.", cvtm_image_formats());
