@@ -321,3 +321,24 @@ def test_xdmf(labels):
         (cells,), (tags,) = border.cells, border.cell_data["boundary"]
         for name, edges in lines.items():
             assert np.array_equal(cells.data[[names[1, tag] == name for tag in tags]], edges), name
+
+
+@pytest.mark.parametrize("order", [1, 2])
+def test_dolfinx_reads_the_groups(labels, order):
+    """Skipped without dolfinx (Debian: python3-dolfinx)."""
+    io = pytest.importorskip("dolfinx.io")
+    comm = pytest.importorskip("mpi4py.MPI").COMM_SELF
+    labels.call("run", *RUN, "--element-order", order, "-o", "m.xdmf", "-o", "m.msh")
+    expected = meshio.read(labels.path("m.msh"))
+    tags = {1: Counter(), 2: Counter()}
+    for cells, found in zip(expected.cells, expected.cell_data["gmsh:physical"]):
+        tags[1 if cells.type.startswith("line") else 2].update(found.tolist())
+    with io.XDMFFile(comm, str(labels.path("m.xdmf")), "r") as file:
+        mesh = file.read_mesh()
+        regions = file.read_meshtags(mesh, "mesh")
+    mesh.topology.create_connectivity(1, 2)
+    with io.XDMFFile(comm, str(labels.path("m_boundary.xdmf")), "r") as file:
+        groups = file.read_meshtags(mesh, "boundary")
+    assert len(mesh.geometry.x) == len(expected.points)
+    assert Counter(regions.values.tolist()) == tags[2]
+    assert Counter(groups.values.tolist()) == tags[1]
