@@ -47,4 +47,4 @@ __all__ = [
     "voronoi",
 ]
 
-_atexit.register(_wait)
+_atexit.register(_wait, 2.0)

@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cmath>
 #include <condition_variable>
 #include <exception>
 #include <mutex>
@@ -145,8 +146,11 @@ void drop_done() {
   *left_alone = std::move(running);
 }
 
-void wait_for_all() {
-  while (drop_done(), !left_alone->empty()) {
+void wait_for_all(double seconds) {
+  const auto start = std::chrono::steady_clock::now();
+  const std::chrono::duration<double> limit(seconds);
+  while (drop_done(), !left_alone->empty() && std::chrono::steady_clock::now() - start < limit) {
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
     nb::gil_scoped_release release;
     std::this_thread::sleep_for(SIGNALS_EVERY);
   }
@@ -195,7 +199,7 @@ void attend(Call &call, nb::handle callback) {
 int interrupted(void *) { return current != nullptr && current->stop; }
 
 void perform(std::shared_ptr<void> owner, const std::function<void()> &work, nb::handle callback,
-             int64_t threads, bool detachable) {
+             int64_t threads) {
   drop_done();
   auto call = std::make_unique<Call>();
   call->work = work;
@@ -209,7 +213,7 @@ void perform(std::shared_ptr<void> owner, const std::function<void()> &work, nb:
     answer(*call, true);
     const auto end = std::chrono::steady_clock::now() + PATIENCE;
     while (wait_for_event(*call, SIGNALS_EVERY) != Event::done)
-      if (detachable && std::chrono::steady_clock::now() > end) {
+      if (std::chrono::steady_clock::now() > end) {
         left_alone->push_back(std::move(call));
         break;
       }
@@ -220,5 +224,6 @@ void perform(std::shared_ptr<void> owner, const std::function<void()> &work, nb:
 
 void bind_calls(nb::module_ &module) {
   pthread_atfork(nullptr, nullptr, forget_workers);
-  module.def("wait", &wait_for_all, "Waits for the work of interrupted calls.");
+  module.def("wait", &wait_for_all, nb::arg("seconds") = HUGE_VAL,
+             "Waits for the work of interrupted calls, at most so long.");
 }

@@ -21,7 +21,7 @@ std::vector<Array<uint8_t>> command(const std::string &name,
   Arguments *a = arguments.get();
   perform(
       arguments, [a] { a->stage([a] { return run_command(&a->options); }); }, nb::none(),
-      a->options.threads, true);
+      a->options.threads);
   std::vector<Array<uint8_t>> contents;
   for (size_t k = 0; k < outputs.size(); ++k) contents.push_back(a->take_output(k));
   return contents;

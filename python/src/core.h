@@ -83,11 +83,19 @@ class Arguments {
 
 /* Runs `work` in a separate thread, without the GIL, while the calling thread answers signals and
  * calls `callback` (None, or a function of a dict, true to stop) for each iteration of `run`.
- * Ctrl-C stops the work and raises KeyboardInterrupt. Work that does not stop soon continues unseen
- * and is waited for at exit if it is `detachable`: the call then keeps `owner` alive, which must
- * hold all that the work uses. */
+ * Ctrl-C stops the work and raises KeyboardInterrupt. Work that does not stop soon continues
+ * unseen; at exit it is waited for a while. The call keeps `owner` alive, which must hold all that
+ * the work uses. */
 void perform(std::shared_ptr<void> owner, const std::function<void()> &work, nb::handle callback,
-             int64_t threads, bool detachable);
+             int64_t threads);
+
+/* The same of a function that owns all that it uses. */
+template <typename Work>
+void perform(Work work) {
+  const auto held = std::make_shared<Work>(std::move(work));
+  perform(
+      held, [w = held.get()] { (*w)(); }, nb::none(), 0);
+}
 
 /* True in the thread of a call that was interrupted. */
 int interrupted(void *);

@@ -1,4 +1,5 @@
-/* Moments of Voronoi cells and their derivatives. */
+/* Moments of Voronoi cells and their derivatives. Work can be interrupted, so that it shares what
+ * it uses. */
 #include "python/src/core.h"
 
 extern "C" {
@@ -11,55 +12,68 @@ namespace {
 using Sites = nb::ndarray<const double, nb::shape<-1, 2>, nb::c_contig, nb::device::cpu>;
 using Density = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using Phi = nb::ndarray<const double, nb::shape<-1, 4>, nb::c_contig, nb::device::cpu>;
+using Numbers = std::shared_ptr<std::vector<double>>;
+
+Numbers numbers(size_t count) { return std::make_shared<std::vector<double>>(count); }
+
+/* The cells of sites, made by a function of the library, and the sizes of a density. */
+template <typename T, void (*destroy)(T *)>
+struct Cells {
+  Cells(const Density &density, const Sites &sites)
+      : width(density.shape(1)), height(density.shape(0)), count(sites.shape(0)) {}
+  ~Cells() { destroy(made); }
+  Cells(const Cells &) = delete;
+
+  cvtm_domain domain() const { return {static_cast<int>(width), static_cast<int>(height), 0}; }
+
+  size_t width, height, count;
+  T *made = nullptr;
+};
 
 class Differential {
  public:
   Differential(const Density &density, const Sites &sites)
-      : density_(density.data(), density.data() + density.size()),
-        width_(density.shape(1)),
-        height_(density.shape(0)),
-        count_(sites.shape(0)) {
-    const cvtm_domain domain = {static_cast<int>(width_), static_cast<int>(height_), 0};
-    cvtm_error error = {CVTM_OK, ""};
-    check(cvtm_differential_create(domain, sites.data(), static_cast<int64_t>(count_), &made_,
-                                   &error),
-          &error);
+      : cells_(std::make_shared<Made>(density, sites)),
+        density_(std::make_shared<std::vector<double>>(density.data(),
+                                                       density.data() + density.size())) {
+    perform([c = cells_, sites] {
+      cvtm_error error = {CVTM_OK, ""};
+      check(cvtm_differential_create(c->domain(), sites.data(), static_cast<int64_t>(c->count),
+                                     &c->made, &error),
+            &error);
+    });
   }
-  ~Differential() { cvtm_differential_destroy(made_); }
-  Differential(const Differential &) = delete;
 
   /* mass, first and second moments. */
   std::tuple<Array<double>, Array<double>, Array<double>> moments() const {
-    std::vector<double> mass(count_), first(2 * count_), second(count_);
-    {
-      nb::gil_scoped_release release;
-      cvtm_differential_moments(made_, density_.data(), mass.data(), first.data(), second.data());
-    }
-    return {copy_array(mass.data(), {count_}), copy_array(first.data(), {count_, 2}),
-            copy_array(second.data(), {count_})};
+    const size_t n = cells_->count;
+    Numbers mass = numbers(n), first = numbers(2 * n), second = numbers(n);
+    perform([c = cells_, rho = density_, mass, first, second] {
+      cvtm_differential_moments(c->made, rho->data(), mass->data(), first->data(), second->data());
+    });
+    return {copy_array(mass->data(), {n}), copy_array(first->data(), {n, 2}),
+            copy_array(second->data(), {n})};
   }
 
   Array<double> by_density(const Phi &phi) const {
-    std::vector<double> out(width_ * height_);
-    {
-      nb::gil_scoped_release release;
-      cvtm_differential_pull_back(made_, density_.data(), phi.data(), out.data(), nullptr);
-    }
-    return copy_array(out.data(), {height_, width_});
+    Numbers out = numbers(cells_->width * cells_->height);
+    perform([c = cells_, rho = density_, phi, out] {
+      cvtm_differential_pull_back(c->made, rho->data(), phi.data(), out->data(), nullptr);
+    });
+    return copy_array(out->data(), {cells_->height, cells_->width});
   }
   Array<double> by_sites(const Phi &phi) const {
-    std::vector<double> out(2 * count_);
-    {
-      nb::gil_scoped_release release;
-      cvtm_differential_pull_back(made_, density_.data(), phi.data(), nullptr, out.data());
-    }
-    return copy_array(out.data(), {count_, 2});
+    Numbers out = numbers(2 * cells_->count);
+    perform([c = cells_, rho = density_, phi, out] {
+      cvtm_differential_pull_back(c->made, rho->data(), phi.data(), nullptr, out->data());
+    });
+    return copy_array(out->data(), {cells_->count, 2});
   }
 
  private:
-  std::vector<double> density_;
-  size_t width_, height_, count_;
-  cvtm_differential *made_ = nullptr;
+  using Made = Cells<cvtm_differential, cvtm_differential_destroy>;
+  std::shared_ptr<Made> cells_;
+  Numbers density_;
 };
 
 using Vectors = nb::ndarray<const double, nb::shape<-1, 2>, nb::c_contig, nb::device::cpu>;
@@ -68,45 +82,39 @@ using Scalars = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device:
 class EqualMass {
  public:
   EqualMass(const Density &density, const Sites &sites)
-      : width_(density.shape(1)), height_(density.shape(0)), count_(sites.shape(0)) {
-    const cvtm_domain domain = {static_cast<int>(width_), static_cast<int>(height_), 0};
-    cvtm_error error = {CVTM_OK, ""};
-    cvtm_status status;
-    {
-      nb::gil_scoped_release release;
-      status = cvtm_equal_mass_derivative_create(domain, density.data(), sites.data(),
-                                                 static_cast<int64_t>(count_), &made_, &error);
-    }
-    check(status, &error);
+      : cells_(std::make_shared<Made>(density, sites)) {
+    perform([c = cells_, density, sites] {
+      cvtm_error error = {CVTM_OK, ""};
+      check(cvtm_equal_mass_derivative_create(c->domain(), density.data(), sites.data(),
+                                              static_cast<int64_t>(c->count), &c->made, &error),
+            &error);
+    });
   }
-  ~EqualMass() { cvtm_equal_mass_derivative_destroy(made_); }
-  EqualMass(const EqualMass &) = delete;
 
   Array<double> weights() const {
-    return copy_array(cvtm_equal_mass_derivative_weights(made_), {count_});
+    return copy_array(cvtm_equal_mass_derivative_weights(cells_->made), {cells_->count});
   }
   Array<double> centroids() const {
-    return copy_array(cvtm_equal_mass_derivative_centroids(made_), {count_, 2});
+    return copy_array(cvtm_equal_mass_derivative_centroids(cells_->made), {cells_->count, 2});
   }
   /* The derivatives by sites and density. */
   std::tuple<Array<double>, Array<double>> pull_back(const Scalars &by_weights,
                                                      const Vectors &by_centroids) const {
-    std::vector<double> by_sites(2 * count_), by_density(width_ * height_);
-    cvtm_error error = {CVTM_OK, ""};
-    cvtm_status status;
-    {
-      nb::gil_scoped_release release;
-      status = cvtm_equal_mass_derivative_pull_back(made_, by_weights.data(), by_centroids.data(),
-                                                    by_sites.data(), by_density.data(), &error);
-    }
-    check(status, &error);
-    return {copy_array(by_sites.data(), {count_, 2}),
-            copy_array(by_density.data(), {height_, width_})};
+    Numbers by_sites = numbers(2 * cells_->count);
+    Numbers by_density = numbers(cells_->width * cells_->height);
+    perform([c = cells_, by_weights, by_centroids, by_sites, by_density] {
+      cvtm_error error = {CVTM_OK, ""};
+      check(cvtm_equal_mass_derivative_pull_back(c->made, by_weights.data(), by_centroids.data(),
+                                                 by_sites->data(), by_density->data(), &error),
+            &error);
+    });
+    return {copy_array(by_sites->data(), {cells_->count, 2}),
+            copy_array(by_density->data(), {cells_->height, cells_->width})};
   }
 
  private:
-  size_t width_, height_, count_;
-  cvtm_equal_mass_derivative *made_ = nullptr;
+  using Made = Cells<cvtm_equal_mass_derivative, cvtm_equal_mass_derivative_destroy>;
+  std::shared_ptr<Made> cells_;
 };
 
 }  // namespace

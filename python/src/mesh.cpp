@@ -10,24 +10,17 @@ namespace {
 using Points = nb::ndarray<const double, nb::shape<-1, 2>, nb::c_contig, nb::device::cpu>;
 
 Array<int32_t> delaunay(const Points &points) {
-  struct Work {
-    Points points;
-    cvtm_mesh mesh = {};
-    explicit Work(const Points &p) : points(p) {}
-    ~Work() { cvtm_mesh_free(&mesh); }
+  struct Mesh : cvtm_mesh {
+    Mesh() : cvtm_mesh{} {}
+    ~Mesh() { cvtm_mesh_free(this); }
   };
-  auto work = std::make_shared<Work>(points);
-  Work *w = work.get();
-  perform(
-      work,
-      [w] {
-        cvtm_error error = {CVTM_OK, ""};
-        check(cvtm_delaunay(w->points.data(), static_cast<int64_t>(w->points.shape(0)), &w->mesh,
-                            &error),
-              &error);
-      },
-      nb::none(), 0, true);
-  return copy_array(w->mesh.triangles, {static_cast<size_t>(w->mesh.triangle_count), 3});
+  auto mesh = std::make_shared<Mesh>();
+  perform([mesh, points] {
+    cvtm_error error = {CVTM_OK, ""};
+    const int64_t count = static_cast<int64_t>(points.shape(0));
+    check(cvtm_delaunay(points.data(), count, mesh.get(), &error), &error);
+  });
+  return copy_array(mesh->triangles, {static_cast<size_t>(mesh->triangle_count), 3});
 }
 
 }  // namespace

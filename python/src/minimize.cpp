@@ -156,7 +156,7 @@ void work_on(nb::handle solver, std::function<void(Minimizer &)> work) {
   Held *h = held.get();
   if (m->size() >= MANY) {
     perform(
-        held, [h, m] { h->work(*m); }, nb::none(), m->threads(), true);
+        held, [h, m] { h->work(*m); }, nb::none(), m->threads());
   } else {
     nb::gil_scoped_release release;
     h->work(*m);

@@ -82,16 +82,14 @@ std::shared_ptr<Run> run(const std::optional<std::string> &image, const std::vec
   auto made = std::make_shared<Run>(image, values, inputs, lent);
   Run *r = made.get();
   perform(
-      made, [r] { r->solve(); }, callback, r->arguments.options.threads, true);
+      made, [r] { r->solve(); }, callback, r->arguments.options.threads);
   r->give_back();
   return made;
 }
 
 /* Outputs <picture>.png and <drawing>.svg stay in memory. */
 void save(const std::shared_ptr<Run> &run, const std::vector<Value> &values) {
-  Run *r = run.get();
-  perform(
-      run, [r, &values] { r->save(values); }, nb::none(), r->arguments.options.threads, false);
+  perform([run, values] { run->save(values); });
 }
 
 size_t sites_of(const Run &r) { return static_cast<size_t>(r.job->count); }
@@ -181,6 +179,7 @@ void bind_run(nb::module_ &module) {
       .def_prop_ro("interrupted",
                    [](const Run &r) { return r.job->result.stop == CVTM_STOP_REQUEST; })
       .def("save", &save, nb::arg("values"))
+      .def("__deepcopy__", [](nb::handle_t<Run> self, nb::handle) { return nb::borrow(self); })
       .def("picture", [](const Run &r) { return r.arguments.output(0); })
       .def("drawing", [](const Run &r) { return r.arguments.output(1); });
   module.def("run", &run, nb::arg("image").none(), nb::arg("values"), nb::arg("inputs"),

@@ -9,6 +9,7 @@ import threading
 import time
 
 import numpy as np
+import pytest
 
 import cvtmesh
 
@@ -102,6 +103,33 @@ def test_ctrl_c_interrupts_what_asks_nobody(tmp_path):
     """The constraint of sizes is a loop without a monitor."""
     call = "[cvtmesh.delaunay(np.random.random((3000000, 2))) for _ in range(100)]"
     interrupt(call, tmp_path / "a.obj")
+
+
+def test_ctrl_c_interrupts_save(tmp_path):
+    setup = "t = cvtmesh.tessellate(image, 50, iterations=1, effort='low')"
+    interrupt(f"{setup}\n    for _ in range(1000): t._repr_png_()", tmp_path / "a.obj")
+
+
+def test_ctrl_c_interrupts_gradients(tmp_path):
+    pytest.importorskip("torch")
+    setup = "import torch, cvtmesh.torch; x = 2000 * torch.rand(10**6, 2); rho = torch.ones(2000, 2000)"
+    call = f"{setup}\n    for _ in range(100): cvtmesh.torch.cvt_energy(x, rho)"
+    interrupt(call, tmp_path / "a.obj")
+
+
+def test_exit_does_not_wait_for_long_work(tmp_path):
+    """The spectrum, which asks nobody, takes minutes."""
+    points = "np.random.default_rng(0).uniform(0, 1000, (2000000, 2))"
+    call = f"cvtmesh.stats({points}, width=1000, height=1000, spectrum={str(tmp_path / 's.csv')!r})"
+    code = f"""
+import os, signal, threading
+import numpy as np, cvtmesh
+signal.signal(signal.SIGINT, signal.default_int_handler)
+threading.Timer(2.0, os.kill, (os.getpid(), signal.SIGINT)).start()
+{call}
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.returncode == -signal.SIGINT and "KeyboardInterrupt" in done.stderr
 
 
 def test_signal_handlers_stay(image):
