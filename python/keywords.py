@@ -18,7 +18,10 @@ COMMANDS = {
     "density": {"output", "format", "report"},
     "segment": {"output", "format", "report"},
     "minimize": set("nx ny n atoms dim param bounds output format report history".split()),
-    "lcp": set("problem size steps matrix rhs lower upper storage output format report".split()),
+    "lcp": set(
+        "problem size steps rate volatility expiry spot strike mesh load matrix rhs lower upper "
+        "storage output format ascii report".split()
+    ),
     "hlcp": set(
         "example problem size mu nu eccentricity supply film matrix-a matrix-b rhs output-z "
         "output-w check report".split()

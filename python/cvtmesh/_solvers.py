@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from typing import TYPE_CHECKING, Any, Callable, Sequence
 
@@ -69,9 +70,7 @@ def split_bounds(bounds: Any, n: int) -> tuple[Any, Any]:
     if hasattr(bounds, "lb"):
         low, high = (np.broadcast_to(side, n) for side in (bounds.lb, bounds.ub))
         return vector(low, "bounds.lb", n), vector(high, "bounds.ub", n)
-    if is_array(bounds):
-        bounds = host_array(bounds, "bounds")
-    else:
+    if not is_array(bounds):
         inf = float("inf")
         try:
             bounds = [
@@ -79,7 +78,7 @@ def split_bounds(bounds: Any, n: int) -> tuple[Any, Any]:
             ]
         except (TypeError, ValueError):
             raise TypeError("bounds: not a sequence of pairs") from None
-    pairs = np.asarray(bounds, dtype=np.float64)
+    pairs = np.asarray(host_array(bounds, "bounds"), dtype=np.float64)
     if pairs.shape != (n, 2):
         raise ValueError(f"bounds: shape {pairs.shape} is not ({n}, 2)")
     if np.isnan(pairs).any():
@@ -220,7 +219,7 @@ def minimize(
         The start, of any shape. If it is on a CUDA device, as an array of PyTorch or CuPy, x, value
         and gradient stay there, and `fun` works on the caller's stream.
     args : tuple
-        Further arguments of `fun`.
+        Further arguments of `fun`; a single one need not be a tuple.
     bounds : (n, 2) array, list of pairs, or scipy.optimize.Bounds, optional
         None or an infinity: no bound. An array on the device stays there.
     callback : callable, optional
@@ -256,6 +255,8 @@ def minimize(
     if not callable(fun):
         raise TypeError("fun is not callable")
     check_callback(callback)
+    if not isinstance(args, tuple):
+        args = (args,)
     ordinal = ordinal_of(x0)
     if ordinal is None:
         start: Any = np.asarray(host_array(x0, "x0"), dtype=np.float64)
@@ -286,6 +287,15 @@ def minimize(
     return result({"x": x, **figures, "jac": gradient})
 
 
+# Options of SciPy's L-BFGS-B.
+SCIPY_NAMES = {
+    "maxiter": "iterations",
+    "maxfun": "evaluations",
+    "maxcor": "memory",
+    "gtol": "gradient_tolerance",
+}
+
+
 def lbfgsb(
     fun: Callable[..., Any],
     x0: ArrayLike,
@@ -301,8 +311,10 @@ def lbfgsb(
 ) -> Any:
     """:func:`minimize` as a method of ``scipy.optimize.minimize``.
 
-    The options are those of :func:`minimize`; `tol` is its ``gradient_tolerance``, and ``maxiter``
-    its ``iterations``. A callback gets a copy of x.
+    The options are those of :func:`minimize`, of which four also go by the names of SciPy's
+    L-BFGS-B: ``maxiter``, ``maxfun``, ``maxcor`` and ``gtol``, which `tol` sets too. A callback gets a
+    copy of x, or, if its only parameter is called ``intermediate_result``, an OptimizeResult of x and
+    fun. The run stops if it returns true or raises StopIteration.
 
     Examples
     --------
@@ -317,19 +329,29 @@ def lbfgsb(
     if not callable(jac):
         raise ValueError("jac must be a function, or True: the gradient is needed")
     if tol is not None:
-        options["gradient_tolerance"] = tol
-    if "maxiter" in options:
-        options["iterations"] = options.pop("maxiter")
+        options.setdefault("gtol", tol)
+    options = {SCIPY_NAMES.get(name, name): value for name, value in options.items()}
     last: list[Any] = []
 
     def both(x: NDArray[Any]) -> tuple[Any, Any]:
-        last[:] = [x]
+        if callback is not None:
+            last[:] = [x.copy()]  # the solver overwrites x
         return fun(x, *args), jac(x, *args)
 
-    def tell(record: dict[str, Any]) -> Any:
-        return callback(last[0].copy()) if callback is not None else None
+    check_callback(callback)
+    if callback is None:
+        return minimize(both, x0, bounds=bounds, **options)
+    named = [*inspect.signature(callback).parameters] == ["intermediate_result"]
 
-    return minimize(both, x0, bounds=bounds, callback=tell if callback else None, **options)
+    def tell(record: dict[str, Any]) -> Any:
+        try:
+            if named:
+                return callback(intermediate_result=result({"x": last[0], "fun": record["fun"]}))
+            return callback(last[0])
+        except StopIteration:
+            return True
+
+    return minimize(both, x0, bounds=bounds, callback=tell, **options)
 
 
 # --- complementarity ------------------------------------------------------------------------------
@@ -356,7 +378,10 @@ def matrix(value: Any, name: str) -> tuple[Any, Any, Any, int]:
     else:
         from scipy.sparse import csr_matrix  # type: ignore[import-untyped, unused-ignore]
 
-        csr = csr_matrix(host_array(value, name))
+        array = host_array(value, name)
+        if array.ndim != 2:
+            raise ValueError(f"{name}: shape {array.shape} is not square")
+        csr = csr_matrix(array)
     if csr.shape[0] != csr.shape[1]:
         raise ValueError(f"{name}: shape {csr.shape} is not square")
     if not csr.has_canonical_format:
@@ -382,6 +407,8 @@ class Vectors:
     unless the options name another device."""
 
     def __init__(self, q: Any, n: int, options: Any) -> None:
+        if q is None:
+            raise TypeError("q: None is not an array")
         self.n = n
         self.framework: Torch | CuPy | None = None
         ordinal = ordinal_of(q)
@@ -419,8 +446,8 @@ class Vectors:
 
 
 @with_options(
-    "lcp", "problem", "size", "steps", "matrix", "rhs", "lower", "upper", "storage", "output",
-    "format", "report",
+    "lcp", "problem", "size", "steps", "rate", "volatility", "expiry", "spot", "strike", "mesh",
+    "load", "matrix", "rhs", "lower", "upper", "storage", "output", "format", "ascii", "report",
 )  # fmt: skip
 def lcp(
     A: Any,

@@ -69,6 +69,24 @@ def test_as_a_method_of_scipy():
         cvtmesh.lbfgsb(optimize.rosen, [0, 0], jac=optimize.rosen_der, constraints=[constraint])
 
 
+def test_options_and_callbacks_of_scipy():
+    keywords = {"jac": optimize.rosen_der, "method": cvtmesh.lbfgsb}
+    limited = optimize.minimize(optimize.rosen, [-1.2, 1], options={"maxfun": 10}, **keywords)
+    assert limited.nfev == 11 and not limited.success  # and one for `jac`
+    loose = optimize.minimize(optimize.rosen, [-1.2, 1], options={"gtol": 1, "maxcor": 3}, **keywords)
+    assert 1e-6 < loose.projected_gradient <= 1
+    seen = []
+
+    def stop(intermediate_result):
+        seen.append(intermediate_result)
+        if len(seen) == 3:
+            raise StopIteration
+
+    r = optimize.minimize(optimize.rosen, [-1.2, 1], callback=stop, **keywords)
+    assert r.message == "request" and len(seen) == 3
+    assert all(each.fun == pytest.approx(optimize.rosen(each.x)) for each in seen)
+
+
 def test_a_million_variables():
     n = 10**6
     scale = np.linspace(1, 10, n)
@@ -82,6 +100,8 @@ def quadratic(x):
 
 def test_callback_args_and_limits():
     records = []
+    r = cvtmesh.minimize(lambda x, s: (s * (x @ x), 2 * s * x), np.ones(5), args=3.0)
+    assert r.success
     r = cvtmesh.minimize(lambda x, s: (s * (x**4).sum(), 4 * s * x**3), np.ones(5), args=(3.0,),
                          iterations=7, callback=records.append)  # fmt: skip
     assert r.nit == 7 and not r.success and [q["iteration"] for q in records] == list(range(8))
@@ -108,7 +128,12 @@ def test_callback_args_and_limits():
         (lambda: cvtmesh.minimize(quadratic, [1.0], momentum=1), TypeError, "momentum"),
         (lambda: cvtmesh.minimize(lambda x: (np.nan, x), [1.0]), FloatingPointError, "finite"),
         (lambda: cvtmesh.minimize(lambda x: 1 / 0, [1.0]), ZeroDivisionError, "zero"),
+        (lambda: cvtmesh.minimize(quadratic, [1.0], bounds=[(0, "a")]), TypeError, "bounds: an array"),
         (lambda: cvtmesh.lcp(np.ones((2, 3)), [1, 2]), ValueError, "A: shape"),
+        (lambda: cvtmesh.lcp(5, [1]), ValueError, r"A: shape \(\) is not square"),
+        (lambda: cvtmesh.lcp(np.ones((2, 2, 2)), [1, 2]), ValueError, "A: shape"),
+        (lambda: cvtmesh.lcp(np.eye(2), None), TypeError, "q: None"),
+        (lambda: cvtmesh.lcp(np.eye(2), [1, 2], strike=3.0), TypeError, "no option 'strike'"),
         (lambda: cvtmesh.lcp(np.eye(2), [1, 2, 3]), ValueError, "q: 3 numbers for 2"),
         (lambda: cvtmesh.lcp(-np.eye(2), [1, 2]), ValueError, "A: row 1"),
         (lambda: cvtmesh.lcp(np.eye(2), [1, 2], 3, 2), ValueError, "lower"),
