@@ -11,7 +11,7 @@ import json
 import os
 import textwrap
 from operator import index
-from typing import TYPE_CHECKING, Any, Callable, Mapping, TypeVar
+from typing import TYPE_CHECKING, Any, Callable, Collection, Iterable, Mapping, Sequence, TypeVar
 
 from . import _core
 from ._device import adopt, ordinal_of
@@ -49,12 +49,17 @@ def host_array(value: Any, name: str) -> np.ndarray[Any, Any]:
         value = value.get()
     elif hasattr(value, "__dlpack__") and not isinstance(value, np.ndarray):
         value = np.from_dlpack(value) if ordinal_of(value) is None else np.asarray(value)
+    if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
+        place = np.argwhere(np.ma.getmaskarray(value))[0].tolist()
+        raise ValueError(f"{name}{place} is masked")
     try:
         array = np.asarray(value)
     except ValueError as error:
         raise TypeError(f"{name}: {error}") from None
     if array.dtype.kind not in "fiub":
         raise TypeError(f"{name}: an array of dtype {array.dtype} holds no real numbers")
+    if array.dtype == np.longdouble:
+        array = array.astype(np.float64)
     return array if array.flags.c_contiguous else np.ascontiguousarray(array)
 
 
@@ -166,23 +171,33 @@ def output_path(value: Any, name: str) -> str:
     return file(value, name, [])
 
 
-def number_list(value: Any) -> str | None:
-    """(1, 2.5) as "1,2.5"; None if it is no sequence of numbers."""
+def number(value: Any) -> str:
+    """The text of a real number; TypeError or ValueError of anything else."""
+    if isinstance(value, (str, bytes, bool)):
+        raise TypeError
     try:
-        return ",".join(repr(float(number)) for number in value)
+        return str(index(value))
+    except TypeError:
+        return repr(float(value))
+
+
+def numbers(value: Any, separator: str = ",") -> str | None:
+    """(1, 2.5) as "1,2.5"; None if it is neither a number nor a sequence of numbers."""
+    try:
+        return separator.join(map(number, value if isinstance(value, (tuple, list)) else [value]))
     except (TypeError, ValueError):
         return None
 
 
-def item(value: Any, name: str, inputs: list[Input]) -> str:
+def item(row: dict[str, Any], value: Any, name: str, inputs: list[Input]) -> str:
     """The text of a number, numbers, a name or a file."""
-    numbers = number_list(value if isinstance(value, (tuple, list)) else [value])
-    if numbers is not None and not isinstance(value, (str, bytes, bool)) and not is_array(value):
-        return numbers
-    return file(value, name, inputs)
+    text = None
+    if not is_array(value) and (not row["reads"] or row["argument"] in ("WHAT", "W")):
+        text = numbers(value, "x" if row["argument"] in ("SIZE", "WxH") else ",")
+    return file(value, name, inputs) if text is None else text
 
 
-def weighted(value: Any, name: str, inputs: list[Input]) -> str:
+def weighted(row: dict[str, Any], value: Any, name: str, inputs: list[Input]) -> str:
     """The text FILE=FACTOR of a region and its factor."""
     if isinstance(value, str):
         return value
@@ -204,14 +219,14 @@ def items(row: dict[str, Any], name: str, value: Any, inputs: list[Input]) -> li
         value = list(value.items())
     if is_array(value) and not (row["reads"] or row["writes"]):
         value = host_array(value, name).tolist()  # of numbers
-    single = isinstance(value, (str, bytes, os.PathLike)) or is_array(value)
-    if single or (isinstance(value, tuple) and (pairs or number_list(value) is not None)):
+    single = isinstance(value, (str, bytes)) or is_array(value) or not isinstance(value, Sequence)
+    if single or (isinstance(value, tuple) and (pairs or numbers(value) is not None)):
         value = [value]
     names = [name if len(value) == 1 else f"{name}[{k}]" for k in range(len(value))]
     if row["writes"]:
         return [output_path(each, own) for each, own in zip(value, names)]
     text = weighted if pairs else item
-    return [text(each, own, inputs) for each, own in zip(value, names)]
+    return [text(row, each, own, inputs) for each, own in zip(value, names)]
 
 
 def texts(row: dict[str, Any], name: str, value: Any, inputs: list[Input]) -> list[str]:
@@ -231,7 +246,7 @@ def texts(row: dict[str, Any], name: str, value: Any, inputs: list[Input]) -> li
             raise TypeError(f"{name}: {value!r} is not an integer") from None
     if kind == "real":
         try:
-            return [repr(float(value))]
+            return [number(value)]
         except (TypeError, ValueError):
             raise TypeError(f"{name}: {value!r} is not a number") from None
     if kind == "choice":
@@ -242,7 +257,15 @@ def texts(row: dict[str, Any], name: str, value: Any, inputs: list[Input]) -> li
         return items(row, name, value, inputs)
     if row["writes"]:
         return [output_path(value, name)]
-    return [item(value, name, inputs)]
+    return [item(row, value, name, inputs)]
+
+
+def refuse_unknown(given: Iterable[str], known: Collection[str]) -> None:
+    for name in given:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, 1)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            raise TypeError(f"there is no option {name!r}{hint}")
 
 
 def convert(command: str, options: Mapping[str, Any]) -> tuple[list[tuple[str, str]], list[Input]]:
@@ -250,11 +273,8 @@ def convert(command: str, options: Mapping[str, Any]) -> tuple[list[tuple[str, s
     rows = table(command)
     values: list[tuple[str, str]] = []
     inputs: list[Input] = []
+    refuse_unknown(options, rows)
     for name, value in options.items():
-        if name not in rows:
-            near = difflib.get_close_matches(name, rows, 1)
-            hint = f"; did you mean {near[0]!r}?" if near else ""
-            raise TypeError(f"there is no option {name!r}{hint}")
         if value is not None:
             values += [(name, text) for text in texts(rows[name], name, value, inputs)]
     return values, inputs
@@ -279,22 +299,32 @@ def describe(rows: Mapping[str, dict[str, Any]]) -> str:
     return "\n".join(lines)
 
 
-def with_options(command: str, *but: str) -> Callable[[F], F]:
+def with_options(command: str, *but: str, **defaults: str) -> Callable[[F], F]:
     """Gives a function the options of a command: its signature gets them in place of ``**options``,
-    its docstring in place of the line ``{options}``."""
+    its docstring in place of the line ``{options}``. Other keywords are refused. `defaults` are those
+    of the function that differ from the program's."""
 
     def decorate(function: F) -> F:
         signature = inspect.signature(function)
         own = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
         taken = {p.name for p in own}
-        rows = {k: v for k, v in table(command).items() if k not in taken and k not in but}
+        rows = {k: dict(v) for k, v in table(command).items() if k not in taken and k not in but}
+        for name, value in defaults.items():
+            rows[name]["default"] = value
         keywords = [
             inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=row["default"])
             for name, row in rows.items()
         ]
-        function.__signature__ = signature.replace(parameters=own + keywords)  # type: ignore[attr-defined]
+        known = taken | rows.keys()
+
+        @functools.wraps(function)
+        def checked(*arguments: Any, **given: Any) -> Any:
+            refuse_unknown(given, known)
+            return function(*arguments, **given)
+
+        checked.__signature__ = signature.replace(parameters=own + keywords)  # type: ignore[attr-defined]
         text = inspect.cleandoc(function.__doc__ or "")
-        function.__doc__ = text.replace("{options}", describe(rows))
-        return function
+        checked.__doc__ = text.replace("{options}", describe(rows))
+        return checked  # type: ignore[return-value]
 
     return decorate

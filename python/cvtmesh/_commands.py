@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 from typing import TYPE_CHECKING, Any, Mapping, Sequence
 
 from . import _core
@@ -126,6 +125,8 @@ def batch(runs: Any, **options: Unpack[BatchOptions]) -> dict[str, Any]:
         return run_batch(path, options)
     if not isinstance(runs, Sequence):
         raise TypeError(f"runs: {type(runs).__name__} is neither a path nor a sequence of dicts")
+    import tempfile
+
     lines = [run_line(run, f"runs[{k}]") for k, run in enumerate(runs)]
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "jobs.jsonl")

@@ -9,7 +9,7 @@ from operator import index
 from typing import TYPE_CHECKING, Any, Iterator, Sequence
 
 from . import _core
-from ._arguments import as_npy, convert, from_npy, host_array, points_array, with_options
+from ._arguments import as_npy, convert, from_npy, host_array, is_array, points_array, with_options
 from ._device import adopt, framework_of, ordinal_of
 
 if TYPE_CHECKING:
@@ -84,7 +84,8 @@ class Mesh:
 
         The regions and curves of a domain become cell data ``region`` and ``curve`` (0 where a cell
         has none). The groups of a Gmsh file, such as ``region-1``, ``hole-1`` and ``outer``, become
-        ``field_data`` and cell sets of the same names.
+        ``field_data`` and cell sets of the same names. For a Gmsh file use :meth:`save`: meshio writes
+        them for cells of one kind only.
         """
         import meshio  # type: ignore[import-untyped, unused-ignore]
         import numpy as np
@@ -258,14 +259,26 @@ def labels_on_device(points: Any, ordinal: int, options: dict[str, Any]) -> Any:
     return labels
 
 
+def labels_array(value: Any, name: str) -> NDArray[np.int32]:
+    """Integers as int32."""
+    import numpy as np
+
+    array = host_array(value, name)
+    if array.dtype.kind not in "iu":
+        raise TypeError(f"{name}: an array of dtype {array.dtype} holds no integers")
+    return array.astype(np.int32, copy=False)
+
+
 def size_of(shape: Any) -> tuple[int, int]:
-    """Height and width as integers, at least 1."""
+    """Height and width as integers within the library's limits."""
     try:
         height, width = (index(side) for side in shape)
     except (TypeError, ValueError):
         raise TypeError(f"shape: {shape!r} is not (height, width)") from None
     if height < 1 or width < 1:
         raise ValueError(f"shape: {height} x {width} has no pixels")
+    if max(height, width) > _core.max_side:
+        raise ValueError(f"shape: {height} x {width} is beyond {_core.max_side} pixels a side")
     return height, width
 
 
@@ -314,6 +327,9 @@ def voronoi(
     ordinal = ordinal_of(points)
     if ordinal is not None and given.get("device") in (None, "auto", "cuda", f"cuda:{ordinal}"):
         return labels_on_device(adopt(points), ordinal, given)
+    earlier = given.get("labels_from")
+    if is_array(earlier):
+        given["labels_from"] = labels_array(earlier, "labels_from")
     values, inputs = convert("voronoi", {**given, "output": "<labels>.npy"})
     inputs.append(as_npy(points_array(points, "points"), "points"))
     (labels,) = _core.command("voronoi", inputs[-1][0], values, inputs, ["<labels>.npy"])

@@ -79,6 +79,7 @@ NB_MODULE(_core, module) {
   });
   cli_json_start();
   module.attr("version") = CVTMESH_VERSION;
+  module.attr("max_side") = static_cast<int>(CVTM_MAX_SIDE);
   module.def(
       "cuda_devices", [] { return cvtm_cuda_count(nullptr); },
       "The number of CUDA devices that can be used.");

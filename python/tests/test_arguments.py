@@ -34,7 +34,9 @@ PROBLEM = {
     "minimize": FILES | set("nx ny n atoms dim param bounds history".split()),
     "stats": {"json"},
     "batch": {"report"},
-    "lcp": FILES | set("problem size steps matrix rhs lower upper storage".split()),
+    "lcp": FILES
+    | set("problem size steps matrix rhs lower upper storage ascii mesh load".split())
+    | set("rate volatility expiry spot strike".split()),
     "hlcp": set("example problem size mu nu eccentricity supply film matrix_a matrix_b rhs".split())
     | {"output_z", "output_w", "check", "report"},
 }
@@ -96,6 +98,8 @@ def test_the_keywords_for_type_checkers_are_those_of_the_table():
         np.full((40, 50), 1, np.uint8),
         np.full((40, 50), 1, np.float16),
         np.full((40, 50), 1, ">f8"),
+        np.full((40, 50), 1, np.longdouble),
+        np.ma.masked_array(np.full((40, 50), 1.0)),
         np.asfortranarray(np.full((40, 50), 1.0)),
         np.full((80, 100), 1.0)[::2, ::2],
         np.full((40, 50, 1), 1.0),
@@ -126,6 +130,7 @@ NAN = ONES.copy()
 NAN[3, 5] = np.nan
 NEGATIVE = ONES.copy()
 NEGATIVE[2, 7] = -1
+MASKED = np.ma.masked_array(ONES, mask=np.isnan(NAN))
 
 
 @pytest.mark.parametrize(
@@ -150,6 +155,20 @@ NEGATIVE[2, 7] = -1
         (lambda: cvtmesh.tessellate(ONES, True), TypeError, "points: True is not an integer"),
         (lambda: cvtmesh.tessellate(ONES, 3, callback=5), TypeError, "callback: int"),
         (lambda: cvtmesh.tessellate(ONES, 3, weight=[(ONES,)]), TypeError, "weight: tuple is not"),
+        (lambda: cvtmesh.tessellate(ONES, 3, weight=5), TypeError, "weight: int is not"),
+        (lambda: cvtmesh.tessellate(ONES, 3, within=5), TypeError, "within: int is neither"),
+        (lambda: cvtmesh.tessellate(ONES, 3, within=[5]), TypeError, "within: int is neither"),
+        (lambda: cvtmesh.tessellate(ONES, 3, output=5), TypeError, "output: int is not a path"),
+        (lambda: cvtmesh.tessellate(ONES, 3, device=0), ValueError, "device '0'"),
+        (lambda: cvtmesh.tessellate(ONES, 3, tolerance="1e-3"), TypeError, "tolerance: '1e-3' is not"),
+        (lambda: cvtmesh.tessellate(ONES, 3, gamma=True), TypeError, "gamma: True is not a number"),
+        (lambda: cvtmesh.tessellate(MASKED, 3), ValueError, r"image\[3, 5\] is masked"),
+        (lambda: cvtmesh.tessellate(ONES, 3, calback=len), TypeError, "did you mean 'callback'"),
+        (lambda: cvtmesh.condition(ONES, output="x.npy"), TypeError, "no option 'output'"),
+        (lambda: cvtmesh.voronoi([[1, 2]], (4, 5), width=3), TypeError, "no option 'width'"),
+        (lambda: cvtmesh.voronoi([[1, 2]], (4, 10**6)), ValueError, "shape: 4 x 1000000 is beyond"),
+        (lambda: cvtmesh.mesh_domain(ONES, 3, shape=(8, 9)), TypeError, "shape: only polygons"),
+        (lambda: cvtmesh.mesh_domain([[[0, 0], [1e9, 0], [9, 9]]], 9), ValueError, "shape: .*beyond"),
         (lambda: cvtmesh.mesh_domain([], 3), ValueError, "polygon: there is no ring"),
         (lambda: cvtmesh.voronoi([[1, 2]], 9), TypeError, "shape: 9 is not"),
         (lambda: cvtmesh.voronoi([[1, 2]], (9,)), TypeError, r"shape: \(9,\) is not"),
@@ -187,7 +206,8 @@ NEGATIVE[2, 7] = -1
         (lambda: cvtmesh.delaunay(np.empty((0, 2))), ValueError, "no point"),
         (lambda: cvtmesh.voronoi([[1, 2]], (4, 5), method="x"), ValueError, "method"),
         (lambda: cvtmesh.voronoi([[1, 2]], (-1, 5)), ValueError, "shape: -1 x 5"),
-        (lambda: cvtmesh.voronoi([[1, 2]], (4, 5), labels_from=ONES), ValueError, "labels"),
+        (lambda: cvtmesh.voronoi([[1, 2]], (4, 5), labels_from=ONES), TypeError, "labels_from: .*no integers"),
+        (lambda: cvtmesh.voronoi([[1, 2]], (4, 5), labels_from=[[1]]), ValueError, "labels_from"),
     ],
 )
 def test_wrong_input_is_named(call, error, message):
