@@ -28,6 +28,9 @@ class Torch:
 
         self.torch, self.device = torch, torch.device("cuda", ordinal)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Torch, (self.device.index,)
+
     def array(self, value: Any, dtype: str, name: str) -> Any:
         """A contiguous array on the device; of numbers or arrays elsewhere a copy."""
         array = self.torch.as_tensor(value, device=self.device).detach()
@@ -80,6 +83,9 @@ class CuPy:
         import cupy  # type: ignore[import-not-found, unused-ignore]
 
         self.cupy, self.device = cupy, cupy.cuda.Device(ordinal)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return CuPy, (self.device.id,)
 
     def array(self, value: Any, dtype: str, name: str) -> Any:
         with self.device:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import copyreg
 import functools
 import json
 import os
@@ -23,15 +24,36 @@ if TYPE_CHECKING:
     Callback = Callable[[dict[str, float]], Any]
 
 
+class Stored:
+    """The arrays and the report of a run that went through pickle."""
+
+    NAMES = "size points triangles mass centroids weights density cells groups report".split()
+
+    def __init__(self, values: dict[str, Any]) -> None:
+        self.__dict__.update(values)
+
+    def save(self, values: Any) -> None:
+        raise NotImplementedError("the original result can be saved and drawn, a pickled one cannot")
+
+
+def stored(run: _core.Run) -> tuple[Any, ...]:
+    return Stored, ({name: getattr(run, name) for name in Stored.NAMES},)
+
+
+copyreg.pickle(_core.Run, stored)  # type: ignore[arg-type, unused-ignore]
+
+
 class Tessellation(Mesh):
     """What :func:`tessellate` and :func:`mesh_domain` return.
 
     Arrays are made at the first access and belong to the caller. Those of an image on a CUDA device
-    are arrays there, except `cells` and `history`.
+    are arrays there, except `cells` and `history`. A copy by pickle has all of them and the report,
+    but cannot be saved or drawn.
     """
 
     def __init__(self, run: _core.Run, framework: Torch | CuPy | None = None) -> None:
-        self._run, self._framework = run, framework
+        self._run: Any = run
+        self._framework = framework
         self.width, self.height = run.size
 
     def _put(self, array: NDArray[Any], dtype: str = "float64") -> Any:
@@ -110,7 +132,8 @@ class Tessellation(Mesh):
         return np.array(rows, dtype=types)
 
     def _groups(self) -> tuple[Any, ...] | None:
-        return self._run.groups
+        groups: tuple[Any, ...] | None = self._run.groups
+        return groups
 
     def save(self, path: str | os.PathLike[str], **options: Unpack[RunOptions]) -> None:
         """Writes a file in the format of its extension: points (csv, npy, xyz), mesh (obj, off, ply,
@@ -137,7 +160,8 @@ class Tessellation(Mesh):
 
     def _repr_png_(self) -> bytes:
         self._run.save([("picture", "<picture>.png")])
-        return self._run.picture()
+        picture: bytes = self._run.picture()
+        return picture
 
     def _repr_html_(self) -> str:
         picture = base64.b64encode(self._repr_png_()).decode()
@@ -275,7 +299,18 @@ def is_polygons(value: Any) -> bool:
     return isinstance(value, (list, tuple))
 
 
-@with_options("run", "domain")
+def rectangle_around(rings: list[Any]) -> tuple[int, int]:
+    """Height and width. Rings that keep clear of the left side keep clear of the right one, and so
+    for the others: a side of the rectangle that they touch has a group of its own."""
+    import numpy as np
+
+    corners = np.vstack(rings)
+    most = np.ceil(corners.max(axis=0)) + (corners.min(axis=0) > 0)
+    width, height = np.clip(most, 1, _core.max_side + 1).astype(int)
+    return height, width
+
+
+@with_options("run", domain="image")
 def mesh_domain(
     image: Any,
     points: int | None = None,
@@ -292,13 +327,14 @@ def mesh_domain(
     image : path, array, bytes, PIL image, or polygons
         The domain is what is dark in a picture (bright with ``invert``), or where data is 1. Or it
         is polygons: a list of arrays (n, 2) of corners in pixels, holes by the even-odd rule; the
-        density is then 1. An option ``mask``, ``labels``, ``polygon`` or ``segment`` gives the
-        domain instead, and the image the density. Arrays on a device are copied to the host, which
+        density is then 1. An option ``mask``, ``labels``, ``polygon`` or ``segment``, or
+        ``domain="frame"``, the whole picture, gives the domain instead, and the image the density. Arrays on a device are copied to the host, which
         computes the geometry; the arrays of the result are NumPy arrays.
     points : int, optional
         The number of vertices; those on the boundary count.
     shape : (height, width), optional
-        Of the rectangle around polygons; default: the least one that holds them.
+        Of the rectangle around polygons; default: the least one that holds them, and a pixel more to
+        the right or below if they touch only that side.
     callback, progress
         As of :func:`tessellate`.
     {options}
@@ -328,14 +364,13 @@ def mesh_domain(
         if len(rings) == 0:
             raise ValueError("polygon: there is no ring")
         rings = [points_array(ring, f"polygon[{k}]") for k, ring in enumerate(rings)]
-        if shape is None:
-            most = np.vstack(rings).max(axis=0)
-            shape = (max(int(np.ceil(most[1])), 1), max(int(np.ceil(most[0])), 1))
-        shape = size_of(shape)
+        size = size_of(rectangle_around(rings) if shape is None else shape)
         given |= {"domain": "polygon", "polygon": rings}
-        return run(np.ones(shape, np.float32), given, callback, progress)
+        return run(np.ones(size, np.float32), given, callback, progress)
+    if shape is not None:
+        raise TypeError("shape: only polygons need one")
+    given["domain"] = options.get("domain") or "image"
     for name in ("mask", "labels", "segment", "polygon"):
         if given.get(name) is not None and given[name] is not False:
             given["domain"] = name
-    given.setdefault("domain", "image")
     return run(image, given, callback, progress)

@@ -2,6 +2,7 @@
 side: cvtmesh-cuda13, or python/check.sh -DCVTMESH_CUDA=ON."""
 
 import gc
+import pickle
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -59,6 +60,14 @@ def test_images_on_the_device(put, image):
         assert a.weights is None and len(a.cells) == 300 and repr(a)
         assert a.report["device"].startswith("cuda")
     assert isinstance(cvtmesh.tessellate(array, 30, device="cpu").points, np.ndarray)
+
+
+@pytest.mark.parametrize("put", TWO)
+def test_results_go_through_pickle(put, image):
+    t = cvtmesh.tessellate(put(image), 100, iterations=2)
+    pickled = pickle.loads(pickle.dumps(t))
+    assert isinstance(pickled.points, type(t.points))
+    assert np.array_equal(take(pickled.points), take(t.points))
 
 
 @pytest.mark.parametrize("put", TWO)

@@ -33,13 +33,22 @@ def test_segment_is_the_command_segment(program, tmp_path):
     assert s.contour.startswith(b"<svg") and s.report["segmentation"]["pixels"] == s.mask.sum()
 
 
+def test_segment_on_a_mesh(program, tmp_path):
+    program("run", COINS, "-n", 500, "--iterations", 2, "-o", "m.obj")
+    seeds = ["--inside", "75,75,10", "--outside", "10,10,5"]
+    program("segment", COINS, *seeds, "--mesh", "m.obj", "-o", "u.npy")
+    s = cvtmesh.segment(COINS, inside=[(75, 75, 10)], outside=[(10, 10, 5)], mesh=tmp_path / "m.obj")
+    assert np.array_equal(s.level_set, np.load(tmp_path / "u.npy"))
+    assert s.mask is None and s.contour is None and "of 500 vertices" in repr(s)
+
+
 def test_labels_of_voronoi_are_the_nearest_points():
     points = np.random.default_rng(1).uniform(0, 50, (40, 2))
     labels = cvtmesh.voronoi(points, (50, 60))
     y, x = np.mgrid[0:50, 0:60] + 0.5
     d = np.hypot(x[..., None] - points[:, 0], y[..., None] - points[:, 1])
     assert labels.shape == (50, 60) and np.array_equal(labels, d.argmin(-1))
-    moved = cvtmesh.voronoi(points + 0.1, (50, 60), labels_from=labels)
+    moved = cvtmesh.voronoi(points + 0.1, (50, 60), labels_from=labels.astype(np.int64))
     assert np.array_equal(moved, cvtmesh.voronoi(points + 0.1, (50, 60)))
 
 
@@ -86,6 +95,23 @@ def test_groups_of_a_domain_survive_into_meshio(tmp_path):
             np.sort(theirs[tags == tag], axis=0),
         )
     assert set(np.unique(ours.cell_data_dict["region"]["triangle"])) == {1, 2}
+
+
+@pytest.mark.parametrize(
+    ("ring", "groups"),
+    [
+        ([[5, 5], [95, 5], [95, 75], [5, 75]], {"outer"}),
+        ([[0, 0], [95, 0], [95, 75], [0, 75]], {"left", "right", "top", "bottom"}),
+    ],
+)
+def test_groups_of_polygons_without_a_shape(ring, groups):
+    t = cvtmesh.mesh_domain([ring], 200, iterations=5)
+    assert t.to_meshio().field_data.keys() == groups | {"region-1"}
+
+
+def test_the_whole_picture_is_a_domain(image):
+    t = cvtmesh.mesh_domain(image, 200, domain="frame", iterations=5)
+    assert t.to_meshio().field_data.keys() == {"left", "right", "top", "bottom", "region-1"}
 
 
 def test_polygons_make_a_domain():

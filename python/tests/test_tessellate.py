@@ -1,6 +1,8 @@
 """The bits are those of the program; results in memory are those in its files."""
 
+import copy
 import json
+import pickle
 
 import numpy as np
 import pytest
@@ -42,6 +44,13 @@ def test_saved_files_are_those_of_the_program(name, program, tmp_path):
     t = cvtmesh.tessellate(CAMERA, 500, iterations=20)
     t.save(tmp_path / f"python-{name}")
     assert (tmp_path / f"python-{name}").read_bytes() == (tmp_path / name).read_bytes()
+
+
+def test_sizes_are_tuples(program, tmp_path):
+    program("run", CAMERA, "-n", 200, "--iterations", 5, "-o", "a.hpgl", "--page", "100x200")
+    t = cvtmesh.tessellate(CAMERA, 200, iterations=5)
+    t.save(tmp_path / "b.hpgl", page=(100, 200))
+    assert (tmp_path / "b.hpgl").read_bytes() == (tmp_path / "a.hpgl").read_bytes()
 
 
 def test_options_of_outputs_are_options_of_save(program, tmp_path):
@@ -98,6 +107,22 @@ def test_arrays_outlive_the_result(image):
     del t
     cvtmesh.tessellate(image, 60, iterations=2)
     assert np.array_equal(points, copy) and len(cells) == 50
+
+
+def test_copies(image, tmp_path):
+    t = cvtmesh.mesh_domain(image, 100, domain="frame", iterations=3)
+    pickled = pickle.loads(pickle.dumps(t))
+    for name in ("points", "triangles", "mass", "centroids", "density"):
+        assert np.array_equal(getattr(pickled, name), getattr(t, name))
+    assert np.array_equal(pickled.cells[7], t.cells[7]) and pickled.quality == t.quality
+    assert repr(pickled) == repr(t)
+    pytest.importorskip("meshio")
+    assert pickled.to_meshio().field_data.keys() == t.to_meshio().field_data.keys()
+    with pytest.raises(NotImplementedError, match="a pickled one cannot"):
+        pickled.save(tmp_path / "a.obj")
+    for each in (copy.copy(t), copy.deepcopy(t)):
+        each.save(tmp_path / "a.obj")
+    assert copy.deepcopy(t).points is not t.points
 
 
 def test_pictures_of_a_notebook(image):
