@@ -26,6 +26,8 @@ int cli_failed(cli_phase phase, cvtm_status status, const cvtm_error *error);
 /* Prints a message about a wrong command line and returns CLI_EXIT_USAGE. */
 CVTM_PRINTF(2, 3)
 int cli_usage_error(cli_command command, const char *format, ...);
+/* The same for an operand or an option that is missing, with the usage of the command. */
+int cli_missing(cli_command command, const char *name);
 
 /* Opens the device that the options name, and replaces the name by that of the open device. Returns
  * CLI_EXIT_OK, or the exit code after a message. */

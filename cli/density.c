@@ -27,8 +27,7 @@ static const char *kind_of(const cli_options *o, const char *path, char *buffer,
 
 static int check_density_usage(const cli_options *o) {
   char buffer[16];
-  if (o->output.count == 0 && o->report == NULL)
-    return cli_usage_error(o->command, "--output is missing");
+  if (o->output.count == 0 && o->report == NULL) return cli_missing(o->command, "--output");
   for (int k = 0; k < o->output.count; ++k) {
     const char *kind = kind_of(o, o->output.item[k], buffer, sizeof buffer);
     if (strcmp(kind, "npy") != 0 && strcmp(kind, "png") != 0)

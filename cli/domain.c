@@ -61,7 +61,7 @@ int cli_domain_check(const cli_options *options) {
     return CLI_EXIT_OK;
   }
   if (options->points == 0 && options->density_from != CVTM_DENSITY_FROM_SIZE)
-    return cli_usage_error(options->command, "--points is missing");
+    return cli_missing(options->command, "--points");
   if (options->init != NULL || options->fixed != NULL)
     return cli_usage_error(options->command, "--domain places the fixed sites itself");
   if (kind == CLI_DOMAIN_IMAGE && strcmp(options->input, "-") == 0)

@@ -1,5 +1,6 @@
 /* cvtmesh mesh: the Delaunay triangulation of a point file, or the mesh of an outline. */
 #include "base/clock.h"
+#include "base/file.h"
 #include "cli/cli.h"
 #include "cli/input.h"
 #include "cli/order.h"
@@ -94,13 +95,18 @@ static cvtm_status triangulate_points(meshing *m, cvtm_error *error) {
 static int perform_mesh(meshing *m) {
   cli_options *options = &m->options;
   if (options->output.count == 0 && options->report == NULL)
-    return cli_usage_error(CLI_MESH, "--output is missing");
+    return cli_missing(CLI_MESH, "--output");
   if (options->size.field != NULL || cli_option_given(options, "size-as"))
     return cli_usage_error(CLI_MESH, "--size-field and --size-as need --size-from");
   if (options->periodic || options->domain.pairs_out != NULL)
     return cli_usage_error(CLI_MESH,
                            "--periodic and --pairs-out are for outlines: --min-angle or "
                            "--max-area is missing");
+  char buffer[CLI_EXTENSION_MAX];
+  const char *extension = cvtm_file_extension(options->input, buffer, sizeof buffer);
+  if (strcmp(extension, "geojson") == 0 || strcmp(extension, "poly") == 0)
+    return cli_usage_error(CLI_MESH, "%s is an outline: --min-angle or --max-area is missing",
+                           options->input);
   int code = cli_order_check(options);
   if (code == CLI_EXIT_OK) code = cli_page_check(options);
   if (code == CLI_EXIT_OK) code = cli_outputs_check(options);

@@ -41,6 +41,14 @@ int cli_usage_error(cli_command command, const char *format, ...) {
   return CLI_EXIT_USAGE;
 }
 
+int cli_missing(cli_command command, const char *name) {
+  if (captured != NULL) return cli_usage_error(command, "%s is missing", name);
+  const char *operand = cli_operand_name(command);
+  return cli_usage_error(command, "%s is missing; usage: cvtmesh %s%s%s%s", name,
+                         cli_command_name(command), *operand != '\0' ? " " : "", operand,
+                         cli_command_usage(command));
+}
+
 int cli_open_device(cli_options *options, cvtm_device **device) {
   cvtm_error error = {CVTM_OK, ""};
   const cvtm_status status =

@@ -202,7 +202,7 @@ void cli_print_overview(FILE *stream) {
       "    cvtmesh run photo.png -n 5000 -o mesh.vtu       a mesh that is fine where it is dark\n",
       stream);
   print_commands(stream, "Commands", 0);
-  fprintf(stream, "  %-12s %s\n", "completion", "what a shell completes: bash, zsh or fish");
+  fprintf(stream, "  %-12s %s\n", "completion", "the completions for bash, zsh or fish");
   fprintf(stream, "  %-12s %s\n", "help", "help about a command: cvtmesh help run");
   print_commands(stream, "Research", 1);
   fputs(

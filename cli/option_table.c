@@ -389,9 +389,9 @@ const cli_option_row cli_option_rows[] = {
    "stop when a step changes the level set by less (root mean square)"},
 
   {"width", 0, VORONOI | MESH | STATS | VIEW, INTEGER(width, "W", 0, CVTM_MAX_SIDE),
-   "size of the domain; 0: from the points"},
+   "width of the domain; 0: from the points, except for voronoi"},
   {"height", 0, VORONOI | MESH | STATS | VIEW, INTEGER(height, "H", 0, CVTM_MAX_SIDE),
-   "size of the domain; 0: from the points"},
+   "height of the domain; 0: from the points, except for voronoi"},
   {"like", 0, VORONOI | MESH | STATS | VIEW, TEXT(like, "IMAGE"),
    "take the size of the domain from this picture", CLI_READS},
   {"nx", 0, MINIMIZE, INTEGER(minimize.nx, "N", 1, 1e15), "interior nodes across [200; gl2: 100]"},
@@ -505,7 +505,7 @@ const cli_option_row cli_option_rows[] = {
 
   {"jobs", 'j', BATCH, INTEGER(batch.jobs, "N", 0, 256),
    "runs at a time on each device; 0: chosen for it", CLI_NO_FILE, CLI_NO_EFFECT},
-  {"resume", 0, BATCH, FLAG(batch.resume), "do only what the journal lacks", CLI_NO_FILE, CLI_NO_EFFECT},
+  {"resume", 0, BATCH, FLAG(batch.resume), "do only the jobs that the journal does not list as done", CLI_NO_FILE, CLI_NO_EFFECT},
   {"fail-fast", 0, BATCH, FLAG(batch.fail_fast), "start no further run after a failure", CLI_NO_FILE, CLI_NO_EFFECT},
   {"journal", 0, BATCH, TEXT(batch.journal, "FILE"),
    "what was done; default: the list's name with .journal, or\n"

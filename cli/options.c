@@ -242,7 +242,7 @@ static cli_parsed parse_operand(int argc, char **argv, cli_options *options) {
   const int wanted = *operand != '\0';
   const int operands = argc - optind;
   if (operands < wanted) {
-    cli_usage_error(options->command, "%s is missing", operand);
+    cli_missing(options->command, operand);
     return CLI_PARSE_FAILED;
   }
   if (operands > wanted) {

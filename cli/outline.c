@@ -212,7 +212,7 @@ static int perform_outline(outline *o) {
   cli_options *options = &o->options;
   cvtm_error error = {CVTM_OK, ""};
   if (options->output.count == 0 && options->report == NULL)
-    return cli_usage_error(CLI_MESH, "--output is missing");
+    return cli_missing(CLI_MESH, "--output");
   if (options->domain.pairs_out != NULL && !options->periodic)
     return cli_usage_error(CLI_MESH, "--pairs-out needs --periodic");
   if (options->order != CLI_ORDER_NONE)

@@ -21,7 +21,7 @@
 int cli_run_check_values(const cli_options *options) {
   if (options->points == 0 && options->init == NULL && options->fixed == NULL &&
       options->density_from != CVTM_DENSITY_FROM_SIZE && options->domain.kind != CLI_DOMAIN_NONE)
-    return cli_usage_error(options->command, "--points is missing");
+    return cli_missing(options->command, "--points");
   if (options->effort != CVTM_CVT_EFFORT_BEST && cli_option_given(options, "kick-rounds"))
     return cli_usage_error(options->command, "--kick-rounds belongs to --effort best");
   if (options->method == CVTM_CVT_NEWTON &&
@@ -50,7 +50,7 @@ int cli_run_check(const cli_options *options) {
   if (code != CLI_EXIT_OK) return code;
   if (options->output.count == 0 && options->picture == NULL && options->density_out == NULL &&
       options->report == NULL && options->view.watch == NULL)
-    return cli_usage_error(options->command, "--output is missing");
+    return cli_missing(options->command, "--output");
   return CLI_EXIT_OK;
 }
 

@@ -32,8 +32,7 @@ static int is_mesh_output(const char *extension) {
 
 static int check_segment_usage(const cli_options *o) {
   char buffer[16];
-  if (o->output.count == 0 && o->report == NULL)
-    return cli_usage_error(o->command, "--output is missing");
+  if (o->output.count == 0 && o->report == NULL) return cli_missing(o->command, "--output");
   for (int k = 0; k < o->output.count; ++k) {
     const char *path = o->output.item[k];
     const char *kind =

@@ -208,7 +208,7 @@ static int has_domain(const cli_options *o) {
 
 static int perform_voronoi(diagram *d) {
   if (d->options.output.count == 0 && d->options.report == NULL && !d->options.check)
-    return cli_usage_error(CLI_VORONOI, "--output is missing");
+    return cli_missing(CLI_VORONOI, "--output");
   if (d->options.warm.labels && cli_option_given(&d->options, "method"))
     return cli_usage_error(CLI_VORONOI, "--labels-from has passes of its own: no --method");
   if (!d->options.warm.labels && cli_option_given(&d->options, "first-step"))

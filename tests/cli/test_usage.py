@@ -21,6 +21,17 @@ def test_ranges_and_choices(cvtmesh):
         cvtmesh.refused("run", CAMERA, "-n", 5, "-o", "out.csv", option, bad, code=2)
 
 
+def test_what_is_missing_comes_with_the_usage(cvtmesh):
+    usage = "is missing; usage: cvtmesh run IMAGE -n POINTS -o OUT"
+    cvtmesh.refused("run", CAMERA, code=2, names=["--output " + usage])
+    cvtmesh.refused("run", code=2, names=["IMAGE " + usage])
+    cvtmesh.refused("run", HORSE, "--domain", "image", "-o", "a.msh", code=2,
+                    names=["--points " + usage])
+    for name in ("plan.geojson", "plan.poly"):
+        cvtmesh.refused("mesh", name, "-o", "a.msh", code=2,
+                        names=[name + " is an outline", "--min-angle or --max-area"])
+
+
 def test_missing_and_unknown(cvtmesh):
     cvtmesh.refused("run", CAMERA, "--domain", "image", "-o", "out.obj", code=2, names=["--points"])
     cvtmesh.refused("run", CAMERA, "-n", "5", code=2, names=["--output"])
