@@ -5,7 +5,9 @@
 
 #include <stdint.h>
 
-enum { CVTM_MAX_SIDE = 32768 };
+/* The pixels of a domain are counted by 64 bits, and those of one whose pixels are labelled (jump
+ * flooding, exact labels) by 32. */
+enum { CVTM_MAX_SIDE = 262144, CVTM_MAX_LABELLED_SIDE = 32768 };
 
 typedef struct cvtm_domain {
   int width, height; /* 1 .. CVTM_MAX_SIDE */

@@ -329,7 +329,8 @@ static size_t read_blocks(int file, unsigned char *bytes, size_t size) {
 static cvtm_status read_all(int file, const char *name, size_t expected, size_t limit,
                             unsigned char **bytes, size_t *size, cvtm_error *error) {
   enum { SMALLEST = 65536 };
-  const size_t chunk = (size_t)1 << 30;
+  const size_t chunk = (size_t)1 << 30, unknown = (size_t)4 << 30;
+  if (expected == 0 && limit > unknown) limit = unknown; /* a pipe may have no end */
   if (expected > limit) {
     return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: %zu bytes are more than the limit of %zu", name,
                      expected, limit);

@@ -56,6 +56,9 @@ int cli_run_place_given_sites(cli_run_job *r) {
   r->count = options->points > 0 ? options->points : r->fixed + init_count;
   if (status != CVTM_OK) {
     code = cli_failed(CLI_READING, status, &error);
+  } else if (r->count > CVTM_DELAUNAY_MOST) {
+    code = cli_usage_error(CLI_RUN, "%lld sites: a triangulation has at most %d",
+                           (long long)r->count, CVTM_DELAUNAY_MOST);
   } else if (r->fixed > r->count) {
     code = cli_usage_error(CLI_RUN, "%s: %lld fixed sites are more than the %lld of --points",
                            options->fixed, (long long)r->fixed, (long long)r->count);

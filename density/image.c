@@ -242,7 +242,7 @@ cvtm_status cvtm_image_parse_colour(const unsigned char *bytes, size_t size, con
 
 static cvtm_status read_image(const char *path, int with_rgb, cvtm_image *image,
                               cvtm_error *error) {
-  const size_t limit = (size_t)4 << 30;
+  const size_t limit = (size_t)256 << 30; /* a float for each of 262144 x 262144 pixels */
   *image = (cvtm_image){0};
   unsigned char *bytes = NULL;
   size_t size = 0;

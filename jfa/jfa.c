@@ -42,6 +42,10 @@ static void list_voronoi_arrays(cvtm_voronoi *voronoi, cvtm_array arrays[ARRAYS]
 
 cvtm_status cvtm_voronoi_create(cvtm_device *device, cvtm_domain domain, int64_t capacity,
                                 cvtm_voronoi **result) {
+  if (domain.width > CVTM_MAX_LABELLED_SIDE || domain.height > CVTM_MAX_LABELLED_SIDE)
+    return cvtm_fail(cvtm_device_error(device), CVTM_ERROR_ARGUMENT,
+                     "labels of %d x %d pixels: each side may have %d", domain.width, domain.height,
+                     CVTM_MAX_LABELLED_SIDE);
   cvtm_voronoi *voronoi = calloc(1, sizeof *voronoi);
   if (!voronoi) return cvtm_fail(cvtm_device_error(device), CVTM_ERROR_MEMORY, "out of memory");
   voronoi->device = device;

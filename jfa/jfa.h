@@ -71,6 +71,7 @@ typedef enum cvtm_voronoi_method {
  * sort. */
 typedef struct cvtm_voronoi cvtm_voronoi;
 
+/* Each side of the domain has at most CVTM_MAX_LABELLED_SIDE pixels. */
 cvtm_status cvtm_voronoi_create(cvtm_device *device, cvtm_domain domain, int64_t capacity,
                                 cvtm_voronoi **voronoi);
 void cvtm_voronoi_destroy(cvtm_voronoi *voronoi);

@@ -349,10 +349,10 @@ CVTM_HD int32_t cvtm_final_label(const cvtm_diagram *diagram, int i, int j,
 
 /* --- the short schedule ------------------------------------------------------------------- */
 
-/* The least power of two that is at least `reach`; CVTM_MAX_SIDE if that is less. */
+/* The least power of two that is at least `reach`; CVTM_MAX_LABELLED_SIDE if that is less. */
 CVTM_HD int32_t cvtm_covering_step(double reach) {
   int32_t step = 1;
-  while (step < CVTM_MAX_SIDE && !(step >= reach)) step *= 2;
+  while (step < CVTM_MAX_LABELLED_SIDE && !(step >= reach)) step *= 2;
   return step;
 }
 

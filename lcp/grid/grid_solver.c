@@ -131,6 +131,11 @@ cvtm_status cvtm_lcp_create_grid(cvtm_device *device, int64_t width, int64_t hei
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "a grid of %lld x %lld nodes", (long long)width,
                      (long long)height);
   }
+  if (height > INT32_MAX / width) {
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT,
+                     "a grid of %lld x %lld nodes: the solvers take at most 2^31 - 1",
+                     (long long)width, (long long)height);
+  }
   cvtm_lcp_options chosen = *options;
   if (chosen.method == CVTM_LCP_AUTO) chosen.method = CVTM_LCP_TNNMG;
   if (chosen.method == CVTM_LCP_PDAS) {

@@ -142,3 +142,23 @@ def test_preview(cvtmesh):
     assert b"  preview    at most 1 second of" in done.stderr
     cvtmesh.call("run", horse, "-n", 500, "-o", "r.npy", "--report", "r.json")
     assert cvtmesh.json("q.json")["levels"] == 0 < cvtmesh.json("r.json")["levels"]
+
+
+def test_sides_beyond_65536(cvtmesh):
+    """Sites of a long picture have the density's share of each half; its pixels have no labels."""
+    density = np.ones((3, 70000), np.uint8)
+    density[:, 35000:] = 4
+    cvtmesh.file("long.npy", density)
+    cvtmesh.call("run", "long.npy", "-n", 60, "-o", "sites.npy")
+    x, y = cvtmesh.array("sites.npy").T
+    assert ((x > 0) & (x < 70000)).all() and ((y > 0) & (y < 3)).all()
+    # In a row the spacing follows rho^(-1/3).
+    assert abs((x > 35000).sum() - 60 * 4**(1 / 3) / (1 + 4**(1 / 3))) < 2
+    cvtmesh.file("points.csv", "x,y\n1,1\n39999,1\n")
+    cvtmesh.refused("voronoi", "points.csv", "--width", 40000, "--height", 2, "-o", "a.npy", code=1,
+                    names=("40000 x 2", "32768"))
+
+
+def test_more_sites_than_a_triangulation_has(cvtmesh):
+    cvtmesh.refused("run", EXAMPLES / "horse.png", "-n", 715827883, "-o", "a.npy", code=2,
+                    names=("715827883", "715827882"))

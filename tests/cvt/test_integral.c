@@ -278,6 +278,27 @@ static void test_more_sites_than_pixels(void **context) {
   check_all((cvtm_domain){64, 1, 0}, 100);
 }
 
+/* Sides beyond 2^16; the pixels of such domains have no labels. */
+static void test_long_sides(void **context) {
+  (void)context;
+  enum { LONG = 100000, SHORT = 3, N = 64 };
+  static double sites[2 * N];
+  static float rho[LONG * SHORT];
+  for (int k = 0; k < 4; ++k) {
+    const cvtm_domain d = {k % 2 ? SHORT : LONG, k % 2 ? LONG : SHORT, k / 2};
+    state = 13 + (uint64_t)k;
+    scatter_random(d, sites, N);
+    paint_random(d, rho);
+    check(d, rho, sites, N);
+  }
+  cvtm_device *device = test_device_open();
+  const cvtm_domain labelled = {LONG, SHORT, 0};
+  cvtm_voronoi *voronoi = NULL;
+  assert_int_equal(cvtm_voronoi_create(device, labelled, N, &voronoi), CVTM_ERROR_ARGUMENT);
+  assert_null(voronoi);
+  cvtm_device_destroy(device);
+}
+
 /* Half of the sites in one pixel, a quarter of them in a millionth of it, a few of these at one
  * point: bins of the site tree that hold far more sites than others. */
 static void test_crowded_bins(void **context) {
@@ -362,6 +383,7 @@ int main(void) {
       cmocka_unit_test(test_one_site),
       cmocka_unit_test(test_few_sites_on_a_torus),
       cmocka_unit_test(test_more_sites_than_pixels),
+      cmocka_unit_test(test_long_sides),
       cmocka_unit_test(test_crowded_bins),
       cmocka_unit_test(test_many_corners),
       cmocka_unit_test(test_very_many_corners),

@@ -284,7 +284,7 @@ static void check_cells(const double *points, int64_t count, cvtm_domain domain)
 static void test_random_sites(void **state) {
   (void)state;
   random_state = 2;
-  static const cvtm_domain domains[] = {{640, 480, 0}, {1, 1, 0}, {32768, 1, 0}, {7, 900, 0}};
+  static const cvtm_domain domains[] = {{640, 480, 0}, {1, 1, 0}, {262144, 1, 0}, {7, 900, 0}};
   double points[2 * 200];
   for (int round = 0; round < 40; ++round) {
     const cvtm_domain domain = domains[round % 4];

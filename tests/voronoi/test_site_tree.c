@@ -107,8 +107,9 @@ static void check_sites(cvtm_device *device, cvtm_domain domain, const double *s
   free_tree(&tree);
 }
 
-static const cvtm_domain domains[] = {{64, 48, 0}, {64, 48, 1}, {1, 1, 0},    {1, 1, 1},
-                                      {1, 300, 1}, {777, 3, 0}, {32768, 9, 1}};
+static const cvtm_domain domains[] = {{64, 48, 0},   {64, 48, 1},    {1, 1, 0},
+                                      {1, 1, 1},     {1, 300, 1},    {777, 3, 0},
+                                      {32768, 9, 1}, {262144, 2, 0}, {3, 65537, 1}};
 enum { DOMAINS = sizeof domains / sizeof *domains };
 
 static void test_random(void **state) {
