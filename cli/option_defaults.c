@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-/* By default `minimize` stops only where neither the objective nor the gradient decreases. */
+/* By default `minimize` stops only where the decrease of the objective is rounding. */
 static void set_minimize_defaults(cli_options *options) {
   cvtm_lbfgsb_options lbfgsb;
   cvtm_lbfgsb_defaults(&lbfgsb);

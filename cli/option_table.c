@@ -413,7 +413,7 @@ const cli_option_row cli_option_rows[] = {
    "maximum number of evaluations; 0: no limit"},
   {"gradient-tolerance", 0, MINIMIZE, REAL(gradient_tolerance, "G", 0, HUGE_VAL),
    "stop when no component of the projected gradient is larger; 0: when\n"
-   "neither it nor the objective gets smaller"},
+   "the decrease of the objective is rounding"},
   {"history", 0, MINIMIZE, FLAG(minimize.history),
    "write every iteration to the report"},
   {"size-limit", 0, BENCH, INTEGER(size_limit, "N", 0, 1e15),

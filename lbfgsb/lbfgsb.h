@@ -74,8 +74,9 @@ typedef struct cvtm_lbfgsb_options {
   double max_seconds;        /* 0 */
   double gradient_tolerance; /* stop when projected_gradient <= this; 0 */
   double decrease_tolerance; /* stop when the mean of (f_old - f) / max(|f_old|, |f|) over the
-                                last 10 iterations <= this; 0: only if neither f nor the
-                                projected gradient decreased in these iterations */
+                                last 10 iterations <= this. 0: <= 8 DBL_EPSILON or, with a
+                                gradient_tolerance, only if neither f nor the projected gradient
+                                decreased in these iterations; 0 */
   int search_evaluations;    /* limit for one line search; 20 */
   double search_decrease;    /* sufficient decrease; 1e-3 */
   double search_curvature;   /* 0.9 */

@@ -5,6 +5,8 @@
 
 #include "lbfgsb/lbfgsb_state.h"
 
+#include <float.h>
+
 /* Ends the run of the problem. */
 CVTM_HD void cvtm_lbfgsb_stop(cvtm_lbfgsb_state *state, cvtm_stop stop) {
   state->running = 0;
@@ -39,17 +41,22 @@ CVTM_HD cvtm_stop cvtm_lbfgsb_find_interruption(const cvtm_lbfgsb_state *state, 
   return CVTM_STOP_NONE;
 }
 
+/* True if f has ceased to decrease, after a full window of iterations. Without any tolerance that
+ * is where its mean relative decrease is rounding. With a gradient tolerance alone, the projected
+ * gradient must have ceased to decrease as well. */
+CVTM_HD int cvtm_lbfgsb_has_stalled(const cvtm_lbfgsb_state *state) {
+  double mean = 0.0;
+  for (int i = 0; i < CVTM_LBFGSB_WINDOW; ++i) mean += state->decrease[i] / CVTM_LBFGSB_WINDOW;
+  if (state->decrease_tolerance > 0.0) return mean <= state->decrease_tolerance;
+  if (!(state->gradient_tolerance > 0.0)) return mean <= 8.0 * DBL_EPSILON;
+  return mean <= 0.0 && state->iteration - state->least_gradient_iteration >= CVTM_LBFGSB_WINDOW;
+}
+
 /* The stopping tests at the end of an iteration. */
 CVTM_HD cvtm_stop cvtm_lbfgsb_find_stop(const cvtm_lbfgsb_state *state, int request) {
   if (state->projected_gradient <= state->gradient_tolerance) return CVTM_STOP_GRADIENT;
-  if (state->iteration >= CVTM_LBFGSB_WINDOW) {
-    double sum = 0.0;
-    for (int i = 0; i < CVTM_LBFGSB_WINDOW; ++i) sum += state->decrease[i];
-    /* Without a tolerance the run stops only if the projected gradient did not decrease either. */
-    const int64_t since = state->iteration - state->least_gradient_iteration;
-    const int over = state->decrease_tolerance > 0.0 || since >= CVTM_LBFGSB_WINDOW;
-    if (over && sum / CVTM_LBFGSB_WINDOW <= state->decrease_tolerance) return CVTM_STOP_DECREASE;
-  }
+  if (state->iteration >= CVTM_LBFGSB_WINDOW && cvtm_lbfgsb_has_stalled(state))
+    return CVTM_STOP_DECREASE;
   if (state->max_iterations > 0 && state->iteration >= state->max_iterations) {
     return CVTM_STOP_ITERATIONS;
   }

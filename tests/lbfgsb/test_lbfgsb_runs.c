@@ -175,6 +175,25 @@ static void test_limits(void **state) {
   fixture_free(&made);
 }
 
+/* Without a tolerance the run ends where f does; with one of the gradient, however small, it goes
+ * on while the gradient decreases. */
+static void test_end_of_decrease(void **state) {
+  (void)state;
+  fixture made = fixture_torsion(device, 40, 40);
+  assert_device_ok(device, fixture_minimize(&made));
+  const cvtm_lbfgsb_result soon = made.result;
+  fixture_free(&made);
+  made = fixture_torsion(device, 40, 40);
+  made.options.gradient_tolerance = 1e-30;
+  assert_device_ok(device, fixture_minimize(&made));
+  assert_int_equal(soon.stop, CVTM_STOP_DECREASE);
+  assert_int_equal(made.result.stop, CVTM_STOP_DECREASE);
+  assert_true(soon.iterations + 10 < made.result.iterations);
+  assert_near(soon.f, made.result.f, 1e-13 * fabs(soon.f));
+  assert_true(made.result.projected_gradient < 0.1 * soon.projected_gradient);
+  fixture_free(&made);
+}
+
 static void test_refusals(void **state) {
   (void)state;
   cvtm_lbfgsb_options options;
@@ -305,6 +324,7 @@ int main(void) {
       cmocka_unit_test(test_monitor),
       cmocka_unit_test(test_request),
       cmocka_unit_test(test_limits),
+      cmocka_unit_test(test_end_of_decrease),
       cmocka_unit_test(test_refusals),
       cmocka_unit_test(test_size),
       cmocka_unit_test(test_scaling),

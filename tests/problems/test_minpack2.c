@@ -330,7 +330,7 @@ static void set_bounds(subject *s, cvtm_lbfgsb *solver, box bounds) {
   cvtm_device_free(s->device, upper);
 }
 
-/* Runs until neither f nor the projected gradient gets smaller. */
+/* Runs until the decrease of f is rounding. */
 static void test_minima(void **state) {
   (void)state;
   const int quick = cvtm_device_get_kind(device) == CVTM_DEVICE_CUDA;
