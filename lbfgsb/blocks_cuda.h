@@ -1,8 +1,8 @@
-/* For lbfgsb_cuda.cu only: the blocks that share a problem. One cooperative kernel does a round:
- * all blocks pass over the rows, and block 0 decides between two passes while the others wait.
- * Every reduction has a fixed order, since n and the number of blocks alone determine which warp
- * has which tiles, and blocks are combined in the order of their indices. In a batch each problem
- * has one block, which waits for no other. */
+/* For lbfgsb_cuda.cu and divided_cuda.cu only: the blocks that share a problem. One cooperative
+ * kernel does a round: all blocks pass over the rows, and block 0 decides between two passes while
+ * the others wait. Every reduction has a fixed order, since n and the number of blocks alone
+ * determine which warp has which tiles, and blocks are combined in the order of their indices. In a
+ * batch each problem has one block, which waits for no other. */
 #ifndef CVTMESH_LBFGSB_BLOCKS_CUDA_H
 #define CVTMESH_LBFGSB_BLOCKS_CUDA_H
 

@@ -1,7 +1,7 @@
-/* For lbfgsb_cuda.cu only: asynchronous copies of tiles of W from device to shared memory, STAGES
- * tiles ahead where the device has the shared memory for it. An iteration of the optimiser takes
- * 1.24 times as long with ordinary loads at n = 10^6, and 1.36 times at 6.4 * 10^7 (m = 8, H200).
- * Bulk copies (TMA) took 0.99 to 1.05 times as long, and are not used. */
+/* For lbfgsb_cuda.cu and divided_cuda.cu only: asynchronous copies of tiles of W from device to
+ * shared memory, STAGES tiles ahead where the device has the shared memory for it. An iteration of
+ * the optimiser takes 1.24 times as long with ordinary loads at n = 10^6, and 1.36 times at 6.4 *
+ * 10^7 (m = 8, H200). Bulk copies (TMA) took 0.99 to 1.05 times as long, and are not used. */
 #ifndef CVTMESH_LBFGSB_COPY_CUDA_H
 #define CVTMESH_LBFGSB_COPY_CUDA_H
 

@@ -4,6 +4,7 @@
 
 #include "lbfgsb/blocks_cuda.h"
 #include "lbfgsb/iteration.h"
+#include "lbfgsb/pass_a_cuda.h"
 
 /* The data of a decision. */
 enum source {
@@ -30,14 +31,6 @@ static __device__ __noinline__ void warp_solve_subspace(source from, int first_s
   __syncwarp();
 }
 
-/* Row i of column c of W. */
-static __device__ double read_w(int64_t i, int c) {
-  const cvtm_lbfgsb_state *state = &block_memory()->state;
-  const int64_t at = cvtm_lbfgsb_at(i, c, state->history);
-  return state->single ? static_cast<double>(static_cast<float *>(block_memory()->arrays.w)[at])
-                       : static_cast<double *>(block_memory()->arrays.w)[at];
-}
-
 /* The stop that the host has asked for. */
 static __device__ int requested_stop() {
   return *static_cast<const volatile int *>(&block_memory()->arrays.requests->stop);
@@ -53,19 +46,11 @@ static __device__ __noinline__ void warp_restrict_nearest() {
   const cvtm_lane_group lanes = {static_cast<int>(threadIdx.x) % WARP, WARP};
   const int64_t i = state->nearest_row;
   const int m = state->history, pending = state->due_commit;
-  const double x = pending ? arrays.trial_x[i] : arrays.x[i];
-  const double g = pending ? arrays.trial_g[i] : arrays.g[i];
-  const cvtm_lbfgsb_variable row = cvtm_lbfgsb_get_variable(&arrays, i, x, g);
-  for (int c = lanes.lane; c < 2 * m; c += lanes.lanes) {
-    shared->w[c] = read_w(i, c);
-    if (!pending || (c != state->newest && c != m + state->newest)) continue;
-    const double s = cvtm_lbfgsb_unscaled(&arrays, &row, x - arrays.x[i]);
-    const double y = (g - arrays.g[i]) * row.scale;
-    const double value = c < m ? y : s;
-    shared->w[c] = state->single ? static_cast<double>(static_cast<float>(value)) : value;
-  }
+  for (int c = lanes.lane; c < 2 * m; c += lanes.lanes)
+    shared->w[c] = read_row(arrays, *state, i, c, pending);
   cvtm_lanes_sync();
-  cvtm_lbfgsb_restrict_row(lanes, state, &layout, shared->sums, shared->reduced, shared->w, row.g);
+  cvtm_lbfgsb_restrict_row(lanes, state, &layout, shared->sums, shared->reduced, shared->w,
+                           read_row(arrays, *state, i, 2 * m, pending));
 }
 
 /* f'' along the projected gradient, by one warp. */

@@ -28,8 +28,7 @@ static cvtm_status prepare_run(cvtm_lbfgsb *solver, const double *x) {
         cvtm_device_fill(device, arrays->model, 0, (size_t)solver->problems * solver->model_bytes);
   }
   if (status == CVTM_OK) {
-    status = cvtm_device_fill(device, arrays->values, 0,
-                              2 * (size_t)solver->problems * sizeof *arrays->values);
+    status = cvtm_device_fill(device, arrays->values, 0, cvtm_lbfgsb_values_bytes(solver));
   }
   if (status == CVTM_OK) {
     status = cvtm_device_copy(device, arrays->x, x, (size_t)solver->total * sizeof *x);

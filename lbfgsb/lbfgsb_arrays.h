@@ -13,10 +13,13 @@ typedef struct cvtm_lbfgsb_barrier {
 
 /* What a history of more than CVTM_LBFGSB_SHORT pairs needs (panels.h). */
 typedef struct cvtm_panels cvtm_panels;
+/* What variables that are divided among ranks need (divided.h). */
+typedef struct cvtm_divided cvtm_divided;
 
 /* All in device memory; in a batch each array holds its problems one after the other. */
 typedef struct cvtm_lbfgsb_arrays {
   int64_t n, problems;
+  int64_t block;                       /* rows whose sums are formed first; cvtm_lbfgsb_block */
   double *x, *g;                       /* the current point and its gradient */
   double *trial_x, *trial_g;           /* what the objective reads and writes */
   double *values;                      /* f[0..1] */
@@ -35,10 +38,11 @@ typedef struct cvtm_lbfgsb_arrays {
   cvtm_lbfgsb_walk *walk; /* exact Cauchy point, else NULL */
   cvtm_lbfgsb_work *work; /* CPU, else NULL */
   cvtm_lbfgsb_mailbox *mailbox;
-  const cvtm_lbfgsb_requests *requests;
+  cvtm_lbfgsb_requests *requests;
   int *flag;                    /* of the loop: problems that need another round */
   cvtm_lbfgsb_barrier *barrier; /* CUDA */
   cvtm_panels *panels;          /* on the host; NULL for short histories */
+  cvtm_divided *divided;        /* on the host; NULL: this process has all rows */
 } cvtm_lbfgsb_arrays;
 
 /* The number of elements of W for n variables, the last tile padded. */

@@ -8,86 +8,28 @@ typedef struct executor {
   int threads;
 } executor;
 
-#include "lbfgsb/decisions_host.h"
+#include "lbfgsb/rounds_host.h"
 
 /* --- phases of a round, see iteration.h ------------------------------------------------ */
 
-static cvtm_lbfgsb_layout layout_of(const cvtm_lbfgsb_arrays *arrays) {
-  return cvtm_lbfgsb_get_layout(arrays->state->history, arrays->state->bounded);
+static void run_pass(executor on, cvtm_lbfgsb_pass pass, int entries, double *result) {
+  cvtm_lbfgsb_cpu_pass(on.threads, on.arrays, pass, on.arrays->model->q, entries, result);
 }
 
 static void test_trial_point(executor on) {
   const cvtm_lbfgsb_arrays *arrays = on.arrays;
   double slope = 0.0;
   if (arrays->state->phase != (int)CVTM_PHASE_RESUME) {
-    cvtm_lbfgsb_cpu_pass(on.threads, arrays, CVTM_PASS_SEARCH, NULL, CVTM_SUM_COLUMNS,
-                         arrays->reduced);
+    run_pass(on, CVTM_PASS_SEARCH, CVTM_SUM_COLUMNS, arrays->reduced);
     slope = arrays->reduced[CVTM_SUM_SLOPE];
   }
   cvtm_lbfgsb_decide_search(arrays->state, arrays->values, slope, arrays->requests->stop);
 }
 
-static void find_coefficients(executor on) {
-  const cvtm_lbfgsb_arrays *arrays = on.arrays;
-  if (arrays->state->due_update) {
-    cvtm_lbfgsb_cpu_pass(on.threads, arrays, CVTM_PASS_A, NULL, layout_of(arrays).entries,
-                         arrays->sums);
-  }
-  cvtm_lbfgsb_coefficients_from_sums(on);
-}
-
-static void take_point(executor on) {
-  const cvtm_lbfgsb_arrays *arrays = on.arrays;
-  cvtm_lbfgsb_decide_point(arrays->state, arrays->sums, arrays->mailbox, arrays->requests->stop);
-}
-
-static void update_matrices(executor on) {
-  const cvtm_lbfgsb_arrays *arrays = on.arrays;
-  const cvtm_lbfgsb_layout layout = layout_of(arrays);
-  if (!arrays->state->due_update) return;
-  cvtm_lbfgsb_update_model(single_lane, arrays->state, arrays->model, &layout, arrays->sums);
-}
-
-/* Row i of column c of W. */
-static double read_w(const cvtm_lbfgsb_arrays *arrays, int64_t i, int c) {
-  const int64_t at = cvtm_lbfgsb_at(i, c, arrays->state->history);
-  return arrays->state->single ? (double)((const float *)arrays->w)[at]
-                               : ((const double *)arrays->w)[at];
-}
-
 static void restrict_row(executor on) {
-  const cvtm_lbfgsb_arrays *arrays = on.arrays;
-  const cvtm_lbfgsb_state *state = arrays->state;
-  const cvtm_lbfgsb_layout layout = layout_of(arrays);
-  const int64_t i = state->nearest_row;
-  double w[CVTM_LBFGSB_PAIR];
-  for (int c = 0; c < 2 * state->history; ++c) w[c] = read_w(arrays, i, c);
-  const double scale = arrays->scale ? arrays->scale[i] : 1.0;
-  cvtm_lbfgsb_restrict_row(single_lane, state, &layout, arrays->sums, arrays->reduced, w,
-                           scale * arrays->g[i]);
-}
-
-/* The subspace step from `sums`, which are those of the rows with t_i > t^c. */
-static void solve_from_sums(const cvtm_lbfgsb_arrays *arrays, const double *sums,
-                            int first_segment) {
-  const cvtm_lbfgsb_layout layout = layout_of(arrays);
-  cvtm_lbfgsb_list_columns(single_lane, arrays->state, arrays->work);
-  const int solved = cvtm_lbfgsb_solve_subspace(single_lane, arrays->state, arrays->model,
-                                                arrays->work, &layout, sums, first_segment);
-  cvtm_lbfgsb_decide_subspace(single_lane, arrays->state, solved);
-}
-
-static void solve_subspace(executor on, int restricted) {
-  solve_from_sums(on.arrays, restricted ? on.arrays->reduced : on.arrays->sums, !restricted);
-}
-
-static void restrict_rows(executor on) {
-  const cvtm_lbfgsb_arrays *arrays = on.arrays;
-  const cvtm_lbfgsb_layout layout = layout_of(arrays);
-  cvtm_lbfgsb_cpu_pass(on.threads, arrays, CVTM_PASS_RESTRICT, NULL, layout.entries,
-                       arrays->reduced);
-  cvtm_lbfgsb_restrict_sums(single_lane, arrays->state, &layout, arrays->sums, arrays->reduced);
-  solve_from_sums(arrays, arrays->reduced, 0);
+  double w[CVTM_LBFGSB_PAIR + 1];
+  cvtm_lbfgsb_cpu_read_row(on.arrays, on.arrays->state->nearest_row, w);
+  restrict_to(on, w);
 }
 
 /* True if breakpoint i of the window comes before breakpoint j, in the order of (t, row). */
@@ -132,54 +74,23 @@ static int64_t list_breakpoints(const cvtm_lbfgsb_arrays *arrays) {
 static void walk_breakpoints(executor on) {
   const cvtm_lbfgsb_arrays *arrays = on.arrays;
   cvtm_lbfgsb_state *state = arrays->state;
-  double w[CVTM_LBFGSB_PAIR];
+  double row[CVTM_LBFGSB_PAIR + 1];
   cvtm_lbfgsb_list_columns(single_lane, state, arrays->work);
   int64_t left = list_breakpoints(arrays);
   while (left > 0) {
     const double t = arrays->breakpoints[0];
-    const int64_t i = arrays->breakpoint_rows[0];
     if (cvtm_lbfgsb_walk_minimum(single_lane, state, arrays->walk) <= t) break;
-    const double scale = arrays->scale ? arrays->scale[i] : 1.0;
-    for (int r = 0; r < 2 * state->count; ++r) {
-      w[r] = read_w(arrays, i, cvtm_lbfgsb_w_column(state, arrays->work, r));
-    }
-    cvtm_lbfgsb_walk_to(single_lane, state, arrays->walk, t, scale * arrays->g[i], w);
+    cvtm_lbfgsb_cpu_read_row(arrays, arrays->breakpoint_rows[0], row);
+    walk_past(on, t, row);
     --left;
     arrays->breakpoints[0] = arrays->breakpoints[left];
     arrays->breakpoint_rows[0] = arrays->breakpoint_rows[left];
     sift_down(arrays, 0, left);
   }
-  cvtm_lbfgsb_end_window(single_lane, state, arrays->model, arrays->work, arrays->walk);
-  if (!state->due_breakpoints && !state->due_restrict) solve_from_sums(arrays, arrays->sums, 0);
+  end_window(on);
 }
 
-static void compute_direction(executor on) {
-  const cvtm_lbfgsb_arrays *arrays = on.arrays;
-  cvtm_lbfgsb_cpu_pass(on.threads, arrays, CVTM_PASS_B, arrays->model->q, CVTM_SUM_COLUMNS,
-                       arrays->reduced);
-  cvtm_lbfgsb_decide_step(arrays->state, arrays->reduced);
-}
-
-static void truncate_direction(executor on) {
-  const cvtm_lbfgsb_arrays *arrays = on.arrays;
-  cvtm_lbfgsb_cpu_pass(on.threads, arrays, CVTM_PASS_B, arrays->model->q, CVTM_SUM_COLUMNS,
-                       arrays->reduced);
-  cvtm_lbfgsb_decide_fallback(arrays->state, arrays->reduced);
-}
-
-static void move_trial_point(executor on) {
-  const cvtm_lbfgsb_arrays *arrays = on.arrays;
-  const int64_t n = arrays->n;
-  const int threads = on.threads;
-  const double step = arrays->state->step;
-  (void)threads;
-#pragma omp parallel for schedule(static) \
-    num_threads(threads) if (threads > 1 && n > CVTM_LBFGSB_CPU_PART)
-  for (int64_t i = 0; i < n; ++i) {
-    const cvtm_lbfgsb_variable row = cvtm_lbfgsb_get_variable(arrays, i, arrays->x[i], 0.0);
-    arrays->trial_x[i] = cvtm_lbfgsb_trial(&row, arrays->d[i], step);
-  }
-}
+static void move_trial_point(executor on) { cvtm_lbfgsb_cpu_move(on.threads, on.arrays); }
 
 /* --- the table ------------------------------------------------------------------------- */
 

@@ -184,18 +184,7 @@ template <int WARPS>
 static __global__ void __launch_bounds__(WARPS *WARP)
     start_kernel(const __grid_constant__ cvtm_lbfgsb_arrays all, int64_t first, int m, int single) {
   const block_group on = load_problem(all, first, m, single);
-  const cvtm_lbfgsb_arrays &arrays = block_memory()->arrays;
-  thread_sums own = empty_sums();
-  for (int64_t i = first_index(on); i < arrays.n; i += index_stride(on)) {
-    const cvtm_lbfgsb_variable row = cvtm_lbfgsb_get_variable(&arrays, i, arrays.x[i], 0.0);
-    const double x = cvtm_clamp(row.x, row.lower, row.upper);
-    if (x != row.x) own.value[CVTM_SUM_ACTIVE] += 1.0;
-    arrays.x[i] = x;
-    arrays.trial_x[i] = x;
-    arrays.g[i] = 0.0;
-    arrays.d[i] = 0.0;
-  }
-  write_block_sums(on, own, 0);
+  pass_start(on);
   decide_in_every_block(
       on, [&] { cvtm_lbfgsb_init_state(&block_memory()->state, block_memory()->reduced); });
   store_problem(on);
@@ -208,9 +197,6 @@ static const void *pick_round(int single) {
   return single ? reinterpret_cast<const void *>(round_kernel<BLOCKS, WARPS, float>)
                 : reinterpret_cast<const void *>(round_kernel<BLOCKS, WARPS, double>);
 }
-
-/* Blocks of 8 columns of Y. */
-static int column_blocks(int m) { return (m - 1) / COLUMNS + 1; }
 
 static const void *find_round(int m, int batch, int single) {
   switch (column_blocks(m)) {
@@ -240,11 +226,10 @@ static int find_warps(const cvtm_lbfgsb_arrays *arrays, int m) {
 static cvtm_status launch(cvtm_device *device, const cvtm_lbfgsb_arrays *arrays, int m, int single,
                           const void *kernel, void **arguments, int64_t *first) {
   const int batch = arrays->problems > 1, warps = find_warps(arrays, m);
-  int current = 0, major = 0;
-  CVTM_CUDA_TRY(device, cudaGetDevice(&current));
-  CVTM_CUDA_TRY(device, cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, current));
+  int stages = 1;
+  CVTM_CUDA_TRY(device, find_stages(warps, &stages));
   const dim3 block(static_cast<unsigned>(warps) * WARP);
-  const size_t bytes = shared_bytes(arrays, warps, stages_for(warps, major >= 9), m, single);
+  const size_t bytes = shared_bytes(arrays, warps, stages, m, single);
   CVTM_CUDA_TRY(device, cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                              static_cast<int>(bytes)));
   if (!batch) {

@@ -2,6 +2,7 @@
 #ifndef CVTMESH_LBFGSB_PRIVATE_H
 #define CVTMESH_LBFGSB_PRIVATE_H
 
+#include "lbfgsb/divided.h"
 #include "lbfgsb/inputs_kernels.h"
 #include "lbfgsb/lbfgsb_kernels.h"
 #include "lbfgsb/panels.h"
@@ -29,13 +30,13 @@ struct cvtm_lbfgsb {
   int64_t n, problems;
   int64_t capacity;      /* the n that memory was allocated for */
   int64_t total;         /* n * problems */
-  int64_t finite_bounds; /* of 2 total */
+  int64_t everywhere;    /* the total over all ranks */
+  int64_t finite_bounds; /* of 2 everywhere */
   cvtm_lbfgsb_arrays arrays;
   void *owned[CVTM_LBFGSB_OWNED]; /* all device memory */
   int owned_count;
   size_t model_bytes;            /* of one problem */
   double *lower, *upper, *scale; /* `arrays` has them only while they are in use */
-  cvtm_lbfgsb_requests *requests;
   cvtm_lbfgsb_inputs *found;
   cvtm_lbfgsb_mailbox *mailbox; /* the host's address of it */
   cvtm_lbfgsb_state *states;    /* [problems], on the host: the states as last read. history is 0
@@ -47,6 +48,8 @@ struct cvtm_lbfgsb {
 
 /* The size of W of all problems. */
 size_t cvtm_lbfgsb_w_bytes(const cvtm_lbfgsb *solver);
+/* The size of `values`, which the objective writes. */
+size_t cvtm_lbfgsb_values_bytes(const cvtm_lbfgsb *solver);
 /* From now on there is no run to resume, advance or save. */
 void cvtm_lbfgsb_forget_run(cvtm_lbfgsb *solver);
 
@@ -73,6 +76,11 @@ cvtm_status cvtm_lbfgsb_time_evaluations(cvtm_lbfgsb_run *current);
 
 /* Begins reverse communication; *at receives the arrays of the evaluations (may be NULL). */
 void cvtm_lbfgsb_start_reverse_run(cvtm_lbfgsb *solver, cvtm_lbfgsb_evaluation *at);
+
+/* The host makes the decisions of a round, and waits for its passes. */
+static inline int cvtm_lbfgsb_host_decides(const cvtm_lbfgsb *solver) {
+  return solver->arrays.panels != NULL || solver->arrays.divided != NULL;
+}
 
 static inline int cvtm_lbfgsb_on_cpu(const cvtm_lbfgsb *solver) {
   return cvtm_device_get_kind(solver->device) == CVTM_DEVICE_CPU;

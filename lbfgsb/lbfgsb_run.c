@@ -25,7 +25,7 @@ void cvtm_lbfgsb_apply_options(const cvtm_lbfgsb *solver, cvtm_lbfgsb_state *sta
   state->search_options.evaluations = options->search_evaluations;
   state->history = options->history;
   state->bounded = solver->finite_bounds > 0;
-  state->boxed = state->bounded && solver->finite_bounds == 2 * solver->total;
+  state->boxed = state->bounded && solver->finite_bounds == 2 * solver->everywhere;
   state->exact = options->cauchy == CVTM_LBFGSB_CAUCHY_EXACT;
   state->single = options->single_history != 0;
   state->monitored = options->monitor != NULL && solver->problems == 1;
@@ -53,7 +53,7 @@ cvtm_status cvtm_lbfgsb_clear_signals(cvtm_lbfgsb *solver) {
   const int flag = cvtm_lbfgsb_count_running(solver);
   solver->mailbox->recorded = 0;
   const cvtm_status status =
-      cvtm_device_copy_in(solver->device, solver->requests, &requests, sizeof requests);
+      cvtm_device_copy_in(solver->device, solver->arrays.requests, &requests, sizeof requests);
   if (status != CVTM_OK) return status;
   return cvtm_device_copy_in(solver->device, solver->arrays.flag, &flag, sizeof flag);
 }
@@ -89,7 +89,7 @@ static cvtm_status request_stop(cvtm_lbfgsb_run *current, cvtm_stop stop) {
   const int code = (int)stop;
   if (current->requested) return CVTM_OK;
   current->requested = 1;
-  return cvtm_device_post(current->solver->device, &current->solver->requests->stop, &code,
+  return cvtm_device_post(current->solver->device, &current->solver->arrays.requests->stop, &code,
                           sizeof code);
 }
 
@@ -97,22 +97,25 @@ cvtm_status cvtm_lbfgsb_deliver(cvtm_lbfgsb_run *current) {
   cvtm_lbfgsb *solver = current->solver;
   const cvtm_lbfgsb_options *options = &solver->options;
   const int64_t recorded = __atomic_load_n(&solver->mailbox->recorded, __ATOMIC_ACQUIRE);
+  const int limited = options->max_seconds > 0.0;
+  int64_t stop = CVTM_STOP_NONE;
   cvtm_status status = CVTM_OK;
-  for (; status == CVTM_OK && current->reported < recorded; ++current->reported) {
+  for (; current->reported < recorded; ++current->reported) {
     const cvtm_lbfgsb_progress record = solver->mailbox->ring[current->reported % CVTM_LBFGSB_RING];
-    if (options->monitor(options->monitor_context, &record)) {
-      status = request_stop(current, CVTM_STOP_REQUEST);
-    }
+    if (options->monitor(options->monitor_context, &record)) stop = CVTM_STOP_REQUEST;
   }
-  if (status == CVTM_OK && current->reported - current->records_read >= CVTM_LBFGSB_RING / 4) {
+  if (current->reported - current->records_read >= CVTM_LBFGSB_RING / 4) {
     current->records_read = current->reported;
-    status = cvtm_device_post(solver->device, &solver->requests->records_read,
+    status = cvtm_device_post(solver->device, &solver->arrays.requests->records_read,
                               &current->records_read, sizeof current->records_read);
   }
-  if (status != CVTM_OK || !(options->max_seconds > 0.0)) return status;
-  int64_t late = cvtm_clock() - current->start_time >= options->max_seconds;
-  status = cvtm_ranks_agree(solver->device, &late);
-  return status == CVTM_OK && late ? request_stop(current, CVTM_STOP_TIME) : status;
+  if (stop == CVTM_STOP_NONE && limited &&
+      cvtm_clock() - current->start_time >= options->max_seconds)
+    stop = CVTM_STOP_TIME;
+  if (status == CVTM_OK && (limited || (solver->arrays.divided && options->monitor)))
+    status = cvtm_ranks_agree(solver->device, &stop);
+  if (status != CVTM_OK || stop == CVTM_STOP_NONE) return status;
+  return request_stop(current, (cvtm_stop)stop);
 }
 
 /* --- the loop ------------------------------------------------------------------------------ */
@@ -141,7 +144,8 @@ static cvtm_status loop_by_host(cvtm_lbfgsb_run *current) {
     }
     if (status == CVTM_OK) status = cvtm_lbfgsb_read_states(solver);
     if (status == CVTM_OK) status = cvtm_lbfgsb_deliver(current);
-    if (!cvtm_lbfgsb_on_cpu(solver) && !solver->arrays.panels && !cvtm_device_ranks(solver->device))
+    if (!cvtm_lbfgsb_on_cpu(solver) && !cvtm_lbfgsb_host_decides(solver) &&
+        !cvtm_device_ranks(solver->device))
       rounds = next_rounds(&solver->options, rounds, cvtm_clock() - before);
   }
   return status;
@@ -172,7 +176,7 @@ static cvtm_status loop_by_graph(cvtm_lbfgsb_run *current, cvtm_loop *loop) {
     const int running = cvtm_lbfgsb_count_running(solver);
     if (status != CVTM_OK || running == 0) break;
     current->records_read = current->reported;
-    status = cvtm_device_copy_in(solver->device, &solver->requests->records_read,
+    status = cvtm_device_copy_in(solver->device, &solver->arrays.requests->records_read,
                                  &current->records_read, sizeof current->records_read);
     if (status != CVTM_OK) break;
     status = cvtm_device_copy_in(solver->device, solver->arrays.flag, &running, sizeof running);
@@ -186,7 +190,7 @@ cvtm_status cvtm_lbfgsb_iterate(cvtm_lbfgsb_run *current) {
   cvtm_lbfgsb *solver = current->solver;
   cvtm_loop *loop = NULL;
   if (cvtm_lbfgsb_count_running(solver) == 0) return CVTM_OK;
-  if (cvtm_lbfgsb_on_cpu(solver) || solver->options.host_rounds || solver->arrays.panels)
+  if (cvtm_lbfgsb_on_cpu(solver) || solver->options.host_rounds || cvtm_lbfgsb_host_decides(solver))
     return loop_by_host(current);
   cvtm_status status = cvtm_loop_try(solver->device, enqueue_whole_round, current);
   if (status == CVTM_ERROR_UNSUPPORTED) return loop_by_host(current);

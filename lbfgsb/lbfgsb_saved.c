@@ -13,7 +13,10 @@ typedef struct saved_header {
   uint64_t state_bytes;
 } saved_header;
 
-enum { SAVED_VERSION = 2, SAVED_ARRAYS = 11 };
+enum { SAVED_VERSION = 3, SAVED_ARRAYS = 11, COMMON_ARRAYS = 4 /* of these, on every rank */ };
+
+_Static_assert(1 + (int)SAVED_ARRAYS - (int)COMMON_ARRAYS == (int)CVTM_LBFGSB_PIECES,
+               "a piece for each divided array");
 
 static saved_header make_header(const cvtm_lbfgsb *solver) {
   saved_header header = {.magic = "cvtmlbb",
@@ -25,33 +28,65 @@ static saved_header make_header(const cvtm_lbfgsb *solver) {
                          .bounded = solver->finite_bounds > 0,
                          .exact = solver->options.cauchy == CVTM_LBFGSB_CAUCHY_EXACT,
                          .problems = solver->problems,
-                         .n = solver->n,
+                         .n = solver->everywhere,
                          .state_bytes = sizeof(cvtm_lbfgsb_state)};
   return header;
 }
 
-/* An array in device memory that a saved run contains. */
+/* An array in device memory that a saved run contains. Of an array that is divided among ranks this
+ * one has `bytes` from `first` on, of `all`. */
 typedef struct saved_array {
   void *memory;
-  size_t bytes;
+  size_t bytes, first, all;
 } saved_array;
 
+/* Of an array with `size` bytes for each of n elements, of which this rank has count from `first`
+ * on. */
+static saved_array divide_array(void *memory, int64_t first, int64_t count, int64_t n,
+                                size_t size) {
+  return (saved_array){memory, (size_t)count * size, (size_t)first * size, (size_t)n * size};
+}
+
+/* The arrays that every rank has come first. */
 static void list_saved(const cvtm_lbfgsb *solver, saved_array *list) {
   const cvtm_lbfgsb_arrays *a = &solver->arrays;
-  const size_t vector = (size_t)solver->total * sizeof(double), problems = (size_t)solver->problems;
-  const size_t figures = problems * (size_t)a->entries * sizeof(double);
-  const saved_array all[SAVED_ARRAYS] = {{a->state, problems * sizeof *a->state},
-                                         {a->model, problems * solver->model_bytes},
-                                         {a->sums, figures},
-                                         {a->reduced, figures},
-                                         {a->values, 2 * problems * sizeof(double)},
-                                         {a->x, vector},
-                                         {a->g, vector},
-                                         {a->trial_x, vector},
-                                         {a->trial_g, vector},
-                                         {a->d, vector},
-                                         {a->w, cvtm_lbfgsb_w_bytes(solver)}};
+  const int64_t problems = solver->problems, figures = problems * a->entries;
+  const cvtm_lbfgsb_share whole = {0, solver->total, solver->total};
+  const cvtm_lbfgsb_share *share = a->divided ? cvtm_divided_share(a->divided) : &whole;
+  const int64_t first = share->first, count = share->count, n = share->total;
+  const int64_t values = (int64_t)(cvtm_lbfgsb_values_bytes(solver) / (2 * sizeof(double)));
+  const int64_t blocks = a->divided ? (n + a->block - 1) / a->block : values;
+  const size_t number = sizeof(double), w = cvtm_lbfgsb_w_bytes(solver);
+  const int m = solver->options.history;
+  const size_t real = solver->options.single_history ? sizeof(float) : sizeof(double);
+  const saved_array columns = {a->w, w, (size_t)cvtm_lbfgsb_w_count(first, m) * real,
+                               a->divided ? (size_t)cvtm_lbfgsb_w_count(n, m) * real : w};
+  const saved_array all[SAVED_ARRAYS] = {
+      divide_array(a->state, 0, problems, problems, sizeof *a->state),
+      divide_array(a->model, 0, problems, problems, solver->model_bytes),
+      divide_array(a->sums, 0, figures, figures, number),
+      divide_array(a->reduced, 0, figures, figures, number),
+      divide_array(a->values, a->divided ? (first + a->block - 1) / a->block : 0, values, blocks,
+                   2 * number),
+      divide_array(a->x, first, count, n, number),
+      divide_array(a->g, first, count, n, number),
+      divide_array(a->trial_x, first, count, n, number),
+      divide_array(a->trial_g, first, count, n, number),
+      divide_array(a->d, first, count, n, number),
+      columns};
   memcpy(list, all, sizeof all);
+}
+
+int64_t cvtm_lbfgsb_save_pieces(const cvtm_lbfgsb *solver, cvtm_lbfgsb_piece *pieces) {
+  saved_array list[SAVED_ARRAYS];
+  size_t at = sizeof(saved_header);
+  list_saved(solver, list);
+  for (int i = 0; i < COMMON_ARRAYS; ++i) at += list[i].bytes;
+  pieces[0] = (cvtm_lbfgsb_piece){0, at};
+  for (int i = COMMON_ARRAYS; i < SAVED_ARRAYS; at += list[i++].all)
+    pieces[1 + i - COMMON_ARRAYS] =
+        (cvtm_lbfgsb_piece){(int64_t)(at + list[i].first), list[i].bytes};
+  return (int64_t)at;
 }
 
 size_t cvtm_lbfgsb_save_bytes(const cvtm_lbfgsb *solver) {
@@ -125,7 +160,8 @@ cvtm_status cvtm_lbfgsb_restore(cvtm_lbfgsb *solver, const void *bytes, size_t c
   }
   if (status == CVTM_OK) status = cvtm_lbfgsb_read_states(solver);
   for (int64_t p = 0; status == CVTM_OK && p < solver->problems; ++p) {
-    if (!cvtm_lbfgsb_state_is_valid(solver->states + p, solver->options.history, solver->n)) {
+    if (!cvtm_lbfgsb_state_is_valid(solver->states + p, solver->options.history,
+                                    solver->everywhere)) {
       status = cvtm_fail(cvtm_device_error(solver->device), CVTM_ERROR_INPUT,
                          "the saved run is damaged");
     } else {

@@ -1,5 +1,6 @@
 /* Making a solver: options, memory, bounds and scaling. */
 #include "base/plain.h"
+#include "base/ranks.h"
 #include "base/table_select.h"
 #include "lbfgsb/lbfgsb_private.h"
 
@@ -59,10 +60,30 @@ static cvtm_status check_lbfgsb_options(cvtm_error *error, const cvtm_lbfgsb_opt
   return CVTM_OK;
 }
 
-/* CVTMESH_PLAIN=panels has panels.c take every history. */
-static int is_long(const cvtm_lbfgsb_options *options) {
-  return options->history > CVTM_LBFGSB_SHORT ||
-         (cvtm_uses_plain("panels") && !options->single_history);
+int64_t cvtm_lbfgsb_block(int64_t total) {
+  const int64_t parts = cvtm_lbfgsb_cpu_parts(total);
+  return ((parts - 1) / CVTM_DIVIDED_BLOCKS + 1) * CVTM_LBFGSB_CPU_PART;
+}
+
+/* The CPU passes over parts of rows; on CUDA the solver needs no partial sums for panels. */
+static int64_t panels_parts(cvtm_device *device, int64_t n, int64_t problems) {
+  (void)problems;
+  return cvtm_device_get_kind(device) == CVTM_DEVICE_CPU ? cvtm_lbfgsb_cpu_parts(n) : 1;
+}
+
+static const cvtm_lbfgsb_table panels_table = {
+    .parts = panels_parts, .start = cvtm_panels_start, .round = cvtm_panels_round};
+
+static const cvtm_lbfgsb_table divided_table = {
+    .parts = cvtm_divided_parts, .start = cvtm_divided_start, .round = cvtm_divided_round};
+
+/* CVTMESH_PLAIN=panels has panels.c take every history of variables that are not divided. */
+static const cvtm_lbfgsb_table *find_table(cvtm_device *device, const cvtm_lbfgsb_options *options,
+                                           const cvtm_lbfgsb_share *share) {
+  if (share) return &divided_table;
+  const int plain = cvtm_uses_plain("panels") && !options->single_history;
+  return plain || options->history > CVTM_LBFGSB_SHORT ? &panels_table
+                                                       : CVTM_TABLE(device, cvtm_lbfgsb_table);
 }
 
 /* Allocates device memory that the solver owns, unless *status is already an error. */
@@ -82,9 +103,15 @@ size_t cvtm_lbfgsb_w_bytes(const cvtm_lbfgsb *solver) {
 /* Entries of arrays->partial. */
 static int64_t count_partial(const cvtm_lbfgsb *solver) {
   const cvtm_lbfgsb_arrays *arrays = &solver->arrays;
-  if (is_long(&solver->options))
+  if (solver->table == &panels_table)
     return arrays->parts * cvtm_lbfgsb_get_layout(solver->options.history, 0).entries;
   return arrays->parts * solver->problems * arrays->entries;
+}
+
+size_t cvtm_lbfgsb_values_bytes(const cvtm_lbfgsb *solver) {
+  const cvtm_divided *divided = solver->arrays.divided;
+  return 2 * (size_t)(divided ? cvtm_divided_own_blocks(divided) : solver->problems) *
+         sizeof(double);
 }
 
 /* Zeros the memory that kernels read before they write it. The start kernel loads `model` and
@@ -122,15 +149,19 @@ static void allocate_decisions(cvtm_lbfgsb *solver, cvtm_status *status) {
     arrays->work = allocate_owned(solver, problems, sizeof(cvtm_lbfgsb_work), status);
 }
 
-static cvtm_status allocate_arrays(cvtm_lbfgsb *solver) {
+/* share: NULL unless the variables are divided. */
+static cvtm_status allocate_arrays(cvtm_lbfgsb *solver, const cvtm_lbfgsb_share *share) {
   cvtm_lbfgsb_arrays *arrays = &solver->arrays;
+  const int exact = solver->options.cauchy == CVTM_LBFGSB_CAUCHY_EXACT;
   const int64_t total = solver->total, problems = solver->problems;
   const int m = solver->options.history;
   cvtm_status status = CVTM_OK;
   void *mapped = NULL, *host = NULL;
   arrays->n = solver->n;
+  arrays->block = cvtm_lbfgsb_block(solver->n);
   arrays->problems = problems;
   arrays->entries = (cvtm_lbfgsb_get_layout(m, 1).entries + 1) / 2 * 2;
+  if (share) arrays->entries = CVTM_DIVIDED_STRIDE;
   arrays->parts = solver->table->parts(solver->device, solver->n, problems);
   arrays->x = allocate_owned(solver, total, sizeof(double), &status);
   arrays->g = allocate_owned(solver, total, sizeof(double), &status);
@@ -138,23 +169,28 @@ static cvtm_status allocate_arrays(cvtm_lbfgsb *solver) {
   arrays->trial_g = allocate_owned(solver, total, sizeof(double), &status);
   arrays->d = allocate_owned(solver, total, sizeof(double), &status);
   arrays->w = allocate_owned(solver, (int64_t)cvtm_lbfgsb_w_bytes(solver), 1, &status);
-  arrays->values = allocate_owned(solver, 2 * problems, sizeof(double), &status);
+  arrays->values = allocate_owned(solver, 2 * (share ? (int64_t)CVTM_DIVIDED_BLOCKS : problems),
+                                  sizeof(double), &status);
   arrays->partial = allocate_owned(solver, count_partial(solver), sizeof(double), &status);
-  if (solver->options.cauchy == CVTM_LBFGSB_CAUCHY_EXACT) {
+  if (exact) {
     arrays->breakpoints = allocate_owned(solver, total, sizeof(double), &status);
+  }
+  if (exact && !share) {
     arrays->breakpoint_rows = allocate_owned(solver, total, sizeof(int64_t), &status);
     arrays->breakpoint_count = allocate_owned(solver, problems, sizeof(int64_t), &status);
   }
-  if (!is_long(&solver->options)) {
+  if (share) {
+    if (status == CVTM_OK)
+      status = cvtm_divided_create(solver->device, arrays, solver->n, exact, &arrays->divided);
+    if (status == CVTM_OK)
+      status = cvtm_divided_set_share(solver->device, arrays, solver->n, share);
+  } else if (solver->table != &panels_table) {
     allocate_decisions(solver, &status);
   } else if (status == CVTM_OK) {
-    status =
-        cvtm_panels_create(solver->device, arrays, m,
-                           solver->options.cauchy == CVTM_LBFGSB_CAUCHY_EXACT, &arrays->panels);
+    status = cvtm_panels_create(solver->device, arrays, m, exact, &arrays->panels);
   }
-  solver->requests = allocate_owned(solver, 1, sizeof *solver->requests, &status);
+  if (!share) arrays->requests = allocate_owned(solver, 1, sizeof *arrays->requests, &status);
   solver->found = allocate_owned(solver, 1, sizeof *solver->found, &status);
-  arrays->requests = solver->requests;
   arrays->flag = allocate_owned(solver, 1, sizeof(int), &status);
   arrays->barrier = allocate_owned(solver, 1, sizeof *arrays->barrier, &status);
   if (status == CVTM_OK) status = clear_arrays(solver);
@@ -167,18 +203,7 @@ static cvtm_status allocate_arrays(cvtm_lbfgsb *solver) {
   return status;
 }
 
-/* The CPU passes over parts of rows; on CUDA the solver needs no partial sums for panels. */
-static int64_t panels_parts(cvtm_device *device, int64_t n, int64_t problems) {
-  (void)problems;
-  return cvtm_device_get_kind(device) == CVTM_DEVICE_CPU ? cvtm_lbfgsb_cpu_parts(n) : 1;
-}
-
-static const cvtm_lbfgsb_table panels_table = {
-    .parts = panels_parts, .start = cvtm_panels_start, .round = cvtm_panels_round};
-
-cvtm_status cvtm_lbfgsb_create_batch(cvtm_device *device, int64_t problems, int64_t n,
-                                     const cvtm_lbfgsb_options *options, cvtm_lbfgsb **solver) {
-  cvtm_error *error = cvtm_device_error(device);
+static cvtm_status check_sizes(cvtm_error *error, int64_t problems, int64_t n) {
   if (n < 0 || n > INT64_MAX / 4096) {
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%lld variables", (long long)n);
   }
@@ -186,24 +211,39 @@ cvtm_status cvtm_lbfgsb_create_batch(cvtm_device *device, int64_t problems, int6
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%lld problems of %lld variables",
                      (long long)problems, (long long)n);
   }
+  return CVTM_OK;
+}
+
+/* share: NULL unless the variables are divided. */
+static cvtm_status allocate_solver(cvtm_device *device, int64_t problems, int64_t n,
+                                   const cvtm_lbfgsb_share *share,
+                                   const cvtm_lbfgsb_options *options, cvtm_lbfgsb **solver) {
+  cvtm_error *error = cvtm_device_error(device);
   cvtm_lbfgsb_options defaults;
   cvtm_lbfgsb_defaults(&defaults);
   if (!options) options = &defaults;
-  cvtm_status status = check_lbfgsb_options(error, options);
+  cvtm_status status = check_sizes(error, problems, n);
+  if (status == CVTM_OK) status = check_lbfgsb_options(error, options);
   if (status != CVTM_OK) return status;
+  if (share && options->history > CVTM_LBFGSB_SHORT)
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT,
+                     "a history of %d pairs; variables that are divided take at most %d",
+                     options->history, (int)CVTM_LBFGSB_SHORT);
   cvtm_lbfgsb *result = calloc(1, sizeof *result);
   if (!result) return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory");
   result->device = device;
-  result->table = is_long(options) ? &panels_table : CVTM_TABLE(device, cvtm_lbfgsb_table);
-  result->model_bytes = is_long(options) ? cvtm_panels_model_bytes() : sizeof(cvtm_lbfgsb_model);
+  result->table = find_table(device, options, share);
+  result->model_bytes =
+      result->table == &panels_table ? cvtm_panels_model_bytes() : sizeof(cvtm_lbfgsb_model);
   result->inputs = CVTM_TABLE(device, cvtm_lbfgsb_inputs_table);
   result->options = *options;
   result->n = result->capacity = n;
   result->problems = problems;
   result->total = n * problems;
+  result->everywhere = share ? share->total : result->total;
   result->states = calloc((size_t)problems, sizeof *result->states);
   if (result->states) {
-    status = allocate_arrays(result);
+    status = allocate_arrays(result, share);
   } else {
     status = cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory");
   }
@@ -215,18 +255,35 @@ cvtm_status cvtm_lbfgsb_create_batch(cvtm_device *device, int64_t problems, int6
   return CVTM_OK;
 }
 
+cvtm_status cvtm_lbfgsb_create_batch(cvtm_device *device, int64_t problems, int64_t n,
+                                     const cvtm_lbfgsb_options *options, cvtm_lbfgsb **solver) {
+  return allocate_solver(device, problems, n, NULL, options, solver);
+}
+
 cvtm_status cvtm_lbfgsb_create(cvtm_device *device, int64_t n, const cvtm_lbfgsb_options *options,
                                cvtm_lbfgsb **solver) {
-  return cvtm_lbfgsb_create_batch(device, 1, n, options, solver);
+  return allocate_solver(device, 1, n, NULL, options, solver);
+}
+
+cvtm_status cvtm_lbfgsb_create_divided(cvtm_device *device, const cvtm_lbfgsb_share *share,
+                                       const cvtm_lbfgsb_options *options, cvtm_lbfgsb **solver) {
+  return allocate_solver(device, 1, share->count, share, options, solver);
 }
 
 void cvtm_lbfgsb_destroy(cvtm_lbfgsb *solver) {
   if (!solver) return;
   for (int k = 0; k < solver->owned_count; ++k) cvtm_device_free(solver->device, solver->owned[k]);
   cvtm_panels_destroy(solver->device, solver->arrays.panels);
+  cvtm_divided_destroy(solver->device, solver->arrays.divided);
   cvtm_device_free_mapped(solver->device, solver->mailbox);
   free(solver->states);
   free(solver);
+}
+
+/* The number of this process's variable i. */
+static long long number_of(const cvtm_lbfgsb *solver, int64_t i) {
+  const cvtm_divided *divided = solver->arrays.divided;
+  return i + (divided ? cvtm_divided_share(divided)->first : 0);
 }
 
 /* Reads element i of an array in device memory; leaves *value if there is no array. */
@@ -242,7 +299,7 @@ static cvtm_status report_bad_bounds(const cvtm_lbfgsb *solver, const double *lo
   if (status == CVTM_OK) status = read_element(solver, upper, i, &high);
   if (status != CVTM_OK) return status;
   return cvtm_fail(cvtm_device_error(solver->device), CVTM_ERROR_ARGUMENT,
-                   "bounds of variable %lld%s: lower %g, upper %g", (long long)i,
+                   "bounds of variable %lld%s: lower %g, upper %g", number_of(solver, i),
                    low <= high ? " leave no finite value" : "", low, high);
 }
 
@@ -251,18 +308,31 @@ static cvtm_status report_bad_scale(const cvtm_lbfgsb *solver, const double *sca
   const cvtm_status status = read_element(solver, scale, i, &value);
   if (status != CVTM_OK) return status;
   return cvtm_fail(cvtm_device_error(solver->device), CVTM_ERROR_ARGUMENT,
-                   "scale of variable %lld is %g", (long long)i, value);
+                   "scale of variable %lld is %g", number_of(solver, i), value);
 }
 
+/* found->finite: of all ranks. Fails if an input of another rank is bad. */
+static cvtm_status share_findings(cvtm_lbfgsb *solver, cvtm_lbfgsb_inputs *found) {
+  int64_t bad = found->bad != 0;
+  if (!solver->arrays.divided) return CVTM_OK;
+  cvtm_status status = cvtm_ranks_sum(solver->device, &found->finite);
+  if (status == CVTM_OK) status = cvtm_ranks_sum(solver->device, &bad);
+  if (status != CVTM_OK || found->bad || !bad) return status;
+  return cvtm_fail(cvtm_device_error(solver->device), CVTM_ERROR_ARGUMENT,
+                   "bounds or scale of another rank's variables are wrong");
+}
+
+/* Collective if the variables are divided. */
 static cvtm_status check_inputs(cvtm_lbfgsb *solver, const double *lower, const double *upper,
                                 const double *scale, cvtm_lbfgsb_inputs *found) {
   cvtm_device *device = solver->device;
+  if (!lower && !upper && !scale) return share_findings(solver, found);
   cvtm_status status = cvtm_device_fill(device, solver->found, 0, sizeof *found);
   if (status == CVTM_OK) {
     status = solver->inputs->check(device, lower, upper, scale, solver->total, solver->found);
   }
-  if (status != CVTM_OK) return status;
-  return cvtm_device_copy_out(device, found, solver->found, sizeof *found);
+  if (status == CVTM_OK) status = cvtm_device_copy_out(device, found, solver->found, sizeof *found);
+  return status == CVTM_OK ? share_findings(solver, found) : status;
 }
 
 void cvtm_lbfgsb_forget_run(cvtm_lbfgsb *solver) {
@@ -286,8 +356,7 @@ static cvtm_status copy_vector(cvtm_lbfgsb *solver, const double *array, double 
 
 cvtm_status cvtm_lbfgsb_set_bounds(cvtm_lbfgsb *solver, const double *lower, const double *upper) {
   cvtm_lbfgsb_inputs found = {0, 0};
-  cvtm_status status = CVTM_OK;
-  if (lower || upper) status = check_inputs(solver, lower, upper, NULL, &found);
+  cvtm_status status = check_inputs(solver, lower, upper, NULL, &found);
   if (status != CVTM_OK) return status;
   if (found.bad) return report_bad_bounds(solver, lower, upper, solver->total - found.bad);
   if (found.finite == 0) lower = upper = NULL;
@@ -304,17 +373,38 @@ cvtm_status cvtm_lbfgsb_set_bounds(cvtm_lbfgsb *solver, const double *lower, con
   return CVTM_OK;
 }
 
+/* Drops all that belongs to the old variables. */
+static void resize(cvtm_lbfgsb *solver, int64_t n, int64_t everywhere) {
+  cvtm_lbfgsb_forget_run(solver);
+  solver->n = solver->total = n;
+  solver->everywhere = everywhere;
+  solver->arrays.lower = solver->arrays.upper = solver->arrays.scale = NULL;
+  solver->finite_bounds = 0;
+}
+
+cvtm_status cvtm_lbfgsb_set_share(cvtm_lbfgsb *solver, const cvtm_lbfgsb_share *share) {
+  if (!solver->arrays.divided)
+    return cvtm_fail(cvtm_device_error(solver->device), CVTM_ERROR_ARGUMENT,
+                     "the variables of this solver are not divided");
+  const cvtm_status status =
+      cvtm_divided_set_share(solver->device, &solver->arrays, solver->capacity, share);
+  if (status == CVTM_OK) resize(solver, share->count, share->total);
+  return status;
+}
+
 cvtm_status cvtm_lbfgsb_set_size(cvtm_lbfgsb *solver, int64_t n) {
+  if (solver->arrays.divided)
+    return cvtm_fail(cvtm_device_error(solver->device), CVTM_ERROR_ARGUMENT,
+                     "the size of a divided problem is changed by its shares");
   if (n < 0 || n > solver->capacity || solver->problems > 1) {
     return cvtm_fail(cvtm_device_error(solver->device), CVTM_ERROR_ARGUMENT,
                      "%lld variables for a solver of %lld problems that was made for %lld",
                      (long long)n, (long long)solver->problems, (long long)solver->capacity);
   }
-  cvtm_lbfgsb_forget_run(solver);
-  solver->n = solver->total = solver->arrays.n = n;
+  resize(solver, n, n);
+  solver->arrays.n = n;
+  solver->arrays.block = cvtm_lbfgsb_block(n);
   solver->arrays.parts = solver->table->parts(solver->device, n, 1);
-  solver->arrays.lower = solver->arrays.upper = solver->arrays.scale = NULL;
-  solver->finite_bounds = 0;
   /* The number of blocks that share the rows has changed. */
   return cvtm_device_fill(solver->device, solver->arrays.barrier, 0,
                           sizeof *solver->arrays.barrier);
@@ -322,7 +412,7 @@ cvtm_status cvtm_lbfgsb_set_size(cvtm_lbfgsb *solver, int64_t n) {
 
 cvtm_status cvtm_lbfgsb_set_scaling(cvtm_lbfgsb *solver, const double *scale) {
   cvtm_lbfgsb_inputs found = {0, 0};
-  const cvtm_status status = scale ? check_inputs(solver, NULL, NULL, scale, &found) : CVTM_OK;
+  const cvtm_status status = check_inputs(solver, NULL, NULL, scale, &found);
   if (status != CVTM_OK) return status;
   if (found.bad) return report_bad_scale(solver, scale, solver->total - found.bad);
   cvtm_lbfgsb_forget_run(solver);

@@ -231,6 +231,18 @@ CVTM_HD cvtm_lbfgsb_nearest cvtm_lbfgsb_combine_nearest(cvtm_lbfgsb_nearest a,
   return a;
 }
 
+/* Combines the first `entries` entries of a pass entry by entry. nearest: it is pass A. */
+CVTM_HD void cvtm_lbfgsb_combine_entries(double *own, const double *other, int entries,
+                                         int nearest) {
+  const cvtm_lbfgsb_nearest a = {own[CVTM_MIN_BREAKPOINT], own[CVTM_NEAREST_ROW]},
+                            b = {other[CVTM_MIN_BREAKPOINT], other[CVTM_NEAREST_ROW]};
+  for (int e = 0; e < entries; ++e) own[e] = cvtm_lbfgsb_combine(e, own[e], other[e]);
+  if (!nearest) return;
+  const cvtm_lbfgsb_nearest first = cvtm_lbfgsb_combine_nearest(a, b);
+  own[CVTM_MIN_BREAKPOINT] = first.t;
+  own[CVTM_NEAREST_ROW] = first.row;
+}
+
 /* The index in W of row i of column c: tiles of 32 rows x 2m columns, Y before S. */
 CVTM_HD int64_t cvtm_lbfgsb_at(int64_t i, int c, int m) {
   return (i / CVTM_LBFGSB_TILE * 2 * m + c) * CVTM_LBFGSB_TILE + i % CVTM_LBFGSB_TILE;

@@ -1,4 +1,4 @@
-/* For lbfgsb_cuda.cu only: sizes, and what a block keeps in shared memory. */
+/* For lbfgsb_cuda.cu and divided_cuda.cu only: sizes, and what a block keeps in shared memory. */
 #ifndef CVTMESH_LBFGSB_MEMORY_CUDA_H
 #define CVTMESH_LBFGSB_MEMORY_CUDA_H
 
@@ -26,10 +26,23 @@ static_assert(TILE == WARP, "a lane has a row of a tile");
  * 8 columns of Y. */
 constexpr int warps_for(int column_blocks) { return column_blocks == 1 ? 16 : 8; }
 
+/* Blocks of 8 columns of Y. */
+static inline int column_blocks(int m) { return (m - 1) / COLUMNS + 1; }
+
 /* Tiles of a warp in shared memory; large: the device has the shared memory of compute capability
  * 9.0. */
 static constexpr __host__ __device__ int stages_for(int warps, int large) {
   return warps == BATCH_WARPS || !large ? 1 : STAGES;
+}
+
+/* The same for the current device. */
+static inline cudaError_t find_stages(int warps, int *stages) {
+  int current = 0, major = 0;
+  cudaError_t error = cudaGetDevice(&current);
+  if (error == cudaSuccess)
+    error = cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, current);
+  *stages = stages_for(warps, major >= 9);
+  return error;
 }
 
 struct shared_memory {

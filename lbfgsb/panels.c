@@ -4,7 +4,6 @@
  * anew: O(n m) operations and O(m^2) for each fixed row. */
 #define CVTM_LBFGSB_ORDER 128
 
-#include "base/primitives.h"
 #include "base/table_select.h"
 #include "lbfgsb/panels.h"
 
@@ -19,10 +18,7 @@ struct cvtm_panels {
   double *gram, *wg, *row; /* [2m x 2m], [2m], [CVTM_PANELS_BATCH x (2m + 1)] */
   double *times;           /* [CVTM_PANELS_BATCH] */
   int32_t *numbers;        /* [CVTM_PANELS_BATCH] */
-  void *list, *other_list; /* device: rows, int32 */
-  void *other_keys;        /* device: to sort breakpoints */
-  void *workspace;
-  size_t workspace_bytes;
+  cvtm_lbfgsb_list list;
   cvtm_status status; /* of the first pass that failed in this round */
 };
 
@@ -69,12 +65,11 @@ static void run_pass(executor on, cvtm_lbfgsb_pass pass, int entries, double *re
 }
 
 /* Lists rows in panels->list and returns their number. */
-static int64_t list_rows(executor on, cvtm_panels_rows which) {
+static int64_t list_rows(executor on, cvtm_lbfgsb_rows which) {
   pass_view view;
-  const cvtm_panels *panels = on.arrays->panels;
   int64_t count = 0;
-  check_pass(on, panels->table->list(on.device, panels->own, view_pass(on, &view), which,
-                                     panels->list, &count));
+  check_pass(on, cvtm_lbfgsb_list_make(on.device, &on.arrays->panels->list, view_pass(on, &view),
+                                       which, &count));
   return has_failed(on) ? 0 : count;
 }
 
@@ -88,8 +83,8 @@ static void sum_listed(executor on, int64_t count) {
     memset(panels->wg, 0, size * sizeof(double));
     return;
   }
-  check_pass(on, panels->table->gram(on.device, panels->own, view_pass(on, &view), panels->list,
-                                     count, panels->gram, panels->wg));
+  check_pass(on, panels->table->gram(on.device, panels->own, view_pass(on, &view),
+                                     panels->list.rows, count, panels->gram, panels->wg));
 }
 
 static int request_of(executor on) {
@@ -225,24 +220,12 @@ static void restrict_rows(executor on) {
 
 /* --- the exact Cauchy point ------------------------------------------------------------------ */
 
-/* Lists the breakpoints of the window in the order of (t, row) and returns their number. */
-static int64_t list_breakpoints(executor on) {
-  const cvtm_panels *panels = on.arrays->panels;
-  const int64_t count = list_rows(on, CVTM_ROWS_WINDOW);
-  /* The bits of positive doubles have the order of the numbers, and the sort is stable. */
-  if (count > 1)
-    check_pass(on, cvtm_sort_pairs(on.device, (uint64_t *)(void *)on.arrays->breakpoints,
-                                   panels->list, panels->other_keys, panels->other_list, count, 64,
-                                   panels->workspace, panels->workspace_bytes));
-  return count;
-}
-
 /* Reads breakpoints first .. first + count - 1 and their rows of W. */
 static void read_breakpoints(executor on, int64_t first, int count) {
   const cvtm_panels *panels = on.arrays->panels;
   check_pass(on, cvtm_device_copy_out(on.device, panels->times, on.arrays->breakpoints + first,
                                       (size_t)count * sizeof(double)));
-  check_pass(on, cvtm_device_copy_out(on.device, panels->numbers, (int32_t *)panels->list + first,
+  check_pass(on, cvtm_device_copy_out(on.device, panels->numbers, panels->list.rows + first,
                                       (size_t)count * sizeof(int32_t)));
   read_rows(on, panels->numbers, count);
 }
@@ -266,7 +249,8 @@ static void walk_breakpoints(executor on) {
   const cvtm_lbfgsb_arrays *arrays = on.arrays;
   cvtm_lbfgsb_state *state = arrays->state;
   cvtm_lbfgsb_list_columns(single_lane, state, arrays->work);
-  const int64_t count = list_breakpoints(on);
+  int64_t count = 0;
+  check_pass(on, cvtm_lbfgsb_list_breakpoints(on.device, &arrays->panels->list, arrays, &count));
   int more = 1;
   for (int64_t first = 0; more && first < count && !has_failed(on); first += CVTM_PANELS_BATCH) {
     const int64_t left = count - first;
@@ -361,33 +345,17 @@ static void divide_block(cvtm_panels *panels, cvtm_lbfgsb_arrays *arrays, int m,
   panels->bytes = at;
 }
 
-static cvtm_status allocate_lists(cvtm_device *device, cvtm_panels *panels, int64_t n, int exact) {
-  cvtm_status status = cvtm_device_allocate(device, n, sizeof(int32_t), &panels->list);
-  if (status != CVTM_OK || !exact) return status;
-  status = cvtm_device_allocate(device, n, sizeof(int32_t), &panels->other_list);
-  if (status == CVTM_OK)
-    status = cvtm_device_allocate(device, n, sizeof(uint64_t), &panels->other_keys);
-  if (status == CVTM_OK) status = cvtm_sort_workspace(device, n, &panels->workspace_bytes);
-  if (status == CVTM_OK)
-    status = cvtm_device_allocate(device, (int64_t)panels->workspace_bytes, 1, &panels->workspace);
-  return status;
-}
-
 cvtm_status cvtm_panels_create(cvtm_device *device, cvtm_lbfgsb_arrays *arrays, int m, int exact,
                                cvtm_panels **panels) {
   cvtm_error *error = cvtm_device_error(device);
   void *mapped = NULL;
-  if (arrays->n > INT32_MAX)
-    return cvtm_fail(error, CVTM_ERROR_ARGUMENT,
-                     "%lld variables; a history of more than %d pairs takes at most %d",
-                     (long long)arrays->n, (int)CVTM_LBFGSB_SHORT, INT32_MAX);
   cvtm_panels *made = calloc(1, sizeof *made);
   if (!made) return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory");
   made->table = CVTM_TABLE(device, cvtm_panels_table);
   divide_block(made, arrays, m, exact);
   cvtm_status status = cvtm_device_allocate_mapped(device, made->bytes, &made->block, &mapped);
   if (status == CVTM_OK) divide_block(made, arrays, m, exact);
-  if (status == CVTM_OK) status = allocate_lists(device, made, arrays->n, exact);
+  if (status == CVTM_OK) status = cvtm_lbfgsb_list_create(device, arrays->n, exact, &made->list);
   if (status == CVTM_OK) status = made->table->open(device, arrays->n, m, &made->own);
   if (status != CVTM_OK) {
     cvtm_panels_destroy(device, made);
@@ -400,9 +368,7 @@ cvtm_status cvtm_panels_create(cvtm_device *device, cvtm_lbfgsb_arrays *arrays, 
 void cvtm_panels_destroy(cvtm_device *device, cvtm_panels *panels) {
   if (!panels) return;
   if (panels->own) panels->table->close(device, panels->own);
-  void *const owned[] = {panels->list, panels->other_list, panels->other_keys, panels->workspace};
-  for (size_t k = 0; k < sizeof owned / sizeof *owned; ++k)
-    if (owned[k]) cvtm_device_free(device, owned[k]);
+  cvtm_lbfgsb_list_destroy(device, &panels->list);
   cvtm_device_free_mapped(device, panels->block);
   free(panels);
 }

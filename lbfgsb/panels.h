@@ -4,32 +4,14 @@
 #ifndef CVTMESH_LBFGSB_PANELS_H
 #define CVTMESH_LBFGSB_PANELS_H
 
+#include "lbfgsb/lists.h"
 #include "lbfgsb/passes_cpu.h"
-#include "lbfgsb/variables.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
 enum { CVTM_PANELS_BATCH = 256 /* rows of W that the host reads at once */ };
-
-/* Which rows to list. */
-typedef enum cvtm_panels_rows {
-  CVTM_ROWS_FIXED,   /* t_i = 0 */
-  CVTM_ROWS_LEAVING, /* 0 < t_i <= t^c */
-  CVTM_ROWS_WINDOW   /* window_start < t_i <= window_end */
-} cvtm_panels_rows;
-
-/* True if row i is to be listed; *t = t_i. */
-CVTM_HD int cvtm_panels_selects(const cvtm_lbfgsb_arrays *arrays, const cvtm_lbfgsb_state *state,
-                                cvtm_panels_rows which, int64_t i, double *t) {
-  const cvtm_lbfgsb_variable row = cvtm_lbfgsb_get_variable(arrays, i, arrays->x[i], arrays->g[i]);
-  if (which == CVTM_ROWS_FIXED) return !cvtm_lbfgsb_is_free(&row);
-  const double least = which == CVTM_ROWS_WINDOW ? state->window_start : 0.0;
-  const double most = which == CVTM_ROWS_WINDOW ? state->window_end : state->cauchy;
-  *t = cvtm_lbfgsb_breakpoint(&row);
-  return *t > least && *t <= most;
-}
 
 /* What differs between devices. Every function waits for its result. `arrays` are those of one
  * problem, except that arrays->state is on the host and its `bounded` is 0; `own` is what open
@@ -44,10 +26,6 @@ typedef struct cvtm_panels_table {
                       cvtm_lbfgsb_pass pass, const double *q, int entries, double *result);
   /* Sets the trial point to x + step d, projected. */
   cvtm_status (*move)(cvtm_device *device, void *own, const cvtm_lbfgsb_arrays *arrays);
-  /* rows: device memory for n indices, ascending. CVTM_ROWS_WINDOW also writes their t_i to
-   * arrays->breakpoints. */
-  cvtm_status (*list)(cvtm_device *device, void *own, const cvtm_lbfgsb_arrays *arrays,
-                      cvtm_panels_rows which, int32_t *rows, int64_t *count);
   /* Products over `count` listed rows, on the host: gram[a * 2k + b], a >= b, of columns a and b
    * of [Y S] (k stored pairs, in the order of their columns), and wg[2k], the columns times g. */
   cvtm_status (*gram)(cvtm_device *device, void *own, const cvtm_lbfgsb_arrays *arrays,

@@ -43,29 +43,8 @@ static cvtm_status cpu_pass(cvtm_device *device, void *own, const cvtm_lbfgsb_ar
 }
 
 static cvtm_status cpu_move(cvtm_device *device, void *own, const cvtm_lbfgsb_arrays *arrays) {
-  const int threads = cvtm_device_threads(device);
-  const double step = arrays->state->step;
   (void)own;
-  (void)threads;
-#pragma omp parallel for schedule(static) num_threads(threads) if (threads > 1)
-  for (int64_t i = 0; i < arrays->n; ++i) {
-    const cvtm_lbfgsb_variable row = cvtm_lbfgsb_get_variable(arrays, i, arrays->x[i], 0.0);
-    arrays->trial_x[i] = cvtm_lbfgsb_trial(&row, arrays->d[i], step);
-  }
-  return CVTM_OK;
-}
-
-static cvtm_status cpu_list(cvtm_device *device, void *own, const cvtm_lbfgsb_arrays *arrays,
-                            cvtm_panels_rows which, int32_t *rows, int64_t *count) {
-  (void)device;
-  (void)own;
-  *count = 0;
-  for (int64_t i = 0; i < arrays->n; ++i) {
-    double t;
-    if (!cvtm_panels_selects(arrays, arrays->state, which, i, &t)) continue;
-    if (which == CVTM_ROWS_WINDOW) arrays->breakpoints[*count] = t;
-    rows[(*count)++] = (int32_t)i;
-  }
+  cvtm_lbfgsb_cpu_move(cvtm_device_threads(device), arrays);
   return CVTM_OK;
 }
 
@@ -180,14 +159,10 @@ static cvtm_status cpu_gram(cvtm_device *device, void *own, const cvtm_lbfgsb_ar
 
 static cvtm_status cpu_read_rows(cvtm_device *device, void *own, const cvtm_lbfgsb_arrays *arrays,
                                  const int32_t *rows, int count, double *w) {
-  const int m = arrays->state->history;
   (void)device;
   (void)own;
-  for (int r = 0; r < count; ++r) {
-    const double *row = (const double *)arrays->w + cvtm_lbfgsb_at(rows[r], 0, m);
-    for (int c = 0; c < 2 * m; ++c) *w++ = row[c * CVTM_LBFGSB_TILE];
-    *w++ = (arrays->scale ? arrays->scale[rows[r]] : 1.0) * arrays->g[rows[r]];
-  }
+  for (int r = 0; r < count; ++r, w += 2 * arrays->state->history + 1)
+    cvtm_lbfgsb_cpu_read_row(arrays, rows[r], w);
   return CVTM_OK;
 }
 
@@ -196,7 +171,6 @@ const cvtm_panels_table cvtm_panels_table_cpu = {
     .close = cpu_close,
     .pass = cpu_pass,
     .move = cpu_move,
-    .list = cpu_list,
     .gram = cpu_gram,
     .read_rows = cpu_read_rows,
 };

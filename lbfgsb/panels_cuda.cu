@@ -3,7 +3,6 @@
 #include "base/cublas.h"
 #include "base/cuda_check.h"
 #include "base/cuda_utils.h"
-#include "base/primitives.h"
 #include "lbfgsb/panels.h"
 
 #include <stdlib.h>
@@ -27,11 +26,8 @@ struct panels_cuda {
   double *q;                      /* [2m] */
   double *columns;                /* [2m + 1][CHUNK] of listed rows */
   double *gram;                   /* [2m x 2m] and [2m] */
-  int32_t *flags, *rows;          /* [n], [CVTM_PANELS_BATCH] */
-  int64_t *places;                /* [n + 1] */
+  int32_t *rows;                  /* [CVTM_PANELS_BATCH] */
   double *read;                   /* [CVTM_PANELS_BATCH][2m + 1] */
-  void *workspace;
-  size_t workspace_bytes;
 };
 
 /* Rows of a column of W. */
@@ -52,17 +48,6 @@ static __device__ figures empty_figures() {
   return own;
 }
 
-/* Combines entry by entry; with `nearest` entries 1 and 2 are a cvtm_lbfgsb_nearest. */
-static __host__ __device__ void combine_figures(double *own, const double *other, int nearest) {
-  const cvtm_lbfgsb_nearest a = {own[CVTM_MIN_BREAKPOINT], own[CVTM_NEAREST_ROW]},
-                            b = {other[CVTM_MIN_BREAKPOINT], other[CVTM_NEAREST_ROW]};
-  for (int e = 0; e < FIGURES; ++e) own[e] = cvtm_lbfgsb_combine(e, own[e], other[e]);
-  if (!nearest) return;
-  const cvtm_lbfgsb_nearest first = cvtm_lbfgsb_combine_nearest(a, b);
-  own[CVTM_MIN_BREAKPOINT] = first.t;
-  own[CVTM_NEAREST_ROW] = first.row;
-}
-
 /* Writes the block's figures. Order: thread t takes those of t + 128, then of t + 64, .. */
 static __device__ void write_figures(const figures &own, int nearest, double *to) {
   __shared__ figures all[THREADS];
@@ -70,7 +55,8 @@ static __device__ void write_figures(const figures &own, int nearest, double *to
   all[thread] = own;
   for (int half = THREADS / 2; half > 0; half /= 2) {
     __syncthreads();
-    if (thread < half) combine_figures(all[thread].value, all[thread + half].value, nearest);
+    if (thread < half)
+      cvtm_lbfgsb_combine_entries(all[thread].value, all[thread + half].value, FIGURES, nearest);
   }
   __syncthreads();
   if (thread < FIGURES) to[blockIdx.x * FIGURES + thread] = all[0].value[thread];
@@ -167,29 +153,6 @@ static __global__ void __launch_bounds__(THREADS)
   }
 }
 
-static __global__ void __launch_bounds__(THREADS)
-    select_kernel(const __grid_constant__ cvtm_lbfgsb_arrays arrays,
-                  const __grid_constant__ cvtm_lbfgsb_state state, cvtm_panels_rows which,
-                  int32_t *flags) {
-  double t;
-  for (int64_t i = cvtm_first_thread(); i < arrays.n; i += cvtm_thread_count()) {
-    flags[i] = cvtm_panels_selects(&arrays, &state, which, i, &t);
-  }
-}
-
-/* Writes the selected rows at their places, and with `times` their breakpoints. */
-static __global__ void __launch_bounds__(THREADS)
-    list_kernel(const __grid_constant__ cvtm_lbfgsb_arrays arrays, const int32_t *flags,
-                const int64_t *places, int32_t *rows, double *times) {
-  for (int64_t i = cvtm_first_thread(); i < arrays.n; i += cvtm_thread_count()) {
-    if (!flags[i]) continue;
-    rows[places[i]] = static_cast<int32_t>(i);
-    if (!times) continue;
-    const cvtm_lbfgsb_variable row = cvtm_lbfgsb_get_variable(&arrays, i, arrays.x[i], arrays.g[i]);
-    times[places[i]] = cvtm_lbfgsb_breakpoint(&row);
-  }
-}
-
 /* to[c * column_step + r * row_step]: columns of the listed rows, half of them at W and half of
  * them m columns later, and g. */
 static __global__ void __launch_bounds__(THREADS)
@@ -220,8 +183,7 @@ extern "C" {
 static void cuda_close(cvtm_device *device, void *memory) {
   panels_cuda *own = static_cast<panels_cuda *>(memory);
   void *const owned[] = {own->vectors, own->wq,   own->products, own->q,
-                         own->columns, own->gram, own->flags,    own->rows,
-                         own->places,  own->read, own->workspace};
+                         own->columns, own->gram, own->rows,     own->read};
   for (void *block : owned) {
     if (block) cvtm_device_free(device, block);
   }
@@ -237,7 +199,6 @@ static cvtm_status allocate_own(cvtm_device *device, panels_cuda *own, int64_t n
       cvtm_device_allocate_mapped(device, MAX_BLOCKS * FIGURES * sizeof(double), &host, &seen);
   own->figures = static_cast<double *>(host);
   own->figures_seen = static_cast<double *>(seen);
-  if (status == CVTM_OK) status = cvtm_scan_workspace(device, n, &own->workspace_bytes);
   const cvtm_array arrays[] = {
       cvtm_array_of(&own->vectors, VECTORS * stride),
       cvtm_array_of(&own->wq, stride),
@@ -245,11 +206,8 @@ static cvtm_status allocate_own(cvtm_device *device, panels_cuda *own, int64_t n
       cvtm_array_of(&own->q, columns),
       cvtm_array_of(&own->columns, (columns + 1) * (n < CHUNK ? n : CHUNK)),
       cvtm_array_of(&own->gram, columns * columns + columns),
-      cvtm_array_of(&own->flags, n),
       cvtm_array_of(&own->rows, CVTM_PANELS_BATCH),
-      cvtm_array_of(&own->places, n + 1),
       cvtm_array_of(&own->read, CVTM_PANELS_BATCH * (columns + 1)),
-      {&own->workspace, static_cast<int64_t>(own->workspace_bytes), 1},
   };
   if (status != CVTM_OK) return status;
   return cvtm_device_allocate_all(device, arrays, sizeof arrays / sizeof arrays[0]);
@@ -275,7 +233,7 @@ static cvtm_status collect(cvtm_device *device, const panels_cuda *own, int64_t 
   if (status != CVTM_OK) return status;
   memcpy(result, own->figures, FIGURES * sizeof *result);
   for (unsigned block = 1; block < pass_blocks(n); ++block) {
-    combine_figures(result, own->figures + block * FIGURES, nearest);
+    cvtm_lbfgsb_combine_entries(result, own->figures + block * FIGURES, FIGURES, nearest);
   }
   return CVTM_OK;
 }
@@ -364,27 +322,6 @@ static cvtm_status cuda_move(cvtm_device *device, void *memory, const cvtm_lbfgs
   return cvtm_cuda_launched(device, "move_kernel");
 }
 
-static cvtm_status cuda_list(cvtm_device *device, void *memory, const cvtm_lbfgsb_arrays *arrays,
-                             cvtm_panels_rows which, int32_t *rows, int64_t *count) {
-  panels_cuda *own = static_cast<panels_cuda *>(memory);
-  const cudaStream_t stream = cvtm_cuda_stream(device);
-  const unsigned blocks = pass_blocks(arrays->n);
-  select_kernel<<<blocks, THREADS, 0, stream>>>(*arrays, *arrays->state, which, own->flags);
-  cvtm_status status = cvtm_cuda_launched(device, "select_kernel");
-  if (status == CVTM_OK) {
-    status = cvtm_scan_64(device, own->flags, arrays->n, own->places, own->workspace,
-                          own->workspace_bytes);
-  }
-  if (status != CVTM_OK) return status;
-  list_kernel<<<blocks, THREADS, 0, stream>>>(
-      *arrays, own->flags, own->places, rows,
-      which == CVTM_ROWS_WINDOW ? arrays->breakpoints : nullptr);
-  status = cvtm_cuda_launched(device, "list_kernel");
-  return status == CVTM_OK
-             ? cvtm_device_copy_out(device, count, own->places + arrays->n, sizeof *count)
-             : status;
-}
-
 static cvtm_status gather_rows(cvtm_device *device, const cvtm_lbfgsb_arrays *arrays,
                                const int32_t *rows, int count, int half, int64_t column_step,
                                int64_t row_step, double *to) {
@@ -439,7 +376,7 @@ static cvtm_status cuda_read_rows(cvtm_device *device, void *memory,
       device, w, own->read, static_cast<size_t>(count) * static_cast<size_t>(columns) * sizeof *w);
 }
 
-extern const cvtm_panels_table cvtm_panels_table_cuda = {
-    cuda_open, cuda_close, cuda_pass, cuda_move, cuda_list, cuda_gram, cuda_read_rows};
+extern const cvtm_panels_table cvtm_panels_table_cuda = {cuda_open, cuda_close, cuda_pass,
+                                                         cuda_move, cuda_gram,  cuda_read_rows};
 
 }  // extern "C"

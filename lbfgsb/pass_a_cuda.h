@@ -1,9 +1,9 @@
-/* For lbfgsb_cuda.cu only: pass A, which makes the trial point the current one and sums what the
- * Cauchy point and the subspace problem need, and the pass that restricts these sums to the free
- * rows of the Cauchy point. W is read once, by asynchronous copies; its products are formed by the
- * tensor cores in double precision: with ordinary multiplications (CVTM_PLAIN_PRODUCTS) the
- * optimiser takes 1.7 times as long at n = 10^6 and 2.2 times at 6.4 * 10^7, and with m = 17 3.9
- * times (H200).
+/* For lbfgsb_cuda.cu and divided_cuda.cu only: pass A, which makes the trial point the current one
+ * and sums what the Cauchy point and the subspace problem need, and the pass that restricts these
+ * sums to the free rows of the Cauchy point. W is read once, by asynchronous copies; its products
+ * are formed by the tensor cores in double precision: with ordinary multiplications
+ * (CVTM_PLAIN_PRODUCTS) the optimiser takes 1.7 times as long at n = 10^6 and 2.2 times at 6.4 *
+ * 10^7, and with m = 17 3.9 times (H200).
  */
 #ifndef CVTMESH_LBFGSB_PASS_A_CUDA_H
 #define CVTMESH_LBFGSB_PASS_A_CUDA_H
@@ -254,6 +254,25 @@ static __device__ pair_entry<Real> make_pair(const cvtm_lbfgsb_arrays &arrays,
   const double s = cvtm_lbfgsb_unscaled(&arrays, &row, row.x - old_x);
   const double y = (g - old_g) * row.scale;
   return {static_cast<Real>(y), static_cast<Real>(s)};
+}
+
+/* Column c of row i of W, or with c = 2m the row's scaled g. pending: after a speculative pass A
+ * the row is that of the trial point, and its new pair is not yet in W. */
+static __device__ double read_row(const cvtm_lbfgsb_arrays &arrays, const cvtm_lbfgsb_state &state,
+                                  int64_t i, int c, int pending) {
+  const int m = state.history;
+  const double x = pending ? arrays.trial_x[i] : arrays.x[i];
+  const double g = pending ? arrays.trial_g[i] : arrays.g[i];
+  const cvtm_lbfgsb_variable row = cvtm_lbfgsb_get_variable(&arrays, i, x, g);
+  if (c == 2 * m) return row.g;
+  if (pending && c % m == state.newest) {
+    const pair_entry<double> pair = make_pair<double>(arrays, row, arrays.x[i], g, arrays.g[i]);
+    const double value = c < m ? pair.y : pair.s;
+    return state.single ? static_cast<double>(static_cast<float>(value)) : value;
+  }
+  const int64_t at = cvtm_lbfgsb_at(i, c, m);
+  return state.single ? static_cast<double>(static_cast<const float *>(arrays.w)[at])
+                      : static_cast<const double *>(arrays.w)[at];
 }
 
 /* Adds the part of a row of the trial point to those entries that need no column of W. */

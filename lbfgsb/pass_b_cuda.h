@@ -1,8 +1,25 @@
-/* For lbfgsb_cuda.cu only: pass B and the passes that need no products with W. */
+/* For lbfgsb_cuda.cu and divided_cuda.cu only: pass B and the passes that need no products with W.
+ */
 #ifndef CVTMESH_LBFGSB_PASS_B_CUDA_H
 #define CVTMESH_LBFGSB_PASS_B_CUDA_H
 
 #include "lbfgsb/pass_a_cuda.h"
+
+/* x = trial_x = x projected onto the box, g = d = 0. */
+static __device__ void pass_start(block_group on) {
+  const cvtm_lbfgsb_arrays &arrays = block_memory()->arrays;
+  thread_sums own = empty_sums();
+  for (int64_t i = first_index(on); i < arrays.n; i += index_stride(on)) {
+    const cvtm_lbfgsb_variable row = cvtm_lbfgsb_get_variable(&arrays, i, arrays.x[i], 0.0);
+    const double x = cvtm_clamp(row.x, row.lower, row.upper);
+    if (x != row.x) own.value[CVTM_SUM_ACTIVE] += 1.0;
+    arrays.x[i] = x;
+    arrays.trial_x[i] = x;
+    arrays.g[i] = 0.0;
+    arrays.d[i] = 0.0;
+  }
+  write_block_sums(on, own, 0);
+}
 
 /* The line search: g'd at the trial point. */
 static __device__ void pass_search(block_group on) {

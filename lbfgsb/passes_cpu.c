@@ -22,11 +22,14 @@ static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 typedef void (*part_function)(const cvtm_lbfgsb_arrays *arrays, const double *q, int64_t first,
                               int64_t last, double *result);
 
-/* Runs a pass: parts of fixed size in parallel, combined in the order of their indices, so the
- * result does not depend on the number of threads. Every reduction goes through this function. */
+/* Runs a pass: parts of fixed size in parallel, combined in the order of their indices, first those
+ * of each block and then the blocks, so the result does not depend on the number of threads, or of
+ * ranks that have the blocks. Those of a block are left in that of its first part. nearest: it is
+ * pass A. Every reduction goes through this function. */
 static void reduce(int threads, const cvtm_lbfgsb_arrays *arrays, const double *q, int entries,
-                   part_function function, double *result) {
+                   part_function function, int nearest, double *result) {
   const int64_t parts = cvtm_lbfgsb_cpu_parts(arrays->n);
+  const int64_t of_block = arrays->block / CVTM_LBFGSB_CPU_PART;
   if (threads > parts) threads = (int)parts;
 #pragma omp parallel for schedule(static) num_threads(threads) if (threads > 1)
   for (int64_t part = 0; part < parts; ++part) {
@@ -35,23 +38,15 @@ static void reduce(int threads, const cvtm_lbfgsb_arrays *arrays, const double *
     function(arrays, q, part * CVTM_LBFGSB_CPU_PART,
              smaller((part + 1) * CVTM_LBFGSB_CPU_PART, arrays->n), own);
   }
-  memcpy(result, arrays->partial, (size_t)entries * sizeof *result);
-  for (int64_t part = 1; part < parts; ++part) {
-    const double *own = arrays->partial + part * entries;
-    for (int e = 0; e < entries; ++e) result[e] = cvtm_lbfgsb_combine(e, result[e], own[e]);
+  for (int64_t first = 0; first < parts; first += of_block) {
+    double *block = arrays->partial + first * entries;
+    for (int64_t part = first + 1; part < smaller(first + of_block, parts); ++part)
+      cvtm_lbfgsb_combine_entries(block, arrays->partial + part * entries, entries, nearest);
+    if (first == 0)
+      memcpy(result, block, (size_t)entries * sizeof *result);
+    else
+      cvtm_lbfgsb_combine_entries(result, block, entries, nearest);
   }
-}
-
-/* The nearest breakpoint over all parts of pass A, whose entries are still in arrays->partial. */
-static void reduce_nearest(const cvtm_lbfgsb_arrays *arrays, int entries, double *result) {
-  cvtm_lbfgsb_nearest first = {HUGE_VAL, HUGE_VAL};
-  for (int64_t part = 0; part < cvtm_lbfgsb_cpu_parts(arrays->n); ++part) {
-    const double *own = arrays->partial + part * entries;
-    const cvtm_lbfgsb_nearest other = {own[CVTM_MIN_BREAKPOINT], own[CVTM_NEAREST_ROW]};
-    first = cvtm_lbfgsb_combine_nearest(first, other);
-  }
-  result[CVTM_MIN_BREAKPOINT] = first.t;
-  result[CVTM_NEAREST_ROW] = first.row;
 }
 
 /* --- rows ---------------------------------------------------------------------------- */
@@ -371,20 +366,40 @@ void cvtm_lbfgsb_cpu_pass(int threads, const cvtm_lbfgsb_arrays *arrays, cvtm_lb
                           const double *q, int entries, double *result) {
   switch (pass) {
     case CVTM_PASS_START:
-      reduce(threads, arrays, q, entries, start_part, result);
+      reduce(threads, arrays, q, entries, start_part, 0, result);
       break;
     case CVTM_PASS_SEARCH:
-      reduce(threads, arrays, q, entries, search_part, result);
+      reduce(threads, arrays, q, entries, search_part, 0, result);
       break;
     case CVTM_PASS_A:
-      reduce(threads, arrays, q, entries, choose_update_part(), result);
-      reduce_nearest(arrays, entries, result);
+      reduce(threads, arrays, q, entries, choose_update_part(), 1, result);
       break;
     case CVTM_PASS_RESTRICT:
-      reduce(threads, arrays, q, entries, choose_restrict_part(), result);
+      reduce(threads, arrays, q, entries, choose_restrict_part(), 0, result);
       break;
     case CVTM_PASS_B:
-      reduce(threads, arrays, q, entries, choose_step_part(), result);
+      reduce(threads, arrays, q, entries, choose_step_part(), 0, result);
       break;
   }
+}
+
+void cvtm_lbfgsb_cpu_move(int threads, const cvtm_lbfgsb_arrays *arrays) {
+  const int64_t n = arrays->n;
+  const double step = arrays->state->step;
+  (void)threads;
+#pragma omp parallel for schedule(static) \
+    num_threads(threads) if (threads > 1 && n > CVTM_LBFGSB_CPU_PART)
+  for (int64_t i = 0; i < n; ++i) {
+    const cvtm_lbfgsb_variable row = cvtm_lbfgsb_get_variable(arrays, i, arrays->x[i], 0.0);
+    arrays->trial_x[i] = cvtm_lbfgsb_trial(&row, arrays->d[i], step);
+  }
+}
+
+void cvtm_lbfgsb_cpu_read_row(const cvtm_lbfgsb_arrays *arrays, int64_t i, double *w) {
+  const int m = arrays->state->history;
+  const int64_t at = cvtm_lbfgsb_at(i, 0, m);
+  for (int c = 0; c < 2 * m; ++c)
+    w[c] = arrays->state->single ? (double)((const float *)arrays->w)[at + c * TILE]
+                                 : ((const double *)arrays->w)[at + c * TILE];
+  w[2 * m] = (arrays->scale ? arrays->scale[i] : 1.0) * arrays->g[i];
 }

@@ -4,6 +4,10 @@
 
 #include "lbfgsb/lbfgsb_arrays.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 enum { CVTM_LBFGSB_CPU_PART = 2048 /* rows of a part of a pass */ };
 
 typedef enum cvtm_lbfgsb_pass {
@@ -20,5 +24,12 @@ int64_t cvtm_lbfgsb_cpu_parts(int64_t n);
  * pass reduces to. */
 void cvtm_lbfgsb_cpu_pass(int threads, const cvtm_lbfgsb_arrays *arrays, cvtm_lbfgsb_pass pass,
                           const double *q, int entries, double *result);
+/* Sets the trial point to x + step d, projected. */
+void cvtm_lbfgsb_cpu_move(int threads, const cvtm_lbfgsb_arrays *arrays);
+/* w[0 .. 2m]: row i of the 2m columns of W = [Y S], and g_i, scaled. */
+void cvtm_lbfgsb_cpu_read_row(const cvtm_lbfgsb_arrays *arrays, int64_t i, double *w);
 
+#ifdef __cplusplus
+}
+#endif
 #endif

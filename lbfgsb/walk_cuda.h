@@ -50,7 +50,8 @@ static __device__ void walk(block_group on, const double *t, const int64_t *rows
     const int64_t i = rows[b];
     const double g = (arrays.scale ? arrays.scale[i] : 1.0) * arrays.g[i];
     for (int r = lanes.lane; r < 2 * shared->state.count; r += lanes.lanes) {
-      shared->w[r] = read_w(i, cvtm_lbfgsb_w_column(&shared->state, work, r));
+      shared->w[r] =
+          read_row(arrays, shared->state, i, cvtm_lbfgsb_w_column(&shared->state, work, r), 0);
     }
     cvtm_lanes_sync();
     cvtm_lbfgsb_walk_to(lanes, &shared->state, arrays.walk, t[b], g, shared->w);

@@ -1,11 +1,10 @@
 /* The division of cells among ranks: whole, in order, and by the measured times; and evaluations by
  * ranks that are threads of this program, each with a device handle of its own. */
 #include <math.h>
-#include <pthread.h>
 
 #include "base/random.h"
 #include "cvt/shares.h"
-#include "tests/test_devices.h"
+#include "tests/thread_ranks.h"
 
 enum { SIZE = 4 };
 
@@ -73,25 +72,9 @@ static void test_every_place_has_one_rank(void **unused) {
 /* --- ranks that are threads --------------------------------------------------------------------
  */
 
-enum { SIDE = 128, MOST_RANKS = 4, EVALUATIONS = 3, MOST_SITES = 120000 };
-
-static pthread_barrier_t meeting;
-static double *parts[MOST_RANKS]; /* of each rank, between two meetings */
-static _Thread_local int own_rank;
-static int rank_count;
-
-static int gather(double *all, const int64_t *counts) {
-  parts[own_rank] = all;
-  pthread_barrier_wait(&meeting);
-  int64_t before = 0;
-  for (int r = 0; r < rank_count; before += counts[r++])
-    if (r != own_rank) memcpy(all + before, parts[r] + before, (size_t)counts[r] * sizeof *all);
-  pthread_barrier_wait(&meeting);
-  return 0;
-}
+enum { SIDE = 128, EVALUATIONS = 3, MOST_SITES = 120000 };
 
 typedef struct job {
-  int rank;
   int64_t count;
   cvtm_cvt_energy energy;
   const double *sites;
@@ -111,15 +94,9 @@ static void evaluate(cvtm_device *device, const job *j) {
   cvtm_cvt_destroy(cvt);
 }
 
-static void *run_rank(void *argument) {
-  const job *j = argument;
-  cvtm_device *device = test_device_open_threads(1);
-  const cvtm_ranks ranks = {j->rank, rank_count, gather, NULL, NULL};
-  own_rank = j->rank;
-  cvtm_device_set_ranks(device, &ranks);
-  evaluate(device, j);
-  cvtm_device_destroy(device);
-  return NULL;
+static void evaluate_as_rank(cvtm_device *device, int rank, void *context) {
+  const job *jobs = context;
+  evaluate(device, &jobs[rank]);
 }
 
 /* Half of the sites are spread over the domain, and half are crowded, so that cells are deferred.
@@ -140,19 +117,13 @@ static void compare_ranks(int64_t count, cvtm_cvt_energy energy) {
   const size_t bytes = 4 * (size_t)count * sizeof *sites;
   for (int r = 0; r <= MOST_RANKS; ++r) assert_non_null(moments[r] = calloc(1, bytes));
   cvtm_device *device = test_device_open_threads(1);
-  evaluate(device, &(job){0, count, energy, sites, value[MOST_RANKS], moments[MOST_RANKS]});
+  evaluate(device, &(job){count, energy, sites, value[MOST_RANKS], moments[MOST_RANKS]});
   cvtm_device_destroy(device);
-  for (rank_count = 1; rank_count <= MOST_RANKS; ++rank_count) {
-    pthread_t thread[MOST_RANKS];
+  for (int ranks = 1; ranks <= MOST_RANKS; ++ranks) {
     job jobs[MOST_RANKS];
-    assert_int_equal(pthread_barrier_init(&meeting, NULL, (unsigned)rank_count), 0);
-    for (int r = 0; r < rank_count; ++r) {
-      jobs[r] = (job){r, count, energy, sites, value[r], moments[r]};
-      assert_int_equal(pthread_create(&thread[r], NULL, run_rank, &jobs[r]), 0);
-    }
-    for (int r = 0; r < rank_count; ++r) pthread_join(thread[r], NULL);
-    pthread_barrier_destroy(&meeting);
-    for (int r = 0; r < rank_count; ++r) {
+    for (int r = 0; r < ranks; ++r) jobs[r] = (job){count, energy, sites, value[r], moments[r]};
+    run_ranks(ranks, evaluate_as_rank, jobs);
+    for (int r = 0; r < ranks; ++r) {
       assert_memory_equal(value[r], value[MOST_RANKS], sizeof value[r]);
       assert_memory_equal(moments[r], moments[MOST_RANKS], bytes);
     }

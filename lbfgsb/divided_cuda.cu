@@ -1,0 +1,325 @@
+/* The passes of divided.h on CUDA. A block of rows is cut into chunks, each of which one block of
+ * threads has, as it has a problem of a batch. */
+#include "base/cuda_check.h"
+#include "base/cuda_utils.h"
+#include "lbfgsb/divided.h"
+#include "lbfgsb/pass_b_cuda.h"
+
+enum {
+  CHUNKS = 4, /* of a block of rows, at most */
+  ROW_WARPS = 8,
+  COMBINE_THREADS = 256,
+  /* Passes beside those of cvtm_lbfgsb_pass: the trial point of a step, and pass_commit. */
+  PASS_MOVE = 16,
+  PASS_COMMIT
+};
+
+static constexpr int CHUNK_UNIT = CVTM_LBFGSB_CPU_PART; /* a block has a whole number of them */
+
+/* What a pass needs of the host's memory. */
+struct pass_inputs {
+  cvtm_lbfgsb_state state;
+  double q[CVTM_LBFGSB_PAIR];
+  int pass, speculative, commit;
+};
+
+static __host__ __device__ int64_t chunk_rows(int64_t block) {
+  return ((block / CHUNK_UNIT - 1) / CHUNKS + 1) * CHUNK_UNIT;
+}
+
+static __host__ __device__ int64_t chunks_of_block(int64_t block) {
+  return (block - 1) / chunk_rows(block) + 1;
+}
+
+/* This process's first row of a chunk. */
+static __device__ int64_t chunk_start(int64_t block, int64_t chunk) {
+  const int64_t of_block = chunks_of_block(block);
+  return chunk / of_block * block + chunk % of_block * chunk_rows(block);
+}
+
+/* The arrays of a chunk, which may have no row. */
+static __device__ cvtm_lbfgsb_arrays chunk_arrays(const cvtm_lbfgsb_arrays &all, int64_t chunk,
+                                                  int m, size_t real) {
+  const int64_t rows = chunk_rows(all.block), first = chunk_start(all.block, chunk);
+  const int64_t left = all.block - chunk % chunks_of_block(all.block) * rows;
+  cvtm_lbfgsb_arrays one = all;
+  one.n = all.n - first;
+  if (one.n > left) one.n = left;
+  if (one.n > rows) one.n = rows;
+  if (one.n < 0) one.n = 0;
+  one.x += first;
+  one.g += first;
+  one.trial_x += first;
+  one.trial_g += first;
+  one.d += first;
+  one.w = static_cast<char *>(one.w) + static_cast<size_t>(cvtm_lbfgsb_at(first, 0, m)) * real;
+  if (one.lower) one.lower += first;
+  if (one.upper) one.upper += first;
+  if (one.scale) one.scale += first;
+  one.partial += chunk * all.entries;
+  return one;
+}
+
+/* Fills the shared memory of a block of threads that has a chunk to itself. */
+static __device__ block_group load_chunk(const cvtm_lbfgsb_arrays &all, const pass_inputs &inputs,
+                                         size_t real) {
+  shared_memory *shared = block_memory();
+  copy_words(&shared->state, &inputs.state);
+  copy_words(&shared->if_accepted, &inputs.state);
+  copy_doubles(shared->model.q, inputs.q, CVTM_LBFGSB_PAIR);
+  if (threadIdx.x == 0) shared->arrays = chunk_arrays(all, blockIdx.x, inputs.state.history, real);
+  __syncthreads();
+  return {0, 1};
+}
+
+/* --- kernels ---------------------------------------------------------------------------------- */
+
+/* Pass A, or the pass over the rows that leave the free set. */
+template <int BLOCKS, int WARPS, typename Real>
+static __global__ void __launch_bounds__(WARPS *WARP)
+    products_kernel(const __grid_constant__ cvtm_lbfgsb_arrays all,
+                    const __grid_constant__ pass_inputs inputs) {
+  const block_group on = load_chunk(all, inputs, sizeof(Real));
+  if (inputs.pass == CVTM_PASS_A) {
+    pass_a<BLOCKS, WARPS, Real>(on, inputs.speculative);
+  } else {
+    pass_restrict<BLOCKS, WARPS, Real>(on);
+  }
+}
+
+/* The passes without products of columns. */
+template <typename Real>
+static __global__ void __launch_bounds__(ROW_WARPS *WARP)
+    rows_kernel(const __grid_constant__ cvtm_lbfgsb_arrays all,
+                const __grid_constant__ pass_inputs inputs) {
+  const block_group on = load_chunk(all, inputs, sizeof(Real));
+  switch (inputs.pass) {
+    case CVTM_PASS_START:
+      pass_start(on);
+      break;
+    case CVTM_PASS_SEARCH:
+      pass_search(on);
+      break;
+    case CVTM_PASS_B:
+      pass_b<Real>(on, inputs.commit);
+      break;
+    case PASS_MOVE:
+      pass_trial(on);
+      break;
+    default:
+      pass_commit(on);
+      break;
+  }
+}
+
+/* The nearest breakpoint of a block's chunks, its row counted from this process's first. */
+static __device__ cvtm_lbfgsb_nearest nearest_of_chunks(const cvtm_lbfgsb_arrays &all,
+                                                        int64_t chunks) {
+  cvtm_lbfgsb_nearest found = {HUGE_VAL, HUGE_VAL};
+  for (int64_t k = 0; k < chunks; ++k) {
+    const int64_t chunk = blockIdx.x * chunks + k;
+    const double *own = all.partial + chunk * all.entries;
+    cvtm_lbfgsb_nearest other = {own[CVTM_MIN_BREAKPOINT], own[CVTM_NEAREST_ROW]};
+    if (other.row >= 0.0) other.row += static_cast<double>(chunk_start(all.block, chunk));
+    found = cvtm_lbfgsb_combine_nearest(found, other);
+  }
+  return found;
+}
+
+/* The record of each of this rank's blocks, from its chunks in their order. */
+static __global__ void __launch_bounds__(COMBINE_THREADS)
+    record_kernel(const __grid_constant__ cvtm_lbfgsb_arrays all,
+                  const __grid_constant__ cvtm_lbfgsb_state state,
+                  const __grid_constant__ cvtm_divided_pass pass, double *records) {
+  __shared__ cvtm_lbfgsb_nearest nearest;
+  const int thread = static_cast<int>(threadIdx.x);
+  const int64_t chunks = chunks_of_block(all.block);
+  double *record = records + blockIdx.x * static_cast<int64_t>(pass.stride);
+  for (int e = thread; e < pass.entries; e += COMBINE_THREADS) {
+    const double *from = all.partial + blockIdx.x * chunks * all.entries + e;
+    double value = *from;
+    for (int64_t k = 1; k < chunks; ++k)
+      value = cvtm_lbfgsb_combine(e, value, from[k * all.entries]);
+    record[e] = value;
+  }
+  if (thread < 2) record[pass.entries + thread] = all.values[2 * blockIdx.x + thread];
+  if (pass.pass != CVTM_PASS_A) return;
+  __syncthreads();
+  if (thread == 0) {
+    nearest = nearest_of_chunks(all, chunks);
+    const int known = nearest.row >= 0.0 && nearest.row < HUGE_VAL;
+    record[CVTM_MIN_BREAKPOINT] = nearest.t;
+    record[CVTM_NEAREST_ROW] = known ? nearest.row + static_cast<double>(pass.first) : nearest.row;
+  }
+  __syncthreads();
+  if (!pass.has_row) return;
+  const int m = state.history, known = nearest.row >= 0.0 && nearest.row < HUGE_VAL;
+  const int64_t i = known ? static_cast<int64_t>(nearest.row) : 0;
+  double *row = record + pass.entries + 2;
+  if (thread <= 2 * m)
+    row[thread] = known ? read_row(all, state, i, thread, pass.speculative) : 0.0;
+}
+
+/* Entry e of the records of all blocks, by a warp; the last is that of f[1]. */
+static __device__ double combine_records(const cvtm_divided_pass &pass, const double *records,
+                                         int e) {
+  const int lane = static_cast<int>(threadIdx.x) % WARP, is_measure = e == pass.entries + 1;
+  const int kind = is_measure ? 0 : e == pass.entries ? static_cast<int>(CVTM_SUM_COLUMNS) : e;
+  double value = is_measure ? -HUGE_VAL : cvtm_lbfgsb_identity(kind);
+  for (int64_t b = lane; b < pass.blocks; b += WARP)
+    value = cvtm_lbfgsb_combine(kind, value, records[b * pass.stride + e]);
+  return warp_combine(kind, value);
+}
+
+/* The record of all blocks: of each entry, a warp has the blocks round-robin and combines its
+ * lanes. */
+static __global__ void __launch_bounds__(COMBINE_THREADS)
+    combine_kernel(const __grid_constant__ cvtm_divided_pass pass, const double *records,
+                   double *total) {
+  const int lane = static_cast<int>(threadIdx.x) % WARP;
+  const int e = static_cast<int>(cvtm_first_thread()) / WARP;
+  const int has_nearest = pass.pass == CVTM_PASS_A;
+  if (e >= pass.entries + 2 || (has_nearest && e == CVTM_MIN_BREAKPOINT)) return;
+  if (!has_nearest || e != CVTM_NEAREST_ROW) {
+    const double value = combine_records(pass, records, e);
+    if (lane == 0) total[e] = value;
+    return;
+  }
+  cvtm_lbfgsb_nearest found = {HUGE_VAL, HUGE_VAL};
+  for (int64_t b = lane; b < pass.blocks; b += WARP) {
+    const double *record = records + b * pass.stride;
+    found =
+        cvtm_lbfgsb_combine_nearest(found, {record[CVTM_MIN_BREAKPOINT], record[CVTM_NEAREST_ROW]});
+  }
+  found = warp_combine_nearest(found);
+  if (lane == 0) {
+    total[CVTM_MIN_BREAKPOINT] = found.t;
+    total[CVTM_NEAREST_ROW] = found.row;
+  }
+  const int known = found.row >= 0.0 && found.row < HUGE_VAL, row = pass.entries + 2;
+  const int64_t block = known ? static_cast<int64_t>(found.row) / pass.block : 0;
+  for (int c = row + lane; c < pass.stride; c += WARP) total[c] = records[block * pass.stride + c];
+}
+
+static __global__ void __launch_bounds__(COMBINE_THREADS)
+    read_kernel(const __grid_constant__ cvtm_lbfgsb_arrays all,
+                const __grid_constant__ cvtm_lbfgsb_state state, const int32_t *rows, int count,
+                double *w) {
+  const int columns = 2 * state.history + 1;
+  for (int64_t e = cvtm_first_thread(); e < count * columns; e += cvtm_thread_count())
+    w[e] = read_row(all, state, rows[e / columns], static_cast<int>(e % columns), 0);
+}
+
+/* --- the table ---------------------------------------------------------------------------------
+ */
+
+template <int BLOCKS>
+static const void *pick_products(int single) {
+  return single
+             ? reinterpret_cast<const void *>(products_kernel<BLOCKS, warps_for(BLOCKS), float>)
+             : reinterpret_cast<const void *>(products_kernel<BLOCKS, warps_for(BLOCKS), double>);
+}
+
+static const void *find_products(int m, int single) {
+  switch (column_blocks(m)) {
+    case 1:
+      return pick_products<1>(single);
+    case 2:
+      return pick_products<2>(single);
+    default:
+      return pick_products<3>(single);
+  }
+}
+
+/* Runs a pass over the chunks of `blocks` blocks. */
+static cvtm_status launch(cvtm_device *device, const cvtm_lbfgsb_arrays *arrays,
+                          const pass_inputs *inputs, int64_t blocks) {
+  const int m = inputs->state.history, single = inputs->state.single;
+  const int products = inputs->pass == CVTM_PASS_A || inputs->pass == CVTM_PASS_RESTRICT;
+  const int warps = products ? warps_for(column_blocks(m)) : ROW_WARPS;
+  int stages = 1;
+  if (blocks == 0) return CVTM_OK;
+  if (products) CVTM_CUDA_TRY(device, find_stages(warps, &stages));
+  const void *rows = single ? reinterpret_cast<const void *>(rows_kernel<float>)
+                            : reinterpret_cast<const void *>(rows_kernel<double>);
+  const void *kernel = products ? find_products(m, single) : rows;
+  const size_t sums = static_cast<size_t>(CVTM_SUM_COLUMNS * warps * WARP) * sizeof(double);
+  const size_t bytes =
+      products ? shared_bytes(arrays, warps, stages, m, single) : sizeof(shared_memory) + sums;
+  const dim3 grid(static_cast<unsigned>(blocks * chunks_of_block(arrays->block)));
+  const dim3 threads(static_cast<unsigned>(warps * WARP));
+  cvtm_lbfgsb_arrays all = *arrays;
+  pass_inputs given = *inputs;
+  void *arguments[] = {&all, &given};
+  CVTM_CUDA_TRY(device, cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                             static_cast<int>(bytes)));
+  return CVTM_CUDA_CALL(
+      device, cudaLaunchKernel(kernel, grid, threads, arguments, bytes, cvtm_cuda_stream(device)));
+}
+
+static pass_inputs make_inputs(const cvtm_lbfgsb_arrays *arrays, int pass) {
+  pass_inputs inputs = {*arrays->state, {0.0}, pass, 0, 0};
+  for (int p = 0; p < CVTM_LBFGSB_PAIR; ++p) inputs.q[p] = arrays->model->q[p];
+  return inputs;
+}
+
+extern "C" {
+
+static int64_t count_chunks(int64_t n) {
+  const int64_t units = cvtm_lbfgsb_cpu_parts(n) + CHUNKS - 1, most = CVTM_DIVIDED_BLOCKS * CHUNKS;
+  return units < most ? units : most;
+}
+
+static cvtm_status cuda_pass(cvtm_device *device, const cvtm_lbfgsb_arrays *arrays,
+                             const cvtm_divided_pass *pass, double *records) {
+  pass_inputs inputs = make_inputs(arrays, pass->pass);
+  inputs.speculative = pass->speculative;
+  inputs.commit = pass->commit;
+  const cvtm_status status = launch(device, arrays, &inputs, pass->own_blocks);
+  if (status != CVTM_OK || pass->own_blocks == 0) return status;
+  record_kernel<<<static_cast<unsigned>(pass->own_blocks), COMBINE_THREADS, 0,
+                  cvtm_cuda_stream(device)>>>(*arrays, inputs.state, *pass, records);
+  return cvtm_cuda_launched(device, "record_kernel");
+}
+
+static cvtm_status cuda_combine(cvtm_device *device, const cvtm_divided_pass *pass,
+                                const double *records, double *total) {
+  const unsigned warps = COMBINE_THREADS / WARP;
+  const unsigned blocks = (static_cast<unsigned>(pass->entries) + 2 + warps - 1) / warps;
+  combine_kernel<<<blocks, COMBINE_THREADS, 0, cvtm_cuda_stream(device)>>>(*pass, records, total);
+  const cvtm_status status = cvtm_cuda_launched(device, "combine_kernel");
+  return status == CVTM_OK ? cvtm_device_synchronize(device) : status;
+}
+
+static int64_t count_blocks(const cvtm_lbfgsb_arrays *arrays) {
+  return (arrays->n + arrays->block - 1) / arrays->block;
+}
+
+static cvtm_status cuda_move(cvtm_device *device, const cvtm_lbfgsb_arrays *arrays) {
+  const pass_inputs inputs = make_inputs(arrays, PASS_MOVE);
+  return launch(device, arrays, &inputs, count_blocks(arrays));
+}
+
+static cvtm_status cuda_commit(cvtm_device *device, const cvtm_lbfgsb_arrays *arrays) {
+  const pass_inputs inputs = make_inputs(arrays, PASS_COMMIT);
+  return launch(device, arrays, &inputs, count_blocks(arrays));
+}
+
+static cvtm_status cuda_read_rows(cvtm_device *device, const cvtm_lbfgsb_arrays *arrays,
+                                  const int32_t *rows, int count, double *w) {
+  const int64_t numbers = static_cast<int64_t>(count) * (2 * arrays->state->history + 1);
+  const size_t bytes = static_cast<size_t>(numbers) * sizeof(double);
+  void *memory = nullptr;
+  cvtm_status status = cvtm_device_scratch(device, bytes, &memory);
+  if (status != CVTM_OK) return status;
+  double *on_device = static_cast<double *>(memory);
+  read_kernel<<<cvtm_cuda_blocks(numbers, COMBINE_THREADS), COMBINE_THREADS, 0,
+                cvtm_cuda_stream(device)>>>(*arrays, *arrays->state, rows, count, on_device);
+  status = cvtm_cuda_launched(device, "read_kernel");
+  return status == CVTM_OK ? cvtm_device_copy_out(device, w, on_device, bytes) : status;
+}
+
+extern const cvtm_divided_table cvtm_divided_table_cuda = {
+    count_chunks, cuda_pass, cuda_combine, cuda_move, cuda_commit, cuda_read_rows};
+
+}  // extern "C"
