@@ -189,6 +189,12 @@ int cli_outputs_check(const cli_options *options) {
   return CLI_EXIT_OK;
 }
 
+int cli_outputs_have_mesh(const cli_options *options) {
+  for (int k = 0; k < options->output.count; ++k)
+    if (cli_output_kind_of(options, options->output.item[k]) == CLI_OUTPUT_MESH) return 1;
+  return 0;
+}
+
 int cli_outputs_draw(const cli_options *options) {
   for (int k = 0; k < options->output.count; ++k) {
     const cli_output_kind kind = cli_output_kind_of(options, options->output.item[k]);

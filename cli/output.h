@@ -39,6 +39,8 @@ int cli_outputs_check_names(const cli_options *options);
 /* Also refuses files that cannot be created; then it returns CLI_EXIT_FAILURE. */
 int cli_outputs_check(const cli_options *options);
 
+/* True if an output is a mesh. */
+int cli_outputs_have_mesh(const cli_options *options);
 /* True if an output shows more than points and a mesh: a drawing or a picture. */
 int cli_outputs_draw(const cli_options *options);
 

@@ -71,6 +71,10 @@ static int needs_quality(const cli_run_job *r) {
   return r->keep_tone || !r->options.quiet || r->options.report != NULL || r->watch != NULL;
 }
 
+static int needs_mesh(const cli_run_job *r) {
+  return needs_cells(r) || needs_quality(r) || cli_outputs_have_mesh(&r->options);
+}
+
 /* Computes mesh, cells and quality, as far as they are used: with --domain the constrained mesh and
  * cells clipped to the boundary, with --equal-mass the power diagram. */
 static cvtm_status triangulate_sites(cli_run_job *r, cvtm_device *device, cvtm_error *error) {
@@ -94,6 +98,7 @@ static cvtm_status triangulate_sites(cli_run_job *r, cvtm_device *device, cvtm_e
     if (status == CVTM_OK) status = cvtm_quality_compute(&r->mesh, &r->domain, &r->quality, error);
     return status;
   }
+  if (!needs_mesh(r)) return CVTM_OK;
   cvtm_status status =
       cvtm_delaunay_on(device, r->sites, r->count, &r->mesh, &r->triangulation, error);
   if (status == CVTM_OK && needs_cells(r))

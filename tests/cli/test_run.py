@@ -14,11 +14,14 @@ OUTPUTS = ["obj", "off", "ply", "stl", "vtk", "vtu", "msh", "csv", "npy", "xyz",
 
 
 def test_what_nobody_asks_for_is_left_out(cvtmesh):
-    """Cells and quality are not computed for a mesh alone; the mesh is the same."""
+    """Cells and quality are not computed for a mesh alone, nor a mesh for points alone; the mesh and the
+    points are the same."""
     small = ("run", CAMERA, "-n", 400, "--iterations", 5, "--seed", 3)
     cvtmesh.call(*small, "-o", "all.ply", "-o", "all.svg", "-o", "points.csv", "--report", "all.json")
     cvtmesh.call(*small, "-q", "-o", "alone.ply")
+    cvtmesh.call(*small, "-q", "-o", "alone.csv")
     assert cvtmesh.path("all.ply").read_bytes() == cvtmesh.path("alone.ply").read_bytes()
+    assert cvtmesh.path("points.csv").read_bytes() == cvtmesh.path("alone.csv").read_bytes()
     cvtmesh.call("mesh", "points.csv", "-q", "--device", "cpu", "-o", "mesh.ply")
     report = cvtmesh.report("mesh", "points.csv", "--device", "cpu", "-o", "told.ply")
     assert cvtmesh.path("mesh.ply").read_bytes() == cvtmesh.path("told.ply").read_bytes()
