@@ -19,6 +19,8 @@ struct cvtm_device_delaunay {
   cvtm_device *device;
   const cvtm_star_table *table;
   int64_t count, distinct, triangle_count;
+  int64_t hidden; /* points of empty cells */
+  int thorough;   /* stars search as far as they need */
   int32_t levels; /* of the bins that there is memory for */
   double *points;
   uint64_t *keys, *keys_alt, *tree_keys;
@@ -34,6 +36,9 @@ struct cvtm_device_delaunay {
   cvtm_star_corners *triangles;
   void *workspace;
   size_t workspace_bytes;
+  double *weights; /* of all points; NULL: they have none, nor what follows */
+  int64_t *weight, *heaviest;
+  int32_t *link;
 };
 
 /* One and a half to six points for each bin of the grid's square. */
@@ -73,12 +78,33 @@ static void list_delaunay_arrays(cvtm_device_delaunay *d, cvtm_array arrays[ARRA
   memcpy(arrays, list, sizeof list);
 }
 
+enum { WEIGHT_ARRAYS = 4 };
+
+static void list_weight_arrays(cvtm_device_delaunay *d, cvtm_array arrays[WEIGHT_ARRAYS]) {
+  const int64_t n = d->count;
+  const cvtm_array list[WEIGHT_ARRAYS] = {
+      CVTM_ARRAY(d->weights, n),
+      CVTM_ARRAY(d->weight, n),
+      CVTM_ARRAY(d->heaviest, cvtm_star_first_of_level(d->levels + 1)),
+      CVTM_ARRAY(d->link, n),
+  };
+  memcpy(arrays, list, sizeof list);
+}
+
+static cvtm_status allocate_weights(cvtm_device_delaunay *d) {
+  cvtm_array arrays[WEIGHT_ARRAYS];
+  list_weight_arrays(d, arrays);
+  return cvtm_device_allocate_all(d->device, arrays, WEIGHT_ARRAYS);
+}
+
 static cvtm_status allocate_stars(cvtm_device_delaunay *d) {
-  size_t sort = 0, scan = 0;
+  size_t sort = 0, scan = 0, reduce = 0;
   cvtm_status status = cvtm_sort_workspace(d->device, d->count, &sort);
   if (status == CVTM_OK) status = cvtm_scan_workspace(d->device, d->count, &scan);
+  if (status == CVTM_OK) status = cvtm_reduce_workspace(d->device, d->count, &reduce);
   if (status != CVTM_OK) return status;
   d->workspace_bytes = sort > scan ? sort : scan;
+  if (reduce > d->workspace_bytes) d->workspace_bytes = reduce;
   cvtm_array arrays[ARRAYS];
   list_delaunay_arrays(d, arrays);
   status = cvtm_device_allocate_all(d->device, arrays, ARRAYS);
@@ -109,13 +135,43 @@ void cvtm_device_delaunay_destroy(cvtm_device_delaunay *d) {
   cvtm_array arrays[ARRAYS];
   list_delaunay_arrays(d, arrays);
   cvtm_device_free_all(d->device, arrays, ARRAYS);
+  cvtm_array weights[WEIGHT_ARRAYS];
+  list_weight_arrays(d, weights);
+  cvtm_device_free_all(d->device, weights, WEIGHT_ARRAYS);
   free(d);
 }
 
 double *cvtm_device_delaunay_points(const cvtm_device_delaunay *d) { return d->points; }
 
+/* The difference of the largest and the least weight, which is *least. */
+static cvtm_status bound_weights(cvtm_device_delaunay *d, double *least, double *range) {
+  cvtm_device *device = d->device;
+  double most = 0, *result = (double *)d->sums;
+  cvtm_status status = cvtm_reduce(device, CVTM_REDUCE_MIN, d->weights, d->count, result,
+                                   d->workspace, d->workspace_bytes);
+  if (status == CVTM_OK) status = cvtm_device_copy_out(device, least, result, sizeof *least);
+  if (status == CVTM_OK)
+    status = cvtm_reduce(device, CVTM_REDUCE_MAX, d->weights, d->count, result, d->workspace,
+                         d->workspace_bytes);
+  if (status == CVTM_OK) status = cvtm_device_copy_out(device, &most, result, sizeof most);
+  *range = most - *least;
+  if (status == CVTM_OK &&
+      !(fabs(*least) <= CVTM_LARGEST_COORDINATE && fabs(most) <= CVTM_LARGEST_COORDINATE))
+    return cvtm_fail(cvtm_device_error(device), CVTM_ERROR_INPUT,
+                     "a weight is not finite or too large");
+  return status;
+}
+
+/* The steps of the grid are at least so large that weights differ by at most 2^61 of their squares:
+ * with that the predicates of star_search.h are exact. */
+static int exponent_for_weights(double range, int exponent) {
+  while (ldexp(range, -2 * exponent) > 0x1p61) ++exponent;
+  return exponent;
+}
+
 /* Snapped points along the Morton curve: keys and index. *most: the largest coordinates. */
-static cvtm_status sort_points(cvtm_device_delaunay *d, cvtm_grid_point *most) {
+static cvtm_status sort_points(cvtm_device_delaunay *d, cvtm_grid_point *most,
+                               cvtm_star_scale *scale) {
   cvtm_device *device = d->device;
   cvtm_bounds bounds;
   cvtm_status status = d->table->bound(device, d->points, d->count, d->bounds);
@@ -124,7 +180,15 @@ static cvtm_status sort_points(cvtm_device_delaunay *d, cvtm_grid_point *most) {
   if (!bounds.usable)
     return cvtm_fail(cvtm_device_error(device), CVTM_ERROR_INPUT,
                      "a coordinate is not finite or too large");
-  const cvtm_snapping snapping = cvtm_snapping_for(&bounds);
+  int exponent = cvtm_snap_exponent(&bounds);
+  if (d->weights) {
+    double range = 0;
+    status = bound_weights(d, &scale->least, &range);
+    if (status != CVTM_OK) return status;
+    exponent = exponent_for_weights(range, exponent);
+    scale->exponent = 2 * exponent;
+  }
+  const cvtm_snapping snapping = cvtm_snapping_for(&bounds, exponent);
   double right = bounds.high[0], top = bounds.low[1];
   most->x = cvtm_snap_coordinate(&snapping.x, &right);
   most->y = cvtm_snap_coordinate(&snapping.y, &top);
@@ -134,13 +198,28 @@ static cvtm_status sort_points(cvtm_device_delaunay *d, cvtm_grid_point *most) {
                          CVTM_STAR_KEY_BITS, d->workspace, d->workspace_bytes);
 }
 
+/* The weights of the tree, and the vertices of its places. */
+static cvtm_status weigh_tree(cvtm_device_delaunay *d, cvtm_star_scale scale,
+                              cvtm_star_tree *tree) {
+  cvtm_status status = d->table->weigh(d->device, d->weights, scale, d->index, d->is_distinct,
+                                       d->sums, d->count, d->weight, d->vertex);
+  tree->weight = d->weight;
+  tree->heaviest = d->heaviest;
+  tree->link = d->link;
+  for (int32_t level = tree->levels; status == CVTM_OK && level >= 0; --level)
+    status = d->table->find_heaviest(d->device, tree, level, d->heaviest);
+  if (status != CVTM_OK) return status;
+  return cvtm_device_fill(d->device, d->link, 0xFF, (size_t)d->count * sizeof *d->link);
+}
+
 /* The tree of the distinct points, without their ranks. */
 static cvtm_status make_tree(cvtm_device_delaunay *d, cvtm_star_tree *tree) {
   const cvtm_star_table *table = d->table;
   cvtm_device *device = d->device;
   const int64_t n = d->count;
   cvtm_grid_point most = {0, 0};
-  cvtm_status status = sort_points(d, &most);
+  cvtm_star_scale scale = {0, 0};
+  cvtm_status status = sort_points(d, &most, &scale);
   if (status == CVTM_OK) status = table->mark(device, d->keys, n, d->is_distinct);
   if (status == CVTM_OK)
     status = cvtm_scan_64(device, d->is_distinct, n, d->sums, d->workspace, d->workspace_bytes);
@@ -157,7 +236,8 @@ static cvtm_status make_tree(cvtm_device_delaunay *d, cvtm_star_tree *tree) {
                            .start = d->start,
                            .levels = levels_for(d->distinct),
                            .most = most};
-  return table->divide(device, d->tree_keys, d->distinct, tree->levels, d->start);
+  status = table->divide(device, d->tree_keys, d->distinct, tree->levels, d->start);
+  return status == CVTM_OK && d->weights ? weigh_tree(d, scale, tree) : status;
 }
 
 static cvtm_status find_ranks(cvtm_device_delaunay *d, cvtm_star_tree *tree) {
@@ -187,13 +267,15 @@ static cvtm_status make_some(cvtm_device_delaunay *d, const cvtm_star_tree *tree
 static cvtm_status make_pass(cvtm_device_delaunay *d, const cvtm_star_tree *tree,
                              const int32_t *list, int64_t count, int32_t visits,
                              cvtm_star_counts *counts) {
-  const int many = list && visits > 0 && count > TRIED && count > d->distinct / HARD_SHARE;
+  const int many =
+      list && visits > 0 && count > TRIED && count > d->distinct / HARD_SHARE && !d->thorough;
   const int64_t tried = many ? TRIED : 0;
   d->output.deferred = list == d->undone ? d->is_distinct : d->undone;
-  counts->deferred = counts->tied = 0;
+  counts->deferred = counts->tied = counts->unlinked = 0;
   if (many) {
     const cvtm_status status = make_some(d, tree, list, tried, visits, counts);
-    const int hopeless = counts->deferred > tried - tried / 8 && !(counts->tied && !tree->rank);
+    const int hopeless =
+        counts->deferred - counts->unlinked > tried - tried / 8 && !(counts->tied && !tree->rank);
     if (hopeless) counts->deferred = (int32_t)count;
     if (status != CVTM_OK || hopeless) return status;
   }
@@ -201,13 +283,15 @@ static cvtm_status make_pass(cvtm_device_delaunay *d, const cvtm_star_tree *tree
 }
 
 /* How far stars may search that were left undone: the fewer, the farther. */
-static int32_t next_visits(int32_t visits, int64_t undone) {
+static int32_t next_visits(const cvtm_device_delaunay *d, int32_t visits, int64_t undone) {
   const int64_t share = VISITS_OF_ALL / undone;
   if (visits == CVTM_STAR_NEAR) return CVTM_STAR_AROUND;
+  if (d->thorough) return INT32_MAX;
   return share < VISITS_OF_ONE ? (int32_t)share : VISITS_OF_ONE;
 }
 
-/* Makes all stars, or as many as can be made with some effort. */
+/* Makes all stars, or as many as can be made with some effort. Stars that lack a neighbour are
+ * tried again until no other star finds them: then their cells are empty. */
 static cvtm_status make_stars(cvtm_device_delaunay *d, cvtm_star_tree *tree,
                               cvtm_star_counts *counts) {
   int64_t left = tree->count;
@@ -218,14 +302,21 @@ static cvtm_status make_stars(cvtm_device_delaunay *d, cvtm_star_tree *tree,
   for (;;) {
     if (status == CVTM_OK) status = make_pass(d, tree, list, left, visits, counts);
     if (status != CVTM_OK || counts->deferred == 0) return status;
+    const int all_unlinked = counts->unlinked == left;
     list = d->output.deferred;
     left = counts->deferred;
+    if (all_unlinked) {
+      d->hidden = left;
+      counts->deferred = 0;
+      return CVTM_OK;
+    }
+    if (counts->unlinked == left) continue;
     if (counts->tied && tree->rank == NULL) {
       status = find_ranks(d, tree);
       continue;
     }
-    const int32_t next = next_visits(visits, left);
-    if (next < 2 * visits) return CVTM_OK;
+    const int32_t next = next_visits(d, visits, left - counts->unlinked);
+    if (next / 2 < visits) return CVTM_OK;
     visits = next;
   }
 }
@@ -251,10 +342,11 @@ static cvtm_status adopt(cvtm_device_delaunay *d, const cvtm_star_tree *tree,
 }
 
 /* A triangulation of n points with h of them on the hull has 2 n - 2 - h triangles. With stars
- * undone both numbers may be too small, and no sum hides that. */
+ * undone both numbers may be too small, and no sum hides that. Points of empty cells do not count.
+ */
 static int is_complete(const cvtm_device_delaunay *d, const cvtm_star_counts *counts) {
   if (counts->triangles == 0) return counts->deferred == 0;
-  return counts->triangles == 2 * d->distinct - 2 - counts->open;
+  return counts->triangles == 2 * (d->distinct - d->hidden) - 2 - counts->open;
 }
 
 static cvtm_status collect_triangles(cvtm_device_delaunay *d) {
@@ -268,9 +360,11 @@ static cvtm_status collect_triangles(cvtm_device_delaunay *d) {
 cvtm_status cvtm_device_delaunay_build(cvtm_device_delaunay *d, int64_t *undecided) {
   cvtm_star_tree tree;
   cvtm_star_counts counts = {0};
+  d->hidden = 0;
   cvtm_status status = make_tree(d, &tree);
   if (status == CVTM_OK) status = make_stars(d, &tree, &counts);
-  if (status == CVTM_OK && counts.deferred > 0 && counts.deferred <= d->distinct / ADOPTED_SHARE)
+  if (status == CVTM_OK && counts.deferred > 0 && !d->weights &&
+      counts.deferred <= d->distinct / ADOPTED_SHARE)
     status = adopt(d, &tree, &counts);
   if (status != CVTM_OK) return status;
   *undecided = 0;
@@ -280,7 +374,7 @@ cvtm_status cvtm_device_delaunay_build(cvtm_device_delaunay *d, int64_t *undecid
   if (counts.deferred > 0) return CVTM_OK;
   return cvtm_fail(cvtm_device_error(d->device), CVTM_ERROR_INTERNAL,
                    "%d triangles of %lld points, of which %d lie on the hull", counts.triangles,
-                   (long long)d->distinct, counts.open);
+                   (long long)(d->distinct - d->hidden), counts.open);
 }
 
 const int32_t *cvtm_device_delaunay_triangles(const cvtm_device_delaunay *d, int64_t *count) {
@@ -289,10 +383,11 @@ const int32_t *cvtm_device_delaunay_triangles(const cvtm_device_delaunay *d, int
 }
 
 cvtm_status cvtm_device_delaunay_copy_out(const cvtm_device_delaunay *d, cvtm_mesh *mesh) {
-  cvtm_mesh made = {.vertex_count = d->count,
-                    .triangle_count = d->triangle_count,
-                    .coincident_count = d->count - d->distinct,
-                    .collinear = d->triangle_count == 0};
+  cvtm_mesh made = {
+      .vertex_count = d->count,
+      .triangle_count = d->triangle_count,
+      .coincident_count = d->count - d->distinct + (d->triangle_count > 0 ? d->hidden : 0),
+      .collinear = d->triangle_count == 0};
   made.points = malloc((size_t)(2 * d->count) * sizeof *made.points);
   made.triangles = malloc((size_t)(3 * (d->triangle_count + 1)) * sizeof *made.triangles);
   cvtm_status status = CVTM_OK;
@@ -313,12 +408,18 @@ cvtm_status cvtm_device_delaunay_copy_out(const cvtm_device_delaunay *d, cvtm_me
   return CVTM_OK;
 }
 
-/* The whole way on the device. *undecided is not 0 if there is no mesh. */
-static cvtm_status triangulate_on(cvtm_device *device, const double *points, int64_t count,
-                                  cvtm_mesh *mesh, cvtm_delaunay_report *report) {
+/* The whole way on the device. weights: NULL for none. *undecided is not 0 if there is no mesh. */
+static cvtm_status triangulate_on(cvtm_device *device, const double *points, const double *weights,
+                                  int64_t count, cvtm_mesh *mesh, cvtm_delaunay_report *report) {
   cvtm_device_delaunay *d = NULL;
   const double start = cvtm_clock();
   cvtm_status status = cvtm_device_delaunay_create(device, count, &d);
+  if (status == CVTM_OK && weights) {
+    d->thorough = cvtm_device_get_kind(device) == CVTM_DEVICE_CPU;
+    status = allocate_weights(d);
+    if (status == CVTM_OK)
+      status = cvtm_device_copy_in(device, d->weights, weights, (size_t)count * sizeof *weights);
+  }
   if (status == CVTM_OK)
     status = cvtm_device_copy_in(device, d->points, points, (size_t)(2 * count) * sizeof *points);
   const double there = cvtm_clock();
@@ -332,20 +433,57 @@ static cvtm_status triangulate_on(cvtm_device *device, const double *points, int
   return status;
 }
 
+/* True if a device has made the mesh. *status: an error that the host would have, too. The host has
+ * more memory, and names the point of a bad coordinate. */
+static int made_on_device(cvtm_device *device, const double *points, const double *weights,
+                          int64_t count, cvtm_mesh *mesh, cvtm_delaunay_report *report,
+                          cvtm_status *status) {
+  const int useful = device && points && mesh && count >= 1 && count <= CVTM_DELAUNAY_MOST &&
+                     cvtm_device_get_kind(device) == CVTM_DEVICE_CUDA;
+  *status = CVTM_OK;
+  if (!useful) return 0;
+  const cvtm_status made = triangulate_on(device, points, weights, count, mesh, report);
+  if (made != CVTM_OK && made != CVTM_ERROR_MEMORY && made != CVTM_ERROR_INPUT) *status = made;
+  report->on_device = made == CVTM_OK && report->undecided == 0;
+  return report->on_device;
+}
+
 cvtm_status cvtm_delaunay_on(cvtm_device *device, const double *points, int64_t count,
                              cvtm_mesh *mesh, cvtm_delaunay_report *report, cvtm_error *error) {
   cvtm_delaunay_report own = {0};
   const double start = cvtm_clock();
-  const int useful = device && points && mesh && count >= 1 && count <= CVTM_DELAUNAY_MOST &&
-                     cvtm_device_get_kind(device) == CVTM_DEVICE_CUDA;
-  if (useful) {
-    const cvtm_status status = triangulate_on(device, points, count, mesh, &own);
-    own.on_device = status == CVTM_OK && own.undecided == 0;
-    /* The host has more memory, and names the point of a bad coordinate. */
-    if (status != CVTM_OK && status != CVTM_ERROR_MEMORY && status != CVTM_ERROR_INPUT)
+  cvtm_status status;
+  if (!made_on_device(device, points, NULL, count, mesh, &own, &status)) {
+    if (status != CVTM_OK)
       return cvtm_fail(error, status, "%s", cvtm_device_error(device)->message);
+    status = cvtm_delaunay(points, count, mesh, error);
   }
-  const cvtm_status status = own.on_device ? CVTM_OK : cvtm_delaunay(points, count, mesh, error);
+  own.seconds = cvtm_clock() - start;
+  if (report) *report = own;
+  return status;
+}
+
+cvtm_status cvtm_regular_triangulation(cvtm_device *device, const double *points,
+                                       const double *weights, int64_t count, cvtm_mesh *mesh,
+                                       cvtm_delaunay_report *report, cvtm_error *error) {
+  if (!points || !weights || !mesh)
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "no points, no weights or no mesh");
+  if (count < 1 || count > CVTM_DELAUNAY_MOST)
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%lld points; 1 to %d can be triangulated",
+                     (long long)count, CVTM_DELAUNAY_MOST);
+  cvtm_delaunay_report own = {0}, host = {0};
+  const double start = cvtm_clock();
+  cvtm_status status;
+  if (!made_on_device(device, points, weights, count, mesh, &own, &status)) {
+    if (status != CVTM_OK)
+      return cvtm_fail(error, status, "%s", cvtm_device_error(device)->message);
+    cvtm_device *cpu = NULL;
+    status = cvtm_device_create("cpu", device ? cvtm_device_threads(device) : 0, &cpu, error);
+    if (status != CVTM_OK) return status;
+    status = triangulate_on(cpu, points, weights, count, mesh, &host);
+    if (status != CVTM_OK) cvtm_fail(error, status, "%s", cvtm_device_error(cpu)->message);
+    cvtm_device_destroy(cpu);
+  }
   own.seconds = cvtm_clock() - start;
   if (report) *report = own;
   return status;

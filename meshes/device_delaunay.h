@@ -1,6 +1,7 @@
-/* The Delaunay triangulation of cvtm_delaunay (mesh.h) on a device: every point finds its triangles
- * without those of other points, in exact arithmetic (star.h). Nothing is approximated or repaired,
- * and the result is the same mesh, triangle for triangle. */
+/* The Delaunay triangulation of cvtm_delaunay (mesh.h) on a device, and the regular triangulation
+ * on both: every point finds its triangles without those of other points, in exact arithmetic
+ * (star.h). Nothing is approximated or repaired. A Delaunay triangulation is that of cvtm_delaunay,
+ * triangle for triangle. */
 #ifndef CVTMESH_MESHES_DEVICE_DELAUNAY_H
 #define CVTMESH_MESHES_DEVICE_DELAUNAY_H
 
@@ -26,7 +27,21 @@ typedef struct cvtm_delaunay_report {
 cvtm_status cvtm_delaunay_on(cvtm_device *device, const double *points, int64_t count,
                              cvtm_mesh *mesh, cvtm_delaunay_report *report, cvtm_error *error);
 
-/* The parts of it, on any device. */
+/* The regular triangulation of weighted points: the dual of their power diagram in the plane. As
+ * cvtm_delaunay, which it equals if all weights are equal, but for these: a point whose cell is
+ * empty has no triangles and counts as coincident; of points that share a place the heaviest has
+ * the triangles, of equally heavy ones the first. The grid has at most 2^30 steps along the longer
+ * side of the points' box, and steps of at least 2^-30.5 times the root of the difference of the
+ * weights; weights are rounded to multiples of its square, and the triangulation is exact for the
+ * rounded places and weights. Points whose powers tie have the triangles of their Delaunay
+ * triangulation. Made by a CUDA device, or on the host by its threads (device a CPU or NULL, or as
+ * above; 44 bytes a point more). weights: host memory; finite, up to 1e300. Errors as of
+ * cvtm_delaunay_on. */
+cvtm_status cvtm_regular_triangulation(cvtm_device *device, const double *points,
+                                       const double *weights, int64_t count, cvtm_mesh *mesh,
+                                       cvtm_delaunay_report *report, cvtm_error *error);
+
+/* The parts of cvtm_delaunay_on, on any device. */
 typedef struct cvtm_device_delaunay cvtm_device_delaunay;
 
 /* Memory for 1 <= count <= 715827882 points. */

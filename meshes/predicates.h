@@ -10,6 +10,7 @@
 enum { CVTM_GRID_BITS = 30 };
 
 __extension__ typedef __int128 cvtm_int128;
+__extension__ typedef unsigned __int128 cvtm_uint128;
 
 /* 0 .. 2^30 in both coordinates, y up. */
 typedef struct cvtm_grid_point {

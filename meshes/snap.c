@@ -21,9 +21,7 @@ static cvtm_status find_bounds(const double *points, int64_t count, cvtm_bounds 
   return CVTM_OK;
 }
 
-/* The exponent of the step: the longer side of the box is 2^29 to 2^30 steps. Points
- * that are on their grid already stay where they are. */
-static int step_exponent(const cvtm_bounds *box) {
+int cvtm_snap_exponent(const cvtm_bounds *box) {
   const double span = fmax(box->high[0] - box->low[0], box->high[1] - box->low[1]);
   int exponent = 0;
   if (span > 0) {
@@ -50,8 +48,7 @@ static cvtm_snap_axis axis_for(double low, double high, int exponent, int flip) 
                           .already = already};
 }
 
-cvtm_snapping cvtm_snapping_for(const cvtm_bounds *bounds) {
-  const int exponent = step_exponent(bounds);
+cvtm_snapping cvtm_snapping_for(const cvtm_bounds *bounds, int exponent) {
   return (cvtm_snapping){axis_for(bounds->low[0], bounds->high[0], exponent, 0),
                          axis_for(bounds->low[1], bounds->high[1], exponent, 1)};
 }
@@ -61,7 +58,7 @@ cvtm_status cvtm_snap_to_steps(double *points, int64_t count, cvtm_grid_point *g
   cvtm_bounds box;
   const cvtm_status status = find_bounds(points, count, &box, error);
   if (status != CVTM_OK) return status;
-  const cvtm_snapping snapping = cvtm_snapping_for(&box);
+  const cvtm_snapping snapping = cvtm_snapping_for(&box, cvtm_snap_exponent(&box));
 #pragma omp parallel for schedule(static) if (count >= 1 << 15)
   for (int64_t i = 0; i < count; ++i) {
     grid[i].x = cvtm_snap_coordinate(&snapping.x, points + 2 * i);

@@ -57,7 +57,10 @@ typedef struct cvtm_snapping {
 /* Coordinates beyond this could overflow when rounded to the grid. */
 #define CVTM_LARGEST_COORDINATE 1e300
 
-cvtm_snapping cvtm_snapping_for(const cvtm_bounds *bounds);
+/* The exponent of the step: the longer side of the box is 2^29 to 2^30 steps. Points that are on
+ * their grid already stay where they are. */
+int cvtm_snap_exponent(const cvtm_bounds *bounds);
+cvtm_snapping cvtm_snapping_for(const cvtm_bounds *bounds, int exponent);
 
 /* Rounds a coordinate in place; returns its place on the axis. */
 CVTM_HD int32_t cvtm_snap_coordinate(const cvtm_snap_axis *axis, double *v) {

@@ -1,6 +1,6 @@
-/* Inside meshes only, for both devices: the triangles of the Delaunay triangulation around one
- * point, found and proved by that point alone. Decisions are made in integers, and in floating
- * point where rounding cannot change them.
+/* Inside meshes only, for both devices: the triangles of the Delaunay triangulation, or of the
+ * regular triangulation of weighted points, around one point, found and proved by that point alone.
+ * Decisions are made in integers, and in floating point where rounding cannot change them.
  *
  * The edge from a point o to its nearest neighbour q is Delaunay. The triangle on one side of a
  * Delaunay edge oq has as its third corner the point c whose circle through o and q reaches least
@@ -11,464 +11,78 @@
  * Ties: of cocircular points, divide and conquer (delaunay.c) joins the parts of its recursion from
  * the bottom up and prefers the left part's candidate. cvtm_star_diagonal gives its choice for four
  * points; a triangle of more cocircular points is in that triangulation exactly if it is for each
- * fourth point alone. So the result is the same, triangle for triangle. */
+ * fourth point alone. So the result is the same, triangle for triangle.
+ *
+ * With weights |y - p|^2 - w_p takes the place of the squared distance from p to y. A point whose
+ * power cell is empty has no triangles. One that lies inside its own cell begins with the neighbour
+ * whose bisector is nearest. Any other begins with a neighbour that has found it, which happens
+ * sooner or later, since the triangulation is connected. Ties of powers are broken by distances, as
+ * if each weight were less by a vanishing share of |p|^2, and then as without weights. */
 #ifndef CVTMESH_MESHES_STAR_H
 #define CVTMESH_MESHES_STAR_H
 
-#include "meshes/star_tree.h"
+#include "meshes/star_search.h"
 
-#include <math.h>
-#include <stddef.h>
-#include <stdint.h>
+/* ---- The first neighbour ---- */
 
-/* ---- The search ---- */
-
-enum {
-  CVTM_STAR_BLOCK = 4,    /* squares along a side of the block around a point */
-  CVTM_STAR_FEW = 12,     /* the fewest points of a block */
-  CVTM_STAR_MANY = 128,   /* the most points of a block, unless its squares are the smallest */
-  CVTM_STAR_CROWDED = 64, /* points of a square that are not looked at one by one */
-  CVTM_STAR_SIDE = 8,     /* squares along a side of the area that is searched square by square */
-  CVTM_STAR_LEAF = 8,     /* points in a square that is not divided further */
-  CVTM_STAR_STACK = 3 * CVTM_GRID_BITS + 4
-};
-
-typedef struct cvtm_star_node {
-  int32_t level, i, j;
-} cvtm_star_node;
-
-/* How far a star may search. Above 0: the number of squares, from the root down. */
-enum { CVTM_STAR_NEAR = -1 /* the block alone */, CVTM_STAR_AROUND = 0 /* squares near it */ };
-
-typedef struct cvtm_star_search {
-  const cvtm_star_tree *tree;
-  cvtm_grid_point o;
-  int32_t self;
-  int32_t visits;        /* visits that are left, counted as above */
-  int32_t undone;        /* nonzero: without a result; see cvtm_star_outcome */
-  cvtm_star_node *stack; /* memory that the threads of a warp share; NULL: one thread searches */
-  /* The block of squares around o, of which the first is (i, j): its points but for o, and the
-   * distance below which it holds all points. */
-  int32_t level, i, j, near_count;
-  int32_t near[CVTM_STAR_MANY];
-  double cover;
-  /* The edge from o to q, the side looked at, and the best third corner. */
-  cvtm_grid_point q; /* less o, as all that follow */
-  int32_t q_place, sense;
-  int32_t best; /* -1: none */
-  cvtm_grid_point c;
-  int64_t dot, cross;
-  double x, y, radius2; /* its circle; infinite if there is none */
-} cvtm_star_search;
-
-typedef enum cvtm_star_outcome {
-  CVTM_STAR_DONE,
-  CVTM_STAR_FAR, /* more squares would have to be visited than allowed */
-  CVTM_STAR_TIED /* the ranks are needed */
-} cvtm_star_outcome;
-
-CVTM_HD int64_t cvtm_star_cross(cvtm_grid_point a, cvtm_grid_point b) {
-  return (int64_t)a.x * b.y - (int64_t)a.y * b.x;
+/* True if a^2 / a2 < b^2 / b2, or if both are equal and a2 < b2, for 0 < a, b <= 2^62 and
+ * 0 < a2, b2 <= 2^61. */
+CVTM_HD int cvtm_star_reaches_less(int64_t a, int64_t a2, int64_t b, int64_t b2) {
+  const double left = (double)a * (double)a * (double)b2;
+  const double right = (double)b * (double)b * (double)a2;
+  const double bound = 1e-14 * (left + right);
+  if (left - right > bound) return 0;
+  if (left - right < -bound) return 1;
+  /* Both products in 192 bits: the upper 128 of each, then the lower 64. */
+  const cvtm_uint128 aa = (cvtm_uint128)a * (cvtm_uint128)a, bb = (cvtm_uint128)b * (cvtm_uint128)b;
+  const cvtm_uint128 a_low = (cvtm_uint128)(uint64_t)aa * (uint64_t)b2;
+  const cvtm_uint128 b_low = (cvtm_uint128)(uint64_t)bb * (uint64_t)a2;
+  const cvtm_uint128 a_high = (aa >> 64) * (uint64_t)b2 + (a_low >> 64);
+  const cvtm_uint128 b_high = (bb >> 64) * (uint64_t)a2 + (b_low >> 64);
+  if (a_high != b_high) return a_high < b_high;
+  if ((uint64_t)a_low != (uint64_t)b_low) return (uint64_t)a_low < (uint64_t)b_low;
+  return a2 < b2;
 }
 
-CVTM_HD cvtm_grid_point cvtm_star_from(const cvtm_star_search *s, int32_t place) {
-#ifdef __CUDA_ARCH__
-  const int2 p = reinterpret_cast<const int2 *>(s->tree->place)[place]; /* one load */
-#else
-  const cvtm_grid_point p = s->tree->place[place];
-#endif
-  const cvtm_grid_point step = {p.x - s->o.x, p.y - s->o.y};
-  return step;
-}
-
-/* The first of CVTM_STAR_BLOCK squares along an axis, such that v is about in their middle. */
-CVTM_HD int32_t cvtm_star_first_square(int32_t v, int32_t level) {
-  const int32_t shift = CVTM_GRID_BITS - level;
-  const int32_t half = shift > 0 ? v >> (shift - 1) : 2 * v;
-  return (half >> 1) + (half & 1) - CVTM_STAR_BLOCK / 2;
-}
-
-/* Sets the block to squares of a level. Returns 0 if it holds too many points. */
-CVTM_HD int cvtm_star_gather(cvtm_star_search *s, int32_t level) {
-  const int32_t side = (int32_t)1 << level;
-  s->level = level;
-  s->i = cvtm_star_first_square(s->o.x, level);
-  s->j = cvtm_star_first_square(s->o.y, level);
-  s->near_count = 0;
-  for (int32_t k = 0; k < CVTM_STAR_BLOCK * CVTM_STAR_BLOCK; ++k) {
-    const int32_t i = s->i + k % CVTM_STAR_BLOCK, j = s->j + k / CVTM_STAR_BLOCK;
-    int32_t first, last;
-    if (i < 0 || j < 0 || i >= side || j >= side) continue;
-    cvtm_star_range(s->tree, level, cvtm_star_code((uint32_t)i, (uint32_t)j), &first, &last);
-    if (last - first > CVTM_STAR_MANY - s->near_count) return 0;
-    for (int32_t p = first; p < last; ++p) {
-      s->near[s->near_count] = p;
-      s->near_count += p != s->self;
-    }
-  }
-  return 1;
-}
-
-/* How far a coordinate is inside the block; infinite towards where no points are. */
-CVTM_HD double cvtm_star_cover_along(int32_t v, int32_t first, int32_t level) {
-  const double side = (double)((int32_t)1 << (CVTM_GRID_BITS - level));
-  const int32_t end = first + CVTM_STAR_BLOCK, squares = (int32_t)1 << level;
-  const double below = first > 0 ? v - first * side : HUGE_VAL;
-  const double above = end < squares ? end * side - v : HUGE_VAL;
-  return fmin(below, above);
-}
-
-/* The block: squares of the bins' level, or larger or smaller ones where it holds few or many
- * points. */
-CVTM_HD void cvtm_star_set_block(cvtm_star_search *s) {
-  int32_t level = s->tree->levels;
-  while (!cvtm_star_gather(s, level) && level < CVTM_GRID_BITS) ++level;
-  while (s->near_count < CVTM_STAR_FEW && level > 0) {
-    if (!cvtm_star_gather(s, level - 1)) {
-      (void)cvtm_star_gather(s, level);
-      break;
-    }
-    --level;
-  }
-  s->cover =
-      fmin(cvtm_star_cover_along(s->o.x, s->i, level), cvtm_star_cover_along(s->o.y, s->j, level));
-}
-
-/* ---- Candidates for the third corner ---- */
-
-/* Which diagonal divide and conquer gives four cocircular points, by their ranks counterclockwise:
- * 0 that of a[0] and a[2], 1 that of a[1] and a[3]. The part of the recursion that divides them
- * decides. A point alone on one side is cut off; of two and two the diagonal goes from the left
- * side's upper point to the right side's lower one. */
-CVTM_HD int cvtm_star_diagonal(int64_t count, const int32_t a[4]) {
-  int64_t low = 0;
-  uint32_t right = 0;
-  for (;;) {
-    const int64_t half = count / 2;
-    right = 0;
-    for (int k = 0; k < 4; ++k) right |= (uint32_t)(a[k] >= low + half) << k;
-    if (right != 0 && right != 15) break;
-    if (right == 15) low += half;
-    count = right == 15 ? count - half : half;
-  }
-  for (int k = 0; k < 4; ++k)
-    if (right == 1U << k || (right ^ 15) == 1U << k) return (k + 1) % 2;
-  /* Two of the left are neighbours; the upper of them comes first, as does the lower of the right.
-   */
-  return (int)((right ^ right >> 1) & 1);
-}
-
-/* True if c rather than the best corner so far makes the triangle, given that they and the edge are
- * cocircular. */
-CVTM_HD int cvtm_star_wins_tie(cvtm_star_search *s, int32_t place, cvtm_grid_point c) {
-  const int32_t *rank = s->tree->rank;
-  if (rank == NULL) {
-    s->undone = CVTM_STAR_TIED;
-    return 0;
-  }
-  /* From q on around the circle: u, then v, then o. */
-  const int best_first = (cvtm_star_cross(s->c, c) > 0) == (s->sense > 0);
-  const int32_t u = best_first ? s->best : place, v = best_first ? place : s->best;
-  const int32_t ccw[4] = {rank[s->self], rank[s->sense > 0 ? s->q_place : v], rank[u],
-                          rank[s->sense > 0 ? v : s->q_place]};
-  const int u_wins = cvtm_star_diagonal(s->tree->count, ccw) == 0;
-  return u_wins != best_first;
-}
-
-/* -1, 0, 1: the sign of a / b - c / d for b, d > 0. */
-CVTM_HD int cvtm_star_compare(int64_t a, int64_t b, int64_t c, int64_t d) {
-  const double left = (double)a * (double)d, right = (double)c * (double)b;
-  const double bound = 1e-15 * (fabs(left) + fabs(right));
-  if (left - right > bound) return 1;
-  if (left - right < -bound) return -1;
-  const cvtm_int128 exact = (cvtm_int128)a * d - (cvtm_int128)c * b;
-  return (exact > 0) - (exact < 0);
-}
-
-/* Takes the point if it is better than the best so far. Returns nonzero if so. */
-CVTM_HD int cvtm_star_offer(cvtm_star_search *s, int32_t place) {
-  const cvtm_grid_point c = cvtm_star_from(s, place);
-  const int64_t cross = s->sense * cvtm_star_cross(s->q, c);
-  if (cross <= 0) return 0;
-  const int64_t dot = (int64_t)c.x * (c.x - s->q.x) + (int64_t)c.y * (c.y - s->q.y);
-  if (s->best >= 0) {
-    if (place == s->best) return 0;
-    const int sign = cvtm_star_compare(dot, cross, s->dot, s->cross);
-    if (sign > 0 || (sign == 0 && !cvtm_star_wins_tie(s, place, c))) return 0;
-  }
-  s->best = place;
-  s->c = c;
-  s->dot = dot;
-  s->cross = cross;
-  return 1;
-}
-
-CVTM_HD void cvtm_star_set_circle(cvtm_star_search *s) {
-  s->x = s->y = 0;
-  s->radius2 = HUGE_VAL;
-  if (s->best < 0) return;
-  const double along = 0.5 * s->sense * (double)s->dot / (double)s->cross;
-  s->x = 0.5 * s->q.x - along * s->q.y;
-  s->y = 0.5 * s->q.y + along * s->q.x;
-  s->radius2 = s->x * s->x + s->y * s->y;
-}
-
-/* A square less o, cut to where points can be. */
-typedef struct cvtm_star_box {
-  int32_t x0, y0, x1, y1;
-} cvtm_star_box;
-
-CVTM_HD cvtm_star_box cvtm_star_box_of(const cvtm_star_search *s, int32_t level, int32_t i,
-                                       int32_t j) {
-  const int64_t side = (int64_t)1 << (CVTM_GRID_BITS - level);
-  const int64_t x1 = (i + 1) * side, y1 = (j + 1) * side;
-  const cvtm_grid_point most = s->tree->most;
-  const cvtm_star_box box = {(int32_t)(i * side - s->o.x), (int32_t)(j * side - s->o.y),
-                             (int32_t)(x1 < most.x ? x1 : most.x) - s->o.x,
-                             (int32_t)(y1 < most.y ? y1 : most.y) - s->o.y};
-  return box;
-}
-
-/* The squared distance from (x, y) to a box. */
-CVTM_HD double cvtm_star_distance2(const cvtm_star_box *box, double x, double y) {
-  const double dx = fmax(fmax(box->x0 - x, x - box->x1), 0);
-  const double dy = fmax(fmax(box->y0 - y, y - box->y1), 0);
-  return dx * dx + dy * dy;
-}
-
-/* True unless no point of the box can be better than the best corner: all lie on the wrong side of
- * the edge, or outside its circle by more than rounding. */
-CVTM_HD int cvtm_star_may_hold(const cvtm_star_search *s, const cvtm_star_box *box) {
-  const int32_t qx = s->sense * s->q.x, qy = s->sense * s->q.y;
-  const int64_t most =
-      (int64_t)qx * (qx > 0 ? box->y1 : box->y0) - (int64_t)qy * (qy > 0 ? box->x0 : box->x1);
-  if (most <= 0) return 0;
-  return s->best < 0 || !(cvtm_star_distance2(box, s->x, s->y) > s->radius2 * (1 + 1e-14) + 4);
-}
-
-/* ---- Squares ---- */
-
-/* Offers the points of a square. */
-CVTM_HD void cvtm_star_offer_range(cvtm_star_search *s, int32_t first, int32_t last) {
-  int better = 0;
-  for (int32_t k = first; k < last; ++k) better |= cvtm_star_offer(s, k);
-  if (better) cvtm_star_set_circle(s);
-}
-
-/* Puts the children of a node on the stack, that nearest to o last. */
-CVTM_HD int32_t cvtm_star_push_children(cvtm_star_node node, const cvtm_star_box *box,
-                                        cvtm_star_node *stack, int32_t top) {
-  const int nearest = (box->x0 + box->x1 < 0) | (box->y0 + box->y1 < 0) << 1;
-  for (int k = 3; k >= 0; --k) {
-    const int child = k ^ nearest;
-    const cvtm_star_node below = {node.level + 1, 2 * node.i + (child & 1),
-                                  2 * node.j + (child >> 1)};
-    stack[top++] = below;
-  }
-  return top;
-}
-
-/* Visits a node. Returns nonzero if its children are to be visited. */
-CVTM_HD int cvtm_star_visit(cvtm_star_search *s, cvtm_star_node node, cvtm_star_box *box) {
-  int32_t first, last;
-  cvtm_star_range(s->tree, node.level, cvtm_star_code((uint32_t)node.i, (uint32_t)node.j), &first,
-                  &last);
-  if (first == last) return 0;
-  *box = cvtm_star_box_of(s, node.level, node.i, node.j);
-  if (!cvtm_star_may_hold(s, box)) return 0;
-  if (last - first > CVTM_STAR_LEAF && node.level < CVTM_GRID_BITS) return 1;
-  cvtm_star_offer_range(s, first, last);
-  return 0;
-}
-
-#ifdef __CUDACC__
-enum { CVTM_STAR_SHARED = 1024 /* nodes of a warp's stack, before one node is taken at a time */ };
-
-/* All lanes get the best corner of any. */
-static __device__ inline void cvtm_star_agree(cvtm_star_search *s) {
-  for (int apart = 16; apart > 0; apart /= 2) {
-    const int32_t other = __shfl_xor_sync(0xFFFFFFFFu, s->best, apart);
-    if (other >= 0 && other != s->best) (void)cvtm_star_offer(s, other);
-  }
-  if (__any_sync(0xFFFFFFFFu, s->undone)) s->undone = CVTM_STAR_TIED;
-  cvtm_star_set_circle(s);
-}
-
-/* cvtm_star_descend by the threads of a warp, which all have the same search. */
-static __device__ inline void cvtm_star_descend_together(cvtm_star_search *s) {
-  const int lane = static_cast<int>(threadIdx.x % 32);
-  int32_t top = 1;
-  __syncwarp();
-  if (lane == 0) s->stack[0] = {0, 0, 0};
-  __syncwarp();
-  while (top > 0 && !s->undone) {
-    const int32_t room = (CVTM_STAR_SHARED - top) / 3, least = top < 32 ? top : 32;
-    const int32_t take = room < 1 ? 1 : room < least ? room : least;
-    s->visits -= take;
-    if (s->visits < 0) s->undone = CVTM_STAR_FAR;
-    if (s->undone) return;
-    cvtm_star_box box = {0, 0, 0, 0};
-    cvtm_star_node node = {0, 0, 0};
-    const int32_t before = s->best;
-    int parent = 0;
-    if (lane < take) {
-      node = s->stack[top - 1 - lane];
-      parent = cvtm_star_visit(s, node, &box);
-    }
-    __syncwarp();
-    top -= take;
-    const unsigned parents = __ballot_sync(0xFFFFFFFFu, parent);
-    /* The first lane had the nearest node: its children go on top. */
-    const int32_t above = __popc(lane < 31 ? parents >> (lane + 1) : 0);
-    if (parent) cvtm_star_push_children(node, &box, s->stack, top + 4 * above);
-    top += 4 * __popc(parents);
-    if (__any_sync(0xFFFFFFFFu, s->best != before || s->undone)) cvtm_star_agree(s);
-    __syncwarp();
-  }
-}
-#endif
-
-/* Offers all points that may be better, from the root down. */
-CVTM_HD void cvtm_star_descend(cvtm_star_search *s) {
-#ifdef __CUDA_ARCH__
-  if (s->stack != NULL) {
-    cvtm_star_descend_together(s);
-    return;
-  }
-#endif
-  cvtm_star_node stack[CVTM_STAR_STACK];
-  const cvtm_star_node root = {0, 0, 0};
-  int32_t top = 0;
-  stack[top++] = root;
-  while (top > 0 && !s->undone) {
-    const cvtm_star_node node = stack[--top];
-    cvtm_star_box box;
-    if (--s->visits < 0) {
-      s->undone = CVTM_STAR_FAR;
-    } else if (cvtm_star_visit(s, node, &box)) {
-      top = cvtm_star_push_children(node, &box, stack, top);
-    }
-  }
-}
-
-/* The number of a square along an axis that holds a coordinate, limited to 0 .. 2^level - 1. */
-CVTM_HD int32_t cvtm_star_square(double v, int32_t level) {
-  const double side = (double)((int32_t)1 << (CVTM_GRID_BITS - level));
-  const double k = floor(v / side), most = (double)(((int32_t)1 << level) - 1);
-  return (int32_t)fmin(fmax(k, 0), most);
-}
-
-/* Offers the points of the squares around the best corner's circle beyond the block. Returns 0 if
- * these are many. */
-CVTM_HD int cvtm_star_search_squares(cvtm_star_search *s) {
-  if (s->best < 0) return 0;
-  const double r = sqrt(s->radius2) * (1 + 1e-9) + 2;
-  const int32_t i0 = cvtm_star_square(s->o.x + s->x - r, s->level);
-  const int32_t i1 = cvtm_star_square(s->o.x + s->x + r, s->level);
-  const int32_t j0 = cvtm_star_square(s->o.y + s->y - r, s->level);
-  const int32_t j1 = cvtm_star_square(s->o.y + s->y + r, s->level);
-  if (i1 - i0 >= CVTM_STAR_SIDE || j1 - j0 >= CVTM_STAR_SIDE) return 0;
-  for (int32_t j = j0; j <= j1; ++j) {
-    for (int32_t i = i0; i <= i1; ++i) {
-      if (i >= s->i && j >= s->j && i < s->i + CVTM_STAR_BLOCK && j < s->j + CVTM_STAR_BLOCK)
-        continue;
-      const cvtm_star_box box = cvtm_star_box_of(s, s->level, i, j);
-      if (!cvtm_star_may_hold(s, &box)) continue;
-      int32_t first, last;
-      cvtm_star_range(s->tree, s->level, cvtm_star_code((uint32_t)i, (uint32_t)j), &first, &last);
-      if (last - first > CVTM_STAR_CROWDED) return 0;
-      cvtm_star_offer_range(s, first, last);
-    }
-  }
-  return 1;
-}
-
-/* A candidate in single precision: dot and cross, and the sums of magnitudes in which their
- * rounding is small. */
-typedef struct cvtm_star_rough {
-  float dot, cross, dots, crosses;
-} cvtm_star_rough;
-
-/* A candidate of the block: 1 if it is better than the best so far, -1 if it is worse or none at
- * all, 0 if rounding could decide. Products of four coordinates are below 2^126. */
-CVTM_HD int cvtm_star_judge(const cvtm_star_search *s, float qx, float qy, int32_t place,
-                            const cvtm_star_rough *best, cvtm_star_rough *here) {
-  const cvtm_grid_point c = cvtm_star_from(s, place);
-  const float x = (float)c.x, y = (float)c.y, sense = (float)s->sense;
-  const float c0 = qx * y, c1 = qy * x, d0 = qx * x, d1 = qy * y, square = x * x + y * y;
-  here->cross = sense * (c0 - c1);
-  here->crosses = fabsf(c0) + fabsf(c1);
-  here->dot = square - (d0 + d1);
-  here->dots = square + fabsf(d0) + fabsf(d1);
-  const float apart = here->dot * best->cross - best->dot * here->cross;
-  const float bound = 2e-6F * (here->dots * best->crosses + best->dots * here->crosses);
-  const int aside = here->cross > 2e-6F * here->crosses;
-  const int behind = here->cross < -2e-6F * here->crosses;
-  if (behind || place == s->q_place) return -1;
-  if (!aside) return 0;
-  return apart < -bound ? 1 : -(apart > bound);
-}
-
-/* Offers the points of the block that may be the best of it. */
-CVTM_HD void cvtm_star_offer_near(cvtm_star_search *s) {
-  const float qx = (float)s->q.x, qy = (float)s->q.y;
-  cvtm_star_rough best = {1, 0, 0, 0}; /* infinitely far: worse than every candidate */
-  int32_t found = -1, close = 0;
-  for (int32_t k = 0; k < s->near_count; ++k) {
-    cvtm_star_rough here;
-    const int sign = cvtm_star_judge(s, qx, qy, s->near[k], &best, &here);
-    close |= sign == 0;
-    if (sign > 0) best = here;
-    if (sign > 0) found = s->near[k];
-  }
-  if (found >= 0 && !close) (void)cvtm_star_offer(s, found);
-  for (int32_t k = 0; close && k < s->near_count; ++k) {
-    cvtm_star_rough here;
-    if (s->near[k] == found || cvtm_star_judge(s, qx, qy, s->near[k], &best, &here) >= 0)
-      (void)cvtm_star_offer(s, s->near[k]);
-  }
-}
-
-/* Finds the third corner of the triangle on the side `sense` of the edge to q: s->best, -1 at the
- * hull. */
-CVTM_HD void cvtm_star_find(cvtm_star_search *s, int32_t q_place, int32_t sense) {
-  s->q_place = q_place;
-  s->q = cvtm_star_from(s, q_place);
-  s->sense = sense;
-  s->best = -1;
-  cvtm_star_offer_near(s);
-  cvtm_star_set_circle(s);
-  const double reach = 2 * sqrt(s->radius2) * (1 + 1e-9) + 2;
-  if (reach < s->cover || s->undone) return;
-  if (s->visits == CVTM_STAR_NEAR) {
-    if (s->cover < HUGE_VAL) s->undone = CVTM_STAR_FAR;
-  } else if (!cvtm_star_search_squares(s) && s->cover < HUGE_VAL) {
-    cvtm_star_descend(s);
-  }
-}
-
-/* ---- The nearest neighbour ---- */
-
-CVTM_HD void cvtm_star_offer_nearest(cvtm_star_search *s, int32_t place, int64_t *least) {
+/* Takes the point if its bisector is nearer than that of the best so far. If weighted, the star is
+ * undone if o is not inside its own cell. */
+CVTM_HD void cvtm_star_offer_first(cvtm_star_search *s, int32_t place, int weighted) {
   const cvtm_grid_point c = cvtm_star_from(s, place);
   const int64_t distance2 = (int64_t)c.x * c.x + (int64_t)c.y * c.y;
-  if (place == s->self || (s->best >= 0 && distance2 >= *least)) return;
+  if (place == s->self) return;
+  if (weighted) {
+    const int64_t bisector = cvtm_star_bisector(s, place, c);
+    if (bisector <= 0) s->undone = CVTM_STAR_UNLINKED;
+    if (bisector <= 0 ||
+        (s->best >= 0 && !cvtm_star_reaches_less(bisector, distance2, s->bisector, s->distance2)))
+      return;
+    s->bisector = bisector;
+  } else if (s->best >= 0 && distance2 >= s->distance2) {
+    return;
+  }
   s->best = place;
-  *least = distance2;
+  s->distance2 = distance2;
 }
 
-/* s->best: a nearest other point; -1 if there is none. */
-CVTM_HD void cvtm_star_find_nearest(cvtm_star_search *s) {
-  int64_t least = 0;
+/* Twice the distance from o to the nearest bisector, with the room that rounding needs. */
+CVTM_HD double cvtm_star_first_reach(const cvtm_star_search *s, int weighted) {
+  if (s->best < 0) return HUGE_VAL;
+  const double distance = sqrt((double)s->distance2);
+  return (weighted ? (double)s->bisector / distance : distance) * (1 + 1e-9) + (weighted ? 1 : 0);
+}
+
+/* s->best: a neighbour, that whose bisector is nearest to o; -1 if there is no other point. */
+CVTM_HD void cvtm_star_find_first(cvtm_star_search *s, int weighted) {
   s->best = -1;
-  for (int32_t k = 0; k < s->near_count; ++k) cvtm_star_offer_nearest(s, s->near[k], &least);
-  if (!(s->cover < HUGE_VAL)) return;
-  if (s->best >= 0 && (double)least * (1 + 1e-9) < s->cover * s->cover) return;
+  for (int32_t k = 0; k < s->near_count && !s->undone; ++k)
+    cvtm_star_offer_first(s, s->near[k], weighted);
+  if (!(s->cover < HUGE_VAL) || s->undone) return;
+  if (cvtm_star_first_reach(s, weighted) < s->cover) return;
   cvtm_star_node stack[CVTM_STAR_STACK];
   const cvtm_star_node root = {0, 0, 0};
   int32_t top = 0;
   stack[top++] = root;
-  while (top > 0) {
+  while (top > 0 && !s->undone) {
     const cvtm_star_node node = stack[--top];
     if (--s->visits < 0) {
       s->undone = CVTM_STAR_FAR;
@@ -479,9 +93,12 @@ CVTM_HD void cvtm_star_find_nearest(cvtm_star_search *s) {
                     &last);
     if (first == last) continue;
     const cvtm_star_box box = cvtm_star_box_of(s, node.level, node.i, node.j);
-    if (s->best >= 0 && cvtm_star_distance2(&box, 0, 0) > (double)least * (1 + 1e-9)) continue;
+    const double distance = sqrt(cvtm_star_distance2(&box, 0, 0));
+    const double gain = weighted ? cvtm_star_gain(s, node.level, node.i, node.j) : 0;
+    if (distance > 0 && cvtm_star_least_reach(distance, gain) > cvtm_star_first_reach(s, weighted))
+      continue;
     if (last - first <= CVTM_STAR_LEAF || node.level == CVTM_GRID_BITS) {
-      for (int32_t k = first; k < last; ++k) cvtm_star_offer_nearest(s, k, &least);
+      for (int32_t k = first; k < last; ++k) cvtm_star_offer_first(s, k, weighted);
     } else {
       top = cvtm_star_push_children(node, &box, stack, top);
     }
@@ -530,12 +147,31 @@ CVTM_HD void cvtm_star_add(const cvtm_star_search *s, int32_t q, int32_t r, cvtm
   fan->count++;
 }
 
+/* Tells the neighbour at a place that it is one. Others may do the same at the same time. */
+CVTM_HD void cvtm_star_link(const cvtm_star_search *s, int32_t place) {
+#ifdef __CUDA_ARCH__
+  *(volatile int32_t *)(s->tree->link + place) = s->self;
+#else
+  __atomic_store_n(s->tree->link + place, s->self, __ATOMIC_RELAXED);
+#endif
+}
+
+CVTM_HD int32_t cvtm_star_link_of(const cvtm_star_search *s) {
+#ifdef __CUDA_ARCH__
+  return *(volatile const int32_t *)(s->tree->link + s->self);
+#else
+  return __atomic_load_n(s->tree->link + s->self, __ATOMIC_RELAXED);
+#endif
+}
+
 /* Goes around the point from the edge to `start` in one sense. Returns nonzero if it comes back to
  * that edge. */
-CVTM_HD int cvtm_star_sweep(cvtm_star_search *s, int32_t start, int32_t sense, cvtm_star_fan *fan) {
+CVTM_HD int cvtm_star_sweep(cvtm_star_search *s, int32_t start, int32_t sense, int weighted,
+                            cvtm_star_fan *fan) {
   int32_t at = start;
   for (;;) {
-    cvtm_star_find(s, at, sense);
+    if (weighted) cvtm_star_link(s, at);
+    cvtm_star_find(s, at, sense, weighted);
     if (s->undone) return 0;
     if (s->best < 0) {
       fan->end[sense > 0] = at;
@@ -548,33 +184,36 @@ CVTM_HD int cvtm_star_sweep(cvtm_star_search *s, int32_t start, int32_t sense, c
   }
 }
 
-/* The fan of the point at a place, in no particular order. visits: how far it may search. stack:
- * NULL, or memory that the threads of a warp share, of which all call. */
-CVTM_HD cvtm_star_outcome cvtm_star_make_with(const cvtm_star_tree *tree, int32_t place,
-                                              int32_t visits, cvtm_star_node *stack,
-                                              cvtm_star_fan *fan) {
+/* The fan of the point at a place, in no particular order. weighted: a constant, whether the tree
+ * has weights. visits: how far it may search. stack: NULL, or memory that the threads of a warp
+ * share, of which all call. */
+CVTM_HD cvtm_star_outcome cvtm_star_make(const cvtm_star_tree *tree, int weighted, int32_t place,
+                                         int32_t visits, cvtm_star_node *stack,
+                                         cvtm_star_fan *fan) {
   cvtm_star_search s;
   s.stack = stack;
   s.tree = tree;
   s.self = place;
   s.o = tree->place[place];
+  s.weight = weighted ? tree->weight[place] : 0;
   s.visits = visits;
   s.undone = CVTM_STAR_DONE;
   fan->count = 0;
-  cvtm_star_set_block(&s);
-  cvtm_star_find_nearest(&s);
-  if (s.undone || s.best < 0) return (cvtm_star_outcome)s.undone;
-  const int32_t start = s.best;
-  if (!cvtm_star_sweep(&s, start, 1, fan) && !s.undone) {
+  cvtm_star_set_block(&s, weighted);
+  int32_t start = weighted ? cvtm_star_link_of(&s) : -1;
+#ifdef __CUDA_ARCH__
+  if (weighted && stack != NULL) start = __shfl_sync(0xFFFFFFFFu, start, 0);
+#endif
+  if (start < 0) {
+    cvtm_star_find_first(&s, weighted);
+    start = s.best;
+    if (s.undone || start < 0) return (cvtm_star_outcome)s.undone;
+  }
+  if (!cvtm_star_sweep(&s, start, 1, weighted, fan) && !s.undone) {
     fan->open = 1;
-    cvtm_star_sweep(&s, start, -1, fan);
+    cvtm_star_sweep(&s, start, -1, weighted, fan);
   }
   return (cvtm_star_outcome)s.undone;
-}
-
-CVTM_HD cvtm_star_outcome cvtm_star_make(const cvtm_star_tree *tree, int32_t place, int32_t visits,
-                                         cvtm_star_fan *fan) {
-  return cvtm_star_make_with(tree, place, visits, NULL, fan);
 }
 
 /* Sorts a fan by the second corner: heapsort, so that a long one takes no room. */

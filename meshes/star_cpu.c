@@ -59,6 +59,26 @@ static cvtm_status compact_keys(cvtm_device *device, const uint64_t *keys, const
   return CVTM_OK;
 }
 
+static cvtm_status weigh_points(cvtm_device *device, const double *weights, cvtm_star_scale scale,
+                                const int32_t *index, const int32_t *distinct, const int64_t *sums,
+                                int64_t count, int64_t *weight, int32_t *vertex) {
+#pragma omp parallel for num_threads(threads_for_stars(device, count)) schedule(static)
+  for (int64_t k = 0; k < count; ++k)
+    if (distinct[k])
+      cvtm_star_weigh(weights, scale, index, distinct, k, count, weight + sums[k],
+                      vertex + sums[k]);
+  return CVTM_OK;
+}
+
+static cvtm_status find_heaviest(cvtm_device *device, const cvtm_star_tree *tree, int32_t level,
+                                 int64_t *heaviest) {
+  const int64_t squares = (int64_t)1 << 2 * level;
+#pragma omp parallel for num_threads(threads_for_stars(device, squares)) schedule(static)
+  for (int64_t code = 0; code < squares; ++code)
+    cvtm_star_set_heaviest(tree, level, code, heaviest);
+  return CVTM_OK;
+}
+
 static cvtm_status divide_keys(cvtm_device *device, const uint64_t *tree_keys, int64_t count,
                                int32_t levels, int32_t *start) {
   const int64_t bins = (int64_t)1 << 2 * levels;
@@ -98,26 +118,34 @@ static int32_t add_to(int32_t *sum, int32_t value) {
   return before;
 }
 
-static void make_star(const cvtm_star_tree *tree, int32_t place, int32_t visits,
+static void make_star(const cvtm_star_tree *tree, int weighted, int32_t place, int32_t visits,
                       const cvtm_star_output *output) {
   cvtm_star_corners triangles[CVTM_STAR_ROOM];
   cvtm_star_fan fan = cvtm_star_fan_in(triangles, CVTM_STAR_ROOM, NULL);
   cvtm_star_counts *counts = output->counts;
-  const cvtm_star_outcome outcome = cvtm_star_make(tree, place, visits, &fan);
+  const cvtm_star_outcome outcome = cvtm_star_make(tree, weighted, place, visits, NULL, &fan);
   if (outcome == CVTM_STAR_DONE) {
     const int32_t at = add_to(&counts->triangles, fan.count);
     if (fan.open) add_to(&counts->open, 1);
-    cvtm_star_store(tree, place, visits, at, &fan, output);
+    cvtm_star_store(tree, weighted, place, visits, at, &fan, output);
     return;
   }
   output->deferred[add_to(&counts->deferred, 1)] = place;
   if (outcome == CVTM_STAR_TIED) add_to(&counts->tied, 1);
+  if (outcome == CVTM_STAR_UNLINKED) add_to(&counts->unlinked, 1);
 }
 
 static cvtm_status make_stars(cvtm_device *device, const cvtm_star_tree *tree, const int32_t *list,
                               int64_t count, int32_t visits, const cvtm_star_output *output) {
 #pragma omp parallel for num_threads(threads_for_stars(device, count)) schedule(dynamic, 256)
-  for (int64_t k = 0; k < count; ++k) make_star(tree, list ? list[k] : (int32_t)k, visits, output);
+  for (int64_t k = 0; k < count; ++k) {
+    const int32_t place = list ? list[k] : (int32_t)k;
+    if (tree->weight) {
+      make_star(tree, 1, place, visits, output);
+    } else {
+      make_star(tree, 0, place, visits, output);
+    }
+  }
   return CVTM_OK;
 }
 
@@ -146,7 +174,7 @@ static cvtm_status adopt_triangles(cvtm_device *device, const cvtm_star_tree *tr
     cvtm_star_corners triangles[CVTM_STAR_ROOM];
     cvtm_star_fan fan = cvtm_star_fan_in(triangles, CVTM_STAR_ROOM, undecided);
     if (undecided[tree->vertex[k]]) continue;
-    (void)cvtm_star_make(tree, (int32_t)k, visits, &fan);
+    (void)cvtm_star_make(tree, 0, (int32_t)k, visits, NULL, &fan);
     mark_hull(tree, &fan, undecided);
     const int32_t count = cvtm_star_kept(&fan);
     const int32_t at = add_to(&output->counts->adopted, count);
@@ -190,6 +218,7 @@ static cvtm_status collect_fans(cvtm_device *device, const cvtm_star_output *out
 }
 
 const cvtm_star_table cvtm_star_table_cpu = {
-    bound_points, snap_points, mark_distinct,  compact_keys,    divide_keys,      make_rank_keys,
-    invert_order, make_stars,  flag_undecided, adopt_triangles, settle_triangles, collect_fans,
+    bound_points,   snap_points,     mark_distinct,    compact_keys, weigh_points,
+    find_heaviest,  divide_keys,     make_rank_keys,   invert_order, make_stars,
+    flag_undecided, adopt_triangles, settle_triangles, collect_fans,
 };

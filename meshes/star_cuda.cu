@@ -133,6 +133,37 @@ cvtm_status compact_keys(cvtm_device *device, const uint64_t *keys, const int32_
   return cvtm_cuda_launched(device, "compact_kernel");
 }
 
+__global__ void weigh_kernel(const double *weights, cvtm_star_scale scale, const int32_t *index,
+                             const int32_t *distinct, const int64_t *sums, int64_t count,
+                             int64_t *weight, int32_t *vertex) {
+  for (int64_t k = cvtm_first_thread(); k < count; k += cvtm_thread_count())
+    if (distinct[k])
+      cvtm_star_weigh(weights, scale, index, distinct, k, count, weight + sums[k],
+                      vertex + sums[k]);
+}
+
+cvtm_status weigh_points(cvtm_device *device, const double *weights, cvtm_star_scale scale,
+                         const int32_t *index, const int32_t *distinct, const int64_t *sums,
+                         int64_t count, int64_t *weight, int32_t *vertex) {
+  weigh_kernel<<<cvtm_cuda_blocks(count, block_size), block_size, 0, cvtm_cuda_stream(device)>>>(
+      weights, scale, index, distinct, sums, count, weight, vertex);
+  return cvtm_cuda_launched(device, "weigh_kernel");
+}
+
+__global__ void heaviest_kernel(cvtm_star_tree tree, int32_t level, int64_t *heaviest) {
+  const int64_t squares = int64_t{1} << 2 * level;
+  for (int64_t code = cvtm_first_thread(); code < squares; code += cvtm_thread_count())
+    cvtm_star_set_heaviest(&tree, level, code, heaviest);
+}
+
+cvtm_status find_heaviest(cvtm_device *device, const cvtm_star_tree *tree, int32_t level,
+                          int64_t *heaviest) {
+  const int64_t squares = int64_t{1} << 2 * level;
+  heaviest_kernel<<<cvtm_cuda_blocks(squares, block_size), block_size, 0,
+                    cvtm_cuda_stream(device)>>>(*tree, level, heaviest);
+  return cvtm_cuda_launched(device, "heaviest_kernel");
+}
+
 __global__ void divide_kernel(const uint64_t *tree_keys, int64_t count, int64_t bins, int shift,
                               int32_t *start) {
   for (int64_t b = cvtm_first_thread(); b <= bins; b += cvtm_thread_count()) {
@@ -195,7 +226,7 @@ __device__ int32_t hand_out(int32_t *sum, int32_t value) {
 }
 
 /* near: with the block of squares alone. Then a long fan is left undone, too. */
-template <bool near>
+template <bool near, bool weighted>
 __global__ void __launch_bounds__(star_block)
     star_kernel(cvtm_star_tree tree, const int32_t *list, int64_t count, cvtm_star_output output) {
   cvtm_star_corners triangles[CVTM_STAR_ROOM];
@@ -207,7 +238,7 @@ __global__ void __launch_bounds__(star_block)
     cvtm_star_outcome outcome = CVTM_STAR_DONE;
     if (k < count) {
       place = list ? list[k] : static_cast<int32_t>(k);
-      outcome = cvtm_star_make(&tree, place, visits, &fan);
+      outcome = cvtm_star_make(&tree, weighted, place, visits, nullptr, &fan);
     }
     __syncwarp();
     if (near && fan.count > CVTM_STAR_ROOM && outcome == CVTM_STAR_DONE) outcome = CVTM_STAR_FAR;
@@ -216,17 +247,19 @@ __global__ void __launch_bounds__(star_block)
     const int32_t back = hand_out(&output.counts->deferred, left);
     if (left) output.deferred[back] = place;
     if (left && outcome == CVTM_STAR_TIED) output.counts->tied = 1;
+    if (weighted) hand_out(&output.counts->unlinked, left && outcome == CVTM_STAR_UNLINKED);
     if (!done) continue;
     if (fan.open) atomicAdd(&output.counts->open, 1);
     if (near) {
       cvtm_star_copy(&tree, place, at, &fan, &output);
     } else {
-      cvtm_star_store(&tree, place, visits, at, &fan, &output);
+      cvtm_star_store(&tree, weighted, place, visits, at, &fan, &output);
     }
   }
 }
 
 /* Stars that search far: a warp each. Its lanes do the same, but for the search. */
+template <bool weighted>
 __global__ void __launch_bounds__(32)
     far_star_kernel(cvtm_star_tree tree, const int32_t *list, int64_t count, int32_t visits,
                     cvtm_star_output output) {
@@ -236,7 +269,7 @@ __global__ void __launch_bounds__(32)
   for (int64_t k = blockIdx.x; k < count; k += gridDim.x) {
     const int32_t place = list[k];
     cvtm_star_fan fan = cvtm_star_fan_in(triangles, CVTM_STAR_ROOM, nullptr);
-    const cvtm_star_outcome outcome = cvtm_star_make_with(&tree, place, visits, stack, &fan);
+    const cvtm_star_outcome outcome = cvtm_star_make(&tree, weighted, place, visits, stack, &fan);
     __syncwarp();
     int32_t at = 0;
     if (outcome == CVTM_STAR_DONE) {
@@ -247,32 +280,40 @@ __global__ void __launch_bounds__(32)
         if (first) cvtm_star_copy(&tree, place, at, &fan, &output);
       } else if (fan.count <= output.room - at) {
         fan = cvtm_star_fan_in(output.fans + at, first ? fan.count : 0, nullptr);
-        (void)cvtm_star_make_with(&tree, place, visits, stack, &fan);
+        (void)cvtm_star_make(&tree, weighted, place, visits, stack, &fan);
         if (first) cvtm_star_keep(&tree, place, at, fan.count, &output);
       }
     } else if (first) {
       output.deferred[atomicAdd(&output.counts->deferred, 1)] = place;
       if (outcome == CVTM_STAR_TIED) output.counts->tied = 1;
+      if (outcome == CVTM_STAR_UNLINKED) atomicAdd(&output.counts->unlinked, 1);
     }
     __syncwarp();
   }
 }
 
-cvtm_status make_stars(cvtm_device *device, const cvtm_star_tree *tree, const int32_t *list,
-                       int64_t count, int32_t visits, const cvtm_star_output *output) {
+template <bool weighted>
+cvtm_status make_some(cvtm_device *device, const cvtm_star_tree *tree, const int32_t *list,
+                      int64_t count, int32_t visits, const cvtm_star_output *output) {
   const cudaStream_t stream = cvtm_cuda_stream(device);
   if (list && visits > 0) {
-    far_star_kernel<<<cvtm_cuda_blocks(count, 1), 32, 0, stream>>>(*tree, list, count, visits,
-                                                                   *output);
+    far_star_kernel<weighted>
+        <<<cvtm_cuda_blocks(count, 1), 32, 0, stream>>>(*tree, list, count, visits, *output);
     return cvtm_cuda_launched(device, "far_star_kernel");
   }
   const unsigned blocks = cvtm_cuda_blocks(count, star_block);
   if (visits == CVTM_STAR_NEAR) {
-    star_kernel<true><<<blocks, star_block, 0, stream>>>(*tree, list, count, *output);
+    star_kernel<true, weighted><<<blocks, star_block, 0, stream>>>(*tree, list, count, *output);
   } else {
-    star_kernel<false><<<blocks, star_block, 0, stream>>>(*tree, list, count, *output);
+    star_kernel<false, weighted><<<blocks, star_block, 0, stream>>>(*tree, list, count, *output);
   }
   return cvtm_cuda_launched(device, "star_kernel");
+}
+
+cvtm_status make_stars(cvtm_device *device, const cvtm_star_tree *tree, const int32_t *list,
+                       int64_t count, int32_t visits, const cvtm_star_output *output) {
+  return tree->weight ? make_some<true>(device, tree, list, count, visits, output)
+                      : make_some<false>(device, tree, list, count, visits, output);
 }
 
 /* ---- Vertices whose stars are undone ---- */
@@ -302,7 +343,7 @@ __global__ void __launch_bounds__(star_block)
   for (int64_t k = cvtm_first_thread(); k < tree.count; k += cvtm_thread_count()) {
     cvtm_star_fan fan = cvtm_star_fan_in(triangles, CVTM_STAR_ROOM, undecided);
     if (undecided[tree.vertex[k]]) continue;
-    (void)cvtm_star_make(&tree, static_cast<int32_t>(k), visits, &fan);
+    (void)cvtm_star_make(&tree, 0, static_cast<int32_t>(k), visits, nullptr, &fan);
     mark_hull(tree, fan, undecided);
     const int32_t count = cvtm_star_kept(&fan);
     const int32_t at = count > 0 ? atomicAdd(&output.counts->adopted, count) : 0;
@@ -382,6 +423,7 @@ cvtm_status collect_fans(cvtm_device *device, const cvtm_star_output *output, co
 } /* namespace */
 
 const cvtm_star_table cvtm_star_table_cuda = {
-    bound_points, snap_points, mark_distinct,  compact_keys,    divide_keys,      make_rank_keys,
-    invert_order, make_stars,  flag_undecided, adopt_triangles, settle_triangles, collect_fans,
+    bound_points,   snap_points,     mark_distinct,    compact_keys, weigh_points,
+    find_heaviest,  divide_keys,     make_rank_keys,   invert_order, make_stars,
+    flag_undecided, adopt_triangles, settle_triangles, collect_fans,
 };

@@ -18,6 +18,7 @@ typedef struct cvtm_star_counts {
   int32_t triangles; /* in fans */
   int32_t deferred;  /* stars left undone */
   int32_t tied;      /* nonzero: some of them for want of ranks */
+  int32_t unlinked;  /* and so many for want of a neighbour */
   int32_t open;      /* stars of the hull */
   int32_t adopted;   /* triangles of undecided vertices */
 } cvtm_star_counts;
@@ -30,6 +31,16 @@ typedef struct cvtm_star_output {
   int32_t *deferred;              /* places of stars left undone */
   cvtm_star_counts *counts;
 } cvtm_star_output;
+
+/* Weights count from `least` on, in units of 2^exponent. */
+typedef struct cvtm_star_scale {
+  double least;
+  int32_t exponent;
+} cvtm_star_scale;
+
+CVTM_HD int64_t cvtm_star_weight(cvtm_star_scale scale, double weight) {
+  return (int64_t)rint(ldexp(weight - scale.least, -scale.exponent));
+}
 
 typedef struct cvtm_star_table {
   /* *bounds: of count >= 1 points. Not finite or too large: see cvtm_bounds. */
@@ -44,6 +55,16 @@ typedef struct cvtm_star_table {
   cvtm_status (*compact)(cvtm_device *device, const uint64_t *keys, const int32_t *index,
                          const int32_t *distinct, const int64_t *sums, int64_t count,
                          uint64_t *tree_keys, cvtm_grid_point *place, int32_t *vertex);
+  /* The weights of the tree's points, and which of those at one place each stands for: the
+   * heaviest, of equals the first. weights: of all points, to be taken as
+   * cvtm_star_weight says. */
+  cvtm_status (*weigh)(cvtm_device *device, const double *weights, cvtm_star_scale scale,
+                       const int32_t *index, const int32_t *distinct, const int64_t *sums,
+                       int64_t count, int64_t *weight, int32_t *vertex);
+  /* The largest weights in the squares of a level, of the tree's points (level = tree->levels), or
+   * of the four squares below each. */
+  cvtm_status (*find_heaviest)(cvtm_device *device, const cvtm_star_tree *tree, int32_t level,
+                               int64_t *heaviest);
   /* start of 4^levels squares. */
   cvtm_status (*divide)(cvtm_device *device, const uint64_t *tree_keys, int64_t count,
                         int32_t levels, int32_t *start);
@@ -52,14 +73,16 @@ typedef struct cvtm_star_table {
                            int32_t *index);
   /* rank[index[k]] = k. */
   cvtm_status (*invert)(cvtm_device *device, const int32_t *index, int64_t count, int32_t *rank);
-  /* The stars of the places list[0 .. count - 1], or of 0 .. count - 1 (list NULL). */
+  /* The stars of the places list[0 .. count - 1], or of 0 .. count - 1 (list NULL). With the tree's
+   * weights, if it has any. */
   cvtm_status (*make)(cvtm_device *device, const cvtm_star_tree *tree, const int32_t *list,
                       int64_t count, int32_t visits, const cvtm_star_output *output);
   /* undecided[v] = 1 for the vertices v at the places of a list. */
   cvtm_status (*flag)(cvtm_device *device, const cvtm_star_tree *tree, const int32_t *list,
                       int64_t count, int32_t *undecided);
-  /* Finds the triangles of undecided vertices by their other corners: to `adopted`, which has
-   * output->room, and counted in fan_count. undecided[v] becomes 2 on the hull. */
+  /* Without weights: finds the triangles of undecided vertices by their other corners: to
+   * `adopted`, which has output->room, and counted in fan_count. undecided[v] becomes 2 on the
+   * hull. */
   cvtm_status (*adopt)(cvtm_device *device, const cvtm_star_tree *tree, int32_t visits,
                        int32_t *undecided, cvtm_star_corners *adopted,
                        const cvtm_star_output *output);
@@ -96,13 +119,14 @@ CVTM_HD void cvtm_star_copy(const cvtm_star_tree *tree, int32_t place, int32_t a
 }
 
 /* Stores a fan; a longer one is made again. */
-CVTM_HD void cvtm_star_store(const cvtm_star_tree *tree, int32_t place, int32_t visits, int32_t at,
-                             const cvtm_star_fan *fan, const cvtm_star_output *output) {
+CVTM_HD void cvtm_star_store(const cvtm_star_tree *tree, int weighted, int32_t place,
+                             int32_t visits, int32_t at, const cvtm_star_fan *fan,
+                             const cvtm_star_output *output) {
   if (fan->count <= CVTM_STAR_ROOM) {
     cvtm_star_copy(tree, place, at, fan, output);
   } else if (fan->count <= output->room - at) {
     cvtm_star_fan again = cvtm_star_fan_in(output->fans + at, fan->count, NULL);
-    (void)cvtm_star_make(tree, place, visits, &again);
+    (void)cvtm_star_make(tree, weighted, place, visits, NULL, &again);
     cvtm_star_keep(tree, place, at, fan->count, output);
   }
 }
@@ -120,6 +144,32 @@ CVTM_HD void cvtm_star_collect_fan(const cvtm_star_output *output, const int64_t
   if (count == 0) return; /* a coincident point has no fan */
   const cvtm_star_corners *fan = output->fans + output->fan_start[v];
   for (int32_t k = 0; k < count; ++k) triangles[first[v] + k] = fan[k];
+}
+
+/* The heaviest of the points at the place whose first sorted key is k; see `weigh`. */
+CVTM_HD void cvtm_star_weigh(const double *weights, cvtm_star_scale scale, const int32_t *index,
+                             const int32_t *distinct, int64_t k, int64_t count, int64_t *weight,
+                             int32_t *vertex) {
+  *weight = -1;
+  do {
+    const int64_t here = cvtm_star_weight(scale, weights[index[k]]);
+    if (here > *weight) *vertex = index[k];
+    if (here > *weight) *weight = here;
+  } while (++k < count && !distinct[k]);
+}
+
+/* The largest weight in square `code` of a level; see `find_heaviest`. */
+CVTM_HD void cvtm_star_set_heaviest(const cvtm_star_tree *tree, int32_t level, int64_t code,
+                                    int64_t *heaviest) {
+  const int64_t *below = heaviest + cvtm_star_first_of_level(level + 1) + 4 * code;
+  const int leaf = level == tree->levels;
+  const int64_t first = leaf ? tree->start[code] : 0, last = leaf ? tree->start[code + 1] : 4;
+  int64_t most = 0;
+  for (int64_t k = first; k < last; ++k) {
+    const int64_t weight = leaf ? tree->weight[k] : below[k];
+    if (weight > most) most = weight;
+  }
+  heaviest[cvtm_star_first_of_level(level) + code] = most;
 }
 
 CVTM_HD uint64_t cvtm_star_rank_key(cvtm_grid_point p) {

@@ -18,6 +18,10 @@ typedef struct cvtm_star_tree {
   const int32_t *start;         /* 4^levels + 1: the first point of each square of that level */
   int32_t levels;
   cvtm_grid_point most; /* the largest coordinates */
+  /* Of weighted points; else NULL. */
+  const int64_t *weight;   /* of each, in squares of the grid's step: 0 .. 2^61 */
+  const int64_t *heaviest; /* of each square from level 0 to `levels`, the largest weight in it */
+  int32_t *link;           /* of each, the place of a neighbour; -1: none is known */
 } cvtm_star_tree;
 
 enum { CVTM_STAR_KEY_BITS = 2 * CVTM_GRID_BITS + 2 };
@@ -56,6 +60,19 @@ CVTM_HD cvtm_grid_point cvtm_star_place(uint64_t key) {
   const cvtm_grid_point p = {(int32_t)(cvtm_star_collect(key >> 2) + (key & 1)),
                              (int32_t)(cvtm_star_collect(key >> 3) + (key >> 1 & 1))};
   return p;
+}
+
+/* Where the squares of a level begin in `heaviest`. */
+CVTM_HD int64_t cvtm_star_first_of_level(int32_t level) {
+  return (((int64_t)1 << 2 * level) - 1) / 3;
+}
+
+/* The largest weight in a square, or more than that if it is smaller than a bin. */
+CVTM_HD int64_t cvtm_star_heaviest(const cvtm_star_tree *tree, int32_t level, int32_t i,
+                                   int32_t j) {
+  const int32_t up = level > tree->levels ? level - tree->levels : 0;
+  const uint64_t code = cvtm_star_code((uint32_t)(i >> up), (uint32_t)(j >> up));
+  return tree->heaviest[cvtm_star_first_of_level(level - up) + (int64_t)code];
 }
 
 /* The points of a square: *first .. *last - 1. */

@@ -1,0 +1,295 @@
+/* The regular triangulation of weighted points: every triangle's power circle is empty in exact
+ * arithmetic, the triangles fill the convex hull, and with equal weights it is Delaunay's. */
+#include "test_devices.h"
+
+#include "meshes/device_delaunay.h"
+#include "meshes/snap.h"
+#include "point_sets.h"
+
+static cvtm_device *device;
+static uint64_t random_state;
+
+/* Points and weights as the triangulation rounds them. */
+typedef struct rounded {
+  cvtm_grid_point *place;
+  int64_t *weight;
+} rounded;
+
+static rounded round_all(const double *points, const double *weights, int64_t count) {
+  rounded r = {malloc((size_t)count * sizeof *r.place), malloc((size_t)count * sizeof *r.weight)};
+  double *copy = new_points(count), step = 0, least = weights[0];
+  assert_true(r.place && r.weight);
+  memcpy(copy, points, (size_t)(2 * count) * sizeof *copy);
+  assert_int_equal(cvtm_snap_to_steps(copy, count, r.place, &step, NULL), CVTM_OK);
+  double most = weights[0];
+  for (int64_t i = 0; i < count; ++i) least = fmin(least, weights[i]);
+  for (int64_t i = 0; i < count; ++i) most = fmax(most, weights[i]);
+  for (; (most - least) / step / step > 0x1p61; step *= 2) {
+    for (int64_t i = 0; i < count; ++i) /* points lie on the larger steps already */
+      r.place[i] = (cvtm_grid_point){r.place[i].x / 2, r.place[i].y / 2};
+  }
+  for (int64_t i = 0; i < count; ++i)
+    r.weight[i] = (int64_t)rint((weights[i] - least) / step / step);
+  free(copy);
+  return r;
+}
+
+/* The sign of: is d above the plane through a, b and c (counterclockwise), all lifted to
+ * |p|^2 - weight? */
+static int above(const rounded *r, const int32_t *abc, int64_t d) {
+  cvtm_int128 sum = 0;
+  for (int k = 0; k < 3; ++k) {
+    const int32_t a = abc[k];
+    const cvtm_grid_point b = r->place[abc[(k + 1) % 3]], c = r->place[abc[(k + 2) % 3]];
+    const int64_t x = (int64_t)r->place[a].x - r->place[d].x;
+    const int64_t y = (int64_t)r->place[a].y - r->place[d].y;
+    const int64_t lift = x * x + y * y - r->weight[a] + r->weight[d];
+    sum += (cvtm_int128)lift * cvtm_orient(r->place[d], b, c);
+  }
+  return sum > 0 ? -1 : sum < 0;
+}
+
+static int compare_int64(const void *left, const void *right) {
+  const int64_t *a = left, *b = right;
+  return (*a > *b) - (*a < *b);
+}
+
+/* No point lies below a triangle, no edge is twice in one direction, and the triangles are as many
+ * as the vertices that they use and those on their border ask for. The border has no reentrant
+ * corner if no point is outside it. */
+static void assert_regular(const cvtm_mesh *mesh, const double *weights) {
+  const int64_t n = mesh->vertex_count, edges = 3 * mesh->triangle_count;
+  rounded r = round_all(mesh->points, weights, n);
+  int64_t *edge = malloc((size_t)(edges + 1) * sizeof *edge), border = 0, used = 0;
+  char *is_used = calloc((size_t)n, 1);
+  assert_true(edge && is_used);
+  for (int64_t t = 0; t < mesh->triangle_count; ++t) {
+    const int32_t *v = mesh->triangles + 3 * t;
+    assert_true(v[0] < v[1] && v[0] < v[2]);
+    assert_true(t == 0 || v[0] > v[-3] || (v[0] == v[-3] && v[1] > v[-2]));
+    assert_true(cvtm_orient(r.place[v[0]], r.place[v[1]], r.place[v[2]]) > 0);
+    for (int64_t d = 0; d < n; ++d) assert_true(above(&r, v, d) >= 0);
+    for (int k = 0; k < 3; ++k) edge[3 * t + k] = (int64_t)v[k] * n + v[(k + 1) % 3];
+    for (int k = 0; k < 3; ++k) is_used[v[k]] = 1;
+  }
+  qsort(edge, (size_t)edges, sizeof *edge, compare_int64);
+  for (int64_t e = 0; e < edges; ++e) {
+    assert_true(e == 0 || edge[e] > edge[e - 1]);
+    const int64_t from = edge[e] / n, to = edge[e] % n, back = to * n + from;
+    if (bsearch(&back, edge, (size_t)edges, sizeof *edge, compare_int64)) continue;
+    ++border;
+    for (int64_t d = 0; d < n; ++d)
+      assert_true(cvtm_orient(r.place[from], r.place[to], r.place[d]) >= 0);
+  }
+  for (int64_t i = 0; i < n; ++i) used += is_used[i];
+  if (edges > 0) assert_int_equal(mesh->triangle_count, 2 * used - 2 - border);
+  if (edges > 0) assert_int_equal(mesh->coincident_count, n - used);
+  assert_int_equal(mesh->collinear != 0, edges == 0);
+  free(edge);
+  free(is_used);
+  free(r.place);
+  free(r.weight);
+}
+
+static cvtm_mesh triangulate(const double *points, const double *weights, int64_t count) {
+  cvtm_mesh mesh = {0};
+  cvtm_error error = {CVTM_OK, ""};
+  cvtm_delaunay_report report;
+  const cvtm_status status =
+      cvtm_regular_triangulation(device, points, weights, count, &mesh, &report, &error);
+  if (status != CVTM_OK) fail_msg("%s", error.message);
+  assert_int_equal(report.on_device, cvtm_device_get_kind(device) == CVTM_DEVICE_CUDA);
+  return mesh;
+}
+
+/* Triangulates, checks, and compares with the host's mesh, if the device is another. Returns how
+ * many points have no triangles. */
+static int64_t check(const double *points, const double *weights, int64_t count) {
+  cvtm_mesh mesh = triangulate(points, weights, count), host = {0};
+  const int64_t hidden = mesh.coincident_count;
+  assert_regular(&mesh, weights);
+  assert_int_equal(cvtm_regular_triangulation(NULL, points, weights, count, &host, NULL, NULL),
+                   CVTM_OK);
+  assert_same_mesh(&mesh, &host);
+  cvtm_mesh_free(&mesh);
+  cvtm_mesh_free(&host);
+  return hidden;
+}
+
+static void fill_weights(double *weights, int count, double size) {
+  for (int k = 0; k < count; ++k) weights[k] = size * random_unit(&random_state);
+}
+
+/* ---- Tests ---- */
+
+static void test_equal_weights(void **state) {
+  (void)state;
+  random_state = 1;
+  double points[2 * 200], weights[200];
+  for (int k = 0; k < 200; ++k) weights[k] = -3.25;
+  for (int round = 0; round < 200; ++round) {
+    const int n = 1 + random_below(&random_state, 200);
+    if (round % 2) fill_integers(points, n, 1 + random_below(&random_state, 16), &random_state);
+    if (round % 2 == 0) fill_random(points, n, 640, &random_state);
+    cvtm_mesh mesh = triangulate(points, weights, n), delaunay = {0};
+    assert_int_equal(cvtm_delaunay(points, n, &delaunay, NULL), CVTM_OK);
+    assert_same_mesh(&mesh, &delaunay);
+    cvtm_mesh_free(&mesh);
+    cvtm_mesh_free(&delaunay);
+  }
+}
+
+/* From weights that hide no point to such that hide nearly all. */
+static void test_random_weights(void **state) {
+  (void)state;
+  random_state = 2;
+  double points[2 * 120], weights[120];
+  int64_t hidden = 0, all = 0;
+  for (int round = 0; round < 200; ++round) {
+    const int n = 1 + random_below(&random_state, round % 10 == 0 ? 120 : 40);
+    fill_random(points, n, 640, &random_state);
+    fill_weights(weights, n, pow(10, round % 7));
+    hidden += check(points, weights, n);
+    all += n;
+  }
+  assert_true(hidden > all / 20 && hidden < all / 2);
+}
+
+/* Integers: bisectors through points, equal powers of many points, and points at one place. */
+static void test_integer_weights(void **state) {
+  (void)state;
+  random_state = 3;
+  double points[2 * 100], weights[100];
+  for (int round = 0; round < 300; ++round) {
+    const int n = 1 + random_below(&random_state, 100), lines = 1 + random_below(&random_state, 12);
+    fill_integers(points, n, lines, &random_state);
+    for (int k = 0; k < n; ++k) weights[k] = random_below(&random_state, 1 + round % 40);
+    check(points, weights, n);
+  }
+}
+
+/* Points on a plane once lifted: every circle passes by all, and distances decide. */
+static void test_equal_powers(void **state) {
+  (void)state;
+  random_state = 4;
+  double points[2 * 80], weights[80];
+  for (int round = 0; round < 100; ++round) {
+    const int n = 3 + random_below(&random_state, 78);
+    fill_integers(points, n, 2 + round % 30, &random_state);
+    for (int k = 0; k < n; ++k)
+      weights[k] = points[2 * k] * points[2 * k] + points[2 * k + 1] * points[2 * k + 1] +
+                   3 * points[2 * k] - points[2 * k + 1];
+    cvtm_mesh mesh = triangulate(points, weights, n), delaunay = {0};
+    assert_int_equal(cvtm_delaunay(points, n, &delaunay, NULL), CVTM_OK);
+    assert_same_mesh(&mesh, &delaunay);
+    cvtm_mesh_free(&mesh);
+    cvtm_mesh_free(&delaunay);
+  }
+}
+
+/* The triangulation does not depend on the points' order. */
+static void test_order(void **state) {
+  (void)state;
+  random_state = 5;
+  enum { COUNT = 60 };
+  double points[2 * COUNT], weights[COUNT], turned[2 * COUNT], turned_weights[COUNT];
+  for (int round = 0; round < 50; ++round) {
+    fill_integers(points, COUNT, 12, &random_state);
+    for (int k = 0; k < COUNT; ++k) /* the weight belongs to the place: no coincident points tie */
+      weights[k] = (int)(points[2 * k] * 5 + points[2 * k + 1] * 3) % 7;
+    for (int k = 0; k < COUNT; ++k) {
+      memcpy(turned + 2 * k, points + 2 * (COUNT - 1 - k), 2 * sizeof *turned);
+      turned_weights[k] = weights[COUNT - 1 - k];
+    }
+    cvtm_mesh a = triangulate(points, weights, COUNT);
+    cvtm_mesh b = triangulate(turned, turned_weights, COUNT);
+    double sums[2] = {0, 0};
+    assert_int_equal(a.triangle_count, b.triangle_count);
+    for (int64_t t = 0; t < a.triangle_count; ++t) {
+      const cvtm_mesh *both[2] = {&a, &b};
+      for (int m = 0; m < 2; ++m) { /* of the triangles' places, in any order */
+        double x = 1, y = 1;
+        for (int k = 0; k < 3; ++k) {
+          const double *p = both[m]->points + 2 * (ptrdiff_t)both[m]->triangles[3 * t + k];
+          x *= 17 + 3 * p[0] + 5 * p[1];
+          y *= 29 + 7 * p[0] + 2 * p[1];
+        }
+        sums[m] += x + 3 * y;
+      }
+    }
+    assert_true(sums[0] == sums[1]);
+    cvtm_mesh_free(&a);
+    cvtm_mesh_free(&b);
+  }
+}
+
+/* Weights that decide the grid's step, and such as no grid can hold. */
+static void test_large_weights(void **state) {
+  (void)state;
+  const double points[] = {0, 0, 1, 0, 1, 1, 0, 1, 0.5, 0.25};
+  double weights[5] = {0, 0, 0, 0, -1e12};
+  cvtm_mesh mesh = triangulate(points, weights, 5);
+  assert_int_equal(mesh.triangle_count, 2);
+  assert_int_equal(mesh.coincident_count, 1);
+  cvtm_mesh_free(&mesh);
+  static const double bad[] = {NAN, INFINITY, -INFINITY, 1e301, -1e301};
+  for (size_t k = 0; k < sizeof bad / sizeof bad[0]; ++k) {
+    cvtm_error error = {CVTM_OK, ""};
+    weights[2] = bad[k];
+    assert_int_equal(cvtm_regular_triangulation(device, points, weights, 5, &mesh, NULL, &error),
+                     CVTM_ERROR_INPUT);
+    assert_non_null(strstr(error.message, "weight"));
+  }
+}
+
+/* A density of sites that changes, and weights that change with it, as cells of equal mass have. */
+static void test_many_points(void **state) {
+  (void)state;
+  random_state = 6;
+  enum { COUNT = 20000 };
+  double *points = new_points(COUNT), *weights = malloc(COUNT * sizeof *weights);
+  assert_non_null(weights);
+  for (int kind = 0; kind < 3; ++kind) {
+    for (int k = 0; k < COUNT; ++k) {
+      double *p = points + 2 * (ptrdiff_t)k;
+      p[0] = 1024 * pow(random_unit(&random_state), kind == 1 ? 2 : 1);
+      p[1] = 1024 * random_unit(&random_state);
+      const double area = 1024. * 1024 / COUNT;
+      weights[k] = kind == 0   ? area * random_unit(&random_state)
+                   : kind == 1 ? 40 * p[0] - 9 * p[1] + p[0] * random_unit(&random_state) / 10
+                   : k == 7    ? 1e5
+                               : 0; /* one hides those around it */
+    }
+    cvtm_mesh mesh = triangulate(points, weights, COUNT), host = {0};
+    assert_int_equal(cvtm_regular_triangulation(NULL, points, weights, COUNT, &host, NULL, NULL),
+                     CVTM_OK);
+    assert_same_mesh(&mesh, &host);
+    int64_t border = 0;
+    rounded r = round_all(points, weights, COUNT);
+    for (int64_t t = 0; t < mesh.triangle_count; ++t)
+      for (int k = 0; k < 64; ++k) /* of these 64 points none lies below */
+        assert_true(above(&r, mesh.triangles + 3 * t, random_below(&random_state, COUNT)) >= 0);
+    free(r.place);
+    free(r.weight);
+    border = 2 * (COUNT - mesh.coincident_count) - 2 - mesh.triangle_count;
+    assert_true(border >= 3 && border < 200);
+    assert_true(kind == 1 || mesh.coincident_count > 100);
+    cvtm_mesh_free(&mesh);
+    cvtm_mesh_free(&host);
+  }
+  free(points);
+  free(weights);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_equal_weights),   cmocka_unit_test(test_random_weights),
+      cmocka_unit_test(test_integer_weights), cmocka_unit_test(test_equal_powers),
+      cmocka_unit_test(test_order),           cmocka_unit_test(test_large_weights),
+      cmocka_unit_test(test_many_points),
+  };
+  device = test_device_open();
+  const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+  cvtm_device_destroy(device);
+  return failed;
+}
