@@ -92,17 +92,16 @@ static cvtm_status triangulate_sites(cli_run_job *r, cvtm_device *device, cvtm_e
     if (status == CVTM_OK) status = cvtm_quality_compute(&r->mesh, NULL, &r->quality, error);
     return status;
   }
-  if (r->options.equal_mass.on) {
-    cvtm_status status = cvtm_power_diagram(r->domain, r->sites, r->equal.weights, r->count,
-                                            (int)r->options.threads, &r->cells, &r->mesh, error);
-    if (status == CVTM_OK) status = cvtm_quality_compute(&r->mesh, &r->domain, &r->quality, error);
-    return status;
-  }
   if (!needs_mesh(r)) return CVTM_OK;
+  const double *weights = r->options.equal_mass.on ? r->equal.weights : NULL;
   cvtm_status status =
-      cvtm_delaunay_on(device, r->sites, r->count, &r->mesh, &r->triangulation, error);
+      weights ? cvtm_regular_triangulation(device, r->sites, weights, r->count, &r->mesh,
+                                           &r->triangulation, error)
+              : cvtm_delaunay_on(device, r->sites, r->count, &r->mesh, &r->triangulation, error);
   if (status == CVTM_OK && needs_cells(r))
-    status = cvtm_cells_create(&r->mesh, r->domain, &r->cells, error);
+    status = weights ? cvtm_power_diagram(r->domain, r->sites, weights, r->count,
+                                          (int)r->options.threads, &r->cells, NULL, error)
+                     : cvtm_cells_create(&r->mesh, r->domain, &r->cells, error);
   if (status == CVTM_OK && needs_quality(r))
     status = cvtm_quality_compute(&r->mesh, &r->domain, &r->quality, error);
   return status;
@@ -226,8 +225,7 @@ int cli_run_order(cli_run_job *r) {
 
 int cli_run_mesh_is_large(const cli_run_job *r) {
   enum { LARGE = 20000 }; /* memory of a device takes milliseconds */
-  return r->count >= LARGE && r->options.domain.kind == CLI_DOMAIN_NONE &&
-         !r->options.equal_mass.on;
+  return r->count >= LARGE && r->options.domain.kind == CLI_DOMAIN_NONE;
 }
 
 int cli_run_mesh(cli_run_job *r, cvtm_device *device) {

@@ -214,17 +214,15 @@ static cvtm_status match_power_cells(const cli_options *o, const cli_stipples_so
                                      double *radius, cvtm_error *error) {
   const int64_t count = s->mesh->vertex_count;
   cvtm_cells cells = {0};
-  cvtm_mesh mesh = {0};
   double *work = malloc((size_t)count * sizeof *work);
   if (work == NULL) return cvtm_no_memory(error, "dots");
   for (int64_t i = 0; i < count; ++i) work[i] = radius[i] * radius[i];
   cvtm_status status = cvtm_power_diagram(s->domain, s->mesh->points, work, count, (int)o->threads,
-                                          &cells, &mesh, error);
+                                          &cells, NULL, error);
   if (status == CVTM_OK)
     status = cvtm_cells_mass(&cells, s->mesh->points, s->domain, s->tone, work, error);
   if (status == CVTM_OK) set_radii_by_ink(s, &cells, work, radius);
   cvtm_cells_free(&cells);
-  cvtm_mesh_free(&mesh);
   free(work);
   return status;
 }

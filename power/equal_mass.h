@@ -51,10 +51,8 @@ cvtm_status cvtm_equal_mass_solve(cvtm_cvt *cvt, const cvtm_cvt_options *options
                                   const cvtm_cvt_moments *moments, cvtm_equal_mass_result *result);
 
 /* The power cells in the domain, and the regular triangulation of the sites: the dual of their
- * power diagram in the plane. A site whose cell in the plane is empty has no triangle and counts as
- * coincident. A triangle is left out if it is so flat that the corner of its cells lies a thousand
- * domains away. The sites must be inside the domain. Computed on the host by `threads` threads
- * (0: all). */
+ * power diagram in the plane (cvtm_regular_triangulation). Either may be NULL. The sites must be
+ * inside the domain. Computed on the host by `threads` threads (0: all). */
 cvtm_status cvtm_power_diagram(cvtm_domain domain, const double *sites, const double *weights,
                                int64_t count, int threads, cvtm_cells *cells, cvtm_mesh *mesh,
                                cvtm_error *error);

@@ -289,8 +289,7 @@ static void test_same_bits(void **unused) {
 /* --- the dual ------------------------------------------------------------------------------------
  */
 
-/* With equal weights it is the Delaunay triangulation; here of sites without flat triangles at
- * their hull, which the dual leaves out. */
+/* With equal weights it is the Delaunay triangulation. */
 static void test_dual_of_equal_weights(void **unused) {
   (void)unused;
   enum { N = 200 };
