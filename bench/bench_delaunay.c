@@ -1,8 +1,10 @@
 /* The Delaunay triangulation of points by a device's stars, and by the host: milliseconds from
  * points in device memory to triangles there, of both copies, of the whole call with its memory,
  * and of the host alone; and whether both meshes are the same. Random points, points like sites of
- * an even density, lattices, and degenerate sets. Each figure is the best of --rounds N (3). Usage:
- * bench_delaunay [--device NAME] [--points N] [--kind NAME|all] [--host 0] [--threads N] */
+ * an even density, lattices, and degenerate sets; with --weights W the regular triangulation, of
+ * random weights up to W mean squared distances. Each figure is the best of --rounds N (3). Usage:
+ * bench_delaunay [--device NAME] [--points N] [--kind NAME|all] [--weights W] [--host 0]
+ * [--threads N] */
 #include "base/random.h"
 #include "bench/harness.h"
 #include "meshes/device_delaunay.h"
@@ -101,12 +103,30 @@ static void measure_parts(cvtm_device *device, const double *points, int64_t cou
   cvtm_device_delaunay_destroy(d);
 }
 
-static double time_call(cvtm_device *device, const double *points, int64_t count, cvtm_mesh *made) {
+/* NULL if W is 0. */
+static double *make_weights(const double *points, int64_t count, double w) {
+  double low[2] = {INFINITY, INFINITY}, high[2] = {-INFINITY, -INFINITY};
+  double *weights = w > 0 ? malloc((size_t)count * sizeof *weights) : NULL;
+  if (w > 0 && weights == NULL) exit(1);
+  for (int64_t k = 0; weights && k < 2 * count; ++k) {
+    low[k % 2] = fmin(low[k % 2], points[k]);
+    high[k % 2] = fmax(high[k % 2], points[k]);
+  }
+  const double area = (high[0] - low[0]) * (high[1] - low[1]) / (double)count;
+  for (int64_t k = 0; weights && k < count; ++k) weights[k] = w * area * uniform(2 * count + k);
+  return weights;
+}
+
+static double time_call(cvtm_device *device, const double *points, const double *weights,
+                        int64_t count, cvtm_mesh *made, figures *best) {
   cvtm_mesh mesh = {0};
+  cvtm_delaunay_report report = {0};
   cvtm_error error;
   const double start = cvtm_clock();
-  const cvtm_status status = device ? cvtm_delaunay_on(device, points, count, &mesh, NULL, &error)
-                                    : cvtm_delaunay(points, count, &mesh, &error);
+  const cvtm_status status =
+      weights  ? cvtm_regular_triangulation(device, points, weights, count, &mesh, &report, &error)
+      : device ? cvtm_delaunay_on(device, points, count, &mesh, &report, &error)
+               : cvtm_delaunay(points, count, &mesh, &error);
   const double seconds = cvtm_clock() - start;
   if (status != CVTM_OK) {
     fprintf(stderr, "%s\n", error.message);
@@ -114,6 +134,12 @@ static double time_call(cvtm_device *device, const double *points, int64_t count
   }
   cvtm_mesh_free(made);
   *made = mesh;
+  if (weights && report.on_device) {
+    best->build = fmin(best->build, report.build);
+    best->copy_in = fmin(best->copy_in, report.copy_in);
+    best->copy_out = fmin(best->copy_out, report.copy_out);
+  }
+  if (weights) best->undecided = report.undecided;
   return seconds;
 }
 
@@ -125,15 +151,16 @@ static int same_mesh(const cvtm_mesh *a, const cvtm_mesh *b) {
                  3 * (size_t)a->triangle_count * sizeof *a->triangles) == 0);
 }
 
-static void measure_triangulation(cvtm_device *device, int kind, int64_t count, int rounds,
-                                  int host) {
-  double *points = make_points(kind, count);
+static void measure_triangulation(cvtm_device *device, int kind, int64_t count, double w,
+                                  int rounds, int host) {
+  double *points = make_points(kind, count), *weights = make_weights(points, count, w);
   cvtm_mesh mesh = {0}, expected = {0};
   figures best = {INFINITY, INFINITY, INFINITY, INFINITY, INFINITY, 0};
   for (int k = 0; k < rounds; ++k) {
-    measure_parts(device, points, count, &best);
-    best.whole = fmin(best.whole, time_call(device, points, count, &mesh));
-    if (host) best.host = fmin(best.host, time_call(NULL, points, count, &expected));
+    if (!weights) measure_parts(device, points, count, &best);
+    best.whole = fmin(best.whole, time_call(device, points, weights, count, &mesh, &best));
+    if (host)
+      best.host = fmin(best.host, time_call(NULL, points, weights, count, &expected, &best));
   }
   printf("| %s | %lld | %.2f | %.2f | %.2f | %.1f | %.0f | %lld | %lld | %s |\n", kind_names[kind],
          (long long)count, 1e3 * best.build, 1e3 * best.copy_in, 1e3 * best.copy_out,
@@ -146,12 +173,14 @@ static void measure_triangulation(cvtm_device *device, int kind, int64_t count, 
   cvtm_mesh_free(&mesh);
   cvtm_mesh_free(&expected);
   free(points);
+  free(weights);
 }
 
 int main(int argc, char **argv) {
   cvtm_device *device = bench_device(argc, argv, "cpu");
   const int64_t points = bench_integer(argc, argv, "--points");
   const int64_t asked = bench_integer(argc, argv, "--rounds");
+  const double w = strtod(bench_text(argc, argv, "--weights", "0"), NULL);
   const int host = strcmp(bench_text(argc, argv, "--host", "1"), "0") != 0;
   omp_set_num_threads(cvtm_device_threads(device));
   printf("%s, %d threads\n", cvtm_device_description(device), omp_get_max_threads());
@@ -163,8 +192,8 @@ int main(int argc, char **argv) {
     if (*only ? strcmp(only, kind_names[kind]) != 0 && strcmp(only, "all") != 0 : kind >= FEW_KINDS)
       continue;
     const int rounds = asked > 0 ? (int)asked : 3;
-    measure_triangulation(device, kind, points > 0 ? points : 1000000, rounds, host);
-    if (points == 0) measure_triangulation(device, kind, 10000000, rounds, host);
+    measure_triangulation(device, kind, points > 0 ? points : 1000000, w, rounds, host);
+    if (points == 0) measure_triangulation(device, kind, 10000000, w, rounds, host);
   }
   cvtm_device_destroy(device);
   return 0;
