@@ -11,56 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-size_t cvtm_scalar_size(cvtm_scalar type) {
-  static const unsigned char size[] = {1, 1, 2, 2, 4, 4, 8, 8, 4, 8};
-  return size[type];
-}
-
-double cvtm_scalar_unpack(cvtm_scalar type, int big, const unsigned char *bytes) {
-  size_t size = cvtm_scalar_size(type);
-  uint64_t bits = 0;
-  for (size_t k = 0; k < size; ++k) bits = bits << 8 | bytes[big ? k : size - 1 - k];
-  float single;
-  double value;
-  uint32_t low = (uint32_t)bits;
-  switch (type) {
-    case CVTM_I8:
-      return (int8_t)bits;
-    case CVTM_I16:
-      return (int16_t)bits;
-    case CVTM_I32:
-      return (int32_t)bits;
-    case CVTM_I64:
-      return (double)(int64_t)bits;
-    case CVTM_F32:
-      memcpy(&single, &low, sizeof single);
-      return (double)single;
-    case CVTM_F64:
-      memcpy(&value, &bits, sizeof value);
-      return value;
-    default:
-      return (double)bits;
-  }
-}
-
-void cvtm_scalar_pack(cvtm_scalar type, int big, double value, unsigned char *bytes) {
-  size_t size = cvtm_scalar_size(type);
-  uint64_t bits;
-  if (type == CVTM_F64) {
-    memcpy(&bits, &value, sizeof bits);
-  } else if (type == CVTM_F32) {
-    float single = (float)value;
-    uint32_t low;
-    memcpy(&low, &single, sizeof low);
-    bits = low;
-  } else {
-    bits = (uint64_t)(int64_t)value;
-  }
-  for (size_t k = 0; k < size; ++k) {
-    bytes[big ? size - 1 - k : k] = (unsigned char)(bits >> (8 * k) & 255);
-  }
-}
-
 /* ---- source ---- */
 
 cvtm_status cvtm_source_fail(cvtm_source *source, const char *format, ...) {
@@ -291,11 +241,6 @@ char *cvtm_text_corners(char *to, const int32_t *v, int first) {
   }
   *to++ = '\n';
   return to;
-}
-
-char *cvtm_text_scalar(char *to, cvtm_scalar type, int big, double value) {
-  cvtm_scalar_pack(type, big, value, (unsigned char *)to);
-  return to + cvtm_scalar_size(type);
 }
 
 int cvtm_triangle_nodes(const cvtm_file_mesh *mesh, int64_t triangle, int32_t node[6]) {

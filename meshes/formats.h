@@ -5,30 +5,12 @@
 #define CVTMESH_MESHES_FORMATS_H
 
 #include "meshes/mesh_file.h"
+#include "meshes/scalars.h"
 #include "meshes/text.h"
 
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
-
-/* Numbers as they lie in files. */
-typedef enum cvtm_scalar {
-  CVTM_I8,
-  CVTM_U8,
-  CVTM_I16,
-  CVTM_U16,
-  CVTM_I32,
-  CVTM_U32,
-  CVTM_I64,
-  CVTM_U64,
-  CVTM_F32,
-  CVTM_F64
-} cvtm_scalar;
-
-size_t cvtm_scalar_size(cvtm_scalar type);
-/* Bytes to value and back. Integers beyond 2^53 lose bits: no index is that large. */
-double cvtm_scalar_unpack(cvtm_scalar type, int big, const unsigned char *bytes);
-void cvtm_scalar_pack(cvtm_scalar type, int big, double value, unsigned char *bytes);
 
 /* ---- reading ---- */
 
@@ -141,11 +123,10 @@ int cvtm_edge_nodes(const cvtm_file_mesh *mesh, int64_t edge, int32_t node[3]);
 void cvtm_put_number(FILE *file, double value);
 
 /* In memory, as the functions of meshes/text.h do: x and y; three vertices counted from `first` and
- * the end of the line; the bytes of a number. */
+ * the end of the line. */
 enum { CVTM_TEXT_POINT = 2 * CVTM_TEXT_NUMBER + 1, CVTM_TEXT_CORNERS = 3 * CVTM_TEXT_INTEGER + 3 };
 char *cvtm_text_point(char *to, char separator, const double *p);
 char *cvtm_text_corners(char *to, const int32_t *v, int first);
-char *cvtm_text_scalar(char *to, cvtm_scalar type, int big, double value);
 
 /* Errors of the stream are found when it is closed. */
 void cvtm_write_obj(FILE *file, const cvtm_file_mesh *mesh);
