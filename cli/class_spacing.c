@@ -78,9 +78,12 @@ void cli_class_spacing_report(const cli_class_spacing *made, cJSON *report) {
 }
 
 void cli_class_spacing_print(const cli_class_spacing *made, FILE *stream) {
-  for (int64_t k = 0; k < made->classes; ++k)
-    fprintf(stream, "%s%8d: %lld %s, the nearest at %.4g px on average, %.4g at least\n",
-            k == 0 ? "classes:\n" : "", (int)made->number[k], (long long)made->distances[k].points,
-            cli_word(made->distances[k].points, "point", "points"), made->distances[k].mean,
-            made->distances[k].least);
+  for (int64_t k = 0; k < made->classes; ++k) {
+    const cvtm_nearest_distances *of = &made->distances[k];
+    fprintf(stream, "%s%8d: %lld %s", k == 0 ? "classes:\n" : "", (int)made->number[k],
+            (long long)of->points, cli_word(of->points, "point", "points"));
+    if (of->points > 1)
+      fprintf(stream, ", the nearest at %.4g px on average, %.4g at least", of->mean, of->least);
+    fputc('\n', stream);
+  }
 }

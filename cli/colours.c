@@ -241,22 +241,29 @@ void cli_colours_report(const cli_colours *c, cJSON *report) {
   report_likeness(&c->possible, cJSON_AddObjectToObject(part, "of_inks"));
 }
 
+static void print_pen(const cli_colours *c, int k) {
+  const int64_t dots = c->start[k + 1] - c->start[k];
+  const cli_pen_figures *f = &c->figures[k];
+  fprintf(stderr, "  %-10s %-16s %lld %s", k == 0 ? "pens" : "", c->pens.pen[k].name,
+          (long long)dots, cli_word(dots, "dot", "dots"));
+  if (dots > 1)
+    fprintf(stderr, ", the nearest at %.3g px (%.3g at least)", f->nearest.mean, f->nearest.least);
+  fprintf(stderr, "; ink %.2f %%, asked %.2f %%", 100 * f->drawn, 100 * f->asked);
+  if (dots > 0) fprintf(stderr, "; energy %.4f of the reference", c->solved.ratio[k]);
+  fputc('\n', stderr);
+}
+
 void cli_colours_print(const cli_options *o, const cli_colours *c) {
-  for (int k = 0; k < c->count; ++k)
-    fprintf(stderr,
-            "  %-10s %-16s %lld %s, the nearest at %.3g px (%.3g at least); ink %.2f %%, asked "
-            "%.2f %%; energy %.4f of the reference\n",
-            k == 0 ? "pens" : "", c->pens.pen[k].name, (long long)(c->start[k + 1] - c->start[k]),
-            cli_word(c->start[k + 1] - c->start[k], "dot", "dots"), c->figures[k].nearest.mean,
-            c->figures[k].nearest.least, 100 * c->figures[k].drawn, 100 * c->figures[k].asked,
-            c->solved.ratio[k]);
+  for (int k = 0; k < c->count; ++k) print_pen(c, k);
   if (c->count > 0 && o->colours.palette > c->count)
     fprintf(stderr, "  note       the picture has the colours of %d %s, not of %lld\n", c->count,
             cli_word(c->count, "ink", "inks"), (long long)o->colours.palette);
   if (!c->is_measured) return;
-  fprintf(stderr,
-          "  colour     error %.4f in OKLab (rms %.4f), %.4f is the inks'; contrast %.3f of the"
-          " picture's, correlation %.4f\n",
-          c->reached.mean, c->reached.rms, c->possible.mean, c->reached.luminance.contrast,
-          c->reached.luminance.correlation);
+  fprintf(stderr, "  colour     error %.4f in OKLab (rms %.4f), %.4f is the inks'", c->reached.mean,
+          c->reached.rms, c->possible.mean);
+  /* An even picture has no contrast to compare with. */
+  if (isfinite(c->reached.luminance.contrast))
+    fprintf(stderr, "; contrast %.3f of the picture's, correlation %.4f",
+            c->reached.luminance.contrast, c->reached.luminance.correlation);
+  fputc('\n', stderr);
 }

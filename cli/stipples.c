@@ -458,9 +458,12 @@ void cli_stipples_report(const cli_stipples *stipples, cJSON *report) {
 
 void cli_stipples_print(const cli_stipples *stipples, FILE *stream, const char *title) {
   if (!stipples->is_measured) return;
-  fprintf(stream,
-          "%scontrast %.3f of the picture's, correlation %.4f; ink %.2f %% of the paper, of the"
-          " picture %.2f %%\n",
-          title, stipples->likeness.contrast, stipples->likeness.correlation, 100 * stipples->ink,
+  const cvtm_likeness *likeness = &stipples->likeness;
+  fputs(title, stream);
+  /* An even picture has no contrast to compare with. */
+  if (isfinite(likeness->contrast))
+    fprintf(stream, "contrast %.3f of the picture's, correlation %.4f; ", likeness->contrast,
+            likeness->correlation);
+  fprintf(stream, "ink %.2f %% of the paper, of the picture %.2f %%\n", 100 * stipples->ink,
           100 * stipples->picture_ink);
 }

@@ -271,3 +271,18 @@ def test_pictures_without_colours(cvtmesh):
     cvtmesh.file("pale.ppm", ppm(np.full((20, 20, 3), 254, np.uint8)))
     cvtmesh.refused("run", "pale.ppm", "-n", 100, "--palette", 3, "-o", "a.svg", code=3,
                     names=("pale.ppm", "needs no ink"))
+
+
+def test_what_cannot_be_measured_is_not_printed(cvtmesh):
+    """Distances of a pen with less than two dots, contrast of an even picture."""
+    yellow = ppm(np.full((32, 32, 3), (255, 242, 0), np.uint8))
+    cvtmesh.file("yellow.ppm", yellow)
+    cvtmesh.file("points.csv", "x,y,class\n1,2,1\n3,4,2\n6,4,2\n")
+    inks = cvtmesh.call("run", "yellow.ppm", "-n", 60, "--colours", "cmyk", "-o", "a.csv").stderr
+    assert re.search(rb"yellow +\d+ dots, the nearest at \d", inks)
+    assert re.search(rb"black +0 dots; ink 0\.00 %, asked 0\.00 %\n", inks)
+    assert re.search(rb"colour +error 0\.\d+ in OKLab", inks) and b"nan" not in inks
+    dots = cvtmesh.call("run", "yellow.ppm", "-n", 60, "-o", "a.svg").stderr
+    assert re.search(rb"tone +ink \d", dots) and b"nan" not in dots
+    classes = cvtmesh.call("stats", "points.csv").stdout
+    assert b"1: 1 point\n" in classes and b"2: 2 points, the nearest at 3 px" in classes
