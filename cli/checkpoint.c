@@ -9,6 +9,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 typedef struct file_head {
   char magic[8];
@@ -117,6 +118,10 @@ cvtm_status cli_checkpoint_open(const cli_options *options, cli_checkpoint *c, c
   c->resumed = options->checkpoint.resume;
   c->solve.seconds = options->checkpoint.every;
   if (c->path != NULL) c->solve.save = save_file;
+  /* Thus one command line starts a run and, repeated, continues it. */
+  if (c->path != NULL && c->resumed != NULL && strcmp(c->path, c->resumed) == 0 &&
+      access(c->path, F_OK) != 0)
+    c->resumed = NULL;
   if (c->resumed == NULL) return CVTM_OK;
   size_t size = 0;
   cli_checkpoint_parts parts;

@@ -54,6 +54,15 @@ def test_a_killed_run_continues_to_the_same_files(job, more):
         assert resumed[key] == whole[key], key
 
 
+def test_one_command_line_starts_and_continues_a_run(job):
+    words = (*WORDS, *OFTEN, "--resume", "run.chk", "-o", "a.csv")
+    job.call(*words)
+    started = job.read("a.csv")
+    assert job.path("run.chk").exists()
+    job.call(*words)
+    assert job.read("a.csv") == started
+
+
 def test_what_a_checkpoint_refuses(job):
     job.call(*WORDS, *OFTEN, "-o", "a.csv")
     whole = job.read("run.chk")
