@@ -253,7 +253,7 @@ static void compare(fixture made, int history, cvtm_lbfgsb_cauchy cauchy, double
   unsigned char *file = NULL;
   const run saved = {.made = &made, .leg = 4, .file = &file};
   free_outcome(solve_by(&saved, 3));
-  for (int ranks = 1; ranks <= MOST_RANKS; ++ranks) {
+  for (int ranks = 2; ranks <= MOST_RANKS; ranks += 2) {
     outcome *restored = solve_by(&saved, ranks);
     assert_memory_equal(one->x, restored->x, bytes);
     free_outcome(restored);
