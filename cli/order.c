@@ -27,7 +27,7 @@ static int has_order(const cli_options *options, const char *path) {
 int cli_order_check(const cli_options *options) {
   if (options->order == CLI_ORDER_NONE) {
     if (options->command == CLI_RUN && options->svg == CVTM_SVG_PATH)
-      return cli_usage_error(options->command, "--svg path: --order is missing");
+      return cli_usage_error(options->command, "--svg path: --order is missing: tsp or plot");
     return CLI_EXIT_OK;
   }
   if (options->domain.kind != CLI_DOMAIN_NONE)

@@ -153,7 +153,7 @@ static int check_page_output(const cli_options *options, const char *path) {
     return cli_usage_error(options->command, "%s: this build writes no PDF: it needs cairo", path);
   if (cli_page_extension_is_of_pens(extension) && options->page.size == NULL &&
       !cli_world_may_have_unit(options))
-    return cli_usage_error(options->command, "%s: --page is missing, its size in mm", path);
+    return cli_usage_error(options->command, "%s: --page is missing, as in --page A4", path);
   return is_gcode(extension) ? check_profile(options) : CLI_EXIT_OK;
 }
 
@@ -200,7 +200,7 @@ int cli_page_check_size(const cli_options *options) {
   if (cli_unit_mm(options->unit) > 0 && options->page.size == NULL &&
       options->world.pixel_size == NULL)
     return cli_usage_error(options->command,
-                           "--unit %s: --page is missing, its size in mm, or --pixel-size",
+                           "--unit %s: --page is missing, as in --page A4, or --pixel-size",
                            cli_unit_name(options->unit));
   return cli_world_check(options);
 }

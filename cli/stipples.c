@@ -64,7 +64,7 @@ int cli_stipples_check(const cli_options *o) {
     return cli_usage_error(o->command, "--dot-size: '%s' is not MIN,MAX", o->dot_size);
   if (cli_unit_mm(unit) > 0 && o->page.size == NULL && !cli_world_may_have_unit(o))
     return cli_usage_error(o->command,
-                           "--dot-size %s: --page is missing, its size in mm, or --pixel-size",
+                           "--dot-size %s: --page is missing, as in --page A4, or --pixel-size",
                            o->dot_size);
   if (o->dots == CLI_DOTS_TONE && o->equal_mass.on)
     return cli_usage_error(o->command,

@@ -27,6 +27,11 @@ def test_what_is_missing_comes_with_the_usage(cvtmesh):
     cvtmesh.refused("run", code=2, names=["IMAGE " + usage])
     cvtmesh.refused("run", HORSE, "--domain", "image", "-o", "a.msh", code=2,
                     names=["--points " + usage])
+    for words in (("a.hpgl",), ("a.vtu", "--unit", "mm"), ("a.svg", "--dot-size", "1mm")):
+        cvtmesh.refused("run", CAMERA, "-n", 5, "-o", *words, code=2,
+                        names=["--page is missing, as in --page A4"])
+    cvtmesh.refused("run", CAMERA, "-n", 5, "-o", "a.svg", "--svg", "path", code=2,
+                    names=["--order is missing: tsp or plot"])
     for name in ("plan.geojson", "plan.poly"):
         cvtmesh.refused("mesh", name, "-o", "a.msh", code=2,
                         names=[name + " is an outline", "--min-angle or --max-area"])
