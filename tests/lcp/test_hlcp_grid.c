@@ -132,8 +132,8 @@ static void stretched_links_in_a_used_solver(void **state) {
   for (int k = 0; k < DOWN; ++k) down[k] = k < WIDTH || k >= DOWN - WIDTH ? 0 : 1;
   for (int p = 0; p < PIXELS; ++p) q[p] = sin(0.9 * p) + (p % 7 == 0 ? 3 : 0);
   double *horizontal = NULL, *vertical = NULL, *memory[4];
-  assert_device_ok(device, cvtm_device_allocate(device, 1, CVTM_TYPED(horizontal)));
-  assert_device_ok(device, cvtm_device_allocate(device, 1, CVTM_TYPED(vertical)));
+  assert_device_ok(device, cvtm_device_allocate(device, ACROSS, CVTM_TYPED(horizontal)));
+  assert_device_ok(device, cvtm_device_allocate(device, DOWN, CVTM_TYPED(vertical)));
   assert_device_ok(device, cvtm_device_copy_in(device, horizontal, across, sizeof across));
   assert_device_ok(device, cvtm_device_copy_in(device, vertical, down, sizeof down));
   for (int v = 0; v < 4; ++v) memory[v] = upload(device, q);
