@@ -23,6 +23,8 @@ struct cvtm_nccl {
   int (*destroy)(void *communicator);
   int (*broadcast)(const void *from, void *to, size_t count, int type, int root, void *communicator,
                    void *stream);
+  int (*send)(const void *from, size_t count, int type, int peer, void *communicator, void *stream);
+  int (*receive)(void *to, size_t count, int type, int peer, void *communicator, void *stream);
   int (*group_start)(void);
   int (*group_end)(void);
   const char *(*error_text)(int code);
@@ -44,6 +46,8 @@ static int load(cvtm_nccl *n) {
          find_symbol(n->library, "ncclCommInitRank", &n->init_rank) &&
          find_symbol(n->library, "ncclCommDestroy", &n->destroy) &&
          find_symbol(n->library, "ncclBroadcast", &n->broadcast) &&
+         find_symbol(n->library, "ncclSend", &n->send) &&
+         find_symbol(n->library, "ncclRecv", &n->receive) &&
          find_symbol(n->library, "ncclGroupStart", &n->group_start) &&
          find_symbol(n->library, "ncclGroupEnd", &n->group_end) &&
          find_symbol(n->library, "ncclGetErrorString", &n->error_text);
@@ -94,6 +98,29 @@ cvtm_status cvtm_nccl_gather(cvtm_nccl *n, double *all, const int64_t *counts) {
     status =
         check_nccl(n, n->broadcast(all, all, (size_t)counts[r], DOUBLE, r, n->communicator, stream),
                    "ncclBroadcast");
+  return status == CVTM_OK ? check_nccl(n, n->group_end(), "ncclGroupEnd") : status;
+}
+
+cvtm_status cvtm_nccl_exchange(cvtm_nccl *n, const double *from, const int64_t *counts, int rank,
+                               double *to, int64_t gap) {
+  void *const stream = cvtm_device_stream(n->device);
+  cvtm_status status = cvtm_device_activate(n->device);
+  if (status == CVTM_OK) status = check_nccl(n, n->group_start(), "ncclGroupStart");
+  for (int r = 0; status == CVTM_OK && r < n->size; ++r) {
+    const int64_t sent = counts[rank * n->size + r], received = counts[r * n->size + rank];
+    if (r == rank) {
+      to += gap;
+      continue;
+    }
+    if (sent > 0)
+      status = check_nccl(n, n->send(from, (size_t)sent, DOUBLE, r, n->communicator, stream),
+                          "ncclSend");
+    if (status == CVTM_OK && received > 0)
+      status = check_nccl(n, n->receive(to, (size_t)received, DOUBLE, r, n->communicator, stream),
+                          "ncclRecv");
+    from += sent;
+    to += received;
+  }
   return status == CVTM_OK ? check_nccl(n, n->group_end(), "ncclGroupEnd") : status;
 }
 

@@ -22,6 +22,9 @@ cvtm_status cvtm_nccl_make_id(cvtm_nccl *nccl, char id[CVTM_NCCL_ID_BYTES]);
 cvtm_status cvtm_nccl_join(cvtm_nccl *nccl, const char id[CVTM_NCCL_ID_BYTES], int rank, int size);
 /* As in cvtm_ranks, of an array in device memory; enqueued on the device's stream. */
 cvtm_status cvtm_nccl_gather(cvtm_nccl *nccl, double *all, const int64_t *counts);
+/* As cvtm_ranks_exchange; enqueued on the device's stream. */
+cvtm_status cvtm_nccl_exchange(cvtm_nccl *nccl, const double *from, const int64_t *counts, int rank,
+                               double *to, int64_t gap);
 /* NULL is allowed. */
 void cvtm_nccl_close(cvtm_nccl *nccl);
 

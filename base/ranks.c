@@ -73,15 +73,63 @@ static double *gather_alike(cvtm_device *device, const double *own, int count) {
   return NULL;
 }
 
-cvtm_status cvtm_ranks_sum(cvtm_device *device, int64_t *value) {
+cvtm_status cvtm_ranks_sum(cvtm_device *device, int64_t *values, int count) {
+  enum { MOST = 4 };
+  double own[MOST] = {0};
   if (!device->ranks || device->ranks->size == 1) return CVTM_OK;
-  const double own = (double)*value;
-  double *all = gather_alike(device, &own, 1);
+  for (int k = 0; k < count; ++k) own[k] = (double)values[k];
+  double *all = gather_alike(device, own, count);
   if (!all) return device->error.status;
-  *value = 0;
-  for (int r = 0; r < device->ranks->size; ++r) *value += (int64_t)all[r];
+  for (int k = 0; k < count; ++k) values[k] = 0;
+  for (int r = 0; r < device->ranks->size; ++r)
+    for (int k = 0; k < count; ++k) values[k] += (int64_t)all[r * count + k];
   free(all);
   return CVTM_OK;
+}
+
+/* The numbers that rank r sends. */
+static int64_t sent_by(const int64_t *counts, int size, int r) {
+  int64_t sum = 0;
+  for (int q = 0; q < size; ++q) sum += counts[r * size + q];
+  return sum;
+}
+
+/* Every rank gets the numbers of all, and takes its own. all: of every rank in turn; sent: their
+ * counts. */
+static cvtm_status exchange_through_host(cvtm_device *device, const double *from,
+                                         const int64_t *counts, double *to, int64_t gap,
+                                         double *all, const int64_t *sent) {
+  const int size = device->ranks->size, rank = device->ranks->rank;
+  int64_t before = 0;
+  for (int r = 0; r < rank; ++r) before += sent[r];
+  cvtm_status status =
+      cvtm_device_copy_out(device, all + before, from, (size_t)sent[rank] * sizeof *all);
+  if (status == CVTM_OK) status = cvtm_ranks_gather(device, all, sent);
+  for (int r = 0; status == CVTM_OK && r < size; all += sent[r++]) {
+    const int64_t count = counts[r * size + rank], step = r == rank ? gap : count;
+    int64_t skipped = 0;
+    for (int q = 0; q < rank; ++q) skipped += counts[r * size + q];
+    if (r != rank)
+      status = cvtm_device_copy_in(device, to, all + skipped, (size_t)count * sizeof *all);
+    to += step;
+  }
+  return status;
+}
+
+cvtm_status cvtm_ranks_exchange(cvtm_device *device, const double *from, const int64_t *counts,
+                                double *to, int64_t gap) {
+  const cvtm_ranks *ranks = device->ranks;
+  if (!ranks || ranks->size == 1) return CVTM_OK;
+  if (ranks->nccl) return cvtm_nccl_exchange(ranks->nccl, from, counts, ranks->rank, to, gap);
+  int64_t *sent = malloc((size_t)ranks->size * sizeof *sent), total = 0;
+  for (int r = 0; sent && r < ranks->size; ++r) total += sent[r] = sent_by(counts, ranks->size, r);
+  double *all = malloc((size_t)(total > 0 ? total : 1) * sizeof *all);
+  const cvtm_status status = sent && all
+                                 ? exchange_through_host(device, from, counts, to, gap, all, sent)
+                                 : cvtm_fail(&device->error, CVTM_ERROR_MEMORY, "out of memory");
+  free(all);
+  free(sent);
+  return status;
 }
 
 /* --- NCCL ------------------------------------------------------------------------------------- */

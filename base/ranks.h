@@ -38,8 +38,13 @@ cvtm_status cvtm_ranks_gather(cvtm_device *device, double *all, const int64_t *c
  * the CPU and by NCCL. */
 cvtm_status cvtm_ranks_gather_on_device(cvtm_device *device, double *all, const int64_t *counts,
                                         double *staging);
-/* *value becomes the sum of those of all ranks. */
-cvtm_status cvtm_ranks_sum(cvtm_device *device, int64_t *value);
+/* Arrays in the devices' memory go from each rank to each: counts[r * size + q] numbers from rank r
+ * to rank q. `from`: this rank's, one after the other by destination. to: those that come, by
+ * source, with `gap` numbers left alone where this rank's own would be. */
+cvtm_status cvtm_ranks_exchange(cvtm_device *device, const double *from, const int64_t *counts,
+                                double *to, int64_t gap);
+/* values[k] becomes the sum of those of all ranks, k < count. */
+cvtm_status cvtm_ranks_sum(cvtm_device *device, int64_t *values, int count);
 
 #ifdef __cplusplus
 }

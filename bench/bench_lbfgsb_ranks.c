@@ -78,7 +78,7 @@ static int64_t sum_bits(const job *own, const double *x) {
     sum += (bits[i] ^ (uint64_t)(own->first * own->size + i)) * UINT64_C(0x9E3779B97F4A7C15) >> 44;
   free(bits);
   int64_t all = (int64_t)sum;
-  bench_check(own->device, cvtm_ranks_sum(own->device, &all));
+  bench_check(own->device, cvtm_ranks_sum(own->device, &all, 1));
   return all;
 }
 

@@ -27,8 +27,7 @@ static inline int cvtm_cell_grow(cvtm_cell *cell, int32_t capacity) {
   return 1;
 }
 
-/* The cell of the site at a place, by tree clipping. Returns 0 if memory ran out. The boxes of the
- * tree must have been built. */
+/* The cell of the site at a place, by tree clipping. Returns 0 if memory ran out. */
 static inline int cvtm_cell_cut_out_by_tree(const cvtm_site_tree_view *tree, cvtm_domain domain,
                                             int64_t place, cvtm_cell *cell) {
   while (cvtm_cell_by_tree(tree, domain, place, cell) == CVTM_CELL_OVERFLOW) {
@@ -38,15 +37,16 @@ static inline int cvtm_cell_cut_out_by_tree(const cvtm_site_tree_view *tree, cvt
 }
 
 /* A hull in the caller's memory: CVTM_HULL_POLES, CVTM_HULL_SIDES, CVTM_HULL_SCRATCH. */
-CVTM_INLINE cvtm_hull cvtm_hull_in(cvtm_hull_pole *poles, int32_t *places, int32_t *order,
-                                   int32_t *scratch) {
+CVTM_INLINE cvtm_hull cvtm_hull_in(const cvtm_site_tree_view *tree, cvtm_hull_pole *poles,
+                                   int32_t *places, int32_t *order, int32_t *scratch) {
   const cvtm_hull hull = {.stride = 1,
                           .capacity = CVTM_HULL_POLES,
                           .reach = CVTM_HULL_REACH,
                           .pole = poles,
                           .place = places,
                           .order = order,
-                          .scratch = scratch};
+                          .scratch = scratch,
+                          .partial = tree->cover != NULL};
   return hull;
 }
 
@@ -55,7 +55,7 @@ CVTM_INLINE int cvtm_cell_cut_out(const cvtm_site_tree_view *tree, cvtm_domain d
                                   int64_t place, cvtm_cell *cell) {
   cvtm_hull_pole poles[CVTM_HULL_POLES];
   int32_t places[CVTM_HULL_POLES], order[CVTM_HULL_SIDES], scratch[CVTM_HULL_SCRATCH];
-  cvtm_hull hull = cvtm_hull_in(poles, places, order, scratch);
+  cvtm_hull hull = cvtm_hull_in(tree, poles, places, order, scratch);
   const cvtm_lanes one = {.lane = 0, .count = 1};
   double radius2;
   if (cvtm_cell_by_hull(tree, domain, place, 1, one, &hull, cell, &radius2) == CVTM_CELL_DONE)

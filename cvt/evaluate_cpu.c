@@ -64,7 +64,7 @@ static cvtm_status create_state_cpu(cvtm_cvt *cvt) {
     for (int t = 0; t < threads; ++t) good &= cvtm_cell_grow(&state->cell[t], CVTM_CELL_CORNERS);
     good = good && allocate_kept(&state->kept, cvt->capacity);
   }
-  if (good && cvtm_device_ranks(cvt->device))
+  if (good && cvtm_device_ranks(cvt->device) && cvt->whole == 0)
     return cvtm_shares_create(cvt->device, cvt->capacity, &state->shares);
   if (good) return CVTM_OK;
   destroy_state_cpu(cvt);
@@ -225,7 +225,7 @@ CVTM_INLINE void set_ring_of_tree(cell_sums *s, int64_t place, cvtm_ring *ring) 
 CVTM_INLINE int cut_out_with_ring(cell_sums *s, int64_t place, cvtm_ring *ring) {
   cvtm_hull_pole poles[CVTM_HULL_POLES];
   int32_t places[CVTM_HULL_POLES], order[CVTM_HULL_SIDES], scratch[CVTM_HULL_SCRATCH];
-  cvtm_hull hull = cvtm_hull_in(poles, places, order, scratch);
+  cvtm_hull hull = cvtm_hull_in(&s->tree, poles, places, order, scratch);
   const cvtm_lanes one = {.lane = 0, .count = 1};
   double radius2;
   if (cvtm_cell_by_hull(&s->tree, s->cvt->domain, place, 1, one, &hull, s->cell, &radius2) ==
@@ -269,6 +269,7 @@ CVTM_INLINE int cut_cell(cell_sums *s, int64_t place) {
 }
 
 CVTM_INLINE int visit_cell(cell_sums *s, int64_t place) {
+  if (!cvtm_tree_is_own(&s->tree, place)) return 1;
   if (!s->kept) return sum_cell(s, place);
   if (s->round != KEEP) return cut_cell(s, place);
   keep_cell(s, place);
@@ -389,29 +390,43 @@ static int sum_own_cells(cvtm_cvt *cvt, int64_t count, int64_t begin, int64_t en
   return sum_cells(cvt, CVTM_CVT_EXACT, begin, end, kept, CUT_ALL, &found);
 }
 
+/* The same of the cells that a rank is to do, on which rings have no say: by the same methods. */
+static int sum_some_cells(cvtm_cvt *cvt, cvtm_cvt_energy energy, int64_t count, int64_t begin,
+                          int64_t end) {
+  cpu_state *state = cvt->state;
+  int found;
+  return energy != CVTM_CVT_EXACT || cvt->tree_clipping || cvt->domain.periodic
+             ? sum_cells(cvt, energy, begin, end, NULL, CUT_ALL, &found)
+             : sum_own_cells(cvt, count, begin, end, &state->kept);
+}
+
+static cvtm_status no_memory_for_cell(const cvtm_cvt *cvt) {
+  return cvtm_fail(cvtm_device_error(cvt->device), CVTM_ERROR_MEMORY,
+                   "no memory for a cell with very many corners");
+}
+
 static cvtm_status cell_moments_cpu(cvtm_cvt *cvt, int64_t count, cvtm_cvt_energy energy) {
-  const int32_t wanted = 1;
-  const cvtm_status status = cvtm_site_tree_build_boxes(cvt->tree, &wanted);
-  if (status != CVTM_OK) return status;
   cpu_state *state = cvt->state;
   const cvtm_ranks *ranks = cvtm_device_ranks(cvt->device);
   const double start = cvtm_clock();
+  const int keeps =
+      !ranks && energy == CVTM_CVT_EXACT && !cvt->tree_clipping && !cvt->domain.periodic;
   int64_t begin, end;
-  int found, good;
   cvtm_shares_own(&state->shares, ranks, count, &begin, &end);
-  if (energy != CVTM_CVT_EXACT || cvt->tree_clipping || cvt->domain.periodic)
-    good = sum_cells(cvt, energy, begin, end, NULL, CUT_ALL, &found);
-  else if (ranks)
-    good = sum_own_cells(cvt, count, begin, end, &state->kept);
-  else
-    good = sum_in_rounds(cvt, count, &state->kept);
-  if (good && ranks)
-    return cvtm_shares_exchange(&state->shares, cvt->device,
-                                cvtm_site_tree_get_view(cvt->tree).index, count,
-                                cvtm_clock() - start, cvt->moments);
-  if (good) return CVTM_OK;
-  return cvtm_fail(cvtm_device_error(cvt->device), CVTM_ERROR_MEMORY,
-                   "no memory for a cell with very many corners");
+  if (!(keeps ? sum_in_rounds(cvt, count, &state->kept)
+              : sum_some_cells(cvt, energy, count, begin, end)))
+    return no_memory_for_cell(cvt);
+  return ranks ? cvtm_shares_exchange(&state->shares, cvt->device,
+                                      cvtm_site_tree_get_view(cvt->tree).index, count,
+                                      cvtm_clock() - start, cvt->moments)
+               : CVTM_OK;
+}
+
+static cvtm_status part_moments_cpu(cvtm_cvt *cvt, int64_t count, const uint32_t *missed,
+                                    int64_t *lacking) {
+  if (!sum_some_cells(cvt, CVTM_CVT_EXACT, count, 0, count)) return no_memory_for_cell(cvt);
+  *lacking = *missed != 0;
+  return cvtm_ranks_sum(cvt->device, lacking, 1);
 }
 
 static cvtm_status pixel_keys_cpu(cvtm_cvt *cvt) {
@@ -463,6 +478,7 @@ const cvtm_cvt_table cvtm_cvt_table_cpu = {
     .create_state = create_state_cpu,
     .destroy_state = destroy_state_cpu,
     .cell_moments = cell_moments_cpu,
+    .part_moments = part_moments_cpu,
     .pixel_keys = pixel_keys_cpu,
     .label_moments = label_moments_cpu,
     .finish = finish_cpu,

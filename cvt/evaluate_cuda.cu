@@ -1,7 +1,7 @@
 /* An evaluation on a CUDA device. integral_cuda.cu or pixel_sum_cuda.cu computes the moments of the
- * cells of ordinary size. finish_kernel computes those of the deferred cells, for which it builds
- * the boxes of the tree, and then energy and gradient. One block computes each deferred cell; all
- * blocks share each cell that covers much of the image. All sums have a fixed order.
+ * cells of ordinary size. finish_kernel computes those of the deferred cells, and then energy and
+ * gradient. One block computes each deferred cell; all blocks share each cell that covers much of
+ * the image. All sums have a fixed order.
  *
  * finish_kernel works in stages. Blocks take the items of a stage in turn, and begin the next stage
  * when all items are done. A block waits only for items that other blocks have taken, so that the
@@ -20,7 +20,6 @@
 #include "cvt/shares.h"
 #include "voronoi/cell_by_hull.h"
 #include "voronoi/cell_by_tree_warp_cuda.h"
-#include "voronoi/site_tree_boxes_cuda.h"
 
 #include <string.h>
 
@@ -40,7 +39,7 @@ enum {
 /* The most cells that are constructed before they are integrated. */
 constexpr int64_t CHUNK = 1 << 20;
 
-enum { STAGE_BOXES, STAGE_UPPER_BOXES, STAGE_LARGE, STAGE_HUGE, STAGE_JOIN, STAGES };
+enum { STAGE_LARGE, STAGE_HUGE, STAGE_JOIN, STAGES };
 /* Indices of cuda_state.listed, which holds numbers of: */
 enum {
   LISTED_LARGE,                        /* deferred cells */
@@ -185,28 +184,6 @@ __device__ void end_stage(const cuda_state &state, int stage, int32_t items) {
     while (atomicAdd(state.listed + LISTED_DONE + stage, 0) < items) __nanosleep(100);
   __syncthreads();
   __threadfence();
-}
-
-/* Build the boxes of the tree. */
-__device__ void build_subtree_boxes(const cvtm_site_tree_view &tree, const cuda_state &state,
-                                    double *box) {
-  const int32_t subtrees = static_cast<int32_t>(cvtm_tree_subtrees(tree.leaf_count));
-  for (int32_t k = take_item(state, STAGE_BOXES); k < subtrees;
-       k = take_item(state, STAGE_BOXES, k)) {
-    cvtm_tree_subtree_boxes<LARGE_THREADS>(tree.position, tree.count, tree.leaf_count, k, box);
-    end_item(state, STAGE_BOXES);
-  }
-  end_stage(state, STAGE_BOXES, subtrees);
-}
-
-__device__ void build_upper_boxes(const cvtm_site_tree_view &tree, const cuda_state &state,
-                                  double *box) {
-  for (int32_t k = take_item(state, STAGE_UPPER_BOXES); k < 1;
-       k = take_item(state, STAGE_UPPER_BOXES, k)) {
-    cvtm_tree_upper_boxes<LARGE_THREADS>(tree.leaf_count, box);
-    end_item(state, STAGE_UPPER_BOXES);
-  }
-  end_stage(state, STAGE_UPPER_BOXES, 1);
 }
 
 /* Lists a constructed cell, by one thread, if it is huge or giant. */
@@ -373,9 +350,6 @@ __global__ void __launch_bounds__(LARGE_THREADS)
   __shared__ cvtm_cell_moments part[LARGE_THREADS];
   __shared__ cvtm_cell shared;
   if (state.listed[LISTED_LARGE] > 0 && !state.plain) {
-    double *box = const_cast<double *>(tree.box); /* of the plan's tree */
-    build_subtree_boxes(tree, state, box);
-    build_upper_boxes(tree, state, box);
     sum_large<PIXEL>(tree, domain, density, state, part, &shared, sums);
     sum_huge<PIXEL>(tree, domain, density, state, part, &shared, sums);
     join_huge(tree, state, sums);
@@ -414,9 +388,6 @@ __global__ void __launch_bounds__(LARGE_THREADS)
   __shared__ cvtm_cell_moments part[LARGE_THREADS];
   __shared__ cvtm_cell shared;
   if (state.listed[LISTED_LARGE] == 0) return;
-  double *box = const_cast<double *>(tree.box);
-  if (STAGE == STAGE_BOXES) build_subtree_boxes(tree, state, box);
-  if (STAGE == STAGE_UPPER_BOXES) build_upper_boxes(tree, state, box);
   if (STAGE == STAGE_LARGE) sum_large<PIXEL>(tree, domain, density, state, part, &shared, sums);
   if (STAGE == STAGE_HUGE) sum_huge<PIXEL>(tree, domain, density, state, part, &shared, sums);
   if (STAGE == STAGE_JOIN) join_huge(tree, state, sums);
@@ -468,7 +439,8 @@ cvtm_status create_state_cuda(cvtm_cvt *cvt) {
   cuda_state *state = new (std::nothrow) cuda_state();
   if (!state) return cvtm_fail(cvtm_device_error(cvt->device), CVTM_ERROR_MEMORY, "no memory");
   cvt->state = state;
-  const int64_t n = cvt->capacity, needed = n < CVTM_CHUNKED_CELLS ? 0 : n;
+  const int64_t n = cvt->capacity, all = cvt->whole > 0 ? cvt->whole : n;
+  const int64_t needed = all < CVTM_CHUNKED_CELLS ? 0 : n;
   state->cells.chunk = static_cast<int32_t>(needed < CHUNK ? needed : CHUNK);
   /* A site adds at most one corner to a cell; several of its images add one each only where there
    * are few sites. */
@@ -478,7 +450,7 @@ cvtm_status create_state_cuda(cvtm_cvt *cvt) {
   cvtm_status status = cvtm_device_allocate_all(cvt->device, arrays, ARRAYS);
   if (status == CVTM_OK)
     status = cvtm_device_fill(cvt->device, state->listed, 0, LISTED * sizeof *state->listed);
-  if (status == CVTM_OK && cvtm_device_ranks(cvt->device))
+  if (status == CVTM_OK && cvtm_device_ranks(cvt->device) && cvt->whole == 0)
     status = cvtm_shares_create(cvt->device, n, &state->shares);
   if (status != CVTM_OK) destroy_state_cuda(cvt);
   return status;
@@ -493,29 +465,27 @@ void launch_stage(cvtm_cvt *cvt, const cuda_state &state) {
 
 template <bool PIXEL>
 cvtm_status launch_stages(cvtm_cvt *cvt, const cuda_state &state) {
-  launch_stage<PIXEL, STAGE_BOXES>(cvt, state);
-  launch_stage<PIXEL, STAGE_UPPER_BOXES>(cvt, state);
   launch_stage<PIXEL, STAGE_LARGE>(cvt, state);
   launch_stage<PIXEL, STAGE_HUGE>(cvt, state);
   launch_stage<PIXEL, STAGE_JOIN>(cvt, state);
   return cvtm_cuda_launched(cvt->device, "stage_kernel");
 }
 
-__global__ void defer_all_kernel(int64_t first, int64_t last, cuda_state state) {
+__global__ void defer_all_kernel(cvtm_site_tree_view tree, int64_t first, int64_t last,
+                                 cvtm_deferred_cells deferred) {
   for (int64_t k = first + cvtm_first_thread(); k < last; k += cvtm_thread_count())
-    state.list[k - first] = static_cast<int32_t>(k);
-  if (cvtm_first_thread() == 0) state.listed[LISTED_LARGE] = static_cast<int32_t>(last - first);
+    if (cvtm_tree_is_own(&tree, k)) cvtm_defer_cell(deferred, k);
 }
 
 /* The moments of the cells at places first .. last - 1; lists those that are deferred. */
 cvtm_status sum_cells(cvtm_cvt *cvt, const cuda_state &state, int64_t first, int64_t last) {
-  if (cvt->tree_clipping) {
-    defer_all_kernel<<<cvtm_cuda_blocks(last - first, 256), 256, 0,
-                       cvtm_cuda_stream(cvt->device)>>>(first, last, state);
-    return cvtm_cuda_launched(cvt->device, "defer_all_kernel");
-  }
   const cvtm_site_tree_view tree = cvtm_site_tree_get_view(cvt->tree);
   const cvtm_deferred_cells deferred = {state.list, state.listed + LISTED_LARGE};
+  if (cvt->tree_clipping) {
+    defer_all_kernel<<<cvtm_cuda_blocks(last - first, 256), 256, 0,
+                       cvtm_cuda_stream(cvt->device)>>>(tree, first, last, deferred);
+    return cvtm_cuda_launched(cvt->device, "defer_all_kernel");
+  }
   return state.summed == CVTM_CVT_EXACT
              ? cvtm_integrate_cells_cuda(cvt, &tree, &state.cells, &deferred, first, last)
              : cvtm_sum_pixels_cuda(cvt, &tree, &deferred, first, last);
@@ -535,7 +505,7 @@ cvtm_status share_cells(cvtm_cvt *cvt, cuda_state *state, int64_t count) {
         cvtm_device_copy_out(cvt->device, &listed, state->listed + LISTED_LARGE, sizeof listed);
   double seconds = cvtm_clock() - start; /* without the wait for others */
   deferred = listed;
-  if (status == CVTM_OK) status = cvtm_ranks_sum(cvt->device, &deferred);
+  if (status == CVTM_OK) status = cvtm_ranks_sum(cvt->device, &deferred, 1);
   if (status != CVTM_OK) return status;
   const double rest = cvtm_clock();
   state->listed_by_all = static_cast<int32_t>(deferred);
@@ -555,6 +525,32 @@ cvtm_status cell_moments_cuda(cvtm_cvt *cvt, int64_t count, cvtm_cvt_energy ener
   state->summed = energy;
   return cvtm_device_ranks(cvt->device) ? share_cells(cvt, state, count)
                                         : sum_cells(cvt, *state, 0, count);
+}
+
+/* The deferred cells come when all ranks have found them: how many there are in all decides how
+ * they are done. */
+cvtm_status part_moments_cuda(cvtm_cvt *cvt, int64_t count, const uint32_t *missed,
+                              int64_t *lacking) {
+  cuda_state *state = static_cast<cuda_state *>(cvt->state);
+  int32_t listed = 0;
+  uint32_t found = 0;
+  state->summed = CVTM_CVT_EXACT;
+  cvtm_status status =
+      cvtm_device_fill(cvt->device, state->listed, 0, LISTED * sizeof *state->listed);
+  if (status == CVTM_OK && count > 0) status = sum_cells(cvt, *state, 0, count);
+  if (status == CVTM_OK)
+    status =
+        cvtm_device_copy_out(cvt->device, &listed, state->listed + LISTED_LARGE, sizeof listed);
+  if (status == CVTM_OK) status = cvtm_device_copy_out(cvt->device, &found, missed, sizeof found);
+  int64_t sums[] = {found != 0, listed};
+  if (status == CVTM_OK) status = cvtm_ranks_sum(cvt->device, sums, 2);
+  *lacking = sums[0];
+  if (status != CVTM_OK || sums[0] > 0 || sums[1] == 0) return status;
+  state->listed_by_all = static_cast<int32_t>(sums[1] < INT32_MAX ? sums[1] : INT32_MAX);
+  status = launch_stages<false>(cvt, *state);
+  if (status == CVTM_OK) status = cvtm_device_copy_out(cvt->device, &found, missed, sizeof found);
+  *lacking = found != 0;
+  return status == CVTM_OK ? cvtm_ranks_sum(cvt->device, lacking, 1) : status;
 }
 
 template <bool PIXEL>
@@ -592,6 +588,6 @@ cvtm_status lloyd_cuda(cvtm_cvt *cvt, double *sites, int64_t count, int64_t fixe
 }  // namespace
 
 extern "C" const cvtm_cvt_table cvtm_cvt_table_cuda = {
-    create_state_cuda,       destroy_state_cuda, cell_moments_cuda, cvtm_pixel_keys_cuda,
-    cvtm_label_moments_cuda, finish_cuda,        lloyd_cuda,
+    create_state_cuda,    destroy_state_cuda,      cell_moments_cuda, part_moments_cuda,
+    cvtm_pixel_keys_cuda, cvtm_label_moments_cuda, finish_cuda,       lloyd_cuda,
 };

@@ -23,6 +23,7 @@ struct cvtm_cvt {
   const struct cvtm_site_updates_table *updates;
   cvtm_domain domain;
   int64_t capacity;
+  int64_t whole; /* of a plan for some of the sites of ranks (parts.h): the number of all; else 0 */
   double mass, root;    /* integrals of rho and sqrt(rho) */
   double *square_roots; /* on the host: integrals of sqrt(rho) over squares, of cvtm_density_scan */
   cvtm_density_view density;
@@ -58,6 +59,11 @@ struct cvtm_cvt_table {
   /* Sets the moments of the cells of the sites in the tree, which are sorted: integrals, or sums
    * over the pixel centres of the exact diagram. */
   cvtm_status (*cell_moments)(cvtm_cvt *cvt, int64_t count, cvtm_cvt_energy energy);
+  /* Collective, of a plan for some of the sites, `count` of which are in its tree: the same of the
+   * own cells, integrals. *lacking: the number of ranks whose searches set *missed (device memory);
+   * unless it is 0, the moments are void. */
+  cvtm_status (*part_moments)(cvtm_cvt *cvt, int64_t count, const uint32_t *missed,
+                              int64_t *lacking);
   /* Sets keys[p] = labels[p] and pixels[p] = p for all pixels. */
   cvtm_status (*pixel_keys)(cvtm_cvt *cvt);
   /* Sets the moments to sums over the pixel centres of each label, from the sorted keys and pixels.
@@ -70,6 +76,11 @@ struct cvtm_cvt_table {
   /* Moves the sites from `fixed` on to their centroids. */
   cvtm_status (*lloyd)(cvtm_cvt *cvt, double *sites, int64_t count, int64_t fixed);
 };
+
+/* A plan for the evaluations of parts.h alone, of up to `capacity` of `whole` sites. density: in
+ * the device's memory, borrowed. */
+cvtm_status cvtm_cvt_create_part(cvtm_device *device, cvtm_domain domain, const float *density,
+                                 int64_t capacity, int64_t whole, cvtm_cvt **cvt);
 
 /* Allocates what the pixel energy on a diagram that is not exact needs, if not yet done. */
 cvtm_status cvtm_cvt_prepare_labels(cvtm_cvt *cvt);

@@ -18,7 +18,15 @@ enum {
   CELL_DEFERRED = -3 /* the number of corners of a cell that is left to evaluate_cuda.cu */
 };
 
-/* Constructs the cells at places first .. last - 1. */
+/* Lists a cell that was not constructed, if it is asked for. */
+template <bool PARTIAL>
+__device__ void defer_cell(const cvtm_site_tree_view &tree, const cvtm_deferred_cells &deferred,
+                           int64_t place) {
+  if (!PARTIAL || cvtm_tree_is_own(&tree, place)) cvtm_defer_cell(deferred, place);
+}
+
+/* Constructs the cells at places first .. last - 1. PARTIAL: as of cvtm_warp_cells_by_hull. */
+template <bool PARTIAL>
 __global__ void __launch_bounds__(WARP, SHORT_BLOCKS)
     clip_kernel(cvtm_site_tree_view tree, cvtm_domain domain, cvtm_clipped_cells cells,
                 cvtm_deferred_cells deferred, int64_t first, int64_t last) {
@@ -29,11 +37,11 @@ __global__ void __launch_bounds__(WARP, SHORT_BLOCKS)
     const int64_t k = begin + lane % CLIP_CELLS;
     cvtm_cell cell = {0,           CVTM_HULL_SIDES, cells.chunk, cells.x + k,
                       cells.y + k, nullptr,         nullptr,     0};
-    const bool done = cvtm_warp_cells_by_hull(tree, domain, first + begin, last, lane,
-                                              CLIP_CELLS * MOST_TESTS, &memory, &cell);
+    const bool done = cvtm_warp_cells_by_hull<CLIP_CELLS, PARTIAL>(
+        tree, domain, first + begin, last, lane, CLIP_CELLS * MOST_TESTS, &memory, &cell);
     if (lane < CLIP_CELLS && first + k < last) {
       cells.count[k] = done ? cell.count : static_cast<int32_t>(CELL_DEFERRED);
-      if (!done) cvtm_defer_cell(deferred, first + k);
+      if (!done) defer_cell<PARTIAL>(tree, deferred, first + k);
     }
     __syncwarp(); /* the next cells use the same memory */
   }
@@ -93,7 +101,7 @@ __device__ warp_cell read_cell(const cvtm_site_tree_view &tree, const cvtm_clipp
 }
 
 /* Constructs the cells at the warp's places. */
-template <int CELLS>
+template <int CELLS, bool PARTIAL>
 __device__ warp_cell construct_cell(const cvtm_site_tree_view &tree, cvtm_domain domain,
                                     int64_t base, int64_t last, int lane,
                                     const cvtm_deferred_cells &deferred,
@@ -103,11 +111,11 @@ __device__ warp_cell construct_cell(const cvtm_site_tree_view &tree, cvtm_domain
   warp_cell cell = {CELL_DEFERRED, 0, 0, 0};
   cvtm_cell polygon = {0,       CVTM_HULL_SIDES, CELLS, memory->x + c, memory->y + c,
                        nullptr, nullptr,         0};
-  const bool done = cvtm_warp_cells_by_hull(tree, domain, base, last, lane, CELLS * MOST_TESTS,
-                                            &memory->hulls, &polygon);
+  const bool done = cvtm_warp_cells_by_hull<CELLS, PARTIAL>(
+      tree, domain, base, last, lane, CELLS * MOST_TESTS, &memory->hulls, &polygon);
   if (place >= last) return cell;
   if (!done) {
-    if (lane < CELLS) cvtm_defer_cell(deferred, place);
+    if (lane < CELLS) defer_cell<PARTIAL>(tree, deferred, place);
     return cell;
   }
   cell.count = polygon.count;
@@ -200,7 +208,7 @@ __global__ void __launch_bounds__(WARP, SHORT_BLOCKS)
 }
 
 /* Constructs the cells at places first .. last - 1 and integrates over them. */
-template <int CELLS>
+template <int CELLS, bool PARTIAL>
 __global__ void __launch_bounds__(WARP, BLOCKS)
     cell_kernel(cvtm_site_tree_view tree, cvtm_domain domain, cvtm_density_view density,
                 cvtm_deferred_cells deferred, int64_t first, int64_t last,
@@ -209,7 +217,8 @@ __global__ void __launch_bounds__(WARP, BLOCKS)
   const int lane = static_cast<int>(threadIdx.x);
   for (int64_t base = first + cvtm_first_cell<CELLS>(); base < last;
        base += cvtm_cell_stride<CELLS>()) {
-    const warp_cell cell = construct_cell<CELLS>(tree, domain, base, last, lane, deferred, &memory);
+    const warp_cell cell =
+        construct_cell<CELLS, PARTIAL>(tree, domain, base, last, lane, deferred, &memory);
     integrate<CELLS>(domain, density, cell, lane, &memory, sums);
     __syncwarp(); /* before the memory serves the next cells */
   }
@@ -218,9 +227,9 @@ __global__ void __launch_bounds__(WARP, BLOCKS)
 template <int CELLS>
 cvtm_status launch_cells(cvtm_cvt *cvt, const cvtm_site_tree_view &tree,
                          const cvtm_deferred_cells &deferred, int64_t first, int64_t last) {
-  cell_kernel<CELLS>
-      <<<cvtm_cuda_blocks(last - first, CELLS), WARP, 0, cvtm_cuda_stream(cvt->device)>>>(
-          tree, cvt->domain, cvt->density, deferred, first, last, cvt->moments);
+  const auto kernel = tree.cover == nullptr ? cell_kernel<CELLS, false> : cell_kernel<CELLS, true>;
+  kernel<<<cvtm_cuda_blocks(last - first, CELLS), WARP, 0, cvtm_cuda_stream(cvt->device)>>>(
+      tree, cvt->domain, cvt->density, deferred, first, last, cvt->moments);
   return cvtm_cuda_launched(cvt->device, "cell_kernel");
 }
 
@@ -229,8 +238,9 @@ cvtm_status launch_chunk(cvtm_cvt *cvt, const cvtm_site_tree_view &tree,
                          const cvtm_clipped_cells &cells, const cvtm_deferred_cells &deferred,
                          int64_t first, int64_t last) {
   const cudaStream_t stream = cvtm_cuda_stream(cvt->device);
-  clip_kernel<<<cvtm_cuda_blocks(last - first, CLIP_CELLS), WARP, 0, stream>>>(
-      tree, cvt->domain, cells, deferred, first, last);
+  const auto clip = tree.cover == nullptr ? clip_kernel<false> : clip_kernel<true>;
+  clip<<<cvtm_cuda_blocks(last - first, CLIP_CELLS), WARP, 0, stream>>>(tree, cvt->domain, cells,
+                                                                        deferred, first, last);
   const cvtm_status status = cvtm_cuda_launched(cvt->device, "clip_kernel");
   if (status != CVTM_OK) return status;
   constexpr int sum_cells = 8;
@@ -247,7 +257,7 @@ cvtm_status cvtm_integrate_cells_cuda(cvtm_cvt *cvt, const cvtm_site_tree_view *
                                       const cvtm_clipped_cells *cells,
                                       const cvtm_deferred_cells *deferred, int64_t first,
                                       int64_t last) {
-  const int64_t count = tree->count;
+  const int64_t count = cvt->whole > 0 ? cvt->whole : tree->count;
   if (count < 6000) return launch_cells<2>(cvt, *tree, *deferred, first, last);
   if (count < 16000) return launch_cells<4>(cvt, *tree, *deferred, first, last);
   if (count < CVTM_CHUNKED_CELLS) return launch_cells<8>(cvt, *tree, *deferred, first, last);

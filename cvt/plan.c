@@ -4,6 +4,7 @@
 #include "cvt/density_scan.h"
 #include "cvt/descent.h"
 #include "cvt/site_updates.h"
+#include "voronoi/site_tree_part.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -46,14 +47,14 @@ static void keep_sums(cvtm_cvt *cvt, const cvtm_density_sums *sums, double *squa
 enum { ARRAYS = 9 };
 
 static void list_plan_arrays(cvtm_cvt *cvt, cvtm_array arrays[ARRAYS]) {
-  const int64_t n = cvt->capacity;
+  const int64_t n = cvt->capacity, of_descents = cvt->whole > 0 ? 0 : n;
   const cvtm_array list[ARRAYS] = {
       CVTM_ARRAY(cvt->sites, 2 * n),
-      CVTM_ARRAY(cvt->best, 2 * n),
-      CVTM_ARRAY(cvt->scale, 2 * n),
+      CVTM_ARRAY(cvt->best, 2 * of_descents),
+      CVTM_ARRAY(cvt->scale, 2 * of_descents),
       CVTM_ARRAY(cvt->moments, n),
-      CVTM_ARRAY(cvt->second, n),
-      CVTM_ARRAY(cvt->distance, n),
+      CVTM_ARRAY(cvt->second, of_descents),
+      CVTM_ARRAY(cvt->distance, of_descents),
       CVTM_ARRAY(cvt->value, 2 * CVTM_CVT_WINDOW),
       CVTM_ARRAY(cvt->least, CVTM_CVT_WINDOW + 1),
       {&cvt->workspace, (int64_t)cvt->workspace_bytes, 1},
@@ -68,7 +69,10 @@ static cvtm_status allocate_plan(cvtm_cvt *cvt) {
   cvtm_array arrays[ARRAYS];
   list_plan_arrays(cvt, arrays);
   if (status == CVTM_OK) status = cvtm_device_allocate_all(device, arrays, ARRAYS);
-  if (status == CVTM_OK) status = cvtm_site_tree_create(device, cvt->domain, n, &cvt->tree);
+  if (status == CVTM_OK)
+    status = cvt->whole > 0
+                 ? cvtm_site_tree_create_part(device, cvt->domain, n, cvt->whole, &cvt->tree)
+                 : cvtm_site_tree_create(device, cvt->domain, n, &cvt->tree);
   if (status == CVTM_OK) status = cvt->table->create_state(cvt);
   return status;
 }
@@ -90,12 +94,13 @@ static cvtm_status copy_density(cvtm_cvt *cvt, const float *density) {
 }
 
 static cvtm_status create_plan(cvtm_device *device, cvtm_domain domain, int64_t capacity,
-                               cvtm_cvt **result) {
+                               int64_t whole, cvtm_cvt **result) {
   cvtm_cvt *cvt = calloc(1, sizeof *cvt);
   if (!cvt) return cvtm_fail(cvtm_device_error(device), CVTM_ERROR_MEMORY, "no memory");
   cvt->device = device;
   cvt->domain = domain;
   cvt->capacity = capacity;
+  cvt->whole = whole;
   cvt->table = CVTM_TABLE(device, cvtm_cvt_table);
   cvt->updates = CVTM_TABLE(device, cvtm_site_updates);
   cvt->density = (cvtm_density_view){NULL, domain.width, domain.height, domain.periodic != 0};
@@ -114,7 +119,7 @@ static cvtm_status create_scanned(cvtm_device *device, cvtm_domain domain, const
   cvtm_density_sums sums;
   double *squares = NULL;
   cvtm_status status = check_density(device, domain, density, capacity, &sums, &squares);
-  if (status == CVTM_OK) status = create_plan(device, domain, capacity, result);
+  if (status == CVTM_OK) status = create_plan(device, domain, capacity, 0, result);
   if (status == CVTM_OK)
     keep_sums(*result, &sums, squares);
   else
@@ -153,7 +158,14 @@ cvtm_status cvtm_cvt_create_borrowed(cvtm_device *device, cvtm_domain domain, co
 cvtm_status cvtm_cvt_create_view(cvtm_device *device, cvtm_domain domain, const float *density,
                                  int64_t capacity, cvtm_cvt **result) {
   cvtm_status status = check_plan(device, domain, density, capacity);
-  if (status == CVTM_OK) status = create_plan(device, domain, capacity, result);
+  if (status == CVTM_OK) status = create_plan(device, domain, capacity, 0, result);
+  if (status == CVTM_OK) (*result)->density.value = density;
+  return status;
+}
+
+cvtm_status cvtm_cvt_create_part(cvtm_device *device, cvtm_domain domain, const float *density,
+                                 int64_t capacity, int64_t whole, cvtm_cvt **result) {
+  const cvtm_status status = create_plan(device, domain, capacity, whole, result);
   if (status == CVTM_OK) (*result)->density.value = density;
   return status;
 }

@@ -104,7 +104,7 @@ static cvtm_status refine_on(cvtm_device *cpu, cvtm_domain domain, const double 
   cvtm_status status = cvtm_site_tree_create(cpu, domain, coarse_count, &tree);
   if (!midpoints)
     status = cvtm_fail(cvtm_device_error(cpu), CVTM_ERROR_MEMORY, "no memory to refine sites");
-  if (status == CVTM_OK) status = cvtm_site_tree_build(tree, coarse, coarse_count);
+  if (status == CVTM_OK) status = cvtm_site_tree_sort(tree, coarse, coarse_count);
   if (status == CVTM_OK) {
     const cvtm_site_tree_view view = cvtm_site_tree_get_view(tree);
     status = find_all_midpoints(cpu, domain, &view, midpoints);

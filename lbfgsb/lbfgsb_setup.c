@@ -313,11 +313,11 @@ static cvtm_status report_bad_scale(const cvtm_lbfgsb *solver, const double *sca
 
 /* found->finite: of all ranks. Fails if an input of another rank is bad. */
 static cvtm_status share_findings(cvtm_lbfgsb *solver, cvtm_lbfgsb_inputs *found) {
-  int64_t bad = found->bad != 0;
+  int64_t sums[] = {found->finite, found->bad != 0};
   if (!solver->arrays.divided) return CVTM_OK;
-  cvtm_status status = cvtm_ranks_sum(solver->device, &found->finite);
-  if (status == CVTM_OK) status = cvtm_ranks_sum(solver->device, &bad);
-  if (status != CVTM_OK || found->bad || !bad) return status;
+  const cvtm_status status = cvtm_ranks_sum(solver->device, sums, 2);
+  found->finite = sums[0];
+  if (status != CVTM_OK || found->bad || sums[1] == 0) return status;
   return cvtm_fail(cvtm_device_error(solver->device), CVTM_ERROR_ARGUMENT,
                    "bounds or scale of another rank's variables are wrong");
 }

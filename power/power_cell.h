@@ -68,6 +68,18 @@ CVTM_HD void cvtm_power_shift_to(cvtm_domain domain, int32_t image, cvtm_cell_or
 
 /* --- searching the tree ---------------------------------------------------------------- */
 
+/* The box of a node, relative to the site. */
+CVTM_HD cvtm_cell_box cvtm_power_relative_box(const cvtm_site_tree_view *tree, int64_t node,
+                                              const cvtm_cell_origin *o) {
+  const double *box = tree->box + 4 * node;
+  cvtm_cell_box relative;
+  relative.x0 = (box[0] - o->shift_x) - o->x;
+  relative.y0 = (box[1] - o->shift_y) - o->y;
+  relative.x1 = (box[2] - o->shift_x) - o->x;
+  relative.y1 = (box[3] - o->shift_y) - o->y;
+  return relative;
+}
+
 /* True if no site at a squared distance of distance2 or more can cut a cell that lies in a circle
  * of radius R about its site, where w_i - w_j >= difference: |x_j| R <= (|x_j|^2 + w_i - w_j) / 2
  * holds at that distance and beyond. */
@@ -140,8 +152,8 @@ CVTM_HD int cvtm_power_clip_leaf(const cvtm_power_view *view, int64_t leaf,
 
 /* The sites to clip by first, so that few others can still cut the cell: the hints, or without them
  * the nearest sites. */
-CVTM_HD void cvtm_power_find_candidates(const cvtm_power_view *view, const cvtm_cell_origin *o,
-                                        cvtm_power_clipped *clipped) {
+CVTM_HD void cvtm_power_find_candidates(const cvtm_power_view *view, cvtm_domain domain,
+                                        const cvtm_cell_origin *o, cvtm_power_clipped *clipped) {
   clipped->count = 0;
   if (view->place_of && view->hint_degree[o->index] > 0) {
     const int32_t first = view->hint_first[o->index], degree = view->hint_degree[o->index];
@@ -152,7 +164,7 @@ CVTM_HD void cvtm_power_find_candidates(const cvtm_power_view *view, const cvtm_
     return;
   }
   cvtm_nearest_list nearest;
-  (void)cvtm_cell_nearest_sites(&view->tree, o, &nearest);
+  (void)cvtm_cell_nearest_sites(&view->tree, domain, o, &nearest);
   for (int32_t k = 0; k < nearest.count; ++k) clipped->place[clipped->count++] = nearest.place[k];
 }
 
@@ -168,7 +180,7 @@ CVTM_HD int cvtm_power_clip_subtree(const cvtm_power_view *view, int64_t root,
   stack[top++] = (int32_t)root;
   while (top > 0) {
     const int64_t node = stack[--top];
-    const cvtm_cell_box box = cvtm_cell_relative_box(tree, node, o);
+    const cvtm_cell_box box = cvtm_power_relative_box(tree, node, o);
     if (!cvtm_power_box_cuts(&cell->polygon, *radius2, &box, view->max_weight[node], weight))
       continue;
     if (node < tree->leaf_count) {
@@ -198,14 +210,14 @@ CVTM_HD int cvtm_power_clip_tree(const cvtm_power_view *view, const cvtm_cell_or
 
 /* Clips the rectangle by the first candidates, which *clipped then lists. Returns 0 as
  * cvtm_power_clip_site does. */
-CVTM_HD int cvtm_power_begin_cell(const cvtm_power_view *view, const cvtm_cell_box *start,
-                                  const cvtm_cell_origin *o, cvtm_power_clipped *clipped,
-                                  cvtm_power_cell *cell, double *radius2,
-                                  cvtm_cell_status *status) {
+CVTM_HD int cvtm_power_begin_cell(const cvtm_power_view *view, cvtm_domain domain,
+                                  const cvtm_cell_box *start, const cvtm_cell_origin *o,
+                                  cvtm_power_clipped *clipped, cvtm_power_cell *cell,
+                                  double *radius2, cvtm_cell_status *status) {
   cvtm_corners_rectangle(start->x0, start->y0, start->x1, start->y1, &cell->polygon.count,
                          cell->polygon.x, cell->polygon.y, cell->other);
   *radius2 = cvtm_cell_radius2(&cell->polygon);
-  cvtm_power_find_candidates(view, o, clipped);
+  cvtm_power_find_candidates(view, domain, o, clipped);
   for (int32_t k = 0; k < clipped->count; ++k)
     if (!cvtm_power_clip_site(view, clipped->place[k], o, cell, radius2, status)) return 0;
   return 1;
@@ -219,7 +231,8 @@ CVTM_HD cvtm_cell_status cvtm_power_cut_from(const cvtm_power_view *view, cvtm_d
   cvtm_power_clipped clipped;
   double radius2;
   o->shift_x = o->shift_y = 0;
-  if (!cvtm_power_begin_cell(view, start, o, &clipped, cell, &radius2, &status)) return status;
+  if (!cvtm_power_begin_cell(view, domain, start, o, &clipped, cell, &radius2, &status))
+    return status;
   for (int round = 0; round < (domain.periodic ? 9 : 1); ++round) {
     cvtm_power_shift_to(domain, (round + 4) % 9, o); /* the sites, then their images */
     if (!cvtm_power_clip_tree(view, o, &clipped, cell, &radius2, &status)) break;

@@ -130,7 +130,7 @@ __device__ void warp_cut_by_tree(const cvtm_power_view &view, const cvtm_cell_or
   while (top > 0) {
     const int64_t node = stack[--top];
     const bool wanted = *cutting && [&] {
-      const cvtm_cell_box box = cvtm_cell_relative_box(&tree, node, &o);
+      const cvtm_cell_box box = cvtm_power_relative_box(&tree, node, &o);
       return cvtm_power_box_cuts(&cell->polygon, *radius2, &box, view.max_weight[node], weight) !=
              0;
     }();
@@ -162,7 +162,8 @@ __device__ bool warp_cut_cells(const cvtm_power_view &view, cvtm_domain domain, 
   if (mine) {
     cvtm_cell_box start;
     o = cvtm_cell_origin_at(&view.tree, domain, place, &start);
-    cutting = cvtm_power_begin_cell(&view, &start, &o, &clipped, cell, &radius2, &status) != 0;
+    cutting =
+        cvtm_power_begin_cell(&view, domain, &start, &o, &clipped, cell, &radius2, &status) != 0;
   }
   for (int round = 0; round < (domain.periodic ? 9 : 1); ++round) {
     cvtm_power_shift_to(domain, (round + 4) % 9, &o);

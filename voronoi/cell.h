@@ -1,14 +1,14 @@
 /* The Voronoi cell of one site inside the domain: a convex polygon, and its two constructions.
  *
  * Hull construction (cell_by_hull.h) gathers the sites of the bins around, and finds the bisectors
- * that bound the cell as the corners of a convex hull in the dual plane. It needs no boxes of the
- * tree, costs some hundred instructions, and lanes of a warp can share a cell. It serves sites
- * whose neighbours lie about as close as the sites around do; a cell of very many corners, or whose
- * corners rounding leaves uncertain, comes back as CVTM_CELL_UNDECIDED.
+ * that bound the cell as the corners of a convex hull in the dual plane. It costs some hundred
+ * instructions, and lanes of a warp can share a cell. It serves sites whose neighbours lie about as
+ * close as the sites around do; a cell of very many corners, or whose corners rounding leaves
+ * uncertain, comes back as CVTM_CELL_UNDECIDED.
  *
  * Tree clipping (cell_by_tree.h) cuts the domain's rectangle by one bisector after the other, and
- * skips a subtree of sites if no corner of the cell is nearer to its box than to the site, for then
- * none of them can cut. It serves every site, in memory for as many corners as the cell has.
+ * skips a square of sites if no corner of the cell is nearer to the square than to the site, for
+ * then none of them can cut. It serves every site, in memory for as many corners as the cell has.
  *
  * Both compile as C11 and inside CUDA kernels, as does cell_scanlines.h, which walks down a cell
  * row by row of pixels. */

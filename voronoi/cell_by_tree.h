@@ -1,9 +1,10 @@
-/* Tree clipping: the rectangle of the domain cut by the bisectors with the sites in the box tree
- * (see cell.h). Clusters and empty regions cost little. Compiles as C11 and inside CUDA kernels. */
+/* Tree clipping: the rectangle of the domain cut by the bisectors with the sites of the squares of
+ * the Morton curve around (see cell.h, site_squares.h). Clusters and empty regions cost little.
+ * Compiles as C11 and inside CUDA kernels. */
 #ifndef CVTMESH_VORONOI_CELL_BY_TREE_H
 #define CVTMESH_VORONOI_CELL_BY_TREE_H
 
-#include "voronoi/cell.h"
+#include "voronoi/site_squares.h"
 
 /* Clips by the site of index `other` at (dx, dy) and updates *radius2. Returns 0 if there is
  * nothing more to clip: the cell is empty, or *status is CVTM_CELL_OVERFLOW. */
@@ -40,29 +41,12 @@ CVTM_HD int cvtm_cell_shrink_box(cvtm_cell_box *box, double reach) {
   return box->x0 < box->x1 && box->y0 < box->y1;
 }
 
-/* --- clipping by the tree ----------------------------------------------------------------- */
-
-CVTM_HD cvtm_cell_box cvtm_cell_relative_box(const cvtm_site_tree_view *tree, int64_t node,
-                                             const cvtm_cell_origin *o) {
-  const double *box = tree->box + 4 * node;
-  cvtm_cell_box relative;
-  relative.x0 = (box[0] - o->shift_x) - o->x;
-  relative.y0 = (box[1] - o->shift_y) - o->y;
-  relative.x1 = (box[2] - o->shift_x) - o->x;
-  relative.y1 = (box[3] - o->shift_y) - o->y;
-  return relative;
-}
+/* --- clipping by the squares -------------------------------------------------------------- */
 
 CVTM_HD double cvtm_cell_box_distance2(const cvtm_cell_box *box, double x, double y) {
   const double dx = cvtm_interval_gap(x, box->x0, box->x1);
   const double dy = cvtm_interval_gap(y, box->y0, box->y1);
   return dx * dx + dy * dy;
-}
-
-/* True if all sites of a box coincide. The first of them then stands for all: it has the lowest
- * index. */
-CVTM_HD int cvtm_cell_box_is_point(const cvtm_cell_box *box) {
-  return box->x0 == box->x1 && box->y0 == box->y1;
 }
 
 /* True if a site in the box can cut the cell. distance2: from the cell's site to the box; radius2:
@@ -78,23 +62,39 @@ CVTM_HD int cvtm_cell_box_cuts(const cvtm_cell *cell, double radius2, const cvtm
   return 0;
 }
 
-/* The children of a node, the nearer one first, and their squared distances from the site. */
-typedef struct cvtm_cell_children {
-  int32_t near, far;
+/* The halves of a square, the nearer one first, and their squared distances from the site; infinite
+ * for one without sites, unless the tree may lack them. */
+typedef struct cvtm_cell_halves {
+  uint64_t near, far;
   double near2, far2;
-} cvtm_cell_children;
+} cvtm_cell_halves;
 
-CVTM_HD cvtm_cell_children cvtm_cell_children_of(const cvtm_site_tree_view *tree, int64_t node,
-                                                 const cvtm_cell_origin *o) {
-  const cvtm_cell_box left = cvtm_cell_relative_box(tree, 2 * node, o);
-  const cvtm_cell_box right = cvtm_cell_relative_box(tree, 2 * node + 1, o);
-  const double left2 = cvtm_cell_box_distance2(&left, 0, 0);
-  const double right2 = cvtm_cell_box_distance2(&right, 0, 0);
-  const int left_first = left2 <= right2;
-  const cvtm_cell_children children = {(int32_t)(2 * node + !left_first),
-                                       (int32_t)(2 * node + left_first),
-                                       left_first ? left2 : right2, left_first ? right2 : left2};
-  return children;
+CVTM_HD double cvtm_cell_square_distance2(const cvtm_site_tree_view *tree, cvtm_domain domain,
+                                          uint64_t square, const cvtm_cell_origin *o) {
+  int32_t first, last;
+  cvtm_square_places(tree, domain, square, &first, &last);
+  if (first == last && tree->cover == NULL) return HUGE_VAL;
+  const cvtm_cell_box box = cvtm_square_relative_box(tree, domain, square, o);
+  return cvtm_cell_box_distance2(&box, 0, 0);
+}
+
+CVTM_HD cvtm_cell_halves cvtm_cell_halves_of(const cvtm_site_tree_view *tree, cvtm_domain domain,
+                                             uint64_t square, const cvtm_cell_origin *o) {
+  const double a2 = cvtm_cell_square_distance2(tree, domain, 2 * square, o);
+  const double b2 = cvtm_cell_square_distance2(tree, domain, 2 * square + 1, o);
+  const uint64_t a = 2 * square, b = a + 1;
+  const cvtm_cell_halves a_first = {a, b, a2, b2}, b_first = {b, a, b2, a2};
+  return a2 <= b2 ? a_first : b_first;
+}
+
+/* The sites of a square that are to be visited one by one, at places *first .. *last - 1. Returns 1
+ * if its halves are to be visited in their place. */
+CVTM_HD int cvtm_cell_visit_square(const cvtm_site_tree_view *tree, cvtm_domain domain,
+                                   uint64_t square, int32_t *first, int32_t *last) {
+  cvtm_square_places(tree, domain, square, first, last);
+  const int32_t sites = *last - *first;
+  return cvtm_square_is_wanted(tree, square, sites) &&
+         cvtm_square_is_divided(tree, cvtm_square_depth(square), sites, CVTM_TREE_LEAF);
 }
 
 /* The sites that clip first, nearest first: they leave a cell so small that few others are tested.
@@ -124,54 +124,57 @@ CVTM_HD void cvtm_nearest_list_add(cvtm_nearest_list *list, double distance2, in
 
 /* Lists the nearest sites that do not coincide with the cell's own. Returns 0 if one that does has
  * a lower index: then that one owns the cell. */
-CVTM_HD int cvtm_cell_nearest_sites(const cvtm_site_tree_view *tree, const cvtm_cell_origin *o,
-                                    cvtm_nearest_list *list) {
-  int32_t stack[CVTM_TREE_STACK];
-  double stack_distance2[CVTM_TREE_STACK];
+CVTM_HD int cvtm_cell_nearest_sites(const cvtm_site_tree_view *tree, cvtm_domain domain,
+                                    const cvtm_cell_origin *o, cvtm_nearest_list *list) {
+  uint64_t stack[CVTM_TREE_STACK], square = 1;
+  double stack_distance2[CVTM_TREE_STACK], distance2 = 0;
   int top = 0;
-  int64_t node = 1;
-  double distance2 = 0;
   list->count = 0;
   for (;;) {
     if (list->count < CVTM_NEAREST_CAPACITY ||
         distance2 < list->distance2[CVTM_NEAREST_CAPACITY - 1]) {
-      const cvtm_cell_box box = cvtm_cell_relative_box(tree, node, o);
-      const int is_point = cvtm_cell_box_is_point(&box);
-      if (node < tree->leaf_count && !is_point) {
-        const cvtm_cell_children children = cvtm_cell_children_of(tree, node, o);
-        stack[top] = children.far;
-        stack_distance2[top++] = children.far2;
-        node = children.near;
-        distance2 = children.near2;
+      int32_t first, last;
+      if (cvtm_cell_visit_square(tree, domain, square, &first, &last)) {
+        const cvtm_cell_halves halves = cvtm_cell_halves_of(tree, domain, square, o);
+        if (halves.far2 < HUGE_VAL) {
+          stack[top] = halves.far;
+          stack_distance2[top++] = halves.far2;
+        }
+        square = halves.near;
+        distance2 = halves.near2;
         continue;
       }
-      const int64_t first = cvtm_node_first(tree, node);
-      const int64_t end = first + (is_point ? 1 : CVTM_TREE_LEAF);
-      const int64_t last = end < tree->count ? end : tree->count;
-      for (int64_t place = first; place < last; ++place) {
+      for (int32_t place = first; place < last; ++place) {
         double dx, dy;
         cvtm_cell_relative_site(tree, place, o, &dx, &dy);
         const double d2 = dx * dx + dy * dy;
         if (d2 > 0) {
-          cvtm_nearest_list_add(list, d2, (int32_t)place);
+          cvtm_nearest_list_add(list, d2, place);
         } else if (dx == 0 && dy == 0 && tree->index[place] < o->index) {
           return 0;
         }
       }
     }
     if (top == 0) return 1;
-    node = stack[--top];
+    square = stack[--top];
     distance2 = stack_distance2[top];
   }
 }
 
-/* Clips by the sites at places first .. first + count - 1, as far as they exist and are near
- * enough. Returns 0 as cvtm_cell_clip_site does. */
-CVTM_HD int cvtm_cell_clip_sites(const cvtm_site_tree_view *tree, int64_t first, int64_t count,
+/* True if a site of the square can cut the cell. */
+CVTM_HD int cvtm_cell_square_cuts(const cvtm_site_tree_view *tree, cvtm_domain domain,
+                                  uint64_t square, const cvtm_cell_origin *o, const cvtm_cell *cell,
+                                  double radius2) {
+  const cvtm_cell_box box = cvtm_square_relative_box(tree, domain, square, o);
+  return cvtm_cell_box_cuts(cell, radius2, &box, cvtm_cell_box_distance2(&box, 0, 0));
+}
+
+/* Clips by the sites at places first .. last - 1, as far as they are near enough. Returns 0 as
+ * cvtm_cell_clip_site does. */
+CVTM_HD int cvtm_cell_clip_sites(const cvtm_site_tree_view *tree, int32_t first, int32_t last,
                                  const cvtm_cell_origin *o, cvtm_cell *cell, double *radius2,
                                  cvtm_cell_status *status) {
-  const int64_t last = first + count < tree->count ? first + count : tree->count;
-  for (int64_t place = first; place < last; ++place) {
+  for (int32_t place = first; place < last; ++place) {
     double dx, dy;
     cvtm_cell_relative_site(tree, place, o, &dx, &dy);
     if (dx * dx + dy * dy >= 4 * *radius2) continue;
@@ -180,34 +183,27 @@ CVTM_HD int cvtm_cell_clip_sites(const cvtm_site_tree_view *tree, int64_t first,
   return 1;
 }
 
-/* Clips by all sites: depth first, the nearer child before the farther one. Returns 0 as
+/* Clips by all sites: depth first, the nearer half before the farther one. Returns 0 as
  * cvtm_cell_clip_site does. */
-CVTM_HD int cvtm_cell_clip_tree(const cvtm_site_tree_view *tree, const cvtm_cell_origin *o,
-                                cvtm_cell *cell, double *radius2, cvtm_cell_status *status) {
-  int32_t stack[CVTM_TREE_STACK];
+CVTM_HD int cvtm_cell_clip_tree(const cvtm_site_tree_view *tree, cvtm_domain domain,
+                                const cvtm_cell_origin *o, cvtm_cell *cell, double *radius2,
+                                cvtm_cell_status *status) {
+  uint64_t stack[CVTM_TREE_STACK];
   int top = 0;
   stack[top++] = 1;
   while (top > 0) {
-    int64_t node = stack[--top];
-    cvtm_cell_box box = cvtm_cell_relative_box(tree, node, o);
-    double distance2 = cvtm_cell_box_distance2(&box, 0, 0);
-    if (!cvtm_cell_box_cuts(cell, *radius2, &box, distance2)) continue;
-    if (cvtm_cell_box_is_point(&box)) {
-      if (!cvtm_cell_clip_sites(tree, cvtm_node_first(tree, node), 1, o, cell, radius2, status))
-        return 0;
-      continue;
+    uint64_t square = stack[--top];
+    int32_t first, last;
+    if (!cvtm_cell_square_cuts(tree, domain, square, o, cell, *radius2)) continue;
+    while (cvtm_cell_visit_square(tree, domain, square, &first, &last)) {
+      const cvtm_cell_halves halves = cvtm_cell_halves_of(tree, domain, square, o);
+      if (halves.far2 < 4 * *radius2) stack[top++] = halves.far;
+      first = last;
+      if (!(halves.near2 < 4 * *radius2)) break;
+      square = halves.near;
     }
-    while (node < tree->leaf_count) {
-      const cvtm_cell_children children = cvtm_cell_children_of(tree, node, o);
-      if (children.far2 < 4 * *radius2) stack[top++] = children.far;
-      node = children.near;
-    }
-    box = cvtm_cell_relative_box(tree, node, o);
-    distance2 = cvtm_cell_box_distance2(&box, 0, 0);
-    if (!cvtm_cell_box_cuts(cell, *radius2, &box, distance2)) continue;
-    if (!cvtm_cell_clip_sites(tree, cvtm_node_first(tree, node), CVTM_TREE_LEAF, o, cell, radius2,
-                              status))
-      return 0;
+    if (first == last || !cvtm_cell_square_cuts(tree, domain, square, o, cell, *radius2)) continue;
+    if (!cvtm_cell_clip_sites(tree, first, last, o, cell, radius2, status)) return 0;
   }
   return 1;
 }
@@ -223,7 +219,7 @@ CVTM_HD cvtm_cell_status cvtm_cell_cut_from(const cvtm_site_tree_view *tree, cvt
   o->shift_x = 0;
   o->shift_y = 0;
   cvtm_nearest_list list;
-  if (!cvtm_cell_nearest_sites(tree, o, &list)) {
+  if (!cvtm_cell_nearest_sites(tree, domain, o, &list)) {
     cell->count = 0;
     return status;
   }
@@ -234,12 +230,13 @@ CVTM_HD cvtm_cell_status cvtm_cell_cut_from(const cvtm_site_tree_view *tree, cvt
     if (!cvtm_cell_clip_site(dx, dy, tree->index[list.place[k]], o, cell, radius2, &status))
       return status;
   }
-  if (!cvtm_cell_clip_tree(tree, o, cell, radius2, &status) || !domain.periodic) return status;
+  if (!cvtm_cell_clip_tree(tree, domain, o, cell, radius2, &status) || !domain.periodic)
+    return status;
   for (int image = 0; image < 9; ++image) {
     if (image == 4) continue;
     o->shift_x = (image % 3 - 1) * (double)domain.width;
     o->shift_y = (image / 3 - 1) * (double)domain.height;
-    if (!cvtm_cell_clip_tree(tree, o, cell, radius2, &status)) return status;
+    if (!cvtm_cell_clip_tree(tree, domain, o, cell, radius2, &status)) return status;
   }
   return status;
 }

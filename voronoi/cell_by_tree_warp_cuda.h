@@ -1,7 +1,7 @@
-/* For .cu files only: tree clipping (cell_by_tree.h) by a warp. The lanes test 32 boxes or sites at
- * once, and clip a lane for each corner. All lanes of the warp call these functions together, and
- * all have the cell's count of corners, its radius and the results; its corners are in memory that
- * all can read.
+/* For .cu files only: tree clipping (cell_by_tree.h) by a warp. The lanes test 32 squares or sites
+ * at once, and clip a lane for each corner. All lanes of the warp call these functions together,
+ * and all have the cell's count of corners, its radius and the results; its corners are in memory
+ * that all can read.
  *
  * With lane 0 clipping alone, an evaluation of 60,000 sites took 3.1 times as long where one thread
  * clips each deferred cell by cvtm_cell_by_tree, 1.2 times in the order of a start, 1.8 times with
@@ -13,22 +13,23 @@
 #include "voronoi/site_tree_warp_cuda.h"
 
 enum {
-  CVTM_WARP_QUEUE_BEST = 512, /* length up to which the nearest node is taken first */
-  /* Depth first, a visit takes one node and adds at most 32; there are at most 6 visits on a way
-   * down the 2^26 nodes above the buckets of 2^31 sites. */
-  CVTM_WARP_QUEUE = CVTM_WARP_QUEUE_BEST + 7 * CVTM_WALK_LANES
+  CVTM_WARP_QUEUE_BEST = 384, /* length up to which the nearest square is taken first */
+  /* Depth first, a visit of k halvings takes one square and adds 2^k; on a way down
+   * CVTM_SQUARE_DEPTH halvings, at most 5 at once, that is at most 13 times 32. */
+  CVTM_WARP_QUEUE = CVTM_WARP_QUEUE_BEST + 14 * CVTM_WALK_LANES
 };
 
-/* Nodes that a walk has still to visit, with a lower bound of the squared distance to their sites.
- * In shared memory of the warp. */
+/* Squares that a walk has still to visit, with a lower bound of the squared distance to their
+ * sites. In shared memory of the warp. */
 typedef struct cvtm_warp_queue {
-  double distance2[CVTM_WARP_QUEUE];
-  int32_t node[CVTM_WARP_QUEUE];
+  uint64_t square[CVTM_WARP_QUEUE];
+  float distance2[CVTM_WARP_QUEUE];
 } cvtm_warp_queue;
 
 /* A cell that is being cut out. */
 typedef struct cvtm_warp_clipping {
   const cvtm_site_tree_view *tree;
+  cvtm_domain domain;
   cvtm_cell_origin o;
   cvtm_cell *cell;
   double radius2;  /* of the farthest corner */
@@ -199,11 +200,13 @@ static __device__ inline void cvtm_warp_clip_sites(cvtm_warp_clipping *c, cvtm_w
   }
 }
 
-/* cvtm_cell_box_cuts by all lanes, a corner each. */
-static __device__ inline bool cvtm_warp_box_cuts(const cvtm_warp_clipping *c, int64_t node,
-                                                 double distance2, int lane) {
+/* cvtm_cell_square_cuts by all lanes, a corner each. */
+static __device__ inline bool cvtm_warp_square_cuts(const cvtm_warp_clipping *c, uint64_t square,
+                                                    int lane) {
+  const cvtm_cell_box box = cvtm_square_relative_box(c->tree, c->domain, square, &c->o);
+  const double distance2 = cvtm_cell_box_distance2(&box, 0, 0);
   if (!(distance2 > 0)) return true;
-  const cvtm_cell_box box = cvtm_cell_relative_box(c->tree, node, &c->o);
+  if (distance2 >= 4 * c->radius2) return false;
   bool nearer = false;
   for (int32_t k = lane; k < c->cell->count; k += CVTM_WALK_LANES) {
     const double x = c->cell->x[k * c->cell->stride], y = c->cell->y[k * c->cell->stride];
@@ -212,23 +215,23 @@ static __device__ inline bool cvtm_warp_box_cuts(const cvtm_warp_clipping *c, in
   return __any_sync(0xFFFFFFFFu, nearer);
 }
 
-/* Adds the nodes of the lanes that want it. */
+/* Adds the squares of the lanes that want it. */
 static __device__ inline void cvtm_warp_queue_add(cvtm_warp_queue *queue, int *size, bool wanted,
-                                                  int64_t node, double distance2, int lane) {
+                                                  uint64_t square, double distance2, int lane) {
   const unsigned mask = __ballot_sync(0xFFFFFFFFu, wanted);
   if (wanted) {
     const int slot = *size + __popc(mask & ((1u << lane) - 1));
-    queue->node[slot] = static_cast<int32_t>(node);
-    queue->distance2[slot] = distance2;
+    queue->square[slot] = square;
+    queue->distance2[slot] = __double2float_rd(distance2);
   }
   *size += __popc(mask);
   __syncwarp();
 }
 
-/* Removes a nearest node, or the last one of a queue that is almost full: from then on the walk is
- * depth first, which needs little memory. */
-static __device__ inline int64_t cvtm_warp_queue_remove(cvtm_warp_queue *queue, int *size,
-                                                        double *distance2, int lane) {
+/* Removes a nearest square, or the last one of a queue that is almost full: from then on the walk
+ * is depth first, which needs little memory. */
+static __device__ inline uint64_t cvtm_warp_queue_remove(cvtm_warp_queue *queue, int *size,
+                                                         double *distance2, int lane) {
   int slot = *size - 1;
   double least = HUGE_VAL;
   if (*size <= CVTM_WARP_QUEUE_BEST) {
@@ -242,66 +245,75 @@ static __device__ inline int64_t cvtm_warp_queue_remove(cvtm_warp_queue *queue, 
     slot = __shfl_sync(0xFFFFFFFFu, slot, __ffs(static_cast<int>(lanes)) - 1);
   }
   const int last = --*size;
-  const int64_t node = queue->node[slot];
+  const uint64_t square = queue->square[slot];
   *distance2 = queue->distance2[slot];
   __syncwarp(); /* all have read the slot */
   if (lane == 0) {
-    queue->node[slot] = queue->node[last];
+    queue->square[slot] = queue->square[last];
     queue->distance2[slot] = queue->distance2[last];
   }
   __syncwarp();
-  return node;
+  return square;
 }
 
-/* Visits a node above the buckets: clips by the piles of coincident sites below it, and queues its
- * other descendants that may cut the cell. */
-static __device__ inline void cvtm_warp_visit_children(cvtm_warp_clipping *c, int64_t buckets,
-                                                       int64_t node, cvtm_warp_queue *queue,
-                                                       int *size, int lane) {
-  const int64_t child = cvtm_walk_child(buckets, node, lane);
+/* Queues the parts of a square that may cut the cell. */
+static __device__ inline void cvtm_warp_queue_parts(const cvtm_warp_clipping *c, uint64_t square,
+                                                    int depth, cvtm_warp_queue *queue, int *size,
+                                                    int lane) {
+  const int halvings = min(CVTM_SQUARE_DEPTH - depth, static_cast<int>(CVTM_WALK_LEVELS));
+  const uint64_t part = (square << halvings) + static_cast<uint64_t>(lane);
   double distance2 = HUGE_VAL;
-  bool wanted = false, pile = false;
-  if (child >= 0) {
-    const cvtm_cell_box box = cvtm_cell_relative_box(c->tree, child, &c->o);
-    distance2 = cvtm_cell_box_distance2(&box, 0, 0);
-    wanted = cvtm_cell_box_cuts(c->cell, c->radius2, &box, distance2);
-    pile = wanted && cvtm_cell_box_is_point(&box);
+  bool wanted = false;
+  if (lane < 1 << halvings) {
+    int32_t first, last;
+    cvtm_square_places(c->tree, c->domain, part, &first, &last);
+    if (first < last || c->tree->cover != nullptr) {
+      const cvtm_cell_box box = cvtm_square_relative_box(c->tree, c->domain, part, &c->o);
+      distance2 = cvtm_cell_box_distance2(&box, 0, 0);
+      wanted = cvtm_cell_box_cuts(c->cell, c->radius2, &box, distance2) &&
+               cvtm_square_is_wanted(c->tree, part, last - first);
+    }
   }
-  if (__any_sync(0xFFFFFFFFu, pile)) {
-    const int64_t place = pile ? cvtm_node_first(c->tree, child) : -1;
-    cvtm_warp_clip_sites(c, cvtm_warp_site_at(c, place), lane);
-  }
-  cvtm_warp_queue_add(queue, size, wanted && !pile, child, distance2, lane);
+  cvtm_warp_queue_add(queue, size, wanted, part, distance2, lane);
 }
 
-/* Clips by all sites of one image of the tree, nodes in the order of their distance: so the cell is
- * small before most of them are looked at, and never has many corners unless it ends with many. */
+/* Visits a square: clips by its sites, or queues its parts. */
+static __device__ inline void cvtm_warp_visit(cvtm_warp_clipping *c, uint64_t square,
+                                              cvtm_warp_queue *queue, int *size, int lane) {
+  const int depth = cvtm_square_depth(square);
+  int32_t first, last;
+  cvtm_square_places(c->tree, c->domain, square, &first, &last);
+  if (cvtm_square_is_divided(c->tree, depth, last - first, CVTM_WALK_LANES)) {
+    cvtm_warp_queue_parts(c, square, depth, queue, size, lane);
+    return;
+  }
+  for (int32_t from = first; from < last && !c->ended; from += CVTM_WALK_LANES)
+    cvtm_warp_clip_sites(c, cvtm_warp_site_at(c, from + lane < last ? from + lane : -1), lane);
+}
+
+/* Clips by all sites of one image of the tree, squares in the order of their distance: so the cell
+ * is small before most of them are looked at, and never has many corners unless it ends with many.
+ */
 static __device__ inline void cvtm_warp_clip_tree(cvtm_warp_clipping *c, cvtm_warp_queue *queue,
                                                   int lane) {
-  const int64_t buckets = cvtm_walk_buckets(c->tree);
-  int64_t node = 1;
+  uint64_t square = 1;
   int size = 0;
   for (;;) {
-    if (node >= buckets) {
-      const int64_t place = cvtm_walk_place(c->tree, buckets, node, lane);
-      cvtm_warp_clip_sites(c, cvtm_warp_site_at(c, place), lane);
-    } else {
-      cvtm_warp_visit_children(c, buckets, node, queue, &size, lane);
-    }
+    cvtm_warp_visit(c, square, queue, &size, lane);
     double distance2;
     do {
       if (size == 0 || c->ended) return;
       const bool nearest = size <= CVTM_WARP_QUEUE_BEST;
-      node = cvtm_warp_queue_remove(queue, &size, &distance2, lane);
+      square = cvtm_warp_queue_remove(queue, &size, &distance2, lane);
       if (nearest && distance2 >= 4 * c->radius2) return;
-    } while (distance2 >= 4 * c->radius2 || !cvtm_warp_box_cuts(c, node, distance2, lane));
+    } while (distance2 >= 4 * c->radius2 || !cvtm_warp_square_cuts(c, square, lane));
   }
 }
 
 /* cvtm_cell_cut_from by a warp. */
-static __device__ inline void cvtm_warp_cut_from(cvtm_warp_clipping *c, cvtm_domain domain,
-                                                 const cvtm_cell_box *start, cvtm_warp_queue *queue,
-                                                 int lane) {
+static __device__ inline void cvtm_warp_cut_from(cvtm_warp_clipping *c, const cvtm_cell_box *start,
+                                                 cvtm_warp_queue *queue, int lane) {
+  const cvtm_domain domain = c->domain;
   c->status = CVTM_CELL_DONE;
   c->ended = false;
   c->nearest2 = HUGE_VAL;
@@ -327,14 +339,15 @@ static __device__ inline cvtm_cell_status cvtm_warp_compute_cell(const cvtm_site
   cvtm_cell_box start;
   cvtm_warp_clipping c;
   c.tree = tree;
+  c.domain = domain;
   c.o = cvtm_cell_origin_at(tree, domain, place, &start);
   c.cell = cell;
-  cvtm_warp_cut_from(&c, domain, &start, queue, lane);
+  cvtm_warp_cut_from(&c, &start, queue, lane);
   if (c.status != CVTM_CELL_DONE || cell->count == 0) return c.status;
   const double reach = 2 * sqrt(c.radius2);
   const double size = fmax(static_cast<double>(domain.width), static_cast<double>(domain.height));
   if (reach > 1e-3 * size || !cvtm_cell_shrink_box(&start, reach)) return c.status;
-  cvtm_warp_cut_from(&c, domain, &start, queue, lane);
+  cvtm_warp_cut_from(&c, &start, queue, lane);
   return c.status;
 }
 

@@ -42,6 +42,7 @@ typedef struct cvtm_hull {
   int32_t *place, *order, *scratch;
   int32_t most_tests; /* of sites by a lane; then the cell is undecided; 0: any number */
   int32_t tests;      /* so far, by this lane */
+  int32_t partial;    /* the tree may lack sites, which its cover is to be told */
 } cvtm_hull;
 
 /* A search for one cell; the same in all its lanes. */
@@ -82,6 +83,7 @@ CVTM_INLINE int32_t cvtm_hull_find_bins(const cvtm_hull_search *s, cvtm_hull *hu
       cvtm_square_sites(s->tree, s->domain, s->bins.level, bx, by, s->o.place, &first, &last);
     else
       cvtm_bin_sites(s->tree, s->bins.level, bx, by, &first, &last);
+    if (hull->partial) cvtm_tree_want_bin(s->tree, s->bins.level, bx, by, last - first);
     if (first == last) continue;
     slot[0] = first;
     slot[hull->stride] = last;

@@ -59,6 +59,16 @@ CVTM_HD uint64_t cvtm_spread_bits(uint32_t x) {
   return bits;
 }
 
+/* Bits 0, 2, 4 ... of a code. */
+CVTM_HD uint32_t cvtm_even_bits(uint64_t code) {
+  uint64_t bits = code & UINT64_C(0x5555555555555555);
+  bits = (bits | bits >> 1) & UINT64_C(0x3333333333333333);
+  bits = (bits | bits >> 2) & UINT64_C(0x0F0F0F0F0F0F0F0F);
+  bits = (bits | bits >> 4) & UINT64_C(0x00FF00FF00FF00FF);
+  bits = (bits | bits >> 8) & UINT64_C(0x0000FFFF0000FFFF);
+  return (uint32_t)(bits | bits >> 16);
+}
+
 /* Bit k of x to bit 2 k, for k < 16; x has no others. */
 CVTM_HD uint32_t cvtm_spread_16_bits(uint32_t x) {
   x = (x | x << 8) & 0x00FF00FFu;
@@ -264,6 +274,71 @@ CVTM_HD cvtm_nearest cvtm_site_tree_nearest(const cvtm_site_tree_view *view, cvt
     cvtm_search_node(view, metric, cvtm_wrap(x, metric.period_x), cvtm_wrap(y, metric.period_y), 1,
                      &best);
   return best;
+}
+
+/* --- what a tree lacks ----------------------------------------------------------------------- */
+
+/* A tree may lack the sites of some bins of the coarse level, which is CVTM_TREE_COARSE levels
+ * above the finest, or the coarsest. A search that needs them sets their bits in `wanted`, and
+ * *missed; what it finds is then void. A bin that the tree covers has all its sites, any other has
+ * none, but the sites from `first` to `end` - 1 of the caller's numbering, whose cells are asked
+ * for. */
+enum { CVTM_TREE_COARSE = 3 };
+
+typedef struct cvtm_tree_cover {
+  const uint32_t *covered; /* a bit for each coarse bin */
+  uint32_t *wanted;        /* the same */
+  uint32_t *missed;
+  int32_t first, end;
+} cvtm_tree_cover;
+
+CVTM_HD int32_t cvtm_tree_coarse(int32_t levels) {
+  return levels > CVTM_TREE_COARSE ? levels - CVTM_TREE_COARSE : 0;
+}
+
+/* The number of 32-bit words of a cover's bits. */
+CVTM_HD int64_t cvtm_tree_cover_words(int32_t levels) {
+  return (((int64_t)1 << 2 * cvtm_tree_coarse(levels)) + 31) / 32;
+}
+
+CVTM_HD void cvtm_set_bits(uint32_t *word, uint32_t bits) {
+#ifdef __CUDA_ARCH__
+  atomicOr(word, bits);
+#else
+  __atomic_fetch_or(word, bits, __ATOMIC_RELAXED);
+#endif
+}
+
+/* Tells the cover that a search needs all sites of a bin: number `bin` of those of a level. */
+CVTM_HD void cvtm_tree_want(const cvtm_tree_cover *cover, int32_t levels, int32_t level,
+                            uint32_t bin) {
+  const int32_t coarse = cvtm_tree_coarse(levels), up = level - coarse;
+  const uint32_t first = up > 0 ? bin >> 2 * up : bin << -2 * up;
+  const uint32_t count = up > 0 ? 1 : (uint32_t)1 << -2 * up;
+  const uint32_t mask = count < 32 ? ((uint32_t)1 << count) - 1 : ~(uint32_t)0;
+  for (uint32_t k = first; k < first + count; k += 32) {
+    const uint32_t lacking = ~cover->covered[k / 32] & mask << k % 32;
+    if (lacking == 0) continue;
+    cvtm_set_bits(cover->wanted + k / 32, lacking);
+    cvtm_set_bits(cover->missed, 1);
+  }
+}
+
+/* The same for a bin, or a square smaller than the finest ones, in which `sites` sites were found.
+ */
+CVTM_HD void cvtm_tree_want_bin(const cvtm_site_tree_view *tree, int32_t level, int32_t bx,
+                                int32_t by, int32_t sites) {
+  if (tree->cover == NULL || (sites > 0 && level >= cvtm_tree_coarse(tree->levels))) return;
+  const int32_t deeper = level > tree->levels ? level - tree->levels : 0;
+  cvtm_tree_want(tree->cover, tree->levels, level - deeper,
+                 cvtm_spread_16_bits((uint32_t)(bx >> deeper)) |
+                     cvtm_spread_16_bits((uint32_t)(by >> deeper)) << 1);
+}
+
+/* True if the cell of the site at a place is asked for. */
+CVTM_HD int cvtm_tree_is_own(const cvtm_site_tree_view *tree, int64_t place) {
+  return tree->cover == NULL ||
+         (tree->index[place] >= tree->cover->first && tree->index[place] < tree->cover->end);
 }
 
 /* --- bins ------------------------------------------------------------------------------- */

@@ -4,6 +4,7 @@
 #include "base/primitives.h"
 #include "base/table_select.h"
 #include "voronoi/site_tree_kernels.h"
+#include "voronoi/site_tree_part.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,8 @@ struct cvtm_site_tree {
   cvtm_device *device;
   const cvtm_site_tree_table *table;
   int64_t capacity;
+  int64_t whole; /* of a part: sites in all at most; else `capacity` */
+  int has_boxes;
   cvtm_site_tree_arrays arrays;
 };
 
@@ -23,7 +26,7 @@ static int64_t leaves_for(int64_t count) {
 
 /* The number of levels of bins: at least one bin per site inside the domain, but fewer than 16 per
  * site over the whole Morton square, which can be much larger than a long and thin domain. */
-static int32_t levels_for(cvtm_domain domain, int64_t count) {
+int32_t cvtm_site_tree_levels(cvtm_domain domain, int64_t count) {
   const double side = (double)((uint64_t)1 << (32 - cvtm_morton_shift(domain)));
   const double share = (double)domain.width * (double)domain.height / (side * side);
   int32_t levels = 0;
@@ -43,7 +46,7 @@ static int on_cuda(const cvtm_site_tree *tree) {
 
 /* The bins of a full tree; on CUDA their counts are summed in tiles. */
 static int64_t most_bins(const cvtm_site_tree *tree) {
-  return bins_of(levels_for(tree->arrays.domain, tree->capacity));
+  return bins_of(cvtm_site_tree_levels(tree->arrays.domain, tree->whole));
 }
 
 static int64_t most_tiles(const cvtm_site_tree *tree) {
@@ -59,7 +62,7 @@ static void list_tree_arrays(cvtm_site_tree *tree, cvtm_array arrays[ARRAYS]) {
   const int64_t counts = cuda ? bins : 0, tiles = cuda ? most_tiles(tree) : 0;
   const cvtm_array list[ARRAYS] = {
       CVTM_ARRAY(a->position, 2 * n),
-      CVTM_ARRAY(a->box, 8 * leaves_for(n)),
+      CVTM_ARRAY(a->box, tree->has_boxes ? 8 * leaves_for(n) : 0),
       CVTM_ARRAY(a->spacing, n),
       CVTM_ARRAY(a->index, n),
       CVTM_ARRAY(a->order, n),
@@ -102,8 +105,8 @@ static cvtm_status allocate_tree(cvtm_site_tree *tree) {
   return status;
 }
 
-cvtm_status cvtm_site_tree_create(cvtm_device *device, cvtm_domain domain, int64_t capacity,
-                                  cvtm_site_tree **result) {
+static cvtm_status create_tree(cvtm_device *device, cvtm_domain domain, int64_t capacity,
+                               int64_t whole, int has_boxes, cvtm_site_tree **result) {
   if (domain.width < 1 || domain.height < 1 || domain.width > CVTM_MAX_SIDE ||
       domain.height > CVTM_MAX_SIDE)
     return cvtm_fail(cvtm_device_error(device), CVTM_ERROR_ARGUMENT,
@@ -120,6 +123,8 @@ cvtm_status cvtm_site_tree_create(cvtm_device *device, cvtm_domain domain, int64
   tree->arrays.domain = domain;
   tree->arrays.by_radix = !on_cuda(tree) || cvtm_uses_plain("sort");
   tree->capacity = capacity;
+  tree->whole = whole;
+  tree->has_boxes = has_boxes;
   const cvtm_status status = allocate_tree(tree);
   if (status != CVTM_OK) {
     cvtm_site_tree_destroy(tree);
@@ -127,6 +132,16 @@ cvtm_status cvtm_site_tree_create(cvtm_device *device, cvtm_domain domain, int64
   }
   *result = tree;
   return CVTM_OK;
+}
+
+cvtm_status cvtm_site_tree_create(cvtm_device *device, cvtm_domain domain, int64_t capacity,
+                                  cvtm_site_tree **tree) {
+  return create_tree(device, domain, capacity, capacity, 1, tree);
+}
+
+cvtm_status cvtm_site_tree_create_part(cvtm_device *device, cvtm_domain domain, int64_t capacity,
+                                       int64_t whole, cvtm_site_tree **tree) {
+  return create_tree(device, domain, capacity, whole, 0, tree);
 }
 
 void cvtm_site_tree_destroy(cvtm_site_tree *tree) {
@@ -137,7 +152,8 @@ void cvtm_site_tree_destroy(cvtm_site_tree *tree) {
   free(tree);
 }
 
-cvtm_status cvtm_site_tree_sort(cvtm_site_tree *tree, const double *sites, int64_t count) {
+static cvtm_status sort_sites(cvtm_site_tree *tree, const double *sites, int64_t count,
+                              int64_t whole, const cvtm_tree_cover *cover) {
   cvtm_device *device = tree->device;
   cvtm_site_tree_arrays *a = &tree->arrays;
   if (count < 0 || count > tree->capacity)
@@ -148,11 +164,21 @@ cvtm_status cvtm_site_tree_sort(cvtm_site_tree *tree, const double *sites, int64
   if (status != CVTM_OK) return status;
   a->count = count;
   a->leaf_count = leaves_for(count);
-  a->levels = levels_for(a->domain, count);
+  a->levels = cvtm_site_tree_levels(a->domain, whole);
+  a->cover = cover;
   if (count == 0)
     return cvtm_device_fill(device, a->start, 0,
                             (size_t)(bins_of(a->levels) + 1) * sizeof *a->start);
   return tree->table->sort(device, a, sites);
+}
+
+cvtm_status cvtm_site_tree_sort(cvtm_site_tree *tree, const double *sites, int64_t count) {
+  return sort_sites(tree, sites, count, count, NULL);
+}
+
+cvtm_status cvtm_site_tree_sort_part(cvtm_site_tree *tree, const double *sites, int64_t count,
+                                     int64_t whole, const cvtm_tree_cover *cover) {
+  return sort_sites(tree, sites, count, whole, cover);
 }
 
 cvtm_status cvtm_site_tree_build_boxes(cvtm_site_tree *tree, const int32_t *wanted) {
@@ -176,6 +202,7 @@ cvtm_site_tree_view cvtm_site_tree_get_view(const cvtm_site_tree *tree) {
       .levels = a->levels,
       .shift = cvtm_morton_shift(a->domain),
       .spacing = a->spacing,
+      .cover = a->cover,
   };
   return view;
 }

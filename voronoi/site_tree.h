@@ -42,6 +42,7 @@ typedef struct cvtm_site_tree_view {
   /* count: estimated spacing of the sites around each; in a crowded bin at most the side of a
    * finest bin divided by CVTM_TREE_CROWDED_SPACING; 0 if there is no estimate */
   const float *spacing;
+  const struct cvtm_tree_cover *cover; /* of a tree that lacks some sites; else NULL */
 } cvtm_site_tree_view;
 
 typedef struct cvtm_site_tree cvtm_site_tree;

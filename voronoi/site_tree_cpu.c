@@ -37,7 +37,7 @@ static void find_spacings(const cvtm_site_tree_arrays *tree, int threads) {
     const int32_t bin = cvtm_bin_of(tree->keys[place], tree->levels);
     tree->spacing[place] = cvtm_bin_count(tree, bin, 0) > CVTM_TREE_CROWDED_BIN
                                ? cvtm_crowded_spacing(tree, place)
-                               : cvtm_bin_spacing(tree, bin);
+                               : cvtm_bin_spacing(tree, tree->index[place], bin);
   }
 }
 

@@ -160,7 +160,7 @@ static __global__ void order_kernel(cvtm_site_tree_arrays tree, int64_t tiles,
     }
     if (atomicSub(tree.bin_count + bin, 1) == 1) tree.bin_head[bin] = -1;
     tree.index[place] = static_cast<int32_t>(i);
-    tree.spacing[place] = cvtm_bin_spacing(&tree, bin);
+    tree.spacing[place] = cvtm_bin_spacing(&tree, i, bin);
     cvtm_canonical_site(metric, sites + 2 * i, &tree.position[2 * place],
                         &tree.position[2 * place + 1]);
   }
@@ -335,7 +335,7 @@ static __global__ void spacing_kernel(cvtm_site_tree_arrays tree) {
     const int32_t bin = cvtm_bin_of(cvtm_tree_code(&tree, place), tree.levels);
     tree.spacing[place] = cvtm_bin_count(&tree, bin, 0) > CVTM_TREE_CROWDED_BIN
                               ? cvtm_crowded_spacing(&tree, place)
-                              : cvtm_bin_spacing(&tree, bin);
+                              : cvtm_bin_spacing(&tree, tree.index[place], bin);
   }
 }
 

@@ -19,6 +19,7 @@ typedef struct cvtm_site_tree_arrays {
   double *position, *box;
   float *spacing;
   int32_t *index, *start;
+  const cvtm_tree_cover *cover; /* of a tree that lacks some sites; else NULL */
   int by_radix; /* CUDA: the sites are ordered by a radix sort, as always on the CPU */
   /* Scratch. On both devices: codes, and an order or chains of sites. */
   uint64_t *keys;
@@ -74,9 +75,9 @@ CVTM_HD float cvtm_tree_side(const cvtm_site_tree_arrays *tree, int32_t depth) {
   return ldexpf(1, 32 - cvtm_morton_shift(tree->domain) - depth);
 }
 
-/* The spacing of sites around a finest bin, from the smallest bin around it that holds
+/* The spacing of sites around site i in a finest bin, from the smallest bin around it that holds
  * CVTM_TREE_NEIGHBORS sites; 0 if that bin is crowded. */
-CVTM_HD float cvtm_bin_spacing(const cvtm_site_tree_arrays *tree, int32_t bin) {
+CVTM_HD float cvtm_bin_spacing(const cvtm_site_tree_arrays *tree, int64_t i, int32_t bin) {
   int32_t counts[CVTM_TREE_AT_ONCE], up = 0, count = 0;
   for (int32_t k = 0; k < CVTM_TREE_AT_ONCE; ++k)
     counts[k] = cvtm_bin_count(tree, bin, k < tree->levels ? k : tree->levels);
@@ -84,7 +85,12 @@ CVTM_HD float cvtm_bin_spacing(const cvtm_site_tree_arrays *tree, int32_t bin) {
     count = counts[k];
     up = k < tree->levels ? k : tree->levels;
   }
-  while (count < CVTM_TREE_NEIGHBORS && up < tree->levels) count = cvtm_bin_count(tree, bin, ++up);
+  const cvtm_tree_cover *cover = tree->cover;
+  while (count < CVTM_TREE_NEIGHBORS && up < tree->levels) {
+    count = cvtm_bin_count(tree, bin, ++up);
+    if (cover != NULL && up > CVTM_TREE_COARSE && i >= cover->first && i < cover->end)
+      cvtm_tree_want(cover, tree->levels, tree->levels - up, (uint32_t)(bin >> 2 * up));
+  }
   const float side = cvtm_tree_side(tree, tree->levels - up);
   return count > CVTM_TREE_CROWDED_BIN ? 0 : side / sqrtf((float)count);
 }
