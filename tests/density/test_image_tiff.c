@@ -333,7 +333,8 @@ static void refused(void **state) {
         file.bytes[i + 12] != 1 || file.bytes[i + 13] != 1) {
       continue;
     }
-    memcpy(file.bytes + i + 8, "\x60\xea\0\0", 4);
+    file.bytes[i + 2] = 4; /* LONG: a width of 327680 */
+    memcpy(file.bytes + i + 8, "\0\0\5\0", 4);
     read_fails(&file, "wide.tif", "limit of");
     memcpy(file.bytes + i + 8, "\0\x80\0\0", 4);
     memcpy(file.bytes + i + 20, "\0\x80\0\0", 4);
