@@ -15,7 +15,7 @@ int32_t cvtm_site_tree_levels(cvtm_domain domain, int64_t count);
 cvtm_status cvtm_site_tree_create_part(cvtm_device *device, cvtm_domain domain, int64_t capacity,
                                        int64_t whole, cvtm_site_tree **tree);
 /* cvtm_site_tree_sort of `count` of `whole` sites. cover: in the device's memory, borrowed until
- * the next sort; it hears of the bins that the spacings of the own sites need. Of sites with equal
+ * the next sort; the sort marks the bins that the spacings of own sites need. Of sites with equal
  * codes the order must be that of all sites. */
 cvtm_status cvtm_site_tree_sort_part(cvtm_site_tree *tree, const double *sites, int64_t count,
                                      int64_t whole, const cvtm_tree_cover *cover);
