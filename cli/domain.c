@@ -1,5 +1,6 @@
 #include "cli/domain.h"
 
+#include "base/file.h"
 #include "base/npy.h"
 #include "base/srgb.h"
 #include "cli/cli.h"
@@ -226,18 +227,33 @@ static cvtm_status trace_picture(const cli_options *options, const char *path, c
   return status;
 }
 
-static cvtm_status trace_polygons(const char *path, cvtm_domain image,
-                                  cvtm_contour_options *settings, cvtm_contour *contour,
-                                  cvtm_error *error) {
+static cvtm_status trace_rings(const char *path, cvtm_domain image,
+                               const cvtm_contour_options *settings, cvtm_contour *contour,
+                               cvtm_error *error) {
   cvtm_polygons polygons = {0};
   cvtm_status status = cvtm_polygons_read(path, &polygons, error);
   if (status != CVTM_OK) return status;
   cvtm_polygons_turn(&polygons, image.height);
-  settings->corner_angle =
-      10; /* degrees: polygons are exact, so that small turns are corners too */
   status = cvtm_contour_of_polygons(&polygons, image.width, image.height, settings, contour, error);
   cvtm_polygons_free(&polygons);
   return status;
+}
+
+static cvtm_status trace_polygons(const char *path, cvtm_domain image,
+                                  cvtm_contour_options *settings, cli_domain *domain,
+                                  cvtm_error *error) {
+  char buffer[16];
+  int is_rings;
+  cvtm_status status = cvtm_pslg_read(path, &domain->graph, &is_rings, error);
+  if (status != CVTM_OK) return status;
+  settings->corner_angle =
+      10; /* degrees: polygons are exact, so that small turns are corners too */
+  if (is_rings) return trace_rings(path, image, settings, &domain->contour, error);
+  cvtm_pslg_turn(&domain->graph,
+                 strcmp(cvtm_file_extension(path, buffer, sizeof buffer), "poly") == 0,
+                 image.height);
+  return cvtm_contour_of_pslg(&domain->graph, image.width, image.height, settings, &domain->contour,
+                              error);
 }
 
 cvtm_status cli_domain_read(const cli_options *options, cvtm_domain image, const float *segmented,
@@ -259,7 +275,7 @@ cvtm_status cli_domain_read(const cli_options *options, cvtm_domain image, const
            : kind == CLI_DOMAIN_FRAME ? cvtm_contour_of_frame(image.width, image.height, &settings,
                                                               &domain->contour, error)
            : kind == CLI_DOMAIN_POLYGON
-               ? trace_polygons(path, image, &settings, &domain->contour, error)
+               ? trace_polygons(path, image, &settings, domain, error)
                : trace_picture(options, path, image, &settings, &domain->contour, error);
   domain->contour.keep_on_curve = options->element_order == 2;
   if (status == CVTM_OK)
@@ -498,6 +514,7 @@ void cli_domain_print_summary(const cli_domain *domain) {
 }
 
 void cli_domain_free(cli_domain *domain) {
+  cvtm_pslg_free(&domain->graph);
   cvtm_contour_free(&domain->contour);
   cvtm_boundary_free(&domain->boundary);
   cvtm_regions_free(&domain->regions);

@@ -8,6 +8,7 @@
 #include "cvt/slide.h"
 #include "meshes/domain_mesh.h"
 #include "meshes/domain_plan.h"
+#include "meshes/pslg.h"
 
 #include <cjson/cJSON.h>
 
@@ -23,6 +24,7 @@ typedef enum cli_domain_kind {
 
 typedef struct cli_domain {
   cvtm_contour contour;
+  cvtm_pslg graph;        /* of --domain polygon with several regions: for their names */
   cvtm_boundary boundary; /* its vertices are the first sites, and fixed during descents */
   cvtm_domain_plan_figures figures;
   cvtm_regions regions;   /* of the mesh */

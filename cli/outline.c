@@ -22,9 +22,9 @@
 typedef struct outline {
   cli_options options;
   cvtm_domain domain;
-  cvtm_polygons polygons; /* or, of a .poly file with several regions, */
-  cvtm_pslg graph;
-  int y_up; /* in the file; here y is down */
+  cvtm_polygons polygons; /* or, of a file with several regions, */
+  cvtm_pslg graph;        /* its boundary is moved to the field below */
+  int y_up;               /* in the file; here y is down */
   cvtm_boundary boundary, refined;
   cli_area_caps caps;
   cvtm_refine_options refine;
@@ -86,6 +86,8 @@ static cvtm_status bound_rings(outline *o, cvtm_error *error) {
 /* Areas that the file asks for are like those of --max-area. */
 static cvtm_status take_graph(outline *o, cvtm_error *error) {
   cli_area_caps *caps = &o->caps;
+  o->domain = domain_around(&o->options, o->graph.boundary.points, o->graph.boundary.vertex_count);
+  cvtm_pslg_turn(&o->graph, o->y_up, o->domain.height);
   o->boundary = o->graph.boundary;
   o->graph.boundary = (cvtm_boundary){0};
   if (o->graph.area_count > CLI_LIST_MAX - caps->count)
@@ -93,34 +95,28 @@ static cvtm_status take_graph(outline *o, cvtm_error *error) {
                      o->options.input, CLI_LIST_MAX - caps->count);
   for (int64_t k = 0; k < o->graph.area_count; ++k)
     caps->cap[caps->count++] = (cli_area_cap){o->graph.areas[k].region, o->graph.areas[k].area, -1};
-  o->y_up = 1;
-  o->domain = domain_around(&o->options, o->boundary.points, o->boundary.vertex_count);
-  for (int64_t v = 0; v < o->boundary.vertex_count; ++v)
-    o->boundary.points[2 * v + 1] = o->domain.height - o->boundary.points[2 * v + 1];
   return CVTM_OK;
 }
 
-/* Coordinates of an outline have y up, like those of its mesh, except in SVG. */
 static cvtm_status read_rings(outline *o, cvtm_error *error) {
   const char *path = o->options.input;
-  char buffer[16];
   const cvtm_status status = cvtm_polygons_read(path, &o->polygons, error);
   if (status != CVTM_OK) return status;
   o->domain =
       domain_around(&o->options, o->polygons.points, o->polygons.start[o->polygons.ring_count]);
-  o->y_up = strcmp(cvtm_file_extension(path, buffer, sizeof buffer), "svg") != 0;
   o->polygons.y_up = o->y_up;
   cvtm_polygons_turn(&o->polygons, o->domain.height);
   return bound_rings(o, error);
 }
 
+/* Coordinates of an outline have y up, like those of its mesh, except in SVG. */
 static cvtm_status read_outline(outline *o, cvtm_error *error) {
   const char *path = o->options.input;
   char buffer[16];
   int is_rings = 1;
-  cvtm_status status = CVTM_OK;
-  if (strcmp(cvtm_file_extension(path, buffer, sizeof buffer), "poly") == 0)
-    status = cli_name_file(path, cvtm_pslg_read(path, &o->graph, &is_rings, error), error);
+  const cvtm_status status =
+      cli_name_file(path, cvtm_pslg_read(path, &o->graph, &is_rings, error), error);
+  o->y_up = strcmp(cvtm_file_extension(path, buffer, sizeof buffer), "svg") != 0;
   if (status != CVTM_OK) return status;
   return is_rings ? read_rings(o, error) : take_graph(o, error);
 }
@@ -165,7 +161,8 @@ static cvtm_status refine_outline(outline *o, cvtm_error *error) {
   free(source);
   o->seconds = cvtm_clock() - start;
   if (status == CVTM_OK)
-    status = cvtm_regions_group(&o->mesh, o->domain, NULL, 0, &o->regions, error);
+    status = cvtm_regions_group(&o->mesh, o->domain, o->graph.names, o->graph.name_count,
+                                &o->regions, error);
   if (status == CVTM_OK) status = pair_sides(o, error);
   if (status == CVTM_OK && o->options.element_order == 2)
     status = cvtm_second_order_create(&o->mesh, &o->regions, NULL, &o->second, error);

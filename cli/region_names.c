@@ -46,11 +46,19 @@ int cli_region_names_check(const cli_options *o) {
   return CLI_EXIT_OK;
 }
 
-cvtm_status cli_region_names_group(const cli_options *o, const cvtm_mesh *mesh, cvtm_domain image,
-                                   cvtm_regions *regions, cvtm_error *error) {
-  cvtm_region_name made[CLI_LIST_MAX] = {{0, NULL}};
-  int count = 0;
+cvtm_status cli_region_names_group(const cli_options *o, const cvtm_pslg *graph,
+                                   const cvtm_mesh *mesh, cvtm_domain image, cvtm_regions *regions,
+                                   cvtm_error *error) {
+  const size_t most = CLI_LIST_MAX + (size_t)graph->name_count;
+  cvtm_region_name *made = malloc(most * sizeof *made);
+  int64_t count = 0;
+  if (made == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory for names");
   for (int k = 0; k < o->domain.region_names.count; ++k)
     count += parse_name(o->domain.region_names.item[k], &made[count]);
-  return cvtm_regions_group(mesh, image, made, count, regions, error);
+  if (graph->name_count > 0) /* the first name of a region counts */
+    memcpy(made + count, graph->names, (size_t)graph->name_count * sizeof *made);
+  const cvtm_status status =
+      cvtm_regions_group(mesh, image, made, count + graph->name_count, regions, error);
+  free(made);
+  return status;
 }

@@ -83,7 +83,8 @@ static cvtm_status triangulate_sites(cli_run_job *r, cvtm_device *device, cvtm_e
                                                 &r->count, &r->mesh, error);
     const cvtm_domain image = {r->domain.width, r->domain.height, r->options.periodic};
     if (status == CVTM_OK)
-      status = cli_region_names_group(&r->options, &r->mesh, image, &r->shape.regions, error);
+      status = cli_region_names_group(&r->options, &r->shape.graph, &r->mesh, image,
+                                      &r->shape.regions, error);
     double sides[4];
     cli_domain_paired_sides(&r->options, image, &r->shape.contour, sides);
     if (status == CVTM_OK && image.periodic)

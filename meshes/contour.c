@@ -184,21 +184,41 @@ static void add_ring(const double *p, int64_t n, double sharp, cvtm_contour *mad
   made->start[arc + 1] = *points;
 }
 
-cvtm_status cvtm_contour_of_polygons(const cvtm_polygons *polygons, int width, int height,
-                                     const cvtm_contour_options *options, cvtm_contour *contour,
-                                     cvtm_error *error) {
-  cvtm_status status = check_size(width, height, options, error);
-  if (status != CVTM_OK) return status;
-  const int64_t rings = polygons->ring_count, total = polygons->start[rings];
-  for (int64_t k = 0; k < total; ++k) {
-    const double x = polygons->points[2 * k], y = polygons->points[2 * k + 1];
+cvtm_status cvtm_contour_check_inside(const double *points, int64_t count, int width, int height,
+                                      cvtm_error *error) {
+  for (int64_t k = 0; k < count; ++k) {
+    const double x = points[2 * k], y = points[2 * k + 1];
     if (x >= 0 && y >= 0 && x <= width && y <= height) continue;
     return cvtm_fail(error, CVTM_ERROR_INPUT,
                      "the polygon's corner at (%g, %g) is outside the image of %d x %d pixels", x,
                      y, width, height);
   }
+  return CVTM_OK;
+}
+
+cvtm_status cvtm_contour_finish_polygons(int width, int height, const cvtm_contour_options *options,
+                                         cvtm_contour *made, cvtm_error *error) {
+  cvtm_status status = CVTM_OK;
+  if (made->arc_count == 0) {
+    status = cvtm_fail(error, CVTM_ERROR_INPUT,
+                       "the domain is empty: nothing in it is larger than %g square pixels",
+                       options->smallest);
+  }
+  if (status == CVTM_OK && options->border == CVTM_BORDER_PERIODIC)
+    status = cvtm_contour_pair_rings(made, width, height, error);
+  if (status == CVTM_OK) made->area = regions_area(made);
+  return status;
+}
+
+cvtm_status cvtm_contour_of_polygons(const cvtm_polygons *polygons, int width, int height,
+                                     const cvtm_contour_options *options, cvtm_contour *contour,
+                                     cvtm_error *error) {
+  const int64_t rings = polygons->ring_count, total = polygons->start[rings];
   cvtm_contour made = {0};
-  status = cvtm_contour_allocate(rings, total + rings, &made, error);
+  cvtm_status status = check_size(width, height, options, error);
+  if (status == CVTM_OK)
+    status = cvtm_contour_check_inside(polygons->points, total, width, height, error);
+  if (status == CVTM_OK) status = cvtm_contour_allocate(rings, total + rings, &made, error);
   int64_t points = 0;
   for (int64_t r = 0; r < rings && status == CVTM_OK; ++r) {
     const int64_t first = polygons->start[r];
@@ -206,18 +226,12 @@ cvtm_status cvtm_contour_of_polygons(const cvtm_polygons *polygons, int width, i
              cos(options->corner_angle * CVTM_PI / 180), &made, &points);
     cvtm_contour_drop_small(&made, options->smallest, &points);
   }
-  if (status == CVTM_OK && made.arc_count == 0) {
-    status = cvtm_fail(error, CVTM_ERROR_INPUT,
-                       "the domain is empty: nothing in it is larger than %g square pixels",
-                       options->smallest);
-  }
-  if (status == CVTM_OK && options->border == CVTM_BORDER_PERIODIC)
-    status = cvtm_contour_pair_rings(&made, width, height, error);
+  if (status == CVTM_OK)
+    status = cvtm_contour_finish_polygons(width, height, options, &made, error);
   if (status != CVTM_OK) {
     cvtm_contour_free(&made);
     return status;
   }
-  made.area = regions_area(&made);
   *contour = made;
   return CVTM_OK;
 }

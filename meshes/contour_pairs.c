@@ -1,5 +1,5 @@
-/* Rings in a periodic image: edges along its sides become separate arcs, and two arcs on opposite
- * sides that are the same but for one coordinate become twins. */
+/* Polygons in a periodic image: edges along its sides become separate arcs, and two arcs on
+ * opposite sides that are the same but for one coordinate become twins. */
 #include "meshes/contour_steps.h"
 
 #include <inttypes.h>
@@ -54,7 +54,7 @@ static void add_side_edge(splitter *s, int axis, const double *a, const double *
   add_arc_point(s, high, 1);
 }
 
-/* Splits one ring, beginning at an edge along a side if it has one. */
+/* Splits one arc, a closed one from an edge along a side if it has one. */
 static void split_ring(splitter *s, int64_t ring) {
   const cvtm_contour *c = s->rings;
   const int64_t n = c->start[ring + 1] - c->start[ring] - 1;
@@ -63,6 +63,7 @@ static void split_ring(splitter *s, int64_t ring) {
   int64_t first = 0;
   while (first < n && side_axis(s, p + 2 * first, p + 2 * first + 2) < 0) ++first;
   const int whole = first == n;
+  if (!cvtm_contour_is_closed(c, ring)) first = 0;
   int in_arc = 0;
   for (int64_t k = 0; k < n; ++k) {
     const int64_t i = whole ? k : (first + k) % n;

@@ -15,6 +15,13 @@ cvtm_status cvtm_contour_allocate(int64_t arcs, int64_t points, cvtm_contour *co
  * number of points of all arcs. */
 void cvtm_contour_drop_small(cvtm_contour *contour, double smallest, int64_t *points);
 
+/* Of polygons: CVTM_ERROR_INPUT if a corner is outside the image; and what follows when all arcs
+ * are there, which is an error if there are none: pairs of a periodic image, and the area. */
+cvtm_status cvtm_contour_check_inside(const double *points, int64_t count, int width, int height,
+                                      cvtm_error *error);
+cvtm_status cvtm_contour_finish_polygons(int width, int height, const cvtm_contour_options *options,
+                                         cvtm_contour *contour, cvtm_error *error);
+
 /* A mask (coverage) or labels, the other being NULL: width * height. */
 typedef struct cvtm_contour_picture {
   const float *coverage;
@@ -60,9 +67,9 @@ cvtm_status cvtm_contour_add_sides(const cvtm_contour_picture *picture, cvtm_con
 cvtm_status cvtm_contour_find_corners(cvtm_contour *contour, const cvtm_contour_picture *picture,
                                       double angle, cvtm_error *error);
 
-/* Makes separate arcs of the edges of rings along the sides of a periodic image; two arcs that are
- * the same but for one coordinate are twins. CVTM_ERROR_INPUT if there are none, or if an edge has
- * no copy on a side that has others with copies. */
+/* Makes separate arcs of the edges of polygons along the sides of a periodic image; two arcs that
+ * are the same but for one coordinate are twins. CVTM_ERROR_INPUT if there are none, or if an edge
+ * has no copy on a side that has others with copies. */
 cvtm_status cvtm_contour_pair_rings(cvtm_contour *contour, int width, int height,
                                     cvtm_error *error);
 

@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,6 +34,28 @@ double cvtm_ring_area(const double *points, int64_t count) {
 }
 
 /* ---- Collecting rings ---- */
+
+void cvtm_ring_collector_free(cvtm_ring_collector *c) {
+  cvtm_polygons_free(&c->rings);
+  free(c->shape);
+  for (int64_t k = 0; k < c->shape_count; ++k) free(c->name[k]);
+  free(c->name);
+  *c = (cvtm_ring_collector){0};
+}
+
+cvtm_status cvtm_ring_begin_shape(cvtm_ring_collector *c, const char *name) {
+  char *copy = NULL;
+  if (!cvtm_grow(&c->name, sizeof *c->name, &c->name_capacity, c->shape_count + 1))
+    return cvtm_source_no_memory(c->source);
+  if (name != NULL && *name != 0) {
+    const size_t size = strlen(name) + 1;
+    copy = malloc(size);
+    if (copy == NULL) return cvtm_source_no_memory(c->source);
+    memcpy(copy, name, size);
+  }
+  c->name[c->shape_count++] = copy;
+  return CVTM_OK;
+}
 
 static int64_t finished_points(const cvtm_ring_collector *c) {
   return c->rings.ring_count > 0 ? c->rings.start[c->rings.ring_count] : 0;
@@ -74,8 +97,10 @@ cvtm_status cvtm_ring_close(cvtm_ring_collector *c) {
   while (count > 1 && p[0] == p[2 * count - 2] && p[1] == p[2 * count - 1]) --count;
   if (!cvtm_ring_has_area(p, count)) return CVTM_OK;
   if (!cvtm_grow(&c->rings.start, sizeof *c->rings.start, &c->ring_capacity,
-                 c->rings.ring_count + 2))
+                 c->rings.ring_count + 2) ||
+      !cvtm_grow(&c->shape, sizeof *c->shape, &c->shape_capacity, c->rings.ring_count + 1))
     return cvtm_source_no_memory(c->source);
+  c->shape[c->rings.ring_count] = (int32_t)(c->shape_count - 1);
   c->rings.start[c->rings.ring_count++] = first;
   c->rings.start[c->rings.ring_count] = first + count;
   return CVTM_OK;
@@ -108,6 +133,8 @@ static cvtm_status read_csv(cvtm_source *s, cvtm_ring_collector *c) {
     const int header = may_be_header && is_header(line);
     may_be_header = 0;
     if (header) continue;
+    if (c->open == 0) status = cvtm_ring_begin_shape(c, NULL);
+    if (status != CVTM_OK) break;
     if (take_coordinate(&line, &x) && take_coordinate(&line, &y))
       status = cvtm_ring_add_point(c, x, y);
     else
@@ -146,16 +173,44 @@ static cvtm_status read_json_rings(const cJSON *array, int depth, cvtm_ring_coll
   return CVTM_OK;
 }
 
-/* Depth is limited by the parser. */
-static cvtm_status read_json_object(const cJSON *object, cvtm_ring_collector *c) {
+/* The name of a feature: a property, or its id. NULL: none. number: space for one. */
+static const char *name_of_feature(const cJSON *feature, char number[32]) {
+  static const char *const keys[] = {"name", "material", "label", "region", "class"};
+  enum { KEYS = sizeof keys / sizeof keys[0] };
+  const cJSON *properties = cJSON_GetObjectItemCaseSensitive(feature, "properties");
+  for (int k = 0; k <= KEYS; ++k) {
+    const cJSON *value = k < KEYS ? cJSON_GetObjectItem(properties, keys[k])
+                                  : cJSON_GetObjectItemCaseSensitive(feature, "id");
+    if (cJSON_IsString(value) && *value->valuestring != 0) return value->valuestring;
+    if (!cJSON_IsNumber(value)) continue;
+    snprintf(number, 32, "%.9g", value->valuedouble);
+    return number;
+  }
+  return NULL;
+}
+
+static cvtm_status begin_feature(const cJSON *feature, cvtm_ring_collector *c) {
+  char number[32];
+  const char *name = name_of_feature(feature, number);
+  if (name != NULL) c->names_divide = 1;
+  return cvtm_ring_begin_shape(c, name);
+}
+
+/* Depth is limited by the parser. in_feature: the geometry's shape has begun. */
+static cvtm_status read_json_object(const cJSON *object, int in_feature, cvtm_ring_collector *c) {
   const char *type = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, "type"));
   if (type == NULL) return cvtm_source_fail(c->source, "an object without a type");
   const cJSON *coordinates = cJSON_GetObjectItemCaseSensitive(object, "coordinates");
-  if (strcmp(type, "Polygon") == 0) return read_json_rings(coordinates, 1, c);
-  if (strcmp(type, "MultiPolygon") == 0) return read_json_rings(coordinates, 2, c);
+  const int depth = strcmp(type, "Polygon") == 0 ? 1 : strcmp(type, "MultiPolygon") == 0 ? 2 : 0;
+  if (depth > 0) {
+    const cvtm_status status = in_feature ? CVTM_OK : cvtm_ring_begin_shape(c, NULL);
+    return status == CVTM_OK ? read_json_rings(coordinates, depth, c) : status;
+  }
   if (strcmp(type, "Feature") == 0) {
     const cJSON *geometry = cJSON_GetObjectItemCaseSensitive(object, "geometry");
-    return cJSON_IsObject(geometry) ? read_json_object(geometry, c) : CVTM_OK;
+    if (!cJSON_IsObject(geometry)) return CVTM_OK;
+    const cvtm_status status = begin_feature(object, c);
+    return status == CVTM_OK ? read_json_object(geometry, 1, c) : status;
   }
   const char *list = strcmp(type, "FeatureCollection") == 0    ? "features"
                      : strcmp(type, "GeometryCollection") == 0 ? "geometries"
@@ -163,7 +218,7 @@ static cvtm_status read_json_object(const cJSON *object, cvtm_ring_collector *c)
   if (list == NULL) return CVTM_OK; /* points and lines bound nothing */
   const cJSON *item;
   cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(object, list)) {
-    const cvtm_status status = read_json_object(item, c);
+    const cvtm_status status = read_json_object(item, in_feature, c);
     if (status != CVTM_OK) return status;
   }
   return CVTM_OK;
@@ -180,7 +235,7 @@ static cvtm_status read_geojson(cvtm_source *s, cvtm_ring_collector *c) {
     s->at = end != NULL ? (size_t)(end - (const char *)s->data) : 0;
     return cvtm_source_fail(s, "this is no JSON");
   }
-  const cvtm_status status = read_json_object(root, c);
+  const cvtm_status status = read_json_object(root, 0, c);
   cJSON_Delete(root);
   return status;
 }
@@ -268,47 +323,59 @@ int cvtm_polygon_format_known(const char *path) {
   return find_reader(cvtm_file_extension(path, buffer, sizeof buffer)) != NULL;
 }
 
+cvtm_status cvtm_rings_read(const char *extension, cvtm_source *source, cvtm_ring_collector *c) {
+  const reader read = find_reader(extension);
+  *c = (cvtm_ring_collector){.source = source};
+  if (read == NULL) {
+    return cvtm_fail(source->error, CVTM_ERROR_ARGUMENT,
+                     "%s: unknown polygon format (known: csv, geojson, svg, poly)", source->name);
+  }
+  const cvtm_numeric_locale locale = cvtm_numeric_locale_enter();
+  const cvtm_status status = read(source, c);
+  cvtm_numeric_locale_leave(locale);
+  return status;
+}
+
 cvtm_status cvtm_polygons_read_bytes(const char *extension, const unsigned char *bytes, size_t size,
                                      const char *name, cvtm_polygons *polygons, cvtm_error *error) {
-  const reader read = find_reader(extension);
-  if (read == NULL) {
-    return cvtm_fail(error, CVTM_ERROR_ARGUMENT,
-                     "%s: unknown polygon format (known: csv, geojson, svg, poly)", name);
-  }
   cvtm_source source = {.name = name, .data = bytes, .size = size, .line = 1, .error = error};
-  cvtm_ring_collector c = {.source = &source};
-  const cvtm_numeric_locale locale = cvtm_numeric_locale_enter();
-  cvtm_status status = read(&source, &c);
-  cvtm_numeric_locale_leave(locale);
+  cvtm_ring_collector c;
+  cvtm_status status = cvtm_rings_read(extension, &source, &c);
   if (status == CVTM_OK) status = cvtm_rings_join(&c.rings, error);
   if (status == CVTM_OK && c.rings.ring_count == 0) {
     status = cvtm_fail(error, CVTM_ERROR_INPUT, "%s: no polygon with an area", name);
   }
   if (status == CVTM_OK) status = check_rings(&c.rings, name, error);
-  if (status != CVTM_OK) {
-    cvtm_polygons_free(&c.rings);
-    return status;
+  if (status == CVTM_OK) {
+    *polygons = c.rings;
+    polygons->y_up = strcmp(extension, "poly") == 0;
+    c.rings = (cvtm_polygons){0};
   }
-  *polygons = c.rings;
-  polygons->y_up = read == cvtm_read_polygons_poly;
-  return CVTM_OK;
+  cvtm_ring_collector_free(&c);
+  return status;
 }
 
-cvtm_status cvtm_polygons_read(const char *path, cvtm_polygons *polygons, cvtm_error *error) {
+cvtm_status cvtm_polygons_load(const char *path, unsigned char **bytes, size_t *size,
+                               cvtm_error *error) {
   const size_t limit = (size_t)1 << 31;
   char buffer[16];
   const char *extension = cvtm_file_extension(path, buffer, sizeof buffer);
-  unsigned char *bytes;
-  size_t size;
   if (find_reader(extension) == NULL) {
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT,
                      "%s: unknown polygon format (known: csv, geojson, svg, poly)", path);
   }
-  cvtm_status status = strcmp(extension, "poly") == 0
-                           ? cvtm_triangle_load_poly(path, &bytes, &size, error)
-                           : cvtm_file_read(path, limit, &bytes, &size, error);
+  return strcmp(extension, "poly") == 0 ? cvtm_triangle_load_poly(path, bytes, size, error)
+                                        : cvtm_file_read(path, limit, bytes, size, error);
+}
+
+cvtm_status cvtm_polygons_read(const char *path, cvtm_polygons *polygons, cvtm_error *error) {
+  char buffer[16];
+  unsigned char *bytes;
+  size_t size;
+  cvtm_status status = cvtm_polygons_load(path, &bytes, &size, error);
   if (status != CVTM_OK) return status;
-  status = cvtm_polygons_read_bytes(extension, bytes, size, path, polygons, error);
+  status = cvtm_polygons_read_bytes(cvtm_file_extension(path, buffer, sizeof buffer), bytes, size,
+                                    path, polygons, error);
   free(bytes);
   return status;
 }

@@ -4,15 +4,26 @@
 
 #include "meshes/formats.h"
 #include "meshes/polygon_file.h"
+#include "meshes/pslg.h"
 
 /* The rings read so far, and the one being read. */
 typedef struct cvtm_ring_collector {
   cvtm_source *source; /* for messages */
   cvtm_polygons rings;
   int64_t ring_capacity, point_capacity;
-  int64_t open; /* points of the ring being read, which follow those of the finished rings */
-  int64_t read; /* points read, dropped ones included */
+  int64_t open;   /* points of the ring being read, which follow those of the finished rings */
+  int64_t read;   /* points read, dropped ones included */
+  int32_t *shape; /* per ring: the shape that it is of; -1: the reader knows no shapes */
+  int64_t shape_capacity;
+  char **name; /* per shape; NULL: it has none */
+  int64_t shape_count, name_capacity;
+  int names_divide; /* shapes with names are regions, whether or not they have common edges */
 } cvtm_ring_collector;
+
+void cvtm_ring_collector_free(cvtm_ring_collector *collector);
+
+/* The rings that follow are of another shape. name: copied, or NULL. */
+cvtm_status cvtm_ring_begin_shape(cvtm_ring_collector *collector, const char *name);
 
 /* A point equal to the one before it is dropped. */
 cvtm_status cvtm_ring_add_point(cvtm_ring_collector *collector, double x, double y);
@@ -33,6 +44,21 @@ cvtm_status cvtm_rings_divide(cvtm_polygons *rings, cvtm_error *error);
 cvtm_status cvtm_rings_join(cvtm_polygons *rings, cvtm_error *error);
 
 static inline int cvtm_is_letter(unsigned char c) { return (c | 32) >= 'a' && (c | 32) <= 'z'; }
+
+/* Rings that touch but for rounding touch exactly, as after cvtm_rings_join; here edges get corners
+ * of other rings that are exactly on them, too, no ring is divided, and corners may be repeated. */
+cvtm_status cvtm_rings_touch(cvtm_polygons *rings, cvtm_error *error);
+
+/* The bytes of a polygon file; of .poly with those of its .node file. bytes: malloc'd. */
+cvtm_status cvtm_polygons_load(const char *path, unsigned char **bytes, size_t *size,
+                               cvtm_error *error);
+/* Reads the rings of a file as they are. The caller frees the collector, on failure too. */
+cvtm_status cvtm_rings_read(const char *extension, cvtm_source *source,
+                            cvtm_ring_collector *collector);
+/* The part of cvtm_pslg_read_bytes for files of shapes. */
+cvtm_status cvtm_pslg_read_shapes(const char *extension, const unsigned char *bytes, size_t size,
+                                  const char *name, cvtm_pslg *pslg, int *is_rings,
+                                  cvtm_error *error);
 
 /* Vertices and segments of Triangle; y stays up. */
 cvtm_status cvtm_read_polygons_poly(cvtm_source *source, cvtm_ring_collector *collector);

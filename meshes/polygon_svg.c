@@ -318,6 +318,10 @@ static cvtm_status read_rectangle(cvtm_source *source, const char **attributes, 
 static cvtm_status read_shape(void *context, cvtm_source *source, const char *name,
                               const char **attributes, const cvtm_affine *transform) {
   outline o = {context, *transform};
+  const char *label = cvtm_xml_attribute(attributes, "inkscape:label");
+  if (label == NULL) label = cvtm_xml_attribute(attributes, "id");
+  const cvtm_status begun = cvtm_ring_begin_shape(o.rings, label);
+  if (begun != CVTM_OK) return begun;
   const int is_circle = strcmp(name, "circle") == 0;
   if (is_circle || strcmp(name, "ellipse") == 0)
     return read_ellipse(source, attributes, &o, is_circle);

@@ -23,6 +23,7 @@ typedef struct finder {
   const cvtm_grid_point *grid;
   const int64_t *next; /* the corner after each in its ring */
   const int32_t *ring; /* of each corner */
+  int with_exact;      /* touches that are exact count, too */
   touch *found;
   int64_t count, capacity;
 } finder;
@@ -33,7 +34,7 @@ static double grid_distance(cvtm_grid_point p, cvtm_grid_point q) {
 
 static int is_same(cvtm_grid_point p, cvtm_grid_point q) { return p.x == q.x && p.y == q.y; }
 
-/* Adds the touch of an edge and a corner, if there is one that is not exact. */
+/* Adds the touch of an edge and a corner, if there is one. */
 static int test_pair(finder *f, int64_t edge, int64_t corner) {
   if (f->ring[edge] == f->ring[corner]) return 1;
   const cvtm_grid_point a = f->grid[edge], b = f->grid[f->next[edge]], p = f->grid[corner];
@@ -42,7 +43,8 @@ static int test_pair(finder *f, int64_t edge, int64_t corner) {
   const int64_t side = cvtm_orient(a, b, p);
   const double along = (((double)p.x - a.x) * ux + ((double)p.y - a.y) * uy) / length;
   const double beyond = fmax(fmax(-along, along - length), 0);
-  if (hypot(beyond, (double)side / length) > reach || (side == 0 && beyond == 0)) return 1;
+  if (hypot(beyond, (double)side / length) > reach) return 1;
+  if (side == 0 && beyond == 0 && !f->with_exact) return 1;
   if (!cvtm_grow(&f->found, sizeof *f->found, &f->capacity, f->count + 1)) return 0;
   f->found[f->count++] = (touch){edge, along, corner};
   return 1;
@@ -194,7 +196,8 @@ static int describe_corners(const cvtm_polygons *rings, corners *c) {
 }
 
 /* *changed: whether corners moved or were added. */
-static cvtm_status join_once(cvtm_polygons *rings, int *changed, cvtm_error *error) {
+static cvtm_status join_once(cvtm_polygons *rings, int with_exact, int *changed,
+                             cvtm_error *error) {
   const int64_t count = rings->start[rings->ring_count];
   corners c;
   finder f = {0};
@@ -202,7 +205,7 @@ static cvtm_status join_once(cvtm_polygons *rings, int *changed, cvtm_error *err
   cvtm_status status = good ? cvtm_snap_points(c.places, count, c.grid, error) : CVTM_OK;
   *changed = 0;
   if (good && status == CVTM_OK) {
-    f = (finder){.grid = c.grid, .next = c.next, .ring = c.ring};
+    f = (finder){.grid = c.grid, .next = c.next, .ring = c.ring, .with_exact = with_exact};
     good = find_touches(&f, c.corner, count, c.edge, count);
   }
   if (good && f.count > 0) {
@@ -220,14 +223,24 @@ static cvtm_status join_once(cvtm_polygons *rings, int *changed, cvtm_error *err
   return good ? status : cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory for the rings");
 }
 
-cvtm_status cvtm_rings_join(cvtm_polygons *rings, cvtm_error *error) {
+/* Without `divide` rings that meet themselves stay whole, and edges get all corners on them. */
+static cvtm_status join_all(cvtm_polygons *rings, int divide, cvtm_error *error) {
   enum { ROUNDS = 8 }; /* an edge that bends may come within reach of another corner */
   int changed = 1;
   for (int round = 0; round < ROUNDS && changed && rings->ring_count > 0; ++round) {
-    cvtm_status status = cvtm_rings_divide(rings, error);
+    cvtm_status status = divide ? cvtm_rings_divide(rings, error) : CVTM_OK;
     changed = 0;
-    if (status == CVTM_OK && rings->ring_count > 1) status = join_once(rings, &changed, error);
+    if (status == CVTM_OK && rings->ring_count > 1)
+      status = join_once(rings, !divide, &changed, error);
     if (status != CVTM_OK) return status;
   }
   return CVTM_OK;
+}
+
+cvtm_status cvtm_rings_join(cvtm_polygons *rings, cvtm_error *error) {
+  return join_all(rings, 1, error);
+}
+
+cvtm_status cvtm_rings_touch(cvtm_polygons *rings, cvtm_error *error) {
+  return join_all(rings, 0, error);
 }

@@ -3,10 +3,9 @@
 #include "base/file.h"
 #include "base/host_memory.h"
 #include "base/numeric_locale.h"
-#include "meshes/constrained.h"
-#include "meshes/edge_faces.h"
+#include "meshes/plane_parts.h"
+#include "meshes/polygon_rings.h"
 #include "meshes/triangle_text.h"
-#include "meshes/twins.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -15,6 +14,9 @@
 void cvtm_pslg_free(cvtm_pslg *pslg) {
   cvtm_boundary_free(&pslg->boundary);
   free(pslg->areas);
+  for (int64_t k = 0; k < pslg->name_count; ++k) free(pslg->text[k]);
+  free(pslg->text);
+  free(pslg->names);
   *pslg = (cvtm_pslg){0};
 }
 
@@ -97,98 +99,8 @@ static int find_rings(const graph *g) {
 
 /* ---- Parts of the plane ---- */
 
-/* The constrained triangulation of the convex hull, and the parts that its segments bound. */
-typedef struct parts {
-  cvtm_mesh mesh;
-  cvtm_regions edges;
-  int32_t *source;
-  int64_t *twin, *at, *face, *stack;
-  uint8_t *is_segment; /* per half-edge */
-  int32_t *part;       /* per triangle: from 0 on */
-  int32_t *region;     /* per part: 0 outside; -1: not known */
-  int32_t part_count;
-} parts;
-
-static void free_parts(parts *p) {
-  cvtm_mesh_free(&p->mesh);
-  cvtm_regions_free(&p->edges);
-  free(p->source);
-  free(p->twin);
-  free(p->at);
-  free(p->face);
-  free(p->stack);
-  free(p->is_segment);
-  free(p->part);
-  free(p->region);
-}
-
-/* Both sides of all segments are region 1, so that every triangle stays. y is up, so that this is
- * the triangulation in a mirror. */
-static cvtm_status triangulate_graph(const graph *g, parts *p, cvtm_error *error) {
-  const size_t n = (size_t)g->vertices.count, edges = (size_t)g->segment_count;
-  int32_t *ones = malloc((edges + 1) * sizeof *ones);
-  if (ones == NULL) return cvtm_no_memory(error, "the segments");
-  for (size_t e = 0; e < edges; ++e) ones[e] = 1;
-  const cvtm_boundary all = {.vertex_count = (int64_t)n,
-                             .points = g->vertices.points,
-                             .edge_count = (int64_t)edges,
-                             .edges = g->ends,
-                             .left = ones,
-                             .right = ones};
-  const cvtm_status status = cvtm_constrained_delaunay(all.points, (int64_t)n, &all, &p->mesh,
-                                                       &p->edges, &p->source, error);
-  free(ones);
-  return status;
-}
-
-static cvtm_status find_neighbours(parts *p, cvtm_error *error) {
-  const size_t halves = 3 * (size_t)p->mesh.triangle_count;
-  p->twin = malloc(halves * sizeof *p->twin);
-  p->at = malloc((size_t)p->mesh.vertex_count * sizeof *p->at);
-  p->face = malloc(((size_t)p->edges.edge_count + 1) * sizeof *p->face);
-  p->stack = malloc(halves * sizeof *p->stack);
-  p->is_segment = calloc(halves, 1);
-  p->part = malloc(halves * sizeof *p->part);
-  p->region = malloc(halves * sizeof *p->region);
-  if (!p->twin || !p->at || !p->face || !p->stack || !p->is_segment || !p->part || !p->region ||
-      !cvtm_find_edge_faces(p->mesh.triangles, p->mesh.triangle_count, p->mesh.vertex_count,
-                            &p->edges, p->face))
-    return cvtm_no_memory(error, "the segments");
-  const cvtm_status status = cvtm_find_twins(p->mesh.triangles, p->mesh.triangle_count,
-                                             p->mesh.vertex_count, p->twin, p->at, error);
-  for (int64_t e = 0; e < p->edges.edge_count && status == CVTM_OK; ++e) {
-    p->is_segment[p->face[e]] = 1;
-    if (p->twin[p->face[e]] >= 0) p->is_segment[p->twin[p->face[e]]] = 1;
-  }
-  return status;
-}
-
-/* Numbers the parts; one that reaches the hull without a segment between is outside. */
-static void find_parts(parts *p) {
-  for (int64_t t = 0; t < p->mesh.triangle_count; ++t) p->part[t] = -1;
-  for (int64_t t = 0; t < p->mesh.triangle_count; ++t) {
-    if (p->part[t] >= 0) continue;
-    const int32_t number = p->part_count++;
-    int64_t depth = 0;
-    p->region[number] = -1;
-    p->part[t] = number;
-    p->stack[depth++] = t;
-    while (depth > 0) {
-      const int64_t here = p->stack[--depth];
-      for (int64_t h = 3 * here; h < 3 * here + 3; ++h) {
-        if (p->is_segment[h]) continue;
-        const int64_t beside = p->twin[h] < 0 ? -1 : p->twin[h] / 3;
-        if (beside < 0) p->region[number] = 0;
-        if (beside < 0 || p->part[beside] >= 0) continue;
-        p->part[beside] = number;
-        p->stack[depth++] = beside;
-      }
-    }
-  }
-}
-
 /* The part that a place is in; -1: none. */
-static int32_t part_at(const parts *p, const place *at) {
+static int32_t part_at(const cvtm_plane_parts *p, const place *at) {
   const double x = at->x, y = at->y;
   for (int64_t t = 0; t < p->mesh.triangle_count; ++t) {
     int inside = 1;
@@ -203,7 +115,8 @@ static int32_t part_at(const parts *p, const place *at) {
   return -1;
 }
 
-static cvtm_status number_parts(const graph *g, parts *p, cvtm_pslg *made, cvtm_error *error) {
+static cvtm_status number_parts(const graph *g, cvtm_plane_parts *p, cvtm_pslg *made,
+                                cvtm_error *error) {
   const int32_t most = 1 << 30;
   int32_t last = 0, inside = 0;
   made->areas = malloc(((size_t)g->region_count + 1) * sizeof *made->areas);
@@ -230,62 +143,23 @@ static cvtm_status number_parts(const graph *g, parts *p, cvtm_pslg *made, cvtm_
     inside += p->region[k] > 0;
   }
   if (inside > 0) return CVTM_OK;
-  return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: the segments bound nothing", g->source->name);
-}
-
-static int32_t region_of(const parts *p, int64_t half) {
-  return half < 0 ? 0 : p->region[p->part[half / 3]];
-}
-
-/* The segments with a region beside them, between the vertices of the file. */
-static cvtm_status extract_boundary(const graph *g, const parts *p, cvtm_boundary *b,
-                                    cvtm_error *error) {
-  const size_t n = (size_t)p->mesh.vertex_count, edges = (size_t)p->edges.edge_count + 1;
-  int32_t *number = malloc(n * sizeof *number);
-  *b = (cvtm_boundary){.points = malloc(2 * n * sizeof *b->points),
-                       .corner = malloc(n),
-                       .edges = malloc(2 * edges * sizeof *b->edges),
-                       .left = malloc(edges * sizeof *b->left),
-                       .right = malloc(edges * sizeof *b->right)};
-  if (!number || !b->points || !b->corner || !b->edges || !b->left || !b->right) {
-    free(number);
-    return cvtm_no_memory(error, "the segments");
-  }
-  for (size_t v = 0; v < n; ++v) number[v] = -1;
-  for (int64_t e = 0; e < p->edges.edge_count; ++e) {
-    /* Left and right as without the mirror. */
-    const int32_t right = region_of(p, p->face[e]), left = region_of(p, p->twin[p->face[e]]);
-    if (left == 0 && right == 0) continue;
-    for (int i = 0; i < 2; ++i) {
-      const int32_t v = p->edges.edges[2 * e + i];
-      if (number[v] < 0) {
-        number[v] = (int32_t)b->vertex_count;
-        memcpy(b->points + 2 * b->vertex_count, g->vertices.points + 2 * (int64_t)p->source[v],
-               2 * sizeof *b->points);
-        b->corner[b->vertex_count++] = 1;
-      }
-      b->edges[2 * b->edge_count + i] = number[v];
-    }
-    b->left[b->edge_count] = left;
-    b->right[b->edge_count++] = right;
-  }
-  free(number);
-  return CVTM_OK;
+  return cvtm_fail(error, CVTM_ERROR_INPUT,
+                   "%s: the segments bound nothing: they make no closed ring", g->source->name);
 }
 
 static cvtm_status divide_plane(const graph *g, cvtm_pslg *made, cvtm_error *error) {
-  parts p = {0};
-  cvtm_status status = triangulate_graph(g, &p, error);
-  if (status == CVTM_OK) status = find_neighbours(&p, error);
-  if (status == CVTM_OK) find_parts(&p);
+  double *points = g->vertices.points;
+  cvtm_plane_parts p;
+  cvtm_status status =
+      cvtm_plane_parts_create(points, g->vertices.count, g->ends, g->segment_count, &p, error);
   if (status == CVTM_OK) status = number_parts(g, &p, made, error);
-  if (status == CVTM_OK) status = extract_boundary(g, &p, &made->boundary, error);
-  free_parts(&p);
+  if (status == CVTM_OK) status = cvtm_plane_parts_boundary(points, &p, 1, &made->boundary, error);
+  cvtm_plane_parts_free(&p);
   return status;
 }
 
-cvtm_status cvtm_pslg_read_bytes(const unsigned char *bytes, size_t size, const char *name,
-                                 cvtm_pslg *pslg, int *is_rings, cvtm_error *error) {
+static cvtm_status read_poly(const unsigned char *bytes, size_t size, const char *name,
+                             cvtm_pslg *pslg, int *is_rings, cvtm_error *error) {
   cvtm_source source = {.name = name, .data = bytes, .size = size, .line = 1, .error = error};
   graph g = {.source = &source};
   cvtm_pslg made = {0};
@@ -303,12 +177,32 @@ cvtm_status cvtm_pslg_read_bytes(const unsigned char *bytes, size_t size, const 
   return CVTM_OK;
 }
 
+cvtm_status cvtm_pslg_read_bytes(const char *extension, const unsigned char *bytes, size_t size,
+                                 const char *name, cvtm_pslg *pslg, int *is_rings,
+                                 cvtm_error *error) {
+  const int is_poly = strcmp(extension, "poly") == 0;
+  if (is_poly) return read_poly(bytes, size, name, pslg, is_rings, error);
+  return cvtm_pslg_read_shapes(extension, bytes, size, name, pslg, is_rings, error);
+}
+
 cvtm_status cvtm_pslg_read(const char *path, cvtm_pslg *pslg, int *is_rings, cvtm_error *error) {
+  char buffer[16];
+  const char *extension = cvtm_file_extension(path, buffer, sizeof buffer);
   unsigned char *bytes;
   size_t size;
-  cvtm_status status = cvtm_triangle_load_poly(path, &bytes, &size, error);
+  cvtm_status status = cvtm_polygons_load(path, &bytes, &size, error);
   if (status != CVTM_OK) return status;
-  status = cvtm_pslg_read_bytes(bytes, size, path, pslg, is_rings, error);
+  status = cvtm_pslg_read_bytes(extension, bytes, size, path, pslg, is_rings, error);
   free(bytes);
   return status;
+}
+
+void cvtm_pslg_turn(cvtm_pslg *pslg, int y_up, int height) {
+  cvtm_boundary *b = &pslg->boundary;
+  for (int64_t v = 0; v < b->vertex_count && y_up; ++v)
+    b->points[2 * v + 1] = height - b->points[2 * v + 1];
+  if (y_up) return;
+  int32_t *const left = b->left;
+  b->left = b->right;
+  b->right = left;
 }

@@ -1,8 +1,12 @@
-"""mesh FILE.poly: segments that divide the plane into regions, as Triangle reads them."""
+"""Segments that divide the plane into regions: of Triangle's .poly, and of shapes with common edges."""
+
+import json
 
 import meshio
 import numpy as np
 import pytest
+
+from conftest import pgm_bytes
 
 pytestmark = pytest.mark.usefixtures("two_threads")
 
@@ -27,9 +31,14 @@ SQUARES = [(0, 0), (10, 0), (20, 0), (20, 10), (10, 10), (0, 10), (3, 3), (5, 3)
 SEGMENTS = ring(1, 6) + [(2, 5)] + ring(7, 3) + [(10, 11)]
 
 
-def mesh(cvtmesh, text, *options):
-    cvtmesh.file("x.poly", text)
-    report = cvtmesh.report("mesh", "x.poly", *options, "-o", "x.msh")
+def mesh(cvtmesh, text, *options, name="x.poly"):
+    cvtmesh.file(name, text)
+    report = cvtmesh.report("mesh", name, *options, "-o", "x.msh")
+    return report, *read_msh(cvtmesh)
+
+
+def read_msh(cvtmesh):
+    """Points, lines, and the region and area of each triangle."""
     found = meshio.read(cvtmesh.path("x.msh"))
     kinds = [c.type for c in found.cells]
     data = found.cell_data["gmsh:physical"]
@@ -39,7 +48,7 @@ def mesh(cvtmesh, text, *options):
     a, b, c = (found.points[triangles[:, k], :2] for k in range(3))
     areas = ((b - a)[:, 0] * (c - a)[:, 1] - (b - a)[:, 1] * (c - a)[:, 0]) / 2
     assert areas.min() > 0
-    return report, found.points[:, :2], lines, region, areas
+    return found.points[:, :2], lines, region, areas
 
 
 def length_on(points, lines, a, b):
@@ -91,3 +100,81 @@ def test_a_vertex_may_divide_a_segment(cvtmesh):
 def test_bad_files(cvtmesh, text, names):
     cvtmesh.file("x.poly", text)
     cvtmesh.refused("mesh", "x.poly", "--min-angle", 20, "-o", "x.msh", code=3, names=names)
+
+
+# ---- Shapes ----
+
+def area_of_groups(cvtmesh):
+    found = meshio.read(cvtmesh.path("x.msh"))
+    names = {int(tag): name for name, (tag, dimension) in found.field_data.items() if dimension == 2}
+    _, _, region, areas = read_msh(cvtmesh)
+    return {names[k]: areas[region == k].sum() for k in set(region)}
+
+
+def collection(*features):
+    return json.dumps({"type": "FeatureCollection", "features": [
+        {"type": "Feature", "properties": properties,
+         "geometry": {"type": "Polygon", "coordinates": [ring + ring[:1] for ring in rings]}}
+        for properties, *rings in features]})
+
+
+def box(x, y, w, h):
+    return [[x, y], [x + w, y], [x + w, y + h], [x, y + h]]
+
+
+# Corners of one county on edges of another, a lake, a county of two parts, and a town.
+COUNTIES = collection(({"NAME": "St. Louis"}, box(0, 0, 10, 10)),
+                      ({"name": "East"}, box(10, 0, 10, 10), box(14, 4, 2, 2)),
+                      ({"name": "North"}, box(0, 10, 20, 5)),
+                      ({"name": "East"}, box(20, 0, 5, 15)),
+                      ({"name": "Town"}, box(2, 2, 3, 3)))
+WANTED = {"St_Louis": 91, "East": 171, "North": 100, "Town": 9}
+
+
+def test_features_are_regions(cvtmesh):
+    report, points, lines, _, areas = mesh(cvtmesh, COUNTIES, "--max-area", 2, name="x.geojson")
+    assert area_of_groups(cvtmesh) == pytest.approx(WANTED)
+    assert report["refinement"]["below"] == 0 and areas.max() <= 2
+    assert length_on(points, lines, (10, 0), (10, 10)) == pytest.approx(10)
+    assert length_on(points, lines, (20, 0), (20, 1)) == pytest.approx(5)  # none between two parts of East
+    names = meshio.read(cvtmesh.path("x.msh")).field_data
+    assert "interface-St_Louis-Town" in names and "hole-1" in names
+
+
+def test_features_are_regions_of_a_picture(cvtmesh):
+    """y down: the regions are where rows and columns of the picture are."""
+    cvtmesh.file("grey.pgm", pgm_bytes(np.full((15, 25), 128)))
+    cvtmesh.file("x.geojson", COUNTIES)
+    cvtmesh.call("run", "grey.pgm", "-n", 400, "--domain", "polygon", "--polygon", "x.geojson",
+                "--iterations", 5, "-o", "x.msh")
+    assert area_of_groups(cvtmesh) == pytest.approx(WANTED)
+    points, _, region, _ = read_msh(cvtmesh)
+    assert points[:, 1].max() == 15
+
+
+@pytest.mark.parametrize("name, text, wanted", [
+    ("x.csv", "0,0\n10,0\n10,10\n0,10\n\n10,0\n20,0\n20,20\n10,20\n\n3,3\n6,3\n6,6\n",
+     {"region-1": 95.5, "region-2": 200, "region-3": 4.5}),
+    ("x.svg", '<svg><rect id="base" width="40" height="20"/><path id="2" d="M10 20h20v10h-20z"/></svg>',
+     {"base": 800, "region-2": 200}),
+    ("x.geojson", collection(({}, box(0, 0, 4, 4)), ({}, box(4, 0, 4, 4)), ({"name": "4\u00b0"}, box(0, 4, 4, 4))),
+     {"region-1": 16, "region-2": 16, "region-4_": 16}),
+    ("x.geojson", collection(({"name": "a b"}, box(0, 0, 4, 4)), ({"name": "a.b"}, box(4, 0, 4, 4))),
+     {"a_b": 16, "a_b-2": 16}),
+])
+def test_shapes_with_common_edges(cvtmesh, name, text, wanted):
+    mesh(cvtmesh, text, "--min-angle", 20, name=name)
+    assert area_of_groups(cvtmesh) == pytest.approx(wanted)
+
+
+def test_shapes_without_names_or_common_edges_are_one_region(cvtmesh):
+    """A shape in another is a hole, by the even-odd rule."""
+    text = collection(({}, box(0, 0, 10, 10)), ({}, box(2, 2, 3, 3)))
+    mesh(cvtmesh, text, "--min-angle", 20, name="x.geojson")
+    assert area_of_groups(cvtmesh) == pytest.approx({"region-1": 91})
+
+
+def test_shapes_that_cross(cvtmesh):
+    cvtmesh.file("x.geojson", collection(({"name": "a"}, box(0, 0, 4, 4)), ({"name": "b"}, box(3, 3, 4, 4))))
+    cvtmesh.refused("mesh", "x.geojson", "--min-angle", 20, "-o", "x.msh", code=3,
+                    names=("x.geojson", "crosses itself"))

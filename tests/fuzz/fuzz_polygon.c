@@ -40,11 +40,12 @@ static void mesh_polygons(const cvtm_polygons *polygons) {
   cvtm_contour_free(&contour);
 }
 
-static void read_graph(const unsigned char *data, size_t size) {
+static void read_graph(const char *extension, const unsigned char *data, size_t size) {
   cvtm_pslg graph = {0};
   cvtm_error error;
   int is_rings;
-  if (cvtm_pslg_read_bytes(data, size, "fuzz", &graph, &is_rings, &error) != CVTM_OK || is_rings)
+  if (cvtm_pslg_read_bytes(extension, data, size, "fuzz", &graph, &is_rings, &error) != CVTM_OK ||
+      is_rings)
     return;
   const cvtm_boundary *b = &graph.boundary;
   for (int64_t k = 0; k < 2 * b->vertex_count; ++k) {
@@ -63,7 +64,7 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size) {
   cvtm_polygons polygons = {0};
   cvtm_error error;
   const char *extension = extensions[(size_t)(data[0] - 'a') % formats];
-  if (strcmp(extension, "poly") == 0) read_graph(data + 1, size - 1);
+  read_graph(extension, data + 1, size - 1);
   if (cvtm_polygons_read_bytes(extension, data + 1, size - 1, "fuzz", &polygons, &error) !=
       CVTM_OK) {
     return 0;
