@@ -256,6 +256,25 @@ typedef struct triangle_corners {
   int32_t first, second, third;
 } triangle_corners;
 
+/* Returns start[k], and adds `count` to it. */
+static int64_t take_places(int64_t *start, int64_t k, int64_t count) {
+  int64_t at;
+#pragma omp atomic capture
+  {
+    at = start[k];
+    start[k] += count;
+  }
+  return at;
+}
+
+/* The number of triangles with the same smallest vertex from found[t] on. Threads add such a
+ * stretch at once, since a vertex may have most of all triangles. */
+static int64_t length_of_stretch(const triangle_corners *found, int64_t t, int64_t count) {
+  int64_t end = t + 1;
+  while (end < count && found[end].first == found[t].first) ++end;
+  return end - t;
+}
+
 /* Collects the triangles to the left of the edges of one range, each from its smallest vertex (so
  * that each is found once); adds them to their vertex's number in start[vertex + 2]. Returns how
  * many there are; `found` has room for half of the range. */
@@ -273,8 +292,10 @@ static int64_t find_triangles(const cvtm_sorted_points *sorted, const edge_recor
     if (third < first || records[g ^ 1U].previous != e) continue;
     if (cvtm_orient(sorted->place[a], sorted->place[b], sorted->place[c]) <= 0) continue;
     found[count++] = (triangle_corners){first, second, third};
-#pragma omp atomic
-    start[first + 2]++;
+  }
+  for (int64_t t = 0, length = 0; t < count; t += length) {
+    length = length_of_stretch(found, t, count);
+    (void)take_places(start, found[t].first + 2, length);
   }
   return count;
 }
@@ -288,10 +309,30 @@ static int compare_corners(const void *left, const void *right) {
   return (a->second > b->second) - (a->second < b->second);
 }
 
+/* Sorts a fan whose second corners, which all differ, lie close together. Returns 0 if they do not,
+ * or without memory. */
+static int sort_dense_fan(two_corners *fan, int64_t count) {
+  enum { MOST_GAPS = 4 /* places for each corner */ };
+  int32_t least = fan[0].second, most = fan[0].second;
+  for (int64_t t = 1; t < count; ++t) {
+    if (fan[t].second < least) least = fan[t].second;
+    if (fan[t].second > most) most = fan[t].second;
+  }
+  const int64_t places = (int64_t)most - least + 1;
+  int32_t *third = places <= MOST_GAPS * count ? malloc((size_t)places * sizeof *third) : NULL;
+  if (third == NULL) return 0;
+  memset(third, 0xFF, (size_t)places * sizeof *third);
+  for (int64_t t = 0; t < count; ++t) third[fan[t].second - least] = fan[t].third;
+  for (int64_t k = 0, t = 0; k < places; ++k)
+    if (third[k] >= 0) fan[t++] = (two_corners){(int32_t)(least + k), third[k]};
+  free(third);
+  return 1;
+}
+
 /* Sorts the triangles that share a smallest vertex by the second one. */
 static void sort_fan(two_corners *fan, int64_t count) {
   if (count > 32) {
-    qsort(fan, (size_t)count, sizeof *fan, compare_corners);
+    if (!sort_dense_fan(fan, count)) qsort(fan, (size_t)count, sizeof *fan, compare_corners);
     return;
   }
   for (int64_t i = 1; i < count; ++i) {
@@ -306,11 +347,12 @@ static void sort_fan(two_corners *fan, int64_t count) {
  * vertices: start[v + 1] moves to the end of v's fan, so that start[v] ends up as its beginning. */
 static void spread_fans(const triangle_corners *found, int64_t count, int64_t *start,
                         two_corners *fans) {
-  for (int64_t t = 0; t < count; ++t) {
-    int64_t at;
-#pragma omp atomic capture
-    at = start[found[t].first + 1]++;
-    fans[at] = (two_corners){found[t].second, found[t].third};
+  int64_t length = 0;
+  for (int64_t t = 0; t < count; t += length) {
+    length = length_of_stretch(found, t, count);
+    const int64_t at = take_places(start, found[t].first + 1, length);
+    for (int64_t k = 0; k < length; ++k)
+      fans[at + k] = (two_corners){found[t + k].second, found[t + k].third};
   }
 }
 
