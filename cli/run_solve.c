@@ -234,14 +234,21 @@ cvtm_status cli_run_refine(cli_run_job *r) {
   return next;
 }
 
+/* The report has it alone. A job that keeps the ink of its picture may write one later. */
+static int needs_pixel_energy(const cli_run_job *r) {
+  return r->keep_tone || r->options.report != NULL;
+}
+
 cvtm_status cli_run_evaluate_result(cli_run_job *r) {
   if (r->options.equal_mass.on) return CVTM_OK; /* the solver has computed all of it */
   const int64_t first = r->options.iterations == 0 ? r->given : r->fixed;
   /* With --domain sites on the boundary must stay. */
   if (r->options.domain.kind == CLI_DOMAIN_NONE)
     r->moved = cvtm_pipeline_move_sites(&r->made, r->sites + 2 * first, r->count - first);
-  cvtm_status status = cvtm_cvt_evaluate(r->cvt, r->sites, r->count, CVTM_CVT_PIXEL,
-                                         CVTM_VORONOI_EXACT, &r->energy_pixel, NULL);
+  cvtm_status status = CVTM_OK;
+  if (needs_pixel_energy(r))
+    status = cvtm_cvt_evaluate(r->cvt, r->sites, r->count, CVTM_CVT_PIXEL, CVTM_VORONOI_EXACT,
+                               &r->energy_pixel, NULL);
   if (status == CVTM_OK) status = evaluate_sites(r, CVTM_CVT_EXACT, CVTM_VORONOI_EXACT, &r->energy);
   if (status != CVTM_OK) return status;
   if (r->options.noise == CLI_NOISE_BLUE) r->result.gradient_norm = largest_offset(r);
