@@ -83,10 +83,48 @@ static cvtm_status cuda_share(cvtm_device *device) {
   return CVTM_OK;
 }
 
+/* A block of mapped memory. A shared handle keeps its blocks: to take and to free memory of the
+ * host waits for all streams of the device. */
+typedef struct mapped_block {
+  struct mapped_block *next;
+  size_t bytes;
+  int lent;
+  void *host, *mapped;
+} mapped_block;
+
+static void free_mapped_blocks(cvtm_device *device) {
+  mapped_block *block = static_cast<mapped_block *>(device->mapped);
+  while (block) {
+    mapped_block *next = block->next;
+    (void)cudaFreeHost(block->host);
+    free(block);
+    block = next;
+  }
+}
+
+/* loop->state: the graph `condition; while (condition) { body; condition }`; NULL if the host
+ * drives the loop. */
+typedef struct loop_state {
+  cudaGraph_t graph, body;
+  cudaGraphNode_t first; /* the first condition */
+  cudaGraphConditionalHandle handle;
+  cudaGraphExec_t executable;
+  int complete; /* the executable graph is that of `graph` */
+} loop_state;
+
+static void free_loop_state(loop_state *state) {
+  if (!state) return;
+  if (state->executable) (void)cudaGraphExecDestroy(state->executable);
+  if (state->graph) (void)cudaGraphDestroy(state->graph);
+  free(state);
+}
+
 static void cuda_close(cvtm_device *device) {
+  free_loop_state(static_cast<loop_state *>(device->kept_loop));
   if (device->pool) {
     (void)cudaStreamSynchronize(cvtm_cuda_stream(device)); /* waits for the last frees */
     (void)cudaMemPoolDestroy(static_cast<cudaMemPool_t>(device->pool));
+    free_mapped_blocks(device);
   }
   if (device->side_stream) {
     (void)cudaStreamDestroy(static_cast<cudaStream_t>(device->side_stream));
@@ -157,11 +195,9 @@ static cvtm_status cuda_query(cvtm_device *device, int *idle) {
   return *idle ? cvtm_cuda_check(device, code, "cudaStreamQuery") : CVTM_OK;
 }
 
-static cvtm_status cuda_allocate_mapped(cvtm_device *device, size_t bytes, void **host,
-                                        void **mapped) {
+static cvtm_status allocate_mapped(cvtm_device *device, size_t bytes, void **host, void **mapped) {
   void *block = nullptr;
-  CVTM_CUDA_TRY(device, cudaHostAlloc(&block, bytes == 0 ? 256 : bytes, cudaHostAllocMapped));
-  memset(block, 0, bytes);
+  CVTM_CUDA_TRY(device, cudaHostAlloc(&block, bytes, cudaHostAllocMapped));
   const cvtm_status status = CVTM_CUDA_CALL(device, cudaHostGetDevicePointer(mapped, block, 0));
   if (status != CVTM_OK) {
     (void)cudaFreeHost(block);
@@ -171,9 +207,44 @@ static cvtm_status cuda_allocate_mapped(cvtm_device *device, size_t bytes, void 
   return CVTM_OK;
 }
 
+/* The block of a shared handle: a kept one that is large enough, or a new one. */
+static cvtm_status lend_mapped(cvtm_device *device, size_t bytes, void **host, void **mapped) {
+  mapped_block *block = static_cast<mapped_block *>(device->mapped);
+  while (block && (block->lent || block->bytes < bytes)) block = block->next;
+  if (!block) {
+    block = static_cast<mapped_block *>(calloc(1, sizeof *block));
+    if (!block) return cvtm_fail(&device->error, CVTM_ERROR_MEMORY, "out of memory");
+    const cvtm_status status = allocate_mapped(device, bytes, &block->host, &block->mapped);
+    if (status != CVTM_OK) {
+      free(block);
+      return status;
+    }
+    block->bytes = bytes;
+    block->next = static_cast<mapped_block *>(device->mapped);
+    device->mapped = block;
+  }
+  block->lent = 1;
+  *host = block->host;
+  *mapped = block->mapped;
+  return CVTM_OK;
+}
+
+static cvtm_status cuda_allocate_mapped(cvtm_device *device, size_t bytes, void **host,
+                                        void **mapped) {
+  if (bytes == 0) bytes = 256;
+  const cvtm_status status =
+      (device->pool ? lend_mapped : allocate_mapped)(device, bytes, host, mapped);
+  if (status == CVTM_OK) memset(*host, 0, bytes);
+  return status;
+}
+
 static void cuda_release_mapped(cvtm_device *device, void *host) {
-  (void)device;
-  (void)cudaFreeHost(host);
+  mapped_block *block = static_cast<mapped_block *>(device->mapped);
+  while (block && block->host != host) block = block->next;
+  if (block)
+    block->lent = 0;
+  else
+    (void)cudaFreeHost(host);
   (void)cudaGetLastError();
 }
 
@@ -193,13 +264,6 @@ static int host_drives_loops(void) {
   const char *wish = getenv("CVTMESH_HOST_LOOPS");
   return wish != nullptr && strcmp(wish, "1") == 0;
 }
-
-/* loop->state: the graph `condition; while (condition) { body; condition }`; NULL if the host
- * drives the loop. */
-typedef struct loop_state {
-  cudaGraph_t graph;
-  cudaGraphExec_t executable;
-} loop_state;
 
 /* The body did what a capture forbids: synchronised, allocated, used another stream. */
 static int breaks_capture(cudaError_t code) {
@@ -230,19 +294,18 @@ static cvtm_status cuda_loop_try(cvtm_device *device, cvtm_loop_body body, void 
 
 /* Records the body and the condition's kernel behind it into the graph of the
  * conditional node. The capture is ended whatever happens in between. */
-static cvtm_status capture_body(cvtm_loop *loop, cudaGraph_t graph,
-                                cudaGraphConditionalHandle handle) {
+static cvtm_status capture_body(cvtm_loop *loop, const loop_state *state) {
   cvtm_device *device = loop->device;
   const cudaStream_t stream = cvtm_cuda_stream(device);
-  CVTM_CUDA_TRY(device, cudaStreamBeginCaptureToGraph(stream, graph, nullptr, nullptr, 0,
+  CVTM_CUDA_TRY(device, cudaStreamBeginCaptureToGraph(stream, state->body, nullptr, nullptr, 0,
                                                       cudaStreamCaptureModeThreadLocal));
-  device->loop_condition = handle;
+  device->loop_condition = state->handle;
   device->loop_open = 1;
   cvtm_status status = loop->body(loop->context);
   const int unclaimed = device->loop_open;
   device->loop_open = 0;
   if (status == CVTM_OK && unclaimed) {
-    set_condition<<<1, 1, 0, stream>>>(handle, loop->flag);
+    set_condition<<<1, 1, 0, stream>>>(state->handle, loop->flag);
     status = cvtm_cuda_launched(device, "set_condition");
   }
   cudaGraph_t captured = nullptr;
@@ -264,40 +327,82 @@ static cudaError_t add_conditional_node(cudaGraphNode_t *node, cudaGraph_t graph
 #endif
 }
 
-static cvtm_status cuda_loop_prepare(cvtm_loop *loop) {
-  cvtm_device *device = loop->device;
-  if (host_drives_loops()) return CVTM_OK;
-  loop_state *state = static_cast<loop_state *>(calloc(1, sizeof(loop_state)));
-  if (!state) return cvtm_fail(&device->error, CVTM_ERROR_MEMORY, "out of memory");
-  loop->state = state; /* loop_release frees it on failure, too */
-  CVTM_CUDA_TRY(device, cudaGraphCreate(&state->graph, 0));
-
-  cudaGraphConditionalHandle handle;
-  CVTM_CUDA_TRY(device, cudaGraphConditionalHandleCreate(&handle, state->graph, 0, 0));
-
-  const int *flag = loop->flag;
-  void *arguments[] = {&handle, &flag};
+static cudaKernelNodeParams first_condition(void **arguments) {
   cudaKernelNodeParams first = {};
   first.func = reinterpret_cast<void *>(set_condition);
   first.gridDim = dim3(1);
   first.blockDim = dim3(1);
   first.kernelParams = arguments;
-  cudaGraphNode_t first_node;
-  CVTM_CUDA_TRY(device, cudaGraphAddKernelNode(&first_node, state->graph, nullptr, 0, &first));
+  return first;
+}
 
-  cudaGraphNodeParams loop_parameters = {};
-  loop_parameters.type = cudaGraphNodeTypeConditional;
-  loop_parameters.conditional.handle = handle;
-  loop_parameters.conditional.type = cudaGraphCondTypeWhile;
-  loop_parameters.conditional.size = 1;
-  cudaGraphNode_t loop_node;
-  CVTM_CUDA_TRY(device,
-                add_conditional_node(&loop_node, state->graph, &first_node, &loop_parameters));
+/* Makes the graph, whose body is empty. */
+static cvtm_status make_loop_graph(const cvtm_loop *loop, loop_state *state) {
+  cvtm_device *device = loop->device;
+  const int *flag = loop->flag;
+  void *arguments[] = {&state->handle, &flag};
+  CVTM_CUDA_TRY(device, cudaGraphCreate(&state->graph, 0));
+  CVTM_CUDA_TRY(device, cudaGraphConditionalHandleCreate(&state->handle, state->graph, 0, 0));
+  const cudaKernelNodeParams first = first_condition(arguments);
+  CVTM_CUDA_TRY(device, cudaGraphAddKernelNode(&state->first, state->graph, nullptr, 0, &first));
 
-  const cvtm_status status = capture_body(loop, loop_parameters.conditional.phGraph_out[0], handle);
-  if (status != CVTM_OK) return status;
-  CVTM_CUDA_TRY(device, cudaGraphInstantiate(&state->executable, state->graph, 0));
+  cudaGraphNodeParams parameters = {};
+  parameters.type = cudaGraphNodeTypeConditional;
+  parameters.conditional.handle = state->handle;
+  parameters.conditional.type = cudaGraphCondTypeWhile;
+  parameters.conditional.size = 1;
+  cudaGraphNode_t node;
+  CVTM_CUDA_TRY(device, add_conditional_node(&node, state->graph, &state->first, &parameters));
+  state->body = parameters.conditional.phGraph_out[0];
   return CVTM_OK;
+}
+
+/* Empties the body of the graph of another loop, and has it read this loop's flag. */
+static cvtm_status clear_loop_graph(const cvtm_loop *loop, const loop_state *state) {
+  enum { MOST_NODES = 256 };
+  cvtm_device *device = loop->device;
+  const int *flag = loop->flag;
+  cudaGraphConditionalHandle handle = state->handle;
+  void *arguments[] = {&handle, &flag};
+  const cudaKernelNodeParams first = first_condition(arguments);
+  CVTM_CUDA_TRY(device, cudaGraphKernelNodeSetParams(state->first, &first));
+  cudaGraphNode_t nodes[MOST_NODES];
+  size_t count = MOST_NODES;
+  do {
+    count = MOST_NODES;
+    CVTM_CUDA_TRY(device, cudaGraphGetNodes(state->body, nodes, &count));
+    for (size_t k = 0; k < count; ++k) CVTM_CUDA_TRY(device, cudaGraphDestroyNode(nodes[k]));
+  } while (count == MOST_NODES);
+  return CVTM_OK;
+}
+
+/* An executable graph with the same nodes gets new parameters. That takes 10 us; to make and to
+ * destroy one takes 3 ms while other streams of the device work (a batch of 8 runs). */
+static cvtm_status make_executable(cvtm_device *device, loop_state *state) {
+  if (state->executable) {
+    cudaGraphExecUpdateResultInfo info;
+    if (cudaGraphExecUpdate(state->executable, state->graph, &info) == cudaSuccess) return CVTM_OK;
+    (void)cudaGetLastError();
+    (void)cudaGraphExecDestroy(state->executable);
+    state->executable = nullptr;
+  }
+  return CVTM_CUDA_CALL(device, cudaGraphInstantiate(&state->executable, state->graph, 0));
+}
+
+static cvtm_status cuda_loop_prepare(cvtm_loop *loop) {
+  cvtm_device *device = loop->device;
+  if (host_drives_loops()) return CVTM_OK;
+  loop_state *state = static_cast<loop_state *>(device->kept_loop);
+  device->kept_loop = nullptr;
+  if (!state) state = static_cast<loop_state *>(calloc(1, sizeof(loop_state)));
+  if (!state) return cvtm_fail(&device->error, CVTM_ERROR_MEMORY, "out of memory");
+  loop->state = state; /* loop_release frees it on failure, too */
+  state->complete = 0;
+  cvtm_status status = state->graph ? clear_loop_graph(loop, state) : make_loop_graph(loop, state);
+  if (status == CVTM_OK) status = capture_body(loop, state);
+  if (status == CVTM_OK) status = make_executable(device, state);
+  state->complete = status == CVTM_OK;
+  return status;
 }
 
 static cvtm_status run_from_host(cvtm_loop *loop) {
@@ -318,16 +423,16 @@ static cvtm_status cuda_loop_run(cvtm_loop *loop) {
 }
 
 static void cuda_loop_release(cvtm_loop *loop) {
+  cvtm_device *device = loop->device;
   loop_state *state = static_cast<loop_state *>(loop->state);
   if (!state) return;
   /* A graph that still runs must not lose its nodes. */
-  if (state->executable) {
-    (void)cudaStreamSynchronize(cvtm_cuda_stream(loop->device));
-    (void)cudaGraphExecDestroy(state->executable);
-  }
-  if (state->graph) (void)cudaGraphDestroy(state->graph);
+  if (state->executable) (void)cudaStreamSynchronize(cvtm_cuda_stream(device));
+  if (state->complete && !device->kept_loop)
+    device->kept_loop = state;
+  else
+    free_loop_state(state);
   (void)cudaGetLastError();
-  free(state);
 }
 
 const cvtm_device_table cvtm_device_table_cuda = {

@@ -45,6 +45,8 @@ struct cvtm_device {
   void *stream;
   void *pool;                     /* of a shared CUDA handle */
   void *side_stream;              /* of post; made at its first use */
+  void *mapped;                   /* blocks that a shared CUDA handle keeps */
+  void *kept_loop;                /* the graph of a loop that has ended, for the next one */
   int loop_open;                  /* a body is captured and has not claimed the condition */
   uint64_t loop_condition;        /* its handle */
   const struct cvtm_ranks *ranks; /* ranks.h; NULL: none */

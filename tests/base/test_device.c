@@ -247,6 +247,39 @@ static void a_loop_runs_while_its_flag_is_set(void **state) {
   cvtm_device_free(device, c.tape);
 }
 
+/* A body of more operations than shift_tape. */
+static cvtm_status shift_tape_after_fill(void *context) {
+  const countdown *c = context;
+  const cvtm_status status = cvtm_device_fill(c->device, c->spare, 0, TAPE * sizeof(int));
+  return status == CVTM_OK ? shift_tape(context) : status;
+}
+
+/* Loops of one handle, in turn and at the same time: each runs its own body by its own flag. */
+static void loops_do_not_share_bodies(void **state) {
+  cvtm_device *device = *state;
+  static const cvtm_loop_body bodies[] = {shift_tape, shift_tape, shift_tape_after_fill,
+                                          shift_tape};
+  enum { TAPES = 2, LOOPS = sizeof bodies / sizeof bodies[0] };
+  countdown c[TAPES] = {new_countdown(device), new_countdown(device)};
+  for (int k = 0; k + 1 < LOOPS; ++k) {
+    cvtm_loop *loop[TAPES] = {NULL, NULL};
+    for (int t = 0; t < TAPES; ++t) {
+      write_tape(&c[t], 3 + k + 2 * t);
+      assert_device_ok(device, cvtm_loop_create(device, bodies[k + t], &c[t], c[t].tape, &loop[t]));
+    }
+    assert_device_ok(device, cvtm_loop_run(loop[1]));
+    check_tape(&c[1], 5 + k);
+    assert_device_ok(device, cvtm_loop_run(loop[0]));
+    check_tape(&c[0], 3 + k);
+    cvtm_loop_destroy(loop[k % TAPES]);
+    write_tape(&c[!(k % TAPES)], 7);
+    assert_device_ok(device, cvtm_loop_run(loop[!(k % TAPES)]));
+    check_tape(&c[!(k % TAPES)], 7);
+    cvtm_loop_destroy(loop[!(k % TAPES)]);
+  }
+  for (int t = 0; t < TAPES; ++t) cvtm_device_free(device, c[t].tape);
+}
+
 static void a_loop_reports_the_failure_of_its_body(void **state) {
   cvtm_device *device = *state;
   countdown c = new_countdown(device);
@@ -327,6 +360,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(scratch_grows_and_is_kept, set_up, tear_down),
       cmocka_unit_test_setup_teardown(mapped_memory_is_seen_by_the_host, set_up, tear_down),
       cmocka_unit_test_setup_teardown(a_loop_runs_while_its_flag_is_set, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(loops_do_not_share_bodies, set_up, tear_down),
       cmocka_unit_test_setup_teardown(a_loop_reports_the_failure_of_its_body, set_up, tear_down),
       cmocka_unit_test_setup_teardown(a_trial_tells_failures_from_what_cannot_be_captured, set_up,
                                       tear_down),

@@ -52,10 +52,34 @@ static void test_scratch_and_nothing(void **state) {
   cvtm_device_destroy(device);
 }
 
+/* Mapped memory is clear whenever it is taken, and two blocks are two. */
+static void test_mapped_blocks_are_apart(void **state) {
+  (void)state;
+  cvtm_device *device = test_device_open_threads(1);
+  assert_int_equal(cvtm_device_share(device), CVTM_OK);
+  for (size_t bytes = 8; bytes <= 8000; bytes *= 10) {
+    void *host[2], *mapped[2];
+    for (int b = 0; b < 2; ++b) {
+      assert_int_equal(cvtm_device_allocate_mapped(device, bytes, &host[b], &mapped[b]), CVTM_OK);
+      for (size_t k = 0; k < bytes; ++k) assert_int_equal(((const char *)host[b])[k], 0);
+      assert_int_equal(cvtm_device_fill(device, mapped[b], b + 1, bytes), CVTM_OK);
+      assert_int_equal(cvtm_device_synchronize(device), CVTM_OK);
+    }
+    for (int b = 0; b < 2; ++b)
+      for (size_t k = 0; k < bytes; ++k) assert_int_equal(((const char *)host[b])[k], b + 1);
+    cvtm_device_free_mapped(device, host[0]);
+    assert_int_equal(cvtm_device_allocate_mapped(device, bytes / 2, &host[0], &mapped[0]), CVTM_OK);
+    for (size_t k = 0; k < bytes / 2; ++k) assert_int_equal(((const char *)host[0])[k], 0);
+    for (int b = 0; b < 2; ++b) cvtm_device_free_mapped(device, host[b]);
+  }
+  cvtm_device_destroy(device);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_blocks_are_apart),
       cmocka_unit_test(test_scratch_and_nothing),
+      cmocka_unit_test(test_mapped_blocks_are_apart),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
