@@ -3,6 +3,7 @@
 #include "base/grow.h"
 #include "base/host_memory.h"
 #include "base/portable.h"
+#include "meshes/crossings.h"
 #include "meshes/refine_state.h"
 
 #include <inttypes.h>
@@ -61,12 +62,14 @@ static cvtm_status take_segments(cvtm_refiner *r, const start *s) {
   const size_t edges = (size_t)s->regions.edge_count, n = (size_t)s->mesh.vertex_count;
   r->segment_count = s->regions.edge_count;
   r->ends = malloc(2 * edges * sizeof *r->ends);
+  r->borders_outside = malloc(edges);
   r->met = malloc(2 * edges * sizeof *r->met);
   r->meeting = calloc(n + 2, sizeof *r->meeting);
   r->is_acute = calloc(n, 1);
-  if (!r->ends || !r->met || !r->meeting || !r->is_acute)
+  if (!r->ends || !r->borders_outside || !r->met || !r->meeting || !r->is_acute)
     return cvtm_no_memory(r->error, "the refinement");
   memcpy(r->ends, s->regions.edges, 2 * edges * sizeof *r->ends);
+  for (size_t e = 0; e < edges; ++e) r->borders_outside[e] = s->regions.right[e] == 0;
   for (size_t k = 0; k < 2 * edges; ++k) ++r->meeting[r->ends[k] + 2];
   for (size_t v = 0; v < n; ++v) r->meeting[v + 2] += r->meeting[v + 1];
   for (size_t k = 0; k < 2 * edges; ++k) r->met[r->meeting[r->ends[k] + 1]++] = (int32_t)(k / 2);
@@ -194,6 +197,7 @@ static void destroy(cvtm_refiner *r) {
   cvtm_half_edges_free(&r->m);
   free(r->vertex);
   free(r->ends);
+  free(r->borders_outside);
   free(r->meeting);
   free(r->met);
   free(r->is_acute);
@@ -449,12 +453,15 @@ static cvtm_status work_for_bound(cvtm_refiner *r, double bound) {
 
 /* The result for a bound. *enough: it is to be kept. A bound with headroom is given up if it leaves
  * anything bad, another one if it takes too many points. */
-static cvtm_status refine_to(double bound, const double *points, int64_t count,
+static cvtm_status refine_to(double bound, int keeps_inside, const double *points, int64_t count,
                              const cvtm_boundary *boundary, const cvtm_refine_options *options,
                              result *made, int *enough, cvtm_error *error) {
   start begin = {0};
-  cvtm_refiner r = {
-      .options = options, .most = INT64_MAX, .figures = &made->figures, .error = error};
+  cvtm_refiner r = {.options = options,
+                    .keeps_inside = keeps_inside,
+                    .most = INT64_MAX,
+                    .figures = &made->figures,
+                    .error = error};
   cvtm_status status = start_refinement(&r, points, count, boundary, &begin);
   if (status == CVTM_OK) status = work_for_bound(&r, bound);
   set_bound(&r, options->min_angle);
@@ -469,6 +476,26 @@ static cvtm_status refine_to(double bound, const double *points, int64_t count,
   return status;
 }
 
+static void free_result(result *made) {
+  free(made->points);
+  free(made->source);
+  cvtm_boundary_free(&made->boundary);
+  cvtm_refine_figures_free(&made->figures);
+  *made = (result){0};
+}
+
+/* *crosses: edges of the boundary meet where they do not end. */
+static cvtm_status test_boundary(const cvtm_boundary *b, int *crosses, cvtm_error *error) {
+  uint8_t *crossed = malloc((size_t)b->edge_count + 1);
+  int64_t found = 0;
+  if (crossed == NULL) return cvtm_no_memory(error, "the refinement");
+  const cvtm_status status = cvtm_find_crossed(b->points, b->vertex_count, b->edges, b->edge_count,
+                                               crossed, &found, error);
+  free(crossed);
+  *crosses = found > 0;
+  return status;
+}
+
 cvtm_status cvtm_refine(const double *points, int64_t count, const cvtm_boundary *boundary,
                         const cvtm_refine_options *options, double **refined_points,
                         int64_t *refined_count, cvtm_boundary *refined, int32_t **source,
@@ -476,13 +503,17 @@ cvtm_status cvtm_refine(const double *points, int64_t count, const cvtm_boundary
   cvtm_status status = check_arguments(points, boundary, options, error);
   if (status != CVTM_OK) return status;
   result made = {0};
-  int enough = 0;
+  int enough = 0, keeps_inside = 0;
   double bound = options->min_angle;
   if (bound > 0) bound += fmax(fmin(options->headroom, usual_bound - bound), 0);
   for (;;) {
-    status = refine_to(bound, points, count, boundary, options, &made, &enough, error);
-    if (status != CVTM_OK || enough) break;
-    cvtm_refine_figures_free(&made.figures);
+    status =
+        refine_to(bound, keeps_inside, points, count, boundary, options, &made, &enough, error);
+    if (status != CVTM_OK || (enough && keeps_inside)) break;
+    if (enough) status = test_boundary(&made.boundary, &keeps_inside, error);
+    if (status != CVTM_OK || (enough && !keeps_inside)) break;
+    free_result(&made);
+    if (enough) continue;
     bound = bound > options->min_angle ? options->min_angle : fmax(bound - lower_step, usual_bound);
   }
   if (status == CVTM_OK) {
@@ -492,10 +523,7 @@ cvtm_status cvtm_refine(const double *points, int64_t count, const cvtm_boundary
     *source = made.source;
     *figures = made.figures;
   } else {
-    free(made.points);
-    free(made.source);
-    cvtm_boundary_free(&made.boundary);
-    cvtm_refine_figures_free(&made.figures);
+    free_result(&made);
   }
   return status;
 }
@@ -509,7 +537,7 @@ typedef struct moving {
 
 static cvtm_status begin_moving(const double *points, int64_t count, const cvtm_boundary *boundary,
                                 const cvtm_refine_options *options, moving *m, cvtm_error *error) {
-  *m = (moving){.r = {.options = options, .most = INT64_MAX, .error = error}};
+  *m = (moving){.r = {.options = options, .keeps_inside = 1, .most = INT64_MAX, .error = error}};
   m->r.figures = &m->found;
   const cvtm_status status = check_arguments(points, boundary, options, error);
   return status == CVTM_OK ? start_refinement(&m->r, points, count, boundary, &m->begin) : status;

@@ -85,8 +85,8 @@ static void join_segments(cvtm_refiner *r, int32_t first, int32_t last, const in
     r->vertex[v].kind = CVTM_VERTEX_ON_SEGMENT;
     r->vertex[v].segment = list[0];
   }
-  r->ends[2 * (int64_t)list[0]] = first;
-  r->ends[2 * (int64_t)list[0] + 1] = last;
+  int32_t *ends = r->ends + 2 * (int64_t)list[0];
+  ends[ends[0] == first] = last;
 }
 
 /* The segments of half-edges and given vertices. */

@@ -4,6 +4,7 @@
 #include "base/grow.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 double cvtm_largest_cotangent(cvtm_grid_point a, cvtm_grid_point b, cvtm_grid_point c) {
   const double cross = (double)cvtm_orient(a, b, c);
@@ -137,8 +138,15 @@ cvtm_grid_point cvtm_segment_place(const cvtm_refiner *r, int32_t segment, doubl
   const int64_t k = llround(s * (double)parts);
   if (fabs((double)k / (double)parts - s) <= tolerance)
     return (cvtm_grid_point){(int32_t)(a.x + dx / parts * k), (int32_t)(a.y + dy / parts * k)};
-  return (cvtm_grid_point){(int32_t)(a.x + llround(s * (double)dx)),
+  cvtm_grid_point place = {(int32_t)(a.x + llround(s * (double)dx)),
                            (int32_t)(a.y + llround(s * (double)dy))};
+  if (r->keeps_inside && r->borders_outside[segment] && cvtm_orient(a, b, place) < 0) {
+    if (llabs(dx) >= llabs(dy))
+      place.y += dx > 0 ? 1 : -1;
+    else
+      place.x -= dy > 0 ? 1 : -1;
+  }
+  return place;
 }
 
 /* ---- Changes ---- */

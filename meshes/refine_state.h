@@ -57,7 +57,9 @@ typedef struct cvtm_refiner {
   cvtm_grid_frame frame;
   cvtm_refine_vertex *vertex; /* per vertex of m */
   int64_t vertex_capacity;
-  int32_t *ends;     /* 2 per segment: the vertices that it connects */
+  int32_t
+      *ends; /* 2 per segment: the vertices that it connects; the outside is never on its left */
+  uint8_t *borders_outside; /* per segment: the outside is on its right */
   int64_t *meeting;  /* given_count + 1: where the segments of each given vertex begin in `met` */
   int32_t *met;      /* the segments of all given vertices, one vertex after another */
   int32_t *twin;     /* per segment on a side of a periodic image: the same segment on the opposite
@@ -68,6 +70,8 @@ typedef struct cvtm_refiner {
   int touch_count;   /* of such vertices */
   int64_t given_count; /* vertices of the boundary: the first ones */
   int64_t segment_count;
+  int keeps_inside; /* nonzero: new vertices on the border are not outside, so that pieces of it
+                       that are a grid step apart do not cross */
   double cotangent; /* of the smallest angle that is good */
   int relocates;    /* nonzero: corners are moved before vertices are inserted */
   int64_t most;     /* the number of vertices at which insertion for angles ends */
@@ -117,7 +121,8 @@ int32_t cvtm_small_corner_of(const cvtm_refiner *r, int64_t t, double *cotangent
 cvtm_status cvtm_list_changed(cvtm_refiner *r, int64_t mark);
 
 /* Where a segment passes the parameter s (0: its first end, 1: the second): a grid point exactly on
- * it if there is one within the tolerance of s, else the nearest to it. */
+ * it if there is one within the tolerance of s, else the nearest to it; with r->keeps_inside, of a
+ * segment with the outside beside it, one that is not outside. */
 cvtm_grid_point cvtm_segment_place(const cvtm_refiner *r, int32_t segment, double s,
                                    double tolerance);
 double cvtm_segment_parameter(const cvtm_refiner *r, int32_t segment, cvtm_grid_point p);

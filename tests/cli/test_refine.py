@@ -284,6 +284,16 @@ def test_gaps_of_few_grid_steps(cvtmesh, steps):
     assert (total > 0) == (steps <= 4)
 
 
+def test_a_bent_slit_of_one_grid_step(cvtmesh):
+    """New vertices on its sides, which are next to points of the grid, do not get across it."""
+    step, bend = 2.0**-23, (63.5, 42.323323517790485)
+    below = [(36, 21), bend, (91, 64)]
+    write_outline(cvtmesh, [[(0, 0), (128, 0), (128, 128), (0, 128)],
+                            below + [(x, y + step) for x, y in below[::-1]]])
+    cvtmesh.call("mesh", "outline.csv", "--min-angle", 30, "--max-area", 20, "-o", "x.msh")
+    Mesh(cvtmesh.path("x.msh")).check_delaunay()
+
+
 @pytest.mark.parametrize("seed", range(4, 8))
 def test_corners_that_are_nearly_equal(cvtmesh, seed):
     """Some corners of an ellipse have another one within few grid steps, or in the same place."""
