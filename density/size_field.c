@@ -222,7 +222,8 @@ static void fill_triangle(const cvtm_mesh *mesh, const double *logarithm, int64_
 }
 
 /* Pixels without a size (0) take the size of a near pixel, ring by ring. */
-static cvtm_status spread_sizes(int width, int height, float *size, cvtm_error *error) {
+static cvtm_status spread_sizes(const cvtm_mesh *mesh, int width, int height, float *size,
+                                cvtm_error *error) {
   static const int step[4][2] = {{-1, 0}, {1, 0}, {0, -1}, {0, 1}};
   const int64_t pixels = (int64_t)width * height;
   int64_t *queue = malloc((size_t)pixels * sizeof *queue), count = 0;
@@ -239,7 +240,16 @@ static cvtm_status spread_sizes(int width, int height, float *size, cvtm_error *
   }
   free(queue);
   if (count > 0) return CVTM_OK;
-  return cvtm_fail(error, CVTM_ERROR_INPUT, "the mesh of the field covers no pixel");
+  double low[2] = {INFINITY, INFINITY}, high[2] = {-INFINITY, -INFINITY};
+  for (int64_t k = 0; k < 2 * mesh->vertex_count; ++k) {
+    low[k % 2] = fmin(low[k % 2], mesh->points[k]);
+    high[k % 2] = fmax(high[k % 2], mesh->points[k]);
+  }
+  return cvtm_fail(
+      error, CVTM_ERROR_INPUT,
+      "the mesh of the field covers no pixel: in pixels it lies in [%g, %g] x [%g, %g], "
+      "the picture in [0, %d] x [0, %d] (is it in another unit?)",
+      low[0], high[0], low[1], high[1], width, height);
 }
 
 cvtm_status cvtm_size_field(const cvtm_mesh *mesh, const double *values, cvtm_size_source source,
@@ -251,7 +261,7 @@ cvtm_status cvtm_size_field(const cvtm_mesh *mesh, const double *values, cvtm_si
     memset(size, 0, (size_t)width * (size_t)height * sizeof *size);
     for (int64_t t = 0; t < mesh->triangle_count; ++t)
       fill_triangle(mesh, logarithm, t, width, height, size);
-    status = spread_sizes(width, height, size, error);
+    status = spread_sizes(mesh, width, height, size, error);
   }
   free(logarithm);
   return status;
