@@ -56,10 +56,12 @@ static cvtm_status find_all_midpoints(cvtm_device *cpu, cvtm_domain domain,
   return cvtm_fail(cvtm_device_error(cpu), CVTM_ERROR_MEMORY, "no memory to refine sites");
 }
 
-/* True if item i is among `chosen` of `count` items that are evenly spread. */
-static int in_even_choice(int64_t i, int64_t count, int64_t chosen) {
+enum { CHUNKS = 256, WORTH_THREADS = 1 << 17 /* sites */ };
+
+/* Of the first i of `count` items, those that an even choice of `chosen` takes. */
+static int64_t chosen_before(int64_t i, int64_t count, int64_t chosen) {
   const double share = (double)chosen / (double)count;
-  return floor((double)(i + 1) * share) > floor((double)i * share);
+  return count <= chosen ? i : (int64_t)floor((double)i * share);
 }
 
 /* Appends as many midpoints to the `placed` sites of fine as `count` allows, evenly chosen. Returns
@@ -67,17 +69,27 @@ static int in_even_choice(int64_t i, int64_t count, int64_t chosen) {
 static int64_t add_midpoints(const cvtm_edge_midpoints *midpoints, int64_t placed, double *fine,
                              int64_t count) {
   const int64_t sites = placed, room = count - placed;
-  int64_t total = 0, k = 0;
-  for (int64_t i = 0; i < sites; ++i) total += midpoints[i].count;
-  for (int64_t i = 0; i < sites; ++i) {
-    for (int32_t m = 0; m < midpoints[i].count; ++m, ++k) {
-      if (placed == count || (total > room && !in_even_choice(k, total, room))) continue;
-      fine[2 * placed] = midpoints[i].x[m];
-      fine[2 * placed + 1] = midpoints[i].y[m];
-      ++placed;
+  int64_t before[CHUNKS + 1] = {0}; /* midpoints before each chunk */
+#pragma omp parallel for schedule(static) if (sites >= WORTH_THREADS)
+  for (int64_t c = 0; c < CHUNKS; ++c)
+    for (int64_t i = sites * c / CHUNKS; i < sites * (c + 1) / CHUNKS; ++i)
+      before[c + 1] += midpoints[i].count;
+  for (int64_t c = 0; c < CHUNKS; ++c) before[c + 1] += before[c];
+  const int64_t total = before[CHUNKS];
+#pragma omp parallel for schedule(static) if (sites >= WORTH_THREADS)
+  for (int64_t c = 0; c < CHUNKS; ++c) {
+    int64_t k = before[c], to = chosen_before(k, total, room);
+    for (int64_t i = sites * c / CHUNKS; i < sites * (c + 1) / CHUNKS; ++i) {
+      for (int32_t m = 0; m < midpoints[i].count; ++m) {
+        const int64_t next = chosen_before(++k, total, room);
+        if (next == to) continue;
+        fine[2 * (placed + to)] = midpoints[i].x[m];
+        fine[2 * (placed + to) + 1] = midpoints[i].y[m];
+        to = next;
+      }
     }
   }
-  return placed;
+  return placed + chosen_before(total, total, room);
 }
 
 /* Adds sites, each between an evenly chosen site and the next in the list. */
