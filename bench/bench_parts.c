@@ -1,7 +1,7 @@
-/* Exact evaluations whose sites are divided among ranks (cvt/parts.h), and the same where every
- * rank has all sites and only the cells are divided (cvt/shares.h). Under mpirun; without it one
- * rank. Each rank takes the GPU of its number on its machine. The checksums do not depend on the
- * number of ranks. Usage: bench_parts [--device cpu|cuda] [--side PIXELS] [--sites N] [--rounds N]
+/* Exact evaluations whose sites are divided among ranks (cvt/parts.h), and the same by rank 0
+ * alone. Under mpirun; without it one rank. Each rank takes the GPU of its number on its machine.
+ * The checksums do not depend on the number of ranks. Usage: bench_parts [--device cpu|cuda]
+ * [--side PIXELS] [--sites N] [--rounds N]
  */
 #include "base/clock.h"
 #include "base/random.h"
@@ -107,7 +107,7 @@ static void add_time(timed *t, double seconds, int64_t rounds) {
 static void print_row(const problem *p, const char *name, timed t, const double value[2],
                       uint64_t sum, const cvtm_parts *parts) {
   int64_t checks[2] = {(int64_t)(sum & 0xFFFFFFFF), (int64_t)(sum >> 32 & 0xFFFF)};
-  int64_t near = parts ? parts->near : p->size * p->count;
+  int64_t near = parts ? parts->near : p->count;
   bench_check(p->device, cvtm_ranks_sum(p->device, checks, 2));
   bench_check(p->device, cvtm_ranks_sum(p->device, &near, 1));
   if (p->rank != 0) return;
@@ -133,7 +133,7 @@ static void measure_parts(const problem *p) {
   for (int64_t k = -2; k < p->rounds; ++k) {
     meet(p);
     const double start = cvtm_clock();
-    bench_check(p->device, cvtm_parts_evaluate(parts, own));
+    bench_check(p->device, cvtm_parts_evaluate(parts, own, CVTM_CVT_EXACT));
     bench_check(p->device, cvtm_parts_total(parts, 0, sum, gradient));
     meet(p);
     if (k >= 0) add_time(&t, cvtm_clock() - start, p->rounds);
@@ -151,23 +151,24 @@ static void measure_parts(const problem *p) {
   cvtm_parts_destroy(parts);
 }
 
-static void measure_shares(const problem *p) {
+static void measure_alone(const problem *p) {
+  const cvtm_cvt_table *table;
   cvtm_cvt *cvt = NULL;
   double value[2];
   timed t = {INFINITY, 0};
   bench_check(p->device, cvtm_cvt_create_view(p->device, p->domain, p->density, p->count, &cvt));
+  table = cvt->table;
   for (int64_t k = -2; k < p->rounds; ++k) {
-    meet(p);
+    bench_check(p->device, cvtm_device_synchronize(p->device));
     const double start = cvtm_clock();
     bench_check(p->device, cvtm_site_tree_sort(cvt->tree, p->sites, p->count));
-    bench_check(p->device, cvt->table->cell_moments(cvt, p->count, CVTM_CVT_EXACT));
-    bench_check(p->device, cvt->table->finish(cvt, p->count, 0, cvt->value, cvt->best));
-    meet(p);
+    bench_check(p->device, table->cell_moments(cvt, p->count, CVTM_CVT_EXACT));
+    bench_check(p->device, table->finish(cvt, p->count, 0, cvt->value, cvt->best));
+    bench_check(p->device, cvtm_device_synchronize(p->device));
     if (k >= 0) add_time(&t, cvtm_clock() - start, p->rounds);
   }
   bench_check(p->device, cvtm_device_copy_out(p->device, value, cvt->value, sizeof value));
-  print_row(p, "cells divided", t, value,
-            p->rank == 0 ? sum_bits(p, cvt->best, 0, 2 * p->count) : 0, NULL);
+  print_row(p, "alone", t, value, sum_bits(p, cvt->best, 0, 2 * p->count), NULL);
   cvtm_cvt_destroy(cvt);
 }
 
@@ -202,10 +203,10 @@ int main(int argc, char **argv) {
         "energy | distance | checksum |\n|---|---|---|---|---|---|---|---|---|---|\n",
         cvtm_device_description(p.device), ranks.nccl ? "NCCL" : "through the host");
   measure_parts(&p);
-  measure_shares(&p);
+  cvtm_device_set_ranks(p.device, NULL);
+  if (p.rank == 0) measure_alone(&p);
   cvtm_device_free(p.device, p.density);
   cvtm_device_free(p.device, p.sites);
-  cvtm_device_set_ranks(p.device, NULL);
   cvtm_nccl_close(ranks.nccl);
   cvtm_device_destroy(p.device);
   batch_ranks_finish(processes);

@@ -4,6 +4,8 @@
 #include "base/clock.h"
 #include "base/grow.h"
 #include "base/ranks.h"
+#include "cvt/division.h"
+#include "lbfgsb/lbfgsb_ranks.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -47,9 +49,10 @@ static const char *const field_names[] = {"kind of device",
                                           "start",
                                           "seed",
                                           "choice of reseeding",
-                                          "limit of rounds of kicks"};
+                                          "limit of rounds of kicks",
+                                          "division among ranks"};
 
-enum { FIELDS = sizeof field_names / sizeof *field_names, VERSION = 1 };
+enum { FIELDS = sizeof field_names / sizeof *field_names, VERSION = 2 };
 
 typedef struct saved_head {
   char magic[8];
@@ -128,7 +131,8 @@ static void set_fields(const cvtm_checkpoint_run *run, uint64_t field[FIELDS]) {
                                 (uint64_t)o->start,
                                 o->seed,
                                 o->reseed != 0,
-                                (uint64_t)o->kick_rounds};
+                                (uint64_t)o->kick_rounds,
+                                run->cvt->division != NULL};
   memcpy(field, all, sizeof all);
 }
 
@@ -268,22 +272,20 @@ static size_t host_bytes_of(const cvtm_checkpoint *c) {
   return bytes;
 }
 
-enum { PLAN_ARRAYS = 3 };
+enum { OWN_ARRAYS = 3 };
 
-/* The plan's arrays that a descent of `count` sites needs; returns their number. */
-static int list_plan(cvtm_cvt *cvt, int64_t count, int in_lbfgsb, cvtm_array arrays[PLAN_ARRAYS]) {
-  arrays[0] = (cvtm_array)CVTM_ARRAY(cvt->sites, 2 * count);
-  arrays[1] = (cvtm_array)CVTM_ARRAY(cvt->best, 2 * count);
-  arrays[2] = (cvtm_array)CVTM_ARRAY(cvt->scale, 2 * count);
+/* The arrays of the own sites that a descent needs, each 2 * own.count; returns their number. */
+static int list_own(const cvtm_own_sites *own, int in_lbfgsb, double *arrays[OWN_ARRAYS]) {
+  arrays[0] = own->sites;
+  arrays[1] = own->best;
+  arrays[2] = own->scale;
   return in_lbfgsb ? 3 : 2;
 }
 
-static size_t plan_bytes(cvtm_cvt *cvt, int64_t count, int in_lbfgsb) {
-  cvtm_array arrays[PLAN_ARRAYS];
-  size_t bytes = 0;
-  const int listed = list_plan(cvt, count, in_lbfgsb, arrays);
-  for (int k = 0; k < listed; ++k) bytes += array_bytes(&arrays[k]);
-  return bytes;
+/* Of all ranks. */
+static size_t bytes_of_sites(const cvtm_cvt *cvt, int64_t count, int in_lbfgsb) {
+  const size_t pair = 2 * sizeof(double), arrays = in_lbfgsb ? 3 : 2;
+  return (size_t)count * (arrays * pair + (cvt->division ? sizeof(int32_t) : 0));
 }
 
 /* --- saving -------------------------------------------------------------------------------------
@@ -302,12 +304,13 @@ int64_t cvtm_checkpoint_leg(const cvtm_cvt *cvt, int64_t sites, int64_t iteratio
 static saved_head make_head(const cvtm_descent *d, int64_t iterations) {
   cvtm_cvt *cvt = d->task->cvt;
   const cvtm_checkpoint *c = cvt->checkpoint;
+  cvtm_lbfgsb_piece pieces[CVTM_LBFGSB_PIECES];
   saved_head head = c->head;
   head.elapsed += cvtm_clock() - c->start;
   head.notes = c->count;
   head.in_lbfgsb = iterations >= 0;
   head.lbfgsb_iterations = iterations >= 0 ? iterations : 0;
-  head.lbfgsb_bytes = iterations >= 0 ? (int64_t)cvtm_lbfgsb_save_bytes(cvt->solver) : 0;
+  head.lbfgsb_bytes = iterations >= 0 ? cvtm_lbfgsb_save_pieces(cvt->solver, pieces) : 0;
   head.device_bytes = (int64_t)array_bytes(&c->device_array);
   head.host_bytes = (int64_t)host_bytes_of(c);
   head.descent = (saved_descent){.iterations = d->iterations,
@@ -322,49 +325,140 @@ static saved_head make_head(const cvtm_descent *d, int64_t iterations) {
   return head;
 }
 
-static void *append_bytes(unsigned char **at, const void *from, size_t bytes) {
-  void *place = *at;
-  if (from && bytes > 0) memcpy(place, from, bytes);
-  *at += bytes;
-  return place;
+/* Where rank 0 puts the next bytes together; NULL on the other ranks. */
+typedef struct writer {
+  cvtm_device *device;
+  unsigned char *at;
+} writer;
+
+static void append_host(writer *w, const void *from, size_t bytes) {
+  if (!w->at) return;
+  if (bytes > 0) memcpy(w->at, from, bytes);
+  w->at += bytes;
 }
 
-static cvtm_status fill_checkpoint(const cvtm_descent *d, const saved_head *head,
-                                   unsigned char *at) {
-  cvtm_cvt *cvt = d->task->cvt;
-  const cvtm_checkpoint *c = cvt->checkpoint;
-  cvtm_array arrays[PLAN_ARRAYS + 1];
-  int listed = list_plan(cvt, d->task->count, (int)head->in_lbfgsb, arrays);
-  if (c->device_array.count > 0) arrays[listed++] = c->device_array;
-  cvtm_status status = CVTM_OK;
-  append_bytes(&at, head, sizeof *head);
-  append_bytes(&at, c->notes, (size_t)c->count * sizeof *c->notes);
-  for (int k = 0; k < listed && status == CVTM_OK; ++k) {
-    const size_t bytes = array_bytes(&arrays[k]);
-    status =
-        cvtm_device_copy_out(cvt->device, append_bytes(&at, NULL, bytes), *arrays[k].memory, bytes);
+/* What every rank has. */
+static cvtm_status append_device(writer *w, const void *from, size_t bytes) {
+  if (!w->at) return CVTM_OK;
+  w->at += bytes;
+  return cvtm_device_copy_out(w->device, w->at - bytes, from, bytes);
+}
+
+static int64_t clamp(int64_t value, int64_t least, int64_t most) {
+  return value < least ? least : value < most ? value : most;
+}
+
+enum { SLAB = 1 << 20 /* numbers that the ranks exchange at once */ };
+
+/* A slab of an array, from `at` on; start: where the part of each rank starts. */
+static cvtm_status append_slab(writer *w, const double *own, const double *start, int64_t at,
+                               int64_t *counts, double *slab) {
+  const cvtm_ranks *ranks = cvtm_device_ranks(w->device);
+  const int64_t end = clamp(at + SLAB, 0, (int64_t)start[ranks->size]);
+  for (int r = 0; r < ranks->size; ++r) {
+    const int64_t from = clamp((int64_t)start[r], at, end),
+                  to = clamp((int64_t)start[r + 1], at, end);
+    counts[r] = to - from;
+    if (r == ranks->rank && to > from)
+      memcpy(slab + (from - at), own + (from - (int64_t)start[r]),
+             (size_t)(to - from) * sizeof *slab);
   }
-  for (int k = 0; k < c->host_count; ++k)
-    append_bytes(&at, *c->host[k].memory, array_bytes(&c->host[k]));
-  if (status == CVTM_OK && head->in_lbfgsb) status = cvtm_lbfgsb_save(cvt->solver, at);
+  const cvtm_status status = cvtm_ranks_gather(w->device, slab, counts);
+  append_host(w, slab, (size_t)(end - at) * sizeof *slab);
   return status;
 }
 
+/* Collective: `own` (on the host) of all ranks, one after the other. */
+static cvtm_status append_parts(writer *w, const double *own, int64_t count) {
+  const cvtm_ranks *ranks = cvtm_device_ranks(w->device);
+  const size_t size = (size_t)ranks->size;
+  double *slab = malloc((SLAB + size + 1) * sizeof *slab), *start = slab + SLAB;
+  int64_t *counts = malloc(size * sizeof *counts);
+  cvtm_status status =
+      slab && counts ? CVTM_OK
+                     : cvtm_fail(cvtm_device_error(w->device), CVTM_ERROR_MEMORY, "out of memory");
+  if (status == CVTM_OK) {
+    for (size_t r = 0; r < size; ++r) counts[r] = 1;
+    start[0] = 0;
+    start[ranks->rank + 1] = (double)count;
+    status = cvtm_ranks_gather(w->device, start + 1, counts);
+    for (size_t r = 0; r < size; ++r) start[r + 1] += start[r];
+  }
+  for (int64_t at = 0; status == CVTM_OK && (double)at < start[size]; at += SLAB)
+    status = append_slab(w, own, start, at, counts, slab);
+  free(slab);
+  free(counts);
+  return status;
+}
+
+static cvtm_status append_sites(writer *w, const cvtm_cvt *cvt, const double *own, int64_t count) {
+  const size_t bytes = 2 * (size_t)count * sizeof *own;
+  if (!cvt->division) return append_device(w, own, bytes);
+  double *copy = malloc(bytes + 1);
+  cvtm_status status =
+      copy ? cvtm_device_copy_out(w->device, copy, own, bytes)
+           : cvtm_fail(cvtm_device_error(w->device), CVTM_ERROR_MEMORY, "out of memory");
+  if (status == CVTM_OK) status = append_parts(w, copy, 2 * count);
+  free(copy);
+  return status;
+}
+
+static cvtm_status append_solver(writer *w, const cvtm_cvt *cvt) {
+  cvtm_lbfgsb_piece pieces[CVTM_LBFGSB_PIECES];
+  if (!cvt->division) return cvtm_lbfgsb_save(cvt->solver, w->at);
+  unsigned char *own = malloc(cvtm_lbfgsb_save_bytes(cvt->solver));
+  cvtm_status status =
+      own ? cvtm_lbfgsb_save(cvt->solver, own)
+          : cvtm_fail(cvtm_device_error(w->device), CVTM_ERROR_MEMORY, "out of memory");
+  (void)cvtm_lbfgsb_save_pieces(cvt->solver, pieces);
+  if (status == CVTM_OK) append_host(w, own, pieces[0].bytes);
+  size_t before = pieces[0].bytes; /* a whole number of doubles, as each piece */
+  for (int k = 1; status == CVTM_OK && k < CVTM_LBFGSB_PIECES; before += pieces[k++].bytes)
+    status = append_parts(w, (const double *)(const void *)(own + before),
+                          (int64_t)(pieces[k].bytes / sizeof(double)));
+  free(own);
+  return status;
+}
+
+/* Collective. memory: NULL on ranks other than 0. */
+static cvtm_status fill_checkpoint(const cvtm_descent *d, const saved_head *head,
+                                   unsigned char *memory) {
+  const cvtm_cvt *cvt = d->task->cvt;
+  const cvtm_checkpoint *c = cvt->checkpoint;
+  const cvtm_own_sites own = cvtm_division_own(d->task);
+  writer w = {cvt->device, memory};
+  double *arrays[OWN_ARRAYS];
+  const int listed = list_own(&own, (int)head->in_lbfgsb, arrays);
+  cvtm_status status = CVTM_OK;
+  append_host(&w, head, sizeof *head);
+  append_host(&w, c->notes, (size_t)c->count * sizeof *c->notes);
+  if (cvt->division)
+    status = append_device(&w, cvt->division->order, (size_t)d->task->count * sizeof(int32_t));
+  for (int k = 0; k < listed && status == CVTM_OK; ++k)
+    status = append_sites(&w, cvt, arrays[k], own.count);
+  if (status == CVTM_OK && c->device_array.count > 0)
+    status = append_device(&w, *c->device_array.memory, array_bytes(&c->device_array));
+  for (int k = 0; k < c->host_count; ++k)
+    append_host(&w, *c->host[k].memory, array_bytes(&c->host[k]));
+  return status == CVTM_OK && head->in_lbfgsb ? append_solver(&w, cvt) : status;
+}
+
 static cvtm_status save_descent(cvtm_descent *d, int64_t iterations) {
-  cvtm_cvt *cvt = d->task->cvt;
+  const cvtm_cvt *cvt = d->task->cvt;
   cvtm_checkpoint *c = cvt->checkpoint;
   const cvtm_ranks *ranks = cvtm_device_ranks(cvt->device);
-  if (ranks && ranks->rank > 0) return CVTM_OK; /* every rank has the whole state */
+  const int saves = !ranks || ranks->rank == 0;
   const saved_head head = make_head(d, iterations);
   const size_t bytes = sizeof head + (size_t)head.notes * sizeof(note) +
-                       plan_bytes(cvt, d->task->count, (int)head.in_lbfgsb) +
+                       bytes_of_sites(cvt, d->task->count, (int)head.in_lbfgsb) +
                        (size_t)(head.device_bytes + head.host_bytes + head.lbfgsb_bytes);
-  unsigned char *memory = malloc(bytes);
-  if (!memory)
+  unsigned char *memory = saves ? malloc(bytes) : NULL;
+  if (saves && !memory)
     return cvtm_fail(error_of(c), CVTM_ERROR_MEMORY, "no memory for a checkpoint of %zu bytes",
                      bytes);
   cvtm_status status = fill_checkpoint(d, &head, memory);
-  if (status == CVTM_OK) status = c->user->save(c->user->context, memory, bytes, error_of(c));
+  if (status == CVTM_OK && saves)
+    status = c->user->save(c->user->context, memory, bytes, error_of(c));
   free(memory);
   c->last = cvtm_clock();
   return status;
@@ -391,14 +485,14 @@ static int sizes_match(const cvtm_descent *d, const saved_head *head) {
   const cvtm_checkpoint *c = cvt->checkpoint;
   const size_t used = (size_t)(c->at - (const unsigned char *)c->user->saved);
   const size_t rest = c->user->saved_bytes - used, kept = host_bytes_of(c);
-  const size_t plan = plan_bytes(cvt, d->task->count, head->in_lbfgsb != 0);
+  const size_t sites = bytes_of_sites(cvt, d->task->count, head->in_lbfgsb != 0);
   if (head->descent.count != d->task->count || head->descent.iterations < 0 ||
       head->descent.evaluations < 0 || head->lbfgsb_iterations < 0 || head->lbfgsb_bytes < 0)
     return 0;
   if (head->device_bytes != (int64_t)array_bytes(&c->device_array) ||
       head->host_bytes != (int64_t)kept || (uint64_t)head->lbfgsb_bytes > rest)
     return 0;
-  return rest == plan + array_bytes(&c->device_array) + kept + (size_t)head->lbfgsb_bytes;
+  return rest == sites + array_bytes(&c->device_array) + kept + (size_t)head->lbfgsb_bytes;
 }
 
 static void restore_fields(cvtm_descent *d, const saved_descent *from) {
@@ -412,19 +506,27 @@ static void restore_fields(cvtm_descent *d, const saved_descent *from) {
   memcpy(d->decrease, from->decrease, sizeof d->decrease);
 }
 
+static cvtm_status restore_device(cvtm_checkpoint *c, void *to, size_t bytes) {
+  c->at += bytes;
+  return cvtm_device_copy_in(c->run.cvt->device, to, c->at - bytes, bytes);
+}
+
 cvtm_status cvtm_checkpoint_restore(cvtm_descent *d, int *in_lbfgsb) {
-  cvtm_cvt *cvt = d->task->cvt;
+  const cvtm_cvt *cvt = d->task->cvt;
   cvtm_checkpoint *c = cvt->checkpoint;
   const saved_head *head = &c->head;
-  cvtm_array arrays[PLAN_ARRAYS + 1];
+  const cvtm_own_sites own = cvtm_division_own(d->task);
+  const size_t pair = 2 * sizeof(double), count = (size_t)d->task->count;
+  double *arrays[OWN_ARRAYS];
   cvtm_status status = CVTM_OK;
   if (c->next != c->count || !sizes_match(d, head)) return fail_damaged(c);
-  int listed = list_plan(cvt, d->task->count, head->in_lbfgsb != 0, arrays);
-  if (c->device_array.count > 0) arrays[listed++] = c->device_array;
-  for (int k = 0; k < listed && status == CVTM_OK; ++k) {
-    status = cvtm_device_copy_in(cvt->device, *arrays[k].memory, c->at, array_bytes(&arrays[k]));
-    c->at += array_bytes(&arrays[k]);
-  }
+  const int listed = list_own(&own, head->in_lbfgsb != 0, arrays);
+  if (cvt->division) status = restore_device(c, cvt->division->order, count * sizeof(int32_t));
+  for (int k = 0; k < listed && status == CVTM_OK; ++k, c->at += count * pair)
+    status = cvtm_device_copy_in(cvt->device, arrays[k], c->at + (size_t)own.first * pair,
+                                 (size_t)own.count * pair);
+  if (status == CVTM_OK && c->device_array.count > 0)
+    status = restore_device(c, *c->device_array.memory, array_bytes(&c->device_array));
   for (int k = 0; k < c->host_count; ++k) {
     memcpy(*c->host[k].memory, c->at, array_bytes(&c->host[k]));
     c->at += array_bytes(&c->host[k]);
@@ -437,6 +539,18 @@ cvtm_status cvtm_checkpoint_restore(cvtm_descent *d, int *in_lbfgsb) {
 
 cvtm_status cvtm_checkpoint_restore_solver(cvtm_descent *d, int64_t *iterations) {
   const cvtm_checkpoint *c = d->task->cvt->checkpoint;
+  cvtm_lbfgsb *solver = d->task->cvt->solver;
+  const size_t bytes = cvtm_lbfgsb_save_bytes(solver);
+  cvtm_lbfgsb_piece pieces[CVTM_LBFGSB_PIECES];
   *iterations = c->head.lbfgsb_iterations;
-  return cvtm_lbfgsb_restore(d->task->cvt->solver, c->at, (size_t)c->head.lbfgsb_bytes, NULL);
+  if (cvtm_lbfgsb_save_pieces(solver, pieces) != c->head.lbfgsb_bytes) return fail_damaged(c);
+  if (!d->task->cvt->division) return cvtm_lbfgsb_restore(solver, c->at, bytes, NULL);
+  unsigned char *own = malloc(bytes);
+  if (!own) return cvtm_fail(error_of(c), CVTM_ERROR_MEMORY, "out of memory");
+  size_t before = 0;
+  for (int k = 0; k < CVTM_LBFGSB_PIECES; before += pieces[k++].bytes)
+    memcpy(own + before, c->at + pieces[k].at, pieces[k].bytes);
+  const cvtm_status status = cvtm_lbfgsb_restore(solver, own, bytes, NULL);
+  free(own);
+  return status;
 }

@@ -16,11 +16,13 @@ typedef struct cvtm_cvt_task {
 /* Checks the task and allocates what its evaluations need. */
 cvtm_status cvtm_cvt_prepare(const cvtm_cvt_task *task);
 /* Enqueues an evaluation: sets cvt->moments, value[0] = the energy, value[1] = the largest distance
- * of a movable site to its centroid, and the gradient unless that is NULL. All in device memory. */
+ * of a movable site to its centroid, and the gradient unless that is NULL, as it must be on a
+ * device with ranks, where the call is collective and waits. All in device memory. */
 cvtm_status cvtm_cvt_enqueue(const cvtm_cvt_task *task, const double *sites, double *value,
                              double *gradient);
-/* Enqueues cvt->scale = the scale of the variables of L-BFGS-B for a descent from the sites of the
- * last evaluation: by the masses that their cells will have, or that they have (keeps_masses). */
+/* Enqueues the scale of the variables of L-BFGS-B, of the own sites (division.h), for a descent
+ * from those of the last evaluation: by the masses that their cells will have, or that they have
+ * (keeps_masses). */
 cvtm_status cvtm_cvt_set_scale(const cvtm_cvt_task *task, int keeps_masses);
 /* Reads the moments of the last evaluation into memory that the caller frees. */
 cvtm_status cvtm_cvt_read_cell_moments(cvtm_cvt *cvt, int64_t count, cvtm_cell_moments **sums);
@@ -43,7 +45,7 @@ cvtm_status cvtm_cvt_find_density(cvtm_cvt *cvt, const float **density, float **
 typedef struct cvtm_cvt_objective {
   /* Evaluates at `sites` (2 * count): sets cvt->moments, value[0] = the function, value[1] = the
    * largest distance of a movable site to its centroid, and the gradient unless that is NULL. All
-   * in device memory. */
+   * in device memory. On a device with ranks as cvtm_division_evaluate. */
   cvtm_status (*evaluate)(void *context, const double *sites, double *value, double *gradient);
   void *context;
   int synchronous;  /* `evaluate` waits for the device, so that it cannot become part of a graph */
@@ -70,8 +72,9 @@ typedef struct cvtm_descent {
   int64_t enqueued; /* their number */
 } cvtm_descent;
 
-/* Descends from cvt->sites, and leaves the result there. cvt->best holds the best sites of Lloyd's
- * method, of function value `best`. */
+/* Descends from cvt->sites, and leaves the result in the own sites (division.h), which are those
+ * unless the device has ranks. Their `best` holds the best sites of Lloyd's method, of function
+ * value `best`. */
 cvtm_status cvtm_descent_run(cvtm_descent *descent);
 /* Runs at most `steps` steps of Lloyd's method (negative: no limit), each followed by an
  * evaluation.

@@ -1,7 +1,7 @@
 /* One evaluation: energy, gradient and moments of given sites. */
 #include "base/primitives.h"
 #include "base/table_select.h"
-#include "cvt/descent.h"
+#include "cvt/division.h"
 #include "cvt/pull.h"
 
 #include <math.h>
@@ -44,9 +44,18 @@ static cvtm_status enqueue_labels(cvtm_cvt *cvt, const double *sites, int64_t co
   return status;
 }
 
+static cvtm_status evaluate_by_ranks(const cvtm_cvt_task *task, const double *sites,
+                                     double *value) {
+  cvtm_status status = cvtm_division_begin(task, sites);
+  if (status == CVTM_OK)
+    status = cvtm_division_evaluate(task, task->cvt->division->sites, value, NULL);
+  return status == CVTM_OK ? cvtm_division_share_moments(task) : status;
+}
+
 cvtm_status cvtm_cvt_enqueue(const cvtm_cvt_task *task, const double *sites, double *value,
                              double *gradient) {
   cvtm_cvt *cvt = task->cvt;
+  if (cvt->division) return evaluate_by_ranks(task, sites, value);
   cvtm_status status = uses_labels(task) ? enqueue_labels(cvt, sites, task->count, task->voronoi)
                                          : enqueue_cells(cvt, sites, task->count, task->energy);
   if (status == CVTM_OK)
@@ -78,6 +87,9 @@ cvtm_status cvtm_cvt_prepare(const cvtm_cvt_task *task) {
   if (task->energy != CVTM_CVT_EXACT && task->energy != CVTM_CVT_PIXEL)
     return cvtm_fail(cvtm_device_error(task->cvt->device), CVTM_ERROR_ARGUMENT, "unknown energy %d",
                      (int)task->energy);
+  if (uses_labels(task) && task->cvt->division)
+    return cvtm_fail(cvtm_device_error(task->cvt->device), CVTM_ERROR_UNSUPPORTED,
+                     "ranks divide exact diagrams alone");
   return uses_labels(task) ? cvtm_cvt_prepare_labels(task->cvt) : CVTM_OK;
 }
 

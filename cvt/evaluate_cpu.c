@@ -1,4 +1,3 @@
-#include "base/clock.h"
 #include "base/primitives.h"
 #include "base/ranks.h"
 #include "base/search.h"
@@ -8,7 +7,6 @@
 #include "cvt/integral_batch.h"
 #include "cvt/pixel_sum.h"
 #include "cvt/rings.h"
-#include "cvt/shares.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +26,6 @@ typedef struct kept_cells {
 
 /* One polygon for each thread. It grows when a cell needs more corners, and never shrinks. */
 typedef struct cpu_state {
-  cvtm_shares shares; /* of a device with ranks */
   kept_cells kept;
   int threads;
   cvtm_cell cell[];
@@ -37,7 +34,6 @@ typedef struct cpu_state {
 static void destroy_state_cpu(cvtm_cvt *cvt) {
   cpu_state *state = cvt->state;
   if (!state) return;
-  cvtm_shares_free(cvt->device, &state->shares);
   for (int t = 0; t < state->threads; ++t) cvtm_cell_release(&state->cell[t]);
   free(state->kept.ring);
   free(state->kept.place_of);
@@ -64,8 +60,6 @@ static cvtm_status create_state_cpu(cvtm_cvt *cvt) {
     for (int t = 0; t < threads; ++t) good &= cvtm_cell_grow(&state->cell[t], CVTM_CELL_CORNERS);
     good = good && allocate_kept(&state->kept, cvt->capacity);
   }
-  if (good && cvtm_device_ranks(cvt->device) && cvt->whole == 0)
-    return cvtm_shares_create(cvt->device, cvt->capacity, &state->shares);
   if (good) return CVTM_OK;
   destroy_state_cpu(cvt);
   return cvtm_fail(cvtm_device_error(cvt->device), CVTM_ERROR_MEMORY, "no memory for %d cells",
@@ -84,7 +78,8 @@ static int sum_centres(const cvtm_cvt *cvt, const cvtm_site_tree_view *tree, int
                     .reach = CVTM_HULL_REACH,
                     .pole = poles,
                     .place = places,
-                    .scratch = scratch};
+                    .scratch = scratch,
+                    .partial = tree->cover != NULL};
   const cvtm_lanes one = {.lane = 0, .count = 1};
   const cvtm_cell_status status =
       cvtm_pixel_sum(tree, cvt->domain, &cvt->density, place, 1, one, &hull, bounds, sums);
@@ -94,7 +89,7 @@ static int sum_centres(const cvtm_cvt *cvt, const cvtm_site_tree_view *tree, int
 }
 
 /* The sites of a block are evaluated together. */
-enum { BLOCK = CVTM_SHARES_BLOCK };
+enum { BLOCK = 64 };
 
 /* A round of rings.h, or: */
 enum { KEEP = 0 /* what can be kept */, CUT_ALL = -1 /* without rings */ };
@@ -296,10 +291,9 @@ CVTM_WIDE static int sum_block_wide(cell_sums *s, int64_t first, int64_t end) {
   return sum_block(s, first, end);
 }
 
-/* One pass over the cells at places begin .. end - 1; *found: FOUND_MORE, FOUND_TANGLE. Returns 0
- * if memory ran out. */
-static int sum_cells(cvtm_cvt *cvt, cvtm_cvt_energy energy, int64_t begin, int64_t end,
-                     kept_cells *kept, int32_t round, int *found) {
+/* One pass over the cells; *found: FOUND_MORE, FOUND_TANGLE. Returns 0 if memory ran out. */
+static int sum_cells(cvtm_cvt *cvt, cvtm_cvt_energy energy, int64_t count, kept_cells *kept,
+                     int32_t round, int *found) {
   int (*const sum)(cell_sums *, int64_t, int64_t) =
       cvtm_has_wide_vectors() ? sum_block_wide : sum_block_baseline;
   cpu_state *state = cvt->state;
@@ -316,8 +310,8 @@ static int sum_cells(cvtm_cvt *cvt, cvtm_cvt_energy energy, int64_t begin, int64
     s.cell = &state->cell[omp_get_thread_num()];
     s.batch.density = cvt->density;
 #pragma omp for schedule(dynamic, 1)
-    for (int64_t first = begin; first < end; first += BLOCK)
-      failed |= !sum(&s, first, first + BLOCK < end ? first + BLOCK : end);
+    for (int64_t first = 0; first < count; first += BLOCK)
+      failed |= !sum(&s, first, first + BLOCK < count ? first + BLOCK : count);
     all |= s.found;
   }
   *found = all;
@@ -365,11 +359,11 @@ static void doubt_disagreeing(const cvtm_cvt *cvt, kept_cells *kept) {
  * compared with others: then all are cut out, and in the next evaluation, too. */
 static int sum_in_rounds(cvtm_cvt *cvt, int64_t count, kept_cells *kept) {
   int all_cut = begin_rounds(cvt, count, kept), found = 0;
-  int good = all_cut || sum_cells(cvt, CVTM_CVT_EXACT, 0, count, kept, KEEP, &found);
+  int good = all_cut || sum_cells(cvt, CVTM_CVT_EXACT, count, kept, KEEP, &found);
   kept->tangled = 0;
   found = FOUND_MORE;
   for (int32_t round = 1; good && (found & FOUND_MORE); ++round) {
-    good = sum_cells(cvt, CVTM_CVT_EXACT, 0, count, kept, round, &found);
+    good = sum_cells(cvt, CVTM_CVT_EXACT, count, kept, round, &found);
     kept->tangled |= (found & FOUND_TANGLE) != 0;
     if (!kept->tangled || all_cut) continue;
     mark_kept(kept, round + 1);
@@ -381,52 +375,38 @@ static int sum_in_rounds(cvtm_cvt *cvt, int64_t count, kept_cells *kept) {
   return good;
 }
 
-/* The same of the cells of a rank, which has no rings of all. */
-static int sum_own_cells(cvtm_cvt *cvt, int64_t count, int64_t begin, int64_t end,
-                         kept_cells *kept) {
+/* The same without rings, but by the same methods. */
+static int sum_without_rings(cvtm_cvt *cvt, int64_t count, kept_cells *kept) {
   int found;
   (void)begin_rounds(cvt, count, kept);
   kept->count = 0;
-  return sum_cells(cvt, CVTM_CVT_EXACT, begin, end, kept, CUT_ALL, &found);
+  return sum_cells(cvt, CVTM_CVT_EXACT, count, kept, CUT_ALL, &found);
 }
 
-/* The same of the cells that a rank is to do, on which rings have no say: by the same methods. */
-static int sum_some_cells(cvtm_cvt *cvt, cvtm_cvt_energy energy, int64_t count, int64_t begin,
-                          int64_t end) {
+/* keeps: cells for the next evaluation. */
+static cvtm_status sum_all_cells(cvtm_cvt *cvt, cvtm_cvt_energy energy, int64_t count, int keeps) {
   cpu_state *state = cvt->state;
-  int found;
-  return energy != CVTM_CVT_EXACT || cvt->tree_clipping || cvt->domain.periodic
-             ? sum_cells(cvt, energy, begin, end, NULL, CUT_ALL, &found)
-             : sum_own_cells(cvt, count, begin, end, &state->kept);
-}
-
-static cvtm_status no_memory_for_cell(const cvtm_cvt *cvt) {
-  return cvtm_fail(cvtm_device_error(cvt->device), CVTM_ERROR_MEMORY,
-                   "no memory for a cell with very many corners");
+  int found, good;
+  if (energy != CVTM_CVT_EXACT || cvt->tree_clipping || cvt->domain.periodic)
+    good = sum_cells(cvt, energy, count, NULL, CUT_ALL, &found);
+  else
+    good = keeps ? sum_in_rounds(cvt, count, &state->kept)
+                 : sum_without_rings(cvt, count, &state->kept);
+  return good ? CVTM_OK
+              : cvtm_fail(cvtm_device_error(cvt->device), CVTM_ERROR_MEMORY,
+                          "no memory for a cell with very many corners");
 }
 
 static cvtm_status cell_moments_cpu(cvtm_cvt *cvt, int64_t count, cvtm_cvt_energy energy) {
-  cpu_state *state = cvt->state;
-  const cvtm_ranks *ranks = cvtm_device_ranks(cvt->device);
-  const double start = cvtm_clock();
-  const int keeps =
-      !ranks && energy == CVTM_CVT_EXACT && !cvt->tree_clipping && !cvt->domain.periodic;
-  int64_t begin, end;
-  cvtm_shares_own(&state->shares, ranks, count, &begin, &end);
-  if (!(keeps ? sum_in_rounds(cvt, count, &state->kept)
-              : sum_some_cells(cvt, energy, count, begin, end)))
-    return no_memory_for_cell(cvt);
-  return ranks ? cvtm_shares_exchange(&state->shares, cvt->device,
-                                      cvtm_site_tree_get_view(cvt->tree).index, count,
-                                      cvtm_clock() - start, cvt->moments)
-               : CVTM_OK;
+  return sum_all_cells(cvt, energy, count, 1);
 }
 
-static cvtm_status part_moments_cpu(cvtm_cvt *cvt, int64_t count, const uint32_t *missed,
-                                    int64_t *lacking) {
-  if (!sum_some_cells(cvt, CVTM_CVT_EXACT, count, 0, count)) return no_memory_for_cell(cvt);
+/* A part has no rings: the sites around change from one evaluation to the next. */
+static cvtm_status part_moments_cpu(cvtm_cvt *cvt, int64_t count, cvtm_cvt_energy energy,
+                                    const uint32_t *missed, int64_t *lacking) {
+  const cvtm_status status = sum_all_cells(cvt, energy, count, 0);
   *lacking = *missed != 0;
-  return cvtm_ranks_sum(cvt->device, lacking, 1);
+  return status == CVTM_OK ? cvtm_ranks_sum(cvt->device, lacking, 1) : status;
 }
 
 static cvtm_status pixel_keys_cpu(cvtm_cvt *cvt) {
@@ -467,10 +447,10 @@ static cvtm_status finish_cpu(cvtm_cvt *cvt, int64_t count, int64_t fixed, doubl
                      cvt->workspace_bytes);
 }
 
-static cvtm_status lloyd_cpu(cvtm_cvt *cvt, double *sites, int64_t count, int64_t fixed) {
+static cvtm_status lloyd_cpu(cvtm_cvt *cvt, const cvtm_cell_moments *moments, int64_t count,
+                             int64_t fixed, double *sites) {
 #pragma omp parallel for num_threads(cvtm_device_threads(cvt->device)) schedule(static)
-  for (int64_t i = fixed; i < count; ++i)
-    cvtm_cvt_lloyd_step(cvt->domain, &cvt->moments[i], i, sites);
+  for (int64_t i = fixed; i < count; ++i) cvtm_cvt_lloyd_step(cvt->domain, &moments[i], i, sites);
   return CVTM_OK;
 }
 

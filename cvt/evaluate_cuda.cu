@@ -8,16 +8,15 @@
  * number of blocks that the device holds at once does not matter. Where cells are deferred, an
  * evaluation takes as long with a kernel for each stage (4,000 to 600,000 sites, H200); where none
  * is, those launches would do nothing. */
-#include "base/clock.h"
 #include "base/cuda_check.h"
 #include "base/cuda_utils.h"
 #include "base/plain.h"
+#include "base/ranks.h"
 #include "base/search.h"
 #include "cvt/evaluate_cuda.h"
 #include "cvt/integral.h"
 #include "cvt/moments_cuda.h"
 #include "cvt/pixel_sum.h"
-#include "cvt/shares.h"
 #include "voronoi/cell_by_hull.h"
 #include "voronoi/cell_by_tree_warp_cuda.h"
 
@@ -63,7 +62,6 @@ struct cuda_state {
   double *energy, *distance; /* PARTS: energies and largest distances of the blocks' sites */
   int plain;                 /* a kernel for each stage */
   int32_t listed_by_all;     /* deferred cells of all ranks */
-  cvtm_shares shares;        /* of a device with ranks */
   cvtm_cvt_energy summed;    /* the kind of moments that finish_kernel is to complete */
 };
 enum { NOT_FINITE = -1, TOO_MANY_CORNERS = -2 }; /* as a cell's count */
@@ -430,7 +428,6 @@ void destroy_state_cuda(cvtm_cvt *cvt) {
   cvtm_array arrays[ARRAYS];
   list_arrays(cvt, state, arrays);
   cvtm_device_free_all(cvt->device, arrays, ARRAYS);
-  cvtm_shares_free(cvt->device, &state->shares);
   delete state;
   cvt->state = nullptr;
 }
@@ -450,8 +447,6 @@ cvtm_status create_state_cuda(cvtm_cvt *cvt) {
   cvtm_status status = cvtm_device_allocate_all(cvt->device, arrays, ARRAYS);
   if (status == CVTM_OK)
     status = cvtm_device_fill(cvt->device, state->listed, 0, LISTED * sizeof *state->listed);
-  if (status == CVTM_OK && cvtm_device_ranks(cvt->device) && cvt->whole == 0)
-    status = cvtm_shares_create(cvt->device, n, &state->shares);
   if (status != CVTM_OK) destroy_state_cuda(cvt);
   return status;
 }
@@ -471,73 +466,48 @@ cvtm_status launch_stages(cvtm_cvt *cvt, const cuda_state &state) {
   return cvtm_cuda_launched(cvt->device, "stage_kernel");
 }
 
-__global__ void defer_all_kernel(cvtm_site_tree_view tree, int64_t first, int64_t last,
-                                 cvtm_deferred_cells deferred) {
-  for (int64_t k = first + cvtm_first_thread(); k < last; k += cvtm_thread_count())
+cvtm_status launch_all_stages(cvtm_cvt *cvt, const cuda_state &state) {
+  return state.summed == CVTM_CVT_EXACT ? launch_stages<false>(cvt, state)
+                                        : launch_stages<true>(cvt, state);
+}
+
+__global__ void defer_all_kernel(cvtm_site_tree_view tree, cvtm_deferred_cells deferred) {
+  for (int64_t k = cvtm_first_thread(); k < tree.count; k += cvtm_thread_count())
     if (cvtm_tree_is_own(&tree, k)) cvtm_defer_cell(deferred, k);
 }
 
-/* The moments of the cells at places first .. last - 1; lists those that are deferred. */
-cvtm_status sum_cells(cvtm_cvt *cvt, const cuda_state &state, int64_t first, int64_t last) {
+/* The moments of all cells but those that are deferred, which it lists. */
+cvtm_status sum_cells(cvtm_cvt *cvt, const cuda_state &state) {
   const cvtm_site_tree_view tree = cvtm_site_tree_get_view(cvt->tree);
   const cvtm_deferred_cells deferred = {state.list, state.listed + LISTED_LARGE};
   if (cvt->tree_clipping) {
-    defer_all_kernel<<<cvtm_cuda_blocks(last - first, 256), 256, 0,
-                       cvtm_cuda_stream(cvt->device)>>>(tree, first, last, deferred);
+    defer_all_kernel<<<cvtm_cuda_blocks(tree.count, 256), 256, 0, cvtm_cuda_stream(cvt->device)>>>(
+        tree, deferred);
     return cvtm_cuda_launched(cvt->device, "defer_all_kernel");
   }
   return state.summed == CVTM_CVT_EXACT
-             ? cvtm_integrate_cells_cuda(cvt, &tree, &state.cells, &deferred, first, last)
-             : cvtm_sum_pixels_cuda(cvt, &tree, &deferred, first, last);
-}
-
-/* The moments of the cells of one rank, the deferred ones too, then of those of all ranks. */
-cvtm_status share_cells(cvtm_cvt *cvt, cuda_state *state, int64_t count) {
-  const cvtm_ranks *ranks = cvtm_device_ranks(cvt->device);
-  int64_t first, last, deferred = 0;
-  int32_t listed = 0;
-  cvtm_status status = cvtm_device_synchronize(cvt->device);
-  const double start = cvtm_clock();
-  cvtm_shares_own(&state->shares, ranks, count, &first, &last);
-  if (status == CVTM_OK && first < last) status = sum_cells(cvt, *state, first, last);
-  if (status == CVTM_OK)
-    status =
-        cvtm_device_copy_out(cvt->device, &listed, state->listed + LISTED_LARGE, sizeof listed);
-  double seconds = cvtm_clock() - start; /* without the wait for others */
-  deferred = listed;
-  if (status == CVTM_OK) status = cvtm_ranks_sum(cvt->device, &deferred, 1);
-  if (status != CVTM_OK) return status;
-  const double rest = cvtm_clock();
-  state->listed_by_all = static_cast<int32_t>(deferred);
-  status = state->summed == CVTM_CVT_EXACT ? launch_stages<false>(cvt, *state)
-                                           : launch_stages<true>(cvt, *state);
-  if (status == CVTM_OK) status = cvtm_device_synchronize(cvt->device);
-  seconds += cvtm_clock() - rest;
-  const cvtm_site_tree_view tree = cvtm_site_tree_get_view(cvt->tree);
-  if (status == CVTM_OK)
-    status =
-        cvtm_shares_exchange(&state->shares, cvt->device, tree.index, count, seconds, cvt->moments);
-  return status;
+             ? cvtm_integrate_cells_cuda(cvt, &tree, &state.cells, &deferred)
+             : cvtm_sum_pixels_cuda(cvt, &tree, &deferred);
 }
 
 cvtm_status cell_moments_cuda(cvtm_cvt *cvt, int64_t count, cvtm_cvt_energy energy) {
+  (void)count; /* the tree has it */
   cuda_state *state = static_cast<cuda_state *>(cvt->state);
   state->summed = energy;
-  return cvtm_device_ranks(cvt->device) ? share_cells(cvt, state, count)
-                                        : sum_cells(cvt, *state, 0, count);
+  return sum_cells(cvt, *state);
 }
 
 /* The deferred cells come when all ranks have found them: how many there are in all decides how
  * they are done. */
-cvtm_status part_moments_cuda(cvtm_cvt *cvt, int64_t count, const uint32_t *missed,
-                              int64_t *lacking) {
+cvtm_status part_moments_cuda(cvtm_cvt *cvt, int64_t count, cvtm_cvt_energy energy,
+                              const uint32_t *missed, int64_t *lacking) {
   cuda_state *state = static_cast<cuda_state *>(cvt->state);
   int32_t listed = 0;
   uint32_t found = 0;
-  state->summed = CVTM_CVT_EXACT;
+  state->summed = energy;
   cvtm_status status =
       cvtm_device_fill(cvt->device, state->listed, 0, LISTED * sizeof *state->listed);
-  if (status == CVTM_OK && count > 0) status = sum_cells(cvt, *state, 0, count);
+  if (status == CVTM_OK && count > 0) status = sum_cells(cvt, *state);
   if (status == CVTM_OK)
     status =
         cvtm_device_copy_out(cvt->device, &listed, state->listed + LISTED_LARGE, sizeof listed);
@@ -547,7 +517,7 @@ cvtm_status part_moments_cuda(cvtm_cvt *cvt, int64_t count, const uint32_t *miss
   *lacking = sums[0];
   if (status != CVTM_OK || sums[0] > 0 || sums[1] == 0) return status;
   state->listed_by_all = static_cast<int32_t>(sums[1] < INT32_MAX ? sums[1] : INT32_MAX);
-  status = launch_stages<false>(cvt, *state);
+  status = launch_all_stages(cvt, *state);
   if (status == CVTM_OK) status = cvtm_device_copy_out(cvt->device, &found, missed, sizeof found);
   *lacking = found != 0;
   return status == CVTM_OK ? cvtm_ranks_sum(cvt->device, lacking, 1) : status;
@@ -564,11 +534,9 @@ void launch_finish(cvtm_cvt *cvt, const cuda_state &state, int64_t count, int64_
 cvtm_status finish_cuda(cvtm_cvt *cvt, int64_t count, int64_t fixed, double *value,
                         double *gradient) {
   cuda_state state = *static_cast<const cuda_state *>(cvt->state);
-  const int shared = cvtm_device_ranks(cvt->device) != nullptr; /* the stages are done */
-  state.plain = shared || cvtm_uses_plain("stages");
-  if (state.plain && !shared) {
-    const cvtm_status status = state.summed == CVTM_CVT_EXACT ? launch_stages<false>(cvt, state)
-                                                              : launch_stages<true>(cvt, state);
+  state.plain = cvtm_uses_plain("stages");
+  if (state.plain) {
+    const cvtm_status status = launch_all_stages(cvt, state);
     if (status != CVTM_OK) return status;
   }
   if (state.summed == CVTM_CVT_EXACT)
@@ -578,10 +546,11 @@ cvtm_status finish_cuda(cvtm_cvt *cvt, int64_t count, int64_t fixed, double *val
   return cvtm_cuda_launched(cvt->device, "finish_kernel");
 }
 
-cvtm_status lloyd_cuda(cvtm_cvt *cvt, double *sites, int64_t count, int64_t fixed) {
+cvtm_status lloyd_cuda(cvtm_cvt *cvt, const cvtm_cell_moments *moments, int64_t count,
+                       int64_t fixed, double *sites) {
   if (fixed >= count) return CVTM_OK;
   lloyd_kernel<<<cvtm_cuda_blocks(count - fixed, 256), 256, 0, cvtm_cuda_stream(cvt->device)>>>(
-      cvt->moments, cvt->domain, count, fixed, sites);
+      moments, cvt->domain, count, fixed, sites);
   return cvtm_cuda_launched(cvt->device, "lloyd_kernel");
 }
 

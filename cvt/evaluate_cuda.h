@@ -36,15 +36,14 @@ static __device__ int64_t cvtm_cell_stride() {
   return static_cast<int64_t>(gridDim.x) * CELLS;
 }
 
-/* Integrals over the cells at places first .. last - 1 of the tree, except the deferred ones; first
- * is a multiple of CVTM_SHARES_BLOCK. cells: used if there are CVTM_CHUNKED_CELLS sites or more. */
+/* Integrals over the cells of the tree, or its own ones, except the deferred ones. cells: used if
+ * there are CVTM_CHUNKED_CELLS sites or more. */
 cvtm_status cvtm_integrate_cells_cuda(cvtm_cvt *cvt, const cvtm_site_tree_view *tree,
                                       const cvtm_clipped_cells *cells,
-                                      const cvtm_deferred_cells *deferred, int64_t first,
-                                      int64_t last);
+                                      const cvtm_deferred_cells *deferred);
 /* The same with sums over pixel centres. */
 cvtm_status cvtm_sum_pixels_cuda(cvtm_cvt *cvt, const cvtm_site_tree_view *tree,
-                                 const cvtm_deferred_cells *deferred, int64_t first, int64_t last);
+                                 const cvtm_deferred_cells *deferred);
 /* The entries pixel_keys and label_moments of the table. */
 cvtm_status cvtm_pixel_keys_cuda(cvtm_cvt *cvt);
 cvtm_status cvtm_label_moments_cuda(cvtm_cvt *cvt, const double *sites, int64_t count);

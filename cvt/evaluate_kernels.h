@@ -13,6 +13,7 @@ extern "C" {
 typedef struct cvtm_cvt_table cvtm_cvt_table;
 struct cvtm_site_updates_table; /* site_updates.h */
 struct cvtm_checkpoint;         /* checkpoint.h */
+struct cvtm_division;           /* division.h */
 
 enum { CVTM_CVT_WINDOW = 10 }; /* iterations over which the relative decrease is averaged */
 
@@ -24,21 +25,23 @@ struct cvtm_cvt {
   cvtm_domain domain;
   int64_t capacity;
   int64_t whole; /* of a plan for some of the sites of ranks (parts.h): the number of all; else 0 */
-  double mass, root;    /* integrals of rho and sqrt(rho) */
+  struct cvtm_division *division; /* on a device with ranks; else NULL */
+  double mass, root;              /* integrals of rho and sqrt(rho) */
   double *square_roots; /* on the host: integrals of sqrt(rho) over squares, of cvtm_density_scan */
   cvtm_density_view density;
   float *own_density;        /* the memory of `density`; NULL if the caller owns it */
   const float *host_density; /* the same on the host, borrowed; NULL: only on the device */
   cvtm_site_tree *tree;
   double *sites;              /* 2 * capacity: the current sites */
-  double *best;               /* 2 * capacity: the best sites of Lloyd's method */
-  double *scale;              /* 2 * capacity: cvtm_cvt_scale_of */
   cvtm_cell_moments *moments; /* capacity, in the caller's order */
-  double *second;             /* capacity: second moments */
-  double *distance;           /* capacity: from the site to its centroid; 0 if fixed or empty */
-  double *value;              /* 2 per evaluation of a window: energy, largest distance */
-  double *least;   /* CVTM_CVT_WINDOW + 1: the energy of `best` before and after each evaluation */
-  void *workspace; /* of sorts and reductions */
+  /* These and `state` are not of a plan on a device with ranks: */
+  double *best;     /* 2 * capacity: the best sites of Lloyd's method */
+  double *scale;    /* 2 * capacity: cvtm_cvt_scale_of */
+  double *second;   /* capacity: second moments */
+  double *distance; /* capacity: from the site to its centroid; 0 if fixed or empty */
+  double *value;    /* 2 per evaluation of a window: energy, largest distance */
+  double *least;    /* CVTM_CVT_WINDOW + 1: the energy of `best` before and after each evaluation */
+  void *workspace;  /* of sorts and reductions */
   size_t workspace_bytes;
   void *state;         /* of the table */
   int tree_clipping;   /* for tests and benchmarks: no cell is left to the hull construction */
@@ -60,10 +63,10 @@ struct cvtm_cvt_table {
    * over the pixel centres of the exact diagram. */
   cvtm_status (*cell_moments)(cvtm_cvt *cvt, int64_t count, cvtm_cvt_energy energy);
   /* Collective, of a plan for some of the sites, `count` of which are in its tree: the same of the
-   * own cells, integrals. *lacking: the number of ranks whose searches set *missed (device memory);
+   * own cells. *lacking: the number of ranks whose searches set *missed (device memory);
    * unless it is 0, the moments are void. */
-  cvtm_status (*part_moments)(cvtm_cvt *cvt, int64_t count, const uint32_t *missed,
-                              int64_t *lacking);
+  cvtm_status (*part_moments)(cvtm_cvt *cvt, int64_t count, cvtm_cvt_energy energy,
+                              const uint32_t *missed, int64_t *lacking);
   /* Sets keys[p] = labels[p] and pixels[p] = p for all pixels. */
   cvtm_status (*pixel_keys)(cvtm_cvt *cvt);
   /* Sets the moments to sums over the pixel centres of each label, from the sorted keys and pixels.
@@ -74,7 +77,8 @@ struct cvtm_cvt_table {
   cvtm_status (*finish)(cvtm_cvt *cvt, int64_t count, int64_t fixed, double *value,
                         double *gradient);
   /* Moves the sites from `fixed` on to their centroids. */
-  cvtm_status (*lloyd)(cvtm_cvt *cvt, double *sites, int64_t count, int64_t fixed);
+  cvtm_status (*lloyd)(cvtm_cvt *cvt, const cvtm_cell_moments *moments, int64_t count,
+                       int64_t fixed, double *sites);
 };
 
 /* A plan for the evaluations of parts.h alone, of up to `capacity` of `whole` sites. density: in

@@ -103,8 +103,7 @@ __device__ warp_cell read_cell(const cvtm_site_tree_view &tree, const cvtm_clipp
 /* Constructs the cells at the warp's places. */
 template <int CELLS, bool PARTIAL>
 __device__ warp_cell construct_cell(const cvtm_site_tree_view &tree, cvtm_domain domain,
-                                    int64_t base, int64_t last, int lane,
-                                    const cvtm_deferred_cells &deferred,
+                                    int64_t base, int lane, const cvtm_deferred_cells &deferred,
                                     warp_segments<CELLS> *memory) {
   const int c = lane % CELLS;
   const int64_t place = base + c;
@@ -112,8 +111,8 @@ __device__ warp_cell construct_cell(const cvtm_site_tree_view &tree, cvtm_domain
   cvtm_cell polygon = {0,       CVTM_HULL_SIDES, CELLS, memory->x + c, memory->y + c,
                        nullptr, nullptr,         0};
   const bool done = cvtm_warp_cells_by_hull<CELLS, PARTIAL>(
-      tree, domain, base, last, lane, CELLS * MOST_TESTS, &memory->hulls, &polygon);
-  if (place >= last) return cell;
+      tree, domain, base, tree.count, lane, CELLS * MOST_TESTS, &memory->hulls, &polygon);
+  if (place >= tree.count) return cell;
   if (!done) {
     if (lane < CELLS) defer_cell<PARTIAL>(tree, deferred, place);
     return cell;
@@ -207,18 +206,17 @@ __global__ void __launch_bounds__(WARP, SHORT_BLOCKS)
   }
 }
 
-/* Constructs the cells at places first .. last - 1 and integrates over them. */
+/* Constructs all cells and integrates over them. */
 template <int CELLS, bool PARTIAL>
 __global__ void __launch_bounds__(WARP, BLOCKS)
     cell_kernel(cvtm_site_tree_view tree, cvtm_domain domain, cvtm_density_view density,
-                cvtm_deferred_cells deferred, int64_t first, int64_t last,
-                cvtm_cell_moments *sums) {
+                cvtm_deferred_cells deferred, cvtm_cell_moments *sums) {
   __shared__ __align__(16) warp_segments<CELLS> memory;
   const int lane = static_cast<int>(threadIdx.x);
-  for (int64_t base = first + cvtm_first_cell<CELLS>(); base < last;
+  for (int64_t base = cvtm_first_cell<CELLS>(); base < tree.count;
        base += cvtm_cell_stride<CELLS>()) {
     const warp_cell cell =
-        construct_cell<CELLS, PARTIAL>(tree, domain, base, last, lane, deferred, &memory);
+        construct_cell<CELLS, PARTIAL>(tree, domain, base, lane, deferred, &memory);
     integrate<CELLS>(domain, density, cell, lane, &memory, sums);
     __syncwarp(); /* before the memory serves the next cells */
   }
@@ -226,10 +224,10 @@ __global__ void __launch_bounds__(WARP, BLOCKS)
 
 template <int CELLS>
 cvtm_status launch_cells(cvtm_cvt *cvt, const cvtm_site_tree_view &tree,
-                         const cvtm_deferred_cells &deferred, int64_t first, int64_t last) {
+                         const cvtm_deferred_cells &deferred) {
   const auto kernel = tree.cover == nullptr ? cell_kernel<CELLS, false> : cell_kernel<CELLS, true>;
-  kernel<<<cvtm_cuda_blocks(last - first, CELLS), WARP, 0, cvtm_cuda_stream(cvt->device)>>>(
-      tree, cvt->domain, cvt->density, deferred, first, last, cvt->moments);
+  kernel<<<cvtm_cuda_blocks(tree.count, CELLS), WARP, 0, cvtm_cuda_stream(cvt->device)>>>(
+      tree, cvt->domain, cvt->density, deferred, cvt->moments);
   return cvtm_cuda_launched(cvt->device, "cell_kernel");
 }
 
@@ -255,16 +253,16 @@ cvtm_status launch_chunk(cvtm_cvt *cvt, const cvtm_site_tree_view &tree,
  * there are in all decides, so that a cell's bits do not depend on the part. */
 cvtm_status cvtm_integrate_cells_cuda(cvtm_cvt *cvt, const cvtm_site_tree_view *tree,
                                       const cvtm_clipped_cells *cells,
-                                      const cvtm_deferred_cells *deferred, int64_t first,
-                                      int64_t last) {
+                                      const cvtm_deferred_cells *deferred) {
   const int64_t count = cvt->whole > 0 ? cvt->whole : tree->count;
-  if (count < 6000) return launch_cells<2>(cvt, *tree, *deferred, first, last);
-  if (count < 16000) return launch_cells<4>(cvt, *tree, *deferred, first, last);
-  if (count < CVTM_CHUNKED_CELLS) return launch_cells<8>(cvt, *tree, *deferred, first, last);
+  if (count < 6000) return launch_cells<2>(cvt, *tree, *deferred);
+  if (count < 16000) return launch_cells<4>(cvt, *tree, *deferred);
+  if (count < CVTM_CHUNKED_CELLS) return launch_cells<8>(cvt, *tree, *deferred);
   cvtm_status status = CVTM_OK;
-  for (int64_t at = first; status == CVTM_OK && at < last; at += cells->chunk) {
+  for (int64_t at = 0; status == CVTM_OK && at < tree->count; at += cells->chunk) {
     const int64_t most = at + cells->chunk;
-    status = launch_chunk(cvt, *tree, *cells, *deferred, at, most < last ? most : last);
+    status =
+        launch_chunk(cvt, *tree, *cells, *deferred, at, most < tree->count ? most : tree->count);
   }
   return status;
 }

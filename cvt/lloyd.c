@@ -2,20 +2,27 @@
 #include "base/clock.h"
 #include "base/ranks.h"
 #include "cvt/checkpoint.h"
-#include "cvt/descent.h"
+#include "cvt/division.h"
 #include "cvt/site_updates.h"
 
 #include <math.h>
 #include <string.h>
 
+static cvtm_status step_by_lloyd(cvtm_cvt *cvt, const cvtm_own_sites *own) {
+  return cvt->table->lloyd(cvt, cvtm_division_moments(cvt), own->count, own->fixed, own->sites);
+}
+
 cvtm_status cvtm_cvt_enqueue_lloyd(const cvtm_cvt_task *task, int steps) {
   cvtm_cvt *cvt = task->cvt;
-  cvtm_status status = cvtm_cvt_enqueue(task, cvt->sites, cvt->value, NULL);
+  cvtm_status status = cvtm_division_begin(task, cvt->sites);
+  if (status != CVTM_OK) return status;
+  const cvtm_own_sites own = cvtm_division_own(task);
+  status = cvtm_division_evaluate(task, own.sites, cvt->value, NULL);
   for (int k = 0; status == CVTM_OK && k < steps; ++k) {
-    status = cvt->table->lloyd(cvt, cvt->sites, task->count, task->fixed);
-    if (status == CVTM_OK) status = cvtm_cvt_enqueue(task, cvt->sites, cvt->value, NULL);
+    status = step_by_lloyd(cvt, &own);
+    if (status == CVTM_OK) status = cvtm_division_evaluate(task, own.sites, cvt->value, NULL);
   }
-  return status;
+  return status == CVTM_OK ? cvtm_division_end(task) : status;
 }
 
 static double mean_decrease(const cvtm_descent *d) {
@@ -74,20 +81,19 @@ static int64_t steps_before_reading(const cvtm_descent *d, int64_t steps) {
 }
 
 /* Enqueues `steps` steps, each followed by an evaluation, or for `steps` = 0 only the evaluation of
- * the start; then reads their values. Keeps the best sites in cvt->best. */
+ * the start; then reads their values. Keeps the best sites. */
 static cvtm_status do_steps(cvtm_descent *d, int64_t steps) {
-  const cvtm_cvt_task *task = d->task;
-  cvtm_cvt *cvt = task->cvt;
+  cvtm_cvt *cvt = d->task->cvt;
+  const cvtm_own_sites own = cvtm_division_own(d->task);
   const int64_t evaluations = steps > 0 ? steps : 1;
   double values[2 * CVTM_CVT_WINDOW];
   cvtm_status status = cvtm_device_copy_in(cvt->device, cvt->least, &d->best, sizeof d->best);
   for (int64_t k = 0; status == CVTM_OK && k < evaluations; ++k) {
     double *value = cvt->value + 2 * k, *least = cvt->least + k;
-    if (steps > 0) status = cvt->table->lloyd(cvt, cvt->sites, task->count, task->fixed);
-    if (status == CVTM_OK) status = cvtm_descent_evaluate(d, cvt->sites, value, NULL);
+    if (steps > 0) status = step_by_lloyd(cvt, &own);
+    if (status == CVTM_OK) status = cvtm_descent_evaluate(d, own.sites, value, NULL);
     if (status == CVTM_OK)
-      status =
-          cvt->updates->keep_best(cvt->device, cvt->sites, task->count, value, least, cvt->best);
+      status = cvt->updates->keep_best(cvt->device, own.sites, own.count, value, least, own.best);
   }
   if (status == CVTM_OK)
     status = cvtm_device_copy_out(cvt->device, values, cvt->value,
@@ -102,8 +108,8 @@ static cvtm_status do_steps(cvtm_descent *d, int64_t steps) {
 
 /* After a checkpoint only the moments are missing. */
 static cvtm_status evaluate_start(cvtm_descent *d) {
-  cvtm_cvt *cvt = d->task->cvt;
-  return d->continued ? cvtm_descent_evaluate(d, cvt->sites, cvt->value, NULL) : do_steps(d, 0);
+  if (!d->continued) return do_steps(d, 0);
+  return cvtm_descent_evaluate(d, cvtm_division_own(d->task).sites, d->task->cvt->value, NULL);
 }
 
 cvtm_status cvtm_descent_run_lloyd(cvtm_descent *d, int64_t steps) {

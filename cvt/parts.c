@@ -94,15 +94,19 @@ static cvtm_status allocate_division(cvtm_parts *p) {
   return p->staging ? CVTM_OK : no_memory(p);
 }
 
+int64_t cvtm_parts_first(const cvtm_parts *p, int rank) {
+  const int64_t first = p->first_block[rank] * p->block;
+  return first < p->count ? first : p->count;
+}
+
 cvtm_status cvtm_parts_divide(cvtm_parts *p, int64_t count, int64_t block) {
   free_division(p);
   p->count = count;
   p->block = block;
   p->blocks = (count + block - 1) / block;
   for (int r = 0; r <= p->size; ++r) p->first_block[r] = p->blocks * r / p->size;
-  const int64_t end = p->first_block[p->rank + 1] * block;
-  p->first = p->first_block[p->rank] * block < count ? p->first_block[p->rank] * block : count;
-  p->own = (end < count ? end : count) - p->first;
+  p->first = cvtm_parts_first(p, p->rank);
+  p->own = cvtm_parts_first(p, p->rank + 1) - p->first;
   p->pieces = (p->own + CVTM_PARTS_PIECE - 1) / CVTM_PARTS_PIECE;
   const int64_t words = cvtm_tree_cover_words(cvtm_site_tree_levels(p->domain, count));
   p->words = words + words % 2; /* ranks exchange them as 64-bit numbers */
@@ -180,7 +184,7 @@ static cvtm_status gather_sites(cvtm_parts *p, const double *sites) {
              : status;
 }
 
-cvtm_status cvtm_parts_evaluate(cvtm_parts *p, const double *sites) {
+cvtm_status cvtm_parts_evaluate(cvtm_parts *p, const double *sites, cvtm_cvt_energy energy) {
   int64_t lacking = 1;
   cvtm_status status = CVTM_OK;
   for (int again = 0; status == CVTM_OK && lacking > 0; again = 1) {
@@ -188,7 +192,7 @@ cvtm_status cvtm_parts_evaluate(cvtm_parts *p, const double *sites) {
     const double start = cvtm_clock();
     if (status == CVTM_OK) p->plan->tree_clipping = p->tree_clipping;
     if (status == CVTM_OK)
-      status = p->plan->table->part_moments(p->plan, p->near, p->missed, &lacking);
+      status = p->plan->table->part_moments(p->plan, p->near, energy, p->missed, &lacking);
     p->seconds = cvtm_clock() - start;
     p->repeats += again;
   }

@@ -1,4 +1,5 @@
-/* Inside cvt and bench: an exact evaluation whose sites are divided among ranks (base/ranks.h).
+/* Inside cvt and bench: an evaluation of the exact diagram whose sites are divided among ranks
+ * (base/ranks.h).
  * Each rank has consecutive sites, and cuts out their cells from a site tree of these and of those
  * of other ranks around them, which it gets before every evaluation. The tree has the bins of the
  * tree of all sites, so that a cell has the same bits for any number of ranks.
@@ -68,9 +69,11 @@ void cvtm_parts_destroy(cvtm_parts *parts);
 /* Divides `count` sites in blocks of `block`, which may be any number up to CVTM_PARTS_PIECE or a
  * multiple of it. Forgets what earlier searches have asked for. */
 cvtm_status cvtm_parts_divide(cvtm_parts *parts, int64_t count, int64_t block);
+/* The first site of a rank; of rank `size`, the number of all. */
+int64_t cvtm_parts_first(const cvtm_parts *parts, int rank);
 /* Collective: the moments of the cells of this rank's sites (2 * own, in the device's memory),
  * which are then at cvtm_parts_moments. */
-cvtm_status cvtm_parts_evaluate(cvtm_parts *parts, const double *sites);
+cvtm_status cvtm_parts_evaluate(cvtm_parts *parts, const double *sites, cvtm_cvt_energy energy);
 cvtm_cell_moments *cvtm_parts_moments(const cvtm_parts *parts);
 /* From these: sums[2 b] = the energy of own block b, sums[2 b + 1] = the largest distance of a site
  * to its centroid (not of the first `fixed` of all sites), and the gradient (2 * own) unless that

@@ -21,17 +21,18 @@ struct warp_neighbours {
   };
 };
 
-template <int CELLS>
+/* PARTIAL: of a tree with a cover, whose own cells it sums. */
+template <int CELLS, bool PARTIAL>
 __global__ void __launch_bounds__(WARP, BLOCKS)
     pixel_sum_kernel(cvtm_site_tree_view tree, cvtm_domain domain, cvtm_density_view density,
-                     cvtm_deferred_cells deferred, int64_t first, int64_t last,
-                     cvtm_cell_moments *sums) {
+                     cvtm_deferred_cells deferred, cvtm_cell_moments *sums) {
   __shared__ __align__(16) warp_neighbours<CELLS> memory;
   const int lane = static_cast<int>(threadIdx.x), c = lane % CELLS, own = lane / CELLS;
   const cvtm_lanes lanes = {own, WARP / CELLS};
-  for (int64_t base = first + cvtm_first_cell<CELLS>(); base < last;
+  for (int64_t base = cvtm_first_cell<CELLS>(); base < tree.count;
        base += cvtm_cell_stride<CELLS>()) {
     const int64_t place = base + c;
+    const bool wanted = place < tree.count && (!PARTIAL || cvtm_tree_is_own(&tree, place));
     cvtm_hull hull = {0,
                       CELLS,
                       CVTM_PIXEL_SITES,
@@ -41,11 +42,12 @@ __global__ void __launch_bounds__(WARP, BLOCKS)
                       memory.place + c,
                       nullptr,
                       memory.scratch + c};
+    hull.partial = PARTIAL;
     cvtm_cell_moments part;
-    const bool done = cvtm_pixel_sum(&tree, domain, &density, place, place < last, lanes, &hull,
+    const bool done = cvtm_pixel_sum(&tree, domain, &density, place, wanted, lanes, &hull,
                                      memory.bound + c, &part) == CVTM_CELL_DONE;
     part = cvtm_moments_sum_lanes<CELLS>(part);
-    if (own == 0 && place < last) {
+    if (own == 0 && wanted) {
       if (done)
         sums[tree.index[place]] = part;
       else
@@ -57,20 +59,21 @@ __global__ void __launch_bounds__(WARP, BLOCKS)
 
 template <int CELLS>
 cvtm_status launch_pixel_sum(cvtm_cvt *cvt, const cvtm_site_tree_view &tree,
-                             const cvtm_deferred_cells &deferred, int64_t first, int64_t last) {
-  pixel_sum_kernel<CELLS>
-      <<<cvtm_cuda_blocks(last - first, CELLS), WARP, 0, cvtm_cuda_stream(cvt->device)>>>(
-          tree, cvt->domain, cvt->density, deferred, first, last, cvt->moments);
+                             const cvtm_deferred_cells &deferred) {
+  const auto kernel =
+      tree.cover == nullptr ? pixel_sum_kernel<CELLS, false> : pixel_sum_kernel<CELLS, true>;
+  kernel<<<cvtm_cuda_blocks(tree.count, CELLS), WARP, 0, cvtm_cuda_stream(cvt->device)>>>(
+      tree, cvt->domain, cvt->density, deferred, cvt->moments);
   return cvtm_cuda_launched(cvt->device, "pixel_sum_kernel");
 }
 
 }  // namespace
 
 cvtm_status cvtm_sum_pixels_cuda(cvtm_cvt *cvt, const cvtm_site_tree_view *tree,
-                                 const cvtm_deferred_cells *deferred, int64_t first, int64_t last) {
-  const int64_t count = tree->count;
-  if (count < 6000) return launch_pixel_sum<2>(cvt, *tree, *deferred, first, last);
-  if (count < 16000) return launch_pixel_sum<4>(cvt, *tree, *deferred, first, last);
-  if (count < CVTM_CHUNKED_CELLS) return launch_pixel_sum<8>(cvt, *tree, *deferred, first, last);
-  return launch_pixel_sum<16>(cvt, *tree, *deferred, first, last);
+                                 const cvtm_deferred_cells *deferred) {
+  const int64_t count = cvt->whole > 0 ? cvt->whole : tree->count; /* of all ranks */
+  if (count < 6000) return launch_pixel_sum<2>(cvt, *tree, *deferred);
+  if (count < 16000) return launch_pixel_sum<4>(cvt, *tree, *deferred);
+  if (count < CVTM_CHUNKED_CELLS) return launch_pixel_sum<8>(cvt, *tree, *deferred);
+  return launch_pixel_sum<16>(cvt, *tree, *deferred);
 }

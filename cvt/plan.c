@@ -2,7 +2,7 @@
 #include "base/primitives.h"
 #include "base/table_select.h"
 #include "cvt/density_scan.h"
-#include "cvt/descent.h"
+#include "cvt/division.h"
 #include "cvt/site_updates.h"
 #include "voronoi/site_tree_part.h"
 
@@ -47,7 +47,7 @@ static void keep_sums(cvtm_cvt *cvt, const cvtm_density_sums *sums, double *squa
 enum { ARRAYS = 9 };
 
 static void list_plan_arrays(cvtm_cvt *cvt, cvtm_array arrays[ARRAYS]) {
-  const int64_t n = cvt->capacity, of_descents = cvt->whole > 0 ? 0 : n;
+  const int64_t n = cvt->capacity, of_descents = cvt->whole > 0 || cvt->division ? 0 : n;
   const cvtm_array list[ARRAYS] = {
       CVTM_ARRAY(cvt->sites, 2 * n),
       CVTM_ARRAY(cvt->best, 2 * of_descents),
@@ -73,7 +73,7 @@ static cvtm_status allocate_plan(cvtm_cvt *cvt) {
     status = cvt->whole > 0
                  ? cvtm_site_tree_create_part(device, cvt->domain, n, cvt->whole, &cvt->tree)
                  : cvtm_site_tree_create(device, cvt->domain, n, &cvt->tree);
-  if (status == CVTM_OK) status = cvt->table->create_state(cvt);
+  if (status == CVTM_OK && !cvt->division) status = cvt->table->create_state(cvt);
   return status;
 }
 
@@ -104,7 +104,9 @@ static cvtm_status create_plan(cvtm_device *device, cvtm_domain domain, int64_t 
   cvt->table = CVTM_TABLE(device, cvtm_cvt_table);
   cvt->updates = CVTM_TABLE(device, cvtm_site_updates);
   cvt->density = (cvtm_density_view){NULL, domain.width, domain.height, domain.periodic != 0};
-  const cvtm_status status = allocate_plan(cvt);
+  cvtm_status status = CVTM_OK;
+  if (whole == 0 && cvtm_device_ranks(device)) status = cvtm_division_create(cvt);
+  if (status == CVTM_OK) status = allocate_plan(cvt);
   if (status != CVTM_OK) {
     cvtm_cvt_destroy(cvt);
     return status;
@@ -201,6 +203,7 @@ static void release_labels(cvtm_cvt *cvt) {
 void cvtm_cvt_destroy(cvtm_cvt *cvt) {
   if (!cvt) return;
   cvt->table->destroy_state(cvt);
+  cvtm_division_destroy(cvt);
   cvtm_lbfgsb_destroy(cvt->solver);
   release_labels(cvt);
   cvtm_site_tree_destroy(cvt->tree);
