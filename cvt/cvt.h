@@ -72,20 +72,16 @@ cvtm_status cvtm_cvt_evaluate_on_device(cvtm_cvt *cvt, const double *sites, int6
                                         cvtm_cvt_energy energy, cvtm_voronoi_method voronoi,
                                         double *value, double *moments);
 
-/* The derivative by the density of L = sum_i integral over cell i of rho phi_i, with
- * phi_i(x) = a + b . (x - x_i) + c |x - x_i|^2, of arrays in the device's memory. sites: 2 * count.
- * phi: 4 * count: a, b (2), c. by_density: width * height. Waits for the device.
- * CVTM_ERROR_UNSUPPORTED: the domain is periodic, or somewhere more than 32 cells may meet a pixel,
- * or many sites are about equally near a pixel; then cvtm_differential_pull_back is left. */
-cvtm_status cvtm_cvt_pull_to_density(cvtm_cvt *cvt, const double *sites, int64_t count,
-                                     const double *phi, float *by_density);
-
-/* The derivative of the same L by the sites, where the phi_i stay as functions of x, in double
- * precision of the plan's density. by_sites: 2 * count. Waits for the device.
- * CVTM_ERROR_UNSUPPORTED: the domain is periodic, or a cell has more than 1024 corners; then
- * cvtm_differential_pull_back is left. */
-cvtm_status cvtm_cvt_pull_to_sites(cvtm_cvt *cvt, const double *sites, int64_t count,
-                                   const double *phi, double *by_sites);
+/* The derivatives of L = sum_i integral over cell i of rho phi_i, with
+ * phi_i(x) = a + b . (x - x_i) + c |x - x_i|^2, of arrays in the device's memory: by the density,
+ * width * height, and by the sites, 2 * count, where the phi_i stay as functions of x, in double
+ * precision of the plan's density; either may be NULL. sites: 2 * count; NULL: those of the plan's
+ * last call, of as many and with exact cells. phi: 4 * count: a, b (2), c. Waits for the device.
+ * CVTM_ERROR_UNSUPPORTED: the domain is periodic; by_density: somewhere more than 32 cells may meet
+ * a pixel, or many sites are about equally near a pixel; by_sites: a cell has more than 1024
+ * corners. Then cvtm_differential_pull_back is left. */
+cvtm_status cvtm_cvt_pull_back(cvtm_cvt *cvt, const double *sites, int64_t count, const double *phi,
+                               float *by_density, double *by_sites);
 
 /* 5 / (18 sqrt 3) (integral of sqrt rho)^2 / count: the energy of regular hexagons
  * (Fejes Toth; Gersho and Zador for graded densities). */

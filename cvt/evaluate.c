@@ -156,44 +156,35 @@ cvtm_status cvtm_cvt_evaluate_on_device(cvtm_cvt *cvt, const double *sites, int6
   return status;
 }
 
-cvtm_status cvtm_cvt_pull_to_density(cvtm_cvt *cvt, const double *sites, int64_t count,
-                                     const double *phi, float *by_density) {
+cvtm_status cvtm_cvt_pull_back(cvtm_cvt *cvt, const double *sites, int64_t count, const double *phi,
+                               float *by_density, double *by_sites) {
   cvtm_error *error = cvtm_device_error(cvt->device);
   const cvtm_pull_table *table = CVTM_TABLE(cvt->device, cvtm_pull);
-  void *flag = NULL;
-  int32_t crowded = 0;
-  cvtm_status status = check_count(cvt, sites, count);
-  if (status == CVTM_OK && cvt->domain.periodic)
-    status = cvtm_fail(error, CVTM_ERROR_UNSUPPORTED, "derivatives on a torus are not supported");
-  if (status == CVTM_OK) status = cvtm_site_tree_sort(cvt->tree, sites, count);
-  if (status == CVTM_OK) status = cvtm_device_scratch(cvt->device, sizeof crowded, &flag);
-  if (status == CVTM_OK) status = cvtm_device_fill(cvt->device, flag, 0, sizeof crowded);
-  if (status == CVTM_OK) status = table->pull(cvt, phi, by_density, flag);
-  if (status == CVTM_OK) status = cvtm_device_copy_out(cvt->device, &crowded, flag, sizeof crowded);
-  if (status == CVTM_OK && crowded)
+  const int64_t sorted = cvtm_site_tree_get_view(cvt->tree).count;
+  const size_t bytes = sizeof(cvtm_pull_memory) + (size_t)count * sizeof(int32_t);
+  cvtm_pull_flags flags = {0, 0, 0};
+  void *scratch = NULL;
+  cvtm_status status = CVTM_OK;
+  if (cvt->domain.periodic)
+    return cvtm_fail(error, CVTM_ERROR_UNSUPPORTED, "derivatives on a torus are not supported");
+  if (sites)
+    status = check_count(cvt, sites, count);
+  else if (count < 1 || count != sorted)
+    status = cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%lld sites; the last call had %lld",
+                       (long long)count, (long long)sorted);
+  if (status == CVTM_OK && sites) status = cvtm_site_tree_sort(cvt->tree, sites, count);
+  if (status == CVTM_OK && by_sites) status = cvtm_site_tree_build_boxes(cvt->tree, NULL);
+  if (status == CVTM_OK) status = cvtm_device_scratch(cvt->device, bytes, &scratch);
+  cvtm_pull_memory *m = scratch;
+  if (status == CVTM_OK) status = cvtm_device_fill(cvt->device, &m->flags, 0, sizeof flags);
+  if (status == CVTM_OK && by_density)
+    status = table->pull(cvt, phi, by_density, &m->flags.crowded);
+  if (status == CVTM_OK && by_sites) status = table->pull_to_sites(cvt, phi, by_sites, m);
+  if (status == CVTM_OK)
+    status = cvtm_device_copy_out(cvt->device, &flags, &m->flags, sizeof flags);
+  if (status == CVTM_OK && flags.crowded)
     status = cvtm_fail(error, CVTM_ERROR_UNSUPPORTED, "too many sites are near one pixel");
-  return status;
-}
-
-cvtm_status cvtm_cvt_pull_to_sites(cvtm_cvt *cvt, const double *sites, int64_t count,
-                                   const double *phi, double *by_sites) {
-  cvtm_error *error = cvtm_device_error(cvt->device);
-  const cvtm_pull_table *table = CVTM_TABLE(cvt->device, cvtm_pull);
-  void *memory = NULL;
-  int32_t failed = 0;
-  cvtm_status status = check_count(cvt, sites, count);
-  if (status == CVTM_OK && cvt->domain.periodic)
-    status = cvtm_fail(error, CVTM_ERROR_UNSUPPORTED, "derivatives on a torus are not supported");
-  if (status == CVTM_OK) status = cvtm_site_tree_build(cvt->tree, sites, count);
-  if (status == CVTM_OK)
-    status = cvtm_device_scratch(
-        cvt->device, sizeof(cvtm_pull_memory) + (size_t)count * sizeof(int32_t), &memory);
-  cvtm_pull_memory *m = memory;
-  if (status == CVTM_OK) status = cvtm_device_fill(cvt->device, &m->failed, 0, 2 * sizeof failed);
-  if (status == CVTM_OK) status = table->pull_to_sites(cvt, phi, by_sites, m);
-  if (status == CVTM_OK)
-    status = cvtm_device_copy_out(cvt->device, &failed, &m->failed, sizeof failed);
-  if (status == CVTM_OK && failed)
+  if (status == CVTM_OK && flags.failed)
     status = cvtm_fail(error, CVTM_ERROR_UNSUPPORTED, "a cell has too many corners");
   return status;
 }

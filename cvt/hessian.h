@@ -60,13 +60,17 @@ CVTM_HD void cvtm_hessian_add_piece(const cvtm_pull_edge *e, double t0, double t
 CVTM_HD void cvtm_hessian_add_edge(const cvtm_hessian_cells *cells, const cvtm_pull_edge *e,
                                    double *sum) {
   const cvtm_domain domain = cells->domain;
-  const double x = e->site_x + e->x, y = e->site_y + e->y;
+  cvtm_pull_axis x = cvtm_pull_axis_of(e->site_x + e->x, e->dx);
+  cvtm_pull_axis y = cvtm_pull_axis_of(e->site_y + e->y, e->dy);
   for (double t = 0; t < 1;) {
-    const double next = fmin(cvtm_pull_crossing(x, e->dx, t), cvtm_pull_crossing(y, e->dy, t));
-    const double middle = 0.5 * (t + next);
-    const int64_t column = cvtm_hessian_pixel(x + middle * e->dx, domain.width, domain.periodic);
-    const int64_t row = cvtm_hessian_pixel(y + middle * e->dy, domain.height, domain.periodic);
+    const double next = fmin(fmin(x.t, y.t), 1), middle = 0.5 * (t + next);
+    const int64_t column =
+        cvtm_hessian_pixel(x.start + middle * e->dx, domain.width, domain.periodic);
+    const int64_t row =
+        cvtm_hessian_pixel(y.start + middle * e->dy, domain.height, domain.periodic);
     cvtm_hessian_add_piece(e, t, next, (double)cells->density[row * domain.width + column], sum);
+    cvtm_pull_advance(&x, next);
+    cvtm_pull_advance(&y, next);
     t = next;
   }
 }

@@ -7,39 +7,28 @@
  * to one place.
  *
  * The lanes of a warp share the pixels of a tile. They gather the sites that may own a part of it
- * once, and each pixel takes the nearest of these, its base. Another site s owns a part of the
- * pixel only if its bisector with the base s_0 cuts the pixel, that is, with the pixel's centre p,
+ * once. Site s owns a part of a rectangle of w x h pixels about p only if it is not separated from
+ * it by its bisector with any other site s_0, that is,
  *
- *     |p - s|^2 - |p - s_0|^2 <= |x_s - x_0| + |y_s - y_0|.
+ *     |p - s|^2 - |p - s_0|^2 <= w |x_s - x_0| + h |y_s - y_0|.
  *
- * The derivative is the integral of phi_0 over the pixel, and of phi_s - phi_0 over the part of
- * each such site: for one site a trapezoid or a triangle, for several polygons that are clipped.
+ * Blocks of pixels choose from the sites of the tile by that, and each pixel from those of its
+ * block, where s_0 is the pixel's base: the site nearest to its middle. The derivative is the
+ * integral of phi_0 over the pixel, and of phi_s - phi_0 over the part of each other such site: for
+ * one a trapezoid or a triangle; for several, line integrals along the parts' boundaries.
  * Compiles as C11 and inside CUDA kernels. */
 #ifndef CVTMESH_CVT_PULL_H
 #define CVTMESH_CVT_PULL_H
 
+#include "cvt/pull_near.h"
 #include "cvt/pull_sites.h"
-#include "voronoi/cell_lanes.h"
-#include "voronoi/site_query.h"
-
-enum {
-  CVTM_PULL_SHIFT = 5, /* log2 of the width of a tile, in pixels */
-  CVTM_PULL_WIDTH = 1 << CVTM_PULL_SHIFT,
-  CVTM_PULL_HEIGHT = 16,  /* so that the pixels of three cells occupy the lanes of a warp */
-  CVTM_PULL_LEVELS = 4,   /* how often a tile is divided in four where too many sites are near */
-  CVTM_PULL_SITES = 96,   /* the most sites near a tile, or a part of one */
-  CVTM_PULL_SHARED = 128, /* flag of a base: other cells may meet its pixel */
-  CVTM_PULL_AT_ONCE = 4,  /* pixels that a lane scans the sites for */
-  CVTM_PULL_CELLS = 32,   /* the most cells that may meet a pixel */
-  CVTM_PULL_VISITS = 4096 /* the most sites that a lane looks at in one search */
-};
 
 typedef struct cvtm_pull_table {
   /* by_density: one number for each pixel. *crowded (device memory, zero before) becomes 1 if a
    * pixel has more sites near it than the limits allow; then the results are void. */
   cvtm_status (*pull)(cvtm_cvt *cvt, const double *phi, float *by_density, int32_t *crowded);
-  /* by_sites: 2 for each site; the boxes of the tree are built. memory->failed and
-   * memory->deferred are 0 before; failed becomes 1 if a cell has too many corners or there is no
+  /* by_sites: 2 for each site; the boxes of the tree are built. failed and deferred of
+   * memory->flags are 0 before; failed becomes 1 if a cell has too many corners or there is no
    * memory for it; then the results are void. */
   cvtm_status (*pull_to_sites)(cvtm_cvt *cvt, const double *phi, double *by_sites,
                                cvtm_pull_memory *memory);
@@ -52,182 +41,6 @@ extern const cvtm_pull_table cvtm_pull_cpu, cvtm_pull_cuda;
 #ifdef __cplusplus
 }
 #endif
-
-/* a + b . x + c |x|^2. */
-typedef struct cvtm_pull_polynomial {
-  double a, bx, by, c;
-} cvtm_pull_polynomial;
-
-/* The sites near a part of a tile, in memory that its lanes share. Positions are relative to the
- * middle of the part; of sites that share a place the first has the cell. */
-typedef struct cvtm_pull_near {
-  double x[CVTM_PULL_SITES], y[CVTM_PULL_SITES];
-  cvtm_pull_polynomial phi[CVTM_PULL_SITES]; /* of x - x_i */
-  float fx[CVTM_PULL_SITES], fy[CVTM_PULL_SITES];
-  uint8_t base[CVTM_PULL_WIDTH * CVTM_PULL_HEIGHT];    /* of each pixel of the part; flagged */
-  uint16_t listed[CVTM_PULL_WIDTH * CVTM_PULL_HEIGHT]; /* pixels that several cells may meet */
-  int32_t count;
-} cvtm_pull_near;
-
-/* A task: a part of a tile, and the lanes that share it. */
-typedef struct cvtm_pull_part {
-  cvtm_domain domain;
-  cvtm_lanes lanes;
-  int32_t column, row, width, height;
-  int32_t shift; /* log2 of the width */
-  cvtm_pull_near *near;
-} cvtm_pull_part;
-
-/* --- the sites near a part
- * ------------------------------------------------------------------------ */
-
-/* The estimated spacing of the sites around a point. */
-CVTM_HD double cvtm_pull_spacing(const cvtm_site_tree_view *tree, cvtm_domain domain, double x,
-                                 double y) {
-  const cvtm_bin_level bins = cvtm_bin_level_for(tree, domain, 0);
-  int32_t first, last;
-  cvtm_bin_sites(tree, bins.level, cvtm_bin_coordinate(&bins, x, domain.width),
-                 cvtm_bin_coordinate(&bins, y, domain.height), &first, &last);
-  const double spacing = (double)tree->spacing[first < tree->count ? first : tree->count - 1];
-  return spacing > 0 ? spacing : 0;
-}
-
-/* Adds the site at a place if it is within `reach` of the part. All lanes call; place is negative
- * in those that have none. *count: the number of sites so far, the same in all lanes. */
-CVTM_HD void cvtm_pull_add(const cvtm_pull_part *part, const cvtm_site_tree_view *tree,
-                           int32_t place, double reach, const double *phi, int32_t *count) {
-  cvtm_pull_near *near = part->near;
-  double x = 0, y = 0;
-  int keep = 0;
-  if (place >= 0) {
-    cvtm_tree_position(tree, place, &x, &y);
-    x -= part->column + 0.5 * part->width;
-    y -= part->row + 0.5 * part->height;
-    const double dx = fmax(fabs(x) - 0.5 * part->width, 0);
-    const double dy = fmax(fabs(y) - 0.5 * part->height, 0);
-    keep = dx * dx + dy * dy <= reach * reach;
-  }
-  const int32_t at = cvtm_lanes_number(part->lanes, keep, count);
-  if (!keep || at >= CVTM_PULL_SITES) return;
-  const double *own = phi + 4 * (int64_t)tree->index[place];
-  const cvtm_pull_polynomial p = {own[0], own[1], own[2], own[3]};
-  near->x[at] = x;
-  near->y[at] = y;
-  near->fx[at] = (float)x;
-  near->fy[at] = (float)y;
-  near->phi[at] = p;
-}
-
-/* Gathers the sites within `reach`, and stops when there are too many. Returns 0 if too many were
- * looked at. */
-CVTM_HD int cvtm_pull_gather(const cvtm_pull_part *part, const cvtm_site_tree_view *tree,
-                             double reach, const double *phi) {
-  const cvtm_domain domain = part->domain;
-  const cvtm_bin_level bins =
-      cvtm_bin_level_for(tree, domain, fmax(reach, (double)CVTM_PULL_HEIGHT));
-  const int32_t x0 = cvtm_bin_coordinate(&bins, part->column - reach, domain.width);
-  const int32_t x1 = cvtm_bin_coordinate(&bins, part->column + part->width + reach, domain.width);
-  const int32_t y0 = cvtm_bin_coordinate(&bins, part->row - reach, domain.height);
-  const int32_t y1 = cvtm_bin_coordinate(&bins, part->row + part->height + reach, domain.height);
-  const int32_t across = x1 - x0 + 1, bin_count = across * (y1 - y0 + 1);
-  const int32_t lane = part->lanes.lane;
-  int32_t visits = 0, count = 0;
-  cvtm_lanes_sync();
-  for (int32_t bin = lane; bin - lane < bin_count && count <= CVTM_PULL_SITES;
-       bin += part->lanes.count) {
-    int32_t first = 0, last = 0;
-    if (bin < bin_count)
-      cvtm_bin_sites(tree, bins.level, x0 + bin % across, y0 + bin / across, &first, &last);
-    const int32_t most = cvtm_lanes_most(last - first);
-    if ((visits += most) > CVTM_PULL_VISITS) return 0;
-    for (int32_t k = 0; k < most; ++k)
-      cvtm_pull_add(part, tree, k < last - first ? first + k : -1, reach, phi, &count);
-  }
-  part->near->count = count;
-  cvtm_lanes_sync();
-  return 1;
-}
-
-CVTM_HD int cvtm_pull_is_inside(const cvtm_pull_part *part, int32_t pixel) {
-  return (pixel & (part->width - 1)) < part->domain.width - part->column &&
-         pixel >> part->shift < part->domain.height - part->row;
-}
-
-/* The middle of a pixel, relative to the middle of the part. */
-CVTM_HD float cvtm_pull_x(const cvtm_pull_part *part, int32_t pixel) {
-  return (float)(pixel & (part->width - 1)) + 0.5F * (float)(1 - part->width);
-}
-CVTM_HD float cvtm_pull_y(const cvtm_pull_part *part, int32_t pixel) {
-  return (float)(pixel >> part->shift) + 0.5F * (float)(1 - part->height);
-}
-
-/* Sets the bases of the pixels first, first + lanes, ... to the nearest of the sites that have been
- * gathered, with a flag where another site is less than sqrt(2) farther. Returns the largest
- * squared distance. */
-CVTM_HD float cvtm_pull_set_some_bases(const cvtm_pull_part *part, int32_t first) {
-  cvtm_pull_near *near = part->near;
-  const int32_t count = near->count < CVTM_PULL_SITES ? near->count : CVTM_PULL_SITES;
-  float x[CVTM_PULL_AT_ONCE], y[CVTM_PULL_AT_ONCE], farthest = 0;
-  float nearest[CVTM_PULL_AT_ONCE], second[CVTM_PULL_AT_ONCE];
-  int32_t base[CVTM_PULL_AT_ONCE];
-  for (int32_t q = 0; q < CVTM_PULL_AT_ONCE; ++q) {
-    x[q] = cvtm_pull_x(part, first + q * part->lanes.count);
-    y[q] = cvtm_pull_y(part, first + q * part->lanes.count);
-    nearest[q] = second[q] = HUGE_VALF;
-    base[q] = 0;
-  }
-  for (int32_t k = 0; k < count; ++k) {
-    const float sx = near->fx[k], sy = near->fy[k];
-    for (int32_t q = 0; q < CVTM_PULL_AT_ONCE; ++q) {
-      const float dx = sx - x[q], dy = sy - y[q], d2 = CVTM_FMAF(dx, dx, dy * dy);
-      second[q] = fminf(second[q], fmaxf(nearest[q], d2));
-      base[q] = d2 < nearest[q] ? k : base[q];
-      nearest[q] = fminf(nearest[q], d2);
-    }
-  }
-  for (int32_t q = 0; q < CVTM_PULL_AT_ONCE; ++q) {
-    const int32_t pixel = first + q * part->lanes.count;
-    if (pixel >= part->width * part->height) break;
-    const float least = (sqrtf(nearest[q]) + 1.4143F) * 1.00001F;
-    near->base[pixel] = (uint8_t)(base[q] + (second[q] > least * least ? 0 : CVTM_PULL_SHARED));
-    if (cvtm_pull_is_inside(part, pixel)) farthest = fmaxf(farthest, nearest[q]);
-  }
-  return farthest;
-}
-
-/* Sets all bases. Returns the distance from the part beyond which no other site can have a share of
- * its pixels. */
-CVTM_HD double cvtm_pull_set_bases(const cvtm_pull_part *part) {
-  float farthest = 0;
-  for (int32_t first = part->lanes.lane; first < part->width * part->height;
-       first += CVTM_PULL_AT_ONCE * part->lanes.count)
-    farthest = fmaxf(farthest, cvtm_pull_set_some_bases(part, first));
-  const double most = cvtm_lanes_largest(part->lanes, (double)farthest);
-  return (sqrt(most) + 0.7072) * 1.00001;
-}
-
-/* Gathers all sites that have a share of the part's pixels, and sets the bases; returns 0 if there
- * are too many. */
-CVTM_HD int cvtm_pull_prepare(const cvtm_pull_part *part, const cvtm_site_tree_view *tree,
-                              const double *phi) {
-  const double farthest = 4e9; /* of a site from a pixel */
-  double reach = 1.5 + 0.9 * cvtm_pull_spacing(tree, part->domain, part->column + 0.5 * part->width,
-                                               part->row + 0.5 * part->height);
-  while (reach < farthest) {
-    if (!cvtm_pull_gather(part, tree, reach, phi)) return 0;
-    const int crowded = part->near->count > CVTM_PULL_SITES;
-    if (part->near->count == 0) {
-      reach *= 2;
-      continue;
-    }
-    const double needed = cvtm_pull_set_bases(part);
-    cvtm_lanes_sync();
-    if (!crowded && needed <= reach) return 1;
-    if (crowded && !(needed < 0.9 * reach)) return 0;
-    reach = needed;
-  }
-  return 0;
-}
 
 /* --- integrals over the parts of a pixel
  * ---------------------------------------------------------- */
@@ -272,7 +85,8 @@ CVTM_HD double cvtm_pull_cut(cvtm_pull_line line, cvtm_pull_polynomial p) {
   const double excess = CVTM_FMA(0.5, nx + ny, -line.offset); /* at the corner (1/2, 1/2) */
   if (!(excess > 0)) return 0;
   const int is_triangle = excess < ny;
-  const double wide = excess / nx, narrow = is_triangle ? 0 : (excess - ny) / nx;
+  const double scale = 1 / nx, wide = excess * scale,
+               narrow = is_triangle ? 0 : (excess - ny) * scale;
   const double height = is_triangle ? excess / ny : 1;
   const double h6 = height * (1.0 / 6), w2 = wide * wide, n2 = narrow * narrow;
   const double half = 1.5 * h6 * (wide + narrow); /* of the area */
@@ -287,55 +101,50 @@ CVTM_HD double cvtm_pull_cut(cvtm_pull_line line, cvtm_pull_polynomial p) {
   return CVTM_FMA(2 * p.a, half, CVTM_FMA(p.c, second - u - v + half, first));
 }
 
-/* A convex polygon about the middle of a pixel, with room for what rounding adds. */
-enum { CVTM_PULL_POLYGON = CVTM_PULL_CELLS + 8 };
-typedef struct cvtm_pull_polygon {
-  int32_t count;
-  double x[CVTM_PULL_POLYGON], y[CVTM_PULL_POLYGON];
-} cvtm_pull_polygon;
+/* The part of a line (x, y) + t (dx, dy) about the middle of a pixel from t0 to t1, if t0 < t1. */
+typedef struct cvtm_pull_segment {
+  double x, y, dx, dy, t0, t1;
+} cvtm_pull_segment;
 
-CVTM_HD void cvtm_pull_push(cvtm_pull_polygon *to, double x, double y) {
-  if (to->count == CVTM_PULL_POLYGON) return;
-  to->x[to->count] = x;
-  to->y[to->count++] = y;
+/* Leaves the part that is not beyond a line. */
+CVTM_HD void cvtm_pull_shorten(cvtm_pull_segment *s, cvtm_pull_line line) {
+  const double slope = CVTM_FMA(line.nx, s->dx, line.ny * s->dy);
+  const double room = CVTM_FMA(-line.nx, s->x, CVTM_FMA(-line.ny, s->y, line.offset));
+  if (slope > 0)
+    s->t1 = fmin(s->t1, room / slope);
+  else if (slope < 0)
+    s->t0 = fmax(s->t0, room / slope);
+  else if (room < 0)
+    s->t1 = s->t0;
 }
 
-/* to = the part of a polygon that is not beyond a line. */
-CVTM_HD void cvtm_pull_clip(const cvtm_pull_polygon *from, cvtm_pull_line line,
-                            cvtm_pull_polygon *to) {
-  to->count = 0;
-  if (from->count == 0) return;
-  double x = from->x[from->count - 1], y = from->y[from->count - 1];
-  double beyond = CVTM_FMA(line.nx, x, CVTM_FMA(line.ny, y, -line.offset));
-  for (int32_t k = 0; k < from->count; ++k) {
-    const double next_x = from->x[k], next_y = from->y[k];
-    const double next = CVTM_FMA(line.nx, next_x, CVTM_FMA(line.ny, next_y, -line.offset));
-    if ((beyond < 0 && next > 0) || (beyond > 0 && next < 0)) {
-      const double t = beyond / (beyond - next);
-      cvtm_pull_push(to, CVTM_FMA(t, next_x - x, x), CVTM_FMA(t, next_y - y, y));
-    }
-    if (next <= 0) cvtm_pull_push(to, next_x, next_y);
-    x = next_x;
-    y = next_y;
-    beyond = next;
+/* Leaves the part where |p + t step| <= 1/2. */
+CVTM_HD void cvtm_pull_shorten_to_pixel(cvtm_pull_segment *s, double p, double step) {
+  const double scale = 1 / step, middle = -p * scale, reach = 0.5 * fabs(scale);
+  if (step != 0) {
+    s->t0 = fmax(s->t0, middle - reach);
+    s->t1 = fmin(s->t1, middle + reach);
+  } else if (fabs(p) > 0.5) {
+    s->t1 = s->t0;
   }
 }
 
-/* The integral of a polynomial over a polygon. */
-CVTM_HD double cvtm_pull_integral(const cvtm_pull_polygon *c, cvtm_pull_polynomial p) {
+/* The integral of P dy along a segment, where P is the integral of a polynomial from -1/2 to x; by
+ * Gauss's two points, which are exact up to degree 3. Integrals over polygons are such integrals
+ * along their boundaries (Green's theorem), where x = -1/2 and where y is constant adds nothing. */
+CVTM_HD double cvtm_pull_along(const cvtm_pull_segment *s, cvtm_pull_polynomial p) {
+  if (!(s->t0 < s->t1)) return 0;
+  const double half = 0.5 * (s->t1 - s->t0), middle = 0.5 * (s->t0 + s->t1);
   double sum = 0;
-  if (c->count < 3) return 0;
-  double x0 = c->x[c->count - 1], y0 = c->y[c->count - 1];
-  for (int32_t k = 0; k < c->count; ++k) {
-    const double x1 = c->x[k], y1 = c->y[k], x = x0 + x1, y = y0 + y1;
-    const double second = CVTM_FMA(x, x, CVTM_FMA(y, y, -CVTM_FMA(x0, x1, y0 * y1)));
-    sum += CVTM_FMA(x1, y0, -x0 * y1) *
-           CVTM_FMA(p.c * (1.0 / 12), second,
-                    CVTM_FMA(1.0 / 6, CVTM_FMA(p.bx, x, p.by * y), 0.5 * p.a));
-    x0 = x1;
-    y0 = y1;
+  for (int k = -1; k <= 1; k += 2) {
+    const double t = CVTM_FMA(k * half, 0.57735026918962576451, middle);
+    const double x = CVTM_FMA(t, s->dx, s->x), y = CVTM_FMA(t, s->dy, s->y);
+    const double row = CVTM_FMA(y, CVTM_FMA(p.c, y, p.by), p.a);
+    const double rest =
+        CVTM_FMA(p.c * (1.0 / 3), CVTM_FMA(x, x - 0.5, 0.25), 0.5 * p.bx * (x - 0.5));
+    sum = CVTM_FMA(x + 0.5, row + rest, sum);
   }
-  return sum;
+  return half * s->dy * sum;
 }
 
 /* A pixel with its base, the middle at (x, y). */
@@ -354,48 +163,82 @@ CVTM_HD cvtm_pull_pixel cvtm_pull_pixel_of(const cvtm_pull_part *part, int32_t p
   return p;
 }
 
-/* Finds the sites that may have a share of a pixel, its base among them. Returns their number, and
- * the sum of their numbers; the first CVTM_PULL_CELLS go to list, unless that is NULL. */
-CVTM_HD int32_t cvtm_pull_sharers(const cvtm_pull_near *near, const cvtm_pull_pixel *p,
-                                  uint8_t *list, int32_t *sum) {
-  const float x = p->x, y = p->y, bx = near->fx[p->base], by = near->fy[p->base];
-  const float base2 = CVTM_FMAF(bx - x, bx - x, (by - y) * (by - y));
-  const float least = base2 * (1 + 2e-6F) + 3e-4F; /* with room for rounding */
+/* The number of the sites that may have a share of a pixel, its base among them, and the sum of
+ * their numbers. */
+CVTM_HD int32_t cvtm_pull_count_sharers(const cvtm_pull_part *part, int32_t pixel,
+                                        const cvtm_pull_pixel *p, int32_t *sum) {
+  const cvtm_pull_near *near = part->near;
+  const uint32_t *sites = near->of_block[cvtm_pull_block_of(part, pixel)];
+  const float base2 = cvtm_pull_distance2(near, p->base, p->x, p->y);
   int32_t count = 0;
   *sum = 0;
-  for (int32_t k = 0; k < near->count; ++k) {
-    const float sx = near->fx[k], sy = near->fy[k];
-    const float d2 = CVTM_FMAF(sx - x, sx - x, (sy - y) * (sy - y));
-    if (CVTM_FMAF(d2, 1 - 2e-6F, -least) > fabsf(sx - bx) + fabsf(sy - by)) continue;
-    if (list != NULL && count < CVTM_PULL_CELLS) list[count] = (uint8_t)k;
-    ++count;
-    *sum += k;
-  }
+  for (int32_t word = 0; word < CVTM_PULL_WORDS; ++word)
+    for (uint32_t left = sites[word]; left != 0; left &= left - 1) {
+      const int32_t k = 32 * word + cvtm_lowest_bit(left);
+      if (!cvtm_pull_may_share(near, k, p->base, base2, p->x, p->y, 1, 1)) continue;
+      ++count;
+      *sum += k;
+    }
   return count;
 }
 
-/* The integral of phi_k - phi_base over the share of site k = list[own] of a pixel. */
+/* Lists these sites, of those that share a place the first. Returns their number, or
+ * CVTM_PULL_CELLS + 1 if they are more. */
+CVTM_HD int32_t cvtm_pull_list_sharers(const cvtm_pull_part *part, int32_t pixel,
+                                       const cvtm_pull_pixel *p, uint8_t *list) {
+  const cvtm_pull_near *near = part->near;
+  const uint32_t *sites = near->of_block[cvtm_pull_block_of(part, pixel)];
+  const float base2 = cvtm_pull_distance2(near, p->base, p->x, p->y);
+  int32_t count = 0;
+  for (int32_t word = 0; word < CVTM_PULL_WORDS; ++word)
+    for (uint32_t left = sites[word]; left != 0; left &= left - 1) {
+      const int32_t k = 32 * word + cvtm_lowest_bit(left);
+      if (!cvtm_pull_may_share(near, k, p->base, base2, p->x, p->y, 1, 1)) continue;
+      int32_t same = 0;
+      while (same < count &&
+             (near->x[list[same]] != near->x[k] || near->y[list[same]] != near->y[k]))
+        ++same;
+      if (same < count) continue;
+      if (count == CVTM_PULL_CELLS) return CVTM_PULL_CELLS + 1;
+      list[count++] = (uint8_t)k;
+    }
+  return count;
+}
+
+/* Adds to *s the condition that no listed site is nearer than site k, except site j. */
+CVTM_HD void cvtm_pull_shorten_to_cell(const cvtm_pull_near *near, const cvtm_pull_pixel *p,
+                                       const uint8_t *list, int32_t count, int32_t k, int32_t j,
+                                       cvtm_pull_segment *s) {
+  for (int32_t m = 0; m < count && s->t0 < s->t1; ++m)
+    if (list[m] != k && list[m] != j)
+      cvtm_pull_shorten(s, cvtm_pull_bisector(near, k, list[m], (double)p->x, (double)p->y));
+}
+
+/* The integral of phi_k - phi_base over the share of site k of a pixel, less what the boundary of
+ * the share has in common with those of the sites before it in the list. */
 CVTM_HD double cvtm_pull_share(const cvtm_pull_near *near, const cvtm_pull_pixel *p,
                                const uint8_t *list, int32_t count, int32_t own) {
-  cvtm_pull_polygon shares[2];
-  cvtm_pull_polygon *share = &shares[0];
   const int32_t k = list[own];
-  share->count = 0;
-  cvtm_pull_push(share, -0.5, -0.5);
-  cvtm_pull_push(share, -0.5, 0.5);
-  cvtm_pull_push(share, 0.5, 0.5);
-  cvtm_pull_push(share, 0.5, -0.5);
-  for (int32_t other = 0; other < count && share->count > 0; ++other) {
-    if (other == own) continue;
-    const cvtm_pull_line line =
-        cvtm_pull_bisector(near, k, list[other], (double)p->x, (double)p->y);
-    if (line.nx == 0 && line.ny == 0 && other < own) return 0;
-    cvtm_pull_polygon *rest = share == &shares[0] ? &shares[1] : &shares[0];
-    cvtm_pull_clip(share, line, rest);
-    share = rest;
-  }
   const cvtm_pull_polynomial phi = cvtm_pull_about(near, k, (double)p->x, (double)p->y);
-  return cvtm_pull_integral(share, cvtm_pull_difference(phi, p->phi));
+  cvtm_pull_segment side = {0.5, 0, 0, 1, -0.5, 0.5};
+  double sum = 0;
+  if (k != p->base) {
+    cvtm_pull_shorten_to_cell(near, p, list, count, k, k, &side);
+    sum = cvtm_pull_along(&side, cvtm_pull_difference(phi, p->phi));
+  }
+  for (int32_t before = 0; before < own; ++before) {
+    const int32_t j = list[before];
+    const cvtm_pull_line line = cvtm_pull_bisector(near, k, j, (double)p->x, (double)p->y);
+    const double scale = line.offset / CVTM_FMA(line.nx, line.nx, line.ny * line.ny);
+    cvtm_pull_segment edge = {line.nx * scale, line.ny * scale, -line.ny,
+                              line.nx,         -HUGE_VAL,       HUGE_VAL};
+    cvtm_pull_shorten_to_pixel(&edge, edge.x, edge.dx);
+    cvtm_pull_shorten_to_pixel(&edge, edge.y, edge.dy);
+    cvtm_pull_shorten_to_cell(near, p, list, count, k, j, &edge);
+    const cvtm_pull_polynomial other = cvtm_pull_about(near, j, (double)p->x, (double)p->y);
+    sum += cvtm_pull_along(&edge, cvtm_pull_difference(phi, other));
+  }
+  return sum;
 }
 
 /* The integral over a pixel that the cell of site k and that of the base share. */
@@ -447,7 +290,7 @@ CVTM_HD int32_t cvtm_pull_shared_pixels(const cvtm_pull_part *part, int32_t list
     if (k < listed) {
       pixel = part->near->listed[k];
       const cvtm_pull_pixel p = cvtm_pull_pixel_of(part, pixel);
-      count = cvtm_pull_sharers(part->near, &p, NULL, &sum);
+      count = cvtm_pull_count_sharers(part, pixel, &p, &sum);
       if (count <= 1)
         cvtm_pull_store(part, pixel, CVTM_FMA(p.phi.c, 1.0 / 6, p.phi.a), by_density);
       else if (count == 2)
@@ -464,13 +307,12 @@ CVTM_HD int32_t cvtm_pull_shared_pixels(const cvtm_pull_part *part, int32_t list
 /* Computes a pixel of several cells; returns 0 if they are too many. */
 CVTM_HD int cvtm_pull_listed_pixel(const cvtm_pull_part *part, int32_t pixel, float *by_density) {
   uint8_t list[CVTM_PULL_CELLS];
-  int32_t sum;
   const cvtm_pull_pixel p = cvtm_pull_pixel_of(part, pixel);
-  const int32_t count = cvtm_pull_sharers(part->near, &p, list, &sum);
+  const int32_t count = cvtm_pull_list_sharers(part, pixel, &p, list);
   if (count > CVTM_PULL_CELLS) return 0;
   double value = p.phi.a + p.phi.c * (1.0 / 6);
   for (int32_t own = 0; own < count; ++own)
-    if (list[own] != p.base) value += cvtm_pull_share(part->near, &p, list, count, own);
+    value += cvtm_pull_share(part->near, &p, list, count, own);
   cvtm_pull_store(part, pixel, value, by_density);
   return 1;
 }

@@ -43,7 +43,7 @@ static cvtm_status pull_to_sites_cpu(cvtm_cvt *cvt, const double *phi, double *b
       good = good && pull_cell(&edges, place, &cell, by_sites);
     cvtm_cell_release(&cell);
   }
-  if (!good) memory->failed = 1;
+  if (!good) memory->flags.failed = 1;
   return CVTM_OK;
 }
 

@@ -76,7 +76,7 @@ __global__ void __launch_bounds__(CVTM_WARP)
     const bool done = cvtm_warp_cells_by_hull(edges.tree, edges.domain, base, edges.tree.count,
                                               lane, 0, &memory.hulls, &cell, &hull);
     if (lane < CELLS && base + c < edges.tree.count && !done)
-      list->place[atomicAdd(&list->deferred, 1)] = static_cast<int32_t>(base + c);
+      list->place[atomicAdd(&list->flags.deferred, 1)] = static_cast<int32_t>(base + c);
     pull_cell<CELLS>(edges, base + c, cell, &hull, lane, by_sites);
     __syncwarp(); /* the next cells use the same memory */
   }
@@ -89,13 +89,13 @@ __global__ void __launch_bounds__(CVTM_WARP)
   const int lane = static_cast<int>(threadIdx.x);
   const int32_t n = CVTM_PULL_CORNERS;
   double *corners = list->corners[blockIdx.x];
-  for (int32_t k = static_cast<int32_t>(blockIdx.x); k < list->deferred;
+  for (int32_t k = static_cast<int32_t>(blockIdx.x); k < list->flags.deferred;
        k += static_cast<int32_t>(gridDim.x)) {
     const int64_t place = list->place[k];
     cvtm_cell cell = {0, n, 1, corners, corners + n, corners + 2 * n, corners + 3 * n, 0};
     if (cvtm_warp_compute_cell(&edges.tree, edges.domain, place, &queue, lane, &cell) !=
         CVTM_CELL_DONE) {
-      list->failed = 1;
+      list->flags.failed = 1;
       continue;
     }
     pull_cell<1>(edges, place, cell, nullptr, lane, by_sites);

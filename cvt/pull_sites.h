@@ -11,15 +11,18 @@
 
 #include "cvt/edge_midpoints.h"
 
-/* Memory of a call: 1 in `failed` if a cell could not be done, and what the CUDA side needs. */
+/* Memory of a call: what it could not do, and what the CUDA side needs. */
 enum {
   CVTM_PULL_BLOCKS = 256,   /* that cut out cells by tree clipping */
   CVTM_PULL_CORNERS = 1024, /* of such a cell, at most */
   CVTM_PULL_UNKNOWN = -1    /* a neighbour */
 };
+typedef struct cvtm_pull_flags {
+  int32_t crowded, failed, deferred; /* 1: a pixel, a cell; the number of deferred cells */
+} cvtm_pull_flags;
 typedef struct cvtm_pull_memory {
   double corners[CVTM_PULL_BLOCKS][4 * CVTM_PULL_CORNERS];
-  int32_t failed, deferred;
+  cvtm_pull_flags flags;
   int32_t place[]; /* of the deferred cells */
 } cvtm_pull_memory;
 
@@ -39,53 +42,85 @@ typedef struct cvtm_pull_edge {
   const double *phi, *phi_other;
 } cvtm_pull_edge;
 
-CVTM_HD double cvtm_pull_value(const double *phi, double x, double y) {
-  return phi[0] + phi[1] * x + phi[2] * y + phi[3] * (x * x + y * y);
+/* An edge along one axis. */
+typedef struct cvtm_pull_axis {
+  double start, scale; /* 1 / the edge's extent */
+  double line;         /* between pixels, the next that the edge meets */
+  double t;            /* where it meets that; 1 or more: nowhere */
+  int32_t way, pixel;  /* 1 or -1; the pixel before the line */
+} cvtm_pull_axis;
+
+CVTM_HD cvtm_pull_axis cvtm_pull_axis_of(double start, double extent) {
+  const int32_t way = extent < 0 ? -1 : 1;
+  const double line = way > 0 ? floor(start) + 1 : ceil(start) - 1, scale = 1 / extent;
+  const cvtm_pull_axis axis = {start, scale,
+                               line,  extent != 0 ? (line - start) * scale : 1,
+                               way,   (int32_t)(way > 0 ? line - 1 : line)};
+  return axis;
 }
 
-/* Adds the integral over the piece of an edge in one pixel, of density rho, by Gauss's two points,
- * which are exact up to degree 3. */
-CVTM_HD void cvtm_pull_add_piece(const cvtm_pull_edge *e, double t0, double t1, double rho,
+/* Goes past the line if that is at t or before. */
+CVTM_HD void cvtm_pull_advance(cvtm_pull_axis *axis, double t) {
+  if (axis->t > t) return;
+  axis->pixel += axis->way;
+  axis->line += axis->way;
+  axis->t = (axis->line - axis->start) * axis->scale;
+}
+
+/* phi_i - phi_j along the edge: a + b t + c t^2. */
+typedef struct cvtm_pull_jump {
+  double a, b, c;
+} cvtm_pull_jump;
+
+CVTM_HD cvtm_pull_jump cvtm_pull_jump_of(const cvtm_pull_edge *e) {
+  const double *p = e->phi, *q = e->phi_other;
+  const double x = e->x - e->other_x, y = e->y - e->other_y, bend = p[3] - q[3];
+  const cvtm_pull_jump jump = {
+      p[0] + p[1] * e->x + p[2] * e->y + p[3] * (e->x * e->x + e->y * e->y) -
+          (q[0] + q[1] * x + q[2] * y + q[3] * (x * x + y * y)),
+      (p[1] - q[1]) * e->dx + (p[2] - q[2]) * e->dy +
+          2 * (p[3] * (e->x * e->dx + e->y * e->dy) - q[3] * (x * e->dx + y * e->dy)),
+      bend * (e->dx * e->dx + e->dy * e->dy)};
+  return jump;
+}
+
+/* Adds the integrals of rho jump and rho jump t over the piece in one pixel, of density rho, by
+ * Gauss's two points, which are exact up to degree 3. */
+CVTM_HD void cvtm_pull_add_piece(const cvtm_pull_jump *jump, double t0, double t1, double rho,
                                  double *sum) {
-  const double half = 0.5 * (t1 - t0), middle = 0.5 * (t0 + t1);
+  const double half = 0.5 * (t1 - t0), middle = 0.5 * (t0 + t1), weight = half * rho;
   for (int k = -1; k <= 1; k += 2) {
-    const double t = middle + k * half * 0.57735026918962576451;
-    const double x = e->x + t * e->dx, y = e->y + t * e->dy;
-    const double jump = cvtm_pull_value(e->phi, x, y) -
-                        cvtm_pull_value(e->phi_other, x - e->other_x, y - e->other_y);
-    sum[0] += half * rho * jump * x;
-    sum[1] += half * rho * jump * y;
+    const double t = CVTM_FMA(k * half, 0.57735026918962576451, middle);
+    const double value = weight * CVTM_FMA(CVTM_FMA(jump->c, t, jump->b), t, jump->a);
+    sum[0] += value;
+    sum[1] = CVTM_FMA(value, t, sum[1]);
   }
 }
 
-/* The next t > `t` at which p + t step is an integer; 1 if there is none before. */
-CVTM_HD double cvtm_pull_crossing(double p, double step, double t) {
-  if (step == 0) return 1;
-  const double here = p + t * step, one = step > 0 ? 1 : -1;
-  double line = step > 0 ? floor(here) + 1 : ceil(here) - 1;
-  double next = (line - p) / step;
-  while (next <= t) next = ((line += one) - p) / step;
-  return next < 1 ? next : 1;
+CVTM_HD int32_t cvtm_pull_clamp(int32_t pixel, int32_t size) {
+  return pixel < 0 ? 0 : pixel < size ? pixel : size - 1;
 }
 
 CVTM_HD void cvtm_pull_add_edge(const cvtm_pull_edges *edges, const cvtm_pull_edge *e,
                                 double *sum) {
-  const double x = e->site_x + e->x, y = e->site_y + e->y;
-  const double right = (double)edges->domain.width - 1, last = (double)edges->domain.height - 1;
+  const cvtm_domain domain = edges->domain;
   const double scale =
       sqrt((e->dx * e->dx + e->dy * e->dy) / (e->other_x * e->other_x + e->other_y * e->other_y));
+  const cvtm_pull_jump jump = cvtm_pull_jump_of(e);
+  cvtm_pull_axis x = cvtm_pull_axis_of(e->site_x + e->x, e->dx);
+  cvtm_pull_axis y = cvtm_pull_axis_of(e->site_y + e->y, e->dy);
   double own[2] = {0, 0};
   for (double t = 0; t < 1;) {
-    const double next = fmin(cvtm_pull_crossing(x, e->dx, t), cvtm_pull_crossing(y, e->dy, t));
-    const double middle = 0.5 * (t + next);
-    const int64_t column = (int64_t)fmin(fmax(floor(x + middle * e->dx), 0), right);
-    const int64_t row = (int64_t)fmin(fmax(floor(y + middle * e->dy), 0), last);
-    cvtm_pull_add_piece(e, t, next, (double)edges->density[row * edges->domain.width + column],
-                        own);
+    const double next = fmin(fmin(x.t, y.t), 1);
+    const int64_t row = cvtm_pull_clamp(y.pixel, domain.height);
+    const int32_t column = cvtm_pull_clamp(x.pixel, domain.width);
+    cvtm_pull_add_piece(&jump, t, next, (double)edges->density[row * domain.width + column], own);
+    cvtm_pull_advance(&x, next);
+    cvtm_pull_advance(&y, next);
     t = next;
   }
-  sum[0] += scale * own[0];
-  sum[1] += scale * own[1];
+  sum[0] += scale * (e->x * own[0] + e->dx * own[1]);
+  sum[1] += scale * (e->y * own[0] + e->dy * own[1]);
 }
 
 /* The place of the site at a point of the domain, up to rounding: `expected` if that is there. */

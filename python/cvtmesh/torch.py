@@ -72,17 +72,24 @@ def is_on_device(sites: Any, density: Any) -> bool:
     )
 
 
-def check(sites: Any, density: Any) -> None:
-    """Waits for the device, once."""
-    shaped = sites.ndim == 2 and sites.shape[1] == 2 and density.ndim == 2
-    if shaped and sites.numel() > 0 and density.numel() > 0:
-        low, high = torch.aminmax(density)
-        far = torch.stack([low.double(), high.double(), sites.abs().amax().double()])
-        low, high, far = far.tolist()
-        if low >= 0 and math.isfinite(high) and far <= FARTHEST:
-            return
+def refuse(sites: Any, density: Any) -> None:
     diagram(sites, density)  # says what is wrong
     raise ValueError(f"sites: a coordinate is beyond {FARTHEST:g}")
+
+
+def check_shapes(sites: Any, density: Any) -> None:
+    shaped = sites.ndim == 2 and sites.shape[1] == 2 and density.ndim == 2
+    if not shaped or sites.numel() == 0 or density.numel() == 0:
+        refuse(sites, density)
+
+
+def check_values(sites: Any, density: Any) -> None:
+    """Waits for the caller's stream, once."""
+    low, high = torch.aminmax(density)
+    far = torch.stack([low.double(), high.double(), sites.abs().amax().double()])
+    low, high, far = far.tolist()
+    if not (low >= 0 and math.isfinite(high) and far <= FARTHEST):
+        refuse(sites, density)
 
 
 def evaluator_of(sites: Any, density: Any) -> _core.Evaluator:
@@ -97,68 +104,57 @@ def evaluator_of(sites: Any, density: Any) -> _core.Evaluator:
     return evaluator
 
 
-def evaluate(sites: Any, density: Any) -> tuple[Any, Any]:
-    """The energy, and of each cell the integrals of density, density (x - site) and density
-    |x - site|^2, (n, 4) float64, on the device of the tensors."""
+def evaluate(sites: Any, density: Any) -> tuple[Any, Any, int]:
+    """The energy; of each cell the integrals of density, density (x - site) and density
+    |x - site|^2, (n, 4) float64; both on the device of the tensors; and the number of the cells."""
     rho = density.detach().float().contiguous()
     x = sites.detach().double().contiguous()
-    check(x, rho)
+    check_shapes(x, rho)
     evaluator, device = evaluator_of(x, rho), Torch(density.device.index)
     value = device.empty((1,), "float64")
     moments = device.empty((len(x), 4), "float64")
     device.follow(evaluator.stream)
-    evaluator.evaluate(rho, x, value, moments)
-    device.lead(evaluator.stream)
-    return value[0], moments
+    cells = evaluator.evaluate(rho, x, value, moments)
+    try:
+        check_values(x, rho)  # meanwhile; the evaluation can bear all values
+    finally:
+        device.lead(evaluator.stream)
+    return value[0], moments, cells
 
 
-def pull_to_density(sites: Any, density: Any, phi: Any) -> Any:
-    """The derivative of the sum of the integrals of density * phi over the cells, phi = a + b . (x -
-    site) + c |x - site|^2 as (n, 4) float64 on the device of the density; None where it cannot be
-    computed there."""
+def pull_back(
+    cells: int, sites: Any, density: Any, phi: Any, wanted: tuple[bool, bool]
+) -> tuple[Any, Any] | None:
+    """As :func:`derivatives`; None where they cannot be computed on the device. cells: the number
+    that :func:`evaluate` returned."""
     rho = density.detach().float().contiguous()
     x = sites.detach().double().contiguous()
     evaluator, device = evaluator_of(x, rho), Torch(density.device.index)
-    result = device.empty(tuple(rho.shape), "float32")
+    by_sites = device.empty(tuple(x.shape), "float64") if wanted[0] else None
+    by_density = device.empty(tuple(rho.shape), "float32") if wanted[1] else None
     device.follow(evaluator.stream)
-    done = evaluator.pull_to_density(x, phi.contiguous(), result)
-    return result.to(density.dtype) if done else None
-
-
-def pull_to_sites(sites: Any, density: Any, phi: Any) -> Any:
-    """The derivative of the same sum by the sites, (n, 2) float64 on their device; None where it
-    cannot be computed there."""
-    rho = density.detach().float().contiguous()
-    x = sites.detach().double().contiguous()
-    evaluator, device = evaluator_of(x, rho), Torch(density.device.index)
-    result = device.empty(tuple(x.shape), "float64")
-    device.follow(evaluator.stream)
-    done = evaluator.pull_to_sites(rho, x, phi.contiguous(), result)
-    return result if done else None
+    done = evaluator.pull_back(cells, rho, x, phi.contiguous(), by_density, by_sites)
+    if not done:
+        return None
+    return by_sites, None if by_density is None else by_density.to(density.dtype)
 
 
 # --- functions ------------------------------------------------------------------------------------
 
 
-def derivative_by_density(ctx: Any, phi: Any) -> Any:
+def derivatives(ctx: Any, phi: Any, wanted: tuple[bool, bool]) -> tuple[Any, Any]:
+    """Those of the sum of the integrals of density * phi over the cells, phi = a + b . (x - site) +
+    c |x - site|^2 as (n, 4) float64: by the sites, float64 on the device of phi, and by the density,
+    as far as they are wanted."""
     sites, density = ctx.saved_tensors
-    if ctx.cells is None:
-        result = pull_to_density(sites, density, phi)
+    if isinstance(ctx.cells, int):
+        result = pull_back(ctx.cells, sites, density, phi, wanted)
         if result is not None:
             return result
         ctx.cells = diagram(sites, density)
-    return like(ctx.cells.by_density(host(phi)), density)
-
-
-def derivative_by_sites(ctx: Any, phi: Any) -> Any:
-    """float64, on the device of phi."""
-    sites, density = ctx.saved_tensors
-    if ctx.cells is None:
-        result = pull_to_sites(sites, density, phi)
-        if result is not None:
-            return result
-        ctx.cells = diagram(sites, density)
-    return like(ctx.cells.by_sites(host(phi)), phi)
+    by_sites = like(ctx.cells.by_sites(host(phi)), phi) if wanted[0] else None
+    by_density = like(ctx.cells.by_density(host(phi)), density) if wanted[1] else None
+    return by_sites, by_density
 
 
 def require_tensors(sites: Any, density: Any) -> None:
@@ -172,8 +168,8 @@ class Energy(torch.autograd.Function):  # type: ignore[misc, unused-ignore]
     def forward(ctx: Any, sites: Any, density: Any) -> Any:
         ctx.save_for_backward(sites, density)
         if is_on_device(sites, density):
-            energy, moments = evaluate(sites, density)
-            ctx.first, ctx.cells = moments[:, 1:3], None
+            energy, moments, ctx.cells = evaluate(sites, density)
+            ctx.first = moments[:, 1:3]
             return energy.to(sites.dtype)
         ctx.cells = diagram(sites, density)
         _, first, second = ctx.cells.moments()
@@ -190,7 +186,7 @@ class Energy(torch.autograd.Function):  # type: ignore[misc, unused-ignore]
         if ctx.needs_input_grad[1]:
             phi = ctx.first.new_zeros(len(sites), 4)
             phi[:, 3] = gradient
-            by_density = derivative_by_density(ctx, phi)
+            _, by_density = derivatives(ctx, phi, (False, True))
         return by_sites, by_density
 
 
@@ -199,8 +195,8 @@ class Moments(torch.autograd.Function):  # type: ignore[misc, unused-ignore]
     def forward(ctx: Any, sites: Any, density: Any) -> Any:
         ctx.save_for_backward(sites, density)
         if is_on_device(sites, density):
-            _, moments = evaluate(sites, density)
-            mass, first, ctx.cells = moments[:, 0], moments[:, 1:3], None
+            _, moments, ctx.cells = evaluate(sites, density)
+            mass, first = moments[:, 0], moments[:, 1:3]
         else:
             ctx.cells = diagram(sites, density)
             mass, first, _ = map(torch.from_numpy, ctx.cells.moments())
@@ -219,12 +215,10 @@ class Moments(torch.autograd.Function):  # type: ignore[misc, unused-ignore]
         slope = torch.where(full, g / ctx.mass[:, None], torch.zeros_like(g))
         value = by_mass.to(g) - (slope * ctx.offset).sum(dim=1)
         phi = torch.column_stack([value, slope, torch.zeros_like(value)])
-        by_sites = by_density = None
-        if ctx.needs_input_grad[1]:
-            by_density = derivative_by_density(ctx, phi)
-        if ctx.needs_input_grad[0]:
+        by_sites, by_density = derivatives(ctx, phi, ctx.needs_input_grad)
+        if by_sites is not None:
             moved = torch.where(full, torch.zeros_like(g), g)  # an empty cell's centroid is its site
-            by_sites = (derivative_by_sites(ctx, phi) + moved).to(sites)
+            by_sites = (by_sites + moved).to(sites)
         return by_sites, by_density
 
 

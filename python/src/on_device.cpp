@@ -8,6 +8,8 @@ extern "C" {
 #include "meshes/device_delaunay.h"
 }
 
+#include <atomic>
+
 namespace {
 
 using Floats = nb::ndarray<const float, nb::ndim<2>, nb::c_contig>;
@@ -39,40 +41,42 @@ class Evaluator {
     return height == height_ && width == width_ && count <= capacity_;
   }
 
-  /* Enqueued: the arrays must live until the work is done. value: 1; moments: 4 for each site. */
-  void evaluate(const Floats &density, const Sites &sites, const nb::ndarray<double> &value,
-                const nb::ndarray<double> &moments) {
+  /* Enqueued: the arrays must live until the work is done. value: 1; moments: 4 for each site.
+   * Returns a number of these cells, which the plan keeps until the next call. */
+  int64_t evaluate(const Floats &density, const Sites &sites, const nb::ndarray<double> &value,
+                   const nb::ndarray<double> &moments) {
     on_.require(cvtm_cvt_view_density(cvt_.get(), density.data()));
     on_.require(cvtm_cvt_evaluate_on_device(cvt_.get(), sites.data(),
                                             static_cast<int64_t>(sites.shape(0)), CVTM_CVT_EXACT,
                                             CVTM_VORONOI_EXACT, value.data(), moments.data()));
+    return kept_ = ++evaluations;
   }
 
-  /* phi: 4 for each site; result: (height, width). Waits; false: too many sites are near a pixel.
-   */
-  bool pull_to_density(const Sites &sites, const Phi &phi, const nb::ndarray<float> &result) {
-    return is_done(cvtm_cvt_pull_to_density(
-        cvt_.get(), sites.data(), static_cast<int64_t>(sites.shape(0)), phi.data(), result.data()));
-  }
-
-  /* result: 2 for each site. Waits; false: a cell has too many corners. */
-  bool pull_to_sites(const Floats &density, const Sites &sites, const Phi &phi,
-                     const nb::ndarray<double> &result) {
+  /* cells: the number of the cells of the sites. phi: 4 for each site. by_density: (height, width),
+   * by_sites: 2 for each site, or none. Waits; false: too many sites are near a pixel, or a cell
+   * has too many corners. */
+  bool pull_back(int64_t cells, const Floats &density, const Sites &sites, const Phi &phi,
+                 const std::optional<nb::ndarray<float>> &by_density,
+                 const std::optional<nb::ndarray<double>> &by_sites) {
+    const bool kept = cells == kept_;
+    kept_ = cells;
     on_.require(cvtm_cvt_view_density(cvt_.get(), density.data()));
-    return is_done(cvtm_cvt_pull_to_sites(
-        cvt_.get(), sites.data(), static_cast<int64_t>(sites.shape(0)), phi.data(), result.data()));
-  }
-
- private:
-  bool is_done(cvtm_status status) {
+    const cvtm_status status = cvtm_cvt_pull_back(
+        cvt_.get(), kept ? nullptr : sites.data(), static_cast<int64_t>(sites.shape(0)), phi.data(),
+        by_density ? by_density->data() : nullptr, by_sites ? by_sites->data() : nullptr);
     if (status != CVTM_ERROR_UNSUPPORTED) on_.require(status);
     return status == CVTM_OK;
   }
 
-  int64_t height_, width_, capacity_;
+ private:
+  static std::atomic<int64_t> evaluations; /* of all plans */
+
+  int64_t height_, width_, capacity_, kept_ = 0;
   OnDevice on_;
   Owner<cvtm_cvt, cvtm_cvt_destroy> cvt_;
 };
+
+std::atomic<int64_t> Evaluator::evaluations{0};
 
 /* --- labels ------------------------------------------------------------------------------------
  */
@@ -161,10 +165,9 @@ void bind_on_device(nb::module_ &module) {
       .def("fits", &Evaluator::fits, nb::arg("height"), nb::arg("width"), nb::arg("count"))
       .def("evaluate", &Evaluator::evaluate, nb::arg("density"), nb::arg("sites"), nb::arg("value"),
            nb::arg("moments"))
-      .def("pull_to_density", &Evaluator::pull_to_density, nb::arg("sites"), nb::arg("phi"),
-           nb::arg("result"))
-      .def("pull_to_sites", &Evaluator::pull_to_sites, nb::arg("density"), nb::arg("sites"),
-           nb::arg("phi"), nb::arg("result"))
+      .def("pull_back", &Evaluator::pull_back, nb::arg("cells"), nb::arg("density"),
+           nb::arg("sites"), nb::arg("phi"), nb::arg("by_density").none(),
+           nb::arg("by_sites").none())
       .def_prop_ro("stream", &Evaluator::stream);
   nb::class_<Triangulation>(module, "Triangulation", "The Delaunay triangulation of points.")
       .def(nb::init<const std::string &, int64_t>(), nb::arg("device"), nb::arg("count"))

@@ -630,7 +630,7 @@ static void put_sites(pull *p, const double *sites, const double *phi) {
 static cvtm_status pull_back(pull *p, const double *sites, const double *phi, float *result) {
   put_sites(p, sites, phi);
   const cvtm_status status =
-      cvtm_cvt_pull_to_density(p->cvt, p->sites, p->count, p->phi, p->result);
+      cvtm_cvt_pull_back(p->cvt, p->sites, p->count, p->phi, p->result, NULL);
   if (status == CVTM_OK)
     assert_device_ok(p->device, cvtm_device_copy_out(p->device, result, p->result,
                                                      (size_t)p->pixels * sizeof *result));
@@ -651,17 +651,22 @@ static double *scattered_sites(int64_t n, double **phi) {
 }
 
 /* The derivatives by the density are those of cvtm_differential, which cuts cells by pixels: for
- * sites far apart and close together, outside the domain, and at one place. */
+ * sites far apart and close together, outside the domain, and at one place; and for lattices, of
+ * which corners belong to four cells, within pixels and on their corners. */
 static void test_pull_to_density(void **context) {
   (void)context;
-  enum { PIXELS = 61 * 47 };
+  enum { PIXELS = 61 * 47, SHAPES = 8 };
   const cvtm_domain d = {61, 47, 0};
-  const int64_t counts[] = {1, 2, 30, 600, 2500, 9000};
+  const int64_t counts[SHAPES] = {1, 2, 30, 600, 2500, 9000, 600, 900};
   static double rho[PIXELS], wanted[PIXELS];
   static float found[PIXELS];
-  for (int k = 0; k < 6; ++k) {
+  for (int k = 0; k < SHAPES; ++k) {
     const int64_t n = counts[k];
     double *phi, *sites = scattered_sites(n, &phi);
+    for (int64_t i = 0; i < n && k > 5; ++i) {
+      sites[2 * i] = (k > 6 ? 2 : 2.25) * (double)(i % 30);
+      sites[2 * i + 1] = (k > 6 ? 2 : 2.25) * (double)(i / 30);
+    }
     pull p = open_pull(d, n);
     assert_device_ok(p.device, pull_back(&p, sites, phi, found));
     cvtm_differential *reference = NULL;
@@ -705,7 +710,9 @@ static void test_pull_to_sites(void **context) {
     assert_device_ok(p.device, cvtm_device_allocate(p.device, 2 * n, 8, &result));
     assert_device_ok(p.device, cvtm_device_copy_in(p.device, p.density, rho, sizeof rho));
     put_sites(&p, sites, phi);
-    assert_device_ok(p.device, cvtm_cvt_pull_to_sites(p.cvt, p.sites, n, p.phi, result));
+    assert_int_equal(cvtm_cvt_pull_back(p.cvt, NULL, n, p.phi, NULL, result), CVTM_ERROR_ARGUMENT);
+    assert_device_ok(p.device, cvtm_cvt_pull_back(p.cvt, p.sites, n, p.phi, p.result, NULL));
+    assert_device_ok(p.device, cvtm_cvt_pull_back(p.cvt, NULL, n, p.phi, NULL, result));
     assert_device_ok(p.device,
                      cvtm_device_copy_out(p.device, found, result, 2 * (size_t)n * sizeof *found));
     cvtm_differential *reference = NULL;
