@@ -194,6 +194,17 @@ static cvtm_status set_weights(const cli_options *o, pipeline_memory *memory,
   return CVTM_OK;
 }
 
+cvtm_condition_options cli_condition_settings(const cli_options *o) {
+  return (cvtm_condition_options){
+      .bias = o->condition.bias,
+      .smooth = o->condition.smooth,
+      .bias_method = (cvtm_hlcp_method)o->condition.bias_method,
+      .grade = o->condition.grade,
+      .grade_max = o->condition.grade_max > 0 ? o->condition.grade_max : (double)INFINITY,
+      .grade_size = o->condition.grade_size,
+      .forecast = o->report != NULL};
+}
+
 static cvtm_status set_pipeline(const cli_options *o, pipeline_memory *memory,
                                 cvtm_pipeline_options *made, cvtm_error *error) {
   memory->discs = allocate_discs(o);
@@ -204,14 +215,7 @@ static cvtm_status set_pipeline(const cli_options *o, pipeline_memory *memory,
   made->within_count = o->condition.within.count;
   made->obstacles = o->condition.obstacle.item;
   made->obstacle_count = o->condition.obstacle.count;
-  made->condition = (cvtm_condition_options){
-      .bias = o->condition.bias,
-      .smooth = o->condition.smooth,
-      .bias_method = (cvtm_hlcp_method)o->condition.bias_method,
-      .grade = o->condition.grade,
-      .grade_max = o->condition.grade_max > 0 ? o->condition.grade_max : (double)INFINITY,
-      .grade_size = o->condition.grade_size,
-      .forecast = o->report != NULL};
+  made->condition = cli_condition_settings(o);
   made->precise = o->command == CLI_DENSITY;
   made->threads = (int)o->threads;
   return set_weights(o, memory, made, error);

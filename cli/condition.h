@@ -19,6 +19,8 @@ cvtm_status cli_segment_image(cvtm_device *device, const cli_options *options,
                               const cvtm_image *image, cvtm_segmentation *made, cvtm_error *error);
 void cli_segment_report(const cvtm_segmentation *made, cJSON *report);
 
+cvtm_condition_options cli_condition_settings(const cli_options *options);
+
 /* Reads a picture and makes its density by the options; cvtm_pipeline_free. Device NULL: the CPU.
  * The choice replaces an automatic density_from. *tone: the ink that a drawing needs in each pixel,
  * malloc'd, 0 where the density is 0; NULL of data. *rgb: cvtm_colours_from_image. `tone` and `rgb`

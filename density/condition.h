@@ -39,6 +39,13 @@ cvtm_status cvtm_density_condition(cvtm_device *device, int width, int height, c
                                    const cvtm_condition_options *options, double *density,
                                    cvtm_condition_result *result);
 
+/* The same of a density in device memory. Waits for the device. CVTM_ERROR_UNSUPPORTED with a
+ * grade_size, which is computed on the host. */
+cvtm_status cvtm_density_condition_on_device(cvtm_device *device, int width, int height,
+                                             const uint8_t *mask,
+                                             const cvtm_condition_options *options, double *density,
+                                             cvtm_condition_result *result);
+
 /* density = h^-4 for the largest sizes h <= density^(-1/4) with |grad h| <= slope; paths along
  * which the slope counts stay in the mask. */
 void cvtm_grade_size(int width, int height, const uint8_t *mask, double slope, double *density);

@@ -28,6 +28,15 @@ static cvtm_status cpu_displace(cvtm_device *device, int64_t count, const double
   return CVTM_OK;
 }
 
+static cvtm_status cpu_at_least(cvtm_device *device, int64_t count, double least, const double *v,
+                                double *out) {
+  const int threads = threads_for_pixels(device, count);
+  (void)threads;
+#pragma omp parallel for schedule(static) num_threads(threads)
+  for (int64_t p = 0; p < count; ++p) out[p] = fmax(v[p], least);
+  return CVTM_OK;
+}
+
 static cvtm_status cpu_detector(cvtm_device *device, const cvtm_level_set *set) {
   const int threads = threads_for_pixels(device, set->width * set->height);
   (void)threads;
@@ -55,8 +64,5 @@ static cvtm_status cpu_advance(cvtm_device *device, const cvtm_level_set *set) {
 }
 
 const cvtm_field_table cvtm_field_table_cpu = {
-    cpu_laplacian,
-    cpu_displace,
-    cpu_detector,
-    cpu_advance,
+    cpu_laplacian, cpu_displace, cpu_at_least, cpu_detector, cpu_advance,
 };

@@ -32,6 +32,11 @@ __global__ void displace_kernel(int64_t count, const double *v, const double *up
   for (int64_t p = column(); p < count; p += step) out[p] = v[p] + up[p] - down[p];
 }
 
+__global__ void at_least_kernel(int64_t count, double least, const double *v, double *out) {
+  const int64_t step = static_cast<int64_t>(gridDim.x) * blockDim.x;
+  for (int64_t p = column(); p < count; p += step) out[p] = fmax(v[p], least);
+}
+
 __global__ void detector_kernel(cvtm_level_set set) {
   for_pixels(set.width + 1, set.height + 1,
              [&](int64_t i, int64_t j) { cvtm_level_detector(&set, i, j); });
@@ -89,6 +94,13 @@ cvtm_status cuda_displace(cvtm_device *device, int64_t count, const double *v, c
   return cvtm_cuda_launched(device, "displace");
 }
 
+cvtm_status cuda_at_least(cvtm_device *device, int64_t count, double least, const double *v,
+                          double *out) {
+  at_least_kernel<<<cvtm_cuda_blocks(count, block_size), block_size, 0, cvtm_cuda_stream(device)>>>(
+      count, least, v, out);
+  return cvtm_cuda_launched(device, "at_least");
+}
+
 cvtm_status cuda_detector(cvtm_device *device, const cvtm_level_set *set) {
   detector_kernel<<<tiles(set->width + 1, set->height + 1), dim3(tile_x, tile_y), 0,
                     cvtm_cuda_stream(device)>>>(*set);
@@ -107,8 +119,5 @@ cvtm_status cuda_advance(cvtm_device *device, const cvtm_level_set *set) {
 }  // namespace
 
 const cvtm_field_table cvtm_field_table_cuda = {
-    cuda_laplacian,
-    cuda_displace,
-    cuda_detector,
-    cuda_advance,
+    cuda_laplacian, cuda_displace, cuda_at_least, cuda_detector, cuda_advance,
 };

@@ -16,6 +16,9 @@ typedef struct cvtm_field_table {
   /* out = v + up - down. */
   cvtm_status (*displace)(cvtm_device *device, int64_t count, const double *v, const double *up,
                           const double *down, double *out);
+  /* out = v, or `least` where v is smaller. */
+  cvtm_status (*at_least)(cvtm_device *device, int64_t count, double least, const double *v,
+                          double *out);
   /* g at all edges of the image. */
   cvtm_status (*detector)(cvtm_device *device, const cvtm_level_set *set);
   /* Sets the LCP of the next step, and the sums of the last one over all pixels, in a fixed order.

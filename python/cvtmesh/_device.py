@@ -9,6 +9,8 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+from . import _core
+
 CUDA, CUDA_MANAGED = 2, 13  # of DLPack
 
 
@@ -56,6 +58,11 @@ class Torch:
 
     def is_finite(self, array: Any) -> bool:
         return bool(self.torch.isfinite(array).all())
+
+    def range(self, array: Any) -> tuple[float, float]:
+        """NaN if a value is."""
+        low, high = self.torch.stack(self.torch.aminmax(array)).tolist()
+        return low, high
 
     def largest(self, array: Any) -> list[float]:
         """Of each column."""
@@ -113,6 +120,10 @@ class CuPy:
         with self.device:
             return bool(self.cupy.isfinite(array).all())
 
+    def range(self, array: Any) -> tuple[float, float]:
+        with self.device:
+            return float(array.min()), float(array.max())
+
     def largest(self, array: Any) -> list[float]:
         with self.device:
             values: list[float] = array.max(axis=0).tolist()
@@ -154,3 +165,14 @@ def adopt(array: Any) -> Any:
 def framework_of(array: Any, ordinal: int) -> Torch | CuPy:
     """Of an array that `adopt` returned."""
     return Torch(ordinal) if is_torch(array) else CuPy(ordinal)
+
+
+def on_device(image: Any, options: dict[str, Any]) -> Torch | CuPy | None:
+    """The framework of an image on a CUDA device where `device` is that device; it is set then."""
+    ordinal = ordinal_of(image)
+    if ordinal is None or _core.cuda_devices() == 0:
+        return None
+    if options.get("device") not in (None, "auto", "cuda", f"cuda:{ordinal}"):
+        return None
+    options["device"] = f"cuda:{ordinal}"
+    return framework_of(image, ordinal)

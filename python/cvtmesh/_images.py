@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import _core
 from ._arguments import convert, from_npy, operand, with_options
+from ._device import CuPy, Torch, adopt, on_device, ordinal_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -16,8 +17,30 @@ if TYPE_CHECKING:
     from ._keywords import DensityOptions, SegmentOptions
 
 
+# Options of `density` with which a density stays on its device.
+ON_DEVICE = {"smooth", "bias", "bias_method", "grade", "grade_max", "device", "threads"}
+
+
+def condition_there(image: Any, framework: Torch | CuPy, options: dict[str, Any]) -> Any:
+    """The result of :func:`condition` on the device of the image; None: the host must make it, or say
+    what is wrong."""
+    if image.ndim != 2 or not 0 < max(image.shape) <= _core.max_side or min(image.shape) == 0:
+        return None
+    if any(options[name] is not None for name in options.keys() - ON_DEVICE):
+        return None
+    rounded = framework.array(image, "float32", "image")
+    low, high = framework.range(rounded)
+    if not 0 <= low <= high or not 0 < high < float("inf"):
+        return None
+    density = framework.array(rounded, "float64", "image")
+    values, _ = convert("density", options)
+    framework.synchronize()
+    _core.condition(values, density)
+    return density
+
+
 @with_options("density", "output", "format", "report")
-def condition(image: Any, **options: Unpack[DensityOptions]) -> NDArray[np.float64]:
+def condition(image: Any, **options: Unpack[DensityOptions]) -> Any:
     """The density of an image: tone, domain, weights, smoothing (`smooth`, `bias`) and grading
     (`grade`, `grade_max`, `grade_size`).
 
@@ -25,13 +48,15 @@ def condition(image: Any, **options: Unpack[DensityOptions]) -> NDArray[np.float
     ----------
     image : path, (height, width) array, bytes, or PIL image
         As of :func:`tessellate`, which takes the result as its image. An array on a CUDA device is
-        copied to the host.
+        copied to the host if an option other than `smooth`, `bias`, `grade` and `grade_max` changes
+        it.
     {options}
 
     Returns
     -------
     (height, width) float64
-        A NumPy array, wherever the image was.
+        A NumPy array; of CuPy or PyTorch, where the image is, if that is on a CUDA device, unless
+        `device` names another one.
 
     Raises
     ------
@@ -46,10 +71,18 @@ def condition(image: Any, **options: Unpack[DensityOptions]) -> NDArray[np.float
     >>> bool(graded[8, 7] > 1), bool((graded >= density - 1e-6).all())
     (True, True)
     """
-    values, inputs = convert("density", {**options, "output": "<density>.npy"})
+    given: dict[str, Any] = {**options}
+    if ordinal_of(image) is not None:
+        image = adopt(image)
+    framework = on_device(image, given)
+    made = None if framework is None else condition_there(image, framework, given)
+    if made is not None:
+        return made
+    values, inputs = convert("density", {**given, "output": "<density>.npy"})
     path = operand(image, "image", inputs)
     (density,) = _core.command("density", path, values, inputs, ["<density>.npy"])
-    return from_npy(density)
+    made = from_npy(density)
+    return made if framework is None else framework.array(made, "float64", "density")
 
 
 class Segmentation:

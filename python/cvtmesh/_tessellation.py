@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Callable
 
 from . import _core
 from ._arguments import check_callback, convert, is_array, operand, points_array, with_options
-from ._device import CuPy, Torch, adopt, framework_of, is_torch, ordinal_of
+from ._device import CuPy, Torch, adopt, is_torch, on_device, ordinal_of
 from ._mesh import Cells, Mesh, size_of
 
 if TYPE_CHECKING:
@@ -192,17 +192,6 @@ def with_bar(callback: Callback | None, iterations: int) -> tuple[Callback | Non
         return callback(record) if callback is not None else None
 
     return move, bar
-
-
-def on_device(image: Any, options: dict[str, Any]) -> Torch | CuPy | None:
-    """The framework of an image on a CUDA device where `device` is that device; it is set then."""
-    ordinal = ordinal_of(image)
-    if ordinal is None or _core.cuda_devices() == 0:
-        return None
-    if options.get("device") not in (None, "auto", "cuda", f"cuda:{ordinal}"):
-        return None
-    options["device"] = f"cuda:{ordinal}"
-    return framework_of(image, ordinal)
 
 
 def run(

@@ -3,6 +3,7 @@
 #include "python/src/on_device.h"
 
 extern "C" {
+#include "cli/condition.h"
 #include "cvt/cvt.h"
 #include "jfa/jfa.h"
 #include "meshes/device_delaunay.h"
@@ -77,6 +78,38 @@ class Evaluator {
 };
 
 std::atomic<int64_t> Evaluator::evaluations{0};
+
+/* --- densities ---------------------------------------------------------------------------------
+ */
+
+using Density = nb::ndarray<double, nb::ndim<2>, nb::c_contig>;
+
+/* The command `density` without its files, of a density in the memory of its device. */
+struct Condition {
+  Condition(const std::vector<Value> &values, const Density &given)
+      : arguments("density", "density", values, {}, {}), density(given) {}
+
+  void run() {
+    const cvtm_condition_options options = cli_condition_settings(&arguments.options);
+    cvtm_condition_result result;
+    arguments.stage([&] { return cli_condition_check(&arguments.options); });
+    on.open(arguments);
+    on.require(cvtm_density_condition_on_device(on.device, static_cast<int>(density.shape(1)),
+                                                static_cast<int>(density.shape(0)), nullptr,
+                                                &options, density.data(), &result));
+  }
+
+  Arguments arguments;
+  OnDevice on;
+  Density density;
+};
+
+void condition(const std::vector<Value> &values, const Density &density) {
+  auto work = std::make_shared<Condition>(values, density);
+  Condition *w = work.get();
+  perform(
+      work, [w] { w->run(); }, nb::none(), w->arguments.options.threads);
+}
 
 /* --- labels ------------------------------------------------------------------------------------
  */
@@ -169,6 +202,8 @@ void bind_on_device(nb::module_ &module) {
            nb::arg("sites"), nb::arg("phi"), nb::arg("by_density").none(),
            nb::arg("by_sites").none())
       .def_prop_ro("stream", &Evaluator::stream);
+  module.def("condition", &condition, nb::arg("values"), nb::arg("density"),
+             "Changes a density on the device in place.");
   nb::class_<Triangulation>(module, "Triangulation", "The Delaunay triangulation of points.")
       .def(nb::init<const std::string &, int64_t>(), nb::arg("device"), nb::arg("count"))
       .def("build", &Triangulation::build, nb::arg("points"), unlocked)

@@ -90,6 +90,28 @@ def test_a_density_is_used_where_it_lies(put, image):
         cvtmesh.tessellate(array, 200)
 
 
+@pytest.mark.parametrize("put", FRAMEWORKS)
+def test_a_density_is_conditioned_where_it_lies(put, image):
+    for options in (
+        {"grade": 20.0, "smooth": 2.0, "bias": 0.3},
+        {"grade": 20.0, "grade_max": 5.0},
+        {},
+        {"grade_size": 0.1},  # on the host
+        {"grade": 20.0, "floor": 2.0},
+    ):
+        wanted, array = cvtmesh.condition(image, device="cuda", **options), put(image)
+        made = cvtmesh.condition(array, **options)
+        assert hasattr(made, "__cuda_array_interface__")
+        assert take(made).dtype == np.float64 and np.array_equal(take(made), wanted)
+        assert np.array_equal(np.asarray(cvtmesh.condition(array, device="cpu")), image)
+    with pytest.raises(ValueError, match=r"image: the value -1 at pixel \(7, 5\)"):
+        spoilt = image.copy()
+        spoilt[5, 7] = -1
+        cvtmesh.condition(put(spoilt), grade=1.0)
+    with pytest.raises(ValueError, match="grade.max"):
+        cvtmesh.condition(put(image), grade_max=5.0)
+
+
 def test_a_density_in_place_leaves_the_memory_of_a_copy():
     torch = pytest.importorskip("torch")
 
@@ -462,6 +484,28 @@ def test_gradients_of_a_density_on_the_device():
         assert rho.grad.device == rho.device and rho.grad.dtype == rho.dtype
         grads.append(rho.grad.cpu().double().numpy())
     assert np.allclose(*grads, rtol=1e-5)
+
+
+def test_gradients_do_not_depend_on_other_calls():
+    """The device keeps the cells of the last call alone."""
+    import cvtmesh.torch
+
+    torch = pytest.importorskip("torch")
+
+    def forward(seed, n):
+        sites, density = (tensor.cuda().requires_grad_() for tensor in problem(n, seed=seed))
+        mass, centroid = cvtmesh.torch.cvt_moments(sites, density)
+        return (mass**2).sum() + (centroid**2).sum(), (sites, density)
+
+    def alone(seed, n):
+        value, inputs = forward(seed, n)
+        return torch.autograd.grad(value, inputs)
+
+    wanted = [alone(1, 200), alone(2, 200), alone(3, 150)]
+    values = [forward(1, 200), forward(2, 200), forward(3, 150)]
+    for (value, inputs), gradients in zip(values, wanted):
+        for found, expected in zip(torch.autograd.grad(value, inputs), gradients):
+            assert torch.equal(found, expected)
 
 
 def test_gradients_of_a_crowded_density():
