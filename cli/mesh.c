@@ -10,7 +10,9 @@
 #include "cli/progress.h"
 #include "cli/report.h"
 #include "cli/world.h"
+#include "base/npy.h"
 #include "meshes/mesh_file.h"
+#include "meshes/torus.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +27,9 @@ typedef struct meshing {
   cvtm_cells cells;
   cvtm_quality quality;
   cvtm_second_order second; /* of --element-order 2; else empty */
+  int32_t *copies;          /* of --periodic: 3 * copy_count, as in a cvtm_torus_mesh */
+  int64_t copy_count;
+  double *original; /* of --periodic: of each vertex the point that it is or is a copy of */
   cli_point_order order;
   int is_guessed; /* the domain */
   cvtm_delaunay_report triangulation;
@@ -37,6 +42,7 @@ static cvtm_status write_mesh_report(const meshing *m, cvtm_error *error) {
   cli_json_integer(report, "height", m->domain.height);
   cli_json_integer(report, "sites", m->count);
   cli_json_integer(report, "triangles", m->mesh.triangle_count);
+  if (m->options.periodic) cli_json_integer(report, "copies", m->copy_count);
   cli_json_integer(report, "coincident_sites", m->mesh.coincident_count);
   cJSON_AddBoolToObject(report, "collinear", m->mesh.collinear != 0);
   cJSON *seconds = cJSON_AddObjectToObject(report, "seconds");
@@ -54,6 +60,9 @@ static void print_mesh_summary(const meshing *m) {
   fprintf(stderr, "%s: %lld %s, %lld %s in %.3f seconds\n", m->options.input, (long long)m->count,
           cli_word(m->count, "point", "points"), (long long)m->mesh.triangle_count,
           cli_word(m->mesh.triangle_count, "triangle", "triangles"), m->triangulation.seconds);
+  if (m->options.periodic)
+    fprintf(stderr, "  torus      %d x %d, %lld %s of points beyond its sides\n", m->domain.width,
+            m->domain.height, (long long)m->copy_count, cli_word(m->copy_count, "copy", "copies"));
   if (all->triangles > 0)
     fprintf(stderr, "  smallest angle %.3g degrees, mean %.1f; mean Q %.4f\n", all->min_angle,
             all->mean_min_angle, all->mean_q);
@@ -78,9 +87,51 @@ static int open_device(meshing *m) {
   return cli_open_device(&m->options, &m->device);
 }
 
+/* --periodic: the triangulation of the torus. */
+static cvtm_status triangulate_torus(meshing *m, cvtm_error *error) {
+  cvtm_torus_mesh torus = {0};
+  const double start = cvtm_clock();
+  const cvtm_status status =
+      cvtm_delaunay_torus(m->device, m->points, m->count, m->domain, &torus, error);
+  if (status != CVTM_OK) return status;
+  m->triangulation.seconds = cvtm_clock() - start;
+  m->mesh = torus.mesh;
+  m->copies = torus.copies;
+  m->copy_count = torus.copy_count;
+  m->original = malloc((size_t)m->mesh.vertex_count * sizeof *m->original);
+  if (m->original == NULL)
+    return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory for %lld points",
+                     (long long)m->count);
+  for (int64_t v = 0; v < m->mesh.vertex_count; ++v)
+    m->original[v] = (double)(v < m->count ? v : m->copies[3 * (v - m->count)]);
+  return m->options.report != NULL || !m->options.quiet
+             ? cvtm_quality_compute(&m->mesh, NULL, &m->quality, error)
+             : CVTM_OK;
+}
+
+/* A row for each copy of a point: the point, the copy, and the axis between them, 0 or 1, or 2 for
+ * both. */
+static cvtm_status write_copies(const meshing *m, cvtm_error *error) {
+  const int64_t shape[2] = {m->copy_count, 3};
+  if (m->options.domain.pairs_out == NULL) return CVTM_OK;
+  int32_t *rows = malloc((3 * (size_t)m->copy_count + 1) * sizeof *rows);
+  if (rows == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory for pairs");
+  for (int64_t k = 0; k < m->copy_count; ++k) {
+    const int32_t *copy = m->copies + 3 * k;
+    rows[3 * k] = copy[0];
+    rows[3 * k + 1] = (int32_t)(m->count + k);
+    rows[3 * k + 2] = copy[1] && copy[2] ? 2 : copy[2];
+  }
+  const cvtm_status status =
+      cvtm_npy_write(m->options.domain.pairs_out, 'i', (int)sizeof *rows, 2, shape, rows, error);
+  free(rows);
+  return status;
+}
+
 /* Computes cells only for an output that draws them, and quality only for a report or a summary.
  * Points outside the domain have empty cells. */
 static cvtm_status triangulate_points(meshing *m, cvtm_error *error) {
+  if (m->options.periodic) return triangulate_torus(m, error);
   cvtm_status status =
       cvtm_delaunay_on(m->device, m->points, m->count, &m->mesh, &m->triangulation, error);
   if (status == CVTM_OK && m->options.element_order == 2)
@@ -98,10 +149,10 @@ static int perform_mesh(meshing *m) {
     return cli_missing(CLI_MESH, "--output");
   if (options->size.field != NULL || cli_option_given(options, "size-as"))
     return cli_usage_error(CLI_MESH, "--size-field and --size-as need --size-from");
-  if (options->periodic || options->domain.pairs_out != NULL)
-    return cli_usage_error(CLI_MESH,
-                           "--periodic and --pairs-out are for outlines: --min-angle or "
-                           "--max-area is missing");
+  if (options->domain.pairs_out != NULL && !options->periodic)
+    return cli_usage_error(CLI_MESH, "--pairs-out needs --periodic");
+  if (options->periodic && (cli_outputs_draw(options) || options->element_order == 2))
+    return cli_usage_error(CLI_MESH, "--periodic: points make meshes of straight triangles alone");
   char buffer[CLI_EXTENSION_MAX];
   const char *extension = cvtm_file_extension(options->input, buffer, sizeof buffer);
   if (strcmp(extension, "geojson") == 0 || strcmp(extension, "poly") == 0)
@@ -133,10 +184,12 @@ static int perform_mesh(meshing *m) {
                            .domain = m->domain,
                            .sites = m->points,
                            .count = m->count,
+                           .original = m->original,
                            .mesh = &m->mesh,
                            .cells = &m->cells,
                            .second = m->second.count > 0 ? &m->second : NULL};
   status = cli_scene_write(&scene, &error);
+  if (status == CVTM_OK) status = write_copies(m, &error);
   if (status == CVTM_OK) status = write_mesh_report(m, &error);
   if (status != CVTM_OK) return cli_failed(CLI_WRITING, status, &error);
   if (!options->quiet) print_mesh_summary(m);
@@ -153,6 +206,8 @@ int cli_mesh(const cli_options *options) {
   cvtm_cells_free(&m.cells);
   cvtm_second_order_free(&m.second);
   cvtm_mesh_free(&m.mesh);
+  free(m.copies);
+  free(m.original);
   cvtm_device_destroy(m.device);
   free(m.points);
   return code;

@@ -251,19 +251,21 @@ static cvtm_status write_mesh(const cli_scene *scene, const char *path, const ch
   cli_frame frame;
   const cvtm_status status = cli_frame_find(options, scene->domain, &frame, error);
   if (status != CVTM_OK) return status;
-  const cvtm_mesh_file_options how = {.domain = scene->domain,
-                                      .unit = options->unit == CLI_UNIT_WIDTH,
-                                      .ascii = options->ascii,
-                                      .binary = options->binary,
-                                      .msh_version = (cvtm_msh_version)options->msh_version,
-                                      .vertex_data = scene->mass,
-                                      .compression = (cvtm_compression)options->compression,
-                                      .regions = scene->regions,
-                                      .second = scene->second,
-                                      .format = extension,
-                                      .scale = frame.scale,
-                                      .left = frame.left,
-                                      .bottom = frame.bottom};
+  const cvtm_mesh_file_options how = {
+      .domain = scene->domain,
+      .unit = options->unit == CLI_UNIT_WIDTH,
+      .ascii = options->ascii,
+      .binary = options->binary,
+      .msh_version = (cvtm_msh_version)options->msh_version,
+      .vertex_data = scene->original ? scene->original : scene->mass,
+      .vertex_data_name = scene->original ? "original" : NULL,
+      .compression = (cvtm_compression)options->compression,
+      .regions = scene->regions,
+      .second = scene->second,
+      .format = extension,
+      .scale = frame.scale,
+      .left = frame.left,
+      .bottom = frame.bottom};
   return cvtm_mesh_write(path, scene->mesh, &how, error);
 }
 

@@ -63,6 +63,7 @@ typedef struct cli_scene {
   int64_t count;
   const float *density;
   const double *mass;
+  const double *original; /* of each vertex, in place of the mass: the point that it is a copy of */
   const cvtm_mesh *mesh;
   const cvtm_cells *cells;
   const cvtm_regions *regions;

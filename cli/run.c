@@ -126,18 +126,19 @@ static cvtm_status make_stipples(cli_run_job *r, cvtm_error *error) {
 }
 
 static cvtm_status write_outputs(cli_run_job *r, cvtm_error *error) {
-  const cli_scene scene = {&r->options,
-                           r->domain,
-                           r->sites,
-                           r->count,
-                           r->options.equal_mass.on ? r->equal.drawn : r->density,
-                           r->mass,
-                           &r->mesh,
-                           &r->cells,
-                           r->options.domain.kind != CLI_DOMAIN_NONE ? &r->shape.regions : NULL,
-                           r->colours.count > 0 ? r->colours.radius : r->stipples.radius,
-                           r->options.element_order == 2 ? &r->second : NULL,
-                           r->colours.count > 0 ? &r->colours : NULL};
+  const int has_domain = r->options.domain.kind != CLI_DOMAIN_NONE;
+  const cli_scene scene = {.options = &r->options,
+                           .domain = r->domain,
+                           .sites = r->sites,
+                           .count = r->count,
+                           .density = r->options.equal_mass.on ? r->equal.drawn : r->density,
+                           .mass = r->mass,
+                           .mesh = &r->mesh,
+                           .cells = &r->cells,
+                           .regions = has_domain ? &r->shape.regions : NULL,
+                           .radius = r->colours.count > 0 ? r->colours.radius : r->stipples.radius,
+                           .second = r->options.element_order == 2 ? &r->second : NULL,
+                           .colours = r->colours.count > 0 ? &r->colours : NULL};
   cvtm_status status = cli_scene_write(&scene, error);
   if (status == CVTM_OK && r->options.equal_mass.weights_out != NULL)
     status = cvtm_npy_write(r->options.equal_mass.weights_out, 'f', (int)sizeof(double), 1,

@@ -239,7 +239,6 @@ def test_outlines_that_are_not_periodic(inputs):
     inputs.call("mesh", "uneven.csv", "--periodic", "--min-angle", 30, "-o", "m.msh", "--pairs-out",
                 "pairs.npy")
     assert (inputs.array("pairs.npy")[:, 2] == 1).all()
-    inputs.refused("mesh", "uneven.csv", "--periodic", "-o", "m.msh", code=2, names=["--periodic"])
     inputs.refused("mesh", "uneven.csv", "--min-angle", 30, "--pairs-out", "p.npy", "-o", "m.msh",
                    code=2, names=["--periodic"])
 
@@ -261,6 +260,32 @@ def test_polygons_in_a_picture(inputs):
     for name, reason in (("wall", "alike"), ("uneven", "alike"), ("alone", "1 edge")):
         inputs.refused(*wish, f"{name}.csv", "-o", "n.msh", code=3,
                        names=[f"{name}.csv", "--periodic", reason])
+
+
+@pytest.mark.parametrize("name", ["t.vtu", "t.msh", "t.ply"])
+def test_points_on_a_torus(inputs, name):
+    """Copies in the file are translated points, and the mesh covers the torus once."""
+    inputs.file("points.npy", np.random.default_rng(6).random((300, 2)) * (WIDTH, HEIGHT))
+    size = ("--width", WIDTH, "--height", HEIGHT)
+    report = inputs.report("mesh", "points.npy", "--periodic", *size, "-o", name, "--pairs-out",
+                           "copies.npy")
+    mesh, copies = meshio.read(inputs.path(name)), inputs.array("copies.npy")
+    points, triangles = mesh.points[:, :2], mesh.cells_dict["triangle"]
+    assert report["copies"] == len(copies) == len(points) - 300 > 0
+    assert len(triangles) == report["triangles"] == 600
+    moves = np.array([[WIDTH, 0], [0, HEIGHT], [WIDTH, HEIGHT]])
+    assert np.array_equal(points[copies[:, 1]], points[copies[:, 0]] + moves[copies[:, 2]])
+    assert np.array_equal(mesh.point_data["original"].ravel(),
+                          np.concatenate([np.arange(300), copies[:, 0]]))
+    a, b, c = (points[triangles[:, k]] for k in range(3))
+    areas = np.cross(b - a, c - a) / 2
+    assert areas.min() > 0 and areas.sum() == pytest.approx(WIDTH * HEIGHT, rel=1e-12)
+    ends = mesh.point_data["original"].ravel().astype(int)[triangles]
+    sides = np.concatenate([ends[:, [k, (k + 1) % 3]] for k in range(3)])
+    assert len(np.unique(sides, axis=0)) == 1800  # each edge once in each direction
+    for options in (["-o", "t.svg"], ["-o", name, "--element-order", 2]):
+        inputs.refused("mesh", "points.npy", "--periodic", *size, *options, code=2,
+                       names=["--periodic"])
 
 
 def test_misuse_is_refused(inputs):

@@ -9,6 +9,7 @@
 
 #include <omp.h>
 
+#include "meshes/torus.h"
 #include "point_sets.h"
 
 __extension__ typedef __int128 int128;
@@ -432,6 +433,129 @@ static void test_threads(void **state) {
   free(points);
 }
 
+/* ---- On a torus ---- */
+
+typedef struct torus_corner {
+  int64_t point, right, above;
+  place at; /* in steps of 2^-22 */
+} torus_corner;
+
+static torus_corner corner_of(const cvtm_torus_mesh *t, int64_t count, int32_t v) {
+  const double *p = t->mesh.points + 2 * (int64_t)v;
+  const int32_t own[3] = {v, 0, 0};
+  const int32_t *copy = v < count ? own : t->copies + 3 * (v - count);
+  assert_true(ldexp(p[0], 22) == rint(ldexp(p[0], 22)) && ldexp(p[1], 22) == rint(ldexp(p[1], 22)));
+  return (torus_corner){
+      copy[0], copy[1], copy[2], {(int64_t)ldexp(p[0], 22), (int64_t)ldexp(-p[1], 22)}};
+}
+
+/* No copy of a point lies within the circle of a triangle. */
+static void check_torus_circle(const cvtm_torus_mesh *t, int64_t count, cvtm_domain d,
+                               const torus_corner c[3]) {
+  const int64_t width = (int64_t)d.width << 22, height = (int64_t)d.height << 22;
+  const int wide = (int)ceil(hypot(d.width, d.height) / d.width) + 1;
+  const int high = (int)ceil(hypot(d.width, d.height) / d.height) + 1;
+  for (int32_t i = 0; i < count; ++i)
+    for (int k = 0; k < (2 * wide + 1) * (2 * high + 1); ++k) {
+      place q = corner_of(t, count, i).at;
+      q.x += (k % (2 * wide + 1) - wide) * width;
+      q.y += (k / (2 * wide + 1) - high) * height;
+      assert_false(inside_circle(c[0].at, c[1].at, c[2].at, q));
+    }
+}
+
+/* The side from corner a to b is that from d to c, or a copy of it. */
+static int is_twin(torus_corner a, torus_corner b, torus_corner c, torus_corner d) {
+  return a.point == d.point && b.point == c.point && b.right - a.right == c.right - d.right &&
+         b.above - a.above == c.above - d.above;
+}
+
+static int count_twins(const cvtm_torus_mesh *t, int64_t count, torus_corner a, torus_corner b) {
+  int found = 0;
+  for (int64_t h = 0; h < 3 * t->mesh.triangle_count; ++h) {
+    const int64_t after = h % 3 == 2 ? h - 2 : h + 1;
+    found += is_twin(a, b, corner_of(t, count, t->mesh.triangles[h]),
+                     corner_of(t, count, t->mesh.triangles[after]));
+  }
+  return found;
+}
+
+static cvtm_torus_mesh check_torus(const double *points, int64_t count, cvtm_domain d,
+                                   int64_t distinct) {
+  cvtm_torus_mesh t = {0};
+  int128 area = 0;
+  assert_int_equal(cvtm_delaunay_torus(NULL, points, count, d, &t, NULL), CVTM_OK);
+  assert_int_equal(t.mesh.triangle_count, 2 * distinct);
+  assert_int_equal(t.mesh.coincident_count, count - distinct);
+  assert_int_equal(t.mesh.vertex_count, count + t.copy_count);
+  for (int32_t v = 0; v < t.mesh.vertex_count; ++v) {
+    const torus_corner c = corner_of(&t, count, v);
+    const double *own = t.mesh.points + 2 * c.point, *p = t.mesh.points + 2 * (int64_t)v;
+    assert_true(p[0] == own[0] + (double)c.right * d.width);
+    assert_true(p[1] == own[1] - (double)c.above * d.height);
+    assert_true(own[0] >= 0 && own[0] < d.width && own[1] >= 0 && own[1] < d.height);
+  }
+  for (int64_t k = 0; k < t.mesh.triangle_count; ++k) {
+    const int32_t *v = t.mesh.triangles + 3 * k;
+    torus_corner c[3];
+    for (int j = 0; j < 3; ++j) c[j] = corner_of(&t, count, v[j]);
+    const int64_t twice = orient(c[0].at, c[1].at, c[2].at);
+    assert_true(twice > 0 && v[0] < v[1] && v[0] < v[2]);
+    area += twice;
+    assert_true(c[0].right * c[1].right * c[2].right == 0);
+    assert_true(c[0].above * c[1].above * c[2].above == 0);
+    if (k > 0) assert_true(memcmp(v, v - 3, 3 * sizeof *v) != 0 && v[0] >= v[-3]);
+    for (int j = 0; j < 3; ++j) assert_int_equal(count_twins(&t, count, c[j], c[(j + 1) % 3]), 1);
+    check_torus_circle(&t, count, d, c);
+  }
+  assert_true(area == 2 * ((int128)d.width << 22) * ((int128)d.height << 22));
+  return t;
+}
+
+static void test_torus(void **state) {
+  (void)state;
+  static const cvtm_domain domains[] = {{64, 64, 1}, {17, 50, 1}, {60, 9, 1}};
+  double points[2 * 64];
+  random_state = 11;
+  for (int set = 0; set < 12; ++set) {
+    const cvtm_domain d = domains[set % 3];
+    const int64_t count = set < 6 ? set + 1 : 4 * set;
+    const double spread = set % 4 == 3 ? 1e-3 : 1; /* a cluster: copies from far away */
+    for (int64_t k = 0; k < count; ++k) {
+      points[2 * k] = d.width * (spread * random_unit(&random_state) - 2);
+      points[2 * k + 1] = d.height * (spread * random_unit(&random_state) + 3);
+    }
+    cvtm_torus_mesh t = check_torus(points, count, d, count);
+    cvtm_torus_mesh_free(&t);
+  }
+}
+
+/* Integers, of which most lie on one circle or share a place, and the whole lattice. */
+static void test_torus_cocircular(void **state) {
+  (void)state;
+  enum { WIDTH = 7, HEIGHT = 5, COUNT = WIDTH * HEIGHT };
+  const cvtm_domain d = {WIDTH, HEIGHT, 1};
+  double points[2 * COUNT];
+  random_state = 12;
+  for (int set = 0; set < 150; ++set) {
+    const int count = set == 0 ? COUNT : 3 + set % 8;
+    char taken[COUNT] = {0};
+    int64_t distinct = 0;
+    for (int k = 0; k < count; ++k) {
+      const int at = set == 0 ? k : random_below(&random_state, COUNT);
+      points[2 * k] = at % WIDTH;
+      points[2 * k + 1] = at / WIDTH;
+      distinct += !taken[at]++;
+    }
+    cvtm_torus_mesh t = check_torus(points, count, d, distinct);
+    cvtm_torus_mesh_free(&t);
+  }
+  points[1] = NAN;
+  cvtm_torus_mesh none = {0};
+  assert_int_equal(cvtm_delaunay_torus(NULL, points, COUNT, d, &none, NULL), CVTM_ERROR_INPUT);
+  assert_int_equal(cvtm_delaunay_torus(NULL, points, 0, d, &none, NULL), CVTM_ERROR_ARGUMENT);
+}
+
 static void test_bad_input(void **state) {
   (void)state;
   double points[] = {0, 0, 1, 0, 0, 1};
@@ -468,6 +592,8 @@ int main(void) {
       cmocka_unit_test(test_many_points),
       cmocka_unit_test(test_order_does_not_matter),
       cmocka_unit_test(test_threads),
+      cmocka_unit_test(test_torus),
+      cmocka_unit_test(test_torus_cocircular),
       cmocka_unit_test(test_bad_input),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
