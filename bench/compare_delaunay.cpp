@@ -1,6 +1,7 @@
 // One rival of bench/compare_delaunay.py: triangulates the points of a file of doubles (x, y, ...),
 // prints the processor seconds until the corners of its triangles are in an array, and writes
-// these as int32. Compiled with one of -DUSE_CGAL, -DUSE_DELAUNATOR and -DUSE_CVTMESH.
+// these as int32. Compiled with one of -DUSE_CGAL, -DUSE_DELAUNATOR, -DUSE_GEOGRAM and
+// -DUSE_CVTMESH.
 #include <cstdint>
 #include <cstdio>
 #include <ctime>
@@ -12,6 +13,11 @@
 #include <CGAL/Triangulation_vertex_base_with_info_2.h>
 #elif defined USE_DELAUNATOR
 #include <delaunator.hpp>
+#elif defined USE_GEOGRAM
+#include <geogram/basic/command_line.h>
+#include <geogram/basic/command_line_args.h>
+#include <geogram/basic/common.h>
+#include <geogram/delaunay/delaunay.h>
 #else
 #include "meshes/mesh.h"
 #endif
@@ -52,6 +58,17 @@ double triangulate(const std::vector<double> &xy, std::vector<std::int32_t> &cor
   delaunator::Delaunator t(xy);
   const double seconds = processor_seconds() - start;
   for (const std::size_t corner : t.triangles) corners.push_back(std::int32_t(corner));
+#elif defined USE_GEOGRAM
+  GEO::initialize();
+  GEO::CmdLine::import_arg_group("standard");
+  GEO::CmdLine::import_arg_group("algo");
+  GEO::CmdLine::set_arg("sys:multithread", "false");
+  const double start = processor_seconds();
+  GEO::Delaunay_var t = GEO::Delaunay::create(2, "BDEL2d");
+  t->set_vertices(GEO::index_t(xy.size() / 2), xy.data());
+  const double seconds = processor_seconds() - start;
+  for (GEO::index_t c = 0; c < t->nb_cells(); ++c)
+    for (GEO::index_t k = 0; k < 3; ++k) corners.push_back(std::int32_t(t->cell_vertex(c, k)));
 #else
   cvtm_mesh t = {};
   cvtm_error error = {};

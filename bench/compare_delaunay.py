@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Delaunay triangulations by cvtmesh, CGAL, Delaunator and Triangle: processor seconds on one core.
+"""Delaunay triangulations by cvtmesh, CGAL, Delaunator, geogram and Triangle: processor seconds.
 
     python3 bench/compare_delaunay.py [--build build] [--delaunator FOLDER] [--points 1000000]
+                                      [--geogram SOURCE --geogram-build FOLDER] [--threads 1]
 
 Each triangulates the same points, which lie on a grid of 2^30 steps, so that exact predicates have
 one result: random points, clusters, a lattice, a circle and a parabola. Rounds alternate between the
@@ -9,8 +10,9 @@ programs, and the least time of each counts. Triangles are compared with those o
 corner ("same"); where four points lie on a circle the diagonals are free, and the numbers of triangles
 are compared ("as many"). "none": the program failed, or took more than 20 s.
 CGAL is a package (libcgal-dev), Delaunator the header delaunator.hpp in FOLDER
-(github.com/delfrrr/delaunator-cpp), Triangle a Python package (pip install triangle). What is missing
-is left out. Needs numpy and a build with the targets cvtmesh_meshes and cvtmesh_base."""
+(github.com/delfrrr/delaunator-cpp), Triangle a Python package (pip install triangle), geogram
+github.com/BrunoLevy/geogram, built with GEOGRAM_LIB_ONLY and without graphics. What is missing is left
+out. --threads is for cvtmesh, the others have one. Needs numpy and a build with the targets cvtmesh_meshes and cvtmesh_base."""
 
 import argparse
 import os
@@ -64,16 +66,16 @@ def compile_rival(name, flags, folder):
     return [program]
 
 
-def run_program(command, folder):
+def run_program(command, folder, threads):
     """The processor seconds that it prints, and the triangles; None if it takes too long."""
     def limit():
         resource.setrlimit(resource.RLIMIT_CPU, (MOST_SECONDS, MOST_SECONDS))
 
     done = subprocess.run([*command, folder / "points.bin", folder / "corners.bin"], capture_output=True,
-                          text=True, env={**os.environ, "OMP_NUM_THREADS": "1"}, preexec_fn=limit)
+                          text=True, env={**os.environ, "OMP_NUM_THREADS": str(threads)}, preexec_fn=limit)
     if done.returncode != 0:
         return None
-    return float(done.stdout), np.fromfile(folder / "corners.bin", dtype=np.int32).reshape(-1, 3)
+    return float(done.stdout.split()[-1]), np.fromfile(folder / "corners.bin", dtype=np.int32).reshape(-1, 3)
 
 
 TRIANGLE = """
@@ -94,6 +96,11 @@ def find_rivals(options, folder):
         "CGAL": compile_rival("cgal", ["-DUSE_CGAL", "-lgmp", "-lmpfr"], folder),
         "Delaunator": compile_rival("delaunator", ["-DUSE_DELAUNATOR", f"-I{options.delaunator}"], folder),
     }
+    if options.geogram:
+        built = options.geogram_build
+        rivals["geogram"] = compile_rival(
+            "geogram", ["-DUSE_GEOGRAM", f"-I{options.geogram}/src/lib", f"-I{built}/src/lib",
+                        str(built / "lib/libgeogram.a"), "-fopenmp", "-lpthread", "-ldl", "-lz"], folder)
     try:
         import triangle  # noqa: F401
         rivals["Triangle"] = [sys.executable, "-c", TRIANGLE]
@@ -116,12 +123,12 @@ def verdict(triangles, reference):
     return "same" if np.array_equal(triangles, reference) else "as many"
 
 
-def compare(points, rivals, rounds, folder):
+def compare(points, rivals, options, folder):
     points.astype(np.float64).tofile(folder / "points.bin")
     seconds, triangles = {}, {}
-    for _ in range(rounds):
+    for _ in range(options.rounds):
         for name, command in rivals.items():
-            result = run_program(command, folder)
+            result = run_program(command, folder, options.threads)
             if result:
                 seconds[name] = min(result[0], seconds.get(name, result[0]))
                 triangles[name] = result[1]
@@ -138,6 +145,9 @@ def main():
     parser.add_argument("--delaunator", type=pathlib.Path, default=pathlib.Path("."))
     parser.add_argument("--points", type=int, default=1000000)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--geogram", type=pathlib.Path)
+    parser.add_argument("--geogram-build", type=pathlib.Path)
+    parser.add_argument("--threads", type=int, default=1)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
@@ -145,7 +155,7 @@ def main():
         print("| points | number | " + " | ".join(rivals) + " |")
         print("|---" * (len(rivals) + 2) + "|", flush=True)
         for kind, points in make_sets(options.points).items():
-            found = compare(points, rivals, options.rounds, folder)
+            found = compare(points, rivals, options, folder)
             print(f"| {kind} | {len(points)} | " + " | ".join(found) + " |", flush=True)
 
 
