@@ -140,6 +140,25 @@ static void bytes_survive_the_round_trip(void **state) {
   }
 }
 
+/* To a GPU it goes in stages. */
+static void a_large_copy_is_whole(void **state) {
+  enum { COUNT = (5 << 26) / 8 + 3 };
+  cvtm_device *device = *state;
+  if (cvtm_device_get_kind(device) == CVTM_DEVICE_CPU) skip();
+  uint64_t *host = malloc(COUNT * sizeof *host), *back = calloc(COUNT, sizeof *back);
+  void *memory = NULL;
+  assert_non_null(host);
+  assert_non_null(back);
+  for (uint64_t k = 0; k < COUNT; ++k) host[k] = k * UINT64_C(0x9E3779B97F4A7C15);
+  assert_device_ok(device, cvtm_device_allocate(device, COUNT, sizeof *host, &memory));
+  assert_device_ok(device, cvtm_device_copy_in(device, memory, host, COUNT * sizeof *host));
+  assert_device_ok(device, cvtm_device_copy_out(device, back, memory, COUNT * sizeof *host));
+  assert_int_equal(memcmp(back, host, COUNT * sizeof *host), 0);
+  cvtm_device_free(device, memory);
+  free(host);
+  free(back);
+}
+
 static void scratch_grows_and_is_kept(void **state) {
   cvtm_device *device = *state;
   void *first = NULL, *again = NULL, *larger = NULL;
@@ -357,6 +376,7 @@ int main(void) {
       cmocka_unit_test(auto_takes_cuda_where_there_is_one),
       cmocka_unit_test_setup_teardown(allocations_are_aligned_and_bounded, set_up, tear_down),
       cmocka_unit_test_setup_teardown(bytes_survive_the_round_trip, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(a_large_copy_is_whole, set_up, tear_down),
       cmocka_unit_test_setup_teardown(scratch_grows_and_is_kept, set_up, tear_down),
       cmocka_unit_test_setup_teardown(mapped_memory_is_seen_by_the_host, set_up, tear_down),
       cmocka_unit_test_setup_teardown(a_loop_runs_while_its_flag_is_set, set_up, tear_down),
