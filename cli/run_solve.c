@@ -162,7 +162,7 @@ cvtm_status cli_run_optimize(cli_run_job *r) {
       cvtm_cvt_create_borrowed(r->device, r->domain, r->density, r->on_device, r->count, &r->cvt);
   if (status != CVTM_OK) return status;
   r->bound = r->options.equal_mass.on ? cvtm_equal_mass_bound(r->domain, r->density, r->count)
-                                      : cvtm_cvt_energy_bound(r->domain, r->density, r->count);
+                                      : cvtm_cvt_plan_bound(r->cvt, r->count);
   cli_progress_start(&r->progress, &r->options, r->count, r->bound);
   if (r->options.view.watch != NULL)
     status = cli_watch_start(&r->options, r->device, r->domain, r->density, r->cvt, r->count,
@@ -196,11 +196,12 @@ static cvtm_status plan_again(cli_run_job *r) {
   if (mass == NULL || centroid == NULL)
     return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory for %lld sites", (long long)r->count);
   r->fixed = r->given = r->shape.boundary.vertex_count;
-  r->bound = cvtm_cvt_energy_bound(r->domain, r->density, r->count);
   cvtm_cvt_destroy(r->cvt);
   r->cvt = NULL;
-  return cvtm_cvt_create_borrowed(r->device, r->domain, r->density, r->on_device, r->count,
-                                  &r->cvt);
+  const cvtm_status status =
+      cvtm_cvt_create_borrowed(r->device, r->domain, r->density, r->on_device, r->count, &r->cvt);
+  if (status == CVTM_OK) r->bound = cvtm_cvt_plan_bound(r->cvt, r->count);
+  return status;
 }
 
 /* The refinement has these after a descent that --time-limit ended; in a preview it has the first.

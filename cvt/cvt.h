@@ -86,6 +86,8 @@ cvtm_status cvtm_cvt_pull_back(cvtm_cvt *cvt, const double *sites, int64_t count
 /* 5 / (18 sqrt 3) (integral of sqrt rho)^2 / count: the energy of regular hexagons
  * (Fejes Toth; Gersho and Zador for graded densities). */
 double cvtm_cvt_energy_bound(cvtm_domain domain, const float *density, int64_t count);
+/* The same of the plan's density, without a pass over it. */
+double cvtm_cvt_plan_bound(const cvtm_cvt *cvt, int64_t count);
 
 /* auto: a hexagonal lattice for an even density (cvtm_cvt_solve), else stratified. */
 typedef enum cvtm_cvt_start {

@@ -11,11 +11,20 @@ enum { BLOCK = 64 }; /* pixels per entry of the cumulative table */
 
 static double root_of(float rho) { return sqrt((double)rho); }
 
+/* root: the integral of the root of the density. */
+static double bound_of(double root, int64_t count) {
+  return 5 / (18 * sqrt(3.0)) * (root * root) / (double)count;
+}
+
 double cvtm_cvt_energy_bound(cvtm_domain domain, const float *density, int64_t count) {
   cvtm_density_sums sums;
   if (count <= 0 || !density || cvtm_density_scan(domain, density, &sums, NULL, NULL) != CVTM_OK)
     return INFINITY;
-  return 5 / (18 * sqrt(3.0)) * (sums.root * sums.root) / (double)count;
+  return bound_of(sums.root, count);
+}
+
+double cvtm_cvt_plan_bound(const cvtm_cvt *cvt, int64_t count) {
+  return count > 0 ? bound_of(cvt->root, count) : INFINITY;
 }
 
 /* A uniformly random place in pixel (i, j), strictly inside the domain. */

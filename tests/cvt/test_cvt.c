@@ -306,6 +306,7 @@ static double optimized_ratio(cvtm_domain d, int graded, int64_t n, cvtm_cvt_opt
     if (i < options->fixed) assert_memory_equal(sites + 2 * i, before + 2 * i, 16);
   }
   const double ratio = energy / cvtm_cvt_energy_bound(d, rho, n);
+  assert_true(cvtm_cvt_plan_bound(cvt, n) == cvtm_cvt_energy_bound(d, rho, n));
   cvtm_cvt_destroy(cvt);
   cvtm_device_destroy(device);
   free(before);
