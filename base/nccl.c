@@ -40,6 +40,9 @@ static int find_symbol(void *library, const char *name, void *function) {
 static int load(cvtm_nccl *n) {
   const char *const names[] = {"libnccl.so.2", "/usr/local/cuda/lib64/libnccl.so.2"};
   (void)setenv("NCCL_NVLS_ENABLE", "0", 0);
+  /* To open a channel takes time and memory; the arrays are too small for many. */
+  (void)setenv("NCCL_MAX_NCHANNELS", "4", 0);
+  (void)setenv("NCCL_MAX_P2P_NCHANNELS", "4", 0);
   for (size_t k = 0; k < sizeof names / sizeof names[0] && n->library == NULL; ++k)
     n->library = dlopen(names[k], RTLD_NOW | RTLD_LOCAL);
   return n->library != NULL && find_symbol(n->library, "ncclGetUniqueId", &n->get_unique_id) &&

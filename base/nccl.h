@@ -1,6 +1,6 @@
 /* NCCL, loaded at run time: arrays of several CUDA devices go from one to the other. One process
- * for each device. Multicast over NVLink (NVLS) stays off unless the environment has
- * NCCL_NVLS_ENABLE. */
+ * for each device. Unless the environment has NCCL_NVLS_ENABLE, NCCL_MAX_NCHANNELS and
+ * NCCL_MAX_P2P_NCHANNELS, multicast over NVLink (NVLS) stays off, and there are 4 channels. */
 #ifndef CVTMESH_BASE_NCCL_H
 #define CVTMESH_BASE_NCCL_H
 
