@@ -1,6 +1,6 @@
 /* `mpirun -n K cvtmesh run ... --distributed`: K ranks, on CPUs or on GPUs, share the work of one
- * run. Every rank reads the picture and makes the same decisions; the cells of each evaluation are
- * divided among them (cvt/shares.h). Rank 0 makes mesh and files. */
+ * run. Every rank reads the picture and makes the same decisions; descents and evaluations are
+ * divided among them (cvt/division.h). Rank 0 makes mesh and files. */
 #ifndef CVTMESH_CLI_DISTRIBUTED_H
 #define CVTMESH_CLI_DISTRIBUTED_H
 
