@@ -2,6 +2,7 @@
 
 #include "base/grow.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 typedef struct cvtm_node_tag {
@@ -25,7 +26,11 @@ static int compare_tags(const void *a, const void *b) {
 
 cvtm_status cvtm_node_tags_sort(cvtm_node_tags *tags, cvtm_source *source) {
   int increasing = 1;
-  for (int64_t i = 1; i < tags->count; ++i) increasing &= tags->list[i - 1].tag < tags->list[i].tag;
+  tags->consecutive = 1;
+  for (int64_t i = 1; i < tags->count; ++i) {
+    increasing &= tags->list[i - 1].tag < tags->list[i].tag;
+    tags->consecutive &= tags->list[i].tag - tags->list[0].tag == (double)i;
+  }
   if (increasing) return CVTM_OK;
   qsort(tags->list, (size_t)tags->count, sizeof *tags->list, compare_tags);
   for (int64_t i = 1; i < tags->count; ++i) {
@@ -38,6 +43,8 @@ cvtm_status cvtm_node_tags_sort(cvtm_node_tags *tags, cvtm_source *source) {
 double cvtm_node_tags_find(const cvtm_node_tags *tags, double tag) {
   if (tags->count == 0) return -1;
   const double guess = tag - tags->list[0].tag; /* tags are mostly consecutive */
+  if (tags->consecutive)
+    return guess >= 0 && guess < (double)tags->count && guess == trunc(guess) ? guess : -1;
   if (guess >= 0 && guess < (double)tags->count && tags->list[(int64_t)guess].tag == tag)
     return tags->list[(int64_t)guess].vertex;
   int64_t low = 0, high = tags->count;

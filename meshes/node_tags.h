@@ -8,6 +8,7 @@
 typedef struct cvtm_node_tags {
   struct cvtm_node_tag *list; /* by tag once sorted */
   int64_t count, capacity;
+  int consecutive; /* vertex k has the tag of vertex 0 plus k */
 } cvtm_node_tags;
 
 cvtm_status cvtm_node_tags_add(cvtm_node_tags *tags, cvtm_source *source, double tag);
