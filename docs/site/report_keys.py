@@ -18,6 +18,7 @@ RUNS = [
     "run {e}/coins.png --iterations 1 --dot-size 9 --smooth 4 --grade 3 --within p.csv -o c.svg",
     "voronoi a.csv --like {e}/horse.png -o l.npy --check",
     "mesh a.csv --like {e}/horse.png -o m.msh",
+    "mesh p.csv --periodic -o t.ply",
     "mesh p.csv --min-angle 30 -o p.msh",
     "density {e}/coins.png --grade 4 -o d.npy",
     "segment {e}/coins.png --inside 75,75,10 -o s.png",
