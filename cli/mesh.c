@@ -153,6 +153,8 @@ static int perform_mesh(meshing *m) {
     return cli_usage_error(CLI_MESH, "--pairs-out needs --periodic");
   if (options->periodic && (cli_outputs_draw(options) || options->element_order == 2))
     return cli_usage_error(CLI_MESH, "--periodic: points make meshes of straight triangles alone");
+  if (options->points > 0 || cli_option_given(options, "metric-ratio"))
+    return cli_usage_error(CLI_MESH, "--points and --metric-ratio need --metric");
   char buffer[CLI_EXTENSION_MAX];
   const char *extension = cvtm_file_extension(options->input, buffer, sizeof buffer);
   if (strcmp(extension, "geojson") == 0 || strcmp(extension, "poly") == 0)

@@ -114,6 +114,7 @@ void cli_options_set_defaults(cli_command command, cli_options *options) {
   options->domain.smallest = 1;
   options->domain.tolerance = 0.3;
   options->refine.min_angle = 30;
+  options->metric.ratio = 100;
   options->device = "auto";
   set_condition_defaults(options);
   options->view.save = "cvtmesh-view";

@@ -163,8 +163,8 @@ int cli_choice_names(const cli_choice *choices, char separator, char *text, size
 #pragma GCC diagnostic ignored "-Wmissing-field-initializers"
 /* clang-format off */
 const cli_option_row cli_option_rows[] = {
-  {"points", 'n', RUN | VIEW, INTEGER(points, "N", 1, COUNT_MAX),
-   "number of sites; if omitted, as many dots as the ink of the picture needs (see\n"
+  {"points", 'n', RUN | MESH | VIEW, INTEGER(points, "N", 1, COUNT_MAX),
+   "number of sites (of vertices, with --metric); if omitted, as many dots as the ink of the picture needs (see\n"
    "--dot-size)"},
   {"output", 'o', RUN | VORONOI | MESH | VIEW | MINIMIZE | LCP | DENSITY | SEGMENT, LIST(output, "FILE"),
    "write FILE in the format of its extension; can be repeated; - is standard output", CLI_WRITES},
@@ -338,6 +338,10 @@ const cli_option_row cli_option_rows[] = {
   {"size-as", 0, RUN | MESH, CHOICE(size.as, size_sources),
    "of --size-from: what the field is. solution: its interpolation error becomes the same\n"
    "everywhere; indicator: of the error; size: in the unit of the mesh"},
+  {"metric", 0, MESH, TEXT(metric.from, "FIELD"),
+   "stretch triangles along a field, so that --points vertices interpolate it best: the\n"
+   "picture that is meshed (hessian), another one, a solution (vtu, msh, npy), or a metric (npy)"},
+  {"metric-ratio", 0, MESH, REAL(metric.ratio, "R", 1, 1e6), "of --metric: the largest ratio of sizes in two directions"},
   {"floor", 0, RUN | STATS | VIEW | DENSITY, REAL(floor, "RHO", 0, 3e38), "raise smaller densities to this"},
 
   {"within", 0, RUN | DENSITY, LIST(condition.within, "FILE"),

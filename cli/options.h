@@ -120,6 +120,11 @@ typedef struct cli_options {
   } size;
 
   struct {
+    const char *from; /* `hessian`, or a picture or a field; NULL: no metric */
+    double ratio;     /* of edges at one place */
+  } metric;
+
+  struct {
     int kind; /* cli_domain_kind */
     const char *mask, *polygon, *labels;
     const char *pairs_out;

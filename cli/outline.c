@@ -5,6 +5,7 @@
 #include "cli/cli.h"
 #include "cli/domain.h"
 #include "cli/input.h"
+#include "cli/metric.h"
 #include "cli/output.h"
 #include "cli/page.h"
 #include "cli/progress.h"
@@ -29,6 +30,8 @@ typedef struct outline {
   cli_area_caps caps;
   cvtm_refine_options refine;
   cvtm_refine_figures figures;
+  cvtm_metric_field metric; /* of --metric */
+  cvtm_adapt_figures adapted;
   double *points;
   int64_t count;
   cvtm_mesh mesh;
@@ -42,7 +45,7 @@ typedef struct outline {
 
 int cli_outline_wanted(const cli_options *options) {
   return cli_option_given(options, "min-angle") || options->refine.max_area.count > 0 ||
-         options->size.from != NULL;
+         options->size.from != NULL || options->metric.from != NULL;
 }
 
 /* The rectangle of pictures: from 0 to the largest coordinates, or of the sides that the options
@@ -83,6 +86,21 @@ static cvtm_status bound_rings(outline *o, cvtm_error *error) {
   return CVTM_OK;
 }
 
+/* The frame of a picture. */
+static cvtm_status take_frame(outline *o, cvtm_error *error) {
+  cvtm_polygons *p = &o->polygons;
+  cvtm_status status = cli_metric_picture_size(&o->options, &o->domain, error);
+  if (status != CVTM_OK) return status;
+  const double w = o->domain.width, h = o->domain.height;
+  const double corners[8] = {0, h, w, h, w, 0, 0, 0};
+  *p = (cvtm_polygons){1, calloc(2, sizeof *p->start), malloc(sizeof corners), 0};
+  if (p->start == NULL || p->points == NULL)
+    return cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory for the frame");
+  p->start[1] = 4;
+  memcpy(p->points, corners, sizeof corners);
+  return bound_rings(o, error);
+}
+
 /* Areas that the file asks for are like those of --max-area. */
 static cvtm_status take_graph(outline *o, cvtm_error *error) {
   cli_area_caps *caps = &o->caps;
@@ -114,6 +132,7 @@ static cvtm_status read_outline(outline *o, cvtm_error *error) {
   const char *path = o->options.input;
   char buffer[16];
   int is_rings = 1;
+  if (cli_metric_is_of_picture(&o->options)) return take_frame(o, error);
   const cvtm_status status =
       cli_name_file(path, cvtm_pslg_read(path, &o->graph, &is_rings, error), error);
   o->y_up = strcmp(cvtm_file_extension(path, buffer, sizeof buffer), "svg") != 0;
@@ -147,9 +166,8 @@ static cvtm_status pair_sides(outline *o, cvtm_error *error) {
                    (long long)o->figures.unpaired, (long long)o->regions.unpaired);
 }
 
-static cvtm_status refine_outline(outline *o, cvtm_error *error) {
+static cvtm_status triangulate_refined(outline *o, cvtm_error *error) {
   int32_t *source = NULL;
-  const double start = cvtm_clock();
   cvtm_status status =
       cvtm_refine(o->boundary.points, o->boundary.vertex_count, &o->boundary, &o->refine,
                   &o->points, &o->count, &o->refined, &source, &o->figures, error);
@@ -159,6 +177,16 @@ static cvtm_status refine_outline(outline *o, cvtm_error *error) {
     status = cvtm_constrained_delaunay(o->points, o->count, &o->refined, &o->mesh, &o->regions,
                                        &source, error);
   free(source);
+  return status;
+}
+
+static cvtm_status mesh_outline(outline *o, cvtm_error *error) {
+  const double start = cvtm_clock();
+  cvtm_status status =
+      o->options.metric.from != NULL
+          ? cvtm_adapt(&o->boundary, &o->metric, o->options.points, o->refine.stop,
+                       o->refine.stop_context, &o->mesh, &o->regions, &o->adapted, error)
+          : triangulate_refined(o, error);
   o->seconds = cvtm_clock() - start;
   if (status == CVTM_OK)
     status = cvtm_regions_group(&o->mesh, o->domain, o->graph.names, o->graph.name_count,
@@ -176,11 +204,14 @@ static cvtm_status write_outline_report(const outline *o, cvtm_error *error) {
   cJSON *report = cli_report_begin(NULL, &o->options);
   cli_json_integer(report, "width", o->domain.width);
   cli_json_integer(report, "height", o->domain.height);
-  cli_json_integer(report, "sites", o->count);
+  cli_json_integer(report, "sites", o->mesh.vertex_count);
   cli_json_integer(report, "triangles", o->mesh.triangle_count);
   cli_json_integer(report, "input_corners", o->boundary.vertex_count);
   if (o->regions.pairs != NULL) cli_json_integer(report, "pairs", o->regions.pair_count);
-  cli_refine_report(&o->refine, &o->figures, o->y_up ? o->domain.height : 0, report);
+  if (o->options.metric.from != NULL)
+    cli_metric_report(&o->adapted, report);
+  else
+    cli_refine_report(&o->refine, &o->figures, o->y_up ? o->domain.height : 0, report);
   cJSON *seconds = cJSON_AddObjectToObject(report, "seconds");
   cli_json_real(seconds, "mesh", o->seconds);
   cli_page_report(&o->options, o->domain, report);
@@ -193,8 +224,8 @@ static void print_outline_summary(const outline *o) {
   const cvtm_quality_figures *all = &o->quality.all;
   fprintf(stderr, "%s: %lld %s, %lld %s, %lld %s in %.3f seconds\n", o->options.input,
           (long long)o->boundary.vertex_count,
-          cli_word(o->boundary.vertex_count, "corner", "corners"), (long long)o->count,
-          cli_word(o->count, "point", "points"), (long long)o->mesh.triangle_count,
+          cli_word(o->boundary.vertex_count, "corner", "corners"), (long long)o->mesh.vertex_count,
+          cli_word(o->mesh.vertex_count, "point", "points"), (long long)o->mesh.triangle_count,
           cli_word(o->mesh.triangle_count, "triangle", "triangles"), o->seconds);
   fprintf(stderr, "  smallest angle %.3g degrees, mean %.1f; mean Q %.4f\n", all->min_angle,
           all->mean_min_angle, all->mean_q);
@@ -202,7 +233,10 @@ static void print_outline_summary(const outline *o) {
   if (o->regions.pairs != NULL)
     fprintf(stderr, "  periodic   %lld %s of vertices on opposite sides\n",
             (long long)o->regions.pair_count, cli_word(o->regions.pair_count, "pair", "pairs"));
-  cli_refine_print_summary(&o->refine, &o->figures);
+  if (o->options.metric.from != NULL)
+    cli_metric_print_summary(&o->adapted);
+  else
+    cli_refine_print_summary(&o->refine, &o->figures);
 }
 
 static int perform_outline(outline *o) {
@@ -219,6 +253,7 @@ static int perform_outline(outline *o) {
                            options->device);
   int code = cli_area_caps_read(options, &o->caps);
   if (code == CLI_EXIT_OK) code = cli_size_from_check(options);
+  if (code == CLI_EXIT_OK) code = cli_metric_check(options);
   if (code == CLI_EXIT_OK) code = cli_page_check(options);
   if (code == CLI_EXIT_OK) code = cli_outputs_check(options);
   if (code != CLI_EXIT_OK) return code;
@@ -231,12 +266,14 @@ static int perform_outline(outline *o) {
   if (status == CVTM_OK) status = cli_area_caps_convert(options, o->domain, &o->caps, &error);
   if (status == CVTM_OK && options->size.from != NULL)
     status = cli_size_raster_read(options, o->domain, o->sides, &o->caps.sizes, &error);
+  if (status == CVTM_OK && options->metric.from != NULL)
+    status = cli_metric_read(options, o->domain, o->sides, &o->metric, &error);
   if (status != CVTM_OK) return cli_failed(CLI_READING, status, &error);
   cli_refine_choose(options, &o->caps, &o->deadline, &o->refine);
   if (options->periodic) memcpy(o->refine.paired_sides, o->sides, sizeof o->sides);
   cli_catch_signals();
   if (options->time_limit > 0) o->deadline = cvtm_clock() + options->time_limit;
-  status = refine_outline(o, &error);
+  status = mesh_outline(o, &error);
   if (status != CVTM_OK) return cli_failed(CLI_WORKING, status, &error);
   const cli_scene scene = {.options = options,
                            .domain = o->domain,
@@ -266,6 +303,7 @@ int cli_outline_mesh(const cli_options *options) {
   cvtm_boundary_free(&o.refined);
   cvtm_refine_figures_free(&o.figures);
   free(o.caps.sizes.size);
+  cvtm_metric_field_free(&o.metric);
   cvtm_cells_free(&o.cells);
   cvtm_mesh_free(&o.mesh);
   cvtm_second_order_free(&o.second);

@@ -13,14 +13,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int is_array(const char *path) {
+static int has_extension(const char *path, const char *extension) {
   char buffer[8];
-  return strcmp(cvtm_file_extension(path, buffer, sizeof buffer), "npy") == 0;
+  return strcmp(cvtm_file_extension(path, buffer, sizeof buffer), extension) == 0;
+}
+
+static int is_array(const char *path) { return has_extension(path, "npy"); }
+
+int cli_field_file_known(const char *path) {
+  return is_array(path) || has_extension(path, "vtu") || has_extension(path, "msh");
 }
 
 int cli_size_from_check(const cli_options *o) {
   if (o->size.from == NULL) {
-    if (o->size.field != NULL || cli_option_given(o, "size-as"))
+    if ((o->size.field != NULL && o->metric.from == NULL) || cli_option_given(o, "size-as"))
       return cli_usage_error(o->command, "--size-field and --size-as need --size-from");
     return CLI_EXIT_OK;
   }
@@ -38,35 +44,44 @@ int cli_size_from_check(const cli_options *o) {
   return CLI_EXIT_OK;
 }
 
-/* The Delaunay triangulation of the points of an array whose rows are x, y and the value; y up. */
-static cvtm_status triangulate_rows(const cvtm_npy *rows, const char *path, cvtm_mesh *mesh,
-                                    double **values, cvtm_error *error) {
-  if (rows->dimensions != 2 || rows->shape[1] != 3 || rows->shape[0] == 0)
+/* The Delaunay triangulation of the points of an array whose rows are x, y, with y up, and the
+ * value or the components of a metric. */
+static cvtm_status triangulate_rows(const cvtm_npy *rows, const char *path, cli_field *field,
+                                    cvtm_error *error) {
+  const int64_t columns = rows->dimensions == 2 ? rows->shape[1] : 0, n = rows->shape[0];
+  if ((columns != 3 && columns != 5) || n == 0)
     return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: rows of x, y and a value are needed", path);
-  const int64_t n = rows->shape[0];
   double *points = malloc(2 * (size_t)n * sizeof *points);
-  *values = malloc((size_t)n * sizeof **values);
   cvtm_status status = CVTM_OK;
-  if (points == NULL || *values == NULL)
+  if (columns == 3)
+    field->values = malloc((size_t)n * sizeof *field->values);
+  else
+    field->metric = malloc((size_t)n * sizeof *field->metric);
+  if (points == NULL || (field->values == NULL && field->metric == NULL))
     status = cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", path);
   for (int64_t i = 0; i < n && status == CVTM_OK; ++i) {
-    points[2 * i] = cvtm_npy_get(rows, 3 * i);
-    points[2 * i + 1] = -cvtm_npy_get(rows, 3 * i + 1);
-    (*values)[i] = cvtm_npy_get(rows, 3 * i + 2);
+    points[2 * i] = cvtm_npy_get(rows, columns * i);
+    points[2 * i + 1] = -cvtm_npy_get(rows, columns * i + 1);
+    if (columns == 3)
+      field->values[i] = cvtm_npy_get(rows, 3 * i + 2);
+    else
+      field->metric[i] = (cvtm_metric){cvtm_npy_get(rows, 5 * i + 2),
+                                       -cvtm_npy_get(rows, 5 * i + 3), /* y is down */
+                                       cvtm_npy_get(rows, 5 * i + 4)};
   }
-  if (status == CVTM_OK) status = cli_name_file(path, cvtm_delaunay(points, n, mesh, error), error);
+  if (status == CVTM_OK)
+    status = cli_name_file(path, cvtm_delaunay(points, n, &field->mesh, error), error);
   free(points);
   return status;
 }
 
-static cvtm_status read_field(const cli_options *o, cvtm_mesh *mesh, double **values,
-                              cvtm_error *error) {
+static cvtm_status read_field_file(const char *path, const char *name, cli_field *field,
+                                   cvtm_error *error) {
   cvtm_npy rows;
-  if (!is_array(o->size.from))
-    return cvtm_mesh_read_field(o->size.from, o->size.field, mesh, values, error);
-  cvtm_status status = cvtm_npy_read(o->size.from, &rows, error);
+  if (!is_array(path)) return cvtm_mesh_read_field(path, name, &field->mesh, &field->values, error);
+  cvtm_status status = cvtm_npy_read(path, &rows, error);
   if (status != CVTM_OK) return status;
-  status = triangulate_rows(&rows, o->size.from, mesh, values, error);
+  status = triangulate_rows(&rows, path, field, error);
   cvtm_npy_free(&rows);
   return status;
 }
@@ -80,6 +95,36 @@ static void place_in_image(const cli_options *o, const cli_frame *frame, int wid
     p[0] = (p[0] - frame->left) / *scale;
     p[1] = height - (mesh->file_top - p[1] - frame->bottom) / *scale;
   }
+}
+
+cvtm_status cli_field_read(const cli_options *o, const char *path, cvtm_domain domain,
+                           cli_field *field, cvtm_error *error) {
+  cli_frame frame;
+  *field = (cli_field){.scale = 1};
+  cvtm_status status = read_field_file(path, o->size.field, field, error);
+  if (status == CVTM_OK) status = cli_frame_find(o, domain, &frame, error);
+  if (status == CVTM_OK)
+    place_in_image(o, &frame, domain.width, domain.height, &field->mesh, &field->scale);
+  return status;
+}
+
+void cli_field_free(cli_field *field) {
+  cvtm_mesh_free(&field->mesh);
+  free(field->values);
+  free(field->metric);
+}
+
+/* The same of --size-from, which is no metric; sizes in pixels. */
+static cvtm_status read_sizes(const cli_options *o, cvtm_domain domain, cli_field *field,
+                              cvtm_error *error) {
+  const cvtm_status status = cli_field_read(o, o->size.from, domain, field, error);
+  if (status != CVTM_OK) return status;
+  if (field->values == NULL)
+    return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: rows of x, y and a value are needed",
+                     o->size.from);
+  for (int64_t v = 0; o->size.as == CVTM_SIZE_GIVEN && v < field->mesh.vertex_count; ++v)
+    field->values[v] /= field->scale;
+  return CVTM_OK;
 }
 
 static cvtm_status replace_values(const cli_options *o, const cvtm_mesh *mesh, const double *values,
@@ -103,21 +148,13 @@ static cvtm_status replace_values(const cli_options *o, const cvtm_mesh *mesh, c
 cvtm_status cli_size_from_apply(cli_options *o, cvtm_image *image, cvtm_error *error) {
   if (o->size.from == NULL) return CVTM_OK;
   const cvtm_domain domain = {image->width, image->height, o->periodic};
-  cvtm_mesh mesh = {0};
-  double *values = NULL, scale = 1;
-  cli_frame frame;
-  cvtm_status status = read_field(o, &mesh, &values, error);
-  if (status == CVTM_OK) status = cli_frame_find(o, domain, &frame, error);
-  if (status == CVTM_OK) {
-    place_in_image(o, &frame, image->width, image->height, &mesh, &scale);
-    for (int64_t v = 0; o->size.as == CVTM_SIZE_GIVEN && v < mesh.vertex_count; ++v)
-      values[v] /= scale;
-    status = replace_values(o, &mesh, values, image, error);
-    status = cli_name_file(o->size.from, status, error);
-  }
+  cli_field field;
+  cvtm_status status = read_sizes(o, domain, &field, error);
+  if (status == CVTM_OK)
+    status = cli_name_file(o->size.from, replace_values(o, &field.mesh, field.values, image, error),
+                           error);
   o->density_from = CVTM_DENSITY_FROM_SIZE;
-  cvtm_mesh_free(&mesh);
-  free(values);
+  cli_field_free(&field);
   return status;
 }
 
@@ -163,20 +200,14 @@ cvtm_status cli_size_raster_read(const cli_options *options, cvtm_domain domain,
                               (int)fmax(ceil(width / step), 1),
                               (int)fmax(ceil(height / step), 1),
                               NULL};
-  cvtm_mesh mesh = {0};
-  double *values = NULL, scale = 1;
-  cli_frame frame;
-  cvtm_status status = read_field(options, &mesh, &values, error);
-  if (status == CVTM_OK) status = cli_frame_find(options, domain, &frame, error);
+  cli_field field;
+  cvtm_status status = read_sizes(options, domain, &field, error);
   if (status == CVTM_OK) {
-    place_in_image(options, &frame, domain.width, domain.height, &mesh, &scale);
-    map_points(raster, &mesh);
-    for (int64_t v = 0; v < mesh.vertex_count; ++v) values[v] /= scale;
-    status = fill_raster(&mesh, values, raster, error);
-    status = cli_name_file(options->size.from, status, error);
+    map_points(raster, &field.mesh);
+    status = cli_name_file(options->size.from,
+                           fill_raster(&field.mesh, field.values, raster, error), error);
   }
-  cvtm_mesh_free(&mesh);
-  free(values);
+  cli_field_free(&field);
   return status;
 }
 

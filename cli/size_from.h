@@ -5,6 +5,24 @@
 
 #include "cli/options.h"
 #include "density/density.h"
+#include "meshes/mesh.h"
+#include "meshes/metric.h"
+
+/* A field on a mesh or at points, which are triangulated; in pixels, y down. */
+typedef struct cli_field {
+  cvtm_mesh mesh;
+  double *values;      /* per vertex; NULL: it is a metric */
+  cvtm_metric *metric; /* per vertex; NULL: it is one number */
+  double scale;        /* pixels times this are the unit of the file; values are in that */
+} cli_field;
+
+/* Nonzero if files of this extension hold fields on meshes or at points: vtu, msh and npy. */
+int cli_field_file_known(const char *path);
+/* Reads the field that --size-field names, or rows of x, y and the value, or of x, y and the
+ * components xx, xy and yy of a metric. The caller frees, on failure too. */
+cvtm_status cli_field_read(const cli_options *options, const char *path, cvtm_domain domain,
+                           cli_field *field, cvtm_error *error);
+void cli_field_free(cli_field *field);
 
 /* Checks options that depend on one another. Returns CLI_EXIT_OK, or CLI_EXIT_USAGE after a
  * message. */

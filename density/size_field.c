@@ -1,10 +1,10 @@
 #include "density/size_field.h"
 
 #include "base/host_memory.h"
+#include "density/metric_source.h"
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum { UNKNOWNS = 6, PATCH_MAX = 96, PATCH_MIN = 10 };
 
@@ -77,17 +77,22 @@ static int solve_by_cholesky(double a[UNKNOWNS][UNKNOWNS], double b[UNKNOWNS]) {
   return 1;
 }
 
-/* The largest eigenvalue, in magnitude, of the Hessian of the quadratic polynomial that fits a
- * patch around its first vertex; -1: the vertices do not decide it. */
-static double fit_patch(const cvtm_mesh *mesh, const double *values, const int32_t *patch,
-                        int count) {
+/* In magnitude. */
+static double largest_eigenvalue(cvtm_metric m) {
+  return fabs(m.xx + m.yy) / 2 + hypot((m.xx - m.yy) / 2, m.xy);
+}
+
+/* The Hessian of the quadratic polynomial that fits a patch around its first vertex; 0: the
+ * vertices do not decide it. */
+static int fit_patch(const cvtm_mesh *mesh, const double *values, const int32_t *patch, int count,
+                     cvtm_metric *hessian) {
   const double *centre = mesh->points + 2 * (int64_t)patch[0];
   double a[UNKNOWNS][UNKNOWNS] = {{0}}, b[UNKNOWNS] = {0}, radius = 0, most = 0;
   for (int i = 1; i < count; ++i) {
     const double *p = mesh->points + 2 * (int64_t)patch[i];
     radius = fmax(radius, hypot(p[0] - centre[0], p[1] - centre[1]));
   }
-  if (!(radius > 0)) return -1;
+  if (!(radius > 0)) return 0;
   for (int i = 0; i < count; ++i) {
     const double *p = mesh->points + 2 * (int64_t)patch[i];
     const double x = (p[0] - centre[0]) / radius, y = (p[1] - centre[1]) / radius;
@@ -99,26 +104,28 @@ static double fit_patch(const cvtm_mesh *mesh, const double *values, const int32
       b[j] += term[j] * value;
     }
   }
-  if (!solve_by_cholesky(a, b)) return -1;
-  const double mean = (b[3] + b[5]) / 2, apart = hypot((b[3] - b[5]) / 2, b[4]);
-  const double rounding = 1e-11 * most;
-  return fabs(mean) + apart > rounding ? (fabs(mean) + apart) / (radius * radius) : 0;
+  if (!solve_by_cholesky(a, b)) return 0;
+  const double r2 = radius * radius;
+  *hessian = (cvtm_metric){b[3] / r2, b[4] / r2, b[5] / r2};
+  const double rounding = 1e-11 * most / r2;
+  if (!(largest_eigenvalue(*hessian) > rounding)) *hessian = (cvtm_metric){0, 0, 0};
+  return 1;
 }
 
-static double hessian_at(const cvtm_mesh *mesh, const double *values, const neighbours *n,
-                         int32_t vertex) {
+static cvtm_metric hessian_at(const cvtm_mesh *mesh, const double *values, const neighbours *n,
+                              int32_t vertex) {
   int32_t patch[PATCH_MAX] = {vertex};
-  int first = 0, count = 1;
-  double found = -1;
-  for (int ring = 0; ring < 4 && found < 0; ++ring) {
+  int first = 0, count = 1, found = 0;
+  cvtm_metric hessian = {0, 0, 0};
+  for (int ring = 0; ring < 4 && !found; ++ring) {
     const int end = count;
     count = add_ring(n, patch, first, end);
     first = end;
     const int whole = count == end; /* a small mesh has no more vertices */
     if (count >= PATCH_MIN || (whole && count >= UNKNOWNS))
-      found = fit_patch(mesh, values, patch, count);
+      found = fit_patch(mesh, values, patch, count, &hessian);
   }
-  return fmax(found, 0);
+  return hessian;
 }
 
 static double area_of(const cvtm_mesh *mesh, int64_t u, int64_t v, int64_t w) {
@@ -182,7 +189,7 @@ static cvtm_status find_logarithms(const cvtm_mesh *mesh, const double *values,
 #pragma omp parallel for schedule(static)
     for (int64_t v = 0; v < mesh->vertex_count; ++v) {
       if (source == CVTM_SIZE_FROM_SOLUTION) {
-        wanted[v] = hessian_at(mesh, values, &n, (int32_t)v);
+        wanted[v] = largest_eigenvalue(hessian_at(mesh, values, &n, (int32_t)v));
       } else {
         const double area = mean_area(mesh, &n, v);
         wanted[v] = area > 0 ? values[v] / area : 0;
@@ -196,9 +203,9 @@ static cvtm_status find_logarithms(const cvtm_mesh *mesh, const double *values,
 
 /* ---- pixels ---- */
 
-/* Sets the pixels whose centres lie in a triangle. */
-static void fill_triangle(const cvtm_mesh *mesh, const double *logarithm, int64_t t, int width,
-                          int height, float *size) {
+/* Interpolates the values of the corners of a triangle at the centres of pixels in it. */
+static void fill_triangle(const cvtm_mesh *mesh, const double *values, int64_t t, int width,
+                          int height, double *pixel) {
   const int32_t *v = mesh->triangles + 3 * t;
   const double *a = mesh->points + 2 * (int64_t)v[0], *b = mesh->points + 2 * (int64_t)v[1];
   const double *c = mesh->points + 2 * (int64_t)v[2];
@@ -215,26 +222,26 @@ static void fill_triangle(const cvtm_mesh *mesh, const double *logarithm, int64_
       const double s = (x * (c[1] - a[1]) - y * (c[0] - a[0])) / twice;
       const double e = ((b[0] - a[0]) * y - (b[1] - a[1]) * x) / twice;
       if (s < slack || e < slack || s + e > 1 - slack) continue;
-      size[(int64_t)j * width + i] =
-          (float)exp((1 - s - e) * logarithm[v[0]] + s * logarithm[v[1]] + e * logarithm[v[2]]);
+      pixel[(int64_t)j * width + i] =
+          (1 - s - e) * values[v[0]] + s * values[v[1]] + e * values[v[2]];
     }
   }
 }
 
-/* Pixels without a size (0) take the size of a near pixel, ring by ring. */
-static cvtm_status spread_sizes(const cvtm_mesh *mesh, int width, int height, float *size,
-                                cvtm_error *error) {
+/* Pixels without a value (NAN) take that of a near pixel, ring by ring. */
+static cvtm_status spread_values(const cvtm_mesh *mesh, int width, int height, double *pixel,
+                                 cvtm_error *error) {
   static const int step[4][2] = {{-1, 0}, {1, 0}, {0, -1}, {0, 1}};
   const int64_t pixels = (int64_t)width * height;
   int64_t *queue = malloc((size_t)pixels * sizeof *queue), count = 0;
   if (queue == NULL) return cvtm_no_memory(error, "the sizes");
   for (int64_t p = 0; p < pixels; ++p)
-    if (size[p] > 0) queue[count++] = p;
+    if (!isnan(pixel[p])) queue[count++] = p;
   for (int64_t k = 0; k < count; ++k) {
     for (int d = 0; d < 4; ++d) {
       const int64_t i = queue[k] % width + step[d][0], j = queue[k] / width + step[d][1];
-      if (i < 0 || j < 0 || i >= width || j >= height || size[j * width + i] > 0) continue;
-      size[j * width + i] = size[queue[k]];
+      if (i < 0 || j < 0 || i >= width || j >= height || !isnan(pixel[j * width + i])) continue;
+      pixel[j * width + i] = pixel[queue[k]];
       queue[count++] = j * width + i;
     }
   }
@@ -252,17 +259,39 @@ static cvtm_status spread_sizes(const cvtm_mesh *mesh, int width, int height, fl
       low[0], high[0], low[1], high[1], width, height);
 }
 
+cvtm_status cvtm_mesh_raster(const cvtm_mesh *mesh, const double *values, int width, int height,
+                             double *pixel, cvtm_error *error) {
+  for (int64_t p = 0; p < (int64_t)width * height; ++p) pixel[p] = NAN;
+  for (int64_t t = 0; t < mesh->triangle_count; ++t)
+    fill_triangle(mesh, values, t, width, height, pixel);
+  return spread_values(mesh, width, height, pixel, error);
+}
+
+cvtm_status cvtm_mesh_hessians(const cvtm_mesh *mesh, const double *values, cvtm_metric *hessian,
+                               cvtm_error *error) {
+  neighbours n = {NULL, NULL};
+  cvtm_status status = check_values(mesh, values, CVTM_SIZE_FROM_SOLUTION, error);
+  if (status == CVTM_OK) status = find_neighbours(mesh, &n, error);
+  if (status == CVTM_OK) {
+#pragma omp parallel for schedule(static)
+    for (int64_t v = 0; v < mesh->vertex_count; ++v)
+      hessian[v] = hessian_at(mesh, values, &n, (int32_t)v);
+  }
+  free_neighbours(&n);
+  return status;
+}
+
 cvtm_status cvtm_size_field(const cvtm_mesh *mesh, const double *values, cvtm_size_source source,
                             int width, int height, float *size, cvtm_error *error) {
+  const size_t pixels = (size_t)width * (size_t)height;
   double *logarithm = malloc(((size_t)mesh->vertex_count + 1) * sizeof *logarithm);
-  if (logarithm == NULL) return cvtm_no_memory(error, "the sizes");
-  cvtm_status status = find_logarithms(mesh, values, source, logarithm, error);
-  if (status == CVTM_OK) {
-    memset(size, 0, (size_t)width * (size_t)height * sizeof *size);
-    for (int64_t t = 0; t < mesh->triangle_count; ++t)
-      fill_triangle(mesh, logarithm, t, width, height, size);
-    status = spread_sizes(mesh, width, height, size, error);
-  }
+  double *pixel = malloc(pixels * sizeof *pixel);
+  cvtm_status status = logarithm != NULL && pixel != NULL
+                           ? find_logarithms(mesh, values, source, logarithm, error)
+                           : cvtm_no_memory(error, "the sizes");
+  if (status == CVTM_OK) status = cvtm_mesh_raster(mesh, logarithm, width, height, pixel, error);
+  for (size_t p = 0; p < pixels && status == CVTM_OK; ++p) size[p] = (float)exp(pixel[p]);
   free(logarithm);
+  free(pixel);
   return status;
 }

@@ -28,6 +28,8 @@ PICTURES = [
      ["cvtmesh segment coins.png --inside 48,56,8 -o coin.png"], "coin.png"),
     ("A polygon, no angle below 30 degrees",
      ["cvtmesh mesh plan.csv --min-angle 30 --max-area 40 -o plan.svg"], "plan.svg"),
+    ("Triangles stretched along a picture",
+     ["cvtmesh mesh camera.png --metric hessian -n 2500 -o stretched.svg"], "stretched.svg"),
     ("Cells of equal mass",
      ["cvtmesh run camera.png -n 1500 --equal-mass -o mass.csv --picture mass.png"
       " --picture-size 800"], "mass.png"),

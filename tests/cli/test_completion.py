@@ -72,7 +72,7 @@ def test_commands(complete):
 def test_names_of_options(complete):
     assert complete("cvtmesh", "run", "--domain-sm") == {"--domain-smooth", "--domain-smallest"}
     assert complete("cvtmesh", "mesh", "--compr") == {"--compress"}
-    assert "--points" not in complete("cvtmesh", "mesh", "--p")
+    assert "--points" not in complete("cvtmesh", "stats", "--p")
 
 
 def test_values(complete):

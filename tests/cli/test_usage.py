@@ -102,7 +102,7 @@ def test_suggestions(cvtmesh):
         (["run", CAMERA, "--no-invret"], ["'--no-invert'"]),
         (["run", CAMERA, "--dmain=mask"], ["'--domain'"]),
         (["run", CAMERA, "--domain-s"], ["--domain-smooth", "--domain-smallest"]),
-        (["mesh", "points.csv", "--points", 5], ["one of run, batch, view"]),
+        (["stats", "points.csv", "--points", 5], ["one of run, batch, mesh, view"]),
         (["run", CAMERA, "-n", "5q"], ["5000 or 5k"]),
         (["run", CAMERA, "-n", 5, "-o", "a.xyz2"], ["'xyz'", "csv", "vtu", "gcode"]),
         (["run", CAMERA, "-n", 5, "-o", "a"], ["no extension", "csv"]),
