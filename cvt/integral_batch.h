@@ -54,6 +54,8 @@ typedef struct cvtm_batch {
   cvtm_batch_edges outward;        /* 1 if the polygon's inside is towards smaller x, else 0 */
   cvtm_batch_edges mirrored, line; /* sign and offset from `column` to the entry of `lines` */
   cvtm_batch_edges mass, x, y, second;
+  cvtm_batch_edges mean, moment; /* set by cvtm_batch_integrate_with_means alone */
+  int32_t upper[CVTM_BATCH_EDGES], lower[CVTM_BATCH_EDGES];     /* corners of the polygon */
   int64_t pixel[CVTM_BATCH_EDGES] __attribute__((aligned(32))); /* the first, in the density */
   int64_t slot[CVTM_BATCH_EDGES] __attribute__((aligned(32)));  /* of its row in line_of_row */
   /* The inner edge of the pixel in which a side enters a row; entry 0 is never read. */
@@ -99,6 +101,8 @@ CVTM_INLINE void cvtm_batch_add_edge(cvtm_batch *batch, const cvtm_cell *cell,
   const int mirrored = kb < ka;
   const double sign = mirrored ? -1 : 1;
   const int wide = of->left != 0;
+  batch->upper[e] = a;
+  batch->lower[e] = b;
   batch->x0[e] = sign * cell->x[a];
   batch->y0[e] = cell->y[a];
   batch->x1[e] = sign * cell->x[b];
@@ -200,6 +204,7 @@ typedef struct cvtm_batch_walk {
   cvtm_batch_masks by_column, by_row; /* the lines by which they came */
   cvtm_batch_masks pixel, slot;
   cvtm_batch_lanes mass, mx, my, second; /* 2 mass, 24 x, 12 y, 24 second */
+  cvtm_batch_lanes line, turn;           /* of cvtm_batch_add_line */
 } cvtm_batch_walk;
 
 /* Adds the integrals between a segment and the inner edge of its pixel, and of the part of the
@@ -239,11 +244,24 @@ CVTM_INLINE void cvtm_batch_begin_walk(const cvtm_batch *b, int32_t e, cvtm_batc
   w->by_column = w->by_row = (cvtm_batch_masks)none;
   w->pixel = CVTM_BATCH_READ_INTEGERS(b->pixel + e);
   w->slot = CVTM_BATCH_READ_INTEGERS(b->slot + e);
-  w->mass = w->mx = w->my = w->second = none;
+  w->mass = w->mx = w->my = w->second = w->line = w->turn = none;
 }
 
-/* Integrates along edges e .. e + 3, and notes where their sides enter rows. */
-CVTM_INLINE void cvtm_batch_walk_edges(cvtm_batch *b, int32_t e) {
+/* Adds the integrals of rho and 2 rho s along a segment, where s = y + forth x less its value in
+ * the middle of the edge. With forth = 1, or -1 where x decreases, s grows in proportion to the
+ * length. */
+CVTM_INLINE void cvtm_batch_add_line(const cvtm_batch_lanes *rho, const cvtm_batch_lanes *forth,
+                                     const cvtm_batch_lanes *middle, const cvtm_batch_lanes *xt,
+                                     const cvtm_batch_lanes *yt, cvtm_batch_walk *w) {
+  const cvtm_batch_lanes from = *forth * w->x + w->y - *middle, to = *forth * *xt + *yt - *middle;
+  const cvtm_batch_lanes part = *rho * (to - from);
+  w->line += part;
+  w->turn += part * (from + to);
+}
+
+/* Integrates along edges e .. e + 3, and notes where their sides enter rows. with_means is a
+ * constant. */
+CVTM_INLINE void cvtm_batch_walk_edges(cvtm_batch *b, int32_t e, int with_means) {
   const cvtm_batch_lanes x0 = CVTM_BATCH_READ(b->x0 + e), y0 = CVTM_BATCH_READ(b->y0 + e);
   const cvtm_batch_lanes x1 = CVTM_BATCH_READ(b->x1 + e), y1 = CVTM_BATCH_READ(b->y1 + e);
   const cvtm_batch_lanes sx = CVTM_BATCH_READ(b->sx + e), sy = CVTM_BATCH_READ(b->sy + e);
@@ -260,6 +278,9 @@ CVTM_INLINE void cvtm_batch_walk_edges(cvtm_batch *b, int32_t e) {
   const cvtm_batch_masks across = (cvtm_batch_masks)(mirrored > 0) * 2; /* -2 or 0 */
   const int64_t width = b->density.width;
   const float *value = b->density.value;
+  const cvtm_batch_lanes one = 1 + (cvtm_batch_lanes){0},
+                         forth = CVTM_BATCH_SELECT(dx < 0, -one, one);
+  const cvtm_batch_lanes middle = 0.5 * (forth * (x0 + x1) + (y0 + y1));
   cvtm_batch_walk w;
   cvtm_batch_begin_walk(b, e, &w);
   for (;;) {
@@ -285,6 +306,7 @@ CVTM_INLINE void cvtm_batch_walk_edges(cvtm_batch *b, int32_t e) {
     const cvtm_batch_masks slot = w.slot & w.by_row;
     for (int k = 0; k < CVTM_BATCH_LANES; ++k) b->line_of_row[slot[k]] = entry[k];
     cvtm_batch_add_segments(&signed_rho, &zero, &xt, &yt, &whole, &sum_y, &twelve, &w);
+    if (with_means) cvtm_batch_add_line(&rho, &forth, &middle, &xt, &yt, &w);
     w.x = xt;
     w.y = yt;
     w.by_column = to_column;
@@ -302,6 +324,11 @@ CVTM_INLINE void cvtm_batch_walk_edges(cvtm_batch *b, int32_t e) {
   CVTM_BATCH_WRITE(b->x + e, (1.0 / 24) * (mirrored * w.mx));
   CVTM_BATCH_WRITE(b->y + e, (1.0 / 12) * w.my);
   CVTM_BATCH_WRITE(b->second + e, (1.0 / 24) * w.second);
+  if (!with_means) return;
+  const cvtm_batch_lanes length = forth * dx + dy;
+  const cvtm_batch_lanes inverse_length = CVTM_BATCH_WHERE(length > 0, 1 / length);
+  CVTM_BATCH_WRITE(b->mean + e, w.line * inverse_length);
+  CVTM_BATCH_WRITE(b->moment + e, 0.5 * w.turn * inverse_length * inverse_length);
 }
 
 /* --- the rows ---------------------------------------------------------------------------- */
@@ -377,10 +404,9 @@ CVTM_INLINE void cvtm_batch_pad(cvtm_batch *b) {
   }
 }
 
-/* Sets the moments of every polygon, at its place. */
-CVTM_INLINE void cvtm_batch_integrate(cvtm_batch *b, cvtm_cell_moments *moments) {
+CVTM_INLINE void cvtm_batch_sum(cvtm_batch *b, int with_means, cvtm_cell_moments *moments) {
   cvtm_batch_pad(b);
-  for (int32_t e = 0; e < b->edges; e += CVTM_BATCH_LANES) cvtm_batch_walk_edges(b, e);
+  for (int32_t e = 0; e < b->edges; e += CVTM_BATCH_LANES) cvtm_batch_walk_edges(b, e, with_means);
   for (int32_t k = 0; k < b->cells; ++k) {
     const cvtm_batch_cell *cell = &b->cell[k];
     cvtm_cell_moments sums = {0, 0, 0, 0};
@@ -391,7 +417,19 @@ CVTM_INLINE void cvtm_batch_integrate(cvtm_batch *b, cvtm_cell_moments *moments)
     if (cell->left != 0) cvtm_batch_add_rows(b, cell, &sums);
     moments[cell->place] = sums;
   }
+}
+
+/* Sets the moments of every polygon, at its place, and clears the batch. */
+CVTM_INLINE void cvtm_batch_integrate(cvtm_batch *b, cvtm_cell_moments *moments) {
+  cvtm_batch_sum(b, 0, moments);
   cvtm_batch_clear(b);
+}
+
+/* The same without clearing. Also sets `mean` of every edge, the mean of the density along it, and
+ * `moment`, the mean of the density times t, with t from -1/2 at the upper to 1/2 at the lower
+ * end. */
+CVTM_INLINE void cvtm_batch_integrate_with_means(cvtm_batch *b, cvtm_cell_moments *moments) {
+  cvtm_batch_sum(b, 1, moments);
 }
 
 #endif

@@ -243,10 +243,15 @@ CVTM_HD cvtm_cell_status cvtm_power_cut_from(const cvtm_power_view *view, cvtm_d
 
 /* --- edges ----------------------------------------------------------------------------- */
 
-/* The mean of the density along the segment from (ax, ay) to (bx, by), pixel by pixel. *moment is
- * its first moment about the middle: the mean of the density times t, t from -1/2 to 1/2. */
-CVTM_HD double cvtm_power_mean_density(const cvtm_density_view *density, double ax, double ay,
-                                       double bx, double by, double *moment) {
+/* Along a segment: the mean of the density, and its first moment about the middle, the mean of the
+ * density times t, t from -1/2 to 1/2. */
+typedef struct cvtm_power_mean {
+  double density, moment;
+} cvtm_power_mean;
+
+/* The mean along the segment from (ax, ay) to (bx, by), pixel by pixel. */
+CVTM_HD cvtm_power_mean cvtm_power_mean_along(const cvtm_density_view *density, double ax,
+                                              double ay, double bx, double by) {
   const double dx = bx - ax, dy = by - ay;
   const double inverse_x = 1 / dx, inverse_y = 1 / dy;
   const int32_t step_x = dx > 0 ? 1 : -1, step_y = dy > 0 ? 1 : -1;
@@ -269,8 +274,8 @@ CVTM_HD double cvtm_power_mean_density(const cvtm_density_view *density, double 
     if (next_x <= next) column += step_x;
     if (next_y <= next) row += step_y;
   }
-  *moment = first;
-  return sum;
+  const cvtm_power_mean mean = {sum, first};
+  return mean;
 }
 
 /* The coupling of two cells: the mass that crosses their common edge when a weight grows by one,
@@ -292,10 +297,12 @@ typedef struct cvtm_power_edge {
   double offset[4]; /* x, y from the cell's site; x, y from the site across */
 } cvtm_power_edge;
 
-/* Edge k of a cell that is not empty. */
+/* Edge k of a cell that is not empty, from corner k to the next. known: the mean along it; NULL: it
+ * is to be found. */
 CVTM_HD cvtm_power_edge cvtm_power_edge_of(const cvtm_power_view *view, cvtm_domain domain,
                                            const cvtm_density_view *density, int64_t place,
-                                           const cvtm_power_cell *cell, int32_t k, double mass,
+                                           const cvtm_power_cell *cell, int32_t k,
+                                           const cvtm_power_mean *known, double mass,
                                            double regularisation) {
   const cvtm_cell *polygon = &cell->polygon;
   const int32_t next = k + 1 < polygon->count ? k + 1 : 0, label = cell->other[k];
@@ -311,12 +318,12 @@ CVTM_HD cvtm_power_edge cvtm_power_edge_of(const cvtm_power_view *view, cvtm_dom
   double dx, dy;
   cvtm_power_shift_to(domain, label % 9, &o);
   cvtm_cell_relative_site(&view->tree, other, &o, &dx, &dy);
-  double moment = 0;
-  const double mean =
-      cvtm_power_mean_density(density, o.x + ax, o.y + ay, o.x + bx, o.y + by, &moment);
-  const double t = 0.5 + (mean > 0 ? moment / mean : 0);
+  const cvtm_power_mean mean =
+      known ? *known : cvtm_power_mean_along(density, o.x + ax, o.y + ay, o.x + bx, o.y + by);
+  const double t = 0.5 + (mean.density > 0 ? mean.moment / mean.density : 0);
   edge.index = view->tree.index[other];
-  edge.coupling = cvtm_power_coupling(mean, length, sqrt(dx * dx + dy * dy), mass, regularisation);
+  edge.coupling =
+      cvtm_power_coupling(mean.density, length, sqrt(dx * dx + dy * dy), mass, regularisation);
   edge.offset[0] = ax + t * ex;
   edge.offset[1] = ay + t * ey;
   edge.offset[2] = edge.offset[0] - dx;

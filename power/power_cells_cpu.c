@@ -27,12 +27,22 @@ typedef struct ring {
   cvtm_cell_box domain; /* relative to the site */
 } ring;
 
+/* A copy of a cell of the batch, whose couplings need the means along its edges. */
+typedef struct due_cell {
+  int64_t place;
+  int32_t corners;
+  double x[RING], y[RING];
+  int32_t other[RING];
+} due_cell;
+
 /* A thread's part of a diagram. */
 typedef struct power_part {
   cvtm_power *power;
   cvtm_power_view view;
+  int32_t round;
   cvtm_power_cell *cell;
-  cvtm_batch batch; /* of cells whose integrals are due */
+  cvtm_batch batch;               /* of cells whose integrals are due */
+  due_cell due[CVTM_BATCH_CELLS]; /* the same cells */
   void (*integrate)(cvtm_batch *batch, cvtm_cell_moments *moments);
 } power_part;
 
@@ -117,19 +127,21 @@ static int32_t allocate_row(cvtm_power *power, int32_t i, int32_t count, int aga
   return first;
 }
 
-/* Stores the row of couplings of a cell, if the arrays have room for it. */
-static void store_couplings(const power_part *s, int64_t place, int again) {
+/* Stores the row of couplings of a cell, if the arrays have room for it. mean: along each edge;
+ * NULL: to be found. */
+static void store_couplings(const power_part *s, int64_t place, const cvtm_power_cell *cell,
+                            const cvtm_power_mean *mean) {
   cvtm_power *power = s->power;
-  const int32_t i = s->view.tree.index[place], corners = s->cell->polygon.count;
-  const int32_t first = allocate_row(power, i, corners, again);
+  const int32_t i = s->view.tree.index[place], corners = cell->polygon.count;
+  const int32_t first = allocate_row(power, i, corners, s->round > 1);
   int32_t degree = 0;
   double diagonal = 0;
   power->degree[i] = state_of(power)->is_ring[i] = 0;
   if (first > power->edge_capacity - corners) return;
   for (int32_t k = 0; k < corners; ++k) {
     const cvtm_power_edge edge =
-        cvtm_power_edge_of(&s->view, power->cvt->domain, &power->cvt->density, place, s->cell, k,
-                           power->target, power->regularisation);
+        cvtm_power_edge_of(&s->view, power->cvt->domain, &power->cvt->density, place, cell, k,
+                           mean ? &mean[k] : NULL, power->target, power->regularisation);
     if (edge.index < 0) continue;
     const int32_t entry = first + degree++;
     power->neighbor[entry] = edge.index;
@@ -144,7 +156,22 @@ static void store_couplings(const power_part *s, int64_t place, int again) {
       degree == corners && degree > 2 && degree <= RING && !power->cvt->domain.periodic;
 }
 
-/* Sets the moments of a cell, or adds the cell to the batch. */
+/* Adds the cell to the batch; returns 0 if it does not belong there. */
+static int add_to_batch(power_part *s, int64_t place, double sx, double sy) {
+  const cvtm_cell *polygon = &s->cell->polygon;
+  const size_t corners = (size_t)polygon->count;
+  due_cell *due = &s->due[s->batch.cells];
+  if (!cvtm_batch_add(&s->batch, s->power->cvt->domain, polygon, sx, sy, s->view.tree.index[place]))
+    return 0;
+  due->place = place;
+  due->corners = polygon->count;
+  memcpy(due->x, polygon->x, corners * sizeof *due->x);
+  memcpy(due->y, polygon->y, corners * sizeof *due->y);
+  memcpy(due->other, s->cell->other, corners * sizeof *due->other);
+  return 1;
+}
+
+/* Sets the moments and the couplings of a cell, or adds it to the batch. */
 static void sum_cell(power_part *s, int64_t place) {
   const cvtm_cvt *cvt = s->power->cvt;
   cvtm_cell *polygon = &s->cell->polygon;
@@ -152,22 +179,51 @@ static void sum_cell(power_part *s, int64_t place) {
   const double sx = s->view.tree.position[2 * place], sy = s->view.tree.position[2 * place + 1];
   cvtm_cell_walk rows;
   cvt->moments[i] = (cvtm_cell_moments){0, 0, 0, 0};
-  if (polygon->count < 3 || cvtm_batch_add(&s->batch, cvt->domain, polygon, sx, sy, i)) return;
+  if (polygon->count >= 3 && add_to_batch(s, place, sx, sy)) return;
+  store_couplings(s, place, s->cell, NULL);
+  if (polygon->count < 3) return;
   cvtm_cell_set_slopes(polygon);
   cvtm_cell_begin_walk(cvt->domain, sx, sy, polygon, &rows);
   cvtm_integral_add_rows(&cvt->density, polygon, &rows, rows.first, rows.last, &cvt->moments[i]);
 }
 
 static void integrate_baseline(cvtm_batch *batch, cvtm_cell_moments *moments) {
-  cvtm_batch_integrate(batch, moments);
+  cvtm_batch_integrate_with_means(batch, moments);
 }
 
 CVTM_WIDE static void integrate_wide(cvtm_batch *batch, cvtm_cell_moments *moments) {
-  cvtm_batch_integrate(batch, moments);
+  cvtm_batch_integrate_with_means(batch, moments);
+}
+
+/* The means along the edges of cell c of the batch. An edge goes on from its upper end, or ends
+ * there. */
+static void read_means(const cvtm_batch *batch, int32_t c, cvtm_power_mean mean[RING]) {
+  const cvtm_batch_cell *cell = &batch->cell[c];
+  for (int32_t e = cell->first_edge; e < cell->first_edge + cell->edges; ++e) {
+    const int32_t upper = batch->upper[e], lower = batch->lower[e];
+    const int goes_down = lower == (upper + 1 < cell->edges ? upper + 1 : 0);
+    mean[goes_down ? upper : lower] =
+        (cvtm_power_mean){batch->mean[e], goes_down ? batch->moment[e] : -batch->moment[e]};
+  }
+}
+
+/* Sets the moments and the couplings of the cells of the batch. */
+static void empty_batch(power_part *s) {
+  s->integrate(&s->batch, s->power->cvt->moments);
+  for (int32_t c = 0; c < s->batch.cells; ++c) {
+    due_cell *due = &s->due[c];
+    const cvtm_power_cell cell = {
+        {.count = due->corners, .capacity = RING, .stride = 1, .x = due->x, .y = due->y},
+        due->other};
+    cvtm_power_mean mean[RING];
+    read_means(&s->batch, c, mean);
+    store_couplings(s, due->place, &cell, mean);
+  }
+  cvtm_batch_clear(&s->batch);
 }
 
 /* Makes one cell; returns 0 if memory ran out. */
-static int make_cell(power_part *s, int64_t place, int32_t round) {
+static int make_cell(power_part *s, int64_t place) {
   cvtm_power *power = s->power;
   const int32_t i = s->view.tree.index[place];
   ring r;
@@ -176,7 +232,6 @@ static int make_cell(power_part *s, int64_t place, int32_t round) {
   else if (!cvtm_power_cut_out(&s->view, power->cvt->domain, place, NULL, s->cell))
     return 0;
   power->empty[i] = s->cell->polygon.count < 3;
-  store_couplings(s, place, round > 1);
   sum_cell(s, place);
   return 1;
 }
@@ -184,14 +239,13 @@ static int make_cell(power_part *s, int64_t place, int32_t round) {
 enum { BLOCK = 32 }; /* places that a thread takes at a time */
 
 /* Makes the cells at some places that were marked for the round, in round 1 all. */
-static int make_block(power_part *s, int64_t first, int64_t end, int32_t round) {
+static int make_block(power_part *s, int64_t first, int64_t end) {
   const int32_t *cut = state_of(s->power)->cut;
   int good = 1;
   cvtm_batch_clear(&s->batch);
   for (int64_t place = first; place < end; ++place) {
-    if (round == 1 || cut[s->view.tree.index[place]] == round) good &= make_cell(s, place, round);
-    if (place + 1 == end || cvtm_batch_is_full(&s->batch))
-      s->integrate(&s->batch, s->power->cvt->moments);
+    if (s->round == 1 || cut[s->view.tree.index[place]] == s->round) good &= make_cell(s, place);
+    if (place + 1 == end || cvtm_batch_is_full(&s->batch)) empty_batch(s);
   }
   return good;
 }
@@ -235,9 +289,10 @@ static int64_t mark_disagreeing(const cvtm_power *power, int32_t i, int32_t next
   return marked;
 }
 
-static power_part begin_part(cvtm_power *power) {
+static power_part begin_part(cvtm_power *power, int32_t round) {
   power_part s;
   s.power = power;
+  s.round = round;
   s.view = cvtm_power_view_of(power);
   s.cell = &state_of(power)->cell[omp_get_thread_num()];
   s.batch.density = power->cvt->density;
@@ -254,10 +309,10 @@ static int make_round(cvtm_power *power, int32_t round, int64_t *marked) {
   int failed = 0;
 #pragma omp parallel num_threads(state->threads) reduction(| : failed) reduction(+ : found)
   {
-    power_part s = begin_part(power);
+    power_part s = begin_part(power, round);
 #pragma omp for schedule(dynamic, 1)
     for (int64_t first = 0; first < n; first += BLOCK)
-      failed |= !make_block(&s, first, first + BLOCK < n ? first + BLOCK : n, round);
+      failed |= !make_block(&s, first, first + BLOCK < n ? first + BLOCK : n);
 #pragma omp for schedule(static)
     for (int64_t i = 0; i < n; ++i)
       if (mark_of(&state->cut[i]) == round) found += mark_disagreeing(power, (int32_t)i, round + 1);
@@ -273,7 +328,7 @@ cvtm_status cvtm_power_cells_cpu(cvtm_power *power) {
   memset(state->cut, 0, (size_t)n * sizeof *state->cut);
 #pragma omp parallel num_threads(state->threads)
   {
-    power_part s = begin_part(power);
+    power_part s = begin_part(power, 0);
 #pragma omp for schedule(static)
     for (int64_t place = 0; place < n; ++place) mark_changed(&s, place);
   }

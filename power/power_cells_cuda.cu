@@ -85,7 +85,7 @@ __device__ cvtm_cell_moments integrate_share(const cvtm_power_view &view, cvtm_d
 __device__ double store_edge(const cvtm_power &power, const cvtm_power_view &view,
                              cvtm_domain domain, const cvtm_density_view &density, int64_t place,
                              const cvtm_power_cell &cell, int32_t k, int32_t entry) {
-  const cvtm_power_edge edge = cvtm_power_edge_of(&view, domain, &density, place, &cell, k,
+  const cvtm_power_edge edge = cvtm_power_edge_of(&view, domain, &density, place, &cell, k, nullptr,
                                                   power.target, power.regularisation);
   power.neighbor[entry] = edge.index < 0 ? view.tree.index[place] : edge.index;
   power.coupling[entry] = edge.coupling;

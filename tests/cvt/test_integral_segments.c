@@ -2,7 +2,8 @@
  * the cell clipped by the square of each pixel, whatever the number of lanes and of rows at a time:
  * random cells; cells whose corners lie on the pixel grid, exactly and nearly; cells much smaller
  * than a pixel; cells with edges along the axes and corners cut off by rounding. A batch gives the
- * same bits wherever in it a cell is, with and without wide vectors. */
+ * same bits wherever in it a cell is, with and without wide vectors; its means along edges against
+ * sums over the pixels that the edges cross. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -277,9 +278,82 @@ static void test_along_axes(void **unused) {
   compare(ALONG_AXES, 1);
 }
 
+/* --- the means along edges --------------------------------------------------------------- */
+
+static int compare_numbers(const void *left, const void *right) {
+  const double a = *(const double *)left, b = *(const double *)right;
+  return (a > b) - (a < b);
+}
+
+/* Adds the t at which a + t d crosses lines of the grid; returns their number. */
+static int add_crossings(double a, double d, double *t, int count) {
+  const double from = fmin(a, a + d), to = fmax(a, a + d);
+  for (double line = ceil(from); line <= to && d != 0; ++line) t[count++] = (line - a) / d;
+  return count;
+}
+
+/* The mean of the density along the edge from corner a to corner b, and of the density times
+ * t - 1/2, from pixel to pixel. */
+static void mean_by_pixels(const shape *s, int32_t a, int32_t b, double mean[2]) {
+  double t[4 * MOST_SIDE] = {0, 1};
+  const double x = s->sx + s->x[a], y = s->sy + s->y[a];
+  const double dx = s->x[b] - s->x[a], dy = s->y[b] - s->y[a];
+  const int count = add_crossings(y, dy, t, add_crossings(x, dx, t, 2));
+  mean[0] = mean[1] = 0;
+  qsort(t, (size_t)count, sizeof *t, compare_numbers);
+  for (int k = 0; k + 1 < count; ++k) {
+    const double from = fmax(t[k], 0), to = fmin(t[k + 1], 1), middle = 0.5 * (from + to);
+    if (!(to > from)) continue;
+    const int column = (int)fmin(floor(x + middle * dx), s->domain.width - 1);
+    const int row = (int)fmin(floor(y + middle * dy), s->domain.height - 1);
+    const double part = (to - from) * (double)s->rho[row * s->domain.width + column];
+    mean[0] += part;
+    mean[1] += part * (middle - 0.5);
+  }
+}
+
+static void means_baseline(cvtm_batch *batch, cvtm_cell_moments *moments) {
+  cvtm_batch_integrate_with_means(batch, moments);
+}
+
+CVTM_WIDE static void means_wide(cvtm_batch *batch, cvtm_cell_moments *moments) {
+  cvtm_batch_integrate_with_means(batch, moments);
+}
+
+/* Rounding moves where an edge crosses a line by up to some 1e-14 of a coordinate, and more where
+ * it is nearly along it; short edges are left out. */
+static void test_means(void **unused) {
+  static shape s;
+  static cvtm_batch batch;
+  int compared = 0;
+  (void)unused;
+  for (int round = 0; round < 2000; ++round) {
+    cvtm_cell_moments plain, sums;
+    make_shape(ANYWHERE, 0, 0.5 + 10 * uniform(), &s);
+    if (s.cell.count < 3 || !integrate_batch(&s, &plain)) continue;
+    batch.density = s.density;
+    cvtm_batch_clear(&batch);
+    assert_true(cvtm_batch_add(&batch, s.domain, &s.cell, s.sx, s.sy, 0));
+    (round % 2 && cvtm_has_wide_vectors() ? means_wide : means_baseline)(&batch, &sums);
+    assert_memory_equal(&sums, &plain, sizeof sums);
+    assert_int_equal(batch.edges, s.cell.count);
+    for (int32_t e = 0; e < batch.edges; ++e) {
+      const int32_t a = batch.upper[e], b = batch.lower[e];
+      double mean[2];
+      if (hypot(s.x[b] - s.x[a], s.y[b] - s.y[a]) < 1e-3) continue;
+      mean_by_pixels(&s, a, b, mean);
+      assert_near(batch.mean[e], mean[0], 0, 1e3);
+      assert_near(batch.moment[e], mean[1], 0, 1e3);
+      ++compared;
+    }
+  }
+  assert_true(compared > 3000);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_anywhere), cmocka_unit_test(test_on_grid),
-      cmocka_unit_test(test_near_grid), cmocka_unit_test(test_along_axes)};
+      cmocka_unit_test(test_near_grid), cmocka_unit_test(test_along_axes),
+      cmocka_unit_test(test_means)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
