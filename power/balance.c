@@ -21,8 +21,10 @@ static const double rounding = 1e-13; /* of the dual's value, relative to the en
 /* Regularisation of cvtm_power_coupling: at first the largest one, later the largest one times the
  * largest relative deviation of a mass; the usual one after a small move of the sites. */
 static const double largest_regularisation = 0.1, usual_regularisation = 1e-3;
-static const double loosest_cg_tolerance = 0.1, predicted_cg_tolerance = 0.1;
-static const double correction_cg_tolerance = 0.1;
+static const double loosest_cg_tolerance = 0.1, predicted_cg_tolerance = 0.3;
+/* A correction leaves this root mean square of the relative deviations of the masses, within these
+ * tolerances of its system. */
+static const double corrected = 3e-5, finest_correction = 0.01, coarsest_correction = 0.3;
 /* The largest gain of the dual, relative to the energy, that is left to a correction. */
 static const double correctable = 1e-5;
 
@@ -148,7 +150,8 @@ static cvtm_status evaluate_diagram(cvtm_power *p, const double *weight,
 /* --- one step ----------------------------------------------------------------------------- */
 
 /* The hierarchy of the present couplings. Sites and weights change little from one system to the
- * next: a hierarchy is kept until conjugate gradients take half as many iterations again. */
+ * next: a hierarchy is kept until conjugate gradients take clearly more than half as many
+ * iterations again. */
 static cvtm_status prepare_hierarchy(cvtm_power *p) {
   cvtm_power_hierarchy *h = &p->hierarchy;
   const cvtm_power_matrix matrix = {p->count,    p->first,    p->degree,
@@ -162,15 +165,17 @@ static cvtm_status prepare_hierarchy(cvtm_power *p) {
     return CVTM_OK;
   }
   p->stale = 0;
-  p->fresh_rate = 0;
+  p->fresh = 1;
   return cvtm_power_hierarchy_build(p->cvt->device, &finest, p->place_of, h);
 }
 
-/* Tells by the number of iterations whether the hierarchy still fits. */
+/* Tells by the number of iterations whether the hierarchy still fits. Where a new one needs as many
+ * iterations, they are not the fault of the old one, and become the new measure. */
 static void watch_hierarchy(cvtm_power *p, double tolerance, int32_t iterations) {
-  const double rate = (double)iterations / -log10(tolerance);
-  if (p->fresh_rate == 0) p->fresh_rate = rate + 1;
-  p->stale = rate > 1.5 * p->fresh_rate;
+  const double digits = -log10(tolerance), rate = (double)iterations / digits;
+  if (p->fresh) p->fresh_rate = fmax(p->fresh_rate, rate);
+  p->fresh = 0;
+  p->stale = iterations > 1.5 * p->fresh_rate * digits + 2;
 }
 
 cvtm_status cvtm_power_solve(cvtm_power *p, double tolerance, int32_t max_iterations,
@@ -305,6 +310,11 @@ static cvtm_status keep_sites(cvtm_power *p, const double *sites) {
   return status;
 }
 
+static double correction_tolerance(const cvtm_power *p, const cvtm_power_figures *figures) {
+  const double rms = sqrt(figures->square / (double)p->count) / p->target;
+  return fmin(fmax(corrected / rms, finest_correction), coarsest_correction);
+}
+
 cvtm_status cvtm_power_estimate(cvtm_power *p, const double *sites, cvtm_power_figures *figures,
                                 int *known, cvtm_power_effort *effort) {
   cvtm_status status = cvtm_site_tree_build(p->cvt->tree, sites, p->count);
@@ -312,7 +322,7 @@ cvtm_status cvtm_power_estimate(cvtm_power *p, const double *sites, cvtm_power_f
   *known = 0;
   for (int k = 0, moved = 1; status == CVTM_OK && moved && k < MAX_STEPS; ++k) {
     double slope = 0;
-    status = solve_system(p, correction_cg_tolerance, effort);
+    status = solve_system(p, correction_tolerance(p, figures), effort);
     if (status == CVTM_OK) status = find_slope(p, &slope);
     *known = 0.5 * slope <= correctable * figures->energy;
     if (*known) figures->dual += 0.5 * slope;

@@ -53,8 +53,8 @@ typedef struct cvtm_power {
   double *step, *residual, *preconditioned, *direction, *next_direction, *product;
   int32_t *iterations;            /* of the last system */
   cvtm_power_hierarchy hierarchy; /* of the matrix of couplings, or of an earlier similar matrix */
-  double fresh_rate; /* iterations per digit of the first system that the hierarchy was used for */
-  int stale;         /* a new hierarchy is to be built */
+  double fresh_rate; /* iterations per digit, the most that a new hierarchy has needed */
+  int fresh, stale;  /* the hierarchy has not been used yet; a new one is to be built */
   double *sites;     /* 2 * count: those to which the couplings belong */
   int has_sites;     /* `sites` is set */
   void *state;       /* of the table */
