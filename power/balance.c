@@ -91,6 +91,7 @@ cvtm_status cvtm_power_create(cvtm_cvt *cvt, int64_t count, cvtm_power **result)
   p->edge_capacity = 10 * count + 64;
   p->target = cvt->mass / (double)count;
   p->regularisation = largest_regularisation;
+  p->worth_hierarchy = cvtm_device_get_kind(cvt->device) == CVTM_DEVICE_CPU ? 10 : 500;
   p->table = CVTM_TABLE(cvt->device, cvtm_power_table);
   const cvtm_status status = allocate_all(p);
   if (status != CVTM_OK) {
@@ -150,8 +151,8 @@ static cvtm_status evaluate_diagram(cvtm_power *p, const double *weight,
 /* --- one step ----------------------------------------------------------------------------- */
 
 /* The hierarchy of the present couplings. Sites and weights change little from one system to the
- * next: a hierarchy is kept until conjugate gradients take clearly more than half as many
- * iterations again. */
+ * next: a hierarchy is kept until the iterations that a new one would have saved are as many as the
+ * time of making one is worth. */
 static cvtm_status prepare_hierarchy(cvtm_power *p) {
   cvtm_power_hierarchy *h = &p->hierarchy;
   const cvtm_power_matrix matrix = {p->count,    p->first,    p->degree,
@@ -160,22 +161,22 @@ static cvtm_status prepare_hierarchy(cvtm_power *p) {
                                    .right = p->residual,
                                    .correction = p->preconditioned,
                                    .scratch = p->product};
-  if (h->levels > 0 && !p->stale) {
+  if (h->levels > 0 && p->excess < p->worth_hierarchy) {
     h->level[0] = finest;
     return CVTM_OK;
   }
-  p->stale = 0;
+  p->excess = 0;
   p->fresh = 1;
   return cvtm_power_hierarchy_build(p->cvt->device, &finest, p->place_of, h);
 }
 
-/* Tells by the number of iterations whether the hierarchy still fits. Where a new one needs as many
- * iterations, they are not the fault of the old one, and become the new measure. */
+/* Counts the iterations beyond those of a new hierarchy. Where a new one needs as many as the old
+ * one did, they become the measure. */
 static void watch_hierarchy(cvtm_power *p, double tolerance, int32_t iterations) {
-  const double digits = -log10(tolerance), rate = (double)iterations / digits;
-  if (p->fresh) p->fresh_rate = fmax(p->fresh_rate, rate);
+  const double digits = -log10(tolerance);
+  if (p->fresh) p->fresh_rate = fmax(p->fresh_rate, (double)iterations / digits);
   p->fresh = 0;
-  p->stale = iterations > 1.5 * p->fresh_rate * digits + 2;
+  p->excess += fmax(iterations - p->fresh_rate * digits, 0);
 }
 
 cvtm_status cvtm_power_solve(cvtm_power *p, double tolerance, int32_t max_iterations,

@@ -53,11 +53,13 @@ typedef struct cvtm_power {
   double *step, *residual, *preconditioned, *direction, *next_direction, *product;
   int32_t *iterations;            /* of the last system */
   cvtm_power_hierarchy hierarchy; /* of the matrix of couplings, or of an earlier similar matrix */
-  double fresh_rate; /* iterations per digit, the most that a new hierarchy has needed */
-  int fresh, stale;  /* the hierarchy has not been used yet; a new one is to be built */
-  double *sites;     /* 2 * count: those to which the couplings belong */
-  int has_sites;     /* `sites` is set */
-  void *state;       /* of the table */
+  double fresh_rate;      /* iterations per digit, the most that a new hierarchy has needed */
+  double excess;          /* iterations beyond that since the hierarchy was made */
+  double worth_hierarchy; /* that many iterations take as long as making one, on the host */
+  int fresh;              /* the hierarchy has not been used yet */
+  double *sites;          /* 2 * count: those to which the couplings belong */
+  int has_sites;          /* `sites` is set */
+  void *state;            /* of the table */
 } cvtm_power;
 
 struct cvtm_power_table {
