@@ -33,8 +33,8 @@ void cvtm_polygons_free(cvtm_polygons *polygons);
  * up as in mesh files (y_up is set).
  * SVG: the `d` of every path and the `points` of every polygon, circles, ellipses and rectangles,
  * moved by the `transform` attributes of the element and of those around it. Curves become chords
- * within 0.02 px. A style, a viewBox and `use` change
- * nothing, and what stands in defs, clipPath, mask, symbol, pattern or marker is skipped. An entity
+ * within 0.02 px, those shorter than 3 px within 1/140 of their extent. A style, a viewBox and
+ * `use` change nothing, and what stands in defs, clipPath, mask, symbol, pattern or marker is skipped. An entity
  * that is long or names another is refused. GeoJSON: Polygon and MultiPolygon, alone, in features
  * or in collections. CSV: lines `x, y`, an empty line between rings, `#` starts a comment.
  * POLY (of Triangle): segments that make closed rings; its vertices may stand in the .node file

@@ -12,6 +12,9 @@
 /* Chords of a curve stay within this of it, in pixels. */
 static const double curve_tolerance = 0.02;
 
+/* Of a curve of such an extent: small ones, of drawings in another unit, keep their shape. */
+static double tolerance_of(double extent) { return fmin(curve_tolerance, extent / 140); }
+
 /* ---- Paths ---- */
 
 /* The paths of one element. */
@@ -44,8 +47,10 @@ static cvtm_status draw_cubic(outline *o, pen *p, const double control[6]) {
   for (int k = 0; k < 2; ++k) {
     bend = fmax(bend, hypot(x[k] - 2 * x[k + 1] + x[k + 2], y[k] - 2 * y[k + 1] + y[k + 2]));
   }
+  double extent = 0;
+  for (int k = 1; k < 4; ++k) extent = fmax(extent, hypot(x[k] - x[0], y[k] - y[0]));
   /* A chord over 1/n of the parameter is off by at most 6 bend / (8 n^2). */
-  const double wanted = ceil(sqrt(0.75 * bend / curve_tolerance));
+  const double wanted = bend > 0 ? ceil(sqrt(0.75 * bend / tolerance_of(extent))) : 1;
   const int chords = wanted < 1                          ? 1
                      : wanted < CVTM_POLYGON_CORNERS_MAX ? (int)wanted
                                                          : CVTM_POLYGON_CORNERS_MAX;
@@ -89,7 +94,7 @@ static cvtm_status draw_arc(outline *o, const arc *a) {
   const double vx = m->xx * a->vx + m->xy * a->vy, vy = m->yx * a->vx + m->yy * a->vy;
   const double radius = hypot(hypot(ux, uy), hypot(vx, vy)); /* at least the longer half axis */
   /* A chord over a step in t is off by at most radius (1 - cos (step / 2)). */
-  const double step = 2 * acos(fmax(1 - curve_tolerance / radius, 0));
+  const double step = 2 * acos(fmax(1 - tolerance_of(radius) / radius, 0));
   const double wanted = ceil(fabs(a->by) / step);
   const int chords = wanted < CVTM_POLYGON_CORNERS_MAX ? (int)wanted : CVTM_POLYGON_CORNERS_MAX;
   cvtm_status status = CVTM_OK;

@@ -505,6 +505,15 @@ def test_svg_has_y_down(cvtmesh):
     assert all(np.abs(points - corner).max(axis=1).min() < 1e-6 for corner in corners)
 
 
+@pytest.mark.parametrize("shape", ['circle cx="1" cy="1" r=".01"', 'path d="M0 0C0 .02 .02 .02 .02 0Z"'])
+def test_small_curves_of_svg_stay_round(cvtmesh, shape):
+    """A circle, and a cubic whose area is 0.6 of that of the square of its control points."""
+    cvtmesh.file("o.svg", f"<svg><{shape}/></svg>")
+    cvtmesh.call("mesh", "o.svg", "--min-angle", 20, "-o", "x.msh")
+    area = math.pi * 1e-4 if "circle" in shape else 0.6 * 4e-4
+    assert Mesh(cvtmesh.path("x.msh")).area() == pytest.approx(area, rel=0.02)
+
+
 @pytest.mark.parametrize("arguments", [("--min-angle", 41), ("--max-area", 0),
                                        ("--max-area", "x=3"), ("--max-area", "0=3"),
                                        ("--max-area", "-1"), ("--max-area", "4mm2"),
