@@ -34,14 +34,14 @@ void cvtm_polygons_free(cvtm_polygons *polygons);
  * SVG: the `d` of every path and the `points` of every polygon, circles, ellipses and rectangles,
  * moved by the `transform` attributes of the element and of those around it. Curves become chords
  * within 0.02 px, those shorter than 3 px within 1/140 of their extent. A style, a viewBox and
- * `use` change nothing, and what stands in defs, clipPath, mask, symbol, pattern or marker is skipped. An entity
- * that is long or names another is refused. GeoJSON: Polygon and MultiPolygon, alone, in features
- * or in collections. CSV: lines `x, y`, an empty line between rings, `#` starts a comment.
- * POLY (of Triangle): segments that make closed rings; its vertices may stand in the .node file
- * beside it (in memory: before it). What is
- * inside follows the even-odd rule; the rings' own directions do not matter. Repeated points and
- * rings without area are dropped; a ring that meets itself in a corner becomes two.
- * CVTM_ERROR_INPUT with the line, or the two edges that cross. */
+ * `use` change nothing, and what stands in defs, clipPath, mask, symbol, pattern or marker is
+ * skipped. An entity that is long or names another is refused. GeoJSON: Polygon and MultiPolygon,
+ * alone, in features or in collections. CSV: lines `x, y`, an empty line between rings, `#` starts
+ * a comment. POLY (of Triangle): segments that make closed rings; its vertices may stand in the
+ * .node file beside it (in memory: before it). What is inside follows the even-odd rule; the rings'
+ * own directions do not matter. Repeated points and rings without area are dropped; a ring that
+ * meets itself in a corner becomes two. CVTM_ERROR_INPUT with the line, or the two edges that
+ * cross. */
 int cvtm_polygon_format_known(const char *path);
 cvtm_status cvtm_polygons_read(const char *path, cvtm_polygons *polygons, cvtm_error *error);
 /* The same from memory; `name` is used in messages. */
