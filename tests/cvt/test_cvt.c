@@ -701,8 +701,8 @@ static void test_pull_to_sites(void **context) {
       sites[2 * i + 1] = 2.25 * (double)(i / 30);
     }
     for (int64_t i = 1; i < n && k == 6; ++i) {
-      sites[2 * i] = sites[0] + 12 * cos(0.03 * (double)i);
-      sites[2 * i + 1] = sites[1] + 12 * sin(0.03 * (double)i);
+      sites[2 * i] = sites[0] + 20 * cos(0.03 * (double)i);
+      sites[2 * i + 1] = sites[1] + 20 * sin(0.03 * (double)i);
     }
     double *wanted = malloc(2 * (size_t)n * sizeof *wanted),
            *found = malloc(2 * (size_t)n * sizeof *found);
