@@ -658,7 +658,7 @@ static void test_pull_to_density(void **context) {
   (void)context;
   enum { PIXELS = 61 * 47, SHAPES = 8 };
   const cvtm_domain d = {61, 47, 0};
-  const int64_t counts[SHAPES] = {1, 2, 30, 600, 2500, 9000, 600, 900};
+  const int64_t counts[SHAPES] = {1, 2, 30, 600, 2500, 6000, 600, 900};
   static double rho[PIXELS], wanted[PIXELS];
   static float found[PIXELS];
   for (int k = 0; k < SHAPES; ++k) {
@@ -689,7 +689,7 @@ static void test_pull_to_sites(void **context) {
   (void)context;
   enum { PIXELS = 61 * 47, SHAPES = 7 };
   const cvtm_domain d = {61, 47, 0};
-  const int64_t counts[SHAPES] = {1, 2, 30, 600, 9000, 600, 200};
+  const int64_t counts[SHAPES] = {1, 2, 30, 600, 6000, 600, 200};
   static float rho[PIXELS];
   static double exact[PIXELS];
   for (int q = 0; q < PIXELS; ++q) exact[q] = rho[q] = (float)uniform();
@@ -701,8 +701,8 @@ static void test_pull_to_sites(void **context) {
       sites[2 * i + 1] = 2.25 * (double)(i / 30);
     }
     for (int64_t i = 1; i < n && k == 6; ++i) {
-      sites[2 * i] = sites[0] + 20 * cos(0.03 * (double)i);
-      sites[2 * i + 1] = sites[1] + 20 * sin(0.03 * (double)i);
+      sites[2 * i] = sites[0] + 12 * cos(0.03 * (double)i);
+      sites[2 * i + 1] = sites[1] + 12 * sin(0.03 * (double)i);
     }
     double *wanted = malloc(2 * (size_t)n * sizeof *wanted),
            *found = malloc(2 * (size_t)n * sizeof *found);
