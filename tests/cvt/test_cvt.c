@@ -658,7 +658,7 @@ static void test_pull_to_density(void **context) {
   (void)context;
   enum { PIXELS = 61 * 47, SHAPES = 8 };
   const cvtm_domain d = {61, 47, 0};
-  const int64_t counts[SHAPES] = {1, 2, 30, 600, 2500, 6000, 600, 900};
+  const int64_t counts[SHAPES] = {1, 2, 30, 600, 2500, 9000, 600, 900};
   static double rho[PIXELS], wanted[PIXELS];
   static float found[PIXELS];
   for (int k = 0; k < SHAPES; ++k) {
@@ -689,7 +689,7 @@ static void test_pull_to_sites(void **context) {
   (void)context;
   enum { PIXELS = 61 * 47, SHAPES = 7 };
   const cvtm_domain d = {61, 47, 0};
-  const int64_t counts[SHAPES] = {1, 2, 30, 600, 6000, 600, 200};
+  const int64_t counts[SHAPES] = {1, 2, 30, 600, 9000, 600, 200};
   static float rho[PIXELS];
   static double exact[PIXELS];
   for (int q = 0; q < PIXELS; ++q) exact[q] = rho[q] = (float)uniform();
@@ -712,8 +712,12 @@ static void test_pull_to_sites(void **context) {
     assert_device_ok(p.device, cvtm_device_copy_in(p.device, p.density, rho, sizeof rho));
     put_sites(&p, sites, phi);
     assert_int_equal(cvtm_cvt_pull_back(p.cvt, NULL, n, p.phi, NULL, result), CVTM_ERROR_ARGUMENT);
-    assert_device_ok(p.device, cvtm_cvt_pull_back(p.cvt, p.sites, n, p.phi, p.result, NULL));
-    assert_device_ok(p.device, cvtm_cvt_pull_back(p.cvt, NULL, n, p.phi, NULL, result));
+    /* Derivatives by the density have a limit of cells in a pixel, which 9000 sites may exceed. */
+    const int both = n < 9000;
+    if (both)
+      assert_device_ok(p.device, cvtm_cvt_pull_back(p.cvt, p.sites, n, p.phi, p.result, NULL));
+    assert_device_ok(p.device,
+                     cvtm_cvt_pull_back(p.cvt, both ? NULL : p.sites, n, p.phi, NULL, result));
     assert_device_ok(p.device,
                      cvtm_device_copy_out(p.device, found, result, 2 * (size_t)n * sizeof *found));
     cvtm_differential *reference = NULL;
