@@ -23,6 +23,68 @@ cvtm_status cvtm_ranks_gather(cvtm_device *device, double *all, const int64_t *c
   return device->ranks ? check_exchange(device, device->ranks->gather(all, counts)) : CVTM_OK;
 }
 
+/* --- rank 0 and the others -------------------------------------------------------------------- */
+
+int cvtm_ranks_lead(const cvtm_device *device) {
+  return !device->ranks || device->ranks->rank == 0;
+}
+
+/* A gather of numbers that rank 0 alone has. staging: as in cvtm_ranks_gather_on_device; NULL: the
+ * numbers are in the host's memory. */
+static cvtm_status gather_from_first(cvtm_device *device, double *all, int64_t count,
+                                     double *staging, int on_device) {
+  int64_t *counts = calloc((size_t)device->ranks->size, sizeof *counts);
+  if (!counts) return cvtm_fail(&device->error, CVTM_ERROR_MEMORY, "out of memory");
+  counts[0] = count;
+  const cvtm_status status = on_device ? cvtm_ranks_gather_on_device(device, all, counts, staging)
+                                       : cvtm_ranks_gather(device, all, counts);
+  free(counts);
+  return status;
+}
+
+cvtm_status cvtm_ranks_broadcast(cvtm_device *device, void *memory, size_t bytes) {
+  const size_t whole = bytes / sizeof(double), rest = bytes % sizeof(double);
+  double last = 0;
+  if (!device->ranks || device->ranks->size == 1) return CVTM_OK;
+  cvtm_status status = gather_from_first(device, memory, (int64_t)whole, NULL, 0);
+  if (status != CVTM_OK || rest == 0) return status;
+  memcpy(&last, (double *)memory + whole, rest);
+  status = gather_from_first(device, &last, 1, NULL, 0);
+  memcpy((double *)memory + whole, &last, rest);
+  return status;
+}
+
+/* Numbers of the device that go through the host at once. */
+enum { SLAB = 1 << 23 };
+
+static cvtm_status broadcast_in_slabs(cvtm_device *device, double *memory, int64_t count) {
+  const int through_host = device->kind == CVTM_DEVICE_CUDA && !device->ranks->nccl;
+  const int64_t most = through_host && count > SLAB ? SLAB : count;
+  double *staging = through_host ? malloc((size_t)most * sizeof *staging) : NULL;
+  cvtm_status status = CVTM_OK;
+  if (through_host && !staging)
+    return cvtm_fail(&device->error, CVTM_ERROR_MEMORY, "out of memory");
+  for (int64_t at = 0; status == CVTM_OK && at < count; at += most)
+    status =
+        gather_from_first(device, memory + at, count - at < most ? count - at : most, staging, 1);
+  free(staging);
+  return status;
+}
+
+cvtm_status cvtm_ranks_broadcast_on_device(cvtm_device *device, void *memory, size_t bytes) {
+  const size_t whole = bytes / sizeof(double), rest = bytes % sizeof(double);
+  double last = 0;
+  if (!device->ranks || device->ranks->size == 1) return CVTM_OK;
+  if (device->kind == CVTM_DEVICE_CPU) return cvtm_ranks_broadcast(device, memory, bytes);
+  double *end = (double *)memory + whole;
+  cvtm_status status = broadcast_in_slabs(device, memory, (int64_t)whole);
+  if (status == CVTM_OK) status = cvtm_device_copy_out(device, &last, end, rest);
+  if (status == CVTM_OK) status = cvtm_ranks_broadcast(device, &last, rest);
+  return status == CVTM_OK ? cvtm_device_copy_in(device, end, &last, rest) : status;
+}
+
+/* --- gathers ---------------------------------------------------------------------------------- */
+
 static cvtm_status gather_through_host(cvtm_device *device, double *all, const int64_t *counts,
                                        double *staging) {
   const cvtm_ranks *ranks = device->ranks;

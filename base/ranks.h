@@ -43,6 +43,11 @@ cvtm_status cvtm_ranks_gather_on_device(cvtm_device *device, double *all, const 
  * source, with `gap` numbers left alone where this rank's own would be. */
 cvtm_status cvtm_ranks_exchange(cvtm_device *device, const double *from, const int64_t *counts,
                                 double *to, int64_t gap);
+/* True without ranks, and on rank 0, which alone reads and samples. */
+int cvtm_ranks_lead(const cvtm_device *device);
+/* Memory of the host, or of the device, becomes that of rank 0. */
+cvtm_status cvtm_ranks_broadcast(cvtm_device *device, void *memory, size_t bytes);
+cvtm_status cvtm_ranks_broadcast_on_device(cvtm_device *device, void *memory, size_t bytes);
 /* values[k] becomes the sum of those of all ranks, k < count. */
 cvtm_status cvtm_ranks_sum(cvtm_device *device, int64_t *values, int count);
 

@@ -39,7 +39,7 @@ struct cli_run_job {
   cli_options options; /* with the chosen values in place of automatic ones */
   cvtm_device *device; /* borrowed; NULL until cli_run_solve */
   cvtm_domain domain;
-  float *density;         /* width * height; borrowed from `made` */
+  float *density;         /* width * height; borrowed from `made`; of several ranks on rank 0 */
   const float *on_device; /* the same in the device's memory, borrowed; NULL: not there */
   cvtm_pipeline_result made;
   float *tone;   /* ink wanted in each pixel; NULL without an SVG of dots, or of data */
@@ -74,7 +74,8 @@ struct cli_run_job {
   double solve_start;                  /* from which --time-limit is counted */
 };
 
-/* Reads image, density and domain. Returns CLI_EXIT_OK, or an exit code after a message. */
+/* Reads image, density and domain, of several ranks on rank 0. Returns CLI_EXIT_OK, or an exit code
+ * after a message. */
 int cli_run_read_density(cli_run_job *r, cvtm_device *device);
 /* Allocates all sites and sets the given ones. Returns as cli_run_read_density. */
 int cli_run_place_given_sites(cli_run_job *r);

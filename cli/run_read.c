@@ -1,4 +1,5 @@
 /* What `run` reads: image, density, domain, and the sites that the user gives. */
+#include "base/ranks.h"
 #include "cli/cli.h"
 #include "cli/input.h"
 #include "cli/preset.h"
@@ -150,7 +151,17 @@ static cvtm_status choose_colours(cli_run_job *r, float *rgb, cvtm_error *error)
   return cli_colours_read(&r->options, r->domain, rgb, &r->colours, &r->dots, error);
 }
 
-int cli_run_read_density(cli_run_job *r, cvtm_device *device) {
+/* What all ranks must know of what rank 0 has read: its density is brought to their devices by
+ * cvtm_cvt_create_borrowed. */
+static cvtm_status share_reading(cli_run_job *r, cvtm_device *device) {
+  int64_t facts[] = {r->domain.width, r->domain.height, r->options.points};
+  const cvtm_status status = cvtm_ranks_broadcast(device, facts, sizeof facts);
+  r->domain = (cvtm_domain){(int32_t)facts[0], (int32_t)facts[1], r->options.periodic};
+  r->options.points = facts[2];
+  return status;
+}
+
+static int read_density(cli_run_job *r, cvtm_device *device) {
   cvtm_error error = {CVTM_OK, ""};
   const int tone = r->keep_tone || cli_stipples_wanted(&r->options) || count_by_dots(&r->options);
   const int in_colours = cli_colours_wanted(&r->options);
@@ -175,4 +186,12 @@ int cli_run_read_density(cli_run_job *r, cvtm_device *device) {
   if (r->colours.rgb != rgb) free(rgb);
   if (status != CVTM_OK) return cli_failed(CLI_READING, status, &error);
   return CLI_EXIT_OK;
+}
+
+int cli_run_read_density(cli_run_job *r, cvtm_device *device) {
+  if (device == NULL || cvtm_device_ranks(device) == NULL) return read_density(r, device);
+  const int code = cvtm_ranks_lead(device) ? read_density(r, device) : CLI_EXIT_OK;
+  if (code != CLI_EXIT_OK) return code;
+  const cvtm_status status = share_reading(r, device);
+  return status == CVTM_OK ? code : cli_failed(CLI_WORKING, status, cvtm_device_error(device));
 }

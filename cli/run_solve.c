@@ -1,5 +1,6 @@
 /* The optimisation of `run`, and the evaluation of its result. */
 #include "base/clock.h"
+#include "base/ranks.h"
 #include "cli/domain_refine.h"
 #include "cli/preset.h"
 #include "cli/run_job.h"
@@ -29,12 +30,20 @@ static double largest_offset(const cli_run_job *r) {
   return largest;
 }
 
+/* Of several ranks all get the sites of rank 0. */
+static cvtm_status share_sites(cli_run_job *r) {
+  return cvtm_ranks_broadcast(r->device, r->sites, 2 * (size_t)r->count * sizeof *r->sites);
+}
+
 /* For --iterations 0 or when every site is fixed: samples and evaluates, moves nothing. */
 static cvtm_status keep_start(cli_run_job *r) {
   cvtm_cvt_record record = {r->count, 0, 0, 0, 0};
-  cvtm_status status = cvtm_cvt_sample(r->domain, r->density, r->count - r->given,
-                                       (uint64_t)r->options.seed, (cvtm_cvt_start)r->options.start,
-                                       r->sites + 2 * r->given, cvtm_device_error(r->device));
+  cvtm_status status = CVTM_OK;
+  if (cvtm_ranks_lead(r->device))
+    status = cvtm_cvt_sample(r->domain, r->density, r->count - r->given, (uint64_t)r->options.seed,
+                             (cvtm_cvt_start)r->options.start, r->sites + 2 * r->given,
+                             cvtm_device_error(r->device));
+  if (status == CVTM_OK) status = share_sites(r);
   if (status != CVTM_OK) return status;
   status = evaluate_sites(r, (cvtm_cvt_energy)r->options.energy,
                           (cvtm_voronoi_method)r->options.voronoi, &record.energy);
@@ -246,8 +255,9 @@ cvtm_status cli_run_evaluate_result(cli_run_job *r) {
   /* With --domain sites on the boundary must stay. */
   if (r->options.domain.kind == CLI_DOMAIN_NONE)
     r->moved = cvtm_pipeline_move_sites(&r->made, r->sites + 2 * first, r->count - first);
-  cvtm_status status = CVTM_OK;
-  if (needs_pixel_energy(r))
+  cvtm_status status = cvtm_ranks_agree(r->device, &r->moved);
+  if (status == CVTM_OK && r->moved > 0) status = share_sites(r);
+  if (status == CVTM_OK && needs_pixel_energy(r))
     status = cvtm_cvt_evaluate(r->cvt, r->sites, r->count, CVTM_CVT_PIXEL, CVTM_VORONOI_EXACT,
                                &r->energy_pixel, NULL);
   if (status == CVTM_OK) status = evaluate_sites(r, CVTM_CVT_EXACT, CVTM_VORONOI_EXACT, &r->energy);

@@ -106,15 +106,17 @@ static uint64_t device_field(const cvtm_device *device) {
   return cvtm_checksum(name, strlen(name));
 }
 
-static void set_fields(const cvtm_checkpoint_run *run, uint64_t field[FIELDS]) {
+/* Of several ranks rank 0 has the density. */
+static cvtm_status set_fields(const cvtm_checkpoint_run *run, uint64_t field[FIELDS]) {
   const cvtm_domain d = run->cvt->domain;
   const cvtm_cvt_options *o = run->options;
+  const float *rho = run->density;
   const size_t area = (size_t)d.width * (size_t)d.height;
   const uint64_t all[FIELDS] = {device_field(run->cvt->device),
                                 (uint64_t)d.width,
                                 (uint64_t)d.height,
                                 d.periodic != 0,
-                                cvtm_checksum(run->density, area * sizeof *run->density),
+                                rho ? cvtm_checksum(rho, area * sizeof *rho) : 0,
                                 (uint64_t)run->count,
                                 (uint64_t)run->given,
                                 cvtm_checksum(run->sites, 2 * (size_t)run->given * sizeof(double)),
@@ -134,6 +136,7 @@ static void set_fields(const cvtm_checkpoint_run *run, uint64_t field[FIELDS]) {
                                 (uint64_t)o->kick_rounds,
                                 run->cvt->division != NULL};
   memcpy(field, all, sizeof all);
+  return cvtm_ranks_broadcast(run->cvt->device, field, sizeof all);
 }
 
 static cvtm_status check_head(const cvtm_checkpoint *c, const saved_head *found) {
@@ -186,8 +189,8 @@ cvtm_status cvtm_checkpoint_create(const cvtm_checkpoint_run *run, cvtm_checkpoi
   c->user = run->options->checkpoint;
   c->start = c->last = cvtm_clock();
   c->head = (saved_head){.magic = "cvtmchk", .version = VERSION, .byte_order = 0x01020304};
-  set_fields(run, c->head.field);
-  const cvtm_status status = c->user->saved ? read_saved(c) : CVTM_OK;
+  cvtm_status status = set_fields(run, c->head.field);
+  if (status == CVTM_OK && c->user->saved) status = read_saved(c);
   if (status != CVTM_OK) {
     cvtm_checkpoint_destroy(c);
     return status;

@@ -295,7 +295,7 @@ cvtm_status cvtm_cvt_count_empty(cvtm_cvt *cvt, int64_t count, int64_t *empty) {
 
 cvtm_status cvtm_cvt_check_options(cvtm_cvt *cvt, const cvtm_cvt_options *o, int64_t count) {
   cvtm_error *error = cvtm_device_error(cvt->device);
-  if (!cvt->square_roots)
+  if (!(cvt->mass > 0))
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "the plan has no density of its own");
   if (o->method != CVTM_CVT_LLOYD && o->method != CVTM_CVT_LBFGSB && o->method != CVTM_CVT_NEWTON)
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "unknown method %d", (int)o->method);

@@ -27,7 +27,9 @@ struct cvtm_cvt {
   int64_t whole; /* of a plan for some of the sites of ranks (parts.h): the number of all; else 0 */
   struct cvtm_division *division; /* on a device with ranks; else NULL */
   double mass, root;              /* integrals of rho and sqrt(rho) */
-  double *square_roots; /* on the host: integrals of sqrt(rho) over squares, of cvtm_density_scan */
+  /* On the host, of several ranks on rank 0: integrals of sqrt(rho) over squares, of
+   * cvtm_density_scan. */
+  double *square_roots;
   cvtm_density_view density;
   float *own_density;        /* the memory of `density`; NULL if the caller owns it */
   const float *host_density; /* the same on the host, borrowed; NULL: only on the device */

@@ -1,5 +1,6 @@
 /* The start of the sites: sampled, coarse to fine, or a lattice. */
 #include "base/clock.h"
+#include "base/ranks.h"
 #include "cvt/lattice.h"
 #include "cvt/refine.h"
 #include "cvt/solve.h"
@@ -21,25 +22,38 @@ enum {
  * finer levels continue from there. */
 static const double coarse_tolerance = 10;
 
-static cvtm_status sample_density(const cvtm_solve *s, int64_t count, double *sites) {
-  const cvtm_cvt *cvt = s->cvt;
-  return cvtm_cvt_sample_scanned(cvt->domain, s->density, cvt->square_roots, count,
-                                 s->options->seed, s->options->start, sites,
-                                 cvtm_device_error(cvt->device));
+/* Puts `count` sites into the plan, of which the first ones are given; sites: scratch for them. Of
+ * several ranks rank 0 samples. */
+static cvtm_status put_samples(const cvtm_solve *s, int64_t given, int64_t count, double *sites) {
+  cvtm_cvt *cvt = s->cvt;
+  cvtm_device *device = cvt->device;
+  cvtm_status status = CVTM_OK;
+  if (cvtm_ranks_lead(device)) {
+    status = cvtm_cvt_sample_scanned(cvt->domain, s->density, cvt->square_roots, count - given,
+                                     s->options->seed, s->options->start, sites + 2 * given,
+                                     cvtm_device_error(device));
+    if (status == CVTM_OK) status = cvtm_cvt_check_sites(cvt, sites, count);
+    if (status == CVTM_OK) status = cvtm_cvt_put_sites(cvt, sites, count);
+  }
+  return status == CVTM_OK
+             ? cvtm_ranks_broadcast_on_device(device, cvt->sites, 2 * (size_t)count * sizeof *sites)
+             : status;
 }
 
 /* counts[0] is the full number of sites. */
-static int plan_levels(const cvtm_solve *s, int64_t counts[LEVELS_HIGH + 1]) {
+static cvtm_status plan_levels(const cvtm_solve *s, int64_t counts[LEVELS_HIGH + 1], int *levels) {
+  const cvtm_cvt *cvt = s->cvt;
   const int most = s->options->effort >= CVTM_CVT_EFFORT_HIGH ? LEVELS_HIGH : LEVELS_NORMAL;
-  const double share = cvtm_cvt_border_share(s->cvt->domain, s->density, s->cvt->root);
-  int levels = 0;
+  double share = s->density ? cvtm_cvt_border_share(cvt->domain, s->density, cvt->root) : 0;
+  const cvtm_status status = cvtm_ranks_broadcast(cvt->device, &share, sizeof share);
+  *levels = 0;
   counts[0] = s->count;
-  while (levels < most) {
-    const int64_t coarser = cvtm_cvt_coarse_count(share, counts[levels]);
-    if (coarser < CVTM_CVT_MIN_COARSE_SITES || coarser >= counts[levels]) break;
-    counts[++levels] = coarser;
+  while (*levels < most) {
+    const int64_t coarser = cvtm_cvt_coarse_count(share, counts[*levels]);
+    if (coarser < CVTM_CVT_MIN_COARSE_SITES || coarser >= counts[*levels]) break;
+    counts[++*levels] = coarser;
   }
-  return levels;
+  return status;
 }
 
 /* The time at which a level must end: a level has as long as all coarser levels together. */
@@ -121,13 +135,11 @@ static cvtm_status balance(cvtm_solve *s, int level, int64_t count) {
 
 static cvtm_status place_coarse_to_fine(cvtm_solve *s, double *sites) {
   int64_t counts[LEVELS_HIGH + 1];
-  int level = plan_levels(s, counts);
+  int level = 0;
+  cvtm_status status = plan_levels(s, counts, &level);
   s->result.levels = level;
-  cvtm_status status = CVTM_OK;
-  if (!cvtm_checkpoint_replays(s->checkpoint)) {
-    status = sample_density(s, counts[level], sites);
-    if (status == CVTM_OK) status = cvtm_cvt_put_sites(s->cvt, sites, counts[level]);
-  }
+  if (status == CVTM_OK && !cvtm_checkpoint_replays(s->checkpoint))
+    status = put_samples(s, 0, counts[level], sites);
   for (; status == CVTM_OK && level > 0; --level) {
     status = descend_coarse(s, level, counts[level]);
     if (status == CVTM_OK) status = refine(s, counts[level], counts[level - 1], sites);
@@ -173,22 +185,25 @@ static int density_is_even(const cvtm_solve *s) {
   return 1;
 }
 
-/* The number of lattices to start from; 0: none. */
-static int find_lattices(const cvtm_solve *s, cvtm_lattice lattice[CVTM_LATTICE_MAX]) {
-  if (s->options->start != CVTM_CVT_START_AUTO || !density_is_even(s)) return 0;
-  return cvtm_lattice_find(s->cvt->domain, s->count, lattice);
+/* *found: the number of lattices to start from; 0: none. */
+static cvtm_status find_lattices(const cvtm_solve *s, cvtm_lattice lattice[CVTM_LATTICE_MAX],
+                                 int *found) {
+  int64_t even = s->options->start == CVTM_CVT_START_AUTO && s->density && density_is_even(s);
+  const cvtm_status status = cvtm_ranks_agree(s->cvt->device, &even);
+  *found = even ? cvtm_lattice_find(s->cvt->domain, s->count, lattice) : 0;
+  return status;
 }
 
 cvtm_status cvtm_solve_place(cvtm_solve *s, int64_t given, double *sites) {
   const cvtm_cvt_options *o = s->options;
   if (given == 0 && o->effort != CVTM_CVT_EFFORT_LOW) {
     cvtm_lattice lattice[CVTM_LATTICE_MAX];
-    const int lattices = find_lattices(s, lattice);
+    int lattices = 0;
+    const cvtm_status status = find_lattices(s, lattice, &lattices);
+    if (status != CVTM_OK) return status;
     return lattices > 0 ? try_lattices(s, lattice, lattices, sites)
                         : place_coarse_to_fine(s, sites);
   }
   if (cvtm_checkpoint_replays(s->checkpoint)) return CVTM_OK;
-  cvtm_status status = sample_density(s, s->count - given, sites + 2 * given);
-  if (status == CVTM_OK) status = cvtm_cvt_check_sites(s->cvt, sites, s->count);
-  return status == CVTM_OK ? cvtm_cvt_put_sites(s->cvt, sites, s->count) : status;
+  return put_samples(s, given, s->count, sites);
 }

@@ -1,5 +1,6 @@
 /* The plan: a density on a device, its buffers, and the sites in them. */
 #include "base/primitives.h"
+#include "base/ranks.h"
 #include "base/table_select.h"
 #include "cvt/density_scan.h"
 #include "cvt/division.h"
@@ -25,16 +26,18 @@ static cvtm_status check_plan(cvtm_device *device, cvtm_domain domain, const flo
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT,
                      "%lld sites are asked for; a plan has 1 to 2^31 - 1", (long long)capacity);
   }
-  if (!density) return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "no density");
+  if (!density && cvtm_ranks_lead(device))
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "no density");
   return CVTM_OK;
 }
 
+/* The sums of the density, which of several ranks rank 0 has; squares: on rank 0. */
 static cvtm_status check_density(cvtm_device *device, cvtm_domain domain, const float *density,
                                  int64_t capacity, cvtm_density_sums *sums, double **squares) {
-  const cvtm_status status = check_plan(device, domain, density, capacity);
-  return status == CVTM_OK
-             ? cvtm_density_scan_squares(domain, density, sums, squares, cvtm_device_error(device))
-             : status;
+  cvtm_status status = check_plan(device, domain, density, capacity);
+  if (status == CVTM_OK && cvtm_ranks_lead(device))
+    status = cvtm_density_scan_squares(domain, density, sums, squares, cvtm_device_error(device));
+  return status == CVTM_OK ? cvtm_ranks_broadcast(device, sums, sizeof *sums) : status;
 }
 
 static void keep_sums(cvtm_cvt *cvt, const cvtm_density_sums *sums, double *squares) {
@@ -77,13 +80,22 @@ static cvtm_status allocate_plan(cvtm_cvt *cvt) {
   return status;
 }
 
-/* Gives the plan a copy of the density. An earlier density is not freed. */
+/* value: memory of the device, which on several ranks becomes that of rank 0. */
+static cvtm_status share_density(cvtm_cvt *cvt, float *value) {
+  const size_t bytes = (size_t)count_plan_pixels(cvt->domain) * sizeof *value;
+  return cvtm_ranks_broadcast_on_device(cvt->device, value, bytes);
+}
+
+/* Gives the plan a copy of the density, which of several ranks rank 0 has. An earlier density is
+ * not freed. */
 static cvtm_status copy_density(cvtm_cvt *cvt, const float *density) {
   const int64_t area = count_plan_pixels(cvt->domain);
+  const size_t bytes = (size_t)area * sizeof *density;
   void *value = NULL;
-  cvtm_status status = cvtm_device_allocate(cvt->device, area, sizeof(float), &value);
-  if (status == CVTM_OK)
-    status = cvtm_device_copy_in(cvt->device, value, density, (size_t)area * sizeof(float));
+  cvtm_status status = cvtm_device_allocate(cvt->device, area, sizeof *density, &value);
+  if (status == CVTM_OK && cvtm_ranks_lead(cvt->device))
+    status = cvtm_device_copy_in(cvt->device, value, density, bytes);
+  if (status == CVTM_OK) status = share_density(cvt, value);
   if (status != CVTM_OK) {
     cvtm_device_free(cvt->device, value);
     return status;
@@ -144,9 +156,14 @@ cvtm_status cvtm_cvt_create(cvtm_device *device, cvtm_domain domain, const float
 cvtm_status cvtm_cvt_create_borrowed(cvtm_device *device, cvtm_domain domain, const float *density,
                                      const float *on_device, int64_t capacity, cvtm_cvt **result) {
   cvtm_cvt *cvt = NULL;
-  if (!on_device && cvtm_device_get_kind(device) == CVTM_DEVICE_CPU) on_device = density;
+  if (!cvtm_ranks_lead(device))
+    on_device = NULL;
+  else if (!on_device && cvtm_device_get_kind(device) == CVTM_DEVICE_CPU)
+    on_device = density;
   cvtm_status status = create_scanned(device, domain, density, capacity, &cvt);
-  if (status == CVTM_OK && !on_device) status = copy_density(cvt, density);
+  if (status == CVTM_OK)
+    status = on_device ? share_density(cvt, (float *)(uintptr_t)on_device) /* rank 0: not written */
+                       : copy_density(cvt, density);
   if (status != CVTM_OK) {
     cvtm_cvt_destroy(cvt);
     return status;

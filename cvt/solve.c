@@ -162,7 +162,8 @@ static cvtm_status prepare_solve(cvtm_solve *s) {
   const cvtm_cvt_task task = cvtm_solve_task(s, s->count);
   cvtm_status status = cvtm_cvt_check_options(s->cvt, o, s->count);
   if (status == CVTM_OK) status = cvtm_cvt_prepare(&task);
-  if (status == CVTM_OK) status = cvtm_cvt_find_density(s->cvt, &s->density, &s->copied);
+  if (status == CVTM_OK && cvtm_ranks_lead(s->cvt->device))
+    status = cvtm_cvt_find_density(s->cvt, &s->density, &s->copied);
   if (status == CVTM_OK && !s->spare)
     status = cvtm_fail(cvtm_device_error(s->cvt->device), CVTM_ERROR_MEMORY,
                        "no memory for %lld sites", (long long)s->count);

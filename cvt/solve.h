@@ -15,7 +15,7 @@ static const double contrast_of_balance = 3, contrast_of_search = 1.3;
 /* The state of one cvtm_cvt_solve. */
 typedef struct cvtm_solve {
   cvtm_cvt *cvt;
-  const float *density; /* the plan's, on the host */
+  const float *density; /* the plan's, on the host; of several ranks on rank 0, else NULL */
   float *copied;        /* the same, if it is a copy; else NULL */
   const cvtm_cvt_options *options;
   int64_t count;

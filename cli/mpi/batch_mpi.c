@@ -108,7 +108,7 @@ static int gather_counts(double *all, const int64_t *counts) {
   int64_t total = 0;
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   for (int r = 0; r < size; ++r) total += counts[r];
-  if (total > INT_MAX) return gather_in_pieces(all, counts, size);
+  if (total > INT_MAX || total == counts[0]) return gather_in_pieces(all, counts, size);
   int *part = malloc(2 * (size_t)size * sizeof *part);
   if (part == NULL) return -1;
   int64_t before = 0;

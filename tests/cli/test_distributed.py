@@ -99,12 +99,13 @@ def test_a_rank_that_is_killed_ends_the_others(job):
 @needs_mpi
 def test_a_rank_that_fails_says_why_and_ends_the_others(job):
     good = job.command(*WORDS, "-o", "a.csv", "--distributed")
-    bad = job.command("run", "none.npy", *WORDS[2:], "-o", "a.csv", "--distributed")
+    bad = job.command(*WORDS, "--init", "none.npy", "-o", "a.csv", "--distributed")
     done = subprocess.run(["mpirun", "--oversubscribe", "-n", "1", *good, ":", "-n", "1", *bad],
                           cwd=job.folder, env=QUIET_MPI, capture_output=True, timeout=PATIENCE,
                           check=False)
     assert done.returncode == 3
     assert b"rank 1 of 2 on " in done.stderr and b"none.npy" in done.stderr
+    assert mpirun(job, 2, "run", "none.npy", *WORDS[2:], "-o", "a.csv", code=3).count("none.npy") == 1
     wait_until(lambda: not alive(job.folder.resolve()))
 
 

@@ -62,7 +62,9 @@ static void work_at(cvtm_device *device, int rank, void *context) {
   if (r->saved || r->resumed) options.checkpoint = &checkpoint;
   memset(found, 0, sizeof *found);
   memcpy(found->sites, p->first, sizeof found->sites);
-  assert_device_ok(device, cvtm_cvt_create(device, p->domain, p->density, COUNT, &cvt));
+  /* Rank 0 alone has the density. */
+  const float *density = rank == 0 ? p->density : NULL;
+  assert_device_ok(device, cvtm_cvt_create(device, p->domain, density, COUNT, &cvt));
   if (p->solves)
     assert_device_ok(device,
                      cvtm_cvt_solve(cvt, &options, p->given, found->sites, COUNT, &found->result));
