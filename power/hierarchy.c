@@ -7,14 +7,20 @@
 
 /* Levels are made until one has so few rows, or a level keeps more than this part of its rows. */
 enum { COARSEST = 4 };
+enum {
+  MATCHED = 4096,       /* rows that are matched among each other */
+  WORTH_THREADS = 20000 /* rows */
+};
 static const double slowest = 0.75;
 
-/* A matrix of couplings on the host, without the diagonal. */
+/* A matrix of couplings on the host, without the diagonal. Row i has the entries start[i] .. end[i]
+ * - 1; between the rows may be gaps. */
 typedef struct host_rows {
   int64_t count;
-  int32_t *start; /* count + 1 */
+  int32_t *start, *end;
   int32_t *column;
   double *coupling;
+  int threads; /* for its rows */
 } host_rows;
 
 /* All indices and values of the levels, one array after the other. */
@@ -26,33 +32,38 @@ typedef struct packed {
 
 static void free_rows(host_rows *rows) {
   free(rows->start);
+  free(rows->end);
   free(rows->column);
   free(rows->coupling);
   *rows = (host_rows){0};
 }
 
-/* Returns 0 if there is no memory; the caller frees. */
-static int allocate_rows(host_rows *rows, int64_t count, int64_t entries) {
+/* Rows with room for `entries`; returns 0 if there is no memory; the caller frees. */
+static int allocate_rows(host_rows *rows, int64_t count, int64_t entries, int threads) {
   rows->count = count;
+  rows->threads = count < WORTH_THREADS ? 1 : threads;
   rows->start = malloc(((size_t)count + 1) * sizeof *rows->start);
+  rows->end = malloc(((size_t)count + 1) * sizeof *rows->end);
   rows->column = malloc(((size_t)entries + 1) * sizeof *rows->column);
   rows->coupling = malloc(((size_t)entries + 1) * sizeof *rows->coupling);
-  return rows->start && rows->column && rows->coupling;
+  return rows->start && rows->end && rows->column && rows->coupling;
 }
 
 /* --- aggregates ------------------------------------------------------------------------------ */
 
-/* The aggregate of each row: each free row is matched to the free row to which it is coupled most,
- * or joins the aggregate of its strongest coupling. Returns their number. */
-static int64_t match_pairs(const host_rows *rows, int32_t *aggregate) {
-  int64_t count = 0;
-  memset(aggregate, 0xFF, (size_t)rows->count * sizeof *aggregate);
-  for (int64_t i = 0; i < rows->count; ++i) {
+/* Aggregates of the rows first .. last - 1, numbered from 0: each free row is matched to the free
+ * row to which it is coupled most, or joins the aggregate of its strongest coupling. Returns their
+ * number. */
+static int32_t match_block(const host_rows *rows, int32_t first, int32_t last, int32_t *aggregate) {
+  int32_t count = 0;
+  for (int32_t i = first; i < last; ++i) aggregate[i] = -1;
+  for (int32_t i = first; i < last; ++i) {
     if (aggregate[i] >= 0) continue;
     double most = 0, most_free = 0;
     int32_t strongest = -1, mate = -1;
-    for (int32_t e = rows->start[i]; e < rows->start[i + 1]; ++e) {
+    for (int32_t e = rows->start[i]; e < rows->end[i]; ++e) {
       const int32_t j = rows->column[e];
+      if (j < first || j >= last) continue;
       if (rows->coupling[e] > most) {
         most = rows->coupling[e];
         strongest = j;
@@ -66,10 +77,30 @@ static int64_t match_pairs(const host_rows *rows, int32_t *aggregate) {
       aggregate[i] = aggregate[strongest];
       continue;
     }
-    aggregate[i] = (int32_t)count;
-    if (mate >= 0) aggregate[mate] = (int32_t)count;
+    aggregate[i] = count;
+    if (mate >= 0) aggregate[mate] = count;
     ++count;
   }
+  return count;
+}
+
+/* The aggregate of each row. Rows of different blocks are not matched, so that threads can take
+ * blocks. before: of each block, the number of aggregates before it. Returns their number. */
+static int32_t match_pairs(const host_rows *rows, int32_t *aggregate, int32_t *before) {
+  const int32_t n = (int32_t)rows->count, blocks = (n + MATCHED - 1) / MATCHED;
+  int32_t count = 0;
+#pragma omp parallel for num_threads(rows->threads) schedule(dynamic, 1)
+  for (int32_t b = 0; b < blocks; ++b) {
+    const int32_t first = b * MATCHED, last = n - first < MATCHED ? n : first + MATCHED;
+    before[b] = match_block(rows, first, last, aggregate);
+  }
+  for (int32_t b = 0; b < blocks; ++b) {
+    const int32_t own = before[b];
+    before[b] = count;
+    count += own;
+  }
+#pragma omp parallel for num_threads(rows->threads) schedule(static)
+  for (int32_t i = 0; i < n; ++i) aggregate[i] += before[i / MATCHED];
   return count;
 }
 
@@ -84,39 +115,39 @@ static void list_children(const int32_t *aggregate, int64_t rows, int64_t count,
   first[0] = 0;
 }
 
-/* Adds a row's couplings to other aggregates to the entries from `start` on; returns the end. */
-static int32_t add_row(const host_rows *fine, int64_t i, const int32_t *aggregate, int32_t start,
-                       int32_t end, int32_t *entry_of, host_rows *coarse) {
-  for (int32_t e = fine->start[i]; e < fine->start[i + 1]; ++e) {
+/* Adds a row's couplings to other aggregates to the row of its own one. */
+static void add_row(const host_rows *fine, int32_t i, const int32_t *aggregate, host_rows *coarse) {
+  const int32_t own = aggregate[i], start = coarse->start[own];
+  for (int32_t e = fine->start[i]; e < fine->end[i]; ++e) {
     const int32_t target = aggregate[fine->column[e]];
-    if (target == aggregate[i]) continue;
-    if (entry_of[target] < start) {
-      entry_of[target] = end;
-      coarse->column[end] = target;
-      coarse->coupling[end++] = 0;
+    if (target == own) continue;
+    int32_t at = start;
+    while (at < coarse->end[own] && coarse->column[at] != target) ++at;
+    if (at == coarse->end[own]) {
+      ++coarse->end[own];
+      coarse->column[at] = target;
+      coarse->coupling[at] = 0;
     }
-    coarse->coupling[entry_of[target]] += fine->coupling[e];
+    coarse->coupling[at] += fine->coupling[e];
   }
-  return end;
 }
 
-/* The couplings between the aggregates; returns 0 if there is no memory. */
-static int sum_couplings(const host_rows *fine, const int32_t *aggregate, int64_t count,
+/* The couplings between the aggregates, each in as much room as its rows have entries; returns 0 if
+ * there is no memory. */
+static int sum_couplings(const host_rows *fine, const int32_t *aggregate, int32_t count,
                          const int32_t *first, const int32_t *child, host_rows *coarse) {
-  int32_t *entry_of = malloc(((size_t)count + 1) * sizeof *entry_of);
-  if (!entry_of || !allocate_rows(coarse, count, fine->start[fine->count])) {
-    free(entry_of);
-    return 0;
-  }
-  memset(entry_of, 0xFF, (size_t)count * sizeof *entry_of);
-  coarse->start[0] = 0;
-  for (int64_t k = 0; k < count; ++k) {
-    int32_t end = coarse->start[k];
+  int32_t entries = 0;
+  for (int64_t i = 0; i < fine->count; ++i) entries += fine->end[i] - fine->start[i];
+  if (!allocate_rows(coarse, count, entries, fine->threads)) return 0;
+  entries = 0;
+  for (int32_t k = 0; k < count; ++k) {
+    coarse->start[k] = coarse->end[k] = entries;
     for (int32_t c = first[k]; c < first[k + 1]; ++c)
-      end = add_row(fine, child[c], aggregate, coarse->start[k], end, entry_of, coarse);
-    coarse->start[k + 1] = end;
+      entries += fine->end[child[c]] - fine->start[child[c]];
   }
-  free(entry_of);
+#pragma omp parallel for num_threads(fine->threads) schedule(static)
+  for (int32_t k = 0; k < count; ++k)
+    for (int32_t c = first[k]; c < first[k + 1]; ++c) add_row(fine, child[c], aggregate, coarse);
   return 1;
 }
 
@@ -124,7 +155,7 @@ static int sum_couplings(const host_rows *fine, const int32_t *aggregate, int64_
  * Returns 0 if there is no memory. */
 static int halve(const host_rows *fine, int32_t *aggregate, int32_t *first, int32_t *child,
                  host_rows *coarse) {
-  const int64_t count = match_pairs(fine, aggregate);
+  const int32_t count = match_pairs(fine, aggregate, first);
   list_children(aggregate, fine->count, count, first, child);
   return sum_couplings(fine, aggregate, count, first, child, coarse);
 }
@@ -146,38 +177,57 @@ static int coarsen_by_matchings(const host_rows *fine, int32_t *aggregate, int32
 /* --- packing -----------------------------------------------------------------------------------
  */
 
-static int add_indices(packed *all, const int32_t *from, int64_t count) {
+/* Room for more numbers; returns the first, or NULL if there is no memory. */
+static int32_t *add_indices(packed *all, int64_t count) {
   if (!cvtm_grow(&all->index, sizeof *all->index, &all->index_capacity, all->indices + count))
-    return 0;
-  memcpy(all->index + all->indices, from, (size_t)count * sizeof *from);
+    return NULL;
   all->indices += count;
-  return 1;
+  return all->index + all->indices - count;
 }
 
-/* from: NULL for zeros. */
-static int add_values(packed *all, const double *from, int64_t count) {
+static double *add_values(packed *all, int64_t count) {
   if (!cvtm_grow(&all->value, sizeof *all->value, &all->value_capacity, all->values + count))
-    return 0;
-  if (from) {
-    memcpy(all->value + all->values, from, (size_t)count * sizeof *from);
-  } else {
-    memset(all->value + all->values, 0, (size_t)count * sizeof *all->value);
-  }
+    return NULL;
   all->values += count;
-  return 1;
+  return all->value + all->values - count;
 }
 
-/* Adds a level's matrix and its unknowns. scratch: `rows->count` numbers of each kind. */
-static int pack_rows(packed *all, const host_rows *rows, int32_t *degree, double *diagonal) {
-  const int64_t n = rows->count, entries = rows->start[n];
+static int pack_indices(packed *all, const int32_t *from, int64_t count) {
+  int32_t *to = add_indices(all, count);
+  if (to) memcpy(to, from, (size_t)count * sizeof *from);
+  return to != NULL;
+}
+
+/* Adds a level's matrix, without gaps, and its unknowns, which are 0. Returns its number of
+ * entries, or -1 if there is no memory. */
+static int64_t pack_rows(packed *all, const host_rows *rows) {
+  const int64_t n = rows->count;
+  int32_t *first = add_indices(all, 2 * n), entries = 0;
+  if (!first) return -1;
   for (int64_t i = 0; i < n; ++i) {
-    degree[i] = rows->start[i + 1] - rows->start[i];
-    diagonal[i] = 0;
-    for (int32_t e = rows->start[i]; e < rows->start[i + 1]; ++e) diagonal[i] += rows->coupling[e];
+    first[i] = entries;
+    first[n + i] = rows->end[i] - rows->start[i];
+    entries += first[n + i];
   }
-  return add_indices(all, rows->start, n) && add_indices(all, degree, n) &&
-         add_indices(all, rows->column, entries) && add_values(all, rows->coupling, entries) &&
-         add_values(all, diagonal, n) && add_values(all, NULL, 3 * n);
+  int32_t *column = add_indices(all, entries);
+  double *coupling = add_values(all, entries + 4 * n);
+  if (!column || !coupling) return -1;
+  first = column - 2 * n; /* the array may have moved */
+  double *diagonal = coupling + entries;
+#pragma omp parallel for num_threads(rows->threads) schedule(static)
+  for (int64_t i = 0; i < n; ++i) {
+    const int32_t *from = rows->column + rows->start[i];
+    const double *of = rows->coupling + rows->start[i];
+    double sum = 0;
+    for (int32_t e = 0; e < first[n + i]; ++e) {
+      column[first[i] + e] = from[e];
+      coupling[first[i] + e] = of[e];
+      sum += of[e];
+    }
+    diagonal[i] = sum;
+    diagonal[n + i] = diagonal[2 * n + i] = diagonal[3 * n + i] = 0;
+  }
+  return entries;
 }
 
 /* --- the levels ----------------------------------------------------------------------------------
@@ -195,25 +245,24 @@ typedef struct plan {
  * one, 0 if there may be more, and -1 if there is no memory. */
 static int add_level(plan *made, host_rows *rows, const int32_t *row_of) {
   const size_t n = (size_t)rows->count + 1;
-  int32_t *aggregate = malloc(4 * n * sizeof *aggregate);
-  double *diagonal = malloc(n * sizeof *diagonal);
+  int32_t *aggregate = malloc(3 * n * sizeof *aggregate);
   host_rows coarse = {0};
-  int32_t *first = aggregate + n, *child = first + n, *scratch = child + n;
+  int32_t *first = aggregate + n, *child = first + n;
   int state = -1;
-  if (aggregate && diagonal && coarsen_by_matchings(rows, aggregate, first, child, &coarse)) {
+  if (aggregate && coarsen_by_matchings(rows, aggregate, first, child, &coarse)) {
     state = (double)coarse.count > slowest * (double)rows->count;
     if (!state) {
       for (int64_t k = 0; made->levels == 1 && k < rows->count; ++k) child[k] = row_of[child[k]];
-      if (!add_indices(&made->all, first, coarse.count + 1) ||
-          !add_indices(&made->all, child, rows->count) ||
-          !pack_rows(&made->all, &coarse, scratch, diagonal))
-        state = -1;
+      const int64_t entries = pack_indices(&made->all, first, coarse.count + 1) &&
+                                      pack_indices(&made->all, child, rows->count)
+                                  ? pack_rows(&made->all, &coarse)
+                                  : -1;
+      if (entries < 0) state = -1;
       made->count[made->levels] = coarse.count;
-      made->entries[made->levels++] = coarse.start[coarse.count];
+      made->entries[made->levels++] = entries;
     }
   }
   free(aggregate);
-  free(diagonal);
   if (state != 0) {
     free_rows(&coarse);
     return state;
@@ -223,48 +272,73 @@ static int add_level(plan *made, host_rows *rows, const int32_t *row_of) {
   return made->levels == CVTM_POWER_LEVELS || rows->count <= COARSEST;
 }
 
+/* The matrix of the finest level, as the device has it. */
+typedef struct device_rows {
+  int32_t *place, *first, *degree, *neighbor;
+  double *coupling;
+} device_rows;
+
+static void free_device_rows(device_rows *d) {
+  free(d->place);
+  free(d->neighbor);
+  free(d->coupling);
+}
+
+/* Copies the matrix; the caller frees, also on failure. *entries: in all rows. */
+static cvtm_status copy_rows(cvtm_device *device, const cvtm_power_matrix *a, const int32_t *order,
+                             device_rows *d, int64_t *entries) {
+  const size_t n = (size_t)a->count;
+  int64_t end = 0;
+  d->place = malloc(3 * (n + 1) * sizeof *d->place);
+  if (!d->place) return CVTM_ERROR_MEMORY;
+  d->first = d->place + n;
+  d->degree = d->first + n;
+  cvtm_status status = cvtm_device_copy_out(device, d->place, order, n * sizeof *d->place);
+  if (!status) status = cvtm_device_copy_out(device, d->first, a->first, n * sizeof *d->first);
+  if (!status) status = cvtm_device_copy_out(device, d->degree, a->degree, n * sizeof *d->degree);
+  *entries = 0;
+  for (size_t i = 0; !status && i < n; ++i) {
+    if (d->degree[i] > 0 && d->first[i] + d->degree[i] > end) end = d->first[i] + d->degree[i];
+    *entries += d->degree[i];
+  }
+  if (status) return status;
+  d->neighbor = malloc(((size_t)end + 1) * sizeof *d->neighbor);
+  d->coupling = malloc(((size_t)end + 1) * sizeof *d->coupling);
+  if (!d->neighbor || !d->coupling) return CVTM_ERROR_MEMORY;
+  status = cvtm_device_copy_out(device, d->neighbor, a->neighbor, (size_t)end * sizeof(int32_t));
+  if (!status)
+    status = cvtm_device_copy_out(device, d->coupling, a->coupling, (size_t)end * sizeof(double));
+  return status;
+}
+
 /* Reads the finest level's rows in the order of their places; returns a status, as the copies can
  * fail. */
 static cvtm_status read_rows(cvtm_device *device, const cvtm_power_matrix *a, const int32_t *order,
                              int32_t *row_of, host_rows *rows) {
-  const size_t n = (size_t)a->count;
-  int32_t *place = malloc(3 * (n + 1) * sizeof *place), *first = NULL, *degree = NULL;
-  int32_t *neighbor = NULL;
-  double *coupling = NULL;
-  int64_t end = 0, entries = 0;
-  cvtm_status status = place ? CVTM_OK : CVTM_ERROR_MEMORY;
-  if (place) first = place + n, degree = first + n;
-  if (!status) status = cvtm_device_copy_out(device, place, order, n * sizeof *place);
-  if (!status) status = cvtm_device_copy_out(device, first, a->first, n * sizeof *first);
-  if (!status) status = cvtm_device_copy_out(device, degree, a->degree, n * sizeof *degree);
-  for (size_t i = 0; !status && i < n; ++i) {
-    row_of[place[i]] = (int32_t)i;
-    if (degree[i] > 0 && first[i] + degree[i] > end) end = first[i] + degree[i];
-    entries += degree[i];
+  device_rows d = {0};
+  int64_t entries = 0;
+  int32_t start = 0;
+  cvtm_status status = copy_rows(device, a, order, &d, &entries);
+  if (!status && !allocate_rows(rows, a->count, entries, cvtm_device_threads(device)))
+    status = CVTM_ERROR_MEMORY;
+  for (int64_t i = 0; !status && i < a->count; ++i) row_of[d.place[i]] = (int32_t)i;
+  for (int64_t p = 0; !status && p < a->count; ++p) {
+    rows->start[p] = start;
+    start += d.degree[row_of[p]];
   }
-  if (!status) {
-    neighbor = malloc(((size_t)end + 1) * sizeof *neighbor);
-    coupling = malloc(((size_t)end + 1) * sizeof *coupling);
-    if (!neighbor || !coupling || !allocate_rows(rows, a->count, entries))
-      status = CVTM_ERROR_MEMORY;
-  }
-  if (!status)
-    status = cvtm_device_copy_out(device, neighbor, a->neighbor, (size_t)end * sizeof *neighbor);
-  if (!status)
-    status = cvtm_device_copy_out(device, coupling, a->coupling, (size_t)end * sizeof *coupling);
-  for (int64_t p = 0, k = 0; !status && p <= a->count; ++p) {
-    rows->start[p] = (int32_t)k;
-    if (p == a->count) break;
+  const int64_t count = status ? 0 : a->count;
+#pragma omp parallel for num_threads(count > 0 ? rows->threads : 1) schedule(static)
+  for (int64_t p = 0; p < count; ++p) {
     const int32_t i = row_of[p];
-    for (int32_t e = first[i]; e < first[i] + degree[i]; ++e) {
-      if (neighbor[e] == i || !(coupling[e] > 0)) continue;
-      rows->column[k] = place[neighbor[e]];
-      rows->coupling[k++] = coupling[e];
+    int32_t k = rows->start[p];
+    for (int32_t e = d.first[i]; e < d.first[i] + d.degree[i]; ++e) {
+      if (d.neighbor[e] == i || !(d.coupling[e] > 0)) continue;
+      rows->column[k] = d.place[d.neighbor[e]];
+      rows->coupling[k++] = d.coupling[e];
     }
+    rows->end[p] = k;
   }
-  free(place);
-  free(neighbor);
-  free(coupling);
+  free_device_rows(&d);
   return status;
 }
 
