@@ -16,6 +16,8 @@
  * that takes one more step of Newton's method. */
 static const double usual = 1e-6, finest = 1e-9;
 
+enum { WORTH_THREADS = 1 << 20 /* pixels */ };
+
 typedef struct equal_mass_run {
   cvtm_cvt_task task;
   const cvtm_cvt_options *options;
@@ -42,8 +44,11 @@ double cvtm_equal_mass_bound(cvtm_domain domain, const float *density, int64_t c
 static float *square_of(cvtm_domain domain, const float *density) {
   const int64_t pixels = (int64_t)domain.width * domain.height;
   float *square = malloc((size_t)pixels * sizeof *square), most = 0;
+  if (!square) return NULL;
+#pragma omp parallel for schedule(static) reduction(max : most) if (pixels >= WORTH_THREADS)
   for (int64_t p = 0; p < pixels; ++p) most = density[p] > most ? density[p] : most;
-  for (int64_t p = 0; square && p < pixels; ++p) {
+#pragma omp parallel for schedule(static) if (pixels >= WORTH_THREADS)
+  for (int64_t p = 0; p < pixels; ++p) {
     const float share = density[p] / most;
     square[p] = share * share;
   }
@@ -57,6 +62,27 @@ cvtm_status cvtm_equal_mass_sample(cvtm_domain domain, const float *density, int
   if (!square) return cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory for a density");
   const cvtm_status status = cvtm_cvt_sample(domain, square, count, seed, start, sites, error);
   free(square);
+  return status;
+}
+
+/* Sites at one place, in the domain or on the torus, cannot share its mass. Asked where cells are
+ * empty: there such sites are a better reason than the cells. */
+static cvtm_status check_distinct(cvtm_cvt *cvt, int64_t count) {
+  cvtm_error *error = cvtm_device_error(cvt->device);
+  cvtm_placed *order = malloc((size_t)count * sizeof *order);
+  double *sites = malloc(2 * (size_t)count * sizeof *sites);
+  cvtm_status status = order && sites ? cvtm_cvt_get_sites(cvt, sites, count)
+                                      : cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory for sites");
+  if (status != CVTM_OK) count = 0;
+  for (int64_t i = 0; i < count; ++i) order[i] = (cvtm_placed){sites[2 * i], sites[2 * i + 1], i};
+  if (count > 0) qsort(order, (size_t)count, sizeof *order, cvtm_compare_placed);
+  for (int64_t k = 1; k < count && status == CVTM_OK; ++k)
+    if (order[k].x == order[k - 1].x && order[k].y == order[k - 1].y)
+      status = cvtm_fail(error, CVTM_ERROR_INPUT,
+                         "sites %lld and %lld share a place: their cells cannot have equal masses",
+                         (long long)order[k - 1].index, (long long)order[k].index);
+  free(order);
+  free(sites);
   return status;
 }
 
@@ -107,7 +133,8 @@ static cvtm_status evaluate_start(equal_mass_run *r, double *value) {
   const double *sites = r->task.cvt->sites;
   cvtm_status status = evaluate_cost(r, sites, value, NULL);
   if (r->started || (status != CVTM_OK && status != CVTM_ERROR_INPUT)) return status;
-  status = move_sites_apart(r);
+  status = check_distinct(r->task.cvt, r->task.count);
+  if (status == CVTM_OK) status = move_sites_apart(r);
   r->started = 1;
   return status == CVTM_OK ? evaluate_cost(r, sites, value, NULL) : status;
 }
@@ -138,26 +165,6 @@ static cvtm_status check_masses(cvtm_cvt *cvt, double tolerance, int64_t count) 
   return CVTM_OK;
 }
 
-/* Sites at one place, in the domain or on the torus, cannot share its mass. */
-static cvtm_status check_distinct(cvtm_cvt *cvt, int64_t count) {
-  cvtm_error *error = cvtm_device_error(cvt->device);
-  cvtm_placed *order = malloc((size_t)count * sizeof *order);
-  double *sites = malloc(2 * (size_t)count * sizeof *sites);
-  cvtm_status status = order && sites ? cvtm_cvt_get_sites(cvt, sites, count)
-                                      : cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory for sites");
-  if (status != CVTM_OK) count = 0;
-  for (int64_t i = 0; i < count; ++i) order[i] = (cvtm_placed){sites[2 * i], sites[2 * i + 1], i};
-  if (count > 0) qsort(order, (size_t)count, sizeof *order, cvtm_compare_placed);
-  for (int64_t k = 1; k < count && status == CVTM_OK; ++k)
-    if (order[k].x == order[k - 1].x && order[k].y == order[k - 1].y)
-      status = cvtm_fail(error, CVTM_ERROR_INPUT,
-                         "sites %lld and %lld share a place: their cells cannot have equal masses",
-                         (long long)order[k - 1].index, (long long)order[k].index);
-  free(order);
-  free(sites);
-  return status;
-}
-
 /* Reads the weights, shifted to mean 0. */
 static cvtm_status read_weights(const equal_mass_run *r, double *weights) {
   const int64_t n = r->task.count;
@@ -180,6 +187,7 @@ static cvtm_status finish_equal_mass(equal_mass_run *r, double tolerance, const 
   const double wanted = tolerance <= usual ? fmin(tolerance, finest) : tolerance;
   cvtm_status status =
       cvtm_power_balance(r->power, cvt->sites, wanted, &figures, &finer, &r->effort);
+  if (status == CVTM_ERROR_INPUT) (void)check_distinct(cvt, r->task.count); /* says it better */
   if (status == CVTM_OK)
     status = cvt->table->finish(cvt, r->task.count, r->task.fixed, cvt->value, NULL);
   if (status == CVTM_OK)
@@ -214,7 +222,6 @@ cvtm_status cvtm_equal_mass_weights(cvtm_cvt *cvt, const double *sites, int64_t 
   cvtm_status status = check_masses(cvt, tolerance, count);
   if (status == CVTM_OK) status = cvtm_cvt_check_sites(cvt, sites, count);
   if (status == CVTM_OK) status = cvtm_cvt_put_sites(cvt, sites, count);
-  if (status == CVTM_OK) status = check_distinct(cvt, count);
   if (status == CVTM_OK) status = cvtm_power_create(cvt, count, &r.power);
   if (status == CVTM_OK) status = finish_equal_mass(&r, tolerance, sites, weights, moments);
   cvtm_power_destroy(r.power);
@@ -295,7 +302,6 @@ cvtm_status cvtm_equal_mass_solve(cvtm_cvt *cvt, const cvtm_cvt_options *options
     status = cvtm_fail(error, CVTM_ERROR_ARGUMENT, "cells of equal mass need the exact energy");
   if (status == CVTM_OK) status = place_by_cvt(&r, given, sites);
   if (status == CVTM_OK) status = cvtm_cvt_put_sites(cvt, sites, count);
-  if (status == CVTM_OK) status = check_distinct(cvt, count);
   if (status == CVTM_OK) status = cvtm_power_create(cvt, count, &r.power);
   if (status == CVTM_OK) status = descend_equal_mass(&r);
   if (status == CVTM_OK) status = cvtm_cvt_get_sites(cvt, sites, count);
