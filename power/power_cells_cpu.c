@@ -1,38 +1,22 @@
-/* The cells of a power diagram on the CPU.
- *
- * From one diagram to the next most cells keep their neighbours. A cell is kept if its bisectors
- * with the neighbours that it had, in the same order, bound a convex polygon inside the domain; any
- * other is cut out of the domain by the tree, in round 1. A kept cell that does not agree with a
- * cell that was cut about a corner is cut in the next round, until all agree. The cells at the
- * border of the domain are always cut, and are right. Then no cell lies over another: cells that
- * agree about their corners cover the domain everywhere as often as they cover its border, once.
- * So kept cells are right, too: none lacks a part of the true cell, and together they fill the
- * domain. On a torus all cells are cut. */
+/* The cells of a power diagram on the CPU: kept by their rings (ring.h), or cut out by the tree. */
 #include "base/vectors.h"
 #include "cvt/integral.h"
 #include "cvt/integral_batch.h"
 #include "power/power_cpu.h"
+#include "power/ring.h"
 
 #include <omp.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* The lines that bound a cell, x X + y Y = offset relative to its site: the bisectors with the
- * neighbours that it had. */
-enum { RING = CVTM_BATCH_CORNERS };
-typedef struct ring {
-  int32_t count;
-  const int32_t *index; /* of the neighbours */
-  double x[RING], y[RING], offset[RING];
-  cvtm_cell_box domain; /* relative to the site */
-} ring;
+_Static_assert((int)CVTM_POWER_RING == (int)CVTM_BATCH_CORNERS, "a batch has room for a kept cell");
 
 /* A copy of a cell of the batch, whose couplings need the means along its edges. */
 typedef struct due_cell {
   int64_t place;
   int32_t corners;
-  double x[RING], y[RING];
-  int32_t other[RING];
+  double x[CVTM_POWER_RING], y[CVTM_POWER_RING];
+  int32_t other[CVTM_POWER_RING];
 } due_cell;
 
 /* A thread's part of a diagram. */
@@ -50,39 +34,13 @@ static cvtm_power_state_cpu *state_of(const cvtm_power *power) { return power->s
 
 /* --- cells that are kept --------------------------------------------------------------- */
 
-/* Sets the polygon of the site at a place from the neighbours that it had. */
-static void set_by_ring(power_part *s, int64_t place, ring *r) {
-  const cvtm_power_view *v = &s->view;
-  const int32_t i = v->tree.index[place];
-  cvtm_cell_origin o = cvtm_cell_origin_at(&v->tree, s->power->cvt->domain, place, &r->domain);
+/* Sets the polygon of the site at a place by its ring; returns the missing edges. */
+static uint32_t set_by_ring(power_part *s, int64_t place) {
+  const cvtm_power_row row = cvtm_power_hints_of(&s->view, s->view.tree.index[place]);
   cvtm_cell *polygon = &s->cell->polygon;
-  o.shift_x = o.shift_y = 0;
-  r->count = polygon->count = v->hint_degree[i];
-  r->index = v->hint + v->hint_first[i];
-  for (int32_t k = 0; k < r->count; ++k) {
-    const int32_t other = v->place_of[r->index[k]];
-    cvtm_cell_relative_site(&v->tree, other, &o, &r->x[k], &r->y[k]);
-    r->offset[k] =
-        0.5 * (r->x[k] * r->x[k] + r->y[k] * r->y[k] + v->weight[place] - v->weight[other]);
-    s->cell->other[k] = cvtm_power_label(other, &o);
-  }
-  for (int32_t k = 0; k < r->count; ++k) {
-    const int32_t next = k + 1 < r->count ? k + 1 : 0;
-    const double inverse = 1 / (r->y[k] * r->x[next] - r->x[k] * r->y[next]);
-    polygon->x[next] = (r->offset[next] * r->y[k] - r->offset[k] * r->y[next]) * inverse;
-    polygon->y[next] = (r->offset[k] * r->x[next] - r->offset[next] * r->x[k]) * inverse;
-  }
-}
-
-/* True if line k contributes an edge: the polygon turns by less than half a circle at its end, and
- * the edge is longer than 0 and begins in the domain. */
-static int has_edge(const ring *r, const cvtm_cell *polygon, int32_t k) {
-  const int32_t next = k + 1 < r->count ? k + 1 : 0;
-  const double x = polygon->x[k], y = polygon->y[k];
-  const double turn = r->y[k] * r->x[next] - r->x[k] * r->y[next];
-  const double length = (polygon->x[next] - x) * r->y[k] - (polygon->y[next] - y) * r->x[k];
-  return turn > 0 && length > 0 && x > r->domain.x0 && x < r->domain.x1 && y > r->domain.y0 &&
-         y < r->domain.y1;
+  polygon->count = row.count;
+  return cvtm_power_set_by_ring(&s->view, s->power->cvt->domain, place, row, polygon->x, polygon->y,
+                                s->cell->other, 1);
 }
 
 /* Threads mark cells, and look at the marks, at the same time. */
@@ -94,23 +52,19 @@ static int32_t mark_of(const int32_t *cut) { return __atomic_load_n(cut, __ATOMI
 static void mark_changed(power_part *s, int64_t place) {
   const int32_t i = s->view.tree.index[place];
   const cvtm_power_state_cpu *state = state_of(s->power);
-  ring r;
-  int32_t turns = 0;
   if (!state->is_ring[i]) {
     mark(&state->cut[i], 1);
     return;
   }
-  set_by_ring(s, place, &r);
-  for (int32_t k = 0; k < r.count; ++k) {
-    const int32_t before = k > 0 ? k - 1 : r.count - 1, next = k + 1 < r.count ? k + 1 : 0;
-    turns += r.x[k] < 0 && r.x[next] >= 0;
-    if (has_edge(&r, &s->cell->polygon, k)) continue;
-    mark(&state->cut[i], 1);
-    mark(&state->cut[r.index[before]], 1);
-    mark(&state->cut[r.index[k]], 1);
-    mark(&state->cut[r.index[next]], 1);
+  const cvtm_power_row row = cvtm_power_hints_of(&s->view, i);
+  const uint32_t missing = set_by_ring(s, place);
+  if (missing != 0) mark(&state->cut[i], 1);
+  for (int32_t k = 0; k < row.count; ++k) {
+    if (!(missing >> k & 1)) continue;
+    mark(&state->cut[row.index[k > 0 ? k - 1 : row.count - 1]], 1);
+    mark(&state->cut[row.index[k]], 1);
+    mark(&state->cut[row.index[k + 1 < row.count ? k + 1 : 0]], 1);
   }
-  if (turns != 1) mark(&state->cut[i], 1);
 }
 
 /* --- sums and couplings ---------------------------------------------------------------- */
@@ -153,7 +107,7 @@ static void store_couplings(const power_part *s, int64_t place, const cvtm_power
   power->degree[i] = degree;
   power->diagonal[i] = diagonal;
   state_of(power)->is_ring[i] =
-      degree == corners && degree > 2 && degree <= RING && !power->cvt->domain.periodic;
+      degree == corners && degree > 2 && degree <= CVTM_POWER_RING && !power->cvt->domain.periodic;
 }
 
 /* Adds the cell to the batch; returns 0 if it does not belong there. */
@@ -197,7 +151,7 @@ CVTM_WIDE static void integrate_wide(cvtm_batch *batch, cvtm_cell_moments *momen
 
 /* The means along the edges of cell c of the batch. An edge goes on from its upper end, or ends
  * there. */
-static void read_means(const cvtm_batch *batch, int32_t c, cvtm_power_mean mean[RING]) {
+static void read_means(const cvtm_batch *batch, int32_t c, cvtm_power_mean mean[CVTM_POWER_RING]) {
   const cvtm_batch_cell *cell = &batch->cell[c];
   for (int32_t e = cell->first_edge; e < cell->first_edge + cell->edges; ++e) {
     const int32_t upper = batch->upper[e], lower = batch->lower[e];
@@ -213,9 +167,9 @@ static void empty_batch(power_part *s) {
   for (int32_t c = 0; c < s->batch.cells; ++c) {
     due_cell *due = &s->due[c];
     const cvtm_power_cell cell = {
-        {.count = due->corners, .capacity = RING, .stride = 1, .x = due->x, .y = due->y},
+        {.count = due->corners, .capacity = CVTM_POWER_RING, .stride = 1, .x = due->x, .y = due->y},
         due->other};
-    cvtm_power_mean mean[RING];
+    cvtm_power_mean mean[CVTM_POWER_RING];
     read_means(&s->batch, c, mean);
     store_couplings(s, due->place, &cell, mean);
   }
@@ -226,9 +180,8 @@ static void empty_batch(power_part *s) {
 static int make_cell(power_part *s, int64_t place) {
   cvtm_power *power = s->power;
   const int32_t i = s->view.tree.index[place];
-  ring r;
   if (state_of(power)->cut[i] == 0)
-    set_by_ring(s, place, &r);
+    (void)set_by_ring(s, place);
   else if (!cvtm_power_cut_out(&s->view, power->cvt->domain, place, NULL, s->cell))
     return 0;
   power->empty[i] = s->cell->polygon.count < 3;
@@ -252,40 +205,31 @@ static int make_block(power_part *s, int64_t first, int64_t end) {
 
 /* --- agreement --------------------------------------------------------------------------- */
 
-/* Where a row has site i, or -1. */
-static int32_t find_in_row(const int32_t *row, int32_t count, int32_t i) {
-  for (int32_t k = 0; k < count; ++k)
-    if (row[k] == i) return k;
-  return -1;
-}
-
-/* True if cell j, which was kept, has the edge with cell i between the same neighbours as i, whose
- * neighbour k it is. */
-static int agrees(const cvtm_power *power, int32_t i, int32_t k) {
-  const int32_t *of_i = power->neighbor + power->first[i], n = power->degree[i], j = of_i[k];
-  const int32_t *of_j = power->neighbor + power->first[j], m = power->degree[j];
-  const int32_t at = find_in_row(of_j, m, i);
-  return at >= 0 && of_j[at > 0 ? at - 1 : m - 1] == of_i[k + 1 < n ? k + 1 : 0] &&
-         of_j[at + 1 < m ? at + 1 : 0] == of_i[k > 0 ? k - 1 : n - 1];
+static cvtm_power_row row_of(const cvtm_power *power, int32_t i) {
+  return (cvtm_power_row){power->neighbor + power->first[i], power->degree[i]};
 }
 
 /* Marks for the next round the kept cells that do not agree with cell i, which was cut. Returns
  * their number. */
-static int64_t mark_disagreeing(const cvtm_power *power, int32_t i, int32_t next) {
+static int64_t mark_disagreeing(const cvtm_power *power, const cvtm_power_view *view, int32_t i,
+                                int32_t next) {
   int32_t *cut = state_of(power)->cut;
-  const int32_t *old = power->hint + power->hint_first[i];
-  const int32_t *row = power->neighbor + power->first[i];
+  const cvtm_power_row old = cvtm_power_hints_of(view, i), row = row_of(power, i);
   int64_t marked = 0;
-  for (int32_t k = 0; k < power->degree[i]; ++k)
-    if (mark_of(&cut[row[k]]) == 0 && !agrees(power, i, k)) {
-      mark(&cut[row[k]], next);
-      ++marked;
-    }
-  for (int32_t k = 0; k < power->hint_degree[i]; ++k)
-    if (mark_of(&cut[old[k]]) == 0 && find_in_row(row, power->degree[i], old[k]) < 0) {
-      mark(&cut[old[k]], next);
-      ++marked;
-    }
+  for (int32_t k = 0; k < row.count; ++k) {
+    const int32_t j = row.index[k], before = row.index[k > 0 ? k - 1 : row.count - 1];
+    const int32_t after = row.index[k + 1 < row.count ? k + 1 : 0];
+    if (mark_of(&cut[j]) != 0 || cvtm_power_row_agrees(row_of(power, j), i, before, after))
+      continue;
+    mark(&cut[j], next);
+    ++marked;
+  }
+  for (int32_t k = 0; k < old.count; ++k) {
+    const int32_t j = old.index[k];
+    if (mark_of(&cut[j]) != 0 || cvtm_power_find_in_row(row, j) >= 0) continue;
+    mark(&cut[j], next);
+    ++marked;
+  }
   return marked;
 }
 
@@ -315,7 +259,8 @@ static int make_round(cvtm_power *power, int32_t round, int64_t *marked) {
       failed |= !make_block(&s, first, first + BLOCK < n ? first + BLOCK : n);
 #pragma omp for schedule(static)
     for (int64_t i = 0; i < n; ++i)
-      if (mark_of(&state->cut[i]) == round) found += mark_disagreeing(power, (int32_t)i, round + 1);
+      if (mark_of(&state->cut[i]) == round)
+        found += mark_disagreeing(power, &s.view, (int32_t)i, round + 1);
   }
   *marked = found;
   return !failed;
