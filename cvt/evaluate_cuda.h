@@ -1,12 +1,18 @@
-/* For cvt/ *_cuda.cu only: launchers that compute the moments of cells of ordinary size, a few
- * cells per warp, and list the other cells for evaluate_cuda.cu. */
+/* For cvt/ and power/ *_cuda.cu only: launchers that compute the moments of cells of ordinary size,
+ * a few cells per warp, and list the other cells for evaluate_cuda.cu. */
 #ifndef CVTMESH_CVT_EVALUATE_CUDA_H
 #define CVTMESH_CVT_EVALUATE_CUDA_H
 
 #include "cvt/evaluate_kernels.h"
+#include "voronoi/hull_search.h"
 
 /* From this number of cells on, a chunk of them is constructed before it is integrated. */
 enum { CVTM_CHUNKED_CELLS = 100000 };
+
+enum {
+  CVTM_CLIPPED_CORNERS = CVTM_HULL_SIDES, /* of a constructed cell, at most */
+  CVTM_CELL_DEFERRED = -3                 /* as a number of corners: left to others */
+};
 
 /* Memory for `chunk` constructed cells; corner k of all cells is contiguous. */
 typedef struct cvtm_clipped_cells {
@@ -41,7 +47,10 @@ static __device__ int64_t cvtm_cell_stride() {
 cvtm_status cvtm_integrate_cells_cuda(cvtm_cvt *cvt, const cvtm_site_tree_view *tree,
                                       const cvtm_clipped_cells *cells,
                                       const cvtm_deferred_cells *deferred);
-/* The same with sums over pixel centres. */
+/* Integrals over the constructed cells of all places, of at most 1000 rows each. */
+cvtm_status cvtm_integrate_clipped_cuda(cvtm_cvt *cvt, const cvtm_site_tree_view *tree,
+                                        const cvtm_clipped_cells *cells);
+/* The same as cvtm_integrate_cells_cuda with sums over pixel centres. */
 cvtm_status cvtm_sum_pixels_cuda(cvtm_cvt *cvt, const cvtm_site_tree_view *tree,
                                  const cvtm_deferred_cells *deferred);
 /* The entries pixel_keys and label_moments of the table. */

@@ -14,8 +14,7 @@ enum {
   BLOCKS = 20,       /* of one warp, on a multiprocessor: what registers allow */
   SHORT_BLOCKS = 24, /* the same for the kernels of one of the two steps */
   CLIP_CELLS = 16,   /* per warp of clip_kernel */
-  MOST_TESTS = 48,   /* of sites by a lane, times cells of a warp; then a cell is deferred */
-  CELL_DEFERRED = -3 /* the number of corners of a cell that is left to evaluate_cuda.cu */
+  MOST_TESTS = 48    /* of sites by a lane, times cells of a warp; then a cell is deferred */
 };
 
 /* Lists a cell that was not constructed, if it is asked for. */
@@ -40,14 +39,14 @@ __global__ void __launch_bounds__(WARP, SHORT_BLOCKS)
     const bool done = cvtm_warp_cells_by_hull<CLIP_CELLS, PARTIAL>(
         tree, domain, first + begin, last, lane, CLIP_CELLS * MOST_TESTS, &memory, &cell);
     if (lane < CLIP_CELLS && first + k < last) {
-      cells.count[k] = done ? cell.count : static_cast<int32_t>(CELL_DEFERRED);
+      cells.count[k] = done ? cell.count : static_cast<int32_t>(CVTM_CELL_DEFERRED);
       if (!done) defer_cell<PARTIAL>(tree, deferred, first + k);
     }
     __syncwarp(); /* the next cells use the same memory */
   }
 }
 
-/* A cell, in the registers of its lanes. count: corners, or CELL_DEFERRED. */
+/* A cell, in the registers of its lanes. count: corners, or CVTM_CELL_DEFERRED. */
 struct warp_cell {
   int32_t count, index;
   double sx, sy;
@@ -77,7 +76,7 @@ __device__ warp_cell read_cell(const cvtm_site_tree_view &tree, const cvtm_clipp
                                int64_t k, int64_t place, int64_t last, int own, double *x,
                                double *y) {
   constexpr int lanes = WARP / CELLS, rounds = (CVTM_HULL_SIDES + lanes - 1) / lanes;
-  warp_cell cell = {CELL_DEFERRED, 0, 0, 0};
+  warp_cell cell = {CVTM_CELL_DEFERRED, 0, 0, 0};
   if (place >= last) return cell;
   cell.count = cells.count[k];
   cell.index = tree.index[place];
@@ -107,7 +106,7 @@ __device__ warp_cell construct_cell(const cvtm_site_tree_view &tree, cvtm_domain
                                     warp_segments<CELLS> *memory) {
   const int c = lane % CELLS;
   const int64_t place = base + c;
-  warp_cell cell = {CELL_DEFERRED, 0, 0, 0};
+  warp_cell cell = {CVTM_CELL_DEFERRED, 0, 0, 0};
   cvtm_cell polygon = {0,       CVTM_HULL_SIDES, CELLS, memory->x + c, memory->y + c,
                        nullptr, nullptr,         0};
   const bool done = cvtm_warp_cells_by_hull<CELLS, PARTIAL>(
@@ -185,7 +184,7 @@ __device__ void integrate(cvtm_domain domain, const cvtm_density_view &density,
     __syncwarp();
   }
   const cvtm_cell_moments mine = cvtm_moments_sum_lanes<CELLS>(cvtm_segments_moments(&part));
-  if (own == 0 && cell.count != CELL_DEFERRED) sums[cell.index] = mine;
+  if (own == 0 && cell.count != CVTM_CELL_DEFERRED) sums[cell.index] = mine;
 }
 
 /* Integrates over cells that clip_kernel has constructed. */
@@ -223,6 +222,15 @@ __global__ void __launch_bounds__(WARP, BLOCKS)
 }
 
 template <int CELLS>
+cvtm_status launch_integral(cvtm_cvt *cvt, const cvtm_site_tree_view &tree,
+                            const cvtm_clipped_cells &cells, int64_t first, int64_t last) {
+  integral_kernel<CELLS>
+      <<<cvtm_cuda_blocks(last - first, CELLS), WARP, 0, cvtm_cuda_stream(cvt->device)>>>(
+          tree, cvt->domain, cvt->density, cells, first, last, cvt->moments);
+  return cvtm_cuda_launched(cvt->device, "integral_kernel");
+}
+
+template <int CELLS>
 cvtm_status launch_cells(cvtm_cvt *cvt, const cvtm_site_tree_view &tree,
                          const cvtm_deferred_cells &deferred) {
   const auto kernel = tree.cover == nullptr ? cell_kernel<CELLS, false> : cell_kernel<CELLS, true>;
@@ -240,11 +248,7 @@ cvtm_status launch_chunk(cvtm_cvt *cvt, const cvtm_site_tree_view &tree,
   clip<<<cvtm_cuda_blocks(last - first, CLIP_CELLS), WARP, 0, stream>>>(tree, cvt->domain, cells,
                                                                         deferred, first, last);
   const cvtm_status status = cvtm_cuda_launched(cvt->device, "clip_kernel");
-  if (status != CVTM_OK) return status;
-  constexpr int sum_cells = 8;
-  integral_kernel<sum_cells><<<cvtm_cuda_blocks(last - first, sum_cells), WARP, 0, stream>>>(
-      tree, cvt->domain, cvt->density, cells, first, last, cvt->moments);
-  return cvtm_cuda_launched(cvt->device, "integral_kernel");
+  return status == CVTM_OK ? launch_integral<8>(cvt, tree, cells, first, last) : status;
 }
 
 }  // namespace
@@ -265,4 +269,10 @@ cvtm_status cvtm_integrate_cells_cuda(cvtm_cvt *cvt, const cvtm_site_tree_view *
         launch_chunk(cvt, *tree, *cells, *deferred, at, most < tree->count ? most : tree->count);
   }
   return status;
+}
+
+cvtm_status cvtm_integrate_clipped_cuda(cvtm_cvt *cvt, const cvtm_site_tree_view *tree,
+                                        const cvtm_clipped_cells *cells) {
+  return tree->count < 16000 ? launch_integral<4>(cvt, *tree, *cells, 0, tree->count)
+                             : launch_integral<8>(cvt, *tree, *cells, 0, tree->count);
 }

@@ -7,10 +7,11 @@
 
 namespace {
 
-enum { ARRAYS = 8 };
+enum { ARRAYS = 14 };
 
 void list_arrays(const cvtm_power *power, cvtm_power_state_cuda *s, cvtm_array arrays[ARRAYS]) {
   const int64_t corners = int64_t{CVTM_POWER_SCRATCH_BLOCKS} * CVTM_POWER_SCRATCH_CORNERS;
+  const int64_t of_polygons = CVTM_POWER_CORNERS * power->count;
   const cvtm_array list[ARRAYS] = {
       cvtm_array_of(&s->counter, CVTM_POWER_COUNTERS),
       cvtm_array_of(&s->large, power->count),
@@ -19,6 +20,12 @@ void list_arrays(const cvtm_power *power, cvtm_power_state_cuda *s, cvtm_array a
       cvtm_array_of(&s->other, corners),
       cvtm_array_of(&s->giant_corners, 4 * s->giant_capacity),
       cvtm_array_of(&s->giant_other, s->giant_capacity),
+      cvtm_array_of(&s->polygons.x, of_polygons),
+      cvtm_array_of(&s->polygons.y, of_polygons),
+      cvtm_array_of(&s->polygons.other, of_polygons),
+      cvtm_array_of(&s->polygons.corners, power->count),
+      cvtm_array_of(&s->polygons.round, power->count),
+      cvtm_array_of(&s->plain, power->count),
       cvtm_array_of(&s->part, CVTM_POWER_FIGURES * CVTM_POWER_PARTS),
   };
   memcpy(arrays, list, sizeof list);
