@@ -1,268 +1,416 @@
-/* Delaunay triangulation by divide and conquer (Guibas & Stolfi 1985) on grid points. */
+/* Delaunay triangulation of grid points by divide and conquer (Guibas & Stolfi 1985), with
+ * triangles that know their neighbours (Shewchuk 1996) and cuts along both axes (Dwyer 1987). */
 #include "base/large_pages.h"
 #include "meshes/mesh.h"
 #include "meshes/predicates.h"
 #include "meshes/snap.h"
 #include "meshes/sorted_points.h"
 
+#include <omp.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- Edges ---- */
+enum { WORTH_THREADS = 1 << 13 /* points */ };
 
-/* Directed edges in pairs (e and e ^ 1 are opposite), linked counterclockwise around
- * their origins. Of the quad-edge structure this is the half that lives on vertices. */
-typedef uint32_t edge;
+/* ---- Triangles ---- */
 
-enum { NO_ORIGIN = -1 };
-#define NO_EDGE UINT32_MAX
+/* Side 3 t + k of triangle t goes from its corner k to the next one, counterclockwise. Outside the
+ * hull there are triangles, too: one at each of its edges, whose third corner is BEYOND. So n
+ * points have 2 n - 2 triangles, however they lie: those of the points low .. low + n - 1 begin
+ * with number 2 low. */
+typedef uint32_t side;
 
-typedef struct edge_record {
-  int32_t origin; /* position in sorted order; NO_ORIGIN: unused */
-  edge next, previous;
-} edge_record;
+enum { BEYOND = -1 };
 
-/* Records of the points of one leaf of the recursion; those before `used` are handed out. */
-typedef struct edge_range {
-  edge first, used, end;
-} edge_range;
+typedef struct side_record {
+  int32_t corner; /* where the side begins: a point's place in cvtm_sorted_points */
+  side twin;      /* the same side of the triangle across */
+} side_record;
 
-/* The edges of a part: those of its leaves, which stand together. n points have at most 3 n edges,
- * so that six records for each of its points are always enough. */
-typedef struct edge_pool {
-  const cvtm_grid_point *place;
-  edge_record *records;
-  edge_range *range;    /* of the first leaf that may have records left */
-  edge free, free_last; /* list of deleted pairs, linked by next; NO_EDGE if empty */
-} edge_pool;
+typedef struct workplace {
+  cvtm_sorted_points points;
+  side_record *sides;
+} workplace;
 
-static inline edge opposite(edge e) { return e ^ 1U; }
-static inline int32_t origin(const edge_pool *pool, edge e) { return pool->records[e].origin; }
-static inline int32_t target(const edge_pool *pool, edge e) { return pool->records[e ^ 1U].origin; }
-static inline edge next(const edge_pool *pool, edge e) { return pool->records[e].next; }
-static inline edge previous(const edge_pool *pool, edge e) { return pool->records[e].previous; }
-/* The edge after e around the face to its left. */
-static inline edge left_next(const edge_pool *pool, edge e) {
-  return pool->records[e ^ 1U].previous;
-}
-/* The edge before e around the face to its right. */
-static inline edge right_previous(const edge_pool *pool, edge e) {
-  return pool->records[e ^ 1U].next;
+static inline side after(side s) { return s % 3 == 2 ? s - 2 : s + 1; }
+static inline side before(side s) { return s % 3 == 0 ? s + 2 : s - 1; }
+static inline side first_side(int32_t low) { return 6 * (side)low; }
+
+static inline void join(side_record *sides, side a, side b) {
+  sides[a].twin = b;
+  sides[b].twin = a;
 }
 
-static edge make_edge(edge_pool *pool, int32_t from, int32_t to) {
-  edge e = pool->free;
-  if (e != NO_EDGE) {
-    pool->free = pool->records[e].next;
+static inline void set_corners(side_record *sides, side s, int32_t from, int32_t to,
+                               int32_t third) {
+  sides[s].corner = from;
+  sides[after(s)].corner = to;
+  sides[before(s)].corner = third;
+}
+
+/* ---- Hulls ---- */
+
+/* Order along an axis: 0 from left to right, then upwards; 1 the same turned by a right angle:
+ * upwards, then from right to left. */
+static inline int precedes(int axis, cvtm_grid_point p, cvtm_grid_point q) {
+  if (axis == 0) return cvtm_precedes(p, q);
+  return p.y != q.y ? p.y < q.y : p.x > q.x;
+}
+
+/* A point of the hull. `out` goes from it to BEYOND, in the triangle at the hull's edge that begins
+ * there, counterclockwise. */
+typedef struct hull_point {
+  int32_t point;
+  side out;
+} hull_point;
+
+/* The first and the last point along each axis. */
+typedef struct hull {
+  hull_point end[2][2];
+} hull;
+
+/* The ends of two parts together, of which one precedes the other along `axis`. */
+static hull join_ends(const workplace *w, const hull *one, const hull *other, int axis) {
+  const int across = 1 - axis;
+  hull both = *one;
+  both.end[axis][1] = other->end[axis][1];
+  for (int last = 0; last < 2; ++last) {
+    const cvtm_grid_point p = w->points.place[one->end[across][last].point];
+    const cvtm_grid_point q = w->points.place[other->end[across][last].point];
+    if (precedes(across, p, q) == last) both.end[across][last] = other->end[across][last];
+  }
+  return both;
+}
+
+static hull hull_of_point(int32_t point, side out) {
+  const hull_point p = {point, out};
+  return (hull){{{p, p}, {p, p}}};
+}
+
+/* The points low and low + 1, from left to right. */
+static hull triangulate_two(const workplace *w, int32_t low) {
+  const side a = first_side(low), b = a + 3;
+  set_corners(w->sides, a, low, low + 1, BEYOND);
+  set_corners(w->sides, b, low + 1, low, BEYOND);
+  join(w->sides, a, b);
+  join(w->sides, a + 1, b + 2);
+  join(w->sides, a + 2, b + 1);
+  const hull first = hull_of_point(low, b + 1), second = hull_of_point(low + 1, a + 1);
+  return join_ends(w, &first, &second, 0);
+}
+
+static int64_t orient(const workplace *w, int32_t a, int32_t b, int32_t c) {
+  const cvtm_grid_point *place = w->points.place;
+  return cvtm_orient(place[a], place[b], place[c]);
+}
+
+/* Triangles outside the edges ring[0] ring[1], ring[1] ring[2], ..., around a part. */
+static void surround(const workplace *w, side outer, const int32_t *ring, side count) {
+  for (side k = 0; k < count; ++k) {
+    const side next = k + 1 < count ? k + 1 : 0;
+    set_corners(w->sides, outer + 3 * k, ring[next], ring[k], BEYOND);
+    join(w->sides, outer + 3 * k + 2, outer + 3 * next + 1);
+  }
+}
+
+/* Three points, from left to right. */
+static hull triangulate_three(const workplace *w, int32_t low) {
+  const int64_t turn = orient(w, low, low + 1, low + 2);
+  const side first = first_side(low), outer = turn == 0 ? first : first + 3;
+  if (turn == 0) {
+    const int32_t ring[4] = {low, low + 1, low + 2, low + 1};
+    surround(w, outer, ring, 4);
+    join(w->sides, outer, outer + 9);
+    join(w->sides, outer + 3, outer + 6);
   } else {
-    while (pool->range->used == pool->range->end) ++pool->range;
-    e = pool->range->used;
-    pool->range->used += 2;
+    const int32_t ring[3] = {low, turn > 0 ? low + 1 : low + 2, turn > 0 ? low + 2 : low + 1};
+    surround(w, outer, ring, 3);
+    set_corners(w->sides, first, ring[0], ring[1], ring[2]);
+    for (side k = 0; k < 3; ++k) join(w->sides, first + k, outer + 3 * k);
   }
-  pool->records[e] = (edge_record){from, e, e};
-  pool->records[e ^ 1U] = (edge_record){to, e ^ 1U, e ^ 1U};
-  return e;
+  /* The ring has the point low + 1 at place 1, or after low + 2. */
+  const hull a = hull_of_point(low, outer + 1);
+  const hull b = hull_of_point(low + 1, outer + (turn >= 0 ? 4 : 7));
+  const hull c = hull_of_point(low + 2, outer + (turn >= 0 ? 7 : 4));
+  const hull ab = join_ends(w, &a, &b, 0);
+  return join_ends(w, &ab, &c, 0);
 }
 
-/* Joins or parts the rings of a and b, which have the same origin. */
-static void splice(edge_pool *pool, edge a, edge b) {
-  const edge after_a = next(pool, a), after_b = next(pool, b);
-  pool->records[a].next = after_b;
-  pool->records[b].next = after_a;
-  pool->records[after_b].previous = a;
-  pool->records[after_a].previous = b;
+/* ---- Merging ---- */
+
+typedef struct vector {
+  int64_t x, y;
+} vector;
+
+static inline vector from_to(cvtm_grid_point a, cvtm_grid_point b) {
+  return (vector){(int64_t)b.x - a.x, (int64_t)b.y - a.y};
+}
+static inline int64_t cross(vector a, vector b) { return a.x * b.y - a.y * b.x; }
+static inline int64_t square(vector a) { return a.x * a.x + a.y * a.y; }
+
+/* A point as seen from another. */
+typedef struct sight {
+  int32_t point; /* BEYOND: none */
+  vector away;
+  int64_t distance2;
+} sight;
+
+static inline sight see(const workplace *w, int32_t from, int32_t point) {
+  sight s = {.point = point};
+  if (point == BEYOND) return s;
+  s.away = from_to(w->points.place[from], w->points.place[point]);
+  s.distance2 = square(s.away);
+  return s;
 }
 
-/* A new edge from a's target to b's origin, with the same left face as both. */
-static edge connect(edge_pool *pool, edge a, edge b) {
-  const edge e = make_edge(pool, target(pool, a), origin(pool, b));
-  splice(pool, e, left_next(pool, a));
-  splice(pool, opposite(e), b);
-  return e;
+/* One side of the gap between two parts. The base is the uppermost edge that joins them. */
+typedef struct bank {
+  int32_t end;  /* of the base */
+  side shore;   /* in the triangle at the gap: from `end` to BEYOND (left), or to `end` (right) */
+  sight near;   /* from `end`: the third corner of that triangle */
+  side edge;    /* between `end` and `near`, of the triangle behind */
+  sight far;    /* from `end`: the third corner of that */
+  int64_t turn; /* from near to far, away from the gap */
+} bank;
+
+/* The next side of a triangle, upwards and downwards. */
+static inline side onward(int right, side s) { return right ? before(s) : after(s); }
+static inline side backward(int right, side s) { return right ? after(s) : before(s); }
+
+static inline void see_far(const workplace *w, int right, bank *b) {
+  b->far = see(w, b->end, w->sides[before(b->edge)].corner);
+  const int64_t turn = cross(b->near.away, b->far.away);
+  b->turn = right ? -turn : turn;
 }
 
-static void delete_edge(edge_pool *pool, edge e) {
-  e &= ~1U;
-  splice(pool, e, previous(pool, e));
-  splice(pool, e ^ 1U, previous(pool, e ^ 1U));
-  pool->records[e].origin = pool->records[e ^ 1U].origin = NO_ORIGIN;
-  if (pool->free == NO_EDGE) pool->free_last = e;
-  pool->records[e].next = pool->free;
-  pool->free = e;
+static inline bank bank_at(const workplace *w, int right, int32_t end, side shore) {
+  bank b = {.end = end, .shore = shore};
+  b.near = see(w, end, w->sides[before(shore)].corner);
+  b.edge = w->sides[backward(right, shore)].twin;
+  see_far(w, right, &b);
+  return b;
 }
 
-static int64_t orient(const edge_pool *pool, int32_t a, int32_t b, int32_t c) {
-  return cvtm_orient(pool->place[a], pool->place[b], pool->place[c]);
+/* Removes the edge from `end` to `near`: the two triangles there become ones at the hull. */
+static inline void open_edge(const workplace *w, int right, bank *b) {
+  side_record *sides = w->sides;
+  const side up = onward(right, b->shore);
+  const side outer = onward(right, b->edge), inner = backward(right, b->edge);
+  const side behind = sides[inner].twin;
+  join(sides, inner, sides[outer].twin);
+  join(sides, outer, sides[up].twin);
+  join(sides, b->shore, behind);
+  const int32_t near = b->near.point, far = b->far.point;
+  set_corners(sides, up, right ? BEYOND : b->end, right ? b->end : BEYOND, far);
+  set_corners(sides, outer, right ? near : BEYOND, right ? BEYOND : near, far);
+  b->shore = up;
+  b->near = b->far;
+  b->edge = behind;
+  see_far(w, right, b);
 }
 
-static int in_circle(const edge_pool *pool, int32_t a, int32_t b, int32_t c, int32_t d) {
-  return cvtm_in_circle(pool->place[a], pool->place[b], pool->place[c], pool->place[d]);
+static inline int is_first(const workplace *w, int32_t p, int32_t a, int32_t b, int32_t c) {
+  const cvtm_grid_point *place = w->points.place;
+  return cvtm_precedes(place[p], place[a]) && cvtm_precedes(place[p], place[b]) &&
+         cvtm_precedes(place[p], place[c]);
 }
 
-static int left_of(const edge_pool *pool, int32_t point, edge e) {
-  return orient(pool, point, origin(pool, e), target(pool, e)) > 0;
+/* Negative if d lies in the circle through c and the ends of the base, by their heights above it.
+ */
+static inline cvtm_int128 circle(int64_t base2, int64_t turn, const sight *c, int64_t c_height,
+                                 const sight *d, int64_t d_height) {
+  return (cvtm_int128)base2 * turn - (cvtm_int128)c->distance2 * d_height +
+         (cvtm_int128)d->distance2 * c_height;
 }
 
-static int right_of(const edge_pool *pool, int32_t point, edge e) {
-  return orient(pool, point, target(pool, e), origin(pool, e)) > 0;
-}
-
-/* ---- Divide and conquer ---- */
-
-/* The hull's edges at a part's ends: counterclockwise out of the leftmost point, and
- * clockwise out of the rightmost one. */
-typedef struct hull_ends {
-  edge left, right;
-} hull_ends;
-
-static hull_ends triangulate_two(edge_pool *pool, int32_t low) {
-  const edge a = make_edge(pool, low, low + 1);
-  return (hull_ends){a, opposite(a)};
-}
-
-static hull_ends triangulate_three(edge_pool *pool, int32_t low) {
-  const edge a = make_edge(pool, low, low + 1);
-  const edge b = make_edge(pool, low + 1, low + 2);
-  splice(pool, opposite(a), b);
-  const int64_t turn = orient(pool, low, low + 1, low + 2);
-  if (turn == 0) return (hull_ends){a, opposite(b)};
-  const edge c = connect(pool, b, a);
-  if (turn > 0) return (hull_ends){a, opposite(b)};
-  return (hull_ends){opposite(c), c};
-}
-
-/* The next edge to the left part above the base; deletes edges whose triangle holds a point. */
-static edge left_candidate(edge_pool *pool, edge base) {
-  edge candidate = next(pool, opposite(base));
-  const int32_t b0 = origin(pool, base), b1 = target(pool, base);
-  if (!right_of(pool, target(pool, candidate), base)) return NO_EDGE;
-  for (;;) {
-    const edge beyond = next(pool, candidate);
-    if (!in_circle(pool, b1, b0, target(pool, candidate), target(pool, beyond))) return candidate;
-    delete_edge(pool, candidate);
-    candidate = beyond;
+/* Removes edges whose triangle with the base holds a point. Returns how high `near` is above the
+ * base (from left to right); 0: not at all. */
+static inline int64_t clear_bank(const workplace *w, int right, vector base, int64_t base2,
+                                 int32_t other_end, bank *b) {
+  int64_t height = cross(base, b->near.away);
+  if (height <= 0) return 0;
+  while (b->far.point != BEYOND) {
+    const int64_t far_height = cross(base, b->far.away);
+    const cvtm_int128 d = circle(base2, b->turn, &b->near, height, &b->far, far_height);
+    if (d > 0) break;
+    if (d == 0 && !is_first(w, b->far.point, b->end, other_end, b->near.point) &&
+        !is_first(w, other_end, b->end, b->near.point, b->far.point))
+      break;
+    open_edge(w, right, b);
+    height = far_height;
   }
+  return height;
 }
 
-static edge right_candidate(edge_pool *pool, edge base) {
-  edge candidate = previous(pool, base);
-  const int32_t b0 = origin(pool, base), b1 = target(pool, base);
-  if (!right_of(pool, target(pool, candidate), base)) return NO_EDGE;
-  for (;;) {
-    const edge beyond = previous(pool, candidate);
-    if (!in_circle(pool, b1, b0, target(pool, candidate), target(pool, beyond))) return candidate;
-    delete_edge(pool, candidate);
-    candidate = beyond;
-  }
+/* Does the triangulation have the triangle of the base and the right bank's point? */
+static inline int right_wins(const workplace *w, int64_t base2, const bank *left,
+                             int64_t left_height, const bank *right, int64_t right_height) {
+  if (left_height == 0 || right_height == 0) return left_height == 0;
+  const int32_t a = left->end, b = right->end, c = left->near.point;
+  const sight d = see(w, a, right->near.point);
+  const int64_t turn = cross(left->near.away, d.away);
+  const cvtm_int128 sign = circle(base2, turn, &left->near, left_height, &d, right_height);
+  if (sign != 0) return sign < 0;
+  return is_first(w, d.point, a, b, c) ||
+         (turn < 0 ? is_first(w, a, b, c, d.point) : is_first(w, b, a, c, d.point));
 }
 
-/* Sews two neighbouring parts together from the lower common tangent upwards. */
-static hull_ends merge(edge_pool *pool, hull_ends left, hull_ends right) {
-  edge ldi = left.right, rdi = right.left;
+/* Joins two parts, of which the left one precedes the other along the axis, from their lower common
+ * tangent upwards. The two triangles at `spare` become those outside the tangents. */
+static hull merge(const workplace *w, const hull *left, const hull *right, int axis, side spare) {
+  side_record *sides = w->sides;
+  const side bottom = spare, top = spare + 3;
+  side l = sides[left->end[axis][1].out].twin, r = right->end[axis][0].out;
+  int32_t l_end = left->end[axis][1].point, r_end = right->end[axis][0].point;
   for (;;) {
-    if (left_of(pool, origin(pool, rdi), ldi)) {
-      ldi = left_next(pool, ldi);
-    } else if (right_of(pool, origin(pool, ldi), rdi)) {
-      rdi = right_previous(pool, rdi);
+    const int32_t l_next = sides[before(l)].corner, r_next = sides[before(r)].corner;
+    if (orient(w, l_end, l_next, r_end) > 0) {
+      l = sides[before(l)].twin;
+      l_end = l_next;
+    } else if (orient(w, r_next, r_end, l_end) > 0) {
+      r = sides[after(r)].twin;
+      r_end = r_next;
     } else {
       break;
     }
   }
-  edge base = connect(pool, opposite(rdi), ldi);
-  if (origin(pool, ldi) == origin(pool, left.left)) left.left = opposite(base);
-  if (origin(pool, rdi) == origin(pool, right.right)) right.right = base;
+  const int32_t lowest = l_end;
+  bank left_bank = bank_at(w, 0, l_end, sides[l].twin),
+       right_bank = bank_at(w, 1, r_end, sides[r].twin);
+  set_corners(sides, bottom, l_end, BEYOND, r_end);
+  join(sides, bottom, l);
+  join(sides, bottom + 1, r);
+  side gap = bottom + 2; /* the base's, from right to left */
   for (;;) {
-    const edge l = left_candidate(pool, base), r = right_candidate(pool, base);
-    if (l == NO_EDGE && r == NO_EDGE) break;
-    const int take_right =
-        l == NO_EDGE || (r != NO_EDGE && in_circle(pool, target(pool, l), origin(pool, l),
-                                                   origin(pool, r), target(pool, r)));
-    base =
-        take_right ? connect(pool, r, opposite(base)) : connect(pool, opposite(base), opposite(l));
+    const vector base = from_to(w->points.place[left_bank.end], w->points.place[right_bank.end]);
+    const int64_t base2 = square(base);
+    const int64_t lh = clear_bank(w, 0, base, base2, right_bank.end, &left_bank);
+    const int64_t rh = clear_bank(w, 1, base, base2, left_bank.end, &right_bank);
+    if (lh == 0 && rh == 0) break;
+    if (right_wins(w, base2, &left_bank, lh, &right_bank, rh)) {
+      sides[right_bank.shore].corner = left_bank.end;
+      join(sides, gap, right_bank.shore);
+      gap = before(right_bank.shore);
+      right_bank = bank_at(w, 1, right_bank.near.point, sides[gap].twin);
+    } else {
+      sides[after(left_bank.shore)].corner = right_bank.end;
+      join(sides, gap, left_bank.shore);
+      gap = after(left_bank.shore);
+      left_bank = bank_at(w, 0, left_bank.near.point, sides[gap].twin);
+    }
   }
-  return (hull_ends){left.left, right.right};
+  set_corners(sides, top, left_bank.end, right_bank.end, BEYOND);
+  join(sides, top, gap);
+  join(sides, top + 1, right_bank.shore);
+  join(sides, top + 2, left_bank.shore);
+  hull both = join_ends(w, left, right, axis);
+  for (int k = 0; k < 4; ++k) {
+    hull_point *p = &both.end[k / 2][k % 2];
+    if (p->point == lowest) p->out = bottom;
+    if (p->point == right_bank.end) p->out = top + 1;
+  }
+  return both;
 }
 
-/* Triangulates sorted points low .. low + count - 1, count >= 2; recursion is log2 deep. */
-static hull_ends triangulate_range(edge_pool *pool, int32_t low, int32_t count) {
-  if (count == 2) return triangulate_two(pool, low);
-  if (count == 3) return triangulate_three(pool, low);
-  const int32_t half = count / 2;
-  const hull_ends left = triangulate_range(pool, low, half);
-  const hull_ends right = triangulate_range(pool, low + half, count - half);
-  return merge(pool, left, right);
+/* ---- Division ---- */
+
+/* Moves point `from` to place `to`, and those between by one. */
+static void move_point(const cvtm_sorted_points *p, int64_t from, int64_t to) {
+  const cvtm_grid_point place = p->place[from];
+  const int32_t vertex = p->vertex[from];
+  const int64_t count = from < to ? to - from : from - to;
+  const int64_t source = from < to ? from + 1 : to, target = from < to ? from : to + 1;
+  memmove(p->place + target, p->place + source, (size_t)count * sizeof *p->place);
+  memmove(p->vertex + target, p->vertex + source, (size_t)count * sizeof *p->vertex);
+  p->place[to] = place;
+  p->vertex[to] = vertex;
 }
 
-/* ---- Parts ---- */
-
-/* The upper levels of the recursion, whose parts threads share: a part has the children 2 k and
- * 2 k + 1. How many levels there are depends on the points' number alone. */
-enum { MOST_LEVELS = 6, SMALLEST_PART = 4096, MOST_LEAVES = 1 << MOST_LEVELS };
-
-typedef struct part {
-  int32_t low, count;
-  edge_pool pool;
-  hull_ends ends;
-} part;
-
-static int choose_levels(int64_t count) {
-  int levels = 0;
-  while (levels < MOST_LEVELS && count >> (levels + 1) >= SMALLEST_PART) ++levels;
-  return levels;
+/* Of the points low .. end - 1 the first one along an axis, or the last one. */
+static int64_t find_end(const cvtm_sorted_points *p, int64_t low, int64_t end, int axis, int last) {
+  int64_t best = low;
+  for (int64_t k = low + 1; k < end; ++k)
+    if (precedes(axis, p->place[k], p->place[best]) != last) best = k;
+  return best;
 }
 
-static void merge_children(part *parts, int k) {
-  const part *left = &parts[2 * k], *right = &parts[2 * k + 1];
-  edge_pool *pool = &parts[k].pool;
-  *pool = left->pool;
-  if (pool->free == NO_EDGE) {
-    pool->free = right->pool.free;
-    pool->free_last = right->pool.free_last;
-  } else if (right->pool.free != NO_EDGE) {
-    pool->records[pool->free_last].next = right->pool.free;
-    pool->free_last = right->pool.free_last;
+static inline int32_t along(int axis, cvtm_grid_point p) { return axis == 0 ? p.x : p.y; }
+
+/* Cuts points at the middle of the smallest square of the Morton curve that holds them: one part
+ * precedes the other along *axis. Returns where the second begins. If one has a single point, it
+ * gets the nearest one of the other, too. */
+static int32_t divide(const cvtm_sorted_points *p, int32_t low, int32_t count, int *axis) {
+  const int32_t last = low + count - 1;
+  const int32_t x = p->place[low].x ^ p->place[last].x, y = p->place[low].y ^ p->place[last].y;
+  *axis = y >= x || y > (x ^ y); /* the highest bit is that of y, which comes before that of x */
+  int32_t bit = 1 << CVTM_GRID_BITS, first = low, end = last;
+  while (!((*axis == 0 ? x : y) & bit)) bit /= 2;
+  while (first < end) {
+    const int32_t middle = first + (end - first) / 2;
+    if (along(*axis, p->place[middle]) & bit)
+      end = middle;
+    else
+      first = middle + 1;
   }
-  parts[k].ends = merge(pool, left->ends, right->ends);
+  if (first == low + 1) {
+    move_point(p, find_end(p, first, last + 1, *axis, 0), first);
+    return low + 2;
+  }
+  if (first == last) {
+    move_point(p, find_end(p, low, last, *axis, 1), last - 1);
+    return last - 1;
+  }
+  return first;
 }
 
-/* Triangulates all points. The edges are in `leaves` ranges then. */
-static void triangulate_parts(const cvtm_sorted_points *sorted, edge_record *records, int levels,
-                              edge_range *range) {
-  part parts[2 * MOST_LEAVES];
-  const int leaves = 1 << levels;
-  parts[1] = (part){.low = 0, .count = (int32_t)sorted->count};
-  for (int k = 1; k < leaves; ++k) {
-    const int32_t low = parts[k].low, count = parts[k].count, half = count / 2;
-    parts[2 * k] = (part){.low = low, .count = half};
-    parts[2 * k + 1] = (part){.low = low + half, .count = count - half};
-  }
-#pragma omp parallel for schedule(dynamic) if (leaves > 1)
-  for (int leaf = 0; leaf < leaves; ++leaf) {
-    part *p = &parts[leaves + leaf];
-    const edge first = 6 * (edge)p->low;
-    range[leaf] = (edge_range){first, first, first + 6 * (edge)p->count};
-    p->pool = (edge_pool){sorted->place, records, &range[leaf], NO_EDGE, NO_EDGE};
-    p->ends = triangulate_range(&p->pool, p->low, p->count);
-  }
-  for (int first = leaves / 2; first > 0; first /= 2) {
-#pragma omp parallel for schedule(dynamic) if (first > 1)
-    for (int k = first; k < 2 * first; ++k) merge_children(parts, k);
-  }
+/* Two or three points. */
+static hull triangulate_few(const workplace *w, int32_t low, int32_t count) {
+  for (int32_t k = 0; k + 1 < count; ++k)
+    move_point(&w->points, find_end(&w->points, low + k, low + count, 0, 0), low + k);
+  return count == 2 ? triangulate_two(w, low) : triangulate_three(w, low);
 }
 
-/* ---- Triangles ---- */
+static hull triangulate_part(const workplace *w, int32_t low, int32_t count) {
+  if (count <= 3) return triangulate_few(w, low, count);
+  int axis;
+  const int32_t middle = divide(&w->points, low, count, &axis);
+  const hull left = triangulate_part(w, low, middle - low);
+  const hull right = triangulate_part(w, middle, low + count - middle);
+  return merge(w, &left, &right, axis, first_side(middle) - 6);
+}
+
+/* The same, by threads. */
+static hull triangulate_shared(const workplace *w, int32_t low, int32_t count) {
+  enum { WORTH_TASK = 4096 };
+  if (count < 2 * WORTH_TASK) return triangulate_part(w, low, count);
+  int axis;
+  const int32_t middle = divide(&w->points, low, count, &axis);
+  hull left;
+#pragma omp task shared(left) firstprivate(w, low, middle)
+  left = triangulate_shared(w, low, middle - low);
+  const hull right = triangulate_shared(w, middle, low + count - middle);
+#pragma omp taskwait
+  return merge(w, &left, &right, axis, first_side(middle) - 6);
+}
+
+/* ---- Triangles of the mesh ---- */
 
 typedef struct triangle_corners {
   int32_t first, second, third;
 } triangle_corners;
 
 /* Returns start[k], and adds `count` to it. */
-static int64_t take_places(int64_t *start, int64_t k, int64_t count) {
-  int64_t at;
+static uint32_t take_places(uint32_t *start, int64_t k, int64_t count, int shared) {
+  uint32_t at;
+  if (!shared) {
+    at = start[k];
+    start[k] += (uint32_t)count;
+    return at;
+  }
 #pragma omp atomic capture
   {
     at = start[k];
-    start[k] += count;
+    start[k] += (uint32_t)count;
   }
   return at;
 }
@@ -275,43 +423,50 @@ static int64_t length_of_stretch(const triangle_corners *found, int64_t t, int64
   return end - t;
 }
 
-/* Collects the triangles to the left of the edges of one range, each from its smallest vertex (so
- * that each is found once); adds them to their vertex's number in start[vertex + 2]. Returns how
- * many there are; `found` has room for half of the range. */
-static int64_t find_triangles(const cvtm_sorted_points *sorted, const edge_record *records,
-                              edge_range range, triangle_corners *found, int64_t *start) {
-  int64_t count = 0;
-  for (edge e = range.first; e < range.used; ++e) {
-    const int32_t a = records[e].origin;
-    if (a == NO_ORIGIN) continue;
-    const int32_t b = records[e ^ 1U].origin, first = sorted->vertex[a];
-    const int32_t second = sorted->vertex[b];
-    if (second < first) continue;
-    const edge f = records[e ^ 1U].previous, g = records[f ^ 1U].previous;
-    const int32_t c = records[g].origin, third = sorted->vertex[c];
-    if (third < first || records[g ^ 1U].previous != e) continue;
-    if (cvtm_orient(sorted->place[a], sorted->place[b], sorted->place[c]) <= 0) continue;
-    found[count++] = (triangle_corners){first, second, third};
+/* A block of triangles. Those inside the hull, as the mesh has them, take the memory of its sides.
+ */
+typedef struct block {
+  int64_t first, end, count;
+  triangle_corners *found;
+} block;
+
+/* Finds a block's triangles, and adds their numbers to start[vertex + 2], each to that of its
+ * smallest vertex. */
+static void find_triangles(const workplace *w, block *b, uint32_t *start, int shared) {
+  const int32_t *vertex = w->points.vertex;
+  b->found = (triangle_corners *)(w->sides + 3 * b->first);
+  b->count = 0;
+  for (int64_t t = b->first; t < b->end; ++t) {
+    const side_record *s = w->sides + 3 * t;
+    if (s[0].corner == BEYOND || s[1].corner == BEYOND || s[2].corner == BEYOND) continue;
+    const int32_t x = vertex[s[0].corner], y = vertex[s[1].corner], z = vertex[s[2].corner];
+    const triangle_corners xyz = {x, y, z}, yzx = {y, z, x}, zxy = {z, x, y};
+    b->found[b->count++] = x < y && x < z ? xyz : y < z ? yzx : zxy;
   }
-  for (int64_t t = 0, length = 0; t < count; t += length) {
-    length = length_of_stretch(found, t, count);
-    (void)take_places(start, found[t].first + 2, length);
+  for (int64_t t = 0, length = 0; t < b->count; t += length) {
+    length = length_of_stretch(b->found, t, b->count);
+    (void)take_places(start, b->found[t].first + 2, length, shared);
   }
-  return count;
 }
 
-typedef struct two_corners {
-  int32_t second, third;
-} two_corners;
+/* Moves triangles to the fans of their smallest vertices: start[v + 1] moves to the end of v's fan,
+ * so that start[v] ends up as its beginning. */
+static void spread_triangles(const block *b, uint32_t *start, triangle_corners *fans, int shared) {
+  for (int64_t t = 0, length = 0; t < b->count; t += length) {
+    length = length_of_stretch(b->found, t, b->count);
+    const uint32_t at = take_places(start, b->found[t].first + 1, length, shared);
+    memcpy(fans + at, b->found + t, (size_t)length * sizeof *fans);
+  }
+}
 
-static int compare_corners(const void *left, const void *right) {
-  const two_corners *a = left, *b = right;
+static int compare_seconds(const void *left, const void *right) {
+  const triangle_corners *a = left, *b = right;
   return (a->second > b->second) - (a->second < b->second);
 }
 
 /* Sorts a fan whose second corners, which all differ, lie close together. Returns 0 if they do not,
  * or without memory. */
-static int sort_dense_fan(two_corners *fan, int64_t count) {
+static int sort_dense_fan(triangle_corners *fan, int64_t count) {
   enum { MOST_GAPS = 4 /* places for each corner */ };
   int32_t least = fan[0].second, most = fan[0].second;
   for (int64_t t = 1; t < count; ++t) {
@@ -324,47 +479,22 @@ static int sort_dense_fan(two_corners *fan, int64_t count) {
   memset(third, 0xFF, (size_t)places * sizeof *third);
   for (int64_t t = 0; t < count; ++t) third[fan[t].second - least] = fan[t].third;
   for (int64_t k = 0, t = 0; k < places; ++k)
-    if (third[k] >= 0) fan[t++] = (two_corners){(int32_t)(least + k), third[k]};
+    if (third[k] >= 0) fan[t++] = (triangle_corners){fan[0].first, (int32_t)(least + k), third[k]};
   free(third);
   return 1;
 }
 
 /* Sorts the triangles that share a smallest vertex by the second one. */
-static void sort_fan(two_corners *fan, int64_t count) {
+static void sort_fan(triangle_corners *fan, int64_t count) {
   if (count > 32) {
-    if (!sort_dense_fan(fan, count)) qsort(fan, (size_t)count, sizeof *fan, compare_corners);
+    if (!sort_dense_fan(fan, count)) qsort(fan, (size_t)count, sizeof *fan, compare_seconds);
     return;
   }
   for (int64_t i = 1; i < count; ++i) {
-    const two_corners moving = fan[i];
+    const triangle_corners moving = fan[i];
     int64_t k = i;
     for (; k > 0 && fan[k - 1].second > moving.second; --k) fan[k] = fan[k - 1];
     fan[k] = moving;
-  }
-}
-
-/* The triangles that were found in the leaves' ranges, in any order, to the fans of their smallest
- * vertices: start[v + 1] moves to the end of v's fan, so that start[v] ends up as its beginning. */
-static void spread_fans(const triangle_corners *found, int64_t count, int64_t *start,
-                        two_corners *fans) {
-  int64_t length = 0;
-  for (int64_t t = 0; t < count; t += length) {
-    length = length_of_stretch(found, t, count);
-    const int64_t at = take_places(start, found[t].first + 1, length);
-    for (int64_t k = 0; k < length; ++k)
-      fans[at + k] = (two_corners){found[t + k].second, found[t + k].third};
-  }
-}
-
-static void write_fans(two_corners *fans, const int64_t *start, cvtm_mesh *mesh) {
-#pragma omp parallel for schedule(static) if (mesh->vertex_count >= 2 * SMALLEST_PART)
-  for (int64_t v = 0; v < mesh->vertex_count; ++v) {
-    sort_fan(fans + start[v], start[v + 1] - start[v]);
-    for (int64_t t = start[v]; t < start[v + 1]; ++t) {
-      mesh->triangles[3 * t] = (int32_t)v;
-      mesh->triangles[3 * t + 1] = fans[t].second;
-      mesh->triangles[3 * t + 2] = fans[t].third;
-    }
   }
 }
 
@@ -375,57 +505,57 @@ static void *allocate_large(int64_t count, size_t size) {
 }
 
 /* All triangles, each from its smallest vertex, in lexicographic order. */
-static cvtm_status collect_triangles(const cvtm_sorted_points *sorted, const edge_record *records,
-                                     const edge_range *range, int leaves, cvtm_mesh *mesh,
-                                     cvtm_error *error) {
-  const int64_t vertices = mesh->vertex_count;
-  int64_t *start = calloc((size_t)vertices + 2, sizeof *start);
-  /* Of two opposite edges one starts at the smaller vertex; three pairs belong to a point. */
-  triangle_corners *found = allocate_large(3 * sorted->count, sizeof *found);
-  two_corners *fans = NULL;
-  cvtm_status status = CVTM_OK;
-  int64_t count[MOST_LEAVES], triangles = 0;
-  if (!start || !found) goto no_memory;
-#pragma omp parallel for schedule(dynamic) if (leaves > 1)
-  for (int leaf = 0; leaf < leaves; ++leaf)
-    count[leaf] =
-        find_triangles(sorted, records, range[leaf], found + range[leaf].first / 2, start);
+static cvtm_status collect_triangles(const workplace *w, cvtm_mesh *mesh, cvtm_error *error) {
+  enum { BLOCKS = 64 };
+  const int64_t vertices = mesh->vertex_count, all = 2 * w->points.count - 2;
+  const int shared = vertices >= WORTH_THREADS && omp_get_max_threads() > 1;
+  uint32_t *start = calloc((size_t)vertices + 2, sizeof *start);
+  triangle_corners *fans = NULL;
+  block blocks[BLOCKS];
+  if (!start) goto no_memory;
+#pragma omp parallel for schedule(dynamic) if (shared)
+  for (int k = 0; k < BLOCKS; ++k) {
+    blocks[k] = (block){.first = all * k / BLOCKS, .end = all * (k + 1) / BLOCKS};
+    find_triangles(w, &blocks[k], start, shared);
+  }
   for (int64_t v = 0; v < vertices; ++v) start[v + 2] += start[v + 1];
-  triangles = start[vertices + 1];
-  fans = allocate_large(triangles + 1, sizeof *fans);
-  mesh->triangles = allocate_large(3 * (triangles + 1), sizeof *mesh->triangles);
-  if (!fans || !mesh->triangles) goto no_memory;
-#pragma omp parallel for schedule(dynamic) if (leaves > 1)
-  for (int leaf = 0; leaf < leaves; ++leaf)
-    spread_fans(found + range[leaf].first / 2, count[leaf], start, fans);
-  write_fans(fans, start, mesh);
-  mesh->triangle_count = triangles;
-  goto done;
-no_memory:
-  status = cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory for the triangles of %lld points",
-                     (long long)vertices);
-done:
+  mesh->triangle_count = start[vertices + 1];
+  fans = allocate_large(mesh->triangle_count + 1, sizeof *fans);
+  if (!fans) goto no_memory;
+#pragma omp parallel for schedule(dynamic) if (shared)
+  for (int k = 0; k < BLOCKS; ++k) spread_triangles(&blocks[k], start, fans, shared);
+#pragma omp parallel for schedule(static) if (shared)
+  for (int64_t v = 0; v < vertices; ++v) sort_fan(fans + start[v], start[v + 1] - start[v]);
+  mesh->triangles = (int32_t *)fans;
   free(start);
-  free(found);
-  free(fans);
-  return status;
+  return CVTM_OK;
+no_memory:
+  free(start);
+  return cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory for the triangles of %lld points",
+                   (long long)vertices);
 }
 
-/* Three edges a point at most, two directions each, counted in 32 bits. */
-_Static_assert(CVTM_DELAUNAY_MOST == UINT32_MAX / 6, "edges are counted in 32 bits");
+/* Two triangles a point, three sides each, counted in 32 bits. */
+_Static_assert(CVTM_DELAUNAY_MOST == UINT32_MAX / 6, "sides are counted in 32 bits");
 
-static cvtm_status triangulate_sorted(const cvtm_sorted_points *sorted, cvtm_mesh *mesh,
-                                      cvtm_error *error) {
-  edge_record *records = allocate_large(sorted->count * 6, sizeof *records);
-  if (!records) {
-    return cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory for the edges of %lld points",
-                     (long long)sorted->count);
+/* The points are sorted in the memory of the sides. */
+_Static_assert(6 * sizeof(side_record) >= CVTM_SORT_SPACE + sizeof(cvtm_grid_point),
+               "six sides have room for the sorting of a point");
+
+static cvtm_status triangulate_points(cvtm_mesh *mesh, side_record *sides, cvtm_error *error) {
+  const int64_t n = mesh->vertex_count;
+  workplace w = {.sides = sides};
+  cvtm_grid_point *grid = (cvtm_grid_point *)((char *)sides + n * CVTM_SORT_SPACE);
+  cvtm_status status = cvtm_snap_points(mesh->points, n, grid, error);
+  if (status == CVTM_OK) status = cvtm_sort_distinct(grid, n, sides, &w.points, error);
+  if (status == CVTM_OK) {
+    mesh->coincident_count = n - w.points.count;
+#pragma omp parallel if (n >= WORTH_THREADS)
+#pragma omp single
+    if (w.points.count > 1) triangulate_shared(&w, 0, (int32_t)w.points.count);
+    status = collect_triangles(&w, mesh, error);
   }
-  const int levels = choose_levels(sorted->count);
-  edge_range range[MOST_LEAVES] = {{0, 0, 0}};
-  if (sorted->count >= 2) triangulate_parts(sorted, records, levels, range);
-  const cvtm_status status = collect_triangles(sorted, records, range, 1 << levels, mesh, error);
-  free(records);
+  cvtm_sorted_points_free(&w.points);
   return status;
 }
 
@@ -437,24 +567,17 @@ cvtm_status cvtm_delaunay(const double *points, int64_t count, cvtm_mesh *mesh, 
                      CVTM_DELAUNAY_MOST);
   }
   cvtm_mesh made = {.vertex_count = count};
-  cvtm_sorted_points sorted = {0};
-  cvtm_grid_point *grid = malloc((size_t)count * sizeof *grid);
-  made.points = malloc((size_t)count * 2 * sizeof *made.points);
+  side_record *sides = allocate_large(6 * count, sizeof *sides);
+  made.points = allocate_large(2 * count, sizeof *made.points);
   cvtm_status status = CVTM_OK;
-  if (!grid || !made.points) {
+  if (!sides || !made.points) {
     status = cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory to triangulate %lld points",
                        (long long)count);
   } else {
     memcpy(made.points, points, (size_t)count * 2 * sizeof *points);
-    status = cvtm_snap_points(made.points, count, grid, error);
+    status = triangulate_points(&made, sides, error);
   }
-  if (status == CVTM_OK) status = cvtm_sort_distinct(grid, count, &sorted, error);
-  free(grid);
-  if (status == CVTM_OK) {
-    made.coincident_count = count - sorted.count;
-    status = triangulate_sorted(&sorted, &made, error);
-  }
-  cvtm_sorted_points_free(&sorted);
+  free(sides);
   if (status != CVTM_OK) {
     cvtm_mesh_free(&made);
     return status;

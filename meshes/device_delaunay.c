@@ -25,7 +25,7 @@ struct cvtm_device_delaunay {
   double *points;
   uint64_t *keys, *keys_alt, *tree_keys;
   int32_t *index; /* then flags of undecided vertices */
-  int32_t *index_alt, *vertex, *rank, *start;
+  int32_t *index_alt, *vertex, *start;
   int32_t *is_distinct; /* then the stars left undone */
   int32_t *undone;      /* the list of those from the pass before */
   cvtm_grid_point *place;
@@ -48,7 +48,7 @@ static int32_t levels_for(int64_t count) {
   return levels;
 }
 
-enum { ARRAYS = 20 };
+enum { ARRAYS = 19 };
 
 static void list_delaunay_arrays(cvtm_device_delaunay *d, cvtm_array arrays[ARRAYS]) {
   const int64_t n = d->count;
@@ -61,7 +61,6 @@ static void list_delaunay_arrays(cvtm_device_delaunay *d, cvtm_array arrays[ARRA
       CVTM_ARRAY(d->index, n),
       CVTM_ARRAY(d->index_alt, n),
       CVTM_ARRAY(d->vertex, n),
-      CVTM_ARRAY(d->rank, n),
       CVTM_ARRAY(d->start, ((int64_t)1 << 2 * d->levels) + 1),
       CVTM_ARRAY(d->is_distinct, n),
       CVTM_ARRAY(d->undone, n),
@@ -212,7 +211,7 @@ static cvtm_status weigh_tree(cvtm_device_delaunay *d, cvtm_star_scale scale,
   return cvtm_device_fill(d->device, d->link, 0xFF, (size_t)d->count * sizeof *d->link);
 }
 
-/* The tree of the distinct points, without their ranks. */
+/* The tree of the distinct points. */
 static cvtm_status make_tree(cvtm_device_delaunay *d, cvtm_star_tree *tree) {
   const cvtm_star_table *table = d->table;
   cvtm_device *device = d->device;
@@ -240,17 +239,6 @@ static cvtm_status make_tree(cvtm_device_delaunay *d, cvtm_star_tree *tree) {
   return status == CVTM_OK && d->weights ? weigh_tree(d, scale, tree) : status;
 }
 
-static cvtm_status find_ranks(cvtm_device_delaunay *d, cvtm_star_tree *tree) {
-  cvtm_device *device = d->device;
-  cvtm_status status = d->table->rank_keys(device, tree, d->keys, d->index);
-  if (status == CVTM_OK)
-    status = cvtm_sort_pairs(device, d->keys, d->index, d->keys_alt, d->index_alt, tree->count,
-                             CVTM_STAR_KEY_BITS, d->workspace, d->workspace_bytes);
-  if (status == CVTM_OK) status = d->table->invert(device, d->index, tree->count, d->rank);
-  tree->rank = d->rank;
-  return status;
-}
-
 /* Stars of a list (NULL: all). Those left undone are appended to d->output.deferred. */
 static cvtm_status make_some(cvtm_device_delaunay *d, const cvtm_star_tree *tree,
                              const int32_t *list, int64_t count, int32_t visits,
@@ -271,11 +259,10 @@ static cvtm_status make_pass(cvtm_device_delaunay *d, const cvtm_star_tree *tree
       list && visits > 0 && count > TRIED && count > d->distinct / HARD_SHARE && !d->thorough;
   const int64_t tried = many ? TRIED : 0;
   d->output.deferred = list == d->undone ? d->is_distinct : d->undone;
-  counts->deferred = counts->tied = counts->unlinked = 0;
+  counts->deferred = counts->unlinked = 0;
   if (many) {
     const cvtm_status status = make_some(d, tree, list, tried, visits, counts);
-    const int hopeless =
-        counts->deferred - counts->unlinked > tried - tried / 8 && !(counts->tied && !tree->rank);
+    const int hopeless = counts->deferred - counts->unlinked > tried - tried / 8;
     if (hopeless) counts->deferred = (int32_t)count;
     if (status != CVTM_OK || hopeless) return status;
   }
@@ -292,7 +279,7 @@ static int32_t next_visits(const cvtm_device_delaunay *d, int32_t visits, int64_
 
 /* Makes all stars, or as many as can be made with some effort. Stars that lack a neighbour are
  * tried again until no other star finds them: then their cells are empty. */
-static cvtm_status make_stars(cvtm_device_delaunay *d, cvtm_star_tree *tree,
+static cvtm_status make_stars(cvtm_device_delaunay *d, const cvtm_star_tree *tree,
                               cvtm_star_counts *counts) {
   int64_t left = tree->count;
   int32_t visits = CVTM_STAR_NEAR;
@@ -311,10 +298,6 @@ static cvtm_status make_stars(cvtm_device_delaunay *d, cvtm_star_tree *tree,
       return CVTM_OK;
     }
     if (counts->unlinked == left) continue;
-    if (counts->tied && tree->rank == NULL) {
-      status = find_ranks(d, tree);
-      continue;
-    }
     const int32_t next = next_visits(d, visits, left - counts->unlinked);
     if (next / 2 < visits) return CVTM_OK;
     visits = next;

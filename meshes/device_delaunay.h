@@ -20,7 +20,7 @@ typedef struct cvtm_delaunay_report {
 } cvtm_delaunay_report;
 
 /* cvtm_delaunay, by a CUDA device's kernels. The host triangulates if the device is the CPU or
- * NULL, if the device has no memory for it (140 bytes a point), or if many points have circles that
+ * NULL, if the device has no memory for it (136 bytes a point), or if many points have circles that
  * pass by too many others, so that their search would take too long (all points on one circle,
  * say). points: host memory. report may be NULL. Errors as of cvtm_delaunay, and those of the
  * device. */

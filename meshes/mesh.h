@@ -90,8 +90,9 @@ cvtm_status cvtm_regions_pair(const cvtm_mesh *mesh, const double sides[4], cvtm
  * side of their bounding box, and the mesh is exactly Delaunay for the snapped coordinates that
  * it holds; triangulating those again gives the same mesh. Every point is a vertex, in order;
  * of points that share a place the first has the triangles. Triangles start at their
- * smallest vertex and come in lexicographic order; of cocircular points the choice of
- * diagonals depends on the places alone, not on the points' order. O(n log n).
+ * smallest vertex and come in lexicographic order; of points on one
+ * circle the leftmost one (of these the lowest, with the largest y) is a corner of all triangles.
+ * O(n log n).
  * Fails with CVTM_ERROR_INPUT if a coordinate is not finite or beyond 1e300, with
  * CVTM_ERROR_ARGUMENT for count < 1 or count > CVTM_DELAUNAY_MOST; then *mesh is untouched. */
 enum { CVTM_DELAUNAY_MOST = 715827882 };

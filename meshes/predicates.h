@@ -4,6 +4,8 @@
 #ifndef CVTMESH_MESHES_PREDICATES_H
 #define CVTMESH_MESHES_PREDICATES_H
 
+#include "base/portable.h"
+
 #include <math.h>
 #include <stdint.h>
 
@@ -16,6 +18,13 @@ __extension__ typedef unsigned __int128 cvtm_uint128;
 typedef struct cvtm_grid_point {
   int32_t x, y;
 } cvtm_grid_point;
+
+/* Order from left to right, then upwards. Of points on one circle the first is a corner of all
+ * triangles: as if the squares of points, which in-circle tests lift them to, were less by amounts
+ * that vanish the sooner the later the point comes (Edelsbrunner & Muecke 1990). */
+CVTM_HD int cvtm_precedes(cvtm_grid_point p, cvtm_grid_point q) {
+  return p.x != q.x ? p.x < q.x : p.y < q.y;
+}
 
 /* Twice the signed area of abc: positive if counterclockwise. */
 static inline int64_t cvtm_orient(cvtm_grid_point a, cvtm_grid_point b, cvtm_grid_point c) {

@@ -1,24 +1,24 @@
-/* Sorting of grid points: into columns by the upper bits of x, then within each column. */
+/* Sorting of grid points: into columns by the upper bits of their keys, then within each column. */
 #include "meshes/sorted_points.h"
 
 #include "base/large_pages.h"
+#include "meshes/star_tree.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 typedef struct keyed {
-  uint64_t key; /* x, then y */
+  uint64_t key; /* cvtm_star_code */
   int32_t index;
 } keyed;
 
-enum { COORDINATE_BITS = CVTM_GRID_BITS + 1, DIGIT_BITS = 11, DIGITS = 1 << DIGIT_BITS };
-enum { COLUMN_BITS = 11, COLUMNS = (1 << COLUMN_BITS) + 1 /* x = 2^30 has its own */, BLOCKS = 64 };
+enum { DIGIT_BITS = 11, DIGITS = 1 << DIGIT_BITS };
+enum { COLUMN_BITS = 11, COLUMNS = (1 << COLUMN_BITS) + 1 /* 2^30 has its own */, BLOCKS = 64 };
 enum { WORTH_COLUMNS = 1 << 15, WORTH_DIGITS = 1 << 16 };
 
 /* Stable radix sort. Returns the array of the two that holds the result. */
 static keyed *sort_by_digits(keyed *from, keyed *to, int64_t count) {
-  static const int key_bits = 2 * COORDINATE_BITS;
-  for (int shift = 0; shift < key_bits; shift += DIGIT_BITS) {
+  for (int shift = 0; shift < CVTM_STAR_KEY_BITS; shift += DIGIT_BITS) {
     int64_t start[DIGITS] = {0};
     for (int64_t i = 0; i < count; ++i) start[(from[i].key >> shift) % DIGITS]++;
     int64_t sum = 0;
@@ -69,7 +69,8 @@ static void sort_column(keyed *keys, keyed *space, int64_t count) {
 }
 
 static inline int column_of(keyed k) {
-  return (int)(k.key >> (COORDINATE_BITS + CVTM_GRID_BITS - COLUMN_BITS));
+  const uint64_t column = k.key >> (2 * CVTM_GRID_BITS - COLUMN_BITS);
+  return column < COLUMNS ? (int)column : COLUMNS - 1;
 }
 
 /* Moves keys to their columns, block by block, so that points that share a place stay in order;
@@ -121,41 +122,54 @@ void cvtm_sorted_points_free(cvtm_sorted_points *sorted) {
   free(sorted->vertex);
 }
 
-static void keep_distinct(const keyed *order, int64_t count, cvtm_sorted_points *sorted) {
-  int64_t distinct = 0;
-  for (int64_t i = 0; i < count; ++i) {
-    if (i > 0 && order[i].key == order[i - 1].key) continue;
-    const uint64_t key = order[i].key, lower = ((uint64_t)1 << COORDINATE_BITS) - 1;
-    sorted->place[distinct] =
-        (cvtm_grid_point){(int32_t)(key >> COORDINATE_BITS), (int32_t)(key & lower)};
-    sorted->vertex[distinct++] = order[i].index;
-  }
-  sorted->count = distinct;
+/* Is key k another than the one before? */
+static int is_distinct(const keyed *order, int64_t k) {
+  return k == 0 || order[k].key != order[k - 1].key;
 }
 
-cvtm_status cvtm_sort_distinct(const cvtm_grid_point *grid, int64_t count,
+static void keep_distinct(const keyed *order, int64_t count, cvtm_sorted_points *sorted) {
+  int64_t at[BLOCKS + 1] = {0};
+#pragma omp parallel for schedule(static) if (count >= WORTH_COLUMNS)
+  for (int b = 0; b < BLOCKS; ++b)
+    for (int64_t k = count * b / BLOCKS; k < count * (b + 1) / BLOCKS; ++k)
+      at[b + 1] += is_distinct(order, k);
+  for (int b = 0; b < BLOCKS; ++b) at[b + 1] += at[b];
+  sorted->count = at[BLOCKS];
+#pragma omp parallel for schedule(static) if (count >= WORTH_COLUMNS)
+  for (int b = 0; b < BLOCKS; ++b) {
+    int64_t to = at[b];
+    for (int64_t k = count * b / BLOCKS; k < count * (b + 1) / BLOCKS; ++k) {
+      if (!is_distinct(order, k)) continue;
+      const uint64_t key = order[k].key;
+      sorted->place[to] =
+          (cvtm_grid_point){(int32_t)cvtm_star_collect(key), (int32_t)cvtm_star_collect(key >> 1)};
+      sorted->vertex[to++] = order[k].index;
+    }
+  }
+}
+
+_Static_assert(2 * sizeof(keyed) == CVTM_SORT_SPACE, "keys twice");
+
+cvtm_status cvtm_sort_distinct(const cvtm_grid_point *grid, int64_t count, void *space,
                                cvtm_sorted_points *sorted, cvtm_error *error) {
-  keyed *keys = malloc((size_t)count * sizeof *keys);
-  keyed *other = malloc((size_t)count * sizeof *other);
+  keyed *keys = space, *other = keys + count;
   sorted->place = malloc((size_t)count * sizeof *sorted->place);
   sorted->vertex = malloc((size_t)count * sizeof *sorted->vertex);
   const keyed *order = NULL;
-  if (keys && other && sorted->place && sorted->vertex) {
-    cvtm_prefer_large_pages(keys, (size_t)count * sizeof *keys);
-    cvtm_prefer_large_pages(other, (size_t)count * sizeof *other);
+  if (sorted->place && sorted->vertex) {
     cvtm_prefer_large_pages(sorted->place, (size_t)count * sizeof *sorted->place);
     cvtm_prefer_large_pages(sorted->vertex, (size_t)count * sizeof *sorted->vertex);
 #pragma omp parallel for schedule(static) if (count >= WORTH_COLUMNS)
     for (int64_t i = 0; i < count; ++i) {
-      keys[i].key = (uint64_t)grid[i].x << COORDINATE_BITS | (uint64_t)grid[i].y;
+      keys[i].key = cvtm_star_code((uint32_t)grid[i].x, (uint32_t)grid[i].y);
       keys[i].index = (int32_t)i;
     }
     order = sort_keys(keys, other, count);
   }
-  if (order != NULL) keep_distinct(order, count, sorted);
-  free(keys);
-  free(other);
-  if (order != NULL) return CVTM_OK;
+  if (order != NULL) {
+    keep_distinct(order, count, sorted);
+    return CVTM_OK;
+  }
   return cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory to triangulate %lld points",
                    (long long)count);
 }

@@ -1,4 +1,4 @@
-/* Distinct grid points from left to right (then upwards), for the triangulation. */
+/* Distinct grid points along the Morton curve (cvtm_star_code), for the triangulation. */
 #ifndef CVTMESH_MESHES_SORTED_POINTS_H
 #define CVTMESH_MESHES_SORTED_POINTS_H
 
@@ -11,8 +11,11 @@ typedef struct cvtm_sorted_points {
   int32_t *vertex; /* of each point; of coincident vertices the first */
 } cvtm_sorted_points;
 
-/* Both arrays are malloc'd, even on failure; cvtm_sorted_points_free frees them. */
-cvtm_status cvtm_sort_distinct(const cvtm_grid_point *grid, int64_t count,
+enum { CVTM_SORT_SPACE = 32 /* bytes a point */ };
+
+/* space: count * CVTM_SORT_SPACE bytes, aligned as malloc does. Both arrays are malloc'd, even on
+ * failure; cvtm_sorted_points_free frees them. */
+cvtm_status cvtm_sort_distinct(const cvtm_grid_point *grid, int64_t count, void *space,
                                cvtm_sorted_points *sorted, cvtm_error *error);
 void cvtm_sorted_points_free(cvtm_sorted_points *sorted);
 

@@ -8,10 +8,9 @@
  * edge the triangles close around o, or end at the hull. Points that could be better than the best
  * so far lie inside its circle, so that squares of a quadtree outside it need no look.
  *
- * Ties: of cocircular points, divide and conquer (delaunay.c) joins the parts of its recursion from
- * the bottom up and prefers the left part's candidate. cvtm_star_diagonal gives its choice for four
- * points; a triangle of more cocircular points is in that triangulation exactly if it is for each
- * fourth point alone. So the result is the same, triangle for triangle.
+ * Ties: of cocircular points the first from left to right, then upwards, is a corner of all
+ * triangles (cvtm_precedes). So of four the diagonal from it is in the triangulation, and a
+ * triangle of more is exactly if it is for each fourth point alone.
  *
  * With weights |y - p|^2 - w_p takes the place of the squared distance from p to y. A point whose
  * power cell is empty has no triangles. One that lies inside its own cell begins with the neighbour

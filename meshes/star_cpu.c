@@ -90,23 +90,6 @@ static cvtm_status divide_keys(cvtm_device *device, const uint64_t *tree_keys, i
   return CVTM_OK;
 }
 
-static cvtm_status make_rank_keys(cvtm_device *device, const cvtm_star_tree *tree, uint64_t *keys,
-                                  int32_t *index) {
-#pragma omp parallel for num_threads(threads_for_stars(device, tree->count)) schedule(static)
-  for (int64_t k = 0; k < tree->count; ++k) {
-    keys[k] = cvtm_star_rank_key(tree->place[k]);
-    index[k] = (int32_t)k;
-  }
-  return CVTM_OK;
-}
-
-static cvtm_status invert_order(cvtm_device *device, const int32_t *index, int64_t count,
-                                int32_t *rank) {
-#pragma omp parallel for num_threads(threads_for_stars(device, count)) schedule(static)
-  for (int64_t k = 0; k < count; ++k) rank[index[k]] = (int32_t)k;
-  return CVTM_OK;
-}
-
 /* Adds to a number that threads share; returns what it was before. */
 static int32_t add_to(int32_t *sum, int32_t value) {
   int32_t before;
@@ -131,7 +114,6 @@ static void make_star(const cvtm_star_tree *tree, int weighted, int32_t place, i
     return;
   }
   output->deferred[add_to(&counts->deferred, 1)] = place;
-  if (outcome == CVTM_STAR_TIED) add_to(&counts->tied, 1);
   if (outcome == CVTM_STAR_UNLINKED) add_to(&counts->unlinked, 1);
 }
 
@@ -218,7 +200,6 @@ static cvtm_status collect_fans(cvtm_device *device, const cvtm_star_output *out
 }
 
 const cvtm_star_table cvtm_star_table_cpu = {
-    bound_points,   snap_points,     mark_distinct,    compact_keys, weigh_points,
-    find_heaviest,  divide_keys,     make_rank_keys,   invert_order, make_stars,
-    flag_undecided, adopt_triangles, settle_triangles, collect_fans,
+    bound_points, snap_points, mark_distinct,  compact_keys,    weigh_points,     find_heaviest,
+    divide_keys,  make_stars,  flag_undecided, adopt_triangles, settle_triangles, collect_fans,
 };

@@ -182,33 +182,6 @@ cvtm_status divide_keys(cvtm_device *device, const uint64_t *tree_keys, int64_t 
   return cvtm_cuda_launched(device, "divide_kernel");
 }
 
-/* ---- Ranks ---- */
-
-__global__ void rank_keys_kernel(cvtm_star_tree tree, uint64_t *keys, int32_t *index) {
-  for (int64_t k = cvtm_first_thread(); k < tree.count; k += cvtm_thread_count()) {
-    keys[k] = cvtm_star_rank_key(tree.place[k]);
-    index[k] = static_cast<int32_t>(k);
-  }
-}
-
-cvtm_status make_rank_keys(cvtm_device *device, const cvtm_star_tree *tree, uint64_t *keys,
-                           int32_t *index) {
-  rank_keys_kernel<<<cvtm_cuda_blocks(tree->count, block_size), block_size, 0,
-                     cvtm_cuda_stream(device)>>>(*tree, keys, index);
-  return cvtm_cuda_launched(device, "rank_keys_kernel");
-}
-
-__global__ void invert_kernel(const int32_t *index, int64_t count, int32_t *rank) {
-  for (int64_t k = cvtm_first_thread(); k < count; k += cvtm_thread_count())
-    rank[index[k]] = static_cast<int32_t>(k);
-}
-
-cvtm_status invert_order(cvtm_device *device, const int32_t *index, int64_t count, int32_t *rank) {
-  invert_kernel<<<cvtm_cuda_blocks(count, block_size), block_size, 0, cvtm_cuda_stream(device)>>>(
-      index, count, rank);
-  return cvtm_cuda_launched(device, "invert_kernel");
-}
-
 /* ---- Stars ---- */
 
 /* Adds the values of a warp to *sum at once; returns what was there before this lane's. All lanes
@@ -246,7 +219,6 @@ __global__ void __launch_bounds__(star_block)
     const int32_t at = hand_out(&output.counts->triangles, done ? fan.count : 0);
     const int32_t back = hand_out(&output.counts->deferred, left);
     if (left) output.deferred[back] = place;
-    if (left && outcome == CVTM_STAR_TIED) output.counts->tied = 1;
     if (weighted) hand_out(&output.counts->unlinked, left && outcome == CVTM_STAR_UNLINKED);
     if (!done) continue;
     if (fan.open) atomicAdd(&output.counts->open, 1);
@@ -285,7 +257,6 @@ __global__ void __launch_bounds__(32)
       }
     } else if (first) {
       output.deferred[atomicAdd(&output.counts->deferred, 1)] = place;
-      if (outcome == CVTM_STAR_TIED) output.counts->tied = 1;
       if (outcome == CVTM_STAR_UNLINKED) atomicAdd(&output.counts->unlinked, 1);
     }
     __syncwarp();
@@ -423,7 +394,6 @@ cvtm_status collect_fans(cvtm_device *device, const cvtm_star_output *output, co
 } /* namespace */
 
 const cvtm_star_table cvtm_star_table_cuda = {
-    bound_points,   snap_points,     mark_distinct,    compact_keys, weigh_points,
-    find_heaviest,  divide_keys,     make_rank_keys,   invert_order, make_stars,
-    flag_undecided, adopt_triangles, settle_triangles, collect_fans,
+    bound_points, snap_points, mark_distinct,  compact_keys,    weigh_points,     find_heaviest,
+    divide_keys,  make_stars,  flag_undecided, adopt_triangles, settle_triangles, collect_fans,
 };

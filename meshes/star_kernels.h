@@ -17,8 +17,7 @@ enum { CVTM_STAR_ROOM = 16 /* triangles of a fan that are kept while it is made 
 typedef struct cvtm_star_counts {
   int32_t triangles; /* in fans */
   int32_t deferred;  /* stars left undone */
-  int32_t tied;      /* nonzero: some of them for want of ranks */
-  int32_t unlinked;  /* and so many for want of a neighbour */
+  int32_t unlinked;  /* so many of them for want of a neighbour */
   int32_t open;      /* stars of the hull */
   int32_t adopted;   /* triangles of undecided vertices */
 } cvtm_star_counts;
@@ -68,11 +67,6 @@ typedef struct cvtm_star_table {
   /* start of 4^levels squares. */
   cvtm_status (*divide)(cvtm_device *device, const uint64_t *tree_keys, int64_t count,
                         int32_t levels, int32_t *start);
-  /* Keys that order the tree's points from left to right, then upwards; index[k] = k. */
-  cvtm_status (*rank_keys)(cvtm_device *device, const cvtm_star_tree *tree, uint64_t *keys,
-                           int32_t *index);
-  /* rank[index[k]] = k. */
-  cvtm_status (*invert)(cvtm_device *device, const int32_t *index, int64_t count, int32_t *rank);
   /* The stars of the places list[0 .. count - 1], or of 0 .. count - 1 (list NULL). With the tree's
    * weights, if it has any. */
   cvtm_status (*make)(cvtm_device *device, const cvtm_star_tree *tree, const int32_t *list,
@@ -170,10 +164,6 @@ CVTM_HD void cvtm_star_set_heaviest(const cvtm_star_tree *tree, int32_t level, i
     if (weight > most) most = weight;
   }
   heaviest[cvtm_star_first_of_level(level) + code] = most;
-}
-
-CVTM_HD uint64_t cvtm_star_rank_key(cvtm_grid_point p) {
-  return (uint64_t)p.x << (CVTM_GRID_BITS + 1) | (uint64_t)p.y;
 }
 
 #endif

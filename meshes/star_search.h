@@ -54,7 +54,6 @@ typedef struct cvtm_star_search {
 typedef enum cvtm_star_outcome {
   CVTM_STAR_DONE,
   CVTM_STAR_FAR,     /* more squares would have to be visited than allowed */
-  CVTM_STAR_TIED,    /* the ranks are needed */
   CVTM_STAR_UNLINKED /* no neighbour is known */
 } cvtm_star_outcome;
 
@@ -162,43 +161,15 @@ CVTM_HD void cvtm_star_set_block(cvtm_star_search *s, int weighted) {
 
 /* ---- Candidates for the third corner ---- */
 
-/* Which diagonal divide and conquer gives four cocircular points, by their ranks counterclockwise:
- * 0 that of a[0] and a[2], 1 that of a[1] and a[3]. The part of the recursion that divides them
- * decides. A point alone on one side is cut off; of two and two the diagonal goes from the left
- * side's upper point to the right side's lower one. */
-CVTM_HD int cvtm_star_diagonal(int64_t count, const int32_t a[4]) {
-  int64_t low = 0;
-  uint32_t right = 0;
-  for (;;) {
-    const int64_t half = count / 2;
-    right = 0;
-    for (int k = 0; k < 4; ++k) right |= (uint32_t)(a[k] >= low + half) << k;
-    if (right != 0 && right != 15) break;
-    if (right == 15) low += half;
-    count = right == 15 ? count - half : half;
-  }
-  for (int k = 0; k < 4; ++k)
-    if (right == 1U << k || (right ^ 15) == 1U << k) return (k + 1) % 2;
-  /* Two of the left are neighbours; the upper of them comes first, as does the lower of the right.
-   */
-  return (int)((right ^ right >> 1) & 1);
-}
-
 /* True if c rather than the best corner so far makes the triangle, given that they and the edge are
  * cocircular. */
-CVTM_HD int cvtm_star_wins_tie(cvtm_star_search *s, int32_t place, cvtm_grid_point c) {
-  const int32_t *rank = s->tree->rank;
-  if (rank == NULL) {
-    s->undone = CVTM_STAR_TIED;
-    return 0;
-  }
+CVTM_HD int cvtm_star_wins_tie(const cvtm_star_search *s, cvtm_grid_point c) {
   /* From q on around the circle: u, then v, then o. */
   const int best_first = (cvtm_star_cross(s->c, c) > 0) == (s->sense > 0);
-  const int32_t u = best_first ? s->best : place, v = best_first ? place : s->best;
-  const int32_t ccw[4] = {rank[s->self], rank[s->sense > 0 ? s->q_place : v], rank[u],
-                          rank[s->sense > 0 ? v : s->q_place]};
-  const int u_wins = cvtm_star_diagonal(s->tree->count, ccw) == 0;
-  return u_wins != best_first;
+  const cvtm_grid_point o = {0, 0}, u = best_first ? s->c : c, v = best_first ? c : s->c;
+  const cvtm_grid_point one = cvtm_precedes(u, o) ? u : o;
+  const cvtm_grid_point other = cvtm_precedes(v, s->q) ? v : s->q;
+  return cvtm_precedes(one, other) != best_first;
 }
 
 /* -1, 0, 1: the sign of a / b - c / d for b, d > 0. */
@@ -244,7 +215,7 @@ CVTM_HD int cvtm_star_offer(cvtm_star_search *s, int32_t place, int weighted) {
     if (place == s->best) return 0;
     int sign = weighted ? cvtm_star_compare_weighted(s, c, cross, bisector) : 0;
     if (sign == 0) sign = cvtm_star_compare(dot, cross, s->dot, s->cross);
-    if (sign > 0 || (sign == 0 && !cvtm_star_wins_tie(s, place, c))) return 0;
+    if (sign > 0 || (sign == 0 && !cvtm_star_wins_tie(s, c))) return 0;
   }
   s->best = place;
   s->c = c;
@@ -367,7 +338,6 @@ static __device__ inline void cvtm_star_agree(cvtm_star_search *s, int weighted)
     const int32_t other = __shfl_xor_sync(0xFFFFFFFFu, s->best, apart);
     if (other >= 0 && other != s->best) (void)cvtm_star_offer(s, other, weighted);
   }
-  if (__any_sync(0xFFFFFFFFu, s->undone)) s->undone = CVTM_STAR_TIED;
   cvtm_star_set_circle(s, weighted);
 }
 
@@ -399,7 +369,7 @@ static __device__ inline void cvtm_star_descend_together(cvtm_star_search *s, in
     const int32_t above = __popc(lane < 31 ? parents >> (lane + 1) : 0);
     if (parent) cvtm_star_push_children(node, &box, s->stack, top + 4 * above);
     top += 4 * __popc(parents);
-    if (__any_sync(0xFFFFFFFFu, s->best != before || s->undone)) cvtm_star_agree(s, weighted);
+    if (__any_sync(0xFFFFFFFFu, s->best != before)) cvtm_star_agree(s, weighted);
     __syncwarp();
   }
 }

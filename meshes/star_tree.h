@@ -14,7 +14,6 @@ typedef struct cvtm_star_tree {
   const uint64_t *key;          /* ascending; cvtm_star_key */
   const cvtm_grid_point *place; /* of each */
   const int32_t *vertex;        /* which each stands for */
-  const int32_t *rank;          /* its number from left to right, then upwards; NULL: not known */
   const int32_t *start;         /* 4^levels + 1: the first point of each square of that level */
   int32_t levels;
   cvtm_grid_point most; /* the largest coordinates */

@@ -31,18 +31,29 @@ static int64_t orient(place a, place b, place c) {
   return (b.x - a.x) * (c.y - a.y) - (b.y - a.y) * (c.x - a.x);
 }
 
-static int inside_circle(place a, place b, place c, place d) {
+/* 1: d is inside the circle, 0: on it. */
+static int side_of_circle(place a, place b, place c, place d) {
   const place p = {a.x - d.x, a.y - d.y}, q = {b.x - d.x, b.y - d.y}, r = {c.x - d.x, c.y - d.y};
   const int128 p2 = p.x * p.x + p.y * p.y, q2 = q.x * q.x + q.y * q.y, r2 = r.x * r.x + r.y * r.y;
-  return p2 * (q.x * r.y - q.y * r.x) - q2 * (p.x * r.y - p.y * r.x) +
-             r2 * (p.x * q.y - p.y * q.x) >
-         0;
+  const int128 determinant =
+      p2 * (q.x * r.y - q.y * r.x) - q2 * (p.x * r.y - p.y * r.x) + r2 * (p.x * q.y - p.y * q.x);
+  return (determinant > 0) - (determinant < 0);
 }
 
 static int compare_places(const void *left, const void *right) {
   const place *a = left, *b = right;
   if (a->x != b->x) return a->x < b->x ? -1 : 1;
   return (a->y > b->y) - (a->y < b->y);
+}
+
+/* No point is inside the circle of a triangle, and none on it precedes all corners: so points on
+ * one circle are the fan of the first of them. */
+static void check_circle(place a, place b, place c, place d) {
+  const int where = side_of_circle(a, b, c, d);
+  assert_true(where <= 0);
+  if (where == 0)
+    assert_false(compare_places(&d, &a) < 0 && compare_places(&d, &b) < 0 &&
+                 compare_places(&d, &c) < 0);
 }
 
 static int compare_sides(const void *left, const void *right) {
@@ -132,7 +143,8 @@ static void check_triangles(const cvtm_mesh *mesh, const place *grid, int128 are
   assert_true(sum == area);
 }
 
-/* Every inner edge is locally Delaunay (so the whole is); returns the number of border edges. */
+/* Every inner edge is locally Delaunay (so the whole is), and so is the choice of diagonals;
+ * returns the number of border edges. */
 static int64_t check_edges(const cvtm_mesh *mesh, const place *grid) {
   const int64_t count = 3 * mesh->triangle_count;
   side *sides = malloc((size_t)(count + 1) * sizeof *sides);
@@ -150,20 +162,18 @@ static int64_t check_edges(const cvtm_mesh *mesh, const place *grid) {
     if (!found) {
       ++border;
     } else {
-      assert_false(inside_circle(grid[sides[k].from], grid[sides[k].to], grid[sides[k].apex],
-                                 grid[found->apex]));
+      check_circle(grid[sides[k].from], grid[sides[k].to], grid[sides[k].apex], grid[found->apex]);
     }
   }
   free(sides);
   return border;
 }
 
-/* No vertex inside any circle. */
 static void check_circles(const cvtm_mesh *mesh, const place *grid) {
   for (int64_t t = 0; t < mesh->triangle_count; ++t) {
     const int32_t *v = mesh->triangles + 3 * t;
     for (int64_t i = 0; i < mesh->vertex_count; ++i) {
-      assert_false(inside_circle(grid[v[0]], grid[v[1]], grid[v[2]], grid[i]));
+      check_circle(grid[v[0]], grid[v[1]], grid[v[2]], grid[i]);
     }
   }
 }
@@ -227,6 +237,14 @@ static void test_few_points(void **state) {
   const double clockwise[] = {0, 0, 0, 1, 1, 0}, counterclockwise[] = {0, 0, 1, 0, 0, 1};
   triangulate(clockwise, 3);
   triangulate(counterclockwise, 3);
+  /* The corners of the grid, and the points beside them. */
+  double corners[2 * 16];
+  for (int k = 0; k < 16; ++k) {
+    const int x = k % 4, y = k / 4;
+    corners[2 * k] = x < 2 ? x : 0x1p30 - 3 + x;
+    corners[2 * k + 1] = y < 2 ? y : 0x1p30 - 3 + y;
+  }
+  triangulate(corners, 16);
   cvtm_mesh mesh = triangulated(counterclockwise, 3);
   /* With y up the points are (0, 0), (1, 0), (0, -1). */
   assert_int_equal(mesh.triangle_count, 1);
@@ -449,7 +467,7 @@ static torus_corner corner_of(const cvtm_torus_mesh *t, int64_t count, int32_t v
       copy[0], copy[1], copy[2], {(int64_t)ldexp(p[0], 22), (int64_t)ldexp(-p[1], 22)}};
 }
 
-/* No copy of a point lies within the circle of a triangle. */
+/* With all copies of the points. */
 static void check_torus_circle(const cvtm_torus_mesh *t, int64_t count, cvtm_domain d,
                                const torus_corner c[3]) {
   const int64_t width = (int64_t)d.width << 22, height = (int64_t)d.height << 22;
@@ -460,7 +478,7 @@ static void check_torus_circle(const cvtm_torus_mesh *t, int64_t count, cvtm_dom
       place q = corner_of(t, count, i).at;
       q.x += (k % (2 * wide + 1) - wide) * width;
       q.y += (k / (2 * wide + 1) - high) * height;
-      assert_false(inside_circle(c[0].at, c[1].at, c[2].at, q));
+      check_circle(c[0].at, c[1].at, c[2].at, q);
     }
 }
 

@@ -35,18 +35,28 @@ static rounded round_all(const double *points, const double *weights, int64_t co
 }
 
 /* The sign of: is d above the plane through a, b and c (counterclockwise), all lifted to
- * |p|^2 - weight? */
-static int above(const rounded *r, const int32_t *abc, int64_t d) {
+ * |p|^2 - weight, or to |p|^2? */
+static int above(const rounded *r, const int32_t *abc, int64_t d, int weighted) {
   cvtm_int128 sum = 0;
   for (int k = 0; k < 3; ++k) {
     const int32_t a = abc[k];
     const cvtm_grid_point b = r->place[abc[(k + 1) % 3]], c = r->place[abc[(k + 2) % 3]];
     const int64_t x = (int64_t)r->place[a].x - r->place[d].x;
     const int64_t y = (int64_t)r->place[a].y - r->place[d].y;
-    const int64_t lift = x * x + y * y - r->weight[a] + r->weight[d];
+    const int64_t lift = x * x + y * y + (weighted ? r->weight[d] - r->weight[a] : 0);
     sum += (cvtm_int128)lift * cvtm_orient(r->place[d], b, c);
   }
   return sum > 0 ? -1 : sum < 0;
+}
+
+/* Where powers tie distances decide, and of points on one circle the first is a corner of all
+ * triangles. */
+static void assert_right(const rounded *r, const int32_t *abc, int64_t d) {
+  const int power = above(r, abc, d, 1), distance = power == 0 ? above(r, abc, d, 0) : 1;
+  assert_true(power >= 0 && distance >= 0);
+  for (int k = 0; k < 3 && distance == 0; ++k)
+    if (!cvtm_precedes(r->place[d], r->place[abc[k]])) return;
+  assert_true(distance > 0);
 }
 
 static int compare_int64(const void *left, const void *right) {
@@ -68,7 +78,7 @@ static void assert_regular(const cvtm_mesh *mesh, const double *weights) {
     assert_true(v[0] < v[1] && v[0] < v[2]);
     assert_true(t == 0 || v[0] > v[-3] || (v[0] == v[-3] && v[1] > v[-2]));
     assert_true(cvtm_orient(r.place[v[0]], r.place[v[1]], r.place[v[2]]) > 0);
-    for (int64_t d = 0; d < n; ++d) assert_true(above(&r, v, d) >= 0);
+    for (int64_t d = 0; d < n; ++d) assert_right(&r, v, d);
     for (int k = 0; k < 3; ++k) edge[3 * t + k] = (int64_t)v[k] * n + v[(k + 1) % 3];
     for (int k = 0; k < 3; ++k) is_used[v[k]] = 1;
   }
@@ -268,7 +278,7 @@ static void test_many_points(void **state) {
     rounded r = round_all(points, weights, COUNT);
     for (int64_t t = 0; t < mesh.triangle_count; ++t)
       for (int k = 0; k < 64; ++k) /* of these 64 points none lies below */
-        assert_true(above(&r, mesh.triangles + 3 * t, random_below(&random_state, COUNT)) >= 0);
+        assert_right(&r, mesh.triangles + 3 * t, random_below(&random_state, COUNT));
     free(r.place);
     free(r.weight);
     border = 2 * (COUNT - mesh.coincident_count) - 2 - mesh.triangle_count;
