@@ -1,12 +1,12 @@
 /* The points and copies of them around the domain are triangulated in the plane. A triangle whose
  * circumcircle lies where there are copies holds no other of the infinitely many copies, and is one
  * of the torus; where these are twice as many as the points, they are all. Otherwise copies are
- * taken from farther around. */
+ * taken from farther around. Points on one circle are triangulated alike wherever they are
+ * (mesh.h), so that copies of a triangle are triangles. */
 #include "meshes/torus.h"
 
 #include "meshes/device_delaunay.h"
 #include "meshes/predicates.h"
-#include "meshes/twins.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -127,151 +127,6 @@ static cvtm_status lay_out(layout *l, const double *points, cvtm_error *error) {
   return CVTM_OK;
 }
 
-/* ---- Points on one circle ---- */
-
-/* Where the corners of triangle t and the one beyond its side k lie on one circle. */
-static int is_cocircular(const layout *l, int64_t t, int k, int64_t twin) {
-  const int32_t *v = l->plane.triangles + 3 * t;
-  const cvtm_grid_point a = l->place[v[k]], b = l->place[v[(k + 1) % 3]];
-  const cvtm_grid_point c = l->place[v[(k + 2) % 3]];
-  const int64_t other = cvtm_half_before(twin);
-  /* In a Delaunay triangulation the point is not inside the circle. */
-  return !cvtm_in_circle(a, c, b, l->place[l->plane.triangles[other]]);
-}
-
-static int64_t find_first(int64_t *first, int64_t t) {
-  while (first[t] != t) t = first[t] = first[first[t]];
-  return t;
-}
-
-/* Joins triangles with one circumcircle: first[t] is then the first of them. Returns 1 if there are
- * any. */
-static int join_cocircular(const layout *l, const int64_t *twin, int64_t *first) {
-  int found = 0;
-  for (int64_t t = 0; t < l->plane.triangle_count; ++t) first[t] = t;
-  for (int64_t h = 0; h < 3 * l->plane.triangle_count; ++h) {
-    if (twin[h] < h || !is_cocircular(l, h / 3, (int)(h % 3), twin[h])) continue;
-    const int64_t one = find_first(first, h / 3), other = find_first(first, twin[h] / 3);
-    first[one > other ? one : other] = one > other ? other : one;
-    found = 1;
-  }
-  for (int64_t t = 0; t < l->plane.triangle_count; ++t) first[t] = find_first(first, t);
-  return found;
-}
-
-typedef struct corner {
-  cvtm_grid_point place, apex;
-  int32_t vertex;
-} corner;
-
-/* By the angle around the apex, which is left of all others or below them. */
-static int compare_corners(const void *one, const void *other) {
-  const corner *a = one, *b = other;
-  if (a->vertex == b->vertex) return 0;
-  const int64_t turn = cvtm_orient(a->apex, a->place, b->place);
-  return (turn < 0) - (turn > 0);
-}
-
-static int is_before(cvtm_grid_point a, cvtm_grid_point b) {
-  return a.x != b.x ? a.x < b.x : a.y < b.y;
-}
-
-/* Makes count triangles with one circumcircle the fan of their leftmost corner; corners: 3 * count.
- */
-static void make_fan(layout *l, const int64_t *triangle, int64_t count, corner *corners) {
-  int64_t left = 0, kept = 0;
-  for (int64_t k = 0; k < 3 * count; ++k) {
-    const int32_t v = l->plane.triangles[3 * triangle[k / 3] + k % 3];
-    corners[k] = (corner){.place = l->place[v], .vertex = v};
-    if (is_before(corners[k].place, corners[left].place)) left = k;
-  }
-  const corner apex = corners[left];
-  for (int64_t k = 0; k < 3 * count; ++k) {
-    corners[k].apex = apex.place;
-    if (corners[k].vertex != apex.vertex) corners[kept++] = corners[k];
-  }
-  qsort(corners, (size_t)kept, sizeof *corners, compare_corners);
-  int64_t made = 0;
-  for (int64_t k = 0, last = 0; k < kept; ++k) {
-    if (corners[k].vertex == corners[last].vertex) continue;
-    int32_t *v = l->plane.triangles + 3 * triangle[made++];
-    v[0] = apex.vertex;
-    v[1] = corners[last].vertex;
-    v[2] = corners[k].vertex;
-    last = k;
-  }
-}
-
-typedef struct member {
-  int64_t first, triangle;
-} member;
-
-static int compare_members(const void *one, const void *other) {
-  const member *a = one, *b = other;
-  if (a->first != b->first) return a->first < b->first ? -1 : 1;
-  return (a->triangle > b->triangle) - (a->triangle < b->triangle);
-}
-
-static int compare_triangles(const void *one, const void *other) {
-  const int32_t *a = one, *b = other;
-  for (int k = 0; k < 3; ++k)
-    if (a[k] != b[k]) return a[k] < b[k] ? -1 : 1;
-  return 0;
-}
-
-/* The smallest vertex comes first. */
-static void turn_triangle(int32_t *v) {
-  while (v[0] > v[1] || v[0] > v[2]) {
-    const int32_t first = v[0];
-    v[0] = v[1];
-    v[1] = v[2];
-    v[2] = first;
-  }
-}
-
-static void sort_triangles(int32_t *triangles, int64_t count) {
-  for (int64_t t = 0; t < count; ++t) turn_triangle(triangles + 3 * t);
-  qsort(triangles, (size_t)count, 3 * sizeof *triangles, compare_triangles);
-}
-
-static int make_fans(layout *l, const int64_t *first) {
-  const int64_t count = l->plane.triangle_count;
-  member *list = malloc((size_t)count * sizeof *list);
-  int64_t *triangle = malloc((size_t)count * sizeof *triangle);
-  corner *corners = malloc(3 * (size_t)count * sizeof *corners);
-  const int ready = list && triangle && corners;
-  for (int64_t t = 0; ready && t < count; ++t) list[t] = (member){first[t], t};
-  if (ready) qsort(list, (size_t)count, sizeof *list, compare_members);
-  for (int64_t k = 0, end = 0; ready && k < count; k = end) {
-    for (end = k; end < count && list[end].first == list[k].first; ++end)
-      triangle[end - k] = list[end].triangle;
-    if (end - k > 1) make_fan(l, triangle, end - k, corners);
-  }
-  if (ready) sort_triangles(l->plane.triangles, count);
-  free(list);
-  free(triangle);
-  free(corners);
-  return ready;
-}
-
-/* Triangulates points on one circle alike wherever they are: copies of a triangle are triangles. */
-static cvtm_status fan_out_circles(layout *l, cvtm_error *error) {
-  const int64_t sides = 3 * l->plane.triangle_count;
-  int64_t *twin = malloc(((size_t)sides + 1) * sizeof *twin);
-  int64_t *at = malloc((size_t)l->count * sizeof *at);
-  int64_t *first = malloc(((size_t)sides / 3 + 1) * sizeof *first);
-  const int ready = twin && at && first;
-  cvtm_status status = ready ? cvtm_find_twins(l->plane.triangles, l->plane.triangle_count,
-                                               l->count, twin, at, error)
-                             : no_memory(l, error);
-  if (status == CVTM_OK && join_cocircular(l, twin, first) && !make_fans(l, first))
-    status = no_memory(l, error);
-  free(twin);
-  free(at);
-  free(first);
-  return status;
-}
-
 /* ---- Triangles of the torus ---- */
 
 /* The copy of a triangle that is kept: none of its corners lies left of the domain or below it, and
@@ -374,7 +229,6 @@ static cvtm_status triangulate(cvtm_device *device, const double *points, layout
   cvtm_status status = lay_out(l, points, error);
   if (status == CVTM_OK)
     status = cvtm_delaunay_on(device, l->points, l->count, &l->plane, NULL, error);
-  if (status == CVTM_OK) status = fan_out_circles(l, error);
   if (status != CVTM_OK) return status;
   l->used = calloc((size_t)l->point_count, 1);
   l->chosen = malloc((size_t)l->plane.triangle_count + 1);
