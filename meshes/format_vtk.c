@@ -131,9 +131,7 @@ static cvtm_status read_points(cvtm_source *s, const grid *g, cvtm_builder *b) {
   if (status != CVTM_OK) return status;
   if (b->vertex_count > 0) return cvtm_source_fail(s, "POINTS appears twice");
   status = read_values(s, g, type, 3 * count, &values);
-  for (int64_t i = 0; i < count && status == CVTM_OK; ++i) {
-    status = cvtm_builder_vertex(b, values[3 * i], values[3 * i + 1], values[3 * i + 2]);
-  }
+  if (status == CVTM_OK) status = cvtm_builder_vertices(b, values, count);
   free(values);
   return status;
 }

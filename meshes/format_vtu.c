@@ -374,9 +374,7 @@ static cvtm_status build_mesh(document *d, cvtm_builder *b) {
   }
   if (status == CVTM_OK && d->field.seen)
     status = take_array(d, &d->field, "point data", d->vertex_count, &b->values);
-  for (int64_t i = 0; i < d->vertex_count && status == CVTM_OK; ++i) {
-    status = cvtm_builder_vertex(b, points[3 * i], points[3 * i + 1], points[3 * i + 2]);
-  }
+  if (status == CVTM_OK) status = cvtm_builder_vertices(b, points, d->vertex_count);
   if (status == CVTM_OK && cells > 0) {
     status = take_array(d, &d->offsets, "offsets", cells, &offsets);
     if (status == CVTM_OK) {

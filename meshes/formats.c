@@ -121,11 +121,25 @@ cvtm_status cvtm_source_integer(cvtm_source *s, cvtm_scalar type, int64_t low, i
   double v;
   cvtm_status status = cvtm_source_value(s, type, &v);
   if (status != CVTM_OK) return status;
-  if (!(v >= (double)low && v <= (double)high && fabs(v) < 0x1p62) || v != floor(v)) {
+  if (!(v >= (double)low && v <= (double)high && fabs(v) < 0x1p62) || v != (double)(int64_t)v) {
     return cvtm_source_fail(s, "%s out of range", what);
   }
   *value = (int64_t)v;
   return CVTM_OK;
+}
+
+/* The usual types have loops of their own, in which the type is known. */
+static void unpack_values(cvtm_scalar type, int big, const unsigned char *bytes, int64_t count,
+                          double *to) {
+  const size_t size = cvtm_scalar_size(type);
+  if (type == CVTM_F64) {
+    for (int64_t i = 0; i < count; ++i) to[i] = cvtm_scalar_unpack(CVTM_F64, big, bytes + 8 * i);
+  } else if (type == CVTM_I32) {
+    for (int64_t i = 0; i < count; ++i) to[i] = cvtm_scalar_unpack(CVTM_I32, big, bytes + 4 * i);
+  } else {
+    for (int64_t i = 0; i < count; ++i)
+      to[i] = cvtm_scalar_unpack(type, big, bytes + size * (size_t)i);
+  }
 }
 
 cvtm_status cvtm_source_values(cvtm_source *s, cvtm_scalar type, int64_t count, double **values) {
@@ -139,7 +153,11 @@ cvtm_status cvtm_source_values(cvtm_source *s, cvtm_scalar type, int64_t count, 
   }
   double *v = malloc(((size_t)count + 1) * sizeof *v);
   if (v == NULL) return cvtm_source_no_memory(s);
-  for (int64_t i = 0; i < count; ++i) {
+  if (s->binary) {
+    unpack_values(type, s->big, s->data + s->at, count, v);
+    s->at += cvtm_scalar_size(type) * (size_t)count;
+  }
+  for (int64_t i = 0; i < count && !s->binary; ++i) {
     cvtm_status status = cvtm_source_value(s, type, &v[i]);
     if (status != CVTM_OK) {
       free(v);
@@ -152,26 +170,35 @@ cvtm_status cvtm_source_values(cvtm_source *s, cvtm_scalar type, int64_t count, 
 
 /* ---- builder ---- */
 
-cvtm_status cvtm_builder_vertex(cvtm_builder *b, double x, double y, double z) {
-  if (!isfinite(x) || !isfinite(y) || !isfinite(z)) {
-    return cvtm_source_fail(b->source, "a coordinate is not finite");
-  }
-  if (b->vertex_count == 0) b->z = z;
-  if (z != b->z) return cvtm_source_fail(b->source, "the mesh is not planar: z varies");
-  if (b->vertex_count == INT32_MAX) return cvtm_source_fail(b->source, "too many vertices");
-  if (!cvtm_grow(&b->points, 2 * sizeof *b->points, &b->vertex_capacity, b->vertex_count + 1))
+cvtm_status cvtm_builder_vertices(cvtm_builder *b, const double *place, int64_t count) {
+  if (count > INT32_MAX - b->vertex_count) return cvtm_source_fail(b->source, "too many vertices");
+  if (!cvtm_grow(&b->points, 2 * sizeof *b->points, &b->vertex_capacity, b->vertex_count + count))
     return cvtm_source_no_memory(b->source);
-  b->points[2 * b->vertex_count] = x;
-  b->points[2 * b->vertex_count + 1] = y;
-  ++b->vertex_count;
+  if (b->vertex_count == 0 && count > 0) b->z = place[2];
+  double *to = b->points + 2 * b->vertex_count;
+  for (int64_t i = 0; i < count; ++i, place += 3) {
+    if (!isfinite(place[0]) || !isfinite(place[1]) || !isfinite(place[2]))
+      return cvtm_source_fail(b->source, "a coordinate is not finite");
+    if (place[2] != b->z) return cvtm_source_fail(b->source, "the mesh is not planar: z varies");
+    to[2 * i] = place[0];
+    to[2 * i + 1] = place[1];
+  }
+  b->vertex_count += count;
   return CVTM_OK;
+}
+
+cvtm_status cvtm_builder_vertex(cvtm_builder *b, double x, double y, double z) {
+  return cvtm_builder_vertices(b, (const double[3]){x, y, z}, 1);
+}
+
+static inline int names_vertex(const cvtm_builder *b, double index) {
+  return index >= 0 && index < (double)b->vertex_count && index == (double)(int32_t)index;
 }
 
 cvtm_status cvtm_builder_triangle(cvtm_builder *b, const double index[3]) {
   for (int k = 0; k < 3; ++k) {
-    if (!(index[k] >= 0 && index[k] < (double)b->vertex_count) || index[k] != floor(index[k])) {
+    if (!names_vertex(b, index[k]))
       return cvtm_source_fail(b->source, "a triangle names a vertex that does not exist");
-    }
   }
   if (!cvtm_grow(&b->triangles, 3 * sizeof *b->triangles, &b->triangle_capacity,
                  b->triangle_count + 1))
@@ -182,7 +209,7 @@ cvtm_status cvtm_builder_triangle(cvtm_builder *b, const double index[3]) {
 }
 
 cvtm_status cvtm_builder_middle(cvtm_builder *b, double index) {
-  if (!(index >= 0 && index < (double)b->vertex_count) || index != floor(index))
+  if (!names_vertex(b, index))
     return cvtm_source_fail(b->source, "a triangle names a node that does not exist");
   if (b->middle == NULL) b->middle = calloc((size_t)b->vertex_count, 1);
   if (b->middle == NULL) return cvtm_source_no_memory(b->source);
@@ -203,9 +230,8 @@ cvtm_status cvtm_builder_cells(cvtm_builder *b, int64_t cells, const double *end
   double start = 0;
   for (int64_t k = 0; k < cells; ++k) {
     double type = types != NULL ? types[k] : POLYGON;
-    if (!(ends[k] >= start && ends[k] <= (double)corners) || ends[k] != floor(ends[k])) {
+    if (!(ends[k] >= start && ends[k] <= (double)corners) || ends[k] != (double)(int64_t)ends[k])
       return cvtm_source_fail(b->source, "the offsets of the cells are out of order");
-    }
     const int nodes = type == QUADRATIC_TRIANGLE ? 6 : 3;
     const double *node = connectivity + (int64_t)start;
     if ((type == TRIANGLE || type == POLYGON || type == QUADRATIC_TRIANGLE) &&

@@ -71,6 +71,8 @@ typedef struct cvtm_builder {
 } cvtm_builder;
 
 cvtm_status cvtm_builder_vertex(cvtm_builder *builder, double x, double y, double z);
+/* place: x, y, z of each. */
+cvtm_status cvtm_builder_vertices(cvtm_builder *builder, const double *place, int64_t count);
 /* Indices from 0, below vertex_count. */
 cvtm_status cvtm_builder_triangle(cvtm_builder *builder, const double index[3]);
 /* A node that second-order triangles have in the middle of an edge: no vertex of the mesh unless

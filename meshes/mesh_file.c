@@ -146,11 +146,10 @@ cvtm_status cvtm_mesh_write(const char *path, const cvtm_mesh *mesh,
 
 /* ---- reading ---- */
 
-/* The largest y becomes 0. */
-/* Returns the largest y, from which y is now measured. */
+/* Returns the largest y, from which y is now measured downwards. */
 static double flip(double *points, int64_t count) {
   double top = count > 0 ? points[1] : 0;
-  for (int64_t i = 1; i < count; ++i) top = fmax(top, points[2 * i + 1]);
+  for (int64_t i = 1; i < count; ++i) top = points[2 * i + 1] > top ? points[2 * i + 1] : top;
   for (int64_t i = 0; i < count; ++i) points[2 * i + 1] = top - points[2 * i + 1];
   return top;
 }
@@ -199,23 +198,29 @@ static int64_t count_coincident(const place *sorted, int64_t count) {
   return coincident;
 }
 
-static cvtm_status find_coincident(cvtm_mesh *mesh, const char *name, cvtm_error *error) {
-  int64_t n = mesh->vertex_count, used = 0;
+/* used: nonzero for the vertices of triangles. */
+static cvtm_status find_coincident(cvtm_mesh *mesh, const unsigned char *used, const char *name,
+                                   cvtm_error *error) {
+  const int64_t n = mesh->vertex_count;
   place *places = malloc((size_t)n * sizeof *places);
   if (places == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", name);
-  for (int64_t i = 0; i < n; ++i) {
-    places[i] = (place){mesh->points[2 * i], mesh->points[2 * i + 1], 0};
-  }
-  for (int64_t k = 0; k < 3 * mesh->triangle_count; ++k) {
-    used += !places[mesh->triangles[k]].used;
-    places[mesh->triangles[k]].used = 1;
-  }
-  if (used < n) {
-    qsort(places, (size_t)n, sizeof *places, compare_places);
-    mesh->coincident_count = count_coincident(places, n);
-  }
+  for (int64_t i = 0; i < n; ++i)
+    places[i] = (place){mesh->points[2 * i], mesh->points[2 * i + 1], used[i]};
+  qsort(places, (size_t)n, sizeof *places, compare_places);
+  mesh->coincident_count = count_coincident(places, n);
   free(places);
   return CVTM_OK;
+}
+
+static cvtm_status check_unused(cvtm_mesh *mesh, const char *name, cvtm_error *error) {
+  const int64_t n = mesh->vertex_count;
+  unsigned char *used = calloc((size_t)n, 1);
+  if (used == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", name);
+  for (int64_t k = 0; k < 3 * mesh->triangle_count; ++k) used[mesh->triangles[k]] = 1;
+  const cvtm_status status =
+      memchr(used, 0, (size_t)n) != NULL ? find_coincident(mesh, used, name, error) : CVTM_OK;
+  free(used);
+  return status;
 }
 
 /* Leaves out the nodes in the middle of edges. */
@@ -259,7 +264,7 @@ static cvtm_status finish_mesh(cvtm_builder *b, cvtm_mesh *mesh, const char *nam
   made.collinear = made.triangle_count == 0;
   made.file_top = flip(made.points, made.vertex_count);
   orient(&made);
-  status = find_coincident(&made, name, error);
+  status = check_unused(&made, name, error);
   if (status != CVTM_OK) return status;
   b->points = NULL;
   b->triangles = NULL;
