@@ -1,7 +1,8 @@
 /* For LD_PRELOAD: makes one call of the C library fail, as a machine without memory or with a full
  * disk does. CVTMESH_FAULT=KIND:K fails the K-th call of a kind, K from 1; KIND:K+ fails that call
- * and all that follow. CVTMESH_FAULT_COUNTS names a file that gets a line `KIND COUNT` for every
- * kind at the end.
+ * and all that follow. CVTMESH_FAULT_CALLS names a file that gets a line `KIND STACK` for every
+ * call, in their order: STACK is a hash of the program's calls that led there, the same in every
+ * run.
  *
  * Calls count where the program, an image library, cJSON or the C library itself makes them. Those
  * of other libraries do not: libgomp ends the process where it finds no memory, and what OpenGL
@@ -13,7 +14,9 @@
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
+#include <execinfo.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <link.h>
 #include <pthread.h>
 #include <stdarg.h>
@@ -37,6 +40,7 @@ static atomic_long counts[KINDS];
 static kind failing = KINDS;
 static long at;
 static int forever;
+static int calls = -1; /* a file, or none */
 
 /* --- who calls -------------------------------------------------------------------------- */
 
@@ -76,9 +80,23 @@ static int counts_calls_from(const void *caller) {
   return k < range_count;
 }
 
+static void write_call(kind what) {
+  enum { MOST = 128 };
+  void *stack[MOST];
+  uint64_t hash = 14695981039346656037U; /* FNV-1a */
+  const int depth = backtrace(stack, MOST);
+  for (int k = 0; k < depth; ++k) {
+    const uintptr_t call = (uintptr_t)stack[k];
+    if (call >= ranges[0].first && call < ranges[0].end)
+      hash = (hash ^ (call - ranges[0].first)) * 1099511628211U;
+  }
+  dprintf(calls, "%s %016" PRIx64 "\n", names[what], hash);
+}
+
 /* Nonzero if this call must fail; errno is set then. */
 static int fails(kind what, const void *caller) {
   if (!atomic_load(&ready) || !counts_calls_from(caller)) return 0;
+  if (calls >= 0) write_call(what);
   const long number = atomic_fetch_add(&counts[what], 1) + 1;
   if (what != failing || !(number == at || (forever && number > at))) return 0;
   errno = reasons[what];
@@ -382,20 +400,13 @@ __attribute__((constructor)) static void begin(void) {
   stdout = open_stream(STDOUT_FILENO, "w");
   const char *wish = getenv("CVTMESH_FAULT");
   if (wish != NULL) read_wish(wish);
+  const char *path = getenv("CVTMESH_FAULT_CALLS");
+  if (path != NULL) {
+    void *first[1];
+    backtrace(first, 1); /* it loads a library the first time */
+    calls = real_open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  }
   atomic_store(&ready, 1);
 }
 
-__attribute__((destructor)) static void end(void) {
-  atomic_store(&ready, 0);
-  const char *path = getenv("CVTMESH_FAULT_COUNTS");
-  if (path == NULL) return;
-  char text[512];
-  size_t length = 0;
-  for (int k = 0; k < KINDS; ++k)
-    length += (size_t)snprintf(text + length, sizeof text - length, "%s %ld\n", names[k],
-                               atomic_load(&counts[k]));
-  const int file = real_open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  if (file < 0) return;
-  if (real_write(file, text, length) < 0) abort();
-  real_close(file);
-}
+__attribute__((destructor)) static void end(void) { atomic_store(&ready, 0); }

@@ -6,7 +6,8 @@ one line on stderr, and every output is absent, as it was before, or whole. Wher
 built with AddressSanitizer, each of these runs is also searched for memory errors and, except for
 those that draw, as OpenGL drivers leak, for leaks.
 
-CVTMESH_FAULTS=all takes every K of every kind; otherwise at most MOST of a kind, evenly spread.
+CVTMESH_FAULTS=all takes every K of every kind; otherwise at most MOST of a kind, evenly spread
+over those that the program reaches by a stack of calls at which no earlier fault was.
 CVTMESH_FAULTS_KEEP_ON=1 lets all later calls of the kind fail too, as on a full disk.
 CVTMESH_FAULTS_FIGURES names a file that gets a line of figures for every command."""
 
@@ -174,7 +175,7 @@ class Command:
     """One command line, its undisturbed run, and its runs with one fault."""
 
     def __init__(self, name, place):
-        self.name, self.place = name, place
+        self.name, self.place, self.calls = name, place, place / "calls"
         self.arguments = COMMANDS[name] + ["-q"] * (COMMANDS[name][0] != "completion")
         if self.arguments[0] not in NO_DEVICE:
             self.arguments += ["--device", "cpu", "--threads", "1"]
@@ -190,15 +191,13 @@ class Command:
         self.code, self.stdout, self.stderr = clean.returncode, clean.stdout, clean.stderr
         assert self.code in (0, 4), clean.stderr.decode()
         assert self.stderr == b""
-        self.counts = {}
-        for line in (folder / "counts").read_text().splitlines():
-            kind, count = line.split()
-            self.counts[kind] = int(count)
-        assert sum(self.counts.values()) > 0  # the shim is in place
+        calls = [line.split() for line in self.calls.read_text().splitlines()]
+        assert calls  # the shim is in place
+        self.stacks = {kind: [stack for other, stack in calls if other == kind] for kind in KINDS}
         self.outputs = {path.name: comparable_file(path) for path in self.written(folder)}
 
     def written(self, folder):
-        inputs = {path.name for path in self.inputs.iterdir()} | {"counts"}
+        inputs = {path.name for path in self.inputs.iterdir()}
         return [path for path in folder.iterdir()
                 if path.is_file() and path.name not in inputs and ".journal" not in path.name]
 
@@ -213,7 +212,6 @@ class Command:
 
     def call(self, folder, fault, *more):
         environment = {**os.environ, "LD_PRELOAD": SHIM,
-                       "CVTMESH_FAULT_COUNTS": str(folder / "counts"),
                        "ASAN_OPTIONS": "verify_asan_link_order=0",
                        "LSAN_OPTIONS": f"suppressions={SUPPRESSIONS}:print_suppressions=0"}
         if self.name in WITH_VIEWER:
@@ -222,6 +220,8 @@ class Command:
             environment["ASAN_OPTIONS"] += ":detect_leaks=0"
         if fault:
             environment["CVTMESH_FAULT"] = fault
+        elif not more:
+            environment["CVTMESH_FAULT_CALLS"] = str(self.calls)
         return subprocess.run([PROGRAM, *self.arguments, *more], cwd=folder, env=environment,
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120,
                               check=False, close_fds=False)
@@ -280,9 +280,21 @@ def is_output(name):
     return re.fullmatch(r"[bj]\d\.\w+", name) is not None
 
 
-def numbers(count):
-    stride = 1 if EVERY else -(-count // MOST)
-    return range(1, count + 1, max(stride, 1))
+# The kinds and stacks at which a fault was, of all commands so far.
+tried = set()
+
+
+def numbers(kind, stacks):
+    """The calls, counted from 1, that fail in turn."""
+    if EVERY:
+        return range(1, len(stacks) + 1)
+    first = {}
+    for number, stack in enumerate(stacks, 1):
+        if (kind, stack) not in tried:
+            first.setdefault(stack, number)
+    chosen = list(first.values())[::max(1, -(-len(first) // MOST))]
+    tried.update((kind, stacks[number - 1]) for number in chosen)
+    return chosen
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -290,7 +302,7 @@ def test_faults(name, tmp_path):
     if name in WITH_VIEWER and not has_viewer():
         pytest.skip("this build has no viewer")
     command = Command(name, tmp_path)
-    tasks = [(kind, number) for kind in KINDS for number in numbers(command.counts[kind])]
+    tasks = [(kind, number) for kind in KINDS for number in numbers(kind, command.stacks[kind])]
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         wrong = [line for line in pool.map(lambda task: command.try_fault(*task), tasks) if line]
     write_figures(command, wrong)
