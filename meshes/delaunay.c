@@ -27,10 +27,10 @@ typedef struct side_record {
   side twin;      /* the same side of the triangle across */
 } side_record;
 
-typedef struct workplace {
+typedef struct triangulation {
   cvtm_sorted_points points;
   side_record *sides;
-} workplace;
+} triangulation;
 
 static inline side after(side s) { return s % 3 == 2 ? s - 2 : s + 1; }
 static inline side before(side s) { return s % 3 == 0 ? s + 2 : s - 1; }
@@ -70,13 +70,13 @@ typedef struct hull {
 } hull;
 
 /* The ends of two parts together, of which one precedes the other along `axis`. */
-static hull join_ends(const workplace *w, const hull *one, const hull *other, int axis) {
+static hull join_ends(const triangulation *dt, const hull *one, const hull *other, int axis) {
   const int across = 1 - axis;
   hull both = *one;
   both.end[axis][1] = other->end[axis][1];
   for (int last = 0; last < 2; ++last) {
-    const cvtm_grid_point p = w->points.place[one->end[across][last].point];
-    const cvtm_grid_point q = w->points.place[other->end[across][last].point];
+    const cvtm_grid_point p = dt->points.place[one->end[across][last].point];
+    const cvtm_grid_point q = dt->points.place[other->end[across][last].point];
     if (precedes(across, p, q) == last) both.end[across][last] = other->end[across][last];
   }
   return both;
@@ -88,52 +88,52 @@ static hull hull_of_point(int32_t point, side out) {
 }
 
 /* The points low and low + 1, from left to right. */
-static hull triangulate_two(const workplace *w, int32_t low) {
+static hull triangulate_two(const triangulation *dt, int32_t low) {
   const side a = first_side(low), b = a + 3;
-  set_corners(w->sides, a, low, low + 1, BEYOND);
-  set_corners(w->sides, b, low + 1, low, BEYOND);
-  join(w->sides, a, b);
-  join(w->sides, a + 1, b + 2);
-  join(w->sides, a + 2, b + 1);
+  set_corners(dt->sides, a, low, low + 1, BEYOND);
+  set_corners(dt->sides, b, low + 1, low, BEYOND);
+  join(dt->sides, a, b);
+  join(dt->sides, a + 1, b + 2);
+  join(dt->sides, a + 2, b + 1);
   const hull first = hull_of_point(low, b + 1), second = hull_of_point(low + 1, a + 1);
-  return join_ends(w, &first, &second, 0);
+  return join_ends(dt, &first, &second, 0);
 }
 
-static int64_t orient(const workplace *w, int32_t a, int32_t b, int32_t c) {
-  const cvtm_grid_point *place = w->points.place;
+static int64_t orient(const triangulation *dt, int32_t a, int32_t b, int32_t c) {
+  const cvtm_grid_point *place = dt->points.place;
   return cvtm_orient(place[a], place[b], place[c]);
 }
 
 /* Triangles outside the edges ring[0] ring[1], ring[1] ring[2], ..., around a part. */
-static void surround(const workplace *w, side outer, const int32_t *ring, side count) {
+static void surround(const triangulation *dt, side outer, const int32_t *ring, side count) {
   for (side k = 0; k < count; ++k) {
     const side next = k + 1 < count ? k + 1 : 0;
-    set_corners(w->sides, outer + 3 * k, ring[next], ring[k], BEYOND);
-    join(w->sides, outer + 3 * k + 2, outer + 3 * next + 1);
+    set_corners(dt->sides, outer + 3 * k, ring[next], ring[k], BEYOND);
+    join(dt->sides, outer + 3 * k + 2, outer + 3 * next + 1);
   }
 }
 
 /* Three points, from left to right. */
-static hull triangulate_three(const workplace *w, int32_t low) {
-  const int64_t turn = orient(w, low, low + 1, low + 2);
+static hull triangulate_three(const triangulation *dt, int32_t low) {
+  const int64_t turn = orient(dt, low, low + 1, low + 2);
   const side first = first_side(low), outer = turn == 0 ? first : first + 3;
   if (turn == 0) {
     const int32_t ring[4] = {low, low + 1, low + 2, low + 1};
-    surround(w, outer, ring, 4);
-    join(w->sides, outer, outer + 9);
-    join(w->sides, outer + 3, outer + 6);
+    surround(dt, outer, ring, 4);
+    join(dt->sides, outer, outer + 9);
+    join(dt->sides, outer + 3, outer + 6);
   } else {
     const int32_t ring[3] = {low, turn > 0 ? low + 1 : low + 2, turn > 0 ? low + 2 : low + 1};
-    surround(w, outer, ring, 3);
-    set_corners(w->sides, first, ring[0], ring[1], ring[2]);
-    for (side k = 0; k < 3; ++k) join(w->sides, first + k, outer + 3 * k);
+    surround(dt, outer, ring, 3);
+    set_corners(dt->sides, first, ring[0], ring[1], ring[2]);
+    for (side k = 0; k < 3; ++k) join(dt->sides, first + k, outer + 3 * k);
   }
   /* The ring has the point low + 1 at place 1, or after low + 2. */
   const hull a = hull_of_point(low, outer + 1);
   const hull b = hull_of_point(low + 1, outer + (turn >= 0 ? 4 : 7));
   const hull c = hull_of_point(low + 2, outer + (turn >= 0 ? 7 : 4));
-  const hull ab = join_ends(w, &a, &b, 0);
-  return join_ends(w, &ab, &c, 0);
+  const hull ab = join_ends(dt, &a, &b, 0);
+  return join_ends(dt, &ab, &c, 0);
 }
 
 /* ---- Merging ---- */
@@ -149,125 +149,128 @@ static inline int64_t cross(vector a, vector b) { return a.x * b.y - a.y * b.x; 
 static inline int64_t square(vector a) { return a.x * a.x + a.y * a.y; }
 
 /* A point as seen from another. */
-typedef struct sight {
+typedef struct seen_point {
   int32_t point; /* BEYOND: none */
   vector away;
   int64_t distance2;
-} sight;
+} seen_point;
 
-static inline sight see(const workplace *w, int32_t from, int32_t point) {
-  sight s = {.point = point};
+static inline seen_point seen_from(const triangulation *dt, int32_t from, int32_t point) {
+  seen_point s = {.point = point};
   if (point == BEYOND) return s;
-  s.away = from_to(w->points.place[from], w->points.place[point]);
+  s.away = from_to(dt->points.place[from], dt->points.place[point]);
   s.distance2 = square(s.away);
   return s;
 }
 
-/* One side of the gap between two parts. The base is the uppermost edge that joins them. */
-typedef struct bank {
-  int32_t end;  /* of the base */
-  side shore;   /* in the triangle at the gap: from `end` to BEYOND (left), or to `end` (right) */
-  sight near;   /* from `end`: the third corner of that triangle */
-  side edge;    /* between `end` and `near`, of the triangle behind */
-  sight far;    /* from `end`: the third corner of that */
-  int64_t turn; /* from near to far, away from the gap */
-} bank;
+/* The hull of one of two parts at the gap between them. The base is the uppermost edge that joins
+ * the parts; the chain begins at one of its ends. */
+typedef struct chain {
+  int32_t end;     /* of the base */
+  side outer;      /* in the triangle at the gap: from `end` to BEYOND (left part), or to `end` */
+  seen_point near; /* from `end`: the third corner of that triangle */
+  side edge;       /* between `end` and `near`, of the triangle inside */
+  seen_point far;  /* from `end`: the third corner of that */
+  int64_t turn;    /* from near to far, away from the gap */
+} chain;
 
 /* The next side of a triangle, upwards and downwards. */
 static inline side onward(int right, side s) { return right ? before(s) : after(s); }
 static inline side backward(int right, side s) { return right ? after(s) : before(s); }
 
-static inline void see_far(const workplace *w, int right, bank *b) {
-  b->far = see(w, b->end, w->sides[before(b->edge)].corner);
-  const int64_t turn = cross(b->near.away, b->far.away);
-  b->turn = right ? -turn : turn;
+static inline void find_far(const triangulation *dt, int right, chain *c) {
+  c->far = seen_from(dt, c->end, dt->sides[before(c->edge)].corner);
+  const int64_t turn = cross(c->near.away, c->far.away);
+  c->turn = right ? -turn : turn;
 }
 
-static inline bank bank_at(const workplace *w, int right, int32_t end, side shore) {
-  bank b = {.end = end, .shore = shore};
-  b.near = see(w, end, w->sides[before(shore)].corner);
-  b.edge = w->sides[backward(right, shore)].twin;
-  see_far(w, right, &b);
-  return b;
+static inline chain chain_from(const triangulation *dt, int right, int32_t end, side outer) {
+  chain c = {.end = end, .outer = outer};
+  c.near = seen_from(dt, end, dt->sides[before(outer)].corner);
+  c.edge = dt->sides[backward(right, outer)].twin;
+  find_far(dt, right, &c);
+  return c;
 }
 
-/* Removes the edge from `end` to `near`: the two triangles there become ones at the hull. */
-static inline void open_edge(const workplace *w, int right, bank *b) {
-  side_record *sides = w->sides;
-  const side up = onward(right, b->shore);
-  const side outer = onward(right, b->edge), inner = backward(right, b->edge);
-  const side behind = sides[inner].twin;
-  join(sides, inner, sides[outer].twin);
-  join(sides, outer, sides[up].twin);
-  join(sides, b->shore, behind);
-  const int32_t near = b->near.point, far = b->far.point;
-  set_corners(sides, up, right ? BEYOND : b->end, right ? b->end : BEYOND, far);
-  set_corners(sides, outer, right ? near : BEYOND, right ? BEYOND : near, far);
-  b->shore = up;
-  b->near = b->far;
-  b->edge = behind;
-  see_far(w, right, b);
+/* Removes the edge from `end` to `near`: the two triangles there become outer ones, of the edges
+ * between `end` and `far` and between `far` and `near`. */
+static inline void open_edge(const triangulation *dt, int right, chain *c) {
+  side_record *sides = dt->sides;
+  const side up = onward(right, c->outer);
+  const side near_far = onward(right, c->edge), far_end = backward(right, c->edge);
+  const side inside = sides[far_end].twin;
+  join(sides, far_end, sides[near_far].twin);
+  join(sides, near_far, sides[up].twin);
+  join(sides, c->outer, inside);
+  const int32_t near = c->near.point, far = c->far.point;
+  set_corners(sides, up, right ? BEYOND : c->end, right ? c->end : BEYOND, far);
+  set_corners(sides, near_far, right ? near : BEYOND, right ? BEYOND : near, far);
+  c->outer = up;
+  c->near = c->far;
+  c->edge = inside;
+  find_far(dt, right, c);
 }
 
-static inline int is_first(const workplace *w, int32_t p, int32_t a, int32_t b, int32_t c) {
-  const cvtm_grid_point *place = w->points.place;
+static inline int is_first(const triangulation *dt, int32_t p, int32_t a, int32_t b, int32_t c) {
+  const cvtm_grid_point *place = dt->points.place;
   return cvtm_precedes(place[p], place[a]) && cvtm_precedes(place[p], place[b]) &&
          cvtm_precedes(place[p], place[c]);
 }
 
-/* Negative if d lies in the circle through c and the ends of the base, by their heights above it.
+/* Negative if q lies in the circle through p and the ends of the base, by their heights above it.
  */
-static inline cvtm_int128 circle(int64_t base2, int64_t turn, const sight *c, int64_t c_height,
-                                 const sight *d, int64_t d_height) {
-  return (cvtm_int128)base2 * turn - (cvtm_int128)c->distance2 * d_height +
-         (cvtm_int128)d->distance2 * c_height;
+static inline cvtm_int128 circle(int64_t base2, int64_t turn, const seen_point *p, int64_t p_height,
+                                 const seen_point *q, int64_t q_height) {
+  return (cvtm_int128)base2 * turn - (cvtm_int128)p->distance2 * q_height +
+         (cvtm_int128)q->distance2 * p_height;
 }
 
 /* Removes edges whose triangle with the base holds a point. Returns how high `near` is above the
  * base (from left to right); 0: not at all. */
-static inline int64_t clear_bank(const workplace *w, int right, vector base, int64_t base2,
-                                 int32_t other_end, bank *b) {
-  int64_t height = cross(base, b->near.away);
+static inline int64_t clear_chain(const triangulation *dt, int right, vector base, int64_t base2,
+                                  int32_t other_end, chain *c) {
+  int64_t height = cross(base, c->near.away);
   if (height <= 0) return 0;
-  while (b->far.point != BEYOND) {
-    const int64_t far_height = cross(base, b->far.away);
-    const cvtm_int128 d = circle(base2, b->turn, &b->near, height, &b->far, far_height);
-    if (d > 0) break;
-    if (d == 0 && !is_first(w, b->far.point, b->end, other_end, b->near.point) &&
-        !is_first(w, other_end, b->end, b->near.point, b->far.point))
+  while (c->far.point != BEYOND) {
+    const int64_t far_height = cross(base, c->far.away);
+    const cvtm_int128 sign = circle(base2, c->turn, &c->near, height, &c->far, far_height);
+    if (sign > 0) break;
+    if (sign == 0 && !is_first(dt, c->far.point, c->end, other_end, c->near.point) &&
+        !is_first(dt, other_end, c->end, c->near.point, c->far.point))
       break;
-    open_edge(w, right, b);
+    open_edge(dt, right, c);
     height = far_height;
   }
   return height;
 }
 
-/* Does the triangulation have the triangle of the base and the right bank's point? */
-static inline int right_wins(const workplace *w, int64_t base2, const bank *left,
-                             int64_t left_height, const bank *right, int64_t right_height) {
+/* Does the triangulation have the triangle of the base and the right chain's `near`? */
+static inline int right_wins(const triangulation *dt, int64_t base2, const chain *left,
+                             int64_t left_height, const chain *right, int64_t right_height) {
   if (left_height == 0 || right_height == 0) return left_height == 0;
-  const int32_t a = left->end, b = right->end, c = left->near.point;
-  const sight d = see(w, a, right->near.point);
-  const int64_t turn = cross(left->near.away, d.away);
-  const cvtm_int128 sign = circle(base2, turn, &left->near, left_height, &d, right_height);
+  const int32_t a = left->end, b = right->end, p = left->near.point;
+  const seen_point q = seen_from(dt, a, right->near.point);
+  const int64_t turn = cross(left->near.away, q.away);
+  const cvtm_int128 sign = circle(base2, turn, &left->near, left_height, &q, right_height);
   if (sign != 0) return sign < 0;
-  return is_first(w, d.point, a, b, c) ||
-         (turn < 0 ? is_first(w, a, b, c, d.point) : is_first(w, b, a, c, d.point));
+  return is_first(dt, q.point, a, b, p) ||
+         (turn < 0 ? is_first(dt, a, b, p, q.point) : is_first(dt, b, a, p, q.point));
 }
 
 /* Joins two parts, of which the left one precedes the other along the axis, from their lower common
  * tangent upwards. The two triangles at `spare` become those outside the tangents. */
-static hull merge(const workplace *w, const hull *left, const hull *right, int axis, side spare) {
-  side_record *sides = w->sides;
+static hull merge(const triangulation *dt, const hull *left, const hull *right, int axis,
+                  side spare) {
+  side_record *sides = dt->sides;
   const side bottom = spare, top = spare + 3;
   side l = sides[left->end[axis][1].out].twin, r = right->end[axis][0].out;
   int32_t l_end = left->end[axis][1].point, r_end = right->end[axis][0].point;
   for (;;) {
     const int32_t l_next = sides[before(l)].corner, r_next = sides[before(r)].corner;
-    if (orient(w, l_end, l_next, r_end) > 0) {
+    if (orient(dt, l_end, l_next, r_end) > 0) {
       l = sides[before(l)].twin;
       l_end = l_next;
-    } else if (orient(w, r_next, r_end, l_end) > 0) {
+    } else if (orient(dt, r_next, r_end, l_end) > 0) {
       r = sides[after(r)].twin;
       r_end = r_next;
     } else {
@@ -275,39 +278,40 @@ static hull merge(const workplace *w, const hull *left, const hull *right, int a
     }
   }
   const int32_t lowest = l_end;
-  bank left_bank = bank_at(w, 0, l_end, sides[l].twin),
-       right_bank = bank_at(w, 1, r_end, sides[r].twin);
+  chain left_chain = chain_from(dt, 0, l_end, sides[l].twin),
+        right_chain = chain_from(dt, 1, r_end, sides[r].twin);
   set_corners(sides, bottom, l_end, BEYOND, r_end);
   join(sides, bottom, l);
   join(sides, bottom + 1, r);
   side gap = bottom + 2; /* the base's, from right to left */
   for (;;) {
-    const vector base = from_to(w->points.place[left_bank.end], w->points.place[right_bank.end]);
+    const vector base =
+        from_to(dt->points.place[left_chain.end], dt->points.place[right_chain.end]);
     const int64_t base2 = square(base);
-    const int64_t lh = clear_bank(w, 0, base, base2, right_bank.end, &left_bank);
-    const int64_t rh = clear_bank(w, 1, base, base2, left_bank.end, &right_bank);
+    const int64_t lh = clear_chain(dt, 0, base, base2, right_chain.end, &left_chain);
+    const int64_t rh = clear_chain(dt, 1, base, base2, left_chain.end, &right_chain);
     if (lh == 0 && rh == 0) break;
-    if (right_wins(w, base2, &left_bank, lh, &right_bank, rh)) {
-      sides[right_bank.shore].corner = left_bank.end;
-      join(sides, gap, right_bank.shore);
-      gap = before(right_bank.shore);
-      right_bank = bank_at(w, 1, right_bank.near.point, sides[gap].twin);
+    if (right_wins(dt, base2, &left_chain, lh, &right_chain, rh)) {
+      sides[right_chain.outer].corner = left_chain.end;
+      join(sides, gap, right_chain.outer);
+      gap = before(right_chain.outer);
+      right_chain = chain_from(dt, 1, right_chain.near.point, sides[gap].twin);
     } else {
-      sides[after(left_bank.shore)].corner = right_bank.end;
-      join(sides, gap, left_bank.shore);
-      gap = after(left_bank.shore);
-      left_bank = bank_at(w, 0, left_bank.near.point, sides[gap].twin);
+      sides[after(left_chain.outer)].corner = right_chain.end;
+      join(sides, gap, left_chain.outer);
+      gap = after(left_chain.outer);
+      left_chain = chain_from(dt, 0, left_chain.near.point, sides[gap].twin);
     }
   }
-  set_corners(sides, top, left_bank.end, right_bank.end, BEYOND);
+  set_corners(sides, top, left_chain.end, right_chain.end, BEYOND);
   join(sides, top, gap);
-  join(sides, top + 1, right_bank.shore);
-  join(sides, top + 2, left_bank.shore);
-  hull both = join_ends(w, left, right, axis);
+  join(sides, top + 1, right_chain.outer);
+  join(sides, top + 2, left_chain.outer);
+  hull both = join_ends(dt, left, right, axis);
   for (int k = 0; k < 4; ++k) {
     hull_point *p = &both.end[k / 2][k % 2];
     if (p->point == lowest) p->out = bottom;
-    if (p->point == right_bank.end) p->out = top + 1;
+    if (p->point == right_chain.end) p->out = top + 1;
   }
   return both;
 }
@@ -364,33 +368,33 @@ static int32_t divide(const cvtm_sorted_points *p, int32_t low, int32_t count, i
 }
 
 /* Two or three points. */
-static hull triangulate_few(const workplace *w, int32_t low, int32_t count) {
+static hull triangulate_few(const triangulation *dt, int32_t low, int32_t count) {
   for (int32_t k = 0; k + 1 < count; ++k)
-    move_point(&w->points, find_end(&w->points, low + k, low + count, 0, 0), low + k);
-  return count == 2 ? triangulate_two(w, low) : triangulate_three(w, low);
+    move_point(&dt->points, find_end(&dt->points, low + k, low + count, 0, 0), low + k);
+  return count == 2 ? triangulate_two(dt, low) : triangulate_three(dt, low);
 }
 
-static hull triangulate_part(const workplace *w, int32_t low, int32_t count) {
-  if (count <= 3) return triangulate_few(w, low, count);
+static hull triangulate_part(const triangulation *dt, int32_t low, int32_t count) {
+  if (count <= 3) return triangulate_few(dt, low, count);
   int axis;
-  const int32_t middle = divide(&w->points, low, count, &axis);
-  const hull left = triangulate_part(w, low, middle - low);
-  const hull right = triangulate_part(w, middle, low + count - middle);
-  return merge(w, &left, &right, axis, first_side(middle) - 6);
+  const int32_t middle = divide(&dt->points, low, count, &axis);
+  const hull left = triangulate_part(dt, low, middle - low);
+  const hull right = triangulate_part(dt, middle, low + count - middle);
+  return merge(dt, &left, &right, axis, first_side(middle) - 6);
 }
 
 /* The same, by threads. */
-static hull triangulate_shared(const workplace *w, int32_t low, int32_t count) {
+static hull triangulate_shared(const triangulation *dt, int32_t low, int32_t count) {
   enum { WORTH_TASK = 4096 };
-  if (count < 2 * WORTH_TASK) return triangulate_part(w, low, count);
+  if (count < 2 * WORTH_TASK) return triangulate_part(dt, low, count);
   int axis;
-  const int32_t middle = divide(&w->points, low, count, &axis);
+  const int32_t middle = divide(&dt->points, low, count, &axis);
   hull left;
-#pragma omp task shared(left) firstprivate(w, low, middle)
-  left = triangulate_shared(w, low, middle - low);
-  const hull right = triangulate_shared(w, middle, low + count - middle);
+#pragma omp task shared(left) firstprivate(dt, low, middle)
+  left = triangulate_shared(dt, low, middle - low);
+  const hull right = triangulate_shared(dt, middle, low + count - middle);
 #pragma omp taskwait
-  return merge(w, &left, &right, axis, first_side(middle) - 6);
+  return merge(dt, &left, &right, axis, first_side(middle) - 6);
 }
 
 /* ---- Triangles of the mesh ---- */
@@ -432,12 +436,12 @@ typedef struct block {
 
 /* Finds a block's triangles, and adds their numbers to start[vertex + 2], each to that of its
  * smallest vertex. */
-static void find_triangles(const workplace *w, block *b, uint32_t *start, int shared) {
-  const int32_t *vertex = w->points.vertex;
-  b->found = (triangle_corners *)(w->sides + 3 * b->first);
+static void find_triangles(const triangulation *dt, block *b, uint32_t *start, int shared) {
+  const int32_t *vertex = dt->points.vertex;
+  b->found = (triangle_corners *)(dt->sides + 3 * b->first);
   b->count = 0;
   for (int64_t t = b->first; t < b->end; ++t) {
-    const side_record *s = w->sides + 3 * t;
+    const side_record *s = dt->sides + 3 * t;
     if (s[0].corner == BEYOND || s[1].corner == BEYOND || s[2].corner == BEYOND) continue;
     const int32_t x = vertex[s[0].corner], y = vertex[s[1].corner], z = vertex[s[2].corner];
     const triangle_corners xyz = {x, y, z}, yzx = {y, z, x}, zxy = {z, x, y};
@@ -505,9 +509,9 @@ static void *allocate_large(int64_t count, size_t size) {
 }
 
 /* All triangles, each from its smallest vertex, in lexicographic order. */
-static cvtm_status collect_triangles(const workplace *w, cvtm_mesh *mesh, cvtm_error *error) {
+static cvtm_status collect_triangles(const triangulation *dt, cvtm_mesh *mesh, cvtm_error *error) {
   enum { BLOCKS = 64 };
-  const int64_t vertices = mesh->vertex_count, all = 2 * w->points.count - 2;
+  const int64_t vertices = mesh->vertex_count, all = 2 * dt->points.count - 2;
   const int shared = vertices >= WORTH_THREADS && omp_get_max_threads() > 1;
   uint32_t *start = calloc((size_t)vertices + 2, sizeof *start);
   triangle_corners *fans = NULL;
@@ -516,7 +520,7 @@ static cvtm_status collect_triangles(const workplace *w, cvtm_mesh *mesh, cvtm_e
 #pragma omp parallel for schedule(dynamic) if (shared)
   for (int k = 0; k < BLOCKS; ++k) {
     blocks[k] = (block){.first = all * k / BLOCKS, .end = all * (k + 1) / BLOCKS};
-    find_triangles(w, &blocks[k], start, shared);
+    find_triangles(dt, &blocks[k], start, shared);
   }
   for (int64_t v = 0; v < vertices; ++v) start[v + 2] += start[v + 1];
   mesh->triangle_count = start[vertices + 1];
@@ -544,18 +548,18 @@ _Static_assert(6 * sizeof(side_record) >= CVTM_SORT_SPACE + sizeof(cvtm_grid_poi
 
 static cvtm_status triangulate_points(cvtm_mesh *mesh, side_record *sides, cvtm_error *error) {
   const int64_t n = mesh->vertex_count;
-  workplace w = {.sides = sides};
+  triangulation dt = {.sides = sides};
   cvtm_grid_point *grid = (cvtm_grid_point *)((char *)sides + n * CVTM_SORT_SPACE);
   cvtm_status status = cvtm_snap_points(mesh->points, n, grid, error);
-  if (status == CVTM_OK) status = cvtm_sort_distinct(grid, n, sides, &w.points, error);
+  if (status == CVTM_OK) status = cvtm_sort_distinct(grid, n, sides, &dt.points, error);
   if (status == CVTM_OK) {
-    mesh->coincident_count = n - w.points.count;
+    mesh->coincident_count = n - dt.points.count;
 #pragma omp parallel if (n >= WORTH_THREADS)
 #pragma omp single
-    if (w.points.count > 1) triangulate_shared(&w, 0, (int32_t)w.points.count);
-    status = collect_triangles(&w, mesh, error);
+    if (dt.points.count > 1) triangulate_shared(&dt, 0, (int32_t)dt.points.count);
+    status = collect_triangles(&dt, mesh, error);
   }
-  cvtm_sorted_points_free(&w.points);
+  cvtm_sorted_points_free(&dt.points);
   return status;
 }
 
