@@ -10,8 +10,8 @@
     "do many runs in one process; can be resumed")                                          \
   X(CLI_VORONOI, cli_voronoi, "voronoi", "POINTS", " -o LABELS",                            \
     "compute a discrete Voronoi diagram")                                                   \
-  X(CLI_MESH, cli_mesh, "mesh", "POINTS|OUTLINE", " -o MESH [-o MESH2 ...]",                \
-    "Delaunay triangulation of points, or the mesh of a polygon")                           \
+  X(CLI_MESH, cli_mesh, "mesh", "POINTS|OUTLINE|IMAGE", " -o MESH [-o MESH2 ...]",          \
+    "triangulate points, mesh a polygon or, by --metric, a picture")                        \
   X(CLI_DENSITY, cli_density, "density", "IMAGE", " -o OUT [-o OUT2 ...]",                  \
     "the density that run uses: tone, weights, smoothing, grading")                         \
   X(CLI_SEGMENT, cli_segment, "segment", "IMAGE", " --inside X,Y,R -o MASK",                \
