@@ -41,7 +41,7 @@ static cvtm_status try_round(cvtm_solve *s, int *lower) {
   options.monitor_context = (void *)(uintptr_t)s->options;
   ++s->result.anneal_rounds;
   cvtm_status status = displace_sites(s);
-  if (status == CVTM_OK) status = cvtm_solve_descend(s, &options, s->count, s->deadline, &found);
+  if (status == CVTM_OK) status = cvtm_solve_descend(s, &options, s->deadline, &found);
   if (status != CVTM_OK) return status;
   *lower = found.objective < s->result.objective;
   return *lower ? cvtm_solve_keep(s, &found) : CVTM_OK;

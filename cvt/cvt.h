@@ -103,7 +103,7 @@ cvtm_status cvtm_cvt_sample(cvtm_domain domain, const float *density, int64_t co
 
 typedef struct cvtm_cvt_record {
   int64_t sites; /* of the level: fewer than asked for on coarse levels; 0 in the descents that
-                    reseeding and the high effort add */
+                    reseeding and the high effort add on every level */
   int64_t iteration;
   double energy;        /* of the objective */
   double gradient_norm; /* max_i |dF/dx_i| / (2 m_i): largest distance to a centroid, pixels */
@@ -114,8 +114,9 @@ typedef struct cvtm_cvt_record {
 typedef int (*cvtm_cvt_monitor)(void *context, const cvtm_cvt_record *record);
 
 /* low: sampled sites, then a descent. normal: sites placed from coarse to fine, then a descent.
- * high: more levels, longer descents, then many rounds of transfers. A round moves some sites from
- * cells of little energy to cells of much; it is undone if the descent after it does not end lower.
+ * high: more levels, longer descents, and after that of each level many rounds of transfers. A
+ * round moves some sites from cells of little energy to cells of much; it is undone if the descent
+ * after it does not end lower.
  * best: then also up to kick_rounds rounds of annealing, each of which moves every site away from
  * the nearest other one and descends, and of which the best sites stay; they end after 15 without a
  * gain. Then up to kick_rounds rounds of kicks, each of which displaces the sites of many

@@ -101,7 +101,7 @@ static cvtm_status descend_from_trial(cvtm_solve *s, kicks *k, cvtm_cvt_result *
   free(k->found);
   k->found = NULL;
   cvtm_status status = cvtm_cvt_put_sites(s->cvt, k->trial, s->count);
-  if (status == CVTM_OK) status = cvtm_solve_descend(s, &options, s->count, s->deadline, found);
+  if (status == CVTM_OK) status = cvtm_solve_descend(s, &options, s->deadline, found);
   if (status == CVTM_OK) status = cvtm_cvt_get_sites(s->cvt, k->trial, s->count);
   return status == CVTM_OK ? cvtm_cvt_read_cell_moments(s->cvt, s->count, &k->found) : status;
 }

@@ -10,7 +10,7 @@
 
 enum {
   LEVELS_NORMAL = 2,
-  LEVELS_HIGH = 3,
+  LEVELS_HIGH = 12,
   COARSE_ITERATIONS_NORMAL = 50,
   COARSE_ITERATIONS_HIGH = 300,
   BALANCE_ROUNDS = 5,
@@ -22,10 +22,11 @@ enum {
  * finer levels continue from there. */
 static const double coarse_tolerance = 10;
 
-/* Puts `count` sites into the plan, of which the first ones are given; sites: scratch for them. Of
+/* Puts sites into the plan, of which the first ones are given; sites: scratch for them. Of
  * several ranks rank 0 samples. */
-static cvtm_status put_samples(const cvtm_solve *s, int64_t given, int64_t count, double *sites) {
+static cvtm_status put_samples(const cvtm_solve *s, int64_t given, double *sites) {
   cvtm_cvt *cvt = s->cvt;
+  const int64_t count = s->count;
   cvtm_device *device = cvt->device;
   cvtm_status status = CVTM_OK;
   if (cvtm_ranks_lead(device)) {
@@ -62,15 +63,18 @@ static double deadline_of(const cvtm_solve *s, int level) {
   return most > 0 ? s->deadline - most * (1 - ldexp(1, -level)) : s->deadline;
 }
 
-static cvtm_status descend_coarse(cvtm_solve *s, int level, int64_t count) {
+static cvtm_status descend_coarse(cvtm_solve *s, int level) {
   cvtm_cvt_options options = *s->options;
   cvtm_cvt_result found;
   const int high = options.effort >= CVTM_CVT_EFFORT_HIGH;
   options.max_iterations = high ? COARSE_ITERATIONS_HIGH : COARSE_ITERATIONS_NORMAL;
   if (!high) options.tolerance *= coarse_tolerance;
-  const cvtm_status status = cvtm_solve_descend(s, &options, count, deadline_of(s, level), &found);
-  if (status == CVTM_OK) s->result.coarse_iterations += found.iterations;
-  return status;
+  cvtm_status status = cvtm_solve_descend(s, &options, deadline_of(s, level), &found);
+  if (status != CVTM_OK) return status;
+  s->result.coarse_iterations += found.iterations;
+  if (!high) return CVTM_OK;
+  status = cvtm_solve_keep(s, &found);
+  return status == CVTM_OK ? cvtm_solve_search(s, deadline_of(s, level)) : status;
 }
 
 /* Computes the edge midpoints of the plan's first `from` sites on the device, and copies them to
@@ -93,12 +97,14 @@ static cvtm_status find_midpoints(cvtm_cvt *cvt, int64_t from, cvtm_edge_midpoin
   return status;
 }
 
-/* Refines `from` sites of the plan to `to` sites. The host constructs all cells if the device
+/* Refines the sites of the plan to `to` sites. The host constructs all cells if the device
  * cannot do it, or not for every cell. */
-static cvtm_status refine(cvtm_solve *s, int64_t from, int64_t to, double *sites) {
+static cvtm_status refine(cvtm_solve *s, int64_t to, double *sites) {
   cvtm_cvt *cvt = s->cvt;
+  const int64_t from = s->count;
   int32_t failed = 1;
   cvtm_edge_midpoints *midpoints = NULL;
+  s->count = to;
   if (cvtm_checkpoint_replays(s->checkpoint)) return CVTM_OK;
   cvtm_status status = cvtm_cvt_get_sites(cvt, s->spare, from);
   if (cvt->updates->edge_midpoints) {
@@ -117,8 +123,8 @@ static cvtm_status refine(cvtm_solve *s, int64_t from, int64_t to, double *sites
 /* Alternates steps of Lloyd's method with transfers: after refinement there are too many sites
  * where the density falls within a coarse cell, and too few where it rises. Leaves half of the
  * level's time to its descent. */
-static cvtm_status balance(cvtm_solve *s, int level, int64_t count) {
-  const cvtm_cvt_task task = cvtm_solve_task(s, count);
+static cvtm_status balance(cvtm_solve *s, int level) {
+  const cvtm_cvt_task task = cvtm_solve_task(s);
   const double deadline = 0.5 * (deadline_of(s, level + 1) + deadline_of(s, level));
   for (int round = 0; round < BALANCE_ROUNDS && !cvtm_solve_is_late(s, deadline); ++round) {
     int64_t transfers = 0;
@@ -126,7 +132,7 @@ static cvtm_status balance(cvtm_solve *s, int level, int64_t count) {
                              ? CVTM_OK
                              : cvtm_cvt_enqueue_lloyd(&task, BALANCE_STEPS);
     if (status == CVTM_OK)
-      status = cvtm_solve_transfer(s, count, count / 10 + 1, contrast_of_balance, &transfers);
+      status = cvtm_solve_transfer(s, s->count / 10 + 1, contrast_of_balance, &transfers);
     s->result.evaluations += BALANCE_STEPS + 1;
     if (status != CVTM_OK || transfers == 0) return status;
   }
@@ -138,12 +144,13 @@ static cvtm_status place_coarse_to_fine(cvtm_solve *s, double *sites) {
   int level = 0;
   cvtm_status status = plan_levels(s, counts, &level);
   s->result.levels = level;
+  s->count = counts[level];
   if (status == CVTM_OK && !cvtm_checkpoint_replays(s->checkpoint))
-    status = put_samples(s, 0, counts[level], sites);
+    status = put_samples(s, 0, sites);
   for (; status == CVTM_OK && level > 0; --level) {
-    status = descend_coarse(s, level, counts[level]);
-    if (status == CVTM_OK) status = refine(s, counts[level], counts[level - 1], sites);
-    if (status == CVTM_OK) status = balance(s, level - 1, counts[level - 1]);
+    status = descend_coarse(s, level);
+    if (status == CVTM_OK) status = refine(s, counts[level - 1], sites);
+    if (status == CVTM_OK) status = balance(s, level - 1);
   }
   return status;
 }
@@ -165,7 +172,7 @@ static cvtm_status try_lattices(cvtm_solve *s, const cvtm_lattice *lattice, int 
     cvtm_cvt_result found;
     cvtm_lattice_place(s->cvt->domain, &lattice[k], s->count, s->spare);
     cvtm_status status = cvtm_cvt_put_sites(s->cvt, s->spare, s->count);
-    if (status == CVTM_OK) status = cvtm_solve_descend(s, &options, s->count, deadline, &found);
+    if (status == CVTM_OK) status = cvtm_solve_descend(s, &options, deadline, &found);
     if (status == CVTM_OK && (k == 0 || found.objective < least)) {
       least = found.objective;
       status = cvtm_cvt_get_sites(s->cvt, sites, s->count);
@@ -205,5 +212,5 @@ cvtm_status cvtm_solve_place(cvtm_solve *s, int64_t given, double *sites) {
                         : place_coarse_to_fine(s, sites);
   }
   if (cvtm_checkpoint_replays(s->checkpoint)) return CVTM_OK;
-  return put_samples(s, given, s->count, sites);
+  return put_samples(s, given, sites);
 }

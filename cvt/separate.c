@@ -53,7 +53,7 @@ static int64_t move_apart(const cvtm_solve *s, const cvtm_cell_moments *sums, do
 
 cvtm_status cvtm_solve_separate(cvtm_solve *s, double *sites) {
   cvtm_cvt *cvt = s->cvt;
-  const cvtm_cvt_task task = cvtm_solve_task(s, s->count);
+  const cvtm_cvt_task task = cvtm_solve_task(s);
   for (int round = 0; round < SEPARATE_ROUNDS && s->result.empty_cells > 0; ++round) {
     cvtm_cell_moments *sums = NULL;
     double value[2];

@@ -24,9 +24,9 @@ static const double share_of_transfer = 0.005;
  * spent on a minimum that is given up. */
 static const double slow_decrease = 2e-4;
 
-cvtm_cvt_task cvtm_solve_task(const cvtm_solve *s, int64_t count) {
+cvtm_cvt_task cvtm_solve_task(const cvtm_solve *s) {
   const cvtm_cvt_options *o = s->options;
-  return (cvtm_cvt_task){s->cvt, count, o->fixed, o->energy, o->voronoi};
+  return (cvtm_cvt_task){s->cvt, s->count, o->fixed, o->energy, o->voronoi};
 }
 
 /* If the note cannot be read, the run counts as in time; the next descent reports the damaged note.
@@ -44,9 +44,9 @@ cvtm_status cvtm_solve_count_empty(cvtm_solve *s, int64_t *empty) {
   return status == CVTM_OK ? cvtm_checkpoint_note(s->checkpoint, empty) : status;
 }
 
-cvtm_status cvtm_solve_descend(cvtm_solve *s, const cvtm_cvt_options *options, int64_t count,
-                               double deadline, cvtm_cvt_result *found) {
-  const cvtm_cvt_task task = cvtm_solve_task(s, count);
+cvtm_status cvtm_solve_descend(cvtm_solve *s, const cvtm_cvt_options *options, double deadline,
+                               cvtm_cvt_result *found) {
+  const cvtm_cvt_task task = cvtm_solve_task(s);
   if (!cvtm_checkpoint_recall_descent(s->checkpoint, found)) {
     cvtm_status status = cvtm_cvt_descend(&task, options, deadline, found);
     if (status == CVTM_OK) status = cvtm_checkpoint_note_descent(s->checkpoint, found);
@@ -101,7 +101,7 @@ static cvtm_status continue_descent(cvtm_solve *s, int round, int64_t iterations
     options.max_iterations = iterations;
     options.tolerance = fmax(options.tolerance, slow_decrease);
   }
-  const cvtm_status status = cvtm_solve_descend(s, &options, s->count, s->deadline, found);
+  const cvtm_status status = cvtm_solve_descend(s, &options, s->deadline, found);
   if (status != CVTM_OK) return status;
   s->result.iterations += found->iterations;
   if (found->iterations > 0) s->pace = (cvtm_clock() - start) / (double)found->iterations;
@@ -130,8 +130,8 @@ static cvtm_status descend_with_transfers(cvtm_solve *s) {
     if (cvtm_solve_is_late(s, s->deadline)) break;
     const double share = (TRANSFERS - round) * share_of_transfer;
     if (status == CVTM_OK && iterations > 0 && !undone)
-      status = cvtm_solve_transfer(s, s->count, (int64_t)(share * (double)s->count) + 1,
-                                   contrast_of_search, &transfers);
+      status = cvtm_solve_transfer(s, (int64_t)(share * (double)s->count) + 1, contrast_of_search,
+                                   &transfers);
   }
   if (s->result.stop != CVTM_STOP_REQUEST) s->result.stop = found.stop;
   return status;
@@ -144,7 +144,7 @@ static cvtm_status descend_fine(cvtm_solve *s) {
   if (status != CVTM_OK || s->result.stop == CVTM_STOP_REQUEST) return status;
   if (s->options->reseed) status = cvtm_solve_reseed(s);
   if (status != CVTM_OK || s->options->effort < CVTM_CVT_EFFORT_HIGH) return status;
-  status = cvtm_solve_search(s);
+  status = cvtm_solve_search(s, s->deadline);
   if (s->options->effort == CVTM_CVT_EFFORT_BEST) {
     if (status == CVTM_OK) status = cvtm_solve_anneal(s);
     if (status == CVTM_OK) status = cvtm_solve_kick(s);
@@ -153,13 +153,13 @@ static cvtm_status descend_fine(cvtm_solve *s) {
 }
 
 static cvtm_status end_by_newton(cvtm_solve *s) {
-  const cvtm_cvt_task task = cvtm_solve_task(s, s->count);
+  const cvtm_cvt_task task = cvtm_solve_task(s);
   return cvtm_newton_run(&task, s->options, s->deadline, &s->result);
 }
 
 static cvtm_status prepare_solve(cvtm_solve *s) {
   const cvtm_cvt_options *o = s->options;
-  const cvtm_cvt_task task = cvtm_solve_task(s, s->count);
+  const cvtm_cvt_task task = cvtm_solve_task(s);
   cvtm_status status = cvtm_cvt_check_options(s->cvt, o, s->count);
   if (status == CVTM_OK) status = cvtm_cvt_prepare(&task);
   if (status == CVTM_OK && cvtm_ranks_lead(s->cvt->device))

@@ -18,12 +18,12 @@ typedef struct cvtm_solve {
   const float *density; /* the plan's, on the host; of several ranks on rank 0, else NULL */
   float *copied;        /* the same, if it is a copy; else NULL */
   const cvtm_cvt_options *options;
-  int64_t count;
+  int64_t count;   /* of the level at hand; the full set is the last one */
   int sampled;     /* all sites that may move are placed by cvtm_cvt_solve */
   double deadline; /* of cvtm_clock; infinity: none; 0 after a request to stop */
-  double *spare;   /* on the host, 2 * count: coarse sites */
-  /* In device memory, if sites may be transferred: */
-  double *kept; /* 2 * count: the sites to which cvtm_solve_restore returns */
+  double *spare;   /* on the host, room for the full set: coarse sites */
+  /* In device memory, if sites may be transferred, with room for the full set: */
+  double *kept; /* the sites to which cvtm_solve_restore returns */
   uint64_t *keys, *keys_alt;
   int32_t *order, *order_alt;
   int64_t *moved;
@@ -36,29 +36,29 @@ typedef struct cvtm_solve {
   cvtm_cvt_result result;
 } cvtm_solve;
 
-cvtm_cvt_task cvtm_solve_task(const cvtm_solve *solve, int64_t count);
+cvtm_cvt_task cvtm_solve_task(const cvtm_solve *solve);
 /* True at a time from `deadline` on. All decisions by the clock go through this function: a run
  * that continues decides as before. */
 int cvtm_solve_is_late(cvtm_solve *solve, double deadline);
 /* cvtm_cvt_count_empty of all sites. */
 cvtm_status cvtm_solve_count_empty(cvtm_solve *solve, int64_t *empty);
-/* One descent of `count` sites of the plan; adds its evaluations and times to the result. */
-cvtm_status cvtm_solve_descend(cvtm_solve *solve, const cvtm_cvt_options *options, int64_t count,
-                               double deadline, cvtm_cvt_result *found);
+/* One descent; adds its evaluations and times to the result. */
+cvtm_status cvtm_solve_descend(cvtm_solve *solve, const cvtm_cvt_options *options, double deadline,
+                               cvtm_cvt_result *found);
 
 /* cvtm_cvt_sample for a density that cvtm_density_scan has accepted; root: its integrals of
  * sqrt(rho) over squares. */
 cvtm_status cvtm_cvt_sample_scanned(cvtm_domain domain, const float *density, const double *root,
                                     int64_t count, uint64_t seed, cvtm_cvt_start start,
                                     double *sites, cvtm_error *error);
-/* Places the sites that were not given, in the plan and for the full set. */
+/* Places the sites that were not given in the plan. */
 cvtm_status cvtm_solve_place(cvtm_solve *solve, int64_t given, double *sites);
 
 cvtm_status cvtm_solve_allocate_transfers(cvtm_solve *solve);
 void cvtm_solve_free_transfers(cvtm_solve *solve);
 /* Moves up to `most` sites from the cells of least energy to beside those of the largest.
  * *transfers: the number moved. The plan's moments must be those of the sites. */
-cvtm_status cvtm_solve_transfer(cvtm_solve *solve, int64_t count, int64_t most, double contrast,
+cvtm_status cvtm_solve_transfer(cvtm_solve *solve, int64_t most, double contrast,
                                 int64_t *transfers);
 /* cvtm_solve_keep saves the plan's sites, whose descent gave *found; cvtm_solve_restore goes back
  * to the sites last saved. */
@@ -66,8 +66,8 @@ cvtm_status cvtm_solve_keep(cvtm_solve *solve, const cvtm_cvt_result *found);
 cvtm_status cvtm_solve_restore(cvtm_solve *solve);
 /* Transfers the sites whose cells have no mass, which no descent moves. */
 cvtm_status cvtm_solve_reseed(cvtm_solve *solve);
-/* Transfers and short descents, of which only those are kept that lower the energy. */
-cvtm_status cvtm_solve_search(cvtm_solve *solve);
+/* Transfers and short descents up to a time, of which only those are kept that lower the energy. */
+cvtm_status cvtm_solve_search(cvtm_solve *solve, double deadline);
 /* Rounds of displacements of all sites and short descents; the best sites found stay (anneal.c). */
 cvtm_status cvtm_solve_anneal(cvtm_solve *s);
 /* Random displacements of many small patches of sites and short descents, of which only those are

@@ -4,6 +4,7 @@
 #include "base/primitives.h"
 #include "cvt/solve.h"
 
+#include <math.h>
 #include <string.h>
 
 enum { SEARCH_ROUNDS = 24, SEARCH_ITERATIONS = 60, RESEED_ROUNDS = 5 };
@@ -37,14 +38,14 @@ void cvtm_solve_free_transfers(cvtm_solve *s) {
   cvtm_device_free_all(s->cvt->device, arrays, TRANSFER_ARRAYS);
 }
 
-static cvtm_status transfer_sites(cvtm_solve *s, int64_t count, int64_t most, double contrast,
+static cvtm_status transfer_sites(cvtm_solve *s, int64_t most, double contrast,
                                   int64_t *transfers) {
   cvtm_cvt *cvt = s->cvt;
   const cvtm_cvt_transfer transfer = {.domain = cvt->domain,
                                       .sites = cvt->sites,
                                       .moments = cvt->moments,
                                       .order = s->order,
-                                      .movable = count - s->options->fixed,
+                                      .movable = s->count - s->options->fixed,
                                       .most = most,
                                       .contrast = contrast,
                                       .seed = s->options->seed,
@@ -63,14 +64,13 @@ static cvtm_status transfer_sites(cvtm_solve *s, int64_t count, int64_t most, do
   return status;
 }
 
-cvtm_status cvtm_solve_transfer(cvtm_solve *s, int64_t count, int64_t most, double contrast,
-                                int64_t *transfers) {
+cvtm_status cvtm_solve_transfer(cvtm_solve *s, int64_t most, double contrast, int64_t *transfers) {
   cvtm_status status = CVTM_OK;
   ++s->draws;
   if (!cvtm_checkpoint_replays(s->checkpoint))
-    status = transfer_sites(s, count, most, contrast, transfers);
+    status = transfer_sites(s, most, contrast, transfers);
   if (status == CVTM_OK) status = cvtm_checkpoint_note(s->checkpoint, transfers);
-  if (status == CVTM_OK && (*transfers < 0 || *transfers > count))
+  if (status == CVTM_OK && (*transfers < 0 || *transfers > s->count))
     status =
         cvtm_fail(cvtm_device_error(s->cvt->device), CVTM_ERROR_INPUT, "the checkpoint is damaged");
   return status;
@@ -90,7 +90,7 @@ cvtm_status cvtm_solve_keep(cvtm_solve *s, const cvtm_cvt_result *found) {
 }
 
 cvtm_status cvtm_solve_restore(cvtm_solve *s) {
-  const cvtm_cvt_task task = cvtm_solve_task(s, s->count);
+  const cvtm_cvt_task task = cvtm_solve_task(s);
   ++s->result.evaluations;
   if (cvtm_checkpoint_replays(s->checkpoint)) return CVTM_OK;
   const cvtm_status status = copy_sites(s, s->cvt->sites, s->kept);
@@ -99,14 +99,14 @@ cvtm_status cvtm_solve_restore(cvtm_solve *s) {
 
 /* Transfers up to `most` sites, and descends. */
 static cvtm_status try_transfers(cvtm_solve *s, int64_t most, double contrast, int64_t iterations,
-                                 int64_t *transfers, cvtm_cvt_result *found) {
+                                 double deadline, int64_t *transfers, cvtm_cvt_result *found) {
   cvtm_cvt_options options = *s->options;
-  const cvtm_status status = cvtm_solve_transfer(s, s->count, most, contrast, transfers);
+  const cvtm_status status = cvtm_solve_transfer(s, most, contrast, transfers);
   if (status != CVTM_OK || *transfers == 0) return status;
   options.max_iterations = iterations;
   if (options.monitor) options.monitor = cvtm_cvt_relay;
   options.monitor_context = (void *)(uintptr_t)s->options;
-  return cvtm_solve_descend(s, &options, s->count, s->deadline, found);
+  return cvtm_solve_descend(s, &options, deadline, found);
 }
 
 cvtm_status cvtm_solve_reseed(cvtm_solve *s) {
@@ -115,7 +115,7 @@ cvtm_status cvtm_solve_reseed(cvtm_solve *s) {
     cvtm_cvt_result found;
     int64_t transfers = 0, empty = 0;
     cvtm_status status = try_transfers(s, s->result.empty_cells, contrast_of_balance,
-                                       s->options->max_iterations, &transfers, &found);
+                                       s->options->max_iterations, s->deadline, &transfers, &found);
     if (status != CVTM_OK || transfers == 0) return status;
     status = cvtm_solve_count_empty(s, &empty);
     if (status != CVTM_OK) return status;
@@ -130,14 +130,15 @@ cvtm_status cvtm_solve_reseed(cvtm_solve *s) {
 
 /* A transfer after which the descent does not end lower is undone, and the next one is half as
  * large. */
-cvtm_status cvtm_solve_search(cvtm_solve *s) {
+cvtm_status cvtm_solve_search(cvtm_solve *s, double deadline) {
   int64_t most = s->count / 50 + 1;
   for (int round = 0; round < SEARCH_ROUNDS && most > 0; ++round) {
-    if (cvtm_solve_is_late(s, s->deadline)) break;
+    /* A request to stop sets s->deadline to 0. */
+    if (cvtm_solve_is_late(s, fmin(deadline, s->deadline))) break;
     cvtm_cvt_result found;
     int64_t transfers = 0;
     cvtm_status status =
-        try_transfers(s, most, contrast_of_search, SEARCH_ITERATIONS, &transfers, &found);
+        try_transfers(s, most, contrast_of_search, SEARCH_ITERATIONS, deadline, &transfers, &found);
     if (status != CVTM_OK || transfers == 0) return status;
     if (found.objective < s->result.objective) {
       ++s->result.rounds;

@@ -188,7 +188,7 @@ static void large_samples_do_not_depend_on_threads(void **unused) {
 }
 
 typedef struct listener {
-  int in_order, stop_at, count;
+  int in_order, stop_at, count, full; /* full: records before the first of the full set */
   cvtm_cvt_record last;
 } listener;
 
@@ -198,6 +198,7 @@ static int listen(void *context, const cvtm_cvt_record *record) {
   const int same = l->count > 0 && record->sites == l->last.sites;
   l->in_order &= same ? record->iteration == l->last.iteration + 1
                       : record->iteration == 0 && record->sites > l->last.sites;
+  if (l->full == 0 && record->sites == 400) l->full = l->count;
   l->last = *record;
   return ++l->count == l->stop_at;
 }
@@ -226,7 +227,9 @@ static void monitors_get_levels_and_iterations_in_order(void **unused) {
   }
 }
 
-/* Whenever it is asked to stop, once: at a coarse level, in the descent, in the search after it. */
+/* Whenever it is asked to stop, once: in the descent of the coarse level, in the search after it,
+ * in the descent of the full set, in the search after that. Then each level has a record without a
+ * step. */
 static void a_wish_to_stop_ends_high_effort(void **unused) {
   (void)unused;
   float density[AREA];
@@ -239,15 +242,16 @@ static void a_wish_to_stop_ends_high_effort(void **unused) {
   options.monitor = listen;
   options.monitor_context = &l;
   const outcome whole = solve(density, 0, 400, 0, NULL, &options);
-  const int64_t descents = whole.result.iterations + whole.result.coarse_iterations;
-  const int64_t stops[] = {1, whole.result.coarse_iterations / 2, descents - 5, descents + 20};
+  const int coarse = (int)whole.result.coarse_iterations, fine = (int)whole.result.iterations;
+  const int stops[] = {1, coarse / 2, coarse + 20, l.full + fine / 2, l.full + fine + 20};
   free(whole.sites);
-  assert_true(whole.result.rounds > 1 && l.count > descents + 100);
-  for (int k = 0; k < 4; ++k) {
-    l = (listener){.stop_at = (int)stops[k]};
+  assert_true(whole.result.rounds > 1);
+  assert_true(l.full > coarse + 50 && l.count > l.full + fine + 100);
+  for (int k = 0; k < 5; ++k) {
+    l = (listener){.stop_at = stops[k]};
     const outcome o = solve(density, 0, 400, 0, NULL, &options);
     assert_int_equal(o.result.stop, CVTM_STOP_REQUEST);
-    assert_true(o.result.rounds <= 1);
+    assert_in_range(l.count, stops[k], stops[k] + whole.result.levels);
     assert_true(o.result.evaluations < whole.result.evaluations);
     assert_true(o.ratio < 2);
     free(o.sites);
