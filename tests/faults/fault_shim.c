@@ -80,10 +80,14 @@ static int counts_calls_from(const void *caller) {
   return k < range_count;
 }
 
+/* Nonzero while write_call runs: the calls that it makes do not count. */
+static _Thread_local int writing;
+
 static void write_call(kind what) {
   enum { MOST = 128 };
   void *stack[MOST];
   uint64_t hash = 14695981039346656037U; /* FNV-1a */
+  writing = 1;
   const int depth = backtrace(stack, MOST);
   for (int k = 0; k < depth; ++k) {
     const uintptr_t call = (uintptr_t)stack[k];
@@ -91,11 +95,12 @@ static void write_call(kind what) {
       hash = (hash ^ (call - ranges[0].first)) * 1099511628211U;
   }
   dprintf(calls, "%s %016" PRIx64 "\n", names[what], hash);
+  writing = 0;
 }
 
 /* Nonzero if this call must fail; errno is set then. */
 static int fails(kind what, const void *caller) {
-  if (!atomic_load(&ready) || !counts_calls_from(caller)) return 0;
+  if (!atomic_load(&ready) || writing || !counts_calls_from(caller)) return 0;
   if (calls >= 0) write_call(what);
   const long number = atomic_fetch_add(&counts[what], 1) + 1;
   if (what != failing || !(number == at || (forever && number > at))) return 0;
