@@ -163,22 +163,42 @@ CVTM_HD cvtm_pull_pixel cvtm_pull_pixel_of(const cvtm_pull_part *part, int32_t p
   return p;
 }
 
-/* The number of the sites that may have a share of a pixel, its base among them, and the sum of
- * their numbers. */
+/* A walk over the sites that may have a share of a pixel, its base among them. */
+typedef struct cvtm_pull_walk {
+  const uint32_t *sites;
+  uint32_t left; /* of sites[word] */
+  int32_t word;
+  float base2; /* the squared distance of the base */
+} cvtm_pull_walk;
+
+CVTM_HD cvtm_pull_walk cvtm_pull_begin_walk(const cvtm_pull_part *part, int32_t pixel,
+                                            const cvtm_pull_pixel *p) {
+  const uint32_t *sites = part->near->of_block[cvtm_pull_block_of(part, pixel)];
+  const cvtm_pull_walk walk = {sites, sites[0], 0,
+                               cvtm_pull_distance2(part->near, p->base, p->x, p->y)};
+  return walk;
+}
+
+/* The next site, or -1. */
+CVTM_HD int32_t cvtm_pull_next_sharer(const cvtm_pull_near *near, const cvtm_pull_pixel *p,
+                                      cvtm_pull_walk *walk) {
+  for (;;) {
+    while (walk->left == 0) {
+      if (++walk->word == CVTM_PULL_WORDS) return -1;
+      walk->left = walk->sites[walk->word];
+    }
+    const int32_t k = 32 * walk->word + cvtm_lowest_bit(walk->left);
+    walk->left &= walk->left - 1;
+    if (cvtm_pull_may_share(near, k, p->base, walk->base2, p->x, p->y, 1, 1)) return k;
+  }
+}
+
+/* The number of these sites, and the sum of their numbers. */
 CVTM_HD int32_t cvtm_pull_count_sharers(const cvtm_pull_part *part, int32_t pixel,
                                         const cvtm_pull_pixel *p, int32_t *sum) {
-  const cvtm_pull_near *near = part->near;
-  const uint32_t *sites = near->of_block[cvtm_pull_block_of(part, pixel)];
-  const float base2 = cvtm_pull_distance2(near, p->base, p->x, p->y);
-  int32_t count = 0;
-  *sum = 0;
-  for (int32_t word = 0; word < CVTM_PULL_WORDS; ++word)
-    for (uint32_t left = sites[word]; left != 0; left &= left - 1) {
-      const int32_t k = 32 * word + cvtm_lowest_bit(left);
-      if (!cvtm_pull_may_share(near, k, p->base, base2, p->x, p->y, 1, 1)) continue;
-      ++count;
-      *sum += k;
-    }
+  cvtm_pull_walk walk = cvtm_pull_begin_walk(part, pixel, p);
+  int32_t count = 0, k;
+  for (*sum = 0; (k = cvtm_pull_next_sharer(part->near, p, &walk)) >= 0; ++count) *sum += k;
   return count;
 }
 
@@ -187,21 +207,16 @@ CVTM_HD int32_t cvtm_pull_count_sharers(const cvtm_pull_part *part, int32_t pixe
 CVTM_HD int32_t cvtm_pull_list_sharers(const cvtm_pull_part *part, int32_t pixel,
                                        const cvtm_pull_pixel *p, uint8_t *list) {
   const cvtm_pull_near *near = part->near;
-  const uint32_t *sites = near->of_block[cvtm_pull_block_of(part, pixel)];
-  const float base2 = cvtm_pull_distance2(near, p->base, p->x, p->y);
-  int32_t count = 0;
-  for (int32_t word = 0; word < CVTM_PULL_WORDS; ++word)
-    for (uint32_t left = sites[word]; left != 0; left &= left - 1) {
-      const int32_t k = 32 * word + cvtm_lowest_bit(left);
-      if (!cvtm_pull_may_share(near, k, p->base, base2, p->x, p->y, 1, 1)) continue;
-      int32_t same = 0;
-      while (same < count &&
-             (near->x[list[same]] != near->x[k] || near->y[list[same]] != near->y[k]))
-        ++same;
-      if (same < count) continue;
-      if (count == CVTM_PULL_CELLS) return CVTM_PULL_CELLS + 1;
-      list[count++] = (uint8_t)k;
-    }
+  cvtm_pull_walk walk = cvtm_pull_begin_walk(part, pixel, p);
+  int32_t count = 0, k;
+  while ((k = cvtm_pull_next_sharer(near, p, &walk)) >= 0) {
+    int32_t same = 0;
+    while (same < count && (near->x[list[same]] != near->x[k] || near->y[list[same]] != near->y[k]))
+      ++same;
+    if (same < count) continue;
+    if (count == CVTM_PULL_CELLS) return CVTM_PULL_CELLS + 1;
+    list[count++] = (uint8_t)k;
+  }
   return count;
 }
 
