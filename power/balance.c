@@ -91,7 +91,7 @@ cvtm_status cvtm_power_create(cvtm_cvt *cvt, int64_t count, cvtm_power **result)
   p->edge_capacity = 10 * count + 64;
   p->target = cvt->mass / (double)count;
   p->regularisation = largest_regularisation;
-  p->worth_hierarchy = cvtm_device_get_kind(cvt->device) == CVTM_DEVICE_CPU ? 10 : 500;
+  p->worth_hierarchy = cvtm_device_get_kind(cvt->device) == CVTM_DEVICE_CPU ? 10 : 150;
   p->table = CVTM_TABLE(cvt->device, cvtm_power_table);
   const cvtm_status status = allocate_all(p);
   if (status != CVTM_OK) {

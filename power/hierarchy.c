@@ -5,8 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Levels are made until one has so few rows, or a level keeps more than this part of its rows. */
-enum { COARSEST = 4 };
+/* Levels are made until one has so few rows that it is inverted, or a level keeps more than this
+ * part of its rows. A finest level of TINY rows has none below. */
+enum { INVERTED = 192, TINY = 4 };
 enum {
   MATCHED = 4096,       /* rows that are matched among each other */
   WORTH_THREADS = 20000 /* rows */
@@ -230,6 +231,43 @@ static int64_t pack_rows(packed *all, const host_rows *rows) {
   return entries;
 }
 
+/* Replaces a symmetric, positive definite matrix by its inverse, by Gauss-Jordan elimination. A row
+ * that rounding leaves without a pivot becomes 0. */
+static void invert(double *a, int32_t n) {
+  double smallest[INVERTED];
+  for (int32_t k = 0; k < n; ++k) smallest[k] = 1e-14 * a[k * n + k];
+  for (int32_t k = 0; k < n; ++k) {
+    double *row = a + k * n;
+    const double factor = row[k] > smallest[k] ? 1 / row[k] : 0;
+    row[k] = factor > 0;
+    for (int32_t j = 0; j < n; ++j) row[j] *= factor;
+    for (int32_t i = 0; i < n; ++i) {
+      const double of = a[i * n + k];
+      if (i == k) continue;
+      a[i * n + k] = 0;
+      for (int32_t j = 0; j < n; ++j) a[i * n + j] -= of * row[j];
+    }
+  }
+}
+
+/* Adds the inverse of the coarsest level's matrix, which is made regular: the means of right sides
+ * are 0, and those of the solutions shall be. Returns 0 if there is no memory. */
+static int pack_inverse(packed *all, const host_rows *rows) {
+  const int32_t n = (int32_t)rows->count;
+  double *a = add_values(all, (int64_t)n * n), trace = 0;
+  if (!a) return 0;
+  for (int32_t e = 0; e < n * n; ++e) a[e] = 0;
+  for (int32_t i = 0; i < n; ++i)
+    for (int32_t e = rows->start[i]; e < rows->end[i]; ++e) {
+      a[i * n + rows->column[e]] -= rows->coupling[e];
+      a[i * n + i] += rows->coupling[e];
+      trace += rows->coupling[e];
+    }
+  for (int32_t e = 0; e < n * n; ++e) a[e] += trace / ((double)n * n);
+  invert(a, n);
+  return 1;
+}
+
 /* --- the levels ----------------------------------------------------------------------------------
  */
 
@@ -238,6 +276,7 @@ typedef struct plan {
   int32_t levels;
   int64_t count[CVTM_POWER_LEVELS], entries[CVTM_POWER_LEVELS];
   packed all;
+  int inverted; /* the coarsest level is */
 } plan;
 
 /* Makes and packs one coarser level of *rows, which it replaces. The rows of the finest level are
@@ -269,7 +308,7 @@ static int add_level(plan *made, host_rows *rows, const int32_t *row_of) {
   }
   free_rows(rows);
   *rows = coarse;
-  return made->levels == CVTM_POWER_LEVELS || rows->count <= COARSEST;
+  return made->levels == CVTM_POWER_LEVELS || rows->count <= INVERTED;
 }
 
 /* The matrix of the finest level, as the device has it. */
@@ -376,6 +415,7 @@ static void point_levels(const plan *made, const cvtm_power_level *finest,
     level->scratch = take_values(&value, n);
   }
   h->levels = made->levels;
+  h->inverse = made->inverted ? value : NULL;
 }
 
 /* Memory with a quarter to spare, so that similar hierarchies need no other. */
@@ -413,11 +453,14 @@ cvtm_status cvtm_power_hierarchy_build(cvtm_device *device, const cvtm_power_lev
   h->levels = 0;
   cvtm_status status =
       row_of ? read_rows(device, &finest->matrix, order, row_of, &rows) : CVTM_ERROR_MEMORY;
-  int last = rows.count <= COARSEST;
+  int last = rows.count <= TINY;
   while (status == CVTM_OK && !last) {
     last = add_level(&made, &rows, row_of);
     if (last < 0) status = CVTM_ERROR_MEMORY;
   }
+  made.inverted = made.levels > 1 && rows.count <= INVERTED;
+  if (status == CVTM_OK && made.inverted && !pack_inverse(&made.all, &rows))
+    status = CVTM_ERROR_MEMORY;
   if (status == CVTM_ERROR_MEMORY)
     status = cvtm_fail(cvtm_device_error(device), CVTM_ERROR_MEMORY, "no memory for a hierarchy");
   if (status == CVTM_OK) status = upload_levels(device, &made.all, h);

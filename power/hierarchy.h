@@ -38,7 +38,9 @@ typedef struct cvtm_power_level {
 typedef struct cvtm_power_hierarchy {
   int32_t levels; /* 0: none has been built */
   cvtm_power_level level[CVTM_POWER_LEVELS];
-  int32_t *indices; /* that the levels point into */
+  const double *inverse; /* of the coarsest level's matrix, row by row; NULL if that has too many
+                            rows, or is the finest */
+  int32_t *indices;      /* that the levels point into */
   double *values;
   int64_t index_capacity, value_capacity;
 } cvtm_power_hierarchy;
@@ -59,8 +61,9 @@ void cvtm_power_hierarchy_release(cvtm_device *device, cvtm_power_hierarchy *hie
 
 /* The V-cycle has three phases, each of which needs the one before to have ended:
  * cvtm_power_set_residual of the rows of a level, cvtm_power_restrict to those of the next one,
- * and so on down to the coarsest; then cvtm_power_correct_level of the rows of each level up to the
- * finest. cvtm_power_begin_cycle of the finest rows comes before all. */
+ * and so on down to the coarsest, which is solved if it has an inverse; then
+ * cvtm_power_correct_level of the rows of each level up to the finest. cvtm_power_begin_cycle of
+ * the finest rows comes before all. */
 
 /* A step of Jacobi's method from zero. */
 CVTM_HD void cvtm_power_begin_cycle(const cvtm_power_level *level, int64_t i) {
@@ -93,8 +96,19 @@ CVTM_HD void cvtm_power_restrict(const cvtm_power_level *fine, const cvtm_power_
   cvtm_power_begin_cycle(coarse, i);
 }
 
-/* The last step of Jacobi's method in row i, whose result corrects the rows of the finer level;
- * that is NULL if there is none. */
+/* Sets the correction of row i, and corrects the rows of the finer level; that is NULL if there is
+ * none. */
+CVTM_HD void cvtm_power_set_correction(const cvtm_power_level *level, const cvtm_power_level *finer,
+                                       int64_t i, double x) {
+  level->correction[i] = x;
+  if (!finer) return;
+  for (int32_t k = level->child_first[i]; k < level->child_first[i + 1]; ++k) {
+    const int32_t j = level->child[k];
+    finer->scratch[j] = finer->correction[j] + CVTM_POWER_STRETCH * x;
+  }
+}
+
+/* The last step of Jacobi's method in row i. */
 CVTM_HD void cvtm_power_correct_level(const cvtm_power_level *level, const cvtm_power_level *finer,
                                       int64_t i) {
   const double diagonal = level->matrix.diagonal[i];
@@ -102,12 +116,7 @@ CVTM_HD void cvtm_power_correct_level(const cvtm_power_level *level, const cvtm_
   const double x = diagonal > 0 ? own + CVTM_POWER_DAMPING *
                                             cvtm_power_residual(level, level->scratch, i) / diagonal
                                 : own;
-  level->correction[i] = x;
-  if (!finer) return;
-  for (int32_t k = level->child_first[i]; k < level->child_first[i + 1]; ++k) {
-    const int32_t j = level->child[k];
-    finer->scratch[j] = finer->correction[j] + CVTM_POWER_STRETCH * x;
-  }
+  cvtm_power_set_correction(level, finer, i, x);
 }
 
 #endif

@@ -139,6 +139,17 @@ static void go_up(const cvtm_power *power, const cvtm_power_level *level,
   for (int64_t i = 0; i < level->matrix.count; ++i) cvtm_power_correct_level(level, finer, i);
 }
 
+/* Solves the coarsest level. */
+static void solve_coarsest(const cvtm_power_hierarchy *h) {
+  const cvtm_power_level *level = &h->level[h->levels - 1];
+  const int64_t n = level->matrix.count;
+  for (int64_t i = 0; i < n; ++i) {
+    double sum = 0;
+    for (int64_t j = 0; j < n; ++j) sum += h->inverse[i * n + j] * level->right[j];
+    cvtm_power_set_correction(level, level - 1, i, sum);
+  }
+}
+
 /* The preconditioned residual, by a V-cycle. */
 static void precondition(cvtm_power *power) {
   const cvtm_power_level *level = power->hierarchy.level;
@@ -146,7 +157,9 @@ static void precondition(cvtm_power *power) {
 #pragma omp parallel for num_threads(threads_of(power)) schedule(static)
   for (int64_t i = 0; i < power->count; ++i) cvtm_power_begin_cycle(level, i);
   for (int32_t l = 0; l < last; ++l) go_down(power, &level[l], &level[l + 1]);
-  for (int32_t l = last; l > 0; --l) go_up(power, &level[l], &level[l - 1]);
+  if (power->hierarchy.inverse) solve_coarsest(&power->hierarchy);
+  for (int32_t l = power->hierarchy.inverse ? last - 1 : last; l > 0; --l)
+    go_up(power, &level[l], &level[l - 1]);
   go_up(power, level, NULL);
 }
 

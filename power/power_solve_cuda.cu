@@ -8,7 +8,12 @@
 
 namespace {
 
-enum { WARP = 32, THREADS = 512, BLOCKS = CVTM_POWER_PARTS };
+enum {
+  WARP = 32,
+  THREADS = 512,
+  BLOCKS = CVTM_POWER_PARTS,
+  LEAST_BLOCKS = 16 /* of solve_kernel: warps for the coarsest level */
+};
 
 /* --- reductions ---------------------------------------------------------------------------- */
 
@@ -132,9 +137,6 @@ __device__ double multiply_next(const cvtm_power &power, const double *last, dou
   return sum;
 }
 
-/* One block does the levels of at most this many rows, without a barrier of the grid. */
-enum { SMALL_ROWS = 4 * THREADS };
-
 /* The phases of a V-cycle, by the threads begin, begin + step, ... */
 __device__ void set_residuals(const cvtm_power_hierarchy &h, int32_t l, int64_t begin,
                               int64_t step) {
@@ -153,17 +155,16 @@ __device__ void correct_level(const cvtm_power_hierarchy &h, int32_t l, int64_t 
     cvtm_power_correct_level(&h.level[l], &h.level[l - 1], i);
 }
 
-/* The levels below `first`, whose right side is set, and up to it; by one block. */
-__device__ void cycle_small(const cvtm_power_hierarchy &h, int32_t first) {
-  for (int32_t l = first; l + 1 < h.levels; ++l) {
-    set_residuals(h, l, threadIdx.x, THREADS);
-    __syncthreads();
-    restrict_to(h, l + 1, threadIdx.x, THREADS);
-    __syncthreads();
-  }
-  for (int32_t l = h.levels - 1; l >= first; --l) {
-    correct_level(h, l, threadIdx.x, THREADS);
-    __syncthreads();
+/* Solves the coarsest level, a warp each row. */
+__device__ void solve_coarsest(const cvtm_power_hierarchy &h, int64_t begin, int64_t step) {
+  const cvtm_power_level &level = h.level[h.levels - 1];
+  const int64_t n = level.matrix.count;
+  const int lane = static_cast<int>(threadIdx.x) % WARP;
+  for (int64_t i = begin / WARP; i < n; i += step / WARP) {
+    double sum = 0;
+    for (int64_t j = lane; j < n; j += WARP) sum += h.inverse[i * n + j] * level.right[j];
+    sum = cvtm_warp_sum(sum);
+    if (lane == 0) cvtm_power_set_correction(&level, &level - 1, i, sum);
   }
 }
 
@@ -171,17 +172,18 @@ __device__ void cycle_small(const cvtm_power_hierarchy &h, int32_t first) {
 __device__ double precondition(const cvtm_power_hierarchy &h, int64_t begin, int64_t step) {
   const cooperative_groups::grid_group grid = cooperative_groups::this_grid();
   int32_t l = 0;
-  for (; l + 1 < h.levels && (l == 0 || h.level[l].matrix.count > SMALL_ROWS); ++l) {
+  for (; l + 1 < h.levels; ++l) {
     set_residuals(h, l, begin, step);
     grid.sync();
     restrict_to(h, l + 1, begin, step);
     grid.sync();
   }
-  if (l > 0) {
-    if (blockIdx.x == 0) cycle_small(h, l);
+  if (h.inverse) {
+    solve_coarsest(h, begin, step);
     grid.sync();
+    --l;
   }
-  while (--l > 0) {
+  for (; l > 0; --l) {
     correct_level(h, l, begin, step);
     grid.sync();
   }
@@ -272,6 +274,7 @@ cvtm_status cvtm_power_solve_cuda(cvtm_power *power, double tolerance, int32_t m
   cvtm_power_state_cuda state = cvtm_power_get_state_cuda(power);
   cvtm_power argument = *power;
   unsigned blocks = reduction_blocks(power), resident = 0;
+  if (blocks < LEAST_BLOCKS) blocks = LEAST_BLOCKS;
   const cvtm_status status = cvtm_cuda_resident_blocks(device, solve_kernel, THREADS, &resident);
   if (status != CVTM_OK) return status;
   if (blocks > resident) blocks = resident;
