@@ -1,7 +1,7 @@
 /* The sums and couplings of a diagram on a CUDA device, whose polygons power_polygons_cuda.cu
  * makes. The lanes of a warp share some cells. large_kernel computes the cells with more corners
- * than a polygon has room for, a warp each, and giant_kernel those with more than a block's scratch
- * holds. All sums have a fixed order. */
+ * than a polygon has room for, a warp each, and those with more than a block's scratch holds one
+ * after the other. All sums have a fixed order. */
 #include "base/cuda_check.h"
 #include "base/cuda_utils.h"
 #include "cvt/evaluate_cuda.h"
@@ -182,6 +182,21 @@ __device__ cvtm_power_cell scratch_cell(double *corners, int32_t *other, int64_t
   return cell;
 }
 
+/* Computes the giant cells one after the other, by one warp. */
+__device__ void sum_giant(const cvtm_power &power, const cvtm_power_view &view, cvtm_domain domain,
+                          const cvtm_density_view &density, const cvtm_power_state_cuda &state,
+                          int lane, cvtm_cell_moments *sums) {
+  cvtm_power_cell cell = scratch_cell(state.giant_corners, state.giant_other, state.giant_capacity);
+  const int32_t listed = __ldcg(state.counter + CVTM_POWER_GIANT);
+  for (int32_t entry = 0; entry < listed; ++entry) {
+    const int64_t place = __ldcg(state.giant + entry);
+    (void)warp_cut(view, domain, place, lane, &cell);
+    warp_integrate(power, view, domain, density, place, lane, cell, sums);
+    __syncwarp();
+  }
+}
+
+/* Computes the large cells that a round has found; the last block computes the giant ones. */
 __global__ void __launch_bounds__(WARP)
     large_kernel(cvtm_power power, cvtm_power_view view, cvtm_domain domain,
                  cvtm_density_view density, cvtm_power_state_cuda state, cvtm_cell_moments *sums) {
@@ -191,6 +206,7 @@ __global__ void __launch_bounds__(WARP)
       scratch_cell(state.corners + block * (4 * CVTM_POWER_SCRATCH_CORNERS),
                    state.other + block * CVTM_POWER_SCRATCH_CORNERS, CVTM_POWER_SCRATCH_CORNERS);
   const int32_t listed = state.counter[CVTM_POWER_LARGE];
+  if (listed == 0) return;
   for (int32_t entry = blockIdx.x; entry < listed; entry += gridDim.x) {
     const int64_t place = state.large[entry];
     if (warp_cut(view, domain, place, lane, &cell))
@@ -199,35 +215,18 @@ __global__ void __launch_bounds__(WARP)
       state.giant[atomicAdd(state.counter + CVTM_POWER_GIANT, 1)] = static_cast<int32_t>(place);
     __syncwarp();
   }
-}
-
-/* One warp computes the cells with the most corners, one after the other. */
-__global__ void __launch_bounds__(WARP)
-    giant_kernel(cvtm_power power, cvtm_power_view view, cvtm_domain domain,
-                 cvtm_density_view density, cvtm_power_state_cuda state, cvtm_cell_moments *sums) {
-  const int lane = static_cast<int>(threadIdx.x);
-  cvtm_power_cell cell = scratch_cell(state.giant_corners, state.giant_other, state.giant_capacity);
-  const int32_t listed = state.counter[CVTM_POWER_GIANT];
-  for (int32_t entry = 0; entry < listed; ++entry) {
-    (void)warp_cut(view, domain, state.giant[entry], lane, &cell);
-    warp_integrate(power, view, domain, density, state.giant[entry], lane, cell, sums);
-    __syncwarp();
-  }
+  if (!cvtm_last_block(state.counter + CVTM_POWER_ENDED)) return;
+  sum_giant(power, view, domain, density, state, lane, sums);
   if (lane == 0) state.counter[CVTM_POWER_LARGE] = state.counter[CVTM_POWER_GIANT] = 0;
 }
 
-/* Computes the large cells that a round has found. */
 cvtm_status sum_large(cvtm_power *power, const cvtm_power_view &view) {
   cvtm_cvt *cvt = power->cvt;
-  const cudaStream_t stream = cvtm_cuda_stream(cvt->device);
   const cvtm_power_state_cuda state = cvtm_power_get_state_cuda(power);
-  large_kernel<<<cvtm_cuda_cap(CVTM_POWER_SCRATCH_BLOCKS), WARP, 0, stream>>>(
-      *power, view, cvt->domain, cvt->density, state, cvt->moments);
-  const cvtm_status status = cvtm_cuda_launched(cvt->device, "large_kernel");
-  if (status != CVTM_OK) return status;
-  giant_kernel<<<1, WARP, 0, stream>>>(*power, view, cvt->domain, cvt->density, state,
-                                       cvt->moments);
-  return cvtm_cuda_launched(cvt->device, "giant_kernel");
+  large_kernel<<<cvtm_cuda_cap(CVTM_POWER_SCRATCH_BLOCKS), WARP, 0,
+                 cvtm_cuda_stream(cvt->device)>>>(*power, view, cvt->domain, cvt->density, state,
+                                                  cvt->moments);
+  return cvtm_cuda_launched(cvt->device, "large_kernel");
 }
 
 cvtm_status sum_others(cvtm_power *power, const cvtm_power_view &view) {

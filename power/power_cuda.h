@@ -12,7 +12,7 @@ enum {
   CVTM_POWER_SLOTS = 17, /* numbers from one to the next in shared memory: odd, to spread over the
                             banks */
   CVTM_POWER_IS_LARGE = -1, /* as a number of corners: more than CVTM_POWER_CORNERS */
-  CVTM_POWER_ROUNDS = 3,    /* of cells that are cut, before all are */
+  CVTM_POWER_ROUNDS = 2,    /* of cells that are cut, before all are */
   CVTM_POWER_PARTS = 264    /* blocks of a reduction, at most */
 };
 
