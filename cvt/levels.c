@@ -18,9 +18,9 @@ enum {
   LATTICE_ITERATIONS = 10, /* of each lattice that is tried */
 };
 
-/* The tolerance of a coarse level at normal effort is this many times that of the full set: the
- * finer levels continue from there. */
-static const double coarse_tolerance = 10;
+/* The tolerance of a coarse level at normal effort is this many times that of the full set, up to a
+ * largest one: the finer levels continue from there. */
+static const double coarse_tolerance = 10, largest_coarse_tolerance = 1e-4;
 
 /* Puts sites into the plan, of which the first ones are given; sites: scratch for them. Of
  * several ranks rank 0 samples. */
@@ -68,7 +68,8 @@ static cvtm_status descend_coarse(cvtm_solve *s, int level) {
   cvtm_cvt_result found;
   const int high = options.effort >= CVTM_CVT_EFFORT_HIGH;
   options.max_iterations = high ? COARSE_ITERATIONS_HIGH : COARSE_ITERATIONS_NORMAL;
-  if (!high) options.tolerance *= coarse_tolerance;
+  if (!high)
+    options.tolerance = fmin(coarse_tolerance * options.tolerance, largest_coarse_tolerance);
   cvtm_status status = cvtm_solve_descend(s, &options, deadline_of(s, level), &found);
   if (status != CVTM_OK) return status;
   s->result.coarse_iterations += found.iterations;

@@ -15,6 +15,9 @@
 /* To a tolerance up to `usual`, the final masses are balanced to `finest` where rounding lets them:
  * that takes one more step of Newton's method. */
 static const double usual = 1e-6, finest = 1e-9;
+/* The relative decrease at which the CVT ends that the sites start from: its cells are only nearly
+ * equal. */
+static const double start_tolerance = 5e-4;
 
 enum { WORTH_THREADS = 1 << 20 /* pixels */ };
 
@@ -231,7 +234,7 @@ cvtm_status cvtm_equal_mass_weights(cvtm_cvt *cvt, const double *sites, int64_t 
 }
 
 /* Places the sites (host) by a CVT without weights if some are not given, in half of the time at
- * most. Its cells are only nearly equal, so that its last decreases are not worth their time. */
+ * most. */
 static cvtm_status place_by_cvt(equal_mass_run *r, int64_t given, double *sites) {
   cvtm_cvt *cvt = r->task.cvt;
   const double start = cvtm_clock();
@@ -241,7 +244,9 @@ static cvtm_status place_by_cvt(equal_mass_run *r, int64_t given, double *sites)
   if (options.monitor) options.monitor = cvtm_cvt_relay;
   options.monitor_context = (void *)(uintptr_t)r->options;
   options.max_seconds *= 0.5;
-  options.tolerance *= 10;
+  options.tolerance = options.effort < CVTM_CVT_EFFORT_HIGH
+                          ? fmax(10 * options.tolerance, start_tolerance)
+                          : 10 * options.tolerance;
   const float *density = NULL;
   float *copied = NULL, *square = NULL;
   cvtm_status status = cvtm_cvt_find_density(cvt, &density, &copied);
