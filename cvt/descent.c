@@ -6,6 +6,7 @@
 #include "cvt/checkpoint.h"
 #include "cvt/division.h"
 #include "cvt/newton.h"
+#include "cvt/pyramid.h"
 #include "cvt/site_updates.h"
 #include "lbfgsb/lbfgsb_ranks.h"
 
@@ -201,7 +202,8 @@ static cvtm_status run_lbfgsb(cvtm_descent *d) {
 }
 
 const double *cvtm_cvt_current_sites(const cvtm_cvt *cvt) {
-  return cvt->solver_runs ? cvtm_lbfgsb_point(cvt->solver) : cvt->sites;
+  const double *sites = cvt->solver_runs ? cvtm_lbfgsb_point(cvt->solver) : cvt->sites;
+  return cvt->pyramid ? cvtm_pyramid_show(cvt->pyramid, sites) : sites;
 }
 
 cvtm_status cvtm_descent_run(cvtm_descent *d) {

@@ -16,11 +16,20 @@ enum {
   BALANCE_ROUNDS = 5,
   BALANCE_STEPS = 2,       /* of Lloyd's method, between two transfers */
   LATTICE_ITERATIONS = 10, /* of each lattice that is tried */
+  WORTH_THREADS = 1 << 17, /* sites */
 };
 
 /* The tolerance of a coarse level at normal effort is this many times that of the full set, up to a
  * largest one: the finer levels continue from there. */
 static const double coarse_tolerance = 10, largest_coarse_tolerance = 1e-4;
+
+/* sites *= 2^order */
+static void scale_sites(double *sites, int64_t count, int order) {
+  const double factor = ldexp(1, order);
+  if (order == 0) return;
+#pragma omp parallel for schedule(static) if (count >= WORTH_THREADS)
+  for (int64_t k = 0; k < 2 * count; ++k) sites[k] *= factor;
+}
 
 /* Puts sites into the plan, of which the first ones are given; sites: scratch for them. Of
  * several ranks rank 0 samples. */
@@ -28,12 +37,14 @@ static cvtm_status put_samples(const cvtm_solve *s, int64_t given, double *sites
   cvtm_cvt *cvt = s->cvt;
   const int64_t count = s->count;
   cvtm_device *device = cvt->device;
+  const cvtm_domain whole = cvt->pyramid ? s->pyramid.domain : cvt->domain;
   cvtm_status status = CVTM_OK;
   if (cvtm_ranks_lead(device)) {
-    status = cvtm_cvt_sample_scanned(cvt->domain, s->density, cvt->square_roots, count - given,
+    status = cvtm_cvt_sample_scanned(whole, s->density, cvt->square_roots, count - given,
                                      s->options->seed, s->options->start, sites + 2 * given,
                                      cvtm_device_error(device));
     if (status == CVTM_OK) status = cvtm_cvt_check_sites(cvt, sites, count);
+    scale_sites(sites, count, -s->pyramid.order);
     if (status == CVTM_OK) status = cvtm_cvt_put_sites(cvt, sites, count);
   }
   return status == CVTM_OK
@@ -98,7 +109,7 @@ static cvtm_status find_midpoints(cvtm_cvt *cvt, int64_t from, cvtm_edge_midpoin
   return status;
 }
 
-/* Refines the sites of the plan to `to` sites. The host constructs all cells if the device
+/* Refines the sites of the plan to `to` sites (host). The host constructs all cells if the device
  * cannot do it, or not for every cell. */
 static cvtm_status refine(cvtm_solve *s, int64_t to, double *sites) {
   cvtm_cvt *cvt = s->cvt;
@@ -118,7 +129,7 @@ static cvtm_status refine(cvtm_solve *s, int64_t to, double *sites) {
     status = cvtm_cvt_refine(cvt->domain, cvtm_device_threads(cvt->device), s->spare, from, sites,
                              to, cvtm_device_error(cvt->device));
   free(midpoints);
-  return status == CVTM_OK ? cvtm_cvt_put_sites(cvt, sites, to) : status;
+  return status;
 }
 
 /* Alternates steps of Lloyd's method with transfers: after refinement there are too many sites
@@ -140,19 +151,43 @@ static cvtm_status balance(cvtm_solve *s, int level) {
   return CVTM_OK;
 }
 
-static cvtm_status place_coarse_to_fine(cvtm_solve *s, double *sites) {
-  int64_t counts[LEVELS_HIGH + 1];
-  int level = 0;
-  cvtm_status status = plan_levels(s, counts, &level);
-  s->result.levels = level;
-  s->count = counts[level];
-  if (status == CVTM_OK && !cvtm_checkpoint_replays(s->checkpoint))
-    status = put_samples(s, 0, sites);
-  for (; status == CVTM_OK && level > 0; --level) {
+/* Goes to the next finer level, of `to` sites. Only coarse levels have a density of larger pixels.
+ */
+static cvtm_status enter_level(cvtm_solve *s, int level, int64_t to, double *sites) {
+  const int before = s->pyramid.order;
+  const int order = level > 0 ? cvtm_pyramid_order(s->pyramid.domain, to) : 0;
+  const cvtm_status status = refine(s, to, sites);
+  cvtm_pyramid_use(&s->pyramid, order, to);
+  if (status != CVTM_OK || cvtm_checkpoint_replays(s->checkpoint)) return status;
+  scale_sites(sites, to, before - order);
+  return cvtm_cvt_put_sites(s->cvt, sites, to);
+}
+
+static cvtm_status descend_levels(cvtm_solve *s, int levels, const int64_t *counts, double *sites) {
+  cvtm_status status = CVTM_OK;
+  if (!cvtm_checkpoint_replays(s->checkpoint)) status = put_samples(s, 0, sites);
+  for (int level = levels; status == CVTM_OK && level > 0; --level) {
     status = descend_coarse(s, level);
-    if (status == CVTM_OK) status = refine(s, counts[level - 1], sites);
+    if (status == CVTM_OK) status = enter_level(s, level - 1, counts[level - 1], sites);
     if (status == CVTM_OK) status = balance(s, level - 1);
   }
+  return status;
+}
+
+static cvtm_status place_coarse_to_fine(cvtm_solve *s, double *sites) {
+  int64_t counts[LEVELS_HIGH + 1] = {0};
+  int levels = 0;
+  cvtm_status status = plan_levels(s, counts, &levels);
+  if (status != CVTM_OK) return status;
+  const int order = levels > 0 ? cvtm_pyramid_order(s->cvt->domain, counts[levels]) : 0;
+  s->result.levels = levels;
+  s->count = counts[levels];
+  status = cvtm_pyramid_begin(s->cvt, order, s->options->live ? counts[1] : 0, &s->pyramid);
+  if (status == CVTM_OK) {
+    cvtm_pyramid_use(&s->pyramid, order, s->count);
+    status = descend_levels(s, levels, counts, sites);
+  }
+  cvtm_pyramid_end(&s->pyramid);
   return status;
 }
 

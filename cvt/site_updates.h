@@ -5,6 +5,7 @@
 
 #include "base/random.h"
 #include "cvt/edge_midpoints.h"
+#include "cvt/pyramid.h"
 
 #include <math.h>
 #include <string.h>
@@ -55,6 +56,11 @@ typedef struct cvtm_site_updates_table {
   cvtm_status (*transfer)(cvtm_device *device, const cvtm_cvt_transfer *transfer, int64_t *moved);
   /* Performs a displacement. */
   cvtm_status (*repel)(cvtm_device *device, const cvtm_cvt_repulsion *repulsion);
+  /* The density in pixels twice as long: cvtm_pyramid_pixel. */
+  cvtm_status (*halve)(cvtm_device *device, const cvtm_density_view *density, float *half);
+  /* to[k] = factor * from[k], k < numbers. */
+  cvtm_status (*enlarge)(cvtm_device *device, const double *from, int64_t numbers, double factor,
+                         double *to);
 } cvtm_site_updates_table;
 
 extern const cvtm_site_updates_table cvtm_site_updates_cpu, cvtm_site_updates_cuda;

@@ -49,6 +49,22 @@ static cvtm_status repel_cpu(cvtm_device *device, const cvtm_cvt_repulsion *repu
   return CVTM_OK;
 }
 
+static cvtm_status halve_cpu(cvtm_device *device, const cvtm_density_view *density, float *half) {
+  const int32_t width = (density->width + 1) / 2, height = (density->height + 1) / 2;
+#pragma omp parallel for num_threads(cvtm_device_threads(device)) schedule(static)
+  for (int32_t j = 0; j < height; ++j)
+    for (int32_t i = 0; i < width; ++i)
+      half[(int64_t)j * width + i] = cvtm_pyramid_pixel(density, i, j);
+  return CVTM_OK;
+}
+
+static cvtm_status enlarge_cpu(cvtm_device *device, const double *from, int64_t numbers,
+                               double factor, double *to) {
+#pragma omp parallel for num_threads(cvtm_device_threads(device)) schedule(static)
+  for (int64_t k = 0; k < numbers; ++k) to[k] = factor * from[k];
+  return CVTM_OK;
+}
+
 const cvtm_site_updates_table cvtm_site_updates_cpu = {
     .keep_best = keep_best_cpu,
     .bounds = bounds_cpu,
@@ -56,4 +72,6 @@ const cvtm_site_updates_table cvtm_site_updates_cpu = {
     .energy_keys = energy_keys_cpu,
     .transfer = transfer_cpu,
     .repel = repel_cpu,
+    .halve = halve_cpu,
+    .enlarge = enlarge_cpu,
 };

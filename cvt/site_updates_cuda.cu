@@ -51,6 +51,19 @@ __global__ void repel_kernel(const __grid_constant__ cvtm_cvt_repulsion repulsio
     cvtm_cvt_repel_site(&repulsion, place);
 }
 
+__global__ void halve_kernel(cvtm_density_view density, float *half) {
+  const int32_t width = (density.width + 1) / 2, height = (density.height + 1) / 2;
+  const int64_t area = int64_t{width} * height;
+  for (int64_t p = cvtm_first_thread(); p < area; p += cvtm_thread_count())
+    half[p] = cvtm_pyramid_pixel(&density, static_cast<int32_t>(p % width),
+                                 static_cast<int32_t>(p / width));
+}
+
+__global__ void enlarge_kernel(const double *from, int64_t numbers, double factor, double *to) {
+  for (int64_t k = cvtm_first_thread(); k < numbers; k += cvtm_thread_count())
+    to[k] = factor * from[k];
+}
+
 cvtm_status keep_best_cuda(cvtm_device *device, const double *sites, int64_t count,
                            const double *value, double *least, double *best) {
   keep_best_kernel<<<cvtm_cuda_blocks(2 * count, THREADS), THREADS, 0, cvtm_cuda_stream(device)>>>(
@@ -93,9 +106,23 @@ cvtm_status repel_cuda(cvtm_device *device, const cvtm_cvt_repulsion *repulsion)
   return cvtm_cuda_launched(device, "repel_kernel");
 }
 
+cvtm_status halve_cuda(cvtm_device *device, const cvtm_density_view *density, float *half) {
+  const int64_t area = int64_t{(density->width + 1) / 2} * ((density->height + 1) / 2);
+  halve_kernel<<<cvtm_cuda_blocks(area, THREADS), THREADS, 0, cvtm_cuda_stream(device)>>>(*density,
+                                                                                          half);
+  return cvtm_cuda_launched(device, "halve_kernel");
+}
+
+cvtm_status enlarge_cuda(cvtm_device *device, const double *from, int64_t numbers, double factor,
+                         double *to) {
+  enlarge_kernel<<<cvtm_cuda_blocks(numbers, THREADS), THREADS, 0, cvtm_cuda_stream(device)>>>(
+      from, numbers, factor, to);
+  return cvtm_cuda_launched(device, "enlarge_kernel");
+}
+
 }  // namespace
 
 extern "C" const cvtm_site_updates_table cvtm_site_updates_cuda = {
-    keep_best_cuda,           bounds_cuda,   scale_cuda, energy_keys_cuda,
-    cvtm_edge_midpoints_cuda, transfer_cuda, repel_cuda,
+    keep_best_cuda, bounds_cuda, scale_cuda, energy_keys_cuda, cvtm_edge_midpoints_cuda,
+    transfer_cuda,  repel_cuda,  halve_cuda, enlarge_cuda,
 };

@@ -44,11 +44,30 @@ cvtm_status cvtm_solve_count_empty(cvtm_solve *s, int64_t *empty) {
   return status == CVTM_OK ? cvtm_checkpoint_note(s->checkpoint, empty) : status;
 }
 
+/* Of a descent in larger pixels. */
+typedef struct descent_units {
+  const cvtm_cvt_options *options;
+  int order;
+} descent_units;
+
+static int report_in_pixels(void *context, const cvtm_cvt_record *record) {
+  const descent_units *u = context;
+  cvtm_cvt_record whole = *record;
+  whole.energy = ldexp(whole.energy, 4 * u->order);
+  whole.gradient_norm = ldexp(whole.gradient_norm, u->order);
+  return u->options->monitor(u->options->monitor_context, &whole);
+}
+
 cvtm_status cvtm_solve_descend(cvtm_solve *s, const cvtm_cvt_options *options, double deadline,
                                cvtm_cvt_result *found) {
   const cvtm_cvt_task task = cvtm_solve_task(s);
+  descent_units units = {options, s->pyramid.order};
+  cvtm_cvt_options own = *options;
+  if (options->monitor) own.monitor = report_in_pixels;
+  own.monitor_context = &units;
+  own.gradient_tolerance = ldexp(options->gradient_tolerance, -units.order);
   if (!cvtm_checkpoint_recall_descent(s->checkpoint, found)) {
-    cvtm_status status = cvtm_cvt_descend(&task, options, deadline, found);
+    cvtm_status status = cvtm_cvt_descend(&task, &own, deadline, found);
     if (status == CVTM_OK) status = cvtm_checkpoint_note_descent(s->checkpoint, found);
     if (status != CVTM_OK) return status;
   }

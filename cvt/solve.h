@@ -18,10 +18,11 @@ typedef struct cvtm_solve {
   const float *density; /* the plan's, on the host; of several ranks on rank 0, else NULL */
   float *copied;        /* the same, if it is a copy; else NULL */
   const cvtm_cvt_options *options;
-  int64_t count;   /* of the level at hand; the full set is the last one */
-  int sampled;     /* all sites that may move are placed by cvtm_cvt_solve */
-  double deadline; /* of cvtm_clock; infinity: none; 0 after a request to stop */
-  double *spare;   /* on the host, room for the full set: coarse sites */
+  int64_t count;        /* of the level at hand; the full set is the last one */
+  int sampled;          /* all sites that may move are placed by cvtm_cvt_solve */
+  double deadline;      /* of cvtm_clock; infinity: none; 0 after a request to stop */
+  double *spare;        /* on the host, room for the full set: coarse sites */
+  cvtm_pyramid pyramid; /* of the plan's density, on coarse levels */
   /* In device memory, if sites may be transferred, with room for the full set: */
   double *kept; /* the sites to which cvtm_solve_restore returns */
   uint64_t *keys, *keys_alt;
@@ -42,7 +43,8 @@ cvtm_cvt_task cvtm_solve_task(const cvtm_solve *solve);
 int cvtm_solve_is_late(cvtm_solve *solve, double deadline);
 /* cvtm_cvt_count_empty of all sites. */
 cvtm_status cvtm_solve_count_empty(cvtm_solve *solve, int64_t *empty);
-/* One descent; adds its evaluations and times to the result. */
+/* One descent, of which the monitor is told in the picture's units; adds its evaluations and times
+ * to the result. */
 cvtm_status cvtm_solve_descend(cvtm_solve *solve, const cvtm_cvt_options *options, double deadline,
                                cvtm_cvt_result *found);
 

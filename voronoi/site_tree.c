@@ -172,6 +172,10 @@ static cvtm_status sort_sites(cvtm_site_tree *tree, const double *sites, int64_t
   return tree->table->sort(device, a, sites);
 }
 
+void cvtm_site_tree_set_domain(cvtm_site_tree *tree, cvtm_domain domain) {
+  tree->arrays.domain = domain;
+}
+
 cvtm_status cvtm_site_tree_sort(cvtm_site_tree *tree, const double *sites, int64_t count) {
   return sort_sites(tree, sites, count, count, NULL);
 }

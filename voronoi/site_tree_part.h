@@ -14,6 +14,8 @@ int32_t cvtm_site_tree_levels(cvtm_domain domain, int64_t count);
 /* A tree without boxes for `capacity` of at most `whole` sites in all. */
 cvtm_status cvtm_site_tree_create_part(cvtm_device *device, cvtm_domain domain, int64_t capacity,
                                        int64_t whole, cvtm_site_tree **tree);
+/* The domain of the sorts that follow: that of creation in larger units. */
+void cvtm_site_tree_set_domain(cvtm_site_tree *tree, cvtm_domain domain);
 /* cvtm_site_tree_sort of `count` of `whole` sites. cover: in the device's memory, borrowed until
  * the next sort; the sort marks the bins that the spacings of own sites need. Of sites with equal
  * codes the order must be that of all sites. */

@@ -5,6 +5,7 @@
 
 #include "cvt/cvt.h"
 #include "cvt/descent.h"
+#include "cvt/pyramid.h"
 #include "cvt/site_updates.h"
 #include "cvt/refine.h"
 #include "tests/test_devices.h"
@@ -355,6 +356,122 @@ static void sites_without_mass_are_reseeded(void **unused) {
   free(moved.sites);
 }
 
+/* --- coarse levels with larger pixels ------------------------------------------------------ */
+
+enum { ODD_WIDTH = 93, ODD_HEIGHT = 86, ODD_AREA = ODD_WIDTH * ODD_HEIGHT };
+
+static void fill_waves(float *density) {
+  for (int p = 0; p < ODD_AREA; ++p)
+    density[p] =
+        1 + 0.9F * sinf(0.07F * (float)(p % ODD_WIDTH)) * cosf(0.05F * (float)p / ODD_WIDTH);
+}
+
+/* The mean of the pixels of the picture in pixel (i, j) of an order; outside they are 0. */
+static double mean_of_pixels(const float *density, int order, int i, int j) {
+  double sum = 0;
+  for (int y = j << order; y < (j + 1) << order && y < ODD_HEIGHT; ++y)
+    for (int x = i << order; x < (i + 1) << order && x < ODD_WIDTH; ++x)
+      sum += (double)density[y * ODD_WIDTH + x];
+  return ldexp(sum, -2 * order);
+}
+
+static void a_pyramid_has_the_means_of_pixels(void **unused) {
+  (void)unused;
+  enum { ORDERS = 3 };
+  const cvtm_domain domain = {ODD_WIDTH, ODD_HEIGHT, 0};
+  float density[ODD_AREA], half[ODD_AREA];
+  cvtm_device *device = test_device_open();
+  cvtm_cvt *cvt = NULL;
+  cvtm_pyramid pyramid;
+  fill_waves(density);
+  assert_device_ok(device, cvtm_cvt_create(device, domain, density, 1, &cvt));
+  assert_device_ok(device, cvtm_pyramid_begin(cvt, ORDERS, 0, &pyramid));
+  for (int order = ORDERS; order > 0; --order) {
+    cvtm_pyramid_use(&pyramid, order, 1);
+    const int width = (ODD_WIDTH - 1) / (1 << order) + 1,
+              height = (ODD_HEIGHT - 1) / (1 << order) + 1;
+    double mass = 0;
+    assert_int_equal(cvt->domain.width, width);
+    assert_int_equal(cvt->domain.height, height);
+    assert_device_ok(device, cvtm_device_copy_out(device, half, cvt->density.value,
+                                                  (size_t)(width * height) * sizeof *half));
+    for (int p = 0; p < width * height; ++p) {
+      const double mean = mean_of_pixels(density, order, p % width, p / width);
+      assert_true(fabs((double)half[p] - mean) <= 2e-7 * mean); /* rounded to float at each order */
+      mass += (double)half[p];
+    }
+    assert_true(fabs(mass - cvt->mass) <= 1e-7 * mass);
+  }
+  cvtm_pyramid_end(&pyramid);
+  assert_int_equal(cvt->domain.width, ODD_WIDTH);
+  cvtm_cvt_destroy(cvt);
+  cvtm_device_destroy(device);
+}
+
+static void orders_leave_pixels_to_the_sites(void **unused) {
+  (void)unused;
+  const cvtm_domain torus = {96, 80, 1}, plane = {93, 80, 0}, odd = {93, 80, 1};
+  assert_int_equal(cvtm_pyramid_order(torus, 120), 1); /* 64 pixels each */
+  assert_int_equal(cvtm_pyramid_order(torus, 121), 0);
+  assert_int_equal(cvtm_pyramid_order(torus, 1), 4); /* 80 is 5 * 16 */
+  assert_int_equal(cvtm_pyramid_order(plane, 29), 2);
+  assert_int_equal(cvtm_pyramid_order(odd, 1), 0);
+}
+
+typedef struct level_log {
+  const cvtm_cvt *cvt;
+  cvtm_device *device;
+  double root, sites[2 * 400];
+  int coarse; /* records of levels with larger pixels */
+} level_log;
+
+/* Whatever the pixels of a level are, its monitor sees the picture's units. */
+static int check_level(void *context, const cvtm_cvt_record *record) {
+  level_log *log = context;
+  const double bound = 5 / (18 * sqrt(3)) * log->root * log->root / (double)record->sites;
+  const size_t bytes = 2 * (size_t)record->sites * sizeof *log->sites;
+  double right = 0;
+  if (record->sites == 400) return 0;
+  assert_true(cvtm_pyramid_order((cvtm_domain){ODD_WIDTH, ODD_HEIGHT, 0}, record->sites) > 0);
+  assert_true(record->energy > 0.99 * bound && record->energy < 2 * bound);
+  assert_true(record->gradient_norm < 20);
+  assert_device_ok(log->device, cvtm_device_copy_out(log->device, log->sites,
+                                                     cvtm_cvt_current_sites(log->cvt), bytes));
+  for (int64_t i = 0; i < record->sites; ++i) right = fmax(right, log->sites[2 * i]);
+  assert_true(right > 0.9 * ODD_WIDTH && right <= ODD_WIDTH + 1);
+  ++log->coarse;
+  return 0;
+}
+
+static void coarse_levels_report_in_the_pictures_units(void **unused) {
+  (void)unused;
+  enum { COUNT = 400 };
+  const cvtm_domain domain = {ODD_WIDTH, ODD_HEIGHT, 0};
+  float density[ODD_AREA];
+  double sites[2 * COUNT], energy = 0;
+  cvtm_cvt_options options;
+  cvtm_cvt_result result;
+  level_log log = {.device = test_device_open()};
+  cvtm_cvt *cvt = NULL;
+  fill_waves(density);
+  for (int p = 0; p < ODD_AREA; ++p) log.root += sqrt((double)density[p]);
+  sampled_options(&options);
+  options.max_iterations = 60;
+  options.live = 1;
+  options.monitor = check_level;
+  options.monitor_context = &log;
+  assert_device_ok(log.device, cvtm_cvt_create(log.device, domain, density, COUNT, &cvt));
+  log.cvt = cvt;
+  assert_device_ok(log.device, cvtm_cvt_solve(cvt, &options, 0, sites, COUNT, &result));
+  assert_device_ok(log.device, cvtm_cvt_evaluate(cvt, sites, COUNT, CVTM_CVT_EXACT,
+                                                 CVTM_VORONOI_EXACT, &energy, NULL));
+  assert_true(fabs(energy - result.objective) <= 1e-12 * energy);
+  assert_true(energy < 1.02 * cvtm_cvt_energy_bound(domain, density, COUNT));
+  assert_true(log.coarse >= 10);
+  cvtm_cvt_destroy(cvt);
+  cvtm_device_destroy(log.device);
+}
+
 /* --- refinement ------------------------------------------------------------------- */
 
 /* Of a hexagonal lattice on a torus: the lattice of half the spacing. */
@@ -462,6 +579,9 @@ int main(void) {
       cmocka_unit_test(fixed_sites_stay_at_high_effort),
       cmocka_unit_test(kicks_lower_the_energy),
       cmocka_unit_test(sites_without_mass_are_reseeded),
+      cmocka_unit_test(a_pyramid_has_the_means_of_pixels),
+      cmocka_unit_test(orders_leave_pixels_to_the_sites),
+      cmocka_unit_test(coarse_levels_report_in_the_pictures_units),
       cmocka_unit_test(a_lattice_refines_to_a_lattice),
       cmocka_unit_test(refinement_gives_the_count_asked_for),
       cmocka_unit_test(devices_find_the_same_midpoints),
