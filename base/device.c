@@ -177,19 +177,23 @@ void cvtm_device_free_all(cvtm_device *device, const cvtm_array *arrays, size_t 
 enum { STAGE = 1 << 26 /* bytes */, STAGES = 4, PIECE = 1 << 20 };
 
 /* From memory that is not pinned CUDA copies with one thread, at a fraction of the bandwidth. Here
- * threads copy to some that is. */
+ * threads copy to some that is: to one stage while CUDA copies from the other. */
 static cvtm_status copy_in_by_stages(cvtm_device *device, char *to, const char *from,
                                      size_t bytes) {
-  void *stage = NULL, *mapped = NULL;
-  cvtm_status status = device->table->allocate_mapped(device, STAGE, &stage, &mapped);
-  for (size_t at = 0; status == CVTM_OK && at < bytes; at += STAGE) {
+  void *stages = NULL, *mapped = NULL;
+  int second = 0;
+  cvtm_status status = device->table->allocate_mapped(device, 2 * (size_t)STAGE, &stages, &mapped);
+  for (size_t at = 0; status == CVTM_OK && at < bytes; at += STAGE, second = !second) {
     const size_t left = bytes - at < STAGE ? bytes - at : STAGE;
+    char *stage = (char *)stages + (second ? STAGE : 0);
 #pragma omp parallel for num_threads(device->threads) schedule(static)
     for (size_t k = 0; k < left; k += PIECE)
-      memcpy((char *)stage + k, from + at + k, left - k < PIECE ? left - k : PIECE);
-    status = device->table->copy_in(device, to + at, stage, left);
+      memcpy(stage + k, from + at + k, left - k < PIECE ? left - k : PIECE);
+    status = device->table->synchronize(device);
+    if (status == CVTM_OK) status = device->table->start_copy_in(device, to + at, stage, left);
   }
-  if (stage) device->table->release_mapped(device, stage);
+  if (status == CVTM_OK) status = device->table->synchronize(device);
+  if (stages) device->table->release_mapped(device, stages);
   return status;
 }
 

@@ -165,10 +165,15 @@ static cvtm_status cuda_synchronize(cvtm_device *device) {
   return CVTM_CUDA_CALL(device, cudaStreamSynchronize(cvtm_cuda_stream(device)));
 }
 
+static cvtm_status cuda_start_copy_in(cvtm_device *device, void *to, const void *from,
+                                      size_t bytes) {
+  return CVTM_CUDA_CALL(
+      device, cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, cvtm_cuda_stream(device)));
+}
+
 static cvtm_status cuda_copy_in(cvtm_device *device, void *to, const void *from, size_t bytes) {
-  CVTM_CUDA_TRY(device,
-                cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, cvtm_cuda_stream(device)));
-  return cuda_synchronize(device);
+  const cvtm_status status = cuda_start_copy_in(device, to, from, bytes);
+  return status == CVTM_OK ? cuda_synchronize(device) : status;
 }
 
 static cvtm_status cuda_copy_out(cvtm_device *device, void *to, const void *from, size_t bytes) {
@@ -436,8 +441,8 @@ static void cuda_loop_release(cvtm_loop *loop) {
 }
 
 const cvtm_device_table cvtm_device_table_cuda = {
-    cuda_open,        cuda_close,        cuda_share,           cuda_activate,       cuda_allocate,
-    cuda_release,     cuda_copy_in,      cuda_copy_out,        cuda_copy,           cuda_fill,
-    cuda_synchronize, cuda_query,        cuda_allocate_mapped, cuda_release_mapped, cuda_post,
-    cuda_loop_try,    cuda_loop_prepare, cuda_loop_run,        cuda_loop_release,
+    cuda_open,    cuda_close,       cuda_share,         cuda_activate,        cuda_allocate,
+    cuda_release, cuda_copy_in,     cuda_start_copy_in, cuda_copy_out,        cuda_copy,
+    cuda_fill,    cuda_synchronize, cuda_query,         cuda_allocate_mapped, cuda_release_mapped,
+    cuda_post,    cuda_loop_try,    cuda_loop_prepare,  cuda_loop_run,        cuda_loop_release,
 };

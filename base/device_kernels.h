@@ -20,6 +20,8 @@ typedef struct cvtm_device_table {
   cvtm_status (*allocate)(cvtm_device *device, size_t bytes, void **memory);
   void (*release)(cvtm_device *device, void *memory);
   cvtm_status (*copy_in)(cvtm_device *device, void *to, const void *from, size_t bytes);
+  /* Enqueues it; from: of allocate_mapped. NULL on the CPU. */
+  cvtm_status (*start_copy_in)(cvtm_device *device, void *to, const void *from, size_t bytes);
   cvtm_status (*copy_out)(cvtm_device *device, void *to, const void *from, size_t bytes);
   cvtm_status (*copy)(cvtm_device *device, void *to, const void *from, size_t bytes);
   cvtm_status (*fill)(cvtm_device *device, void *memory, int byte, size_t bytes);
