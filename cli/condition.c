@@ -7,6 +7,7 @@
 #include "cli/report.h"
 #include "cli/size_from.h"
 #include "cli/world.h"
+#include "density/take.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -249,7 +250,10 @@ cvtm_status cli_read_conditioned(cvtm_device *device, const char *path, cli_opti
   if (status == CVTM_OK) {
     status = set_pipeline(options, &memory, &settings, error);
   }
-  if (status == CVTM_OK) status = cvtm_pipeline_run(device, &image, path, &settings, made, error);
+  if (status == CVTM_OK)
+    status = tone != NULL || rgb != NULL
+                 ? cvtm_pipeline_run(device, &image, path, &settings, made, error)
+                 : cvtm_pipeline_take(device, &image, path, &settings, made, error);
   if (status == CVTM_OK && tone != NULL) {
     status = read_tone(&image, path, options, &settings.tone, tone, error);
     if (status != CVTM_OK) cvtm_pipeline_free(made);

@@ -1,6 +1,7 @@
 #include "density/pipeline.h"
 
 #include "base/host_memory.h"
+#include "density/take.h"
 
 #include <float.h>
 #include <math.h>
@@ -123,22 +124,38 @@ static cvtm_status shape_density(cvtm_device *device, const cvtm_image *image, c
   return status;
 }
 
-cvtm_status cvtm_pipeline_run(cvtm_device *device, const cvtm_image *image, const char *name,
-                              const cvtm_pipeline_options *options, cvtm_pipeline_result *result,
-                              cvtm_error *error) {
+/* taken: the image, if its values may be taken over; else NULL. */
+static cvtm_status run_steps(cvtm_device *device, const cvtm_image *image, cvtm_image *taken,
+                             const char *name, const cvtm_pipeline_options *options,
+                             cvtm_pipeline_result *result, cvtm_error *error) {
+  const int has_steps = options->precise || shapes(options);
   const int needs_device = options->segments || cvtm_condition_wanted(&options->condition);
   cvtm_device *cpu = NULL;
   *result = (cvtm_pipeline_result){.width = image->width, .height = image->height};
   cvtm_status status =
-      cvtm_density_from_image(image, &options->tone, name, &result->density, error);
+      taken != NULL && !has_steps
+          ? cvtm_density_take(taken, &options->tone, name, &result->density, error)
+          : cvtm_density_from_image(image, &options->tone, name, &result->density, error);
   if (status == CVTM_OK && device == NULL && needs_device)
     status = cvtm_device_create("cpu", options->threads, &cpu, error);
   result->condition.converged = 1;
-  if (status == CVTM_OK && (options->precise || shapes(options)))
+  if (status == CVTM_OK && has_steps)
     status = shape_density(device != NULL ? device : cpu, image, name, options, result, error);
   cvtm_device_destroy(cpu);
   if (status != CVTM_OK) cvtm_pipeline_free(result);
   return status;
+}
+
+cvtm_status cvtm_pipeline_run(cvtm_device *device, const cvtm_image *image, const char *name,
+                              const cvtm_pipeline_options *options, cvtm_pipeline_result *result,
+                              cvtm_error *error) {
+  return run_steps(device, image, NULL, name, options, result, error);
+}
+
+cvtm_status cvtm_pipeline_take(cvtm_device *device, cvtm_image *image, const char *name,
+                               const cvtm_pipeline_options *options, cvtm_pipeline_result *result,
+                               cvtm_error *error) {
+  return run_steps(device, image, image, name, options, result, error);
 }
 
 void cvtm_pipeline_free(cvtm_pipeline_result *result) {

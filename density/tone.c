@@ -1,7 +1,7 @@
 #include "base/large_pages.h"
 #include "base/srgb.h"
 #include "base/vectors.h"
-#include "density/density.h"
+#include "density/take.h"
 
 #include <float.h>
 #include <math.h>
@@ -211,6 +211,7 @@ static cvtm_status refuse_value(const cvtm_image *image, size_t i, const convers
   return bad_value(image, i, name, "makes a density beyond single precision", error);
 }
 
+/* density: may be the image's values. */
 static cvtm_status convert(const cvtm_image *image, size_t count,
                            const cvtm_density_options *options, const char *name, double max,
                            float *density, cvtm_error *error) {
@@ -219,26 +220,32 @@ static cvtm_status convert(const cvtm_image *image, size_t count,
   const float *value = image->value;
   int64_t bad = pixels;
   int positive = 0;
-#pragma omp parallel for schedule(static) reduction(min    \
-                                                    : bad) \
-    reduction(|                                            \
+  double least = max; /* of blocks without a density above 0 */
+#pragma omp parallel for schedule(static) reduction(min           \
+                                                    : bad, least) \
+    reduction(|                                                   \
               : positive) if (pixels >= 64 * BLOCK)
   for (int64_t start = 0; start < pixels; start += BLOCK) {
     const int64_t end = start + BLOCK < pixels ? start + BLOCK : pixels;
+    float made[BLOCK];
     int64_t i = start;
-    if (!convert_block(value + start, end - start, &c, density + start, &positive)) continue;
-    while (i < end && convert_value((double)value[i], &c) <= FLT_MAX) ++i;
-    if (i < bad) bad = i;
+    int above = 0;
+    if (convert_block(value + start, end - start, &c, made, &above)) {
+      while (i < end && convert_value((double)value[i], &c) <= FLT_MAX) ++i;
+      if (i < bad) bad = i;
+      continue;
+    }
+    for (i = start; !above && i < end; ++i) least = fmin(least, (double)value[i]);
+    memcpy(density + start, made, (size_t)(end - start) * sizeof *made);
+    positive |= above;
   }
   if (bad < pixels) return refuse_value(image, (size_t)bad, &c, name, error);
-  if (positive) return CVTM_OK;
-  double min = (double)value[0];
-  for (int64_t i = 1; i < pixels; ++i) min = fmin(min, (double)value[i]);
-  return zero_everywhere(image, options, name, max, min, error);
+  return positive ? CVTM_OK : zero_everywhere(image, options, name, max, least, error);
 }
 
-cvtm_status cvtm_density_from_image(const cvtm_image *image, const cvtm_density_options *options,
-                                    const char *name, float **density, cvtm_error *error) {
+/* own: memory for the density, which may be the image's values; NULL: it is allocated. */
+static cvtm_status make_density(const cvtm_image *image, const cvtm_density_options *options,
+                                const char *name, float *own, float **density, cvtm_error *error) {
   *density = NULL;
   cvtm_status status = check_density_options(options, error);
   if (status != CVTM_OK) return status;
@@ -253,19 +260,32 @@ cvtm_status cvtm_density_from_image(const cvtm_image *image, const cvtm_density_
   double max = 0;
   status = check_values(image, count, name, &max, error);
   if (status != CVTM_OK) return status;
-  float *made = malloc(count * sizeof *made);
+  float *made = own != NULL ? own : malloc(count * sizeof *made);
   if (made == NULL) {
     return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory for %d x %d pixels", name,
                      image->width, image->height);
   }
-  cvtm_prefer_large_pages(made, count * sizeof *made);
+  if (own == NULL) cvtm_prefer_large_pages(made, count * sizeof *made);
   status = convert(image, count, options, name, max, made, error);
   if (status != CVTM_OK) {
-    free(made);
+    if (own == NULL) free(made);
     return status;
   }
   *density = made;
   return CVTM_OK;
+}
+
+cvtm_status cvtm_density_from_image(const cvtm_image *image, const cvtm_density_options *options,
+                                    const char *name, float **density, cvtm_error *error) {
+  return make_density(image, options, name, NULL, density, error);
+}
+
+cvtm_status cvtm_density_take(cvtm_image *image, const cvtm_density_options *options,
+                              const char *name, float **density, cvtm_error *error) {
+  float *own = image->storage == NULL ? image->value : NULL;
+  const cvtm_status status = make_density(image, options, name, own, density, error);
+  if (status == CVTM_OK && own != NULL) image->value = NULL;
+  return status;
 }
 
 cvtm_status cvtm_tone_from_image(const cvtm_image *image, const cvtm_density_options *options,

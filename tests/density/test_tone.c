@@ -13,7 +13,29 @@
 #include <cmocka.h>
 
 #include "base/npy.h"
-#include "density/density.h"
+#include "density/take.h"
+
+/* A density made in the picture's memory has the same bits, or is refused in the same words. */
+static void take_alike(const cvtm_image *image, const cvtm_density_options *options,
+                       const float *expected, const char *message) {
+  const size_t bytes = (size_t)image->width * (size_t)image->height * sizeof *image->value;
+  cvtm_image copy = *image;
+  float *density = NULL;
+  cvtm_error error = {CVTM_OK, ""};
+  if (image->value == NULL || bytes == 0) return;
+  assert_non_null(copy.value = malloc(bytes));
+  copy.storage = NULL;
+  memcpy(copy.value, image->value, bytes);
+  const cvtm_status status = cvtm_density_take(&copy, options, "a.png", &density, &error);
+  assert_int_equal(status == CVTM_OK, expected != NULL);
+  assert_int_equal(copy.value == NULL, expected != NULL);
+  if (expected != NULL)
+    assert_memory_equal(density, expected, bytes);
+  else
+    assert_string_equal(error.message, message);
+  free(copy.value);
+  free(density);
+}
 
 static float *convert_ok(const cvtm_image *image, const cvtm_density_options *options) {
   float *density = NULL;
@@ -21,6 +43,7 @@ static float *convert_ok(const cvtm_image *image, const cvtm_density_options *op
   if (cvtm_density_from_image(image, options, "a.png", &density, &error) != CVTM_OK) {
     fail_msg("%s", error.message);
   }
+  take_alike(image, options, density, NULL);
   return density;
 }
 
@@ -32,6 +55,7 @@ static void convert_fails(const cvtm_image *image, const cvtm_density_options *o
   if (strstr(error.message, part) == NULL) fail_msg("'%s' lacks '%s'", error.message, part);
   if (expected == CVTM_ERROR_INPUT) assert_memory_equal(error.message, "a.png: ", 7);
   assert_null(density);
+  take_alike(image, options, NULL, error.message);
 }
 
 static void check(const cvtm_image *image, const cvtm_density_options *options,
