@@ -74,13 +74,15 @@ cvtm_status cvtm_cvt_check_sites(const cvtm_cvt *cvt, const double *sites, int64
   cvtm_error *error = cvtm_device_error(cvt->device);
   const cvtm_status status = check_count(cvt, sites, count);
   if (status != CVTM_OK) return status;
-  for (int64_t i = 0; i < count; ++i) {
-    if (fabs(sites[2 * i]) <= farthest && fabs(sites[2 * i + 1]) <= farthest) continue;
-    return cvtm_fail(error, CVTM_ERROR_ARGUMENT,
-                     "site %lld is at (%g, %g), too far outside the domain", (long long)i,
-                     sites[2 * i], sites[2 * i + 1]);
-  }
-  return CVTM_OK;
+  int64_t first = count;
+#pragma omp parallel for schedule(static) reduction(min : first) if (count >= WORTH_THREADS)
+  for (int64_t i = 0; i < count; ++i)
+    if (!(fabs(sites[2 * i]) <= farthest && fabs(sites[2 * i + 1]) <= farthest) && i < first)
+      first = i;
+  if (first == count) return CVTM_OK;
+  return cvtm_fail(error, CVTM_ERROR_ARGUMENT,
+                   "site %lld is at (%g, %g), too far outside the domain", (long long)first,
+                   sites[2 * first], sites[2 * first + 1]);
 }
 
 cvtm_status cvtm_cvt_prepare(const cvtm_cvt_task *task) {

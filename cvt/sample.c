@@ -151,10 +151,20 @@ static double tile_length(const hilbert_walk *walk, const tile *t) {
   return length;
 }
 
+/* The rows of a large picture are far apart in memory. */
+static void prefetch_square(const hilbert_walk *walk, int i, int j) {
+  const int side = CVTM_DENSITY_SQUARE;
+  for (int row = j; row < j + side && row < walk->domain.height; ++row)
+    __builtin_prefetch(walk->density + (int64_t)row * walk->domain.width + i);
+}
+
 /* Skips a square in which no site lies; 0 if a site does. */
 static int skip_square(hilbert_walk *walk, int i, int j) {
   const double after = walk->sum + square_length(walk, i, j);
-  if (walk->next < walk->last && walk->target < after) return 0;
+  if (walk->next < walk->last && walk->target < after) {
+    prefetch_square(walk, i, j);
+    return 0;
+  }
   walk->sum = after;
   return 1;
 }
