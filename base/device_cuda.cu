@@ -63,6 +63,7 @@ static cvtm_status cuda_open(cvtm_device *device, int index) {
   CVTM_CUDA_TRY(device, cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
   device->stream = stream;
   device->multiprocessors = properties.multiProcessorCount;
+  device->memory = properties.totalGlobalMem;
   memcpy(&device->identity, properties.uuid.bytes + 8, sizeof device->identity);
   snprintf(device->description, sizeof device->description, "%s", properties.name);
   return CVTM_OK;
@@ -136,15 +137,18 @@ static cvtm_status cuda_allocate(cvtm_device *device, size_t bytes, void **memor
   void *block = nullptr;
   if (bytes == 0) bytes = 256; /* cudaMalloc of nothing gives NULL */
   const cudaError_t code =
-      cvtm_cuda_call_fails() ? cudaErrorMemoryAllocation
+      cvtm_cuda_call_fails() || bytes > device->memory ? cudaErrorMemoryAllocation
       : device->pool
           ? cudaMallocFromPoolAsync(&block, bytes, static_cast<cudaMemPool_t>(device->pool),
                                     cvtm_cuda_stream(device))
           : cudaMalloc(&block, bytes);
   if (code == cudaErrorMemoryAllocation) {
+    size_t left = 0, all = 0;
     (void)cudaGetLastError();
-    return cvtm_fail(&device->error, CVTM_ERROR_MEMORY, "%s: out of memory: %zu bytes",
-                     device->name, bytes);
+    (void)cudaMemGetInfo(&left, &all);
+    return cvtm_fail(&device->error, CVTM_ERROR_MEMORY,
+                     "%s: out of memory: %zu bytes; %zu of %zu are free", device->name, bytes, left,
+                     all);
   }
   const cvtm_status status = cvtm_cuda_check(device, code, "cudaMalloc");
   if (status != CVTM_OK) return status;

@@ -42,6 +42,7 @@ struct cvtm_device {
   cvtm_device_kind kind;
   int index;           /* of the CUDA device */
   int multiprocessors; /* of the CUDA device */
+  size_t memory;       /* of the CUDA device, bytes in all */
   uint64_t identity;   /* of the CUDA device, among all */
   int threads;
   void *stream;

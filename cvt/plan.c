@@ -86,6 +86,15 @@ static cvtm_status share_density(cvtm_cvt *cvt, float *value) {
   return cvtm_ranks_broadcast_on_device(cvt->device, value, bytes);
 }
 
+/* Says whose memory is missing. */
+static cvtm_status explain_memory(cvtm_cvt *cvt, cvtm_status status) {
+  cvtm_error *error = cvtm_device_error(cvt->device);
+  const cvtm_error reason = *error;
+  if (status != CVTM_ERROR_MEMORY) return status;
+  return cvtm_fail(error, status, "the density of %d x %d pixels: %s", cvt->domain.width,
+                   cvt->domain.height, reason.message);
+}
+
 /* Gives the plan a copy of the density, which of several ranks rank 0 has. An earlier density is
  * not freed. */
 static cvtm_status copy_density(cvtm_cvt *cvt, const float *density) {
@@ -98,7 +107,7 @@ static cvtm_status copy_density(cvtm_cvt *cvt, const float *density) {
   if (status == CVTM_OK) status = share_density(cvt, value);
   if (status != CVTM_OK) {
     cvtm_device_free(cvt->device, value);
-    return status;
+    return explain_memory(cvt, status);
   }
   cvt->density.value = cvt->own_density = value;
   cvt->host_density = NULL;

@@ -106,6 +106,13 @@ static void allocations_are_aligned_and_bounded(void **state) {
   assert_int_equal(cvtm_device_error(device)->status, CVTM_ERROR_MEMORY);
   assert_true(strlen(cvtm_device_error(device)->message) > 0);
   assert_null(memory);
+  if (is_cuda(device)) { /* more than any GPU has */
+    assert_int_equal(cvtm_device_allocate(device, INT64_C(1) << 50, 1, &memory), CVTM_ERROR_MEMORY);
+    const char *message = cvtm_device_error(device)->message;
+    assert_non_null(strstr(message, "cuda:0: out of memory: 1125899906842624 bytes; "));
+    assert_non_null(strstr(message, " are free"));
+    assert_null(memory);
+  }
   /* The failure leaves the device usable. */
   assert_device_ok(device, cvtm_device_allocate(device, 10, 8, &memory));
   cvtm_device_free(device, memory);
