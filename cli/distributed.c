@@ -2,6 +2,7 @@
 
 #include "cli/cli.h"
 #include "cli/colours.h"
+#include "cli/preset.h"
 
 #include <omp.h>
 #include <stdio.h>
@@ -16,11 +17,13 @@ int cli_distributed_check(const cli_options *options) {
     return cli_usage_error(options->command,
                            "--distributed is of plain tessellations, not of --equal-mass, --noise "
                            "blue, colours, --domain and --watch");
-  if (options->method == CVTM_CVT_NEWTON ||
-      (options->energy == CVTM_CVT_PIXEL && options->voronoi != CVTM_VORONOI_EXACT))
+  cli_options chosen = *options;
+  cli_preset_apply(&chosen);
+  if (chosen.method == CVTM_CVT_NEWTON ||
+      (chosen.energy == CVTM_CVT_PIXEL && chosen.voronoi != CVTM_VORONOI_EXACT))
     return cli_usage_error(options->command,
                            "--distributed divides exact diagrams and the methods lbfgsb and lloyd, "
-                           "not --voronoi and --method newton");
+                           "not --voronoi, --preset paper and --method newton");
   return CLI_EXIT_OK;
 }
 
