@@ -84,7 +84,7 @@ def test_a_pdf_is_the_same_each_time_and_compressed(pdf):
     streams = re.findall(rb"/FlateDecode.*?stream\r?\n(.*?)endstream", found[0], re.S)
     page = max((zlib.decompressobj().decompress(stream) for stream in streams), key=len)
     assert len(page) > 1.5 * len(found[0])
-    assert page.count(b" c\n") + page.count(b" c ") >= 4 * 300  # curves: the dots are vectors
+    assert len(re.findall(rb"\sc\s", page)) >= 4 * 300  # curves: the dots are vectors
 
 
 def test_inks_of_a_pdf(pdf):
@@ -192,7 +192,7 @@ def test_cells_of_a_torus(cvtmesh):
         inside = ((ends >= 0) & (ends <= 512)).all(1)
         kept += np.hypot(*(ends[inside, :2] - ends[inside, 2:]).T).sum()
     drawn = length_of(lines_of_svg(cvtmesh, "b.svg"))
-    assert kept < drawn < 1.05 * kept
+    assert abs(drawn - kept) < 1e-5 * kept  # coordinates are rounded
 
 
 # --- DXF ---
