@@ -150,6 +150,7 @@ static void test_transfers_and_kicks(void **unused) {
   fill_problem(&p);
   p.options.effort = CVTM_CVT_EFFORT_BEST;
   p.options.tolerance = 0.02;
+  p.options.kick_rounds = 5;
   check_problem(&p, 100);
 }
 
