@@ -73,8 +73,10 @@ static cvtm_status allocate_all(cvtm_power *p) {
   list_power_arrays(p, arrays);
   cvtm_status status = cvtm_device_allocate_all(device, arrays, ARRAYS);
   if (status == CVTM_OK) status = cvtm_vector_fill(device, p->weight, 0, p->count);
-  if (status == CVTM_OK)
-    status = cvtm_device_fill(device, p->degree, 0, (size_t)p->count * sizeof *p->degree);
+  /* The first diagram has empty rows as hints. */
+  const size_t bytes = (size_t)p->count * sizeof *p->degree;
+  if (status == CVTM_OK) status = cvtm_device_fill(device, p->first, 0, bytes);
+  if (status == CVTM_OK) status = cvtm_device_fill(device, p->degree, 0, bytes);
   return status == CVTM_OK ? p->table->create_state(p) : status;
 }
 
