@@ -228,12 +228,18 @@ cvtm_status cvtm_output_open(const char *path, cvtm_output **output, cvtm_error 
 
 FILE *cvtm_output_stream(cvtm_output *output) { return output->stream; }
 
+/* The errno of an earlier write that failed, unless another call has failed since: then -1. */
+static int reason_of_write(int reason) {
+  const int full = reason == ENOSPC || reason == EFBIG || reason == EDQUOT;
+  return full || reason == EIO || reason == EPIPE ? reason : -1;
+}
+
 /* Everything written is on its way to the disk when this returns 0; else errno's value,
  * or -1 if an earlier write failed and its reason is gone. */
 static int finish_stream(cvtm_output *output) {
   FILE *stream = output->stream;
   int failed = 0;
-  if (ferror(stream)) failed = -1;
+  if (ferror(stream)) failed = reason_of_write(errno);
   errno = 0;
   if (fflush(stream) != 0) failed = errno;
   if (stream == stdout) {

@@ -25,7 +25,11 @@ def test_full_disk(cvtmesh):
         for arguments in (["run", CAMERA, "-n", "5", "--iterations", "1", "-o",
                            "-"], ["--help"], ["info"], ["info", "--json"]):
             done = cvtmesh.call(*arguments, code=1, stdout=full)
-            assert done.stderr.count(b"\n") == 1, done.stderr
+            assert done.stderr == b"cvtmesh: standard output: No space left on device\n"
+    for name in ("full.csv", "full.vtu"):
+        os.symlink("/dev/full", cvtmesh.path(name))
+        cvtmesh.refused("run", CAMERA, "-n", 2000, "--iterations", 1, "-q", "-o", name, code=1,
+                        names=[name, "No space left"])
 
 
 def test_limit_on_the_size_of_files(cvtmesh):
