@@ -136,8 +136,9 @@ static cvtm_status share_dots(cli_options *o, cli_colours *c, cli_dot_count *dot
   }
   all.count = total;
   if (total > most && o->points == 0)
-    return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: the dots would be %.3g; at most %g", o->input,
-                     total, most);
+    return cvtm_fail(error, CVTM_ERROR_INPUT,
+                     "%s: the inks need %.3g dots of these sizes; at most %g", o->input, total,
+                     most);
   if (!(total > 0))
     return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: no pen draws any colour of the picture",
                      o->input);

@@ -35,11 +35,13 @@ int cli_segment_check(const cli_options *o) {
     return cli_usage_error(o->command,
                            "no seeds inside: give --inside X,Y,RADIUS or --seeds IMAGE");
   if (!asked && (seeded || o->segment.outside.count > 0))
-    return cli_usage_error(o->command, "seeds need --segment");
+    return cli_usage_error(o->command, "--inside, --outside and --seeds need --segment");
   return CLI_EXIT_OK;
 }
 
 int cli_condition_check(const cli_options *o) {
+  if (!(o->black < o->white))
+    return cli_usage_error(o->command, "--black %g is not below --white %g", o->black, o->white);
   if (cli_option_given(o, "bias") && !(o->condition.smooth > 0))
     return cli_usage_error(o->command, "--bias needs --smooth LAMBDA");
   if (cli_option_given(o, "grade-max") && !(o->condition.grade > 0))

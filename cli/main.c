@@ -7,7 +7,9 @@
 #include "cli/nearest.h"
 #include "cli/report.h"
 #include "meshes/mesh_file.h"
+#include "meshes/polygon_file.h"
 
+#include <errno.h>
 #include <omp.h>
 #include <signal.h>
 #include <stdio.h>
@@ -22,8 +24,10 @@
 
 /* Flushes standard output and returns the exit code: a full disk is a failure. */
 static int printed(void) {
+  errno = 0;
   if (fflush(stdout) == 0 && !ferror(stdout)) return CLI_EXIT_OK;
-  fprintf(stderr, "cvtmesh: standard output: cannot write\n");
+  fprintf(stderr, "cvtmesh: standard output: %s\n",
+          errno != 0 ? strerror(errno) : "writing failed");
   return CLI_EXIT_FAILURE;
 }
 
@@ -38,13 +42,21 @@ static int (*const functions[])(const cli_options *) = {
 #undef CLI_COMMAND_ENTRY
 };
 
-/* The word behind --help, if that is one of its topics. It is looked for before the options are
- * parsed: getopt_long moves operands to the end. */
+/* The word behind --help, if that is one of its topics or near one. It is looked for before the
+ * options are parsed: getopt_long moves operands to the end. */
 static const char *find_topic(cli_command command, int argc, char **argv) {
-  for (int k = 1; k + 1 < argc; ++k)
-    if (strcmp(argv[k], "--help") == 0 || strcmp(argv[k], "-h") == 0)
-      return cli_help_topic_exists(command, argv[k + 1]) ? argv[k + 1] : NULL;
+  for (int k = 1; k + 1 < argc; ++k) {
+    if (strcmp(argv[k], "--help") != 0 && strcmp(argv[k], "-h") != 0) continue;
+    return cli_help_topic_near(command, argv[k + 1]) != NULL ? argv[k + 1] : NULL;
+  }
   return NULL;
+}
+
+static int print_help_of(cli_command command, const char *topic) {
+  if (cli_print_help(stdout, command, topic)) return printed();
+  const char *near = cli_help_topic_near(command, topic);
+  if (near == NULL) return cli_usage_error(command, "--help has no topic '%s'", topic);
+  return cli_usage_error(command, "--help has no topic '%s'; did you mean '%s'?", topic, near);
 }
 
 static int run_command(cli_command command, int argc, char **argv) {
@@ -53,8 +65,7 @@ static int run_command(cli_command command, int argc, char **argv) {
   const char *topic = find_topic(command, argc, argv);
   switch (cli_options_parse(command, argc, argv, &options, &code)) {
     case CLI_PARSED_HELP:
-      cli_print_help(stdout, command, topic);
-      code = printed();
+      code = print_help_of(command, topic);
       break;
     case CLI_PARSED_VERSION:
       code = print_version();
@@ -104,6 +115,10 @@ static const char *command_for(const char *path, const char **rest) {
   *rest = "";
   if (strcmp(extension, "jsonl") == 0) return "batch";
   if (cvtm_points_format_known(name) || cvtm_mesh_format_known(name)) return "stats";
+  if (cvtm_polygon_format_known(name)) {
+    *rest = " --min-angle 30 -o out.vtu";
+    return "mesh";
+  }
   *rest = " -n 5000 -o out.svg";
   return "run";
 }
@@ -140,8 +155,7 @@ static int print_help_about(int argc, char **argv) {
   }
   const cli_command command = cli_command_find(argv[2]);
   if (command == CLI_COMMAND_COUNT) return refuse_command(argv[2]);
-  if (cli_print_help(stdout, command, argc > 3 ? argv[3] : NULL)) return printed();
-  return cli_usage_error(command, "--help has no topic '%s'", argv[3]);
+  return print_help_of(command, argc > 3 ? argv[3] : NULL);
 }
 
 #if defined(__linux__)

@@ -160,6 +160,11 @@ static int perform_mesh(meshing *m) {
   if (strcmp(extension, "geojson") == 0 || strcmp(extension, "poly") == 0)
     return cli_usage_error(CLI_MESH, "%s is an outline: --min-angle or --max-area is missing",
                            options->input);
+  if (!cvtm_points_format_known(options->input))
+    return cli_usage_error(CLI_MESH,
+                           "%s: the extension names neither points (csv npy xyz node svg) nor an "
+                           "outline; a picture needs --metric hessian, or cvtmesh run",
+                           options->input);
   int code = cli_order_check(options);
   if (code == CLI_EXIT_OK) code = cli_page_check(options);
   if (code == CLI_EXIT_OK) code = cli_outputs_check(options);

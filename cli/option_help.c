@@ -1,4 +1,5 @@
 /* --help and the overview of all commands. */
+#include "cli/nearest.h"
 #include "cli/option_table.h"
 #include "density/density.h"
 
@@ -122,8 +123,13 @@ static const cli_option_group *find_group(cli_command command, const char *name)
   return NULL;
 }
 
-int cli_help_topic_exists(cli_command command, const char *name) {
-  return strcmp(name, "all") == 0 || find_group(command, name) != NULL;
+/* A cli_name_visitor: context is a cli_nearest. */
+static void offer_topic(void *context, const char *name) { cli_nearest_offer(context, name); }
+
+const char *cli_help_topic_near(cli_command command, const char *word) {
+  cli_nearest nearest = cli_nearest_start(word);
+  cli_visit_help_topics(command, offer_topic, &nearest);
+  return nearest.best;
 }
 
 /* --- the whole --- */

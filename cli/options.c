@@ -249,6 +249,10 @@ static cli_parsed parse_operand(int argc, char **argv, cli_options *options) {
     cli_usage_error(options->command, "'%s' is one argument too many", argv[optind + wanted]);
     return CLI_PARSE_FAILED;
   }
+  if (wanted && *argv[optind] == '\0') {
+    cli_usage_error(options->command, "%s: the name is empty", operand);
+    return CLI_PARSE_FAILED;
+  }
   if (wanted) options->input = argv[optind];
   return CLI_PARSED;
 }

@@ -252,7 +252,8 @@ void cli_print_overview(FILE *stream);
 /* The overview, and every option of every command. */
 void cli_print_all_help(FILE *stream);
 typedef void (*cli_name_visitor)(void *context, const char *name);
-int cli_help_topic_exists(cli_command command, const char *name);
+/* The topic of --help that `word` is or probably means, or NULL. */
+const char *cli_help_topic_near(cli_command command, const char *word);
 void cli_visit_help_topics(cli_command command, cli_name_visitor visitor, void *context);
 /* Prints what the shell (bash, zsh, fish) reads to complete the program's arguments. Returns 0,
  * with nothing printed, for another shell. */

@@ -100,8 +100,23 @@ static int refuse_extension(const cli_options *options, const char *path, const 
                          path, extension, list);
 }
 
+/* True if the nodes of --element-order 2 have a place in one of the outputs. */
+static int holds_middle_nodes(const cli_options *options) {
+  static const char *const formats[] = {"vtu", "vtk", "msh", "inp", "ele", "node", "xdmf"};
+  char buffer[CLI_EXTENSION_MAX];
+  for (int k = 0; k < options->output.count; ++k) {
+    const char *extension = cli_output_extension(options, options->output.item[k], buffer);
+    for (size_t f = 0; f < sizeof formats / sizeof formats[0]; ++f)
+      if (strcmp(extension, formats[f]) == 0) return 1;
+  }
+  return 0;
+}
+
 static int check_extensions(const cli_options *options) {
   char buffer[CLI_EXTENSION_MAX];
+  if (options->element_order == 2 && options->output.count > 0 && !holds_middle_nodes(options))
+    return cli_usage_error(options->command,
+                           "--element-order 2: no output is vtu, vtk, msh, inp, ele or xdmf");
   for (int k = 0; k < options->output.count && !options->ascii; ++k) {
     const char *path = options->output.item[k];
     if (strcmp(cli_output_extension(options, path, buffer), "xdmf") != 0) continue;

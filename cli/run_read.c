@@ -126,7 +126,8 @@ static cvtm_status choose_dots(cli_run_job *r, cvtm_error *error) {
   const cvtm_status status = cli_stipples_count(o, r->domain, r->tone, &r->dots, error);
   if (status != CVTM_OK) return status;
   if (r->dots.count > most)
-    return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: the dots would be %.3g; at most %g", o->input,
+    return cvtm_fail(error, CVTM_ERROR_INPUT,
+                     "%s: the ink needs %.3g dots of --dot-size; at most %g", o->input,
                      r->dots.count, most);
   o->points = (int64_t)r->dots.count;
   cli_preview_limit(o);

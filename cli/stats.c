@@ -271,7 +271,8 @@ static int perform_stats(stats *s) {
   if (code != CLI_EXIT_OK) return code;
   s->is_mesh = !cvtm_points_format_known(path);
   if (s->is_mesh && !cvtm_mesh_format_known(path))
-    return cli_usage_error(CLI_STATS, "%s: the extension names no format read here", path);
+    return cli_usage_error(CLI_STATS, "%s: the extension names no format of points or meshes",
+                           path);
   if (s->options.density != NULL) {
     const int opened = cli_open_device(&s->options, &s->device);
     if (opened != CLI_EXIT_OK) return opened;

@@ -61,7 +61,8 @@ int cli_stipples_check(const cli_options *o) {
   double size[2];
   int unit;
   if (!read_sizes(o, size, &unit))
-    return cli_usage_error(o->command, "--dot-size: '%s' is not MIN,MAX", o->dot_size);
+    return cli_usage_error(o->command, "--dot-size: '%s' is neither a diameter above 0 nor MIN,MAX",
+                           o->dot_size);
   if (cli_unit_mm(unit) > 0 && o->page.size == NULL && !cli_world_may_have_unit(o))
     return cli_usage_error(o->command,
                            "--dot-size %s: --page is missing, as in --page A4, or --pixel-size",

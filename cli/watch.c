@@ -56,7 +56,8 @@ static cvtm_status make_folder(const char *path, cvtm_error *error) {
   if (mkdir(path, 0777) == 0) return CVTM_OK;
   const int reason = errno;
   if (reason == EEXIST && stat(path, &found) == 0 && S_ISDIR(found.st_mode)) return CVTM_OK;
-  return cvtm_fail(error, CVTM_ERROR_IO, "%s: %s", path, strerror(reason));
+  return cvtm_fail(error, CVTM_ERROR_IO, "%s: %s", path,
+                   strerror(reason == EEXIST ? ENOTDIR : reason));
 }
 
 static void close_context(cli_watch *w) {

@@ -63,6 +63,7 @@ def test_help_by_topics(cvtmesh):
     # A word that is no topic is an operand.
     assert cvtmesh.call("run", "--help", "photo.png").stdout.decode() == text
     cvtmesh.refused("help", "run", "clouds", code=2, names=["clouds"])
+    cvtmesh.refused("run", "--help", "segmentaton", code=2, names=["'segmentation'"])
 
 
 def test_overview_and_version(cvtmesh):

@@ -35,6 +35,17 @@ def test_what_is_missing_comes_with_the_usage(cvtmesh):
     for name in ("plan.geojson", "plan.poly"):
         cvtmesh.refused("mesh", name, "-o", "a.msh", code=2,
                         names=[name + " is an outline", "--min-angle or --max-area"])
+    cvtmesh.refused("mesh", CAMERA, "-o", "a.vtu", code=2, names=["--metric hessian"])
+
+
+def test_options_that_contradict(cvtmesh):
+    cvtmesh.refused("run", CAMERA, "-n", 5, "-o", "a.csv", "--black", 0.9, "--white", 0.1, code=2,
+                    names=["--black 0.9", "--white 0.1"])
+    cvtmesh.refused("run", CAMERA, "-n", 5, "-o", "a.stl", "--element-order", 2, code=2,
+                    names=["--element-order 2"])
+    cvtmesh.refused("run", CAMERA, "-n", 5, "-o", "a.csv", "--outside", "1,2,3", code=2,
+                    names=["--segment"])
+    cvtmesh.refused("run", "", "-n", 5, "-o", "a.csv", code=2, names=["IMAGE"])
 
 
 def test_missing_and_unknown(cvtmesh):
@@ -97,6 +108,7 @@ def test_suggestions(cvtmesh):
         (["my photo"], ["cvtmesh run 'my photo' -n"]),
         (["points.csv"], ["cvtmesh stats points.csv"]),
         (["jobs.jsonl"], ["cvtmesh batch jobs.jsonl"]),
+        (["plan.geojson"], ["cvtmesh mesh plan.geojson --min-angle"]),
         (["--invert"], ["cvtmesh COMMAND --invert"]),
         (["run", CAMERA, "--invret"], ["'--invert'"]),
         (["run", CAMERA, "--no-invret"], ["'--no-invert'"]),
