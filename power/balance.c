@@ -82,15 +82,16 @@ static cvtm_status allocate_all(cvtm_power *p) {
 
 cvtm_status cvtm_power_create(cvtm_cvt *cvt, int64_t count, cvtm_power **result) {
   cvtm_error *error = cvtm_device_error(cvt->device);
-  if (count > INT32_MAX / 11)
+  if (count > INT32_MAX / 13)
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%lld sites; at most %ld of equal mass",
-                     (long long)count, (long)(INT32_MAX / 11));
+                     (long long)count, (long)(INT32_MAX / 13));
   cvtm_power *p = calloc(1, sizeof *p);
   if (!p) return cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory");
   p->cvt = cvt;
   p->count = count;
-  /* Cells have six corners on average, and a few more at the border of the domain. */
-  p->edge_capacity = 10 * count + 64;
+  /* Cells have six corners on average, and a few more at the border of the domain. A CPU makes some
+   * cells twice, and may need entries for both. */
+  p->edge_capacity = 12 * count + 64;
   p->target = cvt->mass / (double)count;
   p->regularisation = largest_regularisation;
   p->worth_hierarchy = cvtm_device_get_kind(cvt->device) == CVTM_DEVICE_CPU ? 10 : 150;
