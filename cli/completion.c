@@ -1,4 +1,5 @@
 /* cvtmesh completion: what bash, zsh and fish read to complete the program's arguments. */
+#include "bench/command/bench.h"
 #include "bench/problems/minpack2.h"
 #include "cli/option_table.h"
 
@@ -45,13 +46,14 @@ static value_kind operand_kind(cli_command command) {
 #define PROBLEM_WORD(code, name, title) name " "
   static const char problems[] = CVTM_MINPACK2_LIST(PROBLEM_WORD);
 #undef PROBLEM_WORD
+#define BENCH_WORD(function, name, is_chart, is_of_cvt, title) name " "
+  static const char tables[] = CLI_BENCH_LIST(BENCH_WORD);
+#undef BENCH_WORD
   value_kind kind = {"", 0};
   if (command == CLI_MINIMIZE)
     snprintf(kind.words, sizeof kind.words, "%s", problems);
   else if (command == CLI_BENCH)
-    snprintf(kind.words, sizeof kind.words,
-             "table1 table2 table3 table4 figure3 figure7 figure8 "
-             "hlcp");
+    snprintf(kind.words, sizeof kind.words, "%s", tables);
   else
     kind.is_file = *cli_operand_name(command) != '\0';
   return kind;
@@ -163,13 +165,18 @@ static void print_zsh_action(FILE *stream, const char *message, const value_kind
     fputs(kind->is_file ? "_files" : " ", stream);
 }
 
-static void print_zsh_spec(FILE *stream, const cli_option_row *row, const char *name,
-                           const char *joint) {
+static void print_zsh_spec(FILE *stream, const cli_option_row *row, cli_command command,
+                           const char *name, const char *joint) {
   const value_kind kind = kind_of(row);
   fprintf(stream, "        '%s%s%s[", row->type == CLI_LIST ? "*" : "", name, joint);
   print_clause(stream, row->help, "[]\\", "'\\''");
   fputc(']', stream);
   if (row->type == CLI_SWITCH) fputc(':', stream); /* the value may be left out */
+  if (row->offset == CLI_FIELD(help)) {
+    fputs("::topic:(", stream);
+    cli_visit_help_topics(command, print_word, stream);
+    fputc(')', stream);
+  }
   if (row->type != CLI_FLAG)
     print_zsh_action(stream, row->argument != NULL ? row->argument : "value", &kind);
   fputs("' \\\n", stream);
@@ -177,13 +184,15 @@ static void print_zsh_spec(FILE *stream, const cli_option_row *row, const char *
 
 static void print_zsh_row(FILE *stream, const cli_option_row *row, cli_command command) {
   char name[64];
-  (void)command;
   if (row->letter != 0) {
     snprintf(name, sizeof name, "-%c", row->letter);
-    print_zsh_spec(stream, row, name, takes_value(row) ? "+" : "");
+    print_zsh_spec(stream, row, command, name, takes_value(row) ? "+" : "");
   }
   snprintf(name, sizeof name, "--%s", row->name);
-  print_zsh_spec(stream, row, name, row->type == CLI_SWITCH ? "=-" : takes_value(row) ? "=" : "");
+  print_zsh_spec(stream, row, command, name,
+                 row->type == CLI_SWITCH ? "=-"
+                 : takes_value(row)      ? "="
+                                         : "");
 }
 
 static void print_zsh_command(FILE *stream, cli_command command) {
@@ -246,6 +255,13 @@ static void print_fish_row(FILE *stream, const cli_option_row *row, cli_command 
   if (*kind.words != '\0') fprintf(stream, " -a '%s'", kind.words);
   fputs(" -d '", stream);
   print_clause(stream, row->help, "\\", "\\'");
+  fputs("'\n", stream);
+  if (row->offset != CLI_FIELD(help)) return;
+  fprintf(stream,
+          "complete -c cvtmesh -n '__fish_seen_subcommand_from %s; and __fish_prev_arg_in -h "
+          "--help' -f -a '",
+          cli_command_name(command));
+  cli_visit_help_topics(command, print_word, stream);
   fputs("'\n", stream);
 }
 
