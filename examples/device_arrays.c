@@ -1,7 +1,7 @@
 /* Arrays that already lie in a device's memory go in and come out without a copy: the energy of
  * 400 sites and its gradient. Here they are filled from the host; CUDA code hands over its own
  * pointers, and work on cvtm_device_stream is in order with what is enqueued.
- * cc device_arrays.c $(pkg-config --cflags --libs cvtmesh) -o device_arrays */
+ * cc device_arrays.c $(pkg-config --cflags --libs cvtmesh) -lm -o device_arrays */
 #include <cvtmesh/cvtmesh.h>
 
 #include <math.h>

@@ -1,5 +1,5 @@
 /* Several threads at once: each has a separate device handle, and gets the bits that it would get
- * alone. cc -pthread threads.c $(pkg-config --cflags --libs cvtmesh) -o threads */
+ * alone. cc threads.c $(pkg-config --cflags --libs cvtmesh) -pthread -o threads */
 #include <cvtmesh/cvtmesh.h>
 
 #include <pthread.h>
