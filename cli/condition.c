@@ -88,6 +88,7 @@ static int print_segment_step(void *context, const cvtm_segment_progress *progre
             (long long)progress->step, progress->energy, progress->area, progress->change,
             (long long)progress->cycles, cli_word(progress->cycles, "cycle", "cycles"));
   }
+  cli_progress_segment(o, progress->step, progress->change);
   return cli_interrupted();
 }
 
@@ -133,6 +134,7 @@ cvtm_status cli_segment_image(cvtm_device *device, const cli_options *options,
   set_segmentation(options, discs, &settings);
   const cvtm_status status =
       cvtm_segmentation_run(device, image, options->input, &settings, made, error);
+  cli_progress_segment(options, -1, 0);
   free(discs);
   return status;
 }
@@ -256,6 +258,7 @@ cvtm_status cli_read_conditioned(cvtm_device *device, const char *path, cli_opti
     status = tone != NULL || rgb != NULL
                  ? cvtm_pipeline_run(device, &image, path, &settings, made, error)
                  : cvtm_pipeline_take(device, &image, path, &settings, made, error);
+  if (options->segment.on) cli_progress_segment(options, -1, 0);
   if (status == CVTM_OK && tone != NULL) {
     status = read_tone(&image, path, options, &settings.tone, tone, error);
     if (status != CVTM_OK) cvtm_pipeline_free(made);

@@ -68,21 +68,24 @@ cvtm_status cli_history_check(const cli_history *history, cvtm_error *error) {
   return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory for the history of the iterations");
 }
 
-/* Seconds until the first limit is reached, extrapolated from the pace so far; -1 if unknown. */
-static double time_left(const cli_progress *progress, int64_t iteration, double elapsed) {
+/* Seconds until the first limit is reached, extrapolated from the pace with all sites; -1 if
+ * unknown. */
+static double time_left(const cli_progress *progress, int64_t iteration, double now) {
   double left = -1;
   if (progress->max_iterations > 0 && iteration > 0)
-    left = elapsed / (double)iteration * (double)(progress->max_iterations - iteration);
+    left = (now - progress->first) / (double)iteration *
+           (double)(progress->max_iterations - iteration);
   if (progress->max_seconds > 0) {
-    double by_time = progress->max_seconds - elapsed;
+    double by_time = progress->max_seconds - (now - progress->start);
     if (by_time < 0) by_time = 0;
     if (left < 0 || by_time < left) left = by_time;
   }
   return left;
 }
 
-static void print_progress(cli_progress *progress, const cvtm_cvt_record *record, double now) {
-  double left = time_left(progress, record->iteration, now - progress->start);
+static void print_progress(const cli_progress *progress, const cvtm_cvt_record *record,
+                           double now) {
+  double left = time_left(progress, record->iteration, now);
   fprintf(stderr, "\riteration %lld  ratio %.6f  gradient %.2e px", (long long)record->iteration,
           record->energy / progress->bound, record->gradient_norm);
   if (left >= 0) {
@@ -90,14 +93,44 @@ static void print_progress(cli_progress *progress, const cvtm_cvt_record *record
     fprintf(stderr, "  at most %lld:%02lld left", seconds / 60, seconds % 60);
   }
   fputs("\033[K", stderr);
+}
+
+static void print_coarse(const cvtm_cvt_record *record) {
+  fprintf(stderr, "\rcoarse level: %lld sites, iteration %lld\033[K", (long long)record->sites,
+          (long long)record->iteration);
+}
+
+/* Rewrites the line on the terminal, at most ten times a second. */
+static void draw_line(cli_progress *progress, const cvtm_cvt_record *record) {
+  const double now = cvtm_clock();
+  if (!progress->line || now - progress->shown <= 0.1) return;
+  if (record->sites == progress->sites)
+    print_progress(progress, record, now);
+  else
+    print_coarse(record);
   fflush(stderr);
   progress->drawn = 1;
   progress->shown = now;
 }
 
+void cli_progress_segment(const cli_options *options, int64_t step, double change) {
+  if (options->quiet || options->verbose || !isatty(STDERR_FILENO)) return;
+  if (step >= 0)
+    fprintf(stderr, "\rsegmentation: step %lld, change %.1e, ends at %.1e", (long long)step, change,
+            options->segment.tolerance);
+  else
+    fputc('\r', stderr);
+  fputs("\033[K", stderr);
+  fflush(stderr);
+}
+
 int cli_progress_monitor(void *context, const cvtm_cvt_record *record) {
   cli_progress *progress = context;
-  if (record->sites != progress->sites) return cli_interrupted();
+  if (record->sites != progress->sites) {
+    draw_line(progress, record);
+    return cli_interrupted();
+  }
+  if (progress->first == 0) progress->first = cvtm_clock();
   cvtm_cvt_record *copy = cli_history_add(&progress->history, sizeof *copy);
   if (copy == NULL) return 1;
   *copy = *record;
@@ -105,10 +138,7 @@ int cli_progress_monitor(void *context, const cvtm_cvt_record *record) {
     fprintf(stderr, "iteration %lld  ratio %.9f  gradient %.3e px  step %.3g\n",
             (long long)record->iteration, record->energy / progress->bound, record->gradient_norm,
             record->step);
-  if (progress->line) {
-    double now = cvtm_clock();
-    if (now - progress->shown > 0.1) print_progress(progress, record, now);
-  }
+  draw_line(progress, record);
   if (listening != NULL && listening->iteration(listening->context, record, progress->bound))
     return 1;
   return cli_interrupted();

@@ -26,6 +26,7 @@ typedef struct cli_progress {
   int64_t max_iterations; /* 0: none */
   double max_seconds;     /* 0: none */
   double start, shown;    /* by cvtm_clock */
+  double first;           /* the time of the first record of all sites; 0: none yet */
   int drawn;              /* true while the terminal shows a progress line */
   cli_history history;    /* of cvtm_cvt_record */
 } cli_progress;
@@ -39,6 +40,8 @@ void cli_progress_start(cli_progress *progress, const cli_options *options, int6
 int cli_progress_monitor(void *context, const cvtm_cvt_record *record);
 /* Erases the line on the terminal; the history stays. */
 void cli_progress_finish(cli_progress *progress);
+/* A line of the segmentation on a terminal, which the next line replaces; `step` -1 erases it. */
+void cli_progress_segment(const cli_options *options, int64_t step, double change);
 void cli_progress_free(cli_progress *progress);
 
 /* Who waits for a command in place of a person at a terminal. Both functions are called in the

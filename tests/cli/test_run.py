@@ -1,5 +1,6 @@
 """cvtmesh run: the report, the stops, warm starts, streams, configuration, formats, determinism."""
 
+import os
 import re
 import struct
 
@@ -284,3 +285,15 @@ def test_other_options_of_outputs(cvtmesh):
     cvtmesh.call("run", HORSE, "-n", 60, "--iterations", 3, "-o", "u.obj", "--unit")
     vertices, _ = read_obj(cvtmesh.path("u.obj"))
     assert 0.5 < max(x for x, _ in vertices) <= 1
+
+
+def test_progress_on_a_terminal(cvtmesh):
+    master, slave = os.openpty()
+    with cvtmesh.start("run", CAMERA, "-n", 2000, "--iterations", 9, "-o", "a.csv", stderr=slave):
+        pass
+    os.close(slave)
+    text = os.read(master, 65536)
+    os.close(master)
+    lines, summary = text.split(b"\r\x1b[K")  # the last line is erased before the summary
+    assert lines.startswith(b"\rcoarse level: ") and b" sites, iteration 0" in lines
+    assert b"2000 sites" in summary and b"coarse" not in summary
