@@ -473,7 +473,7 @@ cvtm_status launch_all_stages(cvtm_cvt *cvt, const cuda_state &state) {
 
 __global__ void defer_all_kernel(cvtm_site_tree_view tree, cvtm_deferred_cells deferred) {
   for (int64_t k = cvtm_first_thread(); k < tree.count; k += cvtm_thread_count())
-    if (cvtm_tree_is_own(&tree, k)) cvtm_defer_cell(deferred, k);
+    cvtm_defer_cell(tree, deferred, k);
 }
 
 /* The moments of all cells but those that are deferred, which it lists. */

@@ -26,8 +26,10 @@ typedef struct cvtm_deferred_cells {
   int32_t *place, *count;
 } cvtm_deferred_cells;
 
-/* Appends a cell. */
-static __device__ inline void cvtm_defer_cell(const cvtm_deferred_cells &deferred, int64_t place) {
+/* Appends a cell, if it is asked for. */
+static __device__ inline void cvtm_defer_cell(const cvtm_site_tree_view &tree,
+                                              const cvtm_deferred_cells &deferred, int64_t place) {
+  if (!cvtm_tree_is_own(&tree, place)) return;
   deferred.place[atomicAdd(deferred.count, 1)] = static_cast<int32_t>(place);
 }
 

@@ -17,13 +17,6 @@ enum {
   MOST_TESTS = 48    /* of sites by a lane, times cells of a warp; then a cell is deferred */
 };
 
-/* Lists a cell that was not constructed, if it is asked for. */
-template <bool PARTIAL>
-__device__ void defer_cell(const cvtm_site_tree_view &tree, const cvtm_deferred_cells &deferred,
-                           int64_t place) {
-  if (!PARTIAL || cvtm_tree_is_own(&tree, place)) cvtm_defer_cell(deferred, place);
-}
-
 /* Constructs the cells at places first .. last - 1. PARTIAL: as of cvtm_warp_cells_by_hull. */
 template <bool PARTIAL>
 __global__ void __launch_bounds__(WARP, SHORT_BLOCKS)
@@ -40,7 +33,7 @@ __global__ void __launch_bounds__(WARP, SHORT_BLOCKS)
         tree, domain, first + begin, last, lane, CLIP_CELLS * MOST_TESTS, &memory, &cell);
     if (lane < CLIP_CELLS && first + k < last) {
       cells.count[k] = done ? cell.count : static_cast<int32_t>(CVTM_CELL_DEFERRED);
-      if (!done) defer_cell<PARTIAL>(tree, deferred, first + k);
+      if (!done) cvtm_defer_cell(tree, deferred, first + k);
     }
     __syncwarp(); /* the next cells use the same memory */
   }
@@ -113,7 +106,7 @@ __device__ warp_cell construct_cell(const cvtm_site_tree_view &tree, cvtm_domain
       tree, domain, base, tree.count, lane, CELLS * MOST_TESTS, &memory->hulls, &polygon);
   if (place >= tree.count) return cell;
   if (!done) {
-    if (lane < CELLS) defer_cell<PARTIAL>(tree, deferred, place);
+    if (lane < CELLS) cvtm_defer_cell(tree, deferred, place);
     return cell;
   }
   cell.count = polygon.count;

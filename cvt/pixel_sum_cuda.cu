@@ -21,7 +21,7 @@ struct warp_neighbours {
   };
 };
 
-/* PARTIAL: of a tree with a cover, whose own cells it sums. */
+/* PARTIAL: of a tree with a cover. */
 template <int CELLS, bool PARTIAL>
 __global__ void __launch_bounds__(WARP, BLOCKS)
     pixel_sum_kernel(cvtm_site_tree_view tree, cvtm_domain domain, cvtm_density_view density,
@@ -32,7 +32,7 @@ __global__ void __launch_bounds__(WARP, BLOCKS)
   for (int64_t base = cvtm_first_cell<CELLS>(); base < tree.count;
        base += cvtm_cell_stride<CELLS>()) {
     const int64_t place = base + c;
-    const bool wanted = place < tree.count && (!PARTIAL || cvtm_tree_is_own(&tree, place));
+    const bool wanted = place < tree.count;
     cvtm_hull hull = {0,
                       CELLS,
                       CVTM_PIXEL_SITES,
@@ -51,7 +51,7 @@ __global__ void __launch_bounds__(WARP, BLOCKS)
       if (done)
         sums[tree.index[place]] = part;
       else
-        cvtm_defer_cell(deferred, place);
+        cvtm_defer_cell(tree, deferred, place);
     }
     __syncwarp(); /* the next cells use the same memory */
   }

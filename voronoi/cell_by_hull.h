@@ -48,6 +48,17 @@ CVTM_INLINE void cvtm_hull_set_poles(const cvtm_hull_search *s, int32_t first, i
   }
 }
 
+/* Tells the cover of a tree that may lack sites which ones the next gathering needs. The tree
+ * covers the coarse bins beside the site's. The reach is at most 4/3 of the side of a bin of the
+ * level, so that it stays within these if the level is finer. */
+CVTM_HD void cvtm_hull_tell_cover(const cvtm_hull_search *s, int wanted, const cvtm_hull *hull) {
+  const int far =
+      s->bins.level <= cvtm_tree_coarse(s->tree->levels) || s->o.shift_x != 0 || s->o.shift_y != 0;
+  if (hull->partial && wanted && far)
+    cvtm_tree_want_around(s->tree->cover, s->tree->levels, s->domain, s->bins,
+                          s->o.x + s->o.shift_x, s->o.y + s->o.shift_y, 1.000001 * s->reach);
+}
+
 /* cvtm_hull_gather on a torus, for a reach of less than a quarter of its shorter side. */
 CVTM_HD int cvtm_hull_gather_images(cvtm_hull_search *s, const cvtm_cell *cell, cvtm_hull *hull) {
   const double width = (double)s->domain.width, height = (double)s->domain.height;
@@ -61,6 +72,7 @@ CVTM_HD int cvtm_hull_gather_images(cvtm_hull_search *s, const cvtm_cell *cell, 
     if (!cvtm_lanes_any(wanted)) continue;
     s->o.shift_x = ix * width;
     s->o.shift_y = iy * height;
+    cvtm_hull_tell_cover(s, wanted, hull);
     owned |= cvtm_hull_gather(s, wanted, cell, hull);
   }
   s->o.shift_x = s->o.shift_y = 0;
@@ -214,6 +226,7 @@ CVTM_HD float cvtm_hull_begin(const cvtm_site_tree_view *tree, cvtm_domain domai
 /* Adds the sites to gather, with all their images. Returns 1 if the cell belongs to another,
  * coincident site. */
 CVTM_INLINE int cvtm_hull_collect(cvtm_hull_search *s, const cvtm_cell *cell, cvtm_hull *hull) {
+  if (!s->domain.periodic) cvtm_hull_tell_cover(s, s->active, hull);
   const int owned = s->domain.periodic ? cvtm_hull_gather_images(s, cell, hull)
                                        : cvtm_hull_gather(s, s->active, cell, hull);
   return cvtm_lanes_vote(s->lanes, owned) != 0;

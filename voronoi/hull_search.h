@@ -23,8 +23,11 @@ enum {
 
 #ifdef __CUDACC__
 #define CVTM_HULL_ALIGNED __align__(8)
+/* Its registers cost its callers none. */
+#define CVTM_HULL_RARE static __host__ __device__ __noinline__ __attribute__((unused))
 #else
 #define CVTM_HULL_ALIGNED
+#define CVTM_HULL_RARE static inline
 #endif
 
 typedef struct CVTM_HULL_ALIGNED cvtm_hull_pole {
@@ -60,6 +63,21 @@ typedef struct cvtm_hull_search {
   int active;
 } cvtm_hull_search;
 
+/* Tells the cover that a search needs all sites of the bins within reach of (x, y). */
+CVTM_HULL_RARE void cvtm_tree_want_around(const cvtm_tree_cover *cover, int32_t levels,
+                                          cvtm_domain domain, cvtm_bin_level bins, double x,
+                                          double y, double reach) {
+  const int32_t deeper = bins.level > levels ? bins.level - levels : 0;
+  const int32_t x0 = cvtm_bin_coordinate(&bins, x - reach, domain.width) >> deeper;
+  const int32_t x1 = cvtm_bin_coordinate(&bins, x + reach, domain.width) >> deeper;
+  const int32_t y0 = cvtm_bin_coordinate(&bins, y - reach, domain.height) >> deeper;
+  const int32_t y1 = cvtm_bin_coordinate(&bins, y + reach, domain.height) >> deeper;
+  for (int32_t by = y0; by <= y1; ++by)
+    for (int32_t bx = x0; bx <= x1; ++bx)
+      cvtm_tree_want(cover, levels, bins.level - deeper,
+                     cvtm_spread_16_bits((uint32_t)bx) | cvtm_spread_16_bits((uint32_t)by) << 1);
+}
+
 /* Stores the first place of each bin within reach that is not empty, and one past its last, for
  * this lane's share of the bins, at scratch[2 * (k * lanes + lane)]. Returns the number of sites in
  * them. There are at most 4 x 4 bins. */
@@ -83,7 +101,6 @@ CVTM_INLINE int32_t cvtm_hull_find_bins(const cvtm_hull_search *s, cvtm_hull *hu
       cvtm_square_sites(s->tree, s->domain, s->bins.level, bx, by, s->o.place, &first, &last);
     else
       cvtm_bin_sites(s->tree, s->bins.level, bx, by, &first, &last);
-    if (hull->partial) cvtm_tree_want_bin(s->tree, s->bins.level, bx, by, last - first);
     if (first == last) continue;
     slot[0] = first;
     slot[hull->stride] = last;

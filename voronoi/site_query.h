@@ -281,8 +281,8 @@ CVTM_HD cvtm_nearest cvtm_site_tree_nearest(const cvtm_site_tree_view *view, cvt
 /* A tree may lack the sites of some bins of the coarse level, which is CVTM_TREE_COARSE levels
  * above the finest, or the coarsest. A search that needs them sets their bits in `wanted`, and
  * *missed; what it finds is then void. A bin that the tree covers has all its sites, any other has
- * none, but the sites from `first` to `end` - 1 of the caller's numbering, whose cells are asked
- * for. */
+ * none. The cells of the sites from `first` to `end` - 1 of the caller's numbering are asked for;
+ * the tree covers the bins of these sites and those beside them. */
 enum { CVTM_TREE_COARSE = 3 };
 
 typedef struct cvtm_tree_cover {
@@ -322,17 +322,6 @@ CVTM_HD void cvtm_tree_want(const cvtm_tree_cover *cover, int32_t levels, int32_
     cvtm_set_bits(cover->wanted + k / 32, lacking);
     cvtm_set_bits(cover->missed, 1);
   }
-}
-
-/* The same for a bin, or a square smaller than the finest ones, in which `sites` sites were found.
- */
-CVTM_HD void cvtm_tree_want_bin(const cvtm_site_tree_view *tree, int32_t level, int32_t bx,
-                                int32_t by, int32_t sites) {
-  if (tree->cover == NULL || (sites > 0 && level >= cvtm_tree_coarse(tree->levels))) return;
-  const int32_t deeper = level > tree->levels ? level - tree->levels : 0;
-  cvtm_tree_want(tree->cover, tree->levels, level - deeper,
-                 cvtm_spread_16_bits((uint32_t)(bx >> deeper)) |
-                     cvtm_spread_16_bits((uint32_t)(by >> deeper)) << 1);
 }
 
 /* True if the cell of the site at a place is asked for. */

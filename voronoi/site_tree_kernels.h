@@ -75,9 +75,15 @@ CVTM_HD float cvtm_tree_side(const cvtm_site_tree_arrays *tree, int32_t depth) {
   return ldexpf(1, 32 - cvtm_morton_shift(tree->domain) - depth);
 }
 
+/* True if site i's cell is not asked for. */
+CVTM_HD int cvtm_tree_is_foreign(const cvtm_site_tree_arrays *tree, int64_t i) {
+  return tree->cover != NULL && (i < tree->cover->first || i >= tree->cover->end);
+}
+
 /* The spacing of sites around site i in a finest bin, from the smallest bin around it that holds
- * CVTM_TREE_NEIGHBORS sites; 0 if that bin is crowded. */
+ * CVTM_TREE_NEIGHBORS sites; 0 if that bin is crowded, or if the cell is not asked for. */
 CVTM_HD float cvtm_bin_spacing(const cvtm_site_tree_arrays *tree, int64_t i, int32_t bin) {
+  if (cvtm_tree_is_foreign(tree, i)) return 0;
   int32_t counts[CVTM_TREE_AT_ONCE], up = 0, count = 0;
   for (int32_t k = 0; k < CVTM_TREE_AT_ONCE; ++k)
     counts[k] = cvtm_bin_count(tree, bin, k < tree->levels ? k : tree->levels);
@@ -85,11 +91,10 @@ CVTM_HD float cvtm_bin_spacing(const cvtm_site_tree_arrays *tree, int64_t i, int
     count = counts[k];
     up = k < tree->levels ? k : tree->levels;
   }
-  const cvtm_tree_cover *cover = tree->cover;
   while (count < CVTM_TREE_NEIGHBORS && up < tree->levels) {
     count = cvtm_bin_count(tree, bin, ++up);
-    if (cover != NULL && up > CVTM_TREE_COARSE && i >= cover->first && i < cover->end)
-      cvtm_tree_want(cover, tree->levels, tree->levels - up, (uint32_t)(bin >> 2 * up));
+    if (tree->cover != NULL && up > CVTM_TREE_COARSE)
+      cvtm_tree_want(tree->cover, tree->levels, tree->levels - up, (uint32_t)(bin >> 2 * up));
   }
   const float side = cvtm_tree_side(tree, tree->levels - up);
   return count > CVTM_TREE_CROWDED_BIN ? 0 : side / sqrtf((float)count);
@@ -106,9 +111,10 @@ CVTM_HD uint64_t cvtm_tree_code(const cvtm_site_tree_arrays *tree, int64_t place
 
 /* The spacing of sites around a place in a crowded bin, from the smallest square of the Morton
  * curve that holds the site and CVTM_TREE_NEIGHBORS - 1 others; at most the limit of
- * cvtm_hull_is_crowded. */
+ * cvtm_hull_is_crowded. 0 if the cell is not asked for. */
 CVTM_HD float cvtm_crowded_spacing(const cvtm_site_tree_arrays *tree, int64_t place) {
   enum { OTHERS = CVTM_TREE_NEIGHBORS - 1 };
+  if (cvtm_tree_is_foreign(tree, tree->index[place])) return 0;
   const int32_t bin = cvtm_bin_of(cvtm_tree_code(tree, place), tree->levels);
   const int64_t first = tree->start[bin], last = tree->start[bin + 1];
   int32_t depth = tree->levels;

@@ -122,7 +122,7 @@ static int compare_codes(const void *a, const void *b) {
   return x < y ? -1 : x > y;
 }
 
-enum { EVEN, CROWDED, LONELY, COINCIDENT, ROWS, KINDS };
+enum { EVEN, CROWDED, SPARSE, LONELY, COINCIDENT, ROWS, KINDS };
 
 static void make_site(int kind, int64_t i, int64_t count, double *site) {
   double u[2];
@@ -134,6 +134,11 @@ static void make_site(int kind, int64_t i, int64_t count, double *site) {
       if (2 * i < count) break;
       site[0] = 20 + 0.1 * u[0];
       site[1] = 90 + 0.1 * u[1];
+      break;
+    case SPARSE: /* most of them in a square; the others reach across many fine bins */
+      if (i % 25 == 0) break;
+      site[0] = 70 + 20 * u[0];
+      site[1] = 40 + 20 * u[1];
       break;
     case LONELY: /* all but three in a strip; the others far from it */
       if (i < 3) break;
