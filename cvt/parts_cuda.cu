@@ -10,10 +10,15 @@ int32_t coarse_of(const cvtm_parts *p) {
   return cvtm_tree_coarse(cvtm_site_tree_levels(p->domain, p->count));
 }
 
+/* Of sites of one bin beside each other in a warp one marks it: many atomic operations on a word
+ * would wait for each other. */
 __global__ void mark_kernel(cvtm_domain domain, int32_t coarse, const double *sites, int64_t own,
                             uint32_t *marked) {
-  for (int64_t i = cvtm_first_thread(); i < own; i += cvtm_thread_count()) {
-    const int32_t bin = cvtm_parts_bin(domain, coarse, sites + 2 * i);
+  const int lane = threadIdx.x % 32;
+  for (int64_t i = cvtm_first_thread(); i - lane < own; i += cvtm_thread_count()) {
+    const int32_t bin = i < own ? cvtm_parts_bin(domain, coarse, sites + 2 * i) : -1;
+    const int32_t before = __shfl_up_sync(0xFFFFFFFFu, bin, 1);
+    if (bin < 0 || (lane > 0 && bin == before)) continue;
     if (!cvtm_parts_has(marked, bin)) cvtm_set_bits(marked + bin / 32, 1u << bin % 32);
   }
 }
