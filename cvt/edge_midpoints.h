@@ -47,4 +47,32 @@ CVTM_HD void cvtm_find_edge_midpoints(cvtm_domain domain, const cvtm_site_tree_v
   midpoints->count = found;
 }
 
+/* Of the first i of `count` items, those that an even choice of `chosen` takes. */
+CVTM_HD int64_t cvtm_chosen_before(int64_t i, int64_t count, int64_t chosen) {
+  const double share = (double)chosen / (double)count;
+  return count <= chosen ? i : (int64_t)floor((double)i * share);
+}
+
+/* Puts the midpoints of a site among the sites from `fine` on: of `total` in all, the first of them
+ * number `before`, as many as there is room for are evenly chosen. */
+CVTM_HD void cvtm_place_midpoints(const cvtm_edge_midpoints *midpoints, int64_t before,
+                                  int64_t total, int64_t room, double *fine) {
+  int64_t at = cvtm_chosen_before(before, total, room);
+  for (int32_t m = 0; m < midpoints->count; ++m) {
+    const int64_t next = cvtm_chosen_before(before + m + 1, total, room);
+    if (next == at) continue;
+    fine[2 * at] = midpoints->x[m];
+    fine[2 * at + 1] = midpoints->y[m];
+    at = next;
+  }
+}
+
+/* The k-th site that is added to the `have` ones to make `count`: between an evenly chosen site and
+ * the next in the list. */
+CVTM_HD void cvtm_fill_up(double *fine, int64_t have, int64_t count, int64_t k) {
+  const int64_t i = k * have / (count - have) % have, j = (i + 1) % have;
+  fine[2 * (have + k)] = 0.75 * fine[2 * i] + 0.25 * fine[2 * j];
+  fine[2 * (have + k) + 1] = 0.75 * fine[2 * i + 1] + 0.25 * fine[2 * j + 1];
+}
+
 #endif

@@ -1,15 +1,16 @@
 #include "base/cuda_check.h"
+#include "base/cuda_utils.h"
 #include "cvt/site_updates.h"
 #include "voronoi/cell_warp_cuda.h"
 
 namespace {
 
-enum { CELLS = 8 /* of a warp */ };
+enum { CELLS = 8 /* of a warp */, THREADS = 256 };
 
 /* failed: the number of cells that the hull construction cannot do; they get no midpoints. */
 __global__ void __launch_bounds__(CVTM_WARP)
     edge_midpoints_kernel(cvtm_site_tree_view tree, cvtm_domain domain,
-                          cvtm_edge_midpoints *midpoints, int32_t *failed) {
+                          cvtm_edge_midpoints *midpoints, int32_t *counts, int32_t *failed) {
   __shared__ cvtm_warp_cells<CELLS> memory;
   const int lane = static_cast<int>(threadIdx.x), c = lane % CELLS;
   const int64_t stride = static_cast<int64_t>(gridDim.x) * CELLS;
@@ -20,17 +21,65 @@ __global__ void __launch_bounds__(CVTM_WARP)
     if (lane < CELLS && base + c < tree.count) {
       if (!done) atomicAdd(failed, 1);
       cvtm_find_edge_midpoints(domain, &tree, base + c, &cell, midpoints + base + c);
+      counts[base + c] = midpoints[base + c].count;
     }
     __syncwarp(); /* the next cells use the same memory */
+  }
+}
+
+__device__ void move_inside(cvtm_domain domain, double *site) {
+  site[0] = cvtm_cvt_inside(site[0], domain.width, domain.periodic);
+  site[1] = cvtm_cvt_inside(site[1], domain.height, domain.periodic);
+}
+
+__global__ void place_kernel(cvtm_domain domain, const cvtm_edge_midpoints *midpoints,
+                             const int64_t *before, int64_t from, int64_t to, double *sites) {
+  for (int64_t i = cvtm_first_thread(); i < from; i += cvtm_thread_count()) {
+    move_inside(domain, sites + 2 * i);
+    cvtm_place_midpoints(midpoints + i, before[i], before[from], to - from, sites + 2 * from);
+  }
+}
+
+__global__ void fill_up_kernel(const int64_t *before, int64_t from, int64_t to, double *sites) {
+  const int64_t total = before[from], have = from + cvtm_chosen_before(total, total, to - from);
+  for (int64_t k = cvtm_first_thread(); have + k < to; k += cvtm_thread_count())
+    cvtm_fill_up(sites, have, to, k);
+}
+
+__global__ void rescale_kernel(cvtm_domain domain, double factor, int64_t count, double *sites) {
+  for (int64_t i = cvtm_first_thread(); i < count; i += cvtm_thread_count()) {
+    sites[2 * i] *= factor;
+    sites[2 * i + 1] *= factor;
+    move_inside(domain, sites + 2 * i);
   }
 }
 
 }  // namespace
 
 extern "C" cvtm_status cvtm_edge_midpoints_cuda(cvtm_cvt *cvt, cvtm_edge_midpoints *midpoints,
-                                                int32_t *failed) {
+                                                int32_t *counts, int32_t *failed) {
   const cvtm_site_tree_view tree = cvtm_site_tree_get_view(cvt->tree);
   edge_midpoints_kernel<<<cvtm_cuda_blocks(tree.count, CELLS), CVTM_WARP, 0,
-                          cvtm_cuda_stream(cvt->device)>>>(tree, cvt->domain, midpoints, failed);
+                          cvtm_cuda_stream(cvt->device)>>>(tree, cvt->domain, midpoints, counts,
+                                                           failed);
   return cvtm_cuda_launched(cvt->device, "edge_midpoints_kernel");
+}
+
+extern "C" cvtm_status cvtm_place_midpoints_cuda(cvtm_cvt *cvt,
+                                                 const cvtm_edge_midpoints *midpoints,
+                                                 const int64_t *before, int64_t from, int64_t to) {
+  const cudaStream_t stream = cvtm_cuda_stream(cvt->device);
+  place_kernel<<<cvtm_cuda_blocks(from, THREADS), THREADS, 0, stream>>>(
+      cvt->domain, midpoints, before, from, to, cvt->sites);
+  const cvtm_status status = cvtm_cuda_launched(cvt->device, "place_kernel");
+  if (status != CVTM_OK) return status;
+  fill_up_kernel<<<cvtm_cuda_blocks(to - from, THREADS), THREADS, 0, stream>>>(before, from, to,
+                                                                               cvt->sites);
+  return cvtm_cuda_launched(cvt->device, "fill_up_kernel");
+}
+
+extern "C" cvtm_status cvtm_rescale_cuda(cvtm_cvt *cvt, double factor, int64_t count) {
+  rescale_kernel<<<cvtm_cuda_blocks(count, THREADS), THREADS, 0, cvtm_cuda_stream(cvt->device)>>>(
+      cvt->domain, factor, count, cvt->sites);
+  return cvtm_cuda_launched(cvt->device, "rescale_kernel");
 }

@@ -3,6 +3,7 @@
 #include "base/ranks.h"
 #include "cvt/lattice.h"
 #include "cvt/refine.h"
+#include "cvt/site_updates.h"
 #include "cvt/solve.h"
 
 #include <math.h>
@@ -89,47 +90,22 @@ static cvtm_status descend_coarse(cvtm_solve *s, int level) {
   return status == CVTM_OK ? cvtm_solve_search(s, deadline_of(s, level)) : status;
 }
 
-/* Computes the edge midpoints of the plan's first `from` sites on the device, and copies them to
- * the host. *failed: the number of sites whose cells the hull construction cannot do. */
-static cvtm_status find_midpoints(cvtm_cvt *cvt, int64_t from, cvtm_edge_midpoints *midpoints,
-                                  int32_t *failed) {
-  const size_t bytes = (size_t)from * sizeof *midpoints;
-  void *memory = NULL;
-  cvtm_status status = cvtm_device_scratch(cvt->device, bytes + sizeof *failed, &memory);
-  if (status == CVTM_OK) status = cvtm_site_tree_sort(cvt->tree, cvt->sites, from);
-  if (status != CVTM_OK) return status;
-  cvtm_edge_midpoints *found = memory;
-  int32_t *count = (int32_t *)(void *)(found + from);
-  /* The copy below includes padding and entries that no thread writes. */
-  status = cvtm_device_fill(cvt->device, memory, 0, bytes + sizeof *count);
-  if (status == CVTM_OK) status = cvt->updates->edge_midpoints(cvt, found, count);
-  if (status == CVTM_OK) status = cvtm_device_copy_out(cvt->device, failed, count, sizeof *failed);
-  if (status == CVTM_OK && *failed == 0)
-    status = cvtm_device_copy_out(cvt->device, midpoints, found, bytes);
-  return status;
-}
-
-/* Refines the sites of the plan to `to` sites (host). The host constructs all cells if the device
- * cannot do it, or not for every cell. */
-static cvtm_status refine(cvtm_solve *s, int64_t to, double *sites) {
+/* Refines the sites of the plan to `to`; on the host, in `sites`, if the device cannot do it, or
+ * not for every cell. */
+static cvtm_status refine(cvtm_solve *s, int64_t to, double *sites, int32_t *on_host) {
   cvtm_cvt *cvt = s->cvt;
   const int64_t from = s->count;
-  int32_t failed = 1;
-  cvtm_edge_midpoints *midpoints = NULL;
+  cvtm_status status = CVTM_OK;
   s->count = to;
+  *on_host = 1;
   if (cvtm_checkpoint_replays(s->checkpoint)) return CVTM_OK;
-  cvtm_status status = cvtm_cvt_get_sites(cvt, s->spare, from);
-  if (cvt->updates->edge_midpoints) {
-    midpoints = malloc((size_t)from * sizeof *midpoints);
-    if (status == CVTM_OK && midpoints) status = find_midpoints(cvt, from, midpoints, &failed);
-  }
-  if (status == CVTM_OK && failed == 0)
-    cvtm_cvt_place_midpoints(s->spare, from, midpoints, sites, to);
-  else if (status == CVTM_OK)
-    status = cvtm_cvt_refine(cvt->domain, cvtm_device_threads(cvt->device), s->spare, from, sites,
-                             to, cvtm_device_error(cvt->device));
-  free(midpoints);
-  return status;
+  if (cvt->updates->edge_midpoints) status = cvtm_cvt_refine_on_device(cvt, from, to, on_host);
+  if (status != CVTM_OK || !*on_host) return status;
+  status = cvtm_cvt_get_sites(cvt, s->spare, from);
+  return status == CVTM_OK
+             ? cvtm_cvt_refine(cvt->domain, cvtm_device_threads(cvt->device), s->spare, from, sites,
+                               to, cvtm_device_error(cvt->device))
+             : status;
 }
 
 /* Alternates steps of Lloyd's method with transfers: after refinement there are too many sites
@@ -156,9 +132,11 @@ static cvtm_status balance(cvtm_solve *s, int level) {
 static cvtm_status enter_level(cvtm_solve *s, int level, int64_t to, double *sites) {
   const int before = s->pyramid.order;
   const int order = level > 0 ? cvtm_pyramid_order(s->pyramid.domain, to) : 0;
-  const cvtm_status status = refine(s, to, sites);
+  int32_t on_host = 1;
+  const cvtm_status status = refine(s, to, sites, &on_host);
   cvtm_pyramid_use(&s->pyramid, order, to);
   if (status != CVTM_OK || cvtm_checkpoint_replays(s->checkpoint)) return status;
+  if (!on_host) return s->cvt->updates->rescale(s->cvt, ldexp(1, before - order), to);
   scale_sites(sites, to, before - order);
   return cvtm_cvt_put_sites(s->cvt, sites, to);
 }

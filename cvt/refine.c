@@ -3,7 +3,9 @@
  * become rare. */
 #include "cvt/refine.h"
 
+#include "base/primitives.h"
 #include "cvt/cell_host.h"
+#include "cvt/site_updates.h"
 
 #include <math.h>
 #include <omp.h>
@@ -58,12 +60,6 @@ static cvtm_status find_all_midpoints(cvtm_device *cpu, cvtm_domain domain,
 
 enum { CHUNKS = 256, WORTH_THREADS = 1 << 17 /* sites */ };
 
-/* Of the first i of `count` items, those that an even choice of `chosen` takes. */
-static int64_t chosen_before(int64_t i, int64_t count, int64_t chosen) {
-  const double share = (double)chosen / (double)count;
-  return count <= chosen ? i : (int64_t)floor((double)i * share);
-}
-
 /* Appends as many midpoints to the `placed` sites of fine as `count` allows, evenly chosen. Returns
  * the number of sites then. */
 static int64_t add_midpoints(const cvtm_edge_midpoints *midpoints, int64_t placed, double *fine,
@@ -78,33 +74,13 @@ static int64_t add_midpoints(const cvtm_edge_midpoints *midpoints, int64_t place
   const int64_t total = before[CHUNKS];
 #pragma omp parallel for schedule(static) if (sites >= WORTH_THREADS)
   for (int64_t c = 0; c < CHUNKS; ++c) {
-    int64_t k = before[c], to = chosen_before(k, total, room);
+    int64_t k = before[c];
     for (int64_t i = sites * c / CHUNKS; i < sites * (c + 1) / CHUNKS; ++i) {
-      for (int32_t m = 0; m < midpoints[i].count; ++m) {
-        const int64_t next = chosen_before(++k, total, room);
-        if (next == to) continue;
-        fine[2 * (placed + to)] = midpoints[i].x[m];
-        fine[2 * (placed + to) + 1] = midpoints[i].y[m];
-        to = next;
-      }
+      cvtm_place_midpoints(&midpoints[i], k, total, room, fine + 2 * placed);
+      k += midpoints[i].count;
     }
   }
-  return placed + chosen_before(total, total, room);
-}
-
-/* Adds sites, each between an evenly chosen site and the next in the list. */
-static void fill_up(double *fine, int64_t have, int64_t count) {
-  for (int64_t k = 0; have + k < count; ++k) {
-    const int64_t i = k * have / (count - have) % have, j = (i + 1) % have;
-    fine[2 * (have + k)] = 0.75 * fine[2 * i] + 0.25 * fine[2 * j];
-    fine[2 * (have + k) + 1] = 0.75 * fine[2 * i + 1] + 0.25 * fine[2 * j + 1];
-  }
-}
-
-void cvtm_cvt_place_midpoints(const double *coarse, int64_t coarse_count,
-                              const cvtm_edge_midpoints *midpoints, double *fine, int64_t count) {
-  memcpy(fine, coarse, 2 * (size_t)coarse_count * sizeof *fine);
-  fill_up(fine, add_midpoints(midpoints, coarse_count, fine, count), count);
+  return placed + cvtm_chosen_before(total, total, room);
 }
 
 enum { CELLS_OF_THREAD = 1000 /* the least number for which a thread pays */ };
@@ -122,7 +98,9 @@ static cvtm_status refine_on(cvtm_device *cpu, cvtm_domain domain, const double 
     status = find_all_midpoints(cpu, domain, &view, midpoints);
   }
   if (status == CVTM_OK) {
-    cvtm_cvt_place_midpoints(coarse, coarse_count, midpoints, fine, count);
+    memcpy(fine, coarse, 2 * (size_t)coarse_count * sizeof *fine);
+    const int64_t have = add_midpoints(midpoints, coarse_count, fine, count);
+    for (int64_t k = 0; have + k < count; ++k) cvtm_fill_up(fine, have, count, k);
   }
   cvtm_site_tree_destroy(tree);
   free(midpoints);
@@ -140,4 +118,27 @@ cvtm_status cvtm_cvt_refine(cvtm_domain domain, int threads, const double *coars
   if (status != CVTM_OK && error) *error = *cvtm_device_error(cpu);
   cvtm_device_destroy(cpu);
   return status;
+}
+
+cvtm_status cvtm_cvt_refine_on_device(cvtm_cvt *cvt, int64_t from, int64_t to, int32_t *failed) {
+  cvtm_device *device = cvt->device;
+  size_t bytes = 0;
+  void *memory = NULL;
+  cvtm_status status = cvtm_scan_workspace(device, from, &bytes);
+  const size_t workspace = (bytes + 7) / 8 * 8;
+  const size_t midpoints = (size_t)from * sizeof(cvtm_edge_midpoints);
+  const size_t counts = (size_t)(from + 1) * (sizeof(int64_t) + sizeof(int32_t));
+  if (status == CVTM_OK)
+    status = cvtm_device_scratch(device, workspace + midpoints + counts, &memory);
+  if (status == CVTM_OK) status = cvtm_site_tree_sort(cvt->tree, cvt->sites, from);
+  if (status != CVTM_OK) return status;
+  cvtm_edge_midpoints *found = (void *)((char *)memory + workspace);
+  int64_t *before = (int64_t *)(void *)(found + from);
+  int32_t *count = (int32_t *)(void *)(before + from + 1), *undone = count + from;
+  status = cvtm_device_fill(device, undone, 0, sizeof *undone);
+  if (status == CVTM_OK) status = cvt->updates->edge_midpoints(cvt, found, count, undone);
+  if (status == CVTM_OK) status = cvtm_device_copy_out(device, failed, undone, sizeof *failed);
+  if (status != CVTM_OK || *failed > 0) return status;
+  status = cvtm_scan_64(device, count, from, before, memory, bytes);
+  return status == CVTM_OK ? cvt->updates->place_midpoints(cvt, found, before, from, to) : status;
 }

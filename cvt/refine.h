@@ -3,7 +3,6 @@
 #define CVTMESH_CVT_REFINE_H
 
 #include "cvt/cvt.h"
-#include "cvt/edge_midpoints.h"
 
 /* The least number of sites of a level. */
 enum { CVTM_CVT_MIN_COARSE_SITES = 64 };
@@ -19,8 +18,9 @@ int64_t cvtm_cvt_coarse_count(double border_share, int64_t count);
  * default of OpenMP. The result does not depend on the number of threads. */
 cvtm_status cvtm_cvt_refine(cvtm_domain domain, int threads, const double *coarse,
                             int64_t coarse_count, double *fine, int64_t count, cvtm_error *error);
-/* The same with midpoints that the caller gives, for each site in the order of a site tree. */
-void cvtm_cvt_place_midpoints(const double *coarse, int64_t coarse_count,
-                              const cvtm_edge_midpoints *midpoints, double *fine, int64_t count);
+/* The same with the first `from` sites of a plan on a device that can do it (edge_midpoints in
+ * site_updates.h). *failed: the number of sites whose cells the hull construction cannot do; then
+ * nothing has changed. */
+cvtm_status cvtm_cvt_refine_on_device(cvtm_cvt *cvt, int64_t from, int64_t to, int32_t *failed);
 
 #endif

@@ -48,10 +48,17 @@ typedef struct cvtm_site_updates_table {
   /* Sets keys that sort as the energies of the cells from `fixed` on, and the sites of these. */
   cvtm_status (*energy_keys)(cvtm_device *device, const cvtm_cell_moments *sums, int64_t fixed,
                              int64_t movable, uint64_t *keys, int32_t *sites);
-  /* The edge midpoints of the sites in the tree, in sorted order. *failed (device memory, zero
-   * before): the number of sites whose cells the hull construction cannot do; they get none. NULL
-   * if the device cannot do it. */
-  cvtm_status (*edge_midpoints)(cvtm_cvt *cvt, cvtm_edge_midpoints *midpoints, int32_t *failed);
+  /* The edge midpoints of the sites in the tree, in sorted order, and their counts. *failed (device
+   * memory, zero before): the number of sites whose cells the hull construction cannot do; they get
+   * none. This and place_midpoints are NULL if the device cannot do it. */
+  cvtm_status (*edge_midpoints)(cvtm_cvt *cvt, cvtm_edge_midpoints *midpoints, int32_t *counts,
+                                int32_t *failed);
+  /* Refines the plan's first `from` sites to `to` by these midpoints; before[i]: the sum of the
+   * counts before i, i <= from. */
+  cvtm_status (*place_midpoints)(cvtm_cvt *cvt, const cvtm_edge_midpoints *midpoints,
+                                 const int64_t *before, int64_t from, int64_t to);
+  /* The plan's first `count` sites times a factor, moved inside its domain. */
+  cvtm_status (*rescale)(cvtm_cvt *cvt, double factor, int64_t count);
   /* Performs a transfer. *moved (device memory, zero before): the number of sites moved. */
   cvtm_status (*transfer)(cvtm_device *device, const cvtm_cvt_transfer *transfer, int64_t *moved);
   /* Performs a displacement. */
@@ -64,8 +71,11 @@ typedef struct cvtm_site_updates_table {
 } cvtm_site_updates_table;
 
 extern const cvtm_site_updates_table cvtm_site_updates_cpu, cvtm_site_updates_cuda;
-cvtm_status cvtm_edge_midpoints_cuda(cvtm_cvt *cvt, cvtm_edge_midpoints *midpoints,
+cvtm_status cvtm_edge_midpoints_cuda(cvtm_cvt *cvt, cvtm_edge_midpoints *midpoints, int32_t *counts,
                                      int32_t *failed);
+cvtm_status cvtm_place_midpoints_cuda(cvtm_cvt *cvt, const cvtm_edge_midpoints *midpoints,
+                                      const int64_t *before, int64_t from, int64_t to);
+cvtm_status cvtm_rescale_cuda(cvtm_cvt *cvt, double factor, int64_t count);
 
 #ifdef __cplusplus
 }

@@ -123,6 +123,15 @@ cvtm_status enlarge_cuda(cvtm_device *device, const double *from, int64_t number
 }  // namespace
 
 extern "C" const cvtm_site_updates_table cvtm_site_updates_cuda = {
-    keep_best_cuda, bounds_cuda, scale_cuda, energy_keys_cuda, cvtm_edge_midpoints_cuda,
-    transfer_cuda,  repel_cuda,  halve_cuda, enlarge_cuda,
+    keep_best_cuda,
+    bounds_cuda,
+    scale_cuda,
+    energy_keys_cuda,
+    cvtm_edge_midpoints_cuda,
+    cvtm_place_midpoints_cuda,
+    cvtm_rescale_cuda,
+    transfer_cuda,
+    repel_cuda,
+    halve_cuda,
+    enlarge_cuda,
 };

@@ -521,39 +521,30 @@ static void refinement_gives_the_count_asked_for(void **unused) {
   }
 }
 
-/* Where the device finds midpoints they are the host's, to rounding. */
-static void devices_find_the_same_midpoints(void **unused) {
+/* Where the device refines, the sites are the host's, to rounding: with all midpoints, with some of
+ * them, and with more sites than midpoints. */
+static void devices_refine_as_the_host(void **unused) {
   (void)unused;
-  enum { COARSE = 300, FINE = 1100 };
+  enum { COARSE = 300, MOST = 1500 };
   cvtm_device *device = test_device_open();
   float density[AREA];
   fill_uniform(density);
   for (int periodic = 0; periodic < 2; ++periodic) {
     const cvtm_domain domain = {SIDE, SIDE, periodic};
-    double coarse[2 * COARSE], fine[2 * FINE], of_host[2 * FINE];
-    cvtm_edge_midpoints midpoints[COARSE];
-    void *found = NULL, *left = NULL;
-    int32_t unusual = -1;
+    double coarse[2 * COARSE], fine[2 * MOST], of_host[2 * MOST];
     cvtm_cvt *cvt = NULL;
-    assert_device_ok(device, cvtm_cvt_create(device, domain, density, COARSE, &cvt));
-    if (cvt->updates->edge_midpoints) {
-      assert_device_ok(device, cvtm_cvt_sample(domain, density, COARSE, 3,
-                                               CVTM_CVT_START_STRATIFIED, coarse, NULL));
-      assert_device_ok(device, cvtm_device_allocate(device, COARSE, sizeof *midpoints, &found));
-      assert_device_ok(device, cvtm_device_allocate(device, 1, sizeof unusual, &left));
-      assert_device_ok(device, cvtm_device_fill(device, left, 0, sizeof unusual));
+    assert_device_ok(device, cvtm_cvt_create(device, domain, density, MOST, &cvt));
+    assert_device_ok(device, cvtm_cvt_sample(domain, density, COARSE, 3, CVTM_CVT_START_STRATIFIED,
+                                             coarse, NULL));
+    for (int count = COARSE; cvt->updates->edge_midpoints && count <= MOST; count += 400) {
+      int32_t unusual = -1;
       assert_device_ok(device, cvtm_cvt_put_sites(cvt, coarse, COARSE));
-      assert_device_ok(device, cvtm_site_tree_sort(cvt->tree, cvt->sites, COARSE));
-      assert_device_ok(device, cvt->updates->edge_midpoints(cvt, found, left));
-      assert_device_ok(device, cvtm_device_copy_out(device, midpoints, found, sizeof midpoints));
-      assert_device_ok(device, cvtm_device_copy_out(device, &unusual, left, sizeof unusual));
+      assert_device_ok(device, cvtm_cvt_refine_on_device(cvt, COARSE, count, &unusual));
       assert_int_equal(unusual, 0);
-      cvtm_cvt_place_midpoints(coarse, COARSE, midpoints, fine, FINE);
-      assert_device_ok(device, cvtm_cvt_refine(domain, 2, coarse, COARSE, of_host, FINE, NULL));
-      for (int k = 0; k < 2 * FINE; ++k) assert_true(fabs(fine[k] - of_host[k]) < 1e-9 * SIDE);
+      assert_device_ok(device, cvtm_cvt_get_sites(cvt, fine, count));
+      assert_device_ok(device, cvtm_cvt_refine(domain, 2, coarse, COARSE, of_host, count, NULL));
+      for (int k = 0; k < 2 * count; ++k) assert_true(fabs(fine[k] - of_host[k]) < 1e-9 * SIDE);
     }
-    cvtm_device_free(device, found);
-    cvtm_device_free(device, left);
     cvtm_cvt_destroy(cvt);
   }
   cvtm_device_destroy(device);
@@ -590,7 +581,7 @@ int main(void) {
       cmocka_unit_test(coarse_levels_report_in_the_pictures_units),
       cmocka_unit_test(a_lattice_refines_to_a_lattice),
       cmocka_unit_test(refinement_gives_the_count_asked_for),
-      cmocka_unit_test(devices_find_the_same_midpoints),
+      cmocka_unit_test(devices_refine_as_the_host),
       cmocka_unit_test(coarse_counts_are_about_a_quarter),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
