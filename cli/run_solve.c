@@ -8,11 +8,13 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* The energy of the sites, with the masses and centroids of their cells. */
+/* The energy of the sites, with the masses and centroids of their cells, which of several ranks
+ * rank 0 has. */
 static cvtm_status evaluate_sites(cli_run_job *r, cvtm_cvt_energy energy,
                                   cvtm_voronoi_method voronoi, double *value) {
   const cvtm_cvt_moments moments = {r->mass, r->centroid, NULL};
-  return cvtm_cvt_evaluate(r->cvt, r->sites, r->count, energy, voronoi, value, &moments);
+  return cvtm_cvt_evaluate(r->cvt, r->sites, r->count, energy, voronoi, value,
+                           cvtm_ranks_lead(r->device) ? &moments : NULL);
 }
 
 /* The largest distance from a site that may move to the centroid of its cell. */
@@ -48,7 +50,7 @@ static cvtm_status keep_start(cli_run_job *r) {
   status = evaluate_sites(r, (cvtm_cvt_energy)r->options.energy,
                           (cvtm_voronoi_method)r->options.voronoi, &record.energy);
   if (status != CVTM_OK) return status;
-  record.gradient_norm = largest_offset(r);
+  if (cvtm_ranks_lead(r->device)) record.gradient_norm = largest_offset(r);
   r->result.stop = r->fixed == r->count ? CVTM_STOP_GRADIENT : CVTM_STOP_ITERATIONS;
   r->result.evaluations = 1;
   r->result.objective = record.energy;
@@ -264,6 +266,7 @@ cvtm_status cli_run_evaluate_result(cli_run_job *r) {
   if (status != CVTM_OK) return status;
   if (r->options.noise == CLI_NOISE_BLUE) r->result.gradient_norm = largest_offset(r);
   r->result.empty_cells = 0;
-  for (int64_t i = 0; i < r->count; ++i) r->result.empty_cells += !(r->mass[i] > 0);
+  for (int64_t i = 0; cvtm_ranks_lead(r->device) && i < r->count; ++i)
+    r->result.empty_cells += !(r->mass[i] > 0);
   return CVTM_OK;
 }
