@@ -70,6 +70,8 @@ static cvtm_cvt_options descent_options(cli_run_job *r) {
   settings.gradient_tolerance = r->options.gradient_tolerance;
   settings.max_seconds = r->options.time_limit;
   if (r->options.order != CLI_ORDER_NONE) settings.max_seconds *= 0.75; /* the order has the rest */
+  if (r->options.domain.kind != CLI_DOMAIN_NONE && cli_domain_refines(&r->options))
+    settings.max_seconds *= 0.85; /* the refinement has the rest */
   settings.fixed = r->fixed;
   settings.effort = (cvtm_cvt_effort)r->options.effort;
   settings.kick_rounds = (int)r->options.kick_rounds;
