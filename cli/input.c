@@ -100,11 +100,25 @@ cvtm_status cli_domain_of_points(const cli_options *options, const char *path, c
                    path, largest[0], largest[1], CVTM_MAX_SIDE, CVTM_MAX_SIDE);
 }
 
+static int is_inside(const double *point, cvtm_domain domain) {
+  return point[0] >= 0 && point[0] <= domain.width && point[1] >= 0 && point[1] <= domain.height;
+}
+
+void cli_note_outside(const cli_options *options, const double *points, int64_t count,
+                      cvtm_domain domain) {
+  int64_t outside = 0;
+  if (options->quiet || domain.periodic) return;
+  for (int64_t i = 0; i < count; ++i) outside += !is_inside(points + 2 * i, domain);
+  if (outside == 0) return;
+  fprintf(stderr, "%s: note: %lld of %lld points lie outside the domain of %d x %d pixels\n",
+          options->input, (long long)outside, (long long)count, domain.width, domain.height);
+}
+
 cvtm_status cli_require_inside(const char *path, const double *points, int64_t count,
                                cvtm_domain domain, cvtm_error *error) {
   for (int64_t i = 0; i < count; ++i) {
     double x = points[2 * i], y = points[2 * i + 1];
-    if (x >= 0 && x <= domain.width && y >= 0 && y <= domain.height) continue;
+    if (is_inside(points + 2 * i, domain)) continue;
     return cvtm_fail(error, CVTM_ERROR_INPUT,
                      "%s: point %lld at %g, %g is outside the image of %d x %d pixels", path,
                      (long long)i + 1, x, y, domain.width, domain.height);

@@ -28,6 +28,11 @@ cvtm_status cli_check_sizes(const cvtm_image *image, const cli_options *options,
 cvtm_status cli_domain_of_points(const cli_options *options, const char *path, const double *points,
                                  int64_t count, cvtm_domain *domain, cvtm_error *error);
 
+/* Unless the options are quiet, or the domain is a torus: says on stderr how many points are
+ * outside the domain, if any. */
+void cli_note_outside(const cli_options *options, const double *points, int64_t count,
+                      cvtm_domain domain);
+
 /* Fails if a point is outside the domain; the message gives its index. */
 cvtm_status cli_require_inside(const char *path, const double *points, int64_t count,
                                cvtm_domain domain, cvtm_error *error);

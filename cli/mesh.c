@@ -153,6 +153,10 @@ static int perform_mesh(meshing *m) {
     return cli_usage_error(CLI_MESH, "--pairs-out needs --periodic");
   if (options->periodic && (cli_outputs_draw(options) || options->element_order == 2))
     return cli_usage_error(CLI_MESH, "--periodic: points make meshes of straight triangles alone");
+  if (options->periodic && options->like == NULL && (options->width == 0 || options->height == 0))
+    return cli_usage_error(CLI_MESH,
+                           "the size of the torus is missing: --like PICTURE, or --width and "
+                           "--height");
   if (options->points > 0 || cli_option_given(options, "metric-ratio"))
     return cli_usage_error(CLI_MESH, "--points and --metric-ratio need --metric");
   char buffer[CLI_EXTENSION_MAX];
@@ -200,6 +204,7 @@ static int perform_mesh(meshing *m) {
   if (status == CVTM_OK) status = write_mesh_report(m, &error);
   if (status != CVTM_OK) return cli_failed(CLI_WRITING, status, &error);
   if (!options->quiet) print_mesh_summary(m);
+  cli_note_outside(options, m->points, m->count, m->domain);
   return cli_interrupted() ? CLI_EXIT_INTERRUPTED : CLI_EXIT_OK;
 }
 

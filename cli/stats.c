@@ -297,6 +297,7 @@ static int perform_stats(stats *s) {
   if (status != CVTM_OK) return cli_failed(CLI_WORKING, status, &error);
   status = cli_spectrum_write(&s->options, &s->noise, &error);
   if (status != CVTM_OK) return cli_failed(CLI_WRITING, status, &error);
+  if (s->has_domain) cli_note_outside(&s->options, points, s->count, s->domain);
   if (s->options.json) return print_json(s);
   if (!s->options.quiet) print_text(s);
   return CLI_EXIT_OK;

@@ -239,6 +239,7 @@ static int perform_voronoi(diagram *d) {
   if (status == CVTM_OK) status = write_voronoi_report(d, &error);
   if (status != CVTM_OK) return cli_failed(CLI_WRITING, status, &error);
   if (!d->options.quiet) print_voronoi_summary(d);
+  cli_note_outside(&d->options, d->points, d->count, d->domain);
   return CLI_EXIT_OK;
 }
 

@@ -46,6 +46,18 @@ def test_options_that_contradict(cvtmesh):
     cvtmesh.refused("run", CAMERA, "-n", 5, "-o", "a.csv", "--outside", "1,2,3", code=2,
                     names=["--segment"])
     cvtmesh.refused("run", "", "-n", 5, "-o", "a.csv", code=2, names=["IMAGE"])
+    cvtmesh.refused("mesh", "points.csv", "--periodic", "--width", 9, "-o", "a.vtu", code=2,
+                    names=["--like PICTURE"])
+
+
+def test_points_outside_the_domain_are_told_of(cvtmesh):
+    cvtmesh.file("p.csv", "x,y\n1,1\n9,2\n4,8\n7,7\n")
+    for command, name in (("mesh", "a.vtu"), ("voronoi", "a.npy")):
+        size = "--width", 8, "--height", 7
+        note = b"p.csv: note: 2 of 4 points lie outside the domain of 8 x 7 pixels\n"
+        assert cvtmesh.call(command, "p.csv", *size, "-o", name).stderr.endswith(note)
+        assert cvtmesh.call(command, "p.csv", *size, "-q", "-o", name).stderr == b""
+    assert b"note" not in cvtmesh.call("mesh", "p.csv", "-o", "a.vtu").stderr
 
 
 def test_missing_and_unknown(cvtmesh):
