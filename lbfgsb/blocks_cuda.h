@@ -91,8 +91,8 @@ static __device__ __noinline__ void combine_columns(block_group on) {
   __syncthreads();
 }
 
-/* Combines the nearest breakpoints of pass A, by one warp. */
-static __device__ void combine_nearest(block_group on) {
+/* The nearest breakpoint of pass A, by one warp. */
+static __device__ cvtm_lbfgsb_nearest combine_nearest(block_group on) {
   const int lane = static_cast<int>(threadIdx.x) % WARP, blocks = static_cast<int>(on.blocks);
   const int stride = static_cast<int>(block_memory()->arrays.entries);
   const double *from = block_memory()->arrays.partial;
@@ -108,14 +108,12 @@ static __device__ void combine_nearest(block_group on) {
 #pragma unroll
     for (int l = 0; l < LOADS_PER_LANE; ++l) found = cvtm_lbfgsb_combine_nearest(found, loaded[l]);
   }
-  found = warp_combine_nearest(found);
-  if (lane != 0) return;
-  block_memory()->reduced[CVTM_MIN_BREAKPOINT] = found.t;
-  block_memory()->reduced[CVTM_NEAREST_ROW] = found.row;
+  return warp_combine_nearest(found);
 }
 
 /* Combines all entries of pass A into `reduced`. A thread has two neighbouring entries; if there
- * are threads enough, several have the same pair and share the blocks round-robin. */
+ * are threads enough, several have the same pair and share the blocks round-robin; the last warp,
+ * which has the least to add, finds the nearest breakpoint. */
 static __device__ __noinline__ void combine_all(block_group on, int entries) {
   double2 *buffer = reinterpret_cast<double2 *>(block_memory()->buffer);
   double *result = block_memory()->reduced;
@@ -125,6 +123,8 @@ static __device__ __noinline__ void combine_all(block_group on, int entries) {
   const int threads = static_cast<int>(blockDim.x), thread = static_cast<int>(threadIdx.x);
   const int pairs = (entries + 1) / 2, width = pairs < threads ? pairs : threads;
   const int groups = threads / width, group = thread / width, place = thread - group * width;
+  cvtm_lbfgsb_nearest nearest = {HUGE_VAL, HUGE_VAL};
+  if (thread >= threads - WARP) nearest = combine_nearest(on);
   for (int first = 0; first < pairs; first += width) {
     const int e = 2 * (first + place);
     const int is_used = group < groups && e < entries;
@@ -160,7 +160,10 @@ static __device__ __noinline__ void combine_all(block_group on, int entries) {
     }
     __syncthreads();
   }
-  if (thread < WARP) combine_nearest(on);
+  if (thread == threads - 1) {
+    result[CVTM_MIN_BREAKPOINT] = nearest.t;
+    result[CVTM_NEAREST_ROW] = nearest.row;
+  }
   __syncthreads();
 }
 

@@ -5,6 +5,7 @@
 #include "lbfgsb/blocks_cuda.h"
 #include "lbfgsb/iteration.h"
 #include "lbfgsb/pass_a_cuda.h"
+#include "lbfgsb/systems_cuda.h"
 
 /* The data of a decision. */
 enum source {
@@ -24,9 +25,14 @@ static __device__ __noinline__ void warp_solve_subspace(source from, int first_s
   const cvtm_lbfgsb_layout layout = cvtm_lbfgsb_get_layout(state->history, state->bounded);
   const cvtm_lane_group lanes = {static_cast<int>(threadIdx.x) % WARP, WARP};
   const double *sums = from == NOW ? shared->sums : shared->reduced;
-  cvtm_lbfgsb_list_columns(lanes, state, warp_work(0));
-  const int solved = cvtm_lbfgsb_solve_subspace(lanes, state, &shared->model, warp_work(0), &layout,
-                                                sums, first_segment);
+  int solved;
+  if (state->count <= SYSTEM_PAIRS) {
+    solved = eliminate_subspace(state, &shared->model, layout, sums, first_segment);
+  } else {
+    cvtm_lbfgsb_list_columns(lanes, state, warp_work(0));
+    solved = cvtm_lbfgsb_solve_subspace(lanes, state, &shared->model, warp_work(0), &layout, sums,
+                                        first_segment);
+  }
   if (lanes.lane == 0) shared->solved = solved;
   __syncwarp();
 }
@@ -59,7 +65,9 @@ static __device__ __noinline__ void warp_find_curvature(source from) {
   const cvtm_lbfgsb_state *state = state_of(from);
   const cvtm_lane_group lanes = {static_cast<int>(threadIdx.x) % WARP, WARP};
   double second = state->free_gg;
-  if (state->count > 0) {
+  if (state->count > 0 && state->count <= SYSTEM_PAIRS && !state->exact) {
+    second = eliminate_curvature(state, &shared->model);
+  } else if (state->count > 0) {
     cvtm_lbfgsb_list_columns(lanes, state, warp_work(1));
     second = cvtm_lbfgsb_model_curvature(lanes, state, &shared->model, warp_work(1));
   }
