@@ -10,6 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#ifdef CVTMESH_MPI_MODULE
+
 /* All ranks are on this machine and share its processors; Open MPI 4 and 5 ask in these words. It
  * starts processes of root only on request, and the user has asked. */
 static void set_environment(void) {
@@ -82,3 +84,14 @@ int cli_launch_ranks(int64_t ranks) {
   free(text);
   return cli_failed(CLI_WORKING, CVTM_ERROR_UNSUPPORTED, &error);
 }
+
+#else
+
+int cli_launch_ranks(int64_t ranks) {
+  cvtm_error error = {CVTM_OK, ""};
+  (void)cvtm_fail(&error, CVTM_ERROR_UNSUPPORTED,
+                  "cannot start %lld processes: this build has no MPI", (long long)ranks);
+  return cli_failed(CLI_WORKING, CVTM_ERROR_UNSUPPORTED, &error);
+}
+
+#endif
