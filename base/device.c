@@ -138,7 +138,8 @@ void *cvtm_device_stream(const cvtm_device *device) { return device->stream; }
 
 cvtm_status cvtm_device_activate(cvtm_device *device) { return device->table->activate(device); }
 
-cvtm_status cvtm_device_allocate(cvtm_device *device, int64_t count, size_t size, void **memory) {
+static cvtm_status allocate(cvtm_device *device, int64_t count, size_t size, void **memory,
+                            cvtm_status (*get)(cvtm_device *, size_t, void **)) {
   if (count < 0 || !memory) {
     return cvtm_fail(&device->error, CVTM_ERROR_ARGUMENT, "allocation of %lld elements",
                      (long long)count);
@@ -151,7 +152,16 @@ cvtm_status cvtm_device_allocate(cvtm_device *device, int64_t count, size_t size
   }
   const cvtm_status status = device->table->activate(device);
   if (status != CVTM_OK) return status;
-  return device->table->allocate(device, (size_t)count * size, memory);
+  return get(device, (size_t)count * size, memory);
+}
+
+cvtm_status cvtm_device_allocate(cvtm_device *device, int64_t count, size_t size, void **memory) {
+  return allocate(device, count, size, memory, device->table->allocate);
+}
+
+cvtm_status cvtm_device_allocate_large(cvtm_device *device, int64_t count, size_t size,
+                                       void **memory) {
+  return allocate(device, count, size, memory, device->table->allocate_large);
 }
 
 void cvtm_device_free(cvtm_device *device, void *memory) {

@@ -50,6 +50,11 @@ int cvtm_cuda_count(const char **reason);
 /* count elements of `size` bytes, uninitialised, aligned to 64 bytes (256 on CUDA).
  * count = 0 gives a valid pointer to nothing. Overflow of count * size fails. */
 cvtm_status cvtm_device_allocate(cvtm_device *device, int64_t count, size_t size, void **memory);
+/* The same for an array that may be larger than a CUDA device's memory. One that takes more than
+ * two thirds of the memory that is free has that much of it on the device, and the other bytes in
+ * the host's memory, where kernels read them over the bus. */
+cvtm_status cvtm_device_allocate_large(cvtm_device *device, int64_t count, size_t size,
+                                       void **memory);
 void cvtm_device_free(cvtm_device *device, void *memory);
 /* The last two arguments of an allocation, for a pointer of any type:
  * cvtm_device_allocate(device, count, CVTM_TYPED(pointer)). */

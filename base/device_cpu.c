@@ -98,6 +98,7 @@ const cvtm_device_table cvtm_device_table_cpu = {
     .share = cpu_share,
     .activate = cpu_activate,
     .allocate = cpu_allocate,
+    .allocate_large = cpu_allocate,
     .release = cpu_release,
     .copy_in = cpu_copy,
     .copy_out = cpu_copy,

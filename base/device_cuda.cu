@@ -1,5 +1,6 @@
 #include "base/cuda_check.h"
 #include "base/device_kernels.h"
+#include "base/ranks.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -163,6 +164,50 @@ static void cuda_release(cvtm_device *device, void *memory) {
   else
     (void)cudaFree(memory);
   (void)cudaGetLastError();
+}
+
+static cudaError_t advise(char *memory, size_t bytes, cudaMemoryAdvise advice,
+                          cudaMemLocation place) {
+#if CUDART_VERSION >= 13000
+  return cudaMemAdvise(memory, bytes, advice, place);
+#else
+  return cudaMemAdvise_v2(memory, bytes, advice, place);
+#endif
+}
+
+/* Makes `kept` bytes of unified memory stay on the device, the others on the host, where kernels
+ * read them over the bus: pages that move to and fro cost far more. Ranks have the sites in the
+ * order of y, so the first rank keeps the first bytes, the last one the last. */
+static cvtm_status place_pages(cvtm_device *device, char *memory, size_t bytes, size_t kept) {
+  const size_t page = size_t{2} << 20, others = bytes - kept;
+  const cvtm_ranks *ranks = device->ranks;
+  const size_t steps = ranks && ranks->size > 1 ? ranks->size - 1 : 1;
+  const size_t first = ranks ? others / steps * ranks->rank / page * page : 0;
+  const cudaMemLocation here = {cudaMemLocationTypeDevice, device->index};
+  const cudaMemLocation host = {cudaMemLocationTypeHost, 0};
+  CVTM_CUDA_TRY(device, advise(memory, bytes, cudaMemAdviseSetPreferredLocation, host));
+  CVTM_CUDA_TRY(device, advise(memory + first, kept, cudaMemAdviseSetPreferredLocation, here));
+  return CVTM_CUDA_CALL(device, advise(memory, bytes, cudaMemAdviseSetAccessedBy, here));
+}
+
+static cvtm_status cuda_allocate_large(cvtm_device *device, size_t bytes, void **memory) {
+  static const int64_t wish = read_number("CVTMESH_TEST_FREE_MEMORY");
+  size_t left = 0, all = 0;
+  void *block = nullptr;
+  int readable = 0; /* unified memory, by kernels wherever its pages are */
+  if (device->pool) return cuda_allocate(device, bytes, memory);
+  CVTM_CUDA_TRY(device, cudaMemGetInfo(&left, &all));
+  if (wish > 0) left = static_cast<size_t>(wish);
+  CVTM_CUDA_TRY(
+      device, cudaDeviceGetAttribute(&readable, cudaDevAttrConcurrentManagedAccess, device->index));
+  if (bytes / 2 <= left / 3 || !readable) return cuda_allocate(device, bytes, memory);
+  CVTM_CUDA_TRY(device, cudaMallocManaged(&block, bytes));
+  const cvtm_status status = place_pages(device, static_cast<char *>(block), bytes, left / 3 * 2);
+  if (status == CVTM_OK)
+    *memory = block;
+  else
+    cuda_release(device, block);
+  return status;
 }
 
 static cvtm_status cuda_synchronize(cvtm_device *device) {
@@ -445,8 +490,9 @@ static void cuda_loop_release(cvtm_loop *loop) {
 }
 
 const cvtm_device_table cvtm_device_table_cuda = {
-    cuda_open,    cuda_close,       cuda_share,         cuda_activate,        cuda_allocate,
-    cuda_release, cuda_copy_in,     cuda_start_copy_in, cuda_copy_out,        cuda_copy,
-    cuda_fill,    cuda_synchronize, cuda_query,         cuda_allocate_mapped, cuda_release_mapped,
-    cuda_post,    cuda_loop_try,    cuda_loop_prepare,  cuda_loop_run,        cuda_loop_release,
+    cuda_open,           cuda_close,   cuda_share,       cuda_activate,      cuda_allocate,
+    cuda_allocate_large, cuda_release, cuda_copy_in,     cuda_start_copy_in, cuda_copy_out,
+    cuda_copy,           cuda_fill,    cuda_synchronize, cuda_query,         cuda_allocate_mapped,
+    cuda_release_mapped, cuda_post,    cuda_loop_try,    cuda_loop_prepare,  cuda_loop_run,
+    cuda_loop_release,
 };

@@ -18,6 +18,7 @@ typedef struct cvtm_device_table {
   cvtm_status (*share)(cvtm_device *device);
   cvtm_status (*activate)(cvtm_device *device);
   cvtm_status (*allocate)(cvtm_device *device, size_t bytes, void **memory);
+  cvtm_status (*allocate_large)(cvtm_device *device, size_t bytes, void **memory);
   void (*release)(cvtm_device *device, void *memory);
   cvtm_status (*copy_in)(cvtm_device *device, void *to, const void *from, size_t bytes);
   /* Enqueues it; from: of allocate_mapped. NULL on the CPU. */

@@ -101,7 +101,7 @@ static cvtm_status copy_density(cvtm_cvt *cvt, const float *density) {
   const int64_t area = count_plan_pixels(cvt->domain);
   const size_t bytes = (size_t)area * sizeof *density;
   void *value = NULL;
-  cvtm_status status = cvtm_device_allocate(cvt->device, area, sizeof *density, &value);
+  cvtm_status status = cvtm_device_allocate_large(cvt->device, area, sizeof *density, &value);
   if (status == CVTM_OK && cvtm_ranks_lead(cvt->device))
     status = cvtm_device_copy_in(cvt->device, value, density, bytes);
   if (status == CVTM_OK) status = share_density(cvt, value);

@@ -38,7 +38,7 @@ cvtm_status cvtm_pyramid_begin(cvtm_cvt *cvt, int order, int64_t shown, cvtm_pyr
   int64_t pixels = 0;
   for (int k = 1; k <= order; ++k) pixels += pixels_of(p, k);
   if (order == 0) return CVTM_OK;
-  cvtm_status status = cvtm_device_allocate(cvt->device, pixels, CVTM_TYPED(p->made));
+  cvtm_status status = cvtm_device_allocate_large(cvt->device, pixels, CVTM_TYPED(p->made));
   if (status == CVTM_OK && shown > 0)
     status = cvtm_device_allocate(cvt->device, 2 * shown, CVTM_TYPED(p->shown));
   float *next = p->made;

@@ -119,6 +119,25 @@ static void allocations_are_aligned_and_bounded(void **state) {
   assert_device_ok(device, cvtm_device_synchronize(device));
 }
 
+/* On a GPU of less than 256 GB such an array is in unified memory. */
+static void a_large_array_may_exceed_the_device(void **state) {
+  cvtm_device *device = *state;
+  const int64_t bytes = is_cuda(device) ? INT64_C(1) << 38 : 1 << 20, half = bytes / 2;
+  const int64_t places[] = {0, half, bytes - 8};
+  char *memory = NULL;
+  assert_device_ok(device, cvtm_device_allocate_large(device, bytes, CVTM_TYPED(memory)));
+  for (int64_t k = 0; k < 3; ++k) {
+    const int64_t number = 12345 + k;
+    assert_device_ok(device, cvtm_device_copy_in(device, memory + places[k], &number, 8));
+  }
+  for (int64_t k = 0; k < 3; ++k) {
+    int64_t number = 0;
+    assert_device_ok(device, cvtm_device_copy_out(device, &number, memory + places[k], 8));
+    assert_int_equal(number, 12345 + k);
+  }
+  cvtm_device_free(device, memory);
+}
+
 static void bytes_survive_the_round_trip(void **state) {
   cvtm_device *device = *state;
   static const size_t sizes[] = {0, 1, 1023, 1024, 1025, 1000000};
@@ -382,6 +401,7 @@ int main(void) {
       cmocka_unit_test(a_missing_cuda_device_is_unavailable),
       cmocka_unit_test(auto_takes_cuda_where_there_is_one),
       cmocka_unit_test_setup_teardown(allocations_are_aligned_and_bounded, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(a_large_array_may_exceed_the_device, set_up, tear_down),
       cmocka_unit_test_setup_teardown(bytes_survive_the_round_trip, set_up, tear_down),
       cmocka_unit_test_setup_teardown(a_large_copy_is_whole, set_up, tear_down),
       cmocka_unit_test_setup_teardown(scratch_grows_and_is_kept, set_up, tear_down),

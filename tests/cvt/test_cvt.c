@@ -74,7 +74,7 @@ static void test_failed_set_density(void **context) {
   own_table = device->table;
   for (int k = 0; k < 3; ++k) {
     cvtm_device_table faulty = *own_table;
-    if (k == 0) faulty.allocate = no_memory;
+    if (k == 0) faulty.allocate_large = no_memory;
     if (k == 1) faulty.copy_in = half_copy;
     if (k == 2) graded[7] = -1;
     device->table = &faulty;
