@@ -18,7 +18,7 @@ RUNS = [
     "run {e}/coins.png --iterations 1 --dot-size 9 --smooth 4 --grade 3 --within p.csv -o c.svg",
     "voronoi a.csv --like {e}/horse.png -o l.npy --check",
     "mesh a.csv --like {e}/horse.png -o m.msh",
-    "mesh p.csv --periodic -o t.ply",
+    "mesh p.csv --periodic --width 90 --height 80 -o t.ply",
     "mesh p.csv --min-angle 30 -o p.msh",
     "mesh {e}/coins.png --metric hessian -n 50 -o q.msh",
     "density {e}/coins.png --grade 4 -o d.npy",
