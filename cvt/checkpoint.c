@@ -52,7 +52,7 @@ static const char *const field_names[] = {"kind of device",
                                           "limit of rounds of kicks",
                                           "division among ranks"};
 
-enum { FIELDS = sizeof field_names / sizeof *field_names, VERSION = 3 };
+enum { FIELDS = sizeof field_names / sizeof *field_names, VERSION = 4 };
 
 typedef struct saved_head {
   char magic[8];

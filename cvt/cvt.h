@@ -103,7 +103,7 @@ cvtm_status cvtm_cvt_sample(cvtm_domain domain, const float *density, int64_t co
 
 typedef struct cvtm_cvt_record {
   int64_t sites; /* of the level: fewer than asked for on coarse levels; 0 in the descents that
-                    reseeding and the high effort add on every level */
+                    reseeding and rounds of transfers add */
   int64_t iteration;
   double energy;        /* of the objective */
   double gradient_norm; /* max_i |dF/dx_i| / (2 m_i): largest distance to a centroid, pixels */
@@ -113,10 +113,10 @@ typedef struct cvtm_cvt_record {
 /* Called on the host in order of iterations; nonzero asks to stop. */
 typedef int (*cvtm_cvt_monitor)(void *context, const cvtm_cvt_record *record);
 
-/* low: sampled sites, then a descent. normal: sites placed from coarse to fine, then a descent.
- * high: more levels, longer descents, and after that of each level many rounds of transfers. A
- * round moves some sites from cells of little energy to cells of much; it is undone if the descent
- * after it does not end lower.
+/* low: sampled sites, then a descent. normal: sites placed from coarse to fine, with some rounds of
+ * transfers on the level of a sixteenth of them, then a descent. high: longer descents on coarse
+ * levels, and after that of each level many rounds of transfers. A round moves some sites from
+ * cells of little energy to cells of much; it is undone if the descent after it does not end lower.
  * best: then also up to kick_rounds rounds of annealing, each of which moves every site away from
  * the nearest other one and descends, and of which the best sites stay; they end after 15 without a
  * gain. Then up to kick_rounds rounds of kicks, each of which displaces the sites of many
@@ -156,7 +156,7 @@ typedef struct cvtm_cvt_options {
   cvtm_cvt_energy energy;      /* exact */
   cvtm_voronoi_method voronoi; /* exact; for the pixel energy */
   int64_t max_iterations;      /* 300 */
-  double tolerance;          /* mean relative decrease of the objective over 10 iterations; 1e-6 */
+  double tolerance;          /* mean relative decrease of the objective over 10 iterations; 2e-6 */
   double gradient_tolerance; /* on gradient_norm, pixels; 0 */
   double max_seconds;        /* 0 */
   int history;               /* m; 8 */

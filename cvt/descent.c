@@ -19,7 +19,7 @@ void cvtm_cvt_defaults(cvtm_cvt_options *options) {
                                 .energy = CVTM_CVT_EXACT,
                                 .voronoi = CVTM_VORONOI_EXACT,
                                 .max_iterations = 300,
-                                .tolerance = 1e-6,
+                                .tolerance = 2e-6,
                                 .history = 8,
                                 .lloyd_steps = 5,
                                 .effort = CVTM_CVT_EFFORT_NORMAL,

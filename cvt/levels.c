@@ -10,10 +10,12 @@
 #include <stdlib.h>
 
 enum {
-  LEVELS_NORMAL = 2,
-  LEVELS_HIGH = 12,
-  COARSE_ITERATIONS_NORMAL = 50,
+  MOST_LEVELS = 12,
+  COARSE_ITERATIONS_NORMAL = 30,
   COARSE_ITERATIONS_HIGH = 300,
+  SEARCHED_LEVEL = 2, /* at normal effort: a search costs little on a sixteenth of the sites, */
+  NORMAL_ROUNDS = 8,  /* whose defects become those of the full set */
+  NORMAL_ITERATIONS = 15,
   BALANCE_ROUNDS = 5,
   BALANCE_STEPS = 2,       /* of Lloyd's method, between two transfers */
   LATTICE_ITERATIONS = 10, /* of each lattice that is tried */
@@ -22,7 +24,7 @@ enum {
 
 /* The tolerance of a coarse level at normal effort is this many times that of the full set, up to a
  * largest one: the finer levels continue from there. */
-static const double coarse_tolerance = 10, largest_coarse_tolerance = 1e-4;
+static const double coarse_tolerance = 5, largest_coarse_tolerance = 1e-4;
 
 /* sites *= 2^order */
 static void scale_sites(double *sites, int64_t count, int order) {
@@ -54,14 +56,13 @@ static cvtm_status put_samples(const cvtm_solve *s, int64_t given, double *sites
 }
 
 /* counts[0] is the full number of sites. */
-static cvtm_status plan_levels(const cvtm_solve *s, int64_t counts[LEVELS_HIGH + 1], int *levels) {
+static cvtm_status plan_levels(const cvtm_solve *s, int64_t counts[MOST_LEVELS + 1], int *levels) {
   const cvtm_cvt *cvt = s->cvt;
-  const int most = s->options->effort >= CVTM_CVT_EFFORT_HIGH ? LEVELS_HIGH : LEVELS_NORMAL;
   double share = s->density ? cvtm_cvt_border_share(cvt->domain, s->density, cvt->root) : 0;
   const cvtm_status status = cvtm_ranks_broadcast(cvt->device, &share, sizeof share);
   *levels = 0;
   counts[0] = s->count;
-  while (*levels < most) {
+  while (*levels < MOST_LEVELS) {
     const int64_t coarser = cvtm_cvt_coarse_count(share, counts[*levels]);
     if (coarser < CVTM_CVT_MIN_COARSE_SITES || coarser >= counts[*levels]) break;
     counts[++*levels] = coarser;
@@ -85,9 +86,12 @@ static cvtm_status descend_coarse(cvtm_solve *s, int level) {
   cvtm_status status = cvtm_solve_descend(s, &options, deadline_of(s, level), &found);
   if (status != CVTM_OK) return status;
   s->result.coarse_iterations += found.iterations;
-  if (!high) return CVTM_OK;
+  if (!high && level != SEARCHED_LEVEL) return CVTM_OK;
+  const cvtm_search search = {.rounds = high ? CVTM_SEARCH_ROUNDS : NORMAL_ROUNDS,
+                              .iterations = high ? CVTM_SEARCH_ITERATIONS : NORMAL_ITERATIONS,
+                              .deadline = deadline_of(s, level)};
   status = cvtm_solve_keep(s, &found);
-  return status == CVTM_OK ? cvtm_solve_search(s, deadline_of(s, level)) : status;
+  return status == CVTM_OK ? cvtm_solve_search(s, &search) : status;
 }
 
 /* Refines the sites of the plan to `to`; on the host, in `sites`, if the device cannot do it, or
@@ -153,7 +157,7 @@ static cvtm_status descend_levels(cvtm_solve *s, int levels, const int64_t *coun
 }
 
 static cvtm_status place_coarse_to_fine(cvtm_solve *s, double *sites) {
-  int64_t counts[LEVELS_HIGH + 1] = {0};
+  int64_t counts[MOST_LEVELS + 1] = {0};
   int levels = 0;
   cvtm_status status = plan_levels(s, counts, &levels);
   if (status != CVTM_OK) return status;

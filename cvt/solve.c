@@ -17,7 +17,7 @@ enum {
 
 /* The fraction of the sites that the last of these transfers moves; it grows linearly for earlier
  * ones. */
-static const double share_of_transfer = 0.005;
+static const double share_of_transfer = 0.0035;
 
 /* A transfer happens early when the relative decrease of the energy per iteration is below this:
  * the energies of the cells then tell where there are too many sites, and few iterations have been
@@ -163,7 +163,8 @@ static cvtm_status descend_fine(cvtm_solve *s) {
   if (status != CVTM_OK || s->result.stop == CVTM_STOP_REQUEST) return status;
   if (s->options->reseed) status = cvtm_solve_reseed(s);
   if (status != CVTM_OK || s->options->effort < CVTM_CVT_EFFORT_HIGH) return status;
-  status = cvtm_solve_search(s, s->deadline);
+  const cvtm_search search = {CVTM_SEARCH_ROUNDS, CVTM_SEARCH_ITERATIONS, s->deadline};
+  status = cvtm_solve_search(s, &search);
   if (s->options->effort == CVTM_CVT_EFFORT_BEST) {
     if (status == CVTM_OK) status = cvtm_solve_anneal(s);
     if (status == CVTM_OK) status = cvtm_solve_kick(s);

@@ -68,8 +68,14 @@ cvtm_status cvtm_solve_keep(cvtm_solve *solve, const cvtm_cvt_result *found);
 cvtm_status cvtm_solve_restore(cvtm_solve *solve);
 /* Transfers the sites whose cells have no mass, which no descent moves. */
 cvtm_status cvtm_solve_reseed(cvtm_solve *solve);
-/* Transfers and short descents up to a time, of which only those are kept that lower the energy. */
-cvtm_status cvtm_solve_search(cvtm_solve *solve, double deadline);
+/* Rounds of a transfer and a short descent, of which only those are kept that lower the energy. */
+typedef struct cvtm_search {
+  int rounds;         /* at most */
+  int64_t iterations; /* of a descent, at most */
+  double deadline;
+} cvtm_search;
+enum { CVTM_SEARCH_ROUNDS = 24, CVTM_SEARCH_ITERATIONS = 60 }; /* from the high effort on */
+cvtm_status cvtm_solve_search(cvtm_solve *solve, const cvtm_search *search);
 /* Rounds of displacements of all sites and short descents; the best sites found stay (anneal.c). */
 cvtm_status cvtm_solve_anneal(cvtm_solve *s);
 /* Random displacements of many small patches of sites and short descents, of which only those are

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { SEARCH_ROUNDS = 24, SEARCH_ITERATIONS = 60, RESEED_ROUNDS = 5 };
+enum { RESEED_ROUNDS = 5 };
 
 enum { TRANSFER_ARRAYS = 7 };
 
@@ -130,15 +130,15 @@ cvtm_status cvtm_solve_reseed(cvtm_solve *s) {
 
 /* A transfer after which the descent does not end lower is undone, and the next one is half as
  * large. */
-cvtm_status cvtm_solve_search(cvtm_solve *s, double deadline) {
+cvtm_status cvtm_solve_search(cvtm_solve *s, const cvtm_search *search) {
   int64_t most = s->count / 50 + 1;
-  for (int round = 0; round < SEARCH_ROUNDS && most > 0; ++round) {
+  for (int round = 0; round < search->rounds && most > 0; ++round) {
     /* A request to stop sets s->deadline to 0. */
-    if (cvtm_solve_is_late(s, fmin(deadline, s->deadline))) break;
+    if (cvtm_solve_is_late(s, fmin(search->deadline, s->deadline))) break;
     cvtm_cvt_result found;
     int64_t transfers = 0;
-    cvtm_status status =
-        try_transfers(s, most, contrast_of_search, SEARCH_ITERATIONS, deadline, &transfers, &found);
+    cvtm_status status = try_transfers(s, most, contrast_of_search, search->iterations,
+                                       search->deadline, &transfers, &found);
     if (status != CVTM_OK || transfers == 0) return status;
     if (found.objective < s->result.objective) {
       ++s->result.rounds;
