@@ -40,8 +40,6 @@ int cli_segment_check(const cli_options *o) {
 }
 
 int cli_condition_check(const cli_options *o) {
-  if (!(o->black < o->white))
-    return cli_usage_error(o->command, "--black %g is not below --white %g", o->black, o->white);
   if (cli_option_given(o, "bias") && !(o->condition.smooth > 0))
     return cli_usage_error(o->command, "--bias needs --smooth LAMBDA");
   if (cli_option_given(o, "grade-max") && !(o->condition.grade > 0))

@@ -24,7 +24,9 @@ static cvtm_status check_density_options(const cvtm_density_options *options, cv
   }
   if (!(options->white > options->black) || !(options->contrast > 0)) {
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT,
-                     "white must be above black, and the contrast positive");
+                     "white must be above black, and the contrast positive; black is %g, white %g, "
+                     "the contrast %g",
+                     options->black, options->white, options->contrast);
   }
   if (!(options->dot_ratio > 0 && options->dot_ratio <= 1)) {
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "the ratio of dots must be in (0, 1], not %g",

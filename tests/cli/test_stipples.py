@@ -223,7 +223,7 @@ def test_levels(cvtmesh):
     cvtmesh.call("view", "grey.pgm", *few, "-o", "v.csv")
     cvtmesh.call("view", "grey.pgm", *few, "-o", "w.csv", *LEVELS)
     assert cvtmesh.read("v.csv") != cvtmesh.read("w.csv")
-    cvtmesh.refused("run", "grey.pgm", "-n", 40, "-o", "c.svg", "--black", 0.5, "--white", 0.4, code=2)
+    cvtmesh.refused("run", "grey.pgm", "-n", 40, "-o", "c.svg", "--black", 0.5, "--white", 0.4, code=3)
     np.save(cvtmesh.path("even.npy"), np.ones((40, 60)))
     cvtmesh.refused("run", "even.npy", "-n", 40, "-o", "c.svg", "--contrast", 2, code=3)
     cvtmesh.call("batch", COINS, "-n", 100, "--iterations", 3, "-o", "d.svg", "--no-overlap", "-q")

@@ -39,8 +39,8 @@ def test_what_is_missing_comes_with_the_usage(cvtmesh):
 
 
 def test_options_that_contradict(cvtmesh):
-    cvtmesh.refused("run", CAMERA, "-n", 5, "-o", "a.csv", "--black", 0.9, "--white", 0.1, code=2,
-                    names=["--black 0.9", "--white 0.1"])
+    cvtmesh.refused("run", CAMERA, "-n", 5, "-o", "a.csv", "--black", 0.9, "--white", 0.1, code=3,
+                    names=["black is 0.9", "white 0.1"])
     cvtmesh.refused("run", CAMERA, "-n", 5, "-o", "a.stl", "--element-order", 2, code=2,
                     names=["--element-order 2"])
     cvtmesh.refused("run", CAMERA, "-n", 5, "-o", "a.csv", "--outside", "1,2,3", code=2,
