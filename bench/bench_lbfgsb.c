@@ -2,7 +2,7 @@
  * the distance to the boundary as bound), as a table with a row for each size.
  *
  *   bench_lbfgsb [--device cpu|cuda] [--threads N] [--history M] [--iterations K] [--cauchy exact]
- *                [--single] [--host-rounds] [--unbounded] [--sides A,B,..]
+ *                [--host-rounds] [--unbounded] [--sides A,B,..]
  */
 #include "bench/harness.h"
 #include "bench/problems/minpack2.h"
@@ -46,8 +46,6 @@ static arguments read_arguments(int argc, char **argv) {
       const char *kind = value_of(argc, argv, &i);
       read.options.cauchy =
           strcmp(kind, "exact") == 0 ? CVTM_LBFGSB_CAUCHY_EXACT : CVTM_LBFGSB_CAUCHY_APPROXIMATE;
-    } else if (strcmp(argv[i], "--single") == 0) {
-      read.options.single_history = 1;
     } else if (strcmp(argv[i], "--host-rounds") == 0) {
       read.options.host_rounds = 16;
     } else if (strcmp(argv[i], "--unbounded") == 0) {
@@ -66,9 +64,8 @@ static arguments read_arguments(int argc, char **argv) {
 /* The least memory traffic of an iteration with m pairs, in bytes: W, x, g, d and the bounds as the
  * two passes read and write them. */
 static double floor_bytes(int64_t n, const arguments *given) {
-  const double real = given->options.single_history ? 4.0 : 8.0;
   const double vectors = given->unbounded ? 64.0 : 96.0;
-  return (double)n * (4.0 * given->options.history * real + vectors);
+  return (double)n * (4.0 * given->options.history * 8.0 + vectors);
 }
 
 static void measure_iterations(cvtm_device *device, const arguments *given, int side) {
@@ -115,9 +112,8 @@ int main(int argc, char **argv) {
     fprintf(stderr, "%s\n", error.message);
     return 1;
   }
-  printf("%s (%s), m = %d%s%s%s; milliseconds per iteration, best of 3 runs for the optimiser\n",
+  printf("%s (%s), m = %d%s%s; milliseconds per iteration, best of 3 runs for the optimiser\n",
          cvtm_device_name(device), cvtm_device_description(device), given.options.history,
-         given.options.single_history ? ", history in single precision" : "",
          given.options.cauchy == CVTM_LBFGSB_CAUCHY_EXACT ? ", exact Cauchy point" : "",
          given.unbounded ? ", no bounds" : "");
   printf("%10s %6s %6s %-11s %17s %10s %10s %12s %9s %8s\n", "n", "iter", "eval", "stop", "f",

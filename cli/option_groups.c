@@ -14,7 +14,7 @@ static const cli_option_group groups[] = {
      "atoms dim param bounds width height load steps rate volatility expiry spot strike mu nu "
      "eccentricity supply film size-limit"},
     {"solver", "Solver", RESEARCH, "method iterations tolerance time-limit",
-     "evaluations gradient-tolerance memory precision cauchy history storage nested omega splits "
+     "evaluations gradient-tolerance memory cauchy history storage nested omega splits "
      "alpha beta gamma rule split weights splitting-a splitting-b suggest start preset voronoi"},
     {"window", "Window", VIEW, "layers shot record script",
      "colour dark size paused frames save pinned"},

@@ -93,7 +93,6 @@ static const cli_choice minimize_bounds[] = {{"natural", CLI_BOUNDS_NATURAL},
                                              {"box", CLI_BOUNDS_BOX},
                                              {"none", CLI_BOUNDS_NONE},
                                              END_OF_CHOICES};
-static const cli_choice history_precisions[] = {{"double", 0}, {"single", 1}, END_OF_CHOICES};
 static const cli_choice cauchy_points[] = {{"approximate", CVTM_LBFGSB_CAUCHY_APPROXIMATE},
                                            {"exact", CVTM_LBFGSB_CAUCHY_EXACT},
                                            END_OF_CHOICES};
@@ -409,8 +408,6 @@ const cli_option_row cli_option_rows[] = {
    "those of the problem, [-1, 1] for every variable, or none"},
   {"memory", 'm', MINIMIZE, INTEGER(minimize.memory, "M", 1, CVTM_LBFGSB_MAX_HISTORY),
    "pairs of steps and gradient changes that are kept"},
-  {"precision", 0, MINIMIZE, CHOICE(minimize.precision, history_precisions),
-   "precision of these pairs"},
   {"cauchy", 0, MINIMIZE, CHOICE(minimize.cauchy, cauchy_points),
    "generalized Cauchy point"},
   {"evaluations", 0, MINIMIZE, INTEGER(minimize.evaluations, "N", 0, 1e15),

@@ -164,7 +164,7 @@ typedef struct cli_options {
   struct {
     int64_t nx, ny, n, atoms, dimension; /* 0: the default of the problem */
     cli_list parameters;
-    int bounds, cauchy, precision, history;
+    int bounds, cauchy, history;
     int64_t memory, evaluations;
   } minimize;
   int64_t size_limit; /* of bench; 0: none */

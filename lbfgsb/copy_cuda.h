@@ -21,9 +21,8 @@ static constexpr __device__ int device_stages() {
 /* Starts to load the columns of Y and S of a tile but column `missing` of both (-1: none), by all
  * lanes of a warp: lane l copies the 16-byte words l, l + 32, .. Each call begins a group of
  * copies, an empty one if `tile` is NULL. */
-template <typename Real>
-static __device__ void load_tile(int m, int missing, Real *slot, const Real *tile) {
-  constexpr int words = TILE * sizeof(Real) / sizeof(int4); /* of a column */
+static __device__ void load_tile(int m, int missing, double *slot, const double *tile) {
+  constexpr int words = TILE * sizeof(double) / sizeof(int4); /* of a column */
   const int lane = static_cast<int>(threadIdx.x) % WARP;
   const int missing_s = missing < 0 ? -1 : m + missing;
   for (int i = lane; tile && i < 2 * m * words; i += WARP) {
@@ -31,11 +30,7 @@ static __device__ void load_tile(int m, int missing, Real *slot, const Real *til
     if (column == missing || column == missing_s) continue;
     int4 *const to = reinterpret_cast<int4 *>(slot) + i;
     const int4 *const from = reinterpret_cast<const int4 *>(tile) + i;
-#ifdef CVTM_PLAIN_COPIES
-    *to = __ldcs(from);
-#else
     cvtm_copy_start(to, from, sizeof *to);
-#endif
   }
   cvtm_copy_group();
 }

@@ -225,11 +225,9 @@ static void walk_breakpoints(executor on) {
 /* --- the functions of the table ----------------------------------------------------------------
  */
 
-cvtm_status cvtm_divided_start(cvtm_device *device, const cvtm_lbfgsb_arrays *arrays, int m,
-                               int single) {
+cvtm_status cvtm_divided_start(cvtm_device *device, const cvtm_lbfgsb_arrays *arrays, int m) {
   const executor on = {arrays, device};
   (void)m;
-  (void)single;
   arrays->divided->status = cvtm_device_synchronize(device); /* the state has been written */
   if (arrays->divided->status != CVTM_OK) return arrays->divided->status;
   run_pass(on, CVTM_PASS_START, CVTM_SUM_COLUMNS, arrays->sums);
@@ -237,11 +235,9 @@ cvtm_status cvtm_divided_start(cvtm_device *device, const cvtm_lbfgsb_arrays *ar
   return arrays->divided->status;
 }
 
-cvtm_status cvtm_divided_round(cvtm_device *device, const cvtm_lbfgsb_arrays *arrays, int m,
-                               int single) {
+cvtm_status cvtm_divided_round(cvtm_device *device, const cvtm_lbfgsb_arrays *arrays, int m) {
   const executor on = {arrays, device};
   (void)m;
-  (void)single;
   arrays->divided->status = CVTM_OK;
   if (!arrays->state->running) return CVTM_OK;
   cvtm_lbfgsb_round(on);

@@ -27,7 +27,6 @@ void cvtm_lbfgsb_apply_options(const cvtm_lbfgsb *solver, cvtm_lbfgsb_state *sta
   state->bounded = solver->finite_bounds > 0;
   state->boxed = state->bounded && solver->finite_bounds == 2 * solver->everywhere;
   state->exact = options->cauchy == CVTM_LBFGSB_CAUCHY_EXACT;
-  state->single = options->single_history != 0;
   state->monitored = options->monitor != NULL && solver->problems == 1;
   state->recorded = 0;
 }
@@ -72,8 +71,7 @@ static cvtm_status enqueue_evaluation(cvtm_lbfgsb_run *current) {
 }
 
 cvtm_status cvtm_lbfgsb_enqueue_round(const cvtm_lbfgsb *solver) {
-  return solver->table->round(solver->device, &solver->arrays, solver->options.history,
-                              solver->options.single_history != 0);
+  return solver->table->round(solver->device, &solver->arrays, solver->options.history);
 }
 
 /* A round: an evaluation and the phases of iteration.h. */

@@ -39,7 +39,6 @@ typedef struct cvtm_lbfgsb_state {
   int bounded; /* some bound is finite */
   int boxed;   /* all bounds are finite */
   int exact;   /* the exact Cauchy point */
-  int single;  /* W is stored in single precision */
   int monitored;
 
   /* Progress of the run. */

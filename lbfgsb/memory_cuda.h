@@ -68,11 +68,9 @@ static __host__ __device__ int sort_capacity(const cvtm_lbfgsb_arrays *arrays) {
 }
 
 /* Bytes of dynamic shared memory of a block. */
-static size_t shared_bytes(const cvtm_lbfgsb_arrays *all, int warps, int stages, int m,
-                           int single) {
-  const size_t real = single ? sizeof(float) : sizeof(double);
-  const size_t tiles = static_cast<size_t>(stages) * 2 * static_cast<size_t>(m) * real;
-  const size_t pass = (tiles + VECTORS * sizeof(double)) * TILE * static_cast<size_t>(warps);
+static size_t shared_bytes(const cvtm_lbfgsb_arrays *all, int warps, int stages, int m) {
+  const size_t columns = static_cast<size_t>(stages) * 2 * static_cast<size_t>(m) + VECTORS;
+  const size_t pass = columns * sizeof(double) * TILE * static_cast<size_t>(warps);
   const size_t sums = static_cast<size_t>(warps) * FRAGMENTS_AT_ONCE * FRAGMENT * sizeof(double);
   const size_t decision =
       2 * sizeof(cvtm_lbfgsb_work) + static_cast<size_t>(sort_capacity(all)) * 2 * sizeof(double);

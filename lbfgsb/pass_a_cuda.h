@@ -1,10 +1,9 @@
 /* For lbfgsb_cuda.cu and divided_cuda.cu only: pass A, which makes the trial point the current one
  * and sums what the Cauchy point and the subspace problem need, and the pass that restricts these
  * sums to the free rows of the Cauchy point. W is read once, by asynchronous copies; its products
- * are formed by the tensor cores in double precision: with ordinary multiplications
- * (CVTM_PLAIN_PRODUCTS) the optimiser takes 1.7 times as long at n = 10^6 and 2.2 times at 6.4 *
- * 10^7, and with m = 17 3.9 times (H200).
- */
+ * are formed by the tensor cores in double precision: with ordinary multiplications the
+ * optimiser takes 1.7 times as long at n = 10^6 and 2.2 times at 6.4 * 10^7, and with m = 17 3.9
+ * times (H200). */
 #ifndef CVTMESH_LBFGSB_PASS_A_CUDA_H
 #define CVTMESH_LBFGSB_PASS_A_CUDA_H
 
@@ -102,70 +101,15 @@ static __device__ void write_products(block_group on, const cvtm_lbfgsb_state *s
 }
 
 /* Two neighbouring elements of a column, loaded together. */
-template <typename Real>
-struct alignas(2 * sizeof(Real)) couple {
-  Real first, second;
+struct alignas(2 * sizeof(double)) couple {
+  double first, second;
 };
 
-#ifdef CVTM_PLAIN_PRODUCTS
-/* The same by ordinary multiplications. The lanes take the rows in different orders, so that they
- * read different banks of shared memory. */
-template <int BLOCKS, typename Real>
-static __device__ __forceinline__ void add_tile(products<BLOCKS> &sums, const Real *tile,
-                                                const double *v, int m, int bounded,
-                                                unsigned free_rows, unsigned fixed_rows) {
-  typedef products<BLOCKS> shape;
-  const int lane = static_cast<int>(threadIdx.x) % WARP, own = lane / 4, other = 2 * (lane % 4);
-#pragma unroll 2
-  for (int k = 0; k < TILE; ++k) {
-    const int row = (k + lane) % TILE;
-    const bool is_free = free_rows >> row & 1, is_fixed = fixed_rows >> row & 1;
-    double y[BLOCKS], s[BLOCKS], of_y[BLOCKS][2], of_s[BLOCKS][2], of_v[2];
-#pragma unroll
-    for (int h = 0; h < 2; ++h) of_v[h] = other + h < VECTORS ? v[(other + h) * TILE + row] : 0.0;
-#pragma unroll
-    for (int b = 0; b < BLOCKS; ++b) {
-      const int c = COLUMNS * b + own;
-      y[b] = c < m ? static_cast<double>(tile[c * TILE + row]) : 0.0;
-      s[b] = c < m ? static_cast<double>(tile[(m + c) * TILE + row]) : 0.0;
-#pragma unroll
-      for (int h = 0; h < 2; ++h) {
-        sums.c[shape::V + b][h] += y[b] * of_v[h];
-        sums.c[shape::V + b][h + 2] += s[b] * of_v[h];
-        if (!bounded) continue;
-        const int d = COLUMNS * b + other + h;
-        of_y[b][h] = d < m && is_free ? static_cast<double>(tile[d * TILE + row]) : 0.0;
-        of_s[b][h] = d < m && is_fixed ? static_cast<double>(tile[(m + d) * TILE + row]) : 0.0;
-      }
-    }
-    if (!bounded) continue;
-#pragma unroll
-    for (int b = 0; b < BLOCKS; ++b) {
-#pragma unroll
-      for (int c = 0; c < BLOCKS; ++c) {
-#pragma unroll
-        for (int h = 0; h < 2; ++h) {
-          if (free_rows) {
-            double(&free)[4] = sums.c[shape::FREE + b * BLOCKS + c];
-            free[h] += y[b] * of_y[c][h];
-            free[h + 2] += s[b] * of_y[c][h];
-          }
-          if (fixed_rows) {
-            double(&fixed)[4] = sums.c[shape::FIXED + b * BLOCKS + c];
-            fixed[h] += s[b] * of_s[c][h];
-            fixed[h + 2] += y[b] * of_s[c][h];
-          }
-        }
-      }
-    }
-  }
-}
-#else
 /* Adds the products of a tile of W; v: g over free rows, s and y. Of every 8 rows a lane loads two
  * neighbours, which multiply takes for its rows lane % 4 and lane % 4 + 4: a permutation of the
  * rows, the same for both factors. */
-template <int BLOCKS, typename Real>
-static __device__ __forceinline__ void add_tile(products<BLOCKS> &sums, const Real *tile,
+template <int BLOCKS>
+static __device__ __forceinline__ void add_tile(products<BLOCKS> &sums, const double *tile,
                                                 const double *v, int m, int bounded,
                                                 unsigned free_rows, unsigned fixed_rows) {
   typedef products<BLOCKS> shape;
@@ -173,21 +117,17 @@ static __device__ __forceinline__ void add_tile(products<BLOCKS> &sums, const Re
 #pragma unroll(BLOCKS == 1 ? 2 : 1)
   for (int h = 0; h < TILE; h += 8) {
     const int row = h + 2 * (lane % 4);
-    couple<double> y[BLOCKS], s[BLOCKS], side = {0.0, 0.0};
-    if (column < VECTORS) side = *reinterpret_cast<const couple<double> *>(v + column * TILE + row);
+    couple y[BLOCKS], s[BLOCKS], side = {0.0, 0.0};
+    if (column < VECTORS) side = *reinterpret_cast<const couple *>(v + column * TILE + row);
     const double of_v[2] = {side.first, side.second};
 #pragma unroll
     for (int b = 0; b < BLOCKS; ++b) {
       const int c = COLUMNS * b + column;
-      couple<Real> from_y = {0, 0}, from_s = {0, 0};
+      y[b] = s[b] = {0.0, 0.0};
       if (c < m) {
-        from_y = *reinterpret_cast<const couple<Real> *>(tile + c * TILE + row);
-        from_s = *reinterpret_cast<const couple<Real> *>(tile + (m + c) * TILE + row);
+        y[b] = *reinterpret_cast<const couple *>(tile + c * TILE + row);
+        s[b] = *reinterpret_cast<const couple *>(tile + (m + c) * TILE + row);
       }
-      y[b].first = static_cast<double>(from_y.first);
-      y[b].second = static_cast<double>(from_y.second);
-      s[b].first = static_cast<double>(from_s.first);
-      s[b].second = static_cast<double>(from_s.second);
       const double w[4] = {y[b].first, s[b].first, y[b].second, s[b].second};
       multiply(sums.c[shape::V + b], w, of_v);
     }
@@ -220,8 +160,6 @@ static __device__ __forceinline__ void add_tile(products<BLOCKS> &sums, const Re
   }
 }
 
-#endif
-
 /* All that pass A reads of a row but W. */
 struct row_data {
   double x, g, old_x, old_g, d, lower, upper, scale;
@@ -241,19 +179,17 @@ static __device__ row_data load_row(const cvtm_lbfgsb_arrays &arrays, int64_t i)
   return data;
 }
 
-/* The entries of a pair (s, y) in one row, in the precision of W. */
-template <typename Real>
+/* The entries of a pair (s, y) in one row. */
 struct pair_entry {
-  Real y, s;
+  double y, s;
 };
 
-template <typename Real>
-static __device__ pair_entry<Real> make_pair(const cvtm_lbfgsb_arrays &arrays,
-                                             const cvtm_lbfgsb_variable &row, double old_x,
-                                             double g, double old_g) {
+static __device__ pair_entry make_pair(const cvtm_lbfgsb_arrays &arrays,
+                                       const cvtm_lbfgsb_variable &row, double old_x, double g,
+                                       double old_g) {
   const double s = cvtm_lbfgsb_unscaled(&arrays, &row, row.x - old_x);
   const double y = (g - old_g) * row.scale;
-  return {static_cast<Real>(y), static_cast<Real>(s)};
+  return {y, s};
 }
 
 /* Column c of row i of W, or with c = 2m the row's scaled g. pending: after a speculative pass A
@@ -266,13 +202,10 @@ static __device__ double read_row(const cvtm_lbfgsb_arrays &arrays, const cvtm_l
   const cvtm_lbfgsb_variable row = cvtm_lbfgsb_get_variable(&arrays, i, x, g);
   if (c == 2 * m) return row.g;
   if (pending && c % m == state.newest) {
-    const pair_entry<double> pair = make_pair<double>(arrays, row, arrays.x[i], g, arrays.g[i]);
-    const double value = c < m ? pair.y : pair.s;
-    return state.single ? static_cast<double>(static_cast<float>(value)) : value;
+    const pair_entry pair = make_pair(arrays, row, arrays.x[i], g, arrays.g[i]);
+    return c < m ? pair.y : pair.s;
   }
-  const int64_t at = cvtm_lbfgsb_at(i, c, m);
-  return state.single ? static_cast<double>(static_cast<const float *>(arrays.w)[at])
-                      : static_cast<const double *>(arrays.w)[at];
+  return arrays.w[cvtm_lbfgsb_at(i, c, m)];
 }
 
 /* Adds the part of a row of the trial point to those entries that need no column of W. */
@@ -293,26 +226,25 @@ static __device__ void add_row(const cvtm_lbfgsb_arrays &arrays, const cvtm_lbfg
 }
 
 /* A warp's tiles and their vectors in shared memory. */
-template <typename Real>
 struct warp_slots {
-  Real *tiles;
+  double *tiles;
   double *vectors;
 };
 
-template <int WARPS, typename Real>
-static __device__ warp_slots<Real> find_slots(int m) {
+template <int WARPS>
+static __device__ warp_slots find_slots(int m) {
   constexpr int stages = device_stages<WARPS>();
   const int warp = static_cast<int>(threadIdx.x) / WARP, size = 2 * m * TILE;
-  warp_slots<Real> slots;
+  warp_slots slots;
   slots.vectors = block_memory()->buffer + warp * VECTORS * TILE;
-  slots.tiles = reinterpret_cast<Real *>(block_memory()->buffer + WARPS * VECTORS * TILE) +
+  slots.tiles = reinterpret_cast<double *>(block_memory()->buffer + WARPS * VECTORS * TILE) +
                 warp * stages * size;
   return slots;
 }
 
 /* Pass A by warps, a tile of 32 rows at a time. speculative: the trial point is not accepted yet,
  * so x, g and W are not written, and the state is if_accepted. */
-template <int BLOCKS, int WARPS, typename Real>
+template <int BLOCKS, int WARPS>
 static __device__ __noinline__ void pass_a(block_group on, int speculative) {
   constexpr int stages = device_stages<WARPS>();
   typedef products<BLOCKS> shape;
@@ -323,8 +255,8 @@ static __device__ __noinline__ void pass_a(block_group on, int speculative) {
   const int m = state->history, bounded = state->bounded, any = state->count > 0;
   const int newest = state->store_pair ? state->newest : -1, size = 2 * m * TILE;
   const int lane = static_cast<int>(threadIdx.x) % WARP;
-  const warp_slots<Real> slots = find_slots<WARPS, Real>(m);
-  Real *const w = static_cast<Real *>(arrays.w);
+  const warp_slots slots = find_slots<WARPS>(m);
+  double *const w = arrays.w;
   const int64_t tiles = (arrays.n + TILE - 1) / TILE, stride = on.blocks * WARPS;
   int64_t at = on.block * WARPS + static_cast<int>(threadIdx.x) / WARP;
   shape sums;
@@ -334,8 +266,8 @@ static __device__ __noinline__ void pass_a(block_group on, int speculative) {
     sums.c[f][0] = sums.c[f][1] = sums.c[f][2] = sums.c[f][3] = 0.0;
   }
   __syncthreads();
-  const auto load = [&](int64_t number, Real *slot) {
-    load_tile<Real>(m, newest, slot, number < tiles ? w + number * size : nullptr);
+  const auto load = [&](int64_t number, double *slot) {
+    load_tile(m, newest, slot, number < tiles ? w + number * size : nullptr);
   };
   for (int stage = 0; any && stage < stages; ++stage) {
     load(at + stage * stride, slots.tiles + stage * size);
@@ -350,7 +282,7 @@ static __device__ __noinline__ void pass_a(block_group on, int speculative) {
     const int is_row = i < arrays.n, is_free = is_row && cvtm_lbfgsb_is_free(&row);
     const unsigned free_rows = __ballot_sync(0xffffffffu, is_free);
     const unsigned fixed_rows = __ballot_sync(0xffffffffu, is_row && !is_free);
-    const pair_entry<Real> pair = make_pair<Real>(arrays, row, data.old_x, data.g, data.old_g);
+    const pair_entry pair = make_pair(arrays, row, data.old_x, data.g, data.old_g);
     if (is_row) add_row(arrays, row, i, is_free, own);
     own.value[CVTM_SUM_TRIAL] += data.g * data.d;
     if (!speculative && is_row) {
@@ -358,7 +290,7 @@ static __device__ __noinline__ void pass_a(block_group on, int speculative) {
       arrays.g[i] = data.g;
     }
     if (!any) continue;
-    Real *tile = slots.tiles + stage * size;
+    double *tile = slots.tiles + stage * size;
     wait_for_tile<stages - 1>();
     slots.vectors[lane] = is_free ? row.g : 0.0;
     slots.vectors[TILE + lane] = static_cast<double>(pair.s);
@@ -384,7 +316,7 @@ static __device__ __noinline__ void pass_a(block_group on, int speculative) {
 }
 
 /* The sums of pass A over the rows with 0 < t_i <= t^c, which leave the free set. */
-template <int BLOCKS, int WARPS, typename Real>
+template <int BLOCKS, int WARPS>
 static __device__ __noinline__ void pass_restrict(block_group on) {
   typedef products<BLOCKS> shape;
   const cvtm_lbfgsb_arrays arrays = block_memory()->arrays;
@@ -392,8 +324,8 @@ static __device__ __noinline__ void pass_restrict(block_group on) {
   const int m = state->history, size = 2 * m * TILE;
   const double cauchy = state->cauchy;
   const int lane = static_cast<int>(threadIdx.x) % WARP;
-  const warp_slots<Real> slots = find_slots<WARPS, Real>(m);
-  const Real *w = static_cast<const Real *>(arrays.w);
+  const warp_slots slots = find_slots<WARPS>(m);
+  const double *w = arrays.w;
   const int64_t tiles = (arrays.n + TILE - 1) / TILE, stride = on.blocks * WARPS;
   shape sums;
   thread_sums own = empty_sums();
@@ -416,7 +348,7 @@ static __device__ __noinline__ void pass_restrict(block_group on) {
     }
     const unsigned rows = __ballot_sync(0xffffffffu, leaves);
     if (rows == 0) continue;
-    load_tile<Real>(m, -1, slots.tiles, w + at * size);
+    load_tile(m, -1, slots.tiles, w + at * size);
     slots.vectors[lane] = g;
     slots.vectors[TILE + lane] = slots.vectors[2 * TILE + lane] = 0.0;
     wait_for_tile<0>();

@@ -31,13 +31,12 @@ static __device__ void pass_search(block_group on) {
 }
 
 /* Writes x, g and the new pair of row i from the trial point, after a speculative pass A. */
-template <typename Real>
-static __device__ pair_entry<Real> commit_row(const cvtm_lbfgsb_arrays &arrays, int64_t i, int m,
-                                              int newest) {
+static __device__ pair_entry commit_row(const cvtm_lbfgsb_arrays &arrays, int64_t i, int m,
+                                        int newest) {
   const double x = arrays.trial_x[i], g = arrays.trial_g[i];
   const cvtm_lbfgsb_variable row = cvtm_lbfgsb_get_variable(&arrays, i, x, g);
-  const pair_entry<Real> pair = make_pair<Real>(arrays, row, arrays.x[i], g, arrays.g[i]);
-  Real *w = static_cast<Real *>(arrays.w);
+  const pair_entry pair = make_pair(arrays, row, arrays.x[i], g, arrays.g[i]);
+  double *w = arrays.w;
   w[cvtm_lbfgsb_at(i, newest, m)] = pair.y;
   w[cvtm_lbfgsb_at(i, m + newest, m)] = pair.s;
   arrays.x[i] = x;
@@ -49,18 +48,13 @@ static __device__ pair_entry<Real> commit_row(const cvtm_lbfgsb_arrays &arrays, 
 static __device__ void pass_commit(block_group on) {
   const cvtm_lbfgsb_state *state = &block_memory()->state;
   for (int64_t i = first_index(on); i < block_memory()->arrays.n; i += index_stride(on)) {
-    if (state->single) {
-      commit_row<float>(block_memory()->arrays, i, state->history, state->newest);
-    } else {
-      commit_row<double>(block_memory()->arrays, i, state->history, state->newest);
-    }
+    commit_row(block_memory()->arrays, i, state->history, state->newest);
   }
 }
 
 /* Pass B: d and the trial point of step 1, with the truncated step if that is due; commit: it also
  * writes what a speculative pass A did not. From the last row to the first, since the rows that
  * pass A read last are still in the cache. */
-template <typename Real>
 static __device__ __noinline__ void pass_b(block_group on, int commit) {
   const cvtm_lbfgsb_arrays arrays = block_memory()->arrays;
   const cvtm_lbfgsb_state *state = &block_memory()->state;
@@ -74,23 +68,23 @@ static __device__ __noinline__ void pass_b(block_group on, int commit) {
   thread_sums own = empty_sums();
   for (int64_t i = end - WARP - first_index(on) + 2 * lane; i >= 0; i -= stride) {
     if (i >= arrays.n) continue;
-    const Real *w = static_cast<const Real *>(arrays.w) + cvtm_lbfgsb_at(i, 0, m);
+    const double *w = arrays.w + cvtm_lbfgsb_at(i, 0, m);
     const double g = gradient[i];
     const cvtm_lbfgsb_variable row = cvtm_lbfgsb_get_variable(&arrays, i, point[i], g);
-    pair_entry<Real> pair = {0, 0};
-    if (commit) pair = make_pair<Real>(arrays, row, arrays.x[i], g, arrays.g[i]);
+    pair_entry pair = {0, 0};
+    if (commit) pair = make_pair(arrays, row, arrays.x[i], g, arrays.g[i]);
     double wq = 0.0;
 #pragma unroll 8
     for (int p = 0; p < k; ++p) {
-      const Real y = p == newest ? pair.y : w[p * TILE];
-      const Real s = p == newest ? pair.s : w[(m + p) * TILE];
+      const double y = p == newest ? pair.y : w[p * TILE];
+      const double s = p == newest ? pair.s : w[(m + p) * TILE];
       wq += static_cast<double>(y) * q[p] + static_cast<double>(s) * q[m + p];
     }
     const double d =
         cvtm_lbfgsb_direction(state, &row, wq, factor, &own.value[CVTM_MIN_TRUNCATION]);
     const double scaled = cvtm_lbfgsb_unscaled(&arrays, &row, d);
     if (commit) {
-      Real *to = static_cast<Real *>(arrays.w) + cvtm_lbfgsb_at(i, 0, m);
+      double *to = arrays.w + cvtm_lbfgsb_at(i, 0, m);
       to[newest * TILE] = pair.y;
       to[(m + newest) * TILE] = pair.s;
       arrays.x[i] = row.x;

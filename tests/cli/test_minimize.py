@@ -299,10 +299,10 @@ def test_same_bits(cvtmesh):
     assert texts[0] == texts[1]
 
 
-def test_memory_and_precision(cvtmesh):
+def test_memory(cvtmesh):
     values = [
         solve(cvtmesh, "ept", "--nx", 30, "--ny", 30, *how)[0]["objective"]
-        for how in (("-m", 1), ("-m", 20), ("--precision", "single"))
+        for how in (("-m", 1), ("-m", 20))
     ]
     assert max(values) - min(values) < 1e-10
 

@@ -10,7 +10,7 @@ CASES = {
     "minimize-exact":
     ["minimize", "pjb", "--nx", 61, "--ny", 43, "--cauchy", "exact", "-o", "x.npy"],
     "minimize-single":
-    ["minimize", "msa", "--nx", 61, "--ny", 43, "--precision", "single", "-o", "x.npy"],
+    ["minimize", "msa", "--nx", 61, "--ny", 43, "-o", "x.npy"],
     "minimize-free": ["minimize", "gl1", "--n", 3001, "--iterations", 40, "-m", 3, "-o", "x.npy"],
     "lcp-sparse": ["lcp", "--problem", "torsion", "--size", 127, "-o", "x.npy"],
     "lcp-free":

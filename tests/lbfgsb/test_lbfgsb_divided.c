@@ -301,13 +301,6 @@ static void test_large_blocks(void **unused) {
   compare(stop_at(made, 4), 3, CVTM_LBFGSB_CAUCHY_APPROXIMATE, 1e-9);
 }
 
-static void test_single_history(void **unused) {
-  (void)unused;
-  fixture made = fixture_random_quadratic(device, 8500, BOTH, 12);
-  made.options.single_history = 1;
-  compare(stop_at(made, 12), 9, CVTM_LBFGSB_CAUCHY_APPROXIMATE, 1e-6);
-}
-
 static void test_scaled(void **unused) {
   (void)unused;
   fixture made = fixture_random_quadratic(device, 8500, MIXED, 13);
@@ -408,11 +401,10 @@ static void test_other_shares(void **unused) {
 int main(void) {
   device = test_device_open_threads(1);
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_same_bits),      cmocka_unit_test(test_large_blocks),
-      cmocka_unit_test(test_single_history), cmocka_unit_test(test_scaled),
-      cmocka_unit_test(test_minimum),        cmocka_unit_test(test_stops),
-      cmocka_unit_test(test_bad_bounds),     cmocka_unit_test(test_bad_shares),
-      cmocka_unit_test(test_other_shares),
+      cmocka_unit_test(test_same_bits),  cmocka_unit_test(test_large_blocks),
+      cmocka_unit_test(test_scaled),     cmocka_unit_test(test_minimum),
+      cmocka_unit_test(test_stops),      cmocka_unit_test(test_bad_bounds),
+      cmocka_unit_test(test_bad_shares), cmocka_unit_test(test_other_shares),
   };
   const int failed = cmocka_run_group_tests(tests, NULL, NULL);
   cvtm_device_destroy(device);

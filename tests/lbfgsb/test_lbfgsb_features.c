@@ -1,5 +1,5 @@
 /* Tests of reverse communication, saved, restored and resumed runs, batches, the exact Cauchy
- * point, a history in single precision and data on the host; and comparisons of both devices. */
+ * point, and data on the host; and comparisons of both devices. */
 #include "base/device_kernels.h"
 #include "problems.h"
 #include "test_devices.h"
@@ -53,38 +53,34 @@ static void test_reverse_communication(void **state) {
  * bits as one that was not interrupted. */
 static void test_save(void **state) {
   (void)state;
-  for (int single = 0; single <= 1; ++single) {
-    fixture made = make_torsion(40), saved = make_torsion(40), restored = make_torsion(40);
-    opened first, second;
-    cvtm_lbfgsb_evaluation at;
-    made.options.single_history = saved.options.single_history = single;
-    restored.options.single_history = single;
-    assert_device_ok(device, fixture_minimize(&made));
+  fixture made = make_torsion(40), saved = make_torsion(40), restored = make_torsion(40);
+  opened first, second;
+  cvtm_lbfgsb_evaluation at;
+  assert_device_ok(device, fixture_minimize(&made));
 
-    fixture_open(&saved, &first);
-    assert_device_ok(device, cvtm_lbfgsb_start(first.solver, first.x, &at));
-    advance(&first, &at, 17);
-    const size_t size = cvtm_lbfgsb_save_bytes(first.solver);
-    char *bytes = malloc(size);
-    assert_device_ok(device, cvtm_lbfgsb_save(first.solver, bytes));
-    fixture_close(&saved, &first);
+  fixture_open(&saved, &first);
+  assert_device_ok(device, cvtm_lbfgsb_start(first.solver, first.x, &at));
+  advance(&first, &at, 17);
+  const size_t size = cvtm_lbfgsb_save_bytes(first.solver);
+  char *bytes = malloc(size);
+  assert_device_ok(device, cvtm_lbfgsb_save(first.solver, bytes));
+  fixture_close(&saved, &first);
 
-    fixture_open(&restored, &second);
-    assert_int_equal(cvtm_lbfgsb_restore(second.solver, bytes, size - 1, &at), CVTM_ERROR_INPUT);
-    assert_int_equal(cvtm_lbfgsb_restore(second.solver, bytes, 3, &at), CVTM_ERROR_INPUT);
-    assert_device_ok(device, cvtm_lbfgsb_restore(second.solver, bytes, size, &at));
-    advance(&second, &at, 0);
-    assert_device_ok(device, cvtm_lbfgsb_finish(second.solver, second.x, &restored.result));
-    bytes[0] ^= 1;
-    assert_int_equal(cvtm_lbfgsb_restore(second.solver, bytes, size, &at), CVTM_ERROR_INPUT);
-    fixture_close(&restored, &second);
-    assert_same_bits(made.x, restored.x, made.p.n);
-    assert_int_equal(made.result.evaluations, restored.result.evaluations);
-    free(bytes);
-    fixture_free(&made);
-    fixture_free(&saved);
-    fixture_free(&restored);
-  }
+  fixture_open(&restored, &second);
+  assert_int_equal(cvtm_lbfgsb_restore(second.solver, bytes, size - 1, &at), CVTM_ERROR_INPUT);
+  assert_int_equal(cvtm_lbfgsb_restore(second.solver, bytes, 3, &at), CVTM_ERROR_INPUT);
+  assert_device_ok(device, cvtm_lbfgsb_restore(second.solver, bytes, size, &at));
+  advance(&second, &at, 0);
+  assert_device_ok(device, cvtm_lbfgsb_finish(second.solver, second.x, &restored.result));
+  bytes[0] ^= 1;
+  assert_int_equal(cvtm_lbfgsb_restore(second.solver, bytes, size, &at), CVTM_ERROR_INPUT);
+  fixture_close(&restored, &second);
+  assert_same_bits(made.x, restored.x, made.p.n);
+  assert_int_equal(made.result.evaluations, restored.result.evaluations);
+  free(bytes);
+  fixture_free(&made);
+  fixture_free(&saved);
+  fixture_free(&restored);
 }
 
 static void test_save_of_another_shape(void **state) {
@@ -190,21 +186,6 @@ static void test_exact_cauchy_torsion(void **state) {
   assert_int_equal(made.result.stop, CVTM_STOP_GRADIENT);
   assert_near(made.result.f, -0.418087632020, 1e-11);
   fixture_free(&made);
-}
-
-static void test_single_history(void **state) {
-  (void)state;
-  for (int m = 1; m <= 20; m += 6) {
-    fixture made = fixture_random_quadratic(device, 700, MIXED, 77);
-    made.options.history = m;
-    made.options.single_history = 1;
-    made.options.gradient_tolerance = 2e-8; /* the point is in double, so no less tight */
-    made.options.max_iterations = 20000;
-    assert_device_ok(device, fixture_minimize(&made));
-    assert_int_equal(made.result.stop, CVTM_STOP_GRADIENT);
-    fixture_check_conditions(&made, 1e-7);
-    fixture_free(&made);
-  }
 }
 
 /* A batch of quadratics without coupling, evaluated on the host by reverse communication. */
@@ -440,7 +421,6 @@ int main(void) {
       cmocka_unit_test(test_exact_cauchy),
       cmocka_unit_test(test_exact_cauchy_ties),
       cmocka_unit_test(test_exact_cauchy_torsion),
-      cmocka_unit_test(test_single_history),
       cmocka_unit_test(test_batch),
       cmocka_unit_test(test_host),
       cmocka_unit_test(test_no_record_is_lost),

@@ -144,8 +144,6 @@ static void test_batch(void **state) {
   options.history = 30;
   assert_device_ok(device, cvtm_lbfgsb_create_batch(device, 3, 10, &options, &solver));
   cvtm_lbfgsb_destroy(solver);
-  options.single_history = 1;
-  assert_int_equal(cvtm_lbfgsb_create(device, 10, &options, &solver), CVTM_ERROR_ARGUMENT);
 }
 
 int main(void) {
