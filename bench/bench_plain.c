@@ -4,7 +4,6 @@
  *   bench_plain [--device NAME] [--name NAME] [--size N]
  *
  * march         V-cycles on grids: marches down strips; plain: a kernel for each operation
- * chained       the end of a cycle and the next one's beginning in one march; plain: in two
  * tiles         phases of a coarse level in shared memory; plain: a kernel for each operation
  * tail          the small levels in one block; plain: tiles on all levels
  * bilinear      P'AP by flags in shared memory and closed forms; plain: galerkin_kernel
@@ -301,7 +300,6 @@ typedef struct path {
 
 static const path paths[] = {
     {"march", &grids, {255, 1023, 1024, 4095, 4096}},
-    {"chained", &grids, {255, 1024, 4096}},
     {"tiles", &grids, {255, 1024, 4096}},
     {"tail", &grids, {255, 1024}},
     {"bilinear", &grids, {1024, 4096}},

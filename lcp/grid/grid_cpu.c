@@ -82,12 +82,6 @@ static int is_tail_cpu(const cvtm_grid_top *top, const cvtm_grid_level *levels, 
   return first == last;
 }
 
-static int chains_cycles_cpu(const cvtm_grid_top *top, const cvtm_grid_level *coarse) {
-  (void)top;
-  (void)coarse;
-  return 0;
-}
-
 static cvtm_status mark_masked_cpu(const cvtm_grid_top *top) {
   const cvtm_grid_problem *p = top->problem;
 #pragma omp parallel for num_threads(threads_of(top)) schedule(static)
@@ -147,7 +141,6 @@ const cvtm_grid_table cvtm_grid_table_cpu = {
     .coarse_prolong_and_post_smooth = cvtm_grid_coarse_prolong_and_post_smooth_cpu,
     .prolong_and_correct = cvtm_grid_prolong_and_correct_cpu,
     .post_smooth_and_measure = cvtm_grid_post_smooth_and_measure_cpu,
-    .chains_cycles = chains_cycles_cpu,
     .mark_masked = mark_masked_cpu,
     .interpolation_weights = cvtm_grid_interpolation_weights_cpu,
     .coarsen_data = coarsen_data_cpu,

@@ -48,7 +48,7 @@ cvtm_status coarse_prolong_and_post_smooth_cuda(const cvtm_grid_top *top,
              : cvtm_grid_reference_table_cuda.coarse_prolong_and_post_smooth(top, level, coarse);
 }
 
-/* The marches of post_smooth_and_measure and end_cycle_and_begin_next prolong and correct. */
+/* The march of post_smooth_and_measure prolongs and corrects. */
 cvtm_status prolong_and_correct_cuda(const cvtm_grid_top *top, const cvtm_grid_level *coarse) {
   if (!marches(top, coarse)) {
     return cvtm_grid_reference_table_cuda.prolong_and_correct(top, coarse);
@@ -62,10 +62,6 @@ cvtm_status post_smooth_and_measure_cuda(const cvtm_grid_top *top, const cvtm_gr
   }
   const cvtm_status status = cvtm_grid_step_and_smooth_reference(top);
   return status == CVTM_OK ? measure_cuda(top, 1) : status;
-}
-
-int chains_cycles_cuda(const cvtm_grid_top *top, const cvtm_grid_level *coarse) {
-  return marches(top, coarse) && cvtm_grid_can_chain(top->shape) && !cvtm_uses_plain("chained");
 }
 
 } /* namespace */
@@ -88,9 +84,6 @@ const cvtm_grid_table cvtm_grid_table_cuda = {
     coarse_prolong_and_post_smooth_cuda,
     prolong_and_correct_cuda,
     post_smooth_and_measure_cuda,
-    chains_cycles_cuda,
-    cvtm_grid_end_cycle_and_begin_next,
-    cvtm_grid_store_last_iterate,
     cvtm_grid_mark_masked_reference,
     cvtm_grid_interpolation_weights_reference,
     cvtm_grid_coarsen_data_reference,

@@ -2,7 +2,6 @@
  *
  * grid_reference_cuda.cu  every phase, by kernels that call the node functions: the reference
  * grid_march_cuda.cu      phases on the five-point problem, a warp for each strip of the grid
- * grid_chained_cuda.cu    the end of a cycle and the beginning of the next in one march
  * grid_tiles_cuda.cu      phases on a coarse level, a block for each tile, in shared memory
  * grid_galerkin_cuda.cu   P'AP, where flags say that it may have changed
  * grid_tail_cuda.cu       the V-cycle of the small levels in one block
@@ -115,14 +114,6 @@ cvtm_status cvtm_grid_pre_smooth_and_restrict_march(const cvtm_grid_top *top,
 cvtm_status cvtm_grid_line_search_march(const cvtm_grid_top *top, const cvtm_grid_level *coarse);
 cvtm_status cvtm_grid_post_smooth_and_measure_march(const cvtm_grid_top *top,
                                                     const cvtm_grid_level *coarse);
-
-/* --- grid_chained_cuda.cu --- */
-
-/* True if the problem's cycles can be chained. */
-bool cvtm_grid_can_chain(const cvtm_grid_problem *shape);
-cvtm_status cvtm_grid_end_cycle_and_begin_next(const cvtm_grid_top *top,
-                                               const cvtm_grid_level *coarse);
-cvtm_status cvtm_grid_store_last_iterate(const cvtm_grid_top *top, const cvtm_grid_level *coarse);
 
 /* --- grid_tiles_cuda.cu --- */
 

@@ -32,32 +32,22 @@ static cvtm_status coarse_cycle(const cvtm_grid_solver *s, const cvtm_grid_top *
   return status;
 }
 
-/* One V-cycle on the problem of level `at`. With `chained` cycles the one before has done the
- * pre-smoothing and the restriction. */
-static cvtm_status v_cycle(const cvtm_grid_solver *s, int at, int chained) {
+/* One V-cycle on the problem of level `at`. */
+static cvtm_status v_cycle(const cvtm_grid_solver *s, int at) {
   const cvtm_grid_table *table = s->table;
   const cvtm_grid_top *top = &s->top[at];
   const cvtm_grid_level *coarse = &s->level[at + 1];
   const int last = s->bottom > at ? s->bottom : at + 1;
-  cvtm_status status = chained ? CVTM_OK : table->pre_smooth_and_restrict(top, coarse);
+  cvtm_status status = table->pre_smooth_and_restrict(top, coarse);
   if (status == CVTM_OK) status = coarse_cycle(s, top, at + 1, last, at);
   if (status == CVTM_OK) status = table->prolong_and_correct(top, coarse);
-  if (status != CVTM_OK) return status;
-  return chained ? table->end_cycle_and_begin_next(top, coarse)
-                 : table->post_smooth_and_measure(top, coarse);
+  return status == CVTM_OK ? table->post_smooth_and_measure(top, coarse) : status;
 }
 
 /* --- the iteration --- */
 
 static int nested_cycles(const cvtm_grid_top *top) {
   return top->rules.bounded ? NESTED_BOUNDED_CYCLES : NESTED_CYCLES;
-}
-
-/* True if the cycles on a level's problem are chained; a single cycle is not. */
-static int is_chained(const cvtm_grid_solver *s, int at) {
-  const cvtm_grid_top *top = &s->top[at];
-  return (at == 0 || nested_cycles(top) > 1) && s->head.options.method != CVTM_LCP_PSOR &&
-         at < s->levels && s->table->chains_cycles(top, &s->level[at + 1]);
 }
 
 /* As published, the cycle may leave a better iterate behind: the best one is kept. */
@@ -73,7 +63,7 @@ static cvtm_status iteration(void *context) {
     const cvtm_status status = s->table->smooth(top, psor ? 1 : CVTM_GRID_BOTTOM_SWEEPS);
     return status == CVTM_OK ? s->table->measure(top, 1) : status;
   }
-  const cvtm_status status = v_cycle(s, body->at, is_chained(s, body->at));
+  const cvtm_status status = v_cycle(s, body->at);
   return status == CVTM_OK && keeps_best(top) ? s->table->keep_best(top, 0) : status;
 }
 
@@ -138,15 +128,7 @@ cvtm_status cvtm_grid_iterate(const cvtm_grid_solver *s, int at, int64_t limit) 
   if (status == CVTM_OK) status = table->begin_iteration(top, &rule);
   if (status == CVTM_OK && measures) status = table->measure(top, 0);
   if (status == CVTM_OK && keeps_best(top)) status = table->keep_best(top, 0);
-  if (status == CVTM_OK && is_chained(s, at)) {
-    status = table->pre_smooth_and_restrict(top, &s->level[at + 1]);
-  }
   return status == CVTM_OK ? cvtm_loop_run(s->loop[at]) : status;
-}
-
-cvtm_status cvtm_grid_finish_iteration(const cvtm_grid_solver *s, int at) {
-  if (!is_chained(s, at)) return CVTM_OK;
-  return s->table->store_last_iterate(&s->top[at], &s->level[at + 1]);
 }
 
 /* --- the nested start --- */
@@ -166,7 +148,6 @@ cvtm_status cvtm_grid_nested_start(const cvtm_grid_solver *s) {
     status = table->prolong_solution(&top[l], &top[l + 1], &s->level[l + 1]);
     if (l == 0) break;
     if (status == CVTM_OK) status = cvtm_grid_iterate(s, l, nested_cycles(top));
-    if (status == CVTM_OK) status = cvtm_grid_finish_iteration(s, l);
   }
   return status;
 }
@@ -188,5 +169,5 @@ uint8_t *cvtm_grid_changes(cvtm_lcp *lcp) {
 
 cvtm_status cvtm_grid_cycle(cvtm_lcp *lcp) {
   const cvtm_grid_solver *s = (const cvtm_grid_solver *)lcp;
-  return s->levels > 0 ? v_cycle(s, 0, 0) : iteration((void *)&s->body[0]);
+  return s->levels > 0 ? v_cycle(s, 0) : iteration((void *)&s->body[0]);
 }

@@ -99,16 +99,6 @@ typedef struct cvtm_grid_table {
   /* The step along d after a line search, sweeps on x, then as measure(counted). */
   cvtm_status (*post_smooth_and_measure)(const cvtm_grid_top *top, const cvtm_grid_level *coarse);
 
-  /* --- chained cycles --- */
-
-  /* chains_cycles: true if cycles can be chained. Then end_cycle_and_begin_next does
-   * post_smooth_and_measure and the next cycle's pre_smooth_and_restrict in one pass that does not
-   * store the iterate between them; store_last_iterate computes that iterate again after the last
-   * cycle. */
-  int (*chains_cycles)(const cvtm_grid_top *top, const cvtm_grid_level *coarse);
-  cvtm_status (*end_cycle_and_begin_next)(const cvtm_grid_top *top, const cvtm_grid_level *coarse);
-  cvtm_status (*store_last_iterate)(const cvtm_grid_top *top, const cvtm_grid_level *coarse);
-
   /* --- setup and the nested start --- */
 
   /* Only masked nodes are active. */

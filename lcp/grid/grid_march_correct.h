@@ -14,8 +14,8 @@ struct coarse_lines {
 };
 
 /* e of coarse line y; beyond the boundary constant if that is a Neumann one, else 0. */
-template <int rim, bool interior>
-__device__ double load_coarse(const strip<rim, interior> &s, const cvtm_grid_level *c, int y) {
+template <bool interior>
+__device__ double load_coarse(const strip<interior> &s, const cvtm_grid_level *c, int y) {
   const int width = static_cast<int>(c->width), height = static_cast<int>(c->height);
   if (interior) return c->e[(y < height ? y : height - 1) * c->width + s.pair];
   const int x = s.pair < 0 ? 0 : s.pair < width ? s.pair : width - 1;
@@ -50,7 +50,7 @@ struct loaded_coarse {
 
 /* The same through shared memory, together with the lines of cached_lines, before which it must be
  * constructed. A register would be copied to another one at the end of each round of a march, which
- * waits for the load: a quarter of the time of end_cycle_and_begin_next_march at 4096 x 4096. */
+ * waits for the load: a quarter of the time of a march with two sweeps at 4096 x 4096. */
 template <typename Strip>
 struct cached_coarse {
   const Strip &s;
@@ -77,10 +77,11 @@ struct cached_coarse {
   __device__ void request(int y) const {
     cvtm_copy_start(slot(y), lines_down(c->e + column, line(y), static_cast<int>(c->width)), 8);
   }
-  /* Requests what line j + ahead needs: even lines are the first that need their coarse line. */
-  template <bool odd, int ahead>
+  /* Requests what line j + lines_ahead needs: even lines are the first that need their coarse
+   * line. */
+  template <bool odd>
   __device__ void request_ahead(int j) const {
-    if (odd == (ahead & 1)) request((j + ahead) >> 1);
+    if (odd == (lines_ahead & 1)) request((j + lines_ahead) >> 1);
   }
   __device__ double take(int y) const {
     const double value = *slot(y);
@@ -154,17 +155,17 @@ __device__ node_pair corrected(const Lines &lines, int searched, double step, in
   return moved;
 }
 
-template <int rim, bool interior, typename Operator>
-__device__ void post_smooth_strip(const strip<rim, interior> &s, const cvtm_grid_problem *p,
+template <bool interior, typename Operator>
+__device__ void post_smooth_strip(const strip<interior> &s, const cvtm_grid_problem *p,
                                   const Operator &op, const cvtm_grid_level *coarse, int searched,
                                   double step, double (&sum)[3]) {
-  using Cached = cached_lines<true, strip<rim, interior>>;
-  correction<cached_coarse<strip<rim, interior>>> from(s, coarse, s.first - 3);
+  using Cached = cached_lines<true, strip<interior>>;
+  correction<cached_coarse<strip<interior>>> from(s, coarse, s.first - 3);
   const Cached lines(s, p, p->d, s.first - 3, s.end + 2);
   sweep_lines<interior> m;
   march(s.first - 3, s.end + 2, [&](auto parity, int j) {
     constexpr bool odd = decltype(parity)::value;
-    from.coarse.template request_ahead<odd, Cached::lines_ahead>(j);
+    from.coarse.template request_ahead<odd>(j);
     lines.wait_for(j);
     m.template sweep<odd>(lines, op, j, corrected<odd>(lines, searched, step, j, &from));
     lines.store(p->x, j - 2, m.x[2]);
@@ -173,10 +174,10 @@ __device__ void post_smooth_strip(const strip<rim, interior> &s, const cvtm_grid
   });
 }
 
-template <int rim, bool interior, typename Operator>
-__device__ void measure_strip(const strip<rim, interior> &s, const cvtm_grid_problem *p,
+template <bool interior, typename Operator>
+__device__ void measure_strip(const strip<interior> &s, const cvtm_grid_problem *p,
                               const Operator &op, const double *x, double (&sum)[3]) {
-  const cached_lines<false, strip<rim, interior>> lines(s, p, x, s.first - 1, s.end);
+  const cached_lines<false, strip<interior>> lines(s, p, x, s.first - 1, s.end);
   node_pair line[3] = {splat(0), splat(0), splat(0)};
   march(s.first - 1, s.end, [&](auto, int j) {
     line[2] = line[1];

@@ -18,14 +18,14 @@ namespace {
 
 /* --- kernels --- */
 
-template <bool bounded, int rim, bool interior, typename Operator>
-__device__ void pre_smooth_strip(const strip<rim, interior> &s, const cvtm_grid_problem *p,
+template <bool bounded, bool interior, typename Operator>
+__device__ void pre_smooth_strip(const strip<interior> &s, const cvtm_grid_problem *p,
                                  const Operator &op, const cvtm_grid_level *coarse, int truncated,
                                  unsigned *slacks) {
-  using Cached = cached_lines<true, strip<rim, interior>>;
+  using Cached = cached_lines<true, strip<interior>>;
   const Cached lines(s, p, p->x, s.first - 3, s.end + 3);
   sweep_lines<interior> m;
-  restriction<bounded, false, Cached> below(lines, coarse, truncated, slacks);
+  restriction<bounded, Cached> below(lines, coarse, truncated, slacks);
   march(s.first - 3, s.end + 3, [&](auto parity, int j) {
     constexpr bool odd = decltype(parity)::value;
     lines.wait_for(j);
@@ -45,7 +45,7 @@ __global__ void __launch_bounds__(march_threads, blocks_per_sm)
                                   unsigned *slacks, launch_part part) {
   pdl_trigger_and_wait();
   const cvtm_grid_problem p = *problem;
-  for_own_strip<Operator::rim>(p.width, p.height, lines_each, part.block(), [&](const auto &s) {
+  for_own_strip(p.width, p.height, lines_each, part.block(), [&](const auto &s) {
     pre_smooth_strip<bounded>(s, &p, op, &coarse, truncated, slacks);
   });
 }
@@ -58,14 +58,13 @@ __global__ void __launch_bounds__(march_threads, blocks_per_sm)
   pdl_trigger_and_wait();
   if (!state->line_search_due) return;
   const cvtm_grid_problem p = *problem;
-  const int strips = static_cast<int>(strips_of(p.width, Operator::rim));
+  const int strips = static_cast<int>(strips_of(p.width));
   const int64_t tiles = strips * ((p.height + search_lines - 1) / search_lines);
   double sum[2] = {0, 0};
   for (int64_t t = blockIdx.x * static_cast<int64_t>(march_warps) + (threadIdx.x >> 5); t < tiles;
        t += gridDim.x * march_warps) {
     const int across = static_cast<int>(t % strips);
-    const strip<Operator::rim> tile(p.width, p.height, across, t / strips * search_lines,
-                                    search_lines);
+    const strip<> tile(p.width, p.height, across, t / strips * search_lines, search_lines);
     for_strip(tile, [&](const auto &s) {
       if (line_search_unbounded(s, &p, op, &coarse, slacks, sum)) return;
       line_search_bounded(s, &p, op, &coarse, sum);
@@ -88,9 +87,8 @@ __global__ void __launch_bounds__(march_threads, blocks_per_sm)
   const cvtm_grid_problem p = *problem;
   const double step = searched ? cvtm_grid_line_search_step(state) : 1.0;
   double sum[3] = {0, 0, 0};
-  for_own_strip<Operator::rim>(p.width, p.height, lines_each, part.block(), [&](const auto &s) {
-    post_smooth_strip(s, &p, op, &coarse, searched, step, sum);
-  });
+  for_own_strip(p.width, p.height, lines_each, part.block(),
+                [&](const auto &s) { post_smooth_strip(s, &p, op, &coarse, searched, step, sum); });
   if (!reduce_grid(sum, 2, partial, state, part) || threadIdx.x != 0) return;
   cvtm_grid_judge(state, history, sum[0], sum[2], sum[1], 1);
   if (claimed) cudaGraphSetConditional(handle, state->loop.go_on ? 1 : 0);
@@ -106,8 +104,8 @@ __global__ void __launch_bounds__(march_threads, blocks_per_sm)
   const cvtm_grid_problem p = *problem;
   const double *x = what == MEASURE_COLD_START ? p.d : p.x;
   double sum[3] = {0, 0, 0};
-  for_own_strip<Operator::rim>(p.width, p.height, lines_each, part.block(),
-                               [&](const auto &s) { measure_strip(s, &p, op, x, sum); });
+  for_own_strip(p.width, p.height, lines_each, part.block(),
+                [&](const auto &s) { measure_strip(s, &p, op, x, sum); });
   if (!reduce_grid(sum, 2, partial, state, part) || threadIdx.x != 0) return;
   if (what == MEASURE_COLD_START) {
     state->cold_norm = sqrt(sum[0]);
@@ -121,9 +119,9 @@ __global__ void __launch_bounds__(march_threads, blocks_per_sm)
 /* Line search blocks: as many as run at a time. */
 constexpr int search_blocks = 528;
 
-/* Doubles that hold the slacks of a grid by any operator. */
+/* Doubles that hold the slacks of a grid. */
 int64_t slack_doubles(int64_t width, int64_t height) {
-  return (strips_of(width, most_rim) * ((height + slack_lines - 1) / slack_lines) + 1) / 2;
+  return (strips_of(width) * ((height + slack_lines - 1) / slack_lines) + 1) / 2;
 }
 
 } /* namespace */
@@ -143,10 +141,7 @@ double *cvtm_grid_sums_of(const cvtm_grid_top *top) {
 
 int64_t cvtm_grid_partial_doubles_cuda(int64_t width, int64_t height) {
   int64_t blocks = std::max(max_parts, static_cast<int64_t>(search_blocks));
-  for (int rim = least_rim; rim <= most_rim; ++rim) {
-    const int lines = lines_of(width, height, rim);
-    blocks = std::max<int64_t>(blocks, march_blocks(width, height, rim, lines).count);
-  }
+  blocks = std::max<int64_t>(blocks, march_blocks(width, height, lines_of(width, height)).count);
   return slack_doubles(width, height) + CVTM_GRID_SUMS * blocks;
 }
 
@@ -154,9 +149,8 @@ cvtm_status cvtm_grid_measure_march(const cvtm_grid_top *top, cvtm_grid_measured
   cvtm_status status = CVTM_OK;
   with_operator(top->shape, [&](auto op) {
     using Operator = decltype(op);
-    status =
-        launch_march(top, "measure_march", measure_march<Operator>, op, lines_of<Operator>(top),
-                     what, top->state, cvtm_grid_sums_of(top), top->history);
+    status = launch_march(top, "measure_march", measure_march<Operator>, op, lines_of(top), what,
+                          top->state, cvtm_grid_sums_of(top), top->history);
   });
   return status;
 }
@@ -170,8 +164,7 @@ cvtm_status cvtm_grid_pre_smooth_and_restrict_march(const cvtm_grid_top *top,
     with_flag(top->rules.bounded, [&](auto bounded) {
       status = launch_march(top, "pre_smooth_and_restrict_march",
                             pre_smooth_and_restrict_march<decltype(bounded)::value, Operator>, op,
-                            *coarse, top->rules.truncated, lines_of<Operator>(top),
-                            cvtm_grid_slacks_of(top));
+                            *coarse, top->rules.truncated, lines_of(top), cvtm_grid_slacks_of(top));
     });
   });
   return status;
@@ -197,8 +190,8 @@ cvtm_status cvtm_grid_post_smooth_and_measure_march(const cvtm_grid_top *top,
     using Operator = decltype(op);
     status = launch_march(top, "post_smooth_and_measure_march",
                           post_smooth_and_measure_march<Operator>, op, *coarse, top->rules.searched,
-                          lines_of<Operator>(top), top->state, cvtm_grid_sums_of(top), top->history,
-                          claimed, static_cast<cudaGraphConditionalHandle>(handle));
+                          lines_of(top), top->state, cvtm_grid_sums_of(top), top->history, claimed,
+                          static_cast<cudaGraphConditionalHandle>(handle));
   });
   return status;
 }

@@ -44,26 +44,24 @@ void with_operator(const cvtm_grid_problem *shape, Launch launch) {
 /* The number of lines that each warp owns. With it the blocks fill as few rounds of full_round
  * blocks as possible. It is at most max_lines, since warps that are far apart no longer share the
  * cache. */
-inline int lines_of(int64_t width, int64_t height, int rim) {
+inline int lines_of(int64_t width, int64_t height) {
   const int64_t full_round = 528, max_lines = 64;
-  const int64_t across = march_blocks(width, height, rim, 1).across;
+  const int64_t across = march_blocks(width, height, 1).across;
   const int64_t rounds = (height * across + max_lines * full_round - 1) / (max_lines * full_round);
   const int64_t down = rounds * full_round > across ? rounds * full_round / across : 1;
   const int64_t lines = (height + down - 1) / down;
   return static_cast<int>((lines + slack_lines - 1) / slack_lines * slack_lines);
 }
 
-template <typename Operator>
-int lines_of(const cvtm_grid_top *top) {
-  return lines_of(top->shape->width, top->shape->height, Operator::rim);
+inline int lines_of(const cvtm_grid_top *top) {
+  return lines_of(top->shape->width, top->shape->height);
 }
 
 /* Launches kernel(problem, op, arguments), whose warps own lines_of(...) lines each. */
 template <typename Operator, typename Kernel, typename... Arguments>
 cvtm_status launch_march(const cvtm_grid_top *top, const char *name, Kernel kernel,
                          const Operator &op, Arguments... arguments) {
-  const march_blocks grid(top->shape->width, top->shape->height, Operator::rim,
-                          lines_of<Operator>(top));
+  const march_blocks grid(top->shape->width, top->shape->height, lines_of(top));
   return launch_phase(top, name, kernel, grid.count, march_threads, cache_bytes, top->problem, op,
                       arguments...);
 }

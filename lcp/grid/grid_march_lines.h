@@ -21,22 +21,17 @@ constexpr size_t lines_bytes = march_threads * ((cached_x + 2 * cached_other) * 
                                                 cached_other * 2 * sizeof(uint32_t));
 constexpr size_t cache_bytes = lines_bytes + march_threads * cached_e * sizeof(double);
 
-/* flagged: copy active nodes too; ahead: lines between the one waited for and the one requested;
- * only_lower_aligned: there are lower bounds and no upper ones, and all arrays may be read 16 bytes
- * at a time. */
-template <bool flagged, typename Strip, int ahead = 3, bool only_lower_aligned = false>
+constexpr int lines_ahead = 3; /* between the line waited for and the one requested */
+
+/* flagged: copy active nodes too. */
+template <bool flagged, typename Strip>
 struct cached_lines {
-  static constexpr bool has_upper = !only_lower_aligned;
-  static constexpr int lines_ahead = ahead;
   const Strip &s;
   const cvtm_grid_problem *p;
   const double *source; /* array that x is read from */
   char *base;           /* the lane's slots */
   int last;             /* the last line to request */
   bool aligned;         /* all arrays may be read 16 bytes at a time */
-
-  __device__ bool pairs_aligned() const { return only_lower_aligned || aligned; }
-  __device__ bool has_lower() const { return only_lower_aligned || p->lower; }
 
   __device__ cached_lines(const Strip &strip, const cvtm_grid_problem *problem, const double *x,
                           int from, int to)
@@ -45,7 +40,7 @@ struct cached_lines {
     base = reinterpret_cast<char *>(march_memory) + 16 * threadIdx.x;
     aligned = is_aligned(p->width, p->x) && is_aligned(p->width, p->d) &&
               is_aligned(p->width, p->b) && is_aligned(p->width, p->lower);
-    for (int j = from; j < from + ahead; ++j) request(j);
+    for (int j = from; j < from + lines_ahead; ++j) request(j);
   }
   __device__ double2 *slot_x(int j) const {
     return reinterpret_cast<double2 *>(base + (j & (cached_x - 1)) * (16 * march_threads));
@@ -64,7 +59,7 @@ struct cached_lines {
         (2 * (j & (cached_other - 1)) + which) * (4 * march_threads));
   }
   __device__ void copy(double2 *to, const double *from) const {
-    if (pairs_aligned()) {
+    if (aligned) {
       cvtm_copy_start(to, from, 16);
     } else {
       cvtm_copy_start(&to->x, from, 8);
@@ -78,24 +73,24 @@ struct cached_lines {
     if (j <= last) {
       copy(slot_x(j), s.at(source, j));
       copy(slot_b(j), s.at(p->b, j));
-      if (has_lower()) copy(slot_lower(j), s.at(p->lower, j));
+      if (p->lower) copy(slot_lower(j), s.at(p->lower, j));
       if (flagged) {
         const uint8_t *from = s.at(p->active, j);
         copy_flag(slot_flags(j, 0), from);
-        if (!pairs_aligned()) copy_flag(slot_flags(j, 1), from + s.beside());
+        if (!aligned) copy_flag(slot_flags(j, 1), from + s.beside());
       }
     }
     cvtm_copy_group();
   }
-  /* Waits for line j and requests line j + ahead. */
+  /* Waits for line j and requests line j + lines_ahead. */
   __device__ void wait_for(int j) const {
-    if (!only_lower_aligned && p->diagonal) {
+    if (p->diagonal) {
       const int far = j + prefetch_ahead < s.height ? j + prefetch_ahead : s.height - 1;
       const double *at = p->diagonal + (far < 0 ? 0 : far) * static_cast<int64_t>(s.width);
       asm volatile("prefetch.global.L2 [%0];" ::"l"(at + s.column_x));
     }
-    request(j + ahead);
-    cvtm_copy_wait<ahead>();
+    request(j + lines_ahead);
+    cvtm_copy_wait<lines_ahead>();
   }
   __device__ node_pair x(int j) const {
     const double2 value = *slot_x(j);
@@ -107,7 +102,7 @@ struct cached_lines {
   }
   template <bool second>
   __device__ double lower(int j) const {
-    if (!has_lower()) return -static_cast<double>(INFINITY);
+    if (!p->lower) return -static_cast<double>(INFINITY);
     return second ? slot_lower(j)->y : slot_lower(j)->x;
   }
   /* Upper bounds are rare: they are read from global memory where they are needed. */
@@ -121,12 +116,12 @@ struct cached_lines {
     const unsigned at = static_cast<unsigned>(reinterpret_cast<uintptr_t>(p->active)) +
                         static_cast<unsigned>(s.line(j)) * static_cast<unsigned>(s.width);
     const unsigned in_x = 8 * ((at + s.column_x) & 3);
-    if (pairs_aligned()) return *slot_flags(j, 0) >> in_x & 0xffffU;
+    if (aligned) return *slot_flags(j, 0) >> in_x & 0xffffU;
     const unsigned in_y = 8 * ((at + s.column_y) & 3);
     return (*slot_flags(j, 0) >> in_x & 0xffU) | (*slot_flags(j, 1) >> in_y & 0xffU) << 8;
   }
   __device__ void store(double *array, int j, node_pair value) const {
-    if (pairs_aligned()) {
+    if (aligned) {
       s.template store<true>(array, j, value);
     } else {
       s.template store<false>(array, j, value);
@@ -139,7 +134,7 @@ template <bool second, typename Lines>
 __device__ double clip(const Lines &lines, int j, double value) {
   const double low = lines.template lower<second>(j);
   value = value < low ? low : value;
-  if (Lines::has_upper && lines.p->upper) {
+  if (lines.p->upper) {
     const double high = lines.template upper<second>(j);
     value = value > high ? high : value;
   }
@@ -150,7 +145,7 @@ __device__ double clip(const Lines &lines, int j, double value) {
 template <bool second, typename Lines>
 __device__ bool is_at_bound(const Lines &lines, int j, double value) {
   return value <= lines.template lower<second>(j) ||
-         (Lines::has_upper && lines.p->upper && value >= lines.template upper<second>(j));
+         (lines.p->upper && value >= lines.template upper<second>(j));
 }
 
 /* --- one node --- */
@@ -178,17 +173,16 @@ __device__ double residual_of(const Lines &lines, const Operator &op, int j, nod
 }
 
 /* Projected Gauss-Seidel at the lane's first or second node of line j, in place. Returns the
- * residual that it leaves; *before: the residual before. */
+ * residual that it leaves. */
 template <bool second, bool interior, typename Operator, typename Lines>
 __device__ double relax(const Lines &lines, const Operator &op, int j, node_pair north,
-                        node_pair &line, node_pair south, double *before) {
+                        node_pair &line, node_pair south) {
   const neighbours c = neighbours_of<second>(north, line, south);
   const auto &s = lines.s;
   double &value = second ? line.y : line.x;
   const bool has = s.has_line(j) && (second ? s.has_y() : s.has_x());
   const auto a = op.template at<interior>(lines.p, 2 * s.pair + second, j);
   const double sum = lines.template b<second>(j) + a.around(c);
-  *before = sum - a.diagonal * value;
   const double relaxed = clip<second>(lines, j, a.divide(sum, value));
   value = has ? relaxed : 0.0;
   return sum - a.diagonal * value;

@@ -7,8 +7,6 @@
 
 namespace {
 
-constexpr int least_rim = 2, most_rim = 3; /* Operator::rim of the operators here */
-
 /* The four neighbours of a node. */
 struct neighbours {
   double west, east, north, south;
@@ -24,10 +22,8 @@ struct constant_stencil {
   __device__ double divide(double sum, double) const { return sum * inverse; }
 };
 
-/* Constant links, no mass and a Dirichlet boundary: the same stencil at every node. Cycles on such
- * problems are chained (grid_chained_cuda.cu), which reads one lane further. */
+/* Constant links, no mass and a Dirichlet boundary: the same stencil at every node. */
 struct uniform_operator {
-  static constexpr int rim = 3;
   constant_stencil stencil;
   template <bool interior>
   __device__ constant_stencil at(const cvtm_grid_problem *, int64_t, int64_t) const {
@@ -37,7 +33,6 @@ struct uniform_operator {
 
 /* Constant links and mass; other diagonal entries at the boundary. */
 struct constant_operator {
-  static constexpr int rim = 2;
   double link, outer, mass;
   double diagonal[3], inverse[3]; /* inside, at a side, at a corner */
   template <bool interior>
@@ -65,7 +60,6 @@ struct diagonal_stencil {
 };
 
 struct diagonal_operator {
-  static constexpr int rim = 2;
   double link, outer;
   template <bool interior>
   __device__ diagonal_stencil at(const cvtm_grid_problem *p, int64_t i, int64_t j) const {

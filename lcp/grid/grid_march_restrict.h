@@ -25,8 +25,8 @@ __device__ gathered nothing_gathered() {
 }
 
 /* Adds fine line j to the lane's node of coarse line y. */
-template <bool bounded, bool odd, int rim, bool interior>
-__device__ void gather(const strip<rim, interior> &s, const cvtm_grid_level *c, int y, int j,
+template <bool bounded, bool odd, bool interior>
+__device__ void gather(const strip<interior> &s, const cvtm_grid_level *c, int y, int j,
                        const fine_line &fine, gathered *sum) {
   const int x = s.pair, width = static_cast<int>(c->width), height = static_cast<int>(c->height);
   double weight[3] = {0.5, 1, 0.5}, down = odd ? 1.0 : 0.5;
@@ -47,8 +47,8 @@ __device__ void gather(const strip<rim, interior> &s, const cvtm_grid_level *c, 
   }
 }
 
-template <bool bounded, int rim, bool interior>
-__device__ void gather_store(const strip<rim, interior> &s, const cvtm_grid_level *c, int y,
+template <bool bounded, bool interior>
+__device__ void gather_store(const strip<interior> &s, const cvtm_grid_level *c, int y,
                              const gathered &sum) {
   if (!s.owner || !s.owns_line(2 * y)) return;
   if (!interior && (s.pair >= c->width || y >= c->height)) return;
@@ -63,11 +63,9 @@ __device__ void gather_store(const strip<rim, interior> &s, const cvtm_grid_leve
 template <bool interior>
 struct sweep_lines {
   node_pair x[5];
-  double black_residual,
-      next_black_residual;    /* residuals of the black nodes of lines j - 3 and j - 2 */
-  double red_residual_before; /* residual of the red node of line j - 1 before the sweep */
+  double black_residual, next_black_residual; /* of the black nodes of lines j - 3 and j - 2 */
 
-  __device__ sweep_lines() : black_residual(0), next_black_residual(0), red_residual_before(0) {
+  __device__ sweep_lines() : black_residual(0), next_black_residual(0) {
     for (int k = 0; k < 5; ++k) x[k] = splat(0);
   }
   /* Reads line j, relaxes red on line j - 1 and black on line j - 2. */
@@ -77,9 +75,8 @@ struct sweep_lines {
     for (int k = 4; k > 0; --k) x[k] = x[k - 1];
     x[0] = line;
     black_residual = next_black_residual;
-    (void)relax<!odd, interior>(lines, op, j - 1, x[2], x[1], x[0], &red_residual_before);
-    double unused;
-    next_black_residual = relax<!odd, interior>(lines, op, j - 2, x[3], x[2], x[1], &unused);
+    (void)relax<!odd, interior>(lines, op, j - 1, x[2], x[1], x[0]);
+    next_black_residual = relax<!odd, interior>(lines, op, j - 2, x[3], x[2], x[1]);
   }
   /* Residuals of line j - 3. */
   template <bool odd, typename Operator, typename Lines>
@@ -132,14 +129,13 @@ template <bool second, typename Lines>
 __device__ unsigned slack_of(const Lines &lines, int j, double x, bool off) {
   if (off) return slack_most;
   unsigned slack = high_word(x - lines.template lower<second>(j));
-  if (Lines::has_upper && lines.p->upper)
-    slack = min(slack, high_word(lines.template upper<second>(j) - x));
+  if (lines.p->upper) slack = min(slack, high_word(lines.template upper<second>(j) - x));
   return slack;
 }
 
-/* Returns what coarse nodes gather from line j, and stores its active nodes: all in p->active_next
- * if to_next, else those that have changed in p->active. */
-template <bool bounded, bool to_next, typename Lines>
+/* Returns what coarse nodes gather from line j, and stores those of its flags of active nodes
+ * that have changed. */
+template <bool bounded, typename Lines>
 __device__ fine_line gather_line(const Lines &lines, int truncated, const cvtm_grid_level *coarse,
                                  int j, node_pair x, node_pair residual, unsigned *slack) {
   const auto &s = lines.s;
@@ -148,13 +144,9 @@ __device__ fine_line gather_line(const Lines &lines, int truncated, const cvtm_g
   bool off_y = has_y && truncated && is_at_bound<true>(lines, j, x.y);
   const unsigned now = (off_x ? 1U : 0U) | (off_y ? 256U : 0U);
   const unsigned before = lines.flags(j) & ((s.has_x() ? 0xffU : 0U) | (s.has_y() ? 0xff00U : 0U));
-  if (s.owner && s.owns_line(j)) {
-    uint8_t *active = to_next ? lines.p->active_next : lines.p->active;
-    if (to_next) s.store_flags(active, j, lines.pairs_aligned(), now);
-    if (before != now) {
-      store_changed_flags(s.at(active, j), coarse->support_changed, coarse->width, coarse->height,
-                          s.pair, j, before, now);
-    }
+  if (s.owner && s.owns_line(j) && before != now) {
+    store_changed_flags(s.at(lines.p->active, j), coarse->support_changed, coarse->width,
+                        coarse->height, s.pair, j, before, now);
   }
   off_x = off_x || !has_x;
   off_y = off_y || !has_y;
@@ -179,13 +171,13 @@ __device__ fine_line gather_line(const Lines &lines, int truncated, const cvtm_g
 }
 
 /* Where the slack of a strip's line j is. */
-template <int rim, bool interior>
-__device__ int64_t slack_place(const strip<rim, interior> &s, int j) {
-  return static_cast<unsigned>(j) / slack_lines * strips_of(s.width, rim) + s.across;
+template <bool interior>
+__device__ int64_t slack_place(const strip<interior> &s, int j) {
+  return static_cast<unsigned>(j) / slack_lines * strips_of(s.width) + s.across;
 }
 
 /* Restriction to the first coarse level, line by line. */
-template <bool bounded, bool to_next, typename Lines>
+template <bool bounded, typename Lines>
 struct restriction {
   const Lines &lines;
   const cvtm_grid_level *coarse;
@@ -206,8 +198,7 @@ struct restriction {
   template <bool odd>
   __device__ void take(int j, node_pair x, node_pair residual) {
     const auto &s = lines.s;
-    const fine_line fine =
-        gather_line<bounded, to_next>(lines, truncated, coarse, j, x, residual, &slack);
+    const fine_line fine = gather_line<bounded>(lines, truncated, coarse, j, x, residual, &slack);
     if (!bounded && ((j & (slack_lines - 1)) == slack_lines - 1 || j == s.end - 1)) {
       slack = __reduce_min_sync(0xffffffffU, slack);
       if ((threadIdx.x & 31) == 0 && j < s.end) slacks[slack_place(s, j)] = slack;

@@ -16,7 +16,6 @@ constexpr size_t tile_cache_bytes = march_threads * 2 * tile_lines * 2 * sizeof(
 
 template <typename Strip>
 struct cached_tile {
-  static constexpr bool has_upper = true;
   const Strip &s;
   const cvtm_grid_problem *p;
 
@@ -62,13 +61,13 @@ struct cached_tile {
 
 /* Adds r'd and d'Ad over a tile where the correction may leave the bounds: the slope only where the
  * bounds make a difference, which is where b is read. */
-template <int rim, bool interior, typename Operator>
-__device__ void line_search_bounded(const strip<rim, interior> &s, const cvtm_grid_problem *p,
+template <bool interior, typename Operator>
+__device__ void line_search_bounded(const strip<interior> &s, const cvtm_grid_problem *p,
                                     const Operator &op, const cvtm_grid_level *coarse,
                                     double (&sum)[2]) {
-  const cached_tile<strip<rim, interior>> lines = {s, p};
+  const cached_tile<strip<interior>> lines = {s, p};
   lines.load();
-  correction<loaded_coarse<strip<rim, interior>>> from(s, coarse, s.first - 1);
+  correction<loaded_coarse<strip<interior>>> from(s, coarse, s.first - 1);
   node_pair step[3] = {splat(0), splat(0), splat(0)}, over[2] = {splat(0), splat(0)};
   march(s.first - 1, s.end, [&](auto parity, int j) {
     step[2] = step[1];
@@ -104,8 +103,8 @@ __device__ void line_search_bounded(const strip<rim, interior> &s, const cvtm_gr
  * residual times e, so that x and b are not read. Returns 0 if a node may leave its bounds. Then
  * line_search_bounded must add the curvature, and to the slope the difference that the bounds make.
  */
-template <int rim, bool interior, typename Operator>
-__device__ int line_search_unbounded(const strip<rim, interior> &s, const cvtm_grid_problem *p,
+template <bool interior, typename Operator>
+__device__ int line_search_unbounded(const strip<interior> &s, const cvtm_grid_problem *p,
                                      const Operator &op, const cvtm_grid_level *c,
                                      const unsigned *slacks, double (&sum)[2]) {
   constexpr int lines = search_lines / 2;

@@ -10,12 +10,12 @@ namespace {
 
 constexpr int march_warps = 4, march_threads = 32 * march_warps;
 
-/* Pairs of columns that a warp owns, and strips that cover a width; rim: lanes on each side of a
- * strip that own nothing (Operator::rim). */
-__host__ __device__ constexpr int pairs_within(int rim) { return 32 - 2 * rim; }
-__host__ __device__ int64_t strips_of(int64_t width, int rim) {
-  const int span = 2 * pairs_within(rim);
-  return (width + span - 1) / span;
+constexpr int rim = 2;              /* lanes on each side of a strip that own nothing */
+constexpr int pairs = 32 - 2 * rim; /* of columns that a warp owns */
+
+/* Strips that cover a width. */
+__host__ __device__ int64_t strips_of(int64_t width) {
+  return (width + 2 * pairs - 1) / (2 * pairs);
 }
 
 constexpr int64_t max_march_width = 1 << 28; /* lines_down counts the bytes of a line in 31 bits */
@@ -49,8 +49,8 @@ __device__ node_pair splat(double value) { return node_pair{value, value}; }
 struct march_blocks {
   int across, count;
 
-  __host__ __device__ march_blocks(int64_t width, int64_t height, int rim, int lines)
-      : across(static_cast<int>((strips_of(width, rim) + march_warps - 1) / march_warps)),
+  __host__ __device__ march_blocks(int64_t width, int64_t height, int lines)
+      : across(static_cast<int>((strips_of(width) + march_warps - 1) / march_warps)),
         count(static_cast<int>(across * ((height + lines - 1) / lines))) {}
 };
 
@@ -60,12 +60,11 @@ __device__ bool is_aligned(int64_t width, const double *array) {
 }
 
 /* The strip that a warp marches down. Lanes beyond the grid read its nearest nodes, and hold 0 for
- * them. rim: lanes on each side that own nothing. interior: all nodes that the warp reads are in
+ * them. interior: all nodes that the warp reads are in
  * the grid. */
-template <int rim, bool interior = false>
+template <bool interior = false>
 struct strip {
   static constexpr bool is_inside = interior;
-  static constexpr int pairs = pairs_within(rim);
   int width, height, across;
   int pair, first, end;   /* pair: I; the warp owns lines first (even) .. end - 1 */
   int column_x, column_y; /* the lane's columns, or the nearest ones in the grid */
@@ -89,7 +88,7 @@ struct strip {
     owner = lane >= rim && lane < rim + pairs;
   }
   template <bool other>
-  __device__ explicit strip(const strip<rim, other> &s)
+  __device__ explicit strip(const strip<other> &s)
       : width(s.width),
         height(s.height),
         across(s.across),
@@ -155,16 +154,6 @@ struct strip {
     if (has_x()) to[0] = value.x;
     if (has_y()) to[1] = value.y;
   }
-  /* Flags of both columns of line j, as load_flags gives them; the lane owns them. */
-  __device__ void store_flags(uint8_t *array, int j, bool is_wide, unsigned flags) const {
-    uint8_t *to = at(array, j);
-    if (is_wide) {
-      if (has_x()) *reinterpret_cast<uint16_t *>(to) = static_cast<uint16_t>(flags);
-      return;
-    }
-    if (has_x()) to[0] = static_cast<uint8_t>(flags);
-    if (has_y()) to[1] = static_cast<uint8_t>(flags >> 8);
-  }
   /* Flags of both columns, in bits 0-7 and 8-15. */
   __device__ unsigned load_flags(const uint8_t *array, int j) const {
     const uint8_t *from = at(array, j);
@@ -174,24 +163,23 @@ struct strip {
 };
 
 /* Calls work with a strip; strips whose warp meets no boundary have a different type. */
-template <int rim, typename Work>
-__device__ void for_strip(const strip<rim> &s, Work work) {
+template <typename Work>
+__device__ void for_strip(const strip<> &s, Work work) {
   if (s.is_empty()) return;
   if (s.is_interior()) {
-    work(strip<rim, true>(s));
+    work(strip<true>(s));
   } else {
     work(s);
   }
 }
 
 /* The same for the calling warp's strip of a grid whose strips have `count` lines each. */
-template <int rim, typename Work>
+template <typename Work>
 __device__ void for_own_strip(int64_t nodes_x, int64_t nodes_y, int count, int block, Work work) {
-  const int across = march_blocks(nodes_x, nodes_y, rim, count).across;
+  const int across = march_blocks(nodes_x, nodes_y, count).across;
   const int number = block % across * march_warps + static_cast<int>(threadIdx.x >> 5);
-  for_strip(
-      strip<rim>(nodes_x, nodes_y, number, static_cast<int64_t>(block / across) * count, count),
-      work);
+  for_strip(strip<>(nodes_x, nodes_y, number, static_cast<int64_t>(block / across) * count, count),
+            work);
 }
 
 } /* namespace */

@@ -332,10 +332,6 @@ cvtm_status post_smooth_and_measure_reference(const cvtm_grid_top *top,
   return status == CVTM_OK ? measure_reference(top, 1) : status;
 }
 
-int chains_cycles_reference(const cvtm_grid_top * /* top */, const cvtm_grid_level * /* coarse */) {
-  return 0;
-}
-
 } /* namespace */
 
 /* --- launchers of phases that both tables have --- */
@@ -434,9 +430,6 @@ const cvtm_grid_table cvtm_grid_reference_table_cuda = {
     coarse_prolong_and_post_smooth_reference,
     prolong_and_correct_reference,
     post_smooth_and_measure_reference,
-    chains_cycles_reference,
-    nullptr,
-    nullptr,
     cvtm_grid_mark_masked_reference,
     cvtm_grid_interpolation_weights_reference,
     cvtm_grid_coarsen_data_reference,

@@ -48,7 +48,6 @@ static void place_arena(cvtm_grid_solver *s, bump_allocator *c) {
     cvtm_grid_problem *p = &s->shape[l];
     const int64_t count = p->width * p->height;
     p->active = bump(c, count, 1);
-    p->active_next = bump(c, count, 1);
     if (l == 0) {
       p->d = bump(c, count, sizeof(double));
       continue;
@@ -83,7 +82,6 @@ static cvtm_status clear_arena(const cvtm_grid_solver *s) {
     const cvtm_grid_problem *p = &s->shape[l];
     const size_t bytes = padded(p->width * p->height, 1);
     status = cvtm_device_fill(s->head.device, p->active, 0, bytes);
-    if (status == CVTM_OK) status = cvtm_device_fill(s->head.device, p->active_next, 0, bytes);
     if (l == 0 || status != CVTM_OK || p->width * p->height > CVTM_GRID_TAIL_NODES) continue;
     const size_t planes = CVTM_GRID_PLANES * (size_t)(p->width * p->height);
     status = cvtm_device_fill(s->head.device, s->level[l].coefficient, 0, planes * sizeof(double));

@@ -52,7 +52,7 @@ static cvtm_status run_iterations(const cvtm_grid_solver *s, cvtm_grid_state *st
     if (status != CVTM_OK) break;
     if (stop || state->loop.stop != CVTM_LCP_ITERATIONS || limit >= most) {
       if (stop && state->loop.stop == CVTM_LCP_ITERATIONS) state->loop.stop = CVTM_LCP_INTERRUPTED;
-      return cvtm_grid_finish_iteration(s, 0);
+      return CVTM_OK;
     }
     limit = limit + stride < most ? limit + stride : most;
     status = s->table->raise_limit(&s->top[0], limit);

@@ -54,9 +54,8 @@ typedef struct cvtm_grid_problem {
   const uint8_t *mask;
   const double *b, *lower, *upper;
   double *x;
-  double *d;            /* the correction before its line search */
-  uint8_t *active;      /* 1: masked, or at a bound and truncated from the coarse bases */
-  uint8_t *active_next; /* the same for the next cycle, on devices that chain cycles */
+  double *d;       /* the correction before its line search */
+  uint8_t *active; /* 1: masked, or at a bound and truncated from the coarse bases */
 } cvtm_grid_problem;
 
 /* What is known of a coarse stencil without reading its coefficients. */
