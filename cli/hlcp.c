@@ -16,11 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SUGGEST_SWEEPS = 10 };
-/* The work that cvtm_hlcp_check_theory_within may do for a report. It gives sharp bounds up to some
- * 80,000 unknowns, and takes a second or two at most. */
-static const int64_t report_work = 300000000;
-
 typedef struct history {
   cli_history residuals; /* a double for each iteration */
   int verbose;
@@ -38,8 +33,6 @@ typedef struct problem {
   double *z_out, *w_out;
   cvtm_hlcp_result result;
   history history;
-  int warning_count;
-  char warnings[CVTM_HLCP_WARNINGS][CVTM_HLCP_WARNING_LENGTH];
 } problem;
 
 /* A cvtm_hlcp_monitor. Without memory for the residual the solver stops, and the command fails. */
@@ -84,8 +77,6 @@ static int check_outputs(const cli_options *o) {
 }
 
 int cli_hlcp_check(const cli_options *o) {
-  const int code = cli_hlcp_splitting_check(o);
-  if (code != CLI_EXIT_OK) return code;
   const int is_jacobi = o->hlcp.method == (int)CVTM_HLCP_MMJ;
   if (!is_jacobi && o->hlcp.method != (int)CVTM_HLCP_MMGS) return CLI_EXIT_OK;
   const double beta = is_jacobi ? 0 : 1;
@@ -95,12 +86,22 @@ int cli_hlcp_check(const cli_options *o) {
                          cvtm_hlcp_method_name((cvtm_hlcp_method)o->hlcp.method), beta);
 }
 
+static cvtm_status make_identity(int64_t n, cvtm_csr *matrix, cvtm_error *error) {
+  const cvtm_status status = cvtm_csr_create(n, n, n, matrix, error);
+  for (int64_t i = 0; i < n && status == CVTM_OK; ++i) {
+    matrix->row_start[i + 1] = i + 1;
+    matrix->column[i] = (int32_t)i;
+    matrix->value[i] = 1;
+  }
+  return status;
+}
+
 static cvtm_status read_files(problem *p, cvtm_error *error) {
   const cli_options *o = &p->options;
   cvtm_status status = cvtm_matrix_market_read(o->hlcp.matrix_a, &p->given.a, error);
   if (status != CVTM_OK) return status;
   status = o->hlcp.matrix_b != NULL ? cvtm_matrix_market_read(o->hlcp.matrix_b, &p->given.b, error)
-                                    : cli_identity(p->given.a.rows, &p->given.b, error);
+                                    : make_identity(p->given.a.rows, &p->given.b, error);
   if (status != CVTM_OK) return status;
   return cli_read_vector(o->hlcp.rhs, p->given.a.rows, &p->given.q, error);
 }
@@ -172,40 +173,15 @@ cvtm_status cli_hlcp_settings(const cli_options *o, int64_t rows, cli_hlcp_memor
   if (cli_option_given(o, "splits") && o->hlcp.splits < 1)
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "--splits: %lld is less than 1",
                      (long long)o->hlcp.splits);
-  if (o->hlcp.weights != NULL) {
-    const cvtm_status status = cvtm_matrix_market_read(o->hlcp.weights, &memory->weights, error);
-    if (status != CVTM_OK) return status;
-    settings->weights = &memory->weights;
-  }
-  const cvtm_status status = cli_hlcp_splitting_read(o, rows, &memory->splitting, error);
-  if (status != CVTM_OK) return status;
-  if (memory->splitting.given.count > 0) {
-    memory->splitting.given.weights = settings->weights;
-    settings->multisplitting = &memory->splitting.given;
-  }
   return read_omega(o, rows, memory, settings, error);
 }
 
 void cli_hlcp_memory_free(cli_hlcp_memory *memory) {
-  cli_hlcp_splitting_free(&memory->splitting);
-  cvtm_csr_free(&memory->weights);
   free(memory->omega);
   memory->omega = NULL;
 }
 
 /* --- solving -------------------------------------------------------------------------- */
-
-static cvtm_status check_theory(problem *p, cvtm_error *error) {
-  if (!p->options.check) return CVTM_OK;
-  cvtm_hlcp_check check;
-  const cvtm_status status =
-      cvtm_hlcp_check_theory(&p->given.a, &p->given.b, &p->settings, &check, error);
-  if (status != CVTM_OK) return status;
-  p->warning_count = cvtm_hlcp_warnings(&check, &p->settings, p->warnings);
-  for (int k = 0; k < p->warning_count && !p->options.quiet; ++k)
-    fprintf(stderr, "cvtmesh: warning: %s\n", p->warnings[k]);
-  return status;
-}
 
 static cvtm_status set_up(problem *p) {
   const int64_t n = p->given.a.rows;
@@ -215,9 +191,6 @@ static cvtm_status set_up(problem *p) {
     status = cvtm_device_allocate(p->device, n, CVTM_TYPED(*vectors[k]));
   if (status == CVTM_OK)
     status = cvtm_device_copy_in(p->device, p->q, p->given.q, (size_t)n * sizeof *p->q);
-  if (status == CVTM_OK && p->options.hlcp.suggest)
-    status =
-        cvtm_hlcp_suggest(p->device, &p->given.a, &p->given.b, p->q, SUGGEST_SWEEPS, &p->settings);
   if (status == CVTM_OK)
     status = cvtm_hlcp_create(p->device, &p->given.a, &p->given.b, &p->settings, &p->solver);
   return status;
@@ -253,9 +226,6 @@ static int64_t count_positive(const double *values, int64_t n, double *largest) 
 }
 
 static void add_lists(cJSON *report, const problem *p) {
-  cJSON *warnings = cJSON_AddArrayToObject(report, "warnings");
-  for (int k = 0; k < p->warning_count; ++k)
-    cli_json_append(warnings, cJSON_CreateString(p->warnings[k]));
   cJSON *records = cJSON_AddArrayToObject(report, "history");
   const double *residuals = p->history.residuals.records;
   for (int64_t k = 0; k < p->history.residuals.count; ++k) {
@@ -264,37 +234,6 @@ static void add_lists(cJSON *report, const problem *p) {
     cli_json_real(record, "residual", residuals[k]);
     cli_json_append(records, record);
   }
-}
-
-/* What the theorems say of the solved problem. Theorem 2 is about matrices and Omega; Theorem 3
- * about the AOR family besides, with a limit of alpha. */
-static cvtm_status add_theory(cJSON *report, const problem *p, cvtm_error *error) {
-  cvtm_hlcp_check check;
-  const cvtm_hlcp_options *s = &p->settings;
-  const int64_t work = p->options.check ? INT64_MAX : report_work;
-  const cvtm_status status =
-      cvtm_hlcp_check_theory_within(&p->given.a, &p->given.b, s, work, &check, error);
-  if (status == CVTM_ERROR_MEMORY) return status;
-  if (status != CVTM_OK) {
-    cJSON_AddNullToObject(report, "theory"); /* Newton's method takes matrices that have none */
-    return CVTM_OK;
-  }
-  cJSON *theory = cJSON_AddObjectToObject(report, "theory");
-  const int second = check.a_not_h_plus < 0 && check.b_not_h_plus < 0 &&
-                     check.omega_too_small < 0 && check.b_dominates < 0 && check.signs_differ < 0;
-  const int is_fixed = s->method == CVTM_HLCP_MMJ || s->method == CVTM_HLCP_MMGS;
-  const int is_within = s->beta > 0 && s->beta <= s->alpha && s->alpha < check.alpha_limit;
-  cJSON_AddBoolToObject(theory, "a_is_h_plus", check.a_not_h_plus < 0);
-  cJSON_AddBoolToObject(theory, "b_is_h_plus", check.b_not_h_plus < 0);
-  cJSON_AddBoolToObject(theory, "omega_is_large_enough", check.omega_too_small < 0);
-  cJSON_AddBoolToObject(theory, "a_dominates_b", check.b_dominates < 0);
-  cJSON_AddBoolToObject(theory, "signs_agree", check.signs_differ < 0);
-  cJSON_AddBoolToObject(theory, "theorem_2", second);
-  cli_json_real(theory, "spectral_radius_bound", check.spectral_bound);
-  cli_json_real(theory, "alpha_limit", check.alpha_limit);
-  if (s->method != CVTM_HLCP_NEWTON && s->multisplitting == NULL)
-    cJSON_AddBoolToObject(theory, "theorem_3", second && (is_fixed || is_within));
-  return CVTM_OK;
 }
 
 static cvtm_status write_hlcp_report(const problem *p, cvtm_error *error) {
@@ -317,17 +256,6 @@ static cvtm_status write_hlcp_report(const problem *p, cvtm_error *error) {
   cli_json_real(report, "w_max", largest_w);
   cli_json_text(report, "stop_reason", cvtm_lcp_stop_name(result->stop));
   cJSON_AddBoolToObject(report, "converged", result->stop == CVTM_LCP_CONVERGED);
-  if (p->options.hlcp.suggest) {
-    cJSON *suggested = cJSON_AddObjectToObject(report, "suggested");
-    cli_json_real(suggested, "alpha", p->settings.alpha);
-    cli_json_real(suggested, "beta", p->settings.beta);
-    cli_json_real(suggested, "omega_ratio", p->settings.omega);
-  }
-  const cvtm_status status = add_theory(report, p, error);
-  if (status != CVTM_OK) {
-    cJSON_Delete(report);
-    return status;
-  }
   cJSON *seconds = cJSON_AddObjectToObject(report, "seconds");
   cli_json_real(seconds, "setup", result->setup_seconds);
   cli_json_real(seconds, "solve", result->seconds);
@@ -360,11 +288,8 @@ static void print_hlcp_summary(const problem *p) {
           cvtm_device_description(p->device), (long long)r->iterations,
           cli_word(r->iterations, "iteration", "iterations"), r->residual, r->seconds,
           cvtm_lcp_stop_name(r->stop));
-  if (p->options.hlcp.suggest)
-    fprintf(stderr, "  suggested: alpha = beta = %g, omega = %g times the ratio\n",
-            p->settings.alpha, p->settings.omega);
   if (r->stop != CVTM_LCP_CONVERGED && p->settings.method != CVTM_HLCP_NEWTON)
-    fprintf(stderr, "  --check says what the theory asks for; --method newton does without it\n");
+    fprintf(stderr, "  --method newton does without the theory of the sweeps\n");
 }
 
 static int finish_hlcp(const problem *p) {
@@ -393,7 +318,6 @@ static int perform_hlcp(problem *p) {
   p->settings.direct = p->width > 0;
   p->settings.monitor = record_hlcp_step;
   p->settings.monitor_context = &p->history;
-  if (status == CVTM_OK) status = check_theory(p, &error);
   if (status != CVTM_OK) return cli_failed(CLI_READING, status, &error);
   /* Problems that the solver refuses are bad input. */
   status = set_up(p);

@@ -15,7 +15,7 @@ static const cli_option_group groups[] = {
      "eccentricity supply film size-limit"},
     {"solver", "Solver", RESEARCH, "method iterations tolerance time-limit",
      "evaluations gradient-tolerance memory cauchy history storage nested omega splits "
-     "alpha beta gamma rule split weights splitting-a splitting-b suggest start preset voronoi"},
+     "alpha beta gamma rule split start preset voronoi"},
     {"window", "Window", VIEW, "layers shot record script",
      "colour dark size paused frames save pinned"},
     {"basic", "Basic", CLI_EVERY_COMMAND,

@@ -172,12 +172,11 @@ typedef struct cli_options {
 
   struct {
     int64_t example, size, splits; /* splits 0: chosen for the device */
-    int problem, method, rule, split, suggest;
+    int problem, method, rule, split;
     double mu, nu, eccentricity, supply, alpha, beta, gamma, start;
     const char *omega;                 /* a number, `ratio` or a file; NULL: the problem's */
-    cli_list splitting_a, splitting_b; /* files */
     const char *film;                  /* a picture; NULL: none */
-    const char *weights, *matrix_a, *matrix_b, *rhs, *output_z, *output_w;
+    const char *matrix_a, *matrix_b, *rhs, *output_z, *output_w;
   } hlcp;
 
   struct {

@@ -20,10 +20,8 @@ typedef struct cvtm_hlcp_table {
   cvtm_status (*residual)(cvtm_device *device, const cvtm_hlcp_arrays *arrays);
   /* Adds the partial sums in order and judges: cvtm_hlcp_judge. */
   cvtm_status (*judge)(cvtm_device *device, const cvtm_hlcp_arrays *arrays);
-  /* If state.apply: solves the triangular systems; without weights, x += d. */
+  /* If state.apply: solves the triangular systems, x += d. */
   cvtm_status (*correct)(cvtm_device *device, const cvtm_hlcp_arrays *arrays);
-  /* If state.apply: x += weights times change. */
-  cvtm_status (*combine)(cvtm_device *device, const cvtm_hlcp_arrays *arrays);
   /* z and w from x, and change[i] = z_i w_i for i < n. */
   cvtm_status (*finish)(cvtm_device *device, const cvtm_hlcp_arrays *arrays, double *z, double *w);
 

@@ -4,7 +4,6 @@
 
 #include "lcp/hlcp/hlcp_kernels.h"
 #include "lcp/hlcp/splitting.h"
-#include "lcp/hlcp/splitting_band.h"
 
 typedef struct cvtm_hlcp_newton cvtm_hlcp_newton;
 
@@ -12,9 +11,6 @@ struct cvtm_hlcp {
   cvtm_device *device;
   const cvtm_hlcp_table *table;
   cvtm_hlcp_options options; /* checked; its pointers are cleared */
-  cvtm_hlcp_multisplitting given;
-  cvtm_hlcp_bands *bands; /* of a multisplitting that is not triangular; or NULL */
-  int host_drives; /* the caller's solver takes part, so the sweeps are no loop on the device */
   int64_t splits;
   cvtm_hlcp_arrays arrays;
   cvtm_loop *loop;
@@ -29,9 +25,6 @@ struct cvtm_hlcp {
 cvtm_status cvtm_hlcp_vector(cvtm_hlcp *hlcp, int64_t count, double **vector);
 /* host_state = that before the first iteration, with the limits of the options. */
 void cvtm_hlcp_reset_state(cvtm_hlcp *hlcp);
-/* Everything that cvtm_hlcp_create refuses. */
-cvtm_status cvtm_hlcp_check_input(const cvtm_csr *a, const cvtm_csr *b,
-                                  const cvtm_hlcp_options *options, cvtm_error *error);
 
 /* The semismooth Newton method; A is in hlcp->arrays already. */
 cvtm_status cvtm_hlcp_newton_set_up(cvtm_hlcp *hlcp, const cvtm_csr *a, const cvtm_csr *b);

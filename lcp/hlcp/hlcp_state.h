@@ -30,25 +30,21 @@ typedef struct cvtm_hlcp_state {
   double residuals[CVTM_HLCP_RING]; /* residuals[k % CVTM_HLCP_RING]: of iteration k */
 } cvtm_hlcp_state;
 
-/* The triangular systems of one sweep. The unknowns of block k are e = first(k) .. first(k+1) - 1:
+/* The triangular systems of one sweep. The rows of block k are those from cvtm_hlcp_block_start on:
  *
- *     d_e = scale_e change[row_e] - sum of the entries of row e of `lower` times change[column].
+ *     d_e = change[e] - sum of the entries of row e of `lower` times change[column],  x_e += d_e.
  *
  * Columns below n mean change of a row (the Jacobi prediction), column n + e means d_e of an
- * earlier unknown of the same block. Then x += `weights` times change, or x_e += d_e without it. */
+ * earlier row of the same block. */
 typedef struct cvtm_hlcp_systems {
-  int64_t unknowns, blocks, largest; /* largest: unknowns of the largest block */
-  int chained;                       /* some d depends on another */
-  cvtm_sell lower;
-  cvtm_sell weights;    /* n x (n + unknowns); rows = 0: unknown e belongs to row e with weight 1 */
-  int64_t *block_first; /* blocks + 1; NULL: cvtm_hlcp_block_start */
-  int32_t *row;         /* NULL: row_e = e */
-  double *scale;        /* NULL: 1 */
+  int64_t blocks, largest; /* largest: rows of the largest block */
+  int chained;             /* some d depends on another */
+  cvtm_sell lower;         /* n x 2 n */
   /* A level schedule, for devices that solve a level in parallel; else NULL. */
-  int32_t *order;        /* the unknowns, by block, then by level */
+  int32_t *order;        /* the rows, by block, then by level */
   int64_t *level_first;  /* start of each level in `order`, block by block, and the end */
   int64_t *block_level;  /* blocks + 1: first level of each block */
-  int64_t widest;        /* unknowns of the widest level */
+  int64_t widest;        /* rows of the widest level */
   int64_t block_threads; /* of the options */
 } cvtm_hlcp_systems;
 
@@ -63,7 +59,7 @@ typedef struct cvtm_hlcp_arrays {
   const double *omega; /* n; NULL: omega_number */
   double omega_number;
   double *x;
-  double *change; /* n + unknowns */
+  double *change; /* 2 n */
   double *partial;
   cvtm_hlcp_state *state;
   cvtm_hlcp_systems systems;

@@ -1,4 +1,4 @@
-/* Inside lcp only: from matrices and a multisplitting to the triangular systems of a sweep. */
+/* Inside lcp only: from matrices to the triangular systems of a sweep. */
 #ifndef CVTMESH_LCP_HLCP_SPLITTING_H
 #define CVTMESH_LCP_HLCP_SPLITTING_H
 
@@ -14,12 +14,8 @@ cvtm_status cvtm_hlcp_scale_columns(const cvtm_csr *b, const double *omega, cvtm
 /* What a sweep of the options' method with l splits solves, built on the host and copied to
  * the device. b is B Omega. On failure nothing is left to free. */
 cvtm_status cvtm_hlcp_systems_create(cvtm_device *device, const cvtm_csr *a, const cvtm_csr *b,
-                                     const double *omega, const cvtm_hlcp_options *options,
-                                     int64_t splits, int with_levels, cvtm_hlcp_systems *systems);
+                                     const cvtm_hlcp_options *options, int64_t splits,
+                                     int with_levels, cvtm_hlcp_systems *systems);
 void cvtm_hlcp_systems_free(cvtm_device *device, cvtm_hlcp_systems *systems);
-
-/* Refuses weights that are not count x n, negative, or do not sum to 1 in a column. */
-cvtm_status cvtm_hlcp_check_weights(const cvtm_csr *weights, int64_t count, int64_t n,
-                                    cvtm_error *error);
 
 #endif

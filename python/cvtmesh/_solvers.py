@@ -503,7 +503,7 @@ def lcp(
 
 @with_options(
     "hlcp", "example", "problem", "size", "mu", "nu", "eccentricity", "supply", "film", "matrix_a",
-    "matrix_b", "rhs", "output_z", "output_w", "check", "report",
+    "matrix_b", "rhs", "output_z", "output_w", "report",
 )  # fmt: skip
 def hlcp(A: Any, B: Any, q: ArrayLike, **options: Unpack[HlcpOptions]) -> Any:
     """A horizontal linear complementarity problem: A z - B w = q, z >= 0, w >= 0, z'w = 0.

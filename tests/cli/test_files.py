@@ -80,7 +80,6 @@ OVERWRITES = [
     (HLCP + ["--report", "m.mtx"], "m.mtx", "--matrix-a"),
     (HLCP + ["--matrix-b", "options.txt", "--report", "options.txt"], "options.txt",
      "--matrix-b"),
-    (HLCP + ["--weights", "options.txt", "--report", "options.txt"], "options.txt", "--weights"),
     (HLCP + ["--omega", "labels.npy", "--output-z", "labels.npy"], "labels.npy", "--omega"),
     (LCP + ["-o", "v.npy"], "v.npy", "--rhs"),
     (LCP + ["--report", "m.mtx"], "m.mtx", "--matrix"),

@@ -64,9 +64,8 @@ def test_bearing(cvtmesh):
     assert report["z_max"] == pytest.approx(0.823256328328082, abs=5e-12)
     assert report["iterations"] in range(4, 8)
     report = cvtmesh.report("hlcp", "--problem", "bearing", "--size", 32, "--method", "mmgs",
-                            "--splits", 1, "--start", 0, "--tolerance", 1e-8, "--check")
+                            "--splits", 1, "--start", 0, "--tolerance", 1e-8)
     assert report["iterations"] == 132
-    assert any(text.startswith("row 2: Theorem 2") for text in report["warnings"])
 
 
 def film(h, supply):
@@ -134,7 +133,7 @@ def test_solution_of_files(cvtmesh):
     counts = []
     for more in (["--method", "mmgs", "--splits", 7], ["--method", "newton"],
                  ["--method", "mmaor", "--alpha", 1.05, "--beta", 0.9, "--rule",
-                  "block"], ["--suggest"]):
+                  "block"]):
         report = cvtmesh.report("hlcp", *given, "--omega", 0.5, *more)
         assert report["converged"]
         assert report["residual"] < 1e-6
@@ -169,104 +168,6 @@ def test_lcp(cvtmesh):
         # The inverse of A is below 1 in norm.
         assert np.abs(z - expected).max() < 1e-9
         check_solution(cvtmesh, a, sparse.identity(144), q, report["residual"])
-
-
-def test_weights(cvtmesh):
-    """Overlapping blocks converge to the same solution."""
-    a, b, q = example_3(10)
-    weights = np.zeros((2, 100))
-    weights[0, :60] = 1
-    weights[1, 40:] = 1
-    weights /= weights.sum(axis=0)
-    scipy.io.mmwrite(cvtmesh.path("e.mtx"), sparse.csr_matrix(weights))
-    report = cvtmesh.report("hlcp", *files(cvtmesh, a, b, q), "--weights", "e.mtx")
-    assert report["splits"] == 2
-    check_solution(cvtmesh, a, b, q, report["residual"])
-    weights[1, 50] = 0.75
-    scipy.io.mmwrite(cvtmesh.path("e.mtx"), sparse.csr_matrix(weights))
-    done = cvtmesh.call("hlcp", *files(cvtmesh, a, b, q), "--weights", "e.mtx", code=3)
-    assert "column 51" in done.stderr.decode()
-
-
-def sweep(a, b, q, parts, weights, omega, sweeps, gamma=2):
-    """Method 2 of the paper with dense matrices: residuals of all iterates."""
-    x = np.full(len(q), 2.0)
-    residuals = []
-    for _ in range(sweeps + 1):
-        z, w = (abs(x) + x) / gamma, omega * (abs(x) - x) / gamma
-        residuals.append(np.linalg.norm(a @ z - b @ w - q))
-        right = omega * (b @ abs(x)) - a @ abs(x) + gamma * q
-        x = sum(e * np.linalg.solve(ma + omega * mb, (ma - a + omega * (mb - b)) @ x + right)
-                for (ma, mb), e in zip(parts, weights))
-    return residuals
-
-
-@pytest.mark.parametrize("kind", ["triangular", "general", "lcp"])
-def test_given_splittings(cvtmesh, kind):
-    """Any M_Ak and M_Bk, with overlapping weights: the residuals of Method 2 in NumPy."""
-    a, b, q = example_3(7)
-    n = len(q)
-    dense_a, dense_b = a.toarray(), b.toarray()
-    if kind == "lcp":
-        dense_b, b = np.eye(n), None
-        q = dense_a @ (np.arange(n) % 2.0) - (1 - np.arange(n) % 2.0)
-    lines = np.where(abs(np.subtract.outer(np.arange(n), np.arange(n))) < 2, dense_a, 0)
-    parts = {"triangular": [(np.tril(dense_a), np.tril(dense_b)),
-                            (np.diag(np.diag(dense_a)), np.diag(np.diag(dense_b)))],
-             "general": [(lines, dense_b), (np.triu(dense_a), np.triu(dense_b))],
-             "lcp": [(lines, dense_b), (np.tril(dense_a), dense_b)]}[kind]
-    weights = np.zeros((2, n))
-    weights[0, :30] = 1
-    weights[1, 20:] = 1
-    weights /= weights.sum(axis=0)
-    given = files(cvtmesh, a, sparse.csr_matrix(dense_b), q)
-    if kind == "lcp":
-        del given[2:4]
-    scipy.io.mmwrite(cvtmesh.path("e.mtx"), sparse.csr_matrix(weights))
-    for k, part in enumerate(parts):
-        for name, m in zip("ab", part):
-            scipy.io.mmwrite(cvtmesh.path(f"m{name}{k}.mtx"), sparse.csr_matrix(m))
-            if name == "a" or kind != "lcp":
-                given += [f"--splitting-{name}", f"m{name}{k}.mtx"]
-    omega = 4 if kind == "lcp" else 0.5
-    report = cvtmesh.report("hlcp", *given, "--weights", "e.mtx", "--omega", omega)
-    assert report["splits"] == 2 and report["converged"]
-    expected = sweep(dense_a, dense_b, q, parts, weights, omega, report["iterations"])
-    found = [record["residual"] for record in report["history"]]
-    assert found == pytest.approx(expected, rel=1e-9, abs=1e-13)
-    check_solution(cvtmesh, dense_a, dense_b, q, report["residual"])
-
-
-def test_refused_splittings(cvtmesh):
-    a, b, q = example_3(4)
-    given = files(cvtmesh, a, b, q)
-    scipy.io.mmwrite(cvtmesh.path("m.mtx"), sparse.csr_matrix(np.triu(np.ones((16, 16)), 1)))
-    scipy.io.mmwrite(cvtmesh.path("small.mtx"), sparse.identity(9))
-    for words, code, text in (
-        (["--splitting-b", "m.mtx"], 2, "--splitting-a"),
-        (["--splitting-a", "a.mtx", "--splitting-b", "b.mtx", "--splitting-b", "b.mtx"], 2, "2 times"),
-        (["--splitting-a", "a.mtx", "--splits", 3], 2, "--splits is 3"),
-        (["--splitting-a", "a.mtx", "--method", "newton"], 2, "newton"),
-        (["--splitting-a", "m.mtx", "--splitting-b", "m.mtx"], 3, "splitting 1"),
-        (["--splitting-a", "small.mtx", "--splitting-b", "b.mtx"], 3, "9 x 9"),
-        (["--splitting-a", "absent.mtx"], 3, "absent.mtx")):
-        done = cvtmesh.call("hlcp", *given, *words, code=code)
-        assert text in done.stderr.decode(), words
-
-
-def test_theory_in_reports(cvtmesh):
-    """The limits of alpha of the three examples at h = 256, and what Theorems 2 and 3 say."""
-    for example, limit in ((1, 1.33337), (2, 1.000037), (3, 1.07183)):
-        theory = cvtmesh.report("hlcp", "--example", example, "--method", "mmgs")["theory"]
-        assert theory["theorem_2"] and theory["theorem_3"]
-        assert theory["alpha_limit"] == pytest.approx(limit, abs=5e-6)
-    words = ("hlcp", "--example", 3, "--size", 20, "--method", "mmaor")
-    for alpha, covered in ((1.02, True), (1.4, False)):
-        theory = cvtmesh.report(*words, "--alpha", alpha, "--beta", 1)["theory"]
-        assert theory["theorem_3"] == covered
-    theory = cvtmesh.report("hlcp", "--problem", "bearing", "--size", 32, "--method",
-                            "newton")["theory"]
-    assert not theory["theorem_2"] and not theory["a_dominates_b"] and "theorem_3" not in theory
 
 
 def test_not_converged(cvtmesh):

@@ -105,8 +105,8 @@ COMMANDS = {
                 "--outside", "1,1,1", "--steps", "4", "--report", "report.json"],
     "minimize": ["minimize", "pjb", "--nx", "6", "--ny", "6", "-o", "x.npy", "--history",
                  "--report", "report.json"],
-    "hlcp_example": ["hlcp", "--example", "1", "--size", "5", "--output-z", "z.npy", "--check",
-                     "--suggest", "--report", "report.json"],
+    "hlcp_example": ["hlcp", "--example", "1", "--size", "5", "--output-z", "z.npy",
+                     "--report", "report.json"],
     **{"hlcp_" + method: HLCP + ["--method", method]
        for method in ("mmj", "mmgs", "mmsor", "mmaor", "newton")},
     **{"lcp_" + method: LCP + ["--problem", "torsion", "--size", "7", "--method", method]

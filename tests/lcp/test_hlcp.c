@@ -1,5 +1,5 @@
 /* The multisplitting methods against a literal reference of equations (8) to (13) and against
- * published counts; Newton and the checks against known solutions. */
+ * published counts; Newton against known solutions. */
 #include "test_devices.h"
 
 #include "lcp/hlcp.h"
@@ -139,14 +139,10 @@ static double reference_residual(const reference *r) {
   return sqrt(squares);
 }
 
-/* Even blocks where the options give no weights. */
-static void fill_weights(reference *r, const cvtm_csr *weights) {
+/* Even blocks. */
+static void fill_weights(reference *r) {
   int64_t row = 0;
   for (int64_t k = 0; k < r->splits; ++k) {
-    if (weights != NULL) {
-      for (int64_t j = 0; j < r->n; ++j) r->e[k * r->n + j] = at(weights, k, j);
-      continue;
-    }
     const int64_t size = r->n / r->splits + (k < r->n % r->splits);
     for (int64_t t = 0; t < size; ++t) r->e[k * r->n + row++] = 1;
   }
@@ -154,7 +150,7 @@ static void fill_weights(reference *r, const cvtm_csr *weights) {
 
 static reference reference_create(const cvtm_hlcp_problem *p, const cvtm_hlcp_options *o) {
   const int64_t n = p->a.rows;
-  reference r = {.n = n, .splits = o->weights != NULL ? o->weights->rows : o->splits};
+  reference r = {.n = n, .splits = o->splits};
   r.alpha = o->method == CVTM_HLCP_MMJ || o->method == CVTM_HLCP_MMGS ? 1 : o->alpha;
   r.beta = o->method == CVTM_HLCP_MMJ ? 0 : o->method == CVTM_HLCP_MMGS ? 1 : o->beta;
   r.gamma = o->gamma;
@@ -178,7 +174,7 @@ static reference reference_create(const cvtm_hlcp_problem *p, const cvtm_hlcp_op
                      : o->omega;
     r.x[i] = o->start;
   }
-  fill_weights(&r, o->weights);
+  fill_weights(&r);
   return r;
 }
 
@@ -266,130 +262,6 @@ static void lcp_in_both_forms(void **state) {
   compare(device, &p, &o);
   o.split = CVTM_HLCP_SPLIT_A_ONLY;
   compare(device, &p, &o);
-  cvtm_hlcp_problem_free(&p);
-  cvtm_device_destroy(device);
-}
-
-/* Two overlapping blocks and one row that all three share. */
-static cvtm_csr overlapping_weights(int64_t n) {
-  cvtm_csr e;
-  cvtm_error error;
-  assert_int_equal(cvtm_csr_create(3, n, 2 * n, &e, &error), CVTM_OK);
-  int64_t count = 0;
-  for (int64_t k = 0; k < 3; ++k) {
-    for (int64_t j = 0; j < n; ++j) {
-      const int first = j<2 * n / 3, second = j> n / 3, shared = j == n / 2;
-      const int member = k == 0 ? first : k == 1 ? second : shared;
-      if (!member) continue;
-      e.column[count] = (int32_t)j;
-      e.value[count++] = shared ? (k == 2 ? 0.5 : 0.25) : first && second ? 0.5 : 1;
-    }
-    e.row_start[k + 1] = count;
-  }
-  return e;
-}
-
-static void weights_may_overlap(void **state) {
-  (void)state;
-  cvtm_device *device = test_device_open();
-  cvtm_hlcp_problem p = example(3, 8);
-  cvtm_csr e = overlapping_weights(64);
-  for (int rule = 0; rule < 2; ++rule) {
-    cvtm_hlcp_options o = options_of(3, CVTM_HLCP_MMSOR, 0);
-    o.weights = &e;
-    o.rule = (cvtm_hlcp_rule)rule;
-    compare(device, &p, &o);
-  }
-  cvtm_csr_free(&e);
-  cvtm_hlcp_problem_free(&p);
-  cvtm_device_destroy(device);
-}
-
-/* --- splittings by the caller ------------------------------------------------------- */
-
-/* (1 / alpha)(D + beta lower(M)) with the lower part of the rows first .. end - 1. */
-static cvtm_csr aor_matrix(const cvtm_csr *m, int64_t first, int64_t end, double alpha,
-                           double beta) {
-  cvtm_csr out;
-  cvtm_error error;
-  assert_int_equal(cvtm_csr_create(m->rows, m->rows, m->row_start[m->rows], &out, &error), CVTM_OK);
-  int64_t count = 0;
-  for (int64_t i = 0; i < m->rows; ++i) {
-    for (int64_t k = m->row_start[i]; k < m->row_start[i + 1]; ++k) {
-      const int64_t j = m->column[k];
-      if (j > i || (j < i && (i < first || i >= end))) continue;
-      out.column[count] = (int32_t)j;
-      out.value[count++] = (j == i ? 1 : beta) * m->value[k] / alpha;
-    }
-    out.row_start[i + 1] = count;
-  }
-  return out;
-}
-
-static void given_triangles_equal_the_family(void **state) {
-  (void)state;
-  cvtm_device *device = test_device_open();
-  cvtm_hlcp_problem p = example(3, 8);
-  cvtm_csr m_a[2], m_b[2];
-  for (int k = 0; k < 2; ++k) {
-    m_a[k] = aor_matrix(&p.a, 32 * k, 32 * k + 32, 1.1, 1.05);
-    m_b[k] = aor_matrix(&p.b, 32 * k, 32 * k + 32, 1.1, 1.05);
-  }
-  cvtm_hlcp_options o = options_of(3, CVTM_HLCP_MMAOR, 2);
-  o.alpha = 1.1;
-  o.beta = 1.05;
-  outcome family = solve(device, &p, &o);
-  const cvtm_hlcp_multisplitting given = {2, m_a, m_b, NULL, NULL, NULL};
-  o.multisplitting = &given;
-  outcome same = solve(device, &p, &o);
-  assert_int_equal(family.result.iterations, same.result.iterations);
-  for (int i = 0; i < 64; ++i) assert_true(fabs(family.x[i] - same.x[i]) <= 1e-12);
-  m_a[1].value[m_a[1].row_start[64] - 1] = -100; /* the last diagonal entry */
-  cvtm_hlcp *hlcp = NULL;
-  assert_int_equal(cvtm_hlcp_create(device, &p.a, &p.b, &o, &hlcp), CVTM_ERROR_INPUT);
-  assert_non_null(strstr(cvtm_device_error(device)->message, "splitting 2: row 64"));
-  for (int k = 0; k < 2; ++k) {
-    cvtm_csr_free(&m_a[k]);
-    cvtm_csr_free(&m_b[k]);
-  }
-  outcome_free(&family);
-  outcome_free(&same);
-  cvtm_hlcp_problem_free(&p);
-  cvtm_device_destroy(device);
-}
-
-typedef struct jacobi {
-  cvtm_device *device;
-  int64_t n;
-  double diagonal;
-  int64_t calls;
-} jacobi;
-
-static cvtm_status solve_diagonal(void *context, int64_t k, const double *right, double *solution) {
-  jacobi *j = context;
-  double values[64];
-  (void)k;
-  ++j->calls;
-  cvtm_status status = cvtm_device_copy_out(j->device, values, right, sizeof values);
-  for (int64_t i = 0; i < j->n; ++i) values[i] /= j->diagonal;
-  return status ? status : cvtm_device_copy_in(j->device, solution, values, sizeof values);
-}
-
-static void given_solver_equals_jacobi(void **state) {
-  (void)state;
-  cvtm_device *device = test_device_open();
-  cvtm_hlcp_problem p = example(3, 8);
-  cvtm_hlcp_options o = options_of(3, CVTM_HLCP_MMJ, 3);
-  outcome family = solve(device, &p, &o);
-  jacobi context = {device, 64, 4 + 8 * 0.5, 0};
-  const cvtm_hlcp_multisplitting given = {3, NULL, NULL, solve_diagonal, &context, NULL};
-  o.multisplitting = &given;
-  outcome same = solve(device, &p, &o);
-  assert_int_equal(family.result.iterations, same.result.iterations);
-  assert_int_equal(context.calls, 3 * same.result.iterations);
-  for (int i = 0; i < 64; ++i) assert_true(fabs(family.x[i] - same.x[i]) <= 1e-12);
-  outcome_free(&family);
-  outcome_free(&same);
   cvtm_hlcp_problem_free(&p);
   cvtm_device_destroy(device);
 }
@@ -552,12 +424,6 @@ static void random_pairs_converge(void **state) {
     cvtm_hlcp_options o;
     cvtm_hlcp_defaults(&o);
     o.tolerance = 1e-10;
-    cvtm_hlcp_check check;
-    cvtm_error error;
-    assert_int_equal(cvtm_hlcp_check_theory(&p.a, &p.b, &o, &check, &error), CVTM_OK);
-    assert_true(check.a_not_h_plus < 0 && check.b_not_h_plus < 0);
-    assert_true(check.omega_too_small < 0 && check.b_dominates < 0 && check.signs_differ < 0);
-    assert_true(check.alpha_limit > 1);
     const cvtm_hlcp_method methods[] = {CVTM_HLCP_MMJ, CVTM_HLCP_MMGS, CVTM_HLCP_NEWTON};
     for (int k = 0; k < 3; ++k) {
       o.method = methods[k];
@@ -575,40 +441,7 @@ static void random_pairs_converge(void **state) {
   cvtm_device_destroy(device);
 }
 
-/* --- checks, refusals, monitors --------------------------------------------------------- */
-
-/* Spectral radii of V in closed form: of tridiag / 4 for example 1, of the five-point matrices
- * else. The limit is never above the true one, and near it. */
-static void limits_of_alpha(void **state) {
-  (void)state;
-  const int64_t size = 40;
-  const double line = cos(3.14159265358979323846 / (double)(size + 1));
-  const double radii[] = {line / 2, line, sqrt(0.75) * line};
-  for (int number = 1; number <= 3; ++number) {
-    cvtm_hlcp_problem p = example(number, size);
-    const cvtm_hlcp_options o = options_of(number, CVTM_HLCP_MMSOR, 0);
-    cvtm_hlcp_check check;
-    cvtm_error error;
-    assert_int_equal(cvtm_hlcp_check_theory(&p.a, &p.b, &o, &check, &error), CVTM_OK);
-    assert_true(check.a_not_h_plus < 0 && check.b_not_h_plus < 0);
-    assert_true(check.omega_too_small < 0 && check.b_dominates < 0 && check.signs_differ < 0);
-    const double limit = 2 / (1 + radii[number - 1]);
-    assert_true(check.alpha_limit <= limit + 1e-12);
-    assert_true(check.alpha_limit > 1 + 0.9 * (limit - 1));
-    char text[CVTM_HLCP_WARNINGS][CVTM_HLCP_WARNING_LENGTH];
-    const int warnings = cvtm_hlcp_warnings(&check, &o, text);
-    assert_int_equal(warnings, number == 1 ? 1 : 2); /* beta > alpha; 1.1 beyond the limit */
-    cvtm_hlcp_problem_free(&p);
-  }
-  cvtm_hlcp_problem p = bearing(64);
-  cvtm_hlcp_options o;
-  cvtm_hlcp_defaults(&o);
-  cvtm_hlcp_check check;
-  cvtm_error error;
-  assert_int_equal(cvtm_hlcp_check_theory(&p.a, &p.b, &o, &check, &error), CVTM_OK);
-  assert_int_equal(check.b_dominates, 1); /* b_21 omega_1 is about twice a_21 */
-  cvtm_hlcp_problem_free(&p);
-}
+/* --- refusals, monitors --------------------------------------------------------- */
 
 static void refuse(cvtm_device *device, const cvtm_hlcp_problem *p, const cvtm_hlcp_options *o,
                    cvtm_status expected, const char *text) {
@@ -643,13 +476,6 @@ static void bad_input_is_refused(void **state) {
   o = good;
   o.split = CVTM_HLCP_SPLIT_A_ONLY;
   refuse(device, &p, &o, CVTM_ERROR_ARGUMENT, "B: row 1");
-  cvtm_csr e = overlapping_weights(16);
-  e.value[3] = 0.75;
-  o = good;
-  o.splits = 0;
-  o.weights = &e;
-  refuse(device, &p, &o, CVTM_ERROR_INPUT, "column 4");
-  cvtm_csr_free(&e);
   const int64_t first = p.b.row_start[2];
   const double kept = p.b.value[first];
   p.b.value[first] = (double)NAN;
@@ -769,45 +595,19 @@ static void a_solution_is_a_start(void **state) {
   cvtm_device_destroy(device);
 }
 
-static void suggestions_help(void **state) {
-  (void)state;
-  cvtm_device *device = test_device_open();
-  cvtm_hlcp_problem p = example(2, 24);
-  const int64_t n = p.a.rows;
-  double *q = NULL;
-  assert_device_ok(device, cvtm_device_allocate(device, n, CVTM_TYPED(q)));
-  assert_device_ok(device, cvtm_device_copy_in(device, q, p.q, (size_t)n * sizeof *q));
-  cvtm_hlcp_options o = options_of(2, CVTM_HLCP_MMGS, 0);
-  outcome plain = solve(device, &p, &o);
-  assert_device_ok(device, cvtm_hlcp_suggest(device, &p.a, &p.b, q, 12, &o));
-  outcome better = solve(device, &p, &o);
-  assert_int_equal(better.result.stop, CVTM_LCP_CONVERGED);
-  assert_true(better.result.iterations < plain.result.iterations);
-  outcome_free(&plain);
-  outcome_free(&better);
-  cvtm_device_free(device, q);
-  cvtm_hlcp_problem_free(&p);
-  cvtm_device_destroy(device);
-}
-
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(family_follows_the_equations),
       cmocka_unit_test(lcp_in_both_forms),
-      cmocka_unit_test(weights_may_overlap),
-      cmocka_unit_test(given_triangles_equal_the_family),
-      cmocka_unit_test(given_solver_equals_jacobi),
       cmocka_unit_test(published_counts),
       cmocka_unit_test(newton_on_the_bearing),
       cmocka_unit_test(sweeps_on_the_bearing),
       cmocka_unit_test(newton_with_krylov),
       cmocka_unit_test(random_pairs_converge),
-      cmocka_unit_test(limits_of_alpha),
       cmocka_unit_test(bad_input_is_refused),
       cmocka_unit_test(the_monitor_hears_everything),
       cmocka_unit_test(reruns_are_bit_identical),
       cmocka_unit_test(a_solution_is_a_start),
-      cmocka_unit_test(suggestions_help),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
