@@ -7,8 +7,8 @@
  * L may be given as rows per block with a minus sign. */
 #include "base/clock.h"
 #include "bench/harness.h"
+#include "bench/problems/complementarity.h"
 #include "lcp/hlcp.h"
-#include "lcp/hlcp/problems.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -133,7 +133,7 @@ static void measure_method(cvtm_device *device, const cvtm_hlcp_problem *p, int6
 
 static void measure_size(cvtm_device *device, int64_t size, int64_t splits) {
   cvtm_hlcp_problem p;
-  bench_check(device, cvtm_hlcp_example(3, size, 0, 4, &p, cvtm_device_error(device)));
+  bench_check(device, cvtm_hlcp_example(3, size, &p, cvtm_device_error(device)));
   const int64_t n = p.a.rows;
   const int is_cpu = cvtm_device_get_kind(device) == CVTM_DEVICE_CPU;
   double sequential_time = 0;

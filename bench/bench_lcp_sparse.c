@@ -4,8 +4,8 @@
  * Usage: bench_lcp_sparse [--device NAME] [--size M] */
 #include "base/clock.h"
 #include "bench/harness.h"
+#include "bench/problems/complementarity.h"
 #include "lcp/lcp.h"
-#include "lcp/model_problems.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -72,15 +72,14 @@ static cvtm_status run_method(cvtm_device *device, const cvtm_model_problem *pro
 }
 
 static cvtm_status bench_size(cvtm_device *device, int64_t size) {
-  static const cvtm_model models[] = {CVTM_MODEL_MEMBRANE, CVTM_MODEL_TORSION,
-                                      CVTM_MODEL_HEMISPHERE};
+  static const cvtm_model models[] = {CVTM_MODEL_MEMBRANE, CVTM_MODEL_TORSION};
   static const cvtm_lcp_method methods[] = {CVTM_LCP_MONOTONE, CVTM_LCP_TRUNCATED, CVTM_LCP_TNNMG};
-  static const char *const names[] = {"membrane", "torsion", "hemisphere"};
+  static const char *const names[] = {"membrane", "torsion"};
   cvtm_status status = CVTM_OK;
-  for (size_t k = 0; k < 3 && !status; k++) {
+  for (size_t k = 0; k < 2 && !status; k++) {
     cvtm_model_problem problem;
     status =
-        cvtm_model_problem_create(models[k], size, size, 0, &problem, cvtm_device_error(device));
+        cvtm_model_problem_create(models[k], size, size, 1, &problem, cvtm_device_error(device));
     if (status) return status;
     const size_t bytes = (size_t)(size * size) * sizeof(double);
     double *b = NULL, *lower = NULL, *x = NULL;

@@ -15,12 +15,11 @@
  * flooding      jump flooding: chains of pixels; plain: one pixel per thread */
 #include "base/random.h"
 #include "bench/harness.h"
+#include "bench/problems/complementarity.h"
 #include "cvt/evaluate_kernels.h"
 #include "jfa/jfa.h"
 #include "lcp/hlcp.h"
-#include "lcp/hlcp/problems.h"
 #include "lcp/lcp.h"
-#include "lcp/model_problems.h"
 
 enum { RUNS = 5, CYCLES = 12, ROUNDS = 10, BUFFERS = 4, SIZES = 5 };
 
@@ -92,7 +91,7 @@ static void open_grid(job *j) {
   cvtm_lcp_options options;
   cvtm_lcp_grid grid = {.width = m, .height = m, .constant = 1};
   cvtm_error *error = cvtm_device_error(j->device);
-  bench_check(j->device, cvtm_model_problem_create_grid(CVTM_MODEL_TORSION, m, m, &p, error));
+  bench_check(j->device, cvtm_model_problem_create(CVTM_MODEL_TORSION, m, m, 0, &p, error));
   j->buffer[0] = copied(j, p.b, m * m);
   j->buffer[1] = copied(j, p.lower, m * m);
   cvtm_model_problem_free(&p);
@@ -123,7 +122,7 @@ static void open_matrix(job *j) {
   cvtm_model_problem p;
   cvtm_lcp_options options;
   cvtm_error *error = cvtm_device_error(j->device);
-  bench_check(j->device, cvtm_model_problem_create(CVTM_MODEL_TORSION, m, m, 0, &p, error));
+  bench_check(j->device, cvtm_model_problem_create(CVTM_MODEL_TORSION, m, m, 1, &p, error));
   j->buffer[0] = copied(j, p.b, m * m);
   j->buffer[1] = copied(j, p.lower, m * m);
   j->results = m * m;
@@ -142,7 +141,7 @@ static const int block_rows[] = {2, 4, 16, 32};
 static void open_splitting(job *j) {
   cvtm_hlcp_problem p;
   cvtm_hlcp_options options;
-  bench_check(j->device, cvtm_hlcp_example(3, j->size, 0, 4, &p, cvtm_device_error(j->device)));
+  bench_check(j->device, cvtm_hlcp_example(3, j->size, &p, cvtm_device_error(j->device)));
   j->results = p.a.rows;
   cvtm_hlcp_defaults(&options);
   options.method = CVTM_HLCP_MMSOR;

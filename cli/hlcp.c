@@ -1,15 +1,14 @@
 /* cvtmesh hlcp: horizontal linear complementarity problems. */
 #include "base/file.h"
 #include "base/npy.h"
+#include "bench/problems/complementarity.h"
 #include "cli/cli.h"
 #include "cli/input.h"
 #include "cli/output.h"
 #include "cli/progress.h"
 #include "cli/report.h"
 #include "cli/solvers.h"
-#include "density/density.h"
 #include "lcp/hlcp.h"
-#include "lcp/hlcp/problems.h"
 #include "lcp/matrix_market.h"
 
 #include <math.h>
@@ -22,8 +21,7 @@ typedef struct history {
 } history;
 
 typedef struct problem {
-  int64_t width, height; /* of a film; 0: z and w are vectors */
-  cli_options options;   /* with the chosen values in place of automatic ones */
+  cli_options options; /* with the chosen values in place of automatic ones */
   cvtm_hlcp_problem given;
   cli_hlcp_memory memory;
   cvtm_device *device;
@@ -49,17 +47,12 @@ static int record_hlcp_step(void *context, const cvtm_hlcp_progress *progress) {
 
 /* --- what is given -------------------------------------------------------------------- */
 
-/* Exactly one of --example, --problem and --matrix-a must be given. */
+/* One of --example and --matrix-a must be given. */
 static int check_source(const cli_options *o) {
   const int files = o->hlcp.matrix_a != NULL;
-  const int named = cli_option_given(o, "problem"), example = cli_option_given(o, "example");
-  if (files + named + example != 1)
-    return cli_usage_error(CLI_HLCP, "one of --example, --problem and --matrix-a is needed");
+  if (files == cli_option_given(o, "example"))
+    return cli_usage_error(CLI_HLCP, "one of --example and --matrix-a is needed");
   if (files && o->hlcp.rhs == NULL) return cli_usage_error(CLI_HLCP, "--rhs is missing");
-  if (o->hlcp.film != NULL && !named)
-    return cli_usage_error(CLI_HLCP, "--film goes with --problem bearing");
-  if (o->hlcp.film != NULL && cli_option_given(o, "size"))
-    return cli_usage_error(CLI_HLCP, "--film has the size of its picture, not of --size");
   if (!files && (o->hlcp.matrix_b != NULL || o->hlcp.rhs != NULL))
     return cli_usage_error(CLI_HLCP, "--matrix-b and --rhs go with --matrix-a");
   return CLI_EXIT_OK;
@@ -106,34 +99,10 @@ static cvtm_status read_files(problem *p, cvtm_error *error) {
   return cli_read_vector(o->hlcp.rhs, p->given.a.rows, &p->given.q, error);
 }
 
-/* A film of oil: the picture's brightness is its thickness. */
-static cvtm_status read_film(problem *p, cvtm_error *error) {
-  const char *path = p->options.hlcp.film;
-  const float e = (float)p->options.hlcp.eccentricity;
-  cvtm_image image;
-  cvtm_status status = cvtm_image_read(path, &image, error);
-  if (status != CVTM_OK) return status;
-  p->width = image.width;
-  p->height = image.height;
-  for (int64_t k = 0; k < p->width * p->height && !image.is_data; ++k)
-    image.value[k] = 1 + e * (2 * image.value[k] - 1);
-  cvtm_error detail = {CVTM_OK, ""};
-  status =
-      cvtm_hlcp_film(p->width, p->height, image.value, p->options.hlcp.supply, &p->given, &detail);
-  cvtm_image_free(&image);
-  return status == CVTM_OK ? status : cvtm_fail(error, status, "%s: %.300s", path, detail.message);
-}
-
 static cvtm_status read_problem(problem *p, cvtm_error *error) {
-  cli_options *o = &p->options;
+  const cli_options *o = &p->options;
   if (o->hlcp.matrix_a != NULL) return read_files(p, error);
-  if (o->hlcp.film != NULL) return read_film(p, error);
-  const int is_bearing = cli_option_given(o, "problem");
-  if (!cli_option_given(o, "size")) o->hlcp.size = is_bearing ? 1024 : 256;
-  if (is_bearing)
-    return cvtm_hlcp_bearing(o->hlcp.size, o->hlcp.eccentricity, o->hlcp.supply, &p->given, error);
-  return cvtm_hlcp_example((int)o->hlcp.example, o->hlcp.size, o->hlcp.mu, o->hlcp.nu, &p->given,
-                           error);
+  return cvtm_hlcp_example((int)o->hlcp.example, o->hlcp.size, &p->given, error);
 }
 
 /* --omega: `ratio`, a number, or a file of numbers; by default that of the paper's example. */
@@ -263,19 +232,11 @@ static cvtm_status write_hlcp_report(const problem *p, cvtm_error *error) {
   return cli_json_write(p->options.report, report, error);
 }
 
-/* Of a film as an array of height x width. */
 static cvtm_status write_vector(const problem *p, const char *path, const double *values,
                                 cvtm_error *error) {
-  const int64_t n = p->given.a.rows, shape[2] = {p->height, p->width};
+  const int64_t n = p->given.a.rows;
   if (path == NULL) return CVTM_OK;
-  if (p->width == 0) return cvtm_npy_write(path, 'f', (int)sizeof *values, 1, &n, values, error);
-  double *lines = malloc((size_t)n * sizeof *lines);
-  if (lines == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory");
-  for (int64_t k = 0; k < n; ++k)
-    lines[k] = values[cvtm_hlcp_film_unknown(p->width, p->height, k % p->width, k / p->width)];
-  const cvtm_status status = cvtm_npy_write(path, 'f', (int)sizeof *lines, 2, shape, lines, error);
-  free(lines);
-  return status;
+  return cvtm_npy_write(path, 'f', (int)sizeof *values, 1, &n, values, error);
 }
 
 static void print_hlcp_summary(const problem *p) {
@@ -315,7 +276,6 @@ static int perform_hlcp(problem *p) {
   if (status == CVTM_ERROR_ARGUMENT) return cli_usage_error(CLI_HLCP, "%s", error.message);
   if (status == CVTM_OK)
     status = cli_hlcp_settings(&p->options, p->given.a.rows, &p->memory, &p->settings, &error);
-  p->settings.direct = p->width > 0;
   p->settings.monitor = record_hlcp_step;
   p->settings.monitor_context = &p->history;
   if (status != CVTM_OK) return cli_failed(CLI_READING, status, &error);

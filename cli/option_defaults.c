@@ -6,7 +6,6 @@
 #include "density/segmentation.h"
 #include "lcp/hlcp.h"
 #include "lcp/lcp.h"
-#include "lcp/model_problems.h"
 #include "meshes/mesh_file.h"
 
 #include <string.h>
@@ -33,25 +32,15 @@ static void set_hlcp_defaults(cli_options *options) {
   options->hlcp.beta = hlcp.beta;
   options->hlcp.gamma = hlcp.gamma;
   options->hlcp.start = hlcp.start;
-  options->hlcp.nu = 4;
-  options->hlcp.eccentricity = 0.5;
-  options->hlcp.supply = 0.1;
+  options->hlcp.size = 256;
 }
 
 static void set_lcp_defaults(cli_options *options) {
   cvtm_lcp_options lcp;
   cvtm_lcp_defaults(&lcp);
-  cvtm_put put;
-  cvtm_put_defaults(&put);
   options->tolerance = lcp.tolerance;
   options->iterations = lcp.max_iterations;
   options->lcp.size = 255;
-  options->lcp.steps = 256;
-  options->lcp.rate = put.rate;
-  options->lcp.volatility = put.volatility;
-  options->lcp.expiry = put.expiry;
-  options->lcp.spot = put.spot;
-  options->lcp.strike = put.strike;
   options->lcp.omega = lcp.omega;
   options->lcp.nested = lcp.nested;
 }

@@ -11,8 +11,8 @@
 static const cli_option_group groups[] = {
     {"problem", "Problem", RESEARCH,
      "problem example size matrix rhs lower upper matrix-a matrix-b mesh nx ny n",
-     "atoms dim param bounds width height load steps rate volatility expiry spot strike mu nu "
-     "eccentricity supply film size-limit"},
+     "atoms dim param bounds width height load "
+     "size-limit"},
     {"solver", "Solver", RESEARCH, "method iterations tolerance time-limit",
      "evaluations gradient-tolerance memory cauchy history storage nested omega splits "
      "alpha beta gamma rule split start preset voronoi"},

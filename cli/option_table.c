@@ -1,5 +1,6 @@
 #include "cli/option_table.h"
 
+#include "bench/problems/complementarity.h"
 #include "cli/domain.h"
 #include "cvt/cvt.h"
 #include "density/density.h"
@@ -7,7 +8,6 @@
 #include "draw/inks.h"
 #include "lcp/hlcp.h"
 #include "lcp/lcp.h"
-#include "lcp/model_problems.h"
 #include "meshes/mesh_file.h"
 #include "viewer/view.h"
 
@@ -96,7 +96,6 @@ static const cli_choice minimize_bounds[] = {{"natural", CLI_BOUNDS_NATURAL},
 static const cli_choice cauchy_points[] = {{"approximate", CVTM_LBFGSB_CAUCHY_APPROXIMATE},
                                            {"exact", CVTM_LBFGSB_CAUCHY_EXACT},
                                            END_OF_CHOICES};
-static const cli_choice hlcp_problems[] = {{"bearing", 0}, END_OF_CHOICES};
 static const cli_choice hlcp_rules[] = {
     {"rows", CVTM_HLCP_ROWS}, {"block", CVTM_HLCP_BLOCK}, END_OF_CHOICES};
 static const cli_choice hlcp_splits[] = {
@@ -423,16 +422,7 @@ const cli_option_row cli_option_rows[] = {
   {"output", 'o', BENCH, TEXT(figure, "FILE.svg"), "draw the figure", CLI_WRITES},
 
   {"example", 0, HLCP, INTEGER(hlcp.example, "N", 1, 3), "example 1, 2 or 3 of Mezzadri 2020"},
-  {"problem", 0, HLCP, CHOICE(hlcp.problem, hlcp_problems), "a journal bearing with cavitation"},
-  {"size", 0, HLCP, INTEGER(hlcp.size, "H", 1, COUNT_MAX),
-   "of the example (n = H^2) [256] or the bearing's nodes [1024]"},
-  {"mu", 0, HLCP, REAL(hlcp.mu, "MU", -HUGE_VAL, HUGE_VAL), "added to the diagonal of A, examples 2 and 3"},
-  {"nu", 0, HLCP, REAL(hlcp.nu, "NU", -HUGE_VAL, HUGE_VAL), "added to the diagonal of B, examples 2 and 3"},
-  {"eccentricity", 0, HLCP, REAL(hlcp.eccentricity, "E", 0, 1 - 1e-9), "of the bearing"},
-  {"supply", 0, HLCP, REAL(hlcp.supply, "P", 0, HUGE_VAL), "pressure at the ends of the bearing"},
-  {"film", 0, HLCP, TEXT(hlcp.film, "IMAGE"),
-   "of the bearing, in two dimensions: the thickness of the film, from black (1 - E of\n"
-   "--eccentricity) to white (1 + E); data as it is", CLI_READS},
+  {"size", 0, HLCP, INTEGER(hlcp.size, "H", 1, COUNT_MAX), "of the example: n = H^2"},
   {"matrix-a", 0, HLCP, TEXT(hlcp.matrix_a, "A.mtx"), "Matrix Market file", CLI_READS},
   {"matrix-b", 0, HLCP, TEXT(hlcp.matrix_b, "B.mtx"), "if omitted, the identity: an LCP", CLI_READS},
   {"rhs", 0, HLCP, TEXT(hlcp.rhs, "Q.npy"), "right side", CLI_READS},
@@ -466,17 +456,11 @@ const cli_option_row cli_option_rows[] = {
   {"json", 0, STATS | INFO, FLAG(json), "print JSON"},
 
   {"problem", 0, LCP, CHOICE(lcp.problem, lcp_problems), "a model problem"},
-  {"size", 0, LCP, INTEGER(lcp.size, "M", 1, COUNT_MAX), "nodes along a side; intervals of put"},
+  {"size", 0, LCP, INTEGER(lcp.size, "M", 1, COUNT_MAX), "nodes along a side"},
   {"width", 0, LCP, INTEGER(lcp.width, "W", 0, COUNT_MAX), "grid of the unknowns, with --height"},
   {"height", 0, LCP, INTEGER(lcp.height, "H", 0, COUNT_MAX), "a matrix without either has no grid"},
-  {"steps", 0, LCP, INTEGER(lcp.steps, "K", 1, COUNT_MAX), "time steps of put"},
-  {"rate", 0, LCP, REAL(lcp.rate, "R", -1, 10), "of put: interest a year"},
-  {"volatility", 0, LCP, REAL(lcp.volatility, "S", 1e-3, 10), "of put: of the share, a year"},
-  {"expiry", 0, LCP, REAL(lcp.expiry, "T", 1e-6, 1e3), "of put: years"},
-  {"spot", 0, LCP, REAL(lcp.spot, "S", 1e-6, 1e12), "of put: price of the share"},
-  {"strike", 0, LCP, REAL(lcp.strike, "K", 1e-6, 1e12), "of put: what the share is sold for"},
   {"mesh", 0, LCP, TEXT(lcp.mesh, "FILE"),
-   "membrane or torsion on these triangles (formats of mesh files)", CLI_READS},
+   "the problem on these triangles (formats of mesh files)", CLI_READS},
   {"load", 0, LCP, REAL(lcp.load, "C", 0, 1e12), "of --mesh; 0: 1 for membrane, 5 for torsion"},
   {"matrix", 0, LCP, TEXT(lcp.matrix, "A.mtx"), "Matrix Market file", CLI_READS},
   {"rhs", 0, LCP, TEXT(lcp.rhs, "B.npy"), "right side", CLI_READS},
@@ -485,7 +469,7 @@ const cli_option_row cli_option_rows[] = {
   {"method", 0, LCP, CHOICE(lcp.method, lcp_methods),
    "auto: tnnmg for a symmetric matrix, else pdas"},
   {"storage", 0, LCP, CHOICE(lcp.is_matrix_free, lcp_storages),
-   "of the matrix; matrix-free: five-point model problems"},
+   "of the matrix; matrix-free: model problems on grids"},
   {"omega", 0, LCP, REAL(lcp.omega, "W", -HUGE_VAL, HUGE_VAL), "relaxation of psor, between 0 and 2"},
   {"nested", 0, LCP, FLAG(lcp.nested), "start multigrid from coarser grids"},
   {"iterations", 0, LCP, INTEGER(iterations, "N", 0, 1e15), "most sweeps, cycles or steps; 0: 100000 sweeps of psor, else 200"},

@@ -171,20 +171,18 @@ typedef struct cli_options {
 
   struct {
     int64_t example, size, splits; /* splits 0: chosen for the device */
-    int problem, method, rule, split;
-    double mu, nu, eccentricity, supply, alpha, beta, gamma, start;
-    const char *omega;                 /* a number, `ratio` or a file; NULL: the problem's */
-    const char *film;                  /* a picture; NULL: none */
+    int method, rule, split;
+    double alpha, beta, gamma, start;
+    const char *omega; /* a number, `ratio` or a file; NULL: the problem's */
     const char *matrix_a, *matrix_b, *rhs, *output_z, *output_w;
   } hlcp;
 
   struct {
     int problem, method, is_matrix_free, nested;
-    int64_t size, width, height, steps; /* width, height 0: size x size, or no grid for a file */
+    int64_t size, width, height; /* width, height 0: size x size, or no grid for a file */
     const char *matrix, *rhs, *lower, *upper, *mesh;
     double omega;
-    double load;                                   /* with --mesh; 0: the problem's */
-    double rate, volatility, expiry, spot, strike; /* of the put */
+    double load; /* with --mesh; 0: the problem's */
   } lcp;
 
   struct {

@@ -15,7 +15,7 @@ set(cvtmesh_public_headers
     pictures/picture.h
     plot/drawing.h plot/tour.h plot/trails.h
     lbfgsb/lbfgsb.h
-    lcp/sparse.h lcp/matrix_market.h lcp/colouring.h lcp/lcp.h lcp/hlcp.h lcp/model_problems.h)
+    lcp/sparse.h lcp/matrix_market.h lcp/colouring.h lcp/lcp.h lcp/hlcp.h)
 
 # Writes the file only where it changes, so that nothing is compiled again without need.
 function(cvtmesh_write_header name text)

@@ -21,13 +21,12 @@
 
 #include "base/file.h"
 #include "base/npy.h"
+#include "bench/problems/complementarity.h"
 #include "cvt/cvt.h"
 #include "power/equal_mass.h"
 #include "density/condition.h"
 #include "lcp/hlcp.h"
-#include "lcp/hlcp/problems.h"
 #include "lcp/lcp.h"
-#include "lcp/model_problems.h"
 #include "meshes/mesh_file.h"
 
 #if CVTMESH_HAVE_CUDA
@@ -255,7 +254,7 @@ static void split(caller *c, int variant) {
   cvtm_hlcp_options options;
   cvtm_hlcp_result result;
   cvtm_hlcp *hlcp = NULL;
-  CALL_WITH(c, &error, cvtm_hlcp_example(3, 8, 4, 4, &problem, &error));
+  CALL_WITH(c, &error, cvtm_hlcp_example(3, 8, &problem, &error));
   cvtm_hlcp_defaults(&options);
   options.omega = cvtm_hlcp_example_omega(3);
   options.splits = variant + 1;

@@ -20,7 +20,7 @@ BELOW = {
     "pictures": ["base", "draw", "meshes", "density"],
     "cvt": ["base", "voronoi", "jfa", "lbfgsb", "meshes"],
     "power": ["base", "voronoi", "jfa", "lbfgsb", "meshes", "cvt"],
-    "bench/problems": ["base", "lbfgsb"],
+    "bench/problems": ["base", "lbfgsb", "lcp"],
 }
 BELOW["viewer"] = [room for room in BELOW if room != "bench/problems"]
 BELOW["bench/command"] = [*BELOW, "cli"]

@@ -19,9 +19,7 @@ cvtm_status cli_hlcp_runs_open(cvtm_device *device, int example, int size, cli_h
   memset(r, 0, sizeof *r);
   r->device = device;
   r->example = example;
-  const double nu = example == 1 ? 0 : 4;
-  cvtm_status status =
-      cvtm_hlcp_example(example, size, 0, nu, &r->problem, cvtm_device_error(device));
+  cvtm_status status = cvtm_hlcp_example(example, size, &r->problem, cvtm_device_error(device));
   const int64_t n = r->problem.a.rows;
   double **const vectors[] = {&r->q, &r->z, &r->w};
   for (int k = 0; k < 3 && status == CVTM_OK; ++k)

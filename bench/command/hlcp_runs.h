@@ -2,8 +2,8 @@
 #ifndef CVTMESH_BENCH_COMMAND_HLCP_RUNS_H
 #define CVTMESH_BENCH_COMMAND_HLCP_RUNS_H
 
+#include "bench/problems/complementarity.h"
 #include "lcp/hlcp.h"
-#include "lcp/hlcp/problems.h"
 
 /* An example and its vectors on the device. */
 typedef struct cli_hlcp_runs {

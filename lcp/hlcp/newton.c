@@ -12,11 +12,10 @@
 #include <string.h>
 
 enum {
-  PATIENCE = 8,        /* full steps without progress before the line search */
-  LONG_PATIENCE = 100, /* the same with direct solutions of all systems */
-  HALVINGS = 30,       /* of a step in the line search */
-  MOST_BAND = 96,      /* entries of a column of a banded matrix */
-  LINEAR_LIMIT = 2000  /* iterations of BiCGStab in a step */
+  PATIENCE = 8,       /* full steps without progress before the line search */
+  HALVINGS = 30,      /* of a step in the line search */
+  MOST_BAND = 96,     /* entries of a column of a banded matrix */
+  LINEAR_LIMIT = 2000 /* iterations of BiCGStab in a step */
 };
 static const double band_memory = 4e9; /* bytes */
 /* Range of the forcing terms, by which a linear residual is reduced: weak reductions suffice while
@@ -145,7 +144,7 @@ cvtm_status cvtm_hlcp_newton_set_up(cvtm_hlcp *h, const cvtm_csr *a, const cvtm_
   widen_band(a, &s->band);
   widen_band(b, &s->band);
   s->is_banded =
-      (cvtm_band_height(&s->band) <= MOST_BAND || h->options.direct) &&
+      cvtm_band_height(&s->band) <= MOST_BAND &&
       (double)cvtm_band_height(&s->band) * (double)a->rows * sizeof(double) <= band_memory;
   cvtm_status status = cvtm_sell_create(h->device, b, &h->arrays.b);
   if (status == CVTM_OK) status = cvtm_hlcp_vector(h, a->rows, &s->step);
@@ -263,7 +262,7 @@ cvtm_status cvtm_hlcp_newton_solve(cvtm_hlcp *h, cvtm_hlcp_result *result) {
       host_state->stop = CVTM_LCP_INTERRUPTED;
       break;
     }
-    searches = searches || idle >= (h->options.direct ? LONG_PATIENCE : PATIENCE);
+    searches = searches || idle >= PATIENCE;
     if (!searches || idle == 0) {
       status = newton_step(h, result);
     } else {

@@ -446,8 +446,7 @@ class Vectors:
 
 
 @with_options(
-    "lcp", "problem", "size", "steps", "rate", "volatility", "expiry", "spot", "strike", "mesh",
-    "load", "matrix", "rhs", "lower", "upper", "storage", "output", "format", "ascii", "report",
+    "lcp", "problem", "size", "mesh", "load", "matrix", "rhs", "lower", "upper", "storage", "output", "format", "ascii", "report",
 )  # fmt: skip
 def lcp(
     A: Any,
@@ -502,8 +501,7 @@ def lcp(
 
 
 @with_options(
-    "hlcp", "example", "problem", "size", "mu", "nu", "eccentricity", "supply", "film", "matrix_a",
-    "matrix_b", "rhs", "output_z", "output_w", "report",
+    "hlcp", "example", "size", "matrix_a", "matrix_b", "rhs", "output_z", "output_w", "report",
 )  # fmt: skip
 def hlcp(A: Any, B: Any, q: ArrayLike, **options: Unpack[HlcpOptions]) -> Any:
     """A horizontal linear complementarity problem: A z - B w = q, z >= 0, w >= 0, z'w = 0.

@@ -35,10 +35,8 @@ PROBLEM = {
     "stats": {"json"},
     "batch": {"report"},
     "lcp": FILES
-    | set("problem size steps matrix rhs lower upper storage ascii mesh load".split())
-    | set("rate volatility expiry spot strike".split()),
-    "hlcp": set("example problem size mu nu eccentricity supply film matrix_a matrix_b rhs".split())
-    | {"output_z", "output_w", "check", "report"},
+    | set("problem size matrix rhs lower upper storage ascii mesh load".split()),
+    "hlcp": set("example size matrix_a matrix_b rhs output_z output_w report".split()),
 }
 
 

@@ -366,14 +366,6 @@ def test_relaxation_and_nesting_of_lcp(inputs):
     assert nested["iterations"] < flat["iterations"]
 
 
-def test_bearing_of_hlcp(inputs):
-    words = ["--problem", "bearing", "--method", "newton", "--size", 128]
-    plain, eccentric, supplied = (inputs.report("hlcp", *words, *more)["z_max"]
-                                  for more in ((), ("--eccentricity", 0.7), ("--supply", 0.3)))
-    assert eccentric > 1.5 * plain
-    assert supplied > plain + 0.1
-
-
 def test_scale_of_hlcp(inputs):
     """The option changes the iterations, but not the solution."""
     found = []

@@ -9,14 +9,13 @@ CASES = {
     "minimize-ept": ["minimize", "ept", "--nx", 61, "--ny", 43, "-o", "x.npy"],
     "minimize-exact":
     ["minimize", "pjb", "--nx", 61, "--ny", 43, "--cauchy", "exact", "-o", "x.npy"],
-    "minimize-single":
-    ["minimize", "msa", "--nx", 61, "--ny", 43, "-o", "x.npy"],
+    "minimize-msa": ["minimize", "msa", "--nx", 61, "--ny", 43, "-o", "x.npy"],
     "minimize-free": ["minimize", "gl1", "--n", 3001, "--iterations", 40, "-m", 3, "-o", "x.npy"],
     "lcp-sparse": ["lcp", "--problem", "torsion", "--size", 127, "-o", "x.npy"],
     "lcp-free":
     ["lcp", "--problem", "torsion", "--size", 127, "--storage", "matrix-free", "-o", "x.npy"],
     "lcp-stretched": [
-        "lcp", "--problem", "pjb", "--width", 300, "--height", 100, "--storage", "matrix-free",
+        "lcp", "--problem", "membrane", "--width", 300, "--height", 100, "--storage", "matrix-free",
         "-o", "x.npy"
     ],
     "lcp-monotone": [
@@ -24,7 +23,7 @@ CASES = {
         "matrix-free", "-o", "x.npy"
     ],
     "hlcp-newton":
-    ["hlcp", "--problem", "bearing", "--method", "newton", "--size", 128, "--output-z", "x.npy"],
+    ["hlcp", "--example", 3, "--method", "newton", "--size", 40, "--output-z", "x.npy"],
     "density": ["density", "rho.npy", "--smooth", 3, "--grade", 2, "-o", "x.npy"],
     "segment": ["segment", "rho.npy", "--inside", "40,30,5", "--steps", 5, "-o", "x.npy"],
     "run": ["run", "rho.npy", "-n", 300, "-o", "x.npy"],

@@ -113,7 +113,6 @@ COMMANDS = {
        for method in ("psor", "projected-multigrid", "monotone", "truncated", "tnnmg", "pdas")},
     "lcp_files": LCP + ["--matrix", "a.mtx", "--rhs", "q.npy", "--lower", "zero.npy"],
     "lcp_matrix_free": LCP + ["--problem", "membrane", "--size", "7", "--storage", "matrix-free"],
-    "lcp_put": LCP + ["--problem", "put", "--size", "16", "--steps", "3"],
     "view": ["view", "tiny.npy", "-n", "12", "--shot", "shot.png", "--frames", "3", "--paused",
              "--layers", "cells,sites", "--size", "64x48"],
     "info": ["info"],

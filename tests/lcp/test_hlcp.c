@@ -2,8 +2,9 @@
  * published counts; Newton against known solutions. */
 #include "test_devices.h"
 
+#include "base/portable.h"
+#include "bench/problems/complementarity.h"
 #include "lcp/hlcp.h"
-#include "lcp/hlcp/problems.h"
 
 #include <math.h>
 #include <string.h>
@@ -54,7 +55,7 @@ static outcome solve(cvtm_device *device, const cvtm_hlcp_problem *p,
 static cvtm_hlcp_problem example(int number, int64_t size) {
   cvtm_hlcp_problem p;
   cvtm_error error;
-  assert_int_equal(cvtm_hlcp_example(number, size, 0, number == 1 ? 0 : 4, &p, &error), CVTM_OK);
+  assert_int_equal(cvtm_hlcp_example(number, size, &p, &error), CVTM_OK);
   return p;
 }
 
@@ -294,10 +295,37 @@ static void published_counts(void **state) {
   cvtm_device_destroy(device);
 }
 
+static void append_entry(cvtm_csr *csr, int64_t row, int64_t column, double value) {
+  csr->column[csr->row_start[row + 1]] = (int32_t)column;
+  csr->value[csr->row_start[row + 1]++] = value;
+}
+
+/* Mass-conserving cavitation (Jakobsson, Floberg, Olsson) in a journal bearing of eccentricity 0.5
+ * with `size` nodes around it: z is the pressure, w the void fraction, and the gap is open to a
+ * pressure of 0.1 at both ends. */
 static cvtm_hlcp_problem bearing(int64_t size) {
-  cvtm_hlcp_problem p;
+  const int64_t n = size - 1; /* p(0) and p(2 pi) are given */
+  const double step = 2 * CVTM_PI / (double)size;
+  cvtm_hlcp_problem p = {.q = calloc((size_t)n, sizeof(double))};
   cvtm_error error;
-  assert_int_equal(cvtm_hlcp_bearing(size, 0.5, 0.1, &p, &error), CVTM_OK);
+  assert_non_null(p.q);
+  assert_int_equal(cvtm_csr_create(n, n, 3 * n - 2, &p.a, &error), CVTM_OK);
+  assert_int_equal(cvtm_csr_create(n, n, 2 * n - 1, &p.b, &error), CVTM_OK);
+  for (int64_t i = 0; i < n; ++i) {
+    const double left = 1 + 0.5 * cos(((double)i + 0.5) * step);
+    const double right = 1 + 0.5 * cos(((double)i + 1.5) * step);
+    const double left_cubed = left * left * left / step, right_cubed = right * right * right / step;
+    p.a.row_start[i + 1] = p.a.row_start[i];
+    p.b.row_start[i + 1] = p.b.row_start[i];
+    if (i > 0) append_entry(&p.a, i, i - 1, -left_cubed);
+    append_entry(&p.a, i, i, left_cubed + right_cubed);
+    if (i + 1 < n) append_entry(&p.a, i, i + 1, -right_cubed);
+    if (i > 0) append_entry(&p.b, i, i - 1, -left);
+    append_entry(&p.b, i, i, right);
+    p.q[i] = left - right;
+    if (i == 0) p.q[i] += 0.1 * left_cubed;
+    if (i + 1 == n) p.q[i] += 0.1 * right_cubed;
+  }
   return p;
 }
 
