@@ -15,12 +15,11 @@
 CVTM_API_BEGIN
 
 /* code, name
- * psor                 projected multicolour SOR
- * projected-multigrid  Algorithm 1 of Klement & Oberhuber: stalls near free boundaries, and says so
- * monotone             monotone multigrid (Kornhuber): coarse obstacles are maxima over supports
- * truncated            the same with active fine nodes removed from the coarse bases
- * tnnmg                truncated nonsmooth Newton multigrid (Graser & Kornhuber)
- * pdas                 primal-dual active set, a semismooth Newton method; any M- or H-matrix
+ * psor       projected multicolour SOR
+ * monotone   monotone multigrid (Kornhuber): coarse obstacles are maxima over supports
+ * truncated  the same with active fine nodes removed from the coarse bases
+ * tnnmg      truncated nonsmooth Newton multigrid (Graser & Kornhuber)
+ * pdas       primal-dual active set, a semismooth Newton method; any M- or H-matrix
  * monotone, truncated and tnnmg need a symmetric positive definite matrix. Without a grid the first
  * two take many cycles, since they have bounds on aggregates; tnnmg has none. On a stored matrix
  * tnnmg continues as pdas if its cycles stall, or if they are still slow after 20, as with
@@ -31,7 +30,6 @@ CVTM_API_BEGIN
 #define CVTM_LCP_METHOD_LIST(X)                          \
   X(CVTM_LCP_AUTO, "auto")                               \
   X(CVTM_LCP_PSOR, "psor")                               \
-  X(CVTM_LCP_PROJECTED_MULTIGRID, "projected-multigrid") \
   X(CVTM_LCP_MONOTONE, "monotone")                       \
   X(CVTM_LCP_TRUNCATED, "truncated")                     \
   X(CVTM_LCP_TNNMG, "tnnmg")                             \

@@ -201,12 +201,10 @@ small_runs() {
   done
   # Two blocks, so that each warp loads several tiles of the history ahead of their use.
   CVTMESH_TEST_MAX_BLOCKS=2 "$each" minimize-tiles - minimize ept --nx 60 --ny 50 --iterations 12
-  CVTMESH_TEST_MAX_BLOCKS=2 "$each" minimize-single - minimize ept --nx 60 --ny 50 \
-    --iterations 12 --precision single
   "$each" minimize-exact - minimize ept --nx 12 --ny 12 --cauchy exact --iterations 8
   "$each" minimize-gl1 - minimize gl1 --n 40 --iterations 6
   "$each" minimize-lj - minimize lj --atoms 9 --dim 2 --iterations 6
-  for method in psor projected-multigrid monotone truncated tnnmg pdas; do
+  for method in psor monotone truncated tnnmg pdas; do
     "$each" "lcp-$method" - lcp --problem torsion --size 15 --method "$method" --iterations 4
   done
   for method in psor monotone truncated tnnmg; do

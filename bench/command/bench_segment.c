@@ -1,5 +1,5 @@
-/* cvtmesh bench segment: Tables I and II of Klement & Oberhuber 2015, segmentation by Algorithm 1
- * as published and by this program's method, on cores of the CPU and on the device. */
+/* cvtmesh bench segment: Tables I and II of Klement & Oberhuber 2015, segmentation on cores of the
+ * CPU and on the device. */
 #include "bench/command/bench.h"
 #include "cli/cli.h"
 #include "density/seeds.h"
@@ -45,14 +45,11 @@ static cvtm_status make_picture(int side, picture *p, cvtm_error *error) {
   return cvtm_shades_blur(side, side, 1, p->image, error); /* as cvtmesh segment does by default */
 }
 
-/* One segmentation. u: the last level set. */
-static cvtm_status segment_picture(cvtm_device *device, const picture *p, cvtm_lcp_method method,
-                                   int64_t steps, cvtm_segment_result *result) {
+static cvtm_status segment_picture(cvtm_device *device, const picture *p, int64_t steps,
+                                   cvtm_segment_result *result) {
   cvtm_segment_options options;
   cvtm_segment *segment = NULL;
   cvtm_segment_defaults(&options);
-  options.method = method;
-  options.go_on = 1;
   options.max_steps = steps;
   options.tolerance = 0;
   memcpy(p->u, p->start, (size_t)p->side * (size_t)p->side * sizeof *p->u);
@@ -63,39 +60,12 @@ static cvtm_status segment_picture(cvtm_device *device, const picture *p, cvtm_l
   return status;
 }
 
-/* Both ways on one device. */
-typedef struct ways {
-  cvtm_segment_result published, own;
-  double apart; /* the largest difference of their level sets */
-} ways;
-
-static cvtm_status compare_segmentations(cvtm_device *device, const picture *p, int64_t steps,
-                                         ways *w) {
-  const size_t pixels = (size_t)p->side * (size_t)p->side;
-  double *u = malloc(pixels * sizeof *u);
-  if (u == NULL) return cvtm_fail(cvtm_device_error(device), CVTM_ERROR_MEMORY, "out of memory");
-  cvtm_status status = segment_picture(device, p, CVTM_LCP_AUTO, steps, &w->own);
-  memcpy(u, p->u, pixels * sizeof *u);
-  if (status == CVTM_OK)
-    status = segment_picture(device, p, CVTM_LCP_PROJECTED_MULTIGRID, steps, &w->published);
-  w->apart = 0;
-  for (size_t k = 0; k < pixels && status == CVTM_OK; ++k)
-    w->apart = fmax(w->apart, fabs(u[k] - p->u[k]));
-  free(u);
-  return status;
-}
-
 /* Table I's row of a GPU, or Table II's of cores; first: on one core. published: 0 for none. */
-static void print_segment_row(const picture *p, const char *where, const ways *w, const ways *first,
-                              double published, double published_first) {
-  const cvtm_segment_result *a = &w->published, *b = &w->own;
-  printf("| %d^2 | %s | %.3f | %.3f | %lld | %lld", p->side, where, a->seconds - a->setup_seconds,
-         a->setup_seconds, (long long)a->cycles, (long long)a->stalled);
-  if (a->stalled > 0) printf(", from %lld, at %.0e", (long long)a->first_stalled, a->first_fall);
-  printf(
-      " | %.1f | %.3f | %lld | %.1e | %.1f |",
-      (first->published.seconds - first->published.setup_seconds) / (a->seconds - a->setup_seconds),
-      b->seconds, (long long)b->cycles, w->apart, first->own.seconds / b->seconds);
+static void print_segment_row(const picture *p, const char *where, const cvtm_segment_result *own,
+                              const cvtm_segment_result *first, double published,
+                              double published_first) {
+  printf("| %d^2 | %s | %.3f | %lld | %.1f |", p->side, where, own->seconds, (long long)own->cycles,
+         first->seconds / own->seconds);
   if (published > 0)
     printf(" %g s, %.1f |\n", published, published_first / published);
   else
@@ -104,13 +74,13 @@ static void print_segment_row(const picture *p, const char *where, const ways *w
 }
 
 static cvtm_status measure_cores(cvtm_device *device, int size, const picture *p, int64_t steps,
-                                 int most, ways *first) {
+                                 int most, cvtm_segment_result *first) {
   for (int k = 0; k < MOST_CORES && cores[k] <= most; ++k) {
-    ways w;
+    cvtm_segment_result w;
     char where[32];
     cvtm_device *cpu = NULL;
     cvtm_status status = cvtm_device_create("cpu", cores[k], &cpu, cvtm_device_error(device));
-    if (status == CVTM_OK) status = compare_segmentations(cpu, p, steps, &w);
+    if (status == CVTM_OK) status = segment_picture(cpu, p, steps, &w);
     if (status != CVTM_OK && cpu != NULL)
       cvtm_fail(cvtm_device_error(device), status, "%s", cvtm_device_error(cpu)->message);
     cvtm_device_destroy(cpu);
@@ -126,12 +96,12 @@ static cvtm_status measure_cores(cvtm_device *device, int size, const picture *p
 /* size: an index of the published ones, or SIDES for an image of another side. */
 static cvtm_status measure_size(cvtm_device *device, int size, int side, int64_t steps, int most) {
   picture p;
-  ways first, w;
+  cvtm_segment_result first, w;
   cvtm_status status = make_picture(side, &p, cvtm_device_error(device));
   if (status == CVTM_OK) status = measure_cores(device, size, &p, steps, most, &first);
   if (status == CVTM_OK && cvtm_device_get_kind(device) == CVTM_DEVICE_CUDA) {
-    status = compare_segmentations(device, &p, 1, &w); /* loads the kernels */
-    if (status == CVTM_OK) status = compare_segmentations(device, &p, steps, &w);
+    status = segment_picture(device, &p, 1, &w); /* loads the kernels */
+    if (status == CVTM_OK) status = segment_picture(device, &p, steps, &w);
     if (status == CVTM_OK)
       print_segment_row(&p, "GPU", &w, &first, size < SIDES ? gtx_480[size] : 0,
                         size < SIDES ? core_2_duo[size] : 0);
@@ -156,25 +126,16 @@ cvtm_status cli_bench_segment(cvtm_device *device, const cli_options *options) {
                             : STEPS;
   int most = 1;
   cvtm_status status = count_cores(device, options, &most);
-  printf(
-      "| image | where | Algorithm 1, s | its setup, s | cycles | stalled | speed-up | ours, s | "
-      "cycles | "
-      "apart | speed-up | paper |\n|---|---|---|---|---|---|---|---|---|---|---|---|\n");
+  printf("| image | where | ours, s | cycles | speed-up | paper |\n|---|---|---|---|---|---|\n");
   const int64_t limit = options->size_limit;
   if (status == CVTM_OK && limit > 0 && limit < sides[0])
     status = measure_size(device, SIDES, (int)limit, steps, most);
   for (int k = 0; k < SIDES && status == CVTM_OK; ++k)
     if (limit == 0 || sides[k] <= limit) status = measure_size(device, k, sides[k], steps, most);
   printf(
-      "\n%lld steps of the level set (the paper does not state its number), the same for all.\n"
-      "Algorithm 1: stored matrices, averages of residuals and of differences to the constraint, "
-      "red-black\nPSOR; setup: assembly of the coarse matrices, not counted in its time. Stalled: "
-      "how many steps'\nLCPs it did not solve to %.0e, the first of them, and how far the residual "
-      "fell there. Apart: the\nlargest difference of the two level sets, which are at most 0.4 at "
-      "the "
-      "start. Speed-ups are\nover one core of this CPU; the paper's over one core of its Opteron, "
-      "and "
-      "of the GPU over its\nCore 2 Duo.\n",
-      (long long)steps, 3e-5);
+      "\n%lld steps of the level set; the paper does not state its number. Speed-ups are over one "
+      "core of\nthis CPU; the paper's over one core of its Opteron, and of the GPU over its Core 2 "
+      "Duo.\n",
+      (long long)steps);
   return status;
 }

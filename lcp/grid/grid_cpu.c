@@ -43,16 +43,6 @@ static cvtm_status measure_cpu(const cvtm_grid_top *top, int counted) {
   return CVTM_OK;
 }
 
-static cvtm_status keep_best_cpu(const cvtm_grid_top *top, int restore) {
-  const cvtm_grid_problem *p = top->problem;
-  if (restore == (top->state->loop.improved != 0)) return CVTM_OK;
-  const double *from = restore ? p->d : p->x;
-  double *to = restore ? p->x : p->d;
-#pragma omp parallel for num_threads(threads_of(top)) schedule(static)
-  for (int64_t k = 0; k < p->width * p->height; ++k) to[k] = from[k];
-  return CVTM_OK;
-}
-
 static cvtm_status measure_energy_cpu(const cvtm_grid_top *top) {
   const cvtm_grid_problem *p = top->problem;
   double *partial = top->partial;
@@ -131,7 +121,6 @@ const cvtm_grid_table cvtm_grid_table_cpu = {
     .raise_limit = raise_limit_cpu,
     .measure = measure_cpu,
     .smooth = cvtm_grid_smooth_cpu,
-    .keep_best = keep_best_cpu,
     .measure_energy = measure_energy_cpu,
     .pre_smooth_and_restrict = cvtm_grid_pre_smooth_and_restrict_cpu,
     .galerkin = cvtm_grid_galerkin_cpu,

@@ -159,7 +159,7 @@ static void relax_level(const cvtm_grid_top *top, const cvtm_grid_level *level, 
 cvtm_status cvtm_grid_coarse_pre_smooth_and_restrict_cpu(const cvtm_grid_top *top,
                                                          const cvtm_grid_level *level,
                                                          const cvtm_grid_level *coarse) {
-  if (restricts_by_lines(&top->rules, coarse)) {
+  if (bilinear(coarse)) {
     pre_smooth_and_restrict_lines(top, level, coarse);
     return CVTM_OK;
   }

@@ -222,7 +222,7 @@ static void pre_smooth_and_restrict_lines(const cvtm_grid_top *top, const cvtm_g
 cvtm_status cvtm_grid_pre_smooth_and_restrict_cpu(const cvtm_grid_top *top,
                                                   const cvtm_grid_level *coarse) {
   const cvtm_grid_problem *p = top->problem;
-  if (restricts_by_lines(&top->rules, coarse) && !p->mask && p->height >= MIN_PASS_LINES) {
+  if (bilinear(coarse) && !p->mask && p->height >= MIN_PASS_LINES) {
     pre_smooth_and_restrict_lines(top, coarse);
     return CVTM_OK;
   }

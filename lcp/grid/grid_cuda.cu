@@ -74,7 +74,6 @@ const cvtm_grid_table cvtm_grid_table_cuda = {
     cvtm_grid_raise_limit_reference,
     measure_cuda,
     cvtm_grid_smooth_reference,
-    cvtm_grid_keep_best_reference,
     cvtm_grid_measure_energy_reference,
     pre_smooth_and_restrict_cuda,
     cvtm_grid_galerkin_cuda,

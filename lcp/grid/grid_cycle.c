@@ -50,9 +50,6 @@ static int nested_cycles(const cvtm_grid_top *top) {
   return top->rules.bounded ? NESTED_BOUNDED_CYCLES : NESTED_CYCLES;
 }
 
-/* As published, the cycle may leave a better iterate behind: the best one is kept. */
-static int keeps_best(const cvtm_grid_top *top) { return top->rules.averaged && top->number == 0; }
-
 /* One iteration: a V-cycle, or sweeps where there is no coarse level. */
 static cvtm_status iteration(void *context) {
   const struct cvtm_grid_body *body = context;
@@ -63,8 +60,7 @@ static cvtm_status iteration(void *context) {
     const cvtm_status status = s->table->smooth(top, psor ? 1 : CVTM_GRID_BOTTOM_SWEEPS);
     return status == CVTM_OK ? s->table->measure(top, 1) : status;
   }
-  const cvtm_status status = v_cycle(s, body->at);
-  return status == CVTM_OK && keeps_best(top) ? s->table->keep_best(top, 0) : status;
+  return v_cycle(s, body->at);
 }
 
 void cvtm_grid_drop_loops(cvtm_grid_solver *s) {
@@ -118,16 +114,13 @@ cvtm_status cvtm_grid_iterate(const cvtm_grid_solver *s, int at, int64_t limit) 
       .relative = at == 0 ? options->tolerance : 0,
       .absolute = at == 0 ? options->absolute_tolerance : 0,
       .limit = limit,
-      .window = psor                  ? 1000
-                : top->rules.averaged ? 10
-                                      : 40,
+      .window = psor ? 1000 : 40,
   };
   /* A single cycle of the nested start needs no norms of its start. */
   const int measures = at == 0 || limit > 1;
   cvtm_status status = forget_active(top);
   if (status == CVTM_OK) status = table->begin_iteration(top, &rule);
   if (status == CVTM_OK && measures) status = table->measure(top, 0);
-  if (status == CVTM_OK && keeps_best(top)) status = table->keep_best(top, 0);
   return status == CVTM_OK ? cvtm_loop_run(s->loop[at]) : status;
 }
 

@@ -67,8 +67,6 @@ typedef struct cvtm_grid_table {
   cvtm_status (*measure)(const cvtm_grid_top *top, int counted);
   /* Sweeps of projected SOR. */
   cvtm_status (*smooth)(const cvtm_grid_top *top, int sweeps);
-  /* d = x where the last iterate is the best so far; with `restore`, x = d where it is not. */
-  cvtm_status (*keep_best)(const cvtm_grid_top *top, int restore);
   /* Energy and numbers of active nodes at x. */
   cvtm_status (*measure_energy)(const cvtm_grid_top *top);
 

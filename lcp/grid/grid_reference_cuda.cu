@@ -71,20 +71,6 @@ __global__ void smooth_kernel(const cvtm_grid_problem *problem, int colour, doub
   });
 }
 
-__global__ void keep_best_kernel(const cvtm_grid_problem *problem, const cvtm_grid_state *state,
-                                 int restore) {
-  const cvtm_grid_problem p = *problem;
-  if (restore ? state->loop.improved : !state->loop.improved) return;
-  for_nodes(p.width, p.height, [&](int64_t i, int64_t j) {
-    const int64_t k = j * p.width + i;
-    if (restore) {
-      p.x[k] = p.d[k];
-    } else {
-      p.d[k] = p.x[k];
-    }
-  });
-}
-
 /* Four blocks per multiprocessor: enough to hide the latency of memory. */
 __global__ void __launch_bounds__(tile_x *tile_y, 4)
     measure_energy_kernel(const cvtm_grid_problem *problem, cvtm_grid_state *state,
@@ -369,11 +355,6 @@ cvtm_status cvtm_grid_step_and_smooth_reference(const cvtm_grid_top *top) {
   return cvtm_grid_smooth_reference(top, top->rules.post);
 }
 
-cvtm_status cvtm_grid_keep_best_reference(const cvtm_grid_top *top, int restore) {
-  return launch_nodes(top, "keep_best_kernel", keep_best_kernel, blocks_for_nodes(top),
-                      top->problem, top->state, restore);
-}
-
 cvtm_status cvtm_grid_measure_energy_reference(const cvtm_grid_top *top) {
   return launch_nodes(top, "measure_energy_kernel", measure_energy_kernel, summing_blocks(top),
                       top->problem, top->state, cvtm_grid_sums_of(top));
@@ -420,7 +401,6 @@ const cvtm_grid_table cvtm_grid_reference_table_cuda = {
     cvtm_grid_raise_limit_reference,
     measure_reference,
     cvtm_grid_smooth_reference,
-    cvtm_grid_keep_best_reference,
     cvtm_grid_measure_energy_reference,
     pre_smooth_and_restrict_reference,
     galerkin_reference,

@@ -145,7 +145,6 @@ static cvtm_grid_rules rules_of(const cvtm_lcp_options *options) {
   cvtm_grid_rules rules = {
       .truncated = method == CVTM_LCP_TRUNCATED || method == CVTM_LCP_TNNMG,
       .bounded = method != CVTM_LCP_TNNMG,
-      .averaged = method == CVTM_LCP_PROJECTED_MULTIGRID,
       .searched = method == CVTM_LCP_TNNMG,
       .pre = options->pre_smoothing,
       .post = options->post_smoothing,

@@ -149,34 +149,31 @@ __device__ double restrict_any(small_level f, const cvtm_grid_level *c, int x, i
   return sum;
 }
 
-__device__ void gather_small_bounds(small_level f, small_level s, const cvtm_grid_level *c,
-                                    int averaged, int x, int y) {
-  cvtm_grid_correction_bounds gathered = cvtm_grid_bounds_start(averaged);
+__device__ void gather_small_bounds(small_level f, small_level s, const cvtm_grid_level *c, int x,
+                                    int y) {
+  cvtm_grid_correction_bounds gathered = cvtm_grid_bounds_start();
   int64_t i0, i1, j0, j1;
   cvtm_grid_support(c->halved_x, x, f.width, &i0, &i1);
   cvtm_grid_support(c->halved_y, y, f.height, &j0, &j1);
   for (int64_t j = j0; j <= j1; ++j) {
     for (int64_t i = i0; i <= i1; ++i) {
-      const double weight = cvtm_grid_basis(c, x, y, i, j);
       const int k = f.at(static_cast<int>(i), static_cast<int>(j));
-      if (!(weight > 0)) continue;
-      cvtm_grid_bounds_add(&gathered, averaged, weight, f.lower()[k] - f.e()[k],
-                           f.upper()[k] - f.e()[k]);
+      if (!(cvtm_grid_basis(c, x, y, i, j) > 0)) continue;
+      cvtm_grid_bounds_add(&gathered, f.lower()[k] - f.e()[k], f.upper()[k] - f.e()[k]);
     }
   }
-  const double scale = averaged && gathered.weight > 0 ? gathered.weight : 1.0;
-  s.lower()[s.at(x, y)] = gathered.lower / scale;
-  s.upper()[s.at(x, y)] = gathered.upper / scale;
+  s.lower()[s.at(x, y)] = gathered.lower;
+  s.upper()[s.at(x, y)] = gathered.upper;
 }
 
-/* The same with bilinear interpolation and bounds that are no averages: every weight is above 0.
+/* The same with bilinear interpolation: every weight is above 0.
  * Nodes that the support lacks at the boundary are replaced by its last ones. */
 __device__ void gather_small_bounds_bilinear(small_level f, small_level s, int x, int y) {
-  cvtm_grid_correction_bounds gathered = cvtm_grid_bounds_start(0);
+  cvtm_grid_correction_bounds gathered = cvtm_grid_bounds_start();
 #pragma unroll
   for (int d = 0; d < 9; ++d) {
     const int k = f.at(min(2 * x + d % 3, f.width - 1), min(2 * y + d / 3, f.height - 1));
-    cvtm_grid_bounds_add(&gathered, 0, 1.0, f.lower()[k] - f.e()[k], f.upper()[k] - f.e()[k]);
+    cvtm_grid_bounds_add(&gathered, f.lower()[k] - f.e()[k], f.upper()[k] - f.e()[k]);
   }
   s.lower()[s.at(x, y)] = gathered.lower;
   s.upper()[s.at(x, y)] = gathered.upper;
@@ -195,10 +192,10 @@ __device__ void restrict_small(small_level f, small_level s, const cvtm_grid_lev
   for_small(s.width, s.height, [&](int x, int y) {
     s.r()[s.at(x, y)] = bilinear ? restrict_bilinear(f, s, c, x, y) : restrict_any(f, c, x, y);
     if (!rules->bounded) return;
-    if (bilinear && !rules->averaged) {
+    if (bilinear) {
       gather_small_bounds_bilinear(f, s, x, y);
     } else {
-      gather_small_bounds(f, s, c, rules->averaged, x, y);
+      gather_small_bounds(f, s, c, x, y);
     }
   });
 }

@@ -127,36 +127,19 @@ CVTM_HD double cvtm_grid_basis(const cvtm_grid_level *c, int64_t x, int64_t y, i
 }
 
 /* Bounds of a coarse correction, gathered over a support: the tightest of the fine nodes' bounds,
- * so that no interpolated correction leaves them, or if `averaged` their weighted mean. */
+ * so that no interpolated correction leaves them. */
 typedef struct cvtm_grid_correction_bounds {
-  double lower, upper, weight;
+  double lower, upper;
 } cvtm_grid_correction_bounds;
 
-CVTM_HD cvtm_grid_correction_bounds cvtm_grid_bounds_start(int averaged) {
-  cvtm_grid_correction_bounds limits;
-  limits.lower = averaged ? 0.0 : -(double)INFINITY;
-  limits.upper = averaged ? 0.0 : (double)INFINITY;
-  limits.weight = 0;
+CVTM_HD cvtm_grid_correction_bounds cvtm_grid_bounds_start(void) {
+  const cvtm_grid_correction_bounds limits = {-(double)INFINITY, (double)INFINITY};
   return limits;
 }
 
-CVTM_HD void cvtm_grid_bounds_add(cvtm_grid_correction_bounds *limits, int averaged, double weight,
-                                  double lower, double upper) {
-  if (averaged) {
-    limits->lower += weight * lower;
-    limits->upper += weight * upper;
-    limits->weight += weight;
-  } else {
-    if (lower > limits->lower) limits->lower = lower;
-    if (upper < limits->upper) limits->upper = upper;
-  }
-}
-
-CVTM_HD void cvtm_grid_bounds_store(const cvtm_grid_correction_bounds *limits, int averaged,
-                                    const cvtm_grid_level *c, int64_t k) {
-  const double scale = averaged && limits->weight > 0 ? limits->weight : 1.0;
-  c->lower[k] = limits->lower / scale;
-  c->upper[k] = limits->upper / scale;
+CVTM_HD void cvtm_grid_bounds_add(cvtm_grid_correction_bounds *limits, double lower, double upper) {
+  if (lower > limits->lower) limits->lower = lower;
+  if (upper < limits->upper) limits->upper = upper;
 }
 
 /* Restricts the residual to coarse node (x, y), without truncated nodes, and gathers the bounds of
@@ -166,7 +149,7 @@ CVTM_HD void cvtm_grid_restrict(const cvtm_grid_finer *f, const cvtm_grid_level 
                                 const cvtm_grid_rules *rules, int64_t x, int64_t y) {
   const cvtm_grid_problem *p = f->problem;
   const int64_t width = cvtm_grid_finer_width(f), height = cvtm_grid_finer_height(f);
-  cvtm_grid_correction_bounds gathered = cvtm_grid_bounds_start(rules->averaged);
+  cvtm_grid_correction_bounds gathered = cvtm_grid_bounds_start();
   double sum = 0;
   int changed = 0;
   int64_t i0, i1, j0, j1;
@@ -187,13 +170,15 @@ CVTM_HD void cvtm_grid_restrict(const cvtm_grid_finer *f, const cvtm_grid_level 
       const double value = p ? p->x[k] : f->level->e[k];
       const double lower = p ? cvtm_grid_lower(p, k) : f->level->lower[k];
       const double upper = p ? cvtm_grid_upper(p, k) : f->level->upper[k];
-      cvtm_grid_bounds_add(&gathered, rules->averaged, weight, lower - value, upper - value);
+      cvtm_grid_bounds_add(&gathered, lower - value, upper - value);
     }
   }
   const int64_t k = y * c->width + x;
   c->r[k] = sum;
   if (p) c->support_changed[k] = (uint8_t)changed;
-  if (rules->bounded) cvtm_grid_bounds_store(&gathered, rules->averaged, c, k);
+  if (!rules->bounded) return;
+  c->lower[k] = gathered.lower;
+  c->upper[k] = gathered.upper;
 }
 
 /* --- corrections --- */

@@ -92,7 +92,6 @@ typedef struct cvtm_grid_finer {
 typedef struct cvtm_grid_rules {
   int truncated; /* active nodes are truncated from the coarse bases */
   int bounded;   /* coarse corrections have bounds */
-  int averaged;  /* the bounds are averages over a support: Algorithm 1 as published */
   int searched;  /* corrections are scaled by a line search */
   int pre, post; /* smoothing sweeps */
   double omega;

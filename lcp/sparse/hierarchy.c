@@ -335,22 +335,22 @@ cvtm_status cvtm_hierarchy_update_galerkin(const cvtm_hierarchy *h, int top) {
   return CVTM_OK;
 }
 
-cvtm_status cvtm_hierarchy_cycle(const cvtm_hierarchy *h, int first, cvtm_restrict_bounds bounds,
-                                 int pre, int post) {
-  const cvtm_kernel_flags flags = {.correction = 1, .bounded = bounds != CVTM_BOUNDS_NONE};
+cvtm_status cvtm_hierarchy_cycle(const cvtm_hierarchy *h, int first, int bounded, int pre,
+                                 int post) {
+  const cvtm_kernel_flags flags = {.correction = 1, .bounded = bounded};
   const cvtm_level *level = &h->level[first];
   const int small = first_small(h, first);
   if (first == small) {
     const cvtm_vcycle cycle = {first,           h->count - 1, pre,         post,
-                               COARSEST_SWEEPS, bounds,       h->truncates};
+                               COARSEST_SWEEPS, bounded,      h->truncates};
     return h->table->small_cycle(h->device, h->level_device, &cycle);
   }
   if (first == h->count - 1) return cvtm_hierarchy_sweep(h, level, flags, 1, COARSEST_SWEEPS);
   cvtm_status status = sweep_to_residual(h, level, flags, pre);
   if (status == CVTM_OK) {
-    status = h->table->restrict_problem(h->device, level, level + 1, bounds, 0);
+    status = h->table->restrict_problem(h->device, level, level + 1, bounded, 0);
   }
-  if (status == CVTM_OK) status = cvtm_hierarchy_cycle(h, first + 1, bounds, pre, post);
+  if (status == CVTM_OK) status = cvtm_hierarchy_cycle(h, first + 1, bounded, pre, post);
   if (status == CVTM_OK) status = h->table->prolong(h->device, level, level + 1, flags);
   if (status == CVTM_OK) status = cvtm_hierarchy_sweep(h, level, flags, 1, post);
   return status;

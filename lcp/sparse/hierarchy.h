@@ -49,7 +49,7 @@ cvtm_status cvtm_hierarchy_sweep(const cvtm_hierarchy *hierarchy, const cvtm_lev
 /* Updates the Galerkin products below `top` where its active rows have changed. */
 cvtm_status cvtm_hierarchy_update_galerkin(const cvtm_hierarchy *hierarchy, int top);
 /* A V-cycle for the correction on level `first` with `pre` and `post` sweeps. */
-cvtm_status cvtm_hierarchy_cycle(const cvtm_hierarchy *hierarchy, int first,
-                                 cvtm_restrict_bounds bounds, int pre, int post);
+cvtm_status cvtm_hierarchy_cycle(const cvtm_hierarchy *hierarchy, int first, int bounded, int pre,
+                                 int post);
 
 #endif

@@ -1,4 +1,4 @@
-/* The multigrid methods for stored matrices: projected multigrid, monotone multigrid and TNNMG. */
+/* The multigrid methods for stored matrices: monotone multigrid and TNNMG. */
 #include "lcp/sparse/sparse_solver.h"
 
 enum {
@@ -8,17 +8,6 @@ enum {
   FIRST_NESTED_ROWS = 9, /* a nested start begins on the coarsest level with more rows */
   NESTED_CYCLES = 30     /* at most, on each level of a nested start but the finest */
 };
-
-static cvtm_restrict_bounds bounds_of(cvtm_lcp_method method) {
-  switch (method) {
-    case CVTM_LCP_TNNMG:
-      return CVTM_BOUNDS_NONE;
-    case CVTM_LCP_PROJECTED_MULTIGRID:
-      return CVTM_BOUNDS_AVERAGE;
-    default:
-      return CVTM_BOUNDS_INNER;
-  }
-}
 
 static int truncates(cvtm_lcp_method method) {
   return method == CVTM_LCP_TNNMG || method == CVTM_LCP_TRUNCATED;
@@ -41,17 +30,17 @@ static cvtm_status add_coarse_correction(cvtm_sparse_solver *s, int top) {
   const cvtm_hierarchy *h = &s->hierarchy;
   const cvtm_level *level = &h->level[top];
   const cvtm_lcp_options *options = &s->head.options;
-  const cvtm_restrict_bounds bounds = bounds_of(options->method);
+  const int bounded = options->method != CVTM_LCP_TNNMG;
   const int masked = truncates(options->method);
   const cvtm_kernel_flags flags = {.bounded = 1, .masked = masked};
   /* With bounds on truncated coarse bases one more sweep saves a quarter of the cycles. */
   const int after = options->post_smoothing + (options->method == CVTM_LCP_TRUNCATED);
   cvtm_status status = masked ? cvtm_hierarchy_update_galerkin(h, top) : CVTM_OK;
   if (status == CVTM_OK) {
-    status = h->table->restrict_problem(h->device, level, level + 1, bounds, masked);
+    status = h->table->restrict_problem(h->device, level, level + 1, bounded, masked);
   }
   if (status == CVTM_OK) {
-    status = cvtm_hierarchy_cycle(h, top + 1, bounds, options->pre_smoothing, after);
+    status = cvtm_hierarchy_cycle(h, top + 1, bounded, options->pre_smoothing, after);
   }
   if (status != CVTM_OK) return status;
   if (options->method == CVTM_LCP_TNNMG) return search_along_correction(s, level);
@@ -144,10 +133,9 @@ static cvtm_status multigrid_solve(cvtm_lcp *lcp, const double *b, const double 
   double target = 0;
   cvtm_status status = cvtm_sparse_load(s, b, lower, upper, x, warm, &target);
   const int is_nested = lcp->options.nested && !warm;
-  const int is_near = is_nested || lcp->options.method == CVTM_LCP_PROJECTED_MULTIGRID;
   if (status == CVTM_OK && is_nested) status = start_nested(s);
   if (status == CVTM_OK) {
-    status = run_level(s, 0, target, lcp->options.max_iterations, is_near ? WINDOW : FAR_WINDOW);
+    status = run_level(s, 0, target, lcp->options.max_iterations, is_nested ? WINDOW : FAR_WINDOW);
   }
   const int stop = s->host.loop.stop;
   if (status == CVTM_OK && s->falls_back_to_pdas &&
@@ -162,10 +150,9 @@ cvtm_status cvtm_sparse_multigrid_create(cvtm_device *device, const cvtm_csr *ma
                                          int is_symmetric, int64_t width, int64_t height,
                                          const cvtm_lcp_options *options, cvtm_lcp **lcp) {
   static const cvtm_lcp_table table = {multigrid_solve, multigrid_destroy};
-  const cvtm_hierarchy_options levels = {
-      width,           height,
-      CVTM_LEVELS_MAX, truncates(options->method),
-      is_symmetric,    bounds_of(options->method) != CVTM_BOUNDS_NONE};
+  const cvtm_hierarchy_options levels = {width,           height,
+                                         CVTM_LEVELS_MAX, truncates(options->method),
+                                         is_symmetric,    options->method != CVTM_LCP_TNNMG};
   cvtm_sparse_solver *s = NULL;
   cvtm_status status = cvtm_sparse_open(&table, device, matrix, &levels, options, &s);
   if (status != CVTM_OK) return status;

@@ -42,11 +42,10 @@ static cvtm_status precondition(const cvtm_sparse_solver *s, double *from, doubl
   if (status == CVTM_OK && h->count > 1) {
     status = h->table->residual(h->device, &level, flags, level.rows);
     if (status == CVTM_OK) {
-      status = h->table->restrict_problem(h->device, &level, &h->level[1], CVTM_BOUNDS_NONE, 1);
+      status = h->table->restrict_problem(h->device, &level, &h->level[1], 0, 1);
     }
     if (status == CVTM_OK) {
-      status = cvtm_hierarchy_cycle(h, 1, CVTM_BOUNDS_NONE, options->pre_smoothing,
-                                    options->post_smoothing);
+      status = cvtm_hierarchy_cycle(h, 1, 0, options->pre_smoothing, options->post_smoothing);
     }
     if (status == CVTM_OK) status = h->table->prolong(h->device, &level, &h->level[1], flags);
   }

@@ -51,9 +51,8 @@ static cvtm_status galerkin_cpu(cvtm_device *device, const cvtm_level *fine,
 }
 
 static cvtm_status restrict_problem_cpu(cvtm_device *device, const cvtm_level *fine,
-                                        const cvtm_level *coarse, cvtm_restrict_bounds bounds,
-                                        int masked) {
-  FOR_ROWS(device, 0, coarse->rows, cvtm_restrict_row(fine, coarse, bounds, masked, row));
+                                        const cvtm_level *coarse, int bounded, int masked) {
+  FOR_ROWS(device, 0, coarse->rows, cvtm_restrict_row(fine, coarse, bounded, masked, row));
 }
 
 static cvtm_status prolong_cpu(cvtm_device *device, const cvtm_level *fine,

@@ -48,9 +48,9 @@ cvtm_status galerkin(cvtm_device *device, const cvtm_level *fine, const cvtm_lev
 }
 
 cvtm_status restrict_problem(cvtm_device *device, const cvtm_level *fine, const cvtm_level *coarse,
-                             cvtm_restrict_bounds bounds, int masked) {
+                             int bounded, int masked) {
   return run_rows<cvtm_restrict_row>(device, "restrict_problem", 0, coarse->rows, *fine, *coarse,
-                                     bounds, masked);
+                                     bounded, masked);
 }
 
 cvtm_status prolong(cvtm_device *device, const cvtm_level *fine, const cvtm_level *coarse,
@@ -270,8 +270,8 @@ __device__ void block_sweeps(const cvtm_level *level, cvtm_kernel_flags flags, i
 __global__ void __launch_bounds__(small_block)
     small_cycle_kernel(const cvtm_level *levels, cvtm_vcycle cycle) {
   __shared__ cvtm_level level[CVTM_LEVELS_MAX];
-  const cvtm_kernel_flags flags = {1, cycle.bounds != CVTM_BOUNDS_NONE, 0, 0};
-  const cvtm_restrict_bounds bounds = cycle.bounds;
+  const cvtm_kernel_flags flags = {1, cycle.bounded, 0, 0};
+  const int bounded = cycle.bounded;
   for (int l = cycle.first + static_cast<int>(threadIdx.x); l <= cycle.last; l += small_block)
     level[l] = levels[l];
   __syncthreads();
@@ -286,7 +286,7 @@ __global__ void __launch_bounds__(small_block)
     block_sweeps(fine, flags, cycle.pre);
     block_rows(0, fine->rows, [=](int64_t row) { cvtm_residual_row(fine, flags, row); });
     block_rows(0, fine[1].rows,
-               [=](int64_t k) { cvtm_restrict_row(fine, fine + 1, bounds, 0, k); });
+               [=](int64_t k) { cvtm_restrict_row(fine, fine + 1, bounded, 0, k); });
   }
   block_sweeps(&level[cycle.last], flags, cycle.coarsest);
   for (int l = cycle.last - 1; l >= cycle.first; --l) {

@@ -16,7 +16,7 @@ extern "C" {
 typedef struct cvtm_vcycle {
   int first, last;
   int pre, post, coarsest; /* sweeps */
-  cvtm_restrict_bounds bounds;
+  int bounded;
   int updates_galerkin; /* first, updates the products of all levels after `first` */
 } cvtm_vcycle;
 
@@ -44,8 +44,7 @@ typedef struct cvtm_sparse_table {
                           int is_top);
   /* The coarse problem of a correction: P'r, start 0, bounds. */
   cvtm_status (*restrict_problem)(cvtm_device *device, const cvtm_level *fine,
-                                  const cvtm_level *coarse, cvtm_restrict_bounds bounds,
-                                  int masked);
+                                  const cvtm_level *coarse, int bounded, int masked);
   /* x += P times the coarse x. */
   cvtm_status (*prolong)(cvtm_device *device, const cvtm_level *fine, const cvtm_level *coarse,
                          cvtm_kernel_flags flags);

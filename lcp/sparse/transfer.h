@@ -5,22 +5,14 @@
 
 #include "lcp/sparse/level.h"
 
-/* How the bounds of a correction are restricted. */
-typedef enum cvtm_restrict_bounds {
-  CVTM_BOUNDS_NONE,   /* corrections without bounds */
-  CVTM_BOUNDS_INNER,  /* the tightest over the support (monotone multigrid, Kornhuber 1994) */
-  CVTM_BOUNDS_AVERAGE /* weighted means (Algorithm 1 of Klement & Oberhuber) */
-} cvtm_restrict_bounds;
-
-/* The coarse problem for a correction of the fine x: right side P'r, start 0, and bounds. masked:
- * active rows do not limit it. */
-CVTM_HD void cvtm_restrict_row(const cvtm_level *fine, const cvtm_level *coarse,
-                               cvtm_restrict_bounds bounds, int masked, int64_t from) {
+/* The coarse problem for a correction of the fine x: right side P'r, start 0, and if bounded the
+ * tightest bounds over the support (monotone multigrid, Kornhuber 1994). masked: active rows do not
+ * limit it. */
+CVTM_HD void cvtm_restrict_row(const cvtm_level *fine, const cvtm_level *coarse, int bounded,
+                               int masked, int64_t from) {
   const cvtm_sell *r = &fine->restriction;
   const int64_t row = coarse->place[from];
-  double right = 0, weights = 0;
-  double lower = bounds == CVTM_BOUNDS_AVERAGE ? 0 : -(double)INFINITY;
-  double upper = bounds == CVTM_BOUNDS_AVERAGE ? 0 : (double)INFINITY;
+  double right = 0, lower = -(double)INFINITY, upper = (double)INFINITY;
   const int64_t end = cvtm_sell_end(r, from);
   for (int64_t k = cvtm_sell_first(r, from); k < end; k += CVTM_SELL_STEP) {
     const cvtm_sell_batch batch = cvtm_sell_read(r, from, k, end);
@@ -29,32 +21,19 @@ CVTM_HD void cvtm_restrict_row(const cvtm_level *fine, const cvtm_level *coarse,
       const int32_t i = batch.column[j];
       const double weight = batch.value[j];
       right += weight * fine->r[i];
-      if (weight == 0 || bounds == CVTM_BOUNDS_NONE || (masked && cvtm_is_active(fine, i)))
-        continue;
+      if (weight == 0 || !bounded || (masked && cvtm_is_active(fine, i))) continue;
       const double below = cvtm_lower_at(fine, i) - fine->x[i],
                    above = cvtm_upper_at(fine, i) - fine->x[i];
-      if (bounds == CVTM_BOUNDS_AVERAGE) {
-        lower += weight * below;
-        upper += weight * above;
-        weights += weight;
-      } else {
-        if (below > lower) lower = below;
-        if (above < upper) upper = above;
-      }
+      if (below > lower) lower = below;
+      if (above < upper) upper = above;
     }
-  }
-  if (weights > 0) {
-    lower /= weights;
-    upper /= weights;
   }
   coarse->b[row] = right;
   coarse->x[row] = 0;
-  if (bounds == CVTM_BOUNDS_NONE) return;
+  if (!bounded) return;
   /* The start 0 must be feasible in spite of rounding. */
-  if (coarse->has_bounds[0])
-    coarse->lower[row] = bounds == CVTM_BOUNDS_INNER && lower > 0 ? 0 : lower;
-  if (coarse->has_bounds[1])
-    coarse->upper[row] = bounds == CVTM_BOUNDS_INNER && upper < 0 ? 0 : upper;
+  if (coarse->has_bounds[0]) coarse->lower[row] = lower > 0 ? 0 : lower;
+  if (coarse->has_bounds[1]) coarse->upper[row] = upper < 0 ? 0 : upper;
 }
 
 /* Row of P times the coarse x; 0 in active rows if masked. */

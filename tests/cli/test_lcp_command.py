@@ -84,13 +84,6 @@ def test_files(cvtmesh):
 
 
 def test_stops(cvtmesh):
-    stalled = "stalled.npy"
-    row = cvtmesh.report("lcp", "--problem", "torsion", "--size", 127, "--method",
-                         "projected-multigrid", "-o", stalled, code=4)
-    assert row["stop_reason"] == "stalled", f"projected-multigrid: {row['stop_reason']}"
-    best = min(h["natural_residual"] for h in row["history"])
-    assert abs(row["natural_residual"] / best - 1) < 1e-9, "the best iterate is the result"
-    assert cvtmesh.array(stalled).shape == (127, 127), "the best iterate is written"
     row = cvtmesh.report("lcp", "--problem", "torsion", "--size", 31, "--method", "psor",
                          "--iterations", 5, code=4)
     assert row["stop_reason"] == "iterations" and row["iterations"] == 5, "psor: five sweeps"

@@ -179,7 +179,6 @@ static void test_against_dense(void **state) {
       double *expected = grid_doubles(g.width * g.height, 0);
       reference(&g, expected);
       for (int method = CVTM_LCP_PSOR; method <= CVTM_LCP_TNNMG; ++method) {
-        if (method == CVTM_LCP_PROJECTED_MULTIGRID) continue;
         g.options.method = (cvtm_lcp_method)method;
         g.options.max_iterations = method == CVTM_LCP_PSOR ? 100000 : 200;
         g.options.tolerance = 1e-11;

@@ -597,30 +597,6 @@ static void same_bits_everywhere(void **state) {
   cvtm_device_destroy(device);
 }
 
-static void the_published_cycle_stalls_and_says_so(void **state) {
-  (void)state;
-  cvtm_device *device = test_device_open();
-  const setting s = {CVTM_LCP_PROJECTED_MULTIGRID, 1e-8, 1, 1, 0, 0, 0};
-  const double cold = 1.0 / 128 / 128 * 127; /* |b| over the membrane */
-  solved p = solve_model(device, CVTM_MODEL_MEMBRANE, 127, 127, &s);
-  assert_int_equal(p.result.stop, CVTM_LCP_STALLED);
-  assert_true(p.result.natural_residual > 1e-3 * cold);
-  solved_free(&p);
-  /* Without an obstacle it does not stall. */
-  cvtm_model_problem linear;
-  cvtm_error error = {CVTM_OK, ""};
-  assert_int_equal(cvtm_model_problem_create(CVTM_MODEL_MEMBRANE, 63, 63, 1, &linear, &error),
-                   CVTM_OK);
-  double *x = calloc(63 * 63, sizeof *x);
-  assert_non_null(x);
-  const vectors v = {linear.b, NULL, NULL};
-  const cvtm_lcp_result result = solve_on(device, &linear.matrix, 63, 63, &s, v, x);
-  assert_int_equal(result.stop, CVTM_LCP_CONVERGED);
-  free(x);
-  cvtm_model_problem_free(&linear);
-  cvtm_device_destroy(device);
-}
-
 /* Symmetric with a positive diagonal, but indefinite: relaxation diverges, and is stopped. */
 static void divergence_is_noticed(void **state) {
   (void)state;
@@ -819,7 +795,6 @@ int main(void) {
       cmocka_unit_test(grids_may_be_unknown),
       cmocka_unit_test(coefficients_may_jump),
       cmocka_unit_test(same_bits_everywhere),
-      cmocka_unit_test(the_published_cycle_stalls_and_says_so),
       cmocka_unit_test(divergence_is_noticed),
       cmocka_unit_test(units_do_not_matter),
       cmocka_unit_test(undefined_residuals_are_not_small),
