@@ -82,11 +82,10 @@ static double solve_grid(const bench *t, const cvtm_lcp_grid *grid, const cvtm_l
 }
 
 /* Per cycle: the difference between two lengths. */
-static double cycle_seconds(const bench *t, const cvtm_lcp_grid *grid, cvtm_lcp_method method) {
+static double cycle_seconds(const bench *t, const cvtm_lcp_grid *grid) {
   cvtm_lcp_options options;
   cvtm_lcp_result result;
   cvtm_lcp_defaults(&options);
-  options.method = method;
   options.nested = 0;
   options.tolerance = 0;
   double seconds[2];
@@ -155,8 +154,7 @@ static void measure_coefficients(bench *t, double *host) {
   grid.diagonal = t->diagonal;
   grid.horizontal = t->horizontal;
   grid.vertical = t->vertical;
-  printf("  tnnmg, varying links   %9.3f ms per cycle\n",
-         1e3 * cycle_seconds(t, &grid, CVTM_LCP_TNNMG));
+  printf("  tnnmg, varying links   %9.3f ms per cycle\n", 1e3 * cycle_seconds(t, &grid));
   options.max_iterations = 1;
   const double seconds = solve_grid(t, &grid, &options, 1, 1, &result);
   printf("  new coefficients and 1 cycle %9.3f ms\n", 1e3 * seconds);
@@ -177,13 +175,9 @@ static void measure_grid(cvtm_device *device, int64_t m) {
   printf("%lld x %lld: a copy moves %.0f GB/s\n", (long long)m, (long long)m, 1e-9 / copy);
   cvtm_lcp_grid grid = {.width = m, .height = m, .constant = 1};
   set_torsion(&t, host);
-  const cvtm_lcp_method methods[] = {CVTM_LCP_MONOTONE, CVTM_LCP_TRUNCATED, CVTM_LCP_TNNMG};
-  for (int k = 0; k < 3; ++k) {
-    const double seconds = cycle_seconds(&t, &grid, methods[k]);
-    printf("  %-10s V(1,1) cycle %9.3f ms  %6.2f ns per unknown, %5.0f bytes at the copy's speed\n",
-           cvtm_lcp_method_name(methods[k]), 1e3 * seconds, 1e9 * seconds / count,
-           seconds / count / copy);
-  }
+  const double cycle = cycle_seconds(&t, &grid);
+  printf("  V(1,1) cycle %9.3f ms  %6.2f ns per unknown, %5.0f bytes at the copy's speed\n",
+         1e3 * cycle, 1e9 * cycle / count, cycle / count / copy);
   cvtm_lcp_options options;
   cvtm_lcp_result result;
   cvtm_lcp_defaults(&options);

@@ -73,7 +73,7 @@ static cvtm_status run_method(cvtm_device *device, const cvtm_model_problem *pro
 
 static cvtm_status bench_size(cvtm_device *device, int64_t size) {
   static const cvtm_model models[] = {CVTM_MODEL_MEMBRANE, CVTM_MODEL_TORSION};
-  static const cvtm_lcp_method methods[] = {CVTM_LCP_MONOTONE, CVTM_LCP_TRUNCATED, CVTM_LCP_TNNMG};
+  static const cvtm_lcp_method methods[] = {CVTM_LCP_TNNMG, CVTM_LCP_PDAS};
   static const char *const names[] = {"membrane", "torsion"};
   cvtm_status status = CVTM_OK;
   for (size_t k = 0; k < 2 && !status; k++) {
@@ -92,7 +92,7 @@ static cvtm_status bench_size(cvtm_device *device, int64_t size) {
     if (!status) status = cvtm_device_copy_in(device, lower, problem.lower, bytes);
     double copy = 0;
     if (!status) status = time_copy(device, x, b, bytes, &copy);
-    for (size_t m = 0; m < 3 && !status; m++) {
+    for (size_t m = 0; m < 2 && !status; m++) {
       timing t;
       status = run_method(device, &problem, methods[m], b, lower, x, &t);
       if (!status) {

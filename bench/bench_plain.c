@@ -53,10 +53,7 @@ static double *copied(const job *j, const double *from, int64_t count) {
 
 /* --- grids --- */
 
-enum { GRID_MONOTONE, GRID_TRUNCATED, GRID_TNNMG, GRID_DIAGONAL, GRID_VARYING };
-
-static const cvtm_lcp_method methods[] = {CVTM_LCP_MONOTONE, CVTM_LCP_TRUNCATED, CVTM_LCP_TNNMG,
-                                          CVTM_LCP_TNNMG, CVTM_LCP_TNNMG};
+enum { GRID_CONSTANT, GRID_DIAGONAL, GRID_VARYING };
 
 static void set_links(job *j, cvtm_lcp_grid *grid) {
   const int64_t m = j->size;
@@ -100,7 +97,6 @@ static void open_grid(job *j) {
   if (j->kind == GRID_DIAGONAL) set_diagonal(j, &grid);
   if (j->kind == GRID_VARYING) set_links(j, &grid);
   cvtm_lcp_defaults(&options);
-  options.method = methods[j->kind];
   options.nested = 0;
   options.tolerance = 0;
   options.max_iterations = CYCLES;
@@ -128,7 +124,6 @@ static void open_matrix(job *j) {
   j->results = m * m;
   j->result = bench_doubles(j->device, m * m);
   cvtm_lcp_defaults(&options);
-  options.method = methods[j->kind];
   options.nested = 0;
   options.tolerance = 0;
   options.max_iterations = CYCLES;
@@ -282,9 +277,8 @@ static void close_job(job *j) {
 
 /* --- all --- */
 
-static const family grids = {
-    {"monotone", "truncated", "tnnmg", "varying diagonal", "varying links"}, open_grid, run_lcp};
-static const family matrices = {{"monotone", "truncated", "tnnmg"}, open_matrix, run_lcp};
+static const family grids = {{"constant", "varying diagonal", "varying links"}, open_grid, run_lcp};
+static const family matrices = {{"tnnmg"}, open_matrix, run_lcp};
 static const family splittings = {
     {"2 rows", "4 rows", "16 rows", "32 rows"}, open_splitting, run_splitting};
 static const family trees = {{"random", "in rows", "crowded"}, open_tree, run_loop};

@@ -204,10 +204,10 @@ small_runs() {
   "$each" minimize-exact - minimize ept --nx 12 --ny 12 --cauchy exact --iterations 8
   "$each" minimize-gl1 - minimize gl1 --n 40 --iterations 6
   "$each" minimize-lj - minimize lj --atoms 9 --dim 2 --iterations 6
-  for method in psor monotone truncated tnnmg pdas; do
+  for method in psor tnnmg pdas; do
     "$each" "lcp-$method" - lcp --problem torsion --size 15 --method "$method" --iterations 4
   done
-  for method in psor monotone truncated tnnmg; do
+  for method in psor tnnmg; do
     "$each" "lcp-grid-$method" - lcp --problem torsion --size 31 --storage matrix-free \
       --method "$method" --iterations 4
   done

@@ -220,8 +220,8 @@ static double *sent(caller *c, const double *from, int64_t count) {
 }
 
 static void obstacle(caller *c, int variant) {
-  static const cvtm_lcp_method methods[VARIANTS] = {CVTM_LCP_AUTO, CVTM_LCP_PSOR,
-                                                    CVTM_LCP_TRUNCATED, CVTM_LCP_PDAS};
+  static const cvtm_lcp_method methods[VARIANTS] = {CVTM_LCP_AUTO, CVTM_LCP_PSOR, CVTM_LCP_TNNMG,
+                                                    CVTM_LCP_PDAS};
   enum { NODES = 15 };
   cvtm_error error = {CVTM_OK, ""};
   cvtm_model_problem problem;

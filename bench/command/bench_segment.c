@@ -96,7 +96,7 @@ static cvtm_status measure_cores(cvtm_device *device, int size, const picture *p
 /* size: an index of the published ones, or SIDES for an image of another side. */
 static cvtm_status measure_size(cvtm_device *device, int size, int side, int64_t steps, int most) {
   picture p;
-  cvtm_segment_result first, w;
+  cvtm_segment_result first = {0}, w;
   cvtm_status status = make_picture(side, &p, cvtm_device_error(device));
   if (status == CVTM_OK) status = measure_cores(device, size, &p, steps, most, &first);
   if (status == CVTM_OK && cvtm_device_get_kind(device) == CVTM_DEVICE_CUDA) {

@@ -86,10 +86,9 @@ void with_flag(bool flag, Launch launch) {
   flag ? launch(std::true_type()) : launch(std::false_type());
 }
 
-/* True if the marches and tiles know these cycles: one sweep before and after, both
- * directions halved. */
-static inline bool is_specialised(const cvtm_grid_rules *rules, const cvtm_grid_level *coarse) {
-  return rules->pre == 1 && rules->post == 1 && coarse->halved_x && coarse->halved_y;
+/* True if the marches and tiles know the transfers: both directions are halved. */
+static inline bool is_specialised(const cvtm_grid_level *coarse) {
+  return coarse->halved_x && coarse->halved_y;
 }
 
 /* --- partial sums --- */
@@ -145,7 +144,7 @@ cvtm_status cvtm_grid_begin_iteration_reference(const cvtm_grid_top *top,
                                                 const cvtm_grid_stop_rule *rule);
 cvtm_status cvtm_grid_raise_limit_reference(const cvtm_grid_top *top, int64_t limit);
 cvtm_status cvtm_grid_smooth_reference(const cvtm_grid_top *top, int sweeps);
-/* The step along d after a line search, and sweeps on x. */
+/* The step along d, and a sweep on x. */
 cvtm_status cvtm_grid_step_and_smooth_reference(const cvtm_grid_top *top);
 cvtm_status cvtm_grid_measure_energy_reference(const cvtm_grid_top *top);
 cvtm_status cvtm_grid_mark_masked_reference(const cvtm_grid_top *top);

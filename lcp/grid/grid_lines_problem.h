@@ -134,7 +134,7 @@ CVTM_INLINE void residual_line_body(const cvtm_grid_problem *p, int64_t j, doubl
   }
 }
 
-CVTM_INLINE void truncate_line_body(const cvtm_grid_problem *p, int truncated, int64_t j, int store,
+CVTM_INLINE void truncate_line_body(const cvtm_grid_problem *p, int64_t j, int store,
                                     double *residual, uint8_t *changed) {
   const int64_t w = p->width;
   int64_t at_bound[CHUNK];
@@ -144,7 +144,7 @@ CVTM_INLINE void truncate_line_body(const cvtm_grid_problem *p, int truncated, i
     const double *x = p->x + k;
     double *r = residual + first;
     uint8_t *active = p->active + k, *out = changed + first;
-    for (int64_t i = 0; i < count; ++i) at_bound[i] = truncated && is_at_bound(limit, i, x[i]);
+    for (int64_t i = 0; i < count; ++i) at_bound[i] = is_at_bound(limit, i, x[i]);
     for (int64_t i = 0; i < count; ++i) r[i] = at_bound[i] ? 0.0 : r[i];
     for (int64_t i = 0; i < count; ++i) out[i] = active[i] != (uint8_t)at_bound[i];
     for (int64_t i = 0; i < count && store; ++i) active[i] = (uint8_t)at_bound[i];

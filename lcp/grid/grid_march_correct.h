@@ -141,24 +141,20 @@ __device__ void add_natural_line(const Lines &lines, const Operator &op, int j, 
 
 /* Line j after the step along its correction. */
 template <bool odd, typename Lines, typename Coarse>
-__device__ node_pair corrected(const Lines &lines, int searched, double step, int j,
-                               correction<Coarse> *from) {
+__device__ node_pair corrected(const Lines &lines, double step, int j, correction<Coarse> *from) {
   const auto &s = lines.s;
   const node_pair x = s.inside(j, lines.x(j));
   node_pair unbounded;
   node_pair moved = from->template next<odd>(lines, j, x, &unbounded);
-  if (searched) {
-    moved.x = clip<false>(lines, j, x.x + step * (moved.x - x.x));
-    moved.y = clip<true>(lines, j, x.y + step * (moved.y - x.y));
-    moved = s.inside(j, moved);
-  }
-  return moved;
+  moved.x = clip<false>(lines, j, x.x + step * (moved.x - x.x));
+  moved.y = clip<true>(lines, j, x.y + step * (moved.y - x.y));
+  return s.inside(j, moved);
 }
 
 template <bool interior, typename Operator>
 __device__ void post_smooth_strip(const strip<interior> &s, const cvtm_grid_problem *p,
-                                  const Operator &op, const cvtm_grid_level *coarse, int searched,
-                                  double step, double (&sum)[3]) {
+                                  const Operator &op, const cvtm_grid_level *coarse, double step,
+                                  double (&sum)[3]) {
   using Cached = cached_lines<true, strip<interior>>;
   correction<cached_coarse<strip<interior>>> from(s, coarse, s.first - 3);
   const Cached lines(s, p, p->d, s.first - 3, s.end + 2);
@@ -167,7 +163,7 @@ __device__ void post_smooth_strip(const strip<interior> &s, const cvtm_grid_prob
     constexpr bool odd = decltype(parity)::value;
     from.coarse.template request_ahead<odd>(j);
     lines.wait_for(j);
-    m.template sweep<odd>(lines, op, j, corrected<odd>(lines, searched, step, j, &from));
+    m.template sweep<odd>(lines, op, j, corrected<odd>(lines, step, j, &from));
     lines.store(p->x, j - 2, m.x[2]);
     const node_pair residual = m.template residuals<odd>(lines, op, j);
     add_natural_line<interior>(lines, op, j - 3, m.x[3], residual, sum);

@@ -18,14 +18,14 @@ namespace {
 
 /* --- kernels --- */
 
-template <bool bounded, bool interior, typename Operator>
+template <bool interior, typename Operator>
 __device__ void pre_smooth_strip(const strip<interior> &s, const cvtm_grid_problem *p,
-                                 const Operator &op, const cvtm_grid_level *coarse, int truncated,
+                                 const Operator &op, const cvtm_grid_level *coarse,
                                  unsigned *slacks) {
   using Cached = cached_lines<true, strip<interior>>;
   const Cached lines(s, p, p->x, s.first - 3, s.end + 3);
   sweep_lines<interior> m;
-  restriction<bounded, Cached> below(lines, coarse, truncated, slacks);
+  restriction<Cached> below(lines, coarse, slacks);
   march(s.first - 3, s.end + 3, [&](auto parity, int j) {
     constexpr bool odd = decltype(parity)::value;
     lines.wait_for(j);
@@ -36,18 +36,17 @@ __device__ void pre_smooth_strip(const strip<interior> &s, const cvtm_grid_probl
   });
 }
 
-/* Pre-smoothing, active nodes, residual and bounds for the coarse level: x -> d.
+/* Pre-smoothing, active nodes, residual for the coarse level: x -> d.
  * coarse.support_changed is 0 before. */
-template <bool bounded, typename Operator>
+template <typename Operator>
 __global__ void __launch_bounds__(march_threads, blocks_per_sm)
     pre_smooth_and_restrict_march(const cvtm_grid_problem *problem, Operator op,
-                                  cvtm_grid_level coarse, int truncated, int lines_each,
-                                  unsigned *slacks, launch_part part) {
+                                  cvtm_grid_level coarse, int lines_each, unsigned *slacks,
+                                  launch_part part) {
   pdl_trigger_and_wait();
   const cvtm_grid_problem p = *problem;
-  for_own_strip(p.width, p.height, lines_each, part.block(), [&](const auto &s) {
-    pre_smooth_strip<bounded>(s, &p, op, &coarse, truncated, slacks);
-  });
+  for_own_strip(p.width, p.height, lines_each, part.block(),
+                [&](const auto &s) { pre_smooth_strip(s, &p, op, &coarse, slacks); });
 }
 
 /* Slope and curvature of the correction. Warps take tiles round-robin. */
@@ -79,16 +78,15 @@ __global__ void __launch_bounds__(march_threads, blocks_per_sm)
 template <typename Operator>
 __global__ void __launch_bounds__(march_threads, blocks_per_sm)
     post_smooth_and_measure_march(const cvtm_grid_problem *problem, Operator op,
-                                  cvtm_grid_level coarse, int searched, int lines_each,
-                                  cvtm_grid_state *state, double *partial, double *history,
-                                  int claimed, cudaGraphConditionalHandle handle,
-                                  launch_part part) {
+                                  cvtm_grid_level coarse, int lines_each, cvtm_grid_state *state,
+                                  double *partial, double *history, int claimed,
+                                  cudaGraphConditionalHandle handle, launch_part part) {
   pdl_trigger_and_wait();
   const cvtm_grid_problem p = *problem;
-  const double step = searched ? cvtm_grid_line_search_step(state) : 1.0;
+  const double step = cvtm_grid_line_search_step(state);
   double sum[3] = {0, 0, 0};
   for_own_strip(p.width, p.height, lines_each, part.block(),
-                [&](const auto &s) { post_smooth_strip(s, &p, op, &coarse, searched, step, sum); });
+                [&](const auto &s) { post_smooth_strip(s, &p, op, &coarse, step, sum); });
   if (!reduce_grid(sum, 2, partial, state, part) || threadIdx.x != 0) return;
   cvtm_grid_judge(state, history, sum[0], sum[2], sum[1], 1);
   if (claimed) cudaGraphSetConditional(handle, state->loop.go_on ? 1 : 0);
@@ -161,11 +159,9 @@ cvtm_status cvtm_grid_pre_smooth_and_restrict_march(const cvtm_grid_top *top,
   if (status != CVTM_OK) return status;
   with_operator(top->shape, [&](auto op) {
     using Operator = decltype(op);
-    with_flag(top->rules.bounded, [&](auto bounded) {
-      status = launch_march(top, "pre_smooth_and_restrict_march",
-                            pre_smooth_and_restrict_march<decltype(bounded)::value, Operator>, op,
-                            *coarse, top->rules.truncated, lines_of(top), cvtm_grid_slacks_of(top));
-    });
+    status =
+        launch_march(top, "pre_smooth_and_restrict_march", pre_smooth_and_restrict_march<Operator>,
+                     op, *coarse, lines_of(top), cvtm_grid_slacks_of(top));
   });
   return status;
 }
@@ -188,10 +184,10 @@ cvtm_status cvtm_grid_post_smooth_and_measure_march(const cvtm_grid_top *top,
   const int claimed = cvtm_loop_claim(top->device, &handle);
   with_operator(top->shape, [&](auto op) {
     using Operator = decltype(op);
-    status = launch_march(top, "post_smooth_and_measure_march",
-                          post_smooth_and_measure_march<Operator>, op, *coarse, top->rules.searched,
-                          lines_of(top), top->state, cvtm_grid_sums_of(top), top->history, claimed,
-                          static_cast<cudaGraphConditionalHandle>(handle));
+    status =
+        launch_march(top, "post_smooth_and_measure_march", post_smooth_and_measure_march<Operator>,
+                     op, *coarse, lines_of(top), top->state, cvtm_grid_sums_of(top), top->history,
+                     claimed, static_cast<cudaGraphConditionalHandle>(handle));
   });
   return status;
 }

@@ -9,25 +9,15 @@ namespace {
 
 /* --- restriction --- */
 
-/* What coarse nodes gather from a fine line: residuals (0 where active) and distances to the bounds
- * (infinite there) of the lane's nodes and of the next one to the east. */
+/* Residuals of the lane's nodes of a fine line, 0 where active, and of the next one to the east. */
 struct fine_line {
-  double residual[3], lower[3], upper[3];
+  double residual[3];
 };
 
-/* Sums and bounds of a coarse node over its support. */
-struct gathered {
-  double residual, lower, upper;
-};
-
-__device__ gathered nothing_gathered() {
-  return gathered{0.0, -static_cast<double>(INFINITY), static_cast<double>(INFINITY)};
-}
-
-/* Adds fine line j to the lane's node of coarse line y. */
-template <bool bounded, bool odd, bool interior>
+/* Adds fine line j to the sum of the lane's node of coarse line y. */
+template <bool odd, bool interior>
 __device__ void gather(const strip<interior> &s, const cvtm_grid_level *c, int y, int j,
-                       const fine_line &fine, gathered *sum) {
+                       const fine_line &fine, double *sum) {
   const int x = s.pair, width = static_cast<int>(c->width), height = static_cast<int>(c->height);
   double weight[3] = {0.5, 1, 0.5}, down = odd ? 1.0 : 0.5;
   if (!interior && c->neumann) {
@@ -37,26 +27,15 @@ __device__ void gather(const strip<interior> &s, const cvtm_grid_level *c, int y
   }
   const double line =
       (weight[0] * fine.residual[0] + weight[1] * fine.residual[1]) + weight[2] * fine.residual[2];
-  sum->residual += down * line;
-  if constexpr (bounded) {
-#pragma unroll
-    for (int d = 0; d < 3; ++d) {
-      if (fine.lower[d] > sum->lower) sum->lower = fine.lower[d];
-      if (fine.upper[d] < sum->upper) sum->upper = fine.upper[d];
-    }
-  }
+  *sum += down * line;
 }
 
-template <bool bounded, bool interior>
+template <bool interior>
 __device__ void gather_store(const strip<interior> &s, const cvtm_grid_level *c, int y,
-                             const gathered &sum) {
+                             double sum) {
   if (!s.owner || !s.owns_line(2 * y)) return;
   if (!interior && (s.pair >= c->width || y >= c->height)) return;
-  const int width = static_cast<int>(c->width);
-  *lines_down(c->r + s.pair, y, width) = sum.residual;
-  if (!bounded) return;
-  *lines_down(c->lower + s.pair, y, width) = sum.lower;
-  *lines_down(c->upper + s.pair, y, width) = sum.upper;
+  *lines_down(c->r + s.pair, y, static_cast<int>(c->width)) = sum;
 }
 
 /* A red-black sweep while it marches down: x of lines j .. j - 4. */
@@ -135,13 +114,13 @@ __device__ unsigned slack_of(const Lines &lines, int j, double x, bool off) {
 
 /* Returns what coarse nodes gather from line j, and stores those of its flags of active nodes
  * that have changed. */
-template <bool bounded, typename Lines>
-__device__ fine_line gather_line(const Lines &lines, int truncated, const cvtm_grid_level *coarse,
-                                 int j, node_pair x, node_pair residual, unsigned *slack) {
+template <typename Lines>
+__device__ fine_line gather_line(const Lines &lines, const cvtm_grid_level *coarse, int j,
+                                 node_pair x, node_pair residual, unsigned *slack) {
   const auto &s = lines.s;
   const bool has_x = s.has_x() && s.has_line(j), has_y = s.has_y() && s.has_line(j);
-  bool off_x = has_x && truncated && is_at_bound<false>(lines, j, x.x);
-  bool off_y = has_y && truncated && is_at_bound<true>(lines, j, x.y);
+  bool off_x = has_x && is_at_bound<false>(lines, j, x.x);
+  bool off_y = has_y && is_at_bound<true>(lines, j, x.y);
   const unsigned now = (off_x ? 1U : 0U) | (off_y ? 256U : 0U);
   const unsigned before = lines.flags(j) & ((s.has_x() ? 0xffU : 0U) | (s.has_y() ? 0xff00U : 0U));
   if (s.owner && s.owns_line(j) && before != now) {
@@ -150,23 +129,12 @@ __device__ fine_line gather_line(const Lines &lines, int truncated, const cvtm_g
   }
   off_x = off_x || !has_x;
   off_y = off_y || !has_y;
-  if (!bounded) {
-    if (s.near_owned_x()) *slack = min(*slack, slack_of<false>(lines, j, x.x, off_x));
-    if (s.near_owned_y()) *slack = min(*slack, slack_of<true>(lines, j, x.y, off_y));
-  }
-  const double none = static_cast<double>(INFINITY);
+  if (s.near_owned_x()) *slack = min(*slack, slack_of<false>(lines, j, x.x, off_x));
+  if (s.near_owned_y()) *slack = min(*slack, slack_of<true>(lines, j, x.y, off_y));
   fine_line out;
   out.residual[0] = off_x ? 0.0 : residual.x;
   out.residual[1] = off_y ? 0.0 : residual.y;
   out.residual[2] = from_east(out.residual[0]);
-  if (bounded) {
-    out.lower[0] = off_x ? -none : lines.template lower<false>(j) - x.x;
-    out.lower[1] = off_y ? -none : lines.template lower<true>(j) - x.y;
-    out.lower[2] = from_east(out.lower[0]);
-    out.upper[0] = off_x ? none : lines.template upper<false>(j) - x.x;
-    out.upper[1] = off_y ? none : lines.template upper<true>(j) - x.y;
-    out.upper[2] = from_east(out.upper[0]);
-  }
   return out;
 }
 
@@ -177,40 +145,34 @@ __device__ int64_t slack_place(const strip<interior> &s, int j) {
 }
 
 /* Restriction to the first coarse level, line by line. */
-template <bool bounded, typename Lines>
+template <typename Lines>
 struct restriction {
   const Lines &lines;
   const cvtm_grid_level *coarse;
-  int truncated;
   unsigned *slacks;
-  gathered sum;
+  double sum;
   unsigned slack;
 
-  __device__ restriction(const Lines &march_lines, const cvtm_grid_level *level, int is_truncated,
+  __device__ restriction(const Lines &march_lines, const cvtm_grid_level *level,
                          unsigned *to_slacks)
-      : lines(march_lines),
-        coarse(level),
-        truncated(is_truncated),
-        slacks(to_slacks),
-        sum(nothing_gathered()),
-        slack(slack_most) {}
+      : lines(march_lines), coarse(level), slacks(to_slacks), sum(0), slack(slack_most) {}
   /* Adds line j with its residuals; called for each line from the first that the warp owns. */
   template <bool odd>
   __device__ void take(int j, node_pair x, node_pair residual) {
     const auto &s = lines.s;
-    const fine_line fine = gather_line<bounded>(lines, truncated, coarse, j, x, residual, &slack);
-    if (!bounded && ((j & (slack_lines - 1)) == slack_lines - 1 || j == s.end - 1)) {
+    const fine_line fine = gather_line(lines, coarse, j, x, residual, &slack);
+    if ((j & (slack_lines - 1)) == slack_lines - 1 || j == s.end - 1) {
       slack = __reduce_min_sync(0xffffffffU, slack);
       if ((threadIdx.x & 31) == 0 && j < s.end) slacks[slack_place(s, j)] = slack;
       slack = slack_most;
     }
     const int y = j >> 1;
     if (!odd) { /* the last line of one support and the first of the next */
-      gather<bounded, odd>(s, coarse, y - 1, j, fine, &sum);
-      gather_store<bounded>(s, coarse, y - 1, sum);
-      sum = nothing_gathered();
+      gather<odd>(s, coarse, y - 1, j, fine, &sum);
+      gather_store(s, coarse, y - 1, sum);
+      sum = 0;
     }
-    gather<bounded, odd>(s, coarse, y, j, fine, &sum);
+    gather<odd>(s, coarse, y, j, fine, &sum);
   }
 };
 

@@ -110,12 +110,6 @@ CVTM_HD void cvtm_apply_row(const cvtm_level *level, const double *x, double *y,
   y[row] = cvtm_is_active(level, row) ? 0 : cvtm_sell_row_times(&level->matrix, row, x);
 }
 
-/* x + step * direction, clipped to the bounds. */
-CVTM_HD void cvtm_step_row(const cvtm_level *level, const double *direction, double step,
-                           int64_t row) {
-  level->x[row] = cvtm_clip_at(level, row, level->x[row] + step * direction[row]);
-}
-
 /* Clips every row; or, if masked, sets active rows to their bound. */
 CVTM_HD void cvtm_clip_row(const cvtm_level *level, int masked, int64_t row) {
   const int side = level->state[row] & CVTM_ROW_ACTIVE;

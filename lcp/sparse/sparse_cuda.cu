@@ -47,30 +47,19 @@ cvtm_status galerkin(cvtm_device *device, const cvtm_level *fine, const cvtm_lev
   return run_rows<cvtm_galerkin_row>(device, "galerkin", 0, coarse->rows, *fine, *coarse, is_top);
 }
 
-cvtm_status restrict_problem(cvtm_device *device, const cvtm_level *fine, const cvtm_level *coarse,
-                             int bounded, int masked) {
-  return run_rows<cvtm_restrict_row>(device, "restrict_problem", 0, coarse->rows, *fine, *coarse,
-                                     bounded, masked);
+cvtm_status restrict_problem(cvtm_device *device, const cvtm_level *fine,
+                             const cvtm_level *coarse) {
+  return run_rows<cvtm_restrict_row>(device, "restrict_problem", 0, coarse->rows, *fine, *coarse);
 }
 
 cvtm_status prolong(cvtm_device *device, const cvtm_level *fine, const cvtm_level *coarse,
-                    cvtm_kernel_flags flags) {
-  return run_rows<cvtm_prolong_row>(device, "prolong", 0, fine->rows, *fine, *coarse, flags);
+                    int masked) {
+  return run_rows<cvtm_prolong_row>(device, "prolong", 0, fine->rows, *fine, *coarse, masked);
 }
 
 cvtm_status direction(cvtm_device *device, const cvtm_level *fine, const cvtm_level *coarse,
                       double *to) {
   return run_rows<cvtm_direction_row>(device, "direction", 0, fine->rows, *fine, *coarse, to);
-}
-
-__device__ void step_row(const cvtm_level *level, const double *direction,
-                         const cvtm_sparse_state *state, int64_t row) {
-  cvtm_step_row(level, direction, state->step, row);
-}
-
-cvtm_status step(cvtm_device *device, const cvtm_level *level, const double *along,
-                 const cvtm_sparse_state *state) {
-  return run_rows<step_row>(device, "step", 0, level->rows, *level, along, state);
 }
 
 cvtm_status coarsen(cvtm_device *device, const cvtm_level *fine, const cvtm_level *coarse) {
@@ -179,9 +168,6 @@ sum_kernel kernel_of(cvtm_sum_kind kind, bool relaxes) {
       return relaxes ? sum_blocks<CVTM_SUM_NORM, true> : sum_blocks<CVTM_SUM_NORM, false>;
     case CVTM_SUM_RESIDUAL:
       return relaxes ? sum_blocks<CVTM_SUM_RESIDUAL, true> : sum_blocks<CVTM_SUM_RESIDUAL, false>;
-    case CVTM_SUM_RESIDUAL_TRUNCATED:
-      return relaxes ? sum_blocks<CVTM_SUM_RESIDUAL_TRUNCATED, true>
-                     : sum_blocks<CVTM_SUM_RESIDUAL_TRUNCATED, false>;
     case CVTM_SUM_LINE_SEARCH:
       return sum_blocks<CVTM_SUM_LINE_SEARCH, false>;
     case CVTM_SUM_ENERGY:
@@ -249,8 +235,8 @@ cvtm_status check(cvtm_device *device, const double *b, const double *lower, con
 
 /* --- the V-cycle of small levels, in one block --------------------------------------------- */
 
-/* With a launch for each operation a cycle takes 1.4 to 1.6 times as long for the monotone method,
- * and 1.04 to 1.2 times for the others, at 127 x 127 to 511 x 511 (H200). */
+/* With a launch for each operation a cycle of tnnmg takes 1.04 to 1.2 times as long at 127 x 127 to
+ * 511 x 511 (H200). */
 
 template <class Row>
 __device__ void block_rows(int64_t first, int64_t end, const Row &at) {
@@ -270,29 +256,25 @@ __device__ void block_sweeps(const cvtm_level *level, cvtm_kernel_flags flags, i
 __global__ void __launch_bounds__(small_block)
     small_cycle_kernel(const cvtm_level *levels, cvtm_vcycle cycle) {
   __shared__ cvtm_level level[CVTM_LEVELS_MAX];
-  const cvtm_kernel_flags flags = {1, cycle.bounded, 0, 0};
-  const int bounded = cycle.bounded;
+  const cvtm_kernel_flags flags = {1, 0, 0, 0};
   for (int l = cycle.first + static_cast<int>(threadIdx.x); l <= cycle.last; l += small_block)
     level[l] = levels[l];
   __syncthreads();
-  if (cycle.updates_galerkin) {
-    for (int l = cycle.first; l < cycle.last; ++l) {
-      const cvtm_level *fine = &level[l];
-      block_rows(0, fine[1].rows, [=](int64_t k) { cvtm_galerkin_row(fine, fine + 1, 0, k); });
-    }
+  for (int l = cycle.first; l < cycle.last; ++l) {
+    const cvtm_level *fine = &level[l];
+    block_rows(0, fine[1].rows, [=](int64_t k) { cvtm_galerkin_row(fine, fine + 1, 0, k); });
   }
   for (int l = cycle.first; l < cycle.last; ++l) {
     const cvtm_level *fine = &level[l];
-    block_sweeps(fine, flags, cycle.pre);
+    block_sweeps(fine, flags, 1);
     block_rows(0, fine->rows, [=](int64_t row) { cvtm_residual_row(fine, flags, row); });
-    block_rows(0, fine[1].rows,
-               [=](int64_t k) { cvtm_restrict_row(fine, fine + 1, bounded, 0, k); });
+    block_rows(0, fine[1].rows, [=](int64_t k) { cvtm_restrict_row(fine, fine + 1, k); });
   }
   block_sweeps(&level[cycle.last], flags, cycle.coarsest);
   for (int l = cycle.last - 1; l >= cycle.first; --l) {
     const cvtm_level *fine = &level[l];
-    block_rows(0, fine->rows, [=](int64_t row) { cvtm_prolong_row(fine, fine + 1, flags, row); });
-    block_sweeps(fine, flags, cycle.post);
+    block_rows(0, fine->rows, [=](int64_t row) { cvtm_prolong_row(fine, fine + 1, 0, row); });
+    block_sweeps(fine, flags, 1);
   }
 }
 
@@ -304,7 +286,7 @@ cvtm_status small_cycle(cvtm_device *device, const cvtm_level *levels, const cvt
 }  // namespace
 
 extern "C" const cvtm_sparse_table cvtm_sparse_table_cuda = {
-    relax,     relax_along, residual, apply,       galerkin, restrict_problem, prolong,
-    direction, step,        coarsen,  refine,      sum,      gather,           scatter,
-    clip,      combine,     divide,   tridiagonal, check,    small_cycle,      small_rows,
+    relax,     relax_along, residual,    apply, galerkin,    restrict_problem, prolong,
+    direction, coarsen,     refine,      sum,   gather,      scatter,          clip,
+    combine,   divide,      tridiagonal, check, small_cycle, small_rows,
 };

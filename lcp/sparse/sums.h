@@ -9,12 +9,11 @@
 
 /* What is summed over the rows of a level. */
 typedef enum cvtm_sum_kind {
-  CVTM_SUM_NORM,               /* cvtm_norm_sums */
-  CVTM_SUM_RESIDUAL,           /* cvtm_residual_sums */
-  CVTM_SUM_RESIDUAL_TRUNCATED, /* cvtm_residual_sums, masked */
-  CVTM_SUM_LINE_SEARCH,        /* cvtm_line_search_sums */
-  CVTM_SUM_ENERGY,             /* cvtm_energy_sums */
-  CVTM_SUM_ACTIVE_SET          /* cvtm_active_set_row: sum 0 counts the rows that change sides */
+  CVTM_SUM_NORM,        /* cvtm_norm_sums */
+  CVTM_SUM_RESIDUAL,    /* cvtm_residual_sums */
+  CVTM_SUM_LINE_SEARCH, /* cvtm_line_search_sums */
+  CVTM_SUM_ENERGY,      /* cvtm_energy_sums */
+  CVTM_SUM_ACTIVE_SET   /* cvtm_active_set_row: sum 0 counts the rows that change sides */
 } cvtm_sum_kind;
 
 /* What follows a sum, in the same launch or right after it. */
@@ -78,18 +77,15 @@ CVTM_HD cvtm_sums cvtm_norm_sums(const cvtm_level *level, const cvtm_row *at, do
   return sums;
 }
 
-/* The natural residual, and level.r = b - A x. masked: rows at a bound become active, and r is 0
- * there. */
-CVTM_HD cvtm_sums cvtm_residual_sums(const cvtm_level *level, const cvtm_level *next, int masked,
+/* The natural residual, and level.r = b - A x. Rows at a bound become active, and r is 0 there. */
+CVTM_HD cvtm_sums cvtm_residual_sums(const cvtm_level *level, const cvtm_level *next,
                                      const cvtm_row *at, double scale, int64_t row) {
   int side = 0;
-  if (masked) {
-    if (at->x <= at->lower)
-      side = CVTM_ROW_LOWER;
-    else if (at->x >= at->upper)
-      side = CVTM_ROW_UPPER;
-    cvtm_set_active_side(level, next, side, row);
-  }
+  if (at->x <= at->lower)
+    side = CVTM_ROW_LOWER;
+  else if (at->x >= at->upper)
+    side = CVTM_ROW_UPPER;
+  cvtm_set_active_side(level, next, side, row);
   level->r[row] = side != 0 ? 0 : at->b - at->product;
   return cvtm_natural_sums(at, scale);
 }
@@ -205,13 +201,11 @@ CVTM_HD cvtm_sums cvtm_sum_row(const cvtm_level *level, const cvtm_level *next, 
                                cvtm_sum_kind kind, double omega, double scale, int64_t row) {
   switch (kind) {
     case CVTM_SUM_NORM:
-    case CVTM_SUM_RESIDUAL:
-    case CVTM_SUM_RESIDUAL_TRUNCATED: {
+    case CVTM_SUM_RESIDUAL: {
       const cvtm_row here = cvtm_judged_row(level, omega, row);
       if (vector != NULL) vector[row] = here.x;
       if (kind == CVTM_SUM_NORM) return cvtm_norm_sums(level, &here, scale, row);
-      return cvtm_residual_sums(level, next, kind == CVTM_SUM_RESIDUAL_TRUNCATED, &here, scale,
-                                row);
+      return cvtm_residual_sums(level, next, &here, scale, row);
     }
     case CVTM_SUM_LINE_SEARCH:
       return cvtm_line_search_sums(level, vector, scale, row);

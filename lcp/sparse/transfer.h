@@ -5,35 +5,11 @@
 
 #include "lcp/sparse/level.h"
 
-/* The coarse problem for a correction of the fine x: right side P'r, start 0, and if bounded the
- * tightest bounds over the support (monotone multigrid, Kornhuber 1994). masked: active rows do not
- * limit it. */
-CVTM_HD void cvtm_restrict_row(const cvtm_level *fine, const cvtm_level *coarse, int bounded,
-                               int masked, int64_t from) {
-  const cvtm_sell *r = &fine->restriction;
+/* The coarse problem for a correction of the fine x: right side P'r, start 0. */
+CVTM_HD void cvtm_restrict_row(const cvtm_level *fine, const cvtm_level *coarse, int64_t from) {
   const int64_t row = coarse->place[from];
-  double right = 0, lower = -(double)INFINITY, upper = (double)INFINITY;
-  const int64_t end = cvtm_sell_end(r, from);
-  for (int64_t k = cvtm_sell_first(r, from); k < end; k += CVTM_SELL_STEP) {
-    const cvtm_sell_batch batch = cvtm_sell_read(r, from, k, end);
-    CVTM_UNROLLED
-    for (int j = 0; j < CVTM_SELL_BATCH; ++j) {
-      const int32_t i = batch.column[j];
-      const double weight = batch.value[j];
-      right += weight * fine->r[i];
-      if (weight == 0 || !bounded || (masked && cvtm_is_active(fine, i))) continue;
-      const double below = cvtm_lower_at(fine, i) - fine->x[i],
-                   above = cvtm_upper_at(fine, i) - fine->x[i];
-      if (below > lower) lower = below;
-      if (above < upper) upper = above;
-    }
-  }
-  coarse->b[row] = right;
+  coarse->b[row] = cvtm_sell_row_times(&fine->restriction, from, fine->r);
   coarse->x[row] = 0;
-  if (!bounded) return;
-  /* The start 0 must be feasible in spite of rounding. */
-  if (coarse->has_bounds[0]) coarse->lower[row] = lower > 0 ? 0 : lower;
-  if (coarse->has_bounds[1]) coarse->upper[row] = upper < 0 ? 0 : upper;
 }
 
 /* Row of P times the coarse x; 0 in active rows if masked. */
@@ -43,10 +19,9 @@ CVTM_HD double cvtm_prolonged_correction(const cvtm_level *fine, const cvtm_leve
   return cvtm_sell_row_times(&fine->prolongation, row, coarse->x);
 }
 
-CVTM_HD void cvtm_prolong_row(const cvtm_level *fine, const cvtm_level *coarse,
-                              cvtm_kernel_flags flags, int64_t row) {
-  const double x = fine->x[row] + cvtm_prolonged_correction(fine, coarse, flags.masked, row);
-  fine->x[row] = flags.bounded ? cvtm_clip_at(fine, row, x) : x;
+CVTM_HD void cvtm_prolong_row(const cvtm_level *fine, const cvtm_level *coarse, int masked,
+                              int64_t row) {
+  fine->x[row] += cvtm_prolonged_correction(fine, coarse, masked, row);
 }
 
 /* direction = clip(x + prolonged correction) - x. */

@@ -18,10 +18,6 @@ CASES = {
         "lcp", "--problem", "membrane", "--width", 300, "--height", 100, "--storage", "matrix-free",
         "-o", "x.npy"
     ],
-    "lcp-monotone": [
-        "lcp", "--problem", "membrane", "--size", 63, "--method", "monotone", "--storage",
-        "matrix-free", "-o", "x.npy"
-    ],
     "hlcp-newton":
     ["hlcp", "--example", 3, "--method", "newton", "--size", 40, "--output-z", "x.npy"],
     "density": ["density", "rho.npy", "--smooth", 3, "--grade", 2, "-o", "x.npy"],

@@ -110,7 +110,7 @@ COMMANDS = {
     **{"hlcp_" + method: HLCP + ["--method", method]
        for method in ("mmj", "mmgs", "mmsor", "mmaor", "newton")},
     **{"lcp_" + method: LCP + ["--problem", "torsion", "--size", "7", "--method", method]
-       for method in ("psor", "monotone", "truncated", "tnnmg", "pdas")},
+       for method in ("psor", "tnnmg", "pdas")},
     "lcp_files": LCP + ["--matrix", "a.mtx", "--rhs", "q.npy", "--lower", "zero.npy"],
     "lcp_matrix_free": LCP + ["--problem", "membrane", "--size", "7", "--storage", "matrix-free"],
     "view": ["view", "tiny.npy", "-n", "12", "--shot", "shot.png", "--frames", "3", "--paused",
