@@ -9,7 +9,6 @@
  * bilinear      P'AP by flags in shared memory and closed forms; plain: galerkin_kernel
  * pdl           kernels that start before the ones ahead have ended; plain: ordinary launches
  * small_levels  V-cycles on stored matrices: the small levels in one block; plain: many launches
- * small_blocks  multisplitting: blocks of at most 32 rows by shuffles; plain: by level lists
  * stages        deferred cells: the stages of finish_kernel in one kernel; plain: one kernel each
  * sort          the tree of sites, alone and in evaluations: sorted by counting; plain: by CUB
  * flooding      jump flooding: chains of pixels; plain: one pixel per thread */
@@ -18,7 +17,6 @@
 #include "bench/problems/complementarity.h"
 #include "cvt/evaluate_kernels.h"
 #include "jfa/jfa.h"
-#include "lcp/hlcp.h"
 #include "lcp/lcp.h"
 
 enum { RUNS = 5, CYCLES = 12, ROUNDS = 10, BUFFERS = 4, SIZES = 5 };
@@ -31,7 +29,6 @@ typedef struct job {
   double *result;
   int64_t results;
   cvtm_lcp *lcp;
-  cvtm_hlcp *hlcp;
   cvtm_cvt *cvt;
   cvtm_voronoi *voronoi;
   cvtm_site_tree *tree;
@@ -129,32 +126,6 @@ static void open_matrix(job *j) {
   options.max_iterations = CYCLES;
   bench_check(j->device, cvtm_lcp_create(j->device, &p.matrix, m, m, &options, &j->lcp));
   cvtm_model_problem_free(&p);
-}
-
-static const int block_rows[] = {2, 4, 16, 32};
-
-static void open_splitting(job *j) {
-  cvtm_hlcp_problem p;
-  cvtm_hlcp_options options;
-  bench_check(j->device, cvtm_hlcp_example(3, j->size, &p, cvtm_device_error(j->device)));
-  j->results = p.a.rows;
-  cvtm_hlcp_defaults(&options);
-  options.method = CVTM_HLCP_MMSOR;
-  options.scaling = CVTM_HLCP_OMEGA_NUMBER;
-  options.omega = cvtm_hlcp_example_omega(3);
-  options.splits = p.a.rows / block_rows[j->kind];
-  j->buffer[0] = copied(j, p.q, j->results);
-  j->result = bench_doubles(j->device, j->results);
-  j->buffer[1] = bench_doubles(j->device, j->results);
-  bench_check(j->device, cvtm_hlcp_create(j->device, &p.a, &p.b, &options, &j->hlcp));
-  cvtm_hlcp_problem_free(&p);
-}
-
-static double run_splitting(job *j) {
-  cvtm_hlcp_result result;
-  bench_check(j->device,
-              cvtm_hlcp_solve(j->hlcp, j->buffer[0], NULL, 0, j->result, j->buffer[1], &result));
-  return 1e3 * result.seconds / (double)result.iterations;
 }
 
 /* --- sites --- */
@@ -264,7 +235,6 @@ static void open_flooding(job *j) {
 static void close_job(job *j) {
   cvtm_loop_destroy(j->loop);
   cvtm_lcp_destroy(j->lcp);
-  cvtm_hlcp_destroy(j->hlcp);
   cvtm_voronoi_destroy(j->voronoi);
   cvtm_cvt_destroy(j->cvt);
   if (j->tree)
@@ -279,8 +249,6 @@ static void close_job(job *j) {
 
 static const family grids = {{"constant", "varying diagonal", "varying links"}, open_grid, run_lcp};
 static const family matrices = {{"tnnmg"}, open_matrix, run_lcp};
-static const family splittings = {
-    {"2 rows", "4 rows", "16 rows", "32 rows"}, open_splitting, run_splitting};
 static const family trees = {{"random", "in rows", "crowded"}, open_tree, run_loop};
 static const family evaluations = {{"random", "in rows", "crowded"}, open_evaluation, run_loop};
 static const family floodings = {{"random"}, open_flooding, run_loop};
@@ -298,7 +266,6 @@ static const path paths[] = {
     {"bilinear", &grids, {1024, 4096}},
     {"pdl", &grids, {255, 1024, 4096}},
     {"small_levels", &matrices, {127, 255, 511}},
-    {"small_blocks", &splittings, {128, 512}},
     {"stages", &evaluations, {4000, 60000, 600000}},
     {"sort", &trees, {4000, 60000, 250000, 1000000, 10000000}},
     {"sort", &evaluations, {60000, 1000000, 3000000}},

@@ -86,7 +86,6 @@ typedef struct cvtm_lbfgsb_options {
                            of the device; 0: a graph runs them if it can be captured; 0 */
   int time_evaluations; /* fill result.evaluation_seconds on CUDA, too, by evaluations
                            repeated after the run; 0 */
-  double poll_seconds;  /* CUDA: interval at which the host polls the device; 0: 50e-6; 0 */
   cvtm_lbfgsb_monitor monitor;
   void *monitor_context;
   CVTM_RESERVED(8);

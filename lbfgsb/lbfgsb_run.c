@@ -149,11 +149,8 @@ static cvtm_status loop_by_host(cvtm_lbfgsb_run *current) {
   return status;
 }
 
-static void pause_before_poll(const cvtm_lbfgsb_options *options) {
-  const double seconds = options->poll_seconds > 0.0 ? options->poll_seconds : 50e-6;
-  struct timespec pause;
-  pause.tv_sec = (time_t)seconds;
-  pause.tv_nsec = (long)((seconds - (double)pause.tv_sec) * 1e9);
+static void pause_before_poll(void) {
+  const struct timespec pause = {0, 50000};
   (void)nanosleep(&pause, NULL);
 }
 
@@ -167,7 +164,7 @@ static cvtm_status loop_by_graph(cvtm_lbfgsb_run *current, cvtm_loop *loop) {
     while (status == CVTM_OK && !idle) {
       status = cvtm_device_query(solver->device, &idle);
       if (status == CVTM_OK) status = cvtm_lbfgsb_deliver(current);
-      if (status == CVTM_OK && !idle) pause_before_poll(&solver->options);
+      if (status == CVTM_OK && !idle) pause_before_poll();
     }
     if (status != CVTM_OK) break;
     status = cvtm_lbfgsb_read_states(solver);

@@ -38,7 +38,7 @@ static cvtm_status check_lbfgsb_options(cvtm_error *error, const cvtm_lbfgsb_opt
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "unknown Cauchy point %d", (int)options->cauchy);
   }
   if (options->max_iterations < 0 || options->max_evaluations < 0 ||
-      !(options->max_seconds >= 0.0) || !(options->poll_seconds >= 0.0)) {
+      !(options->max_seconds >= 0.0)) {
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "a limit is negative");
   }
   if (!(options->gradient_tolerance >= 0.0) || !(options->decrease_tolerance >= 0.0)) {

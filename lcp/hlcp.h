@@ -76,7 +76,8 @@ typedef struct cvtm_hlcp_options {
   cvtm_hlcp_split split;
   int64_t splits;         /* l, 1 .. n; 0: chosen for the device, see cvtm_hlcp_result.splits */
   int64_t block_threads;  /* CUDA: every splitting is solved by one thread, in blocks of so many,
-                             as in the paper; 0: by as many as its rows allow */
+                             as in the paper; 0: by as many as it has rows if these are at most
+                             32 */
   double start;           /* x^(0) in every component where no x is given; 2 */
   double tolerance;       /* on ||A z - B w - q||_2, absolute, after every iteration; 1e-6 */
   int64_t max_iterations; /* 10000 sweeps; newton counts steps */

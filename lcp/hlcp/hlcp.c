@@ -138,8 +138,8 @@ static cvtm_status set_up_sweeps(cvtm_hlcp *h, const cvtm_csr *a, const cvtm_csr
   if (status == CVTM_OK) status = cvtm_hlcp_scale_columns(b, omega, &scaled, error);
   if (status == CVTM_OK) {
     h->splits = number_of_splits(h);
-    status = cvtm_hlcp_systems_create(h->device, a, &scaled, &h->options, h->splits,
-                                      h->table->takes_levels, &arrays->systems);
+    status =
+        cvtm_hlcp_systems_create(h->device, a, &scaled, &h->options, h->splits, &arrays->systems);
   }
   if (status == CVTM_OK) status = cvtm_sell_create(h->device, &scaled, &arrays->b);
   if (status == CVTM_OK && h->options.scaling != CVTM_HLCP_OMEGA_NUMBER) {

@@ -140,7 +140,6 @@ static cvtm_status cpu_pixels(cvtm_device *device, const cvtm_hlcp_pixels *s) {
 }
 
 const cvtm_hlcp_table cvtm_hlcp_table_cpu = {
-    .takes_levels = 0,
     .automatic_block = 0,
     .automatic_blocks = AUTOMATIC_BLOCKS,
     .parts = cpu_parts,

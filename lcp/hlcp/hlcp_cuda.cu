@@ -138,9 +138,7 @@ __device__ void correct_block(const cvtm_hlcp_arrays &s, int64_t block) {
   if (is_row) s.x[e] += right - sum;
 }
 
-/* By level lists a sweep takes 1.4 to 2.2 times as long at 128 x 128 unknowns, and 3.5 to 5.3 times
- * at 512 x 512 (blocks of 2 to 32 rows, H200). The loop is over whole warps, since all lanes of a
- * warp take part in shuffles. */
+/* The loop is over whole warps, since all lanes of a warp take part in shuffles. */
 template <int group>
 __global__ void __launch_bounds__(block_size, resident_blocks) correct_small(cvtm_hlcp_arrays s) {
   if (!s.state->apply) return;
@@ -150,22 +148,7 @@ __global__ void __launch_bounds__(block_size, resident_blocks) correct_small(cvt
     correct_block<group>(s, warp * groups + lane / group);
 }
 
-/* Blocks of any size by a level schedule: one block of threads each. */
-__global__ void correct_levels(cvtm_hlcp_arrays s) {
-  const cvtm_hlcp_systems &t = s.systems;
-  if (!s.state->apply) return;
-  for (int64_t block = blockIdx.x; block < t.blocks; block += gridDim.x) {
-    for (int64_t level = t.block_level[block]; level < t.block_level[block + 1]; ++level) {
-      const int64_t end = t.level_first[level + 1];
-      for (int64_t k = t.level_first[level] + threadIdx.x; k < end; k += blockDim.x) {
-        cvtm_hlcp_solve_unknown(&s, t.order[k]);
-      }
-      __syncthreads();
-    }
-  }
-}
-
-/* Every splitting by one thread, as in the paper: its unknowns one after the other. */
+/* Every splitting by one thread, as in the paper: its rows one after the other. */
 __global__ void correct_by_threads(cvtm_hlcp_arrays s) {
   const cvtm_hlcp_systems &t = s.systems;
   if (!s.state->apply) return;
@@ -242,16 +225,8 @@ cvtm_status launch_small(cvtm_device *device, const cvtm_hlcp_arrays *s) {
   return cvtm_cuda_launched(device, "correct_small");
 }
 
-cvtm_status launch_levels(cvtm_device *device, const cvtm_hlcp_arrays *s) {
-  const int64_t wide = (s->systems.widest + 31) / 32 * 32;
-  const unsigned threads = static_cast<unsigned>(wide < 1024 ? wide : 1024);
-  const unsigned blocks = cvtm_cuda_blocks(s->systems.blocks, 1);
-  correct_levels<<<blocks, threads, 0, cvtm_cuda_stream(device)>>>(*s);
-  return cvtm_cuda_launched(device, "correct_levels");
-}
-
 cvtm_status launch_threads(cvtm_device *device, const cvtm_hlcp_arrays *s) {
-  const int threads = static_cast<int>(s->systems.block_threads);
+  const int given = static_cast<int>(s->systems.block_threads), threads = given > 0 ? given : 32;
   const unsigned blocks = cvtm_cuda_blocks(s->systems.blocks, threads);
   correct_by_threads<<<blocks, threads, 0, cvtm_cuda_stream(device)>>>(*s);
   return cvtm_cuda_launched(device, "correct_by_threads");
@@ -259,8 +234,8 @@ cvtm_status launch_threads(cvtm_device *device, const cvtm_hlcp_arrays *s) {
 
 cvtm_status cuda_correct(cvtm_device *device, const cvtm_hlcp_arrays *s) {
   const cvtm_hlcp_systems *t = &s->systems;
-  if (t->block_threads > 0) return launch_threads(device, s);
-  if (t->order != nullptr) return launch_levels(device, s);
+  if (t->block_threads > 0 || (t->chained && t->largest > CVTM_HLCP_SMALL_BLOCK))
+    return launch_threads(device, s);
   if (!t->chained) {
     const unsigned blocks = cvtm_cuda_cap(cuda_parts(s->n));
     correct_rows<<<blocks, block_size, 0, cvtm_cuda_stream(device)>>>(*s);
@@ -295,16 +270,6 @@ cvtm_status cuda_pixels(cvtm_device *device, const cvtm_hlcp_pixels *s) {
 }  // namespace
 
 const cvtm_hlcp_table cvtm_hlcp_table_cuda = {
-    1,
-    automatic_block,
-    0,
-    cuda_parts,
-    cuda_residual,
-    cuda_judge,
-    cuda_correct,
-    cuda_finish,
-    cuda_apply,
-    cuda_diagonal,
-    cuda_pixel_parts,
-    cuda_pixels,
+    automatic_block, 0,          cuda_parts,    cuda_residual,    cuda_judge,  cuda_correct,
+    cuda_finish,     cuda_apply, cuda_diagonal, cuda_pixel_parts, cuda_pixels,
 };

@@ -10,7 +10,6 @@ extern "C" {
 #endif
 
 typedef struct cvtm_hlcp_table {
-  int takes_levels; /* needs the level schedule of the systems */
   /* If l is chosen for the device: rows of a block, or if that is 0 the number of blocks. */
   int64_t automatic_block, automatic_blocks;
   /* Number of parts in which the squares of n residuals are summed. Depends on n alone, so that

@@ -16,7 +16,7 @@ extern "C" {
 
 enum {
   CVTM_HLCP_RING = 1024,     /* residuals that the state keeps between two polls */
-  CVTM_HLCP_SMALL_BLOCK = 32 /* rows of blocks that need no level lists on any device */
+  CVTM_HLCP_SMALL_BLOCK = 32 /* rows of blocks that CUDA solves by a thread for each row */
 };
 
 /* In device memory. */
@@ -40,12 +40,7 @@ typedef struct cvtm_hlcp_systems {
   int64_t blocks, largest; /* largest: rows of the largest block */
   int chained;             /* some d depends on another */
   cvtm_sell lower;         /* n x 2 n */
-  /* A level schedule, for devices that solve a level in parallel; else NULL. */
-  int32_t *order;        /* the rows, by block, then by level */
-  int64_t *level_first;  /* start of each level in `order`, block by block, and the end */
-  int64_t *block_level;  /* blocks + 1: first level of each block */
-  int64_t widest;        /* rows of the widest level */
-  int64_t block_threads; /* of the options */
+  int64_t block_threads;   /* of the options */
 } cvtm_hlcp_systems;
 
 /* All pointers are to device memory, borrowed. */

@@ -1,8 +1,7 @@
 /* From matrices to the triangular systems of a sweep: the strictly lower parts of the blocks, times
- * beta, and a schedule for devices that solve the unknowns of a level in parallel. */
+ * beta. */
 #include "lcp/hlcp/splitting.h"
 
-#include "base/plain.h"
 #include "lcp/sparse/csr.h"
 
 #include <stdlib.h>
@@ -121,81 +120,7 @@ static cvtm_status build_lower(const cvtm_csr *a, const cvtm_csr *b, const cvtm_
   return CVTM_OK;
 }
 
-/* --- the level schedule -------------------------------------------------------------------- */
-
-/* The unknowns of a level depend only on earlier levels of their block. */
-typedef struct level_schedule {
-  int32_t *level; /* by unknown, within its block */
-  int32_t *order;
-  int64_t *level_first, *block_level;
-  int64_t count, widest;
-} level_schedule;
-
-/* The first level after those on which unknown e depends. */
-static int32_t level_of(const cvtm_csr *lower, const int32_t *level, int64_t e) {
-  int32_t highest = 0;
-  for (int64_t t = lower->row_start[e]; t < lower->row_start[e + 1]; ++t) {
-    const int64_t before = lower->column[t] - lower->rows;
-    if (before >= 0 && level[before] >= highest) highest = level[before] + 1;
-  }
-  return highest;
-}
-
-/* Sorts the unknowns first .. end - 1 of block k by level: a counting sort with `count` levels. */
-static void order_block(level_schedule *l, int64_t k, int64_t first, int64_t end, int64_t count) {
-  int64_t *starts = l->level_first + l->count;
-  memset(starts, 0, ((size_t)count + 1) * sizeof *starts);
-  for (int64_t e = first; e < end; ++e) ++starts[l->level[e] + 1];
-  for (int64_t t = 1; t <= count; ++t) {
-    if (starts[t] > l->widest) l->widest = starts[t];
-    starts[t] += starts[t - 1];
-  }
-  for (int64_t e = first; e < end; ++e) l->order[first + starts[l->level[e]]++] = (int32_t)e;
-  for (int64_t t = count; t > 0; --t) starts[t] = first + starts[t - 1];
-  starts[0] = first;
-  l->block_level[k] = l->count;
-  l->count += count;
-}
-
-static void free_levels(level_schedule *l) {
-  free(l->level);
-  free(l->order);
-  free(l->level_first);
-  free(l->block_level);
-}
-
-static cvtm_status build_levels(const cvtm_csr *lower, int64_t splits, level_schedule *l,
-                                cvtm_error *error) {
-  const int64_t n = lower->rows;
-  l->level = malloc(((size_t)n + 1) * sizeof *l->level);
-  l->order = malloc(((size_t)n + 1) * sizeof *l->order);
-  l->level_first = malloc(((size_t)n + 2) * sizeof *l->level_first);
-  l->block_level = malloc(((size_t)splits + 1) * sizeof *l->block_level);
-  if (!l->level || !l->order || !l->level_first || !l->block_level) return no_memory(error);
-  for (int64_t k = 0; k < splits; ++k) {
-    const int64_t first = cvtm_hlcp_block_start(n, splits, k);
-    const int64_t end = cvtm_hlcp_block_start(n, splits, k + 1);
-    int32_t highest = -1;
-    for (int64_t e = first; e < end; ++e) {
-      l->level[e] = level_of(lower, l->level, e);
-      if (l->level[e] > highest) highest = l->level[e];
-    }
-    order_block(l, k, first, end, highest + 1);
-  }
-  l->block_level[splits] = l->count;
-  l->level_first[l->count] = n;
-  return CVTM_OK;
-}
-
 /* --- to the device ------------------------------------------------------------------------- */
-
-static cvtm_status copy_to_device(cvtm_device *device, const void *host, int64_t count, size_t size,
-                                  void **memory) {
-  if (host == NULL) return CVTM_OK;
-  const cvtm_status status = cvtm_device_allocate(device, count, size, memory);
-  if (status != CVTM_OK) return status;
-  return cvtm_device_copy_in(device, *memory, host, (size_t)count * size);
-}
 
 /* True if some unknown depends on another. */
 static int is_chained(const cvtm_csr *lower) {
@@ -205,40 +130,19 @@ static int is_chained(const cvtm_csr *lower) {
   return 0;
 }
 
-static cvtm_status upload_systems(cvtm_device *device, const cvtm_csr *lower, int64_t splits,
-                                  const level_schedule *l, cvtm_hlcp_systems *systems) {
-  cvtm_status status = cvtm_sell_create(device, lower, &systems->lower);
-  if (status == CVTM_OK)
-    status = copy_to_device(device, l->order, lower->rows, CVTM_TYPED(systems->order));
-  if (status == CVTM_OK)
-    status = copy_to_device(device, l->level_first, l->count + 1, CVTM_TYPED(systems->level_first));
-  if (status == CVTM_OK)
-    status = copy_to_device(device, l->block_level, splits + 1, CVTM_TYPED(systems->block_level));
-  return status;
-}
-
 cvtm_status cvtm_hlcp_systems_create(cvtm_device *device, const cvtm_csr *a, const cvtm_csr *b,
                                      const cvtm_hlcp_options *options, int64_t splits,
-                                     int with_levels, cvtm_hlcp_systems *systems) {
-  cvtm_error *error = cvtm_device_error(device);
+                                     cvtm_hlcp_systems *systems) {
   cvtm_csr lower = {0, 0, NULL, NULL, NULL};
-  level_schedule l;
-  memset(&l, 0, sizeof l);
   memset(systems, 0, sizeof *systems);
-  cvtm_status status = build_lower(a, b, options, splits, &lower, error);
+  cvtm_status status = build_lower(a, b, options, splits, &lower, cvtm_device_error(device));
   if (status == CVTM_OK) {
     systems->blocks = splits;
     systems->chained = is_chained(&lower);
     systems->largest = cvtm_hlcp_block_start(a->rows, splits, 1); /* the first is the largest */
     systems->block_threads = options->block_threads;
-    const int is_small =
-        systems->largest <= CVTM_HLCP_SMALL_BLOCK && !cvtm_uses_plain("small_blocks");
-    const int by_level = with_levels && options->block_threads == 0;
-    if (by_level && systems->chained && !is_small) status = build_levels(&lower, splits, &l, error);
-    systems->widest = l.widest;
+    status = cvtm_sell_create(device, &lower, &systems->lower);
   }
-  if (status == CVTM_OK) status = upload_systems(device, &lower, splits, &l, systems);
-  free_levels(&l);
   cvtm_csr_free(&lower);
   if (status != CVTM_OK) cvtm_hlcp_systems_free(device, systems);
   return status;
@@ -246,8 +150,5 @@ cvtm_status cvtm_hlcp_systems_create(cvtm_device *device, const cvtm_csr *a, con
 
 void cvtm_hlcp_systems_free(cvtm_device *device, cvtm_hlcp_systems *systems) {
   cvtm_sell_free(device, &systems->lower);
-  cvtm_device_free(device, systems->order);
-  cvtm_device_free(device, systems->level_first);
-  cvtm_device_free(device, systems->block_level);
   memset(systems, 0, sizeof *systems);
 }

@@ -15,7 +15,7 @@ cvtm_status cvtm_hlcp_scale_columns(const cvtm_csr *b, const double *omega, cvtm
  * the device. b is B Omega. On failure nothing is left to free. */
 cvtm_status cvtm_hlcp_systems_create(cvtm_device *device, const cvtm_csr *a, const cvtm_csr *b,
                                      const cvtm_hlcp_options *options, int64_t splits,
-                                     int with_levels, cvtm_hlcp_systems *systems);
+                                     cvtm_hlcp_systems *systems);
 void cvtm_hlcp_systems_free(cvtm_device *device, cvtm_hlcp_systems *systems);
 
 #endif
