@@ -3,7 +3,7 @@
 #include "base/cuda_check.h"
 #include "base/cuda_utils.h"
 #include "lbfgsb/divided.h"
-#include "lbfgsb/pass_b_cuda.h"
+#include "lbfgsb/passes_cuda.h"
 
 enum {
   CHUNKS = 4, /* of a block of rows, at most */

@@ -1,7 +1,7 @@
 #include "base/cuda_check.h"
+#include "lbfgsb/decisions_cuda.h"
 #include "lbfgsb/lbfgsb_kernels.h"
-#include "lbfgsb/pass_b_cuda.h"
-#include "lbfgsb/walk_cuda.h"
+#include "lbfgsb/passes_cuda.h"
 
 /* The blocks that share a problem in a round. COLUMN_BLOCKS: blocks of 8 columns of Y; WARPS: of a
  * block. */

@@ -3,7 +3,6 @@
 #define CVTMESH_LBFGSB_PRIVATE_H
 
 #include "lbfgsb/divided.h"
-#include "lbfgsb/inputs_kernels.h"
 #include "lbfgsb/lbfgsb_kernels.h"
 #include "lbfgsb/panels.h"
 
