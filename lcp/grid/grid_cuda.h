@@ -93,7 +93,7 @@ static inline bool is_specialised(const cvtm_grid_level *coarse) {
 
 /* --- partial sums --- */
 
-/* How top->partial is divided: slacks (see grid_march_lines.h), then partial sums of blocks. */
+/* How top->partial is divided: slacks (see grid_march_strip.h), then partial sums of blocks. */
 unsigned *cvtm_grid_slacks_of(const cvtm_grid_top *top);
 double *cvtm_grid_sums_of(const cvtm_grid_top *top);
 

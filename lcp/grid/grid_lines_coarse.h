@@ -2,7 +2,7 @@
 #ifndef CVTMESH_LCP_GRID_GRID_LINES_COARSE_H
 #define CVTMESH_LCP_GRID_GRID_LINES_COARSE_H
 
-#include "lcp/grid/grid_lines_vectors.h"
+#include "lcp/grid/grid_lines_problem.h"
 #include "lcp/grid/grid_smoother.h"
 #include "lcp/grid/grid_transfer.h"
 

@@ -5,7 +5,7 @@
 #define CVTMESH_LCP_GRID_GRID_LINES_GALERKIN_H
 
 #include "lcp/grid/grid_galerkin.h"
-#include "lcp/grid/grid_lines_vectors.h"
+#include "lcp/grid/grid_lines_problem.h"
 
 /* --- which stencils must be computed --- */
 

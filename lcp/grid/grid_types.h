@@ -8,7 +8,7 @@
 #define CVTMESH_LCP_GRID_GRID_TYPES_H
 
 #include "base/portable.h"
-#include "lcp/clip.h"
+#include "lcp/stop.h"
 
 #include <math.h>
 #include <stddef.h>

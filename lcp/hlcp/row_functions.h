@@ -3,7 +3,7 @@
 #define CVTMESH_LCP_HLCP_ROW_FUNCTIONS_H
 
 #include "lcp/grid/grid_solver.h"
-#include "lcp/hlcp/hlcp_state.h"
+#include "lcp/hlcp/hlcp_kernels.h"
 #include "lcp/sparse/sell_kernels.h"
 
 #ifdef __cplusplus

@@ -1,6 +1,6 @@
 /* From matrices to the triangular systems of a sweep: the strictly lower parts of the blocks, times
  * beta. */
-#include "lcp/hlcp/splitting.h"
+#include "lcp/hlcp/hlcp_solver.h"
 
 #include "lcp/sparse/csr.h"
 

@@ -1,5 +1,5 @@
 /* Inside lcp only: the Galerkin product P'AP of levels in device memory, for both devices. Its
- * structure is that of csr_galerkin.c; only its values are computed again, in the rows that a
+ * structure is that of cvtm_csr_galerkin; only its values are computed again, in the rows that a
  * change of the active set affects. */
 #ifndef CVTMESH_LCP_SPARSE_GALERKIN_H
 #define CVTMESH_LCP_SPARSE_GALERKIN_H

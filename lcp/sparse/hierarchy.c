@@ -2,9 +2,8 @@
 
 #include "base/plain.h"
 #include "base/table_select.h"
-#include "lcp/sparse/aggregation.h"
+#include "lcp/sparse/coarsening.h"
 #include "lcp/colouring.h"
-#include "lcp/sparse/csr_grid.h"
 #include "lcp/sparse/csr.h"
 
 #include <stdlib.h>

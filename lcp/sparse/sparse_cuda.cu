@@ -1,4 +1,6 @@
 #include "lcp/launch_cuda.h"
+#include "lcp/sparse/colouring_kernels.h"
+#include "lcp/sparse/sell_kernels.h"
 #include "lcp/sparse/sparse_kernels.h"
 
 namespace {
@@ -283,6 +285,48 @@ cvtm_status small_cycle(cvtm_device *device, const cvtm_level *levels, const cvt
   return cvtm_cuda_launched(device, "small_cycle_kernel");
 }
 
+/* --- colouring, and conversion to slices --- */
+
+/* All threads that write *left write the same number. */
+__device__ void colour_row(const cvtm_sell *graph, const int32_t *from, int32_t *to, int32_t *left,
+                           int64_t row) {
+  to[row] = cvtm_colour_row(graph, row, from);
+  if (to[row] < 0) *left = 1;
+}
+
+cvtm_status round_cuda(cvtm_device *device, const cvtm_sell *graph, const int32_t *from,
+                       int32_t *to, int32_t *left) {
+  return launch_rows<colour_row, block_size>(device, "colour_rows", 0, graph->rows, *graph, from,
+                                             to, left);
+}
+
+__device__ void size_slice(const cvtm_csr *csr, const cvtm_sell_order *order, int64_t uniform,
+                           int32_t *sizes, int64_t slice) {
+  sizes[slice] = cvtm_sell_slice_size(csr, order, uniform, slice);
+}
+
+__device__ void find_run(const cvtm_sell *sell, int64_t group) {
+  sell->run[group] = cvtm_sell_run_at(sell, group);
+}
+
+cvtm_status slice_sizes_cuda(cvtm_device *device, const cvtm_csr *csr, const cvtm_sell_order *order,
+                             int64_t uniform, int32_t *sizes) {
+  return launch_rows<size_slice, block_size>(device, "slice_sizes", 0, cvtm_sell_slices(csr->rows),
+                                             *csr, *order, uniform, sizes);
+}
+
+cvtm_status fill_sell_cuda(cvtm_device *device, const cvtm_csr *csr, const cvtm_sell_order *order,
+                           const cvtm_sell *sell) {
+  const int64_t rows = cvtm_sell_slices(csr->rows) * CVTM_SLICE_ROWS;
+  return launch_rows<cvtm_sell_fill_row, block_size>(device, "fill_sell", 0, rows, *csr, *order,
+                                                     *sell);
+}
+
+cvtm_status find_runs_cuda(cvtm_device *device, const cvtm_sell *sell) {
+  return launch_rows<find_run, block_size>(device, "find_runs", 0, sell->entries / CVTM_SLICE_ROWS,
+                                           *sell);
+}
+
 }  // namespace
 
 extern "C" const cvtm_sparse_table cvtm_sparse_table_cuda = {
@@ -290,3 +334,8 @@ extern "C" const cvtm_sparse_table cvtm_sparse_table_cuda = {
     direction, coarsen,     refine,      sum,   gather,      scatter,          clip,
     combine,   divide,      tridiagonal, check, small_cycle, small_rows,
 };
+
+extern "C" const cvtm_colouring_table cvtm_colouring_table_cuda = {round_cuda};
+
+extern "C" const cvtm_sell_table cvtm_sell_table_cuda = {slice_sizes_cuda, fill_sell_cuda,
+                                                         find_runs_cuda};

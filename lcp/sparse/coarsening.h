@@ -1,8 +1,9 @@
-/* Inside lcp only: coarse grids for CSR matrices whose rows are the nodes of a grid of width x
- * height, grid line by grid line. In a halved direction coarse node I is fine node 2 I + 1, and the
- * others are interpolated. */
-#ifndef CVTMESH_LCP_SPARSE_CSR_GRID_H
-#define CVTMESH_LCP_SPARSE_CSR_GRID_H
+/* Inside lcp only: coarse unknowns for CSR matrices. On a grid of width x height nodes, line by
+ * line: in a halved direction coarse node I is fine node 2 I + 1, and the others are interpolated.
+ * Without a grid: aggregates of strongly joined unknowns (Vanek, Mandel & Brezina 1996, "Algebraic
+ * multigrid by smoothed aggregation for second and fourth order elliptic problems"). */
+#ifndef CVTMESH_LCP_SPARSE_COARSENING_H
+#define CVTMESH_LCP_SPARSE_COARSENING_H
 
 #include "lcp/sparse.h"
 
@@ -22,5 +23,12 @@ cvtm_status cvtm_csr_grid_coarsen(const cvtm_csr *matrix, int64_t width, int64_t
 cvtm_status cvtm_csr_grid_prolongation(const cvtm_csr *matrix, cvtm_csr_coarsening grids,
                                        int threads, cvtm_csr *prolongation, int32_t **centre,
                                        cvtm_error *error);
+
+/* Interpolation from aggregates. The pattern of the matrix is symmetric. smoothed: a Jacobi step on
+ * the piecewise constant interpolation, for corrections without bounds; else piecewise constant.
+ * Rows without a strong link get empty rows. centre: the root row of each aggregate; the caller
+ * frees. level: 0 for the finest; the limit for strong links falls from level to level. */
+cvtm_status cvtm_aggregate(const cvtm_csr *matrix, int level, int smoothed, cvtm_csr *prolongation,
+                           int32_t **centre, cvtm_error *error);
 
 #endif
