@@ -4,9 +4,7 @@
 #define CVTMESH_LCP_SPARSE_SPARSE_KERNELS_H
 
 #include "base/table_select.h"
-#include "lcp/sparse/galerkin.h"
-#include "lcp/sparse/sums.h"
-#include "lcp/sparse/transfer.h"
+#include "lcp/sparse/row_functions.h"
 
 #ifdef __cplusplus
 extern "C" {
