@@ -191,7 +191,7 @@ small_runs() {
   "$each" mesh mesh.obj mesh "$points" -o mesh.obj
   "$each" mesh-lattice lattice.obj mesh "$lattice" -o lattice.obj
   "$each" one-site one.csv run "$tiny" -n 1 -o one.csv
-  for method in jfa 1+jfa jfa+1 jfa+2 jfa2 jfa-short exact; do
+  for method in jfa 1+jfa jfa+1 jfa+2 jfa2 exact; do
     "$each" "voronoi-$method" "$method.npy" voronoi "$points" "${size[@]}" --method "$method" \
       -o "$method.npy"
   done

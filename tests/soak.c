@@ -160,7 +160,7 @@ static void tessellate(caller *c, int variant) {
 
 static void label(caller *c, int variant) {
   static const cvtm_voronoi_method methods[VARIANTS] = {
-      CVTM_VORONOI_EXACT, CVTM_VORONOI_JFA, CVTM_VORONOI_JFA_PLUS_1, CVTM_VORONOI_JFA_SHORT};
+      CVTM_VORONOI_EXACT, CVTM_VORONOI_JFA, CVTM_VORONOI_JFA_PLUS_1, CVTM_VORONOI_JFA_SQUARED};
   const cvtm_domain domain = {SIDE, SIDE, variant % 2};
   double sites[2 * SITES];
   int32_t labels[AREA];
