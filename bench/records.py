@@ -2,7 +2,7 @@
 """The table of docs/records.md: the least energies found for public densities.
 
 records.py [--program build/cvtmesh] [--device cpu] [--densities NAME ...] [--points 1000 10000]
-           [--effort normal high best] [--seconds 0] [--kick-rounds 200] [--restarts 0] [--rivals SECONDS]
+           [--effort normal high best] [--seconds 0] [--restarts 0] [--rivals SECONDS]
 
 The rivals displace all sites of the default's run, let them descend, and go on from the result if it is accepted:
 "monte carlo" at random, accepted by Metropolis's criterion (Lu, Sun, Pan & Wang 2012), "nearest" away from the
@@ -66,9 +66,8 @@ def run(given, command, reports):
 
 def row(picture, points, effort, report):
     share = 100 * (1 - report["quality"]["degree6_share"])
-    kicks = f"{report['kick_rounds']} / {report['kicks_kept']}" if "kick_rounds" in report else ""
     return (f"| {picture.stem} | {points} | {effort} | {report['energy']:.9g} | {report['energy_ratio']:.5f} | "
-            f"{share:.1f} | {kicks} | {report['took']:.2f} |")
+            f"{share:.1f} | {report.get('anneal_rounds', '')} | {report['took']:.2f} |")
 
 
 def restarted(given, picture, points, folder):
@@ -100,7 +99,7 @@ def rival(given, picture, points, folder, name):
     """The row of the least energy that displacements and descents reach within the seconds of the descents."""
     displace, temperature = RIVALS[name]
     out = folder / f"{picture.stem}-{points}-rival"
-    least, seconds, rounds, kept = None, 0, 0, 0
+    least, seconds, rounds = None, 0, 0
     sites, energy = None, math.inf
     while seconds < given.rivals:
         start = []
@@ -115,11 +114,10 @@ def rival(given, picture, points, folder, name):
         rise = (report["energy"] - energy) / report["energy"]
         if rise <= 0 or random.Random(rounds).random() < math.exp(-rise / temperature):
             sites, energy = numpy.load(f"{out}.npy")[:, :2], report["energy"]
-            kept += 1
         if least is None or report["energy"] < least["energy"]:
             least = report
         rounds += 1
-    least.update(took=seconds, kick_rounds=rounds - 1, kicks_kept=kept - 1)
+    least.update(took=seconds, anneal_rounds=rounds - 1)
     return row(picture, points, name, least)
 
 
@@ -130,19 +128,18 @@ def main():
     parser.add_argument("--points", type=int, nargs="*", default=[1000, 10000])
     parser.add_argument("--effort", nargs="*", default=["normal", "high", "best"])
     parser.add_argument("--seconds", type=float, default=0, help="time limit of the best effort; 0: none")
-    parser.add_argument("--kick-rounds", type=int, default=200, help="of the best effort")
     parser.add_argument("--restarts", type=int, default=0, help="add the best of so many seeds of the default")
     parser.add_argument("--rivals", type=float, default=0, help="add the rivals' rows, with so many seconds each")
     parser.add_argument("--densities", nargs="*", help="only these")
     given = parser.parse_args()
     folder = Path("records")
     pictures = [p for p in write_densities(folder) if not given.densities or p.stem in given.densities]
-    print("| density | sites | effort | energy | ratio | not six, % | kicks, kept | s |\n|---|---|---|---|---|---|---|---|")
+    print("| density | sites | effort | energy | ratio | not six, % | rounds | s |\n|---|---|---|---|---|---|---|---|")
     for picture in pictures:
         for points in given.points:
             for effort in given.effort:
                 out = folder / f"{picture.stem}-{points}-{effort}"
-                best = ["--time-limit", str(given.seconds), "--kick-rounds", str(given.kick_rounds)]
+                best = ["--time-limit", str(given.seconds)]
                 command = ["run", picture, "-n", str(points), "--effort", effort, "-o", f"{out}.csv", "--report",
                            f"{out}.json", *(best if effort == "best" else [])]
                 print(row(picture, points, effort, run(given, command, [f"{out}.json"])[0]), flush=True)

@@ -97,7 +97,6 @@ void cli_options_set_defaults(cli_command command, cli_options *options) {
   options->voronoi = (int)CVTM_VORONOI_EXACT;
   options->start = (int)cvt.start;
   options->effort = (int)cvt.effort;
-  options->kick_rounds = cvt.kick_rounds;
   options->iterations = cvt.max_iterations;
   options->tolerance = cvt.tolerance;
   options->gradient_tolerance = cvt.gradient_tolerance;

@@ -273,8 +273,6 @@ const cli_option_row cli_option_rows[] = {
    "low: one descent from the first sites; normal: from coarse to fine; high: then move\n"
    "sites from crowded to sparse places, several times as long; best: then rounds of\n"
    "random changes, keeping those that lower the energy"},
-  {"kick-rounds", 0, RUN, INTEGER(kick_rounds, "N", 0, INT32_MAX),
-   "of --effort best: most rounds of random changes; 0: until 30 rounds in a row gain nothing"},
   {"reseed", 0, RUN, FLAG(reseed),
    "move sites whose cells have no mass to where sites are needed"},
   {"init", 0, RUN | VIEW, TEXT(init, "FILE"), "start from the points of FILE (csv, npy, xyz)", CLI_READS},

@@ -93,7 +93,7 @@ typedef struct cli_options {
     int64_t asked; /* sites, where the preview has fewer; else 0 */
   } preview;
   int preset, noise, method, energy, voronoi, start, periodic, effort, reseed;
-  int64_t iterations, seed, kick_rounds;
+  int64_t iterations, seed;
   double tolerance, gradient_tolerance, time_limit;
   const char *init, *fixed;
   int distributed;

@@ -39,8 +39,6 @@ static void add_effort(cJSON *report, const cli_run_job *r) {
   cli_json_integer(report, "transferred_sites", r->result.transfers);
   if (r->options.effort == CVTM_CVT_EFFORT_BEST) {
     cli_json_integer(report, "anneal_rounds", r->result.anneal_rounds);
-    cli_json_integer(report, "kick_rounds", r->result.kick_rounds);
-    cli_json_integer(report, "kicks_kept", r->result.kicks_kept);
   }
   if (r->options.method == CVTM_CVT_NEWTON) {
     cli_json_integer(report, "newton_iterations", r->result.newton_iterations);

@@ -74,7 +74,6 @@ static cvtm_cvt_options descent_options(cli_run_job *r) {
     settings.max_seconds *= 0.85; /* the refinement has the rest */
   settings.fixed = r->fixed;
   settings.effort = (cvtm_cvt_effort)r->options.effort;
-  settings.kick_rounds = (int)r->options.kick_rounds;
   settings.start = (cvtm_cvt_start)r->options.start;
   settings.seed = (uint64_t)r->options.seed;
   settings.reseed = r->options.reseed;

@@ -117,10 +117,8 @@ typedef int (*cvtm_cvt_monitor)(void *context, const cvtm_cvt_record *record);
  * transfers on the level of a sixteenth of them, then a descent. high: longer descents on coarse
  * levels, and after that of each level many rounds of transfers. A round moves some sites from
  * cells of little energy to cells of much; it is undone if the descent after it does not end lower.
- * best: then also up to kick_rounds rounds of annealing, each of which moves every site away from
- * the nearest other one and descends, and of which the best sites stay; they end after 15 without a
- * gain. Then up to kick_rounds rounds of kicks, each of which displaces the sites of many
- * small patches at random, descends, and keeps what lowered the energy; they end after 30 without a
+ * best: then also up to 200 rounds of annealing, each of which moves every site away from the
+ * nearest other one and descends, and of which the best sites stay; they end after 15 without a
  * gain.
  * With every effort a few rounds are part of a descent by L-BFGS-B from sites that cvtm_cvt_solve
  * has placed. */
@@ -169,8 +167,6 @@ typedef struct cvtm_cvt_options {
   cvtm_cvt_monitor monitor;
   void *monitor_context;
   int live; /* a CUDA device waits for the monitor at every iteration, and does not run ahead; 0 */
-  int kick_rounds; /* most rounds of annealing, and of kicks, of the best effort; 0: no limit; 200
-                    */
   const cvtm_cvt_checkpoint *checkpoint; /* of cvtm_cvt_solve; NULL: none; NULL */
   CVTM_RESERVED(7);
 } cvtm_cvt_options;
@@ -188,7 +184,6 @@ typedef struct cvtm_cvt_result {
   int64_t lattices;          /* tried as starts; 0: the start was none */
   int64_t rounds, transfers; /* rounds of transfers that were kept; sites moved in them */
   double seconds_evaluation, seconds_optimizer, seconds;
-  int64_t kick_rounds, kicks_kept; /* rounds of kicks; patches in which they were kept */
   /* Of Newton's method: iterations, which are also part of `iterations`, and products of the
    * Hessian and a vector. */
   int64_t newton_iterations, hessian_products;

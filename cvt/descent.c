@@ -24,8 +24,7 @@ void cvtm_cvt_defaults(cvtm_cvt_options *options) {
                                 .lloyd_steps = 5,
                                 .effort = CVTM_CVT_EFFORT_NORMAL,
                                 .start = CVTM_CVT_START_AUTO,
-                                .seed = 1,
-                                .kick_rounds = 200};
+                                .seed = 1};
 }
 
 static size_t bytes_of(int64_t count) { return 2 * (size_t)count * sizeof(double); }

@@ -183,7 +183,7 @@ static cvtm_status try_lattices(cvtm_solve *s, const cvtm_lattice *lattice, int 
   options.monitor_context = (void *)(uintptr_t)s->options;
   const cvtm_array best = CVTM_ARRAY(sites, 2 * s->count);
   double least = INFINITY;
-  cvtm_checkpoint_keep_host(s->checkpoint, &best, 1);
+  cvtm_checkpoint_keep_host(s->checkpoint, &best);
   for (int k = 0; k < lattices; ++k) {
     const double deadline = deadline_of(s, 1); /* a request to stop changes it */
     if (k > 0 && cvtm_solve_is_late(s, deadline)) break;
@@ -198,7 +198,7 @@ static cvtm_status try_lattices(cvtm_solve *s, const cvtm_lattice *lattice, int 
     if (status != CVTM_OK) return status;
     ++s->result.lattices;
   }
-  cvtm_checkpoint_keep_host(s->checkpoint, NULL, 0);
+  cvtm_checkpoint_keep_host(s->checkpoint, NULL);
   s->sampled = 0; /* transfers do not improve a lattice */
   return cvtm_cvt_put_sites(s->cvt, sites, s->count);
 }

@@ -165,10 +165,8 @@ static cvtm_status descend_fine(cvtm_solve *s) {
   if (status != CVTM_OK || s->options->effort < CVTM_CVT_EFFORT_HIGH) return status;
   const cvtm_search search = {CVTM_SEARCH_ROUNDS, CVTM_SEARCH_ITERATIONS, s->deadline};
   status = cvtm_solve_search(s, &search);
-  if (s->options->effort == CVTM_CVT_EFFORT_BEST) {
-    if (status == CVTM_OK) status = cvtm_solve_anneal(s);
-    if (status == CVTM_OK) status = cvtm_solve_kick(s);
-  }
+  if (status == CVTM_OK && s->options->effort == CVTM_CVT_EFFORT_BEST)
+    status = cvtm_solve_anneal(s);
   return status == CVTM_OK ? cvtm_solve_count_empty(s, &s->result.empty_cells) : status;
 }
 

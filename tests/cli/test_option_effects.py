@@ -54,7 +54,6 @@ EFFECTS = [
     ((), ("--start", "random")),
     ((), ("--effort", "high")),
     (("--effort", "high"), ("--effort", "best")),
-    (("--effort", "best"), ("--kick-rounds", 3)),
     (("--init", "crowd.npy", "--energy", "pixel", "--method", "lloyd"), ("--reseed",)),
     ((), ("--init", "forty.npy")),
     ((), ("--fixed", "three.csv")),

@@ -87,7 +87,6 @@ static void assert_same(const outcome *a, const outcome *b) {
   assert_int_equal(a->result.coarse_iterations, b->result.coarse_iterations);
   assert_int_equal(a->result.transfers, b->result.transfers);
   assert_int_equal(a->result.anneal_rounds, b->result.anneal_rounds);
-  assert_int_equal(a->result.kicks_kept, b->result.kicks_kept);
 }
 
 /* Saves as often as possible, then continues from TRIED of the states. */
@@ -144,13 +143,12 @@ static void test_lloyd(void **unused) {
   check_problem(&p, 5);
 }
 
-static void test_transfers_and_kicks(void **unused) {
+static void test_transfers_and_annealing(void **unused) {
   (void)unused;
   problem p;
   fill_problem(&p);
   p.options.effort = CVTM_CVT_EFFORT_BEST;
   p.options.tolerance = 0.02;
-  p.options.kick_rounds = 5;
   check_problem(&p, 100);
 }
 
@@ -237,7 +235,7 @@ int main(void) {
       cmocka_unit_test(test_coarse_to_fine),
       cmocka_unit_test(test_twice),
       cmocka_unit_test(test_lloyd),
-      cmocka_unit_test(test_transfers_and_kicks),
+      cmocka_unit_test(test_transfers_and_annealing),
       cmocka_unit_test(test_lattices),
       cmocka_unit_test(test_given_sites_on_a_torus),
       cmocka_unit_test(test_pixel_energy),
