@@ -53,10 +53,8 @@ static const cli_choice presets[] = {
     {"none", CLI_PRESET_NONE}, {"paper", CLI_PRESET_PAPER}, END_OF_CHOICES};
 static const cli_choice noise_kinds[] = {
     {"hexagonal", CLI_NOISE_HEXAGONAL}, {"blue", CLI_NOISE_BLUE}, END_OF_CHOICES};
-static const cli_choice cvt_methods[] = {{"lloyd", CVTM_CVT_LLOYD},
-                                         {"lbfgsb", CVTM_CVT_LBFGSB},
-                                         {"newton", CVTM_CVT_NEWTON},
-                                         END_OF_CHOICES};
+static const cli_choice cvt_methods[] = {
+    {"lloyd", CVTM_CVT_LLOYD}, {"lbfgsb", CVTM_CVT_LBFGSB}, END_OF_CHOICES};
 static const cli_choice cvt_energies[] = {
     {"exact", CVTM_CVT_EXACT}, {"pixel", CVTM_CVT_PIXEL}, END_OF_CHOICES};
 static const cli_choice cvt_starts[] = {{"auto", CVTM_CVT_START_AUTO},

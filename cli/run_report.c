@@ -37,13 +37,8 @@ static void add_effort(cJSON *report, const cli_run_job *r) {
   cli_json_integer(report, "lattices", r->result.lattices);
   cli_json_integer(report, "search_rounds", r->result.rounds);
   cli_json_integer(report, "transferred_sites", r->result.transfers);
-  if (r->options.effort == CVTM_CVT_EFFORT_BEST) {
+  if (r->options.effort == CVTM_CVT_EFFORT_BEST)
     cli_json_integer(report, "anneal_rounds", r->result.anneal_rounds);
-  }
-  if (r->options.method == CVTM_CVT_NEWTON) {
-    cli_json_integer(report, "newton_iterations", r->result.newton_iterations);
-    cli_json_integer(report, "hessian_products", r->result.hessian_products);
-  }
 }
 
 static void add_seconds(cJSON *report, const cli_run_job *r) {

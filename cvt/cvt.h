@@ -14,10 +14,7 @@ CVTM_API_BEGIN
 /* exact: rho, constant on each pixel, integrated over the polygonal cells. pixel: the sum over
  * pixel centres, each in the cell of its label (Fei et al.). */
 typedef enum cvtm_cvt_energy { CVTM_CVT_EXACT, CVTM_CVT_PIXEL } cvtm_cvt_energy;
-/* newton: L-BFGS-B, and at the end a truncated Newton's method, of the exact energy alone, until
- * the largest distance of a site to its centroid is the gradient tolerance, or 1e-8 pixels if that
- * is 0. max_iterations limits its iterations apart from the others. */
-typedef enum cvtm_cvt_method { CVTM_CVT_LLOYD, CVTM_CVT_LBFGSB, CVTM_CVT_NEWTON } cvtm_cvt_method;
+typedef enum cvtm_cvt_method { CVTM_CVT_LLOYD, CVTM_CVT_LBFGSB } cvtm_cvt_method;
 
 /* A density on a device and all buffers for up to `capacity` sites. */
 typedef struct cvtm_cvt cvtm_cvt;
@@ -184,9 +181,6 @@ typedef struct cvtm_cvt_result {
   int64_t lattices;          /* tried as starts; 0: the start was none */
   int64_t rounds, transfers; /* rounds of transfers that were kept; sites moved in them */
   double seconds_evaluation, seconds_optimizer, seconds;
-  /* Of Newton's method: iterations, which are also part of `iterations`, and products of the
-   * Hessian and a vector. */
-  int64_t newton_iterations, hessian_products;
   int64_t anneal_rounds; /* of the best effort */
   CVTM_RESERVED(3);
 } cvtm_cvt_result;

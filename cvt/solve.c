@@ -4,7 +4,6 @@
 
 #include "base/clock.h"
 #include "base/ranks.h"
-#include "cvt/newton.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -170,11 +169,6 @@ static cvtm_status descend_fine(cvtm_solve *s) {
   return status == CVTM_OK ? cvtm_solve_count_empty(s, &s->result.empty_cells) : status;
 }
 
-static cvtm_status end_by_newton(cvtm_solve *s) {
-  const cvtm_cvt_task task = cvtm_solve_task(s);
-  return cvtm_newton_run(&task, s->options, s->deadline, &s->result);
-}
-
 static cvtm_status prepare_solve(cvtm_solve *s) {
   const cvtm_cvt_options *o = s->options;
   const cvtm_cvt_task task = cvtm_solve_task(s);
@@ -225,7 +219,6 @@ cvtm_status cvtm_cvt_solve(cvtm_cvt *cvt, const cvtm_cvt_options *options, int64
   if (status == CVTM_OK) status = descend_fine(&s);
   if (status == CVTM_OK && cvtm_checkpoint_replays(s.checkpoint))
     status = cvtm_fail(error, CVTM_ERROR_INPUT, "the checkpoint is damaged");
-  if (status == CVTM_OK) status = end_by_newton(&s);
   if (status == CVTM_OK) status = cvtm_cvt_get_sites(cvt, sites, count);
   if (status == CVTM_OK) status = cvtm_solve_separate(&s, sites);
   end_checkpoints(&s);

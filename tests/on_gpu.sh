@@ -187,7 +187,6 @@ small_runs() {
   "$each" blue-noise blue.csv run "$tiny" -n 40 --iterations 4 --noise blue -o blue.csv
   "$each" colours colours.csv run "$tiny" "${small[@]}" --colours cmyk -o colours.csv
   "$each" pixel pixel.csv run "$tiny" "${small[@]}" --energy pixel -o pixel.csv
-  "$each" newton newton.csv run "$tiny" "${small[@]}" --method newton -o newton.csv
   "$each" mesh mesh.obj mesh "$points" -o mesh.obj
   "$each" mesh-lattice lattice.obj mesh "$lattice" -o lattice.obj
   "$each" one-site one.csv run "$tiny" -n 1 -o one.csv

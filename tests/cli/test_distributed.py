@@ -112,7 +112,7 @@ def test_a_rank_that_fails_says_why_and_ends_the_others(job):
 
 
 def test_what_is_refused(job):
-    for more in (("--equal-mass",), ("--noise", "blue"), ("--domain", "frame"), ("--method", "newton"),
+    for more in (("--equal-mass",), ("--noise", "blue"), ("--domain", "frame"),
                  ("--energy", "pixel", "--voronoi", "jfa"), ("--preset", "paper")):
         job.refused(*WORDS, *more, "-o", "b.csv", "--distributed", code=2, names=["--distributed"])
 

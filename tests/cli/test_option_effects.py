@@ -41,7 +41,6 @@ EFFECTS = [
     (("-o", "{}.png"), ("--picture-size", 90)),
     ((), ("--density-out", "{}_rho.npy")),
     ((), ("--method", "lloyd")),
-    ((), ("--method", "newton")),
     ((), ("--preset", "paper")),
     ((), ("--energy", "pixel")),
     (("--energy", "pixel", "-n", 300), ("--voronoi", "jfa")),

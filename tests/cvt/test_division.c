@@ -207,10 +207,6 @@ static void refuse(cvtm_device *device, int rank, void *context) {
   assert_non_null(found);
   memcpy(found->sites, p->first, sizeof found->sites);
   assert_device_ok(device, cvtm_cvt_create(device, p->domain, p->density, COUNT, &cvt));
-  options.method = CVTM_CVT_NEWTON;
-  assert_int_equal(cvtm_cvt_optimize(cvt, &options, found->sites, COUNT, NULL),
-                   CVTM_ERROR_UNSUPPORTED);
-  options.method = CVTM_CVT_LBFGSB;
   options.energy = CVTM_CVT_PIXEL;
   options.voronoi = CVTM_VORONOI_JFA;
   assert_int_equal(cvtm_cvt_optimize(cvt, &options, found->sites, COUNT, NULL),
