@@ -36,7 +36,7 @@ static const cli_option_group groups[] = {
     {"files", "Mesh files", CLI_EVERY_COMMAND, "",
      "ascii binary compress element-order msh-version"},
     {"segmentation", "Segmentation", CLI_EVERY_COMMAND, "segment inside outside seeds",
-     "initial sigma k epsilon seed-value tau steps mesh"},
+     "initial sigma k epsilon seed-value tau steps"},
     {"solver", "Solver", CLI_EVERY_COMMAND, "effort time-limit seed periodic method",
      "energy voronoi iterations tolerance gradient-tolerance mass-tolerance "
      "weights-out start reseed init fixed distributed ranks checkpoint "

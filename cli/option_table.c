@@ -383,8 +383,6 @@ const cli_option_row cli_option_rows[] = {
    "what does not; the longer side of the image is 1"},
   {"tau", 0, RUN | DENSITY | SEGMENT, REAL(segment.tau, "T", 1e-12, 1e6), "step in time"},
   {"steps", 0, RUN | DENSITY | SEGMENT, INTEGER(segment.steps, "N", 0, 1e6), "maximum number of steps"},
-  {"mesh", 0, SEGMENT, TEXT(segment.mesh, "FILE"),
-   "compute at the vertices of this mesh, whose coordinates are pixels", CLI_READS},
   {"tolerance", 0, SEGMENT, REAL(segment.tolerance, "T", 0, HUGE_VAL),
    "stop when a step changes the level set by less (root mean square)"},
 

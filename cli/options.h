@@ -149,7 +149,6 @@ typedef struct cli_options {
     cli_list inside, outside;
     const char *seeds, *initial;
     double sigma, k, epsilon, seed_value, tau, tolerance;
-    const char *mesh; /* NULL: pixels */
     int64_t steps;
   } segment;
 

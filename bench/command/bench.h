@@ -24,8 +24,6 @@
     "L-BFGS-B in an iteration of elastic-plastic torsion (Fei et al., Figure 9)")                  \
   X(cli_bench_histories, "histories", 0, 1,                                                        \
     "Histories of 5 to 100 pairs on the MINPACK-2 problems and a CVT")                             \
-  X(cli_bench_segment, "segment", 0, 0,                                                            \
-    "Segmentation by Algorithm 1 and by ours (Klement & Oberhuber, Tables I and II)")              \
   X(cli_bench_rgcsr, "rgcsr", 0, 0,                                                                \
     "Position of the diagonal in RgCSR (Klement & Oberhuber, section IV)")                         \
   X(cli_bench_hlcp, "hlcp", 0, 0,                                                                  \

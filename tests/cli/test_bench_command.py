@@ -134,19 +134,6 @@ def test_figures_with_logarithmic_axes(cvtmesh):
         assert paper[2][axis] == pytest.approx(paper[0][axis] + each * (logs[2] - logs[0]), abs=0.1)
 
 
-def test_segmentation_as_published_stalls(cvtmesh):
-    """Not in the first step, where no constraint is active, but as soon as one is; the program's
-    own method solves all steps and stays close."""
-    rows = table(cvtmesh, "segment", "--size-limit", 64, "--iterations", 5, "--threads", 2)
-    assert [row[1] for row in rows] == ["1 core", "2 cores"]
-    for row in rows:
-        stalled, first, fall = re.fullmatch(r"(\d+), from (\d+), at (\S+)", row[5]).groups()
-        assert 1 < int(first) <= 5 and int(stalled) >= 1 and 1e-3 < float(fall) < 1
-        assert 0 < float(row[9]) < 0.4 and row[11] == "-"
-    # The bits do not depend on the cores.
-    assert [row[4:6] + row[8:10] for row in rows][0] == [row[4:6] + row[8:10] for row in rows][1]
-
-
 def test_figures_of_hlcps(cvtmesh):
     """Shapes of grids are of CUDA devices; on the CPU processors are cores."""
     shapes = table(cvtmesh, "hlcp-figure1", "--size-limit", 64, "-o", "f.svg")
