@@ -19,7 +19,7 @@ static const cli_option_group groups[] = {
     {"window", "Window", VIEW, "layers shot record script",
      "colour dark size paused frames save pinned"},
     {"basic", "Basic", CLI_EVERY_COMMAND,
-     "points output preview picture report noise equal-mass spectrum density width height like "
+     "points output preview picture report noise equal-mass density width height like "
      "json resume",
      "format picture-size density-out run-report output-z output-w labels-from first-step check"},
     {"batch", "Batch", CLI_EVERY_COMMAND, "jobs", "fail-fast journal shard"},

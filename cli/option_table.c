@@ -314,9 +314,6 @@ const cli_option_row cli_option_rows[] = {
   {"picture", 0, STATS, TEXT(photograph, "IMAGE"),
    "also compare a drawing of the points as dots with this picture", CLI_READS},
   {"density", 0, STATS, TEXT(density, "IMAGE"), "also print the energy ratio for this density", CLI_READS},
-  {"spectrum", 0, STATS, LIST(spectrum, "FILE"),
-   "also write the power spectrum and the pair correlation of the points: drawn (svg), as\n"
-   "curves (csv, json) or as power over the plane of frequencies (npy); can be repeated", CLI_WRITES},
   {"invert", 0, RUN | STATS | VIEW | DENSITY, FLAG(invert), "bright is dense"},
   {"gamma", 0, RUN | STATS | VIEW | DENSITY, REAL(gamma, "G", 1e-6, 1e6), "raise the tone to this power"},
   {"black", 0, RUN | STATS | VIEW | DENSITY, REAL(black, "LEVEL", 0, 1),

@@ -112,7 +112,6 @@ typedef struct cli_options {
   double gamma, floor, black, white, contrast;
   const char *density;
   const char *photograph; /* that stats compares with */
-  cli_list spectrum;      /* files */
 
   struct {
     const char *from, *field; /* a mesh with a field; NULL: none, the first field */

@@ -23,7 +23,7 @@ RUNS = [
     "mesh {e}/coins.png --metric hessian -n 50 -o q.msh",
     "density {e}/coins.png --grade 4 -o d.npy",
     "segment {e}/coins.png --inside 75,75,10 -o s.png",
-    "stats a.csv --spectrum s.json --json",
+    "stats a.csv --json",
     "minimize ept --nx 20 --ny 20 --history",
     "hlcp --example 1 --size 10",
     "lcp --problem torsion --size 31",

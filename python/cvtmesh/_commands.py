@@ -37,8 +37,7 @@ def stats(points: Any, **options: Unpack[StatsOptions]) -> dict[str, Any]:
     -------
     dict
         ``quality`` (of the triangles whose circumcentre lies in the domain) and ``quality_all``;
-        with `density` also ``energy``, ``energy_bound`` and ``energy_ratio``; with `spectrum`, which
-        names files, ``noise``.
+        with `density` also ``energy``, ``energy_bound`` and ``energy_ratio``.
 
     Raises
     ------

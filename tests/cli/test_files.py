@@ -116,7 +116,7 @@ def options_of(cvtmesh, command):
 NO_FILES = {"format", "device", "shard", "param", "inside", "outside", "layers", "size",
             "msh-version", "size-field"}
 WRITING = {"output", "picture", "density-out", "weights-out", "pairs-out", "report", "run-report",
-           "journal", "output-z", "output-w", "shot", "record", "save", "watch", "spectrum"}
+           "journal", "output-z", "output-w", "shot", "record", "save", "watch"}
 
 
 @pytest.mark.parametrize("command", ["run", "voronoi", "mesh", "density", "segment", "view",
