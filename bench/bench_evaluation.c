@@ -28,7 +28,6 @@ typedef struct job {
   cvtm_device *device;
   cvtm_cvt *cvt;
   int64_t count;
-  cvtm_cvt_energy energy;
   double *gradient;
   cvtm_voronoi *voronoi; /* not NULL: labels instead */
   cvtm_voronoi_method method;
@@ -43,7 +42,7 @@ static cvtm_status run_once(void *context) {
     status = cvtm_voronoi_compute(j->voronoi, j->cvt->sites, j->count, j->method, j->labels);
   } else {
     status = cvtm_site_tree_sort(j->cvt->tree, j->cvt->sites, j->count);
-    if (!status) status = j->cvt->table->cell_moments(j->cvt, j->count, j->energy);
+    if (!status) status = j->cvt->table->cell_moments(j->cvt, j->count);
     if (!status) status = j->cvt->table->finish(j->cvt, j->count, 0, j->cvt->value, j->gradient);
   }
   return status ? status : bench_end_round(j->device, j->left);
@@ -66,14 +65,11 @@ static cvtm_status print_evaluation_row(job *j, const size_row *row, int graded,
   const double pixels = (double)row->side * row->side;
   const int rounds = cvtm_device_get_kind(j->device) == CVTM_DEVICE_CPU ? 2 : 20;
   const double bytes = 4 * pixels + 32 * (double)row->sites;
-  double exact = 0, clipped = 0, pixel = 0, labels = 0, jfa = 0;
-  j->energy = CVTM_CVT_EXACT;
+  double exact = 0, clipped = 0, labels = 0, jfa = 0;
   cvtm_status status = measure_job(j, rounds, &exact);
   j->cvt->tree_clipping = 1;
   if (!status) status = measure_job(j, 2, &clipped);
   j->cvt->tree_clipping = 0;
-  j->energy = CVTM_CVT_PIXEL;
-  if (!status) status = measure_job(j, rounds, &pixel);
   if (!status) status = cvtm_voronoi_create(j->device, j->cvt->domain, row->sites, &j->voronoi);
   j->method = CVTM_VORONOI_EXACT;
   if (!status) status = measure_job(j, rounds, &labels);
@@ -82,9 +78,9 @@ static cvtm_status print_evaluation_row(job *j, const size_row *row, int graded,
   cvtm_voronoi_destroy(j->voronoi);
   j->voronoi = NULL;
   const double floor = 1e-6 * bytes / bandwidth;
-  printf("| %d^2 | %lld | %s | %.4f | %.4f | %.4f | %.0f | %.0f %% | %.0f %% | %.3f | %.3f |\n",
-         row->side, (long long)row->sites, graded ? "100:1" : "uniform", exact, clipped, pixel,
-         1e-6 * bytes, 100 * floor / exact, 100 * floor / pixel, labels, jfa);
+  printf("| %d^2 | %lld | %s | %.4f | %.4f | %.0f | %.0f %% | %.3f | %.3f |\n", row->side,
+         (long long)row->sites, graded ? "100:1" : "uniform", exact, clipped, 1e-6 * bytes,
+         100 * floor / exact, labels, jfa);
   fflush(stdout);
   return status;
 }
@@ -132,9 +128,8 @@ int main(int argc, char **argv) {
   printf("Device: %s (%s); milliseconds; floors at %.0f GB/s\n\n", cvtm_device_name(device),
          cvtm_device_description(device), bandwidth);
   printf(
-      "| image | sites | density | exact | by tree clipping alone | pixel | MB | floor / exact "
-      "| floor / pixel | exact labels | jfa labels "
-      "|\n|---|---|---|---|---|---|---|---|---|---|---|\n");
+      "| image | sites | density | exact | by tree clipping alone | MB | floor / exact "
+      "| exact labels | jfa labels |\n|---|---|---|---|---|---|---|---|---|\n");
   cvtm_status status = CVTM_OK;
   const int count = all || side > 0 ? ROWS : cpu ? SMALL_ROWS : ROWS - 1;
   for (int k = 0; k < count && !status; ++k)

@@ -133,7 +133,7 @@ static void measure_parts(const problem *p) {
   for (int64_t k = -2; k < p->rounds; ++k) {
     meet(p);
     const double start = cvtm_clock();
-    bench_check(p->device, cvtm_parts_evaluate(parts, own, CVTM_CVT_EXACT));
+    bench_check(p->device, cvtm_parts_evaluate(parts, own));
     bench_check(p->device, cvtm_parts_total(parts, 0, sum, gradient));
     meet(p);
     if (k >= 0) add_time(&t, cvtm_clock() - start, p->rounds);
@@ -162,7 +162,7 @@ static void measure_alone(const problem *p) {
     bench_check(p->device, cvtm_device_synchronize(p->device));
     const double start = cvtm_clock();
     bench_check(p->device, cvtm_site_tree_sort(cvt->tree, p->sites, p->count));
-    bench_check(p->device, table->cell_moments(cvt, p->count, CVTM_CVT_EXACT));
+    bench_check(p->device, table->cell_moments(cvt, p->count));
     bench_check(p->device, table->finish(cvt, p->count, 0, cvt->value, cvt->best));
     bench_check(p->device, cvtm_device_synchronize(p->device));
     if (k >= 0) add_time(&t, cvtm_clock() - start, p->rounds);

@@ -230,7 +230,7 @@ static void open_tree(job *j) {
 static cvtm_status evaluate_cells(void *context) {
   job *j = context;
   cvtm_status status = cvtm_site_tree_sort(j->cvt->tree, j->buffer[0], j->size);
-  if (!status) status = j->cvt->table->cell_moments(j->cvt, j->size, CVTM_CVT_EXACT);
+  if (!status) status = j->cvt->table->cell_moments(j->cvt, j->size);
   if (!status) status = j->cvt->table->finish(j->cvt, j->size, 0, j->cvt->value, j->result);
   return status ? status : bench_end_round(j->device, j->left);
 }

@@ -19,9 +19,10 @@ int cli_distributed_check(const cli_options *options) {
                            "blue, colours, --domain and --watch");
   cli_options chosen = *options;
   cli_preset_apply(&chosen);
-  if (chosen.energy == CVTM_CVT_PIXEL && chosen.voronoi != CVTM_VORONOI_EXACT)
+  if (chosen.energy == CVTM_CVT_PIXEL)
     return cli_usage_error(
-        options->command, "--distributed divides exact diagrams, not --voronoi and --preset paper");
+        options->command,
+        "--distributed divides the exact energy, not --energy pixel and --preset paper");
   return CLI_EXIT_OK;
 }
 

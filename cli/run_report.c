@@ -75,7 +75,7 @@ static cJSON *make_run_report(const cli_run_job *r) {
   cli_json_real(report, "energy_ratio", r->energy / r->bound);
   if (r->options.equal_mass.on)
     cli_equal_mass_report(&r->equal, report);
-  else if (r->colours.count == 0)
+  else if (r->options.energy == CVTM_CVT_PIXEL)
     cli_json_real(report, "energy_pixel", r->energy_pixel);
   cli_json_text(report, "objective", r->options.energy == CVTM_CVT_PIXEL ? "pixel" : "exact");
   cli_json_real(report, "gradient_norm", r->result.gradient_norm);

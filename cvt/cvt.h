@@ -21,7 +21,7 @@ typedef struct cvtm_cvt cvtm_cvt;
 
 /* density: width * height floats on the host, >= 0, finite, not all zero; copied. Where it is not,
  * CVTM_ERROR_ARGUMENT names the pixel; *cvt is untouched on failure. Device memory: 4 bytes a
- * pixel, and 28 more for the pixel energy on a diagram that is not exact; about 700 bytes a site in
+ * pixel, and 28 more for the pixel energy; about 700 bytes a site in
  * a run with a history of 8, on a CPU 72 more, and on CUDA 170 more for 100,000 sites and up, of at
  * most 2^20 of them. */
 cvtm_status cvtm_cvt_create(cvtm_device *device, cvtm_domain domain, const float *density,

@@ -131,11 +131,16 @@ static cvtm_status balance(cvtm_solve *s, int level) {
   return CVTM_OK;
 }
 
+/* The order of the density for a level of `count` sites. The pixel energy needs all pixels. */
+static int order_for(const cvtm_solve *s, cvtm_domain domain, int64_t count) {
+  return s->options->energy == CVTM_CVT_EXACT ? cvtm_pyramid_order(domain, count) : 0;
+}
+
 /* Goes to the next finer level, of `to` sites. Only coarse levels have a density of larger pixels.
  */
 static cvtm_status enter_level(cvtm_solve *s, int level, int64_t to, double *sites) {
   const int before = s->pyramid.order;
-  const int order = level > 0 ? cvtm_pyramid_order(s->pyramid.domain, to) : 0;
+  const int order = level > 0 ? order_for(s, s->pyramid.domain, to) : 0;
   int32_t on_host = 1;
   const cvtm_status status = refine(s, to, sites, &on_host);
   cvtm_pyramid_use(&s->pyramid, order, to);
@@ -161,7 +166,7 @@ static cvtm_status place_coarse_to_fine(cvtm_solve *s, double *sites) {
   int levels = 0;
   cvtm_status status = plan_levels(s, counts, &levels);
   if (status != CVTM_OK) return status;
-  const int order = levels > 0 ? cvtm_pyramid_order(s->cvt->domain, counts[levels]) : 0;
+  const int order = levels > 0 ? order_for(s, s->cvt->domain, counts[levels]) : 0;
   s->result.levels = levels;
   s->count = counts[levels];
   status = cvtm_pyramid_begin(s->cvt, order, s->options->live ? counts[1] : 0, &s->pyramid);

@@ -184,7 +184,7 @@ static cvtm_status gather_sites(cvtm_parts *p, const double *sites) {
              : status;
 }
 
-cvtm_status cvtm_parts_evaluate(cvtm_parts *p, const double *sites, cvtm_cvt_energy energy) {
+cvtm_status cvtm_parts_evaluate(cvtm_parts *p, const double *sites) {
   int64_t lacking = 1;
   cvtm_status status = CVTM_OK;
   for (int again = 0; status == CVTM_OK && lacking > 0; again = 1) {
@@ -192,7 +192,7 @@ cvtm_status cvtm_parts_evaluate(cvtm_parts *p, const double *sites, cvtm_cvt_ene
     const double start = cvtm_clock();
     if (status == CVTM_OK) p->plan->tree_clipping = p->tree_clipping;
     if (status == CVTM_OK)
-      status = p->plan->table->part_moments(p->plan, p->near, energy, p->missed, &lacking);
+      status = p->plan->table->part_moments(p->plan, p->near, p->missed, &lacking);
     p->seconds = cvtm_clock() - start;
     p->repeats += again;
   }

@@ -162,14 +162,6 @@ static void test_torus_by_lloyd(void **unused) {
   compare_ranks(&p);
 }
 
-static void test_pixel_energy(void **unused) {
-  (void)unused;
-  problem p;
-  fill_problem(&p, 8);
-  p.options.energy = CVTM_CVT_PIXEL;
-  compare_ranks(&p);
-}
-
 static void test_coarse_to_fine(void **unused) {
   (void)unused;
   problem p;
@@ -208,7 +200,6 @@ static void refuse(cvtm_device *device, int rank, void *context) {
   memcpy(found->sites, p->first, sizeof found->sites);
   assert_device_ok(device, cvtm_cvt_create(device, p->domain, p->density, COUNT, &cvt));
   options.energy = CVTM_CVT_PIXEL;
-  options.voronoi = CVTM_VORONOI_JFA;
   assert_int_equal(cvtm_cvt_optimize(cvt, &options, found->sites, COUNT, NULL),
                    CVTM_ERROR_UNSUPPORTED);
   cvtm_cvt_destroy(cvt);
@@ -227,7 +218,6 @@ int main(void) {
       cmocka_unit_test(test_bounds_and_fixed_sites),
       cmocka_unit_test(test_fixed_sites_stay),
       cmocka_unit_test(test_torus_by_lloyd),
-      cmocka_unit_test(test_pixel_energy),
       cmocka_unit_test(test_coarse_to_fine),
       cmocka_unit_test(test_a_request_to_stop),
       cmocka_unit_test(test_what_is_not_divided_is_refused),

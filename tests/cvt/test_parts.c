@@ -78,7 +78,7 @@ static void evaluate_part(cvtm_device *device, int rank, void *context) {
   assert_device_ok(device, cvtm_device_allocate(device, 2, sizeof *value, (void **)&value));
   for (int k = 0; k < 2; ++k) {
     const int64_t before = parts->repeats;
-    assert_device_ok(device, cvtm_parts_evaluate(parts, own, CVTM_CVT_EXACT));
+    assert_device_ok(device, cvtm_parts_evaluate(parts, own));
     assert_device_ok(device, cvtm_parts_total(parts, 0, value, gradient));
     assert_device_ok(device, cvtm_device_copy_out(device, found, value, sizeof found));
     compare_rank(device, p, parts, gradient);
@@ -228,7 +228,7 @@ static void measure_near(cvtm_device *device, int rank, void *context) {
   assert_device_ok(device, cvtm_parts_create(device, p->domain, on_device, &parts));
   assert_device_ok(device, cvtm_parts_divide(parts, p->count, p->block));
   put(device, p->sites + 2 * parts->first, 2 * parts->own, sizeof *own, (void **)&own);
-  assert_device_ok(device, cvtm_parts_evaluate(parts, own, CVTM_CVT_EXACT));
+  assert_device_ok(device, cvtm_parts_evaluate(parts, own));
   assert_true(4 * parts->own >= p->count - 4 * p->block);
   assert_true(parts->near < parts->own + p->count / 8);
   cvtm_parts_destroy(parts);
