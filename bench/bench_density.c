@@ -50,8 +50,7 @@ static void measure_smoothing(cvtm_device *device, int m) {
          (long long)graded.iterations, graded.natural_residual, cvtm_lcp_stop_name(graded.stop));
   const double ps[3] = {0.5, 0.1, 0.01};
   for (int which = 0; which < 3; ++which) {
-    const cvtm_bias_options options = {
-        .p = ps[which], .lambda = 16, .method = CVTM_HLCP_NEWTON, .tolerance = tolerance};
+    const cvtm_bias_options options = {.p = ps[which], .lambda = 16, .tolerance = tolerance};
     cvtm_bias *bias = NULL;
     cvtm_hlcp_result biased;
     best = INFINITY;

@@ -201,11 +201,9 @@ cvtm_condition_options cli_condition_settings(const cli_options *o) {
   return (cvtm_condition_options){
       .bias = o->condition.bias,
       .smooth = o->condition.smooth,
-      .bias_method = (cvtm_hlcp_method)o->condition.bias_method,
       .grade = o->condition.grade,
       .grade_max = o->condition.grade_max > 0 ? o->condition.grade_max : (double)INFINITY,
-      .grade_size = o->condition.grade_size,
-      .forecast = o->report != NULL};
+      .grade_size = o->condition.grade_size};
 }
 
 static cvtm_status set_pipeline(const cli_options *o, pipeline_memory *memory,
@@ -280,12 +278,6 @@ void cli_condition_report(const cli_options *o, const cvtm_pipeline_result *made
     cli_json_real(entry, "residual", r->residual);
     cli_json_text(entry, "stop_reason", cvtm_lcp_stop_name(r->stop));
     cli_json_real(entry, "seconds", r->seconds);
-    if (o->condition.bias_method == (int)CVTM_HLCP_NEWTON) {
-      const cvtm_bias_forecast *sweeps = &made->condition.sweeps;
-      cJSON *other = cJSON_AddObjectToObject(entry, "multisplitting");
-      cli_json_integer(other, "sweeps", sweeps->sweeps);
-      cli_json_real(other, "factor", sweeps->factor);
-    }
   }
   if (o->condition.grade > 0) {
     const cvtm_lcp_result *r = &made->condition.grade;

@@ -63,7 +63,6 @@ static void set_condition_defaults(cli_options *options) {
   cvtm_segmentation_defaults(&segmentation);
   const cvtm_segment_options segment = segmentation.segment;
   options->condition.bias = condition.bias;
-  options->condition.bias_method = (int)condition.bias_method;
   options->segment.initial = "grow";
   options->segment.sigma = 1;
   options->segment.k = segment.k;

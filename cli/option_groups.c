@@ -25,7 +25,7 @@ static const cli_option_group groups[] = {
     {"batch", "Batch", CLI_EVERY_COMMAND, "jobs", "fail-fast journal shard"},
     {"tone", "Tone", CLI_EVERY_COMMAND, "invert contrast density-from", "black white gamma floor"},
     {"density", "Density", CLI_EVERY_COMMAND, "weight smooth grade-size size-from",
-     "within obstacle bias bias-method grade grade-max size-field size-as"},
+     "within obstacle bias grade grade-max size-field size-as"},
     {"drawing", "Drawing", CLI_EVERY_COMMAND, "svg dots dot-size colours palette order",
      "overlap pens coupling layers"},
     {"page", "Page", CLI_EVERY_COMMAND, "page margin pixel-size",

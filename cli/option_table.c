@@ -348,8 +348,6 @@ const cli_option_row cli_option_rows[] = {
    "smooth the density, over about sqrt(LAMBDA) pixels; 0: not at all"},
   {"bias", 0, RUN | DENSITY, REAL(condition.bias, "P", 1e-9, 1 - 1e-9),
    "of --smooth: below 1/2 the result leans above the density, over 1/2 below it"},
-  {"bias-method", 0, RUN | DENSITY, CHOICE(condition.bias_method, hlcp_methods),
-   "of --bias: multisplitting sweeps, or semismooth Newton with multigrid"},
   {"grade", 0, RUN | DENSITY, REAL(condition.grade, "LAMBDA", 0, 1e12),
    "the smoothest density that is nowhere below the image's; 0: not at all"},
   {"grade-max", 0, RUN | DENSITY, REAL(condition.grade_max, "RHO", 0, HUGE_VAL),

@@ -139,7 +139,6 @@ typedef struct cli_options {
 
   struct {
     double bias, smooth, grade, grade_max, grade_size; /* all but bias: 0 for none */
-    int bias_method;
     cli_list within, obstacle, weight;
   } condition;
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 # Options of `density` with which a density stays on its device.
-ON_DEVICE = {"smooth", "bias", "bias_method", "grade", "grade_max", "device", "threads"}
+ON_DEVICE = {"smooth", "bias", "grade", "grade_max", "device", "threads"}
 
 
 def condition_there(image: Any, framework: Torch | CuPy, options: dict[str, Any]) -> Any:

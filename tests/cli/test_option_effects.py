@@ -84,7 +84,6 @@ EFFECTS = [
     ((), ("--weight", "wall.csv=7")),
     ((), ("--smooth", 3)),
     (("--smooth", 3), ("--bias", 0.1)),
-    (("--smooth", 3, "--bias", 0.1), ("--bias-method", "mmgs")),
     ((), ("--grade", 3)),
     (("--grade", 3), ("--grade-max", 0.4)),
     ((), ("--grade-size", 0.1)),
