@@ -39,7 +39,7 @@ static const cli_option_group groups[] = {
      "initial sigma k epsilon seed-value tau steps"},
     {"solver", "Solver", CLI_EVERY_COMMAND, "effort time-limit seed periodic method",
      "energy voronoi iterations tolerance gradient-tolerance mass-tolerance "
-     "weights-out start reseed init fixed distributed ranks checkpoint "
+     "weights-out start init fixed distributed ranks checkpoint "
      "checkpoint-every "
      "watch every dark "
      "size "

@@ -271,8 +271,6 @@ const cli_option_row cli_option_rows[] = {
    "low: one descent from the first sites; normal: from coarse to fine; high: then move\n"
    "sites from crowded to sparse places, several times as long; best: then rounds of\n"
    "random changes, keeping those that lower the energy"},
-  {"reseed", 0, RUN, FLAG(reseed),
-   "move sites whose cells have no mass to where sites are needed"},
   {"init", 0, RUN | VIEW, TEXT(init, "FILE"), "start from the points of FILE (csv, npy, xyz)", CLI_READS},
   {"fixed", 0, RUN | VIEW, TEXT(fixed, "FILE"),
    "sites that do not move; they come first and count among the N", CLI_READS},

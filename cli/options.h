@@ -92,7 +92,7 @@ typedef struct cli_options {
     int on;
     int64_t asked; /* sites, where the preview has fewer; else 0 */
   } preview;
-  int preset, noise, method, energy, voronoi, start, periodic, effort, reseed;
+  int preset, noise, method, energy, voronoi, start, periodic, effort;
   int64_t iterations, seed;
   double tolerance, gradient_tolerance, time_limit;
   const char *init, *fixed;

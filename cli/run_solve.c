@@ -76,7 +76,6 @@ static cvtm_cvt_options descent_options(cli_run_job *r) {
   settings.effort = (cvtm_cvt_effort)r->options.effort;
   settings.start = (cvtm_cvt_start)r->options.start;
   settings.seed = (uint64_t)r->options.seed;
-  settings.reseed = r->options.reseed;
   cli_preset_descent(&r->options, &settings);
   settings.monitor = r->watch != NULL ? cli_watch_monitor : cli_progress_monitor;
   settings.monitor_context = r->watch != NULL ? (void *)r->watch : (void *)&r->progress;

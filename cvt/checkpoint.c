@@ -48,7 +48,6 @@ static const char *const field_names[] = {"kind of device",
                                           "effort",
                                           "start",
                                           "seed",
-                                          "choice of reseeding",
                                           "division among ranks"};
 
 enum { FIELDS = sizeof field_names / sizeof *field_names, VERSION = 5 };
@@ -129,7 +128,6 @@ static cvtm_status set_fields(const cvtm_checkpoint_run *run, uint64_t field[FIE
                                 (uint64_t)o->effort,
                                 (uint64_t)o->start,
                                 o->seed,
-                                o->reseed != 0,
                                 run->cvt->division != NULL};
   memcpy(field, all, sizeof all);
   return cvtm_ranks_broadcast(run->cvt->device, field, sizeof all);

@@ -100,7 +100,7 @@ cvtm_status cvtm_cvt_sample(cvtm_domain domain, const float *density, int64_t co
 
 typedef struct cvtm_cvt_record {
   int64_t sites; /* of the level: fewer than asked for on coarse levels; 0 in the descents that
-                    reseeding and rounds of transfers add */
+                    rounds of transfers and of annealing add */
   int64_t iteration;
   double energy;        /* of the objective */
   double gradient_norm; /* max_i |dF/dx_i| / (2 m_i): largest distance to a centroid, pixels */
@@ -157,10 +157,9 @@ typedef struct cvtm_cvt_options {
   int history;               /* m; 8 */
   int lloyd_steps;           /* before L-BFGS-B; 5 */
   int64_t fixed;             /* the first `fixed` sites do not move; 0 */
-  cvtm_cvt_effort effort;    /* normal; of cvtm_cvt_solve, as are the next three */
+  cvtm_cvt_effort effort;    /* normal; of cvtm_cvt_solve, as are the next two */
   cvtm_cvt_start start;      /* auto */
   uint64_t seed;             /* 1 */
-  int reseed;                /* move sites without mass to the cells of largest energy; 0 */
   cvtm_cvt_monitor monitor;
   void *monitor_context;
   int live; /* a CUDA device waits for the monitor at every iteration, and does not run ahead; 0 */

@@ -160,7 +160,6 @@ static cvtm_status descend_fine(cvtm_solve *s) {
   cvtm_status status = descend_with_transfers(s);
   if (status == CVTM_OK) status = cvtm_solve_count_empty(s, &s->result.empty_cells);
   if (status != CVTM_OK || s->result.stop == CVTM_STOP_REQUEST) return status;
-  if (s->options->reseed) status = cvtm_solve_reseed(s);
   if (status != CVTM_OK || s->options->effort < CVTM_CVT_EFFORT_HIGH) return status;
   const cvtm_search search = {CVTM_SEARCH_ROUNDS, CVTM_SEARCH_ITERATIONS, s->deadline};
   status = cvtm_solve_search(s, &search);
@@ -179,8 +178,7 @@ static cvtm_status prepare_solve(cvtm_solve *s) {
   if (status == CVTM_OK && !s->spare)
     status = cvtm_fail(cvtm_device_error(s->cvt->device), CVTM_ERROR_MEMORY,
                        "no memory for %lld sites", (long long)s->count);
-  if (status != CVTM_OK || (o->effort == CVTM_CVT_EFFORT_LOW && !o->reseed && !s->sampled))
-    return status;
+  if (status != CVTM_OK || (o->effort == CVTM_CVT_EFFORT_LOW && !s->sampled)) return status;
   return cvtm_solve_allocate_transfers(s);
 }
 

@@ -66,8 +66,6 @@ cvtm_status cvtm_solve_transfer(cvtm_solve *solve, int64_t most, double contrast
  * to the sites last saved. */
 cvtm_status cvtm_solve_keep(cvtm_solve *solve, const cvtm_cvt_result *found);
 cvtm_status cvtm_solve_restore(cvtm_solve *solve);
-/* Transfers the sites whose cells have no mass, which no descent moves. */
-cvtm_status cvtm_solve_reseed(cvtm_solve *solve);
 /* Rounds of a transfer and a short descent, of which only those are kept that lower the energy. */
 typedef struct cvtm_search {
   int rounds;         /* at most */

@@ -53,7 +53,6 @@ EFFECTS = [
     ((), ("--start", "random")),
     ((), ("--effort", "high")),
     (("--effort", "high"), ("--effort", "best")),
-    (("--init", "crowd.npy", "--energy", "pixel", "--method", "lloyd"), ("--reseed",)),
     ((), ("--init", "forty.npy")),
     ((), ("--fixed", "three.csv")),
     ((), ("--periodic",)),

@@ -1,4 +1,4 @@
-/* From a density to a tessellation: coarse to fine, transfers, reseeding. */
+/* From a density to a tessellation: coarse to fine, transfers. */
 #include <math.h>
 #include <omp.h>
 #include <string.h>
@@ -329,8 +329,9 @@ static void annealing_lowers_the_energy(void **unused) {
   free(high.sites);
 }
 
-/* All sites start where there is no mass; a descent moves only those whose cells reach some. */
-static void sites_without_mass_are_reseeded(void **unused) {
+/* All sites start where there is no mass; a descent moves only those whose cells reach some, and
+ * the high effort transfers the others. */
+static void sites_without_mass_are_transferred(void **unused) {
   (void)unused;
   enum { COUNT = 60 };
   float density[AREA];
@@ -343,7 +344,7 @@ static void sites_without_mass_are_reseeded(void **unused) {
   cvtm_cvt_options options;
   sampled_options(&options);
   const outcome left = solve(density, 0, COUNT, COUNT, first, &options);
-  options.reseed = 1;
+  options.effort = CVTM_CVT_EFFORT_HIGH;
   const outcome moved = solve(density, 0, COUNT, COUNT, first, &options);
   assert_true(left.result.empty_cells > 0);
   assert_int_equal(moved.result.empty_cells, 0);
@@ -571,7 +572,7 @@ int main(void) {
       cmocka_unit_test(the_time_limit_holds_for_all_levels),
       cmocka_unit_test(fixed_sites_stay_at_high_effort),
       cmocka_unit_test(annealing_lowers_the_energy),
-      cmocka_unit_test(sites_without_mass_are_reseeded),
+      cmocka_unit_test(sites_without_mass_are_transferred),
       cmocka_unit_test(a_pyramid_has_the_means_of_pixels),
       cmocka_unit_test(orders_leave_pixels_to_the_sites),
       cmocka_unit_test(coarse_levels_report_in_the_pictures_units),

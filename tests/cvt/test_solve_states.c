@@ -139,7 +139,6 @@ static void test_lloyd(void **unused) {
   problem p;
   fill_problem(&p);
   p.options.method = CVTM_CVT_LLOYD;
-  p.options.reseed = 1;
   check_problem(&p, 5);
 }
 
