@@ -132,9 +132,6 @@ def inputs(cvtmesh):
     cvtmesh.file("three.csv", "x,y\n5,5\n40,30\n44,2\n")
     random = np.random.default_rng(2)
     cvtmesh.file("forty.npy", random.random((40, 2)) * (48, 40))
-    # Of 40 sites 30 lie so close together that their cells hold no pixel.
-    crowd = np.vstack([random.random((10, 2)) * (48, 40), 10 + 1e-9 * random.random((30, 2))])
-    cvtmesh.file("crowd.npy", crowd)
     return cvtmesh
 
 
