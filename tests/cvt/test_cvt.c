@@ -577,10 +577,12 @@ static void test_on_device(void **context) {
   }
   sites[9] = NAN;
   assert_device_ok(device, cvtm_device_copy_in(device, on_sites, sites, 2 * N * sizeof(double)));
-  assert_device_ok(device, cvtm_cvt_evaluate_on_device(view, on_sites, N, CVTM_CVT_EXACT,
-                                                       CVTM_VORONOI_EXACT, on_values, NULL));
-  assert_device_ok(device, cvtm_device_copy_out(device, &value, on_values, sizeof value));
-  assert_true(isnan(value));
+  for (int energy = CVTM_CVT_EXACT; energy <= CVTM_CVT_PIXEL; ++energy) {
+    assert_device_ok(device, cvtm_cvt_evaluate_on_device(view, on_sites, N, (cvtm_cvt_energy)energy,
+                                                         CVTM_VORONOI_EXACT, on_values, NULL));
+    assert_device_ok(device, cvtm_device_copy_out(device, &value, on_values, sizeof value));
+    assert_true(isnan(value));
+  }
   cvtm_cvt_options options;
   cvtm_cvt_defaults(&options);
   assert_int_equal(cvtm_cvt_optimize(view, &options, sites, 4, NULL), CVTM_ERROR_ARGUMENT);

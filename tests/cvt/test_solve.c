@@ -329,6 +329,46 @@ static void annealing_lowers_the_energy(void **unused) {
   free(high.sites);
 }
 
+typedef struct coarsest {
+  int64_t sites;
+  double energy; /* the last of this level */
+} coarsest;
+
+static int keep_coarsest(void *context, const cvtm_cvt_record *record) {
+  coarsest *c = context;
+  if (c->sites == 0) c->sites = record->sites;
+  if (c->sites == record->sites) c->energy = record->energy;
+  return 0;
+}
+
+/* The labels of coarse levels are those of the plan's pixels: the coarsest level ends with an
+ * energy near that of hexagons. */
+static void coarse_levels_of_the_pixel_energy(void **unused) {
+  (void)unused;
+  enum { COUNT = 1024, PIXELS = 160 * 160 };
+  static float density[PIXELS];
+  static double sites[2 * COUNT];
+  for (int p = 0; p < PIXELS; ++p) density[p] = 1 + 0.5F * (float)(p % 160) / 160;
+  cvtm_device *device = test_device_open();
+  cvtm_cvt *cvt = NULL;
+  cvtm_cvt_options options;
+  cvtm_cvt_result result;
+  coarsest first = {0, 0};
+  cvtm_cvt_defaults(&options);
+  options.energy = CVTM_CVT_PIXEL;
+  options.live = 1;
+  options.monitor = keep_coarsest;
+  options.monitor_context = &first;
+  assert_device_ok(device,
+                   cvtm_cvt_create(device, (cvtm_domain){160, 160, 0}, density, COUNT, &cvt));
+  assert_device_ok(device, cvtm_cvt_solve(cvt, &options, 0, sites, COUNT, &result));
+  const double ratio = first.energy / cvtm_cvt_plan_bound(cvt, first.sites);
+  assert_true(first.sites > 0 && first.sites < COUNT / 4);
+  if (!(ratio > 0.95 && ratio < 1.1)) fail_msg("%d sites: %g", (int)first.sites, ratio);
+  cvtm_cvt_destroy(cvt);
+  cvtm_device_destroy(device);
+}
+
 /* All sites start where there is no mass; a descent moves only those whose cells reach some, and
  * the high effort transfers the others. */
 static void sites_without_mass_are_transferred(void **unused) {
@@ -573,6 +613,7 @@ int main(void) {
       cmocka_unit_test(fixed_sites_stay_at_high_effort),
       cmocka_unit_test(annealing_lowers_the_energy),
       cmocka_unit_test(sites_without_mass_are_transferred),
+      cmocka_unit_test(coarse_levels_of_the_pixel_energy),
       cmocka_unit_test(a_pyramid_has_the_means_of_pixels),
       cmocka_unit_test(orders_leave_pixels_to_the_sites),
       cmocka_unit_test(coarse_levels_report_in_the_pictures_units),
