@@ -4,6 +4,7 @@
 
 #include "base/random.h"
 #include "cvt/cvt.h"
+#include "cvt/division.h"
 #include "tests/thread_ranks.h"
 
 /* Sites in three blocks of sums, so that three of four ranks have some. */
@@ -219,11 +220,47 @@ static void refuse(cvtm_device *device, int rank, void *context) {
   free(found);
 }
 
+/* An evaluation by ranks has no gradient of all sites. */
+static void refuse_gradient(cvtm_device *device, int rank, void *context) {
+  const problem *p = context;
+  void *gradient = NULL;
+  cvtm_cvt *cvt = NULL;
+  assert_device_ok(device, cvtm_device_allocate(device, 2 * COUNT, sizeof(double), &gradient));
+  assert_device_ok(device,
+                   cvtm_cvt_create(device, p->domain, rank == 0 ? p->density : NULL, COUNT, &cvt));
+  const cvtm_cvt_task task = {cvt, COUNT, 0, CVTM_CVT_EXACT, CVTM_VORONOI_EXACT};
+  assert_int_equal(cvtm_cvt_enqueue(&task, cvt->sites, cvt->value, gradient),
+                   CVTM_ERROR_UNSUPPORTED);
+  cvtm_cvt_destroy(cvt);
+  cvtm_device_free(device, gradient);
+}
+
+static int no_gather(double *all, const int64_t *counts) {
+  (void)all;
+  (void)counts;
+  return 1;
+}
+
+/* Rank 0 has summed the density when the ranks lose each other. */
+static void test_a_lost_rank_leaves_no_memory(void **unused) {
+  (void)unused;
+  problem p;
+  cvtm_cvt *cvt = NULL;
+  const cvtm_ranks ranks = {0, 2, no_gather, thread_agree, NULL};
+  cvtm_device *device = test_device_open_threads(1);
+  fill_problem(&p, 5);
+  cvtm_device_set_ranks(device, &ranks);
+  assert_int_equal(cvtm_cvt_create(device, p.domain, p.density, COUNT, &cvt), CVTM_ERROR_INTERNAL);
+  assert_null(cvt);
+  cvtm_device_destroy(device);
+}
+
 static void test_what_is_not_divided_is_refused(void **unused) {
   (void)unused;
   problem p;
   fill_problem(&p, 5);
   run_ranks(2, refuse, &p);
+  run_ranks(2, refuse_gradient, &p);
 }
 
 int main(void) {
@@ -235,6 +272,7 @@ int main(void) {
       cmocka_unit_test(test_coarse_to_fine),
       cmocka_unit_test(test_a_request_to_stop),
       cmocka_unit_test(test_what_is_not_divided_is_refused),
+      cmocka_unit_test(test_a_lost_rank_leaves_no_memory),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
