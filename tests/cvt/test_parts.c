@@ -245,12 +245,43 @@ static void test_a_rank_has_few_sites_of_others(void **unused) {
   free(sites);
 }
 
+/* A rank whose plan cannot be made does not leave the others waiting. */
+static void fail_on_rank_1(cvtm_device *device, int rank, void *context) {
+  const problem *p = context;
+  float *on_device = NULL;
+  double *own = NULL;
+  cvtm_parts *parts = NULL;
+  put(device, density, SIDE * SIDE, sizeof *density, (void **)&on_device);
+  assert_device_ok(device, cvtm_parts_create(device, p->domain, on_device, &parts));
+  assert_device_ok(device, cvtm_parts_divide(parts, p->count, p->block));
+  put(device, p->sites + 2 * parts->first, 2 * parts->own, sizeof *own, (void **)&own);
+  if (rank == 1) parts->domain.width = CVTM_MAX_SIDE + 1;
+  for (int again = 0; again < 2; ++again)
+    assert_int_equal(cvtm_parts_evaluate(parts, own, CVTM_CVT_EXACT),
+                     rank == 1 ? CVTM_ERROR_ARGUMENT : CVTM_ERROR_MEMORY);
+  parts->domain = p->domain;
+  assert_device_ok(device, cvtm_parts_evaluate(parts, own, CVTM_CVT_EXACT));
+  cvtm_parts_destroy(parts);
+  cvtm_device_free(device, on_device);
+  cvtm_device_free(device, own);
+}
+
+static void test_all_ranks_fail_with_one(void **unused) {
+  (void)unused;
+  double *sites = make_sites(ROWS, 5000);
+  problem p = {.domain = {SIDE, SIDE, 0}, .count = 5000, .block = 64, .sites = sites};
+  fill_density();
+  run_ranks(3, fail_on_rank_1, &p);
+  free(sites);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_ranks_have_the_bits_of_one_process),
       cmocka_unit_test(test_large),
       cmocka_unit_test(test_in_any_order),
       cmocka_unit_test(test_a_rank_has_few_sites_of_others),
+      cmocka_unit_test(test_all_ranks_fail_with_one),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
