@@ -650,6 +650,31 @@ static void divergence_is_noticed(void **state) {
   cvtm_device_destroy(device);
 }
 
+/* auto takes tnnmg for it, as it is symmetric; what it finds is a solution or is said to be none.
+ */
+static void an_indefinite_matrix_is_solved_or_said_not_to_be(void **state) {
+  (void)state;
+  int64_t start[] = {0, 2, 4};
+  int32_t column[] = {0, 1, 0, 1};
+  double value[] = {1, 3, 3, 1}, b[] = {1, 2}, low[] = {0, 0};
+  const cvtm_csr a = {2, 2, start, column, value};
+  const setting s = {CVTM_LCP_AUTO, 1e-8, 0, 1, 0, 0, 0};
+  cvtm_device *device = test_device_open();
+  for (int bounded = 0; bounded < 2; ++bounded) {
+    double x[] = {0, 0}, residual = 0;
+    const vectors v = {b, bounded ? low : NULL, NULL};
+    const cvtm_lcp_result result = solve_on(device, &a, 0, 0, &s, v, x);
+    for (int i = 0; i < 2; ++i) {
+      const double to = x[i] - (x[i] + x[1 - i] * 3 - b[i]);
+      residual = fmax(residual, fabs(x[i] - (bounded ? fmax(to, 0) : to)));
+    }
+    assert_int_equal(result.method, CVTM_LCP_TNNMG);
+    assert_true(isfinite(x[0]) && isfinite(x[1]));
+    assert_true(result.stop == CVTM_LCP_CONVERGED ? residual <= 1e-7 : residual > 1e-9);
+  }
+  cvtm_device_destroy(device);
+}
+
 /* Near the ends of the range of numbers squares of residuals would vanish, and nothing seem left to
  * do, or overflow. */
 static void units_do_not_matter(void **state) {
@@ -836,6 +861,7 @@ int main(void) {
       cmocka_unit_test(same_bits_everywhere),
       cmocka_unit_test(the_published_cycle_stalls_and_says_so),
       cmocka_unit_test(divergence_is_noticed),
+      cmocka_unit_test(an_indefinite_matrix_is_solved_or_said_not_to_be),
       cmocka_unit_test(units_do_not_matter),
       cmocka_unit_test(undefined_residuals_are_not_small),
       cmocka_unit_test(iterations_end_for_a_reason),
