@@ -31,7 +31,8 @@ static cvtm_status check_plan(cvtm_device *device, cvtm_domain domain, const flo
   return CVTM_OK;
 }
 
-/* The sums of the density, which of several ranks rank 0 has; squares: on rank 0, NULL on failure. */
+/* The sums of the density, which of several ranks rank 0 has; squares: on rank 0, NULL on failure.
+ */
 static cvtm_status check_density(cvtm_device *device, cvtm_domain domain, const float *density,
                                  int64_t capacity, cvtm_density_sums *sums, double **squares) {
   cvtm_status status = check_plan(device, domain, density, capacity);
