@@ -2,6 +2,7 @@
  * borrows a device, and writes the files. There are more lanes than devices, so that some lanes
  * read and write while others compute. */
 #include "base/clock.h"
+#include "base/numeric_locale.h"
 #include "cli/batch_devices.h"
 #include "cli/batch_journal.h"
 #include "cli/batch_list.h"
@@ -194,6 +195,7 @@ static void do_job(batch *b, const batch_job *job, batch_key key) {
 static void *lane(void *context) {
   batch *b = context;
   batch_key key;
+  (void)cvtm_numeric_locale_enter(); /* of this thread, until it ends */
   cli_listen(b->listener);
   omp_set_num_threads(batch_devices_threads(b->devices));
   for (batch_job *job = take_job(b, &key); job != NULL; job = take_job(b, &key)) {

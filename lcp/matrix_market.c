@@ -80,7 +80,7 @@ static int read_real(reader *in, double *number) {
   skip_blanks(in);
   if (in->at >= in->end || *in->at == '\n') return 0;
   char *stop;
-  *number = strtod(in->at, &stop);
+  *number = cvtm_strtod(in->at, &stop);
   if (stop == in->at || stop > in->end) return 0;
   in->at = stop;
   return in->at >= in->end || isspace((unsigned char)*in->at);
@@ -274,10 +274,7 @@ cvtm_status cvtm_matrix_market_parse(const unsigned char *bytes, size_t size, co
   memset(matrix, 0, sizeof *matrix);
   reader in = {
       (const char *)bytes, (const char *)bytes + size, 1, name, error, 0, GENERAL, 0, 0, 0};
-  const cvtm_numeric_locale locale = cvtm_numeric_locale_enter();
-  const cvtm_status status = read_matrix(&in, matrix);
-  cvtm_numeric_locale_leave(locale);
-  return status;
+  return read_matrix(&in, matrix);
 }
 
 cvtm_status cvtm_matrix_market_read(const char *path, cvtm_csr *matrix, cvtm_error *error) {

@@ -3,6 +3,7 @@
 #include "meshes/formats.h"
 
 #include "base/grow.h"
+#include "base/numeric_locale.h"
 #include "meshes/text.h"
 
 #include <inttypes.h>
@@ -17,7 +18,9 @@ cvtm_status cvtm_source_fail(cvtm_source *source, const char *format, ...) {
   char reason[256];
   va_list arguments;
   va_start(arguments, format);
+  const cvtm_numeric_locale locale = cvtm_numeric_locale_enter();
   vsnprintf(reason, sizeof reason, format, arguments);
+  cvtm_numeric_locale_leave(locale);
   va_end(arguments);
   if (source->binary || source->offsets) {
     return cvtm_fail(source->error, CVTM_ERROR_INPUT, "%s: byte %zu: %s", source->name, source->at,
@@ -92,7 +95,7 @@ int cvtm_token_number(cvtm_token token, double *value) {
     return 0;
   }
   char *end;
-  *value = strtod(text, &end);
+  *value = cvtm_strtod(text, &end);
   return *end == 0 && end != text;
 }
 

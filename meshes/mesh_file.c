@@ -1,4 +1,3 @@
-#include "base/numeric_locale.h"
 #include "meshes/mesh_file.h"
 
 #include "base/file.h"
@@ -79,9 +78,7 @@ static cvtm_status write_file(const char *path, const format *f, const cvtm_file
   cvtm_output *output;
   const cvtm_status status = cvtm_output_open(path, &output, error);
   if (status != CVTM_OK) return status;
-  cvtm_numeric_locale locale = cvtm_numeric_locale_enter();
   f->write(cvtm_output_stream(output), mesh);
-  cvtm_numeric_locale_leave(locale);
   if (!*mesh->no_memory) return cvtm_output_commit(output, error);
   cvtm_output_abort(output);
   return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", path);
@@ -278,9 +275,7 @@ static cvtm_status read_mesh_bytes(const format *f, const unsigned char *bytes, 
                                    double **values, cvtm_error *error) {
   cvtm_source source = {.name = name, .data = bytes, .size = size, .line = 1, .error = error};
   cvtm_builder builder = {.source = &source, .wants_field = values != NULL, .field = field};
-  cvtm_numeric_locale locale = cvtm_numeric_locale_enter();
   cvtm_status status = f->read(&source, &builder);
-  cvtm_numeric_locale_leave(locale);
   if (status == CVTM_OK && values != NULL && builder.values == NULL)
     status = cvtm_fail(error, CVTM_ERROR_INPUT, "%s: no field%s%s of one number per point", name,
                        field != NULL ? " " : "", field != NULL ? field : "");

@@ -1,4 +1,3 @@
-#include "base/numeric_locale.h"
 #include "meshes/mesh_file.h"
 
 #include "base/csv.h"
@@ -253,9 +252,7 @@ static cvtm_status read_text(const char *name, format f, const unsigned char *by
              .class_column = -1,
              .wants_class = classes != NULL,
              .announced = -1};
-  cvtm_numeric_locale locale = cvtm_numeric_locale_enter();
   cvtm_status status = read_table(&source, f, &t);
-  cvtm_numeric_locale_leave(locale);
   if (status == CVTM_OK && t.count == 0) {
     status = cvtm_fail(error, CVTM_ERROR_INPUT, "%s: no points", name);
   }
@@ -278,9 +275,7 @@ static cvtm_status read_nodes(const char *name, const unsigned char *bytes, size
                               double **points, int64_t *count, cvtm_error *error) {
   cvtm_source source = {.name = name, .data = bytes, .size = size, .line = 1, .error = error};
   cvtm_triangle_vertices found;
-  cvtm_numeric_locale locale = cvtm_numeric_locale_enter();
   const cvtm_status status = cvtm_triangle_read_vertices(&source, &found);
-  cvtm_numeric_locale_leave(locale);
   if (status != CVTM_OK) return status;
   if (found.count == 0) {
     free(found.points);

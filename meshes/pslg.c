@@ -2,7 +2,6 @@
 
 #include "base/file.h"
 #include "base/host_memory.h"
-#include "base/numeric_locale.h"
 #include "meshes/plane_parts.h"
 #include "meshes/polygon_rings.h"
 #include "meshes/triangle_text.h"
@@ -163,9 +162,7 @@ static cvtm_status read_poly(const unsigned char *bytes, size_t size, const char
   cvtm_source source = {.name = name, .data = bytes, .size = size, .line = 1, .error = error};
   graph g = {.source = &source};
   cvtm_pslg made = {0};
-  const cvtm_numeric_locale locale = cvtm_numeric_locale_enter();
   cvtm_status status = read_graph(&g);
-  cvtm_numeric_locale_leave(locale);
   *is_rings = status == CVTM_OK && (find_rings(&g) || g.segment_count < 3);
   if (status == CVTM_OK && !*is_rings) status = divide_plane(&g, &made, error);
   free_graph(&g);

@@ -100,6 +100,7 @@ std::optional<Array<double>> weights(const Run &r) {
 }
 
 nb::str report(const Run &r) {
+  const NumericLocale locale;
   char *text = cli_run_report_text(r.job);
   if (text == nullptr) throw std::bad_alloc();
   nb::str result(text);
