@@ -11,6 +11,8 @@
 
 #include <cmocka.h>
 
+#include "decimal_comma.h"
+
 static const cvtm_pen pens[] = {
     {"sky & <sea>", {0, 128, 255}}, {"unused", {1, 2, 3}}, {"red; (old)", {255, 0, 0}}};
 enum { PENS = 3 };
@@ -89,6 +91,7 @@ static void test_svg_has_a_layer_for_each_pen(void **state) {
   assert_non_null(strstr(text, "inkscape:label=\"1 sky &#38; &#60;sea&#62;\""));
   assert_non_null(strstr(text, "inkscape:label=\"2 unused\""));
   assert_non_null(strstr(text, "fill=\"#0080ff\""));
+  assert_non_null(strstr(text, "r=\"0.100\""));
   assert_non_null(strstr(text, "fill=\"#ff0000\""));
   free(text);
   cvtm_drawing_free(&drawing);
@@ -119,6 +122,13 @@ static void test_machines_change_pens(void **state) {
   cvtm_drawing_free(&drawing);
 }
 
+/* Files have a decimal point in every locale. */
+static int use_comma(void **state) {
+  (void)state;
+  use_decimal_comma();
+  return 0;
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_join_keeps_every_stroke),
@@ -126,5 +136,5 @@ int main(void) {
       cmocka_unit_test(test_svg_has_a_layer_for_each_pen),
       cmocka_unit_test(test_machines_change_pens),
   };
-  return cmocka_run_group_tests_name("drawing_pens", tests, NULL, NULL);
+  return cmocka_run_group_tests_name("drawing_pens", tests, use_comma, NULL);
 }
