@@ -367,13 +367,18 @@ static cvtm_status check_list(batch *b, cvtm_error *error) {
   return status == CVTM_OK ? batch_list_rewind(b->list, error) : status;
 }
 
-static cvtm_status clean_job(batch *b, const batch_job *job, cvtm_error *error) {
-  cvtm_status status = CVTM_OK;
-  cli_output_names outputs;
-  cli_outputs_names(&job->options, &outputs);
-  for (int k = 0; k < outputs.count && status == CVTM_OK; ++k)
-    status = batch_journal_clean(b->journal, outputs.item[k], error);
-  return status;
+typedef struct cleaning {
+  batch_journal *journal;
+  cvtm_status status;
+  cvtm_error *error;
+} cleaning;
+
+/* A cli_file_visitor. */
+static void clean_written(void *context, cli_file_use use, const char *option, const char *path) {
+  cleaning *c = context;
+  (void)option;
+  if (use == CLI_FILE_WRITTEN && c->status == CVTM_OK)
+    c->status = batch_journal_clean(c->journal, path, c->error);
 }
 
 /* Removes temporary files of processes that were killed. */
@@ -385,7 +390,9 @@ static cvtm_status clean(batch *b, cvtm_error *error) {
     batch_job *job = NULL;
     status = batch_list_get(b->list, b->shard + k * b->shards, &job, error);
     if (job == NULL) break;
-    status = clean_job(b, job, error);
+    cleaning c = {b->journal, CVTM_OK, error};
+    cli_options_visit_files(&job->options, clean_written, &c);
+    status = c.status;
     batch_job_free(job);
   }
   return status == CVTM_OK ? batch_list_rewind(b->list, error) : status;

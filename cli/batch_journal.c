@@ -444,13 +444,18 @@ static int exists(const char *path) {
   return stat(path, &found) == 0;
 }
 
+/* A cli_file_visitor; the context is 1 until an output is missing. */
+static void check_written(void *context, cli_file_use use, const char *option, const char *path) {
+  int *all = context;
+  (void)option;
+  if (use == CLI_FILE_WRITTEN) *all = *all && exists(path);
+}
+
 int batch_journal_has(const batch_journal *journal, const batch_job *job, batch_key key) {
   if (!batch_key_set_has(&journal->done, key)) return 0;
-  cli_output_names outputs;
-  cli_outputs_names(&job->options, &outputs);
-  for (int k = 0; k < outputs.count; ++k)
-    if (!exists(outputs.item[k])) return 0;
-  return 1;
+  int all = 1;
+  cli_options_visit_files(&job->options, check_written, &all);
+  return all;
 }
 
 static void clean_folder(const batch_journal *journal, const char *folder) {

@@ -279,11 +279,11 @@ typedef enum cli_file_use {
   CLI_FILE_FRAMES /* PATH is a folder; frame-NNNNNN.png and index.html are written into it */
 } cli_file_use;
 
-/* option: without the dashes; NULL for the operand. The path outlives the call only if the file is
- * written; `-` is a standard stream. */
+/* option: without the dashes; NULL for the operand. The path does not outlive the call; `-` is
+ * a standard stream. */
 typedef void (*cli_file_visitor)(void *context, cli_file_use use, const char *option,
                                  const char *path);
-/* Visits every file that the options name. Of `batch` these are the files of the batch itself, not
+/* Visits every file that the options name, and those that belong to them, as NAME.h5 to NAME.xdmf. Of `batch` these are the files of the batch itself, not
  * those of its jobs. */
 void cli_options_visit_files(const cli_options *options, cli_file_visitor visitor, void *context);
 

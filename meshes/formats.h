@@ -94,6 +94,24 @@ cvtm_status cvtm_read_msh(cvtm_source *source, cvtm_builder *builder);
 cvtm_status cvtm_read_inp(cvtm_source *source, cvtm_builder *builder);
 cvtm_status cvtm_read_ele(cvtm_source *source, cvtm_builder *builder);
 
+/* ---- files beside ---- */
+
+/* What stands in place of the extension in the names of files that belong to another one. */
+#define CVTM_TRIANGLE_NODES ".node"
+#define CVTM_XDMF_HEAVY ".h5"
+#define CVTM_XDMF_BOUNDARY "_boundary.xdmf"
+#define CVTM_XDMF_BOUNDARY_HEAVY "_boundary.h5"
+enum { CVTM_FILES_BESIDE = 3 };
+
+/* The path of such a file, malloc'd; NULL without memory. */
+char *cvtm_path_beside(const char *path, const char *ending);
+/* The endings of the files that are written with the mesh `path`; returns how many. grouped: the
+ * mesh has groups. */
+int cvtm_mesh_written_beside(const char *path, int ascii, int grouped,
+                             const char *ending[CVTM_FILES_BESIDE]);
+/* The ending of the file that is read with the mesh or polygon `path`; NULL: none. */
+const char *cvtm_mesh_read_beside(const char *path);
+
 /* ---- writing ---- */
 
 typedef struct cvtm_file_sets cvtm_file_sets; /* meshes/file_sets.h */

@@ -48,6 +48,37 @@ int cvtm_mesh_format_known(const char *path) {
          find_format(extension) != NULL;
 }
 
+/* ---- files beside ---- */
+
+char *cvtm_path_beside(const char *path, const char *ending) {
+  const char *slash = strrchr(path, '/'), *dot = strrchr(slash != NULL ? slash : path, '.');
+  const size_t stem = dot != NULL ? (size_t)(dot - path) : strlen(path), size = strlen(ending) + 1;
+  char *beside = malloc(stem + size);
+  if (beside == NULL) return NULL;
+  memcpy(beside, path, stem);
+  memcpy(beside + stem, ending, size);
+  return beside;
+}
+
+int cvtm_mesh_written_beside(const char *path, int ascii, int grouped,
+                             const char *ending[CVTM_FILES_BESIDE]) {
+  char buffer[8];
+  int count = 0;
+  if (strcmp(cvtm_file_extension(path, buffer, sizeof buffer), "xdmf") != 0) return 0;
+  if (!ascii) ending[count++] = CVTM_XDMF_HEAVY;
+  if (grouped) ending[count++] = CVTM_XDMF_BOUNDARY;
+  if (!ascii && grouped) ending[count++] = CVTM_XDMF_BOUNDARY_HEAVY;
+  return count;
+}
+
+const char *cvtm_mesh_read_beside(const char *path) {
+  char buffer[8];
+  const char *extension = cvtm_file_extension(path, buffer, sizeof buffer);
+  if (strcmp(extension, "ele") == 0) return CVTM_TRIANGLE_NODES;
+  return strcmp(extension, "poly") == 0 && cvtm_poly_has_no_nodes(path) ? CVTM_TRIANGLE_NODES
+                                                                        : NULL;
+}
+
 /* ---- writing ---- */
 
 /* Pixels, y down, to the coordinates of the file. */

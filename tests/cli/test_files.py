@@ -10,7 +10,7 @@ import shutil
 import numpy as np
 import pytest
 
-from conftest import PROGRAM
+from conftest import PROGRAM, strict_json
 
 POINTS = "x,y\n2,2\n9,3\n5,9\n13,12\n3,14\n"
 
@@ -104,6 +104,44 @@ def test_an_input_is_not_overwritten(cvtmesh, arguments, name, option):
     before = cvtmesh.path(name).read_bytes()
     cvtmesh.refused(*arguments, code=2, names=[name, option])
     assert cvtmesh.path(name).read_bytes() == before
+
+
+FRAME = RUN + ["--domain", "frame", "-o", "x.xdmf"]
+
+
+def has_hdf5(cvtmesh):
+    return strict_json(cvtmesh.call("info", "--json").stdout)["hdf5"]
+
+
+@pytest.mark.parametrize("arguments, name", [
+    (["run", "x.h5", "-n", "5", "-o", "x.xdmf"], "x.h5"),
+    (RUN + ["-o", "x.xdmf", "--report", "x.h5"], "x.h5"),
+    (FRAME + ["--report", "x_boundary.h5"], "x_boundary.h5"),
+    (FRAME + ["-o", "x_boundary.xdmf"], "x_boundary.xdmf"),
+    (FRAME + ["--ascii", "-o", "x_boundary.xdmf"], "x_boundary.xdmf"),
+    (RUN + ["--size-from", "x.ele", "-o", "x.node"], "x.node"),
+    (RUN + ["--domain", "polygon", "--polygon", "x.poly", "-o", "x.node"], "x.node"),
+])
+def test_a_file_beside_is_not_overwritten(cvtmesh, arguments, name):
+    """XDMF comes with up to three other files; ELE, and POLY without vertices, have a NODE file."""
+    if "x.xdmf" in arguments and "--ascii" not in arguments and not has_hdf5(cvtmesh):
+        return
+    shutil.copy(cvtmesh.path("a.pgm"), cvtmesh.path("x.h5"))
+    cvtmesh.file("x.poly", "0 2 0 0\n3 0\n1 1 2\n2 2 3\n3 3 1\n0\n")
+    cvtmesh.file("x.ele", "1 3 0\n1 1 2 3\n")
+    cvtmesh.file("x.node", "3 2 0 0\n1 2 2\n2 12 2\n3 12 12\n")
+    cvtmesh.refused(*arguments, code=2, names=[name, "--output"])
+
+
+def test_files_that_are_not_beside(cvtmesh):
+    """What the same names do not write or read may be written."""
+    cvtmesh.file("x.poly", "4 2 0 0\n1 2 2\n2 12 2\n3 12 12\n4 2 12\n"
+                           "4 0\n1 1 2\n2 2 3\n3 3 4\n4 4 1\n0\n")
+    cvtmesh.call("mesh", "x.poly", "--min-angle", "20", "-o", "x.node", "-o", "x.ele", "-q")
+    cvtmesh.call("mesh", "x.poly", "--min-angle", "20", "-o", "x.node", "-o", "x.ele", "-q")
+    cvtmesh.call(*RUN, "--ascii", "-o", "x.xdmf", "--report", "x.h5", "-q")
+    cvtmesh.call(*RUN, "--ascii", "-o", "x.xdmf", "-o", "x_boundary.xdmf", "-q")
+    assert cvtmesh.json("x.h5")["options"]["points"] == 5
 
 
 def options_of(cvtmesh, command):
@@ -281,6 +319,18 @@ def test_a_changed_file_is_read_again(cvtmesh, header, job, changed):
     os.utime(cvtmesh.path(changed), ns=(0, 10**9))
     assert done(cvtmesh) == 1
     assert done(cvtmesh) == 0
+
+
+@pytest.mark.parametrize("options, beside", [("", "x.h5"), ("--ascii", "x_boundary.xdmf")])
+def test_a_missing_file_beside_is_made_again(cvtmesh, options, beside):
+    if beside == "x.h5" and not has_hdf5(cvtmesh):
+        return
+    cvtmesh.file("jobs.csv", "input,points,output,domain\na.pgm,20,x.xdmf,frame\n")
+    cvtmesh.call("batch", "jobs.csv", "-q", *options.split())
+    assert done(cvtmesh, *options.split()) == 0
+    cvtmesh.path(beside).unlink()
+    assert done(cvtmesh, *options.split()) == 1
+    assert cvtmesh.path(beside).exists()
 
 
 def test_what_affects_the_result_is_in_the_key(cvtmesh):

@@ -301,11 +301,11 @@ def test_xdmf(labels):
     assert sorted(names.values()) == sorted(AREAS + LINES)
     stems = ["t"]
     if built["hdf5"]:
-        labels.call("run", *RUN, "-o", "h.xdmf")
-        first = labels.read("h.h5")
-        labels.call("run", *RUN, "-o", "h.xdmf", "--threads", 1)
-        assert labels.read("h.h5") == first
-        stems.append("h")
+        labels.call("run", *RUN, "-o", "h & <i>.xdmf")
+        first = labels.read("h & <i>.h5")
+        labels.call("run", *RUN, "-o", "h & <i>.xdmf", "--threads", 1)
+        assert labels.read("h & <i>.h5") == first
+        stems.append("h & <i>")
     else:
         labels.refused("run", *RUN, "-o", "h.xdmf", code=2, names=["HDF5"])
     labels.refused("run", *RUN, "-o", "-", "--format", "xdmf", code=2, names=["XDMF"])

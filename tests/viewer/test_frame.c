@@ -250,7 +250,7 @@ static void test_page_is_safe_and_whole(void **state) {
   assert_int_equal(cvtm_page_write(path, &page, &error), CVTM_OK);
   char *text = read_text(path);
   assert_non_null(strstr(text, "\"png\":\"TWFu\""));
-  assert_non_null(strstr(text, "<title>&lt;b&gt;&amp;&quot;</title>"));
+  assert_non_null(strstr(text, "<title>&#60;b&#62;&#38;&#34;</title>"));
   assert_null(strstr(text, "\"</pre>"));
   assert_null(strstr(text, "http"));
   assert_null(strstr(text, "nan"));
