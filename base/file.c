@@ -231,7 +231,7 @@ FILE *cvtm_output_stream(cvtm_output *output) { return output->stream; }
 /* The errno of an earlier write that failed, unless another call has failed since: then -1. */
 static int reason_of_write(int reason) {
   const int full = reason == ENOSPC || reason == EFBIG || reason == EDQUOT;
-  return full || reason == EIO || reason == EPIPE ? reason : -1;
+  return full || reason == EIO || reason == EPIPE || reason == EBADF ? reason : -1;
 }
 
 /* Everything written is on its way to the disk when this returns 0; else errno's value,

@@ -10,6 +10,7 @@
 #include "meshes/polygon_file.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <omp.h>
 #include <signal.h>
 #include <stdio.h>
@@ -185,7 +186,17 @@ static void limit_spinning(char **argv) {
 static void limit_spinning(char **argv) { (void)argv; }
 #endif
 
+/* A file that is opened later must not get the number of a standard stream that is closed, and with
+ * it the messages. Reading from, and writing to, what is opened here in its place fails, as it
+ * would have. */
+static void occupy_streams(void) {
+  for (int stream = STDIN_FILENO; stream <= STDERR_FILENO; ++stream)
+    if (fcntl(stream, F_GETFD) < 0)
+      (void)open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+}
+
 int main(int argc, char **argv) {
+  occupy_streams();
   cli_json_start();
   signal(SIGXFSZ,
          SIG_IGN); /* exceeding the limit on file sizes is then an error like a full disk */

@@ -6,7 +6,7 @@ import signal
 
 import pytest
 
-from conftest import EXAMPLES
+from conftest import EXAMPLES, strict_json
 
 CAMERA = EXAMPLES / "camera.png"
 
@@ -30,6 +30,44 @@ def test_full_disk(cvtmesh):
         os.symlink("/dev/full", cvtmesh.path(name))
         cvtmesh.refused("run", CAMERA, "-n", 2000, "--iterations", 1, "-q", "-o", name, code=1,
                         names=[name, "No space left"])
+
+
+def close(*streams):
+    """For preexec_fn."""
+    def closed():
+        for stream in streams:
+            os.close(stream)
+    return closed
+
+
+def test_closed_standard_output(cvtmesh):
+    points = cvtmesh.file("points.csv", "x,y\n1,1\n30,1\n1,30\n30,31\n")
+    run = ["run", CAMERA, "-n", "50", "--iterations", "1"]
+    for arguments in (run + ["-o", "-"], run + ["-o", "a.obj", "--report", "-"],
+                      ["mesh", points, "-o", "-"], ["density", CAMERA, "-o", "-"],
+                      ["stats", points], ["stats", points, "--json"], ["info"], ["--version"],
+                      ["--help"], ["run", "--help"], ["help", "run"], ["completion", "bash"],
+                      ["hlcp", "--example", "1", "--size", "4", "--report", "-"],
+                      ["minimize", "ept", "--nx", "8", "--ny", "8", "--report", "-"]):
+        done = cvtmesh.call(*arguments, code=1, preexec_fn=close(1))
+        assert done.stderr.endswith(b"cvtmesh: standard output: Bad file descriptor\n"), done.stderr
+    cvtmesh.call(*run, "-o", "a.obj", "-q", preexec_fn=close(1))
+    done = cvtmesh.call("run", "-", "-n", "50", "-o", "b.obj", code=3, preexec_fn=close(0))
+    assert done.stderr == b"cvtmesh: standard input: Bad file descriptor\n"
+
+
+@pytest.mark.parametrize("closed", [(1, 2), (0, 1, 2)])
+def test_messages_go_into_no_file(cvtmesh, closed):
+    """A closed stream has the lowest number of a descriptor, which the next file would get."""
+    cvtmesh.file("jobs.csv", f"input,points,output,report\n{CAMERA},50,a.obj,a.json\n"
+                             f"absent.png,50,b.obj,b.json\n{CAMERA},60,c.obj,c.json\n")
+    cvtmesh.call("batch", "jobs.csv", "-v", "--journal", "kept", code=1)
+    kept = cvtmesh.path("a.obj").read_bytes()
+    cvtmesh.call("batch", "jobs.csv", "-v", code=1, preexec_fn=close(*closed))
+    assert cvtmesh.path("a.obj").read_bytes() == kept
+    assert cvtmesh.json("c.json")["options"]["points"] == 60
+    journal = [strict_json(line) for line in cvtmesh.read("jobs.csv.journal").splitlines()]
+    assert sorted(line.get("status", "") for line in journal) == ["", "done", "done", "failed"]
 
 
 def test_limit_on_the_size_of_files(cvtmesh):
