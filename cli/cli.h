@@ -49,5 +49,7 @@ static inline const char *cli_word(int64_t count, const char *one, const char *m
   int function(const cli_options *options);
 CLI_COMMAND_LIST(CLI_COMMAND_FUNCTION)
 #undef CLI_COMMAND_FUNCTION
+/* Runs the command, unless it would overwrite a file that it reads (cli/files.h). */
+int cli_command_run(const cli_options *options);
 
 #endif

@@ -3,7 +3,6 @@
 
 #include "base/file.h"
 #include "cli/cli.h"
-#include "cli/files.h"
 #include "cli/nearest.h"
 #include "cli/report.h"
 #include "meshes/mesh_file.h"
@@ -37,12 +36,6 @@ static int print_version(void) {
   return printed();
 }
 
-static int (*const functions[])(const cli_options *) = {
-#define CLI_COMMAND_ENTRY(code, function, name, operand, usage, summary) function,
-    CLI_COMMAND_LIST(CLI_COMMAND_ENTRY)
-#undef CLI_COMMAND_ENTRY
-};
-
 /* The word behind --help, if that is one of its topics or near one. It is looked for before the
  * options are parsed: getopt_long moves operands to the end. */
 static const char *find_topic(cli_command command, int argc, char **argv) {
@@ -75,8 +68,7 @@ static int run_command(cli_command command, int argc, char **argv) {
       break;
     case CLI_PARSED:
       if (options.threads > 0) omp_set_num_threads((int)options.threads);
-      code = cli_files_check(&options);
-      if (code == CLI_EXIT_OK) code = functions[command](&options);
+      code = cli_command_run(&options);
       if (code == CLI_EXIT_OK) code = printed();
       break;
   }

@@ -111,3 +111,15 @@ void cli_options_visit_files(const cli_options *options, cli_file_visitor visito
     }
   }
 }
+
+void cli_options_clear_written(cli_options *options) {
+  for (int index = 0; index < cli_option_row_count; ++index) {
+    const cli_option_row *row = &cli_option_rows[index];
+    if (row->file < CLI_WRITES || !cli_option_applies(index, options->command)) continue;
+    void *field = cli_option_field(row, options);
+    if (row->type == CLI_LIST)
+      ((cli_list *)field)->count = 0;
+    else
+      *(const char **)field = NULL;
+  }
+}

@@ -287,6 +287,9 @@ typedef void (*cli_file_visitor)(void *context, cli_file_use use, const char *op
  * those of its jobs. */
 void cli_options_visit_files(const cli_options *options, cli_file_visitor visitor, void *context);
 
+/* Takes back every option that names a file to write. */
+void cli_options_clear_written(cli_options *options);
+
 /* Parses exactly `count` finite numbers separated by commas; returns 0 for any other text. */
 int cli_numbers_parse(const char *text, int count, double *numbers);
 /* Parses a number and, after a comma, more, `count` in all, with a unit of length at the end:

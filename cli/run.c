@@ -5,6 +5,7 @@
 #include "base/npy.h"
 #include "cli/cli.h"
 #include "cli/distributed.h"
+#include "cli/files.h"
 #include "cli/launch.h"
 #include "cli/noise.h"
 #include "cli/order.h"
@@ -260,6 +261,7 @@ int cli_run_save(cli_run_job *r, const cli_options *asked) {
   if (changes_sites(asked, &r->options))
     return cli_usage_error(CLI_RUN, "--order and --points are options of the run itself");
   int code = cli_run_check(asked);
+  if (code == CLI_EXIT_OK) code = cli_files_check(asked);
   if (code == CLI_EXIT_OK) code = cli_outputs_check(asked);
   if (code != CLI_EXIT_OK) return code;
   const cli_options made = r->options;

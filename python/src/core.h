@@ -36,8 +36,8 @@ struct Failure : std::exception {
   std::string message;
 };
 
-/* While it lives, the thread reads and prints numbers as in the C locale, as commands of the program
- * expect. */
+/* While it lives, the thread reads and prints numbers as in the C locale, as commands of the
+ * program expect. */
 struct NumericLocale {
   NumericLocale() = default;
   NumericLocale(const NumericLocale &) = delete;
