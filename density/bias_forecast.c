@@ -56,10 +56,14 @@ cvtm_status cvtm_bias_forecast_sweeps(cvtm_device *device, int width, int height
   const int columns = width < SIDE ? width : SIDE, rows = height < SIDE ? height : SIDE;
   const int64_t count = (int64_t)columns * rows;
   trace seen = {.last = 0};
-  cvtm_bias_options part = *options;
+  cvtm_bias_options part = {0};
   cvtm_bias *bias = NULL;
   cvtm_hlcp_result result = {.stop = CVTM_LCP_CONVERGED};
   void *memory = NULL;
+  if (options == NULL)
+    return cvtm_fail(cvtm_device_error(device), CVTM_ERROR_ARGUMENT,
+                     "smoothing has no default of p and lambda");
+  part = *options;
   part.method = CVTM_HLCP_MMGS;
   part.tolerance *= sqrt((double)count / ((double)width * height));
   part.max_sweeps = SWEEPS;

@@ -1,6 +1,7 @@
 #include "density/pipeline.h"
 
 #include "base/host_memory.h"
+#include "base/options.h"
 #include "density/take.h"
 
 #include <float.h>
@@ -149,6 +150,7 @@ static cvtm_status run_steps(cvtm_device *device, const cvtm_image *image, cvtm_
 cvtm_status cvtm_pipeline_run(cvtm_device *device, const cvtm_image *image, const char *name,
                               const cvtm_pipeline_options *options, cvtm_pipeline_result *result,
                               cvtm_error *error) {
+  CVTM_DEFAULT_OPTIONS(cvtm_pipeline, options)
   return run_steps(device, image, NULL, name, options, result, error);
 }
 

@@ -2,6 +2,7 @@
 
 #include "base/table_select.h"
 #include "base/clock.h"
+#include "base/options.h"
 #include "density/field_kernels.h"
 #include "density/segment_stored.h"
 
@@ -99,6 +100,7 @@ static int watch_residual(void *context, const cvtm_lcp_progress *progress) {
 
 cvtm_status cvtm_segment_create(cvtm_device *device, int width, int height,
                                 const cvtm_segment_options *options, cvtm_segment **segment) {
+  CVTM_DEFAULT_OPTIONS(cvtm_segment, options)
   cvtm_error *error = cvtm_device_error(device);
   *segment = NULL;
   cvtm_status status = check_segment_options(options, error);

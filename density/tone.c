@@ -1,4 +1,5 @@
 #include "base/large_pages.h"
+#include "base/options.h"
 #include "base/srgb.h"
 #include "base/vectors.h"
 #include "density/take.h"
@@ -279,6 +280,7 @@ static cvtm_status make_density(const cvtm_image *image, const cvtm_density_opti
 
 cvtm_status cvtm_density_from_image(const cvtm_image *image, const cvtm_density_options *options,
                                     const char *name, float **density, cvtm_error *error) {
+  CVTM_DEFAULT_OPTIONS(cvtm_density, options)
   return make_density(image, options, name, NULL, density, error);
 }
 
@@ -292,6 +294,7 @@ cvtm_status cvtm_density_take(cvtm_image *image, const cvtm_density_options *opt
 
 cvtm_status cvtm_tone_from_image(const cvtm_image *image, const cvtm_density_options *options,
                                  const char *name, float **tone, cvtm_error *error) {
+  CVTM_DEFAULT_OPTIONS(cvtm_density, options)
   const size_t count = (size_t)image->width * (size_t)image->height;
   *tone = NULL;
   if (image->is_data) return CVTM_OK;
@@ -309,6 +312,7 @@ cvtm_status cvtm_tone_from_image(const cvtm_image *image, const cvtm_density_opt
 
 cvtm_status cvtm_colours_from_image(const cvtm_image *image, const cvtm_density_options *options,
                                     const char *name, float **rgb, cvtm_error *error) {
+  CVTM_DEFAULT_OPTIONS(cvtm_density, options)
   const size_t count = 3 * (size_t)image->width * (size_t)image->height;
   conversion c = choose_conversion(image, options, 1);
   *rgb = NULL;

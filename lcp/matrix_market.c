@@ -304,6 +304,9 @@ static void write_matrix(FILE *stream, const cvtm_csr *matrix) {
 
 cvtm_status cvtm_matrix_market_write(const char *path, const cvtm_csr *matrix, cvtm_error *error) {
   cvtm_output *output;
+  if (matrix->rows < 0 || matrix->columns < 0 || matrix->row_start[matrix->rows] < 0)
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s: a matrix of %" PRId64 " x %" PRId64, path,
+                     matrix->rows, matrix->columns);
   const cvtm_status status = cvtm_output_open(path, &output, error);
   if (status != CVTM_OK) return status;
   const cvtm_numeric_locale locale = cvtm_numeric_locale_enter();

@@ -134,7 +134,12 @@ static cvtm_status write_with_sets(const char *path, const format *f, const cvtm
 
 cvtm_status cvtm_mesh_write(const char *path, const cvtm_mesh *mesh,
                             const cvtm_mesh_file_options *options, cvtm_error *error) {
+  static const cvtm_mesh_file_options none;
   char buffer[8];
+  if (options == NULL) options = &none;
+  if (mesh->vertex_count < 0 || mesh->vertex_count > INT32_MAX || mesh->triangle_count < 0)
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s: %" PRId64 " vertices, %" PRId64 " triangles",
+                     path, mesh->vertex_count, mesh->triangle_count);
   const char *extension =
       options->format != NULL ? options->format : cvtm_file_extension(path, buffer, sizeof buffer);
   if (strcmp(extension, "svg") == 0) {

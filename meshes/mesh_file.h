@@ -38,7 +38,7 @@ typedef struct cvtm_mesh_file_options {
   double scale;        /* without `unit`: units of the file per pixel; 0: 1 */
   double left, bottom; /* of the domain in the file, with `scale` */
   CVTM_RESERVED(8);
-} cvtm_mesh_file_options;
+} cvtm_mesh_file_options; /* all 0 by default */
 
 /* obj off ply stl vtk vtu msh inp node ele poly xdmf (meshes, y up), svg (edges, y down). 1 if the
  * extension of `path` names a mesh format that can be written. PLY, STL, VTK and VTU are

@@ -49,10 +49,14 @@ static char *xyz_line(char *to, const void *context, int64_t i) {
   return cvtm_text_word(cvtm_text_point(to, ' ', (const double *)context + 2 * i), " 0\n");
 }
 
+static const int64_t MOST_POINTS = INT64_MAX / 24; /* whose bytes, with a class, can be counted */
+
 cvtm_status cvtm_points_write_as(const char *extension, const char *path, const double *points,
                                  int64_t count, cvtm_error *error) {
   const format f = name_format(extension);
   if (f == UNKNOWN || f == NODE || f == SVG) return fail_unknown(path, error);
+  if (count < 0 || count > MOST_POINTS)
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s: %" PRId64 " points", path, count);
   if (f == NPY) {
     const int64_t shape[2] = {count, 2};
     return cvtm_npy_write(path, 'f', 8, 2, shape, points, error);
@@ -107,6 +111,12 @@ cvtm_status cvtm_points_write_classes(const char *extension, const char *path, c
   if (f != CSV && f != NPY)
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s: points of several classes go to csv or npy",
                      path);
+  if (classes < 1 || start[0] != 0)
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s: %d classes", path, classes);
+  for (int k = 0; k < classes; ++k)
+    if (start[k + 1] < start[k] || start[k + 1] > MOST_POINTS)
+      return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s: class %d ends at point %" PRId64, path,
+                       k + 1, start[k + 1]);
   if (f == NPY) return write_classed_npy(path, &c, error);
   cvtm_output *output;
   cvtm_status status = cvtm_output_open(path, &output, error);
