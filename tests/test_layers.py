@@ -107,6 +107,21 @@ def test_design_shows_the_rooms():
     assert f"\n\n{rooms}\n" in (ROOT / "docs/design.md").read_text()
 
 
+def test_functions_with_options_take_none():
+    """tests/test_library.c calls every public function that has options without them."""
+    listed = (ROOT / "packaging/public_headers.cmake").read_text()
+    calls = (ROOT / "tests/test_library.c").read_text()
+    functions = []
+    for header in re.findall(r"[a-z0-9_]+/[a-z0-9_]+\.h", listed):
+        if (ROOT / header).exists():
+            text = (ROOT / header).read_text()
+            functions += [name for name, arguments in
+                          re.findall(r"^\w+ (cvtm_\w+)\(([^;]*)\);", text, re.M)
+                          if re.search(r"const cvtm_\w+_options \*", arguments)]
+    assert len(functions) > 30
+    assert [name for name in functions if name + "(" not in calls] == []
+
+
 def test_versions_agree():
     """base/version.h has the version; files of other tools repeat it."""
     header = (ROOT / "base/version.h").read_text()
