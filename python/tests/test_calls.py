@@ -186,9 +186,9 @@ import numpy as np, cvtmesh
 def work(side):
     y, x = np.mgrid[0:side, 0:side]
     disc = (np.hypot(x - 300, y - 300) < 100).astype(float)
-    t = cvtmesh.tessellate(1 + disc, 2000, iterations=2)
+    t = cvtmesh.tessellate(1 + disc[::10, ::10], 500, iterations=2)
     s = cvtmesh.segment(disc, inside=[(300, 300, 20)], outside=[(10, 10, 5)], steps=1)
-    d = cvtmesh.delaunay(np.random.default_rng(side).random((50000, 2)))
+    d = cvtmesh.delaunay(np.random.default_rng(side).random((20000, 2)))
     r = cvtmesh.minimize(lambda x: (float((x * x).sum()), 2 * x), np.ones(300000))
     return t.points.sum(), int(s.mask.sum()), len(d.triangles), r.fun
 
