@@ -283,8 +283,8 @@ typedef enum cli_file_use {
  * a standard stream. */
 typedef void (*cli_file_visitor)(void *context, cli_file_use use, const char *option,
                                  const char *path);
-/* Visits every file that the options name, and those that belong to them, as NAME.h5 to NAME.xdmf. Of `batch` these are the files of the batch itself, not
- * those of its jobs. */
+/* Visits every file that the options name, and those that belong to them, as NAME.h5 to NAME.xdmf.
+ * Of `batch` these are the files of the batch itself, not those of its jobs. */
 void cli_options_visit_files(const cli_options *options, cli_file_visitor visitor, void *context);
 
 /* Takes back every option that names a file to write. */
