@@ -292,6 +292,15 @@ void cvtm_polygons_turn(cvtm_polygons *polygons, int height) {
   polygons->y_up = 0;
 }
 
+cvtm_status cvtm_rings_refuse_crossings(const cvtm_polygons *rings, const char *name,
+                                        cvtm_error *error) {
+  const double depth = 32; /* grid steps; joining moves an edge by fewer */
+  int64_t pair[2];
+  const cvtm_status status =
+      cvtm_find_deep_crossing(rings->points, rings->start, rings->ring_count, depth, pair, error);
+  return status == CVTM_OK && pair[0] >= 0 ? refuse_pair(rings, pair, name, error) : status;
+}
+
 static cvtm_status check_rings(cvtm_polygons *rings, const char *name, cvtm_error *error) {
   uint8_t *reversed = malloc((size_t)rings->ring_count);
   if (reversed == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", name);
@@ -341,6 +350,7 @@ cvtm_status cvtm_polygons_read_bytes(const char *extension, const unsigned char 
   cvtm_source source = {.name = name, .data = bytes, .size = size, .line = 1, .error = error};
   cvtm_ring_collector c;
   cvtm_status status = cvtm_rings_read(extension, &source, &c);
+  if (status == CVTM_OK) status = cvtm_rings_refuse_crossings(&c.rings, name, error);
   if (status == CVTM_OK) status = cvtm_rings_join(&c.rings, error);
   if (status == CVTM_OK && c.rings.ring_count == 0) {
     status = cvtm_fail(error, CVTM_ERROR_INPUT, "%s: no polygon with an area", name);

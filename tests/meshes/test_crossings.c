@@ -300,6 +300,24 @@ static void many_long_edges(void **state) {
   free(points);
 }
 
+/* A spike of a second ring reaches `by` steps of the grid beyond the right side of a square. */
+static void only_deep_crossings_are_deep(void **state) {
+  (void)state;
+  const int64_t start[] = {0, 4, 7};
+  const double side = 0x1p30, half = 0x1p29;
+  for (double by = -2; by <= 100; by += 2) {
+    const double points[14] = {0, 0, side, 0, side, side, 0, side, 9, 9, side + by, half, 9, half};
+    int64_t pair[2];
+    cvtm_error error;
+    assert_int_equal(cvtm_find_deep_crossing(points, start, 2, 32, pair, &error), CVTM_OK);
+    /* The box, and with it the grid's step, has grown to 2. */
+    assert_int_equal(pair[0] >= 0, by > 64);
+    if (by <= 64) continue;
+    assert_int_equal(pair[0] < 4 ? pair[0] : pair[1], 1);
+    assert_true((pair[0] < 4 ? pair[1] : pair[0]) >= 4);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(crossed_edges_are_those_of_every_pair),
@@ -308,6 +326,7 @@ int main(void) {
       cmocka_unit_test(rings_may_share_their_lowest_corner),
       cmocka_unit_test(points_are_no_edges),
       cmocka_unit_test(many_long_edges),
+      cmocka_unit_test(only_deep_crossings_are_deep),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
