@@ -96,7 +96,7 @@ def three_iterations(process):
         assert process.stderr.readline().startswith(b"iteration")
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGXCPU])
 def test_interrupt(cvtmesh, number):
     cvtmesh.interrupted("run", CAMERA, "-n", 3000, "--tolerance", 0, "--iterations", 1000000, "-o",
                         "a.obj", "-o", "a.csv", "--report", "a.json", "-v", when=three_iterations,
@@ -106,3 +106,30 @@ def test_interrupt(cvtmesh, number):
     assert len(cvtmesh.read("a.csv").splitlines()) == 3001
     energies = [entry["energy"] for entry in report["history"]]
     assert report["energy"] <= min(energies) * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_that_was_ignored_at_the_start_stays_ignored(cvtmesh, number):
+    """As nohup and the shell's & ask for it."""
+    before = signal.signal(number, signal.SIG_IGN)
+    try:
+        process = cvtmesh.start("run", CAMERA, "-n", 500, "--tolerance", 0, "--iterations", 40, "-o",
+                                "a.csv", "--report", "a.json", "-v")
+    finally:
+        signal.signal(number, before)
+    three_iterations(process)
+    process.send_signal(number)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 0, said
+    assert cvtmesh.json("a.json")["iterations"] == 40
+
+
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGXCPU])
+def test_repeated_signals_of_a_terminal_or_of_a_limit(cvtmesh, number):
+    def twice(process):
+        three_iterations(process)
+        process.send_signal(number)
+
+    cvtmesh.interrupted("run", CAMERA, "-n", 3000, "--tolerance", 0, "--iterations", 1000000, "-o",
+                        "a.csv", "-v", when=twice, number=number)
+    assert len(cvtmesh.read("a.csv").splitlines()) == 3001
