@@ -9,10 +9,11 @@
 
 CVTM_API_BEGIN
 
-/* A file being written beside its final place; `-` is standard output. Files in memory
- * (base/memory_file.h) come before those on the disk. */
+/* A file being written beside its final place, as .cvtmesh-*.tmp; `-` is standard output. Files in
+ * memory (base/memory_file.h) come before those on the disk. */
 typedef struct cvtm_output cvtm_output;
 
+/* Removes such files of processes that have ended from the folder, once in a process. */
 cvtm_status cvtm_output_open(const char *path, cvtm_output **output, cvtm_error *error);
 /* Borrowed; write to it, do not close it. */
 FILE *cvtm_output_stream(cvtm_output *output);
@@ -23,11 +24,6 @@ FILE *cvtm_output_stream(cvtm_output *output);
 cvtm_status cvtm_output_commit(cvtm_output *output, cvtm_error *error);
 /* Removes the temporary file and frees; NULL is allowed. */
 void cvtm_output_abort(cvtm_output *output);
-
-enum { CVTM_OUTPUT_TOKEN = 17 }; /* 16 hexadecimal digits and the end */
-/* Random, one for each process: this process names temporary files .cvtmesh-TOKEN-NUMBER.tmp. No
- * other process has that token, whatever its host and its PID namespace. */
-const char *cvtm_output_token(void);
 
 /* Syncs the folder of `path`, so that files created, renamed and removed in it stay so. File
  * systems that cannot and folders that may not be read are passed over. */

@@ -306,11 +306,15 @@ static int run_on(cli_run_job *job, cvtm_device *device, int writes) {
   return code;
 }
 
+int cli_run_converged(const cli_run_job *r) {
+  if (r->options.equal_mass.on && !r->equal.result.converged) return 0;
+  return !cli_refine_fell_short(&r->shape.refinement);
+}
+
 /* How a run that has written its files ends. */
 static int exit_code_of(const cli_run_job *job) {
   if (cli_interrupted()) return CLI_EXIT_INTERRUPTED;
-  if (job->options.equal_mass.on && !job->equal.result.converged) return CLI_EXIT_NOT_CONVERGED;
-  return cli_refine_fell_short(&job->shape.refinement) ? CLI_EXIT_NOT_CONVERGED : CLI_EXIT_OK;
+  return cli_run_converged(job) ? CLI_EXIT_OK : CLI_EXIT_NOT_CONVERGED;
 }
 
 /* *failed: the code of a failure that ends all ranks. */

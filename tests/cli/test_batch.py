@@ -14,6 +14,7 @@ import signal
 import subprocess
 import time
 
+import numpy as np
 import pytest
 
 from conftest import PROGRAM, Program, record_of, wait_until
@@ -221,14 +222,56 @@ def test_fail_fast(batch):
     assert report["done"] + report["skipped"] == 40
 
 
-def test_missing_folder(batch):
+def test_results_that_are_not_converged(batch):
+    """Masses of single pixels that no diagram in double precision makes equal to 1e-13."""
+    batch.pictures(2)
+    density = np.zeros((40, 40), "f4")
+    density[0, 0] = density[39, 39] = 1
+    density[20, 1] = 1e-3
+    batch.file("in/p002.npy", density)
+    hard = (*SMALL, "--equal-mass", "--mass-tolerance", 1e-13, "--density-from", "density")
+    batch.call("run", "in/p002.npy", *hard, "-o", "one.csv", code=4)
+    words = ("batch", "in/*", *hard, "-o", "out/{stem}.csv", "--report", "r.json")
+    for options, done in (((), 3), (("--resume",), 0)):
+        said = batch.call(*words, *options, code=4).stderr.decode()
+        report = batch.json("r.json")
+        assert (report["done"], report["skipped"], report["failed"]) == (done, 3 - done, 0)
+        assert report["not_converged"] == 1
+        assert ("job 3: in/p002.npy: not converged" in said) == (done == 3)
+        assert re.search(r"(?m)^  of these   1 not converged$", said)
+    assert batch.read("out", "p002.csv") == batch.read("one.csv")
+    entries = [json.loads(line) for line in batch.read(JOURNAL).splitlines()]
+    assert [e.get("code") for e in entries if e.get("index") == 2] == [4]
+    batch.file("in/p000.pgm", "no picture")
+    batch.call(*words, code=1)
+
+
+def test_a_pipe_without_a_reader_fails_one_job(batch):
+    batch.pictures(3)
+    os.mkfifo(batch.path("out", "p001.csv"))
+    process = batch.start("batch", "in/*.pgm", "-n", 3000, "--iterations", 1, "-o", "out/{stem}.csv",
+                          "--report", "r.json", stderr=subprocess.PIPE)
+    with open(batch.path("out", "p001.csv"), "rb") as pipe:
+        pipe.read(1)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 1, said
+    report = batch.json("r.json")
+    assert (report["done"], report["failed"]) == (2, 1)
+    assert "out/p001.csv: Broken pipe" in report["failures"][0]["reason"]
+
+
+def test_missing_folders_are_made(batch):
     batch.pictures(4)
     os.rmdir(batch.path("out"))
-    report = batch.report("batch", "in/*.pgm", *TEMPLATE, code=1)
-    assert (report["done"], report["failed"]) == (0, 4)
-    assert "out/" in report["failures"][0]["reason"]
-    os.mkdir(batch.path("out"))
-    assert batch.report("batch", "in/*.pgm", *TEMPLATE, "--resume")["done"] == 4
+    words = ("batch", "in/*.pgm", *SMALL, "-o", "out/{stem}/deep//a.csv", "--report", "new/r.json")
+    batch.call(*words)
+    assert batch.json("new/r.json")["done"] == 4
+    for k in range(4):
+        assert os.listdir(batch.path("out", "p%03d" % k, "deep")) == ["a.csv"]
+    batch.file("file", "")
+    said = batch.call("batch", "in/*.pgm", *SMALL, "-o", "file/{stem}/a.csv", code=1).stderr.decode()
+    assert said.count("\n") == 1 and "file/p000: " in said
+    assert batch.read("file") == b""
 
 
 def test_folder_without_permission(batch):
