@@ -170,9 +170,9 @@ static void tell(const batch *b, const batch_job *job, double seconds, const cha
   if (reason != NULL) {
     const int named = strncmp(reason, input, strlen(input)) == 0;
     fprintf(stderr, "%scvtmesh: job %lld: %s%s%s\n", b->visible ? "\r\033[K" : "", number,
-            named ? "" : input, named ? "" : ": ", reason);
+            named ? "" : cli_visible(input), named ? "" : ": ", cli_visible(reason));
   } else if (b->options->verbose && !b->options->quiet) {
-    fprintf(stderr, "job %lld: %s: %.2f seconds\n", number, input, seconds);
+    fprintf(stderr, "job %lld: %s: %.2f seconds\n", number, cli_visible(input), seconds);
   }
 }
 
@@ -559,7 +559,7 @@ static void print_batch_summary(const batch *b, const totals *t, double seconds)
   char devices[400];
   const int64_t left = b->mine - t->count[DONE] - t->count[SKIPPED] - t->count[FAILED];
   batch_devices_describe(b->devices, devices, sizeof devices);
-  fprintf(stderr, "%s: %lld %s on %s", b->options->input, (long long)b->mine,
+  fprintf(stderr, "%s: %lld %s on %s", cli_visible(b->options->input), (long long)b->mine,
           cli_word(b->mine, "job", "jobs"), devices);
   if (batch_ranks_size(b->ranks) > 1) fprintf(stderr, ", %d ranks", batch_ranks_size(b->ranks));
   fprintf(stderr, "\n  done       %lld\n", (long long)t->count[DONE]);
@@ -569,7 +569,7 @@ static void print_batch_summary(const batch *b, const totals *t, double seconds)
     fprintf(stderr, "  of these   %lld not converged\n", (long long)t->count[NOT_CONVERGED]);
   if (t->count[FAILED] > 0)
     fprintf(stderr, "  failed     %lld; the reasons are above and in %s\n",
-            (long long)t->count[FAILED], b->journal_base);
+            (long long)t->count[FAILED], cli_visible(b->journal_base));
   if (left > 0) fprintf(stderr, "  left       %lld; --resume does them\n", (long long)left);
   fprintf(stderr, "  seconds    %.2f, %.1f runs a second\n", seconds,
           (double)t->count[DONE] / seconds);

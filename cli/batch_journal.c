@@ -241,7 +241,7 @@ static cvtm_status open_locked(batch_journal *journal, cvtm_error *error) {
     fprintf(stderr,
             "cvtmesh: note: %s: the file system has no locks; a second batch with this journal "
             "is not refused, and temporary files of a killed one stay\n",
-            journal->path);
+            cli_visible(journal->path));
   return check_content(journal->file, journal->path, error);
 }
 

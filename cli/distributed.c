@@ -98,7 +98,7 @@ static void report_failure(const cli_distributed *d) {
   nanosleep(&half_second, NULL);
   (void)gethostname(host, sizeof host - 1);
   fprintf(stderr, "cvtmesh: rank %d of %d on %s: %s\n", d->ranks.rank, d->ranks.size, host,
-          d->message.message);
+          cli_visible(d->message.message));
 }
 
 void cli_distributed_leave(cli_distributed *d, int code) {

@@ -1,5 +1,6 @@
 #include "cli/input.h"
 
+#include "cli/cli.h"
 #include "base/npy.h"
 #include "cli/stipples.h"
 #include "cli/world.h"
@@ -111,7 +112,8 @@ void cli_note_outside(const cli_options *options, const double *points, int64_t 
   for (int64_t i = 0; i < count; ++i) outside += !is_inside(points + 2 * i, domain);
   if (outside == 0) return;
   fprintf(stderr, "%s: note: %lld of %lld points lie outside the domain of %d x %d pixels\n",
-          options->input, (long long)outside, (long long)count, domain.width, domain.height);
+          cli_visible(options->input), (long long)outside, (long long)count, domain.width,
+          domain.height);
 }
 
 cvtm_status cli_require_inside(const char *path, const double *points, int64_t count,

@@ -119,6 +119,7 @@ static const char *command_for(const char *path, const char **rest) {
 static int refuse_command(const char *word) {
   const char *near = command_near(word), *rest;
   const int is_file = *word != '-' && (strchr(word, '.') != NULL || access(word, F_OK) == 0);
+  word = cli_visible(word);
   if (is_file && near == NULL) {
     const char *quote = strpbrk(word, " \t'\"&;|<>()$`*?") != NULL ? "'" : "";
     const char *command = command_for(word, &rest);

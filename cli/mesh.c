@@ -57,8 +57,9 @@ static cvtm_status write_mesh_report(const meshing *m, cvtm_error *error) {
 
 static void print_mesh_summary(const meshing *m) {
   const cvtm_quality_figures *all = &m->quality.all;
-  fprintf(stderr, "%s: %lld %s, %lld %s in %.3f seconds\n", m->options.input, (long long)m->count,
-          cli_word(m->count, "point", "points"), (long long)m->mesh.triangle_count,
+  fprintf(stderr, "%s: %lld %s, %lld %s in %.3f seconds\n", cli_visible(m->options.input),
+          (long long)m->count, cli_word(m->count, "point", "points"),
+          (long long)m->mesh.triangle_count,
           cli_word(m->mesh.triangle_count, "triangle", "triangles"), m->triangulation.seconds);
   if (m->options.periodic)
     fprintf(stderr, "  torus      %d x %d, %lld %s of points beyond its sides\n", m->domain.width,

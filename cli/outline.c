@@ -222,7 +222,7 @@ static cvtm_status write_outline_report(const outline *o, cvtm_error *error) {
 
 static void print_outline_summary(const outline *o) {
   const cvtm_quality_figures *all = &o->quality.all;
-  fprintf(stderr, "%s: %lld %s, %lld %s, %lld %s in %.3f seconds\n", o->options.input,
+  fprintf(stderr, "%s: %lld %s, %lld %s, %lld %s in %.3f seconds\n", cli_visible(o->options.input),
           (long long)o->boundary.vertex_count,
           cli_word(o->boundary.vertex_count, "corner", "corners"), (long long)o->mesh.vertex_count,
           cli_word(o->mesh.vertex_count, "point", "points"), (long long)o->mesh.triangle_count,

@@ -127,8 +127,8 @@ static void print_segment_summary(const work *w) {
           "%s: %d x %d pixels, on %s (%s)\n"
           "  %lld %s, %.3f seconds; stopped by: %s\n"
           "  inside %.4f of the image, energy %.6g, last change %.2g\n",
-          w->options.input, w->image.width, w->image.height, cvtm_device_name(w->device),
-          cvtm_device_description(w->device), (long long)r->steps,
+          cli_visible(w->options.input), w->image.width, w->image.height,
+          cvtm_device_name(w->device), cvtm_device_description(w->device), (long long)r->steps,
           cli_word(r->steps, "step", "steps"), r->seconds, cvtm_segment_stop_name(r->stop), r->area,
           r->energy, r->change);
 }

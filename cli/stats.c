@@ -247,7 +247,7 @@ static void print_figures(const char *title, const cvtm_quality_figures *f) {
 }
 
 static void print_text(const stats *s) {
-  printf("%s: %lld %s, %lld %s\n", s->options.input, (long long)s->quality.vertices,
+  printf("%s: %lld %s, %lld %s\n", cli_visible(s->options.input), (long long)s->quality.vertices,
          cli_word(s->quality.vertices, "vertex", "vertices"), (long long)s->mesh.triangle_count,
          cli_word(s->mesh.triangle_count, "triangle", "triangles"));
   if (s->mesh.coincident_count > 0)

@@ -38,7 +38,7 @@ typedef struct view {
 
 static void say(void *context, const char *line) {
   const view *v = context;
-  if (!v->options.quiet) fprintf(stderr, "cvtmesh view: %s\n", line);
+  if (!v->options.quiet) fprintf(stderr, "cvtmesh view: %s\n", cli_visible(line));
 }
 
 /* ---- What is read ---- */

@@ -188,10 +188,10 @@ static cvtm_status write_voronoi_report(const diagram *d, cvtm_error *error) {
 }
 
 static void print_voronoi_summary(const diagram *d) {
-  fprintf(stderr, "%s: %lld %s, %d x %d pixels, on %s (%s), %.3f seconds\n", d->options.input,
-          (long long)d->count, cli_word(d->count, "site", "sites"), d->domain.width,
-          d->domain.height, cvtm_device_name(d->device), cvtm_device_description(d->device),
-          d->seconds);
+  fprintf(stderr, "%s: %lld %s, %d x %d pixels, on %s (%s), %.3f seconds\n",
+          cli_visible(d->options.input), (long long)d->count, cli_word(d->count, "site", "sites"),
+          d->domain.width, d->domain.height, cvtm_device_name(d->device),
+          cvtm_device_description(d->device), d->seconds);
   if (d->cost.passes > 0)
     fprintf(stderr, "  jump flooding: passes %d, from step %d on; %.3g MB of pixels\n",
             d->cost.passes, d->cost.first_step, 1e-6 * (double)d->cost.bytes);

@@ -133,3 +133,26 @@ def test_repeated_signals_of_a_terminal_or_of_a_limit(cvtmesh, number):
     cvtmesh.interrupted("run", CAMERA, "-n", 3000, "--tolerance", 0, "--iterations", 1000000, "-o",
                         "a.csv", "-v", when=twice, number=number)
     assert len(cvtmesh.read("a.csv").splitlines()) == 3001
+
+
+def test_names_that_are_no_text(cvtmesh):
+    """Control characters and bytes that are not UTF-8 are escaped in messages and reports."""
+    name = b"a\x1b[31m\n\x7f\xff\xc3\xa9\xc2\x9b\xed\xa0\x80\xf0\x9f\x98\x80"
+    shown = "a\\x1b[31m\\x0a\\x7f\\xff\u00e9\\xc2\\x9b\\xed\\xa0\\x80\U0001f600"
+    in_report = "a\x1b[31m\n\x7f\\xff\u00e9\x9b\\xed\\xa0\\x80\U0001f600"
+    picture = os.fsdecode(name)
+    cvtmesh.file(picture, CAMERA.read_bytes())
+    cvtmesh.file(picture + ".txt", "no picture")
+    run = ("-n", 20, "--iterations", 1, "-o", picture + ".csv")
+    said = cvtmesh.call("run", picture, *run, "--report", "r.json").stderr
+    assert cvtmesh.json("r.json")["options"]["input"] == in_report
+    said += cvtmesh.call("run", picture + ".x", *run, code=3).stderr
+    said += cvtmesh.call("run", picture, *run, "--points=" + picture, code=2).stderr
+    said += cvtmesh.call("batch", picture, *run, "--report", "r.json").stderr
+    said += cvtmesh.call("batch", picture + ".txt", *run, "--report", "r.json", code=1).stderr
+    assert cvtmesh.json("r.json")["failures"][0]["input"] == in_report + ".txt"
+    said += cvtmesh.call("stats", picture + ".csv").stdout
+    said += cvtmesh.call(picture, code=2).stderr
+    lines = said.decode().splitlines()
+    assert sum(shown in line for line in lines) >= 8
+    assert all(line.isprintable() for line in lines)
