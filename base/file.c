@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <math.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -494,6 +495,37 @@ cvtm_status cvtm_file_read(const char *path, size_t limit, unsigned char **bytes
   status = read_all(file, path, expected, limit, bytes, size, error);
   close(file);
   return status;
+}
+
+/* Returns 0 if the text is no size. */
+static int parse_size(const char *text, uint64_t *size) {
+  static const char units[] = "KMGT";
+  char *end = NULL;
+  errno = 0;
+  *size = strtoull(text, &end, 10);
+  if (!isdigit((unsigned char)*text) || errno != 0) return 0;
+  const char *unit = *end != '\0' ? strchr(units, toupper((unsigned char)*end)) : NULL;
+  if (unit == NULL) return *end == '\0';
+  const int shift = 10 * (int)(unit - units + 1);
+  if (end[1] != '\0' || *size > UINT64_MAX >> shift) return 0;
+  *size <<= shift;
+  return 1;
+}
+
+cvtm_status cvtm_check_expansion(const char *name, size_t size, uint64_t needed,
+                                 cvtm_error *error) {
+  static const char variable[] = "CVTMESH_READ_LIMIT";
+  const uint64_t ratio = 128; /* more than of photographs, in any format */
+  uint64_t limit = (uint64_t)1 << 30;
+  const char *text = getenv(variable);
+  if (text != NULL && !parse_size(text, &limit))
+    return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: '%s' is no size, such as 8G", variable, text);
+  if (needed <= limit || needed / ratio <= size) return CVTM_OK;
+  return cvtm_fail(error, CVTM_ERROR_INPUT,
+                   "%s: %zu bytes become %.3g GiB in memory, and the limit is %.3g GiB; %s=%" PRIu64
+                   "G allows it",
+                   name, size, ldexp((double)needed, -30), ldexp((double)limit, -30), variable,
+                   (needed >> 30) + 1);
 }
 
 const char *cvtm_file_extension(const char *path, char *buffer, size_t capacity) {

@@ -5,6 +5,7 @@
 #include "base/status.h"
 
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 
 CVTM_API_BEGIN
@@ -34,6 +35,11 @@ cvtm_status cvtm_folder_sync(const char *path, cvtm_error *error);
  * (base/memory_file.h) come before those on the disk. */
 cvtm_status cvtm_file_read(const char *path, size_t limit, unsigned char **bytes, size_t *size,
                            cvtm_error *error);
+
+/* Before the memory for it is allocated: refuses what a file of `size` bytes becomes, `needed`
+ * bytes, if that is more than 128 times its size and more than the environment variable
+ * CVTMESH_READ_LIMIT says (1 GiB; a number, perhaps with K, M, G or T). */
+cvtm_status cvtm_check_expansion(const char *name, size_t size, uint64_t needed, cvtm_error *error);
 
 /* The extension in lower case without the dot ("" if none), borrowed from a
  * buffer given by the caller. */

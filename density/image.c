@@ -25,7 +25,9 @@ cvtm_status cvtm_image_check_size(const cvtm_image_source *source, uint64_t widt
                      "%s: %llu x %llu pixels are more than the limit of %d a side", source->name,
                      (unsigned long long)width, (unsigned long long)height, CVTM_MAX_SIDE);
   }
-  return CVTM_OK;
+  const uint64_t planes = source->with_rgb ? 4 : 1;
+  return cvtm_check_expansion(source->name, source->size, width * height * planes * sizeof(float),
+                              error);
 }
 
 cvtm_status cvtm_image_check_ratio(const cvtm_image_source *source, uint64_t raw, uint64_t ratio,

@@ -49,7 +49,7 @@ cvtm_status cvtm_image_find_decoder(const cvtm_image_source *source, cvtm_image_
 /* 1 if this build reads TIFF. */
 int cvtm_image_tiff_available(void);
 
-/* Refuses sides of 0 and beyond CVTM_MAX_SIDE. */
+/* Refuses sides of 0 and beyond CVTM_MAX_SIDE, and planes that cvtm_check_expansion refuses. */
 cvtm_status cvtm_image_check_size(const cvtm_image_source *source, uint64_t width, uint64_t height,
                                   cvtm_error *error);
 

@@ -148,7 +148,10 @@ static cvtm_status read_sizes(reader *in) {
       in->columns - FREE_ROWS > ROWS_PER_ENTRY * in->listed) {
     return bad_line(in, "nearly all rows or columns are empty");
   }
-  return CVTM_OK;
+  const int64_t entry = 2 * sizeof(int32_t) + sizeof(double);
+  const int64_t needed =
+      (in->rows + in->columns) * (int64_t)sizeof(int64_t) + in->listed * (2 * entry);
+  return cvtm_check_expansion(in->name, (size_t)bytes, (uint64_t)needed, in->error);
 }
 
 static void append_triplet(triplets *list, int64_t row, int64_t column, double value) {
