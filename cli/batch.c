@@ -598,11 +598,10 @@ static int perform_batch(batch *b) {
   cli_catch_signals();
   /* A pipe without a reader fails the job that writes to it, and no other. */
   if (b->listener == NULL) (void)signal(SIGPIPE, SIG_IGN);
+  if (!b->options->quiet) batch_ranks_print_note(b->ranks);
   b->start = cvtm_clock();
   b->visible = !b->options->quiet && !b->options->verbose && isatty(STDERR_FILENO);
-  cvtm_status status =
-      batch_devices_open(b->options, batch_ranks_local_rank(b->ranks),
-                         batch_ranks_local_size(b->ranks), b->mine, &b->devices, &error);
+  cvtm_status status = batch_devices_open(b->options, b->ranks, b->mine, &b->devices, &error);
   if (status == CVTM_ERROR_ARGUMENT)
     halt(b, cli_usage_error(CLI_BATCH, "%s", error.message));
   else if (status != CVTM_OK || (status = work(b, &error)) != CVTM_OK)

@@ -346,14 +346,14 @@ int cli_run(const cli_options *options) {
   cli_options chosen = *options;
   cli_distributed distributed;
   int failed = CLI_EXIT_OK;
-  const int64_t ranks = cli_distributed_count(&chosen);
-  if (ranks > 1) {
-    const int refused = check_run(&chosen);
-    return refused == CLI_EXIT_OK ? cli_launch_ranks(ranks) : refused;
-  }
-  int code = cli_distributed_join(&chosen, &distributed);
+  const int64_t asked = cli_distributed_count(&chosen);
+  int code = asked > 1 ? check_run(&chosen) : CLI_EXIT_OK;
   if (code != CLI_EXIT_OK) return code;
-  code = check_run(options);
+  const int64_t ranks = asked > 1 ? cli_distributed_useful(&chosen, asked) : 1;
+  if (ranks > 1) return cli_launch_ranks(ranks);
+  code = cli_distributed_join(&chosen, &distributed);
+  if (code != CLI_EXIT_OK) return code;
+  code = check_run(&chosen);
   if (code == CLI_EXIT_OK) code = run_part(&chosen, &distributed, &failed);
   cli_distributed_leave(&distributed, failed);
   return code;
