@@ -17,7 +17,7 @@ import time
 import numpy as np
 import pytest
 
-from conftest import PROGRAM, Program, record_of, wait_until
+from conftest import PROGRAM, Program, wait_until
 
 QUIET_MPI = dict(  # OpenMPI's own leaks are no defects of the program
     os.environ, ASAN_OPTIONS="detect_leaks=0", OMPI_MCA_btl_vader_single_copy_mechanism="none",
@@ -36,8 +36,8 @@ def picture(number, size=20):
 
 class Batch(Program):
     """Jobs read pictures in in/ and write to out/."""
-    def __init__(self, folder, record):
-        super().__init__(folder, record)
+    def __init__(self, folder):
+        super().__init__(folder)
         for name in ("in", "out"):
             os.mkdir(self.path(name))
 
@@ -62,8 +62,8 @@ class Batch(Program):
 
 
 @pytest.fixture
-def batch(tmp_path, request):
-    return Batch(tmp_path, record_of(request.path))
+def batch(tmp_path):
+    return Batch(tmp_path)
 
 
 def test_same_files_as_single_runs(batch):

@@ -13,7 +13,7 @@ import zlib
 import numpy as np
 import pytest
 
-from conftest import EXAMPLES, PATIENCE, PROGRAM, ROOT, Program, read_obj, record_of, wait_until
+from conftest import EXAMPLES, PATIENCE, PROGRAM, ROOT, Program, read_obj, wait_until
 
 HORSE = EXAMPLES / "horse.png"
 pytestmark = pytest.mark.skipif(
@@ -81,8 +81,8 @@ class Fit:
 
 class Viewer(Program):
     """With five sites in a square of 100."""
-    def __init__(self, folder, record):
-        super().__init__(folder, record)
+    def __init__(self, folder):
+        super().__init__(folder)
         # Leaks of the OpenGL drivers and of what they load are no defects of the program.
         self.environment["LSAN_OPTIONS"] = (
             f"suppressions={ROOT}/tests/viewer/lsan.supp:print_suppressions=0")
@@ -97,8 +97,8 @@ class Viewer(Program):
 
 
 @pytest.fixture
-def viewer(tmp_path, request):
-    return Viewer(tmp_path, record_of(request.path))
+def viewer(tmp_path):
+    return Viewer(tmp_path)
 
 
 def assert_dot(image, fit, place, there=True):
@@ -261,8 +261,8 @@ class Window(Viewer):
 
     SIZE = (640, 480)
 
-    def __init__(self, folder, record):
-        super().__init__(folder, record)
+    def __init__(self, folder):
+        super().__init__(folder)
         read, write = os.pipe()
         self.server = subprocess.Popen([
             "Xvfb", "-displayfd",
@@ -337,9 +337,9 @@ class Window(Viewer):
 
 
 @pytest.fixture
-def window(tmp_path, request, monkeypatch):
+def window(tmp_path, monkeypatch):
     monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
-    opened = Window(tmp_path, record_of(request.path))
+    opened = Window(tmp_path)
     yield opened
     opened.close()
 

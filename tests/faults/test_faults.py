@@ -20,9 +20,9 @@ import subprocess
 
 import numpy as np
 import pytest
-from conftest import PROGRAM, ROOT
+from conftest import BUILD, PROGRAM, ROOT
 
-SHIM = os.environ["CVTMESH_FAULT_SHIM"]
+SHIM = str(BUILD / "tests" / "libfault_shim.so")
 SUPPRESSIONS = ROOT / "tests" / "faults" / "lsan.supp"
 SEEDS = ROOT / "tests" / "fuzz" / "seeds"
 KINDS = ("alloc", "open", "read", "write", "close", "sync", "rename")
