@@ -7,7 +7,7 @@ major=$(sed -n 's/^#define CVTMESH_VERSION_MAJOR //p' base/version.h)
 tag=${1:-$(git tag --list "v$major.*" --sort=-version:refname | head -n 1)}
 if [ -z "$tag" ]; then
   echo "ABI: version $major has no release yet"
-  exit 0
+  exit 77
 fi
 if ! command -v abidiff >/dev/null; then
   echo "ABI: abidiff (abigail-tools) was not found" >&2
