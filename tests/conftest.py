@@ -10,6 +10,7 @@ import re
 import signal
 import struct
 import subprocess
+import sys
 import time
 import zlib
 
@@ -24,8 +25,8 @@ def find_program():
     built = [pathlib.Path(named)] if named else ROOT.glob("build*/cvtmesh")
     built = [path for path in built if path.is_file() and os.access(path, os.X_OK)]
     if not built:
-        pytest.exit(f"CVTMESH_PROGRAM={named} is no program" if named else
-                    f"no program in {ROOT}/build*: run ./bootstrap check", returncode=2)
+        sys.exit(f"tests: CVTMESH_PROGRAM={named} is no program" if named else
+                 f"tests: no program in {ROOT}/build*; ./bootstrap check builds it")
     return max(built, key=lambda path: path.stat().st_mtime).resolve()
 
 
