@@ -11,7 +11,7 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-build=build-coverage
+build="build-coverage"
 if [ "${1:-}" = --figures ]; then
   shift
 else
