@@ -151,6 +151,40 @@ def test_orientation(cvtmesh, colours, kind):
         np.testing.assert_allclose(found, from_srgb(seen / 255), atol=1e-6)
 
 
+@pytest.mark.parametrize("kind", ["png", "jpeg", "webp", "tiff"])
+@pytest.mark.parametrize("order", ["<", ">"])
+def test_orientation_of_other_types(cvtmesh, colours, kind, order):
+    """BYTE and LONG beside the SHORT of the standard."""
+    if kind not in strict_json(cvtmesh.call("info", "--json").stdout)["image_formats"]:
+        pytest.skip("a build without " + kind)
+    plain = Image.fromarray(colours)
+    options = {"webp": {"lossless": True}, "jpeg": {"quality": 100}}.get(kind, {})
+    upright = luminance(cvtmesh, "plain", saved(plain, kind, **options))
+    for type_, letter, turned in ((1, "B", 6), (3, "H", 6), (4, "I", 6), (4, "I", 3), (4, "I", 1 << 16 | 6)):
+        value = struct.pack(order + letter, turned).ljust(4, b"\0")
+        entry = struct.pack(order + "HHI", 0x0112, type_, 1) + value
+        start = struct.pack(order + "2sHI", b"II" if order == "<" else b"MM", 42, 8)
+        block = start + struct.pack(order + "H", 1) + entry + bytes(4)
+        if kind == "tiff":
+            height, width = colours.shape[:2]
+            tags = [(256, 3, width), (257, 3, height), (258, 3, 8), (259, 3, 1), (262, 3, 1), (273, 4, 8),
+                    (274, type_, turned), (277, 3, 1), (278, 3, height), (279, 4, width * height)]
+            data = colours[..., 0].tobytes() + bytes(width * height % 2)
+            content = struct.pack(order + "2sHI", start[:2], 42, 8 + len(data)) + data
+            content += struct.pack(order + "H", len(tags))
+            for tag, code, number in tags:
+                packed = struct.pack(order + {1: "B", 3: "H", 4: "I"}[code], number)
+                content += struct.pack(order + "HHI", tag, code, 1) + packed.ljust(4, b"\0")
+            upright = from_srgb(colours[..., 0] / 255)
+            content += bytes(4)
+        else:
+            content = saved(plain, kind, exif=b"Exif\0\0" + block, **options)
+        found = luminance(cvtmesh, "picture", content)
+        want = {6: np.rot90(upright, -1), 3: np.rot90(upright, 2)}.get(turned, upright)
+        assert found.shape == want.shape
+        np.testing.assert_allclose(found, want, atol=1e-6)
+
+
 # --- ICC profiles ---
 
 
