@@ -314,6 +314,20 @@ def test_chromaticities_of_png(cvtmesh, colours):
     np.testing.assert_allclose(luminance(cvtmesh, "c.png", content), want, atol=2e-4)
 
 
+def test_gamma_of_srgb_with_chromaticities(cvtmesh, colours):
+    """1/2.2 means sRGB with the primaries of sRGB alone; without a gamma the curve is that of sRGB."""
+    image = saved(Image.fromarray(colours), "png")
+    of_srgb = with_chunk(image, b"cHRM", numbers(0.3127, 0.3290, 0.64, 0.33, 0.30, 0.60, 0.15, 0.06))
+    of_srgb = with_chunk(of_srgb, b"gAMA", numbers(0.45455))
+    assert (luminance(cvtmesh, "s.png", of_srgb) == luminance(cvtmesh, "plain.png", image)).all()
+    of_adobe = with_chunk(image, b"cHRM", ADOBE_CHROMATICITIES)
+    want = from_srgb(colours / 255) @ np.array(Y_OF_ADOBE)
+    np.testing.assert_allclose(luminance(cvtmesh, "a.png", of_adobe), want, atol=2e-4)
+    of_adobe = with_chunk(of_adobe, b"gAMA", numbers(0.45455))
+    want = (colours / 255)**(1 / 0.45455) @ np.array(Y_OF_ADOBE)
+    np.testing.assert_allclose(luminance(cvtmesh, "a.png", of_adobe), want, atol=2e-4)
+
+
 def test_code_points_of_png(cvtmesh, colours):
     linear = from_srgb(colours / 255) @ np.array(Y_OF_P3)
     content = with_chunk(saved(Image.fromarray(colours), "png"), b"cICP", bytes([12, 13, 0, 1]))
