@@ -28,6 +28,15 @@ void cli_choose_tone(const cvtm_image *image, cli_options *options, cvtm_density
   if (options->equal_mass.on && tone->from != CVTM_DENSITY_FROM_DENSITY) tone->gamma *= 0.5;
 }
 
+cvtm_status cli_read_image(const cli_options *options, const char *path, int with_rgb,
+                           cvtm_image *image, cvtm_error *error) {
+  const cvtm_status status =
+      with_rgb ? cvtm_image_read_colour(path, image, error) : cvtm_image_read(path, image, error);
+  if (status == CVTM_OK && image->note[0] != 0 && !options->quiet)
+    fprintf(stderr, "%s: note: %s\n", path, image->note);
+  return status;
+}
+
 cvtm_status cli_read_density(const char *path, cli_options *options, float **density,
                              cvtm_domain *domain, cvtm_error *error) {
   return cli_read_density_and_tone(path, options, density, NULL, domain, error);
@@ -38,7 +47,7 @@ cvtm_status cli_read_density_and_tone(const char *path, cli_options *options, fl
   cvtm_density_options how;
   *density = NULL;
   cvtm_image image = {0};
-  cvtm_status status = cvtm_image_read(path, &image, error);
+  cvtm_status status = cli_read_image(options, path, 0, &image, error);
   if (status == CVTM_OK) {
     cli_choose_tone(&image, options, &how);
     *domain = (cvtm_domain){image.width, image.height, options->periodic};

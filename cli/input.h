@@ -7,6 +7,11 @@
 #include "cli/options.h"
 #include "density/density.h"
 
+/* Reads an image, with its colours if with_rgb; what its reader notes goes to stderr unless the
+ * options are quiet. */
+cvtm_status cli_read_image(const cli_options *options, const char *path, int with_rgb,
+                           cvtm_image *image, cvtm_error *error);
+
 /* Reads an image and computes its density by the tone options. *density: width * height floats,
  * malloc'd. An automatic density_from becomes the chosen one. */
 cvtm_status cli_read_density(const char *path, cli_options *options, float **density,

@@ -4,6 +4,7 @@
 #include "base/npy.h"
 #include "cli/cli.h"
 #include "cli/condition.h"
+#include "cli/input.h"
 #include "cli/output.h"
 #include "cli/progress.h"
 #include "cli/report.h"
@@ -147,7 +148,7 @@ static int perform_segment(work *w) {
   const int code = cli_open_device(o, &w->device);
   if (code != CLI_EXIT_OK) return code;
   cli_catch_signals();
-  cvtm_status status = cvtm_image_read(o->input, &w->image, &error);
+  cvtm_status status = cli_read_image(o, o->input, 0, &w->image, &error);
   if (status == CVTM_OK) status = segment(w, &error);
   if (status != CVTM_OK) return cli_failed(CLI_READING, status, &error);
   status = cli_outputs_write(o, write_segmentation, w, &error);

@@ -161,7 +161,7 @@ static cvtm_status read_photograph(stats *s, cvtm_error *error) {
   const char *path = s->options.photograph;
   cvtm_image image = {0};
   cvtm_density_options how;
-  cvtm_status status = cvtm_image_read(path, &image, error);
+  cvtm_status status = cli_read_image(&s->options, path, 0, &image, error);
   if (status != CVTM_OK) return status;
   const cvtm_domain domain = {image.width, image.height, s->options.periodic};
   cli_choose_tone(&image, &s->options, &how);

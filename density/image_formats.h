@@ -62,6 +62,9 @@ cvtm_status cvtm_image_check_ratio(const cvtm_image_source *source, uint64_t raw
 cvtm_status cvtm_image_allocate(const cvtm_image_source *source, int width, int height,
                                 int with_alpha, cvtm_image *image, cvtm_error *error);
 
+/* Adds a clause to image->note. */
+CVTM_PRINTF(2, 3) void cvtm_image_note(cvtm_image *image, const char *format, ...);
+
 /* Turns and mirrors by the orientation 1 to 8 of EXIF and TIFF; others are ignored. */
 cvtm_status cvtm_image_orient(const cvtm_image_source *source, int orientation, cvtm_image *image,
                               cvtm_error *error);
