@@ -2,6 +2,7 @@
 
 #include "base/file.h"
 
+#include "base/csv.h"
 #include "base/grow.h"
 #include "base/large_pages.h"
 #include "base/memory_file.h"
@@ -526,6 +527,16 @@ cvtm_status cvtm_check_expansion(const char *name, size_t size, uint64_t needed,
                    "G allows it",
                    name, size, ldexp((double)needed, -30), ldexp((double)limit, -30), variable,
                    (needed >> 30) + 1);
+}
+
+cvtm_status cvtm_text_read(const char *path, size_t limit, unsigned char **bytes, size_t *size,
+                           cvtm_error *error) {
+  const cvtm_status status = cvtm_file_read(path, limit, bytes, size, error);
+  if (status != CVTM_OK) return status;
+  const size_t mark = cvtm_csv_byte_order_mark(*bytes, *size);
+  *size -= mark;
+  if (mark > 0) memmove(*bytes, *bytes + mark, *size + 1);
+  return CVTM_OK;
 }
 
 const char *cvtm_file_extension(const char *path, char *buffer, size_t capacity) {

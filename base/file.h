@@ -46,4 +46,9 @@ cvtm_status cvtm_check_expansion(const char *name, size_t size, uint64_t needed,
 const char *cvtm_file_extension(const char *path, char *buffer, size_t capacity);
 
 CVTM_API_END
+
+/* The same of a text, without the UTF-8 byte order mark that it may begin with. */
+cvtm_status cvtm_text_read(const char *path, size_t limit, unsigned char **bytes, size_t *size,
+                           cvtm_error *error);
+
 #endif

@@ -171,10 +171,13 @@ static cvtm_status read_line(batch_list *list, size_t used, int *more, cvtm_erro
   if (!*more && !feof(list->file)) return cvtm_no_memory(error, "a job");
   if (!*more) return CVTM_OK;
   size_t length = strlen(list->text); /* a zero byte ends it: nothing valid follows */
-  while (length > 0 && strchr("\r\n", list->text[length - 1]) != NULL) --length;
+  const size_t mark = list->lines_read == 0 ? cvtm_csv_byte_order_mark(list->text, length) : 0;
+  const char *text = list->text + mark;
+  length -= mark;
+  while (length > 0 && strchr("\r\n", text[length - 1]) != NULL) --length;
   if (!cvtm_grow(&list->record, 1, &list->capacity, (int64_t)(used + length + 1)))
     return cvtm_no_memory(error, "a job");
-  memcpy(list->record + used, list->text, length);
+  memcpy(list->record + used, text, length);
   list->record[used + length] = '\0';
   list->length = used + length;
   ++list->lines_read;
@@ -278,8 +281,7 @@ static cvtm_status read_job_header(batch_list *list, cvtm_error *error) {
   free(list->header);
   list->header = strdup(list->record);
   if (list->header == NULL) return cvtm_no_memory(error, "a job");
-  char *start = list->header + cvtm_csv_byte_order_mark(list->header, strlen(list->header));
-  list->column_count = cvtm_csv_split_record(start, list->column, COLUMNS_MAX);
+  list->column_count = cvtm_csv_split_record(list->header, list->column, COLUMNS_MAX);
   if (list->column_count < 0)
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s: line %lld: not a CSV header", list->name,
                      (long long)list->line);

@@ -117,7 +117,7 @@ static cvtm_status read_view_input(view *v, cvtm_error *error) {
 static cvtm_status read_script(view *v, cvtm_error *error) {
   size_t size = 0;
   if (v->options.view.script == NULL) return CVTM_OK;
-  return cvtm_file_read(v->options.view.script, 1 << 20, &v->script, &size, error);
+  return cvtm_text_read(v->options.view.script, 1 << 20, &v->script, &size, error);
 }
 
 /* ---- What is shown ---- */

@@ -284,7 +284,7 @@ cvtm_status cvtm_matrix_market_read(const char *path, cvtm_csr *matrix, cvtm_err
   unsigned char *bytes;
   size_t size;
   memset(matrix, 0, sizeof *matrix);
-  cvtm_status status = cvtm_file_read(path, SIZE_MAX / 2, &bytes, &size, error);
+  cvtm_status status = cvtm_text_read(path, SIZE_MAX / 2, &bytes, &size, error);
   if (status != CVTM_OK) return status;
   status = cvtm_matrix_market_parse(bytes, size, path, matrix, error);
   free(bytes);

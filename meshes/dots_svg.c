@@ -60,7 +60,7 @@ static cvtm_status read_shape(void *context, cvtm_source *source, const char *na
 
 cvtm_status cvtm_dots_read_bytes(const unsigned char *bytes, size_t size, const char *name,
                                  cvtm_dots *dots, cvtm_error *error) {
-  cvtm_source source = {.name = name, .data = bytes, .size = size, .line = 1, .error = error};
+  cvtm_source source = cvtm_source_open(name, bytes, size, error);
   dot_reader r = {0};
   *dots = (cvtm_dots){0};
   cvtm_status status = cvtm_svg_walk(&source, read_shape, &r);

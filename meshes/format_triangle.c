@@ -259,9 +259,10 @@ cvtm_status cvtm_triangle_read_pair(const char *path, size_t limit, unsigned cha
   if (status == CVTM_OK) {
     memcpy(both, nodes, node_size);
     both[node_size] = '\n';
-    memcpy(both + node_size + 1, rest, rest_size);
+    const cvtm_source text = cvtm_source_open(path, rest, rest_size, error);
+    memcpy(both + node_size + 1, text.data, text.size);
     *bytes = both;
-    *size = node_size + 1 + rest_size;
+    *size = node_size + 1 + text.size;
   }
   free(beside);
   free(nodes);
@@ -273,8 +274,9 @@ static const size_t MOST_BYTES = (size_t)1 << 31;
 
 /* A .poly file without vertices has them in the .node file beside it. */
 static int refers_to_nodes(const unsigned char *bytes, size_t size) {
-  cvtm_source source = {.data = bytes, .size = size, .line = 1, .comment = '#'};
+  cvtm_source source = cvtm_source_open("", bytes, size, NULL);
   cvtm_token count;
+  source.comment = '#';
   return cvtm_source_token(&source, &count) && cvtm_token_is(count, "0");
 }
 

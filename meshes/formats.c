@@ -2,6 +2,7 @@
 
 #include "meshes/formats.h"
 
+#include "base/csv.h"
 #include "base/grow.h"
 #include "base/numeric_locale.h"
 #include "meshes/text.h"
@@ -13,6 +14,13 @@
 #include <string.h>
 
 /* ---- source ---- */
+
+cvtm_source cvtm_source_open(const char *name, const unsigned char *bytes, size_t size,
+                             cvtm_error *error) {
+  const size_t mark = cvtm_csv_byte_order_mark(bytes, size);
+  return (cvtm_source){
+      .name = name, .data = bytes + mark, .size = size - mark, .line = 1, .error = error};
+}
 
 cvtm_status cvtm_source_fail(cvtm_source *source, const char *format, ...) {
   char reason[256];

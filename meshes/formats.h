@@ -26,6 +26,10 @@ typedef struct cvtm_source {
   cvtm_error *error;
 } cvtm_source;
 
+/* A source of a file in memory, without the UTF-8 byte order mark that text may begin with. */
+cvtm_source cvtm_source_open(const char *name, const unsigned char *bytes, size_t size,
+                             cvtm_error *error);
+
 typedef struct cvtm_token {
   const char *text; /* not terminated */
   size_t length;    /* at least 1 */

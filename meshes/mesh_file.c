@@ -309,7 +309,7 @@ static cvtm_status finish_mesh(cvtm_builder *b, cvtm_mesh *mesh, const char *nam
 static cvtm_status read_mesh_bytes(const format *f, const unsigned char *bytes, size_t size,
                                    const char *name, const char *field, cvtm_mesh *mesh,
                                    double **values, cvtm_error *error) {
-  cvtm_source source = {.name = name, .data = bytes, .size = size, .line = 1, .error = error};
+  cvtm_source source = cvtm_source_open(name, bytes, size, error);
   cvtm_builder builder = {.source = &source, .wants_field = values != NULL, .field = field};
   cvtm_status status = f->read(&source, &builder);
   if (status == CVTM_OK && values != NULL && builder.values == NULL)

@@ -233,7 +233,6 @@ static int is_special(table *t, cvtm_csv_line line, format f) {
 }
 
 static cvtm_status read_table(cvtm_source *s, format f, table *t) {
-  s->at = cvtm_csv_byte_order_mark(s->data, s->size);
   int first = 1;
   for (; s->at < s->size; ++s->line) {
     cvtm_csv_line line = cvtm_csv_take_line(s->data, s->size, &s->at);
@@ -256,7 +255,7 @@ static cvtm_status read_table(cvtm_source *s, format f, table *t) {
 static cvtm_status read_text(const char *name, format f, const unsigned char *bytes, size_t size,
                              double **points, int32_t **classes, int64_t *count,
                              cvtm_error *error) {
-  cvtm_source source = {.name = name, .data = bytes, .size = size, .line = 1, .error = error};
+  cvtm_source source = cvtm_source_open(name, bytes, size, error);
   table t = {.source = &source,
              .y_column = 1,
              .class_column = -1,
@@ -283,7 +282,7 @@ static cvtm_status read_text(const char *name, format f, const unsigned char *by
 /* y is up in .node files, as in those of meshes. */
 static cvtm_status read_nodes(const char *name, const unsigned char *bytes, size_t size,
                               double **points, int64_t *count, cvtm_error *error) {
-  cvtm_source source = {.name = name, .data = bytes, .size = size, .line = 1, .error = error};
+  cvtm_source source = cvtm_source_open(name, bytes, size, error);
   cvtm_triangle_vertices found;
   const cvtm_status status = cvtm_triangle_read_vertices(&source, &found);
   if (status != CVTM_OK) return status;

@@ -120,7 +120,6 @@ static int take_coordinate(cvtm_csv_line *line, double *value) {
 
 /* An empty line ends a ring; a line that holds only a comment does not. */
 static cvtm_status read_csv(cvtm_source *s, cvtm_ring_collector *c) {
-  s->at = cvtm_csv_byte_order_mark(s->data, s->size);
   cvtm_status status = CVTM_OK;
   int may_be_header = 1;
   for (; s->at < s->size && status == CVTM_OK; ++s->line) {
@@ -347,7 +346,7 @@ cvtm_status cvtm_rings_read(const char *extension, cvtm_source *source, cvtm_rin
 
 cvtm_status cvtm_polygons_read_bytes(const char *extension, const unsigned char *bytes, size_t size,
                                      const char *name, cvtm_polygons *polygons, cvtm_error *error) {
-  cvtm_source source = {.name = name, .data = bytes, .size = size, .line = 1, .error = error};
+  cvtm_source source = cvtm_source_open(name, bytes, size, error);
   cvtm_ring_collector c;
   cvtm_status status = cvtm_rings_read(extension, &source, &c);
   if (status == CVTM_OK) status = cvtm_rings_refuse_crossings(&c.rings, name, error);

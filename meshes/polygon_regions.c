@@ -387,7 +387,7 @@ static cvtm_status divide_plane(const cvtm_ring_collector *c, const edge_list *l
 cvtm_status cvtm_pslg_read_shapes(const char *extension, const unsigned char *bytes, size_t size,
                                   const char *name, cvtm_pslg *pslg, int *is_rings,
                                   cvtm_error *error) {
-  cvtm_source source = {.name = name, .data = bytes, .size = size, .line = 1, .error = error};
+  cvtm_source source = cvtm_source_open(name, bytes, size, error);
   cvtm_ring_collector c;
   edge_list edges = {0};
   cvtm_pslg made = {0};

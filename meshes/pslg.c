@@ -159,7 +159,7 @@ static cvtm_status divide_plane(const graph *g, cvtm_pslg *made, cvtm_error *err
 
 static cvtm_status read_poly(const unsigned char *bytes, size_t size, const char *name,
                              cvtm_pslg *pslg, int *is_rings, cvtm_error *error) {
-  cvtm_source source = {.name = name, .data = bytes, .size = size, .line = 1, .error = error};
+  cvtm_source source = cvtm_source_open(name, bytes, size, error);
   graph g = {.source = &source};
   cvtm_pslg made = {0};
   cvtm_status status = read_graph(&g);

@@ -179,6 +179,47 @@ def test_every_option_that_reads_a_file_is_known(cvtmesh, command):
                         names=["x.csv", "--report", "--" + name])
 
 
+def test_byte_order_marks(cvtmesh):
+    """Texts of every kind may begin with that of UTF-8."""
+    mark = b"\xef\xbb\xbf"
+    texts = {
+        "options.txt": b"points = 20\niterations = 2\n", "pens.txt": b"red = #ff0000\n",
+        "script.txt": b"key q\n", "region.geojson":
+            b'{"type": "Polygon", "coordinates": [[[2, 2], [9, 2], [9, 9], [2, 9], [2, 2]]]}',
+        "region.csv": b"2,2\n9,2\n9,9\n2,9\n",
+        "region.svg": b"<svg><rect x='2' y='2' width='7' height='7'/></svg>",
+        "region.poly": b"4 2 0 0\n1 2 2\n2 9 2\n3 9 9\n4 2 9\n4 0\n1 1 2\n2 2 3\n3 3 4\n4 4 1\n0\n",
+        "beside.node": b"4 2 0 0\n1 2 2\n2 9 2\n3 9 9\n4 2 9\n",
+        "beside.poly": b"0 2 0 0\n4 0\n1 1 2\n2 2 3\n3 3 4\n4 4 1\n0\n", "beside.ele": b"1 3 0\n1 1 2 3\n",
+        "a.mtx": b"%%MatrixMarket matrix coordinate real general\n1 1 1\n1 1 2\n",
+        "jobs.jsonl": b'{"input": "a.pgm", "output": "jsonl.csv"}\n',
+        "jobs.csv": b"input,output\na.pgm,jobs-csv.csv\n"}
+    for start in (b"", mark):
+        for name, text in texts.items():
+            cvtmesh.file(name, start + text)
+        cvtmesh.file("q.npy", np.array([-1.0]))
+        cvtmesh.call("run", "a.pgm", "--config", "options.txt", "-o", "config.csv")
+        cvtmesh.call("run", "a.pgm", "-n", 20, "--iterations", 2, "--pens", "pens.txt", "-o", "pens.svg")
+        cvtmesh.call("view", "p.csv", "--width", 16, "--height", 16, "--size", "64x64", "--shot", "shot.png",
+                     "--script", "script.txt")
+        for kind in ("geojson", "csv", "svg", "poly"):
+            cvtmesh.call("density", "a.pgm", "--within", "region." + kind, "-o", kind + ".npy")
+        cvtmesh.call("density", "a.pgm", "--within", "beside.poly", "-o", "beside.npy")
+        cvtmesh.call("stats", "beside.ele")
+        cvtmesh.call("stats", "beside.node")
+        cvtmesh.call("hlcp", "--matrix-a", "a.mtx", "--rhs", "q.npy", "--output-z", "z.npy")
+        for jobs in ("jobs.jsonl", "jobs.csv"):
+            cvtmesh.call("batch", jobs, "-n", 20, "--iterations", 2, "--journal", jobs + ".journal")
+        made = {name: cvtmesh.read(name) for name in cvtmesh.names()
+                if name.endswith((".csv", ".npy", ".svg")) and name not in texts}
+        assert len(made) > 10
+        if start:
+            assert made == plain
+        plain = made
+        for jobs in ("jobs.jsonl", "jobs.csv"):
+            cvtmesh.path(jobs + ".journal").unlink()
+
+
 def test_words_are_no_files(cvtmesh):
     """A report may have the name of a word that an option takes instead of a file."""
     cvtmesh.call(*MESHED, "--segment", "--inside", "8,8,3", "--initial", "grow", "--steps", "1",
