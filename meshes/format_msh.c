@@ -92,13 +92,27 @@ static cvtm_status read_tag(reader *r, const char *what, int64_t *tag) {
   return r->old ? read_int(r, 0, INT32_MAX, what, tag) : read_count(r, what, tag);
 }
 
-static cvtm_status read_nodes_2(reader *r) {
+/* After the place of a node of $ParametricNodes: the dimension and the tag of its entity, and its
+ * parameters on a curve or a surface. */
+static cvtm_status skip_parameters(reader *r) {
+  int64_t dimension = 0, tag;
+  cvtm_status status = read_int(r, 0, 3, "dimension", &dimension);
+  if (status == CVTM_OK) status = read_int(r, INT32_MIN, INT32_MAX, "entity", &tag);
+  for (int64_t k = 0; k < dimension && dimension < 3 && status == CVTM_OK; ++k) {
+    double ignored;
+    status = cvtm_source_value(r->source, CVTM_F64, &ignored);
+  }
+  return status;
+}
+
+static cvtm_status read_nodes_2(reader *r, int is_parametric) {
   int64_t count = 0, tag;
   cvtm_status status = read_count_2(r, "number of nodes", &count);
   for (int64_t i = 0; i < count && status == CVTM_OK; ++i) {
     status = read_tag(r, "node tag", &tag);
     if (status == CVTM_OK) status = cvtm_node_tags_add(&r->nodes, r->source, (double)tag);
     if (status == CVTM_OK) status = read_place(r);
+    if (status == CVTM_OK && is_parametric) status = skip_parameters(r);
   }
   return status;
 }
@@ -293,14 +307,15 @@ static cvtm_status read_node_data(reader *r, cvtm_token section) {
 static cvtm_status read_section(reader *r, cvtm_token name) {
   cvtm_source *s = r->source;
   cvtm_status status;
-  int is_nodes = cvtm_token_is(name, "$Nodes");
+  const int is_parametric = r->old && cvtm_token_is(name, "$ParametricNodes");
+  const int is_nodes = is_parametric || cvtm_token_is(name, "$Nodes");
   if (r->builder->wants_field && cvtm_token_is(name, "$NodeData")) return read_node_data(r, name);
   if (!is_nodes && !cvtm_token_is(name, "$Elements")) return skip_section(s, name);
   cvtm_source_end_line(s);
   s->binary = r->binary;
   if (is_nodes) {
     if (r->nodes.count > 0) return cvtm_source_fail(s, "$Nodes appears twice");
-    status = r->old ? read_nodes_2(r) : read_nodes(r);
+    status = r->old ? read_nodes_2(r, is_parametric) : read_nodes(r);
     if (status == CVTM_OK) status = cvtm_node_tags_sort(&r->nodes, s);
     r->sorted = 1;
   } else {
@@ -312,7 +327,9 @@ static cvtm_status read_section(reader *r, cvtm_token name) {
   }
   s->binary = 0;
   if (status != CVTM_OK) return status;
-  return cvtm_source_expect(s, is_nodes ? "$EndNodes" : "$EndElements");
+  return cvtm_source_expect(s, is_parametric ? "$EndParametricNodes"
+                               : is_nodes    ? "$EndNodes"
+                                             : "$EndElements");
 }
 
 cvtm_status cvtm_read_msh(cvtm_source *s, cvtm_builder *b) {

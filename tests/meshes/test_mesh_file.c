@@ -196,6 +196,13 @@ static void files_of_others_are_read(void **state) {
        "$MeshFormat\n2.2 0 8\n$EndMeshFormat\n$PhysicalNames\n1\n2 1 \"$x\"\n"
        "$EndPhysicalNames\n$Nodes\n3\n9 0 1 0\n5 0 0 0\n7 2 0 0\n$EndNodes\n$Elements\n2\n1 "
        "15 2 0 1 5\n2 2 2 0 1 5 7 9\n$EndElements\n"},
+      {"msh",
+       "$MeshFormat\n2.2 0 8\n$EndMeshFormat\n$ParametricNodes\n3\n9 0 1 0 0 4\n5 0 0 0 1 2 .5\n7 "
+       "2 0 0 2 1 .5 1\n$EndParametricNodes\n$Elements\n1\n2 2 2 0 1 5 7 9\n$EndElements\n"},
+      {"msh",
+       "$MeshFormat\n2.2 0 8\n$EndMeshFormat\n$ParametricNodes\n3\n9 0 1 0 3 1\n5 0 0 0 3 1\n7 2 0 "
+       "0 3 1\n$EndParametricNodes\n$Elements\n1\n2 2 0 5 7 9\n$EndElements\n"},
+      {"inp", "*NODE\n1, 0, 1, 0\n2, 0, 0, 0\n3, 2, 0, 0\n*ELEMENT, TYPE=CPS3\n1, 2, 3, 1\n"},
       {"vtu",
        "<?xml version='1.0'?><!-- <a> --><VTKFile type='UnstructuredGrid' "
        "byte_order='BigEndian'><UnstructuredGrid><Piece NumberOfPoints='3' NumberOfCells='1'>"
@@ -206,10 +213,13 @@ static void files_of_others_are_read(void **state) {
        "AAAAJA==AAAAAAAAAAAAAAAAQAAAAAAAAAAAAAAAAAAAAD+AAAAAAAAA</DataArray></Points></Piece>"
        "</UnstructuredGrid></VTKFile>"},
   };
-  for (size_t k = 0; k < sizeof files / sizeof files[0]; ++k) {
+  enum { FILES = sizeof files / sizeof files[0] };
+  for (size_t k = 0; k < 2 * FILES; ++k) { /* then again after a byte order mark */
     cvtm_mesh mesh;
     cvtm_error error = {0};
-    cvtm_status status = read_text(files[k].extension, files[k].text, &mesh, &error);
+    char text[1024];
+    snprintf(text, sizeof text, "%s%s", k < FILES ? "" : "\xef\xbb\xbf", files[k % FILES].text);
+    cvtm_status status = read_text(files[k % FILES].extension, text, &mesh, &error);
     if (status != CVTM_OK) print_error("%s\n", error.message);
     assert_int_equal(status, CVTM_OK);
     assert_int_equal(mesh.vertex_count, 3);
@@ -463,6 +473,13 @@ static void point_files_of_others_are_read(void **state) {
       {"csv", "1,2\n3,4"},
       {"csv", "x,y\n1,2\n3,4\n"},
       {"csv", "\xef\xbb\xbfX;Y\r\n1;2\r\n3;4\r\n"},
+      {"xyz",
+       "\xef\xbb\xbf"
+       "2\n1 2 0\n3 4 0\n"},
+      {"csv",
+       "\xef\xbb\xbf"
+       "1,2\n3,4"},
+      {"svg", "\xef\xbb\xbf<svg><circle cx='1' cy='2' r='1'/><circle cx='3' cy='4' r='1'/></svg>"},
       {"csv", "# c\n\n1\t2\n3 4 # d\n"},
       {"csv", "  1 , 2 , 9\n+3e0 , 4.0 ,\n"},
       {"csv", "id,\"y\",\"x\"\n7,2,1\n8,4,3\n"},
