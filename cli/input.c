@@ -64,10 +64,16 @@ cvtm_status cli_read_density_and_tone(const char *path, cli_options *options, fl
   return status;
 }
 
-/* The smallest side that holds coordinates up to `largest`; 0 if that is too large. */
-static int side_for(double largest) {
-  if (!(largest <= CVTM_MAX_SIDE)) return 0;
-  return largest <= 1 ? 1 : (int)ceil(largest);
+/* The farthest points with a domain: its sides are integers of 32 bits. */
+static const double farthest = 1e9;
+
+/* The smallest side that holds coordinates from `low` to `high`; 0 if that is too large. */
+static int side_for(double low, double high, double *corner) {
+  if (low >= 0 && high <= CVTM_MAX_SIDE) return high <= 1 ? 1 : (int)ceil(high);
+  if (corner == NULL) return high <= 1 ? 1 : high <= CVTM_MAX_SIDE ? (int)ceil(high) : 0;
+  if (!(low >= -farthest && high <= farthest)) return 0;
+  *corner = floor(low);
+  return (int)fmax(ceil(high - *corner), 1);
 }
 
 cvtm_status cli_check_sizes(const cvtm_image *image, const cli_options *options,
@@ -94,20 +100,35 @@ static cvtm_status given_sides(const cli_options *options, int64_t side[2], cvtm
 }
 
 cvtm_status cli_domain_of_points(const cli_options *options, const char *path, const double *points,
-                                 int64_t count, cvtm_domain *domain, cvtm_error *error) {
-  double largest[2] = {0, 0};
+                                 int64_t count, cvtm_domain *domain, double corner[2],
+                                 cvtm_error *error) {
+  double low[2] = {(double)INFINITY, (double)INFINITY}, high[2] = {0, 0};
   int64_t side[2];
   const cvtm_status status = given_sides(options, side, error);
   if (status != CVTM_OK) return status;
-  for (int64_t i = 0; i < 2 * count; ++i)
-    if (points[i] > largest[i % 2]) largest[i % 2] = points[i];
-  domain->width = side[0] > 0 ? (int)side[0] : side_for(largest[0]);
-  domain->height = side[1] > 0 ? (int)side[1] : side_for(largest[1]);
-  domain->periodic = options->periodic;
+  for (int axis = 0; axis < 2; ++axis) {
+    if (count > 0) high[axis] = points[axis];
+    for (int64_t i = axis; i < 2 * count; i += 2) {
+      low[axis] = fmin(low[axis], points[i]);
+      high[axis] = fmax(high[axis], points[i]);
+    }
+    double *at = corner != NULL ? corner + axis : NULL;
+    if (at != NULL) *at = 0;
+    if (side[axis] == 0) side[axis] = side_for(low[axis], high[axis], at);
+  }
+  *domain = (cvtm_domain){(int)side[0], (int)side[1], options->periodic};
   if (domain->width > 0 && domain->height > 0) return CVTM_OK;
+  if (corner != NULL)
+    return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: a point is farther than %g from the origin",
+                     path, farthest);
   return cvtm_fail(error, CVTM_ERROR_INPUT,
                    "%s: coordinates up to %g, %g are beyond the largest domain, %d x %d pixels",
-                   path, largest[0], largest[1], CVTM_MAX_SIDE, CVTM_MAX_SIDE);
+                   path, high[0], high[1], CVTM_MAX_SIDE, CVTM_MAX_SIDE);
+}
+
+void cli_move_to_corner(const double corner[2], double *points, int64_t count) {
+  for (int64_t i = 0; i < 2 * count && (corner[0] != 0 || corner[1] != 0); ++i)
+    points[i] -= corner[i % 2];
 }
 
 static int is_inside(const double *point, cvtm_domain domain) {

@@ -29,9 +29,15 @@ void cli_choose_tone(const cvtm_image *image, cli_options *options, cvtm_density
 cvtm_status cli_check_sizes(const cvtm_image *image, const cli_options *options, cvtm_error *error);
 
 /* The domain of --width and --height, or else of --like. A side that none of them gives is the
- * smallest integer that holds the points. */
+ * smallest integer that holds the points. corner: where the domain's upper left corner is among the
+ * points; on an axis whose side is not given and where points lie below 0 or beyond the largest
+ * side it is not 0. NULL: such points lie outside or are refused. */
 cvtm_status cli_domain_of_points(const cli_options *options, const char *path, const double *points,
-                                 int64_t count, cvtm_domain *domain, cvtm_error *error);
+                                 int64_t count, cvtm_domain *domain, double corner[2],
+                                 cvtm_error *error);
+
+/* Subtracts the corner. */
+void cli_move_to_corner(const double corner[2], double *points, int64_t count);
 
 /* Unless the options are quiet, or the domain is a torus: says on stderr how many points are
  * outside the domain, if any. */

@@ -305,7 +305,12 @@ static cvtm_status write_points(const cli_scene *scene, const char *path, const 
 static cvtm_status write_scene_file(void *context, const char *path, const char *extension,
                                     cvtm_error *error) {
   const cli_scene *scene = context;
-  switch (cli_output_kind_of(scene->options, path)) {
+  const cli_output_kind kind = cli_output_kind_of(scene->options, path);
+  const int has_places = (kind == CLI_OUTPUT_MESH || kind == CLI_OUTPUT_POINTS) &&
+                         scene->options->unit != CLI_UNIT_WIDTH &&
+                         scene->options->page.size == NULL;
+  if (scene->drawn != NULL && !has_places) scene = scene->drawn;
+  switch (kind) {
     case CLI_OUTPUT_MESH:
       return write_mesh(scene, path, extension, error);
     case CLI_OUTPUT_POINTS:
@@ -326,6 +331,7 @@ cvtm_status cli_scene_write(const cli_scene *scene, cvtm_error *error) {
   const cli_options *options = scene->options;
   cvtm_status status = cli_outputs_write(options, write_scene_file, &context, error);
   if (status == CVTM_OK && options->picture != NULL)
-    status = write_scene_picture(scene, options->picture, error);
+    status =
+        write_scene_picture(scene->drawn != NULL ? scene->drawn : scene, options->picture, error);
   return status;
 }

@@ -61,6 +61,8 @@ typedef struct cli_scene {
   const double *radius; /* of the dots of an SVG */
   const cvtm_second_order *second;
   const struct cli_colours *colours; /* of a drawing in several colours */
+  const struct cli_scene *drawn; /* the same moved into the domain, for files that show the domain;
+                                    NULL: the scene lies there */
 } cli_scene;
 
 /* Writes every -o and --picture. */

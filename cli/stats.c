@@ -107,18 +107,20 @@ static int is_drawing(const char *path) {
 
 static cvtm_status read_points(stats *s, cvtm_error *error) {
   const char *path = s->options.input;
+  double corner[2] = {0, 0};
   cvtm_status status =
       is_drawing(path) ? read_drawing(s, error)
                        : cvtm_points_read_classes(path, &s->points, &s->classes, &s->count, error);
   if (status == CVTM_OK) status = find_pixels(s, error);
   if (status == CVTM_OK && !s->has_domain)
-    status = cli_domain_of_points(&s->options, path, s->points, s->count, &s->domain, error);
-  if (status == CVTM_OK)
     status =
-        cli_class_spacing_measure(s->domain, s->points, s->classes, s->count, &s->spacing, error);
+        cli_domain_of_points(&s->options, path, s->points, s->count, &s->domain, corner, error);
+  if (status == CVTM_OK) status = cvtm_delaunay(s->points, s->count, &s->mesh, error);
   if (status != CVTM_OK) return status;
   s->has_domain = 1;
-  return cvtm_delaunay(s->points, s->count, &s->mesh, error);
+  cli_move_to_corner(corner, s->points, s->count);
+  cli_move_to_corner(corner, s->mesh.points, s->count);
+  return cli_class_spacing_measure(s->domain, s->points, s->classes, s->count, &s->spacing, error);
 }
 
 /* Maps the coordinates of the file to pixels of the domain, y down. */

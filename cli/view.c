@@ -61,7 +61,7 @@ static cvtm_status read_sites(view *v, cvtm_error *error) {
   cli_options *o = &v->options;
   cvtm_status status = cvtm_points_read(o->input, &v->sites, &v->count, error);
   if (status == CVTM_OK)
-    status = cli_domain_of_points(o, o->input, v->sites, v->count, &v->domain, error);
+    status = cli_domain_of_points(o, o->input, v->sites, v->count, &v->domain, NULL, error);
   if (status == CVTM_OK)
     status = cli_require_inside(o->input, v->sites, v->count, v->domain, error);
   if (status != CVTM_OK) return status;

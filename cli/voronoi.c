@@ -226,7 +226,7 @@ static int perform_voronoi(diagram *d) {
   if (status == CVTM_OK) status = read_start(d, &error);
   if (status == CVTM_OK)
     status = cli_domain_of_points(&d->options, d->options.input, d->points, d->count, &d->domain,
-                                  &error);
+                                  NULL, &error);
   if (status == CVTM_OK) status = check_start(d, &error);
   if (status != CVTM_OK) return cli_failed(CLI_READING, status, &error);
   d->options.width = d->domain.width;
