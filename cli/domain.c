@@ -249,12 +249,12 @@ static cvtm_status trace_rings(const char *path, cvtm_domain image,
   return status;
 }
 
-static cvtm_status trace_polygons(const char *path, cvtm_domain image,
+static cvtm_status trace_polygons(const cli_options *options, const char *path, cvtm_domain image,
                                   cvtm_contour_options *settings, cli_domain *domain,
                                   cvtm_error *error) {
   char buffer[16];
   int is_rings;
-  cvtm_status status = cvtm_pslg_read(path, &domain->graph, &is_rings, error);
+  cvtm_status status = cli_read_pslg(options, path, &domain->graph, &is_rings, error);
   if (status != CVTM_OK) return status;
   settings->corner_angle =
       10; /* degrees: polygons are exact, so that small turns are corners too */
@@ -285,7 +285,7 @@ cvtm_status cli_domain_read(const cli_options *options, cvtm_domain image, const
            : kind == CLI_DOMAIN_FRAME ? cvtm_contour_of_frame(image.width, image.height, &settings,
                                                               &domain->contour, error)
            : kind == CLI_DOMAIN_POLYGON
-               ? trace_polygons(path, image, &settings, domain, error)
+               ? trace_polygons(options, path, image, &settings, domain, error)
                : trace_picture(options, path, image, &settings, &domain->contour, error);
   domain->contour.keep_on_curve = options->element_order == 2;
   if (status == CVTM_OK)

@@ -2,6 +2,7 @@
 
 #include "cli/cli.h"
 #include "base/npy.h"
+#include "cli/cli.h"
 #include "cli/stipples.h"
 #include "cli/world.h"
 
@@ -34,6 +35,15 @@ cvtm_status cli_read_image(const cli_options *options, const char *path, int wit
       with_rgb ? cvtm_image_read_colour(path, image, error) : cvtm_image_read(path, image, error);
   if (status == CVTM_OK && image->note[0] != 0 && !options->quiet)
     fprintf(stderr, "%s: note: %s\n", path, image->note);
+  return status;
+}
+
+cvtm_status cli_read_pslg(const cli_options *options, const char *path, cvtm_pslg *pslg,
+                          int *is_rings, cvtm_error *error) {
+  const cvtm_status status = cvtm_pslg_read(path, pslg, is_rings, error);
+  if (status == CVTM_OK && pslg->skipped > 0 && !options->quiet)
+    fprintf(stderr, "%s: note: %lld %s left out: the ends are the same vertex\n", path,
+            (long long)pslg->skipped, cli_word(pslg->skipped, "segment is", "segments are"));
   return status;
 }
 

@@ -6,11 +6,16 @@
 #include "base/status.h"
 #include "cli/options.h"
 #include "density/density.h"
+#include "meshes/pslg.h"
 
 /* Reads an image, with its colours if with_rgb; what its reader notes goes to stderr unless the
  * options are quiet. */
 cvtm_status cli_read_image(const cli_options *options, const char *path, int with_rgb,
                            cvtm_image *image, cvtm_error *error);
+
+/* Reads a graph or finds rings, as cvtm_pslg_read; a note says which segments are left out. */
+cvtm_status cli_read_pslg(const cli_options *options, const char *path, cvtm_pslg *pslg,
+                          int *is_rings, cvtm_error *error);
 
 /* Reads an image and computes its density by the tone options. *density: width * height floats,
  * malloc'd. An automatic density_from becomes the chosen one. */

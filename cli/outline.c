@@ -134,7 +134,7 @@ static cvtm_status read_outline(outline *o, cvtm_error *error) {
   int is_rings = 1;
   if (cli_metric_is_of_picture(&o->options)) return take_frame(o, error);
   const cvtm_status status =
-      cli_name_file(path, cvtm_pslg_read(path, &o->graph, &is_rings, error), error);
+      cli_name_file(path, cli_read_pslg(&o->options, path, &o->graph, &is_rings, error), error);
   o->y_up = strcmp(cvtm_file_extension(path, buffer, sizeof buffer), "svg") != 0;
   if (status != CVTM_OK) return status;
   return is_rings ? read_rings(o, error) : take_graph(o, error);

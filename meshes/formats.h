@@ -18,11 +18,12 @@ typedef struct cvtm_source {
   const char *name;
   const unsigned char *data;
   size_t size, at;
-  int64_t line; /* of the cursor, from 1; counted by the text functions */
-  char comment; /* text from here to the end of the line is skipped; 0: none */
-  int binary;   /* nonzero: values are bytes */
-  int offsets;  /* nonzero: lines mean nothing here, messages give the offset */
-  int big;      /* nonzero: binary values are big-endian */
+  int64_t line;    /* of the cursor, from 1; counted by the text functions */
+  char comment;    /* text from here to the end of the line is skipped; 0: none */
+  int binary;      /* nonzero: values are bytes */
+  int offsets;     /* nonzero: lines mean nothing here, messages give the offset */
+  int big;         /* nonzero: binary values are big-endian */
+  int64_t skipped; /* items that mean nothing and are left out */
   cvtm_error *error;
 } cvtm_source;
 

@@ -117,12 +117,14 @@ static int32_t part_at(const cvtm_plane_parts *p, const place *at) {
 static cvtm_status number_parts(const graph *g, cvtm_plane_parts *p, cvtm_pslg *made,
                                 cvtm_error *error) {
   const int32_t most = 1 << 30;
-  int32_t last = 0, inside = 0;
+  int32_t last = 0, inside = 0, holes = 0;
   made->areas = malloc(((size_t)g->region_count + 1) * sizeof *made->areas);
   if (made->areas == NULL) return cvtm_no_memory(error, "the segments");
   for (int64_t k = 0; k < g->hole_count; ++k) {
     const int32_t part = part_at(p, &g->holes[k]);
-    if (part >= 0) p->region[part] = 0;
+    if (part < 0) continue;
+    holes += p->region[part] < 0;
+    p->region[part] = 0;
   }
   for (int64_t k = 0; k < g->region_count; ++k) {
     const place *at = &g->regions[k];
@@ -142,8 +144,8 @@ static cvtm_status number_parts(const graph *g, cvtm_plane_parts *p, cvtm_pslg *
     inside += p->region[k] > 0;
   }
   if (inside > 0) return CVTM_OK;
-  return cvtm_fail(error, CVTM_ERROR_INPUT,
-                   "%s: the segments bound nothing: they make no closed ring", g->source->name);
+  return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: the segments bound nothing: %s", g->source->name,
+                   holes > 0 ? "all that they enclose is a hole" : "they make no closed ring");
 }
 
 static cvtm_status divide_plane(const graph *g, cvtm_pslg *made, cvtm_error *error) {
@@ -170,6 +172,7 @@ static cvtm_status read_poly(const unsigned char *bytes, size_t size, const char
     cvtm_pslg_free(&made);
     return status;
   }
+  made.skipped = source.skipped;
   *pslg = made;
   return CVTM_OK;
 }
