@@ -111,6 +111,9 @@ static cvtm_status read_palette(bmp_reader *r, const unsigned char *info, cvtm_e
     r->entry = r->header == CORE_HEADER ? 3 : 4;
     r->colours = r->header == CORE_HEADER ? 0 : get32(info + 32);
     if (r->colours == 0 || r->colours > 1u << r->bits) r->colours = 1u << r->bits;
+    /* The short header has no number of colours: the palette ends where the pixels begin. */
+    const size_t room = r->start > r->palette ? (r->start - r->palette) / r->entry : 0;
+    if (r->header == CORE_HEADER && room > 0 && room < r->colours) r->colours = (unsigned)room;
   }
   const size_t end = r->palette + r->entry * r->colours;
   if (end > r->source->size) return truncated(r, error);

@@ -293,6 +293,11 @@ def test_bmp_pixels_within_the_palette(cvtmesh):
         content[10:14] = struct.pack("<I", start)
         cvtmesh.file("bad.bmp", bytes(content))
         cvtmesh.refused("density", "bad.bmp", "-o", "x.npy", code=3, names=["bad.bmp", "palette"])
+    # OS/2: two colours where 16 are possible.
+    core = struct.pack("<IHHHH", 12, 4, 1, 1, 4) + bytes([10, 20, 30, 200, 210, 220]) + b"\x01\x10\0\0"
+    found = luminance(cvtmesh, "core.bmp", b"BM" + struct.pack("<IHHI", 36, 0, 0, 32) + core)
+    dark, bright = from_srgb(np.array([[30, 20, 10], [220, 210, 200]]) / 255) @ WEIGHTS
+    np.testing.assert_allclose(found, [[dark, bright, bright, dark]], atol=1e-6)
     direct = bytearray(bmp(24, 0, bytes(20 * 6), 6, 6))
     direct[10:14] = struct.pack("<I", 53)
     cvtmesh.file("bad.bmp", bytes(direct))
