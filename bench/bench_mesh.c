@@ -97,7 +97,9 @@ static cvtm_status write_file(const char *extension, const char *path, const cvt
 
 /* Returns 0 if the format is one that is written alone. */
 static int read_file(const char *extension, const char *path, cvtm_error *error) {
-  if (strstr(extension, "svg") != NULL) return 0;
+  static const char *const alone[] = {"svg", "edges.svg", "off", "ply", "stl", "vtk"};
+  for (size_t k = 0; k < sizeof alone / sizeof alone[0]; ++k)
+    if (strcmp(extension, alone[k]) == 0) return 0;
   if (cvtm_points_format_known(path)) {
     double *points = NULL;
     int64_t count = 0;

@@ -240,7 +240,7 @@ cvtm_status cvtm_builder_cells(cvtm_builder *b, int64_t cells, const double *end
   };
   double start = 0;
   for (int64_t k = 0; k < cells; ++k) {
-    double type = types != NULL ? types[k] : POLYGON;
+    double type = types[k];
     if (!(ends[k] >= start && ends[k] <= (double)corners) || ends[k] != (double)(int64_t)ends[k])
       return cvtm_source_fail(b->source, "the offsets of the cells are out of order");
     const int nodes = type == QUADRATIC_TRIANGLE ? 6 : 3;

@@ -85,18 +85,13 @@ cvtm_status cvtm_builder_triangle(cvtm_builder *builder, const double index[3]);
 cvtm_status cvtm_builder_middle(cvtm_builder *builder, double index);
 
 /* Cell k has the corners connectivity[ends[k - 1]] .. connectivity[ends[k] - 1]. types are
- * VTK's: triangles are taken, vertices and lines skipped, all else refused; NULL: polygons. */
+ * VTK's: triangles are taken, vertices and lines skipped, all else refused. */
 cvtm_status cvtm_builder_cells(cvtm_builder *builder, int64_t cells, const double *ends,
                                const double *connectivity, int64_t corners, const double *types);
 
 cvtm_status cvtm_read_obj(cvtm_source *source, cvtm_builder *builder);
-cvtm_status cvtm_read_off(cvtm_source *source, cvtm_builder *builder);
-cvtm_status cvtm_read_ply(cvtm_source *source, cvtm_builder *builder);
-cvtm_status cvtm_read_stl(cvtm_source *source, cvtm_builder *builder);
-cvtm_status cvtm_read_vtk(cvtm_source *source, cvtm_builder *builder);
 cvtm_status cvtm_read_vtu(cvtm_source *source, cvtm_builder *builder);
 cvtm_status cvtm_read_msh(cvtm_source *source, cvtm_builder *builder);
-cvtm_status cvtm_read_inp(cvtm_source *source, cvtm_builder *builder);
 cvtm_status cvtm_read_ele(cvtm_source *source, cvtm_builder *builder);
 
 /* ---- files beside ---- */

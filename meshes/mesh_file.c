@@ -18,18 +18,18 @@ typedef struct format {
 } format;
 
 static const format formats[] = {{"obj", cvtm_write_obj, cvtm_read_obj, USES_NOTHING},
-                                 {"off", cvtm_write_off, cvtm_read_off, USES_NOTHING},
-                                 {"ply", cvtm_write_ply, cvtm_read_ply, USES_NOTHING},
-                                 {"stl", cvtm_write_stl, cvtm_read_stl, USES_NOTHING},
-                                 {"vtk", cvtm_write_vtk, cvtm_read_vtk, USES_NOTHING},
+                                 {"off", cvtm_write_off, NULL, USES_NOTHING},
+                                 {"ply", cvtm_write_ply, NULL, USES_NOTHING},
+                                 {"stl", cvtm_write_stl, NULL, USES_NOTHING},
+                                 {"vtk", cvtm_write_vtk, NULL, USES_NOTHING},
                                  {"vtu", cvtm_write_vtu, cvtm_read_vtu, USES_NOTHING},
                                  {"msh", cvtm_write_msh, cvtm_read_msh, USES_NOTHING},
-                                 {"inp", cvtm_write_inp, cvtm_read_inp, USES_SETS},
+                                 {"inp", cvtm_write_inp, NULL, USES_SETS},
                                  {"ele", cvtm_write_ele, cvtm_read_ele, USES_NOTHING},
                                  {"node", cvtm_write_node, NULL, USES_SETS},
                                  {"poly", cvtm_write_poly, NULL, NEEDS_SETS}};
 
-static const char readable_formats[] = "obj, off, ply, stl, vtk, vtu, msh, inp, ele";
+static const char readable_formats[] = "obj, vtu, msh, ele";
 static const char written_formats[] =
     "obj, off, ply, stl, vtk, vtu, msh, inp, node, ele, poly, "
     "xdmf";

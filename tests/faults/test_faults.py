@@ -93,7 +93,7 @@ COMMANDS = {
     "voronoi": ["voronoi", "points.csv", "-o", "l.npy", "-o", "l.png", "--width", "20",
                 "--height", "16", "--method", "jfa", "--check", "--report", "report.json"],
     "mesh": ["mesh", "points.csv", "-o", "m.off", "-o", "m.vtu", "--report", "report.json"],
-    "stats": ["stats", "mesh.off"],
+    "stats": ["stats", "mesh.obj"],
     "stats_spectrum": ["stats", "points.csv", "--spectrum", "s.svg", "--spectrum", "s.csv",
                        "--spectrum", "s.npy", "--spectrum", "s.json"],
     "stats_graded": ["stats", "points.csv", "--density", "tiny.npy", "--spectrum", "s.csv"],
@@ -140,7 +140,7 @@ def write_inputs(folder):
                     "--floor", "0.1"], cwd=folder, check=True)
     points = generator.uniform((0, 0), (20, 16), (15, 2))
     np.savetxt(folder / "points.csv", points, delimiter=",", fmt="%.17g")
-    (folder / "mesh.off").write_text("OFF\n4 2 0\n0 0 0\n1 0 0\n1 1 0\n0 1 0\n3 0 1 2\n3 0 2 3\n")
+    (folder / "mesh.obj").write_text("v 0 0 0\nv 1 0 0\nv 1 1 0\nv 0 1 0\nf 1 2 3\nf 1 3 4\n")
     np.save(folder / "q.npy", np.array([1.0, -2, 3, -4]))
     np.save(folder / "zero.npy", np.zeros(4))
     for name, text in (("jobs.csv", JOBS_CSV), ("jobs.jsonl", JOBS_JSON), ("p.svg", SQUARE),
