@@ -74,14 +74,14 @@ cvtm_status cli_read_density_and_tone(const char *path, cli_options *options, fl
   return status;
 }
 
-/* The farthest points with a domain: its sides are integers of 32 bits. */
-static const double farthest = 1e9;
+/* No points this far from 0: the sides of their domain are integers of 32 bits. */
+static const double far = 1e9;
 
 /* The smallest side that holds coordinates from `low` to `high`; 0 if that is too large. */
 static int side_for(double low, double high, double *corner) {
   if (low >= 0 && high <= CVTM_MAX_SIDE) return high <= 1 ? 1 : (int)ceil(high);
   if (corner == NULL) return high <= 1 ? 1 : high <= CVTM_MAX_SIDE ? (int)ceil(high) : 0;
-  if (!(low >= -farthest && high <= farthest)) return 0;
+  if (!(low > -far && high < far)) return 0;
   *corner = floor(low);
   return (int)fmax(ceil(high - *corner), 1);
 }
@@ -129,8 +129,7 @@ cvtm_status cli_domain_of_points(const cli_options *options, const char *path, c
   *domain = (cvtm_domain){(int)side[0], (int)side[1], options->periodic};
   if (domain->width > 0 && domain->height > 0) return CVTM_OK;
   if (corner != NULL)
-    return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: a point is farther than %g from the origin",
-                     path, farthest);
+    return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: a coordinate is beyond %g", path, far);
   return cvtm_fail(error, CVTM_ERROR_INPUT,
                    "%s: coordinates up to %g, %g are beyond the largest domain, %d x %d pixels",
                    path, high[0], high[1], CVTM_MAX_SIDE, CVTM_MAX_SIDE);

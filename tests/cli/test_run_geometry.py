@@ -111,7 +111,7 @@ def test_points_far_away_or_below_zero(cvtmesh, shift):
 def test_points_too_far_away(cvtmesh):
     cvtmesh.file("p.csv", "0,0\n2e9,1\n5,5\n")
     for command in (("mesh", "p.csv", "-o", "a.obj"), ("stats", "p.csv")):
-        cvtmesh.refused(*command, code=3, names=["p.csv", "farther than 1e+09"])
+        cvtmesh.refused(*command, code=3, names=["p.csv", "beyond 1e+09"])
 
 
 def test_coincident_and_collinear(cvtmesh):
