@@ -344,12 +344,13 @@ static cvtm_status read_file(const char *path, const char *field, cvtm_mesh *mes
   memset(mesh, 0, sizeof *mesh);
   char buffer[8];
   const format *f = find_format(cvtm_file_extension(path, buffer, sizeof buffer));
+  const int has_fields = f != NULL && (f->read == cvtm_read_vtu || f->read == cvtm_read_msh);
+  if (values != NULL && !has_fields)
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s: fields are read from vtu and msh", path);
   if (f == NULL || f->read == NULL) {
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s: unknown mesh format (readable: %s)", path,
                      readable_formats);
   }
-  if (values != NULL && f->read != cvtm_read_vtu && f->read != cvtm_read_msh)
-    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s: fields are read from vtu and msh", path);
   unsigned char *bytes;
   size_t size;
   cvtm_status status = f->read == cvtm_read_ele
