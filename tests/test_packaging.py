@@ -61,8 +61,6 @@ def test_symbols_of_the_library():
 
 
 def test_recipes_can_be_parsed():
-    json.loads((PACKAGING / "vcpkg/vcpkg.json").read_text())
-    compile((PACKAGING / "spack/package.py").read_text(), "package.py", "exec")
     for path in PACKAGING.rglob("*.sh"):
         subprocess.run(["bash", "-n", path], check=True)
     for path in (PACKAGING / "debian/tests").glob("[!c]*"):
