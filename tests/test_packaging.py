@@ -34,7 +34,7 @@ def test_options_of_recipes_exist():
             found = re.findall(r"(?:-D|\"|formats )(CVTMESH_[A-Z_0-9]+)", path.read_text())
             assert set(found) <= known, path
             named |= set(found)
-    assert {"CVTMESH_CUDA", "CVTMESH_TESTS", "CVTMESH_SHARED"} <= named
+    assert {"CVTMESH_CUDA", "CVTMESH_TESTS", "CVTMESH_STATIC"} <= named
 
 
 def test_debian_knows_the_libraries():
