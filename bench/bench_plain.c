@@ -4,7 +4,6 @@
  *   bench_plain [--device NAME] [--name NAME] [--size N]
  *
  * march         V-cycles on grids: marches down strips; plain: a kernel for each operation
- * chained       the end of a cycle and the next one's beginning in one march; plain: in two
  * tiles         phases of a coarse level in shared memory; plain: a kernel for each operation
  * tail          the small levels in one block; plain: tiles on all levels
  * bilinear      P'AP by flags in shared memory and closed forms; plain: galerkin_kernel
@@ -15,13 +14,11 @@
  * sort          the tree of sites, alone and in evaluations: sorted by counting; plain: by CUB
  * flooding      jump flooding: chains of pixels; plain: one pixel per thread */
 #include "base/random.h"
-#include "bench/harness.h"
+#include "bench/lcp_problems.h"
 #include "cvt/evaluate_kernels.h"
 #include "jfa/jfa.h"
 #include "lcp/hlcp.h"
-#include "lcp/hlcp/problems.h"
 #include "lcp/lcp.h"
-#include "lcp/model_problems.h"
 
 enum { RUNS = 5, CYCLES = 12, ROUNDS = 10, BUFFERS = 4, SIZES = 5 };
 
@@ -47,12 +44,6 @@ typedef struct family {
   double (*run)(job *j); /* milliseconds of a cycle, sweep or round */
 } family;
 
-static double *copied(const job *j, const double *from, int64_t count) {
-  double *to = bench_doubles(j->device, count);
-  bench_check(j->device, cvtm_device_copy_in(j->device, to, from, (size_t)count * sizeof *to));
-  return to;
-}
-
 /* --- grids --- */
 
 enum { GRID_MONOTONE, GRID_TRUNCATED, GRID_TNNMG, GRID_DIAGONAL, GRID_VARYING };
@@ -68,8 +59,8 @@ static void set_links(job *j, cvtm_lcp_grid *grid) {
     const double x = (double)(k % m) / (double)m - 0.5, y = (double)(k / m) / (double)m - 0.5;
     host[k] = 5e-3 / (1 + 1000 * x * x * y * y);
   }
-  grid->horizontal = j->buffer[2] = copied(j, host, (m + 1) * m);
-  grid->vertical = j->buffer[3] = copied(j, host, (m + 1) * m);
+  grid->horizontal = j->buffer[2] = bench_copied(j->device, host, (m + 1) * m);
+  grid->vertical = j->buffer[3] = bench_copied(j->device, host, (m + 1) * m);
   grid->mass = 1.0 / (double)(m * m);
   free(host);
 }
@@ -80,7 +71,7 @@ static void set_diagonal(job *j, cvtm_lcp_grid *grid) {
   double *host = malloc((size_t)(m * m) * sizeof *host);
   if (!host) exit(1);
   for (int64_t k = 0; k < m * m; ++k) host[k] = 1 + (double)(k % 1009) / 1009;
-  grid->diagonal = j->buffer[2] = copied(j, host, m * m);
+  grid->diagonal = j->buffer[2] = bench_copied(j->device, host, m * m);
   grid->neumann = 1;
   grid->constant = 16;
   grid->mass = 1;
@@ -89,14 +80,9 @@ static void set_diagonal(job *j, cvtm_lcp_grid *grid) {
 
 static void open_grid(job *j) {
   const int64_t m = j->size;
-  cvtm_model_problem p;
   cvtm_lcp_options options;
   cvtm_lcp_grid grid = {.width = m, .height = m, .constant = 1};
-  cvtm_error *error = cvtm_device_error(j->device);
-  bench_check(j->device, cvtm_model_problem_create_grid(CVTM_MODEL_TORSION, m, m, &p, error));
-  j->buffer[0] = copied(j, p.b, m * m);
-  j->buffer[1] = copied(j, p.lower, m * m);
-  cvtm_model_problem_free(&p);
+  bench_torsion(j->device, m, &j->buffer[0], &j->buffer[1]);
   j->results = m * m;
   j->result = bench_doubles(j->device, m * m);
   if (j->kind == GRID_DIAGONAL) set_diagonal(j, &grid);
@@ -121,12 +107,10 @@ static double run_lcp(job *j) {
 
 static void open_matrix(job *j) {
   const int64_t m = j->size;
-  cvtm_model_problem p;
+  static const double entries[5] = {-1, -1, 4, -1, -1};
   cvtm_lcp_options options;
-  cvtm_error *error = cvtm_device_error(j->device);
-  bench_check(j->device, cvtm_model_problem_create(CVTM_MODEL_TORSION, m, m, 0, &p, error));
-  j->buffer[0] = copied(j, p.b, m * m);
-  j->buffer[1] = copied(j, p.lower, m * m);
+  cvtm_csr matrix = bench_five_points(j->device, m, entries);
+  bench_torsion(j->device, m, &j->buffer[0], &j->buffer[1]);
   j->results = m * m;
   j->result = bench_doubles(j->device, m * m);
   cvtm_lcp_defaults(&options);
@@ -134,27 +118,26 @@ static void open_matrix(job *j) {
   options.nested = 0;
   options.tolerance = 0;
   options.max_iterations = CYCLES;
-  bench_check(j->device, cvtm_lcp_create(j->device, &p.matrix, m, m, &options, &j->lcp));
-  cvtm_model_problem_free(&p);
+  bench_check(j->device, cvtm_lcp_create(j->device, &matrix, m, m, &options, &j->lcp));
+  cvtm_csr_free(&matrix);
 }
 
 static const int block_rows[] = {2, 4, 16, 32};
 
 static void open_splitting(job *j) {
-  cvtm_hlcp_problem p;
+  bench_hlcp p = bench_hlcp_create(j->device, j->size);
   cvtm_hlcp_options options;
-  bench_check(j->device, cvtm_hlcp_example(3, j->size, 0, 4, &p, cvtm_device_error(j->device)));
   j->results = p.a.rows;
   cvtm_hlcp_defaults(&options);
   options.method = CVTM_HLCP_MMSOR;
   options.scaling = CVTM_HLCP_OMEGA_NUMBER;
-  options.omega = cvtm_hlcp_example_omega(3);
+  options.omega = bench_hlcp_omega;
   options.splits = p.a.rows / block_rows[j->kind];
-  j->buffer[0] = copied(j, p.q, j->results);
+  j->buffer[0] = bench_copied(j->device, p.q, j->results);
   j->result = bench_doubles(j->device, j->results);
   j->buffer[1] = bench_doubles(j->device, j->results);
   bench_check(j->device, cvtm_hlcp_create(j->device, &p.a, &p.b, &options, &j->hlcp));
-  cvtm_hlcp_problem_free(&p);
+  bench_hlcp_free(&p);
 }
 
 static double run_splitting(job *j) {
@@ -207,7 +190,7 @@ static void set_sites(job *j) {
     site[0] *= side;
     site[1] *= side;
   }
-  j->buffer[0] = copied(j, host, 2 * j->size);
+  j->buffer[0] = bench_copied(j->device, host, 2 * j->size);
   free(host);
 }
 
@@ -301,7 +284,6 @@ typedef struct path {
 
 static const path paths[] = {
     {"march", &grids, {255, 1023, 1024, 4095, 4096}},
-    {"chained", &grids, {255, 1024, 4096}},
     {"tiles", &grids, {255, 1024, 4096}},
     {"tail", &grids, {255, 1024}},
     {"bilinear", &grids, {1024, 4096}},

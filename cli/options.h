@@ -167,8 +167,6 @@ typedef struct cli_options {
     int bounds, cauchy, precision, history;
     int64_t memory, evaluations;
   } minimize;
-  int64_t size_limit; /* of bench; 0: none */
-  const char *figure; /* of bench: the file of the picture; NULL: none */
 
   struct {
     int64_t example, size, splits; /* splits 0: chosen for the device */

@@ -23,7 +23,6 @@ SMALL = {
     "hlcp": ["--example", 3, "--size", 8, "--output-z", "result.npy"],
     "stats": ["forty.npy"],
     "info": [],
-    "bench": ["figure3", "--size-limit", 100],
 }
 ITERATE = {"run", "segment", "minimize", "lcp", "hlcp", "batch"}
 every_command = pytest.mark.parametrize("command", commands())
@@ -40,7 +39,7 @@ def test_quiet_and_verbose(inputs, command):
     assert quiet.stderr == b""
     if command in ITERATE:
         assert verbose.stderr.count(b"\n") > plain.stderr.count(b"\n")
-    if "-o" not in SMALL[command] and command not in ("bench", "hlcp"):
+    if "-o" not in SMALL[command] and command != "hlcp":
         assert plain.stdout == verbose.stdout != b""
         assert quiet.stdout == (b"" if command == "stats" else plain.stdout)
 
@@ -58,7 +57,7 @@ def test_config(inputs, command):
 @every_command
 def test_threads(inputs, command):
     """The same bits for any number of threads."""
-    if not has(command, "threads") or command == "bench":
+    if not has(command, "threads"):
         return
     found = []
     for threads in (1, 2, 3):

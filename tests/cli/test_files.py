@@ -158,7 +158,7 @@ WRITING = {"output", "picture", "density-out", "weights-out", "pairs-out", "repo
 
 
 @pytest.mark.parametrize("command", ["run", "voronoi", "mesh", "density", "segment", "view",
-                                     "stats", "minimize", "hlcp", "lcp", "bench", "info"])
+                                     "stats", "minimize", "hlcp", "lcp", "info"])
 def test_every_option_that_reads_a_file_is_known(cvtmesh, command):
     """By the help: an argument in capitals with FILE, IMAGE, WHAT or an extension is a file."""
     options = options_of(cvtmesh, command)
@@ -170,7 +170,7 @@ def test_every_option_that_reads_a_file_is_known(cvtmesh, command):
     if "report" not in options:
         return
     operands = {"run": ["a.pgm"], "density": ["a.pgm"], "segment": ["a.pgm"],
-                "minimize": ["ept"], "bench": ["table1"], "hlcp": [], "lcp": [], "info": []}
+                "minimize": ["ept"], "hlcp": [], "lcp": [], "info": []}
     operand = operands.get(command, ["p.csv"])
     for name in reading:
         value = "x.csv=2" if name == "weight" else "x.csv"

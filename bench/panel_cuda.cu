@@ -1,10 +1,10 @@
 #include "base/cuda_check.h"
 #include "base/cuda_utils.h"
-#include "bench/problems/panel_kernels.h"
+#include "bench/panel.h"
 
 enum {
   COLUMNS = CVTM_PANEL_COLUMNS,
-  ENTRIES = CVTM_PANEL_ENTRIES,
+  ENTRIES = COLUMNS * COLUMNS,
   HALF = COLUMNS / 2, /* columns of B that a thread has */
   OWNED = COLUMNS * HALF,
   WARP = 32,
@@ -83,8 +83,10 @@ static __global__ void add_parts(const double *partial, int64_t parts, double *p
 
 extern "C" {
 
-static cvtm_status cuda_product(cvtm_device *device, int64_t rows, const double *a, const double *b,
-                                double *product, double *partial) {
+int64_t cvtm_panel_workspace(int64_t rows) { return ENTRIES * parts_of_panel(rows); }
+
+cvtm_status cvtm_panel_product(cvtm_device *device, int64_t rows, const double *a, const double *b,
+                               double *product, double *partial) {
   const int64_t parts = parts_of_panel(rows);
   const cudaStream_t stream = cvtm_cuda_stream(device);
   multiply_parts<<<cvtm_cuda_cap(parts), THREADS, 0, stream>>>(parts, rows, a, b,
@@ -94,7 +96,5 @@ static cvtm_status cuda_product(cvtm_device *device, int64_t rows, const double 
   add_parts<<<1, LANES * ENTRIES, 0, stream>>>(partial, parts, product);
   return cvtm_cuda_launched(device, "add_parts");
 }
-
-extern const cvtm_panel_table cvtm_panel_table_cuda = {parts_of_panel, cuda_product};
 
 }  // extern "C"
