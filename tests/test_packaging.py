@@ -22,7 +22,7 @@ LIBRARIES = {
 
 
 def recipes():
-    return [path for path in PACKAGING.rglob("*") if path.is_file() and "oss-fuzz" not in path.parts]
+    return [path for path in PACKAGING.rglob("*") if path.is_file()]
 
 
 def test_options_of_recipes_exist():
