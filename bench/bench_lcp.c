@@ -1,9 +1,7 @@
 /* Obstacle problems on grids: milliseconds per V(1,1) cycle, and per solve from a cold start to
  * 1e-8 of its natural residual.
  *
- *     bench_lcp [--device NAME] [--threads N] [--size M] [--reference yes]
- *
- * --reference yes: on CUDA each size also by the reference kernels alone (CVTMESH_PLAIN=grid).
+ *     bench_lcp [--device NAME] [--threads N] [--size M]
  *
  * With --hlcp yes modulus-based multisplitting sweeps on example 3 of Mezzadri 2020 to
  * ||A z - B w - q|| < 1e-6: milliseconds of all sweeps together and the bandwidth by the bytes that
@@ -14,11 +12,78 @@
  *
  * L may be given as rows per block with a minus sign. NB: on CUDA one thread solves each splitting,
  * in blocks of so many. */
-#include "bench/lcp_problems.h"
+#include "bench/harness.h"
 #include "lcp/hlcp.h"
 #include "lcp/lcp.h"
 
 enum { REPEATS = 3 };
+
+/* --- problems -------------------------------------------------------------------------------- */
+
+/* The elastic-plastic torsion problem on m x m nodes, with a free boundary along the diagonals:
+ * right side and lower bound in device memory. The operator is the five-point one, 4 and -1. */
+static void make_torsion(cvtm_device *device, int64_t m, double **b, double **lower) {
+  const double h = 1.0 / (double)(m + 1);
+  double *host = malloc((size_t)(m * m) * sizeof *host);
+  if (!host) exit(1);
+  for (int64_t k = 0; k < m * m; ++k) host[k] = -5 * h * h;
+  *b = bench_copied(device, host, m * m);
+  for (int64_t k = 0; k < m * m; ++k) {
+    const double x = (double)(k % m + 1) * h, y = (double)(k / m + 1) * h;
+    host[k] = -fmin(fmin(x, 1 - x), fmin(y, 1 - y));
+  }
+  *lower = bench_copied(device, host, m * m);
+  free(host);
+}
+
+/* A five-point matrix on size x size nodes, by its entries below, left, at the node, right, above;
+ * 0: none. */
+static cvtm_csr five_points(cvtm_device *device, int64_t size, const double entries[5]) {
+  const int64_t n = size * size, shifts[5] = {-size, -1, 0, 1, size};
+  cvtm_csr made;
+  bench_check(device, cvtm_csr_create(n, n, 5 * n, &made, cvtm_device_error(device)));
+  for (int64_t row = 0, place = 0; row < n; ++row) {
+    for (int k = 0; k < 5; ++k) {
+      const int64_t column = row + shifts[k], x = row % size;
+      if (column < 0 || column >= n || (k == 1 && x == 0) || (k == 3 && x == size - 1)) continue;
+      if (entries[k] == 0) continue;
+      made.column[place] = (int32_t)column;
+      made.value[place++] = entries[k];
+    }
+    made.row_start[row + 1] = place;
+  }
+  return made;
+}
+
+/* A z - B w = q; q in host memory. */
+typedef struct hlcp_example {
+  cvtm_csr a, b;
+  double *q;
+} hlcp_example;
+
+static const double omega = 0.5;
+
+/* Example 3 of Mezzadri 2020, nu = 4, with the solution z = (0, 1, 0, 1, ...), w = (1, 0, 1, 0,
+ * ...). */
+static hlcp_example make_hlcp(cvtm_device *device, int64_t size) {
+  static const double a[5] = {-1.5, -1.5, 4, -0.5, -0.5}, b[5] = {0, -1.5, 8, -0.5, 0};
+  hlcp_example p = {five_points(device, size, a), five_points(device, size, b),
+                    calloc((size_t)(size * size), sizeof *p.q)};
+  if (!p.q) exit(1);
+  for (int64_t row = 0; row < size * size; ++row) {
+    for (int64_t k = p.a.row_start[row]; k < p.a.row_start[row + 1]; ++k)
+      if (p.a.column[k] % 2) p.q[row] += p.a.value[k];
+    for (int64_t k = p.b.row_start[row]; k < p.b.row_start[row + 1]; ++k)
+      if (p.b.column[k] % 2 == 0) p.q[row] -= p.b.value[k];
+  }
+  return p;
+}
+
+static void free_hlcp(hlcp_example *p) {
+  cvtm_csr_free(&p->a);
+  cvtm_csr_free(&p->b);
+  free(p->q);
+}
 
 /* --- grids ------------------------------------------------------------------------------------ */
 
@@ -67,7 +132,7 @@ static void measure_grid(cvtm_device *device, int64_t m) {
   const cvtm_lcp_method methods[] = {CVTM_LCP_MONOTONE, CVTM_LCP_TRUNCATED, CVTM_LCP_TNNMG};
   cvtm_lcp_options options;
   cvtm_lcp_result result;
-  bench_torsion(device, m, &t.b, &t.lower);
+  make_torsion(device, m, &t.b, &t.lower);
   t.x = bench_doubles(device, m * m);
   printf("%lld x %lld\n", (long long)m, (long long)m);
   for (int k = 0; k < 3; ++k) {
@@ -84,23 +149,17 @@ static void measure_grid(cvtm_device *device, int64_t m) {
   cvtm_device_free(device, t.x);
 }
 
-static void measure_grids(cvtm_device *device, int64_t size, int reference) {
+static void measure_grids(cvtm_device *device, int64_t size) {
   static const int64_t usual[2][5] = {{1023, 1024}, {1024, 1023, 4096, 4095, 16384}};
   const int gpu = cvtm_device_get_kind(device) == CVTM_DEVICE_CUDA;
-  for (int k = 0; k < (size > 0 ? 1 : 5) && usual[gpu][k] > 0; ++k) {
-    for (int is_reference = 0; is_reference <= (gpu && reference); ++is_reference) {
-      if (is_reference) setenv("CVTMESH_PLAIN", "grid", 1);
-      if (is_reference) printf("reference kernels, ");
-      measure_grid(device, size > 0 ? size : usual[gpu][k]);
-      unsetenv("CVTMESH_PLAIN");
-    }
-  }
+  for (int k = 0; k < (size > 0 ? 1 : 5) && usual[gpu][k] > 0; ++k)
+    measure_grid(device, size > 0 ? size : usual[gpu][k]);
 }
 
 /* --- multisplitting ------------------------------------------------------------------------- */
 
 typedef struct sequential {
-  const bench_hlcp *p;
+  const hlcp_example *p;
   double omega;
   double *x, *before;
 } sequential;
@@ -145,9 +204,9 @@ static double sequential_residual(const sequential *s) {
   return sqrt(squares);
 }
 
-static double sequential_seconds(const bench_hlcp *p, int *sweeps) {
+static double sequential_seconds(const hlcp_example *p, int *sweeps) {
   const size_t bytes = (size_t)p->a.rows * sizeof(double);
-  sequential s = {p, bench_hlcp_omega, malloc(bytes), malloc(bytes)};
+  sequential s = {p, omega, malloc(bytes), malloc(bytes)};
   *sweeps = 0;
   double seconds = 0;
   if (s.x != NULL && s.before != NULL) {
@@ -166,7 +225,7 @@ static double sequential_seconds(const bench_hlcp *p, int *sweeps) {
 
 /* What a sweep must read and write: both matrices, the lower part of A + B Omega, and the
  * vectors x, q and the change (twice). */
-static double sweep_bytes(const bench_hlcp *p, int has_lower) {
+static double sweep_bytes(const hlcp_example *p, int has_lower) {
   const int64_t n = p->a.rows;
   int64_t entries = p->a.row_start[n] + p->b.row_start[n];
   for (int64_t i = 0; i < n && has_lower; ++i) {
@@ -177,13 +236,13 @@ static double sweep_bytes(const bench_hlcp *p, int has_lower) {
 
 static int64_t block_threads;
 
-static void measure_method(cvtm_device *device, const bench_hlcp *p, int64_t size,
+static void measure_method(cvtm_device *device, const hlcp_example *p, int64_t size,
                            cvtm_hlcp_method method, int64_t splits, double sequential_time) {
   cvtm_hlcp_options options;
   cvtm_hlcp_defaults(&options);
   options.method = method;
   options.scaling = CVTM_HLCP_OMEGA_NUMBER;
-  options.omega = bench_hlcp_omega;
+  options.omega = omega;
   options.splits = splits;
   options.block_threads = block_threads;
   cvtm_hlcp *hlcp = NULL;
@@ -212,7 +271,7 @@ static void measure_method(cvtm_device *device, const bench_hlcp *p, int64_t siz
 }
 
 static void measure_splittings(cvtm_device *device, int64_t size, int64_t splits) {
-  bench_hlcp p = bench_hlcp_create(device, size);
+  hlcp_example p = make_hlcp(device, size);
   const int64_t n = p.a.rows;
   const int is_cpu = cvtm_device_get_kind(device) == CVTM_DEVICE_CPU;
   double sequential_time = 0;
@@ -232,7 +291,7 @@ static void measure_splittings(cvtm_device *device, int64_t size, int64_t splits
     if (l > n || (k > 0 && is_cpu && k % 3 != 1)) continue;
     measure_method(device, &p, size, CVTM_HLCP_MMSOR, l, sequential_time);
   }
-  bench_hlcp_free(&p);
+  free_hlcp(&p);
 }
 
 static void measure_multisplitting(cvtm_device *device, int64_t size, int64_t splits) {
@@ -254,7 +313,7 @@ int main(int argc, char **argv) {
   if (strcmp(bench_text(argc, argv, "--hlcp", "no"), "yes") == 0)
     measure_multisplitting(device, size, bench_integer(argc, argv, "--splits"));
   else
-    measure_grids(device, size, !strcmp(bench_text(argc, argv, "--reference", "no"), "yes"));
+    measure_grids(device, size);
   cvtm_device_destroy(device);
   return 0;
 }
