@@ -17,7 +17,7 @@ import time
 import numpy as np
 import pytest
 
-from conftest import PROGRAM, Program, wait_until
+from conftest import PROGRAM, Program, grey_ramp, wait_until
 
 QUIET_MPI = dict(  # OpenMPI's own leaks are no defects of the program
     os.environ, ASAN_OPTIONS="detect_leaks=0", OMPI_MCA_btl_vader_single_copy_mechanism="none",
@@ -25,13 +25,6 @@ QUIET_MPI = dict(  # OpenMPI's own leaks are no defects of the program
 JOURNAL = "cvtmesh-batch.journal"
 SMALL = ("-n", 12, "--iterations", 3)
 TEMPLATE = (*SMALL, "-o", "out/{stem}.csv", "-o", "out/{stem}.msh")
-
-
-def picture(number, size=20):
-    """A grey ramp as PGM that differs for every number."""
-    values = bytes(
-        (x * (3 + number % 5) + y * 7 + number) % 200 for y in range(size) for x in range(size))
-    return b"P5\n%d %d\n255\n" % (size, size) + values
 
 
 class Batch(Program):
@@ -43,7 +36,7 @@ class Batch(Program):
 
     def pictures(self, count):
         for k in range(count):
-            self.file("in/p%03d.pgm" % k, picture(k))
+            self.file("in/p%03d.pgm" % k, grey_ramp(k))
 
     def outputs(self):
         """Name -> content; temporary files included."""
@@ -93,7 +86,7 @@ def test_threads_and_jobs_leave_the_bits_alone(batch):
 
 def test_placeholders(batch):
     os.mkdir(batch.path("in", "deep"))
-    batch.file("in/deep/a.b{c}.pgm", picture(1))
+    batch.file("in/deep/a.b{c}.pgm", grey_ramp(1))
     batch.call("batch", "in/deep/*", *SMALL, "-o", "out/{stem}-{name}-{ext}-{index}-{{x}}.csv",
                "-o", "{dir}/{stem}.obj")
     assert list(batch.outputs()) == ["a.b{c}-a.b{c}.pgm-pgm-1-{x}.csv"]
@@ -107,7 +100,7 @@ def test_lists(batch):
     """JSON lines and CSV give the same jobs; the names hold every character that needs quoting."""
     names = ['plain', 'a b', 'comma,semi;', 'quote"d', "it's", '{brace}', 'ü', 'two\nlines']
     for k, name in enumerate(names):
-        batch.file("in/%s.pgm" % name, picture(k))
+        batch.file("in/%s.pgm" % name, grey_ramp(k))
     lines = []
     for k, name in enumerate(names):
         lines.append({
@@ -184,7 +177,7 @@ def test_outputs_of_two_jobs_never_meet(batch):
 def mixed(batch):
     batch.pictures(12)
     batch.file("in/p003.pgm", "no picture")
-    batch.file("in/p005.pgm", picture(5)[:50])
+    batch.file("in/p005.pgm", grey_ramp(5)[:50])
     batch.file("in/p007.pgm", b"P5\n8 8\n255\n" + b"\xff" * 64)
     return [3, 5, 7]
 
@@ -204,7 +197,7 @@ def test_good_ones_are_done_and_bad_ones_named(batch):
     assert re.search(r"(?m)^  done +9$", text)
     assert re.search(r"(?m)^  failed +3;", text)
     for k in bad:
-        batch.file("in/p%03d.pgm" % k, picture(k))
+        batch.file("in/p%03d.pgm" % k, grey_ramp(k))
     report = batch.report("batch", "in/*.pgm", *TEMPLATE, "--resume")
     assert (report["done"], report["failed"], report["skipped"]) == (3, 0, 9)
     assert report["failures"] == []
@@ -217,7 +210,7 @@ def test_fail_fast(batch):
     assert report["failed"] == 1
     # There are two lanes: the other one may have started a job before.
     assert report["done"] < 20
-    batch.file("in/p000.pgm", picture(0))
+    batch.file("in/p000.pgm", grey_ramp(0))
     report = batch.report("batch", "in/*.pgm", *TEMPLATE, "--resume", "--fail-fast")
     assert report["done"] + report["skipped"] == 40
 
@@ -359,7 +352,7 @@ def test_only_what_is_missing_or_changed(batch):
     batch.call("batch", "in/*.pgm", *TEMPLATE)
     first = batch.outputs()
     os.remove(batch.path("out", "p001.msh"))
-    batch.file("in/p002.pgm", picture(3))
+    batch.file("in/p002.pgm", grey_ramp(3))
     with open(batch.path(JOURNAL), "ab") as stream:
         stream.write(b'{"job":"0123')
     report = batch.report("batch", "in/*.pgm", *TEMPLATE, "--resume")
