@@ -75,8 +75,7 @@ static void scatter(double *sites, int64_t n) {
 
 /* A step of 1e-6 makes differences of gradients right to about 1e-8 of the largest entry: the third
  * derivatives are of the order of density over spacing. */
-static void hessian_is_the_derivative_of_the_gradient(void **unused) {
-  (void)unused;
+TEST(hessian_is_the_derivative_of_the_gradient) {
   static float rho[W * H];
   static double sites[2 * MOST], moved[2 * MOST], v[2 * MOST], found[2 * MOST];
   static double ahead[2 * MOST], behind[2 * MOST];
@@ -129,8 +128,7 @@ static void solve(int threads, int periodic, const float *rho, cvtm_cvt_method m
 
 /* At the end every site is at its centroid; the energy is not above that of L-BFGS-B, at whose end
  * the method starts. */
-static void sites_end_at_their_centroids(void **unused) {
-  (void)unused;
+TEST(sites_end_at_their_centroids) {
   static float rho[W * H];
   static outcome before, after;
   for (int k = 0; k < 4; ++k) {
@@ -154,8 +152,7 @@ static void sites_end_at_their_centroids(void **unused) {
   }
 }
 
-static void threads_do_not_change_the_result(void **unused) {
-  (void)unused;
+TEST(threads_do_not_change_the_result) {
   static float rho[W * H];
   static outcome one, three;
   fill_density(rho);
@@ -165,8 +162,7 @@ static void threads_do_not_change_the_result(void **unused) {
   assert_int_equal(one.result.hessian_products, three.result.hessian_products);
 }
 
-static void other_energies_are_refused(void **unused) {
-  (void)unused;
+TEST(other_energies_are_refused) {
   static float rho[W * H];
   cvtm_device *device = test_device_open();
   cvtm_cvt *cvt = NULL;
@@ -182,12 +178,4 @@ static void other_energies_are_refused(void **unused) {
   cvtm_device_destroy(device);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(hessian_is_the_derivative_of_the_gradient),
-      cmocka_unit_test(sites_end_at_their_centroids),
-      cmocka_unit_test(threads_do_not_change_the_result),
-      cmocka_unit_test(other_energies_are_refused),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

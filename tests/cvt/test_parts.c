@@ -187,8 +187,7 @@ static void fill_density(void) {
     density[p] = 0.1F + (float)cvtm_random_uniform(3, 0, (uint64_t)p);
 }
 
-static void test_ranks_have_the_bits_of_one_process(void **unused) {
-  (void)unused;
+TEST(test_ranks_have_the_bits_of_one_process) {
   fill_density();
   for (int kind = 0; kind < KINDS; ++kind) {
     compare_kind(kind, 5, 1);
@@ -198,8 +197,7 @@ static void test_ranks_have_the_bits_of_one_process(void **unused) {
 }
 
 /* As many as the kernels for chunks of cells need; with a block that is several pieces. */
-static void test_large(void **unused) {
-  (void)unused;
+TEST(test_large) {
   if (strcmp(test_device_name(), "cpu") == 0) skip();
   fill_density();
   for (int kind = 0; kind < KINDS; ++kind) compare_kind(kind, 12000, 2048);
@@ -208,8 +206,7 @@ static void test_large(void **unused) {
 }
 
 /* In any order every rank has sites everywhere: it gets all others. */
-static void test_in_any_order(void **unused) {
-  (void)unused;
+TEST(test_in_any_order) {
   double sites[2 * 500];
   fill_density();
   for (int64_t i = 0; i < 500; ++i) make_site(EVEN, i, 500, sites + 2 * i);
@@ -236,8 +233,7 @@ static void measure_near(cvtm_device *device, int rank, void *context) {
   cvtm_device_free(device, own);
 }
 
-static void test_a_rank_has_few_sites_of_others(void **unused) {
-  (void)unused;
+TEST(test_a_rank_has_few_sites_of_others) {
   double *sites = make_sites(ROWS, 160000);
   problem p = {.domain = {SIDE, SIDE, 0}, .count = 160000, .block = 1024, .sites = sites};
   fill_density();
@@ -266,8 +262,7 @@ static void fail_on_rank_1(cvtm_device *device, int rank, void *context) {
   cvtm_device_free(device, own);
 }
 
-static void test_all_ranks_fail_with_one(void **unused) {
-  (void)unused;
+TEST(test_all_ranks_fail_with_one) {
   double *sites = make_sites(ROWS, 5000);
   problem p = {.domain = {SIDE, SIDE, 0}, .count = 5000, .block = 64, .sites = sites};
   fill_density();
@@ -275,13 +270,4 @@ static void test_all_ranks_fail_with_one(void **unused) {
   free(sites);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_ranks_have_the_bits_of_one_process),
-      cmocka_unit_test(test_large),
-      cmocka_unit_test(test_in_any_order),
-      cmocka_unit_test(test_a_rank_has_few_sites_of_others),
-      cmocka_unit_test(test_all_ranks_fail_with_one),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -1,15 +1,7 @@
 /* Fourier sums against direct ones; spectra and pair correlations of sets that are known: the
  * hexagonal lattice, independent points, jittered points. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
 
-#include <cmocka.h>
-
-#include <math.h>
-#include <string.h>
+#include "testing.h"
 
 #include "base/portable.h"
 #include "base/random.h"
@@ -37,9 +29,8 @@ static cvtm_complex direct_sum(const double *places, const double *weight, int64
   return sum;
 }
 
-static void test_fourier(void **state) {
+TEST(test_fourier) {
   enum { COUNT = 300, MODES = CVTM_FOURIER_MODES };
-  (void)state;
   const int64_t stride[2] = {3, 2}, first[2] = {-700, 5};
   double *places = random_points(COUNT, 1, 1);
   double weight[COUNT];
@@ -72,9 +63,8 @@ static cvtm_spectrum spectrum_of(cvtm_domain domain, const double *points, int64
 
 /* A lattice of rows, 26 x 30 points in 520 x 520: all power lies in peaks. Its triangles are flat
  * by a thousandth: 15 sqrt 3 is nearly 26. */
-static void test_hexagonal_lattice(void **state) {
+TEST(test_hexagonal_lattice) {
   enum { COLUMNS = 26, ROWS = 30, COUNT = COLUMNS * ROWS };
-  (void)state;
   double points[2 * COUNT];
   for (int i = 0; i < COUNT; ++i) {
     points[2 * i] = (i % COLUMNS + 0.5 * (i / COLUMNS % 2)) * 20.0;
@@ -89,9 +79,8 @@ static void test_hexagonal_lattice(void **state) {
   cvtm_spectrum_free(&s);
 }
 
-static void test_independent_points(void **state) {
+TEST(test_independent_points) {
   enum { COUNT = 20000 };
-  (void)state;
   double *points = random_points(COUNT, 300, 200);
   for (int periodic = 0; periodic < 2; ++periodic) {
     cvtm_spectrum s = spectrum_of((cvtm_domain){300, 200, periodic}, points, COUNT, 2);
@@ -109,9 +98,8 @@ static void test_independent_points(void **state) {
 }
 
 /* One point in each unit square: P(f) = 1 - sinc(f_x)^2 sinc(f_y)^2. */
-static void test_jittered_points(void **state) {
+TEST(test_jittered_points) {
   enum { SIDE = 128, COUNT = SIDE * SIDE };
-  (void)state;
   double *points = random_points(COUNT, 1, 1);
   for (int i = 0; i < COUNT; ++i) {
     points[2 * i] += i % SIDE;
@@ -133,9 +121,8 @@ static void test_jittered_points(void **state) {
   free(points);
 }
 
-static void test_threads(void **state) {
+TEST(test_threads) {
   enum { COUNT = 3000 };
-  (void)state;
   double *points = random_points(COUNT, 70, 50);
   for (int periodic = 0; periodic < 2; ++periodic) {
     cvtm_spectrum one = spectrum_of((cvtm_domain){70, 50, periodic}, points, COUNT, 1);
@@ -150,9 +137,8 @@ static void test_threads(void **state) {
 
 /* Points of a density that grows 9 times, by rejection: their normalised differences are those of
  * independent points. */
-static void test_graded_density(void **state) {
+TEST(test_graded_density) {
   enum { SIDE = 64, COUNT = 4000 };
-  (void)state;
   static float density[SIDE * SIDE];
   static double points[2 * COUNT];
   for (int periodic = 0; periodic < 2; ++periodic) {
@@ -183,8 +169,7 @@ static void test_graded_density(void **state) {
 }
 
 /* A hexagon around its centre, then the same with one corner missing and the others spread. */
-static void test_bond_order(void **state) {
-  (void)state;
+TEST(test_bond_order) {
   double points[14] = {0};
   int32_t triangles[18];
   double order = 0;
@@ -202,8 +187,7 @@ static void test_bond_order(void **state) {
   }
 }
 
-static void test_refusals(void **state) {
-  (void)state;
+TEST(test_refusals) {
   cvtm_error error = {CVTM_OK, ""};
   cvtm_spectrum s;
   const double point[4] = {1, 1, 2, 2};
@@ -216,16 +200,4 @@ static void test_refusals(void **state) {
   cvtm_spectrum_free(&s);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_fourier),
-      cmocka_unit_test(test_hexagonal_lattice),
-      cmocka_unit_test(test_independent_points),
-      cmocka_unit_test(test_jittered_points),
-      cmocka_unit_test(test_threads),
-      cmocka_unit_test(test_graded_density),
-      cmocka_unit_test(test_bond_order),
-      cmocka_unit_test(test_refusals),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()
