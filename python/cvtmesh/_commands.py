@@ -90,7 +90,7 @@ def batch(runs: Any, **options: Unpack[BatchOptions]) -> dict[str, Any]:
     ----------
     runs : sequence of dict, or path
         Each dict holds ``input``, the path of an image, and options of :func:`tessellate`, as
-        ``points`` and ``output``. A path names such a list (.jsonl, .csv), or is a glob of images;
+        ``points`` and ``output``. A path names such a list (.jsonl), or is a glob of images;
         then `output` and other names of files may hold ``{stem}``, ``{name}``, ``{ext}``, ``{dir}``
         and ``{index}``.
     {options}

@@ -1,4 +1,4 @@
-/* Lines of tables of numbers, and quoted records. */
+/* Tables of numbers: fields, comments, byte order marks. */
 #include "testing.h"
 
 #include "base/csv.h"
@@ -46,32 +46,6 @@ TEST(test_comment_and_byte_order_mark) {
   assert_int_equal(cvtm_csv_byte_order_mark("\xef\xbb\xbfx", 4), 3);
   assert_int_equal(cvtm_csv_byte_order_mark("\xef\xbb", 2), 0);
   assert_int_equal(cvtm_csv_byte_order_mark("x,y", 3), 0);
-}
-
-TEST(test_records) {
-  char plain[] = "a,,b", quoted[] = "\"a,b\",\"say \"\"so\"\"\",c", open[] = "\"a\nb\"",
-       wrong[] = "\"a\"b";
-  char *field[3];
-  assert_int_equal(cvtm_csv_split_record(plain, field, 3), 3);
-  assert_string_equal(field[0], "a");
-  assert_string_equal(field[1], "");
-  assert_string_equal(field[2], "b");
-  assert_int_equal(cvtm_csv_split_record(quoted, field, 3), 3);
-  assert_string_equal(field[0], "a,b");
-  assert_string_equal(field[1], "say \"so\"");
-  assert_string_equal(field[2], "c");
-  assert_int_equal(cvtm_csv_split_record(open, field, 3), 1);
-  assert_string_equal(field[0], "a\nb");
-  assert_int_equal(cvtm_csv_split_record(wrong, field, 3), -1);
-  char four[] = "1,2,3,4";
-  assert_int_equal(cvtm_csv_split_record(four, field, 3), -1);
-}
-
-TEST(test_quotes_over_lines) {
-  assert_true(cvtm_csv_ends_in_quotes("a,\"b", 0));
-  assert_false(cvtm_csv_ends_in_quotes("c\",d", 1));
-  assert_false(cvtm_csv_ends_in_quotes("\"say \"\"so\"\"\"", 0));
-  assert_true(cvtm_csv_ends_in_quotes("", 1));
 }
 
 TEST_MAIN()

@@ -1,7 +1,6 @@
 """cvtmesh batch: the same files as single runs, lists and templates, failures, kill -9 and
 resumption, ranks and shards."""
 
-import csv
 import fcntl
 import json
 import os
@@ -115,19 +114,6 @@ def test_lists(batch):
     assert len(first) == 2 * len(names)
     assert "ignored.csv" not in os.listdir(batch.folder)
     batch.empty()
-    with open(batch.path("jobs.csv"), "w", encoding="utf-8-sig", newline="") as stream:
-        table = csv.writer(stream)
-        table.writerow([
-            "input", "output", "output", "points", "seed", "invert", "density-from", "gamma",
-            "time-limit"
-        ])
-        for line in lines:
-            table.writerow([
-                line["input"], *line["output"], line["points"], line["seed"],
-                str(line["invert"]).lower(), "density", 1.25, ""
-            ])
-    batch.call("batch", "jobs.csv", "--iterations", 3)
-    assert batch.outputs() == first
     batch.call("batch", "-", "--iterations", 3, "--resume", input=batch.read("jobs.jsonl"))
     assert batch.outputs() == first
     batch.call("run", "in/plain.pgm", "-n", 10, "--seed", 2**53, "--iterations", 3, "--invert",
@@ -150,10 +136,7 @@ def test_bad_lists_are_refused_before_work(batch):
                 '{"output": "out/b.csv", "points": 5}'):
         batch.file("jobs.jsonl", good + bad + "\n")
         assert "line 2" in batch.call("batch", "jobs.jsonl", code=2).stderr.decode()
-    for bad in ("input,output\na", "input,output\n\"a\"b,c", "input,output\n\"a,b\n"):
-        batch.file("jobs.csv", bad)
-        assert "line 2" in batch.call("batch", "jobs.csv", "-n", 5, code=2).stderr.decode()
-    assert "jobs.csv" in batch.call("batch", "jobs.csv.csv", code=3).stderr.decode()
+    assert "jobs.jsonl" in batch.call("batch", "absent/jobs.jsonl", code=3).stderr.decode()
     batch.call("batch", "in/absent*.pgm", *TEMPLATE, code=3)
     assert batch.outputs() == {}
 
