@@ -2,8 +2,7 @@
  * density), and segmentation steps, beside the times that Klement, Oberhuber & Sevcovic give for
  * theirs. Everything is in device memory before the clock starts. Options: --device NAME,
  * --threads N, --size M (of grading and bias; negative: neither), --image SIZE, --steps N,
- * --step-tolerance T and --published 1 (of segmentation, the last: also by Algorithm 1 of Klement &
- * Oberhuber 2015, whose steps may stall). */
+ * --step-tolerance T (of segmentation). */
 #include "bench/harness.h"
 #include "density/bias.h"
 #include "density/grade.h"
@@ -70,7 +69,7 @@ static void measure_smoothing(cvtm_device *device, int m) {
 /* A disc with a gap in a noisy image, smoothed as the program does by default; the curve starts
  * around it. */
 static void measure_segmentation(cvtm_device *device, int m, int steps, double tolerance,
-                                 cvtm_lcp_method method, const char *published) {
+                                 const char *published) {
   double *image = host_plane(m), *upper = host_plane(m), *u = host_plane(m);
   uint32_t seed = 1;
   for (int64_t k = 0; k < (int64_t)m * m; ++k) {
@@ -86,23 +85,15 @@ static void measure_segmentation(cvtm_device *device, int m, int steps, double t
   cvtm_segment_defaults(&options);
   options.max_steps = steps;
   options.tolerance = 0;
-  options.method = method;
-  options.go_on = 1;
   if (tolerance > 0) options.step_tolerance = tolerance;
   cvtm_segment *segment = NULL;
   cvtm_segment_result result;
   bench_check(device, cvtm_segment_create(device, m, m, &options, &segment));
   bench_check(device, cvtm_segment_solve(segment, image, NULL, upper, u, &result));
   cvtm_segment_destroy(segment);
-  printf("  %4d^2  %3lld steps %8.3f s  %8.3f ms a step, %.1f cycles", m, (long long)result.steps,
-         result.seconds, 1e3 * result.seconds / (double)result.steps,
-         (double)result.cycles / (double)result.steps);
-  if (method != CVTM_LCP_AUTO)
-    printf(" by Algorithm 1, %.3f s of setup, %lld stalled, from %lld at %.0e\n",
-           result.setup_seconds, (long long)result.stalled, (long long)result.first_stalled,
-           result.first_fall);
-  else
-    printf("; published: %s\n", published);
+  printf("  %4d^2  %3lld steps %8.3f s  %8.3f ms a step, %.1f cycles; published: %s\n", m,
+         (long long)result.steps, result.seconds, 1e3 * result.seconds / (double)result.steps,
+         (double)result.cycles / (double)result.steps, published);
   free(image);
   free(upper);
   free(u);
@@ -128,13 +119,9 @@ int main(int argc, char **argv) {
   const int count = gpu || steps > 0 ? 3 : 2;
   if (steps == 0) steps = gpu || image > 0 ? 200 : 20;
   printf("segmentation, %d steps (the paper's number is not stated)\n", steps);
-  for (int k = 0; k < (image > 0 ? 1 : count); ++k) {
-    const int side = image > 0 ? image : rows[k].side;
-    measure_segmentation(device, side, steps, tolerance, CVTM_LCP_AUTO,
+  for (int k = 0; k < (image > 0 ? 1 : count); ++k)
+    measure_segmentation(device, image > 0 ? image : rows[k].side, steps, tolerance,
                          image > 0 ? "-" : rows[k].published);
-    if (bench_integer(argc, argv, "--published"))
-      measure_segmentation(device, side, steps, tolerance, CVTM_LCP_PROJECTED_MULTIGRID, "");
-  }
   cvtm_device_destroy(device);
   return 0;
 }

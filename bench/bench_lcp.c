@@ -111,11 +111,10 @@ static double solve_grid(const torsion *t, const cvtm_lcp_grid *grid,
 }
 
 /* Per cycle: the difference between two lengths. */
-static double cycle_seconds(const torsion *t, const cvtm_lcp_grid *grid, cvtm_lcp_method method) {
+static double cycle_seconds(const torsion *t, const cvtm_lcp_grid *grid) {
   cvtm_lcp_options options;
   cvtm_lcp_result result;
   cvtm_lcp_defaults(&options);
-  options.method = method;
   options.nested = 0;
   options.tolerance = 0;
   double seconds[2];
@@ -129,17 +128,14 @@ static double cycle_seconds(const torsion *t, const cvtm_lcp_grid *grid, cvtm_lc
 static void measure_grid(cvtm_device *device, int64_t m) {
   torsion t = {.device = device, .m = m};
   const cvtm_lcp_grid grid = {.width = m, .height = m, .constant = 1};
-  const cvtm_lcp_method methods[] = {CVTM_LCP_MONOTONE, CVTM_LCP_TRUNCATED, CVTM_LCP_TNNMG};
   cvtm_lcp_options options;
   cvtm_lcp_result result;
   make_torsion(device, m, &t.b, &t.lower);
   t.x = bench_doubles(device, m * m);
   printf("%lld x %lld\n", (long long)m, (long long)m);
-  for (int k = 0; k < 3; ++k) {
-    const double seconds = cycle_seconds(&t, &grid, methods[k]);
-    printf("  %-10s V(1,1) cycle %9.3f ms  %6.2f ns per unknown\n",
-           cvtm_lcp_method_name(methods[k]), 1e3 * seconds, 1e9 * seconds / (double)(m * m));
-  }
+  const double cycle = cycle_seconds(&t, &grid);
+  printf("  V(1,1) cycle           %9.3f ms, %.2f ns per unknown\n", 1e3 * cycle,
+         1e9 * cycle / (double)(m * m));
   cvtm_lcp_defaults(&options);
   const double seconds = solve_grid(&t, &grid, &options, &result);
   printf("  torsion from nothing   %9.3f ms, %lld cycles, residual %.2e (%s)\n", 1e3 * seconds,
