@@ -1,5 +1,6 @@
 #include "cli/batch_list.h"
 
+#include "base/csv.h"
 #include "base/file.h"
 #include "base/host_memory.h"
 #include "cli/cli.h"
@@ -159,6 +160,9 @@ static cvtm_status read_record(batch_list *list, int *more, cvtm_error *error) {
     if (!*more && !feof(list->file)) return cvtm_no_memory(error, "a job");
     if (!*more) return CVTM_OK;
     list->text[strcspn(list->text, "\r\n")] = '\0'; /* a zero byte ends it: nothing valid follows */
+    const size_t length = strlen(list->text);
+    const size_t mark = list->line == 0 ? cvtm_csv_byte_order_mark(list->text, length) : 0;
+    memmove(list->text, list->text + mark, length + 1 - mark);
     ++list->line;
   } while (list->text[strspn(list->text, " \t")] == '\0');
   return CVTM_OK;
