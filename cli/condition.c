@@ -239,8 +239,7 @@ cvtm_status cli_read_conditioned(cvtm_device *device, const char *path, cli_opti
   pipeline_memory memory = {0};
   *made = (cvtm_pipeline_result){0};
   cvtm_pipeline_defaults(&settings);
-  cvtm_status status = rgb != NULL ? cvtm_image_read_colour(path, &image, error)
-                                   : cvtm_image_read(path, &image, error);
+  cvtm_status status = cli_read_image(options, path, rgb != NULL, &image, error);
   if (status == CVTM_OK) status = cli_world_set(options, &image.place, path, image.height, error);
   if (status == CVTM_OK) status = cli_size_from_apply(options, &image, error);
   if (status == CVTM_OK) {

@@ -110,7 +110,7 @@ static cvtm_status read_film(problem *p, cvtm_error *error) {
   const char *path = p->options.hlcp.film;
   const float e = (float)p->options.hlcp.eccentricity;
   cvtm_image image;
-  cvtm_status status = cvtm_image_read(path, &image, error);
+  cvtm_status status = cli_read_image(&p->options, path, 0, &image, error);
   if (status != CVTM_OK) return status;
   p->width = image.width;
   p->height = image.height;

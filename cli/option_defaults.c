@@ -118,7 +118,7 @@ void cli_options_set_defaults(cli_command command, cli_options *options) {
   options->view.save = "cvtmesh-view";
   options->view.every = 10;
   if (command == CLI_VIEW) options->iterations = 1000000;
-  if (command == CLI_MINIMIZE || command == CLI_BENCH) set_minimize_defaults(options);
+  if (command == CLI_MINIMIZE) set_minimize_defaults(options);
   if (command == CLI_HLCP) set_hlcp_defaults(options);
   if (command == CLI_LCP) set_lcp_defaults(options);
 }

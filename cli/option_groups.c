@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#define RESEARCH (1u << CLI_MINIMIZE | 1u << CLI_HLCP | 1u << CLI_LCP | 1u << CLI_BENCH)
+#define RESEARCH (1u << CLI_MINIMIZE | 1u << CLI_HLCP | 1u << CLI_LCP)
 #define VIEW (1u << CLI_VIEW)
 
 /* An option is in the first group that names it of those for the command. */
@@ -12,7 +12,7 @@ static const cli_option_group groups[] = {
     {"problem", "Problem", RESEARCH,
      "problem example size matrix rhs lower upper matrix-a matrix-b mesh nx ny n",
      "atoms dim param bounds width height load steps rate volatility expiry spot strike mu nu "
-     "eccentricity supply film size-limit"},
+     "eccentricity supply film"},
     {"solver", "Solver", RESEARCH, "method iterations tolerance time-limit",
      "evaluations gradient-tolerance memory precision cauchy history storage nested omega splits "
      "alpha beta gamma rule split weights splitting-a splitting-b suggest start preset voronoi"},

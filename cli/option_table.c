@@ -138,7 +138,6 @@ int cli_choice_names(const cli_choice *choices, char separator, char *text, size
 #define VIEW IN(CLI_VIEW)
 #define INFO IN(CLI_INFO)
 #define MINIMIZE IN(CLI_MINIMIZE)
-#define BENCH IN(CLI_BENCH)
 #define HLCP IN(CLI_HLCP)
 #define LCP IN(CLI_LCP)
 #define DENSITY IN(CLI_DENSITY)
@@ -232,7 +231,7 @@ const cli_option_row cli_option_rows[] = {
    "msh, inp, ele)"},
   {"msh-version", 0, RUN | MESH | VIEW, CHOICE(msh_version, msh_versions), "version of Gmsh's format"},
 
-  {"preset", 0, RUN | VIEW | BENCH, CHOICE(preset, presets),
+  {"preset", 0, RUN | VIEW, CHOICE(preset, presets),
    "paper: the method of Fei, Rong, Wang & Wang 2014: random start, pixel energy, jump\n"
    "flooding, and L-BFGS-B with m = 8 and the approximate Cauchy point until the energy\n"
    "stops falling"},
@@ -245,13 +244,13 @@ const cli_option_row cli_option_rows[] = {
   {"method", 0, VORONOI, CHOICE(voronoi, voronoi_methods), "how the diagram is computed"},
   {"energy", 0, RUN | VIEW, CHOICE(energy, cvt_energies),
    "objective. exact: integrals over polygonal cells; pixel: sums over pixels"},
-  {"voronoi", 0, RUN | VIEW | BENCH, CHOICE(voronoi, voronoi_methods), "how to compute the diagram of the pixel energy"},
-  {"iterations", 0, RUN | VIEW | MINIMIZE | BENCH, INTEGER(iterations, "N", 0, 1e15), "maximum number of iterations; 0 keeps the start"},
+  {"voronoi", 0, RUN | VIEW, CHOICE(voronoi, voronoi_methods), "how to compute the diagram of the pixel energy"},
+  {"iterations", 0, RUN | VIEW | MINIMIZE, INTEGER(iterations, "N", 0, 1e15), "maximum number of iterations; 0 keeps the start"},
   {"tolerance", 0, RUN | VIEW | MINIMIZE, REAL(tolerance, "T", 0, 1),
    "stop when the mean relative decrease over 10 iterations is at most this; 0: never"},
   {"gradient-tolerance", 0, RUN | VIEW, REAL(gradient_tolerance, "PIXELS", 0, HUGE_VAL),
    "stop when no site is farther than this from its centroid; 0: never"},
-  {"time-limit", 0, RUN | MESH | VIEW | MINIMIZE | BENCH, REAL(time_limit, "SECONDS", 0, HUGE_VAL),
+  {"time-limit", 0, RUN | MESH | VIEW | MINIMIZE, REAL(time_limit, "SECONDS", 0, HUGE_VAL),
    "stop optimising, or shortening a path, after this time; 0: never"},
   {"distributed", 0, RUN_ALONE, FLAG(distributed),
    "under mpirun: the ranks share the work of this one run", CLI_NO_FILE, CLI_NO_EFFECT},
@@ -407,12 +406,6 @@ const cli_option_row cli_option_rows[] = {
    "the decrease of the objective is rounding"},
   {"history", 0, MINIMIZE, FLAG(minimize.history),
    "write every iteration to the report"},
-  {"size-limit", 0, BENCH, INTEGER(size_limit, "N", 0, 1e15),
-   "skip larger sizes, or shrink the problems to this; 0: no limit"},
-
-  {"density", 0, BENCH, TEXT(density, "IMAGE"),
-   "of the tessellations: that of this picture, stretched over their square", CLI_READS},
-  {"output", 'o', BENCH, TEXT(figure, "FILE.svg"), "draw the figure", CLI_WRITES},
 
   {"example", 0, HLCP, INTEGER(hlcp.example, "N", 1, 3), "example 1, 2 or 3 of Mezzadri 2020"},
   {"problem", 0, HLCP, CHOICE(hlcp.problem, hlcp_problems), "a journal bearing with cavitation"},
@@ -525,13 +518,13 @@ const cli_option_row cli_option_rows[] = {
 
   {"device", 0, RUN_ALONE, TEXT(device, "NAME"),
    "cpu, cuda, cuda:N, auto, or cuda:all: a process for each GPU", CLI_NO_FILE, CLI_NO_EFFECT},
-  {"device", 0, VORONOI | STATS | VIEW | MINIMIZE | BENCH, TEXT(device, "NAME"),
+  {"device", 0, VORONOI | STATS | VIEW | MINIMIZE, TEXT(device, "NAME"),
    "cpu, cuda, cuda:N or auto", CLI_NO_FILE, CLI_NO_EFFECT},
   {"device", 0, MESH, TEXT(device, "NAME"),
    "cpu, cuda, cuda:N, or auto: CUDA for half a million points and more", CLI_NO_FILE, CLI_NO_EFFECT},
   {"device", 0, BATCH, TEXT(device, "NAMES"),
    "auto, cpu, cuda, cuda:N, several of them split by commas, or all", CLI_NO_FILE, CLI_NO_EFFECT},
-  {"threads", 0, RUN | VORONOI | STATS | VIEW | MINIMIZE | BENCH, INTEGER(threads, "N", 0, 4096),
+  {"threads", 0, RUN | VORONOI | STATS | VIEW | MINIMIZE, INTEGER(threads, "N", 0, 4096),
    "CPU threads; 0: as many as there are cores", CLI_NO_FILE, CLI_NO_EFFECT},
   {"config", 0, CLI_EVERY_COMMAND, TEXT(config, "FILE"),
    "read options from FILE: lines `name = value`; the command line wins", CLI_READS, CLI_NO_EFFECT},

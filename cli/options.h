@@ -164,8 +164,6 @@ typedef struct cli_options {
     int bounds, cauchy, precision, history;
     int64_t memory, evaluations;
   } minimize;
-  int64_t size_limit; /* of bench; 0: none */
-  const char *figure; /* of bench: the file of the picture; NULL: none */
 
   struct {
     int64_t example, size, splits; /* splits 0: chosen for the device */
@@ -276,13 +274,16 @@ typedef enum cli_file_use {
   CLI_FILE_FRAMES /* PATH is a folder; frame-NNNNNN.png and index.html are written into it */
 } cli_file_use;
 
-/* option: without the dashes; NULL for the operand. The path outlives the call only if the file is
- * written; `-` is a standard stream. */
+/* option: without the dashes; NULL for the operand. The path does not outlive the call; `-` is
+ * a standard stream. */
 typedef void (*cli_file_visitor)(void *context, cli_file_use use, const char *option,
                                  const char *path);
-/* Visits every file that the options name. Of `batch` these are the files of the batch itself, not
- * those of its jobs. */
+/* Visits every file that the options name, and those that belong to them, as NAME.h5 to NAME.xdmf.
+ * Of `batch` these are the files of the batch itself, not those of its jobs. */
 void cli_options_visit_files(const cli_options *options, cli_file_visitor visitor, void *context);
+
+/* Takes back every option that names a file to write. */
+void cli_options_clear_written(cli_options *options);
 
 /* Parses exactly `count` finite numbers separated by commas; returns 0 for any other text. */
 int cli_numbers_parse(const char *text, int count, double *numbers);

@@ -146,7 +146,8 @@ static const char *stop_text(const cli_run_job *r) {
 }
 
 static void print_name(const char *path, int *first) {
-  fprintf(stderr, "%s%s", *first ? "" : ", ", strcmp(path, "-") == 0 ? "standard output" : path);
+  fprintf(stderr, "%s%s", *first ? "" : ", ",
+          strcmp(path, "-") == 0 ? "standard output" : cli_visible(path));
   *first = 0;
 }
 
@@ -179,9 +180,10 @@ static void print_seconds(const cli_run_job *r) {
 
 void cli_run_print_summary(const cli_run_job *r) {
   const cvtm_quality_figures *inner = &r->quality.inner;
-  fprintf(stderr, "%s: %d x %d pixels, %lld %s, on %s (%s)\n", r->options.input, r->domain.width,
-          r->domain.height, (long long)r->count, cli_word(r->count, "site", "sites"),
-          cvtm_device_name(r->device), cvtm_device_description(r->device));
+  fprintf(stderr, "%s: %d x %d pixels, %lld %s, on %s (%s)\n", cli_visible(r->options.input),
+          r->domain.width, r->domain.height, (long long)r->count,
+          cli_word(r->count, "site", "sites"), cvtm_device_name(r->device),
+          cvtm_device_description(r->device));
   cli_dot_count_print(&r->dots, stderr);
   fprintf(stderr,
           "  energy     %.6f of the hexagonal reference; sites within %.2g px of their centroids\n",

@@ -105,18 +105,20 @@ static int is_drawing(const char *path) {
 
 static cvtm_status read_points(stats *s, cvtm_error *error) {
   const char *path = s->options.input;
+  double corner[2] = {0, 0};
   cvtm_status status =
       is_drawing(path) ? read_drawing(s, error)
                        : cvtm_points_read_classes(path, &s->points, &s->classes, &s->count, error);
   if (status == CVTM_OK) status = find_pixels(s, error);
   if (status == CVTM_OK && !s->has_domain)
-    status = cli_domain_of_points(&s->options, path, s->points, s->count, &s->domain, error);
-  if (status == CVTM_OK)
     status =
-        cli_class_spacing_measure(s->domain, s->points, s->classes, s->count, &s->spacing, error);
+        cli_domain_of_points(&s->options, path, s->points, s->count, &s->domain, corner, error);
+  if (status == CVTM_OK) status = cvtm_delaunay(s->points, s->count, &s->mesh, error);
   if (status != CVTM_OK) return status;
   s->has_domain = 1;
-  return cvtm_delaunay(s->points, s->count, &s->mesh, error);
+  cli_move_to_corner(corner, s->points, s->count);
+  cli_move_to_corner(corner, s->mesh.points, s->count);
+  return cli_class_spacing_measure(s->domain, s->points, s->classes, s->count, &s->spacing, error);
 }
 
 /* Maps the coordinates of the file to pixels of the domain, y down. */
@@ -159,7 +161,7 @@ static cvtm_status read_photograph(stats *s, cvtm_error *error) {
   const char *path = s->options.photograph;
   cvtm_image image = {0};
   cvtm_density_options how;
-  cvtm_status status = cvtm_image_read(path, &image, error);
+  cvtm_status status = cli_read_image(&s->options, path, 0, &image, error);
   if (status != CVTM_OK) return status;
   const cvtm_domain domain = {image.width, image.height, s->options.periodic};
   cli_choose_tone(&image, &s->options, &how);
@@ -244,7 +246,7 @@ static void print_figures(const char *title, const cvtm_quality_figures *f) {
 }
 
 static void print_text(const stats *s) {
-  printf("%s: %lld %s, %lld %s\n", s->options.input, (long long)s->quality.vertices,
+  printf("%s: %lld %s, %lld %s\n", cli_visible(s->options.input), (long long)s->quality.vertices,
          cli_word(s->quality.vertices, "vertex", "vertices"), (long long)s->mesh.triangle_count,
          cli_word(s->mesh.triangle_count, "triangle", "triangles"));
   if (s->mesh.coincident_count > 0)

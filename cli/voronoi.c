@@ -183,10 +183,10 @@ static cvtm_status write_voronoi_report(const diagram *d, cvtm_error *error) {
 }
 
 static void print_voronoi_summary(const diagram *d) {
-  fprintf(stderr, "%s: %lld %s, %d x %d pixels, on %s (%s), %.3f seconds\n", d->options.input,
-          (long long)d->count, cli_word(d->count, "site", "sites"), d->domain.width,
-          d->domain.height, cvtm_device_name(d->device), cvtm_device_description(d->device),
-          d->seconds);
+  fprintf(stderr, "%s: %lld %s, %d x %d pixels, on %s (%s), %.3f seconds\n",
+          cli_visible(d->options.input), (long long)d->count, cli_word(d->count, "site", "sites"),
+          d->domain.width, d->domain.height, cvtm_device_name(d->device),
+          cvtm_device_description(d->device), d->seconds);
   if (is_checked(d))
     fprintf(stderr, "  %s pixels: %lld of %lld (%.3g %%), %.3f seconds\n",
             d->options.warm.labels ? "corrected" : "wrong", (long long)d->wrong,
@@ -218,7 +218,7 @@ static int perform_voronoi(diagram *d) {
   if (status == CVTM_OK) status = read_start(d, &error);
   if (status == CVTM_OK)
     status = cli_domain_of_points(&d->options, d->options.input, d->points, d->count, &d->domain,
-                                  &error);
+                                  NULL, &error);
   if (status == CVTM_OK) status = check_start(d, &error);
   if (status != CVTM_OK) return cli_failed(CLI_READING, status, &error);
   d->options.width = d->domain.width;

@@ -2,6 +2,7 @@
 #include "cvt/descent.h"
 
 #include "base/clock.h"
+#include "base/options.h"
 #include "base/ranks.h"
 #include "cvt/checkpoint.h"
 #include "cvt/division.h"
@@ -313,6 +314,7 @@ cvtm_status cvtm_cvt_check_options(cvtm_cvt *cvt, const cvtm_cvt_options *o, int
 
 cvtm_status cvtm_cvt_optimize(cvtm_cvt *cvt, const cvtm_cvt_options *options, double *sites,
                               int64_t count, cvtm_cvt_result *result) {
+  CVTM_DEFAULT_OPTIONS(cvtm_cvt, options)
   const cvtm_cvt_task task = {cvt, count, options->fixed, options->energy, options->voronoi};
   const double start = cvtm_clock();
   cvtm_cvt_result found = {0};

@@ -48,6 +48,9 @@ static cvtm_status evaluate_by_ranks(const cvtm_cvt_task *task, const double *si
 cvtm_status cvtm_cvt_enqueue(const cvtm_cvt_task *task, const double *sites, double *value,
                              double *gradient) {
   cvtm_cvt *cvt = task->cvt;
+  if (cvt->division && gradient)
+    return cvtm_fail(cvtm_device_error(cvt->device), CVTM_ERROR_UNSUPPORTED,
+                     "ranks evaluate the gradient of their own sites alone");
   if (cvt->division) return evaluate_by_ranks(task, sites, value);
   cvtm_status status = task->energy == CVTM_CVT_PIXEL
                            ? enqueue_labels(cvt, sites, task->count, task->voronoi)

@@ -49,14 +49,14 @@ typedef struct cvtm_parts {
   int32_t *counts;
   int64_t *offsets;
   double *sent;
-  int64_t sent_capacity; /* sites */
-  void *workspace;       /* of the sums */
+  void *workspace; /* of the sums */
   size_t workspace_bytes;
   double *partial; /* of each CVTM_PARTS_PIECE sites of the own blocks: energy, distance */
   double *sums;    /* the same of all blocks */
   /* On the host: */
   int64_t *matrix;    /* size * size: numbers that go from each rank to each */
   int64_t *gathered;  /* size: scratch */
+  int64_t *room;      /* size x 2: of each rank, sites that `plan` and `sent` have room for */
   double *matrix_row; /* size * size: scratch */
   double *staging;    /* as large as covered or sums; NULL on a CPU */
 } cvtm_parts;

@@ -3,6 +3,7 @@
 #include "cvt/solve.h"
 
 #include "base/clock.h"
+#include "base/options.h"
 #include "base/ranks.h"
 
 #include <math.h>
@@ -200,6 +201,7 @@ static void end_checkpoints(cvtm_solve *s) {
 
 cvtm_status cvtm_cvt_solve(cvtm_cvt *cvt, const cvtm_cvt_options *options, int64_t given,
                            double *sites, int64_t count, cvtm_cvt_result *result) {
+  CVTM_DEFAULT_OPTIONS(cvtm_cvt, options)
   cvtm_error *error = cvtm_device_error(cvt->device);
   if (count < 1 || count > cvt->capacity || given < options->fixed || given > count)
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%lld sites, %lld given and %lld fixed",

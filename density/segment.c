@@ -2,6 +2,7 @@
 
 #include "base/table_select.h"
 #include "base/clock.h"
+#include "base/options.h"
 #include "density/field_kernels.h"
 
 #include <math.h>
@@ -88,6 +89,7 @@ static cvtm_status allocate_level_set(cvtm_segment *s) {
 
 cvtm_status cvtm_segment_create(cvtm_device *device, int width, int height,
                                 const cvtm_segment_options *options, cvtm_segment **segment) {
+  CVTM_DEFAULT_OPTIONS(cvtm_segment, options)
   cvtm_error *error = cvtm_device_error(device);
   *segment = NULL;
   cvtm_status status = check_segment_options(options, error);

@@ -113,7 +113,7 @@ static cvtm_cvt_options small_options(int variant, cvtm_cvt_energy energy) {
 
 /* A mesh of the sites, its quality, its cells, and a file of it that is read back. */
 static void mesh(caller *c, const double *sites, cvtm_domain domain, int variant) {
-  static const char *const formats[VARIANTS] = {"vtu", "msh", "ply", "obj"};
+  static const char *const formats[VARIANTS] = {"vtu", "msh", "vtu", "obj"};
   char path[128];
   cvtm_error error = {CVTM_OK, ""};
   cvtm_mesh made, back;
@@ -466,7 +466,7 @@ static void read_arguments(int count, char **argument, settings *set) {
 }
 
 static void remove_files(const char *folder) {
-  static const char *const extensions[] = {"vtu", "msh", "ply", "obj", "npy"};
+  static const char *const extensions[] = {"vtu", "msh", "obj", "npy"};
   char path[128];
   for (int k = 0; k < CALLERS_MAX; ++k)
     for (size_t e = 0; e < sizeof extensions / sizeof *extensions; ++e) {

@@ -1,6 +1,7 @@
 /* The conditions of the convergence theorems, and parameters suggested by trial sweeps. */
 #include "lcp/hlcp/hlcp_solver.h"
 #include "base/host_memory.h"
+#include "base/options.h"
 #include "lcp/sparse/csr.h"
 
 #include <math.h>
@@ -297,6 +298,7 @@ static double limit_of_alpha(const cvtm_csr *a, const cvtm_csr *b, const double 
 cvtm_status cvtm_hlcp_check_theory_within(const cvtm_csr *a, const cvtm_csr *b,
                                           const cvtm_hlcp_options *options, int64_t work,
                                           cvtm_hlcp_check *check, cvtm_error *error) {
+  CVTM_DEFAULT_OPTIONS(cvtm_hlcp, options)
   cvtm_hlcp_options splitting = *options;
   if (splitting.method == CVTM_HLCP_NEWTON) splitting.method = CVTM_HLCP_MMAOR;
   cvtm_status status = cvtm_hlcp_check_input(a, b, &splitting, error);
@@ -320,11 +322,13 @@ cvtm_status cvtm_hlcp_check_theory_within(const cvtm_csr *a, const cvtm_csr *b,
 cvtm_status cvtm_hlcp_check_theory(const cvtm_csr *a, const cvtm_csr *b,
                                    const cvtm_hlcp_options *options, cvtm_hlcp_check *check,
                                    cvtm_error *error) {
+  CVTM_DEFAULT_OPTIONS(cvtm_hlcp, options)
   return cvtm_hlcp_check_theory_within(a, b, options, INT64_MAX, check, error);
 }
 
 int cvtm_hlcp_warnings(const cvtm_hlcp_check *check, const cvtm_hlcp_options *options,
                        char text[CVTM_HLCP_WARNINGS][CVTM_HLCP_WARNING_LENGTH]) {
+  CVTM_DEFAULT_OPTIONS(cvtm_hlcp, options)
   const struct {
     int64_t row;
     const char *what;

@@ -78,7 +78,8 @@ def condition(image: Any, **options: Unpack[DensityOptions]) -> Any:
     made = None if framework is None else condition_there(image, framework, given)
     if made is not None:
         return made
-    values, inputs = convert("density", {**given, "output": "<density>.npy"})
+    values, inputs = convert("density", given)
+    values.append(("output", "<density>.npy"))
     path = operand(image, "image", inputs)
     (density,) = _core.command("density", path, values, inputs, ["<density>.npy"])
     made = from_npy(density)
@@ -144,8 +145,8 @@ def segment(image: Any, **options: Unpack[SegmentOptions]) -> Segmentation:
     (True, False)
     """
     outputs = ["<report>.json", "<level_set>.npy", "<mask>.png", "<contour>.svg"]
-    values, inputs = convert(
-        "segment", {**options, "report": outputs[0], "output": outputs[1:]}
-    )
+    values, inputs = convert("segment", options)
+    values.append(("report", outputs[0]))
+    values += [("output", path) for path in outputs[1:]]
     path = operand(image, "image", inputs)
     return Segmentation(*_core.command("segment", path, values, inputs, outputs))

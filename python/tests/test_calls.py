@@ -177,3 +177,34 @@ def test_a_forked_process_solves(image):
         same = cvtmesh.tessellate(image, 50, iterations=3).points.tobytes() == expected
         os._exit(0 if same else 1)
     assert os.waitpid(pid, 0)[1] == 0
+
+
+FORKED = """
+import multiprocessing, sys
+import numpy as np, cvtmesh
+
+def work(side):
+    y, x = np.mgrid[0:side, 0:side]
+    disc = (np.hypot(x - 300, y - 300) < 100).astype(float)
+    t = cvtmesh.tessellate(1 + disc[::10, ::10], 500, iterations=2)
+    s = cvtmesh.segment(disc, inside=[(300, 300, 20)], outside=[(10, 10, 5)], steps=1)
+    d = cvtmesh.delaunay(np.random.default_rng(side).random((20000, 2)))
+    r = cvtmesh.minimize(lambda x: (float((x * x).sum()), 2 * x), np.ones(300000))
+    return t.points.sum(), int(s.mask.sum()), len(d.triangles), r.fun
+
+if __name__ == "__main__":
+    wanted = work(1500)
+    with multiprocessing.get_context(sys.argv[1]).Pool(2) as pool:
+        print(pool.map_async(work, [1500]).get(timeout=200) == [wanted])
+"""
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_a_child_of_a_process_that_has_computed(method, tmp_path):
+    """libgomp's threads are not in the child."""
+    script = tmp_path / "script.py"
+    script.write_text(FORKED)
+    done = subprocess.run(
+        [sys.executable, script, method], capture_output=True, text=True, timeout=300
+    )
+    assert done.stdout == "True\n", done.stderr

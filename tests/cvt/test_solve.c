@@ -76,8 +76,7 @@ static double ratio_of_effort(const float *density, int periodic, cvtm_cvt_effor
 
 /* Regular hexagons are 1; measured 1.0092, 1.0057, 1.0017 on the torus and 1.0141, 1.0117, 1.0104
  * on the square, whose border costs more. */
-static void more_effort_gives_better_minima(void **unused) {
-  (void)unused;
+TEST(more_effort_gives_better_minima) {
   float density[AREA];
   fill_uniform(density);
   for (int periodic = 0; periodic <= 1; ++periodic) {
@@ -94,8 +93,7 @@ static void more_effort_gives_better_minima(void **unused) {
 
 /* The same samples as sites of the program's own, which it may transfer on the way, and as sites
  * that are given, which it may not. Measured: 1.0123 and 1.0139. */
-static void transfers_on_the_way_lower_the_energy(void **unused) {
-  (void)unused;
+TEST(transfers_on_the_way_lower_the_energy) {
   enum { COUNT = 400 };
   const cvtm_domain domain = {SIDE, SIDE, 0};
   float density[AREA];
@@ -126,8 +124,7 @@ static void transfers_on_the_way_lower_the_energy(void **unused) {
   assert_true(own < given - 5e-4);
 }
 
-static void same_seed_gives_the_same_sites(void **unused) {
-  (void)unused;
+TEST(same_seed_gives_the_same_sites) {
   float density[AREA];
   fill_disc(density);
   cvtm_cvt_options options;
@@ -145,8 +142,7 @@ static void same_seed_gives_the_same_sites(void **unused) {
   free(c.sites);
 }
 
-static void any_number_of_threads_gives_the_same_sites(void **unused) {
-  (void)unused;
+TEST(any_number_of_threads_gives_the_same_sites) {
   enum { COUNT = 350 };
   float density[AREA];
   fill_disc(density);
@@ -165,8 +161,7 @@ static void any_number_of_threads_gives_the_same_sites(void **unused) {
 }
 
 /* Large enough to be sampled by several threads; sums, too, must not depend on them. */
-static void large_samples_do_not_depend_on_threads(void **unused) {
-  (void)unused;
+TEST(large_samples_do_not_depend_on_threads) {
   enum { WIDTH = 1300, HEIGHT = 1100, COUNT = 3000 };
   const cvtm_domain domain = {WIDTH, HEIGHT, 0};
   float *density = malloc((size_t)WIDTH * HEIGHT * sizeof *density);
@@ -204,8 +199,7 @@ static int listen(void *context, const cvtm_cvt_record *record) {
   return ++l->count == l->stop_at;
 }
 
-static void monitors_get_levels_and_iterations_in_order(void **unused) {
-  (void)unused;
+TEST(monitors_get_levels_and_iterations_in_order) {
   float density[AREA];
   fill_uniform(density);
   for (int method = 0; method < 2; ++method) {
@@ -231,8 +225,7 @@ static void monitors_get_levels_and_iterations_in_order(void **unused) {
 /* Whenever it is asked to stop, once: in the descent of the coarse level, in the search after it,
  * in the descent of the full set, in the search after that. Then each level has a record without a
  * step. */
-static void a_wish_to_stop_ends_high_effort(void **unused) {
-  (void)unused;
+TEST(a_wish_to_stop_ends_high_effort) {
   float density[AREA];
   fill_uniform(density);
   listener l = {.in_order = 1};
@@ -260,8 +253,7 @@ static void a_wish_to_stop_ends_high_effort(void **unused) {
 }
 
 /* No time at all: every level is gone through, without a step. */
-static void the_time_limit_holds_for_all_levels(void **unused) {
-  (void)unused;
+TEST(the_time_limit_holds_for_all_levels) {
   float density[AREA];
   fill_uniform(density);
   cvtm_cvt_options options;
@@ -277,8 +269,7 @@ static void the_time_limit_holds_for_all_levels(void **unused) {
   free(o.sites);
 }
 
-static void fixed_sites_stay_at_high_effort(void **unused) {
-  (void)unused;
+TEST(fixed_sites_stay_at_high_effort) {
   float density[AREA];
   fill_disc(density);
   const double fixed[] = {1, 1, 2, 1, 1, 2, 40, 50};
@@ -295,8 +286,7 @@ static void fixed_sites_stay_at_high_effort(void **unused) {
 
 /* Annealing goes on from where the high effort ends, and only down, with any number of threads;
  * the fixed sites stay. A wish to stop leaves the best sites so far. */
-static void annealing_lowers_the_energy(void **unused) {
-  (void)unused;
+TEST(annealing_lowers_the_energy) {
   enum { COUNT = 150 };
   float density[AREA];
   fill_disc(density);
@@ -343,8 +333,7 @@ static int keep_coarsest(void *context, const cvtm_cvt_record *record) {
 
 /* The labels of coarse levels are those of the plan's pixels: the coarsest level ends with an
  * energy near that of hexagons. */
-static void coarse_levels_of_the_pixel_energy(void **unused) {
-  (void)unused;
+TEST(coarse_levels_of_the_pixel_energy) {
   enum { COUNT = 1024, PIXELS = 160 * 160 };
   static float density[PIXELS];
   static double sites[2 * COUNT];
@@ -371,8 +360,7 @@ static void coarse_levels_of_the_pixel_energy(void **unused) {
 
 /* All sites start where there is no mass; a descent moves only those whose cells reach some, and
  * the high effort transfers the others. */
-static void sites_without_mass_are_transferred(void **unused) {
-  (void)unused;
+TEST(sites_without_mass_are_transferred) {
   enum { COUNT = 60 };
   float density[AREA];
   for (int p = 0; p < AREA; ++p) density[p] = p % SIDE < SIDE / 2 ? 1.0F : 0.0F;
@@ -412,8 +400,7 @@ static double mean_of_pixels(const float *density, int order, int i, int j) {
   return ldexp(sum, -2 * order);
 }
 
-static void a_pyramid_has_the_means_of_pixels(void **unused) {
-  (void)unused;
+TEST(a_pyramid_has_the_means_of_pixels) {
   enum { ORDERS = 3 };
   const cvtm_domain domain = {ODD_WIDTH, ODD_HEIGHT, 0};
   float density[ODD_AREA], half[ODD_AREA];
@@ -445,8 +432,7 @@ static void a_pyramid_has_the_means_of_pixels(void **unused) {
   cvtm_device_destroy(device);
 }
 
-static void orders_leave_pixels_to_the_sites(void **unused) {
-  (void)unused;
+TEST(orders_leave_pixels_to_the_sites) {
   const cvtm_domain torus = {96, 80, 1}, plane = {93, 80, 0}, odd = {93, 80, 1};
   assert_int_equal(cvtm_pyramid_order(torus, 120), 1); /* 64 pixels each */
   assert_int_equal(cvtm_pyramid_order(torus, 121), 0);
@@ -480,8 +466,7 @@ static int check_level(void *context, const cvtm_cvt_record *record) {
   return 0;
 }
 
-static void coarse_levels_report_in_the_pictures_units(void **unused) {
-  (void)unused;
+TEST(coarse_levels_report_in_the_pictures_units) {
   enum { COUNT = 400 };
   const cvtm_domain domain = {ODD_WIDTH, ODD_HEIGHT, 0};
   float density[ODD_AREA];
@@ -518,8 +503,7 @@ static void coarse_levels_report_in_the_pictures_units(void **unused) {
 /* --- refinement ------------------------------------------------------------------- */
 
 /* Of a hexagonal lattice on a torus: the lattice of half the spacing. */
-static void a_lattice_refines_to_a_lattice(void **unused) {
-  (void)unused;
+TEST(a_lattice_refines_to_a_lattice) {
   enum { COLUMNS = 12, ROWS = 14, COARSE = COLUMNS * ROWS, FINE = 4 * COARSE };
   const cvtm_domain torus = {96, 97, 1}; /* 97: no squares among the triangles */
   double coarse[2 * COARSE], fine[2 * FINE];
@@ -540,8 +524,7 @@ static void a_lattice_refines_to_a_lattice(void **unused) {
 }
 
 /* Whatever count is asked for is given, also far from the natural one. */
-static void refinement_gives_the_count_asked_for(void **unused) {
-  (void)unused;
+TEST(refinement_gives_the_count_asked_for) {
   enum { COARSE = 50, MOST = 400 };
   float density[AREA];
   fill_disc(density);
@@ -560,8 +543,7 @@ static void refinement_gives_the_count_asked_for(void **unused) {
 
 /* Where the device refines, the sites are the host's, to rounding: with all midpoints, with some of
  * them, and with more sites than midpoints. */
-static void devices_refine_as_the_host(void **unused) {
-  (void)unused;
+TEST(devices_refine_as_the_host) {
   enum { COARSE = 300, MOST = 1500 };
   cvtm_device *device = test_device_open();
   float density[AREA];
@@ -587,8 +569,7 @@ static void devices_refine_as_the_host(void **unused) {
   cvtm_device_destroy(device);
 }
 
-static void coarse_counts_are_about_a_quarter(void **unused) {
-  (void)unused;
+TEST(coarse_counts_are_about_a_quarter) {
   float density[AREA];
   fill_uniform(density);
   const cvtm_domain rectangle = {SIDE, SIDE, 0}, torus = {SIDE, SIDE, 1};
@@ -600,27 +581,4 @@ static void coarse_counts_are_about_a_quarter(void **unused) {
   assert_int_equal(cvtm_cvt_coarse_count(0, 1), 1);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(more_effort_gives_better_minima),
-      cmocka_unit_test(transfers_on_the_way_lower_the_energy),
-      cmocka_unit_test(same_seed_gives_the_same_sites),
-      cmocka_unit_test(any_number_of_threads_gives_the_same_sites),
-      cmocka_unit_test(large_samples_do_not_depend_on_threads),
-      cmocka_unit_test(monitors_get_levels_and_iterations_in_order),
-      cmocka_unit_test(a_wish_to_stop_ends_high_effort),
-      cmocka_unit_test(the_time_limit_holds_for_all_levels),
-      cmocka_unit_test(fixed_sites_stay_at_high_effort),
-      cmocka_unit_test(annealing_lowers_the_energy),
-      cmocka_unit_test(sites_without_mass_are_transferred),
-      cmocka_unit_test(coarse_levels_of_the_pixel_energy),
-      cmocka_unit_test(a_pyramid_has_the_means_of_pixels),
-      cmocka_unit_test(orders_leave_pixels_to_the_sites),
-      cmocka_unit_test(coarse_levels_report_in_the_pictures_units),
-      cmocka_unit_test(a_lattice_refines_to_a_lattice),
-      cmocka_unit_test(refinement_gives_the_count_asked_for),
-      cmocka_unit_test(devices_refine_as_the_host),
-      cmocka_unit_test(coarse_counts_are_about_a_quarter),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -5,9 +5,6 @@
 #include "lcp/hlcp.h"
 #include "lcp/hlcp/problems.h"
 
-#include <math.h>
-#include <string.h>
-
 typedef struct outcome {
   cvtm_hlcp_result result;
   double *x, *z, *w; /* host memory */
@@ -208,8 +205,7 @@ static void compare(cvtm_device *device, const cvtm_hlcp_problem *p, const cvtm_
   reference_free(&r);
 }
 
-static void family_follows_the_equations(void **state) {
-  (void)state;
+TEST(family_follows_the_equations) {
   cvtm_device *device = test_device_open();
   const int64_t splits[] = {1, 3, 7, 50, 81};
   for (int number = 1; number <= 3; ++number) {
@@ -247,8 +243,7 @@ static void put_identity(cvtm_csr *m, int64_t n, double value) {
 }
 
 /* B = I, split as in Remark 3 and unsplit as in Remark 1, with an Omega of its own. */
-static void lcp_in_both_forms(void **state) {
-  (void)state;
+TEST(lcp_in_both_forms) {
   cvtm_device *device = test_device_open();
   cvtm_hlcp_problem p = example(2, 7);
   cvtm_csr_free(&p.b);
@@ -289,8 +284,7 @@ static cvtm_csr overlapping_weights(int64_t n) {
   return e;
 }
 
-static void weights_may_overlap(void **state) {
-  (void)state;
+TEST(weights_may_overlap) {
   cvtm_device *device = test_device_open();
   cvtm_hlcp_problem p = example(3, 8);
   cvtm_csr e = overlapping_weights(64);
@@ -326,8 +320,7 @@ static cvtm_csr aor_matrix(const cvtm_csr *m, int64_t first, int64_t end, double
   return out;
 }
 
-static void given_triangles_equal_the_family(void **state) {
-  (void)state;
+TEST(given_triangles_equal_the_family) {
   cvtm_device *device = test_device_open();
   cvtm_hlcp_problem p = example(3, 8);
   cvtm_csr m_a[2], m_b[2];
@@ -375,8 +368,7 @@ static cvtm_status solve_diagonal(void *context, int64_t k, const double *right,
   return status ? status : cvtm_device_copy_in(j->device, solution, values, sizeof values);
 }
 
-static void given_solver_equals_jacobi(void **state) {
-  (void)state;
+TEST(given_solver_equals_jacobi) {
   cvtm_device *device = test_device_open();
   cvtm_hlcp_problem p = example(3, 8);
   cvtm_hlcp_options o = options_of(3, CVTM_HLCP_MMJ, 3);
@@ -398,8 +390,7 @@ static void given_solver_equals_jacobi(void **state) {
 
 /* Mezzadri 2020, Table 2; the residuals were computed independently. On CUDA, a thread for each
  * splitting makes the same sweeps. */
-static void published_counts(void **state) {
-  (void)state;
+TEST(published_counts) {
   static const struct {
     cvtm_hlcp_method method;
     int64_t splits, sweeps;
@@ -429,8 +420,7 @@ static cvtm_hlcp_problem bearing(int64_t size) {
   return p;
 }
 
-static void newton_on_the_bearing(void **state) {
-  (void)state;
+TEST(newton_on_the_bearing) {
   cvtm_device *device = test_device_open();
   cvtm_hlcp_problem p = bearing(1024);
   cvtm_hlcp_options o;
@@ -453,8 +443,7 @@ static void newton_on_the_bearing(void **state) {
 }
 
 /* Outside the theory the sweeps are slow: from x = 0 to 1e-8. */
-static void sweeps_on_the_bearing(void **state) {
-  (void)state;
+TEST(sweeps_on_the_bearing) {
   static const int64_t counts[][2] = {{32, 132}, {64, 722}, {128, 3074}};
   cvtm_device *device = test_device_open();
   for (int k = 0; k < 3; ++k) {
@@ -475,8 +464,7 @@ static void sweeps_on_the_bearing(void **state) {
 
 /* Bands too wide for the direct solver. At h = 256 the residual of BiCGSTAB comes to be at right
  * angles to its shadow. Errors are of the size of the residual. */
-static void newton_with_krylov(void **state) {
-  (void)state;
+TEST(newton_with_krylov) {
   static const int64_t sizes[] = {40, 256};
   cvtm_device *device = test_device_open();
   for (int k = 0; k < 2; ++k) {
@@ -543,8 +531,7 @@ static cvtm_hlcp_problem random_pair(uint64_t seed, double *z, double *w) {
   return p;
 }
 
-static void random_pairs_converge(void **state) {
-  (void)state;
+TEST(random_pairs_converge) {
   cvtm_device *device = test_device_open();
   double z[RANDOM_ROWS], w[RANDOM_ROWS];
   for (uint64_t seed = 1; seed <= 6; ++seed) {
@@ -579,8 +566,7 @@ static void random_pairs_converge(void **state) {
 
 /* Spectral radii of V in closed form: of tridiag / 4 for example 1, of the five-point matrices
  * else. The limit is never above the true one, and near it. */
-static void limits_of_alpha(void **state) {
-  (void)state;
+TEST(limits_of_alpha) {
   const int64_t size = 40;
   const double line = cos(3.14159265358979323846 / (double)(size + 1));
   const double radii[] = {line / 2, line, sqrt(0.75) * line};
@@ -619,8 +605,7 @@ static void refuse(cvtm_device *device, const cvtm_hlcp_problem *p, const cvtm_h
     fail_msg("'%s' lacks '%s'", cvtm_device_error(device)->message, text);
 }
 
-static void bad_input_is_refused(void **state) {
-  (void)state;
+TEST(bad_input_is_refused) {
   cvtm_device *device = test_device_open();
   cvtm_hlcp_problem p = example(3, 4);
   const cvtm_hlcp_options good = options_of(3, CVTM_HLCP_MMGS, 2);
@@ -695,8 +680,7 @@ static int listen(void *context, const cvtm_hlcp_progress *progress) {
   return progress->iteration >= l->stop_at;
 }
 
-static void the_monitor_hears_everything(void **state) {
-  (void)state;
+TEST(the_monitor_hears_everything) {
   cvtm_device *device = test_device_open();
   cvtm_hlcp_problem p = example(3, 40);
   cvtm_hlcp_options o = options_of(3, CVTM_HLCP_MMJ, 10);
@@ -727,8 +711,7 @@ static void the_monitor_hears_everything(void **state) {
   cvtm_device_destroy(device);
 }
 
-static void reruns_are_bit_identical(void **state) {
-  (void)state;
+TEST(reruns_are_bit_identical) {
   cvtm_hlcp_problem p = example(2, 60);
   outcome got[2];
   for (int k = 0; k < 2; ++k) {
@@ -745,8 +728,7 @@ static void reruns_are_bit_identical(void **state) {
   cvtm_hlcp_problem_free(&p);
 }
 
-static void a_solution_is_a_start(void **state) {
-  (void)state;
+TEST(a_solution_is_a_start) {
   cvtm_device *device = test_device_open();
   cvtm_hlcp_problem p = example(1, 12);
   cvtm_hlcp_options o = options_of(1, CVTM_HLCP_MMGS, 9);
@@ -769,8 +751,7 @@ static void a_solution_is_a_start(void **state) {
   cvtm_device_destroy(device);
 }
 
-static void suggestions_help(void **state) {
-  (void)state;
+TEST(suggestions_help) {
   cvtm_device *device = test_device_open();
   cvtm_hlcp_problem p = example(2, 24);
   const int64_t n = p.a.rows;
@@ -790,24 +771,4 @@ static void suggestions_help(void **state) {
   cvtm_device_destroy(device);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(family_follows_the_equations),
-      cmocka_unit_test(lcp_in_both_forms),
-      cmocka_unit_test(weights_may_overlap),
-      cmocka_unit_test(given_triangles_equal_the_family),
-      cmocka_unit_test(given_solver_equals_jacobi),
-      cmocka_unit_test(published_counts),
-      cmocka_unit_test(newton_on_the_bearing),
-      cmocka_unit_test(sweeps_on_the_bearing),
-      cmocka_unit_test(newton_with_krylov),
-      cmocka_unit_test(random_pairs_converge),
-      cmocka_unit_test(limits_of_alpha),
-      cmocka_unit_test(bad_input_is_refused),
-      cmocka_unit_test(the_monitor_hears_everything),
-      cmocka_unit_test(reruns_are_bit_identical),
-      cmocka_unit_test(a_solution_is_a_start),
-      cmocka_unit_test(suggestions_help),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

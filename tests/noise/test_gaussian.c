@@ -66,9 +66,8 @@ static void check_sum(cvtm_domain domain, const cvtm_kernel_source *source, int 
   assert_true(fabs(sum->by_log_width - differences[2]) < 1e-4 * (1 + fabs(differences[2])));
 }
 
-static void test_sums_of_kernels(void **state) {
+TEST_ON_DEVICE(test_sums_of_kernels) {
   enum { COUNT = 400, PLACES = 58 };
-  cvtm_device *device = *state;
   for (int periodic = 0; periodic < 2; ++periodic) {
     const cvtm_domain domain = {20, 14, periodic};
     double *points = random_points(domain, COUNT);
@@ -113,9 +112,8 @@ static cvtm_target make_target(cvtm_device *device, cvtm_domain domain, const fl
 
 /* Of an even density the width is constant, and the potential in a torus 2 pi times twice its
  * square over the spacing's. The derivatives are those of the interpolants. */
-static void test_target(void **state) {
+TEST_ON_DEVICE(test_target) {
   enum { SIDE = 40, COUNT = 200 };
-  cvtm_device *device = *state;
   static float density[SIDE * SIDE];
   const cvtm_domain domain = {SIDE, SIDE, 1};
   const double width = 0.6, spacing = SIDE / sqrt(COUNT), step = 1e-6;
@@ -170,12 +168,12 @@ static void fill_square(cvtm_domain domain, float *density) {
  * rounded otherwise: by a unit in the last place of the widths. A sum of a thousand kernels then
  * differs by some 1e-13 of its largest terms. Domains: a picture, a torus, a torus that is smaller
  * than the reach of a kernel, and a line of pixels. */
-static void test_energy_is_the_same_on_the_cpu(void **state) {
+TEST_ON_DEVICE(test_energy_is_the_same_on_the_cpu) {
   static const struct {
     cvtm_domain domain;
     int64_t count;
   } cases[] = {{{64, 40, 0}, 3000}, {{40, 64, 1}, 3000}, {{7, 5, 1}, 6}, {{1, 4096, 0}, 2}};
-  cvtm_device *device = *state, *cpu = NULL;
+  cvtm_device *cpu = NULL;
   assert_int_equal(cvtm_device_create("cpu", 2, &cpu, NULL), CVTM_OK);
   for (size_t k = 0; k < sizeof cases / sizeof cases[0]; ++k) {
     const cvtm_domain domain = cases[k].domain;
@@ -222,9 +220,8 @@ static cvtm_lbfgsb_result make_noise(cvtm_device *device, cvtm_domain domain, co
 }
 
 /* All of a run stays on the device, unless the host is asked to drive its rounds. */
-static void test_loop_is_captured(void **state) {
+TEST_ON_DEVICE(test_loop_is_captured) {
   enum { SIDE = 20, COUNT = 100 };
-  cvtm_device *device = *state;
   static float density[SIDE * SIDE];
   const cvtm_domain domain = {SIDE, SIDE, 1};
   double *points = random_points(domain, COUNT);
@@ -272,8 +269,7 @@ static void sum_powers(int periodic, const double *points, double *sum, double *
 
 /* The figures of the published spectra of Gaussian blue noise: hardly any power at low frequencies,
  * a mean of 0.1 between the frequencies 0.82 and 0.95, a first peak below 4, and no direction. */
-static void test_spectrum(void **state) {
-  cvtm_device *device = *state;
+TEST_ON_DEVICE(test_spectrum) {
   static float density[SIDE_OF_SET * SIDE_OF_SET];
   for (int p = 0; p < SIDE_OF_SET * SIDE_OF_SET; ++p) density[p] = 1;
   for (int periodic = 0; periodic < 2; ++periodic) {
@@ -301,9 +297,8 @@ static void test_spectrum(void **state) {
 }
 
 /* A step from 1 to 8: numbers of points in columns away from the edge of the density. */
-static void test_density(void **state) {
+TEST_ON_DEVICE(test_density) {
   enum { SIDE = 96, COUNT = 3000 };
-  cvtm_device *device = *state;
   static float density[SIDE * SIDE];
   const cvtm_domain domain = {SIDE, SIDE, 0};
   double *points = random_points(domain, COUNT);
@@ -327,9 +322,8 @@ static void test_density(void **state) {
   free(points);
 }
 
-static void test_same_bits_and_fixed_points(void **state) {
+TEST(test_same_bits_and_fixed_points) {
   enum { SIDE = 30, COUNT = 500, FIXED = 3 };
-  (void)state;
   static float density[SIDE * SIDE];
   const cvtm_domain domain = {SIDE, SIDE, 1};
   double *one = random_points(domain, COUNT), *three = random_points(domain, COUNT);
@@ -357,15 +351,4 @@ static int close_device(void **state) {
   return 0;
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_sums_of_kernels),
-      cmocka_unit_test(test_target),
-      cmocka_unit_test(test_energy_is_the_same_on_the_cpu),
-      cmocka_unit_test(test_loop_is_captured),
-      cmocka_unit_test(test_spectrum),
-      cmocka_unit_test(test_density),
-      cmocka_unit_test(test_same_bits_and_fixed_points),
-  };
-  return cmocka_run_group_tests_name("gaussian", tests, open_device, close_device);
-}
+int main(void) { return cmocka_run_group_tests(testing_tests, open_device, close_device); }
