@@ -32,6 +32,15 @@ int cvtm_cuda_count(const char **reason) {
 #endif
 }
 
+int64_t cvtm_cuda_memory(int index) {
+#if CVTMESH_HAVE_CUDA
+  return cvtm_cuda_memory_of_device(index);
+#else
+  (void)index;
+  return 0;
+#endif
+}
+
 /* Reads `cuda` (device 0) or `cuda:N`; nonzero if the name has that form. */
 static int parse_cuda_name(const char *name, int *index) {
   if (strncmp(name, "cuda", 4) != 0) return 0;

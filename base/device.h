@@ -46,6 +46,8 @@ cvtm_status cvtm_device_activate(cvtm_device *device);
 /* Number of CUDA devices that this build and this machine can use; *reason
  * (may be NULL) says why it is 0. */
 int cvtm_cuda_count(const char **reason);
+/* Bytes of memory of CUDA device `index`; 0 if there is none. */
+int64_t cvtm_cuda_memory(int index);
 
 /* count elements of `size` bytes, uninitialised, aligned to 64 bytes (256 on CUDA).
  * count = 0 gives a valid pointer to nothing. Overflow of count * size fails. */

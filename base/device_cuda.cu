@@ -49,6 +49,14 @@ int cvtm_cuda_count_devices(const char **reason) {
   return count;
 }
 
+int64_t cvtm_cuda_memory_of_device(int index) {
+  cudaDeviceProp properties;
+  if (cudaGetDeviceProperties(&properties, index) == cudaSuccess)
+    return (int64_t)properties.totalGlobalMem;
+  (void)cudaGetLastError();
+  return 0;
+}
+
 static cvtm_status cuda_activate(cvtm_device *device) {
   return CVTM_CUDA_CALL(device, cudaSetDevice(device->index));
 }

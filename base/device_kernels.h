@@ -72,6 +72,8 @@ struct cvtm_loop {
 extern const cvtm_device_table cvtm_device_table_cpu, cvtm_device_table_cuda;
 /* cvtm_cuda_count of a build with CUDA. */
 int cvtm_cuda_count_devices(const char **reason);
+/* cvtm_cuda_memory of a build with CUDA. */
+int64_t cvtm_cuda_memory_of_device(int index);
 
 #ifdef __cplusplus
 }

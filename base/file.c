@@ -2,18 +2,22 @@
 
 #include "base/file.h"
 
+#include "base/csv.h"
 #include "base/grow.h"
 #include "base/large_pages.h"
 #include "base/memory_file.h"
 
 #include <ctype.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <math.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -23,6 +27,7 @@ struct cvtm_output {
   FILE *stream;
   char *path;                 /* final place, symbolic links resolved; NULL: written in place */
   char *temporary;            /* NULL: written in place */
+  int lock;                   /* a descriptor of the temporary file, locked; -1: none */
   char *name;                 /* for messages */
   cvtm_memory_output *memory; /* NULL: not in memory */
   char *bytes;                /* of a file in memory */
@@ -30,6 +35,7 @@ struct cvtm_output {
 };
 
 static void free_output(cvtm_output *output) {
+  if (output->lock >= 0) close(output->lock);
   free(output->path);
   free(output->temporary);
   free(output->name);
@@ -39,22 +45,33 @@ static void free_output(cvtm_output *output) {
 
 /* --- names of temporary files ----------------------------------------------------------------- */
 
-static char token[CVTM_OUTPUT_TOKEN];
-static pthread_once_t token_once = PTHREAD_ONCE_INIT;
+/* .cvtmesh-MACHINE-PROCESS-: 8 and 16 hexadecimal digits. No other process, of whatever host and
+ * PID namespace, has the second number. */
+enum { OWN_START = 36, MACHINE_START = 18 };
+static char own_start[OWN_START];
+static pthread_once_t own_once = PTHREAD_ONCE_INIT;
 
-static void choose_token(void) {
+/* A number of the running kernel, which all its containers share; without one, of the host. */
+static uint32_t number_of_machine(void) {
+  char text[256] = "";
+  FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
+  if (file == NULL || fgets(text, sizeof text, file) == NULL)
+    (void)gethostname(text, sizeof text - 1);
+  if (file != NULL) fclose(file);
+  uint32_t hash = 2166136261U; /* FNV-1a */
+  for (const char *c = text; *c != '\0'; ++c) hash = (hash ^ (unsigned char)*c) * 16777619U;
+  return hash;
+}
+
+static void choose_start(void) {
   uint64_t bits = 0;
   if (getrandom(&bits, sizeof bits, 0) != (ssize_t)sizeof bits) {
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
     bits = (uint64_t)getpid() << 40 ^ (uint64_t)now.tv_sec << 30 ^ (uint64_t)now.tv_nsec;
   }
-  snprintf(token, sizeof token, "%016" PRIx64, bits);
-}
-
-const char *cvtm_output_token(void) {
-  pthread_once(&token_once, choose_token);
-  return token;
+  snprintf(own_start, sizeof own_start, ".cvtmesh-%08" PRIx32 "-%016" PRIx64 "-",
+           number_of_machine(), bits);
 }
 
 /* --- folders ---------------------------------------------------------------------------------- */
@@ -90,6 +107,73 @@ cvtm_status cvtm_folder_sync(const char *path, cvtm_error *error) {
                    strerror(reason));
 }
 
+/* --- temporary files of processes that have ended ----------------------------------------------
+ * A process has its temporary file locked until the file stands in its place. A lock ends with its
+ * process, whose number, by contrast, may be that of another one by now. */
+
+static int is_same_file(const struct stat *a, const struct stat *b) {
+  return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
+static void remove_if_dead(int folder, const char *name) {
+  const time_t day = 86400;
+  struct stat opened, named;
+  const int file = openat(folder, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+  if (file < 0 || fstat(file, &opened) != 0 || !S_ISREG(opened.st_mode)) {
+    if (file >= 0) close(file);
+    return;
+  }
+  /* Not every network file system knows of another machine's locks. */
+  const int is_local = strncmp(name, own_start, MACHINE_START) == 0;
+  if ((is_local || time(NULL) - opened.st_mtime > day) && flock(file, LOCK_EX | LOCK_NB) == 0) {
+    /* Its writer may have put it in place meanwhile, and the next file may have the name. */
+    if (fstatat(folder, name, &named, AT_SYMLINK_NOFOLLOW) == 0 && is_same_file(&opened, &named))
+      (void)unlinkat(folder, name, 0);
+  }
+  close(file);
+}
+
+/* True if this process has not cleaned the folder; of very many folders it forgets some. */
+static int is_new_folder(int folder) {
+  enum { REMEMBERED = 256 };
+  static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+  static struct stat cleaned[REMEMBERED];
+  static size_t count;
+  struct stat found;
+  if (fstat(folder, &found) != 0) return 0;
+  pthread_mutex_lock(&lock);
+  int is_new = 1;
+  for (size_t k = 0; k < count && k < REMEMBERED && is_new; ++k)
+    is_new = !is_same_file(&cleaned[k], &found);
+  if (is_new) cleaned[count++ % REMEMBERED] = found;
+  pthread_mutex_unlock(&lock);
+  return is_new;
+}
+
+static void clean_folder_of(const char *path) {
+  static const char start[] = ".cvtmesh-", end[] = ".tmp";
+  const int folder = open_folder(path);
+  DIR *entries = folder >= 0 && is_new_folder(folder) ? fdopendir(folder) : NULL;
+  if (entries == NULL) {
+    if (folder >= 0) close(folder);
+    return;
+  }
+  for (const struct dirent *entry; (entry = readdir(entries)) != NULL;) {
+    const size_t length = strlen(entry->d_name);
+    if (strncmp(entry->d_name, start, sizeof start - 1) == 0 && length > sizeof end &&
+        strcmp(entry->d_name + length - (sizeof end - 1), end) == 0)
+      remove_if_dead(folder, entry->d_name);
+  }
+  closedir(entries);
+}
+
+/* Locks a new file. Returns 0 if another process is about to remove it. */
+static int lock_temporary(int file) {
+  struct stat found;
+  if (flock(file, LOCK_EX | LOCK_NB) != 0) return errno != EWOULDBLOCK; /* perhaps without locks */
+  return fstat(file, &found) != 0 || found.st_nlink > 0;
+}
+
 /* --- opening ---------------------------------------------------------------------------------- */
 
 /* Standard output, devices and pipes cannot be renamed over: they are written in place. */
@@ -116,12 +200,17 @@ static cvtm_status open_temporary(cvtm_output *output, mode_t mode, cvtm_error *
     return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", output->name);
   }
   memcpy(output->temporary, output->path, directory);
+  pthread_once(&own_once, choose_start);
+  clean_folder_of(output->path);
   int file = -1;
   for (int attempt = 0; attempt < TRIES && file < 0; ++attempt) {
-    snprintf(output->temporary + directory, NAME_SIZE, ".cvtmesh-%s-%d.tmp", cvtm_output_token(),
-             attempt);
+    snprintf(output->temporary + directory, NAME_SIZE, "%s%d.tmp", own_start, attempt);
     file = open(output->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (file < 0 && errno != EEXIST) break;
+    if (file >= 0 && !lock_temporary(file)) {
+      close(file);
+      file = -1;
+    }
   }
   if (file < 0) {
     int reason = errno;
@@ -129,6 +218,7 @@ static cvtm_status open_temporary(cvtm_output *output, mode_t mode, cvtm_error *
     output->temporary = NULL;
     return cvtm_fail(error, CVTM_ERROR_IO, "%s: %s", output->name, strerror(reason));
   }
+  output->lock = fcntl(file, F_DUPFD_CLOEXEC, 0);
   if (mode != 0) (void)fchmod(file, mode);
   output->stream = fdopen(file, "wb");
   if (output->stream == NULL) {
@@ -207,6 +297,7 @@ cvtm_status cvtm_output_open(const char *path, cvtm_output **output, cvtm_error 
   *output = NULL;
   cvtm_output *opened = calloc(1, sizeof *opened);
   if (opened == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", path);
+  opened->lock = -1;
   int standard = strcmp(path, "-") == 0 && cvtm_memory_output_find(path) == NULL;
   opened->name = strdup(standard ? "standard output" : path);
   if (opened->name == NULL) {
@@ -231,7 +322,7 @@ FILE *cvtm_output_stream(cvtm_output *output) { return output->stream; }
 /* The errno of an earlier write that failed, unless another call has failed since: then -1. */
 static int reason_of_write(int reason) {
   const int full = reason == ENOSPC || reason == EFBIG || reason == EDQUOT;
-  return full || reason == EIO || reason == EPIPE ? reason : -1;
+  return full || reason == EIO || reason == EPIPE || reason == EBADF ? reason : -1;
 }
 
 /* Everything written is on its way to the disk when this returns 0; else errno's value,
@@ -405,6 +496,47 @@ cvtm_status cvtm_file_read(const char *path, size_t limit, unsigned char **bytes
   status = read_all(file, path, expected, limit, bytes, size, error);
   close(file);
   return status;
+}
+
+/* Returns 0 if the text is no size. */
+static int parse_size(const char *text, uint64_t *size) {
+  static const char units[] = "KMGT";
+  char *end = NULL;
+  errno = 0;
+  *size = strtoull(text, &end, 10);
+  if (!isdigit((unsigned char)*text) || errno != 0) return 0;
+  const char *unit = *end != '\0' ? strchr(units, toupper((unsigned char)*end)) : NULL;
+  if (unit == NULL) return *end == '\0';
+  const int shift = 10 * (int)(unit - units + 1);
+  if (end[1] != '\0' || *size > UINT64_MAX >> shift) return 0;
+  *size <<= shift;
+  return 1;
+}
+
+cvtm_status cvtm_check_expansion(const char *name, size_t size, uint64_t needed,
+                                 cvtm_error *error) {
+  static const char variable[] = "CVTMESH_READ_LIMIT";
+  const uint64_t ratio = 128; /* more than of photographs, in any format */
+  uint64_t limit = (uint64_t)1 << 30;
+  const char *text = getenv(variable);
+  if (text != NULL && !parse_size(text, &limit))
+    return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: '%s' is no size, such as 8G", variable, text);
+  if (needed <= limit || needed / ratio <= size) return CVTM_OK;
+  return cvtm_fail(error, CVTM_ERROR_INPUT,
+                   "%s: %zu bytes become %.3g GiB in memory, and the limit is %.3g GiB; %s=%" PRIu64
+                   "G allows it",
+                   name, size, ldexp((double)needed, -30), ldexp((double)limit, -30), variable,
+                   (needed >> 30) + 1);
+}
+
+cvtm_status cvtm_text_read(const char *path, size_t limit, unsigned char **bytes, size_t *size,
+                           cvtm_error *error) {
+  const cvtm_status status = cvtm_file_read(path, limit, bytes, size, error);
+  if (status != CVTM_OK) return status;
+  const size_t mark = cvtm_csv_byte_order_mark(*bytes, *size);
+  *size -= mark;
+  if (mark > 0) memmove(*bytes, *bytes + mark, *size + 1);
+  return CVTM_OK;
 }
 
 const char *cvtm_file_extension(const char *path, char *buffer, size_t capacity) {

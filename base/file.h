@@ -5,14 +5,16 @@
 #include "base/status.h"
 
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 
 CVTM_API_BEGIN
 
-/* A file being written beside its final place; `-` is standard output. Files in memory
- * (base/memory_file.h) come before those on the disk. */
+/* A file being written beside its final place, as .cvtmesh-*.tmp; `-` is standard output. Files in
+ * memory (base/memory_file.h) come before those on the disk. */
 typedef struct cvtm_output cvtm_output;
 
+/* Removes such files of processes that have ended from the folder, once in a process. */
 cvtm_status cvtm_output_open(const char *path, cvtm_output **output, cvtm_error *error);
 /* Borrowed; write to it, do not close it. */
 FILE *cvtm_output_stream(cvtm_output *output);
@@ -24,11 +26,6 @@ cvtm_status cvtm_output_commit(cvtm_output *output, cvtm_error *error);
 /* Removes the temporary file and frees; NULL is allowed. */
 void cvtm_output_abort(cvtm_output *output);
 
-enum { CVTM_OUTPUT_TOKEN = 17 }; /* 16 hexadecimal digits and the end */
-/* Random, one for each process: this process names temporary files .cvtmesh-TOKEN-NUMBER.tmp. No
- * other process has that token, whatever its host and its PID namespace. */
-const char *cvtm_output_token(void);
-
 /* Syncs the folder of `path`, so that files created, renamed and removed in it stay so. File
  * systems that cannot and folders that may not be read are passed over. */
 cvtm_status cvtm_folder_sync(const char *path, cvtm_error *error);
@@ -39,9 +36,19 @@ cvtm_status cvtm_folder_sync(const char *path, cvtm_error *error);
 cvtm_status cvtm_file_read(const char *path, size_t limit, unsigned char **bytes, size_t *size,
                            cvtm_error *error);
 
+/* Before the memory for it is allocated: refuses what a file of `size` bytes becomes, `needed`
+ * bytes, if that is more than 128 times its size and more than the environment variable
+ * CVTMESH_READ_LIMIT says (1 GiB; a number, perhaps with K, M, G or T). */
+cvtm_status cvtm_check_expansion(const char *name, size_t size, uint64_t needed, cvtm_error *error);
+
 /* The extension in lower case without the dot ("" if none), borrowed from a
  * buffer given by the caller. */
 const char *cvtm_file_extension(const char *path, char *buffer, size_t capacity);
 
 CVTM_API_END
+
+/* The same of a text, without the UTF-8 byte order mark that it may begin with. */
+cvtm_status cvtm_text_read(const char *path, size_t limit, unsigned char **bytes, size_t *size,
+                           cvtm_error *error);
+
 #endif

@@ -20,9 +20,9 @@ void cvtm_prefer_large_pages(void *memory, size_t size) {
 
 void cvtm_touch_pages(void *memory, size_t size) {
   enum { PAGE = 4096, WORTH_THREADS = 1 << 22 };
-  char *byte = memory;
+  volatile char *byte = memory;
   if (size < WORTH_THREADS) return;
   cvtm_prefer_large_pages(memory, size);
 #pragma omp parallel for schedule(static)
-  for (size_t k = 0; k < size; k += PAGE) byte[k] = 0;
+  for (size_t k = 0; k < size; k += PAGE) byte[k] = byte[k];
 }

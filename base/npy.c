@@ -419,14 +419,33 @@ static size_t format_header(char *header, size_t capacity, char kind, int item, 
   return at;
 }
 
+static int is_known(char kind, int item) {
+  const int is_power = item == 1 || item == 2 || item == 4 || item == 8;
+  if (kind == 'b') return item == 1;
+  return is_power && (kind == 'i' || kind == 'u' || (kind == 'f' && item > 1));
+}
+
 cvtm_status cvtm_npy_write(const char *path, char kind, int item, int dimensions,
                            const int64_t *shape, const void *data, cvtm_error *error) {
   char header[512];
   if (dimensions < 0 || dimensions > CVTM_NPY_MAX_DIMENSIONS) {
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s: an array of %d dimensions", path, dimensions);
   }
+  if (!is_known(kind, item))
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s: no elements '%c' of %d bytes", path, kind,
+                     item);
   int64_t count = 1;
-  for (int k = 0; k < dimensions; ++k) count *= shape[k];
+  int is_empty = 0, is_large = 0;
+  for (int k = 0; k < dimensions; ++k) {
+    if (shape[k] < 0)
+      return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s: an array of size %" PRId64, path, shape[k]);
+    is_empty |= shape[k] == 0;
+    is_large |= shape[k] > 0 && count > INT64_MAX / item / shape[k];
+    if (!is_empty && !is_large) count *= shape[k];
+  }
+  if (is_empty) count = 0;
+  if (is_large && !is_empty)
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s: an array of too many elements", path);
   size_t length = format_header(header, sizeof header, kind, item, dimensions, shape);
   cvtm_output *output;
   cvtm_status status = cvtm_output_open(path, &output, error);

@@ -38,7 +38,8 @@ void cvtm_npy_free(cvtm_npy *array);
 int cvtm_npy_get_floats(const cvtm_npy *array, int64_t first, int64_t count, float *values);
 /* Element i converted to double. */
 double cvtm_npy_get(const cvtm_npy *array, int64_t i);
-/* Writes data of the given kind and item size, C order. */
+/* Writes data of the given kind and item size, C order. A shape with a negative size, or with more
+ * bytes than there can be, is CVTM_ERROR_ARGUMENT. */
 cvtm_status cvtm_npy_write(const char *path, char kind, int item, int dimensions,
                            const int64_t *shape, const void *data, cvtm_error *error);
 

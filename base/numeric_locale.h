@@ -2,13 +2,16 @@
 #ifndef CVTMESH_BASE_NUMERIC_LOCALE_H
 #define CVTMESH_BASE_NUMERIC_LOCALE_H
 
-typedef struct cvtm_numeric_locale {
-  void *own, *previous;
-} cvtm_numeric_locale;
+/* As strtod in the C locale. */
+double cvtm_strtod(const char *text, char **end);
 
-/* Between enter and leave the calling thread reads and prints numbers as in the C locale. Where
- * there is no memory for that, nothing changes. */
+/* What the calling thread had before. */
+typedef void *cvtm_numeric_locale;
+
+/* Between enter and leave the calling thread prints numbers as in the C locale; so does a thread
+ * that never leaves. Other threads, those of OpenMP too, need their own. Where there is no memory
+ * for that, nothing changes. */
 cvtm_numeric_locale cvtm_numeric_locale_enter(void);
-void cvtm_numeric_locale_leave(cvtm_numeric_locale locale);
+void cvtm_numeric_locale_leave(cvtm_numeric_locale previous);
 
 #endif

@@ -1,6 +1,8 @@
 #define CVTM_STATUS_SOURCE
 #include "base/status.h"
 
+#include "base/numeric_locale.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -19,7 +21,9 @@ cvtm_status cvtm_fail(cvtm_error *error, cvtm_status status, const char *format,
     va_list arguments;
     va_start(arguments, format);
     error->status = status;
+    const cvtm_numeric_locale locale = cvtm_numeric_locale_enter();
     vsnprintf(error->message, sizeof error->message, format, arguments);
+    cvtm_numeric_locale_leave(locale);
     va_end(arguments);
   }
   return status;

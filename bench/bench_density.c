@@ -1,19 +1,13 @@
 /* Grading and bias of a density with edges and noise (lambda = 16, to 1e-8 times the largest
  * density), and segmentation steps, beside the times that Klement, Oberhuber & Sevcovic give for
  * theirs. Everything is in device memory before the clock starts. Options: --device NAME,
- * --threads N, --size M (of grading and bias; negative: neither), --image SIZE, --steps N and
+ * --threads N, --size M (of grading and bias; negative: neither), --image SIZE, --steps N,
  * --step-tolerance T (of segmentation). */
-#include "base/clock.h"
 #include "bench/harness.h"
 #include "density/bias.h"
 #include "density/grade.h"
 #include "density/seeds.h"
 #include "density/segment.h"
-
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 static double *host_plane(int m) {
   double *made = malloc((size_t)m * (size_t)m * sizeof *made);
@@ -124,9 +118,9 @@ int main(int argc, char **argv) {
   const int count = gpu || steps > 0 ? 3 : 2;
   if (steps == 0) steps = gpu || image > 0 ? 200 : 20;
   printf("segmentation, %d steps (the paper's number is not stated)\n", steps);
-  for (int k = 0; k < count && image == 0; ++k)
-    measure_segmentation(device, rows[k].side, steps, tolerance, rows[k].published);
-  if (image > 0) measure_segmentation(device, image, steps, tolerance, "-");
+  for (int k = 0; k < (image > 0 ? 1 : count); ++k)
+    measure_segmentation(device, image > 0 ? image : rows[k].side, steps, tolerance,
+                         image > 0 ? "-" : rows[k].published);
   cvtm_device_destroy(device);
   return 0;
 }

@@ -1,25 +1,18 @@
 /* Exact evaluations whose sites are divided among ranks (cvt/parts.h), and the same by rank 0
- * alone. Under mpirun; without it one rank. Each rank takes the GPU of its number on its machine.
- * The checksums do not depend on the number of ranks. Usage: bench_parts [--device cpu|cuda]
+ * alone. The checksums do not depend on the number of ranks. Usage: bench_parts [--device cpu|cuda]
  * [--side PIXELS] [--sites N] [--rounds N]
  */
-#include "base/clock.h"
 #include "base/random.h"
-#include "bench/harness.h"
-#include "cli/batch_ranks.h"
+#include "bench/ranks.h"
 #include "cvt/parts.h"
-
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 enum { MOST_BLOCKS = 256 };
 
 typedef struct problem {
-  cvtm_device *device;
+  bench_ranks r;
+  cvtm_device *device; /* of r */
   cvtm_domain domain;
   int64_t count, rounds;
-  int rank, size;
   float *density; /* these two in the device's memory */
   double *sites;
 } problem;
@@ -71,30 +64,6 @@ static void make_problem(problem *p) {
   make_sites(p);
 }
 
-/* Waits until every rank is there. */
-static void meet(const problem *p) {
-  int64_t one = 1;
-  bench_check(p->device, cvtm_device_synchronize(p->device));
-  bench_check(p->device, cvtm_ranks_sum(p->device, &one, 1));
-}
-
-/* A number of the bits of `count` numbers from number `first` on; those of all ranks add up. */
-static uint64_t sum_bits(const problem *p, const double *from, int64_t first, int64_t count) {
-  double *numbers = host_memory(count + 1, sizeof *numbers);
-  uint64_t sum = 0;
-  bench_check(p->device,
-              cvtm_device_copy_out(p->device, numbers, from, (size_t)count * sizeof *numbers));
-#pragma omp parallel for reduction(+ : sum)
-  for (int64_t k = 0; k < count; ++k) {
-    uint64_t bits;
-    memcpy(&bits, numbers + k, sizeof bits);
-    bits = (bits ^ (uint64_t)(first + k)) * UINT64_C(0x9E3779B97F4A7C15);
-    sum += (bits ^ bits >> 29) * UINT64_C(0xBF58476D1CE4E5B9) >> 16;
-  }
-  free(numbers);
-  return sum;
-}
-
 typedef struct timed {
   double least, mean;
 } timed;
@@ -105,16 +74,15 @@ static void add_time(timed *t, double seconds, int64_t rounds) {
 }
 
 static void print_row(const problem *p, const char *name, timed t, const double value[2],
-                      uint64_t sum, const cvtm_parts *parts) {
-  int64_t checks[2] = {(int64_t)(sum & 0xFFFFFFFF), (int64_t)(sum >> 32 & 0xFFFF)};
+                      int64_t sum, const cvtm_parts *parts) {
   int64_t near = parts ? parts->near : p->count;
-  bench_check(p->device, cvtm_ranks_sum(p->device, checks, 2));
+  bench_check(p->device, cvtm_ranks_sum(p->device, &sum, 1));
   bench_check(p->device, cvtm_ranks_sum(p->device, &near, 1));
-  if (p->rank != 0) return;
+  if (p->r.ranks.rank != 0) return;
   printf("| %d | %lld | %d | %s | %.3f | %.3f | %.2f %% | %a | %a | %08llx |\n", p->domain.width,
-         (long long)p->count, p->size, name, t.least, t.mean,
+         (long long)p->count, p->r.ranks.size, name, t.least, t.mean,
          100 * (double)(near - p->count) / (double)p->count, value[0], value[1],
-         (unsigned long long)((checks[0] + (checks[1] << 32)) & INT64_C(0xFFFFFFFFFFFF)));
+         (unsigned long long)sum);
   fflush(stdout);
 }
 
@@ -131,17 +99,17 @@ static void measure_parts(const problem *p) {
   bench_check(p->device, cvtm_device_copy(p->device, own, p->sites + 2 * parts->first,
                                           2 * (size_t)parts->own * sizeof *own));
   for (int64_t k = -2; k < p->rounds; ++k) {
-    meet(p);
+    bench_ranks_meet(&p->r);
     const double start = cvtm_clock();
-    bench_check(p->device, cvtm_parts_evaluate(parts, own, CVTM_CVT_EXACT));
+    bench_check(p->device, cvtm_parts_evaluate(parts, own));
     bench_check(p->device, cvtm_parts_total(parts, 0, sum, gradient));
-    meet(p);
+    bench_ranks_meet(&p->r);
     if (k >= 0) add_time(&t, cvtm_clock() - start, p->rounds);
   }
   bench_check(p->device, cvtm_device_copy_out(p->device, value, sum, sizeof value));
-  print_row(p, "sites divided", t, value, sum_bits(p, gradient, 2 * parts->first, 2 * parts->own),
-            parts);
-  if (p->rank == 0)
+  print_row(p, "sites divided", t, value,
+            bench_ranks_bits(&p->r, gradient, 2 * parts->first, 2 * parts->own), parts);
+  if (p->r.ranks.rank == 0)
     printf("seconds of rank 0's cells: %.3f ms; %lld sites own, %lld around; %lld repeats\n",
            1e3 * parts->seconds, (long long)parts->own, (long long)(parts->near - parts->own),
            (long long)parts->repeats);
@@ -162,13 +130,13 @@ static void measure_alone(const problem *p) {
     bench_check(p->device, cvtm_device_synchronize(p->device));
     const double start = cvtm_clock();
     bench_check(p->device, cvtm_site_tree_sort(cvt->tree, p->sites, p->count));
-    bench_check(p->device, table->cell_moments(cvt, p->count, CVTM_CVT_EXACT));
+    bench_check(p->device, table->cell_moments(cvt, p->count));
     bench_check(p->device, table->finish(cvt, p->count, 0, cvt->value, cvt->best));
     bench_check(p->device, cvtm_device_synchronize(p->device));
     if (k >= 0) add_time(&t, cvtm_clock() - start, p->rounds);
   }
   bench_check(p->device, cvtm_device_copy_out(p->device, value, cvt->value, sizeof value));
-  print_row(p, "alone", t, value, sum_bits(p, cvt->best, 0, 2 * p->count), NULL);
+  print_row(p, "alone", t, value, bench_ranks_bits(&p->r, cvt->best, 0, 2 * p->count), NULL);
   cvtm_cvt_destroy(cvt);
 }
 
@@ -176,39 +144,22 @@ int main(int argc, char **argv) {
   const int side = (int)bench_integer(argc, argv, "--side");
   const int64_t sites = bench_integer(argc, argv, "--sites");
   const int64_t rounds = bench_integer(argc, argv, "--rounds");
-  const char *kind = bench_text(argc, argv, "--device", "cpu");
-  batch_ranks *processes = NULL;
-  cvtm_error error = {CVTM_OK, ""};
-  char name[32];
-  if (batch_ranks_start(&processes, &error) != CVTM_OK) {
-    fprintf(stderr, "bench_parts: %s\n", error.message);
-    return 1;
-  }
-  const int local = batch_ranks_local_rank(processes), gpus = cvtm_cuda_count(NULL);
-  snprintf(name, sizeof name, gpus > 0 ? "%s:%d" : "%s", kind, gpus > 0 ? local % gpus : 0);
-  const char *words[] = {argv[0], "--device", strcmp(kind, "cuda") == 0 ? name : kind};
-  problem p = {.device = bench_device(3, (char **)words, "cpu"),
-               .domain = {side > 0 ? side : 2048, side > 0 ? side : 2048, 0},
+  problem p = {.domain = {side > 0 ? side : 2048, side > 0 ? side : 2048, 0},
                .count = sites > 0 ? sites : 60000,
                .rounds = rounds > 0 ? rounds : 5};
-  cvtm_ranks ranks = batch_ranks_collective(processes);
-  cvtm_device_set_ranks(p.device, &ranks);
-  bench_check(p.device, cvtm_ranks_connect(p.device, &ranks));
-  p.rank = ranks.rank;
-  p.size = ranks.size;
+  bench_ranks_open(argc, argv, &p.r);
+  p.device = p.r.device;
   make_problem(&p);
-  if (p.rank == 0)
+  if (p.r.ranks.rank == 0)
     printf(
         "Device: %s; %s\n| side | sites | ranks | what | least ms | mean ms | sites around | "
         "energy | distance | checksum |\n|---|---|---|---|---|---|---|---|---|---|\n",
-        cvtm_device_description(p.device), ranks.nccl ? "NCCL" : "through the host");
+        cvtm_device_description(p.device), p.r.ranks.nccl ? "NCCL" : "through the host");
   measure_parts(&p);
   cvtm_device_set_ranks(p.device, NULL);
-  if (p.rank == 0) measure_alone(&p);
+  if (p.r.ranks.rank == 0) measure_alone(&p);
   cvtm_device_free(p.device, p.density);
   cvtm_device_free(p.device, p.sites);
-  cvtm_nccl_close(ranks.nccl);
-  cvtm_device_destroy(p.device);
-  batch_ranks_finish(processes);
+  bench_ranks_close(&p.r);
   return 0;
 }

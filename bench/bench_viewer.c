@@ -1,15 +1,9 @@
 /* Frames a second of the viewer, drawn in memory by EGL at 1280 x 800: while it solves, and while
- * it is paused. bench_viewer [--device NAME] [--sites N ...] [--frames N] [--pinned] */
+ * it is paused. bench_viewer [--device NAME] [--sites N] [--frames N] [--pinned 1] */
+#include "bench/harness.h"
 #include "viewer/viewer.h"
 
-#include "base/device.h"
-
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-enum { SIDE = 1024, MAX_COUNTS = 8 };
+enum { SIDE = 1024 };
 
 static void print_line(void *context, const char *line) {
   (void)context;
@@ -91,29 +85,17 @@ static int run_viewer(const bench *b, int64_t count) {
 }
 
 int main(int argc, char **argv) {
-  const char *name = "cpu";
-  int64_t counts[MAX_COUNTS] = {20000};
-  int given = 0;
-  bench b = {.frames = 60};
-  for (int k = 1; k < argc; ++k) {
-    if (strcmp(argv[k], "--device") == 0 && k + 1 < argc) name = argv[++k];
-    if (strcmp(argv[k], "--frames") == 0 && k + 1 < argc) b.frames = atoll(argv[++k]);
-    if (strcmp(argv[k], "--pinned") == 0) b.pinned = 1;
-    if (strcmp(argv[k], "--sites") == 0 && k + 1 < argc && given < MAX_COUNTS)
-      counts[given++] = atoll(argv[++k]);
-  }
-  cvtm_error error = {CVTM_OK, ""};
-  if (cvtm_device_create(name, 0, &b.device, &error) != CVTM_OK) {
-    fprintf(stderr, "bench_viewer: %s\n", error.message);
-    return 1;
-  }
-  b.density = malloc((size_t)SIDE * SIDE * sizeof *b.density);
+  const int64_t count = bench_integer(argc, argv, "--sites");
+  const int64_t frames = bench_integer(argc, argv, "--frames");
+  bench b = {.device = bench_device(argc, argv, "cpu"),
+             .density = malloc((size_t)SIDE * SIDE * sizeof *b.density),
+             .frames = frames > 0 ? frames : 60,
+             .pinned = bench_integer(argc, argv, "--pinned") != 0};
   if (!b.density) return 1;
   fill_density(b.density);
   printf("%10s  %-26s  %14s  %10s  %14s\n", "sites", "layers", "frames/s", "iterations",
          "paused, fr./s");
-  int good = 1;
-  for (int k = 0; good && k < (given > 0 ? given : 1); ++k) good = run_viewer(&b, counts[k]);
+  const int good = run_viewer(&b, count > 0 ? count : 20000);
   free(b.density);
   cvtm_device_destroy(b.device);
   return !good;

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """One exact evaluation on the CPU against assigning the pixels with SciPy's cKDTree, on as many
-threads, one right after the other: compare_ckdtree.py BENCH_EVALUATION [THREADS]."""
+threads, one right after the other: compare_ckdtree.py BENCH_CVT [THREADS]."""
 
 import os
 import subprocess
@@ -18,7 +18,7 @@ def main():
     threads = int(sys.argv[2]) if len(sys.argv) > 2 else len(os.sched_getaffinity(0))
     environment = dict(os.environ, OMP_NUM_THREADS=str(threads))
     table = subprocess.run(
-        [program, "--device", "cpu"], env=environment, check=True, capture_output=True, text=True
+        [program, "--device", "cpu", "--what", "evaluation", "--side", str(SIDE)], env=environment, check=True, capture_output=True, text=True
     ).stdout
     row = next(r for r in table.splitlines() if r.startswith(f"| {SIDE}^2 | {SITES} | uniform"))
     exact = float(row.split("|")[4])

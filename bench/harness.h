@@ -80,6 +80,13 @@ static inline double *bench_doubles(cvtm_device *device, int64_t count) {
   return memory;
 }
 
+/* The same, filled from host memory. */
+static inline double *bench_copied(cvtm_device *device, const double *from, int64_t count) {
+  double *to = bench_doubles(device, count);
+  bench_check(device, cvtm_device_copy_in(device, to, from, (size_t)count * sizeof *to));
+  return to;
+}
+
 /* side * side values: 1 everywhere, or waves between 1 and 100. */
 static inline void bench_density(int side, int graded, float *density) {
   _Pragma("omp parallel for schedule(static)") for (int y = 0; y < side; ++y) {

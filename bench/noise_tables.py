@@ -2,16 +2,16 @@
 
     python3 bench/noise_tables.py build/cvtmesh [NAME ...]
 
-NAME: of a set; all by default. Needs NumPy. Sets on the unit torus: independent points, one point in each square of a grid, Poisson
+NAME: of a set; all by default. Needs the Python package. Sets on the unit torus: independent points, one point in each square of a grid, Poisson
 discs (darts until the number is reached, radius 0.7 of the hexagonal lattice's distance), the
 program's tessellations and its blue noise."""
 
-import json
 import pathlib
 import subprocess
 import sys
 import tempfile
 
+import cvtmesh
 import numpy as np
 
 SIDE = 512  # pixels; only its ratio to the spacing matters
@@ -65,16 +65,13 @@ SETS = {
     "`--noise blue`": program("--noise", "blue"),
 }
 KEYS = ("least_distance", "low_frequency_power", "effective_nyquist", "oscillation", "peak_power",
-        "anisotropy_db", "bond_order")
+        "anisotropy_db")
 
 
-def figures(points, folder):
-    np.save(folder / "p.npy", points * SIDE)
-    done = subprocess.run([PROGRAM, "stats", folder / "p.npy", "--periodic", "--width", str(SIDE),
-                           "--height", str(SIDE), "--json", "--spectrum", folder / "s.json"],
-                          check=True, stdout=subprocess.PIPE)
-    noise = json.loads(done.stdout)["noise"]
-    return [noise[key] for key in KEYS]
+def figures(points):
+    found = cvtmesh.spectrum(points * SIDE, (SIDE, SIDE), periodic=True)
+    order = cvtmesh.bond_order(points, cvtmesh.delaunay(points * SIDE).triangles)
+    return [*(getattr(found, key) for key in KEYS), order]
 
 
 def distances(points, centre):
@@ -96,10 +93,10 @@ def mean_square_errors(points, random, functions=400):
 
 def main(folder):
     counts = (256, 1024, 4096)
-    print("| points | " + " | ".join(KEYS) + " |")
+    print("| points | " + " | ".join(KEYS) + " | bond_order |")
     for name, make in SETS.items():
         sets = [make(4096, np.random.default_rng(seed), folder) for seed in range(SEEDS)]
-        mean = np.mean([figures(points, folder) for points in sets], axis=0)
+        mean = np.mean([figures(points) for points in sets], axis=0)
         print(f"| {name} | " + " | ".join("%.3g" % value for value in mean) + " |", flush=True)
     print("| points | " + " | ".join(f"disc {n}" for n in counts) + " | slope | " +
           " | ".join(f"Gaussian {n}" for n in counts) + " | slope |")

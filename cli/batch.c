@@ -2,6 +2,7 @@
  * borrows a device, and writes the files. There are more lanes than devices, so that some lanes
  * read and write while others compute. */
 #include "base/clock.h"
+#include "base/numeric_locale.h"
 #include "cli/batch_devices.h"
 #include "cli/batch_journal.h"
 #include "cli/batch_list.h"
@@ -26,7 +27,8 @@
 
 enum { FAILURES_REPORTED = 1000 };
 
-typedef enum outcome { DONE, SKIPPED, FAILED, OUTCOME_COUNT } outcome;
+/* NOT_CONVERGED: of those that are done or skipped. */
+typedef enum outcome { DONE, SKIPPED, FAILED, NOT_CONVERGED, OUTCOME_COUNT } outcome;
 
 /* What a lane spends time on; the report gives the seconds of all lanes together. */
 typedef enum stage { STAGE_READ, STAGE_WAIT, STAGE_SOLVE, STAGE_WRITE, STAGE_COUNT } stage;
@@ -102,8 +104,10 @@ static batch_job *take_job(batch *b, batch_key *key) {
     if (status != CVTM_OK) halt(b, cli_failed(CLI_READING, status, &error));
     if (job == NULL) break;
     *key = batch_job_key(job);
-    if (!batch_journal_has(b->journal, job, *key)) break;
+    const int code = batch_journal_code(b->journal, job, *key);
+    if (code < 0) break;
     count(b, SKIPPED);
+    if (code == CLI_EXIT_NOT_CONVERGED) count(b, NOT_CONVERGED);
     batch_job_free(job);
     job = NULL;
   }
@@ -119,13 +123,10 @@ static void end_stage(batch *b, stage which, double *begin) {
   *begin = now;
 }
 
-/* An error of the device ends the batch, since it would recur in every job; any other error ends
- * this job alone. */
 static int solve_job(batch *b, cli_run_job *run, double *begin) {
   cvtm_device *device = batch_devices_lend(b->devices);
   end_stage(b, STAGE_WAIT, begin);
   const int code = cli_run_solve(run, device);
-  if (code != CLI_EXIT_OK && cvtm_device_error(device)->status == CVTM_ERROR_DEVICE) halt(b, code);
   batch_devices_give_back(b->devices, device);
   end_stage(b, STAGE_SOLVE, begin);
   return code;
@@ -141,7 +142,7 @@ static int mesh_job(batch *b, cli_run_job *run) {
 }
 
 /* Runs all stages of a job. Returns CLI_EXIT_INTERRUPTED if it was abandoned before it wrote a
- * file. */
+ * file, CLI_EXIT_NOT_CONVERGED if it has written them all. */
 static int run_stages(batch *b, const batch_job *job) {
   double begin = cvtm_clock();
   cli_run_job *run = NULL;
@@ -155,6 +156,7 @@ static int run_stages(batch *b, const batch_job *job) {
   if (code == CLI_EXIT_OK) {
     code = mesh_job(b, run);
     if (code == CLI_EXIT_OK) code = cli_run_write(run);
+    if (code == CLI_EXIT_OK && !cli_run_converged(run)) code = CLI_EXIT_NOT_CONVERGED;
     end_stage(b, STAGE_WRITE, &begin);
   }
   cli_run_destroy(run);
@@ -168,12 +170,14 @@ static void tell(const batch *b, const batch_job *job, double seconds, const cha
   if (reason != NULL) {
     const int named = strncmp(reason, input, strlen(input)) == 0;
     fprintf(stderr, "%scvtmesh: job %lld: %s%s%s\n", b->visible ? "\r\033[K" : "", number,
-            named ? "" : input, named ? "" : ": ", reason);
+            named ? "" : cli_visible(input), named ? "" : ": ", cli_visible(reason));
   } else if (b->options->verbose && !b->options->quiet) {
-    fprintf(stderr, "job %lld: %s: %.2f seconds\n", number, input, seconds);
+    fprintf(stderr, "job %lld: %s: %.2f seconds\n", number, cli_visible(input), seconds);
   }
 }
 
+/* An error of the device ends the batch, since it would recur in every job; any other error ends
+ * this job alone. */
 static void do_job(batch *b, const batch_job *job, batch_key key) {
   cvtm_error error = {CVTM_OK, ""};
   cvtm_error message = {CVTM_OK, ""};
@@ -183,9 +187,14 @@ static void do_job(batch *b, const batch_job *job, batch_key key) {
   (void)cli_capture_messages(NULL);
   if (code == CLI_EXIT_INTERRUPTED) return;
   const double seconds = cvtm_clock() - start;
-  const char *reason = code == CLI_EXIT_OK ? NULL : message.message;
-  tell(b, job, seconds, reason);
-  count(b, reason == NULL ? DONE : FAILED);
+  const int is_done = code == CLI_EXIT_OK || code == CLI_EXIT_NOT_CONVERGED;
+  const char *reason = is_done ? NULL : message.message;
+  if (!is_done && message.status == CVTM_ERROR_DEVICE) halt(b, code);
+  tell(b, job, seconds,
+       code == CLI_EXIT_NOT_CONVERGED && !b->options->quiet ? "not converged; the result is written"
+                                                            : reason);
+  count(b, is_done ? DONE : FAILED);
+  if (code == CLI_EXIT_NOT_CONVERGED) count(b, NOT_CONVERGED);
   const cvtm_status status = batch_journal_add(b->journal, job, key, seconds, code, reason, &error);
   if (status != CVTM_OK) halt(b, cli_failed(CLI_WRITING, status, &error));
   if (reason != NULL && b->options->batch.fail_fast) halt(b, CLI_EXIT_FAILURE);
@@ -194,6 +203,7 @@ static void do_job(batch *b, const batch_job *job, batch_key key) {
 static void *lane(void *context) {
   batch *b = context;
   batch_key key;
+  (void)cvtm_numeric_locale_enter(); /* of this thread, until it ends */
   cli_listen(b->listener);
   omp_set_num_threads(batch_devices_threads(b->devices));
   for (batch_job *job = take_job(b, &key); job != NULL; job = take_job(b, &key)) {
@@ -365,25 +375,53 @@ static cvtm_status check_list(batch *b, cvtm_error *error) {
   return status == CVTM_OK ? batch_list_rewind(b->list, error) : status;
 }
 
-static cvtm_status clean_job(batch *b, const batch_job *job, cvtm_error *error) {
+/* Makes the folder of a file, and those above it, unless it is there. */
+static cvtm_status make_folder(const char *path, cvtm_error *error) {
+  struct stat found;
+  char *folder = strdup(path), *last = folder != NULL ? strrchr(folder, '/') : NULL;
+  if (folder == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", path);
   cvtm_status status = CVTM_OK;
-  cli_output_names outputs;
-  cli_outputs_names(&job->options, &outputs);
-  for (int k = 0; k < outputs.count && status == CVTM_OK; ++k)
-    status = batch_journal_clean(b->journal, outputs.item[k], error);
+  if (last != NULL && last > folder) {
+    *last = '\0';
+    int reason = stat(folder, &found) == 0 ? 0 : errno;
+    for (char *slash = folder; reason != 0 && slash != NULL;) {
+      slash = strchr(slash + 1, '/');
+      if (slash != NULL) *slash = '\0';
+      if (mkdir(folder, 0777) != 0) reason = errno;
+      if (slash != NULL) *slash = '/';
+    }
+    if (reason != 0 && stat(folder, &found) != 0)
+      status = cvtm_fail(error, CVTM_ERROR_IO, "%s: the folder is missing and cannot be made: %s",
+                         folder, strerror(reason));
+  }
+  free(folder);
   return status;
 }
 
-/* Removes temporary files of processes that were killed. */
-static cvtm_status clean(batch *b, cvtm_error *error) {
+typedef struct folder_making {
+  cvtm_status status;
+  cvtm_error *error;
+} folder_making;
+
+/* A cli_file_visitor. */
+static void make_folder_of(void *context, cli_file_use use, const char *option, const char *path) {
+  folder_making *m = context;
+  (void)option;
+  if (use == CLI_FILE_WRITTEN && m->status == CVTM_OK) m->status = make_folder(path, m->error);
+}
+
+/* Makes the folders of the outputs. */
+static cvtm_status make_folders(batch *b, cvtm_error *error) {
   const char *report = b->options->batch.report;
   cvtm_status status = CVTM_OK;
-  if (report != NULL) status = batch_journal_clean(b->journal, report, error);
+  if (report != NULL) status = make_folder(report, error);
   for (int64_t k = 0; k < b->mine && status == CVTM_OK; ++k) {
     batch_job *job = NULL;
     status = batch_list_get(b->list, b->shard + k * b->shards, &job, error);
     if (job == NULL) break;
-    status = clean_job(b, job, error);
+    folder_making m = {CVTM_OK, error};
+    cli_options_visit_files(&job->options, make_folder_of, &m);
+    status = m.status;
     batch_job_free(job);
   }
   return status == CVTM_OK ? batch_list_rewind(b->list, error) : status;
@@ -428,7 +466,7 @@ static cvtm_status open_journal(batch *b, cvtm_error *error) {
   const int first = batch_ranks_rank(b->ranks) == 0;
   cvtm_status status = CVTM_OK;
   if (first) status = open_own_journal(b, session, error);
-  if (first && status == CVTM_OK) status = clean(b, error);
+  if (first && status == CVTM_OK) status = make_folders(b, error);
   if (status != CVTM_OK) session = 0;
   const cvtm_status shared = batch_ranks_broadcast(b->ranks, &session, error);
   if (shared != CVTM_OK || status != CVTM_OK) return status != CVTM_OK ? status : shared;
@@ -497,6 +535,7 @@ static cvtm_status write_batch_report(const batch *b, const totals *t, double se
   cli_json_integer(report, "done", t->count[DONE]);
   cli_json_integer(report, "skipped", t->count[SKIPPED]);
   cli_json_integer(report, "failed", t->count[FAILED]);
+  cli_json_integer(report, "not_converged", t->count[NOT_CONVERGED]);
   cJSON_AddBoolToObject(report, "interrupted", t->interrupted != 0);
   cli_json_integer(report, "ranks", batch_ranks_size(b->ranks));
   batch_devices_report(b->devices, report);
@@ -520,15 +559,17 @@ static void print_batch_summary(const batch *b, const totals *t, double seconds)
   char devices[400];
   const int64_t left = b->mine - t->count[DONE] - t->count[SKIPPED] - t->count[FAILED];
   batch_devices_describe(b->devices, devices, sizeof devices);
-  fprintf(stderr, "%s: %lld %s on %s", b->options->input, (long long)b->mine,
+  fprintf(stderr, "%s: %lld %s on %s", cli_visible(b->options->input), (long long)b->mine,
           cli_word(b->mine, "job", "jobs"), devices);
   if (batch_ranks_size(b->ranks) > 1) fprintf(stderr, ", %d ranks", batch_ranks_size(b->ranks));
   fprintf(stderr, "\n  done       %lld\n", (long long)t->count[DONE]);
   if (t->count[SKIPPED] > 0)
     fprintf(stderr, "  before     %lld, by the journal\n", (long long)t->count[SKIPPED]);
+  if (t->count[NOT_CONVERGED] > 0)
+    fprintf(stderr, "  of these   %lld not converged\n", (long long)t->count[NOT_CONVERGED]);
   if (t->count[FAILED] > 0)
     fprintf(stderr, "  failed     %lld; the reasons are above and in %s\n",
-            (long long)t->count[FAILED], b->journal_base);
+            (long long)t->count[FAILED], cli_visible(b->journal_base));
   if (left > 0) fprintf(stderr, "  left       %lld; --resume does them\n", (long long)left);
   fprintf(stderr, "  seconds    %.2f, %.1f runs a second\n", seconds,
           (double)t->count[DONE] / seconds);
@@ -546,7 +587,8 @@ static int conclude(batch *b) {
   if (status != CVTM_OK) return cli_failed(CLI_WRITING, status, &error);
   if (t.interrupted) return CLI_EXIT_INTERRUPTED;
   if (b->code != CLI_EXIT_OK) return b->code;
-  return t.count[FAILED] > 0 || t.halted ? CLI_EXIT_FAILURE : CLI_EXIT_OK;
+  if (t.count[FAILED] > 0 || t.halted) return CLI_EXIT_FAILURE;
+  return t.count[NOT_CONVERGED] > 0 ? CLI_EXIT_NOT_CONVERGED : CLI_EXIT_OK;
 }
 
 static int perform_batch(batch *b) {
@@ -554,11 +596,12 @@ static int perform_batch(batch *b) {
   if (code != CLI_EXIT_OK) return code;
   cvtm_error error = {CVTM_OK, ""};
   cli_catch_signals();
+  /* A pipe without a reader fails the job that writes to it, and no other. */
+  if (b->listener == NULL) (void)signal(SIGPIPE, SIG_IGN);
+  if (!b->options->quiet) batch_ranks_print_note(b->ranks);
   b->start = cvtm_clock();
   b->visible = !b->options->quiet && !b->options->verbose && isatty(STDERR_FILENO);
-  cvtm_status status =
-      batch_devices_open(b->options, batch_ranks_local_rank(b->ranks),
-                         batch_ranks_local_size(b->ranks), b->mine, &b->devices, &error);
+  cvtm_status status = batch_devices_open(b->options, b->ranks, b->mine, &b->devices, &error);
   if (status == CVTM_ERROR_ARGUMENT)
     halt(b, cli_usage_error(CLI_BATCH, "%s", error.message));
   else if (status != CVTM_OK || (status = work(b, &error)) != CVTM_OK)

@@ -2,12 +2,10 @@
 
 #include "cli/report.h"
 
-#include <omp.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum {
   DEVICES_MAX = 64,
@@ -28,13 +26,6 @@ struct batch_devices {
   pthread_mutex_t lock;
   pthread_cond_t returned;
 };
-
-/* The number of cores that this rank may use: those it is bound to, or its share of all. */
-static int cores(int local_size) {
-  const int usable = omp_get_num_procs();
-  const int share = (int)sysconf(_SC_NPROCESSORS_ONLN) / local_size;
-  return usable < share || share < 1 ? usable : share;
-}
 
 /* Adds the CUDA devices of this rank: all if it is alone on its machine, else every local_size-th;
  * ranks share devices if there are fewer devices than ranks. */
@@ -66,9 +57,9 @@ static cvtm_status add_names(batch_devices *devices, const char *names, int loca
 
 /* On the CPU many runs with one thread each use the cores best. A run gets several threads only if
  * there are fewer jobs than cores. */
-static void share_out(batch_devices *devices, const cli_options *options, int local_size,
+static void share_out(batch_devices *devices, const cli_options *options, const batch_ranks *ranks,
                       int64_t jobs) {
-  const int available = options->threads > 0 ? (int)options->threads : cores(local_size);
+  const int available = options->threads > 0 ? (int)options->threads : batch_ranks_cores(ranks);
   const int most = devices->is_cuda ? RUNS_PER_GPU : available;
   const int64_t needed = (jobs + devices->count - 1) / devices->count;
   devices->runs = options->batch.jobs > 0 ? (int)options->batch.jobs : most;
@@ -103,18 +94,19 @@ static void close_handles(batch_devices *devices) {
   devices->handle = devices->idle = NULL;
 }
 
-cvtm_status batch_devices_open(const cli_options *options, int local_rank, int local_size,
-                               int64_t jobs, batch_devices **result, cvtm_error *error) {
+cvtm_status batch_devices_open(const cli_options *options, const batch_ranks *ranks, int64_t jobs,
+                               batch_devices **result, cvtm_error *error) {
   /* With the default of 8 connections, further streams would wait for one another. */
   (void)setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
   batch_devices *devices = calloc(1, sizeof *devices);
   if (devices == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory for devices");
   pthread_mutex_init(&devices->lock, NULL);
   pthread_cond_init(&devices->returned, NULL);
-  cvtm_status status = add_names(devices, options->device, local_rank, local_size, error);
+  cvtm_status status = add_names(devices, options->device, batch_ranks_local_rank(ranks),
+                                 batch_ranks_local_size(ranks), error);
   if (status == CVTM_OK) {
     devices->is_cuda = strncmp(devices->name[0], "cuda", 4) == 0;
-    share_out(devices, options, local_size, jobs);
+    share_out(devices, options, ranks, jobs);
     status = open_handles(devices, error);
   }
   if (status != CVTM_OK && devices->is_cuda && strcmp(options->device, "auto") == 0) {
@@ -122,7 +114,7 @@ cvtm_status batch_devices_open(const cli_options *options, int local_rank, int l
     devices->count = 1;
     devices->is_cuda = 0;
     strcpy(devices->name[0], "cpu");
-    share_out(devices, options, local_size, jobs);
+    share_out(devices, options, ranks, jobs);
     status = open_handles(devices, error);
   }
   if (status == CVTM_OK)

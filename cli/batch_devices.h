@@ -4,6 +4,7 @@
 #define CVTMESH_CLI_BATCH_DEVICES_H
 
 #include "base/device.h"
+#include "cli/batch_ranks.h"
 #include "cli/options.h"
 
 #include <cjson/cJSON.h>
@@ -13,8 +14,8 @@ typedef struct batch_devices batch_devices;
 /* Opens the devices of --device. `auto` and `all` mean every CUDA device, divided among the ranks
  * of this machine; `auto` means the CPU if there is none. jobs: an upper bound of the number of
  * jobs. */
-cvtm_status batch_devices_open(const cli_options *options, int local_rank, int local_size,
-                               int64_t jobs, batch_devices **devices, cvtm_error *error);
+cvtm_status batch_devices_open(const cli_options *options, const batch_ranks *ranks, int64_t jobs,
+                               batch_devices **devices, cvtm_error *error);
 /* The number of lanes that keeps all devices busy. */
 int batch_devices_lanes(const batch_devices *devices);
 /* The number of CPU threads of each lane. */

@@ -21,11 +21,9 @@ struct batch_journal {
   char *base; /* path of the journal of the whole batch: that of rank 0 without a shard */
   int file;
   int resume;
-  int locked; /* 0 if the file system has no locks */
   int64_t session;
-  batch_key_set done;    /* jobs that earlier sessions finished; filled only to resume */
-  batch_key_set dead;    /* tokens of processes that have ended, see cvtm_output_token */
-  batch_key_set cleaned; /* folders without temporary files of dead processes */
+  batch_key_set done, unconverged; /* jobs of earlier sessions; filled only to resume */
+  int is_torn;                     /* the last line was written in part */
   pthread_mutex_t lock;
 };
 
@@ -164,36 +162,23 @@ static const char *text_of(const cJSON *entry, const char *name) {
   return text != NULL ? text : "";
 }
 
-static batch_key token_key(const char *token) {
-  batch_key key = batch_key_start();
-  batch_key_add_text(&key, token);
-  return key;
-}
-
-typedef struct past_context {
-  batch_journal *journal;
-  int is_dead; /* true if the process that wrote the entries has ended */
-} past_context;
-
-/* An entry_reader: notes the jobs that are done, and the processes that may have left temporary
- * files. */
+/* An entry_reader: notes the jobs that are done. */
 static cvtm_status read_past_entry(void *context, const cJSON *entry) {
-  const past_context *c = context;
-  const char *token = text_of(entry, "token");
+  batch_journal *journal = context;
+  const cJSON *code = cJSON_GetObjectItemCaseSensitive(entry, "code");
   batch_key key;
-  int added = 1;
-  if (c->journal->resume && strcmp(text_of(entry, "status"), "done") == 0 &&
-      batch_key_parse(text_of(entry, "job"), &key))
-    added = batch_key_set_add(&c->journal->done, key);
-  if (added >= 0 && c->is_dead && token[0] != '\0')
-    added = batch_key_set_add(&c->journal->dead, token_key(token));
+  if (strcmp(text_of(entry, "status"), "done") != 0 ||
+      !batch_key_parse(text_of(entry, "job"), &key))
+    return CVTM_OK;
+  int added = batch_key_set_add(&journal->done, key);
+  if (added >= 0 && cJSON_IsNumber(code) && code->valuedouble == CLI_EXIT_NOT_CONVERGED)
+    added = batch_key_set_add(&journal->unconverged, key);
   return added < 0 ? CVTM_ERROR_MEMORY : CVTM_OK;
 }
 
-static cvtm_status read_past(batch_journal *journal, const char *path, int is_dead,
-                             cvtm_error *error) {
-  past_context context = {journal, is_dead};
-  return read_journal(path, read_past_entry, &context, error);
+/* A path_visitor: reads a journal of an earlier session or of a sibling, which may still run. */
+static cvtm_status read_past(void *context, const char *path, cvtm_error *error) {
+  return read_journal(path, read_past_entry, context, error);
 }
 
 /* --- locks ------------------------------------------------------------------------------------
@@ -202,12 +187,10 @@ static cvtm_status read_past(batch_journal *journal, const char *path, int is_de
 
 typedef enum lock_state { LOCK_TAKEN, LOCK_HELD, LOCK_UNSUPPORTED } lock_state;
 
-/* kind: LOCK_EX or LOCK_SH. */
-static cvtm_status try_lock(int file, int kind, const char *path, lock_state *state,
-                            cvtm_error *error) {
+static cvtm_status try_lock(int file, const char *path, lock_state *state, cvtm_error *error) {
   int result = 0;
   do {
-    result = flock(file, kind | LOCK_NB);
+    result = flock(file, LOCK_EX | LOCK_NB);
   } while (result != 0 && errno == EINTR);
   *state = LOCK_TAKEN;
   if (result == 0) return CVTM_OK;
@@ -228,6 +211,17 @@ static int has_name(int file, const char *path) {
          opened.st_ino == named.st_ino;
 }
 
+/* Refuses a file of other content, of which a batch would remove or lengthen what is there. A
+ * process that died may have left the beginning of a first line. */
+static cvtm_status check_content(int file, const char *path, cvtm_error *error) {
+  static const char first[] = "{\"session\":";
+  char found[sizeof first - 1];
+  const ssize_t size = pread(file, found, sizeof found, 0);
+  if (size >= 0 && memcmp(found, first, (size_t)size) == 0) return CVTM_OK;
+  if (size < 0) return cvtm_fail(error, CVTM_ERROR_IO, "%s: %s", path, strerror(errno));
+  return cvtm_fail(error, CVTM_ERROR_IO, "%s: not a journal of a batch; it stays as it is", path);
+}
+
 /* Opens and locks this process's journal. Another batch without `resume` may remove the file
  * between opening and locking; then the lock protects nothing, and the file is opened again. */
 static cvtm_status open_locked(batch_journal *journal, cvtm_error *error) {
@@ -236,29 +230,30 @@ static cvtm_status open_locked(batch_journal *journal, cvtm_error *error) {
     journal->file = open(journal->path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
     if (journal->file < 0)
       return cvtm_fail(error, CVTM_ERROR_IO, "%s: %s", journal->path, strerror(errno));
-    const cvtm_status status = try_lock(journal->file, LOCK_EX, journal->path, &state, error);
+    const cvtm_status status = try_lock(journal->file, journal->path, &state, error);
     if (status != CVTM_OK) return status;
     if (state == LOCK_HELD) return fail_held(journal->path, error);
     if (has_name(journal->file, journal->path)) break;
     close(journal->file);
   }
-  journal->locked = state == LOCK_TAKEN;
   /* Only rank 0 prints this. */
-  if (!journal->locked && strstr(journal->path + strlen(journal->base), ".rank") == NULL)
+  if (state != LOCK_TAKEN && strstr(journal->path + strlen(journal->base), ".rank") == NULL)
     fprintf(stderr,
             "cvtmesh: note: %s: the file system has no locks; a second batch with this journal "
             "is not refused, and temporary files of a killed one stay\n",
-            journal->path);
-  return CVTM_OK;
+            cli_visible(journal->path));
+  return check_content(journal->file, journal->path, error);
 }
 
 /* Opens and locks the journal of a process that must have ended; *file is -1 if there is none. */
-static cvtm_status open_sibling(const char *path, int *file, lock_state *state, cvtm_error *error) {
+static cvtm_status open_sibling(const char *path, int *file, cvtm_error *error) {
+  lock_state state = LOCK_TAKEN;
   *file = open(path, O_RDWR | O_CLOEXEC);
   if (*file < 0 && errno == ENOENT) return CVTM_OK;
   if (*file < 0) return cvtm_fail(error, CVTM_ERROR_IO, "%s: %s", path, strerror(errno));
-  cvtm_status status = try_lock(*file, LOCK_EX, path, state, error);
-  if (status == CVTM_OK && *state == LOCK_HELD) status = fail_held(path, error);
+  cvtm_status status = try_lock(*file, path, &state, error);
+  if (status == CVTM_OK && state == LOCK_HELD) status = fail_held(path, error);
+  if (status == CVTM_OK) status = check_content(*file, path, error);
   if (status != CVTM_OK) close(*file);
   return status;
 }
@@ -267,73 +262,56 @@ static cvtm_status open_sibling(const char *path, int *file, lock_state *state, 
 static cvtm_status check_sibling(void *context, const char *path, cvtm_error *error) {
   (void)context;
   int file = -1;
-  lock_state state = LOCK_TAKEN;
-  const cvtm_status status = open_sibling(path, &file, &state, error);
+  const cvtm_status status = open_sibling(path, &file, error);
   if (status == CVTM_OK && file >= 0) close(file);
   return status;
 }
 
-/* A path_visitor: reads which processes wrote the journal, and removes it. */
+/* A path_visitor. */
 static cvtm_status remove_sibling(void *context, const char *path, cvtm_error *error) {
+  (void)context;
   int file = -1;
-  lock_state state = LOCK_TAKEN;
-  cvtm_status status = open_sibling(path, &file, &state, error);
+  cvtm_status status = open_sibling(path, &file, error);
   if (status != CVTM_OK || file < 0) return status;
-  status = read_past(context, path, state == LOCK_TAKEN, error);
-  if (status == CVTM_OK && unlink(path) != 0 && errno != ENOENT)
+  if (unlink(path) != 0 && errno != ENOENT)
     status = cvtm_fail(error, CVTM_ERROR_IO, "%s: %s", path, strerror(errno));
-  close(file);
-  return status;
-}
-
-/* True if this process removes the journal at `path`: its own, one named after its own, or that of
- * the whole batch. Shards that start together must not try the locks of one another, which would
- * look like a second batch. */
-static int is_responsible(const batch_journal *journal, const char *path) {
-  const size_t length = strlen(journal->path);
-  return strcmp(path, journal->base) == 0 ||
-         (strncmp(path, journal->path, length) == 0 && path[length] == '.');
-}
-
-/* A path_visitor: reads a journal of an earlier session or of a sibling, which may still run. It
- * holds the lock while it reads, so that no process begins a session meanwhile. */
-static cvtm_status read_past_file(void *context, const char *path, cvtm_error *error) {
-  batch_journal *journal = context;
-  if (strcmp(path, journal->path) == 0) return read_past(journal, path, journal->locked, error);
-  if (!is_responsible(journal, path)) return read_past(journal, path, 0, error);
-  const int file = open(path, O_RDONLY | O_CLOEXEC);
-  if (file < 0 && errno == ENOENT) return CVTM_OK;
-  if (file < 0) return cvtm_fail(error, CVTM_ERROR_IO, "%s: %s", path, strerror(errno));
-  lock_state state = LOCK_HELD;
-  cvtm_status status = try_lock(file, LOCK_SH, path, &state, error);
-  if (status == CVTM_OK) status = read_past(journal, path, state == LOCK_TAKEN, error);
   close(file);
   return status;
 }
 
 /* --- writing ------------------------------------------------------------------------------ */
 
+/* 0 or an errno. */
+static int write_all(int file, const char *bytes, size_t size) {
+  for (size_t written = 0; written < size;) {
+    const ssize_t got = write(file, bytes + written, size - written);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return got < 0 ? errno : EIO;
+    written += (size_t)got;
+  }
+  return 0;
+}
+
+/* The line begins with the end of a line before it that is torn: it must not continue that one. */
 static cvtm_status append_line(batch_journal *journal, const cJSON *entry, cvtm_error *error) {
   char *text = cli_json_print(entry, 0);
   const size_t length = text != NULL ? strlen(text) : 0;
-  char *line = text != NULL ? realloc(text, length + 2) : NULL;
+  char *line = text != NULL ? malloc(length + 2) : NULL;
   if (line == NULL) {
     cJSON_free(text);
     return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", journal->path);
   }
-  line[length] = '\n';
+  line[0] = '\n';
+  memcpy(line + 1, text, length);
+  line[length + 1] = '\n';
+  cJSON_free(text);
   pthread_mutex_lock(&journal->lock);
-  size_t written = 0;
-  while (written < length + 1) {
-    const ssize_t got = write(journal->file, line + written, length + 1 - written);
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) break;
-    written += (size_t)got;
-  }
-  const int reason = errno;
+  const int skipped = !journal->is_torn;
+  const int reason = write_all(journal->file, line + skipped, length + 2 - (size_t)skipped);
+  journal->is_torn = reason != 0;
   pthread_mutex_unlock(&journal->lock);
   free(line);
-  if (written < length + 1)
+  if (reason != 0)
     return cvtm_fail(error, CVTM_ERROR_IO, "%s: %s", journal->path, strerror(reason));
   /* Not under the lock, so that several threads can wait for the disk at the same time. */
   if (fdatasync(journal->file) != 0 && errno != EINVAL && errno != EOPNOTSUPP && errno != EROFS)
@@ -341,14 +319,11 @@ static cvtm_status append_line(batch_journal *journal, const cJSON *entry, cvtm_
   return CVTM_OK;
 }
 
-/* A killed process may have left half a line; the next one must not continue it. */
-static cvtm_status end_torn_line(batch_journal *journal, cvtm_error *error) {
+/* A killed process may have left half a line. */
+static void find_torn_line(batch_journal *journal) {
   const off_t size = lseek(journal->file, 0, SEEK_END);
   char last = '\n';
-  if (size > 0 && pread(journal->file, &last, 1, size - 1) == 1 && last != '\n' &&
-      write(journal->file, "\n", 1) != 1)
-    return cvtm_fail(error, CVTM_ERROR_IO, "%s: %s", journal->path, strerror(errno));
-  return CVTM_OK;
+  journal->is_torn = size > 0 && pread(journal->file, &last, 1, size - 1) == 1 && last != '\n';
 }
 
 static cvtm_status begin_session(batch_journal *journal, cvtm_error *error) {
@@ -359,24 +334,21 @@ static cvtm_status begin_session(batch_journal *journal, cvtm_error *error) {
   cli_json_text(entry, "version", CVTMESH_VERSION);
   cli_json_text(entry, "host", host);
   cli_json_integer(entry, "pid", (int64_t)getpid());
-  cli_json_text(entry, "token", cvtm_output_token());
   const cvtm_status status = append_line(journal, entry, error);
   cJSON_Delete(entry);
   return status;
 }
 
 static cvtm_status read_or_empty(batch_journal *journal, cvtm_error *error) {
-  cvtm_status status = CVTM_OK;
   if (journal->resume) {
-    status = read_past_file(journal, journal->base, error);
-    if (status == CVTM_OK) status = visit_siblings(journal->base, read_past_file, journal, error);
-    return status == CVTM_OK ? end_torn_line(journal, error) : status;
+    cvtm_status status = read_past(journal, journal->base, error);
+    if (status == CVTM_OK) status = visit_siblings(journal->base, read_past, journal, error);
+    find_torn_line(journal);
+    return status;
   }
-  status = read_past_file(journal, journal->path, error);
-  if (status == CVTM_OK) status = visit_siblings(journal->path, remove_sibling, journal, error);
-  if (status == CVTM_OK && ftruncate(journal->file, 0) != 0)
-    status = cvtm_fail(error, CVTM_ERROR_IO, "%s: %s", journal->path, strerror(errno));
-  return status;
+  const cvtm_status status = visit_siblings(journal->path, remove_sibling, NULL, error);
+  if (status != CVTM_OK || ftruncate(journal->file, 0) == 0) return status;
+  return cvtm_fail(error, CVTM_ERROR_IO, "%s: %s", journal->path, strerror(errno));
 }
 
 cvtm_status batch_journal_open(const char *path, const char *base, int resume, int64_t session,
@@ -410,8 +382,7 @@ void batch_journal_close(batch_journal *journal) {
   if (journal->file >= 0) close(journal->file);
   pthread_mutex_destroy(&journal->lock);
   batch_key_set_free(&journal->done);
-  batch_key_set_free(&journal->dead);
-  batch_key_set_free(&journal->cleaned);
+  batch_key_set_free(&journal->unconverged);
   free(journal->path);
   free(journal->base);
   free(journal);
@@ -427,9 +398,9 @@ cvtm_status batch_journal_add(batch_journal *journal, const batch_job *job, batc
   cli_json_text(entry, "input", job->options.input);
   cli_json_text(entry, "status", reason == NULL ? "done" : "failed");
   cli_json_real(entry, "seconds", seconds);
+  if (code != CLI_EXIT_OK) cli_json_integer(entry, "code", code);
   if (reason != NULL) {
     cli_json_integer(entry, "session", journal->session);
-    cli_json_integer(entry, "code", code);
     cli_json_text(entry, "reason", reason);
   }
   const cvtm_status status = append_line(journal, entry, error);
@@ -444,41 +415,19 @@ static int exists(const char *path) {
   return stat(path, &found) == 0;
 }
 
-int batch_journal_has(const batch_journal *journal, const batch_job *job, batch_key key) {
-  if (!batch_key_set_has(&journal->done, key)) return 0;
-  cli_output_names outputs;
-  cli_outputs_names(&job->options, &outputs);
-  for (int k = 0; k < outputs.count; ++k)
-    if (!exists(outputs.item[k])) return 0;
-  return 1;
+/* A cli_file_visitor; the context is 1 until an output is missing. */
+static void check_written(void *context, cli_file_use use, const char *option, const char *path) {
+  int *all = context;
+  (void)option;
+  if (use == CLI_FILE_WRITTEN) *all = *all && exists(path);
 }
 
-static void clean_folder(const batch_journal *journal, const char *folder) {
-  DIR *entries = opendir(folder);
-  if (entries == NULL) return; /* the job itself reports the missing folder */
-  const struct dirent *entry;
-  while ((entry = readdir(entries)) != NULL) {
-    char token[CVTM_OUTPUT_TOKEN];
-    int number = 0, end = 0;
-    if (sscanf(entry->d_name, ".cvtmesh-%16[0-9a-f]-%d.tmp%n", token, &number, &end) != 2) continue;
-    if (end == 0 || entry->d_name[end] != '\0') continue;
-    if (batch_key_set_has(&journal->dead, token_key(token)))
-      (void)unlinkat(dirfd(entries), entry->d_name, 0);
-  }
-  closedir(entries);
-}
-
-cvtm_status batch_journal_clean(batch_journal *journal, const char *output, cvtm_error *error) {
-  if (journal->dead.count == 0) return CVTM_OK;
-  const char *slash = strrchr(output, '/');
-  const size_t length = slash != NULL ? (size_t)(slash - output) + 1 : 0;
-  char *folder = length > 0 ? strndup(output, length) : strdup(".");
-  batch_key key = batch_key_start();
-  batch_key_add_text(&key, folder);
-  const int added = folder != NULL ? batch_key_set_add(&journal->cleaned, key) : -1;
-  if (added == 1) clean_folder(journal, folder);
-  free(folder);
-  return added < 0 ? cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory") : CVTM_OK;
+int batch_journal_code(const batch_journal *journal, const batch_job *job, batch_key key) {
+  if (!batch_key_set_has(&journal->done, key)) return -1;
+  int all = 1;
+  cli_options_visit_files(&job->options, check_written, &all);
+  if (!all) return -1;
+  return batch_key_set_has(&journal->unconverged, key) ? CLI_EXIT_NOT_CONVERGED : CLI_EXIT_OK;
 }
 
 typedef struct failure_context {

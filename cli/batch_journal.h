@@ -1,7 +1,7 @@
 /* What a batch did, one JSON object in a line, on the disk before the next job counts:
- * {"session", "version", "host", "pid", "token"} when a process begins, {"job", "index", "input",
- * "status": "done" | "failed", "seconds", "code", "reason"} when a job ends. A line that a
- * killed process left unfinished is passed over. */
+ * {"session", "version", "host", "pid"} when a process begins, {"job", "index", "input", "status":
+ * "done" | "failed", "seconds", "code", "reason"} when a job ends; code: if it is not 0. A line
+ * that was written in part is passed over. */
 #ifndef CVTMESH_CLI_BATCH_JOURNAL_H
 #define CVTMESH_CLI_BATCH_JOURNAL_H
 
@@ -16,9 +16,10 @@ typedef struct batch_journal batch_journal;
  * change of every file that the job reads. */
 batch_key batch_job_key(const batch_job *job);
 
-/* Opens `path` for this process alone. base: the journal of the whole batch; beside it stand
- * base.rankN, base.shardN and base.shardN.rankN. resume: reads them all; else this one starts
- * empty, and those named after it are removed. session: one number for all ranks of a batch.
+/* Opens `path`, which is empty, new or a journal, for this process alone. base: the journal of the
+ * whole batch; beside it stand base.rankN, base.shardN and base.shardN.rankN. resume: reads them
+ * all; else this one starts empty, and those named after it are removed. session: one number for
+ * all ranks of a batch.
  *
  * The process locks its journal (flock) and keeps the lock until it closes the journal or dies. A
  * journal that another process has locked is refused before anything changes. Any other error of
@@ -26,12 +27,10 @@ batch_key batch_job_key(const batch_job *job);
  * and the batch continues without. */
 cvtm_status batch_journal_open(const char *path, const char *base, int resume, int64_t session,
                                batch_journal **journal, cvtm_error *error);
-/* Called for every output before the first job starts: removes from its folder the temporary files
- * of earlier processes that have ended, which the locks of their journals tell. */
-cvtm_status batch_journal_clean(batch_journal *journal, const char *output, cvtm_error *error);
-/* True if an earlier session finished the job and its outputs still exist. */
-int batch_journal_has(const batch_journal *journal, const batch_job *job, batch_key key);
-/* Appends the entry of a job. reason: why it failed; NULL if it is done. Thread-safe. */
+/* The exit code of the job in an earlier session, 0 or 4, if its outputs still exist; else -1. */
+int batch_journal_code(const batch_journal *journal, const batch_job *job, batch_key key);
+/* Appends the entry of a job. code: its exit code; reason: why it failed, NULL if it is done.
+ * Thread-safe. */
 cvtm_status batch_journal_add(batch_journal *journal, const batch_job *job, batch_key key,
                               double seconds, int code, const char *reason, cvtm_error *error);
 /* The first `most` failures of this session in all journals. */

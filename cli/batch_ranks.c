@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <limits.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,19 +12,21 @@
 struct batch_ranks {
   const batch_mpi *mpi; /* NULL: this process alone */
   int rank, size, local_rank, local_size;
-  int64_t next; /* of a process alone */
+  int usable, allowed; /* cores: of this process, and of the launcher */
+  int bound;           /* cores to which the launcher had bound it; 0: no binding was undone */
+  int64_t next;        /* of a process alone */
   pthread_mutex_t lock;
 };
 
 static const int64_t beyond = INT64_MAX / 4;
 
-/* The number of processes that a known launcher started; 0 without one. */
+/* The number of processes that a known launcher started; 0 without one, -1: not known. */
 static int launched_size(void) {
   static const char *const sizes[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"};
   for (size_t k = 0; k < sizeof sizes / sizeof sizes[0]; ++k)
     if (getenv(sizes[k]) != NULL) return atoi(getenv(sizes[k]));
   const char *tasks = getenv("SLURM_STEP_NUM_TASKS");
-  return getenv("PMIX_RANK") != NULL ? tasks != NULL ? atoi(tasks) : 1 : 0;
+  return getenv("PMIX_RANK") != NULL ? tasks != NULL ? atoi(tasks) : -1 : 0;
 }
 
 /* Looks for the module beside the program, as in a build folder, and where it is installed. */
@@ -59,9 +62,9 @@ static cvtm_status mpi_failed(cvtm_error *error) {
 static cvtm_status join_mpi(batch_ranks *ranks, cvtm_error *error) {
   const int size = launched_size();
   char reason[256] = "";
-  if (size == 0) return CVTM_OK;
+  if (size == 0 || size == 1) return CVTM_OK;
   ranks->mpi = load_module(reason, sizeof reason);
-  if (ranks->mpi == NULL && size == 1) return CVTM_OK;
+  if (ranks->mpi == NULL && size < 0) return CVTM_OK;
   if (ranks->mpi == NULL)
     return cvtm_fail(error, CVTM_ERROR_UNSUPPORTED, "one of %d ranks, but %s", size, reason);
   if (ranks->mpi->start(&ranks->rank, &ranks->size, &ranks->local_rank, &ranks->local_size) != 0) {
@@ -71,11 +74,62 @@ static cvtm_status join_mpi(batch_ranks *ranks, cvtm_error *error) {
   return CVTM_OK;
 }
 
+/* --- cores --------------------------------------------------------------------------------- */
+
+/* True if Open MPI binds by its own choice. */
+static int is_bound_unasked(void) {
+  static const char *const wishes[] = {
+      "OMPI_MCA_hwloc_base_binding_policy", "OMPI_MCA_rmaps_base_mapping_policy",
+      "PRTE_MCA_hwloc_default_binding_policy", "PRTE_MCA_rmaps_default_mapping_policy"};
+  for (size_t k = 0; k < sizeof wishes / sizeof wishes[0]; ++k)
+    if (getenv(wishes[k]) != NULL) return 0;
+  return getenv("OMPI_COMM_WORLD_SIZE") != NULL;
+}
+
+/* The launcher has the cores that the user, a queue and the system allow. */
+static void find_cores(batch_ranks *ranks) {
+  cpu_set_t own, launcher;
+  ranks->usable = ranks->allowed = (int)sysconf(_SC_NPROCESSORS_ONLN);
+  if (sched_getaffinity(0, sizeof own, &own) != 0) return;
+  ranks->usable = ranks->allowed = CPU_COUNT(&own);
+  if (!batch_ranks_launched() || sched_getaffinity(getppid(), sizeof launcher, &launcher) != 0 ||
+      CPU_COUNT(&launcher) <= ranks->usable)
+    return;
+  ranks->allowed = CPU_COUNT(&launcher);
+  if (!is_bound_unasked() || sched_setaffinity(0, sizeof launcher, &launcher) != 0) return;
+  ranks->bound = ranks->usable;
+  ranks->usable = ranks->allowed;
+}
+
+static int at_most(int cores, int most) { return cores < most ? cores : most; }
+
+int batch_ranks_cores(const batch_ranks *ranks) {
+  const int share = ranks->allowed / ranks->local_size;
+  return at_most(share > 0 ? share : 1, ranks->usable);
+}
+
+int batch_ranks_cores_alone(const batch_ranks *ranks) {
+  const int share = batch_ranks_cores(ranks), others = ranks->local_size - 1;
+  const int left = at_most(ranks->allowed - others, ranks->usable); /* others wait actively */
+  return left > share ? left : share;
+}
+
+void batch_ranks_print_note(const batch_ranks *ranks) {
+  if (ranks->rank > 0 || ranks->bound == 0) return;
+  fprintf(stderr,
+          "cvtmesh: note: Open MPI had bound this rank to %d of %d cores; ranks now share them all "
+          "(mpirun --bind-to core keeps a binding)\n",
+          ranks->bound, ranks->allowed);
+}
+
+/* --- start ---------------------------------------------------------------------------------- */
+
 cvtm_status batch_ranks_start(batch_ranks **result, cvtm_error *error) {
   batch_ranks *ranks = calloc(1, sizeof *ranks);
   if (ranks == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory");
   ranks->size = ranks->local_size = 1;
   pthread_mutex_init(&ranks->lock, NULL);
+  find_cores(ranks);
   const cvtm_status status = join_mpi(ranks, error);
   if (status == CVTM_OK)
     *result = ranks;
@@ -84,7 +138,7 @@ cvtm_status batch_ranks_start(batch_ranks **result, cvtm_error *error) {
   return status;
 }
 
-int batch_ranks_launched(void) { return launched_size() > 0; }
+int batch_ranks_launched(void) { return launched_size() != 0; }
 int batch_ranks_rank(const batch_ranks *ranks) { return ranks->rank; }
 int batch_ranks_size(const batch_ranks *ranks) { return ranks->size; }
 int batch_ranks_local_rank(const batch_ranks *ranks) { return ranks->local_rank; }

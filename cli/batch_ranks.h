@@ -32,7 +32,8 @@ typedef struct batch_mpi_module {
 typedef struct batch_ranks batch_ranks;
 
 /* Fails under mpirun with several ranks if this build has no MPI, since each rank would do every
- * job. */
+ * job. Call it before any thread starts: unless it is asked to bind, Open MPI binds a rank to one
+ * core, or to a socket, which leaves a rank's threads few cores; that is undone. */
 cvtm_status batch_ranks_start(batch_ranks **ranks, cvtm_error *error);
 /* True if a launcher started this process; then batch_ranks_start joins the others. */
 int batch_ranks_launched(void);
@@ -41,6 +42,12 @@ int batch_ranks_size(const batch_ranks *ranks);
 /* The rank among the processes of this machine. */
 int batch_ranks_local_rank(const batch_ranks *ranks);
 int batch_ranks_local_size(const batch_ranks *ranks);
+/* The cores that are this rank's share, and the most that it may use while the other ranks of this
+ * machine wait. */
+int batch_ranks_cores(const batch_ranks *ranks);
+int batch_ranks_cores_alone(const batch_ranks *ranks);
+/* On rank 0, if batch_ranks_start has undone a binding: a note on stderr says so. */
+void batch_ranks_print_note(const batch_ranks *ranks);
 /* Takes the next number, from 0; no other rank gets the same. Thread-safe. */
 cvtm_status batch_ranks_next(batch_ranks *ranks, int64_t *number, cvtm_error *error);
 /* All further numbers are larger than any index, so that no rank starts another job. */

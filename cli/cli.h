@@ -29,6 +29,12 @@ int cli_usage_error(cli_command command, const char *format, ...);
 /* The same for an operand or an option that is missing, with the usage of the command. */
 int cli_missing(cli_command command, const char *name);
 
+/* The bytes of the UTF-8 character at `text`, which is not ""; 0: it begins with none. */
+size_t cli_character_length(const char *text);
+/* The text as messages show it: control characters and bytes that are not UTF-8 as \xHH. Borrowed;
+ * from a buffer of the thread, the text cut to it and good until the second call from now. */
+const char *cli_visible(const char *text);
+
 /* Opens the device that the options name, and replaces the name by that of the open device. Returns
  * CLI_EXIT_OK, or the exit code after a message. */
 int cli_open_device(cli_options *options, cvtm_device **device);
@@ -49,5 +55,7 @@ static inline const char *cli_word(int64_t count, const char *one, const char *m
   int function(const cli_options *options);
 CLI_COMMAND_LIST(CLI_COMMAND_FUNCTION)
 #undef CLI_COMMAND_FUNCTION
+/* Runs the command, unless it would overwrite a file that it reads (cli/files.h). */
+int cli_command_run(const cli_options *options);
 
 #endif

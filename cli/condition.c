@@ -140,7 +140,7 @@ cvtm_status cli_segment_image(cvtm_device *device, const cli_options *options,
 void cli_segment_report(const cvtm_segmentation *s, cJSON *report) {
   const int64_t pixels = (int64_t)s->seeds.width * s->seeds.height;
   int64_t kept = 0;
-  for (int64_t p = 0; p < pixels && s->inside != NULL; ++p) kept += s->inside[p];
+  for (int64_t p = 0; p < pixels; ++p) kept += s->inside[p];
   cJSON *entry = cJSON_AddObjectToObject(report, "segmentation");
   cli_json_integer(entry, "steps", s->result.steps);
   cli_json_integer(entry, "cycles", s->result.cycles);
@@ -148,7 +148,7 @@ void cli_segment_report(const cvtm_segmentation *s, cJSON *report) {
   cli_json_real(entry, "change", s->result.change);
   cli_json_real(entry, "area", s->result.area);
   cli_json_real(entry, "energy", s->result.energy);
-  if (s->inside != NULL) cli_json_integer(entry, "pixels", kept);
+  cli_json_integer(entry, "pixels", kept);
   cli_json_real(entry, "seconds", s->result.seconds);
   cJSON *history = cJSON_AddArrayToObject(entry, "history");
   for (int64_t k = 0; k < s->history_count; ++k) {
@@ -239,8 +239,7 @@ cvtm_status cli_read_conditioned(cvtm_device *device, const char *path, cli_opti
   pipeline_memory memory = {0};
   *made = (cvtm_pipeline_result){0};
   cvtm_pipeline_defaults(&settings);
-  cvtm_status status = rgb != NULL ? cvtm_image_read_colour(path, &image, error)
-                                   : cvtm_image_read(path, &image, error);
+  cvtm_status status = cli_read_image(options, path, rgb != NULL, &image, error);
   if (status == CVTM_OK) status = cli_world_set(options, &image.place, path, image.height, error);
   if (status == CVTM_OK) status = cli_size_from_apply(options, &image, error);
   if (status == CVTM_OK) {

@@ -16,9 +16,12 @@ typedef struct cli_distributed {
 
 /* Checks the options against each other. Returns CLI_EXIT_OK, or CLI_EXIT_USAGE after a message. */
 int cli_distributed_check(const cli_options *options);
-/* The number of processes to start for --ranks or --device cuda:all, which then run the same
- * command line with --distributed; 1: none. Sets device and `distributed` in *options. */
+/* The number of processes that --ranks or --device cuda:all ask for, to run the same command line
+ * with --distributed; 1: none. Sets device and `distributed` in *options. */
 int64_t cli_distributed_count(cli_options *options);
+/* How many of the processes asked for make the run sooner, or make it fit; if fewer, a note says
+ * so. */
+int64_t cli_distributed_useful(const cli_options *options, int64_t asked);
 /* With --distributed: joins the other ranks, and chooses device and threads in *options. Ranks
  * other than 0 become quiet. Returns CLI_EXIT_OK, or an exit code after a message. */
 int cli_distributed_join(cli_options *options, cli_distributed *distributed);

@@ -95,13 +95,17 @@ static int is_translucent(const cvtm_image *image) {
 
 /* Replaces the values of an image by coverage, 0 .. 1. The input image covers where it is dark
  * (bright with --invert); a mask covers by its alpha channel, or where it is bright if it has
- * none. */
+ * none. Pixels without data are not covered. */
 static void make_coverage(const cli_options *options, cvtm_image *image) {
   const int64_t pixels = (int64_t)image->width * image->height;
   const int own = options->domain.kind == CLI_DOMAIN_IMAGE;
   const int by_alpha = !own && is_translucent(image);
   const int dark = own && !options->invert && !image->is_data;
   for (int64_t k = 0; k < pixels; ++k) {
+    if (image->masked > 0 && isnan(image->value[k])) {
+      image->value[k] = 0;
+      continue;
+    }
     const float value = by_alpha         ? image->alpha[k]
                         : image->is_data ? image->value[k]
                                          : encode_coverage(image->value[k]);
@@ -139,10 +143,13 @@ static cvtm_status rank_levels(const char *path, const cvtm_image *image, int32_
   return CVTM_OK;
 }
 
+/* Pixels without data get the label 0. */
 static cvtm_status take_labels(const char *path, const cvtm_image *image, int32_t *labels,
                                cvtm_error *error) {
-  if (!image->is_data) return rank_levels(path, image, labels, error);
   const int64_t pixels = (int64_t)image->width * image->height;
+  for (int64_t k = 0; image->masked > 0 && k < pixels; ++k)
+    if (isnan(image->value[k])) image->value[k] = 0;
+  if (!image->is_data) return rank_levels(path, image, labels, error);
   for (int64_t k = 0; k < pixels; ++k) {
     const double value = (double)image->value[k];
     if (value >= 0 && value < 0x1p24 && value == floor(value)) {
@@ -211,7 +218,10 @@ static cvtm_status trace_picture(const cli_options *options, const char *path, c
                                  const cvtm_contour_options *settings, cvtm_contour *contour,
                                  cvtm_error *error) {
   cvtm_image picture = {0};
-  cvtm_status status = cvtm_image_read(path, &picture, error);
+  /* The input has been read before, with its notes. */
+  cvtm_status status = strcmp(path, options->input) == 0
+                           ? cvtm_image_read(path, &picture, error)
+                           : cli_read_image(options, path, 0, &picture, error);
   if (status != CVTM_OK) return status;
   status = check_same_size(path, &picture, image, error);
   if (status == CVTM_OK && options->domain.kind == CLI_DOMAIN_LABELS) {
@@ -239,12 +249,12 @@ static cvtm_status trace_rings(const char *path, cvtm_domain image,
   return status;
 }
 
-static cvtm_status trace_polygons(const char *path, cvtm_domain image,
+static cvtm_status trace_polygons(const cli_options *options, const char *path, cvtm_domain image,
                                   cvtm_contour_options *settings, cli_domain *domain,
                                   cvtm_error *error) {
   char buffer[16];
   int is_rings;
-  cvtm_status status = cvtm_pslg_read(path, &domain->graph, &is_rings, error);
+  cvtm_status status = cli_read_pslg(options, path, &domain->graph, &is_rings, error);
   if (status != CVTM_OK) return status;
   settings->corner_angle =
       10; /* degrees: polygons are exact, so that small turns are corners too */
@@ -275,7 +285,7 @@ cvtm_status cli_domain_read(const cli_options *options, cvtm_domain image, const
            : kind == CLI_DOMAIN_FRAME ? cvtm_contour_of_frame(image.width, image.height, &settings,
                                                               &domain->contour, error)
            : kind == CLI_DOMAIN_POLYGON
-               ? trace_polygons(path, image, &settings, domain, error)
+               ? trace_polygons(options, path, image, &settings, domain, error)
                : trace_picture(options, path, image, &settings, &domain->contour, error);
   domain->contour.keep_on_curve = options->element_order == 2;
   if (status == CVTM_OK)

@@ -3,6 +3,7 @@
 #include "cli/files.h"
 
 #include "base/grow.h"
+#include "base/memory_file.h"
 #include "cli/cli.h"
 
 #include <dirent.h>
@@ -59,6 +60,7 @@ cli_file_id cli_file_id_of(const char *path) {
   char place[PATH_MAX];
   struct stat found;
   cli_file_id id = {.is_file = 0};
+  if (cvtm_memory_file_find(path) != NULL || cvtm_memory_output_find(path) != NULL) return id;
   id.exists = stat(path, &found) == 0;
   if (id.exists && !S_ISREG(found.st_mode)) return id;
   if (!follow_links(path, place)) return id;

@@ -8,8 +8,8 @@
 
 /* Two paths name one regular file if `name` or, where both have it, `inode` is the same. */
 typedef struct cli_file_id {
-  int is_file;           /* 0: a device, a pipe, a folder, or no path that can be opened */
-  batch_key name;        /* the folder and the name in it, symbolic links resolved */
+  int is_file;    /* 0: a device, a pipe, a folder, in memory, or no path that can be opened */
+  batch_key name; /* the folder and the name in it, symbolic links resolved */
   int exists, is_linked; /* is_linked: it has several names */
   batch_key inode;       /* device and inode, if it exists */
 } cli_file_id;

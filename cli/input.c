@@ -1,6 +1,8 @@
 #include "cli/input.h"
 
+#include "cli/cli.h"
 #include "base/npy.h"
+#include "cli/cli.h"
 #include "cli/stipples.h"
 #include "cli/world.h"
 
@@ -27,6 +29,24 @@ void cli_choose_tone(const cvtm_image *image, cli_options *options, cvtm_density
   if (options->equal_mass.on && tone->from != CVTM_DENSITY_FROM_DENSITY) tone->gamma *= 0.5;
 }
 
+cvtm_status cli_read_image(const cli_options *options, const char *path, int with_rgb,
+                           cvtm_image *image, cvtm_error *error) {
+  const cvtm_status status =
+      with_rgb ? cvtm_image_read_colour(path, image, error) : cvtm_image_read(path, image, error);
+  if (status == CVTM_OK && image->note[0] != 0 && !options->quiet)
+    fprintf(stderr, "%s: note: %s\n", path, image->note);
+  return status;
+}
+
+cvtm_status cli_read_pslg(const cli_options *options, const char *path, cvtm_pslg *pslg,
+                          int *is_rings, cvtm_error *error) {
+  const cvtm_status status = cvtm_pslg_read(path, pslg, is_rings, error);
+  if (status == CVTM_OK && pslg->skipped > 0 && !options->quiet)
+    fprintf(stderr, "%s: note: %lld %s left out: the ends are the same vertex\n", path,
+            (long long)pslg->skipped, cli_word(pslg->skipped, "segment is", "segments are"));
+  return status;
+}
+
 cvtm_status cli_read_density(const char *path, cli_options *options, float **density,
                              cvtm_domain *domain, cvtm_error *error) {
   return cli_read_density_and_tone(path, options, density, NULL, domain, error);
@@ -37,7 +57,7 @@ cvtm_status cli_read_density_and_tone(const char *path, cli_options *options, fl
   cvtm_density_options how;
   *density = NULL;
   cvtm_image image = {0};
-  cvtm_status status = cvtm_image_read(path, &image, error);
+  cvtm_status status = cli_read_image(options, path, 0, &image, error);
   if (status == CVTM_OK) {
     cli_choose_tone(&image, options, &how);
     *domain = (cvtm_domain){image.width, image.height, options->periodic};
@@ -54,10 +74,16 @@ cvtm_status cli_read_density_and_tone(const char *path, cli_options *options, fl
   return status;
 }
 
-/* The smallest side that holds coordinates up to `largest`; 0 if that is too large. */
-static int side_for(double largest) {
-  if (!(largest <= CVTM_MAX_SIDE)) return 0;
-  return largest <= 1 ? 1 : (int)ceil(largest);
+/* No points this far from 0: the sides of their domain are integers of 32 bits. */
+static const double far = 1e9;
+
+/* The smallest side that holds coordinates from `low` to `high`; 0 if that is too large. */
+static int side_for(double low, double high, double *corner) {
+  if (low >= 0 && high <= CVTM_MAX_SIDE) return high <= 1 ? 1 : (int)ceil(high);
+  if (corner == NULL) return high <= 1 ? 1 : high <= CVTM_MAX_SIDE ? (int)ceil(high) : 0;
+  if (!(low > -far && high < far)) return 0;
+  *corner = floor(low);
+  return (int)fmax(ceil(high - *corner), 1);
 }
 
 cvtm_status cli_check_sizes(const cvtm_image *image, const cli_options *options,
@@ -84,20 +110,34 @@ static cvtm_status given_sides(const cli_options *options, int64_t side[2], cvtm
 }
 
 cvtm_status cli_domain_of_points(const cli_options *options, const char *path, const double *points,
-                                 int64_t count, cvtm_domain *domain, cvtm_error *error) {
-  double largest[2] = {0, 0};
+                                 int64_t count, cvtm_domain *domain, double corner[2],
+                                 cvtm_error *error) {
+  double low[2] = {(double)INFINITY, (double)INFINITY}, high[2] = {0, 0};
   int64_t side[2];
   const cvtm_status status = given_sides(options, side, error);
   if (status != CVTM_OK) return status;
-  for (int64_t i = 0; i < 2 * count; ++i)
-    if (points[i] > largest[i % 2]) largest[i % 2] = points[i];
-  domain->width = side[0] > 0 ? (int)side[0] : side_for(largest[0]);
-  domain->height = side[1] > 0 ? (int)side[1] : side_for(largest[1]);
-  domain->periodic = options->periodic;
+  for (int axis = 0; axis < 2; ++axis) {
+    if (count > 0) high[axis] = points[axis];
+    for (int64_t i = axis; i < 2 * count; i += 2) {
+      low[axis] = fmin(low[axis], points[i]);
+      high[axis] = fmax(high[axis], points[i]);
+    }
+    double *at = corner != NULL ? corner + axis : NULL;
+    if (at != NULL) *at = 0;
+    if (side[axis] == 0) side[axis] = side_for(low[axis], high[axis], at);
+  }
+  *domain = (cvtm_domain){(int)side[0], (int)side[1], options->periodic};
   if (domain->width > 0 && domain->height > 0) return CVTM_OK;
+  if (corner != NULL)
+    return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: a coordinate is beyond %g", path, far);
   return cvtm_fail(error, CVTM_ERROR_INPUT,
                    "%s: coordinates up to %g, %g are beyond the largest domain, %d x %d pixels",
-                   path, largest[0], largest[1], CVTM_MAX_SIDE, CVTM_MAX_SIDE);
+                   path, high[0], high[1], CVTM_MAX_SIDE, CVTM_MAX_SIDE);
+}
+
+void cli_move_to_corner(const double corner[2], double *points, int64_t count) {
+  for (int64_t i = 0; i < 2 * count && (corner[0] != 0 || corner[1] != 0); ++i)
+    points[i] -= corner[i % 2];
 }
 
 static int is_inside(const double *point, cvtm_domain domain) {
@@ -111,7 +151,8 @@ void cli_note_outside(const cli_options *options, const double *points, int64_t 
   for (int64_t i = 0; i < count; ++i) outside += !is_inside(points + 2 * i, domain);
   if (outside == 0) return;
   fprintf(stderr, "%s: note: %lld of %lld points lie outside the domain of %d x %d pixels\n",
-          options->input, (long long)outside, (long long)count, domain.width, domain.height);
+          cli_visible(options->input), (long long)outside, (long long)count, domain.width,
+          domain.height);
 }
 
 cvtm_status cli_require_inside(const char *path, const double *points, int64_t count,

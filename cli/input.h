@@ -6,6 +6,16 @@
 #include "base/status.h"
 #include "cli/options.h"
 #include "density/density.h"
+#include "meshes/pslg.h"
+
+/* Reads an image, with its colours if with_rgb; what its reader notes goes to stderr unless the
+ * options are quiet. */
+cvtm_status cli_read_image(const cli_options *options, const char *path, int with_rgb,
+                           cvtm_image *image, cvtm_error *error);
+
+/* Reads a graph or finds rings, as cvtm_pslg_read; a note says which segments are left out. */
+cvtm_status cli_read_pslg(const cli_options *options, const char *path, cvtm_pslg *pslg,
+                          int *is_rings, cvtm_error *error);
 
 /* Reads an image and computes its density by the tone options. *density: width * height floats,
  * malloc'd. An automatic density_from becomes the chosen one. */
@@ -24,9 +34,15 @@ void cli_choose_tone(const cvtm_image *image, cli_options *options, cvtm_density
 cvtm_status cli_check_sizes(const cvtm_image *image, const cli_options *options, cvtm_error *error);
 
 /* The domain of --width and --height, or else of --like. A side that none of them gives is the
- * smallest integer that holds the points. */
+ * smallest integer that holds the points. corner: where the domain's upper left corner is among the
+ * points; on an axis whose side is not given and where points lie below 0 or beyond the largest
+ * side it is not 0. NULL: such points lie outside or are refused. */
 cvtm_status cli_domain_of_points(const cli_options *options, const char *path, const double *points,
-                                 int64_t count, cvtm_domain *domain, cvtm_error *error);
+                                 int64_t count, cvtm_domain *domain, double corner[2],
+                                 cvtm_error *error);
+
+/* Subtracts the corner. */
+void cli_move_to_corner(const double corner[2], double *points, int64_t count);
 
 /* Unless the options are quiet, or the domain is a torus: says on stderr how many points are
  * outside the domain, if any. */

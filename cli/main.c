@@ -3,13 +3,13 @@
 
 #include "base/file.h"
 #include "cli/cli.h"
-#include "cli/files.h"
 #include "cli/nearest.h"
 #include "cli/report.h"
 #include "meshes/mesh_file.h"
 #include "meshes/polygon_file.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <omp.h>
 #include <signal.h>
 #include <stdio.h>
@@ -35,12 +35,6 @@ static int print_version(void) {
   printf("cvtmesh %s\n", CVTMESH_VERSION);
   return printed();
 }
-
-static int (*const functions[])(const cli_options *) = {
-#define CLI_COMMAND_ENTRY(code, function, name, operand, usage, summary) function,
-    CLI_COMMAND_LIST(CLI_COMMAND_ENTRY)
-#undef CLI_COMMAND_ENTRY
-};
 
 /* The word behind --help, if that is one of its topics or near one. It is looked for before the
  * options are parsed: getopt_long moves operands to the end. */
@@ -74,8 +68,7 @@ static int run_command(cli_command command, int argc, char **argv) {
       break;
     case CLI_PARSED:
       if (options.threads > 0) omp_set_num_threads((int)options.threads);
-      code = cli_files_check(&options);
-      if (code == CLI_EXIT_OK) code = functions[command](&options);
+      code = cli_command_run(&options);
       if (code == CLI_EXIT_OK) code = printed();
       break;
   }
@@ -126,6 +119,7 @@ static const char *command_for(const char *path, const char **rest) {
 static int refuse_command(const char *word) {
   const char *near = command_near(word), *rest;
   const int is_file = *word != '-' && (strchr(word, '.') != NULL || access(word, F_OK) == 0);
+  word = cli_visible(word);
   if (is_file && near == NULL) {
     const char *quote = strpbrk(word, " \t'\"&;|<>()$`*?") != NULL ? "'" : "";
     const char *command = command_for(word, &rest);
@@ -185,7 +179,17 @@ static void limit_spinning(char **argv) {
 static void limit_spinning(char **argv) { (void)argv; }
 #endif
 
+/* A file that is opened later must not get the number of a standard stream that is closed, and with
+ * it the messages. Reading from, and writing to, what is opened here in its place fails, as it
+ * would have. */
+static void occupy_streams(void) {
+  for (int stream = STDIN_FILENO; stream <= STDERR_FILENO; ++stream)
+    if (fcntl(stream, F_GETFD) < 0)
+      (void)open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+}
+
 int main(int argc, char **argv) {
+  occupy_streams();
   cli_json_start();
   signal(SIGXFSZ,
          SIG_IGN); /* exceeding the limit on file sizes is then an error like a full disk */

@@ -21,9 +21,11 @@ typedef struct meshing {
   cli_options options;
   cvtm_device *device; /* NULL: the CPU */
   cvtm_domain domain;
+  double corner[2]; /* of the domain, among the points */
   double *points;
   int64_t count;
   cvtm_mesh mesh;
+  double *moved; /* the vertices in the domain; NULL: those of the mesh */
   cvtm_cells cells;
   cvtm_quality quality;
   cvtm_second_order second; /* of --element-order 2; else empty */
@@ -57,8 +59,12 @@ static cvtm_status write_mesh_report(const meshing *m, cvtm_error *error) {
 
 static void print_mesh_summary(const meshing *m) {
   const cvtm_quality_figures *all = &m->quality.all;
-  fprintf(stderr, "%s: %lld %s, %lld %s in %.3f seconds\n", m->options.input, (long long)m->count,
-          cli_word(m->count, "point", "points"), (long long)m->mesh.triangle_count,
+  char from[64] = "";
+  if (m->moved != NULL)
+    snprintf(from, sizeof from, " from (%.10g, %.10g)", m->corner[0], m->corner[1]);
+  fprintf(stderr, "%s: %lld %s, %lld %s in %.3f seconds\n", cli_visible(m->options.input),
+          (long long)m->count, cli_word(m->count, "point", "points"),
+          (long long)m->mesh.triangle_count,
           cli_word(m->mesh.triangle_count, "triangle", "triangles"), m->triangulation.seconds);
   if (m->options.periodic)
     fprintf(stderr, "  torus      %d x %d, %lld %s of points beyond its sides\n", m->domain.width,
@@ -68,9 +74,9 @@ static void print_mesh_summary(const meshing *m) {
             all->mean_min_angle, all->mean_q);
   if (m->is_guessed)
     fprintf(stderr,
-            "  domain %d x %d pixels, the smallest that holds the points; --like PICTURE takes a "
+            "  domain %d x %d pixels%s, the smallest that holds the points; --like PICTURE takes a "
             "picture's\n",
-            m->domain.width, m->domain.height);
+            m->domain.width, m->domain.height, from);
   cli_order_print_summary(&m->order);
   cli_world_print(&m->options, m->domain, stderr);
   if (m->mesh.coincident_count > 0)
@@ -128,6 +134,25 @@ static cvtm_status write_copies(const meshing *m, cvtm_error *error) {
   return status;
 }
 
+/* The mesh in the domain; it shares all but the vertices. */
+static cvtm_mesh mesh_in_domain(const meshing *m) {
+  cvtm_mesh mesh = m->mesh;
+  if (m->moved != NULL) mesh.points = m->moved;
+  return mesh;
+}
+
+static cvtm_status move_mesh(meshing *m, cvtm_error *error) {
+  const size_t bytes = 2 * (size_t)m->count * sizeof *m->moved;
+  if (m->corner[0] == 0 && m->corner[1] == 0) return CVTM_OK;
+  m->moved = malloc(bytes);
+  if (m->moved == NULL)
+    return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory for %lld points",
+                     (long long)m->count);
+  memcpy(m->moved, m->mesh.points, bytes);
+  cli_move_to_corner(m->corner, m->moved, m->count);
+  return CVTM_OK;
+}
+
 /* Computes cells only for an output that draws them, and quality only for a report or a summary.
  * Points outside the domain have empty cells. */
 static cvtm_status triangulate_points(meshing *m, cvtm_error *error) {
@@ -136,10 +161,12 @@ static cvtm_status triangulate_points(meshing *m, cvtm_error *error) {
       cvtm_delaunay_on(m->device, m->points, m->count, &m->mesh, &m->triangulation, error);
   if (status == CVTM_OK && m->options.element_order == 2)
     status = cvtm_second_order_create(&m->mesh, NULL, NULL, &m->second, error);
+  if (status == CVTM_OK) status = move_mesh(m, error);
+  const cvtm_mesh mesh = mesh_in_domain(m);
   if (status == CVTM_OK && cli_outputs_draw(&m->options))
-    status = cvtm_cells_create(&m->mesh, m->domain, &m->cells, error);
+    status = cvtm_cells_create(&mesh, m->domain, &m->cells, error);
   if (status == CVTM_OK && (m->options.report != NULL || !m->options.quiet))
-    status = cvtm_quality_compute(&m->mesh, &m->domain, &m->quality, error);
+    status = cvtm_quality_compute(&mesh, &m->domain, &m->quality, error);
   return status;
 }
 
@@ -176,7 +203,8 @@ static int perform_mesh(meshing *m) {
   cvtm_error error = {CVTM_OK, ""};
   cvtm_status status = cvtm_points_read(options->input, &m->points, &m->count, &error);
   if (status == CVTM_OK)
-    status = cli_domain_of_points(options, options->input, m->points, m->count, &m->domain, &error);
+    status = cli_domain_of_points(options, options->input, m->points, m->count, &m->domain,
+                                  m->corner, &error);
   if (status != CVTM_OK) return cli_failed(CLI_READING, status, &error);
   m->is_guessed = options->like == NULL && (options->width == 0 || options->height == 0);
   options->width = m->domain.width;
@@ -191,20 +219,26 @@ static int perform_mesh(meshing *m) {
   if (status == CVTM_OK) status = cli_order_apply(&m->order, m->count, 2, m->points, &error);
   if (status == CVTM_OK) status = triangulate_points(m, &error);
   if (status != CVTM_OK) return cli_failed(CLI_WORKING, status, &error);
-  const cli_scene scene = {.options = options,
-                           .domain = m->domain,
-                           .sites = m->points,
-                           .count = m->count,
-                           .original = m->original,
-                           .mesh = &m->mesh,
-                           .cells = &m->cells,
-                           .second = m->second.count > 0 ? &m->second : NULL};
+  cvtm_mesh mesh = mesh_in_domain(m);
+  cli_scene scene = {.options = options,
+                     .domain = m->domain,
+                     .sites = mesh.points,
+                     .count = m->count,
+                     .original = m->original,
+                     .mesh = &mesh,
+                     .cells = &m->cells};
+  const cli_scene drawn = scene;
+  scene.sites = m->points;
+  scene.mesh = &m->mesh;
+  scene.second = m->second.count > 0 ? &m->second : NULL;
+  scene.domain.height += (int)m->corner[1]; /* y up starts at the domain's lower side */
+  if (m->moved != NULL) scene.drawn = &drawn;
   status = cli_scene_write(&scene, &error);
   if (status == CVTM_OK) status = write_copies(m, &error);
   if (status == CVTM_OK) status = write_mesh_report(m, &error);
   if (status != CVTM_OK) return cli_failed(CLI_WRITING, status, &error);
   if (!options->quiet) print_mesh_summary(m);
-  cli_note_outside(options, m->points, m->count, m->domain);
+  if (m->moved == NULL) cli_note_outside(options, m->points, m->count, m->domain);
   return cli_interrupted() ? CLI_EXIT_INTERRUPTED : CLI_EXIT_OK;
 }
 
@@ -220,6 +254,7 @@ int cli_mesh(const cli_options *options) {
   cvtm_mesh_free(&m.mesh);
   free(m.copies);
   free(m.original);
+  free(m.moved);
   cvtm_device_destroy(m.device);
   free(m.points);
   return code;

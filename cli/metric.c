@@ -52,8 +52,13 @@ cvtm_status cli_metric_picture_size(const cli_options *o, cvtm_domain *domain, c
 static cvtm_status read_metric_picture(const cli_options *o, cvtm_domain domain, const char *path,
                                        cvtm_metric_field *field, cvtm_error *error) {
   cvtm_image image = {0};
-  cvtm_status status = cvtm_image_read(path, &image, error);
-  if (status != CVTM_OK) return status;
+  cvtm_status status = cli_read_image(o, path, 0, &image, error);
+  if (status == CVTM_OK && image.masked > 0)
+    status = cvtm_fail(error, CVTM_ERROR_INPUT, "%s: a metric needs data in every pixel", path);
+  if (status != CVTM_OK) {
+    cvtm_image_free(&image);
+    return status;
+  }
   /* A fifth of the mean distance of vertices: noise that is finer decides nothing. */
   const double spacing = sqrt((double)image.width * image.height / (double)o->points);
   *field = (cvtm_metric_field){.upper = domain.height - image.height,

@@ -85,7 +85,6 @@ void cli_options_set_defaults(cli_command command, cli_options *options) {
   options->voronoi = (int)CVTM_VORONOI_EXACT;
   options->start = (int)cvt.start;
   options->effort = (int)cvt.effort;
-  options->kick_rounds = cvt.kick_rounds;
   options->iterations = cvt.max_iterations;
   options->tolerance = cvt.tolerance;
   options->gradient_tolerance = cvt.gradient_tolerance;
@@ -108,7 +107,7 @@ void cli_options_set_defaults(cli_command command, cli_options *options) {
   options->view.save = "cvtmesh-view";
   options->view.every = 10;
   if (command == CLI_VIEW) options->iterations = 1000000;
-  if (command == CLI_MINIMIZE || command == CLI_BENCH) set_minimize_defaults(options);
+  if (command == CLI_MINIMIZE) set_minimize_defaults(options);
   if (command == CLI_HLCP) set_hlcp_defaults(options);
   if (command == CLI_LCP) set_lcp_defaults(options);
 }

@@ -1,8 +1,12 @@
 /* The files that the values of options name. */
 #include "cli/option_table.h"
+#include "cli/domain.h"
+#include "cli/outline.h"
+#include "meshes/formats.h"
 #include "plot/drawing.h"
 
 #include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* The length of the file name that begins `text`; 0 if the text names no file. */
@@ -28,6 +32,13 @@ static size_t length_of_name(cli_file_role role, const char *text) {
   }
 }
 
+static void visit_beside(cli_file_use use, const char *option, const char *path, const char *ending,
+                         void *context, cli_file_visitor visitor) {
+  char *beside = cvtm_path_beside(path, ending);
+  if (beside != NULL) visitor(context, use, option, beside);
+  free(beside);
+}
+
 /* A name of PATH_MAX bytes or more is skipped: no file can be opened by it. */
 static void visit_read(cli_file_role role, const char *option, const char *text, void *context,
                        cli_file_visitor visitor) {
@@ -37,6 +48,19 @@ static void visit_read(cli_file_role role, const char *option, const char *text,
   memcpy(path, text, length);
   path[length] = '\0';
   visitor(context, CLI_FILE_READ, option, path);
+  const char *ending = cvtm_mesh_read_beside(path);
+  if (ending != NULL) visit_beside(CLI_FILE_READ, option, path, ending, context, visitor);
+}
+
+/* A file of --output, and those that come with a mesh. */
+static void visit_output(const cli_options *options, const char *path, void *context,
+                         cli_file_visitor visitor) {
+  const char *ending[CVTM_FILES_BESIDE];
+  const int grouped = options->domain.kind != CLI_DOMAIN_NONE || cli_outline_wanted(options);
+  const int count = cvtm_mesh_written_beside(path, options->ascii, grouped, ending);
+  visitor(context, CLI_FILE_WRITTEN, "output", path);
+  for (int k = 0; k < count; ++k)
+    visit_beside(CLI_FILE_WRITTEN, "output", path, ending[k], context, visitor);
 }
 
 static void visit_file(cli_file_role role, const char *option, const char *text, void *context,
@@ -67,7 +91,7 @@ static int names_files_of_jobs(cli_command command, const cli_option_row *row) {
 }
 
 void cli_options_visit_files(const cli_options *options, cli_file_visitor visitor, void *context) {
-  const int operand_is_file = options->command != CLI_MINIMIZE && options->command != CLI_BENCH;
+  const int operand_is_file = options->command != CLI_MINIMIZE;
   if (operand_is_file && options->input != NULL)
     visit_read(CLI_READS, NULL, options->input, context, visitor);
   for (int index = 0; index < cli_option_row_count; ++index) {
@@ -75,12 +99,27 @@ void cli_options_visit_files(const cli_options *options, cli_file_visitor visito
     if (row->file == CLI_NO_FILE || !cli_option_applies(index, options->command)) continue;
     if (names_files_of_jobs(options->command, row)) continue;
     const void *field = cli_option_field_const(row, options);
-    if (row->type == CLI_LIST) {
+    if (row->offset == CLI_FIELD(output)) {
+      for (int k = 0; k < options->output.count; ++k)
+        visit_output(options, options->output.item[k], context, visitor);
+    } else if (row->type == CLI_LIST) {
       const cli_list *list = field;
       for (int k = 0; k < list->count; ++k)
         visit_file(row->file, row->name, list->item[k], context, visitor);
     } else if (*(const char *const *)field != NULL) {
       visit_file(row->file, row->name, *(const char *const *)field, context, visitor);
     }
+  }
+}
+
+void cli_options_clear_written(cli_options *options) {
+  for (int index = 0; index < cli_option_row_count; ++index) {
+    const cli_option_row *row = &cli_option_rows[index];
+    if (row->file < CLI_WRITES || !cli_option_applies(index, options->command)) continue;
+    void *field = cli_option_field(row, options);
+    if (row->type == CLI_LIST)
+      ((cli_list *)field)->count = 0;
+    else
+      *(const char **)field = NULL;
   }
 }

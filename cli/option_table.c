@@ -53,10 +53,8 @@ static const cli_choice presets[] = {
     {"none", CLI_PRESET_NONE}, {"paper", CLI_PRESET_PAPER}, END_OF_CHOICES};
 static const cli_choice noise_kinds[] = {
     {"hexagonal", CLI_NOISE_HEXAGONAL}, {"blue", CLI_NOISE_BLUE}, END_OF_CHOICES};
-static const cli_choice cvt_methods[] = {{"lloyd", CVTM_CVT_LLOYD},
-                                         {"lbfgsb", CVTM_CVT_LBFGSB},
-                                         {"newton", CVTM_CVT_NEWTON},
-                                         END_OF_CHOICES};
+static const cli_choice cvt_methods[] = {
+    {"lloyd", CVTM_CVT_LLOYD}, {"lbfgsb", CVTM_CVT_LBFGSB}, END_OF_CHOICES};
 static const cli_choice cvt_energies[] = {
     {"exact", CVTM_CVT_EXACT}, {"pixel", CVTM_CVT_PIXEL}, END_OF_CHOICES};
 static const cli_choice cvt_starts[] = {{"auto", CVTM_CVT_START_AUTO},
@@ -138,7 +136,6 @@ int cli_choice_names(const cli_choice *choices, char separator, char *text, size
 #define VIEW IN(CLI_VIEW)
 #define INFO IN(CLI_INFO)
 #define MINIMIZE IN(CLI_MINIMIZE)
-#define BENCH IN(CLI_BENCH)
 #define HLCP IN(CLI_HLCP)
 #define LCP IN(CLI_LCP)
 #define DENSITY IN(CLI_DENSITY)
@@ -232,7 +229,7 @@ const cli_option_row cli_option_rows[] = {
    "msh, inp, ele)"},
   {"msh-version", 0, RUN | MESH | VIEW, CHOICE(msh_version, msh_versions), "version of Gmsh's format"},
 
-  {"preset", 0, RUN | VIEW | BENCH, CHOICE(preset, presets),
+  {"preset", 0, RUN | VIEW, CHOICE(preset, presets),
    "paper: the method of Fei, Rong, Wang & Wang 2014: random start, pixel energy, jump\n"
    "flooding, and L-BFGS-B with m = 8 and the approximate Cauchy point until the energy\n"
    "stops falling"},
@@ -245,13 +242,13 @@ const cli_option_row cli_option_rows[] = {
   {"method", 0, VORONOI, CHOICE(voronoi, voronoi_methods), "how the diagram is computed"},
   {"energy", 0, RUN | VIEW, CHOICE(energy, cvt_energies),
    "objective. exact: integrals over polygonal cells; pixel: sums over pixels"},
-  {"voronoi", 0, RUN | VIEW | BENCH, CHOICE(voronoi, voronoi_methods), "how to compute the diagram of the pixel energy"},
-  {"iterations", 0, RUN | VIEW | MINIMIZE | BENCH, INTEGER(iterations, "N", 0, 1e15), "maximum number of iterations; 0 keeps the start"},
+  {"voronoi", 0, RUN | VIEW, CHOICE(voronoi, voronoi_methods), "how to compute the diagram of the pixel energy"},
+  {"iterations", 0, RUN | VIEW | MINIMIZE, INTEGER(iterations, "N", 0, 1e15), "maximum number of iterations; 0 keeps the start"},
   {"tolerance", 0, RUN | VIEW | MINIMIZE, REAL(tolerance, "T", 0, 1),
    "stop when the mean relative decrease over 10 iterations is at most this; 0: never"},
   {"gradient-tolerance", 0, RUN | VIEW, REAL(gradient_tolerance, "PIXELS", 0, HUGE_VAL),
    "stop when no site is farther than this from its centroid; 0: never"},
-  {"time-limit", 0, RUN | MESH | VIEW | MINIMIZE | BENCH, REAL(time_limit, "SECONDS", 0, HUGE_VAL),
+  {"time-limit", 0, RUN | MESH | VIEW | MINIMIZE, REAL(time_limit, "SECONDS", 0, HUGE_VAL),
    "stop optimising, or shortening a path, after this time; 0: never"},
   {"distributed", 0, RUN_ALONE, FLAG(distributed),
    "under mpirun: the ranks share the work of this one run", CLI_NO_FILE, CLI_NO_EFFECT},
@@ -271,10 +268,6 @@ const cli_option_row cli_option_rows[] = {
    "low: one descent from the first sites; normal: from coarse to fine; high: then move\n"
    "sites from crowded to sparse places, several times as long; best: then rounds of\n"
    "random changes, keeping those that lower the energy"},
-  {"kick-rounds", 0, RUN, INTEGER(kick_rounds, "N", 0, INT32_MAX),
-   "of --effort best: most rounds of random changes; 0: until 30 rounds in a row gain nothing"},
-  {"reseed", 0, RUN, FLAG(reseed),
-   "move sites whose cells have no mass to where sites are needed"},
   {"init", 0, RUN | VIEW, TEXT(init, "FILE"), "start from the points of FILE (csv, npy, xyz)", CLI_READS},
   {"fixed", 0, RUN | VIEW, TEXT(fixed, "FILE"),
    "sites that do not move; they come first and count among the N", CLI_READS},
@@ -316,9 +309,6 @@ const cli_option_row cli_option_rows[] = {
   {"picture", 0, STATS, TEXT(photograph, "IMAGE"),
    "also compare a drawing of the points as dots with this picture", CLI_READS},
   {"density", 0, STATS, TEXT(density, "IMAGE"), "also print the energy ratio for this density", CLI_READS},
-  {"spectrum", 0, STATS, LIST(spectrum, "FILE"),
-   "also write the power spectrum and the pair correlation of the points: drawn (svg), as\n"
-   "curves (csv, json) or as power over the plane of frequencies (npy); can be repeated", CLI_WRITES},
   {"invert", 0, RUN | STATS | VIEW | DENSITY, FLAG(invert), "bright is dense"},
   {"gamma", 0, RUN | STATS | VIEW | DENSITY, REAL(gamma, "G", 1e-6, 1e6), "raise the tone to this power"},
   {"black", 0, RUN | STATS | VIEW | DENSITY, REAL(black, "LEVEL", 0, 1),
@@ -383,8 +373,6 @@ const cli_option_row cli_option_rows[] = {
    "what does not; the longer side of the image is 1"},
   {"tau", 0, RUN | DENSITY | SEGMENT, REAL(segment.tau, "T", 1e-12, 1e6), "step in time"},
   {"steps", 0, RUN | DENSITY | SEGMENT, INTEGER(segment.steps, "N", 0, 1e6), "maximum number of steps"},
-  {"mesh", 0, SEGMENT, TEXT(segment.mesh, "FILE"),
-   "compute at the vertices of this mesh, whose coordinates are pixels", CLI_READS},
   {"tolerance", 0, SEGMENT, REAL(segment.tolerance, "T", 0, HUGE_VAL),
    "stop when a step changes the level set by less (root mean square)"},
 
@@ -414,12 +402,6 @@ const cli_option_row cli_option_rows[] = {
    "the decrease of the objective is rounding"},
   {"history", 0, MINIMIZE, FLAG(minimize.history),
    "write every iteration to the report"},
-  {"size-limit", 0, BENCH, INTEGER(size_limit, "N", 0, 1e15),
-   "skip larger sizes, or shrink the problems to this; 0: no limit"},
-
-  {"density", 0, BENCH, TEXT(density, "IMAGE"),
-   "of the tessellations: that of this picture, stretched over their square", CLI_READS},
-  {"output", 'o', BENCH, TEXT(figure, "FILE.svg"), "draw the figure", CLI_WRITES},
 
   {"example", 0, HLCP, INTEGER(hlcp.example, "N", 1, 3), "example 1, 2 or 3 of Mezzadri 2020"},
   {"size", 0, HLCP, INTEGER(hlcp.size, "H", 1, COUNT_MAX), "of the example: n = H^2"},
@@ -508,13 +490,13 @@ const cli_option_row cli_option_rows[] = {
 
   {"device", 0, RUN_ALONE, TEXT(device, "NAME"),
    "cpu, cuda, cuda:N, auto, or cuda:all: a process for each GPU", CLI_NO_FILE, CLI_NO_EFFECT},
-  {"device", 0, VORONOI | STATS | VIEW | MINIMIZE | BENCH, TEXT(device, "NAME"),
+  {"device", 0, VORONOI | STATS | VIEW | MINIMIZE, TEXT(device, "NAME"),
    "cpu, cuda, cuda:N or auto", CLI_NO_FILE, CLI_NO_EFFECT},
   {"device", 0, MESH, TEXT(device, "NAME"),
    "cpu, cuda, cuda:N, or auto: CUDA for half a million points and more", CLI_NO_FILE, CLI_NO_EFFECT},
   {"device", 0, BATCH, TEXT(device, "NAMES"),
    "auto, cpu, cuda, cuda:N, several of them split by commas, or all", CLI_NO_FILE, CLI_NO_EFFECT},
-  {"threads", 0, RUN | VORONOI | STATS | VIEW | MINIMIZE | BENCH, INTEGER(threads, "N", 0, 4096),
+  {"threads", 0, RUN | VORONOI | STATS | VIEW | MINIMIZE, INTEGER(threads, "N", 0, 4096),
    "CPU threads; 0: as many as there are cores", CLI_NO_FILE, CLI_NO_EFFECT},
   {"config", 0, CLI_EVERY_COMMAND, TEXT(config, "FILE"),
    "read options from FILE: lines `name = value`; the command line wins", CLI_READS, CLI_NO_EFFECT},

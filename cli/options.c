@@ -57,7 +57,7 @@ static cvtm_status config_line(cli_options *options, char *line, const char *pat
 static cvtm_status read_config(cli_options *options, const char *path, cvtm_error *error) {
   unsigned char *bytes;
   size_t size;
-  cvtm_status status = cvtm_file_read(path, 1 << 20, &bytes, &size, error);
+  cvtm_status status = cvtm_text_read(path, 1 << 20, &bytes, &size, error);
   if (status != CVTM_OK) return status;
   options->config_text = (char *)bytes;
   int number = 0;

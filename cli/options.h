@@ -92,8 +92,8 @@ typedef struct cli_options {
     int on;
     int64_t asked; /* sites, where the preview has fewer; else 0 */
   } preview;
-  int preset, noise, method, energy, voronoi, start, periodic, effort, reseed;
-  int64_t iterations, seed, kick_rounds;
+  int preset, noise, method, energy, voronoi, start, periodic, effort;
+  int64_t iterations, seed;
   double tolerance, gradient_tolerance, time_limit;
   const char *init, *fixed;
   int distributed;
@@ -112,7 +112,6 @@ typedef struct cli_options {
   double gamma, floor, black, white, contrast;
   const char *density;
   const char *photograph; /* that stats compares with */
-  cli_list spectrum;      /* files */
 
   struct {
     const char *from, *field; /* a mesh with a field; NULL: none, the first field */
@@ -148,7 +147,6 @@ typedef struct cli_options {
     cli_list inside, outside;
     const char *seeds, *initial;
     double sigma, k, epsilon, seed_value, tau, tolerance;
-    const char *mesh; /* NULL: pixels */
     int64_t steps;
   } segment;
 
@@ -166,8 +164,6 @@ typedef struct cli_options {
     int bounds, cauchy, history;
     int64_t memory, evaluations;
   } minimize;
-  int64_t size_limit; /* of bench; 0: none */
-  const char *figure; /* of bench: the file of the picture; NULL: none */
 
   struct {
     int64_t example, size, splits; /* splits 0: chosen for the device */
@@ -275,13 +271,16 @@ typedef enum cli_file_use {
   CLI_FILE_FRAMES /* PATH is a folder; frame-NNNNNN.png and index.html are written into it */
 } cli_file_use;
 
-/* option: without the dashes; NULL for the operand. The path outlives the call only if the file is
- * written; `-` is a standard stream. */
+/* option: without the dashes; NULL for the operand. The path does not outlive the call; `-` is
+ * a standard stream. */
 typedef void (*cli_file_visitor)(void *context, cli_file_use use, const char *option,
                                  const char *path);
-/* Visits every file that the options name. Of `batch` these are the files of the batch itself, not
- * those of its jobs. */
+/* Visits every file that the options name, and those that belong to them, as NAME.h5 to NAME.xdmf.
+ * Of `batch` these are the files of the batch itself, not those of its jobs. */
 void cli_options_visit_files(const cli_options *options, cli_file_visitor visitor, void *context);
+
+/* Takes back every option that names a file to write. */
+void cli_options_clear_written(cli_options *options);
 
 /* Parses exactly `count` finite numbers separated by commas; returns 0 for any other text. */
 int cli_numbers_parse(const char *text, int count, double *numbers);

@@ -134,7 +134,7 @@ static cvtm_status read_outline(outline *o, cvtm_error *error) {
   int is_rings = 1;
   if (cli_metric_is_of_picture(&o->options)) return take_frame(o, error);
   const cvtm_status status =
-      cli_name_file(path, cvtm_pslg_read(path, &o->graph, &is_rings, error), error);
+      cli_name_file(path, cli_read_pslg(&o->options, path, &o->graph, &is_rings, error), error);
   o->y_up = strcmp(cvtm_file_extension(path, buffer, sizeof buffer), "svg") != 0;
   if (status != CVTM_OK) return status;
   return is_rings ? read_rings(o, error) : take_graph(o, error);
@@ -222,7 +222,7 @@ static cvtm_status write_outline_report(const outline *o, cvtm_error *error) {
 
 static void print_outline_summary(const outline *o) {
   const cvtm_quality_figures *all = &o->quality.all;
-  fprintf(stderr, "%s: %lld %s, %lld %s, %lld %s in %.3f seconds\n", o->options.input,
+  fprintf(stderr, "%s: %lld %s, %lld %s, %lld %s in %.3f seconds\n", cli_visible(o->options.input),
           (long long)o->boundary.vertex_count,
           cli_word(o->boundary.vertex_count, "corner", "corners"), (long long)o->mesh.vertex_count,
           cli_word(o->mesh.vertex_count, "point", "points"), (long long)o->mesh.triangle_count,

@@ -56,16 +56,11 @@ static cvtm_status probe(const char *path, cvtm_error *error) {
   return status;
 }
 
-/* A cli_file_visitor: collects the files that are written. */
-static void add_name(void *context, cli_file_use use, const char *option, const char *path) {
-  cli_output_names *names = context;
+/* A cli_file_visitor; the context is a cvtm_error. */
+static void probe_written(void *context, cli_file_use use, const char *option, const char *path) {
+  cvtm_error *error = context;
   (void)option;
-  if (use == CLI_FILE_WRITTEN) names->item[names->count++] = path;
-}
-
-void cli_outputs_names(const cli_options *options, cli_output_names *names) {
-  names->count = 0;
-  cli_options_visit_files(options, add_name, names);
+  if (use == CLI_FILE_WRITTEN && error->status == CVTM_OK) (void)probe(path, error);
 }
 
 static int has_extension(const char *path, const char *wanted) {
@@ -194,14 +189,9 @@ int cli_outputs_check_names(const cli_options *options) {
 int cli_outputs_check(const cli_options *options) {
   int code = cli_outputs_check_names(options);
   if (code != CLI_EXIT_OK) return code;
-  cli_output_names names;
-  cli_outputs_names(options, &names);
-  for (int k = 0; k < names.count; ++k) {
-    cvtm_error error = {CVTM_OK, ""};
-    cvtm_status status = probe(names.item[k], &error);
-    if (status != CVTM_OK) return cli_failed(CLI_WRITING, status, &error);
-  }
-  return CLI_EXIT_OK;
+  cvtm_error error = {CVTM_OK, ""};
+  cli_options_visit_files(options, probe_written, &error);
+  return error.status == CVTM_OK ? CLI_EXIT_OK : cli_failed(CLI_WRITING, error.status, &error);
 }
 
 int cli_outputs_have_mesh(const cli_options *options) {
@@ -315,7 +305,12 @@ static cvtm_status write_points(const cli_scene *scene, const char *path, const 
 static cvtm_status write_scene_file(void *context, const char *path, const char *extension,
                                     cvtm_error *error) {
   const cli_scene *scene = context;
-  switch (cli_output_kind_of(scene->options, path)) {
+  const cli_output_kind kind = cli_output_kind_of(scene->options, path);
+  const int has_places = (kind == CLI_OUTPUT_MESH || kind == CLI_OUTPUT_POINTS) &&
+                         scene->options->unit != CLI_UNIT_WIDTH &&
+                         scene->options->page.size == NULL;
+  if (scene->drawn != NULL && !has_places) scene = scene->drawn;
+  switch (kind) {
     case CLI_OUTPUT_MESH:
       return write_mesh(scene, path, extension, error);
     case CLI_OUTPUT_POINTS:
@@ -336,6 +331,7 @@ cvtm_status cli_scene_write(const cli_scene *scene, cvtm_error *error) {
   const cli_options *options = scene->options;
   cvtm_status status = cli_outputs_write(options, write_scene_file, &context, error);
   if (status == CVTM_OK && options->picture != NULL)
-    status = write_scene_picture(scene, options->picture, error);
+    status =
+        write_scene_picture(scene->drawn != NULL ? scene->drawn : scene, options->picture, error);
   return status;
 }

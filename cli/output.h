@@ -25,15 +25,6 @@ const char *cli_output_extension(const cli_options *options, const char *path, c
 /* The kind of the output `path` for this command, by its extension, or by --format if it is `-`. */
 cli_output_kind cli_output_kind_of(const cli_options *options, const char *path);
 
-/* All files that the options name for writing; the strings are borrowed. One option of a command is
- * a list, every other option names at most one file. */
-typedef struct cli_output_names {
-  const char *item[CLI_LIST_MAX + CLI_OPTIONS_MAX];
-  int count;
-} cli_output_names;
-
-void cli_outputs_names(const cli_options *options, cli_output_names *names);
-
 /* Refuses unknown extensions. Returns CLI_EXIT_OK, or CLI_EXIT_USAGE after a message. */
 int cli_outputs_check_names(const cli_options *options);
 /* Also refuses files that cannot be created; then it returns CLI_EXIT_FAILURE. */
@@ -70,6 +61,8 @@ typedef struct cli_scene {
   const double *radius; /* of the dots of an SVG */
   const cvtm_second_order *second;
   const struct cli_colours *colours; /* of a drawing in several colours */
+  const struct cli_scene *drawn; /* the same moved into the domain, for files that show the domain;
+                                    NULL: the scene lies there */
 } cli_scene;
 
 /* Writes every -o and --picture. */

@@ -128,7 +128,7 @@ static cvtm_status read_profile(const char *name, cvtm_gcode_profile *profile, c
   if (builtin != NULL) return cvtm_gcode_profile_parse(builtin, name, profile, error);
   unsigned char *bytes;
   size_t size;
-  cvtm_status status = cvtm_file_read(name, LIMIT, &bytes, &size, error);
+  cvtm_status status = cvtm_text_read(name, LIMIT, &bytes, &size, error);
   if (status != CVTM_OK) return status;
   status = cvtm_gcode_profile_parse((const char *)bytes, name, profile, error);
   free(bytes);

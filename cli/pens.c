@@ -153,7 +153,7 @@ cvtm_status cli_pens_read(const char *path, cli_pens *pens, cvtm_error *error) {
   enum { LIMIT = 1 << 20 };
   unsigned char *bytes;
   size_t size;
-  cvtm_status status = cvtm_file_read(path, LIMIT, &bytes, &size, error);
+  cvtm_status status = cvtm_text_read(path, LIMIT, &bytes, &size, error);
   if (status != CVTM_OK) return status;
   const char *name = strcmp(path, "-") == 0 ? "standard input" : path;
   status = cli_pens_parse((const char *)bytes, size, name, pens, error);

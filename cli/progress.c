@@ -28,14 +28,21 @@ void cli_listen(const cli_listener *listener) { listening = listener; }
 const cli_listener *cli_listening(void) { return listening; }
 
 void cli_catch_signals(void) {
-  struct sigaction action;
+  /* A terminal that closes sends several SIGHUP, a limit on processor time SIGXCPU every second. */
+  static const struct {
+    int number, flags;
+  } caught[] = {
+      {SIGINT, (int)SA_RESETHAND}, {SIGTERM, (int)SA_RESETHAND}, {SIGHUP, 0}, {SIGXCPU, 0}};
   if (listening != NULL) return;
-  memset(&action, 0, sizeof action);
-  action.sa_handler = request_stop;
-  action.sa_flags = SA_RESTART | (int)SA_RESETHAND;
-  sigemptyset(&action.sa_mask);
-  sigaction(SIGINT, &action, NULL);
-  sigaction(SIGTERM, &action, NULL);
+  for (size_t k = 0; k < sizeof caught / sizeof caught[0]; ++k) {
+    struct sigaction action;
+    if (sigaction(caught[k].number, NULL, &action) != 0 || action.sa_handler == SIG_IGN) continue;
+    memset(&action, 0, sizeof action);
+    action.sa_handler = request_stop;
+    action.sa_flags = SA_RESTART | caught[k].flags;
+    sigemptyset(&action.sa_mask);
+    sigaction(caught[k].number, &action, NULL);
+  }
 }
 
 int cli_interrupted(void) {

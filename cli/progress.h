@@ -58,8 +58,9 @@ void cli_listen(const cli_listener *listener);
 /* The listener of the calling thread. */
 const cli_listener *cli_listening(void);
 
-/* From now on the first SIGINT or SIGTERM asks to stop; the second ends the process. A listener has
- * its own way to stop: then signals stay as they are. */
+/* From now on SIGINT, SIGTERM, SIGHUP and SIGXCPU ask to stop; a second SIGINT or SIGTERM ends the
+ * process. Those that were ignored stay ignored, as nohup and shells want it. A listener has its
+ * own way to stop: then signals stay as they are. */
 void cli_catch_signals(void);
 /* True after such a signal, or if the thread's listener says so. */
 int cli_interrupted(void);

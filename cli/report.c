@@ -162,8 +162,35 @@ cJSON *cli_report_begin(const cvtm_device *device, const cli_options *options) {
   return report;
 }
 
+/* Writes every byte that is not UTF-8, as names of files may have them, as \xHH in its string.
+ * Takes over the text. */
+static char *escape_bytes(char *text) {
+  enum { ESCAPE = 5 };
+  size_t bad = 0;
+  for (const char *c = text; *c != '\0';) {
+    const size_t length = cli_character_length(c);
+    bad += length == 0;
+    c += length > 0 ? length : 1;
+  }
+  if (bad == 0) return text;
+  char *escaped = allocate_json(strlen(text) + (ESCAPE - 1) * bad + 1), *end = escaped;
+  for (const char *c = text; escaped != NULL && *c != '\0';) {
+    const size_t length = cli_character_length(c);
+    if (length > 0)
+      memcpy(end, c, length);
+    else
+      snprintf(end, ESCAPE + 1, "\\\\x%02x", (unsigned char)*c);
+    end += length > 0 ? length : ESCAPE;
+    c += length > 0 ? length : 1;
+  }
+  if (escaped != NULL) *end = '\0';
+  cJSON_free(text);
+  return escaped;
+}
+
 char *cli_json_print(const cJSON *object, int indented) {
   char *text = indented ? cJSON_Print(object) : cJSON_PrintUnformatted(object);
+  if (text != NULL) text = escape_bytes(text);
   if (!cli_json_starved()) return text;
   cJSON_free(text);
   return NULL;

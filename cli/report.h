@@ -15,8 +15,8 @@
 void cli_json_start(void);
 /* True if cJSON has found no memory in this thread since the last call. */
 int cli_json_starved(void);
-/* The object as text, to be freed by cJSON_free; NULL if there was no memory for the text or for a
- * member. */
+/* The object as text in UTF-8, to be freed by cJSON_free; NULL if there was no memory for the text
+ * or for a member. */
 char *cli_json_print(const cJSON *object, int indented);
 
 /* Deletes the item if it cannot be added; either may be NULL. */

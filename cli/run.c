@@ -5,6 +5,7 @@
 #include "base/npy.h"
 #include "cli/cli.h"
 #include "cli/distributed.h"
+#include "cli/files.h"
 #include "cli/launch.h"
 #include "cli/noise.h"
 #include "cli/order.h"
@@ -22,12 +23,6 @@ int cli_run_check_values(const cli_options *options) {
   if (options->points == 0 && options->init == NULL && options->fixed == NULL &&
       options->density_from != CVTM_DENSITY_FROM_SIZE && options->domain.kind != CLI_DOMAIN_NONE)
     return cli_missing(options->command, "--points");
-  if (options->effort != CVTM_CVT_EFFORT_BEST && cli_option_given(options, "kick-rounds"))
-    return cli_usage_error(options->command, "--kick-rounds belongs to --effort best");
-  if (options->method == CVTM_CVT_NEWTON &&
-      (options->energy != CVTM_CVT_EXACT || options->equal_mass.on || cli_colours_wanted(options)))
-    return cli_usage_error(options->command,
-                           "--method newton is for the exact energy of one plain tessellation");
   int code = cli_watch_check(options);
   if (code == CLI_EXIT_OK) code = cli_condition_check(options);
   if (code == CLI_EXIT_OK) code = cli_segment_check(options);
@@ -260,6 +255,7 @@ int cli_run_save(cli_run_job *r, const cli_options *asked) {
   if (changes_sites(asked, &r->options))
     return cli_usage_error(CLI_RUN, "--order and --points are options of the run itself");
   int code = cli_run_check(asked);
+  if (code == CLI_EXIT_OK) code = cli_files_check(asked);
   if (code == CLI_EXIT_OK) code = cli_outputs_check(asked);
   if (code != CLI_EXIT_OK) return code;
   const cli_options made = r->options;
@@ -304,11 +300,15 @@ static int run_on(cli_run_job *job, cvtm_device *device, int writes) {
   return code;
 }
 
+int cli_run_converged(const cli_run_job *r) {
+  if (r->options.equal_mass.on && !r->equal.result.converged) return 0;
+  return !cli_refine_fell_short(&r->shape.refinement);
+}
+
 /* How a run that has written its files ends. */
 static int exit_code_of(const cli_run_job *job) {
   if (cli_interrupted()) return CLI_EXIT_INTERRUPTED;
-  if (job->options.equal_mass.on && !job->equal.result.converged) return CLI_EXIT_NOT_CONVERGED;
-  return cli_refine_fell_short(&job->shape.refinement) ? CLI_EXIT_NOT_CONVERGED : CLI_EXIT_OK;
+  return cli_run_converged(job) ? CLI_EXIT_OK : CLI_EXIT_NOT_CONVERGED;
 }
 
 /* *failed: the code of a failure that ends all ranks. */
@@ -340,14 +340,14 @@ int cli_run(const cli_options *options) {
   cli_options chosen = *options;
   cli_distributed distributed;
   int failed = CLI_EXIT_OK;
-  const int64_t ranks = cli_distributed_count(&chosen);
-  if (ranks > 1) {
-    const int refused = check_run(&chosen);
-    return refused == CLI_EXIT_OK ? cli_launch_ranks(ranks) : refused;
-  }
-  int code = cli_distributed_join(&chosen, &distributed);
+  const int64_t asked = cli_distributed_count(&chosen);
+  int code = asked > 1 ? check_run(&chosen) : CLI_EXIT_OK;
   if (code != CLI_EXIT_OK) return code;
-  code = check_run(options);
+  const int64_t ranks = asked > 1 ? cli_distributed_useful(&chosen, asked) : 1;
+  if (ranks > 1) return cli_launch_ranks(ranks);
+  code = cli_distributed_join(&chosen, &distributed);
+  if (code != CLI_EXIT_OK) return code;
+  code = check_run(&chosen);
   if (code == CLI_EXIT_OK) code = run_part(&chosen, &distributed, &failed);
   cli_distributed_leave(&distributed, failed);
   return code;

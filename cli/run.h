@@ -39,6 +39,8 @@ int cli_run_write(cli_run_job *job);
 int cli_run_save(cli_run_job *job, const cli_options *asked);
 /* Before cli_run_read: the job keeps the ink of the picture, whatever its outputs are. */
 void cli_run_keep_tone(cli_run_job *job);
+/* After the mesh: false if a solver did not converge, or a mesh misses its smallest angle. */
+int cli_run_converged(const cli_run_job *job);
 void cli_run_print_summary(const cli_run_job *job);
 void cli_run_destroy(cli_run_job *job);
 

@@ -37,15 +37,8 @@ static void add_effort(cJSON *report, const cli_run_job *r) {
   cli_json_integer(report, "lattices", r->result.lattices);
   cli_json_integer(report, "search_rounds", r->result.rounds);
   cli_json_integer(report, "transferred_sites", r->result.transfers);
-  if (r->options.effort == CVTM_CVT_EFFORT_BEST) {
+  if (r->options.effort == CVTM_CVT_EFFORT_BEST)
     cli_json_integer(report, "anneal_rounds", r->result.anneal_rounds);
-    cli_json_integer(report, "kick_rounds", r->result.kick_rounds);
-    cli_json_integer(report, "kicks_kept", r->result.kicks_kept);
-  }
-  if (r->options.method == CVTM_CVT_NEWTON) {
-    cli_json_integer(report, "newton_iterations", r->result.newton_iterations);
-    cli_json_integer(report, "hessian_products", r->result.hessian_products);
-  }
 }
 
 static void add_seconds(cJSON *report, const cli_run_job *r) {
@@ -82,7 +75,7 @@ static cJSON *make_run_report(const cli_run_job *r) {
   cli_json_real(report, "energy_ratio", r->energy / r->bound);
   if (r->options.equal_mass.on)
     cli_equal_mass_report(&r->equal, report);
-  else if (r->colours.count == 0)
+  else if (r->options.energy == CVTM_CVT_PIXEL)
     cli_json_real(report, "energy_pixel", r->energy_pixel);
   cli_json_text(report, "objective", r->options.energy == CVTM_CVT_PIXEL ? "pixel" : "exact");
   cli_json_real(report, "gradient_norm", r->result.gradient_norm);
@@ -153,7 +146,8 @@ static const char *stop_text(const cli_run_job *r) {
 }
 
 static void print_name(const char *path, int *first) {
-  fprintf(stderr, "%s%s", *first ? "" : ", ", strcmp(path, "-") == 0 ? "standard output" : path);
+  fprintf(stderr, "%s%s", *first ? "" : ", ",
+          strcmp(path, "-") == 0 ? "standard output" : cli_visible(path));
   *first = 0;
 }
 
@@ -186,9 +180,10 @@ static void print_seconds(const cli_run_job *r) {
 
 void cli_run_print_summary(const cli_run_job *r) {
   const cvtm_quality_figures *inner = &r->quality.inner;
-  fprintf(stderr, "%s: %d x %d pixels, %lld %s, on %s (%s)\n", r->options.input, r->domain.width,
-          r->domain.height, (long long)r->count, cli_word(r->count, "site", "sites"),
-          cvtm_device_name(r->device), cvtm_device_description(r->device));
+  fprintf(stderr, "%s: %d x %d pixels, %lld %s, on %s (%s)\n", cli_visible(r->options.input),
+          r->domain.width, r->domain.height, (long long)r->count,
+          cli_word(r->count, "site", "sites"), cvtm_device_name(r->device),
+          cvtm_device_description(r->device));
   cli_dot_count_print(&r->dots, stderr);
   fprintf(stderr,
           "  energy     %.6f of the hexagonal reference; sites within %.2g px of their centroids\n",

@@ -139,9 +139,16 @@ static cvtm_status replace_values(const cli_options *o, const cvtm_mesh *mesh, c
     return status;
   }
   const cvtm_image_place place = image->place;
+  const int64_t masked = image->masked;
+  for (size_t k = 0; masked > 0 && k < (size_t)width * (size_t)height; ++k)
+    if (isnan(image->value[k])) size[k] = NAN;
   cvtm_image_free(image);
-  *image =
-      (cvtm_image){.width = width, .height = height, .is_data = 1, .value = size, .place = place};
+  *image = (cvtm_image){.width = width,
+                        .height = height,
+                        .is_data = 1,
+                        .value = size,
+                        .place = place,
+                        .masked = masked};
   return CVTM_OK;
 }
 

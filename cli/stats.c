@@ -5,7 +5,6 @@
 #include "cli/input.h"
 #include "cli/page.h"
 #include "cli/report.h"
-#include "cli/spectrum.h"
 #include "cli/stipples.h"
 #include "cli/world.h"
 #include "cvt/cvt.h"
@@ -24,7 +23,6 @@ typedef struct stats {
   float *density; /* NULL without --density */
   float *tone;    /* NULL without --picture */
   cli_stipples stipples;
-  cli_spectrum noise;
   double *points;   /* of a point file; NULL for a mesh */
   int32_t *classes; /* of the points; NULL if the file has none */
   cli_class_spacing spacing;
@@ -107,18 +105,20 @@ static int is_drawing(const char *path) {
 
 static cvtm_status read_points(stats *s, cvtm_error *error) {
   const char *path = s->options.input;
+  double corner[2] = {0, 0};
   cvtm_status status =
       is_drawing(path) ? read_drawing(s, error)
                        : cvtm_points_read_classes(path, &s->points, &s->classes, &s->count, error);
   if (status == CVTM_OK) status = find_pixels(s, error);
   if (status == CVTM_OK && !s->has_domain)
-    status = cli_domain_of_points(&s->options, path, s->points, s->count, &s->domain, error);
-  if (status == CVTM_OK)
     status =
-        cli_class_spacing_measure(s->domain, s->points, s->classes, s->count, &s->spacing, error);
+        cli_domain_of_points(&s->options, path, s->points, s->count, &s->domain, corner, error);
+  if (status == CVTM_OK) status = cvtm_delaunay(s->points, s->count, &s->mesh, error);
   if (status != CVTM_OK) return status;
   s->has_domain = 1;
-  return cvtm_delaunay(s->points, s->count, &s->mesh, error);
+  cli_move_to_corner(corner, s->points, s->count);
+  cli_move_to_corner(corner, s->mesh.points, s->count);
+  return cli_class_spacing_measure(s->domain, s->points, s->classes, s->count, &s->spacing, error);
 }
 
 /* Maps the coordinates of the file to pixels of the domain, y down. */
@@ -161,7 +161,7 @@ static cvtm_status read_photograph(stats *s, cvtm_error *error) {
   const char *path = s->options.photograph;
   cvtm_image image = {0};
   cvtm_density_options how;
-  cvtm_status status = cvtm_image_read(path, &image, error);
+  cvtm_status status = cli_read_image(&s->options, path, 0, &image, error);
   if (status != CVTM_OK) return status;
   const cvtm_domain domain = {image.width, image.height, s->options.periodic};
   cli_choose_tone(&image, &s->options, &how);
@@ -225,7 +225,6 @@ static int print_json(const stats *s) {
   cli_json_integer(report, "coincident_sites", s->mesh.coincident_count);
   cli_stipples_report(&s->stipples, report);
   cli_class_spacing_report(&s->spacing, report);
-  cli_spectrum_report(&s->noise, report);
   cli_world_report(&s->options, s->domain, &s->mesh, report);
   cli_json_quality(report, &s->quality);
   cvtm_error error = {CVTM_OK, ""};
@@ -247,7 +246,7 @@ static void print_figures(const char *title, const cvtm_quality_figures *f) {
 }
 
 static void print_text(const stats *s) {
-  printf("%s: %lld %s, %lld %s\n", s->options.input, (long long)s->quality.vertices,
+  printf("%s: %lld %s, %lld %s\n", cli_visible(s->options.input), (long long)s->quality.vertices,
          cli_word(s->quality.vertices, "vertex", "vertices"), (long long)s->mesh.triangle_count,
          cli_word(s->mesh.triangle_count, "triangle", "triangles"));
   if (s->mesh.coincident_count > 0)
@@ -260,14 +259,12 @@ static void print_text(const stats *s) {
     print_figures("triangles whose circumcentre lies in the domain", &s->quality.inner);
   print_figures("all triangles", &s->quality.all);
   cli_class_spacing_print(&s->spacing, stdout);
-  cli_spectrum_print(&s->noise, stdout);
 }
 
 static int perform_stats(stats *s) {
   const char *path = s->options.input;
   int code = cli_stipples_check(&s->options);
   if (code == CLI_EXIT_OK) code = cli_page_check_size(&s->options);
-  if (code == CLI_EXIT_OK) code = cli_spectrum_check(&s->options);
   if (code != CLI_EXIT_OK) return code;
   s->is_mesh = !cvtm_points_format_known(path);
   if (s->is_mesh && !cvtm_mesh_format_known(path))
@@ -292,11 +289,6 @@ static int perform_stats(stats *s) {
     if (status != CVTM_OK) return cli_failed(CLI_WORKING, status, &error);
   }
   const double *points = s->is_mesh ? s->mesh.points : s->points;
-  status =
-      cli_spectrum_measure(&s->options, s->domain, s->density, points, &s->mesh, &s->noise, &error);
-  if (status != CVTM_OK) return cli_failed(CLI_WORKING, status, &error);
-  status = cli_spectrum_write(&s->options, &s->noise, &error);
-  if (status != CVTM_OK) return cli_failed(CLI_WRITING, status, &error);
   if (s->has_domain) cli_note_outside(&s->options, points, s->count, s->domain);
   if (s->options.json) return print_json(s);
   if (!s->options.quiet) print_text(s);
@@ -316,7 +308,6 @@ int cli_stats(const cli_options *options) {
   free(s.density);
   free(s.tone);
   cli_stipples_free(&s.stipples);
-  cli_spectrum_free(&s.noise);
   cvtm_device_destroy(s.device);
   return code;
 }

@@ -38,7 +38,7 @@ typedef struct view {
 
 static void say(void *context, const char *line) {
   const view *v = context;
-  if (!v->options.quiet) fprintf(stderr, "cvtmesh view: %s\n", line);
+  if (!v->options.quiet) fprintf(stderr, "cvtmesh view: %s\n", cli_visible(line));
 }
 
 /* ---- What is read ---- */
@@ -61,7 +61,7 @@ static cvtm_status read_sites(view *v, cvtm_error *error) {
   cli_options *o = &v->options;
   cvtm_status status = cvtm_points_read(o->input, &v->sites, &v->count, error);
   if (status == CVTM_OK)
-    status = cli_domain_of_points(o, o->input, v->sites, v->count, &v->domain, error);
+    status = cli_domain_of_points(o, o->input, v->sites, v->count, &v->domain, NULL, error);
   if (status == CVTM_OK)
     status = cli_require_inside(o->input, v->sites, v->count, v->domain, error);
   if (status != CVTM_OK) return status;
@@ -117,7 +117,7 @@ static cvtm_status read_view_input(view *v, cvtm_error *error) {
 static cvtm_status read_script(view *v, cvtm_error *error) {
   size_t size = 0;
   if (v->options.view.script == NULL) return CVTM_OK;
-  return cvtm_file_read(v->options.view.script, 1 << 20, &v->script, &size, error);
+  return cvtm_text_read(v->options.view.script, 1 << 20, &v->script, &size, error);
 }
 
 /* ---- What is shown ---- */

@@ -3,6 +3,7 @@
 #include "cvt/classes.h"
 
 #include "base/clock.h"
+#include "base/options.h"
 #include "cvt/descent.h"
 
 #include <math.h>
@@ -263,6 +264,7 @@ cvtm_status cvtm_classes_solve(cvtm_device *device, cvtm_domain domain,
                                const float *const *intensity, int classes, const int64_t *start,
                                const cvtm_classes_options *options, double *sites,
                                cvtm_classes_result *result) {
+  CVTM_DEFAULT_OPTIONS(cvtm_classes, options)
   const double begin = cvtm_clock(), deadline = cvtm_cvt_deadline(&options->cvt, begin);
   classes_run r = {.device = device,
                    .domain = domain,

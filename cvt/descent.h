@@ -17,7 +17,8 @@ typedef struct cvtm_cvt_task {
 cvtm_status cvtm_cvt_prepare(const cvtm_cvt_task *task);
 /* Enqueues an evaluation: sets cvt->moments, value[0] = the energy, value[1] = the largest distance
  * of a movable site to its centroid, and the gradient unless that is NULL, as it must be on a
- * device with ranks, where the call is collective and waits. All in device memory. */
+ * device with ranks (CVTM_ERROR_UNSUPPORTED), where the call is collective and waits. All in device
+ * memory. */
 cvtm_status cvtm_cvt_enqueue(const cvtm_cvt_task *task, const double *sites, double *value,
                              double *gradient);
 /* Enqueues the scale of the variables of L-BFGS-B, of the own sites (division.h), for a descent

@@ -52,9 +52,6 @@ cvtm_status cvtm_integrate_cells_cuda(cvtm_cvt *cvt, const cvtm_site_tree_view *
 /* Integrals over the constructed cells of all places, of at most 1000 rows each. */
 cvtm_status cvtm_integrate_clipped_cuda(cvtm_cvt *cvt, const cvtm_site_tree_view *tree,
                                         const cvtm_clipped_cells *cells);
-/* The same as cvtm_integrate_cells_cuda with sums over pixel centres. */
-cvtm_status cvtm_sum_pixels_cuda(cvtm_cvt *cvt, const cvtm_site_tree_view *tree,
-                                 const cvtm_deferred_cells *deferred);
 /* The entries pixel_keys and label_moments of the table. */
 cvtm_status cvtm_pixel_keys_cuda(cvtm_cvt *cvt);
 cvtm_status cvtm_label_moments_cuda(cvtm_cvt *cvt, const double *sites, int64_t count);

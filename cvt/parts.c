@@ -28,7 +28,8 @@ cvtm_status cvtm_parts_create(cvtm_device *device, cvtm_domain domain, const flo
   p->matrix = malloc(size * size * sizeof *p->matrix);
   p->matrix_row = malloc(size * size * sizeof *p->matrix_row);
   p->gathered = malloc(size * sizeof *p->gathered);
-  if (!p->first_block || !p->matrix || !p->matrix_row || !p->gathered) {
+  p->room = calloc(2 * size, sizeof *p->room);
+  if (!p->first_block || !p->matrix || !p->matrix_row || !p->gathered || !p->room) {
     const cvtm_status status = no_memory(p);
     cvtm_parts_destroy(p);
     return status;
@@ -64,7 +65,7 @@ static void free_division(cvtm_parts *p) {
   cvtm_device_free_all(p->device, arrays, ARRAYS);
   cvtm_device_free(p->device, p->sent);
   p->sent = NULL;
-  p->sent_capacity = 0;
+  if (p->room) memset(p->room, 0, 2 * (size_t)p->size * sizeof *p->room);
   free(p->staging);
   p->staging = NULL;
   cvtm_cvt_destroy(p->plan);
@@ -78,6 +79,7 @@ void cvtm_parts_destroy(cvtm_parts *p) {
   free(p->matrix);
   free(p->matrix_row);
   free(p->gathered);
+  free(p->room);
   free(p);
 }
 
@@ -122,7 +124,7 @@ static cvtm_status find_covers(cvtm_parts *p, const double *sites) {
                            : status;
 }
 
-/* Counts the sites that go from each rank to each, and makes room for those that leave. */
+/* Counts the sites that go from each rank to each. */
 static cvtm_status count_exchange(cvtm_parts *p, const double *sites) {
   double *row = p->matrix_row + (int64_t)p->rank * p->size;
   int64_t before = 0;
@@ -147,28 +149,56 @@ static cvtm_status count_exchange(cvtm_parts *p, const double *sites) {
     p->near += p->matrix[k] / 2;
     if (k / p->size < p->rank) p->low += p->matrix[k] / 2;
   }
-  if (status != CVTM_OK || before <= p->sent_capacity) return status;
-  cvtm_device_free(p->device, p->sent);
-  p->sent = NULL;
-  p->sent_capacity = before + before / 8;
-  return cvtm_device_allocate(p->device, 2 * p->sent_capacity, CVTM_TYPED(p->sent));
+  return status;
 }
 
-/* Room for the sites around and own, some more than there are now. */
-static cvtm_status grow_plan(cvtm_parts *p) {
-  if (p->plan && p->plan->capacity >= p->near) return CVTM_OK;
+static cvtm_status make_own_room(cvtm_parts *p, int64_t near, int64_t leaving) {
+  cvtm_device_free(p->device, p->sent);
   cvtm_cvt_destroy(p->plan);
+  p->sent = NULL;
   p->plan = NULL;
-  const int64_t most = p->near + (p->near - p->own) / 2 + 64;
-  return cvtm_cvt_create_part(p->device, p->domain, p->density, most < p->count ? most : p->count,
-                              p->count, &p->plan);
+  const cvtm_status status = cvtm_device_allocate(p->device, 2 * leaving, CVTM_TYPED(p->sent));
+  return status == CVTM_OK
+             ? cvtm_cvt_create_part(p->device, p->domain, p->density, near, p->count, &p->plan)
+             : status;
+}
+
+/* Room for the sites around and own and for those that leave, some more than there are now. Each
+ * rank knows from the matrix which ranks need more room. Only then do the ranks wait for each
+ * other: if one has no memory, all fail. */
+static cvtm_status make_room(cvtm_parts *p) {
+  cvtm_status status = CVTM_OK;
+  int64_t failed = 0;
+  int grows = 0;
+  for (int r = 0; r < p->size; ++r) {
+    const int64_t own = cvtm_parts_first(p, r + 1) - cvtm_parts_first(p, r);
+    int64_t *room = p->room + 2 * (int64_t)r, near = own, leaving = 0;
+    for (int q = 0; q < p->size; ++q) {
+      near += p->matrix[q * p->size + r] / 2;
+      leaving += p->matrix[r * p->size + q] / 2;
+    }
+    if (room[0] > 0 && near <= room[0] && leaving <= room[1]) continue;
+    const int64_t most = near + (near - own) / 2 + 64;
+    grows = 1;
+    room[0] = most < p->count ? most : p->count;
+    room[1] = leaving + leaving / 8;
+    if (r == p->rank) status = make_own_room(p, room[0], room[1]);
+  }
+  if (!grows) return CVTM_OK;
+  failed = status != CVTM_OK;
+  const cvtm_status shared = cvtm_ranks_sum(p->device, &failed, 1);
+  if (shared == CVTM_OK && failed == 0) return CVTM_OK;
+  memset(p->room, 0, 2 * (size_t)p->size * sizeof *p->room);
+  if (status != CVTM_OK || shared != CVTM_OK) return status != CVTM_OK ? status : shared;
+  return cvtm_fail(cvtm_device_error(p->device), CVTM_ERROR_MEMORY,
+                   "another rank has no room for its sites");
 }
 
 /* Brings together the sites around and own, and sorts them. */
 static cvtm_status gather_sites(cvtm_parts *p, const double *sites) {
   cvtm_status status = find_covers(p, sites);
   if (status == CVTM_OK) status = count_exchange(p, sites);
-  if (status == CVTM_OK) status = grow_plan(p);
+  if (status == CVTM_OK) status = make_room(p);
   if (status == CVTM_OK) status = p->table->write(p, sites);
   if (status != CVTM_OK) return status;
   const size_t bytes = 2 * (size_t)p->own * sizeof *sites;
@@ -184,7 +214,7 @@ static cvtm_status gather_sites(cvtm_parts *p, const double *sites) {
              : status;
 }
 
-cvtm_status cvtm_parts_evaluate(cvtm_parts *p, const double *sites, cvtm_cvt_energy energy) {
+cvtm_status cvtm_parts_evaluate(cvtm_parts *p, const double *sites) {
   int64_t lacking = 1;
   cvtm_status status = CVTM_OK;
   for (int again = 0; status == CVTM_OK && lacking > 0; again = 1) {
@@ -192,7 +222,7 @@ cvtm_status cvtm_parts_evaluate(cvtm_parts *p, const double *sites, cvtm_cvt_ene
     const double start = cvtm_clock();
     if (status == CVTM_OK) p->plan->tree_clipping = p->tree_clipping;
     if (status == CVTM_OK)
-      status = p->plan->table->part_moments(p->plan, p->near, energy, p->missed, &lacking);
+      status = p->plan->table->part_moments(p->plan, p->near, p->missed, &lacking);
     p->seconds = cvtm_clock() - start;
     p->repeats += again;
   }

@@ -49,14 +49,14 @@ typedef struct cvtm_parts {
   int32_t *counts;
   int64_t *offsets;
   double *sent;
-  int64_t sent_capacity; /* sites */
-  void *workspace;       /* of the sums */
+  void *workspace; /* of the sums */
   size_t workspace_bytes;
   double *partial; /* of each CVTM_PARTS_PIECE sites of the own blocks: energy, distance */
   double *sums;    /* the same of all blocks */
   /* On the host: */
   int64_t *matrix;    /* size * size: numbers that go from each rank to each */
   int64_t *gathered;  /* size: scratch */
+  int64_t *room;      /* size x 2: of each rank, sites that `plan` and `sent` have room for */
   double *matrix_row; /* size * size: scratch */
   double *staging;    /* as large as covered or sums; NULL on a CPU */
 } cvtm_parts;
@@ -73,7 +73,7 @@ cvtm_status cvtm_parts_divide(cvtm_parts *parts, int64_t count, int64_t block);
 int64_t cvtm_parts_first(const cvtm_parts *parts, int rank);
 /* Collective: the moments of the cells of this rank's sites (2 * own, in the device's memory),
  * which are then at cvtm_parts_moments. */
-cvtm_status cvtm_parts_evaluate(cvtm_parts *parts, const double *sites, cvtm_cvt_energy energy);
+cvtm_status cvtm_parts_evaluate(cvtm_parts *parts, const double *sites);
 cvtm_cell_moments *cvtm_parts_moments(const cvtm_parts *parts);
 /* From these: sums[2 b] = the energy of own block b, sums[2 b + 1] = the largest distance of a site
  * to its centroid (not of the first `fixed` of all sites), and the gradient (2 * own) unless that

@@ -31,13 +31,18 @@ static cvtm_status check_plan(cvtm_device *device, cvtm_domain domain, const flo
   return CVTM_OK;
 }
 
-/* The sums of the density, which of several ranks rank 0 has; squares: on rank 0. */
+/* The sums of the density, which of several ranks rank 0 has; squares: on rank 0, NULL on failure.
+ */
 static cvtm_status check_density(cvtm_device *device, cvtm_domain domain, const float *density,
                                  int64_t capacity, cvtm_density_sums *sums, double **squares) {
   cvtm_status status = check_plan(device, domain, density, capacity);
   if (status == CVTM_OK && cvtm_ranks_lead(device))
     status = cvtm_density_scan_squares(domain, density, sums, squares, cvtm_device_error(device));
-  return status == CVTM_OK ? cvtm_ranks_broadcast(device, sums, sizeof *sums) : status;
+  if (status == CVTM_OK) status = cvtm_ranks_broadcast(device, sums, sizeof *sums);
+  if (status == CVTM_OK) return CVTM_OK;
+  free(*squares);
+  *squares = NULL;
+  return status;
 }
 
 static void keep_sums(cvtm_cvt *cvt, const cvtm_density_sums *sums, double *squares) {

@@ -1,6 +1,7 @@
 #include "cvt/slide.h"
 
 #include "base/clock.h"
+#include "base/options.h"
 #include "cvt/descent.h"
 
 #include <math.h>
@@ -148,6 +149,7 @@ static cvtm_status run_rounds(slide *s) {
 cvtm_status cvtm_cvt_slide(cvtm_cvt *cvt, const cvtm_contour *contour,
                            const cvtm_cvt_options *options, cvtm_boundary *boundary, double *sites,
                            int64_t count, cvtm_cvt_result *result, cvtm_cvt_slides *slides) {
+  CVTM_DEFAULT_OPTIONS(cvtm_cvt, options)
   cvtm_error *error = cvtm_device_error(cvt->device);
   const int64_t n = boundary->vertex_count;
   if (options->fixed != n || n > count)

@@ -40,6 +40,9 @@ cvtm_status cvtm_bias_create(cvtm_device *device, int width, int height, const u
                              const cvtm_bias_options *options, cvtm_bias **bias) {
   cvtm_error *error = cvtm_device_error(device);
   *bias = NULL;
+  if (options == NULL) {
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "smoothing has no default of p and lambda");
+  }
   if (!(options->p > 0 && options->p < 1)) {
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "a bias of %g is not between 0 and 1", options->p);
   }

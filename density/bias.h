@@ -8,7 +8,7 @@
  *
  *     (lambda L + a) z - (lambda L + b) w = -lambda L rho,  z, w >= 0,  z'w = 0,
  *
- * which a semismooth Newton method solves, its linear systems by multigrid. */
+ * solved by a semismooth Newton method whose linear systems multigrid solves. */
 #ifndef CVTMESH_DENSITY_BIAS_H
 #define CVTMESH_DENSITY_BIAS_H
 

@@ -122,7 +122,8 @@ static void from_codes(const cvtm_colour_source *source, cvtm_colour *colour) {
     colour->kind = CVTM_COLOUR_MATRIX;
 }
 
-/* Writers of sRGB give a gamma of 1/2.2 for readers that know no better. */
+/* Writers of sRGB give a gamma of 1/2.2 for readers that know no better. With other primaries than
+ * those of sRGB it is meant. */
 static int is_gamma_of_srgb(double gamma) { return gamma == 0 || fabs(gamma * 2.2 - 1) < 0.01; }
 
 static int are_those_of_srgb(const cvtm_colour_source *source) {
@@ -134,7 +135,7 @@ static int are_those_of_srgb(const cvtm_colour_source *source) {
 
 static void from_chunks(const cvtm_colour_source *source, cvtm_colour *colour) {
   double to_xyz[3][3];
-  if (is_gamma_of_srgb(source->gamma)) {
+  if (source->gamma == 0) {
     fill_srgb(colour->curves);
   } else {
     fill_gamma(source->gamma, colour->curves);

@@ -1,4 +1,5 @@
 #include "density/condition.h"
+#include "base/options.h"
 
 #include "base/primitives.h"
 #include "base/table_select.h"
@@ -12,6 +13,7 @@ void cvtm_condition_defaults(cvtm_condition_options *options) {
 }
 
 int cvtm_condition_wanted(const cvtm_condition_options *options) {
+  CVTM_DEFAULT_OPTIONS(cvtm_condition, options)
   return options->smooth > 0 || options->grade > 0 || options->grade_size > 0;
 }
 
@@ -90,6 +92,7 @@ cvtm_status cvtm_density_condition_on_device(cvtm_device *device, int width, int
                                              const uint8_t *mask,
                                              const cvtm_condition_options *options, double *density,
                                              cvtm_condition_result *result) {
+  CVTM_DEFAULT_OPTIONS(cvtm_condition, options)
   work w = {.device = device,
             .width = width,
             .height = height,
@@ -132,6 +135,7 @@ static cvtm_status solve_problems(cvtm_device *device, int width, int height, co
 cvtm_status cvtm_density_condition(cvtm_device *device, int width, int height, const uint8_t *mask,
                                    const cvtm_condition_options *options, double *density,
                                    cvtm_condition_result *result) {
+  CVTM_DEFAULT_OPTIONS(cvtm_condition, options)
   cvtm_status status = CVTM_OK;
   *result = (cvtm_condition_result){.converged = 1};
   if (options->smooth > 0 || options->grade > 0)

@@ -6,6 +6,7 @@
 #include "base/status.h"
 
 #include <stddef.h>
+#include <stdint.h>
 
 CVTM_API_BEGIN
 
@@ -32,6 +33,9 @@ typedef struct cvtm_image {
   float *rgb;    /* of cvtm_image_read_colour: planes of linear red, green and blue in [0, 1] with
                     the primaries and white of sRGB, 3 * width * height; NULL of data */
   cvtm_image_place place;
+  int64_t masked; /* pixels that the file marks as without data (GDAL_NODATA of a TIFF): NaN in
+                     value, white in rgb, 0 in the density and the tone */
+  char note[160]; /* what the reader assumed or passed over, for the user; empty: nothing */
 } cvtm_image;
 
 /* The format goes by the first bytes of the file, not by its name. `-` is standard input. */

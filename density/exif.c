@@ -11,6 +11,14 @@ static size_t get32(const unsigned char *p, int big) {
   return big ? first << 16 | second : second << 16 | first;
 }
 
+/* The first value of an entry. The standard asks for SHORT here; some writers use LONG. */
+static size_t get_value(const unsigned char *entry, int big) {
+  enum { BYTE = 1, LONG = 4, SBYTE = 6, SLONG = 9 };
+  const unsigned type = get16(entry + 2, big);
+  if (type == LONG || type == SLONG) return get32(entry + 8, big);
+  return type == BYTE || type == SBYTE ? entry[8] : get16(entry + 8, big);
+}
+
 int cvtm_exif_orientation(const unsigned char *data, size_t size) {
   enum { TAG_ORIENTATION = 0x0112, ENTRY_SIZE = 12 };
   if (size >= 6 && memcmp(data, "Exif\0\0", 6) == 0) {
@@ -25,7 +33,9 @@ int cvtm_exif_orientation(const unsigned char *data, size_t size) {
   for (size_t i = 0; i < entries; ++i) {
     size_t entry = directory + 2 + i * ENTRY_SIZE;
     if (entry + ENTRY_SIZE > size) return 1;
-    if (get16(data + entry, big) == TAG_ORIENTATION) return (int)get16(data + entry + 8, big);
+    if (get16(data + entry, big) != TAG_ORIENTATION) continue;
+    const size_t value = get_value(data + entry, big);
+    return value <= 8 ? (int)value : 1;
   }
   return 1;
 }

@@ -5,7 +5,8 @@
 #include <stddef.h>
 
 /* Orientation (tag 274) in the first directory of a block that begins as a TIFF file, with or
- * without "Exif\0\0" before it. 1 if it has none or is damaged; any number of 16 bits. */
+ * without "Exif\0\0" before it. An integer of any type counts. 1 if there is none from 0 to 8,
+ * or the block is damaged. */
 int cvtm_exif_orientation(const unsigned char *data, size_t size);
 
 #endif

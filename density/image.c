@@ -8,6 +8,8 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,7 +27,9 @@ cvtm_status cvtm_image_check_size(const cvtm_image_source *source, uint64_t widt
                      "%s: %llu x %llu pixels are more than the limit of %d a side", source->name,
                      (unsigned long long)width, (unsigned long long)height, CVTM_MAX_SIDE);
   }
-  return CVTM_OK;
+  const uint64_t planes = source->with_rgb ? 4 : 1;
+  return cvtm_check_expansion(source->name, source->size, width * height * planes * sizeof(float),
+                              error);
 }
 
 cvtm_status cvtm_image_check_ratio(const cvtm_image_source *source, uint64_t raw, uint64_t ratio,
@@ -54,6 +58,16 @@ cvtm_status cvtm_image_allocate(const cvtm_image_source *source, int width, int 
   return CVTM_OK;
 }
 
+void cvtm_image_note(cvtm_image *image, const char *format, ...) {
+  const size_t length = strlen(image->note), most = sizeof image->note;
+  va_list arguments;
+  va_start(arguments, format);
+  if (length > 0) snprintf(image->note + length, most - length, "; ");
+  const size_t start = strlen(image->note);
+  vsnprintf(image->note + start, most - start, format, arguments);
+  va_end(arguments);
+}
+
 void cvtm_image_free(cvtm_image *image) {
   if (image == NULL) return;
   free(image->storage != NULL ? image->storage : image->value);
@@ -62,6 +76,8 @@ void cvtm_image_free(cvtm_image *image) {
   image->value = image->alpha = image->rgb = NULL;
   image->storage = NULL;
   image->width = image->height = image->is_data = 0;
+  image->masked = 0;
+  image->note[0] = 0;
 }
 
 /* Writes one plane turned; the new one is height x width where the orientation swaps the sides. */

@@ -25,6 +25,7 @@ typedef struct bmp_reader {
   unsigned colours;      /* entries */
   uint32_t mask[4];      /* red, green, blue, alpha */
   unsigned char *index;  /* of run lengths: width * height, top row last as in the file */
+  int is_cut;            /* runs pass the end of a row or of the picture */
   uint16_t *row;
   cvtm_pixels pixels;
 } bmp_reader;
@@ -95,12 +96,29 @@ static cvtm_status read_masks(bmp_reader *r, cvtm_error *error) {
   return CVTM_OK;
 }
 
+/* Many writers leave the bits of alpha empty: where all are 0, the picture is opaque. */
+static void drop_empty_alpha(bmp_reader *r, size_t stride) {
+  for (size_t y = 0; r->mask[3] != 0 && y < r->height; ++y) {
+    const unsigned char *line = r->source->bytes + r->start + y * stride;
+    for (size_t x = 0; x < r->width; ++x)
+      if (((r->bits == 16 ? get16(line + 2 * x) : get32(line + 4 * x)) & r->mask[3]) != 0) return;
+  }
+  r->mask[3] = 0;
+}
+
 static cvtm_status read_palette(bmp_reader *r, const unsigned char *info, cvtm_error *error) {
-  if (r->bits > 8) return CVTM_OK;
-  r->entry = r->header == CORE_HEADER ? 3 : 4;
-  r->colours = r->header == CORE_HEADER ? 0 : get32(info + 32);
-  if (r->colours == 0 || r->colours > 1u << r->bits) r->colours = 1u << r->bits;
-  return r->palette + r->entry * r->colours <= r->source->size ? CVTM_OK : truncated(r, error);
+  if (r->bits <= 8) {
+    r->entry = r->header == CORE_HEADER ? 3 : 4;
+    r->colours = r->header == CORE_HEADER ? 0 : get32(info + 32);
+    if (r->colours == 0 || r->colours > 1u << r->bits) r->colours = 1u << r->bits;
+    /* The short header has no number of colours: the palette ends where the pixels begin. */
+    const size_t room = r->start > r->palette ? (r->start - r->palette) / r->entry : 0;
+    if (r->header == CORE_HEADER && room > 0 && room < r->colours) r->colours = (unsigned)room;
+  }
+  const size_t end = r->palette + r->entry * r->colours;
+  if (end > r->source->size) return truncated(r, error);
+  if (r->start >= end) return CVTM_OK;
+  return bad_bmp(r, "the pixels begin within the header or the palette", error);
 }
 
 static cvtm_status read_bmp_header(bmp_reader *r, cvtm_error *error) {
@@ -150,7 +168,7 @@ static void fill_run(const bmp_reader *r, unsigned value, unsigned count, unsign
     target[i] = (unsigned char)(r->bits == 8 ? value : (i % 2 == 0 ? value >> 4 : value & 15));
 }
 
-/* Pixels that are skipped have the colour 0. The end of the picture must be marked. */
+/* Pixels that are skipped have the colour 0. The end of the picture must be marked or reached. */
 static cvtm_status unpack_runs(bmp_reader *r, cvtm_error *error) {
   const unsigned char *p = r->source->bytes + r->start, *end = r->source->bytes + r->source->size;
   size_t x = 0, y = 0;
@@ -159,6 +177,8 @@ static cvtm_status unpack_runs(bmp_reader *r, cvtm_error *error) {
     const size_t room = y < r->height && x < r->width ? r->width - x : 0;
     unsigned char *target = r->index + (room > 0 ? y * r->width + x : 0);
     p += 2;
+    const size_t drawn = count > 0 ? count : value > 2 ? value : 0;
+    r->is_cut |= drawn > room;
     if (count > 0) {
       fill_run(r, value, count, target, room);
       x += count;
@@ -179,7 +199,8 @@ static cvtm_status unpack_runs(bmp_reader *r, cvtm_error *error) {
       x += value;
     }
   }
-  return truncated(r, error);
+  const int is_whole = y >= r->height || (y + 1 == r->height && x >= r->width);
+  return is_whole && end - p < 2 ? CVTM_OK : truncated(r, error);
 }
 
 /* --- Pixels --- */
@@ -219,7 +240,7 @@ static void put_indexed(const bmp_reader *r, const unsigned char *line, unsigned
 static cvtm_status begin_bmp_pixels(bmp_reader *r, cvtm_image *image, cvtm_error *error) {
   const cvtm_pixel_layout layout = {
       .colours = 3,
-      .alpha = r->mask[3] != 0 && r->bits > 8 ? CVTM_ALPHA_STRAIGHT : CVTM_ALPHA_NONE,
+      .alpha = r->mask[3] != 0 ? CVTM_ALPHA_STRAIGHT : CVTM_ALPHA_NONE,
       .kind = CVTM_SAMPLES_16,
       .max = 65535};
   const cvtm_colour_source colour = find_profile(r);
@@ -258,9 +279,11 @@ static cvtm_status read_picture(bmp_reader *r, cvtm_image *image, cvtm_error *er
   /* Two bytes end a row of any length. */
   if (has_runs) status = cvtm_image_check_ratio(r->source, pixels, CVTM_MAX_SIDE / 2, error);
   if (!has_runs && (r->source->size - r->start) / stride < r->height) status = truncated(r, error);
+  if (status == CVTM_OK) drop_empty_alpha(r, stride);
   if (status == CVTM_OK) status = begin_bmp_pixels(r, image, error);
   if (status != CVTM_OK) return status;
   read_rows(r, stride);
+  if (r->is_cut) cvtm_image_note(image, "runs beyond the end of a row are cut");
   const unsigned char *info = r->source->bytes + FILE_HEADER;
   const double metre = 1000;
   if (r->header >= INFO_HEADER)

@@ -49,7 +49,7 @@ cvtm_status cvtm_image_find_decoder(const cvtm_image_source *source, cvtm_image_
 /* 1 if this build reads TIFF. */
 int cvtm_image_tiff_available(void);
 
-/* Refuses sides of 0 and beyond CVTM_MAX_SIDE. */
+/* Refuses sides of 0 and beyond CVTM_MAX_SIDE, and planes that cvtm_check_expansion refuses. */
 cvtm_status cvtm_image_check_size(const cvtm_image_source *source, uint64_t width, uint64_t height,
                                   cvtm_error *error);
 
@@ -61,6 +61,9 @@ cvtm_status cvtm_image_check_ratio(const cvtm_image_source *source, uint64_t raw
 /* Allocates the planes of an image of checked size, without those of red, green and blue. */
 cvtm_status cvtm_image_allocate(const cvtm_image_source *source, int width, int height,
                                 int with_alpha, cvtm_image *image, cvtm_error *error);
+
+/* Adds a clause to image->note. */
+CVTM_PRINTF(2, 3) void cvtm_image_note(cvtm_image *image, const char *format, ...);
 
 /* Turns and mirrors by the orientation 1 to 8 of EXIF and TIFF; others are ignored. */
 cvtm_status cvtm_image_orient(const cvtm_image_source *source, int orientation, cvtm_image *image,

@@ -1,4 +1,4 @@
-/* GIF by giflib: the first frame, transparent where it does not cover the screen. */
+/* GIF by giflib: the first frame, clipped to the screen, transparent where it does not cover it. */
 #include "density/image_pixels.h"
 
 #if CVTMESH_HAVE_GIF
@@ -12,6 +12,7 @@ typedef struct gif_reader {
   const cvtm_image_source *source;
   size_t position;
   GifFileType *gif;
+  int width, height;    /* of the screen */
   int transparent;      /* colour; -1: none */
   unsigned char *index; /* of the frame, row by row */
   unsigned char *row;
@@ -62,29 +63,27 @@ static cvtm_status find_frame(gif_reader *r, cvtm_error *error) {
   }
 }
 
-static cvtm_status check_frame(const gif_reader *r, cvtm_error *error) {
-  const GifFileType *gif = r->gif;
-  const GifImageDesc *frame = &gif->Image;
+/* A screen without a side has that of the frame. */
+static cvtm_status check_frame(gif_reader *r, cvtm_error *error) {
+  const GifImageDesc *frame = &r->gif->Image;
   const uint64_t largest_ratio = 4096; /* of LZW with codes of 12 bits */
+  r->width = r->gif->SWidth > 0 ? r->gif->SWidth : frame->Left + frame->Width;
+  r->height = r->gif->SHeight > 0 ? r->gif->SHeight : frame->Top + frame->Height;
   cvtm_status status =
-      cvtm_image_check_size(r->source, (uint64_t)gif->SWidth, (uint64_t)gif->SHeight, error);
-  if (status == CVTM_OK)
-    status =
-        cvtm_image_check_size(r->source, (uint64_t)frame->Width, (uint64_t)frame->Height, error);
+      cvtm_image_check_size(r->source, (uint64_t)frame->Width, (uint64_t)frame->Height, error);
   if (status == CVTM_OK)
     status = cvtm_image_check_ratio(r->source, (uint64_t)frame->Width * (uint64_t)frame->Height,
                                     largest_ratio, error);
   if (status != CVTM_OK) return status;
-  if (frame->Left + frame->Width > gif->SWidth || frame->Top + frame->Height > gif->SHeight)
-    return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: bad GIF: a frame beyond the screen",
-                     r->source->name);
   /* A screen beyond the frame costs no bytes. */
-  return cvtm_image_check_ratio(r->source, (uint64_t)gif->SWidth * (uint64_t)gif->SHeight,
-                                largest_ratio, error);
+  return cvtm_image_check_ratio(r->source, (uint64_t)r->width * (uint64_t)r->height, largest_ratio,
+                                error);
 }
 
-static int covers_screen(const GifFileType *gif) {
-  return gif->Image.Width == gif->SWidth && gif->Image.Height == gif->SHeight;
+static int covers_screen(const gif_reader *r) {
+  const GifImageDesc *frame = &r->gif->Image;
+  return frame->Left == 0 && frame->Top == 0 && frame->Width >= r->width &&
+         frame->Height >= r->height;
 }
 
 static const ColorMapObject *colour_map(const GifFileType *gif) {
@@ -92,16 +91,16 @@ static const ColorMapObject *colour_map(const GifFileType *gif) {
 }
 
 static cvtm_status begin_gif_pixels(gif_reader *r, cvtm_image *image, cvtm_error *error) {
-  const int with_alpha = r->transparent >= 0 || !covers_screen(r->gif);
+  const int with_alpha = r->transparent >= 0 || !covers_screen(r);
   const cvtm_pixel_layout layout = {.colours = 3,
                                     .alpha = with_alpha ? CVTM_ALPHA_STRAIGHT : CVTM_ALPHA_NONE,
                                     .kind = CVTM_SAMPLES_8,
                                     .max = 255};
-  cvtm_status status = cvtm_pixels_begin(r->source, layout, NULL, r->gif->SWidth, r->gif->SHeight,
-                                         image, &r->pixels, error);
+  cvtm_status status =
+      cvtm_pixels_begin(r->source, layout, NULL, r->width, r->height, image, &r->pixels, error);
   if (status != CVTM_OK) return status;
   r->index = malloc((size_t)r->gif->Image.Width * (size_t)r->gif->Image.Height);
-  r->row = malloc((size_t)r->gif->SWidth * cvtm_pixel_bytes(&layout));
+  r->row = malloc((size_t)r->width * cvtm_pixel_bytes(&layout));
   if (r->index != NULL && r->row != NULL) return CVTM_OK;
   return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", r->source->name);
 }
@@ -125,8 +124,9 @@ static void store_row(const gif_reader *r, int y) {
   const GifImageDesc *frame = &r->gif->Image;
   const ColorMapObject *map = colour_map(r->gif);
   const size_t bytes = cvtm_pixel_bytes(&r->pixels.layout);
-  memset(r->row, 0, (size_t)r->gif->SWidth * bytes);
-  for (int x = 0; y >= frame->Top && y < frame->Top + frame->Height && x < frame->Width; ++x) {
+  const int right = r->width - frame->Left, columns = frame->Width < right ? frame->Width : right;
+  memset(r->row, 0, (size_t)r->width * bytes);
+  for (int x = 0; y >= frame->Top && y < frame->Top + frame->Height && x < columns; ++x) {
     const int index = r->index[(size_t)(y - frame->Top) * (size_t)frame->Width + (size_t)x];
     unsigned char *p = r->row + (size_t)(frame->Left + x) * bytes;
     if (index < map->ColorCount) {
@@ -136,7 +136,7 @@ static void store_row(const gif_reader *r, int y) {
     }
     if (bytes == 4) p[3] = index == r->transparent ? 0 : 255;
   }
-  cvtm_pixels_store(&r->pixels, 0, y, r->gif->SWidth, r->row);
+  cvtm_pixels_store(&r->pixels, 0, y, r->width, r->row);
 }
 
 static cvtm_status read_picture(gif_reader *r, cvtm_image *image, cvtm_error *error) {
@@ -146,7 +146,7 @@ static cvtm_status read_picture(gif_reader *r, cvtm_image *image, cvtm_error *er
     status = cvtm_fail(error, CVTM_ERROR_INPUT, "%s: bad GIF: no colours", r->source->name);
   if (status == CVTM_OK) status = begin_gif_pixels(r, image, error);
   if (status == CVTM_OK) status = read_frame(r, error);
-  for (int y = 0; status == CVTM_OK && y < r->gif->SHeight; ++y) store_row(r, y);
+  for (int y = 0; status == CVTM_OK && y < r->height; ++y) store_row(r, y);
   return status;
 }
 

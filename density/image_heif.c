@@ -1,4 +1,5 @@
 /* HEIC and AVIF by libheif, which also turns the picture as the file says. */
+#include "base/file.h"
 #include "density/image_pixels.h"
 
 #if CVTMESH_HAVE_HEIF
@@ -41,8 +42,14 @@ static cvtm_status open_heif(heif_picture *r, cvtm_error *error) {
   if (status != CVTM_OK) return status;
   const int width = heif_image_handle_get_width(r->handle);
   const int height = heif_image_handle_get_height(r->handle);
-  return cvtm_image_check_size(r->source, width > 0 ? (uint64_t)width : 0,
-                               height > 0 ? (uint64_t)height : 0, error);
+  status = cvtm_image_check_size(r->source, width > 0 ? (uint64_t)width : 0,
+                                 height > 0 ? (uint64_t)height : 0, error);
+  /* The library decodes the whole picture, to its own planes and to RGBA. */
+  if (status == CVTM_OK)
+    status =
+        cvtm_check_expansion(r->source->name, r->source->size,
+                             (uint64_t)width * (uint64_t)height * (sizeof(float) + 4 + 4), error);
+  return status;
 }
 
 static cvtm_status decode_pixels(heif_picture *r, int with_alpha, int is_wide, cvtm_error *error) {

@@ -54,7 +54,7 @@ static double read_length(const char *text, const char *name) {
   size_t length;
   const char *value = find_attribute(text, name, &length);
   char *end = NULL;
-  const double size = value != NULL ? strtod(value, &end) : 0;
+  const double size = value != NULL ? cvtm_strtod(value, &end) : 0;
   return value != NULL && end == value + length ? size : 0;
 }
 
@@ -88,12 +88,9 @@ static int set_by_imagej(cvtm_image_place *place, const char *text, double acros
 
 int cvtm_place_set_description(cvtm_image_place *place, const char *text, double across,
                                double down) {
-  const cvtm_numeric_locale locale = cvtm_numeric_locale_enter();
   const int is_imagej = strncmp(text, "ImageJ=", 7) == 0;
-  const int found = is_imagej ? set_by_imagej(place, text, across, down)
-                              : strstr(text, "<OME") != NULL && set_by_ome(place, text);
-  cvtm_numeric_locale_leave(locale);
-  return found;
+  return is_imagej ? set_by_imagej(place, text, across, down)
+                   : strstr(text, "<OME") != NULL && set_by_ome(place, text);
 }
 
 void cvtm_place_orient(cvtm_image_place *place, int orientation) {

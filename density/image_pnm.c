@@ -1,4 +1,5 @@
 /* Netpbm's PBM, PGM, PPM (plain and raw) and PFM. */
+#include "base/numeric_locale.h"
 #include "density/image_pixels.h"
 
 #include <ctype.h>
@@ -217,7 +218,7 @@ static cvtm_status read_scale(pnm_reader *reader, int *little, cvtm_error *error
   }
   text[length] = 0;
   char *end = text;
-  double scale = strtod(text, &end);
+  double scale = cvtm_strtod(text, &end);
   if (bytes_left(reader) == length) return truncated(reader, error);
   if (length == 0 || *end != 0 || !isfinite(scale) || scale == 0) {
     return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: bad scale factor in the header",

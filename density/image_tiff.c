@@ -10,6 +10,7 @@
 
 #include "density/image_tiff_place.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,7 +29,11 @@ typedef struct tiff_reader {
   uint16_t bits, channels, format, photometric, compression;
   int planes;        /* 1: samples of a pixel lie together; else one plane per channel */
   int alpha_channel; /* -1: none */
+  int guesses_alpha; /* a fourth sample of RGB that the file does not explain is taken as alpha */
+  int is_guessed;    /* that is so in this file */
   int associated;    /* colour is already multiplied by alpha */
+  int has_nodata;
+  double nodata; /* the samples of a pixel without data; NaN has none in any case */
   int tiled;
   uint32_t chunk_width, chunk_height; /* of a tile or a strip */
   size_t chunk_bytes, row_bytes;
@@ -139,17 +144,33 @@ static cvtm_status open_tiff(tiff_reader *reader, cvtm_error *error) {
 
 /* --- The header --- */
 
+/* Moves to the first page that is neither a thumbnail nor a mask; without one the first page
+ * counts. */
+static int find_page(TIFF *tiff) {
+  for (;;) {
+    uint32_t kind = 0;
+    TIFFGetField(tiff, TIFFTAG_SUBFILETYPE, &kind);
+    if ((kind & (FILETYPE_REDUCEDIMAGE | FILETYPE_MASK)) == 0) return 1;
+    if (TIFFLastDirectory(tiff)) return TIFFSetDirectory(tiff, 0);
+    if (!TIFFReadDirectory(tiff)) return 0;
+  }
+}
+
 static void find_alpha(tiff_reader *reader) {
   uint16_t count = 0;
   uint16_t *kinds = NULL;
   reader->alpha_channel = -1;
-  if (!TIFFGetField(reader->tiff, TIFFTAG_EXTRASAMPLES, &count, &kinds)) return;
+  if (!TIFFGetField(reader->tiff, TIFFTAG_EXTRASAMPLES, &count, &kinds)) count = 0;
   for (uint16_t i = 0; i < count && i < reader->channels; ++i) {
     if (kinds[i] != EXTRASAMPLE_ASSOCALPHA && kinds[i] != EXTRASAMPLE_UNASSALPHA) continue;
     reader->alpha_channel = reader->channels - count + i;
     reader->associated = kinds[i] == EXTRASAMPLE_ASSOCALPHA;
     return;
   }
+  /* As libtiff's own RGBA interface, ImageMagick and GIMP do. */
+  reader->is_guessed =
+      reader->guesses_alpha && reader->channels == 4 && reader->photometric == PHOTOMETRIC_RGB;
+  if (reader->is_guessed) reader->alpha_channel = 3;
 }
 
 static int is_float(const tiff_reader *reader) { return reader->format == SAMPLEFORMAT_IEEEFP; }
@@ -277,7 +298,7 @@ static cvtm_status measure_chunks(tiff_reader *reader, cvtm_error *error) {
 static cvtm_status read_tiff_header(tiff_reader *reader, cvtm_error *error) {
   TIFF *tiff = reader->tiff;
   uint16_t planar = PLANARCONFIG_CONTIG;
-  if (!TIFFGetField(tiff, TIFFTAG_IMAGEWIDTH, &reader->width) ||
+  if (!find_page(tiff) || !TIFFGetField(tiff, TIFFTAG_IMAGEWIDTH, &reader->width) ||
       !TIFFGetField(tiff, TIFFTAG_IMAGELENGTH, &reader->height)) {
     return bad_tiff(reader, error);
   }
@@ -300,6 +321,7 @@ static cvtm_status read_tiff_header(tiff_reader *reader, cvtm_error *error) {
   reader->planes = planar == PLANARCONFIG_SEPARATE ? reader->channels : 1;
   reader->tiled = TIFFIsTiled(tiff);
   find_alpha(reader);
+  reader->has_nodata = cvtm_tiff_nodata(tiff, &reader->nodata);
   status = check_samples(reader, error);
   if (status == CVTM_OK) status = check_colours(reader, error);
   if (status == CVTM_OK) status = measure_chunks(reader, error);
@@ -389,13 +411,17 @@ static double float_at(const tiff_reader *reader, uint32_t x, uint32_t y) {
   return (double)value;
 }
 
+static int count_colours(const tiff_reader *reader) {
+  return reader->photometric == PHOTOMETRIC_RGB         ? 3
+         : reader->photometric == PHOTOMETRIC_SEPARATED ? 4
+                                                        : 1;
+}
+
 /* Writes the colours, then the alpha of a pixel; returns the end. */
 static uint16_t *gather_pixel(const tiff_reader *reader, uint32_t x, uint32_t y, uint16_t *target) {
   const unsigned max = (1u << reader->bits) - 1;
   const int has_palette = reader->palette[0] != NULL;
-  const int count = reader->photometric == PHOTOMETRIC_RGB         ? 3
-                    : reader->photometric == PHOTOMETRIC_SEPARATED ? 4
-                                                                   : 1;
+  const int count = count_colours(reader);
   const unsigned first = sample_at(reader, x, y, 0);
   for (int c = 0; c < count && !has_palette; ++c) {
     const unsigned value = c == 0 ? first : sample_at(reader, x, y, c);
@@ -408,12 +434,41 @@ static uint16_t *gather_pixel(const tiff_reader *reader, uint32_t x, uint32_t y,
   return target;
 }
 
+/* Marks a pixel as without data. */
+static void mask_pixel(tiff_reader *reader, uint32_t x, uint32_t y) {
+  cvtm_image *image = reader->image;
+  const size_t plane = (size_t)image->width * (size_t)image->height;
+  const size_t at = (size_t)y * (size_t)image->width + x;
+  ++image->masked;
+  image->value[at] = NAN;
+  if (image->alpha != NULL) image->alpha[at] = 0;
+  for (size_t c = 0; c < 3 && image->rgb != NULL; ++c) image->rgb[c * plane + at] = 1;
+}
+
+/* True if all colours of the chunk's pixel have the number of no data, as the file stores them. */
+static int is_nodata(const tiff_reader *reader, uint32_t x, uint32_t y) {
+  const int count = count_colours(reader);
+  for (int c = 0; c < count; ++c)
+    if ((double)sample_at(reader, x, y, c) != reader->nodata) return 0;
+  return 1;
+}
+
+static int is_float_nodata(const tiff_reader *reader, double value) {
+  const double nodata = reader->bits == 32 ? (double)(float)reader->nodata : reader->nodata;
+  return reader->has_nodata && (isnan(value) || value == nodata);
+}
+
 static cvtm_status store_data(tiff_reader *reader, uint32_t left, uint32_t top, uint32_t columns,
                               uint32_t rows, cvtm_error *error) {
   for (uint32_t y = 0; y < rows; ++y) {
     for (uint32_t x = 0; x < columns; ++x) {
+      const double value = float_at(reader, x, y);
+      if (is_float_nodata(reader, value)) {
+        mask_pixel(reader, left + x, top + y);
+        continue;
+      }
       cvtm_status status = cvtm_image_store_data(reader->source, reader->image, (int)(left + x),
-                                                 (int)(top + y), float_at(reader, x, y), error);
+                                                 (int)(top + y), value, error);
       if (status != CVTM_OK) return status;
     }
   }
@@ -430,6 +485,8 @@ static cvtm_status store_chunk(tiff_reader *reader, uint32_t left, uint32_t top,
     uint16_t *target = reader->row;
     for (uint32_t x = 0; x < columns; ++x) target = gather_pixel(reader, x, y, target);
     cvtm_pixels_store(&reader->pixels, (int)left, (int)(top + y), (int)columns, reader->row);
+    for (uint32_t x = 0; reader->has_nodata && x < columns; ++x)
+      if (is_nodata(reader, x, y)) mask_pixel(reader, left + x, top + y);
   }
   return CVTM_OK;
 }
@@ -482,9 +539,25 @@ static cvtm_status copy_palette(tiff_reader *reader, cvtm_error *error) {
   return CVTM_OK;
 }
 
-cvtm_status cvtm_image_decode_tiff(const cvtm_image_source *source, cvtm_image *image,
-                                   cvtm_error *error) {
-  tiff_reader reader = {.source = source, .image = image};
+static int is_transparent(const cvtm_image *image) {
+  const size_t count = (size_t)image->width * (size_t)image->height;
+  size_t k = 0;
+  while (k < count && image->alpha[k] == 0) ++k;
+  return k == count;
+}
+
+static void note_reading(const tiff_reader *reader, cvtm_image *image) {
+  if (reader->is_guessed)
+    cvtm_image_note(image, "the fourth sample, which the file does not explain, is taken as alpha");
+  if (image->masked > 0)
+    cvtm_image_note(image, "%lld of %lld pixels have no data (GDAL_NODATA is %.9g)",
+                    (long long)image->masked, (long long)image->width * image->height,
+                    reader->nodata);
+}
+
+static cvtm_status decode_tiff(const cvtm_image_source *source, int guesses_alpha,
+                               cvtm_image *image, cvtm_error *error) {
+  tiff_reader reader = {.source = source, .guesses_alpha = guesses_alpha, .image = image};
   cvtm_status status = open_tiff(&reader, error);
   if (status != CVTM_OK) return status;
   uint16_t orientation = 1;
@@ -504,11 +577,21 @@ cvtm_status cvtm_image_decode_tiff(const cvtm_image_source *source, cvtm_image *
   free(reader.palette[0]);
   free(reader.row);
   cvtm_pixels_end(&reader.pixels);
+  if (status == CVTM_OK && reader.is_guessed && is_transparent(image)) {
+    cvtm_image_free(image); /* an unused sample, after all */
+    return decode_tiff(source, 0, image, error);
+  }
   if (status != CVTM_OK) {
     cvtm_image_free(image);
     return status;
   }
+  note_reading(&reader, image);
   return cvtm_image_orient(source, orientation, image, error);
+}
+
+cvtm_status cvtm_image_decode_tiff(const cvtm_image_source *source, cvtm_image *image,
+                                   cvtm_error *error) {
+  return decode_tiff(source, 1, image, error);
 }
 
 #else

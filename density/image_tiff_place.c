@@ -9,14 +9,19 @@
 
 #include "density/image_tiff_place.h"
 
+#include "base/numeric_locale.h"
+
 #include <math.h>
 #include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
 
 /* GeoTIFF 1.1 (OGC 19-008r4). */
 enum {
   TAG_PIXEL_SCALE = 33550,
   TAG_TIEPOINT = 33922,
   TAG_KEYS = 34735,
+  TAG_NODATA = 42113,
   KEY_MODEL = 1024,
   KEY_RASTER = 1025,
   KEY_LINEAR_UNITS = 3076,
@@ -87,6 +92,18 @@ cvtm_image_place cvtm_tiff_place(TIFF *tiff) {
     cvtm_place_set_resolution(&place, (double)across, (double)down,
                               unit == RESUNIT_INCH ? inch : centimetre);
   return place;
+}
+
+int cvtm_tiff_nodata(TIFF *tiff, double *nodata) {
+  uint32_t count = 0;
+  const char *value = read_values(tiff, TAG_NODATA, TIFF_ASCII, &count);
+  char text[64] = "", *end;
+  if (value == NULL || count >= sizeof text) return 0;
+  memcpy(text, value, count);
+  const cvtm_numeric_locale locale = cvtm_numeric_locale_enter();
+  *nodata = strtod(text, &end);
+  cvtm_numeric_locale_leave(locale);
+  return end != text;
 }
 
 #endif

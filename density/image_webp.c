@@ -1,5 +1,6 @@
 /* WebP by libwebp: a still picture, or the first frame of an animation, transparent where it does
  * not cover the canvas. */
+#include "base/file.h"
 #include "density/exif.h"
 #include "density/image_pixels.h"
 
@@ -33,6 +34,10 @@ static cvtm_status open_webp(webp_reader *r, cvtm_error *error) {
   const uint32_t width = WebPDemuxGetI(r->file, WEBP_FF_CANVAS_WIDTH);
   const uint32_t height = WebPDemuxGetI(r->file, WEBP_FF_CANVAS_HEIGHT);
   cvtm_status status = cvtm_image_check_size(r->source, width, height, error);
+  /* The library decodes the whole frame. */
+  if (status == CVTM_OK)
+    status = cvtm_check_expansion(r->source->name, r->source->size,
+                                  (uint64_t)width * height * (sizeof(float) + 4), error);
   if (status != CVTM_OK) return status;
   r->width = (int)width;
   r->height = (int)height;

@@ -1,6 +1,7 @@
 #include "density/pipeline.h"
 
 #include "base/host_memory.h"
+#include "base/options.h"
 #include "density/take.h"
 
 #include <float.h>
@@ -44,23 +45,39 @@ static cvtm_status apply_weights(const cvtm_pipeline_options *o, const cvtm_imag
   return status;
 }
 
-/* result->mask = the segmented object and the regions within, less the obstacles. */
+/* The pixels of a picture that have data. */
+static cvtm_status data_region(const cvtm_image *image, cvtm_region *region, cvtm_error *error) {
+  const size_t count = (size_t)image->width * (size_t)image->height;
+  *region = (cvtm_region){.width = image->width, .height = image->height, .inside = malloc(count)};
+  if (region->inside == NULL) return cvtm_no_memory(error, "a picture");
+  memset(region->inside, 1, count);
+  for (size_t p = 0; p < count; ++p)
+    if (isnan(image->value[p])) region->inside[p] = 0;
+  return CVTM_OK;
+}
+
+/* result->mask = the segmented object, the pixels with data and the regions within, less the
+ * obstacles. */
 static cvtm_status make_mask(const cvtm_pipeline_options *o, const cvtm_image *image,
                              const char *name, cvtm_pipeline_result *r, cvtm_error *error) {
   const size_t count = (size_t)image->width * (size_t)image->height;
   const uint8_t *segmented = r->segmentation.inside;
-  const int regions = o->within_count + o->obstacle_count;
+  const int has_holes = image->masked > 0, obstacles = o->within_count + has_holes;
+  const int regions = obstacles + o->obstacle_count;
   if (regions == 0 && segmented == NULL) return CVTM_OK;
   r->mask = malloc(count);
   r->regions = calloc((size_t)regions + 1, sizeof *r->regions);
   if (r->mask == NULL || r->regions == NULL) return cvtm_no_memory(error, "a picture");
-  r->first_obstacle = o->within_count;
+  r->first_obstacle = obstacles;
   for (size_t p = 0; p < count; ++p) r->mask[p] = segmented == NULL || segmented[p] ? 1 : 0;
   for (int k = 0; k < regions; ++k) {
-    const int obstacle = k >= o->within_count;
-    const char *path = obstacle ? o->obstacles[k - o->within_count] : o->within[k];
+    const int obstacle = k >= obstacles;
+    const char *path = obstacle        ? o->obstacles[k - obstacles]
+                       : k < has_holes ? NULL
+                                       : o->within[k - has_holes];
     cvtm_region *region = &r->regions[r->region_count];
-    const cvtm_status status = read_region(image, name, path, region, error);
+    const cvtm_status status = path == NULL ? data_region(image, region, error)
+                                            : read_region(image, name, path, region, error);
     if (status != CVTM_OK) return status;
     ++r->region_count;
     for (size_t p = 0; p < count; ++p) r->mask[p] &= (uint8_t)(region->inside[p] != obstacle);
@@ -86,9 +103,9 @@ static cvtm_status check_range(const char *path, const double *density, size_t c
 }
 
 /* 1 if a step after the tone changes the density or masks it. */
-static int shapes(const cvtm_pipeline_options *o) {
-  return o->segments || o->weight_count > 0 || o->within_count > 0 || o->obstacle_count > 0 ||
-         cvtm_condition_wanted(&o->condition);
+static int shapes(const cvtm_image *image, const cvtm_pipeline_options *o) {
+  return image->masked > 0 || o->segments || o->weight_count > 0 || o->within_count > 0 ||
+         o->obstacle_count > 0 || cvtm_condition_wanted(&o->condition);
 }
 
 /* The steps after the tone, on result->precise. The device may be NULL if no step needs one. */
@@ -128,7 +145,7 @@ static cvtm_status shape_density(cvtm_device *device, const cvtm_image *image, c
 static cvtm_status run_steps(cvtm_device *device, const cvtm_image *image, cvtm_image *taken,
                              const char *name, const cvtm_pipeline_options *options,
                              cvtm_pipeline_result *result, cvtm_error *error) {
-  const int has_steps = options->precise || shapes(options);
+  const int has_steps = options->precise || shapes(image, options);
   const int needs_device = options->segments || cvtm_condition_wanted(&options->condition);
   cvtm_device *cpu = NULL;
   *result = (cvtm_pipeline_result){.width = image->width, .height = image->height};
@@ -149,6 +166,7 @@ static cvtm_status run_steps(cvtm_device *device, const cvtm_image *image, cvtm_
 cvtm_status cvtm_pipeline_run(cvtm_device *device, const cvtm_image *image, const char *name,
                               const cvtm_pipeline_options *options, cvtm_pipeline_result *result,
                               cvtm_error *error) {
+  CVTM_DEFAULT_OPTIONS(cvtm_pipeline, options)
   return run_steps(device, image, NULL, name, options, result, error);
 }
 

@@ -136,10 +136,12 @@ static cvtm_status mark_image(const cvtm_image *image, const char *name, uint8_t
                               cvtm_error *error) {
   const double half = image->is_data ? 0 : cvtm_srgb_to_linear(0.5);
   for (int64_t p = 0; p < (int64_t)image->width * image->height; ++p) {
-    if (isnan(image->value[p]))
+    if (isnan(image->value[p]) && image->masked == 0)
       return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: the value at pixel (%d, %d) is nan", name,
                        (int)(p % image->width), (int)(p / image->width));
-    inside[p] = image->alpha != NULL ? image->alpha[p] > 0.5f : (double)image->value[p] > half;
+    inside[p] = isnan(image->value[p]) ? 0
+                : image->alpha != NULL ? image->alpha[p] > 0.5f
+                                       : (double)image->value[p] > half;
   }
   return CVTM_OK;
 }

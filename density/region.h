@@ -21,7 +21,8 @@ void cvtm_region_free(cvtm_region *region);
 
 /* Reads polygons (svg, geojson, csv), which may extend beyond the picture, or an image of the
  * picture's size. An image with an alpha channel marks its pixels that are more than half opaque,
- * another one those brighter than half (of sRGB values), data those that are positive. */
+ * another one those brighter than half (of sRGB values), data those that are positive. Pixels
+ * without data are outside. */
 cvtm_status cvtm_region_read(const char *path, int width, int height, cvtm_region *region,
                              cvtm_error *error);
 /* The opaque pixels of a picture; CVTM_ERROR_INPUT if it has no alpha channel. */

@@ -16,7 +16,7 @@ cvtm_status cvtm_shades_of_image(const cvtm_image *image, double **shades, cvtm_
   double low = 0, high = 1;
   *shades = NULL;
   for (size_t p = 0; p < count; ++p) {
-    if (isfinite(image->value[p])) continue;
+    if (isfinite(image->value[p]) || (image->masked > 0 && isnan(image->value[p]))) continue;
     return cvtm_fail(error, CVTM_ERROR_INPUT, "the image's value at pixel (%zu, %zu) is not finite",
                      p % (size_t)image->width, p / (size_t)image->width);
   }
@@ -24,7 +24,7 @@ cvtm_status cvtm_shades_of_image(const cvtm_image *image, double **shades, cvtm_
   if (*shades == NULL) return cvtm_no_memory(error, "a segmentation");
   if (image->is_data) {
     low = high = (double)image->value[0];
-    for (size_t p = 0; p < count; ++p) {
+    for (size_t p = 0; p < count; ++p) { /* fmin and fmax pass over NaN */
       low = fmin(low, (double)image->value[p]);
       high = fmax(high, (double)image->value[p]);
     }
@@ -32,7 +32,11 @@ cvtm_status cvtm_shades_of_image(const cvtm_image *image, double **shades, cvtm_
   const double scale = high > low ? 1 / (high - low) : 0;
   for (size_t p = 0; p < count; ++p) {
     const double value = (double)image->value[p];
-    (*shades)[p] = image->is_data ? (value - low) * scale : cvtm_linear_to_srgb(value);
+    /* Without data: as white paper, as the least of data. */
+    if (isnan(value))
+      (*shades)[p] = !image->is_data;
+    else
+      (*shades)[p] = image->is_data ? (value - low) * scale : cvtm_linear_to_srgb(value);
   }
   return CVTM_OK;
 }
@@ -117,6 +121,7 @@ cvtm_status cvtm_seeds_add_disc(cvtm_seeds *seeds, double x, double y, double ra
 
 static cvtm_seed seed_of(const cvtm_image *image, size_t p) {
   const double value = (double)image->value[p];
+  if (isnan(value)) return CVTM_SEED_NONE;
   if (image->is_data)
     return value > 0 ? CVTM_SEED_INSIDE : value < 0 ? CVTM_SEED_OUTSIDE : CVTM_SEED_NONE;
   if (image->alpha != NULL && image->alpha[p] < 0.5f) return CVTM_SEED_NONE;
@@ -137,7 +142,7 @@ cvtm_status cvtm_seeds_add_image(cvtm_seeds *seeds, const char *path, cvtm_error
     for (int i = 0; i < seeds->width && status == CVTM_OK; ++i) {
       const size_t p = (size_t)j * (size_t)seeds->width + (size_t)i;
       const cvtm_seed seed = seed_of(&image, p);
-      if (isnan(image.value[p]))
+      if (isnan(image.value[p]) && image.masked == 0)
         status =
             cvtm_fail(error, CVTM_ERROR_INPUT, "%s: the seed at pixel (%d, %d) is nan", path, i, j);
       else if (seed != CVTM_SEED_NONE)

@@ -1,6 +1,7 @@
 #include "density/segmentation.h"
 
 #include "base/host_memory.h"
+#include "base/options.h"
 #include "density/region.h"
 
 #include <math.h>
@@ -146,6 +147,7 @@ static cvtm_status name_picture(const cvtm_segmentation_options *o, const char *
 cvtm_status cvtm_segmentation_run(cvtm_device *device, const cvtm_image *image, const char *name,
                                   const cvtm_segmentation_options *options, cvtm_segmentation *made,
                                   cvtm_error *error) {
+  CVTM_DEFAULT_OPTIONS(cvtm_segmentation, options)
   *made = (cvtm_segmentation){0};
   const cvtm_status status = segment_image(device, image, options, made, error);
   if (status != CVTM_OK) cvtm_segmentation_free(made);

@@ -1,4 +1,5 @@
 #include "base/large_pages.h"
+#include "base/options.h"
 #include "base/srgb.h"
 #include "base/vectors.h"
 #include "density/take.h"
@@ -245,6 +246,33 @@ static cvtm_status convert(const cvtm_image *image, size_t count,
   return positive ? CVTM_OK : zero_everywhere(image, options, name, max, least, error);
 }
 
+static cvtm_status no_memory(const cvtm_image *image, const char *name, cvtm_error *error) {
+  return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory for %d x %d pixels", name,
+                   image->width, image->height);
+}
+
+/* Pixels without data become 0. */
+static void clear_masked(const cvtm_image *image, float *plane) {
+  const size_t count = (size_t)image->width * (size_t)image->height;
+  for (size_t i = 0; image->masked > 0 && i < count; ++i)
+    if (isnan(image->value[i])) plane[i] = 0;
+}
+
+/* A copy of the values in which the pixels without data have the value of one with data, so that
+ * they decide nothing. */
+static cvtm_status fill_masked(const cvtm_image *image, const char *name, float **filled,
+                               cvtm_error *error) {
+  const size_t count = (size_t)image->width * (size_t)image->height;
+  size_t first = 0;
+  while (first < count && isnan(image->value[first])) ++first;
+  if (first == count) return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: no pixel has data", name);
+  *filled = malloc(count * sizeof **filled);
+  if (*filled == NULL) return no_memory(image, name, error);
+  for (size_t i = 0; i < count; ++i)
+    (*filled)[i] = image->value[isnan(image->value[i]) ? first : i];
+  return CVTM_OK;
+}
+
 /* own: memory for the density, which may be the image's values; NULL: it is allocated. */
 static cvtm_status make_density(const cvtm_image *image, const cvtm_density_options *options,
                                 const char *name, float *own, float **density, cvtm_error *error) {
@@ -263,10 +291,7 @@ static cvtm_status make_density(const cvtm_image *image, const cvtm_density_opti
   status = check_values(image, count, name, &max, error);
   if (status != CVTM_OK) return status;
   float *made = own != NULL ? own : malloc(count * sizeof *made);
-  if (made == NULL) {
-    return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory for %d x %d pixels", name,
-                     image->width, image->height);
-  }
+  if (made == NULL) return no_memory(image, name, error);
   if (own == NULL) cvtm_prefer_large_pages(made, count * sizeof *made);
   status = convert(image, count, options, name, max, made, error);
   if (status != CVTM_OK) {
@@ -279,11 +304,21 @@ static cvtm_status make_density(const cvtm_image *image, const cvtm_density_opti
 
 cvtm_status cvtm_density_from_image(const cvtm_image *image, const cvtm_density_options *options,
                                     const char *name, float **density, cvtm_error *error) {
-  return make_density(image, options, name, NULL, density, error);
+  CVTM_DEFAULT_OPTIONS(cvtm_density, options)
+  if (image->masked == 0) return make_density(image, options, name, NULL, density, error);
+  cvtm_image whole = *image;
+  cvtm_status status = fill_masked(image, name, &whole.value, error);
+  *density = NULL;
+  if (status != CVTM_OK) return status;
+  status = make_density(&whole, options, name, whole.value, density, error);
+  if (status != CVTM_OK) free(whole.value);
+  if (status == CVTM_OK) clear_masked(image, *density);
+  return status;
 }
 
 cvtm_status cvtm_density_take(cvtm_image *image, const cvtm_density_options *options,
                               const char *name, float **density, cvtm_error *error) {
+  if (image->masked > 0) return cvtm_density_from_image(image, options, name, density, error);
   float *own = image->storage == NULL ? image->value : NULL;
   const cvtm_status status = make_density(image, options, name, own, density, error);
   if (status == CVTM_OK && own != NULL) image->value = NULL;
@@ -292,32 +327,30 @@ cvtm_status cvtm_density_take(cvtm_image *image, const cvtm_density_options *opt
 
 cvtm_status cvtm_tone_from_image(const cvtm_image *image, const cvtm_density_options *options,
                                  const char *name, float **tone, cvtm_error *error) {
+  CVTM_DEFAULT_OPTIONS(cvtm_density, options)
   const size_t count = (size_t)image->width * (size_t)image->height;
   *tone = NULL;
   if (image->is_data) return CVTM_OK;
   const conversion c = choose_conversion(image, options, 1);
   float *made = malloc(count * sizeof *made);
-  if (made == NULL) {
-    return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory for %d x %d pixels", name,
-                     image->width, image->height);
-  }
+  if (made == NULL) return no_memory(image, name, error);
 #pragma omp parallel for schedule(static) if (count >= 64 * BLOCK)
   for (size_t i = 0; i < count; ++i) made[i] = (float)tone_of((double)image->value[i], &c);
+  clear_masked(image, made);
   *tone = made;
   return CVTM_OK;
 }
 
 cvtm_status cvtm_colours_from_image(const cvtm_image *image, const cvtm_density_options *options,
                                     const char *name, float **rgb, cvtm_error *error) {
+  CVTM_DEFAULT_OPTIONS(cvtm_density, options)
   const size_t count = 3 * (size_t)image->width * (size_t)image->height;
   conversion c = choose_conversion(image, options, 1);
   *rgb = NULL;
   if (image->rgb == NULL)
     return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: data has no colours", name);
   float *made = malloc(count * sizeof *made);
-  if (made == NULL)
-    return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory for %d x %d pixels", name,
-                     image->width, image->height);
+  if (made == NULL) return no_memory(image, name, error);
   c.reversed = 1;
 #pragma omp parallel for schedule(static) if (count >= 64 * BLOCK)
   for (size_t i = 0; i < count; ++i) made[i] = (float)(1 - tone_of((double)image->rgb[i], &c));

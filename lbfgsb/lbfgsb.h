@@ -111,7 +111,7 @@ typedef struct cvtm_lbfgsb cvtm_lbfgsb;
 /* Allocates all memory for n variables, at most 8 n (2 m + 12) bytes and a small constant; with
  * m > 20 at most 8 n (2 m + 20) bytes and 32 MiB. On CUDA m > 20 needs cuBLAS, which is loaded at
  * run time (CVTM_ERROR_UNSUPPORTED if it is missing), and the host drives the loop. A solver can
- * minimise many times. options may be NULL. */
+ * minimise many times. */
 cvtm_status cvtm_lbfgsb_create(cvtm_device *device, int64_t n, const cvtm_lbfgsb_options *options,
                                cvtm_lbfgsb **solver);
 /* The same for `problems` independent problems of n variables each, solved side by side: one

@@ -1,4 +1,5 @@
 /* Making a solver: options, memory, bounds and scaling. */
+#include "base/options.h"
 #include "base/plain.h"
 #include "base/ranks.h"
 #include "base/table_select.h"
@@ -213,9 +214,7 @@ static cvtm_status allocate_solver(cvtm_device *device, int64_t problems, int64_
                                    const cvtm_lbfgsb_share *share,
                                    const cvtm_lbfgsb_options *options, cvtm_lbfgsb **solver) {
   cvtm_error *error = cvtm_device_error(device);
-  cvtm_lbfgsb_options defaults;
-  cvtm_lbfgsb_defaults(&defaults);
-  if (!options) options = &defaults;
+  CVTM_DEFAULT_OPTIONS(cvtm_lbfgsb, options)
   cvtm_status status = check_sizes(error, problems, n);
   if (status == CVTM_OK) status = check_lbfgsb_options(error, options);
   if (status != CVTM_OK) return status;
@@ -414,6 +413,7 @@ cvtm_status cvtm_lbfgsb_set_scaling(cvtm_lbfgsb *solver, const double *scale) {
 }
 
 cvtm_status cvtm_lbfgsb_set_options(cvtm_lbfgsb *solver, const cvtm_lbfgsb_options *options) {
+  CVTM_DEFAULT_OPTIONS(cvtm_lbfgsb, options)
   cvtm_error *error = cvtm_device_error(solver->device);
   const cvtm_status status = check_lbfgsb_options(error, options);
   if (status != CVTM_OK) return status;

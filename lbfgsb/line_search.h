@@ -154,20 +154,16 @@ CVTM_HD void cvtm_lbfgsb_decide_search(cvtm_lbfgsb_state *state, const double *v
 }
 
 /* Starts a line search along d with the first trial of L-BFGS-B 3.0: step 1, for which pass B wrote
- * the trial point, or a step of length 1 while there is no history. slope: g'd; dd: d'd; largest:
- * the largest step within the box. */
+ * the trial point, or at the start of a run without a box a step of length 1. slope: g'd; dd: d'd;
+ * largest: the largest step within the box. */
 CVTM_HD void cvtm_lbfgsb_start_search(cvtm_lbfgsb_state *state, double slope, double dd,
                                       double largest) {
-  const double unlimited = 1e10;
+  const double unlimited = 1e10, inverse = 1.0 / sqrt(dd);
+  const int first = state->iteration == 0;
   double limit = largest < unlimited ? largest : unlimited;
-  double step = 1.0;
-  if (state->count == 0) {
-    if (state->bounded) limit = 1.0;
-    const double inverse = 1.0 / sqrt(dd);
-    if (!state->boxed) step = inverse < limit ? inverse : limit;
-  } else if (limit < 1.0) {
-    limit = 1.0; /* x + d is in the box: a limit below 1 is rounding */
-  }
+  /* x + d is in the box: a limit below 1 is rounding. */
+  if ((first && state->bounded) || limit < 1.0) limit = 1.0;
+  const double step = !first || state->boxed ? 1.0 : inverse < limit ? inverse : limit;
   state->phase = (int)CVTM_PHASE_SEARCH;
   state->slope = slope;
   state->step = step;

@@ -3,6 +3,7 @@
 #include "base/table_select.h"
 #include "base/clock.h"
 #include "base/names.h"
+#include "base/options.h"
 #include "lcp/sparse/csr.h"
 #include "lcp/sparse/sparse_solver.h"
 
@@ -71,6 +72,7 @@ static cvtm_status resolve_method(const cvtm_csr *matrix, int threads, cvtm_lcp_
 
 cvtm_status cvtm_lcp_create(cvtm_device *device, const cvtm_csr *matrix, int64_t width,
                             int64_t height, const cvtm_lcp_options *options, cvtm_lcp **lcp) {
+  CVTM_DEFAULT_OPTIONS(cvtm_lcp, options)
   const double start = cvtm_clock();
   cvtm_error *error = cvtm_device_error(device);
   const int threads = cvtm_device_threads(device);

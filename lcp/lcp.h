@@ -20,7 +20,8 @@ CVTM_API_BEGIN
  * pdas       primal-dual active set, a semismooth Newton method; any M- or H-matrix
  * tnnmg needs a symmetric positive definite matrix. On a stored matrix tnnmg continues as pdas if
  * its cycles stall, or if they are still slow after 20, as with coefficients that jump by orders of
- * magnitude. On a matrix that is not symmetric, pdas continues beyond the tolerance, while it makes
+ * magnitude. Symmetry and a positive diagonal are checked, definiteness is not: the stop says whether
+ * a solution was found. On a matrix that is not symmetric, pdas continues beyond the tolerance, while it makes
  * progress, until the 1-norm of the residual of the rows divided by their diagonals has fallen by
  * the same factor. */
 #define CVTM_LCP_METHOD_LIST(X) \
@@ -71,7 +72,7 @@ typedef struct cvtm_lcp_progress {
 typedef int (*cvtm_lcp_monitor)(void *context, const cvtm_lcp_progress *progress);
 
 typedef struct cvtm_lcp_options {
-  cvtm_lcp_method method;    /* auto: tnnmg where A is symmetric positive definite, else pdas */
+  cvtm_lcp_method method;    /* auto: tnnmg where A is symmetric, else pdas */
   double tolerance;          /* stop when the 2-norm of the natural residual has fallen by this
                                 factor from its value at the cold start clip(0); 1e-8 */
   double absolute_tolerance; /* or is at most this; 0: no such limit */

@@ -80,7 +80,7 @@ static int read_real(reader *in, double *number) {
   skip_blanks(in);
   if (in->at >= in->end || *in->at == '\n') return 0;
   char *stop;
-  *number = strtod(in->at, &stop);
+  *number = cvtm_strtod(in->at, &stop);
   if (stop == in->at || stop > in->end) return 0;
   in->at = stop;
   return in->at >= in->end || isspace((unsigned char)*in->at);
@@ -148,7 +148,10 @@ static cvtm_status read_sizes(reader *in) {
       in->columns - FREE_ROWS > ROWS_PER_ENTRY * in->listed) {
     return bad_line(in, "nearly all rows or columns are empty");
   }
-  return CVTM_OK;
+  const int64_t entry = 2 * sizeof(int32_t) + sizeof(double);
+  const int64_t needed =
+      (in->rows + in->columns) * (int64_t)sizeof(int64_t) + in->listed * (2 * entry);
+  return cvtm_check_expansion(in->name, (size_t)bytes, (uint64_t)needed, in->error);
 }
 
 static void append_triplet(triplets *list, int64_t row, int64_t column, double value) {
@@ -274,17 +277,14 @@ cvtm_status cvtm_matrix_market_parse(const unsigned char *bytes, size_t size, co
   memset(matrix, 0, sizeof *matrix);
   reader in = {
       (const char *)bytes, (const char *)bytes + size, 1, name, error, 0, GENERAL, 0, 0, 0};
-  const cvtm_numeric_locale locale = cvtm_numeric_locale_enter();
-  const cvtm_status status = read_matrix(&in, matrix);
-  cvtm_numeric_locale_leave(locale);
-  return status;
+  return read_matrix(&in, matrix);
 }
 
 cvtm_status cvtm_matrix_market_read(const char *path, cvtm_csr *matrix, cvtm_error *error) {
   unsigned char *bytes;
   size_t size;
   memset(matrix, 0, sizeof *matrix);
-  cvtm_status status = cvtm_file_read(path, SIZE_MAX / 2, &bytes, &size, error);
+  cvtm_status status = cvtm_text_read(path, SIZE_MAX / 2, &bytes, &size, error);
   if (status != CVTM_OK) return status;
   status = cvtm_matrix_market_parse(bytes, size, path, matrix, error);
   free(bytes);
@@ -307,6 +307,9 @@ static void write_matrix(FILE *stream, const cvtm_csr *matrix) {
 
 cvtm_status cvtm_matrix_market_write(const char *path, const cvtm_csr *matrix, cvtm_error *error) {
   cvtm_output *output;
+  if (matrix->rows < 0 || matrix->columns < 0 || matrix->row_start[matrix->rows] < 0)
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s: a matrix of %" PRId64 " x %" PRId64, path,
+                     matrix->rows, matrix->columns);
   const cvtm_status status = cvtm_output_open(path, &output, error);
   if (status != CVTM_OK) return status;
   const cvtm_numeric_locale locale = cvtm_numeric_locale_enter();

@@ -1,6 +1,7 @@
 #include "meshes/contour.h"
 
 #include "base/coverage.h"
+#include "base/options.h"
 #include "base/portable.h"
 #include "meshes/contour_steps.h"
 
@@ -121,6 +122,7 @@ static cvtm_status contour_of(const cvtm_contour_picture *picture,
 cvtm_status cvtm_contour_of_mask(const float *coverage, int width, int height,
                                  const cvtm_contour_options *options, cvtm_contour *contour,
                                  cvtm_error *error) {
+  CVTM_DEFAULT_OPTIONS(cvtm_contour, options)
   cvtm_status status = check_size(width, height, options, error);
   for (int64_t p = 0; p < (int64_t)width * height && status == CVTM_OK; ++p) {
     if (coverage[p] >= 0 && coverage[p] <= 1) continue;
@@ -135,6 +137,7 @@ cvtm_status cvtm_contour_of_mask(const float *coverage, int width, int height,
 cvtm_status cvtm_contour_of_labels(const int32_t *labels, int width, int height,
                                    const cvtm_contour_options *options, cvtm_contour *contour,
                                    cvtm_error *error) {
+  CVTM_DEFAULT_OPTIONS(cvtm_contour, options)
   cvtm_status status = check_size(width, height, options, error);
   for (int64_t p = 0; p < (int64_t)width * height && status == CVTM_OK; ++p) {
     if (labels[p] >= 0) continue;
@@ -150,6 +153,7 @@ cvtm_status cvtm_contour_of_labels(const int32_t *labels, int width, int height,
 
 cvtm_status cvtm_contour_of_frame(int width, int height, const cvtm_contour_options *options,
                                   cvtm_contour *contour, cvtm_error *error) {
+  CVTM_DEFAULT_OPTIONS(cvtm_contour, options)
   cvtm_status status = check_size(width, height, options, error);
   if (status != CVTM_OK) return status;
   const size_t pixels = (size_t)width * (size_t)height;
@@ -213,6 +217,7 @@ cvtm_status cvtm_contour_finish_polygons(int width, int height, const cvtm_conto
 cvtm_status cvtm_contour_of_polygons(const cvtm_polygons *polygons, int width, int height,
                                      const cvtm_contour_options *options, cvtm_contour *contour,
                                      cvtm_error *error) {
+  CVTM_DEFAULT_OPTIONS(cvtm_contour, options)
   const int64_t rings = polygons->ring_count, total = polygons->start[rings];
   cvtm_contour made = {0};
   cvtm_status status = check_size(width, height, options, error);

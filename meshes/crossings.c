@@ -2,6 +2,7 @@
 
 #include "meshes/snap.h"
 
+#include <math.h>
 #include <search.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,8 +65,9 @@ typedef struct sweeper {
   void *tree;
   side *through;            /* the side with the current place between its ends, or NULL */
   struct ring_check *rings; /* NULL: edges of any kind */
-  int64_t pair[2];          /* the first two sides that cross */
+  int64_t pair[2];          /* the first two sides that cross, by more than `depth` */
   int first_only;           /* stop there */
+  double depth;             /* grid steps; 0: any crossing counts */
 } sweeper;
 
 static int compare_events(const void *first, const void *second) {
@@ -105,19 +107,32 @@ static void take_out(sweeper *s, side *p) {
   p->present = 0;
 }
 
+/* The least distance of the ends of q from the line through p, in grid steps. */
+static double distance_of_ends(const side *p, const side *q) {
+  const double length = hypot((double)p->b.x - p->a.x, (double)p->b.y - p->a.y);
+  const double a = (double)cvtm_orient(p->a, p->b, q->a), b = (double)cvtm_orient(p->a, p->b, q->b);
+  return fmin(fabs(a), fabs(b)) / length;
+}
+
+static int is_deep(const sweeper *s, const side *p, const side *q) {
+  return s->depth == 0 || fmin(distance_of_ends(p, q), distance_of_ends(q, p)) > s->depth;
+}
+
 static void mark_pair(sweeper *s, side *p, side *q) {
-  if (s->pair[0] < 0) {
+  if (s->pair[0] < 0 && is_deep(s, p, q)) {
     s->pair[0] = p - s->sides;
     s->pair[1] = q - s->sides;
   }
   p->crossed = q->crossed = 1;
 }
 
+static int is_over(const sweeper *s) { return s->first_only && s->pair[0] >= 0; }
+
 /* Takes out neighbours that cross, then those that become neighbours. */
 static void test_neighbours(sweeper *s, side *below, side *above) {
   while (below != NULL && above != NULL && sides_cross(below, above)) {
     mark_pair(s, below, above);
-    if (s->first_only) return;
+    if (is_over(s)) return;
     side *next_below = below->below, *next_above = above->above;
     take_out(s, below);
     take_out(s, above);
@@ -145,7 +160,7 @@ static cvtm_status begin_side(sweeper *s, side *p, cvtm_error *error) {
   if (*node != p) { /* along each other */
     side *other = *node, *below = other->below, *above = other->above;
     mark_pair(s, p, other);
-    if (s->first_only) return CVTM_OK;
+    if (is_over(s)) return CVTM_OK;
     take_out(s, other);
     test_neighbours(s, below, above);
     return CVTM_OK;
@@ -163,8 +178,6 @@ static cvtm_status begin_side(sweeper *s, side *p, cvtm_error *error) {
 static cvtm_status begin_rings(sweeper *s, cvtm_error *error);
 static void leave_place(struct ring_check *c, const event *events, int64_t count);
 static void enter_place(struct ring_check *c, sweeper *s, const event *events, int64_t count);
-
-static int is_over(const sweeper *s) { return s->first_only && s->pair[0] >= 0; }
 
 /* All events at one place: what ends there leaves before what begins there comes. */
 static cvtm_status pass_place(sweeper *s, const event *events, int64_t count, cvtm_error *error) {
@@ -449,9 +462,8 @@ static cvtm_status begin_rings(sweeper *s, cvtm_error *error) {
                    (long long)s->count);
 }
 
-static cvtm_status sweep_rings(sweeper *s, const double *points, int64_t ring_count,
+static cvtm_status sweep_rings(sweeper *s, ring_check *c, const double *points, int64_t ring_count,
                                int64_t pair[2], cvtm_error *error) {
-  ring_check *c = s->rings;
   cvtm_grid_point *grid;
   cvtm_status status = snap_copy(points, s->count, &grid, error);
   if (status == CVTM_OK) {
@@ -461,14 +473,16 @@ static cvtm_status sweep_rings(sweeper *s, const double *points, int64_t ring_co
     for (int64_t e = 0; e < s->count; ++e) s->sides[e] = make_side(grid[e], grid[edge_after(c, e)]);
   }
   free(grid);
-  if (status != CVTM_OK || find_short_edge(c, s, pair)) return status;
+  if (status != CVTM_OK || (s->rings != NULL && find_short_edge(c, s, pair))) return status;
   status = sweep_edges(s, error);
   memcpy(pair, s->pair, sizeof s->pair);
   return status;
 }
 
-cvtm_status cvtm_check_rings(const double *points, const int64_t *start, int64_t ring_count,
-                             uint8_t *reversed, int64_t pair[2], cvtm_error *error) {
+/* depth: as of the sweeper; 0: the rules of rings hold, too. */
+static cvtm_status check_rings(const double *points, const int64_t *start, int64_t ring_count,
+                               double depth, uint8_t *reversed, int64_t pair[2],
+                               cvtm_error *error) {
   const int64_t count = ring_count > 0 ? start[ring_count] : 0;
   ring_check c = {.sides = malloc(((size_t)count + 1) * sizeof *c.sides),
                   .start = start,
@@ -476,15 +490,18 @@ cvtm_status cvtm_check_rings(const double *points, const int64_t *start, int64_t
                   .kind = calloc((size_t)ring_count + 1, 1),
                   .open = calloc((size_t)ring_count + 1, 1),
                   .reversed = reversed};
-  sweeper s = {.sides = c.sides, .count = count, .rings = &c, .first_only = 1};
-  memset(reversed, 0, (size_t)ring_count);
+  sweeper s = {.sides = c.sides,
+               .count = count,
+               .rings = depth == 0 ? &c : NULL,
+               .first_only = 1,
+               .depth = depth};
   pair[0] = pair[1] = -1;
   cvtm_status status = CVTM_OK;
   if (c.sides == NULL || c.ring == NULL || c.kind == NULL || c.open == NULL) {
     status =
         cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory to compare %lld edges", (long long)count);
   } else {
-    status = sweep_rings(&s, points, ring_count, pair, error);
+    status = sweep_rings(&s, &c, points, ring_count, pair, error);
   }
   free(c.sides);
   free(c.ring);
@@ -493,4 +510,15 @@ cvtm_status cvtm_check_rings(const double *points, const int64_t *start, int64_t
   free(c.around);
   free(c.stack);
   return status;
+}
+
+cvtm_status cvtm_check_rings(const double *points, const int64_t *start, int64_t ring_count,
+                             uint8_t *reversed, int64_t pair[2], cvtm_error *error) {
+  memset(reversed, 0, (size_t)ring_count);
+  return check_rings(points, start, ring_count, 0, reversed, pair, error);
+}
+
+cvtm_status cvtm_find_deep_crossing(const double *points, const int64_t *start, int64_t ring_count,
+                                    double depth, int64_t pair[2], cvtm_error *error) {
+  return check_rings(points, start, ring_count, depth, NULL, pair, error);
 }

@@ -25,4 +25,9 @@ cvtm_status cvtm_find_crossed(const double *points, int64_t count, const int32_t
 cvtm_status cvtm_check_rings(const double *points, const int64_t *start, int64_t ring_count,
                              uint8_t *reversed, int64_t pair[2], cvtm_error *error);
 
+/* Two edges of such rings that cross, each with both ends more than `depth` steps of the grid of
+ * the predicates from the other's line, or -1 twice: then there may still be one. O(n log n). */
+cvtm_status cvtm_find_deep_crossing(const double *points, const int64_t *start, int64_t ring_count,
+                                    double depth, int64_t pair[2], cvtm_error *error);
+
 #endif

@@ -1,7 +1,6 @@
 /* The dots of an SVG: its circles, moved by the transforms of their elements. */
 #include "base/file.h"
 #include "base/grow.h"
-#include "base/numeric_locale.h"
 #include "meshes/mesh_file.h"
 #include "meshes/svg_walk.h"
 #include "meshes/xml.h"
@@ -61,12 +60,10 @@ static cvtm_status read_shape(void *context, cvtm_source *source, const char *na
 
 cvtm_status cvtm_dots_read_bytes(const unsigned char *bytes, size_t size, const char *name,
                                  cvtm_dots *dots, cvtm_error *error) {
-  cvtm_source source = {.name = name, .data = bytes, .size = size, .line = 1, .error = error};
+  cvtm_source source = cvtm_source_open(name, bytes, size, error);
   dot_reader r = {0};
   *dots = (cvtm_dots){0};
-  const cvtm_numeric_locale locale = cvtm_numeric_locale_enter();
   cvtm_status status = cvtm_svg_walk(&source, read_shape, &r);
-  cvtm_numeric_locale_leave(locale);
   if (status == CVTM_OK && r.dots.count == 0)
     status = cvtm_fail(error, CVTM_ERROR_INPUT, "%s: the SVG has no circle", name);
   if (status == CVTM_OK)

@@ -1,20 +1,84 @@
 /* Gmsh MSH 4.1 and 2.2, text or binary: reading. The writer is format_msh_write.c.
  * https://gmsh.info/doc/texinfo/gmsh.html#MSH-file-format */
+#include "base/grow.h"
 #include "meshes/formats.h"
-#include "meshes/node_tags.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { LINE = 1, TRIANGLE = 2, LINE_OF_3 = 8, TRIANGLE_OF_6 = 9, POINT = 15 };
+
+typedef struct node_tag {
+  double tag;
+  int32_t vertex;
+} node_tag;
+
+/* Numbers that nodes have in the file. Vertices are numbered from 0 as they are added. */
+typedef struct node_tags {
+  node_tag *list; /* by tag once sorted */
+  int64_t count, capacity;
+  int consecutive; /* vertex k has the tag of vertex 0 plus k */
+} node_tags;
+
+static cvtm_status add_tag(node_tags *tags, cvtm_source *source, double tag) {
+  if (!cvtm_grow(&tags->list, sizeof *tags->list, &tags->capacity, tags->count + 1))
+    return cvtm_source_no_memory(source);
+  if (tags->count == INT32_MAX) return cvtm_source_fail(source, "too many nodes");
+  tags->list[tags->count] = (node_tag){tag, (int32_t)tags->count};
+  ++tags->count;
+  return CVTM_OK;
+}
+
+static int compare_tags(const void *a, const void *b) {
+  const double p = ((const node_tag *)a)->tag, q = ((const node_tag *)b)->tag;
+  return (p > q) - (p < q);
+}
+
+/* Fails if two nodes have the same tag. */
+static cvtm_status sort_tags(node_tags *tags, cvtm_source *source) {
+  int increasing = 1;
+  tags->consecutive = 1;
+  for (int64_t i = 1; i < tags->count; ++i) {
+    increasing &= tags->list[i - 1].tag < tags->list[i].tag;
+    tags->consecutive &= tags->list[i].tag - tags->list[0].tag == (double)i;
+  }
+  if (increasing) return CVTM_OK;
+  qsort(tags->list, (size_t)tags->count, sizeof *tags->list, compare_tags);
+  for (int64_t i = 1; i < tags->count; ++i) {
+    if (tags->list[i - 1].tag == tags->list[i].tag)
+      return cvtm_source_fail(source, "two nodes have the same tag");
+  }
+  return CVTM_OK;
+}
+
+/* The vertex of a tag, -1 if there is none; the tags are sorted. */
+static double vertex_of_tag(const node_tags *tags, double tag) {
+  if (tags->count == 0) return -1;
+  const double guess = tag - tags->list[0].tag; /* tags are mostly consecutive */
+  if (tags->consecutive)
+    return guess >= 0 && guess < (double)tags->count && guess == trunc(guess) ? guess : -1;
+  if (guess >= 0 && guess < (double)tags->count && tags->list[(int64_t)guess].tag == tag)
+    return tags->list[(int64_t)guess].vertex;
+  int64_t low = 0, high = tags->count;
+  while (low < high) {
+    const int64_t middle = low + (high - low) / 2;
+    if (tags->list[middle].tag < tag) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return low < tags->count && tags->list[low].tag == tag ? tags->list[low].vertex : -1;
+}
 
 typedef struct reader {
   cvtm_source *source;
   cvtm_builder *builder;
   int binary;
   int old; /* version 2 */
-  cvtm_node_tags nodes;
+  node_tags nodes;
   int sorted, elements_seen;
 } reader;
 
@@ -51,7 +115,7 @@ static cvtm_status read_node_block(reader *r) {
   cvtm_status status = read_block(r, &dimension, &parametric, &count);
   for (int64_t i = 0; i < count && status == CVTM_OK; ++i) {
     status = read_count(r, "node tag", &tag);
-    if (status == CVTM_OK) status = cvtm_node_tags_add(&r->nodes, r->source, (double)tag);
+    if (status == CVTM_OK) status = add_tag(&r->nodes, r->source, (double)tag);
   }
   for (int64_t i = 0; i < count && status == CVTM_OK; ++i) {
     status = read_place(r);
@@ -92,13 +156,27 @@ static cvtm_status read_tag(reader *r, const char *what, int64_t *tag) {
   return r->old ? read_int(r, 0, INT32_MAX, what, tag) : read_count(r, what, tag);
 }
 
-static cvtm_status read_nodes_2(reader *r) {
+/* After the place of a node of $ParametricNodes: the dimension and the tag of its entity, and its
+ * parameters on a curve or a surface. */
+static cvtm_status skip_parameters(reader *r) {
+  int64_t dimension = 0, tag;
+  cvtm_status status = read_int(r, 0, 3, "dimension", &dimension);
+  if (status == CVTM_OK) status = read_int(r, INT32_MIN, INT32_MAX, "entity", &tag);
+  for (int64_t k = 0; k < dimension && dimension < 3 && status == CVTM_OK; ++k) {
+    double ignored;
+    status = cvtm_source_value(r->source, CVTM_F64, &ignored);
+  }
+  return status;
+}
+
+static cvtm_status read_nodes_2(reader *r, int is_parametric) {
   int64_t count = 0, tag;
   cvtm_status status = read_count_2(r, "number of nodes", &count);
   for (int64_t i = 0; i < count && status == CVTM_OK; ++i) {
     status = read_tag(r, "node tag", &tag);
-    if (status == CVTM_OK) status = cvtm_node_tags_add(&r->nodes, r->source, (double)tag);
+    if (status == CVTM_OK) status = add_tag(&r->nodes, r->source, (double)tag);
     if (status == CVTM_OK) status = read_place(r);
+    if (status == CVTM_OK && is_parametric) status = skip_parameters(r);
   }
   return status;
 }
@@ -124,7 +202,7 @@ static cvtm_status read_element_nodes(reader *r, int64_t type) {
     int64_t tag;
     cvtm_status status = read_tag(r, "node tag", &tag);
     if (status != CVTM_OK) return status;
-    index[k] = cvtm_node_tags_find(&r->nodes, (double)tag);
+    index[k] = vertex_of_tag(&r->nodes, (double)tag);
   }
   if (type != TRIANGLE && type != TRIANGLE_OF_6) return CVTM_OK;
   cvtm_status status = cvtm_builder_triangle(r->builder, index);
@@ -281,7 +359,7 @@ static cvtm_status read_node_data(reader *r, cvtm_token section) {
     double value = 0;
     status = read_int(r, 0, INT32_MAX, "node tag", &tag);
     if (status == CVTM_OK) status = cvtm_source_value(s, CVTM_F64, &value);
-    const double vertex = cvtm_node_tags_find(&r->nodes, (double)tag);
+    const double vertex = vertex_of_tag(&r->nodes, (double)tag);
     if (status == CVTM_OK && vertex < 0)
       status = cvtm_source_fail(s, "data of a node that does not exist");
     if (status == CVTM_OK) b->values[(int64_t)vertex] = value;
@@ -293,15 +371,16 @@ static cvtm_status read_node_data(reader *r, cvtm_token section) {
 static cvtm_status read_section(reader *r, cvtm_token name) {
   cvtm_source *s = r->source;
   cvtm_status status;
-  int is_nodes = cvtm_token_is(name, "$Nodes");
+  const int is_parametric = r->old && cvtm_token_is(name, "$ParametricNodes");
+  const int is_nodes = is_parametric || cvtm_token_is(name, "$Nodes");
   if (r->builder->wants_field && cvtm_token_is(name, "$NodeData")) return read_node_data(r, name);
   if (!is_nodes && !cvtm_token_is(name, "$Elements")) return skip_section(s, name);
   cvtm_source_end_line(s);
   s->binary = r->binary;
   if (is_nodes) {
     if (r->nodes.count > 0) return cvtm_source_fail(s, "$Nodes appears twice");
-    status = r->old ? read_nodes_2(r) : read_nodes(r);
-    if (status == CVTM_OK) status = cvtm_node_tags_sort(&r->nodes, s);
+    status = r->old ? read_nodes_2(r, is_parametric) : read_nodes(r);
+    if (status == CVTM_OK) status = sort_tags(&r->nodes, s);
     r->sorted = 1;
   } else {
     if (!r->sorted || r->elements_seen) {
@@ -312,7 +391,9 @@ static cvtm_status read_section(reader *r, cvtm_token name) {
   }
   s->binary = 0;
   if (status != CVTM_OK) return status;
-  return cvtm_source_expect(s, is_nodes ? "$EndNodes" : "$EndElements");
+  return cvtm_source_expect(s, is_parametric ? "$EndParametricNodes"
+                               : is_nodes    ? "$EndNodes"
+                                             : "$EndElements");
 }
 
 cvtm_status cvtm_read_msh(cvtm_source *s, cvtm_builder *b) {
@@ -327,6 +408,6 @@ cvtm_status cvtm_read_msh(cvtm_source *s, cvtm_builder *b) {
     }
   }
   if (status == CVTM_OK && !r.elements_seen) status = cvtm_source_fail(s, "no $Elements");
-  cvtm_node_tags_free(&r.nodes);
+  free(r.nodes.list);
   return status;
 }

@@ -2,7 +2,6 @@
  * of the mean spacing needs, at least two. */
 #include "base/file.h"
 #include "base/large_pages.h"
-#include "base/numeric_locale.h"
 #include "meshes/formats.h"
 
 #include <math.h>
@@ -207,10 +206,8 @@ cvtm_status cvtm_svg_write(const char *path, cvtm_svg_kind kind, const cvtm_mesh
       kind == CVTM_SVG_MESH ? cvtm_mesh_edges(mesh, &edges, &edge_count, error) : CVTM_OK;
   if (status == CVTM_OK) status = cvtm_output_open(path, &output, error);
   if (status == CVTM_OK) {
-    cvtm_numeric_locale locale = cvtm_numeric_locale_enter();
     write_mesh_picture(cvtm_output_stream(output), kind, mesh, cells, radius, light, mm, domain,
                        edges, edge_count);
-    cvtm_numeric_locale_leave(locale);
     status = cvtm_output_commit(output, error);
   }
   free(edges);

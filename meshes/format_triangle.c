@@ -10,6 +10,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* ---- writing ---- */
 
@@ -245,13 +246,10 @@ cvtm_status cvtm_read_ele(cvtm_source *s, cvtm_builder *b) {
 
 cvtm_status cvtm_triangle_read_pair(const char *path, size_t limit, unsigned char **bytes,
                                     size_t *size, cvtm_error *error) {
-  const size_t length = strlen(path), stem = (size_t)(strrchr(path, '.') - path);
   unsigned char *nodes = NULL, *rest = NULL, *both = NULL;
   size_t node_size = 0, rest_size = 0;
-  char *beside = malloc(length + sizeof ".node");
+  char *beside = cvtm_path_beside(path, CVTM_TRIANGLE_NODES);
   if (beside == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", path);
-  memcpy(beside, path, stem);
-  memcpy(beside + stem, ".node", sizeof ".node");
   cvtm_status status = cvtm_file_read(beside, limit, &nodes, &node_size, error);
   if (status == CVTM_OK) status = cvtm_file_read(path, limit, &rest, &rest_size, error);
   if (status == CVTM_OK) {
@@ -261,9 +259,10 @@ cvtm_status cvtm_triangle_read_pair(const char *path, size_t limit, unsigned cha
   if (status == CVTM_OK) {
     memcpy(both, nodes, node_size);
     both[node_size] = '\n';
-    memcpy(both + node_size + 1, rest, rest_size);
+    const cvtm_source text = cvtm_source_open(path, rest, rest_size, error);
+    memcpy(both + node_size + 1, text.data, text.size);
     *bytes = both;
-    *size = node_size + 1 + rest_size;
+    *size = node_size + 1 + text.size;
   }
   free(beside);
   free(nodes);
@@ -271,18 +270,31 @@ cvtm_status cvtm_triangle_read_pair(const char *path, size_t limit, unsigned cha
   return status;
 }
 
+static const size_t MOST_BYTES = (size_t)1 << 31;
+
 /* A .poly file without vertices has them in the .node file beside it. */
 static int refers_to_nodes(const unsigned char *bytes, size_t size) {
-  cvtm_source source = {.data = bytes, .size = size, .line = 1, .comment = '#'};
+  cvtm_source source = cvtm_source_open("", bytes, size, NULL);
   cvtm_token count;
+  source.comment = '#';
   return cvtm_source_token(&source, &count) && cvtm_token_is(count, "0");
+}
+
+int cvtm_poly_has_no_nodes(const char *path) {
+  struct stat found;
+  unsigned char *bytes = NULL;
+  size_t size = 0;
+  if (stat(path, &found) == 0 && !S_ISREG(found.st_mode)) return 0; /* a pipe is read once */
+  const int has_none = cvtm_file_read(path, MOST_BYTES, &bytes, &size, NULL) == CVTM_OK &&
+                       refers_to_nodes(bytes, size);
+  free(bytes);
+  return has_none;
 }
 
 cvtm_status cvtm_triangle_load_poly(const char *path, unsigned char **bytes, size_t *size,
                                     cvtm_error *error) {
-  const size_t limit = (size_t)1 << 31;
-  const cvtm_status status = cvtm_file_read(path, limit, bytes, size, error);
+  const cvtm_status status = cvtm_file_read(path, MOST_BYTES, bytes, size, error);
   if (status != CVTM_OK || !refers_to_nodes(*bytes, *size)) return status;
   free(*bytes);
-  return cvtm_triangle_read_pair(path, limit, bytes, size, error);
+  return cvtm_triangle_read_pair(path, MOST_BYTES, bytes, size, error);
 }

@@ -1,5 +1,6 @@
 /* VTK's XML unstructured grid: reading, inline or appended, raw or base64 or text, compressed or
  * not. The writer is format_vtu_write.c. */
+#include "base/file.h"
 #include "meshes/compressor.h"
 #include "meshes/formats.h"
 #include "meshes/xml.h"
@@ -36,6 +37,7 @@ typedef struct document {
   const char *field_name; /* NULL: any */
   size_t appended;        /* of its first byte in the file; 0: none */
   int appended_raw;
+  uint64_t expanded; /* bytes that compressed arrays become */
 } document;
 
 static int is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
@@ -311,8 +313,11 @@ static cvtm_status take_packed(document *d, const array *a, int64_t count, doubl
   const size_t most = s->size, needed = (size_t)count * cvtm_scalar_size(a->type);
   const size_t width = d->wide_headers ? 8 : 4;
   const unsigned char *bytes;
+  d->expanded += needed + (uint64_t)count * sizeof **values;
+  cvtm_status status = cvtm_check_expansion(s->name, s->size, d->expanded, s->error);
+  if (status != CVTM_OK) return status;
   unsigned char *room = malloc(most + 1), *raw = malloc(needed + 1);
-  cvtm_status status = room != NULL && raw != NULL ? CVTM_OK : cvtm_source_no_memory(s);
+  if (room == NULL || raw == NULL) status = cvtm_source_no_memory(s);
   if (status == CVTM_OK) {
     const size_t head = first_bytes(d, a, 3 * width, room, &bytes);
     const uint64_t blocks = head == 3 * width ? header_word(d, bytes, 0) : most;

@@ -3,6 +3,7 @@
  * NAME_boundary.h5, since dolfinx looks for them by the name of the file, or there as text.
  * https://www.xdmf.org/index.php/XDMF_Model_and_Format */
 #include "base/file.h"
+#include "base/xml_text.h"
 #include "meshes/formats.h"
 
 #include <inttypes.h>
@@ -116,7 +117,9 @@ static void put_item(FILE *file, const array *a) {
           a->reals != NULL ? "Float" : "Int", a->reals != NULL ? 8 : 4,
           a->file != NULL ? "HDF" : "XML");
   if (a->file != NULL) {
-    fprintf(file, "%s:/%s", a->file, a->name);
+    cvtm_put_xml_text(file, a->file);
+    fputs(":/", file);
+    cvtm_put_xml_text(file, a->name);
   } else {
     fputc('\n', file);
     cvtm_write_items(file, a->rows, 6 * (CVTM_TEXT_NUMBER + 1), row_item, a);
@@ -145,7 +148,9 @@ static void put_grid(FILE *file, const grid *g) {
   fputs("</Geometry>\n", file);
   for (int k = 0; k < g->data_count; ++k) {
     const array *a = &g->data[k];
-    fprintf(file, "<Attribute Name=\"%s\" AttributeType=\"Scalar\" Center=\"%s\">\n", a->name,
+    fputs("<Attribute Name=\"", file);
+    cvtm_put_xml_text(file, a->name);
+    fprintf(file, "\" AttributeType=\"Scalar\" Center=\"%s\">\n",
             a->reals != NULL ? "Node" : "Cell");
     put_item(file, a);
     fputs("</Attribute>\n", file);
@@ -167,17 +172,11 @@ typedef struct names {
   char *heavy, *boundary, *boundary_heavy; /* paths beside the file */
 } names;
 
-/* NAME.h5, NAME_boundary.xdmf and NAME_boundary.h5 beside NAME.xdmf. */
 static int make_names(const char *path, names *n) {
-  const size_t size = strlen(path) + 24;
-  const char *slash = strrchr(path, '/'), *dot = strrchr(slash != NULL ? slash : path, '.');
-  const int stem = (int)(dot != NULL ? dot - path : (ptrdiff_t)strlen(path));
-  *n = (names){malloc(size), malloc(size), malloc(size)};
-  if (n->heavy == NULL || n->boundary == NULL || n->boundary_heavy == NULL) return 0;
-  snprintf(n->heavy, size, "%.*s.h5", stem, path);
-  snprintf(n->boundary, size, "%.*s_boundary.xdmf", stem, path);
-  snprintf(n->boundary_heavy, size, "%.*s_boundary.h5", stem, path);
-  return 1;
+  n->heavy = cvtm_path_beside(path, CVTM_XDMF_HEAVY);
+  n->boundary = cvtm_path_beside(path, CVTM_XDMF_BOUNDARY);
+  n->boundary_heavy = cvtm_path_beside(path, CVTM_XDMF_BOUNDARY_HEAVY);
+  return n->heavy != NULL && n->boundary != NULL && n->boundary_heavy != NULL;
 }
 
 enum { TRIANGLES, POINTS, REGION, VALUE, LINES, BOUNDARY, ARRAYS };

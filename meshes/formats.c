@@ -2,7 +2,9 @@
 
 #include "meshes/formats.h"
 
+#include "base/csv.h"
 #include "base/grow.h"
+#include "base/numeric_locale.h"
 #include "meshes/text.h"
 
 #include <inttypes.h>
@@ -13,11 +15,20 @@
 
 /* ---- source ---- */
 
+cvtm_source cvtm_source_open(const char *name, const unsigned char *bytes, size_t size,
+                             cvtm_error *error) {
+  const size_t mark = cvtm_csv_byte_order_mark(bytes, size);
+  return (cvtm_source){
+      .name = name, .data = bytes + mark, .size = size - mark, .line = 1, .error = error};
+}
+
 cvtm_status cvtm_source_fail(cvtm_source *source, const char *format, ...) {
   char reason[256];
   va_list arguments;
   va_start(arguments, format);
+  const cvtm_numeric_locale locale = cvtm_numeric_locale_enter();
   vsnprintf(reason, sizeof reason, format, arguments);
+  cvtm_numeric_locale_leave(locale);
   va_end(arguments);
   if (source->binary || source->offsets) {
     return cvtm_fail(source->error, CVTM_ERROR_INPUT, "%s: byte %zu: %s", source->name, source->at,
@@ -92,7 +103,7 @@ int cvtm_token_number(cvtm_token token, double *value) {
     return 0;
   }
   char *end;
-  *value = strtod(text, &end);
+  *value = cvtm_strtod(text, &end);
   return *end == 0 && end != text;
 }
 
@@ -229,7 +240,7 @@ cvtm_status cvtm_builder_cells(cvtm_builder *b, int64_t cells, const double *end
   };
   double start = 0;
   for (int64_t k = 0; k < cells; ++k) {
-    double type = types != NULL ? types[k] : POLYGON;
+    double type = types[k];
     if (!(ends[k] >= start && ends[k] <= (double)corners) || ends[k] != (double)(int64_t)ends[k])
       return cvtm_source_fail(b->source, "the offsets of the cells are out of order");
     const int nodes = type == QUADRATIC_TRIANGLE ? 6 : 3;

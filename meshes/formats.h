@@ -18,13 +18,18 @@ typedef struct cvtm_source {
   const char *name;
   const unsigned char *data;
   size_t size, at;
-  int64_t line; /* of the cursor, from 1; counted by the text functions */
-  char comment; /* text from here to the end of the line is skipped; 0: none */
-  int binary;   /* nonzero: values are bytes */
-  int offsets;  /* nonzero: lines mean nothing here, messages give the offset */
-  int big;      /* nonzero: binary values are big-endian */
+  int64_t line;    /* of the cursor, from 1; counted by the text functions */
+  char comment;    /* text from here to the end of the line is skipped; 0: none */
+  int binary;      /* nonzero: values are bytes */
+  int offsets;     /* nonzero: lines mean nothing here, messages give the offset */
+  int big;         /* nonzero: binary values are big-endian */
+  int64_t skipped; /* items that mean nothing and are left out */
   cvtm_error *error;
 } cvtm_source;
+
+/* A source of a file in memory, without the UTF-8 byte order mark that text may begin with. */
+cvtm_source cvtm_source_open(const char *name, const unsigned char *bytes, size_t size,
+                             cvtm_error *error);
 
 typedef struct cvtm_token {
   const char *text; /* not terminated */
@@ -80,19 +85,32 @@ cvtm_status cvtm_builder_triangle(cvtm_builder *builder, const double index[3]);
 cvtm_status cvtm_builder_middle(cvtm_builder *builder, double index);
 
 /* Cell k has the corners connectivity[ends[k - 1]] .. connectivity[ends[k] - 1]. types are
- * VTK's: triangles are taken, vertices and lines skipped, all else refused; NULL: polygons. */
+ * VTK's: triangles are taken, vertices and lines skipped, all else refused. */
 cvtm_status cvtm_builder_cells(cvtm_builder *builder, int64_t cells, const double *ends,
                                const double *connectivity, int64_t corners, const double *types);
 
 cvtm_status cvtm_read_obj(cvtm_source *source, cvtm_builder *builder);
-cvtm_status cvtm_read_off(cvtm_source *source, cvtm_builder *builder);
-cvtm_status cvtm_read_ply(cvtm_source *source, cvtm_builder *builder);
-cvtm_status cvtm_read_stl(cvtm_source *source, cvtm_builder *builder);
-cvtm_status cvtm_read_vtk(cvtm_source *source, cvtm_builder *builder);
 cvtm_status cvtm_read_vtu(cvtm_source *source, cvtm_builder *builder);
 cvtm_status cvtm_read_msh(cvtm_source *source, cvtm_builder *builder);
-cvtm_status cvtm_read_inp(cvtm_source *source, cvtm_builder *builder);
 cvtm_status cvtm_read_ele(cvtm_source *source, cvtm_builder *builder);
+
+/* ---- files beside ---- */
+
+/* What stands in place of the extension in the names of files that belong to another one. */
+#define CVTM_TRIANGLE_NODES ".node"
+#define CVTM_XDMF_HEAVY ".h5"
+#define CVTM_XDMF_BOUNDARY "_boundary.xdmf"
+#define CVTM_XDMF_BOUNDARY_HEAVY "_boundary.h5"
+enum { CVTM_FILES_BESIDE = 3 };
+
+/* The path of such a file, malloc'd; NULL without memory. */
+char *cvtm_path_beside(const char *path, const char *ending);
+/* The endings of the files that are written with the mesh `path`; returns how many. grouped: the
+ * mesh has groups. */
+int cvtm_mesh_written_beside(const char *path, int ascii, int grouped,
+                             const char *ending[CVTM_FILES_BESIDE]);
+/* The ending of the file that is read with the mesh or polygon `path`; NULL: none. */
+const char *cvtm_mesh_read_beside(const char *path);
 
 /* ---- writing ---- */
 

@@ -1,4 +1,3 @@
-#include "base/numeric_locale.h"
 #include "meshes/mesh_file.h"
 
 #include "base/file.h"
@@ -19,18 +18,18 @@ typedef struct format {
 } format;
 
 static const format formats[] = {{"obj", cvtm_write_obj, cvtm_read_obj, USES_NOTHING},
-                                 {"off", cvtm_write_off, cvtm_read_off, USES_NOTHING},
-                                 {"ply", cvtm_write_ply, cvtm_read_ply, USES_NOTHING},
-                                 {"stl", cvtm_write_stl, cvtm_read_stl, USES_NOTHING},
-                                 {"vtk", cvtm_write_vtk, cvtm_read_vtk, USES_NOTHING},
+                                 {"off", cvtm_write_off, NULL, USES_NOTHING},
+                                 {"ply", cvtm_write_ply, NULL, USES_NOTHING},
+                                 {"stl", cvtm_write_stl, NULL, USES_NOTHING},
+                                 {"vtk", cvtm_write_vtk, NULL, USES_NOTHING},
                                  {"vtu", cvtm_write_vtu, cvtm_read_vtu, USES_NOTHING},
                                  {"msh", cvtm_write_msh, cvtm_read_msh, USES_NOTHING},
-                                 {"inp", cvtm_write_inp, cvtm_read_inp, USES_SETS},
+                                 {"inp", cvtm_write_inp, NULL, USES_SETS},
                                  {"ele", cvtm_write_ele, cvtm_read_ele, USES_NOTHING},
                                  {"node", cvtm_write_node, NULL, USES_SETS},
                                  {"poly", cvtm_write_poly, NULL, NEEDS_SETS}};
 
-static const char readable_formats[] = "obj, off, ply, stl, vtk, vtu, msh, inp, ele";
+static const char readable_formats[] = "obj, vtu, msh, ele";
 static const char written_formats[] =
     "obj, off, ply, stl, vtk, vtu, msh, inp, node, ele, poly, "
     "xdmf";
@@ -47,6 +46,37 @@ int cvtm_mesh_format_known(const char *path) {
   const char *extension = cvtm_file_extension(path, buffer, sizeof buffer);
   return strcmp(extension, "svg") == 0 || strcmp(extension, "xdmf") == 0 ||
          find_format(extension) != NULL;
+}
+
+/* ---- files beside ---- */
+
+char *cvtm_path_beside(const char *path, const char *ending) {
+  const char *slash = strrchr(path, '/'), *dot = strrchr(slash != NULL ? slash : path, '.');
+  const size_t stem = dot != NULL ? (size_t)(dot - path) : strlen(path), size = strlen(ending) + 1;
+  char *beside = malloc(stem + size);
+  if (beside == NULL) return NULL;
+  memcpy(beside, path, stem);
+  memcpy(beside + stem, ending, size);
+  return beside;
+}
+
+int cvtm_mesh_written_beside(const char *path, int ascii, int grouped,
+                             const char *ending[CVTM_FILES_BESIDE]) {
+  char buffer[8];
+  int count = 0;
+  if (strcmp(cvtm_file_extension(path, buffer, sizeof buffer), "xdmf") != 0) return 0;
+  if (!ascii) ending[count++] = CVTM_XDMF_HEAVY;
+  if (grouped) ending[count++] = CVTM_XDMF_BOUNDARY;
+  if (!ascii && grouped) ending[count++] = CVTM_XDMF_BOUNDARY_HEAVY;
+  return count;
+}
+
+const char *cvtm_mesh_read_beside(const char *path) {
+  char buffer[8];
+  const char *extension = cvtm_file_extension(path, buffer, sizeof buffer);
+  if (strcmp(extension, "ele") == 0) return CVTM_TRIANGLE_NODES;
+  return strcmp(extension, "poly") == 0 && cvtm_poly_has_no_nodes(path) ? CVTM_TRIANGLE_NODES
+                                                                        : NULL;
 }
 
 /* ---- writing ---- */
@@ -79,9 +109,7 @@ static cvtm_status write_file(const char *path, const format *f, const cvtm_file
   cvtm_output *output;
   const cvtm_status status = cvtm_output_open(path, &output, error);
   if (status != CVTM_OK) return status;
-  cvtm_numeric_locale locale = cvtm_numeric_locale_enter();
   f->write(cvtm_output_stream(output), mesh);
-  cvtm_numeric_locale_leave(locale);
   if (!*mesh->no_memory) return cvtm_output_commit(output, error);
   cvtm_output_abort(output);
   return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", path);
@@ -106,7 +134,12 @@ static cvtm_status write_with_sets(const char *path, const format *f, const cvtm
 
 cvtm_status cvtm_mesh_write(const char *path, const cvtm_mesh *mesh,
                             const cvtm_mesh_file_options *options, cvtm_error *error) {
+  static const cvtm_mesh_file_options none;
   char buffer[8];
+  if (options == NULL) options = &none;
+  if (mesh->vertex_count < 0 || mesh->vertex_count > INT32_MAX || mesh->triangle_count < 0)
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s: %" PRId64 " vertices, %" PRId64 " triangles",
+                     path, mesh->vertex_count, mesh->triangle_count);
   const char *extension =
       options->format != NULL ? options->format : cvtm_file_extension(path, buffer, sizeof buffer);
   if (strcmp(extension, "svg") == 0) {
@@ -276,11 +309,9 @@ static cvtm_status finish_mesh(cvtm_builder *b, cvtm_mesh *mesh, const char *nam
 static cvtm_status read_mesh_bytes(const format *f, const unsigned char *bytes, size_t size,
                                    const char *name, const char *field, cvtm_mesh *mesh,
                                    double **values, cvtm_error *error) {
-  cvtm_source source = {.name = name, .data = bytes, .size = size, .line = 1, .error = error};
+  cvtm_source source = cvtm_source_open(name, bytes, size, error);
   cvtm_builder builder = {.source = &source, .wants_field = values != NULL, .field = field};
-  cvtm_numeric_locale locale = cvtm_numeric_locale_enter();
   cvtm_status status = f->read(&source, &builder);
-  cvtm_numeric_locale_leave(locale);
   if (status == CVTM_OK && values != NULL && builder.values == NULL)
     status = cvtm_fail(error, CVTM_ERROR_INPUT, "%s: no field%s%s of one number per point", name,
                        field != NULL ? " " : "", field != NULL ? field : "");
@@ -313,12 +344,13 @@ static cvtm_status read_file(const char *path, const char *field, cvtm_mesh *mes
   memset(mesh, 0, sizeof *mesh);
   char buffer[8];
   const format *f = find_format(cvtm_file_extension(path, buffer, sizeof buffer));
+  const int has_fields = f != NULL && (f->read == cvtm_read_vtu || f->read == cvtm_read_msh);
+  if (values != NULL && !has_fields)
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s: fields are read from vtu and msh", path);
   if (f == NULL || f->read == NULL) {
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s: unknown mesh format (readable: %s)", path,
                      readable_formats);
   }
-  if (values != NULL && f->read != cvtm_read_vtu && f->read != cvtm_read_msh)
-    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s: fields are read from vtu and msh", path);
   unsigned char *bytes;
   size_t size;
   cvtm_status status = f->read == cvtm_read_ele

@@ -38,7 +38,7 @@ typedef struct cvtm_mesh_file_options {
   double scale;        /* without `unit`: units of the file per pixel; 0: 1 */
   double left, bottom; /* of the domain in the file, with `scale` */
   CVTM_RESERVED(8);
-} cvtm_mesh_file_options;
+} cvtm_mesh_file_options; /* all 0 by default */
 
 /* obj off ply stl vtk vtu msh inp node ele poly xdmf (meshes, y up), svg (edges, y down). 1 if the
  * extension of `path` names a mesh format that can be written. PLY, STL, VTK and VTU are
@@ -58,12 +58,11 @@ typedef struct cvtm_mesh_file_options {
 int cvtm_mesh_format_known(const char *path);
 cvtm_status cvtm_mesh_write(const char *path, const cvtm_mesh *mesh,
                             const cvtm_mesh_file_options *options, cvtm_error *error);
-/* Reads triangles back (all of the above but svg, node, poly and xdmf; of ELE with the NODE file
- * beside it, in memory before it); y is flipped to y down as max(y) - y (the mesh keeps max(y) as
- * file_top), polygons are refused. z must be constant. STL vertices are merged when equal. Vertices
- * and lines beside the triangles are skipped, clockwise triangles are turned; a file without any
- * vertex is refused. An unknown extension is CVTM_ERROR_ARGUMENT, a malformed file CVTM_ERROR_INPUT
- * with the line or the byte. */
+/* Reads the triangles of obj, vtu, msh and ele (with the node file beside it, in memory before it);
+ * y is flipped to y down as max(y) - y (the mesh keeps max(y) as file_top), polygons are refused. z
+ * must be constant. Vertices and lines beside the triangles are skipped, clockwise triangles are
+ * turned; a file without any vertex is refused. Another extension is CVTM_ERROR_ARGUMENT, a
+ * malformed file CVTM_ERROR_INPUT with the line or the byte. */
 cvtm_status cvtm_mesh_read(const char *path, cvtm_mesh *mesh, cvtm_error *error);
 /* The same with a field, one number for each vertex: the point data `field` of VTU or the node data
  * of MSH, which must be scalar; NULL: the first scalar there. *values is malloc'd: vertex_count. A

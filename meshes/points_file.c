@@ -1,4 +1,3 @@
-#include "base/numeric_locale.h"
 #include "meshes/mesh_file.h"
 
 #include "base/csv.h"
@@ -50,10 +49,14 @@ static char *xyz_line(char *to, const void *context, int64_t i) {
   return cvtm_text_word(cvtm_text_point(to, ' ', (const double *)context + 2 * i), " 0\n");
 }
 
+static const int64_t MOST_POINTS = INT64_MAX / 24; /* whose bytes, with a class, can be counted */
+
 cvtm_status cvtm_points_write_as(const char *extension, const char *path, const double *points,
                                  int64_t count, cvtm_error *error) {
   const format f = name_format(extension);
   if (f == UNKNOWN || f == NODE || f == SVG) return fail_unknown(path, error);
+  if (count < 0 || count > MOST_POINTS)
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s: %" PRId64 " points", path, count);
   if (f == NPY) {
     const int64_t shape[2] = {count, 2};
     return cvtm_npy_write(path, 'f', 8, 2, shape, points, error);
@@ -108,6 +111,12 @@ cvtm_status cvtm_points_write_classes(const char *extension, const char *path, c
   if (f != CSV && f != NPY)
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s: points of several classes go to csv or npy",
                      path);
+  if (classes < 1 || start[0] != 0)
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s: %d classes", path, classes);
+  for (int k = 0; k < classes; ++k)
+    if (start[k + 1] < start[k] || start[k + 1] > MOST_POINTS)
+      return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s: class %d ends at point %" PRId64, path,
+                       k + 1, start[k + 1]);
   if (f == NPY) return write_classed_npy(path, &c, error);
   cvtm_output *output;
   cvtm_status status = cvtm_output_open(path, &output, error);
@@ -224,7 +233,6 @@ static int is_special(table *t, cvtm_csv_line line, format f) {
 }
 
 static cvtm_status read_table(cvtm_source *s, format f, table *t) {
-  s->at = cvtm_csv_byte_order_mark(s->data, s->size);
   int first = 1;
   for (; s->at < s->size; ++s->line) {
     cvtm_csv_line line = cvtm_csv_take_line(s->data, s->size, &s->at);
@@ -247,15 +255,13 @@ static cvtm_status read_table(cvtm_source *s, format f, table *t) {
 static cvtm_status read_text(const char *name, format f, const unsigned char *bytes, size_t size,
                              double **points, int32_t **classes, int64_t *count,
                              cvtm_error *error) {
-  cvtm_source source = {.name = name, .data = bytes, .size = size, .line = 1, .error = error};
+  cvtm_source source = cvtm_source_open(name, bytes, size, error);
   table t = {.source = &source,
              .y_column = 1,
              .class_column = -1,
              .wants_class = classes != NULL,
              .announced = -1};
-  cvtm_numeric_locale locale = cvtm_numeric_locale_enter();
   cvtm_status status = read_table(&source, f, &t);
-  cvtm_numeric_locale_leave(locale);
   if (status == CVTM_OK && t.count == 0) {
     status = cvtm_fail(error, CVTM_ERROR_INPUT, "%s: no points", name);
   }
@@ -276,11 +282,9 @@ static cvtm_status read_text(const char *name, format f, const unsigned char *by
 /* y is up in .node files, as in those of meshes. */
 static cvtm_status read_nodes(const char *name, const unsigned char *bytes, size_t size,
                               double **points, int64_t *count, cvtm_error *error) {
-  cvtm_source source = {.name = name, .data = bytes, .size = size, .line = 1, .error = error};
+  cvtm_source source = cvtm_source_open(name, bytes, size, error);
   cvtm_triangle_vertices found;
-  cvtm_numeric_locale locale = cvtm_numeric_locale_enter();
   const cvtm_status status = cvtm_triangle_read_vertices(&source, &found);
-  cvtm_numeric_locale_leave(locale);
   if (status != CVTM_OK) return status;
   if (found.count == 0) {
     free(found.points);

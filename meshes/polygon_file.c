@@ -120,7 +120,6 @@ static int take_coordinate(cvtm_csv_line *line, double *value) {
 
 /* An empty line ends a ring; a line that holds only a comment does not. */
 static cvtm_status read_csv(cvtm_source *s, cvtm_ring_collector *c) {
-  s->at = cvtm_csv_byte_order_mark(s->data, s->size);
   cvtm_status status = CVTM_OK;
   int may_be_header = 1;
   for (; s->at < s->size && status == CVTM_OK; ++s->line) {
@@ -292,6 +291,15 @@ void cvtm_polygons_turn(cvtm_polygons *polygons, int height) {
   polygons->y_up = 0;
 }
 
+cvtm_status cvtm_rings_refuse_crossings(const cvtm_polygons *rings, const char *name,
+                                        cvtm_error *error) {
+  const double depth = 32; /* grid steps; joining moves an edge by fewer */
+  int64_t pair[2];
+  const cvtm_status status =
+      cvtm_find_deep_crossing(rings->points, rings->start, rings->ring_count, depth, pair, error);
+  return status == CVTM_OK && pair[0] >= 0 ? refuse_pair(rings, pair, name, error) : status;
+}
+
 static cvtm_status check_rings(cvtm_polygons *rings, const char *name, cvtm_error *error) {
   uint8_t *reversed = malloc((size_t)rings->ring_count);
   if (reversed == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", name);
@@ -338,9 +346,10 @@ cvtm_status cvtm_rings_read(const char *extension, cvtm_source *source, cvtm_rin
 
 cvtm_status cvtm_polygons_read_bytes(const char *extension, const unsigned char *bytes, size_t size,
                                      const char *name, cvtm_polygons *polygons, cvtm_error *error) {
-  cvtm_source source = {.name = name, .data = bytes, .size = size, .line = 1, .error = error};
+  cvtm_source source = cvtm_source_open(name, bytes, size, error);
   cvtm_ring_collector c;
   cvtm_status status = cvtm_rings_read(extension, &source, &c);
+  if (status == CVTM_OK) status = cvtm_rings_refuse_crossings(&c.rings, name, error);
   if (status == CVTM_OK) status = cvtm_rings_join(&c.rings, error);
   if (status == CVTM_OK && c.rings.ring_count == 0) {
     status = cvtm_fail(error, CVTM_ERROR_INPUT, "%s: no polygon with an area", name);

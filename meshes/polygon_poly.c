@@ -16,10 +16,13 @@ typedef struct segments {
   uint8_t *used;   /* per segment */
 } segments;
 
+/* A segment with equal ends is left out, as in Triangle. */
 static cvtm_status read_ends(cvtm_source *s, const cvtm_triangle_vertices *vertices,
-                             int64_t markers, int64_t count, int32_t *end) {
+                             int64_t markers, int64_t *count, int32_t *end) {
+  const int64_t listed = *count;
   cvtm_status status = CVTM_OK;
-  for (int64_t k = 0; k < count && status == CVTM_OK; ++k) {
+  *count = 0;
+  for (int64_t k = 0; k < listed && status == CVTM_OK; ++k) {
     double value[4];
     for (int64_t c = 0; c < 3 + markers && status == CVTM_OK; ++c)
       status = cvtm_source_value(s, CVTM_F64, &value[c]);
@@ -27,11 +30,11 @@ static cvtm_status read_ends(cvtm_source *s, const cvtm_triangle_vertices *verti
       const double v = value[c + 1] - vertices->first;
       if (!(v >= 0 && v < (double)vertices->count) || v != (double)(int64_t)v)
         return cvtm_source_fail(s, "a segment names a vertex that does not exist");
-      end[2 * k + c] = (int32_t)v;
+      end[2 * *count + c] = (int32_t)v;
     }
-    if (status == CVTM_OK && end[2 * k] == end[2 * k + 1])
-      status = cvtm_source_fail(s, "a segment has only one vertex");
+    if (status == CVTM_OK && end[2 * *count] != end[2 * *count + 1]) ++*count;
   }
+  s->skipped = listed - *count;
   return status;
 }
 
@@ -116,7 +119,7 @@ static cvtm_status read_segments(cvtm_source *s, const cvtm_triangle_vertices *v
     return cvtm_source_fail(s, "more segments are claimed than the file can hold");
   *ends = malloc(2 * ((size_t)*count + 1) * sizeof **ends);
   if (*ends == NULL) return cvtm_source_no_memory(s);
-  return read_ends(s, vertices, markers, *count, *ends);
+  return read_ends(s, vertices, markers, count, *ends);
 }
 
 cvtm_status cvtm_triangle_read_graph(cvtm_source *s, cvtm_triangle_vertices *vertices,

@@ -387,14 +387,15 @@ static cvtm_status divide_plane(const cvtm_ring_collector *c, const edge_list *l
 cvtm_status cvtm_pslg_read_shapes(const char *extension, const unsigned char *bytes, size_t size,
                                   const char *name, cvtm_pslg *pslg, int *is_rings,
                                   cvtm_error *error) {
-  cvtm_source source = {.name = name, .data = bytes, .size = size, .line = 1, .error = error};
+  cvtm_source source = cvtm_source_open(name, bytes, size, error);
   cvtm_ring_collector c;
   edge_list edges = {0};
   cvtm_pslg made = {0};
   cvtm_status status = cvtm_rings_read(extension, &source, &c);
   *is_rings = status != CVTM_OK || c.shape_count < 2 - c.names_divide || c.rings.ring_count == 0;
   if (!*is_rings) {
-    status = cvtm_rings_touch(&c.rings, error);
+    status = cvtm_rings_refuse_crossings(&c.rings, name, error);
+    if (status == CVTM_OK) status = cvtm_rings_touch(&c.rings, error);
     if (status == CVTM_OK) status = make_edges(&c, &edges, error);
     *is_rings = !c.names_divide && edges.edge_count == edges.segment_count;
     if (status == CVTM_OK && !*is_rings) status = divide_plane(&c, &edges, &made, error);

@@ -49,6 +49,11 @@ static inline int cvtm_is_letter(unsigned char c) { return (c | 32) >= 'a' && (c
  * of other rings that are exactly on them, too, no ring is divided, and corners may be repeated. */
 cvtm_status cvtm_rings_touch(cvtm_polygons *rings, cvtm_error *error);
 
+/* Refuses rings that cross so far that neither of these two joins them: where many long edges
+ * cross, they take time of the square of the edges. */
+cvtm_status cvtm_rings_refuse_crossings(const cvtm_polygons *rings, const char *name,
+                                        cvtm_error *error);
+
 /* The bytes of a polygon file; of .poly with those of its .node file. bytes: malloc'd. */
 cvtm_status cvtm_polygons_load(const char *path, unsigned char **bytes, size_t *size,
                                cvtm_error *error);

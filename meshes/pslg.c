@@ -2,7 +2,6 @@
 
 #include "base/file.h"
 #include "base/host_memory.h"
-#include "base/numeric_locale.h"
 #include "meshes/plane_parts.h"
 #include "meshes/polygon_rings.h"
 #include "meshes/triangle_text.h"
@@ -118,12 +117,14 @@ static int32_t part_at(const cvtm_plane_parts *p, const place *at) {
 static cvtm_status number_parts(const graph *g, cvtm_plane_parts *p, cvtm_pslg *made,
                                 cvtm_error *error) {
   const int32_t most = 1 << 30;
-  int32_t last = 0, inside = 0;
+  int32_t last = 0, inside = 0, holes = 0;
   made->areas = malloc(((size_t)g->region_count + 1) * sizeof *made->areas);
   if (made->areas == NULL) return cvtm_no_memory(error, "the segments");
   for (int64_t k = 0; k < g->hole_count; ++k) {
     const int32_t part = part_at(p, &g->holes[k]);
-    if (part >= 0) p->region[part] = 0;
+    if (part < 0) continue;
+    holes += p->region[part] < 0;
+    p->region[part] = 0;
   }
   for (int64_t k = 0; k < g->region_count; ++k) {
     const place *at = &g->regions[k];
@@ -143,8 +144,8 @@ static cvtm_status number_parts(const graph *g, cvtm_plane_parts *p, cvtm_pslg *
     inside += p->region[k] > 0;
   }
   if (inside > 0) return CVTM_OK;
-  return cvtm_fail(error, CVTM_ERROR_INPUT,
-                   "%s: the segments bound nothing: they make no closed ring", g->source->name);
+  return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: the segments bound nothing: %s", g->source->name,
+                   holes > 0 ? "all that they enclose is a hole" : "they make no closed ring");
 }
 
 static cvtm_status divide_plane(const graph *g, cvtm_pslg *made, cvtm_error *error) {
@@ -160,12 +161,10 @@ static cvtm_status divide_plane(const graph *g, cvtm_pslg *made, cvtm_error *err
 
 static cvtm_status read_poly(const unsigned char *bytes, size_t size, const char *name,
                              cvtm_pslg *pslg, int *is_rings, cvtm_error *error) {
-  cvtm_source source = {.name = name, .data = bytes, .size = size, .line = 1, .error = error};
+  cvtm_source source = cvtm_source_open(name, bytes, size, error);
   graph g = {.source = &source};
   cvtm_pslg made = {0};
-  const cvtm_numeric_locale locale = cvtm_numeric_locale_enter();
   cvtm_status status = read_graph(&g);
-  cvtm_numeric_locale_leave(locale);
   *is_rings = status == CVTM_OK && (find_rings(&g) || g.segment_count < 3);
   if (status == CVTM_OK && !*is_rings) status = divide_plane(&g, &made, error);
   free_graph(&g);
@@ -173,6 +172,7 @@ static cvtm_status read_poly(const unsigned char *bytes, size_t size, const char
     cvtm_pslg_free(&made);
     return status;
   }
+  made.skipped = source.skipped;
   *pslg = made;
   return CVTM_OK;
 }

@@ -20,6 +20,7 @@ typedef struct cvtm_pslg {
   int64_t name_count;
   cvtm_region_name *names; /* of regions that have one in the file */
   char **text;             /* name_count: what the names point to */
+  int64_t skipped;         /* segments of the file with equal ends, which are left out */
 } cvtm_pslg;
 
 void cvtm_pslg_free(cvtm_pslg *pslg);
@@ -35,7 +36,7 @@ cvtm_status cvtm_contour_of_pslg(const cvtm_pslg *pslg, int width, int height,
 
 /* Reads a polygon file (meshes/polygon_file.h) whose segments bound several regions. *is_rings:
  * nonzero if they are closed rings of one region, which cvtm_polygons_read reads; then there is no
- * graph.
+ * graph, but `skipped` is set.
  * .poly: as in Triangle, what is reached from outside without crossing a segment is outside, and so
  * is every part of the plane that has a point in the list of holes. A part with a point in the list
  * of regions has the number that is its attribute, if that is an integer from 1 on, else its place

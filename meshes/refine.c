@@ -2,6 +2,7 @@
 
 #include "base/grow.h"
 #include "base/host_memory.h"
+#include "base/options.h"
 #include "base/portable.h"
 #include "meshes/crossings.h"
 #include "meshes/refine_state.h"
@@ -500,6 +501,7 @@ cvtm_status cvtm_refine(const double *points, int64_t count, const cvtm_boundary
                         const cvtm_refine_options *options, double **refined_points,
                         int64_t *refined_count, cvtm_boundary *refined, int32_t **source,
                         cvtm_refine_figures *figures, cvtm_error *error) {
+  CVTM_DEFAULT_OPTIONS(cvtm_refine, options)
   cvtm_status status = check_arguments(points, boundary, options, error);
   if (status != CVTM_OK) return status;
   result made = {0};
@@ -553,6 +555,7 @@ static void end_moving(moving *m, cvtm_status status, double *points) {
 cvtm_status cvtm_refine_move(double *points, int64_t count, const cvtm_boundary *boundary,
                              const cvtm_refine_options *options, const double *wish, int64_t *moved,
                              cvtm_error *error) {
+  CVTM_DEFAULT_OPTIONS(cvtm_refine, options)
   moving m;
   double *goal = NULL;
   *moved = 0;
@@ -589,6 +592,7 @@ static cvtm_status join_edges(moving *m, const cvtm_boundary *boundary) {
 cvtm_status cvtm_refine_boundary_angles(double *points, int64_t count, cvtm_boundary *boundary,
                                         const cvtm_refine_options *options,
                                         cvtm_boundary_angles *figures, cvtm_error *error) {
+  CVTM_DEFAULT_OPTIONS(cvtm_refine, options)
   moving m;
   cvtm_status status = begin_moving(points, count, boundary, options, &m, error);
   if (status == CVTM_OK) status = join_edges(&m, boundary);

@@ -106,8 +106,10 @@ static char *put_decimal(char *to, uint64_t digits, int decimals) {
 }
 
 static char *print_number(char *to, double value) {
+  const cvtm_numeric_locale locale = cvtm_numeric_locale_enter();
   int length = snprintf(to, CVTM_TEXT_NUMBER, "%.15g", value);
   if (strtod(to, NULL) != value) length = snprintf(to, CVTM_TEXT_NUMBER, "%.17g", value);
+  cvtm_numeric_locale_leave(locale);
   return to + length;
 }
 
@@ -134,7 +136,9 @@ char *cvtm_text_number(char *to, double value) {
 }
 
 static char *print_fixed(char *to, double value, int decimals) {
+  const cvtm_numeric_locale locale = cvtm_numeric_locale_enter();
   int length = snprintf(to, CVTM_TEXT_FIXED, "%.*f", decimals, value);
+  cvtm_numeric_locale_leave(locale);
   while (decimals > 0 && to[length - 1] == '0') --length;
   if (to[length - 1] == '.') --length;
   if (length == 2 && memcmp(to, "-0", 2) == 0) return cvtm_text_word(to, "0");
@@ -197,13 +201,11 @@ void cvtm_write_items(FILE *file, int64_t count, size_t most, cvtm_item_writer w
     size_t length[BLOCKS] = {0};
 #pragma omp parallel for schedule(dynamic) if (at_once > 1)
     for (int b = 0; b < at_once; ++b) {
-      const cvtm_numeric_locale locale = cvtm_numeric_locale_enter();
       const int64_t start = (first + b) * per_block;
       char *const begin = text + (ptrdiff_t)b * BLOCK_BYTES;
       char *to = begin;
       for (int64_t i = start; i < start + per_block && i < count; ++i) to = writer(to, context, i);
       length[b] = (size_t)(to - begin);
-      cvtm_numeric_locale_leave(locale);
     }
     for (int b = 0; b < at_once; ++b) fwrite(text + (ptrdiff_t)b * BLOCK_BYTES, 1, length[b], file);
   }

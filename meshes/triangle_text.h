@@ -24,6 +24,9 @@ cvtm_status cvtm_triangle_read_graph(cvtm_source *source, cvtm_triangle_vertices
 cvtm_status cvtm_triangle_load_poly(const char *path, unsigned char **bytes, size_t *size,
                                     cvtm_error *error);
 
+/* True if the .poly file `path`, one on the disk or in memory, is whole and has no vertices. */
+int cvtm_poly_has_no_nodes(const char *path);
+
 /* The file `path` and, before it, the .node file beside it, as cvtm_mesh_read and
  * cvtm_polygons_read take them. bytes: malloc'd. */
 cvtm_status cvtm_triangle_read_pair(const char *path, size_t limit, unsigned char **bytes,

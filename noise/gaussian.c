@@ -1,6 +1,7 @@
 #include "noise/gaussian.h"
 
 #include "base/clock.h"
+#include "base/options.h"
 #include "noise/blue_noise.h"
 #include "noise/target_value.h"
 
@@ -105,6 +106,7 @@ static cvtm_status descend_noise(descent *d, double start, double *points,
 cvtm_status cvtm_gaussian_noise(cvtm_device *device, cvtm_domain domain, const float *density,
                                 const cvtm_gaussian_options *options, double *points, int64_t count,
                                 cvtm_lbfgsb_result *result) {
+  CVTM_DEFAULT_OPTIONS(cvtm_gaussian, options)
   const double start = cvtm_clock();
   descent d = {.device = device, .domain = domain, .options = options, .count = count};
   cvtm_status status = cvtm_device_activate(device);

@@ -1,6 +1,7 @@
 #include "pictures/picture.h"
 
 #include "base/grow.h"
+#include "base/options.h"
 #include "base/portable.h"
 #include "density/density.h"
 #include "draw/raster.h"
@@ -445,6 +446,7 @@ static cvtm_status draw_picture(picture *p, const char *path, cvtm_error *error)
 cvtm_status cvtm_picture_write(const char *path, const float *density, cvtm_domain domain,
                                const cvtm_mesh *mesh, const cvtm_cells *cells,
                                const cvtm_picture_options *options, cvtm_error *error) {
+  CVTM_DEFAULT_OPTIONS(cvtm_picture, options)
   picture p = {.options = options,
                .density = density,
                .domain = domain,

@@ -1,4 +1,5 @@
 #include "base/file.h"
+#include "base/xml_text.h"
 #include "plot/drawing.h"
 #include "plot/drawing_files.h"
 
@@ -52,20 +53,11 @@ static void write_lines(FILE *file, const cvtm_drawing *drawing, int64_t first_s
   }
 }
 
-static void write_escaped(FILE *file, const char *text) {
-  for (; *text != '\0'; ++text) {
-    if (strchr("<>&\"", *text) != NULL)
-      fprintf(file, "&#%d;", *text);
-    else
-      fputc(*text, file);
-  }
-}
-
 /* Layers are numbered: programs for plotters pause between them. */
 static void write_layer_name(FILE *file, const cvtm_drawing *drawing, int64_t part,
                              const cvtm_pen *pen) {
   fprintf(file, "<g inkscape:groupmode=\"layer\" inkscape:label=\"%lld ", (long long)part + 1);
-  write_escaped(file, pen != NULL ? pen->name : drawing->light ? "white" : "black");
+  cvtm_put_xml_text(file, pen != NULL ? pen->name : drawing->light ? "white" : "black");
   fprintf(file, "\" id=\"part%lld\"", (long long)part + 1);
   if (pen != NULL) fputs(" style=\"mix-blend-mode:multiply\"", file);
 }

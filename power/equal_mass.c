@@ -4,6 +4,7 @@
 #include "power/equal_mass.h"
 
 #include "base/clock.h"
+#include "base/options.h"
 #include "base/point_order.h"
 #include "base/primitives.h"
 #include "cvt/descent.h"
@@ -293,6 +294,7 @@ static cvtm_status descend_equal_mass(equal_mass_run *r) {
 cvtm_status cvtm_equal_mass_solve(cvtm_cvt *cvt, const cvtm_cvt_options *options, double tolerance,
                                   int64_t given, double *sites, double *weights, int64_t count,
                                   const cvtm_cvt_moments *moments, cvtm_equal_mass_result *result) {
+  CVTM_DEFAULT_OPTIONS(cvtm_cvt, options)
   const double start = cvtm_clock();
   equal_mass_run r = {.task = {cvt, count, options->fixed, CVTM_CVT_EXACT, CVTM_VORONOI_EXACT},
                       .options = options,

@@ -6,7 +6,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 checks=
 if [ "${1:-}" = --analyze ]; then
-  checks=clang-analyzer-*,-clang-analyzer-security.insecureAPI.*,-clang-analyzer-optin.*
+  checks='clang-analyzer-*,-clang-analyzer-security.insecureAPI.*,-clang-analyzer-optin.*'
   shift
 fi
 build=${1:?"usage: tests/check_tidy.sh [--analyze] BUILD_FOLDER"}

@@ -1,7 +1,7 @@
 """Shared by all Python tests: a fixture that runs the program in a folder of its own, and helpers.
 
-The environment names the program (CVTMESH_PROGRAM) and the folder of the built tests
-(CVTMESH_TESTS_BUILD)."""
+The program is the one that CVTMESH_PROGRAM names, as CTest does; without it, the newest in a build
+folder of this tree. None is taken from PATH."""
 
 import json
 import os
@@ -10,6 +10,7 @@ import re
 import signal
 import struct
 import subprocess
+import sys
 import time
 import zlib
 
@@ -18,8 +19,19 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 EXAMPLES = ROOT / "examples"
-PROGRAM = os.environ.get("CVTMESH_PROGRAM", "cvtmesh")
-TESTS_BUILD = pathlib.Path(os.environ.get("CVTMESH_TESTS_BUILD", "."))
+
+def find_program():
+    named = os.environ.get("CVTMESH_PROGRAM")
+    built = [pathlib.Path(named)] if named else ROOT.glob("build*/cvtmesh")
+    built = [path for path in built if path.is_file() and os.access(path, os.X_OK)]
+    if not built:
+        sys.exit(f"tests: CVTMESH_PROGRAM={named} is no program" if named else
+                 f"tests: no program in {ROOT}/build*; ./bootstrap check builds it")
+    return max(built, key=lambda path: path.stat().st_mtime).resolve()
+
+
+PROGRAM = str(find_program())
+BUILD = pathlib.Path(PROGRAM).parent
 PATIENCE = 120  # seconds for what takes one on an idle machine
 # Commands with the option --device; the tests of the program run on the CPU.
 WITHOUT_DEVICE = {"mesh", "info", "help", "completion", "--help", "-h", "--version", "-V"}
@@ -93,6 +105,35 @@ def pgm_bytes(grey):
     return b"P5 %d %d 255\n" % values.shape[::-1] + values.tobytes()
 
 
+def grey_ramp(number, size=20):
+    """A picture as PGM that differs for every number."""
+    y, x = np.mgrid[:size, :size]
+    return pgm_bytes((x * (3 + number % 5) + y * 7 + number) % 200)
+
+
+def in_circle(a, b, c, d):
+    """Positive if d lies inside the circle of the counterclockwise triangle a, b, c."""
+    (ax, ay), (bx, by), (cx, cy) = ((p[0] - d[0], p[1] - d[1]) for p in (a, b, c))
+    a2, b2, c2 = ax * ax + ay * ay, bx * bx + by * by, cx * cx + cy * cy
+    return a2 * (bx * cy - cx * by) - b2 * (ax * cy - cx * ay) + c2 * (ax * by - bx * ay)
+
+
+def length_of(strokes):
+    return sum(np.hypot(*np.diff(stroke, axis=0).T).sum() for stroke in strokes)
+
+
+def from_srgb(v):
+    return np.where(v <= 0.04045, v / 12.92, ((v + 0.055) / 1.055)**2.4)
+
+
+def luminance(cvtmesh, name, content=None):
+    """Y of each pixel as the program reads it."""
+    if content is not None:
+        cvtmesh.file(name, content)
+    cvtmesh.call("density", name, "--invert", "--density-from", "density", "-o", "y.npy")
+    return cvtmesh.array("y.npy")
+
+
 def read_obj(path):
     """Vertices as (x, y) and triangles, counted from 0."""
     vertices, triangles = [], []
@@ -105,20 +146,10 @@ def read_obj(path):
     return vertices, triangles
 
 
-def record_of(test_file):
-    """Where the options that a file of tests uses are recorded, or None."""
-    if "CVTMESH_TESTS_BUILD" not in os.environ:
-        return None
-    return TESTS_BUILD / "options-used" / test_file.stem
-
-
 class Program:
-    """Runs cvtmesh in `folder`, so that relative names lie there.
-
-    `record` is the file that gets the options of every successful call."""
-    def __init__(self, folder, record=None):
+    """Runs cvtmesh in `folder`, so that relative names lie there."""
+    def __init__(self, folder):
         self.folder = pathlib.Path(folder)
-        self.record = record
         self.environment = {}
 
     def path(self, *names):
@@ -152,18 +183,10 @@ class Program:
             arguments[1:1] = ["--device", "cpu"]
         return [PROGRAM, *arguments]
 
-    def note_options(self, command):
-        options = [word.split("=")[0] for word in command[2:] if word.startswith("-")]
-        if self.record and options:
-            with open(self.record, "a", encoding="utf-8") as stream:
-                stream.write(json.dumps([command[1], options]) + "\n")
-
     def start(self, *arguments, environment=None, **options):
         """Starts the program; its stderr is a pipe."""
-        command = self.command(*arguments)
-        self.note_options(command)
         options.setdefault("stderr", subprocess.PIPE)
-        return subprocess.Popen(command, cwd=self.folder,
+        return subprocess.Popen(self.command(*arguments), cwd=self.folder,
                                 env={**os.environ, **self.environment,
                                      **(environment or {})}, **options)
 
@@ -187,8 +210,6 @@ class Program:
                                    **(environment or {})}, timeout=timeout, check=False, **options)
         codes = code if isinstance(code, tuple) else (code,)
         assert done.returncode in codes, (command, done.returncode, done.stderr.decode())
-        if done.returncode in (0, 4):
-            self.note_options(command)
         return done
 
     def refused(self, *arguments, code, names=(), **options):
@@ -211,8 +232,8 @@ class Program:
 
 
 @pytest.fixture
-def cvtmesh(tmp_path, request):
-    return Program(tmp_path, record_of(request.path))
+def cvtmesh(tmp_path):
+    return Program(tmp_path)
 
 
 @pytest.fixture
@@ -228,11 +249,3 @@ def two_threads(monkeypatch):
 def pytest_configure():
     # Tests run in parallel; programs with two threads must not spin while they wait.
     os.environ.update(OMP_NUM_THREADS="1", OMP_WAIT_POLICY="passive")
-
-
-def pytest_collection_finish(session):
-    for test_file in {item.path for item in session.items}:
-        record = record_of(test_file)
-        if record:
-            record.parent.mkdir(exist_ok=True)
-            record.write_text("")

@@ -187,11 +187,10 @@ small_runs() {
   "$each" blue-noise blue.csv run "$tiny" -n 40 --iterations 4 --noise blue -o blue.csv
   "$each" colours colours.csv run "$tiny" "${small[@]}" --colours cmyk -o colours.csv
   "$each" pixel pixel.csv run "$tiny" "${small[@]}" --energy pixel -o pixel.csv
-  "$each" newton newton.csv run "$tiny" "${small[@]}" --method newton -o newton.csv
   "$each" mesh mesh.obj mesh "$points" -o mesh.obj
   "$each" mesh-lattice lattice.obj mesh "$lattice" -o lattice.obj
   "$each" one-site one.csv run "$tiny" -n 1 -o one.csv
-  for method in jfa 1+jfa jfa+1 jfa+2 jfa2 jfa-short exact; do
+  for method in jfa 1+jfa jfa+1 jfa+2 jfa2 exact; do
     "$each" "voronoi-$method" "$method.npy" voronoi "$points" "${size[@]}" --method "$method" \
       -o "$method.npy"
   done

@@ -2,7 +2,7 @@
 # usage: run_fuzzers.sh BUILD_DIR [--hour | SECONDS]
 #
 # Runs every fuzz target in BUILD_DIR/tests on its seeds. Without a time: a fixed number of
-# inputs from a fixed seed each, within a minute on two cores. --hour or SECONDS: all targets
+# inputs from a fixed seed each, as many targets at a time as there are cores. --hour or SECONDS: all targets
 # together take that long, each on one core after the other; the seed is the time. Inputs that
 # reach new code are kept in BUILD_DIR/corpus. Stops at the first finding, which is a crash, a leak,
 # undefined behaviour, 25 seconds or 2 GB for one input.
@@ -59,9 +59,9 @@ if [ -n "$budget" ]; then
 else
   waiting=()
   for target in "${targets[@]}"; do
-    if [ "${#waiting[@]}" -eq 2 ]; then
+    if [ "${#waiting[@]}" -ge "$(nproc)" ]; then
       wait "${waiting[0]}"
-      waiting=("${waiting[1]}")
+      waiting=("${waiting[@]:1}")
     fi
     run_target "$target" &
     waiting+=($!)

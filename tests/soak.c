@@ -112,7 +112,7 @@ static cvtm_cvt_options small_options(int variant, cvtm_cvt_energy energy) {
 
 /* A mesh of the sites, its quality, its cells, and a file of it that is read back. */
 static void mesh(caller *c, const double *sites, cvtm_domain domain, int variant) {
-  static const char *const formats[VARIANTS] = {"vtu", "msh", "ply", "obj"};
+  static const char *const formats[VARIANTS] = {"vtu", "msh", "vtu", "obj"};
   char path[128];
   cvtm_error error = {CVTM_OK, ""};
   cvtm_mesh made, back;
@@ -159,7 +159,7 @@ static void tessellate(caller *c, int variant) {
 
 static void label(caller *c, int variant) {
   static const cvtm_voronoi_method methods[VARIANTS] = {
-      CVTM_VORONOI_EXACT, CVTM_VORONOI_JFA, CVTM_VORONOI_JFA_PLUS_1, CVTM_VORONOI_JFA_SHORT};
+      CVTM_VORONOI_EXACT, CVTM_VORONOI_JFA, CVTM_VORONOI_JFA_PLUS_1, CVTM_VORONOI_JFA_SQUARED};
   const cvtm_domain domain = {SIDE, SIDE, variant % 2};
   double sites[2 * SITES];
   int32_t labels[AREA];
@@ -465,7 +465,7 @@ static void read_arguments(int count, char **argument, settings *set) {
 }
 
 static void remove_files(const char *folder) {
-  static const char *const extensions[] = {"vtu", "msh", "ply", "obj", "npy"};
+  static const char *const extensions[] = {"vtu", "msh", "obj", "npy"};
   char path[128];
   for (int k = 0; k < CALLERS_MAX; ++k)
     for (size_t e = 0; e < sizeof extensions / sizeof *extensions; ++e) {

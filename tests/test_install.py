@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 
-from conftest import EXAMPLES, ROOT, TESTS_BUILD
+from conftest import BUILD, EXAMPLES, ROOT
 
 WARNINGS = ["-Wall", "-Wextra", "-Werror"]
 C = ["cc", "-std=c11", *WARNINGS]
@@ -32,7 +32,7 @@ ARGUMENTS = {"domain_mesh.c": [EXAMPLES / "horse.png", "horse.msh"]}
 @pytest.fixture(scope="module")
 def prefix(tmp_path_factory):
     folder = tmp_path_factory.mktemp("prefix")
-    subprocess.run(["cmake", "--install", TESTS_BUILD.parent, "--prefix", folder], check=True,
+    subprocess.run(["cmake", "--install", BUILD, "--prefix", folder], check=True,
                    stdout=subprocess.DEVNULL)
     return folder
 

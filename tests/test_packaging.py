@@ -10,7 +10,7 @@ import tarfile
 
 import pytest
 
-from conftest import ROOT, TESTS_BUILD
+from conftest import BUILD, ROOT
 
 PACKAGING = ROOT / "packaging"
 # What CMake finds, as Debian names the packages with headers.
@@ -22,7 +22,7 @@ LIBRARIES = {
 
 
 def recipes():
-    return [path for path in PACKAGING.rglob("*") if path.is_file() and "oss-fuzz" not in path.parts]
+    return [path for path in PACKAGING.rglob("*") if path.is_file()]
 
 
 def test_options_of_recipes_exist():
@@ -34,7 +34,7 @@ def test_options_of_recipes_exist():
             found = re.findall(r"(?:-D|\"|formats )(CVTMESH_[A-Z_0-9]+)", path.read_text())
             assert set(found) <= known, path
             named |= set(found)
-    assert {"CVTMESH_CUDA", "CVTMESH_TESTS", "CVTMESH_SHARED"} <= named
+    assert {"CVTMESH_CUDA", "CVTMESH_TESTS", "CVTMESH_STATIC"} <= named
 
 
 def test_debian_knows_the_libraries():
@@ -50,7 +50,7 @@ def test_debian_knows_the_libraries():
 
 def test_symbols_of_the_library():
     """A function of the list that is gone breaks programs, one that is not listed has no version."""
-    library = TESTS_BUILD.parent / "libcvtmesh.so"
+    library = BUILD / "libcvtmesh.so"
     if not library.exists():
         pytest.skip("this build has no shared library")
     table = subprocess.run(["nm", "-D", "--defined-only", library], text=True, check=True,
@@ -61,8 +61,6 @@ def test_symbols_of_the_library():
 
 
 def test_recipes_can_be_parsed():
-    json.loads((PACKAGING / "vcpkg/vcpkg.json").read_text())
-    compile((PACKAGING / "spack/package.py").read_text(), "package.py", "exec")
     for path in PACKAGING.rglob("*.sh"):
         subprocess.run(["bash", "-n", path], check=True)
     for path in (PACKAGING / "debian/tests").glob("[!c]*"):
@@ -99,13 +97,13 @@ def test_the_source_tarball_is_the_same_each_time(tmp_path):
 
 def test_bill_of_materials():
     """SPDX 2.3: every library of the pkg-config file with its version, and a licence for each."""
-    done = subprocess.run([PACKAGING / "sbom.py", TESTS_BUILD.parent], check=True, text=True,
+    done = subprocess.run([PACKAGING / "sbom.py", BUILD], check=True, text=True,
                           stdout=subprocess.PIPE, env={**os.environ, "SOURCE_DATE_EPOCH": "0"})
     bill = json.loads(done.stdout)
     assert bill["creationInfo"]["created"] == "1970-01-01T00:00:00Z"
     packages = {package["name"]: package for package in bill["packages"]}
     needed = re.search("^Requires.private: (.*)$",
-                       (TESTS_BUILD.parent / "cvtmesh.pc").read_text(), re.M).group(1).split()
+                       (BUILD / "cvtmesh.pc").read_text(), re.M).group(1).split()
     assert "libpng" in needed and set(needed) < set(packages)
     for name in needed:
         version = subprocess.run(["pkg-config", "--modversion", name], check=True, text=True,

@@ -2,6 +2,7 @@
 
 #include "base/base64.h"
 #include "base/file.h"
+#include "base/xml_text.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -50,27 +51,6 @@ static const char script[] =
     "if(frames.length)show(frames.length-1);\n"
     "document.body.dataset.ready=frames.length;\n"
     "</script>\n";
-
-static void write_escaped(FILE *stream, const char *text) {
-  for (; *text; ++text) {
-    switch (*text) {
-      case '<':
-        fputs("&lt;", stream);
-        break;
-      case '>':
-        fputs("&gt;", stream);
-        break;
-      case '&':
-        fputs("&amp;", stream);
-        break;
-      case '"':
-        fputs("&quot;", stream);
-        break;
-      default:
-        fputc(*text, stream);
-    }
-  }
-}
 
 /* JSON has no number that is not finite. */
 static void write_number(FILE *stream, double value) {
@@ -183,11 +163,11 @@ static void write_plot(FILE *stream, const cvtm_view_history *h) {
 
 static cvtm_status write_body(FILE *stream, const cvtm_page *page, cvtm_error *error) {
   fputs("<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n<title>", stream);
-  write_escaped(stream, page->title);
+  cvtm_put_xml_text(stream, page->title);
   fputs("</title>\n", stream);
   fputs(head, stream);
   fprintf(stream, "</head><body class=\"%s\"><main>\n<h1>", page->dark ? "dark" : "light");
-  write_escaped(stream, page->title);
+  cvtm_put_xml_text(stream, page->title);
   fputs(
       "</h1>\n<section><img id=\"shown\" alt=\"\"><div class=\"bar\"><button id=\"play\">Play"
       "</button><input id=\"slider\" type=\"range\" min=\"0\" value=\"0\" aria-label=\"frame\">"
@@ -196,7 +176,7 @@ static cvtm_status write_body(FILE *stream, const cvtm_page *page, cvtm_error *e
   write_plot(stream, page->history);
   if (page->report) {
     fputs("<section><h2>Report</h2><pre id=\"report\">", stream);
-    write_escaped(stream, page->report);
+    cvtm_put_xml_text(stream, page->report);
     fputs("</pre></section>\n", stream);
   }
   fputs("</main>\n<script id=\"frames\" type=\"application/json\">[", stream);

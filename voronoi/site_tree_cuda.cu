@@ -78,17 +78,26 @@ static __device__ int64_t take_tile(int32_t *taken) {
   return tile;
 }
 
-/* Waits for the counts of all tiles before this one, and returns the number of their sites. The
- * count of a tile, 0 until it is known, is the number of its sites plus one. */
+/* What a tile says: the number of its sites, or `whole`, of those of all tiles before it, too.
+ * Never 0, which is a tile that has said nothing yet. */
+static __device__ unsigned long long tile_word(int32_t sites, bool whole) {
+  return static_cast<unsigned long long>(sites) << 2 | 2 | whole;
+}
+
+/* The number of the sites of all tiles before this one: looks back until a tile says the whole
+ * (Merrill & Garland 2016, "Single-pass parallel prefix scan with decoupled look-back"). */
 static __device__ int32_t count_before(const cvtm_site_tree_arrays &tree, int64_t tile) {
-  int32_t mine = 0, before;
-  for (int64_t k = threadIdx.x; k < tile; k += BLOCK) {
-    const volatile uint32_t *told = tree.tile_count + k;
-    uint32_t said = *told;
-    while (said == 0) said = *told;
-    mine += static_cast<int32_t>(said - 1);
+  int32_t before = 0, wholes = 0, nearer;
+  for (int64_t last = tile - 1; last >= 0 && wholes == 0; last -= BLOCK) {
+    const int64_t k = last - threadIdx.x;
+    const volatile unsigned long long *told = tree.tile_count + k;
+    unsigned long long said = 0;
+    while (k >= 0 && said == 0) said = *told;
+    wholes = block_sums(said & 1, &nearer);
+    int32_t ignored;
+    before += block_sums(nearer == 0 ? static_cast<int32_t>(said >> 2) : 0, &ignored);
   }
-  return block_sums(mine, &before);
+  return before;
 }
 
 /* Sets the first place of each bin of a tile: the bins follow each other, after those of the tiles
@@ -101,8 +110,10 @@ static __global__ void __launch_bounds__(BLOCK)
     for (int k = 0; k < SHARE; ++k)
       if (first + k < bins) mine += count[k] = tree.bin_count[first + k];
     const int32_t total = block_sums(mine, &before);
-    if (threadIdx.x == 0) atomicExch(tree.tile_count + tile, static_cast<uint32_t>(total) + 1);
-    int32_t place = before + count_before(tree, tile);
+    if (threadIdx.x == 0) atomicExch(tree.tile_count + tile, tile_word(total, tile == 0));
+    const int32_t earlier = count_before(tree, tile);
+    if (threadIdx.x == 0) atomicExch(tree.tile_count + tile, tile_word(earlier + total, true));
+    int32_t place = before + earlier;
     for (int k = 0; k < SHARE && first + k < bins; ++k) {
       tree.start[first + k] = place;
       place += count[k];

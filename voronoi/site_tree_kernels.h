@@ -29,13 +29,13 @@ typedef struct cvtm_site_tree_arrays {
   void *workspace;
   size_t workspace_bytes;
   /* On CUDA. Between sorts bin_head holds -1, all others 0. */
-  int32_t *bin_count;   /* sites of each bin */
-  int32_t *bin_head;    /* one of them */
-  uint32_t *tile_count; /* of each tile of bins, one more than its sites */
-  int32_t *taken;       /* items of work that blocks have taken, one number */
-  int32_t *done;        /* items that are done */
-  int32_t *ended;       /* blocks that have ended */
-  int32_t *fullest;     /* sites of the fullest crowded bin */
+  int32_t *bin_count;             /* sites of each bin */
+  int32_t *bin_head;              /* one of them */
+  unsigned long long *tile_count; /* of each tile of bins: tile_word of site_tree_cuda.cu; or 0 */
+  int32_t *taken;                 /* items of work that blocks have taken, one number */
+  int32_t *done;                  /* items that are done */
+  int32_t *ended;                 /* blocks that have ended */
+  int32_t *fullest;               /* sites of the fullest crowded bin */
 } cvtm_site_tree_arrays;
 
 typedef struct cvtm_site_tree_table {

@@ -71,14 +71,6 @@ void cvtm_minpack2_defaults(cvtm_minpack2_kind kind, cvtm_minpack2_options *opti
   }
 }
 
-void cvtm_minpack2_shrink(cvtm_minpack2_kind kind, int64_t variables,
-                          cvtm_minpack2_options *options) {
-  const double nodes = (double)variables / (kind == CVTM_MINPACK2_GL2 ? 4 : 1);
-  options->nx = options->ny = (int64_t)fmax(1, sqrt(nodes));
-  options->variables = variables < 4 ? 4 : variables;
-  options->atoms = variables < 4 ? 2 : variables / 2;
-}
-
 static cvtm_status check_parameters(cvtm_error *error, cvtm_minpack2_kind kind,
                                     const cvtm_minpack2_options *options) {
   for (int k = 0; k < CVTM_MINPACK2_PARAMETERS; ++k) {

@@ -49,9 +49,6 @@ typedef struct cvtm_minpack2_options {
 /* The sizes of Fei, Rong, Wang & Wang 2014, Table 1 (40,000 variables), and the collection's
  * parameters: c = 5; e = 0.1, b = 10; lambda = 0.008; T = 5; lambda = 1; 8 vortices, kappa = 5. */
 void cvtm_minpack2_defaults(cvtm_minpack2_kind kind, cvtm_minpack2_options *options);
-/* Sets the sizes of a problem of about `variables` variables. */
-void cvtm_minpack2_shrink(cvtm_minpack2_kind kind, int64_t variables,
-                          cvtm_minpack2_options *options);
 /* The name of parameter k, or NULL. */
 const char *cvtm_minpack2_parameter_name(cvtm_minpack2_kind kind, int k);
 

@@ -1,6 +1,7 @@
 /* Multigrid for five-point complementarity problems that are never stored as matrices: the solver
  * behind cvtm_lcp_create_grid. The V-cycle is in grid_cycle.c, the setup in grid_setup.c. */
 #include "lcp/grid/grid_solver.h"
+#include "base/options.h"
 
 #include "base/plain.h"
 #include "base/table_select.h"
@@ -113,6 +114,7 @@ static const cvtm_grid_table *choose_table(const cvtm_device *device) {
 
 cvtm_status cvtm_lcp_create_grid(cvtm_device *device, int64_t width, int64_t height,
                                  const cvtm_lcp_options *options, cvtm_lcp **lcp) {
+  CVTM_DEFAULT_OPTIONS(cvtm_lcp, options)
   static const cvtm_lcp_table dispatch = {solve_on_grid, destroy_grid_solver};
   if (!device) return CVTM_ERROR_ARGUMENT;
   cvtm_error *error = cvtm_device_error(device);

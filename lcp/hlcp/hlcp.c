@@ -3,6 +3,7 @@
 #include "base/table_select.h"
 #include "base/clock.h"
 #include "base/names.h"
+#include "base/options.h"
 #include "base/primitives.h"
 #include "lcp/hlcp/hlcp_solver.h"
 
@@ -185,6 +186,7 @@ static cvtm_status allocate_hlcp(cvtm_hlcp *h) {
 
 cvtm_status cvtm_hlcp_create(cvtm_device *device, const cvtm_csr *a, const cvtm_csr *b,
                              const cvtm_hlcp_options *options, cvtm_hlcp **hlcp) {
+  CVTM_DEFAULT_OPTIONS(cvtm_hlcp, options)
   const double start = cvtm_clock();
   cvtm_error *error = cvtm_device_error(device);
   cvtm_status status = check_input(a, b, options, error);

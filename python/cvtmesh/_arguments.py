@@ -137,6 +137,13 @@ def operand(value: Any, name: str, inputs: list[Input]) -> str:
     return path
 
 
+def on_disk(path: str, name: str) -> str:
+    """The text of a caller, which is no name of a file in memory: those begin with `<`."""
+    if "\0" in path:
+        raise ValueError(f"{name}: embedded null character")
+    return f"./{path}" if path.startswith("<") else path
+
+
 def file(value: Any, name: str, inputs: list[Input]) -> str:
     """The path of a file, or of one in memory that is added to `inputs`: bytes are the contents of
     a file of any format, an array those of an .npy file, a sparse matrix those of a Matrix Market file, a PIL image
@@ -145,7 +152,7 @@ def file(value: Any, name: str, inputs: list[Input]) -> str:
         path = os.fspath(value)
         if not isinstance(path, str):
             raise TypeError(f"{name}: a path of bytes is not supported")
-        return path
+        return on_disk(path, name)
     if isinstance(value, (bytes, bytearray)):
         inputs.append((f"<{name}>", bytes(value), None))
     elif hasattr(value, "save") and hasattr(value, "mode"):
@@ -200,7 +207,7 @@ def item(row: dict[str, Any], value: Any, name: str, inputs: list[Input]) -> str
 def weighted(row: dict[str, Any], value: Any, name: str, inputs: list[Input]) -> str:
     """The text FILE=FACTOR of a region and its factor."""
     if isinstance(value, str):
-        return value
+        return on_disk(value, name)
     try:
         region, factor = value
         factor = float(factor)
@@ -250,7 +257,7 @@ def texts(row: dict[str, Any], name: str, value: Any, inputs: list[Input]) -> li
         except (TypeError, ValueError):
             raise TypeError(f"{name}: {value!r} is not a number") from None
     if kind == "choice":
-        if not isinstance(value, str):
+        if not isinstance(value, str) or "\0" in value:
             raise TypeError(f"{name}: {value!r} is not one of {', '.join(row['choices'])}")
         return [value]
     if kind == "list":

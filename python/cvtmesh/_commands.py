@@ -7,7 +7,7 @@ import os
 from typing import TYPE_CHECKING, Any, Mapping, Sequence
 
 from . import _core
-from ._arguments import as_npy, convert, is_array, operand, points_array, with_options
+from ._arguments import as_npy, convert, is_array, on_disk, operand, points_array, with_options
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -37,8 +37,7 @@ def stats(points: Any, **options: Unpack[StatsOptions]) -> dict[str, Any]:
     -------
     dict
         ``quality`` (of the triangles whose circumcentre lies in the domain) and ``quality_all``;
-        with `density` also ``energy``, ``energy_bound`` and ``energy_ratio``; with `spectrum`, which
-        names files, ``noise``.
+        with `density` also ``energy``, ``energy_bound`` and ``energy_ratio``.
 
     Raises
     ------
@@ -79,7 +78,7 @@ def run_line(run: Mapping[str, Any], name: str) -> str:
     for option, text in values:
         texts.setdefault(option, []).append(text)
     line = {option: text if len(text) > 1 else text[0] for option, text in texts.items()}
-    return json.dumps({"input": os.fspath(image), **line}) + "\n"
+    return json.dumps({"input": on_disk(os.fspath(image), name), **line}) + "\n"
 
 
 @with_options("batch", "report")
@@ -90,7 +89,7 @@ def batch(runs: Any, **options: Unpack[BatchOptions]) -> dict[str, Any]:
     ----------
     runs : sequence of dict, or path
         Each dict holds ``input``, the path of an image, and options of :func:`tessellate`, as
-        ``points`` and ``output``. A path names such a list (.jsonl, .csv), or is a glob of images;
+        ``points`` and ``output``. A path names such a list (.jsonl), or is a glob of images;
         then `output` and other names of files may hold ``{stem}``, ``{name}``, ``{ext}``, ``{dir}``
         and ``{index}``.
     {options}
@@ -119,7 +118,7 @@ def batch(runs: Any, **options: Unpack[BatchOptions]) -> dict[str, Any]:
     (2, ['10.csv', '20.csv', 'a.npy'])
     """
     if isinstance(runs, (str, os.PathLike)):
-        path = os.fspath(runs)
+        path = on_disk(os.fspath(runs), "runs")
         if not set("*?[") & set(path):
             os.stat(path)  # raises FileNotFoundError
         return run_batch(path, options)
@@ -136,7 +135,8 @@ def batch(runs: Any, **options: Unpack[BatchOptions]) -> dict[str, Any]:
 
 
 def run_batch(path: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    values, inputs = convert("batch", {**options, "report": "<report>.json"})
+    values, inputs = convert("batch", options)
+    values.append(("report", "<report>.json"))
     (text,) = _core.command("batch", path, values, inputs, ["<report>.json"])
     report: dict[str, Any] = json.loads(bytes(text))
     return report

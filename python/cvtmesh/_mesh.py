@@ -158,8 +158,7 @@ class Delaunay(Mesh):
     def __repr__(self) -> str:
         return f"<Delaunay: {len(self.points)} points, {len(self.triangles)} triangles>"
 
-    def _command(self, outputs: list[str], options: dict[str, Any]) -> list[bytes]:
-        values, inputs = convert("mesh", options)
+    def _command(self, values: Any, inputs: Any, outputs: list[str]) -> list[bytes]:
         inputs.append(as_npy(self.points, "points"))
         contents = _core.command("mesh", inputs[-1][0], values, inputs, outputs)
         return [bytes(each) for each in contents]
@@ -167,7 +166,7 @@ class Delaunay(Mesh):
     @functools.cached_property
     def report(self) -> dict[str, Any]:
         """The report of the program's command ``mesh``."""
-        (text,) = self._command(["<report>.json"], {"report": "<report>.json"})
+        (text,) = self._command([("report", "<report>.json")], [], ["<report>.json"])
         report: dict[str, Any] = json.loads(text)
         return report
 
@@ -179,7 +178,7 @@ class Delaunay(Mesh):
 
     def save(self, path: str | os.PathLike[str], **options: Unpack[MeshOptions]) -> None:
         """Writes the mesh in the format of the extension, by the program's command ``mesh``."""
-        self._command([], {**options, "output": [path]})
+        self._command(*convert("mesh", {**options, "output": [path]}), [])
 
 
 def triangles_on_device(points: Any, ordinal: int) -> Delaunay:
@@ -299,7 +298,7 @@ def voronoi(
         Of the diagram.
     method : str
         ``exact``, or a variant of jump flooding: ``jfa``, ``1+jfa``, ``jfa+1``, ``jfa+2``,
-        ``jfa2``, ``jfa-short``.
+        ``jfa2``.
     {options}
 
     Returns
@@ -330,7 +329,8 @@ def voronoi(
     earlier = given.get("labels_from")
     if is_array(earlier):
         given["labels_from"] = labels_array(earlier, "labels_from")
-    values, inputs = convert("voronoi", {**given, "output": "<labels>.npy"})
+    values, inputs = convert("voronoi", given)
+    values.append(("output", "<labels>.npy"))
     inputs.append(as_npy(points_array(points, "points"), "points"))
     (labels,) = _core.command("voronoi", inputs[-1][0], values, inputs, ["<labels>.npy"])
     return from_npy(labels)

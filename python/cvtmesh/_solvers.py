@@ -223,8 +223,8 @@ def minimize(
     bounds : (n, 2) array, list of pairs, or scipy.optimize.Bounds, optional
         None or an infinity: no bound. An array on the device stays there.
     callback : callable, optional
-        Called with a dict (iteration, evaluations, fun, projected_gradient, step, active) after
-        each iteration; true stops the run.
+        Called with a dict (iteration, evaluations, fun, projected_gradient, step, active, and
+        cauchy, the step to the generalized Cauchy point) after each iteration; true stops the run.
     {options}
 
     Returns

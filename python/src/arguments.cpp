@@ -83,6 +83,7 @@ Arguments::~Arguments() {
 }
 
 void Arguments::set(cli_options *to, const std::vector<Value> &values) {
+  const NumericLocale locale;
   cvtm_error error = {CVTM_OK, ""};
   for (const Value &value : values) {
     strings_.push_back(value.second);
@@ -99,6 +100,7 @@ void Arguments::fail(cvtm_status status, const std::string &message) const {
 }
 
 void Arguments::stage(const std::function<int()> &work) {
+  const NumericLocale locale;
   cvtm_error message = {CVTM_OK, ""};
   cvtm_memory_files_use(&files_);
   cli_capture_messages(&message);
@@ -111,6 +113,7 @@ void Arguments::stage(const std::function<int()> &work) {
 }
 
 void Arguments::stage(const std::function<cvtm_status(cvtm_error *)> &work) {
+  const NumericLocale locale;
   cvtm_error error = {CVTM_OK, ""};
   cvtm_memory_files_use(&files_);
   const cvtm_status status = work(&error);

@@ -3,15 +3,6 @@
 
 namespace {
 
-int run_command(const cli_options *options) {
-  static int (*const functions[])(const cli_options *) = {
-#define ENTRY(code, function, name, operand, usage, summary) function,
-      CLI_COMMAND_LIST(ENTRY)
-#undef ENTRY
-  };
-  return functions[options->command](options);
-}
-
 /* Returns the contents of `outputs`, as arrays of bytes. */
 std::vector<Array<uint8_t>> command(const std::string &name,
                                     const std::optional<std::string> &operand,
@@ -20,7 +11,7 @@ std::vector<Array<uint8_t>> command(const std::string &name,
   auto arguments = std::make_shared<Arguments>(name, operand, values, inputs, outputs);
   Arguments *a = arguments.get();
   perform(
-      arguments, [a] { a->stage([a] { return run_command(&a->options); }); }, nb::none(),
+      arguments, [a] { a->stage([a] { return cli_command_run(&a->options); }); }, nb::none(),
       a->options.threads);
   std::vector<Array<uint8_t>> contents;
   for (size_t k = 0; k < outputs.size(); ++k) contents.push_back(a->take_output(k));

@@ -20,6 +20,7 @@
 
 extern "C" {
 #include "base/memory_file.h"
+#include "base/numeric_locale.h"
 #include "cli/cli.h"
 #include "cli/options.h"
 #include "cli/progress.h"
@@ -33,6 +34,15 @@ struct Failure : std::exception {
   const char *what() const noexcept override { return message.c_str(); }
   cvtm_status status;
   std::string message;
+};
+
+/* While it lives, the thread reads and prints numbers as in the C locale, as commands of the
+ * program expect. */
+struct NumericLocale {
+  NumericLocale() = default;
+  NumericLocale(const NumericLocale &) = delete;
+  ~NumericLocale() { cvtm_numeric_locale_leave(previous); }
+  const cvtm_numeric_locale previous = cvtm_numeric_locale_enter();
 };
 
 /* Throws a Failure unless the status is CVTM_OK. */

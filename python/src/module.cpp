@@ -49,13 +49,19 @@ using Bytes = nb::ndarray<const uint8_t, nb::ndim<1>, nb::c_contig, nb::device::
 
 /* The luminance, or the data, of a file in memory. */
 Array<float> read_image(const Bytes &contents) {
-  cvtm_error error = {CVTM_OK, ""};
-  cvtm_image image = {};
-  check(cvtm_image_parse(contents.data(), contents.size(), "image", &image, &error), &error);
-  Array<float> values = copy_array(
-      image.value, {static_cast<size_t>(image.height), static_cast<size_t>(image.width)});
-  cvtm_image_free(&image);
-  return values;
+  struct Read {
+    ~Read() { cvtm_image_free(&image); }
+    cvtm_image image = {};
+  };
+  const auto read = std::make_shared<Read>();
+  const cvtm_image &image = read->image;
+  perform([read, contents] {
+    cvtm_error error = {CVTM_OK, ""};
+    check(cvtm_image_parse(contents.data(), contents.size(), "image", &read->image, &error),
+          &error);
+  });
+  return copy_array(image.value,
+                    {static_cast<size_t>(image.height), static_cast<size_t>(image.width)});
 }
 
 }  // namespace

@@ -50,8 +50,7 @@ class Run {
   void save(const std::vector<Value> &values) {
     std::lock_guard<std::mutex> lock(saving_);
     cli_options asked = job->options;
-    asked.output.count = 0;
-    asked.picture = asked.density_out = asked.report = asked.equal_mass.weights_out = nullptr;
+    cli_options_clear_written(&asked);
     arguments.set(&asked, values);
     arguments.stage([&] { return cli_run_save(job, &asked); });
   }
@@ -100,6 +99,7 @@ std::optional<Array<double>> weights(const Run &r) {
 }
 
 nb::str report(const Run &r) {
+  const NumericLocale locale;
   char *text = cli_run_report_text(r.job);
   if (text == nullptr) throw std::bad_alloc();
   nb::str result(text);

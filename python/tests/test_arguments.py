@@ -64,7 +64,7 @@ def test_the_table_is_that_of_the_programs_help(program):
 
 # delaunay and mesh_domain do what `mesh` does, info() has no options. The wheels hold no window, and
 # the others are about the program itself.
-WITHOUT_KEYWORDS = {"mesh", "info", "view", "bench", "completion", "help"}
+WITHOUT_KEYWORDS = {"mesh", "info", "view", "completion", "help"}
 
 
 def test_every_command_has_its_function():
@@ -217,3 +217,47 @@ def test_import_is_light():
     code = "import sys, cvtmesh; print('numpy' in sys.modules, 'torch' in sys.modules)"
     text = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout
     assert text.split() == ["False", "False"]
+
+
+DECIMALS = """
+import json, locale, sys
+import numpy as np, cvtmesh
+if sys.argv[1:]:
+    locale.setlocale(locale.LC_ALL, "de_DE.UTF-8")
+    assert locale.str(1.5) == "1,5"
+y, x = np.mgrid[0:48, 0:64]
+t = cvtmesh.tessellate(1.0 + x, 40, gamma=1.5, grade=2.5, iterations=5, page="100x80")
+t.save("a.csv"), t.save("a.vtu", ascii=True), t.save("a.svg"), t.save("a.geojson.obj")
+np.save("image.npy", 1.0 + x)
+run = {"input": "image.npy", "points": 20, "gamma": 1.5, "output": "b.csv", "report": "b.json"}
+assert cvtmesh.batch([run], tolerance=0.5)["done"] == 1
+ring = [[1.5, 1.25], [60.5, 2], [50, 40.75]]
+m = cvtmesh.mesh_domain([ring], 30, iterations=2)
+s = cvtmesh.stats(t.points, width=64, height=48)
+options = json.load(open("b.json"))["options"]
+try:
+    cvtmesh.tessellate(1.0 + x, 40, gamma=-1.5)
+except ValueError as error:
+    print(error)
+print(repr(t), t.report["options"]["gamma"], options["gamma"], options["tolerance"])
+print(s["quality"], m.points.tolist())
+"""
+
+
+def test_a_decimal_comma_changes_nothing(tmp_path):
+    """Also where the numbers of the locale have one (Debian: locales has its source)."""
+    locale = tmp_path / "de_DE.UTF-8"
+    subprocess.run(["localedef", "-i", "de_DE", "-f", "UTF-8", locale], check=True)
+    results = []
+    for words in ([], ["comma"]):
+        folder = tmp_path / f"with-{len(words)}"
+        folder.mkdir()
+        done = subprocess.run(
+            [sys.executable, "-c", DECIMALS, *words], cwd=folder, capture_output=True, text=True,
+            env={**os.environ, "LOCPATH": str(tmp_path)}, timeout=300,
+        )
+        assert done.returncode == 0, done.stderr
+        files = {p.name: p.read_bytes() for p in folder.iterdir() if p.suffix != ".json"}
+        results.append((done.stdout, {k: v for k, v in files.items() if "journal" not in k}))
+    assert results[0] == results[1]
+    assert " 1.5 1.5 0.5\n" in results[0][0]

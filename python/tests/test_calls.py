@@ -117,10 +117,10 @@ def test_ctrl_c_interrupts_gradients(tmp_path):
     interrupt(call, tmp_path / "a.obj")
 
 
-def test_exit_does_not_wait_for_long_work(tmp_path):
-    """The spectrum, which asks nobody, takes minutes."""
-    points = "np.random.default_rng(0).uniform(0, 1000, (2000000, 2))"
-    call = f"cvtmesh.stats({points}, width=1000, height=1000, spectrum={str(tmp_path / 's.csv')!r})"
+def test_exit_does_not_wait_for_long_work():
+    """Points on a circle, all of whose pairs are looked at, take minutes, and nobody is asked."""
+    points = "500 + 400 * np.stack([np.cos(t), np.sin(t)], 1)"
+    call = f"t = np.arange(300000.0); cvtmesh.stats({points}, density=np.ones((1000, 1000)))"
     code = f"""
 import os, signal, threading
 import numpy as np, cvtmesh
@@ -177,3 +177,34 @@ def test_a_forked_process_solves(image):
         same = cvtmesh.tessellate(image, 50, iterations=3).points.tobytes() == expected
         os._exit(0 if same else 1)
     assert os.waitpid(pid, 0)[1] == 0
+
+
+FORKED = """
+import multiprocessing, sys
+import numpy as np, cvtmesh
+
+def work(side):
+    y, x = np.mgrid[0:side, 0:side]
+    disc = (np.hypot(x - 300, y - 300) < 100).astype(float)
+    t = cvtmesh.tessellate(1 + disc[::10, ::10], 500, iterations=2)
+    s = cvtmesh.segment(disc, inside=[(300, 300, 20)], outside=[(10, 10, 5)], steps=1)
+    d = cvtmesh.delaunay(np.random.default_rng(side).random((20000, 2)))
+    r = cvtmesh.minimize(lambda x: (float((x * x).sum()), 2 * x), np.ones(300000))
+    return t.points.sum(), int(s.mask.sum()), len(d.triangles), r.fun
+
+if __name__ == "__main__":
+    wanted = work(1500)
+    with multiprocessing.get_context(sys.argv[1]).Pool(2) as pool:
+        print(pool.map_async(work, [1500]).get(timeout=200) == [wanted])
+"""
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_a_child_of_a_process_that_has_computed(method, tmp_path):
+    """libgomp's threads are not in the child."""
+    script = tmp_path / "script.py"
+    script.write_text(FORKED)
+    done = subprocess.run(
+        [sys.executable, script, method], capture_output=True, text=True, timeout=300
+    )
+    assert done.stdout == "True\n", done.stderr

@@ -147,3 +147,71 @@ def test_results_show_what_they_are():
     s = cvtmesh.segment(disc, inside=[(20, 20, 4)], outside=[(3, 3, 2)])
     assert repr(s) == f"<Segmentation: {s.mask.sum()} of 40 x 40 pixels>"
     assert s._repr_svg_().startswith(("<?xml", "<svg"))
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    """A picture and points, in the working directory."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "p.png").write_bytes(CAMERA.read_bytes())
+    (tmp_path / "p.csv").write_text("x,y\n2,2\n40,3\n5,39\n44,41\n")
+    (tmp_path / "l.csv").hardlink_to(tmp_path / "p.csv")
+    return tmp_path
+
+
+def test_no_input_is_overwritten(files):
+    before = {path: path.read_bytes() for path in files.iterdir()}
+    t = cvtmesh.tessellate("p.png", init="p.csv", iterations=1)
+    for name in ("p.png", files / "p.png", "p.csv", "./l.csv"):
+        with pytest.raises(ValueError, match="output would overwrite"):
+            t.save(name)
+    with pytest.raises(ValueError, match="report would overwrite"):
+        t.save("a.csv", report="./a.csv")
+    for call in (
+        lambda: cvtmesh.tessellate("p.png", 5, picture="p.png"),
+        lambda: cvtmesh.batch([{"input": "p.png", "points": 5, "output": "p.png"}]),
+    ):
+        with pytest.raises(ValueError, match="overwrite|also writes"):
+            call()
+    assert {path: path.read_bytes() for path in files.iterdir()} == before
+
+
+def test_names_like_those_of_files_in_memory(files):
+    t = cvtmesh.tessellate("p.png", 20, iterations=1)
+    for name in ("<picture>.png", "<image>.npy", "<drawing>.svg"):
+        t.save(name)
+        assert (files / name).stat().st_size > 0
+    cvtmesh.delaunay(t.points).save("<points>.obj")
+    assert (files / "<points>.obj").exists()
+    again = cvtmesh.tessellate("p.png", init="<image>.npy", iterations=0)
+    assert np.array_equal(again.points, t.points)
+    report = cvtmesh.batch([{"input": "<picture>.png", "points": 5, "output": "<o>.csv"}])
+    assert report["done"] == 1 and (files / "<o>.csv").exists()
+
+
+def test_a_zero_byte_ends_no_name(files):
+    t = cvtmesh.tessellate("p.png", 20, iterations=1)
+    for call in (
+        lambda: t.save("a.csv\0.txt"),
+        lambda: cvtmesh.tessellate("p.png\0", 20),
+        lambda: cvtmesh.tessellate("p.png", init="p.csv\0"),
+        lambda: cvtmesh.batch([{"input": "p.png", "points": 5, "output": "a.csv\0.txt"}]),
+        lambda: cvtmesh.batch([{"input": "p.png\0", "points": 5, "output": "a.csv"}]),
+    ):
+        with pytest.raises(ValueError, match="null"):
+            call()
+    assert not (files / "a.csv").exists()
+
+
+def test_save_writes_what_it_is_asked_for(files):
+    """The outputs of the call itself are written once."""
+    outputs = {"pairs_out": "pairs.npy", "report": "r.json", "picture": "a.png", "output": "a.obj",
+               "density_out": "d.npy"}
+    t = cvtmesh.tessellate("p.png", 200, domain="frame", periodic=True, iterations=3, **outputs)
+    for name in outputs.values():
+        (files / name).unlink()
+    t.save("b.obj")
+    t._repr_html_()
+    assert sorted(path.name for path in files.iterdir()) == ["b.obj", "l.csv", "p.csv", "p.png"]
+    t.save("b.obj", pairs_out="pairs.npy")
+    assert (files / "pairs.npy").exists()

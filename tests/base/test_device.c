@@ -1,3 +1,4 @@
+#include "base/large_pages.h"
 #include "tests/test_devices.h"
 
 #include <string.h>
@@ -183,6 +184,18 @@ static void a_large_copy_is_whole(void **state) {
   cvtm_device_free(device, memory);
   free(host);
   free(back);
+}
+
+/* A copy may fail after the pages were touched: what the caller has there stays. */
+static void touched_pages_keep_their_contents(void **state) {
+  enum { COUNT = (9 << 20) + 17 };
+  unsigned char *memory = malloc(COUNT);
+  (void)state;
+  assert_non_null(memory);
+  memset(memory, 0x5A, COUNT);
+  cvtm_touch_pages(memory, COUNT);
+  for (int k = 0; k < COUNT; ++k) assert_true(memory[k] == 0x5A);
+  free(memory);
 }
 
 static void scratch_grows_and_is_kept(void **state) {
@@ -404,6 +417,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(a_large_array_may_exceed_the_device, set_up, tear_down),
       cmocka_unit_test_setup_teardown(bytes_survive_the_round_trip, set_up, tear_down),
       cmocka_unit_test_setup_teardown(a_large_copy_is_whole, set_up, tear_down),
+      cmocka_unit_test(touched_pages_keep_their_contents),
       cmocka_unit_test_setup_teardown(scratch_grows_and_is_kept, set_up, tear_down),
       cmocka_unit_test_setup_teardown(mapped_memory_is_seen_by_the_host, set_up, tear_down),
       cmocka_unit_test_setup_teardown(a_loop_runs_while_its_flag_is_set, set_up, tear_down),

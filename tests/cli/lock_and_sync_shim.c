@@ -1,7 +1,9 @@
 /* Preloaded into the program by test_batch_journal.py. SHIM_FLOCK_ERROR: flock fails with that
  * errno; SHIM_FLOCK_ONCE: only the first time. SHIM_SYNC_ERROR: fsync of a folder fails with that
  * errno. SHIM_RECORD: a file that names each fsync, fdatasync, rename and unlink, in order.
- * SHIM_KILL: the process dies before the call of that number, from 1, among these. */
+ * SHIM_KILL: the process dies before the call of that number, from 1, among these.
+ * SHIM_SHORT_WRITE: of the write of that number, from 1, to the file SHIM_SHORT_NAME half is
+ * written, and the next one finds the disk full. */
 #define _GNU_SOURCE
 
 #include <dlfcn.h>
@@ -43,11 +45,31 @@ int flock(int file, int operation) {
   return next(file, operation);
 }
 
-static int sync_recorded(const char *call, int file) {
-  char link[64], path[4096];
+static void path_of(int file, char path[4096]) {
+  char link[64];
   snprintf(link, sizeof link, "/proc/self/fd/%d", file);
-  const ssize_t length = readlink(link, path, sizeof path - 1);
+  const ssize_t length = readlink(link, path, 4095);
   path[length > 0 ? length : 0] = '\0';
+}
+
+ssize_t write(int file, const void *bytes, size_t size) {
+  static atomic_int calls;
+  ssize_t (*next)(int, const void *, size_t) =
+      (ssize_t(*)(int, const void *, size_t))dlsym(RTLD_NEXT, "write");
+  char path[4096];
+  const char *name = getenv("SHIM_SHORT_NAME");
+  if (name != NULL) path_of(file, path);
+  if (name == NULL || strcmp(path, name) != 0) return next(file, bytes, size);
+  const int call = atomic_fetch_add(&calls, 1) + 1, wanted_call = wanted("SHIM_SHORT_WRITE");
+  if (call == wanted_call) return next(file, bytes, size / 2);
+  if (call != wanted_call + 1) return next(file, bytes, size);
+  errno = ENOSPC;
+  return -1;
+}
+
+static int sync_recorded(const char *call, int file) {
+  char path[4096];
+  path_of(file, path);
   record(call, path);
   struct stat found;
   if (wanted("SHIM_SYNC_ERROR") != 0 && fstat(file, &found) == 0 && S_ISDIR(found.st_mode)) {

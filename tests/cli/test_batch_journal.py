@@ -2,6 +2,7 @@
 order files and folders reach the disk. A shim in C, preloaded, makes calls fail or records them."""
 
 import errno
+import fcntl
 import json
 import os
 import re
@@ -12,17 +13,10 @@ import time
 
 import pytest
 
-from conftest import PROGRAM, ROOT, strict_json
+from conftest import PROGRAM, ROOT, grey_ramp, strict_json
 
 SMALL = ("-n", 12, "--iterations", 3)
 OUTPUTS = ("-o", "out/{stem}.csv", "-o", "out/{stem}.msh")
-
-
-def picture(number, size=20):
-    """A grey ramp as PGM that differs for every number."""
-    values = bytes((x * (3 + number % 5) + y * 7 + number) % 200 for y in range(size)
-                   for x in range(size))
-    return b"P5\n%d %d\n255\n" % (size, size) + values
 
 
 @pytest.fixture
@@ -31,7 +25,7 @@ def work(cvtmesh):
     for name in ("in", "out"):
         cvtmesh.path(name).mkdir()
     for k in range(4):
-        cvtmesh.file("in/p%d.pgm" % k, picture(k))
+        cvtmesh.file("in/p%d.pgm" % k, grey_ramp(k))
     return cvtmesh
 
 
@@ -65,7 +59,7 @@ def living(work):
     started = []
 
     def start(journal, *options):
-        work.file("big.pgm", picture(9, 300))
+        work.file("big.pgm", grey_ramp(9, 300))
         process = subprocess.Popen(
             [PROGRAM, "batch", "big.pgm", "-n", "3000", "--iterations", "1000000", "--tolerance",
              "0", "-o", "out/big.csv", "--device", "cpu", *options], cwd=work.folder,
@@ -116,20 +110,81 @@ def test_the_journal_of_a_living_shard_stays(work, living):
     assert outputs(work) == {}
 
 
-def test_temporary_files_stay_while_their_writer_lives(work, living):
-    process = living("j.shard0", "--journal", "j", "--shard", "0/1")
-    disguise(work.path("j.shard0"))
-    token = entries(work.path("j.shard0"))[0]["token"]
-    temporary = work.file("out/.cvtmesh-%s-77.tmp" % token, "half")
-    other = work.file("out/.cvtmesh-%s-0.tmp" % ("0" * 16), "of a process that nobody knows")
-    resume = ("batch", "in/*.pgm", *SMALL, *OUTPUTS, "--journal", "j", "--resume")
-    work.call(*resume)
-    assert temporary.exists()
-    process.kill()
-    process.wait()
-    work.call(*resume)
-    assert not temporary.exists()
-    assert other.exists()
+def killed_while_writing(work, shim, name):
+    """The temporary file of a run that was killed before it was renamed."""
+    killed = subprocess.run(work.command("run", "in/p0.pgm", *SMALL, "-o", name), cwd=work.folder,
+                            stderr=subprocess.DEVNULL, check=False,
+                            env={**os.environ, **shim, "SHIM_KILL": "3"})
+    assert killed.returncode == -signal.SIGKILL
+    left, = work.path(name).parent.glob(".cvtmesh-*.tmp")
+    return left
+
+
+def test_temporary_files_of_killed_runs_are_removed(work, shim):
+    left = killed_while_writing(work, shim, "out/a.csv")
+    work.call("run", "in/p1.pgm", *SMALL, "-o", "b.csv")  # another folder
+    assert left.exists()
+    work.call("run", "in/p1.pgm", *SMALL, "-o", "out/b.csv")
+    assert list(outputs(work)) == ["b.csv"]
+
+
+def test_temporary_files_stay_while_their_writer_lives(work, shim):
+    left = killed_while_writing(work, shim, "out/a.csv")
+    other = work.file("out/.cvtmesh-%08x-%016x-0.tmp" % (0, 0), "of another machine")
+    run = ("run", "in/p1.pgm", *SMALL, "-o", "out/b.csv")
+    old = time.time() - 2 * 86400
+    with open(left, "rb") as stream, open(other, "rb") as stream_of_other:
+        for file in (stream, stream_of_other):
+            fcntl.flock(file, fcntl.LOCK_EX)
+        for path in (left, other):
+            os.utime(path, (old, old))
+        work.call(*run)
+        assert left.exists() and other.exists()
+    os.utime(other)
+    work.call(*run)
+    assert not left.exists() and other.exists()  # its machine may have a lock that is unknown here
+    os.utime(other, (old, old))
+    for name in (".cvtmesh-link.tmp", ".cvtmesh-folder.tmp", ".cvtmesh.tmp", ".cvtmesh-notes.txt"):
+        path = work.path("out") / name
+        if "link" in name:
+            path.symlink_to(work.path("in/p0.pgm"))
+        elif "folder" in name:
+            path.mkdir()
+        else:
+            path.write_text("")
+            os.utime(path, (old, old))
+    os.utime(work.path("in/p0.pgm"), (old, old))
+    work.call(*run)
+    assert sorted(path.name for path in work.path("out").iterdir()) == [
+        ".cvtmesh-folder.tmp", ".cvtmesh-link.tmp", ".cvtmesh-notes.txt", ".cvtmesh.tmp", "b.csv"]
+    assert work.path("in/p0.pgm").exists()
+
+
+def test_a_file_that_is_no_journal_stays(work):
+    for name, content in (("notes.txt", "what I did today\n"), ("n", "{"), ("o", '{"a": 1}\n'),
+                          ("j.shard3", "no journal")):
+        path = work.file(name, content)
+        journal = name.partition(".shard")[0]
+        for options in ((), ("--resume",)):
+            if name == "n" or ("shard" in name and options):
+                continue
+            work.refused("batch", "in/*.pgm", *SMALL, *OUTPUTS, "--journal", journal, *options, code=1,
+                         names=[name, "not a journal"])
+            assert path.read_text() == content
+    work.call("batch", "in/*.pgm", *SMALL, *OUTPUTS, "--journal", "n")  # a first line that was torn
+    assert outputs(work)
+
+
+def test_a_line_after_a_torn_one(work, shim):
+    """The third write to the journal is short, then the disk is full for one write."""
+    work.call("batch", "in/*.pgm", *SMALL, *OUTPUTS, "--journal", "j", "--jobs", 2, code=1,
+              environment={**shim, "SHIM_SHORT_WRITE": "3", "SHIM_SHORT_NAME": str(work.path("j"))})
+    lines = work.path("j").read_text().splitlines()
+    whole = [line for line in lines if line.endswith("}")]
+    assert len(lines) == len(whole) + 1
+    done = sum('"done"' in line for line in whole)
+    report = work.report("batch", "in/*.pgm", *SMALL, *OUTPUTS, "--journal", "j", "--resume")
+    assert (report["done"], report["skipped"]) == (4 - done, done)
 
 
 def test_only_journals_are_removed(work):

@@ -45,7 +45,7 @@ def mpirun(job, ranks, *words, code=0):
 @pytest.mark.parametrize("ranks, more", [
     (2, ()), (3, ()), (4, ()),
     (2, ("--effort", "high", "-n", 1100, "--time-limit", 1000)),
-    (3, ("--periodic", "--method", "lloyd")), (2, ("--energy", "pixel"))])
+    (3, ("--periodic", "--method", "lloyd"))])
 def test_the_bits_do_not_depend_on_the_ranks(job, ranks, more):
     job.call(*WORDS, *more, *FILES, "--distributed")
     whole = job.read("a.csv"), job.read("a.obj")
@@ -112,26 +112,57 @@ def test_a_rank_that_fails_says_why_and_ends_the_others(job):
 
 
 def test_what_is_refused(job):
-    for more in (("--equal-mass",), ("--noise", "blue"), ("--domain", "frame"), ("--method", "newton"),
-                 ("--energy", "pixel", "--voronoi", "jfa"), ("--preset", "paper")):
+    for more in (("--equal-mass",), ("--noise", "blue"), ("--domain", "frame"),
+                 ("--energy", "pixel"), ("--preset", "paper")):
         job.refused(*WORDS, *more, "-o", "b.csv", "--distributed", code=2, names=["--distributed"])
 
 
 @needs_mpi
 def test_a_run_starts_its_own_ranks(job):
+    """Two of three: the third would have fewer than 5e7 sites. Both look for the picture in vain."""
+    run = ("run", "none.npy", "-n", "140M", "-o", "a.csv", "--ranks", 3)
+    done = job.call(*run, code=3, environment=QUIET_MPI)
+    assert done.stderr.count(b"cvtmesh: none.npy: No such file") == 1
+    assert done.stderr.count(b"note: 2 of 3 processes: a process of fewer than 50000000 sites") == 1
+    launched = job.file("mpirun", "#!/bin/sh\necho mpirun $*\n")
+    launched.chmod(0o755)
+    done = job.call(*run, environment={"PATH": "%s:/bin" % job.folder})
+    assert done.stdout.decode().split()[:3] == ["mpirun", "-n", "2"] and b"--distributed" in done.stdout
+
+
+def test_ranks_that_do_not_pay_are_not_started(job):
+    """The files are those of any number of ranks."""
     job.call(*WORDS, *FILES, "--distributed")
     whole = job.read("a.csv"), job.read("a.obj")
     for name in ("a.csv", "a.obj"):
         job.path(name).unlink()
-    done = job.call(*WORDS, *FILES, "--ranks", 3, environment=QUIET_MPI)
-    assert (job.read("a.csv"), job.read("a.obj")) == whole
-    assert done.stderr.count(b"wrote ") == 1
+    for quiet in ((), ("-q",)):
+        done = job.call(*WORDS, *FILES, "--ranks", 3, *quiet, environment={"PATH": "/nowhere"})
+        assert (job.read("a.csv"), job.read("a.obj")) == whole
+        assert done.stderr.count(b"note: 1 of 3 processes: ") == (not quiet)
+
+
+@needs_mpi
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one core")
+def test_a_binding_that_nobody_asked_for_is_undone(job):
+    """Open MPI binds one or two ranks to a core each."""
+    cores = len(os.sched_getaffinity(0))
+    words = [word for word in WORDS if word not in ("--threads", 1)]
+    for ranks, options, note, threads in ((1, (), True, cores), (2, (), True, cores // 2),
+                                          (1, ("--bind-to", "core"), False, 1)):
+        done = subprocess.run(
+            ["mpirun", *options, "-n", str(ranks), *job.command(*words, "-o", "a.csv", "--report",
+                                                                "r.json", "--distributed")],
+            cwd=job.folder, env=QUIET_MPI, capture_output=True, timeout=PATIENCE, check=False)
+        assert done.returncode == 0, done.stderr
+        assert (b"note: Open MPI had bound" in done.stderr) == note, done.stderr
+        assert job.json("r.json")["device_description"].startswith("%d thread" % threads)
 
 
 def test_ranks_are_not_started_in_vain(job):
     job.refused(*WORDS, "--ranks", 2, "--equal-mass", "-o", "b.csv", code=2, names=["--distributed"])
     environment = dict(os.environ, PATH="/nowhere")
-    done = subprocess.run(job.command(*WORDS, "-o", "b.csv", "--ranks", 2), cwd=job.folder,
+    done = subprocess.run(job.command(*WORDS, "-n", "100M", "-o", "b.csv", "--ranks", 2), cwd=job.folder,
                           env=environment, capture_output=True, timeout=PATIENCE, check=False)
     assert done.returncode == 1
     assert b"2 processes" in done.stderr and (b"mpirun" if HAS_MPI else b"no MPI") in done.stderr

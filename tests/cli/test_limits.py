@@ -1,12 +1,15 @@
 """Limits: of time, of the threads' waiting, of the number of sites."""
 
 import os
+import struct
 import subprocess
+import zlib
 
 import numpy as np
+import PIL.Image
 import pytest
 
-from conftest import EXAMPLES, PROGRAM
+from conftest import EXAMPLES, PROGRAM, png_bytes
 
 
 def openmp_settings(**chosen):
@@ -162,3 +165,64 @@ def test_sides_beyond_65536(cvtmesh):
 def test_more_sites_than_a_triangulation_has(cvtmesh):
     cvtmesh.refused("run", EXAMPLES / "horse.png", "-n", 715827883, "-o", "a.npy", code=2,
                     names=("715827883", "715827882"))
+
+
+def vtu_of_zeros(points):
+    """Points without a mesh, in blocks that zlib makes 1000 times smaller."""
+    block = 1 << 16
+    blocks, last = divmod(24 * points, block)
+    sizes = [block] * blocks + [last] * (last > 0)
+    packed = [zlib.compress(bytes(block), 9)] * blocks + [zlib.compress(bytes(last), 9)] * (last > 0)
+    data = struct.pack("<III", len(sizes), block, last) + struct.pack(
+        "<%dI" % len(sizes), *map(len, packed)) + b"".join(packed)
+    array = '<DataArray type="%s" Name="%s" NumberOfComponents="%d" format="appended" offset="0"/>'
+    cells = "".join(array % ("Int32", name, 1) for name in ("connectivity", "offsets", "types"))
+    return (b'<VTKFile type="UnstructuredGrid" byte_order="LittleEndian" header_type="UInt32" '
+            b'compressor="vtkZLibDataCompressor"><UnstructuredGrid>'
+            b'<Piece NumberOfPoints="%d" NumberOfCells="0"><Points>%s</Points><Cells>%s</Cells>'
+            b'</Piece></UnstructuredGrid><AppendedData encoding="raw">_%s</AppendedData></VTKFile>' %
+            (points, (array % ("Float64", "p", 3)).encode(), cells.encode(), data))
+
+
+@pytest.mark.parametrize("name", ["a.png", "a.gif", "a.jpg", "a.webp", "a.tif", "a.bmp"])
+def test_pictures_that_become_large(cvtmesh, name):
+    """The limit is on 4 bytes a pixel, before anything is decoded; of WebP on 8."""
+    image = PIL.Image.new("L", (1000, 800), 9)
+    options = {"a.webp": {"lossless": True}, "a.tif": {"compression": "tiff_lzw"}}.get(name, {})
+    if name == "a.bmp":  # Pillow writes no runs
+        runs = (b"\xff\x01" * 3 + b"\xeb\x01" + b"\0\0") * 800 + b"\0\1"
+        cvtmesh.file(name, b"BM" + struct.pack("<IHHI", 0, 0, 0, 54 + 1024) + struct.pack(
+            "<IiiHHIIiiII", 40, 1000, 800, 1, 8, 1, len(runs), 0, 0, 0, 0) + b"\1\2\3\0" * 256 + runs)
+    else:
+        image.save(cvtmesh.path(name), **options)
+    size = cvtmesh.path(name).stat().st_size
+    needed = (8 if name == "a.webp" else 4) * 1000 * 800
+    run = ("run", name, "-n", 5, "--iterations", 1, "-o", "a.csv")
+    cvtmesh.call(*run, environment={"CVTMESH_READ_LIMIT": str(needed)})
+    if needed // 128 > size:
+        cvtmesh.refused(*run, code=3, names=[name, "%d bytes" % size, "CVTMESH_READ_LIMIT=1G"],
+                        environment={"CVTMESH_READ_LIMIT": str(needed - 1)})
+    else:
+        cvtmesh.call(*run, environment={"CVTMESH_READ_LIMIT": "1K"})
+    for bad in ("", "G", "-1", "1X", "1G1", "99999999999999999999", "99999999999T"):
+        cvtmesh.refused(*run, code=3, names=["CVTMESH_READ_LIMIT", "'%s'" % bad],
+                        environment={"CVTMESH_READ_LIMIT": bad})
+
+
+def test_files_that_become_large_by_default(cvtmesh):
+    """Each would take more than 2 GiB."""
+    cvtmesh.file("a.vtu", vtu_of_zeros(60_000_000))
+    cvtmesh.refused("stats", "a.vtu", code=3, names=["a.vtu", "2.68 GiB", "CVTMESH_READ_LIMIT=3G"])
+    cvtmesh.file("a.png", png_bytes(np.zeros((1, 1)), 30000, 30000))
+    cvtmesh.refused("run", "a.png", "-n", 5, "-o", "a.csv", code=3, names=["a.png"])
+    cvtmesh.file("a.webp", bytes.fromhex("5249464614000000574542505650384c080000002ffebfff0f888808"))
+    cvtmesh.refused("run", "a.webp", "-n", 5, "-o", "a.csv", code=3,
+                    names=["a.webp", "2 GiB", "CVTMESH_READ_LIMIT=2G"])
+    cvtmesh.file("b.vtu", vtu_of_zeros(100_000))
+    cvtmesh.refused("stats", "b.vtu", code=3, names=["GiB"], environment={"CVTMESH_READ_LIMIT": "1K"})
+    cvtmesh.call("stats", "b.vtu")
+    cvtmesh.file("r.npy", np.zeros(3))
+    cvtmesh.file("a.mtx", "%%MatrixMarket matrix coordinate real general\n"
+                 "100000000 100000000 200000\n" + "1 1 1\n" * 200000)
+    cvtmesh.refused("lcp", "--matrix", "a.mtx", "--rhs", "r.npy", "-o", "a.npy", code=3,
+                    names=["a.mtx", "CVTMESH_READ_LIMIT=2G"])

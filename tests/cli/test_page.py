@@ -6,7 +6,7 @@ import xml.etree.ElementTree as ElementTree
 import numpy as np
 import pytest
 
-from conftest import EXAMPLES, read_obj, strict_json
+from conftest import EXAMPLES, length_of, read_obj, strict_json
 
 HORSE = EXAMPLES / "horse.png"  # taller than wide
 WIDTH, HEIGHT = 128, 96
@@ -187,10 +187,6 @@ def test_machines_draw_the_path_of_tsp(cvtmesh, points):
     assert len(plot_hpgl(cvtmesh.read("a.hpgl")).strokes) == len(points)
 
 
-def length_of(strokes):
-    return sum(np.hypot(*np.diff(stroke, axis=0).T).sum() for stroke in strokes)
-
-
 def test_split(cvtmesh, points):
     words = ("mesh", "t.npy", "--width", WIDTH, "--height", HEIGHT, "--svg", "path", "--order", "plot",
              "--page", "A4", "-o")
@@ -361,7 +357,7 @@ def test_coordinates_on_the_page(cvtmesh, points, unit):
     """Point files and meshes lie where the drawing is; stats brings them back to pixels."""
     page = "--page", "A4", "--margin", 15, "--unit", unit
     cvtmesh.call(*mesh("t.npy"), *page, "-o", "a.csv", "-o", "a.npy", "-o", "a.xyz", "-o", "a.obj", "-o",
-                 "a.ply")
+                 "a.vtu")
     expected = on_page(points, 297, 210, 15) / UNITS[unit]
     np.testing.assert_allclose(cvtmesh.array("a.npy"), expected, rtol=1e-12)
     np.testing.assert_allclose(np.loadtxt(cvtmesh.path("a.csv"), delimiter=",", skiprows=1), expected,
@@ -374,7 +370,7 @@ def test_coordinates_on_the_page(cvtmesh, points, unit):
     cvtmesh.call("mesh", "t.npy", "--width", WIDTH, "--height", HEIGHT, "-o", "p.obj")
     given = "--width", WIDTH, "--height", HEIGHT, "--json"
     wanted = strict_json(cvtmesh.call("stats", "p.obj", *given).stdout)["quality"]
-    for name in ("a.obj", "a.ply", "a.csv"):
+    for name in ("a.obj", "a.vtu", "a.csv"):
         found = strict_json(cvtmesh.call("stats", name, *page, *given).stdout)["quality"]
         assert found == pytest.approx(wanted, rel=1e-5), name
 

@@ -89,7 +89,24 @@ def test_a_vertex_may_divide_a_segment(cvtmesh):
     assert length_on(points, lines, (2, 0), (2, 5)) == pytest.approx(5)
 
 
+@pytest.mark.parametrize("segments", [SEGMENTS, ring(1, 6)])
+def test_a_segment_with_equal_ends_is_left_out(cvtmesh, segments):
+    """With a note, in graphs and in rings."""
+    _, points, lines, region, areas = mesh(cvtmesh, poly(SQUARES, segments), "--min-angle", 20)
+    cvtmesh.file("y.poly", poly(SQUARES, segments[:2] + [(3, 3)] + segments[2:] + [(8, 8)]))
+    done = cvtmesh.call("mesh", "y.poly", "--min-angle", 20, "-o", "x.msh")
+    assert b"y.poly: note: 2 segments are left out: the ends are the same vertex\n" in done.stderr
+    found = read_msh(cvtmesh)
+    for ours, theirs in zip(found, (points, lines, region, areas)):
+        assert (ours == theirs).all()
+    assert cvtmesh.call("mesh", "y.poly", "--min-angle", 20, "-q", "-o", "x.msh").stderr == b""
+    cvtmesh.file("white.pgm", pgm_bytes(np.full((12, 24), 9)))
+    done = cvtmesh.call("run", "white.pgm", "-n", 30, "--domain", "polygon", "--polygon", "y.poly", "-o", "x.msh")
+    assert b"y.poly: note: 2 segments" in done.stderr
+
+
 @pytest.mark.parametrize("text, names", [
+    (poly(SQUARES, SEGMENTS[:6] + [(10, 11)], [(4, 3.5)]), ("x.poly", "all that they enclose is a hole")),
     (poly(SQUARES, SEGMENTS, regions=[(1, 1, 1), (30, 30, 2)]), ("x.poly", "(30, 30)", "outside")),
     (poly(SQUARES, SEGMENTS + [(1, 4)]), ("x.poly", "crosses itself", "(20, 10)")),
     (poly(SQUARES, SEGMENTS[:5]), ("x.poly", "bound nothing")),
@@ -177,4 +194,4 @@ def test_shapes_without_names_or_common_edges_are_one_region(cvtmesh):
 def test_shapes_that_cross(cvtmesh):
     cvtmesh.file("x.geojson", collection(({"name": "a"}, box(0, 0, 4, 4)), ({"name": "b"}, box(3, 3, 4, 4))))
     cvtmesh.refused("mesh", "x.geojson", "--min-angle", 20, "-o", "x.msh", code=3,
-                    names=("x.geojson", "crosses itself"))
+                    names=("x.geojson", "rings 1 and 0 cross"))

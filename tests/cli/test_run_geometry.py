@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from conftest import EXAMPLES, read_obj
+from conftest import EXAMPLES, in_circle, read_obj
 
 HORSE = EXAMPLES / "horse.png"
 
@@ -19,14 +19,6 @@ def integer_grid(vertices):
 
 def orient(a, b, c):
     return (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0])
-
-
-def in_circle(a, b, c, d):
-    """Positive if d lies inside the circle of the counterclockwise triangle a, b, c."""
-    rows = [(p[0] - d[0], p[1] - d[1]) for p in (a, b, c)]
-    (ax, ay), (bx, by), (cx, cy) = rows
-    a2, b2, c2 = (x * x + y * y for x, y in rows)
-    return a2 * (bx * cy - cx * by) - b2 * (ax * cy - cx * ay) + c2 * (ax * by - bx * ay)
 
 
 def hull_area2(points):
@@ -76,6 +68,42 @@ def test_lattice_with_cocircular_points(cvtmesh):
     cvtmesh.call("mesh", "lattice.npy", "-o", "a.obj")
     check_delaunay(cvtmesh.path("a.obj"), 90)
     assert len(read_obj(cvtmesh.path("a.obj"))[1]) == 2 * 8 * 9
+
+
+@pytest.mark.parametrize("shift", [(500000, 5000000), (-1000, -7), (0, -48), (-64, 300000), (3e8, -9e8)])
+def test_points_far_away_or_below_zero(cvtmesh, shift):
+    """Their mesh is that of the points near the origin, moved; drawings show the same."""
+    near = np.random.default_rng(21).integers(0, 384, (80, 2)) / 8
+    near[:2] = (0, 0), (64, 48)
+    far = near + shift
+    for name, points in (("near", near), ("far", far)):
+        text = "x,y,class\n" + "".join(f"{x!r},{y!r},{k % 3}\n" for k, (x, y) in enumerate(points.tolist()))
+        cvtmesh.file(name + ".csv", text)
+        done = cvtmesh.call("mesh", name + ".csv", "-o", name + ".obj", "-o", name + ".svg", "-o",
+                            name + ".png", "-o", name + ".npy", "--report", name + ".json")
+        assert b"note" not in done.stderr
+        assert b"domain 64 x 48 pixels" in done.stderr
+        assert (f"from ({shift[0]:.10g}, {shift[1]:.10g})".encode() in done.stderr) == (name == "far")
+        cvtmesh.call("mesh", name + ".csv", "--unit", "width", "-o", name + "-width.obj")
+    assert (cvtmesh.array("far.npy") == far).all()
+    for suffix in (".svg", ".png", "-width.obj"):
+        assert cvtmesh.read("far" + suffix) == cvtmesh.read("near" + suffix)
+    (there, triangles), (here, same) = (read_obj(cvtmesh.path(name + ".obj")) for name in ("far", "near"))
+    assert triangles == same
+    # y is up from the domain's lower side.
+    assert (np.array(there) == far * (1, -1) + (0, 48 + shift[1])).all()
+    assert (np.array(here) == near * (1, -1) + (0, 48)).all()
+    reports = [cvtmesh.json(name + ".json") for name in ("far", "near")]
+    assert reports[0]["quality"] == reports[1]["quality"]
+    stats = [cvtmesh.call("stats", name + ".csv", "--spectrum", name + "-s.csv").stdout.split(b"\n", 1)[1]
+             for name in ("far", "near")]
+    assert stats[0] == stats[1] and b"lies in the domain" in stats[0]
+
+
+def test_points_too_far_away(cvtmesh):
+    cvtmesh.file("p.csv", "0,0\n2e9,1\n5,5\n")
+    for command in (("mesh", "p.csv", "-o", "a.obj"), ("stats", "p.csv")):
+        cvtmesh.refused(*command, code=3, names=["p.csv", "beyond 1e+09"])
 
 
 def test_coincident_and_collinear(cvtmesh):
@@ -156,7 +184,8 @@ def test_ratio_recomputed_by_clipping(cvtmesh):
 def test_pixel_energy_is_the_plain_sum(cvtmesh):
     rho = np.random.default_rng(4).random((30, 40)).astype(np.float32)
     cvtmesh.file("rho.npy", rho)
-    report = cvtmesh.report("run", "rho.npy", "-n", 25, "--iterations", 5, "-o", "points.npy")
+    report = cvtmesh.report("run", "rho.npy", "-n", 25, "--energy", "pixel", "--iterations", 5, "-o",
+                            "points.npy")
     y, x = np.mgrid[0:30, 0:40] + 0.5
     squared = np.min([(x - a)**2 + (y - b)**2 for a, b in cvtmesh.array("points.npy")], axis=0)
     assert report["energy_pixel"] / (rho.astype(float) * squared).sum() == pytest.approx(

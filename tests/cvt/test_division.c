@@ -1,9 +1,12 @@
 /* Descents whose sites are divided among ranks, which are threads of this program: the bits do not
  * depend on the number of ranks, nor on a break that another number of ranks continues. */
+#include "testing.h"
+
 #include <math.h>
 
 #include "base/random.h"
 #include "cvt/cvt.h"
+#include "cvt/division.h"
 #include "tests/thread_ranks.h"
 
 /* Sites in three blocks of sums, so that three of four ranks have some. */
@@ -132,8 +135,7 @@ static void fill_problem(problem *p, int iterations) {
 }
 
 /* Sites on the border have active bounds. */
-static void test_bounds_and_fixed_sites(void **unused) {
-  (void)unused;
+TEST(test_bounds_and_fixed_sites) {
   problem p;
   fill_problem(&p, 12);
   for (int k = 0; k < COUNT; k += 9) p.first[2 * k] = k % 2 ? 0 : SIDE;
@@ -142,8 +144,7 @@ static void test_bounds_and_fixed_sites(void **unused) {
   compare_ranks(&p);
 }
 
-static void test_fixed_sites_stay(void **unused) {
-  (void)unused;
+TEST(test_fixed_sites_stay) {
   outcome found[MOST_RANKS];
   problem p;
   fill_problem(&p, 5);
@@ -152,8 +153,7 @@ static void test_fixed_sites_stay(void **unused) {
   assert_memory_equal(found[0].sites, p.first, 2 * FIXED * sizeof(double));
 }
 
-static void test_torus_by_lloyd(void **unused) {
-  (void)unused;
+TEST(test_torus_by_lloyd) {
   problem p;
   fill_problem(&p, 12);
   p.domain.periodic = 1;
@@ -162,16 +162,7 @@ static void test_torus_by_lloyd(void **unused) {
   compare_ranks(&p);
 }
 
-static void test_pixel_energy(void **unused) {
-  (void)unused;
-  problem p;
-  fill_problem(&p, 8);
-  p.options.energy = CVTM_CVT_PIXEL;
-  compare_ranks(&p);
-}
-
-static void test_coarse_to_fine(void **unused) {
-  (void)unused;
+TEST(test_coarse_to_fine) {
   problem p;
   fill_problem(&p, 42);
   p.solves = 1;
@@ -185,8 +176,7 @@ static int count_records(void *context, const cvtm_cvt_record *record) {
 }
 
 /* The monitor is asked on every rank; the answer of rank 0 counts. */
-static void test_a_request_to_stop(void **unused) {
-  (void)unused;
+TEST(test_a_request_to_stop) {
   outcome found[MOST_RANKS];
   problem p;
   int last = 9;
@@ -207,34 +197,52 @@ static void refuse(cvtm_device *device, int rank, void *context) {
   assert_non_null(found);
   memcpy(found->sites, p->first, sizeof found->sites);
   assert_device_ok(device, cvtm_cvt_create(device, p->domain, p->density, COUNT, &cvt));
-  options.method = CVTM_CVT_NEWTON;
-  assert_int_equal(cvtm_cvt_optimize(cvt, &options, found->sites, COUNT, NULL),
-                   CVTM_ERROR_UNSUPPORTED);
-  options.method = CVTM_CVT_LBFGSB;
   options.energy = CVTM_CVT_PIXEL;
-  options.voronoi = CVTM_VORONOI_JFA;
   assert_int_equal(cvtm_cvt_optimize(cvt, &options, found->sites, COUNT, NULL),
                    CVTM_ERROR_UNSUPPORTED);
   cvtm_cvt_destroy(cvt);
   free(found);
 }
 
-static void test_what_is_not_divided_is_refused(void **unused) {
-  (void)unused;
+/* An evaluation by ranks has no gradient of all sites. */
+static void refuse_gradient(cvtm_device *device, int rank, void *context) {
+  const problem *p = context;
+  void *gradient = NULL;
+  cvtm_cvt *cvt = NULL;
+  assert_device_ok(device, cvtm_device_allocate(device, 2 * COUNT, sizeof(double), &gradient));
+  assert_device_ok(device,
+                   cvtm_cvt_create(device, p->domain, rank == 0 ? p->density : NULL, COUNT, &cvt));
+  const cvtm_cvt_task task = {cvt, COUNT, 0, CVTM_CVT_EXACT, CVTM_VORONOI_EXACT};
+  assert_int_equal(cvtm_cvt_enqueue(&task, cvt->sites, cvt->value, gradient),
+                   CVTM_ERROR_UNSUPPORTED);
+  cvtm_cvt_destroy(cvt);
+  cvtm_device_free(device, gradient);
+}
+
+static int no_gather(double *all, const int64_t *counts) {
+  (void)all;
+  (void)counts;
+  return 1;
+}
+
+/* Rank 0 has summed the density when the ranks lose each other. */
+TEST(test_a_lost_rank_leaves_no_memory) {
+  problem p;
+  cvtm_cvt *cvt = NULL;
+  const cvtm_ranks ranks = {0, 2, no_gather, thread_agree, NULL};
+  cvtm_device *device = test_device_open_threads(1);
+  fill_problem(&p, 5);
+  cvtm_device_set_ranks(device, &ranks);
+  assert_int_equal(cvtm_cvt_create(device, p.domain, p.density, COUNT, &cvt), CVTM_ERROR_INTERNAL);
+  assert_null(cvt);
+  cvtm_device_destroy(device);
+}
+
+TEST(test_what_is_not_divided_is_refused) {
   problem p;
   fill_problem(&p, 5);
   run_ranks(2, refuse, &p);
+  run_ranks(2, refuse_gradient, &p);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_bounds_and_fixed_sites),
-      cmocka_unit_test(test_fixed_sites_stay),
-      cmocka_unit_test(test_torus_by_lloyd),
-      cmocka_unit_test(test_pixel_energy),
-      cmocka_unit_test(test_coarse_to_fine),
-      cmocka_unit_test(test_a_request_to_stop),
-      cmocka_unit_test(test_what_is_not_divided_is_refused),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

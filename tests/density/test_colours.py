@@ -7,7 +7,7 @@ import zlib
 import numpy as np
 import pytest
 
-from conftest import strict_json
+from conftest import from_srgb, luminance, strict_json
 
 Image = pytest.importorskip("PIL.Image")
 from PIL import ImageCms, ImageOps  # noqa: E402
@@ -33,13 +33,6 @@ def colours():
     return samples
 
 
-def luminance(cvtmesh, name, content):
-    """Y of each pixel as the program reads it."""
-    cvtmesh.file(name, content)
-    cvtmesh.call("density", name, "--invert", "--density-from", "density", "-o", "y.npy")
-    return cvtmesh.array("y.npy")
-
-
 def has_profiles(cvtmesh):
     return strict_json(cvtmesh.call("info", "--json").stdout)["colour_profiles"]
 
@@ -61,10 +54,6 @@ def saved(image, kind, **options):
 def decoded(content):
     """The samples that Pillow reads: a JPEG is not what was saved."""
     return np.asarray(Image.open(io.BytesIO(content)), dtype=float)
-
-
-def from_srgb(v):
-    return np.where(v <= 0.04045, v / 12.92, ((v + 0.055) / 1.055)**2.4)
 
 
 # --- Profiles made here ---
@@ -149,6 +138,40 @@ def test_orientation(cvtmesh, colours, kind):
         seen = np.asarray(ImageOps.exif_transpose(Image.open(io.BytesIO(stored))), dtype=float)
         assert found.shape == seen.shape == (SIZE[::-1] if orientation < 5 else SIZE)
         np.testing.assert_allclose(found, from_srgb(seen / 255), atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["png", "jpeg", "webp", "tiff"])
+@pytest.mark.parametrize("order", ["<", ">"])
+def test_orientation_of_other_types(cvtmesh, colours, kind, order):
+    """BYTE and LONG beside the SHORT of the standard."""
+    if kind not in strict_json(cvtmesh.call("info", "--json").stdout)["image_formats"]:
+        pytest.skip("a build without " + kind)
+    plain = Image.fromarray(colours)
+    options = {"webp": {"lossless": True}, "jpeg": {"quality": 100}}.get(kind, {})
+    upright = luminance(cvtmesh, "plain", saved(plain, kind, **options))
+    for type_, letter, turned in ((1, "B", 6), (3, "H", 6), (4, "I", 6), (4, "I", 3), (4, "I", 1 << 16 | 6)):
+        value = struct.pack(order + letter, turned).ljust(4, b"\0")
+        entry = struct.pack(order + "HHI", 0x0112, type_, 1) + value
+        start = struct.pack(order + "2sHI", b"II" if order == "<" else b"MM", 42, 8)
+        block = start + struct.pack(order + "H", 1) + entry + bytes(4)
+        if kind == "tiff":
+            height, width = colours.shape[:2]
+            tags = [(256, 3, width), (257, 3, height), (258, 3, 8), (259, 3, 1), (262, 3, 1), (273, 4, 8),
+                    (274, type_, turned), (277, 3, 1), (278, 3, height), (279, 4, width * height)]
+            data = colours[..., 0].tobytes() + bytes(width * height % 2)
+            content = struct.pack(order + "2sHI", start[:2], 42, 8 + len(data)) + data
+            content += struct.pack(order + "H", len(tags))
+            for tag, code, number in tags:
+                packed = struct.pack(order + {1: "B", 3: "H", 4: "I"}[code], number)
+                content += struct.pack(order + "HHI", tag, code, 1) + packed.ljust(4, b"\0")
+            upright = from_srgb(colours[..., 0] / 255)
+            content += bytes(4)
+        else:
+            content = saved(plain, kind, exif=b"Exif\0\0" + block, **options)
+        found = luminance(cvtmesh, "picture", content)
+        want = {6: np.rot90(upright, -1), 3: np.rot90(upright, 2)}.get(turned, upright)
+        assert found.shape == want.shape
+        np.testing.assert_allclose(found, want, atol=1e-6)
 
 
 # --- ICC profiles ---
@@ -278,6 +301,20 @@ def test_chromaticities_of_png(cvtmesh, colours):
     want = (colours / 255)**gamma @ np.array(Y_OF_ADOBE)
     # The luminance of Rec. 709 has four digits.
     np.testing.assert_allclose(luminance(cvtmesh, "c.png", content), want, atol=2e-4)
+
+
+def test_gamma_of_srgb_with_chromaticities(cvtmesh, colours):
+    """1/2.2 means sRGB with the primaries of sRGB alone; without a gamma the curve is that of sRGB."""
+    image = saved(Image.fromarray(colours), "png")
+    of_srgb = with_chunk(image, b"cHRM", numbers(0.3127, 0.3290, 0.64, 0.33, 0.30, 0.60, 0.15, 0.06))
+    of_srgb = with_chunk(of_srgb, b"gAMA", numbers(0.45455))
+    assert (luminance(cvtmesh, "s.png", of_srgb) == luminance(cvtmesh, "plain.png", image)).all()
+    of_adobe = with_chunk(image, b"cHRM", ADOBE_CHROMATICITIES)
+    want = from_srgb(colours / 255) @ np.array(Y_OF_ADOBE)
+    np.testing.assert_allclose(luminance(cvtmesh, "a.png", of_adobe), want, atol=2e-4)
+    of_adobe = with_chunk(of_adobe, b"gAMA", numbers(0.45455))
+    want = (colours / 255)**(1 / 0.45455) @ np.array(Y_OF_ADOBE)
+    np.testing.assert_allclose(luminance(cvtmesh, "a.png", of_adobe), want, atol=2e-4)
 
 
 def test_code_points_of_png(cvtmesh, colours):

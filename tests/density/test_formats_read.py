@@ -1,5 +1,5 @@
-"""WebP, GIF, BMP, HEIC and AVIF against Pillow and the encoders' own pictures; formats that no build
-or not this build reads."""
+"""WebP, GIF, BMP, HEIC, AVIF and TIFF against Pillow, the encoders' own pictures and the definitions of
+the formats; formats that no build or not this build reads."""
 
 import io
 import shutil
@@ -9,17 +9,13 @@ import subprocess
 import numpy as np
 import pytest
 
-from conftest import strict_json
+from conftest import from_srgb, luminance, strict_json
 
 Image = pytest.importorskip("PIL.Image")
 from PIL import ImageCms, ImageOps  # noqa: E402
 
 WIDTH, HEIGHT = 37, 23
 WEIGHTS = np.array((0.2126, 0.7152, 0.0722))
-
-
-def from_srgb(v):
-    return np.where(v <= 0.04045, v / 12.92, ((v + 0.055) / 1.055)**2.4)
 
 
 def luminance_of(image):
@@ -31,13 +27,6 @@ def luminance_of(image):
 
 def formats(cvtmesh):
     return strict_json(cvtmesh.call("info", "--json").stdout)["image_formats"]
-
-
-def luminance(cvtmesh, name, content=None):
-    if content is not None:
-        cvtmesh.file(name, content)
-    cvtmesh.call("density", name, "--invert", "--density-from", "density", "-o", "y.npy")
-    return cvtmesh.array("y.npy")
 
 
 def saved(image, kind, **options):
@@ -147,9 +136,30 @@ def test_gif_frame_smaller_than_the_screen(cvtmesh, gif, colours):
     want = np.ones((HEIGHT + 4, WIDTH + 5))
     want[2:2 + HEIGHT, 3:3 + WIDTH] = luminance_of(indexed)
     np.testing.assert_allclose(found, want, atol=1e-6)
-    content[frame + 1:frame + 5] = struct.pack("<HH", 6, 2)
-    cvtmesh.file("beyond.gif", bytes(content))
-    cvtmesh.refused("density", "beyond.gif", "-o", "x.npy", code=3, names=["beyond.gif", "screen"])
+
+
+def test_gif_frame_beyond_the_screen(cvtmesh, gif, colours):
+    """The frame is clipped; a screen without a side has the frame's."""
+    indexed = colours.convert("RGB").convert("P", palette=Image.Palette.ADAPTIVE, colors=16)
+    saved_gif, whole = saved(indexed, "gif"), luminance_of(indexed)
+    frame = saved_gif.index(b"," + struct.pack("<4H", 0, 0, WIDTH, HEIGHT))
+    for screen, (left, top) in (((WIDTH, HEIGHT), (6, 2)), ((WIDTH - 4, HEIGHT), (0, 0)),
+                                ((WIDTH, HEIGHT - 9), (0, 0)), ((20, 10), (3, 1)), ((0, 0), (0, 0)),
+                                ((0, HEIGHT - 2), (0, 0)), ((0, 0), (5, 7)), ((9, 9), (9, 0))):
+        content = bytearray(saved_gif)
+        content[6:10] = struct.pack("<HH", *screen)
+        content[frame + 1:frame + 5] = struct.pack("<HH", left, top)
+        width, height = screen[0] or left + WIDTH, screen[1] or top + HEIGHT
+        want = np.ones((top + HEIGHT, left + WIDTH))
+        want[top:, left:] = whole
+        padded = np.ones((height, width))
+        part = want[:height, :width]
+        padded[:part.shape[0], :part.shape[1]] = part
+        cvtmesh.file("beyond.gif", bytes(content))
+        if (padded == 1).all():
+            cvtmesh.refused("density", "beyond.gif", "-o", "x.npy", code=3, names=["no dark pixel"])
+            continue
+        np.testing.assert_allclose(luminance(cvtmesh, "beyond.gif"), padded, atol=1e-6)
 
 
 # --- BMP ---
@@ -217,9 +227,70 @@ def test_bmp_of_runs(cvtmesh):
     want = [[7, 10, 7, 10, 7, 0], [1, 2, 9, 15, 15, 0]]
     found = luminance(cvtmesh, "q.bmp", bmp(4, 2, four, 6, 2, palette=GREYS))
     np.testing.assert_allclose(found, from_srgb(np.array(want[::-1]) / 15), atol=1e-6)
-    for content in (bmp(8, 1, eight[:-2], 6, 3, palette=GREYS), bmp(8, 1, b"\0\1", 30000, 30000)):
+    without_ends = ((8, 1, eight[:-2] + bytes([6, 0]), 3), (8, 1, eight[:-2] + bytes([6, 0, 0, 0]), 3),
+                    (4, 2, four[:-2] + bytes([1, 0]), 2), (4, 2, four[:-2] + bytes([0, 0]), 2))
+    for bits, compression, runs, height in without_ends:
+        whole = bmp(bits, compression, runs + b"\0\1", 6, height, palette=GREYS)
+        content = bmp(bits, compression, runs, 6, height, palette=GREYS)
+        assert (luminance(cvtmesh, "e.bmp", content) == luminance(cvtmesh, "w.bmp", whole)).all()
+    for content in (bmp(8, 1, eight[:-2], 6, 3, palette=GREYS), bmp(8, 1, b"\0\1", 30000, 30000),
+                    bmp(4, 2, four[:-2], 6, 2, palette=GREYS)):
         cvtmesh.file("cut.bmp", content)
         cvtmesh.refused("density", "cut.bmp", "-o", "x.npy", code=3, names=["cut.bmp", "truncated"])
+
+
+@pytest.mark.parametrize("bits, compression, runs, want", [
+    (8, 1, [9, 7, 0, 0, 6, 3, 0, 1], [[3] * 6, [7] * 6]),
+    (8, 1, [0, 7, 1, 2, 3, 4, 5, 6, 7, 0, 0, 0, 6, 3, 0, 1], [[3] * 6, [1, 2, 3, 4, 5, 6]]),
+    (4, 2, [9, 0x12, 0, 0, 6, 0x33, 0, 1], [[3] * 6, [1, 2, 1, 2, 1, 2]]),
+    (8, 1, [6, 7, 0, 0, 6, 3, 0, 0, 2, 9, 0, 1], [[3] * 6, [7] * 6]),
+])
+def test_bmp_runs_beyond_the_picture(cvtmesh, bits, compression, runs, want):
+    """They are cut, with a note."""
+    cvtmesh.file("c.bmp", bmp(bits, compression, bytes(runs), 6, 2, palette=GREYS))
+    done = cvtmesh.call("density", "c.bmp", "--invert", "--density-from", "density", "-o", "y.npy")
+    assert done.stderr.startswith(b"c.bmp: note: runs beyond the end of a row are cut\n")
+    np.testing.assert_allclose(cvtmesh.array("y.npy"), from_srgb(np.array(want) / 15), atol=1e-6)
+    quiet = cvtmesh.call("density", "c.bmp", "--quiet", "-o", "y.npy")
+    assert quiet.stderr == b""
+
+
+def test_bmp_alpha_of_zeros_is_none(cvtmesh):
+    rng = np.random.default_rng(5)
+    for bits, masks, header in ((32, (0xFF0000, 0xFF00, 0xFF, 0xFF000000), 108),
+                                (32, (0xFF, 0xFF00, 0xFF0000, 0xFF000000), 124),
+                                (16, (0xF00, 0xF0, 0xF, 0xF000), 56)):
+        kind = {16: np.uint16, 32: np.uint32}[bits]
+        values = rng.integers(0, 1 << bits, (HEIGHT, WIDTH)).astype(kind) & kind(~masks[3] & (1 << bits) - 1)
+
+        def picture():
+            rows = [row.tobytes() + bytes(-len(row.tobytes()) % 4) for row in values[::-1]]
+            return bmp(bits, 3, b"".join(rows), WIDTH, HEIGHT, masks=masks, header=header)
+
+        parts = [(values & mask).astype(float) / mask for mask in masks[:3]]
+        want = np.stack([from_srgb(part) for part in parts], axis=2) @ WEIGHTS
+        np.testing.assert_allclose(luminance(cvtmesh, "z.bmp", picture()), want, atol=2e-5)
+        values[HEIGHT - 1, WIDTH - 1] |= kind(masks[3])  # one opaque pixel: all others are not
+        opaque = np.ones((HEIGHT, WIDTH))
+        opaque[-1, -1] = want[-1, -1]
+        np.testing.assert_allclose(luminance(cvtmesh, "z.bmp", picture()), opaque, atol=2e-5)
+
+
+def test_bmp_pixels_within_the_palette(cvtmesh):
+    content = bytearray(bmp(8, 0, bytes(8 * 6), 6, 6, palette=GREYS))
+    for start in (0, 14, 54, 54 + len(GREYS) - 4):
+        content[10:14] = struct.pack("<I", start)
+        cvtmesh.file("bad.bmp", bytes(content))
+        cvtmesh.refused("density", "bad.bmp", "-o", "x.npy", code=3, names=["bad.bmp", "palette"])
+    # OS/2: two colours where 16 are possible.
+    core = struct.pack("<IHHHH", 12, 4, 1, 1, 4) + bytes([10, 20, 30, 200, 210, 220]) + b"\x01\x10\0\0"
+    found = luminance(cvtmesh, "core.bmp", b"BM" + struct.pack("<IHHI", 36, 0, 0, 32) + core)
+    dark, bright = from_srgb(np.array([[30, 20, 10], [220, 210, 200]]) / 255) @ WEIGHTS
+    np.testing.assert_allclose(found, [[dark, bright, bright, dark]], atol=1e-6)
+    direct = bytearray(bmp(24, 0, bytes(20 * 6), 6, 6))
+    direct[10:14] = struct.pack("<I", 53)
+    cvtmesh.file("bad.bmp", bytes(direct))
+    cvtmesh.refused("density", "bad.bmp", "-o", "x.npy", code=3, names=["bad.bmp", "header"])
 
 
 def test_bmp_refused(cvtmesh):
@@ -230,6 +301,168 @@ def test_bmp_refused(cvtmesh):
                           (bmp(16, 3, b"", 9, 9, masks=(0, 1, 2)), "without bits")):
         cvtmesh.file("bad.bmp", content)
         cvtmesh.refused("density", "bad.bmp", "-o", "x.npy", code=3, names=["bad.bmp", part])
+
+
+# --- TIFF ---
+
+
+@pytest.fixture
+def tiff_is_read(cvtmesh):
+    if "tiff" not in formats(cvtmesh):
+        pytest.skip("a build without libtiff")
+
+
+def tiff(pages, order="<"):
+    """Uncompressed pages. A page: an array (rows, columns) or (rows, columns, samples), its tags as
+    {tag: (type, values)}, and the side of its tiles, 0: one strip."""
+    content = struct.pack(order + "2sHI", b"II" if order == "<" else b"MM", 42, 0)
+    link = 4
+    for array, tags, side in pages:
+        array = np.atleast_3d(array)
+        rows, columns, samples = array.shape
+        kind = {"u": 1, "f": 3}[array.dtype.kind]
+        blocks = [array]
+        if side:
+            padded = np.pad(array, ((0, -rows % side), (0, -columns % side), (0, 0)))
+            blocks = [padded[y:y + side, x:x + side] for y in range(0, rows, side)
+                      for x in range(0, columns, side)]
+        starts, sizes = [], []
+        for block in blocks:
+            data = block.astype(array.dtype.newbyteorder(order)).tobytes()
+            starts.append(len(content))
+            sizes.append(len(data))
+            content += data + bytes(len(data) % 2)
+        chunks = {322: (3, [side]), 323: (3, [side]), 324: (4, starts), 325: (4, sizes)} if side else {
+            273: (4, starts), 278: (3, [rows]), 279: (4, sizes)}
+        entries = {256: (3, [columns]), 257: (3, [rows]), 258: (3, samples * [8 * array.itemsize]),
+                   259: (3, [1]), 262: (3, [2 if samples >= 3 else 1]), 277: (3, [samples]),
+                   339: (3, samples * [kind]), **chunks, **tags}
+        packed = []
+        for tag, (type_, values) in sorted(entries.items()):
+            data = values if type_ == 2 else struct.pack(f"{order}{len(values)}{'?BsHI'[type_]}", *values)
+            if len(data) > 4:
+                packed.append((tag, type_, len(values), struct.pack(order + "I", len(content))))
+                content += data + bytes(len(data) % 2)
+            else:
+                packed.append((tag, type_, len(values), data.ljust(4, b"\0")))
+        content = content[:link] + struct.pack(order + "I", len(content)) + content[link + 4:]
+        content += struct.pack(order + "H", len(packed))
+        for tag, type_, count, data in packed:
+            content += struct.pack(order + "HHI", tag, type_, count) + data
+        link = len(content)
+        content += bytes(4)
+    return content
+
+
+def nodata(text):
+    return {42113: (2, text.encode() + b"\0")}
+
+
+@pytest.mark.parametrize("kind, text, hole, side, order", [
+    ("f4", "9999", 9999, 0, "<"), ("f4", "-9999", -9999, 16, "<"), ("f4", "nan", np.nan, 16, ">"),
+    ("f8", " -9999.0 ", -9999, 0, ">"), ("f4", "-3.4028234663852886e+38", -np.float32(3.4028235e38), 0, "<"),
+    ("f4", "0.1", np.float32(0.1), 16, "<"), ("f4", "inf", np.inf, 0, "<"),
+    ("f8", "-1.7976931348623157e+308", -1.7976931348623157e308, 16, "<"), ("f4", "0", np.nan, 0, ">"),
+    ("u1", "255", 255, 0, "<"), ("u1", "0", 0, 16, ">"), ("u2", "65535", 65535, 16, "<"),
+    ("u2", "9999.0", 9999, 0, ">"),
+])
+def test_tiff_without_data(cvtmesh, tiff_is_read, kind, text, hole, side, order):
+    """No density, no region, no seed and no site where GDAL_NODATA says that there are no data."""
+    rng = np.random.default_rng(6)
+    values = rng.integers(1, 200, (23, 37)).astype(kind) * {"u2": 257}.get(kind, 1)
+    empty = np.zeros(values.shape, dtype=bool)
+    empty[5:15, 9:25] = empty[22, 36] = True
+    values[empty] = hole
+    cvtmesh.file("d.tif", tiff([(values, nodata(text), side)], order))
+    plain = np.where(empty, 1, values).astype(kind)
+    cvtmesh.file("plain.tif", tiff([(plain, {}, side)], order))
+    for options in ((), ("--invert",), ("--floor", "0.001"), ("--density-from", "density", "--gamma", "2")):
+        done = cvtmesh.call("density", "d.tif", *options, "-o", "d.npy")
+        assert b"d.tif: note: 161 of 851 pixels have no data" in done.stderr
+        cvtmesh.call("density", "plain.tif", *options, "-o", "plain.npy")
+        density = cvtmesh.array("d.npy")
+        assert (density[empty] == 0).all()
+        if kind[0] == "u":  # inverted data count from their largest value
+            assert (density[~empty] == cvtmesh.array("plain.npy")[~empty]).all()
+    cvtmesh.call("run", "d.tif", "-n", 300, "--grade", "0.3", "-o", "p.csv")
+    points = np.loadtxt(cvtmesh.path("p.csv"), delimiter=",", skiprows=1)
+    assert len(points) == 300 and not empty[tuple(points.astype(int).T[::-1])].any()
+    cvtmesh.file("one.npy", np.ones(values.shape, dtype="f4"))
+    cvtmesh.call("density", "one.npy", "--within", "d.tif", "-o", "r.npy")
+    assert (cvtmesh.array("r.npy")[empty] == 0).all() and cvtmesh.array("r.npy").max() == 1
+
+
+def test_tiff_where_all_colours_have_no_data(cvtmesh, tiff_is_read):
+    rng = np.random.default_rng(7)
+    rgb = rng.integers(1, 255, (23, 37, 3)).astype("u1")
+    rgb[3:9, 4:30] = 0
+    rgb[15, :, 0] = 0  # of these pixels only the red is 0
+    cvtmesh.file("c.tif", tiff([(rgb, nodata("0"), 0)]))
+    cvtmesh.call("density", "c.tif", "--invert", "-o", "c.npy")
+    want = np.zeros((23, 37), dtype=bool)
+    want[3:9, 4:30] = True
+    assert ((cvtmesh.array("c.npy") == 0) == want).all()
+    cvtmesh.file("n.tif", tiff([(rgb, nodata("none"), 0)]))
+    assert b"note" not in cvtmesh.call("density", "n.tif", "-o", "n.npy").stderr
+    cvtmesh.file("a.tif", tiff([(np.full((9, 9), 7, dtype="f4"), nodata("7"), 0)]))
+    done = cvtmesh.call("density", "a.tif", "-o", "x.npy", code=3)
+    assert done.stderr.endswith(b"cvtmesh: a.tif: no pixel has data\n")
+    nan = np.ones((9, 9), dtype="f4")
+    nan[2, 3] = np.nan
+    cvtmesh.file("f.tif", tiff([(nan, {}, 0)]))
+    cvtmesh.refused("density", "f.tif", "-o", "x.npy", code=3, names=["f.tif", "(3, 2)", "not finite"])
+
+
+def test_masks_and_labels_without_data(cvtmesh, tiff_is_read):
+    values = np.full((40, 60), 200, dtype="u1")
+    values[:, :20] = 7
+    cvtmesh.file("m.tif", tiff([(values, nodata("7"), 0)]))
+    cvtmesh.file("one.npy", np.ones(values.shape, dtype="f4"))
+    for options in (("mask", "--mask"), ("labels", "--labels")):
+        done = cvtmesh.call("run", "one.npy", "-n", 60, "--domain", options[0], options[1], "m.tif", "-o",
+                            "m.csv")
+        assert b"m.tif: note: 800 of 2400 pixels have no data" in done.stderr
+        points = np.loadtxt(cvtmesh.path("m.csv"), delimiter=",", skiprows=1)
+        assert 19.5 < points[:, 0].min() < 20.5
+    done = cvtmesh.call("mesh", "m.tif", "--metric", "hessian", "-n", 50, "-o", "x.vtu", code=3)
+    assert done.stderr.endswith(b"cvtmesh: m.tif: a metric needs data in every pixel\n")
+
+
+def test_tiff_with_a_fourth_sample(cvtmesh, tiff_is_read):
+    """It is alpha, unless it is zero everywhere; a fifth makes it none."""
+    rng = np.random.default_rng(8)
+    for kind, most in (("u1", 255), ("u2", 65535)):
+        rgba = rng.integers(0, most + 1, (23, 37, 4)).astype(kind)
+        alpha = rgba[..., 3:] / most
+        over_white = from_srgb(rgba[..., :3] / most * alpha + 1 - alpha) @ WEIGHTS
+        opaque = from_srgb(rgba[..., :3] / most) @ WEIGHTS
+        zeros = rgba * np.array([1, 1, 1, 0], dtype=kind)
+        fifth = np.concatenate([rgba, rgba[..., :1]], axis=2)
+        for array, tags, want in ((rgba, {338: (3, [0])}, over_white), (rgba, {}, over_white),
+                                  (zeros, {338: (3, [0])}, opaque), (fifth, {338: (3, [0, 0])}, opaque),
+                                  (rgba, {338: (3, [2])}, over_white)):
+            cvtmesh.file("x.tif", tiff([(array, tags, 0)]))
+            np.testing.assert_allclose(luminance(cvtmesh, "x.tif"), want, atol=2e-6)
+            said = cvtmesh.call("density", "x.tif", "-o", "x.npy").stderr
+            assert (b"x.tif: note: the fourth sample" in said) == (want is over_white and
+                                                                 tags != {338: (3, [2])})
+
+
+def test_tiff_thumbnail_first(cvtmesh, tiff_is_read):
+    rng = np.random.default_rng(9)
+    small, large, other = (rng.integers(0, 256, shape).astype("u1")
+                           for shape in ((4, 6), (23, 37), (11, 13)))
+    reduced, mask, plain = ({254: (4, [kind])} for kind in (1, 4, 0))
+    for pages, want in (([(small, reduced, 0), (large, plain, 0), (other, {}, 0)], large),
+                        ([(small, reduced, 0), (other, mask, 0), (large, {}, 0)], large),
+                        ([(large, plain, 0), (small, reduced, 0)], large),
+                        ([(small, reduced, 0), (other, reduced, 0)], small)):
+        found = luminance(cvtmesh, "t.tif", tiff(pages))
+        assert found.shape == want.shape
+        np.testing.assert_allclose(found, from_srgb(want / 255), atol=1e-6)
+    content = tiff([(small, reduced, 0), (large, plain, 0)])
+    cvtmesh.file("cut.tif", content[:-20])
+    cvtmesh.refused("density", "cut.tif", "-o", "x.npy", code=3, names=["cut.tif"])
 
 
 # --- HEIC and AVIF ---

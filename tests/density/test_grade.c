@@ -1,8 +1,6 @@
 /* Grading and bias: the conditions of optimality, computed here from their definitions, with
  * masks; p = 1/2 against the linear system, p -> 0 against grading, p and 1 - p as mirror images,
  * and every method against every other. */
-#include <math.h>
-#include <string.h>
 
 #include "density/bias.h"
 #include "density/grade.h"
@@ -91,8 +89,7 @@ static void bias(const field *f, const uint8_t *mask, double p, double lambda, d
 }
 
 /* Solved to 1e-10 in the 2-norm; a tenth of the 1e-8 that is promised covers the rounding. */
-static void grading_is_optimal(void **state) {
-  (void)state;
+TEST(grading_is_optimal) {
   static double rho[PIXELS], u[PIXELS], upper[PIXELS];
   uint8_t mask[PIXELS];
   make_mask(mask);
@@ -123,8 +120,7 @@ static void grading_is_optimal(void **state) {
 }
 
 /* The gradient of the energy, pixel by pixel. */
-static void bias_is_optimal(void **state) {
-  (void)state;
+TEST(bias_is_optimal) {
   static double rho[PIXELS], u[PIXELS];
   uint8_t mask[PIXELS];
   make_mask(mask);
@@ -184,8 +180,7 @@ static double distance(const double *a, const double *b) {
 }
 
 /* The smallest eigenvalue of every matrix is 1: errors are no larger than residuals. */
-static void limits(void **state) {
-  (void)state;
+TEST(limits) {
   static double rho[PIXELS], u[PIXELS], v[PIXELS];
   make_density(NULL, rho);
   field f = open_field(rho);
@@ -208,8 +203,7 @@ static void limits(void **state) {
   close_field(&f);
 }
 
-static void refusals(void **state) {
-  (void)state;
+TEST(refusals) {
   cvtm_device *device = test_device_open();
   cvtm_grade *made = NULL;
   cvtm_bias *biased = NULL;
@@ -226,9 +220,4 @@ static void refusals(void **state) {
   cvtm_device_destroy(device);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(grading_is_optimal),
-                                     cmocka_unit_test(bias_is_optimal), cmocka_unit_test(limits),
-                                     cmocka_unit_test(refusals)};
-  return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

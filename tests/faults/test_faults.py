@@ -20,9 +20,9 @@ import subprocess
 
 import numpy as np
 import pytest
-from conftest import PROGRAM, ROOT
+from conftest import BUILD, PROGRAM, ROOT
 
-SHIM = os.environ["CVTMESH_FAULT_SHIM"]
+SHIM = str(BUILD / "tests" / "libfault_shim.so")
 SUPPRESSIONS = ROOT / "tests" / "faults" / "lsan.supp"
 SEEDS = ROOT / "tests" / "fuzz" / "seeds"
 KINDS = ("alloc", "open", "read", "write", "close", "sync", "rename")
@@ -33,8 +33,9 @@ EARLIER = b"an earlier file\n"
 # What differs from run to run.
 PASSING = re.compile("seconds|peak_memory|done_per_second")
 
-JOBS_CSV = "input,output,points\ntiny.png,b1.csv,20\ntiny.npy,b2.off,15\n"
-JOBS_JSON = '{"input":"tiny.png","output":["j1.csv"],"points":12}\n'
+JOBS = """{"input":"tiny.png","output":["j1.csv"],"points":12}
+{"input":"tiny.npy","output":"j2.off","points":15}
+"""
 SQUARE = "<svg><polygon points='2,2 17,3 16,13 3,12'/></svg>"
 GEOJSON = json.dumps({"type": "Polygon",
                       "coordinates": [[[2, 2], [17, 3], [16, 13], [3, 12], [2, 2]]]})
@@ -88,15 +89,11 @@ COMMANDS = {
                           "--steps", "3"],
     "run_watch": RUN + ["tiny.npy", "-o", "o.csv", "--watch", "frames", "--every", "3", "--size",
                         "64x48"],
-    "batch_csv": ["batch", "jobs.csv", "--iterations", "4", "--report", "report.json"],
-    "batch_json": ["batch", "jobs.jsonl", "--iterations", "4", "--report", "report.json"],
+    "batch": ["batch", "jobs.jsonl", "--iterations", "4", "--report", "report.json"],
     "voronoi": ["voronoi", "points.csv", "-o", "l.npy", "-o", "l.png", "--width", "20",
                 "--height", "16", "--method", "jfa", "--check", "--report", "report.json"],
     "mesh": ["mesh", "points.csv", "-o", "m.off", "-o", "m.vtu", "--report", "report.json"],
-    "stats": ["stats", "mesh.off"],
-    "stats_spectrum": ["stats", "points.csv", "--spectrum", "s.svg", "--spectrum", "s.csv",
-                       "--spectrum", "s.npy", "--spectrum", "s.json"],
-    "stats_graded": ["stats", "points.csv", "--density", "tiny.npy", "--spectrum", "s.csv"],
+    "stats": ["stats", "mesh.obj"],
     "stats_json": ["stats", "points.csv", "--density", "tiny.npy", "--json"],
     **{f"density_{name}": ["density", name, "-o", "d.npy"] for name in PICTURES},
     "density": ["density", "tiny.png", "-o", "d.npy", "-o", "d.png", "--within", "p.geojson",
@@ -139,10 +136,10 @@ def write_inputs(folder):
                     "--floor", "0.1"], cwd=folder, check=True)
     points = generator.uniform((0, 0), (20, 16), (15, 2))
     np.savetxt(folder / "points.csv", points, delimiter=",", fmt="%.17g")
-    (folder / "mesh.off").write_text("OFF\n4 2 0\n0 0 0\n1 0 0\n1 1 0\n0 1 0\n3 0 1 2\n3 0 2 3\n")
+    (folder / "mesh.obj").write_text("v 0 0 0\nv 1 0 0\nv 1 1 0\nv 0 1 0\nf 1 2 3\nf 1 3 4\n")
     np.save(folder / "q.npy", np.array([1.0, -2, 3, -4]))
     np.save(folder / "zero.npy", np.zeros(4))
-    for name, text in (("jobs.csv", JOBS_CSV), ("jobs.jsonl", JOBS_JSON), ("p.svg", SQUARE),
+    for name, text in (("jobs.jsonl", JOBS), ("p.svg", SQUARE),
                        ("p.geojson", GEOJSON), ("a.mtx", MATRIX),
                        ("inks.pens", "blue = #0040c0\nred = #d02010 1,3\n"),
                        ("options.txt", "seed = 3\ngamma = 1.5\n")):

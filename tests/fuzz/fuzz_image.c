@@ -45,7 +45,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   size_t count = (size_t)image.width * (size_t)image.height;
   for (size_t i = 0; i < count; ++i) {
     float value = image.value[i];
-    if (!image.is_data && !(value >= 0 && value <= 1)) abort();
+    const int is_masked = image.masked > 0 && value != value;
+    if (!image.is_data && !is_masked && !(value >= 0 && value <= 1)) abort();
   }
   for (size_t i = 0; image.rgb != NULL && i < 3 * count; ++i)
     if (!(image.rgb[i] >= 0 && image.rgb[i] <= 1)) abort();

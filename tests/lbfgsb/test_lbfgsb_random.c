@@ -76,18 +76,11 @@ static void test_kind(problem_kind kind, int64_t largest) {
   }
 }
 
-static void test_quadratics(void **state) {
-  (void)state;
-  test_kind(PROBLEM_QUADRATIC, 1000);
-}
+TEST(test_quadratics) { test_kind(PROBLEM_QUADRATIC, 1000); }
 
-static void test_rosenbrock(void **state) {
-  (void)state;
-  test_kind(PROBLEM_ROSENBROCK, 100);
-}
+TEST(test_rosenbrock) { test_kind(PROBLEM_ROSENBROCK, 100); }
 
-static void test_large(void **state) {
-  (void)state;
+TEST(test_large) {
   const random_case c = {PROBLEM_QUADRATIC, 100003, MIXED, 5, 0};
   fixture made = make_case(&c, 4);
   solve(&made);
@@ -95,8 +88,7 @@ static void test_large(void **state) {
 }
 
 /* A million variables without coupling: each ends at its own minimum, moved into its bounds. */
-static void test_separable_million(void **state) {
-  (void)state;
+TEST(test_separable_million) {
   const int64_t n = 1000003;
   uint64_t seed = 11;
   fixture made = fixture_make(device, PROBLEM_QUADRATIC, n);
@@ -174,13 +166,7 @@ int main(int argc, char **argv) {
     cvtm_device_destroy(device);
     return 0;
   }
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_quadratics),
-      cmocka_unit_test(test_rosenbrock),
-      cmocka_unit_test(test_large),
-      cmocka_unit_test(test_separable_million),
-  };
-  const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+  const int failed = cmocka_run_group_tests(testing_tests, NULL, NULL);
   cvtm_device_destroy(device);
   return failed;
 }

@@ -7,7 +7,7 @@ import subprocess
 import numpy as np
 from scipy.optimize import fmin_l_bfgs_b
 
-from conftest import TESTS_BUILD
+from conftest import BUILD
 
 
 def quadratic(case):
@@ -56,7 +56,7 @@ def check_case(case):
 
 
 def test_random_problems():
-    lines = subprocess.run([TESTS_BUILD / "test_lbfgsb_random", "--print"], check=True,
+    lines = subprocess.run([BUILD / "tests" / "test_lbfgsb_random", "--print"], check=True,
                            capture_output=True, text=True).stdout
     cases = [json.loads(line) for line in lines.splitlines()]
     assert len(cases) > 50

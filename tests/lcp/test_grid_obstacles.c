@@ -51,8 +51,7 @@ static const known answers[] = {
     {HEMISPHERE, 255, 6377, 8, 9.339532e-5, 0},
 };
 
-static void test_known_answers(void **state) {
-  (void)state;
+TEST(test_known_answers) {
   for (size_t a = 0; a < sizeof answers / sizeof *answers; ++a) {
     const known *k = &answers[a];
     grid_case g = obstacle_make(k->kind, k->m);
@@ -84,8 +83,7 @@ static void test_known_answers(void **state) {
 }
 
 /* Most cycles from a cold and from a nested start, m = 255. */
-static void test_starts(void **state) {
-  (void)state;
+TEST(test_starts) {
   static const int64_t most[2][3] = {{72, 70, 50}, {7, 9, 8}};
   for (int kind = MEMBRANE; kind <= HEMISPHERE; ++kind) {
     for (int nested = 0; nested < 2; ++nested) {
@@ -102,8 +100,7 @@ static void test_starts(void **state) {
   }
 }
 
-static void test_psor(void **state) {
-  (void)state;
+TEST(test_psor) {
   grid_case g = obstacle_make(MEMBRANE, 63);
   g.options.method = CVTM_LCP_PSOR;
   g.options.max_iterations = 20000;
@@ -121,8 +118,7 @@ static void test_psor(void **state) {
   grid_case_free(&g);
 }
 
-static void test_linear(void **state) {
-  (void)state;
+TEST(test_linear) {
   grid_case g = obstacle_make(MEMBRANE, 127);
   free(g.lower);
   g.lower = NULL;
@@ -133,8 +129,7 @@ static void test_linear(void **state) {
   grid_case_free(&g);
 }
 
-static void test_any_size(void **state) {
-  (void)state;
+TEST(test_any_size) {
   static const int64_t sizes[][2] = {{1, 1},   {1, 2},   {2, 1},     {2, 2},    {3, 3},   {4, 4},
                                      {1, 40},  {57, 1},  {2, 33},    {5, 300},  {64, 64}, {100, 37},
                                      {96, 97}, {37, 10}, {1000, 37}, {30, 1000}};
@@ -170,8 +165,7 @@ static grid_case stretched_make(int64_t width, int64_t height, double aspect) {
 }
 
 /* Where links along one side are far stronger, coarse grids wait with the other one. */
-static void test_stretched(void **state) {
-  (void)state;
+TEST(test_stretched) {
   static const struct {
     int64_t width, height;
     double aspect;
@@ -190,8 +184,7 @@ static void test_stretched(void **state) {
 }
 
 /* The first links decide on the layout, also where coefficients without links came before. */
-static void test_first_links_after_constants(void **state) {
-  (void)state;
+TEST(test_first_links_after_constants) {
   const double aspects[] = {1e3, 1e-3};
   for (int k = 0; k < 2; ++k) {
     for (int method = CVTM_LCP_PSOR; method <= CVTM_LCP_TNNMG; ++method) {
@@ -233,8 +226,7 @@ static int collect(void *context, const cvtm_lcp_progress *progress) {
   return seen[0] >= seen[2];
 }
 
-static void test_monitor(void **state) {
-  (void)state;
+TEST(test_monitor) {
   double seen[3] = {0, 0, 1e9};
   grid_case g = obstacle_make(TORSION, 63);
   g.options.monitor = collect;
@@ -252,8 +244,7 @@ static void test_monitor(void **state) {
   grid_case_free(&g);
 }
 
-static void test_reruns_and_threads(void **state) {
-  (void)state;
+TEST(test_reruns_and_threads) {
   grid_case first = obstacle_make(TORSION, 130), again = obstacle_make(TORSION, 130);
   grid_case_solve(device, &first);
   cvtm_device *one = test_device_open_threads(1);
@@ -283,8 +274,7 @@ static void check_agreement(cvtm_device *cpu, int64_t m, int method) {
   grid_case_free(&there);
 }
 
-static void test_devices_agree(void **state) {
-  (void)state;
+TEST(test_devices_agree) {
   cvtm_device *cpu = NULL;
   cvtm_error error;
   assert_int_equal(cvtm_device_create("cpu", 1, &cpu, &error), CVTM_OK);
@@ -296,8 +286,7 @@ static void test_devices_agree(void **state) {
 }
 
 /* The plain kernels, which CUDA's specialised ones replace: all of them, then those of one name. */
-static void test_plain_kernels_agree(void **state) {
-  (void)state;
+TEST(test_plain_kernels_agree) {
   static const char *const names[] = {"grid",     "march",    "tiles", "tail",
                                       "galerkin", "bilinear", "pdl"};
   cvtm_device *cpu = NULL;
@@ -318,8 +307,7 @@ static void test_plain_kernels_agree(void **state) {
   cvtm_device_destroy(cpu);
 }
 
-static void test_warm_start(void **state) {
-  (void)state;
+TEST(test_warm_start) {
   grid_case g = obstacle_make(TORSION, 255);
   grid_run run = grid_run_open(device, &g);
   grid_run_solve(device, &run, &g, 0);
@@ -330,8 +318,7 @@ static void test_warm_start(void **state) {
   grid_case_free(&g);
 }
 
-static void test_refusals(void **state) {
-  (void)state;
+TEST(test_refusals) {
   grid_case g = obstacle_make(MEMBRANE, 20);
   g.upper = grid_doubles(400, 1);
   g.upper[123] = -0.06;
@@ -361,23 +348,8 @@ static void test_refusals(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_known_answers),
-      cmocka_unit_test(test_starts),
-      cmocka_unit_test(test_psor),
-      cmocka_unit_test(test_linear),
-      cmocka_unit_test(test_any_size),
-      cmocka_unit_test(test_stretched),
-      cmocka_unit_test(test_first_links_after_constants),
-      cmocka_unit_test(test_monitor),
-      cmocka_unit_test(test_reruns_and_threads),
-      cmocka_unit_test(test_devices_agree),
-      cmocka_unit_test(test_plain_kernels_agree),
-      cmocka_unit_test(test_warm_start),
-      cmocka_unit_test(test_refusals),
-  };
   device = test_device_open();
-  const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+  const int failed = cmocka_run_group_tests(testing_tests, NULL, NULL);
   cvtm_device_destroy(device);
   return failed;
 }

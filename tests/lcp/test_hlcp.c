@@ -6,9 +6,6 @@
 #include "bench/problems/complementarity.h"
 #include "lcp/hlcp.h"
 
-#include <math.h>
-#include <string.h>
-
 typedef struct outcome {
   cvtm_hlcp_result result;
   double *x, *z, *w; /* host memory */
@@ -205,8 +202,7 @@ static void compare(cvtm_device *device, const cvtm_hlcp_problem *p, const cvtm_
   reference_free(&r);
 }
 
-static void family_follows_the_equations(void **state) {
-  (void)state;
+TEST(family_follows_the_equations) {
   cvtm_device *device = test_device_open();
   const int64_t splits[] = {1, 3, 7, 50, 81};
   for (int number = 1; number <= 3; ++number) {
@@ -244,8 +240,7 @@ static void put_identity(cvtm_csr *m, int64_t n, double value) {
 }
 
 /* B = I, split as in Remark 3 and unsplit as in Remark 1, with an Omega of its own. */
-static void lcp_in_both_forms(void **state) {
-  (void)state;
+TEST(lcp_in_both_forms) {
   cvtm_device *device = test_device_open();
   cvtm_hlcp_problem p = example(2, 7);
   cvtm_csr_free(&p.b);
@@ -271,8 +266,7 @@ static void lcp_in_both_forms(void **state) {
 
 /* Mezzadri 2020, Table 2; the residuals were computed independently. On CUDA, a thread for each
  * splitting makes the same sweeps. */
-static void published_counts(void **state) {
-  (void)state;
+TEST(published_counts) {
   static const struct {
     cvtm_hlcp_method method;
     int64_t splits, sweeps;
@@ -329,8 +323,7 @@ static cvtm_hlcp_problem bearing(int64_t size) {
   return p;
 }
 
-static void newton_on_the_bearing(void **state) {
-  (void)state;
+TEST(newton_on_the_bearing) {
   cvtm_device *device = test_device_open();
   cvtm_hlcp_problem p = bearing(1024);
   cvtm_hlcp_options o;
@@ -353,8 +346,7 @@ static void newton_on_the_bearing(void **state) {
 }
 
 /* Outside the theory the sweeps are slow: from x = 0 to 1e-8. */
-static void sweeps_on_the_bearing(void **state) {
-  (void)state;
+TEST(sweeps_on_the_bearing) {
   static const int64_t counts[][2] = {{32, 132}, {64, 722}, {128, 3074}};
   cvtm_device *device = test_device_open();
   for (int k = 0; k < 3; ++k) {
@@ -375,8 +367,7 @@ static void sweeps_on_the_bearing(void **state) {
 
 /* Bands too wide for the direct solver. At h = 256 the residual of BiCGSTAB comes to be at right
  * angles to its shadow. Errors are of the size of the residual. */
-static void newton_with_krylov(void **state) {
-  (void)state;
+TEST(newton_with_krylov) {
   static const int64_t sizes[] = {40, 256};
   cvtm_device *device = test_device_open();
   for (int k = 0; k < 2; ++k) {
@@ -443,8 +434,7 @@ static cvtm_hlcp_problem random_pair(uint64_t seed, double *z, double *w) {
   return p;
 }
 
-static void random_pairs_converge(void **state) {
-  (void)state;
+TEST(random_pairs_converge) {
   cvtm_device *device = test_device_open();
   double z[RANDOM_ROWS], w[RANDOM_ROWS];
   for (uint64_t seed = 1; seed <= 6; ++seed) {
@@ -480,8 +470,7 @@ static void refuse(cvtm_device *device, const cvtm_hlcp_problem *p, const cvtm_h
     fail_msg("'%s' lacks '%s'", cvtm_device_error(device)->message, text);
 }
 
-static void bad_input_is_refused(void **state) {
-  (void)state;
+TEST(bad_input_is_refused) {
   cvtm_device *device = test_device_open();
   cvtm_hlcp_problem p = example(3, 4);
   const cvtm_hlcp_options good = options_of(3, CVTM_HLCP_MMGS, 2);
@@ -549,8 +538,7 @@ static int listen(void *context, const cvtm_hlcp_progress *progress) {
   return progress->iteration >= l->stop_at;
 }
 
-static void the_monitor_hears_everything(void **state) {
-  (void)state;
+TEST(the_monitor_hears_everything) {
   cvtm_device *device = test_device_open();
   cvtm_hlcp_problem p = example(3, 40);
   cvtm_hlcp_options o = options_of(3, CVTM_HLCP_MMJ, 10);
@@ -581,8 +569,7 @@ static void the_monitor_hears_everything(void **state) {
   cvtm_device_destroy(device);
 }
 
-static void reruns_are_bit_identical(void **state) {
-  (void)state;
+TEST(reruns_are_bit_identical) {
   cvtm_hlcp_problem p = example(2, 60);
   outcome got[2];
   for (int k = 0; k < 2; ++k) {
@@ -599,8 +586,7 @@ static void reruns_are_bit_identical(void **state) {
   cvtm_hlcp_problem_free(&p);
 }
 
-static void a_solution_is_a_start(void **state) {
-  (void)state;
+TEST(a_solution_is_a_start) {
   cvtm_device *device = test_device_open();
   cvtm_hlcp_problem p = example(1, 12);
   cvtm_hlcp_options o = options_of(1, CVTM_HLCP_MMGS, 9);
@@ -623,19 +609,4 @@ static void a_solution_is_a_start(void **state) {
   cvtm_device_destroy(device);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(family_follows_the_equations),
-      cmocka_unit_test(lcp_in_both_forms),
-      cmocka_unit_test(published_counts),
-      cmocka_unit_test(newton_on_the_bearing),
-      cmocka_unit_test(sweeps_on_the_bearing),
-      cmocka_unit_test(newton_with_krylov),
-      cmocka_unit_test(random_pairs_converge),
-      cmocka_unit_test(bad_input_is_refused),
-      cmocka_unit_test(the_monitor_hears_everything),
-      cmocka_unit_test(reruns_are_bit_identical),
-      cmocka_unit_test(a_solution_is_a_start),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

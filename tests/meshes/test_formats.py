@@ -150,16 +150,10 @@ def test_reading(cvtmesh, points_file):
     found = meshio.read(mesh(cvtmesh, points_file, "mesh.vtu"))
     triangles = sum(len(cell.data) for cell in found.cells)
     variants = {
-        "ply": [("ply", {"binary": False}), ("ply", {"binary": True})],
-        "vtk": [("vtk", {"binary": False}), ("vtk", {"binary": True}), ("vtk42", {"binary": False}),
-                ("vtk42", {"binary": True})],
         "vtu": [("vtu", {"binary": False}), ("vtu", {"binary": True, "compression": None})],
         "msh": [("gmsh", {"binary": False}), ("gmsh", {"binary": True}),
                 ("gmsh22", {"binary": False}), ("gmsh22", {"binary": True})],
-        "stl": [("stl", {"binary": False}), ("stl", {"binary": True})],
         "obj": [("obj", {})],
-        "off": [("off", {})],
-        "inp": [("abaqus", {})],
     }
     for extension, ways in variants.items():
         for file_format, keywords in ways:

@@ -1,14 +1,7 @@
 /* Distances to nearest points against direct ones: random points, a cluster far from the others,
  * points that share a place, a torus. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
 
-#include <cmocka.h>
-
-#include <math.h>
+#include "testing.h"
 
 #include "base/random.h"
 #include "noise/nearest.h"
@@ -38,9 +31,8 @@ static void check(cvtm_domain domain, const double *points, int64_t count) {
   assert_true(fabs(found.mean - sum / (double)count) <= 1e-12 * sum);
 }
 
-static void test_distances(void **state) {
+TEST(test_distances) {
   enum { COUNT = 300 };
-  (void)state;
   double points[2 * COUNT];
   for (int periodic = 0; periodic < 2; ++periodic) {
     const cvtm_domain domain = {40, 25, periodic};
@@ -59,8 +51,7 @@ static void test_distances(void **state) {
   }
 }
 
-static void test_few_points(void **state) {
-  (void)state;
+TEST(test_few_points) {
   const double point[2] = {1, 2};
   cvtm_nearest_distances found;
   assert_int_equal(
@@ -68,10 +59,4 @@ static void test_few_points(void **state) {
   assert_true(isnan(found.least) && isnan(found.mean));
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_distances),
-      cmocka_unit_test(test_few_points),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -1,15 +1,10 @@
 /* Drawings in several colours: their layers, and what the files say about pens. */
+#include "testing.h"
+
 #include "base/file.h"
 #include "plot/drawing.h"
 
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "decimal_comma.h"
 
 static const cvtm_pen pens[] = {
     {"sky & <sea>", {0, 128, 255}}, {"unused", {1, 2, 3}}, {"red; (old)", {255, 0, 0}}};
@@ -42,8 +37,7 @@ static char *read_text(const char *path) {
   return text;
 }
 
-static void test_join_keeps_every_stroke(void **state) {
-  (void)state;
+TEST(test_join_keeps_every_stroke) {
   cvtm_drawing drawing;
   make_dots(&drawing);
   assert_int_equal(drawing.stroke_count, 3);
@@ -63,8 +57,7 @@ static void test_join_keeps_every_stroke(void **state) {
   cvtm_drawing_free(&drawing);
 }
 
-static void test_join_keeps_parts_of_paths(void **state) {
-  (void)state;
+TEST(test_join_keeps_parts_of_paths) {
   const double points[] = {1, 1, 9, 1, 9, 9, 1, 9};
   cvtm_page page;
   cvtm_drawing layer[2], drawing;
@@ -80,8 +73,7 @@ static void test_join_keeps_parts_of_paths(void **state) {
   cvtm_drawing_free(&drawing);
 }
 
-static void test_svg_has_a_layer_for_each_pen(void **state) {
-  (void)state;
+TEST(test_svg_has_a_layer_for_each_pen) {
   cvtm_drawing drawing;
   make_dots(&drawing);
   assert_int_equal(cvtm_drawing_write_svg("pens.svg", &drawing, NULL), CVTM_OK);
@@ -89,13 +81,13 @@ static void test_svg_has_a_layer_for_each_pen(void **state) {
   assert_non_null(strstr(text, "inkscape:label=\"1 sky &#38; &#60;sea&#62;\""));
   assert_non_null(strstr(text, "inkscape:label=\"2 unused\""));
   assert_non_null(strstr(text, "fill=\"#0080ff\""));
+  assert_non_null(strstr(text, "r=\"0.100\""));
   assert_non_null(strstr(text, "fill=\"#ff0000\""));
   free(text);
   cvtm_drawing_free(&drawing);
 }
 
-static void test_machines_change_pens(void **state) {
-  (void)state;
+TEST(test_machines_change_pens) {
   cvtm_drawing drawing;
   cvtm_gcode_profile profile;
   make_dots(&drawing);
@@ -119,12 +111,11 @@ static void test_machines_change_pens(void **state) {
   cvtm_drawing_free(&drawing);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_join_keeps_every_stroke),
-      cmocka_unit_test(test_join_keeps_parts_of_paths),
-      cmocka_unit_test(test_svg_has_a_layer_for_each_pen),
-      cmocka_unit_test(test_machines_change_pens),
-  };
-  return cmocka_run_group_tests_name("drawing_pens", tests, NULL, NULL);
+/* Files have a decimal point in every locale. */
+static int use_comma(void **state) {
+  (void)state;
+  use_decimal_comma();
+  return 0;
 }
+
+int main(void) { return cmocka_run_group_tests(testing_tests, use_comma, NULL); }

@@ -96,8 +96,7 @@ static double residual(const fixture *f) {
 
 /* Iterations of conjugate gradients to 1e-10 for sites in disorder, on an even and on a steep
  * density. With the diagonal alone as preconditioner 5,000 sites take more than 500. */
-static void test_systems(void **unused) {
-  (void)unused;
+TEST(test_systems) {
   static const int64_t counts[] = {1, 2, 3, 9, 300, 5000};
   state = 7;
   for (int k = 0; k < 12; ++k) {
@@ -134,8 +133,7 @@ static cvtm_power *fresh_diagram(const fixture *f, const double *weight) {
 
 /* A diagram that follows another is that of the sites and weights alone, however far they have
  * moved: not at all, by parts of a cell, anywhere; all sites, or one in a hundred. */
-static void test_following_diagrams(void **unused) {
-  (void)unused;
+TEST(test_following_diagrams) {
   enum { COUNT = 700, ROUNDS = 48 };
   static const double moves[] = {0, 0.01, 0.3, 2, 30, 0.05}, weights[] = {0, 0.5, 30};
   double weight[COUNT] = {0};
@@ -181,8 +179,7 @@ static double balanced_cost(fixture *f, const double *sites) {
  * of exact masses up to the cube of that; its gradient is compared with central differences, whose
  * own error is below 1e-5, in the norm over some components. Without the correction the gradient is
  * off by more than ten times as much. */
-static void test_estimate(void **unused) {
-  (void)unused;
+TEST(test_estimate) {
   enum { N = 400, CHECKED = 24 };
   state = 19;
   fixture f = open_fixture(20, N);
@@ -228,11 +225,4 @@ static void test_estimate(void **unused) {
   close_fixture(&f);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_systems),
-      cmocka_unit_test(test_following_diagrams),
-      cmocka_unit_test(test_estimate),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

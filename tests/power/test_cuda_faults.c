@@ -112,32 +112,18 @@ static void check_failures(solve how) {
   assert_memory_equal(again.sites, clean.sites, sizeof clean.sites);
 }
 
-static void test_plain(void **state) {
-  (void)state;
-  check_failures(solve_plain);
-}
+TEST(test_plain) { check_failures(solve_plain); }
 
-static void test_pixel(void **state) {
-  (void)state;
-  check_failures(solve_pixel);
-}
+TEST(test_pixel) { check_failures(solve_pixel); }
 
-static void test_equal_mass(void **state) {
-  (void)state;
-  check_failures(solve_equal_mass);
-}
+TEST(test_equal_mass) { check_failures(solve_equal_mass); }
 #endif
 
 int main(void) {
 #if CVTMESH_HAVE_CUDA
   if (strcmp(test_device_name(), "cpu") == 0) return TEST_SKIPPED;
   cvtm_device_destroy(test_device_open()); /* skips the test where there is no GPU */
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_plain),
-      cmocka_unit_test(test_pixel),
-      cmocka_unit_test(test_equal_mass),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return cmocka_run_group_tests(testing_tests, NULL, NULL);
 #else
   return TEST_SKIPPED;
 #endif

@@ -83,8 +83,7 @@ static void check_weights(cvtm_domain d, const float *rho, const double *sites, 
   free(mass);
 }
 
-static void test_masses_of_given_sites(void **unused) {
-  (void)unused;
+TEST(test_masses_of_given_sites) {
   static float rho[48 * 40];
   double sites[2 * 60];
   for (int periodic = 0; periodic < 2; ++periodic) {
@@ -102,8 +101,7 @@ static void test_masses_of_given_sites(void **unused) {
 }
 
 /* All mass in one pixel, which the cells of sites everywhere must share. */
-static void test_one_pixel(void **unused) {
-  (void)unused;
+TEST(test_one_pixel) {
   const cvtm_domain d = {16, 16, 0};
   float rho[256] = {0};
   double sites[2 * 20];
@@ -114,8 +112,7 @@ static void test_one_pixel(void **unused) {
 }
 
 /* A site with many neighbours on a circle around it, more than a cell has room for at first. */
-static void test_hub(void **unused) {
-  (void)unused;
+TEST(test_hub) {
   const cvtm_domain d = {32, 32, 0};
   static float rho[1024];
   double sites[2 * 91] = {16, 16};
@@ -129,8 +126,7 @@ static void test_hub(void **unused) {
 
 /* Two sites on a line: with t = (x_1 + x_2) / 2 + (w_1 - w_2) / (2 (x_2 - x_1)) the border of the
  * cells, mass to the left of t is half of all. The density rises by columns. */
-static void test_two_sites(void **unused) {
-  (void)unused;
+TEST(test_two_sites) {
   enum { W = 40, H = 8 };
   const cvtm_domain d = {W, H, 0};
   float rho[W * H];
@@ -149,8 +145,7 @@ static void test_two_sites(void **unused) {
 }
 
 /* The cells of a square lattice are equal as they are. */
-static void test_lattice(void **unused) {
-  (void)unused;
+TEST(test_lattice) {
   const cvtm_domain d = {24, 24, 0};
   static float rho[576];
   double sites[2 * 64], weights[64];
@@ -203,8 +198,7 @@ static void solve(cvtm_domain d, const float *rho, int n, int fixed, cvtm_cvt_me
   close_bench(&b);
 }
 
-static void test_solution(void **unused) {
-  (void)unused;
+TEST(test_solution) {
   static float rho[64 * 48];
   double sites[2 * 100], weights[100];
   cvtm_equal_mass_result result;
@@ -223,8 +217,7 @@ static void test_solution(void **unused) {
   }
 }
 
-static void test_fixed_sites(void **unused) {
-  (void)unused;
+TEST(test_fixed_sites) {
   const cvtm_domain d = {40, 40, 0};
   static float rho[1600];
   double sites[2 * 40] = {0, 0, 40, 13.5, 20, 20}, weights[40];
@@ -237,8 +230,7 @@ static void test_fixed_sites(void **unused) {
 }
 
 /* Given sites in pairs and a heap, far closer to each other than to anything else. */
-static void test_crowded_start(void **unused) {
-  (void)unused;
+TEST(test_crowded_start) {
   enum { PAIRS = 10, HEAP = 8, N = 2 * PAIRS + HEAP };
   const cvtm_domain d = {40, 30, 0};
   float rho[40 * 30];
@@ -261,8 +253,7 @@ static void test_crowded_start(void **unused) {
   close_bench(&b);
 }
 
-static void test_one_site(void **unused) {
-  (void)unused;
+TEST(test_one_site) {
   const cvtm_domain d = {10, 6, 0};
   float rho[60];
   double sites[2], weight = 1;
@@ -273,8 +264,7 @@ static void test_one_site(void **unused) {
   assert_true(fabs(result.descent.objective - 60 * (100 + 36) / 12.0) < 1e-9);
 }
 
-static void test_same_bits(void **unused) {
-  (void)unused;
+TEST(test_same_bits) {
   const cvtm_domain d = {64, 48, 0};
   static float rho[64 * 48];
   double sites[2][2 * 120], weights[2][120];
@@ -290,8 +280,7 @@ static void test_same_bits(void **unused) {
  */
 
 /* With equal weights it is the Delaunay triangulation. */
-static void test_dual_of_equal_weights(void **unused) {
-  (void)unused;
+TEST(test_dual_of_equal_weights) {
   enum { N = 200 };
   const cvtm_domain d = {50, 50, 0};
   double sites[2 * N], weights[N] = {0};
@@ -321,8 +310,7 @@ static void test_dual_of_equal_weights(void **unused) {
 
 /* A lattice, whose corners four cells share: two triangles to a square, none twice. Then the
  * middle site so light that its cell vanishes: it has no triangle, the others fill its place. */
-static void test_dual_of_lattice(void **unused) {
-  (void)unused;
+TEST(test_dual_of_lattice) {
   const cvtm_domain d = {30, 30, 0};
   double sites[2 * 25], weights[25] = {0};
   for (int i = 0; i < 25; ++i) {
@@ -356,8 +344,7 @@ static void test_dual_of_lattice(void **unused) {
 /* --- what is refused
  * ------------------------------------------------------------------------------ */
 
-static void test_bad_input(void **unused) {
-  (void)unused;
+TEST(test_bad_input) {
   const cvtm_domain d = {8, 8, 0};
   float rho[64];
   double sites[6] = {1, 1, 5, 5, 1, 1}, weights[3];
@@ -393,8 +380,7 @@ static void test_bad_input(void **unused) {
 }
 
 /* The number of sites follows the density itself, not its root, and none is where there is none. */
-static void test_samples(void **unused) {
-  (void)unused;
+TEST(test_samples) {
   enum { COUNT = 700 };
   const cvtm_domain d = {60, 20, 0};
   float rho[60 * 20];
@@ -415,22 +401,4 @@ static void test_samples(void **unused) {
   }
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_masses_of_given_sites),
-      cmocka_unit_test(test_one_pixel),
-      cmocka_unit_test(test_hub),
-      cmocka_unit_test(test_two_sites),
-      cmocka_unit_test(test_lattice),
-      cmocka_unit_test(test_solution),
-      cmocka_unit_test(test_fixed_sites),
-      cmocka_unit_test(test_crowded_start),
-      cmocka_unit_test(test_one_site),
-      cmocka_unit_test(test_same_bits),
-      cmocka_unit_test(test_dual_of_equal_weights),
-      cmocka_unit_test(test_dual_of_lattice),
-      cmocka_unit_test(test_bad_input),
-      cmocka_unit_test(test_samples),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

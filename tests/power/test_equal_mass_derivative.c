@@ -1,14 +1,8 @@
+#include "testing.h"
+
 #include "power/equal_mass_derivative.h"
 
 #include "splitmix64.h"
-
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <cmocka.h>
-
-#include <math.h>
-#include <string.h>
 
 enum { WIDTH = 11, HEIGHT = 9, PIXELS = WIDTH * HEIGHT, SITES = 12 };
 
@@ -51,8 +45,7 @@ static double value_of(const problem *p) {
 }
 
 /* The centroids of cells of equal mass have the mean of the density. */
-static void centroids_have_the_mean_of_the_density(void **state) {
-  (void)state;
+TEST(centroids_have_the_mean_of_the_density) {
   const problem p = random_problem();
   cvtm_equal_mass_derivative *e = solve(&p);
   double mass = 0, wanted[2] = {0, 0}, found[2] = {0, 0}, weight = 0;
@@ -72,8 +65,7 @@ static void centroids_have_the_mean_of_the_density(void **state) {
 
 /* Central differences, which err by 1e-7 where no corner of a cell crosses the border of a pixel.
  */
-static void derivatives_are_those_of_differences(void **state) {
-  (void)state;
+TEST(derivatives_are_those_of_differences) {
   const problem p = random_problem();
   double by_sites[2 * SITES], by_density[PIXELS];
   cvtm_equal_mass_derivative *e = solve(&p);
@@ -105,8 +97,7 @@ static cvtm_status create(const problem *p, const char *message) {
   return status;
 }
 
-static void what_has_no_derivative_is_refused(void **state) {
-  (void)state;
+TEST(what_has_no_derivative_is_refused) {
   problem p = random_problem();
   memcpy(p.sites + 2, p.sites, 2 * sizeof *p.sites);
   assert_int_equal(create(&p, "share a place"), CVTM_ERROR_INPUT);
@@ -116,8 +107,7 @@ static void what_has_no_derivative_is_refused(void **state) {
 }
 
 /* Two parts of the density that share no cell: the difference of their weights is free. */
-static void undetermined_weights_are_refused(void **state) {
-  (void)state;
+TEST(undetermined_weights_are_refused) {
   problem p = random_problem();
   for (int k = 0; k < PIXELS; ++k) p.density[k] = k % WIDTH < 3 || k % WIDTH > 7;
   for (int i = 0; i < SITES; ++i) {
@@ -127,12 +117,4 @@ static void undetermined_weights_are_refused(void **state) {
   assert_int_equal(create(&p, "does not determine"), CVTM_ERROR_INPUT);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(centroids_have_the_mean_of_the_density),
-      cmocka_unit_test(derivatives_are_those_of_differences),
-      cmocka_unit_test(what_has_no_derivative_is_refused),
-      cmocka_unit_test(undetermined_weights_are_refused),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

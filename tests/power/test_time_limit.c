@@ -84,8 +84,7 @@ static void solve_until_all_looks(int periodic, cvtm_cvt_effort effort, float gr
     (void)solve(domain, density, &options);
 }
 
-static void a_limit_that_passes_anywhere_leaves_distinct_sites(void **unused) {
-  (void)unused;
+TEST(a_limit_that_passes_anywhere_leaves_distinct_sites) {
   solve_until_all_looks(0, CVTM_CVT_EFFORT_LOW, 0.01F);
   solve_until_all_looks(0, CVTM_CVT_EFFORT_NORMAL, 0.01F);
   solve_until_all_looks(1, CVTM_CVT_EFFORT_NORMAL, 0);
@@ -93,8 +92,7 @@ static void a_limit_that_passes_anywhere_leaves_distinct_sites(void **unused) {
 }
 
 /* However long the coarse levels could go on. */
-static void the_full_set_gets_half_of_the_time(void **unused) {
-  (void)unused;
+TEST(the_full_set_gets_half_of_the_time) {
   const cvtm_domain domain = {SIDE, SIDE, 0};
   float density[AREA];
   cvtm_cvt_options options;
@@ -110,8 +108,7 @@ static void the_full_set_gets_half_of_the_time(void **unused) {
 }
 
 /* The weights are found for whatever sites there are. */
-static void cells_have_equal_masses_after_any_limit(void **unused) {
-  (void)unused;
+TEST(cells_have_equal_masses_after_any_limit) {
   enum { FEW = 150 };
   const cvtm_domain domain = {SIDE, SIDE, 0};
   float density[AREA];
@@ -136,11 +133,4 @@ static void cells_have_equal_masses_after_any_limit(void **unused) {
   }
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(a_limit_that_passes_anywhere_leaves_distinct_sites),
-      cmocka_unit_test(the_full_set_gets_half_of_the_time),
-      cmocka_unit_test(cells_have_equal_masses_after_any_limit),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -1,7 +1,5 @@
 /* The MINPACK-2 problems: values at the start and minima against the collection's Fortran code
  * and the TAO examples of PETSc, gradients against central differences, both devices alike. */
-#include <math.h>
-#include <string.h>
 
 #include "bench/problems/minpack2.h"
 #include "test_devices.h"
@@ -91,8 +89,7 @@ typedef struct start_row {
 } start_row;
 
 /* As many digits as the reference values have. */
-static void test_starts(void **state) {
-  (void)state;
+TEST(test_starts) {
   const start_row rows[] = {
       {CVTM_MINPACK2_EPT, 200, 200, 0, -0.3333250827},
       {CVTM_MINPACK2_PJB, 200, 200, 0, 28.70245761},
@@ -172,8 +169,7 @@ static void check_gradient(cvtm_minpack2_kind kind, shape size) {
   discard(&s);
 }
 
-static void test_gradients(void **state) {
-  (void)state;
+TEST(test_gradients) {
   for (int kind = 0; kind < (int)CVTM_MINPACK2_COUNT; ++kind) {
     int count;
     const shape *shapes = shapes_of((cvtm_minpack2_kind)kind, &count);
@@ -182,8 +178,7 @@ static void test_gradients(void **state) {
 }
 
 /* psi of the design problem has three branches; each must be met. */
-static void test_design_branches(void **state) {
-  (void)state;
+TEST(test_design_branches) {
   const double sizes[] = {1e-3, 0.02, 0.5};
   for (int k = 0; k < 3; ++k) {
     const cvtm_minpack2_options options = sized(CVTM_MINPACK2_ODC, 5, 4);
@@ -212,8 +207,7 @@ static void test_design_branches(void **state) {
 
 /* The order of the sums differs between devices, not what is added: 1e-13 of the largest term
  * is some hundred roundings, and the sums have at most some thousand terms of either sign. */
-static void test_devices_agree(void **state) {
-  (void)state;
+TEST(test_devices_agree) {
   cvtm_device *cpu = NULL;
   assert_int_equal(cvtm_device_create("cpu", 2, &cpu, NULL), CVTM_OK);
   for (int kind = 0; kind < (int)CVTM_MINPACK2_COUNT; ++kind) {
@@ -247,8 +241,7 @@ static void test_devices_agree(void **state) {
 }
 
 /* Again, and with another number of threads: the same bits. */
-static void test_same_bits(void **state) {
-  (void)state;
+TEST(test_same_bits) {
   cvtm_device *one = test_device_open_threads(1);
   for (int kind = 0; kind < (int)CVTM_MINPACK2_COUNT; ++kind) {
     const int atoms = kind == (int)CVTM_MINPACK2_LJ;
@@ -331,8 +324,7 @@ static void set_bounds(subject *s, cvtm_lbfgsb *solver, box bounds) {
 }
 
 /* Runs until the decrease of f is rounding. */
-static void test_minima(void **state) {
-  (void)state;
+TEST(test_minima) {
   const int quick = cvtm_device_get_kind(device) == CVTM_DEVICE_CUDA;
   for (size_t r = 0; r < sizeof minima / sizeof *minima; ++r) {
     const minimum_row *row = &minima[r];
@@ -370,8 +362,7 @@ static void refused(cvtm_minpack2_kind kind, const cvtm_minpack2_options *option
   assert_non_null(strstr(cvtm_device_error(device)->message, says));
 }
 
-static void test_refused(void **state) {
-  (void)state;
+TEST(test_refused) {
   const int64_t huge = INT64_C(1) << 40;
   const int64_t sides[][2] = {{0, 5}, {5, 0}, {-1, 5}, {huge, huge}, {INT64_MAX, 1}};
   for (int k = 0; k < 5; ++k) {
@@ -400,8 +391,7 @@ static void test_refused(void **state) {
   }
 }
 
-static void test_names(void **state) {
-  (void)state;
+TEST(test_names) {
   for (int kind = 0; kind < (int)CVTM_MINPACK2_COUNT; ++kind) {
     assert_int_equal(cvtm_minpack2_find(cvtm_minpack2_name((cvtm_minpack2_kind)kind)), kind);
   }
@@ -412,13 +402,7 @@ static void test_names(void **state) {
 
 int main(void) {
   device = test_device_open();
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_names),           cmocka_unit_test(test_refused),
-      cmocka_unit_test(test_starts),          cmocka_unit_test(test_gradients),
-      cmocka_unit_test(test_design_branches), cmocka_unit_test(test_devices_agree),
-      cmocka_unit_test(test_same_bits),       cmocka_unit_test(test_minima),
-  };
-  const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+  const int failed = cmocka_run_group_tests(testing_tests, NULL, NULL);
   cvtm_device_destroy(device);
   return failed;
 }

@@ -112,8 +112,7 @@ static const cvtm_domain domains[] = {{64, 48, 0},   {64, 48, 1},    {1, 1, 0},
                                       {32768, 9, 1}, {262144, 2, 0}, {3, 65537, 1}};
 enum { DOMAINS = sizeof domains / sizeof *domains };
 
-static void test_random(void **state) {
-  cvtm_device *device = *state;
+TEST_ON_DEVICE(test_random) {
   static const int64_t counts[] = {1, 2, 7, 8, 9, 64, 65, 1000, 5000};
   for (int d = 0; d < DOMAINS; ++d)
     for (size_t k = 0; k < sizeof counts / sizeof *counts; ++k) {
@@ -123,27 +122,27 @@ static void test_random(void **state) {
     }
 }
 
-static void test_clustered(void **state) {
+TEST_ON_DEVICE(test_clustered) {
   for (int d = 0; d < DOMAINS; ++d) {
     double *sites = clustered_sites(domains[d], 3000, 5);
-    check_sites(*state, domains[d], sites, 3000, 200);
+    check_sites(device, domains[d], sites, 3000, 200);
     free(sites);
   }
 }
 
-static void test_lattice(void **state) {
+TEST_ON_DEVICE(test_lattice) {
   double sites[2 * 256];
   for (int i = 0; i < 256; ++i) {
     sites[2 * i] = 4 * ((255 - i) % 16);
     sites[2 * i + 1] = 3 * ((255 - i) / 16);
   }
-  check_sites(*state, domains[0], sites, 256, 2000);
-  check_sites(*state, domains[1], sites, 256, 2000);
+  check_sites(device, domains[0], sites, 256, 2000);
+  check_sites(device, domains[1], sites, 256, 2000);
 }
 
 /* Of very many coincident sites the lowest index must be found, and each search must visit only a
  * few boxes. */
-static void test_coincident(void **state) {
+TEST_ON_DEVICE(test_coincident) {
   enum { COUNT = 200000 };
   const cvtm_domain domain = {100, 100, 0};
   double *sites = uniform_sites(domain, COUNT, 3);
@@ -151,7 +150,7 @@ static void test_coincident(void **state) {
     sites[2 * i] = 31.25;
     sites[2 * i + 1] = 60.5;
   }
-  host_tree tree = build(*state, domain, sites, COUNT);
+  host_tree tree = build(device, domain, sites, COUNT);
   const cvtm_metric metric = cvtm_metric_of(domain);
   for (int q = 0; q < 100000; ++q) {
     const double x = 31.25 + 1e-3 * (q % 10), y = 60.5 - 1e-3 * (q % 7);
@@ -162,12 +161,12 @@ static void test_coincident(void **state) {
 }
 
 /* Sites of equal Morton code keep the caller's order, and the sites of a pixel are consecutive. */
-static void test_order(void **state) {
+TEST_ON_DEVICE(test_order) {
   enum { COUNT = 4000 };
   const cvtm_domain domain = {37, 21, 0};
   double *sites = uniform_sites(domain, COUNT, 8);
   for (int i = 0; i < COUNT; i += 3) memcpy(sites + 2 * i, sites, 2 * sizeof *sites);
-  host_tree tree = build(*state, domain, sites, COUNT);
+  host_tree tree = build(device, domain, sites, COUNT);
   char seen[37 * 21] = {0};
   int previous = -1;
   for (int64_t place = 0; place < COUNT; ++place) {
@@ -185,7 +184,7 @@ static void test_order(void **state) {
 
 /* Crowded bins, whose sites are not ordered by comparing each with all others: half of the sites in
  * one pixel, many of them in a thousandth of it, some at one point. */
-static void test_crowded_bins(void **state) {
+TEST_ON_DEVICE(test_crowded_bins) {
   enum { COUNT = 200000 };
   const cvtm_domain domain = {200, 100, 0};
   const double center[2] = {60.3, 40.6};
@@ -197,7 +196,7 @@ static void test_crowded_bins(void **state) {
       sites[2 * i + axis] = center[axis] + spread * (sites[2 * i + axis] / side - 0.5);
     }
   }
-  host_tree tree = build(*state, domain, sites, COUNT);
+  host_tree tree = build(device, domain, sites, COUNT);
   check_structure(&tree, domain, sites);
   const double finest = ldexp(1, 32 - tree.view.shift - tree.view.levels);
   uint64_t before = 0;
@@ -243,27 +242,27 @@ static void check_both_sorts(cvtm_device *device, cvtm_domain domain, const doub
   free_tree(&tree[1]);
 }
 
-static void test_both_sorts(void **state) {
+TEST_ON_DEVICE(test_both_sorts) {
   enum { COUNT = 100000 };
   for (int d = 0; d < DOMAINS; ++d) {
     double *sites = uniform_sites(domains[d], COUNT, 11);
     for (int64_t count = COUNT; count > 0; count /= 17)
-      check_both_sorts(*state, domains[d], sites, count);
+      check_both_sorts(device, domains[d], sites, count);
     for (int i = 0; i < COUNT; i += 2) { /* coincident and nearly coincident ones */
       sites[2 * i] = 0.5 + (i % 3 == 0 ? 1e-6 * sites[2 * i] : 0);
       sites[2 * i + 1] = 0.25;
     }
-    check_both_sorts(*state, domains[d], sites, COUNT);
+    check_both_sorts(device, domains[d], sites, COUNT);
     free(sites);
   }
 }
 
-static void test_range(void **state) {
+TEST_ON_DEVICE(test_range) {
   enum { COUNT = 1003 };
   for (int d = 0; d < 2; ++d) {
     const cvtm_metric metric = cvtm_metric_of(domains[d]);
     double *sites = uniform_sites(domains[d], COUNT, 4);
-    host_tree tree = build(*state, domains[d], sites, COUNT);
+    host_tree tree = build(device, domains[d], sites, COUNT);
     for (int q = 0; q < 3000; ++q) {
       uint64_t bits[2];
       cvtm_random_bits(1, 2, (uint64_t)q, bits);
@@ -281,13 +280,13 @@ static void test_range(void **state) {
   }
 }
 
-static void test_empty_and_not_finite(void **state) {
-  host_tree tree = build(*state, domains[0], NULL, 0);
+TEST_ON_DEVICE(test_empty_and_not_finite) {
+  host_tree tree = build(device, domains[0], NULL, 0);
   assert_int_equal(cvtm_site_tree_nearest(&tree.view, cvtm_metric_of(domains[0]), 1, 1).place, -1);
   free_tree(&tree);
   const double sites[] = {NAN, 1, 3, 3, INFINITY, 2, 1e300, -1e300, 60, 40, -INFINITY, NAN};
   for (int d = 0; d < 2; ++d) {
-    tree = build(*state, domains[d], sites, 6);
+    tree = build(device, domains[d], sites, 6);
     const cvtm_metric metric = cvtm_metric_of(domains[d]);
     assert_int_equal(cvtm_site_tree_nearest(&tree.view, metric, 20, 20).index, 1);
     assert_int_equal(cvtm_site_tree_nearest(&tree.view, metric, 50, 40).index, 4);
@@ -296,8 +295,7 @@ static void test_empty_and_not_finite(void **state) {
 }
 
 /* The boxes are built if *wanted is not 0, and stay as they are if it is. */
-static void test_boxes_if_wanted(void **state) {
-  cvtm_device *device = *state;
+TEST_ON_DEVICE(test_boxes_if_wanted) {
   enum { COUNT = 100 };
   double *sites = uniform_sites(domains[0], COUNT, 6);
   void *memory = NULL, *wanted = NULL;
@@ -328,8 +326,7 @@ static void test_boxes_if_wanted(void **state) {
   free(sites);
 }
 
-static void test_arguments(void **state) {
-  cvtm_device *device = *state;
+TEST_ON_DEVICE(test_arguments) {
   cvtm_site_tree *tree = NULL;
   const cvtm_domain none = {0, 5, 0}, huge = {5, CVTM_MAX_SIDE + 1, 0};
   assert_int_equal(cvtm_site_tree_create(device, none, 1, &tree), CVTM_ERROR_ARGUMENT);
@@ -344,22 +341,4 @@ static void test_arguments(void **state) {
   cvtm_site_tree_destroy(NULL);
 }
 
-int main(void) {
-  cvtm_device *device = test_device_open();
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test_prestate(test_random, device),
-      cmocka_unit_test_prestate(test_clustered, device),
-      cmocka_unit_test_prestate(test_lattice, device),
-      cmocka_unit_test_prestate(test_coincident, device),
-      cmocka_unit_test_prestate(test_order, device),
-      cmocka_unit_test_prestate(test_crowded_bins, device),
-      cmocka_unit_test_prestate(test_both_sorts, device),
-      cmocka_unit_test_prestate(test_range, device),
-      cmocka_unit_test_prestate(test_empty_and_not_finite, device),
-      cmocka_unit_test_prestate(test_boxes_if_wanted, device),
-      cmocka_unit_test_prestate(test_arguments, device),
-  };
-  const int failed = cmocka_run_group_tests(tests, NULL, NULL);
-  cvtm_device_destroy(device);
-  return failed;
-}
+TEST_DEVICE_MAIN()

@@ -1,0 +1,440 @@
+/* What holds for all public functions of a kind: NULL options are the defaults, and writers refuse
+ * sizes that cannot be. tests/test_layers.py sees that no function with options is missing here. */
+#include "testing.h"
+
+#include "base/file.h"
+#include "base/npy.h"
+#include "cvt/classes.h"
+#include "cvt/slide.h"
+#include "density/bias.h"
+#include "density/pipeline.h"
+#include "density/segment.h"
+#include "lbfgsb/lbfgsb.h"
+#include "lcp/lcp.h"
+#include "lcp/matrix_market.h"
+#include "meshes/mesh_file.h"
+#include "meshes/refine.h"
+#include "noise/gaussian.h"
+#include "pictures/picture.h"
+#include "power/equal_mass.h"
+
+#include <unistd.h>
+
+enum { SIDE = 32, SITES = 24, PIXELS = SIDE * SIDE };
+static const cvtm_domain domain = {SIDE, SIDE, 0};
+static cvtm_device *device;
+static cvtm_image picture;
+static float density[PIXELS];
+static const double corners[8] = {4, 4, 4, 28, 28, 28, 28, 4};
+
+static int start(void **state) {
+  (void)state;
+  unsigned char bytes[16 + 3 * PIXELS] = "P6 32 32 255\n";
+  const size_t header = strlen((char *)bytes);
+  for (int p = 0; p < PIXELS; ++p) {
+    for (int c = 0; c < 3; ++c) bytes[header + (size_t)(3 * p + c)] = (unsigned char)(p % 200);
+    density[p] = 1 + (float)(p % SIDE);
+  }
+  assert_int_equal(cvtm_device_create("cpu", 1, &device, NULL), CVTM_OK);
+  return cvtm_image_parse_colour(bytes, header + 3 * PIXELS, "a.ppm", &picture, NULL) != CVTM_OK;
+}
+
+static int finish(void **state) {
+  (void)state;
+  cvtm_image_free(&picture);
+  cvtm_device_destroy(device);
+  return 0;
+}
+
+/* --- a figure of the result of each function, or its status where it fails -----------------------
+ */
+
+static double take(float *made, cvtm_status status) {
+  const double figure = status == CVTM_OK ? (double)made[99] : -(double)status;
+  free(made);
+  return figure;
+}
+
+static double tone(const void *options) {
+  float *made = NULL;
+  const cvtm_status status = cvtm_tone_from_image(&picture, options, "a", &made, NULL);
+  return take(made, status);
+}
+
+static double colours(const void *options) {
+  float *made = NULL;
+  const cvtm_status status = cvtm_colours_from_image(&picture, options, "a", &made, NULL);
+  return take(made, status);
+}
+
+static double density_of(const void *options) {
+  float *made = NULL;
+  const cvtm_status status = cvtm_density_from_image(&picture, options, "a", &made, NULL);
+  return take(made, status);
+}
+
+static double pipeline(const void *options) {
+  cvtm_pipeline_result made;
+  assert_int_equal(cvtm_pipeline_run(device, &picture, "a", options, &made, NULL), CVTM_OK);
+  const double figure = (double)made.density[99];
+  cvtm_pipeline_free(&made);
+  return figure;
+}
+
+static double condition(const void *options) {
+  double here[PIXELS], there[PIXELS];
+  cvtm_condition_result result;
+  for (int p = 0; p < PIXELS; ++p) here[p] = there[p] = (double)density[p];
+  assert_int_equal(cvtm_density_condition(device, SIDE, SIDE, NULL, options, here, &result),
+                   CVTM_OK);
+  assert_int_equal(
+      cvtm_density_condition_on_device(device, SIDE, SIDE, NULL, options, there, &result), CVTM_OK);
+  return here[99] + there[99] + cvtm_condition_wanted(options);
+}
+
+static double segment(const void *options) {
+  cvtm_segment *made = NULL;
+  const cvtm_status status = cvtm_segment_create(device, SIDE, SIDE, options, &made);
+  cvtm_segment_destroy(made);
+  return -(double)status;
+}
+
+static double segmentation(const void *options) {
+  cvtm_segmentation made = {0};
+  cvtm_error error;
+  const cvtm_status status = cvtm_segmentation_run(device, &picture, "a", options, &made, &error);
+  cvtm_segmentation_free(&made);
+  return -(double)status;
+}
+
+static void spread(double *sites) {
+  for (int i = 0; i < SITES; ++i) {
+    sites[2 * i] = 5 + 3 * (i % 6) + 0.1 * i;
+    sites[2 * i + 1] = 5 + 4 * (i / 6) + 0.2 * (i % 3);
+  }
+}
+
+static double cvt(const void *options) {
+  double sites[2 * SITES], weights[SITES], sum = 0;
+  cvtm_cvt *plan;
+  cvtm_cvt_result result;
+  cvtm_equal_mass_result equal;
+  assert_int_equal(cvtm_cvt_create(device, domain, density, SITES, &plan), CVTM_OK);
+  spread(sites);
+  assert_int_equal(cvtm_cvt_optimize(plan, options, sites, SITES, &result), CVTM_OK);
+  sum += sites[7];
+  spread(sites);
+  assert_int_equal(cvtm_cvt_solve(plan, options, 0, sites, SITES, &result), CVTM_OK);
+  sum += sites[7];
+  spread(sites);
+  assert_int_equal(
+      cvtm_equal_mass_solve(plan, options, 1e-6, SITES, sites, weights, SITES, NULL, &equal),
+      CVTM_OK);
+  sum += sites[7];
+  cvtm_cvt_destroy(plan);
+  return sum;
+}
+
+static double spacing(const void *context, double x, double y) {
+  (void)context, (void)x, (void)y;
+  return 6;
+}
+
+/* Of a square. */
+static void make_boundary(cvtm_contour *contour, cvtm_boundary *boundary) {
+  int64_t first[2] = {0, 4};
+  cvtm_polygons square = {1, first, (double *)(uintptr_t)corners, 0};
+  assert_int_equal(cvtm_contour_of_polygons(&square, SIDE, SIDE, NULL, contour, NULL), CVTM_OK);
+  assert_int_equal(cvtm_boundary_sample(contour, spacing, NULL, boundary, NULL), CVTM_OK);
+}
+
+static double slide(const void *options) {
+  cvtm_contour contour;
+  cvtm_boundary boundary;
+  cvtm_cvt *plan;
+  cvtm_cvt_result result;
+  cvtm_cvt_slides slides;
+  double sites[2 * SITES];
+  make_boundary(&contour, &boundary);
+  spread(sites);
+  memcpy(sites, boundary.points, 2 * (size_t)boundary.vertex_count * sizeof *sites);
+  assert_int_equal(cvtm_cvt_create(device, domain, density, SITES, &plan), CVTM_OK);
+  const cvtm_status status =
+      cvtm_cvt_slide(plan, &contour, options, &boundary, sites, SITES, &result, &slides);
+  cvtm_cvt_destroy(plan);
+  cvtm_boundary_free(&boundary);
+  cvtm_contour_free(&contour);
+  return status == CVTM_OK ? sites[7] : -(double)status;
+}
+
+static double classes(const void *options) {
+  const float *intensity[2] = {density, density};
+  const int64_t first[3] = {0, SITES / 2, SITES};
+  double sites[2 * SITES];
+  cvtm_classes_result result;
+  assert_int_equal(cvtm_classes_solve(device, domain, intensity, 2, first, options, sites, &result),
+                   CVTM_OK);
+  return sites[7];
+}
+
+static double gaussian(const void *options) {
+  double points[2 * SITES];
+  cvtm_lbfgsb_result result;
+  spread(points);
+  assert_int_equal(cvtm_gaussian_noise(device, domain, density, options, points, SITES, &result),
+                   CVTM_OK);
+  return points[7];
+}
+
+static double contour(const void *options) {
+  float coverage[PIXELS];
+  int32_t labels[PIXELS];
+  int64_t first[2] = {0, 4};
+  cvtm_polygons square = {1, first, (double *)(uintptr_t)corners, 0};
+  double sum = 0;
+  for (int p = 0; p < PIXELS; ++p) {
+    coverage[p] = (float)(p / SIDE > 8 && p / SIDE < 24 && p % SIDE > 8 && p % SIDE < 20);
+    labels[p] = coverage[p] > 0;
+  }
+  for (int kind = 0; kind < 4; ++kind) {
+    cvtm_contour made;
+    const cvtm_status status =
+        kind == 0   ? cvtm_contour_of_mask(coverage, SIDE, SIDE, options, &made, NULL)
+        : kind == 1 ? cvtm_contour_of_labels(labels, SIDE, SIDE, options, &made, NULL)
+        : kind == 2 ? cvtm_contour_of_frame(SIDE, SIDE, options, &made, NULL)
+                    : cvtm_contour_of_polygons(&square, SIDE, SIDE, options, &made, NULL);
+    assert_int_equal(status, CVTM_OK);
+    for (int64_t k = 0; k < 2 * made.start[made.arc_count]; ++k) sum += made.points[k];
+    cvtm_contour_free(&made);
+  }
+  return sum;
+}
+
+static double refine(const void *options) {
+  cvtm_contour outline;
+  cvtm_boundary boundary, refined;
+  cvtm_refine_figures figures;
+  cvtm_boundary_angles angles;
+  double *points = NULL;
+  int32_t *source = NULL;
+  int64_t count = 0, moved = 0;
+  make_boundary(&outline, &boundary);
+  assert_int_equal(cvtm_refine(boundary.points, boundary.vertex_count, &boundary, options, &points,
+                               &count, &refined, &source, &figures, NULL),
+                   CVTM_OK);
+  assert_int_equal(cvtm_refine_move(points, count, &refined, options, points, &moved, NULL),
+                   CVTM_OK);
+  assert_int_equal(cvtm_refine_boundary_angles(points, count, &refined, options, &angles, NULL),
+                   CVTM_OK);
+  double sum = (double)count;
+  for (int64_t k = 0; k < 2 * count; ++k) sum += points[k];
+  free(points);
+  free(source);
+  cvtm_refine_figures_free(&figures);
+  cvtm_boundary_free(&refined);
+  cvtm_boundary_free(&boundary);
+  cvtm_contour_free(&outline);
+  return sum;
+}
+
+/* The sum of the bytes of a file. */
+static double take_file(const char *path) {
+  unsigned char *bytes;
+  size_t size;
+  double sum = 0;
+  assert_int_equal(cvtm_file_read(path, 1 << 20, &bytes, &size, NULL), CVTM_OK);
+  for (size_t k = 0; k < size; ++k) sum += (double)(k % 97 + 1) * bytes[k];
+  free(bytes);
+  remove(path);
+  return sum;
+}
+
+static const char *name_of(const char *extension) {
+  static char path[64];
+  snprintf(path, sizeof path, "/tmp/cvtmesh-library-%ld.%s", (long)getpid(), extension);
+  return path;
+}
+
+static double mesh_and_picture(const void *mesh_options, const void *picture_options) {
+  double sites[2 * SITES], sum;
+  cvtm_mesh mesh;
+  cvtm_cells cells;
+  spread(sites);
+  assert_int_equal(cvtm_delaunay(sites, SITES, &mesh, NULL), CVTM_OK);
+  assert_int_equal(cvtm_cells_create(&mesh, domain, &cells, NULL), CVTM_OK);
+  assert_int_equal(cvtm_mesh_write(name_of("obj"), &mesh, mesh_options, NULL), CVTM_OK);
+  sum = take_file(name_of("obj"));
+  assert_int_equal(
+      cvtm_picture_write(name_of("png"), density, domain, &mesh, &cells, picture_options, NULL),
+      CVTM_OK);
+  sum += take_file(name_of("png"));
+  cvtm_cells_free(&cells);
+  cvtm_mesh_free(&mesh);
+  return sum;
+}
+
+static double mesh_file(const void *options) { return mesh_and_picture(options, NULL); }
+static double picture_file(const void *options) { return mesh_and_picture(NULL, options); }
+
+static double square(void *context, const double *x, double *g) {
+  (void)context;
+  g[0] = 2 * (x[0] - 0.3);
+  return (x[0] - 0.3) * (x[0] - 0.3);
+}
+
+static double lbfgsb(const void *options) {
+  cvtm_lbfgsb *one, *many;
+  cvtm_lbfgsb_result result;
+  double x = 2;
+  assert_int_equal(cvtm_lbfgsb_create(device, 1, options, &one), CVTM_OK);
+  assert_int_equal(cvtm_lbfgsb_create_batch(device, 2, 1, options, &many), CVTM_OK);
+  assert_int_equal(cvtm_lbfgsb_set_options(one, options), CVTM_OK);
+  cvtm_lbfgsb_destroy(one);
+  cvtm_lbfgsb_destroy(many);
+  assert_int_equal(
+      cvtm_lbfgsb_minimize_host(device, 1, NULL, NULL, &x, square, NULL, options, &result),
+      CVTM_OK);
+  return x;
+}
+
+/* 2 on the diagonal of 2 rows. */
+static void make_matrix(cvtm_csr *matrix) {
+  assert_int_equal(cvtm_csr_create(2, 2, 2, matrix, NULL), CVTM_OK);
+  for (int k = 0; k < 2; ++k) {
+    matrix->row_start[k] = matrix->column[k] = k;
+    matrix->value[k] = 2;
+  }
+  matrix->row_start[2] = 2;
+}
+
+static double lcp(const void *options) {
+  cvtm_csr matrix;
+  cvtm_lcp *stored, *grid;
+  make_matrix(&matrix);
+  assert_int_equal(cvtm_lcp_create(device, &matrix, 0, 0, options, &stored), CVTM_OK);
+  assert_int_equal(cvtm_lcp_create_grid(device, 7, 7, options, &grid), CVTM_OK);
+  cvtm_lcp_destroy(stored);
+  cvtm_lcp_destroy(grid);
+  cvtm_csr_free(&matrix);
+  return 1;
+}
+
+static double hlcp(const void *options) {
+  cvtm_csr matrix;
+  cvtm_hlcp *made = NULL;
+  make_matrix(&matrix);
+  const cvtm_status status = cvtm_hlcp_create(device, &matrix, &matrix, options, &made);
+  cvtm_hlcp_destroy(made);
+  cvtm_csr_free(&matrix);
+  return (double)status;
+}
+
+#define DEFAULTS(room) \
+  static void room##_fill(void *options) { room##_defaults(options); }
+DEFAULTS(cvtm_density)
+DEFAULTS(cvtm_pipeline)
+DEFAULTS(cvtm_condition)
+DEFAULTS(cvtm_segment)
+DEFAULTS(cvtm_segmentation)
+DEFAULTS(cvtm_cvt)
+DEFAULTS(cvtm_classes)
+DEFAULTS(cvtm_gaussian)
+DEFAULTS(cvtm_contour)
+DEFAULTS(cvtm_refine)
+DEFAULTS(cvtm_picture)
+DEFAULTS(cvtm_lbfgsb)
+DEFAULTS(cvtm_lcp)
+DEFAULTS(cvtm_hlcp)
+static void nothing(void *options) { (void)options; }
+
+TEST(test_no_options_are_the_defaults) {
+  static const struct {
+    double (*figure)(const void *options);
+    void (*fill)(void *options);
+  } kinds[] = {{tone, cvtm_density_fill},
+               {colours, cvtm_density_fill},
+               {density_of, cvtm_density_fill},
+               {pipeline, cvtm_pipeline_fill},
+               {condition, cvtm_condition_fill},
+               {segment, cvtm_segment_fill},
+               {segmentation, cvtm_segmentation_fill},
+               {cvt, cvtm_cvt_fill},
+               {slide, cvtm_cvt_fill},
+               {classes, cvtm_classes_fill},
+               {gaussian, cvtm_gaussian_fill},
+               {contour, cvtm_contour_fill},
+               {refine, cvtm_refine_fill},
+               {mesh_file, nothing},
+               {picture_file, cvtm_picture_fill},
+               {lbfgsb, cvtm_lbfgsb_fill},
+               {lcp, cvtm_lcp_fill},
+               {hlcp, cvtm_hlcp_fill}};
+  for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; ++k) {
+    double options[256] = {0}; /* larger than any */
+    kinds[k].fill(options);
+    const double wanted = kinds[k].figure(options), found = kinds[k].figure(NULL);
+    if (memcmp(&found, &wanted, sizeof found) != 0)
+      fail_msg("kind %zu: %.17g without options, %.17g with the defaults", k, found, wanted);
+  }
+}
+
+/* Smoothing has none. */
+TEST(test_options_without_defaults) {
+  cvtm_bias *bias;
+  assert_int_equal(cvtm_bias_create(device, SIDE, SIDE, NULL, NULL, &bias), CVTM_ERROR_ARGUMENT);
+}
+
+TEST(test_writers_refuse_sizes_that_cannot_be) {
+  const double points[4] = {1, 2, 3, 4};
+  static const int64_t shapes[][3] = {{-1, 2, 1},
+                                      {2, -1, 1},
+                                      {-2, -1, 1},
+                                      {INT64_MAX, 2, 1},
+                                      {INT64_MAX / 2, 1, 1},
+                                      {INT64_C(1) << 32, INT64_C(1) << 32, 1},
+                                      {0, -1, 1}};
+  cvtm_error error;
+  for (size_t k = 0; k < sizeof shapes / sizeof shapes[0]; ++k)
+    assert_int_equal(cvtm_npy_write(name_of("npy"), 'f', 8, 3, shapes[k], points, &error),
+                     CVTM_ERROR_ARGUMENT);
+  const int64_t empty[2] = {INT64_MAX, 0};
+  assert_int_equal(cvtm_npy_write(name_of("npy"), 'f', 3, 2, shapes[0], points, &error),
+                   CVTM_ERROR_ARGUMENT);
+  assert_int_not_equal(access(name_of("npy"), F_OK), 0);
+  assert_int_equal(cvtm_npy_write(name_of("npy"), 'f', 8, 2, empty, points, &error), CVTM_OK);
+  remove(name_of("npy"));
+  for (int e = 0; e < 3; ++e) {
+    const char *extension = (const char *const[]){"csv", "xyz", "npy"}[e];
+    for (int k = 0; k < 3; ++k) {
+      const int64_t count = (const int64_t[]){-1, INT64_MAX, INT64_MIN}[k], first[2] = {0, count};
+      assert_int_equal(cvtm_points_write(name_of(extension), points, count, &error),
+                       CVTM_ERROR_ARGUMENT);
+      assert_int_equal(cvtm_points_write_classes(e == 0 ? "csv" : "npy", name_of(extension), points,
+                                                 first, 1, &error),
+                       CVTM_ERROR_ARGUMENT);
+      assert_int_not_equal(access(name_of(extension), F_OK), 0);
+    }
+    assert_int_equal(cvtm_points_write(name_of(extension), points, 0, &error), CVTM_OK);
+    remove(name_of(extension));
+  }
+  const int64_t down[3] = {0, 2, 1}, late[2] = {1, 2};
+  assert_int_equal(cvtm_points_write_classes("csv", name_of("csv"), points, down, 2, &error),
+                   CVTM_ERROR_ARGUMENT);
+  assert_int_equal(cvtm_points_write_classes("csv", name_of("csv"), points, late, 1, &error),
+                   CVTM_ERROR_ARGUMENT);
+  assert_int_equal(cvtm_points_write_classes("csv", name_of("csv"), points, late, 0, &error),
+                   CVTM_ERROR_ARGUMENT);
+  cvtm_mesh mesh = {.vertex_count = -1};
+  assert_int_equal(cvtm_mesh_write(name_of("obj"), &mesh, NULL, &error), CVTM_ERROR_ARGUMENT);
+  mesh = (cvtm_mesh){.triangle_count = -1};
+  assert_int_equal(cvtm_mesh_write(name_of("svg"), &mesh, NULL, &error), CVTM_ERROR_ARGUMENT);
+  const unsigned char grey[4] = {0};
+  assert_int_equal(cvtm_png_write(name_of("png"), -1, 2, 1, grey, &error), CVTM_ERROR_ARGUMENT);
+  cvtm_csr matrix;
+  make_matrix(&matrix);
+  matrix.columns = -1;
+  assert_int_equal(cvtm_matrix_market_write(name_of("mtx"), &matrix, &error), CVTM_ERROR_ARGUMENT);
+  cvtm_csr_free(&matrix);
+}
+
+int main(void) { return cmocka_run_group_tests(testing_tests, start, finish); }
