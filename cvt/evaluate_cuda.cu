@@ -16,8 +16,8 @@
 #include "cvt/evaluate_cuda.h"
 #include "cvt/integral.h"
 #include "cvt/moments_cuda.h"
-#include "voronoi/cell_by_hull.h"
-#include "voronoi/cell_by_tree_warp_cuda.h"
+#include "jfa/cell_by_hull.h"
+#include "jfa/cell_by_tree_warp_cuda.h"
 
 #include <string.h>
 

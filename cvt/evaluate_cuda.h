@@ -4,7 +4,7 @@
 #define CVTMESH_CVT_EVALUATE_CUDA_H
 
 #include "cvt/evaluate_kernels.h"
-#include "voronoi/hull_search.h"
+#include "jfa/hull_search.h"
 
 /* From this number of cells on, a chunk of them is constructed before it is integrated. */
 enum { CVTM_CHUNKED_CELLS = 100000 };

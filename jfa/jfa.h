@@ -38,7 +38,7 @@
 
 #include "base/device.h"
 #include "base/domain.h"
-#include "voronoi/site_tree.h"
+#include "jfa/site_tree.h"
 
 CVTM_API_BEGIN
 

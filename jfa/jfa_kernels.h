@@ -16,8 +16,8 @@
 
 #include <string.h>
 
-#include "voronoi/exact_labels.h"
-#include "voronoi/site_tree_kernels.h"
+#include "jfa/exact_labels.h"
+#include "jfa/site_tree_kernels.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -1,6 +1,6 @@
 /* The arrays of a solver, as the passes on both devices see them. */
-#ifndef CVTMESH_LBFGSB_ARRAYS_H
-#define CVTMESH_LBFGSB_ARRAYS_H
+#ifndef CVTMESH_LBFGSB_LBFGSB_ARRAYS_H
+#define CVTMESH_LBFGSB_LBFGSB_ARRAYS_H
 
 #include "lbfgsb/lbfgsb_state.h"
 

@@ -1,6 +1,6 @@
 /* Inside lbfgsb only: the solver, a run of it, and what the files of the host side share. */
-#ifndef CVTMESH_LBFGSB_PRIVATE_H
-#define CVTMESH_LBFGSB_PRIVATE_H
+#ifndef CVTMESH_LBFGSB_LBFGSB_PRIVATE_H
+#define CVTMESH_LBFGSB_LBFGSB_PRIVATE_H
 
 #include "lbfgsb/divided.h"
 #include "lbfgsb/lbfgsb_kernels.h"

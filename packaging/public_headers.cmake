@@ -8,7 +8,7 @@ set(cvtmesh_public_headers
     density/size_field.h
     cvt/cvt.h cvt/classes.h cvt/slide.h cvt/differential.h cvt/cell_mass.h power/equal_mass.h
     noise/gaussian.h noise/nearest.h
-    voronoi/site_tree.h jfa/jfa.h
+    jfa/site_tree.h jfa/jfa.h
     meshes/mesh.h meshes/device_delaunay.h meshes/mesh_file.h meshes/polygon_file.h
     meshes/contour.h meshes/domain_plan.h meshes/domain_mesh.h meshes/constrained.h meshes/refine.h meshes/second_order.h
     draw/disc.h draw/inks.h draw/ink_drawing.h draw/likeness.h draw/palettes.h draw/raster.h

@@ -8,7 +8,7 @@
 
 #include "base/polygon.h"
 #include "cvt/density_row.h"
-#include "voronoi/cell_by_tree.h"
+#include "jfa/cell_by_tree.h"
 
 /* A tree with the weights of its sites. If place_of is not NULL, hint[hint_first[i]] ..
  * hint[hint_first[i] + hint_degree[i] - 1] are the neighbours of site i in a similar diagram, by

@@ -1,5 +1,5 @@
 #include "test_devices.h"
-#include "tests/voronoi/voronoi_fixture.h"
+#include "tests/jfa/voronoi_fixture.h"
 
 #include "jfa/jfa.h"
 

@@ -1,7 +1,7 @@
-#include "voronoi/exact_labels.h"
+#include "jfa/exact_labels.h"
 
 #include "base/table_select.h"
-#include "voronoi/exact_labels_kernels.h"
+#include "jfa/exact_labels_kernels.h"
 
 cvtm_diagram cvtm_diagram_of(const cvtm_site_tree *tree, cvtm_domain domain) {
   const cvtm_diagram diagram = {cvtm_site_tree_get_view(tree), domain, cvtm_metric_of(domain)};

@@ -1,10 +1,10 @@
 /* Inside cell_by_hull.h only, on the CPU: the corner of the hull after each pole, for all poles
  * side by side. It is the one that cvtm_hull_next finds, by the same comparisons in the same order,
  * but without branches, which no processor can predict. */
-#ifndef CVTMESH_VORONOI_HULL_LANES_H
-#define CVTMESH_VORONOI_HULL_LANES_H
+#ifndef CVTMESH_JFA_HULL_LANES_H
+#define CVTMESH_JFA_HULL_LANES_H
 
-#include "voronoi/hull_search.h"
+#include "jfa/hull_search.h"
 
 #include <math.h>
 #include <stdint.h>

@@ -1,10 +1,10 @@
 /* For .cu files only: a warp's walk through a site tree. The heap order of the tree makes it a
  * 32-ary tree too: the descendants five levels below a node are consecutive, one for each lane. The
  * lowest nodes of the walk are buckets of at most 32 sites, again one for each lane. */
-#ifndef CVTMESH_VORONOI_SITE_TREE_WARP_CUDA_H
-#define CVTMESH_VORONOI_SITE_TREE_WARP_CUDA_H
+#ifndef CVTMESH_JFA_SITE_TREE_WARP_CUDA_H
+#define CVTMESH_JFA_SITE_TREE_WARP_CUDA_H
 
-#include "voronoi/site_query.h"
+#include "jfa/site_query.h"
 
 enum {
   CVTM_WALK_LANES = 32,

@@ -1,10 +1,10 @@
 /* Inside voronoi only: the phases of exact labels that differ between devices, and what both sides
  * share. */
-#ifndef CVTMESH_VORONOI_EXACT_LABELS_KERNELS_H
-#define CVTMESH_VORONOI_EXACT_LABELS_KERNELS_H
+#ifndef CVTMESH_JFA_EXACT_LABELS_KERNELS_H
+#define CVTMESH_JFA_EXACT_LABELS_KERNELS_H
 
-#include "voronoi/exact_labels.h"
-#include "voronoi/site_tree_kernels.h"
+#include "jfa/exact_labels.h"
+#include "jfa/site_tree_kernels.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -1,7 +1,7 @@
 #include "test_devices.h"
-#include "tests/voronoi/voronoi_fixture.h"
+#include "tests/jfa/voronoi_fixture.h"
 
-#include "voronoi/site_tree_kernels.h"
+#include "jfa/site_tree_kernels.h"
 
 /* A tree's arrays on the host. */
 typedef struct host_tree {

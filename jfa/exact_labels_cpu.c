@@ -1,6 +1,6 @@
 /* The exact diagram by tiles: the sites near enough to a tile of pixels are gathered from the tree
  * once, and lists of them shrink as the tile is split. */
-#include "voronoi/exact_labels_kernels.h"
+#include "jfa/exact_labels_kernels.h"
 
 #include <stddef.h>
 

@@ -1,10 +1,10 @@
 /* Tree clipping: the rectangle of the domain cut by the bisectors with the sites of the squares of
  * the Morton curve around (see cell.h, site_squares.h). Clusters and empty regions cost little.
  * Compiles as C11 and inside CUDA kernels. */
-#ifndef CVTMESH_VORONOI_CELL_BY_TREE_H
-#define CVTMESH_VORONOI_CELL_BY_TREE_H
+#ifndef CVTMESH_JFA_CELL_BY_TREE_H
+#define CVTMESH_JFA_CELL_BY_TREE_H
 
-#include "voronoi/site_squares.h"
+#include "jfa/site_squares.h"
 
 /* Clips by the site of index `other` at (dx, dy) and updates *radius2. Returns 0 if there is
  * nothing more to clip: the cell is empty, or *status is CVTM_CELL_OVERFLOW. */

@@ -12,11 +12,11 @@
  *
  * Both compile as C11 and inside CUDA kernels, as does cell_scanlines.h, which walks down a cell
  * row by row of pixels. */
-#ifndef CVTMESH_VORONOI_CELL_H
-#define CVTMESH_VORONOI_CELL_H
+#ifndef CVTMESH_JFA_CELL_H
+#define CVTMESH_JFA_CELL_H
 
 #include "base/polygon.h"
-#include "voronoi/site_query.h"
+#include "jfa/site_query.h"
 
 /* A convex polygon relative to its site, in the caller's memory: corner k is x[k * stride],
  * y[k * stride]. Corners run down the left side and up the right one, y down. slope and inverse of

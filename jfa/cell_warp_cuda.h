@@ -1,10 +1,10 @@
 /* For .cu files only: hull construction of CELLS cells at a time by a warp, 32 / CELLS lanes each.
  */
-#ifndef CVTMESH_VORONOI_CELL_WARP_CUDA_H
-#define CVTMESH_VORONOI_CELL_WARP_CUDA_H
+#ifndef CVTMESH_JFA_CELL_WARP_CUDA_H
+#define CVTMESH_JFA_CELL_WARP_CUDA_H
 
-#include "voronoi/cell_by_hull.h"
-#include "voronoi/cell_scanlines.h"
+#include "jfa/cell_by_hull.h"
+#include "jfa/cell_scanlines.h"
 
 enum { CVTM_WARP_ROWS = 512 /* pixel rows of a cell, about, at most */ };
 

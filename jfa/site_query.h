@@ -5,13 +5,13 @@
  * cvtm_distance2, so that every search, on every device, gives the same answer. The distance to a
  * box is rounded the same way and never exceeds the distance to a site in it, so pruning loses
  * nothing. Of equal distances the lowest site index wins. */
-#ifndef CVTMESH_VORONOI_SITE_QUERY_H
-#define CVTMESH_VORONOI_SITE_QUERY_H
+#ifndef CVTMESH_JFA_SITE_QUERY_H
+#define CVTMESH_JFA_SITE_QUERY_H
 
 #include <math.h>
 
 #include "base/portable.h"
-#include "voronoi/site_tree.h"
+#include "jfa/site_tree.h"
 
 enum { CVTM_TREE_STACK = 64 };
 

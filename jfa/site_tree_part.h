@@ -1,9 +1,9 @@
 /* Inside the library: a site tree that lacks some sites (cvtm_tree_cover in site_query.h). Its bins
  * and levels are those of the tree of all sites, so that a search finds the same. */
-#ifndef CVTMESH_VORONOI_SITE_TREE_PART_H
-#define CVTMESH_VORONOI_SITE_TREE_PART_H
+#ifndef CVTMESH_JFA_SITE_TREE_PART_H
+#define CVTMESH_JFA_SITE_TREE_PART_H
 
-#include "voronoi/site_query.h"
+#include "jfa/site_query.h"
 
 #ifdef __cplusplus
 extern "C" {

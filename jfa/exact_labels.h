@@ -1,10 +1,10 @@
 /* Inside the library: the exact discrete Voronoi diagram. Every pixel centre gets the index of its
  * nearest site, the lowest of several equally near ones, as a comparison in double of all sites
  * would find it (cvtm_distance2). Compiles as C11 and as CUDA C++. */
-#ifndef CVTMESH_VORONOI_EXACT_LABELS_H
-#define CVTMESH_VORONOI_EXACT_LABELS_H
+#ifndef CVTMESH_JFA_EXACT_LABELS_H
+#define CVTMESH_JFA_EXACT_LABELS_H
 
-#include "voronoi/site_query.h"
+#include "jfa/site_query.h"
 
 #ifdef __cplusplus
 extern "C" {

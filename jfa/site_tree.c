@@ -1,10 +1,10 @@
-#include "voronoi/site_tree.h"
+#include "jfa/site_tree.h"
 
 #include "base/plain.h"
 #include "base/primitives.h"
 #include "base/table_select.h"
-#include "voronoi/site_tree_kernels.h"
-#include "voronoi/site_tree_part.h"
+#include "jfa/site_tree_kernels.h"
+#include "jfa/site_tree_part.h"
 
 #include <stdlib.h>
 #include <string.h>

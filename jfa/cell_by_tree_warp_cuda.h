@@ -6,11 +6,11 @@
  * With lane 0 clipping alone, an evaluation of 60,000 sites took 3.1 times as long where one thread
  * clips each deferred cell by cvtm_cell_by_tree, 1.2 times in the order of a start, 1.8 times with
  * half of the sites crowded (H200). */
-#ifndef CVTMESH_VORONOI_CELL_BY_TREE_WARP_CUDA_H
-#define CVTMESH_VORONOI_CELL_BY_TREE_WARP_CUDA_H
+#ifndef CVTMESH_JFA_CELL_BY_TREE_WARP_CUDA_H
+#define CVTMESH_JFA_CELL_BY_TREE_WARP_CUDA_H
 
-#include "voronoi/cell_by_tree.h"
-#include "voronoi/site_tree_warp_cuda.h"
+#include "jfa/cell_by_tree.h"
+#include "jfa/site_tree_warp_cuda.h"
 
 enum {
   CVTM_WARP_QUEUE_BEST = 384, /* length up to which the nearest square is taken first */

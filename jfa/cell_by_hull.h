@@ -12,15 +12,15 @@
  * others; if a test fails the cell is CVTM_CELL_UNDECIDED. Sites are gathered in rounds of growing
  * reach, until none farther away can cut the cell. Compiles as C11 and inside CUDA kernels, where
  * several lanes share a cell. */
-#ifndef CVTMESH_VORONOI_CELL_BY_HULL_H
-#define CVTMESH_VORONOI_CELL_BY_HULL_H
+#ifndef CVTMESH_JFA_CELL_BY_HULL_H
+#define CVTMESH_JFA_CELL_BY_HULL_H
 
-#include "voronoi/hull_search.h"
+#include "jfa/hull_search.h"
 
 #ifdef __CUDACC__
-#include "voronoi/hull_lanes_cuda.h"
+#include "jfa/hull_lanes_cuda.h"
 #else
-#include "voronoi/hull_lanes.h"
+#include "jfa/hull_lanes.h"
 #endif
 
 #include <string.h>

@@ -4,9 +4,9 @@
  * a large part of the image. */
 #include "base/cuda_check.h"
 #include "base/cuda_utils.h"
-#include "voronoi/cell_warp_cuda.h"
-#include "voronoi/exact_labels_kernels.h"
-#include "voronoi/site_tree_warp_cuda.h"
+#include "jfa/cell_warp_cuda.h"
+#include "jfa/exact_labels_kernels.h"
+#include "jfa/site_tree_warp_cuda.h"
 
 enum {
   PIXEL_BLOCK = 256,

@@ -1,9 +1,9 @@
 /* Inside cell_by_hull.h only, on CUDA: the steps of hull construction that lanes of a warp share.
  */
-#ifndef CVTMESH_VORONOI_HULL_LANES_CUDA_H
-#define CVTMESH_VORONOI_HULL_LANES_CUDA_H
+#ifndef CVTMESH_JFA_HULL_LANES_CUDA_H
+#define CVTMESH_JFA_HULL_LANES_CUDA_H
 
-#include "voronoi/hull_search.h"
+#include "jfa/hull_search.h"
 
 /* A walk over the sites of this lane's bins. */
 typedef struct cvtm_hull_bin_walk {

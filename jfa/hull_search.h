@@ -1,11 +1,11 @@
 /* Inside cell_by_hull.h only: the search for the sites that bound one cell, and the poles of those
  * that were found. Compiles as C11 and inside CUDA kernels. */
-#ifndef CVTMESH_VORONOI_HULL_SEARCH_H
-#define CVTMESH_VORONOI_HULL_SEARCH_H
+#ifndef CVTMESH_JFA_HULL_SEARCH_H
+#define CVTMESH_JFA_HULL_SEARCH_H
 
 #include "base/vectors.h"
-#include "voronoi/cell.h"
-#include "voronoi/cell_lanes.h"
+#include "jfa/cell.h"
+#include "jfa/cell_lanes.h"
 
 enum {
   CVTM_HULL_POLES = 16,       /* of a cell at a time, at most */

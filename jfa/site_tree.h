@@ -12,8 +12,8 @@
  * The order comes with 2^levels x 2^levels bins over the same square, numbered along the
  * curve: about two bins per site, so that a search whose radius is known roughly needs no
  * boxes. A coarser bin consists of 4^k consecutive finest ones. */
-#ifndef CVTMESH_VORONOI_SITE_TREE_H
-#define CVTMESH_VORONOI_SITE_TREE_H
+#ifndef CVTMESH_JFA_SITE_TREE_H
+#define CVTMESH_JFA_SITE_TREE_H
 
 #include "base/device.h"
 #include "base/domain.h"

@@ -1,9 +1,9 @@
 /* A walk down a cell, row by row of pixels: where its left and right edges are, and which pixel
  * centres are inside. Compiles as C11 and inside CUDA kernels. */
-#ifndef CVTMESH_VORONOI_CELL_SCANLINES_H
-#define CVTMESH_VORONOI_CELL_SCANLINES_H
+#ifndef CVTMESH_JFA_CELL_SCANLINES_H
+#define CVTMESH_JFA_CELL_SCANLINES_H
 
-#include "voronoi/cell.h"
+#include "jfa/cell.h"
 
 /* The current edge of a walk, from corner `at` to corner `next`: x = x0 + (y - y0) slope. */
 typedef struct cvtm_cell_edge {

@@ -1,9 +1,9 @@
 /* For .cu files only: the boxes of a site tree by blocks of THREADS threads, first those of all
  * subtrees of CVTM_TREE_SUBTREE_LEAVES leaves, then those above. */
-#ifndef CVTMESH_VORONOI_SITE_TREE_BOXES_CUDA_H
-#define CVTMESH_VORONOI_SITE_TREE_BOXES_CUDA_H
+#ifndef CVTMESH_JFA_SITE_TREE_BOXES_CUDA_H
+#define CVTMESH_JFA_SITE_TREE_BOXES_CUDA_H
 
-#include "voronoi/site_tree_kernels.h"
+#include "jfa/site_tree_kernels.h"
 
 enum { CVTM_TREE_SUBTREE_LEAVES = 512 /* of a subtree, at most */ };
 

@@ -6,10 +6,10 @@
  * alone: a tree that lacks others far away (cvtm_tree_cover) leads to the same bits. The tree's
  * boxes are tighter, but those of many sites depend on all of them. Compiles as C11 and inside CUDA
  * kernels. */
-#ifndef CVTMESH_VORONOI_SITE_SQUARES_H
-#define CVTMESH_VORONOI_SITE_SQUARES_H
+#ifndef CVTMESH_JFA_SITE_SQUARES_H
+#define CVTMESH_JFA_SITE_SQUARES_H
 
-#include "voronoi/cell.h"
+#include "jfa/cell.h"
 
 enum { CVTM_SQUARE_DEPTH = 2 * CVTM_TREE_DEPTH /* of the smallest ones */ };
 

@@ -1,7 +1,7 @@
 /* Lanes of a warp that share the work on one cell. On the CPU a cell has one lane. Compiles as C11
  * and inside CUDA kernels, where all lanes of a warp make each call together. */
-#ifndef CVTMESH_VORONOI_CELL_LANES_H
-#define CVTMESH_VORONOI_CELL_LANES_H
+#ifndef CVTMESH_JFA_CELL_LANES_H
+#define CVTMESH_JFA_CELL_LANES_H
 
 #include "base/portable.h"
 

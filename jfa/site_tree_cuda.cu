@@ -11,7 +11,7 @@
 #include "base/cuda_check.h"
 #include "base/cuda_utils.h"
 #include "base/primitives.h"
-#include "voronoi/site_tree_boxes_cuda.h"
+#include "jfa/site_tree_boxes_cuda.h"
 
 #include <cub/block/block_scan.cuh>
 

@@ -1,5 +1,5 @@
 #include "base/primitives.h"
-#include "voronoi/site_tree_kernels.h"
+#include "jfa/site_tree_kernels.h"
 
 static void encode(const cvtm_site_tree_arrays *tree, int threads, const double *sites) {
   const cvtm_metric metric = cvtm_metric_of(tree->domain);

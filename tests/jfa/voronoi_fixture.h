@@ -1,6 +1,6 @@
 /* Point sets, and a slow nearest-site search that the tests of jfa and voronoi compare with. */
-#ifndef CVTMESH_TESTS_VORONOI_VORONOI_FIXTURE_H
-#define CVTMESH_TESTS_VORONOI_VORONOI_FIXTURE_H
+#ifndef CVTMESH_TESTS_JFA_VORONOI_FIXTURE_H
+#define CVTMESH_TESTS_JFA_VORONOI_FIXTURE_H
 
 #include "test_devices.h"
 

@@ -1,9 +1,9 @@
 /* Inside the library: the phases of building a site tree that differ between devices, and what both
  * sides share. */
-#ifndef CVTMESH_VORONOI_SITE_TREE_KERNELS_H
-#define CVTMESH_VORONOI_SITE_TREE_KERNELS_H
+#ifndef CVTMESH_JFA_SITE_TREE_KERNELS_H
+#define CVTMESH_JFA_SITE_TREE_KERNELS_H
 
-#include "voronoi/site_query.h"
+#include "jfa/site_query.h"
 
 #ifdef __cplusplus
 extern "C" {
