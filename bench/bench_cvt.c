@@ -10,8 +10,8 @@
  * the images of that size alone. */
 #include "bench/harness.h"
 #include "cvt/evaluate_kernels.h"
-#include "power/balance.h"
-#include "power/equal_mass.h"
+#include "cvt/equal_mass/balance.h"
+#include "cvt/equal_mass.h"
 
 typedef struct size_row {
   int side;

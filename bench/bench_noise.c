@@ -3,8 +3,8 @@
  * Usage: bench_noise [--device NAME] [--points N]; --points takes that number alone. */
 #include "bench/harness.h"
 #include "cvt/cvt.h"
-#include "noise/blue_noise.h"
-#include "noise/gaussian.h"
+#include "cvt/noise/blue_noise.h"
+#include "cvt/gaussian.h"
 
 enum { SIDE = 1024 };
 

@@ -5,7 +5,7 @@
 #include "cli/cli.h"
 #include "cli/progress.h"
 #include "cli/report.h"
-#include "noise/gaussian.h"
+#include "cvt/gaussian.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* For cvt/ and power/ *_cuda.cu only: launchers that compute the moments of cells of ordinary size,
+/* For *_cuda.cu of cvt only: launchers that compute the moments of cells of ordinary size,
  * a few cells per warp, and list the other cells for evaluate_cuda.cu. */
 #ifndef CVTMESH_CVT_EVALUATE_CUDA_H
 #define CVTMESH_CVT_EVALUATE_CUDA_H

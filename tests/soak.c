@@ -23,7 +23,7 @@
 #include "base/npy.h"
 #include "bench/problems/complementarity.h"
 #include "cvt/cvt.h"
-#include "power/equal_mass.h"
+#include "cvt/equal_mass.h"
 #include "density/condition.h"
 #include "lcp/hlcp.h"
 #include "lcp/lcp.h"

@@ -14,9 +14,9 @@
 #include "lcp/matrix_market.h"
 #include "meshes/mesh_file.h"
 #include "meshes/refine.h"
-#include "noise/gaussian.h"
+#include "cvt/gaussian.h"
 #include "pictures/picture.h"
-#include "power/equal_mass.h"
+#include "cvt/equal_mass.h"
 
 #include <unistd.h>
 
