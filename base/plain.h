@@ -1,4 +1,4 @@
-/* Which specialised kernels the plain ones replace, for tests and bench/. A specialised kernel that
+/* Which specialised kernels the plain ones replace, for tests and benchmarks. A specialised kernel that
  * wins time stands beside a plain one that gives the same result. CVTMESH_PLAIN=NAME,NAME,... of
  * the environment has the plain ones of these names run:
  *

@@ -1,5 +1,5 @@
 /* cvtmesh completion: what bash, zsh and fish read to complete the program's arguments. */
-#include "bench/problems/minpack2.h"
+#include "lbfgsb/problems/minpack2.h"
 #include "cli/option_table.h"
 
 #include <string.h>

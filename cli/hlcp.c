@@ -1,7 +1,7 @@
 /* cvtmesh hlcp: horizontal linear complementarity problems. */
 #include "base/file.h"
 #include "base/npy.h"
-#include "bench/problems/complementarity.h"
+#include "lcp/problems/complementarity.h"
 #include "cli/cli.h"
 #include "cli/input.h"
 #include "cli/output.h"

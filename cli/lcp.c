@@ -1,6 +1,6 @@
 /* cvtmesh lcp: a linear complementarity problem, from the model problems or from files. */
 #include "base/npy.h"
-#include "bench/problems/complementarity.h"
+#include "lcp/problems/complementarity.h"
 #include "cli/cli.h"
 #include "cli/input.h"
 #include "cli/lcp_mesh.h"

@@ -6,7 +6,7 @@
 #include "cli/progress.h"
 #include "cli/report.h"
 #include "cli/solvers.h"
-#include "bench/problems/minpack2.h"
+#include "lbfgsb/problems/minpack2.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 #include "cli/option_table.h"
 
-#include "bench/problems/complementarity.h"
+#include "lcp/problems/complementarity.h"
 #include "cli/domain.h"
 #include "cvt/cvt.h"
 #include "density/density.h"

@@ -358,7 +358,7 @@ if [ -n "$soak" ]; then
   tail -n 3 "$output/soak.log"
 fi
 if [ -n "$bench" ]; then
-  for each in "$build"/bench/bench_*; do
+  for each in "$build"/tests/bench/bench_*; do
     if [ ! -x "$each" ] || [ ! -f "$each" ]; then continue; fi
     "$each" --device cuda | tee "$output/$(basename "$each").md" || echo "$each" >>"$output/failed"
   done

@@ -21,7 +21,7 @@
 
 #include "base/file.h"
 #include "base/npy.h"
-#include "bench/problems/complementarity.h"
+#include "lcp/problems/complementarity.h"
 #include "cvt/cvt.h"
 #include "cvt/equal_mass.h"
 #include "density/condition.h"

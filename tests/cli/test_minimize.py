@@ -1,4 +1,4 @@
-"""cvtmesh minimize: starts and values against bench/minpack2.py, whose gradients are checked too,
+"""cvtmesh minimize: starts and values against tests/bench/minpack2.py, whose gradients are checked too,
 iterations against SciPy's L-BFGS-B, exit codes, reports and files."""
 
 import io
@@ -10,7 +10,7 @@ from scipy.optimize import minimize as scipy_minimize
 
 from conftest import ROOT
 
-sys.path.insert(0, str(ROOT / "bench"))
+sys.path.insert(0, str(ROOT / "tests/bench"))
 
 from minpack2 import PROBLEMS  # noqa: E402
 

@@ -3,7 +3,7 @@
 #include "test_devices.h"
 
 #include "base/portable.h"
-#include "bench/problems/complementarity.h"
+#include "lcp/problems/complementarity.h"
 #include "lcp/hlcp.h"
 
 typedef struct outcome {

@@ -3,7 +3,7 @@
 #include "test_devices.h"
 
 #include "base/random.h"
-#include "bench/problems/complementarity.h"
+#include "lcp/problems/complementarity.h"
 #include "lcp/stop.h"
 
 /* --- one solve, from host memory to host memory -------------------------------------------- */
