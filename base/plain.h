@@ -1,6 +1,6 @@
-/* Which specialised kernels the plain ones replace, for tests and benchmarks. A specialised kernel that
- * wins time stands beside a plain one that gives the same result. CVTMESH_PLAIN=NAME,NAME,... of
- * the environment has the plain ones of these names run:
+/* Which specialised kernels the plain ones replace, for tests and benchmarks. A specialised kernel
+ * that wins time stands beside a plain one that gives the same result. CVTMESH_PLAIN=NAME,NAME,...
+ * of the environment has the plain ones of these names run:
  *
  * march         V-cycles on grids: marches down strips; plain: a kernel for each operation
  * tiles         phases of a coarse level in shared memory; plain: a kernel for each operation

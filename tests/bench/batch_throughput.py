@@ -76,7 +76,7 @@ def measure(program, folder, count, jobs, options):
 
 def main():
     parser = argparse.ArgumentParser()
-    root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     parser.add_argument("--program", default=os.environ.get("CVTMESH_PROGRAM",
                                                             os.path.join(root, "build", "cvtmesh")))
     parser.add_argument("--device", default="auto")

@@ -58,7 +58,7 @@ def make_sets(count):
 def compile_rival(name, flags, folder):
     program = folder / name
     source = str(HERE / "compare_delaunay.cpp")
-    command = ["c++", "-O3", "-DNDEBUG", "-std=c++17", f"-I{HERE.parent}", source, "-o", str(program), *flags]
+    command = ["c++", "-O3", "-DNDEBUG", "-std=c++17", f"-I{HERE.parent.parent}", source, "-o", str(program), *flags]
     made = subprocess.run(command, capture_output=True, text=True)
     if made.returncode != 0:
         print(f"{name} is left out: {made.stderr.strip().splitlines()[0]}")

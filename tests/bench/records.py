@@ -15,7 +15,7 @@ import struct
 import subprocess
 from pathlib import Path
 
-EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 SIDE = 512
 DENSITIES = {
     "square": lambda x, y: 1,
