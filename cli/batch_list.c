@@ -335,12 +335,15 @@ static cvtm_status open_file(batch_list *list, const char *path, cvtm_error *err
 
 cvtm_status batch_list_open(const cli_options *options, batch_list **result, cvtm_error *error) {
   const char *path = options->input;
+  char buffer[16];
+  const char *extension = cvtm_file_extension(path, buffer, sizeof buffer);
+  if (strcmp(extension, "csv") == 0)
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT,
+                     "%s: a list of jobs is JSON lines (.jsonl), an object of options each", path);
   batch_list *list = calloc(1, sizeof *list);
   if (list == NULL) return cvtm_no_memory(error, "a job");
   list->options = options;
   list->name = strcmp(path, "-") == 0 ? "standard input" : path;
-  char buffer[16];
-  const char *extension = cvtm_file_extension(path, buffer, sizeof buffer);
   const int is_pattern = strpbrk(path, "*?[") != NULL;
   const int is_json = strcmp(extension, "jsonl") == 0 || strcmp(extension, "ndjson") == 0;
   const int is_list = !is_pattern && (is_json || strcmp(path, "-") == 0);

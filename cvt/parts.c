@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static cvtm_status no_memory(const cvtm_parts *p) {
+static cvtm_status parts_no_memory(const cvtm_parts *p) {
   return cvtm_fail(cvtm_device_error(p->device), CVTM_ERROR_MEMORY,
                    "no memory to divide %lld sites", (long long)p->count);
 }
@@ -30,7 +30,7 @@ cvtm_status cvtm_parts_create(cvtm_device *device, cvtm_domain domain, const flo
   p->gathered = malloc(size * sizeof *p->gathered);
   p->room = calloc(2 * size, sizeof *p->room);
   if (!p->first_block || !p->matrix || !p->matrix_row || !p->gathered || !p->room) {
-    const cvtm_status status = no_memory(p);
+    const cvtm_status status = parts_no_memory(p);
     cvtm_parts_destroy(p);
     return status;
   }
@@ -93,7 +93,7 @@ static cvtm_status allocate_division(cvtm_parts *p) {
     status = cvtm_device_fill(p->device, p->kept, 0, (size_t)p->words * sizeof *p->kept);
   if (status != CVTM_OK || cvtm_device_get_kind(p->device) == CVTM_DEVICE_CPU) return status;
   p->staging = malloc((size_t)(bits > sums ? bits : sums) * sizeof *p->staging);
-  return p->staging ? CVTM_OK : no_memory(p);
+  return p->staging ? CVTM_OK : parts_no_memory(p);
 }
 
 int64_t cvtm_parts_first(const cvtm_parts *p, int rank) {

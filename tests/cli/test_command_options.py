@@ -103,20 +103,12 @@ def test_relaxation_and_nesting_of_lcp(inputs):
     assert nested["iterations"] < flat["iterations"]
 
 
-def test_bearing_of_hlcp(inputs):
-    words = ["--problem", "bearing", "--method", "newton", "--size", 128]
-    plain, eccentric, supplied = (inputs.report("hlcp", *words, *more)["z_max"]
-                                  for more in ((), ("--eccentricity", 0.7), ("--supply", 0.3)))
-    assert eccentric > 1.5 * plain
-    assert supplied > plain + 0.1
-
-
 def test_scale_of_hlcp(inputs):
-    """The option changes the iterations, but not the solution."""
+    """The scale and the start change the iterations, but not the solution."""
     found = []
     for gamma in (2, 1):
-        inputs.call("hlcp", *SMALL["hlcp"], "--method", "mmgs", "--gamma", gamma, "--tolerance",
-                    1e-10)
+        inputs.call("hlcp", *SMALL["hlcp"], "--method", "mmgs", "--gamma", gamma, "--start", gamma,
+                    "--tolerance", 1e-10)
         found.append(inputs.array("result.npy"))
     assert 0 < abs(found[0] - found[1]).max() < 1e-8
 

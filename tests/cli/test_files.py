@@ -199,8 +199,7 @@ def test_byte_order_marks(cvtmesh):
         "beside.node": b"4 2 0 0\n1 2 2\n2 9 2\n3 9 9\n4 2 9\n",
         "beside.poly": b"0 2 0 0\n4 0\n1 1 2\n2 2 3\n3 3 4\n4 4 1\n0\n", "beside.ele": b"1 3 0\n1 1 2 3\n",
         "a.mtx": b"%%MatrixMarket matrix coordinate real general\n1 1 1\n1 1 2\n",
-        "jobs.jsonl": b'{"input": "a.pgm", "output": "jsonl.csv"}\n',
-        "jobs.csv": b"input,output\na.pgm,jobs-csv.csv\n"}
+        "jobs.jsonl": b'{"input": "a.pgm", "output": "jsonl.csv"}\n'}
     for start in (b"", mark):
         for name, text in texts.items():
             cvtmesh.file(name, start + text)
@@ -215,16 +214,14 @@ def test_byte_order_marks(cvtmesh):
         cvtmesh.call("stats", "beside.ele")
         cvtmesh.call("stats", "beside.node")
         cvtmesh.call("hlcp", "--matrix-a", "a.mtx", "--rhs", "q.npy", "--output-z", "z.npy")
-        for jobs in ("jobs.jsonl", "jobs.csv"):
-            cvtmesh.call("batch", jobs, "-n", 20, "--iterations", 2, "--journal", jobs + ".journal")
+        cvtmesh.call("batch", "jobs.jsonl", "-n", 20, "--iterations", 2, "--journal", "jobs.journal")
         made = {name: cvtmesh.read(name) for name in cvtmesh.names()
                 if name.endswith((".csv", ".npy", ".svg")) and name not in texts}
         assert len(made) > 10
         if start:
             assert made == plain
         plain = made
-        for jobs in ("jobs.jsonl", "jobs.csv"):
-            cvtmesh.path(jobs + ".journal").unlink()
+        cvtmesh.path("jobs.journal").unlink()
 
 
 def test_words_are_no_files(cvtmesh):
@@ -373,8 +370,8 @@ def test_a_changed_file_is_read_again(cvtmesh, header, job, changed):
 def test_a_missing_file_beside_is_made_again(cvtmesh, options, beside):
     if beside == "x.h5" and not has_hdf5(cvtmesh):
         return
-    cvtmesh.file("jobs.csv", "input,points,output,domain\na.pgm,20,x.xdmf,frame\n")
-    cvtmesh.call("batch", "jobs.csv", "-q", *options.split())
+    cvtmesh.file("jobs.jsonl", jobs("input,points,output,domain", "a.pgm,20,x.xdmf,frame"))
+    cvtmesh.call("batch", "jobs.jsonl", "-q", *options.split())
     assert done(cvtmesh, *options.split()) == 0
     cvtmesh.path(beside).unlink()
     assert done(cvtmesh, *options.split()) == 1
