@@ -2,7 +2,7 @@
 
 #include "cli/cli.h"
 #include "cli/colours.h"
-#include "cli/preset.h"
+#include "cli/run.h"
 
 #include <omp.h>
 #include <stdio.h>

@@ -5,6 +5,7 @@
 
 #include "base/device.h"
 #include "cli/options.h"
+#include "cvt/cvt.h"
 
 typedef struct cli_run_job cli_run_job;
 
@@ -43,5 +44,18 @@ void cli_run_keep_tone(cli_run_job *job);
 int cli_run_converged(const cli_run_job *job);
 void cli_run_print_summary(const cli_run_job *job);
 void cli_run_destroy(cli_run_job *job);
+
+/* --preset and --preview: defaults of several options at once. Options that are given keep their
+ * values. */
+
+/* Replaces defaults by those of the preset and of a preview. */
+void cli_preset_apply(cli_options *options);
+/* In a preview: no more sites than it has time for. */
+void cli_preview_limit(cli_options *options);
+/* Says on stderr what a preview left out. */
+void cli_preview_print(const cli_options *options);
+/* Sets what has no option: of the paper's pipeline a history of m = 8, the approximate Cauchy point
+ * (of L-BFGS-B in every descent) and no steps of Lloyd's method before. */
+void cli_preset_descent(const cli_options *options, cvtm_cvt_options *settings);
 
 #endif

@@ -1,5 +1,5 @@
-/* The state of one run, shared by the files run*.c: run.c has the stages, run_read.c what is read,
- * run_solve.c the optimisation, run_report.c the report and the summary. */
+/* The state of one run and its parts, shared by the files run*.c: run.c has the stages and
+ * what is read, run_solve.c the optimisation, run_report.c the report and the summary. */
 #ifndef CVTMESH_CLI_RUN_JOB_H
 #define CVTMESH_CLI_RUN_JOB_H
 
@@ -7,17 +7,63 @@
 #include "cli/colours.h"
 #include "cli/condition.h"
 #include "cli/domain.h"
-#include "cli/equal_mass.h"
-#include "cli/noise.h"
+#include "cli/options.h"
 #include "cli/order.h"
 #include "cli/progress.h"
 #include "cli/run.h"
 #include "cli/stipples.h"
 #include "cli/watch.h"
 #include "cvt/cvt.h"
+#include "cvt/equal_mass.h"
 #include "meshes/device_delaunay.h"
 #include "meshes/mesh.h"
 #include "meshes/second_order.h"
+
+#include <cjson/cJSON.h>
+
+/* --equal-mass of `run`: cells of equal mass, by a power diagram. */
+
+typedef struct cli_equal_mass {
+  double *weights;    /* of the sites */
+  float *drawn;       /* density for pictures, whose square root the sites follow */
+  double least, most; /* masses of cells, relative to the target */
+  double tolerance;
+  cvtm_equal_mass_result result;
+} cli_equal_mass;
+
+/* Checks options that depend on one another. Returns CLI_EXIT_OK, or CLI_EXIT_USAGE after a
+ * message. */
+int cli_equal_mass_check(const cli_options *options);
+/* As cvtm_equal_mass_solve. hold: sites that are given or sampled do not move. The moments must
+ * have masses. Free *equal whatever is returned. */
+cvtm_status cli_equal_mass_solve(const cli_options *options, cvtm_cvt *cvt, cvtm_domain domain,
+                                 const float *density, const cvtm_cvt_options *settings,
+                                 int64_t given, int hold, double *sites, int64_t count,
+                                 const cvtm_cvt_moments *moments, cli_equal_mass *made,
+                                 cvtm_error *error);
+void cli_equal_mass_free(cli_equal_mass *made);
+void cli_equal_mass_report(const cli_equal_mass *made, cJSON *report);
+void cli_equal_mass_print_summary(const cli_equal_mass *made);
+
+/* `run --noise`: what kind of noise the sites shall be. */
+
+typedef struct cli_noise_result {
+  double energy; /* of cvtm_gaussian_noise, for each site */
+} cli_noise_result;
+
+/* Checks options that depend on one another. Returns CLI_EXIT_OK, or CLI_EXIT_USAGE after a
+ * message. */
+int cli_noise_check(const cli_options *options);
+/* Sets the defaults of options that depend on --noise. */
+void cli_noise_choose(cli_options *options);
+/* Samples the sites that were not given, and moves all but the fixed ones to blue noise. The sites
+ * of a tessellation have the square root of its density, so blue noise is made for that root. Fails
+ * with the device's error. */
+cvtm_status cli_noise_solve(const cli_options *options, cvtm_device *device, cvtm_domain domain,
+                            const float *density, int64_t fixed, int64_t given, double *sites,
+                            int64_t count, cvtm_cvt_result *result, cli_noise_result *noise);
+/* Adds `noise` with --noise blue. */
+void cli_noise_report(const cli_options *options, const cli_noise_result *noise, cJSON *report);
 
 /* code, name in the report's `seconds` */
 #define CLI_RUN_PHASE_LIST(X)               \

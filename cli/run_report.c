@@ -2,8 +2,8 @@
 #include "base/clock.h"
 #include "cli/cli.h"
 #include "cli/page.h"
-#include "cli/preset.h"
 #include "cli/report.h"
+#include "cli/run.h"
 #include "cli/run_job.h"
 #include "cli/world.h"
 

@@ -1,12 +1,227 @@
 /* The optimisation of `run`, and the evaluation of its result. */
 #include "base/clock.h"
+#include "base/portable.h"
+#include "base/random.h"
 #include "base/ranks.h"
+#include "cli/cli.h"
 #include "cli/domain_refine.h"
-#include "cli/preset.h"
+#include "cli/progress.h"
+#include "cli/report.h"
+#include "cli/run.h"
 #include "cli/run_job.h"
+#include "cvt/gaussian.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
+
+/* --- cells of equal mass -------------------------------------------------------------------- */
+
+int cli_equal_mass_check(const cli_options *options) {
+  const cli_command command = options->command;
+  if (!options->equal_mass.on) {
+    if (cli_option_given(options, "mass-tolerance"))
+      return cli_usage_error(command, "--mass-tolerance belongs to --equal-mass");
+    if (options->equal_mass.weights_out != NULL)
+      return cli_usage_error(command, "--weights-out belongs to --equal-mass");
+    return CLI_EXIT_OK;
+  }
+  if (options->energy != CVTM_CVT_EXACT)
+    return cli_usage_error(command, "--equal-mass needs --energy exact");
+  if (options->preset != CLI_PRESET_NONE)
+    return cli_usage_error(command, "--preset is of plain tessellations, not of --equal-mass");
+  if (options->domain.kind != 0)
+    return cli_usage_error(command,
+                           "--equal-mass cannot keep the boundary of a --domain, nor "
+                           "angles: --within FILE keeps the sites in a shape");
+  if (options->view.watch != NULL)
+    return cli_usage_error(command, "--watch cannot show the cells of --equal-mass");
+  return CLI_EXIT_OK;
+}
+
+static cvtm_status hold_sites(const cli_options *options, cvtm_cvt *cvt, cvtm_domain domain,
+                              const float *density, int64_t given, double *sites, int64_t count,
+                              const cvtm_cvt_moments *moments, cli_equal_mass *made,
+                              cvtm_error *error) {
+  cvtm_status status =
+      cvtm_equal_mass_sample(domain, density, count - given, (uint64_t)options->seed,
+                             (cvtm_cvt_start)options->start, sites + 2 * given, error);
+  if (status == CVTM_OK)
+    status = cvtm_equal_mass_weights(cvt, sites, count, options->equal_mass.tolerance,
+                                     made->weights, moments, &made->result);
+  made->result.descent.stop = options->iterations == 0 ? CVTM_STOP_ITERATIONS : CVTM_STOP_GRADIENT;
+  return status;
+}
+
+static float *square_of(cvtm_domain domain, const float *density) {
+  const int64_t pixels = (int64_t)domain.width * domain.height;
+  float *square = malloc((size_t)pixels * sizeof *square);
+  for (int64_t p = 0; square != NULL && p < pixels; ++p)
+    square[p] = fminf(density[p] * density[p], FLT_MAX);
+  return square;
+}
+
+void cli_equal_mass_free(cli_equal_mass *made) {
+  free(made->weights);
+  free(made->drawn);
+}
+
+cvtm_status cli_equal_mass_solve(const cli_options *options, cvtm_cvt *cvt, cvtm_domain domain,
+                                 const float *density, const cvtm_cvt_options *settings,
+                                 int64_t given, int hold, double *sites, int64_t count,
+                                 const cvtm_cvt_moments *moments, cli_equal_mass *made,
+                                 cvtm_error *error) {
+  made->tolerance = options->equal_mass.tolerance;
+  made->weights = malloc((size_t)count * sizeof *made->weights);
+  made->drawn = square_of(domain, density);
+  if (made->weights == NULL || made->drawn == NULL)
+    return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory");
+  const cvtm_status status =
+      hold ? hold_sites(options, cvt, domain, density, given, sites, count, moments, made, error)
+           : cvtm_equal_mass_solve(cvt, settings, made->tolerance, given, sites, made->weights,
+                                   count, moments, &made->result);
+  if (status != CVTM_OK) return status;
+  made->least = INFINITY;
+  made->most = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    made->least = fmin(made->least, moments->mass[i] / made->result.target);
+    made->most = fmax(made->most, moments->mass[i] / made->result.target);
+  }
+  return CVTM_OK;
+}
+
+void cli_equal_mass_report(const cli_equal_mass *made, cJSON *report) {
+  const cvtm_equal_mass_result *result = &made->result;
+  cJSON *entry = cJSON_AddObjectToObject(report, "equal_mass");
+  cli_json_real(entry, "mass", result->target);
+  cli_json_real(entry, "tolerance", made->tolerance);
+  cJSON_AddBoolToObject(entry, "converged", result->converged);
+  cli_json_real(entry, "least_mass", made->least);
+  cli_json_real(entry, "largest_mass", made->most);
+  cli_json_real(entry, "largest_deviation", result->deviation);
+  cli_json_real(entry, "rms_deviation", result->deviation_rms);
+  cli_json_integer(entry, "start_iterations", result->start_iterations);
+  cli_json_integer(entry, "newton_steps", result->newton_steps);
+  cli_json_integer(entry, "diagrams", result->diagrams);
+  cli_json_integer(entry, "solver_iterations", result->solver_iterations);
+  cli_json_real(entry, "seconds_start", result->seconds_start);
+  cli_json_real(entry, "seconds_diagrams", result->seconds_diagrams);
+  cli_json_real(entry, "seconds_solver", result->seconds_solver);
+}
+
+void cli_equal_mass_print_summary(const cli_equal_mass *made) {
+  const cvtm_equal_mass_result *result = &made->result;
+  fprintf(stderr, "  masses     equal to %.1e; %lld %s, %lld Newton %s\n", result->deviation,
+          (long long)result->diagrams, cli_word(result->diagrams, "diagram", "diagrams"),
+          (long long)result->newton_steps, cli_word(result->newton_steps, "step", "steps"));
+  if (!result->converged)
+    fprintf(stderr, "  note       rounding keeps the masses from --mass-tolerance %g\n",
+            made->tolerance);
+}
+
+/* --- blue noise ----------------------------------------------------------------------------- */
+
+int cli_noise_check(const cli_options *options) {
+  static const char *const of_tessellations[] = {"preset",  "method", "energy",
+                                                 "voronoi", "watch",  "gradient-tolerance"};
+  const cli_command command = options->command;
+  if (options->noise != CLI_NOISE_BLUE) return CLI_EXIT_OK;
+  if (options->equal_mass.on)
+    return cli_usage_error(command, "--equal-mass makes a tessellation, which --noise blue is not");
+  if (options->domain.kind != 0)
+    return cli_usage_error(command, "--noise blue cannot keep the boundary of a --domain");
+  for (size_t k = 0; k < sizeof of_tessellations / sizeof of_tessellations[0]; ++k)
+    if (cli_option_given(options, of_tessellations[k]))
+      return cli_usage_error(command, "--%s is of tessellations; --noise blue makes none",
+                             of_tessellations[k]);
+  return CLI_EXIT_OK;
+}
+
+void cli_noise_choose(cli_options *options) {
+  cvtm_gaussian_options gaussian;
+  if (options->noise != CLI_NOISE_BLUE) return;
+  cvtm_gaussian_defaults(&gaussian);
+  if (!cli_option_given(options, "tolerance")) options->tolerance = gaussian.tolerance;
+  if (cli_option_given(options, "iterations")) return;
+  options->iterations = gaussian.max_iterations;
+  if (options->effort == CVTM_CVT_EFFORT_LOW) options->iterations /= 2;
+  if (options->effort >= CVTM_CVT_EFFORT_HIGH) options->iterations *= 2;
+}
+
+static int ask_to_stop(void *context, const cvtm_lbfgsb_progress *progress) {
+  (void)context;
+  (void)progress;
+  return cli_interrupted();
+}
+
+static float *root_of(cvtm_domain domain, const float *density) {
+  const int64_t pixels = (int64_t)domain.width * domain.height;
+  float *root = malloc((size_t)pixels * sizeof *root);
+  for (int64_t p = 0; root != NULL && p < pixels; ++p) root[p] = sqrtf(density[p]);
+  return root;
+}
+
+/* Moves sites by a random vector with a standard deviation of half the local spacing along each
+ * axis: strata may be the squares of a grid, which the descent would find again. `root`: the wanted
+ * density but for a factor; `total`: of sites. */
+static void shake(cvtm_domain domain, const float *root, int64_t total, uint64_t seed,
+                  double *sites, int64_t count) {
+  const uint64_t stream = 2; /* cvtm_cvt_sample draws from 0 and 1 */
+  const double side[2] = {domain.width, domain.height};
+  double mass = 0;
+  for (int64_t p = 0; p < (int64_t)domain.width * domain.height; ++p) mass += (double)root[p];
+  for (int64_t i = 0; i < count; ++i) {
+    double *place = sites + 2 * i, draw[2];
+    const int64_t x = (int64_t)fmin(place[0], side[0] - 1),
+                  y = (int64_t)fmin(place[1], side[1] - 1);
+    const double spacing = sqrt(mass / ((double)total * (double)root[y * domain.width + x]));
+    cvtm_random_uniform2(seed, stream, (uint64_t)i, draw);
+    const double length = 0.5 * spacing * sqrt(-2 * log(1 - draw[0]));
+    const double moved[2] = {place[0] + length * cos(2 * CVTM_PI * draw[1]),
+                             place[1] + length * sin(2 * CVTM_PI * draw[1])};
+    for (int axis = 0; axis < 2; ++axis)
+      if (moved[axis] >= 0 && moved[axis] < side[axis]) place[axis] = moved[axis];
+  }
+}
+
+cvtm_status cli_noise_solve(const cli_options *options, cvtm_device *device, cvtm_domain domain,
+                            const float *density, int64_t fixed, int64_t given, double *sites,
+                            int64_t count, cvtm_cvt_result *result, cli_noise_result *noise) {
+  cvtm_error *error = cvtm_device_error(device);
+  cvtm_gaussian_options gaussian;
+  cvtm_lbfgsb_result found;
+  cvtm_gaussian_defaults(&gaussian);
+  gaussian.max_iterations = options->iterations;
+  gaussian.tolerance = options->tolerance;
+  gaussian.max_seconds = options->time_limit;
+  gaussian.fixed = fixed;
+  gaussian.monitor = ask_to_stop;
+  cvtm_status status = cvtm_cvt_sample(domain, density, count - given, (uint64_t)options->seed,
+                                       (cvtm_cvt_start)options->start, sites + 2 * given, error);
+  if (status != CVTM_OK) return status;
+  float *root = root_of(domain, density);
+  if (root == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory for a density");
+  shake(domain, root, count, (uint64_t)options->seed, sites + 2 * given, count - given);
+  status = cvtm_gaussian_noise(device, domain, root, &gaussian, sites, count, &found);
+  free(root);
+  if (status != CVTM_OK) return status;
+  result->stop = found.stop;
+  result->iterations = found.iterations;
+  result->evaluations = found.evaluations;
+  result->seconds_evaluation = found.evaluation_seconds;
+  result->seconds_optimizer = found.seconds - found.evaluation_seconds;
+  noise->energy = found.f / (double)count;
+  return CVTM_OK;
+}
+
+void cli_noise_report(const cli_options *options, const cli_noise_result *noise, cJSON *report) {
+  if (options->noise != CLI_NOISE_BLUE) return;
+  cJSON *entry = cJSON_AddObjectToObject(report, "noise");
+  cli_json_text(entry, "kind", "blue");
+  cli_json_real(entry, "energy", noise->energy);
+}
+
+/* --- the optimisation ----------------------------------------------------------------------- */
 
 /* The energy of the sites, with the masses and centroids of their cells, which of several ranks
  * rank 0 has. */

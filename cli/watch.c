@@ -4,9 +4,19 @@
 #include "base/grow.h"
 #include "cli/cli.h"
 
+#include <stdio.h>
+
+int cli_view_size(const cli_options *options, int *width, int *height) {
+  char unused;
+  *width = 1280;
+  *height = 800;
+  if (options->view.size == NULL) return 1;
+  return sscanf(options->view.size, "%dx%d%c", width, height, &unused) == 2 && *width >= 16 &&
+         *height >= 16 && *width <= 16384 && *height <= 16384;
+}
+
 #if CVTMESH_HAVE_VIEWER
 
-#include "cli/view_options.h"
 #include "density/density.h"
 #include "viewer/page.h"
 #include "viewer/render.h"
@@ -14,7 +24,6 @@
 
 #include <errno.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
