@@ -4,13 +4,51 @@
 
 #include "base/domain.h"
 #include "cli/options.h"
-#include "cli/refine.h"
+#include "cli/size_from.h"
 #include "cvt/slide.h"
 #include "meshes/domain_mesh.h"
 #include "meshes/domain_plan.h"
 #include "meshes/pslg.h"
+#include "meshes/refine.h"
 
 #include <cjson/cJSON.h>
+
+/* --min-angle and --max-area: Delaunay refinement of an outline or of a domain's mesh. */
+
+/* The largest area of triangles of a region, or, if that is 0, of all. */
+typedef struct cli_area_cap {
+  int32_t region;
+  double area; /* square units of the outline, or pixels */
+  int unit;    /* the area is in squares of this unit still; -1 for none */
+} cli_area_cap;
+
+typedef struct cli_area_caps {
+  int count;
+  cli_area_cap cap[CLI_LIST_MAX];
+  cli_size_raster sizes; /* of --size-from of an outline: no triangle is larger than an equilateral
+                            one with the size at its centroid as its side */
+} cli_area_caps;
+
+/* Checks and reads --max-area. Returns CLI_EXIT_OK, or CLI_EXIT_USAGE after a message. */
+int cli_area_caps_read(const cli_options *options, cli_area_caps *caps);
+/* Converts areas in squares of units of length, by --page or the size of pixels. */
+cvtm_status cli_area_caps_convert(const cli_options *options, cvtm_domain domain,
+                                  cli_area_caps *caps, cvtm_error *error);
+
+/* The options of a refinement, which a signal ends, or the deadline (0: none; by cvtm_clock). caps
+ * and deadline are borrowed. */
+void cli_refine_choose(const cli_options *options, const cli_area_caps *caps,
+                       const double *deadline, cvtm_refine_options *refine);
+
+/* Nonzero if triangles are worse than was asked for without a small angle of the input as reason:
+ * the exit code is then CLI_EXIT_NOT_CONVERGED. */
+int cli_refine_fell_short(const cvtm_refine_figures *figures);
+
+/* Adds the member `refinement`. height: the corners are reported at height - y; 0: as they are. */
+void cli_refine_report(const cvtm_refine_options *refine, const cvtm_refine_figures *figures,
+                       double height, cJSON *report);
+void cli_refine_print_summary(const cvtm_refine_options *refine,
+                              const cvtm_refine_figures *figures);
 
 typedef enum cli_domain_kind {
   CLI_DOMAIN_NONE,
@@ -68,5 +106,33 @@ cvtm_status cli_domain_write_pairs(const cli_options *options, const cvtm_region
 void cli_domain_report(const cli_domain *domain, cJSON *report);
 void cli_domain_print_summary(const cli_domain *domain);
 void cli_domain_free(cli_domain *domain);
+
+/* --min-angle and --max-area with --domain. */
+
+/* Nonzero unless --min-angle 0 without --max-area leaves the mesh as it is. */
+int cli_domain_refines(const cli_options *options);
+/* Refines the mesh of the sites: they move, vanish or get company, and the edges of the boundary
+ * may be divided. *sites: 2 * *count, malloc'd; the vertices of the boundary come first, before and
+ * after. Does nothing unless cli_domain_refines. */
+cvtm_status cli_domain_refine(const cli_options *options, cvtm_domain image, cli_domain *domain,
+                              double **sites, int64_t *count, cvtm_error *error);
+/* Moves the sites inside towards the centroids of their cells (2 * count) where that keeps what
+ * cli_domain_refine has reached. */
+cvtm_status cli_domain_relax(const cli_options *options, cvtm_domain image, cli_domain *domain,
+                             double *sites, int64_t count, const double *centroid, int64_t *moved,
+                             cvtm_error *error);
+/* Then moves sites near the boundary so that the smallest angles there grow. */
+cvtm_status cli_domain_raise_angles(const cli_options *options, cvtm_domain image,
+                                    cli_domain *domain, double *sites, int64_t count,
+                                    cvtm_error *error);
+
+/* --region-name of `run`: names of the regions of a domain. */
+
+/* Returns CLI_EXIT_OK, or CLI_EXIT_USAGE after a message. */
+int cli_region_names_check(const cli_options *options);
+/* cvtm_regions_group with the names that the options give, else those of the graph. */
+cvtm_status cli_region_names_group(const cli_options *options, const cvtm_pslg *graph,
+                                   const cvtm_mesh *mesh, cvtm_domain image, cvtm_regions *regions,
+                                   cvtm_error *error);
 
 #endif

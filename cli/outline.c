@@ -9,7 +9,6 @@
 #include "cli/output.h"
 #include "cli/page.h"
 #include "cli/progress.h"
-#include "cli/refine.h"
 #include "cli/report.h"
 #include "cli/world.h"
 #include "meshes/mesh_file.h"

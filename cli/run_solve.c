@@ -4,7 +4,7 @@
 #include "base/random.h"
 #include "base/ranks.h"
 #include "cli/cli.h"
-#include "cli/domain_refine.h"
+#include "cli/domain.h"
 #include "cli/progress.h"
 #include "cli/report.h"
 #include "cli/run.h"
