@@ -3,8 +3,8 @@
 #define CVTMESH_CLI_DOMAIN_H
 
 #include "base/domain.h"
+#include "cli/condition.h"
 #include "cli/options.h"
-#include "cli/size_from.h"
 #include "cvt/slide.h"
 #include "meshes/domain_mesh.h"
 #include "meshes/domain_plan.h"

@@ -1,9 +1,9 @@
 #include "cli/metric.h"
 
 #include "cli/cli.h"
+#include "cli/condition.h"
 #include "cli/input.h"
 #include "cli/report.h"
-#include "cli/size_from.h"
 #include "density/density.h"
 #include "density/metric_source.h"
 #include "meshes/polygon_file.h"

@@ -5,6 +5,7 @@
 #include "base/npy.h"
 #include "base/ranks.h"
 #include "cli/cli.h"
+#include "cli/condition.h"
 #include "cli/distributed.h"
 #include "cli/domain.h"
 #include "cli/files.h"
@@ -14,7 +15,6 @@
 #include "cli/output.h"
 #include "cli/page.h"
 #include "cli/run_job.h"
-#include "cli/size_from.h"
 #include "meshes/mesh_file.h"
 
 #include <math.h>
