@@ -1,5 +1,5 @@
 /* A file of pens. */
-#include "cli/pens.h"
+#include "cli/colours.h"
 
 #include <stdlib.h>
 #include <string.h>
