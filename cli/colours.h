@@ -7,7 +7,7 @@
 #include "base/device.h"
 #include "base/status.h"
 #include "cli/options.h"
-#include "cli/order.h"
+#include "cli/page.h"
 #include "cli/stipples.h"
 #include "cvt/classes.h"
 #include "cvt/nearest.h"

@@ -1,19 +1,124 @@
 #include "cli/page.h"
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "cli/cli.h"
 #include "cli/colours.h"
-#include "cli/page_lines.h"
+#include "cli/domain.h"
+#include "cli/output.h"
+#include "cli/progress.h"
 #include "cli/report.h"
 #include "cli/stipples.h"
 #include "cli/world.h"
+#include "meshes/mesh.h"
 #include "meshes/mesh_file.h"
 #include "plot/drawing.h"
+#include "plot/tour.h"
+#include "plot/trails.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+
+/* --- the lines of cells and of meshes ------------------------------------------------------- */
+
+/* As wide as the lines of other SVG files of cells and meshes. */
+static double line_width(cvtm_domain domain, int64_t count) {
+  return 0.05 * sqrt((double)domain.width * domain.height / (double)(count > 0 ? count : 1));
+}
+
+/* Lines that grow in arrays that are large enough. */
+typedef struct line_list {
+  double *points;
+  int64_t *start;
+  int64_t count, point_count;
+} line_list;
+
+static cvtm_status allocate_lines(int64_t points, int64_t lines, line_list *list,
+                                  cvtm_error *error) {
+  *list = (line_list){.points = malloc((2 * (size_t)points + 1) * sizeof *list->points),
+                      .start = malloc(((size_t)lines + 1) * sizeof *list->start)};
+  if (list->points == NULL || list->start == NULL)
+    return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory for the lines of a drawing");
+  list->start[0] = 0;
+  return CVTM_OK;
+}
+
+static void add_line_point(line_list *list, const double *point) {
+  memcpy(list->points + 2 * list->point_count++, point, 2 * sizeof *point);
+}
+
+static void end_line(line_list *list) { list->start[++list->count] = list->point_count; }
+
+static cvtm_status draw_list(line_list *list, cvtm_status status, double width,
+                             const cvtm_page *page, cvtm_drawing *drawing, cvtm_error *error) {
+  if (status == CVTM_OK)
+    status =
+        cvtm_drawing_of_lines(page, list->points, list->start, list->count, width, drawing, error);
+  free(list->points);
+  free(list->start);
+  return status;
+}
+
+/* An edge between two cells belongs to the first of them. Of a torus each cell draws its own edges:
+ * those of neighbours across the border lie elsewhere. */
+static int is_own_edge(const cvtm_cells *cells, cvtm_domain domain, int64_t i, int64_t edge) {
+  const int32_t other = cells->neighbors[edge];
+  return other < 0 || other > i || domain.periodic;
+}
+
+/* Adds the edges that belong to the cell, each run of consecutive ones as one line. */
+static void add_cell(const cvtm_cells *cells, cvtm_domain domain, int64_t i, line_list *list) {
+  const int64_t first = cells->start[i], count = cells->start[i + 1] - first;
+  int64_t begin = 0; /* the first edge after one that does not belong to the cell; 0 if all do */
+  for (int64_t k = 0; k < count; ++k)
+    if (!is_own_edge(cells, domain, i, first + k)) begin = k + 1;
+  int is_drawing = 0;
+  for (int64_t k = 0; k < count; ++k) {
+    const int64_t at = (begin + k) % count, next = (at + 1) % count;
+    const int is_own = is_own_edge(cells, domain, i, first + at);
+    if (is_drawing && !is_own) end_line(list);
+    if (is_own && !is_drawing) add_line_point(list, cells->corners + 2 * (first + at));
+    if (is_own) add_line_point(list, cells->corners + 2 * (first + next));
+    is_drawing = is_own;
+  }
+  if (is_drawing) end_line(list);
+}
+
+/* Fails with CVTM_ERROR_MEMORY; then *drawing is empty. */
+static cvtm_status cli_draw_cells(const cvtm_cells *cells, cvtm_domain domain,
+                                  const cvtm_page *page, cvtm_drawing *drawing, cvtm_error *error) {
+  line_list list;
+  const int64_t corners = cells->start[cells->count];
+  const cvtm_status status = allocate_lines(2 * corners, corners, &list, error);
+  for (int64_t i = 0; status == CVTM_OK && i < cells->count; ++i) add_cell(cells, domain, i, &list);
+  return draw_list(&list, status, line_width(domain, cells->count), page, drawing, error);
+}
+
+/* In few strokes, of many edges each. Fails with CVTM_ERROR_MEMORY; then *drawing is empty. */
+static cvtm_status cli_draw_mesh(const cvtm_mesh *mesh, cvtm_domain domain, const cvtm_page *page,
+                                 cvtm_drawing *drawing, cvtm_error *error) {
+  line_list list = {0};
+  cvtm_trails trails = {0};
+  int32_t *edges = NULL;
+  int64_t count = 0;
+  cvtm_status status = cvtm_mesh_edges(mesh, &edges, &count, error);
+  if (status == CVTM_OK)
+    status = cvtm_trails_create(edges, count, mesh->vertex_count, &trails, error);
+  if (status == CVTM_OK)
+    status = allocate_lines(trails.start[trails.count], trails.count, &list, error);
+  for (int64_t k = 0; status == CVTM_OK && k < trails.count; ++k) {
+    for (int64_t i = trails.start[k]; i < trails.start[k + 1]; ++i)
+      add_line_point(&list, mesh->points + 2 * (int64_t)trails.vertex[i]);
+    end_line(&list);
+  }
+  free(edges);
+  cvtm_trails_free(&trails);
+  return draw_list(&list, status, line_width(domain, mesh->vertex_count), page, drawing, error);
+}
+
+/* --- pages ---------------------------------------------------------------------------------- */
 
 static const struct {
   const char *name;
@@ -325,4 +430,116 @@ void cli_page_report(const cli_options *options, cvtm_domain domain, cJSON *repo
   cli_json_real(part, "width", page.width);
   cli_json_real(part, "height", page.height);
   cli_json_real(part, "mm_per_pixel", page.scale);
+}
+
+/* --- the order of points -------------------------------------------------------------------- */
+
+static int has_order(const cli_options *options, const char *path) {
+  const cli_output_kind kind = cli_output_kind_of(options, path);
+  if (kind == CLI_OUTPUT_SVG || kind == CLI_OUTPUT_DRAWING) {
+    char buffer[CLI_EXTENSION_MAX];
+    const int shown = cli_page_shows(options, cli_output_extension(options, path, buffer));
+    return shown == CVTM_SVG_STIPPLES || shown == CVTM_SVG_PATH;
+  }
+  return kind != CLI_OUTPUT_MESH;
+}
+
+int cli_order_check(const cli_options *options) {
+  if (options->order == CLI_ORDER_NONE) {
+    if (options->command == CLI_RUN && options->svg == CVTM_SVG_PATH)
+      return cli_usage_error(options->command, "--svg path: --order is missing: tsp or plot");
+    return CLI_EXIT_OK;
+  }
+  if (options->domain.kind != CLI_DOMAIN_NONE)
+    return cli_usage_error(
+        options->command,
+        "--order: the sites of --domain are vertices of a mesh, without an order");
+  for (int k = 0; k < options->output.count; ++k)
+    if (!has_order(options, options->output.item[k]))
+      return cli_usage_error(options->command, "--order: %s: cells and meshes have no order",
+                             options->output.item[k]);
+  return CLI_EXIT_OK;
+}
+
+/* The area of the rectangle of the points. */
+static double rectangle_area(const double *points, int64_t count) {
+  double least[2] = {INFINITY, INFINITY}, most[2] = {-INFINITY, -INFINITY};
+  for (int64_t k = 0; k < 2 * count; ++k) {
+    least[k % 2] = fmin(least[k % 2], points[k]);
+    most[k % 2] = fmax(most[k % 2], points[k]);
+  }
+  return (most[0] - least[0]) * (most[1] - least[1]);
+}
+
+/* A cvtm_tour_stop. */
+typedef struct order_watch {
+  double deadline;
+  int is_stopped;
+} order_watch;
+
+static int has_ended(void *context) {
+  order_watch *watch = context;
+  watch->is_stopped |= cli_interrupted() || (watch->deadline > 0 && cvtm_clock() > watch->deadline);
+  return watch->is_stopped;
+}
+
+cvtm_status cli_order_find(const cli_options *options, const double *points, int64_t count,
+                           double deadline, cli_point_order *order, cvtm_error *error) {
+  memset(order, 0, sizeof *order);
+  if (options->order == CLI_ORDER_NONE) return CVTM_OK;
+  const double start = cvtm_clock();
+  order->order = malloc((size_t)count * sizeof *order->order);
+  if (order->order == NULL)
+    return cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory to order %lld points", (long long)count);
+  order_watch watch = {deadline, 0};
+  cvtm_status status = cvtm_tour_create_until(points, count, (int)options->threads, has_ended,
+                                              &watch, order->order, error);
+  order->is_stopped = watch.is_stopped;
+  if (status == CVTM_OK)
+    status = cvtm_tour_bound(points, count, (int)options->threads, &order->bound, error);
+  if (status != CVTM_OK) return status;
+  const int is_closed = options->order == CLI_ORDER_TSP;
+  if (!is_closed) cvtm_tour_open(points, count, order->order);
+  order->length = cvtm_tour_length(points, count, order->order, is_closed);
+  order->estimate = cvtm_tour_estimate(count, rectangle_area(points, count));
+  order->seconds = cvtm_clock() - start;
+  return CVTM_OK;
+}
+
+cvtm_status cli_order_apply(const cli_point_order *order, int64_t count, int columns,
+                            double *values, cvtm_error *error) {
+  if (order->order == NULL || values == NULL) return CVTM_OK;
+  const size_t row = (size_t)columns * sizeof *values;
+  double *sorted = malloc((size_t)count * row);
+  if (sorted == NULL)
+    return cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory to order %lld points", (long long)count);
+  for (int64_t k = 0; k < count; ++k)
+    memcpy(sorted + columns * k, values + columns * (int64_t)order->order[k], row);
+  memcpy(values, sorted, (size_t)count * row);
+  free(sorted);
+  return CVTM_OK;
+}
+
+void cli_order_free(cli_point_order *order) {
+  free(order->order);
+  order->order = NULL;
+}
+
+void cli_order_report(const cli_point_order *order, const cli_options *options, cJSON *report) {
+  if (order->order == NULL) return;
+  cJSON *part = cJSON_AddObjectToObject(report, "order");
+  cli_json_text(part, "kind", options->order == CLI_ORDER_TSP ? "tsp" : "plot");
+  cli_json_real(part, "length", order->length);
+  cli_json_real(part, "bound", order->bound);
+  cli_json_real(part, "uniform_estimate", order->estimate);
+  cli_json_real(part, "seconds", order->seconds);
+  cJSON_AddBoolToObject(part, "stopped", order->is_stopped);
+}
+
+void cli_order_print_summary(const cli_point_order *order) {
+  if (order->order == NULL) return;
+  fprintf(stderr,
+          "  path       %.6g px, %.3f of a lower bound of closed paths, in %.2f seconds%s\n",
+          order->length, order->length / order->bound, order->seconds,
+          order->is_stopped ? ", stopped early" : "");
 }

@@ -11,7 +11,6 @@
 #include "cli/files.h"
 #include "cli/input.h"
 #include "cli/launch.h"
-#include "cli/order.h"
 #include "cli/output.h"
 #include "cli/page.h"
 #include "cli/run_job.h"

@@ -8,7 +8,7 @@
 #include "cli/condition.h"
 #include "cli/domain.h"
 #include "cli/options.h"
-#include "cli/order.h"
+#include "cli/page.h"
 #include "cli/progress.h"
 #include "cli/run.h"
 #include "cli/stipples.h"
