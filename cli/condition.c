@@ -8,7 +8,6 @@
 #include "cli/page.h"
 #include "cli/progress.h"
 #include "cli/report.h"
-#include "cli/world.h"
 #include "density/eikonal.h"
 #include "density/size_field.h"
 #include "density/take.h"

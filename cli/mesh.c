@@ -8,7 +8,6 @@
 #include "cli/output.h"
 #include "cli/progress.h"
 #include "cli/report.h"
-#include "cli/world.h"
 #include "base/npy.h"
 #include "meshes/mesh_file.h"
 #include "meshes/torus.h"

@@ -13,7 +13,6 @@
 #include "cli/page.h"
 #include "cli/progress.h"
 #include "cli/report.h"
-#include "cli/world.h"
 #include "density/density.h"
 #include "density/metric_source.h"
 #include "meshes/adapt.h"

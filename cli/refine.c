@@ -2,10 +2,10 @@
 
 #include "base/clock.h"
 #include "cli/cli.h"
+#include "cli/input.h"
 #include "cli/page.h"
 #include "cli/progress.h"
 #include "cli/report.h"
-#include "cli/world.h"
 
 #include <math.h>
 #include <stdlib.h>

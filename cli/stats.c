@@ -6,7 +6,6 @@
 #include "cli/page.h"
 #include "cli/report.h"
 #include "cli/stipples.h"
-#include "cli/world.h"
 #include "cvt/cvt.h"
 #include "cvt/nearest.h"
 #include "meshes/mesh_file.h"

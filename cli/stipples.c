@@ -10,7 +10,7 @@
 #include "cvt/cell_mass.h"
 #include "draw/disc.h"
 #include "meshes/mesh_file.h"
-#include "cli/world.h"
+#include "cli/input.h"
 #include "cvt/equal_mass.h"
 
 #include <math.h>
