@@ -5,8 +5,8 @@
 #ifndef CVTMESH_CLI_BATCH_JOURNAL_H
 #define CVTMESH_CLI_BATCH_JOURNAL_H
 
-#include "cli/batch_keys.h"
 #include "cli/batch_list.h"
+#include "cli/files.h"
 
 #include <cjson/cJSON.h>
 

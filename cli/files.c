@@ -5,13 +5,100 @@
 #include "base/grow.h"
 #include "base/memory_file.h"
 #include "cli/cli.h"
+#include "cli/domain.h"
+#include "cli/option_table.h"
+#include "cli/outline.h"
+#include "meshes/formats.h"
+#include "plot/drawing.h"
 
 #include <dirent.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+batch_key batch_key_start(void) {
+  const batch_key key = {{UINT64_C(0xcbf29ce484222325), UINT64_C(0x9e3779b97f4a7c15)}};
+  return key;
+}
+
+/* Two hashes of 64 bits: FNV-1a, and a rotating hash with another multiplier. */
+void batch_key_add(batch_key *key, const void *bytes, size_t size) {
+  const unsigned char *byte = bytes;
+  uint64_t a = key->word[0], b = key->word[1];
+  for (size_t k = 0; k < size; ++k) {
+    a = (a ^ byte[k]) * UINT64_C(0x100000001b3);
+    b = (b + byte[k] + 1) * UINT64_C(0xd6e8feb86659fd93);
+    b ^= b >> 32;
+  }
+  key->word[0] = a;
+  key->word[1] = b;
+}
+
+void batch_key_add_text(batch_key *key, const char *text) {
+  const char given = text != NULL;
+  batch_key_add(key, &given, 1);
+  if (text != NULL) batch_key_add(key, text, strlen(text) + 1);
+}
+
+void batch_key_print(const batch_key *key, char text[BATCH_KEY_TEXT]) {
+  snprintf(text, BATCH_KEY_TEXT, "%016llx%016llx", (unsigned long long)key->word[0],
+           (unsigned long long)key->word[1]);
+}
+
+int batch_key_parse(const char *text, batch_key *key) {
+  if (strlen(text) != BATCH_KEY_TEXT - 1) return 0;
+  if (strspn(text, "0123456789abcdef") != BATCH_KEY_TEXT - 1) return 0;
+  char half[17];
+  memcpy(half, text, 16);
+  half[16] = '\0';
+  key->word[0] = strtoull(half, NULL, 16);
+  key->word[1] = strtoull(text + 16, NULL, 16);
+  return 1;
+}
+
+static int is_free(const batch_key *slot) { return slot->word[0] == 0 && slot->word[1] == 0; }
+
+/* The slot that holds the key, or else the free slot where it belongs. */
+static batch_key *find(const batch_key_set *set, batch_key key) {
+  size_t place = (size_t)key.word[1] & (set->capacity - 1);
+  while (!is_free(&set->slot[place]) && memcmp(&set->slot[place], &key, sizeof key) != 0)
+    place = (place + 1) & (set->capacity - 1);
+  return &set->slot[place];
+}
+
+static int grow(batch_key_set *set) {
+  batch_key_set larger = {NULL, set->count, set->capacity > 0 ? 2 * set->capacity : 64};
+  larger.slot = calloc(larger.capacity, sizeof *larger.slot);
+  if (larger.slot == NULL) return 0;
+  for (size_t k = 0; k < set->capacity; ++k)
+    if (!is_free(&set->slot[k])) *find(&larger, set->slot[k]) = set->slot[k];
+  free(set->slot);
+  *set = larger;
+  return 1;
+}
+
+int batch_key_set_add(batch_key_set *set, batch_key key) {
+  if (is_free(&key)) key.word[0] = 1;
+  if (2 * (set->count + 1) > set->capacity && !grow(set)) return -1;
+  batch_key *slot = find(set, key);
+  if (!is_free(slot)) return 0;
+  *slot = key;
+  ++set->count;
+  return 1;
+}
+
+int batch_key_set_has(const batch_key_set *set, batch_key key) {
+  if (is_free(&key)) key.word[0] = 1;
+  return set->capacity > 0 && !is_free(find(set, key));
+}
+
+void batch_key_set_free(batch_key_set *set) {
+  free(set->slot);
+  memset(set, 0, sizeof *set);
+}
 
 /* --- one file --------------------------------------------------------------------------- */
 
@@ -214,4 +301,121 @@ int cli_files_check(const cli_options *options) {
   for (int k = 0; k < list.count; ++k) free(list.file[k].path);
   free(list.file);
   return code;
+}
+
+/* --- the files that the values of options name ---------------------------------------------- */
+
+/* The length of the file name that begins `text`; 0 if the text names no file. */
+static size_t length_of_name(cli_file_role role, const char *text) {
+  size_t length = strlen(text);
+  double numbers[3];
+  switch (role) {
+    case CLI_READS_WEIGHT:
+      if (!cli_weight_parse(text, &length, numbers)) return 0;
+      return length == 5 && strncmp(text, "alpha", 5) == 0 ? 0 : length;
+    case CLI_READS_REGION:
+      return strcmp(text, "alpha") == 0 ? 0 : length;
+    case CLI_READS_CURVE:
+      if (strcmp(text, "grow") == 0 || strcmp(text, "image") == 0) return 0;
+      return cli_numbers_parse(text, 3, numbers) ? 0 : length;
+    case CLI_READS_PROFILE:
+      return cvtm_gcode_builtin(text) != NULL ? 0 : length;
+    case CLI_READS_OMEGA:
+      if (strcmp(text, "ratio") == 0) return 0;
+      return cli_numbers_parse(text, 1, numbers) ? 0 : length;
+    default:
+      return length;
+  }
+}
+
+static void visit_beside(cli_file_use use, const char *option, const char *path, const char *ending,
+                         void *context, cli_file_visitor visitor) {
+  char *beside = cvtm_path_beside(path, ending);
+  if (beside != NULL) visitor(context, use, option, beside);
+  free(beside);
+}
+
+/* A name of PATH_MAX bytes or more is skipped: no file can be opened by it. */
+static void visit_read(cli_file_role role, const char *option, const char *text, void *context,
+                       cli_file_visitor visitor) {
+  char path[PATH_MAX];
+  const size_t length = length_of_name(role, text);
+  if (length == 0 || length >= sizeof path) return;
+  memcpy(path, text, length);
+  path[length] = '\0';
+  visitor(context, CLI_FILE_READ, option, path);
+  const char *ending = cvtm_mesh_read_beside(path);
+  if (ending != NULL) visit_beside(CLI_FILE_READ, option, path, ending, context, visitor);
+}
+
+/* A file of --output, and those that come with a mesh. */
+static void visit_output(const cli_options *options, const char *path, void *context,
+                         cli_file_visitor visitor) {
+  const char *ending[CVTM_FILES_BESIDE];
+  const int grouped = options->domain.kind != CLI_DOMAIN_NONE || cli_outline_wanted(options);
+  const int count = cvtm_mesh_written_beside(path, options->ascii, grouped, ending);
+  visitor(context, CLI_FILE_WRITTEN, "output", path);
+  for (int k = 0; k < count; ++k)
+    visit_beside(CLI_FILE_WRITTEN, "output", path, ending[k], context, visitor);
+}
+
+static void visit_file(cli_file_role role, const char *option, const char *text, void *context,
+                       cli_file_visitor visitor) {
+  switch (role) {
+    case CLI_NO_FILE:
+      return;
+    case CLI_WRITES:
+      visitor(context, CLI_FILE_WRITTEN, option, text);
+      return;
+    case CLI_WRITES_NAMES:
+      visitor(context, CLI_FILE_NAMES, option, text);
+      return;
+    case CLI_WRITES_FRAMES:
+      visitor(context, CLI_FILE_FRAMES, option, text);
+      return;
+    default:
+      visit_read(role, option, text, context, visitor);
+  }
+}
+
+/* True if the option of `batch` is passed on to the jobs: it names their files, or is a template of
+ * their names.
+ */
+static int names_files_of_jobs(cli_command command, const cli_option_row *row) {
+  return command == CLI_BATCH && row->commands != CLI_EVERY_COMMAND &&
+         cli_option_find_field(CLI_RUN, row->offset) >= 0;
+}
+
+void cli_options_visit_files(const cli_options *options, cli_file_visitor visitor, void *context) {
+  const int operand_is_file = options->command != CLI_MINIMIZE;
+  if (operand_is_file && options->input != NULL)
+    visit_read(CLI_READS, NULL, options->input, context, visitor);
+  for (int index = 0; index < cli_option_row_count; ++index) {
+    const cli_option_row *row = &cli_option_rows[index];
+    if (row->file == CLI_NO_FILE || !cli_option_applies(index, options->command)) continue;
+    if (names_files_of_jobs(options->command, row)) continue;
+    const void *field = cli_option_field_const(row, options);
+    if (row->offset == CLI_FIELD(output)) {
+      for (int k = 0; k < options->output.count; ++k)
+        visit_output(options, options->output.item[k], context, visitor);
+    } else if (row->type == CLI_LIST) {
+      const cli_list *list = field;
+      for (int k = 0; k < list->count; ++k)
+        visit_file(row->file, row->name, list->item[k], context, visitor);
+    } else if (*(const char *const *)field != NULL) {
+      visit_file(row->file, row->name, *(const char *const *)field, context, visitor);
+    }
+  }
+}
+
+void cli_options_clear_written(cli_options *options) {
+  for (int index = 0; index < cli_option_row_count; ++index) {
+    const cli_option_row *row = &cli_option_rows[index];
+    if (row->file < CLI_WRITES || !cli_option_applies(index, options->command)) continue;
+    void *field = cli_option_field(row, options);
+    if (row->type == CLI_LIST)
+      ((cli_list *)field)->count = 0;
+    else
+      *(const char **)field = NULL;
+  }
 }
