@@ -49,6 +49,19 @@ static inline const char *cli_word(int64_t count, const char *one, const char *m
   return count == 1 ? one : many;
 }
 
+/* The word of a list that a mistyped word probably means. */
+typedef struct cli_nearest {
+  const char *word;
+  const char *best; /* borrowed; NULL: no candidate is near enough */
+  int distance;     /* of `best`; without one, the least that is too far */
+} cli_nearest;
+
+/* word: borrowed. A candidate is near if at most a third of the word's characters must be
+ * inserted, deleted, replaced or exchanged with their neighbours, and one at least. */
+cli_nearest cli_nearest_start(const char *word);
+/* Of candidates at the same distance the first stays. */
+void cli_nearest_offer(cli_nearest *nearest, const char *candidate);
+
 /* The functions of the commands. Options are parsed and within their ranges. Each returns the exit
  * code. */
 #define CLI_COMMAND_FUNCTION(code, function, name, operand, usage, summary) \

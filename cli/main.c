@@ -3,7 +3,6 @@
 
 #include "base/file.h"
 #include "cli/cli.h"
-#include "cli/nearest.h"
 #include "cli/report.h"
 #include "meshes/mesh_file.h"
 #include "meshes/polygon_file.h"

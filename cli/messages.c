@@ -1,6 +1,9 @@
 /* Messages and their exit codes. */
 #include "cli/cli.h"
 
+#include "cli/commands.h"
+#include "cli/files.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -103,4 +106,78 @@ int cli_open_device(cli_options *options, cvtm_device **device) {
   if (status != CVTM_OK) return cli_failed(CLI_WORKING, status, &error);
   options->device = cvtm_device_name(*device);
   return CLI_EXIT_OK;
+}
+
+/* --- the word that was meant ---------------------------------------------------------------- */
+
+enum { LENGTH_MAX = 40 }; /* longer words are like no name */
+
+static int least(int a, int b) { return a < b ? a : b; }
+
+/* The number of insertions, deletions, replacements and exchanges of neighbours that make b of a,
+ * no part of the word being edited twice (Damerau 1964). */
+static int edit_distance(const char *a, const char *b) {
+  const int m = (int)strlen(a), n = (int)strlen(b);
+  int table[3][LENGTH_MAX + 1]; /* rows i - 2, i - 1 and i, modulo 3 */
+  for (int j = 0; j <= n; ++j) table[0][j] = j;
+  for (int i = 1; i <= m; ++i) {
+    int *row = table[i % 3];
+    const int *above = table[(i + 2) % 3], *above2 = table[(i + 1) % 3];
+    row[0] = i;
+    for (int j = 1; j <= n; ++j) {
+      row[j] = above[j - 1] + (a[i - 1] != b[j - 1]);
+      row[j] = least(row[j], 1 + least(above[j], row[j - 1]));
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+        row[j] = least(row[j], above2[j - 2] + 1);
+    }
+  }
+  return table[m % 3][n];
+}
+
+cli_nearest cli_nearest_start(const char *word) {
+  const int length = (int)strnlen(word, LENGTH_MAX + 1);
+  return (cli_nearest){word, NULL, (length < 3 ? 1 : length / 3) + 1};
+}
+
+void cli_nearest_offer(cli_nearest *nearest, const char *candidate) {
+  if (strlen(nearest->word) > LENGTH_MAX || strlen(candidate) > LENGTH_MAX) return;
+  const int found = edit_distance(nearest->word, candidate);
+  if (found >= nearest->distance) return;
+  nearest->best = candidate;
+  nearest->distance = found;
+}
+
+/* --- commands ------------------------------------------------------------------------------- */
+
+static const struct {
+  const char *name, *operand, *usage, *summary;
+  int (*run)(const cli_options *options);
+} commands[] = {
+#define CLI_COMMAND_ROW(code, function, name, operand, usage, summary) \
+  {name, operand, usage, summary, function},
+    CLI_COMMAND_LIST(CLI_COMMAND_ROW)
+#undef CLI_COMMAND_ROW
+};
+
+const char *cli_command_name(cli_command command) { return commands[command].name; }
+
+cli_command cli_command_find(const char *name) {
+  int command = 0;
+  while (command < CLI_COMMAND_COUNT && strcmp(name, commands[command].name) != 0) ++command;
+  return (cli_command)command;
+}
+
+const char *cli_operand_name(cli_command command) { return commands[command].operand; }
+
+const char *cli_command_usage(cli_command command) { return commands[command].usage; }
+
+const char *cli_command_summary(cli_command command) { return commands[command].summary; }
+
+int cli_command_run(const cli_options *options) {
+  const int code = cli_files_check(options);
+  return code == CLI_EXIT_OK ? commands[options->command].run(options) : code;
+}
+
+int cli_command_is_research(cli_command command) {
+  return command == CLI_MINIMIZE || command == CLI_HLCP || command == CLI_LCP;
 }

@@ -1,5 +1,5 @@
 /* --help and the overview of all commands. */
-#include "cli/nearest.h"
+#include "cli/cli.h"
 #include "cli/option_table.h"
 #include "density/density.h"
 

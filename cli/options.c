@@ -5,7 +5,6 @@
 
 #include "base/file.h"
 #include "cli/cli.h"
-#include "cli/nearest.h"
 #include "cli/option_table.h"
 
 #include <getopt.h>
