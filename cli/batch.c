@@ -10,7 +10,6 @@
 #include "cli/cli.h"
 #include "cli/files.h"
 #include "cli/output.h"
-#include "cli/progress.h"
 #include "cli/report.h"
 #include "cli/run.h"
 

@@ -2,7 +2,7 @@
 #ifndef CVTMESH_CLI_CHECKPOINT_H
 #define CVTMESH_CLI_CHECKPOINT_H
 
-#include "cli/progress.h"
+#include "cli/cli.h"
 
 /* The checkpoints of one run. */
 typedef struct cli_checkpoint {

@@ -6,7 +6,6 @@
 #include "cli/cli.h"
 #include "cli/input.h"
 #include "cli/page.h"
-#include "cli/progress.h"
 #include "cli/report.h"
 #include "density/eikonal.h"
 #include "density/size_field.h"

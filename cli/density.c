@@ -6,7 +6,6 @@
 #include "cli/cli.h"
 #include "cli/condition.h"
 #include "cli/output.h"
-#include "cli/progress.h"
 #include "cli/report.h"
 #include "density/density.h"
 

@@ -5,7 +5,6 @@
 #include "cli/input.h"
 #include "cli/lcp_mesh.h"
 #include "cli/output.h"
-#include "cli/progress.h"
 #include "cli/report.h"
 #include "cli/solvers.h"
 #include "lcp/lcp.h"

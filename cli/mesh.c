@@ -6,7 +6,6 @@
 #include "cli/page.h"
 #include "cli/outline.h"
 #include "cli/output.h"
-#include "cli/progress.h"
 #include "cli/report.h"
 #include "base/npy.h"
 #include "meshes/mesh_file.h"

@@ -3,7 +3,6 @@
 #include "base/npy.h"
 #include "cli/cli.h"
 #include "cli/output.h"
-#include "cli/progress.h"
 #include "cli/report.h"
 #include "cli/solvers.h"
 #include "lbfgsb/problems/minpack2.h"

@@ -11,7 +11,6 @@
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/page.h"
-#include "cli/progress.h"
 #include "cli/report.h"
 #include "density/density.h"
 #include "density/metric_source.h"

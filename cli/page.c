@@ -7,7 +7,6 @@
 #include "cli/domain.h"
 #include "cli/input.h"
 #include "cli/output.h"
-#include "cli/progress.h"
 #include "cli/report.h"
 #include "cli/stipples.h"
 #include "meshes/mesh.h"

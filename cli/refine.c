@@ -4,7 +4,6 @@
 #include "cli/cli.h"
 #include "cli/input.h"
 #include "cli/page.h"
-#include "cli/progress.h"
 #include "cli/report.h"
 
 #include <math.h>

@@ -5,7 +5,6 @@
 #include "base/ranks.h"
 #include "cli/cli.h"
 #include "cli/domain.h"
-#include "cli/progress.h"
 #include "cli/report.h"
 #include "cli/run.h"
 #include "cli/run_job.h"

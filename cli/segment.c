@@ -6,7 +6,6 @@
 #include "cli/condition.h"
 #include "cli/input.h"
 #include "cli/output.h"
-#include "cli/progress.h"
 #include "cli/report.h"
 #include "meshes/contour.h"
 

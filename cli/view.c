@@ -8,7 +8,6 @@
 #include "cli/input.h"
 #include "cli/output.h"
 #include "cli/page.h"
-#include "cli/progress.h"
 #include "cli/run.h"
 #include "cli/stipples.h"
 #include "cli/watch.h"

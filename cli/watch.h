@@ -5,8 +5,8 @@
 
 #include "base/device.h"
 #include "base/domain.h"
+#include "cli/cli.h"
 #include "cli/options.h"
-#include "cli/progress.h"
 #include "cvt/cvt.h"
 
 typedef struct cli_watch cli_watch;

@@ -23,7 +23,6 @@ extern "C" {
 #include "base/numeric_locale.h"
 #include "cli/cli.h"
 #include "cli/options.h"
-#include "cli/progress.h"
 }
 
 namespace nb = nanobind;
