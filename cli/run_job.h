@@ -12,7 +12,6 @@
 #include "cli/page.h"
 #include "cli/run.h"
 #include "cli/stipples.h"
-#include "cli/watch.h"
 #include "cvt/cvt.h"
 #include "cvt/equal_mass.h"
 #include "meshes/device_delaunay.h"

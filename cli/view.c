@@ -10,7 +10,6 @@
 #include "cli/page.h"
 #include "cli/run.h"
 #include "cli/stipples.h"
-#include "cli/watch.h"
 #include "cvt/cell_mass.h"
 #include "cvt/cvt.h"
 #include "meshes/mesh_file.h"

@@ -1,4 +1,4 @@
-#include "cli/watch.h"
+#include "cli/run.h"
 
 #include "base/clock.h"
 #include "base/grow.h"
