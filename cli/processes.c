@@ -1,11 +1,18 @@
-#include "cli/distributed.h"
+#define _POSIX_C_SOURCE 200809L
 
+#include "cli/processes.h"
+
+#include "base/checksum.h"
+#include "base/file.h"
+#include "base/version.h"
 #include "cli/cli.h"
 #include "cli/colours.h"
 #include "cli/run.h"
 
+#include <errno.h>
 #include <omp.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -136,4 +143,245 @@ void cli_distributed_leave(cli_distributed *d, int code) {
   if (d->ranks.rank > 0) (void)cli_capture_messages(NULL);
   batch_ranks_finish(d->processes);
   d->processes = NULL;
+}
+
+/* --- ranks on this machine ------------------------------------------------------------------ */
+
+#ifdef CVTMESH_MPI_MODULE
+
+/* All ranks are on this machine and share its processors; Open MPI 4 and 5 ask in these words. It
+ * starts processes of root only on request, and the user has asked. */
+static void set_environment(void) {
+  static const char *const wishes[][2] = {
+      {"OMPI_MCA_rmaps_base_oversubscribe", "1"},
+      {"OMPI_MCA_hwloc_base_binding_policy", "none"},
+      {"PRTE_MCA_rmaps_default_mapping_policy", ":oversubscribe"},
+      {"PRTE_MCA_hwloc_default_binding_policy", "none"},
+      {"OMPI_ALLOW_RUN_AS_ROOT", "1"},
+      {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"},
+  };
+  for (size_t k = 0; k < sizeof wishes / sizeof wishes[0]; ++k)
+    (void)setenv(wishes[k][0], wishes[k][1], 0);
+}
+
+/* The words of this process's command line, one after the other, each with a zero behind it. */
+static char *read_command_line(size_t *bytes) {
+  FILE *file = fopen("/proc/self/cmdline", "rb");
+  char *text = NULL;
+  size_t room = 0;
+  *bytes = 0;
+  while (file != NULL && *bytes == room) {
+    char *grown = realloc(text, room += 65536);
+    if (grown == NULL) break;
+    text = grown;
+    *bytes += fread(text + *bytes, 1, room - *bytes, file);
+  }
+  if (file != NULL) fclose(file);
+  return text;
+}
+
+static size_t count_words(const char *text, size_t bytes) {
+  size_t count = 0;
+  for (size_t k = 0; k < bytes; ++k) count += text[k] == '\0';
+  return count;
+}
+
+/* The option is added behind the command's name, since `--` may end the options. */
+static void fill_words(char **words, char *number, char *program, char *text, size_t bytes) {
+  static char launcher[] = "mpirun", n[] = "-n", distributed[] = "--distributed";
+  size_t w = 0, word = 0;
+  words[w++] = launcher;
+  words[w++] = n;
+  words[w++] = number;
+  words[w++] = program;
+  for (size_t at = 0; at < bytes; at += strlen(text + at) + 1, ++word) {
+    if (word > 0) words[w++] = text + at; /* 0: the program's name */
+    if (word == 1) words[w++] = distributed;
+  }
+  words[w] = NULL;
+}
+
+int cli_launch_ranks(int64_t ranks) {
+  char number[24], program[4096];
+  cvtm_error error = {CVTM_OK, ""};
+  size_t bytes = 0;
+  char *text = read_command_line(&bytes);
+  const ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
+  char **words = text != NULL ? malloc((count_words(text, bytes) + 8) * sizeof *words) : NULL;
+  if (words != NULL && length > 0) {
+    program[length] = '\0';
+    snprintf(number, sizeof number, "%lld", (long long)ranks);
+    fill_words(words, number, program, text, bytes);
+    set_environment();
+    (void)execvp(words[0], words);
+  }
+  (void)cvtm_fail(&error, CVTM_ERROR_UNSUPPORTED, "cannot start %lld processes: mpirun: %s",
+                  (long long)ranks, strerror(errno));
+  free(words);
+  free(text);
+  return cli_failed(CLI_WORKING, CVTM_ERROR_UNSUPPORTED, &error);
+}
+
+#else
+
+int cli_launch_ranks(int64_t ranks) {
+  cvtm_error error = {CVTM_OK, ""};
+  (void)cvtm_fail(&error, CVTM_ERROR_UNSUPPORTED,
+                  "cannot start %lld processes: this build has no MPI", (long long)ranks);
+  return cli_failed(CLI_WORKING, CVTM_ERROR_UNSUPPORTED, &error);
+}
+
+#endif
+
+/* --- one after another: checkpoints --------------------------------------------------------- */
+
+typedef struct file_head {
+  char magic[8];
+  int32_t version, byte_order;
+  char program[32];      /* the version that wrote the file */
+  uint64_t checksums[3]; /* of the records, of the state, of this head with this number zero */
+  int64_t records, state_bytes;
+} file_head;
+
+enum { VERSION = 1, OF_RECORDS = 0, OF_STATE, OF_HEAD };
+
+static file_head make_head(void) {
+  file_head head;
+  memset(&head, 0, sizeof head);
+  memcpy(head.magic, "cvtmrun", sizeof head.magic);
+  head.version = VERSION;
+  head.byte_order = 0x01020304;
+  strncpy(head.program, cvtmesh_version(), sizeof head.program - 1);
+  return head;
+}
+
+int cli_checkpoint_check(const cli_options *options) {
+  const cli_command command = options->command;
+  const char *named = options->checkpoint.file != NULL ? "checkpoint" : "resume";
+  if (options->checkpoint.file == NULL && cli_option_given(options, "checkpoint-every"))
+    return cli_usage_error(command, "--checkpoint-every belongs to --checkpoint");
+  if (options->checkpoint.file == NULL && options->checkpoint.resume == NULL) return CLI_EXIT_OK;
+  if (options->checkpoint.file != NULL && strcmp(options->checkpoint.file, "-") == 0)
+    return cli_usage_error(command, "--checkpoint needs a file that can be replaced, not -");
+  if (options->iterations == 0)
+    return cli_usage_error(command, "--%s: --iterations 0 leaves nothing to be resumed", named);
+  if (options->equal_mass.on || options->noise == CLI_NOISE_BLUE || cli_colours_wanted(options))
+    return cli_usage_error(
+        command, "--%s is of plain tessellations, not of --equal-mass, --noise blue and colours",
+        named);
+  return CLI_EXIT_OK;
+}
+
+/* --- writing -------------------------------------------------------------------------------- */
+
+static cvtm_status write_file(const char *path, const file_head *head, const void *records,
+                              const void *state, cvtm_error *error) {
+  cvtm_output *output = NULL;
+  const cvtm_status status = cvtm_output_open(path, &output, error);
+  if (status != CVTM_OK) return status;
+  FILE *stream = cvtm_output_stream(output);
+  /* What fails here shows when the file is committed. */
+  (void)fwrite(head, sizeof *head, 1, stream);
+  if (head->records > 0)
+    (void)fwrite(records, sizeof(cvtm_cvt_record), (size_t)head->records, stream);
+  (void)fwrite(state, 1, (size_t)head->state_bytes, stream);
+  return cvtm_output_commit(output, error);
+}
+
+static cvtm_status save_file(void *context, const void *bytes, size_t count, cvtm_error *error) {
+  const cli_checkpoint *c = context;
+  const cli_history *history = &c->progress->history;
+  file_head head = make_head();
+  head.records = history->count;
+  head.state_bytes = (int64_t)count;
+  head.checksums[OF_RECORDS] =
+      cvtm_checksum(history->records, (size_t)history->count * sizeof(cvtm_cvt_record));
+  head.checksums[OF_STATE] = cvtm_checksum(bytes, count);
+  head.checksums[OF_HEAD] = cvtm_checksum(&head, sizeof head);
+  return write_file(c->path, &head, history->records, bytes, error);
+}
+
+/* --- reading -------------------------------------------------------------------------------- */
+
+static int is_damaged(const file_head *head, const unsigned char *rest, size_t left) {
+  file_head zeroed = *head;
+  zeroed.checksums[OF_HEAD] = 0;
+  if (cvtm_checksum(&zeroed, sizeof zeroed) != head->checksums[OF_HEAD]) return 1;
+  if (head->records < 0 || (uint64_t)head->records > left / sizeof(cvtm_cvt_record)) return 1;
+  const size_t records = (size_t)head->records * sizeof(cvtm_cvt_record);
+  if (head->state_bytes < 0 || (uint64_t)head->state_bytes != left - records) return 1;
+  return cvtm_checksum(rest, records) != head->checksums[OF_RECORDS] ||
+         cvtm_checksum(rest + records, left - records) != head->checksums[OF_STATE];
+}
+
+cvtm_status cli_checkpoint_find_parts(const char *path, const unsigned char *bytes, size_t size,
+                                      cli_checkpoint_parts *parts, cvtm_error *error) {
+  const file_head wanted = make_head();
+  file_head head;
+  if (size < sizeof head || memcmp(bytes, wanted.magic, sizeof wanted.magic) != 0)
+    return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: not a checkpoint of cvtmesh", path);
+  memcpy(&head, bytes, sizeof head);
+  if (head.version != wanted.version || head.byte_order != wanted.byte_order ||
+      memcmp(head.program, wanted.program, sizeof head.program) != 0)
+    return cvtm_fail(error, CVTM_ERROR_INPUT,
+                     "%s: written by another version of cvtmesh (%.31s), or on another kind of "
+                     "machine",
+                     path, head.program);
+  if (is_damaged(&head, bytes + sizeof head, size - sizeof head))
+    return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: the checkpoint is damaged or incomplete", path);
+  parts->records = bytes + sizeof head;
+  parts->count = head.records;
+  parts->state = parts->records + (size_t)head.records * sizeof(cvtm_cvt_record);
+  parts->state_bytes = (size_t)head.state_bytes;
+  return CVTM_OK;
+}
+
+cvtm_status cli_checkpoint_open(const cli_options *options, cli_checkpoint *c, cvtm_error *error) {
+  memset(c, 0, sizeof *c);
+  c->path = options->checkpoint.file;
+  c->resumed = options->checkpoint.resume;
+  c->solve.seconds = options->checkpoint.every;
+  if (c->path != NULL) c->solve.save = save_file;
+  /* Thus one command line starts a run and, repeated, continues it. */
+  if (c->path != NULL && c->resumed != NULL && strcmp(c->path, c->resumed) == 0 &&
+      access(c->path, F_OK) != 0)
+    c->resumed = NULL;
+  if (c->resumed == NULL) return CVTM_OK;
+  size_t size = 0;
+  cli_checkpoint_parts parts;
+  cvtm_status status = cvtm_file_read(c->resumed, SIZE_MAX / 2, &c->bytes, &size, error);
+  if (status == CVTM_OK)
+    status = cli_checkpoint_find_parts(c->resumed, c->bytes, size, &parts, error);
+  if (status != CVTM_OK) return status;
+  c->solve.saved = parts.state;
+  c->solve.saved_bytes = parts.state_bytes;
+  return CVTM_OK;
+}
+
+cvtm_status cli_checkpoint_attach(cli_checkpoint *c, cli_progress *progress, cvtm_error *error) {
+  c->progress = progress;
+  c->solve.context = c;
+  if (c->resumed == NULL) return CVTM_OK;
+  file_head head;
+  memcpy(&head, c->bytes, sizeof head);
+  const unsigned char *from = c->bytes + sizeof head;
+  for (int64_t k = 0; k < head.records; ++k, from += sizeof(cvtm_cvt_record)) {
+    void *record = cli_history_add(&progress->history, sizeof(cvtm_cvt_record));
+    if (record == NULL) return cli_history_check(&progress->history, error);
+    memcpy(record, from, sizeof(cvtm_cvt_record));
+  }
+  return CVTM_OK;
+}
+
+void cli_checkpoint_explain(const cli_checkpoint *c, cvtm_error *error) {
+  char message[sizeof error->message];
+  if (c->resumed == NULL || error->status != CVTM_ERROR_INPUT) return;
+  memcpy(message, error->message, sizeof message);
+  cvtm_fail(error, CVTM_ERROR_INPUT, "%s: %.400s", c->resumed, message);
+}
+
+void cli_checkpoint_close(cli_checkpoint *c) {
+  free(c->bytes);
+  c->bytes = NULL;
+  c->solve.saved = NULL;
 }

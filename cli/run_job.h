@@ -3,13 +3,13 @@
 #ifndef CVTMESH_CLI_RUN_JOB_H
 #define CVTMESH_CLI_RUN_JOB_H
 
-#include "cli/checkpoint.h"
 #include "cli/cli.h"
 #include "cli/colours.h"
 #include "cli/condition.h"
 #include "cli/domain.h"
 #include "cli/options.h"
 #include "cli/page.h"
+#include "cli/processes.h"
 #include "cli/run.h"
 #include "cli/stipples.h"
 #include "cvt/cvt.h"

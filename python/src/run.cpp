@@ -2,9 +2,9 @@
 #include "python/src/core.h"
 
 extern "C" {
-#include "cli/distributed.h"
 #include "cli/files.h"
 #include "cli/output.h"
+#include "cli/processes.h"
 #include "cli/run_job.h"
 }
 

@@ -1,0 +1,81 @@
+/* `mpirun -n K cvtmesh run ... --distributed`: K ranks, on CPUs or on GPUs, share the work of one
+ * run. Every rank reads the picture and makes the same decisions; descents and evaluations are
+ * divided among them (cvt/division.h). Rank 0 makes mesh and files. */
+#ifndef CVTMESH_CLI_PROCESSES_H
+#define CVTMESH_CLI_PROCESSES_H
+
+#include "cli/batch_ranks.h"
+#include "cli/cli.h"
+#include "cli/options.h"
+
+#include <stdint.h>
+
+typedef struct cli_distributed {
+  batch_ranks *processes; /* NULL: the run is of this process alone */
+  cvtm_ranks ranks;
+  cvtm_error message; /* of a rank other than 0, which prints nothing */
+  char device[24];    /* the name of this rank's GPU */
+} cli_distributed;
+
+/* Checks the options against each other. Returns CLI_EXIT_OK, or CLI_EXIT_USAGE after a message. */
+int cli_distributed_check(const cli_options *options);
+/* The number of processes that --ranks or --device cuda:all ask for, to run the same command line
+ * with --distributed; 1: none. Sets device and `distributed` in *options. */
+int64_t cli_distributed_count(cli_options *options);
+/* How many of the processes asked for make the run sooner, or make it fit; if fewer, a note says
+ * so. */
+int64_t cli_distributed_useful(const cli_options *options, int64_t asked);
+/* With --distributed: joins the other ranks, and chooses device and threads in *options. Ranks
+ * other than 0 become quiet. Returns CLI_EXIT_OK, or an exit code after a message. */
+int cli_distributed_join(cli_options *options, cli_distributed *distributed);
+/* The device's work from now on is shared. Returns CLI_EXIT_OK, or an exit code after a message. */
+int cli_distributed_attach(cli_distributed *distributed, cvtm_device *device);
+/* Before the device is destroyed. */
+void cli_distributed_detach(cli_distributed *distributed, cvtm_device *device);
+/* True on the rank that writes the files; without --distributed always. */
+int cli_distributed_writes(const cli_distributed *distributed);
+/* Ends this rank's part. code: of a failure that not all ranks have found, perhaps; then all ranks
+ * end at once, and the reason is printed with the rank's number and host. CLI_EXIT_OK: none. */
+void cli_distributed_leave(cli_distributed *distributed, int code);
+
+/* Several processes of this program on this machine, started by mpirun. */
+
+/* Replaces this process by `mpirun -n RANKS` with the same command line and --distributed. Returns
+ * an exit code after a message if that failed. */
+int cli_launch_ranks(int64_t ranks);
+
+/* `run --checkpoint` and `--resume`: the state of a run in a file. */
+
+/* The checkpoints of one run. */
+typedef struct cli_checkpoint {
+  cvtm_cvt_checkpoint solve; /* for cvtm_cvt_options; its context is this struct */
+  const char *path;          /* of --checkpoint; NULL: none is written */
+  const char *resumed;       /* of --resume; NULL: a new run */
+  cli_progress *progress;    /* its history is part of a checkpoint */
+  unsigned char *bytes;      /* the file of --resume */
+} cli_checkpoint;
+
+/* Checks the options against each other. Returns CLI_EXIT_OK, or CLI_EXIT_USAGE after a message. */
+int cli_checkpoint_check(const cli_options *options);
+/* Checks the bytes of a file: where its records of iterations and its state are in it.
+ * CVTM_ERROR_INPUT if it is no checkpoint, damaged, or of another version of the program. */
+typedef struct cli_checkpoint_parts {
+  const unsigned char *records; /* of cvtm_cvt_record, perhaps not aligned */
+  int64_t count;
+  const unsigned char *state;
+  size_t state_bytes;
+} cli_checkpoint_parts;
+cvtm_status cli_checkpoint_find_parts(const char *path, const unsigned char *bytes, size_t size,
+                                      cli_checkpoint_parts *parts, cvtm_error *error);
+/* Reads the file of --resume, if there is one; its state is then in checkpoint->solve. Without
+ * either option checkpoint->solve has neither `save` nor `saved`. */
+cvtm_status cli_checkpoint_open(const cli_options *options, cli_checkpoint *checkpoint,
+                                cvtm_error *error);
+/* Gives a progress that has started the history of the run that is resumed. */
+cvtm_status cli_checkpoint_attach(cli_checkpoint *checkpoint, cli_progress *progress,
+                                  cvtm_error *error);
+/* The message of a solver that refused the state names the file. */
+void cli_checkpoint_explain(const cli_checkpoint *checkpoint, cvtm_error *error);
+void cli_checkpoint_close(cli_checkpoint *checkpoint);
+
+#endif
