@@ -1,4 +1,4 @@
-#include "cli/batch_journal.h"
+#include "cli/batch.h"
 
 #include "base/file.h"
 #include "cli/cli.h"

@@ -1,4 +1,4 @@
-#include "cli/batch_list.h"
+#include "cli/batch.h"
 
 #include "base/csv.h"
 #include "base/file.h"

@@ -1,5 +1,5 @@
 /* A list of jobs, read twice as batch does; the first byte chooses the format. */
-#include "cli/batch_list.h"
+#include "cli/batch.h"
 #include "cli/cli.h"
 
 #include "fuzz_file.h"

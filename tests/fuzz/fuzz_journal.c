@@ -1,5 +1,5 @@
 /* A journal that batch resumes from. */
-#include "cli/batch_journal.h"
+#include "cli/batch.h"
 #include "cli/cli.h"
 
 #include "fuzz_file.h"
