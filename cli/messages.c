@@ -5,7 +5,6 @@
 
 #include "base/clock.h"
 #include "base/grow.h"
-#include "cli/commands.h"
 #include "cli/files.h"
 
 #include <signal.h>
