@@ -125,6 +125,12 @@ void cli_catch_signals(void);
 /* True after such a signal, or if the thread's listener says so. */
 int cli_interrupted(void);
 
+/* `mesh` of a polygon: Delaunay refinement of its inside. */
+/* Nonzero if the options ask for the mesh of an outline rather than of points. */
+int cli_outline_wanted(const cli_options *options);
+/* Returns an exit code. */
+int cli_outline_mesh(const cli_options *options);
+
 /* The functions of the commands. Options are parsed and within their ranges. Each returns the exit
  * code. */
 #define CLI_COMMAND_FUNCTION(code, function, name, operand, usage, summary) \

@@ -7,7 +7,6 @@
 #include "cli/cli.h"
 #include "cli/domain.h"
 #include "cli/option_table.h"
-#include "cli/outline.h"
 #include "meshes/formats.h"
 #include "plot/drawing.h"
 

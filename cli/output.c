@@ -4,7 +4,6 @@
 #include "cli/cli.h"
 #include "cli/colours.h"
 #include "cli/domain.h"
-#include "cli/outline.h"
 #include "cli/page.h"
 #include "cli/stipples.h"
 #include "meshes/mesh_file.h"

@@ -48,6 +48,7 @@ LINES_MAX = 1000
 LINES_WITHOUT_REASON = 600
 REASONS = {
     "cli/batch.c": "the jobs, their devices and the journal share one state",
+    "cli/mesh.c": "two ways to a mesh, of an outline and of points, with one set of options",
     "density/image_tiff.c": "every layout of samples that TIFF has",
     "meshes/refine.c": "one queue of bad triangles and what it does with them",
 }
