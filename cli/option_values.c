@@ -1,5 +1,12 @@
 /* Values of options: from text, from the options of another command, and to a visitor. */
 #include "cli/option_table.h"
+#include "cvt/classes.h"
+#include "density/condition.h"
+#include "density/density.h"
+#include "density/segmentation.h"
+#include "lcp/hlcp.h"
+#include "lcp/lcp.h"
+#include "meshes/mesh_file.h"
 
 #include <errno.h>
 #include <math.h>
@@ -276,4 +283,181 @@ void cli_options_visit(const cli_options *options, const cli_option_visitor *vis
         break;
     }
   }
+}
+
+/* --- defaults ------------------------------------------------------------------------------- */
+
+/* By default `minimize` stops only where the decrease of the objective is rounding. */
+static void set_minimize_defaults(cli_options *options) {
+  cvtm_lbfgsb_options lbfgsb;
+  cvtm_lbfgsb_defaults(&lbfgsb);
+  options->iterations = 20000;
+  options->tolerance = lbfgsb.decrease_tolerance;
+  options->gradient_tolerance = lbfgsb.gradient_tolerance;
+  options->minimize.memory = lbfgsb.history;
+  options->minimize.cauchy = (int)lbfgsb.cauchy;
+  options->minimize.dimension = 2;
+}
+
+static void set_hlcp_defaults(cli_options *options) {
+  cvtm_hlcp_options hlcp;
+  cvtm_hlcp_defaults(&hlcp);
+  options->iterations = hlcp.max_iterations;
+  options->tolerance = hlcp.tolerance;
+  options->hlcp.method = (int)hlcp.method;
+  options->hlcp.alpha = hlcp.alpha;
+  options->hlcp.beta = hlcp.beta;
+  options->hlcp.gamma = hlcp.gamma;
+  options->hlcp.start = hlcp.start;
+  options->hlcp.size = 256;
+}
+
+static void set_lcp_defaults(cli_options *options) {
+  cvtm_lcp_options lcp;
+  cvtm_lcp_defaults(&lcp);
+  options->tolerance = lcp.tolerance;
+  options->iterations = lcp.max_iterations;
+  options->lcp.size = 255;
+  options->lcp.omega = lcp.omega;
+  options->lcp.nested = lcp.nested;
+}
+
+static void set_condition_defaults(cli_options *options) {
+  cvtm_condition_options condition;
+  cvtm_condition_defaults(&condition);
+  cvtm_segmentation_options segmentation;
+  cvtm_segmentation_defaults(&segmentation);
+  const cvtm_segment_options segment = segmentation.segment;
+  options->condition.bias = condition.bias;
+  options->segment.initial = "grow";
+  options->segment.sigma = 1;
+  options->segment.k = segment.k;
+  options->segment.epsilon = segment.epsilon;
+  options->segment.seed_value = segmentation.seed_value;
+  options->segment.tau = segment.tau;
+  options->segment.steps = segment.max_steps;
+  options->segment.tolerance = segment.tolerance;
+}
+
+void cli_options_set_defaults(cli_command command, cli_options *options) {
+  memset(options, 0, sizeof *options);
+  cvtm_cvt_options cvt;
+  cvtm_cvt_defaults(&cvt);
+  cvtm_density_options density;
+  cvtm_density_defaults(&density);
+  cvtm_classes_options classes;
+  cvtm_classes_defaults(&classes);
+  options->command = command;
+  options->format = command == CLI_RUN || command == CLI_BATCH || command == CLI_VIEW ? "csv"
+                    : command == CLI_MESH                                             ? "obj"
+                                                                                      : "npy";
+  options->overlap = 1;
+  options->colours.coupling = classes.union_weight;
+  options->element_order = 1;
+  options->svg = command == CLI_MESH ? CVTM_SVG_MESH : CVTM_SVG_STIPPLES;
+  options->page.margin = 10;
+  options->page.gcode = "grbl-servo";
+  options->method = (int)cvt.method;
+  options->energy = (int)cvt.energy;
+  options->voronoi = (int)CVTM_VORONOI_EXACT;
+  options->start = (int)cvt.start;
+  options->effort = (int)cvt.effort;
+  options->iterations = cvt.max_iterations;
+  options->tolerance = cvt.tolerance;
+  options->gradient_tolerance = cvt.gradient_tolerance;
+  options->time_limit = cvt.max_seconds;
+  options->checkpoint.every = 600;
+  options->seed = 1;
+  options->density_from = (int)density.from;
+  options->gamma = density.gamma;
+  options->floor = density.floor;
+  options->black = density.black;
+  options->white = density.white;
+  options->contrast = density.contrast;
+  options->equal_mass.tolerance = 1e-6;
+  options->domain.smallest = 1;
+  options->domain.tolerance = 0.3;
+  options->refine.min_angle = 30;
+  options->metric.ratio = 100;
+  options->device = "auto";
+  set_condition_defaults(options);
+  options->view.save = "cvtmesh-view";
+  options->view.every = 10;
+  if (command == CLI_VIEW) options->iterations = 1000000;
+  if (command == CLI_MINIMIZE) set_minimize_defaults(options);
+  if (command == CLI_HLCP) set_hlcp_defaults(options);
+  if (command == CLI_LCP) set_lcp_defaults(options);
+}
+
+/* --- groups of --help ----------------------------------------------------------------------- */
+
+#define RESEARCH (1u << CLI_MINIMIZE | 1u << CLI_HLCP | 1u << CLI_LCP)
+#define VIEW (1u << CLI_VIEW)
+
+/* An option is in the first group that names it of those for the command. */
+static const cli_option_group groups[] = {
+    {"problem", "Problem", RESEARCH,
+     "problem example size matrix rhs lower upper matrix-a matrix-b mesh nx ny n",
+     "atoms dim param bounds width height load"},
+    {"solver", "Solver", RESEARCH, "method iterations tolerance time-limit",
+     "evaluations gradient-tolerance memory cauchy history storage nested omega splits "
+     "alpha beta gamma rule split start preset voronoi"},
+    {"window", "Window", VIEW, "layers shot record script",
+     "colour dark size paused frames save pinned"},
+    {"basic", "Basic", CLI_EVERY_COMMAND,
+     "points output preview picture report noise equal-mass density width height like "
+     "json resume",
+     "format picture-size density-out run-report output-z output-w labels-from first-step check"},
+    {"batch", "Batch", CLI_EVERY_COMMAND, "jobs", "fail-fast journal shard"},
+    {"tone", "Tone", CLI_EVERY_COMMAND, "invert contrast density-from", "black white gamma floor"},
+    {"density", "Density", CLI_EVERY_COMMAND, "weight smooth grade-size size-from",
+     "within obstacle bias grade grade-max size-field size-as"},
+    {"drawing", "Drawing", CLI_EVERY_COMMAND, "svg dots dot-size colours palette order",
+     "overlap pens coupling layers"},
+    {"page", "Page", CLI_EVERY_COMMAND, "page margin pixel-size",
+     "orientation fill split gcode unit origin"},
+    {"domain", "Domain", CLI_EVERY_COMMAND,
+     "domain mask polygon min-angle max-area metric boundary",
+     "metric-ratio labels region-name domain-smooth domain-smallest pairs-out boundary-tolerance"},
+    {"files", "Mesh files", CLI_EVERY_COMMAND, "",
+     "ascii binary compress element-order msh-version"},
+    {"segmentation", "Segmentation", CLI_EVERY_COMMAND, "segment inside outside seeds",
+     "initial sigma k epsilon seed-value tau steps"},
+    {"solver", "Solver", CLI_EVERY_COMMAND, "effort time-limit seed periodic method",
+     "energy voronoi iterations tolerance gradient-tolerance mass-tolerance "
+     "weights-out start init fixed distributed ranks checkpoint "
+     "checkpoint-every "
+     "watch every dark "
+     "size "
+     "preset"},
+    {"general", "General", CLI_EVERY_COMMAND, "device quiet help",
+     "threads config verbose version"},
+    {"other", "Other", CLI_EVERY_COMMAND, "", ""},
+};
+
+enum { COUNT = sizeof groups / sizeof groups[0] };
+
+static int holds(const char *names, const char *name) {
+  const size_t length = strlen(name);
+  for (const char *word = names; *word != '\0'; word += strspn(word, " ")) {
+    const size_t found = strcspn(word, " ");
+    if (found == length && strncmp(word, name, length) == 0) return 1;
+    word += found;
+  }
+  return 0;
+}
+
+const cli_option_group *cli_option_group_at(int index) {
+  return index < COUNT ? &groups[index] : NULL;
+}
+
+const cli_option_group *cli_option_group_of(const char *option, cli_command command,
+                                            int *is_chief) {
+  for (int k = 0; k < COUNT; ++k) {
+    if ((groups[k].commands & 1u << command) == 0) continue;
+    *is_chief = holds(groups[k].chief, option);
+    if (*is_chief || holds(groups[k].others, option)) return &groups[k];
+  }
+  *is_chief = 0;
+  return &groups[COUNT - 1];
 }

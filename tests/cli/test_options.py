@@ -49,7 +49,7 @@ def test_help(cvtmesh, command):
     # The short help lists some options of each group, or everything where that is short.
     assert set(rows_of(text)) <= set(names) and {"help", "quiet"} <= set(rows_of(text))
     assert ("TOPIC" in text) == (len(rows_of(text)) < len(names))
-    # "Other" holds options that cli/option_groups.c does not name.
+    # "Other" holds options that cli/option_values.c does not name.
     headings = re.findall(r"^([A-Z][\w ]+):$", whole, re.M)
     assert "Other" not in headings and len(headings) == len(set(headings)) > 1
 
