@@ -19,7 +19,7 @@
 
 /* --- pens ----------------------------------------------------------------------------------- */
 
-void cli_pens_cmyk(cli_pens *pens) {
+static void cli_pens_cmyk(cli_pens *pens) {
   static const char *const names[] = {"cyan", "magenta", "yellow", "black"};
   memset(pens, 0, sizeof *pens);
   cvtm_inks_cmyk(&pens->inks);
@@ -159,7 +159,7 @@ cvtm_status cli_pens_parse(const char *text, size_t size, const char *name, cli_
   return status;
 }
 
-cvtm_status cli_pens_read(const char *path, cli_pens *pens, cvtm_error *error) {
+static cvtm_status cli_pens_read(const char *path, cli_pens *pens, cvtm_error *error) {
   enum { LIMIT = 1 << 20 };
   unsigned char *bytes;
   size_t size;
@@ -173,8 +173,9 @@ cvtm_status cli_pens_read(const char *path, cli_pens *pens, cvtm_error *error) {
 
 /* --- the inks of --palette --- */
 
-cvtm_status cli_pens_choose(const float *rgb, int64_t pixels, int count, cli_pens *pens,
-                            cvtm_error *error) {
+/* Chooses at most `count` inks for a picture (cvtm_inks_choose). */
+static cvtm_status cli_pens_choose(const float *rgb, int64_t pixels, int count, cli_pens *pens,
+                                   cvtm_error *error) {
   memset(pens, 0, sizeof *pens);
   const cvtm_status status = cvtm_inks_choose(rgb, pixels, count, &pens->inks, error);
   if (status != CVTM_OK) return status;

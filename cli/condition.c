@@ -158,7 +158,9 @@ static cvtm_status replace_values(const cli_options *o, const cvtm_mesh *mesh, c
   return CVTM_OK;
 }
 
-cvtm_status cli_size_from_apply(cli_options *o, cvtm_image *image, cvtm_error *error) {
+/* With --size-from, replaces the values of the image by sizes in pixels and sets
+ * options->density_from. The coordinates of files must be known (cli_world_set). */
+static cvtm_status cli_size_from_apply(cli_options *o, cvtm_image *image, cvtm_error *error) {
   if (o->size.from == NULL) return CVTM_OK;
   const cvtm_domain domain = {image->width, image->height, o->periodic};
   cli_field field;

@@ -56,9 +56,6 @@ void cli_field_free(cli_field *field);
 /* Checks options that depend on one another. Returns CLI_EXIT_OK, or CLI_EXIT_USAGE after a
  * message. */
 int cli_size_from_check(const cli_options *options);
-/* With --size-from, replaces the values of the image by sizes in pixels and sets
- * options->density_from. The coordinates of files must be known (cli_world_set). */
-cvtm_status cli_size_from_apply(cli_options *options, cvtm_image *image, cvtm_error *error);
 
 /* Sizes on a raster over a rectangle. */
 typedef struct cli_size_raster {

@@ -147,7 +147,9 @@ int cli_page_extension_known(const char *extension) {
   return cli_page_extension_is_of_pens(extension) || is_pdf(extension) || is_dxf(extension);
 }
 
-int cli_page_shows(const cli_options *options, const char *extension) {
+/* What a drawing with this extension shows (cvtm_svg_kind): what --svg says. Pen machines draw
+ * dots, and they and DXF the closed path of --order tsp, unless --svg is given. */
+static int cli_page_shows(const cli_options *options, const char *extension) {
   const int is_picture = is_svg(extension) || is_pdf(extension);
   if (is_picture || cli_option_given(options, "svg")) return options->svg;
   if (options->order == CLI_ORDER_TSP) return CVTM_SVG_PATH;

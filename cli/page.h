@@ -12,9 +12,6 @@
 int cli_page_extension_known(const char *extension);
 /* True of those that need a page: hpgl, plt, gcode, nc. */
 int cli_page_extension_is_of_pens(const char *extension);
-/* What a drawing with this extension shows (cvtm_svg_kind): what --svg says. Pen machines draw
- * dots, and they and DXF the closed path of --order tsp, unless --svg is given. */
-int cli_page_shows(const cli_options *options, const char *extension);
 /* True if a drawing with this extension shows dots with their sizes. */
 int cli_page_shows_sizes(const cli_options *options, const char *extension);
 /* Checks --page, --margin and --unit. Returns CLI_EXIT_OK, or CLI_EXIT_USAGE after a message. */

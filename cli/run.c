@@ -29,7 +29,8 @@ static void replace(const cli_options *options, const char *name, int *field, in
   if (!cli_option_given(options, name)) *field = value;
 }
 
-void cli_preview_limit(cli_options *o) {
+/* In a preview: no more sites than it has time for. */
+static void cli_preview_limit(cli_options *o) {
   if (!o->preview.on || o->points <= PREVIEW_SITES) return;
   o->preview.asked = o->points;
   o->points = PREVIEW_SITES;
@@ -102,7 +103,8 @@ static int set_sites(cli_run_job *r, const double *fixed, const double *init, in
   return CLI_EXIT_OK;
 }
 
-int cli_run_place_given_sites(cli_run_job *r) {
+/* Allocates all sites and sets the given ones. Returns as cli_run_read_density. */
+static int cli_run_place_given_sites(cli_run_job *r) {
   cli_options *options = &r->options;
   cvtm_error error = {CVTM_OK, ""};
   double *fixed = NULL, *init = NULL;
@@ -248,7 +250,9 @@ static int read_density(cli_run_job *r, cvtm_device *device) {
   return CLI_EXIT_OK;
 }
 
-int cli_run_read_density(cli_run_job *r, cvtm_device *device) {
+/* Reads image, density and domain, of several ranks on rank 0. Returns CLI_EXIT_OK, or an exit code
+ * after a message. */
+static int cli_run_read_density(cli_run_job *r, cvtm_device *device) {
   if (device == NULL || cvtm_device_ranks(device) == NULL) return read_density(r, device);
   const int code = cvtm_ranks_lead(device) ? read_density(r, device) : CLI_EXIT_OK;
   if (code != CLI_EXIT_OK) return code;

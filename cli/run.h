@@ -52,8 +52,6 @@ void cli_run_destroy(cli_run_job *job);
 
 /* Replaces defaults by those of the preset and of a preview. */
 void cli_preset_apply(cli_options *options);
-/* In a preview: no more sites than it has time for. */
-void cli_preview_limit(cli_options *options);
 /* Says on stderr what a preview left out. */
 void cli_preview_print(const cli_options *options);
 /* Sets what has no option: of the paper's pipeline a history of m = 8, the approximate Cauchy point

@@ -33,13 +33,6 @@ typedef struct cli_equal_mass {
 /* Checks options that depend on one another. Returns CLI_EXIT_OK, or CLI_EXIT_USAGE after a
  * message. */
 int cli_equal_mass_check(const cli_options *options);
-/* As cvtm_equal_mass_solve. hold: sites that are given or sampled do not move. The moments must
- * have masses. Free *equal whatever is returned. */
-cvtm_status cli_equal_mass_solve(const cli_options *options, cvtm_cvt *cvt, cvtm_domain domain,
-                                 const float *density, const cvtm_cvt_options *settings,
-                                 int64_t given, int hold, double *sites, int64_t count,
-                                 const cvtm_cvt_moments *moments, cli_equal_mass *made,
-                                 cvtm_error *error);
 void cli_equal_mass_free(cli_equal_mass *made);
 void cli_equal_mass_report(const cli_equal_mass *made, cJSON *report);
 void cli_equal_mass_print_summary(const cli_equal_mass *made);
@@ -55,12 +48,6 @@ typedef struct cli_noise_result {
 int cli_noise_check(const cli_options *options);
 /* Sets the defaults of options that depend on --noise. */
 void cli_noise_choose(cli_options *options);
-/* Samples the sites that were not given, and moves all but the fixed ones to blue noise. The sites
- * of a tessellation have the square root of its density, so blue noise is made for that root. Fails
- * with the device's error. */
-cvtm_status cli_noise_solve(const cli_options *options, cvtm_device *device, cvtm_domain domain,
-                            const float *density, int64_t fixed, int64_t given, double *sites,
-                            int64_t count, cvtm_cvt_result *result, cli_noise_result *noise);
 /* Adds `noise` with --noise blue. */
 void cli_noise_report(const cli_options *options, const cli_noise_result *noise, cJSON *report);
 
@@ -119,11 +106,6 @@ struct cli_run_job {
   double solve_start;                  /* from which --time-limit is counted */
 };
 
-/* Reads image, density and domain, of several ranks on rank 0. Returns CLI_EXIT_OK, or an exit code
- * after a message. */
-int cli_run_read_density(cli_run_job *r, cvtm_device *device);
-/* Allocates all sites and sets the given ones. Returns as cli_run_read_density. */
-int cli_run_place_given_sites(cli_run_job *r);
 /* Samples the sites that were not given, then minimises the energy. */
 cvtm_status cli_run_optimize(cli_run_job *r);
 /* With --domain: refines the mesh of the sites, whose number may change. */

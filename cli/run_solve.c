@@ -65,11 +65,14 @@ void cli_equal_mass_free(cli_equal_mass *made) {
   free(made->drawn);
 }
 
-cvtm_status cli_equal_mass_solve(const cli_options *options, cvtm_cvt *cvt, cvtm_domain domain,
-                                 const float *density, const cvtm_cvt_options *settings,
-                                 int64_t given, int hold, double *sites, int64_t count,
-                                 const cvtm_cvt_moments *moments, cli_equal_mass *made,
-                                 cvtm_error *error) {
+/* As cvtm_equal_mass_solve. hold: sites that are given or sampled do not move. The moments must
+ * have masses. Free *equal whatever is returned. */
+static cvtm_status cli_equal_mass_solve(const cli_options *options, cvtm_cvt *cvt,
+                                        cvtm_domain domain, const float *density,
+                                        const cvtm_cvt_options *settings, int64_t given, int hold,
+                                        double *sites, int64_t count,
+                                        const cvtm_cvt_moments *moments, cli_equal_mass *made,
+                                        cvtm_error *error) {
   made->tolerance = options->equal_mass.tolerance;
   made->weights = malloc((size_t)count * sizeof *made->weights);
   made->drawn = square_of(domain, density);
@@ -183,9 +186,13 @@ static void shake(cvtm_domain domain, const float *root, int64_t total, uint64_t
   }
 }
 
-cvtm_status cli_noise_solve(const cli_options *options, cvtm_device *device, cvtm_domain domain,
-                            const float *density, int64_t fixed, int64_t given, double *sites,
-                            int64_t count, cvtm_cvt_result *result, cli_noise_result *noise) {
+/* Samples the sites that were not given, and moves all but the fixed ones to blue noise. The sites
+ * of a tessellation have the square root of its density, so blue noise is made for that root. Fails
+ * with the device's error. */
+static cvtm_status cli_noise_solve(const cli_options *options, cvtm_device *device,
+                                   cvtm_domain domain, const float *density, int64_t fixed,
+                                   int64_t given, double *sites, int64_t count,
+                                   cvtm_cvt_result *result, cli_noise_result *noise) {
   cvtm_error *error = cvtm_device_error(device);
   cvtm_gaussian_options gaussian;
   cvtm_lbfgsb_result found;
