@@ -266,21 +266,15 @@ int cli_run_check_values(const cli_options *options) {
   if (options->points == 0 && options->init == NULL && options->fixed == NULL &&
       options->density_from != CVTM_DENSITY_FROM_SIZE && options->domain.kind != CLI_DOMAIN_NONE)
     return cli_missing(options->command, "--points");
-  int code = cli_watch_check(options);
-  if (code == CLI_EXIT_OK) code = cli_condition_check(options);
-  if (code == CLI_EXIT_OK) code = cli_segment_check(options);
-  if (code == CLI_EXIT_OK) code = cli_size_from_check(options);
-  if (code == CLI_EXIT_OK) code = cli_region_names_check(options);
-  if (code == CLI_EXIT_OK) code = cli_domain_check(options);
-  if (code == CLI_EXIT_OK) code = cli_equal_mass_check(options);
-  if (code == CLI_EXIT_OK) code = cli_noise_check(options);
-  if (code == CLI_EXIT_OK) code = cli_checkpoint_check(options);
-  if (code == CLI_EXIT_OK) code = cli_distributed_check(options);
-  if (code == CLI_EXIT_OK) code = cli_stipples_check(options);
-  if (code == CLI_EXIT_OK) code = cli_colours_check(options);
-  if (code == CLI_EXIT_OK) code = cli_order_check(options);
-  if (code == CLI_EXIT_OK) code = cli_page_check(options);
-  return code == CLI_EXIT_OK ? cli_outputs_check_names(options) : code;
+  static int (*const checks[])(const cli_options *) = {
+      cli_watch_check,        cli_condition_check,   cli_segment_check,      cli_size_from_check,
+      cli_region_names_check, cli_domain_check,      cli_equal_mass_check,   cli_noise_check,
+      cli_checkpoint_check,   cli_distributed_check, cli_stipples_check,     cli_colours_check,
+      cli_order_check,        cli_page_check,        cli_outputs_check_names};
+  int code = CLI_EXIT_OK;
+  for (size_t k = 0; code == CLI_EXIT_OK && k < sizeof checks / sizeof checks[0]; ++k)
+    code = checks[k](options);
+  return code;
 }
 
 int cli_run_check(const cli_options *options) {
