@@ -46,13 +46,8 @@ cvtm_status cli_read_pslg(const cli_options *options, const char *path, cvtm_psl
   return status;
 }
 
-cvtm_status cli_read_density(const char *path, cli_options *options, float **density,
+cvtm_status cli_read_density(const char *path, cli_options *options, float **density, float **tone,
                              cvtm_domain *domain, cvtm_error *error) {
-  return cli_read_density_and_tone(path, options, density, NULL, domain, error);
-}
-
-cvtm_status cli_read_density_and_tone(const char *path, cli_options *options, float **density,
-                                      float **tone, cvtm_domain *domain, cvtm_error *error) {
   cvtm_density_options how;
   *density = NULL;
   cvtm_image image = {0};

@@ -21,13 +21,10 @@ cvtm_status cli_read_pslg(const cli_options *options, const char *path, cvtm_psl
                           int *is_rings, cvtm_error *error);
 
 /* Reads an image and computes its density by the tone options. *density: width * height floats,
- * malloc'd. An automatic density_from becomes the chosen one. */
-cvtm_status cli_read_density(const char *path, cli_options *options, float **density,
+ * malloc'd. *tone: the ink that a drawing needs, the same; NULL of data; `tone` may be NULL. An
+ * automatic density_from becomes the chosen one. */
+cvtm_status cli_read_density(const char *path, cli_options *options, float **density, float **tone,
                              cvtm_domain *domain, cvtm_error *error);
-
-/* The same, and the ink that a drawing needs: *tone, malloc'd; NULL of data. */
-cvtm_status cli_read_density_and_tone(const char *path, cli_options *options, float **density,
-                                      float **tone, cvtm_domain *domain, cvtm_error *error);
 
 /* The tone options for an image. An automatic density_from becomes the chosen one. */
 void cli_choose_tone(const cvtm_image *image, cli_options *options, cvtm_density_options *tone);

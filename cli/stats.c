@@ -279,7 +279,8 @@ static cvtm_status read_photograph(stats *s, cvtm_error *error) {
 static cvtm_status read_stats_input(stats *s, cvtm_error *error) {
   cvtm_status status = CVTM_OK;
   if (s->options.density != NULL) {
-    status = cli_read_density(s->options.density, &s->options, &s->density, &s->domain, error);
+    status =
+        cli_read_density(s->options.density, &s->options, &s->density, NULL, &s->domain, error);
     s->has_domain = 1;
   }
   if (status == CVTM_OK && s->options.photograph != NULL) status = read_photograph(s, error);

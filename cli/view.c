@@ -103,8 +103,8 @@ static cvtm_status place_sites(view *v, cvtm_error *error) {
 
 static cvtm_status read_view_input(view *v, cvtm_error *error) {
   if (names_points(v->options.input)) return read_sites(v, error);
-  cvtm_status status = cli_read_density_and_tone(v->options.input, &v->options, &v->density,
-                                                 &v->tone, &v->domain, error);
+  cvtm_status status =
+      cli_read_density(v->options.input, &v->options, &v->density, &v->tone, &v->domain, error);
   if (status != CVTM_OK) return status;
   if (v->options.dots == CLI_DOTS_TONE && v->options.density_from != CVTM_DENSITY_FROM_TONE)
     return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: --dots tone needs the density of a tone",
