@@ -231,9 +231,8 @@ static const char *option_against(const cli_options *o) {
 }
 
 static int shows_colours(const cli_options *o, const char *path) {
-  char buffer[8];
-  const char *extension =
-      strcmp(path, "-") == 0 ? o->format : cvtm_file_extension(path, buffer, sizeof buffer);
+  char buffer[CLI_EXTENSION_MAX];
+  const char *extension = cli_output_extension(o, path, buffer);
   switch (cli_output_kind_of(o, path)) {
     case CLI_OUTPUT_MESH:
       return 0;

@@ -20,15 +20,11 @@ typedef struct work {
   double start;
 } work;
 
-static const char *kind_of(const cli_options *o, const char *path, char *buffer, size_t capacity) {
-  return strcmp(path, "-") == 0 ? o->format : cvtm_file_extension(path, buffer, capacity);
-}
-
 static int check_density_usage(const cli_options *o) {
-  char buffer[16];
+  char buffer[CLI_EXTENSION_MAX];
   if (o->output.count == 0 && o->report == NULL) return cli_missing(o->command, "--output");
   for (int k = 0; k < o->output.count; ++k) {
-    const char *kind = kind_of(o, o->output.item[k], buffer, sizeof buffer);
+    const char *kind = cli_output_extension(o, o->output.item[k], buffer);
     if (strcmp(kind, "npy") != 0 && strcmp(kind, "png") != 0)
       return cli_usage_error(o->command, "%s: a density is written as .npy or .png",
                              o->output.item[k]);

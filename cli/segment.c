@@ -21,12 +21,11 @@ typedef struct work {
 } work;
 
 static int check_segment_usage(const cli_options *o) {
-  char buffer[16];
+  char buffer[CLI_EXTENSION_MAX];
   if (o->output.count == 0 && o->report == NULL) return cli_missing(o->command, "--output");
   for (int k = 0; k < o->output.count; ++k) {
     const char *path = o->output.item[k];
-    const char *kind =
-        strcmp(path, "-") == 0 ? o->format : cvtm_file_extension(path, buffer, sizeof buffer);
+    const char *kind = cli_output_extension(o, path, buffer);
     if (strcmp(kind, "npy") != 0 && strcmp(kind, "png") != 0 && strcmp(kind, "svg") != 0)
       return cli_usage_error(o->command,
                              "%s: a mask is written as .png, its contour as .svg, the level set "
