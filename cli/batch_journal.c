@@ -30,7 +30,7 @@ struct batch_journal {
 /* --- keys of jobs ----------------------------------------------------------------------- */
 
 static void key_bytes(void *context, const char *name, const void *value, size_t size) {
-  if (!cli_option_affects_result(CLI_RUN, name)) return;
+  if (!cli_option_affects_result(name)) return;
   batch_key_add_text(context, name);
   batch_key_add(context, value, size);
 }
@@ -48,7 +48,7 @@ static void key_real(void *context, const char *name, double value) {
 }
 
 static void key_text(void *context, const char *name, const char *value) {
-  if (!cli_option_affects_result(CLI_RUN, name)) return;
+  if (!cli_option_affects_result(name)) return;
   batch_key_add_text(context, name);
   batch_key_add_text(context, value);
 }

@@ -244,8 +244,7 @@ static cvtm_status check_job(const batch_job *job, cvtm_error *error) {
 
 static cvtm_status make_from_record(batch_list *list, batch_job *job, cvtm_error *error) {
   cvtm_error detail = {CVTM_OK, ""};
-  cvtm_status status =
-      cli_options_inherit(CLI_RUN, list->options, keep_text, NULL, &job->options, &detail);
+  cvtm_status status = cli_options_inherit(list->options, keep_text, NULL, &job->options, &detail);
   if (status == CVTM_OK) status = set_json_record(list, job, &detail);
   if (status == CVTM_OK) status = check_job(job, &detail);
   if (status == CVTM_OK) return CVTM_OK;
@@ -261,7 +260,7 @@ static cvtm_status make_from_file(const batch_list *list, batch_job *job, cvtm_e
   cvtm_status status = copy_text(job, list->found.gl_pathv[job->index], &path, error);
   if (status != CVTM_OK) return status;
   fill_placeholders(path, number, context.known);
-  status = cli_options_inherit(CLI_RUN, list->options, expand, &context, &job->options, error);
+  status = cli_options_inherit(list->options, expand, &context, &job->options, error);
   if (status != CVTM_OK) return status;
   job->options.input = path;
   return check_job(job, error);

@@ -162,13 +162,13 @@ static cvtm_status inherit_field(const cli_option_row *row, const cli_options *f
   return status;
 }
 
-cvtm_status cli_options_inherit(cli_command command, const cli_options *from, cli_text_map map,
-                                void *context, cli_options *options, cvtm_error *error) {
-  cli_options_set_defaults(command, options);
+cvtm_status cli_options_inherit(const cli_options *from, cli_text_map map, void *context,
+                                cli_options *options, cvtm_error *error) {
+  cli_options_set_defaults(CLI_RUN, options);
   cvtm_status status = CVTM_OK;
   for (int row = 0; row < cli_option_row_count && status == CVTM_OK; ++row) {
     if (!from->given[row] || cli_option_rows[row].commands == CLI_EVERY_COMMAND) continue;
-    const int own = cli_option_find_field(command, cli_option_rows[row].offset);
+    const int own = cli_option_find_field(CLI_RUN, cli_option_rows[row].offset);
     if (own < 0) continue;
     options->given[own] = CLI_INHERITED;
     status = inherit_field(&cli_option_rows[row], from, map, context, options, error);
@@ -191,8 +191,8 @@ int cli_option_of_job(const char *name) {
          cli_option_find_field(CLI_BATCH, cli_option_rows[row].offset) >= 0;
 }
 
-int cli_option_affects_result(cli_command command, const char *name) {
-  const int row = cli_option_find(command, name);
+int cli_option_affects_result(const char *name) {
+  const int row = cli_option_find(CLI_RUN, name);
   return row >= 0 && cli_option_rows[row].effect == CLI_ON_RESULT;
 }
 

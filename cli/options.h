@@ -263,10 +263,10 @@ void cli_options_free(cli_options *options);
 /* Maps the value of an option of one command to the value of another's, as a template to a name. */
 typedef cvtm_status (*cli_text_map)(void *context, const char *text, const char **mapped,
                                     cvtm_error *error);
-/* Sets the defaults of `command`, then every value that the user gave to `from` and that `command`
- * has too; strings pass through `map`. The result owns nothing: the strings must outlive it. */
-cvtm_status cli_options_inherit(cli_command command, const cli_options *from, cli_text_map map,
-                                void *context, cli_options *options, cvtm_error *error);
+/* Sets the defaults of `run`, then every value that the user gave to `from` and that `run` has too;
+ * strings pass through `map`. The result owns nothing: the strings must outlive it. */
+cvtm_status cli_options_inherit(const cli_options *from, cli_text_map map, void *context,
+                                cli_options *options, cvtm_error *error);
 /* Sets one option by its name, with _ or - between words; flags take true or false. The first value
  * of a list replaces an inherited list, further values are appended. */
 cvtm_status cli_options_set(cli_options *options, const char *name, const char *value,
@@ -275,8 +275,8 @@ cvtm_status cli_options_set(cli_options *options, const char *name, const char *
 /* True if a job of a batch may set this option of `run`; _ or - between words. */
 int cli_option_of_job(const char *name);
 
-/* True if the option changes what the command writes, or where. */
-int cli_option_affects_result(cli_command command, const char *name);
+/* True if the option changes what `run` writes, or where. */
+int cli_option_affects_result(const char *name);
 
 /* True if the user gave the option on the command line or in a config file. */
 int cli_option_given(const cli_options *options, const char *name);
