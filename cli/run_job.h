@@ -39,17 +39,11 @@ void cli_equal_mass_print_summary(const cli_equal_mass *made);
 
 /* `run --noise`: what kind of noise the sites shall be. */
 
-typedef struct cli_noise_result {
-  double energy; /* of cvtm_gaussian_noise, for each site */
-} cli_noise_result;
-
 /* Checks options that depend on one another. Returns CLI_EXIT_OK, or CLI_EXIT_USAGE after a
  * message. */
 int cli_noise_check(const cli_options *options);
 /* Sets the defaults of options that depend on --noise. */
 void cli_noise_choose(cli_options *options);
-/* Adds `noise` with --noise blue. */
-void cli_noise_report(const cli_options *options, const cli_noise_result *noise, cJSON *report);
 
 /* code, name in the report's `seconds` */
 #define CLI_RUN_PHASE_LIST(X)               \
@@ -83,8 +77,8 @@ struct cli_run_job {
   double bound;  /* of the energy, from below */
   cvtm_cvt *cvt;
   cvtm_cvt_result result;
-  cli_equal_mass equal;   /* of --equal-mass; else empty */
-  cli_noise_result noise; /* of --noise blue; else empty */
+  cli_equal_mass equal; /* of --equal-mass; else empty */
+  double noise_energy;  /* with --noise blue: of cvtm_gaussian_noise, for each site */
   const char *stop_reason;
   double energy, energy_pixel; /* of the final sites; energy_pixel with --energy pixel alone */
   double *mass, *centroid;     /* of the cells; count, 2 * count */

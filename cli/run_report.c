@@ -57,6 +57,12 @@ static void add_second_order(cJSON *report, const cli_run_job *r) {
   cli_json_integer(second, "straightened_edges", r->second.straightened);
 }
 
+static void add_noise(cJSON *report, const cli_run_job *r) {
+  cJSON *entry = cJSON_AddObjectToObject(report, "noise");
+  cli_json_text(entry, "kind", "blue");
+  cli_json_real(entry, "energy", r->noise_energy);
+}
+
 static cJSON *make_run_report(const cli_run_job *r) {
   cJSON *report = cli_report_begin(r->device, &r->options);
   cli_json_integer(report, "seed", r->options.seed);
@@ -86,7 +92,7 @@ static cJSON *make_run_report(const cli_run_job *r) {
   cJSON_AddBoolToObject(report, "collinear", r->mesh.collinear != 0);
   cli_condition_report(&r->options, &r->made, report);
   cli_stipples_report(&r->stipples, report);
-  cli_noise_report(&r->options, &r->noise, report);
+  if (r->options.noise == CLI_NOISE_BLUE) add_noise(report, r);
   cli_colours_report(&r->colours, report);
   add_history(report, &r->progress);
   add_seconds(report, r);

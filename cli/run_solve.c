@@ -38,17 +38,16 @@ int cli_equal_mass_check(const cli_options *options) {
   return CLI_EXIT_OK;
 }
 
-static cvtm_status hold_sites(const cli_options *options, cvtm_cvt *cvt, cvtm_domain domain,
-                              const float *density, int64_t given, double *sites, int64_t count,
-                              const cvtm_cvt_moments *moments, cli_equal_mass *made,
-                              cvtm_error *error) {
-  cvtm_status status =
-      cvtm_equal_mass_sample(domain, density, count - given, (uint64_t)options->seed,
-                             (cvtm_cvt_start)options->start, sites + 2 * given, error);
+static cvtm_status hold_sites(cli_run_job *r, const cvtm_cvt_moments *moments) {
+  cli_equal_mass *made = &r->equal;
+  cvtm_status status = cvtm_equal_mass_sample(
+      r->domain, r->density, r->count - r->given, (uint64_t)r->options.seed,
+      (cvtm_cvt_start)r->options.start, r->sites + 2 * r->given, cvtm_device_error(r->device));
   if (status == CVTM_OK)
-    status = cvtm_equal_mass_weights(cvt, sites, count, options->equal_mass.tolerance,
-                                     made->weights, moments, &made->result);
-  made->result.descent.stop = options->iterations == 0 ? CVTM_STOP_ITERATIONS : CVTM_STOP_GRADIENT;
+    status = cvtm_equal_mass_weights(r->cvt, r->sites, r->count, made->tolerance, made->weights,
+                                     moments, &made->result);
+  made->result.descent.stop =
+      r->options.iterations == 0 ? CVTM_STOP_ITERATIONS : CVTM_STOP_GRADIENT;
   return status;
 }
 
@@ -63,33 +62,6 @@ static float *square_of(cvtm_domain domain, const float *density) {
 void cli_equal_mass_free(cli_equal_mass *made) {
   free(made->weights);
   free(made->drawn);
-}
-
-/* As cvtm_equal_mass_solve. hold: sites that are given or sampled do not move. The moments must
- * have masses. Free *equal whatever is returned. */
-static cvtm_status cli_equal_mass_solve(const cli_options *options, cvtm_cvt *cvt,
-                                        cvtm_domain domain, const float *density,
-                                        const cvtm_cvt_options *settings, int64_t given, int hold,
-                                        double *sites, int64_t count,
-                                        const cvtm_cvt_moments *moments, cli_equal_mass *made,
-                                        cvtm_error *error) {
-  made->tolerance = options->equal_mass.tolerance;
-  made->weights = malloc((size_t)count * sizeof *made->weights);
-  made->drawn = square_of(domain, density);
-  if (made->weights == NULL || made->drawn == NULL)
-    return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory");
-  const cvtm_status status =
-      hold ? hold_sites(options, cvt, domain, density, given, sites, count, moments, made, error)
-           : cvtm_equal_mass_solve(cvt, settings, made->tolerance, given, sites, made->weights,
-                                   count, moments, &made->result);
-  if (status != CVTM_OK) return status;
-  made->least = INFINITY;
-  made->most = 0;
-  for (int64_t i = 0; i < count; ++i) {
-    made->least = fmin(made->least, moments->mass[i] / made->result.target);
-    made->most = fmax(made->most, moments->mass[i] / made->result.target);
-  }
-  return CVTM_OK;
 }
 
 void cli_equal_mass_report(const cli_equal_mass *made, cJSON *report) {
@@ -189,42 +161,35 @@ static void shake(cvtm_domain domain, const float *root, int64_t total, uint64_t
 /* Samples the sites that were not given, and moves all but the fixed ones to blue noise. The sites
  * of a tessellation have the square root of its density, so blue noise is made for that root. Fails
  * with the device's error. */
-static cvtm_status cli_noise_solve(const cli_options *options, cvtm_device *device,
-                                   cvtm_domain domain, const float *density, int64_t fixed,
-                                   int64_t given, double *sites, int64_t count,
-                                   cvtm_cvt_result *result, cli_noise_result *noise) {
-  cvtm_error *error = cvtm_device_error(device);
+static cvtm_status solve_noise(cli_run_job *r) {
+  cvtm_error *error = cvtm_device_error(r->device);
+  const int64_t sampled = r->count - r->given;
+  const uint64_t seed = (uint64_t)r->options.seed;
   cvtm_gaussian_options gaussian;
   cvtm_lbfgsb_result found;
   cvtm_gaussian_defaults(&gaussian);
-  gaussian.max_iterations = options->iterations;
-  gaussian.tolerance = options->tolerance;
-  gaussian.max_seconds = options->time_limit;
-  gaussian.fixed = fixed;
+  gaussian.max_iterations = r->options.iterations;
+  gaussian.tolerance = r->options.tolerance;
+  gaussian.max_seconds = r->options.time_limit;
+  gaussian.fixed = r->fixed;
   gaussian.monitor = ask_to_stop;
-  cvtm_status status = cvtm_cvt_sample(domain, density, count - given, (uint64_t)options->seed,
-                                       (cvtm_cvt_start)options->start, sites + 2 * given, error);
+  cvtm_status status =
+      cvtm_cvt_sample(r->domain, r->density, sampled, seed, (cvtm_cvt_start)r->options.start,
+                      r->sites + 2 * r->given, error);
   if (status != CVTM_OK) return status;
-  float *root = root_of(domain, density);
+  float *root = root_of(r->domain, r->density);
   if (root == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory for a density");
-  shake(domain, root, count, (uint64_t)options->seed, sites + 2 * given, count - given);
-  status = cvtm_gaussian_noise(device, domain, root, &gaussian, sites, count, &found);
+  shake(r->domain, root, r->count, seed, r->sites + 2 * r->given, sampled);
+  status = cvtm_gaussian_noise(r->device, r->domain, root, &gaussian, r->sites, r->count, &found);
   free(root);
   if (status != CVTM_OK) return status;
-  result->stop = found.stop;
-  result->iterations = found.iterations;
-  result->evaluations = found.evaluations;
-  result->seconds_evaluation = found.evaluation_seconds;
-  result->seconds_optimizer = found.seconds - found.evaluation_seconds;
-  noise->energy = found.f / (double)count;
+  r->result.stop = found.stop;
+  r->result.iterations = found.iterations;
+  r->result.evaluations = found.evaluations;
+  r->result.seconds_evaluation = found.evaluation_seconds;
+  r->result.seconds_optimizer = found.seconds - found.evaluation_seconds;
+  r->noise_energy = found.f / (double)r->count;
   return CVTM_OK;
-}
-
-void cli_noise_report(const cli_options *options, const cli_noise_result *noise, cJSON *report) {
-  if (options->noise != CLI_NOISE_BLUE) return;
-  cJSON *entry = cJSON_AddObjectToObject(report, "noise");
-  cli_json_text(entry, "kind", "blue");
-  cli_json_real(entry, "energy", noise->energy);
 }
 
 /* --- the optimisation ----------------------------------------------------------------------- */
@@ -357,10 +322,23 @@ static cvtm_status optimize_energy(cli_run_job *r) {
 static cvtm_status optimize_equal_mass(cli_run_job *r, int hold) {
   const cvtm_cvt_options settings = descent_options(r);
   const cvtm_cvt_moments moments = {r->mass, r->centroid, NULL};
+  cli_equal_mass *made = &r->equal;
+  made->tolerance = r->options.equal_mass.tolerance;
+  made->weights = malloc((size_t)r->count * sizeof *made->weights);
+  made->drawn = square_of(r->domain, r->density);
+  if (made->weights == NULL || made->drawn == NULL)
+    return cvtm_fail(cvtm_device_error(r->device), CVTM_ERROR_MEMORY, "out of memory");
   const cvtm_status status =
-      cli_equal_mass_solve(&r->options, r->cvt, r->domain, r->density, &settings, r->given, hold,
-                           r->sites, r->count, &moments, &r->equal, cvtm_device_error(r->device));
-  r->result = r->equal.result.descent;
+      hold ? hold_sites(r, &moments)
+           : cvtm_equal_mass_solve(r->cvt, &settings, made->tolerance, r->given, r->sites,
+                                   made->weights, r->count, &moments, &made->result);
+  made->least = INFINITY;
+  made->most = 0;
+  for (int64_t i = 0; i < r->count && status == CVTM_OK; ++i) {
+    made->least = fmin(made->least, r->mass[i] / made->result.target);
+    made->most = fmax(made->most, r->mass[i] / made->result.target);
+  }
+  r->result = made->result.descent;
   r->energy = r->result.objective;
   return status;
 }
@@ -405,8 +383,7 @@ cvtm_status cli_run_optimize(cli_run_job *r) {
   else if (status == CVTM_OK && hold)
     status = keep_start(r);
   else if (status == CVTM_OK && r->options.noise == CLI_NOISE_BLUE)
-    status = cli_noise_solve(&r->options, r->device, r->domain, r->density, r->fixed, r->given,
-                             r->sites, r->count, &r->result, &r->noise);
+    status = solve_noise(r);
   else if (status == CVTM_OK)
     status = optimize_energy(r);
   cli_progress_finish(&r->progress);
