@@ -3,27 +3,13 @@
 usage: keywords.py FOLDER-OF-_core OUTPUT
 """
 
+import os
 import sys
 
-sys.path.insert(0, sys.argv[1])
+sys.path[:0] = [sys.argv[1], os.path.join(os.path.dirname(os.path.abspath(__file__)), "cvtmesh")]
 import _core  # noqa: E402
+from _left_out import LEFT_OUT, PROGRAM_ALONE  # noqa: E402
 
-# The commands, and those of their options that are parameters or results of the functions.
-COMMANDS = {
-    "run": {"points"},
-    "mesh": {"output"},
-    "stats": {"json"},
-    "batch": {"report"},
-    "voronoi": {"method", "width", "height", "like", "output", "format", "report", "check"},
-    "density": {"output", "format", "report"},
-    "segment": {"output", "format", "report"},
-    "minimize": set("nx ny n atoms dim param bounds output format report history".split()),
-    "lcp": set(
-        "problem size mesh load matrix rhs lower upper storage output format ascii report".split()
-    ),
-    "hlcp": set("example size matrix-a matrix-b rhs output-z output-w report".split()),
-}
-PROGRAM_ALONE = {"help", "version", "config", "quiet", "verbose"}
 PLAIN = {"flag": "bool", "integer": "int", "real": "float"}
 HEADER = '''"""Generated at build time from the option table of the program: for type checkers only."""
 
@@ -50,8 +36,9 @@ def type_of(row):
 
 with open(sys.argv[2], "w") as out:
     out.write(HEADER)
-    for command, taken in COMMANDS.items():
+    for command, taken in LEFT_OUT.items():
         out.write(f"\n\nclass {command.capitalize()}Options(TypedDict, total=False):\n")
         for row in _core.options(command):
-            if row["name"] not in taken | PROGRAM_ALONE:
-                out.write(f'    {row["name"].replace("-", "_")}: {type_of(row)} | None\n')
+            name = row["name"].replace("-", "_")
+            if name not in taken | PROGRAM_ALONE:
+                out.write(f"    {name}: {type_of(row)} | None\n")

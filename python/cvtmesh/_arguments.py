@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Callable, Collection, Iterable, Mapping, 
 
 from . import _core
 from ._device import adopt, ordinal_of
+from ._left_out import LEFT_OUT, PROGRAM_ALONE
 
 if TYPE_CHECKING:
     import numpy as np
@@ -22,9 +23,6 @@ if TYPE_CHECKING:
     Input = tuple[str, bytes, Any]
 
 F = TypeVar("F", bound=Callable[..., Any])
-
-# Options of the program alone: how it talks, and where options come from.
-PROGRAM_ALONE = frozenset({"help", "version", "config", "quiet", "verbose"})
 
 
 @functools.lru_cache(maxsize=None)
@@ -306,7 +304,7 @@ def describe(rows: Mapping[str, dict[str, Any]]) -> str:
     return "\n".join(lines)
 
 
-def with_options(command: str, *but: str, **defaults: str) -> Callable[[F], F]:
+def with_options(command: str, **defaults: str) -> Callable[[F], F]:
     """Gives a function the options of a command: its signature gets them in place of ``**options``,
     its docstring in place of the line ``{options}``. Other keywords are refused. `defaults` are those
     of the function that differ from the program's."""
@@ -315,7 +313,8 @@ def with_options(command: str, *but: str, **defaults: str) -> Callable[[F], F]:
         signature = inspect.signature(function)
         own = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
         taken = {p.name for p in own}
-        rows = {k: dict(v) for k, v in table(command).items() if k not in taken and k not in but}
+        left_out = taken | LEFT_OUT[command]
+        rows = {k: dict(v) for k, v in table(command).items() if k not in left_out}
         for name, value in defaults.items():
             rows[name]["default"] = value
         keywords = [

@@ -22,7 +22,7 @@ def printed(command: str, path: str | None, values: Any, inputs: Any) -> dict[st
     return report
 
 
-@with_options("stats", "json")
+@with_options("stats")
 def stats(points: Any, **options: Unpack[StatsOptions]) -> dict[str, Any]:
     """Figures of points, a drawing or a mesh.
 
@@ -81,7 +81,7 @@ def run_line(run: Mapping[str, Any], name: str) -> str:
     return json.dumps({"input": on_disk(os.fspath(image), name), **line}) + "\n"
 
 
-@with_options("batch", "report")
+@with_options("batch")
 def batch(runs: Any, **options: Unpack[BatchOptions]) -> dict[str, Any]:
     """Many runs in one process, several at a time, resumable.
 

@@ -39,7 +39,7 @@ def condition_there(image: Any, framework: Torch | CuPy, options: dict[str, Any]
     return density
 
 
-@with_options("density", "output", "format", "report")
+@with_options("density")
 def condition(image: Any, **options: Unpack[DensityOptions]) -> Any:
     """The density of an image: tone, domain, weights, smoothing (`smooth`, `bias`) and grading
     (`grade`, `grade_max`, `grade_size`).
@@ -115,7 +115,7 @@ class Segmentation:
         return self.contour.decode()
 
 
-@with_options("segment", "output", "format", "report")
+@with_options("segment")
 def segment(image: Any, **options: Unpack[SegmentOptions]) -> Segmentation:
     """The object in an image that seeds mark, by a level set.
 

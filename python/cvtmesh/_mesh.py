@@ -281,7 +281,7 @@ def size_of(shape: Any) -> tuple[int, int]:
     return height, width
 
 
-@with_options("voronoi", "width", "height", "like", "output", "format", "report", "check")
+@with_options("voronoi")
 def voronoi(
     points: ArrayLike,
     shape: tuple[int, int],

@@ -195,10 +195,7 @@ def check_size(size: int, shape: tuple[int, ...]) -> None:
         raise ValueError(f"fun: a gradient of {size} numbers for x of shape {tuple(shape)}")
 
 
-@with_options(
-    "minimize", "nx", "ny", "n", "atoms", "dim", "param", "bounds", "output", "format", "report",
-    "history",
-)  # fmt: skip
+@with_options("minimize")
 def minimize(
     fun: Callable[..., tuple[Any, Any]],
     x0: ArrayLike,
@@ -445,9 +442,7 @@ class Vectors:
             self.framework.synchronize()
 
 
-@with_options(
-    "lcp", "problem", "size", "mesh", "load", "matrix", "rhs", "lower", "upper", "storage", "output", "format", "ascii", "report",
-)  # fmt: skip
+@with_options("lcp")
 def lcp(
     A: Any,
     q: ArrayLike,
@@ -500,9 +495,7 @@ def lcp(
     return result(figures if x is None else {**figures, "x": x})
 
 
-@with_options(
-    "hlcp", "example", "size", "matrix_a", "matrix_b", "rhs", "output_z", "output_w", "report",
-)  # fmt: skip
+@with_options("hlcp")
 def hlcp(A: Any, B: Any, q: ArrayLike, **options: Unpack[HlcpOptions]) -> Any:
     """A horizontal linear complementarity problem: A z - B w = q, z >= 0, w >= 0, z'w = 0.
 

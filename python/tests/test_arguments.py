@@ -12,6 +12,7 @@ import pytest
 
 import cvtmesh
 from cvtmesh import _core
+from cvtmesh._left_out import LEFT_OUT, PROGRAM_ALONE
 
 COMMANDS = {
     "run": cvtmesh.tessellate,
@@ -24,20 +25,8 @@ COMMANDS = {
     "lcp": cvtmesh.lcp,
     "hlcp": cvtmesh.hlcp,
 }
-PROGRAM_ALONE = {"help", "version", "config", "quiet", "verbose"}
-# Of other commands than run: what the function returns, or what is a parameter of its own.
-FILES = {"output", "format", "report"}
-PROBLEM = {
-    "density": FILES,
-    "segment": FILES,
-    "voronoi": FILES | {"width", "height", "like", "check"},
-    "minimize": FILES | set("nx ny n atoms dim param bounds history".split()),
-    "stats": {"json"},
-    "batch": {"report"},
-    "lcp": FILES
-    | set("problem size matrix rhs lower upper storage ascii mesh load".split()),
-    "hlcp": set("example size matrix_a matrix_b rhs output_z output_w report".split()),
-}
+# Parameters that stand for the option of the same name, with its default.
+ALIKE = {"run": {"points"}, "voronoi": {"method"}}
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -45,7 +34,7 @@ def test_every_option_has_its_keyword_with_the_same_default(command):
     keywords = inspect.signature(COMMANDS[command]).parameters
     for row in _core.options(command):
         name = row["name"].replace("-", "_")
-        if name in PROGRAM_ALONE or name in PROBLEM.get(command, ()):
+        if name in PROGRAM_ALONE | LEFT_OUT[command] - ALIKE.get(command, set()):
             continue
         assert name in keywords, name
         if name != "points" or command != "run":
@@ -84,8 +73,7 @@ def test_the_keywords_for_type_checkers_are_those_of_the_table():
         fields = {f.target.id for f in classes[f"{command.capitalize()}Options"].body}
         parameters = inspect.signature(function).parameters
         rows = {row["name"].replace("-", "_") for row in _core.options(command)}
-        own = {"points" if command == "run" else "", "lower", "upper", "bounds", "method" if command == "voronoi" else ""}
-        assert fields == (parameters.keys() & rows) - own
+        assert fields == (parameters.keys() & rows) - LEFT_OUT[command]
 
 
 @pytest.mark.parametrize(
