@@ -18,9 +18,8 @@ from . import _extension
 
 _extension.choose()
 
-from ._commands import batch, info, stats
+from ._commands import Segmentation, batch, condition, info, segment, stats
 from ._core import DeviceError, cuda_devices, version as __version__, wait as _wait
-from ._images import Segmentation, condition, segment
 from ._mesh import Cells, Mesh, delaunay, voronoi
 from ._solvers import hlcp, lbfgsb, lcp, minimize
 from ._spectrum import Spectrum, bond_order, spectrum

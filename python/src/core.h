@@ -122,9 +122,7 @@ Array<T> copy_array(const T *from, std::initializer_list<size_t> shape) {
 
 void bind_options(nb::module_ &module);
 void bind_calls(nb::module_ &module);
-void bind_command(nb::module_ &module);
 void bind_run(nb::module_ &module);
-void bind_mesh(nb::module_ &module);
 void bind_on_device(nb::module_ &module);
 void bind_differential(nb::module_ &module);
 void bind_lcp(nb::module_ &module);

@@ -5,6 +5,7 @@
 extern "C" {
 #include "cli/report.h"
 #include "density/density.h"
+#include "meshes/mesh.h"
 }
 
 #include <cerrno>
@@ -64,6 +65,41 @@ Array<float> read_image(const Bytes &contents) {
                     {static_cast<size_t>(image.height), static_cast<size_t>(image.width)});
 }
 
+/* --- a whole command of the program, its files in memory --- */
+
+/* Returns the contents of `outputs`, as arrays of bytes. */
+std::vector<Array<uint8_t>> command(const std::string &name,
+                                    const std::optional<std::string> &operand,
+                                    const std::vector<Value> &values, const Inputs &inputs,
+                                    const std::vector<std::string> &outputs) {
+  auto arguments = std::make_shared<Arguments>(name, operand, values, inputs, outputs);
+  Arguments *a = arguments.get();
+  perform(
+      arguments, [a] { a->stage([a] { return cli_command_run(&a->options); }); }, nb::none(),
+      a->options.threads);
+  std::vector<Array<uint8_t>> contents;
+  for (size_t k = 0; k < outputs.size(); ++k) contents.push_back(a->take_output(k));
+  return contents;
+}
+
+/* --- Delaunay triangulations of given points --- */
+
+using Points = nb::ndarray<const double, nb::shape<-1, 2>, nb::c_contig, nb::device::cpu>;
+
+Array<int32_t> delaunay(const Points &points) {
+  struct Mesh : cvtm_mesh {
+    Mesh() : cvtm_mesh{} {}
+    ~Mesh() { cvtm_mesh_free(this); }
+  };
+  auto mesh = std::make_shared<Mesh>();
+  perform([mesh, points] {
+    cvtm_error error = {CVTM_OK, ""};
+    const int64_t count = static_cast<int64_t>(points.shape(0));
+    check(cvtm_delaunay(points.data(), count, mesh.get(), &error), &error);
+  });
+  return copy_array(mesh->triangles, {static_cast<size_t>(mesh->triangle_count), 3});
+}
+
 }  // namespace
 
 NB_MODULE(_core, module) {
@@ -91,11 +127,14 @@ NB_MODULE(_core, module) {
       "The number of CUDA devices that can be used.");
   module.def("read_image", &read_image, nb::arg("contents"),
              "The luminance of a picture, or the values of data, float32.");
+  module.def("command", &command, nb::arg("name"), nb::arg("operand").none(), nb::arg("values"),
+             nb::arg("inputs"), nb::arg("outputs"),
+             "Runs a command of the program and returns the bytes of the files `outputs`.");
+  module.def("delaunay", &delaunay, nb::arg("points"),
+             "The triangles of the Delaunay triangulation of points (n, 2), float64.");
   bind_options(module);
   bind_calls(module);
-  bind_command(module);
   bind_run(module);
-  bind_mesh(module);
   bind_differential(module);
   bind_on_device(module);
   bind_lcp(module);
