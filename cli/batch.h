@@ -1,5 +1,5 @@
-/* The jobs of a batch, one after another: from a list in JSON lines or CSV, or from a glob
- * whose file names fill the templates among the options. */
+/* The jobs of a batch and the journal of what became of them. Jobs come one after another: from a
+ * list in JSON lines, or from a glob whose file names fill the templates among the options. */
 #ifndef CVTMESH_CLI_BATCH_H
 #define CVTMESH_CLI_BATCH_H
 

@@ -1,4 +1,5 @@
-/* Exit codes of the program, and what all commands share: messages and the device. */
+/* Exit codes of the program, and what all commands share: messages, the device, progress and
+ * signals. */
 #ifndef CVTMESH_CLI_CLI_H
 #define CVTMESH_CLI_CLI_H
 

@@ -1,4 +1,4 @@
-/* Messages and their exit codes. */
+/* Messages and their exit codes, the list of commands, progress and signals. */
 #define _XOPEN_SOURCE 700
 
 #include "cli/cli.h"

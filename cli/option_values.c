@@ -1,4 +1,5 @@
-/* Values of options: from text, from the options of another command, and to a visitor. */
+/* Values of options: from text, from the options of another command, and to a visitor; their
+ * defaults, and the groups in which --help lists them. */
 #include "cli/option_table.h"
 #include "cvt/classes.h"
 #include "density/condition.h"

@@ -17,6 +17,8 @@
 #include <time.h>
 #include <unistd.h>
 
+/* --- side by side: ranks -------------------------------------------------------------------- */
+
 int cli_distributed_check(const cli_options *options) {
   if (!options->distributed) return CLI_EXIT_OK;
   if (options->equal_mass.on || options->noise == CLI_NOISE_BLUE || cli_colours_wanted(options) ||

@@ -1,4 +1,6 @@
-/* `mpirun -n K cvtmesh run ... --distributed`: K ranks, on CPUs or on GPUs, share the work of one
+/* One run in several processes: side by side, or, with --checkpoint, one after another.
+ *
+ * `mpirun -n K cvtmesh run ... --distributed`: K ranks, on CPUs or on GPUs, share the work of one
  * run. Every rank reads the picture and makes the same decisions; descents and evaluations are
  * divided among them (cvt/division.h). Rank 0 makes mesh and files. */
 #ifndef CVTMESH_CLI_PROCESSES_H

@@ -1,5 +1,5 @@
-/* The state of one run and its parts, shared by the files run*.c: run.c has the stages and
- * what is read, run_solve.c the optimisation, run_report.c the report and the summary. */
+/* The state of one run and its parts, shared by the files run*.c: run.c has the stages and what is
+ * read, run_solve.c the optimisation, run_report.c the report and the summary. */
 #ifndef CVTMESH_CLI_RUN_JOB_H
 #define CVTMESH_CLI_RUN_JOB_H
 
