@@ -22,7 +22,7 @@ typedef struct history {
 typedef struct problem {
   cli_options options; /* with the chosen values in place of automatic ones */
   cvtm_hlcp_problem given;
-  cli_hlcp_memory memory;
+  double *omega; /* of settings; NULL: no file of them */
   cvtm_device *device;
   cvtm_hlcp_options settings;
   cvtm_hlcp *solver;
@@ -105,7 +105,7 @@ static cvtm_status read_problem(problem *p, cvtm_error *error) {
 }
 
 /* --omega: `ratio`, a number, or a file of numbers; by default that of the paper's example. */
-static cvtm_status read_omega(const cli_options *o, int64_t rows, cli_hlcp_memory *memory,
+static cvtm_status read_omega(const cli_options *o, int64_t rows, double **omega,
                               cvtm_hlcp_options *settings, cvtm_error *error) {
   const char *text = o->hlcp.omega;
   settings->scaling = CVTM_HLCP_OMEGA_RATIO;
@@ -120,12 +120,12 @@ static cvtm_status read_omega(const cli_options *o, int64_t rows, cli_hlcp_memor
   settings->omega = strtod(text, &end);
   if (end != text && *end == '\0') return CVTM_OK;
   settings->scaling = CVTM_HLCP_OMEGA_VECTOR;
-  const cvtm_status status = cli_read_vector(text, rows, &memory->omega, error);
-  settings->omega_vector = memory->omega;
+  const cvtm_status status = cli_read_vector(text, rows, omega, error);
+  settings->omega_vector = *omega;
   return status;
 }
 
-cvtm_status cli_hlcp_settings(const cli_options *o, int64_t rows, cli_hlcp_memory *memory,
+cvtm_status cli_hlcp_settings(const cli_options *o, int64_t rows, double **omega,
                               cvtm_hlcp_options *settings, cvtm_error *error) {
   cvtm_hlcp_defaults(settings);
   settings->method = (cvtm_hlcp_method)o->hlcp.method;
@@ -141,12 +141,7 @@ cvtm_status cli_hlcp_settings(const cli_options *o, int64_t rows, cli_hlcp_memor
   if (cli_option_given(o, "splits") && o->hlcp.splits < 1)
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "--splits: %lld is less than 1",
                      (long long)o->hlcp.splits);
-  return read_omega(o, rows, memory, settings, error);
-}
-
-void cli_hlcp_memory_free(cli_hlcp_memory *memory) {
-  free(memory->omega);
-  memory->omega = NULL;
+  return read_omega(o, rows, omega, settings, error);
 }
 
 /* --- solving -------------------------------------------------------------------------- */
@@ -274,7 +269,7 @@ static int perform_hlcp(problem *p) {
   cvtm_status status = read_problem(p, &error);
   if (status == CVTM_ERROR_ARGUMENT) return cli_usage_error(CLI_HLCP, "%s", error.message);
   if (status == CVTM_OK)
-    status = cli_hlcp_settings(&p->options, p->given.a.rows, &p->memory, &p->settings, &error);
+    status = cli_hlcp_settings(&p->options, p->given.a.rows, &p->omega, &p->settings, &error);
   p->settings.monitor = record_hlcp_step;
   p->settings.monitor_context = &p->history;
   if (status != CVTM_OK) return cli_failed(CLI_READING, status, &error);
@@ -299,7 +294,7 @@ int cli_hlcp(const cli_options *options) {
   }
   cvtm_device_destroy(p.device);
   cvtm_hlcp_problem_free(&p.given);
-  cli_hlcp_memory_free(&p.memory);
+  free(p.omega);
   free(p.z_out);
   free(p.w_out);
   free(p.history.residuals.records);

@@ -328,25 +328,22 @@ static cvtm_status read_files(work *w, cvtm_error *error) {
 
 /* --- the solver --------------------------------------------------------------------------- */
 
-/* Takes the next `count` doubles of the device memory for *to and copies `from` there. */
-static cvtm_status take_vector(work *w, double **free_memory, const double *from, int64_t count,
-                               double **to) {
+/* Takes the next n doubles of the device memory for *to and copies `from` there. */
+static cvtm_status take_vector(work *w, double **free_memory, const double *from, double **to) {
   if (from == NULL) return CVTM_OK;
   *to = *free_memory;
-  *free_memory += count;
-  return cvtm_device_copy_in(w->device, *to, from, (size_t)count * sizeof *from);
+  *free_memory += w->n;
+  return cvtm_device_copy_in(w->device, *to, from, (size_t)w->n * sizeof *from);
 }
 
 static cvtm_status to_device(work *w) {
   const int64_t vectors = 2 + (w->lower != NULL) + (w->upper != NULL);
   cvtm_status status = cvtm_device_allocate(w->device, vectors * w->n, CVTM_TYPED(w->memory));
   double *free_memory = w->memory;
-  if (status == CVTM_OK) {
-    status = take_vector(w, &free_memory, w->b, w->n, &w->on_x);
-  }
-  if (status == CVTM_OK) status = take_vector(w, &free_memory, w->b, w->n, &w->on_b);
-  if (status == CVTM_OK) status = take_vector(w, &free_memory, w->lower, w->n, &w->on_lower);
-  if (status == CVTM_OK) status = take_vector(w, &free_memory, w->upper, w->n, &w->on_upper);
+  if (status == CVTM_OK) status = take_vector(w, &free_memory, w->b, &w->on_x);
+  if (status == CVTM_OK) status = take_vector(w, &free_memory, w->b, &w->on_b);
+  if (status == CVTM_OK) status = take_vector(w, &free_memory, w->lower, &w->on_lower);
+  if (status == CVTM_OK) status = take_vector(w, &free_memory, w->upper, &w->on_upper);
   return status;
 }
 

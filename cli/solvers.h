@@ -14,17 +14,12 @@ int cli_minimize_converged(const cli_options *options, const cvtm_lbfgsb_result 
 
 void cli_lcp_settings(const cli_options *options, cvtm_lcp_options *settings);
 
-/* What the settings of an HLCP point to: the contents of a file. */
-typedef struct cli_hlcp_memory {
-  double *omega;
-} cli_hlcp_memory;
-
 /* mmj and mmgs have fixed alpha and beta. Returns CLI_EXIT_OK, or CLI_EXIT_USAGE after a message.
  */
 int cli_hlcp_check(const cli_options *options);
-/* rows: of A. Free *memory, which is empty before, whatever is returned. */
-cvtm_status cli_hlcp_settings(const cli_options *options, int64_t rows, cli_hlcp_memory *memory,
+/* rows: of A. *omega, which is NULL before, gets what the settings point to, if that is the
+ * contents of a file; free it whatever is returned. */
+cvtm_status cli_hlcp_settings(const cli_options *options, int64_t rows, double **omega,
                               cvtm_hlcp_options *settings, cvtm_error *error);
-void cli_hlcp_memory_free(cli_hlcp_memory *memory);
 
 #endif

@@ -117,7 +117,7 @@ nb::typed<nb::dict, nb::str, nb::any> solve_lcp(const Matrix &a, const Numbers &
 struct Hlcp {
   Hlcp(const std::vector<Value> &values, const Inputs &inputs)
       : arguments("hlcp", std::nullopt, values, inputs, {}) {}
-  ~Hlcp() { cli_hlcp_memory_free(&memory); }
+  ~Hlcp() { free(omega); }
   Hlcp(const Hlcp &) = delete;
 
   void run() {
@@ -125,7 +125,7 @@ struct Hlcp {
     cvtm_hlcp_options settings;
     arguments.stage([&] { return cli_hlcp_check(&arguments.options); });
     arguments.stage([&](cvtm_error *e) {
-      return cli_hlcp_settings(&arguments.options, on_a.rows, &memory, &settings, e);
+      return cli_hlcp_settings(&arguments.options, on_a.rows, &omega, &settings, e);
     });
     settings.monitor = [](void *, const cvtm_hlcp_progress *) { return interrupted(nullptr); };
     on.open(arguments);
@@ -141,7 +141,7 @@ struct Hlcp {
 
   Arguments arguments;
   OnDevice on;
-  cli_hlcp_memory memory = {};
+  double *omega = nullptr;
   std::optional<Matrix> a, b;
   std::optional<Numbers> q;
   Solution z, w;
