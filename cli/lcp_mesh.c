@@ -4,7 +4,7 @@
 #include "cli/cli.h"
 #include "cli/input.h"
 #include "cli/output.h"
-#include "pictures/picture.h"
+#include "draw/picture.h"
 #include "draw/raster.h"
 #include "meshes/mesh_file.h"
 

@@ -3,7 +3,7 @@
 #include "cli/domain.h"
 #include "cli/outline.h"
 #include "meshes/formats.h"
-#include "plot/drawing.h"
+#include "draw/drawing.h"
 
 #include <limits.h>
 #include <stdlib.h>

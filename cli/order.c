@@ -8,7 +8,7 @@
 #include "cli/progress.h"
 #include "cli/report.h"
 #include "meshes/mesh_file.h"
-#include "plot/tour.h"
+#include "draw/tour.h"
 
 #include <math.h>
 #include <stdlib.h>

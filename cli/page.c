@@ -8,7 +8,7 @@
 #include "cli/stipples.h"
 #include "cli/world.h"
 #include "meshes/mesh_file.h"
-#include "plot/drawing.h"
+#include "draw/drawing.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 #include "cli/page_lines.h"
 
-#include "plot/trails.h"
+#include "draw/trails.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #define CVTMESH_CLI_PAGE_LINES_H
 
 #include "meshes/mesh.h"
-#include "plot/drawing.h"
+#include "draw/drawing.h"
 
 /* Fails with CVTM_ERROR_MEMORY; then *drawing is empty. */
 cvtm_status cli_draw_cells(const cvtm_cells *cells, cvtm_domain domain, const cvtm_page *page,

@@ -4,7 +4,7 @@
 
 #include "base/status.h"
 #include "draw/inks.h"
-#include "plot/drawing.h"
+#include "draw/drawing.h"
 
 #include <stddef.h>
 

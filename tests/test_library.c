@@ -13,7 +13,7 @@
 #include "meshes/mesh_file.h"
 #include "meshes/refine.h"
 #include "noise/gaussian.h"
-#include "pictures/picture.h"
+#include "draw/picture.h"
 #include "power/equal_mass.h"
 
 #include <setjmp.h>

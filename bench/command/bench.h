@@ -4,7 +4,7 @@
 
 #include "base/device.h"
 #include "cli/options.h"
-#include "plot/chart.h"
+#include "draw/chart.h"
 
 /* function, name, whether it is a figure that can be drawn, whether it has tessellations,
  * summary; "Fei et al." are Fei, Rong,

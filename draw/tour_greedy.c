@@ -1,7 +1,7 @@
 /* Greedy edges: first those of the lists of nearest neighbours, then, again and again, those
  * between near ends of the fragments. */
-#include "plot/nearest.h"
-#include "plot/tour_steps.h"
+#include "draw/nearest.h"
+#include "draw/tour_steps.h"
 
 #include <stdlib.h>
 

@@ -1,4 +1,4 @@
-#include "plot/trails.h"
+#include "draw/trails.h"
 
 #include <stdlib.h>
 

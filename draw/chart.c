@@ -1,4 +1,4 @@
-#include "plot/chart.h"
+#include "draw/chart.h"
 
 #include "base/file.h"
 

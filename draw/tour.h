@@ -1,6 +1,6 @@
 /* Tours: short closed paths through all points (the travelling salesman problem), for pens. */
-#ifndef CVTMESH_PLOT_TOUR_H
-#define CVTMESH_PLOT_TOUR_H
+#ifndef CVTMESH_DRAW_TOUR_H
+#define CVTMESH_DRAW_TOUR_H
 
 #include "base/status.h"
 

@@ -1,7 +1,7 @@
 /* Drawings for pens: dots and lines on a page, in millimetres, x right and y down from the upper
  * left corner. Written as SVG, PDF, DXF, HPGL and G-code. */
-#ifndef CVTMESH_PLOT_DRAWING_H
-#define CVTMESH_PLOT_DRAWING_H
+#ifndef CVTMESH_DRAW_DRAWING_H
+#define CVTMESH_DRAW_DRAWING_H
 
 #include "base/status.h"
 

@@ -1,7 +1,7 @@
 #include "base/file.h"
 #include "base/xml_text.h"
-#include "plot/drawing.h"
-#include "plot/drawing_files.h"
+#include "draw/drawing.h"
+#include "draw/drawing_files.h"
 
 #include <string.h>
 

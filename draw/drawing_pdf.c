@@ -1,5 +1,5 @@
 #include "base/file.h"
-#include "plot/drawing.h"
+#include "draw/drawing.h"
 
 #if CVTMESH_HAVE_CAIRO
 

@@ -11,8 +11,8 @@
 #include <string.h>
 
 #include "base/random.h"
-#include "plot/nearest.h"
-#include "plot/tour.h"
+#include "draw/nearest.h"
+#include "draw/tour.h"
 
 static double *random_points(int64_t count, uint64_t seed) {
   double *points = malloc(2 * (size_t)count * sizeof *points);

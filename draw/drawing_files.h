@@ -1,8 +1,8 @@
-/* Inside plot/: numbers of the files that machines read. */
-#ifndef CVTMESH_PLOT_DRAWING_FILES_H
-#define CVTMESH_PLOT_DRAWING_FILES_H
+/* Inside draw/: numbers of the files that machines read. */
+#ifndef CVTMESH_DRAW_DRAWING_FILES_H
+#define CVTMESH_DRAW_DRAWING_FILES_H
 
-#include "plot/drawing.h"
+#include "draw/drawing.h"
 
 #include <math.h>
 #include <stddef.h>

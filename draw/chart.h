@@ -1,6 +1,6 @@
 /* Charts of curves with axes and a legend, as SVG. */
-#ifndef CVTMESH_PLOT_CHART_H
-#define CVTMESH_PLOT_CHART_H
+#ifndef CVTMESH_DRAW_CHART_H
+#define CVTMESH_DRAW_CHART_H
 
 #include "base/status.h"
 

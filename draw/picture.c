@@ -1,4 +1,4 @@
-#include "pictures/picture.h"
+#include "draw/picture.h"
 
 #include "base/grow.h"
 #include "base/options.h"

@@ -1,6 +1,6 @@
 /* Inside plot and for drawings of graphs: few lines that pass along every edge once. */
-#ifndef CVTMESH_PLOT_TRAILS_H
-#define CVTMESH_PLOT_TRAILS_H
+#ifndef CVTMESH_DRAW_TRAILS_H
+#define CVTMESH_DRAW_TRAILS_H
 
 #include "base/status.h"
 

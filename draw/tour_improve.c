@@ -1,6 +1,6 @@
 /* 2-opt and Or-opt on a tour that is an array: a move reverses ranges of it. */
 #include "base/random.h"
-#include "plot/tour_steps.h"
+#include "draw/tour_steps.h"
 
 #include <math.h>
 #include <stdlib.h>

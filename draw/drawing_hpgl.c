@@ -1,6 +1,6 @@
 #include "base/file.h"
-#include "plot/drawing.h"
-#include "plot/drawing_files.h"
+#include "draw/drawing.h"
+#include "draw/drawing_files.h"
 
 #include <math.h>
 

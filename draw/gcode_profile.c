@@ -1,4 +1,4 @@
-#include "plot/drawing.h"
+#include "draw/drawing.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* The raster picture of a run: density, Voronoi cells, mesh and sites as a PNG. */
-#ifndef CVTMESH_PICTURES_PICTURE_H
-#define CVTMESH_PICTURES_PICTURE_H
+#ifndef CVTMESH_DRAW_PICTURE_H
+#define CVTMESH_DRAW_PICTURE_H
 
 #include "base/domain.h"
 #include "base/status.h"

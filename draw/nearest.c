@@ -1,6 +1,6 @@
 /* A k-d tree without pointers: the points of a node are a range of `order`, the node's median
  * stands in its middle, and the halves beside it are its children. */
-#include "plot/nearest.h"
+#include "draw/nearest.h"
 
 #include <omp.h>
 #include <stdlib.h>

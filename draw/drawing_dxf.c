@@ -1,8 +1,8 @@
 /* DXF of AutoCAD R12 in ASCII, which programs for laser cutters and mills read: pairs of lines, a
  * group code and its value. */
 #include "base/file.h"
-#include "plot/drawing.h"
-#include "plot/drawing_files.h"
+#include "draw/drawing.h"
+#include "draw/drawing_files.h"
 
 #include <ctype.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* Drawings in several colours: one layer for each pen. */
-#include "plot/drawing.h"
+#include "draw/drawing.h"
 
 #include <stdlib.h>
 #include <string.h>

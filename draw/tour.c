@@ -1,8 +1,8 @@
-#include "plot/tour.h"
+#include "draw/tour.h"
 
 #include "base/point_order.h"
-#include "plot/nearest.h"
-#include "plot/tour_steps.h"
+#include "draw/nearest.h"
+#include "draw/tour_steps.h"
 
 #include <math.h>
 #include <stdlib.h>

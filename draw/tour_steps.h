@@ -1,8 +1,8 @@
-/* Inside plot/: the steps of cvtm_tour_create, on points of the unit square. */
-#ifndef CVTMESH_PLOT_TOUR_STEPS_H
-#define CVTMESH_PLOT_TOUR_STEPS_H
+/* Inside draw/: the steps of cvtm_tour_create, on points of the unit square. */
+#ifndef CVTMESH_DRAW_TOUR_STEPS_H
+#define CVTMESH_DRAW_TOUR_STEPS_H
 
-#include "plot/tour.h"
+#include "draw/tour.h"
 
 #include <stdint.h>
 

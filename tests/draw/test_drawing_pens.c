@@ -1,6 +1,6 @@
 /* Drawings in several colours: their layers, and what the files say about pens. */
 #include "base/file.h"
-#include "plot/drawing.h"
+#include "draw/drawing.h"
 
 #include <math.h>
 #include <setjmp.h>

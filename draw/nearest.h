@@ -1,6 +1,6 @@
-/* Inside plot/: lists of nearest points. */
-#ifndef CVTMESH_PLOT_NEAREST_H
-#define CVTMESH_PLOT_NEAREST_H
+/* Inside draw/: lists of nearest points. */
+#ifndef CVTMESH_DRAW_NEAREST_H
+#define CVTMESH_DRAW_NEAREST_H
 
 #include "base/status.h"
 
