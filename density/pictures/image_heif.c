@@ -1,6 +1,6 @@
 /* HEIC and AVIF by libheif, which also turns the picture as the file says. */
 #include "base/file.h"
-#include "density/image_pixels.h"
+#include "density/pictures/image_pixels.h"
 
 #if CVTMESH_HAVE_HEIF
 

@@ -1,7 +1,7 @@
 /* Error handlers for libpng, for reading and writing PNG. The message of an error goes to the
  * caller's cvtm_png_reason before libpng jumps back; warnings are dropped; nothing is printed. */
-#ifndef CVTMESH_DENSITY_PNG_ERRORS_H
-#define CVTMESH_DENSITY_PNG_ERRORS_H
+#ifndef CVTMESH_DENSITY_PICTURES_PNG_ERRORS_H
+#define CVTMESH_DENSITY_PICTURES_PNG_ERRORS_H
 
 #include <png.h>
 #include <stdio.h>

@@ -1,9 +1,9 @@
 /* Rows of plain PNG files, sooner than libpng has them: inflated by ISA-L in a task, while the
  * caller undoes the filters of the rows before. */
-#ifndef CVTMESH_DENSITY_PNG_ROWS_H
-#define CVTMESH_DENSITY_PNG_ROWS_H
+#ifndef CVTMESH_DENSITY_PICTURES_PNG_ROWS_H
+#define CVTMESH_DENSITY_PICTURES_PNG_ROWS_H
 
-#include "density/image_pixels.h"
+#include "density/pictures/image_pixels.h"
 
 /* Reads all rows of a picture of 8 or 16 bits, neither interlaced nor with a palette, into *pixels,
  * whose blocks of rows are allocated. *position: the length of the first IDAT chunk; afterwards the

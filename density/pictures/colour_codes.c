@@ -1,5 +1,5 @@
 /* Colour primaries and transfer characteristics by their code points in ITU-T H.273 (2021). */
-#include "density/colour.h"
+#include "density/pictures/colour.h"
 
 #include "base/srgb.h"
 

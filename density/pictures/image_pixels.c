@@ -1,4 +1,4 @@
-#include "density/image_pixels.h"
+#include "density/pictures/image_pixels.h"
 
 #include "base/srgb.h"
 

@@ -1,6 +1,6 @@
 /* Netpbm's PBM, PGM, PPM (plain and raw) and PFM. */
 #include "base/numeric_locale.h"
-#include "density/image_pixels.h"
+#include "density/pictures/image_pixels.h"
 
 #include <ctype.h>
 #include <math.h>

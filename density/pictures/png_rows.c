@@ -1,4 +1,4 @@
-#include "density/png_rows.h"
+#include "density/pictures/png_rows.h"
 
 #if CVTMESH_HAVE_ISAL
 

@@ -1,6 +1,6 @@
-#include "density/colour.h"
-#include "density/image_formats.h"
-#include "density/image_place.h"
+#include "density/pictures/colour.h"
+#include "density/pictures/image_formats.h"
+#include "density/pictures/image_place.h"
 
 #include "base/file.h"
 #include "base/large_pages.h"

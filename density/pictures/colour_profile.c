@@ -1,5 +1,5 @@
 /* ICC profiles by lcms2. Those of curves and a matrix become such; others stay with lcms2. */
-#include "density/colour.h"
+#include "density/pictures/colour.h"
 
 #if CVTMESH_HAVE_LCMS2
 

@@ -1,6 +1,6 @@
 /* What the decoders of density/ share: one function per format, each from memory. */
-#ifndef CVTMESH_DENSITY_IMAGE_FORMATS_H
-#define CVTMESH_DENSITY_IMAGE_FORMATS_H
+#ifndef CVTMESH_DENSITY_PICTURES_IMAGE_FORMATS_H
+#define CVTMESH_DENSITY_PICTURES_IMAGE_FORMATS_H
 
 #include "density/density.h"
 

@@ -1,5 +1,5 @@
 /* Which format a file has, by its first bytes. */
-#include "density/image_formats.h"
+#include "density/pictures/image_formats.h"
 
 #include "base/file.h"
 

@@ -1,8 +1,8 @@
 /* Where a TIFF lies in the world, and where it has no data. Include it after tiffio.h. */
-#ifndef CVTMESH_DENSITY_IMAGE_TIFF_PLACE_H
-#define CVTMESH_DENSITY_IMAGE_TIFF_PLACE_H
+#ifndef CVTMESH_DENSITY_PICTURES_IMAGE_TIFF_PLACE_H
+#define CVTMESH_DENSITY_PICTURES_IMAGE_TIFF_PLACE_H
 
-#include "density/image_place.h"
+#include "density/pictures/image_place.h"
 
 /* The first that is there: GeoTIFF's tags, OME-XML or ImageJ's text, the resolution. Metres and
  * feet are the units of GeoTIFF; others, and degrees, are not named. */

@@ -2,8 +2,8 @@
  * points of ITU-T H.273, or a gamma and chromaticities as in PNG. Linear light is red, green and
  * blue with the primaries and the white of sRGB; colours beyond these have components below 0 or
  * above 1. */
-#ifndef CVTMESH_DENSITY_COLOUR_H
-#define CVTMESH_DENSITY_COLOUR_H
+#ifndef CVTMESH_DENSITY_PICTURES_COLOUR_H
+#define CVTMESH_DENSITY_PICTURES_COLOUR_H
 
 #include "base/status.h"
 

@@ -1,6 +1,6 @@
-#include "density/exif.h"
-#include "density/image_pixels.h"
-#include "density/image_place.h"
+#include "density/pictures/exif.h"
+#include "density/pictures/image_pixels.h"
+#include "density/pictures/image_place.h"
 
 #include <setjmp.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-#include "density/image_pixels.h"
+#include "density/pictures/image_pixels.h"
 
 #if CVTMESH_HAVE_TIFF
 #include <tiffio.h>
@@ -8,7 +8,7 @@
 /* libtiff 4.5 and later have handlers per file, not per process. */
 #if CVTMESH_HAVE_TIFF && TIFFLIB_VERSION >= 20221213
 
-#include "density/image_tiff_place.h"
+#include "density/pictures/image_tiff_place.h"
 
 #include <math.h>
 #include <stdarg.h>

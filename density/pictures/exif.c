@@ -1,4 +1,4 @@
-#include "density/exif.h"
+#include "density/pictures/exif.h"
 
 #include <string.h>
 

@@ -1,4 +1,4 @@
-#include "density/image_place.h"
+#include "density/pictures/image_place.h"
 
 #include "base/numeric_locale.h"
 

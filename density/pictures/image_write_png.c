@@ -1,5 +1,5 @@
 #include "density/density.h"
-#include "density/png_errors.h"
+#include "density/pictures/png_errors.h"
 
 #include "base/file.h"
 

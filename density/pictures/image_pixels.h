@@ -1,11 +1,11 @@
 /* From decoded samples to linear light: what every decoder of pictures hands its rows to.
  * Luminance is that of Rec. 709 of the colour over white. Compositing is done on encoded values, as
  * viewers do it. */
-#ifndef CVTMESH_DENSITY_IMAGE_PIXELS_H
-#define CVTMESH_DENSITY_IMAGE_PIXELS_H
+#ifndef CVTMESH_DENSITY_PICTURES_IMAGE_PIXELS_H
+#define CVTMESH_DENSITY_PICTURES_IMAGE_PIXELS_H
 
-#include "density/colour.h"
-#include "density/image_formats.h"
+#include "density/pictures/colour.h"
+#include "density/pictures/image_formats.h"
 
 typedef enum cvtm_samples_kind {
   CVTM_SAMPLES_8,     /* unsigned char */

@@ -1,4 +1,4 @@
-#include "density/colour.h"
+#include "density/pictures/colour.h"
 
 #include "base/srgb.h"
 

@@ -1,8 +1,8 @@
-#include "density/exif.h"
-#include "density/image_pixels.h"
-#include "density/image_place.h"
-#include "density/png_errors.h"
-#include "density/png_rows.h"
+#include "density/pictures/exif.h"
+#include "density/pictures/image_pixels.h"
+#include "density/pictures/image_place.h"
+#include "density/pictures/png_errors.h"
+#include "density/pictures/png_rows.h"
 
 #include <errno.h>
 #include <setjmp.h>

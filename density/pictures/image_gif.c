@@ -1,5 +1,5 @@
 /* GIF by giflib: the first frame, clipped to the screen, transparent where it does not cover it. */
-#include "density/image_pixels.h"
+#include "density/pictures/image_pixels.h"
 
 #if CVTMESH_HAVE_GIF
 

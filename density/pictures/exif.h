@@ -1,6 +1,6 @@
 /* EXIF: the orientation of a picture. */
-#ifndef CVTMESH_DENSITY_EXIF_H
-#define CVTMESH_DENSITY_EXIF_H
+#ifndef CVTMESH_DENSITY_PICTURES_EXIF_H
+#define CVTMESH_DENSITY_PICTURES_EXIF_H
 
 #include <stddef.h>
 

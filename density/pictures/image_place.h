@@ -1,6 +1,6 @@
 /* Where a picture lies in the world, as files say it. */
-#ifndef CVTMESH_DENSITY_IMAGE_PLACE_H
-#define CVTMESH_DENSITY_IMAGE_PLACE_H
+#ifndef CVTMESH_DENSITY_PICTURES_IMAGE_PLACE_H
+#define CVTMESH_DENSITY_PICTURES_IMAGE_PLACE_H
 
 #include "density/density.h"
 

@@ -7,7 +7,7 @@
 
 #if CVTMESH_HAVE_TIFF && TIFFLIB_VERSION >= 20221213
 
-#include "density/image_tiff_place.h"
+#include "density/pictures/image_tiff_place.h"
 
 #include "base/numeric_locale.h"
 
