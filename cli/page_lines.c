@@ -1,6 +1,6 @@
 #include "cli/page_lines.h"
 
-#include "draw/trails.h"
+#include "draw/drawing.h"
 
 #include <math.h>
 #include <stdlib.h>
