@@ -10,7 +10,7 @@
 #include "cli/pens.h"
 #include "cli/stipples.h"
 #include "cvt/classes.h"
-#include "draw/ink_drawing.h"
+#include "draw/likeness.h"
 #include "noise/nearest.h"
 
 #include <cjson/cJSON.h>

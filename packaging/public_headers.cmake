@@ -11,14 +11,14 @@ set(cvtmesh_public_headers
     voronoi/site_tree.h jfa/jfa.h
     meshes/mesh.h meshes/device_delaunay.h meshes/mesh_file.h meshes/polygon_file.h
     meshes/contour.h meshes/domain_plan.h meshes/domain_mesh.h meshes/constrained.h meshes/refine.h meshes/second_order.h
-    draw/disc.h draw/inks.h draw/ink_drawing.h draw/likeness.h draw/palettes.h draw/raster.h
-    draw/picture.h draw/drawing.h draw/tour.h draw/trails.h
+    draw/disc.h draw/inks.h draw/likeness.h draw/raster.h draw/picture.h draw/drawing.h draw/tour.h
     lbfgsb/lbfgsb.h
     lcp/sparse.h lcp/matrix_market.h lcp/colouring.h lcp/lcp.h lcp/hlcp.h lcp/model_problems.h)
 # Places of headers of 1.0 that have moved, "old new": for one release the old ones include the new.
 set(cvtmesh_moved_headers
     "pictures/picture.h draw/picture.h" "plot/drawing.h draw/drawing.h" "plot/tour.h draw/tour.h"
-    "plot/trails.h draw/trails.h" "voronoi/site_tree.h jfa/site_tree.h"
+    "plot/trails.h draw/drawing.h"
+    "draw/ink_drawing.h draw/likeness.h" "draw/palettes.h draw/raster.h" "voronoi/site_tree.h jfa/site_tree.h"
     "power/equal_mass.h cvt/equal_mass.h" "noise/gaussian.h cvt/gaussian.h"
     "noise/nearest.h cvt/nearest.h" "noise/spectrum.h cvt/spectrum.h")
 

@@ -1,7 +1,7 @@
 #include "viewer/render.h"
 
 #include "viewer/canvas.h"
-#include "draw/palettes.h"
+#include "draw/raster.h"
 #include "viewer/gl_program.h"
 #include "viewer/labels.h"
 #include "viewer/overlay.h"

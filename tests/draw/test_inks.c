@@ -1,5 +1,5 @@
 /* Inks: the mixture against the sum over all overprints, separation, and inks of a picture. */
-#include "draw/ink_drawing.h"
+#include "draw/likeness.h"
 #include "draw/inks.h"
 #include "draw/oklab.h"
 

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "base/random.h"
-#include "draw/palettes.h"
+#include "draw/raster.h"
 #include "viewer/font.h"
 #include "viewer/frame.h"
 #include "viewer/mailbox.h"

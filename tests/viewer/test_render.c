@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "draw/palettes.h"
+#include "draw/raster.h"
 #include "viewer/control.h"
 #include "viewer/render.h"
 #include "viewer/surface.h"
