@@ -1,11 +1,11 @@
-#include "density/pictures/colour.h"
 #include "density/pictures/image_formats.h"
-#include "density/pictures/image_place.h"
 
 #include "base/file.h"
 #include "base/large_pages.h"
 #include "base/npy.h"
+#include "base/numeric_locale.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <math.h>
 #include <stdarg.h>
@@ -211,9 +211,287 @@ cvtm_status cvtm_image_decode_npy(const cvtm_image_source *source, cvtm_image *i
   return status;
 }
 
+/* --- The place --- */
+
+static int is_size(double value) { return isfinite(value) && value > 0; }
+
+static void set_pixel(cvtm_image_place *place, double width, double height, const char *unit) {
+  if (!is_size(width) || !is_size(height)) return;
+  place->pixel[0] = width;
+  place->pixel[1] = height;
+  place->unit = unit;
+}
+
+void cvtm_place_set_resolution(cvtm_image_place *place, double across, double down,
+                               double unit_mm) {
+  if (is_size(across) && is_size(down)) set_pixel(place, unit_mm / across, unit_mm / down, "mm");
+}
+
+/* The program's name of a unit that a file names; NULL if it is not known. The sign for micro is
+ * written in UTF-8 (two characters look alike), in Latin-1, or as ImageJ's escape. */
+static const char *find_unit(const char *text, size_t length) {
+  static const char *const known[][2] = {
+      {"nm", "nm"},         {"um", "um"},       {"\xc2\xb5m", "um"},  {"\xce\xbcm", "um"},
+      {"\xb5m", "um"},      {"\\u00B5m", "um"}, {"micron", "um"},     {"microns", "um"},
+      {"micrometer", "um"}, {"mm", "mm"},       {"millimeter", "mm"}, {"cm", "cm"},
+      {"centimeter", "cm"}, {"m", "m"},         {"meter", "m"},       {"inch", "in"},
+      {"inches", "in"},     {"in", "in"},       {"ft", "ft"}};
+  for (size_t k = 0; k < sizeof known / sizeof known[0]; ++k)
+    if (strlen(known[k][0]) == length && strncmp(known[k][0], text, length) == 0)
+      return known[k][1];
+  return NULL;
+}
+
+/* The value of an attribute of XML, without its quotes; NULL if there is none. */
+static const char *find_attribute(const char *text, const char *name, size_t *length) {
+  const size_t size = strlen(name);
+  for (const char *at = strstr(text, name); at != NULL; at = strstr(at + 1, name)) {
+    const char *value = at + size;
+    if (at == text || (at[-1] != ' ' && at[-1] != '\n' && at[-1] != '\t')) continue;
+    if (value[0] != '=' || (value[1] != '"' && value[1] != '\'')) continue;
+    const char *end = strchr(value + 2, value[1]);
+    if (end == NULL) return NULL;
+    *length = (size_t)(end - value - 2);
+    return value + 2;
+  }
+  return NULL;
+}
+
+static double read_length(const char *text, const char *name) {
+  size_t length;
+  const char *value = find_attribute(text, name, &length);
+  char *end = NULL;
+  const double size = value != NULL ? cvtm_strtod(value, &end) : 0;
+  return value != NULL && end == value + length ? size : 0;
+}
+
+/* The unit of an attribute that may be absent, and then is the micrometre. */
+static const char *read_unit(const char *text, const char *name) {
+  size_t length;
+  const char *value = find_attribute(text, name, &length);
+  return value != NULL ? find_unit(value, length) : "um";
+}
+
+/* OME-XML (Schindelin et al.; schema 2016-06, element Pixels). */
+static int set_by_ome(cvtm_image_place *place, const char *text) {
+  const double width = read_length(text, "PhysicalSizeX"),
+               height = read_length(text, "PhysicalSizeY");
+  const char *unit = read_unit(text, "PhysicalSizeXUnit");
+  if (!is_size(width) || !is_size(height) || unit == NULL) return 0;
+  if (unit != read_unit(text, "PhysicalSizeYUnit")) return 0;
+  set_pixel(place, width, height, unit);
+  return 1;
+}
+
+static int set_by_imagej(cvtm_image_place *place, const char *text, double across, double down) {
+  const char *line = strstr(text, "\nunit=");
+  if (line == NULL || !is_size(across) || !is_size(down)) return 0;
+  line += strlen("\nunit=");
+  const char *unit = find_unit(line, strcspn(line, "\r\n"));
+  if (unit == NULL) return 0;
+  set_pixel(place, 1 / across, 1 / down, unit);
+  return 1;
+}
+
+int cvtm_place_set_description(cvtm_image_place *place, const char *text, double across,
+                               double down) {
+  const int is_imagej = strncmp(text, "ImageJ=", 7) == 0;
+  return is_imagej ? set_by_imagej(place, text, across, down)
+                   : strstr(text, "<OME") != NULL && set_by_ome(place, text);
+}
+
+void cvtm_place_orient(cvtm_image_place *place, int orientation) {
+  if (orientation < 2 || orientation > 8) return;
+  place->has_origin = 0;
+  if (orientation < 5) return;
+  const double width = place->pixel[0];
+  place->pixel[0] = place->pixel[1];
+  place->pixel[1] = width;
+}
+
+/* --- EXIF --- */
+
+static unsigned get16(const unsigned char *p, int big) {
+  return big ? (unsigned)p[0] << 8 | p[1] : (unsigned)p[1] << 8 | p[0];
+}
+
+static size_t get32(const unsigned char *p, int big) {
+  size_t first = get16(p, big), second = get16(p + 2, big);
+  return big ? first << 16 | second : second << 16 | first;
+}
+
+/* The first value of an entry. The standard asks for SHORT here; some writers use LONG. */
+static size_t get_value(const unsigned char *entry, int big) {
+  enum { BYTE = 1, LONG = 4, SBYTE = 6, SLONG = 9 };
+  const unsigned type = get16(entry + 2, big);
+  if (type == LONG || type == SLONG) return get32(entry + 8, big);
+  return type == BYTE || type == SBYTE ? entry[8] : get16(entry + 8, big);
+}
+
+int cvtm_exif_orientation(const unsigned char *data, size_t size) {
+  enum { TAG_ORIENTATION = 0x0112, ENTRY_SIZE = 12 };
+  if (size >= 6 && memcmp(data, "Exif\0\0", 6) == 0) {
+    data += 6;
+    size -= 6;
+  }
+  if (size < 8 || (memcmp(data, "II", 2) != 0 && memcmp(data, "MM", 2) != 0)) return 1;
+  int big = data[0] == 'M';
+  size_t directory = get32(data + 4, big);
+  if (directory > size - 2) return 1;
+  size_t entries = get16(data + directory, big);
+  for (size_t i = 0; i < entries; ++i) {
+    size_t entry = directory + 2 + i * ENTRY_SIZE;
+    if (entry + ENTRY_SIZE > size) return 1;
+    if (get16(data + entry, big) != TAG_ORIENTATION) continue;
+    const size_t value = get_value(data + entry, big);
+    return value <= 8 ? (int)value : 1;
+  }
+  return 1;
+}
+
+/* --- Which format a file has, by its first bytes --- */
+
+#if CVTMESH_HAVE_WEBP
+#define DECODE_WEBP cvtm_image_decode_webp
+#else
+#define DECODE_WEBP NULL
+#endif
+#if CVTMESH_HAVE_GIF
+#define DECODE_GIF cvtm_image_decode_gif
+#else
+#define DECODE_GIF NULL
+#endif
+#if CVTMESH_HAVE_HEIF
+#define DECODE_HEIF cvtm_image_decode_heif
+#else
+#define DECODE_HEIF NULL
+#endif
+
+/* `magic` at offset `at`. */
+static int has_magic(const cvtm_image_source *source, size_t at, const char *magic, size_t length) {
+  return source->size >= at + length && memcmp(source->bytes + at, magic, length) == 0;
+}
+
+static int is_netpbm(const cvtm_image_source *source) {
+  return source->size >= 3 && source->bytes[0] == 'P' && source->bytes[1] != 0 &&
+         strchr("123456fF", source->bytes[1]) != NULL &&
+         (isspace(source->bytes[2]) || source->bytes[2] == '#');
+}
+
+/* The size of the second header, since `BM` begins many a text. */
+static int is_bmp(const cvtm_image_source *source) {
+  return has_magic(source, 0, "BM", 2) && source->size >= 18 && source->bytes[14] >= 12 &&
+         source->bytes[15] == 0 && source->bytes[16] == 0 && source->bytes[17] == 0;
+}
+
+/* A file of the ISO base media format of one of these brands. */
+static int is_heif(const cvtm_image_source *source) {
+  static const char *const brands[] = {"heic", "heix", "heim", "heis", "hevc",
+                                       "hevx", "mif1", "msf1", "avif", "avis"};
+  for (size_t k = 0; k < sizeof brands / sizeof brands[0]; ++k)
+    if (has_magic(source, 4, "ftyp", 4) && has_magic(source, 8, brands[k], 4)) return 1;
+  return 0;
+}
+
+typedef struct image_kind {
+  const char *name, *magic;
+  size_t at, length;
+  int (*matches)(const cvtm_image_source *source); /* instead of the magic bytes */
+  cvtm_image_decoder decode; /* NULL: no decoder in this build, or none at all */
+  /* A command that converts the file to PNG: what stands before its name, and between that and the
+   * name of the PNG. */
+  const char *convert, *into;
+} image_kind;
+
+static const image_kind kinds[] = {
+    {"PNG", "\x89PNG", 0, 4, NULL, cvtm_image_decode_png, NULL, NULL},
+    {"JPEG", "\xff\xd8\xff", 0, 3, NULL, cvtm_image_decode_jpeg, NULL, NULL},
+    {"TIFF", "II*\0", 0, 4, NULL, cvtm_image_decode_tiff, "convert", ""},
+    {"TIFF", "MM\0*", 0, 4, NULL, cvtm_image_decode_tiff, "convert", ""},
+    {"TIFF", "II+\0", 0, 4, NULL, cvtm_image_decode_tiff, "convert", ""},
+    {"TIFF", "MM\0+", 0, 4, NULL, cvtm_image_decode_tiff, "convert", ""},
+    {"NPY", "\x93NUMPY", 0, 6, NULL, cvtm_image_decode_npy, NULL, NULL},
+    {"Netpbm", NULL, 0, 0, is_netpbm, cvtm_image_decode_pnm, NULL, NULL},
+    {"WebP", "WEBP", 8, 4, NULL, DECODE_WEBP, "dwebp", "-o "},
+    {"GIF", "GIF8", 0, 4, NULL, DECODE_GIF, "convert", ""},
+    {"BMP", NULL, 0, 0, is_bmp, cvtm_image_decode_bmp, NULL, NULL},
+    {"HEIC or AVIF", NULL, 0, 0, is_heif, DECODE_HEIF, "heif-convert", ""},
+    {"JPEG XL", "\xff\x0a", 0, 2, NULL, NULL, "djxl", ""},
+    {"JPEG XL", "JXL ", 4, 4, NULL, NULL, "djxl", ""},
+    {"JPEG 2000", "jP  ", 4, 4, NULL, NULL, "opj_decompress -i", "-o "},
+    {"OpenEXR", "v/1\x01", 0, 4, NULL, NULL, "convert", ""},
+    {"Photoshop's PSD", "8BPS", 0, 4, NULL, NULL, "convert", ""}};
+
+static const image_kind *find_kind(const cvtm_image_source *source) {
+  for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; ++k) {
+    const image_kind *kind = &kinds[k];
+    if (kind->matches != NULL ? kind->matches(source)
+                              : has_magic(source, kind->at, kind->magic, kind->length))
+      return kind;
+  }
+  return NULL;
+}
+
+/* The format that the extension promises, or NULL. */
+static const char *promised_format(const char *name) {
+  static const char *const promises[][2] = {
+      {"png", "a PNG"},   {"jpg", "a JPEG"}, {"jpeg", "a JPEG"}, {"tif", "a TIFF"},
+      {"tiff", "a TIFF"}, {"pgm", "a PGM"},  {"ppm", "a PPM"},   {"pbm", "a PBM"},
+      {"pfm", "a PFM"},   {"npy", "an NPY"}, {"webp", "a WebP"}, {"pnm", "a PGM, PPM"},
+      {"gif", "a GIF"},   {"bmp", "a BMP"},  {"heic", "a HEIC"}, {"avif", "an AVIF"}};
+  char buffer[16];
+  const char *extension = cvtm_file_extension(name, buffer, sizeof buffer);
+  for (size_t i = 0; i < sizeof promises / sizeof promises[0]; ++i) {
+    if (strcmp(extension, promises[i][0]) == 0) return promises[i][1];
+  }
+  return NULL;
+}
+
+cvtm_status cvtm_image_find_decoder(const cvtm_image_source *source, cvtm_image_decoder *decode,
+                                    cvtm_error *error) {
+  const char *name = source->name;
+  const image_kind *kind = find_kind(source);
+  const int is_missing =
+      kind != NULL && (kind->decode == NULL ||
+                       (kind->decode == cvtm_image_decode_tiff && !cvtm_image_tiff_available()));
+  if (is_missing)
+    return cvtm_fail(error, CVTM_ERROR_UNSUPPORTED,
+                     "%s: this build does not read %s; convert it to PNG: %s %s %s%s.png", name,
+                     kind->name, kind->convert, name, kind->into, name);
+  if (kind != NULL) {
+    *decode = kind->decode;
+    return CVTM_OK;
+  }
+  const char *promised = promised_format(name);
+  return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: %s%s%sunknown image format (these are read: %s)",
+                   name, promised != NULL ? "not " : "", promised != NULL ? promised : "",
+                   promised != NULL ? ": " : "", cvtm_image_formats());
+}
+
+#if CVTMESH_HAVE_WEBP
+#define NAME_WEBP " webp"
+#else
+#define NAME_WEBP ""
+#endif
+#if CVTMESH_HAVE_GIF
+#define NAME_GIF " gif"
+#else
+#define NAME_GIF ""
+#endif
+#if CVTMESH_HAVE_HEIF
+#define NAMES_HEIF " heic avif"
+#else
+#define NAMES_HEIF ""
+#endif
+#define OTHER_NAMES NAME_WEBP NAME_GIF NAMES_HEIF " bmp pnm pfm npy"
+
+const char *cvtm_image_formats(void) {
+  return cvtm_image_tiff_available() ? "png jpeg tiff" OTHER_NAMES : "png jpeg" OTHER_NAMES;
+}
+
 /* --- Dispatch --- */
 
-int cvtm_image_applies_profiles(void) { return cvtm_colour_reads_profiles(); }
+int cvtm_image_applies_profiles(void) { return CVTMESH_HAVE_LCMS2; }
 
 /* The calling thread decodes rows; the other threads of the team store them. */
 static cvtm_status decode_in_team(cvtm_image_decoder decode, const cvtm_image_source *source,

@@ -1,7 +1,6 @@
 /* BMP of Windows and OS/2: 1 to 32 bits, palettes, bit fields, run lengths, profiles of version 5.
  */
 #include "density/pictures/image_pixels.h"
-#include "density/pictures/image_place.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -73,4 +73,24 @@ cvtm_status cvtm_image_orient(const cvtm_image_source *source, int orientation, 
 cvtm_status cvtm_image_store_data(const cvtm_image_source *source, cvtm_image *image, int x, int y,
                                   double value, cvtm_error *error);
 
+/* EXIF: the orientation (tag 274) in the first directory of a block that begins as a TIFF file,
+ * with or without "Exif\0\0" before it. An integer of any type counts. 1 if there is none from 0 to
+ * 8, or the block is damaged. */
+int cvtm_exif_orientation(const unsigned char *data, size_t size);
+
+/* --- where a picture lies in the world, as files say it --- */
+
+/* Sets the size of a pixel from pixels per unit across and down; does nothing if one of them is not
+ * positive and finite. unit_mm: the unit in mm; the size is given in mm. */
+void cvtm_place_set_resolution(cvtm_image_place *place, double across, double down, double unit_mm);
+
+/* Sets the size of a pixel from the text of TIFF's ImageDescription: PhysicalSizeX and
+ * PhysicalSizeY of OME-XML, or ImageJ's `unit=`, which names the unit of `across` and `down`, the
+ * pixels per unit. Returns 0 if the text says nothing of either. */
+int cvtm_place_set_description(cvtm_image_place *place, const char *text, double across,
+                               double down);
+
+/* Turns the size of a pixel as the orientation 1 to 8 turns the picture; an origin is lost. */
+void cvtm_place_orient(cvtm_image_place *place, int orientation);
+
 #endif

@@ -1,6 +1,4 @@
-#include "density/pictures/exif.h"
 #include "density/pictures/image_pixels.h"
-#include "density/pictures/image_place.h"
 
 #include <setjmp.h>
 #include <stdio.h>

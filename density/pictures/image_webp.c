@@ -1,7 +1,6 @@
 /* WebP by libwebp: a still picture, or the first frame of an animation, transparent where it does
  * not cover the canvas. */
 #include "base/file.h"
-#include "density/pictures/exif.h"
 #include "density/pictures/image_pixels.h"
 
 #if CVTMESH_HAVE_WEBP
