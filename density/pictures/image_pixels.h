@@ -68,4 +68,13 @@ void cvtm_pixels_store_rows(const cvtm_pixels *pixels, int first, int end,
 /* The bytes of a pixel. */
 size_t cvtm_pixel_bytes(const cvtm_pixel_layout *layout);
 
+/* --- in image_png.c --- */
+
+/* Reads all rows of a picture of 8 or 16 bits, neither interlaced nor with a palette, into *pixels,
+ * whose blocks of rows are allocated. *position: the length of the first IDAT chunk; afterwards the
+ * first chunk behind them. *done is 0, and *position as before, where the file is anything but
+ * plain and intact, which libpng then judges, or without ISA-L. */
+cvtm_status cvtm_png_rows_read(const cvtm_image_source *source, size_t *position,
+                               cvtm_pixels *pixels, int *done, cvtm_error *error);
+
 #endif
