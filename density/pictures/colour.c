@@ -6,9 +6,82 @@
 #include <stdlib.h>
 #include <string.h>
 
+#if CVTMESH_HAVE_LCMS2
+#include <limits.h>
+
+#include <lcms2_plugin.h>
+#endif
+
 enum { CODE_BT709 = 1, CODE_SRGB = 13 };
 
 static const double srgb_chromaticities[8] = {0.3127, 0.3290, 0.64, 0.33, 0.30, 0.60, 0.15, 0.06};
+
+/* --- Code points of ITU-T H.273 (2021) --- */
+
+/* The chromaticities of a code point; returns 0 if it is not known. */
+static int find_primaries(int primaries, double chromaticities[8]) {
+  static const struct {
+    int code;
+    double chromaticities[8]; /* x, y of white, red, green, blue */
+  } known[] = {{1, {0.3127, 0.3290, 0.64, 0.33, 0.30, 0.60, 0.15, 0.06}},       /* BT.709, sRGB */
+               {4, {0.310, 0.316, 0.67, 0.33, 0.21, 0.71, 0.14, 0.08}},         /* BT.470 M */
+               {5, {0.3127, 0.3290, 0.64, 0.33, 0.29, 0.60, 0.15, 0.06}},       /* BT.470 B, G */
+               {6, {0.3127, 0.3290, 0.630, 0.340, 0.310, 0.595, 0.155, 0.070}}, /* BT.601, 525 */
+               {7, {0.3127, 0.3290, 0.630, 0.340, 0.310, 0.595, 0.155, 0.070}},
+               {9, {0.3127, 0.3290, 0.708, 0.292, 0.170, 0.797, 0.131, 0.046}},   /* BT.2020 */
+               {11, {0.314, 0.351, 0.680, 0.320, 0.265, 0.690, 0.150, 0.060}},    /* DCI P3 */
+               {12, {0.3127, 0.3290, 0.680, 0.320, 0.265, 0.690, 0.150, 0.060}},  /* Display P3 */
+               {22, {0.3127, 0.3290, 0.630, 0.340, 0.295, 0.605, 0.155, 0.077}}}; /* EBU 3213 */
+  for (size_t k = 0; k < sizeof known / sizeof known[0]; ++k) {
+    if (known[k].code != primaries) continue;
+    memcpy(chromaticities, known[k].chromaticities, sizeof known[k].chromaticities);
+    return 1;
+  }
+  return 0;
+}
+
+static double from_bt709(double v) {
+  const double alpha = 1.09929682680944, beta = 0.018053968510807;
+  return v < 4.5 * beta ? v / 4.5 : pow((v + alpha - 1) / alpha, 1 / 0.45);
+}
+
+static double from_gamma_22(double v) { return pow(v, 2.2); }
+static double from_gamma_28(double v) { return pow(v, 2.8); }
+static double from_linear(double v) { return v; }
+static double from_srgb(double v) { return cvtm_srgb_to_linear(v); }
+
+/* SMPTE ST 2084, relative to the reference white. */
+static double from_pq(double v) {
+  const double m1 = 2610.0 / 16384, m2 = 2523.0 / 32, c1 = 107.0 / 128;
+  const double c2 = 2413.0 / 128, c3 = 2392.0 / 128, peak = 10000, reference = 203;
+  const double root = pow(v, 1 / m2);
+  return pow(fmax(root - c1, 0) / (c2 - c3 * root), 1 / m1) * peak / reference;
+}
+
+static double from_hlg_scene(double v) {
+  const double a = 0.17883277, b = 0.28466892, c = 0.55991073;
+  return v <= 0.5 ? v * v / 3 : (exp((v - c) / a) + b) / 12;
+}
+
+/* ARIB STD-B67; the reference white is the signal 0.75. */
+static double from_hlg(double v) { return from_hlg_scene(v) / from_hlg_scene(0.75); }
+
+/* Writes the curve of a transfer characteristic; returns 0 if it is not known. */
+static int fill_transfer(int transfer, float *curve) {
+  static const struct {
+    int code;
+    double (*decode)(double encoded);
+  } known[] = {{1, from_bt709},  {4, from_gamma_22}, {5, from_gamma_28}, {6, from_bt709},
+               {8, from_linear}, {13, from_srgb},    {14, from_bt709},   {15, from_bt709},
+               {16, from_pq},    {18, from_hlg}};
+  for (size_t k = 0; k < sizeof known / sizeof known[0]; ++k) {
+    if (known[k].code != transfer) continue;
+    for (int i = 0; i < CVTM_COLOUR_STEPS; ++i)
+      curve[i] = (float)known[k].decode((double)i / (CVTM_COLOUR_STEPS - 1));
+    return 1;
+  }
+  return 0;
+}
 
 /* --- Matrices --- */
 
@@ -58,7 +131,9 @@ static int adapt_to_d50(const double white[3], double matrix[3][3]) {
   return 1;
 }
 
-int cvtm_colour_to_xyz(const double chromaticities[8], double matrix[3][3]) {
+/* The matrix from linear light of these primaries to XYZ relative to D50. Returns 0 if the
+ * primaries span no colours. */
+static int find_matrix_to_xyz(const double chromaticities[8], double matrix[3][3]) {
   double white[3], column[3], primaries[3][3], inverse[3][3], adapted[3][3];
   if (!xyz_of(chromaticities, white)) return 0;
   for (int c = 0; c < 3; ++c) {
@@ -79,9 +154,12 @@ int cvtm_colour_to_xyz(const double chromaticities[8], double matrix[3][3]) {
   return 1;
 }
 
-int cvtm_colour_set_matrix(const double to_xyz[3][3], cvtm_colour *colour) {
+/* Sets colour->matrix to lead from the light whose matrix to XYZ (D50) is given to that of sRGB.
+ * White becomes white exactly where it is within 0.01 of it. Returns 0 if the matrix has numbers
+ * that are not finite. */
+static int set_matrix(const double to_xyz[3][3], cvtm_colour *colour) {
   double srgb[3][3], inverse[3][3];
-  if (!cvtm_colour_to_xyz(srgb_chromaticities, srgb) || !invert(srgb, inverse)) return 0;
+  if (!find_matrix_to_xyz(srgb_chromaticities, srgb) || !invert(srgb, inverse)) return 0;
   multiply_3x3(inverse, to_xyz, colour->matrix);
   for (int i = 0; i < 3; ++i) {
     double *row = colour->matrix[i];
@@ -99,26 +177,170 @@ static void fill_gamma(double gamma, float *curve) {
     curve[i] = (float)pow((double)i / (CVTM_COLOUR_STEPS - 1), 1 / gamma);
 }
 
-static void fill_srgb(float *curve) {
-  for (int i = 0; i < CVTM_COLOUR_STEPS; ++i)
-    curve[i] = (float)cvtm_srgb_to_linear((double)i / (CVTM_COLOUR_STEPS - 1));
-}
-
 static void copy_curves(cvtm_colour *colour) {
   for (size_t c = 1; c < 3; ++c)
     memcpy(colour->curves + c * CVTM_COLOUR_STEPS, colour->curves,
            CVTM_COLOUR_STEPS * sizeof *colour->curves);
 }
 
+/* --- ICC profiles by lcms2: those of curves and a matrix become such, others stay with lcms2 ---
+ */
+
+#if CVTMESH_HAVE_LCMS2
+
+/* lcms2 takes a profile that it has no memory for as one that it cannot read, and does not check
+ * its mutexes: so its allocations are counted here, and its mutexes, of contexts that one thread
+ * uses, are none. */
+static _Thread_local int failed_allocations;
+
+static void *checked(void *memory) {
+  failed_allocations += memory == NULL;
+  return memory;
+}
+
+static void *allocate_for_lcms(cmsContext context, cmsUInt32Number size) {
+  (void)context;
+  return checked(malloc(size));
+}
+
+static void free_for_lcms(cmsContext context, void *memory) {
+  (void)context;
+  free(memory);
+}
+
+static void *checked_realloc(cmsContext context, void *memory, cmsUInt32Number size) {
+  (void)context;
+  return checked(realloc(memory, size));
+}
+
+static void *create_mutex(cmsContext context) { return context; }
+
+static void destroy_mutex(cmsContext context, void *mutex) {
+  (void)context;
+  (void)mutex;
+}
+
+static cmsBool lock_mutex(cmsContext context, void *mutex) {
+  (void)context;
+  (void)mutex;
+  return TRUE;
+}
+
+static cmsContext create_context(void) {
+  cmsPluginMutex mutexes = {.base = {cmsPluginMagicNumber, 2060, cmsPluginMutexSig, NULL},
+                            .CreateMutexPtr = create_mutex,
+                            .DestroyMutexPtr = destroy_mutex,
+                            .LockMutexPtr = lock_mutex,
+                            .UnlockMutexPtr = destroy_mutex};
+  cmsPluginMemHandler memory = {
+      .base = {cmsPluginMagicNumber, 2060, cmsPluginMemHandlerSig, &mutexes.base},
+      .MallocPtr = allocate_for_lcms,
+      .FreePtr = free_for_lcms,
+      .ReallocPtr = checked_realloc};
+  return cmsCreateContext(&memory, NULL);
+}
+
+static int has_tables(cmsHPROFILE profile) {
+  static const cmsTagSignature tables[] = {cmsSigAToB0Tag, cmsSigAToB1Tag, cmsSigDToB0Tag,
+                                           cmsSigDToB1Tag};
+  for (size_t k = 0; k < sizeof tables / sizeof tables[0]; ++k)
+    if (cmsIsTag(profile, tables[k])) return 1;
+  return 0;
+}
+
+static int read_curve(cmsHPROFILE profile, cmsTagSignature tag, float *curve) {
+  const cmsToneCurve *tone = cmsReadTag(profile, tag);
+  const float most = 1000;
+  if (tone == NULL) return 0;
+  for (int i = 0; i < CVTM_COLOUR_STEPS; ++i) {
+    const float light = cmsEvalToneCurveFloat(tone, (cmsFloat32Number)i / (CVTM_COLOUR_STEPS - 1));
+    curve[i] = light >= 0 ? fminf(light, most) : 0; /* not NaN */
+  }
+  return 1;
+}
+
+/* Returns 0 if the profile is not one of curves and a matrix. */
+static int take_curves(cmsHPROFILE profile, cvtm_colour *colour) {
+  static const cmsTagSignature curves[] = {cmsSigRedTRCTag, cmsSigGreenTRCTag, cmsSigBlueTRCTag};
+  static const cmsTagSignature columns[] = {cmsSigRedColorantTag, cmsSigGreenColorantTag,
+                                            cmsSigBlueColorantTag};
+  double to_xyz[3][3];
+  if (has_tables(profile) || cmsGetPCS(profile) != cmsSigXYZData) return 0;
+  if (colour->colours == 1) return read_curve(profile, cmsSigGrayTRCTag, colour->curves);
+  if (colour->colours != 3) return 0;
+  for (size_t c = 0; c < 3; ++c) {
+    const cmsCIEXYZ *xyz = cmsReadTag(profile, columns[c]);
+    if (xyz == NULL || !read_curve(profile, curves[c], colour->curves + c * CVTM_COLOUR_STEPS))
+      return 0;
+    to_xyz[0][c] = xyz->X;
+    to_xyz[1][c] = xyz->Y;
+    to_xyz[2][c] = xyz->Z;
+  }
+  return set_matrix(to_xyz, colour);
+}
+
+/* Linear light with the primaries and white of sRGB; NULL on failure. */
+static cmsHPROFILE create_linear(cmsContext context) {
+  const cmsCIExyY white = {0.3127, 0.3290, 1};
+  const cmsCIExyYTRIPLE primaries = {{0.64, 0.33, 1}, {0.30, 0.60, 1}, {0.15, 0.06, 1}};
+  cmsToneCurve *line = cmsBuildGamma(context, 1);
+  if (line == NULL) return NULL;
+  cmsToneCurve *const lines[3] = {line, line, line};
+  cmsHPROFILE linear = cmsCreateRGBProfileTHR(context, &white, &primaries, lines);
+  cmsFreeToneCurve(line);
+  return linear;
+}
+
+static void take_transform(cmsHPROFILE profile, cvtm_colour *colour) {
+  const cmsUInt32Number format = colour->colours == 1   ? TYPE_GRAY_16
+                                 : colour->colours == 3 ? TYPE_RGB_16
+                                                        : TYPE_CMYK_16;
+  cmsHPROFILE linear = create_linear(colour->context);
+  if (linear == NULL) return;
+  colour->transform = cmsCreateTransformTHR(colour->context, profile, format, linear, TYPE_RGB_FLT,
+                                            INTENT_RELATIVE_COLORIMETRIC,
+                                            cmsFLAGS_BLACKPOINTCOMPENSATION | cmsFLAGS_NOCACHE);
+  cmsCloseProfile(linear);
+  if (colour->transform != NULL) colour->kind = CVTM_COLOUR_PROFILE;
+}
+
+/* Sets *colour by the profile; leaves CVTM_COLOUR_SRGB where it cannot be used. */
+static cvtm_status from_profile(const cvtm_colour_source *source, cvtm_colour *colour,
+                                cvtm_error *error) {
+  const cmsColorSpaceSignature space = colour->colours == 1   ? cmsSigGrayData
+                                       : colour->colours == 3 ? cmsSigRgbData
+                                                              : cmsSigCmykData;
+  if (source->profile_size > INT_MAX) return CVTM_OK;
+  failed_allocations = 0;
+  colour->context = create_context();
+  cmsHPROFILE profile = NULL;
+  if (colour->context != NULL)
+    profile = cmsOpenProfileFromMemTHR(colour->context, source->profile,
+                                       (cmsUInt32Number)source->profile_size);
+  if (profile != NULL && cmsGetColorSpace(profile) == space) {
+    if (take_curves(profile, colour)) {
+      colour->kind = CVTM_COLOUR_MATRIX;
+    } else {
+      take_transform(profile, colour);
+    }
+  }
+  if (profile != NULL) cmsCloseProfile(profile);
+  if (colour->context == NULL || failed_allocations > 0)
+    return cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory for the colour profile");
+  return CVTM_OK;
+}
+
+#endif
+
 /* --- Code points and chunks of PNG --- */
 
 static void from_codes(const cvtm_colour_source *source, cvtm_colour *colour) {
   double chromaticities[8], to_xyz[3][3];
-  if (!cvtm_colour_transfer(source->transfer, colour->curves)) fill_srgb(colour->curves);
+  if (!fill_transfer(source->transfer, colour->curves)) fill_transfer(CODE_SRGB, colour->curves);
   copy_curves(colour);
-  if (!cvtm_colour_primaries(source->primaries, chromaticities))
+  if (!find_primaries(source->primaries, chromaticities))
     memcpy(chromaticities, srgb_chromaticities, sizeof chromaticities);
-  if (cvtm_colour_to_xyz(chromaticities, to_xyz) && cvtm_colour_set_matrix(to_xyz, colour))
+  if (find_matrix_to_xyz(chromaticities, to_xyz) && set_matrix(to_xyz, colour))
     colour->kind = CVTM_COLOUR_MATRIX;
 }
 
@@ -136,14 +358,14 @@ static int are_those_of_srgb(const cvtm_colour_source *source) {
 static void from_chunks(const cvtm_colour_source *source, cvtm_colour *colour) {
   double to_xyz[3][3];
   if (source->gamma == 0) {
-    fill_srgb(colour->curves);
+    fill_transfer(CODE_SRGB, colour->curves);
   } else {
     fill_gamma(source->gamma, colour->curves);
   }
   copy_curves(colour);
-  if (cvtm_colour_to_xyz(source->has_chromaticities ? source->chromaticities : srgb_chromaticities,
+  if (find_matrix_to_xyz(source->has_chromaticities ? source->chromaticities : srgb_chromaticities,
                          to_xyz) &&
-      cvtm_colour_set_matrix(to_xyz, colour))
+      set_matrix(to_xyz, colour))
     colour->kind = CVTM_COLOUR_MATRIX;
 }
 
@@ -165,7 +387,7 @@ static int is_nearly_srgb(const cvtm_colour *colour) {
 static int says_something(const cvtm_colour_source *source, int colours) {
   if (source->has_codes && colours != 4)
     return source->primaries != CODE_BT709 || source->transfer != CODE_SRGB;
-  if (source->profile != NULL) return cvtm_colour_reads_profiles();
+  if (source->profile != NULL) return CVTMESH_HAVE_LCMS2;
   return !source->is_srgb && colours != 4 &&
          !(is_gamma_of_srgb(source->gamma) && are_those_of_srgb(source));
 }
@@ -180,8 +402,10 @@ cvtm_status cvtm_colour_create(const cvtm_colour_source *source, int colours, cv
   cvtm_status status = CVTM_OK;
   if (source->has_codes && colours != 4) {
     from_codes(source, colour);
+#if CVTMESH_HAVE_LCMS2
   } else if (source->profile != NULL) {
-    status = cvtm_colour_from_profile(source, colour, error);
+    status = from_profile(source, colour, error);
+#endif
   } else {
     from_chunks(source, colour);
   }
@@ -212,15 +436,20 @@ static void apply_curves(const cvtm_colour *colour, const uint16_t *samples, siz
 
 void cvtm_colour_light(const cvtm_colour *colour, const uint16_t *samples, size_t count,
                        float *light) {
+#if CVTMESH_HAVE_LCMS2
   if (colour->kind == CVTM_COLOUR_PROFILE) {
-    cvtm_colour_transform(colour, samples, count, light);
-  } else {
-    apply_curves(colour, samples, count, light);
+    cmsDoTransform(colour->transform, samples, light, (cmsUInt32Number)count);
+    return;
   }
+#endif
+  apply_curves(colour, samples, count, light);
 }
 
 void cvtm_colour_destroy(cvtm_colour *colour) {
-  cvtm_colour_free_profile(colour);
+#if CVTMESH_HAVE_LCMS2
+  if (colour->transform != NULL) cmsDeleteTransform(colour->transform);
+  if (colour->context != NULL) cmsDeleteContext(colour->context);
+#endif
   free(colour->curves);
   *colour = (cvtm_colour){.colours = colour->colours};
 }

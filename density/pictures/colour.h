@@ -52,27 +52,4 @@ void cvtm_colour_destroy(cvtm_colour *colour);
 void cvtm_colour_light(const cvtm_colour *colour, const uint16_t *samples, size_t count,
                        float *light);
 
-/* True if this build applies ICC profiles. */
-int cvtm_colour_reads_profiles(void);
-
-/* --- for colour*.c --- */
-
-/* Sets *colour by the profile; leaves CVTM_COLOUR_SRGB where it cannot be used. */
-cvtm_status cvtm_colour_from_profile(const cvtm_colour_source *source, cvtm_colour *colour,
-                                     cvtm_error *error);
-void cvtm_colour_transform(const cvtm_colour *colour, const uint16_t *samples, size_t count,
-                           float *light);
-void cvtm_colour_free_profile(cvtm_colour *colour);
-/* Writes the curve of a transfer characteristic; returns 0 if it is not known. */
-int cvtm_colour_transfer(int transfer, float *curve);
-/* The chromaticities of the code point; returns 0 if it is not known. */
-int cvtm_colour_primaries(int primaries, double chromaticities[8]);
-/* The matrix from linear light of these primaries to XYZ relative to D50, adapted by Bradford's
- * transform. Returns 0 if the primaries span no colours. */
-int cvtm_colour_to_xyz(const double chromaticities[8], double matrix[3][3]);
-/* Sets colour->matrix to lead from the light whose matrix to XYZ (D50) is given to that of sRGB.
- * White becomes white exactly where it is within 0.01 of it. Returns 0 if the matrix has numbers
- * that are not finite. */
-int cvtm_colour_set_matrix(const double to_xyz[3][3], cvtm_colour *colour);
-
 #endif
