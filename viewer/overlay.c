@@ -1,4 +1,4 @@
-#include "viewer/overlay.h"
+#include "viewer/canvas.h"
 
 #include "draw/raster.h"
 

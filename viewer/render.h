@@ -24,7 +24,7 @@ unsigned cvtm_render_sites_buffer(cvtm_render *render, int64_t count, int *renew
 /* The same, filled with the sites of the frame. */
 cvtm_status cvtm_render_set_sites(cvtm_render *render, cvtm_error *error);
 
-/* From this number of sites on (200,000) cells are drawn as labels (labels.h) while their geometry
+/* From this number of sites on (200,000) cells are drawn as labels while their geometry
  * is older than the sites. */
 void cvtm_render_set_fewest_labels(cvtm_render *render, int64_t fewest);
 
