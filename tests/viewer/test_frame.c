@@ -10,11 +10,11 @@
 
 #include "base/random.h"
 #include "draw/raster.h"
-#include "viewer/font.h"
+#include "viewer/canvas.h"
 #include "viewer/frame.h"
 #include "viewer/mailbox.h"
 #include "viewer/page.h"
-#include "viewer/script.h"
+#include "viewer/control.h"
 
 #include <math.h>
 #include <string.h>
