@@ -309,29 +309,19 @@ static int find_colour_number(const unsigned char *colour) {
 }
 
 static void put_header(FILE *file, const cvtm_drawing *drawing, int in_mm) {
-  put_text_group(file, 0, "SECTION");
-  put_text_group(file, 2, "HEADER");
-  put_text_group(file, 9, "$ACADVER");
-  put_text_group(file, 1, "AC1009");
-  put_text_group(file, 9, "$INSUNITS");
+  fputs("  0\nSECTION\n  2\nHEADER\n  9\n$ACADVER\n  1\nAC1009\n  9\n$INSUNITS\n", file);
   put_integer_group(file, 70, in_mm ? 4 : 0);
-  put_text_group(file, 9, "$EXTMIN");
-  put_real_group(file, 10, 0);
-  put_real_group(file, 20, 0);
-  put_text_group(file, 9, "$EXTMAX");
+  fputs("  9\n$EXTMIN\n 10\n0.000\n 20\n0.000\n  9\n$EXTMAX\n", file);
   put_real_group(file, 10, drawing->page.width);
   put_real_group(file, 20, drawing->page.height);
-  put_text_group(file, 0, "ENDSEC");
+  fputs("  0\nENDSEC\n", file);
 }
 
 static void put_layers(FILE *file, const cvtm_drawing *drawing) {
   const int white = 7; /* black on a light screen */
   const int64_t parts = cvtm_drawing_parts(drawing);
   char name[LAYER_NAME_MAX + 1];
-  put_text_group(file, 0, "SECTION");
-  put_text_group(file, 2, "TABLES");
-  put_text_group(file, 0, "TABLE");
-  put_text_group(file, 2, "LAYER");
+  fputs("  0\nSECTION\n  2\nTABLES\n  0\nTABLE\n  2\nLAYER\n", file);
   put_integer_group(file, 70, parts);
   for (int64_t part = 0; part < parts; ++part) {
     format_layer_name(drawing, part, name);
@@ -345,8 +335,7 @@ static void put_layers(FILE *file, const cvtm_drawing *drawing) {
             : white);
     put_text_group(file, 6, "CONTINUOUS");
   }
-  put_text_group(file, 0, "ENDTAB");
-  put_text_group(file, 0, "ENDSEC");
+  fputs("  0\nENDTAB\n  0\nENDSEC\n", file);
 }
 
 static void put_dot(FILE *file, const cvtm_drawing *drawing, int64_t k, const char *layer) {
@@ -391,8 +380,7 @@ cvtm_status cvtm_drawing_write_dxf(const char *path, const cvtm_drawing *drawing
   FILE *file = cvtm_output_stream(output);
   put_header(file, drawing, in_mm);
   put_layers(file, drawing);
-  put_text_group(file, 0, "SECTION");
-  put_text_group(file, 2, "ENTITIES");
+  fputs("  0\nSECTION\n  2\nENTITIES\n", file);
   for (int64_t part = 0; part < cvtm_drawing_parts(drawing); ++part) {
     char layer[LAYER_NAME_MAX + 1];
     int64_t first, end;
@@ -401,8 +389,7 @@ cvtm_status cvtm_drawing_write_dxf(const char *path, const cvtm_drawing *drawing
     for (int64_t k = first; k < end; ++k)
       (drawing->radius != NULL ? put_dot : put_stroke)(file, drawing, k, layer);
   }
-  put_text_group(file, 0, "ENDSEC");
-  put_text_group(file, 0, "EOF");
+  fputs("  0\nENDSEC\n  0\nEOF\n", file);
   return cvtm_output_commit(output, error);
 }
 

@@ -331,33 +331,19 @@ static void draw_triangles(picture *p) {
   cvtm_raster_merge(&p->raster, 1);
 }
 
-static int compare_keys(const void *a, const void *b) {
-  uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-  return (x > y) - (x < y);
-}
-
-/* Draws every edge once, though inner edges belong to two triangles: the pairs of vertices are
- * sorted and duplicates skipped. */
 static cvtm_status draw_mesh_edges(picture *p, cvtm_error *error) {
-  const double *points = p->mesh->points;
-  size_t count = 3 * (size_t)p->mesh->triangle_count;
-  uint64_t *keys = malloc((count + 1) * sizeof *keys);
-  if (keys == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory");
-  for (size_t k = 0; k < count; ++k) {
-    const int32_t *corner = p->mesh->triangles + k / 3 * 3;
-    uint64_t i = (uint64_t)corner[k % 3], j = (uint64_t)corner[(k + 1) % 3];
-    keys[k] = i < j ? i << 32 | j : j << 32 | i;
-  }
-  qsort(keys, count, sizeof *keys, compare_keys);
-  for (size_t k = 0; k < count; ++k) {
-    if (k > 0 && keys[k] == keys[k - 1]) continue;
-    size_t i = (size_t)(keys[k] >> 32), j = (size_t)(keys[k] & 0xFFFFFFFFu);
-    const double *a = points + 2 * i, *b = points + 2 * j;
+  int32_t *edges = NULL;
+  int64_t count = 0;
+  const cvtm_status status = cvtm_mesh_edges(p->mesh, &edges, &count, error);
+  if (status != CVTM_OK) return status;
+  for (int64_t k = 0; k < count; ++k) {
+    const int32_t i = edges[2 * k], j = edges[2 * k + 1];
+    const double *a = p->mesh->points + 2 * (int64_t)i, *b = p->mesh->points + 2 * (int64_t)j;
     double width = line_width(0.5 * (p->spacing[i] + p->spacing[j]));
     cvtm_raster_line(&p->raster, a[0] * p->scale, a[1] * p->scale, b[0] * p->scale, b[1] * p->scale,
                      width, line_colour(p, 0.5 * (p->tone[i] + p->tone[j]), 0.18));
   }
-  free(keys);
+  free(edges);
   cvtm_raster_merge(&p->raster, 1);
   return CVTM_OK;
 }
