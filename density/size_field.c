@@ -260,16 +260,18 @@ static cvtm_status spread_values(const cvtm_mesh *mesh, int width, int height, d
       low[0], high[0], low[1], high[1], width, height);
 }
 
-cvtm_status cvtm_mesh_raster(const cvtm_mesh *mesh, const double *values, int width, int height,
-                             double *pixel, cvtm_error *error) {
+/* Interpolates values at vertices, linearly, at the centres of width * height pixels. A pixel
+ * beside the mesh has the value of a pixel near to it. */
+static cvtm_status draw_values(const cvtm_mesh *mesh, const double *values, int width, int height,
+                               double *pixel, cvtm_error *error) {
   for (int64_t p = 0; p < (int64_t)width * height; ++p) pixel[p] = NAN;
   for (int64_t t = 0; t < mesh->triangle_count; ++t)
     fill_triangle(mesh, values, t, width, height, pixel);
   return spread_values(mesh, width, height, pixel, error);
 }
 
-cvtm_status cvtm_mesh_hessians(const cvtm_mesh *mesh, const double *values, cvtm_metric *hessian,
-                               cvtm_error *error) {
+static cvtm_status find_vertex_hessians(const cvtm_mesh *mesh, const double *values,
+                                        cvtm_metric *hessian, cvtm_error *error) {
   neighbours n = {NULL, NULL};
   cvtm_status status = check_values(mesh, values, CVTM_SIZE_FROM_SOLUTION, error);
   if (status == CVTM_OK) status = find_neighbours(mesh, &n, error);
@@ -290,7 +292,7 @@ cvtm_status cvtm_size_field(const cvtm_mesh *mesh, const double *values, cvtm_si
   cvtm_status status = logarithm != NULL && pixel != NULL
                            ? find_logarithms(mesh, values, source, logarithm, error)
                            : cvtm_no_memory(error, "the sizes");
-  if (status == CVTM_OK) status = cvtm_mesh_raster(mesh, logarithm, width, height, pixel, error);
+  if (status == CVTM_OK) status = draw_values(mesh, logarithm, width, height, pixel, error);
   for (size_t p = 0; p < pixels && status == CVTM_OK; ++p) size[p] = (float)exp(pixel[p]);
   free(logarithm);
   free(pixel);
@@ -320,7 +322,7 @@ static cvtm_status fill_from_vertices(const cvtm_mesh *mesh, cvtm_metric *at_ver
       values != NULL && pixel != NULL ? CVTM_OK : cvtm_no_memory(error, "the metric");
   for (int k = 0; k < 3 && status == CVTM_OK; ++k) {
     for (int64_t v = 0; v < n; ++v) values[v] = *component(&at_vertex[v], k);
-    status = cvtm_mesh_raster(mesh, values, f->width, f->height, pixel, error);
+    status = draw_values(mesh, values, f->width, f->height, pixel, error);
     for (int64_t p = 0; p < cells && status == CVTM_OK; ++p) *component(&f->log[p], k) = pixel[p];
   }
   free(values);
@@ -333,7 +335,7 @@ cvtm_status cvtm_metric_of_solution(const cvtm_mesh *mesh, const double *values,
   cvtm_metric *hessian = malloc(((size_t)mesh->vertex_count + 1) * sizeof *hessian);
   cvtm_status status =
       hessian != NULL ? allocate_field(f, error) : cvtm_no_memory(error, "the metric");
-  if (status == CVTM_OK) status = cvtm_mesh_hessians(mesh, values, hessian, error);
+  if (status == CVTM_OK) status = find_vertex_hessians(mesh, values, hessian, error);
   if (status == CVTM_OK) status = fill_from_vertices(mesh, hessian, f, error);
   if (status == CVTM_OK) status = cvtm_metric_of_hessians(f, ratio, error);
   free(hessian);
