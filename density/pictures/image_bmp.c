@@ -297,6 +297,5 @@ cvtm_status cvtm_image_decode_bmp(const cvtm_image_source *source, cvtm_image *i
   free(r.row);
   free(r.index);
   cvtm_pixels_end(&r.pixels);
-  if (status != CVTM_OK) cvtm_image_free(image);
   return status;
 }

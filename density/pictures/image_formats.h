@@ -17,37 +17,13 @@ typedef struct cvtm_image_source {
   int with_rgb; /* linear red, green and blue are wanted beside the luminance */
 } cvtm_image_source;
 
-/* Each leaves *image empty on failure. Those of WebP, GIF and HEIF are there only with their
- * libraries: CVTMESH_HAVE_WEBP, _GIF, _HEIF. */
-typedef cvtm_status (*cvtm_image_decoder)(const cvtm_image_source *source, cvtm_image *image,
-                                          cvtm_error *error);
-cvtm_status cvtm_image_decode_png(const cvtm_image_source *source, cvtm_image *image,
-                                  cvtm_error *error);
-cvtm_status cvtm_image_decode_jpeg(const cvtm_image_source *source, cvtm_image *image,
-                                   cvtm_error *error);
-cvtm_status cvtm_image_decode_tiff(const cvtm_image_source *source, cvtm_image *image,
-                                   cvtm_error *error);
-cvtm_status cvtm_image_decode_pnm(const cvtm_image_source *source, cvtm_image *image,
-                                  cvtm_error *error);
-cvtm_status cvtm_image_decode_npy(const cvtm_image_source *source, cvtm_image *image,
-                                  cvtm_error *error);
-
-cvtm_status cvtm_image_decode_bmp(const cvtm_image_source *source, cvtm_image *image,
-                                  cvtm_error *error);
-cvtm_status cvtm_image_decode_webp(const cvtm_image_source *source, cvtm_image *image,
-                                   cvtm_error *error);
-cvtm_status cvtm_image_decode_gif(const cvtm_image_source *source, cvtm_image *image,
-                                  cvtm_error *error);
-cvtm_status cvtm_image_decode_heif(const cvtm_image_source *source, cvtm_image *image,
-                                   cvtm_error *error);
-
-/* The decoder by the first bytes of a file. A format that this build does not read is
- * CVTM_ERROR_UNSUPPORTED, with a command that converts the file. */
-cvtm_status cvtm_image_find_decoder(const cvtm_image_source *source, cvtm_image_decoder *decode,
-                                    cvtm_error *error);
-
-/* 1 if this build reads TIFF. */
-int cvtm_image_tiff_available(void);
+/* Decodes into *image, which was empty; on failure the caller frees it. Those of TIFF, WebP, GIF
+ * and HEIF are there only with their libraries: CVTMESH_HAVE_TIFF, _WEBP, _GIF, _HEIF. */
+typedef cvtm_status cvtm_image_decoder(const cvtm_image_source *source, cvtm_image *image,
+                                       cvtm_error *error);
+cvtm_image_decoder cvtm_image_decode_png, cvtm_image_decode_jpeg, cvtm_image_decode_tiff,
+    cvtm_image_decode_pnm, cvtm_image_decode_bmp, cvtm_image_decode_webp, cvtm_image_decode_gif,
+    cvtm_image_decode_heif;
 
 /* Refuses sides of 0 and beyond CVTM_MAX_SIDE, and planes that cvtm_check_expansion refuses. */
 cvtm_status cvtm_image_check_size(const cvtm_image_source *source, uint64_t width, uint64_t height,
@@ -89,8 +65,5 @@ void cvtm_place_set_resolution(cvtm_image_place *place, double across, double do
  * pixels per unit. Returns 0 if the text says nothing of either. */
 int cvtm_place_set_description(cvtm_image_place *place, const char *text, double across,
                                double down);
-
-/* Turns the size of a pixel as the orientation 1 to 8 turns the picture; an origin is lost. */
-void cvtm_place_orient(cvtm_image_place *place, int orientation);
 
 #endif

@@ -161,7 +161,6 @@ cvtm_status cvtm_image_decode_gif(const cvtm_image_source *source, cvtm_image *i
   free(r.index);
   free(r.row);
   cvtm_pixels_end(&r.pixels);
-  if (status != CVTM_OK) cvtm_image_free(image);
   return status;
 }
 

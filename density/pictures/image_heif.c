@@ -147,7 +147,6 @@ cvtm_status cvtm_image_decode_heif(const cvtm_image_source *source, cvtm_image *
   free(r.profile);
   free(r.row);
   cvtm_pixels_end(&r.pixels);
-  if (status != CVTM_OK) cvtm_image_free(image);
   return status;
 }
 

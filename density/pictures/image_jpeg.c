@@ -184,9 +184,5 @@ cvtm_status cvtm_image_decode_jpeg(const cvtm_image_source *source, cvtm_image *
   free(reader->profile);
   cvtm_pixels_end(&reader->pixels);
   free(reader);
-  if (status != CVTM_OK) {
-    cvtm_image_free(image);
-    return status;
-  }
-  return cvtm_image_orient(source, orientation, image, error);
+  return status == CVTM_OK ? cvtm_image_orient(source, orientation, image, error) : status;
 }

@@ -29,7 +29,6 @@ cvtm_status cvtm_pixels_begin(const cvtm_image_source *source, cvtm_pixel_layout
     image->rgb = malloc((size_t)width * (size_t)height * 3 * sizeof *image->rgb);
     if (image->rgb != NULL) return CVTM_OK;
   }
-  cvtm_image_free(image);
   return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", source->name);
 }
 

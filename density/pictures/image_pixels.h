@@ -40,7 +40,7 @@ typedef struct cvtm_pixels {
 } cvtm_pixels;
 
 /* Allocates the planes of *image, of checked size, and the tables. colour: what the file says of
- * its colours; NULL: nothing. On failure *image is empty. Call cvtm_pixels_end in either case; it
+ * its colours; NULL: nothing. Call cvtm_pixels_end in either case; it
  * leaves the image. */
 cvtm_status cvtm_pixels_begin(const cvtm_image_source *source, cvtm_pixel_layout layout,
                               const cvtm_colour_source *colour, int width, int height,

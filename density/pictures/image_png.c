@@ -448,11 +448,7 @@ cvtm_status cvtm_image_decode_png(const cvtm_image_source *source, cvtm_image *i
   cvtm_pixels_end(&reader.pixels);
   free(reader.all);
   free(reader.rows);
-  if (status != CVTM_OK) {
-    cvtm_image_free(image);
-    return status;
-  }
-  return cvtm_image_orient(source, reader.orientation, image, error);
+  return status == CVTM_OK ? cvtm_image_orient(source, reader.orientation, image, error) : status;
 }
 
 /* --- Writing --- */

@@ -269,6 +269,5 @@ cvtm_status cvtm_image_decode_pnm(const cvtm_image_source *source, cvtm_image *i
   cvtm_status status = kind == 'f' || kind == 'F'
                            ? decode_floats(&reader, kind == 'F' ? 3 : 1, image, error)
                            : decode_integers(&reader, kind, image, error);
-  if (status != CVTM_OK) cvtm_image_free(image);
   return status;
 }

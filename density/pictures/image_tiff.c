@@ -1,14 +1,7 @@
+#include "base/numeric_locale.h"
 #include "density/pictures/image_pixels.h"
 
 #if CVTMESH_HAVE_TIFF
-#include <tiffio.h>
-#include <tiffvers.h>
-#endif
-
-/* libtiff 4.5 and later have handlers per file, not per process. */
-#if CVTMESH_HAVE_TIFF && TIFFLIB_VERSION >= 20221213
-
-#include "base/numeric_locale.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -16,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-int cvtm_image_tiff_available(void) { return 1; }
+#include <tiffio.h>
 
 typedef struct tiff_reader {
   const cvtm_image_source *source;
@@ -677,10 +670,7 @@ static cvtm_status decode_tiff(const cvtm_image_source *source, int guesses_alph
     cvtm_image_free(image); /* an unused sample, after all */
     return decode_tiff(source, 0, image, error);
   }
-  if (status != CVTM_OK) {
-    cvtm_image_free(image);
-    return status;
-  }
+  if (status != CVTM_OK) return status;
   note_reading(&reader, image);
   return cvtm_image_orient(source, orientation, image, error);
 }
@@ -688,17 +678,6 @@ static cvtm_status decode_tiff(const cvtm_image_source *source, int guesses_alph
 cvtm_status cvtm_image_decode_tiff(const cvtm_image_source *source, cvtm_image *image,
                                    cvtm_error *error) {
   return decode_tiff(source, 1, image, error);
-}
-
-#else
-
-int cvtm_image_tiff_available(void) { return 0; }
-
-cvtm_status cvtm_image_decode_tiff(const cvtm_image_source *source, cvtm_image *image,
-                                   cvtm_error *error) {
-  (void)image;
-  return cvtm_fail(error, CVTM_ERROR_UNSUPPORTED, "%s: this program was built without TIFF",
-                   source->name);
 }
 
 #endif

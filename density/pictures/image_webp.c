@@ -112,9 +112,7 @@ cvtm_status cvtm_image_decode_webp(const cvtm_image_source *source, cvtm_image *
   WebPDemuxDelete(r.file);
   free(r.row);
   cvtm_pixels_end(&r.pixels);
-  if (status == CVTM_OK) return cvtm_image_orient(source, orientation, image, error);
-  cvtm_image_free(image);
-  return status;
+  return status == CVTM_OK ? cvtm_image_orient(source, orientation, image, error) : status;
 }
 
 #endif
