@@ -215,8 +215,7 @@ void cvtm_render_destroy(cvtm_render *r) {
   free(r);
 }
 
-const char *cvtm_render_name(const cvtm_render *r) {
-  (void)r;
+const char *cvtm_render_name(void) {
   const GLubyte *name = glGetString(GL_RENDERER);
   return name ? (const char *)name : "OpenGL";
 }

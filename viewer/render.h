@@ -11,8 +11,8 @@ typedef struct cvtm_render cvtm_render;
 cvtm_status cvtm_render_create(cvtm_render **render, cvtm_error *error);
 void cvtm_render_destroy(cvtm_render *render);
 
-/* The name of OpenGL's renderer ("llvmpipe ..."); borrowed. */
-const char *cvtm_render_name(const cvtm_render *render);
+/* The name of OpenGL's renderer ("llvmpipe ..."); a context is current. Borrowed. */
+const char *cvtm_render_name(void);
 
 /* The frame to draw from now on; borrowed until the next one. */
 void cvtm_render_set_frame(cvtm_render *render, const cvtm_view_frame *frame);

@@ -326,8 +326,7 @@ static void say_what_draws(viewer *v) {
   char line[640];
   snprintf(line, sizeof line, "solves on %s (%.200s), draws on %.150s (%s); sites by %s",
            cvtm_device_name(v->options->device), cvtm_device_description(v->options->device),
-           cvtm_render_name(v->render), v->surface->name,
-           cvtm_points_path_name(cvtm_points_get_path(v->points)));
+           cvtm_render_name(), v->surface->name, cvtm_points_path(v->points));
   say(v, line);
 }
 
