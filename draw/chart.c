@@ -1,6 +1,7 @@
 #include "draw/chart.h"
 
 #include "base/file.h"
+#include "base/xml_text.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -97,14 +98,7 @@ static int ticks_of(const scale *s, double *tick) {
 
 static void write_text(FILE *stream, double x, double y, const char *attributes, const char *text) {
   fprintf(stream, "<text x=\"%.2f\" y=\"%.2f\"%s>", x, y, attributes);
-  for (; *text != '\0'; ++text) {
-    if (*text == '<')
-      fputs("&lt;", stream);
-    else if (*text == '&')
-      fputs("&amp;", stream);
-    else
-      fputc(*text, stream);
-  }
+  cvtm_put_xml_text(stream, text);
   fputs("</text>\n", stream);
 }
 
@@ -133,8 +127,7 @@ static void write_frame(FILE *stream, const cvtm_chart *chart, const scale *x, c
   write_text(stream, LEFT, TOP - 16, " font-size=\"15\"", chart->title);
   write_text(stream, LEFT + WIDTH / 2, TOP + HEIGHT + 42, " text-anchor=\"middle\"",
              chart->x.title);
-  snprintf(text, sizeof text, "%d", TOP + HEIGHT / 2);
-  fprintf(stream, "<g transform=\"translate(18,%s) rotate(-90)\">", text);
+  fprintf(stream, "<g transform=\"translate(18,%d) rotate(-90)\">", TOP + HEIGHT / 2);
   write_text(stream, 0, 0, " text-anchor=\"middle\"", chart->y.title);
   fputs("</g>\n", stream);
 }

@@ -140,42 +140,39 @@ static int add_path(stroke_builder *b, const cvtm_page *page, const double *poin
   return 1;
 }
 
-cvtm_status cvtm_drawing_of_path(const cvtm_page *page, const double *points, int64_t count,
-                                 int closed, double line_width, cvtm_drawing *drawing,
-                                 cvtm_error *error) {
+static cvtm_status draw_paths(const cvtm_page *page, const double *points, const int64_t *start,
+                              int64_t count, int closed, double line_width, cvtm_drawing *drawing,
+                              cvtm_error *error) {
   *drawing = (cvtm_drawing){.page = *page, .line_width = page->scale * line_width};
   stroke_builder b = {.drawing = drawing};
-  const int has_memory = cvtm_grow(&drawing->start, sizeof *drawing->start, &b.start_capacity, 1) &&
-                         add_path(&b, page, points, count, closed);
+  int has_memory = cvtm_grow(&drawing->start, sizeof *drawing->start, &b.start_capacity, 1);
+  for (int64_t k = 0; has_memory && k < count; ++k)
+    has_memory = add_path(&b, page, points + 2 * start[k], start[k + 1] - start[k], closed);
   if (!has_memory) return fail_without_memory(drawing, error);
   drawing->start[drawing->stroke_count] = b.point_count;
   return CVTM_OK;
 }
 
+cvtm_status cvtm_drawing_of_path(const cvtm_page *page, const double *points, int64_t count,
+                                 int closed, double line_width, cvtm_drawing *drawing,
+                                 cvtm_error *error) {
+  const int64_t start[2] = {0, count};
+  return draw_paths(page, points, start, 1, closed, line_width, drawing, error);
+}
+
 cvtm_status cvtm_drawing_of_lines(const cvtm_page *page, const double *points, const int64_t *start,
                                   int64_t count, double line_width, cvtm_drawing *drawing,
                                   cvtm_error *error) {
-  *drawing = (cvtm_drawing){.page = *page, .line_width = page->scale * line_width};
-  stroke_builder b = {.drawing = drawing};
-  int has_memory = cvtm_grow(&drawing->start, sizeof *drawing->start, &b.start_capacity, 1);
-  for (int64_t k = 0; has_memory && k < count; ++k)
-    has_memory = add_path(&b, page, points + 2 * start[k], start[k + 1] - start[k], 0);
-  if (!has_memory) return fail_without_memory(drawing, error);
-  drawing->start[drawing->stroke_count] = b.point_count;
-  return CVTM_OK;
+  return draw_paths(page, points, start, count, 0, line_width, drawing, error);
 }
 
 void cvtm_drawing_free(cvtm_drawing *drawing) {
   free(drawing->start);
   free(drawing->part);
   free(drawing->pen);
-  drawing->part = NULL;
-  drawing->pen = NULL;
   free(drawing->points);
   free(drawing->radius);
-  drawing->start = NULL;
-  drawing->points = drawing->radius = NULL;
-  drawing->stroke_count = 0;
+  *drawing = (cvtm_drawing){0};
 }
 
 /* --- parts --- */
