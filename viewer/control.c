@@ -193,7 +193,6 @@ static void press(cvtm_control *c, const cvtm_event *event) {
   const double at[2] = {event->x, event->y};
   memcpy(c->last, at, sizeof at);
   memcpy(c->pressed, at, sizeof at);
-  c->pressed_time = event->time;
   if (event->button != 0) {
     c->dragging = 1;
     return;

@@ -18,7 +18,7 @@ typedef struct cvtm_control {
   int fitted;          /* the view follows the size of the window */
   int dragging, painting;
   int64_t grabbed; /* the site that the mouse moves, -1: none */
-  double last[2], pressed[2], pressed_time, released_time;
+  double last[2], pressed[2], released_time;
   uint64_t sent; /* the last command's number */
   int changed;   /* nonzero: draw another frame */
   int save, quit;
