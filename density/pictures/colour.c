@@ -183,8 +183,9 @@ static void copy_curves(cvtm_colour *colour) {
            CVTM_COLOUR_STEPS * sizeof *colour->curves);
 }
 
-/* --- ICC profiles by lcms2: those of curves and a matrix become such, others stay with lcms2 ---
- */
+/* --- ICC profiles by lcms2 --- */
+
+/* Those of curves and a matrix become such; others stay with lcms2. */
 
 #if CVTMESH_HAVE_LCMS2
 

@@ -32,8 +32,10 @@ static void on_warning(png_structp png, png_const_charp message) {
   (void)message;
 }
 
-/* --- Rows of plain files, sooner than libpng has them: inflated by ISA-L in a task, while the
- * caller undoes the filters of the rows before --- */
+/* --- Rows of plain files --- */
+
+/* Sooner than libpng has them: inflated by ISA-L in a task, while the caller undoes the filters of
+ * the rows before. */
 
 #if CVTMESH_HAVE_ISAL
 
