@@ -2,7 +2,7 @@
 #include "cli/option_table.h"
 #include "cli/domain.h"
 #include "cli/outline.h"
-#include "meshes/formats.h"
+#include "meshes/formats/formats.h"
 #include "plot/drawing.h"
 
 #include <limits.h>

@@ -10,7 +10,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "meshes/crossings.h"
+#include "meshes/delaunay/crossings.h"
 
 enum { POINTS_MAX = 64, EDGES_MAX = 96 };
 

@@ -1,6 +1,6 @@
 /* Half-edges under random insertions, removals and moves: the triangulation stays whole,
  * constrained Delaunay and of one area, and undone changes leave no trace. */
-#include "meshes/half_edges.h"
+#include "meshes/delaunay/half_edges.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

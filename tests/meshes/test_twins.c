@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "meshes/twins.h"
+#include "meshes/elements/twins.h"
 
 enum { TRIANGLES_MAX = 30, VERTICES_MAX = 15 };
 
