@@ -6,7 +6,7 @@
 #include "base/segment.h"
 #include "meshes/contour.h"
 #include "meshes/delaunay/crossings.h"
-#include "meshes/domain/area_fit.h"
+#include "meshes/domain/contour_steps.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -57,7 +57,7 @@ static cvtm_status begin_arc(cutter *c, int32_t left, int32_t right, int64_t twi
       !cvtm_grow(&m->left, sizeof *m->left, &c->left_capacity, arcs) ||
       !cvtm_grow(&m->right, sizeof *m->right, &c->right_capacity, arcs) ||
       !cvtm_grow(&m->twin, sizeof *m->twin, &c->twin_capacity, arcs))
-    return cvtm_contour_no_memory(c->error);
+    return cvtm_no_memory(c->error, "the contour");
   m->start[m->arc_count] = c->points;
   m->left[m->arc_count] = left;
   m->right[m->arc_count] = right;
@@ -70,7 +70,7 @@ static cvtm_status add_contour_point(cutter *c, double x, double y, int corner) 
   cvtm_contour *m = &c->made;
   if (!cvtm_grow(&m->points, 2 * sizeof *m->points, &c->point_capacity, c->points + 1) ||
       !cvtm_grow(&m->corner, sizeof *m->corner, &c->corner_capacity, c->points + 1))
-    return cvtm_contour_no_memory(c->error);
+    return cvtm_no_memory(c->error, "the contour");
   m->points[2 * c->points] = x;
   m->points[2 * c->points + 1] = y;
   m->corner[c->points++] = (uint8_t)corner;
@@ -164,7 +164,7 @@ static cvtm_status snap_arc(cutter *c, const cvtm_contour *traced, int64_t arc, 
   const int64_t count = traced->start[arc + 1] - traced->start[arc];
   const double turn[2] = {p[2 * count - 2] - p[0], p[2 * count - 1] - p[1]};
   if (!cvtm_grow(&c->steps, sizeof *c->steps, &c->step_capacity, count))
-    return cvtm_contour_no_memory(c->error);
+    return cvtm_no_memory(c->error, "the contour");
   c->step_count = count;
   for (int64_t k = 0; k < count; ++k) {
     const int end = k == 0 || k == count - 1;
@@ -198,7 +198,7 @@ static double side_coordinate(const cutter *c, int s) {
 
 static cvtm_status add_place(const cutter *c, side *s, meeting p) {
   if (!cvtm_grow(&s->places, sizeof *s->places, &s->capacity, s->count + 1))
-    return cvtm_contour_no_memory(c->error);
+    return cvtm_no_memory(c->error, "the contour");
   s->places[s->count++] = p;
   return CVTM_OK;
 }
@@ -256,7 +256,7 @@ static int find_cut(const cutter *c, const double *a, const double *b, int betwe
 static cvtm_status refine_arc(cutter *c, int between) {
   const int64_t count = c->step_count;
   if (!cvtm_grow(&c->steps, sizeof *c->steps, &c->step_capacity, 4 * count))
-    return cvtm_contour_no_memory(c->error);
+    return cvtm_no_memory(c->error, "the contour");
   /* The refined arc is made behind the arc itself: two cuts of a segment at most. */
   step *from = c->steps, *to = c->steps + count;
   int64_t n = 0;
@@ -284,7 +284,7 @@ static cvtm_status rotate_to_cut(cutter *c) {
   while (first < n && !c->steps[first].cut) ++first;
   if (first == 0 || first == n) return CVTM_OK;
   if (!cvtm_grow(&c->steps, sizeof *c->steps, &c->step_capacity, 2 * n + 2))
-    return cvtm_contour_no_memory(c->error);
+    return cvtm_no_memory(c->error, "the contour");
   step *s = c->steps;
   const double turn[2] = {s[n].place[0] - s[0].place[0], s[n].place[1] - s[0].place[1]};
   for (int64_t k = 1; k <= first; ++k) {
@@ -390,7 +390,7 @@ static cvtm_status list_cuts(const cutter *c, int s, const side *own, const side
   *cuts = malloc((size_t)most * sizeof **cuts);
   if (all == NULL || *cuts == NULL) {
     free(all);
-    return cvtm_contour_no_memory(c->error);
+    return cvtm_no_memory(c->error, "the contour");
   }
   int64_t n = 0;
   all[n++] = (meeting){.at = 0};
@@ -424,7 +424,7 @@ static cvtm_status add_interval(cutter *c, int s, double from, double to, int32_
  * out: that on this side. */
 static cvtm_status add_side(cutter *c, int s, const double *cuts, int64_t count, int64_t *arc) {
   int32_t *label = malloc((size_t)(count + 1) * sizeof *label);
-  if (label == NULL) return cvtm_contour_no_memory(c->error);
+  if (label == NULL) return cvtm_no_memory(c->error, "the contour");
   find_labels(&c->sides[s], cuts, count, label);
   cvtm_status status = CVTM_OK;
   for (int64_t i = 0; i + 1 < count && status == CVTM_OK; ++i) {
@@ -449,7 +449,7 @@ static cvtm_status add_opposite_sides(cutter *c, int s) {
       arc = NULL;
       status = list_cuts(c, s, &c->sides[s + k], torus ? &c->sides[s + 1] : NULL, &cuts, &count);
       if (status == CVTM_OK) arc = malloc((size_t)(count + 1) * sizeof *arc);
-      if (status == CVTM_OK && arc == NULL) status = cvtm_contour_no_memory(c->error);
+      if (status == CVTM_OK && arc == NULL) status = cvtm_no_memory(c->error, "the contour");
       for (int64_t i = 0; i < count && status == CVTM_OK; ++i) arc[i] = -1;
     }
     if (status == CVTM_OK) status = add_side(c, s + k, cuts, count, arc);

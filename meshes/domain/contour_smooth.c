@@ -7,11 +7,203 @@
  * crossings move to where the spline meets their segments, but for its ends. Junctions stay in
  * their squares between four centres. Hence no arcs cross, whatever the spline does: within a
  * square the arcs join points of its sides in the same order as before. */
-#include "meshes/domain/area_fit.h"
+#include "base/search.h"
 #include "meshes/domain/contour_steps.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* ---- Regions of given areas ---- */
+
+enum { FIT_ROUNDS = 60, FIT_ITERATIONS = 400 };
+
+static const double good_enough = 1e-9; /* relative error of an area */
+static const double solved = 1e-6;      /* reduction of the residual in a round */
+static const double longest_step = 0.1; /* of a coordinate in a round, pixels */
+/* Added to the matrix, whose diagonal are the regions' perimeters: a region that cannot move then
+ * leaves the others alone. */
+static const double damping = 1e-3;
+static const double shortest_reach = 1e-3; /* of a point's edges, pixels: bounds its weight */
+
+typedef struct fit {
+  const cvtm_area_map *map;
+  int64_t regions;
+  int32_t *left, *right; /* of each edge: the index of its region, `regions` if it has no area */
+  double *weight;        /* of each coordinate: 0 if it does not move */
+  double *move;          /* of each coordinate */
+  double *error, *step, *residual, *direction, *image; /* of each region, and one more */
+} fit;
+
+static int64_t find_region(const int32_t *regions, int64_t count, int32_t wanted) {
+  const int64_t k = cvtm_lower_bound_32(regions, 0, count, wanted);
+  return k < count && regions[k] == wanted ? k : count;
+}
+
+/* ---- Areas and their derivatives ---- */
+
+/* By Green's theorem; y is down, so that the left is positive. */
+static void find_areas(const fit *f, double *areas) {
+  const double *p = f->map->points;
+  for (int64_t r = 0; r <= f->regions; ++r) areas[r] = 0;
+  for (int64_t e = 0; e < f->map->edge_count; ++e) {
+    const double *a = p + 2 * (int64_t)f->map->edges[2 * e];
+    const double *b = p + 2 * (int64_t)f->map->edges[2 * e + 1];
+    const double part = 0.5 * (b[0] - a[0]) * (a[1] + b[1]);
+    areas[f->left[e]] += part;
+    areas[f->right[e]] -= part;
+  }
+}
+
+/* The movement that belongs to a multiplier of each region's area. */
+static void find_move(const fit *f, const double *multiplier) {
+  const double *p = f->map->points;
+  memset(f->move, 0, 2 * (size_t)f->map->point_count * sizeof *f->move);
+  for (int64_t e = 0; e < f->map->edge_count; ++e) {
+    const double difference = multiplier[f->left[e]] - multiplier[f->right[e]];
+    if (difference == 0) continue;
+    const int64_t u = f->map->edges[2 * e], v = f->map->edges[2 * e + 1];
+    const double *a = p + 2 * u, *b = p + 2 * v;
+    const double along_x = 0.5 * difference * (a[1] + b[1]);
+    const double along_y = 0.5 * difference * (b[0] - a[0]);
+    f->move[2 * u] -= along_x;
+    f->move[2 * v] += along_x;
+    f->move[2 * u + 1] += along_y;
+    f->move[2 * v + 1] += along_y;
+  }
+  for (int64_t k = 0; k < 2 * f->map->point_count; ++k) f->move[k] *= f->weight[k];
+}
+
+/* What the movement changes the areas by, to first order. */
+static void find_changes(const fit *f, double *changes) {
+  const double *p = f->map->points;
+  for (int64_t r = 0; r <= f->regions; ++r) changes[r] = 0;
+  for (int64_t e = 0; e < f->map->edge_count; ++e) {
+    const int64_t u = f->map->edges[2 * e], v = f->map->edges[2 * e + 1];
+    const double *a = p + 2 * u, *b = p + 2 * v;
+    const double part = 0.5 * ((f->move[2 * v] - f->move[2 * u]) * (a[1] + b[1]) +
+                               (f->move[2 * u + 1] + f->move[2 * v + 1]) * (b[0] - a[0]));
+    changes[f->left[e]] += part;
+    changes[f->right[e]] -= part;
+  }
+  changes[f->regions] = 0;
+}
+
+static double dot_product(const double *a, const double *b, int64_t count) {
+  double sum = 0;
+  for (int64_t k = 0; k < count; ++k) sum += a[k] * b[k];
+  return sum;
+}
+
+/* ---- The steps ---- */
+
+/* Multipliers whose movement changes the areas by the errors: conjugate gradients. The matrix is
+ * the Laplacian of the regions' neighbourhood. */
+static void solve_for_multipliers(const fit *f) {
+  const int64_t n = f->regions;
+  memset(f->step, 0, ((size_t)n + 1) * sizeof *f->step);
+  memcpy(f->residual, f->error, ((size_t)n + 1) * sizeof *f->residual);
+  memcpy(f->direction, f->error, ((size_t)n + 1) * sizeof *f->direction);
+  double now = dot_product(f->residual, f->residual, n);
+  const double wanted = now * solved * solved;
+  for (int k = 0; k < FIT_ITERATIONS && now > wanted; ++k) {
+    find_move(f, f->direction);
+    find_changes(f, f->image);
+    for (int64_t r = 0; r < n; ++r) f->image[r] += damping * f->direction[r];
+    const double curvature = dot_product(f->direction, f->image, n);
+    if (!(curvature > 0)) return;
+    const double length = now / curvature;
+    for (int64_t r = 0; r < n; ++r) {
+      f->step[r] += length * f->direction[r];
+      f->residual[r] -= length * f->image[r];
+    }
+    const double next = dot_product(f->residual, f->residual, n);
+    for (int64_t r = 0; r < n; ++r) f->direction[r] = f->residual[r] + next / now * f->direction[r];
+    now = next;
+  }
+}
+
+/* Moves the points; a coordinate that meets its bound stays there. */
+static void take_step(const fit *f) {
+  const cvtm_area_map *m = f->map;
+  find_move(f, f->step);
+  for (int64_t k = 0; k < 2 * m->point_count; ++k) {
+    if (f->weight[k] == 0) continue;
+    const double wanted = m->points[k] + fmin(fmax(f->move[k], -longest_step), longest_step);
+    m->points[k] = fmin(fmax(wanted, m->low[k]), m->high[k]);
+    if (m->points[k] != wanted) f->weight[k] = 0;
+  }
+}
+
+/* One over the length of the edges at each point that moves. */
+static void set_weights(const fit *f) {
+  const cvtm_area_map *m = f->map;
+  memset(f->weight, 0, 2 * (size_t)m->point_count * sizeof *f->weight);
+  for (int64_t e = 0; e < m->edge_count; ++e) {
+    const int64_t u = m->edges[2 * e], v = m->edges[2 * e + 1];
+    const double *a = m->points + 2 * u, *b = m->points + 2 * v;
+    const double half = 0.5 * hypot(b[0] - a[0], b[1] - a[1]);
+    for (int axis = 0; axis < 2; ++axis) {
+      f->weight[2 * u + axis] += half;
+      f->weight[2 * v + axis] += half;
+    }
+  }
+  for (int64_t k = 0; k < 2 * m->point_count; ++k)
+    f->weight[k] = m->low[k] < m->high[k] ? 1 / fmax(f->weight[k], shortest_reach) : 0;
+}
+
+static double find_errors(const fit *f, const double *areas) {
+  double worst = 0;
+  find_areas(f, f->error);
+  for (int64_t r = 0; r < f->regions; ++r) {
+    f->error[r] = areas[r] - f->error[r];
+    worst = fmax(worst, fabs(f->error[r]) / areas[r]);
+  }
+  f->error[f->regions] = 0;
+  return worst;
+}
+
+cvtm_status cvtm_fit_areas(const cvtm_area_map *map, const int32_t *regions, const double *areas,
+                           int64_t region_count, double *worst, cvtm_error *error) {
+  const size_t n = (size_t)map->point_count, rows = (size_t)region_count + 1;
+  double *memory = malloc((4 * n + 5 * rows) * sizeof *memory);
+  int32_t *sides = malloc((2 * (size_t)map->edge_count + 1) * sizeof *sides);
+  *worst = 0;
+  cvtm_status status = CVTM_OK;
+  if (memory == NULL || sides == NULL) {
+    status = cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory for the areas of %lld regions",
+                       (long long)region_count);
+  } else {
+    double *vectors = memory + 4 * n;
+    fit f = {map,
+             region_count,
+             sides,
+             sides + map->edge_count,
+             memory,
+             memory + 2 * n,
+             vectors,
+             vectors + rows,
+             vectors + 2 * rows,
+             vectors + 3 * rows,
+             vectors + 4 * rows};
+    for (int64_t e = 0; e < map->edge_count; ++e) {
+      f.left[e] = (int32_t)find_region(regions, region_count, map->left[e]);
+      f.right[e] = (int32_t)find_region(regions, region_count, map->right[e]);
+    }
+    set_weights(&f);
+    *worst = find_errors(&f, areas);
+    for (int round = 0; round<FIT_ROUNDS && * worst> good_enough; ++round) {
+      solve_for_multipliers(&f);
+      take_step(&f);
+      *worst = find_errors(&f, areas);
+    }
+  }
+  free(memory);
+  free(sides);
+  return status;
+}
+
+/* ---- Curves between labels ---- */
 
 enum {
   ROUNDS = 3,      /* of splines, after each of which the ends of arcs move */
@@ -299,7 +491,7 @@ cvtm_status cvtm_contour_smooth(const cvtm_contour_picture *picture, double sigm
   arc_end *ends = malloc((2 * (size_t)contour->arc_count + 1) * sizeof *ends);
   cvtm_status status = CVTM_OK;
   if (traced == NULL || memory == NULL || ends == NULL) {
-    status = cvtm_contour_no_memory(error);
+    status = cvtm_no_memory(error, "the contour");
   } else {
     memcpy(traced, contour->points, 2 * points * sizeof *traced);
     smoother m = {picture,
@@ -321,79 +513,6 @@ cvtm_status cvtm_contour_smooth(const cvtm_contour_picture *picture, double sigm
 }
 
 /* ---- Areas ---- */
-
-static int compare_labels(const void *first, const void *second) {
-  const int32_t a = *(const int32_t *)first, b = *(const int32_t *)second;
-  return (a > b) - (a < b);
-}
-
-cvtm_status cvtm_contour_count_areas(const cvtm_contour_picture *picture, cvtm_contour *contour,
-                                     cvtm_error *error) {
-  const int64_t pixels = (int64_t)picture->width * picture->height;
-  int32_t *sorted = malloc((size_t)pixels * sizeof *sorted);
-  if (sorted == NULL) return cvtm_contour_no_memory(error);
-  memcpy(sorted, picture->labels, (size_t)pixels * sizeof *sorted);
-  qsort(sorted, (size_t)pixels, sizeof *sorted, compare_labels);
-  int64_t regions = 0;
-  for (int64_t k = 0; k < pixels; ++k)
-    regions += sorted[k] != 0 && (k == 0 || sorted[k] != sorted[k - 1]);
-  contour->size[0] = picture->width;
-  contour->size[1] = picture->height;
-  contour->region = malloc(((size_t)regions + 1) * sizeof *contour->region);
-  contour->region_area = malloc(((size_t)regions + 1) * sizeof *contour->region_area);
-  if (contour->region != NULL && contour->region_area != NULL) {
-    for (int64_t k = 0; k < pixels; ++k) {
-      if (sorted[k] == 0) continue;
-      if (k == 0 || sorted[k] != sorted[k - 1]) {
-        contour->region[contour->region_count] = sorted[k];
-        contour->region_area[contour->region_count++] = 0;
-      }
-      contour->region_area[contour->region_count - 1] += 1;
-    }
-  }
-  free(sorted);
-  return contour->region_area != NULL && contour->region != NULL ? CVTM_OK
-                                                                 : cvtm_contour_no_memory(error);
-}
-
-/* Adds `change` to the area of a region; a region without any is forgotten. */
-static void change_area(cvtm_contour *c, int32_t region, double change) {
-  for (int64_t r = 0; r < c->region_count; ++r) {
-    if (c->region[r] != region) continue;
-    c->region_area[r] += change;
-    if (c->region_area[r] > 0.5) return;
-    --c->region_count;
-    const size_t rest = (size_t)(c->region_count - r);
-    memmove(c->region + r, c->region + r + 1, rest * sizeof *c->region);
-    memmove(c->region_area + r, c->region_area + r + 1, rest * sizeof *c->region_area);
-    return;
-  }
-}
-
-/* A curve that cuts off the corners of pixels encloses half a pixel less than their outline, which
- * has four more corners than notches. */
-void cvtm_contour_drop_specks(cvtm_contour *c, double smallest) {
-  int64_t arcs = 0, points = 0;
-  for (int64_t arc = 0; arc < c->arc_count; ++arc) {
-    const int64_t first = c->start[arc], count = c->start[arc + 1] - first;
-    const double *p = c->points + 2 * first;
-    const double area = cvtm_ring_area(p, count), pixels = rint(fabs(area) + 0.5);
-    if (is_joined(c, arc) && cvtm_contour_is_closed(c, arc) && pixels < smallest) {
-      change_area(c, area > 0 ? c->left[arc] : c->right[arc], -pixels);
-      change_area(c, area > 0 ? c->right[arc] : c->left[arc], pixels);
-      ++c->dropped;
-      continue;
-    }
-    memmove(c->points + 2 * points, p, 2 * (size_t)count * sizeof *p);
-    memmove(c->corner + points, c->corner + first, (size_t)count);
-    c->left[arcs] = c->left[arc];
-    c->right[arcs] = c->right[arc];
-    c->start[arcs++] = points;
-    points += count;
-  }
-  c->start[arcs] = points;
-  c->arc_count = arcs;
-}
 
 /* Keeps what lies between `from` and its bounds on one side of a line, and `side_room` away. */
 static void stay_beside(double line, double from, double *low, double *high) {
@@ -427,7 +546,7 @@ cvtm_status cvtm_contour_fit(const cvtm_contour_picture *picture, cvtm_contour *
   if (points > INT32_MAX / 2)
     status = cvtm_fail(error, CVTM_ERROR_INPUT, "a contour of %lld points", (long long)points);
   else if (bounds == NULL || edges == NULL)
-    status = cvtm_contour_no_memory(error);
+    status = cvtm_no_memory(error, "the contour");
   if (status == CVTM_OK) {
     int32_t *left = edges + 2 * points, *right = edges + 3 * points;
     int64_t count = 0;

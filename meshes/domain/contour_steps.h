@@ -2,11 +2,11 @@
 #ifndef CVTMESH_MESHES_DOMAIN_CONTOUR_STEPS_H
 #define CVTMESH_MESHES_DOMAIN_CONTOUR_STEPS_H
 
+#include "base/host_memory.h"
 #include "meshes/contour.h"
 
 #include <math.h>
 
-cvtm_status cvtm_contour_no_memory(cvtm_error *error);
 /* Allocates the arrays for `arcs` arcs and `points` points; arc_count stays 0. On failure the
  * caller frees. */
 cvtm_status cvtm_contour_allocate(int64_t arcs, int64_t points, cvtm_contour *contour,
@@ -14,13 +14,6 @@ cvtm_status cvtm_contour_allocate(int64_t arcs, int64_t points, cvtm_contour *co
 /* Removes the last arc if it is a closed curve around an area below `smallest`; *points is the
  * number of points of all arcs. */
 void cvtm_contour_drop_small(cvtm_contour *contour, double smallest, int64_t *points);
-
-/* Of polygons: CVTM_ERROR_INPUT if a corner is outside the image; and what follows when all arcs
- * are there, which is an error if there are none: pairs of a periodic image, and the area. */
-cvtm_status cvtm_contour_check_inside(const double *points, int64_t count, int width, int height,
-                                      cvtm_error *error);
-cvtm_status cvtm_contour_finish_polygons(int width, int height, const cvtm_contour_options *options,
-                                         cvtm_contour *contour, cvtm_error *error);
 
 /* A mask (coverage) or labels, the other being NULL: width * height. */
 typedef struct cvtm_contour_picture {
@@ -67,11 +60,22 @@ cvtm_status cvtm_contour_add_sides(const cvtm_contour_picture *picture, cvtm_con
 cvtm_status cvtm_contour_find_corners(cvtm_contour *contour, const cvtm_contour_picture *picture,
                                       double angle, cvtm_error *error);
 
-/* Makes separate arcs of the edges of polygons along the sides of a periodic image; two arcs that
- * are the same but for one coordinate are twins. CVTM_ERROR_INPUT if there are none, or if an edge
- * has no copy on a side that has others with copies. */
-cvtm_status cvtm_contour_pair_rings(cvtm_contour *contour, int width, int height,
-                                    cvtm_error *error);
+/* A planar map. Coordinate k of the points may move between low[k] and high[k]. */
+typedef struct cvtm_area_map {
+  double *points; /* 2 * point_count, y down */
+  int64_t point_count;
+  const double *low, *high;    /* 2 * point_count */
+  const int32_t *edges;        /* 2 * edge_count */
+  const int32_t *left, *right; /* regions of each edge, as seen with y up */
+  int64_t edge_count;
+} cvtm_area_map;
+
+/* Moves the points so that the regions (ascending, > 0) have the areas wanted, as far as the bounds
+ * allow. All other regions may have any area. The movement is along the normals, the same along a
+ * boundary but for the bounds, and the smallest one: Newton's method for the areas, with steps of
+ * least squares weighted by the lengths of the edges. *worst: the largest relative error left. */
+cvtm_status cvtm_fit_areas(const cvtm_area_map *map, const int32_t *regions, const double *areas,
+                           int64_t region_count, double *worst, cvtm_error *error);
 
 static inline int cvtm_contour_is_closed(const cvtm_contour *c, int64_t arc) {
   const double *p = c->points + 2 * c->start[arc], *q = c->points + 2 * (c->start[arc + 1] - 1);
