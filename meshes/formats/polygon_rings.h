@@ -60,10 +60,6 @@ cvtm_status cvtm_polygons_load(const char *path, unsigned char **bytes, size_t *
 /* Reads the rings of a file as they are. The caller frees the collector, on failure too. */
 cvtm_status cvtm_rings_read(const char *extension, cvtm_source *source,
                             cvtm_ring_collector *collector);
-/* The part of cvtm_pslg_read_bytes for files of shapes. */
-cvtm_status cvtm_pslg_read_shapes(const char *extension, const unsigned char *bytes, size_t size,
-                                  const char *name, cvtm_pslg *pslg, int *is_rings,
-                                  cvtm_error *error);
 
 /* Vertices and segments of Triangle; y stays up. */
 cvtm_status cvtm_read_polygons_poly(cvtm_source *source, cvtm_ring_collector *collector);
