@@ -8,7 +8,7 @@
 #include "meshes/elements/edge_faces.h"
 #include "meshes/elements/twins.h"
 #include "meshes/formats/polygon_rings.h"
-#include "meshes/formats/triangle_text.h"
+#include "meshes/formats/formats.h"
 #include "meshes/mesh.h"
 
 #include <inttypes.h>

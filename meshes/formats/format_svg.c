@@ -7,7 +7,6 @@
 #include "base/portable.h"
 #include "meshes/formats/formats.h"
 #include "meshes/formats/polygon_rings.h"
-#include "meshes/formats/xml.h"
 #include "meshes/mesh_file.h"
 
 #include <math.h>

@@ -2,10 +2,8 @@
  * point in every hole and in every part of a region), all counted from 1; .node and .ele are read.
  * https://www.cs.cmu.edu/~quake/triangle.html */
 #include "base/file.h"
-#include "meshes/formats/file_sets.h"
 #include "meshes/formats/formats.h"
 #include "meshes/formats/polygon_rings.h"
-#include "meshes/formats/triangle_text.h"
 
 #include <inttypes.h>
 #include <math.h>

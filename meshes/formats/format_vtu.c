@@ -4,7 +4,6 @@
 #include "base/base64.h"
 #include "base/file.h"
 #include "meshes/formats/formats.h"
-#include "meshes/formats/xml.h"
 #include "meshes/mesh_file.h"
 
 #include <inttypes.h>

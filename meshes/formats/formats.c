@@ -1,12 +1,11 @@
 #define _XOPEN_SOURCE 700
 
-#include "meshes/formats/formats.h"
-
 #include "base/csv.h"
 #include "base/grow.h"
 #include "base/numeric_locale.h"
-#include "meshes/formats/text.h"
+#include "meshes/formats/formats.h"
 
+#include <expat.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
@@ -179,85 +178,6 @@ cvtm_status cvtm_source_values(cvtm_source *s, cvtm_scalar type, int64_t count, 
   return CVTM_OK;
 }
 
-/* ---- builder ---- */
-
-cvtm_status cvtm_builder_vertices(cvtm_builder *b, const double *place, int64_t count) {
-  if (count > INT32_MAX - b->vertex_count) return cvtm_source_fail(b->source, "too many vertices");
-  if (!cvtm_grow(&b->points, 2 * sizeof *b->points, &b->vertex_capacity, b->vertex_count + count))
-    return cvtm_source_no_memory(b->source);
-  if (b->vertex_count == 0 && count > 0) b->z = place[2];
-  double *to = b->points + 2 * b->vertex_count;
-  for (int64_t i = 0; i < count; ++i, place += 3) {
-    if (!isfinite(place[0]) || !isfinite(place[1]) || !isfinite(place[2]))
-      return cvtm_source_fail(b->source, "a coordinate is not finite");
-    if (place[2] != b->z) return cvtm_source_fail(b->source, "the mesh is not planar: z varies");
-    to[2 * i] = place[0];
-    to[2 * i + 1] = place[1];
-  }
-  b->vertex_count += count;
-  return CVTM_OK;
-}
-
-cvtm_status cvtm_builder_vertex(cvtm_builder *b, double x, double y, double z) {
-  return cvtm_builder_vertices(b, (const double[3]){x, y, z}, 1);
-}
-
-static inline int names_vertex(const cvtm_builder *b, double index) {
-  return index >= 0 && index < (double)b->vertex_count && index == (double)(int32_t)index;
-}
-
-cvtm_status cvtm_builder_triangle(cvtm_builder *b, const double index[3]) {
-  for (int k = 0; k < 3; ++k) {
-    if (!names_vertex(b, index[k]))
-      return cvtm_source_fail(b->source, "a triangle names a vertex that does not exist");
-  }
-  if (!cvtm_grow(&b->triangles, 3 * sizeof *b->triangles, &b->triangle_capacity,
-                 b->triangle_count + 1))
-    return cvtm_source_no_memory(b->source);
-  for (int k = 0; k < 3; ++k) b->triangles[3 * b->triangle_count + k] = (int32_t)index[k];
-  ++b->triangle_count;
-  return CVTM_OK;
-}
-
-cvtm_status cvtm_builder_middle(cvtm_builder *b, double index) {
-  if (!names_vertex(b, index))
-    return cvtm_source_fail(b->source, "a triangle names a node that does not exist");
-  if (b->middle == NULL) b->middle = calloc((size_t)b->vertex_count, 1);
-  if (b->middle == NULL) return cvtm_source_no_memory(b->source);
-  b->middle[(int64_t)index] = 1;
-  return CVTM_OK;
-}
-
-cvtm_status cvtm_builder_cells(cvtm_builder *b, int64_t cells, const double *ends,
-                               const double *connectivity, int64_t corners, const double *types) {
-  enum {
-    VERTEX = 1,
-    POLY_LINE = 4,
-    TRIANGLE = 5,
-    POLYGON = 7,
-    QUADRATIC_EDGE = 21,
-    QUADRATIC_TRIANGLE = 22
-  };
-  double start = 0;
-  for (int64_t k = 0; k < cells; ++k) {
-    double type = types[k];
-    if (!(ends[k] >= start && ends[k] <= (double)corners) || ends[k] != (double)(int64_t)ends[k])
-      return cvtm_source_fail(b->source, "the offsets of the cells are out of order");
-    const int nodes = type == QUADRATIC_TRIANGLE ? 6 : 3;
-    const double *node = connectivity + (int64_t)start;
-    if ((type == TRIANGLE || type == POLYGON || type == QUADRATIC_TRIANGLE) &&
-        ends[k] - start == nodes) {
-      cvtm_status status = cvtm_builder_triangle(b, node);
-      for (int c = 3; c < nodes && status == CVTM_OK; ++c) status = cvtm_builder_middle(b, node[c]);
-      if (status != CVTM_OK) return status;
-    } else if (!(type >= VERTEX && type <= POLY_LINE) && type != QUADRATIC_EDGE) {
-      return cvtm_source_fail(b->source, "a cell is not a triangle");
-    }
-    start = ends[k];
-  }
-  return CVTM_OK;
-}
-
 /* ---- numbers in text ---- */
 
 void cvtm_put_number(FILE *file, double value) {
@@ -292,4 +212,324 @@ int cvtm_edge_nodes(const cvtm_file_mesh *mesh, int64_t edge, int32_t node[3]) {
   if (mesh->edge_middle == NULL) return 2;
   node[2] = mesh->edge_middle[edge];
   return 3;
+}
+
+/* ---- Numbers as text ---- */
+
+__extension__ typedef unsigned __int128 wide;
+
+enum { MOST_POWER = 32 }; /* a significand of 53 bits times 5^32 takes less than 128 bits */
+
+static wide power_of_five(int power) {
+  /* Two factors of at most 5^16. */
+  static const uint64_t powers[] = {1,           5,           25,        125,        625,
+                                    3125,        15625,       78125,     390625,     1953125,
+                                    9765625,     48828125,    244140625, 1220703125, 6103515625,
+                                    30517578125, 152587890625};
+  return power <= 16 ? (wide)powers[power] : (wide)powers[16] * powers[power - 16];
+}
+
+static uint64_t power_of_ten(int power) { return (uint64_t)power_of_five(power) << power; }
+
+/* A positive double as significand * 2^exponent. */
+typedef struct binary {
+  uint64_t significand;
+  int exponent;
+} binary;
+
+static binary split(double value) {
+  uint64_t bits;
+  memcpy(&bits, &value, sizeof bits);
+  const int exponent = (int)(bits >> 52 & 2047);
+  const uint64_t fraction = bits & (((uint64_t)1 << 52) - 1);
+  if (exponent == 0) return (binary){fraction, -1074};
+  return (binary){fraction | (uint64_t)1 << 52, exponent - 1075};
+}
+
+/* value * 10^power = product / 2^shift, exactly. */
+typedef struct scaled {
+  wide product;
+  int shift; /* 0 .. 127 */
+} scaled;
+
+/* Returns 0 if that does not fit. */
+static int scale(binary b, int power, scaled *s) {
+  if (power < 0 || power > MOST_POWER) return 0;
+  s->product = (wide)b.significand * power_of_five(power);
+  s->shift = -(b.exponent + power);
+  if (s->shift > 127) return 0;
+  if (s->shift >= 0) return 1;
+  if (s->shift < -63 || s->product >> (127 + s->shift) != 0) return 0;
+  s->product <<= -s->shift;
+  s->shift = 0;
+  return 1;
+}
+
+/* Rounded to the nearest integer, ties to even. */
+static wide round_scaled(scaled s) {
+  const wide quotient = s.product >> s.shift;
+  if (s.shift == 0) return quotient;
+  const wide rest = s.product - (quotient << s.shift), half = (wide)1 << (s.shift - 1);
+  return quotient + (rest > half || (rest == half && (quotient & 1) != 0));
+}
+
+/* True if digits / 10^power reads back as this double. Also 0 at powers of two, below which doubles
+ * are denser and this test does not decide. */
+static int reads_back(binary b, scaled s, int power, wide digits) {
+  const wide back = digits << s.shift;
+  const wide error = back > s.product ? back - s.product : s.product - back;
+  if (error == 0) return 1;
+  if (b.significand <= (uint64_t)1 << 52) return 0;
+  /* Half a unit in the last place, in the same units. */
+  return 2 * error < power_of_five(power) << (s.shift + b.exponent + power);
+}
+
+/* The power for which value * 10^power has `digits` digits before the point; -1 if none is found.
+ */
+static int find_power(binary b, double value, int digits, scaled *s) {
+  int exponent;
+  (void)frexp(value, &exponent);
+  int power = digits - 1 - (int)floor((exponent - 1) * 0.30102999566398120);
+  const wide low = power_of_ten(digits - 1), high = 10 * low;
+  for (int tries = 0; tries < 3; ++tries) {
+    if (!scale(b, power, s)) return -1;
+    const wide quotient = s->product >> s->shift;
+    if (quotient >= low && quotient < high) return power;
+    power += quotient < low ? 1 : -1;
+  }
+  return -1;
+}
+
+/* digits / 10^decimals without trailing zeros; digits are below 10^19. */
+static char *put_decimal(char *to, uint64_t digits, int decimals) {
+  while (decimals > 0 && digits % 10 == 0) {
+    digits /= 10;
+    --decimals;
+  }
+  const uint64_t unit = power_of_ten(decimals < 19 ? decimals : 19);
+  to = cvtm_text_integer(to, (int64_t)(digits / unit));
+  if (decimals == 0) return to;
+  *to = '.';
+  uint64_t fraction = digits % unit;
+  for (int k = decimals; k > 0; --k, fraction /= 10) to[k] = (char)('0' + fraction % 10);
+  return to + decimals + 1;
+}
+
+static char *print_number(char *to, double value) {
+  const cvtm_numeric_locale locale = cvtm_numeric_locale_enter();
+  int length = snprintf(to, CVTM_TEXT_NUMBER, "%.15g", value);
+  if (strtod(to, NULL) != value) length = snprintf(to, CVTM_TEXT_NUMBER, "%.17g", value);
+  cvtm_numeric_locale_leave(locale);
+  return to + length;
+}
+
+char *cvtm_text_number(char *to, double value) {
+  const double size = fabs(value);
+  /* Where %g writes no exponent. */
+  if (!(size >= 1e-4 && size < 1e14)) {
+    if (size == 0) return cvtm_text_word(to, signbit(value) ? "-0" : "0");
+    return print_number(to, value);
+  }
+  const binary b = split(size);
+  scaled s;
+  int power = find_power(b, size, 15, &s);
+  if (power < 0) return print_number(to, value);
+  wide digits = round_scaled(s);
+  if (!reads_back(b, s, power, digits)) {
+    if (b.significand == (uint64_t)1 << 52) return print_number(to, value);
+    power += 2;
+    if (!scale(b, power, &s)) return print_number(to, value);
+    digits = round_scaled(s);
+  }
+  if (value < 0) *to++ = '-';
+  return put_decimal(to, (uint64_t)digits, power);
+}
+
+static char *print_fixed(char *to, double value, int decimals) {
+  const cvtm_numeric_locale locale = cvtm_numeric_locale_enter();
+  int length = snprintf(to, CVTM_TEXT_FIXED, "%.*f", decimals, value);
+  cvtm_numeric_locale_leave(locale);
+  while (decimals > 0 && to[length - 1] == '0') --length;
+  if (to[length - 1] == '.') --length;
+  if (length == 2 && memcmp(to, "-0", 2) == 0) return cvtm_text_word(to, "0");
+  return to + length;
+}
+
+char *cvtm_text_fixed(char *to, double value, int decimals) {
+  const double size = fabs(value);
+  scaled s;
+  if (!(size < 1e17) || decimals < 1) return print_fixed(to, value, decimals);
+  const double least = 1e-20;
+  if (size < least) return cvtm_text_word(to, "0");
+  if (!scale(split(size), decimals, &s)) return print_fixed(to, value, decimals);
+  const wide digits = round_scaled(s);
+  if (digits >> 62 != 0) return print_fixed(to, value, decimals);
+  if (value < 0 && digits > 0) *to++ = '-';
+  return put_decimal(to, (uint64_t)digits, decimals);
+}
+
+char *cvtm_text_integer(char *to, int64_t value) {
+  char digits[CVTM_TEXT_INTEGER];
+  int length = 0;
+  uint64_t size = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
+  do {
+    digits[length++] = (char)('0' + size % 10);
+    size /= 10;
+  } while (size > 0);
+  if (value < 0) *to++ = '-';
+  while (length > 0) *to++ = digits[--length];
+  return to;
+}
+
+char *cvtm_text_word(char *to, const char *word) {
+  const size_t length = strlen(word);
+  memcpy(to, word, length);
+  return to + length;
+}
+
+/* ---- files ---- */
+
+enum { BLOCKS = 16, BLOCK_BYTES = 1 << 20 };
+
+static void write_each(FILE *file, int64_t count, cvtm_item_writer writer, const void *context) {
+  char text[CVTM_MOST_ITEM_BYTES];
+  for (int64_t i = 0; i < count; ++i)
+    fwrite(text, 1, (size_t)(writer(text, context, i) - text), file);
+}
+
+void cvtm_write_items(FILE *file, int64_t count, size_t most, cvtm_item_writer writer,
+                      const void *context) {
+  const int64_t per_block = BLOCK_BYTES / (int64_t)most;
+  const int64_t blocks = (count + per_block - 1) / per_block;
+  const int at_once = (int)(blocks < BLOCKS ? blocks : BLOCKS);
+  char *text = malloc((size_t)at_once * BLOCK_BYTES + 1);
+  if (text == NULL) {
+    write_each(file, count, writer, context);
+    return;
+  }
+  for (int64_t first = 0; first < blocks; first += at_once) {
+    size_t length[BLOCKS] = {0};
+#pragma omp parallel for schedule(dynamic) if (at_once > 1)
+    for (int b = 0; b < at_once; ++b) {
+      const int64_t start = (first + b) * per_block;
+      char *const begin = text + (ptrdiff_t)b * BLOCK_BYTES;
+      char *to = begin;
+      for (int64_t i = start; i < start + per_block && i < count; ++i) to = writer(to, context, i);
+      length[b] = (size_t)(to - begin);
+    }
+    for (int b = 0; b < at_once; ++b) fwrite(text + (ptrdiff_t)b * BLOCK_BYTES, 1, length[b], file);
+  }
+  free(text);
+}
+
+/* ---- XML ---- */
+
+typedef struct parse {
+  XML_Parser parser;
+  cvtm_source *source;
+  const cvtm_xml_handlers *handlers;
+  void *context;
+  size_t first; /* of the document in the source, and its line there, from 0 */
+  int64_t first_line;
+  int depth, done;
+  cvtm_status status;
+} parse;
+
+static void end_parse(parse *p, cvtm_status status) {
+  p->status = status;
+  p->done = 1;
+  XML_StopParser(p->parser, XML_FALSE);
+}
+
+static void find_line(parse *p) {
+  p->source->line = p->first_line + (int64_t)XML_GetCurrentLineNumber(p->parser);
+}
+
+static void XMLCALL on_start(void *data, const char *name, const char **attributes) {
+  parse *p = data;
+  int stop = 0;
+  if (p->done) return;
+  find_line(p);
+  p->source->at = p->first + (size_t)XML_GetCurrentByteIndex(p->parser) +
+                  (size_t)XML_GetCurrentByteCount(p->parser);
+  ++p->depth;
+  const cvtm_status status = p->handlers->start(p->context, name, attributes, &stop);
+  if (status != CVTM_OK || stop) end_parse(p, status);
+}
+
+static void XMLCALL on_end(void *data, const char *name) {
+  parse *p = data;
+  if (p->done) return;
+  find_line(p);
+  --p->depth;
+  const cvtm_status status = p->handlers->end(p->context, name);
+  if (status != CVTM_OK || p->depth == 0) end_parse(p, status);
+}
+
+/* Entities that name others are how a small document becomes a huge one. */
+static void XMLCALL on_entity(void *data, const char *name, int is_parameter, const char *value,
+                              int length, const char *base, const char *system,
+                              const char *public_id, const char *notation) {
+  enum { LONGEST = 1024 };
+  parse *p = data;
+  (void)name, (void)is_parameter, (void)base, (void)system, (void)public_id, (void)notation;
+  if (p->done || value == NULL) return;
+  if (length <= LONGEST && memchr(value, '&', (size_t)length) == NULL) return;
+  find_line(p);
+  end_parse(p, cvtm_source_fail(p->source, "an entity that is long or names another is refused"));
+}
+
+/* Names, numbers and base64 are ASCII, so that any 8-bit encoding may be taken for Latin-1. */
+static int XMLCALL on_encoding(void *data, const char *name, XML_Encoding *encoding) {
+  (void)data, (void)name;
+  for (int k = 0; k < 256; ++k) encoding->map[k] = k;
+  encoding->data = NULL;
+  encoding->convert = NULL;
+  encoding->release = NULL;
+  return XML_STATUS_OK;
+}
+
+static cvtm_status fail_malformed(parse *p) {
+  const enum XML_Error error = XML_GetErrorCode(p->parser);
+  if (error == XML_ERROR_NO_MEMORY) return cvtm_source_no_memory(p->source);
+  find_line(p);
+  return cvtm_source_fail(p->source, "malformed XML: %s", XML_ErrorString(error));
+}
+
+static cvtm_status parse_all(parse *p) {
+  const cvtm_source *s = p->source;
+  const size_t most = (size_t)1 << 30; /* a length is an int */
+  for (size_t at = p->first; !p->done;) {
+    const size_t left = s->size - at, taken = left < most ? left : most;
+    const int is_last = taken == left;
+    const enum XML_Status parsed =
+        XML_Parse(p->parser, (const char *)s->data + at, (int)taken, is_last);
+    at += taken;
+    if (!p->done && parsed == XML_STATUS_ERROR) return fail_malformed(p);
+    if (is_last) break;
+  }
+  return p->status;
+}
+
+cvtm_status cvtm_xml_parse(cvtm_source *source, const cvtm_xml_handlers *handlers, void *context) {
+  parse p = {.source = source, .handlers = handlers, .context = context, .first = source->at};
+  /* Blanks before the XML declaration are an error to expat. */
+  while (p.first < source->size && strchr(" \t\r\n", source->data[p.first]) != NULL &&
+         source->data[p.first] != 0)
+    p.first_line += source->data[p.first++] == '\n';
+  p.parser = XML_ParserCreate(NULL);
+  if (p.parser == NULL) return cvtm_source_no_memory(source);
+  XML_SetUserData(p.parser, &p);
+  XML_SetElementHandler(p.parser, on_start, on_end);
+  XML_SetEntityDeclHandler(p.parser, on_entity);
+  XML_SetUnknownEncodingHandler(p.parser, on_encoding, NULL);
+  const cvtm_status status = parse_all(&p);
+  XML_ParserFree(p.parser);
+  return status;
+}
+
+const char *cvtm_xml_attribute(const char **attributes, const char *name) {
+  for (; attributes[0] != NULL; attributes += 2)
+    if (strcmp(attributes[0], name) == 0) return attributes[1];
+  return NULL;
 }

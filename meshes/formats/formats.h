@@ -1,16 +1,136 @@
 /* Inside meshes only: what the file formats share. A source is a file in memory with one cursor for
- * text and for binary numbers, since some formats mix both (PLY, VTK, MSH); messages name its
- * position. A builder collects a mesh that is read. A file mesh has the coordinates of the file. */
+ * text and for binary numbers, since MSH mixes both; messages name its position. A builder collects
+ * a mesh that is read. A file mesh has the coordinates of the file. */
 #ifndef CVTMESH_MESHES_FORMATS_FORMATS_H
 #define CVTMESH_MESHES_FORMATS_FORMATS_H
 
 #include "meshes/mesh_file.h"
-#include "meshes/formats/scalars.h"
-#include "meshes/formats/text.h"
 
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
+
+/* ---- numbers as bytes ---- */
+
+/* Inline, so that a type that is known where it is used costs one move of bytes. */
+typedef enum cvtm_scalar {
+  CVTM_I8,
+  CVTM_U8,
+  CVTM_I16,
+  CVTM_U16,
+  CVTM_I32,
+  CVTM_U32,
+  CVTM_I64,
+  CVTM_U64,
+  CVTM_F32,
+  CVTM_F64
+} cvtm_scalar;
+
+static inline size_t cvtm_scalar_size(cvtm_scalar type) {
+  static const unsigned char size[] = {1, 1, 2, 2, 4, 4, 8, 8, 4, 8};
+  return size[type];
+}
+
+/* 4 or 8 bytes in either order; compilers make one instruction of each line of bytes. */
+static inline uint32_t cvtm_bytes_to_32(int big, const unsigned char *b) {
+  return big ? (uint32_t)b[0] << 24 | (uint32_t)b[1] << 16 | (uint32_t)b[2] << 8 | b[3]
+             : (uint32_t)b[3] << 24 | (uint32_t)b[2] << 16 | (uint32_t)b[1] << 8 | b[0];
+}
+
+static inline uint64_t cvtm_bytes_to_64(int big, const unsigned char *b) {
+  const uint64_t first = cvtm_bytes_to_32(big, b), second = cvtm_bytes_to_32(big, b + 4);
+  return big ? first << 32 | second : second << 32 | first;
+}
+
+static inline void cvtm_bytes_of_32(int big, uint32_t bits, unsigned char *b) {
+  for (int k = 0; k < 4; ++k) b[k] = (unsigned char)(bits >> (big ? 24 - 8 * k : 8 * k) & 255);
+}
+
+static inline void cvtm_bytes_of_64(int big, uint64_t bits, unsigned char *b) {
+  for (int k = 0; k < 8; ++k) b[k] = (unsigned char)(bits >> (big ? 56 - 8 * k : 8 * k) & 255);
+}
+
+/* Bytes to value and back. Integers beyond 2^53 lose bits: no index is that large. */
+static inline double cvtm_scalar_unpack(cvtm_scalar type, int big, const unsigned char *bytes) {
+  uint32_t bits;
+  uint64_t wide;
+  float single;
+  double value;
+  switch (type) {
+    case CVTM_I8:
+      return (int8_t)bytes[0];
+    case CVTM_U8:
+      return bytes[0];
+    case CVTM_I16:
+      return (int16_t)(bytes[!big] << 8 | bytes[big != 0]);
+    case CVTM_U16:
+      return (uint16_t)(bytes[!big] << 8 | bytes[big != 0]);
+    case CVTM_I32:
+      return (int32_t)cvtm_bytes_to_32(big, bytes);
+    case CVTM_U32:
+      return cvtm_bytes_to_32(big, bytes);
+    case CVTM_I64:
+      return (double)(int64_t)cvtm_bytes_to_64(big, bytes);
+    case CVTM_U64:
+      return (double)cvtm_bytes_to_64(big, bytes);
+    case CVTM_F32:
+      bits = cvtm_bytes_to_32(big, bytes);
+      memcpy(&single, &bits, sizeof single);
+      return (double)single;
+    default:
+      wide = cvtm_bytes_to_64(big, bytes);
+      memcpy(&value, &wide, sizeof value);
+      return value;
+  }
+}
+
+static inline void cvtm_scalar_pack(cvtm_scalar type, int big, double value, unsigned char *bytes) {
+  const size_t size = cvtm_scalar_size(type);
+  uint64_t wide = 0;
+  uint32_t bits;
+  const float single = type == CVTM_F32 ? (float)value : 0;
+  memcpy(&bits, &single, sizeof bits);
+  if (type == CVTM_F64) memcpy(&wide, &value, sizeof wide);
+  if (type < CVTM_F32) wide = (uint64_t)(int64_t)value;
+  if (size == 8) {
+    cvtm_bytes_of_64(big, wide, bytes);
+  } else if (size == 4) {
+    cvtm_bytes_of_32(big, type == CVTM_F32 ? bits : (uint32_t)wide, bytes);
+  } else {
+    for (size_t k = 0; k < size; ++k)
+      bytes[big ? size - 1 - k : k] = (unsigned char)(wide >> (8 * k) & 255);
+  }
+}
+
+/* The bytes of a number; returns their end. */
+static inline char *cvtm_text_scalar(char *to, cvtm_scalar type, int big, double value) {
+  cvtm_scalar_pack(type, big, value, (unsigned char *)to);
+  return to + cvtm_scalar_size(type);
+}
+
+/* ---- numbers as text in memory, and files written item by item in parallel ---- */
+
+/* Room that one number takes at most. */
+enum { CVTM_TEXT_INTEGER = 20, CVTM_TEXT_NUMBER = 32, CVTM_TEXT_FIXED = 340 };
+
+/* Each of these writes at `to`, without a terminating zero, and returns the end of the text. */
+
+/* As printf does by %.15g if that reads back to the same bits, else by %.17g. */
+char *cvtm_text_number(char *to, double value);
+/* As by %.*f with 0 to 15 decimals, without trailing zeros; 0 instead of -0. */
+char *cvtm_text_fixed(char *to, double value, int decimals);
+char *cvtm_text_integer(char *to, int64_t value);
+char *cvtm_text_word(char *to, const char *word);
+
+/* Writes an item, which takes `most` bytes at most; called by several threads at once. */
+typedef char *(*cvtm_item_writer)(char *to, const void *context, int64_t item);
+
+enum { CVTM_MOST_ITEM_BYTES = 2048 };
+
+/* Items 0 .. count - 1 in their order. Errors are left in the stream, as fwrite leaves them. */
+void cvtm_write_items(FILE *file, int64_t count, size_t most, cvtm_item_writer writer,
+                      const void *context);
 
 /* ---- reading ---- */
 
@@ -94,6 +214,55 @@ cvtm_status cvtm_read_vtu(cvtm_source *source, cvtm_builder *builder);
 cvtm_status cvtm_read_msh(cvtm_source *source, cvtm_builder *builder);
 cvtm_status cvtm_read_ele(cvtm_source *source, cvtm_builder *builder);
 
+/* ---- XML documents, parsed by expat ---- */
+
+/* Called for each element in the order of the document, with source->line at its tag. A status
+ * other than CVTM_OK ends the parse. */
+typedef struct cvtm_xml_handlers {
+  /* attributes: names and values in turn, NULL at the end. source->at: the first byte of the
+   * element's content. *stop = 1: nothing more is parsed, and what follows need not be XML. */
+  cvtm_status (*start)(void *context, const char *name, const char **attributes, int *stop);
+  cvtm_status (*end)(void *context, const char *name);
+} cvtm_xml_handlers;
+
+/* Parses up to the end of the root element. Character data are not handed on: they lie in the
+ * source, between the positions of the calls. CVTM_ERROR_INPUT with the line for a document that is
+ * not well-formed, for an entity that names another one or is longer than 1024 bytes, and for
+ * entities that make the document much longer (expat's limit); external entities are not read. */
+cvtm_status cvtm_xml_parse(cvtm_source *source, const cvtm_xml_handlers *handlers, void *context);
+
+/* The value of an attribute, NULL if it is absent. */
+const char *cvtm_xml_attribute(const char **attributes, const char *name);
+
+/* ---- vertices of Triangle's files (.node, .poly), text with # comments ---- */
+
+/* Vertices are numbered from 0 or from 1, in order. */
+typedef struct cvtm_triangle_vertices {
+  double *points; /* 2 * count, malloc'd */
+  int64_t count;
+  double first; /* the number of the first one */
+} cvtm_triangle_vertices;
+
+/* Reads a list of vertices: its first line, and a line for each. On failure nothing is held. */
+cvtm_status cvtm_triangle_read_vertices(cvtm_source *source, cvtm_triangle_vertices *vertices);
+
+/* Reads the vertices and segments of a .poly file, which may follow those of its .node file. ends:
+ * 2 per segment, counted from 0; the caller frees both, on failure too. */
+cvtm_status cvtm_triangle_read_graph(cvtm_source *source, cvtm_triangle_vertices *vertices,
+                                     int32_t **ends, int64_t *count);
+
+/* A .poly file, after its .node file if that has the vertices. bytes: malloc'd. */
+cvtm_status cvtm_triangle_load_poly(const char *path, unsigned char **bytes, size_t *size,
+                                    cvtm_error *error);
+
+/* True if the .poly file `path`, one on the disk or in memory, is whole and has no vertices. */
+int cvtm_poly_has_no_nodes(const char *path);
+
+/* The file `path` and, before it, the .node file beside it, as cvtm_mesh_read and
+ * cvtm_polygons_read take them. bytes: malloc'd. */
+cvtm_status cvtm_triangle_read_pair(const char *path, size_t limit, unsigned char **bytes,
+                                    size_t *size, cvtm_error *error);
+
 /* ---- files beside ---- */
 
 /* What stands in place of the extension in the names of files that belong to another one. */
@@ -114,7 +283,18 @@ const char *cvtm_mesh_read_beside(const char *path);
 
 /* ---- writing ---- */
 
-typedef struct cvtm_file_sets cvtm_file_sets; /* meshes/formats/file_sets.h */
+/* Of the line groups of the regions. face[e] = 3 t + k: edge e is that from corner k to the next
+ * one of triangle t, on its left. Group k (its tag less 1) has the nodes start[k] .. start[k + 1] -
+ * 1, ascending. marker: per node the smallest tag of its groups, 0 if it has none. seeds: a
+ * triangle of every connected part of every region. number: per vertex, for the writer to use. */
+typedef struct cvtm_file_sets {
+  int64_t *face;
+  int64_t *start;
+  int32_t *nodes;
+  int32_t *marker, *number;
+  int64_t seed_count;
+  int64_t *seeds;
+} cvtm_file_sets;
 
 typedef struct cvtm_file_mesh {
   const double *points; /* 2 * node_count, y up, scaled; first the vertices */

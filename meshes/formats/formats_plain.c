@@ -1,5 +1,4 @@
 /* Formats that are little more than lists of vertices and triangles; OBJ alone is read. */
-#include "meshes/formats/file_sets.h"
 #include "meshes/formats/formats.h"
 
 #include <inttypes.h>

@@ -1,14 +1,130 @@
-#include "meshes/mesh_file.h"
-
+/* Mesh files: what their formats share, and which format is which. */
 #include "base/file.h"
-#include "meshes/formats/file_sets.h"
+#include "base/grow.h"
+#include "meshes/elements/edge_faces.h"
+#include "meshes/elements/twins.h"
 #include "meshes/formats/formats.h"
-#include "meshes/formats/triangle_text.h"
+#include "meshes/mesh_file.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* ---- Sets of nodes and faces ---- */
+
+static int compare_nodes(const void *a, const void *b) {
+  const int32_t p = *(const int32_t *)a, q = *(const int32_t *)b;
+  return (p > q) - (p < q);
+}
+
+/* Sorts the nodes of each group and drops those that are there twice. */
+static void sort_nodes(const cvtm_regions *r, cvtm_file_sets *sets) {
+  int64_t kept = 0;
+  for (int32_t g = 0; g < r->line_group_count; ++g) {
+    const int64_t first = sets->start[g], end = sets->start[g + 1];
+    qsort(sets->nodes + first, (size_t)(end - first), sizeof *sets->nodes, compare_nodes);
+    sets->start[g] = kept;
+    for (int64_t k = first; k < end; ++k) {
+      if (k == first || sets->nodes[k] != sets->nodes[k - 1]) sets->nodes[kept++] = sets->nodes[k];
+    }
+  }
+  sets->start[r->line_group_count] = kept;
+}
+
+static void list_nodes(const cvtm_file_mesh *m, cvtm_file_sets *sets) {
+  const cvtm_regions *r = m->regions;
+  int32_t node[3];
+  for (int pass = 0; pass < 2; ++pass) {
+    for (int64_t e = 0; e < r->edge_count; ++e) {
+      const int32_t g = r->group[e];
+      const int count = cvtm_edge_nodes(m, e, node);
+      for (int k = 0; k < count; ++k) {
+        if (pass == 0) {
+          ++sets->start[g];
+          if (sets->marker[node[k]] == 0 || g < sets->marker[node[k]]) sets->marker[node[k]] = g;
+        } else {
+          sets->nodes[--sets->start[g]] = node[k];
+        }
+      }
+    }
+    /* After the first pass start[g] is made the end of group g, which the second one moves to its
+     * beginning. */
+    for (int32_t g = 0; pass == 0 && g < r->line_group_count; ++g)
+      sets->start[g + 1] += sets->start[g];
+  }
+  /* start[g] belongs to the group of tag g; groups are counted from 0 from here. */
+  const int64_t all = (m->edge_middle != NULL ? 3 : 2) * r->edge_count;
+  for (int32_t g = 0; g < r->line_group_count; ++g) sets->start[g] = sets->start[g + 1];
+  sets->start[r->line_group_count] = all;
+  sort_nodes(r, sets);
+}
+
+/* Of each connected part of a region the first triangle. */
+static int find_seeds(const cvtm_file_mesh *m, cvtm_file_sets *sets) {
+  const size_t n = (size_t)m->triangle_count + 1;
+  int64_t *twin = malloc(3 * n * sizeof *twin), *stack = malloc(n * sizeof *stack);
+  int64_t *at = malloc((size_t)(m->vertex_count + 1) * sizeof *at);
+  char *seen = calloc(n, 1);
+  const int ready =
+      twin && stack && at && seen &&
+      cvtm_find_twins(m->triangles, m->triangle_count, m->vertex_count, twin, at, NULL) == CVTM_OK;
+  for (int64_t first = 0; ready && first < m->triangle_count; ++first) {
+    if (seen[first]) continue;
+    int64_t depth = 0;
+    sets->seeds[sets->seed_count++] = stack[depth++] = first;
+    seen[first] = 1;
+    while (depth > 0) {
+      const int64_t t = stack[--depth];
+      for (int k = 0; k < 3; ++k) {
+        const int64_t g = twin[3 * t + k], other = g / 3;
+        if (g < 0 || seen[other] || m->regions->region[other] != m->regions->region[t]) continue;
+        seen[other] = 1;
+        stack[depth++] = other;
+      }
+    }
+  }
+  free(twin);
+  free(stack);
+  free(at);
+  free(seen);
+  return ready;
+}
+
+static void file_sets_free(cvtm_file_sets *sets) {
+  free(sets->face);
+  free(sets->start);
+  free(sets->nodes);
+  free(sets->marker);
+  free(sets->number);
+  free(sets->seeds);
+  *sets = (cvtm_file_sets){0};
+}
+
+/* The mesh has grouped regions; 0: no memory. */
+static int file_sets_create(const cvtm_file_mesh *mesh, cvtm_file_sets *sets) {
+  const cvtm_regions *r = mesh->regions;
+  const size_t edges = (size_t)r->edge_count + 1;
+  const size_t nodes = (size_t)mesh->node_count + 1;
+  *sets =
+      (cvtm_file_sets){.face = malloc(edges * sizeof *sets->face),
+                       .start = calloc((size_t)r->line_group_count + 2, sizeof *sets->start),
+                       .nodes = malloc(3 * edges * sizeof *sets->nodes),
+                       .marker = calloc(nodes, sizeof *sets->marker),
+                       .number = malloc(nodes * sizeof *sets->number),
+                       .seeds = malloc(((size_t)mesh->triangle_count + 1) * sizeof *sets->seeds)};
+  if (sets->face && sets->start && sets->nodes && sets->marker && sets->number && sets->seeds) {
+    list_nodes(mesh, sets);
+    if (cvtm_find_edge_faces(mesh->triangles, mesh->triangle_count, mesh->vertex_count, r,
+                             sets->face) &&
+        find_seeds(mesh, sets))
+      return 1;
+  }
+  file_sets_free(sets);
+  return 0;
+}
+
+/* ---- Formats ---- */
 
 typedef struct format {
   const char *extension;
@@ -121,14 +237,14 @@ static cvtm_status write_with_sets(const char *path, const format *f, const cvtm
   cvtm_file_sets sets = {0};
   cvtm_file_mesh with_sets = *mesh;
   if (mesh->regions != NULL && mesh->regions->group != NULL) {
-    if (!cvtm_file_sets_create(mesh, &sets))
+    if (!file_sets_create(mesh, &sets))
       return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", path);
     with_sets.sets = &sets;
   } else if (f->sets == NEEDS_SETS) {
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s: only a domain has a boundary to write", path);
   }
   const cvtm_status status = write_file(path, f, &with_sets, error);
-  cvtm_file_sets_free(&sets);
+  file_sets_free(&sets);
   return status;
 }
 
@@ -175,6 +291,85 @@ cvtm_status cvtm_mesh_write(const char *path, const cvtm_mesh *mesh,
       xdmf ? cvtm_write_xdmf(path, &in_file, error) : write_with_sets(path, f, &in_file, error);
   free(points);
   return status;
+}
+
+/* ---- what readers build ---- */
+
+cvtm_status cvtm_builder_vertices(cvtm_builder *b, const double *place, int64_t count) {
+  if (count > INT32_MAX - b->vertex_count) return cvtm_source_fail(b->source, "too many vertices");
+  if (!cvtm_grow(&b->points, 2 * sizeof *b->points, &b->vertex_capacity, b->vertex_count + count))
+    return cvtm_source_no_memory(b->source);
+  if (b->vertex_count == 0 && count > 0) b->z = place[2];
+  double *to = b->points + 2 * b->vertex_count;
+  for (int64_t i = 0; i < count; ++i, place += 3) {
+    if (!isfinite(place[0]) || !isfinite(place[1]) || !isfinite(place[2]))
+      return cvtm_source_fail(b->source, "a coordinate is not finite");
+    if (place[2] != b->z) return cvtm_source_fail(b->source, "the mesh is not planar: z varies");
+    to[2 * i] = place[0];
+    to[2 * i + 1] = place[1];
+  }
+  b->vertex_count += count;
+  return CVTM_OK;
+}
+
+cvtm_status cvtm_builder_vertex(cvtm_builder *b, double x, double y, double z) {
+  return cvtm_builder_vertices(b, (const double[3]){x, y, z}, 1);
+}
+
+static inline int names_vertex(const cvtm_builder *b, double index) {
+  return index >= 0 && index < (double)b->vertex_count && index == (double)(int32_t)index;
+}
+
+cvtm_status cvtm_builder_triangle(cvtm_builder *b, const double index[3]) {
+  for (int k = 0; k < 3; ++k) {
+    if (!names_vertex(b, index[k]))
+      return cvtm_source_fail(b->source, "a triangle names a vertex that does not exist");
+  }
+  if (!cvtm_grow(&b->triangles, 3 * sizeof *b->triangles, &b->triangle_capacity,
+                 b->triangle_count + 1))
+    return cvtm_source_no_memory(b->source);
+  for (int k = 0; k < 3; ++k) b->triangles[3 * b->triangle_count + k] = (int32_t)index[k];
+  ++b->triangle_count;
+  return CVTM_OK;
+}
+
+cvtm_status cvtm_builder_middle(cvtm_builder *b, double index) {
+  if (!names_vertex(b, index))
+    return cvtm_source_fail(b->source, "a triangle names a node that does not exist");
+  if (b->middle == NULL) b->middle = calloc((size_t)b->vertex_count, 1);
+  if (b->middle == NULL) return cvtm_source_no_memory(b->source);
+  b->middle[(int64_t)index] = 1;
+  return CVTM_OK;
+}
+
+cvtm_status cvtm_builder_cells(cvtm_builder *b, int64_t cells, const double *ends,
+                               const double *connectivity, int64_t corners, const double *types) {
+  enum {
+    VERTEX = 1,
+    POLY_LINE = 4,
+    TRIANGLE = 5,
+    POLYGON = 7,
+    QUADRATIC_EDGE = 21,
+    QUADRATIC_TRIANGLE = 22
+  };
+  double start = 0;
+  for (int64_t k = 0; k < cells; ++k) {
+    double type = types[k];
+    if (!(ends[k] >= start && ends[k] <= (double)corners) || ends[k] != (double)(int64_t)ends[k])
+      return cvtm_source_fail(b->source, "the offsets of the cells are out of order");
+    const int nodes = type == QUADRATIC_TRIANGLE ? 6 : 3;
+    const double *node = connectivity + (int64_t)start;
+    if ((type == TRIANGLE || type == POLYGON || type == QUADRATIC_TRIANGLE) &&
+        ends[k] - start == nodes) {
+      cvtm_status status = cvtm_builder_triangle(b, node);
+      for (int c = 3; c < nodes && status == CVTM_OK; ++c) status = cvtm_builder_middle(b, node[c]);
+      if (status != CVTM_OK) return status;
+    } else if (!(type >= VERTEX && type <= POLY_LINE) && type != QUADRATIC_EDGE) {
+      return cvtm_source_fail(b->source, "a cell is not a triangle");
+    }
+    start = ends[k];
+  }
+  return CVTM_OK;
 }
 
 /* ---- reading ---- */

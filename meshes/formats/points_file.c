@@ -5,7 +5,6 @@
 #include "base/grow.h"
 #include "base/npy.h"
 #include "meshes/formats/formats.h"
-#include "meshes/formats/triangle_text.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -1,4 +1,4 @@
-/* Rings that meet themselves in corners become the loops between these. */
+/* Polygons and the files that hold them, but for SVG and .poly files. */
 #include "base/csv.h"
 #include "base/file.h"
 #include "base/grow.h"
@@ -6,7 +6,7 @@
 #include "meshes/delaunay/crossings.h"
 #include "meshes/delaunay/snap.h"
 #include "meshes/formats/polygon_rings.h"
-#include "meshes/formats/triangle_text.h"
+#include "meshes/formats/formats.h"
 #include "meshes/polygon_file.h"
 
 #include <cjson/cJSON.h>
@@ -17,7 +17,98 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- Rings that meet themselves ---- */
+void cvtm_polygons_free(cvtm_polygons *polygons) {
+  free(polygons->start);
+  free(polygons->points);
+  *polygons = (cvtm_polygons){0};
+}
+
+/* Relative to the first point, so that a small ring far from the origin keeps its digits. */
+double cvtm_ring_area(const double *points, int64_t count) {
+  double twice = 0;
+  for (int64_t k = 2; k < count; ++k) {
+    const double ax = points[2 * k - 2] - points[0], ay = points[2 * k - 1] - points[1];
+    const double bx = points[2 * k] - points[0], by = points[2 * k + 1] - points[1];
+    twice += bx * ay - ax * by;
+  }
+  return 0.5 * twice;
+}
+
+/* ---- Collecting rings ---- */
+
+void cvtm_ring_collector_free(cvtm_ring_collector *c) {
+  cvtm_polygons_free(&c->rings);
+  free(c->shape);
+  for (int64_t k = 0; k < c->shape_count; ++k) free(c->name[k]);
+  free(c->name);
+  *c = (cvtm_ring_collector){0};
+}
+
+cvtm_status cvtm_ring_begin_shape(cvtm_ring_collector *c, const char *name) {
+  char *copy = NULL;
+  if (!cvtm_grow(&c->name, sizeof *c->name, &c->name_capacity, c->shape_count + 1))
+    return cvtm_source_no_memory(c->source);
+  if (name != NULL && *name != 0) {
+    const size_t size = strlen(name) + 1;
+    copy = malloc(size);
+    if (copy == NULL) return cvtm_source_no_memory(c->source);
+    memcpy(copy, name, size);
+  }
+  c->name[c->shape_count++] = copy;
+  return CVTM_OK;
+}
+
+static int64_t finished_points(const cvtm_ring_collector *c) {
+  return c->rings.ring_count > 0 ? c->rings.start[c->rings.ring_count] : 0;
+}
+
+cvtm_status cvtm_ring_add_point(cvtm_ring_collector *c, double x, double y) {
+  if (!(fabs(x) <= 1e9) || !(fabs(y) <= 1e9)) {
+    return cvtm_source_fail(c->source, "the point (%g, %g) is no place in an image", x, y);
+  }
+  const int64_t at = finished_points(c) + c->open;
+  if (++c->read > CVTM_POLYGON_CORNERS_MAX) {
+    return cvtm_source_fail(c->source,
+                            "more than %d corners, counting the chords that curves become",
+                            CVTM_POLYGON_CORNERS_MAX);
+  }
+  if (!cvtm_grow(&c->rings.points, 2 * sizeof *c->rings.points, &c->point_capacity, at + 1))
+    return cvtm_source_no_memory(c->source);
+  double *p = c->rings.points + 2 * at;
+  if (c->open > 0 && p[-2] == x && p[-1] == y) return CVTM_OK;
+  p[0] = x;
+  p[1] = y;
+  ++c->open;
+  return CVTM_OK;
+}
+
+/* Nonzero if not all of the corners are on one line. */
+static int ring_has_area(const double *points, int64_t count) {
+  for (int64_t k = 2; k < count; ++k) {
+    const double *a = points + 2 * (k - 2), *b = a + 2, *c = b + 2;
+    if ((b[0] - a[0]) * (c[1] - a[1]) != (b[1] - a[1]) * (c[0] - a[0])) return 1;
+  }
+  return 0;
+}
+
+cvtm_status cvtm_ring_close(cvtm_ring_collector *c) {
+  const int64_t first = finished_points(c);
+  const double *p = c->rings.points == NULL ? NULL : c->rings.points + 2 * first;
+  int64_t count = c->open;
+  c->open = 0;
+  while (count > 1 && p[0] == p[2 * count - 2] && p[1] == p[2 * count - 1]) --count;
+  if (!ring_has_area(p, count)) return CVTM_OK;
+  if (!cvtm_grow(&c->rings.start, sizeof *c->rings.start, &c->ring_capacity,
+                 c->rings.ring_count + 2) ||
+      !cvtm_grow(&c->shape, sizeof *c->shape, &c->shape_capacity, c->rings.ring_count + 1))
+    return cvtm_source_no_memory(c->source);
+  c->shape[c->rings.ring_count] = (int32_t)(c->shape_count - 1);
+  c->rings.start[c->rings.ring_count++] = first;
+  c->rings.start[c->rings.ring_count] = first + count;
+  return CVTM_OK;
+}
+
+/* ---- Rings that meet themselves in corners become the loops between these ---- */
 
 typedef struct placed_corner {
   int64_t ring, corner;
@@ -100,7 +191,7 @@ static void take_loop(loop_finder *f, int64_t begin, int64_t length) {
            2 * sizeof(double));
     f->at[f->path[k]] = -1;
   }
-  if (cvtm_ring_has_area(loops->points + 2 * made, length - begin))
+  if (ring_has_area(loops->points + 2 * made, length - begin))
     loops->start[++loops->ring_count] = made + length - begin;
 }
 
@@ -124,7 +215,9 @@ static void find_loops(loop_finder *f) {
   }
 }
 
-cvtm_status cvtm_rings_divide(cvtm_polygons *rings, cvtm_error *error) {
+/* Corners of a ring that share a place of the predicates' grid are one corner: there the ring is
+ * divided into loops, which are rings of their own; those without area are dropped. */
+static cvtm_status rings_divide(cvtm_polygons *rings, cvtm_error *error) {
   loop_finder f;
   const int good = create_finder(rings, &f);
   cvtm_status status =
@@ -366,7 +459,7 @@ static cvtm_status join_all(cvtm_polygons *rings, int divide, cvtm_error *error)
   enum { ROUNDS = 8 }; /* an edge that bends may come within reach of another corner */
   int changed = 1;
   for (int round = 0; round < ROUNDS && changed && rings->ring_count > 0; ++round) {
-    cvtm_status status = divide ? cvtm_rings_divide(rings, error) : CVTM_OK;
+    cvtm_status status = divide ? rings_divide(rings, error) : CVTM_OK;
     changed = 0;
     if (status == CVTM_OK && rings->ring_count > 1)
       status = join_once(rings, !divide, &changed, error);
@@ -375,102 +468,16 @@ static cvtm_status join_all(cvtm_polygons *rings, int divide, cvtm_error *error)
   return CVTM_OK;
 }
 
-cvtm_status cvtm_rings_join(cvtm_polygons *rings, cvtm_error *error) {
+/* Divides rings (cvtm_rings_divide). Corners within 1.5 steps of the predicates' grid (2^-30 of the
+ * longer side of the bounding box) of corners of other rings move there, and those so near edges of
+ * other rings become corners of these, too: rings that touch but for rounding then touch exactly.
+ */
+static cvtm_status rings_join(cvtm_polygons *rings, cvtm_error *error) {
   return join_all(rings, 1, error);
 }
 
 cvtm_status cvtm_rings_touch(cvtm_polygons *rings, cvtm_error *error) {
   return join_all(rings, 0, error);
-}
-
-void cvtm_polygons_free(cvtm_polygons *polygons) {
-  free(polygons->start);
-  free(polygons->points);
-  *polygons = (cvtm_polygons){0};
-}
-
-/* Relative to the first point, so that a small ring far from the origin keeps its digits. */
-double cvtm_ring_area(const double *points, int64_t count) {
-  double twice = 0;
-  for (int64_t k = 2; k < count; ++k) {
-    const double ax = points[2 * k - 2] - points[0], ay = points[2 * k - 1] - points[1];
-    const double bx = points[2 * k] - points[0], by = points[2 * k + 1] - points[1];
-    twice += bx * ay - ax * by;
-  }
-  return 0.5 * twice;
-}
-
-/* ---- Collecting rings ---- */
-
-void cvtm_ring_collector_free(cvtm_ring_collector *c) {
-  cvtm_polygons_free(&c->rings);
-  free(c->shape);
-  for (int64_t k = 0; k < c->shape_count; ++k) free(c->name[k]);
-  free(c->name);
-  *c = (cvtm_ring_collector){0};
-}
-
-cvtm_status cvtm_ring_begin_shape(cvtm_ring_collector *c, const char *name) {
-  char *copy = NULL;
-  if (!cvtm_grow(&c->name, sizeof *c->name, &c->name_capacity, c->shape_count + 1))
-    return cvtm_source_no_memory(c->source);
-  if (name != NULL && *name != 0) {
-    const size_t size = strlen(name) + 1;
-    copy = malloc(size);
-    if (copy == NULL) return cvtm_source_no_memory(c->source);
-    memcpy(copy, name, size);
-  }
-  c->name[c->shape_count++] = copy;
-  return CVTM_OK;
-}
-
-static int64_t finished_points(const cvtm_ring_collector *c) {
-  return c->rings.ring_count > 0 ? c->rings.start[c->rings.ring_count] : 0;
-}
-
-cvtm_status cvtm_ring_add_point(cvtm_ring_collector *c, double x, double y) {
-  if (!(fabs(x) <= 1e9) || !(fabs(y) <= 1e9)) {
-    return cvtm_source_fail(c->source, "the point (%g, %g) is no place in an image", x, y);
-  }
-  const int64_t at = finished_points(c) + c->open;
-  if (++c->read > CVTM_POLYGON_CORNERS_MAX) {
-    return cvtm_source_fail(c->source,
-                            "more than %d corners, counting the chords that curves become",
-                            CVTM_POLYGON_CORNERS_MAX);
-  }
-  if (!cvtm_grow(&c->rings.points, 2 * sizeof *c->rings.points, &c->point_capacity, at + 1))
-    return cvtm_source_no_memory(c->source);
-  double *p = c->rings.points + 2 * at;
-  if (c->open > 0 && p[-2] == x && p[-1] == y) return CVTM_OK;
-  p[0] = x;
-  p[1] = y;
-  ++c->open;
-  return CVTM_OK;
-}
-
-int cvtm_ring_has_area(const double *points, int64_t count) {
-  for (int64_t k = 2; k < count; ++k) {
-    const double *a = points + 2 * (k - 2), *b = a + 2, *c = b + 2;
-    if ((b[0] - a[0]) * (c[1] - a[1]) != (b[1] - a[1]) * (c[0] - a[0])) return 1;
-  }
-  return 0;
-}
-
-cvtm_status cvtm_ring_close(cvtm_ring_collector *c) {
-  const int64_t first = finished_points(c);
-  const double *p = c->rings.points == NULL ? NULL : c->rings.points + 2 * first;
-  int64_t count = c->open;
-  c->open = 0;
-  while (count > 1 && p[0] == p[2 * count - 2] && p[1] == p[2 * count - 1]) --count;
-  if (!cvtm_ring_has_area(p, count)) return CVTM_OK;
-  if (!cvtm_grow(&c->rings.start, sizeof *c->rings.start, &c->ring_capacity,
-                 c->rings.ring_count + 2) ||
-      !cvtm_grow(&c->shape, sizeof *c->shape, &c->shape_capacity, c->rings.ring_count + 1))
-    return cvtm_source_no_memory(c->source);
-  c->shape[c->rings.ring_count] = (int32_t)(c->shape_count - 1);
-  c->rings.start[c->rings.ring_count++] = first;
-  c->rings.start[c->rings.ring_count] = first + count;
-  return CVTM_OK;
 }
 
 /* ---- CSV ---- */
@@ -717,7 +724,7 @@ cvtm_status cvtm_polygons_read_bytes(const char *extension, const unsigned char 
   cvtm_ring_collector c;
   cvtm_status status = cvtm_rings_read(extension, &source, &c);
   if (status == CVTM_OK) status = cvtm_rings_refuse_crossings(&c.rings, name, error);
-  if (status == CVTM_OK) status = cvtm_rings_join(&c.rings, error);
+  if (status == CVTM_OK) status = rings_join(&c.rings, error);
   if (status == CVTM_OK && c.rings.ring_count == 0) {
     status = cvtm_fail(error, CVTM_ERROR_INPUT, "%s: no polygon with an area", name);
   }

@@ -30,19 +30,6 @@ cvtm_status cvtm_ring_add_point(cvtm_ring_collector *collector, double x, double
 /* The ring being read is complete; one without area is dropped. */
 cvtm_status cvtm_ring_close(cvtm_ring_collector *collector);
 
-/* Nonzero if not all of the corners are on one line. */
-int cvtm_ring_has_area(const double *points, int64_t count);
-
-/* Corners of a ring that share a place of the predicates' grid are one corner: there the ring is
- * divided into loops, which are rings of their own; those without area are dropped. */
-cvtm_status cvtm_rings_divide(cvtm_polygons *rings, cvtm_error *error);
-
-/* Divides rings (cvtm_rings_divide). Corners within 1.5 steps of the predicates' grid (2^-30 of the
- * longer side of the bounding box) of corners of other rings move there, and those so near edges of
- * other rings become corners of these, too: rings that touch but for rounding then touch exactly.
- */
-cvtm_status cvtm_rings_join(cvtm_polygons *rings, cvtm_error *error);
-
 static inline int cvtm_is_letter(unsigned char c) { return (c | 32) >= 'a' && (c | 32) <= 'z'; }
 
 /* Rings that touch but for rounding touch exactly, as after cvtm_rings_join; here edges get corners
