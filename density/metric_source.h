@@ -3,7 +3,7 @@
 #define CVTMESH_DENSITY_METRIC_SOURCE_H
 
 #include "meshes/mesh.h"
-#include "meshes/refine/metric.h"
+#include "meshes/refine/adapt.h"
 
 /* The Hessian at each vertex: that of the quadratic polynomial that fits the values at the vertices
  * around it best (Zhang & Naga 2005). CVTM_ERROR_INPUT if a value is not finite. */

@@ -4,7 +4,7 @@
 #include "base/host_memory.h"
 #include "base/point_order.h"
 #include "meshes/delaunay/half_edges.h"
-#include "meshes/delaunay/snap.h"
+#include "meshes/delaunay/grid.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

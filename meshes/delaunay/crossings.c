@@ -1,6 +1,6 @@
 #include "meshes/delaunay/crossings.h"
 
-#include "meshes/delaunay/snap.h"
+#include "meshes/delaunay/grid.h"
 
 #include <math.h>
 #include <search.h>

@@ -1,14 +1,196 @@
 /* Delaunay triangulation of grid points by divide and conquer (Guibas & Stolfi 1985), with
  * triangles that know their neighbours (Shewchuk 1996) and cuts along both axes (Dwyer 1987). */
 #include "base/large_pages.h"
+#include "base/status.h"
+#include "meshes/delaunay/grid.h"
 #include "meshes/mesh.h"
-#include "meshes/delaunay/predicates.h"
-#include "meshes/delaunay/snap.h"
-#include "meshes/delaunay/sorted_points.h"
 
 #include <omp.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* ---- Sorting: into columns by the upper bits of the codes, then within each column ---- */
+
+typedef struct sorted_points {
+  int64_t count;
+  cvtm_grid_point *place;
+  int32_t *vertex; /* of each point; of coincident vertices the first */
+} sorted_points;
+
+enum { SORT_SPACE = 32 /* bytes a point */ };
+
+typedef struct keyed {
+  uint64_t key; /* cvtm_star_code */
+  int32_t index;
+} keyed;
+
+enum { DIGIT_BITS = 11, DIGITS = 1 << DIGIT_BITS };
+enum {
+  COLUMN_BITS = 11,
+  COLUMNS = (1 << COLUMN_BITS) + 1 /* 2^30 has its own */,
+  SORT_BLOCKS = 64
+};
+enum { WORTH_COLUMNS = 1 << 15, WORTH_DIGITS = 1 << 16 };
+
+/* Stable radix sort. Returns the array of the two that holds the result. */
+static keyed *sort_by_digits(keyed *from, keyed *to, int64_t count) {
+  for (int shift = 0; shift < CVTM_STAR_KEY_BITS; shift += DIGIT_BITS) {
+    int64_t start[DIGITS] = {0};
+    for (int64_t i = 0; i < count; ++i) start[(from[i].key >> shift) % DIGITS]++;
+    int64_t sum = 0;
+    for (int d = 0; d < DIGITS; ++d) {
+      const int64_t here = start[d];
+      start[d] = sum;
+      sum += here;
+    }
+    for (int64_t i = 0; i < count; ++i) to[start[(from[i].key >> shift) % DIGITS]++] = from[i];
+    keyed *swap = from;
+    from = to;
+    to = swap;
+  }
+  return from;
+}
+
+static void sort_by_insertion(keyed *keys, int64_t count) {
+  for (int64_t i = 1; i < count; ++i) {
+    const keyed moving = keys[i];
+    int64_t k = i;
+    for (; k > 0 && keys[k - 1].key > moving.key; --k) keys[k] = keys[k - 1];
+    keys[k] = moving;
+  }
+}
+
+/* Stable, in place; with space for half of the points. */
+static void sort_by_merging(keyed *keys, keyed *space, int64_t count) {
+  if (count <= 16) {
+    sort_by_insertion(keys, count);
+    return;
+  }
+  const int64_t half = count / 2;
+  sort_by_merging(keys, space, half);
+  sort_by_merging(keys + half, space, count - half);
+  memcpy(space, keys, (size_t)half * sizeof *keys);
+  int64_t left = 0, right = half, at = 0;
+  while (left < half && right < count)
+    keys[at++] = space[left].key <= keys[right].key ? space[left++] : keys[right++];
+  while (left < half) keys[at++] = space[left++];
+}
+
+static void sort_column(keyed *keys, keyed *space, int64_t count) {
+  if (count < WORTH_DIGITS) {
+    sort_by_merging(keys, space, count);
+  } else if (sort_by_digits(keys, space, count) != keys) {
+    memcpy(keys, space, (size_t)count * sizeof *keys);
+  }
+}
+
+static inline int column_of(keyed k) {
+  const uint64_t column = k.key >> (2 * CVTM_GRID_BITS - COLUMN_BITS);
+  return column < COLUMNS ? (int)column : COLUMNS - 1;
+}
+
+/* Moves keys to their columns, block by block, so that points that share a place stay in order;
+ * start[c] becomes where column c begins. `place` has room for SORT_BLOCKS * COLUMNS. */
+static void spread_columns(const keyed *from, keyed *to, int64_t count, int64_t *place,
+                           int64_t *start) {
+  memset(place, 0, (size_t)SORT_BLOCKS * COLUMNS * sizeof *place);
+#pragma omp parallel for schedule(static)
+  for (int b = 0; b < SORT_BLOCKS; ++b) {
+    for (int64_t i = count * b / SORT_BLOCKS; i < count * (b + 1) / SORT_BLOCKS; ++i)
+      place[b * COLUMNS + column_of(from[i])]++;
+  }
+  int64_t sum = 0;
+  for (int c = 0; c < COLUMNS; ++c) {
+    start[c] = sum;
+    for (int b = 0; b < SORT_BLOCKS; ++b) {
+      const int64_t here = place[b * COLUMNS + c];
+      place[b * COLUMNS + c] = sum;
+      sum += here;
+    }
+  }
+  start[COLUMNS] = sum;
+#pragma omp parallel for schedule(static)
+  for (int b = 0; b < SORT_BLOCKS; ++b) {
+    for (int64_t i = count * b / SORT_BLOCKS; i < count * (b + 1) / SORT_BLOCKS; ++i)
+      to[place[b * COLUMNS + column_of(from[i])]++] = from[i];
+  }
+}
+
+/* Returns the array of the two that holds the result; NULL without memory. */
+static keyed *sort_keys(keyed *keys, keyed *other, int64_t count) {
+  if (count < WORTH_COLUMNS) {
+    sort_column(keys, other, count);
+    return keys;
+  }
+  int64_t *place = malloc(((size_t)SORT_BLOCKS * COLUMNS + COLUMNS + 1) * sizeof *place);
+  if (place == NULL) return NULL;
+  int64_t *start = place + (ptrdiff_t)SORT_BLOCKS * COLUMNS;
+  spread_columns(keys, other, count, place, start);
+#pragma omp parallel for schedule(dynamic, 16)
+  for (int c = 0; c < COLUMNS; ++c)
+    sort_column(other + start[c], keys + start[c], start[c + 1] - start[c]);
+  free(place);
+  return other;
+}
+
+static void sorted_points_free(sorted_points *sorted) {
+  free(sorted->place);
+  free(sorted->vertex);
+}
+
+/* Is key k another than the one before? */
+static int is_distinct(const keyed *order, int64_t k) {
+  return k == 0 || order[k].key != order[k - 1].key;
+}
+
+static void keep_distinct(const keyed *order, int64_t count, sorted_points *sorted) {
+  int64_t at[SORT_BLOCKS + 1] = {0};
+#pragma omp parallel for schedule(static) if (count >= WORTH_COLUMNS)
+  for (int b = 0; b < SORT_BLOCKS; ++b)
+    for (int64_t k = count * b / SORT_BLOCKS; k < count * (b + 1) / SORT_BLOCKS; ++k)
+      at[b + 1] += is_distinct(order, k);
+  for (int b = 0; b < SORT_BLOCKS; ++b) at[b + 1] += at[b];
+  sorted->count = at[SORT_BLOCKS];
+#pragma omp parallel for schedule(static) if (count >= WORTH_COLUMNS)
+  for (int b = 0; b < SORT_BLOCKS; ++b) {
+    int64_t to = at[b];
+    for (int64_t k = count * b / SORT_BLOCKS; k < count * (b + 1) / SORT_BLOCKS; ++k) {
+      if (!is_distinct(order, k)) continue;
+      const uint64_t key = order[k].key;
+      sorted->place[to] =
+          (cvtm_grid_point){(int32_t)cvtm_star_collect(key), (int32_t)cvtm_star_collect(key >> 1)};
+      sorted->vertex[to++] = order[k].index;
+    }
+  }
+}
+
+_Static_assert(2 * sizeof(keyed) == SORT_SPACE, "keys twice");
+
+/* space: count * SORT_SPACE bytes, aligned as malloc does. Both arrays are malloc'd, even on
+ * failure; sorted_points_free frees them. */
+static cvtm_status sort_distinct(const cvtm_grid_point *grid, int64_t count, void *space,
+                                 sorted_points *sorted, cvtm_error *error) {
+  keyed *keys = space, *other = keys + count;
+  sorted->place = malloc((size_t)count * sizeof *sorted->place);
+  sorted->vertex = malloc((size_t)count * sizeof *sorted->vertex);
+  const keyed *order = NULL;
+  if (sorted->place && sorted->vertex) {
+    cvtm_prefer_large_pages(sorted->place, (size_t)count * sizeof *sorted->place);
+    cvtm_prefer_large_pages(sorted->vertex, (size_t)count * sizeof *sorted->vertex);
+#pragma omp parallel for schedule(static) if (count >= WORTH_COLUMNS)
+    for (int64_t i = 0; i < count; ++i) {
+      keys[i].key = cvtm_star_code((uint32_t)grid[i].x, (uint32_t)grid[i].y);
+      keys[i].index = (int32_t)i;
+    }
+    order = sort_keys(keys, other, count);
+  }
+  if (order != NULL) {
+    keep_distinct(order, count, sorted);
+    return CVTM_OK;
+  }
+  return cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory to triangulate %lld points",
+                   (long long)count);
+}
 
 enum { WORTH_THREADS = 1 << 13 /* points */ };
 
@@ -23,12 +205,12 @@ typedef uint32_t side;
 enum { BEYOND = -1 };
 
 typedef struct side_record {
-  int32_t corner; /* where the side begins: a point's place in cvtm_sorted_points */
+  int32_t corner; /* where the side begins: a point's place in sorted_points */
   side twin;      /* the same side of the triangle across */
 } side_record;
 
 typedef struct triangulation {
-  cvtm_sorted_points points;
+  sorted_points points;
   side_record *sides;
 } triangulation;
 
@@ -319,7 +501,7 @@ static hull merge(const triangulation *dt, const hull *left, const hull *right, 
 /* ---- Division ---- */
 
 /* Moves point `from` to place `to`, and those between by one. */
-static void move_point(const cvtm_sorted_points *p, int64_t from, int64_t to) {
+static void move_point(const sorted_points *p, int64_t from, int64_t to) {
   const cvtm_grid_point place = p->place[from];
   const int32_t vertex = p->vertex[from];
   const int64_t count = from < to ? to - from : from - to;
@@ -331,7 +513,7 @@ static void move_point(const cvtm_sorted_points *p, int64_t from, int64_t to) {
 }
 
 /* Of the points low .. end - 1 the first one along an axis, or the last one. */
-static int64_t find_end(const cvtm_sorted_points *p, int64_t low, int64_t end, int axis, int last) {
+static int64_t find_end(const sorted_points *p, int64_t low, int64_t end, int axis, int last) {
   int64_t best = low;
   for (int64_t k = low + 1; k < end; ++k)
     if (precedes(axis, p->place[k], p->place[best]) != last) best = k;
@@ -343,7 +525,7 @@ static inline int32_t along(int axis, cvtm_grid_point p) { return axis == 0 ? p.
 /* Cuts points at the middle of the smallest square of the Morton curve that holds them: one part
  * precedes the other along *axis. Returns where the second begins. If one has a single point, it
  * gets the nearest one of the other, too. */
-static int32_t divide(const cvtm_sorted_points *p, int32_t low, int32_t count, int *axis) {
+static int32_t divide(const sorted_points *p, int32_t low, int32_t count, int *axis) {
   const int32_t last = low + count - 1;
   const int32_t x = p->place[low].x ^ p->place[last].x, y = p->place[low].y ^ p->place[last].y;
   *axis = y >= x || y > (x ^ y); /* the highest bit is that of y, which comes before that of x */
@@ -543,15 +725,15 @@ no_memory:
 _Static_assert(CVTM_DELAUNAY_MOST == UINT32_MAX / 6, "sides are counted in 32 bits");
 
 /* The points are sorted in the memory of the sides. */
-_Static_assert(6 * sizeof(side_record) >= CVTM_SORT_SPACE + sizeof(cvtm_grid_point),
+_Static_assert(6 * sizeof(side_record) >= SORT_SPACE + sizeof(cvtm_grid_point),
                "six sides have room for the sorting of a point");
 
 static cvtm_status triangulate_points(cvtm_mesh *mesh, side_record *sides, cvtm_error *error) {
   const int64_t n = mesh->vertex_count;
   triangulation dt = {.sides = sides};
-  cvtm_grid_point *grid = (cvtm_grid_point *)((char *)sides + n * CVTM_SORT_SPACE);
+  cvtm_grid_point *grid = (cvtm_grid_point *)((char *)sides + n * SORT_SPACE);
   cvtm_status status = cvtm_snap_points(mesh->points, n, grid, error);
-  if (status == CVTM_OK) status = cvtm_sort_distinct(grid, n, sides, &dt.points, error);
+  if (status == CVTM_OK) status = sort_distinct(grid, n, sides, &dt.points, error);
   if (status == CVTM_OK) {
     mesh->coincident_count = n - dt.points.count;
 #pragma omp parallel if (n >= WORTH_THREADS)
@@ -559,7 +741,7 @@ static cvtm_status triangulate_points(cvtm_mesh *mesh, side_record *sides, cvtm_
     if (dt.points.count > 1) triangulate_shared(&dt, 0, (int32_t)dt.points.count);
     status = collect_triangles(&dt, mesh, error);
   }
-  cvtm_sorted_points_free(&dt.points);
+  sorted_points_free(&dt.points);
   return status;
 }
 

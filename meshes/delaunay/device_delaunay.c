@@ -3,7 +3,7 @@
 #include "base/clock.h"
 #include "base/primitives.h"
 #include "base/table_select.h"
-#include "meshes/delaunay/star_kernels.h"
+#include "meshes/delaunay/star.h"
 
 #include <stdlib.h>
 #include <string.h>

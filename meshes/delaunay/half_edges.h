@@ -4,7 +4,7 @@
 #define CVTMESH_MESHES_DELAUNAY_HALF_EDGES_H
 
 #include "base/status.h"
-#include "meshes/delaunay/predicates.h"
+#include "meshes/delaunay/grid.h"
 #include "meshes/elements/twins.h"
 
 #include <stdint.h>

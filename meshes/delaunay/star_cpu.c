@@ -1,5 +1,5 @@
-/* The phases of star_kernels.h in loops over points, shared by threads. */
-#include "meshes/delaunay/star_kernels.h"
+/* The phases of star.h in loops over points, shared by threads. */
+#include "meshes/delaunay/star.h"
 
 #include "base/table_select.h"
 

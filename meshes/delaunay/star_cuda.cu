@@ -1,7 +1,7 @@
-/* The phases of star_kernels.h, a thread for each point. */
+/* The phases of star.h, a thread for each point. */
 #include "base/cuda_check.h"
 #include "base/cuda_utils.h"
-#include "meshes/delaunay/star_kernels.h"
+#include "meshes/delaunay/star.h"
 
 #include <algorithm>
 

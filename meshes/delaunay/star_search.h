@@ -3,11 +3,59 @@
 #ifndef CVTMESH_MESHES_DELAUNAY_STAR_SEARCH_H
 #define CVTMESH_MESHES_DELAUNAY_STAR_SEARCH_H
 
-#include "meshes/delaunay/star_tree.h"
+#include "base/search.h"
+#include "meshes/delaunay/grid.h"
 
 #include <math.h>
 #include <stddef.h>
 #include <stdint.h>
+
+/* ---- A quadtree of grid points ---- */
+
+/* Distinct points along the Morton curve. A square of level l has the side 2^(30 - l); points at
+ * 2^30 belong to the last square of their row or column. */
+typedef struct cvtm_star_tree {
+  int64_t count;
+  const uint64_t *key;          /* ascending; cvtm_star_key */
+  const cvtm_grid_point *place; /* of each */
+  const int32_t *vertex;        /* which each stands for */
+  const int32_t *start;         /* 4^levels + 1: the first point of each square of that level */
+  int32_t levels;
+  cvtm_grid_point most; /* the largest coordinates */
+  /* Of weighted points; else NULL. */
+  const int64_t *weight;   /* of each, in squares of the grid's step: 0 .. 2^61 */
+  const int64_t *heaviest; /* of each square from level 0 to `levels`, the largest weight in it */
+  int32_t *link;           /* of each, the place of a neighbour; -1: none is known */
+} cvtm_star_tree;
+
+/* Where the squares of a level begin in `heaviest`. */
+CVTM_HD int64_t cvtm_star_first_of_level(int32_t level) {
+  return (((int64_t)1 << 2 * level) - 1) / 3;
+}
+
+/* The largest weight in a square, or more than that if it is smaller than a bin. */
+CVTM_HD int64_t cvtm_star_heaviest(const cvtm_star_tree *tree, int32_t level, int32_t i,
+                                   int32_t j) {
+  const int32_t up = level > tree->levels ? level - tree->levels : 0;
+  const uint64_t code = cvtm_star_code((uint32_t)(i >> up), (uint32_t)(j >> up));
+  return tree->heaviest[cvtm_star_first_of_level(level - up) + (int64_t)code];
+}
+
+/* The points of a square: *first .. *last - 1. */
+CVTM_HD void cvtm_star_range(const cvtm_star_tree *tree, int32_t level, uint64_t code,
+                             int32_t *first, int32_t *last) {
+  if (level <= tree->levels) {
+    const int32_t up = 2 * (tree->levels - level);
+    *first = tree->start[code << up];
+    *last = tree->start[(code + 1) << up];
+    return;
+  }
+  const uint64_t bin = code >> 2 * (level - tree->levels);
+  const int32_t low = tree->start[bin], high = tree->start[bin + 1];
+  const int32_t shift = 2 * (CVTM_GRID_BITS - level) + 2;
+  *first = (int32_t)cvtm_lower_bound_64(tree->key, low, high, code << shift);
+  *last = (int32_t)cvtm_lower_bound_64(tree->key, *first, high, (code + 1) << shift);
+}
 
 /* ---- The search ---- */
 

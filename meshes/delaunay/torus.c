@@ -6,7 +6,7 @@
 #include "meshes/delaunay/torus.h"
 
 #include "meshes/device_delaunay.h"
-#include "meshes/delaunay/predicates.h"
+#include "meshes/delaunay/grid.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -505,7 +505,8 @@ static cvtm_status mesh_selection(selection *left, const cvtm_boundary *boundary
     const cvtm_status status =
         cvtm_constrained_delaunay(left->sites, left->count, boundary, mesh, regions, source, error);
     if (status != CVTM_OK) return status;
-    if (round == MESH_ROUNDS || drop_crowded(mesh, *source, boundary->vertex_count, left) == 0) break;
+    if (round == MESH_ROUNDS || drop_crowded(mesh, *source, boundary->vertex_count, left) == 0)
+      break;
     cvtm_mesh_free(mesh);
     cvtm_regions_free(regions);
     free(*source);

@@ -3,11 +3,9 @@
 #include "base/host_memory.h"
 #include "meshes/constrained.h"
 #include "meshes/contour.h"
-#include "meshes/delaunay/snap.h"
+#include "meshes/delaunay/grid.h"
 #include "meshes/domain/pslg.h"
-#include "meshes/elements/edge_faces.h"
 #include "meshes/elements/twins.h"
-#include "meshes/formats/polygon_rings.h"
 #include "meshes/formats/formats.h"
 #include "meshes/mesh.h"
 

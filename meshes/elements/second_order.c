@@ -1,7 +1,6 @@
 #include "meshes/second_order.h"
 
 #include "base/host_memory.h"
-#include "meshes/elements/edge_faces.h"
 #include "meshes/elements/twins.h"
 
 #include <math.h>

@@ -6,7 +6,6 @@
 #include "base/large_pages.h"
 #include "base/portable.h"
 #include "meshes/formats/formats.h"
-#include "meshes/formats/polygon_rings.h"
 #include "meshes/mesh_file.h"
 
 #include <math.h>
@@ -21,7 +20,7 @@ typedef struct affine {
   int is_identity;
 } affine;
 
-/* Called for each element that is drawn where it stands; attributes as in meshes/formats/xml.h. A
+/* Called for each element that is drawn where it stands; attributes as in cvtm_xml_handlers. A
  * status other than CVTM_OK ends the walk. */
 typedef cvtm_status (*svg_visitor)(void *context, cvtm_source *source, const char *name,
                                    const char **attributes, const affine *transform);

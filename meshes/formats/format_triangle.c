@@ -3,7 +3,6 @@
  * https://www.cs.cmu.edu/~quake/triangle.html */
 #include "base/file.h"
 #include "meshes/formats/formats.h"
-#include "meshes/formats/polygon_rings.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -1,7 +1,6 @@
 /* Mesh files: what their formats share, and which format is which. */
 #include "base/file.h"
 #include "base/grow.h"
-#include "meshes/elements/edge_faces.h"
 #include "meshes/elements/twins.h"
 #include "meshes/formats/formats.h"
 #include "meshes/mesh_file.h"

@@ -4,8 +4,7 @@
 #include "base/grow.h"
 #include "base/numeric_locale.h"
 #include "meshes/delaunay/crossings.h"
-#include "meshes/delaunay/snap.h"
-#include "meshes/formats/polygon_rings.h"
+#include "meshes/delaunay/grid.h"
 #include "meshes/formats/formats.h"
 #include "meshes/polygon_file.h"
 

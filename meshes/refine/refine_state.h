@@ -4,7 +4,7 @@
 
 #include "meshes/delaunay/half_edges.h"
 #include "meshes/refine.h"
-#include "meshes/delaunay/snap.h"
+#include "meshes/delaunay/grid.h"
 
 typedef enum cvtm_vertex_kind {
   CVTM_VERTEX_GIVEN,      /* of the boundary as given: stays */
@@ -106,8 +106,6 @@ static inline double cvtm_dot_at(cvtm_grid_point a, cvtm_grid_point b, cvtm_grid
                   ((int64_t)b.y - a.y) * ((int64_t)c.y - a.y));
 }
 
-/* The cotangent of the smallest angle of a positively oriented triangle. */
-double cvtm_largest_cotangent(cvtm_grid_point a, cvtm_grid_point b, cvtm_grid_point c);
 double cvtm_triangle_cotangent(const cvtm_refiner *r, int64_t t);
 /* The half-edge of a triangle's shortest side. */
 int64_t cvtm_shortest_side(const cvtm_refiner *r, int64_t t);
@@ -137,19 +135,6 @@ cvtm_status cvtm_refine_find_touches(cvtm_refiner *r);
 /* Divides segments between two of these, which cvtm_refine_find_part may not find. */
 cvtm_status cvtm_refine_divide_between_touches(cvtm_refiner *r);
 
-/* The half-edge of a part; -1 if it has been divided, or is not reached. */
-int64_t cvtm_refine_find_part(const cvtm_half_edges *m, const cvtm_bad_part *part);
-/* Whether a part is long enough; scale: of the vertex that is too near, 0 where areas ask. */
-int cvtm_refine_may_divide(const cvtm_refiner *r, int64_t h, double scale);
-/* Puts a vertex on a part, and one on its copy if the segment has a twin. */
-cvtm_status cvtm_refine_divide(cvtm_refiner *r, const cvtm_bad_part *part);
-
-/* Sets what a new vertex is. CVTM_ERROR_INPUT if there are too many. */
-cvtm_status cvtm_refine_describe(cvtm_refiner *r, int32_t v, cvtm_refine_vertex made);
-cvtm_status cvtm_refine_check_memory(cvtm_refiner *r);
-/* Looks at all changed triangles; the changes stay. */
-cvtm_status cvtm_refine_keep_changes(cvtm_refiner *r);
-
 /* Nonzero from the moment on that options->stop ends the refinement. */
 int cvtm_refine_is_over(cvtm_refiner *r);
 /* Splits until all is good, or nothing more is allowed. */
@@ -160,9 +145,6 @@ cvtm_status cvtm_refine_repair(cvtm_refiner *r);
 cvtm_status cvtm_refine_relocate(cvtm_refiner *r, int64_t t, int *done);
 /* Moves sites towards their wishes (2 per vertex, in grid steps) as far as all stays good. */
 cvtm_status cvtm_refine_approach(cvtm_refiner *r, const double *wish, int64_t *moved);
-/* Moves vertices of bad triangles that have a corner v with near[v] nonzero; nothing becomes worse,
- * and nothing is removed. */
-cvtm_status cvtm_refine_repair_near(cvtm_refiner *r, const uint8_t *near, int64_t *moved);
 /* Makes one segment of those that are parts of a straight edge, so that the vertices between them
  * may move along it. corner: per vertex, it stays. */
 cvtm_status cvtm_refine_join_segments(cvtm_refiner *r, const uint8_t *corner);

@@ -1,4 +1,4 @@
-#include "meshes/delaunay/snap.h"
+#include "meshes/delaunay/grid.h"
 
 #include <math.h>
 #include <stdint.h>
