@@ -46,7 +46,20 @@ def test_includes():
 LINES_MAX = 1000
 # A file is a topic of 300 to 800 lines. Each of more than this many has a reason here.
 LINES_WITHOUT_REASON = 600
-REASONS = {}
+REASONS = {
+    "meshes/delaunay/delaunay.c": "the sort that divides the points, and the triangulation of them",
+    "meshes/domain/boundary.c": "sampling, sliding and fitting all place the cuts of a stretch",
+    "meshes/domain/contour_trace.c": "arcs, their specks and their corners: what marching squares leave",
+    "meshes/domain/pslg.c": "both readers of graphs divide the plane into the same parts",
+    "meshes/formats/format_msh.c": "reader and writer of one format, two versions of it",
+    "meshes/formats/format_svg.c": "reader and writer of one format",
+    "meshes/formats/format_vtu.c": "reader and writer of one format, with its compressors",
+    "meshes/formats/polygon_file.c": "rings as they are read, divided and joined",
+    "meshes/refine/adapt.c": "one state that all steps of the adaption change",
+    "meshes/refine/refine.c": "setting up, measuring and the result of a refinement",
+    "meshes/refine/refine_improve.c": "every move of a vertex asks for the same room",
+    "meshes/refine/refine_insert.c": "new vertices inside and on segments, which ask for each other",
+}
 
 
 def test_files_are_short():

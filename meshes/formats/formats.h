@@ -372,8 +372,7 @@ int cvtm_edge_nodes(const cvtm_file_mesh *mesh, int64_t edge, int32_t node[3]);
 /* 15 significant digits if they read back to the same bits, else 17. */
 void cvtm_put_number(FILE *file, double value);
 
-/* In memory: x and y; three vertices counted from
- * `first` and the end of the line. */
+/* In memory: x and y; three vertices counted from `first` and the end of the line. */
 enum { CVTM_TEXT_POINT = 2 * CVTM_TEXT_NUMBER + 1, CVTM_TEXT_CORNERS = 3 * CVTM_TEXT_INTEGER + 3 };
 char *cvtm_text_point(char *to, char separator, const double *p);
 char *cvtm_text_corners(char *to, const int32_t *v, int first);
