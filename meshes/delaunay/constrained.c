@@ -217,34 +217,6 @@ static cvtm_status find_regions(triangulation *t, int32_t *region) {
 
 /* ---- The result ---- */
 
-typedef struct kept_triangle {
-  int32_t corner[3], region;
-} kept_triangle;
-
-static int compare_triangles(const void *first, const void *second) {
-  const kept_triangle *a = first, *b = second;
-  if (a->region != b->region) return a->region < b->region ? -1 : 1;
-  for (int k = 0; k < 3; ++k) {
-    if (a->corner[k] != b->corner[k]) return a->corner[k] < b->corner[k] ? -1 : 1;
-  }
-  return 0;
-}
-
-/* The triangles inside, from their smallest vertex, sorted; vertices are numbered anew. */
-static int64_t list_triangles(const triangulation *t, const int32_t *region, const int32_t *number,
-                              kept_triangle *list) {
-  int64_t count = 0;
-  for (int64_t k = 0; k < t->m.triangle_count; ++k) {
-    if (region[k] <= 0) continue;
-    int32_t v[3];
-    for (int c = 0; c < 3; ++c) v[c] = number[t->m.corner[3 * k + c]];
-    const int first = v[0] < v[1] ? (v[0] < v[2] ? 0 : 2) : (v[1] < v[2] ? 1 : 2);
-    list[count++] = (kept_triangle){{v[first], v[(first + 1) % 3], v[(first + 2) % 3]}, region[k]};
-  }
-  qsort(list, (size_t)count, sizeof *list, compare_triangles);
-  return count;
-}
-
 typedef struct kept_edge {
   int32_t from, to, left, right, curve;
 } kept_edge;
@@ -331,14 +303,6 @@ static void copy_vertices(const triangulation *t, const int32_t *number, double 
   }
 }
 
-static void copy_triangles(const kept_triangle *list, int64_t count, int32_t *triangles,
-                           int32_t *region) {
-  for (int64_t k = 0; k < count; ++k) {
-    memcpy(triangles + 3 * k, list[k].corner, sizeof list[k].corner);
-    region[k] = list[k].region;
-  }
-}
-
 static void copy_edges(const kept_edge *sides, cvtm_regions *regions) {
   for (int64_t e = 0; e < regions->edge_count; ++e) {
     regions->edges[2 * e] = sides[e].from;
@@ -354,7 +318,6 @@ static cvtm_status extract_mesh(const triangulation *t, const int32_t *region, c
   const size_t n = (size_t)t->m.vertex_count, triangles = (size_t)t->m.triangle_count + 1;
   const size_t edges = (size_t)t->boundary->edge_count + n; /* divided edges have more parts */
   int32_t *number = malloc(n * sizeof *number);
-  kept_triangle *list = malloc(triangles * sizeof *list);
   kept_edge *sides = malloc(edges * sizeof *sides);
   cvtm_mesh made = {.points = malloc(2 * n * sizeof *made.points),
                     .triangles = malloc(3 * triangles * sizeof *made.triangles)};
@@ -365,23 +328,21 @@ static cvtm_status extract_mesh(const triangulation *t, const int32_t *region, c
                         .curve = malloc(edges * sizeof *parts.curve)};
   int32_t *origin = malloc(n * sizeof *origin);
   cvtm_status status = CVTM_OK;
-  if (!number || !list || !sides || !parts.curve || !made.points || !made.triangles ||
-      !parts.region || !parts.edges || !parts.left || !parts.right || !origin) {
+  if (!number || !sides || !parts.curve || !made.points || !made.triangles || !parts.region ||
+      !parts.edges || !parts.left || !parts.right || !origin) {
     status = cvtm_no_memory(t->error, "the constrained triangulation");
   } else {
     made.vertex_count = number_vertices(t, region, number);
     copy_vertices(t, number, made.points, origin);
-    made.triangle_count = list_triangles(t, region, number, list);
-    copy_triangles(list, made.triangle_count, made.triangles, parts.region);
+    made.triangle_count = cvtm_half_edges_list(&t->m, number, made.triangles, parts.region);
     parts.edge_count = list_edges(t, region, number, sides);
     parts.curve_count = find_curves(sides, parts.edge_count, number);
     copy_edges(sides, &parts);
-    if (made.triangle_count == 0) {
+    if (made.triangle_count < 0) status = cvtm_no_memory(t->error, "the constrained triangulation");
+    if (made.triangle_count == 0)
       status = cvtm_fail(t->error, CVTM_ERROR_INPUT, "no triangle lies inside the boundary");
-    }
   }
   free(number);
-  free(list);
   free(sides);
   if (status != CVTM_OK) {
     cvtm_mesh_free(&made);

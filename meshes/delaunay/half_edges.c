@@ -456,3 +456,39 @@ cvtm_status cvtm_half_edges_create(const cvtm_grid_point *grid, int64_t count,
   *m = made;
   return CVTM_OK;
 }
+
+/* ---- The result ---- */
+
+typedef struct listed_triangle {
+  int32_t corner[3], region;
+} listed_triangle;
+
+static int compare_listed(const void *first, const void *second) {
+  const listed_triangle *a = first, *b = second;
+  if (a->region != b->region) return a->region < b->region ? -1 : 1;
+  for (int k = 0; k < 3; ++k)
+    if (a->corner[k] != b->corner[k]) return a->corner[k] < b->corner[k] ? -1 : 1;
+  return 0;
+}
+
+int64_t cvtm_half_edges_list(const cvtm_half_edges *m, const int32_t *number, int32_t *triangles,
+                             int32_t *region) {
+  listed_triangle *list = malloc(((size_t)m->triangle_count + 1) * sizeof *list);
+  int64_t count = 0;
+  if (list == NULL) return -1;
+  for (int64_t t = 0; t < m->triangle_count; ++t) {
+    if (m->corner[3 * t] < 0 || m->region[t] <= 0) continue;
+    int32_t v[3];
+    for (int k = 0; k < 3; ++k) v[k] = number[m->corner[3 * t + k]];
+    const int first = v[0] < v[1] ? (v[0] < v[2] ? 0 : 2) : (v[1] < v[2] ? 1 : 2);
+    list[count++] =
+        (listed_triangle){{v[first], v[(first + 1) % 3], v[(first + 2) % 3]}, m->region[t]};
+  }
+  qsort(list, (size_t)count, sizeof *list, compare_listed);
+  for (int64_t k = 0; k < count; ++k) {
+    memcpy(triangles + 3 * k, list[k].corner, sizeof list[k].corner);
+    region[k] = list[k].region;
+  }
+  free(list);
+  return count;
+}

@@ -79,6 +79,12 @@ void cvtm_half_edges_restore(cvtm_half_edges *m);
 /* The same for any triangulation: every edge is tested. */
 void cvtm_half_edges_restore_all(cvtm_half_edges *m);
 
+/* The triangles of regions > 0 with the numbers of their vertices, each from its smallest vertex,
+ * sorted by region and then by vertices. triangles, region: room for all. Returns how many there
+ * are; -1: no memory. */
+int64_t cvtm_half_edges_list(const cvtm_half_edges *m, const int32_t *number, int32_t *triangles,
+                             int32_t *region);
+
 /* Takes back all changes since there were `mark` of them. */
 void cvtm_half_edges_undo(cvtm_half_edges *m, int64_t mark);
 /* Forgets the changes. */

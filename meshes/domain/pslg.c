@@ -22,7 +22,7 @@ typedef struct plane_parts {
   cvtm_mesh mesh;      /* y is taken to be up, so that it is one in a mirror */
   cvtm_regions edges;  /* the segments */
   int32_t *source;     /* per vertex: the point that it was */
-  int64_t *twin, *at;  /* as cvtm_find_twins gives them */
+  int64_t *twin;       /* as cvtm_find_twins gives them */
   int64_t *face;       /* per segment: its half-edge */
   int64_t *stack;      /* as long as there are half-edges */
   uint8_t *is_segment; /* per half-edge */
@@ -37,7 +37,6 @@ static void plane_parts_free(plane_parts *p) {
   cvtm_regions_free(&p->edges);
   free(p->source);
   free(p->twin);
-  free(p->at);
   free(p->face);
   free(p->stack);
   free(p->is_segment);
@@ -69,18 +68,17 @@ static cvtm_status triangulate(double *points, int64_t count, int32_t *segments,
 static cvtm_status find_neighbours(plane_parts *p, cvtm_error *error) {
   const size_t halves = 3 * (size_t)p->mesh.triangle_count;
   p->twin = malloc(halves * sizeof *p->twin);
-  p->at = malloc((size_t)p->mesh.vertex_count * sizeof *p->at);
   p->face = malloc(((size_t)p->edges.edge_count + 1) * sizeof *p->face);
   p->stack = malloc(halves * sizeof *p->stack);
   p->is_segment = calloc(halves, 1);
   p->part = malloc(halves * sizeof *p->part);
   p->region = malloc(halves * sizeof *p->region);
-  if (!p->twin || !p->at || !p->face || !p->stack || !p->is_segment || !p->part || !p->region ||
+  if (!p->twin || !p->face || !p->stack || !p->is_segment || !p->part || !p->region ||
       !cvtm_find_edge_faces(p->mesh.triangles, p->mesh.triangle_count, p->mesh.vertex_count,
                             &p->edges, p->face))
     return cvtm_no_memory(error, "the segments");
   const cvtm_status status = cvtm_find_twins(p->mesh.triangles, p->mesh.triangle_count,
-                                             p->mesh.vertex_count, p->twin, p->at, error);
+                                             p->mesh.vertex_count, p->twin, NULL, error);
   for (int64_t e = 0; e < p->edges.edge_count && status == CVTM_OK; ++e) {
     p->is_segment[p->face[e]] = 1;
     if (p->twin[p->face[e]] >= 0) p->is_segment[p->twin[p->face[e]]] = 1;

@@ -407,7 +407,7 @@ void cvtm_cells_free(cvtm_cells *cells) {
 
 typedef struct builder {
   const cvtm_mesh *mesh;
-  int64_t *twin, *at;
+  int64_t *twin;
   double *centre; /* 2 per triangle */
   uint8_t *begun; /* per half-edge: its fan is in a cell already */
   cvtm_cells made;
@@ -497,7 +497,6 @@ cvtm_status cvtm_cells_of_domain(const cvtm_mesh *mesh, cvtm_cells *cells, cvtm_
   const size_t most = 4 * halves + 1;
   builder b = {.mesh = mesh,
                .twin = malloc((halves + 1) * sizeof *b.twin),
-               .at = malloc((n + 1) * sizeof *b.at),
                .centre = malloc((halves + 1) * sizeof *b.centre),
                .begun = calloc(halves + 1, 1),
                .made = {.count = mesh->vertex_count,
@@ -507,14 +506,14 @@ cvtm_status cvtm_cells_of_domain(const cvtm_mesh *mesh, cvtm_cells *cells, cvtm_
   int64_t *start = calloc(n + 2, sizeof *start);
   int64_t *leaving = malloc((halves + 1) * sizeof *leaving);
   cvtm_status status = CVTM_OK;
-  if (!b.twin || !b.at || !b.centre || !b.begun || !b.made.start || !b.made.corners ||
-      !b.made.neighbors || !start || !leaving) {
+  if (!b.twin || !b.centre || !b.begun || !b.made.start || !b.made.corners || !b.made.neighbors ||
+      !start || !leaving) {
     status = cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory for the cells of %lld sites",
                        (long long)mesh->vertex_count);
   }
   if (status == CVTM_OK) {
     status = cvtm_find_twins(mesh->triangles, mesh->triangle_count, mesh->vertex_count, b.twin,
-                             b.at, error);
+                             NULL, error);
   }
   if (status == CVTM_OK) {
     list_leaving(mesh, start, leaving);
@@ -529,7 +528,6 @@ cvtm_status cvtm_cells_of_domain(const cvtm_mesh *mesh, cvtm_cells *cells, cvtm_
     cvtm_cells_free(&b.made);
   }
   free(b.twin);
-  free(b.at);
   free(b.centre);
   free(b.begun);
   free(start);

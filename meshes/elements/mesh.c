@@ -152,8 +152,8 @@ cvtm_status cvtm_find_twins(const int32_t *corners, int64_t triangles, int64_t v
   } else {
     sort_halves(corners, 1, NULL, halves, vertices, start, by_end);
     sort_halves(corners, 0, by_end, halves, vertices, start, leaving);
-    for (int64_t v = 0; v < vertices; ++v) at[v] = -1;
-    for (int64_t h = halves - 1; h >= 0; --h) at[corners[h]] = h;
+    for (int64_t v = 0; at != NULL && v < vertices; ++v) at[v] = -1;
+    for (int64_t h = halves - 1; at != NULL && h >= 0; --h) at[corners[h]] = h;
     for (int64_t h = 0; h < halves; ++h) {
       const int32_t to = corners[cvtm_half_after(h)];
       twin[h] = last_ending(corners, leaving, start[to], start[to + 1], corners[h]);

@@ -163,12 +163,12 @@ static void place_in_middle(const cvtm_mesh *mesh, int32_t a, int32_t b, double 
     place[axis] = 0.5 * (mesh->points[2 * (int64_t)a + axis] + mesh->points[2 * (int64_t)b + axis]);
 }
 
-/* twin, at: room for cvtm_find_twins. */
+/* twin: room for cvtm_find_twins. */
 static cvtm_status number_nodes(const cvtm_mesh *mesh, cvtm_second_order *made, int64_t *twin,
-                                int64_t *at, cvtm_error *error) {
+                                cvtm_error *error) {
   const int64_t halves = 3 * mesh->triangle_count;
   cvtm_status status =
-      cvtm_find_twins(mesh->triangles, mesh->triangle_count, mesh->vertex_count, twin, at, error);
+      cvtm_find_twins(mesh->triangles, mesh->triangle_count, mesh->vertex_count, twin, NULL, error);
   if (status != CVTM_OK) return status;
   for (int64_t h = 0; h < halves; ++h) {
     if (twin[h] >= 0 && twin[h] < h) {
@@ -384,15 +384,13 @@ cvtm_status cvtm_second_order_create(const cvtm_mesh *mesh, const cvtm_regions *
   const size_t halves = 3 * (size_t)mesh->triangle_count + 1;
   cvtm_second_order made = {0};
   int64_t *twin = malloc(halves * sizeof *twin);
-  int64_t *at = malloc(((size_t)mesh->vertex_count + 1) * sizeof *at);
-  cvtm_status status = twin != NULL && at != NULL ? allocate_nodes(mesh, regions, &made, error)
-                                                  : cvtm_no_memory(error, "nodes of second order");
-  if (status == CVTM_OK) status = number_nodes(mesh, &made, twin, at, error);
+  cvtm_status status = twin != NULL ? allocate_nodes(mesh, regions, &made, error)
+                                    : cvtm_no_memory(error, "nodes of second order");
+  if (status == CVTM_OK) status = number_nodes(mesh, &made, twin, error);
   if (status == CVTM_OK && regions != NULL) status = find_edge_nodes(mesh, regions, &made, error);
   if (status == CVTM_OK && regions != NULL && contour != NULL && contour->arc_count > 0)
     status = follow_contour(mesh, regions, contour, &made, error);
   free(twin);
-  free(at);
   if (status != CVTM_OK) {
     cvtm_second_order_free(&made);
     return status;

@@ -8,7 +8,7 @@
 
 /* Half-edge h = 3 t + k runs from corner k of triangle t to the next one; its twin is the same
  * edge in the other triangle, -1 on the border. corners and twin: 3 * triangles; at: per vertex a
- * half-edge that leaves it, -1 if none does. */
+ * half-edge that leaves it, -1 if none does, or NULL. */
 cvtm_status cvtm_find_twins(const int32_t *corners, int64_t triangles, int64_t vertices,
                             int64_t *twin, int64_t *at, cvtm_error *error);
 

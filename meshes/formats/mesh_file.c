@@ -63,11 +63,10 @@ static void list_nodes(const cvtm_file_mesh *m, cvtm_file_sets *sets) {
 static int find_seeds(const cvtm_file_mesh *m, cvtm_file_sets *sets) {
   const size_t n = (size_t)m->triangle_count + 1;
   int64_t *twin = malloc(3 * n * sizeof *twin), *stack = malloc(n * sizeof *stack);
-  int64_t *at = malloc((size_t)(m->vertex_count + 1) * sizeof *at);
   char *seen = calloc(n, 1);
-  const int ready =
-      twin && stack && at && seen &&
-      cvtm_find_twins(m->triangles, m->triangle_count, m->vertex_count, twin, at, NULL) == CVTM_OK;
+  const int ready = twin && stack && seen &&
+                    cvtm_find_twins(m->triangles, m->triangle_count, m->vertex_count, twin, NULL,
+                                    NULL) == CVTM_OK;
   for (int64_t first = 0; ready && first < m->triangle_count; ++first) {
     if (seen[first]) continue;
     int64_t depth = 0;
@@ -85,7 +84,6 @@ static int find_seeds(const cvtm_file_mesh *m, cvtm_file_sets *sets) {
   }
   free(twin);
   free(stack);
-  free(at);
   free(seen);
   return ready;
 }

@@ -371,34 +371,6 @@ static cvtm_status adapt_smooth(adapter *a) {
 
 /* ---- The result ---- */
 
-typedef struct listed_triangle {
-  int32_t corner[3], region;
-} listed_triangle;
-
-/* For qsort. */
-static int compare_listed(const void *left, const void *right) {
-  const listed_triangle *a = left, *b = right;
-  if (a->region != b->region) return a->region < b->region ? -1 : 1;
-  for (int k = 0; k < 3; ++k)
-    if (a->corner[k] != b->corner[k]) return a->corner[k] < b->corner[k] ? -1 : 1;
-  return 0;
-}
-
-static int64_t list_triangles(const cvtm_half_edges *m, const int32_t *number,
-                              listed_triangle *list) {
-  int64_t count = 0;
-  for (int64_t t = 0; t < m->triangle_count; ++t) {
-    if (m->corner[3 * t] < 0) continue;
-    int32_t v[3];
-    for (int k = 0; k < 3; ++k) v[k] = number[m->corner[3 * t + k]];
-    const int first = v[0] < v[1] ? (v[0] < v[2] ? 0 : 2) : (v[1] < v[2] ? 1 : 2);
-    list[count++] =
-        (listed_triangle){{v[first], v[(first + 1) % 3], v[(first + 2) % 3]}, m->region[t]};
-  }
-  qsort(list, (size_t)count, sizeof *list, compare_listed);
-  return count;
-}
-
 /* The pieces of segments. As in the first triangulation the outside is never on the left. */
 static void list_pieces(const adapter *a, const int32_t *number, cvtm_regions *made) {
   const cvtm_half_edges *m = &a->m;
@@ -446,7 +418,6 @@ static cvtm_status adapt_extract(const adapter *a, cvtm_mesh *mesh, cvtm_regions
   const cvtm_half_edges *m = &a->m;
   const size_t n = (size_t)m->vertex_count + 1, t = (size_t)m->triangle_count + 1;
   int32_t *number = malloc(n * sizeof *number);
-  listed_triangle *list = malloc(t * sizeof *list);
   cvtm_mesh made = {.points = malloc(2 * n * sizeof *made.points),
                     .triangles = malloc(3 * t * sizeof *made.triangles)};
   cvtm_regions parts = {.region = malloc(t * sizeof *parts.region),
@@ -454,8 +425,8 @@ static cvtm_status adapt_extract(const adapter *a, cvtm_mesh *mesh, cvtm_regions
                         .left = malloc(3 * t * sizeof *parts.left),
                         .right = malloc(3 * t * sizeof *parts.right),
                         .curve = malloc(3 * t * sizeof *parts.curve)};
-  const int all = number && list && made.points && made.triangles && parts.region && parts.edges &&
-                  parts.left && parts.right && parts.curve;
+  int all = number && made.points && made.triangles && parts.region && parts.edges && parts.left &&
+            parts.right && parts.curve;
   for (int64_t v = 0; v < m->vertex_count && all; ++v) {
     number[v] = (int32_t)made.vertex_count;
     if (m->at[v] < 0) continue;
@@ -463,16 +434,12 @@ static cvtm_status adapt_extract(const adapter *a, cvtm_mesh *mesh, cvtm_regions
     made.points[2 * made.vertex_count++ + 1] = a->frame.y - m->grid[v].y * a->frame.step;
   }
   if (all) {
-    made.triangle_count = list_triangles(m, number, list);
-    for (int64_t k = 0; k < made.triangle_count; ++k) {
-      memcpy(made.triangles + 3 * k, list[k].corner, sizeof list[k].corner);
-      parts.region[k] = list[k].region;
-    }
+    made.triangle_count = cvtm_half_edges_list(m, number, made.triangles, parts.region);
+    all = made.triangle_count >= 0;
     list_pieces(a, number, &parts);
     measure(a, a->figures);
   }
   free(number);
-  free(list);
   if (!all) {
     cvtm_mesh_free(&made);
     cvtm_regions_free(&parts);
