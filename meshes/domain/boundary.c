@@ -2,6 +2,7 @@
  * have given areas. */
 #include "base/grow.h"
 #include "base/host_memory.h"
+#include "base/point_order.h"
 #include "base/portable.h"
 #include "base/segment.h"
 #include "meshes/contour.h"
@@ -279,35 +280,25 @@ static cvtm_status emit_piece(sampler *s, int64_t parts, int closed, int32_t fir
 
 /* ---- Arcs ---- */
 
-/* Ends of arcs, by place: arcs that meet share a vertex. */
-typedef struct arc_end {
-  double x, y;
-  int64_t slot; /* 2 * arc + (0: first, 1: last) */
-} arc_end;
-
-static int compare_ends(const void *first, const void *second) {
-  const arc_end *a = first, *b = second;
-  const int order = (a->x > b->x) - (a->x < b->x);
-  return order != 0 ? order : (a->y > b->y) - (a->y < b->y);
-}
-
+/* Ends of arcs, by place: arcs that meet share a vertex. An end has the number 2 * arc + (0: first,
+ * 1: last). */
 static cvtm_status add_end_vertices(sampler *s, const cvtm_contour *c, int32_t *vertex_of) {
-  arc_end *ends = malloc((2 * (size_t)c->arc_count + 1) * sizeof *ends);
+  cvtm_placed *ends = malloc((2 * (size_t)c->arc_count + 1) * sizeof *ends);
   if (ends == NULL) return cvtm_no_memory(s->error, "the boundary");
   for (int64_t slot = 0; slot < 2 * c->arc_count; ++slot) {
     const int64_t k = slot % 2 == 0 ? c->start[slot / 2] : c->start[slot / 2 + 1] - 1;
-    ends[slot] = (arc_end){c->points[2 * k], c->points[2 * k + 1], slot};
+    ends[slot] = (cvtm_placed){c->points[2 * k], c->points[2 * k + 1], slot};
   }
-  qsort(ends, 2 * (size_t)c->arc_count, sizeof *ends, compare_ends);
+  qsort(ends, 2 * (size_t)c->arc_count, sizeof *ends, cvtm_compare_placed);
   cvtm_status status = CVTM_OK;
   for (int64_t k = 0; k < 2 * c->arc_count && status == CVTM_OK; ++k) {
-    int32_t vertex = k > 0 ? vertex_of[ends[k - 1].slot] : -1;
-    if (k == 0 || compare_ends(&ends[k - 1], &ends[k]) != 0) {
+    int32_t vertex = k > 0 ? vertex_of[ends[k - 1].index] : -1;
+    if (k == 0 || ends[k - 1].x != ends[k].x || ends[k - 1].y != ends[k].y) {
       const double place[2] = {ends[k].x, ends[k].y};
-      vertex = add_vertex(s, place, 0, c->corner[c->start[ends[k].slot / 2]]);
+      vertex = add_vertex(s, place, 0, c->corner[c->start[ends[k].index / 2]]);
     }
     if (vertex < 0) status = no_vertex(s);
-    vertex_of[ends[k].slot] = vertex;
+    vertex_of[ends[k].index] = vertex;
   }
   free(ends);
   return status;

@@ -479,13 +479,8 @@ static void move_ends(const smoother *m, const arc_end *ends, int64_t count) {
 
 cvtm_status cvtm_contour_smooth(const cvtm_contour_picture *picture, double sigma,
                                 cvtm_contour *contour, cvtm_error *error) {
-  int64_t longest = 0;
-  for (int64_t arc = 0; arc < contour->arc_count; ++arc) {
-    const int64_t count = contour->start[arc + 1] - contour->start[arc];
-    if (count > longest) longest = count;
-  }
   const size_t points = (size_t)contour->start[contour->arc_count];
-  const size_t n = (size_t)(longest + 2 * padding(sigma) + 4);
+  const size_t n = (size_t)(cvtm_contour_longest(contour) + 2 * padding(sigma) + 4);
   double *traced = malloc((2 * points + 1) * sizeof *traced);
   double *memory = malloc(11 * n * sizeof *memory);
   arc_end *ends = malloc((2 * (size_t)contour->arc_count + 1) * sizeof *ends);

@@ -77,6 +77,14 @@ typedef struct cvtm_area_map {
 cvtm_status cvtm_fit_areas(const cvtm_area_map *map, const int32_t *regions, const double *areas,
                            int64_t region_count, double *worst, cvtm_error *error);
 
+/* The most points of an arc. */
+static inline int64_t cvtm_contour_longest(const cvtm_contour *c) {
+  int64_t longest = 0;
+  for (int64_t arc = 0; arc < c->arc_count; ++arc)
+    if (c->start[arc + 1] - c->start[arc] > longest) longest = c->start[arc + 1] - c->start[arc];
+  return longest;
+}
+
 static inline int cvtm_contour_is_closed(const cvtm_contour *c, int64_t arc) {
   const double *p = c->points + 2 * c->start[arc], *q = c->points + 2 * (c->start[arc + 1] - 1);
   return p[0] == q[0] && p[1] == q[1];

@@ -742,12 +742,7 @@ static void find_corners(cvtm_contour *c, double *traced, int64_t arc, double an
 /* traced: a copy of the points, turned with them and not moved. */
 static cvtm_status find_all_corners(cvtm_contour *c, double *traced, double angle,
                                     cvtm_error *error) {
-  int64_t longest = 0;
-  for (int64_t arc = 0; arc < c->arc_count; ++arc) {
-    const int64_t count = c->start[arc + 1] - c->start[arc];
-    if (count > longest) longest = count;
-  }
-  const size_t n = (size_t)longest + 1;
+  const size_t n = (size_t)cvtm_contour_longest(c) + 1;
   corner_workspace work = {malloc(n),
                            malloc(n * sizeof *work.stack),
                            malloc(n * sizeof *work.kept),

@@ -1,4 +1,5 @@
 /* From a contour to the mesh of a domain. */
+#include "base/host_memory.h"
 #include "base/portable.h"
 #include "meshes/constrained.h"
 #include "meshes/delaunay/crossings.h"
@@ -165,7 +166,7 @@ static void spread_limits(planner *p) {
 static cvtm_status separate_edges(planner *p, const cvtm_boundary *b, int64_t *found,
                                   cvtm_error *error) {
   uint8_t *crossed = malloc((size_t)b->edge_count + 1);
-  if (crossed == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory for the boundary");
+  if (crossed == NULL) return cvtm_no_memory(error, "the boundary");
   const cvtm_status status =
       cvtm_find_crossed(b->points, b->vertex_count, b->edges, b->edge_count, crossed, found, error);
   for (int64_t e = 0; e < b->edge_count && status == CVTM_OK; ++e) {
@@ -252,7 +253,7 @@ static cvtm_status limit_narrow_places(planner *p, const cvtm_boundary *b, int64
   int32_t *source = NULL;
   *found = 0;
   vicinity *around = malloc((size_t)b->vertex_count * sizeof *around);
-  if (around == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory for the boundary");
+  if (around == NULL) return cvtm_no_memory(error, "the boundary");
   cvtm_status status =
       cvtm_constrained_delaunay(b->points, b->vertex_count, b, &mesh, &regions, &source, error);
   if (status == CVTM_OK) find_vicinities(b, around);

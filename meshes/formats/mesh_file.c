@@ -1,6 +1,7 @@
 /* Mesh files: what their formats share, and which format is which. */
 #include "base/file.h"
 #include "base/grow.h"
+#include "base/point_order.h"
 #include "meshes/elements/twins.h"
 #include "meshes/formats/formats.h"
 #include "meshes/mesh_file.h"
@@ -398,42 +399,24 @@ static void orient(cvtm_mesh *mesh) {
   }
 }
 
-/* A place and whether some triangle uses the vertex there. */
-typedef struct place {
-  double x, y;
-  int used;
-} place;
-
-static int compare_places(const void *a, const void *b) {
-  const place *p = a, *q = b;
-  int order = (p->x > q->x) - (p->x < q->x);
-  return order != 0 ? order : (p->y > q->y) - (p->y < q->y);
-}
-
-/* Vertices without a triangle that share a place with another vertex. */
-static int64_t count_coincident(const place *sorted, int64_t count) {
-  int64_t coincident = 0;
-  for (int64_t first = 0, end; first < count; first = end) {
-    int64_t unused = 0;
-    for (end = first; end < count && compare_places(&sorted[first], &sorted[end]) == 0; ++end) {
-      unused += !sorted[end].used;
-    }
-    coincident += unused < end - first ? unused : unused - 1;
-  }
-  return coincident;
-}
-
-/* used: nonzero for the vertices of triangles. */
+/* Counts vertices without a triangle that share a place with another vertex. used: nonzero for the
+ * vertices of triangles. */
 static cvtm_status find_coincident(cvtm_mesh *mesh, const unsigned char *used, const char *name,
                                    cvtm_error *error) {
   const int64_t n = mesh->vertex_count;
-  place *places = malloc((size_t)n * sizeof *places);
-  if (places == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", name);
+  cvtm_placed *list = malloc((size_t)n * sizeof *list);
+  if (list == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", name);
   for (int64_t i = 0; i < n; ++i)
-    places[i] = (place){mesh->points[2 * i], mesh->points[2 * i + 1], used[i]};
-  qsort(places, (size_t)n, sizeof *places, compare_places);
-  mesh->coincident_count = count_coincident(places, n);
-  free(places);
+    list[i] = (cvtm_placed){mesh->points[2 * i], mesh->points[2 * i + 1], i};
+  qsort(list, (size_t)n, sizeof *list, cvtm_compare_placed);
+  for (int64_t first = 0, end; first < n; first = end) {
+    int64_t unused = 0;
+    for (end = first; end < n && list[end].x == list[first].x && list[end].y == list[first].y;
+         ++end)
+      unused += !used[list[end].index];
+    mesh->coincident_count += unused < end - first ? unused : unused - 1;
+  }
+  free(list);
   return CVTM_OK;
 }
 

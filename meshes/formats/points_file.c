@@ -15,11 +15,9 @@ typedef enum format { UNKNOWN, CSV, XYZ, NPY, NODE, SVG } format;
 static const char *const extensions[] = {"", "csv", "xyz", "npy", "node", "svg"};
 
 static format name_format(const char *extension) {
-  if (strcmp(extension, "csv") == 0) return CSV;
-  if (strcmp(extension, "xyz") == 0) return XYZ;
-  if (strcmp(extension, "node") == 0) return NODE;
-  if (strcmp(extension, "svg") == 0) return SVG;
-  return strcmp(extension, "npy") == 0 ? NPY : UNKNOWN;
+  for (int f = CSV; f <= SVG; ++f)
+    if (strcmp(extension, extensions[f]) == 0) return (format)f;
+  return UNKNOWN;
 }
 
 static format find_format(const char *path) {

@@ -2,7 +2,9 @@
 #include "base/csv.h"
 #include "base/file.h"
 #include "base/grow.h"
+#include "base/host_memory.h"
 #include "base/numeric_locale.h"
+#include "base/search.h"
 #include "meshes/delaunay/crossings.h"
 #include "meshes/delaunay/grid.h"
 #include "meshes/formats/formats.h"
@@ -221,7 +223,7 @@ static cvtm_status rings_divide(cvtm_polygons *rings, cvtm_error *error) {
   const int good = create_finder(rings, &f);
   cvtm_status status =
       good ? cvtm_snap_points(f.places, rings->start[rings->ring_count], f.grid, error)
-           : cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory for the rings");
+           : cvtm_no_memory(error, "the rings");
   if (status == CVTM_OK && find_first(&f) > 0) {
     find_loops(&f);
     const cvtm_polygons given = *rings;
@@ -450,7 +452,7 @@ static cvtm_status join_once(cvtm_polygons *rings, int with_exact, int *changed,
   free(c.edge);
   free(c.ring);
   free(f.found);
-  return good ? status : cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory for the rings");
+  return good ? status : cvtm_no_memory(error, "the rings");
 }
 
 /* Without `divide` rings that meet themselves stay whole, and edges get all corners on them. */
@@ -615,16 +617,9 @@ static cvtm_status read_geojson(cvtm_source *s, cvtm_ring_collector *c) {
 /* ---- What crosses what, and which way round ---- */
 
 static int64_t ring_of(const cvtm_polygons *rings, int64_t point) {
-  int64_t low = 0, high = rings->ring_count - 1;
-  while (low < high) {
-    const int64_t middle = high - (high - low) / 2;
-    if (rings->start[middle] <= point) {
-      low = middle;
-    } else {
-      high = middle - 1;
-    }
-  }
-  return low;
+  return cvtm_lower_bound_64((const uint64_t *)rings->start, 0, rings->ring_count,
+                             (uint64_t)point + 1) -
+         1;
 }
 
 static cvtm_status refuse_pair(const cvtm_polygons *rings, const int64_t pair[2], const char *name,
@@ -699,6 +694,11 @@ static reader find_reader(const char *extension) {
   return strcmp(extension, "poly") == 0 ? cvtm_read_polygons_poly : NULL;
 }
 
+static cvtm_status fail_unknown(const char *name, cvtm_error *error) {
+  return cvtm_fail(error, CVTM_ERROR_ARGUMENT,
+                   "%s: unknown polygon format (known: csv, geojson, svg, poly)", name);
+}
+
 int cvtm_polygon_format_known(const char *path) {
   char buffer[16];
   return find_reader(cvtm_file_extension(path, buffer, sizeof buffer)) != NULL;
@@ -707,10 +707,7 @@ int cvtm_polygon_format_known(const char *path) {
 cvtm_status cvtm_rings_read(const char *extension, cvtm_source *source, cvtm_ring_collector *c) {
   const reader read = find_reader(extension);
   *c = (cvtm_ring_collector){.source = source};
-  if (read == NULL) {
-    return cvtm_fail(source->error, CVTM_ERROR_ARGUMENT,
-                     "%s: unknown polygon format (known: csv, geojson, svg, poly)", source->name);
-  }
+  if (read == NULL) return fail_unknown(source->name, source->error);
   const cvtm_numeric_locale locale = cvtm_numeric_locale_enter();
   const cvtm_status status = read(source, c);
   cvtm_numeric_locale_leave(locale);
@@ -742,10 +739,7 @@ cvtm_status cvtm_polygons_load(const char *path, unsigned char **bytes, size_t *
   const size_t limit = (size_t)1 << 31;
   char buffer[16];
   const char *extension = cvtm_file_extension(path, buffer, sizeof buffer);
-  if (find_reader(extension) == NULL) {
-    return cvtm_fail(error, CVTM_ERROR_ARGUMENT,
-                     "%s: unknown polygon format (known: csv, geojson, svg, poly)", path);
-  }
+  if (find_reader(extension) == NULL) return fail_unknown(path, error);
   return strcmp(extension, "poly") == 0 ? cvtm_triangle_load_poly(path, bytes, size, error)
                                         : cvtm_file_read(path, limit, bytes, size, error);
 }

@@ -169,7 +169,7 @@ cvtm_status cvtm_list_changed(cvtm_refiner *r, int64_t mark) {
   const int64_t known = r->stamp_capacity;
   if (!cvtm_grow(&r->stamp, sizeof *r->stamp, &r->stamp_capacity, m->triangle_count) ||
       m->out_of_memory)
-    return cvtm_fail(r->error, CVTM_ERROR_MEMORY, "no memory for the refinement");
+    return cvtm_no_memory(r->error, "the refinement");
   for (int64_t t = known; t < r->stamp_capacity; ++t) r->stamp[t] = 0;
   ++r->round;
   r->changed_count = 0;
@@ -178,7 +178,7 @@ cvtm_status cvtm_list_changed(cvtm_refiner *r, int64_t mark) {
     if (m->changes[k].kind != CVTM_CHANGED_CORNER || m->corner[3 * t] < 0) continue;
     if (r->stamp[t] == r->round) continue;
     if (!cvtm_grow(&r->changed, sizeof *r->changed, &r->changed_capacity, r->changed_count + 1))
-      return cvtm_fail(r->error, CVTM_ERROR_MEMORY, "no memory for the refinement");
+      return cvtm_no_memory(r->error, "the refinement");
     r->stamp[t] = r->round;
     r->changed[r->changed_count++] = t;
   }
@@ -387,17 +387,13 @@ static void destroy(cvtm_refiner *r) {
 
 static int is_kept(const cvtm_refiner *r, int64_t v) { return r->m.at[v] >= 0; }
 
-static int is_on_boundary(const cvtm_refiner *r, int64_t v) {
-  return r->vertex[v].kind == CVTM_VERTEX_GIVEN || r->vertex[v].kind == CVTM_VERTEX_ON_SEGMENT;
-}
-
 /* number[v]: the place of v in the result: the boundary first. Returns how many there are;
  * *on_boundary of them on the boundary. */
 static int64_t number_vertices(const cvtm_refiner *r, int32_t *number, int64_t *on_boundary) {
   int64_t count = 0;
   for (int pass = 1; pass >= 0; --pass) {
     for (int64_t v = 0; v < r->m.vertex_count; ++v) {
-      if (is_kept(r, v) && is_on_boundary(r, v) == pass) number[v] = (int32_t)count++;
+      if (is_kept(r, v) && cvtm_is_on_boundary(r, v) == pass) number[v] = (int32_t)count++;
     }
     if (pass == 1) *on_boundary = count;
   }

@@ -1,4 +1,5 @@
 /* Vertices that move or vanish without any triangle becoming bad. */
+#include "base/host_memory.h"
 #include "base/polygon.h"
 #include "base/portable.h"
 #include "meshes/refine/refine_state.h"
@@ -557,7 +558,7 @@ cvtm_status cvtm_refine_simplify(cvtm_refiner *r) {
   enum { PASSES = 12 };
   int64_t removed = r->m.vertex_count, tries = 0;
   trial *trials = calloc((size_t)r->m.vertex_count, sizeof *trials);
-  if (trials == NULL) return cvtm_fail(r->error, CVTM_ERROR_MEMORY, "no memory for the refinement");
+  if (trials == NULL) return cvtm_no_memory(r->error, "the refinement");
   cvtm_status status = CVTM_OK;
   /* A pass after one that has removed few costs more than it saves. */
   for (int pass = 0; pass < PASSES && 200 * removed >= r->m.vertex_count; ++pass) {
@@ -578,14 +579,10 @@ cvtm_status cvtm_refine_simplify(cvtm_refiner *r) {
  */
 static const double steps_off_edge = 1.5;
 
-static int is_on_boundary(const cvtm_refiner *r, int32_t v) {
-  return r->vertex[v].kind == CVTM_VERTEX_GIVEN || r->vertex[v].kind == CVTM_VERTEX_ON_SEGMENT;
-}
-
 /* near[v]: 2 on the boundary, 1 beside it, else 0. */
 static void mark_near(const cvtm_refiner *r, uint8_t *near) {
   const cvtm_half_edges *m = &r->m;
-  for (int32_t v = 0; v < m->vertex_count; ++v) near[v] = is_on_boundary(r, v) ? 2 : 0;
+  for (int32_t v = 0; v < m->vertex_count; ++v) near[v] = cvtm_is_on_boundary(r, v) ? 2 : 0;
   for (int64_t h = 0; h < 3 * m->triangle_count; ++h) {
     if (m->corner[h - h % 3] < 0) continue;
     const int32_t from = m->corner[h], to = cvtm_end_of(m, h);
@@ -672,7 +669,7 @@ cvtm_status cvtm_refine_join_segments(cvtm_refiner *r, const uint8_t *corner) {
   if (joined == NULL || divides == NULL) {
     free(joined);
     free(divides);
-    return cvtm_fail(r->error, CVTM_ERROR_MEMORY, "no memory for the refinement");
+    return cvtm_no_memory(r->error, "the refinement");
   }
   for (int32_t s = 0; s < r->segment_count; ++s) joined[s] = s;
   for (int32_t v = 0; v < r->given_count; ++v) divides[v] = (uint8_t)divides_edge(r, corner, v);
@@ -735,8 +732,7 @@ cvtm_status cvtm_refine_raise_at_boundary(cvtm_refiner *r, cvtm_boundary_angles 
   uint8_t *near = malloc((size_t)r->m.vertex_count + 1);
   double *angle = malloc(((size_t)r->m.triangle_count + 1) * sizeof *angle);
   cvtm_status status = CVTM_OK;
-  if (near == NULL || angle == NULL)
-    status = cvtm_fail(r->error, CVTM_ERROR_MEMORY, "no memory for the refinement");
+  if (near == NULL || angle == NULL) status = cvtm_no_memory(r->error, "the refinement");
   *figures = (cvtm_boundary_angles){0};
   if (status == CVTM_OK) {
     mark_near(r, near);

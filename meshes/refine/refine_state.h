@@ -91,6 +91,11 @@ typedef struct cvtm_refiner {
   cvtm_error *error;
 } cvtm_refiner;
 
+/* Nonzero for a vertex that was given on the boundary or added there. */
+static inline int cvtm_is_on_boundary(const cvtm_refiner *r, int64_t v) {
+  return r->vertex[v].kind == CVTM_VERTEX_GIVEN || r->vertex[v].kind == CVTM_VERTEX_ON_SEGMENT;
+}
+
 static inline int64_t cvtm_most_points(const cvtm_refine_options *options) {
   return options->most_points > 0 ? options->most_points : 100000000;
 }
