@@ -185,14 +185,6 @@ static cvtm_status trace_square(tracer *t, int i, int j, const int64_t *crossing
   return CVTM_OK;
 }
 
-/* The crossings between the centres of row j, into a row of the tracer. */
-static cvtm_status cross_row(tracer *t, int j, int64_t *row) {
-  cvtm_status status = CVTM_OK;
-  for (int i = -1; i <= t->width && status == CVTM_OK; ++i)
-    status = place_crossing(t, i, j, 1, 0, &row[i + 1]);
-  return status;
-}
-
 /* The crossings between the rows j and j + 1 of centres, and those of row j + 1 unless `below` has
  * them. A torus has the columns 0 .. width - 1 alone. */
 static cvtm_status cross_rows(tracer *t, int j, int has_below) {
@@ -235,12 +227,11 @@ static cvtm_status trace_squares(tracer *t) {
   int64_t *first = rows + 3 * row;
   for (size_t k = 0; k < 4 * row; ++k) rows[k] = -1;
   cvtm_status status = CVTM_OK;
-  if (t->border == CVTM_BORDER_FLAT) status = cross_row(t, -1, t->above);
-  if (torus) {
-    for (int i = 0; i < t->width && status == CVTM_OK; ++i)
-      status = place_crossing(t, i, 0, 1, 0, &t->above[i + 1]);
-    memcpy(first, t->above, row * sizeof *first);
+  if (t->border != CVTM_BORDER_EMPTY) {
+    for (int i = torus ? 0 : -1; i <= t->width - torus && status == CVTM_OK; ++i)
+      status = place_crossing(t, i, torus ? 0 : -1, 1, 0, &t->above[i + 1]);
   }
+  if (torus) memcpy(first, t->above, row * sizeof *first);
   for (int j = torus ? 0 : -1; j < t->height && status == CVTM_OK; ++j) {
     const int last = torus && j == t->height - 1;
     if (last) memcpy(t->below, first, row * sizeof *first);

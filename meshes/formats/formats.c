@@ -284,13 +284,14 @@ static int reads_back(binary b, scaled s, int power, wide digits) {
   return 2 * error < power_of_five(power) << (s.shift + b.exponent + power);
 }
 
-/* The power for which value * 10^power has `digits` digits before the point; -1 if none is found.
- */
-static int find_power(binary b, double value, int digits, scaled *s) {
+enum { DIGITS = 15 }; /* of a number, if they read back to the same bits */
+
+/* The power for which value * 10^power has DIGITS digits before the point; -1 if none is found. */
+static int find_power(binary b, double value, scaled *s) {
   int exponent;
   (void)frexp(value, &exponent);
-  int power = digits - 1 - (int)floor((exponent - 1) * 0.30102999566398120);
-  const wide low = power_of_ten(digits - 1), high = 10 * low;
+  int power = DIGITS - 1 - (int)floor((exponent - 1) * 0.30102999566398120);
+  const wide low = power_of_ten(DIGITS - 1), high = 10 * low;
   for (int tries = 0; tries < 3; ++tries) {
     if (!scale(b, power, s)) return -1;
     const wide quotient = s->product >> s->shift;
@@ -332,7 +333,7 @@ char *cvtm_text_number(char *to, double value) {
   }
   const binary b = split(size);
   scaled s;
-  int power = find_power(b, size, 15, &s);
+  int power = find_power(b, size, &s);
   if (power < 0) return print_number(to, value);
   wide digits = round_scaled(s);
   if (!reads_back(b, s, power, digits)) {

@@ -305,24 +305,29 @@ static double hopeless(int moves) {
   return limit[moves < last ? moves : last];
 }
 
-/* Moves corners of the worst triangles that changed since `mark` until all are good, or little
- * hope is left. */
-static cvtm_status improve_changed(cvtm_refiner *r, int64_t mark, int rounds, int *good) {
+/* Moves a corner of a triangle. */
+static cvtm_status improve_corners(cvtm_refiner *r, int64_t t, int *better) {
+  const int32_t corner[3] = {r->m.corner[3 * t], r->m.corner[3 * t + 1], r->m.corner[3 * t + 2]};
+  cvtm_status status = CVTM_OK;
+  *better = 0;
+  for (int k = 0; k < 3 && !*better && status == CVTM_OK; ++k)
+    status = improve_vertex(r, corner[k], better);
+  return status;
+}
+
+/* Moves corners of the worst triangles that changed until all are good, or little hope is left. */
+static cvtm_status improve_changed(cvtm_refiner *r, int rounds, int *good) {
   *good = 0;
   for (int round = 0; round < rounds; ++round) {
     int64_t t;
     double worst;
-    cvtm_status status = find_worst(r, mark, &t, &worst);
+    cvtm_status status = find_worst(r, 0, &t, &worst);
     if (status != CVTM_OK) return status;
     *good = t < 0;
     if (*good || worst > hopeless(round)) return CVTM_OK;
-    int better = 0;
-    const int32_t corner[3] = {r->m.corner[3 * t], r->m.corner[3 * t + 1], r->m.corner[3 * t + 2]};
-    for (int k = 0; k < 3 && !better; ++k) {
-      status = improve_vertex(r, corner[k], &better);
-      if (status != CVTM_OK) return status;
-    }
-    if (!better) return CVTM_OK;
+    int better;
+    status = improve_corners(r, t, &better);
+    if (status != CVTM_OK || !better) return status;
   }
   return CVTM_OK;
 }
@@ -364,7 +369,7 @@ static cvtm_status try_without(cvtm_refiner *r, int32_t v, int *removed) {
   *removed = 0;
   if (cvtm_half_edges_remove(m, v) && (copy < 0 || cvtm_half_edges_remove(m, copy))) {
     cvtm_half_edges_restore(m);
-    status = improve_changed(r, 0, 12, removed);
+    status = improve_changed(r, 12, removed);
   }
   if (*removed)
     cvtm_half_edges_commit(m);
@@ -373,13 +378,9 @@ static cvtm_status try_without(cvtm_refiner *r, int32_t v, int *removed) {
   return status;
 }
 
-/* Moves a corner of a bad triangle. */
+/* The same, and forgets the changes. */
 static cvtm_status improve_triangle(cvtm_refiner *r, int64_t t, int *better) {
-  const int32_t corner[3] = {r->m.corner[3 * t], r->m.corner[3 * t + 1], r->m.corner[3 * t + 2]};
-  cvtm_status status = CVTM_OK;
-  *better = 0;
-  for (int k = 0; k < 3 && !*better && status == CVTM_OK; ++k)
-    status = improve_vertex(r, corner[k], better);
+  const cvtm_status status = improve_corners(r, t, better);
   cvtm_half_edges_commit(&r->m);
   return status;
 }
@@ -473,7 +474,7 @@ static cvtm_status move_several(cvtm_refiner *r, int64_t t, int *done) {
   for (int k = 0; k < 3 && !*done && status == CVTM_OK; ++k) {
     int better = 0;
     status = improve_vertex(r, corner[k], &better);
-    if (status == CVTM_OK && better) status = improve_changed(r, 0, MOVES, done);
+    if (status == CVTM_OK && better) status = improve_changed(r, MOVES, done);
     if (*done)
       cvtm_half_edges_commit(&r->m);
     else
