@@ -47,6 +47,8 @@ LINES_MAX = 1000
 # A file is a topic of 300 to 800 lines. Each of more than this many has a reason here.
 LINES_WITHOUT_REASON = 600
 REASONS = {
+    "cli/batch.c": "the jobs, their devices and the journal share one state",
+    "density/image_tiff.c": "every layout of samples that TIFF has",
     "meshes/delaunay/delaunay.c": "the sort that divides the points, and the triangulation of them",
     "meshes/domain/boundary.c": "sampling, sliding and fitting all place the cuts of a stretch",
     "meshes/domain/contour_trace.c": "arcs, their specks and their corners: what marching squares leave",
