@@ -284,6 +284,7 @@ CVTM_HD int64_t cvtm_star_weight(cvtm_star_scale scale, double weight) {
   return (int64_t)rint(ldexp(weight - scale.least, -scale.exponent));
 }
 
+/* Each phase enqueues its work; all arrays are in device memory. */
 typedef struct cvtm_star_table {
   /* *bounds: of count >= 1 points. Not finite or too large: see cvtm_bounds. */
   cvtm_status (*bound)(cvtm_device *device, const double *points, int64_t count,
