@@ -11,7 +11,7 @@
 #include "cli/stipples.h"
 #include "cvt/classes.h"
 #include "draw/ink_drawing.h"
-#include "noise/nearest.h"
+#include "cvt/nearest.h"
 
 #include <cjson/cJSON.h>
 

@@ -21,7 +21,7 @@ def sources(room):
 
 def room_of(file):
     parts = file.split("/")
-    return "/".join(parts[:2]) if parts[0] in ("bench", "python") else parts[0]
+    return "/".join(parts[:2]) if parts[0] == "python" else parts[0]
 
 
 def test_cuda_files_are_named_so():
@@ -84,7 +84,7 @@ PHASES = {"restrict_row", "test_trial_point", "move_trial_point", "walk_breakpoi
 def test_names_lead_home():
     """ctags finds a function by its name: few files define a function of the same name."""
     files = {}
-    for room in [*BELOW, "bench"]:
+    for room in [*BELOW, "tests/bench"]:
         for path in sources(room):
             text = re.sub(r"/\*.*?\*/|__launch_bounds__\([^)]*\)", "", path.read_text(), flags=re.S)
             for match in FUNCTION.finditer(text):
