@@ -38,29 +38,3 @@ int cvtm_csv_next_field(cvtm_csv_line *line, cvtm_csv_field *field) {
   line->at = at;
   return 1;
 }
-
-int cvtm_csv_ends_in_quotes(const char *line, int in_quotes) {
-  for (; *line != '\0'; ++line) in_quotes ^= *line == '"';
-  return in_quotes;
-}
-
-int cvtm_csv_split_record(char *text, char **field, int most) {
-  for (int count = 0;; ++text) {
-    if (count == most) return -1;
-    char *to = text;
-    field[count++] = text;
-    if (*text == '"') {
-      for (++text; *text != '\0' && (*text != '"' || text[1] == '"'); ++text) {
-        if (*text == '"') ++text;
-        *to++ = *text;
-      }
-      if (*text == '"') ++text;
-      if (*text != '\0' && *text != ',') return -1;
-    } else {
-      to = text += strcspn(text, ",");
-    }
-    const char end = *text;
-    *to = '\0';
-    if (end == '\0') return count;
-  }
-}

@@ -1,11 +1,8 @@
-/* CSV in the two dialects that files of this project use: tables of numbers, and records whose
- * fields may be quoted. */
+/* CSV tables of numbers. */
 #ifndef CVTMESH_BASE_CSV_H
 #define CVTMESH_BASE_CSV_H
 
 #include <stddef.h>
-
-/* --- tables of numbers --- */
 
 /* The fields of a line that have not been taken, without comment and outer blanks. Fields are
  * separated by commas or blanks, in a line that has semicolons by these, so that a decimal comma is
@@ -27,14 +24,5 @@ size_t cvtm_csv_byte_order_mark(const void *data, size_t size);
 cvtm_csv_line cvtm_csv_take_line(const void *data, size_t size, size_t *at);
 /* Takes the next field; returns 0 if there is none. */
 int cvtm_csv_next_field(cvtm_csv_line *line, cvtm_csv_field *field);
-
-/* --- quoted records (RFC 4180) --- */
-
-/* True if the line ends within a quoted field, which then continues in the next line. in_quotes:
- * true if the line begins within one. */
-int cvtm_csv_ends_in_quotes(const char *line, int in_quotes);
-/* Splits a record in place: field[k] is a terminated string within `text`. Returns the number of
- * fields; -1 if there are more than `most`, or if characters follow a closing quote. */
-int cvtm_csv_split_record(char *text, char **field, int most);
 
 #endif

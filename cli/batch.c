@@ -432,9 +432,8 @@ static char *make_journal_base(const cli_options *options) {
   static const char plain[] = "cvtmesh-batch.journal";
   const char *list = options->input, *dot = strrchr(list, '.');
   if (options->batch.journal != NULL) return strdup(options->batch.journal);
-  const int is_list =
-      dot != NULL && strpbrk(list, "*?[") == NULL &&
-      (strcmp(dot, ".csv") == 0 || strcmp(dot, ".jsonl") == 0 || strcmp(dot, ".ndjson") == 0);
+  const int is_list = dot != NULL && strpbrk(list, "*?[") == NULL &&
+                      (strcmp(dot, ".jsonl") == 0 || strcmp(dot, ".ndjson") == 0);
   if (!is_list) return strdup(plain);
   const size_t size = strlen(list) + sizeof ".journal";
   char *name = malloc(size);

@@ -10,7 +10,7 @@
 enum {
   DEVICES_MAX = 64,
   NAME_SIZE = 24,
-  RUNS_PER_GPU = 12, /* more gain nothing (bench/batch_throughput.py) */
+  RUNS_PER_GPU = 12, /* more gain nothing (tests/bench/batch_throughput.py) */
 };
 
 struct batch_devices {

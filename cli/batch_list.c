@@ -2,7 +2,6 @@
 
 #include "base/csv.h"
 #include "base/file.h"
-#include "base/grow.h"
 #include "base/host_memory.h"
 #include "cli/cli.h"
 #include "cli/output.h"
@@ -22,24 +21,14 @@ struct batch_text {
   char text[];
 };
 
-enum { COLUMNS_MAX = 256 };
-
 struct batch_list {
   const cli_options *options;
   const char *name; /* for messages */
   /* Of a list file: */
   FILE *file; /* NULL: the jobs are the files of a glob */
-  int is_csv;
-  char *text; /* buffer of getline */
+  char *text; /* the line that was read last, by getline */
   size_t text_capacity;
-  char *record; /* the record that was read last */
-  size_t length;
-  int64_t capacity;
-  int64_t line; /* first line of the record, from 1 */
-  int64_t lines_read;
-  char *header; /* of CSV; `column` points into it */
-  char *column[COLUMNS_MAX];
-  int column_count;
+  int64_t line; /* of the text, from 1 */
   /* Of a glob: */
   glob_t found;
   int64_t next; /* index of the next job */
@@ -162,49 +151,20 @@ static cvtm_status keep_text(void *context, const char *text, const char **resul
 
 /* --- lists ------------------------------------------------------------------------------ */
 
-/* Reads the next line behind the first `used` bytes of the record, one of which terminates the line
- * before. *more is 0 at the end of the file. */
-static cvtm_status read_line(batch_list *list, size_t used, int *more, cvtm_error *error) {
-  *more = getline(&list->text, &list->text_capacity, list->file) >= 0;
-  if (!*more && ferror(list->file))
-    return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: %s", list->name, strerror(errno));
-  if (!*more && !feof(list->file)) return cvtm_no_memory(error, "a job");
-  if (!*more) return CVTM_OK;
-  size_t length = strlen(list->text); /* a zero byte ends it: nothing valid follows */
-  const size_t mark = list->lines_read == 0 ? cvtm_csv_byte_order_mark(list->text, length) : 0;
-  const char *text = list->text + mark;
-  length -= mark;
-  while (length > 0 && strchr("\r\n", text[length - 1]) != NULL) --length;
-  if (!cvtm_grow(&list->record, 1, &list->capacity, (int64_t)(used + length + 1)))
-    return cvtm_no_memory(error, "a job");
-  memcpy(list->record + used, text, length);
-  list->record[used + length] = '\0';
-  list->length = used + length;
-  ++list->lines_read;
-  return CVTM_OK;
-}
-
-/* Reads the next record: a line that is not blank; in CSV several lines if a quoted field
- * continues. *more is 0 at the end of the file. */
+/* Reads the next line that is not blank. *more is 0 at the end of the file. */
 static cvtm_status read_record(batch_list *list, int *more, cvtm_error *error) {
-  cvtm_status status;
   do {
-    status = read_line(list, 0, more, error);
-    list->line = list->lines_read;
-  } while (status == CVTM_OK && *more && list->record[strspn(list->record, " \t")] == '\0');
-  if (status != CVTM_OK || !*more || !list->is_csv) return status;
-  int in_quotes = cvtm_csv_ends_in_quotes(list->record, 0);
-  while (in_quotes) {
-    const size_t used = list->length;
-    int found = 0;
-    status = read_line(list, used + 1, &found, error);
-    if (status != CVTM_OK) return status;
-    if (!found)
-      return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s: line %lld: a quote is not closed",
-                       list->name, (long long)list->line);
-    list->record[used] = '\n';
-    in_quotes = cvtm_csv_ends_in_quotes(list->record + used + 1, in_quotes);
-  }
+    *more = getline(&list->text, &list->text_capacity, list->file) >= 0;
+    if (!*more && ferror(list->file))
+      return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: %s", list->name, strerror(errno));
+    if (!*more && !feof(list->file)) return cvtm_no_memory(error, "a job");
+    if (!*more) return CVTM_OK;
+    list->text[strcspn(list->text, "\r\n")] = '\0'; /* a zero byte ends it: nothing valid follows */
+    const size_t length = strlen(list->text);
+    const size_t mark = list->line == 0 ? cvtm_csv_byte_order_mark(list->text, length) : 0;
+    memmove(list->text, list->text + mark, length + 1 - mark);
+    ++list->line;
+  } while (list->text[strspn(list->text, " \t")] == '\0');
   return CVTM_OK;
 }
 
@@ -246,7 +206,7 @@ static cvtm_status set_json(batch_job *job, const cJSON *item, cvtm_error *error
 
 static cvtm_status set_json_record(batch_list *list, batch_job *job, cvtm_error *error) {
   errno = 0;
-  cJSON *record = cJSON_ParseWithOpts(list->record, NULL, 1);
+  cJSON *record = cJSON_ParseWithOpts(list->text, NULL, 1);
   if (record == NULL && errno == ENOMEM) return cvtm_no_memory(error, "a job");
   cvtm_status status = CVTM_OK;
   if (cli_json_starved())
@@ -259,33 +219,6 @@ static cvtm_status set_json_record(batch_list *list, batch_job *job, cvtm_error 
   }
   cJSON_Delete(record);
   return status;
-}
-
-static cvtm_status set_csv_record(batch_list *list, batch_job *job, cvtm_error *error) {
-  char *field[COLUMNS_MAX];
-  const int count = cvtm_csv_split_record(list->record, field, COLUMNS_MAX);
-  if (count != list->column_count)
-    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "not the %d fields of the header",
-                     list->column_count);
-  cvtm_status status = CVTM_OK;
-  for (int k = 0; k < count && status == CVTM_OK; ++k)
-    if (*field[k] != '\0') status = set_pair(job, list->column[k], field[k], error);
-  return status;
-}
-
-static cvtm_status read_job_header(batch_list *list, cvtm_error *error) {
-  int more = 0;
-  const cvtm_status status = read_record(list, &more, error);
-  if (status != CVTM_OK) return status;
-  if (!more) return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: no header", list->name);
-  free(list->header);
-  list->header = strdup(list->record);
-  if (list->header == NULL) return cvtm_no_memory(error, "a job");
-  list->column_count = cvtm_csv_split_record(list->header, list->column, COLUMNS_MAX);
-  if (list->column_count < 0)
-    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s: line %lld: not a CSV header", list->name,
-                     (long long)list->line);
-  return CVTM_OK;
 }
 
 /* --- jobs --------------------------------------------------------------------------------- */
@@ -313,9 +246,7 @@ static cvtm_status make_from_record(batch_list *list, batch_job *job, cvtm_error
   cvtm_error detail = {CVTM_OK, ""};
   cvtm_status status =
       cli_options_inherit(CLI_RUN, list->options, keep_text, NULL, &job->options, &detail);
-  if (status == CVTM_OK)
-    status =
-        list->is_csv ? set_csv_record(list, job, &detail) : set_json_record(list, job, &detail);
+  if (status == CVTM_OK) status = set_json_record(list, job, &detail);
   if (status == CVTM_OK) status = check_job(job, &detail);
   if (status == CVTM_OK) return CVTM_OK;
   return cvtm_fail(error, status, "%s: line %lld: %.400s", list->name, (long long)list->line,
@@ -363,11 +294,9 @@ cvtm_status batch_list_get(batch_list *list, int64_t index, batch_job **result, 
 }
 
 cvtm_status batch_list_rewind(batch_list *list, cvtm_error *error) {
-  list->next = 0;
-  list->lines_read = 0;
-  if (list->file == NULL) return CVTM_OK;
-  rewind(list->file);
-  return list->is_csv ? read_job_header(list, error) : CVTM_OK;
+  list->next = list->line = 0;
+  if (list->file == NULL || fseek(list->file, 0, SEEK_SET) == 0) return CVTM_OK;
+  return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: %s", list->name, strerror(errno));
 }
 
 static cvtm_status find_files(batch_list *list, const char *pattern, cvtm_error *error) {
@@ -406,16 +335,18 @@ static cvtm_status open_file(batch_list *list, const char *path, cvtm_error *err
 
 cvtm_status batch_list_open(const cli_options *options, batch_list **result, cvtm_error *error) {
   const char *path = options->input;
+  char buffer[16];
+  const char *extension = cvtm_file_extension(path, buffer, sizeof buffer);
+  if (strcmp(extension, "csv") == 0)
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT,
+                     "%s: a list of jobs is JSON lines (.jsonl), an object of options each", path);
   batch_list *list = calloc(1, sizeof *list);
   if (list == NULL) return cvtm_no_memory(error, "a job");
   list->options = options;
   list->name = strcmp(path, "-") == 0 ? "standard input" : path;
-  char buffer[16];
-  const char *extension = cvtm_file_extension(path, buffer, sizeof buffer);
   const int is_pattern = strpbrk(path, "*?[") != NULL;
   const int is_json = strcmp(extension, "jsonl") == 0 || strcmp(extension, "ndjson") == 0;
-  list->is_csv = strcmp(extension, "csv") == 0;
-  const int is_list = !is_pattern && (is_json || list->is_csv || strcmp(path, "-") == 0);
+  const int is_list = !is_pattern && (is_json || strcmp(path, "-") == 0);
   cvtm_status status = is_list ? open_file(list, path, error) : find_files(list, path, error);
   if (status == CVTM_OK) status = batch_list_rewind(list, error);
   if (status == CVTM_OK)
@@ -432,7 +363,5 @@ void batch_list_close(batch_list *list) {
   else
     globfree(&list->found);
   free(list->text);
-  free(list->record);
-  free(list->header);
   free(list);
 }

@@ -2,7 +2,7 @@
 #ifndef CVTMESH_CLI_CLASS_SPACING_H
 #define CVTMESH_CLI_CLASS_SPACING_H
 
-#include "noise/nearest.h"
+#include "cvt/nearest.h"
 
 #include <cjson/cJSON.h>
 #include <stdio.h>

@@ -39,7 +39,6 @@ static const char *option_against(const cli_options *o) {
       {o->energy != (int)CVTM_CVT_EXACT, "--energy pixel"},
       {o->preset != (int)CLI_PRESET_NONE, "--preset"},
       {o->view.watch != NULL, "--watch"},
-      {o->reseed, "--reseed"},
       {o->floor > 0, "--floor"},
       {o->condition.smooth > 0, "--smooth"},
       {o->condition.grade > 0, "--grade"},

@@ -10,8 +10,8 @@
 #include "cli/pens.h"
 #include "cli/stipples.h"
 #include "cvt/classes.h"
+#include "cvt/nearest.h"
 #include "draw/likeness.h"
-#include "noise/nearest.h"
 
 #include <cjson/cJSON.h>
 

@@ -35,6 +35,5 @@ int cli_command_run(const cli_options *options) {
 }
 
 int cli_command_is_research(cli_command command) {
-  return command == CLI_MINIMIZE || command == CLI_HLCP || command == CLI_LCP ||
-         command == CLI_BENCH;
+  return command == CLI_MINIMIZE || command == CLI_HLCP || command == CLI_LCP;
 }

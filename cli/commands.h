@@ -25,8 +25,6 @@
     "solve a horizontal linear complementarity problem")                                    \
   X(CLI_LCP, cli_lcp, "lcp", "", " --problem NAME --size M | --matrix A.mtx --rhs B.npy",   \
     "solve a linear complementarity problem with bounds")                                   \
-  X(CLI_BENCH, cli_bench, "bench", "NAME", "",                                              \
-    "published figures beside this machine's: table1 to 4, figure3, 6 to 9, segment, hlcp") \
   X(CLI_INFO, cli_info, "info", "", "", "what this build can do, and the devices it sees")
 
 typedef enum cli_command {

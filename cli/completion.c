@@ -1,6 +1,5 @@
 /* cvtmesh completion: what bash, zsh and fish read to complete the program's arguments. */
-#include "bench/command/bench.h"
-#include "bench/problems/minpack2.h"
+#include "lbfgsb/problems/minpack2.h"
 #include "cli/option_table.h"
 
 #include <string.h>
@@ -46,14 +45,9 @@ static value_kind operand_kind(cli_command command) {
 #define PROBLEM_WORD(code, name, title) name " "
   static const char problems[] = CVTM_MINPACK2_LIST(PROBLEM_WORD);
 #undef PROBLEM_WORD
-#define BENCH_WORD(function, name, is_chart, is_of_cvt, title) name " "
-  static const char tables[] = CLI_BENCH_LIST(BENCH_WORD);
-#undef BENCH_WORD
   value_kind kind = {"", 0};
   if (command == CLI_MINIMIZE)
     snprintf(kind.words, sizeof kind.words, "%s", problems);
-  else if (command == CLI_BENCH)
-    snprintf(kind.words, sizeof kind.words, "%s", tables);
   else
     kind.is_file = *cli_operand_name(command) != '\0';
   return kind;

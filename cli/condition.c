@@ -140,7 +140,7 @@ cvtm_status cli_segment_image(cvtm_device *device, const cli_options *options,
 void cli_segment_report(const cvtm_segmentation *s, cJSON *report) {
   const int64_t pixels = (int64_t)s->seeds.width * s->seeds.height;
   int64_t kept = 0;
-  for (int64_t p = 0; p < pixels && s->inside != NULL; ++p) kept += s->inside[p];
+  for (int64_t p = 0; p < pixels; ++p) kept += s->inside[p];
   cJSON *entry = cJSON_AddObjectToObject(report, "segmentation");
   cli_json_integer(entry, "steps", s->result.steps);
   cli_json_integer(entry, "cycles", s->result.cycles);
@@ -148,7 +148,7 @@ void cli_segment_report(const cvtm_segmentation *s, cJSON *report) {
   cli_json_real(entry, "change", s->result.change);
   cli_json_real(entry, "area", s->result.area);
   cli_json_real(entry, "energy", s->result.energy);
-  if (s->inside != NULL) cli_json_integer(entry, "pixels", kept);
+  cli_json_integer(entry, "pixels", kept);
   cli_json_real(entry, "seconds", s->result.seconds);
   cJSON *history = cJSON_AddArrayToObject(entry, "history");
   for (int64_t k = 0; k < s->history_count; ++k) {
@@ -201,11 +201,9 @@ cvtm_condition_options cli_condition_settings(const cli_options *o) {
   return (cvtm_condition_options){
       .bias = o->condition.bias,
       .smooth = o->condition.smooth,
-      .bias_method = (cvtm_hlcp_method)o->condition.bias_method,
       .grade = o->condition.grade,
       .grade_max = o->condition.grade_max > 0 ? o->condition.grade_max : (double)INFINITY,
-      .grade_size = o->condition.grade_size,
-      .forecast = o->report != NULL};
+      .grade_size = o->condition.grade_size};
 }
 
 static cvtm_status set_pipeline(const cli_options *o, pipeline_memory *memory,
@@ -279,12 +277,6 @@ void cli_condition_report(const cli_options *o, const cvtm_pipeline_result *made
     cli_json_real(entry, "residual", r->residual);
     cli_json_text(entry, "stop_reason", cvtm_lcp_stop_name(r->stop));
     cli_json_real(entry, "seconds", r->seconds);
-    if (o->condition.bias_method == (int)CVTM_HLCP_NEWTON) {
-      const cvtm_bias_forecast *sweeps = &made->condition.sweeps;
-      cJSON *other = cJSON_AddObjectToObject(entry, "multisplitting");
-      cli_json_integer(other, "sweeps", sweeps->sweeps);
-      cli_json_real(other, "factor", sweeps->factor);
-    }
   }
   if (o->condition.grade > 0) {
     const cvtm_lcp_result *r = &made->condition.grade;

@@ -19,11 +19,10 @@ int cli_distributed_check(const cli_options *options) {
                            "blue, colours, --domain and --watch");
   cli_options chosen = *options;
   cli_preset_apply(&chosen);
-  if (chosen.method == CVTM_CVT_NEWTON ||
-      (chosen.energy == CVTM_CVT_PIXEL && chosen.voronoi != CVTM_VORONOI_EXACT))
-    return cli_usage_error(options->command,
-                           "--distributed divides exact diagrams and the methods lbfgsb and lloyd, "
-                           "not --voronoi, --preset paper and --method newton");
+  if (chosen.energy == CVTM_CVT_PIXEL)
+    return cli_usage_error(
+        options->command,
+        "--distributed divides the exact energy, not --energy pixel and --preset paper");
   return CLI_EXIT_OK;
 }
 

@@ -3,7 +3,7 @@
 #define CVTMESH_CLI_EQUAL_MASS_H
 
 #include "cli/options.h"
-#include "power/equal_mass.h"
+#include "cvt/equal_mass.h"
 
 #include <cjson/cJSON.h>
 

@@ -6,7 +6,7 @@
 #include "base/status.h"
 #include "cli/options.h"
 #include "density/density.h"
-#include "meshes/pslg.h"
+#include "meshes/domain/pslg.h"
 
 /* Reads an image, with its colours if with_rgb; what its reader notes goes to stderr unless the
  * options are quiet. */

@@ -1,5 +1,6 @@
 /* cvtmesh lcp: a linear complementarity problem, from the model problems or from files. */
 #include "base/npy.h"
+#include "lcp/problems/complementarity.h"
 #include "cli/cli.h"
 #include "cli/input.h"
 #include "cli/lcp_mesh.h"
@@ -9,20 +10,13 @@
 #include "cli/solvers.h"
 #include "lcp/lcp.h"
 #include "lcp/matrix_market.h"
-#include "lcp/model_problems.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct record {
-  int64_t step;
-  cvtm_lcp_progress progress;
-} record;
-
 typedef struct history {
-  cli_history list; /* a record for each iteration */
-  int64_t step;     /* the current time step */
+  cli_history list; /* a cvtm_lcp_progress for each iteration */
   int keep, verbose, interrupted;
 } history;
 
@@ -37,10 +31,9 @@ typedef struct work {
   double *b, *lower, *upper, *x; /* host memory; b and lower are the model's, the mesh's or read */
   cvtm_device *device;
   cvtm_lcp *lcp;
-  double *memory; /* device memory: b, lower, upper, x, links */
-  double *on_b, *on_lower, *on_upper, *on_x, *on_horizontal, *on_vertical;
-  cvtm_lcp_result
-      result; /* of the last time step; iterations and seconds are sums over all steps */
+  double *memory; /* device memory: b, lower, upper, x */
+  double *on_b, *on_lower, *on_upper, *on_x;
+  cvtm_lcp_result result;
   history history;
 } work;
 
@@ -53,9 +46,9 @@ static int record_lcp_step(void *context, const cvtm_lcp_progress *progress) {
             progress->natural_residual_max);
   }
   if (h->keep) {
-    record *next = cli_history_add(&h->list, sizeof *next);
+    cvtm_lcp_progress *next = cli_history_add(&h->list, sizeof *next);
     if (next == NULL) return 1;
-    *next = (record){h->step, *progress};
+    *next = *progress;
   }
   h->interrupted |= cli_interrupted();
   return h->interrupted;
@@ -73,31 +66,23 @@ static int check_lcp_usage(work *w) {
   if (!w->is_model && o->lcp.rhs == NULL) return cli_usage_error(CLI_LCP, "--rhs is missing");
   if ((o->lcp.width > 0) != (o->lcp.height > 0))
     return cli_usage_error(CLI_LCP, "--width and --height go together");
-  if (o->lcp.is_matrix_free && (!w->is_model || o->lcp.problem == (int)CVTM_MODEL_PUT))
-    return cli_usage_error(CLI_LCP, "only the five-point model problems can be matrix-free");
+  if (o->lcp.is_matrix_free && !w->is_model)
+    return cli_usage_error(CLI_LCP, "only the model problems can be matrix-free");
   if (o->lcp.is_matrix_free && o->lcp.method == (int)CVTM_LCP_PDAS)
     return cli_usage_error(CLI_LCP, "pdas needs a stored matrix");
   w->is_on_mesh = o->lcp.mesh != NULL;
   if (!w->is_on_mesh) return cli_outputs_check_npy(o);
-  if (!w->is_model || o->lcp.is_matrix_free ||
-      (o->lcp.problem != (int)CVTM_MODEL_MEMBRANE && o->lcp.problem != (int)CVTM_MODEL_TORSION))
-    return cli_usage_error(CLI_LCP,
-                           "--mesh needs --problem membrane or torsion, and --storage sparse");
+  if (!w->is_model || o->lcp.is_matrix_free)
+    return cli_usage_error(CLI_LCP, "--mesh needs --problem, and --storage sparse");
   return cli_lcp_mesh_check_outputs(o);
 }
 
 static cvtm_status make_model(work *w, cvtm_error *error) {
   cli_options *o = &w->options;
   if (o->lcp.width == 0) o->lcp.width = o->lcp.height = o->lcp.size;
-  const cvtm_model model = (cvtm_model)o->lcp.problem;
-  const cvtm_put put = {o->lcp.rate, o->lcp.volatility, o->lcp.expiry, o->lcp.spot, o->lcp.strike};
-  cvtm_status status;
-  if (model == CVTM_MODEL_PUT)
-    status = cvtm_model_put_create(&put, o->lcp.width, o->lcp.steps, &w->model, error);
-  else if (o->lcp.is_matrix_free)
-    status = cvtm_model_problem_create_grid(model, o->lcp.width, o->lcp.height, &w->model, error);
-  else
-    status = cvtm_model_problem_create(model, o->lcp.width, o->lcp.height, 1, &w->model, error);
+  const cvtm_status status =
+      cvtm_model_problem_create((cvtm_model)o->lcp.problem, o->lcp.width, o->lcp.height,
+                                !o->lcp.is_matrix_free, &w->model, error);
   if (status != CVTM_OK) return status;
   w->matrix = w->model.matrix;
   w->b = w->model.b;
@@ -105,12 +90,6 @@ static cvtm_status make_model(work *w, cvtm_error *error) {
   w->width = w->model.width;
   w->height = w->model.height;
   w->n = w->width * w->height;
-  /* The errors of the time steps add up. */
-  if (w->model.model != CVTM_MODEL_PUT) {
-    o->lcp.steps = 1;
-  } else if (!cli_option_given(o, "tolerance")) {
-    o->tolerance = 1e-14;
-  }
   return CVTM_OK;
 }
 
@@ -124,7 +103,6 @@ static cvtm_status make_model_on_mesh(work *w, cvtm_error *error) {
   w->n = p1->count;
   w->b = w->mesh.b;
   w->lower = w->mesh.lower;
-  w->options.lcp.steps = 1;
   return CVTM_OK;
 }
 
@@ -132,7 +110,6 @@ static cvtm_status read_files(work *w, cvtm_error *error) {
   const cli_options *o = &w->options;
   w->width = o->lcp.width;
   w->height = o->lcp.height;
-  w->options.lcp.steps = 1;
   cvtm_status status = cvtm_matrix_market_read(o->lcp.matrix, &w->matrix, error);
   if (status == CVTM_OK) status = cvtm_csr_check_diagonal(&w->matrix, o->lcp.matrix, error);
   w->n = w->matrix.rows;
@@ -154,23 +131,15 @@ static cvtm_status take_vector(work *w, double **free_memory, const double *from
 }
 
 static cvtm_status to_device(work *w) {
-  const int64_t across = (w->width + 1) * w->height, down = w->width * (w->height + 1);
-  const int64_t links = w->model.horizontal != NULL ? across + down : 0;
   const int64_t vectors = 2 + (w->lower != NULL) + (w->upper != NULL);
-  cvtm_status status =
-      cvtm_device_allocate(w->device, vectors * w->n + links, CVTM_TYPED(w->memory));
+  cvtm_status status = cvtm_device_allocate(w->device, vectors * w->n, CVTM_TYPED(w->memory));
   double *free_memory = w->memory;
-  /* The put starts from its payoff, other problems from 0. */
   if (status == CVTM_OK) {
-    status = take_vector(w, &free_memory, w->lower != NULL ? w->lower : w->b, w->n, &w->on_x);
+    status = take_vector(w, &free_memory, w->b, w->n, &w->on_x);
   }
   if (status == CVTM_OK) status = take_vector(w, &free_memory, w->b, w->n, &w->on_b);
   if (status == CVTM_OK) status = take_vector(w, &free_memory, w->lower, w->n, &w->on_lower);
   if (status == CVTM_OK) status = take_vector(w, &free_memory, w->upper, w->n, &w->on_upper);
-  if (status == CVTM_OK)
-    status = take_vector(w, &free_memory, w->model.horizontal, across, &w->on_horizontal);
-  if (status == CVTM_OK)
-    status = take_vector(w, &free_memory, w->model.vertical, down, &w->on_vertical);
   return status;
 }
 
@@ -180,9 +149,6 @@ static void drop_vectors(work *w) {
   free(w->lower);
   w->b = w->lower = NULL;
   w->model.b = w->model.lower = NULL;
-  free(w->model.horizontal);
-  free(w->model.vertical);
-  w->model.horizontal = w->model.vertical = NULL;
 }
 
 void cli_lcp_settings(const cli_options *o, cvtm_lcp_options *settings) {
@@ -206,47 +172,22 @@ static cvtm_status create_solver(work *w) {
   memset(&grid, 0, sizeof grid);
   grid.width = w->width;
   grid.height = w->height;
-  grid.horizontal = w->on_horizontal;
-  grid.vertical = w->on_vertical;
   grid.constant = 1;
   const cvtm_status status =
       cvtm_lcp_create_grid(w->device, w->width, w->height, &settings, &w->lcp);
   return status == CVTM_OK ? cvtm_lcp_set_grid(w->lcp, &grid) : status;
 }
 
-/* Solves the problem; for the put one problem for each time step, which starts from the solution
- * before. */
-static cvtm_status solve_steps(work *w) {
-  w->x = malloc((size_t)w->n * sizeof *w->x);
+static cvtm_status solve_once(work *w) {
+  const size_t bytes = (size_t)w->n * sizeof *w->x;
+  w->x = malloc(bytes);
   if (w->x == NULL)
     return cvtm_fail(cvtm_device_error(w->device), CVTM_ERROR_MEMORY, "out of memory");
-  if (w->lower != NULL) memcpy(w->x, w->lower, (size_t)w->n * sizeof *w->x);
-  const size_t bytes = (size_t)w->n * sizeof *w->x;
-  const int is_put = w->is_model && w->model.model == CVTM_MODEL_PUT;
-  double seconds = 0;
-  int64_t iterations = 0;
-  for (int64_t step = 0; step < w->options.lcp.steps; ++step) {
-    w->history.step = step + 1;
-    cvtm_status status = CVTM_OK;
-    if (is_put) {
-      cvtm_model_put_next(&w->model, w->x);
-      status = cvtm_device_copy_in(w->device, w->on_b, w->b, bytes);
-    }
-    if (status == CVTM_OK) {
-      status =
-          cvtm_lcp_solve(w->lcp, w->on_b, w->on_lower, w->on_upper, w->on_x, is_put, &w->result);
-    }
-    if (status == CVTM_OK) status = cvtm_device_copy_out(w->device, w->x, w->on_x, bytes);
-    if (status == CVTM_OK)
-      status = cli_history_check(&w->history.list, cvtm_device_error(w->device));
-    if (status != CVTM_OK) return status;
-    seconds += w->result.seconds;
-    iterations += w->result.iterations;
-    if (w->result.stop != CVTM_LCP_CONVERGED && w->result.stop != CVTM_LCP_ROUNDING) break;
-  }
-  w->result.seconds = seconds;
-  w->result.iterations = iterations;
-  return CVTM_OK;
+  cvtm_status status =
+      cvtm_lcp_solve(w->lcp, w->on_b, w->on_lower, w->on_upper, w->on_x, 0, &w->result);
+  if (status == CVTM_OK) status = cvtm_device_copy_out(w->device, w->x, w->on_x, bytes);
+  if (status == CVTM_OK) status = cli_history_check(&w->history.list, cvtm_device_error(w->device));
+  return status;
 }
 
 static int solve_lcp(work *w) {
@@ -259,7 +200,7 @@ static int solve_lcp(work *w) {
   cvtm_status status = to_device(w);
   if (status == CVTM_OK && w->options.lcp.is_matrix_free) drop_vectors(w);
   if (status == CVTM_OK) status = create_solver(w);
-  if (status == CVTM_OK) status = solve_steps(w);
+  if (status == CVTM_OK) status = solve_once(w);
   if (status == CVTM_OK) return CLI_EXIT_OK;
   return cli_failed(CLI_WORKING, status, cvtm_device_error(w->device));
 }
@@ -279,14 +220,13 @@ static cvtm_status write_solution(void *context, const char *path, const char *e
 
 static void add_history(cJSON *report, const work *w) {
   cJSON *array = cJSON_AddArrayToObject(report, "history");
-  const record *records = w->history.list.records;
+  const cvtm_lcp_progress *records = w->history.list.records;
   for (int64_t k = 0; k < w->history.list.count; ++k) {
-    const record *r = &records[k];
+    const cvtm_lcp_progress *r = &records[k];
     cJSON *entry = cJSON_CreateObject();
-    if (w->options.lcp.steps > 1) cli_json_integer(entry, "step", r->step);
-    cli_json_integer(entry, "iteration", r->progress.iteration);
-    cli_json_real(entry, "natural_residual", r->progress.natural_residual);
-    cli_json_real(entry, "natural_residual_max", r->progress.natural_residual_max);
+    cli_json_integer(entry, "iteration", r->iteration);
+    cli_json_real(entry, "natural_residual", r->natural_residual);
+    cli_json_real(entry, "natural_residual_max", r->natural_residual_max);
     cli_json_append(array, entry);
   }
 }
@@ -298,11 +238,7 @@ static void add_checks(cJSON *report, const work *w) {
   const cvtm_model_problem *p = &w->model;
   double sum = 0;
   for (int64_t k = 0; k < w->n; ++k) sum += w->x[k];
-  if (p->model == CVTM_MODEL_PUT) cli_json_real(report, "price", cvtm_model_put_price(p, w->x));
-  if (p->model == CVTM_MODEL_HEMISPHERE)
-    cli_json_real(report, "max_error", cvtm_model_hemisphere_error(p, w->x));
-  if (p->model == CVTM_MODEL_MEMBRANE || p->model == CVTM_MODEL_TORSION)
-    cli_json_real(report, "integral", sum * p->spacing * p->spacing);
+  cli_json_real(report, "integral", sum * p->spacing * p->spacing);
 }
 
 /* The number of nonzeros of the matrix, also if it is not stored. */
@@ -345,8 +281,6 @@ static void print_lcp_summary(const work *w) {
           cli_word(r->iterations, "iteration", "iterations"), r->natural_residual,
           r->natural_residual_max, cvtm_lcp_stop_name(r->stop), (long long)r->active_lower,
           (long long)r->active_upper, r->setup_seconds, r->seconds);
-  if (w->is_model && w->model.model == CVTM_MODEL_PUT)
-    fprintf(stderr, "  price of the put: %.12f\n", cvtm_model_put_price(&w->model, w->x));
 }
 
 static int finish_lcp(work *w) {

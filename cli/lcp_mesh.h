@@ -3,8 +3,8 @@
 #define CVTMESH_CLI_LCP_MESH_H
 
 #include "cli/options.h"
-#include "lcp/model_problems.h"
-#include "meshes/p1_elements.h"
+#include "lcp/problems/complementarity.h"
+#include "meshes/elements/p1_elements.h"
 
 /* Lengths are such that the longer side of the mesh is 1; x = 0 on its boundary. */
 typedef struct cli_lcp_mesh {

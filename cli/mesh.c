@@ -12,7 +12,7 @@
 #include "cli/world.h"
 #include "base/npy.h"
 #include "meshes/mesh_file.h"
-#include "meshes/torus.h"
+#include "meshes/delaunay/torus.h"
 
 #include <stdlib.h>
 #include <string.h>

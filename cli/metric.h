@@ -4,7 +4,7 @@
 
 #include "base/domain.h"
 #include "cli/options.h"
-#include "meshes/adapt.h"
+#include "meshes/refine/adapt.h"
 
 #include <cjson/cJSON.h>
 

@@ -6,7 +6,7 @@
 #include "cli/progress.h"
 #include "cli/report.h"
 #include "cli/solvers.h"
-#include "bench/problems/minpack2.h"
+#include "lbfgsb/problems/minpack2.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -158,7 +158,6 @@ void cli_minimize_settings(const cli_options *o, cvtm_lbfgsb_options *settings) 
   settings->gradient_tolerance = o->gradient_tolerance;
   settings->decrease_tolerance = o->tolerance;
   settings->cauchy = (cvtm_lbfgsb_cauchy)o->minimize.cauchy;
-  settings->single_history = o->minimize.precision == 1;
   settings->time_evaluations = o->report != NULL;
 }
 

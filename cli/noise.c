@@ -5,14 +5,14 @@
 #include "cli/cli.h"
 #include "cli/progress.h"
 #include "cli/report.h"
-#include "noise/gaussian.h"
+#include "cvt/gaussian.h"
 
 #include <math.h>
 #include <stdlib.h>
 
 int cli_noise_check(const cli_options *options) {
-  static const char *const of_tessellations[] = {
-      "preset", "method", "energy", "voronoi", "reseed", "watch", "gradient-tolerance"};
+  static const char *const of_tessellations[] = {"preset",  "method", "energy",
+                                                 "voronoi", "watch",  "gradient-tolerance"};
   const cli_command command = options->command;
   if (options->noise != CLI_NOISE_BLUE) return CLI_EXIT_OK;
   if (options->equal_mass.on)

@@ -6,7 +6,6 @@
 #include "density/segmentation.h"
 #include "lcp/hlcp.h"
 #include "lcp/lcp.h"
-#include "lcp/model_problems.h"
 #include "meshes/mesh_file.h"
 
 #include <string.h>
@@ -33,25 +32,15 @@ static void set_hlcp_defaults(cli_options *options) {
   options->hlcp.beta = hlcp.beta;
   options->hlcp.gamma = hlcp.gamma;
   options->hlcp.start = hlcp.start;
-  options->hlcp.nu = 4;
-  options->hlcp.eccentricity = 0.5;
-  options->hlcp.supply = 0.1;
+  options->hlcp.size = 256;
 }
 
 static void set_lcp_defaults(cli_options *options) {
   cvtm_lcp_options lcp;
   cvtm_lcp_defaults(&lcp);
-  cvtm_put put;
-  cvtm_put_defaults(&put);
   options->tolerance = lcp.tolerance;
   options->iterations = lcp.max_iterations;
   options->lcp.size = 255;
-  options->lcp.steps = 256;
-  options->lcp.rate = put.rate;
-  options->lcp.volatility = put.volatility;
-  options->lcp.expiry = put.expiry;
-  options->lcp.spot = put.spot;
-  options->lcp.strike = put.strike;
   options->lcp.omega = lcp.omega;
   options->lcp.nested = lcp.nested;
 }
@@ -63,7 +52,6 @@ static void set_condition_defaults(cli_options *options) {
   cvtm_segmentation_defaults(&segmentation);
   const cvtm_segment_options segment = segmentation.segment;
   options->condition.bias = condition.bias;
-  options->condition.bias_method = (int)condition.bias_method;
   options->segment.initial = "grow";
   options->segment.sigma = 1;
   options->segment.k = segment.k;
@@ -97,7 +85,6 @@ void cli_options_set_defaults(cli_command command, cli_options *options) {
   options->voronoi = (int)CVTM_VORONOI_EXACT;
   options->start = (int)cvt.start;
   options->effort = (int)cvt.effort;
-  options->kick_rounds = cvt.kick_rounds;
   options->iterations = cvt.max_iterations;
   options->tolerance = cvt.tolerance;
   options->gradient_tolerance = cvt.gradient_tolerance;
@@ -120,7 +107,7 @@ void cli_options_set_defaults(cli_command command, cli_options *options) {
   options->view.save = "cvtmesh-view";
   options->view.every = 10;
   if (command == CLI_VIEW) options->iterations = 1000000;
-  if (command == CLI_MINIMIZE || command == CLI_BENCH) set_minimize_defaults(options);
+  if (command == CLI_MINIMIZE) set_minimize_defaults(options);
   if (command == CLI_HLCP) set_hlcp_defaults(options);
   if (command == CLI_LCP) set_lcp_defaults(options);
 }

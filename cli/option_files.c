@@ -2,8 +2,8 @@
 #include "cli/option_table.h"
 #include "cli/domain.h"
 #include "cli/outline.h"
-#include "meshes/formats.h"
 #include "draw/drawing.h"
+#include "meshes/formats/formats.h"
 
 #include <limits.h>
 #include <stdlib.h>
@@ -91,7 +91,7 @@ static int names_files_of_jobs(cli_command command, const cli_option_row *row) {
 }
 
 void cli_options_visit_files(const cli_options *options, cli_file_visitor visitor, void *context) {
-  const int operand_is_file = options->command != CLI_MINIMIZE && options->command != CLI_BENCH;
+  const int operand_is_file = options->command != CLI_MINIMIZE;
   if (operand_is_file && options->input != NULL)
     visit_read(CLI_READS, NULL, options->input, context, visitor);
   for (int index = 0; index < cli_option_row_count; ++index) {

@@ -4,28 +4,27 @@
 
 #include <string.h>
 
-#define RESEARCH (1u << CLI_MINIMIZE | 1u << CLI_HLCP | 1u << CLI_LCP | 1u << CLI_BENCH)
+#define RESEARCH (1u << CLI_MINIMIZE | 1u << CLI_HLCP | 1u << CLI_LCP)
 #define VIEW (1u << CLI_VIEW)
 
 /* An option is in the first group that names it of those for the command. */
 static const cli_option_group groups[] = {
     {"problem", "Problem", RESEARCH,
      "problem example size matrix rhs lower upper matrix-a matrix-b mesh nx ny n",
-     "atoms dim param bounds width height load steps rate volatility expiry spot strike mu nu "
-     "eccentricity supply film size-limit"},
+     "atoms dim param bounds width height load"},
     {"solver", "Solver", RESEARCH, "method iterations tolerance time-limit",
-     "evaluations gradient-tolerance memory precision cauchy history storage nested omega splits "
-     "alpha beta gamma rule split weights splitting-a splitting-b suggest start preset voronoi"},
+     "evaluations gradient-tolerance memory cauchy history storage nested omega splits "
+     "alpha beta gamma rule split start preset voronoi"},
     {"window", "Window", VIEW, "layers shot record script",
      "colour dark size paused frames save pinned"},
     {"basic", "Basic", CLI_EVERY_COMMAND,
-     "points output preview picture report noise equal-mass spectrum density width height like "
+     "points output preview picture report noise equal-mass density width height like "
      "json resume",
      "format picture-size density-out run-report output-z output-w labels-from first-step check"},
     {"batch", "Batch", CLI_EVERY_COMMAND, "jobs", "fail-fast journal shard"},
     {"tone", "Tone", CLI_EVERY_COMMAND, "invert contrast density-from", "black white gamma floor"},
     {"density", "Density", CLI_EVERY_COMMAND, "weight smooth grade-size size-from",
-     "within obstacle bias bias-method grade grade-max size-field size-as"},
+     "within obstacle bias grade grade-max size-field size-as"},
     {"drawing", "Drawing", CLI_EVERY_COMMAND, "svg dots dot-size colours palette order",
      "overlap pens coupling layers"},
     {"page", "Page", CLI_EVERY_COMMAND, "page margin pixel-size",
@@ -36,10 +35,10 @@ static const cli_option_group groups[] = {
     {"files", "Mesh files", CLI_EVERY_COMMAND, "",
      "ascii binary compress element-order msh-version"},
     {"segmentation", "Segmentation", CLI_EVERY_COMMAND, "segment inside outside seeds",
-     "initial sigma k epsilon seed-value tau steps mesh"},
+     "initial sigma k epsilon seed-value tau steps"},
     {"solver", "Solver", CLI_EVERY_COMMAND, "effort time-limit seed periodic method",
      "energy voronoi iterations tolerance gradient-tolerance mass-tolerance "
-     "weights-out start reseed kick-rounds init fixed distributed ranks checkpoint "
+     "weights-out start init fixed distributed ranks checkpoint "
      "checkpoint-every "
      "watch every dark "
      "size "

@@ -137,11 +137,12 @@ const char *cli_help_topic_near(cli_command command, const char *word) {
 static void print_formats(FILE *stream, cli_command command) {
   if (command == CLI_BATCH)
     fputs(
-        "\n\nJOBS is a list, .jsonl (one object of run's options in a line) or .csv (a header "
-        "that\n"
-        "names them), with `input` for the image; - reads JSON lines from stdin. Otherwise it is\n"
-        "a glob of images, and file names among the options may hold {stem}, {name}, {ext},\n"
-        "{dir} and {index}: cvtmesh batch 'in/*.png' -n 5000 -o 'out/{stem}.msh'",
+        "\n\nJOBS is a list, .jsonl (one object of run's options in a line, with `input` for the\n"
+        "image); - reads it from stdin. Otherwise it is a glob of images, and file names among "
+        "the\n"
+        "options may hold {stem}, {name}, {ext}, {dir} and {index}: cvtmesh batch 'in/*.png' -n "
+        "5000\n"
+        "-o 'out/{stem}.msh'",
         stream);
   if (command == CLI_RUN || command == CLI_BATCH || command == CLI_MESH)
     fputs(

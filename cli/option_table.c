@@ -1,5 +1,6 @@
 #include "cli/option_table.h"
 
+#include "lcp/problems/complementarity.h"
 #include "cli/domain.h"
 #include "cvt/cvt.h"
 #include "density/density.h"
@@ -7,7 +8,6 @@
 #include "draw/inks.h"
 #include "lcp/hlcp.h"
 #include "lcp/lcp.h"
-#include "lcp/model_problems.h"
 #include "meshes/mesh_file.h"
 #include "viewer/view.h"
 
@@ -53,10 +53,8 @@ static const cli_choice presets[] = {
     {"none", CLI_PRESET_NONE}, {"paper", CLI_PRESET_PAPER}, END_OF_CHOICES};
 static const cli_choice noise_kinds[] = {
     {"hexagonal", CLI_NOISE_HEXAGONAL}, {"blue", CLI_NOISE_BLUE}, END_OF_CHOICES};
-static const cli_choice cvt_methods[] = {{"lloyd", CVTM_CVT_LLOYD},
-                                         {"lbfgsb", CVTM_CVT_LBFGSB},
-                                         {"newton", CVTM_CVT_NEWTON},
-                                         END_OF_CHOICES};
+static const cli_choice cvt_methods[] = {
+    {"lloyd", CVTM_CVT_LLOYD}, {"lbfgsb", CVTM_CVT_LBFGSB}, END_OF_CHOICES};
 static const cli_choice cvt_energies[] = {
     {"exact", CVTM_CVT_EXACT}, {"pixel", CVTM_CVT_PIXEL}, END_OF_CHOICES};
 static const cli_choice cvt_starts[] = {{"auto", CVTM_CVT_START_AUTO},
@@ -93,11 +91,9 @@ static const cli_choice minimize_bounds[] = {{"natural", CLI_BOUNDS_NATURAL},
                                              {"box", CLI_BOUNDS_BOX},
                                              {"none", CLI_BOUNDS_NONE},
                                              END_OF_CHOICES};
-static const cli_choice history_precisions[] = {{"double", 0}, {"single", 1}, END_OF_CHOICES};
 static const cli_choice cauchy_points[] = {{"approximate", CVTM_LBFGSB_CAUCHY_APPROXIMATE},
                                            {"exact", CVTM_LBFGSB_CAUCHY_EXACT},
                                            END_OF_CHOICES};
-static const cli_choice hlcp_problems[] = {{"bearing", 0}, END_OF_CHOICES};
 static const cli_choice hlcp_rules[] = {
     {"rows", CVTM_HLCP_ROWS}, {"block", CVTM_HLCP_BLOCK}, END_OF_CHOICES};
 static const cli_choice hlcp_splits[] = {
@@ -140,7 +136,6 @@ int cli_choice_names(const cli_choice *choices, char separator, char *text, size
 #define VIEW IN(CLI_VIEW)
 #define INFO IN(CLI_INFO)
 #define MINIMIZE IN(CLI_MINIMIZE)
-#define BENCH IN(CLI_BENCH)
 #define HLCP IN(CLI_HLCP)
 #define LCP IN(CLI_LCP)
 #define DENSITY IN(CLI_DENSITY)
@@ -234,7 +229,7 @@ const cli_option_row cli_option_rows[] = {
    "msh, inp, ele)"},
   {"msh-version", 0, RUN | MESH | VIEW, CHOICE(msh_version, msh_versions), "version of Gmsh's format"},
 
-  {"preset", 0, RUN | VIEW | BENCH, CHOICE(preset, presets),
+  {"preset", 0, RUN | VIEW, CHOICE(preset, presets),
    "paper: the method of Fei, Rong, Wang & Wang 2014: random start, pixel energy, jump\n"
    "flooding, and L-BFGS-B with m = 8 and the approximate Cauchy point until the energy\n"
    "stops falling"},
@@ -247,13 +242,13 @@ const cli_option_row cli_option_rows[] = {
   {"method", 0, VORONOI, CHOICE(voronoi, voronoi_methods), "how the diagram is computed"},
   {"energy", 0, RUN | VIEW, CHOICE(energy, cvt_energies),
    "objective. exact: integrals over polygonal cells; pixel: sums over pixels"},
-  {"voronoi", 0, RUN | VIEW | BENCH, CHOICE(voronoi, voronoi_methods), "how to compute the diagram of the pixel energy"},
-  {"iterations", 0, RUN | VIEW | MINIMIZE | BENCH, INTEGER(iterations, "N", 0, 1e15), "maximum number of iterations; 0 keeps the start"},
+  {"voronoi", 0, RUN | VIEW, CHOICE(voronoi, voronoi_methods), "how to compute the diagram of the pixel energy"},
+  {"iterations", 0, RUN | VIEW | MINIMIZE, INTEGER(iterations, "N", 0, 1e15), "maximum number of iterations; 0 keeps the start"},
   {"tolerance", 0, RUN | VIEW | MINIMIZE, REAL(tolerance, "T", 0, 1),
    "stop when the mean relative decrease over 10 iterations is at most this; 0: never"},
   {"gradient-tolerance", 0, RUN | VIEW, REAL(gradient_tolerance, "PIXELS", 0, HUGE_VAL),
    "stop when no site is farther than this from its centroid; 0: never"},
-  {"time-limit", 0, RUN | MESH | VIEW | MINIMIZE | BENCH, REAL(time_limit, "SECONDS", 0, HUGE_VAL),
+  {"time-limit", 0, RUN | MESH | VIEW | MINIMIZE, REAL(time_limit, "SECONDS", 0, HUGE_VAL),
    "stop optimising, or shortening a path, after this time; 0: never"},
   {"distributed", 0, RUN_ALONE, FLAG(distributed),
    "under mpirun: the ranks share the work of this one run", CLI_NO_FILE, CLI_NO_EFFECT},
@@ -273,10 +268,6 @@ const cli_option_row cli_option_rows[] = {
    "low: one descent from the first sites; normal: from coarse to fine; high: then move\n"
    "sites from crowded to sparse places, several times as long; best: then rounds of\n"
    "random changes, keeping those that lower the energy"},
-  {"kick-rounds", 0, RUN, INTEGER(kick_rounds, "N", 0, INT32_MAX),
-   "of --effort best: most rounds of random changes; 0: until 30 rounds in a row gain nothing"},
-  {"reseed", 0, RUN, FLAG(reseed),
-   "move sites whose cells have no mass to where sites are needed"},
   {"init", 0, RUN | VIEW, TEXT(init, "FILE"), "start from the points of FILE (csv, npy, xyz)", CLI_READS},
   {"fixed", 0, RUN | VIEW, TEXT(fixed, "FILE"),
    "sites that do not move; they come first and count among the N", CLI_READS},
@@ -318,9 +309,6 @@ const cli_option_row cli_option_rows[] = {
   {"picture", 0, STATS, TEXT(photograph, "IMAGE"),
    "also compare a drawing of the points as dots with this picture", CLI_READS},
   {"density", 0, STATS, TEXT(density, "IMAGE"), "also print the energy ratio for this density", CLI_READS},
-  {"spectrum", 0, STATS, LIST(spectrum, "FILE"),
-   "also write the power spectrum and the pair correlation of the points: drawn (svg), as\n"
-   "curves (csv, json) or as power over the plane of frequencies (npy); can be repeated", CLI_WRITES},
   {"invert", 0, RUN | STATS | VIEW | DENSITY, FLAG(invert), "bright is dense"},
   {"gamma", 0, RUN | STATS | VIEW | DENSITY, REAL(gamma, "G", 1e-6, 1e6), "raise the tone to this power"},
   {"black", 0, RUN | STATS | VIEW | DENSITY, REAL(black, "LEVEL", 0, 1),
@@ -355,8 +343,6 @@ const cli_option_row cli_option_rows[] = {
    "smooth the density, over about sqrt(LAMBDA) pixels; 0: not at all"},
   {"bias", 0, RUN | DENSITY, REAL(condition.bias, "P", 1e-9, 1 - 1e-9),
    "of --smooth: below 1/2 the result leans above the density, over 1/2 below it"},
-  {"bias-method", 0, RUN | DENSITY, CHOICE(condition.bias_method, hlcp_methods),
-   "of --bias: multisplitting sweeps, or semismooth Newton with multigrid"},
   {"grade", 0, RUN | DENSITY, REAL(condition.grade, "LAMBDA", 0, 1e12),
    "the smoothest density that is nowhere below the image's; 0: not at all"},
   {"grade-max", 0, RUN | DENSITY, REAL(condition.grade_max, "RHO", 0, HUGE_VAL),
@@ -387,8 +373,6 @@ const cli_option_row cli_option_rows[] = {
    "what does not; the longer side of the image is 1"},
   {"tau", 0, RUN | DENSITY | SEGMENT, REAL(segment.tau, "T", 1e-12, 1e6), "step in time"},
   {"steps", 0, RUN | DENSITY | SEGMENT, INTEGER(segment.steps, "N", 0, 1e6), "maximum number of steps"},
-  {"mesh", 0, SEGMENT, TEXT(segment.mesh, "FILE"),
-   "compute at the vertices of this mesh, whose coordinates are pixels", CLI_READS},
   {"tolerance", 0, SEGMENT, REAL(segment.tolerance, "T", 0, HUGE_VAL),
    "stop when a step changes the level set by less (root mean square)"},
 
@@ -409,8 +393,6 @@ const cli_option_row cli_option_rows[] = {
    "those of the problem, [-1, 1] for every variable, or none"},
   {"memory", 'm', MINIMIZE, INTEGER(minimize.memory, "M", 1, CVTM_LBFGSB_MAX_HISTORY),
    "pairs of steps and gradient changes that are kept"},
-  {"precision", 0, MINIMIZE, CHOICE(minimize.precision, history_precisions),
-   "precision of these pairs"},
   {"cauchy", 0, MINIMIZE, CHOICE(minimize.cauchy, cauchy_points),
    "generalized Cauchy point"},
   {"evaluations", 0, MINIMIZE, INTEGER(minimize.evaluations, "N", 0, 1e15),
@@ -420,24 +402,9 @@ const cli_option_row cli_option_rows[] = {
    "the decrease of the objective is rounding"},
   {"history", 0, MINIMIZE, FLAG(minimize.history),
    "write every iteration to the report"},
-  {"size-limit", 0, BENCH, INTEGER(size_limit, "N", 0, 1e15),
-   "skip larger sizes, or shrink the problems to this; 0: no limit"},
-
-  {"density", 0, BENCH, TEXT(density, "IMAGE"),
-   "of the tessellations: that of this picture, stretched over their square", CLI_READS},
-  {"output", 'o', BENCH, TEXT(figure, "FILE.svg"), "draw the figure", CLI_WRITES},
 
   {"example", 0, HLCP, INTEGER(hlcp.example, "N", 1, 3), "example 1, 2 or 3 of Mezzadri 2020"},
-  {"problem", 0, HLCP, CHOICE(hlcp.problem, hlcp_problems), "a journal bearing with cavitation"},
-  {"size", 0, HLCP, INTEGER(hlcp.size, "H", 1, COUNT_MAX),
-   "of the example (n = H^2) [256] or the bearing's nodes [1024]"},
-  {"mu", 0, HLCP, REAL(hlcp.mu, "MU", -HUGE_VAL, HUGE_VAL), "added to the diagonal of A, examples 2 and 3"},
-  {"nu", 0, HLCP, REAL(hlcp.nu, "NU", -HUGE_VAL, HUGE_VAL), "added to the diagonal of B, examples 2 and 3"},
-  {"eccentricity", 0, HLCP, REAL(hlcp.eccentricity, "E", 0, 1 - 1e-9), "of the bearing"},
-  {"supply", 0, HLCP, REAL(hlcp.supply, "P", 0, HUGE_VAL), "pressure at the ends of the bearing"},
-  {"film", 0, HLCP, TEXT(hlcp.film, "IMAGE"),
-   "of the bearing, in two dimensions: the thickness of the film, from black (1 - E of\n"
-   "--eccentricity) to white (1 + E); data as it is", CLI_READS},
+  {"size", 0, HLCP, INTEGER(hlcp.size, "H", 1, COUNT_MAX), "of the example: n = H^2"},
   {"matrix-a", 0, HLCP, TEXT(hlcp.matrix_a, "A.mtx"), "Matrix Market file", CLI_READS},
   {"matrix-b", 0, HLCP, TEXT(hlcp.matrix_b, "B.mtx"), "if omitted, the identity: an LCP", CLI_READS},
   {"rhs", 0, HLCP, TEXT(hlcp.rhs, "Q.npy"), "right side", CLI_READS},
@@ -455,18 +422,9 @@ const cli_option_row cli_option_rows[] = {
   {"rule", 0, HLCP, CHOICE(hlcp.rule, hlcp_rules),
    "L_k: the lower part of the rows of block k, or of E_k A E_k"},
   {"split", 0, HLCP, CHOICE(hlcp.split, hlcp_splits), "split A and B, or A alone (B diagonal)"},
-  {"weights", 0, HLCP, TEXT(hlcp.weights, "E.mtx"),
-   "L x n: row k is the diagonal of E_k; if omitted: equal blocks", CLI_READS},
-  {"splitting-a", 0, HLCP, LIST(hlcp.splitting_a, "M.mtx"),
-   "M_Ak of splitting k, any regular matrix; once for each splitting; instead of the\n"
-   "methods' own, with the blocks or --weights as E_k", CLI_READS},
-  {"splitting-b", 0, HLCP, LIST(hlcp.splitting_b, "M.mtx"),
-   "M_Bk likewise; if omitted: the identity, for LCPs", CLI_READS},
   {"start", 0, HLCP, REAL(hlcp.start, "X", -HUGE_VAL, HUGE_VAL), "every component of the first x"},
   {"iterations", 0, HLCP, INTEGER(iterations, "N", 0, 1e15), "most sweeps or Newton steps"},
   {"tolerance", 0, HLCP, REAL(tolerance, "T", 0, HUGE_VAL), "stop when ||A z - B w - q|| is less"},
-  {"check", 0, HLCP, FLAG(check), "warn where the convergence theory does not hold"},
-  {"suggest", 0, HLCP, FLAG(hlcp.suggest), "try some alpha and omega by a few sweeps each"},
   {"report", 0, HLCP | LCP | DENSITY | SEGMENT, TEXT(report, "FILE"), "write a JSON report; - is standard output", CLI_WRITES},
   {"device", 0, HLCP | LCP | DENSITY | SEGMENT, TEXT(device, "NAME"), "cpu, cuda, cuda:N or auto", CLI_NO_FILE, CLI_NO_EFFECT},
   {"threads", 0, HLCP | LCP | DENSITY | SEGMENT, INTEGER(threads, "N", 0, 4096), "CPU threads; 0: as many as there are cores", CLI_NO_FILE, CLI_NO_EFFECT},
@@ -480,17 +438,11 @@ const cli_option_row cli_option_rows[] = {
   {"json", 0, STATS | INFO, FLAG(json), "print JSON"},
 
   {"problem", 0, LCP, CHOICE(lcp.problem, lcp_problems), "a model problem"},
-  {"size", 0, LCP, INTEGER(lcp.size, "M", 1, COUNT_MAX), "nodes along a side; intervals of put"},
+  {"size", 0, LCP, INTEGER(lcp.size, "M", 1, COUNT_MAX), "nodes along a side"},
   {"width", 0, LCP, INTEGER(lcp.width, "W", 0, COUNT_MAX), "grid of the unknowns, with --height"},
   {"height", 0, LCP, INTEGER(lcp.height, "H", 0, COUNT_MAX), "a matrix without either has no grid"},
-  {"steps", 0, LCP, INTEGER(lcp.steps, "K", 1, COUNT_MAX), "time steps of put"},
-  {"rate", 0, LCP, REAL(lcp.rate, "R", -1, 10), "of put: interest a year"},
-  {"volatility", 0, LCP, REAL(lcp.volatility, "S", 1e-3, 10), "of put: of the share, a year"},
-  {"expiry", 0, LCP, REAL(lcp.expiry, "T", 1e-6, 1e3), "of put: years"},
-  {"spot", 0, LCP, REAL(lcp.spot, "S", 1e-6, 1e12), "of put: price of the share"},
-  {"strike", 0, LCP, REAL(lcp.strike, "K", 1e-6, 1e12), "of put: what the share is sold for"},
   {"mesh", 0, LCP, TEXT(lcp.mesh, "FILE"),
-   "membrane or torsion on these triangles (formats of mesh files)", CLI_READS},
+   "the problem on these triangles (formats of mesh files)", CLI_READS},
   {"load", 0, LCP, REAL(lcp.load, "C", 0, 1e12), "of --mesh; 0: 1 for membrane, 5 for torsion"},
   {"matrix", 0, LCP, TEXT(lcp.matrix, "A.mtx"), "Matrix Market file", CLI_READS},
   {"rhs", 0, LCP, TEXT(lcp.rhs, "B.npy"), "right side", CLI_READS},
@@ -499,7 +451,7 @@ const cli_option_row cli_option_rows[] = {
   {"method", 0, LCP, CHOICE(lcp.method, lcp_methods),
    "auto: tnnmg for a symmetric matrix, else pdas"},
   {"storage", 0, LCP, CHOICE(lcp.is_matrix_free, lcp_storages),
-   "of the matrix; matrix-free: five-point model problems"},
+   "of the matrix; matrix-free: model problems on grids"},
   {"omega", 0, LCP, REAL(lcp.omega, "W", -HUGE_VAL, HUGE_VAL), "relaxation of psor, between 0 and 2"},
   {"nested", 0, LCP, FLAG(lcp.nested), "start multigrid from coarser grids"},
   {"iterations", 0, LCP, INTEGER(iterations, "N", 0, 1e15), "most sweeps, cycles or steps; 0: 100000 sweeps of psor, else 200"},
@@ -538,13 +490,13 @@ const cli_option_row cli_option_rows[] = {
 
   {"device", 0, RUN_ALONE, TEXT(device, "NAME"),
    "cpu, cuda, cuda:N, auto, or cuda:all: a process for each GPU", CLI_NO_FILE, CLI_NO_EFFECT},
-  {"device", 0, VORONOI | STATS | VIEW | MINIMIZE | BENCH, TEXT(device, "NAME"),
+  {"device", 0, VORONOI | STATS | VIEW | MINIMIZE, TEXT(device, "NAME"),
    "cpu, cuda, cuda:N or auto", CLI_NO_FILE, CLI_NO_EFFECT},
   {"device", 0, MESH, TEXT(device, "NAME"),
    "cpu, cuda, cuda:N, or auto: CUDA for half a million points and more", CLI_NO_FILE, CLI_NO_EFFECT},
   {"device", 0, BATCH, TEXT(device, "NAMES"),
    "auto, cpu, cuda, cuda:N, several of them split by commas, or all", CLI_NO_FILE, CLI_NO_EFFECT},
-  {"threads", 0, RUN | VORONOI | STATS | VIEW | MINIMIZE | BENCH, INTEGER(threads, "N", 0, 4096),
+  {"threads", 0, RUN | VORONOI | STATS | VIEW | MINIMIZE, INTEGER(threads, "N", 0, 4096),
    "CPU threads; 0: as many as there are cores", CLI_NO_FILE, CLI_NO_EFFECT},
   {"config", 0, CLI_EVERY_COMMAND, TEXT(config, "FILE"),
    "read options from FILE: lines `name = value`; the command line wins", CLI_READS, CLI_NO_EFFECT},

@@ -92,8 +92,8 @@ typedef struct cli_options {
     int on;
     int64_t asked; /* sites, where the preview has fewer; else 0 */
   } preview;
-  int preset, noise, method, energy, voronoi, start, periodic, effort, reseed;
-  int64_t iterations, seed, kick_rounds;
+  int preset, noise, method, energy, voronoi, start, periodic, effort;
+  int64_t iterations, seed;
   double tolerance, gradient_tolerance, time_limit;
   const char *init, *fixed;
   int distributed;
@@ -112,7 +112,6 @@ typedef struct cli_options {
   double gamma, floor, black, white, contrast;
   const char *density;
   const char *photograph; /* that stats compares with */
-  cli_list spectrum;      /* files */
 
   struct {
     const char *from, *field; /* a mesh with a field; NULL: none, the first field */
@@ -140,7 +139,6 @@ typedef struct cli_options {
 
   struct {
     double bias, smooth, grade, grade_max, grade_size; /* all but bias: 0 for none */
-    int bias_method;
     cli_list within, obstacle, weight;
   } condition;
 
@@ -149,7 +147,6 @@ typedef struct cli_options {
     cli_list inside, outside;
     const char *seeds, *initial;
     double sigma, k, epsilon, seed_value, tau, tolerance;
-    const char *mesh; /* NULL: pixels */
     int64_t steps;
   } segment;
 
@@ -164,29 +161,24 @@ typedef struct cli_options {
   struct {
     int64_t nx, ny, n, atoms, dimension; /* 0: the default of the problem */
     cli_list parameters;
-    int bounds, cauchy, precision, history;
+    int bounds, cauchy, history;
     int64_t memory, evaluations;
   } minimize;
-  int64_t size_limit; /* of bench; 0: none */
-  const char *figure; /* of bench: the file of the picture; NULL: none */
 
   struct {
     int64_t example, size, splits; /* splits 0: chosen for the device */
-    int problem, method, rule, split, suggest;
-    double mu, nu, eccentricity, supply, alpha, beta, gamma, start;
-    const char *omega;                 /* a number, `ratio` or a file; NULL: the problem's */
-    cli_list splitting_a, splitting_b; /* files */
-    const char *film;                  /* a picture; NULL: none */
-    const char *weights, *matrix_a, *matrix_b, *rhs, *output_z, *output_w;
+    int method, rule, split;
+    double alpha, beta, gamma, start;
+    const char *omega; /* a number, `ratio` or a file; NULL: the problem's */
+    const char *matrix_a, *matrix_b, *rhs, *output_z, *output_w;
   } hlcp;
 
   struct {
     int problem, method, is_matrix_free, nested;
-    int64_t size, width, height, steps; /* width, height 0: size x size, or no grid for a file */
+    int64_t size, width, height; /* width, height 0: size x size, or no grid for a file */
     const char *matrix, *rhs, *lower, *upper, *mesh;
     double omega;
-    double load;                                   /* with --mesh; 0: the problem's */
-    double rate, volatility, expiry, spot, strike; /* of the put */
+    double load; /* with --mesh; 0: the problem's */
   } lcp;
 
   struct {

@@ -14,7 +14,7 @@
 #include "cli/world.h"
 #include "meshes/mesh_file.h"
 #include "meshes/polygon_file.h"
-#include "meshes/pslg.h"
+#include "meshes/domain/pslg.h"
 
 #include <math.h>
 #include <stdlib.h>

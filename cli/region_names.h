@@ -3,7 +3,7 @@
 #define CVTMESH_CLI_REGION_NAMES_H
 
 #include "cli/options.h"
-#include "meshes/pslg.h"
+#include "meshes/domain/pslg.h"
 
 /* Returns CLI_EXIT_OK, or CLI_EXIT_USAGE after a message. */
 int cli_region_names_check(const cli_options *options);

@@ -23,12 +23,6 @@ int cli_run_check_values(const cli_options *options) {
   if (options->points == 0 && options->init == NULL && options->fixed == NULL &&
       options->density_from != CVTM_DENSITY_FROM_SIZE && options->domain.kind != CLI_DOMAIN_NONE)
     return cli_missing(options->command, "--points");
-  if (options->effort != CVTM_CVT_EFFORT_BEST && cli_option_given(options, "kick-rounds"))
-    return cli_usage_error(options->command, "--kick-rounds belongs to --effort best");
-  if (options->method == CVTM_CVT_NEWTON &&
-      (options->energy != CVTM_CVT_EXACT || options->equal_mass.on || cli_colours_wanted(options)))
-    return cli_usage_error(options->command,
-                           "--method newton is for the exact energy of one plain tessellation");
   int code = cli_watch_check(options);
   if (code == CLI_EXIT_OK) code = cli_condition_check(options);
   if (code == CLI_EXIT_OK) code = cli_segment_check(options);

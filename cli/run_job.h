@@ -54,7 +54,7 @@ struct cli_run_job {
   cli_equal_mass equal;   /* of --equal-mass; else empty */
   cli_noise_result noise; /* of --noise blue; else empty */
   const char *stop_reason;
-  double energy, energy_pixel; /* of the final sites; energy_pixel not with --equal-mass */
+  double energy, energy_pixel; /* of the final sites; energy_pixel with --energy pixel alone */
   double *mass, *centroid;     /* of the cells; count, 2 * count */
   cvtm_mesh mesh;
   cvtm_delaunay_report triangulation; /* seconds are 0 if the mesh is made in another way */

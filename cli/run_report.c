@@ -37,15 +37,8 @@ static void add_effort(cJSON *report, const cli_run_job *r) {
   cli_json_integer(report, "lattices", r->result.lattices);
   cli_json_integer(report, "search_rounds", r->result.rounds);
   cli_json_integer(report, "transferred_sites", r->result.transfers);
-  if (r->options.effort == CVTM_CVT_EFFORT_BEST) {
+  if (r->options.effort == CVTM_CVT_EFFORT_BEST)
     cli_json_integer(report, "anneal_rounds", r->result.anneal_rounds);
-    cli_json_integer(report, "kick_rounds", r->result.kick_rounds);
-    cli_json_integer(report, "kicks_kept", r->result.kicks_kept);
-  }
-  if (r->options.method == CVTM_CVT_NEWTON) {
-    cli_json_integer(report, "newton_iterations", r->result.newton_iterations);
-    cli_json_integer(report, "hessian_products", r->result.hessian_products);
-  }
 }
 
 static void add_seconds(cJSON *report, const cli_run_job *r) {
@@ -82,7 +75,7 @@ static cJSON *make_run_report(const cli_run_job *r) {
   cli_json_real(report, "energy_ratio", r->energy / r->bound);
   if (r->options.equal_mass.on)
     cli_equal_mass_report(&r->equal, report);
-  else if (r->colours.count == 0)
+  else if (r->options.energy == CVTM_CVT_PIXEL)
     cli_json_real(report, "energy_pixel", r->energy_pixel);
   cli_json_text(report, "objective", r->options.energy == CVTM_CVT_PIXEL ? "pixel" : "exact");
   cli_json_real(report, "gradient_norm", r->result.gradient_norm);

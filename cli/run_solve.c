@@ -74,10 +74,8 @@ static cvtm_cvt_options descent_options(cli_run_job *r) {
     settings.max_seconds *= 0.85; /* the refinement has the rest */
   settings.fixed = r->fixed;
   settings.effort = (cvtm_cvt_effort)r->options.effort;
-  settings.kick_rounds = (int)r->options.kick_rounds;
   settings.start = (cvtm_cvt_start)r->options.start;
   settings.seed = (uint64_t)r->options.seed;
-  settings.reseed = r->options.reseed;
   cli_preset_descent(&r->options, &settings);
   settings.monitor = r->watch != NULL ? cli_watch_monitor : cli_progress_monitor;
   settings.monitor_context = r->watch != NULL ? (void *)r->watch : (void *)&r->progress;
@@ -248,11 +246,6 @@ cvtm_status cli_run_refine(cli_run_job *r) {
   return next;
 }
 
-/* The report has it alone. A job that keeps the ink of its picture may write one later. */
-static int needs_pixel_energy(const cli_run_job *r) {
-  return r->keep_tone || r->options.report != NULL;
-}
-
 cvtm_status cli_run_evaluate_result(cli_run_job *r) {
   if (r->options.equal_mass.on) return CVTM_OK; /* the solver has computed all of it */
   const int64_t first = r->options.iterations == 0 ? r->given : r->fixed;
@@ -261,7 +254,7 @@ cvtm_status cli_run_evaluate_result(cli_run_job *r) {
     r->moved = cvtm_pipeline_move_sites(&r->made, r->sites + 2 * first, r->count - first);
   cvtm_status status = cvtm_ranks_agree(r->device, &r->moved);
   if (status == CVTM_OK && r->moved > 0) status = share_sites(r);
-  if (status == CVTM_OK && needs_pixel_energy(r))
+  if (status == CVTM_OK && r->options.energy == CVTM_CVT_PIXEL)
     status = cvtm_cvt_evaluate(r->cvt, r->sites, r->count, CVTM_CVT_PIXEL, CVTM_VORONOI_EXACT,
                                &r->energy_pixel, NULL);
   if (status == CVTM_OK) status = evaluate_sites(r, CVTM_CVT_EXACT, CVTM_VORONOI_EXACT, &r->energy);

@@ -8,7 +8,6 @@
 #include "cli/output.h"
 #include "cli/progress.h"
 #include "cli/report.h"
-#include "cli/segment_mesh.h"
 #include "meshes/contour.h"
 
 #include <stdlib.h>
@@ -19,17 +18,8 @@ typedef struct work {
   cvtm_device *device;
   cvtm_image image;
   cvtm_segmentation made;
-  cli_segment_mesh on_mesh; /* with --mesh */
   double start;
 } work;
-
-static int is_mesh_output(const char *extension) {
-  static const char *const known[] = {"npy", "vtu", "vtk", "msh", "ply"};
-  int found = 0;
-  for (size_t k = 0; k < sizeof known / sizeof *known; ++k)
-    found |= strcmp(extension, known[k]) == 0;
-  return found;
-}
 
 static int check_segment_usage(const cli_options *o) {
   char buffer[16];
@@ -38,12 +28,7 @@ static int check_segment_usage(const cli_options *o) {
     const char *path = o->output.item[k];
     const char *kind =
         strcmp(path, "-") == 0 ? o->format : cvtm_file_extension(path, buffer, sizeof buffer);
-    if (o->segment.mesh != NULL && !is_mesh_output(kind))
-      return cli_usage_error(
-          o->command, "%s: with --mesh the level set is written as npy, vtu, vtk, msh or ply",
-          path);
-    if (o->segment.mesh == NULL && strcmp(kind, "npy") != 0 && strcmp(kind, "png") != 0 &&
-        strcmp(kind, "svg") != 0)
+    if (strcmp(kind, "npy") != 0 && strcmp(kind, "png") != 0 && strcmp(kind, "svg") != 0)
       return cli_usage_error(o->command,
                              "%s: a mask is written as .png, its contour as .svg, the level set "
                              "as .npy",
@@ -104,8 +89,6 @@ static cvtm_status write_segmentation(void *context, const char *path, const cha
                                       cvtm_error *error) {
   const work *w = context;
   const int64_t shape[2] = {w->image.height, w->image.width};
-  if (w->options.segment.mesh != NULL)
-    return cli_segment_mesh_write(&w->on_mesh, &w->made, path, extension, error);
   if (strcmp(extension, "png") == 0) return write_mask(w, path, error);
   if (strcmp(extension, "svg") == 0) return write_contour(w, path, error);
   return cvtm_npy_write(path, 'f', (int)sizeof(double), 2, shape, w->made.u, error);
@@ -134,14 +117,6 @@ static void print_segment_summary(const work *w) {
           r->energy, r->change);
 }
 
-static cvtm_status segment(work *w, cvtm_error *error) {
-  cli_options start = w->options;
-  if (w->options.segment.mesh != NULL) start.segment.steps = 0;
-  const cvtm_status status = cli_segment_image(w->device, &start, &w->image, &w->made, error);
-  if (status != CVTM_OK || w->options.segment.mesh == NULL) return status;
-  return cli_segment_mesh_run(w->device, &w->options, &w->made, &w->on_mesh, error);
-}
-
 static int perform_segment(work *w) {
   cvtm_error error = {CVTM_OK, ""};
   cli_options *o = &w->options;
@@ -149,7 +124,7 @@ static int perform_segment(work *w) {
   if (code != CLI_EXIT_OK) return code;
   cli_catch_signals();
   cvtm_status status = cli_read_image(o, o->input, 0, &w->image, &error);
-  if (status == CVTM_OK) status = segment(w, &error);
+  if (status == CVTM_OK) status = cli_segment_image(w->device, o, &w->image, &w->made, &error);
   if (status != CVTM_OK) return cli_failed(CLI_READING, status, &error);
   status = cli_outputs_write(o, write_segmentation, w, &error);
   if (status == CVTM_OK) status = write_segment_report(w, &error);
@@ -163,7 +138,6 @@ int cli_segment(const cli_options *options) {
   work w = {.options = *options, .start = cvtm_clock()};
   int code = check_segment_usage(options);
   if (code == CLI_EXIT_OK) code = perform_segment(&w);
-  cli_segment_mesh_free(&w.on_mesh);
   cvtm_segmentation_free(&w.made);
   cvtm_image_free(&w.image);
   cvtm_device_destroy(w.device);

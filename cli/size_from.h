@@ -6,7 +6,7 @@
 #include "cli/options.h"
 #include "density/density.h"
 #include "meshes/mesh.h"
-#include "meshes/metric.h"
+#include "meshes/refine/adapt.h"
 
 /* A field on a mesh or at points, which are triangulated; in pixels, y down. */
 typedef struct cli_field {

@@ -3,8 +3,8 @@
 #define CVTMESH_CLI_SOLVERS_H
 
 #include "lbfgsb/lbfgsb.h"
-#include "cli/hlcp_splitting.h"
-#include "lcp/lcp.h"
+#include "cli/options.h"
+#include "lcp/hlcp.h"
 
 /* The monitors are left to the caller. */
 void cli_minimize_settings(const cli_options *options, cvtm_lbfgsb_options *settings);
@@ -14,10 +14,8 @@ int cli_minimize_converged(const cli_options *options, const cvtm_lbfgsb_result 
 
 void cli_lcp_settings(const cli_options *options, cvtm_lcp_options *settings);
 
-/* What the settings of an HLCP point to: the contents of files. */
+/* What the settings of an HLCP point to: the contents of a file. */
 typedef struct cli_hlcp_memory {
-  cvtm_csr weights;
-  cli_hlcp_splitting splitting;
   double *omega;
 } cli_hlcp_memory;
 

@@ -5,7 +5,6 @@
 #include "cli/input.h"
 #include "cli/page.h"
 #include "cli/report.h"
-#include "cli/spectrum.h"
 #include "cli/stipples.h"
 #include "cli/world.h"
 #include "cvt/cvt.h"
@@ -24,7 +23,6 @@ typedef struct stats {
   float *density; /* NULL without --density */
   float *tone;    /* NULL without --picture */
   cli_stipples stipples;
-  cli_spectrum noise;
   double *points;   /* of a point file; NULL for a mesh */
   int32_t *classes; /* of the points; NULL if the file has none */
   cli_class_spacing spacing;
@@ -227,7 +225,6 @@ static int print_json(const stats *s) {
   cli_json_integer(report, "coincident_sites", s->mesh.coincident_count);
   cli_stipples_report(&s->stipples, report);
   cli_class_spacing_report(&s->spacing, report);
-  cli_spectrum_report(&s->noise, report);
   cli_world_report(&s->options, s->domain, &s->mesh, report);
   cli_json_quality(report, &s->quality);
   cvtm_error error = {CVTM_OK, ""};
@@ -262,14 +259,12 @@ static void print_text(const stats *s) {
     print_figures("triangles whose circumcentre lies in the domain", &s->quality.inner);
   print_figures("all triangles", &s->quality.all);
   cli_class_spacing_print(&s->spacing, stdout);
-  cli_spectrum_print(&s->noise, stdout);
 }
 
 static int perform_stats(stats *s) {
   const char *path = s->options.input;
   int code = cli_stipples_check(&s->options);
   if (code == CLI_EXIT_OK) code = cli_page_check_size(&s->options);
-  if (code == CLI_EXIT_OK) code = cli_spectrum_check(&s->options);
   if (code != CLI_EXIT_OK) return code;
   s->is_mesh = !cvtm_points_format_known(path);
   if (s->is_mesh && !cvtm_mesh_format_known(path))
@@ -294,11 +289,6 @@ static int perform_stats(stats *s) {
     if (status != CVTM_OK) return cli_failed(CLI_WORKING, status, &error);
   }
   const double *points = s->is_mesh ? s->mesh.points : s->points;
-  status =
-      cli_spectrum_measure(&s->options, s->domain, s->density, points, &s->mesh, &s->noise, &error);
-  if (status != CVTM_OK) return cli_failed(CLI_WORKING, status, &error);
-  status = cli_spectrum_write(&s->options, &s->noise, &error);
-  if (status != CVTM_OK) return cli_failed(CLI_WRITING, status, &error);
   if (s->has_domain) cli_note_outside(&s->options, points, s->count, s->domain);
   if (s->options.json) return print_json(s);
   if (!s->options.quiet) print_text(s);
@@ -318,7 +308,6 @@ int cli_stats(const cli_options *options) {
   free(s.density);
   free(s.tone);
   cli_stipples_free(&s.stipples);
-  cli_spectrum_free(&s.noise);
   cvtm_device_destroy(s.device);
   return code;
 }

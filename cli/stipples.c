@@ -11,7 +11,7 @@
 #include "draw/disc.h"
 #include "meshes/mesh_file.h"
 #include "cli/world.h"
-#include "power/equal_mass.h"
+#include "cvt/equal_mass.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -22,7 +22,6 @@ typedef struct diagram {
   cvtm_npy start;  /* labels of a warm start */
   int32_t *labels; /* width * height on the host */
   int64_t wrong;   /* with --check: pixels whose label is not the nearest site */
-  cvtm_voronoi_cost cost;
   double seconds, check_seconds;
 } diagram;
 
@@ -132,7 +131,6 @@ static cvtm_status compute_labels(diagram *d, const arrays *a) {
                                  (cvtm_voronoi_method)d->options.voronoi, a->labels);
   if (status == CVTM_OK) status = cvtm_device_synchronize(d->device);
   d->seconds = cvtm_clock() - start;
-  if (status == CVTM_OK) status = cvtm_voronoi_get_cost(a->plan, &d->cost);
   return status == CVTM_OK ? copy_labels(d, a) : status;
 }
 
@@ -174,9 +172,6 @@ static cvtm_status write_voronoi_report(const diagram *d, cvtm_error *error) {
   cli_json_integer(report, "height", d->domain.height);
   cli_json_integer(report, "sites", d->count);
   cli_json_text(report, "start", d->options.warm.labels ? "labels" : "sites");
-  cli_json_integer(report, "passes", d->cost.passes);
-  cli_json_integer(report, "first_step", d->cost.first_step);
-  cli_json_integer(report, "bytes", d->cost.bytes);
   if (is_checked(d)) {
     cli_json_integer(report, "wrong_pixels", d->wrong);
     cli_json_real(report, "wrong_share", wrong_share(d));
@@ -192,9 +187,6 @@ static void print_voronoi_summary(const diagram *d) {
           cli_visible(d->options.input), (long long)d->count, cli_word(d->count, "site", "sites"),
           d->domain.width, d->domain.height, cvtm_device_name(d->device),
           cvtm_device_description(d->device), d->seconds);
-  if (d->cost.passes > 0)
-    fprintf(stderr, "  jump flooding: passes %d, from step %d on; %.3g MB of pixels\n",
-            d->cost.passes, d->cost.first_step, 1e-6 * (double)d->cost.bytes);
   if (is_checked(d))
     fprintf(stderr, "  %s pixels: %lld of %lld (%.3g %%), %.3f seconds\n",
             d->options.warm.labels ? "corrected" : "wrong", (long long)d->wrong,

@@ -2,15 +2,11 @@
  * and all descend; the next round continues from there, higher or lower, and the best sites are
  * kept (Gonzalez, Choksi & Nave 2021, "A simple geometric method for navigating the energy
  * landscape of centroidal Voronoi tessellations", between whose displacements are a few steps of
- * Lloyd's method). Where kicks (kicks.c) change patches that are judged alone, this changes all
- * cells at once; so it comes first. */
-#include "base/clock.h"
+ * Lloyd's method). */
 #include "cvt/solve.h"
 
-#include <limits.h>
-#include <math.h>
-
 enum {
+  ANNEAL_ROUNDS = 200,
   ANNEAL_PATIENCE = 15, /* rounds without a gain that end it */
   ANNEAL_ITERATIONS = 60
 };
@@ -48,15 +44,12 @@ static cvtm_status try_round(cvtm_solve *s, int *lower) {
 }
 
 cvtm_status cvtm_solve_anneal(cvtm_solve *s) {
-  const int most = s->options->kick_rounds > 0 ? s->options->kick_rounds : INT_MAX;
-  const double now = cvtm_clock();
-  /* Half of the time is left to kicks; a request to stop sets s->deadline to 0. */
-  const double half = s->deadline < INFINITY ? 0.5 * (now + s->deadline) : s->deadline;
   cvtm_status status = CVTM_OK;
   int idle = 0;
-  for (int round = 0; status == CVTM_OK && round < most && idle < ANNEAL_PATIENCE; ++round) {
+  for (int round = 0; status == CVTM_OK && round < ANNEAL_ROUNDS && idle < ANNEAL_PATIENCE;
+       ++round) {
     int lower = 0;
-    if (cvtm_solve_is_late(s, fmin(half, s->deadline))) break;
+    if (cvtm_solve_is_late(s, s->deadline)) break;
     status = try_round(s, &lower);
     idle = lower ? 0 : idle + 1;
   }

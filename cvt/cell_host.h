@@ -2,8 +2,8 @@
 #ifndef CVTMESH_CVT_CELL_HOST_H
 #define CVTMESH_CVT_CELL_HOST_H
 
-#include "voronoi/cell_by_hull.h"
-#include "voronoi/cell_by_tree.h"
+#include "jfa/cell_by_hull.h"
+#include "jfa/cell_by_tree.h"
 
 #include <stdlib.h>
 

@@ -48,11 +48,9 @@ static const char *const field_names[] = {"kind of device",
                                           "effort",
                                           "start",
                                           "seed",
-                                          "choice of reseeding",
-                                          "limit of rounds of kicks",
                                           "division among ranks"};
 
-enum { FIELDS = sizeof field_names / sizeof *field_names, VERSION = 4 };
+enum { FIELDS = sizeof field_names / sizeof *field_names, VERSION = 5 };
 
 typedef struct saved_head {
   char magic[8];
@@ -72,14 +70,12 @@ struct cvtm_checkpoint {
   double start;    /* of this process, by cvtm_clock */
   double last;     /* the time of the last save */
   note *notes;
-  int64_t count, capacity; /* of notes */
-  int64_t next;            /* while it replays: the next to be used */
-  double pace;             /* seconds of an iteration for a site; 0: not known */
-  int replays, closed;     /* closed: nothing is saved any more */
-  cvtm_array device_array; /* count 0: none */
-  cvtm_array host[CVTM_CHECKPOINT_HOST];
-  int host_count;
-  const unsigned char *at; /* while restoring: the next byte of user->saved */
+  int64_t count, capacity;             /* of notes */
+  int64_t next;                        /* while it replays: the next to be used */
+  double pace;                         /* seconds of an iteration for a site; 0: not known */
+  int replays, closed;                 /* closed: nothing is saved any more */
+  cvtm_array device_array, host_array; /* count 0: none */
+  const unsigned char *at;             /* while restoring: the next byte of user->saved */
 };
 
 static cvtm_error *error_of(const cvtm_checkpoint *c) {
@@ -132,8 +128,6 @@ static cvtm_status set_fields(const cvtm_checkpoint_run *run, uint64_t field[FIE
                                 (uint64_t)o->effort,
                                 (uint64_t)o->start,
                                 o->seed,
-                                o->reseed != 0,
-                                (uint64_t)o->kick_rounds,
                                 run->cvt->division != NULL};
   memcpy(field, all, sizeof all);
   return cvtm_ranks_broadcast(run->cvt->device, field, sizeof all);
@@ -258,22 +252,14 @@ void cvtm_checkpoint_keep_device(cvtm_checkpoint *c, const cvtm_array *array) {
   if (c) c->device_array = array ? *array : (cvtm_array){NULL, 0, 0};
 }
 
-void cvtm_checkpoint_keep_host(cvtm_checkpoint *c, const cvtm_array *arrays, int count) {
-  if (!c) return;
-  c->host_count = count;
-  if (count > 0) memcpy(c->host, arrays, (size_t)count * sizeof *arrays);
+void cvtm_checkpoint_keep_host(cvtm_checkpoint *c, const cvtm_array *array) {
+  if (c) c->host_array = array ? *array : (cvtm_array){NULL, 0, 0};
 }
 
 /* --- arrays -------------------------------------------------------------------------------------
  */
 
 static size_t array_bytes(const cvtm_array *array) { return (size_t)array->count * array->size; }
-
-static size_t host_bytes_of(const cvtm_checkpoint *c) {
-  size_t bytes = 0;
-  for (int k = 0; k < c->host_count; ++k) bytes += array_bytes(&c->host[k]);
-  return bytes;
-}
 
 enum { OWN_ARRAYS = 3 };
 
@@ -315,7 +301,7 @@ static saved_head make_head(const cvtm_descent *d, int64_t iterations) {
   head.lbfgsb_iterations = iterations >= 0 ? iterations : 0;
   head.lbfgsb_bytes = iterations >= 0 ? cvtm_lbfgsb_save_pieces(cvt->solver, pieces) : 0;
   head.device_bytes = (int64_t)array_bytes(&c->device_array);
-  head.host_bytes = (int64_t)host_bytes_of(c);
+  head.host_bytes = (int64_t)array_bytes(&c->host_array);
   head.descent = (saved_descent){.iterations = d->iterations,
                                  .evaluations = d->evaluations,
                                  .enqueued = d->enqueued,
@@ -441,8 +427,7 @@ static cvtm_status fill_checkpoint(const cvtm_descent *d, const saved_head *head
     status = append_sites(&w, cvt, arrays[k], own.count);
   if (status == CVTM_OK && c->device_array.count > 0)
     status = append_device(&w, *c->device_array.memory, array_bytes(&c->device_array));
-  for (int k = 0; k < c->host_count; ++k)
-    append_host(&w, *c->host[k].memory, array_bytes(&c->host[k]));
+  if (c->host_array.count > 0) append_host(&w, *c->host_array.memory, array_bytes(&c->host_array));
   return status == CVTM_OK && head->in_lbfgsb ? append_solver(&w, cvt) : status;
 }
 
@@ -487,7 +472,7 @@ static int sizes_match(const cvtm_descent *d, const saved_head *head) {
   cvtm_cvt *cvt = d->task->cvt;
   const cvtm_checkpoint *c = cvt->checkpoint;
   const size_t used = (size_t)(c->at - (const unsigned char *)c->user->saved);
-  const size_t rest = c->user->saved_bytes - used, kept = host_bytes_of(c);
+  const size_t rest = c->user->saved_bytes - used, kept = array_bytes(&c->host_array);
   const size_t sites = bytes_of_sites(cvt, d->task->count, head->in_lbfgsb != 0);
   if (head->descent.count != d->task->count || head->descent.iterations < 0 ||
       head->descent.evaluations < 0 || head->lbfgsb_iterations < 0 || head->lbfgsb_bytes < 0)
@@ -530,9 +515,9 @@ cvtm_status cvtm_checkpoint_restore(cvtm_descent *d, int *in_lbfgsb) {
                                  (size_t)own.count * pair);
   if (status == CVTM_OK && c->device_array.count > 0)
     status = restore_device(c, *c->device_array.memory, array_bytes(&c->device_array));
-  for (int k = 0; k < c->host_count; ++k) {
-    memcpy(*c->host[k].memory, c->at, array_bytes(&c->host[k]));
-    c->at += array_bytes(&c->host[k]);
+  if (c->host_array.count > 0) {
+    memcpy(*c->host_array.memory, c->at, array_bytes(&c->host_array));
+    c->at += array_bytes(&c->host_array);
   }
   restore_fields(d, &head->descent);
   *in_lbfgsb = head->in_lbfgsb != 0;

@@ -36,11 +36,10 @@ double cvtm_checkpoint_elapsed(const cvtm_checkpoint *checkpoint);
 int cvtm_checkpoint_replays(const cvtm_checkpoint *checkpoint);
 /* A number on which a decision depends: noted, or replaced by the number of the notes. */
 cvtm_status cvtm_checkpoint_note(cvtm_checkpoint *checkpoint, int64_t *value);
-/* Arrays, on the device or on the host, that are saved from now on; memory: the addresses of their
- * pointers. NULL: no longer. */
+/* An array, on the device or on the host, that is saved from now on; memory: the address of its
+ * pointer. NULL: no longer. */
 void cvtm_checkpoint_keep_device(cvtm_checkpoint *checkpoint, const cvtm_array *array);
-enum { CVTM_CHECKPOINT_HOST = 4 };
-void cvtm_checkpoint_keep_host(cvtm_checkpoint *checkpoint, const cvtm_array *arrays, int count);
+void cvtm_checkpoint_keep_host(cvtm_checkpoint *checkpoint, const cvtm_array *array);
 
 /* The result of a descent: noted. */
 cvtm_status cvtm_checkpoint_note_descent(cvtm_checkpoint *checkpoint, const cvtm_cvt_result *found);

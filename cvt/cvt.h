@@ -14,17 +14,14 @@ CVTM_API_BEGIN
 /* exact: rho, constant on each pixel, integrated over the polygonal cells. pixel: the sum over
  * pixel centres, each in the cell of its label (Fei et al.). */
 typedef enum cvtm_cvt_energy { CVTM_CVT_EXACT, CVTM_CVT_PIXEL } cvtm_cvt_energy;
-/* newton: L-BFGS-B, and at the end a truncated Newton's method, of the exact energy alone, until
- * the largest distance of a site to its centroid is the gradient tolerance, or 1e-8 pixels if that
- * is 0. max_iterations limits its iterations apart from the others. */
-typedef enum cvtm_cvt_method { CVTM_CVT_LLOYD, CVTM_CVT_LBFGSB, CVTM_CVT_NEWTON } cvtm_cvt_method;
+typedef enum cvtm_cvt_method { CVTM_CVT_LLOYD, CVTM_CVT_LBFGSB } cvtm_cvt_method;
 
 /* A density on a device and all buffers for up to `capacity` sites. */
 typedef struct cvtm_cvt cvtm_cvt;
 
 /* density: width * height floats on the host, >= 0, finite, not all zero; copied. Where it is not,
  * CVTM_ERROR_ARGUMENT names the pixel; *cvt is untouched on failure. Device memory: 4 bytes a
- * pixel, and 28 more for the pixel energy on a diagram that is not exact; about 700 bytes a site in
+ * pixel, and 28 more for the pixel energy; about 700 bytes a site in
  * a run with a history of 8, on a CPU 72 more, and on CUDA 170 more for 100,000 sites and up, of at
  * most 2^20 of them. */
 cvtm_status cvtm_cvt_create(cvtm_device *device, cvtm_domain domain, const float *density,
@@ -103,7 +100,7 @@ cvtm_status cvtm_cvt_sample(cvtm_domain domain, const float *density, int64_t co
 
 typedef struct cvtm_cvt_record {
   int64_t sites; /* of the level: fewer than asked for on coarse levels; 0 in the descents that
-                    reseeding and rounds of transfers add */
+                    rounds of transfers and of annealing add */
   int64_t iteration;
   double energy;        /* of the objective */
   double gradient_norm; /* max_i |dF/dx_i| / (2 m_i): largest distance to a centroid, pixels */
@@ -117,10 +114,8 @@ typedef int (*cvtm_cvt_monitor)(void *context, const cvtm_cvt_record *record);
  * transfers on the level of a sixteenth of them, then a descent. high: longer descents on coarse
  * levels, and after that of each level many rounds of transfers. A round moves some sites from
  * cells of little energy to cells of much; it is undone if the descent after it does not end lower.
- * best: then also up to kick_rounds rounds of annealing, each of which moves every site away from
- * the nearest other one and descends, and of which the best sites stay; they end after 15 without a
- * gain. Then up to kick_rounds rounds of kicks, each of which displaces the sites of many
- * small patches at random, descends, and keeps what lowered the energy; they end after 30 without a
+ * best: then also up to 200 rounds of annealing, each of which moves every site away from the
+ * nearest other one and descends, and of which the best sites stay; they end after 15 without a
  * gain.
  * With every effort a few rounds are part of a descent by L-BFGS-B from sites that cvtm_cvt_solve
  * has placed. */
@@ -162,15 +157,12 @@ typedef struct cvtm_cvt_options {
   int history;               /* m; 8 */
   int lloyd_steps;           /* before L-BFGS-B; 5 */
   int64_t fixed;             /* the first `fixed` sites do not move; 0 */
-  cvtm_cvt_effort effort;    /* normal; of cvtm_cvt_solve, as are the next three */
+  cvtm_cvt_effort effort;    /* normal; of cvtm_cvt_solve, as are the next two */
   cvtm_cvt_start start;      /* auto */
   uint64_t seed;             /* 1 */
-  int reseed;                /* move sites without mass to the cells of largest energy; 0 */
   cvtm_cvt_monitor monitor;
   void *monitor_context;
   int live; /* a CUDA device waits for the monitor at every iteration, and does not run ahead; 0 */
-  int kick_rounds; /* most rounds of annealing, and of kicks, of the best effort; 0: no limit; 200
-                    */
   const cvtm_cvt_checkpoint *checkpoint; /* of cvtm_cvt_solve; NULL: none; NULL */
   CVTM_RESERVED(7);
 } cvtm_cvt_options;
@@ -188,10 +180,6 @@ typedef struct cvtm_cvt_result {
   int64_t lattices;          /* tried as starts; 0: the start was none */
   int64_t rounds, transfers; /* rounds of transfers that were kept; sites moved in them */
   double seconds_evaluation, seconds_optimizer, seconds;
-  int64_t kick_rounds, kicks_kept; /* rounds of kicks; patches in which they were kept */
-  /* Of Newton's method: iterations, which are also part of `iterations`, and products of the
-   * Hessian and a vector. */
-  int64_t newton_iterations, hessian_products;
   int64_t anneal_rounds; /* of the best effort */
   CVTM_RESERVED(3);
 } cvtm_cvt_result;

@@ -4,7 +4,7 @@
 #define CVTMESH_CVT_DENSITY_ROW_H
 
 #include "base/portable.h"
-#include "voronoi/cell_scanlines.h"
+#include "jfa/cell_scanlines.h"
 
 #include <stdint.h>
 

@@ -6,7 +6,6 @@
 #include "base/ranks.h"
 #include "cvt/checkpoint.h"
 #include "cvt/division.h"
-#include "cvt/newton.h"
 #include "cvt/pyramid.h"
 #include "cvt/site_updates.h"
 #include "lbfgsb/lbfgsb_ranks.h"
@@ -25,8 +24,7 @@ void cvtm_cvt_defaults(cvtm_cvt_options *options) {
                                 .lloyd_steps = 5,
                                 .effort = CVTM_CVT_EFFORT_NORMAL,
                                 .start = CVTM_CVT_START_AUTO,
-                                .seed = 1,
-                                .kick_rounds = 200};
+                                .seed = 1};
 }
 
 static size_t bytes_of(int64_t count) { return 2 * (size_t)count * sizeof(double); }
@@ -300,12 +298,8 @@ cvtm_status cvtm_cvt_check_options(cvtm_cvt *cvt, const cvtm_cvt_options *o, int
   cvtm_error *error = cvtm_device_error(cvt->device);
   if (!(cvt->mass > 0))
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "the plan has no density of its own");
-  if (o->method != CVTM_CVT_LLOYD && o->method != CVTM_CVT_LBFGSB && o->method != CVTM_CVT_NEWTON)
+  if (o->method != CVTM_CVT_LLOYD && o->method != CVTM_CVT_LBFGSB)
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "unknown method %d", (int)o->method);
-  if (o->method == CVTM_CVT_NEWTON && o->energy != CVTM_CVT_EXACT)
-    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "Newton's method needs the exact energy");
-  if (o->method == CVTM_CVT_NEWTON && cvt->division)
-    return cvtm_fail(error, CVTM_ERROR_UNSUPPORTED, "ranks do not divide Newton's method");
   if (o->history < 1 || o->history > CVTM_LBFGSB_MAX_HISTORY)
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "a history of %d; 1 to %d", o->history,
                      CVTM_LBFGSB_MAX_HISTORY);
@@ -330,8 +324,6 @@ cvtm_status cvtm_cvt_optimize(cvtm_cvt *cvt, const cvtm_cvt_options *options, do
   if (status == CVTM_OK) status = cvtm_cvt_put_sites(cvt, sites, count);
   if (status == CVTM_OK)
     status = cvtm_cvt_descend(&task, options, cvtm_cvt_deadline(options, start), &found);
-  if (status == CVTM_OK)
-    status = cvtm_newton_run(&task, options, cvtm_cvt_deadline(options, start), &found);
   if (status == CVTM_OK && result) status = cvtm_cvt_count_empty(cvt, count, &found.empty_cells);
   if (status == CVTM_OK) status = cvtm_cvt_get_sites(cvt, sites, count);
   found.seconds = cvtm_clock() - start;

@@ -182,7 +182,7 @@ cvtm_status cvtm_division_evaluate(const cvtm_cvt_task *task, const double *site
                                    double *gradient) {
   const cvtm_division *v = task->cvt->division;
   if (!v) return cvtm_cvt_enqueue(task, sites, value, gradient);
-  const cvtm_status status = cvtm_parts_evaluate(v->parts, sites, task->energy);
+  const cvtm_status status = cvtm_parts_evaluate(v->parts, sites);
   if (status != CVTM_OK) return status;
   return gradient ? cvtm_parts_finish(v->parts, task->fixed, value, gradient)
                   : cvtm_parts_total(v->parts, task->fixed, value, NULL);

@@ -4,7 +4,7 @@
 #define CVTMESH_CVT_EDGE_MIDPOINTS_H
 
 #include "cvt/evaluate_kernels.h"
-#include "voronoi/cell_by_tree.h"
+#include "jfa/cell_by_tree.h"
 
 #include <math.h>
 

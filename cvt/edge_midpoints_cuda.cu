@@ -1,7 +1,7 @@
 #include "base/cuda_check.h"
 #include "base/cuda_utils.h"
 #include "cvt/site_updates.h"
-#include "voronoi/cell_warp_cuda.h"
+#include "jfa/cell_warp_cuda.h"
 
 namespace {
 

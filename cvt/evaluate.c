@@ -12,22 +12,15 @@ enum { WORTH_THREADS = 1 << 17 /* sites */ };
 /* Sites farther out than this could not be placed to a pixel. */
 static const double farthest = 1e9;
 
-/* True for the pixel energy on a diagram that may be wrong. */
-static int uses_labels(const cvtm_cvt_task *task) {
-  return task->energy == CVTM_CVT_PIXEL && task->voronoi != CVTM_VORONOI_EXACT;
-}
-
 static int bits_for(int64_t largest) {
   int bits = 1;
   while (bits < 63 && largest >> bits) ++bits;
   return bits;
 }
 
-/* The moments of each cell of the exact diagram, without labels. */
-static cvtm_status enqueue_cells(cvtm_cvt *cvt, const double *sites, int64_t count,
-                                 cvtm_cvt_energy energy) {
+static cvtm_status enqueue_cells(cvtm_cvt *cvt, const double *sites, int64_t count) {
   const cvtm_status status = cvtm_site_tree_sort(cvt->tree, sites, count);
-  return status == CVTM_OK ? cvt->table->cell_moments(cvt, count, energy) : status;
+  return status == CVTM_OK ? cvt->table->cell_moments(cvt, count) : status;
 }
 
 /* The moments of the pixels of each label: pixels are sorted by label, and those of each are
@@ -59,8 +52,9 @@ cvtm_status cvtm_cvt_enqueue(const cvtm_cvt_task *task, const double *sites, dou
     return cvtm_fail(cvtm_device_error(cvt->device), CVTM_ERROR_UNSUPPORTED,
                      "ranks evaluate the gradient of their own sites alone");
   if (cvt->division) return evaluate_by_ranks(task, sites, value);
-  cvtm_status status = uses_labels(task) ? enqueue_labels(cvt, sites, task->count, task->voronoi)
-                                         : enqueue_cells(cvt, sites, task->count, task->energy);
+  cvtm_status status = task->energy == CVTM_CVT_PIXEL
+                           ? enqueue_labels(cvt, sites, task->count, task->voronoi)
+                           : enqueue_cells(cvt, sites, task->count);
   if (status == CVTM_OK)
     status = cvt->table->finish(cvt, task->count, task->fixed, value, gradient);
   return status;
@@ -92,10 +86,10 @@ cvtm_status cvtm_cvt_prepare(const cvtm_cvt_task *task) {
   if (task->energy != CVTM_CVT_EXACT && task->energy != CVTM_CVT_PIXEL)
     return cvtm_fail(cvtm_device_error(task->cvt->device), CVTM_ERROR_ARGUMENT, "unknown energy %d",
                      (int)task->energy);
-  if (uses_labels(task) && task->cvt->division)
+  if (task->energy == CVTM_CVT_PIXEL && task->cvt->division)
     return cvtm_fail(cvtm_device_error(task->cvt->device), CVTM_ERROR_UNSUPPORTED,
-                     "ranks divide exact diagrams alone");
-  return uses_labels(task) ? cvtm_cvt_prepare_labels(task->cvt) : CVTM_OK;
+                     "ranks divide the exact energy alone");
+  return task->energy == CVTM_CVT_PIXEL ? cvtm_cvt_prepare_labels(task->cvt) : CVTM_OK;
 }
 
 cvtm_status cvtm_cvt_read_cell_moments(cvtm_cvt *cvt, int64_t count, cvtm_cell_moments **sums) {

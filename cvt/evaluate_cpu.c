@@ -5,7 +5,6 @@
 #include "cvt/evaluate_kernels.h"
 #include "cvt/integral.h"
 #include "cvt/integral_batch.h"
-#include "cvt/pixel_sum.h"
 #include "cvt/rings.h"
 
 #include <stdlib.h>
@@ -66,28 +65,6 @@ static cvtm_status create_state_cpu(cvtm_cvt *cvt) {
                    threads);
 }
 
-/* Sums over the pixel centres of a site's cell without its polygon; returns 0 if that is undecided.
- */
-static int sum_centres(const cvtm_cvt *cvt, const cvtm_site_tree_view *tree, int64_t place,
-                       cvtm_cell_moments *sums) {
-  cvtm_hull_pole poles[CVTM_PIXEL_SITES];
-  cvtm_pixel_bound bounds[CVTM_PIXEL_SITES];
-  int32_t places[CVTM_PIXEL_SITES], scratch[CVTM_HULL_SCRATCH];
-  cvtm_hull hull = {.stride = 1,
-                    .capacity = CVTM_PIXEL_SITES,
-                    .reach = CVTM_HULL_REACH,
-                    .pole = poles,
-                    .place = places,
-                    .scratch = scratch,
-                    .partial = tree->cover != NULL};
-  const cvtm_lanes one = {.lane = 0, .count = 1};
-  const cvtm_cell_status status =
-      cvtm_pixel_sum(tree, cvt->domain, &cvt->density, place, 1, one, &hull, bounds, sums);
-  if (status == CVTM_CELL_DONE) return 1;
-  *sums = (cvtm_cell_moments){0, 0, 0, 0};
-  return 0;
-}
-
 /* The sites of a block are evaluated together. */
 enum { BLOCK = 64 };
 
@@ -99,7 +76,6 @@ enum { FOUND_MORE = 1 /* cells for the next round */, FOUND_TANGLE = 2 /* no roo
 typedef struct cell_sums {
   const cvtm_cvt *cvt;
   cvtm_site_tree_view tree;
-  cvtm_cvt_energy energy;
   kept_cells *kept; /* NULL where no cell is kept */
   int32_t round;
   int found; /* FOUND_MORE, FOUND_TANGLE */
@@ -114,14 +90,7 @@ static void sum_polygon(const cell_sums *s, int64_t place, cvtm_cell_moments *su
   cvtm_cell_set_slopes(cell);
   cvtm_cell_begin_walk(cvt->domain, s->tree.position[2 * place], s->tree.position[2 * place + 1],
                        cell, &rows);
-  if (s->energy == CVTM_CVT_EXACT) {
-    cvtm_integral_add_rows(&cvt->density, cell, &rows, rows.first, rows.last, sums);
-    return;
-  }
-  const double tolerance = cvtm_cell_tolerance(cvt->domain, cell);
-  for (int32_t j = rows.first; j <= rows.last; ++j)
-    cvtm_pixel_sum_polygon_row(&s->tree, cvt->domain, &cvt->density, place, cell, tolerance, &rows,
-                               j, sums);
+  cvtm_integral_add_rows(&cvt->density, cell, &rows, rows.first, rows.last, sums);
 }
 
 /* Sets the moments of the cell that was made, or adds it to the batch. */
@@ -130,8 +99,7 @@ CVTM_INLINE void sum_made_cell(cell_sums *s, int64_t place) {
   const double sx = s->tree.position[2 * place], sy = s->tree.position[2 * place + 1];
   const int32_t index = s->tree.index[place];
   if (s->cell->count < 3) return;
-  if (s->energy != CVTM_CVT_EXACT ||
-      !cvtm_batch_add(&s->batch, cvt->domain, s->cell, sx, sy, index))
+  if (!cvtm_batch_add(&s->batch, cvt->domain, s->cell, sx, sy, index))
     sum_polygon(s, place, &cvt->moments[index]);
 }
 
@@ -150,14 +118,9 @@ static int clear_moments(const cell_sums *s, int64_t place) {
 CVTM_INLINE int sum_cell(cell_sums *s, int64_t place) {
   const cvtm_cvt *cvt = s->cvt;
   if (!clear_moments(s, place)) return 1;
-  if (cvt->tree_clipping) {
-    if (!cvtm_cell_cut_out_by_tree(&s->tree, cvt->domain, place, s->cell)) return 0;
-  } else {
-    if (s->energy == CVTM_CVT_PIXEL &&
-        sum_centres(cvt, &s->tree, place, &cvt->moments[s->tree.index[place]]))
-      return 1;
-    if (!cvtm_cell_cut_out(&s->tree, cvt->domain, place, s->cell)) return 0;
-  }
+  if (!(cvt->tree_clipping ? cvtm_cell_cut_out_by_tree(&s->tree, cvt->domain, place, s->cell)
+                           : cvtm_cell_cut_out(&s->tree, cvt->domain, place, s->cell)))
+    return 0;
   sum_made_cell(s, place);
   return 1;
 }
@@ -292,8 +255,7 @@ CVTM_WIDE static int sum_block_wide(cell_sums *s, int64_t first, int64_t end) {
 }
 
 /* One pass over the cells; *found: FOUND_MORE, FOUND_TANGLE. Returns 0 if memory ran out. */
-static int sum_cells(cvtm_cvt *cvt, cvtm_cvt_energy energy, int64_t count, kept_cells *kept,
-                     int32_t round, int *found) {
+static int sum_cells(cvtm_cvt *cvt, int64_t count, kept_cells *kept, int32_t round, int *found) {
   int (*const sum)(cell_sums *, int64_t, int64_t) =
       cvtm_has_wide_vectors() ? sum_block_wide : sum_block_baseline;
   cpu_state *state = cvt->state;
@@ -303,7 +265,6 @@ static int sum_cells(cvtm_cvt *cvt, cvtm_cvt_energy energy, int64_t count, kept_
     cell_sums s;
     s.cvt = cvt;
     s.tree = cvtm_site_tree_get_view(cvt->tree);
-    s.energy = energy;
     s.kept = kept;
     s.round = round;
     s.found = 0;
@@ -359,11 +320,11 @@ static void doubt_disagreeing(const cvtm_cvt *cvt, kept_cells *kept) {
  * compared with others: then all are cut out, and in the next evaluation, too. */
 static int sum_in_rounds(cvtm_cvt *cvt, int64_t count, kept_cells *kept) {
   int all_cut = begin_rounds(cvt, count, kept), found = 0;
-  int good = all_cut || sum_cells(cvt, CVTM_CVT_EXACT, count, kept, KEEP, &found);
+  int good = all_cut || sum_cells(cvt, count, kept, KEEP, &found);
   kept->tangled = 0;
   found = FOUND_MORE;
   for (int32_t round = 1; good && (found & FOUND_MORE); ++round) {
-    good = sum_cells(cvt, CVTM_CVT_EXACT, count, kept, round, &found);
+    good = sum_cells(cvt, count, kept, round, &found);
     kept->tangled |= (found & FOUND_TANGLE) != 0;
     if (!kept->tangled || all_cut) continue;
     mark_kept(kept, round + 1);
@@ -380,15 +341,15 @@ static int sum_without_rings(cvtm_cvt *cvt, int64_t count, kept_cells *kept) {
   int found;
   (void)begin_rounds(cvt, count, kept);
   kept->count = 0;
-  return sum_cells(cvt, CVTM_CVT_EXACT, count, kept, CUT_ALL, &found);
+  return sum_cells(cvt, count, kept, CUT_ALL, &found);
 }
 
 /* keeps: cells for the next evaluation. */
-static cvtm_status sum_all_cells(cvtm_cvt *cvt, cvtm_cvt_energy energy, int64_t count, int keeps) {
+static cvtm_status sum_all_cells(cvtm_cvt *cvt, int64_t count, int keeps) {
   cpu_state *state = cvt->state;
   int found, good;
-  if (energy != CVTM_CVT_EXACT || cvt->tree_clipping || cvt->domain.periodic)
-    good = sum_cells(cvt, energy, count, NULL, CUT_ALL, &found);
+  if (cvt->tree_clipping || cvt->domain.periodic)
+    good = sum_cells(cvt, count, NULL, CUT_ALL, &found);
   else
     good = keeps ? sum_in_rounds(cvt, count, &state->kept)
                  : sum_without_rings(cvt, count, &state->kept);
@@ -397,14 +358,14 @@ static cvtm_status sum_all_cells(cvtm_cvt *cvt, cvtm_cvt_energy energy, int64_t 
                           "no memory for a cell with very many corners");
 }
 
-static cvtm_status cell_moments_cpu(cvtm_cvt *cvt, int64_t count, cvtm_cvt_energy energy) {
-  return sum_all_cells(cvt, energy, count, 1);
+static cvtm_status cell_moments_cpu(cvtm_cvt *cvt, int64_t count) {
+  return sum_all_cells(cvt, count, 1);
 }
 
 /* A part has no rings: the sites around change from one evaluation to the next. */
-static cvtm_status part_moments_cpu(cvtm_cvt *cvt, int64_t count, cvtm_cvt_energy energy,
-                                    const uint32_t *missed, int64_t *lacking) {
-  const cvtm_status status = sum_all_cells(cvt, energy, count, 0);
+static cvtm_status part_moments_cpu(cvtm_cvt *cvt, int64_t count, const uint32_t *missed,
+                                    int64_t *lacking) {
+  const cvtm_status status = sum_all_cells(cvt, count, 0);
   *lacking = *missed != 0;
   return status == CVTM_OK ? cvtm_ranks_sum(cvt->device, lacking, 1) : status;
 }
@@ -423,7 +384,7 @@ static cvtm_status label_moments_cpu(cvtm_cvt *cvt, const double *sites, int64_t
   const int64_t area = (int64_t)cvt->domain.width * cvt->domain.height;
 #pragma omp parallel for num_threads(cvtm_device_threads(cvt->device)) schedule(dynamic, 64)
   for (int64_t i = 0; i < count; ++i) {
-    cvtm_cell_moments sums = {0, 0, 0, 0};
+    cvtm_cell_moments sums = cvtm_cvt_no_pixels(sites + 2 * i);
     for (int64_t k = cvtm_lower_bound_64(cvt->keys, 0, area, (uint64_t)i);
          k < area && cvt->keys[k] == (uint64_t)i; ++k) {
       cvtm_cvt_add_pixel(&cvt->density, cvt->pixels[k], sites[2 * i], sites[2 * i + 1], &sums);

@@ -1,5 +1,5 @@
-/* An evaluation on a CUDA device. integral_cuda.cu or pixel_sum_cuda.cu computes the moments of the
- * cells of ordinary size. finish_kernel computes those of the deferred cells, and then energy and
+/* An evaluation on a CUDA device. integral_cuda.cu computes the moments of the cells of ordinary
+ * size. finish_kernel computes those of the deferred cells, and then energy and
  * gradient. One block computes each deferred cell; all blocks share each cell that covers much of
  * the image. All sums have a fixed order.
  *
@@ -16,9 +16,8 @@
 #include "cvt/evaluate_cuda.h"
 #include "cvt/integral.h"
 #include "cvt/moments_cuda.h"
-#include "cvt/pixel_sum.h"
-#include "voronoi/cell_by_hull.h"
-#include "voronoi/cell_by_tree_warp_cuda.h"
+#include "jfa/cell_by_hull.h"
+#include "jfa/cell_by_tree_warp_cuda.h"
 
 #include <string.h>
 
@@ -62,7 +61,6 @@ struct cuda_state {
   double *energy, *distance; /* PARTS: energies and largest distances of the blocks' sites */
   int plain;                 /* a kernel for each stage */
   int32_t listed_by_all;     /* deferred cells of all ranks */
-  cvtm_cvt_energy summed;    /* the kind of moments that finish_kernel is to complete */
 };
 enum { NOT_FINITE = -1, TOO_MANY_CORNERS = -2 }; /* as a cell's count */
 
@@ -75,7 +73,6 @@ __device__ double cell_area(const cvtm_cell &cell) {
 }
 
 /* The moments of rows first, first + step ... of a cell, counted from its first row. */
-template <bool PIXEL>
 __device__ cvtm_cell_moments row_sum(const cvtm_site_tree_view &tree, cvtm_domain domain,
                                      const cvtm_density_view &density, int64_t place,
                                      const cvtm_cell &cell, int first, int step) {
@@ -84,25 +81,19 @@ __device__ cvtm_cell_moments row_sum(const cvtm_site_tree_view &tree, cvtm_domai
   cvtm_cell_walk rows;
   cvtm_cell_begin_walk(domain, tree.position[2 * place], tree.position[2 * place + 1], &cell,
                        &rows);
-  const double tolerance = cvtm_cell_tolerance(domain, &cell);
-  for (int32_t j = rows.first + first; j <= rows.last; j += step) {
-    if (PIXEL)
-      cvtm_pixel_sum_polygon_row(&tree, domain, &density, place, &cell, tolerance, &rows, j, &mine);
-    else
-      cvtm_integral_add_rows(&density, &cell, &rows, j, j, &mine);
-  }
+  for (int32_t j = rows.first + first; j <= rows.last; j += step)
+    cvtm_integral_add_rows(&density, &cell, &rows, j, j, &mine);
   return mine;
 }
 
 /* The moments of this block's share, one of `blocks`, of a cell's rows. */
-template <bool PIXEL>
 __device__ cvtm_cell_moments share_sum(const cvtm_site_tree_view &tree, cvtm_domain domain,
                                        const cvtm_density_view &density, int64_t place,
                                        const cvtm_cell &cell, int block, int blocks,
                                        cvtm_cell_moments *part) {
   const int thread = static_cast<int>(threadIdx.x);
-  part[thread] = row_sum<PIXEL>(tree, domain, density, place, cell, block * LARGE_THREADS + thread,
-                                blocks * LARGE_THREADS);
+  part[thread] = row_sum(tree, domain, density, place, cell, block * LARGE_THREADS + thread,
+                         blocks * LARGE_THREADS);
   return cvtm_moments_sum_block(part, LARGE_THREADS);
 }
 
@@ -202,32 +193,29 @@ __device__ void store_sum(const cvtm_site_tree_view &tree, int64_t place, const 
 }
 
 /* Sets the moments of a constructed cell, or lists the cell as huge or giant. */
-template <bool PIXEL>
 __device__ void sum_or_list(const cvtm_site_tree_view &tree, cvtm_domain domain,
                             const cvtm_density_view &density, const cuda_state &state,
                             int64_t place, const cvtm_cell &cell, cvtm_cell_moments *part,
                             cvtm_cell_moments *sums) {
   if (is_listed(state, place, cell, threadIdx.x == 0)) return;
-  const cvtm_cell_moments all = share_sum<PIXEL>(tree, domain, density, place, cell, 0, 1, part);
+  const cvtm_cell_moments all = share_sum(tree, domain, density, place, cell, 0, 1, part);
   if (threadIdx.x == 0) store_sum(tree, place, cell, all, sums);
 }
 
 /* The same by a warp. */
-template <bool PIXEL>
 __device__ void sum_or_list_by_warp(const cvtm_site_tree_view &tree, cvtm_domain domain,
                                     const cvtm_density_view &density, const cuda_state &state,
                                     int64_t place, const cvtm_cell &cell, cvtm_cell_moments *sums) {
   const int lane = static_cast<int>(threadIdx.x) % WARP;
   if (is_listed(state, place, cell, lane == 0)) return;
   const cvtm_cell_moments all =
-      cvtm_moments_sum_lanes<1>(row_sum<PIXEL>(tree, domain, density, place, cell, lane, WARP));
+      cvtm_moments_sum_lanes<1>(row_sum(tree, domain, density, place, cell, lane, WARP));
   if (lane == 0) store_sum(tree, place, cell, all, sums);
 }
 
 /* Sets the moments of the deferred cells, and lists the largest cells. Where there are many, a
  * block's warps do one each at once; a cell that does not fit into its share of the scratch is then
  * constructed again in all of it. */
-template <bool PIXEL>
 __device__ void sum_large(const cvtm_site_tree_view &tree, cvtm_domain domain,
                           const cvtm_density_view &density, const cuda_state &state,
                           cvtm_cell_moments *part, cvtm_cell *shared, cvtm_cell_moments *sums) {
@@ -240,15 +228,14 @@ __device__ void sum_large(const cvtm_site_tree_view &tree, cvtm_domain domain,
     const int32_t first = k * at_once, count = min(listed - first, at_once);
     block_construct_several(tree, domain, state, first, count, at_once, cells);
     if (at_once == 1)
-      sum_or_list<PIXEL>(tree, domain, density, state, state.list[first], cells[0], part, sums);
+      sum_or_list(tree, domain, density, state, state.list[first], cells[0], part, sums);
     else if (own < count && cells[own].count != TOO_MANY_CORNERS)
-      sum_or_list_by_warp<PIXEL>(tree, domain, density, state, state.list[first + own], cells[own],
-                                 sums);
+      sum_or_list_by_warp(tree, domain, density, state, state.list[first + own], cells[own], sums);
     for (int32_t c = 0; c < count; ++c) {
       if (cells[c].count != TOO_MANY_CORNERS || at_once == 1) continue;
       cvtm_cell cell = block_cell(state);
       block_construct(tree, domain, state.list[first + c], &cell, shared);
-      sum_or_list<PIXEL>(tree, domain, density, state, state.list[first + c], cell, part, sums);
+      sum_or_list(tree, domain, density, state, state.list[first + c], cell, part, sums);
     }
     end_item(state, STAGE_LARGE);
   }
@@ -256,19 +243,17 @@ __device__ void sum_large(const cvtm_site_tree_view &tree, cvtm_domain domain,
 }
 
 /* Sets the moments of a giant cell. */
-template <bool PIXEL>
 __device__ void sum_giant(const cvtm_site_tree_view &tree, cvtm_domain domain,
                           const cvtm_density_view &density, const cuda_state &state, int64_t place,
                           cvtm_cell_moments *part, cvtm_cell *shared, cvtm_cell_moments *sums) {
   cvtm_cell cell = scratch_cell(state.giant_corners, state.giant_capacity);
   block_construct(tree, domain, place, &cell, shared);
-  const cvtm_cell_moments all = share_sum<PIXEL>(tree, domain, density, place, cell, 0, 1, part);
+  const cvtm_cell_moments all = share_sum(tree, domain, density, place, cell, 0, 1, part);
   if (threadIdx.x == 0) sums[tree.index[place]] = all;
 }
 
 /* Computes the parts of the huge cells. All giant cells are one item, since there is scratch memory
  * for one of them. */
-template <bool PIXEL>
 __device__ void sum_huge(const cvtm_site_tree_view &tree, cvtm_domain domain,
                          const cvtm_density_view &density, const cuda_state &state,
                          cvtm_cell_moments *part, cvtm_cell *shared, cvtm_cell_moments *sums) {
@@ -279,15 +264,13 @@ __device__ void sum_huge(const cvtm_site_tree_view &tree, cvtm_domain domain,
   for (int32_t k = take_item(state, STAGE_HUGE); k < items; k = take_item(state, STAGE_HUGE, k)) {
     if (k == 0) {
       for (int32_t entry = 0; entry < giants; ++entry)
-        sum_giant<PIXEL>(tree, domain, density, state, __ldcg(state.giant + entry), part, shared,
-                         sums);
+        sum_giant(tree, domain, density, state, __ldcg(state.giant + entry), part, shared, sums);
     } else {
       const int32_t entry = (k - 1) / PARTS, p = (k - 1) % PARTS;
       const int64_t place = __ldcg(state.huge + entry);
       if (constructed != entry) block_construct(tree, domain, place, &cell, shared);
       constructed = entry;
-      const cvtm_cell_moments mine =
-          share_sum<PIXEL>(tree, domain, density, place, cell, p, PARTS, part);
+      const cvtm_cell_moments mine = share_sum(tree, domain, density, place, cell, p, PARTS, part);
       if (threadIdx.x == 0) state.part[k - 1] = mine;
     }
     end_item(state, STAGE_HUGE);
@@ -340,7 +323,6 @@ __device__ void join_block(double *energy, double *distance) {
 
 /* Completes the moments; then each block computes gradient, energy and largest distance of its
  * sites. The last block joins the parts, and sets the counters to 0 for the next evaluation. */
-template <bool PIXEL>
 __global__ void __launch_bounds__(LARGE_THREADS)
     finish_kernel(cvtm_site_tree_view tree, cvtm_domain domain, cvtm_density_view density,
                   cuda_state state, cvtm_cell_moments *sums, int64_t count, int64_t fixed,
@@ -348,8 +330,8 @@ __global__ void __launch_bounds__(LARGE_THREADS)
   __shared__ cvtm_cell_moments part[LARGE_THREADS];
   __shared__ cvtm_cell shared;
   if (state.listed[LISTED_LARGE] > 0 && !state.plain) {
-    sum_large<PIXEL>(tree, domain, density, state, part, &shared, sums);
-    sum_huge<PIXEL>(tree, domain, density, state, part, &shared, sums);
+    sum_large(tree, domain, density, state, part, &shared, sums);
+    sum_huge(tree, domain, density, state, part, &shared, sums);
     join_huge(tree, state, sums);
   }
   double energy = 0, distance = 0;
@@ -379,15 +361,15 @@ __global__ void __launch_bounds__(LARGE_THREADS)
 }
 
 /* One stage of finish_kernel. */
-template <bool PIXEL, int STAGE>
+template <int STAGE>
 __global__ void __launch_bounds__(LARGE_THREADS)
     stage_kernel(cvtm_site_tree_view tree, cvtm_domain domain, cvtm_density_view density,
                  cuda_state state, cvtm_cell_moments *sums) {
   __shared__ cvtm_cell_moments part[LARGE_THREADS];
   __shared__ cvtm_cell shared;
   if (state.listed[LISTED_LARGE] == 0) return;
-  if (STAGE == STAGE_LARGE) sum_large<PIXEL>(tree, domain, density, state, part, &shared, sums);
-  if (STAGE == STAGE_HUGE) sum_huge<PIXEL>(tree, domain, density, state, part, &shared, sums);
+  if (STAGE == STAGE_LARGE) sum_large(tree, domain, density, state, part, &shared, sums);
+  if (STAGE == STAGE_HUGE) sum_huge(tree, domain, density, state, part, &shared, sums);
   if (STAGE == STAGE_JOIN) join_huge(tree, state, sums);
 }
 
@@ -451,24 +433,17 @@ cvtm_status create_state_cuda(cvtm_cvt *cvt) {
   return status;
 }
 
-template <bool PIXEL, int STAGE>
+template <int STAGE>
 void launch_stage(cvtm_cvt *cvt, const cuda_state &state) {
-  stage_kernel<PIXEL, STAGE>
-      <<<cvtm_cuda_cap(PARTS), LARGE_THREADS, 0, cvtm_cuda_stream(cvt->device)>>>(
-          cvtm_site_tree_get_view(cvt->tree), cvt->domain, cvt->density, state, cvt->moments);
-}
-
-template <bool PIXEL>
-cvtm_status launch_stages(cvtm_cvt *cvt, const cuda_state &state) {
-  launch_stage<PIXEL, STAGE_LARGE>(cvt, state);
-  launch_stage<PIXEL, STAGE_HUGE>(cvt, state);
-  launch_stage<PIXEL, STAGE_JOIN>(cvt, state);
-  return cvtm_cuda_launched(cvt->device, "stage_kernel");
+  stage_kernel<STAGE><<<cvtm_cuda_cap(PARTS), LARGE_THREADS, 0, cvtm_cuda_stream(cvt->device)>>>(
+      cvtm_site_tree_get_view(cvt->tree), cvt->domain, cvt->density, state, cvt->moments);
 }
 
 cvtm_status launch_all_stages(cvtm_cvt *cvt, const cuda_state &state) {
-  return state.summed == CVTM_CVT_EXACT ? launch_stages<false>(cvt, state)
-                                        : launch_stages<true>(cvt, state);
+  launch_stage<STAGE_LARGE>(cvt, state);
+  launch_stage<STAGE_HUGE>(cvt, state);
+  launch_stage<STAGE_JOIN>(cvt, state);
+  return cvtm_cuda_launched(cvt->device, "stage_kernel");
 }
 
 __global__ void defer_all_kernel(cvtm_site_tree_view tree, cvtm_deferred_cells deferred) {
@@ -485,26 +460,21 @@ cvtm_status sum_cells(cvtm_cvt *cvt, const cuda_state &state) {
         tree, deferred);
     return cvtm_cuda_launched(cvt->device, "defer_all_kernel");
   }
-  return state.summed == CVTM_CVT_EXACT
-             ? cvtm_integrate_cells_cuda(cvt, &tree, &state.cells, &deferred)
-             : cvtm_sum_pixels_cuda(cvt, &tree, &deferred);
+  return cvtm_integrate_cells_cuda(cvt, &tree, &state.cells, &deferred);
 }
 
-cvtm_status cell_moments_cuda(cvtm_cvt *cvt, int64_t count, cvtm_cvt_energy energy) {
+cvtm_status cell_moments_cuda(cvtm_cvt *cvt, int64_t count) {
   (void)count; /* the tree has it */
-  cuda_state *state = static_cast<cuda_state *>(cvt->state);
-  state->summed = energy;
-  return sum_cells(cvt, *state);
+  return sum_cells(cvt, *static_cast<const cuda_state *>(cvt->state));
 }
 
 /* The deferred cells come when all ranks have found them: how many there are in all decides how
  * they are done. */
-cvtm_status part_moments_cuda(cvtm_cvt *cvt, int64_t count, cvtm_cvt_energy energy,
-                              const uint32_t *missed, int64_t *lacking) {
+cvtm_status part_moments_cuda(cvtm_cvt *cvt, int64_t count, const uint32_t *missed,
+                              int64_t *lacking) {
   cuda_state *state = static_cast<cuda_state *>(cvt->state);
   int32_t listed = 0;
   uint32_t found = 0;
-  state->summed = energy;
   cvtm_status status =
       cvtm_device_fill(cvt->device, state->listed, 0, LISTED * sizeof *state->listed);
   if (status == CVTM_OK && count > 0) status = sum_cells(cvt, *state);
@@ -523,14 +493,6 @@ cvtm_status part_moments_cuda(cvtm_cvt *cvt, int64_t count, cvtm_cvt_energy ener
   return status == CVTM_OK ? cvtm_ranks_sum(cvt->device, lacking, 1) : status;
 }
 
-template <bool PIXEL>
-void launch_finish(cvtm_cvt *cvt, const cuda_state &state, int64_t count, int64_t fixed,
-                   double *value, double *gradient) {
-  finish_kernel<PIXEL><<<cvtm_cuda_cap(PARTS), LARGE_THREADS, 0, cvtm_cuda_stream(cvt->device)>>>(
-      cvtm_site_tree_get_view(cvt->tree), cvt->domain, cvt->density, state, cvt->moments, count,
-      fixed, gradient, value);
-}
-
 cvtm_status finish_cuda(cvtm_cvt *cvt, int64_t count, int64_t fixed, double *value,
                         double *gradient) {
   cuda_state state = *static_cast<const cuda_state *>(cvt->state);
@@ -539,10 +501,9 @@ cvtm_status finish_cuda(cvtm_cvt *cvt, int64_t count, int64_t fixed, double *val
     const cvtm_status status = launch_all_stages(cvt, state);
     if (status != CVTM_OK) return status;
   }
-  if (state.summed == CVTM_CVT_EXACT)
-    launch_finish<false>(cvt, state, count, fixed, value, gradient);
-  else
-    launch_finish<true>(cvt, state, count, fixed, value, gradient);
+  finish_kernel<<<cvtm_cuda_cap(PARTS), LARGE_THREADS, 0, cvtm_cuda_stream(cvt->device)>>>(
+      cvtm_site_tree_get_view(cvt->tree), cvt->domain, cvt->density, state, cvt->moments, count,
+      fixed, gradient, value);
   return cvtm_cuda_launched(cvt->device, "finish_kernel");
 }
 

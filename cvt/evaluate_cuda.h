@@ -1,10 +1,10 @@
-/* For cvt/ and power/ *_cuda.cu only: launchers that compute the moments of cells of ordinary size,
+/* For *_cuda.cu of cvt only: launchers that compute the moments of cells of ordinary size,
  * a few cells per warp, and list the other cells for evaluate_cuda.cu. */
 #ifndef CVTMESH_CVT_EVALUATE_CUDA_H
 #define CVTMESH_CVT_EVALUATE_CUDA_H
 
 #include "cvt/evaluate_kernels.h"
-#include "voronoi/hull_search.h"
+#include "jfa/hull_search.h"
 
 /* From this number of cells on, a chunk of them is constructed before it is integrated. */
 enum { CVTM_CHUNKED_CELLS = 100000 };
@@ -52,9 +52,6 @@ cvtm_status cvtm_integrate_cells_cuda(cvtm_cvt *cvt, const cvtm_site_tree_view *
 /* Integrals over the constructed cells of all places, of at most 1000 rows each. */
 cvtm_status cvtm_integrate_clipped_cuda(cvtm_cvt *cvt, const cvtm_site_tree_view *tree,
                                         const cvtm_clipped_cells *cells);
-/* The same as cvtm_integrate_cells_cuda with sums over pixel centres. */
-cvtm_status cvtm_sum_pixels_cuda(cvtm_cvt *cvt, const cvtm_site_tree_view *tree,
-                                 const cvtm_deferred_cells *deferred);
 /* The entries pixel_keys and label_moments of the table. */
 cvtm_status cvtm_pixel_keys_cuda(cvtm_cvt *cvt);
 cvtm_status cvtm_label_moments_cuda(cvtm_cvt *cvt, const double *sites, int64_t count);

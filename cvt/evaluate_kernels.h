@@ -54,7 +54,7 @@ struct cvtm_cvt {
   int solver_history;
   int solver_runs;                    /* the current sites are those of the solver */
   struct cvtm_checkpoint *checkpoint; /* of the cvtm_cvt_solve at work; NULL: none */
-  /* For the pixel energy on a diagram that is not exact: pixels sorted by label. */
+  /* For the pixel energy: pixels sorted by label. */
   cvtm_voronoi *voronoi;
   int32_t *labels, *pixels, *pixels_alt;
   uint64_t *keys, *keys_alt;
@@ -63,14 +63,13 @@ struct cvtm_cvt {
 struct cvtm_cvt_table {
   cvtm_status (*create_state)(cvtm_cvt *cvt);
   void (*destroy_state)(cvtm_cvt *cvt);
-  /* Sets the moments of the cells of the sites in the tree, which are sorted: integrals, or sums
-   * over the pixel centres of the exact diagram. */
-  cvtm_status (*cell_moments)(cvtm_cvt *cvt, int64_t count, cvtm_cvt_energy energy);
+  /* Sets the moments of the cells of the sites in the tree, which are sorted. */
+  cvtm_status (*cell_moments)(cvtm_cvt *cvt, int64_t count);
   /* Collective, of a plan for some of the sites, `count` of which are in its tree: the same of the
    * own cells. *lacking: the number of ranks whose searches set *missed (device memory);
    * unless it is 0, the moments are void. */
-  cvtm_status (*part_moments)(cvtm_cvt *cvt, int64_t count, cvtm_cvt_energy energy,
-                              const uint32_t *missed, int64_t *lacking);
+  cvtm_status (*part_moments)(cvtm_cvt *cvt, int64_t count, const uint32_t *missed,
+                              int64_t *lacking);
   /* Sets keys[p] = labels[p] and pixels[p] = p for all pixels. */
   cvtm_status (*pixel_keys)(cvtm_cvt *cvt);
   /* Sets the moments to sums over the pixel centres of each label, from the sorted keys and pixels.
@@ -90,7 +89,7 @@ struct cvtm_cvt_table {
 cvtm_status cvtm_cvt_create_part(cvtm_device *device, cvtm_domain domain, const float *density,
                                  int64_t capacity, int64_t whole, cvtm_cvt **cvt);
 
-/* Allocates what the pixel energy on a diagram that is not exact needs, if not yet done. */
+/* Allocates what the pixel energy needs, if not yet done. */
 cvtm_status cvtm_cvt_prepare_labels(cvtm_cvt *cvt);
 
 extern const cvtm_cvt_table cvtm_cvt_table_cpu, cvtm_cvt_table_cuda;
@@ -98,6 +97,13 @@ extern const cvtm_cvt_table cvtm_cvt_table_cpu, cvtm_cvt_table_cuda;
 #ifdef __cplusplus
 }
 #endif
+
+/* The sums over no pixel: 0, or NaN for a site that is not finite. */
+CVTM_HD cvtm_cell_moments cvtm_cvt_no_pixels(const double *site) {
+  const double value = isfinite(site[0]) && isfinite(site[1]) ? 0 : NAN;
+  const cvtm_cell_moments sums = {value, value, value, value};
+  return sums;
+}
 
 /* Adds pixel p to the sums of a site; on a torus the image of its centre nearest to the site. */
 CVTM_HD void cvtm_cvt_add_pixel(const cvtm_density_view *density, int32_t p, double sx, double sy,

@@ -5,7 +5,7 @@
 #include "cvt/evaluate_cuda.h"
 #include "cvt/integral_segments.h"
 #include "cvt/moments_cuda.h"
-#include "voronoi/cell_warp_cuda.h"
+#include "jfa/cell_warp_cuda.h"
 
 namespace {
 

@@ -30,7 +30,10 @@ __global__ void __launch_bounds__(PIXEL_THREADS)
       cvtm_cvt_add_pixel(&density, pixels[k], sites[2 * i], sites[2 * i + 1], &mine);
     part[threadIdx.x] = mine;
     const cvtm_cell_moments all = cvtm_moments_sum_block(part, PIXEL_THREADS);
-    if (threadIdx.x == 0) sums[i] = all;
+    if (threadIdx.x == 0) {
+      sums[i] = cvtm_cvt_no_pixels(sites + 2 * i);
+      cvtm_cell_moments_add(&sums[i], &all);
+    }
     __syncthreads();
   }
 }

@@ -131,11 +131,16 @@ static cvtm_status balance(cvtm_solve *s, int level) {
   return CVTM_OK;
 }
 
+/* The order of the density for a level of `count` sites. The pixel energy needs all pixels. */
+static int order_for(const cvtm_solve *s, cvtm_domain domain, int64_t count) {
+  return s->options->energy == CVTM_CVT_EXACT ? cvtm_pyramid_order(domain, count) : 0;
+}
+
 /* Goes to the next finer level, of `to` sites. Only coarse levels have a density of larger pixels.
  */
 static cvtm_status enter_level(cvtm_solve *s, int level, int64_t to, double *sites) {
   const int before = s->pyramid.order;
-  const int order = level > 0 ? cvtm_pyramid_order(s->pyramid.domain, to) : 0;
+  const int order = level > 0 ? order_for(s, s->pyramid.domain, to) : 0;
   int32_t on_host = 1;
   const cvtm_status status = refine(s, to, sites, &on_host);
   cvtm_pyramid_use(&s->pyramid, order, to);
@@ -161,7 +166,7 @@ static cvtm_status place_coarse_to_fine(cvtm_solve *s, double *sites) {
   int levels = 0;
   cvtm_status status = plan_levels(s, counts, &levels);
   if (status != CVTM_OK) return status;
-  const int order = levels > 0 ? cvtm_pyramid_order(s->cvt->domain, counts[levels]) : 0;
+  const int order = levels > 0 ? order_for(s, s->cvt->domain, counts[levels]) : 0;
   s->result.levels = levels;
   s->count = counts[levels];
   status = cvtm_pyramid_begin(s->cvt, order, s->options->live ? counts[1] : 0, &s->pyramid);
@@ -183,7 +188,7 @@ static cvtm_status try_lattices(cvtm_solve *s, const cvtm_lattice *lattice, int 
   options.monitor_context = (void *)(uintptr_t)s->options;
   const cvtm_array best = CVTM_ARRAY(sites, 2 * s->count);
   double least = INFINITY;
-  cvtm_checkpoint_keep_host(s->checkpoint, &best, 1);
+  cvtm_checkpoint_keep_host(s->checkpoint, &best);
   for (int k = 0; k < lattices; ++k) {
     const double deadline = deadline_of(s, 1); /* a request to stop changes it */
     if (k > 0 && cvtm_solve_is_late(s, deadline)) break;
@@ -198,7 +203,7 @@ static cvtm_status try_lattices(cvtm_solve *s, const cvtm_lattice *lattice, int 
     if (status != CVTM_OK) return status;
     ++s->result.lattices;
   }
-  cvtm_checkpoint_keep_host(s->checkpoint, NULL, 0);
+  cvtm_checkpoint_keep_host(s->checkpoint, NULL);
   s->sampled = 0; /* transfers do not improve a lattice */
   return cvtm_cvt_put_sites(s->cvt, sites, s->count);
 }

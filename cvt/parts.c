@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static cvtm_status no_memory(const cvtm_parts *p) {
+static cvtm_status parts_no_memory(const cvtm_parts *p) {
   return cvtm_fail(cvtm_device_error(p->device), CVTM_ERROR_MEMORY,
                    "no memory to divide %lld sites", (long long)p->count);
 }
@@ -30,7 +30,7 @@ cvtm_status cvtm_parts_create(cvtm_device *device, cvtm_domain domain, const flo
   p->gathered = malloc(size * sizeof *p->gathered);
   p->room = calloc(2 * size, sizeof *p->room);
   if (!p->first_block || !p->matrix || !p->matrix_row || !p->gathered || !p->room) {
-    const cvtm_status status = no_memory(p);
+    const cvtm_status status = parts_no_memory(p);
     cvtm_parts_destroy(p);
     return status;
   }
@@ -93,7 +93,7 @@ static cvtm_status allocate_division(cvtm_parts *p) {
     status = cvtm_device_fill(p->device, p->kept, 0, (size_t)p->words * sizeof *p->kept);
   if (status != CVTM_OK || cvtm_device_get_kind(p->device) == CVTM_DEVICE_CPU) return status;
   p->staging = malloc((size_t)(bits > sums ? bits : sums) * sizeof *p->staging);
-  return p->staging ? CVTM_OK : no_memory(p);
+  return p->staging ? CVTM_OK : parts_no_memory(p);
 }
 
 int64_t cvtm_parts_first(const cvtm_parts *p, int rank) {
@@ -214,7 +214,7 @@ static cvtm_status gather_sites(cvtm_parts *p, const double *sites) {
              : status;
 }
 
-cvtm_status cvtm_parts_evaluate(cvtm_parts *p, const double *sites, cvtm_cvt_energy energy) {
+cvtm_status cvtm_parts_evaluate(cvtm_parts *p, const double *sites) {
   int64_t lacking = 1;
   cvtm_status status = CVTM_OK;
   for (int again = 0; status == CVTM_OK && lacking > 0; again = 1) {
@@ -222,7 +222,7 @@ cvtm_status cvtm_parts_evaluate(cvtm_parts *p, const double *sites, cvtm_cvt_ene
     const double start = cvtm_clock();
     if (status == CVTM_OK) p->plan->tree_clipping = p->tree_clipping;
     if (status == CVTM_OK)
-      status = p->plan->table->part_moments(p->plan, p->near, energy, p->missed, &lacking);
+      status = p->plan->table->part_moments(p->plan, p->near, p->missed, &lacking);
     p->seconds = cvtm_clock() - start;
     p->repeats += again;
   }

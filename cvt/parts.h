@@ -14,7 +14,7 @@
 
 #include "base/ranks.h"
 #include "cvt/evaluate_kernels.h"
-#include "voronoi/site_tree_part.h"
+#include "jfa/site_tree_part.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -73,7 +73,7 @@ cvtm_status cvtm_parts_divide(cvtm_parts *parts, int64_t count, int64_t block);
 int64_t cvtm_parts_first(const cvtm_parts *parts, int rank);
 /* Collective: the moments of the cells of this rank's sites (2 * own, in the device's memory),
  * which are then at cvtm_parts_moments. */
-cvtm_status cvtm_parts_evaluate(cvtm_parts *parts, const double *sites, cvtm_cvt_energy energy);
+cvtm_status cvtm_parts_evaluate(cvtm_parts *parts, const double *sites);
 cvtm_cell_moments *cvtm_parts_moments(const cvtm_parts *parts);
 /* From these: sums[2 b] = the energy of own block b, sums[2 b + 1] = the largest distance of a site
  * to its centroid (not of the first `fixed` of all sites), and the gradient (2 * own) unless that

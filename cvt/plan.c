@@ -5,7 +5,7 @@
 #include "cvt/density_scan.h"
 #include "cvt/division.h"
 #include "cvt/site_updates.h"
-#include "voronoi/site_tree_part.h"
+#include "jfa/site_tree_part.h"
 
 #include <stdlib.h>
 #include <string.h>

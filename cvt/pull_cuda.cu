@@ -2,8 +2,8 @@
  * a few cells, of which each lane takes edges. */
 #include "base/cuda_check.h"
 #include "cvt/pull.h"
-#include "voronoi/cell_by_tree_warp_cuda.h"
-#include "voronoi/cell_warp_cuda.h"
+#include "jfa/cell_by_tree_warp_cuda.h"
+#include "jfa/cell_warp_cuda.h"
 
 namespace {
 

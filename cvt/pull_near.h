@@ -3,8 +3,8 @@
 #ifndef CVTMESH_CVT_PULL_NEAR_H
 #define CVTMESH_CVT_PULL_NEAR_H
 
-#include "voronoi/cell_lanes.h"
-#include "voronoi/site_query.h"
+#include "jfa/cell_lanes.h"
+#include "jfa/site_query.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 #include "cvt/pyramid.h"
 
 #include "cvt/site_updates.h"
-#include "voronoi/site_tree_part.h"
+#include "jfa/site_tree_part.h"
 
 #include <math.h>
 

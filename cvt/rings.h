@@ -14,7 +14,7 @@
 #define CVTMESH_CVT_RINGS_H
 
 #include "base/polygon.h"
-#include "voronoi/cell_by_hull.h"
+#include "jfa/cell_by_hull.h"
 
 enum {
   CVTM_RING = 15,                         /* neighbours, at most */

@@ -5,7 +5,6 @@
 #include "base/clock.h"
 #include "base/options.h"
 #include "base/ranks.h"
-#include "cvt/newton.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -162,20 +161,12 @@ static cvtm_status descend_fine(cvtm_solve *s) {
   cvtm_status status = descend_with_transfers(s);
   if (status == CVTM_OK) status = cvtm_solve_count_empty(s, &s->result.empty_cells);
   if (status != CVTM_OK || s->result.stop == CVTM_STOP_REQUEST) return status;
-  if (s->options->reseed) status = cvtm_solve_reseed(s);
   if (status != CVTM_OK || s->options->effort < CVTM_CVT_EFFORT_HIGH) return status;
   const cvtm_search search = {CVTM_SEARCH_ROUNDS, CVTM_SEARCH_ITERATIONS, s->deadline};
   status = cvtm_solve_search(s, &search);
-  if (s->options->effort == CVTM_CVT_EFFORT_BEST) {
-    if (status == CVTM_OK) status = cvtm_solve_anneal(s);
-    if (status == CVTM_OK) status = cvtm_solve_kick(s);
-  }
+  if (status == CVTM_OK && s->options->effort == CVTM_CVT_EFFORT_BEST)
+    status = cvtm_solve_anneal(s);
   return status == CVTM_OK ? cvtm_solve_count_empty(s, &s->result.empty_cells) : status;
-}
-
-static cvtm_status end_by_newton(cvtm_solve *s) {
-  const cvtm_cvt_task task = cvtm_solve_task(s);
-  return cvtm_newton_run(&task, s->options, s->deadline, &s->result);
 }
 
 static cvtm_status prepare_solve(cvtm_solve *s) {
@@ -188,8 +179,7 @@ static cvtm_status prepare_solve(cvtm_solve *s) {
   if (status == CVTM_OK && !s->spare)
     status = cvtm_fail(cvtm_device_error(s->cvt->device), CVTM_ERROR_MEMORY,
                        "no memory for %lld sites", (long long)s->count);
-  if (status != CVTM_OK || (o->effort == CVTM_CVT_EFFORT_LOW && !o->reseed && !s->sampled))
-    return status;
+  if (status != CVTM_OK || (o->effort == CVTM_CVT_EFFORT_LOW && !s->sampled)) return status;
   return cvtm_solve_allocate_transfers(s);
 }
 
@@ -229,7 +219,6 @@ cvtm_status cvtm_cvt_solve(cvtm_cvt *cvt, const cvtm_cvt_options *options, int64
   if (status == CVTM_OK) status = descend_fine(&s);
   if (status == CVTM_OK && cvtm_checkpoint_replays(s.checkpoint))
     status = cvtm_fail(error, CVTM_ERROR_INPUT, "the checkpoint is damaged");
-  if (status == CVTM_OK) status = end_by_newton(&s);
   if (status == CVTM_OK) status = cvtm_cvt_get_sites(cvt, sites, count);
   if (status == CVTM_OK) status = cvtm_solve_separate(&s, sites);
   end_checkpoints(&s);

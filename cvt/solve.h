@@ -1,6 +1,6 @@
 /* Inside cvt only: the parts of cvtm_cvt_solve (solve.c): samples (sample.c), the start from coarse
- * to fine (levels.c), transfers of sites (transfers.c), annealing (anneal.c), kicks (kicks.c), and
- * sites at one place (separate.c). */
+ * to fine (levels.c), transfers of sites (transfers.c), annealing (anneal.c), and sites at
+ * one place (separate.c). */
 #ifndef CVTMESH_CVT_SOLVE_H
 #define CVTMESH_CVT_SOLVE_H
 
@@ -66,8 +66,6 @@ cvtm_status cvtm_solve_transfer(cvtm_solve *solve, int64_t most, double contrast
  * to the sites last saved. */
 cvtm_status cvtm_solve_keep(cvtm_solve *solve, const cvtm_cvt_result *found);
 cvtm_status cvtm_solve_restore(cvtm_solve *solve);
-/* Transfers the sites whose cells have no mass, which no descent moves. */
-cvtm_status cvtm_solve_reseed(cvtm_solve *solve);
 /* Rounds of a transfer and a short descent, of which only those are kept that lower the energy. */
 typedef struct cvtm_search {
   int rounds;         /* at most */
@@ -78,10 +76,6 @@ enum { CVTM_SEARCH_ROUNDS = 24, CVTM_SEARCH_ITERATIONS = 60 }; /* from the high 
 cvtm_status cvtm_solve_search(cvtm_solve *solve, const cvtm_search *search);
 /* Rounds of displacements of all sites and short descents; the best sites found stay (anneal.c). */
 cvtm_status cvtm_solve_anneal(cvtm_solve *s);
-/* Random displacements of many small patches of sites and short descents, of which only those are
- * kept that lower the energy (kicks.c). */
-cvtm_status cvtm_solve_kick(cvtm_solve *solve);
-
 /* Moves sites (host) that share a place apart, and evaluates again. A coarse level refined in
  * little time, bounds, and transfers may put sites at one place, of which all but one have no mass.
  * The sites are those of the last evaluation, before and after. */

@@ -7,8 +7,6 @@
 #include <math.h>
 #include <string.h>
 
-enum { RESEED_ROUNDS = 5 };
-
 enum { TRANSFER_ARRAYS = 7 };
 
 static void list_transfers(cvtm_solve *s, cvtm_array arrays[TRANSFER_ARRAYS]) {
@@ -97,49 +95,23 @@ cvtm_status cvtm_solve_restore(cvtm_solve *s) {
   return status == CVTM_OK ? cvtm_cvt_enqueue(&task, s->cvt->sites, s->cvt->value, NULL) : status;
 }
 
-/* Transfers up to `most` sites, and descends. */
-static cvtm_status try_transfers(cvtm_solve *s, int64_t most, double contrast, int64_t iterations,
-                                 double deadline, int64_t *transfers, cvtm_cvt_result *found) {
-  cvtm_cvt_options options = *s->options;
-  const cvtm_status status = cvtm_solve_transfer(s, most, contrast, transfers);
-  if (status != CVTM_OK || *transfers == 0) return status;
-  options.max_iterations = iterations;
-  if (options.monitor) options.monitor = cvtm_cvt_relay;
-  options.monitor_context = (void *)(uintptr_t)s->options;
-  return cvtm_solve_descend(s, &options, deadline, found);
-}
-
-cvtm_status cvtm_solve_reseed(cvtm_solve *s) {
-  for (int round = 0; round < RESEED_ROUNDS && s->result.empty_cells > 0; ++round) {
-    if (cvtm_solve_is_late(s, s->deadline)) break;
-    cvtm_cvt_result found;
-    int64_t transfers = 0, empty = 0;
-    cvtm_status status = try_transfers(s, s->result.empty_cells, contrast_of_balance,
-                                       s->options->max_iterations, s->deadline, &transfers, &found);
-    if (status != CVTM_OK || transfers == 0) return status;
-    status = cvtm_solve_count_empty(s, &empty);
-    if (status != CVTM_OK) return status;
-    if (empty >= s->result.empty_cells) return cvtm_solve_restore(s);
-    s->result.empty_cells = empty;
-    s->result.transfers += transfers;
-    status = cvtm_solve_keep(s, &found);
-    if (status != CVTM_OK) return status;
-  }
-  return CVTM_OK;
-}
-
 /* A transfer after which the descent does not end lower is undone, and the next one is half as
  * large. */
 cvtm_status cvtm_solve_search(cvtm_solve *s, const cvtm_search *search) {
   int64_t most = s->count / 50 + 1;
+  cvtm_cvt_options options = *s->options;
+  options.max_iterations = search->iterations;
+  if (options.monitor) options.monitor = cvtm_cvt_relay;
+  options.monitor_context = (void *)(uintptr_t)s->options;
   for (int round = 0; round < search->rounds && most > 0; ++round) {
     /* A request to stop sets s->deadline to 0. */
     if (cvtm_solve_is_late(s, fmin(search->deadline, s->deadline))) break;
     cvtm_cvt_result found;
     int64_t transfers = 0;
-    cvtm_status status = try_transfers(s, most, contrast_of_search, search->iterations,
-                                       search->deadline, &transfers, &found);
+    cvtm_status status = cvtm_solve_transfer(s, most, contrast_of_search, &transfers);
     if (status != CVTM_OK || transfers == 0) return status;
+    status = cvtm_solve_descend(s, &options, search->deadline, &found);
+    if (status != CVTM_OK) return status;
     if (found.objective < s->result.objective) {
       ++s->result.rounds;
       s->result.transfers += transfers;

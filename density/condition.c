@@ -9,8 +9,7 @@
 #include <math.h>
 
 void cvtm_condition_defaults(cvtm_condition_options *options) {
-  *options = (cvtm_condition_options){
-      .bias = 0.5, .bias_method = CVTM_HLCP_NEWTON, .grade_max = (double)INFINITY};
+  *options = (cvtm_condition_options){.bias = 0.5, .grade_max = (double)INFINITY};
 }
 
 int cvtm_condition_wanted(const cvtm_condition_options *options) {
@@ -44,17 +43,12 @@ static cvtm_status at_least(const work *w, double least, const double *v, double
 }
 
 static cvtm_status smooth(work *w, cvtm_condition_result *result) {
-  const cvtm_bias_options options = {.p = w->options->bias,
-                                     .lambda = w->options->smooth,
-                                     .method = w->options->bias_method,
-                                     .tolerance = w->tolerance};
+  const cvtm_bias_options options = {
+      .p = w->options->bias, .lambda = w->options->smooth, .tolerance = w->tolerance};
   cvtm_bias *bias = NULL;
   cvtm_status status = cvtm_bias_create(w->device, w->width, w->height, w->mask, &options, &bias);
   if (status == CVTM_OK) status = cvtm_bias_solve(bias, w->rho, w->u, &result->bias);
   cvtm_bias_destroy(bias);
-  if (status == CVTM_OK && w->options->forecast && options.method == CVTM_HLCP_NEWTON)
-    status = cvtm_bias_forecast_sweeps(w->device, w->width, w->height, &options, w->rho,
-                                       &result->sweeps);
   result->converged &= result->bias.stop == CVTM_LCP_CONVERGED;
   /* Rounding may leave the smallest value a little below zero. */
   return status == CVTM_OK ? at_least(w, 0, w->u, w->rho) : status;

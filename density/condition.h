@@ -10,13 +10,11 @@
 CVTM_API_BEGIN
 
 typedef struct cvtm_condition_options {
-  double bias;   /* p of the asymmetric smoothing; 0.5 */
-  double smooth; /* its lambda; 0: none */
-  cvtm_hlcp_method bias_method;
+  double bias;       /* p of the asymmetric smoothing; 0.5 */
+  double smooth;     /* its lambda; 0: none */
   double grade;      /* lambda of grading; 0: none */
   double grade_max;  /* upper bound of grading, where the density is not larger; infinite */
   double grade_size; /* largest slope of the size density^(-1/4); 0: any */
-  int forecast;      /* fill result.sweeps if bias_method is newton; 0 */
   CVTM_RESERVED(7);
 } cvtm_condition_options;
 
@@ -28,7 +26,6 @@ typedef struct cvtm_condition_result {
   cvtm_hlcp_result bias; /* of the steps that the options ask for */
   cvtm_lcp_result grade;
   int converged;
-  cvtm_bias_forecast sweeps; /* what multisplitting would have needed for the smoothing */
   CVTM_RESERVED(6);
 } cvtm_condition_result;
 

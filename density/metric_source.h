@@ -3,7 +3,7 @@
 #define CVTMESH_DENSITY_METRIC_SOURCE_H
 
 #include "meshes/mesh.h"
-#include "meshes/metric.h"
+#include "meshes/refine/adapt.h"
 
 /* The metric (cvtm_metric_of_hessians) of the values of pixels, whose Hessians are those of the
  * picture smoothed by a Gaussian, and then smoothed as logarithms by the same one; sigma in

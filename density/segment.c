@@ -4,7 +4,6 @@
 #include "base/clock.h"
 #include "base/options.h"
 #include "density/field_kernels.h"
-#include "density/segment_stored.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -16,10 +15,8 @@ struct cvtm_segment {
   const cvtm_field_table *table;
   cvtm_segment_options options;
   cvtm_level_set set;
-  cvtm_lcp *lcp;                /* NULL: a solver for a stored matrix is made in every step */
-  cvtm_lcp_options lcp_options; /* of lcp */
-  double residual[2];           /* of the step's LCP, at the start and now */
-  double *memory;               /* device memory of everything below and of the set */
+  cvtm_lcp *lcp;
+  double *memory; /* device memory of everything below and of the set */
   double *lower, *upper;
 };
 
@@ -90,14 +87,6 @@ static cvtm_status allocate_level_set(cvtm_segment *s) {
   return CVTM_OK;
 }
 
-/* A cvtm_lcp_monitor. */
-static int watch_residual(void *context, const cvtm_lcp_progress *progress) {
-  cvtm_segment *s = context;
-  if (progress->iteration == 0) s->residual[0] = progress->natural_residual;
-  s->residual[1] = progress->natural_residual;
-  return 0;
-}
-
 cvtm_status cvtm_segment_create(cvtm_device *device, int width, int height,
                                 const cvtm_segment_options *options, cvtm_segment **segment) {
   CVTM_DEFAULT_OPTIONS(cvtm_segment, options)
@@ -118,16 +107,11 @@ cvtm_status cvtm_segment_create(cvtm_device *device, int width, int height,
   s->set.epsilon = options->epsilon;
   s->set.k = options->k;
   s->set.tau = options->tau;
-  cvtm_lcp_defaults(&s->lcp_options);
-  s->lcp_options.method = options->method;
-  s->lcp_options.tolerance = options->step_tolerance;
-  s->lcp_options.nested = 0; /* every step starts from the one before */
-  if (options->method == CVTM_LCP_AUTO) {
-    status = cvtm_lcp_create_grid(device, width, height, &s->lcp_options, &s->lcp);
-  } else {
-    s->lcp_options.monitor = watch_residual;
-    s->lcp_options.monitor_context = s;
-  }
+  cvtm_lcp_options lcp_options;
+  cvtm_lcp_defaults(&lcp_options);
+  lcp_options.tolerance = options->step_tolerance;
+  lcp_options.nested = 0; /* every step starts from the one before */
+  status = cvtm_lcp_create_grid(device, width, height, &lcp_options, &s->lcp);
   if (status == CVTM_OK) status = allocate_level_set(s);
   if (status == CVTM_OK)
     *segment = s;
@@ -192,26 +176,21 @@ static cvtm_status refresh_operators(cvtm_segment *s, int64_t step) {
                               .diagonal = s->set.diagonal,
                               .horizontal = s->set.horizontal,
                               .vertical = s->set.vertical};
-  return s->lcp != NULL && step % REFRESH == 0 ? cvtm_lcp_set_grid(s->lcp, &grid) : CVTM_OK;
+  return step % REFRESH == 0 ? cvtm_lcp_set_grid(s->lcp, &grid) : CVTM_OK;
 }
 
 static cvtm_status step_level_set(cvtm_segment *s, int has_lower, int has_upper,
-                                  cvtm_segment_progress *progress, double *setup_seconds) {
+                                  cvtm_segment_progress *progress) {
   const double *lower = has_lower ? s->lower : NULL, *upper = has_upper ? s->upper : NULL;
   cvtm_lcp_result result;
   cvtm_status status = refresh_operators(s, progress->step);
   double *const last = s->set.u;
   s->set.u = s->set.next;
   s->set.next = last;
-  if (status == CVTM_OK && s->lcp != NULL)
+  if (status == CVTM_OK)
     status = cvtm_lcp_solve(s->lcp, s->set.right, lower, upper, s->set.u, 1, &result);
-  else if (status == CVTM_OK)
-    status = cvtm_segment_solve_stored(s->device, &s->set, &s->lcp_options, lower, upper, s->set.u,
-                                       &result);
   if (status != CVTM_OK) return status;
   progress->stalled = result.stop != CVTM_LCP_CONVERGED && result.stop != CVTM_LCP_ROUNDING;
-  progress->fall = s->lcp == NULL ? s->residual[1] / s->residual[0] : 0;
-  *setup_seconds += s->lcp != NULL ? 0 : result.setup_seconds;
   ++progress->step;
   progress->cycles = result.iterations;
   return prepare_step(s, progress);
@@ -228,16 +207,12 @@ static cvtm_status run_steps(cvtm_segment *s, int has_lower, int has_upper,
   if (status != CVTM_OK) return status;
   result->stop = monitor_stops(s, &progress) ? CVTM_SEGMENT_INTERRUPTED : CVTM_SEGMENT_STEPS;
   while (result->stop == CVTM_SEGMENT_STEPS && progress.step < s->options.max_steps) {
-    status = step_level_set(s, has_lower, has_upper, &progress, &result->setup_seconds);
+    status = step_level_set(s, has_lower, has_upper, &progress);
     if (status != CVTM_OK) return status;
     result->cycles += progress.cycles;
-    if (progress.stalled && result->stalled++ == 0) {
-      result->first_stalled = progress.step;
-      result->first_fall = progress.fall;
-    }
     if (monitor_stops(s, &progress)) result->stop = CVTM_SEGMENT_INTERRUPTED;
     if (progress.change < s->options.tolerance) result->stop = CVTM_SEGMENT_CONVERGED;
-    if (progress.stalled && !s->options.go_on) result->stop = CVTM_SEGMENT_STEP_FAILED;
+    if (progress.stalled) result->stop = CVTM_SEGMENT_STEP_FAILED;
   }
   result->steps = progress.step;
   result->change = progress.change;

@@ -26,22 +26,18 @@ typedef struct cvtm_segment_progress {
   double energy;  /* the integral of g Q over the unit square */
   int64_t cycles; /* of multigrid, in this step */
   int stalled;    /* the step's LCP was not solved */
-  double fall;    /* stored matrices: the natural residual at the end over that at the start */
 } cvtm_segment_progress;
 
 /* Called on the host after every step; nonzero asks to stop. */
 typedef int (*cvtm_segment_monitor)(void *context, const cvtm_segment_progress *progress);
 
 typedef struct cvtm_segment_options {
-  double k;               /* K >= 0: how much an edge holds the curve; 10 */
-  double epsilon;         /* 1 */
-  double tau;             /* the step in time; 5e-3 */
-  int64_t max_steps;      /* 200 */
-  double tolerance;       /* stop when the change is less; 5e-4 */
-  double step_tolerance;  /* of the LCPs: the fall of the natural residual; 3e-5 */
-  cvtm_lcp_method method; /* auto: without a stored matrix; another method assembles one in every
-                             step */
-  int go_on;              /* after a step whose LCP was not solved; 0 */
+  double k;              /* K >= 0: how much an edge holds the curve; 10 */
+  double epsilon;        /* 1 */
+  double tau;            /* the step in time; 5e-3 */
+  int64_t max_steps;     /* 200 */
+  double tolerance;      /* stop when the change is less; 5e-4 */
+  double step_tolerance; /* of the LCPs: the fall of the natural residual; 3e-5 */
   cvtm_segment_monitor monitor;
   void *monitor_context;
   CVTM_RESERVED(8);
@@ -66,19 +62,16 @@ const char *cvtm_segment_stop_name(cvtm_segment_stop stop);
 
 typedef struct cvtm_segment_result {
   cvtm_segment_stop stop;
-  int64_t steps, cycles;          /* cycles of all steps */
-  int64_t stalled, first_stalled; /* steps whose LCPs were not solved, the first of them, or 0 */
-  double first_fall;              /* of the residual in that one */
-  double change, area, energy;    /* of the last step */
-  double seconds, setup_seconds;  /* setup: of solvers for stored matrices */
+  int64_t steps, cycles;       /* cycles of all steps */
+  double change, area, energy; /* of the last step */
+  double seconds;
   CVTM_RESERVED(8);
 } cvtm_segment_result;
 
 typedef struct cvtm_segment cvtm_segment;
 
 /* Allocates all memory for images of one size, except for the solver's operators, which the first
- * step allocates. With the method auto no later step allocates, and none copies a field to or from
- * the host. */
+ * step allocates. No later step allocates, and none copies a field to or from the host. */
 cvtm_status cvtm_segment_create(cvtm_device *device, int width, int height,
                                 const cvtm_segment_options *options, cvtm_segment **segment);
 void cvtm_segment_destroy(cvtm_segment *segment);

@@ -6,18 +6,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_PASSES = 40, NO_LIMIT = 0x7F /* every byte of the step limit */ };
+enum { MAX_PASSES = 40 };
 
 struct cvtm_voronoi {
   cvtm_device *device;
   const cvtm_jfa_table *table;
   cvtm_domain domain;
   cvtm_site_tree *tree;
-  int32_t *second_array;            /* width * height codes or labels */
-  int32_t *step_limit, *unlabelled; /* one number each, as is *wrong */
+  int32_t *second_array; /* width * height codes or labels */
+  int32_t *unlabelled;   /* one number, as is *wrong */
   uint64_t *wrong;
-  const double *sites;    /* of the last diagram: the caller's */
-  cvtm_voronoi_cost cost; /* of the last diagram, passes above the step limit included */
+  const double *sites; /* of the last diagram: the caller's */
 };
 
 /* The steps of all passes. The last one, of step 1, is the final pass. */
@@ -28,12 +27,11 @@ typedef struct schedule {
 
 static int64_t pixels_of(cvtm_domain domain) { return (int64_t)domain.width * domain.height; }
 
-enum { ARRAYS = 4 };
+enum { ARRAYS = 3 };
 
 static void list_voronoi_arrays(cvtm_voronoi *voronoi, cvtm_array arrays[ARRAYS]) {
   const cvtm_array list[ARRAYS] = {
       CVTM_ARRAY(voronoi->second_array, pixels_of(voronoi->domain)),
-      CVTM_ARRAY(voronoi->step_limit, 1),
       CVTM_ARRAY(voronoi->unlabelled, 1),
       CVTM_ARRAY(voronoi->wrong, 1),
   };
@@ -130,48 +128,17 @@ static cvtm_status run_passes(cvtm_voronoi *voronoi, const cvtm_diagram *diagram
   int32_t *from = first_array(voronoi, plan, labels);
   for (int k = 0; k + 1 < plan->passes; ++k) {
     int32_t *const to = other_array(voronoi, from, labels);
-    const cvtm_status status = voronoi->table->pass(voronoi->device, diagram, voronoi->step_limit,
-                                                    plan->step[k], codes_in(from), codes_in(to));
+    const cvtm_status status =
+        voronoi->table->pass(voronoi->device, diagram, plan->step[k], codes_in(from), codes_in(to));
     if (status != CVTM_OK) return status;
     from = to;
   }
   return voronoi->table->final_pass(voronoi->device, diagram, codes_in(from), labels);
 }
 
-static cvtm_status remove_step_limit(cvtm_voronoi *voronoi) {
-  return cvtm_device_fill(voronoi->device, voronoi->step_limit, NO_LIMIT,
-                          sizeof *voronoi->step_limit);
-}
-
-static cvtm_status jump_flood(cvtm_voronoi *voronoi, const cvtm_diagram *diagram,
-                              cvtm_voronoi_method method, const schedule *plan, int32_t *labels) {
-  const cvtm_jfa_table *table = voronoi->table;
-  cvtm_device *device = voronoi->device;
-  const int is_short = method == CVTM_VORONOI_JFA_SHORT;
-  int32_t *const from = first_array(voronoi, plan, labels);
-  cvtm_status status = table->set_seeds(device, diagram, codes_in(from));
-  /* The first pass within the step limit may read either array. */
-  if (status == CVTM_OK && is_short)
-    status = table->set_seeds(device, diagram, codes_in(other_array(voronoi, from, labels)));
-  if (status == CVTM_OK)
-    status = is_short ? table->find_step_limit(device, diagram, voronoi->step_limit)
-                      : remove_step_limit(voronoi);
-  return status == CVTM_OK ? run_passes(voronoi, diagram, plan, labels) : status;
-}
-
 static cvtm_status label_none(const cvtm_voronoi *voronoi, int32_t *labels) {
   return cvtm_device_fill(voronoi->device, labels, 0xFF,
                           (size_t)pixels_of(voronoi->domain) * sizeof *labels);
-}
-
-/* Codes or labels are written once before the passes, then read and written by each. */
-static cvtm_voronoi_cost cost_of(const cvtm_voronoi *voronoi, const schedule *plan) {
-  const cvtm_voronoi_cost cost = {
-      .passes = plan->passes,
-      .first_step = plan->step[0],
-      .bytes = 4 * (2 * (int64_t)plan->passes + 1) * pixels_of(voronoi->domain),
-  };
-  return cost;
 }
 
 cvtm_status cvtm_voronoi_compute(cvtm_voronoi *voronoi, const double *sites, int64_t count,
@@ -183,9 +150,6 @@ cvtm_status cvtm_voronoi_compute(cvtm_voronoi *voronoi, const double *sites, int
   cvtm_status status = cvtm_site_tree_sort(voronoi->tree, sites, count);
   if (status != CVTM_OK) return status;
   voronoi->sites = sites;
-  const schedule plan = plan_method(voronoi->domain, method);
-  voronoi->cost = cost_of(voronoi, &plan);
-  if (exact) voronoi->cost = (cvtm_voronoi_cost){.bytes = 4 * pixels_of(voronoi->domain)};
   if (count == 0) return label_none(voronoi, labels);
   if (exact)
     return cvtm_exact_labels(voronoi->device, voronoi->tree, voronoi->domain, labels,
@@ -193,7 +157,10 @@ cvtm_status cvtm_voronoi_compute(cvtm_voronoi *voronoi, const double *sites, int
   status = cvtm_site_tree_build_boxes(voronoi->tree, NULL);
   if (status != CVTM_OK) return status;
   const cvtm_diagram diagram = cvtm_diagram_of(voronoi->tree, voronoi->domain);
-  return jump_flood(voronoi, &diagram, method, &plan, labels);
+  const schedule plan = plan_method(voronoi->domain, method);
+  status = voronoi->table->set_seeds(voronoi->device, &diagram,
+                                     codes_in(first_array(voronoi, &plan, labels)));
+  return status == CVTM_OK ? run_passes(voronoi, &diagram, &plan, labels) : status;
 }
 
 cvtm_status cvtm_voronoi_update(cvtm_voronoi *voronoi, const double *sites, int64_t count,
@@ -202,12 +169,10 @@ cvtm_status cvtm_voronoi_update(cvtm_voronoi *voronoi, const double *sites, int6
   if (status != CVTM_OK) return status;
   voronoi->sites = sites;
   const schedule plan = plan_warm_start(voronoi->domain, count, first_step);
-  voronoi->cost = cost_of(voronoi, &plan);
   if (count == 0) return label_none(voronoi, labels);
   const cvtm_diagram diagram = cvtm_diagram_of(voronoi->tree, voronoi->domain);
   status = voronoi->table->warm_start(voronoi->device, &diagram, sites, labels,
                                       codes_in(first_array(voronoi, &plan, labels)));
-  if (status == CVTM_OK) status = remove_step_limit(voronoi);
   return status == CVTM_OK ? run_passes(voronoi, &diagram, &plan, labels) : status;
 }
 
@@ -224,18 +189,4 @@ cvtm_status cvtm_voronoi_correct(cvtm_voronoi *voronoi, int32_t *labels, int64_t
         cvtm_exact_labels_correct(device, &diagram, voronoi->sites, exact, labels, voronoi->wrong);
   if (status != CVTM_OK) return status;
   return cvtm_device_copy_out(device, wrong, voronoi->wrong, sizeof *wrong);
-}
-
-cvtm_status cvtm_voronoi_get_cost(cvtm_voronoi *voronoi, cvtm_voronoi_cost *cost) {
-  *cost = voronoi->cost;
-  if (cost->passes == 0 || cvtm_site_tree_get_view(voronoi->tree).count == 0) return CVTM_OK;
-  int32_t limit = 0;
-  const cvtm_status status =
-      cvtm_device_copy_out(voronoi->device, &limit, voronoi->step_limit, sizeof limit);
-  const int64_t pass_bytes = 8 * pixels_of(voronoi->domain);
-  for (; status == CVTM_OK && cost->first_step > limit && cost->passes > 1; cost->first_step /= 2) {
-    --cost->passes;
-    cost->bytes -= pass_bytes;
-  }
-  return status;
 }

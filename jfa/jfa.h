@@ -9,7 +9,6 @@
  *   jfa+1      jfa, then 1               log2 N + 1
  *   jfa+2      jfa, then 2, 1            log2 N + 2
  *   jfa2       jfa twice                 2 log2 N
- *   jfa-short  jfa without its first passes, see below
  *   exact      no flooding; 0 wrong pixels
  *
  * exact is by far the fastest; the others are there for comparison and study. On the CPU it gathers
@@ -27,37 +26,29 @@
  * itself. Measured at 512^2 on random sites, as fractions of all pixels:
  *
  *   pixels per cell    10       100      1000
- *   jfa, jfa-short     2.5e-3   2.3e-4   2.2e-5
+ *   jfa                2.5e-3   2.3e-4   2.2e-5
  *   1+jfa              1.9e-4   2.0e-5   0
  *   jfa+1              1.5e-4   2.5e-5   0
  *   jfa+2, jfa2        1.5e-4   2.2e-5   0
  *
- * The short schedule begins at the least power of two s with s >= 2 R, where R is an upper bound of
- * the distance from a pixel centre to its nearest site: the radius of the largest empty circle. Its
- * steps add up to 2 s - 1 >= 4 R - 1 pixels along each axis, so every site can reach every pixel
- * that it is nearest to, and the pixels around those. Of the paths of jfa it lacks those that leave
- * that range and return.
- *
- * A site outside a domain that is not periodic is flooded from the nearest border pixel with its
- * own coordinates. If there is such a site, or one that is not finite, passes read coordinates from
- * memory, which takes several times as long. */
+ * If a site lies outside a domain that is not periodic, or is not finite, the labels are exact: a
+ * search in the tree for each pixel, which takes several times as long. */
 #ifndef CVTMESH_JFA_JFA_H
 #define CVTMESH_JFA_JFA_H
 
 #include "base/device.h"
 #include "base/domain.h"
-#include "voronoi/site_tree.h"
+#include "jfa/site_tree.h"
 
 CVTM_API_BEGIN
 
 /* code, name on the command line */
-#define CVTM_VORONOI_LIST(X)             \
-  X(CVTM_VORONOI_JFA, "jfa")             \
-  X(CVTM_VORONOI_ONE_PLUS_JFA, "1+jfa")  \
-  X(CVTM_VORONOI_JFA_PLUS_1, "jfa+1")    \
-  X(CVTM_VORONOI_JFA_PLUS_2, "jfa+2")    \
-  X(CVTM_VORONOI_JFA_SQUARED, "jfa2")    \
-  X(CVTM_VORONOI_JFA_SHORT, "jfa-short") \
+#define CVTM_VORONOI_LIST(X)            \
+  X(CVTM_VORONOI_JFA, "jfa")            \
+  X(CVTM_VORONOI_ONE_PLUS_JFA, "1+jfa") \
+  X(CVTM_VORONOI_JFA_PLUS_1, "jfa+1")   \
+  X(CVTM_VORONOI_JFA_PLUS_2, "jfa+2")   \
+  X(CVTM_VORONOI_JFA_SQUARED, "jfa2")   \
   X(CVTM_VORONOI_EXACT, "exact")
 
 typedef enum cvtm_voronoi_method {
@@ -98,16 +89,6 @@ cvtm_status cvtm_voronoi_update(cvtm_voronoi *voronoi, const double *sites, int6
  * still be in memory. *wrong becomes the number of pixels whose site was farther than the nearest.
  * Waits for the device. */
 cvtm_status cvtm_voronoi_correct(cvtm_voronoi *voronoi, int32_t *labels, int64_t *wrong);
-
-/* What the last compute or update did. */
-typedef struct cvtm_voronoi_cost {
-  int passes;     /* of jump flooding; 0 for the exact diagram */
-  int first_step; /* of the first pass, in pixels */
-  int64_t bytes;  /* of arrays of pixels: written once, then read and written by each pass */
-} cvtm_voronoi_cost;
-
-/* Waits for the device. */
-cvtm_status cvtm_voronoi_get_cost(cvtm_voronoi *voronoi, cvtm_voronoi_cost *cost);
 
 CVTM_API_END
 #endif

@@ -1,10 +1,9 @@
 #include "jfa/jfa_kernels.h"
 
-static void set_all_seeds(cvtm_device *device, const cvtm_diagram *diagram, int packed,
-                          uint32_t *codes) {
+static void set_all_seeds(cvtm_device *device, const cvtm_diagram *diagram, uint32_t *codes) {
 #pragma omp parallel for num_threads(cvtm_device_threads(device)) schedule(static)
   for (int64_t place = 0; place < diagram->tree.count; ++place)
-    cvtm_set_seed(diagram, packed, place, codes);
+    cvtm_set_seed(diagram, place, codes);
 }
 
 static cvtm_status set_seeds_cpu(cvtm_device *device, const cvtm_diagram *diagram,
@@ -12,32 +11,16 @@ static cvtm_status set_seeds_cpu(cvtm_device *device, const cvtm_diagram *diagra
   const size_t pixels = (size_t)diagram->domain.width * (size_t)diagram->domain.height;
   const cvtm_status status = cvtm_device_fill(device, codes, 0xFF, pixels * sizeof *codes);
   if (status != CVTM_OK) return status;
-  set_all_seeds(device, diagram, cvtm_flood_scale_of(diagram).packed, codes);
+  set_all_seeds(device, diagram, codes);
   return CVTM_OK;
 }
 
 static cvtm_status warm_start_cpu(cvtm_device *device, const cvtm_diagram *diagram,
                                   const double *sites, const int32_t *labels, uint32_t *codes) {
-  const int packed = cvtm_flood_scale_of(diagram).packed;
   const int64_t pixels = (int64_t)diagram->domain.width * diagram->domain.height;
 #pragma omp parallel for num_threads(cvtm_device_threads(device)) schedule(static)
-  for (int64_t p = 0; p < pixels; ++p)
-    codes[p] = cvtm_warm_start_code(diagram, packed, sites, labels[p]);
-  set_all_seeds(device, diagram, packed, codes);
-  return CVTM_OK;
-}
-
-static cvtm_status find_step_limit_cpu(cvtm_device *device, const cvtm_diagram *diagram,
-                                       int32_t *step_limit) {
-  const int32_t squares = 1 << cvtm_circle_levels(diagram);
-  double radius = 0;
-#pragma omp parallel for num_threads(cvtm_device_threads(device)) reduction(max : radius)
-  for (int32_t row = 0; row < squares; ++row)
-    for (int32_t column = 0; column < squares; ++column) {
-      const double here = cvtm_empty_radius(diagram, column, row);
-      if (here > radius) radius = here;
-    }
-  *step_limit = cvtm_covering_step(2 * radius);
+  for (int64_t p = 0; p < pixels; ++p) codes[p] = cvtm_warm_start_code(diagram, sites, labels[p]);
+  set_all_seeds(device, diagram, codes);
   return CVTM_OK;
 }
 
@@ -47,10 +30,9 @@ typedef struct candidate_rows {
   float y; /* of the pixel centres */
 } candidate_rows;
 
-/* The code of pixel i after a pass. `packed` and `periodic` are constants where this is inlined. */
+/* The code of pixel i after a pass. `periodic` is a constant where this is inlined. */
 static inline uint32_t flood_pixel(const cvtm_diagram *diagram, const cvtm_flood_scale *scale,
-                                   int packed, int periodic, const candidate_rows *rows, int i,
-                                   int step) {
+                                   int periodic, const candidate_rows *rows, int i, int step) {
   const int width = diagram->domain.width;
   const int column[3] = {i, cvtm_step_along(i, -step, width, periodic),
                          cvtm_step_along(i, step, width, periodic)};
@@ -60,20 +42,17 @@ static inline uint32_t flood_pixel(const cvtm_diagram *diagram, const cvtm_flood
     if (tag % 4 == 3) continue;
     const uint32_t code = rows->row[tag / 4][column[tag % 4]];
     float seed_x, seed_y;
-    cvtm_code_position(diagram, packed, code, &seed_x, &seed_y);
+    cvtm_code_position(code, &seed_x, &seed_y);
     const float dx = cvtm_flood_difference(x, seed_x, periodic, scale->period_x);
     const float dy = cvtm_flood_difference(rows->y, seed_y, periodic, scale->period_y);
-    const uint32_t key =
-        cvtm_flood_key(cvtm_flood_distance2(packed, cvtm_flood_x2(code, dx), dy), tag);
+    const uint32_t key = cvtm_flood_key(cvtm_flood_distance2(cvtm_flood_x2(code, dx), dy), tag);
     least = key < least ? key : least;
   }
   return rows->row[(least & 15U) / 4][column[least % 4]];
 }
 
-static cvtm_status pass_cpu(cvtm_device *device, const cvtm_diagram *diagram,
-                            const int32_t *step_limit, int step, const uint32_t *from,
-                            uint32_t *to) {
-  if (step > *step_limit) return CVTM_OK;
+static cvtm_status pass_cpu(cvtm_device *device, const cvtm_diagram *diagram, int step,
+                            const uint32_t *from, uint32_t *to) {
   const cvtm_flood_scale scale = cvtm_flood_scale_of(diagram);
   const int64_t width = diagram->domain.width;
   const int height = diagram->domain.height, periodic = diagram->domain.periodic;
@@ -85,20 +64,19 @@ static cvtm_status pass_cpu(cvtm_device *device, const cvtm_diagram *diagram,
         scale.origin + (float)j * scale.step};
     uint32_t *row = to + j * width;
     for (int i = 0; i < width; ++i)
-      row[i] = !scale.packed ? flood_pixel(diagram, &scale, 0, periodic, &rows, i, step)
-               : periodic    ? flood_pixel(diagram, &scale, 1, 1, &rows, i, step)
-                             : flood_pixel(diagram, &scale, 1, 0, &rows, i, step);
+      row[i] = periodic ? flood_pixel(diagram, &scale, 1, &rows, i, step)
+                        : flood_pixel(diagram, &scale, 0, &rows, i, step);
   }
   return CVTM_OK;
 }
 
 /* Replaces the codes of a row by places. Neighbours mostly have the same. */
-static void find_places(const cvtm_diagram *diagram, int packed, uint32_t *codes) {
-  uint32_t code = codes[0], place = cvtm_place_of_code(diagram, packed, code);
+static void find_places(const cvtm_diagram *diagram, uint32_t *codes) {
+  uint32_t code = codes[0], place = cvtm_place_of_code(diagram, code);
   for (int i = 0; i < diagram->domain.width; ++i) {
     if (codes[i] != code) {
       code = codes[i];
-      place = cvtm_place_of_code(diagram, packed, code);
+      place = cvtm_place_of_code(diagram, code);
     }
     codes[i] = place;
   }
@@ -106,13 +84,12 @@ static void find_places(const cvtm_diagram *diagram, int packed, uint32_t *codes
 
 static cvtm_status final_pass_cpu(cvtm_device *device, const cvtm_diagram *diagram, uint32_t *codes,
                                   int32_t *labels) {
-  const int packed = cvtm_flood_scale_of(diagram).packed;
   const int64_t width = diagram->domain.width;
   const int height = diagram->domain.height;
 #pragma omp parallel num_threads(cvtm_device_threads(device))
   {
 #pragma omp for schedule(static)
-    for (int j = 0; j < height; ++j) find_places(diagram, packed, codes + j * width);
+    for (int j = 0; j < height; ++j) find_places(diagram, codes + j * width);
 #pragma omp for schedule(static)
     for (int j = 0; j < height; ++j)
       for (int i = 0; i < width; ++i)
@@ -124,7 +101,6 @@ static cvtm_status final_pass_cpu(cvtm_device *device, const cvtm_diagram *diagr
 const cvtm_jfa_table cvtm_jfa_table_cpu = {
     .set_seeds = set_seeds_cpu,
     .warm_start = warm_start_cpu,
-    .find_step_limit = find_step_limit_cpu,
     .pass = pass_cpu,
     .final_pass = final_pass_cpu,
 };

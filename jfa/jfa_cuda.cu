@@ -15,31 +15,16 @@ static __device__ int64_t pixels_of(const cvtm_diagram &diagram) {
 
 static __global__ void __launch_bounds__(BLOCK)
     set_seeds_kernel(cvtm_diagram diagram, uint32_t *codes) {
-  const int packed = cvtm_flood_scale_of(&diagram).packed;
   for (int64_t place = cvtm_first_thread(); place < diagram.tree.count;
        place += cvtm_thread_count())
-    cvtm_set_seed(&diagram, packed, place, codes);
+    cvtm_set_seed(&diagram, place, codes);
 }
 
 static __global__ void __launch_bounds__(BLOCK)
     warm_start_kernel(cvtm_diagram diagram, const double *sites, const int32_t *labels,
                       uint32_t *codes) {
-  const int packed = cvtm_flood_scale_of(&diagram).packed;
   for (int64_t p = cvtm_first_thread(); p < pixels_of(diagram); p += cvtm_thread_count())
-    codes[p] = cvtm_warm_start_code(&diagram, packed, sites, labels[p]);
-}
-
-static __global__ void __launch_bounds__(BLOCK)
-    step_limit_kernel(cvtm_diagram diagram, int32_t *step_limit) {
-  const int32_t levels = cvtm_circle_levels(&diagram);
-  int32_t step = 1;
-  for (int64_t k = cvtm_first_thread(); k < INT64_C(1) << 2 * levels; k += cvtm_thread_count()) {
-    const int32_t column = static_cast<int32_t>(k & ((1 << levels) - 1));
-    const int32_t row = static_cast<int32_t>(k >> levels);
-    step = max(step, cvtm_covering_step(2 * cvtm_empty_radius(&diagram, column, row)));
-  }
-  step = __reduce_max_sync(0xFFFFFFFFu, step);
-  if (threadIdx.x % WARP == 0) atomicMax(step_limit, step);
+    codes[p] = cvtm_warm_start_code(&diagram, sites, labels[p]);
 }
 
 /* Candidates of one row, in the order of tags: in the pixel's column, in the column `step` before
@@ -49,7 +34,7 @@ struct candidate_row {
   float x2[3], y[3];
 };
 
-template <bool PACKED, bool PERIODIC>
+template <bool PERIODIC>
 static __device__ candidate_row read_candidates(const cvtm_diagram &diagram,
                                                 const cvtm_flood_scale &scale,
                                                 const uint32_t *__restrict__ from, int row,
@@ -60,7 +45,7 @@ static __device__ candidate_row read_candidates(const cvtm_diagram &diagram,
   for (int c = 0; c < 3; ++c) {
     const uint32_t code = from[candidates.offset + column[c]];
     float seed_x;
-    cvtm_code_position(&diagram, PACKED, code, &seed_x, &candidates.y[c]);
+    cvtm_code_position(code, &seed_x, &candidates.y[c]);
     candidates.x2[c] =
         cvtm_flood_x2(code, cvtm_flood_difference(x, seed_x, PERIODIC, scale.period_x));
   }
@@ -68,20 +53,20 @@ static __device__ candidate_row read_candidates(const cvtm_diagram &diagram,
 }
 
 /* The least key of a row whose first tag is `tag`. */
-template <bool PACKED, bool PERIODIC>
+template <bool PERIODIC>
 static __device__ uint32_t least_key(const cvtm_flood_scale &scale, const candidate_row &row,
                                      float y, uint32_t tag) {
   uint32_t least = UINT32_MAX;
 #pragma unroll
   for (uint32_t c = 0; c < 3; ++c) {
     const float dy = cvtm_flood_difference(y, row.y[c], PERIODIC, scale.period_y);
-    least = min(least, cvtm_flood_key(cvtm_flood_distance2(PACKED, row.x2[c], dy), tag + c));
+    least = min(least, cvtm_flood_key(cvtm_flood_distance2(row.x2[c], dy), tag + c));
   }
   return least;
 }
 
 /* Floods the pixels (i, j), (i, j + step) and so on, LENGTH of them or down to the last row. */
-template <int LENGTH, bool PACKED, bool PERIODIC>
+template <int LENGTH, bool PERIODIC>
 static __device__ void flood_chain(const cvtm_diagram &diagram, const cvtm_flood_scale &scale,
                                    int step, int i, int j, const uint32_t *__restrict__ from,
                                    uint32_t *__restrict__ to) {
@@ -89,18 +74,18 @@ static __device__ void flood_chain(const cvtm_diagram &diagram, const cvtm_flood
   const int column[3] = {i, cvtm_step_along(i, -step, width, PERIODIC),
                          cvtm_step_along(i, step, width, PERIODIC)};
   const float x = scale.origin + static_cast<float>(i) * scale.step;
-  candidate_row above = read_candidates<PACKED, PERIODIC>(
+  candidate_row above = read_candidates<PERIODIC>(
       diagram, scale, from, cvtm_step_along(j, -step, height, PERIODIC), column, x);
-  candidate_row own = read_candidates<PACKED, PERIODIC>(diagram, scale, from, j, column, x);
+  candidate_row own = read_candidates<PERIODIC>(diagram, scale, from, j, column, x);
 #pragma unroll
   for (int k = 0; k < LENGTH; ++k, j += step) {
     if (j >= height) break;
-    const candidate_row below = read_candidates<PACKED, PERIODIC>(
+    const candidate_row below = read_candidates<PERIODIC>(
         diagram, scale, from, cvtm_step_along(j, step, height, PERIODIC), column, x);
     const float y = scale.origin + static_cast<float>(j) * scale.step;
-    const uint32_t least = min(least_key<PACKED, PERIODIC>(scale, own, y, 0),
-                               min(least_key<PACKED, PERIODIC>(scale, above, y, 4),
-                                   least_key<PACKED, PERIODIC>(scale, below, y, 8)));
+    const uint32_t least =
+        min(least_key<PERIODIC>(scale, own, y, 0),
+            min(least_key<PERIODIC>(scale, above, y, 4), least_key<PERIODIC>(scale, below, y, 8)));
     const uint32_t r = least & 12, c = least & 3;
     to[own.offset + i] = from[(r == 0   ? own.offset
                                : r == 4 ? above.offset
@@ -120,9 +105,8 @@ static __host__ __device__ int chains_of(int height, int step, int length) {
 
 template <int LENGTH>
 static __global__ void __launch_bounds__(BLOCK)
-    pass_kernel(cvtm_diagram diagram, const int32_t *step_limit, int step,
-                const uint32_t *__restrict__ from, uint32_t *__restrict__ to) {
-  if (step > *step_limit) return;
+    pass_kernel(cvtm_diagram diagram, int step, const uint32_t *__restrict__ from,
+                uint32_t *__restrict__ to) {
   const cvtm_flood_scale scale = cvtm_flood_scale_of(&diagram);
   const int width = diagram.domain.width, periodic = diagram.domain.periodic;
   const int64_t chains =
@@ -131,22 +115,17 @@ static __global__ void __launch_bounds__(BLOCK)
     const int i = static_cast<int>(p % width), chain = static_cast<int>(p / width);
     const int j = chain / step * LENGTH * step + chain % step;
     if (j >= diagram.domain.height) continue;
-    if (scale.packed && !periodic)
-      flood_chain<LENGTH, true, false>(diagram, scale, step, i, j, from, to);
-    else if (scale.packed)
-      flood_chain<LENGTH, true, true>(diagram, scale, step, i, j, from, to);
-    else if (periodic)
-      flood_chain<LENGTH, false, true>(diagram, scale, step, i, j, from, to);
+    if (periodic)
+      flood_chain<LENGTH, true>(diagram, scale, step, i, j, from, to);
     else
-      flood_chain<LENGTH, false, false>(diagram, scale, step, i, j, from, to);
+      flood_chain<LENGTH, false>(diagram, scale, step, i, j, from, to);
   }
 }
 
 static __global__ void __launch_bounds__(BLOCK)
     find_places_kernel(cvtm_diagram diagram, uint32_t *codes) {
-  const int packed = cvtm_flood_scale_of(&diagram).packed;
   for (int64_t p = cvtm_first_thread(); p < pixels_of(diagram); p += cvtm_thread_count())
-    codes[p] = cvtm_place_of_code(&diagram, packed, codes[p]);
+    codes[p] = cvtm_place_of_code(&diagram, codes[p]);
 }
 
 static __global__ void __launch_bounds__(BLOCK)
@@ -187,32 +166,20 @@ static cvtm_status warm_start_cuda(cvtm_device *device, const cvtm_diagram *diag
   return status == CVTM_OK ? set_all_seeds(device, diagram, codes) : status;
 }
 
-static cvtm_status find_step_limit_cuda(cvtm_device *device, const cvtm_diagram *diagram,
-                                        int32_t *step_limit) {
-  const cvtm_status status = cvtm_device_fill(device, step_limit, 0, sizeof *step_limit);
-  if (status != CVTM_OK) return status;
-  step_limit_kernel<<<cvtm_cuda_blocks(INT64_C(1) << 2 * cvtm_circle_levels(diagram), BLOCK), BLOCK,
-                      0, cvtm_cuda_stream(device)>>>(*diagram, step_limit);
-  return cvtm_cuda_launched(device, "step_limit_kernel");
-}
-
 template <int LENGTH>
-static cvtm_status launch_pass(cvtm_device *device, const cvtm_diagram *diagram,
-                               const int32_t *step_limit, int step, const uint32_t *from,
-                               uint32_t *to) {
+static cvtm_status launch_pass(cvtm_device *device, const cvtm_diagram *diagram, int step,
+                               const uint32_t *from, uint32_t *to) {
   const int64_t chains =
       static_cast<int64_t>(diagram->domain.width) * chains_of(diagram->domain.height, step, LENGTH);
   pass_kernel<LENGTH><<<cvtm_cuda_blocks(chains, BLOCK), BLOCK, 0, cvtm_cuda_stream(device)>>>(
-      *diagram, step_limit, step, from, to);
+      *diagram, step, from, to);
   return cvtm_cuda_launched(device, "pass_kernel");
 }
 
-static cvtm_status pass_cuda(cvtm_device *device, const cvtm_diagram *diagram,
-                             const int32_t *step_limit, int step, const uint32_t *from,
-                             uint32_t *to) {
-  return cvtm_uses_plain("flooding")
-             ? launch_pass<1>(device, diagram, step_limit, step, from, to)
-             : launch_pass<CHAIN>(device, diagram, step_limit, step, from, to);
+static cvtm_status pass_cuda(cvtm_device *device, const cvtm_diagram *diagram, int step,
+                             const uint32_t *from, uint32_t *to) {
+  return cvtm_uses_plain("flooding") ? launch_pass<1>(device, diagram, step, from, to)
+                                     : launch_pass<CHAIN>(device, diagram, step, from, to);
 }
 
 static cvtm_status final_pass_cuda(cvtm_device *device, const cvtm_diagram *diagram,
@@ -226,5 +193,8 @@ static cvtm_status final_pass_cuda(cvtm_device *device, const cvtm_diagram *diag
 }
 
 extern "C" const cvtm_jfa_table cvtm_jfa_table_cuda = {
-    set_seeds_cuda, warm_start_cuda, find_step_limit_cuda, pass_cuda, final_pass_cuda,
+    set_seeds_cuda,
+    warm_start_cuda,
+    pass_cuda,
+    final_pass_cuda,
 };

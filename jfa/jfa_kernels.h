@@ -5,9 +5,8 @@
  * of the seed's site, or the middle of the seed if it has several sites, in steps of a grid of
  * 2^16 x 2^16 over the least square of side a power of two that covers the domain. The lower half
  * is x, the upper half y. So a code tells which pixel the seed is and how far away, and a pass
- * reads nothing but codes. If a site lies outside the domain or is not finite, codes are places in
- * the tree's order instead (of several sites in a pixel that of the one nearest to the pixel's
- * centre), and positions are read from the tree.
+ * reads nothing but codes. If a site lies outside the domain or is not finite, codes say too
+ * little, and the final pass searches the tree instead.
  *
  * Passes compare squared distances in float with the rounding of cvtm_flood_key, the same on every
  * device. The final pass makes labels of codes; it compares, in double, all sites of the candidate
@@ -17,8 +16,8 @@
 
 #include <string.h>
 
-#include "voronoi/exact_labels.h"
-#include "voronoi/site_tree_kernels.h"
+#include "jfa/exact_labels.h"
+#include "jfa/site_tree_kernels.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -33,13 +32,9 @@ typedef struct cvtm_jfa_table {
    */
   cvtm_status (*warm_start)(cvtm_device *device, const cvtm_diagram *diagram, const double *sites,
                             const int32_t *labels, uint32_t *codes);
-  /* Sets *step_limit (device memory) to the first step of jfa-short: the least power of two that is
-   * at least twice a bound of the radius of the largest empty circle. */
-  cvtm_status (*find_step_limit)(cvtm_device *device, const cvtm_diagram *diagram,
-                                 int32_t *step_limit);
-  /* One pass from one array of codes to another; nothing if step exceeds *step_limit. */
-  cvtm_status (*pass)(cvtm_device *device, const cvtm_diagram *diagram, const int32_t *step_limit,
-                      int step, const uint32_t *from, uint32_t *to);
+  /* One pass from one array of codes to another. */
+  cvtm_status (*pass)(cvtm_device *device, const cvtm_diagram *diagram, int step,
+                      const uint32_t *from, uint32_t *to);
   /* The pass of step 1 that makes labels of codes. Overwrites the codes. */
   cvtm_status (*final_pass)(cvtm_device *device, const cvtm_diagram *diagram, uint32_t *codes,
                             int32_t *labels);
@@ -59,7 +54,6 @@ extern const cvtm_jfa_table cvtm_jfa_table_cpu, cvtm_jfa_table_cuda;
 typedef struct cvtm_flood_scale {
   float origin, step;
   float period_x, period_y; /* 0: not periodic */
-  int packed;               /* codes are positions, not places */
 } cvtm_flood_scale;
 
 /* log2 of the grid's steps per pixel. */
@@ -67,14 +61,11 @@ CVTM_HD int cvtm_code_shift(cvtm_domain domain) { return cvtm_morton_shift(domai
 
 CVTM_HD cvtm_flood_scale cvtm_flood_scale_of(const cvtm_diagram *diagram) {
   const cvtm_domain domain = diagram->domain;
-  const double *root = diagram->tree.box + 4; /* the box of all sites */
   const int32_t step = 1 << cvtm_code_shift(domain);
   cvtm_flood_scale scale;
-  scale.packed =
-      root[0] >= 0 && root[1] >= 0 && root[2] <= domain.width && root[3] <= domain.height;
   /* 2^23 is the bias of cvtm_code_position. */
-  scale.origin = scale.packed ? 8388608.0F + (float)(step / 2) : 0.5F;
-  scale.step = scale.packed ? (float)step : 1;
+  scale.origin = 8388608.0F + (float)(step / 2);
+  scale.step = (float)step;
   scale.period_x = domain.periodic ? (float)domain.width * scale.step : 0;
   scale.period_y = domain.periodic ? (float)domain.height * scale.step : 0;
   return scale;
@@ -157,8 +148,7 @@ CVTM_HD cvtm_seed_sites cvtm_sites_of_pixel(const cvtm_diagram *diagram, cvtm_pi
   return sites;
 }
 
-CVTM_HD cvtm_seed_sites cvtm_sites_of_code(const cvtm_diagram *diagram, int packed, uint32_t code) {
-  if (!packed) return cvtm_sites_of_pixel(diagram, cvtm_pixel_of_place(diagram, code));
+CVTM_HD cvtm_seed_sites cvtm_sites_of_code(const cvtm_diagram *diagram, uint32_t code) {
   const int shift = cvtm_code_shift(diagram->domain);
   cvtm_pixel pixel;
   pixel.column = (code & 0xFFFFU) >> shift;
@@ -176,44 +166,38 @@ CVTM_HD void cvtm_consider_sites(const cvtm_diagram *diagram, double x, double y
 }
 
 /* The code of the seed that holds a site at (x, y). */
-CVTM_HD uint32_t cvtm_code_at(const cvtm_diagram *diagram, int packed, double x, double y) {
+CVTM_HD uint32_t cvtm_code_at(const cvtm_diagram *diagram, double x, double y) {
   const cvtm_pixel pixel = cvtm_pixel_at(diagram->domain, x, y);
   const cvtm_seed_sites sites = cvtm_sites_of_pixel(diagram, pixel);
-  if (!packed) {
-    cvtm_nearest nearest = cvtm_nearest_none();
-    cvtm_consider_sites(diagram, pixel.column + 0.5, pixel.row + 0.5, sites, &nearest);
-    return (uint32_t)nearest.place;
-  }
   if (sites.last - sites.first > 1)
     return cvtm_middle_code(cvtm_code_shift(diagram->domain), pixel);
   return cvtm_site_code(diagram, x, y);
 }
 
-CVTM_HD uint32_t cvtm_code_of_place(const cvtm_diagram *diagram, int packed, int64_t place) {
+CVTM_HD uint32_t cvtm_code_of_place(const cvtm_diagram *diagram, int64_t place) {
   const double *site = diagram->tree.position + 2 * place;
-  return cvtm_code_at(diagram, packed, site[0], site[1]);
+  return cvtm_code_at(diagram, site[0], site[1]);
 }
 
 /* Stores the code of the seed that holds the site at a place, if that is the seed's first site. */
-CVTM_HD void cvtm_set_seed(const cvtm_diagram *diagram, int packed, int64_t place,
-                           uint32_t *codes) {
+CVTM_HD void cvtm_set_seed(const cvtm_diagram *diagram, int64_t place, uint32_t *codes) {
   const cvtm_pixel pixel = cvtm_pixel_of_place(diagram, place);
   if (place > 0) {
     const cvtm_pixel before = cvtm_pixel_of_place(diagram, place - 1);
     if (before.column == pixel.column && before.row == pixel.row) return;
   }
   codes[(int64_t)pixel.row * diagram->domain.width + pixel.column] =
-      cvtm_code_of_place(diagram, packed, place);
+      cvtm_code_of_place(diagram, place);
 }
 
 /* The code of the seed that now holds the site of an old label; for a label that is no index, of
  * the seed that holds the site at place 0. */
-CVTM_HD uint32_t cvtm_warm_start_code(const cvtm_diagram *diagram, int packed, const double *sites,
+CVTM_HD uint32_t cvtm_warm_start_code(const cvtm_diagram *diagram, const double *sites,
                                       int32_t label) {
-  if (label < 0 || label >= diagram->tree.count) return cvtm_code_of_place(diagram, packed, 0);
+  if (label < 0 || label >= diagram->tree.count) return cvtm_code_of_place(diagram, 0);
   double x, y;
   cvtm_canonical_site(diagram->metric, sites + 2 * (int64_t)label, &x, &y);
-  return cvtm_code_at(diagram, packed, x, y);
+  return cvtm_code_at(diagram, x, y);
 }
 
 /* --- a pass ------------------------------------------------------------------------------ */
@@ -226,19 +210,10 @@ CVTM_HD float cvtm_biased_float(uint32_t half) {
   return value;
 }
 
-/* Position of a code on the scale. Without a seed it is infinite if codes are places; if they are
- * positions, cvtm_flood_x2 makes the distance infinite. */
-CVTM_HD void cvtm_code_position(const cvtm_diagram *diagram, int packed, uint32_t code, float *x,
-                                float *y) {
-  if (packed) {
-    *x = cvtm_biased_float(code & 0xFFFFU);
-    *y = cvtm_biased_float(code >> 16);
-  } else if (code != CVTM_NO_SEED) {
-    *x = (float)diagram->tree.position[2 * (int64_t)code];
-    *y = (float)diagram->tree.position[2 * (int64_t)code + 1];
-  } else {
-    *x = *y = HUGE_VALF;
-  }
+/* Position of a code on the scale. Without a seed cvtm_flood_x2 makes the distance infinite. */
+CVTM_HD void cvtm_code_position(uint32_t code, float *x, float *y) {
+  *x = cvtm_biased_float(code & 0xFFFFU);
+  *y = cvtm_biased_float(code >> 16);
 }
 
 /* The difference of two coordinates, up to its sign. */
@@ -254,8 +229,7 @@ CVTM_HD float cvtm_flood_x2(uint32_t code, float dx) {
   return code == CVTM_NO_SEED ? HUGE_VALF : dx * dx;
 }
 
-CVTM_HD float cvtm_flood_distance2(int packed, float x2, float dy) {
-  if (!packed) return x2 + dy * dy;
+CVTM_HD float cvtm_flood_distance2(float x2, float dy) {
 #ifdef __CUDA_ARCH__
   return __fmaf_rn(dy, dy, x2);
 #else
@@ -288,9 +262,9 @@ CVTM_HD int cvtm_step_along(int i, int step, int side, int periodic) {
 
 #define CVTM_SEVERAL_SITES 0x80000000U
 
-CVTM_HD uint32_t cvtm_place_of_code(const cvtm_diagram *diagram, int packed, uint32_t code) {
+CVTM_HD uint32_t cvtm_place_of_code(const cvtm_diagram *diagram, uint32_t code) {
   if (code == CVTM_NO_SEED) return code;
-  const cvtm_seed_sites sites = cvtm_sites_of_code(diagram, packed, code);
+  const cvtm_seed_sites sites = cvtm_sites_of_code(diagram, code);
   return (uint32_t)sites.first | (sites.last - sites.first == 1 ? 0 : CVTM_SEVERAL_SITES);
 }
 
@@ -324,9 +298,21 @@ CVTM_HD uint32_t cvtm_next_candidate(const uint32_t *candidate, uint32_t from) {
   return from + gap;
 }
 
+/* Whether the domain holds all sites. */
+CVTM_HD int cvtm_holds_sites(const cvtm_diagram *diagram) {
+  const double *root = diagram->tree.box + 4; /* the box of all sites */
+  return root[0] >= 0 && root[1] >= 0 && root[2] <= diagram->domain.width &&
+         root[3] <= diagram->domain.height;
+}
+
 /* The label of pixel (i, j); -1 if no site is at a finite distance. */
 CVTM_HD int32_t cvtm_final_label(const cvtm_diagram *diagram, int i, int j,
                                  const uint32_t *places) {
+  if (!cvtm_holds_sites(diagram)) {
+    const cvtm_nearest nearest =
+        cvtm_site_tree_nearest(&diagram->tree, diagram->metric, i + 0.5, j + 0.5);
+    return nearest.place >= 0 ? nearest.index : -1;
+  }
   const cvtm_domain domain = diagram->domain;
   uint32_t candidate[CVTM_FINAL_CANDIDATES];
   int differ = 0;
@@ -345,36 +331,6 @@ CVTM_HD int32_t cvtm_final_label(const cvtm_diagram *diagram, int i, int j,
     from = place + 1;
   }
   return best.place >= 0 ? best.index : -1;
-}
-
-/* --- the short schedule ------------------------------------------------------------------- */
-
-/* The least power of two that is at least `reach`; CVTM_MAX_LABELLED_SIDE if that is less. */
-CVTM_HD int32_t cvtm_covering_step(double reach) {
-  int32_t step = 1;
-  while (step < CVTM_MAX_LABELLED_SIDE && !(step >= reach)) step *= 2;
-  return step;
-}
-
-/* The radius of empty circles is bounded over 2^levels x 2^levels squares, about three to eight
- * sites. */
-CVTM_HD int32_t cvtm_circle_levels(const cvtm_diagram *diagram) {
-  return diagram->tree.levels > 2 ? diagram->tree.levels - 2 : 0;
-}
-
-/* An upper bound of the distance from a pixel centre in square (column, row) to its nearest site; 0
- * for a square outside the domain. */
-CVTM_HD double cvtm_empty_radius(const cvtm_diagram *diagram, int32_t column, int32_t row) {
-  const int bits = 32 - cvtm_morton_shift(diagram->domain);
-  const double side = (double)(1 << bits) / (double)(1 << cvtm_circle_levels(diagram));
-  const double x0 = side * column, y0 = side * row;
-  if (x0 >= diagram->domain.width || y0 >= diagram->domain.height) return 0;
-  const double x1 = x0 + side < diagram->domain.width ? x0 + side : diagram->domain.width;
-  const double y1 = y0 + side < diagram->domain.height ? y0 + side : diagram->domain.height;
-  const double dx = 0.5 * (x1 - x0), dy = 0.5 * (y1 - y0);
-  const double nearest2 =
-      cvtm_site_tree_nearest(&diagram->tree, diagram->metric, x0 + dx, y0 + dy).distance2;
-  return sqrt(nearest2) + sqrt(dx * dx + dy * dy);
 }
 
 #endif

@@ -6,7 +6,7 @@
 #ifndef CVTMESH_LBFGSB_BLOCKS_CUDA_H
 #define CVTMESH_LBFGSB_BLOCKS_CUDA_H
 
-#include "lbfgsb/copy_cuda.h"
+#include "lbfgsb/memory_cuda.h"
 
 #include <cuda/atomic>
 

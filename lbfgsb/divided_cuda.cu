@@ -3,7 +3,7 @@
 #include "base/cuda_check.h"
 #include "base/cuda_utils.h"
 #include "lbfgsb/divided.h"
-#include "lbfgsb/pass_b_cuda.h"
+#include "lbfgsb/passes_cuda.h"
 
 enum {
   CHUNKS = 4, /* of a block of rows, at most */
@@ -39,7 +39,7 @@ static __device__ int64_t chunk_start(int64_t block, int64_t chunk) {
 
 /* The arrays of a chunk, which may have no row. */
 static __device__ cvtm_lbfgsb_arrays chunk_arrays(const cvtm_lbfgsb_arrays &all, int64_t chunk,
-                                                  int m, size_t real) {
+                                                  int m) {
   const int64_t rows = chunk_rows(all.block), first = chunk_start(all.block, chunk);
   const int64_t left = all.block - chunk % chunks_of_block(all.block) * rows;
   cvtm_lbfgsb_arrays one = all;
@@ -52,7 +52,7 @@ static __device__ cvtm_lbfgsb_arrays chunk_arrays(const cvtm_lbfgsb_arrays &all,
   one.trial_x += first;
   one.trial_g += first;
   one.d += first;
-  one.w = static_cast<char *>(one.w) + static_cast<size_t>(cvtm_lbfgsb_at(first, 0, m)) * real;
+  one.w += cvtm_lbfgsb_at(first, 0, m);
   if (one.lower) one.lower += first;
   if (one.upper) one.upper += first;
   if (one.scale) one.scale += first;
@@ -61,13 +61,12 @@ static __device__ cvtm_lbfgsb_arrays chunk_arrays(const cvtm_lbfgsb_arrays &all,
 }
 
 /* Fills the shared memory of a block of threads that has a chunk to itself. */
-static __device__ block_group load_chunk(const cvtm_lbfgsb_arrays &all, const pass_inputs &inputs,
-                                         size_t real) {
+static __device__ block_group load_chunk(const cvtm_lbfgsb_arrays &all, const pass_inputs &inputs) {
   shared_memory *shared = block_memory();
   copy_words(&shared->state, &inputs.state);
   copy_words(&shared->if_accepted, &inputs.state);
   copy_doubles(shared->model.q, inputs.q, CVTM_LBFGSB_PAIR);
-  if (threadIdx.x == 0) shared->arrays = chunk_arrays(all, blockIdx.x, inputs.state.history, real);
+  if (threadIdx.x == 0) shared->arrays = chunk_arrays(all, blockIdx.x, inputs.state.history);
   __syncthreads();
   return {0, 1};
 }
@@ -75,24 +74,23 @@ static __device__ block_group load_chunk(const cvtm_lbfgsb_arrays &all, const pa
 /* --- kernels ---------------------------------------------------------------------------------- */
 
 /* Pass A, or the pass over the rows that leave the free set. */
-template <int BLOCKS, int WARPS, typename Real>
+template <int BLOCKS, int WARPS>
 static __global__ void __launch_bounds__(WARPS *WARP)
     products_kernel(const __grid_constant__ cvtm_lbfgsb_arrays all,
                     const __grid_constant__ pass_inputs inputs) {
-  const block_group on = load_chunk(all, inputs, sizeof(Real));
+  const block_group on = load_chunk(all, inputs);
   if (inputs.pass == CVTM_PASS_A) {
-    pass_a<BLOCKS, WARPS, Real>(on, inputs.speculative);
+    pass_a<BLOCKS, WARPS>(on, inputs.speculative);
   } else {
-    pass_restrict<BLOCKS, WARPS, Real>(on);
+    pass_restrict<BLOCKS, WARPS>(on);
   }
 }
 
 /* The passes without products of columns. */
-template <typename Real>
 static __global__ void __launch_bounds__(ROW_WARPS *WARP)
     rows_kernel(const __grid_constant__ cvtm_lbfgsb_arrays all,
                 const __grid_constant__ pass_inputs inputs) {
-  const block_group on = load_chunk(all, inputs, sizeof(Real));
+  const block_group on = load_chunk(all, inputs);
   switch (inputs.pass) {
     case CVTM_PASS_START:
       pass_start(on);
@@ -101,7 +99,7 @@ static __global__ void __launch_bounds__(ROW_WARPS *WARP)
       pass_search(on);
       break;
     case CVTM_PASS_B:
-      pass_b<Real>(on, inputs.commit);
+      pass_b(on, inputs.commit);
       break;
     case PASS_MOVE:
       pass_trial(on);
@@ -213,39 +211,28 @@ static __global__ void __launch_bounds__(COMBINE_THREADS)
 /* --- the table ---------------------------------------------------------------------------------
  */
 
-template <int BLOCKS>
-static const void *pick_products(int single) {
-  return single
-             ? reinterpret_cast<const void *>(products_kernel<BLOCKS, warps_for(BLOCKS), float>)
-             : reinterpret_cast<const void *>(products_kernel<BLOCKS, warps_for(BLOCKS), double>);
-}
-
-static const void *find_products(int m, int single) {
-  switch (column_blocks(m)) {
-    case 1:
-      return pick_products<1>(single);
-    case 2:
-      return pick_products<2>(single);
-    default:
-      return pick_products<3>(single);
-  }
+static const void *find_products(int m) {
+  typedef void (*kernel)(cvtm_lbfgsb_arrays, pass_inputs);
+  const int blocks = column_blocks(m);
+  const kernel found = blocks == 1   ? products_kernel<1, warps_for(1)>
+                       : blocks == 2 ? products_kernel<2, warps_for(2)>
+                                     : products_kernel<3, warps_for(3)>;
+  return reinterpret_cast<const void *>(found);
 }
 
 /* Runs a pass over the chunks of `blocks` blocks. */
 static cvtm_status launch(cvtm_device *device, const cvtm_lbfgsb_arrays *arrays,
                           const pass_inputs *inputs, int64_t blocks) {
-  const int m = inputs->state.history, single = inputs->state.single;
+  const int m = inputs->state.history;
   const int products = inputs->pass == CVTM_PASS_A || inputs->pass == CVTM_PASS_RESTRICT;
   const int warps = products ? warps_for(column_blocks(m)) : ROW_WARPS;
   int stages = 1;
   if (blocks == 0) return CVTM_OK;
   if (products) CVTM_CUDA_TRY(device, find_stages(warps, &stages));
-  const void *rows = single ? reinterpret_cast<const void *>(rows_kernel<float>)
-                            : reinterpret_cast<const void *>(rows_kernel<double>);
-  const void *kernel = products ? find_products(m, single) : rows;
+  const void *kernel = products ? find_products(m) : reinterpret_cast<const void *>(rows_kernel);
   const size_t sums = static_cast<size_t>(CVTM_SUM_COLUMNS * warps * WARP) * sizeof(double);
   const size_t bytes =
-      products ? shared_bytes(arrays, warps, stages, m, single) : sizeof(shared_memory) + sums;
+      products ? shared_bytes(arrays, warps, stages, m) : sizeof(shared_memory) + sums;
   const dim3 grid(static_cast<unsigned>(blocks * chunks_of_block(arrays->block)));
   const dim3 threads(static_cast<unsigned>(warps * WARP));
   cvtm_lbfgsb_arrays all = *arrays;

@@ -1,6 +1,6 @@
 #include "base/cuda_check.h"
 #include "base/cuda_utils.h"
-#include "lbfgsb/inputs_kernels.h"
+#include "lbfgsb/lbfgsb_kernels.h"
 
 enum { THREADS = 256 };
 

@@ -33,9 +33,7 @@ static cvtm_status prepare_run(cvtm_lbfgsb *solver, const double *x) {
   if (status == CVTM_OK) {
     status = cvtm_device_copy(device, arrays->x, x, (size_t)solver->total * sizeof *x);
   }
-  if (status == CVTM_OK)
-    status = solver->table->start(device, arrays, solver->options.history,
-                                  solver->options.single_history != 0);
+  if (status == CVTM_OK) status = solver->table->start(device, arrays, solver->options.history);
   if (status == CVTM_OK) status = cvtm_lbfgsb_read_states(solver);
   return status;
 }

@@ -82,12 +82,10 @@ typedef struct cvtm_lbfgsb_options {
   double search_curvature;   /* 0.9 */
   double search_width;       /* relative width of the interval at which a search ends; 0.1 */
   cvtm_lbfgsb_cauchy cauchy; /* approximate */
-  int single_history;        /* keep the history in single precision: half its memory, m <= 20; 0 */
   int host_rounds;      /* CUDA: the host enqueues the rounds, at most this many between two polls
                            of the device; 0: a graph runs them if it can be captured; 0 */
   int time_evaluations; /* fill result.evaluation_seconds on CUDA, too, by evaluations
                            repeated after the run; 0 */
-  double poll_seconds;  /* CUDA: interval at which the host polls the device; 0: 50e-6; 0 */
   cvtm_lbfgsb_monitor monitor;
   void *monitor_context;
   CVTM_RESERVED(8);
@@ -131,8 +129,7 @@ cvtm_status cvtm_lbfgsb_set_bounds(cvtm_lbfgsb *solver, const double *lower, con
 /* The solver works on y with x_i = scale_i y_i (scale_i > 0, n doubles in device memory, copied;
  * NULL: all ones). projected_gradient is then the one with respect to y. Drops the history. */
 cvtm_status cvtm_lbfgsb_set_scaling(cvtm_lbfgsb *solver, const double *scale);
-/* Replaces the limits, tolerances and monitor; `history`, `single_history` and `cauchy` must stay.
- */
+/* Replaces the limits, tolerances and monitor; `history` and `cauchy` must stay. */
 cvtm_status cvtm_lbfgsb_set_options(cvtm_lbfgsb *solver, const cvtm_lbfgsb_options *options);
 
 /* x: n doubles in device memory, the start on entry (projected onto the box), the

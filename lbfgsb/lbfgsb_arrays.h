@@ -1,6 +1,6 @@
 /* The arrays of a solver, as the passes on both devices see them. */
-#ifndef CVTMESH_LBFGSB_ARRAYS_H
-#define CVTMESH_LBFGSB_ARRAYS_H
+#ifndef CVTMESH_LBFGSB_LBFGSB_ARRAYS_H
+#define CVTMESH_LBFGSB_LBFGSB_ARRAYS_H
 
 #include "lbfgsb/lbfgsb_state.h"
 
@@ -24,7 +24,7 @@ typedef struct cvtm_lbfgsb_arrays {
   double *trial_x, *trial_g;           /* what the objective reads and writes */
   double *values;                      /* f[0..1] */
   double *d;                           /* the direction of the line search */
-  void *w;                             /* W = [Y S], double or float; see cvtm_lbfgsb_at */
+  double *w;                           /* W = [Y S]; see cvtm_lbfgsb_at */
   const double *lower, *upper, *scale; /* NULL: none */
   double *partial;                     /* [parts][entries]: what the parts of a pass reduce to */
   int64_t parts, entries;              /* of one problem */
@@ -50,9 +50,9 @@ CVTM_HD int64_t cvtm_lbfgsb_w_count(int64_t n, int m) {
   return (n + CVTM_LBFGSB_TILE - 1) / CVTM_LBFGSB_TILE * CVTM_LBFGSB_TILE * 2 * m;
 }
 
-/* The arrays of problem p of a batch; real: the size of an element of W. */
+/* The arrays of problem p of a batch. */
 CVTM_HD cvtm_lbfgsb_arrays cvtm_lbfgsb_problem_arrays(const cvtm_lbfgsb_arrays *arrays, int64_t p,
-                                                      int m, size_t real) {
+                                                      int m) {
   cvtm_lbfgsb_arrays one = *arrays;
   const int64_t n = arrays->n;
   one.problems = 1;
@@ -62,7 +62,7 @@ CVTM_HD cvtm_lbfgsb_arrays cvtm_lbfgsb_problem_arrays(const cvtm_lbfgsb_arrays *
   one.trial_g += p * n;
   one.values += 2 * p;
   one.d += p * n;
-  one.w = (char *)one.w + (size_t)(p * cvtm_lbfgsb_w_count(n, m)) * real;
+  one.w += p * cvtm_lbfgsb_w_count(n, m);
   if (one.lower) one.lower += p * n;
   if (one.upper) one.upper += p * n;
   if (one.scale) one.scale += p * n;

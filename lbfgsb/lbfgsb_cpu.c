@@ -100,20 +100,17 @@ static int64_t cpu_parts(cvtm_device *device, int64_t n, int64_t problems) {
   return cvtm_lbfgsb_cpu_parts(n);
 }
 
-static cvtm_status cpu_start(cvtm_device *device, const cvtm_lbfgsb_arrays *arrays, int m,
-                             int single) {
+static cvtm_status cpu_start(cvtm_device *device, const cvtm_lbfgsb_arrays *arrays, int m) {
   const int threads = arrays->problems > 1 ? 1 : cvtm_device_threads(device);
   for (int64_t p = 0; p < arrays->problems; ++p) {
-    const cvtm_lbfgsb_arrays one =
-        cvtm_lbfgsb_problem_arrays(arrays, p, m, single ? sizeof(float) : sizeof(double));
+    const cvtm_lbfgsb_arrays one = cvtm_lbfgsb_problem_arrays(arrays, p, m);
     cvtm_lbfgsb_cpu_pass(threads, &one, CVTM_PASS_START, NULL, CVTM_SUM_COLUMNS, one.sums);
     cvtm_lbfgsb_init_state(one.state, one.sums);
   }
   return CVTM_OK;
 }
 
-static cvtm_status cpu_round(cvtm_device *device, const cvtm_lbfgsb_arrays *arrays, int m,
-                             int single) {
+static cvtm_status cpu_round(cvtm_device *device, const cvtm_lbfgsb_arrays *arrays, int m) {
   const int threads = cvtm_device_threads(device);
   int running = 0;
   if (arrays->problems == 1) {
@@ -124,8 +121,7 @@ static cvtm_status cpu_round(cvtm_device *device, const cvtm_lbfgsb_arrays *arra
   }
 #pragma omp parallel for schedule(dynamic, 4) num_threads(threads) reduction(+ : running)
   for (int64_t p = 0; p < arrays->problems; ++p) {
-    const cvtm_lbfgsb_arrays one =
-        cvtm_lbfgsb_problem_arrays(arrays, p, m, single ? sizeof(float) : sizeof(double));
+    const cvtm_lbfgsb_arrays one = cvtm_lbfgsb_problem_arrays(arrays, p, m);
     const executor on = {&one, 1};
     if (one.state->running) cvtm_lbfgsb_round(on);
     running += one.state->running;
@@ -139,3 +135,16 @@ const cvtm_lbfgsb_table cvtm_lbfgsb_table_cpu = {
     .start = cpu_start,
     .round = cpu_round,
 };
+
+/* --- bounds and scale ------------------------------------------------------------------ */
+
+static cvtm_status check_inputs_cpu(cvtm_device *device, const double *lower, const double *upper,
+                                    const double *scale, int64_t n, cvtm_lbfgsb_inputs *found) {
+  (void)device;
+  for (int64_t i = 0; i < n && found->bad == 0; ++i) {
+    if (!cvtm_lbfgsb_input_is_valid(lower, upper, scale, i, &found->finite)) found->bad = n - i;
+  }
+  return CVTM_OK;
+}
+
+const cvtm_lbfgsb_inputs_table cvtm_lbfgsb_inputs_table_cpu = {check_inputs_cpu};

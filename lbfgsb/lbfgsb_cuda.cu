@@ -1,19 +1,18 @@
 #include "base/cuda_check.h"
+#include "lbfgsb/decisions_cuda.h"
 #include "lbfgsb/lbfgsb_kernels.h"
-#include "lbfgsb/pass_b_cuda.h"
-#include "lbfgsb/walk_cuda.h"
+#include "lbfgsb/passes_cuda.h"
 
 /* The blocks that share a problem in a round. COLUMN_BLOCKS: blocks of 8 columns of Y; WARPS: of a
- * block; Real: the type of W. */
-template <int COLUMN_BLOCKS, int WARPS, typename Real>
+ * block. */
+template <int COLUMN_BLOCKS, int WARPS>
 struct round_executor : block_group {
   explicit __device__ round_executor(block_group on) : block_group(on) {}
-  typedef Real real;
   static __device__ void pass_a(block_group on, int speculative) {
-    ::pass_a<COLUMN_BLOCKS, WARPS, Real>(on, speculative);
+    ::pass_a<COLUMN_BLOCKS, WARPS>(on, speculative);
   }
   static __device__ void pass_restrict(block_group on) {
-    ::pass_restrict<COLUMN_BLOCKS, WARPS, Real>(on);
+    ::pass_restrict<COLUMN_BLOCKS, WARPS>(on);
   }
 };
 
@@ -87,7 +86,7 @@ static __device__ void restrict_rows(executor on) {
 template <typename executor>
 static __device__ void compute_direction(executor on) {
   shared_memory *shared = block_memory();
-  pass_b<typename executor::real>(on, shared->state.due_commit);
+  pass_b(on, shared->state.due_commit);
   decide_in_every_block(on, [&] {
     shared->state.due_commit = 0;
     cvtm_lbfgsb_decide_step(&shared->state, shared->reduced);
@@ -98,7 +97,7 @@ template <typename executor>
 static __device__ void truncate_direction(executor on) {
   shared_memory *shared = block_memory();
   sync_blocks(on); /* all blocks have read the sums of the first pass B */
-  pass_b<typename executor::real>(on, 0);
+  pass_b(on, 0);
   decide_in_every_block(on, [&] { cvtm_lbfgsb_decide_fallback(&shared->state, shared->reduced); });
 }
 
@@ -110,8 +109,7 @@ static __device__ void move_trial_point(executor on) {
 /* --- kernels ---------------------------------------------------------------------------------- */
 
 /* Fills shared memory; first: the problem of a batch that block 0 of this launch has. */
-static __device__ block_group load_problem(const cvtm_lbfgsb_arrays &all, int64_t first, int m,
-                                           int single) {
+static __device__ block_group load_problem(const cvtm_lbfgsb_arrays &all, int64_t first, int m) {
   const int batch = all.problems > 1, thread = static_cast<int>(threadIdx.x);
   const int64_t problem = batch ? first + blockIdx.x : 0;
   shared_memory *shared = block_memory();
@@ -128,8 +126,7 @@ static __device__ block_group load_problem(const cvtm_lbfgsb_arrays &all, int64_
     copy_doubles(shared->sums, all.sums + problem * all.entries, static_cast<int>(all.entries));
   }
   if (batch && thread == 0) {
-    shared->arrays =
-        cvtm_lbfgsb_problem_arrays(&all, problem, m, single ? sizeof(float) : sizeof(double));
+    shared->arrays = cvtm_lbfgsb_problem_arrays(&all, problem, m);
   }
   if (batch) __syncthreads();
   return on;
@@ -167,14 +164,14 @@ static __device__ void signal_loop(block_group on, const cvtm_lbfgsb_arrays &all
   if (claimed) cudaGraphSetConditional(handle, more ? 1u : 0u);
 }
 
-template <int BLOCKS, int WARPS, typename Real>
+template <int BLOCKS, int WARPS>
 static __global__ void __launch_bounds__(WARPS *WARP)
-    round_kernel(const __grid_constant__ cvtm_lbfgsb_arrays all, int64_t first, int m, int single,
-                 int claimed, cudaGraphConditionalHandle handle) {
-  const block_group on = load_problem(all, first, m, single);
+    round_kernel(const __grid_constant__ cvtm_lbfgsb_arrays all, int64_t first, int m, int claimed,
+                 cudaGraphConditionalHandle handle) {
+  const block_group on = load_problem(all, first, m);
   const int was_running = block_memory()->state.running;
   if (was_running) {
-    cvtm_lbfgsb_round(round_executor<BLOCKS, WARPS, Real>(on));
+    cvtm_lbfgsb_round(round_executor<BLOCKS, WARPS>(on));
     store_problem(on);
   }
   if (on.block == 0 && threadIdx.x == 0) signal_loop(on, all, was_running, claimed, handle);
@@ -182,8 +179,8 @@ static __global__ void __launch_bounds__(WARPS *WARP)
 
 template <int WARPS>
 static __global__ void __launch_bounds__(WARPS *WARP)
-    start_kernel(const __grid_constant__ cvtm_lbfgsb_arrays all, int64_t first, int m, int single) {
-  const block_group on = load_problem(all, first, m, single);
+    start_kernel(const __grid_constant__ cvtm_lbfgsb_arrays all, int64_t first, int m) {
+  const block_group on = load_problem(all, first, m);
   pass_start(on);
   decide_in_every_block(
       on, [&] { cvtm_lbfgsb_init_state(&block_memory()->state, block_memory()->reduced); });
@@ -192,25 +189,21 @@ static __global__ void __launch_bounds__(WARPS *WARP)
 
 /* --- launching ------------------------------------------------------------------------------- */
 
-template <int BLOCKS, int WARPS>
-static const void *pick_round(int single) {
-  return single ? reinterpret_cast<const void *>(round_kernel<BLOCKS, WARPS, float>)
-                : reinterpret_cast<const void *>(round_kernel<BLOCKS, WARPS, double>);
+template <int BLOCKS>
+static const void *pick_round(int batch) {
+  return batch ? reinterpret_cast<const void *>(round_kernel<BLOCKS, BATCH_WARPS>)
+               : reinterpret_cast<const void *>(round_kernel<BLOCKS, warps_for(BLOCKS)>);
 }
 
-static const void *find_round(int m, int batch, int single) {
-  switch (column_blocks(m)) {
-    case 1:
-      return batch ? pick_round<1, BATCH_WARPS>(single) : pick_round<1, warps_for(1)>(single);
-    case 2:
-      return batch ? pick_round<2, BATCH_WARPS>(single) : pick_round<2, warps_for(2)>(single);
-    default:
-      return batch ? pick_round<3, BATCH_WARPS>(single) : pick_round<3, warps_for(3)>(single);
-  }
+static const void *find_round(int m, int batch) {
+  const int blocks = column_blocks(m);
+  return blocks == 1   ? pick_round<1>(batch)
+         : blocks == 2 ? pick_round<2>(batch)
+                       : pick_round<3>(batch);
 }
 
 static const void *find_start(int warps) {
-  typedef void (*kernel)(cvtm_lbfgsb_arrays, int64_t, int, int);
+  typedef void (*kernel)(cvtm_lbfgsb_arrays, int64_t, int);
   const kernel found = warps == BATCH_WARPS    ? start_kernel<BATCH_WARPS>
                        : warps == warps_for(1) ? start_kernel<warps_for(1)>
                                                : start_kernel<warps_for(2)>;
@@ -223,13 +216,13 @@ static int find_warps(const cvtm_lbfgsb_arrays *arrays, int m) {
 
 /* `first` is one of the arguments: a batch of more problems than a launch may have blocks takes
  * several launches, each with the problems that follow. */
-static cvtm_status launch(cvtm_device *device, const cvtm_lbfgsb_arrays *arrays, int m, int single,
+static cvtm_status launch(cvtm_device *device, const cvtm_lbfgsb_arrays *arrays, int m,
                           const void *kernel, void **arguments, int64_t *first) {
   const int batch = arrays->problems > 1, warps = find_warps(arrays, m);
   int stages = 1;
   CVTM_CUDA_TRY(device, find_stages(warps, &stages));
   const dim3 block(static_cast<unsigned>(warps) * WARP);
-  const size_t bytes = shared_bytes(arrays, warps, stages, m, single);
+  const size_t bytes = shared_bytes(arrays, warps, stages, m);
   CVTM_CUDA_TRY(device, cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                              static_cast<int>(bytes)));
   if (!batch) {
@@ -261,24 +254,21 @@ static int64_t cuda_parts(cvtm_device *device, int64_t n, int64_t problems) {
   return cvtm_cuda_cap(wanted < multiprocessors ? wanted : multiprocessors);
 }
 
-static cvtm_status cuda_start(cvtm_device *device, const cvtm_lbfgsb_arrays *arrays, int m,
-                              int single) {
+static cvtm_status cuda_start(cvtm_device *device, const cvtm_lbfgsb_arrays *arrays, int m) {
   cvtm_lbfgsb_arrays all = *arrays;
   int64_t first = 0;
-  void *arguments[] = {&all, &first, &m, &single};
-  return launch(device, arrays, m, single, find_start(find_warps(arrays, m)), arguments, &first);
+  void *arguments[] = {&all, &first, &m};
+  return launch(device, arrays, m, find_start(find_warps(arrays, m)), arguments, &first);
 }
 
-static cvtm_status cuda_round(cvtm_device *device, const cvtm_lbfgsb_arrays *arrays, int m,
-                              int single) {
+static cvtm_status cuda_round(cvtm_device *device, const cvtm_lbfgsb_arrays *arrays, int m) {
   cvtm_lbfgsb_arrays all = *arrays;
   uint64_t claim = 0;
   int claimed = arrays->problems == 1 && cvtm_loop_claim(device, &claim);
   cudaGraphConditionalHandle handle = claim;
   int64_t first = 0;
-  void *arguments[] = {&all, &first, &m, &single, &claimed, &handle};
-  return launch(device, arrays, m, single, find_round(m, arrays->problems > 1, single), arguments,
-                &first);
+  void *arguments[] = {&all, &first, &m, &claimed, &handle};
+  return launch(device, arrays, m, find_round(m, arrays->problems > 1), arguments, &first);
 }
 
 extern const cvtm_lbfgsb_table cvtm_lbfgsb_table_cuda = {cuda_parts, cuda_start, cuda_round};

@@ -1,9 +1,8 @@
 /* Inside lbfgsb only: the solver, a run of it, and what the files of the host side share. */
-#ifndef CVTMESH_LBFGSB_PRIVATE_H
-#define CVTMESH_LBFGSB_PRIVATE_H
+#ifndef CVTMESH_LBFGSB_LBFGSB_PRIVATE_H
+#define CVTMESH_LBFGSB_LBFGSB_PRIVATE_H
 
 #include "lbfgsb/divided.h"
-#include "lbfgsb/inputs_kernels.h"
 #include "lbfgsb/lbfgsb_kernels.h"
 #include "lbfgsb/panels.h"
 

@@ -27,7 +27,6 @@ void cvtm_lbfgsb_apply_options(const cvtm_lbfgsb *solver, cvtm_lbfgsb_state *sta
   state->bounded = solver->finite_bounds > 0;
   state->boxed = state->bounded && solver->finite_bounds == 2 * solver->everywhere;
   state->exact = options->cauchy == CVTM_LBFGSB_CAUCHY_EXACT;
-  state->single = options->single_history != 0;
   state->monitored = options->monitor != NULL && solver->problems == 1;
   state->recorded = 0;
 }
@@ -72,8 +71,7 @@ static cvtm_status enqueue_evaluation(cvtm_lbfgsb_run *current) {
 }
 
 cvtm_status cvtm_lbfgsb_enqueue_round(const cvtm_lbfgsb *solver) {
-  return solver->table->round(solver->device, &solver->arrays, solver->options.history,
-                              solver->options.single_history != 0);
+  return solver->table->round(solver->device, &solver->arrays, solver->options.history);
 }
 
 /* A round: an evaluation and the phases of iteration.h. */
@@ -151,11 +149,8 @@ static cvtm_status loop_by_host(cvtm_lbfgsb_run *current) {
   return status;
 }
 
-static void pause_before_poll(const cvtm_lbfgsb_options *options) {
-  const double seconds = options->poll_seconds > 0.0 ? options->poll_seconds : 50e-6;
-  struct timespec pause;
-  pause.tv_sec = (time_t)seconds;
-  pause.tv_nsec = (long)((seconds - (double)pause.tv_sec) * 1e9);
+static void pause_before_poll(void) {
+  const struct timespec pause = {0, 50000};
   (void)nanosleep(&pause, NULL);
 }
 
@@ -169,7 +164,7 @@ static cvtm_status loop_by_graph(cvtm_lbfgsb_run *current, cvtm_loop *loop) {
     while (status == CVTM_OK && !idle) {
       status = cvtm_device_query(solver->device, &idle);
       if (status == CVTM_OK) status = cvtm_lbfgsb_deliver(current);
-      if (status == CVTM_OK && !idle) pause_before_poll(&solver->options);
+      if (status == CVTM_OK && !idle) pause_before_poll();
     }
     if (status != CVTM_OK) break;
     status = cvtm_lbfgsb_read_states(solver);

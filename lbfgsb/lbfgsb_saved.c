@@ -8,12 +8,12 @@
 typedef struct saved_header {
   char magic[8];
   int32_t version, byte_order;
-  int32_t device_kind, history, single, bounded, exact, unused;
+  int32_t device_kind, history, bounded, exact;
   int64_t problems, n;
   uint64_t state_bytes;
 } saved_header;
 
-enum { SAVED_VERSION = 3, SAVED_ARRAYS = 11, COMMON_ARRAYS = 4 /* of these, on every rank */ };
+enum { SAVED_VERSION = 4, SAVED_ARRAYS = 11, COMMON_ARRAYS = 4 /* of these, on every rank */ };
 
 _Static_assert(1 + (int)SAVED_ARRAYS - (int)COMMON_ARRAYS == (int)CVTM_LBFGSB_PIECES,
                "a piece for each divided array");
@@ -24,7 +24,6 @@ static saved_header make_header(const cvtm_lbfgsb *solver) {
                          .byte_order = 0x01020304,
                          .device_kind = (int32_t)cvtm_device_get_kind(solver->device),
                          .history = solver->options.history,
-                         .single = solver->options.single_history != 0,
                          .bounded = solver->finite_bounds > 0,
                          .exact = solver->options.cauchy == CVTM_LBFGSB_CAUCHY_EXACT,
                          .problems = solver->problems,
@@ -58,9 +57,8 @@ static void list_saved(const cvtm_lbfgsb *solver, saved_array *list) {
   const int64_t blocks = a->divided ? (n + a->block - 1) / a->block : values;
   const size_t number = sizeof(double), w = cvtm_lbfgsb_w_bytes(solver);
   const int m = solver->options.history;
-  const size_t real = solver->options.single_history ? sizeof(float) : sizeof(double);
-  const saved_array columns = {a->w, w, (size_t)cvtm_lbfgsb_w_count(first, m) * real,
-                               a->divided ? (size_t)cvtm_lbfgsb_w_count(n, m) * real : w};
+  const saved_array columns = {a->w, w, (size_t)cvtm_lbfgsb_w_count(first, m) * number,
+                               a->divided ? (size_t)cvtm_lbfgsb_w_count(n, m) * number : w};
   const saved_array all[SAVED_ARRAYS] = {
       divide_array(a->state, 0, problems, problems, sizeof *a->state),
       divide_array(a->model, 0, problems, problems, solver->model_bytes),
@@ -135,10 +133,10 @@ static cvtm_status check_header(const cvtm_lbfgsb *solver, const void *bytes, si
                      (long long)found.problems, (long long)found.n, found.history,
                      (long long)wanted.problems, (long long)wanted.n, wanted.history);
   }
-  if (found.device_kind != wanted.device_kind || found.single != wanted.single ||
-      found.bounded != wanted.bounded || found.exact != wanted.exact) {
+  if (found.device_kind != wanted.device_kind || found.bounded != wanted.bounded ||
+      found.exact != wanted.exact) {
     return cvtm_fail(error, CVTM_ERROR_INPUT,
-                     "the saved run had another kind of device, history, bounds or Cauchy point");
+                     "the saved run had another kind of device, bounds or Cauchy point");
   }
   if (count != cvtm_lbfgsb_save_bytes(solver)) {
     return cvtm_fail(error, CVTM_ERROR_INPUT, "a saved run of %zu bytes, not %zu", count,

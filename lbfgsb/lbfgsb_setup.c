@@ -34,17 +34,12 @@ static cvtm_status check_lbfgsb_options(cvtm_error *error, const cvtm_lbfgsb_opt
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "history must be 1 to %d, not %d",
                      CVTM_LBFGSB_MAX_HISTORY, options->history);
   }
-  if (options->single_history && options->history > CVTM_LBFGSB_SHORT) {
-    return cvtm_fail(error, CVTM_ERROR_ARGUMENT,
-                     "a history of more than %d pairs is kept in double precision",
-                     (int)CVTM_LBFGSB_SHORT);
-  }
   if (options->cauchy != CVTM_LBFGSB_CAUCHY_APPROXIMATE &&
       options->cauchy != CVTM_LBFGSB_CAUCHY_EXACT) {
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "unknown Cauchy point %d", (int)options->cauchy);
   }
   if (options->max_iterations < 0 || options->max_evaluations < 0 ||
-      !(options->max_seconds >= 0.0) || !(options->poll_seconds >= 0.0)) {
+      !(options->max_seconds >= 0.0)) {
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "a limit is negative");
   }
   if (!(options->gradient_tolerance >= 0.0) || !(options->decrease_tolerance >= 0.0)) {
@@ -82,9 +77,9 @@ static const cvtm_lbfgsb_table divided_table = {
 static const cvtm_lbfgsb_table *find_table(cvtm_device *device, const cvtm_lbfgsb_options *options,
                                            const cvtm_lbfgsb_share *share) {
   if (share) return &divided_table;
-  const int plain = cvtm_uses_plain("panels") && !options->single_history;
-  return plain || options->history > CVTM_LBFGSB_SHORT ? &panels_table
-                                                       : CVTM_TABLE(device, cvtm_lbfgsb_table);
+  return cvtm_uses_plain("panels") || options->history > CVTM_LBFGSB_SHORT
+             ? &panels_table
+             : CVTM_TABLE(device, cvtm_lbfgsb_table);
 }
 
 /* Allocates device memory that the solver owns, unless *status is already an error. */
@@ -96,9 +91,8 @@ static void *allocate_owned(cvtm_lbfgsb *solver, int64_t count, size_t size, cvt
 }
 
 size_t cvtm_lbfgsb_w_bytes(const cvtm_lbfgsb *solver) {
-  const size_t real = solver->options.single_history ? sizeof(float) : sizeof(double);
   return (size_t)(cvtm_lbfgsb_w_count(solver->n, solver->options.history) * solver->problems) *
-         real;
+         sizeof(double);
 }
 
 /* Entries of arrays->partial. */
@@ -427,10 +421,8 @@ cvtm_status cvtm_lbfgsb_set_options(cvtm_lbfgsb *solver, const cvtm_lbfgsb_optio
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "history is %d and cannot become %d",
                      solver->options.history, options->history);
   }
-  if (options->cauchy != solver->options.cauchy ||
-      !options->single_history != !solver->options.single_history) {
-    return cvtm_fail(error, CVTM_ERROR_ARGUMENT,
-                     "the kinds of Cauchy point and history cannot change");
+  if (options->cauchy != solver->options.cauchy) {
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "the kind of Cauchy point cannot change");
   }
   solver->options = *options;
   return CVTM_OK;

@@ -1,8 +1,8 @@
 /* The state of a run, in device memory. The functions of line_search.h, stopping.h,
  * limited_memory.h, cauchy_point.h and subspace.h change them, on the CPU and in the CUDA kernel;
  * the host reads copies. */
-#ifndef CVTMESH_LBFGSB_STATE_H
-#define CVTMESH_LBFGSB_STATE_H
+#ifndef CVTMESH_LBFGSB_LBFGSB_STATE_H
+#define CVTMESH_LBFGSB_LBFGSB_STATE_H
 
 #include "lbfgsb/lbfgsb.h"
 #include "lbfgsb/more_thuente.h"
@@ -39,7 +39,6 @@ typedef struct cvtm_lbfgsb_state {
   int bounded; /* some bound is finite */
   int boxed;   /* all bounds are finite */
   int exact;   /* the exact Cauchy point */
-  int single;  /* W is stored in single precision */
   int monitored;
 
   /* Progress of the run. */

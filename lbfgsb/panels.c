@@ -285,14 +285,12 @@ static void move_trial_point(executor on) {
 size_t cvtm_panels_model_bytes(void) { return sizeof(cvtm_lbfgsb_model); }
 
 static cvtm_lbfgsb_arrays problem_arrays(const cvtm_lbfgsb_arrays *arrays, int64_t p, int m) {
-  cvtm_lbfgsb_arrays one = cvtm_lbfgsb_problem_arrays(arrays, p, m, sizeof(double));
+  cvtm_lbfgsb_arrays one = cvtm_lbfgsb_problem_arrays(arrays, p, m);
   one.partial = arrays->partial; /* the problems take turns */
   return one;
 }
 
-cvtm_status cvtm_panels_start(cvtm_device *device, const cvtm_lbfgsb_arrays *arrays, int m,
-                              int single) {
-  (void)single;
+cvtm_status cvtm_panels_start(cvtm_device *device, const cvtm_lbfgsb_arrays *arrays, int m) {
   cvtm_status status = cvtm_device_synchronize(device); /* the state has been written */
   arrays->panels->status = CVTM_OK;
   for (int64_t p = 0; status == CVTM_OK && p < arrays->problems; ++p) {
@@ -305,9 +303,7 @@ cvtm_status cvtm_panels_start(cvtm_device *device, const cvtm_lbfgsb_arrays *arr
   return status;
 }
 
-cvtm_status cvtm_panels_round(cvtm_device *device, const cvtm_lbfgsb_arrays *arrays, int m,
-                              int single) {
-  (void)single;
+cvtm_status cvtm_panels_round(cvtm_device *device, const cvtm_lbfgsb_arrays *arrays, int m) {
   arrays->panels->status = CVTM_OK;
   for (int64_t p = 0; arrays->panels->status == CVTM_OK && p < arrays->problems; ++p) {
     const cvtm_lbfgsb_arrays one = problem_arrays(arrays, p, m);

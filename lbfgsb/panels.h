@@ -45,10 +45,8 @@ cvtm_status cvtm_panels_create(cvtm_device *device, cvtm_lbfgsb_arrays *arrays, 
                                cvtm_panels **panels);
 void cvtm_panels_destroy(cvtm_device *device, cvtm_panels *panels);
 /* The functions of cvtm_lbfgsb_table. */
-cvtm_status cvtm_panels_start(cvtm_device *device, const cvtm_lbfgsb_arrays *arrays, int m,
-                              int single);
-cvtm_status cvtm_panels_round(cvtm_device *device, const cvtm_lbfgsb_arrays *arrays, int m,
-                              int single);
+cvtm_status cvtm_panels_start(cvtm_device *device, const cvtm_lbfgsb_arrays *arrays, int m);
+cvtm_status cvtm_panels_round(cvtm_device *device, const cvtm_lbfgsb_arrays *arrays, int m);
 /* Bytes of the model of one problem. */
 size_t cvtm_panels_model_bytes(void);
 

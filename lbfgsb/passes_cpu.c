@@ -135,31 +135,9 @@ static int select_restricted_rows(const cvtm_lbfgsb_arrays *arrays, int64_t firs
 
 /* --- tiles of W ---------------------------------------------------------------------- */
 
-/* Rounds to single precision, in which W is stored. */
-static void round_tile(double *values) {
-  for (int r = 0; r < TILE; ++r) values[r] = (double)(float)values[r];
-}
-
-/* The columns of the tile at row `first`, Y before S: in place, or converted into `copy`. */
-static const double *view_tile(const cvtm_lbfgsb_arrays *arrays, int64_t first, double *copy) {
-  const cvtm_lbfgsb_state *state = arrays->state;
-  const int m = state->history;
-  const int64_t at = cvtm_lbfgsb_at(first, 0, m);
-  if (!state->single) return (const double *)arrays->w + at;
-  const float *from = (const float *)arrays->w + at;
-  for (int e = 0; e < 2 * m * TILE; ++e) copy[e] = (double)from[e];
-  return copy;
-}
-
-static void store_column(const cvtm_lbfgsb_arrays *arrays, int64_t first, int column,
-                         const double *values) {
-  const int64_t at = cvtm_lbfgsb_at(first, column, arrays->state->history);
-  if (arrays->state->single) {
-    float *to = (float *)arrays->w + at;
-    for (int r = 0; r < TILE; ++r) to[r] = (float)values[r];
-  } else {
-    memcpy((double *)arrays->w + at, values, TILE * sizeof *values);
-  }
+/* A column of the tile at row `first`. */
+static double *tile_column(const cvtm_lbfgsb_arrays *arrays, int64_t first, int column) {
+  return arrays->w + cvtm_lbfgsb_at(first, column, arrays->state->history);
 }
 
 /* sums[q] += a'b_q, q < count; b_q is column q of b. */
@@ -272,7 +250,6 @@ CVTM_INLINE void update_part(const cvtm_lbfgsb_arrays *arrays, const double *q, 
   const cvtm_lbfgsb_state *state = arrays->state;
   const int m = state->history;
   const cvtm_lbfgsb_layout layout = cvtm_lbfgsb_get_layout(m, state->bounded);
-  _Alignas(32) double copy[2 * MAX_HISTORY * TILE];
   lanes sums[CVTM_LBFGSB_MAX_ENTRIES];
   tile_rows rows;
   memset(sums, 0, (size_t)layout.entries * sizeof *sums);
@@ -281,15 +258,11 @@ CVTM_INLINE void update_part(const cvtm_lbfgsb_arrays *arrays, const double *q, 
     add_products(sums + CVTM_SUM_FREE_GG, rows.g, rows.g, 1);
     if (state->count == 0) continue;
     if (state->store_pair) {
-      if (state->single) {
-        round_tile(rows.y);
-        round_tile(rows.s);
-      }
-      store_column(arrays, row, state->newest, rows.y);
-      store_column(arrays, row, m + state->newest, rows.s);
+      memcpy(tile_column(arrays, row, state->newest), rows.y, sizeof rows.y);
+      memcpy(tile_column(arrays, row, m + state->newest), rows.s, sizeof rows.s);
       add_products(sums + CVTM_SUM_YY, rows.y, rows.y, 1);
     }
-    sum_tile(state, view_tile(arrays, row, copy), &rows, state->store_pair, &layout, sums);
+    sum_tile(state, tile_column(arrays, row, 0), &rows, state->store_pair, &layout, sums);
   }
   add_lanes(sums, layout.entries, result);
 }
@@ -299,13 +272,12 @@ CVTM_INLINE void restrict_part(const cvtm_lbfgsb_arrays *arrays, const double *q
   (void)q;
   const cvtm_lbfgsb_state *state = arrays->state;
   const cvtm_lbfgsb_layout layout = cvtm_lbfgsb_get_layout(state->history, 1);
-  _Alignas(32) double copy[2 * MAX_HISTORY * TILE];
   lanes sums[CVTM_LBFGSB_MAX_ENTRIES];
   tile_rows rows;
   memset(sums, 0, (size_t)layout.entries * sizeof *sums);
   for (int64_t row = first; row < last; row += TILE) {
     if (!select_restricted_rows(arrays, row, smaller(row + TILE, last), &rows)) continue;
-    sum_tile(state, view_tile(arrays, row, copy), &rows, 0, &layout, sums);
+    sum_tile(state, tile_column(arrays, row, 0), &rows, 0, &layout, sums);
   }
   add_lanes(sums, layout.entries, result);
 }
@@ -315,10 +287,9 @@ CVTM_INLINE void step_part(const cvtm_lbfgsb_arrays *arrays, const double *q, in
   const cvtm_lbfgsb_state *state = arrays->state;
   const int m = state->history, k = state->count;
   const double factor = state->due_fallback ? state->truncation : 1.0;
-  _Alignas(32) double copy[2 * MAX_HISTORY * TILE];
   double slope = 0.0, dd = 0.0, largest = HUGE_VAL, truncation = HUGE_VAL;
   for (int64_t begin = first; begin < last; begin += TILE) {
-    const double *tile = view_tile(arrays, begin, copy);
+    const double *tile = tile_column(arrays, begin, 0);
     _Alignas(32) double wq[TILE];
     memset(wq, 0, sizeof wq);
     for (int p = 0; p < k; ++p) {
@@ -397,9 +368,6 @@ void cvtm_lbfgsb_cpu_move(int threads, const cvtm_lbfgsb_arrays *arrays) {
 
 void cvtm_lbfgsb_cpu_read_row(const cvtm_lbfgsb_arrays *arrays, int64_t i, double *w) {
   const int m = arrays->state->history;
-  const int64_t at = cvtm_lbfgsb_at(i, 0, m);
-  for (int c = 0; c < 2 * m; ++c)
-    w[c] = arrays->state->single ? (double)((const float *)arrays->w)[at + c * TILE]
-                                 : ((const double *)arrays->w)[at + c * TILE];
+  for (int c = 0; c < 2 * m; ++c) w[c] = arrays->w[cvtm_lbfgsb_at(i, c, m)];
   w[2 * m] = (arrays->scale ? arrays->scale[i] : 1.0) * arrays->g[i];
 }

@@ -57,23 +57,6 @@ typedef enum cvtm_hlcp_scaling {
   CVTM_HLCP_OMEGA_VECTOR
 } cvtm_hlcp_scaling;
 
-/* Solves (M_Ak + M_Bk Omega) solution = right for splitting k; n doubles each in device memory. */
-typedef cvtm_status (*cvtm_hlcp_solver)(void *context, int64_t k, const double *right,
-                                        double *solution);
-
-/* Multisplittings by the caller: A = M_Ak - N_Ak and B = M_Bk - N_Bk for k = 0 .. count - 1.
- * The N are not needed: with r = A (|x| + x) - B Omega (|x| - x) - gamma q, equation (8)
- * is (M_Ak + M_Bk Omega) (x^(m,k) - x^(m)) = -r. Host memory, copied, except the
- * solver and its context, which must live as long as the cvtm_hlcp. */
-typedef struct cvtm_hlcp_multisplitting {
-  int64_t count;
-  const cvtm_csr *m_a, *m_b; /* count matrices each; NULL: see solver. If some are not lower
-                                triangular, the host solves the systems by banded LU factors */
-  cvtm_hlcp_solver solver;   /* without matrices; the host then takes part in every sweep */
-  void *context;
-  const cvtm_csr *weights; /* count x n: row k is the diagonal of E_k; NULL: the paper's blocks */
-} cvtm_hlcp_multisplitting;
-
 typedef struct cvtm_hlcp_progress {
   int64_t iteration; /* 0: the start */
   double residual;   /* ||A z - B w - q||_2 */
@@ -91,14 +74,10 @@ typedef struct cvtm_hlcp_options {
   const double *omega_vector; /* n, > 0; host memory, copied */
   cvtm_hlcp_rule rule;
   cvtm_hlcp_split split;
-  int64_t splits;          /* l, 1 .. n; 0: chosen for the device, see cvtm_hlcp_result.splits */
-  const cvtm_csr *weights; /* of the AOR family, l x n as above; block k is where E_k is not
-                            * zero; NULL: the paper's blocks */
-  const cvtm_hlcp_multisplitting *multisplitting; /* instead of the AOR family; NULL */
+  int64_t splits;         /* l, 1 .. n; 0: chosen for the device, see cvtm_hlcp_result.splits */
   int64_t block_threads;  /* CUDA: every splitting is solved by one thread, in blocks of so many,
-                             as in the paper; 0: by as many as its rows allow */
-  int direct;             /* newton: banded LU factors however wide the band is, up to 4 GB, and
-                             full steps though the residual rises for long; 0 */
+                             as in the paper; 0: by as many as it has rows if these are at most
+                             32 */
   double start;           /* x^(0) in every component where no x is given; 2 */
   double tolerance;       /* on ||A z - B w - q||_2, absolute, after every iteration; 1e-6 */
   int64_t max_iterations; /* 10000 sweeps; newton counts steps */
@@ -125,7 +104,7 @@ typedef struct cvtm_hlcp cvtm_hlcp;
 /* Checks and copies the matrices and prepares everything: solving allocates nothing. Refuses
  * (CVTM_ERROR_INPUT, naming matrix, row counted from 1 and reason) sizes that differ, structures
  * that cvtm_csr_check refuses, and for the multisplitting methods a diagonal that is not
- * positive; (CVTM_ERROR_ARGUMENT) gamma, Omega, l, alpha, beta and weights out of range. */
+ * positive; (CVTM_ERROR_ARGUMENT) gamma, Omega, l, alpha and beta out of range. */
 cvtm_status cvtm_hlcp_create(cvtm_device *device, const cvtm_csr *a, const cvtm_csr *b,
                              const cvtm_hlcp_options *options, cvtm_hlcp **hlcp);
 void cvtm_hlcp_destroy(cvtm_hlcp *hlcp);
@@ -135,44 +114,6 @@ void cvtm_hlcp_destroy(cvtm_hlcp *hlcp);
  * index. Not having converged is no error: result->stop says so. */
 cvtm_status cvtm_hlcp_solve(cvtm_hlcp *hlcp, const double *q, double *x, int warm, double *z,
                             double *w, cvtm_hlcp_result *result);
-
-/* --- before a solve (host memory) ---------------------------------------------------- */
-
-/* The conditions of the convergence theorems: the first row (from 0) that violates each, or -1.
- * Rounding errors are tolerated, since the paper's examples meet several conditions with equality.
- */
-typedef struct cvtm_hlcp_check {
-  int64_t a_not_h_plus; /* row without a certificate u > 0, <A> u > 0, or a diagonal <= 0 */
-  int64_t b_not_h_plus;
-  int64_t omega_too_small; /* omega_i < a_ii / b_ii */
-  int64_t b_dominates;     /* |b_ij| omega_j > |a_ij| for some j != i */
-  int64_t signs_differ;    /* a_ij b_ij <= 0 where b_ij != 0 */
-  double spectral_bound;   /* an upper bound of rho(D_A^-1 |D_A - A|) */
-  double alpha_limit;      /* Theorem 3 (ii); never overestimated */
-} cvtm_hlcp_check;
-
-/* Theorem 2 and Theorem 3 for the matrices and the Omega of the options. */
-cvtm_status cvtm_hlcp_check_theory(const cvtm_csr *a, const cvtm_csr *b,
-                                   const cvtm_hlcp_options *options, cvtm_hlcp_check *check,
-                                   cvtm_error *error);
-
-/* The same with at most about `work` visits of rows for the spectral bound, which is then larger,
- * and the limit of alpha less. */
-cvtm_status cvtm_hlcp_check_theory_within(const cvtm_csr *a, const cvtm_csr *b,
-                                          const cvtm_hlcp_options *options, int64_t work,
-                                          cvtm_hlcp_check *check, cvtm_error *error);
-
-enum { CVTM_HLCP_WARNINGS = 8, CVTM_HLCP_WARNING_LENGTH = 200 };
-
-/* The failed conditions as lines of text (rows counted from 1); returns how many. */
-int cvtm_hlcp_warnings(const cvtm_hlcp_check *check, const cvtm_hlcp_options *options,
-                       char text[CVTM_HLCP_WARNINGS][CVTM_HLCP_WARNING_LENGTH]);
-
-/* Tries some alpha = beta and multiples of D_A D_B^-1 for Omega by `sweeps` sweeps each from the
- * options' start and puts those with the fastest decrease of the residual into
- * *options (mmaor, ratio). q: n doubles in device memory. */
-cvtm_status cvtm_hlcp_suggest(cvtm_device *device, const cvtm_csr *a, const cvtm_csr *b,
-                              const double *q, int64_t sweeps, cvtm_hlcp_options *options);
 
 CVTM_API_END
 #endif

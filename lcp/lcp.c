@@ -18,8 +18,6 @@ void cvtm_lcp_defaults(cvtm_lcp_options *options) {
   options->tolerance = 1e-8;
   options->max_iterations = 0;
   options->omega = 1;
-  options->pre_smoothing = 1;
-  options->post_smoothing = 1;
   options->nested = 1;
 }
 
@@ -37,11 +35,6 @@ static cvtm_status check_lcp_options(const cvtm_lcp_options *options, cvtm_error
   if (options->max_iterations < 0) {
     return cvtm_fail(error, CVTM_ERROR_INPUT, "at most %lld iterations",
                      (long long)options->max_iterations);
-  }
-  if (options->pre_smoothing < 0 || options->post_smoothing < 0 ||
-      options->pre_smoothing + options->post_smoothing < 1) {
-    return cvtm_fail(error, CVTM_ERROR_INPUT, "%d sweeps before and %d after a correction",
-                     options->pre_smoothing, options->post_smoothing);
   }
   return CVTM_OK;
 }
@@ -64,19 +57,17 @@ void cvtm_lcp_close(cvtm_lcp *lcp) { cvtm_device_free(lcp->device, lcp->verdict)
 
 /* --- the public interface ----------------------------------------------------------------- */
 
-/* Resolves auto; refuses methods that need a symmetric matrix if it is not. */
+/* Resolves auto; refuses tnnmg if the matrix is not symmetric. */
 static cvtm_status resolve_method(const cvtm_csr *matrix, int threads, cvtm_lcp_options *options,
                                   int *is_symmetric, cvtm_error *error) {
   const int64_t row = cvtm_csr_asymmetric_row(matrix, threads);
   *is_symmetric = row < 0;
   if (options->method == CVTM_LCP_AUTO) options->method = row < 0 ? CVTM_LCP_TNNMG : CVTM_LCP_PDAS;
-  const int needs_symmetry = options->method == CVTM_LCP_TNNMG ||
-                             options->method == CVTM_LCP_TRUNCATED ||
-                             options->method == CVTM_LCP_MONOTONE;
-  if (row < 0 || !needs_symmetry) return CVTM_OK;
-  return cvtm_fail(error, CVTM_ERROR_INPUT,
-                   "%s needs a symmetric matrix: row %lld differs from column %lld; pdas does not",
-                   cvtm_lcp_method_name(options->method), (long long)row + 1, (long long)row + 1);
+  if (row < 0 || options->method != CVTM_LCP_TNNMG) return CVTM_OK;
+  return cvtm_fail(
+      error, CVTM_ERROR_INPUT,
+      "tnnmg needs a symmetric matrix: row %lld differs from column %lld; pdas does not",
+      (long long)row + 1, (long long)row + 1);
 }
 
 cvtm_status cvtm_lcp_create(cvtm_device *device, const cvtm_csr *matrix, int64_t width,

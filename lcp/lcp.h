@@ -15,27 +15,19 @@
 CVTM_API_BEGIN
 
 /* code, name
- * psor                 projected multicolour SOR
- * projected-multigrid  Algorithm 1 of Klement & Oberhuber: stalls near free boundaries, and says so
- * monotone             monotone multigrid (Kornhuber): coarse obstacles are maxima over supports
- * truncated            the same with active fine nodes removed from the coarse bases
- * tnnmg                truncated nonsmooth Newton multigrid (Graser & Kornhuber)
- * pdas                 primal-dual active set, a semismooth Newton method; any M- or H-matrix
- * monotone, truncated and tnnmg need a symmetric positive definite matrix. Without a grid the first
- * two take many cycles, since they have bounds on aggregates; tnnmg has none. On a stored matrix
- * tnnmg continues as pdas if its cycles stall, or if they are still slow after 20, as with
- * coefficients that jump by orders of magnitude. Symmetry and a positive diagonal are checked,
- * definiteness is not: the stop says whether a solution was found.
- * On a matrix that is not symmetric, pdas continues beyond the tolerance, while it makes progress,
- * until the 1-norm of the residual of the rows divided by their diagonals has fallen by the same
- * factor. */
-#define CVTM_LCP_METHOD_LIST(X)                          \
-  X(CVTM_LCP_AUTO, "auto")                               \
-  X(CVTM_LCP_PSOR, "psor")                               \
-  X(CVTM_LCP_PROJECTED_MULTIGRID, "projected-multigrid") \
-  X(CVTM_LCP_MONOTONE, "monotone")                       \
-  X(CVTM_LCP_TRUNCATED, "truncated")                     \
-  X(CVTM_LCP_TNNMG, "tnnmg")                             \
+ * psor       projected multicolour SOR
+ * tnnmg      truncated nonsmooth Newton multigrid (Graser & Kornhuber)
+ * pdas       primal-dual active set, a semismooth Newton method; any M- or H-matrix
+ * tnnmg needs a symmetric positive definite matrix. On a stored matrix tnnmg continues as pdas if
+ * its cycles stall, or if they are still slow after 20, as with coefficients that jump by orders of
+ * magnitude. Symmetry and a positive diagonal are checked, definiteness is not: the stop says whether
+ * a solution was found. On a matrix that is not symmetric, pdas continues beyond the tolerance, while it makes
+ * progress, until the 1-norm of the residual of the rows divided by their diagonals has fallen by
+ * the same factor. */
+#define CVTM_LCP_METHOD_LIST(X) \
+  X(CVTM_LCP_AUTO, "auto")      \
+  X(CVTM_LCP_PSOR, "psor")      \
+  X(CVTM_LCP_TNNMG, "tnnmg")    \
   X(CVTM_LCP_PDAS, "pdas")
 
 typedef enum cvtm_lcp_method {
@@ -86,9 +78,7 @@ typedef struct cvtm_lcp_options {
   double absolute_tolerance; /* or is at most this; 0: no such limit */
   int64_t max_iterations;    /* 0: 100000 sweeps of psor, 200 of the others */
   double omega;              /* relaxation of psor, in (0, 2); 1 */
-  int pre_smoothing, post_smoothing; /* sweeps per level; 1, 1. On a stored matrix truncated does
-                                        one more on coarse levels */
-  int nested; /* start multigrid from coarser grids unless x is given warm; 1 */
+  int nested;                /* start multigrid from coarser grids unless x is given warm; 1 */
   cvtm_lcp_monitor monitor;
   void *monitor_context;
   CVTM_RESERVED(8);

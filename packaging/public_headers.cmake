@@ -6,21 +6,21 @@ set(cvtmesh_public_headers
     density/density.h density/pipeline.h density/condition.h density/grade.h density/bias.h
     density/eikonal.h density/region.h density/seeds.h density/segment.h density/segmentation.h
     density/size_field.h
-    cvt/cvt.h cvt/classes.h cvt/slide.h cvt/differential.h cvt/cell_mass.h power/equal_mass.h
-    noise/gaussian.h noise/nearest.h noise/spectrum.h
-    voronoi/site_tree.h jfa/jfa.h
+    cvt/cvt.h cvt/classes.h cvt/slide.h cvt/differential.h cvt/cell_mass.h cvt/equal_mass.h
+    cvt/gaussian.h cvt/nearest.h
+    jfa/site_tree.h jfa/jfa.h
     meshes/mesh.h meshes/device_delaunay.h meshes/mesh_file.h meshes/polygon_file.h
     meshes/contour.h meshes/domain_plan.h meshes/domain_mesh.h meshes/constrained.h meshes/refine.h meshes/second_order.h
     draw/disc.h draw/inks.h draw/likeness.h draw/raster.h draw/picture.h draw/drawing.h draw/tour.h
     lbfgsb/lbfgsb.h
-    lcp/sparse.h lcp/matrix_market.h lcp/colouring.h lcp/lcp.h lcp/hlcp.h lcp/model_problems.h)
+    lcp/sparse.h lcp/matrix_market.h lcp/colouring.h lcp/lcp.h lcp/hlcp.h)
 # Places of headers of 1.0 that have moved, "old new": for one release the old ones include the new.
 set(cvtmesh_moved_headers
     "pictures/picture.h draw/picture.h" "plot/drawing.h draw/drawing.h" "plot/tour.h draw/tour.h"
     "plot/trails.h draw/drawing.h"
     "draw/ink_drawing.h draw/likeness.h" "draw/palettes.h draw/raster.h" "voronoi/site_tree.h jfa/site_tree.h"
     "power/equal_mass.h cvt/equal_mass.h" "noise/gaussian.h cvt/gaussian.h"
-    "noise/nearest.h cvt/nearest.h" "noise/spectrum.h cvt/spectrum.h")
+    "noise/nearest.h cvt/nearest.h")
 
 # Writes the file only where it changes, so that nothing is compiled again without need.
 function(cvtmesh_write_header name text)

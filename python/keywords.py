@@ -19,13 +19,9 @@ COMMANDS = {
     "segment": {"output", "format", "report"},
     "minimize": set("nx ny n atoms dim param bounds output format report history".split()),
     "lcp": set(
-        "problem size steps rate volatility expiry spot strike mesh load matrix rhs lower upper "
-        "storage output format ascii report".split()
+        "problem size mesh load matrix rhs lower upper storage output format ascii report".split()
     ),
-    "hlcp": set(
-        "example problem size mu nu eccentricity supply film matrix-a matrix-b rhs output-z "
-        "output-w check report".split()
-    ),
+    "hlcp": set("example size matrix-a matrix-b rhs output-z output-w report".split()),
 }
 PROGRAM_ALONE = {"help", "version", "config", "quiet", "verbose"}
 PLAIN = {"flag": "bool", "integer": "int", "real": "float"}

@@ -1,12 +1,16 @@
 #!/usr/bin/env bash
 # The shared library can replace that of the last release of the same major version: abidiff finds
-# no incompatible change. usage: check_abi.sh [TAG]
+# no incompatible change. The release is a tag, or else the commit that CHANGELOG.md names.
+# usage: check_abi.sh [TAG|COMMIT]
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 major=$(sed -n 's/^#define CVTMESH_VERSION_MAJOR //p' base/version.h)
 tag=${1:-$(git tag --list "v$major.*" --sort=-version:refname | head -n 1)}
 if [ -z "$tag" ]; then
-  echo "ABI: version $major has no release yet"
+  tag=$(sed -n "/^## \[$major\./,/^##[^#]/s/.*(commit \([0-9a-f]*\)).*/\1/p" CHANGELOG.md | head -n 1)
+fi
+if [ -z "$tag" ] || ! git cat-file -e "$tag^{commit}" 2>/dev/null; then
+  echo "ABI: this repository has no release of version $major"
   exit 77
 fi
 if ! command -v abidiff >/dev/null; then

@@ -105,6 +105,35 @@ def pgm_bytes(grey):
     return b"P5 %d %d 255\n" % values.shape[::-1] + values.tobytes()
 
 
+def grey_ramp(number, size=20):
+    """A picture as PGM that differs for every number."""
+    y, x = np.mgrid[:size, :size]
+    return pgm_bytes((x * (3 + number % 5) + y * 7 + number) % 200)
+
+
+def in_circle(a, b, c, d):
+    """Positive if d lies inside the circle of the counterclockwise triangle a, b, c."""
+    (ax, ay), (bx, by), (cx, cy) = ((p[0] - d[0], p[1] - d[1]) for p in (a, b, c))
+    a2, b2, c2 = ax * ax + ay * ay, bx * bx + by * by, cx * cx + cy * cy
+    return a2 * (bx * cy - cx * by) - b2 * (ax * cy - cx * ay) + c2 * (ax * by - bx * ay)
+
+
+def length_of(strokes):
+    return sum(np.hypot(*np.diff(stroke, axis=0).T).sum() for stroke in strokes)
+
+
+def from_srgb(v):
+    return np.where(v <= 0.04045, v / 12.92, ((v + 0.055) / 1.055)**2.4)
+
+
+def luminance(cvtmesh, name, content=None):
+    """Y of each pixel as the program reads it."""
+    if content is not None:
+        cvtmesh.file(name, content)
+    cvtmesh.call("density", name, "--invert", "--density-from", "density", "-o", "y.npy")
+    return cvtmesh.array("y.npy")
+
+
 def read_obj(path):
     """Vertices as (x, y) and triangles, counted from 0."""
     vertices, triangles = [], []

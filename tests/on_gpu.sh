@@ -187,11 +187,10 @@ small_runs() {
   "$each" blue-noise blue.csv run "$tiny" -n 40 --iterations 4 --noise blue -o blue.csv
   "$each" colours colours.csv run "$tiny" "${small[@]}" --colours cmyk -o colours.csv
   "$each" pixel pixel.csv run "$tiny" "${small[@]}" --energy pixel -o pixel.csv
-  "$each" newton newton.csv run "$tiny" "${small[@]}" --method newton -o newton.csv
   "$each" mesh mesh.obj mesh "$points" -o mesh.obj
   "$each" mesh-lattice lattice.obj mesh "$lattice" -o lattice.obj
   "$each" one-site one.csv run "$tiny" -n 1 -o one.csv
-  for method in jfa 1+jfa jfa+1 jfa+2 jfa2 jfa-short exact; do
+  for method in jfa 1+jfa jfa+1 jfa+2 jfa2 exact; do
     "$each" "voronoi-$method" "$method.npy" voronoi "$points" "${size[@]}" --method "$method" \
       -o "$method.npy"
   done
@@ -201,15 +200,13 @@ small_runs() {
   done
   # Two blocks, so that each warp loads several tiles of the history ahead of their use.
   CVTMESH_TEST_MAX_BLOCKS=2 "$each" minimize-tiles - minimize ept --nx 60 --ny 50 --iterations 12
-  CVTMESH_TEST_MAX_BLOCKS=2 "$each" minimize-single - minimize ept --nx 60 --ny 50 \
-    --iterations 12 --precision single
   "$each" minimize-exact - minimize ept --nx 12 --ny 12 --cauchy exact --iterations 8
   "$each" minimize-gl1 - minimize gl1 --n 40 --iterations 6
   "$each" minimize-lj - minimize lj --atoms 9 --dim 2 --iterations 6
-  for method in psor projected-multigrid monotone truncated tnnmg pdas; do
+  for method in psor tnnmg pdas; do
     "$each" "lcp-$method" - lcp --problem torsion --size 15 --method "$method" --iterations 4
   done
-  for method in psor monotone truncated tnnmg; do
+  for method in psor tnnmg; do
     "$each" "lcp-grid-$method" - lcp --problem torsion --size 31 --storage matrix-free \
       --method "$method" --iterations 4
   done
@@ -361,7 +358,7 @@ if [ -n "$soak" ]; then
   tail -n 3 "$output/soak.log"
 fi
 if [ -n "$bench" ]; then
-  for each in "$build"/bench/bench_*; do
+  for each in "$build"/tests/bench/bench_*; do
     if [ ! -x "$each" ] || [ ! -f "$each" ]; then continue; fi
     "$each" --device cuda | tee "$output/$(basename "$each").md" || echo "$each" >>"$output/failed"
   done

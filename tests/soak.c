@@ -21,13 +21,12 @@
 
 #include "base/file.h"
 #include "base/npy.h"
+#include "lcp/problems/complementarity.h"
 #include "cvt/cvt.h"
-#include "power/equal_mass.h"
+#include "cvt/equal_mass.h"
 #include "density/condition.h"
 #include "lcp/hlcp.h"
-#include "lcp/hlcp/problems.h"
 #include "lcp/lcp.h"
-#include "lcp/model_problems.h"
 #include "meshes/mesh_file.h"
 
 #if CVTMESH_HAVE_CUDA
@@ -160,7 +159,7 @@ static void tessellate(caller *c, int variant) {
 
 static void label(caller *c, int variant) {
   static const cvtm_voronoi_method methods[VARIANTS] = {
-      CVTM_VORONOI_EXACT, CVTM_VORONOI_JFA, CVTM_VORONOI_JFA_PLUS_1, CVTM_VORONOI_JFA_SHORT};
+      CVTM_VORONOI_EXACT, CVTM_VORONOI_JFA, CVTM_VORONOI_JFA_PLUS_1, CVTM_VORONOI_JFA_SQUARED};
   const cvtm_domain domain = {SIDE, SIDE, variant % 2};
   double sites[2 * SITES];
   int32_t labels[AREA];
@@ -221,8 +220,8 @@ static double *sent(caller *c, const double *from, int64_t count) {
 }
 
 static void obstacle(caller *c, int variant) {
-  static const cvtm_lcp_method methods[VARIANTS] = {CVTM_LCP_AUTO, CVTM_LCP_PSOR,
-                                                    CVTM_LCP_TRUNCATED, CVTM_LCP_PDAS};
+  static const cvtm_lcp_method methods[VARIANTS] = {CVTM_LCP_AUTO, CVTM_LCP_PSOR, CVTM_LCP_TNNMG,
+                                                    CVTM_LCP_PDAS};
   enum { NODES = 15 };
   cvtm_error error = {CVTM_OK, ""};
   cvtm_model_problem problem;
@@ -255,7 +254,7 @@ static void split(caller *c, int variant) {
   cvtm_hlcp_options options;
   cvtm_hlcp_result result;
   cvtm_hlcp *hlcp = NULL;
-  CALL_WITH(c, &error, cvtm_hlcp_example(3, 8, 4, 4, &problem, &error));
+  CALL_WITH(c, &error, cvtm_hlcp_example(3, 8, &problem, &error));
   cvtm_hlcp_defaults(&options);
   options.omega = cvtm_hlcp_example_omega(3);
   options.splits = variant + 1;

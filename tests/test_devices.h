@@ -1,29 +1,13 @@
-/* What every test that runs on devices includes: cmocka, and a device chosen by
+/* What every test that runs on devices includes: testing.h, and a device chosen by
  * the environment. CTest runs such a test once with CVTMESH_TEST_DEVICE unset (the
  * CPU) and once with `cuda`, where a machine without a GPU makes it skip (exit 77). */
 #ifndef CVTMESH_TESTS_TEST_DEVICES_H
 #define CVTMESH_TESTS_TEST_DEVICES_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "base/device.h"
+#include "testing.h"
 
 enum { TEST_SKIPPED = 77 };
-
-/* CVTMESH_TEST_FILTER: only the tests whose names match, with * and ? (cmocka_set_test_filter).
- * Under compute-sanitizer a test program can take minutes, and one of its tests seconds. */
-__attribute__((constructor)) static void test_filter(void) {
-  const char *pattern = getenv("CVTMESH_TEST_FILTER");
-  if (pattern && *pattern) cmocka_set_test_filter(pattern);
-}
 
 static inline const char *test_device_name(void) {
   const char *name = getenv("CVTMESH_TEST_DEVICE");
@@ -47,6 +31,23 @@ static inline cvtm_device *test_device_open_threads(int threads) {
 }
 
 static inline cvtm_device *test_device_open(void) { return test_device_open_threads(0); }
+
+/* TEST_ON_DEVICE(name) { ... }: a test with the parameter cvtm_device *device. */
+#define TEST_ON_DEVICE(name)                                                                     \
+  static void name(cvtm_device *device);                                                         \
+  static void name##_with(void **testing_state) { name(*testing_state); }                        \
+  __attribute__((constructor)) static void name##_add(void) { testing_add(#name, name##_with); } \
+  static void name(cvtm_device *device)
+
+/* All tests on one device. */
+#define TEST_DEVICE_MAIN()                                                \
+  int main(void) {                                                        \
+    cvtm_device *device = test_device_open();                             \
+    testing_set_state(device);                                            \
+    const int failed = cmocka_run_group_tests(testing_tests, NULL, NULL); \
+    cvtm_device_destroy(device);                                          \
+    return failed;                                                        \
+  }
 
 /* Whether loops become graphs: on CUDA, unless the environment has the host drive them. */
 static inline int test_device_captures(const cvtm_device *device) {

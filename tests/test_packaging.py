@@ -22,7 +22,7 @@ LIBRARIES = {
 
 
 def recipes():
-    return [path for path in PACKAGING.rglob("*") if path.is_file() and "oss-fuzz" not in path.parts]
+    return [path for path in PACKAGING.rglob("*") if path.is_file()]
 
 
 def test_options_of_recipes_exist():
@@ -34,7 +34,7 @@ def test_options_of_recipes_exist():
             found = re.findall(r"(?:-D|\"|formats )(CVTMESH_[A-Z_0-9]+)", path.read_text())
             assert set(found) <= known, path
             named |= set(found)
-    assert {"CVTMESH_CUDA", "CVTMESH_TESTS", "CVTMESH_SHARED"} <= named
+    assert {"CVTMESH_CUDA", "CVTMESH_TESTS", "CVTMESH_STATIC"} <= named
 
 
 def test_debian_knows_the_libraries():
@@ -61,8 +61,6 @@ def test_symbols_of_the_library():
 
 
 def test_recipes_can_be_parsed():
-    json.loads((PACKAGING / "vcpkg/vcpkg.json").read_text())
-    compile((PACKAGING / "spack/package.py").read_text(), "package.py", "exec")
     for path in PACKAGING.rglob("*.sh"):
         subprocess.run(["bash", "-n", path], check=True)
     for path in (PACKAGING / "debian/tests").glob("[!c]*"):

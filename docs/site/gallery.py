@@ -34,10 +34,6 @@ PICTURES = [
      ["cvtmesh run camera.png -n 1500 --equal-mass -o mass.csv --picture mass.png"
       " --picture-size 800"], "mass.png"),
     ("Blue noise", ["cvtmesh run horse.png -n 3000 --noise blue -o blue.svg"], "blue.svg"),
-    ("The spectrum of blue noise",
-     ["cvtmesh run even.pgm -n 1000 --periodic --noise blue -o even.csv",
-      "cvtmesh stats even.csv --like even.pgm --periodic --spectrum spectrum.svg"],
-     "spectrum.svg"),
     ("The density, graded", ["cvtmesh density camera.png --grade 200 -o graded.png"], "graded.png"),
     ("An obstacle problem on a mesh",
      ["cvtmesh run horse.png -n 1200 --domain image -o h.msh",
@@ -62,7 +58,6 @@ def run(program, examples, folder):
     for name in ("camera.png", "coins.png", "horse.png"):
         (folder / name).write_bytes((examples / name).read_bytes())
     (folder / "plan.csv").write_text(PLAN)
-    (folder / "even.pgm").write_bytes(b"P5 256 256 255\n" + bytes([128]) * 256 * 256)
 
     def draw(row):
         for command in row[1]:

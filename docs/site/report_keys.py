@@ -9,7 +9,7 @@ from pathlib import Path
 # Short runs that together have every key. {e}: the examples; the files are in one folder.
 RUNS = [
     "run {e}/camera.png -n 99 --iterations 3 -o a.svg",
-    "run {e}/camera.png -n 99 --effort best --method newton --time-limit 0.1 -o a.csv",
+    "run {e}/camera.png -n 99 --effort best --time-limit 0.1 -o a.csv",
     "run {e}/horse.png -n 900 --iterations 3 --domain image --periodic --element-order 2 -o a.msh",
     "run {e}/horse.png -n 99 --iterations 3 --noise blue -o a.csv --order tsp",
     "run {e}/coins.png -n 99 --iterations 3 --equal-mass --segment --inside 75,75,10"
@@ -23,7 +23,7 @@ RUNS = [
     "mesh {e}/coins.png --metric hessian -n 50 -o q.msh",
     "density {e}/coins.png --grade 4 -o d.npy",
     "segment {e}/coins.png --inside 75,75,10 -o s.png",
-    "stats a.csv --spectrum s.json --json",
+    "stats a.csv --json",
     "minimize ept --nx 20 --ny 20 --history",
     "hlcp --example 1 --size 10",
     "lcp --problem torsion --size 31",

@@ -43,16 +43,6 @@ static cvtm_status measure_cpu(const cvtm_grid_top *top, int counted) {
   return CVTM_OK;
 }
 
-static cvtm_status keep_best_cpu(const cvtm_grid_top *top, int restore) {
-  const cvtm_grid_problem *p = top->problem;
-  if (restore == (top->state->loop.improved != 0)) return CVTM_OK;
-  const double *from = restore ? p->d : p->x;
-  double *to = restore ? p->x : p->d;
-#pragma omp parallel for num_threads(threads_of(top)) schedule(static)
-  for (int64_t k = 0; k < p->width * p->height; ++k) to[k] = from[k];
-  return CVTM_OK;
-}
-
 static cvtm_status measure_energy_cpu(const cvtm_grid_top *top) {
   const cvtm_grid_problem *p = top->problem;
   double *partial = top->partial;
@@ -80,12 +70,6 @@ static int is_tail_cpu(const cvtm_grid_top *top, const cvtm_grid_level *levels, 
   (void)top;
   (void)levels;
   return first == last;
-}
-
-static int chains_cycles_cpu(const cvtm_grid_top *top, const cvtm_grid_level *coarse) {
-  (void)top;
-  (void)coarse;
-  return 0;
 }
 
 static cvtm_status mark_masked_cpu(const cvtm_grid_top *top) {
@@ -137,7 +121,6 @@ const cvtm_grid_table cvtm_grid_table_cpu = {
     .raise_limit = raise_limit_cpu,
     .measure = measure_cpu,
     .smooth = cvtm_grid_smooth_cpu,
-    .keep_best = keep_best_cpu,
     .measure_energy = measure_energy_cpu,
     .pre_smooth_and_restrict = cvtm_grid_pre_smooth_and_restrict_cpu,
     .galerkin = cvtm_grid_galerkin_cpu,
@@ -147,7 +130,6 @@ const cvtm_grid_table cvtm_grid_table_cpu = {
     .coarse_prolong_and_post_smooth = cvtm_grid_coarse_prolong_and_post_smooth_cpu,
     .prolong_and_correct = cvtm_grid_prolong_and_correct_cpu,
     .post_smooth_and_measure = cvtm_grid_post_smooth_and_measure_cpu,
-    .chains_cycles = chains_cycles_cpu,
     .mark_masked = mark_masked_cpu,
     .interpolation_weights = cvtm_grid_interpolation_weights_cpu,
     .coarsen_data = coarsen_data_cpu,

@@ -28,11 +28,6 @@ static inline int bilinear(const cvtm_grid_level *coarse) {
   return !coarse->weight && coarse->halved_x && coarse->halved_y;
 }
 
-/* True if residuals and bounds are restricted line by line. */
-static inline int restricts_by_lines(const cvtm_grid_rules *rules, const cvtm_grid_level *coarse) {
-  return bilinear(coarse) && !rules->averaged;
-}
-
 /* A band keeps few lines of residuals at a time: its first three, and the last three that it has
  * computed. slot_of: the slot of line j of a band that begins at `first`. */
 enum { LINE_SLOTS = 6 };

@@ -79,49 +79,40 @@ static double *coarse_residual_slot(const cvtm_grid_level *level, int64_t first,
   return level->scratch + (first + slot_of(first, j)) * level->width;
 }
 
-/* Residuals of line j; store: as in cvtm_grid_lines.residual_coarse. */
-static void compute_coarse_residual(const cvtm_grid_level *level, int64_t first, int64_t j,
-                                    int store) {
+static void compute_coarse_residual(const cvtm_grid_level *level, int64_t first, int64_t j) {
   if (j >= level->height) return;
-  cvtm_grid_lines_of_machine()->residual_coarse(level, j, store,
-                                                coarse_residual_slot(level, first, j));
+  cvtm_grid_lines_of_machine()->residual_coarse(level, j, coarse_residual_slot(level, first, j));
 }
 
 /* Coarse line y, from the residuals in the slots of the band whose first pair of lines is `first`.
  */
-static void restrict_coarse_line(const cvtm_grid_top *top, const cvtm_grid_level *level,
-                                 const cvtm_grid_level *coarse, int64_t first, int64_t y) {
-  const cvtm_grid_lines *lines = cvtm_grid_lines_of_machine();
+static void restrict_coarse_line(const cvtm_grid_level *level, const cvtm_grid_level *coarse,
+                                 int64_t first, int64_t y) {
   if (y >= coarse->height) return;
   const double *fine[3] = {NULL, NULL, NULL};
   for (int64_t dy = 0; dy < 3 && 2 * y + dy < level->height; ++dy) {
     fine[dy] = coarse_residual_slot(level, 2 * first, 2 * y + dy);
   }
-  lines->restrict_line(coarse, level->width, level->height, y, fine);
-  if (!top->rules.bounded) return;
-  const cvtm_grid_fine_bounds values = {level->width, level->height, level->lower, level->upper,
-                                        level->e};
-  lines->gather_bounds(coarse, &values, top->rules.truncated, y);
+  cvtm_grid_lines_of_machine()->restrict_line(coarse, level->width, level->height, y, fine);
 }
 
-/* A sweep of all four colours (if `smooths`) down pairs of lines first .. end - 1: an even line,
+/* A sweep of all four colours down pairs of lines first .. end - 1: an even line,
  * then the odd line before it. A band's first line comes before the pass, since the band above
  * needs it. With `coarse`, residuals and their restriction follow, but for the band's first line
  * and for its first and last coarse lines. */
-static void sweep_band(const cvtm_grid_top *top, const cvtm_grid_level *level,
-                       const cvtm_grid_level *coarse, int smooths, int64_t first, int64_t end) {
+static void sweep_band(const cvtm_grid_level *level, const cvtm_grid_level *coarse, int64_t first,
+                       int64_t end) {
   const cvtm_grid_lines *lines = cvtm_grid_lines_of_machine();
-  const int bounded = top->rules.bounded;
-  if (smooths) lines->relax_coarse(level, bounded, 2 * first);
+  lines->relax_coarse(level, 2 * first);
 #pragma omp barrier
   for (int64_t pair = first + 1; pair <= end; ++pair) {
     const int64_t odd = 2 * pair - 1;
-    if (smooths && pair < end) lines->relax_coarse(level, bounded, odd + 1);
-    if (smooths && odd < level->height) lines->relax_coarse(level, bounded, odd);
+    if (pair < end) lines->relax_coarse(level, odd + 1);
+    if (odd < level->height) lines->relax_coarse(level, odd);
     if (!coarse) continue;
-    if (pair > first + 1) compute_coarse_residual(level, 2 * first, odd - 1, 1);
-    if (pair > first + 2) restrict_coarse_line(top, level, coarse, first, pair - 2);
-    compute_coarse_residual(level, 2 * first, odd, 1);
+    if (pair > first + 1) compute_coarse_residual(level, 2 * first, odd - 1);
+    if (pair > first + 2) restrict_coarse_line(level, coarse, first, pair - 2);
+    compute_coarse_residual(level, 2 * first, odd);
   }
 #pragma omp barrier
 }
@@ -129,7 +120,7 @@ static void sweep_band(const cvtm_grid_top *top, const cvtm_grid_level *level,
 /* coarse_pre_smooth_and_restrict, line by line. */
 static void pre_smooth_and_restrict_lines(const cvtm_grid_top *top, const cvtm_grid_level *level,
                                           const cvtm_grid_level *coarse) {
-  const int threads = level_threads(top, level), last = top->rules.pre > 0 ? top->rules.pre : 1;
+  const int threads = level_threads(top, level);
 #pragma omp parallel num_threads(threads) if (threads > 1)
   {
     const cvtm_grid_band pairs = cvtm_grid_band_of_thread((level->height + 1) / 2);
@@ -137,13 +128,11 @@ static void pre_smooth_and_restrict_lines(const cvtm_grid_top *top, const cvtm_g
     const int64_t stop = 2 * end < level->height ? 2 * end : level->height;
     clear_lines(level, 2 * first, stop);
 #pragma omp barrier
-    for (int k = 1; k <= last; ++k) {
-      sweep_band(top, level, k == last ? coarse : NULL, top->rules.pre > 0, first, end);
-    }
-    compute_coarse_residual(level, 2 * first, 2 * first, 1);
-    compute_coarse_residual(level, 2 * first, 2 * end, 0);
-    restrict_coarse_line(top, level, coarse, first, first);
-    if (end - 1 > first) restrict_coarse_line(top, level, coarse, first, end - 1);
+    sweep_band(level, coarse, first, end);
+    compute_coarse_residual(level, 2 * first, 2 * first);
+    compute_coarse_residual(level, 2 * first, 2 * end);
+    restrict_coarse_line(level, coarse, first, first);
+    if (end - 1 > first) restrict_coarse_line(level, coarse, first, end - 1);
   }
 }
 
@@ -152,30 +141,24 @@ static void relax_level(const cvtm_grid_top *top, const cvtm_grid_level *level, 
 #pragma omp parallel num_threads(threads) if (threads > 1)
   {
     const cvtm_grid_band pairs = cvtm_grid_band_of_thread((level->height + 1) / 2);
-    for (int k = 0; k < sweeps; ++k) sweep_band(top, level, NULL, 1, pairs.first, pairs.end);
+    for (int k = 0; k < sweeps; ++k) sweep_band(level, NULL, pairs.first, pairs.end);
   }
 }
 
 cvtm_status cvtm_grid_coarse_pre_smooth_and_restrict_cpu(const cvtm_grid_top *top,
                                                          const cvtm_grid_level *level,
                                                          const cvtm_grid_level *coarse) {
-  if (restricts_by_lines(&top->rules, coarse)) {
+  if (bilinear(coarse)) {
     pre_smooth_and_restrict_lines(top, level, coarse);
     return CVTM_OK;
   }
   const cvtm_grid_finer f = {NULL, level};
   const int threads = level_threads(top, level);
   clear_lines(level, 0, level->height);
-  relax_level(top, level, top->rules.pre);
-  if (level->active) {
-#pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1)
-    for (int64_t k = 0; k < level->width * level->height; ++k) {
-      cvtm_grid_truncate(level, k, level->e[k]);
-    }
-  }
+  relax_level(top, level, 1);
 #pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1)
   for (int64_t y = 0; y < coarse->height; ++y) {
-    for (int64_t x = 0; x < coarse->width; ++x) cvtm_grid_restrict(&f, coarse, &top->rules, x, y);
+    for (int64_t x = 0; x < coarse->width; ++x) cvtm_grid_restrict(&f, coarse, x, y);
   }
   return CVTM_OK;
 }
@@ -194,10 +177,10 @@ cvtm_status cvtm_grid_coarse_prolong_and_post_smooth_cpu(const cvtm_grid_top *to
       continue;
     }
     for (int64_t x = 0; x < level->width; ++x) {
-      level->e[y * level->width + x] = cvtm_grid_prolonged(level, coarse, x, y);
+      level->e[y * level->width + x] += cvtm_grid_interpolated(coarse, coarse->e, x, y);
     }
   }
-  relax_level(top, level, top->rules.post);
+  relax_level(top, level, 1);
   return CVTM_OK;
 }
 

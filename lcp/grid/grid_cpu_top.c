@@ -71,8 +71,7 @@ void cvtm_grid_judge_norms(const cvtm_grid_top *top, cvtm_grid_norms n, int coun
 typedef struct pass {
   const cvtm_grid_top *top;
   const cvtm_grid_lines *lines;
-  int smooths;        /* both colours are relaxed */
-  const double *step; /* before that, x moves along d by this step; NULL: it does not */
+  const double *step; /* before the sweep x moves along d by this step; NULL: it does not */
   /* Called with each line once x is final on it and on the lines beside it; NULL: nothing. */
   void (*finished)(const struct pass *pass, int64_t first, int64_t j);
   const cvtm_grid_level *coarse; /* for `finished` */
@@ -81,7 +80,7 @@ typedef struct pass {
 /* One colour of line j; `shared` as in cvtm_grid_lines. */
 static void relax_line(const pass *s, int64_t j, int colour, int shared) {
   const cvtm_grid_problem *p = s->top->problem;
-  const double omega = s->top->rules.omega;
+  const double omega = s->top->omega;
   if (!p->mask) {
     s->lines->relax(p, j, colour, omega, shared);
     return;
@@ -119,21 +118,19 @@ static void sweep_band(const pass *s, int64_t first, int64_t end) {
     }
 #pragma omp barrier
   }
-  if (s->smooths) {
-    if (first < end) relax_line(s, first, 0, is_shared(p, first, end, first));
-    if (first < end - 1) relax_line(s, end - 1, 0, is_shared(p, first, end, end - 1));
+  if (first < end) relax_line(s, first, 0, is_shared(p, first, end, first));
+  if (first < end - 1) relax_line(s, end - 1, 0, is_shared(p, first, end, end - 1));
 #pragma omp barrier
-  }
   for (int64_t j = first + 1; j <= end && first < end; ++j) {
     if (s->step && j + 1 < end - 2) step_line(s, j + 1);
-    if (s->smooths && j < end - 1) relax_line(s, j, 0, 0);
-    if (s->smooths) relax_line(s, j - 1, 1, is_shared(p, first, end, j - 1));
+    if (j < end - 1) relax_line(s, j, 0, 0);
+    relax_line(s, j - 1, 1, is_shared(p, first, end, j - 1));
     if (s->finished && j - 2 > first) s->finished(s, first, j - 2);
   }
 }
 
 cvtm_status cvtm_grid_smooth_cpu(const cvtm_grid_top *top, int sweeps) {
-  const pass s = {.top = top, .lines = cvtm_grid_lines_of_machine(), .smooths = 1};
+  const pass s = {.top = top, .lines = cvtm_grid_lines_of_machine()};
   const int threads = band_threads(top);
   for (int sweep = 0; sweep < sweeps; ++sweep) {
 #pragma omp parallel num_threads(threads) if (threads > 1)
@@ -161,7 +158,7 @@ static void compute_residual(const pass *s, int64_t first, int64_t j, int store)
   const cvtm_grid_problem *p = s->top->problem;
   double *residual = residual_slot(p, first, j);
   s->lines->residual(p, j, residual);
-  s->lines->truncate(p, s->top->rules.truncated, j, store, residual, changes_slot(p, first, j));
+  s->lines->truncate(p, j, store, residual, changes_slot(p, first, j));
 }
 
 /* Coarse line y, from residuals and changes in the slots. */
@@ -174,10 +171,6 @@ static void restrict_line(const pass *s, int64_t first, int64_t y) {
     changed[dy] = changes_slot(p, first, 2 * y + dy);
   }
   s->lines->restrict_line(s->coarse, p->width, p->height, y, residual);
-  if (s->top->rules.bounded) {
-    const cvtm_grid_fine_bounds fine = {p->width, p->height, p->lower, p->upper, p->x};
-    s->lines->gather_bounds(s->coarse, &fine, s->top->rules.truncated, y);
-  }
   s->lines->mark_changes(s->coarse, p->width, y, changed);
 }
 
@@ -194,10 +187,8 @@ static void pre_smooth_and_restrict_lines(const cvtm_grid_top *top, const cvtm_g
   const int threads = band_threads(top);
   const pass s = {.top = top,
                   .lines = cvtm_grid_lines_of_machine(),
-                  .smooths = top->rules.pre > 0,
                   .finished = restrict_finished_line,
                   .coarse = coarse};
-  if (top->rules.pre > 1) cvtm_grid_smooth_cpu(top, top->rules.pre - 1);
 #pragma omp parallel num_threads(threads) if (threads > 1)
   {
     const cvtm_grid_band own = cvtm_grid_band_of_thread(coarse->height);
@@ -214,7 +205,7 @@ static void pre_smooth_and_restrict_lines(const cvtm_grid_top *top, const cvtm_g
     /* The band above has compared its residuals with the active nodes of the cycle before. */
 #pragma omp barrier
     for (int64_t k = first * p->width; k < (first + 1) * p->width; ++k) {
-      p->active[k] = (uint8_t)cvtm_grid_is_active(p, top->rules.truncated, k);
+      p->active[k] = (uint8_t)cvtm_grid_is_active(p, k);
     }
   }
 }
@@ -222,41 +213,36 @@ static void pre_smooth_and_restrict_lines(const cvtm_grid_top *top, const cvtm_g
 cvtm_status cvtm_grid_pre_smooth_and_restrict_cpu(const cvtm_grid_top *top,
                                                   const cvtm_grid_level *coarse) {
   const cvtm_grid_problem *p = top->problem;
-  if (restricts_by_lines(&top->rules, coarse) && !p->mask && p->height >= MIN_PASS_LINES) {
+  if (bilinear(coarse) && !p->mask && p->height >= MIN_PASS_LINES) {
     pre_smooth_and_restrict_lines(top, coarse);
     return CVTM_OK;
   }
   const cvtm_grid_finer f = {p, NULL};
-  cvtm_grid_smooth_cpu(top, top->rules.pre);
+  cvtm_grid_smooth_cpu(top, 1);
 #pragma omp parallel for num_threads(threads_of(top)) schedule(static)
   for (int64_t y = 0; y < coarse->height; ++y) {
-    for (int64_t x = 0; x < coarse->width; ++x) cvtm_grid_restrict(&f, coarse, &top->rules, x, y);
+    for (int64_t x = 0; x < coarse->width; ++x) cvtm_grid_restrict(&f, coarse, x, y);
   }
   /* After cvtm_grid_restrict, which compares with the active nodes of the cycle before. */
 #pragma omp parallel for num_threads(threads_of(top)) schedule(static)
   for (int64_t k = 0; k < p->width * p->height; ++k) {
-    p->active[k] = (uint8_t)cvtm_grid_is_active(p, top->rules.truncated, k);
+    p->active[k] = (uint8_t)cvtm_grid_is_active(p, k);
   }
   return CVTM_OK;
 }
 
 /* --- correction and line search --- */
 
-/* x of line j moved by the interpolated correction; before a line search, d = the move. */
+/* d = the move of line j by the interpolated correction. */
 static void correct_line(const cvtm_grid_top *top, const cvtm_grid_level *coarse, int64_t j) {
   const cvtm_grid_problem *p = top->problem;
   if (bilinear(coarse) && !p->mask) {
-    cvtm_grid_lines_of_machine()->correct(p, coarse, top->rules.truncated, top->rules.searched, j);
+    cvtm_grid_lines_of_machine()->correct(p, coarse, j);
     return;
   }
   for (int64_t i = 0; i < p->width; ++i) {
     const int64_t k = j * p->width + i;
-    const double moved = cvtm_grid_corrected(p, coarse, i, j);
-    if (top->rules.searched) {
-      p->d[k] = moved - p->x[k];
-    } else {
-      p->x[k] = moved;
-    }
+    p->d[k] = cvtm_grid_corrected(p, coarse, i, j) - p->x[k];
   }
 }
 
@@ -264,8 +250,7 @@ cvtm_status cvtm_grid_prolong_and_correct_cpu(const cvtm_grid_top *top,
                                               const cvtm_grid_level *coarse) {
   const cvtm_grid_problem *p = top->problem;
   const cvtm_grid_lines *lines = cvtm_grid_lines_of_machine();
-  const int searched = top->rules.searched && top->state->line_search_due,
-            threads = band_threads(top);
+  const int searched = top->state->line_search_due, threads = band_threads(top);
   double *partial = top->partial;
 #pragma omp parallel num_threads(threads) if (threads > 1)
   {
@@ -301,25 +286,19 @@ static void measure_finished_line(const pass *s, int64_t first, int64_t j) {
 cvtm_status cvtm_grid_post_smooth_and_measure_cpu(const cvtm_grid_top *top,
                                                   const cvtm_grid_level *coarse) {
   (void)coarse;
-  const int sweeps = top->rules.post, last = sweeps > 1 ? sweeps - 1 : 0;
   const int threads = band_threads(top);
-  const double step = top->rules.searched ? cvtm_grid_line_search_step(top->state) : 0.0;
-  for (int sweep = 0; sweep <= last; ++sweep) {
-    const pass s = {.top = top,
-                    .lines = cvtm_grid_lines_of_machine(),
-                    .smooths = sweeps > 0,
-                    .step = top->rules.searched && sweep == 0 ? &step : NULL,
-                    .finished = sweep == last ? measure_finished_line : NULL};
+  const double step = cvtm_grid_line_search_step(top->state);
+  const pass s = {.top = top,
+                  .lines = cvtm_grid_lines_of_machine(),
+                  .step = &step,
+                  .finished = measure_finished_line};
 #pragma omp parallel num_threads(threads) if (threads > 1)
-    {
-      const cvtm_grid_band band = cvtm_grid_band_of_thread(top->shape->height);
-      sweep_band(&s, band.first, band.end);
-      if (s.finished) {
+  {
+    const cvtm_grid_band band = cvtm_grid_band_of_thread(top->shape->height);
+    sweep_band(&s, band.first, band.end);
 #pragma omp barrier
-        s.finished(&s, band.first, band.first);
-        if (band.first < band.end - 1) s.finished(&s, band.first, band.end - 1);
-      }
-    }
+    s.finished(&s, band.first, band.first);
+    if (band.first < band.end - 1) s.finished(&s, band.first, band.end - 1);
   }
   cvtm_grid_judge_norms(top, sum_of_partials(top), 1);
   return CVTM_OK;

@@ -10,11 +10,11 @@ bool marches(const cvtm_grid_top *top) {
 }
 
 bool marches(const cvtm_grid_top *top, const cvtm_grid_level *coarse) {
-  return marches(top) && is_specialised(&top->rules, coarse);
+  return marches(top) && is_specialised(coarse);
 }
 
-bool has_tiles(const cvtm_grid_top *top, const cvtm_grid_level *coarse) {
-  return is_specialised(&top->rules, coarse) && !cvtm_uses_plain("tiles");
+bool has_tiles(const cvtm_grid_level *coarse) {
+  return is_specialised(coarse) && !cvtm_uses_plain("tiles");
 }
 
 cvtm_status measure_cold_start_cuda(const cvtm_grid_top *top) {
@@ -35,7 +35,7 @@ cvtm_status pre_smooth_and_restrict_cuda(const cvtm_grid_top *top, const cvtm_gr
 cvtm_status coarse_pre_smooth_and_restrict_cuda(const cvtm_grid_top *top,
                                                 const cvtm_grid_level *level,
                                                 const cvtm_grid_level *coarse) {
-  return has_tiles(top, coarse)
+  return has_tiles(coarse)
              ? cvtm_grid_pre_smooth_and_restrict_tiles(top, level, coarse)
              : cvtm_grid_reference_table_cuda.coarse_pre_smooth_and_restrict(top, level, coarse);
 }
@@ -43,17 +43,15 @@ cvtm_status coarse_pre_smooth_and_restrict_cuda(const cvtm_grid_top *top,
 cvtm_status coarse_prolong_and_post_smooth_cuda(const cvtm_grid_top *top,
                                                 const cvtm_grid_level *level,
                                                 const cvtm_grid_level *coarse) {
-  return has_tiles(top, coarse)
+  return has_tiles(coarse)
              ? cvtm_grid_prolong_and_post_smooth_tiles(top, level, coarse)
              : cvtm_grid_reference_table_cuda.coarse_prolong_and_post_smooth(top, level, coarse);
 }
 
-/* The marches of post_smooth_and_measure and end_cycle_and_begin_next prolong and correct. */
+/* The march of post_smooth_and_measure prolongs and corrects. */
 cvtm_status prolong_and_correct_cuda(const cvtm_grid_top *top, const cvtm_grid_level *coarse) {
-  if (!marches(top, coarse)) {
-    return cvtm_grid_reference_table_cuda.prolong_and_correct(top, coarse);
-  }
-  return top->rules.searched ? cvtm_grid_line_search_march(top, coarse) : CVTM_OK;
+  return marches(top, coarse) ? cvtm_grid_line_search_march(top, coarse)
+                              : cvtm_grid_reference_table_cuda.prolong_and_correct(top, coarse);
 }
 
 cvtm_status post_smooth_and_measure_cuda(const cvtm_grid_top *top, const cvtm_grid_level *coarse) {
@@ -62,10 +60,6 @@ cvtm_status post_smooth_and_measure_cuda(const cvtm_grid_top *top, const cvtm_gr
   }
   const cvtm_status status = cvtm_grid_step_and_smooth_reference(top);
   return status == CVTM_OK ? measure_cuda(top, 1) : status;
-}
-
-int chains_cycles_cuda(const cvtm_grid_top *top, const cvtm_grid_level *coarse) {
-  return marches(top, coarse) && cvtm_grid_can_chain(top->shape) && !cvtm_uses_plain("chained");
 }
 
 } /* namespace */
@@ -78,7 +72,6 @@ const cvtm_grid_table cvtm_grid_table_cuda = {
     cvtm_grid_raise_limit_reference,
     measure_cuda,
     cvtm_grid_smooth_reference,
-    cvtm_grid_keep_best_reference,
     cvtm_grid_measure_energy_reference,
     pre_smooth_and_restrict_cuda,
     cvtm_grid_galerkin_cuda,
@@ -88,9 +81,6 @@ const cvtm_grid_table cvtm_grid_table_cuda = {
     coarse_prolong_and_post_smooth_cuda,
     prolong_and_correct_cuda,
     post_smooth_and_measure_cuda,
-    chains_cycles_cuda,
-    cvtm_grid_end_cycle_and_begin_next,
-    cvtm_grid_store_last_iterate,
     cvtm_grid_mark_masked_reference,
     cvtm_grid_interpolation_weights_reference,
     cvtm_grid_coarsen_data_reference,

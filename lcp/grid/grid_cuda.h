@@ -2,7 +2,6 @@
  *
  * grid_reference_cuda.cu  every phase, by kernels that call the node functions: the reference
  * grid_march_cuda.cu      phases on the five-point problem, a warp for each strip of the grid
- * grid_chained_cuda.cu    the end of a cycle and the beginning of the next in one march
  * grid_tiles_cuda.cu      phases on a coarse level, a block for each tile, in shared memory
  * grid_galerkin_cuda.cu   P'AP, where flags say that it may have changed
  * grid_tail_cuda.cu       the V-cycle of the small levels in one block
@@ -87,16 +86,14 @@ void with_flag(bool flag, Launch launch) {
   flag ? launch(std::true_type()) : launch(std::false_type());
 }
 
-/* True if the marches and tiles know these cycles: one sweep before and after, bounds that are no
- * averages, both directions halved. */
-static inline bool is_specialised(const cvtm_grid_rules *rules, const cvtm_grid_level *coarse) {
-  return rules->pre == 1 && rules->post == 1 && !rules->averaged && coarse->halved_x &&
-         coarse->halved_y;
+/* True if the marches and tiles know the transfers: both directions are halved. */
+static inline bool is_specialised(const cvtm_grid_level *coarse) {
+  return coarse->halved_x && coarse->halved_y;
 }
 
 /* --- partial sums --- */
 
-/* How top->partial is divided: slacks (see grid_march_lines.h), then partial sums of blocks. */
+/* How top->partial is divided: slacks (see grid_march_strip.h), then partial sums of blocks. */
 unsigned *cvtm_grid_slacks_of(const cvtm_grid_top *top);
 double *cvtm_grid_sums_of(const cvtm_grid_top *top);
 
@@ -115,14 +112,6 @@ cvtm_status cvtm_grid_pre_smooth_and_restrict_march(const cvtm_grid_top *top,
 cvtm_status cvtm_grid_line_search_march(const cvtm_grid_top *top, const cvtm_grid_level *coarse);
 cvtm_status cvtm_grid_post_smooth_and_measure_march(const cvtm_grid_top *top,
                                                     const cvtm_grid_level *coarse);
-
-/* --- grid_chained_cuda.cu --- */
-
-/* True if the problem's cycles can be chained. */
-bool cvtm_grid_can_chain(const cvtm_grid_problem *shape);
-cvtm_status cvtm_grid_end_cycle_and_begin_next(const cvtm_grid_top *top,
-                                               const cvtm_grid_level *coarse);
-cvtm_status cvtm_grid_store_last_iterate(const cvtm_grid_top *top, const cvtm_grid_level *coarse);
 
 /* --- grid_tiles_cuda.cu --- */
 
@@ -155,9 +144,8 @@ cvtm_status cvtm_grid_begin_iteration_reference(const cvtm_grid_top *top,
                                                 const cvtm_grid_stop_rule *rule);
 cvtm_status cvtm_grid_raise_limit_reference(const cvtm_grid_top *top, int64_t limit);
 cvtm_status cvtm_grid_smooth_reference(const cvtm_grid_top *top, int sweeps);
-/* The step along d after a line search, and sweeps on x. */
+/* The step along d, and a sweep on x. */
 cvtm_status cvtm_grid_step_and_smooth_reference(const cvtm_grid_top *top);
-cvtm_status cvtm_grid_keep_best_reference(const cvtm_grid_top *top, int restore);
 cvtm_status cvtm_grid_measure_energy_reference(const cvtm_grid_top *top);
 cvtm_status cvtm_grid_mark_masked_reference(const cvtm_grid_top *top);
 cvtm_status cvtm_grid_interpolation_weights_reference(const cvtm_grid_top *top,

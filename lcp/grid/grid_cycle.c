@@ -4,64 +4,41 @@
 #include "lcp/grid/grid_solver.h"
 
 enum {
-  COARSEST_SWEEPS = 40,      /* on the first problem of the nested start */
-  MASS_COARSEST_SWEEPS = 4,  /* on it if its mass dominates its links */
-  NESTED_CYCLES = 1,         /* of tnnmg on each level of the nested start */
-  NESTED_BOUNDED_CYCLES = 8, /* of the others, which must find the free boundary */
+  COARSEST_SWEEPS = 40,     /* on the first problem of the nested start */
+  MASS_COARSEST_SWEEPS = 4, /* on it if its mass dominates its links */
+  NESTED_CYCLES = 1,        /* on each level of the nested start */
 };
 
 /* --- the V-cycle --- */
 
-/* The V-cycle of the coarse levels l .. last. P'AP is known down to level `known`. */
+/* The V-cycle of the coarse levels l .. last. */
 static cvtm_status coarse_cycle(const cvtm_grid_solver *s, const cvtm_grid_top *top, int l,
-                                int last, int known) {
+                                int last) {
   const cvtm_grid_table *table = s->table;
   const cvtm_grid_level *level = &s->level[l], *coarse = level + 1;
-  cvtm_status status = CVTM_OK;
-  if (l > known) { /* on a level that truncates, pre-smoothing decides on P'AP below it */
-    known = level->active ? l : last;
-    status = table->galerkin(top, s->level, l, known, 0);
-  }
-  if (status != CVTM_OK) return status;
   if (l == last || table->is_tail(top, s->level, l, last)) {
     return table->tail_cycle(top, s->level, l, last);
   }
-  status = table->coarse_pre_smooth_and_restrict(top, level, coarse);
-  if (status == CVTM_OK) status = coarse_cycle(s, top, l + 1, last, known);
+  cvtm_status status = table->coarse_pre_smooth_and_restrict(top, level, coarse);
+  if (status == CVTM_OK) status = coarse_cycle(s, top, l + 1, last);
   if (status == CVTM_OK) status = table->coarse_prolong_and_post_smooth(top, level, coarse);
   return status;
 }
 
-/* One V-cycle on the problem of level `at`. With `chained` cycles the one before has done the
- * pre-smoothing and the restriction. */
-static cvtm_status v_cycle(const cvtm_grid_solver *s, int at, int chained) {
+/* One V-cycle on the problem of level `at`. */
+static cvtm_status v_cycle(const cvtm_grid_solver *s, int at) {
   const cvtm_grid_table *table = s->table;
   const cvtm_grid_top *top = &s->top[at];
   const cvtm_grid_level *coarse = &s->level[at + 1];
   const int last = s->bottom > at ? s->bottom : at + 1;
-  cvtm_status status = chained ? CVTM_OK : table->pre_smooth_and_restrict(top, coarse);
-  if (status == CVTM_OK) status = coarse_cycle(s, top, at + 1, last, at);
+  cvtm_status status = table->pre_smooth_and_restrict(top, coarse);
+  if (status == CVTM_OK) status = table->galerkin(top, s->level, at + 1, last, 0);
+  if (status == CVTM_OK) status = coarse_cycle(s, top, at + 1, last);
   if (status == CVTM_OK) status = table->prolong_and_correct(top, coarse);
-  if (status != CVTM_OK) return status;
-  return chained ? table->end_cycle_and_begin_next(top, coarse)
-                 : table->post_smooth_and_measure(top, coarse);
+  return status == CVTM_OK ? table->post_smooth_and_measure(top, coarse) : status;
 }
 
 /* --- the iteration --- */
-
-static int nested_cycles(const cvtm_grid_top *top) {
-  return top->rules.bounded ? NESTED_BOUNDED_CYCLES : NESTED_CYCLES;
-}
-
-/* True if the cycles on a level's problem are chained; a single cycle is not. */
-static int is_chained(const cvtm_grid_solver *s, int at) {
-  const cvtm_grid_top *top = &s->top[at];
-  return (at == 0 || nested_cycles(top) > 1) && s->head.options.method != CVTM_LCP_PSOR &&
-         at < s->levels && s->table->chains_cycles(top, &s->level[at + 1]);
-}
-
-/* As published, the cycle may leave a better iterate behind: the best one is kept. */
-static int keeps_best(const cvtm_grid_top *top) { return top->rules.averaged && top->number == 0; }
 
 /* One iteration: a V-cycle, or sweeps where there is no coarse level. */
 static cvtm_status iteration(void *context) {
@@ -73,8 +50,7 @@ static cvtm_status iteration(void *context) {
     const cvtm_status status = s->table->smooth(top, psor ? 1 : CVTM_GRID_BOTTOM_SWEEPS);
     return status == CVTM_OK ? s->table->measure(top, 1) : status;
   }
-  const cvtm_status status = v_cycle(s, body->at, is_chained(s, body->at));
-  return status == CVTM_OK && keeps_best(top) ? s->table->keep_best(top, 0) : status;
+  return v_cycle(s, body->at);
 }
 
 void cvtm_grid_drop_loops(cvtm_grid_solver *s) {
@@ -128,25 +104,13 @@ cvtm_status cvtm_grid_iterate(const cvtm_grid_solver *s, int at, int64_t limit) 
       .relative = at == 0 ? options->tolerance : 0,
       .absolute = at == 0 ? options->absolute_tolerance : 0,
       .limit = limit,
-      .window = psor                  ? 1000
-                : top->rules.averaged ? 10
-                                      : 40,
+      .window = psor ? 1000 : 40,
   };
-  /* A single cycle of the nested start needs no norms of its start. */
-  const int measures = at == 0 || limit > 1;
   cvtm_status status = forget_active(top);
   if (status == CVTM_OK) status = table->begin_iteration(top, &rule);
-  if (status == CVTM_OK && measures) status = table->measure(top, 0);
-  if (status == CVTM_OK && keeps_best(top)) status = table->keep_best(top, 0);
-  if (status == CVTM_OK && is_chained(s, at)) {
-    status = table->pre_smooth_and_restrict(top, &s->level[at + 1]);
-  }
+  /* The cycle of a nested start needs no norms of its start. */
+  if (status == CVTM_OK && at == 0) status = table->measure(top, 0);
   return status == CVTM_OK ? cvtm_loop_run(s->loop[at]) : status;
-}
-
-cvtm_status cvtm_grid_finish_iteration(const cvtm_grid_solver *s, int at) {
-  if (!is_chained(s, at)) return CVTM_OK;
-  return s->table->store_last_iterate(&s->top[at], &s->level[at + 1]);
 }
 
 /* --- the nested start --- */
@@ -165,8 +129,7 @@ cvtm_status cvtm_grid_nested_start(const cvtm_grid_solver *s) {
   for (int l = first - 1; l >= 0 && status == CVTM_OK; --l) {
     status = table->prolong_solution(&top[l], &top[l + 1], &s->level[l + 1]);
     if (l == 0) break;
-    if (status == CVTM_OK) status = cvtm_grid_iterate(s, l, nested_cycles(top));
-    if (status == CVTM_OK) status = cvtm_grid_finish_iteration(s, l);
+    if (status == CVTM_OK) status = cvtm_grid_iterate(s, l, NESTED_CYCLES);
   }
   return status;
 }
@@ -188,5 +151,5 @@ uint8_t *cvtm_grid_changes(cvtm_lcp *lcp) {
 
 cvtm_status cvtm_grid_cycle(cvtm_lcp *lcp) {
   const cvtm_grid_solver *s = (const cvtm_grid_solver *)lcp;
-  return s->levels > 0 ? v_cycle(s, 0, 0) : iteration((void *)&s->body[0]);
+  return s->levels > 0 ? v_cycle(s, 0) : iteration((void *)&s->body[0]);
 }

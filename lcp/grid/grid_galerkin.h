@@ -34,15 +34,10 @@ CVTM_HD int cvtm_grid_needs_galerkin(const cvtm_grid_finer *f, const cvtm_grid_l
   }
   int64_t i0, i1, j0, j1;
   const int64_t width = f->level->width, height = f->level->height;
-  const int reach =
-      f->level->active != NULL; /* entries change with the truncation of nodes beside the support */
   cvtm_grid_support(c->halved_x, x, width, &i0, &i1);
   cvtm_grid_support(c->halved_y, y, height, &j0, &j1);
-  for (int64_t j = j0 - reach; j <= j1 + reach; ++j) {
-    for (int64_t i = i0 - reach; i <= i1 + reach; ++i) {
-      if (i >= 0 && j >= 0 && i < width && j < height)
-        any |= f->level->stencil_changed[j * width + i];
-    }
+  for (int64_t j = j0; j <= j1; ++j) {
+    for (int64_t i = i0; i <= i1; ++i) any |= f->level->stencil_changed[j * width + i];
   }
   return any != 0;
 }

@@ -3,8 +3,8 @@
  * all small levels saved nothing. Most stencils do not change from one cycle to the next: a block
  * first reads the flags of its tile, all threads at once, and computes nothing if none is set.
  *
- * galerkin_bilinear_kernel  bilinear interpolation, below a problem without stored links or below a
- *                           level that truncates nothing; flags as bits in shared memory
+ * galerkin_bilinear_kernel  bilinear interpolation, below a problem without stored links or below
+ *                           another level; flags as bits in shared memory
  * galerkin_kernel           any coarsening and any weights */
 #include "base/plain.h"
 #include "lcp/grid/grid_cuda.h"
@@ -170,7 +170,7 @@ cvtm_status galerkin_level(const cvtm_grid_top *top, const cvtm_grid_level *fine
   const bool large = coarse->width * coarse->height > 1 << 20;
   const bool halved = coarse->halved_x && coarse->halved_y;
   if (halved && !coarse->weight && !cvtm_uses_plain("bilinear") &&
-      !(finer ? finer->active != nullptr : top->shape->horizontal != nullptr)) {
+      (finer || !top->shape->horizontal)) {
     with_flag(finer == nullptr, [&](auto below_problem) {
       with_flag(large, [&](auto is_large) {
         constexpr int lines = decltype(is_large)::value ? 4 * tile_y : tile_y;

@@ -45,9 +45,7 @@ cvtm_status cvtm_grid_set_problem(cvtm_grid_solver *s, const double *b, const do
                                   const double *upper, double *x);
 /* x from the solutions of the coarser problems. */
 cvtm_status cvtm_grid_nested_start(const cvtm_grid_solver *s);
-/* Iterates on the problem of level `at` from its x until it converges or `limit` is reached; the
- * iterate is in x after cvtm_grid_finish_iteration. */
+/* Iterates on the problem of level `at` from its x until it converges or `limit` is reached. */
 cvtm_status cvtm_grid_iterate(const cvtm_grid_solver *s, int at, int64_t limit);
-cvtm_status cvtm_grid_finish_iteration(const cvtm_grid_solver *s, int at);
 
 #endif

@@ -32,7 +32,7 @@ typedef struct cvtm_grid_state {
 /* The level whose five-point problem a V-cycle corrects: the top of the V. */
 typedef struct cvtm_grid_top {
   cvtm_device *device;
-  cvtm_grid_rules rules;
+  double omega;                   /* relaxation of the sweeps on x */
   cvtm_grid_problem *problem;     /* device memory */
   const cvtm_grid_problem *shape; /* its host copy: sizes, constants, which arrays there are */
   cvtm_grid_state *state;         /* device memory */
@@ -67,47 +67,34 @@ typedef struct cvtm_grid_table {
   cvtm_status (*measure)(const cvtm_grid_top *top, int counted);
   /* Sweeps of projected SOR. */
   cvtm_status (*smooth)(const cvtm_grid_top *top, int sweeps);
-  /* d = x where the last iterate is the best so far; with `restore`, x = d where it is not. */
-  cvtm_status (*keep_best)(const cvtm_grid_top *top, int restore);
   /* Energy and numbers of active nodes at x. */
   cvtm_status (*measure_energy)(const cvtm_grid_top *top);
 
   /* --- the V-cycle, in order --- */
 
-  /* Sweeps on x, active nodes, residual and bounds of the correction for `coarse`. */
+  /* A sweep on x, active nodes, residual for `coarse`. */
   cvtm_status (*pre_smooth_and_restrict)(const cvtm_grid_top *top, const cvtm_grid_level *coarse);
   /* P'AP on levels first .. last, where it may have changed (all: everywhere). */
   cvtm_status (*galerkin)(const cvtm_grid_top *top, const cvtm_grid_level *levels, int first,
                           int last, int all);
-  /* e = 0, sweeps on e, truncated nodes, residual and bounds for `coarse`. */
+  /* e = 0, a sweep on e, residual for `coarse`. */
   cvtm_status (*coarse_pre_smooth_and_restrict)(const cvtm_grid_top *top,
                                                 const cvtm_grid_level *level,
                                                 const cvtm_grid_level *coarse);
   /* True if the levels first .. last are the tail of the V-cycle; the last one alone always is. */
   int (*is_tail)(const cvtm_grid_top *top, const cvtm_grid_level *levels, int first, int last);
-  /* The V-cycle of levels first .. last; the last one by sweeps. Where levels are truncated, also
-   * P'AP on the levels below the first one. */
+  /* The V-cycle of levels first .. last; the last one by sweeps. */
   cvtm_status (*tail_cycle)(const cvtm_grid_top *top, const cvtm_grid_level *levels, int first,
                             int last);
-  /* e += interpolated e of `coarse`, sweeps on e. */
+  /* e += interpolated e of `coarse`, a sweep on e. */
   cvtm_status (*coarse_prolong_and_post_smooth)(const cvtm_grid_top *top,
                                                 const cvtm_grid_level *level,
                                                 const cvtm_grid_level *coarse);
-  /* Moves x by the interpolated e; before a line search leaves the move in d, with slope and
-   * curvature in the state. A device may put the move off to post_smooth_and_measure. */
+  /* Leaves the move of x by the interpolated e in d, with slope and curvature in the state. A
+   * device may put the move off to post_smooth_and_measure. */
   cvtm_status (*prolong_and_correct)(const cvtm_grid_top *top, const cvtm_grid_level *coarse);
-  /* The step along d after a line search, sweeps on x, then as measure(counted). */
+  /* The step along d, a sweep on x, then as measure(counted). */
   cvtm_status (*post_smooth_and_measure)(const cvtm_grid_top *top, const cvtm_grid_level *coarse);
-
-  /* --- chained cycles --- */
-
-  /* chains_cycles: true if cycles can be chained. Then end_cycle_and_begin_next does
-   * post_smooth_and_measure and the next cycle's pre_smooth_and_restrict in one pass that does not
-   * store the iterate between them; store_last_iterate computes that iterate again after the last
-   * cycle. */
-  int (*chains_cycles)(const cvtm_grid_top *top, const cvtm_grid_level *coarse);
-  cvtm_status (*end_cycle_and_begin_next)(const cvtm_grid_top *top, const cvtm_grid_level *coarse);
-  cvtm_status (*store_last_iterate)(const cvtm_grid_top *top, const cvtm_grid_level *coarse);
 
   /* --- setup and the nested start --- */
 

@@ -12,13 +12,6 @@ typedef struct cvtm_grid_norms {
   double rounding; /* sum of squares of the terms' sizes */
 } cvtm_grid_norms;
 
-/* What the bounds of coarse corrections are gathered from: bounds (NULL: none) and values of the
- * finer grid. */
-typedef struct cvtm_grid_fine_bounds {
-  int64_t width, height;
-  const double *lower, *upper, *value;
-} cvtm_grid_fine_bounds;
-
 /* Phases on line j of a five-point problem, which must have no mask, or on line y of level c (or of
  * the coarser one of two). Every value is that of the function for one node, but for diagonals that
  * are constant or of a coarse level: there lines multiply by the inverse. */
@@ -34,34 +27,29 @@ typedef struct cvtm_grid_lines {
   void (*line_search)(const cvtm_grid_problem *p, int64_t j, double *slope, double *curvature);
   /* Sets the residuals of active nodes to 0; changed[i]: p->active[i] is no longer true, which
    * `store` brings up to date. */
-  void (*truncate)(const cvtm_grid_problem *p, int truncated, int64_t j, int store,
-                   double *residual, uint8_t *changed);
-  /* x, or d if `searched`, from the interpolated correction. */
-  void (*correct)(const cvtm_grid_problem *p, const cvtm_grid_level *c, int truncated, int searched,
-                  int64_t j);
+  void (*truncate)(const cvtm_grid_problem *p, int64_t j, int store, double *residual,
+                   uint8_t *changed);
+  /* d from the interpolated correction. */
+  void (*correct)(const cvtm_grid_problem *p, const cvtm_grid_level *c, int64_t j);
   /* x moved along d. */
   void (*step)(const cvtm_grid_problem *p, int64_t j, double step);
 
   /* --- coarse levels --- */
 
   /* Both colours of line y. */
-  void (*relax_coarse)(const cvtm_grid_level *c, int bounded, int64_t y);
-  /* out = r - A e, 0 at truncated nodes. store: c->active and c->stencil_changed are brought up to
-   * date, which one thread must do for each line. */
-  void (*residual_coarse)(const cvtm_grid_level *c, int64_t y, int store, double *out);
+  void (*relax_coarse)(const cvtm_grid_level *c, int64_t y);
+  /* out = r - A e. */
+  void (*residual_coarse)(const cvtm_grid_level *c, int64_t y, double *out);
 
   /* --- transfers, bilinear --- */
 
   /* c->r from the residuals of the three fine lines 2 y .. 2 y + 2 (NULL: outside the grid). */
   void (*restrict_line)(const cvtm_grid_level *c, int64_t fine_width, int64_t fine_height,
                         int64_t y, const double *const residual[3]);
-  /* c->lower and c->upper; nodes at a bound do not count if `truncated`. */
-  void (*gather_bounds)(const cvtm_grid_level *c, const cvtm_grid_fine_bounds *f, int truncated,
-                        int64_t y);
   /* c->support_changed from the changes of the three fine lines. */
   void (*mark_changes)(const cvtm_grid_level *c, int64_t fine_width, int64_t y,
                        const uint8_t *const changed[3]);
-  /* f->e += interpolated c->e, but for truncated nodes. */
+  /* f->e += interpolated c->e. */
   void (*prolong)(const cvtm_grid_level *f, const cvtm_grid_level *c, int64_t y);
 
   /* --- P'AP --- */

@@ -2,7 +2,7 @@
 #ifndef CVTMESH_LCP_GRID_GRID_LINES_COARSE_H
 #define CVTMESH_LCP_GRID_GRID_LINES_COARSE_H
 
-#include "lcp/grid/grid_lines_vectors.h"
+#include "lcp/grid/grid_lines_problem.h"
 #include "lcp/grid/grid_smoother.h"
 #include "lcp/grid/grid_transfer.h"
 
@@ -47,26 +47,24 @@ CVTM_INLINE double south_sum(const coarse_stencil *s, int64_t i) {
 
 /* --- smoothing and residuals --- */
 
-CVTM_INLINE void relax_coarse_node(const cvtm_grid_level *c, int bounded, int64_t y, int64_t x) {
-  c->e[y * c->width + x] = cvtm_grid_coarse_relaxed(c, bounded, x, y);
+CVTM_INLINE void relax_coarse_node(const cvtm_grid_level *c, int64_t y, int64_t x) {
+  c->e[y * c->width + x] = cvtm_grid_coarse_relaxed(c, x, y);
 }
 
 /* Even columns, then odd ones, chunk by chunk. The lines above and below add the same to both. */
-CVTM_INLINE void relax_coarse_line_body(const cvtm_grid_level *c, int bounded, int64_t y) {
+CVTM_INLINE void relax_coarse_line_body(const cvtm_grid_level *c, int64_t y) {
   const int64_t w = c->width;
   double over[CHUNK], under[CHUNK], inverse[CHUNK], value[CHUNK];
   if (y == 0 || y + 1 == c->height || w < 3) {
-    for (int64_t x = 0; x < w; x += 2) relax_coarse_node(c, bounded, y, x);
-    for (int64_t x = 1; x < w; x += 2) relax_coarse_node(c, bounded, y, x);
+    for (int64_t x = 0; x < w; x += 2) relax_coarse_node(c, y, x);
+    for (int64_t x = 1; x < w; x += 2) relax_coarse_node(c, y, x);
     return;
   }
-  relax_coarse_node(c, bounded, y, 0);
-  if (w % 2 == 1) relax_coarse_node(c, bounded, y, w - 1);
+  relax_coarse_node(c, y, 0);
+  if (w % 2 == 1) relax_coarse_node(c, y, w - 1);
   for (int64_t first = 1; first < w - 1; first += CHUNK) { /* odd; so chunks end with even ones */
     const int64_t count = chunk_of(first, w - 1), k = y * w + first;
     const coarse_stencil s = coarse_stencil_from(c, y, first);
-    const double *lower = bounded ? c->lower + k : minus_infinity,
-                 *upper = bounded ? c->upper + k : plus_infinity;
     double *e = c->e + k;
     for (int64_t i = 0; i < count; ++i) over[i] = north_sum(&s, w, i);
     for (int64_t i = 0; i < count; ++i) under[i] = south_sum(&s, i);
@@ -75,12 +73,12 @@ CVTM_INLINE void relax_coarse_line_body(const cvtm_grid_level *c, int bounded, i
     for (int64_t odd = 1; odd >= 0; --odd) { /* the chunk's odd nodes are the line's even ones */
       for (int64_t i = 0; i < count; ++i) {
         const double sum = s.r[i] + ((over[i] + beside_sum(&s, i)) + under[i]);
-        value[i] = cvtm_lcp_clip(sum * inverse[i], lower[i], upper[i]);
+        value[i] = sum * inverse[i];
       }
       for (int64_t i = odd; i < count; i += 2) e[i] = value[i];
     }
   }
-  if (w % 2 == 0) relax_coarse_node(c, bounded, y, w - 1);
+  if (w % 2 == 0) relax_coarse_node(c, y, w - 1);
 }
 
 CVTM_INLINE void coarse_residual_line_body(const cvtm_grid_level *c, int64_t y, double *out) {
@@ -99,26 +97,6 @@ CVTM_INLINE void coarse_residual_line_body(const cvtm_grid_level *c, int64_t y, 
     for (int64_t i = 0; i < count; ++i) {
       out[first + i] = (s.r[i] + around[i]) - s.diagonal[i] * s.line[i];
     }
-  }
-}
-
-/* cvtm_grid_truncate for a line; `store` as in cvtm_grid_lines.residual_coarse. */
-CVTM_INLINE void truncate_coarse_line_body(const cvtm_grid_level *c, int64_t y, int marks,
-                                           double *residual) {
-  int64_t at_bound[CHUNK];
-  for (int64_t first = 0; first < c->width; first += CHUNK) {
-    const int64_t count = chunk_of(first, c->width), k = y * c->width + first;
-    const bounds limit = {c->lower + k, c->upper + k};
-    const double *e = c->e + k;
-    double *r = residual + first;
-    uint8_t *active = c->active + k, *fresh = c->stencil_changed + k;
-    for (int64_t i = 0; i < count; ++i) at_bound[i] = is_at_bound(limit, i, e[i]);
-    for (int64_t i = 0; i < count; ++i) r[i] = at_bound[i] ? 0.0 : r[i];
-    if (!marks) continue;
-    for (int64_t i = 0; i < count; ++i) {
-      fresh[i] |= (uint8_t)(2 * (active[i] != (uint8_t)at_bound[i]));
-    }
-    for (int64_t i = 0; i < count; ++i) active[i] = (uint8_t)at_bound[i];
   }
 }
 
@@ -148,43 +126,6 @@ CVTM_INLINE void restrict_line_body(const cvtm_grid_level *c, int64_t fine_width
     const double north = (0.25 * a[2 * x] + 0.5 * a[2 * x + 1]) + 0.25 * a[2 * x + 2];
     const double middle = ((north + 0.5 * b[2 * x]) + b[2 * x + 1]) + 0.5 * b[2 * x + 2];
     r[x] = ((middle + 0.25 * d[2 * x]) + 0.5 * d[2 * x + 1]) + 0.25 * d[2 * x + 2];
-  }
-}
-
-CVTM_INLINE void gather_bounds_body(const cvtm_grid_level *c, const cvtm_grid_fine_bounds *f,
-                                    int truncated, int64_t y) {
-  const int64_t w = c->width, part = CHUNK / 2;
-  const double none = truncated ? 0.0 : (double)INFINITY;
-  double low[CHUNK + 1], up[CHUNK + 1];
-  for (int64_t first = 0; first < w; first += part) {
-    const int64_t count = w - first < part ? w - first : part;
-    const int64_t fine_left = f->width - 2 * first; /* fine nodes from the first one on */
-    const int64_t fine_count = 2 * count + 1 < fine_left ? 2 * count + 1 : fine_left;
-    for (int64_t i = 0; i <= 2 * count; ++i) low[i] = -(double)INFINITY;
-    for (int64_t i = 0; i <= 2 * count; ++i) up[i] = (double)INFINITY;
-    for (int64_t j = 2 * y; j < 2 * y + 3 && j < f->height; ++j) {
-      const int64_t k = j * f->width + 2 * first;
-      const double *value = f->value + k;
-      const double *fine_lower = f->lower ? f->lower + k : minus_infinity;
-      const double *fine_upper = f->upper ? f->upper + k : plus_infinity;
-      for (int64_t i = 0; i < fine_count; ++i) {
-        const double lower = fine_lower[i] - value[i], upper = fine_upper[i] - value[i];
-        const int at_bound = (lower >= none) | (upper <= -none);
-        const double least = at_bound ? -(double)INFINITY : lower;
-        const double most = at_bound ? (double)INFINITY : upper;
-        low[i] = least > low[i] ? least : low[i];
-        up[i] = most < up[i] ? most : up[i];
-      }
-    }
-    double *lower = c->lower + y * w + first, *upper = c->upper + y * w + first;
-    for (int64_t x = 0; x < count; ++x) {
-      const double two = low[2 * x + 1] > low[2 * x] ? low[2 * x + 1] : low[2 * x];
-      lower[x] = low[2 * x + 2] > two ? low[2 * x + 2] : two;
-    }
-    for (int64_t x = 0; x < count; ++x) {
-      const double two = up[2 * x + 1] < up[2 * x] ? up[2 * x + 1] : up[2 * x];
-      upper[x] = up[2 * x + 2] < two ? up[2 * x + 2] : two;
-    }
   }
 }
 
@@ -243,31 +184,27 @@ CVTM_INLINE void prolong_line_body(const cvtm_grid_level *f, const cvtm_grid_lev
     count = interpolated_count(c, f->width, first);
     double *e = f->e + y * f->width + first;
     interpolate_chunk(c, y, first, count, more);
-    if (f->active) {
-      const uint8_t *active = f->active + y * f->width + first;
-      for (int64_t i = 0; i < count; ++i) more[i] = active[i] ? 0.0 : more[i];
-    }
     for (int64_t i = 0; i < count; ++i) e[i] += more[i];
   }
 }
 
-/* Active nodes keep x if `truncated`. */
+/* Active nodes do not move. */
 CVTM_INLINE void correct_line_body(const cvtm_grid_problem *p, const cvtm_grid_level *c,
-                                   int truncated, int searched, int64_t j) {
+                                   int64_t j) {
   double moved[CHUNK];
   for (int64_t first = 0, count; first < p->width; first += count) {
     count = interpolated_count(c, p->width, first);
     const int64_t k = j * p->width + first;
     const bounds limit = bounds_from(p, k);
-    double *x = p->x + k, *d = p->d + k;
+    const double *x = p->x + k;
+    double *d = p->d + k;
     interpolate_chunk(c, j, first, count, moved);
     for (int64_t i = 0; i < count; ++i) {
-      const int at_bound = truncated & is_at_bound(limit, i, x[i]);
+      const int at_bound = is_at_bound(limit, i, x[i]);
       const double next = clip_at(limit, i, x[i] + moved[i]);
       moved[i] = at_bound ? x[i] : next;
     }
-    for (int64_t i = 0; i < count && searched; ++i) d[i] = moved[i] - x[i];
-    for (int64_t i = 0; i < count && !searched; ++i) x[i] = moved[i];
+    for (int64_t i = 0; i < count; ++i) d[i] = moved[i] - x[i];
   }
 }
 

@@ -5,7 +5,7 @@
 #define CVTMESH_LCP_GRID_GRID_LINES_GALERKIN_H
 
 #include "lcp/grid/grid_galerkin.h"
-#include "lcp/grid/grid_lines_vectors.h"
+#include "lcp/grid/grid_lines_problem.h"
 
 /* --- which stencils must be computed --- */
 
@@ -28,27 +28,22 @@ CVTM_INLINE void due_below_problem_body(const cvtm_grid_level *c, int64_t y, uin
   }
 }
 
-/* A stencil changes with the finer stencils in the support, and with nodes beside the support that
- * are truncated. */
+/* A stencil changes with the finer stencils in the support. */
 CVTM_INLINE void due_below_level_body(const cvtm_grid_level *f, const cvtm_grid_level *c, int64_t y,
                                       uint8_t *due) {
-  const int64_t part = CHUNK / 2, reach = f->active != NULL;
-  const int64_t top = 2 * y - reach > 0 ? 2 * y - reach : 0;
-  const int64_t bottom = 2 * y + 2 + reach < f->height ? 2 * y + 2 + reach : f->height - 1;
-  uint8_t column[CHUNK + 3]; /* from the node before the first support on */
+  const int64_t part = CHUNK / 2, bottom = 2 * y + 2 < f->height ? 2 * y + 2 : f->height - 1;
+  uint8_t column[CHUNK + 1];
   for (int64_t first = 0; first < c->width; first += part) {
     const int64_t count = c->width - first < part ? c->width - first : part;
-    const int64_t from = first > 0 ? -1 : 0, there = f->width - 2 * first;
-    const int64_t to = 2 * count + 2 < there ? 2 * count + 2 : there;
-    for (int64_t i = 0; i < 2 * count + 3; ++i) column[i] = 0;
-    for (int64_t j = top; j <= bottom; ++j) {
+    const int64_t there = f->width - 2 * first, to = 2 * count + 1 < there ? 2 * count + 1 : there;
+    for (int64_t i = 0; i < 2 * count + 1; ++i) column[i] = 0;
+    for (int64_t j = 2 * y; j <= bottom; ++j) {
       const uint8_t *fresh = f->stencil_changed + j * f->width + 2 * first;
-      for (int64_t i = from; i < to; ++i) column[i + 1] |= fresh[i];
+      for (int64_t i = 0; i < to; ++i) column[i] |= fresh[i];
     }
     for (int64_t x = 0; x < count; ++x) {
       const uint8_t *at = column + 2 * x;
-      const int beside = reach ? at[0] | at[4] : 0;
-      due[first + x] = (uint8_t)((at[1] | at[2] | at[3] | beside) != 0);
+      due[first + x] = (uint8_t)((at[0] | at[1] | at[2]) != 0);
     }
   }
 }

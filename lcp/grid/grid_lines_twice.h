@@ -36,39 +36,32 @@ VECTORS static void LINES(line_search)(const cvtm_grid_problem *p, int64_t j, do
   }
 }
 
-VECTORS static void LINES(truncate)(const cvtm_grid_problem *p, int truncated, int64_t j, int store,
+VECTORS static void LINES(truncate)(const cvtm_grid_problem *p, int64_t j, int store,
                                     double *residual, uint8_t *changed) {
-  truncate_line_body(p, truncated, j, store, residual, changed);
+  truncate_line_body(p, j, store, residual, changed);
 }
 
 VECTORS static void LINES(correct)(const cvtm_grid_problem *p, const cvtm_grid_level *c,
-                                   int truncated, int searched, int64_t j) {
-  correct_line_body(p, c, truncated, searched, j);
+                                   int64_t j) {
+  correct_line_body(p, c, j);
 }
 
 VECTORS static void LINES(step)(const cvtm_grid_problem *p, int64_t j, double step) {
   step_line_body(p, j, step);
 }
 
-VECTORS static void LINES(relax_coarse)(const cvtm_grid_level *c, int bounded, int64_t y) {
-  relax_coarse_line_body(c, bounded, y);
+VECTORS static void LINES(relax_coarse)(const cvtm_grid_level *c, int64_t y) {
+  relax_coarse_line_body(c, y);
 }
 
-VECTORS static void LINES(residual_coarse)(const cvtm_grid_level *c, int64_t y, int store,
-                                           double *out) {
+VECTORS static void LINES(residual_coarse)(const cvtm_grid_level *c, int64_t y, double *out) {
   coarse_residual_line_body(c, y, out);
-  if (c->active) truncate_coarse_line_body(c, y, store, out);
 }
 
 VECTORS static void LINES(restrict_line)(const cvtm_grid_level *c, int64_t fine_width,
                                          int64_t fine_height, int64_t y,
                                          const double *const residual[3]) {
   restrict_line_body(c, fine_width, fine_height, y, residual);
-}
-
-VECTORS static void LINES(gather_bounds)(const cvtm_grid_level *c, const cvtm_grid_fine_bounds *f,
-                                         int truncated, int64_t y) {
-  gather_bounds_body(c, f, truncated, y);
 }
 
 VECTORS static void LINES(mark_changes)(const cvtm_grid_level *c, int64_t fine_width, int64_t y,
@@ -105,7 +98,6 @@ static const cvtm_grid_lines LINES(table) = {
     .relax_coarse = LINES(relax_coarse),
     .residual_coarse = LINES(residual_coarse),
     .restrict_line = LINES(restrict_line),
-    .gather_bounds = LINES(gather_bounds),
     .mark_changes = LINES(mark_changes),
     .prolong = LINES(prolong),
     .due_below_problem = LINES(due_below_problem),

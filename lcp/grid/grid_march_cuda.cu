@@ -8,24 +8,90 @@
  * A cycle takes 1.3 to 2.1 times as long with the reference kernels at 1024 x 1024, and 2.8 to 4.2
  * times at 4096 x 4096 (H200); at 255 x 255 as long. Marches that loaded links, too, took 1.2 to
  * 1.3 times as long as the reference. */
+#include "lcp/grid/grid_cuda.h"
 #include "lcp/grid/grid_cuda_sums.h"
-#include "lcp/grid/grid_march_launch.h"
-#include "lcp/grid/grid_march_search.h"
+#include "lcp/grid/grid_march_correct.h"
 
 #include <algorithm>
 
 namespace {
 
+/* --- launches --- */
+
+constexpr int blocks_per_sm = 4; /* which bounds the registers of each */
+
+constant_operator constant_operator_of(double link, double outer, double mass) {
+  constant_operator op = {link, outer, mass, {0, 0, 0}, {0, 0, 0}};
+  for (int k = 0; k < 3; ++k) {
+    op.diagonal[k] = mass + ((link + (k > 0 ? outer : link)) + (link + (k > 1 ? outer : link)));
+    op.inverse[k] = 1 / op.diagonal[k];
+  }
+  return op;
+}
+
+/* True if all nodes have the same stencil. */
+bool is_uniform(const cvtm_grid_problem *shape) {
+  return !shape->diagonal && !shape->neumann && !(shape->mass > 0);
+}
+
+uniform_operator uniform_operator_of(double link) {
+  const double diagonal = (link + link) + (link + link);
+  return uniform_operator{constant_stencil{link, diagonal, 1 / diagonal}};
+}
+
+/* Calls launch with the operator of a problem for which cvtm_grid_can_march. */
+template <typename Launch>
+void with_operator(const cvtm_grid_problem *shape, Launch launch) {
+  const double c = shape->constant;
+  if (shape->diagonal) {
+    launch(diagonal_operator{c, 0.0});
+  } else if (is_uniform(shape)) {
+    launch(uniform_operator_of(c));
+  } else {
+    launch(constant_operator_of(c, shape->neumann ? 0.0 : c, shape->mass));
+  }
+}
+
+/* The number of lines that each warp owns. With it the blocks fill as few rounds of full_round
+ * blocks as possible. It is at most max_lines, since warps that are far apart no longer share the
+ * cache. */
+int lines_of(int64_t width, int64_t height) {
+  const int64_t full_round = 528, max_lines = 64;
+  const int64_t across = march_blocks(width, height, 1).across;
+  const int64_t rounds = (height * across + max_lines * full_round - 1) / (max_lines * full_round);
+  const int64_t down = rounds * full_round > across ? rounds * full_round / across : 1;
+  const int64_t lines = (height + down - 1) / down;
+  return static_cast<int>((lines + slack_lines - 1) / slack_lines * slack_lines);
+}
+
+int lines_of(const cvtm_grid_top *top) { return lines_of(top->shape->width, top->shape->height); }
+
+/* Launches kernel(problem, op, arguments), whose warps own lines_of(...) lines each. */
+template <typename Operator, typename Kernel, typename... Arguments>
+cvtm_status launch_march(const cvtm_grid_top *top, const char *name, Kernel kernel,
+                         const Operator &op, Arguments... arguments) {
+  const march_blocks grid(top->shape->width, top->shape->height, lines_of(top));
+  return launch_phase(top, name, kernel, grid.count, march_threads, cache_bytes, top->problem, op,
+                      arguments...);
+}
+
+/* coarse.support_changed = 0, and the flag behind it, top->changed. */
+cvtm_status clear_changes(const cvtm_grid_top *top, const cvtm_grid_level *coarse) {
+  const size_t bytes = static_cast<size_t>(coarse->width * coarse->height) + 1;
+  CVTM_CUDA_TRY(top->device, cudaMemsetAsync(coarse->support_changed, 0, bytes, stream_of(top)));
+  return CVTM_OK;
+}
+
 /* --- kernels --- */
 
-template <bool bounded, int rim, bool interior, typename Operator>
-__device__ void pre_smooth_strip(const strip<rim, interior> &s, const cvtm_grid_problem *p,
-                                 const Operator &op, const cvtm_grid_level *coarse, int truncated,
+template <bool interior, typename Operator>
+__device__ void pre_smooth_strip(const strip<interior> &s, const cvtm_grid_problem *p,
+                                 const Operator &op, const cvtm_grid_level *coarse,
                                  unsigned *slacks) {
-  using Cached = cached_lines<true, strip<rim, interior>>;
+  using Cached = cached_lines<true, strip<interior>>;
   const Cached lines(s, p, p->x, s.first - 3, s.end + 3);
   sweep_lines<interior> m;
-  restriction<bounded, false, Cached> below(lines, coarse, truncated, slacks);
+  restriction<Cached> below(lines, coarse, slacks);
   march(s.first - 3, s.end + 3, [&](auto parity, int j) {
     constexpr bool odd = decltype(parity)::value;
     lines.wait_for(j);
@@ -36,18 +102,17 @@ __device__ void pre_smooth_strip(const strip<rim, interior> &s, const cvtm_grid_
   });
 }
 
-/* Pre-smoothing, active nodes, residual and bounds for the coarse level: x -> d.
+/* Pre-smoothing, active nodes, residual for the coarse level: x -> d.
  * coarse.support_changed is 0 before. */
-template <bool bounded, typename Operator>
+template <typename Operator>
 __global__ void __launch_bounds__(march_threads, blocks_per_sm)
     pre_smooth_and_restrict_march(const cvtm_grid_problem *problem, Operator op,
-                                  cvtm_grid_level coarse, int truncated, int lines_each,
-                                  unsigned *slacks, launch_part part) {
+                                  cvtm_grid_level coarse, int lines_each, unsigned *slacks,
+                                  launch_part part) {
   pdl_trigger_and_wait();
   const cvtm_grid_problem p = *problem;
-  for_own_strip<Operator::rim>(p.width, p.height, lines_each, part.block(), [&](const auto &s) {
-    pre_smooth_strip<bounded>(s, &p, op, &coarse, truncated, slacks);
-  });
+  for_own_strip(p.width, p.height, lines_each, part.block(),
+                [&](const auto &s) { pre_smooth_strip(s, &p, op, &coarse, slacks); });
 }
 
 /* Slope and curvature of the correction. Warps take tiles round-robin. */
@@ -58,14 +123,13 @@ __global__ void __launch_bounds__(march_threads, blocks_per_sm)
   pdl_trigger_and_wait();
   if (!state->line_search_due) return;
   const cvtm_grid_problem p = *problem;
-  const int strips = static_cast<int>(strips_of(p.width, Operator::rim));
+  const int strips = static_cast<int>(strips_of(p.width));
   const int64_t tiles = strips * ((p.height + search_lines - 1) / search_lines);
   double sum[2] = {0, 0};
   for (int64_t t = blockIdx.x * static_cast<int64_t>(march_warps) + (threadIdx.x >> 5); t < tiles;
        t += gridDim.x * march_warps) {
     const int across = static_cast<int>(t % strips);
-    const strip<Operator::rim> tile(p.width, p.height, across, t / strips * search_lines,
-                                    search_lines);
+    const strip<> tile(p.width, p.height, across, t / strips * search_lines, search_lines);
     for_strip(tile, [&](const auto &s) {
       if (line_search_unbounded(s, &p, op, &coarse, slacks, sum)) return;
       line_search_bounded(s, &p, op, &coarse, sum);
@@ -80,17 +144,15 @@ __global__ void __launch_bounds__(march_threads, blocks_per_sm)
 template <typename Operator>
 __global__ void __launch_bounds__(march_threads, blocks_per_sm)
     post_smooth_and_measure_march(const cvtm_grid_problem *problem, Operator op,
-                                  cvtm_grid_level coarse, int searched, int lines_each,
-                                  cvtm_grid_state *state, double *partial, double *history,
-                                  int claimed, cudaGraphConditionalHandle handle,
-                                  launch_part part) {
+                                  cvtm_grid_level coarse, int lines_each, cvtm_grid_state *state,
+                                  double *partial, double *history, int claimed,
+                                  cudaGraphConditionalHandle handle, launch_part part) {
   pdl_trigger_and_wait();
   const cvtm_grid_problem p = *problem;
-  const double step = searched ? cvtm_grid_line_search_step(state) : 1.0;
+  const double step = cvtm_grid_line_search_step(state);
   double sum[3] = {0, 0, 0};
-  for_own_strip<Operator::rim>(p.width, p.height, lines_each, part.block(), [&](const auto &s) {
-    post_smooth_strip(s, &p, op, &coarse, searched, step, sum);
-  });
+  for_own_strip(p.width, p.height, lines_each, part.block(),
+                [&](const auto &s) { post_smooth_strip(s, &p, op, &coarse, step, sum); });
   if (!reduce_grid(sum, 2, partial, state, part) || threadIdx.x != 0) return;
   cvtm_grid_judge(state, history, sum[0], sum[2], sum[1], 1);
   if (claimed) cudaGraphSetConditional(handle, state->loop.go_on ? 1 : 0);
@@ -106,8 +168,8 @@ __global__ void __launch_bounds__(march_threads, blocks_per_sm)
   const cvtm_grid_problem p = *problem;
   const double *x = what == MEASURE_COLD_START ? p.d : p.x;
   double sum[3] = {0, 0, 0};
-  for_own_strip<Operator::rim>(p.width, p.height, lines_each, part.block(),
-                               [&](const auto &s) { measure_strip(s, &p, op, x, sum); });
+  for_own_strip(p.width, p.height, lines_each, part.block(),
+                [&](const auto &s) { measure_strip(s, &p, op, x, sum); });
   if (!reduce_grid(sum, 2, partial, state, part) || threadIdx.x != 0) return;
   if (what == MEASURE_COLD_START) {
     state->cold_norm = sqrt(sum[0]);
@@ -121,9 +183,9 @@ __global__ void __launch_bounds__(march_threads, blocks_per_sm)
 /* Line search blocks: as many as run at a time. */
 constexpr int search_blocks = 528;
 
-/* Doubles that hold the slacks of a grid by any operator. */
+/* Doubles that hold the slacks of a grid. */
 int64_t slack_doubles(int64_t width, int64_t height) {
-  return (strips_of(width, most_rim) * ((height + slack_lines - 1) / slack_lines) + 1) / 2;
+  return (strips_of(width) * ((height + slack_lines - 1) / slack_lines) + 1) / 2;
 }
 
 } /* namespace */
@@ -143,10 +205,7 @@ double *cvtm_grid_sums_of(const cvtm_grid_top *top) {
 
 int64_t cvtm_grid_partial_doubles_cuda(int64_t width, int64_t height) {
   int64_t blocks = std::max(max_parts, static_cast<int64_t>(search_blocks));
-  for (int rim = least_rim; rim <= most_rim; ++rim) {
-    const int lines = lines_of(width, height, rim);
-    blocks = std::max<int64_t>(blocks, march_blocks(width, height, rim, lines).count);
-  }
+  blocks = std::max<int64_t>(blocks, march_blocks(width, height, lines_of(width, height)).count);
   return slack_doubles(width, height) + CVTM_GRID_SUMS * blocks;
 }
 
@@ -154,9 +213,8 @@ cvtm_status cvtm_grid_measure_march(const cvtm_grid_top *top, cvtm_grid_measured
   cvtm_status status = CVTM_OK;
   with_operator(top->shape, [&](auto op) {
     using Operator = decltype(op);
-    status =
-        launch_march(top, "measure_march", measure_march<Operator>, op, lines_of<Operator>(top),
-                     what, top->state, cvtm_grid_sums_of(top), top->history);
+    status = launch_march(top, "measure_march", measure_march<Operator>, op, lines_of(top), what,
+                          top->state, cvtm_grid_sums_of(top), top->history);
   });
   return status;
 }
@@ -167,12 +225,9 @@ cvtm_status cvtm_grid_pre_smooth_and_restrict_march(const cvtm_grid_top *top,
   if (status != CVTM_OK) return status;
   with_operator(top->shape, [&](auto op) {
     using Operator = decltype(op);
-    with_flag(top->rules.bounded, [&](auto bounded) {
-      status = launch_march(top, "pre_smooth_and_restrict_march",
-                            pre_smooth_and_restrict_march<decltype(bounded)::value, Operator>, op,
-                            *coarse, top->rules.truncated, lines_of<Operator>(top),
-                            cvtm_grid_slacks_of(top));
-    });
+    status =
+        launch_march(top, "pre_smooth_and_restrict_march", pre_smooth_and_restrict_march<Operator>,
+                     op, *coarse, lines_of(top), cvtm_grid_slacks_of(top));
   });
   return status;
 }
@@ -195,10 +250,10 @@ cvtm_status cvtm_grid_post_smooth_and_measure_march(const cvtm_grid_top *top,
   const int claimed = cvtm_loop_claim(top->device, &handle);
   with_operator(top->shape, [&](auto op) {
     using Operator = decltype(op);
-    status = launch_march(top, "post_smooth_and_measure_march",
-                          post_smooth_and_measure_march<Operator>, op, *coarse, top->rules.searched,
-                          lines_of<Operator>(top), top->state, cvtm_grid_sums_of(top), top->history,
-                          claimed, static_cast<cudaGraphConditionalHandle>(handle));
+    status =
+        launch_march(top, "post_smooth_and_measure_march", post_smooth_and_measure_march<Operator>,
+                     op, *coarse, lines_of(top), top->state, cvtm_grid_sums_of(top), top->history,
+                     claimed, static_cast<cudaGraphConditionalHandle>(handle));
   });
   return status;
 }

@@ -71,20 +71,6 @@ __global__ void smooth_kernel(const cvtm_grid_problem *problem, int colour, doub
   });
 }
 
-__global__ void keep_best_kernel(const cvtm_grid_problem *problem, const cvtm_grid_state *state,
-                                 int restore) {
-  const cvtm_grid_problem p = *problem;
-  if (restore ? state->loop.improved : !state->loop.improved) return;
-  for_nodes(p.width, p.height, [&](int64_t i, int64_t j) {
-    const int64_t k = j * p.width + i;
-    if (restore) {
-      p.x[k] = p.d[k];
-    } else {
-      p.d[k] = p.x[k];
-    }
-  });
-}
-
 /* Four blocks per multiprocessor: enough to hide the latency of memory. */
 __global__ void __launch_bounds__(tile_x *tile_y, 4)
     measure_energy_kernel(const cvtm_grid_problem *problem, cvtm_grid_state *state,
@@ -107,34 +93,28 @@ __global__ void __launch_bounds__(tile_x *tile_y, 4)
 
 /* --- the V-cycle on the five-point problem --- */
 
-__global__ void mark_active_kernel(const cvtm_grid_problem *problem, int truncated) {
+__global__ void mark_active_kernel(const cvtm_grid_problem *problem, int only_masked) {
   const cvtm_grid_problem p = *problem;
   for_nodes(p.width, p.height, [&](int64_t i, int64_t j) {
     const int64_t k = j * p.width + i;
-    p.active[k] = static_cast<uint8_t>(cvtm_grid_is_active(&p, truncated, k));
+    p.active[k] =
+        static_cast<uint8_t>(only_masked ? cvtm_grid_masked(&p, k) : cvtm_grid_is_active(&p, k));
   });
 }
 
-/* Residual and bounds of the correction, from the problem to the level below it. */
-__global__ void restrict_problem_kernel(const cvtm_grid_problem *problem, cvtm_grid_level coarse,
-                                        cvtm_grid_rules rules) {
+/* The residual, from the problem to the level below it. */
+__global__ void restrict_problem_kernel(const cvtm_grid_problem *problem, cvtm_grid_level coarse) {
   const cvtm_grid_problem p = *problem;
   const cvtm_grid_finer f = {&p, nullptr};
   for_nodes(coarse.width, coarse.height,
-            [&](int64_t x, int64_t y) { cvtm_grid_restrict(&f, &coarse, &rules, x, y); });
+            [&](int64_t x, int64_t y) { cvtm_grid_restrict(&f, &coarse, x, y); });
 }
 
-__global__ void correct_kernel(const cvtm_grid_problem *problem, cvtm_grid_level coarse,
-                               int searched) {
+__global__ void correct_kernel(const cvtm_grid_problem *problem, cvtm_grid_level coarse) {
   const cvtm_grid_problem p = *problem;
   for_nodes(p.width, p.height, [&](int64_t i, int64_t j) {
     const int64_t k = j * p.width + i;
-    const double moved = cvtm_grid_corrected(&p, &coarse, i, j);
-    if (searched) {
-      p.d[k] = moved - p.x[k];
-    } else {
-      p.x[k] = moved;
-    }
+    p.d[k] = cvtm_grid_corrected(&p, &coarse, i, j) - p.x[k];
   });
 }
 
@@ -183,32 +163,24 @@ __global__ void clear_kernel(cvtm_grid_level level) {
             [&](int64_t x, int64_t y) { level.e[y * level.width + x] = 0; });
 }
 
-__global__ void relax_kernel(cvtm_grid_level level, int bounded, int colour) {
+__global__ void relax_kernel(cvtm_grid_level level, int colour) {
   const int64_t from_x = colour & 1, from_y = colour >> 1;
   for_nodes((level.width - from_x + 1) / 2, (level.height - from_y + 1) / 2,
             [&](int64_t half_x, int64_t half_y) {
               const int64_t x = 2 * half_x + from_x, y = 2 * half_y + from_y;
-              level.e[y * level.width + x] = cvtm_grid_coarse_relaxed(&level, bounded, x, y);
+              level.e[y * level.width + x] = cvtm_grid_coarse_relaxed(&level, x, y);
             });
 }
 
-__global__ void truncate_kernel(cvtm_grid_level level) {
-  for_nodes(level.width, level.height, [&](int64_t x, int64_t y) {
-    const int64_t k = y * level.width + x;
-    cvtm_grid_truncate(&level, k, level.e[k]);
-  });
-}
-
-__global__ void restrict_level_kernel(cvtm_grid_level level, cvtm_grid_level coarse,
-                                      cvtm_grid_rules rules) {
+__global__ void restrict_level_kernel(cvtm_grid_level level, cvtm_grid_level coarse) {
   const cvtm_grid_finer f = {nullptr, &level};
   for_nodes(coarse.width, coarse.height,
-            [&](int64_t x, int64_t y) { cvtm_grid_restrict(&f, &coarse, &rules, x, y); });
+            [&](int64_t x, int64_t y) { cvtm_grid_restrict(&f, &coarse, x, y); });
 }
 
 __global__ void prolong_kernel(cvtm_grid_level level, cvtm_grid_level coarse) {
   for_nodes(level.width, level.height, [&](int64_t x, int64_t y) {
-    level.e[y * level.width + x] = cvtm_grid_prolonged(&level, &coarse, x, y);
+    level.e[y * level.width + x] += cvtm_grid_interpolated(&coarse, coarse.e, x, y);
   });
 }
 
@@ -253,14 +225,14 @@ cvtm_status measure_reference(const cvtm_grid_top *top, int counted) {
 
 cvtm_status pre_smooth_and_restrict_reference(const cvtm_grid_top *top,
                                               const cvtm_grid_level *coarse) {
-  cvtm_status status = cvtm_grid_smooth_reference(top, top->rules.pre);
+  cvtm_status status = cvtm_grid_smooth_reference(top, 1);
   if (status != CVTM_OK) return status;
   status = launch_nodes(top, "restrict_problem_kernel", restrict_problem_kernel,
-                        blocks_for_nodes(coarse), top->problem, *coarse, top->rules);
+                        blocks_for_nodes(coarse), top->problem, *coarse);
   if (status != CVTM_OK) return status;
   if (top->changed) CVTM_CUDA_TRY(top->device, cudaMemsetAsync(top->changed, 1, 1, stream_of(top)));
   return launch_nodes(top, "mark_active_kernel", mark_active_kernel, blocks_for_nodes(top),
-                      top->problem, top->rules.truncated);
+                      top->problem, 0);
 }
 
 cvtm_status galerkin_reference(const cvtm_grid_top *top, const cvtm_grid_level *levels, int first,
@@ -277,8 +249,7 @@ cvtm_status galerkin_reference(const cvtm_grid_top *top, const cvtm_grid_level *
 cvtm_status relax_level(const cvtm_grid_top *top, const cvtm_grid_level *level, int sweeps) {
   const dim3 grid = blocks_for_nodes((level->width + 1) / 2, (level->height + 1) / 2);
   for (int colour = 0; colour < 4 * sweeps; ++colour) {
-    relax_kernel<<<grid, tile_threads_xy(), 0, stream_of(top)>>>(*level, top->rules.bounded,
-                                                                 colour & 3);
+    relax_kernel<<<grid, tile_threads_xy(), 0, stream_of(top)>>>(*level, colour & 3);
   }
   return cvtm_cuda_launched(top->device, "relax_kernel");
 }
@@ -287,13 +258,10 @@ cvtm_status coarse_pre_smooth_and_restrict_reference(const cvtm_grid_top *top,
                                                      const cvtm_grid_level *level,
                                                      const cvtm_grid_level *coarse) {
   clear_kernel<<<blocks_for_nodes(level), tile_threads_xy(), 0, stream_of(top)>>>(*level);
-  const cvtm_status status = relax_level(top, level, top->rules.pre);
+  const cvtm_status status = relax_level(top, level, 1);
   if (status != CVTM_OK) return status;
-  if (level->active) {
-    truncate_kernel<<<blocks_for_nodes(level), tile_threads_xy(), 0, stream_of(top)>>>(*level);
-  }
   return launch_nodes(top, "restrict_level_kernel", restrict_level_kernel, blocks_for_nodes(coarse),
-                      *level, *coarse, top->rules);
+                      *level, *coarse);
 }
 
 int is_tail_reference(const cvtm_grid_top * /* top */, const cvtm_grid_level * /* levels */,
@@ -313,16 +281,14 @@ cvtm_status coarse_prolong_and_post_smooth_reference(const cvtm_grid_top *top,
                                                      const cvtm_grid_level *coarse) {
   prolong_kernel<<<blocks_for_nodes(level), tile_threads_xy(), 0, stream_of(top)>>>(*level,
                                                                                     *coarse);
-  return relax_level(top, level, top->rules.post);
+  return relax_level(top, level, 1);
 }
 
 cvtm_status prolong_and_correct_reference(const cvtm_grid_top *top, const cvtm_grid_level *coarse) {
-  correct_kernel<<<blocks_for_nodes(top), tile_threads_xy(), 0, stream_of(top)>>>(
-      top->problem, *coarse, top->rules.searched);
-  if (top->rules.searched) {
-    line_search_kernel<<<summing_blocks(top), tile_threads_xy(), 0, stream_of(top)>>>(
-        top->problem, top->state, cvtm_grid_sums_of(top));
-  }
+  correct_kernel<<<blocks_for_nodes(top), tile_threads_xy(), 0, stream_of(top)>>>(top->problem,
+                                                                                  *coarse);
+  line_search_kernel<<<summing_blocks(top), tile_threads_xy(), 0, stream_of(top)>>>(
+      top->problem, top->state, cvtm_grid_sums_of(top));
   return cvtm_cuda_launched(top->device, "correct_kernel");
 }
 
@@ -330,10 +296,6 @@ cvtm_status post_smooth_and_measure_reference(const cvtm_grid_top *top,
                                               const cvtm_grid_level * /* coarse */) {
   const cvtm_status status = cvtm_grid_step_and_smooth_reference(top);
   return status == CVTM_OK ? measure_reference(top, 1) : status;
-}
-
-int chains_cycles_reference(const cvtm_grid_top * /* top */, const cvtm_grid_level * /* coarse */) {
-  return 0;
 }
 
 } /* namespace */
@@ -360,22 +322,15 @@ cvtm_status cvtm_grid_smooth_reference(const cvtm_grid_top *top, int sweeps) {
   const dim3 grid = blocks_for_nodes((top->shape->width + 1) / 2, top->shape->height);
   for (int colour = 0; colour < 2 * sweeps; ++colour) {
     smooth_kernel<<<grid, tile_threads_xy(), 0, stream_of(top)>>>(top->problem, colour & 1,
-                                                                  top->rules.omega);
+                                                                  top->omega);
   }
   return cvtm_cuda_launched(top->device, "smooth_kernel");
 }
 
 cvtm_status cvtm_grid_step_and_smooth_reference(const cvtm_grid_top *top) {
-  if (top->rules.searched) {
-    step_kernel<<<blocks_for_nodes(top), tile_threads_xy(), 0, stream_of(top)>>>(top->problem,
-                                                                                 top->state);
-  }
-  return cvtm_grid_smooth_reference(top, top->rules.post);
-}
-
-cvtm_status cvtm_grid_keep_best_reference(const cvtm_grid_top *top, int restore) {
-  return launch_nodes(top, "keep_best_kernel", keep_best_kernel, blocks_for_nodes(top),
-                      top->problem, top->state, restore);
+  step_kernel<<<blocks_for_nodes(top), tile_threads_xy(), 0, stream_of(top)>>>(top->problem,
+                                                                               top->state);
+  return cvtm_grid_smooth_reference(top, 1);
 }
 
 cvtm_status cvtm_grid_measure_energy_reference(const cvtm_grid_top *top) {
@@ -385,7 +340,7 @@ cvtm_status cvtm_grid_measure_energy_reference(const cvtm_grid_top *top) {
 
 cvtm_status cvtm_grid_mark_masked_reference(const cvtm_grid_top *top) {
   return launch_nodes(top, "mark_active_kernel", mark_active_kernel, blocks_for_nodes(top),
-                      top->problem, 0);
+                      top->problem, 1);
 }
 
 cvtm_status cvtm_grid_interpolation_weights_reference(const cvtm_grid_top *top,
@@ -424,7 +379,6 @@ const cvtm_grid_table cvtm_grid_reference_table_cuda = {
     cvtm_grid_raise_limit_reference,
     measure_reference,
     cvtm_grid_smooth_reference,
-    cvtm_grid_keep_best_reference,
     cvtm_grid_measure_energy_reference,
     pre_smooth_and_restrict_reference,
     galerkin_reference,
@@ -434,9 +388,6 @@ const cvtm_grid_table cvtm_grid_reference_table_cuda = {
     coarse_prolong_and_post_smooth_reference,
     prolong_and_correct_reference,
     post_smooth_and_measure_reference,
-    chains_cycles_reference,
-    nullptr,
-    nullptr,
     cvtm_grid_mark_masked_reference,
     cvtm_grid_interpolation_weights_reference,
     cvtm_grid_coarsen_data_reference,

@@ -30,10 +30,6 @@ static void *bump(bump_allocator *c, int64_t count, size_t size) {
   return at;
 }
 
-static int truncates_levels(const cvtm_grid_solver *s) {
-  return s->head.options.method == CVTM_LCP_TRUNCATED;
-}
-
 static void place_arena(cvtm_grid_solver *s, bump_allocator *c) {
   const cvtm_grid_problem *fine = &s->shape[0];
   const int64_t partials = s->table->partial_doubles(fine->width, fine->height);
@@ -48,7 +44,6 @@ static void place_arena(cvtm_grid_solver *s, bump_allocator *c) {
     cvtm_grid_problem *p = &s->shape[l];
     const int64_t count = p->width * p->height;
     p->active = bump(c, count, 1);
-    p->active_next = bump(c, count, 1);
     if (l == 0) {
       p->d = bump(c, count, sizeof(double));
       continue;
@@ -60,9 +55,8 @@ static void place_arena(cvtm_grid_solver *s, bump_allocator *c) {
     level->r = bump(c, count, sizeof(double));
     level->lower = bump(c, count, sizeof(double));
     level->upper = bump(c, count, sizeof(double));
-    if (truncates_levels(s)) level->active = bump(c, count, 1);
     level->support_changed = bump(c, count + 1, 1); /* the last one: whether any is set */
-    if (!truncates_levels(s)) s->top[l - 1].changed = level->support_changed + count;
+    s->top[l - 1].changed = level->support_changed + count;
     level->stencil_changed = bump(c, count, 1);
     level->kind = bump(c, count, 1);
     /* While the problem of a level is solved, the level corrects no finer one. */
@@ -83,7 +77,6 @@ static cvtm_status clear_arena(const cvtm_grid_solver *s) {
     const cvtm_grid_problem *p = &s->shape[l];
     const size_t bytes = padded(p->width * p->height, 1);
     status = cvtm_device_fill(s->head.device, p->active, 0, bytes);
-    if (status == CVTM_OK) status = cvtm_device_fill(s->head.device, p->active_next, 0, bytes);
     if (l == 0 || status != CVTM_OK || p->width * p->height > CVTM_GRID_TAIL_NODES) continue;
     const size_t planes = CVTM_GRID_PLANES * (size_t)(p->width * p->height);
     status = cvtm_device_fill(s->head.device, s->level[l].coefficient, 0, planes * sizeof(double));
@@ -142,20 +135,6 @@ static cvtm_status lay_out_extra(cvtm_grid_solver *s, int weights, const cvtm_lc
 
 /* --- levels --- */
 
-static cvtm_grid_rules rules_of(const cvtm_lcp_options *options) {
-  const cvtm_lcp_method method = options->method;
-  cvtm_grid_rules rules = {
-      .truncated = method == CVTM_LCP_TRUNCATED || method == CVTM_LCP_TNNMG,
-      .bounded = method != CVTM_LCP_TNNMG,
-      .averaged = method == CVTM_LCP_PROJECTED_MULTIGRID,
-      .searched = method == CVTM_LCP_TNNMG,
-      .pre = options->pre_smoothing,
-      .post = options->post_smoothing,
-      .omega = method == CVTM_LCP_PSOR ? options->omega : 1.0,
-  };
-  return rules;
-}
-
 /* A direction with weak links is not halved until the links along the other direction are about as
  * strong: each halving makes these four times weaker against the links along this direction. */
 static void plan_levels(cvtm_grid_solver *s, int64_t width, int64_t height, double aspect) {
@@ -190,7 +169,7 @@ cvtm_status cvtm_grid_lay_out(cvtm_grid_solver *s, int64_t width, int64_t height
   for (int l = 0; l <= s->levels; ++l) {
     cvtm_grid_top *top = &s->top[l];
     top->device = s->head.device;
-    top->rules = rules_of(&s->head.options);
+    top->omega = s->head.options.method == CVTM_LCP_PSOR ? s->head.options.omega : 1;
     top->problem = s->problem + l;
     top->shape = &s->shape[l];
     top->state = s->top[0].state;
@@ -247,18 +226,6 @@ static cvtm_status find_aspect(const cvtm_grid_solver *s, const cvtm_lcp_grid *g
   cvtm_device_free(device, workspace);
   const double found = sqrt(squares[0] / (double)across) / sqrt(squares[1] / (double)down);
   if (found > 0 && isfinite(found)) *aspect = found;
-  return status;
-}
-
-/* No node of a coarse level is truncated. */
-static cvtm_status clear_truncated(const cvtm_grid_solver *s) {
-  cvtm_status status = CVTM_OK;
-  for (int l = 1; l <= s->levels && status == CVTM_OK; ++l) {
-    const cvtm_grid_level *level = &s->level[l];
-    if (!level->active) continue;
-    status =
-        cvtm_device_fill(s->head.device, level->active, 0, (size_t)(level->width * level->height));
-  }
   return status;
 }
 
@@ -332,7 +299,6 @@ cvtm_status cvtm_grid_set_coefficients(cvtm_grid_solver *s, const cvtm_lcp_grid 
   if (status != CVTM_OK) return status;
   if (grid->horizontal) s->linked = 1;
   status = place_coefficients(s, grid, weights);
-  if (status == CVTM_OK) status = clear_truncated(s);
   if (status == CVTM_OK && weights && options->method != CVTM_LCP_PSOR) status = compute_weights(s);
   s->bottom = find_bottom(s, grid);
   for (int l = 1; l <= s->bottom && status == CVTM_OK && options->nested; ++l) {

@@ -1,5 +1,5 @@
 /* Inside lcp/grid only: the smoother at a node, projected SOR on the five-point problem and
- * projected Gauss-Seidel on coarse levels. Sweeps run by colours: red-black on five points, four
+ * Gauss-Seidel on coarse levels. Sweeps run by colours: red-black on five points, four
  * colours on nine. */
 #ifndef CVTMESH_LCP_GRID_GRID_SMOOTHER_H
 #define CVTMESH_LCP_GRID_GRID_SMOOTHER_H
@@ -18,16 +18,14 @@ CVTM_HD double cvtm_grid_relaxed(const cvtm_grid_problem *p, const double *x, in
   return cvtm_lcp_clip(value, cvtm_grid_lower(p, k), cvtm_grid_upper(p, k));
 }
 
-/* The value that Gauss-Seidel gives to coarse node (x, y), moved into its bounds if `bounded`; 0
- * where the basis function is truncated altogether. */
-CVTM_HD double cvtm_grid_coarse_relaxed(const cvtm_grid_level *c, int bounded, int64_t x,
-                                        int64_t y) {
+/* The value that Gauss-Seidel gives to coarse node (x, y); 0 where the basis function is truncated
+ * altogether. */
+CVTM_HD double cvtm_grid_coarse_relaxed(const cvtm_grid_level *c, int64_t x, int64_t y) {
   double link[3][3];
   const int64_t k = y * c->width + x;
   cvtm_grid_coarse_stencil(c, x, y, link);
   if (!(link[1][1] > 0)) return 0.0;
-  const double value = (c->r[k] + cvtm_grid_coarse_neighbour_sum(c, c->e, x, y, link)) / link[1][1];
-  return bounded ? cvtm_lcp_clip(value, c->lower[k], c->upper[k]) : value;
+  return (c->r[k] + cvtm_grid_coarse_neighbour_sum(c, c->e, x, y, link)) / link[1][1];
 }
 
 /* Sweeps on the coarsest level: it has at most 3 x 3 nodes, or its mass dominates its links. */

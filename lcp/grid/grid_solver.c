@@ -53,7 +53,7 @@ static cvtm_status run_iterations(const cvtm_grid_solver *s, cvtm_grid_state *st
     if (status != CVTM_OK) break;
     if (stop || state->loop.stop != CVTM_LCP_ITERATIONS || limit >= most) {
       if (stop && state->loop.stop == CVTM_LCP_ITERATIONS) state->loop.stop = CVTM_LCP_INTERRUPTED;
-      return cvtm_grid_finish_iteration(s, 0);
+      return CVTM_OK;
     }
     limit = limit + stride < most ? limit + stride : most;
     status = s->table->raise_limit(&s->top[0], limit);
@@ -76,13 +76,6 @@ static cvtm_status set_start(const cvtm_grid_solver *s, int warm) {
   return nested ? cvtm_grid_nested_start(s) : s->table->clip_start(top, warm, 0);
 }
 
-/* x = the best iterate, after a method that did not converge. */
-static cvtm_status restore_best(const cvtm_grid_solver *s) {
-  const cvtm_grid_top *top = &s->top[0];
-  const cvtm_status status = s->table->keep_best(top, 1);
-  return status == CVTM_OK ? s->table->measure(top, 0) : status;
-}
-
 static cvtm_status solve_on_grid(cvtm_lcp *lcp, const double *b, const double *lower,
                                  const double *upper, double *x, int warm,
                                  cvtm_lcp_result *result) {
@@ -94,9 +87,6 @@ static cvtm_status solve_on_grid(cvtm_lcp *lcp, const double *b, const double *l
   if (status == CVTM_OK) status = set_start(s, warm);
   if (status == CVTM_OK) status = run_iterations(s, &state);
   const cvtm_iteration_state *loop = &state.loop;
-  if (status == CVTM_OK && top->rules.averaged && loop->stop != CVTM_LCP_CONVERGED) {
-    status = restore_best(s);
-  }
   if (status == CVTM_OK) status = s->table->measure_energy(top);
   if (status == CVTM_OK) {
     status = cvtm_device_copy_out(lcp->device, &final, top->state, sizeof final);

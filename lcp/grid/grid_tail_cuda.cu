@@ -4,7 +4,7 @@
  * barriers separate the levels.
  *
  * With tiles on all levels a cycle takes 1.15 to 1.6 times as long at 255 x 255, and 1.2 to 1.6
- * times at 1024 x 1024 (H200). Levels that truncate nodes gain nothing: their operators change. */
+ * times at 1024 x 1024 (H200). */
 #include "base/plain.h"
 #include "lcp/grid/grid_cuda.h"
 #include "lcp/grid/grid_galerkin.h"
@@ -43,8 +43,6 @@ struct small_level {
   __device__ double *r() const { return array(CVTM_GRID_PLANES + 1); }
   __device__ double *residual() const { return array(CVTM_GRID_PLANES + 2); }
   __device__ double *inverse() const { return array(CVTM_GRID_PLANES + 3); }
-  __device__ double *lower() const { return array(CVTM_GRID_PLANES + 4); }
-  __device__ double *upper() const { return array(CVTM_GRID_PLANES + 5); }
   __device__ void stencil(int k, double link[3][3]) const {
     link[0][0] = plane(CVTM_GRID_SOUTH_EAST)[k - pitch - 1];
     link[0][1] = plane(CVTM_GRID_SOUTH)[k - pitch];
@@ -58,8 +56,7 @@ struct small_level {
   }
 };
 
-/* Arrays of a level: the planes of its operator, four more, and two bounds. */
-__host__ __device__ int small_arrays(int bounded) { return CVTM_GRID_PLANES + (bounded ? 6 : 4); }
+constexpr int small_arrays = CVTM_GRID_PLANES + 4; /* of a level */
 
 __device__ small_level small_from(const cvtm_grid_level *level, int first) {
   small_level s;
@@ -84,25 +81,24 @@ __device__ void for_small(int width, int height, Work work) {
   if (wait) __syncthreads();
 }
 
-__device__ double small_relaxed(small_level s, int bounded, int k, const double (&link)[3][3]) {
-  const double value = (s.r()[k] + small_neighbour_sum(s.e() + k, s.pitch, link)) * s.inverse()[k];
-  return bounded ? cvtm_lcp_clip(value, s.lower()[k], s.upper()[k]) : value;
+__device__ double small_relaxed(small_level s, int k, const double (&link)[3][3]) {
+  return (s.r()[k] + small_neighbour_sum(s.e() + k, s.pitch, link)) * s.inverse()[k];
 }
 
-__device__ void relax_small(small_level s, int bounded, int sweeps) {
+__device__ void relax_small(small_level s, int sweeps) {
   for (int colour = 0; colour < 4 * sweeps; ++colour) {
     const int cx = colour & 1, cy = (colour >> 1) & 1;
     for_small((s.width + 1 - cx) / 2, (s.height + 1 - cy) / 2, [&](int x, int y) {
       const int k = s.at(2 * x + cx, 2 * y + cy);
       double link[3][3];
       s.stencil(k, link);
-      s.e()[k] = small_relaxed(s, bounded, k, link);
+      s.e()[k] = small_relaxed(s, k, link);
     });
   }
 }
 
 /* The same on a grid of at most 32 nodes: one warp, a node per thread, without block barriers. */
-__device__ void relax_small_by_warp(small_level s, int bounded, int sweeps) {
+__device__ void relax_small_by_warp(small_level s, int sweeps) {
   const int lane = static_cast<int>(threadIdx.x);
   if (lane < 32) {
     const int x = lane % s.width, y = lane / s.width, k = s.at(x, y < s.height ? y : 0);
@@ -110,7 +106,7 @@ __device__ void relax_small_by_warp(small_level s, int bounded, int sweeps) {
     double link[3][3];
     s.stencil(k, link);
     for (int pass = 0; pass < 4 * sweeps; ++pass) {
-      if ((pass & 3) == colour) s.e()[k] = small_relaxed(s, bounded, k, link);
+      if ((pass & 3) == colour) s.e()[k] = small_relaxed(s, k, link);
       __syncwarp();
     }
   }
@@ -149,41 +145,7 @@ __device__ double restrict_any(small_level f, const cvtm_grid_level *c, int x, i
   return sum;
 }
 
-__device__ void gather_small_bounds(small_level f, small_level s, const cvtm_grid_level *c,
-                                    int averaged, int x, int y) {
-  cvtm_grid_correction_bounds gathered = cvtm_grid_bounds_start(averaged);
-  int64_t i0, i1, j0, j1;
-  cvtm_grid_support(c->halved_x, x, f.width, &i0, &i1);
-  cvtm_grid_support(c->halved_y, y, f.height, &j0, &j1);
-  for (int64_t j = j0; j <= j1; ++j) {
-    for (int64_t i = i0; i <= i1; ++i) {
-      const double weight = cvtm_grid_basis(c, x, y, i, j);
-      const int k = f.at(static_cast<int>(i), static_cast<int>(j));
-      if (!(weight > 0)) continue;
-      cvtm_grid_bounds_add(&gathered, averaged, weight, f.lower()[k] - f.e()[k],
-                           f.upper()[k] - f.e()[k]);
-    }
-  }
-  const double scale = averaged && gathered.weight > 0 ? gathered.weight : 1.0;
-  s.lower()[s.at(x, y)] = gathered.lower / scale;
-  s.upper()[s.at(x, y)] = gathered.upper / scale;
-}
-
-/* The same with bilinear interpolation and bounds that are no averages: every weight is above 0.
- * Nodes that the support lacks at the boundary are replaced by its last ones. */
-__device__ void gather_small_bounds_bilinear(small_level f, small_level s, int x, int y) {
-  cvtm_grid_correction_bounds gathered = cvtm_grid_bounds_start(0);
-#pragma unroll
-  for (int d = 0; d < 9; ++d) {
-    const int k = f.at(min(2 * x + d % 3, f.width - 1), min(2 * y + d / 3, f.height - 1));
-    cvtm_grid_bounds_add(&gathered, 0, 1.0, f.lower()[k] - f.e()[k], f.upper()[k] - f.e()[k]);
-  }
-  s.lower()[s.at(x, y)] = gathered.lower;
-  s.upper()[s.at(x, y)] = gathered.upper;
-}
-
-__device__ void restrict_small(small_level f, small_level s, const cvtm_grid_level *c,
-                               const cvtm_grid_rules *rules) {
+__device__ void restrict_small(small_level f, small_level s, const cvtm_grid_level *c) {
   for_small(f.width, f.height, [&](int x, int y) {
     const int k = f.at(x, y);
     double link[3][3];
@@ -194,12 +156,6 @@ __device__ void restrict_small(small_level f, small_level s, const cvtm_grid_lev
   const bool bilinear = is_bilinear(c);
   for_small(s.width, s.height, [&](int x, int y) {
     s.r()[s.at(x, y)] = bilinear ? restrict_bilinear(f, s, c, x, y) : restrict_any(f, c, x, y);
-    if (!rules->bounded) return;
-    if (bilinear && !rules->averaged) {
-      gather_small_bounds_bilinear(f, s, x, y);
-    } else {
-      gather_small_bounds(f, s, c, rules->averaged, x, y);
-    }
   });
 }
 
@@ -290,36 +246,34 @@ __device__ void galerkin_small(small_level f, small_level s, const cvtm_grid_lev
 
 /* --- in shared memory: the V-cycle --- */
 
-__device__ void cycle_small_levels(const small_level *small, const small_levels &tail,
-                                   const cvtm_grid_rules &rules) {
+__device__ void cycle_small_levels(const small_level *small, const small_levels &tail) {
   const int bottom = tail.bottom, sweeps = cvtm_grid_bottom_sweeps(&tail.level[bottom]);
   for (int l = 0; l < bottom; ++l) {
-    relax_small(small[l], rules.bounded, rules.pre);
-    restrict_small(small[l], small[l + 1], &tail.level[l + 1], &rules);
+    relax_small(small[l], 1);
+    restrict_small(small[l], small[l + 1], &tail.level[l + 1]);
   }
   if (small[bottom].width * small[bottom].height <= 32) {
-    relax_small_by_warp(small[bottom], rules.bounded, sweeps);
+    relax_small_by_warp(small[bottom], sweeps);
   } else {
-    relax_small(small[bottom], rules.bounded, sweeps);
+    relax_small(small[bottom], sweeps);
   }
   for (int l = bottom - 1; l >= 0; --l) {
     prolong_small(small[l], small[l + 1], &tail.level[l + 1]);
-    relax_small(small[l], rules.bounded, rules.post);
+    relax_small(small[l], 1);
   }
 }
 
 /* Operators seldom change: they are loaded before the kernels ahead have ended, and a second time
  * if `changed` says that they have changed since (NULL: not known). */
 __global__ void __launch_bounds__(tail_threads)
-    tail_kernel(const __grid_constant__ small_levels tail, cvtm_grid_rules rules,
-                const uint8_t *changed) {
+    tail_kernel(const __grid_constant__ small_levels tail, const uint8_t *changed) {
   __shared__ small_level small[max_small_levels];
   const int thread = static_cast<int>(threadIdx.x);
   int end = 0;
   for (int l = 0; l <= tail.bottom; ++l) {
     const small_level s = small_from(&tail.level[l], end);
     if (l == thread) small[l] = s;
-    end += s.size * small_arrays(rules.bounded);
+    end += s.size * small_arrays;
   }
   for (int k = thread; k < end; k += tail_threads) small_memory[k] = 0;
   __syncthreads();
@@ -340,59 +294,31 @@ __global__ void __launch_bounds__(tail_threads)
   }
   const small_level s = small[0];
   const cvtm_grid_level &level = tail.level[0];
-  for_small(s.width, s.height, [&](int x, int y) {
-    const int k = y * s.width + x, at = s.at(x, y);
-    s.r()[at] = level.r[k];
-    if (!rules.bounded) return;
-    s.lower()[at] = level.lower[k];
-    s.upper()[at] = level.upper[k];
-  });
-  cycle_small_levels(small, tail, rules);
+  for_small(s.width, s.height, [&](int x, int y) { s.r()[s.at(x, y)] = level.r[y * s.width + x]; });
+  cycle_small_levels(small, tail);
   for_small<false>(s.width, s.height,
                    [&](int x, int y) { level.e[y * s.width + x] = s.e()[s.at(x, y)]; });
-}
-
-/* --- the coarsest level alone --- */
-
-constexpr int64_t warp_nodes = 32; /* of the largest level of bottom_kernel */
-
-/* The sweeps of the reference on a level of at most 32 nodes, by one warp: for levels that truncate
- * nodes, which do not begin the tail. With a launch for each colour a truncated cycle takes 1.1
- * times as long at 1024 x 1024 (H200). */
-__global__ void __launch_bounds__(warp_nodes)
-    bottom_kernel(cvtm_grid_level level, int bounded, int sweeps) {
-  const int k = static_cast<int>(threadIdx.x), width = static_cast<int>(level.width);
-  const int x = k % width, y = k / width;
-  const int colour = y < level.height ? (x & 1) + 2 * (y & 1) : 4;
-  pdl_wait();
-  pdl_trigger(); /* only now: see prolong_and_post_smooth_tile */
-  if (y < level.height) level.e[k] = 0;
-  for (int pass = 0; pass < 4 * sweeps; ++pass) {
-    __syncwarp();
-    if ((pass & 3) == colour) level.e[k] = cvtm_grid_coarse_relaxed(&level, bounded, x, y);
-  }
 }
 
 /* --- launchers --- */
 
 /* Bytes of shared memory for levels first .. last; 0: they are not a tail. */
-size_t small_bytes(const cvtm_grid_top *top, const cvtm_grid_level *levels, int first, int last) {
-  if (levels[first].width * levels[first].height > CVTM_GRID_TAIL_NODES || levels[first].active ||
+size_t small_bytes(const cvtm_grid_level *levels, int first, int last) {
+  if (levels[first].width * levels[first].height > CVTM_GRID_TAIL_NODES ||
       last - first >= max_small_levels || cvtm_uses_plain("tail")) {
     return 0;
   }
   int64_t nodes = 0;
   for (int l = first; l <= last; ++l) nodes += (levels[l].width + 2) * (levels[l].height + 2);
-  const size_t bytes =
-      static_cast<size_t>(nodes * small_arrays(top->rules.bounded)) * sizeof(double);
+  const size_t bytes = static_cast<size_t>(nodes * small_arrays) * sizeof(double);
   return bytes <= max_small_bytes ? bytes : 0;
 }
 
 } /* namespace */
 
-int cvtm_grid_is_tail_cuda(const cvtm_grid_top *top, const cvtm_grid_level *levels, int first,
-                           int last) {
-  return small_bytes(top, levels, first, last) > 0;
+int cvtm_grid_is_tail_cuda(const cvtm_grid_top * /* top */, const cvtm_grid_level *levels,
+                           int first, int last) {
+  return small_bytes(levels, first, last) > 0;
 }
 
 int cvtm_grid_last_before_tail(const cvtm_grid_top *top, const cvtm_grid_level *levels, int first,
@@ -407,17 +333,12 @@ int cvtm_grid_last_before_tail(const cvtm_grid_top *top, const cvtm_grid_level *
 
 cvtm_status cvtm_grid_tail_cycle_cuda(const cvtm_grid_top *top, const cvtm_grid_level *levels,
                                       int first, int last) {
-  const size_t bytes = small_bytes(top, levels, first, last);
-  const cvtm_grid_level *bottom = &levels[last];
-  if (bytes == 0 && bottom->width * bottom->height <= warp_nodes && !cvtm_uses_plain("tail")) {
-    return launch_pdl(top->device, "bottom_kernel", bottom_kernel, 1, warp_nodes, 0, *bottom,
-                      top->rules.bounded, cvtm_grid_bottom_sweeps(bottom));
-  }
+  const size_t bytes = small_bytes(levels, first, last);
   if (bytes == 0) return cvtm_grid_reference_table_cuda.tail_cycle(top, levels, first, last);
   small_levels small = {};
   small.bottom = last - first;
   small.galerkin = cvtm_grid_last_before_tail(top, levels, first, last) == first;
   for (int l = first; l <= last; ++l) small.level[l - first] = levels[l];
   return launch_pdl(top->device, "tail_kernel", tail_kernel, 1, tail_threads, bytes, small,
-                    top->rules, top->changed);
+                    top->changed);
 }

@@ -241,26 +241,12 @@ __device__ void tile_operator(const quad_place &t, const cvtm_grid_level *level,
   }
 }
 
-/* What sweeps read besides the operator. */
-template <bool bounded>
-struct quad_data {
-  quad r, lower, upper;
-  __device__ void load(const quad_place &t, const cvtm_grid_level *level) {
-    if (bounded) {
-      lower = t.load(level->lower);
-      upper = t.load(level->upper);
-    }
-    r = t.load(level->r); /* last: registers do not hold all of it until it is used */
-  }
-};
-
 /* Relaxes one colour; returns the residual that it leaves plus the diagonal's part of A e. */
-template <int c, bool from_zero, bool bounded>
-__device__ __forceinline__ double relax_colour(const quad_operator &a, const quad_data<bounded> &d,
-                                               int at, quad *e) {
-  const double sum = d.r.at[c] + a.template neighbour_sum<c, from_zero>(at);
-  double value = a.inverse.at[c] > 0 ? sum * a.inverse.at[c] : 0.0;
-  if (bounded && a.inverse.at[c] > 0) value = cvtm_lcp_clip(value, d.lower.at[c], d.upper.at[c]);
+template <int c, bool from_zero>
+__device__ __forceinline__ double relax_colour(const quad_operator &a, const quad &r, int at,
+                                               quad *e) {
+  const double sum = r.at[c] + a.template neighbour_sum<c, from_zero>(at);
+  const double value = a.inverse.at[c] > 0 ? sum * a.inverse.at[c] : 0.0;
   e->at[c] = value;
   a.e[c * quad_plane + at] = value;
   __syncthreads();
@@ -269,27 +255,24 @@ __device__ __forceinline__ double relax_colour(const quad_operator &a, const qua
 
 /* A sweep; from_zero: from e = 0, whatever is in memory. Returns what relax_colour does for the
  * last colour. */
-template <bool from_zero, bool bounded>
-__device__ __forceinline__ double relax_quads(const quad_operator &a, const quad_data<bounded> &d,
-                                              int at, quad *e) {
-  (void)relax_colour<0, from_zero>(a, d, at, e);
-  (void)relax_colour<1, from_zero>(a, d, at, e);
-  (void)relax_colour<2, from_zero>(a, d, at, e);
-  return relax_colour<3, from_zero>(a, d, at, e);
+template <bool from_zero>
+__device__ __forceinline__ double relax_quads(const quad_operator &a, const quad &r, int at,
+                                              quad *e) {
+  (void)relax_colour<0, from_zero>(a, r, at, e);
+  (void)relax_colour<1, from_zero>(a, r, at, e);
+  (void)relax_colour<2, from_zero>(a, r, at, e);
+  return relax_colour<3, from_zero>(a, r, at, e);
 }
 
 /* Residuals; last: what relax_quads has returned. */
-template <bool is_varying, bool bounded>
+template <bool is_varying>
 __device__ __forceinline__ quad quad_residuals(const quad_operator &a, const quad &diagonal,
-                                               const quad_data<bounded> &d, int at, const quad &e,
-                                               double last) {
-  return quad{{(d.r.at[0] + a.template neighbour_sum_of<0, false, is_varying>(at)) -
-                   diagonal.at[0] * e.at[0],
-               (d.r.at[1] + a.template neighbour_sum_of<1, false, is_varying>(at)) -
-                   diagonal.at[1] * e.at[1],
-               (d.r.at[2] + a.template neighbour_sum_of<2, false, is_varying>(at)) -
-                   diagonal.at[2] * e.at[2],
-               last - diagonal.at[3] * e.at[3]}};
+                                               const quad &r, int at, const quad &e, double last) {
+  return quad{
+      {(r.at[0] + a.template neighbour_sum_of<0, false, is_varying>(at)) - diagonal.at[0] * e.at[0],
+       (r.at[1] + a.template neighbour_sum_of<1, false, is_varying>(at)) - diagonal.at[1] * e.at[1],
+       (r.at[2] + a.template neighbour_sum_of<2, false, is_varying>(at)) - diagonal.at[2] * e.at[2],
+       last - diagonal.at[3] * e.at[3]}};
 }
 
 /* Calls combine(dx, dy, value) for the nodes of the support of the thread's coarse node. */
@@ -321,10 +304,10 @@ __device__ void tile_weights(const quad_place &t, const cvtm_grid_level *c,
   }
 }
 
-/* level.scratch = e after a sweep from 0; the residual and bounds for the coarse level. Where
+/* level.scratch = e after a sweep from 0; the residual for the coarse level. Where
  * `changed` is given, the operator is loaded before the kernels ahead have ended, and a second time
  * if they have changed it. */
-template <bool bounded, bool stored>
+template <bool stored>
 __global__ void __launch_bounds__(tile_threads, 2)
     pre_smooth_and_restrict_tile(cvtm_grid_level level, cvtm_grid_level coarse,
                                  cvtm_grid_constant_stencil constant, const uint8_t *changed,
@@ -341,50 +324,25 @@ __global__ void __launch_bounds__(tile_threads, 2)
   const bool is_late = !changed || __ldcg(changed);
   quad_bytes kinds = {{0, 0}}; /* loaded before the data, which nothing waits for at once */
   if (is_late) kinds = t.load_bytes(level.kind);
-  quad_data<bounded> d;
-  d.load(t, &level);
+  const quad r = t.load(level.r);
   if (is_late) tile_operator(t, &level, constant, kinds, &a);
   quad e;
-  const double last = relax_quads<true>(a, d, t.at, &e);
+  const double last = relax_quads<true>(a, r, t.at, &e);
   t.store(level.scratch, e);
   /* Sweeps do not need the diagonal: loaded again, it holds no registers until here. */
   const quad residual =
-      a.varying ? quad_residuals<true>(a, t.load(level.coefficient), d, t.at, e, last)
-                : quad_residuals<false>(a, a.constant_diagonal(constant), d, t.at, e, last);
+      a.varying ? quad_residuals<true>(a, t.load(level.coefficient), r, t.at, e, last)
+                : quad_residuals<false>(a, a.constant_diagonal(constant), r, t.at, e, last);
   __syncthreads();
-  double *lower = memory + 4 * quad_plane, *upper = lower + 4 * quad_plane;
 #pragma unroll
-  for (int c = 0; c < 4; ++c) {
-    bool truncated = !t.has[c];
-    if (bounded && level.active) {
-      if (t.owner && !truncated) cvtm_grid_truncate(&level, t.node(c), e.at[c]);
-      truncated = truncated || e.at[c] <= d.lower.at[c] || e.at[c] >= d.upper.at[c];
-    }
-    const int at = c * quad_plane + t.at;
-    memory[at] = truncated ? 0.0 : residual.at[c];
-    if (!bounded) continue;
-    const double none = static_cast<double>(INFINITY);
-    lower[at] = truncated ? -none : d.lower.at[c] - e.at[c];
-    upper[at] = truncated ? none : d.upper.at[c] - e.at[c];
-  }
+  for (int c = 0; c < 4; ++c) memory[c * quad_plane + t.at] = t.has[c] ? residual.at[c] : 0.0;
   __syncthreads();
   if (!t.owner || t.x >= coarse.width || t.y >= coarse.height) return;
   double weight[3][3], sum = 0;
   tile_weights<stored>(t, &coarse, weight);
   gather_support(memory, t.at,
                  [&](int dx, int dy, double value) { sum += weight[dy][dx] * value; });
-  const int64_t k = t.y * coarse.width + t.x;
-  coarse.r[k] = sum;
-  if (!bounded) return;
-  double low = -static_cast<double>(INFINITY), high = static_cast<double>(INFINITY);
-  gather_support(lower, t.at, [&](int dx, int dy, double value) {
-    if (weight[dy][dx] > 0 && value > low) low = value;
-  });
-  gather_support(upper, t.at, [&](int dx, int dy, double value) {
-    if (weight[dy][dx] > 0 && value < high) high = value;
-  });
-  coarse.lower[k] = low;
-  coarse.upper[k] = high;
+  coarse.r[t.y * coarse.width + t.x] = sum;
 }
 
 /* e of the coarse level; beyond the boundary constant if that is a Neumann one, else 0. */
@@ -418,7 +376,7 @@ __device__ quad prolong_tile(const quad_place &t, const cvtm_grid_level *c) {
 /* level.e = level.scratch + the interpolated correction, after a sweep. What the down phase stored
  * is read before pdl_wait: the tail lies between, and triggers the up phases only after the tail
  * has waited. */
-template <bool bounded, bool stored>
+template <bool stored>
 __global__ void __launch_bounds__(tile_threads, 2)
     prolong_and_post_smooth_tile(cvtm_grid_level level, cvtm_grid_level coarse,
                                  cvtm_grid_constant_stencil constant, launch_part part) {
@@ -430,21 +388,18 @@ __global__ void __launch_bounds__(tile_threads, 2)
   const quad_place t = tile_place(&level, tiles, tile, up_x, up_y);
   const quad_bytes kinds = t.load_bytes(level.kind);
   quad e = t.load(level.scratch);
-  quad_data<bounded> d;
-  d.load(t, &level);
-  quad_bytes truncated = {{0, 0}};
-  if (level.active) truncated = t.load_bytes(level.active);
+  const quad r = t.load(level.r);
   quad_operator a(memory);
   tile_operator(t, &level, constant, kinds, &a);
   pdl_wait();
   const quad change = prolong_tile<stored>(t, &coarse);
 #pragma unroll
   for (int c = 0; c < 4; ++c) {
-    if (t.byte(truncated, c, 1) == 0) e.at[c] += change.at[c];
+    if (t.has[c]) e.at[c] += change.at[c];
     memory[c * quad_plane + t.at] = e.at[c];
   }
   __syncthreads();
-  (void)relax_quads<false>(a, d, t.at, &e);
+  (void)relax_quads<false>(a, r, t.at, &e);
   t.store(level.e, e);
 }
 
@@ -479,13 +434,10 @@ cvtm_status cvtm_grid_pre_smooth_and_restrict_tiles(const cvtm_grid_top *top,
                                                     const cvtm_grid_level *coarse) {
   const uint8_t *changed = level->width * level->height <= early_nodes ? top->changed : nullptr;
   cvtm_status status = CVTM_OK;
-  with_flag(top->rules.bounded, [&](auto bounded) {
-    with_flag(coarse->weight != nullptr, [&](auto stored) {
-      status = launch_tiles(
-          top, "pre_smooth_and_restrict_tile",
-          pre_smooth_and_restrict_tile<decltype(bounded)::value, decltype(stored)::value>, level,
-          coarse, down_x, down_y, changed);
-    });
+  with_flag(coarse->weight != nullptr, [&](auto stored) {
+    status = launch_tiles(top, "pre_smooth_and_restrict_tile",
+                          pre_smooth_and_restrict_tile<decltype(stored)::value>, level, coarse,
+                          down_x, down_y, changed);
   });
   return status;
 }
@@ -494,13 +446,10 @@ cvtm_status cvtm_grid_prolong_and_post_smooth_tiles(const cvtm_grid_top *top,
                                                     const cvtm_grid_level *level,
                                                     const cvtm_grid_level *coarse) {
   cvtm_status status = CVTM_OK;
-  with_flag(top->rules.bounded, [&](auto bounded) {
-    with_flag(coarse->weight != nullptr, [&](auto stored) {
-      status = launch_tiles(
-          top, "prolong_and_post_smooth_tile",
-          prolong_and_post_smooth_tile<decltype(bounded)::value, decltype(stored)::value>, level,
-          coarse, up_x, up_y);
-    });
+  with_flag(coarse->weight != nullptr, [&](auto stored) {
+    status = launch_tiles(top, "prolong_and_post_smooth_tile",
+                          prolong_and_post_smooth_tile<decltype(stored)::value>, level, coarse,
+                          up_x, up_y);
   });
   return status;
 }

@@ -1,5 +1,5 @@
-/* Inside lcp/grid only: restriction and interpolation at a node, the bounds of coarse corrections,
- * and the interpolation weights. One source for both devices, C11 and CUDA C++.
+/* Inside lcp/grid only: restriction and interpolation at a node, and the interpolation weights. One
+ * source for both devices, C11 and CUDA C++.
  *
  * Coarsening takes every second node of a direction: coarse node I lies on fine node 2 I + 1, and
  * fine node 2 I lies between coarse nodes I - 1 and I, for any number of nodes. A direction that is
@@ -91,21 +91,6 @@ CVTM_HD double cvtm_grid_interpolated(const cvtm_grid_level *c, const double *e,
   return cvtm_grid_interpolated_any(c, e, c->width, i, j);
 }
 
-/* --- truncation --- */
-
-CVTM_HD int cvtm_grid_is_truncated(const cvtm_grid_level *f, int64_t k) {
-  return f->active && f->active[k];
-}
-
-/* Notes whether e leaves node k of a coarse level at a bound. Such a node would hold back every
- * coarser correction, so it is truncated from the coarser bases, as active nodes of level 0 are. */
-CVTM_HD void cvtm_grid_truncate(const cvtm_grid_level *f, int64_t k, double e) {
-  const uint8_t active = e <= f->lower[k] || e >= f->upper[k];
-  if (active == f->active[k]) return;
-  f->active[k] = active;
-  f->stencil_changed[k] |= 2;
-}
-
 /* --- restriction --- */
 
 /* The support of coarse index `coarse`, the fine indices that it is a parent of: *first .. *last,
@@ -126,47 +111,13 @@ CVTM_HD double cvtm_grid_basis(const cvtm_grid_level *c, int64_t x, int64_t y, i
   return cvtm_grid_weight(c, i, j, count_x, count_y, (int)(x - x0), (int)(y - y0));
 }
 
-/* Bounds of a coarse correction, gathered over a support: the tightest of the fine nodes' bounds,
- * so that no interpolated correction leaves them, or if `averaged` their weighted mean. */
-typedef struct cvtm_grid_correction_bounds {
-  double lower, upper, weight;
-} cvtm_grid_correction_bounds;
-
-CVTM_HD cvtm_grid_correction_bounds cvtm_grid_bounds_start(int averaged) {
-  cvtm_grid_correction_bounds limits;
-  limits.lower = averaged ? 0.0 : -(double)INFINITY;
-  limits.upper = averaged ? 0.0 : (double)INFINITY;
-  limits.weight = 0;
-  return limits;
-}
-
-CVTM_HD void cvtm_grid_bounds_add(cvtm_grid_correction_bounds *limits, int averaged, double weight,
-                                  double lower, double upper) {
-  if (averaged) {
-    limits->lower += weight * lower;
-    limits->upper += weight * upper;
-    limits->weight += weight;
-  } else {
-    if (lower > limits->lower) limits->lower = lower;
-    if (upper < limits->upper) limits->upper = upper;
-  }
-}
-
-CVTM_HD void cvtm_grid_bounds_store(const cvtm_grid_correction_bounds *limits, int averaged,
-                                    const cvtm_grid_level *c, int64_t k) {
-  const double scale = averaged && limits->weight > 0 ? limits->weight : 1.0;
-  c->lower[k] = limits->lower / scale;
-  c->upper[k] = limits->upper / scale;
-}
-
-/* Restricts the residual to coarse node (x, y), without truncated nodes, and gathers the bounds of
- * its correction if rules->bounded. Below a five-point problem, also compares the active nodes of
- * the support with f->problem->active: c->support_changed. */
-CVTM_HD void cvtm_grid_restrict(const cvtm_grid_finer *f, const cvtm_grid_level *c,
-                                const cvtm_grid_rules *rules, int64_t x, int64_t y) {
+/* Restricts the residual to coarse node (x, y), without truncated nodes. Below a five-point
+ * problem, also compares the active nodes of the support with f->problem->active:
+ * c->support_changed. */
+CVTM_HD void cvtm_grid_restrict(const cvtm_grid_finer *f, const cvtm_grid_level *c, int64_t x,
+                                int64_t y) {
   const cvtm_grid_problem *p = f->problem;
   const int64_t width = cvtm_grid_finer_width(f), height = cvtm_grid_finer_height(f);
-  cvtm_grid_correction_bounds gathered = cvtm_grid_bounds_start(rules->averaged);
   double sum = 0;
   int changed = 0;
   int64_t i0, i1, j0, j1;
@@ -175,36 +126,20 @@ CVTM_HD void cvtm_grid_restrict(const cvtm_grid_finer *f, const cvtm_grid_level 
   for (int64_t j = j0; j <= j1; ++j) {
     for (int64_t i = i0; i <= i1; ++i) {
       const int64_t k = j * width + i;
-      const int active =
-          p ? cvtm_grid_is_active(p, rules->truncated, k) : cvtm_grid_is_truncated(f->level, k);
+      const int active = p && cvtm_grid_is_active(p, k);
       if (p) changed |= active != p->active[k];
       if (active) continue;
       const double weight = cvtm_grid_basis(c, x, y, i, j);
       if (!(weight > 0)) continue;
       sum += weight *
              (p ? cvtm_grid_residual(p, p->x, i, j) : cvtm_grid_coarse_residual(f->level, i, j));
-      if (!rules->bounded) continue;
-      const double value = p ? p->x[k] : f->level->e[k];
-      const double lower = p ? cvtm_grid_lower(p, k) : f->level->lower[k];
-      const double upper = p ? cvtm_grid_upper(p, k) : f->level->upper[k];
-      cvtm_grid_bounds_add(&gathered, rules->averaged, weight, lower - value, upper - value);
     }
   }
-  const int64_t k = y * c->width + x;
-  c->r[k] = sum;
-  if (p) c->support_changed[k] = (uint8_t)changed;
-  if (rules->bounded) cvtm_grid_bounds_store(&gathered, rules->averaged, c, k);
+  c->r[y * c->width + x] = sum;
+  if (p) c->support_changed[y * c->width + x] = (uint8_t)changed;
 }
 
 /* --- corrections --- */
-
-/* e at node (x, y) of a coarse level after the interpolated correction; truncated nodes keep
- * theirs. */
-CVTM_HD double cvtm_grid_prolonged(const cvtm_grid_level *f, const cvtm_grid_level *c, int64_t x,
-                                   int64_t y) {
-  const int64_t k = y * f->width + x;
-  return cvtm_grid_is_truncated(f, k) ? f->e[k] : f->e[k] + cvtm_grid_interpolated(c, c->e, x, y);
-}
 
 /* x at node (i, j) after the interpolated correction, moved into its bounds; active nodes keep
  * theirs. */

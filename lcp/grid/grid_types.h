@@ -8,9 +8,10 @@
 #define CVTMESH_LCP_GRID_GRID_TYPES_H
 
 #include "base/portable.h"
-#include "lcp/clip.h"
+#include "lcp/stop.h"
 
 #include <math.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* For loops of few rounds whose indices must be constants when they are compiled. */
@@ -54,9 +55,8 @@ typedef struct cvtm_grid_problem {
   const uint8_t *mask;
   const double *b, *lower, *upper;
   double *x;
-  double *d;            /* the correction before its line search */
-  uint8_t *active;      /* 1: masked, or at a bound and truncated from the coarse bases */
-  uint8_t *active_next; /* the same for the next cycle, on devices that chain cycles */
+  double *d;       /* the correction before its line search */
+  uint8_t *active; /* 1: masked, or at a bound and truncated from the coarse bases */
 } cvtm_grid_problem;
 
 /* What is known of a coarse stencil without reading its coefficients. */
@@ -74,10 +74,9 @@ typedef struct cvtm_grid_level {
   double *coefficient;    /* CVTM_GRID_PLANES planes */
   double *e, *r, *lower, *upper;
   double *scratch; /* e between down and up phases, or lines of residuals: the device chooses */
-  uint8_t *active; /* 1: e is at a bound, truncated from the next level's bases; NULL: none is */
   /* 1: active nodes changed in the support; used right below a five-point problem only. */
   uint8_t *support_changed;
-  uint8_t *stencil_changed; /* in this cycle, bit 0: the stencil may have; bit 1: `active` has */
+  uint8_t *stencil_changed; /* 1: the stencil may have changed in this cycle */
   uint8_t *kind;            /* cvtm_grid_stencil_kind of each stencil */
   float *weight;            /* CVTM_GRID_WEIGHTS planes of blocks_x * blocks_y; NULL: closed form */
   int64_t blocks_x, blocks_y;
@@ -88,16 +87,6 @@ typedef struct cvtm_grid_finer {
   const cvtm_grid_problem *problem; /* NULL: the finer level is `level` */
   const cvtm_grid_level *level;
 } cvtm_grid_finer;
-
-/* What the cycles of a method do. */
-typedef struct cvtm_grid_rules {
-  int truncated; /* active nodes are truncated from the coarse bases */
-  int bounded;   /* coarse corrections have bounds */
-  int averaged;  /* the bounds are averages over a support: Algorithm 1 as published */
-  int searched;  /* corrections are scaled by a line search */
-  int pre, post; /* smoothing sweeps */
-  double omega;
-} cvtm_grid_rules;
 
 /* --- bounds and active nodes of a five-point problem --- */
 
@@ -113,11 +102,10 @@ CVTM_HD int cvtm_grid_masked(const cvtm_grid_problem *p, int64_t k) {
   return p->mask && !p->mask[k];
 }
 
-/* True if node k is excluded from the coarse bases: masked, or at a bound under a truncating
- * method. */
-CVTM_HD int cvtm_grid_is_active(const cvtm_grid_problem *p, int truncated, int64_t k) {
+/* True if node k is excluded from the coarse bases: masked, or at a bound. */
+CVTM_HD int cvtm_grid_is_active(const cvtm_grid_problem *p, int64_t k) {
   if (cvtm_grid_masked(p, k)) return 1;
-  return truncated && (p->x[k] <= cvtm_grid_lower(p, k) || p->x[k] >= cvtm_grid_upper(p, k));
+  return p->x[k] <= cvtm_grid_lower(p, k) || p->x[k] >= cvtm_grid_upper(p, k);
 }
 
 CVTM_HD int64_t cvtm_grid_finer_width(const cvtm_grid_finer *f) {
@@ -130,12 +118,11 @@ CVTM_HD int64_t cvtm_grid_finer_height(const cvtm_grid_finer *f) {
 
 /* Flags of the nodes truncated from the coarse bases; NULL: no node is. */
 CVTM_HD const uint8_t *cvtm_grid_finer_flags(const cvtm_grid_finer *f) {
-  return f->problem ? f->problem->active : f->level->active;
+  return f->problem ? f->problem->active : NULL;
 }
 
 CVTM_HD int cvtm_grid_finer_active(const cvtm_grid_finer *f, int64_t i, int64_t j) {
-  if (f->problem) return f->problem->active[j * f->problem->width + i];
-  return f->level->active && f->level->active[j * f->level->width + i];
+  return f->problem && f->problem->active[j * f->problem->width + i];
 }
 
 #endif

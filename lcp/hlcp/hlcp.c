@@ -55,20 +55,9 @@ static cvtm_status check_numbers(const cvtm_hlcp_options *o, cvtm_error *error) 
 
 static cvtm_status check_splitting(const cvtm_hlcp_options *o, const cvtm_csr *b, int64_t n,
                                    cvtm_error *error) {
-  const cvtm_hlcp_multisplitting *given = o->multisplitting;
-  const int64_t splits = given != NULL ? given->count : o->splits;
-  if (splits < 0 || splits > n || (given != NULL && splits < 1)) {
+  if (o->splits < 0 || o->splits > n) {
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "the number of splits must be 1 to %lld, not %lld",
-                     (long long)n, (long long)splits);
-  }
-  if (given != NULL && (given->m_a == NULL || given->m_b == NULL) && given->solver == NULL) {
-    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "a multisplitting needs matrices or a solver");
-  }
-  const cvtm_csr *weights = given != NULL ? given->weights : o->weights;
-  if (weights != NULL) {
-    const int64_t count = splits > 0 ? splits : weights->rows;
-    const cvtm_status status = cvtm_hlcp_check_weights(weights, count, n, error);
-    if (status != CVTM_OK) return status;
+                     (long long)n, (long long)o->splits);
   }
   if (o->split == CVTM_HLCP_SPLIT_A_ONLY) {
     for (int64_t i = 0; i < n; ++i) {
@@ -100,8 +89,8 @@ static cvtm_status check_matrices(const cvtm_csr *a, const cvtm_csr *b, int need
   return CVTM_OK;
 }
 
-cvtm_status cvtm_hlcp_check_input(const cvtm_csr *a, const cvtm_csr *b,
-                                  const cvtm_hlcp_options *options, cvtm_error *error) {
+static cvtm_status check_input(const cvtm_csr *a, const cvtm_csr *b,
+                               const cvtm_hlcp_options *options, cvtm_error *error) {
   const int is_newton = options->method == CVTM_HLCP_NEWTON;
   cvtm_status status = check_numbers(options, error);
   if (status == CVTM_OK) status = check_matrices(a, b, !is_newton, error);
@@ -123,8 +112,6 @@ static void set_aor_parameters(cvtm_hlcp_options *options) {
 static int64_t number_of_splits(const cvtm_hlcp *h) {
   const cvtm_hlcp_options *o = &h->options;
   const int64_t n = h->arrays.n;
-  if (o->multisplitting != NULL) return o->multisplitting->count;
-  if (o->weights != NULL) return o->weights->rows;
   if (o->splits > 0) return o->splits;
   if (h->table->automatic_block > 0) {
     return (n + h->table->automatic_block - 1) / h->table->automatic_block;
@@ -140,42 +127,20 @@ static cvtm_status hlcp_sweep(void *context) {
   cvtm_hlcp *h = context;
   cvtm_status status = h->table->residual(h->device, &h->arrays);
   if (status == CVTM_OK) status = h->table->judge(h->device, &h->arrays);
-  if (status == CVTM_OK && h->arrays.systems.lower.rows > 0) {
-    status = h->table->correct(h->device, &h->arrays);
-  }
-  if (status == CVTM_OK && h->arrays.systems.weights.rows > 0) {
-    status = h->table->combine(h->device, &h->arrays);
-  }
-  return status;
-}
-
-/* Systems that are not triangular are solved on the host. */
-static cvtm_status convert_multisplitting(cvtm_hlcp *h, const double *omega) {
-  const cvtm_hlcp_multisplitting *given = h->options.multisplitting;
-  if (given == NULL || cvtm_hlcp_are_triangular(given)) return CVTM_OK;
-  const cvtm_status status =
-      cvtm_hlcp_bands_create(h->device, given, h->arrays.n, omega, &h->bands);
-  h->given = *given;
-  h->given.m_a = h->given.m_b = NULL;
-  h->given.solver = cvtm_hlcp_bands_solve;
-  h->given.context = h->bands;
-  h->options.multisplitting = &h->given;
-  return status;
+  return status == CVTM_OK ? h->table->correct(h->device, &h->arrays) : status;
 }
 
 static cvtm_status set_up_sweeps(cvtm_hlcp *h, const cvtm_csr *a, const cvtm_csr *b) {
   cvtm_error *error = cvtm_device_error(h->device);
   cvtm_hlcp_arrays *arrays = &h->arrays;
-  const int is_given = h->options.multisplitting != NULL;
   double *omega = NULL;
   cvtm_csr scaled = {0, 0, NULL, NULL, NULL};
   cvtm_status status = cvtm_hlcp_omega(a, b, &h->options, &omega, error);
-  if (status == CVTM_OK) status = convert_multisplitting(h, omega);
   if (status == CVTM_OK) status = cvtm_hlcp_scale_columns(b, omega, &scaled, error);
   if (status == CVTM_OK) {
     h->splits = number_of_splits(h);
-    status = cvtm_hlcp_systems_create(h->device, a, &scaled, omega, &h->options, h->splits,
-                                      h->table->takes_levels, &arrays->systems);
+    status =
+        cvtm_hlcp_systems_create(h->device, a, &scaled, &h->options, h->splits, &arrays->systems);
   }
   if (status == CVTM_OK) status = cvtm_sell_create(h->device, &scaled, &arrays->b);
   if (status == CVTM_OK && h->options.scaling != CVTM_HLCP_OMEGA_NUMBER) {
@@ -186,7 +151,7 @@ static cvtm_status set_up_sweeps(cvtm_hlcp *h, const cvtm_csr *a, const cvtm_csr
   }
   arrays->omega = h->omega;
   arrays->omega_number = h->options.omega;
-  arrays->alpha = is_given ? 0 : h->options.alpha;
+  arrays->alpha = h->options.alpha;
   arrays->share = h->options.split == CVTM_HLCP_SPLIT_A_ONLY ? h->options.alpha : 1;
   cvtm_csr_free(&scaled);
   free(omega);
@@ -204,7 +169,7 @@ static cvtm_status allocate_hlcp(cvtm_hlcp *h) {
   if (status == CVTM_OK) status = cvtm_hlcp_vector(h, n, &h->q);
   if (status == CVTM_OK) status = cvtm_hlcp_vector(h, h->table->parts(n), &arrays->partial);
   if (status == CVTM_OK) {
-    status = cvtm_hlcp_vector(h, n + arrays->systems.unknowns, &arrays->change);
+    status = cvtm_hlcp_vector(h, h->newton != NULL ? n : 2 * n, &arrays->change);
   }
   if (status == CVTM_OK) {
     status = cvtm_device_allocate(h->device, 1, CVTM_TYPED(arrays->state));
@@ -224,7 +189,7 @@ cvtm_status cvtm_hlcp_create(cvtm_device *device, const cvtm_csr *a, const cvtm_
   CVTM_DEFAULT_OPTIONS(cvtm_hlcp, options)
   const double start = cvtm_clock();
   cvtm_error *error = cvtm_device_error(device);
-  cvtm_status status = cvtm_hlcp_check_input(a, b, options, error);
+  cvtm_status status = check_input(a, b, options, error);
   if (status != CVTM_OK) return status;
   cvtm_hlcp *h = calloc(1, sizeof *h);
   if (h == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory");
@@ -240,17 +205,10 @@ cvtm_status cvtm_hlcp_create(cvtm_device *device, const cvtm_csr *a, const cvtm_
                                                  : set_up_sweeps(h, a, b);
   }
   if (status == CVTM_OK) status = allocate_hlcp(h);
-  if (status == CVTM_OK && h->newton == NULL && h->options.multisplitting != NULL) {
-    /* The caller may free its matrices before a solve, but not its solver. */
-    h->given = *h->options.multisplitting;
-    h->host_drives = h->given.m_a == NULL;
-  }
-  h->options.multisplitting = NULL;
-  h->options.weights = NULL;
   h->options.omega_vector = NULL;
   if (status == CVTM_OK && h->newton != NULL) {
     status = cvtm_hlcp_newton_create_krylov(h);
-  } else if (status == CVTM_OK && !h->host_drives) {
+  } else if (status == CVTM_OK) {
     status = cvtm_loop_create(device, hlcp_sweep, h, &h->arrays.state->go_on, &h->loop);
   }
   if (status == CVTM_OK) status = cvtm_device_synchronize(device);
@@ -278,7 +236,6 @@ void cvtm_hlcp_destroy(cvtm_hlcp *h) {
   cvtm_device_free(h->device, h->arrays.partial);
   cvtm_device_free(h->device, h->arrays.change);
   cvtm_device_free(h->device, h->arrays.state);
-  cvtm_hlcp_bands_destroy(h->bands);
   free(h->host_state);
   free(h);
 }
@@ -331,25 +288,6 @@ static int call_monitor(cvtm_hlcp *h, int64_t *next) {
   return asked;
 }
 
-/* A sweep with the caller's solver. change = -r is the right side of all splittings; their
- * solutions follow it in the same array. */
-static cvtm_status solver_sweep(cvtm_hlcp *h) {
-  const int64_t n = h->arrays.n;
-  cvtm_status status = h->table->residual(h->device, &h->arrays);
-  if (status == CVTM_OK) status = h->table->judge(h->device, &h->arrays);
-  if (status == CVTM_OK) status = poll_state(h);
-  for (int64_t k = 0; k < h->given.count && status == CVTM_OK && h->host_state->apply; ++k) {
-    status = h->given.solver(h->given.context, k, h->arrays.change, h->arrays.change + (k + 1) * n);
-  }
-  if (status == CVTM_OK) status = h->table->combine(h->device, &h->arrays);
-  return status;
-}
-
-static cvtm_status run_sweeps(cvtm_hlcp *h) {
-  if (h->loop != NULL) return cvtm_loop_run(h->loop);
-  return solver_sweep(h);
-}
-
 void cvtm_hlcp_reset_state(cvtm_hlcp *h) {
   memset(h->host_state, 0, sizeof *h->host_state);
   h->host_state->target = fmin(h->options.tolerance, DBL_MAX);
@@ -368,7 +306,7 @@ static cvtm_status solve_by_sweeps(cvtm_hlcp *h, cvtm_hlcp_result *result) {
     state->go_on = 1;
     state->pause_at = state->iteration + poll_interval;
     status = cvtm_device_copy_in(h->device, h->arrays.state, state, sizeof *state);
-    if (status == CVTM_OK) status = run_sweeps(h);
+    if (status == CVTM_OK) status = cvtm_loop_run(h->loop);
     if (status == CVTM_OK) status = poll_state(h);
     if (status == CVTM_OK && call_monitor(h, &next) && state->stop == CVTM_UNDECIDED) {
       interrupted = 1;

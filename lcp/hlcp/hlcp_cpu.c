@@ -76,10 +76,6 @@ static cvtm_status cpu_judge(cvtm_device *device, const cvtm_hlcp_arrays *s) {
   return CVTM_OK;
 }
 
-static void solve_block(const cvtm_hlcp_arrays *s, int64_t first, int64_t end) {
-  for (int64_t e = first; e < end; ++e) cvtm_hlcp_solve_unknown(s, e);
-}
-
 static cvtm_status cpu_correct(cvtm_device *device, const cvtm_hlcp_arrays *s) {
   if (!s->state->apply) return CVTM_OK;
   const cvtm_hlcp_systems *t = &s->systems;
@@ -87,22 +83,10 @@ static cvtm_status cpu_correct(cvtm_device *device, const cvtm_hlcp_arrays *s) {
   (void)threads;
 #pragma omp parallel for schedule(static) num_threads(threads)
   for (int64_t k = 0; k < t->blocks; ++k) {
-    if (t->block_first != NULL) {
-      solve_block(s, t->block_first[k], t->block_first[k + 1]);
-    } else {
-      solve_block(s, cvtm_hlcp_block_start(s->n, t->blocks, k),
-                  cvtm_hlcp_block_start(s->n, t->blocks, k + 1));
-    }
+    const int64_t end = cvtm_hlcp_block_start(s->n, t->blocks, k + 1);
+    for (int64_t e = cvtm_hlcp_block_start(s->n, t->blocks, k); e < end; ++e)
+      cvtm_hlcp_solve_unknown(s, e);
   }
-  return CVTM_OK;
-}
-
-static cvtm_status cpu_combine(cvtm_device *device, const cvtm_hlcp_arrays *s) {
-  if (!s->state->apply) return CVTM_OK;
-  const int threads = threads_for(device, s->n);
-  (void)threads;
-#pragma omp parallel for schedule(static) num_threads(threads)
-  for (int64_t i = 0; i < s->n; ++i) cvtm_hlcp_combine_row(s, i);
   return CVTM_OK;
 }
 
@@ -156,14 +140,12 @@ static cvtm_status cpu_pixels(cvtm_device *device, const cvtm_hlcp_pixels *s) {
 }
 
 const cvtm_hlcp_table cvtm_hlcp_table_cpu = {
-    .takes_levels = 0,
     .automatic_block = 0,
     .automatic_blocks = AUTOMATIC_BLOCKS,
     .parts = cpu_parts,
     .residual = cpu_residual,
     .judge = cpu_judge,
     .correct = cpu_correct,
-    .combine = cpu_combine,
     .finish = cpu_finish,
     .apply = cpu_apply,
     .diagonal = cpu_diagonal,

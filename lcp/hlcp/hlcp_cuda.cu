@@ -82,7 +82,7 @@ __global__ void __launch_bounds__(judge_size)
 __global__ void __launch_bounds__(block_size) correct_rows(cvtm_hlcp_arrays s) {
   if (!s.state->apply) return;
   const cvtm_sell &lower = s.systems.lower;
-  for (int64_t e = cvtm_first_thread(); e < s.systems.unknowns; e += cvtm_thread_count()) {
+  for (int64_t e = cvtm_first_thread(); e < s.n; e += cvtm_thread_count()) {
     const int64_t end = cvtm_sell_end(&lower, e);
     double sum = 0;
 #pragma unroll 2
@@ -99,13 +99,13 @@ template <int group>
 __device__ void correct_block(const cvtm_hlcp_arrays &s, int64_t block) {
   const int lane = threadIdx.x % group;
   const cvtm_hlcp_systems &t = s.systems;
-  int64_t first = 0, e = t.unknowns;
+  int64_t first = 0, e = s.n;
   if (block < t.blocks) {
     first = cvtm_hlcp_block_start(s.n, t.blocks, block);
     e = first + lane;
-    if (e >= cvtm_hlcp_block_start(s.n, t.blocks, block + 1)) e = t.unknowns;
+    if (e >= cvtm_hlcp_block_start(s.n, t.blocks, block + 1)) e = s.n;
   }
-  const int is_row = e < t.unknowns;
+  const int is_row = e < s.n;
   double sum = 0, value = 0, right = 0;
   int64_t k = 0, end = 0, source = -1; /* source: the lane of the next entry in the block */
   if (is_row) {
@@ -138,9 +138,7 @@ __device__ void correct_block(const cvtm_hlcp_arrays &s, int64_t block) {
   if (is_row) s.x[e] += right - sum;
 }
 
-/* By level lists a sweep takes 1.4 to 2.2 times as long at 128 x 128 unknowns, and 3.5 to 5.3 times
- * at 512 x 512 (blocks of 2 to 32 rows, H200). The loop is over whole warps, since all lanes of a
- * warp take part in shuffles. */
+/* The loop is over whole warps, since all lanes of a warp take part in shuffles. */
 template <int group>
 __global__ void __launch_bounds__(block_size, resident_blocks) correct_small(cvtm_hlcp_arrays s) {
   if (!s.state->apply) return;
@@ -150,40 +148,15 @@ __global__ void __launch_bounds__(block_size, resident_blocks) correct_small(cvt
     correct_block<group>(s, warp * groups + lane / group);
 }
 
-/* Blocks of any size by a level schedule: one block of threads each. */
-__global__ void correct_levels(cvtm_hlcp_arrays s) {
-  const cvtm_hlcp_systems &t = s.systems;
-  if (!s.state->apply) return;
-  for (int64_t block = blockIdx.x; block < t.blocks; block += gridDim.x) {
-    for (int64_t level = t.block_level[block]; level < t.block_level[block + 1]; ++level) {
-      const int64_t end = t.level_first[level + 1];
-      for (int64_t k = t.level_first[level] + threadIdx.x; k < end; k += blockDim.x) {
-        cvtm_hlcp_solve_unknown(&s, t.order[k]);
-      }
-      __syncthreads();
-    }
-  }
-}
-
-/* Every splitting by one thread, as in the paper: its unknowns one after the other. */
+/* Every splitting by one thread, as in the paper: its rows one after the other. */
 __global__ void correct_by_threads(cvtm_hlcp_arrays s) {
   const cvtm_hlcp_systems &t = s.systems;
   if (!s.state->apply) return;
   for (int64_t k = cvtm_first_thread(); k < t.blocks; k += cvtm_thread_count()) {
-    const bool even = t.block_first == nullptr;
-    int64_t e = even ? cvtm_hlcp_block_start(s.n, t.blocks, k) : t.block_first[k];
-    const int64_t end = even ? cvtm_hlcp_block_start(s.n, t.blocks, k + 1) : t.block_first[k + 1];
-    for (; e < end; ++e) cvtm_hlcp_solve_unknown(&s, e);
+    const int64_t end = cvtm_hlcp_block_start(s.n, t.blocks, k + 1);
+    for (int64_t e = cvtm_hlcp_block_start(s.n, t.blocks, k); e < end; ++e)
+      cvtm_hlcp_solve_unknown(&s, e);
   }
-}
-
-/* Unknowns that are not rows, none of which depends on another. */
-__device__ void correct_unknown(const cvtm_hlcp_arrays *s, int64_t e) {
-  if (s->state->apply) cvtm_hlcp_solve_unknown(s, e);
-}
-
-__device__ void combine_row(const cvtm_hlcp_arrays *s, int64_t row) {
-  if (s->state->apply) cvtm_hlcp_combine_row(s, row);
 }
 
 __device__ void finish_row(const cvtm_hlcp_arrays *s, double *z, double *w, int64_t row) {
@@ -252,16 +225,8 @@ cvtm_status launch_small(cvtm_device *device, const cvtm_hlcp_arrays *s) {
   return cvtm_cuda_launched(device, "correct_small");
 }
 
-cvtm_status launch_levels(cvtm_device *device, const cvtm_hlcp_arrays *s) {
-  const int64_t wide = (s->systems.widest + 31) / 32 * 32;
-  const unsigned threads = static_cast<unsigned>(wide < 1024 ? wide : 1024);
-  const unsigned blocks = cvtm_cuda_blocks(s->systems.blocks, 1);
-  correct_levels<<<blocks, threads, 0, cvtm_cuda_stream(device)>>>(*s);
-  return cvtm_cuda_launched(device, "correct_levels");
-}
-
 cvtm_status launch_threads(cvtm_device *device, const cvtm_hlcp_arrays *s) {
-  const int threads = static_cast<int>(s->systems.block_threads);
+  const int given = static_cast<int>(s->systems.block_threads), threads = given > 0 ? given : 32;
   const unsigned blocks = cvtm_cuda_blocks(s->systems.blocks, threads);
   correct_by_threads<<<blocks, threads, 0, cvtm_cuda_stream(device)>>>(*s);
   return cvtm_cuda_launched(device, "correct_by_threads");
@@ -269,13 +234,10 @@ cvtm_status launch_threads(cvtm_device *device, const cvtm_hlcp_arrays *s) {
 
 cvtm_status cuda_correct(cvtm_device *device, const cvtm_hlcp_arrays *s) {
   const cvtm_hlcp_systems *t = &s->systems;
-  if (t->block_threads > 0) return launch_threads(device, s);
-  if (t->order != nullptr) return launch_levels(device, s);
-  if (t->row != nullptr) {
-    return launch_rows<correct_unknown, block_size>(device, "correct_unknown", 0, t->unknowns, *s);
-  }
+  if (t->block_threads > 0 || (t->chained && t->largest > CVTM_HLCP_SMALL_BLOCK))
+    return launch_threads(device, s);
   if (!t->chained) {
-    const unsigned blocks = cvtm_cuda_cap(cuda_parts(t->unknowns));
+    const unsigned blocks = cvtm_cuda_cap(cuda_parts(s->n));
     correct_rows<<<blocks, block_size, 0, cvtm_cuda_stream(device)>>>(*s);
     return cvtm_cuda_launched(device, "correct_rows");
   }
@@ -284,10 +246,6 @@ cvtm_status cuda_correct(cvtm_device *device, const cvtm_hlcp_arrays *s) {
   if (t->largest <= 8) return launch_small<8>(device, s);
   if (t->largest <= 16) return launch_small<16>(device, s);
   return launch_small<CVTM_HLCP_SMALL_BLOCK>(device, s);
-}
-
-cvtm_status cuda_combine(cvtm_device *device, const cvtm_hlcp_arrays *s) {
-  return launch_rows<combine_row, block_size>(device, "combine", 0, s->n, *s);
 }
 
 cvtm_status cuda_finish(cvtm_device *device, const cvtm_hlcp_arrays *s, double *z, double *w) {
@@ -312,17 +270,6 @@ cvtm_status cuda_pixels(cvtm_device *device, const cvtm_hlcp_pixels *s) {
 }  // namespace
 
 const cvtm_hlcp_table cvtm_hlcp_table_cuda = {
-    1,
-    automatic_block,
-    0,
-    cuda_parts,
-    cuda_residual,
-    cuda_judge,
-    cuda_correct,
-    cuda_combine,
-    cuda_finish,
-    cuda_apply,
-    cuda_diagonal,
-    cuda_pixel_parts,
-    cuda_pixels,
+    automatic_block, 0,          cuda_parts,    cuda_residual,    cuda_judge,  cuda_correct,
+    cuda_finish,     cuda_apply, cuda_diagonal, cuda_pixel_parts, cuda_pixels,
 };

@@ -3,8 +3,6 @@
 #define CVTMESH_LCP_HLCP_HLCP_SOLVER_H
 
 #include "lcp/hlcp/hlcp_kernels.h"
-#include "lcp/hlcp/splitting.h"
-#include "lcp/hlcp/splitting_band.h"
 
 typedef struct cvtm_hlcp_newton cvtm_hlcp_newton;
 
@@ -12,9 +10,6 @@ struct cvtm_hlcp {
   cvtm_device *device;
   const cvtm_hlcp_table *table;
   cvtm_hlcp_options options; /* checked; its pointers are cleared */
-  cvtm_hlcp_multisplitting given;
-  cvtm_hlcp_bands *bands; /* of a multisplitting that is not triangular; or NULL */
-  int host_drives; /* the caller's solver takes part, so the sweeps are no loop on the device */
   int64_t splits;
   cvtm_hlcp_arrays arrays;
   cvtm_loop *loop;
@@ -29,9 +24,6 @@ struct cvtm_hlcp {
 cvtm_status cvtm_hlcp_vector(cvtm_hlcp *hlcp, int64_t count, double **vector);
 /* host_state = that before the first iteration, with the limits of the options. */
 void cvtm_hlcp_reset_state(cvtm_hlcp *hlcp);
-/* Everything that cvtm_hlcp_create refuses. */
-cvtm_status cvtm_hlcp_check_input(const cvtm_csr *a, const cvtm_csr *b,
-                                  const cvtm_hlcp_options *options, cvtm_error *error);
 
 /* The semismooth Newton method; A is in hlcp->arrays already. */
 cvtm_status cvtm_hlcp_newton_set_up(cvtm_hlcp *hlcp, const cvtm_csr *a, const cvtm_csr *b);
@@ -40,5 +32,19 @@ cvtm_status cvtm_hlcp_newton_create_krylov(cvtm_hlcp *hlcp);
 void cvtm_hlcp_newton_destroy(cvtm_hlcp *hlcp);
 /* From and to hlcp->own_x. */
 cvtm_status cvtm_hlcp_newton_solve(cvtm_hlcp *hlcp, cvtm_hlcp_result *result);
+
+/* The diagonal Omega of the options, n doubles on the host; the caller frees. */
+cvtm_status cvtm_hlcp_omega(const cvtm_csr *a, const cvtm_csr *b, const cvtm_hlcp_options *options,
+                            double **omega, cvtm_error *error);
+/* B Omega: entries times their column's omega. The caller frees. */
+cvtm_status cvtm_hlcp_scale_columns(const cvtm_csr *b, const double *omega, cvtm_csr *scaled,
+                                    cvtm_error *error);
+
+/* What a sweep of the options' method with l splits solves, built on the host and copied to
+ * the device. b is B Omega. On failure nothing is left to free. */
+cvtm_status cvtm_hlcp_systems_create(cvtm_device *device, const cvtm_csr *a, const cvtm_csr *b,
+                                     const cvtm_hlcp_options *options, int64_t splits,
+                                     cvtm_hlcp_systems *systems);
+void cvtm_hlcp_systems_free(cvtm_device *device, cvtm_hlcp_systems *systems);
 
 #endif

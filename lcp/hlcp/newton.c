@@ -2,7 +2,6 @@
  * w = -min(x, 0). Column j of the generalised Jacobian is that of A where x_j > 0, else that of B.
  * Full steps, then a line search on ||H|| once these make no progress. */
 #include "base/primitives.h"
-#include "lcp/band.h"
 #include "lcp/hlcp/hlcp_solver.h"
 #include "lcp/krylov.h"
 #include "lcp/sparse/csr.h"
@@ -11,12 +10,77 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* --- banded linear systems -------------------------------------------------------------- */
+
+/* A matrix with `lower` diagonals below the main one and `upper` above it, replaced by its LU
+ * factors with partial pivoting. Entry (i, j) is value[j * height + lower + upper + i - j]; the
+ * height of a column leaves `lower` entries for fill-in. */
+typedef struct banded_matrix {
+  int64_t n, lower, upper;
+  double *value;  /* n * height */
+  int64_t *pivot; /* n */
+} banded_matrix;
+
+static int64_t band_height(const banded_matrix *band) { return 2 * band->lower + band->upper + 1; }
+static double *band_at(const banded_matrix *band, int64_t i, int64_t j) {
+  return band->value + j * band_height(band) + band->lower + band->upper + (i - j);
+}
+
+/* Returns 0 if the matrix is singular. */
+static int band_factor(banded_matrix *band) {
+  const int64_t n = band->n, reach = band->lower + band->upper;
+  for (int64_t k = 0; k < n; ++k) {
+    const int64_t last_row = k + band->lower < n ? k + band->lower : n - 1;
+    const int64_t last_column = k + reach < n ? k + reach : n - 1;
+    int64_t pivot = k;
+    for (int64_t i = k + 1; i <= last_row; ++i) {
+      if (fabs(*band_at(band, i, k)) > fabs(*band_at(band, pivot, k))) pivot = i;
+    }
+    band->pivot[k] = pivot;
+    if (*band_at(band, pivot, k) == 0) return 0;
+    for (int64_t j = k; j <= last_column && pivot != k; ++j) {
+      const double swapped = *band_at(band, k, j);
+      *band_at(band, k, j) = *band_at(band, pivot, j);
+      *band_at(band, pivot, j) = swapped;
+    }
+    for (int64_t i = k + 1; i <= last_row; ++i) *band_at(band, i, k) /= *band_at(band, k, k);
+    for (int64_t j = k + 1; j <= last_column; ++j) {
+      const double above = *band_at(band, k, j);
+      if (above == 0) continue;
+      for (int64_t i = k + 1; i <= last_row; ++i) {
+        *band_at(band, i, j) -= *band_at(band, i, k) * above;
+      }
+    }
+  }
+  return 1;
+}
+
+/* x: the right side, then the solution; n. */
+static void band_solve(const banded_matrix *band, double *x) {
+  const int64_t n = band->n, reach = band->lower + band->upper;
+  for (int64_t k = 0; k < n; ++k) {
+    const double value = x[band->pivot[k]];
+    x[band->pivot[k]] = x[k];
+    x[k] = value;
+    for (int64_t i = k + 1; i <= k + band->lower && i < n; ++i) {
+      x[i] -= *band_at(band, i, k) * value;
+    }
+  }
+  for (int64_t k = n - 1; k >= 0; --k) {
+    x[k] /= *band_at(band, k, k);
+    for (int64_t i = k - reach > 0 ? k - reach : 0; i < k; ++i) {
+      x[i] -= *band_at(band, i, k) * x[k];
+    }
+  }
+}
+
+/* --- the solver ------------------------------------------------------------------------ */
+
 enum {
-  PATIENCE = 8,        /* full steps without progress before the line search */
-  LONG_PATIENCE = 100, /* the same with direct solutions of all systems */
-  HALVINGS = 30,       /* of a step in the line search */
-  MOST_BAND = 96,      /* entries of a column of a banded matrix */
-  LINEAR_LIMIT = 2000  /* iterations of BiCGStab in a step */
+  PATIENCE = 8,       /* full steps without progress before the line search */
+  HALVINGS = 30,      /* of a step in the line search */
+  MOST_BAND = 96,     /* entries of a column of a banded matrix */
+  LINEAR_LIMIT = 2000 /* iterations of BiCGStab in a step */
 };
 static const double band_memory = 4e9; /* bytes */
 /* Range of the forcing terms, by which a linear residual is reduced: weak reductions suffice while
@@ -26,7 +90,7 @@ static const double least_forcing = 1e-5, most_forcing = 0.1;
 
 struct cvtm_hlcp_newton {
   int is_banded;
-  cvtm_band band;
+  banded_matrix band;
   cvtm_csr a, b; /* of a banded problem, on the host */
   double *host;  /* n */
   double *step, *best;
@@ -38,7 +102,7 @@ struct cvtm_hlcp_newton {
 /* --- banded systems ------------------------------------------------------------------- */
 
 /* Widens the band to hold all entries of m. */
-static void widen_band(const cvtm_csr *m, cvtm_band *band) {
+static void widen_band(const cvtm_csr *m, banded_matrix *band) {
   for (int64_t i = 0; i < m->rows; ++i) {
     if (m->row_start[i] == m->row_start[i + 1]) continue;
     const int64_t first = m->column[m->row_start[i]], last = m->column[m->row_start[i + 1] - 1];
@@ -51,7 +115,7 @@ static void put_band(cvtm_hlcp_newton *s, const cvtm_csr *m, const double *x, in
   for (int64_t i = 0; i < m->rows; ++i) {
     for (int64_t k = m->row_start[i]; k < m->row_start[i + 1]; ++k) {
       const int64_t j = m->column[k];
-      if ((x[j] > 0) == positive) *cvtm_band_at(&s->band, i, j) = m->value[k];
+      if ((x[j] > 0) == positive) *band_at(&s->band, i, j) = m->value[k];
     }
   }
 }
@@ -63,14 +127,14 @@ static cvtm_status banded_step(cvtm_hlcp *h) {
   const size_t bytes = (size_t)h->arrays.n * sizeof(double);
   cvtm_status status = cvtm_device_copy_out(h->device, s->host, h->own_x, bytes);
   if (status != CVTM_OK) return status;
-  memset(s->band.value, 0, (size_t)(cvtm_band_height(&s->band) * s->band.n) * sizeof(double));
+  memset(s->band.value, 0, (size_t)(band_height(&s->band) * s->band.n) * sizeof(double));
   put_band(s, &s->a, s->host, 1);
   put_band(s, &s->b, s->host, 0);
   status = cvtm_device_copy_out(h->device, s->host, h->arrays.change, bytes);
   if (status != CVTM_OK) return status;
-  const int is_regular = cvtm_band_factor(&s->band);
+  const int is_regular = band_factor(&s->band);
   for (int64_t i = 0; i < s->band.n; ++i) s->host[i] = is_regular ? s->host[i] / 2 : 0;
-  if (is_regular) cvtm_band_solve(&s->band, s->host);
+  if (is_regular) band_solve(&s->band, s->host);
   return cvtm_device_copy_in(h->device, s->step, s->host, bytes);
 }
 
@@ -117,7 +181,7 @@ static cvtm_status set_up_band(cvtm_hlcp *h, const cvtm_csr *a, const cvtm_csr *
   cvtm_status status = cvtm_csr_copy(a, &s->a, error);
   if (status == CVTM_OK) status = cvtm_csr_copy(b, &s->b, error);
   s->host = malloc(n * sizeof *s->host);
-  s->band.value = malloc((size_t)cvtm_band_height(&s->band) * n * sizeof(double));
+  s->band.value = malloc((size_t)band_height(&s->band) * n * sizeof(double));
   s->band.pivot = malloc(n * sizeof *s->band.pivot);
   if (status == CVTM_OK && (!s->host || !s->band.value || !s->band.pivot)) {
     status = cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory for a banded matrix");
@@ -144,9 +208,8 @@ cvtm_status cvtm_hlcp_newton_set_up(cvtm_hlcp *h, const cvtm_csr *a, const cvtm_
   s->band.n = a->rows;
   widen_band(a, &s->band);
   widen_band(b, &s->band);
-  s->is_banded =
-      (cvtm_band_height(&s->band) <= MOST_BAND || h->options.direct) &&
-      (double)cvtm_band_height(&s->band) * (double)a->rows * sizeof(double) <= band_memory;
+  s->is_banded = band_height(&s->band) <= MOST_BAND &&
+                 (double)band_height(&s->band) * (double)a->rows * sizeof(double) <= band_memory;
   cvtm_status status = cvtm_sell_create(h->device, b, &h->arrays.b);
   if (status == CVTM_OK) status = cvtm_hlcp_vector(h, a->rows, &s->step);
   if (status == CVTM_OK) status = cvtm_hlcp_vector(h, a->rows, &s->best);
@@ -263,7 +326,7 @@ cvtm_status cvtm_hlcp_newton_solve(cvtm_hlcp *h, cvtm_hlcp_result *result) {
       host_state->stop = CVTM_LCP_INTERRUPTED;
       break;
     }
-    searches = searches || idle >= (h->options.direct ? LONG_PATIENCE : PATIENCE);
+    searches = searches || idle >= PATIENCE;
     if (!searches || idle == 0) {
       status = newton_step(h, result);
     } else {

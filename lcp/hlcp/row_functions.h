@@ -3,25 +3,18 @@
 #define CVTMESH_LCP_HLCP_ROW_FUNCTIONS_H
 
 #include "lcp/grid/grid_solver.h"
-#include "lcp/hlcp/hlcp_state.h"
+#include "lcp/hlcp/hlcp_kernels.h"
 #include "lcp/sparse/sell_kernels.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* Solves for d_e; adds it to x if there are no weights. */
+/* Solves for d_e and adds it to x. */
 CVTM_HD void cvtm_hlcp_solve_unknown(const cvtm_hlcp_arrays *s, int64_t e) {
-  const cvtm_hlcp_systems *t = &s->systems;
-  const double right = s->change[t->row != NULL ? t->row[e] : e];
-  const double scaled = t->scale != NULL ? t->scale[e] * right : right;
-  const double d = scaled - cvtm_sell_row_times(&t->lower, e, s->change);
+  const double d = s->change[e] - cvtm_sell_row_times(&s->systems.lower, e, s->change);
   s->change[s->n + e] = d;
-  if (t->weights.rows == 0) s->x[e] += d;
-}
-
-CVTM_HD void cvtm_hlcp_combine_row(const cvtm_hlcp_arrays *s, int64_t i) {
-  s->x[i] += cvtm_sell_row_times(&s->systems.weights, i, s->change);
+  s->x[e] += d;
 }
 
 CVTM_HD void cvtm_hlcp_finish_row(const cvtm_hlcp_arrays *s, int64_t i, double *z, double *w) {

@@ -1,17 +1,17 @@
-#include "lcp/hlcp/splitting.h"
+/* From matrices to the triangular systems of a sweep: the strictly lower parts of the blocks, times
+ * beta. */
+#include "lcp/hlcp/hlcp_solver.h"
 
-#include "base/plain.h"
-#include "lcp/hlcp/splitting_builder.h"
 #include "lcp/sparse/csr.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-cvtm_status cvtm_hlcp_no_memory(cvtm_error *error) {
+static cvtm_status no_memory(cvtm_error *error) {
   return cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory to set up a multisplitting");
 }
 
-/* --- Omega and weights -------------------------------------------------------------------- */
+/* --- Omega -------------------------------------------------------------------------------- */
 
 static cvtm_status omega_row(const cvtm_csr *a, const cvtm_csr *b, const cvtm_hlcp_options *options,
                              int64_t row, double *omega, cvtm_error *error) {
@@ -29,7 +29,7 @@ static cvtm_status omega_row(const cvtm_csr *a, const cvtm_csr *b, const cvtm_hl
 cvtm_status cvtm_hlcp_omega(const cvtm_csr *a, const cvtm_csr *b, const cvtm_hlcp_options *options,
                             double **omega, cvtm_error *error) {
   double *values = malloc(((size_t)a->rows + 1) * sizeof *values);
-  if (values == NULL) return cvtm_hlcp_no_memory(error);
+  if (values == NULL) return no_memory(error);
   cvtm_status status = CVTM_OK;
   for (int64_t row = 0; row < a->rows && status == CVTM_OK; ++row) {
     status = omega_row(a, b, options, row, &values[row], error);
@@ -50,210 +50,105 @@ cvtm_status cvtm_hlcp_scale_columns(const cvtm_csr *b, const double *omega, cvtm
   return CVTM_OK;
 }
 
-cvtm_status cvtm_hlcp_check_weights(const cvtm_csr *weights, int64_t count, int64_t n,
-                                    cvtm_error *error) {
-  cvtm_status status = cvtm_csr_check(weights, "weights", error);
-  if (status != CVTM_OK) return status;
-  if (weights->rows != count || weights->columns != n) {
-    return cvtm_fail(error, CVTM_ERROR_INPUT, "weights: %lld x %lld where %lld x %lld are needed",
-                     (long long)weights->rows, (long long)weights->columns, (long long)count,
-                     (long long)n);
-  }
-  double *sums = calloc((size_t)n + 1, sizeof *sums);
-  if (sums == NULL) return cvtm_hlcp_no_memory(error);
-  for (int64_t k = 0; k < count && status == CVTM_OK; ++k) {
-    for (int64_t t = weights->row_start[k]; t < weights->row_start[k + 1]; ++t) {
-      sums[weights->column[t]] += weights->value[t];
-      if (weights->value[t] >= 0) continue;
-      status = cvtm_fail(error, CVTM_ERROR_INPUT, "weights: row %lld: %g is negative",
-                         (long long)k + 1, weights->value[t]);
-      break;
-    }
-  }
-  for (int64_t i = 0; i < n && status == CVTM_OK; ++i) {
-    if (fabs(sums[i] - 1) <= 1e-12) continue;
-    status = cvtm_fail(error, CVTM_ERROR_INPUT,
-                       "weights: column %lld sums to %.17g: the E_k must sum to the identity",
-                       (long long)i + 1, sums[i]);
-  }
-  free(sums);
-  return status;
-}
-
 /* --- the systems in host memory ------------------------------------------------------------ */
 
-static void cvtm_hlcp_builder_free(cvtm_hlcp_builder *s) {
-  free(s->block_first);
-  free(s->row);
-  free(s->scale);
-  cvtm_csr_free(&s->lower);
-  cvtm_csr_free(&s->weights);
+/* Walks the strictly lower part of a row of two matrices, columns ascending. */
+typedef struct merged_row {
+  const cvtm_csr *a, *b;
+  int64_t row, at_a, at_b;
+} merged_row;
+
+/* Returns the next column with its entries in both matrices (0: none), or the row at the end. */
+static int64_t next_column(merged_row *m, double *a, double *b) {
+  int64_t column = m->row;
+  const int64_t end_a = m->a->row_start[m->row + 1], end_b = m->b->row_start[m->row + 1];
+  const int32_t *columns_a = m->a->column, *columns_b = m->b->column;
+  if (m->at_a < end_a && columns_a[m->at_a] < column) column = columns_a[m->at_a];
+  if (m->at_b < end_b && columns_b[m->at_b] < column) column = columns_b[m->at_b];
+  *a = *b = 0;
+  if (m->at_a < end_a && columns_a[m->at_a] == column) *a = m->a->value[m->at_a++];
+  if (m->at_b < end_b && columns_b[m->at_b] == column) *b = m->b->value[m->at_b++];
+  return column;
 }
 
-cvtm_status cvtm_hlcp_check_unknowns(const cvtm_hlcp_builder *s, cvtm_error *error) {
-  if (s->unknowns <= INT32_MAX - s->n) return CVTM_OK;
-  return cvtm_fail(error, CVTM_ERROR_ARGUMENT,
-                   "the %lld splittings have %lld unknowns together, too many",
-                   (long long)s->splits, (long long)s->unknowns);
-}
-
-int64_t cvtm_hlcp_first_of_block(const cvtm_hlcp_builder *s, int64_t k) {
-  return s->block_first != NULL ? s->block_first[k] : cvtm_hlcp_block_start(s->n, s->splits, k);
-}
-
-cvtm_status cvtm_hlcp_build_weights(cvtm_hlcp_builder *s, const cvtm_csr *e,
-                                    const int64_t *unknown_of, cvtm_error *error) {
-  const int64_t entries = e->row_start[e->rows];
-  const cvtm_status status = cvtm_csr_create(s->n, s->n + s->unknowns, entries, &s->weights, error);
-  if (status != CVTM_OK) return status;
-  int64_t *next = s->weights.row_start;
-  memset(next, 0, ((size_t)s->n + 1) * sizeof *next);
-  for (int64_t t = 0; t < entries; ++t) ++next[e->column[t] + 1];
-  for (int64_t i = 0; i < s->n; ++i) next[i + 1] += next[i];
-  /* Block after block, so that columns ascend. This moves each row start to the row's end. */
-  for (int64_t t = 0; t < entries; ++t) {
-    const int64_t place = next[e->column[t]]++;
-    s->weights.column[place] = (int32_t)(s->n + unknown_of[t]);
-    s->weights.value[place] = e->value[t];
+/* Row i of beta / M_ii times the strictly lower part of its block, which has the rows from `first`
+ * on, written from entry `at` of csr on (NULL: not written). Returns the number of entries. */
+static int64_t put_lower_row(const cvtm_csr *a, const cvtm_csr *b, const cvtm_hlcp_options *o,
+                             int64_t i, int64_t first, int64_t at, cvtm_csr *csr) {
+  const int a_only = o->split == CVTM_HLCP_SPLIT_A_ONLY;
+  const double diagonal =
+      cvtm_csr_entry(a, i, i) + (a_only ? o->alpha : 1) * cvtm_csr_entry(b, i, i);
+  merged_row m = {a, b, i, a->row_start[i], b->row_start[i]};
+  int64_t count = 0;
+  double of_a = 0, of_b = 0;
+  if (o->beta == 0) return 0;
+  for (int64_t j = next_column(&m, &of_a, &of_b); j < i; j = next_column(&m, &of_a, &of_b)) {
+    const double value = a_only ? of_a : of_a + of_b;
+    if (value == 0 || (j < first && o->rule == CVTM_HLCP_BLOCK)) continue;
+    if (csr != NULL) {
+      csr->column[at + count] = (int32_t)(j < first ? j : a->rows + j);
+      csr->value[at + count] = o->beta * value / diagonal;
+    }
+    ++count;
   }
-  for (int64_t i = s->n; i > 0; --i) next[i] = next[i - 1];
-  next[0] = 0;
+  return count;
+}
+
+static cvtm_status build_lower(const cvtm_csr *a, const cvtm_csr *b, const cvtm_hlcp_options *o,
+                               int64_t splits, cvtm_csr *lower, cvtm_error *error) {
+  const int64_t n = a->rows;
+  if (n > INT32_MAX / 2)
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%lld unknowns are too many", (long long)n);
+  int64_t entries = 0;
+  /* First pass: count; second pass: fill. */
+  for (int pass = 0; pass < 2; ++pass) {
+    if (pass == 1) {
+      const cvtm_status status = cvtm_csr_create(n, 2 * n, entries, lower, error);
+      if (status != CVTM_OK) return status;
+    }
+    for (int64_t k = 0; k < splits; ++k) {
+      const int64_t first = cvtm_hlcp_block_start(n, splits, k);
+      const int64_t end = cvtm_hlcp_block_start(n, splits, k + 1);
+      for (int64_t i = first; i < end; ++i) {
+        const int64_t start = pass == 1 ? lower->row_start[i] : 0;
+        const int64_t count = put_lower_row(a, b, o, i, first, start, pass == 1 ? lower : NULL);
+        if (pass == 1) lower->row_start[i + 1] = start + count;
+        entries += count;
+      }
+    }
+  }
   return CVTM_OK;
-}
-
-/* The paper's E_k as a matrix of weights. */
-static cvtm_status even_weights(int64_t n, int64_t splits, cvtm_csr *e, cvtm_error *error) {
-  const cvtm_status status = cvtm_csr_create(splits, n, n, e, error);
-  if (status != CVTM_OK) return status;
-  for (int64_t k = 0; k <= splits; ++k) e->row_start[k] = cvtm_hlcp_block_start(n, splits, k);
-  for (int64_t i = 0; i < n; ++i) {
-    e->column[i] = (int32_t)i;
-    e->value[i] = 1;
-  }
-  return CVTM_OK;
-}
-
-static cvtm_status build_systems(cvtm_hlcp_builder *s, cvtm_error *error) {
-  const cvtm_hlcp_multisplitting *given = s->options->multisplitting;
-  if (given == NULL && s->options->weights == NULL) return cvtm_hlcp_build_even(s, error);
-  if (given == NULL) return cvtm_hlcp_build_weighted(s, s->options->weights, error);
-  cvtm_csr even = {0, 0, NULL, NULL, NULL};
-  cvtm_status status = CVTM_OK;
-  const cvtm_csr *e = given->weights;
-  if (e == NULL) {
-    status = even_weights(s->n, s->splits, &even, error);
-    e = &even;
-  }
-  if (status == CVTM_OK) {
-    status = given->m_a != NULL ? cvtm_hlcp_build_given(s, e, error)
-                                : cvtm_hlcp_build_for_solver(s, e, error);
-  }
-  cvtm_csr_free(&even);
-  return status;
 }
 
 /* --- to the device ------------------------------------------------------------------------- */
 
-static cvtm_status copy_to_device(cvtm_device *device, const void *host, int64_t count, size_t size,
-                                  void **memory) {
-  if (host == NULL) return CVTM_OK;
-  const cvtm_status status = cvtm_device_allocate(device, count, size, memory);
-  if (status != CVTM_OK) return status;
-  return cvtm_device_copy_in(device, *memory, host, (size_t)count * size);
-}
-
 /* True if some unknown depends on another. */
-static int is_chained(const cvtm_hlcp_builder *s) {
-  const int64_t entries = s->lower.row_start != NULL ? s->lower.row_start[s->lower.rows] : 0;
-  for (int64_t t = 0; t < entries; ++t) {
-    if (s->lower.column[t] >= s->n) return 1;
+static int is_chained(const cvtm_csr *lower) {
+  for (int64_t t = 0; t < lower->row_start[lower->rows]; ++t) {
+    if (lower->column[t] >= lower->rows) return 1;
   }
   return 0;
 }
 
-static int64_t largest_block(const cvtm_hlcp_builder *s) {
-  if (s->block_first == NULL) return cvtm_hlcp_first_of_block(s, 1); /* the first is the largest */
-  int64_t largest = 0;
-  for (int64_t k = 0; k < s->splits; ++k) {
-    const int64_t size = s->block_first[k + 1] - s->block_first[k];
-    if (size > largest) largest = size;
-  }
-  return largest;
-}
-
-static cvtm_status upload_systems(cvtm_device *device, const cvtm_hlcp_builder *s,
-                                  const cvtm_hlcp_levels *l, cvtm_hlcp_systems *systems) {
-  systems->unknowns = s->unknowns;
-  systems->blocks = s->splits;
-  systems->widest = l->widest;
-  systems->block_threads = s->options->block_threads;
-  cvtm_status status = CVTM_OK;
-  if (s->lower.row_start != NULL) status = cvtm_sell_create(device, &s->lower, &systems->lower);
-  if (status == CVTM_OK && s->weights.row_start != NULL) {
-    status = cvtm_sell_create(device, &s->weights, &systems->weights);
-  }
-  if (status == CVTM_OK) {
-    status =
-        copy_to_device(device, s->block_first, s->splits + 1, CVTM_TYPED(systems->block_first));
-  }
-  if (status == CVTM_OK) {
-    status = copy_to_device(device, s->row, s->unknowns, CVTM_TYPED(systems->row));
-  }
-  if (status == CVTM_OK) {
-    status = copy_to_device(device, s->scale, s->unknowns, CVTM_TYPED(systems->scale));
-  }
-  if (status == CVTM_OK) {
-    status = copy_to_device(device, l->order, s->unknowns, CVTM_TYPED(systems->order));
-  }
-  if (status == CVTM_OK) {
-    status = copy_to_device(device, l->level_first, l->count + 1, CVTM_TYPED(systems->level_first));
-  }
-  if (status == CVTM_OK) {
-    status =
-        copy_to_device(device, l->block_level, s->splits + 1, CVTM_TYPED(systems->block_level));
-  }
-  return status;
-}
-
 cvtm_status cvtm_hlcp_systems_create(cvtm_device *device, const cvtm_csr *a, const cvtm_csr *b,
-                                     const double *omega, const cvtm_hlcp_options *options,
-                                     int64_t splits, int with_levels, cvtm_hlcp_systems *systems) {
-  cvtm_error *error = cvtm_device_error(device);
-  cvtm_hlcp_builder s;
-  memset(&s, 0, sizeof s);
-  s.a = a;
-  s.b = b;
-  s.omega = omega;
-  s.options = options;
-  s.n = a->rows;
-  s.splits = splits;
-  cvtm_hlcp_levels l;
-  memset(&l, 0, sizeof l);
+                                     const cvtm_hlcp_options *options, int64_t splits,
+                                     cvtm_hlcp_systems *systems) {
+  cvtm_csr lower = {0, 0, NULL, NULL, NULL};
   memset(systems, 0, sizeof *systems);
-  cvtm_status status = build_systems(&s, error);
+  cvtm_status status = build_lower(a, b, options, splits, &lower, cvtm_device_error(device));
   if (status == CVTM_OK) {
-    systems->chained = is_chained(&s);
-    systems->largest = largest_block(&s);
-    const int is_small = s.row == NULL && systems->largest <= CVTM_HLCP_SMALL_BLOCK &&
-                         !cvtm_uses_plain("small_blocks");
-    const int by_level = with_levels && options->block_threads == 0;
-    if (by_level && systems->chained && !is_small) status = cvtm_hlcp_build_levels(&s, &l, error);
+    systems->blocks = splits;
+    systems->chained = is_chained(&lower);
+    systems->largest = cvtm_hlcp_block_start(a->rows, splits, 1); /* the first is the largest */
+    systems->block_threads = options->block_threads;
+    status = cvtm_sell_create(device, &lower, &systems->lower);
   }
-  if (status == CVTM_OK) status = upload_systems(device, &s, &l, systems);
-  cvtm_hlcp_levels_free(&l);
-  cvtm_hlcp_builder_free(&s);
+  cvtm_csr_free(&lower);
   if (status != CVTM_OK) cvtm_hlcp_systems_free(device, systems);
   return status;
 }
 
 void cvtm_hlcp_systems_free(cvtm_device *device, cvtm_hlcp_systems *systems) {
   cvtm_sell_free(device, &systems->lower);
-  cvtm_sell_free(device, &systems->weights);
-  cvtm_device_free(device, systems->block_first);
-  cvtm_device_free(device, systems->row);
-  cvtm_device_free(device, systems->scale);
-  cvtm_device_free(device, systems->order);
-  cvtm_device_free(device, systems->level_first);
-  cvtm_device_free(device, systems->block_level);
   memset(systems, 0, sizeof *systems);
 }

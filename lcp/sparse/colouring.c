@@ -130,3 +130,19 @@ void cvtm_colouring_sort(const cvtm_colouring *colouring, int32_t *order, int64_
   for (int32_t colour = colouring->count; colour > 0; --colour) start[colour] = start[colour - 1];
   start[0] = 0;
 }
+
+static cvtm_status round_cpu(cvtm_device *device, const cvtm_sell *graph, const int32_t *from,
+                             int32_t *to, int32_t *left) {
+  int32_t any = 0;
+#pragma omp parallel for num_threads(cvtm_device_threads(device)) schedule(static) \
+    reduction(|                                                                    \
+              : any)
+  for (int64_t row = 0; row < graph->rows; ++row) {
+    to[row] = cvtm_colour_row(graph, row, from);
+    any |= to[row] < 0;
+  }
+  *left |= any;
+  return CVTM_OK;
+}
+
+const cvtm_colouring_table cvtm_colouring_table_cpu = {round_cpu};

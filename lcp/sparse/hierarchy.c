@@ -2,9 +2,8 @@
 
 #include "base/plain.h"
 #include "base/table_select.h"
-#include "lcp/sparse/aggregation.h"
+#include "lcp/sparse/coarsening.h"
 #include "lcp/colouring.h"
-#include "lcp/sparse/csr_grid.h"
 #include "lcp/sparse/csr.h"
 
 #include <stdlib.h>
@@ -106,7 +105,7 @@ static cvtm_status upload_matrix(cvtm_hierarchy *h, const cvtm_csr *matrix, cons
   return cvtm_sell_create_ordered(h->device, matrix, &order, sell);
 }
 
-static cvtm_status build_level(cvtm_hierarchy *h, host_level *d, int truncates) {
+static cvtm_status build_level(cvtm_hierarchy *h, host_level *d) {
   cvtm_level *level = &h->level[h->count];
   memset(level, 0, sizeof *level);
   cvtm_status status = sort_by_colour(h->device, d);
@@ -127,7 +126,7 @@ static cvtm_status build_level(cvtm_hierarchy *h, host_level *d, int truncates) 
   for (size_t k = 0; k < sizeof vectors / sizeof vectors[0] && status == CVTM_OK; ++k)
     status = cvtm_hierarchy_allocate(h, rows, CVTM_TYPED(*vectors[k]));
   if (status == CVTM_OK) status = cvtm_hierarchy_allocate(h, rows, CVTM_TYPED(level->state));
-  if (status == CVTM_OK && truncates && h->count > 1) {
+  if (status == CVTM_OK && h->count > 1) {
     status = cvtm_hierarchy_allocate(h, level->matrix.entries, CVTM_TYPED(level->correction.value));
   }
   if (status == CVTM_OK) {
@@ -176,8 +175,8 @@ static cvtm_status build_transfer(const host_level *fine, const cvtm_hierarchy_o
     status = cvtm_csr_grid_prolongation(&fine->matrix, grids, threads, &t->prolongation, &t->centre,
                                         error);
   } else {
-    status = cvtm_aggregate(&fine->matrix, level, !options->bounded, &t->prolongation, &t->centre,
-                            error);
+    status = cvtm_aggregate(&fine->matrix, level, options->is_symmetric, &t->prolongation,
+                            &t->centre, error);
   }
   if (status == CVTM_OK)
     status = cvtm_csr_transpose(&t->prolongation, threads, &t->restriction, error);
@@ -198,7 +197,7 @@ static cvtm_status add_coarse(cvtm_hierarchy *h, const cvtm_hierarchy_options *o
   if (*found) {
     status = cvtm_csr_galerkin(&fine->matrix, &t.prolongation, &t.restriction, threads,
                                &coarse->matrix, error);
-    if (status == CVTM_OK) status = build_level(h, coarse, options->truncates);
+    if (status == CVTM_OK) status = build_level(h, coarse);
     if (status == CVTM_OK) {
       status = upload_matrix(h, &t.prolongation, fine, coarse, &level->prolongation);
     }
@@ -215,7 +214,7 @@ static cvtm_status add_coarse(cvtm_hierarchy *h, const cvtm_hierarchy_options *o
 static cvtm_status add_levels(cvtm_hierarchy *h, const cvtm_csr *matrix,
                               const cvtm_hierarchy_options *options) {
   host_level fine = {.matrix = *matrix, .width = options->width, .height = options->height};
-  cvtm_status status = build_level(h, &fine, options->truncates);
+  cvtm_status status = build_level(h, &fine);
   if (status == CVTM_OK) {
     status = copy_to_hierarchy(h, fine.order, matrix->rows, CVTM_TYPED(h->order));
   }
@@ -241,7 +240,6 @@ cvtm_status cvtm_hierarchy_create(cvtm_device *device, const cvtm_csr *matrix,
   memset(hierarchy, 0, sizeof *hierarchy);
   hierarchy->device = device;
   hierarchy->table = CVTM_TABLE(device, cvtm_sparse_table);
-  hierarchy->truncates = options->truncates;
   cvtm_csr pattern = {0, 0, NULL, NULL, NULL};
   cvtm_status status = CVTM_OK;
   if (!options->is_symmetric) {
@@ -303,15 +301,13 @@ cvtm_status cvtm_hierarchy_sweep(const cvtm_hierarchy *h, const cvtm_level *leve
   return status;
 }
 
-/* Sweeps and the residual. The last relaxation yields the residual of the last colour. */
+/* A sweep and the residual. The last relaxation yields the residual of the last colour. */
 static cvtm_status sweep_to_residual(const cvtm_hierarchy *h, const cvtm_level *level,
-                                     cvtm_kernel_flags flags, int sweeps) {
-  if (sweeps == 0) return h->table->residual(h->device, level, flags, level->rows);
+                                     cvtm_kernel_flags flags) {
   const int64_t last = level->colours - 1;
   cvtm_kernel_flags closing = flags;
   closing.residual = 1;
-  cvtm_status status = cvtm_hierarchy_sweep(h, level, flags, 1, sweeps - 1);
-  if (status == CVTM_OK) status = cvtm_hierarchy_relax(h, level, flags, 1, last);
+  cvtm_status status = cvtm_hierarchy_relax(h, level, flags, 1, last);
   if (status == CVTM_OK) status = h->table->relax(h->device, level, closing, 1, last);
   if (status != CVTM_OK) return status;
   return h->table->residual(h->device, level, flags, level->colour_start[last]);
@@ -335,23 +331,18 @@ cvtm_status cvtm_hierarchy_update_galerkin(const cvtm_hierarchy *h, int top) {
   return CVTM_OK;
 }
 
-cvtm_status cvtm_hierarchy_cycle(const cvtm_hierarchy *h, int first, cvtm_restrict_bounds bounds,
-                                 int pre, int post) {
-  const cvtm_kernel_flags flags = {.correction = 1, .bounded = bounds != CVTM_BOUNDS_NONE};
+cvtm_status cvtm_hierarchy_cycle(const cvtm_hierarchy *h, int first) {
+  const cvtm_kernel_flags flags = {.correction = 1};
   const cvtm_level *level = &h->level[first];
-  const int small = first_small(h, first);
-  if (first == small) {
-    const cvtm_vcycle cycle = {first,           h->count - 1, pre,         post,
-                               COARSEST_SWEEPS, bounds,       h->truncates};
+  if (first == first_small(h, first)) {
+    const cvtm_vcycle cycle = {first, h->count - 1, COARSEST_SWEEPS};
     return h->table->small_cycle(h->device, h->level_device, &cycle);
   }
   if (first == h->count - 1) return cvtm_hierarchy_sweep(h, level, flags, 1, COARSEST_SWEEPS);
-  cvtm_status status = sweep_to_residual(h, level, flags, pre);
-  if (status == CVTM_OK) {
-    status = h->table->restrict_problem(h->device, level, level + 1, bounds, 0);
-  }
-  if (status == CVTM_OK) status = cvtm_hierarchy_cycle(h, first + 1, bounds, pre, post);
-  if (status == CVTM_OK) status = h->table->prolong(h->device, level, level + 1, flags);
-  if (status == CVTM_OK) status = cvtm_hierarchy_sweep(h, level, flags, 1, post);
+  cvtm_status status = sweep_to_residual(h, level, flags);
+  if (status == CVTM_OK) status = h->table->restrict_problem(h->device, level, level + 1);
+  if (status == CVTM_OK) status = cvtm_hierarchy_cycle(h, first + 1);
+  if (status == CVTM_OK) status = h->table->prolong(h->device, level, level + 1, 0);
+  if (status == CVTM_OK) status = cvtm_hierarchy_sweep(h, level, flags, 1, 1);
   return status;
 }

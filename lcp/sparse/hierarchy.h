@@ -8,15 +8,13 @@
 typedef struct cvtm_hierarchy_options {
   int64_t width, height; /* 0, 0: no grid */
   int levels;            /* at most; CVTM_LEVELS_MAX for no limit */
-  int truncates;         /* the matrix of corrections has separate values */
-  int is_symmetric;      /* the pattern is; else zeros are added until it is */
-  int bounded;           /* coarse problems have bounds: interpolation must not overshoot */
+  int is_symmetric;      /* else zeros are added to the pattern until it is, and interpolation from
+                            aggregates is piecewise constant, so that it does not overshoot */
 } cvtm_hierarchy_options;
 
 typedef struct cvtm_hierarchy {
   cvtm_device *device;
   const cvtm_sparse_table *table;
-  int truncates;
   int count;
   cvtm_level level[CVTM_LEVELS_MAX];
   cvtm_level *level_device; /* the same in device memory */
@@ -48,8 +46,7 @@ cvtm_status cvtm_hierarchy_sweep(const cvtm_hierarchy *hierarchy, const cvtm_lev
                                  cvtm_kernel_flags flags, double omega, int sweeps);
 /* Updates the Galerkin products below `top` where its active rows have changed. */
 cvtm_status cvtm_hierarchy_update_galerkin(const cvtm_hierarchy *hierarchy, int top);
-/* A V-cycle for the correction on level `first` with `pre` and `post` sweeps. */
-cvtm_status cvtm_hierarchy_cycle(const cvtm_hierarchy *hierarchy, int first,
-                                 cvtm_restrict_bounds bounds, int pre, int post);
+/* A V-cycle for the correction on level `first`, with a sweep before and after. */
+cvtm_status cvtm_hierarchy_cycle(const cvtm_hierarchy *hierarchy, int first);
 
 #endif

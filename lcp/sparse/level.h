@@ -3,7 +3,7 @@
 #ifndef CVTMESH_LCP_SPARSE_LEVEL_H
 #define CVTMESH_LCP_SPARSE_LEVEL_H
 
-#include "lcp/clip.h"
+#include "lcp/stop.h"
 #include "lcp/sparse/sell_kernels.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* The multigrid methods for stored matrices: projected multigrid, monotone multigrid and TNNMG. */
+/* Truncated nonsmooth Newton multigrid for stored matrices. */
 #include "lcp/sparse/sparse_solver.h"
 
 enum {
@@ -8,21 +8,6 @@ enum {
   FIRST_NESTED_ROWS = 9, /* a nested start begins on the coarsest level with more rows */
   NESTED_CYCLES = 30     /* at most, on each level of a nested start but the finest */
 };
-
-static cvtm_restrict_bounds bounds_of(cvtm_lcp_method method) {
-  switch (method) {
-    case CVTM_LCP_TNNMG:
-      return CVTM_BOUNDS_NONE;
-    case CVTM_LCP_PROJECTED_MULTIGRID:
-      return CVTM_BOUNDS_AVERAGE;
-    default:
-      return CVTM_BOUNDS_INNER;
-  }
-}
-
-static int truncates(cvtm_lcp_method method) {
-  return method == CVTM_LCP_TNNMG || method == CVTM_LCP_TRUNCATED;
-}
 
 /* Line search along the projected linear correction. It finds the step alone; the sweep that
  * follows starts from x + step * direction. */
@@ -36,69 +21,36 @@ static cvtm_status search_along_correction(cvtm_sparse_solver *s, const cvtm_lev
   return status;
 }
 
-/* The correction of x from the levels below `top`, from the residual and the active rows. */
-static cvtm_status add_coarse_correction(cvtm_sparse_solver *s, int top) {
+/* The correction of x from the levels below `top`, from the residual and the active rows: x + step
+ * * direction, and the sweep after it. */
+static cvtm_status correct(cvtm_sparse_solver *s, int top) {
   const cvtm_hierarchy *h = &s->hierarchy;
   const cvtm_level *level = &h->level[top];
-  const cvtm_lcp_options *options = &s->head.options;
-  const cvtm_restrict_bounds bounds = bounds_of(options->method);
-  const int masked = truncates(options->method);
-  const cvtm_kernel_flags flags = {.bounded = 1, .masked = masked};
-  /* With bounds on truncated coarse bases one more sweep saves a quarter of the cycles. */
-  const int after = options->post_smoothing + (options->method == CVTM_LCP_TRUNCATED);
-  cvtm_status status = masked ? cvtm_hierarchy_update_galerkin(h, top) : CVTM_OK;
-  if (status == CVTM_OK) {
-    status = h->table->restrict_problem(h->device, level, level + 1, bounds, masked);
-  }
-  if (status == CVTM_OK) {
-    status = cvtm_hierarchy_cycle(h, top + 1, bounds, options->pre_smoothing, after);
-  }
-  if (status != CVTM_OK) return status;
-  if (options->method == CVTM_LCP_TNNMG) return search_along_correction(s, level);
-  return h->table->prolong(h->device, level, level + 1, flags);
-}
-
-static cvtm_status smooth_projected(cvtm_sparse_solver *s, int top, int sweeps) {
-  const cvtm_kernel_flags projected = {.bounded = 1};
-  return cvtm_hierarchy_sweep(&s->hierarchy, &s->hierarchy.level[top], projected, 1, sweeps);
-}
-
-/* The sweeps before a correction, except the last colour of the last one: cvtm_sparse_judge relaxes
- * it in the pass that finds the residual. */
-static cvtm_status pre_smooth(cvtm_sparse_solver *s, int top) {
-  const cvtm_kernel_flags projected = {.bounded = 1};
-  const int sweeps = s->head.options.pre_smoothing;
-  const cvtm_level *level = &s->hierarchy.level[top];
-  if (sweeps == 0) return CVTM_OK;
-  const cvtm_status status = smooth_projected(s, top, sweeps - 1);
-  if (status != CVTM_OK) return status;
-  return cvtm_hierarchy_relax(&s->hierarchy, level, projected, 1, level->colours - 1);
-}
-
-/* x + step * direction, and the first sweep after it if there is one. */
-static cvtm_status take_step(cvtm_sparse_solver *s, int top) {
-  const cvtm_hierarchy *h = &s->hierarchy;
-  const cvtm_level *level = &h->level[top];
-  if (s->head.options.post_smoothing == 0)
-    return h->table->step(h->device, level, s->direction, s->state);
-  cvtm_status status = CVTM_OK;
+  cvtm_status status = cvtm_hierarchy_update_galerkin(h, top);
+  if (status == CVTM_OK) status = h->table->restrict_problem(h->device, level, level + 1);
+  if (status == CVTM_OK) status = cvtm_hierarchy_cycle(h, top + 1);
+  if (status == CVTM_OK) status = search_along_correction(s, level);
   for (int64_t colour = 0; colour < level->colours && status == CVTM_OK; ++colour)
     status = h->table->relax_along(h->device, level, s->direction, s->state, colour);
   return status;
 }
 
+/* The sweep before a correction, except its last colour: cvtm_sparse_judge relaxes it in the pass
+ * that finds the residual. */
+static cvtm_status pre_smooth(cvtm_sparse_solver *s, int top) {
+  const cvtm_kernel_flags projected = {.bounded = 1};
+  const cvtm_level *level = &s->hierarchy.level[top];
+  return cvtm_hierarchy_relax(&s->hierarchy, level, projected, 1, level->colours - 1);
+}
+
 /* A cycle from residual to residual: correction, post-smoothing, and the pre-smoothing of the next
  * cycle. The residual at its end serves the stop rule and the next correction. */
 static cvtm_status multigrid_cycle(cvtm_sparse_solver *s, int top) {
-  const cvtm_lcp_options *options = &s->head.options;
-  cvtm_status status = CVTM_OK;
-  if (top + 1 < s->hierarchy.count) status = add_coarse_correction(s, top);
-  int left = options->post_smoothing;
-  if (status == CVTM_OK && options->method == CVTM_LCP_TNNMG && top + 1 < s->hierarchy.count) {
-    status = take_step(s, top);
-    if (left > 0) --left;
-  }
-  if (status == CVTM_OK) status = smooth_projected(s, top, left);
+  const cvtm_kernel_flags projected = {.bounded = 1};
+  const cvtm_level *level = &s->hierarchy.level[top];
+  const cvtm_status status = top + 1 < s->hierarchy.count
+                                 ? correct(s, top)
+                                 : cvtm_hierarchy_sweep(&s->hierarchy, level, projected, 1, 1);
   return status == CVTM_OK ? pre_smooth(s, top) : status;
 }
 
@@ -144,14 +96,12 @@ static cvtm_status multigrid_solve(cvtm_lcp *lcp, const double *b, const double 
   double target = 0;
   cvtm_status status = cvtm_sparse_load(s, b, lower, upper, x, warm, &target);
   const int is_nested = lcp->options.nested && !warm;
-  const int is_near = is_nested || lcp->options.method == CVTM_LCP_PROJECTED_MULTIGRID;
   if (status == CVTM_OK && is_nested) status = start_nested(s);
   if (status == CVTM_OK) {
-    status = run_level(s, 0, target, lcp->options.max_iterations, is_near ? WINDOW : FAR_WINDOW);
+    status = run_level(s, 0, target, lcp->options.max_iterations, is_nested ? WINDOW : FAR_WINDOW);
   }
   const int stop = s->host.loop.stop;
-  if (status == CVTM_OK && s->falls_back_to_pdas &&
-      (stop == CVTM_UNDECIDED || stop == CVTM_LCP_STALLED))
+  if (status == CVTM_OK && (stop == CVTM_UNDECIDED || stop == CVTM_LCP_STALLED))
     status = cvtm_pdas_continue(s, target);
   return status == CVTM_OK ? cvtm_sparse_unload(s, x, result) : status;
 }
@@ -162,19 +112,16 @@ cvtm_status cvtm_sparse_multigrid_create(cvtm_device *device, const cvtm_csr *ma
                                          int is_symmetric, int64_t width, int64_t height,
                                          const cvtm_lcp_options *options, cvtm_lcp **lcp) {
   static const cvtm_lcp_table table = {multigrid_solve, multigrid_destroy};
-  const cvtm_hierarchy_options levels = {
-      width,           height,
-      CVTM_LEVELS_MAX, truncates(options->method),
-      is_symmetric,    bounds_of(options->method) != CVTM_BOUNDS_NONE};
+  const cvtm_hierarchy_options levels = {width, height, CVTM_LEVELS_MAX, is_symmetric};
   cvtm_sparse_solver *s = NULL;
   cvtm_status status = cvtm_sparse_open(&table, device, matrix, &levels, options, &s);
   if (status != CVTM_OK) return status;
-  s->judged_by = levels.truncates ? CVTM_SUM_RESIDUAL_TRUNCATED : CVTM_SUM_RESIDUAL;
-  s->last_omega = options->pre_smoothing > 0 ? 1 : 0;
+  s->judged_by = CVTM_SUM_RESIDUAL;
+  s->last_omega = 1;
   status = cvtm_sparse_record(s, multigrid_cycle,
                               options->nested ? first_nested_level(&s->hierarchy) + 1 : 1);
-  s->falls_back_to_pdas = options->method == CVTM_LCP_TNNMG;
-  if (status == CVTM_OK && s->falls_back_to_pdas) status = cvtm_pdas_prepare(s);
+  s->falls_back_to_pdas = 1;
+  if (status == CVTM_OK) status = cvtm_pdas_prepare(s);
   if (status != CVTM_OK) {
     cvtm_sparse_close(s);
     return status;

@@ -32,26 +32,19 @@ typedef struct pdas {
 /* to = one V-cycle from 0 for the right side `from`, in the inactive rows. */
 static cvtm_status precondition(const cvtm_sparse_solver *s, double *from, double *to) {
   const cvtm_hierarchy *h = &s->hierarchy;
-  const cvtm_lcp_options *options = &s->head.options;
   const cvtm_kernel_flags flags = {.masked = 1};
   cvtm_level level = h->level[0];
   level.x = to;
   level.b = from;
   cvtm_status status = cvtm_device_fill(h->device, to, 0, (size_t)level.rows * sizeof *to);
-  if (status == CVTM_OK) status = cvtm_hierarchy_sweep(h, &level, flags, 1, options->pre_smoothing);
+  if (status == CVTM_OK) status = cvtm_hierarchy_sweep(h, &level, flags, 1, 1);
   if (status == CVTM_OK && h->count > 1) {
     status = h->table->residual(h->device, &level, flags, level.rows);
-    if (status == CVTM_OK) {
-      status = h->table->restrict_problem(h->device, &level, &h->level[1], CVTM_BOUNDS_NONE, 1);
-    }
-    if (status == CVTM_OK) {
-      status = cvtm_hierarchy_cycle(h, 1, CVTM_BOUNDS_NONE, options->pre_smoothing,
-                                    options->post_smoothing);
-    }
-    if (status == CVTM_OK) status = h->table->prolong(h->device, &level, &h->level[1], flags);
+    if (status == CVTM_OK) status = h->table->restrict_problem(h->device, &level, &h->level[1]);
+    if (status == CVTM_OK) status = cvtm_hierarchy_cycle(h, 1);
+    if (status == CVTM_OK) status = h->table->prolong(h->device, &level, &h->level[1], 1);
   }
-  if (status == CVTM_OK)
-    status = cvtm_hierarchy_sweep(h, &level, flags, 1, options->post_smoothing);
+  if (status == CVTM_OK) status = cvtm_hierarchy_sweep(h, &level, flags, 1, 1);
   return status;
 }
 
@@ -319,8 +312,8 @@ cvtm_status cvtm_pdas_create(cvtm_device *device, const cvtm_csr *matrix, int is
                              int64_t width, int64_t height, const cvtm_lcp_options *options,
                              cvtm_lcp **lcp) {
   const int is_band = is_tridiagonal(matrix);
-  const cvtm_hierarchy_options levels = {width,    height,       is_band ? 1 : CVTM_LEVELS_MAX,
-                                         !is_band, is_symmetric, !is_symmetric};
+  const cvtm_hierarchy_options levels = {width, height, is_band ? 1 : CVTM_LEVELS_MAX,
+                                         is_symmetric};
   if (is_symmetric) return create_weighted(device, matrix, NULL, &levels, options, lcp);
   cvtm_error *error = cvtm_device_error(device);
   cvtm_csr even;

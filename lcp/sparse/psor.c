@@ -26,7 +26,7 @@ static void psor_destroy(cvtm_lcp *lcp) { cvtm_sparse_close((cvtm_sparse_solver 
 cvtm_status cvtm_psor_create(cvtm_device *device, const cvtm_csr *matrix, int is_symmetric,
                              const cvtm_lcp_options *options, cvtm_lcp **lcp) {
   static const cvtm_lcp_table table = {psor_solve, psor_destroy};
-  const cvtm_hierarchy_options one_level = {0, 0, 1, 0, is_symmetric, 1};
+  const cvtm_hierarchy_options one_level = {0, 0, 1, is_symmetric};
   cvtm_sparse_solver *s = NULL;
   cvtm_status status = cvtm_sparse_open(&table, device, matrix, &one_level, options, &s);
   if (status != CVTM_OK) return status;

@@ -51,24 +51,18 @@ static cvtm_status galerkin_cpu(cvtm_device *device, const cvtm_level *fine,
 }
 
 static cvtm_status restrict_problem_cpu(cvtm_device *device, const cvtm_level *fine,
-                                        const cvtm_level *coarse, cvtm_restrict_bounds bounds,
-                                        int masked) {
-  FOR_ROWS(device, 0, coarse->rows, cvtm_restrict_row(fine, coarse, bounds, masked, row));
+                                        const cvtm_level *coarse) {
+  FOR_ROWS(device, 0, coarse->rows, cvtm_restrict_row(fine, coarse, row));
 }
 
 static cvtm_status prolong_cpu(cvtm_device *device, const cvtm_level *fine,
-                               const cvtm_level *coarse, cvtm_kernel_flags flags) {
-  FOR_ROWS(device, 0, fine->rows, cvtm_prolong_row(fine, coarse, flags, row));
+                               const cvtm_level *coarse, int masked) {
+  FOR_ROWS(device, 0, fine->rows, cvtm_prolong_row(fine, coarse, masked, row));
 }
 
 static cvtm_status direction_cpu(cvtm_device *device, const cvtm_level *fine,
                                  const cvtm_level *coarse, double *direction) {
   FOR_ROWS(device, 0, fine->rows, cvtm_direction_row(fine, coarse, direction, row));
-}
-
-static cvtm_status step_cpu(cvtm_device *device, const cvtm_level *level, const double *direction,
-                            const cvtm_sparse_state *state) {
-  FOR_ROWS(device, 0, level->rows, cvtm_step_row(level, direction, state->step, row));
 }
 
 static cvtm_status coarsen_cpu(cvtm_device *device, const cvtm_level *fine,
@@ -177,7 +171,6 @@ const cvtm_sparse_table cvtm_sparse_table_cpu = {
     restrict_problem_cpu,
     prolong_cpu,
     direction_cpu,
-    step_cpu,
     coarsen_cpu,
     refine_cpu,
     sum_cpu,

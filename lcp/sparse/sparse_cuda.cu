@@ -1,4 +1,6 @@
 #include "lcp/launch_cuda.h"
+#include "lcp/sparse/colouring_kernels.h"
+#include "lcp/sparse/sell_kernels.h"
 #include "lcp/sparse/sparse_kernels.h"
 
 namespace {
@@ -47,30 +49,19 @@ cvtm_status galerkin(cvtm_device *device, const cvtm_level *fine, const cvtm_lev
   return run_rows<cvtm_galerkin_row>(device, "galerkin", 0, coarse->rows, *fine, *coarse, is_top);
 }
 
-cvtm_status restrict_problem(cvtm_device *device, const cvtm_level *fine, const cvtm_level *coarse,
-                             cvtm_restrict_bounds bounds, int masked) {
-  return run_rows<cvtm_restrict_row>(device, "restrict_problem", 0, coarse->rows, *fine, *coarse,
-                                     bounds, masked);
+cvtm_status restrict_problem(cvtm_device *device, const cvtm_level *fine,
+                             const cvtm_level *coarse) {
+  return run_rows<cvtm_restrict_row>(device, "restrict_problem", 0, coarse->rows, *fine, *coarse);
 }
 
 cvtm_status prolong(cvtm_device *device, const cvtm_level *fine, const cvtm_level *coarse,
-                    cvtm_kernel_flags flags) {
-  return run_rows<cvtm_prolong_row>(device, "prolong", 0, fine->rows, *fine, *coarse, flags);
+                    int masked) {
+  return run_rows<cvtm_prolong_row>(device, "prolong", 0, fine->rows, *fine, *coarse, masked);
 }
 
 cvtm_status direction(cvtm_device *device, const cvtm_level *fine, const cvtm_level *coarse,
                       double *to) {
   return run_rows<cvtm_direction_row>(device, "direction", 0, fine->rows, *fine, *coarse, to);
-}
-
-__device__ void step_row(const cvtm_level *level, const double *direction,
-                         const cvtm_sparse_state *state, int64_t row) {
-  cvtm_step_row(level, direction, state->step, row);
-}
-
-cvtm_status step(cvtm_device *device, const cvtm_level *level, const double *along,
-                 const cvtm_sparse_state *state) {
-  return run_rows<step_row>(device, "step", 0, level->rows, *level, along, state);
 }
 
 cvtm_status coarsen(cvtm_device *device, const cvtm_level *fine, const cvtm_level *coarse) {
@@ -179,9 +170,6 @@ sum_kernel kernel_of(cvtm_sum_kind kind, bool relaxes) {
       return relaxes ? sum_blocks<CVTM_SUM_NORM, true> : sum_blocks<CVTM_SUM_NORM, false>;
     case CVTM_SUM_RESIDUAL:
       return relaxes ? sum_blocks<CVTM_SUM_RESIDUAL, true> : sum_blocks<CVTM_SUM_RESIDUAL, false>;
-    case CVTM_SUM_RESIDUAL_TRUNCATED:
-      return relaxes ? sum_blocks<CVTM_SUM_RESIDUAL_TRUNCATED, true>
-                     : sum_blocks<CVTM_SUM_RESIDUAL_TRUNCATED, false>;
     case CVTM_SUM_LINE_SEARCH:
       return sum_blocks<CVTM_SUM_LINE_SEARCH, false>;
     case CVTM_SUM_ENERGY:
@@ -249,8 +237,8 @@ cvtm_status check(cvtm_device *device, const double *b, const double *lower, con
 
 /* --- the V-cycle of small levels, in one block --------------------------------------------- */
 
-/* With a launch for each operation a cycle takes 1.4 to 1.6 times as long for the monotone method,
- * and 1.04 to 1.2 times for the others, at 127 x 127 to 511 x 511 (H200). */
+/* With a launch for each operation a cycle of tnnmg takes 1.04 to 1.2 times as long at 127 x 127 to
+ * 511 x 511 (H200). */
 
 template <class Row>
 __device__ void block_rows(int64_t first, int64_t end, const Row &at) {
@@ -270,29 +258,25 @@ __device__ void block_sweeps(const cvtm_level *level, cvtm_kernel_flags flags, i
 __global__ void __launch_bounds__(small_block)
     small_cycle_kernel(const cvtm_level *levels, cvtm_vcycle cycle) {
   __shared__ cvtm_level level[CVTM_LEVELS_MAX];
-  const cvtm_kernel_flags flags = {1, cycle.bounds != CVTM_BOUNDS_NONE, 0, 0};
-  const cvtm_restrict_bounds bounds = cycle.bounds;
+  const cvtm_kernel_flags flags = {1, 0, 0, 0};
   for (int l = cycle.first + static_cast<int>(threadIdx.x); l <= cycle.last; l += small_block)
     level[l] = levels[l];
   __syncthreads();
-  if (cycle.updates_galerkin) {
-    for (int l = cycle.first; l < cycle.last; ++l) {
-      const cvtm_level *fine = &level[l];
-      block_rows(0, fine[1].rows, [=](int64_t k) { cvtm_galerkin_row(fine, fine + 1, 0, k); });
-    }
+  for (int l = cycle.first; l < cycle.last; ++l) {
+    const cvtm_level *fine = &level[l];
+    block_rows(0, fine[1].rows, [=](int64_t k) { cvtm_galerkin_row(fine, fine + 1, 0, k); });
   }
   for (int l = cycle.first; l < cycle.last; ++l) {
     const cvtm_level *fine = &level[l];
-    block_sweeps(fine, flags, cycle.pre);
+    block_sweeps(fine, flags, 1);
     block_rows(0, fine->rows, [=](int64_t row) { cvtm_residual_row(fine, flags, row); });
-    block_rows(0, fine[1].rows,
-               [=](int64_t k) { cvtm_restrict_row(fine, fine + 1, bounds, 0, k); });
+    block_rows(0, fine[1].rows, [=](int64_t k) { cvtm_restrict_row(fine, fine + 1, k); });
   }
   block_sweeps(&level[cycle.last], flags, cycle.coarsest);
   for (int l = cycle.last - 1; l >= cycle.first; --l) {
     const cvtm_level *fine = &level[l];
-    block_rows(0, fine->rows, [=](int64_t row) { cvtm_prolong_row(fine, fine + 1, flags, row); });
-    block_sweeps(fine, flags, cycle.post);
+    block_rows(0, fine->rows, [=](int64_t row) { cvtm_prolong_row(fine, fine + 1, 0, row); });
+    block_sweeps(fine, flags, 1);
   }
 }
 
@@ -301,10 +285,57 @@ cvtm_status small_cycle(cvtm_device *device, const cvtm_level *levels, const cvt
   return cvtm_cuda_launched(device, "small_cycle_kernel");
 }
 
+/* --- colouring, and conversion to slices --- */
+
+/* All threads that write *left write the same number. */
+__device__ void colour_row(const cvtm_sell *graph, const int32_t *from, int32_t *to, int32_t *left,
+                           int64_t row) {
+  to[row] = cvtm_colour_row(graph, row, from);
+  if (to[row] < 0) *left = 1;
+}
+
+cvtm_status round_cuda(cvtm_device *device, const cvtm_sell *graph, const int32_t *from,
+                       int32_t *to, int32_t *left) {
+  return launch_rows<colour_row, block_size>(device, "colour_rows", 0, graph->rows, *graph, from,
+                                             to, left);
+}
+
+__device__ void size_slice(const cvtm_csr *csr, const cvtm_sell_order *order, int64_t uniform,
+                           int32_t *sizes, int64_t slice) {
+  sizes[slice] = cvtm_sell_slice_size(csr, order, uniform, slice);
+}
+
+__device__ void find_run(const cvtm_sell *sell, int64_t group) {
+  sell->run[group] = cvtm_sell_run_at(sell, group);
+}
+
+cvtm_status slice_sizes_cuda(cvtm_device *device, const cvtm_csr *csr, const cvtm_sell_order *order,
+                             int64_t uniform, int32_t *sizes) {
+  return launch_rows<size_slice, block_size>(device, "slice_sizes", 0, cvtm_sell_slices(csr->rows),
+                                             *csr, *order, uniform, sizes);
+}
+
+cvtm_status fill_sell_cuda(cvtm_device *device, const cvtm_csr *csr, const cvtm_sell_order *order,
+                           const cvtm_sell *sell) {
+  const int64_t rows = cvtm_sell_slices(csr->rows) * CVTM_SLICE_ROWS;
+  return launch_rows<cvtm_sell_fill_row, block_size>(device, "fill_sell", 0, rows, *csr, *order,
+                                                     *sell);
+}
+
+cvtm_status find_runs_cuda(cvtm_device *device, const cvtm_sell *sell) {
+  return launch_rows<find_run, block_size>(device, "find_runs", 0, sell->entries / CVTM_SLICE_ROWS,
+                                           *sell);
+}
+
 }  // namespace
 
 extern "C" const cvtm_sparse_table cvtm_sparse_table_cuda = {
-    relax,     relax_along, residual, apply,       galerkin, restrict_problem, prolong,
-    direction, step,        coarsen,  refine,      sum,      gather,           scatter,
-    clip,      combine,     divide,   tridiagonal, check,    small_cycle,      small_rows,
+    relax,     relax_along, residual,    apply, galerkin,    restrict_problem, prolong,
+    direction, coarsen,     refine,      sum,   gather,      scatter,          clip,
+    combine,   divide,      tridiagonal, check, small_cycle, small_rows,
 };
+
+extern "C" const cvtm_colouring_table cvtm_colouring_table_cuda = {round_cuda};
+
+extern "C" const cvtm_sell_table cvtm_sell_table_cuda = {slice_sizes_cuda, fill_sell_cuda,
+                                                         find_runs_cuda};

@@ -4,20 +4,17 @@
 #define CVTMESH_LCP_SPARSE_SPARSE_KERNELS_H
 
 #include "base/table_select.h"
-#include "lcp/sparse/galerkin.h"
-#include "lcp/sparse/sums.h"
-#include "lcp/sparse/transfer.h"
+#include "lcp/sparse/row_functions.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* A V-cycle on the levels first .. last, whose b, bounds and start are given. */
+/* A V-cycle on the levels first .. last, whose b and start are given. Before it the products of all
+ * levels after `first` are updated. */
 typedef struct cvtm_vcycle {
   int first, last;
-  int pre, post, coarsest; /* sweeps */
-  cvtm_restrict_bounds bounds;
-  int updates_galerkin; /* first, updates the products of all levels after `first` */
+  int coarsest; /* sweeps on the last one */
 } cvtm_vcycle;
 
 /* A tridiagonal matrix in the user's order; device memory, as many entries as level 0 has rows. */
@@ -42,19 +39,15 @@ typedef struct cvtm_sparse_table {
   /* The stale rows of P'AP. */
   cvtm_status (*galerkin)(cvtm_device *device, const cvtm_level *fine, const cvtm_level *coarse,
                           int is_top);
-  /* The coarse problem of a correction: P'r, start 0, bounds. */
+  /* The coarse problem of a correction: P'r, start 0. */
   cvtm_status (*restrict_problem)(cvtm_device *device, const cvtm_level *fine,
-                                  const cvtm_level *coarse, cvtm_restrict_bounds bounds,
-                                  int masked);
-  /* x += P times the coarse x. */
+                                  const cvtm_level *coarse);
+  /* x += P times the coarse x, but for active rows if masked. */
   cvtm_status (*prolong)(cvtm_device *device, const cvtm_level *fine, const cvtm_level *coarse,
-                         cvtm_kernel_flags flags);
+                         int masked);
   /* direction = clip(x + P times the coarse x) - x, 0 in active rows. */
   cvtm_status (*direction)(cvtm_device *device, const cvtm_level *fine, const cvtm_level *coarse,
                            double *direction);
-  /* x = clip(x + state.step * direction). */
-  cvtm_status (*step)(cvtm_device *device, const cvtm_level *level, const double *direction,
-                      const cvtm_sparse_state *state);
   /* For a nested start: the problem on the coarse level; the fine start from its solution. */
   cvtm_status (*coarsen)(cvtm_device *device, const cvtm_level *fine, const cvtm_level *coarse);
   cvtm_status (*refine)(cvtm_device *device, const cvtm_level *fine, const cvtm_level *coarse);

@@ -23,6 +23,7 @@ from ._core import DeviceError, cuda_devices, version as __version__, wait as _w
 from ._images import Segmentation, condition, segment
 from ._mesh import Cells, Mesh, delaunay, voronoi
 from ._solvers import hlcp, lbfgsb, lcp, minimize
+from ._spectrum import Spectrum, bond_order, spectrum
 from ._tessellation import Tessellation, mesh_domain, tessellate
 
 __all__ = [
@@ -30,8 +31,10 @@ __all__ = [
     "DeviceError",
     "Mesh",
     "Segmentation",
+    "Spectrum",
     "Tessellation",
     "batch",
+    "bond_order",
     "condition",
     "cuda_devices",
     "delaunay",
@@ -42,6 +45,7 @@ __all__ = [
     "mesh_domain",
     "minimize",
     "segment",
+    "spectrum",
     "stats",
     "tessellate",
     "voronoi",

@@ -37,8 +37,7 @@ def stats(points: Any, **options: Unpack[StatsOptions]) -> dict[str, Any]:
     -------
     dict
         ``quality`` (of the triangles whose circumcentre lies in the domain) and ``quality_all``;
-        with `density` also ``energy``, ``energy_bound`` and ``energy_ratio``; with `spectrum`, which
-        names files, ``noise``.
+        with `density` also ``energy``, ``energy_bound`` and ``energy_ratio``.
 
     Raises
     ------
@@ -90,7 +89,7 @@ def batch(runs: Any, **options: Unpack[BatchOptions]) -> dict[str, Any]:
     ----------
     runs : sequence of dict, or path
         Each dict holds ``input``, the path of an image, and options of :func:`tessellate`, as
-        ``points`` and ``output``. A path names such a list (.jsonl, .csv), or is a glob of images;
+        ``points`` and ``output``. A path names such a list (.jsonl), or is a glob of images;
         then `output` and other names of files may hold ``{stem}``, ``{name}``, ``{ext}``, ``{dir}``
         and ``{index}``.
     {options}

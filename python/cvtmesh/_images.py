@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 # Options of `density` with which a density stays on its device.
-ON_DEVICE = {"smooth", "bias", "bias_method", "grade", "grade_max", "device", "threads"}
+ON_DEVICE = {"smooth", "bias", "grade", "grade_max", "device", "threads"}
 
 
 def condition_there(image: Any, framework: Torch | CuPy, options: dict[str, Any]) -> Any:
@@ -92,30 +92,27 @@ class Segmentation:
     Attributes
     ----------
     mask : (height, width) bool
-        True in the parts of the object that a seed marks; None with `mesh`.
+        True in the parts of the object that a seed marks.
     level_set : (height, width) float64
-        Negative inside; with `mesh` (n,), at its vertices.
+        Negative inside.
     contour : bytes
-        The boundary of the object, as an SVG file; None with `mesh`.
+        The boundary of the object, as an SVG file.
     report : dict
         The program's report.
     """
 
-    def __init__(self, report: Any, level_set: Any, mask: Any = None, contour: Any = None) -> None:
-        self.mask: Any = None if mask is None else _core.read_image(mask) > 0.5
+    def __init__(self, report: Any, level_set: Any, mask: Any, contour: Any) -> None:
+        self.mask: Any = _core.read_image(mask) > 0.5
         self.level_set: NDArray[np.float64] = from_npy(level_set)
-        self.contour = None if contour is None else bytes(contour)
+        self.contour = bytes(contour)
         self.report: dict[str, Any] = json.loads(bytes(report))
 
     def __repr__(self) -> str:
-        if self.mask is None:
-            inside = int((self.level_set < 0).sum())
-            return f"<Segmentation: {inside} of {len(self.level_set)} vertices>"
         height, width = self.mask.shape
         return f"<Segmentation: {int(self.mask.sum())} of {width} x {height} pixels>"
 
-    def _repr_svg_(self) -> str | None:
-        return None if self.contour is None else self.contour.decode()
+    def _repr_svg_(self) -> str:
+        return self.contour.decode()
 
 
 @with_options("segment", "output", "format", "report")
@@ -147,9 +144,7 @@ def segment(image: Any, **options: Unpack[SegmentOptions]) -> Segmentation:
     >>> bool(s.mask[32, 32]), bool(s.mask[2, 2])
     (True, False)
     """
-    outputs = ["<report>.json", "<level_set>.npy"]
-    if options.get("mesh") is None:
-        outputs += ["<mask>.png", "<contour>.svg"]
+    outputs = ["<report>.json", "<level_set>.npy", "<mask>.png", "<contour>.svg"]
     values, inputs = convert("segment", options)
     values.append(("report", outputs[0]))
     values += [("output", path) for path in outputs[1:]]

@@ -298,7 +298,7 @@ def voronoi(
         Of the diagram.
     method : str
         ``exact``, or a variant of jump flooding: ``jfa``, ``1+jfa``, ``jfa+1``, ``jfa+2``,
-        ``jfa2``, ``jfa-short``.
+        ``jfa2``.
     {options}
 
     Returns

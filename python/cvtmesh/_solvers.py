@@ -223,8 +223,8 @@ def minimize(
     bounds : (n, 2) array, list of pairs, or scipy.optimize.Bounds, optional
         None or an infinity: no bound. An array on the device stays there.
     callback : callable, optional
-        Called with a dict (iteration, evaluations, fun, projected_gradient, step, active) after
-        each iteration; true stops the run.
+        Called with a dict (iteration, evaluations, fun, projected_gradient, step, active, and
+        cauchy, the step to the generalized Cauchy point) after each iteration; true stops the run.
     {options}
 
     Returns
@@ -446,8 +446,7 @@ class Vectors:
 
 
 @with_options(
-    "lcp", "problem", "size", "steps", "rate", "volatility", "expiry", "spot", "strike", "mesh",
-    "load", "matrix", "rhs", "lower", "upper", "storage", "output", "format", "ascii", "report",
+    "lcp", "problem", "size", "mesh", "load", "matrix", "rhs", "lower", "upper", "storage", "output", "format", "ascii", "report",
 )  # fmt: skip
 def lcp(
     A: Any,
@@ -502,8 +501,7 @@ def lcp(
 
 
 @with_options(
-    "hlcp", "example", "problem", "size", "mu", "nu", "eccentricity", "supply", "film", "matrix_a",
-    "matrix_b", "rhs", "output_z", "output_w", "check", "report",
+    "hlcp", "example", "size", "matrix_a", "matrix_b", "rhs", "output_z", "output_w", "report",
 )  # fmt: skip
 def hlcp(A: Any, B: Any, q: ArrayLike, **options: Unpack[HlcpOptions]) -> Any:
     """A horizontal linear complementarity problem: A z - B w = q, z >= 0, w >= 0, z'w = 0.

@@ -4,7 +4,7 @@
 
 extern "C" {
 #include "cvt/differential.h"
-#include "power/equal_mass_derivative.h"
+#include "cvt/equal_mass/equal_mass_derivative.h"
 }
 
 namespace {

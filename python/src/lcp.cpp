@@ -121,7 +121,6 @@ struct Hlcp {
   Hlcp(const Hlcp &) = delete;
 
   void run() {
-    constexpr int64_t SWEEPS = 10; /* of each trial of `suggest` */
     const cvtm_csr on_a = csr_of(*a), on_b = csr_of(*b);
     cvtm_hlcp_options settings;
     arguments.stage([&] { return cli_hlcp_check(&arguments.options); });
@@ -132,8 +131,6 @@ struct Hlcp {
     on.open(arguments);
     const double *on_q = on.numbers(*q);
     double *on_z = z.open(&on, on_a.rows), *on_w = w.open(&on, on_a.rows);
-    if (arguments.options.hlcp.suggest)
-      on.require(cvtm_hlcp_suggest(on.device, &on_a, &on_b, on_q, SWEEPS, &settings));
     cvtm_hlcp *made = nullptr;
     on.require(cvtm_hlcp_create(on.device, &on_a, &on_b, &settings, &made));
     const Owner<cvtm_hlcp, cvtm_hlcp_destroy> solver(made);

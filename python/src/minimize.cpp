@@ -105,6 +105,7 @@ class Minimizer {
       record["projected_gradient"] = r.projected_gradient;
       record["step"] = r.step;
       record["active"] = r.active;
+      record["cauchy"] = r.cauchy;
       taken.emplace_back(record);
     }
     records_.clear();

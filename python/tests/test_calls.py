@@ -117,10 +117,10 @@ def test_ctrl_c_interrupts_gradients(tmp_path):
     interrupt(call, tmp_path / "a.obj")
 
 
-def test_exit_does_not_wait_for_long_work(tmp_path):
-    """The spectrum, which asks nobody, takes minutes."""
-    points = "np.random.default_rng(0).uniform(0, 1000, (2000000, 2))"
-    call = f"cvtmesh.stats({points}, width=1000, height=1000, spectrum={str(tmp_path / 's.csv')!r})"
+def test_exit_does_not_wait_for_long_work():
+    """Points on a circle, all of whose pairs are looked at, take minutes, and nobody is asked."""
+    points = "500 + 400 * np.stack([np.cos(t), np.sin(t)], 1)"
+    call = f"t = np.arange(300000.0); cvtmesh.stats({points}, density=np.ones((1000, 1000)))"
     code = f"""
 import os, signal, threading
 import numpy as np, cvtmesh

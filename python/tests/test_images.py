@@ -33,15 +33,6 @@ def test_segment_is_the_command_segment(program, tmp_path):
     assert s.contour.startswith(b"<svg") and s.report["segmentation"]["pixels"] == s.mask.sum()
 
 
-def test_segment_on_a_mesh(program, tmp_path):
-    program("run", COINS, "-n", 500, "--iterations", 2, "-o", "m.obj")
-    seeds = ["--inside", "75,75,10", "--outside", "10,10,5"]
-    program("segment", COINS, *seeds, "--mesh", "m.obj", "-o", "u.npy")
-    s = cvtmesh.segment(COINS, inside=[(75, 75, 10)], outside=[(10, 10, 5)], mesh=tmp_path / "m.obj")
-    assert np.array_equal(s.level_set, np.load(tmp_path / "u.npy"))
-    assert s.mask is None and s.contour is None and "of 500 vertices" in repr(s)
-
-
 def test_labels_of_voronoi_are_the_nearest_points():
     points = np.random.default_rng(1).uniform(0, 50, (40, 2))
     labels = cvtmesh.voronoi(points, (50, 60))

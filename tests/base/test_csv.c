@@ -1,13 +1,7 @@
-/* Lines of tables of numbers, and quoted records. */
+/* Tables of numbers: fields, comments, byte order marks. */
+#include "testing.h"
+
 #include "base/csv.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 /* The fields of the first line, each in brackets. */
 static const char *fields_of(const char *text, size_t *at) {
@@ -23,7 +17,7 @@ static const char *fields_of(const char *text, size_t *at) {
   return joined;
 }
 
-static void test_fields(void **state) {
+TEST(test_fields) {
   static const struct {
     const char *text, *fields;
     size_t next;
@@ -38,7 +32,6 @@ static void test_fields(void **state) {
       {"# all\n1", "", 6},
       {" \t\n", "", 3},
   };
-  (void)state;
   for (size_t k = 0; k < sizeof cases / sizeof cases[0]; ++k) {
     size_t at = 0;
     assert_string_equal(fields_of(cases[k].text, &at), cases[k].fields);
@@ -46,9 +39,8 @@ static void test_fields(void **state) {
   }
 }
 
-static void test_comment_and_byte_order_mark(void **state) {
+TEST(test_comment_and_byte_order_mark) {
   size_t at = 0;
-  (void)state;
   assert_true(cvtm_csv_take_line("#\n", 2, &at).has_comment);
   assert_false(cvtm_csv_take_line("#\n\n", 3, &at).has_comment);
   assert_int_equal(cvtm_csv_byte_order_mark("\xef\xbb\xbfx", 4), 3);
@@ -56,40 +48,4 @@ static void test_comment_and_byte_order_mark(void **state) {
   assert_int_equal(cvtm_csv_byte_order_mark("x,y", 3), 0);
 }
 
-static void test_records(void **state) {
-  char plain[] = "a,,b", quoted[] = "\"a,b\",\"say \"\"so\"\"\",c", open[] = "\"a\nb\"",
-       wrong[] = "\"a\"b";
-  char *field[3];
-  (void)state;
-  assert_int_equal(cvtm_csv_split_record(plain, field, 3), 3);
-  assert_string_equal(field[0], "a");
-  assert_string_equal(field[1], "");
-  assert_string_equal(field[2], "b");
-  assert_int_equal(cvtm_csv_split_record(quoted, field, 3), 3);
-  assert_string_equal(field[0], "a,b");
-  assert_string_equal(field[1], "say \"so\"");
-  assert_string_equal(field[2], "c");
-  assert_int_equal(cvtm_csv_split_record(open, field, 3), 1);
-  assert_string_equal(field[0], "a\nb");
-  assert_int_equal(cvtm_csv_split_record(wrong, field, 3), -1);
-  char four[] = "1,2,3,4";
-  assert_int_equal(cvtm_csv_split_record(four, field, 3), -1);
-}
-
-static void test_quotes_over_lines(void **state) {
-  (void)state;
-  assert_true(cvtm_csv_ends_in_quotes("a,\"b", 0));
-  assert_false(cvtm_csv_ends_in_quotes("c\",d", 1));
-  assert_false(cvtm_csv_ends_in_quotes("\"say \"\"so\"\"\"", 0));
-  assert_true(cvtm_csv_ends_in_quotes("", 1));
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_fields),
-      cmocka_unit_test(test_comment_and_byte_order_mark),
-      cmocka_unit_test(test_records),
-      cmocka_unit_test(test_quotes_over_lines),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

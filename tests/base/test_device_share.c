@@ -1,13 +1,10 @@
 /* Handles that share a machine: memory comes back whole however often it is freed and taken. */
 #include "test_devices.h"
 
-#include <string.h>
-
 enum { HANDLES = 3, ROUNDS = 50 };
 
 /* Blocks of several handles, freed and allocated in turn, keep their own bytes. */
-static void test_blocks_are_apart(void **state) {
-  (void)state;
+TEST(test_blocks_are_apart) {
   cvtm_device *device[HANDLES];
   unsigned char *host = malloc(100000);
   assert_non_null(host);
@@ -37,8 +34,7 @@ static void test_blocks_are_apart(void **state) {
 }
 
 /* Scratch, and nothing at all, come from the same place. */
-static void test_scratch_and_nothing(void **state) {
-  (void)state;
+TEST(test_scratch_and_nothing) {
   cvtm_device *device = test_device_open_threads(1);
   assert_int_equal(cvtm_device_share(device), CVTM_OK);
   void *scratch = NULL, *nothing = NULL;
@@ -53,8 +49,7 @@ static void test_scratch_and_nothing(void **state) {
 }
 
 /* Mapped memory is clear whenever it is taken, and two blocks are two. */
-static void test_mapped_blocks_are_apart(void **state) {
-  (void)state;
+TEST(test_mapped_blocks_are_apart) {
   cvtm_device *device = test_device_open_threads(1);
   assert_int_equal(cvtm_device_share(device), CVTM_OK);
   for (size_t bytes = 8; bytes <= 8000; bytes *= 10) {
@@ -75,11 +70,4 @@ static void test_mapped_blocks_are_apart(void **state) {
   cvtm_device_destroy(device);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_blocks_are_apart),
-      cmocka_unit_test(test_scratch_and_nothing),
-      cmocka_unit_test(test_mapped_blocks_are_apart),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

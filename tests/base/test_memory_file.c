@@ -1,20 +1,13 @@
+#include "testing.h"
+
 #include "base/memory_file.h"
 
 #include "base/file.h"
 #include "base/npy.h"
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <setjmp.h>
-#include <cmocka.h>
-
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-static void a_file_is_read_from_its_two_parts(void **state) {
-  (void)state;
+TEST(a_file_is_read_from_its_two_parts) {
   const cvtm_memory_file file = {"<image>", "head", "body", 4, 4};
   const cvtm_memory_files files = {&file, NULL, 1, 0};
   unsigned char *bytes = NULL;
@@ -30,8 +23,7 @@ static void a_file_is_read_from_its_two_parts(void **state) {
   assert_int_equal(cvtm_file_read("<image>", 8, &bytes, &size, NULL), CVTM_ERROR_INPUT);
 }
 
-static void a_written_array_is_read_again(void **state) {
-  (void)state;
+TEST(a_written_array_is_read_again) {
   cvtm_memory_output output = {"<labels>.npy", NULL, 0};
   const cvtm_memory_files written = {NULL, &output, 0, 1};
   const int32_t labels[6] = {0, 1, -1, 7, 5, 3};
@@ -50,8 +42,7 @@ static void a_written_array_is_read_again(void **state) {
   free(output.bytes);
 }
 
-static void an_aborted_output_leaves_nothing(void **state) {
-  (void)state;
+TEST(an_aborted_output_leaves_nothing) {
   cvtm_memory_output output = {"<report>.json", NULL, 0};
   const cvtm_memory_files files = {NULL, &output, 0, 1};
   cvtm_output *opened = NULL;
@@ -70,11 +61,4 @@ static void an_aborted_output_leaves_nothing(void **state) {
   free(output.bytes);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(a_file_is_read_from_its_two_parts),
-      cmocka_unit_test(a_written_array_is_read_again),
-      cmocka_unit_test(an_aborted_output_leaves_nothing),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -5,8 +5,7 @@
 
 enum { COUNT = 1000 };
 
-static void test_one_rank(void **unused) {
-  (void)unused;
+TEST(test_one_rank) {
   cvtm_device *device = test_device_open();
   cvtm_nccl *nccl = NULL;
   if (cvtm_nccl_load(device, &nccl) == CVTM_ERROR_UNSUPPORTED) {
@@ -30,7 +29,4 @@ static void test_one_rank(void **unused) {
   cvtm_device_destroy(device);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_one_rank)};
-  return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -1,15 +1,7 @@
+#include "testing.h"
+
 #include "base/npy.h"
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <setjmp.h>
-#include <cmocka.h>
-
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 /* A version 1 or 2 file of this dictionary and data in memory; the caller frees. */
@@ -40,8 +32,7 @@ static cvtm_status parse(const char *dictionary, const void *data, size_t data_s
   return status;
 }
 
-static void what_is_written_reads_back(void **state) {
-  (void)state;
+TEST(what_is_written_reads_back) {
   static const struct {
     char kind;
     int item;
@@ -73,8 +64,7 @@ static void what_is_written_reads_back(void **state) {
   remove(path);
 }
 
-static void values_convert_to_double(void **state) {
-  (void)state;
+TEST(values_convert_to_double) {
   cvtm_npy a;
   const unsigned char big[] = {0xc0, 0x09, 0x21, 0xfb, 0x54, 0x44, 0x2d, 0x18};
   assert_int_equal(
@@ -102,8 +92,7 @@ static void values_convert_to_double(void **state) {
   cvtm_npy_free(&a);
 }
 
-static void halves_become_floats(void **state) {
-  (void)state;
+TEST(halves_become_floats) {
   cvtm_npy a;
   const unsigned char halves[] = {0x00, 0x3c, 0x01, 0x80, 0xff, 0x7b, 0x00, 0xfc, 0x01, 0x7e};
   assert_int_equal(
@@ -118,8 +107,7 @@ static void halves_become_floats(void **state) {
   cvtm_npy_free(&a);
 }
 
-static void fortran_order_is_transposed(void **state) {
-  (void)state;
+TEST(fortran_order_is_transposed) {
   cvtm_npy a;
   unsigned char data[24];
   /* Element (i, j, k) of shape (2, 3, 4) is at i + 2 (j + 3 k) and is worth 12 i + 4 j + k. */
@@ -135,8 +123,7 @@ static void fortran_order_is_transposed(void **state) {
   cvtm_npy_free(&a);
 }
 
-static void empty_arrays_are_arrays(void **state) {
-  (void)state;
+TEST(empty_arrays_are_arrays) {
   cvtm_npy a;
   assert_int_equal(parse("{'descr': '<f8', 'fortran_order': True, 'shape': (0, "
                          "9223372036854775807, 9223372036854775807), }",
@@ -146,8 +133,7 @@ static void empty_arrays_are_arrays(void **state) {
   cvtm_npy_free(&a);
 }
 
-static void bad_headers_are_refused(void **state) {
-  (void)state;
+TEST(bad_headers_are_refused) {
   static const char *const headers[] = {
       "",
       "{}",
@@ -184,8 +170,7 @@ static void bad_headers_are_refused(void **state) {
   }
 }
 
-static void truncated_files_are_refused(void **state) {
-  (void)state;
+TEST(truncated_files_are_refused) {
   const double two[] = {1, 2};
   for (int version = 1; version <= 2; ++version) {
     size_t size;
@@ -205,8 +190,7 @@ static void truncated_files_are_refused(void **state) {
   }
 }
 
-static void files_that_fail_are_named(void **state) {
-  (void)state;
+TEST(files_that_fail_are_named) {
   cvtm_npy a;
   cvtm_error error;
   const int64_t shape[] = {1};
@@ -217,12 +201,4 @@ static void files_that_fail_are_named(void **state) {
   assert_int_equal(cvtm_npy_write("/absent/a.npy", 'f', 8, 1, shape, &one, &error), CVTM_ERROR_IO);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(what_is_written_reads_back),  cmocka_unit_test(values_convert_to_double),
-      cmocka_unit_test(halves_become_floats),        cmocka_unit_test(fortran_order_is_transposed),
-      cmocka_unit_test(empty_arrays_are_arrays),     cmocka_unit_test(bad_headers_are_refused),
-      cmocka_unit_test(truncated_files_are_refused), cmocka_unit_test(files_that_fail_are_named),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

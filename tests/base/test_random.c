@@ -5,8 +5,7 @@
 #include <math.h>
 
 /* The known answers that come with Salmon et al.'s Random123. */
-static void philox_gives_the_published_answers(void **state) {
-  (void)state;
+TEST(philox_gives_the_published_answers) {
   static const uint32_t counters[3][4] = {
       {0, 0, 0, 0},
       {0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff},
@@ -25,8 +24,7 @@ static void philox_gives_the_published_answers(void **state) {
   }
 }
 
-static void words_are_laid_out_as_documented(void **state) {
-  (void)state;
+TEST(words_are_laid_out_as_documented) {
   uint64_t bits[2];
   cvtm_random_bits(UINT64_C(0x299f31d0a4093822), UINT64_C(0x0370734413198a2e),
                    UINT64_C(0x85a308d3243f6a88), bits);
@@ -34,16 +32,14 @@ static void words_are_laid_out_as_documented(void **state) {
   assert_true(bits[1] == UINT64_C(0x24126ea15001e420));
 }
 
-static void unit_numbers_stay_below_one(void **state) {
-  (void)state;
+TEST(unit_numbers_stay_below_one) {
   assert_true(cvtm_random_to_unit(0) == 0.0);
   assert_true(cvtm_random_to_unit(2047) == 0.0);
   assert_true(cvtm_random_to_unit(2048) == ldexp(1, -53));
   assert_true(cvtm_random_to_unit(UINT64_MAX) == 1 - ldexp(1, -53));
 }
 
-static void pairs_begin_with_the_single_number(void **state) {
-  (void)state;
+TEST(pairs_begin_with_the_single_number) {
   for (uint64_t i = 0; i < 100; ++i) {
     double pair[2];
     cvtm_random_uniform2(7, 3, i, pair);
@@ -53,8 +49,7 @@ static void pairs_begin_with_the_single_number(void **state) {
 }
 
 /* Mean 1/2 and variance 1/12 within five standard deviations, and a chi-square over 64 bins. */
-static void numbers_are_uniform(void **state) {
-  (void)state;
+TEST(numbers_are_uniform) {
   enum { N = 100000, BINS = 64 };
   int64_t bins[BINS] = {0};
   double sum = 0, squares = 0, neighbours = 0, previous = 0.5;
@@ -78,8 +73,7 @@ static void numbers_are_uniform(void **state) {
   assert_true(chi > 20 && chi < 130); /* 63 degrees of freedom: far beyond 5 sigma outside */
 }
 
-static void seeds_and_streams_differ(void **state) {
-  (void)state;
+TEST(seeds_and_streams_differ) {
   for (uint64_t i = 0; i < 100; ++i) {
     const double u = cvtm_random_uniform(1, 0, i);
     assert_true(u != cvtm_random_uniform(2, 0, i));
@@ -110,8 +104,7 @@ static cvtm_status draw(cvtm_device *device, uint64_t seed, uint64_t stream, int
 }
 
 /* Drawn on the device, compared with the host's. */
-static void every_device_draws_the_same_bits(void **state) {
-  (void)state;
+TEST(every_device_draws_the_same_bits) {
   enum { N = 10001 };
   static double host[N];
   const uint64_t seed = UINT64_C(0xfedcba9876543210);
@@ -128,15 +121,4 @@ static void every_device_draws_the_same_bits(void **state) {
   cvtm_device_destroy(device);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(philox_gives_the_published_answers),
-      cmocka_unit_test(words_are_laid_out_as_documented),
-      cmocka_unit_test(unit_numbers_stay_below_one),
-      cmocka_unit_test(pairs_begin_with_the_single_number),
-      cmocka_unit_test(numbers_are_uniform),
-      cmocka_unit_test(seeds_and_streams_differ),
-      cmocka_unit_test(every_device_draws_the_same_bits),
-  };
-  return cmocka_run_group_tests_name("random", tests, NULL, NULL);
-}
+TEST_MAIN()

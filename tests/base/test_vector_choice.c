@@ -1,13 +1,8 @@
 /* The environment chooses the version of loops that are compiled twice. */
+#include "testing.h"
+
 #include "base/vectors.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
-#include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -30,13 +25,9 @@ static int answer_for(const char *wish) {
   return WEXITSTATUS(status);
 }
 
-static void test_baseline_is_chosen(void **state) {
-  (void)state;
-  assert_int_equal(answer_for("baseline"), 0);
-}
+TEST(test_baseline_is_chosen) { assert_int_equal(answer_for("baseline"), 0); }
 
-static void test_processor_decides_otherwise(void **state) {
-  (void)state;
+TEST(test_processor_decides_otherwise) {
 #if defined(__x86_64__)
   const int wide = __builtin_cpu_supports("avx2") != 0;
 #else
@@ -46,8 +37,4 @@ static void test_processor_decides_otherwise(void **state) {
   assert_int_equal(answer_for("widest"), wide);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_baseline_is_chosen),
-                                     cmocka_unit_test(test_processor_decides_otherwise)};
-  return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -1,7 +1,6 @@
 """cvtmesh batch: the same files as single runs, lists and templates, failures, kill -9 and
 resumption, ranks and shards."""
 
-import csv
 import fcntl
 import json
 import os
@@ -17,7 +16,7 @@ import time
 import numpy as np
 import pytest
 
-from conftest import PROGRAM, Program, wait_until
+from conftest import PROGRAM, Program, grey_ramp, wait_until
 
 QUIET_MPI = dict(  # OpenMPI's own leaks are no defects of the program
     os.environ, ASAN_OPTIONS="detect_leaks=0", OMPI_MCA_btl_vader_single_copy_mechanism="none",
@@ -25,13 +24,6 @@ QUIET_MPI = dict(  # OpenMPI's own leaks are no defects of the program
 JOURNAL = "cvtmesh-batch.journal"
 SMALL = ("-n", 12, "--iterations", 3)
 TEMPLATE = (*SMALL, "-o", "out/{stem}.csv", "-o", "out/{stem}.msh")
-
-
-def picture(number, size=20):
-    """A grey ramp as PGM that differs for every number."""
-    values = bytes(
-        (x * (3 + number % 5) + y * 7 + number) % 200 for y in range(size) for x in range(size))
-    return b"P5\n%d %d\n255\n" % (size, size) + values
 
 
 class Batch(Program):
@@ -43,7 +35,7 @@ class Batch(Program):
 
     def pictures(self, count):
         for k in range(count):
-            self.file("in/p%03d.pgm" % k, picture(k))
+            self.file("in/p%03d.pgm" % k, grey_ramp(k))
 
     def outputs(self):
         """Name -> content; temporary files included."""
@@ -93,7 +85,7 @@ def test_threads_and_jobs_leave_the_bits_alone(batch):
 
 def test_placeholders(batch):
     os.mkdir(batch.path("in", "deep"))
-    batch.file("in/deep/a.b{c}.pgm", picture(1))
+    batch.file("in/deep/a.b{c}.pgm", grey_ramp(1))
     batch.call("batch", "in/deep/*", *SMALL, "-o", "out/{stem}-{name}-{ext}-{index}-{{x}}.csv",
                "-o", "{dir}/{stem}.obj")
     assert list(batch.outputs()) == ["a.b{c}-a.b{c}.pgm-pgm-1-{x}.csv"]
@@ -107,7 +99,7 @@ def test_lists(batch):
     """JSON lines and CSV give the same jobs; the names hold every character that needs quoting."""
     names = ['plain', 'a b', 'comma,semi;', 'quote"d', "it's", '{brace}', 'ü', 'two\nlines']
     for k, name in enumerate(names):
-        batch.file("in/%s.pgm" % name, picture(k))
+        batch.file("in/%s.pgm" % name, grey_ramp(k))
     lines = []
     for k, name in enumerate(names):
         lines.append({
@@ -122,19 +114,6 @@ def test_lists(batch):
     assert len(first) == 2 * len(names)
     assert "ignored.csv" not in os.listdir(batch.folder)
     batch.empty()
-    with open(batch.path("jobs.csv"), "w", encoding="utf-8-sig", newline="") as stream:
-        table = csv.writer(stream)
-        table.writerow([
-            "input", "output", "output", "points", "seed", "invert", "density-from", "gamma",
-            "time-limit"
-        ])
-        for line in lines:
-            table.writerow([
-                line["input"], *line["output"], line["points"], line["seed"],
-                str(line["invert"]).lower(), "density", 1.25, ""
-            ])
-    batch.call("batch", "jobs.csv", "--iterations", 3)
-    assert batch.outputs() == first
     batch.call("batch", "-", "--iterations", 3, "--resume", input=batch.read("jobs.jsonl"))
     assert batch.outputs() == first
     batch.call("run", "in/plain.pgm", "-n", 10, "--seed", 2**53, "--iterations", 3, "--invert",
@@ -157,10 +136,7 @@ def test_bad_lists_are_refused_before_work(batch):
                 '{"output": "out/b.csv", "points": 5}'):
         batch.file("jobs.jsonl", good + bad + "\n")
         assert "line 2" in batch.call("batch", "jobs.jsonl", code=2).stderr.decode()
-    for bad in ("input,output\na", "input,output\n\"a\"b,c", "input,output\n\"a,b\n"):
-        batch.file("jobs.csv", bad)
-        assert "line 2" in batch.call("batch", "jobs.csv", "-n", 5, code=2).stderr.decode()
-    assert "jobs.csv" in batch.call("batch", "jobs.csv.csv", code=3).stderr.decode()
+    assert "jobs.jsonl" in batch.call("batch", "absent/jobs.jsonl", code=3).stderr.decode()
     batch.call("batch", "in/absent*.pgm", *TEMPLATE, code=3)
     assert batch.outputs() == {}
 
@@ -184,7 +160,7 @@ def test_outputs_of_two_jobs_never_meet(batch):
 def mixed(batch):
     batch.pictures(12)
     batch.file("in/p003.pgm", "no picture")
-    batch.file("in/p005.pgm", picture(5)[:50])
+    batch.file("in/p005.pgm", grey_ramp(5)[:50])
     batch.file("in/p007.pgm", b"P5\n8 8\n255\n" + b"\xff" * 64)
     return [3, 5, 7]
 
@@ -204,7 +180,7 @@ def test_good_ones_are_done_and_bad_ones_named(batch):
     assert re.search(r"(?m)^  done +9$", text)
     assert re.search(r"(?m)^  failed +3;", text)
     for k in bad:
-        batch.file("in/p%03d.pgm" % k, picture(k))
+        batch.file("in/p%03d.pgm" % k, grey_ramp(k))
     report = batch.report("batch", "in/*.pgm", *TEMPLATE, "--resume")
     assert (report["done"], report["failed"], report["skipped"]) == (3, 0, 9)
     assert report["failures"] == []
@@ -217,7 +193,7 @@ def test_fail_fast(batch):
     assert report["failed"] == 1
     # There are two lanes: the other one may have started a job before.
     assert report["done"] < 20
-    batch.file("in/p000.pgm", picture(0))
+    batch.file("in/p000.pgm", grey_ramp(0))
     report = batch.report("batch", "in/*.pgm", *TEMPLATE, "--resume", "--fail-fast")
     assert report["done"] + report["skipped"] == 40
 
@@ -359,7 +335,7 @@ def test_only_what_is_missing_or_changed(batch):
     batch.call("batch", "in/*.pgm", *TEMPLATE)
     first = batch.outputs()
     os.remove(batch.path("out", "p001.msh"))
-    batch.file("in/p002.pgm", picture(3))
+    batch.file("in/p002.pgm", grey_ramp(3))
     with open(batch.path(JOURNAL), "ab") as stream:
         stream.write(b'{"job":"0123')
     report = batch.report("batch", "in/*.pgm", *TEMPLATE, "--resume")

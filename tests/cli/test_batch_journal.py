@@ -13,17 +13,10 @@ import time
 
 import pytest
 
-from conftest import PROGRAM, ROOT, strict_json
+from conftest import PROGRAM, ROOT, grey_ramp, strict_json
 
 SMALL = ("-n", 12, "--iterations", 3)
 OUTPUTS = ("-o", "out/{stem}.csv", "-o", "out/{stem}.msh")
-
-
-def picture(number, size=20):
-    """A grey ramp as PGM that differs for every number."""
-    values = bytes((x * (3 + number % 5) + y * 7 + number) % 200 for y in range(size)
-                   for x in range(size))
-    return b"P5\n%d %d\n255\n" % (size, size) + values
 
 
 @pytest.fixture
@@ -32,7 +25,7 @@ def work(cvtmesh):
     for name in ("in", "out"):
         cvtmesh.path(name).mkdir()
     for k in range(4):
-        cvtmesh.file("in/p%d.pgm" % k, picture(k))
+        cvtmesh.file("in/p%d.pgm" % k, grey_ramp(k))
     return cvtmesh
 
 
@@ -66,7 +59,7 @@ def living(work):
     started = []
 
     def start(journal, *options):
-        work.file("big.pgm", picture(9, 300))
+        work.file("big.pgm", grey_ramp(9, 300))
         process = subprocess.Popen(
             [PROGRAM, "batch", "big.pgm", "-n", "3000", "--iterations", "1000000", "--tolerance",
              "0", "-o", "out/big.csv", "--device", "cpu", *options], cwd=work.folder,

@@ -23,7 +23,6 @@ SMALL = {
     "hlcp": ["--example", 3, "--size", 8, "--output-z", "result.npy"],
     "stats": ["forty.npy"],
     "info": [],
-    "bench": ["figure3", "--size-limit", 100],
 }
 ITERATE = {"run", "segment", "minimize", "lcp", "hlcp", "batch"}
 every_command = pytest.mark.parametrize("command", commands())
@@ -40,7 +39,7 @@ def test_quiet_and_verbose(inputs, command):
     assert quiet.stderr == b""
     if command in ITERATE:
         assert verbose.stderr.count(b"\n") > plain.stderr.count(b"\n")
-    if "-o" not in SMALL[command] and command not in ("bench", "hlcp"):
+    if "-o" not in SMALL[command] and command != "hlcp":
         assert plain.stdout == verbose.stdout != b""
         assert quiet.stdout == (b"" if command == "stats" else plain.stdout)
 
@@ -58,7 +57,7 @@ def test_config(inputs, command):
 @every_command
 def test_threads(inputs, command):
     """The same bits for any number of threads."""
-    if not has(command, "threads") or command == "bench":
+    if not has(command, "threads"):
         return
     found = []
     for threads in (1, 2, 3):
@@ -104,20 +103,12 @@ def test_relaxation_and_nesting_of_lcp(inputs):
     assert nested["iterations"] < flat["iterations"]
 
 
-def test_bearing_of_hlcp(inputs):
-    words = ["--problem", "bearing", "--method", "newton", "--size", 128]
-    plain, eccentric, supplied = (inputs.report("hlcp", *words, *more)["z_max"]
-                                  for more in ((), ("--eccentricity", 0.7), ("--supply", 0.3)))
-    assert eccentric > 1.5 * plain
-    assert supplied > plain + 0.1
-
-
 def test_scale_of_hlcp(inputs):
-    """The option changes the iterations, but not the solution."""
+    """The scale and the start change the iterations, but not the solution."""
     found = []
     for gamma in (2, 1):
-        inputs.call("hlcp", *SMALL["hlcp"], "--method", "mmgs", "--gamma", gamma, "--tolerance",
-                    1e-10)
+        inputs.call("hlcp", *SMALL["hlcp"], "--method", "mmgs", "--gamma", gamma, "--start", gamma,
+                    "--tolerance", 1e-10)
         found.append(inputs.array("result.npy"))
     assert 0 < abs(found[0] - found[1]).max() < 1e-8
 

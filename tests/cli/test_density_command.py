@@ -55,11 +55,6 @@ def test_solutions(cvtmesh):
     for p in (0.1, 0.5, 0.8):
         u = density(cvtmesh, image, "--smooth", 16, "--bias", p)
         assert bias_residual(u, rho, everything, 16, p) < 1e-8, f"bias {p} is not optimal"
-    small = "small.npy"
-    cvtmesh.file(small, rho[100:140, 200:250].astype(np.float32))
-    newton = density(cvtmesh, small, "--smooth", 1, "--bias", 0.1)
-    sweeps = density(cvtmesh, small, "--smooth", 1, "--bias", 0.1, "--bias-method", "mmgs")
-    assert abs(newton - sweeps).max() < 1e-8, "Newton and the sweeps differ"
     picture = "p.png"
     cvtmesh.call("density", image, "--grade", 16, "-o", picture)
     again = density(cvtmesh, picture)
@@ -130,19 +125,6 @@ def test_run(cvtmesh):
     report = cvtmesh.json("r.json")
     assert report["grading"]["natural_residual"] < 1e-8 and report["smoothing"][
         "residual"] < 1e-8, "run's report"
-
-
-@pytest.mark.parametrize("smooth,bias,apart", [(0.5, 0.1, 0.1), (4, 0.3, 0.25)])
-def test_forecast_of_sweeps(cvtmesh, smooth, bias, apart):
-    """What the report of Newton's method says of the sweeps is what these need."""
-    image = EXAMPLES / "camera.png"
-    options = ("--smooth", smooth, "--bias", bias, "-o", "d.npy", "--report", "r.json")
-    cvtmesh.call("density", image, *options)
-    forecast = cvtmesh.json("r.json")["smoothing"]["multisplitting"]
-    cvtmesh.call("density", image, *options, "--bias-method", "mmgs")
-    sweeps = cvtmesh.json("r.json")["smoothing"]
-    assert "multisplitting" not in sweeps and 0 < forecast["factor"] < 1
-    assert forecast["sweeps"] == pytest.approx(sweeps["iterations"], rel=apart)
 
 
 def test_refusals(cvtmesh):

@@ -45,7 +45,7 @@ def mpirun(job, ranks, *words, code=0):
 @pytest.mark.parametrize("ranks, more", [
     (2, ()), (3, ()), (4, ()),
     (2, ("--effort", "high", "-n", 1100, "--time-limit", 1000)),
-    (3, ("--periodic", "--method", "lloyd")), (2, ("--energy", "pixel"))])
+    (3, ("--periodic", "--method", "lloyd"))])
 def test_the_bits_do_not_depend_on_the_ranks(job, ranks, more):
     job.call(*WORDS, *more, *FILES, "--distributed")
     whole = job.read("a.csv"), job.read("a.obj")
@@ -112,8 +112,8 @@ def test_a_rank_that_fails_says_why_and_ends_the_others(job):
 
 
 def test_what_is_refused(job):
-    for more in (("--equal-mass",), ("--noise", "blue"), ("--domain", "frame"), ("--method", "newton"),
-                 ("--energy", "pixel", "--voronoi", "jfa"), ("--preset", "paper")):
+    for more in (("--equal-mass",), ("--noise", "blue"), ("--domain", "frame"),
+                 ("--energy", "pixel"), ("--preset", "paper")):
         job.refused(*WORDS, *more, "-o", "b.csv", "--distributed", code=2, names=["--distributed"])
 
 

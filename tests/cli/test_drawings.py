@@ -9,7 +9,7 @@ import zlib
 import numpy as np
 import pytest
 
-from conftest import EXAMPLES, read_obj, strict_json
+from conftest import EXAMPLES, length_of, read_obj, strict_json
 
 CAMERA, COINS, HORSE = [EXAMPLES / name for name in ("camera.png", "coins.png", "horse.png")]
 SMALL = "run", CAMERA, "-n", 300, "--iterations", 5
@@ -109,10 +109,6 @@ def test_inks_of_a_pdf(pdf):
     assert np.abs(drawn - wanted).mean((0, 1)).max() < 0.012
     names = [label.replace(" ", "_").upper() for label, _, _ in layers]
     assert list(read_dxf(pdf.read("a.dxf"))[0]) == names
-
-
-def length_of(strokes):
-    return sum(np.hypot(*np.diff(stroke, axis=0).T).sum() for stroke in strokes)
 
 
 def lines_of_svg(cvtmesh, name):

@@ -1,11 +1,18 @@
-"""cvtmesh minimize: values at the start against the finite element sums written with numpy,
+"""cvtmesh minimize: starts and values against tests/bench/minpack2.py, whose gradients are checked too,
 iterations against SciPy's L-BFGS-B, exit codes, reports and files."""
 
 import io
 import os
+import sys
 
 import numpy as np
 from scipy.optimize import minimize as scipy_minimize
+
+from conftest import ROOT
+
+sys.path.insert(0, str(ROOT / "tests/bench"))
+
+from minpack2 import PROBLEMS  # noqa: E402
 
 # The allocator of a sanitizer then fails like any other where too much is asked for.
 FAIL_LIKE_MALLOC = {"ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "allocator_may_return_null=1")}
@@ -19,116 +26,6 @@ def solve(cvtmesh, *arguments, code=0):
     return report, cvtmesh.array("x.npy")
 
 
-def start(cvtmesh, *arguments):
-    """The value at the start, and the start: what is left when no iteration is allowed."""
-    report, x = solve(cvtmesh, *arguments, "--iterations", 0, code=4)
-    assert report["iterations"] == 0
-    assert report["objective"] == report["start_objective"]
-    return report["objective"], x
-
-
-def triangles(v, hx, hy):
-    """Gradients of the lower and the upper triangles of a grid with its boundary."""
-    across, up = np.diff(v, axis=1) / hx, np.diff(v, axis=0) / hy
-    return (across[:-1], up[:, :-1]), (across[1:], up[:, 1:])
-
-
-def enneper(x, y):
-    """The height of Enneper's surface, by Newton's method from (x, -y)."""
-    u, v = x + 0.0, -y + 0.0
-    for _ in range(20):
-        f, g = u + u * v**2 - u**3 / 3 - x, -v - u**2 * v + v**3 / 3 - y
-        a, b, c, d = 1 + v**2 - u**2, 2 * u * v, -2 * u * v, -1 - u**2 + v**2
-        determinant = a * d - b * c
-        u, v = u - (d * f - b * g) / determinant, v - (a * g - c * f) / determinant
-    return u**2 - v**2
-
-
-def torsion(x, c):
-    (ny, nx), v = x.shape, np.pad(x, 1)
-    hx, hy = 1 / (nx + 1), 1 / (ny + 1)
-    energy = sum((gx**2 + gy**2).sum() for gx, gy in triangles(v, hx, hy)) / 4
-    return hx * hy * (energy - c * x.sum())
-
-
-def bearing(x, e, b):
-    (ny, nx), v = x.shape, np.pad(x, 1)
-    hx, hy = 2 * np.pi / (nx + 1), 2 * b / (ny + 1)
-    p = (1 + e * np.cos(np.arange(nx + 2) * hx))**3
-    (lx, ly), (ux, uy) = triangles(v, hx, hy)
-    energy = ((2 * p[:-1] + p[1:]) / 6 * (lx**2 + ly**2)).sum()
-    energy += ((2 * p[1:] + p[:-1]) / 6 * (ux**2 + uy**2)).sum()
-    load = (np.sin(np.arange(1, nx + 1) * hx) * x).sum()
-    return hx * hy * (energy / 2 - e * load)
-
-
-def surface(x):
-    ny, nx = x.shape
-    s, t = np.linspace(-0.5, 0.5, nx + 2), np.linspace(-0.5, 0.5, ny + 2)
-    v = enneper(*np.meshgrid(s, t))
-    v[1:-1, 1:-1] = x
-    hx, hy = 1 / (nx + 1), 1 / (ny + 1)
-    return hx * hy / 2 * sum(np.sqrt(1 + gx**2 + gy**2).sum() for gx, gy in triangles(v, hx, hy))
-
-
-def design(x, lam):
-    (ny, nx), v = x.shape, np.pad(x, 1)
-    hx, hy, total = 1 / (nx + 1), 1 / (ny + 1), 0
-    t1, t2 = np.sqrt(lam), np.sqrt(4 * lam)
-    for gx, gy in triangles(v, hx, hy):
-        t = np.hypot(gx, gy)
-        total += np.where(t <= t1, t**2, np.where(t < t2, 2 * t1 * t - lam, t**2 / 2 + lam)).sum()
-    return hx * hy * (total / 2 + x.sum())
-
-
-def combustion(x, lam):
-    (ny, nx), v = x.shape, np.pad(x, 1)
-    hx, hy = 1 / (nx + 1), 1 / (ny + 1)
-    e = np.exp(v)
-    heat = (e[:-1, :-1] + e[:-1, 1:] + e[1:, :-1]).sum() + (e[1:, 1:] + e[1:, :-1] +
-                                                            e[:-1, 1:]).sum()
-    energy = sum((gx**2 + gy**2).sum() for gx, gy in triangles(v, hx, hy)) / 2
-    return hx * hy / 2 * (energy - lam * heat / 3)
-
-
-def layers(x, temperature):
-    n, q = len(x), (4.80e-10 / 2.99e10)**2 / 9.11e-28
-
-    def constants(critical, field, depth):
-        s = (temperature / critical)**2
-        return (-2 * q * (field * depth)**2 * (1 - s) / (1 + s) * 1e18,
-                16 * np.pi * (q * field * depth**2 / (1 + s))**2 * 1e36)
-
-    n1 = n // 4
-    normal = (np.arange(n) < n1) | (np.arange(n) >= n - n1)
-    (an, bn), (as_, bs) = constants(3.73, 309, 3.4e-6), constants(7.32, 803, 3.7e-6)
-    h = np.where(normal, 2.2 / n1, 2.0 / (n - 2 * n1))
-    a, b, g = np.where(normal, an, as_), np.where(normal, bn,
-                                                  bs), 1.05459e-27**2 / 4 / 9.11e-28 * 1e30
-    u, v = x, np.roll(x, -1)
-    return (h * (a / 3 * (u * u + u * v + v * v) + g *
-                 ((v - u) / h)**2 + b / 10 * sum(u**k * v**(4 - k) for k in range(5)))).sum()
-
-
-def cluster(x):
-    i, j = np.triu_indices(len(x), 1)
-    s = ((x[i] - x[j])**2).sum(axis=1)
-    return (s**-6 - 2 * s**-3).sum()
-
-
-def vortices(x, count, kappa):
-    _, ny, nx = x.shape
-    hx, hy = 3 * np.sqrt(count / 2) / nx, 3 * np.sqrt(3 * count / 2) / ny
-    psi, a, b = x[0] + 1j * x[1], x[2], x[3]
-    turn = np.exp(2j * np.pi * count * np.arange(ny) / ny)[:, None]
-    right = np.hstack([psi[:, 1:], psi[:, :1] * turn])
-    b_right = np.hstack([b[:, 1:], b[:, :1] + 2 * np.pi * count / (ny * hy)])
-    dx = abs(right - psi * np.exp(1j * hx * a))**2 / hx**2
-    dy = abs(np.roll(psi, -1, axis=0) - psi * np.exp(1j * hy * b))**2 / hy**2
-    curl = (b_right - b) / hx - (np.roll(a, -1, axis=0) - a) / hy
-    return (-abs(psi)**2 + abs(psi)**4 / 2 + dx + dy + kappa**2 * curl**2).mean()
-
-
 def gradient_by_differences(function, x):
     g, step = np.empty(x.size), 1e-5
     for k in range(x.size):
@@ -139,77 +36,55 @@ def gradient_by_differences(function, x):
     return g
 
 
-def check_value(cvtmesh, name, size, function, *, parameters=(), tolerance=1e-11):
+def check_value(cvtmesh, name, size, problem, parameters=(), tolerance=1e-11):
     """Sums of some thousand terms of either sign: 1e-11 of the value is far above rounding. The
     boundary of msa comes from Newton's method stopped at a residual of 1e-10."""
     given = [word for p in parameters for word in ("--param", p)]
+    fun, standard, _ = problem
     # The start, and a point on the way: after a few iterations nothing is symmetric.
     for iterations in (0, 3):
         # Some of the smallest are solved by then (0), the others not yet (4).
         report, x = solve(cvtmesh, name, *size, *given, "--iterations", iterations, code=(0, 4))
+        x = x.ravel()
         assert report["iterations"] <= iterations
-        value = function(x)
-        assert abs(report["objective"] - value) <= tolerance * abs(value) + 1e-15, (name, size,
-                                                                                    iterations,
-                                                                                    value)
+        assert iterations > 0 or abs(x - standard).max() <= 1e-13 * max(1, abs(standard).max())
+        value, gradient = fun(x)
+        where = name, size, iterations
+        assert abs(report["objective"] - value) <= tolerance * abs(value) + 1e-15, where
         if x.size > 70:
             continue
-        # No variable is at a bound here, so the projected gradient is the largest component. The
-        # second derivatives of odc jump, by less than 2; the third ones of lj are thousands.
-        slope = abs(gradient_by_differences(function, x)).max()
+        # The second derivatives of odc jump, by less than 2; the third ones of lj are thousands.
+        differences = gradient_by_differences(lambda at: fun(at)[0], x)
+        slope = abs(differences).max()
         error = 1e-7 * slope + {"odc": 1e-5, "lj": 1e-7}.get(name, 1e-9 * abs(value) + 1e-10)
-        assert abs(report["projected_gradient"] - slope) <= error, (name, size, iterations, slope)
+        assert abs(gradient - differences).max() <= error, where
+        # No variable is at a bound here, so the projected gradient is the largest component.
+        assert abs(report["projected_gradient"] - slope) <= error, where
 
 
 def test_values(cvtmesh):
+    given = {"ept": ({}, {"c": -2.5}), "pjb": ({}, {"e": 0.9, "b": 2}), "msa": ({},),
+             "odc": ({},), "ssc": ({},), "gl2": ({}, {"vortices": 2, "kappa": 3})}
     for nx, ny in ((1, 1), (1, 6), (7, 1), (23, 11), (10, 40)):
         size = ("--nx", nx, "--ny", ny, "--bounds", "none")
-        check_value(cvtmesh, "ept", size, lambda x: torsion(x, 5))
-        check_value(cvtmesh, "ept", size, lambda x: torsion(x, -2.5), parameters=["c=-2.5"])
-        check_value(cvtmesh, "pjb", size, lambda x: bearing(x, 0.1, 10))
-        check_value(cvtmesh, "pjb", size, lambda x: bearing(x, 0.9, 2), parameters=["e=0.9", "b=2"])
-        check_value(cvtmesh, "msa", size, surface, tolerance=1e-9)
-        check_value(cvtmesh, "odc", size, lambda x: design(x, 0.008))
-        check_value(cvtmesh, "ssc", size, lambda x: combustion(x, 1))
-        check_value(cvtmesh, "gl2", size, lambda x: vortices(x, 8, 5))
-        check_value(cvtmesh, "gl2", size, lambda x: vortices(x, 2, 3),
-                    parameters=["vortices=2", "kappa=3"])
+        for name, kinds in given.items():
+            for parameters in kinds:
+                check_value(cvtmesh, name, size, PROBLEMS[name](nx, ny, **parameters),
+                            [f"{key}={value}" for key, value in parameters.items()],
+                            1e-9 if name == "msa" else 1e-11)
     for n in (4, 5, 101):
-        check_value(cvtmesh, "gl1", ("--n", n), lambda x: layers(x, 5))
-        check_value(cvtmesh, "gl1", ("--n", n), lambda x: layers(x, 3), parameters=["T=3"])
+        for temperature in (5, 3):
+            check_value(cvtmesh, "gl1", ("--n", n), PROBLEMS["gl1"](n, temperature),
+                        [f"T={temperature}"])
     for atoms, dim in ((2, 2), (30, 2), (2, 3), (31, 3)):
-        check_value(cvtmesh, "lj", ("--atoms", atoms, "--dim", dim), cluster)
+        check_value(cvtmesh, "lj", ("--atoms", atoms, "--dim", dim), PROBLEMS["lj"](atoms, dim))
 
 
-def torsion_gradient(x, nx, ny, c):
-    v, hx, hy = np.pad(x.reshape(ny, nx), 1), 1 / (nx + 1), 1 / (ny + 1)
-    here = v[1:-1, 1:-1]
-    g = ((2 * here - v[1:-1, :-2] - v[1:-1, 2:]) / hx**2 +
-         (2 * here - v[:-2, 1:-1] - v[2:, 1:-1]) / hy**2 - c)
-    return hx * hy * g.ravel()
-
-
-def bearing_gradient(x, nx, ny, e, b):
-    v, hx, hy = np.pad(x.reshape(ny, nx), 1), 2 * np.pi / (nx + 1), 2 * b / (ny + 1)
-    p = (1 + e * np.cos(np.arange(nx + 2) * hx))**3
-    w, here = hx * hy, v[1:-1, 1:-1]
-    h = w * (p[:-1] + p[1:]) / (2 * hx**2)
-    up = w * (4 * p[1:-1] + p[:-2] + p[2:]) / (6 * hy**2)
-    g = (h[1:] * (here - v[1:-1, 2:]) + h[:-1] * (here - v[1:-1, :-2]) + up *
-         (2 * here - v[:-2, 1:-1] - v[2:, 1:-1]) - e * w * np.sin(np.arange(1, nx + 1) * hx))
-    return g.ravel()
-
-
-def scipy_path(name, nx, ny, start):
-    (value, gradient), bounds = {
-        "ept": ((lambda x: torsion(x.reshape(ny, nx), 5), lambda x: torsion_gradient(x, nx, ny, 5)),
-                list(zip(-start, start))),
-        "pjb": ((lambda x: bearing(x.reshape(ny, nx), 0.1, 10),
-                 lambda x: bearing_gradient(x, nx, ny, 0.1, 10)), [(0, None)] * len(start)),
-    }[name]
-    path = [value(start)]
-    done = scipy_minimize(value, start, jac=gradient, method="L-BFGS-B", bounds=bounds,
-                          callback=lambda x: path.append(value(x)),
+def scipy_path(name, nx, ny):
+    fun, start, bounds = PROBLEMS[name](nx, ny)
+    path = [fun(start)[0]]
+    done = scipy_minimize(fun, start, jac=True, method="L-BFGS-B", bounds=bounds,
+                          callback=lambda x: path.append(fun(x)[0]),
                           options=dict(maxcor=8, maxiter=5000, maxfun=20000, ftol=0, gtol=1e-9))
     return done, path
 
@@ -223,8 +98,7 @@ def test_iterations_beside_scipy(cvtmesh):
         for name, nx, ny in CONVEX:
             size = ("--nx", nx, "--ny", ny)
             report, x = solve(cvtmesh, name, *size, "--cauchy", cauchy, "--history")
-            _, origin = start(cvtmesh, name, *size)
-            done, path = scipy_path(name, nx, ny, origin.ravel())
+            done, path = scipy_path(name, nx, ny)
             assert abs(report["objective"] - done.fun) <= 1e-11 * abs(done.fun)
             # Strong convexity: at f - f* of 1e-15 the points are some 1e-6 apart at most.
             assert abs(x.ravel() - done.x).max() <= 1e-5
@@ -272,7 +146,7 @@ def test_shapes(cvtmesh):
 def test_stream(cvtmesh):
     done = cvtmesh.call("minimize", "pjb", "--nx", 8, "--ny", 12, "-o", "-")
     x = np.load(io.BytesIO(done.stdout))
-    assert abs(bearing(x, 0.1, 10) + 0.183437) < 1e-6
+    assert abs(PROBLEMS["pjb"](8, 12)[0](x.ravel())[0] + 0.183437) < 1e-6
 
 
 def test_box(cvtmesh):
@@ -299,10 +173,10 @@ def test_same_bits(cvtmesh):
     assert texts[0] == texts[1]
 
 
-def test_memory_and_precision(cvtmesh):
+def test_memory(cvtmesh):
     values = [
         solve(cvtmesh, "ept", "--nx", 30, "--ny", 30, *how)[0]["objective"]
-        for how in (("-m", 1), ("-m", 20), ("--precision", "single"))
+        for how in (("-m", 1), ("-m", 20))
     ]
     assert max(values) - min(values) < 1e-10
 

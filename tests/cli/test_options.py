@@ -21,7 +21,7 @@ def manual():
 
 
 def test_commands():
-    assert len(COMMANDS) >= 13
+    assert len(COMMANDS) >= 12
     assert set(COMMANDS) >= {"run", "batch", "view", "info"}
 
 
@@ -72,7 +72,7 @@ def test_overview_and_version(cvtmesh):
     for line in text.splitlines():
         assert len(line) <= 100
     research = text[text.index("Research:"):]
-    assert set(re.findall(r"^  (\w+) ", research, re.M)) == {"minimize", "hlcp", "lcp", "bench"}
+    assert set(re.findall(r"^  (\w+) ", research, re.M)) == {"minimize", "hlcp", "lcp"}
     whole = cvtmesh.call("--help", "all").stdout.decode()
     assert whole.startswith(text)
     for command in COMMANDS:

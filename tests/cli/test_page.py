@@ -6,7 +6,7 @@ import xml.etree.ElementTree as ElementTree
 import numpy as np
 import pytest
 
-from conftest import EXAMPLES, read_obj, strict_json
+from conftest import EXAMPLES, length_of, read_obj, strict_json
 
 HORSE = EXAMPLES / "horse.png"  # taller than wide
 WIDTH, HEIGHT = 128, 96
@@ -185,10 +185,6 @@ def test_machines_draw_the_path_of_tsp(cvtmesh, points):
     assert [len(s) for s in plot_hpgl(cvtmesh.read("a.hpgl")).strokes] == [len(points) + 1]
     cvtmesh.call(*words, "--svg", "stipples", "-o", "a.hpgl")
     assert len(plot_hpgl(cvtmesh.read("a.hpgl")).strokes) == len(points)
-
-
-def length_of(strokes):
-    return sum(np.hypot(*np.diff(stroke, axis=0).T).sum() for stroke in strokes)
 
 
 def test_split(cvtmesh, points):

@@ -20,9 +20,8 @@ def coins(cvtmesh):
     return cvtmesh
 
 
-# Every page that shows commands; archives keep what was true then.
-PAGES = [ROOT / "README.md", ROOT / "docs/site/gallery.py",
-         *(path for path in (ROOT / "docs").rglob("*.md") if "archive" not in path.parts)]
+# Every page that shows commands.
+PAGES = [ROOT / "README.md", ROOT / "docs/site/gallery.py", *(ROOT / "docs").rglob("*.md")]
 
 
 @pytest.fixture(scope="module")

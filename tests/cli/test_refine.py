@@ -13,6 +13,8 @@ import meshio
 import numpy as np
 import pytest
 
+from conftest import in_circle
+
 DEGREE = math.pi / 180
 
 
@@ -95,12 +97,6 @@ def write_outline(cvtmesh, rings):
 
 def orientation(a, b, c):
     return (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0])
-
-
-def in_circle(a, b, c, d):
-    (ax, ay), (bx, by), (cx, cy) = ((p[0] - d[0], p[1] - d[1]) for p in (a, b, c))
-    return ((ax * ax + ay * ay) * (bx * cy - by * cx) + (bx * bx + by * by) * (cx * ay - cy * ax) +
-            (cx * cx + cy * cy) * (ax * by - ay * bx))
 
 
 class Mesh:

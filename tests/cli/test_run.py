@@ -34,7 +34,7 @@ def test_report(cvtmesh):
     report = cvtmesh.report("run", CAMERA, "-n", 500, "--iterations", 30, "--seed", 7, "-o",
                             "points.npy", "-o", "a.obj")
     for key in ("version", "device", "seed", "options", "width", "height", "sites", "iterations",
-                "evaluations", "stop_reason", "energy", "energy_ratio", "energy_pixel", "objective",
+                "evaluations", "stop_reason", "energy", "energy_ratio", "objective",
                 "tolerance", "history", "seconds", "quality", "quality_all", "empty_cells"):
         assert key in report
     assert (report["width"], report["height"], report["sites"]) == (512, 512, 500)
@@ -55,7 +55,7 @@ def test_report(cvtmesh):
     assert report["energy_ratio"] < 1.2
     assert energies[-1] < energies[0]
     assert report["energy"] / energies[-1] == pytest.approx(1, abs=1e-9)
-    assert report["energy_pixel"] / report["energy"] == pytest.approx(1, abs=0.05)
+    assert "energy_pixel" not in report
     quality = report["quality"]
     assert quality["vertices"] == 500
     assert quality["triangles"] < 1000
@@ -115,7 +115,7 @@ def small_horse(cvtmesh):
 def test_lloyd_and_pixel(cvtmesh):
     horse = small_horse(cvtmesh)
     for method in ("lloyd", "lbfgsb"):
-        for voronoi in ("jfa", "1+jfa", "jfa+1", "jfa+2", "jfa2", "jfa-short", "exact"):
+        for voronoi in ("jfa", "1+jfa", "jfa+1", "jfa+2", "jfa2", "exact"):
             report = cvtmesh.report("run", horse, "-n", 200, "--method", method, "--energy",
                                     "pixel", "--voronoi", voronoi, "--iterations", 8, "-o", "a.csv")
             assert report["objective"] == "pixel"

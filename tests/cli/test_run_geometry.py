@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from conftest import EXAMPLES, read_obj
+from conftest import EXAMPLES, in_circle, read_obj
 
 HORSE = EXAMPLES / "horse.png"
 
@@ -19,14 +19,6 @@ def integer_grid(vertices):
 
 def orient(a, b, c):
     return (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0])
-
-
-def in_circle(a, b, c, d):
-    """Positive if d lies inside the circle of the counterclockwise triangle a, b, c."""
-    rows = [(p[0] - d[0], p[1] - d[1]) for p in (a, b, c)]
-    (ax, ay), (bx, by), (cx, cy) = rows
-    a2, b2, c2 = (x * x + y * y for x, y in rows)
-    return a2 * (bx * cy - cx * by) - b2 * (ax * cy - cx * ay) + c2 * (ax * by - bx * ay)
 
 
 def hull_area2(points):
@@ -192,7 +184,8 @@ def test_ratio_recomputed_by_clipping(cvtmesh):
 def test_pixel_energy_is_the_plain_sum(cvtmesh):
     rho = np.random.default_rng(4).random((30, 40)).astype(np.float32)
     cvtmesh.file("rho.npy", rho)
-    report = cvtmesh.report("run", "rho.npy", "-n", 25, "--iterations", 5, "-o", "points.npy")
+    report = cvtmesh.report("run", "rho.npy", "-n", 25, "--energy", "pixel", "--iterations", 5, "-o",
+                            "points.npy")
     y, x = np.mgrid[0:30, 0:40] + 0.5
     squared = np.min([(x - a)**2 + (y - b)**2 for a, b in cvtmesh.array("points.npy")], axis=0)
     assert report["energy_pixel"] / (rho.astype(float) * squared).sum() == pytest.approx(

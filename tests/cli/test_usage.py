@@ -69,10 +69,6 @@ def test_missing_and_unknown(cvtmesh):
     cvtmesh.refused("run", CAMERA, "-n", "5", "-o", "out.obj", "-Z", code=2, names=["-Z"])
     cvtmesh.refused("mesh", "points.csv", "-o", "out.obj", "-n", "5", code=2)
     cvtmesh.refused("run", CAMERA, "--device", "cpu", "-o", "out.obj", "-n", code=2)
-    cvtmesh.refused("run", CAMERA, "-n", "5", "-o", "out.obj", "--kick-rounds", 9, code=2, names=["best"])
-    for others in (("--energy", "pixel"), ("--equal-mass",), ("--colours", "cmyk")):
-        cvtmesh.refused("run", CAMERA, "-n", "5", "-o", "out.csv", "--method", "newton", *others, code=2,
-                        names=["newton"])
     cvtmesh.refused("frobnicate", code=2, names=["frobnicate"])
     cvtmesh.refused("--hlep", code=2, names=["--help"])
     assert b"commands" in cvtmesh.call(code=2).stderr

@@ -48,8 +48,7 @@ static cvtm_classes_result solve(cvtm_device *device, double weight, double *sit
   return result;
 }
 
-static void test_shares(void **state) {
-  (void)state;
+TEST(test_shares) {
   const double amount[] = {1, 0, 2.4, 2.6}, none[] = {0, 0};
   int64_t start[5];
   assert_int_equal(cvtm_classes_share(amount, 4, 7, start, NULL), CVTM_OK);
@@ -70,8 +69,7 @@ static double ratio_of(cvtm_device *device, const float *density, const double *
   return energy / cvtm_cvt_energy_bound(square, density, count);
 }
 
-static void test_energies_are_those_of_the_classes(void **state) {
-  cvtm_device *device = *state;
+TEST_ON_DEVICE(test_energies_are_those_of_the_classes) {
   const float *plane[CLASSES];
   float *all = make_intensities(plane), density[AREA], total[AREA] = {0};
   double sites[2 * COUNT];
@@ -103,8 +101,7 @@ static double least_distance(const double *sites, int64_t first, int64_t end) {
 
 /* Alone, the classes ignore each other; together, their union is spaced, too, and each class still
  * is. Random sites have a ratio above 2. */
-static void test_each_class_and_the_union_are_spaced(void **state) {
-  cvtm_device *device = *state;
+TEST_ON_DEVICE(test_each_class_and_the_union_are_spaced) {
   double alone[2 * COUNT], together[2 * COUNT];
   int64_t start[CLASSES + 1];
   const cvtm_classes_result a = solve(device, 0, alone, start);
@@ -127,8 +124,7 @@ static double coupled_energy(cvtm_device *device, const float *const *density, c
 
 /* The coupled energy has a minimum at the result: steps of half a pixel in random directions raise
  * it. */
-static void test_moves_raise_the_energy(void **state) {
-  cvtm_device *device = *state;
+TEST_ON_DEVICE(test_moves_raise_the_energy) {
   const float *plane[CLASSES], *rho[CLASSES];
   float *all = make_intensities(plane), *density = calloc((CLASSES + 1) * AREA, sizeof *density);
   float *total = density + CLASSES * AREA;
@@ -159,8 +155,8 @@ static void test_moves_raise_the_energy(void **state) {
 }
 
 /* The descents of two devices round otherwise and end in other minima, of the same quality. */
-static void test_quality_is_that_of_the_cpu(void **state) {
-  cvtm_device *device = *state, *cpu = NULL;
+TEST_ON_DEVICE(test_quality_is_that_of_the_cpu) {
+  cvtm_device *cpu = NULL;
   double here[2 * COUNT], there[2 * COUNT];
   int64_t start[CLASSES + 1];
   assert_int_equal(cvtm_device_create("cpu", 2, &cpu, NULL), CVTM_OK);
@@ -171,8 +167,7 @@ static void test_quality_is_that_of_the_cpu(void **state) {
   cvtm_device_destroy(cpu);
 }
 
-static void test_same_bits_for_any_number_of_threads(void **state) {
-  (void)state;
+TEST(test_same_bits_for_any_number_of_threads) {
   double one[2 * COUNT], two[2 * COUNT];
   int64_t start[CLASSES + 1];
   for (int threads = 1; threads <= 2; ++threads) {
@@ -183,8 +178,7 @@ static void test_same_bits_for_any_number_of_threads(void **state) {
   assert_memory_equal(one, two, sizeof one);
 }
 
-static void test_misuse_is_refused(void **state) {
-  cvtm_device *device = *state;
+TEST_ON_DEVICE(test_misuse_is_refused) {
   float zero[AREA] = {0};
   const float *plane[] = {zero};
   const int64_t start[] = {0, 10}, empty[] = {0, 0};
@@ -210,15 +204,4 @@ static int close_device(void **state) {
   return 0;
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_shares),
-      cmocka_unit_test(test_energies_are_those_of_the_classes),
-      cmocka_unit_test(test_each_class_and_the_union_are_spaced),
-      cmocka_unit_test(test_moves_raise_the_energy),
-      cmocka_unit_test(test_quality_is_that_of_the_cpu),
-      cmocka_unit_test(test_same_bits_for_any_number_of_threads),
-      cmocka_unit_test(test_misuse_is_refused),
-  };
-  return cmocka_run_group_tests_name("classes", tests, open_device, close_device);
-}
+int main(void) { return cmocka_run_group_tests(testing_tests, open_device, close_device); }

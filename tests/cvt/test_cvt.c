@@ -57,8 +57,7 @@ static cvtm_status half_copy(cvtm_device *device, void *to, const void *from, si
 }
 
 /* After any failure the plan works with the old density: energies and whole runs have its bits. */
-static void test_failed_set_density(void **context) {
-  (void)context;
+TEST(test_failed_set_density) {
   enum { N = 300 };
   const cvtm_domain d = {60, 60, 0};
   cvtm_device *device = test_device_open();
@@ -129,8 +128,7 @@ static void check_gradient(cvtm_domain d, int graded) {
   free(rho);
 }
 
-static void test_gradient(void **context) {
-  (void)context;
+TEST(test_gradient) {
   check_gradient((cvtm_domain){31, 27, 0}, 0);
   check_gradient((cvtm_domain){31, 27, 0}, 4);
   check_gradient((cvtm_domain){31, 27, 1}, 0);
@@ -191,8 +189,7 @@ static void check_pixels(cvtm_domain d, int n) {
   free(rho);
 }
 
-static void test_pixel_energy(void **context) {
-  (void)context;
+TEST(test_pixel_energy) {
   check_pixels((cvtm_domain){61, 40, 0}, 50);
   check_pixels((cvtm_domain){61, 40, 1}, 50);
   check_pixels((cvtm_domain){9, 7, 0}, 120);
@@ -200,8 +197,7 @@ static void test_pixel_energy(void **context) {
 }
 
 /* Squares have 5 / 36 sqrt 3 * 1.2 = 1.0392 times the energy of hexagons. */
-static void test_bound(void **context) {
-  (void)context;
+TEST(test_bound) {
   const cvtm_domain d = {40, 40, 0};
   cvtm_device *device = test_device_open();
   float *rho = make_density(d, 0);
@@ -280,8 +276,7 @@ static void check_lloyd(cvtm_domain d, int graded, int64_t fixed) {
   free(rho);
 }
 
-static void test_lloyd(void **context) {
-  (void)context;
+TEST(test_lloyd) {
   check_lloyd((cvtm_domain){60, 50, 0}, 0, 0);
   check_lloyd((cvtm_domain){60, 50, 0}, 4, 10);
   check_lloyd((cvtm_domain){60, 50, 1}, 0, 0);
@@ -315,8 +310,7 @@ static double optimized_ratio(cvtm_domain d, int graded, int64_t n, cvtm_cvt_opt
   return ratio;
 }
 
-static void test_optimum(void **context) {
-  (void)context;
+TEST(test_optimum) {
   cvtm_cvt_options options;
   cvtm_cvt_result result;
   history h;
@@ -342,8 +336,7 @@ static void test_optimum(void **context) {
   assert_true(optimized_ratio((cvtm_domain){128, 128, 0}, 0, 60, &options, &result) <= 1.2);
 }
 
-static void test_stops(void **context) {
-  (void)context;
+TEST(test_stops) {
   const cvtm_domain d = {64, 64, 0};
   cvtm_cvt_options options;
   cvtm_cvt_result result;
@@ -392,8 +385,7 @@ static void test_stops(void **context) {
 }
 
 /* More sites than pixels, one site, all sites in one place, all fixed, empty parts. */
-static void test_hard_cases(void **context) {
-  (void)context;
+TEST(test_hard_cases) {
   cvtm_device *device = test_device_open();
   cvtm_cvt_options options;
   cvtm_cvt_result result;
@@ -438,8 +430,7 @@ static void test_hard_cases(void **context) {
   cvtm_device_destroy(device);
 }
 
-static void test_threads(void **context) {
-  (void)context;
+TEST(test_threads) {
   enum { N = 300 };
   for (int energy = 0; energy < 2; ++energy) {
     double first[2 * N];
@@ -490,8 +481,7 @@ static void check_sample(cvtm_cvt_start start, double deviations) {
   assert_memory_not_equal(sites, again, sizeof sites);
 }
 
-static void test_sample(void **context) {
-  (void)context;
+TEST(test_sample) {
   check_sample(CVTM_CVT_START_RANDOM, 5);
   check_sample(CVTM_CVT_START_STRATIFIED, 0.5);
   double one[2];
@@ -510,8 +500,7 @@ static void test_sample(void **context) {
 }
 
 /* A borrowed density, on the host alone or on the device too, gives the sites of a copied one. */
-static void test_borrowed_density(void **context) {
-  (void)context;
+TEST(test_borrowed_density) {
   enum { N = 300 };
   const cvtm_domain d = {70, 60, 0};
   const size_t pixels = (size_t)(d.width * d.height);
@@ -544,8 +533,7 @@ static void test_borrowed_density(void **context) {
 }
 
 /* Arrays in the device's memory give the bits of arrays on the host. */
-static void test_on_device(void **context) {
-  (void)context;
+TEST(test_on_device) {
   enum { N = 700 };
   const cvtm_domain d = {120, 90, 0};
   cvtm_device *device = test_device_open();
@@ -577,10 +565,12 @@ static void test_on_device(void **context) {
   }
   sites[9] = NAN;
   assert_device_ok(device, cvtm_device_copy_in(device, on_sites, sites, 2 * N * sizeof(double)));
-  assert_device_ok(device, cvtm_cvt_evaluate_on_device(view, on_sites, N, CVTM_CVT_EXACT,
-                                                       CVTM_VORONOI_EXACT, on_values, NULL));
-  assert_device_ok(device, cvtm_device_copy_out(device, &value, on_values, sizeof value));
-  assert_true(isnan(value));
+  for (int energy = CVTM_CVT_EXACT; energy <= CVTM_CVT_PIXEL; ++energy) {
+    assert_device_ok(device, cvtm_cvt_evaluate_on_device(view, on_sites, N, (cvtm_cvt_energy)energy,
+                                                         CVTM_VORONOI_EXACT, on_values, NULL));
+    assert_device_ok(device, cvtm_device_copy_out(device, &value, on_values, sizeof value));
+    assert_true(isnan(value));
+  }
   cvtm_cvt_options options;
   cvtm_cvt_defaults(&options);
   assert_int_equal(cvtm_cvt_optimize(view, &options, sites, 4, NULL), CVTM_ERROR_ARGUMENT);
@@ -654,8 +644,7 @@ static double *scattered_sites(int64_t n, double **phi) {
 /* The derivatives by the density are those of cvtm_differential, which cuts cells by pixels: for
  * sites far apart and close together, outside the domain, and at one place; and for lattices, of
  * which corners belong to four cells, within pixels and on their corners. */
-static void test_pull_to_density(void **context) {
-  (void)context;
+TEST(test_pull_to_density) {
   enum { PIXELS = 61 * 47, SHAPES = 8 };
   const cvtm_domain d = {61, 47, 0};
   const int64_t counts[SHAPES] = {1, 2, 30, 600, 2500, 9000, 600, 900};
@@ -685,8 +674,7 @@ static void test_pull_to_density(void **context) {
 /* The derivatives by the sites are those of cvtm_differential, whose cells are those of the
  * Delaunay triangulation: for sites as above, for a lattice, of which corners belong to four cells,
  * and for a cell of many corners. */
-static void test_pull_to_sites(void **context) {
-  (void)context;
+TEST(test_pull_to_sites) {
   enum { PIXELS = 61 * 47, SHAPES = 7 };
   const cvtm_domain d = {61, 47, 0};
   const int64_t counts[SHAPES] = {1, 2, 30, 600, 9000, 600, 200};
@@ -736,8 +724,7 @@ static void test_pull_to_sites(void **context) {
 }
 
 /* CVTM_ERROR_UNSUPPORTED where too many sites are near a pixel. */
-static void test_crowded_pull(void **context) {
-  (void)context;
+TEST(test_crowded_pull) {
   enum { N = 3000 };
   const cvtm_domain d = {40, 30, 0};
   static double sites[2 * N], phi[4 * N];
@@ -749,8 +736,7 @@ static void test_crowded_pull(void **context) {
 }
 
 /* Poisson sites have about 1.985 times the energy of hexagons; strata do much better. */
-static void test_sample_energy(void **context) {
-  (void)context;
+TEST(test_sample_energy) {
   enum { N = 4000 };
   const cvtm_domain d = {200, 200, 1};
   cvtm_device *device = test_device_open();
@@ -768,24 +754,4 @@ static void test_sample_energy(void **context) {
   free(rho);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_gradient),
-      cmocka_unit_test(test_pixel_energy),
-      cmocka_unit_test(test_bound),
-      cmocka_unit_test(test_lloyd),
-      cmocka_unit_test(test_optimum),
-      cmocka_unit_test(test_stops),
-      cmocka_unit_test(test_hard_cases),
-      cmocka_unit_test(test_threads),
-      cmocka_unit_test(test_sample),
-      cmocka_unit_test(test_sample_energy),
-      cmocka_unit_test(test_failed_set_density),
-      cmocka_unit_test(test_borrowed_density),
-      cmocka_unit_test(test_on_device),
-      cmocka_unit_test(test_pull_to_density),
-      cmocka_unit_test(test_pull_to_sites),
-      cmocka_unit_test(test_crowded_pull),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -1,15 +1,9 @@
+#include "testing.h"
+
 #include "cvt/differential.h"
 
 #include "cvt/cvt.h"
 #include "splitmix64.h"
-
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <cmocka.h>
-
-#include <math.h>
-#include <stdlib.h>
 
 enum { WIDTH = 23, HEIGHT = 17, PIXELS = WIDTH * HEIGHT, SITES = 40 };
 
@@ -58,8 +52,7 @@ static double value_of(const problem *p, const double *sites, const double *dens
   return sum;
 }
 
-static void moments_are_those_of_the_evaluation(void **state) {
-  (void)state;
+TEST(moments_are_those_of_the_evaluation) {
   const problem p = random_problem();
   const moments m = moments_of(p.sites, p.density);
   float density[PIXELS];
@@ -85,8 +78,7 @@ static void moments_are_those_of_the_evaluation(void **state) {
 }
 
 /* L is linear in the density: a difference is exact up to rounding, and so is the derivative. */
-static void derivative_by_density(void **state) {
-  (void)state;
+TEST(derivative_by_density) {
   problem p = random_problem();
   double by_density[PIXELS];
   cvtm_differential *d = NULL;
@@ -106,8 +98,7 @@ static void derivative_by_density(void **state) {
 
 /* Central differences with steps of 1e-5 err by 1e-9 where the derivative is smooth; it has kinks
  * where a corner of a cell crosses the border of a pixel, which costs up to 1e-5. */
-static void derivative_by_sites(void **state) {
-  (void)state;
+TEST(derivative_by_sites) {
   const problem p = random_problem();
   double by_sites[2 * SITES];
   cvtm_differential *d = NULL;
@@ -126,8 +117,7 @@ static void derivative_by_sites(void **state) {
   }
 }
 
-static void coincident_and_outer_sites_have_empty_cells(void **state) {
-  (void)state;
+TEST(coincident_and_outer_sites_have_empty_cells) {
   problem p = random_problem();
   p.sites[2] = p.sites[0];
   p.sites[3] = p.sites[1];
@@ -149,12 +139,4 @@ static void coincident_and_outer_sites_have_empty_cells(void **state) {
                    CVTM_ERROR_UNSUPPORTED);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(moments_are_those_of_the_evaluation),
-      cmocka_unit_test(derivative_by_density),
-      cmocka_unit_test(derivative_by_sites),
-      cmocka_unit_test(coincident_and_outer_sites_have_empty_cells),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -1,5 +1,7 @@
 /* Descents whose sites are divided among ranks, which are threads of this program: the bits do not
  * depend on the number of ranks, nor on a break that another number of ranks continues. */
+#include "testing.h"
+
 #include <math.h>
 
 #include "base/random.h"
@@ -133,8 +135,7 @@ static void fill_problem(problem *p, int iterations) {
 }
 
 /* Sites on the border have active bounds. */
-static void test_bounds_and_fixed_sites(void **unused) {
-  (void)unused;
+TEST(test_bounds_and_fixed_sites) {
   problem p;
   fill_problem(&p, 12);
   for (int k = 0; k < COUNT; k += 9) p.first[2 * k] = k % 2 ? 0 : SIDE;
@@ -143,8 +144,7 @@ static void test_bounds_and_fixed_sites(void **unused) {
   compare_ranks(&p);
 }
 
-static void test_fixed_sites_stay(void **unused) {
-  (void)unused;
+TEST(test_fixed_sites_stay) {
   outcome found[MOST_RANKS];
   problem p;
   fill_problem(&p, 5);
@@ -153,8 +153,7 @@ static void test_fixed_sites_stay(void **unused) {
   assert_memory_equal(found[0].sites, p.first, 2 * FIXED * sizeof(double));
 }
 
-static void test_torus_by_lloyd(void **unused) {
-  (void)unused;
+TEST(test_torus_by_lloyd) {
   problem p;
   fill_problem(&p, 12);
   p.domain.periodic = 1;
@@ -163,16 +162,7 @@ static void test_torus_by_lloyd(void **unused) {
   compare_ranks(&p);
 }
 
-static void test_pixel_energy(void **unused) {
-  (void)unused;
-  problem p;
-  fill_problem(&p, 8);
-  p.options.energy = CVTM_CVT_PIXEL;
-  compare_ranks(&p);
-}
-
-static void test_coarse_to_fine(void **unused) {
-  (void)unused;
+TEST(test_coarse_to_fine) {
   problem p;
   fill_problem(&p, 42);
   p.solves = 1;
@@ -186,8 +176,7 @@ static int count_records(void *context, const cvtm_cvt_record *record) {
 }
 
 /* The monitor is asked on every rank; the answer of rank 0 counts. */
-static void test_a_request_to_stop(void **unused) {
-  (void)unused;
+TEST(test_a_request_to_stop) {
   outcome found[MOST_RANKS];
   problem p;
   int last = 9;
@@ -208,12 +197,7 @@ static void refuse(cvtm_device *device, int rank, void *context) {
   assert_non_null(found);
   memcpy(found->sites, p->first, sizeof found->sites);
   assert_device_ok(device, cvtm_cvt_create(device, p->domain, p->density, COUNT, &cvt));
-  options.method = CVTM_CVT_NEWTON;
-  assert_int_equal(cvtm_cvt_optimize(cvt, &options, found->sites, COUNT, NULL),
-                   CVTM_ERROR_UNSUPPORTED);
-  options.method = CVTM_CVT_LBFGSB;
   options.energy = CVTM_CVT_PIXEL;
-  options.voronoi = CVTM_VORONOI_JFA;
   assert_int_equal(cvtm_cvt_optimize(cvt, &options, found->sites, COUNT, NULL),
                    CVTM_ERROR_UNSUPPORTED);
   cvtm_cvt_destroy(cvt);
@@ -242,8 +226,7 @@ static int no_gather(double *all, const int64_t *counts) {
 }
 
 /* Rank 0 has summed the density when the ranks lose each other. */
-static void test_a_lost_rank_leaves_no_memory(void **unused) {
-  (void)unused;
+TEST(test_a_lost_rank_leaves_no_memory) {
   problem p;
   cvtm_cvt *cvt = NULL;
   const cvtm_ranks ranks = {0, 2, no_gather, thread_agree, NULL};
@@ -255,24 +238,11 @@ static void test_a_lost_rank_leaves_no_memory(void **unused) {
   cvtm_device_destroy(device);
 }
 
-static void test_what_is_not_divided_is_refused(void **unused) {
-  (void)unused;
+TEST(test_what_is_not_divided_is_refused) {
   problem p;
   fill_problem(&p, 5);
   run_ranks(2, refuse, &p);
   run_ranks(2, refuse_gradient, &p);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_bounds_and_fixed_sites),
-      cmocka_unit_test(test_fixed_sites_stay),
-      cmocka_unit_test(test_torus_by_lloyd),
-      cmocka_unit_test(test_pixel_energy),
-      cmocka_unit_test(test_coarse_to_fine),
-      cmocka_unit_test(test_a_request_to_stop),
-      cmocka_unit_test(test_what_is_not_divided_is_refused),
-      cmocka_unit_test(test_a_lost_rank_leaves_no_memory),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

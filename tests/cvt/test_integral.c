@@ -250,27 +250,18 @@ static void check_all(cvtm_domain d, int n) {
   free(rho);
 }
 
-static void test_rectangle(void **context) {
-  (void)context;
-  check_all((cvtm_domain){37, 23, 0}, 60);
-}
-static void test_torus(void **context) {
-  (void)context;
-  check_all((cvtm_domain){29, 17, 1}, 40);
-}
-static void test_one_site(void **context) {
-  (void)context;
+TEST(test_rectangle) { check_all((cvtm_domain){37, 23, 0}, 60); }
+TEST(test_torus) { check_all((cvtm_domain){29, 17, 1}, 40); }
+TEST(test_one_site) {
   check_all((cvtm_domain){19, 31, 0}, 1);
   check_all((cvtm_domain){19, 31, 1}, 1);
 }
-static void test_few_sites_on_a_torus(void **context) {
-  (void)context;
+TEST(test_few_sites_on_a_torus) {
   check_all((cvtm_domain){8, 9, 1}, 2);
   check_all((cvtm_domain){8, 9, 1}, 3);
   check_all((cvtm_domain){40, 2, 1}, 9);
 }
-static void test_more_sites_than_pixels(void **context) {
-  (void)context;
+TEST(test_more_sites_than_pixels) {
   check_all((cvtm_domain){5, 4, 0}, 150);
   check_all((cvtm_domain){1, 1, 0}, 50);
   check_all((cvtm_domain){1, 1, 1}, 20);
@@ -279,8 +270,7 @@ static void test_more_sites_than_pixels(void **context) {
 }
 
 /* Sides beyond 2^16; the pixels of such domains have no labels. */
-static void test_long_sides(void **context) {
-  (void)context;
+TEST(test_long_sides) {
   enum { LONG = 100000, SHORT = 3, N = 64 };
   static double sites[2 * N];
   static float rho[LONG * SHORT];
@@ -301,8 +291,7 @@ static void test_long_sides(void **context) {
 
 /* Half of the sites in one pixel, a quarter of them in a millionth of it, a few of these at one
  * point: bins of the site tree that hold far more sites than others. */
-static void test_crowded_bins(void **context) {
-  (void)context;
+TEST(test_crowded_bins) {
   enum { N = 1200 };
   static double sites[2 * N];
   static float rho[64 * 48];
@@ -321,8 +310,7 @@ static void test_crowded_bins(void **context) {
   }
 }
 
-static void test_many_corners(void **context) {
-  (void)context;
+TEST(test_many_corners) {
   enum { N = 500 };
   const cvtm_domain d = {64, 64, 0};
   static double sites[2 * N];
@@ -334,8 +322,7 @@ static void test_many_corners(void **context) {
 }
 
 /* The site in the middle of very many: its cell is a regular polygon. */
-static void test_very_many_corners(void **context) {
-  (void)context;
+TEST(test_very_many_corners) {
   enum { N = 5001, SIDE = 64 };
   const cvtm_domain d = {SIDE, SIDE, 0};
   static double sites[2 * N], mass[N], centroid[2 * N], second[N];
@@ -365,8 +352,7 @@ static void test_very_many_corners(void **context) {
 }
 
 /* A site far outside gets the part of the domain that is nearest to it, or none. */
-static void test_sites_outside(void **context) {
-  (void)context;
+TEST(test_sites_outside) {
   const cvtm_domain d = {24, 24, 0};
   static float rho[24 * 24];
   double sites[] = {-10, 5, 12, 12, 40, 40, 500, -3000, 12, 30, -1e5, -1e5};
@@ -376,18 +362,4 @@ static void test_sites_outside(void **context) {
   check_pixels(d, rho, sites, 6);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_rectangle),
-      cmocka_unit_test(test_torus),
-      cmocka_unit_test(test_one_site),
-      cmocka_unit_test(test_few_sites_on_a_torus),
-      cmocka_unit_test(test_more_sites_than_pixels),
-      cmocka_unit_test(test_long_sides),
-      cmocka_unit_test(test_crowded_bins),
-      cmocka_unit_test(test_many_corners),
-      cmocka_unit_test(test_very_many_corners),
-      cmocka_unit_test(test_sites_outside),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

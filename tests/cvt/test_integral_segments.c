@@ -4,15 +4,8 @@
  * than a pixel; cells with edges along the axes and corners cut off by rounding. A batch gives the
  * same bits wherever in it a cell is, with and without wide vectors; its means along edges against
  * sums over the pixels that the edges cross. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
+#include "testing.h"
 
 #include "cvt/integral.h"
 #include "cvt/integral_batch.h"
@@ -258,25 +251,13 @@ static void compare(placing how, double smallest) {
   assert_true(batched > 1000);
 }
 
-static void test_anywhere(void **unused) {
-  (void)unused;
-  compare(ANYWHERE, 1e-7);
-}
+TEST(test_anywhere) { compare(ANYWHERE, 1e-7); }
 
-static void test_on_grid(void **unused) {
-  (void)unused;
-  compare(ON_GRID, 1);
-}
+TEST(test_on_grid) { compare(ON_GRID, 1); }
 
-static void test_near_grid(void **unused) {
-  (void)unused;
-  compare(NEAR_GRID, 1);
-}
+TEST(test_near_grid) { compare(NEAR_GRID, 1); }
 
-static void test_along_axes(void **unused) {
-  (void)unused;
-  compare(ALONG_AXES, 1);
-}
+TEST(test_along_axes) { compare(ALONG_AXES, 1); }
 
 /* --- the means along edges --------------------------------------------------------------- */
 
@@ -322,11 +303,10 @@ CVTM_WIDE static void means_wide(cvtm_batch *batch, cvtm_cell_moments *moments) 
 
 /* Rounding moves where an edge crosses a line by up to some 1e-14 of a coordinate, and more where
  * it is nearly along it; short edges are left out. */
-static void test_means(void **unused) {
+TEST(test_means) {
   static shape s;
   static cvtm_batch batch;
   int compared = 0;
-  (void)unused;
   for (int round = 0; round < 2000; ++round) {
     cvtm_cell_moments plain, sums;
     make_shape(ANYWHERE, 0, 0.5 + 10 * uniform(), &s);
@@ -350,10 +330,4 @@ static void test_means(void **unused) {
   assert_true(compared > 3000);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_anywhere), cmocka_unit_test(test_on_grid),
-      cmocka_unit_test(test_near_grid), cmocka_unit_test(test_along_axes),
-      cmocka_unit_test(test_means)};
-  return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -38,8 +38,7 @@ static void assert_distinct_inside(cvtm_domain domain, double *sites, int64_t co
   }
 }
 
-static void the_ratio_of_known_lattices(void **unused) {
-  (void)unused;
+TEST(the_ratio_of_known_lattices) {
   const double square = 1 / 6.0 / (5 / (18 * sqrt(3.0)));
   assert_true(fabs(cvtm_lattice_ratio(2, 0, 1, sqrt(3.0)) - 1) < 1e-14);
   assert_true(fabs(cvtm_lattice_ratio(0, 3, 3, 0) - square) < 1e-14);
@@ -49,8 +48,7 @@ static void the_ratio_of_known_lattices(void **unused) {
 }
 
 /* The energy of a lattice on a torus is that of its formula. */
-static void the_ratio_is_that_of_the_evaluated_energy(void **unused) {
-  (void)unused;
+TEST(the_ratio_is_that_of_the_evaluated_energy) {
   static const cvtm_domain domains[] = {{96, 96, 1}, {60, 160, 1}};
   static const int64_t counts[] = {211, 400, 997, 1000, 3001};
   for (int d = 0; d < 2; ++d) {
@@ -66,8 +64,7 @@ static void the_ratio_is_that_of_the_evaluated_energy(void **unused) {
   }
 }
 
-static void lattices_have_the_count_asked_for(void **unused) {
-  (void)unused;
+TEST(lattices_have_the_count_asked_for) {
   static const cvtm_domain domains[] = {{1, 1, 0},    {96, 64, 0}, {5, 1000, 0}, {1, 1, 1},
                                         {1000, 7, 1}, {96, 96, 1}, {64, 96, 1}};
   double sites[2 * 2100];
@@ -102,8 +99,7 @@ enum { SIDE = 128, COUNT = 1500 };
 
 /* What is left above 1 is the border's: 0.195 / sqrt(count) in a square. Sampled sites end at 1.007
  * in the square and at 1.005 on the torus. */
-static void an_even_density_starts_from_a_lattice(void **unused) {
-  (void)unused;
+TEST(an_even_density_starts_from_a_lattice) {
   float density[SIDE * SIDE];
   double sites[2 * COUNT];
   for (int p = 0; p < SIDE * SIDE; ++p) density[p] = 3;
@@ -134,8 +130,7 @@ static int stop_now(void *context, const cvtm_cvt_record *record) {
   return 1;
 }
 
-static void a_request_ends_the_trials(void **unused) {
-  (void)unused;
+TEST(a_request_ends_the_trials) {
   float density[SIDE * SIDE];
   double sites[2 * COUNT];
   int calls = 0;
@@ -152,13 +147,4 @@ static void a_request_ends_the_trials(void **unused) {
   assert_true(energy_ratio((cvtm_domain){SIDE, SIDE, 0}, sites, COUNT) < 1.05);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(the_ratio_of_known_lattices),
-      cmocka_unit_test(the_ratio_is_that_of_the_evaluated_energy),
-      cmocka_unit_test(lattices_have_the_count_asked_for),
-      cmocka_unit_test(an_even_density_starts_from_a_lattice),
-      cmocka_unit_test(a_request_ends_the_trials),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -78,7 +78,7 @@ static void evaluate_part(cvtm_device *device, int rank, void *context) {
   assert_device_ok(device, cvtm_device_allocate(device, 2, sizeof *value, (void **)&value));
   for (int k = 0; k < 2; ++k) {
     const int64_t before = parts->repeats;
-    assert_device_ok(device, cvtm_parts_evaluate(parts, own, CVTM_CVT_EXACT));
+    assert_device_ok(device, cvtm_parts_evaluate(parts, own));
     assert_device_ok(device, cvtm_parts_total(parts, 0, value, gradient));
     assert_device_ok(device, cvtm_device_copy_out(device, found, value, sizeof found));
     compare_rank(device, p, parts, gradient);
@@ -187,8 +187,7 @@ static void fill_density(void) {
     density[p] = 0.1F + (float)cvtm_random_uniform(3, 0, (uint64_t)p);
 }
 
-static void test_ranks_have_the_bits_of_one_process(void **unused) {
-  (void)unused;
+TEST(test_ranks_have_the_bits_of_one_process) {
   fill_density();
   for (int kind = 0; kind < KINDS; ++kind) {
     compare_kind(kind, 5, 1);
@@ -198,8 +197,7 @@ static void test_ranks_have_the_bits_of_one_process(void **unused) {
 }
 
 /* As many as the kernels for chunks of cells need; with a block that is several pieces. */
-static void test_large(void **unused) {
-  (void)unused;
+TEST(test_large) {
   if (strcmp(test_device_name(), "cpu") == 0) skip();
   fill_density();
   for (int kind = 0; kind < KINDS; ++kind) compare_kind(kind, 12000, 2048);
@@ -208,8 +206,7 @@ static void test_large(void **unused) {
 }
 
 /* In any order every rank has sites everywhere: it gets all others. */
-static void test_in_any_order(void **unused) {
-  (void)unused;
+TEST(test_in_any_order) {
   double sites[2 * 500];
   fill_density();
   for (int64_t i = 0; i < 500; ++i) make_site(EVEN, i, 500, sites + 2 * i);
@@ -228,7 +225,7 @@ static void measure_near(cvtm_device *device, int rank, void *context) {
   assert_device_ok(device, cvtm_parts_create(device, p->domain, on_device, &parts));
   assert_device_ok(device, cvtm_parts_divide(parts, p->count, p->block));
   put(device, p->sites + 2 * parts->first, 2 * parts->own, sizeof *own, (void **)&own);
-  assert_device_ok(device, cvtm_parts_evaluate(parts, own, CVTM_CVT_EXACT));
+  assert_device_ok(device, cvtm_parts_evaluate(parts, own));
   assert_true(4 * parts->own >= p->count - 4 * p->block);
   assert_true(parts->near < parts->own + p->count / 8);
   cvtm_parts_destroy(parts);
@@ -236,8 +233,7 @@ static void measure_near(cvtm_device *device, int rank, void *context) {
   cvtm_device_free(device, own);
 }
 
-static void test_a_rank_has_few_sites_of_others(void **unused) {
-  (void)unused;
+TEST(test_a_rank_has_few_sites_of_others) {
   double *sites = make_sites(ROWS, 160000);
   problem p = {.domain = {SIDE, SIDE, 0}, .count = 160000, .block = 1024, .sites = sites};
   fill_density();
@@ -257,17 +253,16 @@ static void fail_on_rank_1(cvtm_device *device, int rank, void *context) {
   put(device, p->sites + 2 * parts->first, 2 * parts->own, sizeof *own, (void **)&own);
   if (rank == 1) parts->domain.width = CVTM_MAX_SIDE + 1;
   for (int again = 0; again < 2; ++again)
-    assert_int_equal(cvtm_parts_evaluate(parts, own, CVTM_CVT_EXACT),
+    assert_int_equal(cvtm_parts_evaluate(parts, own),
                      rank == 1 ? CVTM_ERROR_ARGUMENT : CVTM_ERROR_MEMORY);
   parts->domain = p->domain;
-  assert_device_ok(device, cvtm_parts_evaluate(parts, own, CVTM_CVT_EXACT));
+  assert_device_ok(device, cvtm_parts_evaluate(parts, own));
   cvtm_parts_destroy(parts);
   cvtm_device_free(device, on_device);
   cvtm_device_free(device, own);
 }
 
-static void test_all_ranks_fail_with_one(void **unused) {
-  (void)unused;
+TEST(test_all_ranks_fail_with_one) {
   double *sites = make_sites(ROWS, 5000);
   problem p = {.domain = {SIDE, SIDE, 0}, .count = 5000, .block = 64, .sites = sites};
   fill_density();
@@ -275,13 +270,4 @@ static void test_all_ranks_fail_with_one(void **unused) {
   free(sites);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_ranks_have_the_bits_of_one_process),
-      cmocka_unit_test(test_large),
-      cmocka_unit_test(test_in_any_order),
-      cmocka_unit_test(test_a_rank_has_few_sites_of_others),
-      cmocka_unit_test(test_all_ranks_fail_with_one),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -78,8 +78,7 @@ static void place_random(int64_t count) {
   for (int64_t k = 0; k < 2 * count; ++k) sites[k] = SIDE * uniform(&draw);
 }
 
-static void test_random_sites(void **unused) {
-  (void)unused;
+TEST(test_random_sites) {
   const double far[] = {0, 1e-6, 0.01, 0.1, 0.5, 5};
   for (int k = 0; k < 6; ++k) {
     place_random(MOST);
@@ -87,23 +86,20 @@ static void test_random_sites(void **unused) {
   }
 }
 
-static void test_few_sites(void **unused) {
-  (void)unused;
+TEST(test_few_sites) {
   for (int64_t count = 1; count < 40; count += 1 + count / 4) {
     place_random(count);
     compare(sites, count, 1, 1, count > 3);
   }
 }
 
-static void test_coincident_sites(void **unused) {
-  (void)unused;
+TEST(test_coincident_sites) {
   place_random(700);
   compare(sites, 700, 0.02, 5, 20);
 }
 
 /* Four cells meet at each corner, and moves by rounding decide which of them are neighbours. */
-static void test_lattice(void **unused) {
-  (void)unused;
+TEST(test_lattice) {
   const double far[] = {0, 1e-14, 1e-9, 1e-3};
   for (int k = 0; k < 4; ++k) {
     for (int i = 0; i < 576; ++i) {
@@ -115,8 +111,7 @@ static void test_lattice(void **unused) {
 }
 
 /* Cells of very many neighbours, and clusters that no bin resolves. */
-static void test_circle_and_clusters(void **unused) {
-  (void)unused;
+TEST(test_circle_and_clusters) {
   uint64_t draw = 0;
   for (int i = 0; i < 500; ++i) {
     sites[2 * i] = 24 + 20 * cos(0.0125 * i);
@@ -134,9 +129,5 @@ static void test_circle_and_clusters(void **unused) {
 int main(void) {
   uint64_t draw = 5;
   for (int p = 0; p < SIDE * SIDE; ++p) density[p] = (float)(0.1 + uniform(&draw));
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_random_sites), cmocka_unit_test(test_few_sites),
-      cmocka_unit_test(test_coincident_sites), cmocka_unit_test(test_lattice),
-      cmocka_unit_test(test_circle_and_clusters)};
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return cmocka_run_group_tests(testing_tests, NULL, NULL);
 }

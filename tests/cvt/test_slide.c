@@ -93,8 +93,7 @@ static void check_mesh(const cvtm_boundary *b, const double *sites) {
   free(source);
 }
 
-static void sliding_lowers_the_energy(void **state) {
-  (void)state;
+TEST(sliding_lowers_the_energy) {
   cvtm_device *device = test_device_open();
   const cvtm_domain domain = {W, H, 0};
   shape s = {0};
@@ -148,9 +147,4 @@ static void sliding_lowers_the_energy(void **state) {
   cvtm_device_destroy(device);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(sliding_lowers_the_energy),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -2,19 +2,11 @@
 #ifndef CVTMESH_TESTS_DENSITY_IMAGE_MAKERS_H
 #define CVTMESH_TESTS_DENSITY_IMAGE_MAKERS_H
 
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include <cmocka.h>
+#include "testing.h"
 
 #include "density/density.h"
+
+#include <unistd.h>
 
 #include <jpeglib.h>
 #include <png.h>

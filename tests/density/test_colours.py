@@ -7,7 +7,7 @@ import zlib
 import numpy as np
 import pytest
 
-from conftest import strict_json
+from conftest import from_srgb, luminance, strict_json
 
 Image = pytest.importorskip("PIL.Image")
 from PIL import ImageCms, ImageOps  # noqa: E402
@@ -33,13 +33,6 @@ def colours():
     return samples
 
 
-def luminance(cvtmesh, name, content):
-    """Y of each pixel as the program reads it."""
-    cvtmesh.file(name, content)
-    cvtmesh.call("density", name, "--invert", "--density-from", "density", "-o", "y.npy")
-    return cvtmesh.array("y.npy")
-
-
 def has_profiles(cvtmesh):
     return strict_json(cvtmesh.call("info", "--json").stdout)["colour_profiles"]
 
@@ -61,10 +54,6 @@ def saved(image, kind, **options):
 def decoded(content):
     """The samples that Pillow reads: a JPEG is not what was saved."""
     return np.asarray(Image.open(io.BytesIO(content)), dtype=float)
-
-
-def from_srgb(v):
-    return np.where(v <= 0.04045, v / 12.92, ((v + 0.055) / 1.055)**2.4)
 
 
 # --- Profiles made here ---

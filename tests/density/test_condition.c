@@ -1,15 +1,8 @@
 /* Bounded gradation against sums over all pairs of pixels and around walls; regions of polygons
  * against areas; seeds, first curves and the smoothing of shades. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
+#include "testing.h"
 
-#include <cmocka.h>
+#include <unistd.h>
 
 #include "density/condition.h"
 #include "density/eikonal.h"
@@ -25,8 +18,7 @@ static double apart(int p, int q) {
 /* First-order upwind differences approximate fronts by straight lines. The result exceeds the exact
  * distance by O(h log h) around a point, and falls below it by at most 1 - 1/sqrt(2) pixels where
  * two fronts meet. */
-static void sizes_are_bounded(void **state) {
-  (void)state;
+TEST(sizes_are_bounded) {
   double density[PIXELS], graded[PIXELS];
   const double slope = 0.3;
   uint32_t seed = 3;
@@ -59,8 +51,7 @@ static void sizes_are_bounded(void **state) {
 }
 
 /* A wall with a gap at its lower end: sizes behind it come around. */
-static void walls_hold(void **state) {
-  (void)state;
+TEST(walls_hold) {
   double value[PIXELS];
   uint8_t mask[PIXELS];
   for (int p = 0; p < PIXELS; ++p) {
@@ -88,8 +79,7 @@ static void walls_hold(void **state) {
   }
 }
 
-static void polygons_become_regions(void **state) {
-  (void)state;
+TEST(polygons_become_regions) {
   /* A square with a square hole, partly outside the picture. */
   double points[16] = {-10, 2, 20, 2, 20, 22, -10, 22, 4.5, 6.5, 4.5, 12.5, 10.5, 12.5, 10.5, 6.5};
   int64_t start[3] = {0, 4, 8};
@@ -106,8 +96,7 @@ static void polygons_become_regions(void **state) {
 }
 
 /* A wall between the centres of pixels is one pixel wide, without gaps. */
-static void thin_polygons_leave_no_gap(void **state) {
-  (void)state;
+TEST(thin_polygons_leave_no_gap) {
   static double flat[8] = {2, 5.6, 12, 5.6, 12, 5.9, 2, 5.9};
   static double steep[8] = {3.6, -1, 6.1, HEIGHT + 1, 6.2, HEIGHT + 1, 3.7, -1};
   int64_t start[2] = {0, 4};
@@ -128,8 +117,7 @@ static void thin_polygons_leave_no_gap(void **state) {
   }
 }
 
-static void seeds_are_checked(void **state) {
-  (void)state;
+TEST(seeds_are_checked) {
   cvtm_seeds seeds;
   cvtm_error error = {CVTM_OK, ""};
   assert_int_equal(cvtm_seeds_create(WIDTH, HEIGHT, &seeds, &error), CVTM_OK);
@@ -153,8 +141,7 @@ static void seeds_are_checked(void **state) {
 }
 
 /* In a picture of a bright disc the region grown from its middle is the disc. */
-static void regions_grow_up_to_edges(void **state) {
-  (void)state;
+TEST(regions_grow_up_to_edges) {
   double shades[PIXELS], u[PIXELS];
   uint8_t inside[PIXELS], kept[PIXELS];
   cvtm_error error = {CVTM_OK, ""};
@@ -182,8 +169,7 @@ static void regions_grow_up_to_edges(void **state) {
 }
 
 /* Mirroring keeps the sum; a point becomes a Gaussian. */
-static void shades_are_smoothed(void **state) {
-  (void)state;
+TEST(shades_are_smoothed) {
   double shades[PIXELS] = {0};
   cvtm_error error = {CVTM_OK, ""};
   shades[14 * WIDTH + 18] = 1;
@@ -203,8 +189,7 @@ static void shades_are_smoothed(void **state) {
 
 /* The least distance between centres of pixels on either side, less half a pixel: what rows and
  * columns give exactly, and upwind differences from above. */
-static void signed_distances(void **state) {
-  (void)state;
+TEST(signed_distances) {
   uint8_t inside[PIXELS];
   double distance[PIXELS];
   for (int p = 0; p < PIXELS; ++p) inside[p] = p % WIDTH < 12;
@@ -230,8 +215,7 @@ static void write_text(char *path, const char *text) {
   close(handle);
 }
 
-static void regions_are_read(void **state) {
-  (void)state;
+TEST(regions_are_read) {
   cvtm_error error = {CVTM_OK, ""};
   char path[] = "/tmp/cvtmesh-region-XXXXXX.csv", picture[] = "/tmp/cvtmesh-region-XXXXXX.pgm";
   write_text(path, "2,1\n6,1\n6,4\n2,4\n\n3,2\n3,3\n4,3\n4,2\n");
@@ -284,8 +268,7 @@ static void regions_are_read(void **state) {
 
 /* Nothing wanted changes nothing; grading and sizes do what their functions do, one after the
  * other, and outside the mask it stays empty. */
-static void conditions_are_applied_in_turn(void **state) {
-  (void)state;
+TEST(conditions_are_applied_in_turn) {
   cvtm_device *device = NULL;
   cvtm_error error = {CVTM_OK, ""};
   assert_int_equal(cvtm_device_create("cpu", 1, &device, &error), CVTM_OK);
@@ -323,12 +306,4 @@ static void conditions_are_applied_in_turn(void **state) {
   cvtm_device_destroy(device);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(sizes_are_bounded),       cmocka_unit_test(walls_hold),
-      cmocka_unit_test(polygons_become_regions), cmocka_unit_test(thin_polygons_leave_no_gap),
-      cmocka_unit_test(seeds_are_checked),       cmocka_unit_test(regions_grow_up_to_edges),
-      cmocka_unit_test(shades_are_smoothed),     cmocka_unit_test(signed_distances),
-      cmocka_unit_test(regions_are_read),        cmocka_unit_test(conditions_are_applied_in_turn)};
-  return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -1,18 +1,14 @@
 /* Numbers in files and messages have a decimal point where the caller's locale has a comma: what is
  * written is the same bytes as in the C locale, and what is read the same numbers. */
+#include "testing.h"
+
 #include "base/file.h"
 #include "density/density.h"
 #include "lcp/matrix_market.h"
 #include "meshes/mesh_file.h"
 #include "meshes/polygon_file.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "decimal_comma.h"
 
@@ -106,9 +102,8 @@ static void write_all(char *text[FILES]) {
   for (int k = 0; k < FILES; ++k) text[k] = files[k].write(files[k].extension);
 }
 
-static void test_written_bytes_are_the_same(void **state) {
+TEST(test_written_bytes_are_the_same) {
   char *with_point[FILES], *with_comma[FILES];
-  (void)state;
   assert_non_null(setlocale(LC_ALL, "C"));
   write_all(with_point);
   use_decimal_comma();
@@ -121,8 +116,7 @@ static void test_written_bytes_are_the_same(void **state) {
   assert_string_equal(setlocale(LC_ALL, NULL), "de_DE.UTF-8");
 }
 
-static void test_numbers_of_text(void **state) {
-  (void)state;
+TEST(test_numbers_of_text) {
   static const char *const rings[][2] = {
       {"csv", "x,y\n1.5,1\n9,1\n9,7.25\n"},
       {"geojson", "{\"type\":\"Polygon\",\"coordinates\":[[[1.5,1],[9,1],[9,7.25],[1.5,1]]]}"},
@@ -145,8 +139,7 @@ static void test_numbers_of_text(void **state) {
   }
 }
 
-static void test_pfm(void **state) {
-  (void)state;
+TEST(test_pfm) {
   cvtm_image image;
   unsigned char bytes[64] = "Pf\n2 1\n-1.5\n";
   const size_t header = strlen((char *)bytes);
@@ -158,9 +151,4 @@ static void test_pfm(void **state) {
   cvtm_image_free(&image);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_written_bytes_are_the_same),
-                                     cmocka_unit_test(test_numbers_of_text),
-                                     cmocka_unit_test(test_pfm)};
-  return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -9,17 +9,13 @@ import subprocess
 import numpy as np
 import pytest
 
-from conftest import strict_json
+from conftest import from_srgb, luminance, strict_json
 
 Image = pytest.importorskip("PIL.Image")
 from PIL import ImageCms, ImageOps  # noqa: E402
 
 WIDTH, HEIGHT = 37, 23
 WEIGHTS = np.array((0.2126, 0.7152, 0.0722))
-
-
-def from_srgb(v):
-    return np.where(v <= 0.04045, v / 12.92, ((v + 0.055) / 1.055)**2.4)
 
 
 def luminance_of(image):
@@ -31,13 +27,6 @@ def luminance_of(image):
 
 def formats(cvtmesh):
     return strict_json(cvtmesh.call("info", "--json").stdout)["image_formats"]
-
-
-def luminance(cvtmesh, name, content=None):
-    if content is not None:
-        cvtmesh.file(name, content)
-    cvtmesh.call("density", name, "--invert", "--density-from", "density", "-o", "y.npy")
-    return cvtmesh.array("y.npy")
 
 
 def saved(image, kind, **options):

@@ -1,8 +1,6 @@
 /* Grading and bias: the conditions of optimality, computed here from their definitions, with
  * masks; p = 1/2 against the linear system, p -> 0 against grading, p and 1 - p as mirror images,
  * and every method against every other. */
-#include <math.h>
-#include <string.h>
 
 #include "density/bias.h"
 #include "density/grade.h"
@@ -79,10 +77,8 @@ static void grade(const field *f, const uint8_t *mask, double lambda, const doub
   assert_device_ok(f->device, cvtm_device_copy_out(f->device, u, f->u, PIXELS * sizeof *u));
 }
 
-static void bias(const field *f, const uint8_t *mask, double p, double lambda,
-                 cvtm_hlcp_method method, double *u) {
-  const cvtm_bias_options options = {
-      .p = p, .lambda = lambda, .method = method, .tolerance = 1e-10};
+static void bias(const field *f, const uint8_t *mask, double p, double lambda, double *u) {
+  const cvtm_bias_options options = {.p = p, .lambda = lambda, .tolerance = 1e-10};
   cvtm_bias *made = NULL;
   cvtm_hlcp_result result;
   assert_device_ok(f->device, cvtm_bias_create(f->device, WIDTH, HEIGHT, mask, &options, &made));
@@ -93,8 +89,7 @@ static void bias(const field *f, const uint8_t *mask, double p, double lambda,
 }
 
 /* Solved to 1e-10 in the 2-norm; a tenth of the 1e-8 that is promised covers the rounding. */
-static void grading_is_optimal(void **state) {
-  (void)state;
+TEST(grading_is_optimal) {
   static double rho[PIXELS], u[PIXELS], upper[PIXELS];
   uint8_t mask[PIXELS];
   make_mask(mask);
@@ -125,8 +120,7 @@ static void grading_is_optimal(void **state) {
 }
 
 /* The gradient of the energy, pixel by pixel. */
-static void bias_is_optimal(void **state) {
-  (void)state;
+TEST(bias_is_optimal) {
   static double rho[PIXELS], u[PIXELS];
   uint8_t mask[PIXELS];
   make_mask(mask);
@@ -137,7 +131,7 @@ static void bias_is_optimal(void **state) {
     const double ps[4] = {0.01, 0.1, 0.5, 0.9};
     for (int k = 0; k < 4; ++k) {
       const double p = ps[k], above = p > 0.5 ? p / (1 - p) : 1, below = p > 0.5 ? 1 : (1 - p) / p;
-      bias(&f, domain, p, 16, CVTM_HLCP_NEWTON, u);
+      bias(&f, domain, p, 16, u);
       double squares = 0;
       for (int q = 0; q < PIXELS; ++q) {
         if (masked && !mask[q]) {
@@ -186,58 +180,37 @@ static double distance(const double *a, const double *b) {
 }
 
 /* The smallest eigenvalue of every matrix is 1: errors are no larger than residuals. */
-static void limits(void **state) {
-  (void)state;
+TEST(limits) {
   static double rho[PIXELS], u[PIXELS], v[PIXELS];
   make_density(NULL, rho);
   field f = open_field(rho);
-  bias(&f, NULL, 0.5, 16, CVTM_HLCP_NEWTON, u);
+  bias(&f, NULL, 0.5, 16, u);
   solve_linear(16, rho, v);
   assert_true(distance(u, v) < 1e-9);
   /* A pixel below rho pays (1 - p)/p for it: the limit is met to about p. */
   grade(&f, NULL, 16, NULL, v);
-  bias(&f, NULL, 1e-6, 16, CVTM_HLCP_NEWTON, u);
+  bias(&f, NULL, 1e-6, 16, u);
   assert_true(distance(u, v) < 1e-4);
-  bias(&f, NULL, 1e-3, 16, CVTM_HLCP_NEWTON, u);
+  bias(&f, NULL, 1e-3, 16, u);
   assert_true(distance(u, v) > 1e-4 && distance(u, v) < 2e-2);
   /* 1 - rho biased by 1 - p is 1 - (rho biased by p). */
-  bias(&f, NULL, 0.2, 16, CVTM_HLCP_NEWTON, u);
+  bias(&f, NULL, 0.2, 16, u);
   for (int p = 0; p < PIXELS; ++p) rho[p] = 1 - rho[p];
   assert_device_ok(f.device, cvtm_device_copy_in(f.device, f.rho, rho, sizeof rho));
-  bias(&f, NULL, 0.8, 16, CVTM_HLCP_NEWTON, v);
+  bias(&f, NULL, 0.8, 16, v);
   for (int p = 0; p < PIXELS; ++p) v[p] = 1 - v[p];
   assert_true(distance(u, v) < 1e-9);
   close_field(&f);
 }
 
-static void methods_agree(void **state) {
-  (void)state;
-  static double rho[PIXELS], u[PIXELS], v[PIXELS];
-  uint8_t mask[PIXELS];
-  make_mask(mask);
-  make_density(mask, rho);
-  field f = open_field(rho);
-  for (int upside = 0; upside < 2; ++upside) {
-    const double p = upside ? 0.9 : 0.1;
-    bias(&f, mask, p, 1, CVTM_HLCP_NEWTON, u);
-    const cvtm_hlcp_method sweeps[3] = {CVTM_HLCP_MMJ, CVTM_HLCP_MMGS, CVTM_HLCP_MMSOR};
-    for (int k = 0; k < 3; ++k) {
-      bias(&f, mask, p, 1, sweeps[k], v);
-      assert_true(distance(u, v) < 1e-9);
-    }
-  }
-  close_field(&f);
-}
-
-static void refusals(void **state) {
-  (void)state;
+TEST(refusals) {
   cvtm_device *device = test_device_open();
   cvtm_grade *made = NULL;
   cvtm_bias *biased = NULL;
   assert_int_equal(cvtm_grade_create(device, 4, 4, NULL, -1, 1e-8, &made), CVTM_ERROR_ARGUMENT);
   assert_int_equal(cvtm_grade_create(device, 4, 4, NULL, (double)NAN, 1e-8, &made),
                    CVTM_ERROR_ARGUMENT);
-  cvtm_bias_options options = {.p = 0, .lambda = 1, .method = CVTM_HLCP_NEWTON, .tolerance = 1e-8};
+  cvtm_bias_options options = {.p = 0, .lambda = 1, .tolerance = 1e-8};
   assert_int_equal(cvtm_bias_create(device, 4, 4, NULL, &options, &biased), CVTM_ERROR_ARGUMENT);
   options.p = 0.5;
   options.lambda = (double)INFINITY;
@@ -247,9 +220,4 @@ static void refusals(void **state) {
   cvtm_device_destroy(device);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(grading_is_optimal),
-                                     cmocka_unit_test(bias_is_optimal), cmocka_unit_test(limits),
-                                     cmocka_unit_test(methods_agree), cmocka_unit_test(refusals)};
-  return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

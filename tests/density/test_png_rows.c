@@ -96,8 +96,7 @@ static void check_kind(const plain_kind *kind, int filters) {
   free(rows);
 }
 
-static void plain_rows_are_those_of_libpng(void **state) {
-  (void)state;
+TEST(plain_rows_are_those_of_libpng) {
   static const int filters[] = {PNG_FILTER_NONE, PNG_FILTER_SUB, PNG_FILTER_UP, PNG_FILTER_AVG,
                                 PNG_FILTER_PAETH};
   for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; ++k) {
@@ -164,8 +163,7 @@ static void check_stream(const unsigned char *lines, size_t count, size_t part, 
   free(file.bytes);
 }
 
-static void libpng_judges_what_is_damaged(void **state) {
-  (void)state;
+TEST(libpng_judges_what_is_damaged) {
   const size_t line = SIDE + 1, count = line * SIDE;
   unsigned char *lines = make_rows(line, SIDE + 1);
   for (size_t y = 0; y <= SIDE; ++y) lines[y * line] = (unsigned char)(y % 5);
@@ -189,10 +187,4 @@ static void libpng_judges_what_is_damaged(void **state) {
   free(lines);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(plain_rows_are_those_of_libpng),
-      cmocka_unit_test(libpng_judges_what_is_damaged),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -1,7 +1,5 @@
 /* The level set against reference values that an independent solver computed for the same
  * discretisation, its bounds, and the images that it refuses. */
-#include <math.h>
-#include <string.h>
 
 #include "density/segment.h"
 #include "test_devices.h"
@@ -59,8 +57,7 @@ static void run(cvtm_device *device, scene *s, int both, int64_t steps, watched 
 
 /* The figures have 13 digits; the LCPs are solved to 1e-13 of their start, so that ten steps
  * leave less than 1e-11. */
-static void equals_the_reference(void **state) {
-  (void)state;
+TEST(equals_the_reference) {
   static const double means[2] = {-2.089558408250e-2, -1.935152052560e-2};
   static const double areas[2] = {0.29833984, 0.29791260};
   cvtm_device *device = test_device_open();
@@ -87,70 +84,7 @@ static void equals_the_reference(void **state) {
   cvtm_device_destroy(device);
 }
 
-/* Another solver of the steps, on a matrix that is assembled, reaches the same reference. */
-static void equals_the_reference_on_stored_matrices(void **state) {
-  (void)state;
-  cvtm_device *device = test_device_open();
-  scene *s = make_scene();
-  cvtm_segment_options options;
-  cvtm_segment_defaults(&options);
-  options.max_steps = 10;
-  options.tolerance = 0;
-  options.step_tolerance = 1e-13;
-  options.method = CVTM_LCP_PDAS;
-  cvtm_segment *segment = NULL;
-  cvtm_segment_result result;
-  assert_device_ok(device, cvtm_segment_create(device, M, M, &options, &segment));
-  assert_device_ok(device,
-                   cvtm_segment_solve(segment, s->image, s->lower, s->upper, s->u, &result));
-  cvtm_segment_destroy(segment);
-  double sum = 0;
-  for (int p = 0; p < PIXELS; ++p) sum += s->u[p];
-  assert_true(fabs(sum / PIXELS + 1.935152052560e-2) < 1e-11);
-  assert_int_equal(result.stalled, 0);
-  free(s);
-  cvtm_device_destroy(device);
-}
-
-/* Algorithm 1 of Klement & Oberhuber stalls in the steps in which a constraint is active; without
- * constraints it converges. */
-static void says_where_the_published_cycle_stalls(void **state) {
-  (void)state;
-  cvtm_device *device = test_device_open();
-  for (int constrained = 0; constrained < 2; ++constrained) {
-    scene *s = make_scene();
-    cvtm_segment_options options;
-    cvtm_segment_defaults(&options);
-    options.max_steps = 3;
-    options.tolerance = 0;
-    options.method = CVTM_LCP_PROJECTED_MULTIGRID;
-    cvtm_segment_result result;
-    for (options.go_on = 0; options.go_on < 2; ++options.go_on) {
-      cvtm_segment *segment = NULL;
-      assert_device_ok(device, cvtm_segment_create(device, M, M, &options, &segment));
-      assert_device_ok(device, cvtm_segment_solve(segment, s->image, NULL,
-                                                  constrained ? s->upper : NULL, s->u, &result));
-      cvtm_segment_destroy(segment);
-      if (!constrained) {
-        assert_int_equal(result.stalled, 0);
-        assert_int_equal(result.steps, 3);
-      } else if (!options.go_on) {
-        assert_int_equal(result.stop, CVTM_SEGMENT_STEP_FAILED);
-        assert_int_equal(result.stalled, 1);
-        assert_int_equal(result.steps, result.first_stalled);
-        assert_true(result.first_fall > 1e-3 && result.first_fall < 1);
-      } else {
-        assert_int_equal(result.steps, 3);
-        assert_true(result.stalled > 1);
-      }
-    }
-    free(s);
-  }
-  cvtm_device_destroy(device);
-}
-
-static void stops(void **state) {
-  (void)state;
+TEST(stops) {
   cvtm_device *device = test_device_open();
   scene *s = make_scene();
   watched w = {0, 0, 0, 3};
@@ -171,8 +105,7 @@ static void stops(void **state) {
   cvtm_device_destroy(device);
 }
 
-static void thin_images(void **state) {
-  (void)state;
+TEST(thin_images) {
   cvtm_device *device = test_device_open();
   for (int tall = 0; tall < 2; ++tall) {
     for (int n = 1; n < 6; ++n) {
@@ -192,8 +125,7 @@ static void thin_images(void **state) {
   cvtm_device_destroy(device);
 }
 
-static void refusals(void **state) {
-  (void)state;
+TEST(refusals) {
   cvtm_device *device = test_device_open();
   cvtm_segment_options options;
   cvtm_segment_defaults(&options);
@@ -213,12 +145,4 @@ static void refusals(void **state) {
   cvtm_device_destroy(device);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(equals_the_reference),
-                                     cmocka_unit_test(equals_the_reference_on_stored_matrices),
-                                     cmocka_unit_test(says_where_the_published_cycle_stalls),
-                                     cmocka_unit_test(stops),
-                                     cmocka_unit_test(thin_images),
-                                     cmocka_unit_test(refusals)};
-  return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -1,16 +1,8 @@
 /* From values to a density: the formulas, and every value that is refused. */
-#include <math.h>
-#include <omp.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
+#include "testing.h"
 
-#include <cmocka.h>
+#include <omp.h>
+#include <unistd.h>
 
 #include "base/npy.h"
 #include "density/take.h"
@@ -71,8 +63,7 @@ static void check(const cvtm_image *image, const cvtm_density_options *options,
 }
 
 /* 0.5 is the middle grey of sRGB, 0.2140 in linear light. */
-static void levels_of_pictures(void **state) {
-  (void)state;
+TEST(levels_of_pictures) {
   float value[4] = {0, 0.05087609f, 0.21404114f, 1}; /* sRGB 0, 0.25, 0.5, 1 */
   cvtm_image image = {.width = 2, .height = 2, .is_data = 0, .value = value};
   cvtm_density_options options;
@@ -105,8 +96,7 @@ static void levels_of_pictures(void **state) {
 }
 
 /* rho^(1/2), the density of sites, times the area of a dot is the tone. */
-static void densities_for_dots_of_two_sizes(void **state) {
-  (void)state;
+TEST(densities_for_dots_of_two_sizes) {
   float value[4] = {0, 0.25f, 0.5f, 1};
   cvtm_image image = {.width = 2, .height = 2, .is_data = 0, .value = value};
   cvtm_density_options options;
@@ -122,8 +112,7 @@ static void densities_for_dots_of_two_sizes(void **state) {
   convert_fails(&image, &options, CVTM_ERROR_ARGUMENT, "ratio");
 }
 
-static void pictures(void **state) {
-  (void)state;
+TEST(pictures) {
   float value[4] = {0, 0.25f, 0.5f, 1};
   cvtm_image image = {.width = 2, .height = 2, .is_data = 0, .value = value};
   cvtm_density_options options;
@@ -146,8 +135,7 @@ static void pictures(void **state) {
   check(&image, &options, (double[]){1, sqrt(0.75), sqrt(0.5), 0});
 }
 
-static void sizes(void **state) {
-  (void)state;
+TEST(sizes) {
   float value[3] = {1, 2, 0.5f};
   cvtm_image image = {.width = 3, .height = 1, .is_data = 1, .value = value};
   cvtm_density_options options = {
@@ -161,8 +149,7 @@ static void sizes(void **state) {
   convert_fails(&image, &options, CVTM_ERROR_INPUT, "pixel (0, 0)");
 }
 
-static void data(void **state) {
-  (void)state;
+TEST(data) {
   float value[4] = {3, 0, 100, 1};
   cvtm_image image = {.width = 4, .height = 1, .is_data = 1, .value = value};
   cvtm_density_options options;
@@ -175,8 +162,7 @@ static void data(void **state) {
   check(&image, &options, (double[]){97, 100, 0, 99});
 }
 
-static void bad_values(void **state) {
-  (void)state;
+TEST(bad_values) {
   const float bad[] = {NAN, INFINITY, -INFINITY, -1};
   cvtm_density_options options;
   cvtm_density_defaults(&options);
@@ -196,8 +182,7 @@ static void bad_values(void **state) {
   convert_fails(&image, &options, CVTM_ERROR_INPUT, "pixel (1, 0)");
 }
 
-static void zero_everywhere(void **state) {
-  (void)state;
+TEST(zero_everywhere) {
   float white[2] = {1, 1}, black[2] = {0, 0};
   cvtm_density_options options;
   cvtm_density_defaults(&options);
@@ -225,8 +210,7 @@ static void zero_everywhere(void **state) {
 }
 
 /* An array of doubles, read as an image and converted, large enough that threads share the work. */
-static void large_arrays(void **state) {
-  (void)state;
+TEST(large_arrays) {
   enum { WIDTH = 2003, HEIGHT = 1100, COUNT = WIDTH * HEIGHT };
   const int64_t shape[2] = {HEIGHT, WIDTH};
   const int threads[] = {1, 2, 5}, before = omp_get_max_threads();
@@ -284,8 +268,7 @@ static void large_arrays(void **state) {
   free(narrow);
 }
 
-static void bad_options(void **state) {
-  (void)state;
+TEST(bad_options) {
   float value[1] = {0};
   cvtm_image image = {.width = 1, .height = 1, .is_data = 0, .value = value};
   const double bad[] = {0, -1, NAN, INFINITY};
@@ -300,17 +283,4 @@ static void bad_options(void **state) {
   }
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(levels_of_pictures),
-      cmocka_unit_test(densities_for_dots_of_two_sizes),
-      cmocka_unit_test(pictures),
-      cmocka_unit_test(sizes),
-      cmocka_unit_test(data),
-      cmocka_unit_test(bad_values),
-      cmocka_unit_test(zero_everywhere),
-      cmocka_unit_test(bad_options),
-      cmocka_unit_test(large_arrays),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -1,17 +1,11 @@
 /* Discs in polygons against sums over fine grids, the coverage of pixels by discs, and the likeness
  * of pictures. */
+#include "testing.h"
+
 #include "draw/disc.h"
 
 #include "base/portable.h"
 #include "draw/likeness.h"
-
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
 
 static const double hexagon[12] = {3, 0, 1, 2, -2, 2.5, -3, 0, -1.5, -2, 2, -2};
 static const double centre[2] = {0.2, 0.1};
@@ -33,8 +27,7 @@ static double area_by_points(double radius) {
   return (double)hits * step * step;
 }
 
-static void area_of_a_disc_in_a_polygon(void **state) {
-  (void)state;
+TEST(area_of_a_disc_in_a_polygon) {
   const double step = 1e-5;
   for (double radius = 0.5; radius < 4; radius += 0.5) {
     double arc, unused;
@@ -46,8 +39,7 @@ static void area_of_a_disc_in_a_polygon(void **state) {
   }
 }
 
-static void radius_for_an_area(void **state) {
-  (void)state;
+TEST(radius_for_an_area) {
   double arc;
   const double whole = cvtm_disc_polygon_area(hexagon, 6, centre, 10, &arc);
   for (int k = 1; k < 50; ++k) {
@@ -82,8 +74,7 @@ static double covered_area(cvtm_domain domain, int side, const double *centres, 
   return area;
 }
 
-static void coverage_of_discs(void **state) {
-  (void)state;
+TEST(coverage_of_discs) {
   const cvtm_domain domain = {50, 40, 0};
   const double apart[8] = {10, 10, 30.3, 12.7, 14.2, 29.9, 40, 30}, sizes[4] = {4, 5.5, 0.7, 3};
   const double all = CVTM_PI * (16 + 5.5 * 5.5 + 0.49 + 9);
@@ -101,8 +92,7 @@ static void coverage_of_discs(void **state) {
 }
 
 /* A disc that is larger than the picture covers all of it. */
-static void coverage_of_large_discs(void **state) {
-  (void)state;
+TEST(coverage_of_large_discs) {
   enum { DISCS = 200 };
   double centres[2 * DISCS], radii[DISCS];
   const cvtm_domain domain = {31, 17, 0};
@@ -116,8 +106,7 @@ static void coverage_of_large_discs(void **state) {
   assert_true(covered_area(domain, 2, centres, radii, DISCS) == 0);
 }
 
-static void likeness_of_pictures(void **state) {
-  (void)state;
+TEST(likeness_of_pictures) {
   enum { W = 60, H = 40 };
   static float picture[W * H], drawing[W * H];
   cvtm_likeness l;
@@ -141,10 +130,4 @@ static void likeness_of_pictures(void **state) {
   assert_true(!(l.correlation > 0.5));
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(area_of_a_disc_in_a_polygon), cmocka_unit_test(radius_for_an_area),
-      cmocka_unit_test(coverage_of_discs), cmocka_unit_test(coverage_of_large_discs),
-      cmocka_unit_test(likeness_of_pictures)};
-  return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -1,15 +1,8 @@
 /* Drawings in several colours: their layers, and what the files say about pens. */
+#include "testing.h"
+
 #include "base/file.h"
 #include "draw/drawing.h"
-
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "decimal_comma.h"
 
@@ -44,8 +37,7 @@ static char *read_text(const char *path) {
   return text;
 }
 
-static void test_join_keeps_every_stroke(void **state) {
-  (void)state;
+TEST(test_join_keeps_every_stroke) {
   cvtm_drawing drawing;
   make_dots(&drawing);
   assert_int_equal(drawing.stroke_count, 3);
@@ -65,8 +57,7 @@ static void test_join_keeps_every_stroke(void **state) {
   cvtm_drawing_free(&drawing);
 }
 
-static void test_join_keeps_parts_of_paths(void **state) {
-  (void)state;
+TEST(test_join_keeps_parts_of_paths) {
   const double points[] = {1, 1, 9, 1, 9, 9, 1, 9};
   cvtm_page page;
   cvtm_drawing layer[2], drawing;
@@ -82,8 +73,7 @@ static void test_join_keeps_parts_of_paths(void **state) {
   cvtm_drawing_free(&drawing);
 }
 
-static void test_svg_has_a_layer_for_each_pen(void **state) {
-  (void)state;
+TEST(test_svg_has_a_layer_for_each_pen) {
   cvtm_drawing drawing;
   make_dots(&drawing);
   assert_int_equal(cvtm_drawing_write_svg("pens.svg", &drawing, NULL), CVTM_OK);
@@ -97,8 +87,7 @@ static void test_svg_has_a_layer_for_each_pen(void **state) {
   cvtm_drawing_free(&drawing);
 }
 
-static void test_machines_change_pens(void **state) {
-  (void)state;
+TEST(test_machines_change_pens) {
   cvtm_drawing drawing;
   cvtm_gcode_profile profile;
   make_dots(&drawing);
@@ -129,12 +118,4 @@ static int use_comma(void **state) {
   return 0;
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_join_keeps_every_stroke),
-      cmocka_unit_test(test_join_keeps_parts_of_paths),
-      cmocka_unit_test(test_svg_has_a_layer_for_each_pen),
-      cmocka_unit_test(test_machines_change_pens),
-  };
-  return cmocka_run_group_tests_name("drawing_pens", tests, use_comma, NULL);
-}
+int main(void) { return cmocka_run_group_tests(testing_tests, use_comma, NULL); }

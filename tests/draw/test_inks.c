@@ -1,15 +1,9 @@
 /* Inks: the mixture against the sum over all overprints, separation, and inks of a picture. */
+#include "testing.h"
+
 #include "draw/likeness.h"
 #include "draw/inks.h"
 #include "draw/oklab.h"
-
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
 
 static double unit(uint64_t *state) {
   *state = *state * 6364136223846793005U + 1442695040888963407U;
@@ -32,8 +26,7 @@ static void mix_overprints(const cvtm_inks *inks, const double *coverage, double
   }
 }
 
-static void test_mixture_is_that_of_neugebauer(void **state) {
-  (void)state;
+TEST(test_mixture_is_that_of_neugebauer) {
   uint64_t seed = 3;
   cvtm_inks inks;
   cvtm_inks_cmyk(&inks);
@@ -62,8 +55,7 @@ static double separation_error(const cvtm_inks *inks, const double rgb[3], doubl
 }
 
 /* Colours that the inks can give are given; 0.02 is what the eye just sees. */
-static void test_separation_gives_the_colour(void **state) {
-  (void)state;
+TEST(test_separation_gives_the_colour) {
   uint64_t seed = 5;
   double sum = 0;
   cvtm_inks inks;
@@ -79,8 +71,7 @@ static void test_separation_gives_the_colour(void **state) {
   assert_true(sum < 0.02);
 }
 
-static void test_white_needs_no_ink_and_black_little_colour(void **state) {
-  (void)state;
+TEST(test_white_needs_no_ink_and_black_little_colour) {
   const double white[3] = {1, 1, 1}, black[3] = {0, 0, 0}, light[3] = {0.8, 0.8, 0.8};
   double coverage[4];
   cvtm_inks inks;
@@ -95,8 +86,7 @@ static void test_white_needs_no_ink_and_black_little_colour(void **state) {
 }
 
 /* Of a colour that no ink gives, the nearest is taken: one ink gives its own tints. */
-static void test_one_ink(void **state) {
-  (void)state;
+TEST(test_one_ink) {
   const cvtm_inks blue = {1, {{0.1, 0.2, 0.9}}};
   const double half[3] = {0.55, 0.6, 0.95}, green[3] = {0.1, 0.9, 0.1};
   double coverage[1];
@@ -108,8 +98,7 @@ static void test_one_ink(void **state) {
 enum { SIDE = 30, PIXELS = SIDE * SIDE };
 
 /* Tints of red, blue and black in three bands, each on white. */
-static void test_choice_finds_the_inks_of_tints(void **state) {
-  (void)state;
+TEST(test_choice_finds_the_inks_of_tints) {
   const double ink[3][3] = {{0.9, 0.1, 0.1}, {0.1, 0.2, 0.9}, {0.02, 0.02, 0.02}};
   float *rgb = malloc(3 * PIXELS * sizeof *rgb);
   assert_non_null(rgb);
@@ -134,8 +123,7 @@ static void test_choice_finds_the_inks_of_tints(void **state) {
 }
 
 /* Two inks in a row of dots: disjoint, and one upon the other. */
-static void test_rendering_multiplies_inks(void **state) {
-  (void)state;
+TEST(test_rendering_multiplies_inks) {
   const cvtm_inks inks = {2, {{1, 0.5, 0.25}, {0.5, 1, 0.25}}};
   const double centres[] = {5, 5, 15, 5, 15, 5}, radii[] = {3, 3, 3};
   const int64_t start[] = {0, 2, 3};
@@ -155,14 +143,4 @@ static void test_rendering_multiplies_inks(void **state) {
   assert_true(fabs(mean[1] - 28.274 / 200) < 1e-3);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_mixture_is_that_of_neugebauer),
-      cmocka_unit_test(test_separation_gives_the_colour),
-      cmocka_unit_test(test_white_needs_no_ink_and_black_little_colour),
-      cmocka_unit_test(test_one_ink),
-      cmocka_unit_test(test_choice_finds_the_inks_of_tints),
-      cmocka_unit_test(test_rendering_multiplies_inks),
-  };
-  return cmocka_run_group_tests_name("inks", tests, NULL, NULL);
-}
+TEST_MAIN()

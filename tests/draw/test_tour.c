@@ -1,14 +1,6 @@
 /* Tours: lattices whose shortest tour is known, random points, and points that share places. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
 
-#include <cmocka.h>
-
-#include <math.h>
-#include <string.h>
+#include "testing.h"
 
 #include "base/random.h"
 #include "draw/nearest.h"
@@ -36,9 +28,8 @@ static int32_t *tour_of(const double *points, int64_t count, int threads) {
 /* A cvtm_tour_stop: counts down. */
 static int count_down(void *context) { return (*(int *)context)-- <= 0; }
 
-static void test_stopped_tours(void **state) {
+TEST(test_stopped_tours) {
   enum { COUNT = 20000 };
-  (void)state;
   double *points = random_points(COUNT, 8);
   int32_t *whole = tour_of(points, COUNT, 2), *order = malloc(COUNT * sizeof *order);
   double before = INFINITY;
@@ -72,9 +63,8 @@ static double distance(const double *points, int32_t i, int32_t j) {
 }
 
 /* Compares with all distances. */
-static void test_nearest_lists(void **state) {
+TEST(test_nearest_lists) {
   enum { COUNT = 700, DEGREE = 5 };
-  (void)state;
   double *points = random_points(COUNT, 3);
   static int32_t nearest[COUNT * DEGREE];
   cvtm_error error = {CVTM_OK, ""};
@@ -92,9 +82,8 @@ static void test_nearest_lists(void **state) {
 
 /* The length of long tours is 0.7124 sqrt(n A); that of shorter ones is larger, since points near
  * the border have fewer neighbours: the shortest of 20,000 points is about 1 % longer. */
-static void test_uniform_points(void **state) {
+TEST(test_uniform_points) {
   enum { COUNT = 20000 };
-  (void)state;
   double *points = random_points(COUNT, 7);
   int32_t *order = tour_of(points, COUNT, 1);
   const double length = cvtm_tour_length(points, COUNT, order, 1);
@@ -105,9 +94,8 @@ static void test_uniform_points(void **state) {
   free(points);
 }
 
-static void test_threads_do_not_matter(void **state) {
+TEST(test_threads_do_not_matter) {
   enum { COUNT = 5000 };
-  (void)state;
   double *points = random_points(COUNT, 11);
   int32_t *one = tour_of(points, COUNT, 1), *four = tour_of(points, COUNT, 4);
   assert_memory_equal(one, four, COUNT * sizeof *one);
@@ -117,9 +105,8 @@ static void test_threads_do_not_matter(void **state) {
 }
 
 /* The shortest tour of a square lattice with an even side has as many steps as points. */
-static void test_lattice(void **state) {
+TEST(test_lattice) {
   enum { SIDE = 40, COUNT = SIDE * SIDE };
-  (void)state;
   double points[2 * COUNT];
   for (int i = 0; i < COUNT; ++i) {
     points[2 * i] = 5 + i % SIDE;
@@ -148,8 +135,7 @@ static double shortest_tour(const double *points, int32_t *order, int fixed, int
   return shortest;
 }
 
-static void test_few_points(void **state) {
-  (void)state;
+TEST(test_few_points) {
   for (int count = 1; count <= 8; ++count) {
     double *points = random_points(count, (uint64_t)(20 + count));
     int32_t *order = tour_of(points, count, 1);
@@ -164,9 +150,8 @@ static void test_few_points(void **state) {
 }
 
 /* Ten points in each of 300 places; on a line; all in one place. */
-static void test_degenerate_points(void **state) {
+TEST(test_degenerate_points) {
   enum { COUNT = 3000, PLACES = 300 };
-  (void)state;
   double *points = random_points(COUNT, 5);
   for (int i = PLACES; i < 2 * COUNT; ++i)
     if (i >= 2 * PLACES) points[i] = points[i - 2 * PLACES];
@@ -187,8 +172,7 @@ static void test_degenerate_points(void **state) {
   free(points);
 }
 
-static void test_known_longest_edge(void **state) {
-  (void)state;
+TEST(test_known_longest_edge) {
   const double points[] = {9, 0, 0, 0, 0, 4, 9, 4, 14, 2};
   int32_t order[] = {1, 0, 4, 3, 2};
   cvtm_tour_open(points, 5, order); /* 1-0 and 3-2 are 9 long; the first of them is removed */
@@ -197,9 +181,8 @@ static void test_known_longest_edge(void **state) {
 }
 
 /* A tour loses its longest edge, and starts at the end nearer to (0, 0). */
-static void test_open(void **state) {
+TEST(test_open) {
   enum { COUNT = 2000 };
-  (void)state;
   double *points = random_points(COUNT, 31);
   int32_t *order = tour_of(points, COUNT, 1);
   const double closed = cvtm_tour_length(points, COUNT, order, 1);
@@ -214,8 +197,7 @@ static void test_open(void **state) {
   free(points);
 }
 
-static void test_errors(void **state) {
-  (void)state;
+TEST(test_errors) {
   cvtm_error error = {CVTM_OK, ""};
   double points[] = {0, 0, 1, NAN};
   int32_t order[2];
@@ -223,16 +205,4 @@ static void test_errors(void **state) {
   assert_int_equal(cvtm_tour_create(points, 2, 1, order, &error), CVTM_ERROR_INPUT);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_stopped_tours),
-                                     cmocka_unit_test(test_nearest_lists),
-                                     cmocka_unit_test(test_uniform_points),
-                                     cmocka_unit_test(test_threads_do_not_matter),
-                                     cmocka_unit_test(test_lattice),
-                                     cmocka_unit_test(test_few_points),
-                                     cmocka_unit_test(test_degenerate_points),
-                                     cmocka_unit_test(test_known_longest_edge),
-                                     cmocka_unit_test(test_open),
-                                     cmocka_unit_test(test_errors)};
-  return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

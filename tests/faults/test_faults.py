@@ -33,8 +33,9 @@ EARLIER = b"an earlier file\n"
 # What differs from run to run.
 PASSING = re.compile("seconds|peak_memory|done_per_second")
 
-JOBS_CSV = "input,output,points\ntiny.png,b1.csv,20\ntiny.npy,b2.off,15\n"
-JOBS_JSON = '{"input":"tiny.png","output":["j1.csv"],"points":12}\n'
+JOBS = """{"input":"tiny.png","output":["j1.csv"],"points":12}
+{"input":"tiny.npy","output":"j2.off","points":15}
+"""
 SQUARE = "<svg><polygon points='2,2 17,3 16,13 3,12'/></svg>"
 GEOJSON = json.dumps({"type": "Polygon",
                       "coordinates": [[[2, 2], [17, 3], [16, 13], [3, 12], [2, 2]]]})
@@ -88,15 +89,11 @@ COMMANDS = {
                           "--steps", "3"],
     "run_watch": RUN + ["tiny.npy", "-o", "o.csv", "--watch", "frames", "--every", "3", "--size",
                         "64x48"],
-    "batch_csv": ["batch", "jobs.csv", "--iterations", "4", "--report", "report.json"],
-    "batch_json": ["batch", "jobs.jsonl", "--iterations", "4", "--report", "report.json"],
+    "batch": ["batch", "jobs.jsonl", "--iterations", "4", "--report", "report.json"],
     "voronoi": ["voronoi", "points.csv", "-o", "l.npy", "-o", "l.png", "--width", "20",
                 "--height", "16", "--method", "jfa", "--check", "--report", "report.json"],
     "mesh": ["mesh", "points.csv", "-o", "m.off", "-o", "m.vtu", "--report", "report.json"],
     "stats": ["stats", "mesh.obj"],
-    "stats_spectrum": ["stats", "points.csv", "--spectrum", "s.svg", "--spectrum", "s.csv",
-                       "--spectrum", "s.npy", "--spectrum", "s.json"],
-    "stats_graded": ["stats", "points.csv", "--density", "tiny.npy", "--spectrum", "s.csv"],
     "stats_json": ["stats", "points.csv", "--density", "tiny.npy", "--json"],
     **{f"density_{name}": ["density", name, "-o", "d.npy"] for name in PICTURES},
     "density": ["density", "tiny.png", "-o", "d.npy", "-o", "d.png", "--within", "p.geojson",
@@ -105,15 +102,14 @@ COMMANDS = {
                 "--outside", "1,1,1", "--steps", "4", "--report", "report.json"],
     "minimize": ["minimize", "pjb", "--nx", "6", "--ny", "6", "-o", "x.npy", "--history",
                  "--report", "report.json"],
-    "hlcp_example": ["hlcp", "--example", "1", "--size", "5", "--output-z", "z.npy", "--check",
-                     "--suggest", "--report", "report.json"],
+    "hlcp_example": ["hlcp", "--example", "1", "--size", "5", "--output-z", "z.npy",
+                     "--report", "report.json"],
     **{"hlcp_" + method: HLCP + ["--method", method]
        for method in ("mmj", "mmgs", "mmsor", "mmaor", "newton")},
     **{"lcp_" + method: LCP + ["--problem", "torsion", "--size", "7", "--method", method]
-       for method in ("psor", "projected-multigrid", "monotone", "truncated", "tnnmg", "pdas")},
+       for method in ("psor", "tnnmg", "pdas")},
     "lcp_files": LCP + ["--matrix", "a.mtx", "--rhs", "q.npy", "--lower", "zero.npy"],
     "lcp_matrix_free": LCP + ["--problem", "membrane", "--size", "7", "--storage", "matrix-free"],
-    "lcp_put": LCP + ["--problem", "put", "--size", "16", "--steps", "3"],
     "view": ["view", "tiny.npy", "-n", "12", "--shot", "shot.png", "--frames", "3", "--paused",
              "--layers", "cells,sites", "--size", "64x48"],
     "info": ["info"],
@@ -143,7 +139,7 @@ def write_inputs(folder):
     (folder / "mesh.obj").write_text("v 0 0 0\nv 1 0 0\nv 1 1 0\nv 0 1 0\nf 1 2 3\nf 1 3 4\n")
     np.save(folder / "q.npy", np.array([1.0, -2, 3, -4]))
     np.save(folder / "zero.npy", np.zeros(4))
-    for name, text in (("jobs.csv", JOBS_CSV), ("jobs.jsonl", JOBS_JSON), ("p.svg", SQUARE),
+    for name, text in (("jobs.jsonl", JOBS), ("p.svg", SQUARE),
                        ("p.geojson", GEOJSON), ("a.mtx", MATRIX),
                        ("inks.pens", "blue = #0040c0\nred = #d02010 1,3\n"),
                        ("options.txt", "seed = 3\ngamma = 1.5\n")):

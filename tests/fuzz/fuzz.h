@@ -1,6 +1,6 @@
 /* What the fuzz targets share. */
-#ifndef CVTMESH_FUZZ_FUZZ_H
-#define CVTMESH_FUZZ_FUZZ_H
+#ifndef CVTMESH_TESTS_FUZZ_FUZZ_H
+#define CVTMESH_TESTS_FUZZ_FUZZ_H
 
 #include <stddef.h>
 #include <stdint.h>

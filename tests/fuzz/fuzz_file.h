@@ -1,6 +1,6 @@
 /* Input for readers that take a path: a file in a folder of the process' own. */
-#ifndef CVTMESH_FUZZ_FUZZ_FILE_H
-#define CVTMESH_FUZZ_FUZZ_FILE_H
+#ifndef CVTMESH_TESTS_FUZZ_FUZZ_FILE_H
+#define CVTMESH_TESTS_FUZZ_FUZZ_FILE_H
 
 #include "fuzz.h"
 

@@ -18,12 +18,10 @@ static int64_t read_jobs(batch_list *list) {
 }
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size) {
-  if (size < 1) return 0;
-  const char *name = data[0] % 2 == 0 ? "jobs.jsonl" : "jobs.csv";
   char program[] = "batch", path[128], points[] = "-n", number[] = "20", output[] = "--report",
        file[] = "r.json";
   cvtm_error message;
-  snprintf(path, sizeof path, "%s", fuzz_write_file(name, data + 1, size - 1));
+  snprintf(path, sizeof path, "%s", fuzz_write_file("jobs.jsonl", data, size));
   char *argv[] = {program, path, points, number, output, file, NULL};
   cli_options options;
   int code;

@@ -1,6 +1,6 @@
 /* A mutator of base64 in a text: the bytes that it stands for change. */
-#ifndef CVTMESH_FUZZ_MUTATE_BASE64_H
-#define CVTMESH_FUZZ_MUTATE_BASE64_H
+#ifndef CVTMESH_TESTS_FUZZ_MUTATE_BASE64_H
+#define CVTMESH_TESTS_FUZZ_MUTATE_BASE64_H
 
 #include "fuzz.h"
 

@@ -1,7 +1,7 @@
 /* A mutator that keeps an NPY header readable: its text changes as a whole or by grammar, its
  * length field follows, and the data become as long as the shape says. */
-#ifndef CVTMESH_FUZZ_MUTATE_NPY_H
-#define CVTMESH_FUZZ_MUTATE_NPY_H
+#ifndef CVTMESH_TESTS_FUZZ_MUTATE_NPY_H
+#define CVTMESH_TESTS_FUZZ_MUTATE_NPY_H
 
 #include "fuzz.h"
 

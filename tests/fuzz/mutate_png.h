@@ -1,7 +1,7 @@
 /* A mutator below the checksums of PNG: the data of a chunk, or the filtered rows after inflation,
  * change; lengths, checksums and compression are made anew. */
-#ifndef CVTMESH_FUZZ_MUTATE_PNG_H
-#define CVTMESH_FUZZ_MUTATE_PNG_H
+#ifndef CVTMESH_TESTS_FUZZ_MUTATE_PNG_H
+#define CVTMESH_TESTS_FUZZ_MUTATE_PNG_H
 
 #include "fuzz.h"
 

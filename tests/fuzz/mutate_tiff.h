@@ -1,7 +1,7 @@
 /* A mutator of TIFF directories: an entry's tag, type, count or value becomes one that means
  * something, such as an offset within the file. */
-#ifndef CVTMESH_FUZZ_MUTATE_TIFF_H
-#define CVTMESH_FUZZ_MUTATE_TIFF_H
+#ifndef CVTMESH_TESTS_FUZZ_MUTATE_TIFF_H
+#define CVTMESH_TESTS_FUZZ_MUTATE_TIFF_H
 
 #include "fuzz.h"
 

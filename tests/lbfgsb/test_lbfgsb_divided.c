@@ -1,5 +1,7 @@
 /* Variables divided among ranks that are threads: 1, 2, 3 and 4 ranks give the same bits, on the
  * CPU those of a solver that has all variables, and the minimum. */
+#include "testing.h"
+
 #include "lbfgsb/lbfgsb_ranks.h"
 #include "problems.h"
 #include "tests/thread_ranks.h"
@@ -277,8 +279,7 @@ static fixture stop_at(fixture made, int64_t iterations) {
   return made;
 }
 
-static void test_same_bits(void **unused) {
-  (void)unused;
+TEST(test_same_bits) {
   for (int exact = 0; exact <= 1; ++exact) {
     const cvtm_lbfgsb_cauchy cauchy =
         exact ? CVTM_LBFGSB_CAUCHY_EXACT : CVTM_LBFGSB_CAUCHY_APPROXIMATE;
@@ -294,22 +295,13 @@ static void test_same_bits(void **unused) {
 }
 
 /* More than 256 parts of 2048 rows, so that a block has several. */
-static void test_large_blocks(void **unused) {
-  (void)unused;
+TEST(test_large_blocks) {
   fixture made = fixture_random_quadratic(device, 600000, MIXED, 11);
   assert_int_equal(cvtm_lbfgsb_block(made.p.n), 4096);
   compare(stop_at(made, 4), 3, CVTM_LBFGSB_CAUCHY_APPROXIMATE, 1e-9);
 }
 
-static void test_single_history(void **unused) {
-  (void)unused;
-  fixture made = fixture_random_quadratic(device, 8500, BOTH, 12);
-  made.options.single_history = 1;
-  compare(stop_at(made, 12), 9, CVTM_LBFGSB_CAUCHY_APPROXIMATE, 1e-6);
-}
-
-static void test_scaled(void **unused) {
-  (void)unused;
+TEST(test_scaled) {
   fixture made = fixture_random_quadratic(device, 8500, MIXED, 13);
   made.scale = fixture_doubles(8500, 1.0);
   for (int64_t i = 0; i < 8500; ++i) made.scale[i] = 0.5 + 0.25 * (double)(i % 5);
@@ -317,8 +309,7 @@ static void test_scaled(void **unused) {
 }
 
 /* The minimum, by the conditions that it fulfils. */
-static void test_minimum(void **unused) {
-  (void)unused;
+TEST(test_minimum) {
   for (int exact = 0; exact <= 1; ++exact) {
     fixture made = fixture_random_quadratic(device, 8500, BOTH, 14);
     made.p.diagonal = made.diagonal;
@@ -337,8 +328,7 @@ static void test_minimum(void **unused) {
 }
 
 /* Only rank 0 asks, and all stop; only rank 0's clock counts. */
-static void test_stops(void **unused) {
-  (void)unused;
+TEST(test_stops) {
   fixture made = fixture_torsion(device, 110, 100);
   const run asked = {.made = &made, .asks_at = 5};
   outcome *found = solve_by(&asked, 3);
@@ -354,8 +344,7 @@ static void test_stops(void **unused) {
 }
 
 /* Bounds of one rank that are wrong end the call on all ranks. */
-static void test_bad_bounds(void **unused) {
-  (void)unused;
+TEST(test_bad_bounds) {
   fixture made = fixture_torsion(device, 110, 100);
   made.lower[10000] = 2.0;
   const run wanted = {.made = &made};
@@ -373,8 +362,7 @@ static void refuse_shares(cvtm_device *own, int rank, void *context) {
                      CVTM_ERROR_ARGUMENT);
 }
 
-static void test_bad_shares(void **unused) {
-  (void)unused;
+TEST(test_bad_shares) {
   cvtm_lbfgsb_share shares[4][2] = {{{0, 2048, 5000}, {2049, 2951, 5000}},
                                     {{0, 1000, 5000}, {1000, 4000, 5000}},
                                     {{0, 2048, 5000}, {2048, 2048, 5000}},
@@ -400,21 +388,11 @@ static void change_share(cvtm_device *own, int rank, void *context) {
   cvtm_lbfgsb_destroy(solver);
 }
 
-static void test_other_shares(void **unused) {
-  (void)unused;
-  run_ranks(3, change_share, NULL);
-}
+TEST(test_other_shares) { run_ranks(3, change_share, NULL); }
 
 int main(void) {
   device = test_device_open_threads(1);
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_same_bits),      cmocka_unit_test(test_large_blocks),
-      cmocka_unit_test(test_single_history), cmocka_unit_test(test_scaled),
-      cmocka_unit_test(test_minimum),        cmocka_unit_test(test_stops),
-      cmocka_unit_test(test_bad_bounds),     cmocka_unit_test(test_bad_shares),
-      cmocka_unit_test(test_other_shares),
-  };
-  const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+  const int failed = cmocka_run_group_tests(testing_tests, NULL, NULL);
   cvtm_device_destroy(device);
   return failed;
 }

@@ -1,5 +1,5 @@
 /* Tests of reverse communication, saved, restored and resumed runs, batches, the exact Cauchy
- * point, a history in single precision and data on the host; and comparisons of both devices. */
+ * point, and data on the host; and comparisons of both devices. */
 #include "base/device_kernels.h"
 #include "problems.h"
 #include "test_devices.h"
@@ -29,8 +29,7 @@ static fixture make_torsion(int64_t iterations) {
   return made;
 }
 
-static void test_reverse_communication(void **state) {
-  (void)state;
+TEST(test_reverse_communication) {
   fixture made = make_torsion(40), reverse = make_torsion(40);
   opened open;
   cvtm_lbfgsb_evaluation at;
@@ -51,44 +50,38 @@ static void test_reverse_communication(void **state) {
 
 /* A run saved in the middle of a line search and continued in another solver ends with the same
  * bits as one that was not interrupted. */
-static void test_save(void **state) {
-  (void)state;
-  for (int single = 0; single <= 1; ++single) {
-    fixture made = make_torsion(40), saved = make_torsion(40), restored = make_torsion(40);
-    opened first, second;
-    cvtm_lbfgsb_evaluation at;
-    made.options.single_history = saved.options.single_history = single;
-    restored.options.single_history = single;
-    assert_device_ok(device, fixture_minimize(&made));
+TEST(test_save) {
+  fixture made = make_torsion(40), saved = make_torsion(40), restored = make_torsion(40);
+  opened first, second;
+  cvtm_lbfgsb_evaluation at;
+  assert_device_ok(device, fixture_minimize(&made));
 
-    fixture_open(&saved, &first);
-    assert_device_ok(device, cvtm_lbfgsb_start(first.solver, first.x, &at));
-    advance(&first, &at, 17);
-    const size_t size = cvtm_lbfgsb_save_bytes(first.solver);
-    char *bytes = malloc(size);
-    assert_device_ok(device, cvtm_lbfgsb_save(first.solver, bytes));
-    fixture_close(&saved, &first);
+  fixture_open(&saved, &first);
+  assert_device_ok(device, cvtm_lbfgsb_start(first.solver, first.x, &at));
+  advance(&first, &at, 17);
+  const size_t size = cvtm_lbfgsb_save_bytes(first.solver);
+  char *bytes = malloc(size);
+  assert_device_ok(device, cvtm_lbfgsb_save(first.solver, bytes));
+  fixture_close(&saved, &first);
 
-    fixture_open(&restored, &second);
-    assert_int_equal(cvtm_lbfgsb_restore(second.solver, bytes, size - 1, &at), CVTM_ERROR_INPUT);
-    assert_int_equal(cvtm_lbfgsb_restore(second.solver, bytes, 3, &at), CVTM_ERROR_INPUT);
-    assert_device_ok(device, cvtm_lbfgsb_restore(second.solver, bytes, size, &at));
-    advance(&second, &at, 0);
-    assert_device_ok(device, cvtm_lbfgsb_finish(second.solver, second.x, &restored.result));
-    bytes[0] ^= 1;
-    assert_int_equal(cvtm_lbfgsb_restore(second.solver, bytes, size, &at), CVTM_ERROR_INPUT);
-    fixture_close(&restored, &second);
-    assert_same_bits(made.x, restored.x, made.p.n);
-    assert_int_equal(made.result.evaluations, restored.result.evaluations);
-    free(bytes);
-    fixture_free(&made);
-    fixture_free(&saved);
-    fixture_free(&restored);
-  }
+  fixture_open(&restored, &second);
+  assert_int_equal(cvtm_lbfgsb_restore(second.solver, bytes, size - 1, &at), CVTM_ERROR_INPUT);
+  assert_int_equal(cvtm_lbfgsb_restore(second.solver, bytes, 3, &at), CVTM_ERROR_INPUT);
+  assert_device_ok(device, cvtm_lbfgsb_restore(second.solver, bytes, size, &at));
+  advance(&second, &at, 0);
+  assert_device_ok(device, cvtm_lbfgsb_finish(second.solver, second.x, &restored.result));
+  bytes[0] ^= 1;
+  assert_int_equal(cvtm_lbfgsb_restore(second.solver, bytes, size, &at), CVTM_ERROR_INPUT);
+  fixture_close(&restored, &second);
+  assert_same_bits(made.x, restored.x, made.p.n);
+  assert_int_equal(made.result.evaluations, restored.result.evaluations);
+  free(bytes);
+  fixture_free(&made);
+  fixture_free(&saved);
+  fixture_free(&restored);
 }
 
-static void test_save_of_another_shape(void **state) {
-  (void)state;
+TEST(test_save_of_another_shape) {
   fixture made = make_torsion(5), other = fixture_torsion(device, 23, 32);
   opened open, unlike;
   fixture_open(&made, &open);
@@ -111,8 +104,7 @@ static void test_save_of_another_shape(void **state) {
 }
 
 /* 13 and then 27 iterations give the bits of 40, as a graph and round by round. */
-static void test_resume(void **state) {
-  (void)state;
+TEST(test_resume) {
   for (int by_host = 0; by_host <= 1; ++by_host) {
     fixture made = make_torsion(40), parts = make_torsion(13);
     opened open;
@@ -139,8 +131,7 @@ static void test_resume(void **state) {
 }
 
 /* The exact Cauchy point leads to the minimum with every mix of bounds. */
-static void test_exact_cauchy(void **state) {
-  (void)state;
+TEST(test_exact_cauchy) {
   const int64_t sizes[] = {1, 5, 64, 1000};
   for (int s = 0; s < 4; ++s) {
     for (int mix = FREE; mix <= FIXED_SOME; ++mix) {
@@ -159,8 +150,7 @@ static void test_exact_cauchy(void **state) {
 }
 
 /* More breakpoints at the same t than one block sorts: equal bounds, equal slopes. */
-static void test_exact_cauchy_ties(void **state) {
-  (void)state;
+TEST(test_exact_cauchy_ties) {
   enum { N = 12000 };
   fixture made = fixture_make(device, PROBLEM_QUADRATIC, N);
   made.diagonal = fixture_doubles(N, 1.0);
@@ -181,8 +171,7 @@ static void test_exact_cauchy_ties(void **state) {
   fixture_free(&made);
 }
 
-static void test_exact_cauchy_torsion(void **state) {
-  (void)state;
+TEST(test_exact_cauchy_torsion) {
   fixture made = fixture_torsion(device, 50, 50);
   made.options.cauchy = CVTM_LBFGSB_CAUCHY_EXACT;
   made.options.gradient_tolerance = 1e-8;
@@ -190,21 +179,6 @@ static void test_exact_cauchy_torsion(void **state) {
   assert_int_equal(made.result.stop, CVTM_STOP_GRADIENT);
   assert_near(made.result.f, -0.418087632020, 1e-11);
   fixture_free(&made);
-}
-
-static void test_single_history(void **state) {
-  (void)state;
-  for (int m = 1; m <= 20; m += 6) {
-    fixture made = fixture_random_quadratic(device, 700, MIXED, 77);
-    made.options.history = m;
-    made.options.single_history = 1;
-    made.options.gradient_tolerance = 2e-8; /* the point is in double, so no less tight */
-    made.options.max_iterations = 20000;
-    assert_device_ok(device, fixture_minimize(&made));
-    assert_int_equal(made.result.stop, CVTM_STOP_GRADIENT);
-    fixture_check_conditions(&made, 1e-7);
-    fixture_free(&made);
-  }
 }
 
 /* A batch of quadratics without coupling, evaluated on the host by reverse communication. */
@@ -226,8 +200,7 @@ static void evaluate_batch(const batch_problem *p, const double *x, double *f, d
 }
 
 /* Each problem of a batch reaches its own minimum; the problems stop at different times. */
-static void test_batch(void **state) {
-  (void)state;
+TEST(test_batch) {
   enum { PROBLEMS = 9, N = 70, ALL = PROBLEMS * N };
   double diagonal[ALL], linear[ALL], lower[ALL], upper[ALL], x[ALL], f[2 * PROBLEMS], g[ALL];
   cvtm_lbfgsb_result results[PROBLEMS];
@@ -281,8 +254,7 @@ static double host_quadratic(void *context, const double *x, double *g) {
   return value;
 }
 
-static void test_host(void **state) {
-  (void)state;
+TEST(test_host) {
   fixture made = fixture_random_quadratic(device, 300, MIXED, 3);
   made.p.diagonal = made.diagonal;
   made.p.linear = made.linear;
@@ -318,8 +290,7 @@ static int count(void *context, const cvtm_lbfgsb_progress *progress) {
   return 0;
 }
 
-static void test_no_record_is_lost(void **state) {
-  (void)state;
+TEST(test_no_record_is_lost) {
   fixture made = fixture_make(device, PROBLEM_ROSENBROCK, 1500);
   counter kept = {0, 1};
   for (int64_t i = 0; i < 1500; ++i) made.x[i] = i % 2 ? 1.0 : -1.2;
@@ -353,8 +324,7 @@ static fixture make_compared(cvtm_device *on, int which) {
 
 /* Sums differ in their order only, so ten iterations differ by little more than rounding, and
  * the minimum not at all. */
-static void test_devices_agree(void **state) {
-  (void)state;
+TEST(test_devices_agree) {
   cvtm_device *cpu = NULL;
   assert_int_equal(cvtm_device_create("cpu", 1, &cpu, NULL), CVTM_OK);
   for (int which = 0; which < 3; ++which) {
@@ -397,8 +367,7 @@ static cvtm_status fake_trial(cvtm_device *on, cvtm_loop_body body, void *contex
 
 /* The host runs the loop if it cannot be captured; a trial capture that fails for another reason
  * ends the run. The CPU device is made to look like a CUDA device, so that a capture is tried. */
-static void test_failed_trial(void **state) {
-  (void)state;
+TEST(test_failed_trial) {
   static const cvtm_status outcomes[] = {CVTM_ERROR_UNSUPPORTED, CVTM_ERROR_MEMORY,
                                          CVTM_ERROR_DEVICE};
   cvtm_device *cpu = NULL;
@@ -432,22 +401,7 @@ static void test_failed_trial(void **state) {
 
 int main(void) {
   device = test_device_open();
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_reverse_communication),
-      cmocka_unit_test(test_save),
-      cmocka_unit_test(test_save_of_another_shape),
-      cmocka_unit_test(test_resume),
-      cmocka_unit_test(test_exact_cauchy),
-      cmocka_unit_test(test_exact_cauchy_ties),
-      cmocka_unit_test(test_exact_cauchy_torsion),
-      cmocka_unit_test(test_single_history),
-      cmocka_unit_test(test_batch),
-      cmocka_unit_test(test_host),
-      cmocka_unit_test(test_no_record_is_lost),
-      cmocka_unit_test(test_devices_agree),
-      cmocka_unit_test(test_failed_trial),
-  };
-  const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+  const int failed = cmocka_run_group_tests(testing_tests, NULL, NULL);
   cvtm_device_destroy(device);
   return failed;
 }

@@ -41,8 +41,7 @@ static fixture with_options(fixture made, int history, cvtm_lbfgsb_cauchy cauchy
   return made;
 }
 
-static void test_same_iterates(void **state) {
-  (void)state;
+TEST(test_same_iterates) {
   for (int exact = 0; exact <= 1; ++exact) {
     const cvtm_lbfgsb_cauchy cauchy =
         exact ? CVTM_LBFGSB_CAUCHY_EXACT : CVTM_LBFGSB_CAUCHY_APPROXIMATE;
@@ -67,8 +66,7 @@ static void test_same_iterates(void **state) {
   }
 }
 
-static void test_scaled(void **state) {
-  (void)state;
+TEST(test_scaled) {
   fixture made[2];
   for (int way = 0; way < 2; ++way) {
     made[way] = fixture_random_quadratic(device, 777, MIXED, 3);
@@ -80,16 +78,14 @@ static void test_scaled(void **state) {
 }
 
 /* The first iterates with room for 128 pairs are those with room for 20. */
-static void test_long_history_begins_as_short(void **state) {
-  (void)state;
+TEST(test_long_history_begins_as_short) {
   fixture with_20 = fixture_torsion(device, 50, 50), with_128 = fixture_torsion(device, 50, 50);
   with_20.options.history = 20;
   with_128.options.history = CVTM_LBFGSB_MAX_HISTORY;
   compare(with_20, with_128, 19, 1e-13);
 }
 
-static void test_minima(void **state) {
-  (void)state;
+TEST(test_minima) {
   const int histories[] = {21, CVTM_LBFGSB_MAX_HISTORY};
   for (int k = 0; k < 2; ++k) {
     fixture made = fixture_torsion(device, 50, 50);
@@ -104,8 +100,7 @@ static void test_minima(void **state) {
 }
 
 /* As many pairs as variables: a quadratic is minimised in few more iterations than variables. */
-static void test_full_history(void **state) {
-  (void)state;
+TEST(test_full_history) {
   fixture made = fixture_random_quadratic(device, 100, FREE, 8);
   made.options.history = CVTM_LBFGSB_MAX_HISTORY;
   made.options.gradient_tolerance = 1e-6;
@@ -118,8 +113,7 @@ static void test_full_history(void **state) {
 }
 
 /* On the CPU for 1 and 3 threads, on CUDA for two runs. */
-static void test_same_bits(void **state) {
-  (void)state;
+TEST(test_same_bits) {
   const int on_cpu = cvtm_device_get_kind(device) == CVTM_DEVICE_CPU;
   fixture made[2];
   for (int k = 0; k < 2; ++k) {
@@ -136,30 +130,18 @@ static void test_same_bits(void **state) {
   fixture_free(&made[1]);
 }
 
-static void test_batch(void **state) {
-  (void)state;
+TEST(test_batch) {
   cvtm_lbfgsb_options options;
   cvtm_lbfgsb *solver = NULL;
   cvtm_lbfgsb_defaults(&options);
   options.history = 30;
   assert_device_ok(device, cvtm_lbfgsb_create_batch(device, 3, 10, &options, &solver));
   cvtm_lbfgsb_destroy(solver);
-  options.single_history = 1;
-  assert_int_equal(cvtm_lbfgsb_create(device, 10, &options, &solver), CVTM_ERROR_ARGUMENT);
 }
 
 int main(void) {
   device = test_device_open_threads(1); /* test_same_bits has more; the others would only wait */
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_same_iterates),
-      cmocka_unit_test(test_scaled),
-      cmocka_unit_test(test_long_history_begins_as_short),
-      cmocka_unit_test(test_minima),
-      cmocka_unit_test(test_full_history),
-      cmocka_unit_test(test_same_bits),
-      cmocka_unit_test(test_batch),
-  };
-  const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+  const int failed = cmocka_run_group_tests(testing_tests, NULL, NULL);
   cvtm_device_destroy(device);
   return failed;
 }

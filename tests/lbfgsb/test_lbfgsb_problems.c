@@ -23,16 +23,14 @@ static void check(fixture made, double f, double tolerance, int64_t active) {
   fixture_free(&made);
 }
 
-static void test_torsion(void **state) {
-  (void)state;
+TEST(test_torsion) {
   check(fixture_torsion(device, 50, 50), -0.418087632020, 1e-10, -1);
   check(fixture_torsion(device, 50, 25), -0.417511, 2e-6, -1);
   check(fixture_torsion(device, 100, 100), -0.418391026664, 1e-10, -1);
   check(fixture_torsion(device, 200, 200), -0.418468664331, 1e-10, 11888);
 }
 
-static void test_torsion_without_active_bounds(void **state) {
-  (void)state;
+TEST(test_torsion_without_active_bounds) {
   const int sides[] = {10, 16};
   const double values[] = {-0.427745, -0.434409};
   for (int s = 0; s < 2; ++s) {
@@ -45,8 +43,7 @@ static void test_torsion_without_active_bounds(void **state) {
   }
 }
 
-static void test_bearing(void **state) {
-  (void)state;
+TEST(test_bearing) {
   check(fixture_bearing(device, 8, 12, 0.1, 10.0), -0.183437, 5e-6, -1);
   check(fixture_bearing(device, 10, 16, 0.9, 10.0), -15.607, 5e-6, -1);
   check(fixture_bearing(device, 50, 50, 0.1, 10.0), -0.180488, 5e-6, -1);
@@ -56,8 +53,7 @@ static void test_bearing(void **state) {
 }
 
 /* Thousands of iterations to the last digits; the printed ones come earlier. */
-static void test_bearing_nearly_touching(void **state) {
-  (void)state;
+TEST(test_bearing_nearly_touching) {
   fixture made = fixture_bearing(device, 50, 50, 0.99, 10.0);
   made.options.gradient_tolerance = 1e-4;
   made.options.max_iterations = 20000;
@@ -67,14 +63,10 @@ static void test_bearing_nearly_touching(void **state) {
   fixture_free(&made);
 }
 
-static void test_surface(void **state) {
-  (void)state;
-  check(fixture_surface(device, 100, 100), 1.4213276121, 1e-10, 0);
-}
+TEST(test_surface) { check(fixture_surface(device, 100, 100), 1.4213276121, 1e-10, 0); }
 
 /* The values at the start are exact sums. */
-static void test_starts(void **state) {
-  (void)state;
+TEST(test_starts) {
   fixture made[] = {fixture_torsion(device, 200, 200), fixture_bearing(device, 200, 200, 0.1, 10.0),
                     fixture_surface(device, 100, 100)};
   const double values[] = {-0.3333250827, 28.70245761, 1.53243706};
@@ -88,8 +80,7 @@ static void test_starts(void **state) {
   }
 }
 
-static void test_rosenbrock(void **state) {
-  (void)state;
+TEST(test_rosenbrock) {
   const int64_t sizes[] = {2, 3, 31, 32, 33, 1000};
   for (int s = 0; s < 6; ++s) {
     fixture made = fixture_make(device, PROBLEM_ROSENBROCK, sizes[s]);
@@ -106,8 +97,7 @@ static void test_rosenbrock(void **state) {
 }
 
 /* A bound that keeps x_0 below 1/2 decides all the others. */
-static void test_rosenbrock_bounded(void **state) {
-  (void)state;
+TEST(test_rosenbrock_bounded) {
   fixture made = fixture_make(device, PROBLEM_ROSENBROCK, 2);
   made.x[0] = -1.2;
   made.x[1] = 1.0;
@@ -133,8 +123,7 @@ static double huber(void *context, const double *x, double *g) {
   return f;
 }
 
-static void test_no_curvature(void **state) {
-  (void)state;
+TEST(test_no_curvature) {
   double target = 1e4;
   const double lower[] = {-1.0, -1.0}, upper[] = {1e9, 1e9};
   for (int bounds = 0; bounds < 3; ++bounds) {
@@ -183,8 +172,7 @@ static double robust_loss(void *context, const double *x, double *g) {
 
 /* Values of the size of house prices, four outliers, a start far away. The loss is homogeneous: the
  * minimiser scales with y, and so does the minimum. */
-static void test_robust_regression(void **state) {
-  (void)state;
+TEST(test_robust_regression) {
   const double effect[FEATURES] = {1.0, -0.5, 0.3}, prices[] = {1e3, 3e5, 1e7};
   const double lower[] = {-INFINITY, -INFINITY, -INFINITY, -INFINITY, 1e-14};
   double least = 0.0;
@@ -215,14 +203,7 @@ static void test_robust_regression(void **state) {
 
 int main(void) {
   device = test_device_open();
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_torsion),      cmocka_unit_test(test_torsion_without_active_bounds),
-      cmocka_unit_test(test_bearing),      cmocka_unit_test(test_bearing_nearly_touching),
-      cmocka_unit_test(test_surface),      cmocka_unit_test(test_starts),
-      cmocka_unit_test(test_rosenbrock),   cmocka_unit_test(test_rosenbrock_bounded),
-      cmocka_unit_test(test_no_curvature), cmocka_unit_test(test_robust_regression),
-  };
-  const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+  const int failed = cmocka_run_group_tests(testing_tests, NULL, NULL);
   cvtm_device_destroy(device);
   return failed;
 }

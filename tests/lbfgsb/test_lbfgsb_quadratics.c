@@ -19,8 +19,7 @@ static void solve(fixture made) {
   fixture_free(&made);
 }
 
-static void test_bounds(void **state) {
-  (void)state;
+TEST(test_bounds) {
   const int64_t sizes[] = {1, 2, 7, 31, 32, 33, 127, 500, 5000};
   for (int s = 0; s < 9; ++s) {
     for (int mix = FREE; mix <= FIXED_SOME; ++mix) {
@@ -29,8 +28,7 @@ static void test_bounds(void **state) {
   }
 }
 
-static void test_history_lengths(void **state) {
-  (void)state;
+TEST(test_history_lengths) {
   for (int m = 1; m <= CVTM_LBFGSB_MAX_HISTORY; m += m < 20 ? 1 : 36) {
     fixture bounded = fixture_random_quadratic(device, 300, MIXED, (uint64_t)m),
             unbounded = fixture_random_quadratic(device, 300, FREE, (uint64_t)m);
@@ -41,8 +39,7 @@ static void test_history_lengths(void **state) {
 }
 
 /* Bounds that never matter, and none at all, take different code but the same steps. */
-static void test_far_bounds_like_none(void **state) {
-  (void)state;
+TEST(test_far_bounds_like_none) {
   fixture with = fixture_random_quadratic(device, 400, FREE, 9),
           without = fixture_random_quadratic(device, 400, FREE, 9);
   for (int64_t i = 0; i < 400; ++i) {
@@ -59,8 +56,7 @@ static void test_far_bounds_like_none(void **state) {
 }
 
 /* A start outside the box is moved onto it, and that is said. */
-static void test_infeasible_start(void **state) {
-  (void)state;
+TEST(test_infeasible_start) {
   fixture made = fixture_random_quadratic(device, 50, BOTH, 3);
   int64_t outside = 0;
   for (int64_t i = 0; i < 50; ++i) {
@@ -75,13 +71,7 @@ static void test_infeasible_start(void **state) {
 
 int main(void) {
   device = test_device_open();
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_bounds),
-      cmocka_unit_test(test_history_lengths),
-      cmocka_unit_test(test_far_bounds_like_none),
-      cmocka_unit_test(test_infeasible_start),
-  };
-  const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+  const int failed = cmocka_run_group_tests(testing_tests, NULL, NULL);
   cvtm_device_destroy(device);
   return failed;
 }

@@ -13,7 +13,7 @@ typedef struct random_case {
   problem_kind kind;
   int64_t n;
   bounds_mix mix;
-  int history, single, exact;
+  int history, exact;
 } random_case;
 
 static fixture make_case(const random_case *c, uint64_t seed) {
@@ -26,7 +26,6 @@ static fixture make_case(const random_case *c, uint64_t seed) {
     for (int64_t i = 0; i < c->n; ++i) made.x[i] *= 0.25; /* -1 .. 1 */
   }
   made.options.history = c->history;
-  made.options.single_history = c->single;
   made.options.cauchy = c->exact ? CVTM_LBFGSB_CAUCHY_EXACT : CVTM_LBFGSB_CAUCHY_APPROXIMATE;
   made.options.max_iterations = 50000;
   return made;
@@ -68,8 +67,7 @@ static void test_kind(problem_kind kind, int64_t largest) {
   int number = 0;
   for (size_t s = 0; s < sizeof sizes / sizeof *sizes; ++s) {
     for (int mix = 0; mix < MIXES && sizes[s] <= largest; ++mix) {
-      const random_case c = {
-          kind, sizes[s], (bounds_mix)mix, 1 + number % 20, number % 7 == 0, number % 3 == 0};
+      const random_case c = {kind, sizes[s], (bounds_mix)mix, 1 + number % 20, number % 3 == 0};
       fixture made = make_case(&c, (uint64_t)(1000 + number));
       solve(&made);
       fixture_free(&made);
@@ -78,27 +76,19 @@ static void test_kind(problem_kind kind, int64_t largest) {
   }
 }
 
-static void test_quadratics(void **state) {
-  (void)state;
-  test_kind(PROBLEM_QUADRATIC, 1000);
-}
+TEST(test_quadratics) { test_kind(PROBLEM_QUADRATIC, 1000); }
 
-static void test_rosenbrock(void **state) {
-  (void)state;
-  test_kind(PROBLEM_ROSENBROCK, 100);
-}
+TEST(test_rosenbrock) { test_kind(PROBLEM_ROSENBROCK, 100); }
 
-static void test_large(void **state) {
-  (void)state;
-  const random_case c = {PROBLEM_QUADRATIC, 100003, MIXED, 5, 0, 0};
+TEST(test_large) {
+  const random_case c = {PROBLEM_QUADRATIC, 100003, MIXED, 5, 0};
   fixture made = make_case(&c, 4);
   solve(&made);
   fixture_free(&made);
 }
 
 /* A million variables without coupling: each ends at its own minimum, moved into its bounds. */
-static void test_separable_million(void **state) {
-  (void)state;
+TEST(test_separable_million) {
   const int64_t n = 1000003;
   uint64_t seed = 11;
   fixture made = fixture_make(device, PROBLEM_QUADRATIC, n);
@@ -137,8 +127,8 @@ static void print_list(const char *name, const double *values, int64_t n) {
 
 static void print_case(const random_case *c, uint64_t seed) {
   fixture made = make_case(c, seed);
-  printf("{\"kind\": \"%s\", \"history\": %d, \"exact\": %d, \"single\": %d, \"coupling\": %g, ",
-         c->kind == PROBLEM_QUADRATIC ? "quadratic" : "rosenbrock", c->history, c->exact, c->single,
+  printf("{\"kind\": \"%s\", \"history\": %d, \"exact\": %d, \"coupling\": %g, ",
+         c->kind == PROBLEM_QUADRATIC ? "quadratic" : "rosenbrock", c->history, c->exact,
          made.p.coupling);
   if (made.diagonal) print_list("diagonal", made.diagonal, c->n);
   if (made.linear) print_list("linear", made.linear, c->n);
@@ -159,12 +149,8 @@ static void print_cases(void) {
   for (int kind = 0; kind < 2; ++kind) {
     for (int s = 0; s < 5; ++s) {
       for (int mix = 0; mix < MIXES; ++mix) {
-        const random_case c = {kind == 0 ? PROBLEM_QUADRATIC : PROBLEM_ROSENBROCK,
-                               sizes[s],
-                               (bounds_mix)mix,
-                               1 + number % 20,
-                               number % 5 == 0,
-                               number % 2};
+        const random_case c = {kind == 0 ? PROBLEM_QUADRATIC : PROBLEM_ROSENBROCK, sizes[s],
+                               (bounds_mix)mix, 1 + number % 20, number % 2};
         if (kind == 1 && sizes[s] > 40) continue;
         print_case(&c, (uint64_t)(500 + number));
         number += 7;
@@ -180,13 +166,7 @@ int main(int argc, char **argv) {
     cvtm_device_destroy(device);
     return 0;
   }
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_quadratics),
-      cmocka_unit_test(test_rosenbrock),
-      cmocka_unit_test(test_large),
-      cmocka_unit_test(test_separable_million),
-  };
-  const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+  const int failed = cmocka_run_group_tests(testing_tests, NULL, NULL);
   cvtm_device_destroy(device);
   return failed;
 }

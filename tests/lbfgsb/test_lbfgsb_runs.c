@@ -20,8 +20,7 @@ static fixture make_quadratic(int64_t n) {
   return made;
 }
 
-static void test_nothing(void **state) {
-  (void)state;
+TEST(test_nothing) {
   fixture made = fixture_make(device, PROBLEM_QUADRATIC, 0);
   assert_device_ok(device, fixture_minimize(&made));
   assert_int_equal(made.result.stop, CVTM_STOP_GRADIENT);
@@ -29,8 +28,7 @@ static void test_nothing(void **state) {
   fixture_free(&made);
 }
 
-static void test_shorter_steps(void **state) {
-  (void)state;
+TEST(test_shorter_steps) {
   const int64_t sizes[] = {1, 40};
   for (int s = 0; s < 2; ++s) {
     fixture made = fixture_make(device, PROBLEM_BARRIER, sizes[s]);
@@ -43,8 +41,7 @@ static void test_shorter_steps(void **state) {
   }
 }
 
-static void test_not_finite(void **state) {
-  (void)state;
+TEST(test_not_finite) {
   fixture made = fixture_make(device, PROBLEM_POISON, 5);
   for (int64_t i = 0; i < 5; ++i) made.x[i] = 1.0;
   assert_device_ok(device, fixture_minimize(&made));
@@ -67,8 +64,7 @@ static cvtm_status fail_at_once(void *context, const double *x, double *f, doubl
   return CVTM_ERROR_IO;
 }
 
-static void test_failing_evaluation(void **state) {
-  (void)state;
+TEST(test_failing_evaluation) {
   fixture made = make_quadratic(20);
   opened open;
   fixture_open(&made, &open);
@@ -82,8 +78,7 @@ static void test_failing_evaluation(void **state) {
 }
 
 /* The same bits with a graph, without, and with an evaluation that cannot be captured. */
-static void test_rounds(void **state) {
-  (void)state;
+TEST(test_rounds) {
   double first[500];
   for (int way = 0; way < 3; ++way) {
     fixture made = make_quadratic(500);
@@ -118,8 +113,7 @@ static int watch(void *context, const cvtm_lbfgsb_progress *progress) {
   return kept->stop_at > 0 && progress->iteration >= kept->stop_at;
 }
 
-static void test_monitor(void **state) {
-  (void)state;
+TEST(test_monitor) {
   fixture made = fixture_torsion(device, 30, 30);
   watched kept = {0};
   made.options.monitor = watch;
@@ -138,8 +132,7 @@ static void test_monitor(void **state) {
 
 /* A GPU goes on until the host has seen an iteration: the problem is large enough for the request
  * to come before its end. */
-static void test_request(void **state) {
-  (void)state;
+TEST(test_request) {
   fixture whole = fixture_torsion(device, 150, 150);
   assert_device_ok(device, fixture_minimize(&whole));
   fixture made = fixture_torsion(device, 150, 150);
@@ -156,8 +149,7 @@ static void test_request(void **state) {
   fixture_free(&whole);
 }
 
-static void test_limits(void **state) {
-  (void)state;
+TEST(test_limits) {
   fixture made = fixture_torsion(device, 30, 30);
   made.options.max_evaluations = 17;
   assert_device_ok(device, fixture_minimize(&made));
@@ -177,8 +169,7 @@ static void test_limits(void **state) {
 
 /* Without a tolerance the run ends where f does; with one of the gradient, however small, it goes
  * on while the gradient decreases. */
-static void test_end_of_decrease(void **state) {
-  (void)state;
+TEST(test_end_of_decrease) {
   fixture made = fixture_torsion(device, 40, 40);
   assert_device_ok(device, fixture_minimize(&made));
   const cvtm_lbfgsb_result soon = made.result;
@@ -194,8 +185,7 @@ static void test_end_of_decrease(void **state) {
   fixture_free(&made);
 }
 
-static void test_refusals(void **state) {
-  (void)state;
+TEST(test_refusals) {
   cvtm_lbfgsb_options options;
   cvtm_lbfgsb *solver = NULL;
   cvtm_lbfgsb_defaults(&options);
@@ -235,8 +225,7 @@ static void test_refusals(void **state) {
 
 /* A solver created for more variables, and used with them, gives the same bits as one created for
  * the smaller number. */
-static void test_size(void **state) {
-  (void)state;
+TEST(test_size) {
   fixture own = fixture_torsion(device, 30, 20), borrowed = fixture_torsion(device, 30, 20);
   cvtm_lbfgsb *larger = NULL;
   own.options.max_iterations = borrowed.options.max_iterations = 60;
@@ -269,8 +258,7 @@ static void test_size(void **state) {
 
 /* With powers of two nothing is rounded: scaling by s and the problem rewritten for
  * y = x / s give the same bits. */
-static void test_scaling(void **state) {
-  (void)state;
+TEST(test_scaling) {
   enum { N = 200 };
   fixture scaled = make_quadratic(N), rewritten = make_quadratic(N);
   scaled.scale = fixture_doubles(N, 1.0);
@@ -293,8 +281,7 @@ static void test_scaling(void **state) {
   fixture_free(&rewritten);
 }
 
-static void test_same_bits(void **state) {
-  (void)state;
+TEST(test_same_bits) {
   enum { N = 30000 };
   double *first = NULL;
   for (int threads = 1; threads <= 3; ++threads) {
@@ -317,22 +304,7 @@ static void test_same_bits(void **state) {
 
 int main(void) {
   device = test_device_open();
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_nothing),
-      cmocka_unit_test(test_shorter_steps),
-      cmocka_unit_test(test_not_finite),
-      cmocka_unit_test(test_monitor),
-      cmocka_unit_test(test_request),
-      cmocka_unit_test(test_limits),
-      cmocka_unit_test(test_end_of_decrease),
-      cmocka_unit_test(test_refusals),
-      cmocka_unit_test(test_size),
-      cmocka_unit_test(test_scaling),
-      cmocka_unit_test(test_same_bits),
-      cmocka_unit_test(test_failing_evaluation),
-      cmocka_unit_test(test_rounds),
-  };
-  const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+  const int failed = cmocka_run_group_tests(testing_tests, NULL, NULL);
   cvtm_device_destroy(device);
   return failed;
 }

@@ -1,7 +1,7 @@
 /* Problems on grids for tests: host arrays, their copies on a device, and the residual computed
  * from the definition alone. */
-#ifndef CVTMESH_TESTS_GRID_PROBLEMS_H
-#define CVTMESH_TESTS_GRID_PROBLEMS_H
+#ifndef CVTMESH_TESTS_LCP_GRID_PROBLEMS_H
+#define CVTMESH_TESTS_LCP_GRID_PROBLEMS_H
 
 #include "lcp/lcp.h"
 #include "test_devices.h"

@@ -168,8 +168,7 @@ static void check_converged(const grid_case *g, int features, int64_t most) {
   }
 }
 
-static void test_against_dense(void **state) {
-  (void)state;
+TEST(test_against_dense) {
   static const int64_t sizes[][2] = {{12, 9}, {1, 40}, {7, 15}, {20, 5}, {2, 2}, {1, 1}};
   for (int s = 0; s < 6; ++s) {
     for (int features = 0; features < 64; ++features) {
@@ -179,7 +178,6 @@ static void test_against_dense(void **state) {
       double *expected = grid_doubles(g.width * g.height, 0);
       reference(&g, expected);
       for (int method = CVTM_LCP_PSOR; method <= CVTM_LCP_TNNMG; ++method) {
-        if (method == CVTM_LCP_PROJECTED_MULTIGRID) continue;
         g.options.method = (cvtm_lcp_method)method;
         g.options.max_iterations = method == CVTM_LCP_PSOR ? 100000 : 200;
         g.options.tolerance = 1e-11;
@@ -202,8 +200,7 @@ static void test_against_dense(void **state) {
 
 /* Holes, boxes, boundary conditions and sizes hardly change the rate of convergence; coefficients
  * that jump by 1e5 within a coarse cell cost some cycles. */
-static void test_large(void **state) {
-  (void)state;
+TEST(test_large) {
   static const int64_t sizes[][2] = {{255, 255}, {301, 110}};
   for (int s = 0; s < 2; ++s) {
     for (int features = 0; features < 64; ++features) {
@@ -218,8 +215,7 @@ static void test_large(void **state) {
 
 /* One number for the whole diagonal: small against the links, and so large that few coarse levels
  * have anything to do. */
-static void test_mass(void **state) {
-  (void)state;
+TEST(test_mass) {
   static const int64_t sizes[][2] = {{255, 255}, {301, 110}, {12, 9}, {1, 40}, {2, 2}};
   for (int s = 0; s < 5; ++s) {
     for (int neumann = 0; neumann < 2; ++neumann) {
@@ -236,8 +232,7 @@ static void test_mass(void **state) {
 }
 
 /* A second set of coefficients in the same solver, from the solution for the first. */
-static void test_new_coefficients(void **state) {
-  (void)state;
+TEST(test_new_coefficients) {
   grid_case g = make(120, 90, JUMPS | DIAGONAL | UPPER | NEUMANN, 5);
   grid_case h = make(120, 90, JUMPS | DIAGONAL | UPPER | NEUMANN, 6);
   grid_run run = grid_run_open(device, &g), other = grid_run_open(device, &h);
@@ -256,14 +251,8 @@ static void test_new_coefficients(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_against_dense),
-      cmocka_unit_test(test_large),
-      cmocka_unit_test(test_mass),
-      cmocka_unit_test(test_new_coefficients),
-  };
   device = test_device_open();
-  const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+  const int failed = cmocka_run_group_tests(testing_tests, NULL, NULL);
   cvtm_device_destroy(device);
   return failed;
 }

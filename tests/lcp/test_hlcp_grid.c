@@ -3,9 +3,6 @@
 
 #include "lcp/hlcp/grid.h"
 
-#include <math.h>
-#include <string.h>
-
 enum { WIDTH = 24, HEIGHT = 17, PIXELS = WIDTH * HEIGHT };
 
 /* lambda times the Neumann Laplacian plus a constant diagonal. */
@@ -45,8 +42,7 @@ static void download(cvtm_device *device, double *values, const double *memory) 
 }
 
 /* Expectile smoothing of an uneven signal, weights 1 above it and (1 - p) / p below. */
-static void equals_the_sparse_solution(void **state) {
-  (void)state;
+TEST(equals_the_sparse_solution) {
   cvtm_device *device = test_device_open();
   const double lambdas[] = {1, 10}, expectiles[] = {0.5, 0.1};
   for (int k = 0; k < 2; ++k) {
@@ -98,8 +94,7 @@ static void equals_the_sparse_solution(void **state) {
   cvtm_device_destroy(device);
 }
 
-static void refuses_what_is_not_finite(void **state) {
-  (void)state;
+TEST(refuses_what_is_not_finite) {
   cvtm_device *device = test_device_open();
   const double wrong[] = {(double)NAN, (double)INFINITY, 1e300};
   const cvtm_lcp_grid links = {.width = WIDTH, .height = HEIGHT, .constant = 1, .neumann = 1};
@@ -122,8 +117,7 @@ static void refuses_what_is_not_finite(void **state) {
 
 /* Links across a hundred times as strong as those down make for another layout of the levels, be it
  * in a solver that is new or in one that has solved a problem with constant links. */
-static void stretched_links_in_a_used_solver(void **state) {
-  (void)state;
+TEST(stretched_links_in_a_used_solver) {
   cvtm_device *device = test_device_open();
   enum { ACROSS = (WIDTH + 1) * HEIGHT, DOWN = WIDTH * (HEIGHT + 1) };
   double across[ACROSS], down[DOWN], q[PIXELS], found[2][PIXELS];
@@ -159,9 +153,4 @@ static void stretched_links_in_a_used_solver(void **state) {
   cvtm_device_destroy(device);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(equals_the_sparse_solution),
-                                     cmocka_unit_test(refuses_what_is_not_finite),
-                                     cmocka_unit_test(stretched_links_in_a_used_solver)};
-  return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

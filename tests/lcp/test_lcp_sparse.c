@@ -3,11 +3,8 @@
 #include "test_devices.h"
 
 #include "base/random.h"
+#include "lcp/problems/complementarity.h"
 #include "lcp/stop.h"
-#include "lcp/model_problems.h"
-
-#include <math.h>
-#include <string.h>
 
 /* --- one solve, from host memory to host memory -------------------------------------------- */
 
@@ -16,7 +13,6 @@ typedef struct setting {
   double tolerance;
   int has_grid, nested;
   int64_t limit;
-  int pre, post; /* both 0: the defaults */
 } setting;
 
 typedef struct vectors {
@@ -38,10 +34,6 @@ static cvtm_lcp_options options_of(const setting *s) {
   options.tolerance = s->tolerance;
   options.nested = s->nested;
   options.max_iterations = s->limit;
-  if (s->pre + s->post > 0) {
-    options.pre_smoothing = s->pre;
-    options.post_smoothing = s->post;
-  }
   return options;
 }
 
@@ -71,12 +63,57 @@ typedef struct solved {
   double *x;
 } solved;
 
-static solved solve_model(cvtm_device *device, cvtm_model model, int64_t width, int64_t height,
+/* An unloaded membrane over a hemisphere (Bueler, "PETSc for Partial Differential Equations"):
+ * -2 < x, y < 2, the exact solution is known. */
+enum { HEMISPHERE = CVTM_MODEL_TORSION + 1 };
+
+static double hemisphere_obstacle(double r) {
+  const double r0 = 0.9, height = sqrt(1 - r0 * r0);
+  return r <= r0 ? sqrt(1 - r * r) : height - r0 / height * (r - r0);
+}
+
+/* The obstacle for r <= a, where it is in contact, and a harmonic function beyond. */
+static double hemisphere_exact(double r) {
+  const double a = 0.6979651482233735, slope = 0.6802594118917167, shift = 0.4715198934021099;
+  return r <= a ? hemisphere_obstacle(r) : shift - slope * log(r);
+}
+
+/* Distance of node (i, j) from the centre; nodes -1, width, height are on the boundary. */
+static double radius(const cvtm_model_problem *p, int64_t i, int64_t j) {
+  const double x = ((double)i - 0.5 * (double)(p->width - 1)) * 4 * p->spacing;
+  const double y = ((double)j - 0.5 * (double)(p->height - 1)) * 4 * p->spacing;
+  return sqrt(x * x + y * y);
+}
+
+static void fill_hemisphere(cvtm_model_problem *p) {
+  for (int64_t j = 0; j < p->height; ++j) {
+    for (int64_t i = 0; i < p->width; ++i) {
+      double boundary = 0;
+      if (i == 0) boundary += hemisphere_exact(radius(p, -1, j));
+      if (i == p->width - 1) boundary += hemisphere_exact(radius(p, p->width, j));
+      if (j == 0) boundary += hemisphere_exact(radius(p, i, -1));
+      if (j == p->height - 1) boundary += hemisphere_exact(radius(p, i, p->height));
+      p->b[j * p->width + i] = boundary;
+      p->lower[j * p->width + i] = hemisphere_obstacle(radius(p, i, j));
+    }
+  }
+}
+
+static double hemisphere_error(const cvtm_model_problem *p, const double *x) {
+  double largest = 0;
+  for (int64_t k = 0; k < p->width * p->height; ++k)
+    largest = fmax(largest, fabs(x[k] - hemisphere_exact(radius(p, k % p->width, k / p->width))));
+  return largest;
+}
+
+static solved solve_model(cvtm_device *device, int model, int64_t width, int64_t height,
                           const setting *s) {
   solved out;
   cvtm_error error = {CVTM_OK, ""};
-  assert_int_equal(cvtm_model_problem_create(model, width, height, 1, &out.problem, &error),
-                   CVTM_OK);
+  assert_int_equal(
+      cvtm_model_problem_create((cvtm_model)model, width, height, 1, &out.problem, &error),
+      CVTM_OK);
+  if (model == HEMISPHERE) fill_hemisphere(&out.problem);
   out.x = calloc((size_t)(width * height), sizeof *out.x);
   assert_non_null(out.x);
   const vectors v = {out.problem.b, out.problem.lower, NULL};
@@ -107,9 +144,8 @@ static double natural_residual(const cvtm_csr *a, vectors v, const double *x) {
 /* --- published figures ---------------------------------------------------------------------- */
 
 /* Energies to 13 digits of the largest terms: their sum rounds at 1e-16 times 65025 rows. */
-static void figures_of_membrane_and_torsion(void **state) {
-  (void)state;
-  const setting s = {CVTM_LCP_TNNMG, 1e-12, 1, 1, 0, 0, 0};
+TEST(figures_of_membrane_and_torsion) {
+  const setting s = {CVTM_LCP_TNNMG, 1e-12, 1, 1, 0};
   cvtm_device *device = test_device_open();
   solved membrane = solve_model(device, CVTM_MODEL_MEMBRANE, 255, 255, &s);
   assert_int_equal(membrane.result.stop, CVTM_LCP_CONVERGED);
@@ -124,78 +160,20 @@ static void figures_of_membrane_and_torsion(void **state) {
   cvtm_device_destroy(device);
 }
 
-static void errors_of_the_hemisphere(void **state) {
-  (void)state;
+TEST(errors_of_the_hemisphere) {
   static const struct {
     int64_t size, active;
     double error;
   } rows[] = {{63, 421, 5.991417e-4}, {255, 6377, 9.339532e-5}};
   cvtm_device *device = test_device_open();
   for (size_t k = 0; k < 2; ++k) {
-    const setting s = {CVTM_LCP_TNNMG, 1e-11, 1, 1, 0, 0, 0};
-    solved h = solve_model(device, CVTM_MODEL_HEMISPHERE, rows[k].size, rows[k].size, &s);
+    const setting s = {CVTM_LCP_TNNMG, 1e-11, 1, 1, 0};
+    solved h = solve_model(device, HEMISPHERE, rows[k].size, rows[k].size, &s);
     assert_int_equal(h.result.active_lower, rows[k].active);
-    const double error = cvtm_model_hemisphere_error(&h.problem, h.x);
+    const double error = hemisphere_error(&h.problem, h.x);
     assert_true(fabs(error / rows[k].error - 1) < 1e-6); /* the digits printed */
     solved_free(&h);
   }
-  cvtm_device_destroy(device);
-}
-
-/* The minimum of MINPACK-2's problem, found there by a quasi-Newton method. */
-static void energy_of_the_bearing(void **state) {
-  (void)state;
-  const setting s = {CVTM_LCP_AUTO, 1e-10, 1, 1, 0, 0, 0};
-  cvtm_device *device = test_device_open();
-  solved p = solve_model(device, CVTM_MODEL_PJB, 50, 50, &s);
-  assert_int_equal(p.result.stop, CVTM_LCP_CONVERGED);
-  assert_true(fabs(p.result.energy - -0.180488) < 1e-6);
-  solved_free(&p);
-  cvtm_device_destroy(device);
-}
-
-static double price_of_put(cvtm_device *device, int64_t intervals, int64_t steps, int has_grid) {
-  cvtm_model_problem p;
-  cvtm_error error = {CVTM_OK, ""};
-  assert_int_equal(cvtm_model_problem_create(CVTM_MODEL_PUT, intervals, 1, steps, &p, &error),
-                   CVTM_OK);
-  const setting s = {CVTM_LCP_AUTO, 1e-13, 1, 1, 0, 0, 0};
-  const cvtm_lcp_options options = options_of(&s);
-  const int64_t n = p.width;
-  const size_t bytes = (size_t)n * sizeof(double);
-  cvtm_lcp *lcp = NULL;
-  assert_device_ok(device,
-                   cvtm_lcp_create(device, &p.matrix, has_grid ? n : 0, has_grid, &options, &lcp));
-  double *b = to_device(device, p.b, n), *lower = to_device(device, p.lower, n);
-  double *x = to_device(device, p.lower, n), *values = malloc(bytes);
-  assert_non_null(values);
-  memcpy(values, p.lower, bytes);
-  for (int64_t step = 0; step < steps; ++step) {
-    cvtm_lcp_result result;
-    cvtm_model_put_next(&p, values);
-    assert_device_ok(device, cvtm_device_copy_in(device, b, p.b, bytes));
-    assert_device_ok(device, cvtm_lcp_solve(lcp, b, lower, NULL, x, 1, &result));
-    assert_true(result.stop == CVTM_LCP_CONVERGED || result.stop == CVTM_LCP_ROUNDING);
-    assert_device_ok(device, cvtm_device_copy_out(device, values, x, bytes));
-  }
-  const double price = cvtm_model_put_price(&p, values);
-  cvtm_device_free(device, b);
-  cvtm_device_free(device, lower);
-  cvtm_device_free(device, x);
-  cvtm_lcp_destroy(lcp);
-  free(values);
-  cvtm_model_problem_free(&p);
-  return price;
-}
-
-static void price_of_the_american_put(void **state) {
-  (void)state;
-  cvtm_device *device = test_device_open();
-  assert_true(fabs(price_of_put(device, 512, 256, 1) - 6.083257008578) < 1e-12);
-  /* No node at S = K: what is left are the errors of the grids, 0.01 to 0.02 at 128 intervals. */
-  assert_true(fabs(price_of_put(device, 127, 64, 1) - price_of_put(device, 128, 64, 1)) < 0.03);
-  /* The same problem without its grid has the same solution: rounding of 32 solves. */
-  assert_true(fabs(price_of_put(device, 64, 32, 0) - price_of_put(device, 64, 32, 1)) < 1e-11);
   cvtm_device_destroy(device);
 }
 
@@ -203,35 +181,16 @@ static void price_of_the_american_put(void **state) {
 
 /* Cycles on the finest grid to 1e-8 with nested start at 1023 x 1023, and a fifth more. They do
  * not depend on the size: the same limits hold here. */
-static void cycle_counts(void **state) {
-  (void)state;
-  static const struct {
-    cvtm_lcp_method method;
-    int64_t published[3];
-  } rows[] = {{CVTM_LCP_MONOTONE, {52, 67, 25}},
-              {CVTM_LCP_TRUNCATED, {11, 13, 7}},
-              {CVTM_LCP_TNNMG, {6, 8, 7}}};
-  static const cvtm_model models[] = {CVTM_MODEL_MEMBRANE, CVTM_MODEL_TORSION,
-                                      CVTM_MODEL_HEMISPHERE};
+TEST(cycle_counts) {
+  static const int64_t published[] = {6, 8, 7};
+  static const int models[] = {CVTM_MODEL_MEMBRANE, CVTM_MODEL_TORSION, HEMISPHERE};
   cvtm_device *device = test_device_open();
-  for (size_t m = 0; m < 3; ++m) {
-    for (size_t k = 0; k < 3; ++k) {
-      const setting s = {rows[m].method, 1e-8, 1, 1, 0, 0, 0};
-      solved p = solve_model(device, models[k], 127, 127, &s);
-      assert_int_equal(p.result.stop, CVTM_LCP_CONVERGED);
-      assert_true(5 * p.result.iterations <= 6 * rows[m].published[k]);
-      assert_true(p.result.rate > 0 && p.result.rate < 1);
-      solved_free(&p);
-    }
-  }
-  /* From a cold start the free boundary moves by about one node per cycle. The five-point operator,
-   * whose coarse bases are truncated as well, takes 14, 24 and 13 cycles here. */
-  static const int64_t cold[] = {14, 26, 13};
   for (size_t k = 0; k < 3; ++k) {
-    const setting s = {CVTM_LCP_TRUNCATED, 1e-8, 1, 0, 0, 0, 0};
+    const setting s = {CVTM_LCP_TNNMG, 1e-8, 1, 1, 0};
     solved p = solve_model(device, models[k], 127, 127, &s);
     assert_int_equal(p.result.stop, CVTM_LCP_CONVERGED);
-    assert_true(p.result.iterations <= cold[k]);
+    assert_true(5 * p.result.iterations <= 6 * published[k]);
+    assert_true(p.result.rate > 0 && p.result.rate < 1);
     solved_free(&p);
   }
   cvtm_device_destroy(device);
@@ -239,18 +198,16 @@ static void cycle_counts(void **state) {
 
 /* Sides that are no power of two, long strips, single lines, single nodes; every method finds
  * the solution of the first one. The residual is computed here. */
-static void grids_of_any_shape(void **state) {
-  (void)state;
+TEST(grids_of_any_shape) {
   static const int64_t sizes[][2] = {{100, 37}, {37, 100}, {64, 64}, {200, 3},
                                      {1, 50},   {2, 2},    {1, 1},   {5, 4}};
-  static const cvtm_lcp_method methods[] = {CVTM_LCP_TNNMG, CVTM_LCP_TRUNCATED, CVTM_LCP_MONOTONE,
-                                            CVTM_LCP_PDAS};
+  static const cvtm_lcp_method methods[] = {CVTM_LCP_TNNMG, CVTM_LCP_PDAS};
   cvtm_device *device = test_device_open();
   for (size_t k = 0; k < sizeof sizes / sizeof sizes[0]; ++k) {
     double *first = NULL;
     const int64_t n = sizes[k][0] * sizes[k][1];
-    for (size_t m = 0; m < 4; ++m) {
-      const setting s = {methods[m], 1e-10, 1, 1, 0, 0, 0};
+    for (size_t m = 0; m < 2; ++m) {
+      const setting s = {methods[m], 1e-10, 1, 1, 0};
       solved p = solve_model(device, CVTM_MODEL_TORSION, sizes[k][0], sizes[k][1], &s);
       const vectors v = {p.problem.b, p.problem.lower, NULL};
       assert_int_equal(p.result.stop, CVTM_LCP_CONVERGED);
@@ -266,22 +223,6 @@ static void grids_of_any_shape(void **state) {
       solved_free(&p);
     }
     free(first);
-  }
-  cvtm_device_destroy(device);
-}
-
-/* Any number of sweeps before and after a correction; one of the two may be 0. */
-static void sweeps_may_differ(void **state) {
-  (void)state;
-  static const int sweeps[][2] = {{1, 0}, {0, 1}, {2, 1}, {1, 3}};
-  cvtm_device *device = test_device_open();
-  for (int method = CVTM_LCP_MONOTONE; method <= CVTM_LCP_PDAS; ++method) {
-    for (size_t k = 0; k < sizeof sweeps / sizeof sweeps[0]; ++k) {
-      const setting s = {(cvtm_lcp_method)method, 1e-9, 1, 1, 0, sweeps[k][0], sweeps[k][1]};
-      solved p = solve_model(device, CVTM_MODEL_TORSION, 50, 40, &s);
-      assert_int_equal(p.result.stop, CVTM_LCP_CONVERGED);
-      solved_free(&p);
-    }
   }
   cvtm_device_destroy(device);
 }
@@ -371,11 +312,9 @@ static void relax_to_the_end(const random_problem *p, double *x) {
   }
 }
 
-static void random_problems_have_the_right_solution(void **state) {
-  (void)state;
+TEST(random_problems_have_the_right_solution) {
   enum { ROWS = 120 };
-  static const cvtm_lcp_method symmetric[] = {CVTM_LCP_TNNMG, CVTM_LCP_PDAS, CVTM_LCP_PSOR,
-                                              CVTM_LCP_MONOTONE};
+  static const cvtm_lcp_method symmetric[] = {CVTM_LCP_TNNMG, CVTM_LCP_PDAS, CVTM_LCP_PSOR};
   static const cvtm_lcp_method other[] = {CVTM_LCP_AUTO, CVTM_LCP_PSOR};
   cvtm_device *device = test_device_open();
   for (uint64_t seed = 1; seed <= 12; ++seed) {
@@ -384,9 +323,9 @@ static void random_problems_have_the_right_solution(void **state) {
     double right[ROWS], x[ROWS] = {0};
     relax_to_the_end(&p, right);
     const vectors v = {p.b, p.lower, p.upper};
-    const int count = is_symmetric ? 4 : 2;
+    const int count = is_symmetric ? 3 : 2;
     for (int m = 0; m < count; ++m) {
-      const setting s = {is_symmetric ? symmetric[m] : other[m], 1e-11, 0, 1, 5000, 0, 0};
+      const setting s = {is_symmetric ? symmetric[m] : other[m], 1e-11, 0, 1, 5000};
       const cvtm_lcp_result result = solve_on(device, &p.a, 0, 0, &s, v, x);
       assert_int_equal(result.stop, CVTM_LCP_CONVERGED);
       assert_true(natural_residual(&p.a, v, x) < 1e-9);
@@ -423,7 +362,7 @@ static void expect_right(cvtm_device *device, const random_problem *p, const dou
   double *x = calloc((size_t)n, sizeof *x);
   assert_non_null(x);
   const vectors v = {p->b, p->lower, p->upper};
-  const setting s = {CVTM_LCP_AUTO, 1e-8, 0, 1, 0, 0, 0};
+  const setting s = {CVTM_LCP_AUTO, 1e-8, 0, 1, 0};
   const double cold = natural_residual(&p->a, v, x); /* 0 is in all boxes */
   const cvtm_lcp_result result = solve_on(device, &p->a, 0, 0, &s, v, x);
   assert_int_equal(result.stop, CVTM_LCP_CONVERGED);
@@ -433,8 +372,7 @@ static void expect_right(cvtm_device *device, const random_problem *p, const dou
   free(x);
 }
 
-static void rows_may_differ_in_scale(void **state) {
-  (void)state;
+TEST(rows_may_differ_in_scale) {
   cvtm_device *device = test_device_open();
   for (uint64_t seed = 21; seed <= 26; ++seed) {
     const int64_t n = seed % 3 == 0 ? 500 : 60;
@@ -470,8 +408,7 @@ static random_problem make_transport(int64_t side, double speed, uint64_t seed) 
   return p;
 }
 
-static void transport_may_prevail(void **state) {
-  (void)state;
+TEST(transport_may_prevail) {
   enum { SIDE = 20 };
   static const double speeds[] = {0.01, 1, 50, 1000, 1e6};
   cvtm_device *device = test_device_open();
@@ -488,11 +425,10 @@ static void transport_may_prevail(void **state) {
 }
 
 /* An obstacle problem without its grid: aggregation. */
-static void grids_may_be_unknown(void **state) {
-  (void)state;
+TEST(grids_may_be_unknown) {
   cvtm_device *device = test_device_open();
-  const setting known = {CVTM_LCP_TNNMG, 1e-10, 1, 1, 0, 0, 0},
-                unknown = {CVTM_LCP_TNNMG, 1e-10, 0, 1, 0, 0, 0};
+  const setting known = {CVTM_LCP_TNNMG, 1e-10, 1, 1, 0},
+                unknown = {CVTM_LCP_TNNMG, 1e-10, 0, 1, 0};
   solved with = solve_model(device, CVTM_MODEL_TORSION, 60, 40, &known);
   solved without = solve_model(device, CVTM_MODEL_TORSION, 60, 40, &unknown);
   assert_int_equal(without.result.stop, CVTM_LCP_CONVERGED);
@@ -549,8 +485,7 @@ static cvtm_csr jumping_matrix(int64_t side, double jump, int kind) {
  * iterations. Without interpolation that follows the coefficients these need hundreds of cycles or
  * stall. The energy norm bounds errors by the residual; x itself only where the membrane is soft.
  */
-static void coefficients_may_jump(void **state) {
-  (void)state;
+TEST(coefficients_may_jump) {
   enum { SIDE = 47 };
   static const struct {
     int kind;
@@ -565,11 +500,11 @@ static void coefficients_may_jump(void **state) {
   const vectors v = {b, lower, NULL};
   for (size_t k = 0; k < sizeof cases / sizeof cases[0]; ++k) {
     cvtm_csr a = jumping_matrix(SIDE, cases[k].jump, cases[k].kind);
-    const setting pdas = {CVTM_LCP_PDAS, 1e-9, 1, 1, 0, 0, 0};
+    const setting pdas = {CVTM_LCP_PDAS, 1e-9, 1, 1, 0};
     const cvtm_lcp_result oracle = solve_on(device, &a, SIDE, SIDE, &pdas, v, other);
     assert_int_equal(oracle.stop, CVTM_LCP_CONVERGED);
     for (int has_grid = 0; has_grid < 2; ++has_grid) {
-      const setting s = {CVTM_LCP_TNNMG, 1e-9, has_grid, 1, 0, 0, 0};
+      const setting s = {CVTM_LCP_TNNMG, 1e-9, has_grid, 1, 0};
       const cvtm_lcp_result result = solve_on(device, &a, SIDE, SIDE, &s, v, x);
       assert_int_equal(result.stop, CVTM_LCP_CONVERGED);
       assert_true(result.iterations <= 50); /* 11 to 32 */
@@ -586,17 +521,15 @@ static void coefficients_may_jump(void **state) {
 
 /* The CPU's iterate is the oracle: sums and rows are the same on every device, so that even the
  * last bit agrees; and again on a second run. */
-static void same_bits_everywhere(void **state) {
-  (void)state;
+TEST(same_bits_everywhere) {
   cvtm_device *device = test_device_open(), *cpu = NULL;
   cvtm_error error = {CVTM_OK, ""};
   assert_int_equal(cvtm_device_create("cpu", 1, &cpu, &error), CVTM_OK);
   for (int method = CVTM_LCP_PSOR; method <= CVTM_LCP_PDAS; ++method) {
-    const setting s = {(cvtm_lcp_method)method,           1e-8, 1, 1,
-                       method == CVTM_LCP_PSOR ? 50 : 20, 0,    0};
-    solved one = solve_model(device, CVTM_MODEL_HEMISPHERE, 90, 70, &s);
-    solved again = solve_model(device, CVTM_MODEL_HEMISPHERE, 90, 70, &s);
-    solved plain = solve_model(cpu, CVTM_MODEL_HEMISPHERE, 90, 70, &s);
+    const setting s = {(cvtm_lcp_method)method, 1e-8, 1, 1, method == CVTM_LCP_PSOR ? 50 : 20};
+    solved one = solve_model(device, HEMISPHERE, 90, 70, &s);
+    solved again = solve_model(device, HEMISPHERE, 90, 70, &s);
+    solved plain = solve_model(cpu, HEMISPHERE, 90, 70, &s);
     assert_int_equal(one.result.iterations, plain.result.iterations);
     for (int64_t i = 0; i < 90 * 70; ++i) {
       assert_true(one.x[i] == again.x[i]);
@@ -610,38 +543,13 @@ static void same_bits_everywhere(void **state) {
   cvtm_device_destroy(device);
 }
 
-static void the_published_cycle_stalls_and_says_so(void **state) {
-  (void)state;
-  cvtm_device *device = test_device_open();
-  const setting s = {CVTM_LCP_PROJECTED_MULTIGRID, 1e-8, 1, 1, 0, 0, 0};
-  const double cold = 1.0 / 128 / 128 * 127; /* |b| over the membrane */
-  solved p = solve_model(device, CVTM_MODEL_MEMBRANE, 127, 127, &s);
-  assert_int_equal(p.result.stop, CVTM_LCP_STALLED);
-  assert_true(p.result.natural_residual > 1e-3 * cold);
-  solved_free(&p);
-  /* Without an obstacle it does not stall. */
-  cvtm_model_problem linear;
-  cvtm_error error = {CVTM_OK, ""};
-  assert_int_equal(cvtm_model_problem_create(CVTM_MODEL_MEMBRANE, 63, 63, 1, &linear, &error),
-                   CVTM_OK);
-  double *x = calloc(63 * 63, sizeof *x);
-  assert_non_null(x);
-  const vectors v = {linear.b, NULL, NULL};
-  const cvtm_lcp_result result = solve_on(device, &linear.matrix, 63, 63, &s, v, x);
-  assert_int_equal(result.stop, CVTM_LCP_CONVERGED);
-  free(x);
-  cvtm_model_problem_free(&linear);
-  cvtm_device_destroy(device);
-}
-
 /* Symmetric with a positive diagonal, but indefinite: relaxation diverges, and is stopped. */
-static void divergence_is_noticed(void **state) {
-  (void)state;
+TEST(divergence_is_noticed) {
   int64_t start[] = {0, 2, 4};
   int32_t column[] = {0, 1, 0, 1};
   double value[] = {1, 3, 3, 1}, b[] = {1, 2}, x[] = {0, 0};
   const cvtm_csr a = {2, 2, start, column, value};
-  const setting s = {CVTM_LCP_PSOR, 1e-8, 0, 1, 0, 0, 0};
+  const setting s = {CVTM_LCP_PSOR, 1e-8, 0, 1, 0};
   cvtm_device *device = test_device_open();
   const vectors v = {b, NULL, NULL};
   const cvtm_lcp_result result = solve_on(device, &a, 0, 0, &s, v, x);
@@ -652,13 +560,12 @@ static void divergence_is_noticed(void **state) {
 
 /* auto takes tnnmg for it, as it is symmetric; what it finds is a solution or is said to be none.
  */
-static void an_indefinite_matrix_is_solved_or_said_not_to_be(void **state) {
-  (void)state;
+TEST(an_indefinite_matrix_is_solved_or_said_not_to_be) {
   int64_t start[] = {0, 2, 4};
   int32_t column[] = {0, 1, 0, 1};
   double value[] = {1, 3, 3, 1}, b[] = {1, 2}, low[] = {0, 0};
   const cvtm_csr a = {2, 2, start, column, value};
-  const setting s = {CVTM_LCP_AUTO, 1e-8, 0, 1, 0, 0, 0};
+  const setting s = {CVTM_LCP_AUTO, 1e-8, 0, 1, 0};
   cvtm_device *device = test_device_open();
   for (int bounded = 0; bounded < 2; ++bounded) {
     double x[] = {0, 0}, residual = 0;
@@ -677,17 +584,15 @@ static void an_indefinite_matrix_is_solved_or_said_not_to_be(void **state) {
 
 /* Near the ends of the range of numbers squares of residuals would vanish, and nothing seem left to
  * do, or overflow. */
-static void units_do_not_matter(void **state) {
-  (void)state;
+TEST(units_do_not_matter) {
   enum { SIDE = 20 };
-  static const cvtm_lcp_method methods[] = {CVTM_LCP_PSOR, CVTM_LCP_MONOTONE, CVTM_LCP_TRUNCATED,
-                                            CVTM_LCP_TNNMG, CVTM_LCP_PDAS};
+  static const cvtm_lcp_method methods[] = {CVTM_LCP_PSOR, CVTM_LCP_TNNMG, CVTM_LCP_PDAS};
   static const double unit_of_a[] = {1e-200, 1, 1, 1e200}, unit_of_x[] = {1, 1e200, 1e-200, 1};
   cvtm_device *device = test_device_open();
-  const setting plain = {CVTM_LCP_TNNMG, 1e-12, 1, 1, 0, 0, 0};
+  const setting plain = {CVTM_LCP_TNNMG, 1e-12, 1, 1, 0};
   solved right = solve_model(device, CVTM_MODEL_TORSION, SIDE, SIDE, &plain);
-  for (int k = 0; k < 40; ++k) {
-    const double of_a = unit_of_a[k / 10], of_x = unit_of_x[k / 10];
+  for (int k = 0; k < 24; ++k) {
+    const double of_a = unit_of_a[k / 6], of_x = unit_of_x[k / 6];
     cvtm_error error = {CVTM_OK, ""};
     cvtm_model_problem p;
     assert_int_equal(cvtm_model_problem_create(CVTM_MODEL_TORSION, SIDE, SIDE, 1, &p, &error),
@@ -696,7 +601,7 @@ static void units_do_not_matter(void **state) {
     for (int i = 0; i < SIDE * SIDE; ++i) p.b[i] *= of_a * of_x;
     for (int i = 0; i < SIDE * SIDE; ++i) p.lower[i] *= of_x;
     double x[SIDE * SIDE] = {0};
-    const setting s = {methods[k % 10 / 2], 1e-11, k % 2, 1, 0, 0, 0};
+    const setting s = {methods[k % 6 / 2], 1e-11, k % 2, 1, 0};
     const vectors v = {p.b, p.lower, NULL};
     const cvtm_lcp_result result = solve_on(device, &p.matrix, SIDE, SIDE, &s, v, x);
     cvtm_model_problem_free(&p);
@@ -714,8 +619,7 @@ static void units_do_not_matter(void **state) {
 }
 
 /* A residual that is NaN does not count as small. */
-static void undefined_residuals_are_not_small(void **state) {
-  (void)state;
+TEST(undefined_residuals_are_not_small) {
   static const cvtm_lcp_method methods[] = {CVTM_LCP_PSOR, CVTM_LCP_TNNMG, CVTM_LCP_PDAS};
   int64_t start[] = {0, 2, 4};
   int32_t column[] = {0, 1, 0, 1};
@@ -724,7 +628,7 @@ static void undefined_residuals_are_not_small(void **state) {
   cvtm_device *device = test_device_open();
   for (int k = 0; k < 3; ++k) {
     double x[] = {0, 0};
-    const setting s = {methods[k], 1e-8, 0, 1, 0, 0, 0};
+    const setting s = {methods[k], 1e-8, 0, 1, 0};
     const vectors v = {b, lower, NULL};
     const cvtm_lcp_result result = solve_on(device, &a, 0, 0, &s, v, x);
     assert_int_equal(result.stop, CVTM_LCP_DIVERGED);
@@ -734,8 +638,7 @@ static void undefined_residuals_are_not_small(void **state) {
 }
 
 /* The stop rule that all iterations share. */
-static void iterations_end_for_a_reason(void **state) {
-  (void)state;
+TEST(iterations_end_for_a_reason) {
   cvtm_iteration_state still = {.limit = 20, .window = 20};
   for (int k = 0; k <= 20; ++k, ++still.iteration) cvtm_iteration_judge(&still, 1, 1, 1e-9);
   assert_int_equal(still.stop, CVTM_LCP_STALLED); /* also at the limit of iterations */
@@ -764,14 +667,13 @@ static int stop_at_3(void *context, const cvtm_lcp_progress *progress) {
   return progress->iteration >= 3;
 }
 
-static void monitors_see_every_iteration_and_may_stop(void **state) {
-  (void)state;
+TEST(monitors_see_every_iteration_and_may_stop) {
   cvtm_device *device = test_device_open();
   cvtm_model_problem p;
   cvtm_error error = {CVTM_OK, ""};
   assert_int_equal(cvtm_model_problem_create(CVTM_MODEL_TORSION, 20, 20, 1, &p, &error), CVTM_OK);
   int64_t seen = 0;
-  setting s = {CVTM_LCP_PSOR, 1e-12, 0, 0, 1000, 0, 0};
+  setting s = {CVTM_LCP_PSOR, 1e-12, 0, 0, 1000};
   cvtm_lcp_options options = options_of(&s);
   options.monitor = stop_at_3;
   options.monitor_context = &seen;
@@ -797,14 +699,13 @@ static void expect_refusal(cvtm_device *device, cvtm_status status, const char *
     fail_msg("'%s' does not say '%s'", cvtm_device_error(device)->message, reason);
 }
 
-static void refusals(void **state) {
-  (void)state;
+TEST(refusals) {
   int64_t start[] = {0, 2, 4};
   int32_t column[] = {0, 1, 0, 1};
   double value[] = {2, -1, -0.5, 2};
   const cvtm_csr a = {2, 2, start, column, value};
   cvtm_device *device = test_device_open();
-  setting s = {CVTM_LCP_TNNMG, 1e-8, 0, 1, 0, 0, 0};
+  setting s = {CVTM_LCP_TNNMG, 1e-8, 0, 1, 0};
   cvtm_lcp_options options = options_of(&s);
   cvtm_lcp *lcp = NULL;
   expect_refusal(device, cvtm_lcp_create(device, &a, 0, 0, &options, &lcp),
@@ -844,29 +745,4 @@ static void refusals(void **state) {
   cvtm_device_destroy(device);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(figures_of_membrane_and_torsion),
-      cmocka_unit_test(errors_of_the_hemisphere),
-      cmocka_unit_test(energy_of_the_bearing),
-      cmocka_unit_test(price_of_the_american_put),
-      cmocka_unit_test(cycle_counts),
-      cmocka_unit_test(grids_of_any_shape),
-      cmocka_unit_test(sweeps_may_differ),
-      cmocka_unit_test(random_problems_have_the_right_solution),
-      cmocka_unit_test(rows_may_differ_in_scale),
-      cmocka_unit_test(transport_may_prevail),
-      cmocka_unit_test(grids_may_be_unknown),
-      cmocka_unit_test(coefficients_may_jump),
-      cmocka_unit_test(same_bits_everywhere),
-      cmocka_unit_test(the_published_cycle_stalls_and_says_so),
-      cmocka_unit_test(divergence_is_noticed),
-      cmocka_unit_test(an_indefinite_matrix_is_solved_or_said_not_to_be),
-      cmocka_unit_test(units_do_not_matter),
-      cmocka_unit_test(undefined_residuals_are_not_small),
-      cmocka_unit_test(iterations_end_for_a_reason),
-      cmocka_unit_test(monitors_see_every_iteration_and_may_stop),
-      cmocka_unit_test(refusals),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -7,9 +7,6 @@
 #include "lcp/sparse/csr.h"
 #include "lcp/sparse/sparse_kernels.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 static double uniform(uint64_t stream, int64_t k) {
@@ -76,8 +73,7 @@ static cvtm_csr csr_of(cvtm_device *device, const cvtm_sell *sell) {
   return a;
 }
 
-static void sliced_and_back(void **state) {
-  (void)state;
+TEST(sliced_and_back) {
   static const int64_t sizes[][2] = {{1, 1}, {31, 40}, {32, 32}, {33, 7}, {200, 150}, {5, 100}};
   cvtm_device *device = test_device_open();
   for (size_t k = 0; k < sizeof sizes / sizeof sizes[0]; ++k) {
@@ -96,8 +92,7 @@ static void sliced_and_back(void **state) {
 
 /* Columns that change places, in rows short and long, and the columns of a transpose that several
  * threads fill: ascending at the end, with the values that they had. */
-static void rows_of_any_length_are_sorted(void **state) {
-  (void)state;
+TEST(rows_of_any_length_are_sorted) {
   enum { ROWS = 70, COLUMNS = 900 };
   cvtm_device *device = test_device_open();
   cvtm_csr a = random_matrix(ROWS, COLUMNS, 41), back, transpose, twice;
@@ -169,8 +164,7 @@ static void check_product(cvtm_device *device, const cvtm_csr *a, const cvtm_sel
 }
 
 /* The product adds in the order of the columns, so it has the bits of the sum over the CSR row. */
-static void product_is_the_sum_over_the_csr_row(void **state) {
-  (void)state;
+TEST(product_is_the_sum_over_the_csr_row) {
   cvtm_device *device = test_device_open();
   cvtm_csr a = random_matrix(203, 150, 3);
   cvtm_sell sell;
@@ -200,8 +194,7 @@ static cvtm_csr banded_matrix(int64_t rows, int64_t start, int64_t length) {
 }
 
 /* Runs of consecutive columns and slices of equal length change no product. */
-static void runs_and_equal_slices_change_nothing(void **state) {
-  (void)state;
+TEST(runs_and_equal_slices_change_nothing) {
   cvtm_device *device = test_device_open();
   for (int64_t length = 1; length < 12; ++length) {
     cvtm_csr a = banded_matrix(MOST_ROWS, -length / 2, length);
@@ -228,8 +221,7 @@ typedef struct bad_matrix {
   const char *reason;
 } bad_matrix;
 
-static void refusals_name_row_and_reason(void **state) {
-  (void)state;
+TEST(refusals_name_row_and_reason) {
   const double nan = (double)NAN, infinite = (double)INFINITY;
   bad_matrix cases[] = {
       {2, 2, {0, 2, 1}, {0, 1, 1}, {1, 1, 1}, "row 2: the row starts decrease"},
@@ -260,8 +252,7 @@ static cvtm_status parse(const char *text, cvtm_csr *a, cvtm_error *error) {
   return cvtm_matrix_market_parse((const unsigned char *)text, strlen(text), "text", a, error);
 }
 
-static void matrix_market_kinds(void **state) {
-  (void)state;
+TEST(matrix_market_kinds) {
   cvtm_csr a;
   cvtm_error error = {CVTM_OK, ""};
   assert_int_equal(parse("%%MatrixMarket matrix coordinate real general\n% note\n\n2 3 3\n"
@@ -296,8 +287,7 @@ static void matrix_market_kinds(void **state) {
   cvtm_csr_free(&a);
 }
 
-static void matrix_market_refusals(void **state) {
-  (void)state;
+TEST(matrix_market_refusals) {
 #define REAL "%%MatrixMarket matrix coordinate real general\n"
   static const char *const cases[][2] = {
       {"", "line 1: not a Matrix Market file"},
@@ -335,8 +325,7 @@ static void matrix_market_refusals(void **state) {
   }
 }
 
-static void matrix_market_round_trip(void **state) {
-  (void)state;
+TEST(matrix_market_round_trip) {
   char path[] = "/tmp/cvtmesh-test-XXXXXX";
   const int file = mkstemp(path);
   assert_true(file >= 0);
@@ -354,8 +343,7 @@ static void matrix_market_round_trip(void **state) {
   assert_int_equal(cvtm_matrix_market_read(path, &back, &error), CVTM_ERROR_INPUT);
 }
 
-static void colourings_are_proper(void **state) {
-  (void)state;
+TEST(colourings_are_proper) {
   cvtm_device *device = test_device_open();
   for (uint64_t seed = 0; seed < 3; ++seed) {
     cvtm_csr a = random_matrix(150, 150, 100 + seed); /* without any symmetry */
@@ -391,8 +379,7 @@ static void colourings_are_proper(void **state) {
 
 /* The rule is a function of the pattern alone, so both devices find the same colours: here,
  * what the definition gives one row at a time, heaviest first. */
-static void colouring_is_greedy_by_weight(void **state) {
-  (void)state;
+TEST(colouring_is_greedy_by_weight) {
   enum { ROWS = 40 };
   cvtm_device *device = test_device_open();
   cvtm_csr a = random_matrix(ROWS, ROWS, 55);
@@ -420,18 +407,4 @@ static void colouring_is_greedy_by_weight(void **state) {
   cvtm_device_destroy(device);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(sliced_and_back),
-      cmocka_unit_test(rows_of_any_length_are_sorted),
-      cmocka_unit_test(product_is_the_sum_over_the_csr_row),
-      cmocka_unit_test(runs_and_equal_slices_change_nothing),
-      cmocka_unit_test(refusals_name_row_and_reason),
-      cmocka_unit_test(matrix_market_kinds),
-      cmocka_unit_test(matrix_market_refusals),
-      cmocka_unit_test(matrix_market_round_trip),
-      cmocka_unit_test(colourings_are_proper),
-      cmocka_unit_test(colouring_is_greedy_by_weight),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -1,7 +1,7 @@
 /* Point sets that are hard to triangulate, for the tests of the triangulations on host and device,
  * and the comparison of two meshes. Every function fills `points`, x and y of each. */
-#ifndef CVTMESH_TESTS_POINT_SETS_H
-#define CVTMESH_TESTS_POINT_SETS_H
+#ifndef CVTMESH_TESTS_MESHES_POINT_SETS_H
+#define CVTMESH_TESTS_MESHES_POINT_SETS_H
 
 #include <math.h>
 #include <string.h>

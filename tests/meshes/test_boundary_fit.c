@@ -1,13 +1,6 @@
 /* Areas of regions by moving the boundary's vertices: what may not happen on the way. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
 
-#include <cmocka.h>
-
-#include <string.h>
+#include "testing.h"
 
 #include "meshes/contour.h"
 
@@ -30,8 +23,7 @@ static double twice_area(const double *p, int a, int b, int c) {
 
 /* Region 3 is to become far smaller than its square can: the lens gets thin, but does not turn
  * inside out, which no crossing of edges would tell. */
-static void thin_regions_keep_their_sides(void **state) {
-  (void)state;
+TEST(thin_regions_keep_their_sides) {
   enum { VERTICES = 14, EDGES = 16 };
   uint8_t corner[VERTICES] = {0};
   double deviation[EDGES] = {0};
@@ -57,7 +49,4 @@ static void thin_regions_keep_their_sides(void **state) {
   assert_true(points[2 * 12] - points[2 * 13] < square - 0.5);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(thin_regions_keep_their_sides)};
-  return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -1,14 +1,6 @@
 /* Voronoi cells, and the polygons that they are cut from. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
 
-#include <cmocka.h>
-
-#include <math.h>
-#include <string.h>
+#include "testing.h"
 
 #include "base/polygon.h"
 #include "meshes/mesh.h"
@@ -94,8 +86,7 @@ static void check_polygon(const small_polygon *polygon, const double *dx, const 
   }
 }
 
-static void test_polygon_random_cuts(void **state) {
-  (void)state;
+TEST(test_polygon_random_cuts) {
   random_state = 1;
   for (int round = 0; round < 5000; ++round) {
     double dx[24], dy[24];
@@ -118,8 +109,7 @@ static void test_polygon_random_cuts(void **state) {
   }
 }
 
-static void test_polygon_ends(void **state) {
-  (void)state;
+TEST(test_polygon_ends) {
   small_polygon polygon;
   /* Through two corners: a triangle, without doubled corners. */
   polygon_rectangle(&polygon, 0, 0, 1, 1);
@@ -140,8 +130,7 @@ static void test_polygon_ends(void **state) {
   assert_int_equal(polygon_clip(&polygon, 0, 1, -3, 5), CVTM_CLIP_EMPTY);
 }
 
-static void test_polygon_overflow(void **state) {
-  (void)state;
+TEST(test_polygon_overflow) {
   small_polygon polygon;
   polygon_rectangle(&polygon, -2, -2, 2, 2);
   /* The first four cuts replace the rectangle's corners by eight, the rest add one each. */
@@ -281,8 +270,7 @@ static void check_cells(const double *points, int64_t count, cvtm_domain domain)
   cvtm_mesh_free(&d.mesh);
 }
 
-static void test_random_sites(void **state) {
-  (void)state;
+TEST(test_random_sites) {
   random_state = 2;
   static const cvtm_domain domains[] = {{640, 480, 0}, {1, 1, 0}, {262144, 1, 0}, {7, 900, 0}};
   double points[2 * 200];
@@ -298,8 +286,7 @@ static void test_random_sites(void **state) {
   }
 }
 
-static void test_sites_outside(void **state) {
-  (void)state;
+TEST(test_sites_outside) {
   random_state = 3;
   const cvtm_domain domain = {64, 48, 0};
   double points[2 * 150];
@@ -312,8 +299,7 @@ static void test_sites_outside(void **state) {
   check_cells(far, 2, domain);
 }
 
-static void test_lattice(void **state) {
-  (void)state;
+TEST(test_lattice) {
   enum { SIDE = 20 };
   double points[2 * SIDE * SIDE];
   for (int k = 0; k < SIDE * SIDE; ++k) {
@@ -328,8 +314,7 @@ static void test_lattice(void **state) {
   cvtm_mesh_free(&d.mesh);
 }
 
-static void test_sites_on_a_line(void **state) {
-  (void)state;
+TEST(test_sites_on_a_line) {
   const double row[] = {5, 5, 1, 5, 3, 5, 3, 5}, slope[] = {1, 2, 3, 6, 2, 4, 4.5, 9};
   diagram d = checked_cells(row, 4, (cvtm_domain){10, 10, 0});
   assert_true(fabs(cell_area(&d.cells, 0) - 60) < 1e-12);
@@ -341,16 +326,14 @@ static void test_sites_on_a_line(void **state) {
   for (int n = 1; n <= 4; ++n) check_cells(slope, n, (cvtm_domain){10, 10, 0});
 }
 
-static void test_coincident_sites(void **state) {
-  (void)state;
+TEST(test_coincident_sites) {
   const double points[] = {1, 1, 1, 1, 4, 2, 2, 4, 4, 2, 1, 1};
   check_cells(points, 2, (cvtm_domain){5, 5, 0});
   check_cells(points, 6, (cvtm_domain){5, 5, 0});
 }
 
 /* A hub of more and more neighbours, in the middle of the domain and outside of it. */
-static void test_hubs(void **state) {
-  (void)state;
+TEST(test_hubs) {
   random_state = 4;
   static const int sizes[] = {40, 63, 64, 65, 66, 80, 400, 10000};
   double *points = malloc(2 * 10001 * sizeof *points);
@@ -376,8 +359,7 @@ static void test_hubs(void **state) {
 }
 
 /* A hub on the hull, its neighbours on one side of it. */
-static void test_hubs_on_the_hull(void **state) {
-  (void)state;
+TEST(test_hubs_on_the_hull) {
   double points[2 * 201];
   for (int round = 0; round < 64; ++round) {
     const double start = 2 * acos(-1.0) * round / 64, arc = round % 2 ? 0.9 : 0.5;
@@ -391,8 +373,7 @@ static void test_hubs_on_the_hull(void **state) {
   }
 }
 
-static void test_many_sites(void **state) {
-  (void)state;
+TEST(test_many_sites) {
   random_state = 5;
   enum { COUNT = 50000 };
   double *points = malloc(2 * COUNT * sizeof *points);
@@ -402,8 +383,7 @@ static void test_many_sites(void **state) {
   free(points);
 }
 
-static void test_bad_input(void **state) {
-  (void)state;
+TEST(test_bad_input) {
   double points[] = {1, 1, 4, 2, 2, 4};
   int32_t triangles[] = {0, 1, 3};
   cvtm_mesh mesh = {.vertex_count = 3, .points = points, .triangles = triangles};
@@ -425,20 +405,4 @@ static void test_bad_input(void **state) {
   cvtm_cells_free(NULL);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_polygon_random_cuts),
-      cmocka_unit_test(test_polygon_ends),
-      cmocka_unit_test(test_polygon_overflow),
-      cmocka_unit_test(test_random_sites),
-      cmocka_unit_test(test_sites_outside),
-      cmocka_unit_test(test_lattice),
-      cmocka_unit_test(test_sites_on_a_line),
-      cmocka_unit_test(test_coincident_sites),
-      cmocka_unit_test(test_hubs),
-      cmocka_unit_test(test_hubs_on_the_hull),
-      cmocka_unit_test(test_many_sites),
-      cmocka_unit_test(test_bad_input),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -1,14 +1,6 @@
 /* Constrained triangulations, checked by exact integer arithmetic of the test's own. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
 
-#include <cmocka.h>
-
-#include <math.h>
-#include <string.h>
+#include "testing.h"
 
 #include "meshes/constrained.h"
 #include "meshes/domain_plan.h"
@@ -186,8 +178,7 @@ static int64_t run(const input *in) {
 
 /* A comb whose teeth the unconstrained Delaunay triangulation would bridge, with points around it.
  */
-static void combs_are_not_bridged(void **state) {
-  (void)state;
+TEST(combs_are_not_bridged) {
   static input in;
   for (int trial = 0; trial < 6; ++trial) {
     begin(&in);
@@ -214,8 +205,7 @@ static void combs_are_not_bridged(void **state) {
 }
 
 /* Chords of a circle that do not cross, with as many regions as they cut it into. */
-static void chords_divide_a_disc(void **state) {
-  (void)state;
+TEST(chords_divide_a_disc) {
   static input in;
   begin(&in);
   double corner[2 * 40];
@@ -257,8 +247,7 @@ static void chords_divide_a_disc(void **state) {
 }
 
 /* On a lattice edges run through other points, and four points in every circle. */
-static void edges_through_points_are_divided(void **state) {
-  (void)state;
+TEST(edges_through_points_are_divided) {
   static input in;
   begin(&in);
   static const double outline[8] = {0, 12, 12, 12, 12, 0, 0, 0};
@@ -270,8 +259,7 @@ static void edges_through_points_are_divided(void **state) {
 }
 
 /* Rings that touch in a vertex and in a side. */
-static void rings_may_touch(void **state) {
-  (void)state;
+TEST(rings_may_touch) {
   static input in;
   begin(&in);
   static const double outline[8] = {0, 140, 180, 140, 180, 0, 0, 0};
@@ -286,8 +274,7 @@ static void rings_may_touch(void **state) {
   assert_int_equal(run(&in), 2 * (180 * 140 - 2 * 1500 - 400));
 }
 
-static void contradictions_are_refused(void **state) {
-  (void)state;
+TEST(contradictions_are_refused) {
   static input in;
   output out;
   static const double square[8] = {0, 100, 100, 100, 100, 0, 0, 0};
@@ -313,8 +300,7 @@ static void contradictions_are_refused(void **state) {
 }
 
 /* Refused by the counts alone: edges and sites have numbers of 32 bits. */
-static void more_than_numbers_of_32_bits_are_refused(void **state) {
-  (void)state;
+TEST(more_than_numbers_of_32_bits_are_refused) {
   const double site[2] = {0, 0};
   int32_t edge[2] = {0, 99};
   cvtm_boundary boundary = {.edge_count = (int64_t)INT32_MAX + 1, .edges = edge};
@@ -332,8 +318,7 @@ static void more_than_numbers_of_32_bits_are_refused(void **state) {
 
 /* Masks of noise have curves within fractions of a pixel of each other: still every edge of the
  * boundary is an edge of the mesh, and the mesh has the boundary's area. */
-static void noise_can_be_meshed(void **state) {
-  (void)state;
+TEST(noise_can_be_meshed) {
   enum { W = 24, H = 20 };
   for (int trial = 0; trial < 12; ++trial) {
     float mask[W * H], density[W * H];
@@ -379,15 +364,4 @@ static void noise_can_be_meshed(void **state) {
   }
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(combs_are_not_bridged),
-      cmocka_unit_test(chords_divide_a_disc),
-      cmocka_unit_test(edges_through_points_are_divided),
-      cmocka_unit_test(rings_may_touch),
-      cmocka_unit_test(contradictions_are_refused),
-      cmocka_unit_test(more_than_numbers_of_32_bits_are_refused),
-      cmocka_unit_test(noise_can_be_meshed),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -1,15 +1,6 @@
 /* Contours, polygons and boundary samples against closed forms. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
 
-#include <cmocka.h>
-
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
+#include "testing.h"
 
 #include "base/portable.h"
 #include "meshes/contour.h"
@@ -51,8 +42,7 @@ static int64_t count_corners(const cvtm_contour *c) {
 }
 
 /* A rectangle of whole pixels gets its blunt corners back, at the image's border too. */
-static void rectangles_have_their_corners(void **state) {
-  (void)state;
+TEST(rectangles_have_their_corners) {
   static const int box[3][4] = {{10, 12, 40, 30}, {0, 0, 20, 20}, {0, 0, W, H}};
   for (int n = 0; n < 3; ++n) {
     float mask[W * H] = {0};
@@ -69,8 +59,7 @@ static void rectangles_have_their_corners(void **state) {
   }
 }
 
-static void discs_are_smooth(void **state) {
-  (void)state;
+TEST(discs_are_smooth) {
   float mask[W * H];
   for (int j = 0; j < H; ++j) {
     for (int i = 0; i < W; ++i) {
@@ -90,8 +79,7 @@ static void discs_are_smooth(void **state) {
   cvtm_contour_free(&c);
 }
 
-static void holes_islands_and_specks(void **state) {
-  (void)state;
+TEST(holes_islands_and_specks) {
   float mask[W * H] = {0};
   fill(mask, 4, 4, 44, 44, 1);
   fill(mask, 14, 14, 34, 34, 0);
@@ -105,8 +93,7 @@ static void holes_islands_and_specks(void **state) {
   cvtm_contour_free(&c);
 }
 
-static void empty_domains_are_refused(void **state) {
-  (void)state;
+TEST(empty_domains_are_refused) {
   cvtm_contour_options how;
   cvtm_contour_defaults(&how);
   cvtm_contour c = {0};
@@ -129,8 +116,7 @@ static void empty_domains_are_refused(void **state) {
 }
 
 /* Three labels around a point: three arcs to the outside, and interfaces between them. */
-static void labels_meet_in_junctions(void **state) {
-  (void)state;
+TEST(labels_meet_in_junctions) {
   int32_t labels[W * H] = {0};
   for (int j = 4; j < 44; ++j) {
     for (int i = 4; i < 60; ++i) labels[j * W + i] = i < 30 ? 1 : j < 20 ? 2 : 7;
@@ -174,8 +160,7 @@ static double total_area(const cvtm_polygons *p) {
 
 /* The same square with a square hole in every format; directions and repeated ends do not
  * matter. */
-static void formats_agree(void **state) {
-  (void)state;
+TEST(formats_agree) {
   static const char *const text[][2] = {
       {"csv", "x,y\n2,2\n2,42\n42,42\n42,2\n\n# a hole\n10 10\n10;20\n20,20\n20\t10\n10,10\n"},
       {"svg",
@@ -202,8 +187,7 @@ static void formats_agree(void **state) {
 }
 
 /* Two cubics that make nearly a circle, smooth continuation and a parabola: areas by calculus. */
-static void curves_become_chords(void **state) {
-  (void)state;
+TEST(curves_become_chords) {
   cvtm_polygons p = {0};
   cvtm_error error = {CVTM_OK, ""};
   /* A quadratic with its control 20 above a chord of 30 bounds 2/3 * 30 * 10. */
@@ -221,8 +205,7 @@ static void curves_become_chords(void **state) {
 
 /* Circles, ellipses, rectangles and arcs of paths: their areas and the lowest and highest x and y,
  * which chords within 0.02 px change by at most so much. */
-static void round_shapes_become_chords(void **state) {
-  (void)state;
+TEST(round_shapes_become_chords) {
   static const struct {
     const char *element;
     double area, box[4], perimeter; /* at most */
@@ -266,8 +249,7 @@ static void round_shapes_become_chords(void **state) {
 
 /* A rectangle of 4 x 2 at (1, 1), and where SVG says that its transform puts it: the corners that
  * (1, 1) and (5, 3) become. */
-static void transforms_move_polygons(void **state) {
-  (void)state;
+TEST(transforms_move_polygons) {
   static const struct {
     const char *before, *transform, *after;
     double corners[4], area;
@@ -318,8 +300,7 @@ static void transforms_move_polygons(void **state) {
 }
 
 /* Drawing programs write a byte order mark, a DTD with short entities, and other encodings. */
-static void svg_preambles_are_read(void **state) {
-  (void)state;
+TEST(svg_preambles_are_read) {
   static const char *const text[] = {
       "\xef\xbb\xbf<?xml version='1.0' encoding='utf-8'?>",
       "\n <?xml version='1.0' encoding='windows-1252'?><!-- \xe4 -->",
@@ -338,8 +319,7 @@ static void svg_preambles_are_read(void **state) {
 }
 
 /* A ring that comes back to one of its corners bounds what its loops bound. */
-static void rings_may_meet_themselves_in_corners(void **state) {
-  (void)state;
+TEST(rings_may_meet_themselves_in_corners) {
   static const struct {
     const char *text;
     int rings;
@@ -365,8 +345,7 @@ static void rings_may_meet_themselves_in_corners(void **state) {
   }
 }
 
-static void bad_polygons_are_refused(void **state) {
-  (void)state;
+TEST(bad_polygons_are_refused) {
   static const char *const text[][3] = {
       {"csv", "0,0\n10,10\n10,0\n0,10\n", "meets itself"},
       {"csv", "0,0\n10,0\n10,10\n0,10\n\n5,5\n15,5\n15,8\n", " cross"},
@@ -410,8 +389,7 @@ static void bad_polygons_are_refused(void **state) {
 }
 
 /* The middle of the longest side of the triangle is a corner of the hole. */
-static void a_hole_may_touch_the_middle_of_a_side(void **state) {
-  (void)state;
+TEST(a_hole_may_touch_the_middle_of_a_side) {
   cvtm_polygons p = {0};
   cvtm_error error = {CVTM_OK, ""};
   assert_int_equal(read_text("csv", "0,0\n0,20\n8,10\n\n0,10\n2,11\n2,9\n", &p, &error), CVTM_OK);
@@ -420,8 +398,7 @@ static void a_hole_may_touch_the_middle_of_a_side(void **state) {
 }
 
 /* A few bytes of a curve can stand for many corners, also in rings without area. */
-static void corners_are_limited(void **state) {
-  (void)state;
+TEST(corners_are_limited) {
   static const char *const curves[] = {"C9e8 0 -9e8 9e8 0 9e8C-9e8 9e8 9e8 0 0 0",
                                        "M0 0C9e8 9e8 -9e8 -9e8 1 1"};
   for (int k = 0; k < 2; ++k) {
@@ -438,8 +415,7 @@ static void corners_are_limited(void **state) {
   }
 }
 
-static void long_curves_have_enough_chords(void **state) {
-  (void)state;
+TEST(long_curves_have_enough_chords) {
   cvtm_polygons p = {0};
   cvtm_error error = {CVTM_OK, ""};
   assert_int_equal(read_text("svg", "<svg><path d='M0 0Q1e6 2e6 2e6 0'/></svg>", &p, &error),
@@ -466,8 +442,7 @@ static cvtm_contour contour_of(const char *csv) {
 }
 
 /* Coverage against the areas of a triangle clipped to pixels, by sampling 64 x 64 places. */
-static void coverage_is_exact(void **state) {
-  (void)state;
+TEST(coverage_is_exact) {
   cvtm_contour c = contour_of("3.3,2.1\n60.7,11.9\n20.25,47.5\n\n20,14\n30,14\n30,22.5\n20,20\n");
   float coverage[W * H];
   cvtm_error error = {CVTM_OK, ""};
@@ -517,8 +492,7 @@ static double boundary_area(const cvtm_boundary *b) {
   return 0.5 * twice;
 }
 
-static void samples_keep_corners_spacing_and_area(void **state) {
-  (void)state;
+TEST(samples_keep_corners_spacing_and_area) {
   cvtm_contour c = contour_of("4,4\n60,4\n60,44\n4,44\n\n20,14\n30,14\n30,22.5\n");
   cvtm_error error = {CVTM_OK, ""};
   const double spacing = 3;
@@ -541,8 +515,7 @@ static void samples_keep_corners_spacing_and_area(void **state) {
 }
 
 /* Far fewer vertices than the curve has points, and still its area. */
-static void coarse_samples_keep_the_area(void **state) {
-  (void)state;
+TEST(coarse_samples_keep_the_area) {
   float mask[W * H];
   for (int k = 0; k < W * H; ++k) {
     const double d = 20 - hypot(k % W + 0.5 - 32, k / W + 0.5 - 24);
@@ -561,8 +534,7 @@ static void coarse_samples_keep_the_area(void **state) {
 }
 
 /* A strip 2 pixels wide takes edges of about that length, whatever the sites would like. */
-static void narrow_places_get_short_edges(void **state) {
-  (void)state;
+TEST(narrow_places_get_short_edges) {
   cvtm_contour c = contour_of("2,2\n30,2\n30,20\n62,20\n62,23\n30,23\n30,46\n2,46\n");
   float density[W * H], coverage[W * H];
   for (int k = 0; k < W * H; ++k) density[k] = 1;
@@ -592,8 +564,7 @@ static void narrow_places_get_short_edges(void **state) {
 }
 
 /* A line of faint pixels is no thinner than half a pixel, and a bridge that would be is cut. */
-static void nothing_is_thinner_than_half_a_pixel(void **state) {
-  (void)state;
+TEST(nothing_is_thinner_than_half_a_pixel) {
   float mask[W * H] = {0};
   for (int i = 10; i < 30; ++i) mask[20 * W + i] = 0.51F;
   for (int k = 0; k < 100; ++k) mask[(32 + k / 10) * W + 10 + k % 10] = 1;
@@ -628,8 +599,7 @@ static void turn_wishes(const cvtm_boundary *b, double angle, double *wish) {
 
 /* Sliding keeps corners, order, area and the distance to the contour, and does nothing where it
  * is not wished for. */
-static void slides_along_the_contour(void **state) {
-  (void)state;
+TEST(slides_along_the_contour) {
   float mask[W * H];
   for (int k = 0; k < W * H; ++k) {
     const double x = k % W + 0.5 - 32, y = k / W + 0.5 - 24;
@@ -671,29 +641,4 @@ static void slides_along_the_contour(void **state) {
   cvtm_contour_free(&c);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(rectangles_have_their_corners),
-      cmocka_unit_test(discs_are_smooth),
-      cmocka_unit_test(holes_islands_and_specks),
-      cmocka_unit_test(empty_domains_are_refused),
-      cmocka_unit_test(labels_meet_in_junctions),
-      cmocka_unit_test(formats_agree),
-      cmocka_unit_test(curves_become_chords),
-      cmocka_unit_test(round_shapes_become_chords),
-      cmocka_unit_test(transforms_move_polygons),
-      cmocka_unit_test(svg_preambles_are_read),
-      cmocka_unit_test(rings_may_meet_themselves_in_corners),
-      cmocka_unit_test(bad_polygons_are_refused),
-      cmocka_unit_test(a_hole_may_touch_the_middle_of_a_side),
-      cmocka_unit_test(corners_are_limited),
-      cmocka_unit_test(long_curves_have_enough_chords),
-      cmocka_unit_test(coverage_is_exact),
-      cmocka_unit_test(samples_keep_corners_spacing_and_area),
-      cmocka_unit_test(coarse_samples_keep_the_area),
-      cmocka_unit_test(narrow_places_get_short_edges),
-      cmocka_unit_test(nothing_is_thinner_than_half_a_pixel),
-      cmocka_unit_test(slides_along_the_contour),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -1,16 +1,8 @@
 /* The sweep against the comparison of every edge with every other. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
 
-#include <cmocka.h>
+#include "testing.h"
 
-#include <math.h>
-#include <string.h>
-
-#include "meshes/crossings.h"
+#include "meshes/delaunay/crossings.h"
 
 enum { POINTS_MAX = 64, EDGES_MAX = 96 };
 
@@ -49,8 +41,7 @@ static void make_points(double *points, int count, int side) {
 
 /* ---- Edges of any kind ---- */
 
-static void crossed_edges_are_those_of_every_pair(void **state) {
-  (void)state;
+TEST(crossed_edges_are_those_of_every_pair) {
   int some = 0, none = 0;
   for (int trial = 0; trial < 20000; ++trial) {
     const int n = 2 + random_below(trial % 2 ? 8 : POINTS_MAX - 2);
@@ -207,8 +198,7 @@ static void check_rings(const rings *r, int *good, int *bad, int compare_ways) {
   }
 }
 
-static void rings_are_refused_as_by_every_pair(void **state) {
-  (void)state;
+TEST(rings_are_refused_as_by_every_pair) {
   int good = 0, bad = 0;
   for (int trial = 0; trial < 100000; ++trial) {
     static const int sides[] = {2, 3, 4, 6, 30, 1000000};
@@ -233,8 +223,7 @@ static void add_shape(rings *r, int x, int y, int size, int diamond, int turned)
   r->start[++r->count] = first + 4;
 }
 
-static void holes_are_told_as_by_every_ring(void **state) {
-  (void)state;
+TEST(holes_are_told_as_by_every_ring) {
   int good = 0, bad = 0;
   for (int trial = 0; trial < 40000; ++trial) {
     rings r = {.count = 0};
@@ -254,8 +243,7 @@ static void holes_are_told_as_by_every_ring(void **state) {
 }
 
 /* Two rings that touch in the lowest corner of both, one within the other, and a third in it. */
-static void rings_may_share_their_lowest_corner(void **state) {
-  (void)state;
+TEST(rings_may_share_their_lowest_corner) {
   rings r = {.count = 3,
              .start = {0, 3, 6, 9},
              .points = {0, 0, 40, -20, 40, 20, 0, 0, 30, 10, 30, -10, 0, 0, 20, -1, 20, 1}};
@@ -265,8 +253,7 @@ static void rings_may_share_their_lowest_corner(void **state) {
 }
 
 /* A point that ends nowhere is no edge, and two rings of one point are no crossing. */
-static void points_are_no_edges(void **state) {
-  (void)state;
+TEST(points_are_no_edges) {
   rings r = {.count = 2, .start = {0, 3, 6}, .points = {5, 5, 5, 5, 5, 5, 0, 0, 10, 0, 5, 10}};
   int good = 0, bad = 0;
   check_rings(&r, &good, &bad, 0);
@@ -274,8 +261,7 @@ static void points_are_no_edges(void **state) {
 }
 
 /* Teeth that a vertical line meets all: 250,000 of them are no matter for the sweep. */
-static void many_long_edges(void **state) {
-  (void)state;
+TEST(many_long_edges) {
   const int64_t teeth = 250000, n = 4 * teeth + 2, start[] = {0, n};
   double *points = malloc((size_t)n * 2 * sizeof *points);
   assert_non_null(points);
@@ -301,8 +287,7 @@ static void many_long_edges(void **state) {
 }
 
 /* A spike of a second ring reaches `by` steps of the grid beyond the right side of a square. */
-static void only_deep_crossings_are_deep(void **state) {
-  (void)state;
+TEST(only_deep_crossings_are_deep) {
   const int64_t start[] = {0, 4, 7};
   const double side = 0x1p30, half = 0x1p29;
   for (double by = -2; by <= 100; by += 2) {
@@ -318,15 +303,4 @@ static void only_deep_crossings_are_deep(void **state) {
   }
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(crossed_edges_are_those_of_every_pair),
-      cmocka_unit_test(rings_are_refused_as_by_every_pair),
-      cmocka_unit_test(holes_are_told_as_by_every_ring),
-      cmocka_unit_test(rings_may_share_their_lowest_corner),
-      cmocka_unit_test(points_are_no_edges),
-      cmocka_unit_test(many_long_edges),
-      cmocka_unit_test(only_deep_crossings_are_deep),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

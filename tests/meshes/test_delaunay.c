@@ -1,15 +1,10 @@
 /* Delaunay triangulations checked by exact integer arithmetic of the test's own. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
 
-#include <cmocka.h>
+#include "testing.h"
 
 #include <omp.h>
 
-#include "meshes/torus.h"
+#include "meshes/delaunay/torus.h"
 #include "point_sets.h"
 
 __extension__ typedef __int128 int128;
@@ -230,8 +225,7 @@ static void triangulate(const double *points, int64_t count) {
 
 /* ---- Tests ---- */
 
-static void test_few_points(void **state) {
-  (void)state;
+TEST(test_few_points) {
   const double points[] = {3, 4, 10, -2, 7.5, 8, 7, 7};
   for (int64_t n = 1; n <= 4; ++n) triangulate(points, n);
   const double clockwise[] = {0, 0, 0, 1, 1, 0}, counterclockwise[] = {0, 0, 1, 0, 0, 1};
@@ -253,8 +247,7 @@ static void test_few_points(void **state) {
   cvtm_mesh_free(&mesh);
 }
 
-static void test_small_random_sets(void **state) {
-  (void)state;
+TEST(test_small_random_sets) {
   random_state = 1;
   double points[2 * 64];
   for (int round = 0; round < 600; ++round) {
@@ -265,8 +258,7 @@ static void test_small_random_sets(void **state) {
 }
 
 /* On a few grid lines nearly everything is coincident, collinear or cocircular. */
-static void test_small_integer_sets(void **state) {
-  (void)state;
+TEST(test_small_integer_sets) {
   random_state = 2;
   double points[2 * 48];
   for (int round = 0; round < 2000; ++round) {
@@ -276,8 +268,7 @@ static void test_small_integer_sets(void **state) {
   }
 }
 
-static void test_lattices(void **state) {
-  (void)state;
+TEST(test_lattices) {
   double points[2 * 20 * 20];
   for (int shear = 0; shear < 3; ++shear) {
     fill_lattice(points, 20, shear);
@@ -286,8 +277,7 @@ static void test_lattices(void **state) {
 }
 
 /* 32 integer points on the circle of radius^2 1105, with and without its centre. */
-static void test_cocircular(void **state) {
-  (void)state;
+TEST(test_cocircular) {
   double points[2 * 64];
   const int n = fill_circle(points, 1105);
   assert_int_equal(n, 32);
@@ -296,8 +286,7 @@ static void test_cocircular(void **state) {
   triangulate(points, n + 1);
 }
 
-static void test_collinear(void **state) {
-  (void)state;
+TEST(test_collinear) {
   random_state = 3;
   double points[2 * 100];
   for (int direction = 0; direction < 4; ++direction) {
@@ -313,8 +302,7 @@ static void test_collinear(void **state) {
   }
 }
 
-static void test_coincident(void **state) {
-  (void)state;
+TEST(test_coincident) {
   double points[2 * 300];
   fill_one_place(points, 300);
   cvtm_mesh mesh = triangulated(points, 300);
@@ -326,16 +314,14 @@ static void test_coincident(void **state) {
   triangulate(points, 300);
 }
 
-static void test_clusters(void **state) {
-  (void)state;
+TEST(test_clusters) {
   random_state = 5;
   double points[2 * 400];
   fill_clusters(points, 400, 0, &random_state);
   triangulate(points, 400);
 }
 
-static void test_extreme_coordinates(void **state) {
-  (void)state;
+TEST(test_extreme_coordinates) {
   random_state = 6;
   double points[2 * 200];
   for (int kind = 0; kind < EXTREME_KINDS; ++kind) {
@@ -344,8 +330,7 @@ static void test_extreme_coordinates(void **state) {
   }
 }
 
-static void test_nearly_degenerate(void **state) {
-  (void)state;
+TEST(test_nearly_degenerate) {
   random_state = 7;
   double points[2 * 300];
   for (int kind = 0; kind < DEGENERATE_KINDS; ++kind) {
@@ -354,8 +339,7 @@ static void test_nearly_degenerate(void **state) {
   }
 }
 
-static void test_many_points(void **state) {
-  (void)state;
+TEST(test_many_points) {
   random_state = 8;
   enum { COUNT = 100000 };
   double *points = new_points(COUNT);
@@ -390,8 +374,7 @@ static void rename_triangles(cvtm_mesh *mesh, const int32_t *name) {
 }
 
 /* Diagonals of cocircular points do not depend on the points' order. */
-static void test_order_does_not_matter(void **state) {
-  (void)state;
+TEST(test_order_does_not_matter) {
   enum { COUNT = 400 };
   random_state = 9;
   double points[2 * COUNT], shuffled[2 * COUNT];
@@ -421,8 +404,7 @@ static void test_order_does_not_matter(void **state) {
 
 /* Large enough that threads share the work: random points, a lattice, one column, a few clusters,
  * and points of which many coincide. */
-static void test_threads(void **state) {
-  (void)state;
+TEST(test_threads) {
   enum { COUNT = 40000, KINDS = 5 };
   const int threads[] = {2, 5}, before = omp_get_max_threads();
   double *points = new_points(COUNT);
@@ -530,8 +512,7 @@ static cvtm_torus_mesh check_torus(const double *points, int64_t count, cvtm_dom
   return t;
 }
 
-static void test_torus(void **state) {
-  (void)state;
+TEST(test_torus) {
   static const cvtm_domain domains[] = {{64, 64, 1}, {17, 50, 1}, {60, 9, 1}};
   double points[2 * 64];
   random_state = 11;
@@ -549,8 +530,7 @@ static void test_torus(void **state) {
 }
 
 /* Integers, of which most lie on one circle or share a place, and the whole lattice. */
-static void test_torus_cocircular(void **state) {
-  (void)state;
+TEST(test_torus_cocircular) {
   enum { WIDTH = 7, HEIGHT = 5, COUNT = WIDTH * HEIGHT };
   const cvtm_domain d = {WIDTH, HEIGHT, 1};
   double points[2 * COUNT];
@@ -574,8 +554,7 @@ static void test_torus_cocircular(void **state) {
   assert_int_equal(cvtm_delaunay_torus(NULL, points, 0, d, &none, NULL), CVTM_ERROR_ARGUMENT);
 }
 
-static void test_bad_input(void **state) {
-  (void)state;
+TEST(test_bad_input) {
   double points[] = {0, 0, 1, 0, 0, 1};
   cvtm_mesh mesh = {.vertex_count = 77};
   cvtm_error error = {CVTM_OK, ""};
@@ -595,24 +574,4 @@ static void test_bad_input(void **state) {
   assert_int_equal(cvtm_delaunay(points, 3, &mesh, NULL), CVTM_ERROR_INPUT);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_few_points),
-      cmocka_unit_test(test_small_random_sets),
-      cmocka_unit_test(test_small_integer_sets),
-      cmocka_unit_test(test_lattices),
-      cmocka_unit_test(test_cocircular),
-      cmocka_unit_test(test_collinear),
-      cmocka_unit_test(test_coincident),
-      cmocka_unit_test(test_clusters),
-      cmocka_unit_test(test_extreme_coordinates),
-      cmocka_unit_test(test_nearly_degenerate),
-      cmocka_unit_test(test_many_points),
-      cmocka_unit_test(test_order_does_not_matter),
-      cmocka_unit_test(test_threads),
-      cmocka_unit_test(test_torus),
-      cmocka_unit_test(test_torus_cocircular),
-      cmocka_unit_test(test_bad_input),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

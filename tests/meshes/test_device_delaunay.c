@@ -33,8 +33,7 @@ static void triangulate(const double *points, int64_t count) {
 
 /* ---- Tests ---- */
 
-static void test_few_points(void **state) {
-  (void)state;
+TEST(test_few_points) {
   const double points[] = {3, 4, 10, -2, 7.5, 8, 7, 7};
   for (int64_t n = 1; n <= 4; ++n) triangulate(points, n);
   const double clockwise[] = {0, 0, 0, 1, 1, 0}, square[] = {0, 0, 1, 0, 0, 1, 1, 1};
@@ -42,8 +41,7 @@ static void test_few_points(void **state) {
   triangulate(square, 4);
 }
 
-static void test_random_sets(void **state) {
-  (void)state;
+TEST(test_random_sets) {
   random_state = 1;
   double points[2 * 300];
   for (int round = 0; round < 1000; ++round) {
@@ -54,8 +52,7 @@ static void test_random_sets(void **state) {
 }
 
 /* On a few grid lines nearly everything is coincident, collinear or cocircular. */
-static void test_integer_sets(void **state) {
-  (void)state;
+TEST(test_integer_sets) {
   random_state = 2;
   double points[2 * 200];
   for (int round = 0; round < 1000; ++round) {
@@ -65,8 +62,7 @@ static void test_integer_sets(void **state) {
   }
 }
 
-static void test_lattices(void **state) {
-  (void)state;
+TEST(test_lattices) {
   enum { SIDE = 60 };
   double *points = new_points(SIDE * SIDE);
   for (int shear = 0; shear < 3; ++shear) {
@@ -77,8 +73,7 @@ static void test_lattices(void **state) {
 }
 
 /* All integer points on circles, with and without their centre. */
-static void test_cocircular(void **state) {
-  (void)state;
+TEST(test_cocircular) {
   static const int radius2[] = {25, 1105, 5525, 27625, 71825};
   for (size_t c = 0; c < sizeof radius2 / sizeof radius2[0]; ++c) {
     double points[2 * 400];
@@ -96,8 +91,7 @@ static void test_cocircular(void **state) {
   }
 }
 
-static void test_collinear(void **state) {
-  (void)state;
+TEST(test_collinear) {
   random_state = 3;
   double points[2 * 100];
   for (int direction = 0; direction < 4; ++direction) {
@@ -108,8 +102,7 @@ static void test_collinear(void **state) {
   }
 }
 
-static void test_coincident(void **state) {
-  (void)state;
+TEST(test_coincident) {
   double points[2 * 300];
   fill_one_place(points, 300);
   triangulate(points, 300);
@@ -118,8 +111,7 @@ static void test_coincident(void **state) {
   triangulate(points, 300);
 }
 
-static void test_clusters(void **state) {
-  (void)state;
+TEST(test_clusters) {
   random_state = 5;
   enum { COUNT = 4000 };
   double *points = new_points(COUNT);
@@ -130,8 +122,7 @@ static void test_clusters(void **state) {
   free(points);
 }
 
-static void test_extreme_coordinates(void **state) {
-  (void)state;
+TEST(test_extreme_coordinates) {
   random_state = 6;
   double points[2 * 200];
   for (int kind = 0; kind < EXTREME_KINDS; ++kind) {
@@ -140,8 +131,7 @@ static void test_extreme_coordinates(void **state) {
   }
 }
 
-static void test_nearly_degenerate(void **state) {
-  (void)state;
+TEST(test_nearly_degenerate) {
   random_state = 7;
   double points[2 * 300];
   for (int kind = 0; kind < DEGENERATE_KINDS; ++kind) {
@@ -151,8 +141,7 @@ static void test_nearly_degenerate(void **state) {
 }
 
 /* Random points, points on the pixels' corners, a graded set, a thin strip, a hub with rings. */
-static void test_many_points(void **state) {
-  (void)state;
+TEST(test_many_points) {
   random_state = 8;
   enum { COUNT = 60000, KINDS = 5 };
   double *points = new_points(COUNT);
@@ -172,8 +161,7 @@ static void test_many_points(void **state) {
 }
 
 /* A hub has many neighbours nearly on a circle; these, and not the hub, find its triangles. */
-static void test_hubs(void **state) {
-  (void)state;
+TEST(test_hubs) {
   enum { COUNT = 3000, ROWS = 3 };
   double *points = new_points(ROWS * COUNT);
   for (int hub = 0; hub < 3; ++hub) {
@@ -196,8 +184,7 @@ static void test_hubs(void **state) {
 }
 
 /* What would take too long is left to the host, and the mesh is the same. */
-static void test_host_completes(void **state) {
-  (void)state;
+TEST(test_host_completes) {
   enum { COUNT = 20000 };
   double *points = new_points(COUNT);
   fill_ring(points, COUNT, 0);
@@ -214,8 +201,7 @@ static void test_host_completes(void **state) {
   free(points);
 }
 
-static void test_whole_call(void **state) {
-  (void)state;
+TEST(test_whole_call) {
   enum { COUNT = 5000 };
   random_state = 9;
   double *points = new_points(COUNT);
@@ -232,8 +218,7 @@ static void test_whole_call(void **state) {
   free(points);
 }
 
-static void test_bad_input(void **state) {
-  (void)state;
+TEST(test_bad_input) {
   double points[] = {0, 0, 1, 0, 0, 1};
   cvtm_mesh mesh = {.vertex_count = 77};
   cvtm_error error = {CVTM_OK, ""};
@@ -251,18 +236,8 @@ static void test_bad_input(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_few_points),          cmocka_unit_test(test_random_sets),
-      cmocka_unit_test(test_integer_sets),        cmocka_unit_test(test_lattices),
-      cmocka_unit_test(test_cocircular),          cmocka_unit_test(test_collinear),
-      cmocka_unit_test(test_coincident),          cmocka_unit_test(test_clusters),
-      cmocka_unit_test(test_extreme_coordinates), cmocka_unit_test(test_nearly_degenerate),
-      cmocka_unit_test(test_many_points),         cmocka_unit_test(test_hubs),
-      cmocka_unit_test(test_host_completes),      cmocka_unit_test(test_whole_call),
-      cmocka_unit_test(test_bad_input),
-  };
   device = test_device_open();
-  const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+  const int failed = cmocka_run_group_tests(testing_tests, NULL, NULL);
   cvtm_device_destroy(device);
   return failed;
 }

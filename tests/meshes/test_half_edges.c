@@ -1,15 +1,8 @@
 /* Half-edges under random insertions, removals and moves: the triangulation stays whole,
  * constrained Delaunay and of one area, and undone changes leave no trace. */
-#include "meshes/half_edges.h"
+#include "testing.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "meshes/delaunay/half_edges.h"
 
 enum { SIDE = 1 << 20, STEPS = 4000 };
 
@@ -116,8 +109,7 @@ static uint64_t digest(const cvtm_half_edges *m) {
   return sum;
 }
 
-static void test_random_changes(void **context) {
-  (void)context;
+TEST(test_random_changes) {
   for (uint32_t seed = 1; seed <= 5; ++seed) {
     cvtm_half_edges m;
     uint32_t state = seed;
@@ -140,8 +132,7 @@ static void test_random_changes(void **context) {
 }
 
 /* All vertices but the corners can be removed again. */
-static void test_remove_all(void **context) {
-  (void)context;
+TEST(test_remove_all) {
   cvtm_half_edges m;
   uint32_t state = 9;
   make_square(&m);
@@ -162,8 +153,4 @@ static void test_remove_all(void **context) {
   cvtm_half_edges_free(&m);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_random_changes),
-                                     cmocka_unit_test(test_remove_all)};
-  return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

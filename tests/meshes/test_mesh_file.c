@@ -1,17 +1,9 @@
+#include "testing.h"
+
 #include "meshes/mesh_file.h"
 
 #include "base/file.h"
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <setjmp.h>
-#include <cmocka.h>
-
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 /* The first READ of them are also read. */
@@ -75,8 +67,7 @@ static void assert_same(const cvtm_mesh *mesh, const double *points, const cvtm_
   assert_memory_equal(read->triangles, mesh->triangles, 12 * (size_t)mesh->triangle_count);
 }
 
-static void every_format_reads_back(void **state) {
-  (void)state;
+TEST(every_format_reads_back) {
   cvtm_mesh mesh = make_mesh(SITES);
   double mass[SITES];
   for (int k = 0; k < SITES; ++k) mass[k] = k / 3.0;
@@ -100,8 +91,7 @@ static void every_format_reads_back(void **state) {
   cvtm_mesh_free(&mesh);
 }
 
-static void one_and_two_sites_can_be_written(void **state) {
-  (void)state;
+TEST(one_and_two_sites_can_be_written) {
   for (int64_t sites = 1; sites <= 2; ++sites) {
     cvtm_mesh mesh = make_mesh(sites);
     assert_int_equal(mesh.triangle_count, 0);
@@ -125,8 +115,7 @@ static void one_and_two_sites_can_be_written(void **state) {
   }
 }
 
-static void coincident_sites_are_counted(void **state) {
-  (void)state;
+TEST(coincident_sites_are_counted) {
   const double points[] = {0, 0, 9, 1, 4, 8, 9, 1, 9, 1};
   cvtm_mesh mesh, read;
   assert_int_equal(cvtm_delaunay(points, 5, &mesh, NULL), CVTM_OK);
@@ -152,8 +141,7 @@ static cvtm_status read_text(const char *extension, const char *text, cvtm_mesh 
   return status;
 }
 
-static void files_of_others_are_read(void **state) {
-  (void)state;
+TEST(files_of_others_are_read) {
   static const struct {
     const char *extension, *text;
   } files[] = {
@@ -211,8 +199,7 @@ static void files_of_others_are_read(void **state) {
 #define MSH_HEAD "$MeshFormat\n4.1 0 8\n$EndMeshFormat\n"
 #define MSH_NODES MSH_HEAD "$Nodes\n1 3 1 3\n2 1 0 3\n1\n2\n3\n0 0 0\n1 0 0\n0 1 0\n$EndNodes\n"
 
-static void malformed_files_are_refused(void **state) {
-  (void)state;
+TEST(malformed_files_are_refused) {
   static const struct {
     const char *extension, *text, *reason;
   } files[] = {
@@ -278,8 +265,7 @@ static void malformed_files_are_refused(void **state) {
 }
 
 /* No prefix of a file crashes a reader, and one without a large part of the file is refused. */
-static void truncated_files_are_survived(void **state) {
-  (void)state;
+TEST(truncated_files_are_survived) {
   cvtm_mesh mesh = make_mesh(12);
   for (int f = 0; f < READ; ++f) {
     for (int ascii = 0; ascii < 2; ++ascii) {
@@ -309,8 +295,7 @@ static void truncated_files_are_survived(void **state) {
   cvtm_mesh_free(&mesh);
 }
 
-static void unwritable_places_are_errors(void **state) {
-  (void)state;
+TEST(unwritable_places_are_errors) {
   cvtm_mesh mesh = make_mesh(SITES);
   cvtm_mesh_file_options options = {.domain = domain};
   cvtm_error error;
@@ -331,8 +316,7 @@ static void unwritable_places_are_errors(void **state) {
   cvtm_mesh_free(&mesh);
 }
 
-static void unreadable_files_are_errors(void **state) {
-  (void)state;
+TEST(unreadable_files_are_errors) {
   cvtm_mesh mesh;
   cvtm_error error;
   double *points;
@@ -344,8 +328,7 @@ static void unreadable_files_are_errors(void **state) {
   assert_int_equal(cvtm_points_read("p.dat", &points, &count, &error), CVTM_ERROR_ARGUMENT);
 }
 
-static void formats_go_by_extension(void **state) {
-  (void)state;
+TEST(formats_go_by_extension) {
   for (int f = 0; f < FORMATS; ++f) assert_true(cvtm_mesh_format_known(temporary(formats[f])));
   assert_true(cvtm_mesh_format_known("a.SVG"));
   assert_false(cvtm_mesh_format_known("ply"));
@@ -357,8 +340,7 @@ static void formats_go_by_extension(void **state) {
   assert_false(cvtm_points_format_known("a.ply"));
 }
 
-static void points_read_back_to_the_same_bits(void **state) {
-  (void)state;
+TEST(points_read_back_to_the_same_bits) {
   static const char *const extensions[] = {"csv", "xyz", "npy"};
   uint64_t seed = 9;
   double points[2 * SITES];
@@ -391,8 +373,7 @@ static cvtm_status read_points(const char *extension, const char *text, double *
   return status;
 }
 
-static void point_files_of_others_are_read(void **state) {
-  (void)state;
+TEST(point_files_of_others_are_read) {
   static const struct {
     const char *extension, *text;
   } files[] = {
@@ -426,8 +407,7 @@ static void point_files_of_others_are_read(void **state) {
   }
 }
 
-static void bad_point_files_are_refused(void **state) {
-  (void)state;
+TEST(bad_point_files_are_refused) {
   static const struct {
     const char *extension, *text, *reason;
   } files[] = {
@@ -465,8 +445,7 @@ static int64_t count_text(const char *text, const char *piece) {
   return count;
 }
 
-static void pictures_show_every_site_cell_and_edge(void **state) {
-  (void)state;
+TEST(pictures_show_every_site_cell_and_edge) {
   cvtm_mesh mesh = make_mesh(SITES);
   cvtm_cells cells;
   double radius[SITES];
@@ -497,21 +476,4 @@ static void pictures_show_every_site_cell_and_edge(void **state) {
   cvtm_mesh_free(&mesh);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(every_format_reads_back),
-      cmocka_unit_test(one_and_two_sites_can_be_written),
-      cmocka_unit_test(coincident_sites_are_counted),
-      cmocka_unit_test(files_of_others_are_read),
-      cmocka_unit_test(malformed_files_are_refused),
-      cmocka_unit_test(truncated_files_are_survived),
-      cmocka_unit_test(unwritable_places_are_errors),
-      cmocka_unit_test(unreadable_files_are_errors),
-      cmocka_unit_test(formats_go_by_extension),
-      cmocka_unit_test(points_read_back_to_the_same_bits),
-      cmocka_unit_test(point_files_of_others_are_read),
-      cmocka_unit_test(bad_point_files_are_refused),
-      cmocka_unit_test(pictures_show_every_site_cell_and_edge),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -1,11 +1,7 @@
 /* Nodes of second order on a contour, and edges that are straight where a bend would turn their
  * triangle over. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "testing.h"
 
 #include "meshes/second_order.h"
 
@@ -48,8 +44,7 @@ static double middle_over(double top, int32_t side, int64_t *curved, int64_t *st
   return y;
 }
 
-static void edges_follow_the_contour_unless_the_triangle_would_turn_over(void **state) {
-  (void)state;
+TEST(edges_follow_the_contour_unless_the_triangle_would_turn_over) {
   const struct {
     double top, middle;
     int32_t side;
@@ -72,9 +67,4 @@ static void edges_follow_the_contour_unless_the_triangle_would_turn_over(void **
   }
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(edges_follow_the_contour_unless_the_triangle_would_turn_over),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

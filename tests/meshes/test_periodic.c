@@ -1,16 +1,7 @@
 /* Meshes of random periodic micrographs: every vertex on a side of the image has its copy on the
  * opposite side. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
 
-#include <cmocka.h>
-
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
+#include "testing.h"
 
 #include "meshes/contour.h"
 #include "meshes/domain_mesh.h"
@@ -287,8 +278,7 @@ static void check_micrograph(uint64_t seed, int smooth) {
 }
 
 /* CVTMESH_MICROGRAPHS: their number, 60 unless it is set. */
-static void micrographs_are_paired(void **state) {
-  (void)state;
+TEST(micrographs_are_paired) {
   const char *asked = getenv("CVTMESH_MICROGRAPHS");
   const int count = asked != NULL ? atoi(asked) : 60;
   for (int k = 0; k < count; ++k) {
@@ -297,9 +287,4 @@ static void micrographs_are_paired(void **state) {
   }
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(micrographs_are_paired),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -1,16 +1,8 @@
 /* Quality of triangles and meshes that are known. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
 
-#include <cmocka.h>
+#include "testing.h"
 
-#include <math.h>
 #include <omp.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "meshes/mesh.h"
 #include "splitmix64.h"
@@ -47,8 +39,7 @@ static cvtm_quality_figures one_triangle(double ax, double ay, double bx, double
   return q.all;
 }
 
-static void test_known_triangles(void **state) {
-  (void)state;
+TEST(test_known_triangles) {
   cvtm_quality_figures f = one_triangle(0, 0, 2, 0, 1, sqrt(3.0));
   assert_near(f.min_angle, 60, 1e-12);
   assert_near(f.min_q, 1, 1e-14);
@@ -74,8 +65,7 @@ static void test_known_triangles(void **state) {
   assert_int_equal(f.angle_histogram[1], 1);
 }
 
-static void test_slivers(void **state) {
-  (void)state;
+TEST(test_slivers) {
   /* One unit in the last place off the line counts as an area; on it, as none. */
   cvtm_quality_figures f = one_triangle(0.1, 0.1, 0.7, 0.7, 0.3, nextafter(0.3, 1));
   assert_int_equal(f.degenerate, 0);
@@ -89,8 +79,7 @@ static void test_slivers(void **state) {
   assert_int_equal(f.degenerate, 1);
 }
 
-static void test_circumcentres(void **state) {
-  (void)state;
+TEST(test_circumcentres) {
   /* The first triangle's circumcentre is (2, 1.5), the second's (2, 0): the border is inside. */
   double points[] = {0, 0, 4, 0, 0, 3, 2, -2, 4, 3};
   int32_t triangles[] = {0, 2, 1, 0, 1, 3};
@@ -106,8 +95,7 @@ static void test_circumcentres(void **state) {
 }
 
 /* A patch of the triangular lattice: all inner vertices have six neighbours. */
-static void test_lattice_degrees(void **state) {
-  (void)state;
+TEST(test_lattice_degrees) {
   enum { SIDE = 12 };
   double points[2 * SIDE * SIDE];
   for (int k = 0; k < SIDE * SIDE; ++k) {
@@ -142,8 +130,7 @@ static void test_lattice_degrees(void **state) {
 }
 
 /* A wheel: one inner vertex whose degree is the number of spokes. */
-static void test_wheels(void **state) {
-  (void)state;
+TEST(test_wheels) {
   double points[2 * 31];
   int32_t triangles[3 * 30];
   for (int spokes = 3; spokes <= 30; ++spokes) {
@@ -167,8 +154,7 @@ static void test_wheels(void **state) {
   }
 }
 
-static void test_empty_and_bad(void **state) {
-  (void)state;
+TEST(test_empty_and_bad) {
   double points[] = {0, 0, 1, 0, 0, 1};
   int32_t triangles[] = {0, 1, 3};
   cvtm_quality q = quality_of(points, 3, triangles, 0, NULL);
@@ -202,8 +188,7 @@ static cvtm_quality_figures figures_of(const double *points, const int32_t *corn
 
 /* A mesh of several blocks: the figures are those of its triangles one by one, and the same bits
  * for any number of threads. */
-static void test_many_triangles(void **state) {
-  (void)state;
+TEST(test_many_triangles) {
   enum { COLUMNS = 201, ROWS = 121, VERTICES = COLUMNS * ROWS };
   enum { TRIANGLES = 2 * (COLUMNS - 1) * (ROWS - 1) };
   double *points = malloc(2 * VERTICES * sizeof *points);
@@ -273,12 +258,4 @@ static void test_many_triangles(void **state) {
   free(triangles);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_known_triangles), cmocka_unit_test(test_slivers),
-      cmocka_unit_test(test_circumcentres),   cmocka_unit_test(test_lattice_degrees),
-      cmocka_unit_test(test_wheels),          cmocka_unit_test(test_empty_and_bad),
-      cmocka_unit_test(test_many_triangles),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -1,16 +1,9 @@
 /* Refinement where its options end it. tests/cli/test_refine.py has the promises. */
+#include "testing.h"
+
 #include "meshes/refine.h"
 
 #include "base/portable.h"
-
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
 
 enum { CORNERS = 600 };
 
@@ -51,10 +44,9 @@ static cvtm_refine_figures refine_star(const cvtm_refine_options *options, int64
   return figures;
 }
 
-static void test_growth_lowers_the_bound(void **state) {
+TEST(test_growth_lowers_the_bound) {
   cvtm_refine_options options;
   int64_t most = 0, fewer = 0;
-  (void)state;
   cvtm_refine_defaults(&options);
   options.min_angle = 39;
   cvtm_refine_figures figures = refine_star(&options, &most);
@@ -70,10 +62,9 @@ static void test_growth_lowers_the_bound(void **state) {
 /* Stops at the question whose number the context is. */
 static int countdown(const void *context) { return --**(int *const *)context == 0; }
 
-static void test_stop_ends_it(void **state) {
+TEST(test_stop_ends_it) {
   cvtm_refine_options options;
   int64_t before = CORNERS, count = 0;
-  (void)state;
   cvtm_refine_defaults(&options);
   for (int questions = 1; questions < 40; questions += 6) {
     int left = questions, *pointer = &left;
@@ -88,8 +79,4 @@ static void test_stop_ends_it(void **state) {
   }
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_growth_lowers_the_bound),
-                                     cmocka_unit_test(test_stop_ends_it)};
-  return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

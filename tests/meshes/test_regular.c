@@ -3,7 +3,7 @@
 #include "test_devices.h"
 
 #include "meshes/device_delaunay.h"
-#include "meshes/snap.h"
+#include "meshes/delaunay/grid.h"
 #include "point_sets.h"
 
 static cvtm_device *device;
@@ -132,8 +132,7 @@ static void fill_weights(double *weights, int count, double size) {
 
 /* ---- Tests ---- */
 
-static void test_equal_weights(void **state) {
-  (void)state;
+TEST(test_equal_weights) {
   random_state = 1;
   double points[2 * 200], weights[200];
   for (int k = 0; k < 200; ++k) weights[k] = -3.25;
@@ -150,8 +149,7 @@ static void test_equal_weights(void **state) {
 }
 
 /* From weights that hide no point to such that hide nearly all. */
-static void test_random_weights(void **state) {
-  (void)state;
+TEST(test_random_weights) {
   random_state = 2;
   double points[2 * 120], weights[120];
   int64_t hidden = 0, all = 0;
@@ -166,8 +164,7 @@ static void test_random_weights(void **state) {
 }
 
 /* Integers: bisectors through points, equal powers of many points, and points at one place. */
-static void test_integer_weights(void **state) {
-  (void)state;
+TEST(test_integer_weights) {
   random_state = 3;
   double points[2 * 100], weights[100];
   for (int round = 0; round < 300; ++round) {
@@ -179,8 +176,7 @@ static void test_integer_weights(void **state) {
 }
 
 /* Points on a plane once lifted: every circle passes by all, and distances decide. */
-static void test_equal_powers(void **state) {
-  (void)state;
+TEST(test_equal_powers) {
   random_state = 4;
   double points[2 * 80], weights[80];
   for (int round = 0; round < 100; ++round) {
@@ -198,8 +194,7 @@ static void test_equal_powers(void **state) {
 }
 
 /* The triangulation does not depend on the points' order. */
-static void test_order(void **state) {
-  (void)state;
+TEST(test_order) {
   random_state = 5;
   enum { COUNT = 60 };
   double points[2 * COUNT], weights[COUNT], turned[2 * COUNT], turned_weights[COUNT];
@@ -234,8 +229,7 @@ static void test_order(void **state) {
 }
 
 /* Weights that decide the grid's step, and such as no grid can hold. */
-static void test_large_weights(void **state) {
-  (void)state;
+TEST(test_large_weights) {
   const double points[] = {0, 0, 1, 0, 1, 1, 0, 1, 0.5, 0.25};
   double weights[5] = {0, 0, 0, 0, -1e12};
   cvtm_mesh mesh = triangulate(points, weights, 5);
@@ -253,8 +247,7 @@ static void test_large_weights(void **state) {
 }
 
 /* A density of sites that changes, and weights that change with it, as cells of equal mass have. */
-static void test_many_points(void **state) {
-  (void)state;
+TEST(test_many_points) {
   random_state = 6;
   enum { COUNT = 20000 };
   double *points = new_points(COUNT), *weights = malloc(COUNT * sizeof *weights);
@@ -292,14 +285,8 @@ static void test_many_points(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_equal_weights),   cmocka_unit_test(test_random_weights),
-      cmocka_unit_test(test_integer_weights), cmocka_unit_test(test_equal_powers),
-      cmocka_unit_test(test_order),           cmocka_unit_test(test_large_weights),
-      cmocka_unit_test(test_many_points),
-  };
   device = test_device_open();
-  const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+  const int failed = cmocka_run_group_tests(testing_tests, NULL, NULL);
   cvtm_device_destroy(device);
   return failed;
 }

@@ -1,21 +1,13 @@
 /* Numbers as text against printf, and large files against themselves for any number of threads. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
 
-#include <cmocka.h>
+#include "testing.h"
 
-#include <math.h>
 #include <omp.h>
-#include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/file.h"
 #include "meshes/mesh_file.h"
-#include "meshes/text.h"
+#include "meshes/formats/formats.h"
 #include "splitmix64.h"
 
 /* Numbers of every kind: coordinates, floats, few digits, powers of two and their neighbours, ties
@@ -66,8 +58,7 @@ static void check_fixed(double value, int decimals) {
   assert_string_equal(text, strcmp(expected, "-0") == 0 ? "0" : expected);
 }
 
-static void numbers_are_those_of_printf(void **state) {
-  (void)state;
+TEST(numbers_are_those_of_printf) {
   uint64_t random = 1;
   static const double few[] = {
       0,     -0.0,  1,    -1,   10,     0.1,    1.0 / 3,  9.99999999999999,
@@ -84,8 +75,7 @@ static void numbers_are_those_of_printf(void **state) {
   }
 }
 
-static void integers(void **state) {
-  (void)state;
+TEST(integers) {
   static const int64_t some[] = {0, 7, -7, 10, 2147483648, INT64_MAX, INT64_MIN};
   for (size_t k = 0; k < sizeof some / sizeof some[0]; ++k) {
     char expected[32], text[CVTM_TEXT_INTEGER + 1];
@@ -121,8 +111,7 @@ static cvtm_status write_mesh(const char *path, int format, const cvtm_mesh *mes
   return cvtm_points_write_as(formats[format], path, mesh->points, mesh->vertex_count, error);
 }
 
-static void large_files_do_not_depend_on_threads(void **state) {
-  (void)state;
+TEST(large_files_do_not_depend_on_threads) {
   const int threads[] = {1, 2, 5}, before = omp_get_max_threads();
   double *mass = malloc(COUNT * sizeof *mass);
   assert_non_null(mass);
@@ -158,11 +147,4 @@ static void large_files_do_not_depend_on_threads(void **state) {
   free(mass);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(numbers_are_those_of_printf),
-      cmocka_unit_test(integers),
-      cmocka_unit_test(large_files_do_not_depend_on_threads),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

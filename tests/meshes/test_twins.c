@@ -1,13 +1,8 @@
 /* Twins of half-edges against the comparison of every edge with every other. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
 
-#include <cmocka.h>
+#include "testing.h"
 
-#include "meshes/twins.h"
+#include "meshes/elements/twins.h"
 
 enum { TRIANGLES_MAX = 30, VERTICES_MAX = 15 };
 
@@ -18,8 +13,7 @@ static int random_below(int limit) {
 }
 
 /* Of several reverses the last one is the twin. */
-static void twins_are_those_of_every_pair(void **state) {
-  (void)state;
+TEST(twins_are_those_of_every_pair) {
   for (int trial = 0; trial < 5000; ++trial) {
     const int vertices = 3 + random_below(VERTICES_MAX - 3);
     const int triangles = random_below(TRIANGLES_MAX);
@@ -47,8 +41,7 @@ static void twins_are_those_of_every_pair(void **state) {
 }
 
 /* A vertex of a million triangles. */
-static void a_wheel_has_no_border_inside(void **state) {
-  (void)state;
+TEST(a_wheel_has_no_border_inside) {
   const int32_t n = 1000000;
   int32_t *corners = malloc(3 * (size_t)n * sizeof *corners);
   int64_t *twin = malloc(3 * (size_t)n * sizeof *twin);
@@ -71,10 +64,4 @@ static void a_wheel_has_no_border_inside(void **state) {
   free(at);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(twins_are_those_of_every_pair),
-      cmocka_unit_test(a_wheel_has_no_border_inside),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

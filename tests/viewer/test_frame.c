@@ -1,12 +1,6 @@
 /* Geometry, history, mailbox, typeface, scripts and the page: all that needs no OpenGL. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 
-#include <cmocka.h>
+#include "testing.h"
 
 #include "base/random.h"
 #include "draw/raster.h"
@@ -16,8 +10,6 @@
 #include "viewer/page.h"
 #include "viewer/control.h"
 
-#include <math.h>
-#include <string.h>
 #include <unistd.h>
 
 static void make_frame(cvtm_view_frame *frame, cvtm_domain domain, int64_t count) {
@@ -35,8 +27,7 @@ static void make_frame(cvtm_view_frame *frame, cvtm_domain domain, int64_t count
   assert_int_equal(cvtm_view_frame_build(frame, &error), CVTM_OK);
 }
 
-static void test_cells_tile_the_domain(void **state) {
-  (void)state;
+TEST(test_cells_tile_the_domain) {
   cvtm_view_frame frame;
   const cvtm_domain domain = {200, 120, 0};
   make_frame(&frame, domain, 700);
@@ -59,8 +50,7 @@ static void test_cells_tile_the_domain(void **state) {
   cvtm_view_frame_free(&frame);
 }
 
-static void test_edges_know_both_cells(void **state) {
-  (void)state;
+TEST(test_edges_know_both_cells) {
   cvtm_view_frame frame;
   make_frame(&frame, (cvtm_domain){64, 64, 0}, 150);
   int64_t borders = 0;
@@ -82,8 +72,7 @@ static void test_edges_know_both_cells(void **state) {
 }
 
 /* Euler: inner cells have six sides on average; a hexagonal lattice has no defect. */
-static void test_defects_of_a_lattice(void **state) {
-  (void)state;
+TEST(test_defects_of_a_lattice) {
   enum { COLUMNS = 12, ROWS = 10 };
   cvtm_error error = {CVTM_OK, ""};
   cvtm_view_frame frame = {.state = {.domain = {120, 90, 0}}};
@@ -109,8 +98,7 @@ static void test_defects_of_a_lattice(void **state) {
   cvtm_view_frame_free(&frame);
 }
 
-static void test_few_sites(void **state) {
-  (void)state;
+TEST(test_few_sites) {
   for (int64_t count = 0; count < 4; ++count) {
     cvtm_view_frame frame;
     make_frame(&frame, (cvtm_domain){10, 10, 0}, count);
@@ -119,8 +107,7 @@ static void test_few_sites(void **state) {
   }
 }
 
-static void test_history_thins(void **state) {
-  (void)state;
+TEST(test_history_thins) {
   cvtm_view_history history = {0};
   for (int k = 0; k < 5 * CVTM_VIEW_HISTORY; ++k)
     cvtm_view_history_add(&history, k, 1.0 + k, 0.5 * k);
@@ -131,8 +118,7 @@ static void test_history_thins(void **state) {
   }
 }
 
-static void test_floor_is_below_every_ratio(void **state) {
-  (void)state;
+TEST(test_floor_is_below_every_ratio) {
   cvtm_view_history history = {0};
   cvtm_view_history_add(&history, 0, 1.5, 1);
   assert_true(cvtm_view_history_floor(&history) == 1);
@@ -141,8 +127,7 @@ static void test_floor_is_below_every_ratio(void **state) {
   assert_true(low < 0.96 && low > 0.95);
 }
 
-static void test_mailbox_gives_the_newest(void **state) {
-  (void)state;
+TEST(test_mailbox_gives_the_newest) {
   cvtm_mailbox box;
   int slots[CVTM_MAILBOX_SLOTS] = {0};
   cvtm_mailbox_open(&box);
@@ -159,8 +144,7 @@ static void test_mailbox_gives_the_newest(void **state) {
   assert_int_not_equal(box.front, box.back);
 }
 
-static void test_every_glyph(void **state) {
-  (void)state;
+TEST(test_every_glyph) {
   enum { WIDTH = 12, HEIGHT = 20 };
   for (int glyph = 1; glyph < CVTM_FONT_GLYPHS; ++glyph) {
     unsigned char pixels[WIDTH * HEIGHT] = {0};
@@ -175,8 +159,7 @@ static void test_every_glyph(void **state) {
 }
 
 /* Lightness falls, or in the dark rises, from large cells to small ones without a step back. */
-static void test_ramps_are_monotonic(void **state) {
-  (void)state;
+TEST(test_ramps_are_monotonic) {
   static unsigned char pixels[CVTM_PALETTE_ROWS][CVTM_PALETTE_WIDTH][4];
   for (int dark = 0; dark < 2; ++dark) {
     cvtm_palette_fill(dark, pixels);
@@ -190,8 +173,7 @@ static void test_ramps_are_monotonic(void **state) {
   }
 }
 
-static void test_layers(void **state) {
-  (void)state;
+TEST(test_layers) {
   unsigned layers = 0;
   cvtm_error error = {CVTM_OK, ""};
   assert_int_equal(cvtm_layers_parse("sites,cell-edges", &layers, &error), CVTM_OK);
@@ -202,8 +184,7 @@ static void test_layers(void **state) {
 }
 
 /* Wrong scripts are refused with the line, before anything is sent. */
-static void test_wrong_scripts(void **state) {
-  (void)state;
+TEST(test_wrong_scripts) {
   static const char *const texts[] = {
       "\nfly 1 2\n",   "# x\nkey\n", "\nkey nowhere", "\nmove 3",    "\nmove 1 2x",
       "\nmove 1i 2",   "\nsize 4 4", "\nscroll 1 2",  "\nshot",      "\nlayers cells,x",
@@ -231,8 +212,7 @@ static char *read_text(const char *path) {
   return text;
 }
 
-static void test_page_is_safe_and_whole(void **state) {
-  (void)state;
+TEST(test_page_is_safe_and_whole) {
   char folder[] = "/tmp/cvtmesh-page-XXXXXX", picture[64], path[64];
   assert_non_null(mkdtemp(folder));
   snprintf(picture, sizeof picture, "%s/p.png", folder);
@@ -263,20 +243,4 @@ static void test_page_is_safe_and_whole(void **state) {
   rmdir(folder);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_cells_tile_the_domain),
-      cmocka_unit_test(test_edges_know_both_cells),
-      cmocka_unit_test(test_defects_of_a_lattice),
-      cmocka_unit_test(test_few_sites),
-      cmocka_unit_test(test_history_thins),
-      cmocka_unit_test(test_floor_is_below_every_ratio),
-      cmocka_unit_test(test_mailbox_gives_the_newest),
-      cmocka_unit_test(test_every_glyph),
-      cmocka_unit_test(test_ramps_are_monotonic),
-      cmocka_unit_test(test_layers),
-      cmocka_unit_test(test_wrong_scripts),
-      cmocka_unit_test(test_page_is_safe_and_whole),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -1,21 +1,12 @@
 /* Pictures: what the state says is where it should be, layer by layer, and events do what they
  * should. Drawn in memory by EGL; skipped where there is none. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 
-#include <cmocka.h>
+#include "testing.h"
 
 #include "draw/raster.h"
 #include "viewer/control.h"
 #include "viewer/render.h"
 #include "viewer/surface.h"
-
-#include <math.h>
-#include <string.h>
 
 enum { WIDTH = 400, HEIGHT = 300, SIDE = 40 };
 
@@ -85,8 +76,7 @@ static void assert_colour(const unsigned char *pixel, const float colour[3]) {
   }
 }
 
-static void test_ground(void **state) {
-  (void)state;
+TEST(test_ground) {
   const cvtm_theme *theme = cvtm_theme_of(0);
   draw(0);
   assert_colour(at(20, 20), theme->paper);
@@ -95,15 +85,13 @@ static void test_ground(void **state) {
   assert_colour(at(20, 42), theme->ground);
 }
 
-static void test_density(void **state) {
-  (void)state;
+TEST(test_density) {
   draw(CVTM_LAYER_DENSITY);
   assert_true(at(10, 20)[0] < 100); /* ink on the left */
   assert_colour(at(30, 20), cvtm_theme_of(0)->paper);
 }
 
-static void test_cells(void **state) {
-  (void)state;
+TEST(test_cells) {
   draw(CVTM_LAYER_CELLS);
   const unsigned char *quarters[4] = {at(4, 4), at(36, 4), at(4, 36), at(36, 36)};
   for (int a = 0; a < 4; ++a)
@@ -113,40 +101,35 @@ static void test_cells(void **state) {
   assert_colour(at(41.5, 20), cvtm_theme_of(0)->ground);
 }
 
-static void test_edges(void **state) {
-  (void)state;
+TEST(test_edges) {
   draw(CVTM_LAYER_CELL_EDGES);
   assert_true(differs(at(20, 5), at(16, 5)));
   assert_true(differs(at(5, 20), at(5, 16)));
   assert_colour(at(16, 5), cvtm_theme_of(0)->paper);
 }
 
-static void test_sites(void **state) {
-  (void)state;
+TEST(test_sites) {
   draw(CVTM_LAYER_SITES);
   for (int i = 0; i < 4; ++i)
     assert_true(differs(at(frame.state.sites[2 * i], frame.state.sites[2 * i + 1]), at(20, 20)));
   assert_colour(at(20, 20), cvtm_theme_of(0)->paper);
 }
 
-static void test_mesh_edges(void **state) {
-  (void)state;
+TEST(test_mesh_edges) {
   draw(CVTM_LAYER_MESH_EDGES);
   assert_true(differs(at(20, 10), at(20, 14))); /* between the upper two sites */
   assert_true(differs(at(10, 20), at(14, 20)));
   assert_colour(at(5, 5), cvtm_theme_of(0)->paper);
 }
 
-static void test_boundary(void **state) {
-  (void)state;
+TEST(test_boundary) {
   draw(CVTM_LAYER_BOUNDARY);
   assert_true(differs(at(0.1, 20), at(3, 20)));
   assert_true(differs(at(20, 39.9), at(20, 36)));
   assert_colour(at(20, 20), cvtm_theme_of(0)->paper);
 }
 
-static void test_defects(void **state) {
-  (void)state;
+TEST(test_defects) {
   /* No inner cell here: nothing to see, and nothing fails. */
   draw(CVTM_LAYER_DEFECTS);
   assert_colour(at(10, 10), cvtm_theme_of(0)->paper);
@@ -159,8 +142,7 @@ static void test_defects(void **state) {
   assert_true(differs(at(20, 20), at(10, 10)));
 }
 
-static void test_figures_and_help(void **state) {
-  (void)state;
+TEST(test_figures_and_help) {
   cvtm_error error = {CVTM_OK, ""};
   draw(CVTM_LAYER_FIGURES);
   int inked = 0;
@@ -193,8 +175,7 @@ static void start_control(cvtm_control *control) {
   cvtm_control_event(control, &size);
 }
 
-static void test_keys(void **state) {
-  (void)state;
+TEST(test_keys) {
   cvtm_control control;
   start_control(&control);
   const unsigned before = control.view.layers;
@@ -226,12 +207,11 @@ static void compare_pictures(const unsigned char *a, const unsigned char *b) {
 }
 
 /* Labels give the picture of the cells' geometry; also where discs of sites leave holes. */
-static void test_labels_look_like_cells(void **state) {
+TEST(test_labels_look_like_cells) {
   enum { SITES = 150 };
   static unsigned char geometry[3 * WIDTH * HEIGHT];
   cvtm_view_frame many = {.state.domain = {SIDE, SIDE, 0}};
   cvtm_error error = {CVTM_OK, ""};
-  (void)state;
   assert_int_equal(cvtm_view_state_reserve(&many.state, SITES, &error), CVTM_OK);
   many.state.count = SITES;
   for (int k = 0; k < 2 * SITES; ++k) {
@@ -255,8 +235,7 @@ static void test_labels_look_like_cells(void **state) {
   assert_int_equal(cvtm_render_set_sites(render, &error), CVTM_OK);
 }
 
-static void test_zoom_pan_fit(void **state) {
-  (void)state;
+TEST(test_zoom_pan_fit) {
   cvtm_control control;
   const double cursor[2] = {130, 70}, moved[2] = {160, 50};
   double before[2], after[2];
@@ -289,15 +268,7 @@ int main(void) {
     fprintf(stderr, "%s\n", error.message);
     return 1;
   }
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_ground),       cmocka_unit_test(test_density),
-      cmocka_unit_test(test_cells),        cmocka_unit_test(test_edges),
-      cmocka_unit_test(test_sites),        cmocka_unit_test(test_mesh_edges),
-      cmocka_unit_test(test_boundary),     cmocka_unit_test(test_defects),
-      cmocka_unit_test(test_keys),         cmocka_unit_test(test_labels_look_like_cells),
-      cmocka_unit_test(test_zoom_pan_fit), cmocka_unit_test(test_figures_and_help),
-  };
-  const int failed = cmocka_run_group_tests(tests, set_up, tear_down);
+  const int failed = cmocka_run_group_tests(testing_tests, set_up, tear_down);
   cvtm_render_destroy(render);
   surface->destroy(surface);
   return failed;

@@ -4,9 +4,6 @@
 
 #include "viewer/solver.h"
 
-#include <math.h>
-#include <string.h>
-
 enum { SIDE = 64, COUNT = 60 };
 
 typedef struct fixture {
@@ -86,8 +83,7 @@ static void wait_for_phase(fixture *f, cvtm_view_phase phase) {
 }
 
 /* The start is evaluated and shown as it is. */
-static void test_paused_start(void **unused) {
-  (void)unused;
+TEST(test_paused_start) {
   fixture f;
   start(&f, 1, 0);
   wait_for_phase(&f, CVTM_VIEW_PAUSED);
@@ -98,8 +94,7 @@ static void test_paused_start(void **unused) {
   stop(&f);
 }
 
-static void test_converges(void **unused) {
-  (void)unused;
+TEST(test_converges) {
   fixture f;
   start(&f, 0, 0);
   wait_for_phase(&f, CVTM_VIEW_CONVERGED);
@@ -111,8 +106,7 @@ static void test_converges(void **unused) {
   stop(&f);
 }
 
-static void test_pause_and_step(void **unused) {
-  (void)unused;
+TEST(test_pause_and_step) {
   fixture f;
   start(&f, 1, 0);
   wait_for_phase(&f, CVTM_VIEW_PAUSED);
@@ -127,8 +121,7 @@ static void test_pause_and_step(void **unused) {
 }
 
 /* A held site stands where it is put, to the bit, and the others keep their numbers. */
-static void test_hold(void **unused) {
-  (void)unused;
+TEST(test_hold) {
   fixture f;
   start(&f, 1, 0);
   wait_for_phase(&f, CVTM_VIEW_PAUSED);
@@ -146,8 +139,7 @@ static void test_hold(void **unused) {
   stop(&f);
 }
 
-static void test_sites_come_and_go(void **unused) {
-  (void)unused;
+TEST(test_sites_come_and_go) {
   fixture f;
   start(&f, 1, 4);
   send(&f, (cvtm_solver_command){.kind = CVTM_SOLVE_ADD, .x = 5, .y = 70});
@@ -167,8 +159,7 @@ static void test_sites_come_and_go(void **unused) {
   stop(&f);
 }
 
-static void test_reseed_and_method(void **unused) {
-  (void)unused;
+TEST(test_reseed_and_method) {
   fixture f;
   start(&f, 1, 2);
   send(&f, (cvtm_solver_command){.kind = CVTM_SOLVE_METHOD});
@@ -185,8 +176,7 @@ static void copy_density(void *context, const float *density, cvtm_domain domain
   memcpy(context, density, (size_t)domain.width * (size_t)domain.height * sizeof *density);
 }
 
-static void test_paint(void **unused) {
-  (void)unused;
+TEST(test_paint) {
   fixture f;
   float painted[SIDE * SIDE];
   uint64_t version = 0;
@@ -217,8 +207,7 @@ static void test_paint(void **unused) {
 }
 
 /* Commands in a storm, and the end in the middle of it. */
-static void test_storm(void **unused) {
-  (void)unused;
+TEST(test_storm) {
   fixture f;
   start(&f, 0, 0);
   for (int k = 0; k < 300; ++k) {
@@ -235,8 +224,7 @@ static void test_storm(void **unused) {
 
 /* Whichever copy to the host fails, that of a state to be shown included, the solver ends and says
  * why: a state that is lost is no wish to stop. */
-static void test_failed_copies(void **unused) {
-  (void)unused;
+TEST(test_failed_copies) {
   for (int k = 0; k < 6; ++k) {
     fixture f;
     cvtm_error error = {CVTM_OK, ""};
@@ -252,26 +240,11 @@ static void test_failed_copies(void **unused) {
   }
 }
 
-static void test_no_sites(void **unused) {
-  (void)unused;
+TEST(test_no_sites) {
   cvtm_error error = {CVTM_OK, ""};
   cvtm_solver *solver = NULL;
   const cvtm_solver_options options = {.count = 0};
   assert_int_equal(cvtm_solver_start(&options, NULL, &solver, &error), CVTM_ERROR_ARGUMENT);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_paused_start),
-      cmocka_unit_test(test_converges),
-      cmocka_unit_test(test_pause_and_step),
-      cmocka_unit_test(test_hold),
-      cmocka_unit_test(test_sites_come_and_go),
-      cmocka_unit_test(test_reseed_and_method),
-      cmocka_unit_test(test_paint),
-      cmocka_unit_test(test_storm),
-      cmocka_unit_test(test_failed_copies),
-      cmocka_unit_test(test_no_sites),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

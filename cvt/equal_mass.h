@@ -1,0 +1,61 @@
+/* Tessellations whose cells all have the same mass (capacity-constrained CVT). The cells are
+ * power cells: of site i the points where |x - x_i|^2 - w_i is least. The weights w give each cell
+ * the mass M / n, and the assignment of the density to the sites then has the least transport cost,
+ * sum_i integral over cell i of rho |x - x_i|^2 (Aurenhammer, Hoffmann & Aronov 1998). The sites
+ * move to lower cost (de Goes, Breeden, Ostromoukhov & Desbrun 2012), in the end to the centroids
+ * of their cells. The local density of the sites follows rho, not its root as in a CVT without
+ * weights. */
+#ifndef CVTMESH_CVT_EQUAL_MASS_H
+#define CVTMESH_CVT_EQUAL_MASS_H
+
+#include "cvt/cvt.h"
+#include "meshes/mesh.h"
+
+CVTM_API_BEGIN
+
+typedef struct cvtm_equal_mass_result {
+  cvtm_cvt_result descent;  /* its objective is the transport cost */
+  int64_t start_iterations; /* of the CVT without weights that the sites start from */
+  double target;            /* mass of a cell */
+  double deviation;         /* largest |mass - target| / target */
+  double deviation_rms;     /* root of the mean square of (mass - target) / target */
+  int converged;            /* deviation <= the tolerance */
+  int64_t newton_steps, diagrams, solver_iterations; /* for the weights, over the whole run */
+  double seconds_start, seconds_diagrams, seconds_solver;
+  CVTM_RESERVED(8);
+} cvtm_equal_mass_result;
+
+/* 5 / (18 sqrt 3) M A / count, A the area where rho > 0: the transport cost of regular hexagons of
+ * equal mass, asymptotically. */
+double cvtm_equal_mass_bound(cvtm_domain domain, const float *density, int64_t count);
+
+/* cvtm_cvt_sample with a local density of the sites that is proportional to rho. */
+cvtm_status cvtm_equal_mass_sample(cvtm_domain domain, const float *density, int64_t count,
+                                   uint64_t seed, cvtm_cvt_start start, double *sites,
+                                   cvtm_error *error);
+
+/* The weights (host, count, their mean 0) with which the power cells of the sites (host, 2 * count,
+ * inside the domain) have one mass each, to a relative tolerance > 0. Sites that share a place are
+ * refused (CVTM_ERROR_INPUT). If rounding keeps the masses farther off, the weights are the best
+ * found and result->converged is 0. moments (may be NULL) are those of the power cells. */
+cvtm_status cvtm_equal_mass_weights(cvtm_cvt *cvt, const double *sites, int64_t count,
+                                    double tolerance, double *weights,
+                                    const cvtm_cvt_moments *moments,
+                                    cvtm_equal_mass_result *result);
+
+/* From a density to such a tessellation, as cvtm_cvt_solve does with the same options; the energy
+ * is exact. Sites that are not given come from a CVT of rho^2 without weights, whose cells
+ * have nearly equal masses of rho; the monitor gets its iterations as records of 0 sites. */
+cvtm_status cvtm_equal_mass_solve(cvtm_cvt *cvt, const cvtm_cvt_options *options, double tolerance,
+                                  int64_t given, double *sites, double *weights, int64_t count,
+                                  const cvtm_cvt_moments *moments, cvtm_equal_mass_result *result);
+
+/* The power cells in the domain, and the regular triangulation of the sites: the dual of their
+ * power diagram in the plane (cvtm_regular_triangulation). Either may be NULL. The sites must be
+ * inside the domain. Computed on the host by `threads` threads (0: all). */
+cvtm_status cvtm_power_diagram(cvtm_domain domain, const double *sites, const double *weights,
+                               int64_t count, int threads, cvtm_cells *cells, cvtm_mesh *mesh,
+                               cvtm_error *error);
+
+CVTM_API_END
+#endif

@@ -1,0 +1,45 @@
+/* Inside power only: the weights with which the power cells of given sites have equal masses. */
+#ifndef CVTMESH_CVT_EQUAL_MASS_BALANCE_H
+#define CVTMESH_CVT_EQUAL_MASS_BALANCE_H
+
+#include "cvt/equal_mass/power_kernels.h"
+
+/* The work that was done to find weights. */
+typedef struct cvtm_power_effort {
+  int64_t steps;             /* of Newton's method */
+  int64_t evaluations;       /* diagrams integrated */
+  int64_t solver_iterations; /* of conjugate gradients */
+  double seconds_evaluation, seconds_solver;
+} cvtm_power_effort;
+
+/* For `count` sites of a plan, which must outlive it. All weights are 0. */
+cvtm_status cvtm_power_create(cvtm_cvt *cvt, int64_t count, cvtm_power **power);
+void cvtm_power_destroy(cvtm_power *power);
+
+/* Enqueues the diagram of the sites in the plan's tree, its sums, couplings and figures. */
+cvtm_status cvtm_power_enqueue(cvtm_power *power, const double *weight);
+
+/* Solves the couplings' system of the last diagram, as cvtm_power_table.solve; builds the hierarchy
+ * if there is none or it no longer fits. *iterations of conjugate gradients. */
+cvtm_status cvtm_power_solve(cvtm_power *power, double tolerance, int32_t max_iterations,
+                             int32_t *iterations);
+
+/* The transport cost of the sites (device memory) without exact masses: changes power->weight until
+ * the gain that Newton's method still expects is small against the cost, and adds that gain to
+ * figures->dual, which is then right to second order. power->step is the change of the weights that
+ * the gain belongs to, for cvtm_power_table.correct. The plan's sums are those of the cells.
+ * *known = 0 if no step brings the masses near enough. Adds to *effort; errors as
+ * cvtm_power_balance. */
+cvtm_status cvtm_power_estimate(cvtm_power *power, const double *sites, cvtm_power_figures *figures,
+                                int *known, cvtm_power_effort *effort);
+
+/* Changes power->weight until no cell's mass is farther than tolerance * target from the target,
+ * for the sites (device memory). The plan's sums are then those of the cells. *converged = 0 if no
+ * step brings the masses nearer to the target; the weights are then the best found. Adds to
+ * *effort. CVTM_ERROR_INPUT if sites coincide, so that some cells are empty whatever the weights.
+ */
+cvtm_status cvtm_power_balance(cvtm_power *power, const double *sites, double tolerance,
+                               cvtm_power_figures *figures, int *converged,
+                               cvtm_power_effort *effort);
+
+#endif

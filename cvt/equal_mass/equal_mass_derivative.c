@@ -1,0 +1,276 @@
+#include "cvt/equal_mass/equal_mass_derivative.h"
+
+#include "base/host_memory.h"
+#include "cvt/differential_power.h"
+#include "cvt/equal_mass.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct cvtm_equal_mass_derivative {
+  cvtm_domain domain;
+  int64_t count;
+  double target; /* mass of a cell */
+  double *density, *sites, *weights, *mass, *centroids;
+  double *scratch; /* 2 * count */
+  cvtm_differential *cells;
+  cvtm_laplacian laplacian;
+};
+
+static const double start_tolerance = 1e-5; /* of the masses, before Newton's method in double */
+static const double rounding = 1e-14;       /* relative error of a mass that is not reduced */
+enum { MOST_NEWTON_STEPS = 10, MOST_SOLVER_SWEEPS = 20 };
+
+/* --- K x = b by conjugate gradients -----------------------------------------------------------
+ */
+
+static double product(const double *a, const double *b, int64_t n) {
+  double sum = 0;
+  for (int64_t i = 0; i < n; ++i) sum += a[i] * b[i];
+  return sum;
+}
+
+static void subtract_mean(double *x, int64_t n) {
+  double sum = 0;
+  for (int64_t i = 0; i < n; ++i) sum += x[i];
+  for (int64_t i = 0; i < n; ++i) x[i] -= sum / (double)n;
+}
+
+static double diagonal_of(const cvtm_laplacian *a, int64_t i) {
+  double sum = 0;
+  for (int64_t k = a->start[i]; k < a->start[i + 1]; ++k) sum += a->coupling[k];
+  return sum;
+}
+
+static void multiply_laplacian(const cvtm_laplacian *a, const double *x, double *y) {
+#pragma omp parallel for schedule(static)
+  for (int64_t i = 0; i < a->count; ++i) {
+    double sum = 0;
+    for (int64_t k = a->start[i]; k < a->start[i + 1]; ++k)
+      sum += a->coupling[k] * (x[i] - x[a->neighbor[k]]);
+    y[i] = sum;
+  }
+}
+
+/* Solves K x = b for x of mean 0, where b has the mean 0, with the diagonal as preconditioner.
+ * memory: 5 * count. Returns 0 if there is no solution. */
+static int solve_by_cg(const cvtm_laplacian *a, const double *b, double *x, double *memory) {
+  const int64_t n = a->count, most = MOST_SOLVER_SWEEPS * n + 100;
+  double *residual = memory, *scaled = residual + n, *direction = scaled + n,
+         *image = direction + n;
+  double *inverse = image + n;
+  for (int64_t i = 0; i < n; ++i) {
+    const double diagonal = diagonal_of(a, i);
+    inverse[i] = diagonal > 0 ? 1 / diagonal : 0;
+    x[i] = 0;
+    residual[i] = b[i];
+    direction[i] = scaled[i] = inverse[i] * residual[i];
+  }
+  double energy = product(residual, scaled, n), size = product(residual, residual, n);
+  const double small = 1e-28 * size;
+  for (int64_t step = 0; step < most && size > small; ++step) {
+    multiply_laplacian(a, direction, image);
+    const double curvature = product(direction, image, n);
+    if (!(curvature > 0)) break;
+    for (int64_t i = 0; i < n; ++i) {
+      x[i] += energy / curvature * direction[i];
+      residual[i] -= energy / curvature * image[i];
+      scaled[i] = inverse[i] * residual[i];
+    }
+    const double next = product(residual, scaled, n);
+    for (int64_t i = 0; i < n; ++i) direction[i] = scaled[i] + next / energy * direction[i];
+    energy = next;
+    size = product(residual, residual, n);
+  }
+  subtract_mean(x, n);
+  return size <= 1e12 * small;
+}
+
+/* x of mean 0 with K x = b less its mean; b is changed. */
+static cvtm_status solve_laplacian(const cvtm_laplacian *a, double *b, double *x,
+                                   cvtm_error *error) {
+  double *memory = malloc(5 * (size_t)a->count * sizeof *memory);
+  if (memory == NULL) return cvtm_no_memory(error, "cells of equal mass");
+  subtract_mean(b, a->count);
+  const int good = solve_by_cg(a, b, x, memory);
+  free(memory);
+  if (good) return CVTM_OK;
+  return cvtm_fail(error, CVTM_ERROR_INPUT,
+                   "the density does not determine the weights of equal masses; is it zero between"
+                   " parts of it?");
+}
+
+/* --- the weights ------------------------------------------------------------------------------
+ */
+
+/* Makes the cells of the weights, masses and centroids. *deviation: the largest of a mass. */
+static cvtm_status set_cells(cvtm_equal_mass_derivative *e, double *deviation, cvtm_error *error) {
+  const int64_t n = e->count;
+  cvtm_cells cells = {0};
+  cvtm_mesh mesh = {0};
+  cvtm_status status =
+      cvtm_power_diagram(e->domain, e->sites, e->weights, n, 0, &cells, &mesh, error);
+  cvtm_mesh_free(&mesh);
+  cvtm_differential_destroy(e->cells);
+  e->cells = NULL;
+  cvtm_laplacian_free(&e->laplacian);
+  if (status == CVTM_OK)
+    status =
+        cvtm_differential_create_power(e->domain, e->sites, e->weights, &cells, &e->cells, error);
+  cvtm_cells_free(&cells);
+  if (status == CVTM_OK)
+    status = cvtm_differential_laplacian(e->cells, e->density, &e->laplacian, error);
+  if (status != CVTM_OK) return status;
+  cvtm_differential_moments(e->cells, e->density, e->mass, e->centroids, e->scratch);
+  *deviation = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    *deviation = fmax(*deviation, fabs(e->mass[i] - e->target));
+    for (int64_t k = 2 * i; k < 2 * i + 2; ++k)
+      e->centroids[k] = e->sites[k] + e->centroids[k] / e->mass[i];
+  }
+  return CVTM_OK;
+}
+
+/* Newton's method from weights that are nearly right: ends where rounding stops it. */
+static cvtm_status improve(cvtm_equal_mass_derivative *e, cvtm_error *error) {
+  const int64_t n = e->count;
+  double deviation, before = INFINITY;
+  cvtm_status status = set_cells(e, &deviation, error);
+  for (int step = 0; status == CVTM_OK && step < MOST_NEWTON_STEPS; ++step) {
+    if (!(deviation > rounding * e->target) || !(deviation < 0.5 * before)) break;
+    double *change = e->scratch + n;
+    for (int64_t i = 0; i < n; ++i) e->scratch[i] = e->target - e->mass[i];
+    status = solve_laplacian(&e->laplacian, e->scratch, change, error);
+    if (status != CVTM_OK) break;
+    for (int64_t i = 0; i < n; ++i) e->weights[i] += change[i];
+    before = deviation;
+    status = set_cells(e, &deviation, error);
+  }
+  if (status == CVTM_OK && !(deviation <= 1e-6 * e->target))
+    status = cvtm_fail(error, CVTM_ERROR_INPUT, "the masses of the cells cannot be made equal");
+  if (status == CVTM_OK) subtract_mean(e->weights, n);
+  return status;
+}
+
+/* The weights for the density in single precision. */
+static cvtm_status find_weights(cvtm_equal_mass_derivative *e, cvtm_error *error) {
+  const int64_t pixels = (int64_t)e->domain.width * e->domain.height;
+  cvtm_device *device = NULL;
+  cvtm_cvt *cvt = NULL;
+  float *density = malloc((size_t)pixels * sizeof *density);
+  if (density == NULL) return cvtm_no_memory(error, "cells of equal mass");
+  for (int64_t p = 0; p < pixels; ++p) density[p] = (float)e->density[p];
+  cvtm_status status = cvtm_device_create("cpu", 0, &device, error);
+  if (status == CVTM_OK) {
+    status = cvtm_cvt_create(device, e->domain, density, e->count, &cvt);
+    if (status == CVTM_OK)
+      status =
+          cvtm_equal_mass_weights(cvt, e->sites, e->count, start_tolerance, e->weights, NULL, NULL);
+    if (status != CVTM_OK && error != NULL) *error = *cvtm_device_error(device);
+  }
+  cvtm_cvt_destroy(cvt);
+  cvtm_device_destroy(device);
+  free(density);
+  return status;
+}
+
+static cvtm_status allocate_derivative(cvtm_equal_mass_derivative *e, const double *density,
+                                       const double *sites) {
+  const size_t n = (size_t)e->count;
+  const size_t pixels = (size_t)e->domain.width * (size_t)e->domain.height;
+  e->density = malloc(pixels * sizeof *e->density);
+  e->sites = malloc(2 * n * sizeof *e->sites);
+  e->weights = calloc(n, sizeof *e->weights);
+  e->mass = malloc(n * sizeof *e->mass);
+  e->centroids = malloc(2 * n * sizeof *e->centroids);
+  e->scratch = malloc(2 * n * sizeof *e->scratch);
+  if (!e->density || !e->sites || !e->weights || !e->mass || !e->centroids || !e->scratch)
+    return CVTM_ERROR_MEMORY;
+  memcpy(e->density, density, pixels * sizeof *density);
+  memcpy(e->sites, sites, 2 * n * sizeof *sites);
+  double total = 0;
+  for (size_t p = 0; p < pixels; ++p) total += density[p];
+  e->target = total / (double)n;
+  return CVTM_OK;
+}
+
+cvtm_status cvtm_equal_mass_derivative_create(cvtm_domain domain, const double *density,
+                                              const double *sites, int64_t count,
+                                              cvtm_equal_mass_derivative **made,
+                                              cvtm_error *error) {
+  if (domain.periodic)
+    return cvtm_fail(error, CVTM_ERROR_UNSUPPORTED, "derivatives on a torus are not supported");
+  cvtm_equal_mass_derivative *e = calloc(1, sizeof *e);
+  if (e == NULL) return cvtm_no_memory(error, "cells of equal mass");
+  e->domain = domain;
+  e->count = count;
+  cvtm_status status = allocate_derivative(e, density, sites);
+  if (status == CVTM_OK)
+    status = find_weights(e, error);
+  else
+    (void)cvtm_no_memory(error, "cells of equal mass");
+  if (status == CVTM_OK) status = improve(e, error);
+  if (status == CVTM_OK)
+    *made = e;
+  else
+    cvtm_equal_mass_derivative_destroy(e);
+  return status;
+}
+
+void cvtm_equal_mass_derivative_destroy(cvtm_equal_mass_derivative *e) {
+  if (e == NULL) return;
+  cvtm_differential_destroy(e->cells);
+  cvtm_laplacian_free(&e->laplacian);
+  free(e->density);
+  free(e->sites);
+  free(e->weights);
+  free(e->mass);
+  free(e->centroids);
+  free(e->scratch);
+  free(e);
+}
+
+const double *cvtm_equal_mass_derivative_weights(const cvtm_equal_mass_derivative *e) {
+  return e->weights;
+}
+
+const double *cvtm_equal_mass_derivative_centroids(const cvtm_equal_mass_derivative *e) {
+  return e->centroids;
+}
+
+/* --- derivatives ------------------------------------------------------------------------------
+ */
+
+/* phi: of a function that is the sum of by_centroids . centroid; at the solution the masses are
+ * those of phi = 1, so that d centroid = d (integral of rho (x - centroid)) / mass. */
+static void set_phi(const cvtm_equal_mass_derivative *e, const double *by_centroids, double *phi) {
+  for (int64_t i = 0; i < e->count; ++i) {
+    const double bx = by_centroids[2 * i] / e->mass[i], by = by_centroids[2 * i + 1] / e->mass[i];
+    phi[4 * i] = -bx * (e->centroids[2 * i] - e->sites[2 * i]) -
+                 by * (e->centroids[2 * i + 1] - e->sites[2 * i + 1]);
+    phi[4 * i + 1] = bx;
+    phi[4 * i + 2] = by;
+    phi[4 * i + 3] = 0;
+  }
+}
+
+cvtm_status cvtm_equal_mass_derivative_pull_back(const cvtm_equal_mass_derivative *e,
+                                                 const double *by_weights,
+                                                 const double *by_centroids, double *by_sites,
+                                                 double *by_density, cvtm_error *error) {
+  const int64_t n = e->count;
+  double *phi = calloc(6 * (size_t)n, sizeof *phi);
+  if (phi == NULL) return cvtm_no_memory(error, "cells of equal mass");
+  double *right = phi + 4 * n, *lambda = right + n;
+  set_phi(e, by_centroids, phi);
+  cvtm_differential_pull_to_weights(e->cells, e->density, phi, right);
+  for (int64_t i = 0; i < n; ++i) right[i] += by_weights[i];
+  const cvtm_status status = solve_laplacian(&e->laplacian, right, lambda, error);
+  if (status == CVTM_OK) {
+    for (int64_t i = 0; i < n; ++i) phi[4 * i] -= lambda[i];
+    cvtm_differential_pull_back(e->cells, e->density, phi, by_density, by_sites);
+  }
+  free(phi);
+  return status;
+}

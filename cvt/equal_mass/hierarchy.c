@@ -1,0 +1,481 @@
+#include "cvt/equal_mass/hierarchy.h"
+
+#include "base/grow.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Levels are made until one has so few rows that it is inverted, or a level keeps more than this
+ * part of its rows. A finest level of TINY rows has none below. */
+enum { INVERTED = 192, TINY = 4 };
+enum {
+  MATCHED = 4096,       /* rows that are matched among each other */
+  WORTH_THREADS = 20000 /* rows */
+};
+static const double slowest = 0.75;
+
+/* A matrix of couplings on the host, without the diagonal. Row i has the entries start[i] .. end[i]
+ * - 1; between the rows may be gaps. */
+typedef struct host_rows {
+  int64_t count;
+  int32_t *start, *end;
+  int32_t *column;
+  double *coupling;
+  int threads; /* for its rows */
+} host_rows;
+
+/* All indices and values of the levels, one array after the other. */
+typedef struct packed {
+  int32_t *index;
+  double *value;
+  int64_t indices, values, index_capacity, value_capacity;
+} packed;
+
+static void free_rows(host_rows *rows) {
+  free(rows->start);
+  free(rows->end);
+  free(rows->column);
+  free(rows->coupling);
+  *rows = (host_rows){0};
+}
+
+/* Rows with room for `entries`; returns 0 if there is no memory; the caller frees. */
+static int allocate_rows(host_rows *rows, int64_t count, int64_t entries, int threads) {
+  rows->count = count;
+  rows->threads = count < WORTH_THREADS ? 1 : threads;
+  rows->start = malloc(((size_t)count + 1) * sizeof *rows->start);
+  rows->end = malloc(((size_t)count + 1) * sizeof *rows->end);
+  rows->column = malloc(((size_t)entries + 1) * sizeof *rows->column);
+  rows->coupling = malloc(((size_t)entries + 1) * sizeof *rows->coupling);
+  return rows->start && rows->end && rows->column && rows->coupling;
+}
+
+/* --- aggregates ------------------------------------------------------------------------------ */
+
+/* Aggregates of the rows first .. last - 1, numbered from 0: each free row is matched to the free
+ * row to which it is coupled most, or joins the aggregate of its strongest coupling. Returns their
+ * number. */
+static int32_t match_block(const host_rows *rows, int32_t first, int32_t last, int32_t *aggregate) {
+  int32_t count = 0;
+  for (int32_t i = first; i < last; ++i) aggregate[i] = -1;
+  for (int32_t i = first; i < last; ++i) {
+    if (aggregate[i] >= 0) continue;
+    double most = 0, most_free = 0;
+    int32_t strongest = -1, mate = -1;
+    for (int32_t e = rows->start[i]; e < rows->end[i]; ++e) {
+      const int32_t j = rows->column[e];
+      if (j < first || j >= last) continue;
+      if (rows->coupling[e] > most) {
+        most = rows->coupling[e];
+        strongest = j;
+      }
+      if (aggregate[j] < 0 && rows->coupling[e] > most_free) {
+        most_free = rows->coupling[e];
+        mate = j;
+      }
+    }
+    if (mate < 0 && strongest >= 0) {
+      aggregate[i] = aggregate[strongest];
+      continue;
+    }
+    aggregate[i] = count;
+    if (mate >= 0) aggregate[mate] = count;
+    ++count;
+  }
+  return count;
+}
+
+/* The aggregate of each row. Rows of different blocks are not matched, so that threads can take
+ * blocks. before: of each block, the number of aggregates before it. Returns their number. */
+static int32_t match_pairs(const host_rows *rows, int32_t *aggregate, int32_t *before) {
+  const int32_t n = (int32_t)rows->count, blocks = (n + MATCHED - 1) / MATCHED;
+  int32_t count = 0;
+#pragma omp parallel for num_threads(rows->threads) schedule(dynamic, 1)
+  for (int32_t b = 0; b < blocks; ++b) {
+    const int32_t first = b * MATCHED, last = n - first < MATCHED ? n : first + MATCHED;
+    before[b] = match_block(rows, first, last, aggregate);
+  }
+  for (int32_t b = 0; b < blocks; ++b) {
+    const int32_t own = before[b];
+    before[b] = count;
+    count += own;
+  }
+#pragma omp parallel for num_threads(rows->threads) schedule(static)
+  for (int32_t i = 0; i < n; ++i) aggregate[i] += before[i / MATCHED];
+  return count;
+}
+
+/* Lists the rows of each aggregate; first: count + 1. */
+static void list_children(const int32_t *aggregate, int64_t rows, int64_t count, int32_t *first,
+                          int32_t *child) {
+  memset(first, 0, ((size_t)count + 1) * sizeof *first);
+  for (int64_t i = 0; i < rows; ++i) ++first[aggregate[i] + 1];
+  for (int64_t k = 0; k < count; ++k) first[k + 1] += first[k];
+  for (int64_t i = 0; i < rows; ++i) child[first[aggregate[i]]++] = (int32_t)i;
+  for (int64_t k = count; k > 0; --k) first[k] = first[k - 1];
+  first[0] = 0;
+}
+
+/* Adds a row's couplings to other aggregates to the row of its own one. */
+static void add_row(const host_rows *fine, int32_t i, const int32_t *aggregate, host_rows *coarse) {
+  const int32_t own = aggregate[i], start = coarse->start[own];
+  for (int32_t e = fine->start[i]; e < fine->end[i]; ++e) {
+    const int32_t target = aggregate[fine->column[e]];
+    if (target == own) continue;
+    int32_t at = start;
+    while (at < coarse->end[own] && coarse->column[at] != target) ++at;
+    if (at == coarse->end[own]) {
+      ++coarse->end[own];
+      coarse->column[at] = target;
+      coarse->coupling[at] = 0;
+    }
+    coarse->coupling[at] += fine->coupling[e];
+  }
+}
+
+/* The couplings between the aggregates, each in as much room as its rows have entries; returns 0 if
+ * there is no memory. */
+static int sum_couplings(const host_rows *fine, const int32_t *aggregate, int32_t count,
+                         const int32_t *first, const int32_t *child, host_rows *coarse) {
+  int32_t entries = 0;
+  for (int64_t i = 0; i < fine->count; ++i) entries += fine->end[i] - fine->start[i];
+  if (!allocate_rows(coarse, count, entries, fine->threads)) return 0;
+  entries = 0;
+  for (int32_t k = 0; k < count; ++k) {
+    coarse->start[k] = coarse->end[k] = entries;
+    for (int32_t c = first[k]; c < first[k + 1]; ++c)
+      entries += fine->end[child[c]] - fine->start[child[c]];
+  }
+#pragma omp parallel for num_threads(fine->threads) schedule(static)
+  for (int32_t k = 0; k < count; ++k)
+    for (int32_t c = first[k]; c < first[k + 1]; ++c) add_row(fine, child[c], aggregate, coarse);
+  return 1;
+}
+
+/* One matching: the aggregates' couplings in *coarse. first, child: scratch for list_children.
+ * Returns 0 if there is no memory. */
+static int halve(const host_rows *fine, int32_t *aggregate, int32_t *first, int32_t *child,
+                 host_rows *coarse) {
+  const int32_t count = match_pairs(fine, aggregate, first);
+  list_children(aggregate, fine->count, count, first, child);
+  return sum_couplings(fine, aggregate, count, first, child, coarse);
+}
+
+/* Two matchings, one after the other: aggregate, first and child are those of both together. */
+static int coarsen_by_matchings(const host_rows *fine, int32_t *aggregate, int32_t *first,
+                                int32_t *child, host_rows *coarse) {
+  host_rows half = {0};
+  int32_t *second = malloc(((size_t)fine->count + 1) * sizeof *second);
+  const int good = second && halve(fine, aggregate, first, child, &half) &&
+                   halve(&half, second, first, child, coarse);
+  for (int64_t i = 0; good && i < fine->count; ++i) aggregate[i] = second[aggregate[i]];
+  if (good) list_children(aggregate, fine->count, coarse->count, first, child);
+  free(second);
+  free_rows(&half);
+  return good;
+}
+
+/* --- packing -----------------------------------------------------------------------------------
+ */
+
+/* Room for more numbers; returns the first, or NULL if there is no memory. */
+static int32_t *add_indices(packed *all, int64_t count) {
+  if (!cvtm_grow(&all->index, sizeof *all->index, &all->index_capacity, all->indices + count))
+    return NULL;
+  all->indices += count;
+  return all->index + all->indices - count;
+}
+
+static double *add_values(packed *all, int64_t count) {
+  if (!cvtm_grow(&all->value, sizeof *all->value, &all->value_capacity, all->values + count))
+    return NULL;
+  all->values += count;
+  return all->value + all->values - count;
+}
+
+static int pack_indices(packed *all, const int32_t *from, int64_t count) {
+  int32_t *to = add_indices(all, count);
+  if (to) memcpy(to, from, (size_t)count * sizeof *from);
+  return to != NULL;
+}
+
+/* Adds a level's matrix, without gaps, and its unknowns, which are 0. Returns its number of
+ * entries, or -1 if there is no memory. */
+static int64_t pack_rows(packed *all, const host_rows *rows) {
+  const int64_t n = rows->count;
+  int32_t *first = add_indices(all, 2 * n), entries = 0;
+  if (!first) return -1;
+  for (int64_t i = 0; i < n; ++i) {
+    first[i] = entries;
+    first[n + i] = rows->end[i] - rows->start[i];
+    entries += first[n + i];
+  }
+  int32_t *column = add_indices(all, entries);
+  double *coupling = add_values(all, entries + 4 * n);
+  if (!column || !coupling) return -1;
+  first = column - 2 * n; /* the array may have moved */
+  double *diagonal = coupling + entries;
+#pragma omp parallel for num_threads(rows->threads) schedule(static)
+  for (int64_t i = 0; i < n; ++i) {
+    const int32_t *from = rows->column + rows->start[i];
+    const double *of = rows->coupling + rows->start[i];
+    double sum = 0;
+    for (int32_t e = 0; e < first[n + i]; ++e) {
+      column[first[i] + e] = from[e];
+      coupling[first[i] + e] = of[e];
+      sum += of[e];
+    }
+    diagonal[i] = sum;
+    diagonal[n + i] = diagonal[2 * n + i] = diagonal[3 * n + i] = 0;
+  }
+  return entries;
+}
+
+/* Replaces a symmetric, positive definite matrix by its inverse, by Gauss-Jordan elimination. A row
+ * that rounding leaves without a pivot becomes 0. */
+static void invert(double *a, int32_t n) {
+  double smallest[INVERTED];
+  for (int32_t k = 0; k < n; ++k) smallest[k] = 1e-14 * a[k * n + k];
+  for (int32_t k = 0; k < n; ++k) {
+    double *row = a + k * n;
+    const double factor = row[k] > smallest[k] ? 1 / row[k] : 0;
+    row[k] = factor > 0;
+    for (int32_t j = 0; j < n; ++j) row[j] *= factor;
+    for (int32_t i = 0; i < n; ++i) {
+      const double of = a[i * n + k];
+      if (i == k) continue;
+      a[i * n + k] = 0;
+      for (int32_t j = 0; j < n; ++j) a[i * n + j] -= of * row[j];
+    }
+  }
+}
+
+/* Adds the inverse of the coarsest level's matrix, which is made regular: the means of right sides
+ * are 0, and those of the solutions shall be. Returns 0 if there is no memory. */
+static int pack_inverse(packed *all, const host_rows *rows) {
+  const int32_t n = (int32_t)rows->count;
+  double *a = add_values(all, (int64_t)n * n), trace = 0;
+  if (!a) return 0;
+  for (int32_t e = 0; e < n * n; ++e) a[e] = 0;
+  for (int32_t i = 0; i < n; ++i)
+    for (int32_t e = rows->start[i]; e < rows->end[i]; ++e) {
+      a[i * n + rows->column[e]] -= rows->coupling[e];
+      a[i * n + i] += rows->coupling[e];
+      trace += rows->coupling[e];
+    }
+  for (int32_t e = 0; e < n * n; ++e) a[e] += trace / ((double)n * n);
+  invert(a, n);
+  return 1;
+}
+
+/* --- the levels ----------------------------------------------------------------------------------
+ */
+
+/* Sizes of the levels on the host; pointers are set when all are known. */
+typedef struct plan {
+  int32_t levels;
+  int64_t count[CVTM_POWER_LEVELS], entries[CVTM_POWER_LEVELS];
+  packed all;
+  int inverted; /* the coarsest level is */
+} plan;
+
+/* Makes and packs one coarser level of *rows, which it replaces. The rows of the finest level are
+ * numbered by place; row_of tells which of the caller's they are. Returns 1 if that is the last
+ * one, 0 if there may be more, and -1 if there is no memory. */
+static int add_level(plan *made, host_rows *rows, const int32_t *row_of) {
+  const size_t n = (size_t)rows->count + 1;
+  int32_t *aggregate = malloc(3 * n * sizeof *aggregate);
+  host_rows coarse = {0};
+  int32_t *first = aggregate + n, *child = first + n;
+  int state = -1;
+  if (aggregate && coarsen_by_matchings(rows, aggregate, first, child, &coarse)) {
+    state = (double)coarse.count > slowest * (double)rows->count;
+    if (!state) {
+      for (int64_t k = 0; made->levels == 1 && k < rows->count; ++k) child[k] = row_of[child[k]];
+      const int64_t entries = pack_indices(&made->all, first, coarse.count + 1) &&
+                                      pack_indices(&made->all, child, rows->count)
+                                  ? pack_rows(&made->all, &coarse)
+                                  : -1;
+      if (entries < 0) state = -1;
+      made->count[made->levels] = coarse.count;
+      made->entries[made->levels++] = entries;
+    }
+  }
+  free(aggregate);
+  if (state != 0) {
+    free_rows(&coarse);
+    return state;
+  }
+  free_rows(rows);
+  *rows = coarse;
+  return made->levels == CVTM_POWER_LEVELS || rows->count <= INVERTED;
+}
+
+/* The matrix of the finest level, as the device has it. */
+typedef struct device_rows {
+  int32_t *place, *first, *degree, *neighbor;
+  double *coupling;
+} device_rows;
+
+static void free_device_rows(device_rows *d) {
+  free(d->place);
+  free(d->neighbor);
+  free(d->coupling);
+}
+
+/* Copies the matrix; the caller frees, also on failure. *entries: in all rows. */
+static cvtm_status copy_rows(cvtm_device *device, const cvtm_power_matrix *a, const int32_t *order,
+                             device_rows *d, int64_t *entries) {
+  const size_t n = (size_t)a->count;
+  int64_t end = 0;
+  d->place = malloc(3 * (n + 1) * sizeof *d->place);
+  if (!d->place) return CVTM_ERROR_MEMORY;
+  d->first = d->place + n;
+  d->degree = d->first + n;
+  cvtm_status status = cvtm_device_copy_out(device, d->place, order, n * sizeof *d->place);
+  if (!status) status = cvtm_device_copy_out(device, d->first, a->first, n * sizeof *d->first);
+  if (!status) status = cvtm_device_copy_out(device, d->degree, a->degree, n * sizeof *d->degree);
+  *entries = 0;
+  for (size_t i = 0; !status && i < n; ++i) {
+    if (d->degree[i] > 0 && d->first[i] + d->degree[i] > end) end = d->first[i] + d->degree[i];
+    *entries += d->degree[i];
+  }
+  if (status) return status;
+  d->neighbor = malloc(((size_t)end + 1) * sizeof *d->neighbor);
+  d->coupling = malloc(((size_t)end + 1) * sizeof *d->coupling);
+  if (!d->neighbor || !d->coupling) return CVTM_ERROR_MEMORY;
+  status = cvtm_device_copy_out(device, d->neighbor, a->neighbor, (size_t)end * sizeof(int32_t));
+  if (!status)
+    status = cvtm_device_copy_out(device, d->coupling, a->coupling, (size_t)end * sizeof(double));
+  return status;
+}
+
+/* Reads the finest level's rows in the order of their places; returns a status, as the copies can
+ * fail. */
+static cvtm_status read_rows(cvtm_device *device, const cvtm_power_matrix *a, const int32_t *order,
+                             int32_t *row_of, host_rows *rows) {
+  device_rows d = {0};
+  int64_t entries = 0;
+  int32_t start = 0;
+  cvtm_status status = copy_rows(device, a, order, &d, &entries);
+  if (!status && !allocate_rows(rows, a->count, entries, cvtm_device_threads(device)))
+    status = CVTM_ERROR_MEMORY;
+  for (int64_t i = 0; !status && i < a->count; ++i) row_of[d.place[i]] = (int32_t)i;
+  for (int64_t p = 0; !status && p < a->count; ++p) {
+    rows->start[p] = start;
+    start += d.degree[row_of[p]];
+  }
+  const int64_t count = status ? 0 : a->count;
+#pragma omp parallel for num_threads(count > 0 ? rows->threads : 1) schedule(static)
+  for (int64_t p = 0; p < count; ++p) {
+    const int32_t i = row_of[p];
+    int32_t k = rows->start[p];
+    for (int32_t e = d.first[i]; e < d.first[i] + d.degree[i]; ++e) {
+      if (d.neighbor[e] == i || !(d.coupling[e] > 0)) continue;
+      rows->column[k] = d.place[d.neighbor[e]];
+      rows->coupling[k++] = d.coupling[e];
+    }
+    rows->end[p] = k;
+  }
+  free_device_rows(&d);
+  return status;
+}
+
+static const int32_t *take_indices(const int32_t **at, int64_t count) {
+  const int32_t *taken = *at;
+  *at += count;
+  return taken;
+}
+
+static double *take_values(double **at, int64_t count) {
+  double *taken = *at;
+  *at += count;
+  return taken;
+}
+
+/* Lets the levels point into the packed arrays, in the order in which add_level packs them. */
+static void point_levels(const plan *made, const cvtm_power_level *finest,
+                         cvtm_power_hierarchy *h) {
+  const int32_t *index = h->indices;
+  double *value = h->values;
+  h->level[0] = *finest;
+  for (int32_t l = 1; l < made->levels; ++l) {
+    cvtm_power_level *level = &h->level[l];
+    const int64_t fine = h->level[l - 1].matrix.count, n = made->count[l];
+    level->child_first = take_indices(&index, n + 1);
+    level->child = take_indices(&index, fine);
+    level->matrix.count = n;
+    level->matrix.first = take_indices(&index, n);
+    level->matrix.degree = take_indices(&index, n);
+    level->matrix.neighbor = take_indices(&index, made->entries[l]);
+    level->matrix.coupling = take_values(&value, made->entries[l]);
+    level->matrix.diagonal = take_values(&value, n);
+    level->right = take_values(&value, n);
+    level->correction = take_values(&value, n);
+    level->scratch = take_values(&value, n);
+  }
+  h->levels = made->levels;
+  h->inverse = made->inverted ? value : NULL;
+}
+
+/* Memory with a quarter to spare, so that similar hierarchies need no other. */
+static cvtm_status reserve_array(cvtm_device *device, void *memory, size_t size, int64_t needed,
+                                 int64_t *capacity) {
+  void **pointer = memory;
+  if (needed <= *capacity) return CVTM_OK;
+  const cvtm_array array = {pointer, needed + needed / 4, size};
+  cvtm_device_free_all(device, &array, 1);
+  *capacity = 0;
+  const cvtm_status status = cvtm_device_allocate_all(device, &array, 1);
+  if (status == CVTM_OK) *capacity = array.count;
+  return status;
+}
+
+static cvtm_status upload_levels(cvtm_device *device, const packed *all, cvtm_power_hierarchy *h) {
+  cvtm_status status =
+      reserve_array(device, &h->indices, sizeof *h->indices, all->indices, &h->index_capacity);
+  if (status == CVTM_OK)
+    status = reserve_array(device, &h->values, sizeof *h->values, all->values, &h->value_capacity);
+  if (status == CVTM_OK && all->indices > 0)
+    status = cvtm_device_copy_in(device, h->indices, all->index,
+                                 (size_t)all->indices * sizeof *all->index);
+  if (status == CVTM_OK && all->values > 0)
+    status = cvtm_device_copy_in(device, h->values, all->value,
+                                 (size_t)all->values * sizeof *all->value);
+  return status;
+}
+
+cvtm_status cvtm_power_hierarchy_build(cvtm_device *device, const cvtm_power_level *finest,
+                                       const int32_t *order, cvtm_power_hierarchy *h) {
+  plan made = {.levels = 1, .count = {finest->matrix.count}};
+  host_rows rows = {0};
+  int32_t *row_of = malloc(((size_t)finest->matrix.count + 1) * sizeof *row_of);
+  h->levels = 0;
+  cvtm_status status =
+      row_of ? read_rows(device, &finest->matrix, order, row_of, &rows) : CVTM_ERROR_MEMORY;
+  int last = rows.count <= TINY;
+  while (status == CVTM_OK && !last) {
+    last = add_level(&made, &rows, row_of);
+    if (last < 0) status = CVTM_ERROR_MEMORY;
+  }
+  made.inverted = made.levels > 1 && rows.count <= INVERTED;
+  if (status == CVTM_OK && made.inverted && !pack_inverse(&made.all, &rows))
+    status = CVTM_ERROR_MEMORY;
+  if (status == CVTM_ERROR_MEMORY)
+    status = cvtm_fail(cvtm_device_error(device), CVTM_ERROR_MEMORY, "no memory for a hierarchy");
+  if (status == CVTM_OK) status = upload_levels(device, &made.all, h);
+  if (status == CVTM_OK) point_levels(&made, finest, h);
+  free(row_of);
+  free_rows(&rows);
+  free(made.all.index);
+  free(made.all.value);
+  return status;
+}
+
+void cvtm_power_hierarchy_release(cvtm_device *device, cvtm_power_hierarchy *h) {
+  const cvtm_array arrays[] = {CVTM_ARRAY(h->indices, h->index_capacity),
+                               CVTM_ARRAY(h->values, h->value_capacity)};
+  cvtm_device_free_all(device, arrays, sizeof arrays / sizeof arrays[0]);
+  h->levels = 0;
+  h->index_capacity = h->value_capacity = 0;
+}

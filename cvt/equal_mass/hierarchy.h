@@ -1,0 +1,122 @@
+/* Inside power only: coarser and coarser versions of a matrix of couplings, for the preconditioner
+ * of conjugate gradients. The unknowns of a level are aggregates of up to some six of the finer
+ * one, made by matching strongly coupled pairs and then pairs of these (Notay 2010, "An
+ * aggregation-based algebraic multigrid method"). Interpolation is constant on an aggregate, so
+ * that the matrix of a level couples two aggregates by the sum of the couplings between them.
+ * Corrections are stretched, because constants are too stiff (Braess 1995, "Towards algebraic
+ * multigrid for elliptic problems of second order"). Compiles as C11 and inside CUDA kernels. */
+#ifndef CVTMESH_CVT_EQUAL_MASS_HIERARCHY_H
+#define CVTMESH_CVT_EQUAL_MASS_HIERARCHY_H
+
+#include "base/device.h"
+#include "base/portable.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { CVTM_POWER_LEVELS = 16 };
+
+/* A graph Laplacian. Row i has the couplings first[i] .. first[i] + degree[i] - 1. */
+typedef struct cvtm_power_matrix {
+  int64_t count;
+  const int32_t *first, *degree, *neighbor;
+  const double *coupling;
+  const double *diagonal; /* the sum of a row's couplings */
+} cvtm_power_matrix;
+
+/* A level's system, matrix * correction = right, and how it hangs in the hierarchy. */
+typedef struct cvtm_power_level {
+  cvtm_power_matrix matrix;
+  const int32_t *child_first, *child; /* the rows of the finer level in each row of this one: child
+                                         child_first[i] .. child_first[i + 1] - 1 */
+  double *right, *correction;
+  double *scratch; /* the residual on the way down, the interpolated correction on the way up */
+} cvtm_power_level;
+
+/* Level 0 is the caller's matrix. All pointers are to device memory. */
+typedef struct cvtm_power_hierarchy {
+  int32_t levels; /* 0: none has been built */
+  cvtm_power_level level[CVTM_POWER_LEVELS];
+  const double *inverse; /* of the coarsest level's matrix, row by row; NULL if that has too many
+                            rows, or is the finest */
+  int32_t *indices;      /* that the levels point into */
+  double *values;
+  int64_t index_capacity, value_capacity;
+} cvtm_power_hierarchy;
+
+/* Makes the levels below the given one, whose rows are visited in `order` (device memory: the place
+ * of each row). Computed on the host. On failure the hierarchy has no levels. */
+cvtm_status cvtm_power_hierarchy_build(cvtm_device *device, const cvtm_power_level *finest,
+                                       const int32_t *order, cvtm_power_hierarchy *hierarchy);
+void cvtm_power_hierarchy_release(cvtm_device *device, cvtm_power_hierarchy *hierarchy);
+
+#ifdef __cplusplus
+}
+#endif
+
+/* The damping of Jacobi's method, and the factor by which corrections are stretched. */
+#define CVTM_POWER_DAMPING 0.67
+#define CVTM_POWER_STRETCH 1.8
+
+/* The V-cycle has three phases, each of which needs the one before to have ended:
+ * cvtm_power_set_residual of the rows of a level, cvtm_power_restrict to those of the next one,
+ * and so on down to the coarsest, which is solved if it has an inverse; then
+ * cvtm_power_correct_level of the rows of each level up to the finest. cvtm_power_begin_cycle of
+ * the finest rows comes before all. */
+
+/* A step of Jacobi's method from zero. */
+CVTM_HD void cvtm_power_begin_cycle(const cvtm_power_level *level, int64_t i) {
+  const double diagonal = level->matrix.diagonal[i];
+  const double x = diagonal > 0 ? CVTM_POWER_DAMPING * level->right[i] / diagonal : 0;
+  level->correction[i] = level->scratch[i] = x;
+}
+
+/* right - matrix * x, row i. */
+CVTM_HD double cvtm_power_residual(const cvtm_power_level *level, const double *x, int64_t i) {
+  const cvtm_power_matrix *a = &level->matrix;
+  const int32_t first = a->first[i], last = first + a->degree[i];
+  const double own = x[i];
+  double sum = level->right[i];
+  for (int32_t e = first; e < last; ++e) sum -= a->coupling[e] * (own - x[a->neighbor[e]]);
+  return sum;
+}
+
+CVTM_HD void cvtm_power_set_residual(const cvtm_power_level *level, int64_t i) {
+  level->scratch[i] = cvtm_power_residual(level, level->correction, i);
+}
+
+/* Row i of the coarse level gets its right side and begins. */
+CVTM_HD void cvtm_power_restrict(const cvtm_power_level *fine, const cvtm_power_level *coarse,
+                                 int64_t i) {
+  double sum = 0;
+  for (int32_t k = coarse->child_first[i]; k < coarse->child_first[i + 1]; ++k)
+    sum += fine->scratch[coarse->child[k]];
+  coarse->right[i] = sum;
+  cvtm_power_begin_cycle(coarse, i);
+}
+
+/* Sets the correction of row i, and corrects the rows of the finer level; that is NULL if there is
+ * none. */
+CVTM_HD void cvtm_power_set_correction(const cvtm_power_level *level, const cvtm_power_level *finer,
+                                       int64_t i, double x) {
+  level->correction[i] = x;
+  if (!finer) return;
+  for (int32_t k = level->child_first[i]; k < level->child_first[i + 1]; ++k) {
+    const int32_t j = level->child[k];
+    finer->scratch[j] = finer->correction[j] + CVTM_POWER_STRETCH * x;
+  }
+}
+
+/* The last step of Jacobi's method in row i. */
+CVTM_HD void cvtm_power_correct_level(const cvtm_power_level *level, const cvtm_power_level *finer,
+                                      int64_t i) {
+  const double diagonal = level->matrix.diagonal[i];
+  const double own = level->scratch[i];
+  const double x = diagonal > 0 ? own + CVTM_POWER_DAMPING *
+                                            cvtm_power_residual(level, level->scratch, i) / diagonal
+                                : own;
+  cvtm_power_set_correction(level, finer, i, x);
+}
+
+#endif

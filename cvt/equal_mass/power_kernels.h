@@ -1,0 +1,143 @@
+/* Inside power only: the power diagram of a plan's sites on a device, the linear systems of
+ * Newton's method for its weights, and the phases that differ between devices. */
+#ifndef CVTMESH_CVT_EQUAL_MASS_POWER_KERNELS_H
+#define CVTMESH_CVT_EQUAL_MASS_POWER_KERNELS_H
+
+#include "base/conjugate_gradients.h"
+#include "cvt/evaluate_kernels.h"
+#include "cvt/equal_mass/hierarchy.h"
+#include "cvt/equal_mass/power_cell.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Sums over the cells of a diagram, in the order of cvtm_power.figures. */
+typedef struct cvtm_power_figures {
+  double dual;      /* the value of the dual problem */
+  double energy;    /* the transport cost: the sum of integrals of rho |x - x_i|^2 */
+  double deviation; /* the largest |target - mass| */
+  double square;    /* the sum of (target - mass)^2 */
+  double empty;     /* the number of cells without corners */
+  double edges;     /* the number of entries that the matrix of couplings needs */
+} cvtm_power_figures;
+enum { CVTM_POWER_FIGURES = 6 };
+
+typedef struct cvtm_power_table cvtm_power_table;
+
+/* Pointers are to device memory. Arrays hold one entry per site, in the caller's order, unless said
+ * otherwise. */
+typedef struct cvtm_power {
+  cvtm_cvt *cvt;
+  const cvtm_power_table *table;
+  int64_t count;
+  double target;         /* the mass of a cell */
+  double regularisation; /* of cvtm_power_coupling */
+  double *weight, *trial;
+  double *sorted_weight, *max_weight; /* of cvtm_power_view */
+  double *deficit;                    /* target - mass: the gradient of the dual */
+  double *dual;                       /* each cell's term of the dual's value */
+  double *empty;                      /* 1: the cell has no corners */
+  double *figures;                    /* CVTM_POWER_FIGURES */
+  /* The matrix of couplings. Row i has the entries first[i] .. first[i] + degree[i] - 1, in the
+   * order of the cell's corners; first[i] may differ from run to run. */
+  int32_t *first, *degree;
+  int32_t *neighbor; /* the site itself for an edge on the border */
+  double *coupling, *diagonal;
+  double *edge_offset;                      /* 4 per entry: of cvtm_power_edge */
+  int32_t *hint_first, *hint_degree, *hint; /* first, degree, neighbor of the last diagram */
+  int32_t *place_of;
+  int32_t *edges; /* the number of entries in use, of edge_capacity */
+  int64_t edge_capacity;
+  /* Of conjugate gradients: */
+  double *step, *residual, *preconditioned, *direction, *next_direction, *product;
+  int32_t *iterations;            /* of the last system */
+  cvtm_power_hierarchy hierarchy; /* of the matrix of couplings, or of an earlier similar matrix */
+  double fresh_rate;      /* iterations per digit, the most that a new hierarchy has needed */
+  double excess;          /* iterations beyond that since the hierarchy was made */
+  double worth_hierarchy; /* that many iterations take as long as making one, on the host */
+  int fresh;              /* the hierarchy has not been used yet */
+  double *sites;          /* 2 * count: those to which the couplings belong */
+  int has_sites;          /* `sites` is set */
+  void *state;            /* of the table */
+} cvtm_power;
+
+struct cvtm_power_table {
+  cvtm_status (*create_state)(cvtm_power *power);
+  void (*destroy_state)(cvtm_power *power);
+  /* Sets sorted_weight, max_weight and place_of for the plan's tree. */
+  cvtm_status (*set_weights)(cvtm_power *power, const double *weight);
+  /* Sets the plan's sums over the power cells, `empty`, and the couplings. *edges is 0 before. */
+  cvtm_status (*cells)(cvtm_power *power);
+  /* Sets deficit, dual and figures from the sums. */
+  cvtm_status (*figures)(cvtm_power *power, const double *weight);
+  /* Changes the deficit to that at other sites, to first order. */
+  cvtm_status (*predict)(cvtm_power *power, const double *sites);
+  /* Changes the gradient (2 * count) of the transport cost to that at weights + step, to first
+   * order, and the plan's distances with it; those of the first `fixed` sites are kept. */
+  cvtm_status (*correct)(cvtm_power *power, int64_t fixed, double *gradient);
+  /* step = the solution of the couplings' system for the deficit less its mean: the system is
+   * singular, and the mean is rounding. By conjugate gradients with a V-cycle of the hierarchy as
+   * preconditioner, until r'z is tolerance^2 of its first value, or after max_iterations. */
+  cvtm_status (*solve)(cvtm_power *power, double tolerance, int32_t max_iterations);
+};
+
+extern const cvtm_power_table cvtm_power_table_cpu, cvtm_power_table_cuda;
+
+#ifdef __cplusplus
+}
+#endif
+
+static inline cvtm_power_view cvtm_power_view_of(const cvtm_power *power) {
+  cvtm_power_view view;
+  view.tree = cvtm_site_tree_get_view(power->cvt->tree);
+  view.weight = power->sorted_weight;
+  view.max_weight = power->max_weight;
+  view.place_of = power->place_of;
+  view.hint_first = power->hint_first;
+  view.hint_degree = power->hint_degree;
+  view.hint = power->hint;
+  return view;
+}
+
+/* Row i of the matrix of couplings, a graph Laplacian, times x. */
+CVTM_HD double cvtm_power_apply_row(const cvtm_power *power, const double *x, int64_t i) {
+  const int32_t first = power->first[i], last = first + power->degree[i];
+  double sum = 0;
+  for (int32_t e = first; e < last; ++e) sum += power->coupling[e] * (x[i] - x[power->neighbor[e]]);
+  return sum;
+}
+
+/* The mass that cell i gains, to first order, when the sites move to `to`. */
+CVTM_HD double cvtm_power_gain_row(const cvtm_power *power, const double *to, int64_t i) {
+  const double *from = power->sites;
+  const double vx = to[2 * i] - from[2 * i], vy = to[2 * i + 1] - from[2 * i + 1];
+  const int32_t first = power->first[i], last = first + power->degree[i];
+  double sum = 0;
+  for (int32_t e = first; e < last; ++e) {
+    const int64_t j = power->neighbor[e];
+    const double ux = to[2 * j] - from[2 * j], uy = to[2 * j + 1] - from[2 * j + 1];
+    const double *d = power->edge_offset + 4 * (int64_t)e;
+    sum += 2 * power->coupling[e] * ((vx * d[0] + vy * d[1]) - (ux * d[2] + uy * d[3]));
+  }
+  return sum;
+}
+
+/* Changes the gradient by the positions of site i to that at weights + step, to first order: the
+ * mixed derivatives of the dual are those of the masses by the sites, as in cvtm_power_gain_row.
+ * Returns the distance from site i to the centroid of a cell of the wanted mass. */
+CVTM_HD double cvtm_power_correct_row(const cvtm_power *power, int64_t i, double *gradient) {
+  const int32_t first = power->first[i], last = first + power->degree[i];
+  double gx = gradient[2 * i], gy = gradient[2 * i + 1];
+  for (int32_t e = first; e < last; ++e) {
+    const double *d = power->edge_offset + 4 * (int64_t)e;
+    const double flow = 2 * power->coupling[e] * (power->step[i] - power->step[power->neighbor[e]]);
+    gx -= flow * d[0];
+    gy -= flow * d[1];
+  }
+  gradient[2 * i] = gx;
+  gradient[2 * i + 1] = gy;
+  return sqrt(gx * gx + gy * gy) / (2 * power->target);
+}
+
+#endif

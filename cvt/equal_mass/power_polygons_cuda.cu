@@ -1,0 +1,335 @@
+/* The polygons of a power diagram on a CUDA device. First come the largest weights of the tree's
+ * nodes, level by level. Then each cell is set by its ring (ring.h); those that cannot be kept are
+ * cut out by the tree, a lane each, in a few rounds. Where kept cells disagree with cut ones after
+ * them, all are cut. A warp takes the same places each time, so that the bits do not depend on the
+ * order of the warps. */
+#include "base/cuda_check.h"
+#include "base/cuda_utils.h"
+#include "cvt/equal_mass/power_cuda.h"
+#include "cvt/equal_mass/ring.h"
+
+namespace {
+
+enum {
+  WARP = 32,
+  ROUNDS = CVTM_POWER_ROUNDS,
+  SEGMENT = 256,   /* places that a warp takes, at most */
+  WARPS = 1600,    /* that are to have places before a warp takes more than WARP */
+  TOP_NODES = 1024 /* of the largest level that one block computes together with all levels above */
+};
+
+/* --- weights ------------------------------------------------------------------------------- */
+
+__global__ void max_of_leaves_kernel(cvtm_site_tree_view tree, const double *weight, double *sorted,
+                                     int32_t *place_of, double *max_weight) {
+  for (int64_t leaf = cvtm_first_thread(); leaf < tree.leaf_count; leaf += cvtm_thread_count()) {
+    const int64_t first = leaf * CVTM_TREE_LEAF;
+    for (int64_t place = first; place < first + CVTM_TREE_LEAF && place < tree.count; ++place) {
+      sorted[place] = weight[tree.index[place]];
+      place_of[tree.index[place]] = static_cast<int32_t>(place);
+    }
+    cvtm_power_max_of_leaf(sorted, tree.count, tree.leaf_count, leaf, max_weight);
+  }
+}
+
+/* The nodes first .. 2 * first - 1 of one level. */
+__global__ void max_of_level_kernel(int64_t first, double *max_weight) {
+  for (int64_t node = first + cvtm_first_thread(); node < 2 * first; node += cvtm_thread_count())
+    cvtm_power_max_of_node(node, max_weight);
+}
+
+/* One block: the same level, and all levels above. */
+__global__ void max_of_top_kernel(int64_t first, double *max_weight) {
+  for (; first >= 1; first /= 2) {
+    for (int64_t node = first + threadIdx.x; node < 2 * first; node += blockDim.x)
+      cvtm_power_max_of_node(node, max_weight);
+    __syncthreads();
+  }
+}
+
+/* --- cells that are kept ------------------------------------------------------------------ */
+
+__device__ bool is_ring(cvtm_domain domain, cvtm_power_row row, int32_t i) {
+  return !domain.periodic && row.count > 2 && row.count <= CVTM_POWER_RING &&
+         cvtm_power_find_in_row(row, i) < 0;
+}
+
+/* Sets the polygons of all cells that have a ring, and marks those to be cut: those without, and
+ * the four cells that meet at each edge that has vanished. */
+__global__ void ring_kernel(cvtm_power_view view, cvtm_domain domain,
+                            cvtm_power_polygons polygons) {
+  for (int64_t place = cvtm_first_thread(); place < view.tree.count; place += cvtm_thread_count()) {
+    const int32_t i = view.tree.index[place];
+    const cvtm_power_row row = cvtm_power_hints_of(&view, i);
+    if (!is_ring(domain, row, i)) {
+      polygons.round[i] = 1;
+      continue;
+    }
+    const uint32_t missing =
+        cvtm_power_set_by_ring(&view, domain, place, row, polygons.x + place, polygons.y + place,
+                               polygons.other + place, view.tree.count);
+    polygons.corners[place] = row.count;
+    if (missing != 0) polygons.round[i] = 1;
+    for (int32_t k = 0; k < row.count; ++k) {
+      if (!(missing >> k & 1)) continue;
+      polygons.round[row.index[k > 0 ? k - 1 : row.count - 1]] = 1;
+      polygons.round[row.index[k]] = 1;
+      polygons.round[row.index[k + 1 < row.count ? k + 1 : 0]] = 1;
+    }
+  }
+}
+
+/* --- cells that are cut ------------------------------------------------------------------- */
+
+template <int CELLS>
+struct cut_cells {
+  double x[CVTM_POWER_SLOTS * CELLS], y[CVTM_POWER_SLOTS * CELLS];
+  int32_t other[CVTM_POWER_SLOTS * CELLS];
+  int32_t stack[CVTM_TREE_STACK];
+  int32_t place[SEGMENT]; /* of the cells to be cut */
+};
+
+/* Clips the cells of the lanes that are `cutting` by the sites of one leaf. */
+__device__ void cut_by_leaf(const cvtm_power_view &view, int64_t leaf, const cvtm_cell_origin &o,
+                            const cvtm_power_clipped &clipped, bool *cutting, cvtm_power_cell *cell,
+                            double *radius2, cvtm_cell_status *status) {
+  if (*cutting)
+    *cutting = cvtm_power_clip_leaf(&view, leaf, &o, &clipped, cell, radius2, status) != 0;
+}
+
+/* Clips the lanes' cells, which are neighbours, together: all lanes visit a node of the tree if the
+ * cell of one needs it. `stack` is shared by the warp. */
+__device__ void warp_cut_by_tree(const cvtm_power_view &view, const cvtm_cell_origin &o,
+                                 const cvtm_power_clipped &clipped, int lane, int32_t *stack,
+                                 bool *cutting, cvtm_power_cell *cell, double *radius2,
+                                 cvtm_cell_status *status) {
+  const cvtm_site_tree_view &tree = view.tree;
+  const double weight = *cutting ? view.weight[o.place] : 0;
+  int top = 0;
+  if (lane == 0) stack[top] = 1;
+  ++top;
+  __syncwarp();
+  while (top > 0) {
+    const int64_t node = stack[--top];
+    const bool wanted = *cutting && [&] {
+      const cvtm_cell_box box = cvtm_power_relative_box(&tree, node, &o);
+      return cvtm_power_box_cuts(&cell->polygon, *radius2, &box, view.max_weight[node], weight) !=
+             0;
+    }();
+    __syncwarp();
+    if (!__any_sync(0xFFFFFFFFu, wanted)) continue;
+    if (node >= tree.leaf_count) {
+      bool mine = wanted;
+      cut_by_leaf(view, node - tree.leaf_count, o, clipped, &mine, cell, radius2, status);
+      if (wanted) *cutting = mine;
+    } else {
+      if (lane == 0) {
+        stack[top] = static_cast<int32_t>(2 * node + 1);
+        stack[top + 1] = static_cast<int32_t>(2 * node);
+      }
+      top += 2;
+    }
+    __syncwarp();
+  }
+}
+
+/* cvtm_power_cut_from for each lane that has a cell; true if this lane's cell is complete. */
+__device__ bool warp_cut_cells(const cvtm_power_view &view, cvtm_domain domain, int64_t place,
+                               bool mine, int lane, int32_t *stack, cvtm_power_cell *cell) {
+  cvtm_cell_status status = CVTM_CELL_DONE;
+  cvtm_cell_origin o = {0, 0, 0, 0, -1, -1};
+  cvtm_power_clipped clipped = {0, {0}};
+  double radius2 = 0;
+  bool cutting = mine;
+  if (mine) {
+    cvtm_cell_box start;
+    o = cvtm_cell_origin_at(&view.tree, domain, place, &start);
+    cutting =
+        cvtm_power_begin_cell(&view, domain, &start, &o, &clipped, cell, &radius2, &status) != 0;
+  }
+  for (int round = 0; round < (domain.periodic ? 9 : 1); ++round) {
+    cvtm_power_shift_to(domain, (round + 4) % 9, &o);
+    warp_cut_by_tree(view, o, clipped, lane, stack, &cutting, cell, &radius2, &status);
+    clipped.count = 0;
+  }
+  return mine && status == CVTM_CELL_DONE;
+}
+
+/* Cells are marked for round 1 always. */
+__device__ bool has_marks(const cvtm_power_state_cuda &state, int32_t round) {
+  return round == 1 || state.counter[CVTM_POWER_MARKED + round] > 0;
+}
+
+/* Lists the places base .. end - 1 whose cells are to be cut; returns their number. */
+__device__ int32_t list_places(const cvtm_power_view &view, const cvtm_power_polygons &polygons,
+                               int32_t round, int64_t base, int64_t end, int lane, int32_t *list) {
+  const bool all = round > ROUNDS;
+  int32_t count = 0;
+  for (int64_t at = base; at < end; at += WARP) {
+    const int64_t place = at + lane;
+    const int32_t marked = place < end ? polygons.round[view.tree.index[place]] : -1;
+    const bool mine = marked == round || (all && marked == 0);
+    const unsigned lanes = __ballot_sync(0xFFFFFFFFu, mine);
+    if (mine) list[count + __popc(lanes & ((1U << lane) - 1))] = static_cast<int32_t>(place);
+    count += __popc(lanes);
+  }
+  __syncwarp();
+  return count;
+}
+
+/* A warp cuts the cells of a round among the next `segment` places, CELLS at a time. */
+template <int CELLS>
+__global__ void __launch_bounds__(WARP)
+    cut_kernel(cvtm_power_view view, cvtm_domain domain, cvtm_power_polygons polygons,
+               cvtm_power_state_cuda state, int32_t round, int32_t segment) {
+  extern __shared__ __align__(16) unsigned char shared[];
+  cut_cells<CELLS> *memory = reinterpret_cast<cut_cells<CELLS> *>(shared);
+  const int lane = static_cast<int>(threadIdx.x);
+  const int64_t n = view.tree.count, base = static_cast<int64_t>(blockIdx.x) * segment;
+  if (!has_marks(state, round)) return;
+  const int64_t end = base + segment < n ? base + segment : n;
+  const int32_t listed = list_places(view, polygons, round, base, end, lane, memory->place);
+  for (int32_t first = 0; first < listed; first += CELLS) {
+    const bool mine = lane < CELLS && first + lane < listed;
+    const int64_t place = mine ? memory->place[first + lane] : 0;
+    const int at = CVTM_POWER_SLOTS * (lane % CELLS);
+    cvtm_power_cell cell = {
+        {0, CVTM_POWER_CORNERS, 1, memory->x + at, memory->y + at, nullptr, nullptr, 0},
+        memory->other + at};
+    const bool done = warp_cut_cells(view, domain, place, mine, lane, memory->stack, &cell);
+    if (done) {
+      polygons.corners[place] = cell.polygon.count;
+      for (int32_t k = 0; k < cell.polygon.count; ++k) {
+        polygons.x[k * n + place] = cell.polygon.x[k];
+        polygons.y[k * n + place] = cell.polygon.y[k];
+        polygons.other[k * n + place] = cell.other[k];
+      }
+    } else if (mine) {
+      polygons.corners[place] = CVTM_POWER_IS_LARGE;
+      state.large[atomicAdd(state.counter + CVTM_POWER_LARGE, 1)] = static_cast<int32_t>(place);
+    }
+    __syncwarp();
+  }
+}
+
+/* --- agreement ------------------------------------------------------------------------------ */
+
+/* The neighbours of a cell that was cut; the cell itself for the border. */
+struct cut_row {
+  const int32_t *index, *label;
+  const int32_t *index_of;
+  int64_t stride;
+  int32_t count, own;
+  __device__ int32_t operator[](int32_t k) const {
+    if (index) return index[k];
+    const int32_t of = label[k * stride];
+    return of < 0 ? own : index_of[cvtm_power_place(of)];
+  }
+};
+
+__device__ cut_row row_of_cut(const cvtm_power &power, const cvtm_power_view &view,
+                              const cvtm_power_polygons &polygons, int32_t i) {
+  const int64_t place = power.place_of[i];
+  const int32_t corners = polygons.corners[place];
+  cut_row row = {nullptr, polygons.other + place, view.tree.index, view.tree.count, corners, i};
+  if (corners == CVTM_POWER_IS_LARGE) {
+    row.index = power.neighbor + power.first[i];
+    row.count = power.degree[i];
+  }
+  return row;
+}
+
+__device__ void mark_kept(const cvtm_power_polygons &polygons, int32_t j, int32_t round,
+                          int32_t *marked) {
+  if (atomicCAS(polygons.round + j, 0, round) == 0) atomicAdd(marked, 1);
+}
+
+/* Marks for the next round the kept cells that do not agree with one that was cut in this round. */
+__global__ void agree_kernel(cvtm_power power, cvtm_power_view view, cvtm_power_polygons polygons,
+                             cvtm_power_state_cuda state, int32_t round) {
+  int32_t *next = state.counter + CVTM_POWER_MARKED + round + 1;
+  if (!has_marks(state, round)) return;
+  for (int64_t at = cvtm_first_thread(); at < power.count; at += cvtm_thread_count()) {
+    const int32_t i = static_cast<int32_t>(at);
+    if (polygons.round[i] != round) continue;
+    const cut_row row = row_of_cut(power, view, polygons, i);
+    const cvtm_power_row old = cvtm_power_hints_of(&view, i);
+    for (int32_t k = 0; k < row.count; ++k) {
+      const int32_t j = row[k];
+      if (j == i || polygons.round[j] != 0) continue;
+      if (!cvtm_power_row_agrees(cvtm_power_hints_of(&view, j), i,
+                                 row[k > 0 ? k - 1 : row.count - 1],
+                                 row[k + 1 < row.count ? k + 1 : 0]))
+        mark_kept(polygons, j, round + 1, next);
+    }
+    for (int32_t k = 0; k < old.count; ++k) {
+      const int32_t j = old.index[k];
+      bool found = polygons.round[j] != 0;
+      for (int32_t l = 0; l < row.count && !found; ++l) found = row[l] == j;
+      if (!found) mark_kept(polygons, j, round + 1, next);
+    }
+  }
+}
+
+template <int CELLS>
+cvtm_status launch_cut(const cvtm_power *power, const cvtm_power_view &view, int32_t round) {
+  cvtm_device *device = power->cvt->device;
+  const cvtm_power_state_cuda state = cvtm_power_get_state_cuda(power);
+  const int bytes = sizeof(cut_cells<CELLS>);
+  const int64_t share = power->count / (int64_t{WARPS} * WARP), most = SEGMENT / WARP;
+  const auto segment = static_cast<int32_t>(WARP * (share < 1 ? 1 : share < most ? share : most));
+  cut_kernel<CELLS>
+      <<<cvtm_cuda_blocks(power->count, segment), WARP, bytes, cvtm_cuda_stream(device)>>>(
+          view, power->cvt->domain, state.polygons, state, round, segment);
+  return cvtm_cuda_launched(device, "cut_kernel");
+}
+
+}  // namespace
+
+cvtm_status cvtm_power_set_weights_cuda(cvtm_power *power, const double *weight) {
+  cvtm_device *device = power->cvt->device;
+  const cudaStream_t stream = cvtm_cuda_stream(device);
+  const cvtm_site_tree_view tree = cvtm_site_tree_get_view(power->cvt->tree);
+  max_of_leaves_kernel<<<cvtm_cuda_blocks(tree.leaf_count, 128), 128, 0, stream>>>(
+      tree, weight, power->sorted_weight, power->place_of, power->max_weight);
+  cvtm_status status = cvtm_cuda_launched(device, "max_of_leaves_kernel");
+  int64_t level = tree.leaf_count / 2;
+  for (; status == CVTM_OK && level > TOP_NODES; level /= 2) {
+    max_of_level_kernel<<<cvtm_cuda_blocks(level, 256), 256, 0, stream>>>(level, power->max_weight);
+    status = cvtm_cuda_launched(device, "max_of_level_kernel");
+  }
+  if (status != CVTM_OK || level < 1) return status;
+  max_of_top_kernel<<<1, TOP_NODES, 0, stream>>>(level, power->max_weight);
+  return cvtm_cuda_launched(device, "max_of_top_kernel");
+}
+
+cvtm_status cvtm_power_keep_cuda(cvtm_power *power) {
+  cvtm_device *device = power->cvt->device;
+  const cvtm_power_view view = cvtm_power_view_of(power);
+  const cvtm_power_state_cuda state = cvtm_power_get_state_cuda(power);
+  cvtm_status status =
+      cvtm_device_fill(device, state.counter, 0, CVTM_POWER_COUNTERS * sizeof *state.counter);
+  if (status == CVTM_OK)
+    status = cvtm_device_fill(device, state.polygons.round, 0,
+                              static_cast<size_t>(power->count) * sizeof *state.polygons.round);
+  if (status != CVTM_OK) return status;
+  ring_kernel<<<cvtm_cuda_blocks(power->count, 128), 128, 0, cvtm_cuda_stream(device)>>>(
+      view, power->cvt->domain, state.polygons);
+  return cvtm_cuda_launched(device, "ring_kernel");
+}
+
+cvtm_status cvtm_power_cut_cuda(cvtm_power *power, int32_t round) {
+  const cvtm_power_view view = cvtm_power_view_of(power);
+  /* Fewer cells per warp where there are few, so that all multiprocessors have warps. */
+  return power->count < 16000   ? launch_cut<4>(power, view, round)
+         : power->count < 40000 ? launch_cut<8>(power, view, round)
+                                : launch_cut<16>(power, view, round);
+}
+
+cvtm_status cvtm_power_agree_cuda(cvtm_power *power, int32_t round) {
+  cvtm_device *device = power->cvt->device;
+  const cvtm_power_state_cuda state = cvtm_power_get_state_cuda(power);
+  agree_kernel<<<cvtm_cuda_blocks(power->count, 128), 128, 0, cvtm_cuda_stream(device)>>>(
+      *power, cvtm_power_view_of(power), state.polygons, state, round);
+  return cvtm_cuda_launched(device, "agree_kernel");
+}

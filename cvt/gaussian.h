@@ -1,0 +1,43 @@
+/* Gaussian blue noise (Ahmed, Ren & Wonka 2022): points that are irregular and isotropic, with
+ * hardly any power at low frequencies. They minimise
+ *
+ *   E = sum over pairs of K(x_i, x_j) - sum over points of U(x_i), U(x) = integral of K(x, y) q(y),
+ *
+ * which is half the squared distance of the points from the wanted density q in the norm of the
+ * kernel K (a maximum mean discrepancy; Graef, Potts & Steidl 2012), less a constant. K (kernels.h)
+ * has at each place the width `width` / sqrt 2 times the local spacing 1 / sqrt q. In a torus of
+ * even density U is constant and E the energy of Ahmed et al.; elsewhere U makes the points follow
+ * the density, at its edges and at the border of the domain too. */
+#ifndef CVTMESH_CVT_GAUSSIAN_H
+#define CVTMESH_CVT_GAUSSIAN_H
+
+#include "base/domain.h"
+#include "lbfgsb/lbfgsb.h"
+
+CVTM_API_BEGIN
+
+/* Zero of a tolerance or a limit switches it off. */
+typedef struct cvtm_gaussian_options {
+  double width;           /* of the kernel of two points, in local spacings; 0.9 */
+  int64_t max_iterations; /* of L-BFGS-B; 150: many more make the points more regular */
+  double tolerance;       /* on the mean relative decrease of E over 10 iterations; 0 */
+  double max_seconds;     /* of the whole call, but one evaluation is always made; 0 */
+  int64_t fixed;          /* the first `fixed` points do not move; 0 */
+  cvtm_lbfgsb_monitor monitor;
+  void *monitor_context;
+  CVTM_RESERVED(8);
+} cvtm_gaussian_options;
+
+void cvtm_gaussian_defaults(cvtm_gaussian_options *options);
+
+/* Moves points (host, 2 * count, inside the domain). density: width * height floats on the host,
+ * >= 0, finite, not all zero, proportional to the wanted density of the points. Device memory: some
+ * 600 bytes a point, and 140 for each of up to 8 nodes a point. On failure the points are
+ * untouched. The energy and its gradient are the same on all devices but for rounding; an optimiser
+ * that rounds otherwise ends at other points of the same kind. */
+cvtm_status cvtm_gaussian_noise(cvtm_device *device, cvtm_domain domain, const float *density,
+                                const cvtm_gaussian_options *options, double *points, int64_t count,
+                                cvtm_lbfgsb_result *result);
+
+CVTM_API_END
+#endif

@@ -1,0 +1,24 @@
+/* How points are spaced: the distance of each to the nearest other one. */
+#ifndef CVTMESH_CVT_NEAREST_H
+#define CVTMESH_CVT_NEAREST_H
+
+#include "base/domain.h"
+#include "base/status.h"
+
+#include <stdint.h>
+
+CVTM_API_BEGIN
+
+typedef struct cvtm_nearest_distances {
+  int64_t points;
+  double least, mean; /* pixels; NaN of fewer than two points */
+} cvtm_nearest_distances;
+
+/* points: 2 * count, finite. threads: 0: all; the bits do not depend on it. Fails with
+ * CVTM_ERROR_MEMORY. */
+cvtm_status cvtm_nearest_distances_measure(cvtm_domain domain, const double *points, int64_t count,
+                                           int threads, cvtm_nearest_distances *distances,
+                                           cvtm_error *error);
+
+CVTM_API_END
+#endif

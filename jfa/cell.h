@@ -1,0 +1,163 @@
+/* The Voronoi cell of one site inside the domain: a convex polygon, and its two constructions.
+ *
+ * Hull construction (cell_by_hull.h) gathers the sites of the bins around, and finds the bisectors
+ * that bound the cell as the corners of a convex hull in the dual plane. It costs some hundred
+ * instructions, and lanes of a warp can share a cell. It serves sites whose neighbours lie about as
+ * close as the sites around do; a cell of very many corners, or whose corners rounding leaves
+ * uncertain, comes back as CVTM_CELL_UNDECIDED.
+ *
+ * Tree clipping (cell_by_tree.h) cuts the domain's rectangle by one bisector after the other, and
+ * skips a square of sites if no corner of the cell is nearer to the square than to the site, for
+ * then none of them can cut. It serves every site, in memory for as many corners as the cell has.
+ *
+ * Both compile as C11 and inside CUDA kernels, as does cell_scanlines.h, which walks down a cell
+ * row by row of pixels. */
+#ifndef CVTMESH_JFA_CELL_H
+#define CVTMESH_JFA_CELL_H
+
+#include "base/polygon.h"
+#include "jfa/site_query.h"
+
+/* A convex polygon relative to its site, in the caller's memory: corner k is x[k * stride],
+ * y[k * stride]. Corners run down the left side and up the right one, y down. slope and inverse of
+ * the edge from corner k to the next are dx / dy and dy / dx; cvtm_cell_set_slopes sets them. */
+typedef struct cvtm_cell {
+  int32_t count, capacity, stride;
+  double *x, *y, *slope, *inverse;
+  double
+      nearest2; /* squared distance to the nearest site that does not coincide; infinite if none */
+  int32_t *neighbor; /* set by tree clipping on a host, unless NULL: the index of the site across
+                        the edge from corner k to the next, or CVTM_POLYGON_BORDER */
+} cvtm_cell;
+
+typedef enum cvtm_cell_status {
+  CVTM_CELL_DONE,     /* empty if a coincident site of lower index owns the cell */
+  CVTM_CELL_OVERFLOW, /* needs more corners than the capacity; try again with more */
+  CVTM_CELL_UNDECIDED /* hull construction failed; clip by the tree */
+} cvtm_cell_status;
+
+/* A box relative to the site. */
+typedef struct cvtm_cell_box {
+  double x0, y0, x1, y1;
+} cvtm_cell_box;
+
+/* The cell's site, and the shift that is subtracted from the positions of others before they are
+ * taken relative to it: in this order no digits are lost between a site and very near periodic
+ * images of others. */
+typedef struct cvtm_cell_origin {
+  double x, y, shift_x, shift_y;
+  int32_t index; /* the caller's number of the site */
+  int32_t place; /* in the tree's order */
+} cvtm_cell_origin;
+
+/* cell->neighbor; NULL on a device. */
+CVTM_HD int32_t *cvtm_cell_neighbors(const cvtm_cell *cell) {
+#ifdef __CUDA_ARCH__
+  (void)cell;
+  return NULL;
+#else
+  return cell->neighbor;
+#endif
+}
+
+CVTM_HD void cvtm_cell_set_rectangle(cvtm_cell *cell, const cvtm_cell_box *box) {
+  const int32_t s = cell->stride;
+  int32_t *neighbor = cvtm_cell_neighbors(cell);
+  for (int32_t k = 0; neighbor && k < 4; ++k) neighbor[k * s] = CVTM_POLYGON_BORDER;
+  cell->count = 4;
+  cell->x[0] = box->x0;
+  cell->y[0] = box->y0;
+  cell->x[s] = box->x0;
+  cell->y[s] = box->y1;
+  cell->x[2 * s] = box->x1;
+  cell->y[2 * s] = box->y1;
+  cell->x[3 * s] = box->x1;
+  cell->y[3 * s] = box->y0;
+}
+
+/* The squared distance of the farthest corner, 0 if empty. A site farther than twice the root of it
+ * cannot cut the cell. */
+CVTM_HD double cvtm_cell_radius2(const cvtm_cell *cell) {
+  double largest = 0;
+  for (int32_t k = 0; k < cell->count; ++k) {
+    const double x = cell->x[k * cell->stride], y = cell->y[k * cell->stride];
+    const double r2 = x * x + y * y;
+    if (r2 > largest) largest = r2;
+  }
+  return largest;
+}
+
+/* How far corner k is beyond the line dx x + dy y = offset, times the length of (dx, dy). */
+CVTM_HD double cvtm_cell_excess(const cvtm_cell *cell, int32_t k, double dx, double dy,
+                                double offset) {
+  return dx * cell->x[k * cell->stride] + dy * cell->y[k * cell->stride] - offset;
+}
+
+/* Keeps the part nearer to the origin than to the site of index `other` at (dx, dy), as
+ * cvtm_corners_clip does. */
+CVTM_HD cvtm_clip cvtm_cell_clip(cvtm_cell *cell, double dx, double dy, int32_t other) {
+  const int32_t s = cell->stride;
+  cvtm_corners corners = {cell->count, cell->capacity, s,
+                          cell->x,     cell->y,        cvtm_cell_neighbors(cell)};
+  int32_t at = 0;
+  const cvtm_clip clip = cvtm_corners_clip_bisector(&corners, dx, dy, other, &at);
+  cell->count = corners.count;
+  if (clip != CVTM_CLIP_CUT) return clip;
+  /* A bisector along pixel edges stays on them. */
+  if (dy == 0) cell->x[at * s] = cell->x[(at + 1) * s] = 0.5 * dx;
+  if (dx == 0) cell->y[at * s] = cell->y[(at + 1) * s] = 0.5 * dy;
+  return clip;
+}
+
+/* Position of the site at a place, relative to the cell's site. */
+CVTM_HD void cvtm_cell_relative_site(const cvtm_site_tree_view *tree, int64_t place,
+                                     const cvtm_cell_origin *o, double *dx, double *dy) {
+  double x, y;
+  cvtm_tree_position(tree, place, &x, &y);
+  *dx = (x - o->shift_x) - o->x;
+  *dy = (y - o->shift_y) - o->y;
+}
+
+/* The origin of the cell of the site at a place. *start: the domain relative to it, on a torus the
+ * rectangle of the domain's size about the site. */
+CVTM_HD cvtm_cell_origin cvtm_cell_origin_at(const cvtm_site_tree_view *tree, cvtm_domain domain,
+                                             int64_t place, cvtm_cell_box *start) {
+  const double width = (double)domain.width, height = (double)domain.height;
+  cvtm_cell_origin o;
+  o.x = tree->position[2 * place];
+  o.y = tree->position[2 * place + 1];
+  o.shift_x = o.shift_y = 0;
+  o.index = tree->index[place];
+  o.place = (int32_t)place;
+  start->x0 = domain.periodic ? -0.5 * width : -o.x;
+  start->y0 = domain.periodic ? -0.5 * height : -o.y;
+  start->x1 = domain.periodic ? 0.5 * width : width - o.x;
+  start->y1 = domain.periodic ? 0.5 * height : height - o.y;
+  return o;
+}
+
+/* position - origin for the nearest periodic image, rounded as cvtm_cell_relative_site does. */
+CVTM_HD double cvtm_cell_nearest_image(double position, double origin, double period) {
+  const double d = position - origin;
+  if (d > 0.5 * period) return (position - period) - origin;
+  if (d < -0.5 * period) return (position + period) - origin;
+  return d;
+}
+
+CVTM_HD int32_t cvtm_cell_next(const cvtm_cell *cell, int32_t k, int32_t step) {
+  const int32_t next = k + step;
+  return next < 0 ? cell->count - 1 : next < cell->count ? next : 0;
+}
+
+CVTM_HD void cvtm_cell_set_slope(cvtm_cell *cell, int32_t k) {
+  const int32_t s = cell->stride, next = k + 1 < cell->count ? k + 1 : 0;
+  const double dx = cell->x[next * s] - cell->x[k * s], dy = cell->y[next * s] - cell->y[k * s];
+  cell->slope[k * s] = dx / dy;
+  cell->inverse[k * s] = dy / dx;
+}
+
+CVTM_HD void cvtm_cell_set_slopes(cvtm_cell *cell) {
+  for (int32_t k = 0; k < cell->count; ++k) cvtm_cell_set_slope(cell, k);
+}
+
+#endif

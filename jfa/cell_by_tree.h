@@ -1,0 +1,260 @@
+/* Tree clipping: the rectangle of the domain cut by the bisectors with the sites of the squares of
+ * the Morton curve around (see cell.h, site_squares.h). Clusters and empty regions cost little.
+ * Compiles as C11 and inside CUDA kernels. */
+#ifndef CVTMESH_JFA_CELL_BY_TREE_H
+#define CVTMESH_JFA_CELL_BY_TREE_H
+
+#include "jfa/site_squares.h"
+
+/* Clips by the site of index `other` at (dx, dy) and updates *radius2. Returns 0 if there is
+ * nothing more to clip: the cell is empty, or *status is CVTM_CELL_OVERFLOW. */
+CVTM_HD int cvtm_cell_clip_site(double dx, double dy, int32_t other, const cvtm_cell_origin *o,
+                                cvtm_cell *cell, double *radius2, cvtm_cell_status *status) {
+  if (other == o->index) return 1;
+  if (dx == 0 && dy == 0) {
+    if (other > o->index) return 1;
+    cell->count = 0;
+    return 0;
+  }
+  switch (cvtm_cell_clip(cell, dx, dy, other)) {
+    case CVTM_CLIP_NONE:
+      return 1;
+    case CVTM_CLIP_CUT:
+      *radius2 = cvtm_cell_radius2(cell);
+      return 1;
+    case CVTM_CLIP_EMPTY:
+      return 0;
+    case CVTM_CLIP_OVERFLOW:
+    default:
+      *status = CVTM_CELL_OVERFLOW;
+      return 0;
+  }
+}
+
+/* Intersects the box with the square of side 2 reach about the site; returns 0 if nothing is left.
+ */
+CVTM_HD int cvtm_cell_shrink_box(cvtm_cell_box *box, double reach) {
+  if (box->x0 < -reach) box->x0 = -reach;
+  if (box->y0 < -reach) box->y0 = -reach;
+  if (box->x1 > reach) box->x1 = reach;
+  if (box->y1 > reach) box->y1 = reach;
+  return box->x0 < box->x1 && box->y0 < box->y1;
+}
+
+/* --- clipping by the squares -------------------------------------------------------------- */
+
+CVTM_HD double cvtm_cell_box_distance2(const cvtm_cell_box *box, double x, double y) {
+  const double dx = cvtm_interval_gap(x, box->x0, box->x1);
+  const double dy = cvtm_interval_gap(y, box->y0, box->y1);
+  return dx * dx + dy * dy;
+}
+
+/* True if a site in the box can cut the cell. distance2: from the cell's site to the box; radius2:
+ * cvtm_cell_radius2. */
+CVTM_HD int cvtm_cell_box_cuts(const cvtm_cell *cell, double radius2, const cvtm_cell_box *box,
+                               double distance2) {
+  if (!(distance2 > 0)) return 1; /* it may hold coincident sites */
+  if (distance2 >= 4 * radius2) return 0;
+  for (int32_t k = 0; k < cell->count; ++k) {
+    const double x = cell->x[k * cell->stride], y = cell->y[k * cell->stride];
+    if (cvtm_cell_box_distance2(box, x, y) < x * x + y * y) return 1;
+  }
+  return 0;
+}
+
+/* The halves of a square, the nearer one first, and their squared distances from the site; infinite
+ * for one without sites, unless the tree may lack them. */
+typedef struct cvtm_cell_halves {
+  uint64_t near, far;
+  double near2, far2;
+} cvtm_cell_halves;
+
+CVTM_HD double cvtm_cell_square_distance2(const cvtm_site_tree_view *tree, cvtm_domain domain,
+                                          uint64_t square, const cvtm_cell_origin *o) {
+  int32_t first, last;
+  cvtm_square_places(tree, domain, square, &first, &last);
+  if (first == last && tree->cover == NULL) return HUGE_VAL;
+  const cvtm_cell_box box = cvtm_square_relative_box(tree, domain, square, o);
+  return cvtm_cell_box_distance2(&box, 0, 0);
+}
+
+CVTM_HD cvtm_cell_halves cvtm_cell_halves_of(const cvtm_site_tree_view *tree, cvtm_domain domain,
+                                             uint64_t square, const cvtm_cell_origin *o) {
+  const double a2 = cvtm_cell_square_distance2(tree, domain, 2 * square, o);
+  const double b2 = cvtm_cell_square_distance2(tree, domain, 2 * square + 1, o);
+  const uint64_t a = 2 * square, b = a + 1;
+  const cvtm_cell_halves a_first = {a, b, a2, b2}, b_first = {b, a, b2, a2};
+  return a2 <= b2 ? a_first : b_first;
+}
+
+/* The sites of a square that are to be visited one by one, at places *first .. *last - 1. Returns 1
+ * if its halves are to be visited in their place. */
+CVTM_HD int cvtm_cell_visit_square(const cvtm_site_tree_view *tree, cvtm_domain domain,
+                                   uint64_t square, int32_t *first, int32_t *last) {
+  cvtm_square_places(tree, domain, square, first, last);
+  const int32_t sites = *last - *first;
+  return cvtm_square_is_wanted(tree, square, sites) &&
+         cvtm_square_is_divided(tree, cvtm_square_depth(square), sites, CVTM_TREE_LEAF);
+}
+
+/* The sites that clip first, nearest first: they leave a cell so small that few others are tested.
+ */
+enum { CVTM_NEAREST_CAPACITY = 6 };
+typedef struct cvtm_nearest_list {
+  int32_t count;
+  double distance2[CVTM_NEAREST_CAPACITY];
+  int32_t place[CVTM_NEAREST_CAPACITY];
+} cvtm_nearest_list;
+
+CVTM_HD void cvtm_nearest_list_add(cvtm_nearest_list *list, double distance2, int32_t place) {
+  int32_t k = list->count;
+  if (k < CVTM_NEAREST_CAPACITY) {
+    ++list->count;
+  } else {
+    if (distance2 >= list->distance2[k - 1]) return;
+    --k;
+  }
+  for (; k > 0 && list->distance2[k - 1] > distance2; --k) {
+    list->distance2[k] = list->distance2[k - 1];
+    list->place[k] = list->place[k - 1];
+  }
+  list->distance2[k] = distance2;
+  list->place[k] = place;
+}
+
+/* Lists the nearest sites that do not coincide with the cell's own. Returns 0 if one that does has
+ * a lower index: then that one owns the cell. */
+CVTM_HD int cvtm_cell_nearest_sites(const cvtm_site_tree_view *tree, cvtm_domain domain,
+                                    const cvtm_cell_origin *o, cvtm_nearest_list *list) {
+  uint64_t stack[CVTM_TREE_STACK], square = 1;
+  double stack_distance2[CVTM_TREE_STACK], distance2 = 0;
+  int top = 0;
+  list->count = 0;
+  for (;;) {
+    if (list->count < CVTM_NEAREST_CAPACITY ||
+        distance2 < list->distance2[CVTM_NEAREST_CAPACITY - 1]) {
+      int32_t first, last;
+      if (cvtm_cell_visit_square(tree, domain, square, &first, &last)) {
+        const cvtm_cell_halves halves = cvtm_cell_halves_of(tree, domain, square, o);
+        if (halves.far2 < HUGE_VAL) {
+          stack[top] = halves.far;
+          stack_distance2[top++] = halves.far2;
+        }
+        square = halves.near;
+        distance2 = halves.near2;
+        continue;
+      }
+      for (int32_t place = first; place < last; ++place) {
+        double dx, dy;
+        cvtm_cell_relative_site(tree, place, o, &dx, &dy);
+        const double d2 = dx * dx + dy * dy;
+        if (d2 > 0) {
+          cvtm_nearest_list_add(list, d2, place);
+        } else if (dx == 0 && dy == 0 && tree->index[place] < o->index) {
+          return 0;
+        }
+      }
+    }
+    if (top == 0) return 1;
+    square = stack[--top];
+    distance2 = stack_distance2[top];
+  }
+}
+
+/* True if a site of the square can cut the cell. */
+CVTM_HD int cvtm_cell_square_cuts(const cvtm_site_tree_view *tree, cvtm_domain domain,
+                                  uint64_t square, const cvtm_cell_origin *o, const cvtm_cell *cell,
+                                  double radius2) {
+  const cvtm_cell_box box = cvtm_square_relative_box(tree, domain, square, o);
+  return cvtm_cell_box_cuts(cell, radius2, &box, cvtm_cell_box_distance2(&box, 0, 0));
+}
+
+/* Clips by the sites at places first .. last - 1, as far as they are near enough. Returns 0 as
+ * cvtm_cell_clip_site does. */
+CVTM_HD int cvtm_cell_clip_sites(const cvtm_site_tree_view *tree, int32_t first, int32_t last,
+                                 const cvtm_cell_origin *o, cvtm_cell *cell, double *radius2,
+                                 cvtm_cell_status *status) {
+  for (int32_t place = first; place < last; ++place) {
+    double dx, dy;
+    cvtm_cell_relative_site(tree, place, o, &dx, &dy);
+    if (dx * dx + dy * dy >= 4 * *radius2) continue;
+    if (!cvtm_cell_clip_site(dx, dy, tree->index[place], o, cell, radius2, status)) return 0;
+  }
+  return 1;
+}
+
+/* Clips by all sites: depth first, the nearer half before the farther one. Returns 0 as
+ * cvtm_cell_clip_site does. */
+CVTM_HD int cvtm_cell_clip_tree(const cvtm_site_tree_view *tree, cvtm_domain domain,
+                                const cvtm_cell_origin *o, cvtm_cell *cell, double *radius2,
+                                cvtm_cell_status *status) {
+  uint64_t stack[CVTM_TREE_STACK];
+  int top = 0;
+  stack[top++] = 1;
+  while (top > 0) {
+    uint64_t square = stack[--top];
+    int32_t first, last;
+    if (!cvtm_cell_square_cuts(tree, domain, square, o, cell, *radius2)) continue;
+    while (cvtm_cell_visit_square(tree, domain, square, &first, &last)) {
+      const cvtm_cell_halves halves = cvtm_cell_halves_of(tree, domain, square, o);
+      if (halves.far2 < 4 * *radius2) stack[top++] = halves.far;
+      first = last;
+      if (!(halves.near2 < 4 * *radius2)) break;
+      square = halves.near;
+    }
+    if (first == last || !cvtm_cell_square_cuts(tree, domain, square, o, cell, *radius2)) continue;
+    if (!cvtm_cell_clip_sites(tree, first, last, o, cell, radius2, status)) return 0;
+  }
+  return 1;
+}
+
+/* Clips the rectangle *start, relative to the site, by all sites; on a torus also by their images
+ * one period away, which are the only ones that can reach it. */
+CVTM_HD cvtm_cell_status cvtm_cell_cut_from(const cvtm_site_tree_view *tree, cvtm_domain domain,
+                                            const cvtm_cell_box *start, cvtm_cell_origin *o,
+                                            cvtm_cell *cell, double *radius2) {
+  cvtm_cell_status status = CVTM_CELL_DONE;
+  cvtm_cell_set_rectangle(cell, start);
+  *radius2 = cvtm_cell_radius2(cell);
+  o->shift_x = 0;
+  o->shift_y = 0;
+  cvtm_nearest_list list;
+  if (!cvtm_cell_nearest_sites(tree, domain, o, &list)) {
+    cell->count = 0;
+    return status;
+  }
+  cell->nearest2 = list.count > 0 ? list.distance2[0] : HUGE_VAL;
+  for (int32_t k = 0; k < list.count; ++k) {
+    double dx, dy;
+    cvtm_cell_relative_site(tree, list.place[k], o, &dx, &dy);
+    if (!cvtm_cell_clip_site(dx, dy, tree->index[list.place[k]], o, cell, radius2, &status))
+      return status;
+  }
+  if (!cvtm_cell_clip_tree(tree, domain, o, cell, radius2, &status) || !domain.periodic)
+    return status;
+  for (int image = 0; image < 9; ++image) {
+    if (image == 4) continue;
+    o->shift_x = (image % 3 - 1) * (double)domain.width;
+    o->shift_y = (image / 3 - 1) * (double)domain.height;
+    if (!cvtm_cell_clip_tree(tree, domain, o, cell, radius2, &status)) return status;
+  }
+  return status;
+}
+
+/* The cell of the site at a place: CVTM_CELL_DONE or CVTM_CELL_OVERFLOW. Corners carry the rounding
+ * of the largest polygon clipped, so a cell very much smaller than the domain is clipped a second
+ * time, from a square that just holds it. */
+CVTM_HD cvtm_cell_status cvtm_cell_by_tree(const cvtm_site_tree_view *tree, cvtm_domain domain,
+                                           int64_t place, cvtm_cell *cell) {
+  cvtm_cell_box start;
+  cvtm_cell_origin o = cvtm_cell_origin_at(tree, domain, place, &start);
+  double radius2 = 0;
+  const cvtm_cell_status status = cvtm_cell_cut_from(tree, domain, &start, &o, cell, &radius2);
+  if (status != CVTM_CELL_DONE || cell->count == 0) return status;
+  const double reach = 2 * sqrt(radius2);
+  const double size = (double)(domain.width > domain.height ? domain.width : domain.height);
+  if (reach > 1e-3 * size || !cvtm_cell_shrink_box(&start, reach)) return status;
+  return cvtm_cell_cut_from(tree, domain, &start, &o, cell, &radius2);
+}
+
+#endif

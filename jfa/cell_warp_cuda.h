@@ -1,0 +1,100 @@
+/* For .cu files only: hull construction of CELLS cells at a time by a warp, 32 / CELLS lanes each.
+ */
+#ifndef CVTMESH_JFA_CELL_WARP_CUDA_H
+#define CVTMESH_JFA_CELL_WARP_CUDA_H
+
+#include "jfa/cell_by_hull.h"
+#include "jfa/cell_scanlines.h"
+
+enum { CVTM_WARP_ROWS = 512 /* pixel rows of a cell, about, at most */ };
+
+/* Shared memory of the hulls. */
+template <int CELLS>
+struct cvtm_warp_hulls {
+  cvtm_hull_pole pole[CVTM_HULL_POLES * CELLS];
+  int32_t place[CVTM_HULL_POLES * CELLS], order[CVTM_HULL_SIDES * CELLS],
+      scratch[CVTM_HULL_SCRATCH * CELLS];
+};
+
+/* Constructs the cells of the sites at places base .. base + CELLS - 1, as far as they are before
+ * `end`. Lane k of the warp works on cell k % CELLS. Returns true if that is done: hull
+ * construction did not fail, and the cell does not span more than about CVTM_WARP_ROWS rows. *left,
+ * unless it is NULL, is the hull at the end. PARTIAL: for a tree with a cover; only cells that it
+ * asks for are done. The kernel for other trees is 2 % faster without (H200). */
+template <int CELLS, bool PARTIAL = false>
+__device__ bool cvtm_warp_cells_by_hull(const cvtm_site_tree_view &tree, cvtm_domain domain,
+                                        int64_t base, int64_t end, int lane, int32_t most_tests,
+                                        cvtm_warp_hulls<CELLS> *memory, cvtm_cell *cell,
+                                        cvtm_hull *left = nullptr) {
+  const int c = lane % CELLS;
+  const cvtm_lanes lanes = {lane / CELLS, CVTM_WARP / CELLS};
+  cvtm_hull hull = {0,
+                    CELLS,
+                    CVTM_HULL_POLES,
+                    CELLS == 16 ? 1.6F : CVTM_HULL_REACH, /* with few lanes a site costs more */
+                    0,
+                    memory->pole + c,
+                    memory->place + c,
+                    memory->order + c,
+                    memory->scratch + c,
+                    most_tests,
+                    0,
+                    PARTIAL};
+  double radius2 = 0;
+  const int64_t place = base + c;
+  const bool cut = cvtm_cell_by_hull(&tree, domain, place, place < end, lanes, &hull, cell,
+                                     &radius2) == CVTM_CELL_DONE;
+  const bool done = cut && 4 * radius2 <= CVTM_WARP_ROWS * CVTM_WARP_ROWS;
+  if (!done) cell->count = 0;
+  if (left != nullptr) *left = hull;
+  __syncwarp();
+  return done;
+}
+
+/* Cells in shared memory. Slopes overwrite the hulls. */
+template <int CELLS>
+struct cvtm_warp_cells {
+  double x[CVTM_HULL_SIDES * CELLS], y[CVTM_HULL_SIDES * CELLS], tolerance[CELLS];
+  union {
+    cvtm_warp_hulls<CELLS> hulls;
+    struct {
+      double slope[CVTM_HULL_SIDES * CELLS], inverse[CVTM_HULL_SIDES * CELLS];
+    };
+  };
+  int32_t count[CELLS]; /* corners; less than 3: none */
+};
+
+template <int CELLS>
+__device__ cvtm_cell cvtm_warp_cell(cvtm_warp_cells<CELLS> *memory, int c) {
+  const cvtm_cell cell = {
+      memory->count[c],  CVTM_HULL_SIDES,     CELLS, memory->x + c, memory->y + c,
+      memory->slope + c, memory->inverse + c, 0};
+  return cell;
+}
+
+/* cvtm_warp_cells_by_hull, then slopes and tolerances, all in *memory. */
+template <int CELLS>
+__device__ bool cvtm_warp_cells_with_slopes(const cvtm_site_tree_view &tree, cvtm_domain domain,
+                                            int64_t base, int lane,
+                                            cvtm_warp_cells<CELLS> *memory) {
+  const int c = lane % CELLS;
+  cvtm_cell cell = {0,
+                    CVTM_HULL_SIDES,
+                    CELLS,
+                    memory->x + c,
+                    memory->y + c,
+                    memory->slope + c,
+                    memory->inverse + c,
+                    0};
+  const bool done =
+      cvtm_warp_cells_by_hull(tree, domain, base, tree.count, lane, 0, &memory->hulls, &cell);
+  for (int k = lane / CELLS; k < cell.count; k += CVTM_WARP / CELLS) cvtm_cell_set_slope(&cell, k);
+  if (lane < CELLS) {
+    memory->count[c] = cell.count;
+    memory->tolerance[c] = cell.count < 3 ? 0 : cvtm_cell_tolerance(domain, &cell);
+  }
+  __syncwarp();
+  return done;
+}
+
+#endif

@@ -1,0 +1,165 @@
+/* Inside cell_by_hull.h only, on CUDA: the steps of hull construction that lanes of a warp share.
+ */
+#ifndef CVTMESH_JFA_HULL_LANES_CUDA_H
+#define CVTMESH_JFA_HULL_LANES_CUDA_H
+
+#include "jfa/hull_search.h"
+
+/* A walk over the sites of this lane's bins. */
+typedef struct cvtm_hull_bin_walk {
+  const int32_t *slot; /* of the next bin */
+  int32_t next, end;   /* places */
+} cvtm_hull_bin_walk;
+
+/* The place of this lane's next site; the cell's own site if there is none. */
+CVTM_HD int32_t cvtm_hull_next_site(const cvtm_hull_search *s, const cvtm_hull *hull, int more,
+                                    cvtm_hull_bin_walk *walk) {
+  if (!more) return s->o.place;
+  if (walk->next == walk->end) {
+    walk->next = walk->slot[0];
+    walk->end = walk->slot[hull->stride];
+    walk->slot += 2 * s->lanes.count * hull->stride;
+  }
+  return walk->next++;
+}
+
+/* Adds the sites to gather that can cut the cell. Returns 1 if the cell belongs to another,
+ * coincident site. The position of the next site is loaded before the current one is used. */
+CVTM_INLINE int cvtm_hull_gather(const cvtm_hull_search *s, int wanted, const cvtm_cell *cell,
+                                 cvtm_hull *hull) {
+  const int32_t found = wanted ? cvtm_hull_find_bins(s, hull) : 0;
+  const int crowded = found > CVTM_HULL_MAX_SCAN;
+  const int32_t sites = crowded ? 0 : found, most = cvtm_lanes_most(sites);
+  cvtm_hull_bin_walk walk = {hull->scratch + 2 * s->lanes.lane * hull->stride, 0, 0};
+  int owned = 0;
+  double x, y, next_x, next_y;
+  int32_t place = cvtm_hull_next_site(s, hull, sites > 0, &walk);
+  cvtm_tree_position(s->tree, place, &next_x, &next_y);
+  for (int32_t k = 1; k <= most; ++k) {
+    const int32_t current = place;
+    x = next_x;
+    y = next_y;
+    place = cvtm_hull_next_site(s, hull, k < sites, &walk);
+    cvtm_tree_position(s->tree, place, &next_x, &next_y);
+    const double dx = (x - s->o.shift_x) - s->o.x, dy = (y - s->o.shift_y) - s->o.y;
+    const float near_x = (float)dx, near_y = (float)dy;
+    const float distance2 = near_x * near_x + near_y * near_y;
+    int take = distance2 >= s->from && distance2 < s->to;
+    if (!(distance2 > 0) && take) {
+      const int same = dx == 0 && dy == 0;
+      owned |=
+          same && current < s->o.place; /* of coincident sites the first has the lowest index */
+      take = !same && current != s->o.place;
+    }
+    if (cell->count > 0) take = take && cvtm_hull_cuts(cell, dx, dy);
+    cvtm_hull_add(s, take, near_x, near_y, current, hull);
+  }
+  cvtm_lanes_sync();
+  if (crowded) hull->count = 2 * hull->capacity;
+  hull->tests += sites;
+  return owned;
+}
+
+/* A candidate for the next corner of the hull: the components of the step to it along the current
+ * corner and across, and its number. */
+typedef struct cvtm_hull_step {
+  float out, across;
+  int32_t pole;
+} cvtm_hull_step;
+
+/* True if b is the better next corner. */
+CVTM_HD int cvtm_hull_better(const cvtm_hull_step *a, const cvtm_hull_step *b) {
+  return b->out * a->across > a->out * b->across;
+}
+
+/* The corner after corner `at`: no pole is to the left of the line through both, and the origin is
+ * to its right. CVTM_HULL_NONE if there is none. CVTM_HULL_TURN is added if the step there goes
+ * from y < 0 to y >= 0. */
+CVTM_HD int32_t cvtm_hull_next(const cvtm_hull *hull, int32_t at, int32_t count) {
+  const cvtm_hull_pole p = hull->pole[at * hull->stride];
+  cvtm_hull_step best = {-1, 0, -1}; /* worse than every candidate */
+  for (int32_t first = 0; first < count; first += CVTM_HULL_STEP) {
+    for (int32_t k = first; k < first + CVTM_HULL_STEP; ++k) {
+      const cvtm_hull_pole q = hull->pole[k * hull->stride];
+      const float dx = q.x - p.x, dy = q.y - p.y;
+      const cvtm_hull_step step = {CVTM_FMAF(p.x, dx, p.y * dy), p.y * dx - p.x * dy, k};
+      if (step.across > 0 && cvtm_hull_better(&best, &step)) best = step;
+    }
+  }
+  if (best.pole < 0) return CVTM_HULL_NONE;
+  const int turn = p.y < 0 && !(hull->pole[best.pole * hull->stride].y < 0);
+  return best.pole | (turn ? CVTM_HULL_TURN : 0);
+}
+
+/* Sets scratch[k] = the corner after pole k, for this lane's share of the poles. */
+CVTM_INLINE void cvtm_hull_find_next(cvtm_lanes lanes, cvtm_hull *hull, int32_t count) {
+  for (int32_t k = lanes.lane; k < count; k += lanes.count)
+    hull->scratch[k * hull->stride] = cvtm_hull_next(hull, k, count);
+}
+
+/* The point where two bisectors meet. One parallel to an axis gets its coordinate exactly. */
+CVTM_HD void cvtm_hull_corner(double ax, double ay, double bx, double by, double *x, double *y) {
+  const double a = 0.5 * (ax * ax + ay * ay), b = 0.5 * (bx * bx + by * by);
+  const double t = 1 / (ax * by - ay * bx);
+  *x = ay == 0 ? 0.5 * ax : by == 0 ? 0.5 * bx : (a * by - b * ay) * t;
+  *y = ax == 0 ? 0.5 * ay : bx == 0 ? 0.5 * by : (ax * b - bx * a) * t;
+}
+
+/* True if (x, y) is within rounding of the bisector with (dx, dy). */
+CVTM_HD int cvtm_hull_on_bisector(double dx, double dy, double x, double y) {
+  const double d2 = dx * dx + dy * dy;
+  return cvtm_within_rounding(fabs(dx * x + dy * y - 0.5 * d2), d2 * (x * x + y * y));
+}
+
+/* Computes the cell's corners. Returns the squared distance of the farthest; infinite unless each
+ * bisector turns in the same sense from the one before. *good: each of this lane's corners is
+ * within rounding of its two bisectors. */
+CVTM_INLINE double cvtm_hull_set_corners(const cvtm_hull_search *s, const cvtm_hull *hull,
+                                         int32_t sides, cvtm_cell *cell, int *good) {
+  double largest = 0;
+  *good = 1;
+  for (int32_t k = s->lanes.lane; k < sides; k += s->lanes.count) {
+    const int32_t next = k + 1 < sides ? k + 1 : 0;
+    double ax, ay, bx, by, x, y;
+    cvtm_hull_neighbor(s, hull->place[hull->order[k * hull->stride] * hull->stride], &ax, &ay);
+    cvtm_hull_neighbor(s, hull->place[hull->order[next * hull->stride] * hull->stride], &bx, &by);
+    cvtm_hull_corner(ax, ay, bx, by, &x, &y);
+    cell->x[k * cell->stride] = x;
+    cell->y[k * cell->stride] = y;
+    const double r2 = x * x + y * y;
+    if (!(r2 < HUGE_VAL && ax * by < ay * bx)) largest = HUGE_VAL;
+    if (r2 > largest) largest = r2;
+    *good &= cvtm_hull_on_bisector(ax, ay, x, y) & cvtm_hull_on_bisector(bx, by, x, y);
+  }
+  cell->count = sides;
+  return cvtm_lanes_largest(s->lanes, largest);
+}
+
+/* True if no corner is beyond a bisector by more than rounding, given that the corners are on their
+ * own two. Hull bisectors need no test against all corners: consecutive corners must advance along
+ * each edge, at a right angle to the direction of its pole. Others are tested against every corner.
+ */
+CVTM_INLINE int cvtm_hull_verify(const cvtm_hull_search *s, const cvtm_hull *hull,
+                                 const cvtm_cell *cell, double radius2) {
+  const int32_t stride = cell->stride;
+  int good = 1;
+  for (int32_t k = s->lanes.lane; k < cell->count; k += s->lanes.count) {
+    const int32_t from = (k > 0 ? k : cell->count) - 1;
+    const cvtm_hull_pole pole = hull->pole[hull->order[k * hull->stride] * hull->stride];
+    const double dx = (double)pole.x, dy = (double)pole.y;
+    const double back = (cell->y[k * stride] - cell->y[from * stride]) * dx -
+                        (cell->x[k * stride] - cell->x[from * stride]) * dy;
+    good &= cvtm_within_rounding(back, (dx * dx + dy * dy) * radius2);
+  }
+  uint32_t inside = cell->count > 0 ? ((1u << hull->count) - 1) & ~hull->corners : 0;
+  for (; inside > 0; inside &= inside - 1) {
+    double dx, dy;
+    cvtm_hull_neighbor(s, hull->place[cvtm_lowest_bit(inside) * hull->stride], &dx, &dy);
+    const double d2 = dx * dx + dy * dy;
+    for (int32_t c = s->lanes.lane; c < cell->count; c += s->lanes.count)
+      good &= cvtm_within_rounding(cvtm_cell_excess(cell, c, dx, dy, 0.5 * d2), d2 * radius2);
+  }
+  return good;
+}
+
+#endif

@@ -1,0 +1,402 @@
+/* The sites are sorted by counting: most bins hold few sites, so that comparing a site with the
+ * others of its bin, which form a chain, gives its place in the order. The sites of crowded bins
+ * are sorted by merging.
+ *
+ * CUB's radix sort, with what finds bins and spacings, takes 4 to 5 times as long at 4,000 and
+ * 60,000 sites, and 2.6 to 2.0 times at 10^6 to 10^7 in the order of a start (H200). In random
+ * order it takes as long at 10^6 sites and 0.4 times as long at 10^7; with half of the sites in a
+ * millionth of the area 0.8 to 0.25 times from 60,000 sites on. Whole evaluations take 1.15 to 1.25
+ * times as long with it at 60,000 sites and 0.94 to 1.06 times from 10^6 on, so that no size calls
+ * for it. sort_by_radix is the reference. */
+#include "base/cuda_check.h"
+#include "base/cuda_utils.h"
+#include "base/primitives.h"
+#include "jfa/site_tree_boxes_cuda.h"
+
+#include <cub/block/block_scan.cuh>
+
+enum {
+  BLOCK = 256,
+  SHARE = CVTM_TREE_TILE / BLOCK, /* a thread's bins of a tile */
+  RUN = 32,                       /* sites of a crowded bin that are ordered by counting */
+  CROWD_BLOCKS = 1024,
+  CROWD_ITEM = 2 * BLOCK /* places that a block orders or merges at once */
+};
+
+/* Counts a site and adds it to the chain of its bin. Lanes whose sites share a bin link these among
+ * themselves, and the last lane adds them all: with an atomic operation per site, many sites of one
+ * bin would wait for each other. */
+static __device__ void count_site(const cvtm_site_tree_arrays &tree, int64_t i, int32_t bin,
+                                  unsigned lanes) {
+  const int lane = threadIdx.x % 32;
+  const unsigned peers = __match_any_sync(lanes, bin), before = peers & ((1u << lane) - 1);
+  const int last = 31 - __clz(peers);
+  int32_t head = -1;
+  if (lane == last) {
+    head = atomicExch(tree.bin_head + bin, static_cast<int32_t>(i));
+    atomicAdd(tree.bin_count + bin, __popc(peers));
+  }
+  head = __shfl_sync(lanes, head, last);
+  const int previous = before == 0 ? lane : 31 - __clz(before);
+  const int32_t other = __shfl_sync(lanes, static_cast<int32_t>(i), previous);
+  tree.order[i] = before == 0 ? head : other;
+}
+
+/* Counts and chains the sites of each bin, in any order. */
+static __global__ void count_kernel(cvtm_site_tree_arrays tree, const double *sites) {
+  const cvtm_metric metric = cvtm_metric_of(tree.domain);
+  for (int64_t i = cvtm_first_thread(); i - threadIdx.x % 32 < tree.count;
+       i += cvtm_thread_count()) {
+    const unsigned lanes = __ballot_sync(0xFFFFFFFFu, i < tree.count);
+    if (i >= tree.count) continue;
+    double x, y;
+    cvtm_canonical_site(metric, sites + 2 * i, &x, &y);
+    const uint64_t code = cvtm_morton_code(tree.domain, x, y);
+    tree.keys[i] = code;
+    count_site(tree, i, cvtm_bin_of(code, tree.levels), lanes);
+  }
+}
+
+/* The sum of the numbers of all threads of the block; *before: the sum of those of the threads
+ * before this one. */
+static __device__ int32_t block_sums(int32_t mine, int32_t *before) {
+  typedef cub::BlockScan<int32_t, BLOCK> scan;
+  __shared__ typename scan::TempStorage memory;
+  int32_t total;
+  __syncthreads(); /* an earlier call has read its sums */
+  scan(memory).ExclusiveSum(mine, *before, total);
+  return total;
+}
+
+/* Takes the next tile of bins for this block. Blocks take the tiles in turn, so that running blocks
+ * have taken all tiles before this one. */
+static __device__ int64_t take_tile(int32_t *taken) {
+  __shared__ int32_t tile;
+  __syncthreads(); /* all have read the last one */
+  if (threadIdx.x == 0) tile = atomicAdd(taken, 1);
+  __syncthreads();
+  return tile;
+}
+
+/* What a tile says: the number of its sites, or `whole`, of those of all tiles before it, too.
+ * Never 0, which is a tile that has said nothing yet. */
+static __device__ unsigned long long tile_word(int32_t sites, bool whole) {
+  return static_cast<unsigned long long>(sites) << 2 | 2 | whole;
+}
+
+/* The number of the sites of all tiles before this one: looks back until a tile says the whole
+ * (Merrill & Garland 2016, "Single-pass parallel prefix scan with decoupled look-back"). */
+static __device__ int32_t count_before(const cvtm_site_tree_arrays &tree, int64_t tile) {
+  int32_t before = 0, wholes = 0, nearer;
+  for (int64_t last = tile - 1; last >= 0 && wholes == 0; last -= BLOCK) {
+    const int64_t k = last - threadIdx.x;
+    const volatile unsigned long long *told = tree.tile_count + k;
+    unsigned long long said = 0;
+    while (k >= 0 && said == 0) said = *told;
+    wholes = block_sums(said & 1, &nearer);
+    int32_t ignored;
+    before += block_sums(nearer == 0 ? static_cast<int32_t>(said >> 2) : 0, &ignored);
+  }
+  return before;
+}
+
+/* Sets the first place of each bin of a tile: the bins follow each other, after those of the tiles
+ * before. */
+static __global__ void __launch_bounds__(BLOCK)
+    start_kernel(cvtm_site_tree_arrays tree, int64_t bins, int64_t tiles) {
+  for (int64_t tile = take_tile(tree.taken); tile < tiles; tile = take_tile(tree.taken)) {
+    const int64_t first = tile * CVTM_TREE_TILE + threadIdx.x * SHARE;
+    int32_t count[SHARE] = {0}, mine = 0, before;
+    for (int k = 0; k < SHARE; ++k)
+      if (first + k < bins) mine += count[k] = tree.bin_count[first + k];
+    const int32_t total = block_sums(mine, &before);
+    if (threadIdx.x == 0) atomicExch(tree.tile_count + tile, tile_word(total, tile == 0));
+    const int32_t earlier = count_before(tree, tile);
+    if (threadIdx.x == 0) atomicExch(tree.tile_count + tile, tile_word(earlier + total, true));
+    int32_t place = before + earlier;
+    for (int k = 0; k < SHARE && first + k < bins; ++k) {
+      tree.start[first + k] = place;
+      place += count[k];
+    }
+    if (tile == 0 && threadIdx.x == 0) tree.start[bins] = static_cast<int32_t>(tree.count);
+  }
+}
+
+/* The address of the code of the site at a place of a crowded bin while the bin is ordered. The
+ * memory of the bin's positions, which are not known yet, holds two arrays of codes. */
+static __device__ double *crowd_code(const cvtm_site_tree_arrays &tree, int32_t first, int32_t last,
+                                     int array, int64_t place) {
+  return tree.position + first + (array == 0 ? 0 : last - first) + place;
+}
+
+/* Counts off one site of a crowded bin; returns the number that was left before. The lanes whose
+ * sites share the bin make one atomic operation. */
+static __device__ int32_t count_off(int32_t *bin_count, int32_t bin) {
+  const int lane = threadIdx.x % 32;
+  const unsigned peers = __match_any_sync(__activemask(), bin);
+  const int leader = __ffs(static_cast<int>(peers)) - 1;
+  int32_t count = 0;
+  if (lane == leader) count = atomicSub(bin_count + bin, __popc(peers));
+  return __shfl_sync(peers, count, leader) - __popc(peers & ((1u << lane) - 1));
+}
+
+/* Orders each bin by code, then index; the sites of a crowded bin get its places in any order, and
+ * spacings below 0. Counts and chains are empty again for the next sort. */
+static __global__ void order_kernel(cvtm_site_tree_arrays tree, int64_t tiles,
+                                    const double *sites) {
+  for (int64_t k = cvtm_first_thread(); k < tiles; k += cvtm_thread_count()) tree.tile_count[k] = 0;
+  if (cvtm_first_thread() == 0) *tree.taken = 0;
+  const cvtm_metric metric = cvtm_metric_of(tree.domain);
+  for (int64_t i = cvtm_first_thread(); i < tree.count; i += cvtm_thread_count()) {
+    const uint64_t code = tree.keys[i];
+    const int32_t bin = cvtm_bin_of(code, tree.levels);
+    const int32_t count = cvtm_bin_count(&tree, bin, 0);
+    int64_t place = tree.start[bin];
+    if (count > CVTM_TREE_CROWDED_BIN) {
+      const int32_t left = count_off(tree.bin_count, bin);
+      const int32_t first = static_cast<int32_t>(place), last = first + count;
+      place += left - 1;
+      tree.index[place] = static_cast<int32_t>(i);
+      tree.spacing[place] = -1;
+      *crowd_code(tree, first, last, 0, place) = __longlong_as_double(static_cast<int64_t>(code));
+      if (left == 1) {
+        tree.bin_head[bin] = -1;
+        atomicMax(tree.fullest, count);
+      }
+      continue;
+    }
+    for (int32_t other = tree.bin_head[bin]; other >= 0; other = tree.order[other]) {
+      const uint64_t other_code = tree.keys[other];
+      place += other_code < code || (other_code == code && other < i);
+    }
+    if (atomicSub(tree.bin_count + bin, 1) == 1) tree.bin_head[bin] = -1;
+    tree.index[place] = static_cast<int32_t>(i);
+    tree.spacing[place] = cvtm_bin_spacing(&tree, i, bin);
+    cvtm_canonical_site(metric, sites + 2 * i, &tree.position[2 * place],
+                        &tree.position[2 * place + 1]);
+  }
+}
+
+/* A pass over the crowded bins, from one pair of arrays of sites and codes to the other. */
+struct crowd_pass {
+  cvtm_site_tree_arrays tree;
+  const int32_t *from;
+  int32_t *to;
+  int array; /* of the codes to read */
+};
+
+/* A site of a crowded bin. */
+struct crowded_site {
+  int32_t i;           /* the caller's number */
+  uint64_t code;       /* of the curve */
+  int32_t first, last; /* places of the bin */
+};
+
+static __device__ crowded_site read_crowded(const crowd_pass &pass, int64_t place) {
+  crowded_site site;
+  site.i = pass.from[place];
+  site.code = pass.tree.keys[site.i];
+  const int32_t bin = cvtm_bin_of(site.code, pass.tree.levels);
+  site.first = pass.tree.start[bin];
+  site.last = pass.tree.start[bin + 1];
+  return site;
+}
+
+static __device__ void write_crowded(const crowd_pass &pass, const crowded_site &site,
+                                     int64_t place) {
+  pass.to[place] = site.i;
+  *crowd_code(pass.tree, site.first, site.last, 1 - pass.array, place) =
+      __longlong_as_double(static_cast<int64_t>(site.code));
+}
+
+/* True if the site at a place of the bin comes before this one. */
+static __device__ bool is_before(const crowd_pass &pass, int64_t place, const crowded_site &site) {
+  const uint64_t code = static_cast<uint64_t>(
+      __double_as_longlong(*crowd_code(pass.tree, site.first, site.last, pass.array, place)));
+  return code < site.code || (code == site.code && pass.from[place] < site.i);
+}
+
+/* Orders runs of RUN sites: finds the place of this site in its run. */
+static __device__ void order_run(const crowd_pass &pass, int64_t place) {
+  const crowded_site site = read_crowded(pass, place);
+  const int64_t begin = place - (place - site.first) % RUN;
+  const int64_t end = begin + RUN < site.last ? begin + RUN : site.last;
+  int64_t target = begin;
+  for (int64_t k = begin; k < end; ++k) target += is_before(pass, k, site);
+  write_crowded(pass, site, target);
+}
+
+/* Merges pairs of runs of `run` sites. The new place of a site is the number of sites before it in
+ * its own run and in the other. */
+static __device__ void merge_run(const crowd_pass &pass, int64_t run, int64_t place) {
+  const crowded_site site = read_crowded(pass, place);
+  const int64_t inside = (place - site.first) % (2 * run), pair = place - inside;
+  int64_t low = inside < run ? pair + run : pair;
+  const int64_t begin = low < site.last ? low : site.last;
+  int64_t high = begin + run < site.last ? begin + run : site.last;
+  for (low = begin; low < high;) {
+    const int64_t middle = low + (high - low) / 2;
+    if (is_before(pass, middle, site))
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  write_crowded(pass, site, pair + inside % run + (low - begin));
+}
+
+/* Sets position and spacing of an ordered site, when the codes of its bin are no longer needed. */
+static __device__ void place_crowded(const crowd_pass &pass, const double *sites, int64_t place) {
+  cvtm_site_tree_arrays ordered = pass.tree;
+  ordered.index = const_cast<int32_t *>(pass.from);
+  const int32_t i = pass.from[place];
+  pass.tree.spacing[place] = cvtm_crowded_spacing(&ordered, place);
+  if (pass.from != pass.tree.index) pass.tree.index[place] = i;
+  cvtm_canonical_site(cvtm_metric_of(pass.tree.domain), sites + 2 * static_cast<int64_t>(i),
+                      &pass.tree.position[2 * place], &pass.tree.position[2 * place + 1]);
+}
+
+/* Orders the crowded bins in stages: runs, merges, positions. Blocks take the items of all stages
+ * in turn, and wait only for items of the stage before, which running blocks have taken: no number
+ * of blocks need be resident at once. */
+static __global__ void __launch_bounds__(BLOCK)
+    crowd_kernel(cvtm_site_tree_arrays tree, const double *sites) {
+  const int32_t fullest = *tree.fullest;
+  if (fullest == 0) return;
+  int32_t merges = 0;
+  while (static_cast<int64_t>(RUN) << merges < fullest) ++merges;
+  const int64_t items = (tree.count + CROWD_ITEM - 1) / CROWD_ITEM;
+  for (int64_t item = take_tile(tree.taken); item < (merges + 2) * items;
+       item = take_tile(tree.taken)) {
+    const int32_t stage = static_cast<int32_t>(item / items);
+    if (threadIdx.x == 0)
+      while (atomicAdd(tree.done, 0) < stage * items) __nanosleep(100);
+    __syncthreads();
+    __threadfence();
+    const crowd_pass pass = {tree, stage % 2 == 0 ? tree.index : tree.order,
+                             stage % 2 == 0 ? tree.order : tree.index, stage % 2};
+    const int64_t begin = item % items * CROWD_ITEM;
+    for (int64_t place = begin + threadIdx.x; place < begin + CROWD_ITEM && place < tree.count;
+         place += BLOCK) {
+      if (!(tree.spacing[place] < 0)) continue;
+      if (stage == 0)
+        order_run(pass, place);
+      else if (stage <= merges)
+        merge_run(pass, static_cast<int64_t>(RUN) << (stage - 1), place);
+      else
+        place_crowded(pass, sites, place);
+    }
+    __threadfence();
+    __syncthreads();
+    if (threadIdx.x == 0) atomicAdd(tree.done, 1);
+  }
+  if (threadIdx.x == 0 && atomicAdd(tree.ended, 1) + 1 == static_cast<int32_t>(gridDim.x))
+    *tree.taken = *tree.done = *tree.ended = *tree.fullest = 0;
+}
+
+/* Each block makes the boxes of some subtrees; the last block to end makes the boxes above. */
+static __global__ void __launch_bounds__(BLOCK)
+    bound_kernel(cvtm_site_tree_arrays tree, const int32_t *wanted, int64_t subtrees) {
+  if (wanted && !*wanted) return;
+  for (int64_t k = blockIdx.x; k < subtrees; k += gridDim.x) {
+    cvtm_tree_subtree_boxes<BLOCK>(tree.position, tree.count, tree.leaf_count, k, tree.box);
+    __syncthreads();
+  }
+  if (!cvtm_last_block(tree.ended)) return;
+  cvtm_tree_upper_boxes<BLOCK>(tree.leaf_count, tree.box);
+}
+
+/* --- by radix sort ------------------------------------------------------------------ */
+
+static __global__ void encode_kernel(cvtm_site_tree_arrays tree, const double *sites) {
+  const cvtm_metric metric = cvtm_metric_of(tree.domain);
+  for (int64_t i = cvtm_first_thread(); i < tree.count; i += cvtm_thread_count()) {
+    double x, y;
+    cvtm_canonical_site(metric, sites + 2 * i, &x, &y);
+    tree.keys[i] = cvtm_morton_code(tree.domain, x, y);
+    tree.index[i] = static_cast<int32_t>(i);
+  }
+}
+
+/* The first place of each bin, by bisection of the sorted codes; the position of each place, and in
+ * keys_alt the codes in the caller's order. */
+static __global__ void place_kernel(cvtm_site_tree_arrays tree, int64_t bins, const double *sites) {
+  const cvtm_metric metric = cvtm_metric_of(tree.domain);
+  for (int64_t k = cvtm_first_thread(); k <= bins; k += cvtm_thread_count()) {
+    int64_t low = 0, high = tree.count;
+    while (low < high) {
+      const int64_t middle = (low + high) / 2;
+      if (cvtm_bin_of(tree.keys[middle], tree.levels) < k)
+        low = middle + 1;
+      else
+        high = middle;
+    }
+    tree.start[k] = static_cast<int32_t>(low);
+  }
+  for (int64_t place = cvtm_first_thread(); place < tree.count; place += cvtm_thread_count()) {
+    const int64_t i = tree.index[place];
+    tree.keys_alt[i] = tree.keys[place];
+    cvtm_canonical_site(metric, sites + 2 * i, &tree.position[2 * place],
+                        &tree.position[2 * place + 1]);
+  }
+}
+
+/* tree.keys: codes in the caller's order. */
+static __global__ void spacing_kernel(cvtm_site_tree_arrays tree) {
+  for (int64_t place = cvtm_first_thread(); place < tree.count; place += cvtm_thread_count()) {
+    const int32_t bin = cvtm_bin_of(cvtm_tree_code(&tree, place), tree.levels);
+    tree.spacing[place] = cvtm_bin_count(&tree, bin, 0) > CVTM_TREE_CROWDED_BIN
+                              ? cvtm_crowded_spacing(&tree, place)
+                              : cvtm_bin_spacing(&tree, tree.index[place], bin);
+  }
+}
+
+static cvtm_status sort_by_radix(cvtm_device *device, const cvtm_site_tree_arrays *tree,
+                                 const double *sites) {
+  const cudaStream_t stream = cvtm_cuda_stream(device);
+  const unsigned blocks = cvtm_cuda_blocks(tree->count, BLOCK);
+  encode_kernel<<<blocks, BLOCK, 0, stream>>>(*tree, sites);
+  cvtm_status status = cvtm_cuda_launched(device, "encode_kernel");
+  if (status != CVTM_OK) return status;
+  status = cvtm_sort_pairs(device, tree->keys, tree->index, tree->keys_alt, tree->order,
+                           tree->count, 64, tree->workspace, tree->workspace_bytes);
+  if (status != CVTM_OK) return status;
+  place_kernel<<<blocks, BLOCK, 0, stream>>>(*tree, INT64_C(1) << 2 * tree->levels, sites);
+  status = cvtm_cuda_launched(device, "place_kernel");
+  if (status != CVTM_OK) return status;
+  cvtm_site_tree_arrays placed = *tree;
+  placed.keys = tree->keys_alt;
+  spacing_kernel<<<blocks, BLOCK, 0, stream>>>(placed);
+  return cvtm_cuda_launched(device, "spacing_kernel");
+}
+
+static cvtm_status sort_cuda(cvtm_device *device, const cvtm_site_tree_arrays *tree,
+                             const double *sites) {
+  if (tree->by_radix) return sort_by_radix(device, tree, sites);
+  const cudaStream_t stream = cvtm_cuda_stream(device);
+  const unsigned blocks = cvtm_cuda_blocks(tree->count, BLOCK);
+  const int64_t bins = INT64_C(1) << 2 * tree->levels;
+  const int64_t tiles = (bins + CVTM_TREE_TILE - 1) / CVTM_TREE_TILE;
+  count_kernel<<<blocks, BLOCK, 0, stream>>>(*tree, sites);
+  cvtm_status status = cvtm_cuda_launched(device, "count_kernel");
+  if (status != CVTM_OK) return status;
+  start_kernel<<<cvtm_cuda_blocks(tiles, 1), BLOCK, 0, stream>>>(*tree, bins, tiles);
+  status = cvtm_cuda_launched(device, "start_kernel");
+  if (status != CVTM_OK) return status;
+  order_kernel<<<blocks, BLOCK, 0, stream>>>(*tree, tiles, sites);
+  status = cvtm_cuda_launched(device, "order_kernel");
+  if (status != CVTM_OK) return status;
+  const unsigned needed = cvtm_cuda_blocks(tree->count, CROWD_ITEM), most = CROWD_BLOCKS;
+  const unsigned crowd_blocks = needed < most ? needed : most;
+  crowd_kernel<<<crowd_blocks, BLOCK, 0, stream>>>(*tree, sites);
+  return cvtm_cuda_launched(device, "crowd_kernel");
+}
+
+static cvtm_status bound_cuda(cvtm_device *device, const cvtm_site_tree_arrays *tree,
+                              const int32_t *wanted) {
+  const int64_t subtrees = cvtm_tree_subtrees(tree->leaf_count);
+  bound_kernel<<<cvtm_cuda_blocks(subtrees, 1), BLOCK, 0, cvtm_cuda_stream(device)>>>(*tree, wanted,
+                                                                                      subtrees);
+  return cvtm_cuda_launched(device, "bound_kernel");
+}
+
+extern "C" const cvtm_site_tree_table cvtm_site_tree_table_cuda = {sort_cuda, bound_cuda};

@@ -1,0 +1,167 @@
+/* Inside the library: the phases of building a site tree that differ between devices, and what both
+ * sides share. */
+#ifndef CVTMESH_JFA_SITE_TREE_KERNELS_H
+#define CVTMESH_JFA_SITE_TREE_KERNELS_H
+
+#include "jfa/site_query.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { CVTM_TREE_TILE = 2048 /* bins that a block of CUDA threads counts together */ };
+
+/* A tree's device memory, and the capacity and domain that it is made for. */
+typedef struct cvtm_site_tree_arrays {
+  cvtm_domain domain;
+  int64_t count, leaf_count;
+  int32_t levels;
+  double *position, *box;
+  float *spacing;
+  int32_t *index, *start;
+  const cvtm_tree_cover *cover; /* of a tree that lacks some sites; else NULL */
+  int by_radix; /* CUDA: the sites are ordered by a radix sort, as always on the CPU */
+  /* Scratch. On both devices: codes, and an order or chains of sites. */
+  uint64_t *keys;
+  int32_t *order;
+  /* What a radix sort needs. */
+  uint64_t *keys_alt;
+  void *workspace;
+  size_t workspace_bytes;
+  /* On CUDA. Between sorts bin_head holds -1, all others 0. */
+  int32_t *bin_count;             /* sites of each bin */
+  int32_t *bin_head;              /* one of them */
+  unsigned long long *tile_count; /* of each tile of bins: tile_word of site_tree_cuda.cu; or 0 */
+  int32_t *taken;                 /* items of work that blocks have taken, one number */
+  int32_t *done;                  /* items that are done */
+  int32_t *ended;                 /* blocks that have ended */
+  int32_t *fullest;               /* sites of the fullest crowded bin */
+} cvtm_site_tree_arrays;
+
+typedef struct cvtm_site_tree_table {
+  /* position, index, start and spacing of at least one site. */
+  cvtm_status (*sort)(cvtm_device *device, const cvtm_site_tree_arrays *tree, const double *sites);
+  /* The boxes of all leaves, then of the levels above, up to the root; wanted: NULL, or
+   * pointing to 0 if they are not. */
+  cvtm_status (*bound)(cvtm_device *device, const cvtm_site_tree_arrays *tree,
+                       const int32_t *wanted);
+} cvtm_site_tree_table;
+
+extern const cvtm_site_tree_table cvtm_site_tree_table_cpu, cvtm_site_tree_table_cuda;
+
+#ifdef __cplusplus
+}
+#endif
+
+/* The bin of a code, of 4^levels bins. */
+CVTM_HD int32_t cvtm_bin_of(uint64_t code, int32_t levels) {
+  return levels == 0 ? 0 : (int32_t)(code >> (64 - 2 * levels));
+}
+
+enum {
+  CVTM_TREE_NEIGHBORS = 8,     /* sites of a bin from which their spacing is estimated, at least */
+  CVTM_TREE_CROWDED_BIN = 192, /* a finest bin with more sites is crowded */
+  CVTM_TREE_AT_ONCE = 4        /* levels of bins whose counts are read before one is used */
+};
+
+/* The number of sites in the bin `up` levels above a finest one. */
+CVTM_HD int32_t cvtm_bin_count(const cvtm_site_tree_arrays *tree, int32_t bin, int32_t up) {
+  const int32_t first = bin >> 2 * up << 2 * up;
+  return tree->start[first + (1 << 2 * up)] - tree->start[first];
+}
+
+/* The side in pixels of a square of 4^-depth of the Morton square. */
+CVTM_HD float cvtm_tree_side(const cvtm_site_tree_arrays *tree, int32_t depth) {
+  return ldexpf(1, 32 - cvtm_morton_shift(tree->domain) - depth);
+}
+
+/* True if site i's cell is not asked for. */
+CVTM_HD int cvtm_tree_is_foreign(const cvtm_site_tree_arrays *tree, int64_t i) {
+  return tree->cover != NULL && (i < tree->cover->first || i >= tree->cover->end);
+}
+
+/* The spacing of sites around site i in a finest bin, from the smallest bin around it that holds
+ * CVTM_TREE_NEIGHBORS sites; 0 if that bin is crowded, or if the cell is not asked for. */
+CVTM_HD float cvtm_bin_spacing(const cvtm_site_tree_arrays *tree, int64_t i, int32_t bin) {
+  if (cvtm_tree_is_foreign(tree, i)) return 0;
+  int32_t counts[CVTM_TREE_AT_ONCE], up = 0, count = 0;
+  for (int32_t k = 0; k < CVTM_TREE_AT_ONCE; ++k)
+    counts[k] = cvtm_bin_count(tree, bin, k < tree->levels ? k : tree->levels);
+  for (int32_t k = 0; k < CVTM_TREE_AT_ONCE && count < CVTM_TREE_NEIGHBORS; ++k) {
+    count = counts[k];
+    up = k < tree->levels ? k : tree->levels;
+  }
+  while (count < CVTM_TREE_NEIGHBORS && up < tree->levels) {
+    count = cvtm_bin_count(tree, bin, ++up);
+    if (tree->cover != NULL && up > CVTM_TREE_COARSE)
+      cvtm_tree_want(tree->cover, tree->levels, tree->levels - up, (uint32_t)(bin >> 2 * up));
+  }
+  const float side = cvtm_tree_side(tree, tree->levels - up);
+  return count > CVTM_TREE_CROWDED_BIN ? 0 : side / sqrtf((float)count);
+}
+
+/* The Morton code of the site at a place, while the tree is built. */
+CVTM_HD uint64_t cvtm_tree_code(const cvtm_site_tree_arrays *tree, int64_t place) {
+#ifdef __CUDA_ARCH__
+  return tree->keys[tree->index[place]];
+#else
+  return tree->keys[place];
+#endif
+}
+
+/* The spacing of sites around a place in a crowded bin, from the smallest square of the Morton
+ * curve that holds the site and CVTM_TREE_NEIGHBORS - 1 others; at most the limit of
+ * cvtm_hull_is_crowded. 0 if the cell is not asked for. */
+CVTM_HD float cvtm_crowded_spacing(const cvtm_site_tree_arrays *tree, int64_t place) {
+  enum { OTHERS = CVTM_TREE_NEIGHBORS - 1 };
+  if (cvtm_tree_is_foreign(tree, tree->index[place])) return 0;
+  const int32_t bin = cvtm_bin_of(cvtm_tree_code(tree, place), tree->levels);
+  const int64_t first = tree->start[bin], last = tree->start[bin + 1];
+  int32_t depth = tree->levels;
+  for (int64_t k = place - OTHERS > first ? place - OTHERS : first; k <= place && k + OTHERS < last;
+       ++k) {
+    const uint64_t differ = cvtm_tree_code(tree, k) ^ cvtm_tree_code(tree, k + OTHERS);
+    const int32_t common = cvtm_leading_zeros(differ) / 2;
+    if (common > depth) depth = common;
+  }
+  const float side = cvtm_tree_side(tree, depth < CVTM_TREE_DEPTH ? depth : CVTM_TREE_DEPTH);
+  const float most = cvtm_tree_side(tree, tree->levels) / CVTM_TREE_CROWDED_SPACING;
+  return fminf(side / sqrtf((float)CVTM_TREE_NEIGHBORS), most);
+}
+
+/* Box of the sites at places first .. last - 1; if there are none, lower bounds are +inf and upper
+ * bounds -inf. */
+CVTM_HD void cvtm_tree_sites_box(const double *position, int64_t first, int64_t last, double *box) {
+  double x0 = HUGE_VAL, y0 = HUGE_VAL, x1 = -HUGE_VAL, y1 = -HUGE_VAL;
+  for (int64_t place = first; place < last; ++place) {
+    const double x = position[2 * place], y = position[2 * place + 1];
+    if (x < x0) x0 = x;
+    if (y < y0) y0 = y;
+    if (x > x1) x1 = x;
+    if (y > y1) y1 = y;
+  }
+  box[0] = x0;
+  box[1] = y0;
+  box[2] = x1;
+  box[3] = y1;
+}
+
+/* Box of the sites of a leaf. */
+CVTM_HD void cvtm_tree_leaf_box(const double *position, int64_t count, int64_t leaf, double *box) {
+  const int64_t first = leaf * CVTM_TREE_LEAF;
+  const int64_t last = first + CVTM_TREE_LEAF < count ? first + CVTM_TREE_LEAF : count;
+  cvtm_tree_sites_box(position, first, last, box);
+}
+
+/* Makes the box of a node from those of its two children; box: the array of all boxes. */
+CVTM_HD void cvtm_tree_unite_children(int64_t node, double *box) {
+  const double *a = box + 8 * node;
+  const double *b = a + 4;
+  double *united = box + 4 * node;
+  united[0] = a[0] < b[0] ? a[0] : b[0];
+  united[1] = a[1] < b[1] ? a[1] : b[1];
+  united[2] = a[2] > b[2] ? a[2] : b[2];
+  united[3] = a[3] > b[3] ? a[3] : b[3];
+}
+
+#endif

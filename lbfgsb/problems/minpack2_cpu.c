@@ -1,0 +1,135 @@
+#include "lbfgsb/problems/minpack2_kernels.h"
+
+enum {
+  PART = 4096, /* nodes, unknowns or pairs of a part, roughly */
+  LANES = 256  /* values of a row that are computed before they are added */
+};
+
+/* The rows into which a problem is divided: grid rows, single unknowns, single atoms. */
+static int64_t rows_of(const cvtm_minpack2_data *data) {
+  return data->kind == CVTM_MINPACK2_GL1 || data->kind == CVTM_MINPACK2_LJ ? data->nx : data->ny;
+}
+
+static int64_t rows_of_part(const cvtm_minpack2_data *data) {
+  if (data->kind == CVTM_MINPACK2_GL1) return PART;
+  return data->nx < PART ? PART / data->nx : 1;
+}
+
+static int64_t cpu_parts(const cvtm_minpack2_data *data) {
+  return (rows_of(data) - 1) / rows_of_part(data) + 1;
+}
+
+/* The sum in a fixed order, as four sums whose additions do not wait for each other. */
+static double sum_of(const double *values, int count) {
+  double sum[4] = {0.0, 0.0, 0.0, 0.0};
+  int k = 0;
+  for (; k + 4 <= count; k += 4) {
+    for (int l = 0; l < 4; ++l) sum[l] += values[k + l];
+  }
+  for (; k < count; ++k) sum[0] += values[k];
+  return (sum[0] + sum[1]) + (sum[2] + sum[3]);
+}
+
+/* Nodes first .. last of a row, none of them beside the boundary. Inlined for each kind, so that
+ * the loop over l can become vector code. */
+static inline double inner_nodes(cvtm_minpack2_kind kind, const cvtm_minpack2_data *data,
+                                 const double *restrict x, double *restrict g, int64_t first,
+                                 int64_t last) {
+  const int64_t nx = data->nx;
+  double values[LANES], sum = 0.0;
+  for (int64_t i = first; i <= last; i += LANES) {
+    const int count = last - i < LANES ? (int)(last - i + 1) : (int)LANES;
+    for (int l = 0; l < count; ++l) {
+      const cvtm_stencil s = cvtm_minpack2_inner_stencil(x + i + l, nx);
+      values[l] = cvtm_minpack2_node(kind, data, &s, i + l, 0, g + i + l);
+    }
+    sum += sum_of(values, count);
+  }
+  return sum;
+}
+
+static double inner_row(const cvtm_minpack2_data *data, const double *x, double *g, int64_t first,
+                        int64_t last) {
+  switch (data->kind) {
+    case CVTM_MINPACK2_EPT:
+      return inner_nodes(CVTM_MINPACK2_EPT, data, x, g, first, last);
+    case CVTM_MINPACK2_PJB:
+      return inner_nodes(CVTM_MINPACK2_PJB, data, x, g, first, last);
+    case CVTM_MINPACK2_SSC:
+      return inner_nodes(CVTM_MINPACK2_SSC, data, x, g, first, last);
+    case CVTM_MINPACK2_MSA:
+      return inner_nodes(CVTM_MINPACK2_MSA, data, x, g, first, last);
+    default:
+      return inner_nodes(CVTM_MINPACK2_ODC, data, x, g, first, last);
+  }
+}
+
+static double grid_row(const cvtm_minpack2_data *data, const double *x, double *g, int64_t j) {
+  const int64_t nx = data->nx, row = nx * (j - 1) - 1; /* + i: where node (i, j) is */
+  const int inner = j > 1 && j < data->ny && nx > 2;
+  double sum = inner ? inner_row(data, x + row, g + row, 2, nx - 1) : 0.0;
+  for (int64_t i = 1; i <= nx; i += inner && i == 1 ? nx - 1 : 1) {
+    const cvtm_stencil s = cvtm_minpack2_boundary_stencil(data, x, i, j);
+    const int sides = cvtm_minpack2_boundary_sides(data, i, j);
+    sum += cvtm_minpack2_node(data->kind, data, &s, i, sides, g + (row + i));
+  }
+  return sum;
+}
+
+static double vortex_row(const cvtm_minpack2_data *data, const double *x, double *g, int64_t j) {
+  double sum = 0.0;
+  for (int64_t i = 0; i < data->nx; ++i) sum += cvtm_minpack2_vortex(data, x, i, j, g);
+  return sum;
+}
+
+/* An atom and all others. Half of a pair's energy is counted with each of its atoms. */
+static inline double atom_row(int dimension, const cvtm_minpack2_data *data, const double *x,
+                              double *g, int64_t atom) {
+  double sum = 0.0, away[3], slope[3] = {0.0, 0.0, 0.0};
+  for (int64_t other = 0; other < data->nx; ++other) {
+    if (other == atom) continue;
+    for (int k = 0; k < dimension; ++k)
+      away[k] = x[dimension * atom + k] - x[dimension * other + k];
+    sum += cvtm_minpack2_pair(dimension, away, slope);
+  }
+  for (int k = 0; k < dimension; ++k) g[dimension * atom + k] = slope[k];
+  return 0.5 * sum;
+}
+
+static double any_row(const cvtm_minpack2_data *data, const double *x, double *g, int64_t row) {
+  switch (data->kind) {
+    case CVTM_MINPACK2_GL1:
+      return cvtm_minpack2_ring(data, x, row, g);
+    case CVTM_MINPACK2_LJ:
+      return data->dimension == 2 ? atom_row(2, data, x, g, row) : atom_row(3, data, x, g, row);
+    case CVTM_MINPACK2_GL2:
+      return vortex_row(data, x, g, row);
+    default:
+      return grid_row(data, x, g, row + 1);
+  }
+}
+
+static cvtm_status cpu_evaluate(cvtm_device *device, const cvtm_minpack2_data *data,
+                                const double *x, double *f, double *g, void *stream) {
+  const int64_t parts = cpu_parts(data), rows = rows_of(data), each = rows_of_part(data);
+  int threads = cvtm_device_threads(device);
+  if (threads > parts) threads = (int)parts;
+  (void)threads;
+  (void)stream;
+#pragma omp parallel for schedule(static) num_threads(threads) if (threads > 1)
+  for (int64_t part = 0; part < parts; ++part) {
+    const int64_t last = (part + 1) * each < rows ? (part + 1) * each : rows;
+    double sum = 0.0;
+    for (int64_t row = part * each; row < last; ++row) sum += any_row(data, x, g, row);
+    data->partial[part] = sum;
+  }
+  double sum = data->offset;
+  for (int64_t part = 0; part < parts; ++part) sum += data->partial[part];
+  f[0] = sum;
+  return CVTM_OK;
+}
+
+const cvtm_minpack2_table cvtm_minpack2_table_cpu = {
+    .parts = cpu_parts,
+    .evaluate = cpu_evaluate,
+};

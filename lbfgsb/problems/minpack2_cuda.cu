@@ -1,0 +1,212 @@
+#include "base/cuda_check.h"
+#include "base/cuda_utils.h"
+#include "lbfgsb/problems/minpack2_kernels.h"
+
+enum {
+  THREADS = 256,
+  WARP = 32,
+  ATOMS = 32,                          /* of a block */
+  LANES = THREADS / ATOMS,             /* threads that share an atom */
+  ENOUGH_BLOCKS = 8 * CVTM_CUDA_PARTS, /* with more, threads take more rows */
+  MAX_ROWS = 16                        /* of a thread */
+};
+
+/* The parts of a grid: tiles x bands. In a part width x (THREADS / width) threads have a column of
+ * `rows` nodes each; in gl1 a thread has `rows` unknowns at distance THREADS, in lj a part has
+ * `width` atoms. */
+struct tiling {
+  int width, rows;
+  int64_t tiles, bands;
+};
+
+static int rows_per_thread(int64_t nodes) {
+  const int64_t rows = nodes / ((int64_t)THREADS * ENOUGH_BLOCKS);
+  return rows < 1 ? 1 : rows > MAX_ROWS ? MAX_ROWS : (int)rows;
+}
+
+static tiling find_tiling(const cvtm_minpack2_data *data) {
+  tiling t;
+  t.rows = rows_per_thread(data->nx * data->ny);
+  t.width = 1;
+  if (data->kind == CVTM_MINPACK2_GL1) {
+    t.width = THREADS * t.rows;
+  } else if (data->kind == CVTM_MINPACK2_LJ) {
+    t.width = ATOMS;
+  } else {
+    while (t.width < THREADS && t.width < data->nx) t.width *= 2;
+  }
+  t.tiles = (data->nx - 1) / t.width + 1;
+  t.bands = 1;
+  if (data->ny > 1) t.bands = (data->ny - 1) / (THREADS / t.width * t.rows) + 1;
+  return t;
+}
+
+/* f[0] = data.offset + factor times the sum over all parts. The block that ends last adds the sums
+ * of the parts in the order of their numbers, so the result does not depend on which block that is,
+ * nor on the number of blocks. value_of(part): a thread's contribution to a part. */
+template <typename Value>
+static __device__ void sum_parts(const cvtm_minpack2_data &data, int64_t parts, double factor,
+                                 double *f, Value value_of) {
+  for (int64_t part = blockIdx.x; part < parts; part += gridDim.x) {
+    const double sum = cvtm_block_sum<THREADS>(factor * value_of(part));
+    if (threadIdx.x == 0) data.partial[part] = sum;
+  }
+  if (!cvtm_last_block(data.blocks_ended)) return;
+  double total = 0.0;
+  for (int64_t part = threadIdx.x; part < parts; part += THREADS)
+    total += __ldcg(data.partial + part);
+  total = cvtm_block_sum<THREADS>(total);
+  if (threadIdx.x == 0) f[0] = data.offset + total;
+}
+
+static __host__ __device__ int64_t parts_of(const tiling &t) { return t.tiles * t.bands; }
+
+/* The nodes of a thread: column *i, rows from *j on, both from 0. */
+static __device__ void find_node(const tiling &t, int64_t part, int64_t *i, int64_t *j) {
+  const int64_t tile = part % t.tiles, band = part / t.tiles;
+  const int thread = (int)threadIdx.x, across = THREADS / t.width;
+  *i = tile * t.width + thread % t.width;
+  *j = (band * across + thread / t.width) * t.rows;
+}
+
+template <cvtm_minpack2_kind kind>
+static __global__ void __launch_bounds__(THREADS)
+    evaluate_grid(cvtm_minpack2_data data, tiling t, const double *__restrict__ x, double *f,
+                  double *__restrict__ g) {
+  sum_parts(data, parts_of(t), 1, f, [&](int64_t part) {
+    int64_t i, j;
+    find_node(t, part, &i, &j);
+    const int64_t end = j + t.rows < data.ny ? j + t.rows : data.ny;
+    double value = 0.0;
+    for (; i < data.nx && j < end; ++j) {
+      const int64_t k = i + data.nx * j;
+      const int sides = cvtm_minpack2_boundary_sides(&data, i + 1, j + 1);
+      const cvtm_stencil s = sides ? cvtm_minpack2_boundary_stencil(&data, x, i + 1, j + 1)
+                                   : cvtm_minpack2_inner_stencil(x + k, data.nx);
+      value += cvtm_minpack2_node(kind, &data, &s, i + 1, sides, g + k);
+    }
+    return value;
+  });
+}
+
+static __global__ void __launch_bounds__(THREADS)
+    evaluate_vortices(cvtm_minpack2_data data, tiling t, const double *__restrict__ x, double *f,
+                      double *__restrict__ g) {
+  sum_parts(data, parts_of(t), 1, f, [&](int64_t part) {
+    int64_t i, j;
+    find_node(t, part, &i, &j);
+    const int64_t end = j + t.rows < data.ny ? j + t.rows : data.ny;
+    double value = 0.0;
+    for (; i < data.nx && j < end; ++j) value += cvtm_minpack2_vortex(&data, x, i, j, g);
+    return value;
+  });
+}
+
+static __global__ void __launch_bounds__(THREADS)
+    evaluate_ring(cvtm_minpack2_data data, tiling t, const double *__restrict__ x, double *f,
+                  double *__restrict__ g) {
+  sum_parts(data, parts_of(t), 1, f, [&](int64_t part) {
+    const int64_t first = part * t.width + threadIdx.x;
+    double value = 0.0;
+    for (int row = 0; row < t.rows; ++row) {
+      const int64_t i = first + (int64_t)row * THREADS;
+      if (i < data.nx) value += cvtm_minpack2_ring(&data, x, i, g);
+    }
+    return value;
+  });
+}
+
+/* The energy of the pairs of ATOMS atoms with all others, and the gradients of these ATOMS atoms.
+ * All atoms pass through shared memory, THREADS at a time; LANES threads share an atom. */
+template <int dimension>
+static __device__ double sum_pairs(const cvtm_minpack2_data &data, const double *__restrict__ x,
+                                   int64_t part, double *__restrict__ g) {
+  __shared__ double others[THREADS * dimension];
+  __shared__ double slopes[dimension][LANES][ATOMS];
+  const int own = (int)threadIdx.x % ATOMS, lane = (int)threadIdx.x / ATOMS;
+  const int64_t count = data.nx, atom = part * ATOMS + own;
+  double here[dimension], slope[dimension], away[dimension], value = 0.0;
+  for (int k = 0; k < dimension; ++k) {
+    here[k] = atom < count ? x[dimension * atom + k] : 0.0;
+    slope[k] = 0.0;
+  }
+  for (int64_t first = 0; first < count; first += THREADS) {
+    const int64_t left = dimension * (count - first);
+    __syncthreads();
+    for (int e = (int)threadIdx.x; e < THREADS * dimension && e < left; e += THREADS) {
+      others[e] = x[dimension * first + e];
+    }
+    __syncthreads();
+    const int end = count - first < THREADS ? (int)(count - first) : THREADS;
+    for (int other = lane; other < end; other += LANES) {
+      if (atom >= count || first + other == atom) continue;
+      for (int k = 0; k < dimension; ++k) away[k] = here[k] - others[dimension * other + k];
+      value += cvtm_minpack2_pair(dimension, away, slope);
+    }
+  }
+  for (int k = 0; k < dimension; ++k) slopes[k][lane][own] = slope[k];
+  __syncthreads();
+  if (lane < dimension && atom < count) {
+    double sum = 0.0;
+    for (int l = 0; l < LANES; ++l) sum += slopes[lane][l][own];
+    g[dimension * atom + lane] = sum;
+  }
+  return value;
+}
+
+template <int dimension>
+static __global__ void __launch_bounds__(THREADS)
+    evaluate_atoms(cvtm_minpack2_data data, tiling t, const double *__restrict__ x, double *f,
+                   double *__restrict__ g) {
+  sum_parts(data, parts_of(t), 0.5, f,
+            [&](int64_t part) { return sum_pairs<dimension>(data, x, part, g); });
+}
+
+extern "C" {
+
+static int64_t cuda_parts(const cvtm_minpack2_data *data) { return parts_of(find_tiling(data)); }
+
+static cvtm_status cuda_evaluate(cvtm_device *device, const cvtm_minpack2_data *data,
+                                 const double *x, double *f, double *g, void *stream) {
+  const tiling t = find_tiling(data);
+  const unsigned blocks = cvtm_cuda_blocks(parts_of(t), 1);
+  const cudaStream_t on = static_cast<cudaStream_t>(stream);
+  switch (data->kind) {
+    case CVTM_MINPACK2_EPT:
+      evaluate_grid<CVTM_MINPACK2_EPT><<<blocks, THREADS, 0, on>>>(*data, t, x, f, g);
+      break;
+    case CVTM_MINPACK2_PJB:
+      evaluate_grid<CVTM_MINPACK2_PJB><<<blocks, THREADS, 0, on>>>(*data, t, x, f, g);
+      break;
+    case CVTM_MINPACK2_MSA:
+      evaluate_grid<CVTM_MINPACK2_MSA><<<blocks, THREADS, 0, on>>>(*data, t, x, f, g);
+      break;
+    case CVTM_MINPACK2_ODC:
+      evaluate_grid<CVTM_MINPACK2_ODC><<<blocks, THREADS, 0, on>>>(*data, t, x, f, g);
+      break;
+    case CVTM_MINPACK2_SSC:
+      evaluate_grid<CVTM_MINPACK2_SSC><<<blocks, THREADS, 0, on>>>(*data, t, x, f, g);
+      break;
+    case CVTM_MINPACK2_GL1:
+      evaluate_ring<<<blocks, THREADS, 0, on>>>(*data, t, x, f, g);
+      break;
+    case CVTM_MINPACK2_LJ:
+      if (data->dimension == 2) {
+        evaluate_atoms<2><<<blocks, THREADS, 0, on>>>(*data, t, x, f, g);
+      } else {
+        evaluate_atoms<3><<<blocks, THREADS, 0, on>>>(*data, t, x, f, g);
+      }
+      break;
+    default:
+      evaluate_vortices<<<blocks, THREADS, 0, on>>>(*data, t, x, f, g);
+      break;
+  }
+  return cvtm_cuda_launched(device, cvtm_minpack2_name(data->kind));
+}
+
+extern const cvtm_minpack2_table cvtm_minpack2_table_cuda = {
+    cuda_parts,
+    cuda_evaluate,
+};
+
+}  // extern "C"

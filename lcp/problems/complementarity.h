@@ -1,0 +1,55 @@
+/* Complementarity problems of the program's commands, of timings and of tests, in host memory. */
+#ifndef CVTMESH_LCP_PROBLEMS_COMPLEMENTARITY_H
+#define CVTMESH_LCP_PROBLEMS_COMPLEMENTARITY_H
+
+#include "lcp/sparse.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* code, name
+ * membrane    a loaded membrane over a flat obstacle: b = -h^2, x >= -0.05
+ * torsion     elastic-plastic torsion, c = 5: b = -5 h^2, x >= -distance to the boundary */
+#define CVTM_MODEL_LIST(X)           \
+  X(CVTM_MODEL_MEMBRANE, "membrane") \
+  X(CVTM_MODEL_TORSION, "torsion")
+
+typedef enum cvtm_model {
+#define CVTM_MODEL_CODE(code, name) code,
+  CVTM_MODEL_LIST(CVTM_MODEL_CODE)
+#undef CVTM_MODEL_CODE
+} cvtm_model;
+
+/* On a grid of nodes whose longer side, with the boundary, has length 1; x = 0 on the boundary.
+ * Five-point rows are scaled by h^2, so that links are 1. */
+typedef struct cvtm_model_problem {
+  int64_t width, height; /* unknowns, x fastest */
+  double spacing;
+  cvtm_csr matrix;   /* no rows where it has been left out */
+  double *b, *lower; /* width * height; no upper bounds */
+} cvtm_model_problem;
+
+/* has_matrix: 0 for the five-point operator alone. The caller frees. */
+cvtm_status cvtm_model_problem_create(cvtm_model model, int64_t width, int64_t height,
+                                      int has_matrix, cvtm_model_problem *problem,
+                                      cvtm_error *error);
+void cvtm_model_problem_free(cvtm_model_problem *problem);
+
+typedef struct cvtm_hlcp_problem {
+  cvtm_csr a, b;
+  double *q; /* a.rows */
+} cvtm_hlcp_problem;
+
+/* Example 1, 2 or 3 of Mezzadri 2020, section 4.1, n = size^2; its solution is
+ * z = (0, 1, 0, 1, ...), w = (1, 0, 1, 0, ...). The caller frees. */
+cvtm_status cvtm_hlcp_example(int example, int64_t size, cvtm_hlcp_problem *problem,
+                              cvtm_error *error);
+/* The Omega (a multiple of I) that the paper uses for an example. */
+double cvtm_hlcp_example_omega(int example);
+void cvtm_hlcp_problem_free(cvtm_hlcp_problem *problem);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,54 @@
+/* What every test in C includes: cmocka and the headers that it needs, and tests that enter
+ * themselves into the list that main runs. */
+#ifndef CVTMESH_TESTS_TESTING_H
+#define CVTMESH_TESTS_TESTING_H
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { TESTING_MOST = 100 };
+/* In the order of the file; cmocka skips the empty rest. */
+__attribute__((unused)) static struct CMUnitTest testing_tests[TESTING_MOST];
+
+static inline void testing_add(const char *name, CMUnitTestFunction function) {
+  size_t k = 0;
+  while (k < TESTING_MOST && testing_tests[k].name) ++k;
+  if (k == TESTING_MOST) abort();
+  testing_tests[k].name = name;
+  testing_tests[k].test_func = function;
+}
+
+static inline void testing_set_state(void *common) {
+  for (size_t k = 0; k < TESTING_MOST && testing_tests[k].name; ++k)
+    testing_tests[k].initial_state = common;
+}
+
+/* TEST(name) { ... } */
+#define TEST(name)                                                                               \
+  static void name(void);                                                                        \
+  static void name##_with(void **testing_state) {                                                \
+    (void)testing_state;                                                                         \
+    name();                                                                                      \
+  }                                                                                              \
+  __attribute__((constructor)) static void name##_add(void) { testing_add(#name, name##_with); } \
+  static void name(void)
+
+#define TEST_MAIN() \
+  int main(void) { return cmocka_run_group_tests(testing_tests, NULL, NULL); }
+
+/* CVTMESH_TEST_FILTER: only the tests whose names match, with * and ? (cmocka_set_test_filter).
+ * Under compute-sanitizer a test program can take minutes, and one of its tests seconds. */
+__attribute__((constructor)) static void testing_filter(void) {
+  const char *pattern = getenv("CVTMESH_TEST_FILTER");
+  if (pattern && *pattern) cmocka_set_test_filter(pattern);
+}
+
+#endif
