@@ -45,10 +45,10 @@ cvtm_status cvtm_check_expansion(const char *name, size_t size, uint64_t needed,
  * buffer given by the caller. */
 const char *cvtm_file_extension(const char *path, char *buffer, size_t capacity);
 
-CVTM_API_END
-
 /* The same of a text, without the UTF-8 byte order mark that it may begin with. */
 cvtm_status cvtm_text_read(const char *path, size_t limit, unsigned char **bytes, size_t *size,
                            cvtm_error *error);
+
+CVTM_API_END
 
 #endif

@@ -11,9 +11,9 @@
 #include "cli/stipples.h"
 #include "cvt/classes.h"
 #include "cvt/nearest.h"
-#include "draw/ink_drawing.h"
+#include "draw/likeness.h"
 #include "draw/inks.h"
-#include "plot/drawing.h"
+#include "draw/drawing.h"
 
 #include <cjson/cJSON.h>
 

@@ -8,7 +8,7 @@
 #include "density/density.h"
 #include "density/pipeline.h"
 #include "meshes/mesh.h"
-#include "meshes/metric.h"
+#include "meshes/refine/adapt.h"
 
 #include <cjson/cJSON.h>
 

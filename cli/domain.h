@@ -8,7 +8,7 @@
 #include "cvt/slide.h"
 #include "meshes/domain_mesh.h"
 #include "meshes/domain_plan.h"
-#include "meshes/pslg.h"
+#include "meshes/domain/pslg.h"
 #include "meshes/refine.h"
 
 #include <cjson/cJSON.h>

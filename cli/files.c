@@ -7,8 +7,8 @@
 #include "cli/cli.h"
 #include "cli/domain.h"
 #include "cli/option_table.h"
-#include "meshes/formats.h"
-#include "plot/drawing.h"
+#include "meshes/formats/formats.h"
+#include "draw/drawing.h"
 
 #include <dirent.h>
 #include <limits.h>

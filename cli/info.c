@@ -3,7 +3,7 @@
 #include "cli/report.h"
 #include "density/density.h"
 #include "meshes/mesh_file.h"
-#include "plot/drawing.h"
+#include "draw/drawing.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -7,7 +7,7 @@
 #include "cli/options.h"
 #include "density/density.h"
 #include "meshes/mesh.h"
-#include "meshes/pslg.h"
+#include "meshes/domain/pslg.h"
 
 #include <cjson/cJSON.h>
 

@@ -11,8 +11,8 @@
 #include "lcp/matrix_market.h"
 #include "lcp/problems/complementarity.h"
 #include "meshes/mesh_file.h"
-#include "meshes/p1_elements.h"
-#include "pictures/picture.h"
+#include "meshes/elements/p1_elements.h"
+#include "draw/picture.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -13,11 +13,11 @@
 #include "cli/report.h"
 #include "density/density.h"
 #include "density/metric_source.h"
-#include "meshes/adapt.h"
+#include "meshes/refine/adapt.h"
 #include "meshes/mesh_file.h"
 #include "meshes/polygon_file.h"
-#include "meshes/pslg.h"
-#include "meshes/torus.h"
+#include "meshes/domain/pslg.h"
+#include "meshes/delaunay/torus.h"
 
 #include <cjson/cJSON.h>
 

@@ -5,7 +5,7 @@
 
 #include "base/status.h"
 #include "cli/options.h"
-#include "pictures/picture.h"
+#include "draw/picture.h"
 #include "meshes/second_order.h"
 
 typedef enum cli_output_kind {

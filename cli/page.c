@@ -11,9 +11,8 @@
 #include "cli/stipples.h"
 #include "meshes/mesh.h"
 #include "meshes/mesh_file.h"
-#include "plot/drawing.h"
-#include "plot/tour.h"
-#include "plot/trails.h"
+#include "draw/drawing.h"
+#include "draw/tour.h"
 
 #include <math.h>
 #include <stdlib.h>

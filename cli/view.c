@@ -13,7 +13,7 @@
 #include "cvt/cell_mass.h"
 #include "cvt/cvt.h"
 #include "meshes/mesh_file.h"
-#include "viewer/script.h"
+#include "viewer/control.h"
 #include "viewer/viewer.h"
 
 #include <stdio.h>

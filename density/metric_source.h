@@ -1,19 +1,9 @@
-/* Metrics from pictures and from fields on meshes; fields on meshes at the centres of pixels. */
+/* Metrics from pictures and from fields on meshes. */
 #ifndef CVTMESH_DENSITY_METRIC_SOURCE_H
 #define CVTMESH_DENSITY_METRIC_SOURCE_H
 
 #include "meshes/mesh.h"
-#include "meshes/metric.h"
-
-/* The Hessian at each vertex: that of the quadratic polynomial that fits the values at the vertices
- * around it best (Zhang & Naga 2005). CVTM_ERROR_INPUT if a value is not finite. */
-cvtm_status cvtm_mesh_hessians(const cvtm_mesh *mesh, const double *values, cvtm_metric *hessian,
-                               cvtm_error *error);
-/* Interpolates values at vertices, linearly, at the centres of width * height pixels; points in
- * pixels, y down. A pixel beside the mesh has the value of a pixel near to it. CVTM_ERROR_INPUT if
- * the mesh covers no pixel. */
-cvtm_status cvtm_mesh_raster(const cvtm_mesh *mesh, const double *values, int width, int height,
-                             double *pixel, cvtm_error *error);
+#include "meshes/refine/adapt.h"
 
 /* The metric (cvtm_metric_of_hessians) of the values of pixels, whose Hessians are those of the
  * picture smoothed by a Gaussian, and then smoothed as logarithms by the same one; sigma in

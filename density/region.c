@@ -2,7 +2,7 @@
 
 #include "base/host_memory.h"
 #include "base/srgb.h"
-#include "density/image_formats.h"
+#include "density/pictures/image_formats.h"
 
 #include <math.h>
 #include <stdlib.h>

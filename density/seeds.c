@@ -3,7 +3,7 @@
 #include "base/host_memory.h"
 #include "base/srgb.h"
 #include "density/eikonal.h"
-#include "density/image_formats.h"
+#include "density/pictures/image_formats.h"
 
 #include <math.h>
 #include <stdlib.h>

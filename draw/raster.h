@@ -1,12 +1,19 @@
 /* A small antialiased rasteriser: shapes are covered by their exact area per pixel and
- * blended in linear light. */
+ * blended in linear light. The colours of pictures and of the viewer. */
 #ifndef CVTMESH_DRAW_RASTER_H
 #define CVTMESH_DRAW_RASTER_H
 
 #include "base/status.h"
-#include "draw/palettes.h"
 
 CVTM_API_BEGIN
+
+/* Linear red, green, blue. */
+typedef struct cvtm_colour {
+  float channel[3];
+} cvtm_colour;
+
+/* Pictures: depth 0 is paper, 1 is ink; lightness falls evenly between. */
+cvtm_colour cvtm_picture_colour(double depth);
 
 /* Shapes go to a layer, where those that share an edge meet without a seam and those that
  * overlap do not darken; merging lays the layer over the canvas and empties it. */
@@ -30,6 +37,24 @@ void cvtm_raster_merge(cvtm_raster *raster, double opacity);
 
 /* 8-bit sRGB: 3 * width * height bytes. */
 void cvtm_raster_encode(const cvtm_raster *raster, unsigned char *pixels);
+
+/* --- the viewer's two themes, as 8-bit sRGB --- */
+
+enum { CVTM_PALETTE_WIDTH = 256, CVTM_PALETTE_ROWS = 3 };
+
+/* Rows of cvtm_fill: 256 steps from large cells to small ones; hues for sites; sides, entry k for
+ * k sides. */
+void cvtm_palette_fill(int dark, unsigned char pixels[CVTM_PALETTE_ROWS][CVTM_PALETTE_WIDTH][4]);
+
+/* Colours of everything else. */
+typedef struct cvtm_theme {
+  float ground[3]; /* around the domain */
+  float paper[3];  /* the domain */
+  float ink[3];
+  float mesh[3], boundary[3], few[3], many[3], accent[3];
+} cvtm_theme;
+
+const cvtm_theme *cvtm_theme_of(int dark);
 
 CVTM_API_END
 

@@ -11,11 +11,16 @@ set(cvtmesh_public_headers
     jfa/site_tree.h jfa/jfa.h
     meshes/mesh.h meshes/device_delaunay.h meshes/mesh_file.h meshes/polygon_file.h
     meshes/contour.h meshes/domain_plan.h meshes/domain_mesh.h meshes/constrained.h meshes/refine.h meshes/second_order.h
-    draw/disc.h draw/inks.h draw/ink_drawing.h draw/likeness.h draw/palettes.h draw/raster.h
-    pictures/picture.h
-    plot/drawing.h plot/tour.h plot/trails.h
+    draw/disc.h draw/inks.h draw/likeness.h draw/raster.h draw/picture.h draw/drawing.h draw/tour.h
     lbfgsb/lbfgsb.h
     lcp/sparse.h lcp/matrix_market.h lcp/colouring.h lcp/lcp.h lcp/hlcp.h)
+# Places of headers of 1.0 that have moved, "old new": for one release the old ones include the new.
+set(cvtmesh_moved_headers
+    "pictures/picture.h draw/picture.h" "plot/drawing.h draw/drawing.h" "plot/tour.h draw/tour.h"
+    "plot/trails.h draw/drawing.h"
+    "draw/ink_drawing.h draw/likeness.h" "draw/palettes.h draw/raster.h" "voronoi/site_tree.h jfa/site_tree.h"
+    "power/equal_mass.h cvt/equal_mass.h" "noise/gaussian.h cvt/gaussian.h"
+    "noise/nearest.h cvt/nearest.h")
 
 # Writes the file only where it changes, so that nothing is compiled again without need.
 function(cvtmesh_write_header name text)
@@ -34,6 +39,14 @@ foreach(header IN LISTS cvtmesh_public_headers)
   file(READ ${header} text)
   string(REGEX REPLACE "#include \"([a-z0-9_/]+\\.h)\"" "#include <cvtmesh/\\1>" text "${text}")
   cvtmesh_write_header(${header} "${text}")
+endforeach()
+foreach(pair IN LISTS cvtmesh_moved_headers)
+  string(REGEX MATCH "(.+) (.+)" pair "${pair}")
+  set(old ${CMAKE_MATCH_1})
+  set(new ${CMAKE_MATCH_2})
+  if(new IN_LIST cvtmesh_public_headers)
+    cvtmesh_write_header(${old} "/* Moved to ${new}. */\n#include <cvtmesh/${new}>\n")
+  endif()
 endforeach()
 list(TRANSFORM cvtmesh_public_headers REPLACE "(.+)" "#include <cvtmesh/\\1>" OUTPUT_VARIABLE all)
 list(JOIN all "\n" all)

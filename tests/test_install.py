@@ -79,6 +79,7 @@ def test_one_header_includes_all(prefix, headers):
     text = (prefix / "include/cvtmesh/cvtmesh.h").read_text()
     assert sorted(re.findall("#include <(.*)>", text)) == [
         name for name in headers if name != "cvtmesh/cvtmesh.h"
+        and not (prefix / "include" / name).read_text().startswith("/* Moved to ")
     ]
 
 

@@ -49,8 +49,19 @@ LINES_WITHOUT_REASON = 600
 REASONS = {
     "cli/batch.c": "the jobs, their devices and the journal share one state",
     "cli/mesh.c": "two ways to a mesh, of an outline and of points, with one set of options",
-    "density/image_tiff.c": "every layout of samples that TIFF has",
-    "meshes/refine.c": "one queue of bad triangles and what it does with them",
+    "density/pictures/image_tiff.c": "every layout of samples that TIFF has",
+    "meshes/delaunay/delaunay.c": "the sort that divides the points, and the triangulation of them",
+    "meshes/domain/boundary.c": "sampling, sliding and fitting all place the cuts of a stretch",
+    "meshes/domain/contour_trace.c": "arcs, their specks and their corners: what marching squares leave",
+    "meshes/domain/pslg.c": "both readers of graphs divide the plane into the same parts",
+    "meshes/formats/format_msh.c": "reader and writer of one format, two versions of it",
+    "meshes/formats/format_svg.c": "reader and writer of one format",
+    "meshes/formats/format_vtu.c": "reader and writer of one format, with its compressors",
+    "meshes/formats/polygon_file.c": "rings as they are read, divided and joined",
+    "meshes/refine/adapt.c": "one state that all steps of the adaption change",
+    "meshes/refine/refine.c": "setting up, measuring and the result of a refinement",
+    "meshes/refine/refine_improve.c": "every move of a vertex asks for the same room",
+    "meshes/refine/refine_insert.c": "new vertices inside and on segments, which ask for each other",
 }
 
 

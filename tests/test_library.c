@@ -14,9 +14,9 @@
 #include "lcp/matrix_market.h"
 #include "meshes/mesh_file.h"
 #include "meshes/refine.h"
-#include "cvt/gaussian.h"
-#include "pictures/picture.h"
 #include "cvt/equal_mass.h"
+#include "cvt/gaussian.h"
+#include "draw/picture.h"
 
 #include <unistd.h>
 

@@ -1,6 +1,6 @@
-#include "viewer/overlay.h"
+#include "viewer/canvas.h"
 
-#include "draw/palettes.h"
+#include "draw/raster.h"
 
 #include <math.h>
 #include <stdio.h>

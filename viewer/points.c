@@ -6,6 +6,8 @@
 #include <epoxy/gl.h>
 #include <stdlib.h>
 
+typedef enum points_path { POINTS_HOST, POINTS_PINNED, POINTS_INTEROP } points_path;
+
 typedef struct slot {
   float *memory; /* host, pinned or on the device */
   int64_t count, capacity;
@@ -13,7 +15,7 @@ typedef struct slot {
 
 struct cvtm_points {
   cvtm_device *device;
-  cvtm_points_path path;
+  points_path path;
   cvtm_mailbox box;
   slot slots[CVTM_MAILBOX_SLOTS];
   slot narrowed;  /* pinned: the device's side of a copy */
@@ -21,21 +23,19 @@ struct cvtm_points {
   void *resource; /* interop: the registered buffer */
 };
 
-const char *cvtm_points_path_name(cvtm_points_path path) {
+const char *cvtm_points_path(const cvtm_points *points) {
   static const char *const names[] = {"host memory", "pinned copies", "CUDA-OpenGL interop"};
-  return names[path];
+  return names[points->path];
 }
 
-cvtm_points_path cvtm_points_get_path(const cvtm_points *points) { return points->path; }
-
-static cvtm_points_path choose_path(cvtm_device *device, int pinned) {
-  if (cvtm_device_get_kind(device) == CVTM_DEVICE_CPU) return CVTM_POINTS_HOST;
+static points_path choose_path(cvtm_device *device, int pinned) {
+  if (cvtm_device_get_kind(device) == CVTM_DEVICE_CPU) return POINTS_HOST;
 #if CVTMESH_HAVE_CUDA
-  if (!pinned && cvtm_points_cuda_shared(device)) return CVTM_POINTS_INTEROP;
+  if (!pinned && cvtm_points_cuda_shared(device)) return POINTS_INTEROP;
 #else
   (void)pinned;
 #endif
-  return CVTM_POINTS_PINNED;
+  return POINTS_PINNED;
 }
 
 cvtm_status cvtm_points_create(cvtm_device *device, int pinned, cvtm_points **result,
@@ -46,7 +46,7 @@ cvtm_status cvtm_points_create(cvtm_device *device, int pinned, cvtm_points **re
   points->path = choose_path(device, pinned);
   cvtm_mailbox_open(&points->box);
 #if CVTMESH_HAVE_CUDA
-  if (points->path == CVTM_POINTS_INTEROP) {
+  if (points->path == POINTS_INTEROP) {
     const cvtm_status status = cvtm_points_cuda_stream(&points->stream, error);
     if (status != CVTM_OK) {
       free(points);
@@ -58,12 +58,12 @@ cvtm_status cvtm_points_create(cvtm_device *device, int pinned, cvtm_points **re
   return CVTM_OK;
 }
 
-static void free_slot(cvtm_points *points, slot *s, cvtm_points_path path) {
+static void free_slot(cvtm_points *points, slot *s, points_path path) {
   if (!s->memory) return;
-  if (path == CVTM_POINTS_HOST) free(s->memory);
-  if (path == CVTM_POINTS_INTEROP) cvtm_device_free(points->device, s->memory);
+  if (path == POINTS_HOST) free(s->memory);
+  if (path == POINTS_INTEROP) cvtm_device_free(points->device, s->memory);
 #if CVTMESH_HAVE_CUDA
-  if (path == CVTM_POINTS_PINNED) cvtm_points_cuda_unpin(s->memory);
+  if (path == POINTS_PINNED) cvtm_points_cuda_unpin(s->memory);
 #endif
   *s = (slot){0};
 }
@@ -75,22 +75,21 @@ void cvtm_points_destroy(cvtm_points *points) {
   cvtm_points_cuda_stream_end(points->stream);
 #endif
   for (int k = 0; k < CVTM_MAILBOX_SLOTS; ++k) free_slot(points, &points->slots[k], points->path);
-  free_slot(points, &points->narrowed, CVTM_POINTS_INTEROP);
+  free_slot(points, &points->narrowed, POINTS_INTEROP);
   free(points);
 }
 
-static cvtm_status reserve_slot(cvtm_points *points, slot *s, cvtm_points_path path,
-                                int64_t count) {
+static cvtm_status reserve_slot(cvtm_points *points, slot *s, points_path path, int64_t count) {
   if (count <= s->capacity) return CVTM_OK;
   const int64_t wanted = count + count / 4 + 16;
   void *memory = NULL;
   cvtm_status status = CVTM_OK;
   free_slot(points, s, path);
-  if (path == CVTM_POINTS_HOST) {
+  if (path == POINTS_HOST) {
     memory = malloc(2 * (size_t)wanted * sizeof(float));
     if (!memory)
       status = cvtm_fail(cvtm_device_error(points->device), CVTM_ERROR_MEMORY, "out of memory");
-  } else if (path == CVTM_POINTS_INTEROP) {
+  } else if (path == POINTS_INTEROP) {
     status = cvtm_device_allocate(points->device, 2 * wanted, sizeof(float), &memory);
   } else {
 #if CVTMESH_HAVE_CUDA
@@ -107,16 +106,16 @@ int cvtm_points_wanted(cvtm_points *points) { return cvtm_mailbox_wanted(&points
 
 static cvtm_status fill_slot(cvtm_points *points, slot *s, const double *sites, int64_t count) {
   cvtm_status status = CVTM_OK;
-  if (points->path == CVTM_POINTS_HOST) {
+  if (points->path == POINTS_HOST) {
     for (int64_t k = 0; k < 2 * count; ++k) s->memory[k] = (float)sites[k];
     return CVTM_OK;
   }
 #if CVTMESH_HAVE_CUDA
-  if (points->path == CVTM_POINTS_INTEROP) {
+  if (points->path == POINTS_INTEROP) {
     status = cvtm_points_cuda_narrow(points->device, sites, s->memory, 2 * count);
     return status == CVTM_OK ? cvtm_device_synchronize(points->device) : status;
   }
-  status = reserve_slot(points, &points->narrowed, CVTM_POINTS_INTEROP, count);
+  status = reserve_slot(points, &points->narrowed, POINTS_INTEROP, count);
   if (status == CVTM_OK)
     status = cvtm_points_cuda_narrow(points->device, sites, points->narrowed.memory, 2 * count);
   if (status == CVTM_OK)
@@ -147,7 +146,7 @@ cvtm_status cvtm_points_copy(cvtm_points *points, unsigned buffer, int renewed, 
   const slot *s = &points->slots[points->box.front];
   const size_t bytes = 2 * (size_t)s->count * sizeof(float);
 #if CVTMESH_HAVE_CUDA
-  if (points->path == CVTM_POINTS_INTEROP) {
+  if (points->path == POINTS_INTEROP) {
     cvtm_status status = CVTM_OK;
     if (renewed || !points->resource) {
       cvtm_points_cuda_unregister(points->resource);

@@ -6,15 +6,6 @@
 
 #include "base/device.h"
 
-typedef enum cvtm_points_path {
-  CVTM_POINTS_HOST,
-  CVTM_POINTS_PINNED,
-  CVTM_POINTS_INTEROP
-} cvtm_points_path;
-
-/* "host memory", "pinned copies", "CUDA-OpenGL interop" */
-const char *cvtm_points_path_name(cvtm_points_path path);
-
 typedef struct cvtm_points cvtm_points;
 
 /* With the OpenGL context current: interop if its GPU is the solver's. pinned: nonzero forbids
@@ -23,7 +14,8 @@ cvtm_status cvtm_points_create(cvtm_device *device, int pinned, cvtm_points **po
                                cvtm_error *error);
 /* After the solver's thread has ended; with the context current. */
 void cvtm_points_destroy(cvtm_points *points);
-cvtm_points_path cvtm_points_get_path(const cvtm_points *points);
+/* "host memory", "pinned copies", "CUDA-OpenGL interop" */
+const char *cvtm_points_path(const cvtm_points *points);
 
 /* Solver: nonzero if the drawing thread has taken the last published sites. */
 int cvtm_points_wanted(cvtm_points *points);

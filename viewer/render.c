@@ -1,10 +1,7 @@
 #include "viewer/render.h"
 
+#include "draw/raster.h"
 #include "viewer/canvas.h"
-#include "draw/palettes.h"
-#include "viewer/gl_program.h"
-#include "viewer/labels.h"
-#include "viewer/overlay.h"
 #include "viewer/shaders.h"
 
 #include <epoxy/gl.h>
@@ -12,6 +9,77 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* ---- Labels ---- */
+
+/* A picture of labels: which site is nearest to each pixel of the screen, drawn by OpenGL from the
+ * sites alone. A site is a disc whose depth is the distance to it (Hoff, Keyser, Lin, Manocha &
+ * Culver 1999), so the depth test keeps the nearest one. A second pass colours the pixels. It
+ * follows the sites at every frame where the geometry of their cells takes seconds. */
+enum {
+  LABELS_MARGIN = 128,    /* pixels around the screen whose sites also have labels; the radius of
+                             the largest disc */
+  LABELS_FEWEST = 200000, /* sites from which the picture replaces geometry that lags behind */
+};
+
+typedef struct label_picture {
+  unsigned framebuffer, picture, depth; /* OpenGL's names; 0 before the first use */
+  int width, height;                    /* with the margins */
+  int outer;                            /* the framebuffer to return to */
+} label_picture;
+
+static void create_labels(label_picture *l) {
+  glGenFramebuffers(1, &l->framebuffer);
+  glGenTextures(1, &l->picture);
+  glGenRenderbuffers(1, &l->depth);
+}
+
+static void resize_labels(label_picture *l, int width, int height) {
+  l->width = width;
+  l->height = height;
+  glActiveTexture(GL_TEXTURE3); /* the texture unit of the labels */
+  glBindTexture(GL_TEXTURE_2D, l->picture);
+  glTexImage2D(GL_TEXTURE_2D, 0, GL_R32I, width, height, 0, GL_RED_INTEGER, GL_INT, NULL);
+  glTexParameteri(GL_TEXTURE_2D, GL_TEXTURE_MIN_FILTER, GL_NEAREST);
+  glTexParameteri(GL_TEXTURE_2D, GL_TEXTURE_MAG_FILTER, GL_NEAREST);
+  glTexParameteri(GL_TEXTURE_2D, GL_TEXTURE_MAX_LEVEL, 0);
+  glBindRenderbuffer(GL_RENDERBUFFER, l->depth);
+  glRenderbufferStorage(GL_RENDERBUFFER, GL_DEPTH_COMPONENT32F, width, height);
+  glFramebufferTexture2D(GL_FRAMEBUFFER, GL_COLOR_ATTACHMENT0, GL_TEXTURE_2D, l->picture, 0);
+  glFramebufferRenderbuffer(GL_FRAMEBUFFER, GL_DEPTH_ATTACHMENT, GL_RENDERBUFFER, l->depth);
+}
+
+/* Returns to the framebuffer that was bound before. */
+static void end_labels(const label_picture *l) {
+  glBindFramebuffer(GL_FRAMEBUFFER, (unsigned)l->outer);
+}
+
+/* Binds and clears a framebuffer for a screen of width x height pixels and its margins. */
+static cvtm_status begin_labels(label_picture *l, int width, int height, cvtm_error *error) {
+  static const int none[4] = {-1, -1, -1, -1};
+  static const float far = 1;
+  const int wide = width + 2 * LABELS_MARGIN, high = height + 2 * LABELS_MARGIN;
+  glGetIntegerv(GL_FRAMEBUFFER_BINDING, &l->outer);
+  if (l->framebuffer == 0) create_labels(l);
+  glBindFramebuffer(GL_FRAMEBUFFER, l->framebuffer);
+  if (wide != l->width || high != l->height) resize_labels(l, wide, high);
+  if (glCheckFramebufferStatus(GL_FRAMEBUFFER) != GL_FRAMEBUFFER_COMPLETE) {
+    end_labels(l);
+    return cvtm_fail(error, CVTM_ERROR_DEVICE, "OpenGL: no framebuffer of %d x %d labels", wide,
+                     high);
+  }
+  glViewport(0, 0, wide, high);
+  glClearBufferiv(GL_COLOR, 0, none);
+  glClearBufferfv(GL_DEPTH, 0, &far);
+  return CVTM_OK;
+}
+
+static void destroy_labels(label_picture *l) {
+  if (l->framebuffer == 0) return;
+  glDeleteFramebuffers(1, &l->framebuffer);
+  glDeleteTextures(1, &l->picture);
+  glDeleteRenderbuffers(1, &l->depth);
+}
 
 /* ---- Resources ---- */
 
@@ -24,7 +92,7 @@ struct cvtm_render {
   cvtm_canvas *canvas;
   unsigned cell_program, mesh_program, site_program, defect_program, ground_program;
   unsigned label_program, label_cell_program;
-  cvtm_labels labels;
+  label_picture labels;
   buffer vertices, indices, mesh, sites, defects, cells;
   unsigned ground_array, cell_texture, site_texture, palette[2], tone;
   const cvtm_view_frame *frame;
@@ -43,8 +111,8 @@ static cvtm_status create_programs(cvtm_render *r, cvtm_error *error) {
                   {"sites", site_vertex, dot_fragment, &r->site_program},
                   {"defects", defect_vertex, dot_fragment, &r->defect_program},
                   {"ground", ground_vertex, ground_fragment, &r->ground_program},
-                  {"labels", cvtm_labels_site_vertex, cvtm_labels_site_fragment, &r->label_program},
-                  {"cells of labels", ground_vertex, cvtm_labels_fragment, &r->label_cell_program}};
+                  {"labels", label_site_vertex, label_site_fragment, &r->label_program},
+                  {"cells of labels", ground_vertex, label_fragment, &r->label_cell_program}};
   cvtm_status status = CVTM_OK;
   for (size_t k = 0; status == CVTM_OK && k < sizeof programs / sizeof programs[0]; ++k)
     status = cvtm_gl_program(programs[k].name, preamble, programs[k].vertex, programs[k].fragment,
@@ -109,7 +177,7 @@ cvtm_status cvtm_render_create(cvtm_render **render, cvtm_error *error) {
                      epoxy_gl_version() / 10, epoxy_gl_version() % 10);
   cvtm_render *r = calloc(1, sizeof *r);
   if (!r) return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory");
-  r->fewest = CVTM_LABELS_FEWEST;
+  r->fewest = LABELS_FEWEST;
   cvtm_status status = create_programs(r, error);
   if (status == CVTM_OK) status = cvtm_canvas_create(&r->canvas, error);
   if (status == CVTM_OK) {
@@ -128,7 +196,7 @@ cvtm_status cvtm_render_create(cvtm_render **render, cvtm_error *error) {
 void cvtm_render_destroy(cvtm_render *r) {
   if (!r) return;
   cvtm_canvas_destroy(r->canvas);
-  cvtm_labels_destroy(&r->labels);
+  destroy_labels(&r->labels);
   const unsigned programs[] = {r->cell_program,      r->mesh_program,   r->site_program,
                                r->defect_program,    r->ground_program, r->label_program,
                                r->label_cell_program};
@@ -147,8 +215,7 @@ void cvtm_render_destroy(cvtm_render *r) {
   free(r);
 }
 
-const char *cvtm_render_name(const cvtm_render *r) {
-  (void)r;
+const char *cvtm_render_name(void) {
   const GLubyte *name = glGetString(GL_RENDERER);
   return name ? (const char *)name : "OpenGL";
 }
@@ -336,7 +403,7 @@ static double mean_spacing(const cvtm_render *r, const cvtm_view *view) {
 /* True if labels are drawn: the geometry of many cells is older than the sites. */
 static int draws_labels(const cvtm_render *r, const cvtm_view *view) {
   return r->site_count >= r->fewest && (r->moved || r->frame->state.phase == CVTM_VIEW_RUNNING) &&
-         mean_spacing(r, view) < 0.3 * CVTM_LABELS_MARGIN;
+         mean_spacing(r, view) < 0.3 * LABELS_MARGIN;
 }
 
 /* The labels of the screen and its margins. */
@@ -344,9 +411,9 @@ static cvtm_status draw_label_picture(cvtm_render *r, const cvtm_view *view, cvt
   const cvtm_domain domain = r->frame->state.domain;
   const unsigned p = r->label_program;
   cvtm_view wide = *view;
-  wide.width += 2 * CVTM_LABELS_MARGIN;
-  wide.height += 2 * CVTM_LABELS_MARGIN;
-  const cvtm_status status = cvtm_labels_begin(&r->labels, view->width, view->height, error);
+  wide.width += 2 * LABELS_MARGIN;
+  wide.height += 2 * LABELS_MARGIN;
+  const cvtm_status status = begin_labels(&r->labels, view->width, view->height, error);
   if (status != CVTM_OK) return status;
   glDisable(GL_BLEND);
   glEnable(GL_DEPTH_TEST);
@@ -358,7 +425,7 @@ static cvtm_status draw_label_picture(cvtm_render *r, const cvtm_view *view, cvt
   glDrawArrays(GL_POINTS, 0, (GLsizei)r->site_count);
   glDisable(GL_DEPTH_TEST);
   glEnable(GL_BLEND);
-  cvtm_labels_end(&r->labels);
+  end_labels(&r->labels);
   glViewport(0, 0, view->width, view->height);
   return CVTM_OK;
 }
@@ -372,7 +439,7 @@ static void draw_label_cells(const cvtm_render *r, const cvtm_view *view) {
   glUniform2f(place_of(p, "domain"), (float)domain.width, (float)domain.height);
   glUniform1i(place_of(p, "labels"), 3);
   glUniform1i(place_of(p, "sites"), 4);
-  glUniform1i(place_of(p, "margin"), CVTM_LABELS_MARGIN);
+  glUniform1i(place_of(p, "margin"), LABELS_MARGIN);
   glActiveTexture(GL_TEXTURE3);
   glBindTexture(GL_TEXTURE_2D, r->labels.picture);
   glActiveTexture(GL_TEXTURE4);

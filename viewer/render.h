@@ -11,8 +11,8 @@ typedef struct cvtm_render cvtm_render;
 cvtm_status cvtm_render_create(cvtm_render **render, cvtm_error *error);
 void cvtm_render_destroy(cvtm_render *render);
 
-/* The name of OpenGL's renderer ("llvmpipe ..."); borrowed. */
-const char *cvtm_render_name(const cvtm_render *render);
+/* The name of OpenGL's renderer ("llvmpipe ..."); a context is current. Borrowed. */
+const char *cvtm_render_name(void);
 
 /* The frame to draw from now on; borrowed until the next one. */
 void cvtm_render_set_frame(cvtm_render *render, const cvtm_view_frame *frame);
@@ -24,7 +24,7 @@ unsigned cvtm_render_sites_buffer(cvtm_render *render, int64_t count, int *renew
 /* The same, filled with the sites of the frame. */
 cvtm_status cvtm_render_set_sites(cvtm_render *render, cvtm_error *error);
 
-/* From this number of sites on (200,000) cells are drawn as labels (labels.h) while their geometry
+/* From this number of sites on (200,000) cells are drawn as labels while their geometry
  * is older than the sites. */
 void cvtm_render_set_fewest_labels(cvtm_render *render, int64_t fewest);
 

@@ -2,7 +2,7 @@
 
 #include "base/clock.h"
 #include "base/grow.h"
-#include "viewer/brush.h"
+#include "base/portable.h"
 #include "viewer/mailbox.h"
 
 #include <math.h>
@@ -56,6 +56,53 @@ struct cvtm_solver {
   double milliseconds, clock;
   cvtm_status publishing; /* of the states of the descent under way */
 };
+
+/* ---- What a dab of the brush does to a density of width * height pixels ---- */
+
+/* A dab moves the pixel at its centre by this fraction of the difference to the target. */
+static const double dab_strength = 0.3;
+
+/* distance: from the centre, in radii. */
+static float dabbed(float rho, double reference, cvtm_brush brush, double distance) {
+  const double soft = 0.5 + 0.5 * cos(CVTM_PI * distance);
+  switch (brush) {
+    case CVTM_BRUSH_DENSE:
+      return (float)((double)rho + dab_strength * soft * fmax(reference - (double)rho, 0));
+    case CVTM_BRUSH_SPARSE:
+      return (float)((double)rho * (1 - dab_strength * soft));
+    default:
+      return 0;
+  }
+}
+
+/* Nonzero if the dab would leave no pixel with density. */
+static int empties_density(const float *density, cvtm_domain domain,
+                           const cvtm_solver_command *dab) {
+  if (dab->brush != CVTM_BRUSH_OBSTACLE) return 0;
+  for (int y = 0; y < domain.height; ++y)
+    for (int x = 0; x < domain.width; ++x)
+      if (density[(int64_t)y * domain.width + x] > 0 &&
+          hypot(x + 0.5 - dab->x, y + 0.5 - dab->y) >= dab->radius)
+        return 0;
+  return 1;
+}
+
+/* Dense dabs raise the density towards `reference`, softly to the dab's rim; sparse ones lower it;
+ * an obstacle makes it 0. dab->radius > 0. */
+static void dab_pixels(float *density, cvtm_domain domain, double reference,
+                       const cvtm_solver_command *dab) {
+  const int x0 = (int)fmax(floor(dab->x - dab->radius), 0);
+  const int y0 = (int)fmax(floor(dab->y - dab->radius), 0);
+  const int x1 = (int)fmin(ceil(dab->x + dab->radius), domain.width);
+  const int y1 = (int)fmin(ceil(dab->y + dab->radius), domain.height);
+  for (int y = y0; y < y1; ++y) {
+    for (int x = x0; x < x1; ++x) {
+      const double distance = hypot(x + 0.5 - dab->x, y + 0.5 - dab->y) / dab->radius;
+      float *rho = &density[(int64_t)y * domain.width + x];
+      if (distance < 1) *rho = dabbed(*rho, reference, dab->brush, distance);
+    }
+  }
+}
 
 /* ---- States ---- */
 
@@ -201,7 +248,7 @@ static void delete_site(cvtm_solver *s, int64_t i) {
 
 static void dab_density(cvtm_solver *s, const cvtm_solver_command *dab) {
   pthread_mutex_lock(&s->density_lock);
-  cvtm_brush_dab(s->density, s->options.domain, s->reference, dab);
+  dab_pixels(s->density, s->options.domain, s->reference, dab);
   ++s->density_version;
   pthread_mutex_unlock(&s->density_lock);
 }
@@ -222,7 +269,7 @@ static cvtm_status leave_obstacle(cvtm_solver *s, const cvtm_solver_command *dab
 }
 
 static cvtm_status paint(cvtm_solver *s, const cvtm_solver_command *dab) {
-  if (!(dab->radius > 0) || cvtm_brush_empties(s->density, s->options.domain, dab)) return CVTM_OK;
+  if (!(dab->radius > 0) || empties_density(s->density, s->options.domain, dab)) return CVTM_OK;
   dab_density(s, dab);
   return dab->brush == CVTM_BRUSH_OBSTACLE ? leave_obstacle(s, dab) : CVTM_OK;
 }

@@ -3,17 +3,92 @@
 #include "base/clock.h"
 #include "density/density.h"
 #include "meshes/mesh_file.h"
-#include "viewer/builder.h"
 #include "viewer/control.h"
+#include "viewer/mailbox.h"
 #include "viewer/points.h"
 #include "viewer/render.h"
-#include "viewer/script.h"
 #include "viewer/solver.h"
 #include "viewer/surface.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+
+/* ---- A thread that makes frames of states, each after the reader has taken the last one ---- */
+
+typedef struct builder {
+  cvtm_solver *solver;
+  pthread_t thread;
+  atomic_int quit;
+  atomic_int status; /* set after error */
+  cvtm_error error;
+  cvtm_mailbox box;
+  cvtm_view_frame frames[CVTM_MAILBOX_SLOTS];
+} builder;
+
+static void *build_states(void *context) {
+  builder *b = context;
+  const cvtm_view_state *state = NULL;
+  cvtm_status status = CVTM_OK;
+  while (status == CVTM_OK && !atomic_load(&b->quit)) {
+    if (!cvtm_mailbox_wanted(&b->box)) { /* the reader has not taken the last frame */
+      nanosleep(&(struct timespec){0, 2000000}, NULL);
+      continue;
+    }
+    if (!cvtm_solver_take(b->solver, &state)) {
+      cvtm_solver_wait(b->solver, 0.05);
+      continue;
+    }
+    cvtm_view_frame *frame = &b->frames[b->box.back];
+    status = cvtm_view_state_copy(&frame->state, state, &b->error);
+    if (status == CVTM_OK) status = cvtm_view_frame_build(frame, &b->error);
+    if (status == CVTM_OK) cvtm_mailbox_publish(&b->box);
+  }
+  atomic_store(&b->status, (int)status);
+  return NULL;
+}
+
+static cvtm_status start_builder(cvtm_solver *solver, builder **result, cvtm_error *error) {
+  builder *b = calloc(1, sizeof *b);
+  if (!b) return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory");
+  b->solver = solver;
+  atomic_init(&b->quit, 0);
+  atomic_init(&b->status, CVTM_OK);
+  cvtm_mailbox_open(&b->box);
+  if (pthread_create(&b->thread, NULL, build_states, b) != 0) {
+    free(b);
+    return cvtm_fail(error, CVTM_ERROR_MEMORY, "no thread for the geometry");
+  }
+  *result = b;
+  return CVTM_OK;
+}
+
+/* To be called before the solver is stopped. */
+static void stop_builder(builder *b) {
+  if (!b) return;
+  atomic_store(&b->quit, 1);
+  pthread_join(b->thread, NULL);
+  for (int k = 0; k < CVTM_MAILBOX_SLOTS; ++k) cvtm_view_frame_free(&b->frames[k]);
+  free(b);
+}
+
+/* Nonzero if there is a newer frame, then in *frame until the next call. */
+static int take_frame(builder *b, const cvtm_view_frame **frame) {
+  if (!cvtm_mailbox_take(&b->box)) return 0;
+  *frame = &b->frames[b->box.front];
+  return 1;
+}
+
+/* CVTM_OK, or why there will be no further frame. */
+static cvtm_status builder_error(builder *b, cvtm_error *error) {
+  const cvtm_status status = (cvtm_status)atomic_load(&b->status);
+  if (status != CVTM_OK) *error = b->error;
+  return status;
+}
+
+/* ---- The viewer ---- */
 
 typedef struct viewer {
   const cvtm_viewer_options *options;
@@ -21,7 +96,7 @@ typedef struct viewer {
   cvtm_render *render;
   cvtm_points *points;
   cvtm_solver *solver;
-  cvtm_builder *builder;
+  builder *builder;
   cvtm_control control;
   cvtm_script script;
   uint64_t density_version;
@@ -106,7 +181,7 @@ static void show_density(void *context, const float *density, cvtm_domain domain
 static cvtm_status take_updates(viewer *v) {
   const cvtm_view_frame *frame = NULL;
   int64_t count = 0;
-  if (cvtm_builder_take(v->builder, &frame)) {
+  if (take_frame(v->builder, &frame)) {
     v->control.frame = frame;
     v->control.changed = 1;
     cvtm_render_set_frame(v->render, frame);
@@ -121,7 +196,7 @@ static cvtm_status take_updates(viewer *v) {
   v->density_status = CVTM_OK;
   cvtm_solver_visit_density(v->solver, &v->density_version, show_density, v);
   if (v->density_status != CVTM_OK) return v->density_status;
-  cvtm_status status = cvtm_builder_error(v->builder, v->error);
+  cvtm_status status = builder_error(v->builder, v->error);
   if (status == CVTM_OK) status = cvtm_solver_error(v->solver, v->error);
   return status;
 }
@@ -251,8 +326,7 @@ static void say_what_draws(viewer *v) {
   char line[640];
   snprintf(line, sizeof line, "solves on %s (%.200s), draws on %.150s (%s); sites by %s",
            cvtm_device_name(v->options->device), cvtm_device_description(v->options->device),
-           cvtm_render_name(v->render), v->surface->name,
-           cvtm_points_path_name(cvtm_points_get_path(v->points)));
+           cvtm_render_name(), v->surface->name, cvtm_points_path(v->points));
   say(v, line);
 }
 
@@ -276,7 +350,7 @@ static cvtm_status create_parts(viewer *v) {
                                         .seed = o->seed,
                                         .paused = o->paused};
   status = cvtm_solver_start(&settings, v->points, &v->solver, v->error);
-  if (status == CVTM_OK) status = cvtm_builder_start(v->solver, &v->builder, v->error);
+  if (status == CVTM_OK) status = start_builder(v->solver, &v->builder, v->error);
   if (status == CVTM_OK) set_up_control(v);
   return status;
 }
@@ -302,7 +376,7 @@ static cvtm_status fill_result(viewer *v, cvtm_viewer_result *result) {
 
 /* The threads end before the objects that they use. */
 static void stop(viewer *v) {
-  cvtm_builder_stop(v->builder);
+  stop_builder(v->builder);
   cvtm_solver_stop(v->solver);
   cvtm_points_destroy(v->points);
   if (!v->surface) return;

@@ -1,5 +1,6 @@
 """Outputs that cannot be written, devices that are not there, and interrupts."""
 
+import json
 import os
 import resource
 import signal
@@ -59,14 +60,16 @@ def test_closed_standard_output(cvtmesh):
 @pytest.mark.parametrize("closed", [(1, 2), (0, 1, 2)])
 def test_messages_go_into_no_file(cvtmesh, closed):
     """A closed stream has the lowest number of a descriptor, which the next file would get."""
-    cvtmesh.file("jobs.csv", f"input,points,output,report\n{CAMERA},50,a.obj,a.json\n"
-                             f"absent.png,50,b.obj,b.json\n{CAMERA},60,c.obj,c.json\n")
-    cvtmesh.call("batch", "jobs.csv", "-v", "--journal", "kept", code=1)
+    rows = [(str(CAMERA), 50, "a"), ("absent.png", 50, "b"), (str(CAMERA), 60, "c")]
+    cvtmesh.file("jobs.jsonl", "".join(
+        json.dumps({"input": picture, "points": points, "output": name + ".obj", "report": name + ".json"})
+        + "\n" for picture, points, name in rows))
+    cvtmesh.call("batch", "jobs.jsonl", "-v", "--journal", "kept", code=1)
     kept = cvtmesh.path("a.obj").read_bytes()
-    cvtmesh.call("batch", "jobs.csv", "-v", code=1, preexec_fn=close(*closed))
+    cvtmesh.call("batch", "jobs.jsonl", "-v", code=1, preexec_fn=close(*closed))
     assert cvtmesh.path("a.obj").read_bytes() == kept
     assert cvtmesh.json("c.json")["options"]["points"] == 60
-    journal = [strict_json(line) for line in cvtmesh.read("jobs.csv.journal").splitlines()]
+    journal = [strict_json(line) for line in cvtmesh.read("jobs.jsonl.journal").splitlines()]
     assert sorted(line.get("status", "") for line in journal) == ["", "done", "done", "failed"]
 
 

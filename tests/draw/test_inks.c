@@ -1,7 +1,7 @@
 /* Inks: the mixture against the sum over all overprints, separation, and inks of a picture. */
 #include "testing.h"
 
-#include "draw/ink_drawing.h"
+#include "draw/likeness.h"
 #include "draw/inks.h"
 #include "draw/oklab.h"
 

@@ -1,6 +1,6 @@
 /* Polygons from bytes, and what a domain mesh does with them. The first byte chooses the format. */
 #include "meshes/constrained.h"
-#include "meshes/pslg.h"
+#include "meshes/domain/pslg.h"
 
 #include "fuzz.h"
 

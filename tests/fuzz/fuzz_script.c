@@ -1,5 +1,5 @@
 /* A script of the viewer, with controls that work and a solver that only counts. */
-#include "viewer/script.h"
+#include "viewer/control.h"
 
 #include "fuzz.h"
 

@@ -2,7 +2,7 @@
 
 #include "testing.h"
 
-#include "meshes/crossings.h"
+#include "meshes/delaunay/crossings.h"
 
 enum { POINTS_MAX = 64, EDGES_MAX = 96 };
 

@@ -4,7 +4,7 @@
 
 #include <omp.h>
 
-#include "meshes/torus.h"
+#include "meshes/delaunay/torus.h"
 #include "point_sets.h"
 
 __extension__ typedef __int128 int128;

@@ -2,7 +2,7 @@
  * constrained Delaunay and of one area, and undone changes leave no trace. */
 #include "testing.h"
 
-#include "meshes/half_edges.h"
+#include "meshes/delaunay/half_edges.h"
 
 enum { SIDE = 1 << 20, STEPS = 4000 };
 

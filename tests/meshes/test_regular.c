@@ -3,7 +3,7 @@
 #include "test_devices.h"
 
 #include "meshes/device_delaunay.h"
-#include "meshes/snap.h"
+#include "meshes/delaunay/grid.h"
 #include "point_sets.h"
 
 static cvtm_device *device;

@@ -7,7 +7,7 @@
 
 #include "base/file.h"
 #include "meshes/mesh_file.h"
-#include "meshes/text.h"
+#include "meshes/formats/formats.h"
 #include "splitmix64.h"
 
 /* Numbers of every kind: coordinates, floats, few digits, powers of two and their neighbours, ties

@@ -2,7 +2,7 @@
 
 #include "testing.h"
 
-#include "meshes/twins.h"
+#include "meshes/elements/twins.h"
 
 enum { TRIANGLES_MAX = 30, VERTICES_MAX = 15 };
 

@@ -3,12 +3,12 @@
 #include "testing.h"
 
 #include "base/random.h"
-#include "draw/palettes.h"
-#include "viewer/font.h"
+#include "draw/raster.h"
+#include "viewer/canvas.h"
 #include "viewer/frame.h"
 #include "viewer/mailbox.h"
 #include "viewer/page.h"
-#include "viewer/script.h"
+#include "viewer/control.h"
 
 #include <unistd.h>
 

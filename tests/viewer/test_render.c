@@ -3,7 +3,7 @@
 
 #include "testing.h"
 
-#include "draw/palettes.h"
+#include "draw/raster.h"
 #include "viewer/control.h"
 #include "viewer/render.h"
 #include "viewer/surface.h"

@@ -1,0 +1,550 @@
+#include "density/pictures/image_formats.h"
+
+#include "base/file.h"
+#include "base/large_pages.h"
+#include "base/npy.h"
+#include "base/numeric_locale.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* --- The place --- */
+
+static int is_size(double value) { return isfinite(value) && value > 0; }
+
+static void set_pixel(cvtm_image_place *place, double width, double height, const char *unit) {
+  if (!is_size(width) || !is_size(height)) return;
+  place->pixel[0] = width;
+  place->pixel[1] = height;
+  place->unit = unit;
+}
+
+void cvtm_place_set_resolution(cvtm_image_place *place, double across, double down,
+                               double unit_mm) {
+  if (is_size(across) && is_size(down)) set_pixel(place, unit_mm / across, unit_mm / down, "mm");
+}
+
+/* The program's name of a unit that a file names; NULL if it is not known. The sign for micro is
+ * written in UTF-8 (two characters look alike), in Latin-1, or as ImageJ's escape. */
+static const char *find_unit(const char *text, size_t length) {
+  static const char *const known[][2] = {
+      {"nm", "nm"},         {"um", "um"},       {"\xc2\xb5m", "um"},  {"\xce\xbcm", "um"},
+      {"\xb5m", "um"},      {"\\u00B5m", "um"}, {"micron", "um"},     {"microns", "um"},
+      {"micrometer", "um"}, {"mm", "mm"},       {"millimeter", "mm"}, {"cm", "cm"},
+      {"centimeter", "cm"}, {"m", "m"},         {"meter", "m"},       {"inch", "in"},
+      {"inches", "in"},     {"in", "in"},       {"ft", "ft"}};
+  for (size_t k = 0; k < sizeof known / sizeof known[0]; ++k)
+    if (strlen(known[k][0]) == length && strncmp(known[k][0], text, length) == 0)
+      return known[k][1];
+  return NULL;
+}
+
+/* The value of an attribute of XML, without its quotes; NULL if there is none. */
+static const char *find_attribute(const char *text, const char *name, size_t *length) {
+  const size_t size = strlen(name);
+  for (const char *at = strstr(text, name); at != NULL; at = strstr(at + 1, name)) {
+    const char *value = at + size;
+    if (at == text || (at[-1] != ' ' && at[-1] != '\n' && at[-1] != '\t')) continue;
+    if (value[0] != '=' || (value[1] != '"' && value[1] != '\'')) continue;
+    const char *end = strchr(value + 2, value[1]);
+    if (end == NULL) return NULL;
+    *length = (size_t)(end - value - 2);
+    return value + 2;
+  }
+  return NULL;
+}
+
+static double read_length(const char *text, const char *name) {
+  size_t length;
+  const char *value = find_attribute(text, name, &length);
+  char *end = NULL;
+  const double size = value != NULL ? cvtm_strtod(value, &end) : 0;
+  return value != NULL && end == value + length ? size : 0;
+}
+
+/* The unit of an attribute that may be absent, and then is the micrometre. */
+static const char *read_unit(const char *text, const char *name) {
+  size_t length;
+  const char *value = find_attribute(text, name, &length);
+  return value != NULL ? find_unit(value, length) : "um";
+}
+
+/* OME-XML (Schindelin et al.; schema 2016-06, element Pixels). */
+static int set_by_ome(cvtm_image_place *place, const char *text) {
+  const double width = read_length(text, "PhysicalSizeX"),
+               height = read_length(text, "PhysicalSizeY");
+  const char *unit = read_unit(text, "PhysicalSizeXUnit");
+  if (!is_size(width) || !is_size(height) || unit == NULL) return 0;
+  if (unit != read_unit(text, "PhysicalSizeYUnit")) return 0;
+  set_pixel(place, width, height, unit);
+  return 1;
+}
+
+static int set_by_imagej(cvtm_image_place *place, const char *text, double across, double down) {
+  const char *line = strstr(text, "\nunit=");
+  if (line == NULL || !is_size(across) || !is_size(down)) return 0;
+  line += strlen("\nunit=");
+  const char *unit = find_unit(line, strcspn(line, "\r\n"));
+  if (unit == NULL) return 0;
+  set_pixel(place, 1 / across, 1 / down, unit);
+  return 1;
+}
+
+int cvtm_place_set_description(cvtm_image_place *place, const char *text, double across,
+                               double down) {
+  const int is_imagej = strncmp(text, "ImageJ=", 7) == 0;
+  return is_imagej ? set_by_imagej(place, text, across, down)
+                   : strstr(text, "<OME") != NULL && set_by_ome(place, text);
+}
+
+/* Turns the size of a pixel as the orientation 1 to 8 turns the picture; an origin is lost. */
+static void orient_place(cvtm_image_place *place, int orientation) {
+  if (orientation < 2 || orientation > 8) return;
+  place->has_origin = 0;
+  if (orientation < 5) return;
+  const double width = place->pixel[0];
+  place->pixel[0] = place->pixel[1];
+  place->pixel[1] = width;
+}
+
+/* --- What the decoders share --- */
+
+cvtm_status cvtm_image_check_size(const cvtm_image_source *source, uint64_t width, uint64_t height,
+                                  cvtm_error *error) {
+  if (width == 0 || height == 0) {
+    cvtm_fail(error, CVTM_ERROR_INPUT, "%s: the image has no pixels (%llu x %llu)", source->name,
+              (unsigned long long)width, (unsigned long long)height);
+    return CVTM_ERROR_INPUT;
+  }
+  if (width > CVTM_MAX_SIDE || height > CVTM_MAX_SIDE) {
+    return cvtm_fail(error, CVTM_ERROR_INPUT,
+                     "%s: %llu x %llu pixels are more than the limit of %d a side", source->name,
+                     (unsigned long long)width, (unsigned long long)height, CVTM_MAX_SIDE);
+  }
+  const uint64_t planes = source->with_rgb ? 4 : 1;
+  return cvtm_check_expansion(source->name, source->size, width * height * planes * sizeof(float),
+                              error);
+}
+
+cvtm_status cvtm_image_check_ratio(const cvtm_image_source *source, uint64_t raw, uint64_t ratio,
+                                   cvtm_error *error) {
+  if (raw / ratio > source->size) {
+    return cvtm_fail(error, CVTM_ERROR_INPUT,
+                     "%s: truncated: %zu bytes cannot hold the pixels that the header claims",
+                     source->name, source->size);
+  }
+  return CVTM_OK;
+}
+
+cvtm_status cvtm_image_allocate(const cvtm_image_source *source, int width, int height,
+                                int with_alpha, cvtm_image *image, cvtm_error *error) {
+  size_t count = (size_t)width * (size_t)height;
+  *image = (cvtm_image){.width = width, .height = height};
+  image->value = malloc(count * sizeof *image->value);
+  cvtm_prefer_large_pages(image->value, count * sizeof *image->value);
+  if (with_alpha) image->alpha = malloc(count * sizeof *image->alpha);
+  if (image->value == NULL || (with_alpha && image->alpha == NULL)) {
+    return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory for %d x %d pixels", source->name,
+                     width, height);
+  }
+  return CVTM_OK;
+}
+
+void cvtm_image_note(cvtm_image *image, const char *format, ...) {
+  const size_t length = strlen(image->note), most = sizeof image->note;
+  va_list arguments;
+  va_start(arguments, format);
+  if (length > 0) snprintf(image->note + length, most - length, "; ");
+  const size_t start = strlen(image->note);
+  vsnprintf(image->note + start, most - start, format, arguments);
+  va_end(arguments);
+}
+
+void cvtm_image_free(cvtm_image *image) {
+  if (image == NULL) return;
+  free(image->storage != NULL ? image->storage : image->value);
+  free(image->alpha);
+  free(image->rgb);
+  image->value = image->alpha = image->rgb = NULL;
+  image->storage = NULL;
+  image->width = image->height = image->is_data = 0;
+  image->masked = 0;
+  image->note[0] = 0;
+}
+
+/* Writes one plane turned; the new one is height x width where the orientation swaps the sides. */
+static void orient_plane(const float *plane, int width, int height, int orientation,
+                         float *turned) {
+  int swap = orientation >= 5;
+  int mirror_x = orientation == 2 || orientation == 3 || orientation == 6 || orientation == 7;
+  int mirror_y = orientation == 3 || orientation == 4 || orientation == 7 || orientation == 8;
+  int new_width = swap ? height : width;
+  for (int y = 0; y < height; ++y) {
+    for (int x = 0; x < width; ++x) {
+      int u = swap ? (mirror_x ? height - 1 - y : y) : (mirror_x ? width - 1 - x : x);
+      int v = swap ? (mirror_y ? width - 1 - x : x) : (mirror_y ? height - 1 - y : y);
+      turned[(size_t)v * (size_t)new_width + (size_t)u] =
+          plane[(size_t)y * (size_t)width + (size_t)x];
+    }
+  }
+}
+
+/* Turns `count` planes that lie one after another. Returns 0 without memory. */
+static int orient_planes(float **planes, size_t count, const cvtm_image *image, int orientation) {
+  if (*planes == NULL) return 1;
+  const size_t plane = (size_t)image->width * (size_t)image->height;
+  float *turned = malloc(count * plane * sizeof *turned);
+  if (turned == NULL) return 0;
+  for (size_t k = 0; k < count; ++k)
+    orient_plane(*planes + k * plane, image->width, image->height, orientation, turned + k * plane);
+  free(*planes);
+  *planes = turned;
+  return 1;
+}
+
+cvtm_status cvtm_image_orient(const cvtm_image_source *source, int orientation, cvtm_image *image,
+                              cvtm_error *error) {
+  if (orientation < 2 || orientation > 8) return CVTM_OK;
+  orient_place(&image->place, orientation);
+  if (!orient_planes(&image->value, 1, image, orientation) ||
+      !orient_planes(&image->alpha, 1, image, orientation) ||
+      !orient_planes(&image->rgb, 3, image, orientation))
+    return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", source->name);
+  if (orientation >= 5) {
+    int width = image->width;
+    image->width = image->height;
+    image->height = width;
+  }
+  return CVTM_OK;
+}
+
+cvtm_status cvtm_image_store_data(const cvtm_image_source *source, cvtm_image *image, int x, int y,
+                                  double value, cvtm_error *error) {
+  float narrow = (float)value;
+  if (isfinite(value) && !isfinite(narrow)) {
+    return cvtm_fail(error, CVTM_ERROR_INPUT,
+                     "%s: the value %g at pixel (%d, %d) is beyond single precision", source->name,
+                     value, x, y);
+  }
+  image->value[(size_t)y * (size_t)image->width + (size_t)x] = narrow;
+  return CVTM_OK;
+}
+
+/* --- NPY --- */
+
+static cvtm_status check_shape(const cvtm_image_source *source, const cvtm_npy *array,
+                               cvtm_error *error) {
+  if (array->dimensions == 2 || (array->dimensions == 3 && array->shape[2] == 1))
+    return cvtm_image_check_size(source, (uint64_t)array->shape[1], (uint64_t)array->shape[0],
+                                 error);
+  if (array->dimensions == 3)
+    return cvtm_fail(error, CVTM_ERROR_INPUT,
+                     "%s: an array of shape (%lld, %lld, %lld) is not a density: give one "
+                     "channel, of shape (height, width)",
+                     source->name, (long long)array->shape[0], (long long)array->shape[1],
+                     (long long)array->shape[2]);
+  return cvtm_fail(error, CVTM_ERROR_INPUT,
+                   "%s: an array of %d dimensions is not a density: its shape must be "
+                   "(height, width)",
+                   source->name, array->dimensions);
+}
+
+/* The image takes the array's floats over. */
+static void take_floats(cvtm_npy *array, cvtm_image *image) {
+  *image = (cvtm_image){.width = (int)array->shape[1],
+                        .height = (int)array->shape[0],
+                        .value = array->data,
+                        .storage = array->storage};
+  array->data = array->storage = NULL;
+}
+
+/* Stores all values; of those that no float holds the first is refused. */
+static cvtm_status store_values(const cvtm_image_source *source, const cvtm_npy *array,
+                                cvtm_image *image, cvtm_error *error) {
+  int first = image->height;
+#pragma omp parallel for schedule(static) reduction(min : first) if (array->count >= 1 << 20)
+  for (int y = 0; y < image->height; ++y) {
+    const int64_t start = (int64_t)y * image->width;
+    const int bad = cvtm_npy_get_floats(array, start, image->width, image->value + start);
+    if (bad && y < first) first = y;
+  }
+  cvtm_status status = CVTM_OK;
+  for (int x = 0; first < image->height && status == CVTM_OK && x < image->width; ++x) {
+    const double value = cvtm_npy_get(array, (int64_t)first * image->width + x);
+    status = cvtm_image_store_data(source, image, x, first, value, error);
+  }
+  return status;
+}
+
+static cvtm_status read_array(const cvtm_image_source *source, cvtm_npy *array, cvtm_error *error) {
+  if (source->owned == NULL)
+    return cvtm_npy_parse(source->bytes, source->size, source->name, array, error);
+  unsigned char *bytes = *source->owned;
+  *source->owned = NULL;
+  return cvtm_npy_take(bytes, source->size, source->name, array, error);
+}
+
+static cvtm_status decode_npy(const cvtm_image_source *source, cvtm_image *image,
+                              cvtm_error *error) {
+  cvtm_npy array = {0};
+  cvtm_status status = read_array(source, &array, error);
+  if (status == CVTM_OK) status = check_shape(source, &array, error);
+  if (status == CVTM_OK && array.kind == 'f' && array.item == 4) {
+    take_floats(&array, image);
+  } else if (status == CVTM_OK) {
+    status = cvtm_image_allocate(source, (int)array.shape[1], (int)array.shape[0], 0, image, error);
+    if (status == CVTM_OK) status = store_values(source, &array, image, error);
+  }
+  image->is_data = 1;
+  cvtm_npy_free(&array);
+  return status;
+}
+
+/* --- EXIF --- */
+
+static unsigned get16(const unsigned char *p, int big) {
+  return big ? (unsigned)p[0] << 8 | p[1] : (unsigned)p[1] << 8 | p[0];
+}
+
+static size_t get32(const unsigned char *p, int big) {
+  size_t first = get16(p, big), second = get16(p + 2, big);
+  return big ? first << 16 | second : second << 16 | first;
+}
+
+/* The first value of an entry. The standard asks for SHORT here; some writers use LONG. */
+static size_t get_value(const unsigned char *entry, int big) {
+  enum { BYTE = 1, LONG = 4, SBYTE = 6, SLONG = 9 };
+  const unsigned type = get16(entry + 2, big);
+  if (type == LONG || type == SLONG) return get32(entry + 8, big);
+  return type == BYTE || type == SBYTE ? entry[8] : get16(entry + 8, big);
+}
+
+int cvtm_exif_orientation(const unsigned char *data, size_t size) {
+  enum { TAG_ORIENTATION = 0x0112, ENTRY_SIZE = 12 };
+  if (size >= 6 && memcmp(data, "Exif\0\0", 6) == 0) {
+    data += 6;
+    size -= 6;
+  }
+  if (size < 8 || (memcmp(data, "II", 2) != 0 && memcmp(data, "MM", 2) != 0)) return 1;
+  int big = data[0] == 'M';
+  size_t directory = get32(data + 4, big);
+  if (directory > size - 2) return 1;
+  size_t entries = get16(data + directory, big);
+  for (size_t i = 0; i < entries; ++i) {
+    size_t entry = directory + 2 + i * ENTRY_SIZE;
+    if (entry + ENTRY_SIZE > size) return 1;
+    if (get16(data + entry, big) != TAG_ORIENTATION) continue;
+    const size_t value = get_value(data + entry, big);
+    return value <= 8 ? (int)value : 1;
+  }
+  return 1;
+}
+
+/* --- Which format a file has, by its first bytes --- */
+
+#if CVTMESH_HAVE_TIFF
+#define DECODE_TIFF cvtm_image_decode_tiff
+#define NAMES_TIFF " tiff"
+#else
+#define DECODE_TIFF NULL
+#define NAMES_TIFF ""
+#endif
+#if CVTMESH_HAVE_WEBP
+#define DECODE_WEBP cvtm_image_decode_webp
+#define NAMES_WEBP " webp"
+#else
+#define DECODE_WEBP NULL
+#define NAMES_WEBP ""
+#endif
+#if CVTMESH_HAVE_GIF
+#define DECODE_GIF cvtm_image_decode_gif
+#define NAMES_GIF " gif"
+#else
+#define DECODE_GIF NULL
+#define NAMES_GIF ""
+#endif
+#if CVTMESH_HAVE_HEIF
+#define DECODE_HEIF cvtm_image_decode_heif
+#define NAMES_HEIF " heic avif"
+#else
+#define DECODE_HEIF NULL
+#define NAMES_HEIF ""
+#endif
+
+/* `magic` at offset `at`. */
+static int has_magic(const cvtm_image_source *source, size_t at, const char *magic, size_t length) {
+  return source->size >= at + length && memcmp(source->bytes + at, magic, length) == 0;
+}
+
+static int is_netpbm(const cvtm_image_source *source) {
+  return source->size >= 3 && source->bytes[0] == 'P' && source->bytes[1] != 0 &&
+         strchr("123456fF", source->bytes[1]) != NULL &&
+         (isspace(source->bytes[2]) || source->bytes[2] == '#');
+}
+
+/* The size of the second header, since `BM` begins many a text. */
+static int is_bmp(const cvtm_image_source *source) {
+  return has_magic(source, 0, "BM", 2) && source->size >= 18 && source->bytes[14] >= 12 &&
+         source->bytes[15] == 0 && source->bytes[16] == 0 && source->bytes[17] == 0;
+}
+
+/* A file of the ISO base media format of one of these brands. */
+static int is_heif(const cvtm_image_source *source) {
+  static const char *const brands[] = {"heic", "heix", "heim", "heis", "hevc",
+                                       "hevx", "mif1", "msf1", "avif", "avis"};
+  for (size_t k = 0; k < sizeof brands / sizeof brands[0]; ++k)
+    if (has_magic(source, 4, "ftyp", 4) && has_magic(source, 8, brands[k], 4)) return 1;
+  return 0;
+}
+
+typedef struct image_kind {
+  const char *name, *magic;
+  size_t at, length;
+  int (*matches)(const cvtm_image_source *source); /* instead of the magic bytes */
+  cvtm_image_decoder *decode; /* NULL: no decoder in this build, or none at all */
+  /* A command that converts the file to PNG: what stands before its name, and between that and the
+   * name of the PNG. */
+  const char *convert, *into;
+} image_kind;
+
+static const image_kind kinds[] = {
+    {"PNG", "\x89PNG", 0, 4, NULL, cvtm_image_decode_png, NULL, NULL},
+    {"JPEG", "\xff\xd8\xff", 0, 3, NULL, cvtm_image_decode_jpeg, NULL, NULL},
+    {"TIFF", "II*\0", 0, 4, NULL, DECODE_TIFF, "convert", ""},
+    {"TIFF", "MM\0*", 0, 4, NULL, DECODE_TIFF, "convert", ""},
+    {"TIFF", "II+\0", 0, 4, NULL, DECODE_TIFF, "convert", ""},
+    {"TIFF", "MM\0+", 0, 4, NULL, DECODE_TIFF, "convert", ""},
+    {"NPY", "\x93NUMPY", 0, 6, NULL, decode_npy, NULL, NULL},
+    {"Netpbm", NULL, 0, 0, is_netpbm, cvtm_image_decode_pnm, NULL, NULL},
+    {"WebP", "WEBP", 8, 4, NULL, DECODE_WEBP, "dwebp", "-o "},
+    {"GIF", "GIF8", 0, 4, NULL, DECODE_GIF, "convert", ""},
+    {"BMP", NULL, 0, 0, is_bmp, cvtm_image_decode_bmp, NULL, NULL},
+    {"HEIC or AVIF", NULL, 0, 0, is_heif, DECODE_HEIF, "heif-convert", ""},
+    {"JPEG XL", "\xff\x0a", 0, 2, NULL, NULL, "djxl", ""},
+    {"JPEG XL", "JXL ", 4, 4, NULL, NULL, "djxl", ""},
+    {"JPEG 2000", "jP  ", 4, 4, NULL, NULL, "opj_decompress -i", "-o "},
+    {"OpenEXR", "v/1\x01", 0, 4, NULL, NULL, "convert", ""},
+    {"Photoshop's PSD", "8BPS", 0, 4, NULL, NULL, "convert", ""}};
+
+static const image_kind *find_kind(const cvtm_image_source *source) {
+  for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; ++k) {
+    const image_kind *kind = &kinds[k];
+    if (kind->matches != NULL ? kind->matches(source)
+                              : has_magic(source, kind->at, kind->magic, kind->length))
+      return kind;
+  }
+  return NULL;
+}
+
+/* The format that the extension promises, or NULL. */
+static const char *promised_format(const char *name) {
+  static const char *const promises[][2] = {
+      {"png", "a PNG"},   {"jpg", "a JPEG"}, {"jpeg", "a JPEG"}, {"tif", "a TIFF"},
+      {"tiff", "a TIFF"}, {"pgm", "a PGM"},  {"ppm", "a PPM"},   {"pbm", "a PBM"},
+      {"pfm", "a PFM"},   {"npy", "an NPY"}, {"webp", "a WebP"}, {"pnm", "a PGM, PPM"},
+      {"gif", "a GIF"},   {"bmp", "a BMP"},  {"heic", "a HEIC"}, {"avif", "an AVIF"}};
+  char buffer[16];
+  const char *extension = cvtm_file_extension(name, buffer, sizeof buffer);
+  for (size_t i = 0; i < sizeof promises / sizeof promises[0]; ++i) {
+    if (strcmp(extension, promises[i][0]) == 0) return promises[i][1];
+  }
+  return NULL;
+}
+
+/* The decoder by the first bytes of a file. A format that this build does not read is
+ * CVTM_ERROR_UNSUPPORTED, with a command that converts the file. */
+static cvtm_status find_decoder(const cvtm_image_source *source, cvtm_image_decoder **decode,
+                                cvtm_error *error) {
+  const char *name = source->name;
+  const image_kind *kind = find_kind(source);
+  if (kind != NULL && kind->decode == NULL)
+    return cvtm_fail(error, CVTM_ERROR_UNSUPPORTED,
+                     "%s: this build does not read %s; convert it to PNG: %s %s %s%s.png", name,
+                     kind->name, kind->convert, name, kind->into, name);
+  if (kind != NULL) {
+    *decode = kind->decode;
+    return CVTM_OK;
+  }
+  const char *promised = promised_format(name);
+  return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: %s%s%sunknown image format (these are read: %s)",
+                   name, promised != NULL ? "not " : "", promised != NULL ? promised : "",
+                   promised != NULL ? ": " : "", cvtm_image_formats());
+}
+
+const char *cvtm_image_formats(void) {
+  return "png jpeg" NAMES_TIFF NAMES_WEBP NAMES_GIF NAMES_HEIF " bmp pnm pfm npy";
+}
+
+/* --- Dispatch --- */
+
+int cvtm_image_applies_profiles(void) { return CVTMESH_HAVE_LCMS2; }
+
+/* The calling thread decodes rows; the other threads of the team store them. */
+static cvtm_status decode_in_team(cvtm_image_decoder *decode, const cvtm_image_source *source,
+                                  cvtm_image *image, cvtm_error *error) {
+  const size_t small = (size_t)1 << 16; /* bytes of a file that one thread reads as quickly */
+  const int has_tasks = decode == cvtm_image_decode_png || decode == cvtm_image_decode_jpeg;
+  if (!has_tasks || source->size < small) return decode(source, image, error);
+  cvtm_status status = CVTM_OK;
+#pragma omp parallel
+#pragma omp master
+  status = decode(source, image, error);
+  return status;
+}
+
+static cvtm_status parse_image(const cvtm_image_source *source, cvtm_image *image,
+                               cvtm_error *error) {
+  const char *name = source->name;
+  *image = (cvtm_image){0};
+  if (source->size == 0) return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: the file is empty", name);
+  cvtm_image_decoder *decode = NULL;
+  cvtm_status status = find_decoder(source, &decode, error);
+  if (status != CVTM_OK) return status;
+  errno = 0;
+  status = decode_in_team(decode, source, image, error);
+  /* The formats' libraries tell a lack of memory only as text; the C library has told it, too. */
+  if (status == CVTM_ERROR_INPUT && errno == ENOMEM)
+    status = cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", name);
+  if (status != CVTM_OK) cvtm_image_free(image);
+  return status;
+}
+
+cvtm_status cvtm_image_parse(const unsigned char *bytes, size_t size, const char *name,
+                             cvtm_image *image, cvtm_error *error) {
+  const cvtm_image_source source = {.bytes = bytes, .size = size, .name = name};
+  return parse_image(&source, image, error);
+}
+
+cvtm_status cvtm_image_parse_colour(const unsigned char *bytes, size_t size, const char *name,
+                                    cvtm_image *image, cvtm_error *error) {
+  const cvtm_image_source source = {.bytes = bytes, .size = size, .name = name, .with_rgb = 1};
+  return parse_image(&source, image, error);
+}
+
+static cvtm_status read_image(const char *path, int with_rgb, cvtm_image *image,
+                              cvtm_error *error) {
+  const size_t limit = (size_t)256 << 30; /* a float for each of 262144 x 262144 pixels */
+  *image = (cvtm_image){0};
+  unsigned char *bytes = NULL;
+  size_t size = 0;
+  cvtm_status status = cvtm_file_read(path, limit, &bytes, &size, error);
+  if (status != CVTM_OK) return status;
+  const char *name = strcmp(path, "-") == 0 ? "standard input" : path;
+  const cvtm_image_source source = {bytes, size, name, &bytes, with_rgb};
+  status = parse_image(&source, image, error);
+  free(bytes);
+  return status;
+}
+
+cvtm_status cvtm_image_read(const char *path, cvtm_image *image, cvtm_error *error) {
+  return read_image(path, 0, image, error);
+}
+
+cvtm_status cvtm_image_read_colour(const char *path, cvtm_image *image, cvtm_error *error) {
+  return read_image(path, 1, image, error);
+}

@@ -1,0 +1,188 @@
+#include "density/pictures/image_pixels.h"
+
+#include <setjmp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <jpeglib.h>
+#include <jerror.h>
+
+enum { MAX_SCANS = 1000 };
+
+/* Everything that an error inside libjpeg must find again, so that no local variable has to
+ * survive the longjmp. `errors` comes first: libjpeg hands back a pointer to it. */
+typedef struct jpeg_reader {
+  struct jpeg_error_mgr errors;
+  jmp_buf jump;
+  struct jpeg_decompress_struct jpeg;
+  struct jpeg_progress_mgr progress;
+  const cvtm_image_source *source;
+  cvtm_pixels pixels;
+  cvtm_image *image;
+  JOCTET *profile; /* malloc'd by libjpeg; NULL: none */
+  unsigned profile_size;
+  int orientation; /* kept here: libjpeg drops the markers when it finishes */
+  char reason[JMSG_LENGTH_MAX];
+} jpeg_reader;
+
+static void on_error(j_common_ptr jpeg) {
+  jpeg_reader *reader = (jpeg_reader *)jpeg->err;
+  jpeg->err->format_message(jpeg, reader->reason);
+  longjmp(reader->jump, 1);
+}
+
+/* libjpeg fills missing pixels with grey and warns: for a density that is an error. Only warnings
+ * that leave the pixels whole pass; cameras do leave padding between markers. */
+static void on_message(j_common_ptr jpeg, int level) {
+  if (level >= 0) return;
+  int code = jpeg->err->msg_code;
+#if defined(LIBJPEG_TURBO_VERSION_NUMBER) && LIBJPEG_TURBO_VERSION_NUMBER >= 1005090
+  if (code == JWRN_BOGUS_ICC) return;
+#endif
+  if (code == JWRN_EXTRANEOUS_DATA || code == JWRN_ADOBE_XFORM || code == JWRN_JFIF_MAJOR) return;
+  on_error(jpeg);
+}
+
+static void on_output(j_common_ptr jpeg) { (void)jpeg; }
+
+/* A small file can ask for endless passes over a large picture. */
+static void on_progress(j_common_ptr jpeg) {
+  jpeg_reader *reader = (jpeg_reader *)jpeg->err;
+  if (reader->jpeg.input_scan_number > MAX_SCANS) {
+    snprintf(reader->reason, sizeof reader->reason, "more than %d scans", MAX_SCANS);
+    longjmp(reader->jump, 1);
+  }
+}
+
+/* --- Markers --- */
+
+static int find_orientation(const jpeg_reader *reader) {
+  for (jpeg_saved_marker_ptr marker = reader->jpeg.marker_list; marker != NULL;
+       marker = marker->next) {
+    if (marker->marker != JPEG_APP0 + 1) continue;
+    if (marker->data_length < 6 || memcmp(marker->data, "Exif\0\0", 6) != 0) continue;
+    int orientation = cvtm_exif_orientation(marker->data, marker->data_length);
+    if (orientation != 1) return orientation;
+  }
+  return 1;
+}
+
+/* The profile of all APP2 markers; libjpeg-turbo since 2.0 joins them. */
+static void find_profile(jpeg_reader *reader) {
+#if defined(LIBJPEG_TURBO_VERSION_NUMBER) && LIBJPEG_TURBO_VERSION_NUMBER >= 1005090
+  jpeg_read_icc_profile(&reader->jpeg, &reader->profile, &reader->profile_size);
+#else
+  (void)reader;
+#endif
+}
+
+/* The density of JFIF. */
+static void find_place(jpeg_reader *reader) {
+  const double inch = 25.4, centimetre = 10;
+  const struct jpeg_decompress_struct *jpeg = &reader->jpeg;
+  if (jpeg->saw_JFIF_marker && (jpeg->density_unit == 1 || jpeg->density_unit == 2))
+    cvtm_place_set_resolution(&reader->image->place, jpeg->X_density, jpeg->Y_density,
+                              jpeg->density_unit == 1 ? inch : centimetre);
+}
+
+/* --- Pixels --- */
+
+static cvtm_status choose_colours(jpeg_reader *reader, cvtm_error *error) {
+  switch (reader->jpeg.jpeg_color_space) {
+    case JCS_GRAYSCALE:
+      reader->jpeg.out_color_space = JCS_GRAYSCALE;
+      return CVTM_OK;
+    case JCS_RGB:
+    case JCS_YCbCr:
+      reader->jpeg.out_color_space = JCS_RGB;
+      return CVTM_OK;
+    case JCS_CMYK:
+    case JCS_YCCK:
+      reader->jpeg.out_color_space = JCS_CMYK;
+      return CVTM_OK;
+    default:
+      return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: a JPEG of %d channels is not read",
+                       reader->source->name, reader->jpeg.num_components);
+  }
+}
+
+static cvtm_status prepare_jpeg(jpeg_reader *reader, cvtm_error *error) {
+  const cvtm_image_source *source = reader->source;
+  uint64_t width = reader->jpeg.image_width, height = reader->jpeg.image_height;
+  cvtm_status status = cvtm_image_check_size(source, width, height, error);
+  if (status != CVTM_OK) return status;
+  /* Huffman codes spend at least one bit on each block of 64 pixels; arithmetic ones less. */
+  if (!reader->jpeg.arith_code) {
+    status = cvtm_image_check_ratio(source, width * height, 64 * 8, error);
+    if (status != CVTM_OK) return status;
+  }
+  status = choose_colours(reader, error);
+  if (status != CVTM_OK) return status;
+  const int channels = reader->jpeg.out_color_space == JCS_GRAYSCALE ? 1
+                       : reader->jpeg.out_color_space == JCS_RGB     ? 3
+                                                                     : 4;
+  const cvtm_pixel_layout layout = {
+      .colours = channels, .max = 255, .is_light = reader->jpeg.saw_Adobe_marker};
+  const cvtm_colour_source colour = {.profile = reader->profile,
+                                     .profile_size = reader->profile_size};
+  status = cvtm_pixels_begin(source, layout, &colour, (int)width, (int)height, reader->image,
+                             &reader->pixels, error);
+  if (status != CVTM_OK) return status;
+  return cvtm_pixels_begin_rows(source, &reader->pixels, error);
+}
+
+static void read_pixels(jpeg_reader *reader) {
+  reader->jpeg.dct_method = JDCT_ISLOW;
+  jpeg_start_decompress(&reader->jpeg);
+  while (reader->jpeg.output_scanline < reader->jpeg.output_height) {
+    JSAMPROW row = cvtm_pixels_row(&reader->pixels, (int)reader->jpeg.output_scanline);
+    jpeg_read_scanlines(&reader->jpeg, &row, 1);
+  }
+  cvtm_pixels_finish_rows(&reader->pixels);
+  jpeg_finish_decompress(&reader->jpeg);
+}
+
+/* The only function that libjpeg's errors come back to; it changes no local variable that is
+ * read after a jump. */
+static cvtm_status run_reader(jpeg_reader *reader, cvtm_error *error) {
+  if (setjmp(reader->jump) != 0) {
+    return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: bad JPEG: %s", reader->source->name,
+                     reader->reason);
+  }
+  jpeg_create_decompress(&reader->jpeg);
+  reader->jpeg.progress = &reader->progress;
+  jpeg_mem_src(&reader->jpeg, reader->source->bytes, reader->source->size);
+  jpeg_save_markers(&reader->jpeg, JPEG_APP0 + 1, 0xFFFF);
+  jpeg_save_markers(&reader->jpeg, JPEG_APP0 + 2, 0xFFFF);
+  jpeg_read_header(&reader->jpeg, TRUE);
+  reader->orientation = find_orientation(reader);
+  find_profile(reader);
+  cvtm_status status = prepare_jpeg(reader, error);
+  if (status != CVTM_OK) return status;
+  read_pixels(reader);
+  find_place(reader);
+  return CVTM_OK;
+}
+
+cvtm_status cvtm_image_decode_jpeg(const cvtm_image_source *source, cvtm_image *image,
+                                   cvtm_error *error) {
+  jpeg_reader *reader = calloc(1, sizeof *reader);
+  if (reader == NULL) {
+    return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", source->name);
+  }
+  reader->source = source;
+  reader->image = image;
+  reader->jpeg.err = jpeg_std_error(&reader->errors);
+  reader->errors.error_exit = on_error;
+  reader->errors.emit_message = on_message;
+  reader->errors.output_message = on_output;
+  reader->progress.progress_monitor = on_progress;
+  cvtm_status status = run_reader(reader, error);
+  int orientation = reader->orientation;
+  jpeg_destroy_decompress(&reader->jpeg);
+  free(reader->profile);
+  cvtm_pixels_end(&reader->pixels);
+  free(reader);
+  return status == CVTM_OK ? cvtm_image_orient(source, orientation, image, error) : status;
+}

@@ -1,0 +1,683 @@
+#include "base/numeric_locale.h"
+#include "density/pictures/image_pixels.h"
+
+#if CVTMESH_HAVE_TIFF
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <tiffio.h>
+
+typedef struct tiff_reader {
+  const cvtm_image_source *source;
+  uint64_t position;
+  TIFF *tiff;
+  char reason[256]; /* libtiff's first complaint */
+  int lost_tag;     /* the file ends within a tag's values */
+  int lacks_memory; /* libtiff left a tag out because an allocation failed */
+  uint32_t width, height;
+  uint16_t bits, channels, format, photometric, compression;
+  int planes;        /* 1: samples of a pixel lie together; else one plane per channel */
+  int alpha_channel; /* -1: none */
+  int guesses_alpha; /* a fourth sample of RGB that the file does not explain is taken as alpha */
+  int is_guessed;    /* that is so in this file */
+  int associated;    /* colour is already multiplied by alpha */
+  int has_nodata;
+  double nodata; /* the samples of a pixel without data; NaN has none in any case */
+  int tiled;
+  uint32_t chunk_width, chunk_height; /* of a tile or a strip */
+  size_t chunk_bytes, row_bytes;
+  unsigned char *chunk; /* planes chunks, one after another */
+  uint16_t *palette[3];
+  uint16_t *row; /* of one chunk: colours, then alpha */
+  cvtm_pixels pixels;
+  cvtm_image *image;
+} tiff_reader;
+
+/* --- Where a TIFF lies in the world, and where it has no data --- */
+
+/* GeoTIFF 1.1 (OGC 19-008r4). */
+enum {
+  TAG_PIXEL_SCALE = 33550,
+  TAG_TIEPOINT = 33922,
+  TAG_KEYS = 34735,
+  TAG_NODATA = 42113,
+  KEY_MODEL = 1024,
+  KEY_RASTER = 1025,
+  KEY_LINEAR_UNITS = 3076,
+  MODEL_PROJECTED = 1,
+  RASTER_IS_POINT = 2,
+  UNITS_METRE = 9001,
+  UNITS_FOOT = 9002
+};
+
+/* The values of a tag that libtiff does not know, if they are of this type; else NULL. */
+static const void *read_values(TIFF *tiff, uint32_t tag, TIFFDataType type, uint32_t *count) {
+  const TIFFField *field = TIFFFindField(tiff, tag, TIFF_ANY);
+  const void *values = NULL;
+  if (field == NULL || TIFFFieldDataType(field) != type || !TIFFFieldPassCount(field) ||
+      TIFFFieldReadCount(field) != TIFF_VARIABLE2)
+    return NULL;
+  return TIFFGetField(tiff, tag, count, &values) ? values : NULL;
+}
+
+/* The value of a short key of GeoTIFF; 0 if it is absent. */
+static int read_key(TIFF *tiff, int wanted) {
+  uint32_t count = 0;
+  const uint16_t *keys = read_values(tiff, TAG_KEYS, TIFF_SHORT, &count);
+  for (uint32_t k = 4; keys != NULL && k + 4 <= count; k += 4)
+    if (keys[k] == wanted && keys[k + 1] == 0) return keys[k + 3];
+  return 0;
+}
+
+static const char *read_geo_unit(TIFF *tiff) {
+  const int unit = read_key(tiff, KEY_LINEAR_UNITS);
+  if (unit == UNITS_FOOT) return "ft";
+  if (unit == UNITS_METRE) return "m";
+  return unit == 0 && read_key(tiff, KEY_MODEL) == MODEL_PROJECTED ? "m" : NULL;
+}
+
+static int set_by_geotiff(TIFF *tiff, cvtm_image_place *place) {
+  uint32_t scales = 0, points = 0;
+  const double *scale = read_values(tiff, TAG_PIXEL_SCALE, TIFF_DOUBLE, &scales);
+  const double *tie = read_values(tiff, TAG_TIEPOINT, TIFF_DOUBLE, &points);
+  if (scale == NULL || scales < 2 || !(scale[0] > 0) || !(scale[1] > 0) || !isfinite(scale[0]) ||
+      !isfinite(scale[1]))
+    return 0;
+  place->pixel[0] = scale[0];
+  place->pixel[1] = scale[1];
+  place->unit = read_geo_unit(tiff);
+  if (tie == NULL || points < 6) return 1;
+  const double middle = read_key(tiff, KEY_RASTER) == RASTER_IS_POINT ? 0.5 : 0;
+  place->left = tie[3] - (tie[0] + middle) * scale[0];
+  place->top = tie[4] + (tie[1] + middle) * scale[1];
+  place->has_origin = isfinite(place->left) && isfinite(place->top);
+  return 1;
+}
+
+/* The first that is there: GeoTIFF's tags, OME-XML or ImageJ's text, the resolution. Metres and
+ * feet are the units of GeoTIFF; others, and degrees, are not named. */
+static cvtm_image_place find_place(TIFF *tiff) {
+  const double inch = 25.4, centimetre = 10;
+  cvtm_image_place place = {0};
+  float across = 0, down = 0;
+  uint16_t unit = RESUNIT_INCH;
+  const char *text = NULL;
+  if (set_by_geotiff(tiff, &place)) return place;
+  TIFFGetField(tiff, TIFFTAG_XRESOLUTION, &across);
+  TIFFGetField(tiff, TIFFTAG_YRESOLUTION, &down);
+  TIFFGetFieldDefaulted(tiff, TIFFTAG_RESOLUTIONUNIT, &unit);
+  if (TIFFGetField(tiff, TIFFTAG_IMAGEDESCRIPTION, &text) && text != NULL &&
+      cvtm_place_set_description(&place, text, (double)across, (double)down))
+    return place;
+  if (unit == RESUNIT_INCH || unit == RESUNIT_CENTIMETER)
+    cvtm_place_set_resolution(&place, (double)across, (double)down,
+                              unit == RESUNIT_INCH ? inch : centimetre);
+  return place;
+}
+
+/* The number by which samples say that there are no data, which may be NaN: GDAL's tag, a text.
+ * Returns 0 if there is none. */
+static int find_nodata(TIFF *tiff, double *nodata) {
+  uint32_t count = 0;
+  const char *value = read_values(tiff, TAG_NODATA, TIFF_ASCII, &count);
+  char text[64] = "", *end;
+  if (value == NULL || count >= sizeof text) return 0;
+  memcpy(text, value, count);
+  const cvtm_numeric_locale locale = cvtm_numeric_locale_enter();
+  *nodata = strtod(text, &end);
+  cvtm_numeric_locale_leave(locale);
+  return end != text;
+}
+
+/* --- libtiff reads from memory --- */
+
+static tmsize_t read_bytes(thandle_t handle, void *target, tmsize_t count) {
+  tiff_reader *reader = handle;
+  uint64_t size = reader->source->size;
+  uint64_t left = reader->position < size ? size - reader->position : 0;
+  size_t got = (uint64_t)count < left ? (size_t)count : (size_t)left;
+  memcpy(target, reader->source->bytes + (got > 0 ? reader->position : 0), got);
+  reader->position += got;
+  return (tmsize_t)got;
+}
+
+static tmsize_t write_bytes(thandle_t handle, void *source, tmsize_t count) {
+  (void)handle;
+  (void)source;
+  (void)count;
+  return 0;
+}
+
+static toff_t seek_bytes(thandle_t handle, toff_t offset, int origin) {
+  tiff_reader *reader = handle;
+  if (origin == SEEK_SET) reader->position = offset;
+  if (origin == SEEK_CUR) reader->position += offset;
+  if (origin == SEEK_END) reader->position = reader->source->size + offset;
+  return reader->position;
+}
+
+static int close_bytes(thandle_t handle) {
+  (void)handle;
+  return 0;
+}
+
+static toff_t size_of_bytes(thandle_t handle) { return ((tiff_reader *)handle)->source->size; }
+
+/* libtiff opens a file without a tag that it has no memory for. */
+static int is_about_memory(const char *text) {
+  return strstr(text, "Out of memory") != NULL || strstr(text, "Failed to allocate") != NULL;
+}
+
+CVTM_PRINTF(4, 0)
+static int on_error(TIFF *tiff, void *context, const char *module, const char *format,
+                    va_list arguments) {
+  tiff_reader *reader = context;
+  (void)tiff;
+  (void)module;
+  char text[sizeof reader->reason];
+  vsnprintf(text, sizeof text, format, arguments);
+  if (is_about_memory(text)) reader->lacks_memory = 1;
+  if (reader->reason[0] == 0) memcpy(reader->reason, text, sizeof text);
+  return 1;
+}
+
+/* libtiff only warns, and guesses, where the file ends within a tag (a palette, say). */
+CVTM_PRINTF(4, 0)
+static int on_warning(TIFF *tiff, void *context, const char *module, const char *format,
+                      va_list arguments) {
+  tiff_reader *reader = context;
+  char text[sizeof reader->reason];
+  (void)tiff;
+  (void)module;
+  vsnprintf(text, sizeof text, format, arguments);
+  if (is_about_memory(text)) reader->lacks_memory = 1;
+  if (strstr(text, "IO error") != NULL && reader->reason[0] == 0) {
+    memcpy(reader->reason, text, sizeof text);
+    reader->lost_tag = 1;
+  }
+  return 1;
+}
+
+static cvtm_status bad_tiff(const tiff_reader *reader, cvtm_error *error) {
+  return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: bad TIFF: %s", reader->source->name,
+                   reader->reason[0] != 0 ? reader->reason : "cannot be decoded");
+}
+
+static cvtm_status not_read(const tiff_reader *reader, const char *what, cvtm_error *error) {
+  return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: %s is not read", reader->source->name, what);
+}
+
+static cvtm_status open_tiff(tiff_reader *reader, cvtm_error *error) {
+  const tmsize_t largest_allocation = (tmsize_t)8 << 30;
+  TIFFOpenOptions *options = TIFFOpenOptionsAlloc();
+  if (options == NULL) {
+    return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", reader->source->name);
+  }
+  TIFFOpenOptionsSetMaxSingleMemAlloc(options, largest_allocation);
+  TIFFOpenOptionsSetErrorHandlerExtR(options, on_error, reader);
+  TIFFOpenOptionsSetWarningHandlerExtR(options, on_warning, reader);
+  /* "m": do not ask for a memory map. */
+  reader->tiff = TIFFClientOpenExt(reader->source->name, "rm", reader, read_bytes, write_bytes,
+                                   seek_bytes, close_bytes, size_of_bytes, NULL, NULL, options);
+  TIFFOpenOptionsFree(options);
+  /* The file stays open then: libtiff 4.5 crashes where it frees a list of tags that could not
+   * grow. */
+  if (reader->lacks_memory)
+    return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", reader->source->name);
+  return reader->tiff != NULL ? CVTM_OK : bad_tiff(reader, error);
+}
+
+/* --- The header --- */
+
+/* Moves to the first page that is neither a thumbnail nor a mask; without one the first page
+ * counts. */
+static int find_page(TIFF *tiff) {
+  for (;;) {
+    uint32_t kind = 0;
+    TIFFGetField(tiff, TIFFTAG_SUBFILETYPE, &kind);
+    if ((kind & (FILETYPE_REDUCEDIMAGE | FILETYPE_MASK)) == 0) return 1;
+    if (TIFFLastDirectory(tiff)) return TIFFSetDirectory(tiff, 0);
+    if (!TIFFReadDirectory(tiff)) return 0;
+  }
+}
+
+static void find_alpha(tiff_reader *reader) {
+  uint16_t count = 0;
+  uint16_t *kinds = NULL;
+  reader->alpha_channel = -1;
+  if (!TIFFGetField(reader->tiff, TIFFTAG_EXTRASAMPLES, &count, &kinds)) count = 0;
+  for (uint16_t i = 0; i < count && i < reader->channels; ++i) {
+    if (kinds[i] != EXTRASAMPLE_ASSOCALPHA && kinds[i] != EXTRASAMPLE_UNASSALPHA) continue;
+    reader->alpha_channel = reader->channels - count + i;
+    reader->associated = kinds[i] == EXTRASAMPLE_ASSOCALPHA;
+    return;
+  }
+  /* As libtiff's own RGBA interface, ImageMagick and GIMP do. */
+  reader->is_guessed =
+      reader->guesses_alpha && reader->channels == 4 && reader->photometric == PHOTOMETRIC_RGB;
+  if (reader->is_guessed) reader->alpha_channel = 3;
+}
+
+static int is_float(const tiff_reader *reader) { return reader->format == SAMPLEFORMAT_IEEEFP; }
+
+static int is_grey(const tiff_reader *reader) {
+  return reader->photometric == PHOTOMETRIC_MINISBLACK ||
+         reader->photometric == PHOTOMETRIC_MINISWHITE;
+}
+
+static int is_cmyk(const tiff_reader *reader) {
+  uint16_t inks = INKSET_CMYK;
+  TIFFGetFieldDefaulted(reader->tiff, TIFFTAG_INKSET, &inks);
+  return inks == INKSET_CMYK;
+}
+
+static cvtm_status check_samples(const tiff_reader *reader, cvtm_error *error) {
+  unsigned bits = reader->bits;
+  char text[96];
+  if (is_float(reader)) {
+    if (bits != 32 && bits != 64)
+      return not_read(reader, "float TIFF of other than 32 or 64 bits", error);
+    if (reader->channels != 1 || !is_grey(reader)) {
+      return not_read(reader, "float TIFF of more than one channel", error);
+    }
+    return CVTM_OK;
+  }
+  if (reader->format != SAMPLEFORMAT_UINT && reader->format != SAMPLEFORMAT_VOID) {
+    return not_read(reader, "TIFF of signed or complex samples", error);
+  }
+  int narrow = bits == 1 || bits == 2 || bits == 4;
+  if (bits != 8 && bits != 16 && !(narrow && reader->channels == 1)) {
+    snprintf(text, sizeof text, "integer TIFF of %u bits and %u channels", bits,
+             (unsigned)reader->channels);
+    return not_read(reader, text, error);
+  }
+  return CVTM_OK;
+}
+
+static cvtm_status check_colours(tiff_reader *reader, cvtm_error *error) {
+  int needed = 1;
+  if (reader->photometric == PHOTOMETRIC_YCBCR && reader->compression == COMPRESSION_JPEG) {
+    /* The JPEG decoder inside libtiff hands out RGB. */
+    TIFFSetField(reader->tiff, TIFFTAG_JPEGCOLORMODE, JPEGCOLORMODE_RGB);
+    reader->photometric = PHOTOMETRIC_RGB;
+  }
+  if (reader->photometric == PHOTOMETRIC_RGB) {
+    needed = 3;
+  } else if (reader->photometric == PHOTOMETRIC_SEPARATED && is_cmyk(reader)) {
+    needed = 4;
+  } else if (reader->photometric == PHOTOMETRIC_PALETTE) {
+    if (!TIFFGetField(reader->tiff, TIFFTAG_COLORMAP, &reader->palette[0], &reader->palette[1],
+                      &reader->palette[2])) {
+      return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: bad TIFF: the palette is missing",
+                       reader->source->name);
+    }
+  } else if (!is_grey(reader)) {
+    char text[96];
+    snprintf(text, sizeof text,
+             "TIFF of photometric interpretation %u (not grey, RGB, palette, CMYK)",
+             (unsigned)reader->photometric);
+    return not_read(reader, text, error);
+  }
+  int coloured = reader->alpha_channel >= 0 ? reader->alpha_channel : reader->channels;
+  if (coloured < needed) {
+    return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: bad TIFF: too few channels",
+                     reader->source->name);
+  }
+  return CVTM_OK;
+}
+
+/* The most bytes that one byte of the file can become. */
+static uint64_t largest_ratio(uint16_t compression) {
+  switch (compression) {
+    case COMPRESSION_NONE:
+      return 1;
+    case COMPRESSION_PACKBITS:
+      return 64;
+    case COMPRESSION_ADOBE_DEFLATE:
+    case COMPRESSION_DEFLATE:
+      return 1032;
+    case COMPRESSION_LZW:
+      return 4096;
+    default:
+      return 1 << 16;
+  }
+}
+
+static cvtm_status measure_chunks(tiff_reader *reader, cvtm_error *error) {
+  uint64_t bytes, row;
+  if (reader->tiled) {
+    if (!TIFFGetField(reader->tiff, TIFFTAG_TILEWIDTH, &reader->chunk_width) ||
+        !TIFFGetField(reader->tiff, TIFFTAG_TILELENGTH, &reader->chunk_height)) {
+      return bad_tiff(reader, error);
+    }
+    bytes = TIFFTileSize64(reader->tiff);
+    row = TIFFTileRowSize64(reader->tiff);
+  } else {
+    uint32_t rows = 0;
+    if (!TIFFGetFieldDefaulted(reader->tiff, TIFFTAG_ROWSPERSTRIP, &rows) || rows == 0) {
+      return bad_tiff(reader, error);
+    }
+    reader->chunk_width = reader->width;
+    reader->chunk_height = rows < reader->height ? rows : reader->height;
+    bytes = TIFFVStripSize64(reader->tiff, reader->chunk_height);
+    row = TIFFScanlineSize64(reader->tiff);
+  }
+  uint64_t together = reader->planes == 1 ? reader->channels : 1;
+  uint64_t needed_row = ((uint64_t)reader->chunk_width * together * reader->bits + 7) / 8;
+  if (reader->chunk_width == 0 || reader->chunk_height == 0 || row < needed_row ||
+      bytes / reader->chunk_height < row) {
+    return bad_tiff(reader, error);
+  }
+  /* Of every strip but the last and of every tile the file must hold all rows. */
+  uint64_t image_row = ((uint64_t)reader->width * reader->channels * reader->bits + 7) / 8;
+  uint64_t ratio = largest_ratio(reader->compression);
+  cvtm_status status =
+      cvtm_image_check_ratio(reader->source, image_row * reader->height, ratio, error);
+  if (status == CVTM_OK) status = cvtm_image_check_ratio(reader->source, bytes, ratio, error);
+  if (status != CVTM_OK) return status;
+  reader->chunk_bytes = (size_t)bytes;
+  reader->row_bytes = (size_t)row;
+  return CVTM_OK;
+}
+
+static cvtm_status read_tiff_header(tiff_reader *reader, cvtm_error *error) {
+  TIFF *tiff = reader->tiff;
+  uint16_t planar = PLANARCONFIG_CONTIG;
+  if (!find_page(tiff) || !TIFFGetField(tiff, TIFFTAG_IMAGEWIDTH, &reader->width) ||
+      !TIFFGetField(tiff, TIFFTAG_IMAGELENGTH, &reader->height)) {
+    return bad_tiff(reader, error);
+  }
+  cvtm_status status = cvtm_image_check_size(reader->source, reader->width, reader->height, error);
+  if (status != CVTM_OK) return status;
+  TIFFGetFieldDefaulted(tiff, TIFFTAG_BITSPERSAMPLE, &reader->bits);
+  TIFFGetFieldDefaulted(tiff, TIFFTAG_SAMPLESPERPIXEL, &reader->channels);
+  TIFFGetFieldDefaulted(tiff, TIFFTAG_SAMPLEFORMAT, &reader->format);
+  TIFFGetFieldDefaulted(tiff, TIFFTAG_COMPRESSION, &reader->compression);
+  TIFFGetFieldDefaulted(tiff, TIFFTAG_PLANARCONFIG, &planar);
+  if (!TIFFGetField(tiff, TIFFTAG_PHOTOMETRIC, &reader->photometric)) {
+    reader->photometric = reader->channels >= 3 ? PHOTOMETRIC_RGB : PHOTOMETRIC_MINISBLACK;
+  }
+  if (reader->channels == 0 || reader->lost_tag) return bad_tiff(reader, error);
+  if (!TIFFIsCODECConfigured(reader->compression)) {
+    char text[64];
+    snprintf(text, sizeof text, "TIFF of compression %u", (unsigned)reader->compression);
+    return not_read(reader, text, error);
+  }
+  reader->planes = planar == PLANARCONFIG_SEPARATE ? reader->channels : 1;
+  reader->tiled = TIFFIsTiled(tiff);
+  find_alpha(reader);
+  reader->has_nodata = find_nodata(tiff, &reader->nodata);
+  status = check_samples(reader, error);
+  if (status == CVTM_OK) status = check_colours(reader, error);
+  if (status == CVTM_OK) status = measure_chunks(reader, error);
+  return status;
+}
+
+/* --- Pixels --- */
+
+static cvtm_colour_source find_profile(const tiff_reader *reader) {
+  uint32_t size = 0;
+  void *profile = NULL;
+  if (!TIFFGetField(reader->tiff, TIFFTAG_ICCPROFILE, &size, &profile))
+    return (cvtm_colour_source){0};
+  return (cvtm_colour_source){.profile = profile, .profile_size = size};
+}
+
+static cvtm_status begin_tiff_pixels(tiff_reader *reader, cvtm_error *error) {
+  const int has_alpha = reader->alpha_channel >= 0, has_palette = reader->palette[0] != NULL;
+  const int is_coloured = has_palette || reader->photometric == PHOTOMETRIC_RGB;
+  const int is_multiplied = reader->associated && !has_palette;
+  const cvtm_pixel_layout layout = {.colours = reader->photometric == PHOTOMETRIC_SEPARATED ? 4
+                                               : is_coloured                                ? 3
+                                                                                            : 1,
+                                    .alpha = !has_alpha      ? CVTM_ALPHA_NONE
+                                             : is_multiplied ? CVTM_ALPHA_MULTIPLIED
+                                                             : CVTM_ALPHA_STRAIGHT,
+                                    .kind = CVTM_SAMPLES_16,
+                                    .max = has_palette ? 65535 : (1u << reader->bits) - 1};
+  const cvtm_colour_source colour = find_profile(reader);
+  cvtm_status status =
+      cvtm_pixels_begin(reader->source, layout, &colour, (int)reader->width, (int)reader->height,
+                        reader->image, &reader->pixels, error);
+  if (status != CVTM_OK) return status;
+  reader->row = malloc((size_t)reader->chunk_width * cvtm_pixel_bytes(&layout));
+  if (reader->row != NULL) return CVTM_OK;
+  return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", reader->source->name);
+}
+
+static cvtm_status allocate_image(tiff_reader *reader, cvtm_error *error) {
+  const cvtm_image_source *source = reader->source;
+  cvtm_status status = is_float(reader)
+                           ? cvtm_image_allocate(source, (int)reader->width, (int)reader->height, 0,
+                                                 reader->image, error)
+                           : begin_tiff_pixels(reader, error);
+  if (status != CVTM_OK) return status;
+  size_t planes = (size_t)reader->planes;
+  if (reader->chunk_bytes <= SIZE_MAX / planes)
+    reader->chunk = malloc(reader->chunk_bytes * planes);
+  if (reader->chunk == NULL) {
+    return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", source->name);
+  }
+  return CVTM_OK;
+}
+
+/* Where channel c of the chunk's pixel (x, y) begins, in samples from *row. */
+static size_t locate(const tiff_reader *reader, uint32_t x, uint32_t y, int c,
+                     const unsigned char **row) {
+  size_t plane = reader->planes > 1 ? (size_t)c * reader->chunk_bytes : 0;
+  *row = reader->chunk + plane + (size_t)y * reader->row_bytes;
+  return reader->planes > 1 ? x : (size_t)x * reader->channels + (size_t)c;
+}
+
+static unsigned sample_at(const tiff_reader *reader, uint32_t x, uint32_t y, int c) {
+  const unsigned char *row;
+  size_t index = locate(reader, x, y, c, &row);
+  if (reader->bits == 16) {
+    uint16_t value;
+    memcpy(&value, row + 2 * index, sizeof value);
+    return value;
+  }
+  if (reader->bits == 8) return row[index];
+  size_t bit = index * reader->bits;
+  unsigned shift = 8u - reader->bits - (unsigned)(bit % 8);
+  return (unsigned)row[bit / 8] >> shift & ((1u << reader->bits) - 1);
+}
+
+static double float_at(const tiff_reader *reader, uint32_t x, uint32_t y) {
+  const unsigned char *row;
+  size_t index = locate(reader, x, y, 0, &row);
+  if (reader->bits == 64) {
+    double value;
+    memcpy(&value, row + 8 * index, sizeof value);
+    return value;
+  }
+  float value;
+  memcpy(&value, row + 4 * index, sizeof value);
+  return (double)value;
+}
+
+static int count_colours(const tiff_reader *reader) {
+  return reader->photometric == PHOTOMETRIC_RGB         ? 3
+         : reader->photometric == PHOTOMETRIC_SEPARATED ? 4
+                                                        : 1;
+}
+
+/* Writes the colours, then the alpha of a pixel; returns the end. */
+static uint16_t *gather_pixel(const tiff_reader *reader, uint32_t x, uint32_t y, uint16_t *target) {
+  const unsigned max = (1u << reader->bits) - 1;
+  const int has_palette = reader->palette[0] != NULL;
+  const int count = count_colours(reader);
+  const unsigned first = sample_at(reader, x, y, 0);
+  for (int c = 0; c < count && !has_palette; ++c) {
+    const unsigned value = c == 0 ? first : sample_at(reader, x, y, c);
+    *target++ = (uint16_t)(reader->photometric == PHOTOMETRIC_MINISWHITE ? max - value : value);
+  }
+  for (int c = 0; c < 3 && has_palette; ++c) *target++ = reader->palette[c][first];
+  if (reader->alpha_channel < 0) return target;
+  const unsigned alpha = sample_at(reader, x, y, reader->alpha_channel);
+  *target++ = (uint16_t)(has_palette ? (uint64_t)alpha * 65535 / max : alpha);
+  return target;
+}
+
+/* Marks a pixel as without data. */
+static void mask_pixel(tiff_reader *reader, uint32_t x, uint32_t y) {
+  cvtm_image *image = reader->image;
+  const size_t plane = (size_t)image->width * (size_t)image->height;
+  const size_t at = (size_t)y * (size_t)image->width + x;
+  ++image->masked;
+  image->value[at] = NAN;
+  if (image->alpha != NULL) image->alpha[at] = 0;
+  for (size_t c = 0; c < 3 && image->rgb != NULL; ++c) image->rgb[c * plane + at] = 1;
+}
+
+/* True if all colours of the chunk's pixel have the number of no data, as the file stores them. */
+static int is_nodata(const tiff_reader *reader, uint32_t x, uint32_t y) {
+  const int count = count_colours(reader);
+  for (int c = 0; c < count; ++c)
+    if ((double)sample_at(reader, x, y, c) != reader->nodata) return 0;
+  return 1;
+}
+
+static int is_float_nodata(const tiff_reader *reader, double value) {
+  const double nodata = reader->bits == 32 ? (double)(float)reader->nodata : reader->nodata;
+  return reader->has_nodata && (isnan(value) || value == nodata);
+}
+
+static cvtm_status store_data(tiff_reader *reader, uint32_t left, uint32_t top, uint32_t columns,
+                              uint32_t rows, cvtm_error *error) {
+  for (uint32_t y = 0; y < rows; ++y) {
+    for (uint32_t x = 0; x < columns; ++x) {
+      const double value = float_at(reader, x, y);
+      if (is_float_nodata(reader, value)) {
+        mask_pixel(reader, left + x, top + y);
+        continue;
+      }
+      cvtm_status status = cvtm_image_store_data(reader->source, reader->image, (int)(left + x),
+                                                 (int)(top + y), value, error);
+      if (status != CVTM_OK) return status;
+    }
+  }
+  return CVTM_OK;
+}
+
+static cvtm_status store_chunk(tiff_reader *reader, uint32_t left, uint32_t top,
+                               cvtm_error *error) {
+  uint32_t columns = reader->width - left, rows = reader->height - top;
+  if (columns > reader->chunk_width) columns = reader->chunk_width;
+  if (rows > reader->chunk_height) rows = reader->chunk_height;
+  if (is_float(reader)) return store_data(reader, left, top, columns, rows, error);
+  for (uint32_t y = 0; y < rows; ++y) {
+    uint16_t *target = reader->row;
+    for (uint32_t x = 0; x < columns; ++x) target = gather_pixel(reader, x, y, target);
+    cvtm_pixels_store(&reader->pixels, (int)left, (int)(top + y), (int)columns, reader->row);
+    for (uint32_t x = 0; reader->has_nodata && x < columns; ++x)
+      if (is_nodata(reader, x, y)) mask_pixel(reader, left + x, top + y);
+  }
+  return CVTM_OK;
+}
+
+/* Reads the tile or strip at (left, top) of one plane; every row of the image must be there. */
+static int read_chunk(tiff_reader *reader, uint32_t left, uint32_t top, int plane) {
+  unsigned char *target = reader->chunk + (size_t)plane * reader->chunk_bytes;
+  uint16_t sample = (uint16_t)plane;
+  if (reader->tiled) {
+    uint32_t tile = TIFFComputeTile(reader->tiff, left, top, 0, sample);
+    tmsize_t got = TIFFReadEncodedTile(reader->tiff, tile, target, (tmsize_t)reader->chunk_bytes);
+    return got == (tmsize_t)reader->chunk_bytes;
+  }
+  uint32_t rows = reader->height - top;
+  if (rows > reader->chunk_height) rows = reader->chunk_height;
+  uint32_t strip = TIFFComputeStrip(reader->tiff, top, sample);
+  tmsize_t got = TIFFReadEncodedStrip(reader->tiff, strip, target, (tmsize_t)reader->chunk_bytes);
+  return got >= 0 && (uint64_t)got >= (uint64_t)rows * reader->row_bytes;
+}
+
+static cvtm_status read_pixels(tiff_reader *reader, cvtm_error *error) {
+  for (uint32_t top = 0; top < reader->height; top += reader->chunk_height) {
+    for (uint32_t left = 0; left < reader->width; left += reader->chunk_width) {
+      for (int plane = 0; plane < reader->planes; ++plane) {
+        if (!read_chunk(reader, left, top, plane)) return bad_tiff(reader, error);
+      }
+      cvtm_status status = store_chunk(reader, left, top, error);
+      if (status != CVTM_OK) return status;
+    }
+  }
+  return CVTM_OK;
+}
+
+/* Very old writers filled the palette with 8-bit values. Widens a private copy. */
+static cvtm_status copy_palette(tiff_reader *reader, cvtm_error *error) {
+  if (reader->palette[0] == NULL) return CVTM_OK;
+  size_t entries = (size_t)1 << reader->bits;
+  uint16_t *copy = malloc(3 * entries * sizeof *copy);
+  if (copy == NULL) {
+    reader->palette[0] = NULL;
+    return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", reader->source->name);
+  }
+  int narrow = 1;
+  for (size_t c = 0; c < 3; ++c) {
+    memcpy(copy + c * entries, reader->palette[c], entries * sizeof *copy);
+    reader->palette[c] = copy + c * entries;
+  }
+  for (size_t i = 0; i < 3 * entries; ++i) narrow = narrow && copy[i] < 256;
+  for (size_t i = 0; narrow && i < 3 * entries; ++i) copy[i] = (uint16_t)(copy[i] * 257);
+  return CVTM_OK;
+}
+
+static int is_transparent(const cvtm_image *image) {
+  const size_t count = (size_t)image->width * (size_t)image->height;
+  size_t k = 0;
+  while (k < count && image->alpha[k] == 0) ++k;
+  return k == count;
+}
+
+static void note_reading(const tiff_reader *reader, cvtm_image *image) {
+  if (reader->is_guessed)
+    cvtm_image_note(image, "the fourth sample, which the file does not explain, is taken as alpha");
+  if (image->masked > 0)
+    cvtm_image_note(image, "%lld of %lld pixels have no data (GDAL_NODATA is %.9g)",
+                    (long long)image->masked, (long long)image->width * image->height,
+                    reader->nodata);
+}
+
+static cvtm_status decode_tiff(const cvtm_image_source *source, int guesses_alpha,
+                               cvtm_image *image, cvtm_error *error) {
+  tiff_reader reader = {.source = source, .guesses_alpha = guesses_alpha, .image = image};
+  cvtm_status status = open_tiff(&reader, error);
+  if (status != CVTM_OK) return status;
+  uint16_t orientation = 1;
+  status = read_tiff_header(&reader, error);
+  if (status != CVTM_OK) {
+    reader.palette[0] = NULL; /* still libtiff's own */
+  } else {
+    status = copy_palette(&reader, error);
+  }
+  if (status == CVTM_OK) status = allocate_image(&reader, error);
+  if (status == CVTM_OK) image->is_data = is_float(&reader);
+  if (status == CVTM_OK) status = read_pixels(&reader, error);
+  TIFFGetFieldDefaulted(reader.tiff, TIFFTAG_ORIENTATION, &orientation);
+  if (status == CVTM_OK) image->place = find_place(reader.tiff);
+  TIFFClose(reader.tiff);
+  free(reader.chunk);
+  free(reader.palette[0]);
+  free(reader.row);
+  cvtm_pixels_end(&reader.pixels);
+  if (status == CVTM_OK && reader.is_guessed && is_transparent(image)) {
+    cvtm_image_free(image); /* an unused sample, after all */
+    return decode_tiff(source, 0, image, error);
+  }
+  if (status != CVTM_OK) return status;
+  note_reading(&reader, image);
+  return cvtm_image_orient(source, orientation, image, error);
+}
+
+cvtm_status cvtm_image_decode_tiff(const cvtm_image_source *source, cvtm_image *image,
+                                   cvtm_error *error) {
+  return decode_tiff(source, 1, image, error);
+}
+
+#endif

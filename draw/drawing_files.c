@@ -1,0 +1,677 @@
+/* Files of drawings: SVG and PDF; DXF, HPGL and G-code. */
+#include "draw/drawing.h"
+
+#include "base/file.h"
+#include "base/portable.h"
+#include "base/xml_text.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#if CVTMESH_HAVE_CAIRO
+#include <cairo-pdf.h>
+#endif
+
+enum { FIXED_MAX = 40 };
+
+/* Formats millimetres with three decimals, with a point in every locale. */
+static void format_fixed(char text[FIXED_MAX], double mm) {
+  const long long thousandths = llround(1000 * mm);
+  snprintf(text, FIXED_MAX, "%s%lld.%03lld", thousandths < 0 ? "-" : "", llabs(thousandths) / 1000,
+           llabs(thousandths) % 1000);
+}
+
+static void put_fixed(FILE *file, double mm) {
+  char text[FIXED_MAX];
+  format_fixed(text, mm);
+  fputs(text, file);
+}
+
+/* True for the layer of a pen that draws nothing. */
+static int part_is_empty(const cvtm_drawing *drawing, int64_t part) {
+  int64_t first, end;
+  cvtm_drawing_part(drawing, part, &first, &end);
+  return first == end;
+}
+
+/* --- SVG -------------------------------------------------------------------------------------- */
+
+static void put_attribute(FILE *file, const char *name, double mm, const char *unit) {
+  fprintf(file, " %s=\"", name);
+  put_fixed(file, mm);
+  fprintf(file, "%s\"", unit);
+}
+
+static void write_header(FILE *file, const cvtm_page *page) {
+  fputs(
+      "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" "
+      "xmlns:inkscape=\"http://www.inkscape.org/namespaces/inkscape\"",
+      file);
+  put_attribute(file, "width", page->width, page->in_pixels ? "" : "mm");
+  put_attribute(file, "height", page->height, page->in_pixels ? "" : "mm");
+  fputs(" viewBox=\"0 0 ", file);
+  put_fixed(file, page->width);
+  fputc(' ', file);
+  put_fixed(file, page->height);
+  fputs("\">\n", file);
+}
+
+static void write_dots(FILE *file, const cvtm_drawing *drawing, int64_t first, int64_t end) {
+  for (int64_t k = first; k < end; ++k) {
+    fputs("<circle", file);
+    put_attribute(file, "cx", drawing->points[2 * k], "");
+    put_attribute(file, "cy", drawing->points[2 * k + 1], "");
+    put_attribute(file, "r", drawing->radius[k], "");
+    fputs("/>\n", file);
+  }
+}
+
+static void write_lines(FILE *file, const cvtm_drawing *drawing, int64_t first_stroke,
+                        int64_t end_stroke) {
+  enum { PER_LINE = 16 };
+  for (int64_t k = first_stroke; k < end_stroke; ++k) {
+    const int64_t first = drawing->start[k];
+    fputs("<path d=\"", file);
+    for (int64_t i = first; i < drawing->start[k + 1]; ++i) {
+      if (i > first && (i - first) % PER_LINE == 0) fputc('\n', file);
+      fputc(i == first ? 'M' : 'L', file);
+      put_fixed(file, drawing->points[2 * i]);
+      fputc(',', file);
+      put_fixed(file, drawing->points[2 * i + 1]);
+    }
+    fputs("\"/>\n", file);
+  }
+}
+
+/* Layers are numbered: programs for plotters pause between them. */
+static void write_layer_name(FILE *file, const cvtm_drawing *drawing, int64_t part,
+                             const cvtm_pen *pen) {
+  fprintf(file, "<g inkscape:groupmode=\"layer\" inkscape:label=\"%lld ", (long long)part + 1);
+  cvtm_put_xml_text(file, pen != NULL ? pen->name : drawing->light ? "white" : "black");
+  fprintf(file, "\" id=\"part%lld\"", (long long)part + 1);
+  if (pen != NULL) fputs(" style=\"mix-blend-mode:multiply\"", file);
+}
+
+static void write_layer(FILE *file, const cvtm_drawing *drawing, int64_t part) {
+  const cvtm_pen *pen = drawing->pens != NULL ? &drawing->pens[drawing->pen[part]] : NULL;
+  char ink[8];
+  int64_t first, end;
+  cvtm_drawing_part(drawing, part, &first, &end);
+  snprintf(ink, sizeof ink, "%s", drawing->light ? "#fff" : "#000");
+  if (pen != NULL)
+    snprintf(ink, sizeof ink, "#%02x%02x%02x", pen->colour[0], pen->colour[1], pen->colour[2]);
+  write_layer_name(file, drawing, part, pen);
+  if (drawing->radius != NULL) {
+    fprintf(file, " fill=\"%s\">\n", ink);
+    write_dots(file, drawing, first, end);
+  } else {
+    fprintf(file, " fill=\"none\" stroke=\"%s\" stroke-linejoin=\"round\"", ink);
+    fputs(" stroke-linecap=\"round\"", file);
+    put_attribute(file, "stroke-width", drawing->line_width, "");
+    fputs(">\n", file);
+    write_lines(file, drawing, first, end);
+  }
+  fputs("</g>\n", file);
+}
+
+cvtm_status cvtm_drawing_write_svg(const char *path, const cvtm_drawing *drawing,
+                                   cvtm_error *error) {
+  cvtm_output *output;
+  cvtm_status status = cvtm_output_open(path, &output, error);
+  if (status != CVTM_OK) return status;
+  FILE *file = cvtm_output_stream(output);
+  write_header(file, &drawing->page);
+  if (drawing->light) fputs("<rect width=\"100%\" height=\"100%\" fill=\"#000\"/>\n", file);
+  for (int64_t part = 0; part < cvtm_drawing_parts(drawing); ++part)
+    write_layer(file, drawing, part);
+  fputs("</svg>\n", file);
+  return cvtm_output_commit(output, error);
+}
+
+/* --- PDF -------------------------------------------------------------------------------------- */
+
+#if CVTMESH_HAVE_CAIRO
+
+static cairo_status_t write_bytes(void *file, const unsigned char *bytes, unsigned size) {
+  return fwrite(bytes, 1, size, file) == size ? CAIRO_STATUS_SUCCESS : CAIRO_STATUS_WRITE_ERROR;
+}
+
+/* One area for many dots keeps the file small. */
+static void draw_dots(cairo_t *cairo, const cvtm_drawing *drawing, int64_t first, int64_t end) {
+  enum { PER_AREA = 256 };
+  for (int64_t k = first; k < end; ++k) {
+    cairo_new_sub_path(cairo);
+    cairo_arc(cairo, drawing->points[2 * k], drawing->points[2 * k + 1], drawing->radius[k], 0,
+              2 * CVTM_PI);
+    cairo_close_path(cairo);
+    if ((k - first) % PER_AREA == PER_AREA - 1) cairo_fill(cairo);
+  }
+  cairo_fill(cairo);
+}
+
+static void draw_lines(cairo_t *cairo, const cvtm_drawing *drawing, int64_t first, int64_t end) {
+  cairo_set_line_width(cairo, drawing->line_width);
+  cairo_set_line_join(cairo, CAIRO_LINE_JOIN_ROUND);
+  cairo_set_line_cap(cairo, CAIRO_LINE_CAP_ROUND);
+  for (int64_t k = first; k < end; ++k) {
+    for (int64_t i = drawing->start[k]; i < drawing->start[k + 1]; ++i)
+      cairo_line_to(cairo, drawing->points[2 * i], drawing->points[2 * i + 1]);
+    cairo_stroke(cairo);
+  }
+}
+
+static void draw_parts(cairo_t *cairo, const cvtm_drawing *drawing, int64_t first, int64_t end) {
+  for (int64_t part = first; part < end; ++part) {
+    int64_t first_stroke, end_stroke;
+    cvtm_drawing_part(drawing, part, &first_stroke, &end_stroke);
+    (drawing->radius != NULL ? draw_dots : draw_lines)(cairo, drawing, first_stroke, end_stroke);
+  }
+}
+
+/* Each pen is a transparency group, so that where its own strokes overlap its ink is not darker;
+ * the colours of different pens multiply. */
+static void draw_pens(cairo_t *cairo, const cvtm_drawing *drawing) {
+  const int64_t parts = cvtm_drawing_parts(drawing);
+  for (int64_t first = 0, end; first < parts; first = end) {
+    const int pen = cvtm_drawing_pen_of(drawing, first);
+    const unsigned char *colour = drawing->pens[pen].colour;
+    for (end = first + 1; end < parts && cvtm_drawing_pen_of(drawing, end) == pen;) ++end;
+    cairo_push_group(cairo);
+    cairo_set_source_rgb(cairo, colour[0] / 255., colour[1] / 255., colour[2] / 255.);
+    draw_parts(cairo, drawing, first, end);
+    cairo_pop_group_to_source(cairo);
+    cairo_set_operator(cairo, CAIRO_OPERATOR_MULTIPLY);
+    cairo_paint(cairo);
+    cairo_set_operator(cairo, CAIRO_OPERATOR_OVER);
+  }
+}
+
+static void draw_page(cairo_t *cairo, const cvtm_drawing *drawing) {
+  const double points_per_mm = 72 / 25.4;
+  cairo_scale(cairo, points_per_mm, points_per_mm);
+  cairo_set_source_rgb(cairo, 0, 0, 0);
+  if (drawing->light) {
+    cairo_paint(cairo);
+    cairo_set_source_rgb(cairo, 1, 1, 1);
+  }
+  if (drawing->pens != NULL)
+    draw_pens(cairo, drawing);
+  else
+    draw_parts(cairo, drawing, 0, cvtm_drawing_parts(drawing));
+}
+
+/* The date is fixed: the same drawing gives the same bytes. */
+static cairo_status_t draw_file(FILE *file, const cvtm_drawing *drawing) {
+  const double points_per_mm = 72 / 25.4;
+  cairo_surface_t *surface = cairo_pdf_surface_create_for_stream(
+      write_bytes, file, points_per_mm * drawing->page.width, points_per_mm * drawing->page.height);
+  cairo_pdf_surface_set_metadata(surface, CAIRO_PDF_METADATA_CREATE_DATE, "2000-01-01T00:00:00Z");
+  cairo_t *cairo = cairo_create(surface);
+  draw_page(cairo, drawing);
+  cairo_status_t status = cairo_status(cairo);
+  cairo_destroy(cairo);
+  cairo_surface_finish(surface);
+  if (status == CAIRO_STATUS_SUCCESS) status = cairo_surface_status(surface);
+  cairo_surface_destroy(surface);
+  return status;
+}
+
+int cvtm_drawing_writes_pdf(void) { return 1; }
+
+cvtm_status cvtm_drawing_write_pdf(const char *path, const cvtm_drawing *drawing,
+                                   cvtm_error *error) {
+  cvtm_output *output;
+  const cvtm_status status = cvtm_output_open(path, &output, error);
+  if (status != CVTM_OK) return status;
+  const cairo_status_t drawn = draw_file(cvtm_output_stream(output), drawing);
+  /* cvtm_output_commit reports a failed write and its reason. */
+  if (drawn == CAIRO_STATUS_SUCCESS || drawn == CAIRO_STATUS_WRITE_ERROR)
+    return cvtm_output_commit(output, error);
+  cvtm_output_abort(output);
+  return cvtm_fail(error, drawn == CAIRO_STATUS_NO_MEMORY ? CVTM_ERROR_MEMORY : CVTM_ERROR_IO,
+                   "%s: %s", path, cairo_status_to_string(drawn));
+}
+
+#else
+
+int cvtm_drawing_writes_pdf(void) { return 0; }
+
+cvtm_status cvtm_drawing_write_pdf(const char *path, const cvtm_drawing *drawing,
+                                   cvtm_error *error) {
+  (void)drawing;
+  return cvtm_fail(error, CVTM_ERROR_UNSUPPORTED, "%s: this build writes no PDF: it needs cairo",
+                   path);
+}
+
+#endif
+
+/* --- DXF -------------------------------------------------------------------------------------- */
+
+enum { LAYER_NAME_MAX = 31 };
+
+static void put_text_group(FILE *file, int code, const char *text) {
+  fprintf(file, "%3d\n%s\n", code, text);
+}
+
+static void put_integer_group(FILE *file, int code, long long value) {
+  fprintf(file, "%3d\n%lld\n", code, value);
+}
+
+static void put_real_group(FILE *file, int code, double value) {
+  fprintf(file, "%3d\n", code);
+  put_fixed(file, value);
+  fputc('\n', file);
+}
+
+/* y is up, from the lower left corner of the page. */
+static void put_dxf_point(FILE *file, const cvtm_drawing *drawing, int code, int64_t i) {
+  put_real_group(file, code, drawing->points[2 * i]);
+  put_real_group(file, code + 10, drawing->page.height - drawing->points[2 * i + 1]);
+}
+
+/* R12 knows capital letters, digits, _ - and $ in names. */
+static void format_layer_name(const cvtm_drawing *drawing, int64_t part,
+                              char name[LAYER_NAME_MAX + 1]) {
+  const char *pen = drawing->pens != NULL ? drawing->pens[cvtm_drawing_pen_of(drawing, part)].name
+                    : drawing->light      ? "white"
+                                          : "black";
+  char whole[CVTM_PEN_NAME + 24];
+  snprintf(whole, sizeof whole, "%lld_%s", (long long)part + 1, pen);
+  int length = 0;
+  for (; length < LAYER_NAME_MAX && whole[length] != '\0'; ++length) {
+    const unsigned char byte = (unsigned char)whole[length];
+    const int is_kept = byte < 128 && (isalnum(byte) || strchr("_-$", byte) != NULL);
+    name[length] = is_kept ? (char)toupper(byte) : '_';
+  }
+  name[length] = '\0';
+}
+
+/* The nearest of the nine colours that R12 names. */
+static int find_colour_number(const unsigned char *colour) {
+  static const unsigned char named[][3] = {{255, 0, 0},   {255, 255, 0},   {0, 255, 0},
+                                           {0, 255, 255}, {0, 0, 255},     {255, 0, 255},
+                                           {0, 0, 0},     {128, 128, 128}, {192, 192, 192}};
+  int best = 0, least = 3 * 255 * 255 + 1;
+  for (int k = 0; k < (int)(sizeof named / sizeof named[0]); ++k) {
+    int distance = 0;
+    for (int c = 0; c < 3; ++c) distance += (colour[c] - named[k][c]) * (colour[c] - named[k][c]);
+    if (distance < least) {
+      least = distance;
+      best = k;
+    }
+  }
+  return best + 1;
+}
+
+static void put_header(FILE *file, const cvtm_drawing *drawing, int in_mm) {
+  fputs("  0\nSECTION\n  2\nHEADER\n  9\n$ACADVER\n  1\nAC1009\n  9\n$INSUNITS\n", file);
+  put_integer_group(file, 70, in_mm ? 4 : 0);
+  fputs("  9\n$EXTMIN\n 10\n0.000\n 20\n0.000\n  9\n$EXTMAX\n", file);
+  put_real_group(file, 10, drawing->page.width);
+  put_real_group(file, 20, drawing->page.height);
+  fputs("  0\nENDSEC\n", file);
+}
+
+static void put_layers(FILE *file, const cvtm_drawing *drawing) {
+  const int white = 7; /* black on a light screen */
+  const int64_t parts = cvtm_drawing_parts(drawing);
+  char name[LAYER_NAME_MAX + 1];
+  fputs("  0\nSECTION\n  2\nTABLES\n  0\nTABLE\n  2\nLAYER\n", file);
+  put_integer_group(file, 70, parts);
+  for (int64_t part = 0; part < parts; ++part) {
+    format_layer_name(drawing, part, name);
+    put_text_group(file, 0, "LAYER");
+    put_text_group(file, 2, name);
+    put_integer_group(file, 70, 0);
+    put_integer_group(
+        file, 62,
+        drawing->pens != NULL
+            ? find_colour_number(drawing->pens[cvtm_drawing_pen_of(drawing, part)].colour)
+            : white);
+    put_text_group(file, 6, "CONTINUOUS");
+  }
+  fputs("  0\nENDTAB\n  0\nENDSEC\n", file);
+}
+
+static void put_dot(FILE *file, const cvtm_drawing *drawing, int64_t k, const char *layer) {
+  put_text_group(file, 0, drawing->radius[k] > 0 ? "CIRCLE" : "POINT");
+  put_text_group(file, 8, layer);
+  put_dxf_point(file, drawing, 10, k);
+  if (drawing->radius[k] > 0) put_real_group(file, 40, drawing->radius[k]);
+}
+
+static void put_dxf_vertex(FILE *file, const cvtm_drawing *drawing, int64_t i, const char *layer) {
+  put_text_group(file, 0, "VERTEX");
+  put_text_group(file, 8, layer);
+  put_dxf_point(file, drawing, 10, i);
+}
+
+static void put_stroke(FILE *file, const cvtm_drawing *drawing, int64_t k, const char *layer) {
+  const double *p = drawing->points;
+  const int64_t first = drawing->start[k], last = drawing->start[k + 1] - 1;
+  const int is_closed =
+      last > first + 2 && p[2 * first] == p[2 * last] && p[2 * first + 1] == p[2 * last + 1];
+  if (last == first + 1) {
+    put_text_group(file, 0, "LINE");
+    put_text_group(file, 8, layer);
+    put_dxf_point(file, drawing, 10, first);
+    put_dxf_point(file, drawing, 11, last);
+    return;
+  }
+  put_text_group(file, 0, "POLYLINE");
+  put_text_group(file, 8, layer);
+  put_integer_group(file, 66, 1);
+  put_integer_group(file, 70, is_closed);
+  for (int64_t i = first; i <= last - is_closed; ++i) put_dxf_vertex(file, drawing, i, layer);
+  put_text_group(file, 0, "SEQEND");
+  put_text_group(file, 8, layer);
+}
+
+cvtm_status cvtm_drawing_write_dxf(const char *path, const cvtm_drawing *drawing, int in_mm,
+                                   cvtm_error *error) {
+  cvtm_output *output;
+  const cvtm_status status = cvtm_output_open(path, &output, error);
+  if (status != CVTM_OK) return status;
+  FILE *file = cvtm_output_stream(output);
+  put_header(file, drawing, in_mm);
+  put_layers(file, drawing);
+  fputs("  0\nSECTION\n  2\nENTITIES\n", file);
+  for (int64_t part = 0; part < cvtm_drawing_parts(drawing); ++part) {
+    char layer[LAYER_NAME_MAX + 1];
+    int64_t first, end;
+    format_layer_name(drawing, part, layer);
+    cvtm_drawing_part(drawing, part, &first, &end);
+    for (int64_t k = first; k < end; ++k)
+      (drawing->radius != NULL ? put_dot : put_stroke)(file, drawing, k, layer);
+  }
+  fputs("  0\nENDSEC\n  0\nEOF\n", file);
+  return cvtm_output_commit(output, error);
+}
+
+/* --- HPGL ------------------------------------------------------------------------------------- */
+
+static void put_hpgl_point(FILE *file, const char *command, const cvtm_drawing *drawing,
+                           int64_t i) {
+  const double units = 40; /* per mm */
+  fprintf(file, "%s%lld,%lld;", command, llround(units * drawing->points[2 * i]),
+          llround(units * (drawing->page.height - drawing->points[2 * i + 1])));
+}
+
+static void put_hpgl_part(FILE *file, const cvtm_drawing *drawing, int64_t part) {
+  int64_t first_stroke, end_stroke;
+  cvtm_drawing_part(drawing, part, &first_stroke, &end_stroke);
+  for (int64_t k = first_stroke; k < end_stroke; ++k) {
+    const int64_t first = drawing->start[k];
+    put_hpgl_point(file, "PU", drawing, first);
+    fputs("PD;", file);
+    for (int64_t i = first + 1; i < drawing->start[k + 1]; ++i)
+      put_hpgl_point(file, "PD", drawing, i);
+    fputs("PU;\n", file);
+  }
+}
+
+cvtm_status cvtm_drawing_write_hpgl(const char *path, const cvtm_drawing *drawing,
+                                    cvtm_error *error) {
+  cvtm_output *output;
+  cvtm_status status = cvtm_output_open(path, &output, error);
+  if (status != CVTM_OK) return status;
+  FILE *file = cvtm_output_stream(output);
+  fputs("IN;PA;", file);
+  int is_first = 1;
+  for (int64_t part = 0; part < cvtm_drawing_parts(drawing); ++part) {
+    if (drawing->pens != NULL && part_is_empty(drawing, part)) continue;
+    fprintf(file, "%sSP%d;\n", is_first ? "" : "SP0;", cvtm_drawing_pen_of(drawing, part) + 1);
+    put_hpgl_part(file, drawing, part);
+    is_first = 0;
+  }
+  if (is_first) fputc('\n', file);
+  fputs("PU0,0;SP0;\n", file);
+  return cvtm_output_commit(output, error);
+}
+
+/* --- G-code ----------------------------------------------------------------------------------- */
+
+static void put_lines(FILE *file, const cvtm_gcode_lines *lines) {
+  for (int k = 0; k < lines->count; ++k) fprintf(file, "%s\n", lines->line[k]);
+}
+
+/* Writes the template with numbers in the places of {x} and {y}. */
+static void put_move(FILE *file, const char *template, double x, double y) {
+  for (const char *c = template; *c != '\0'; ++c) {
+    if (strncmp(c, "{x}", 3) != 0 && strncmp(c, "{y}", 3) != 0) {
+      fputc(*c, file);
+      continue;
+    }
+    put_fixed(file, c[1] == 'x' ? x : y);
+    c += 2;
+  }
+  fputc('\n', file);
+}
+
+/* A name as it may stand in a comment in parentheses or in a message. */
+static void put_name(FILE *file, const char *name) {
+  for (; *name != '\0'; ++name) fputc(strchr("();", *name) != NULL ? ' ' : *name, file);
+}
+
+static void put_pen_line(FILE *file, const char *template, const cvtm_pen *pen, int number) {
+  for (const char *c = template; *c != '\0'; ++c) {
+    if (strncmp(c, "{pen}", 5) == 0) {
+      fprintf(file, "%d", number);
+      c += 4;
+    } else if (strncmp(c, "{name}", 6) == 0) {
+      put_name(file, pen->name);
+      c += 5;
+    } else {
+      fputc(*c, file);
+    }
+  }
+  fputc('\n', file);
+}
+
+/* What stands before a part: a pause, unless it is the first, and the lines of a new pen. */
+static void begin_gcode_part(FILE *file, const cvtm_drawing *drawing,
+                             const cvtm_gcode_profile *profile, int64_t part, int64_t before) {
+  const int pen = cvtm_drawing_pen_of(drawing, part);
+  if (before >= 0) put_lines(file, &profile->pause);
+  if (drawing->pens == NULL) return;
+  if (before >= 0 && cvtm_drawing_pen_of(drawing, before) == pen) return;
+  for (int k = 0; k < profile->pen.count; ++k)
+    put_pen_line(file, profile->pen.line[k], &drawing->pens[pen], pen + 1);
+}
+
+static void put_gcode_point(FILE *file, const char *template, const cvtm_drawing *drawing,
+                            const cvtm_gcode_profile *profile, int64_t i) {
+  const double y = drawing->points[2 * i + 1];
+  put_move(file, template, drawing->points[2 * i],
+           profile->from_top ? y : drawing->page.height - y);
+}
+
+static void put_gcode_part(FILE *file, const cvtm_drawing *drawing,
+                           const cvtm_gcode_profile *profile, int64_t part) {
+  int64_t first_stroke, end_stroke;
+  cvtm_drawing_part(drawing, part, &first_stroke, &end_stroke);
+  for (int64_t k = first_stroke; k < end_stroke; ++k) {
+    const int64_t first = drawing->start[k], end = drawing->start[k + 1];
+    put_gcode_point(file, profile->travel, drawing, profile, first);
+    put_lines(file, &profile->down);
+    if (end == first + 1) put_lines(file, &profile->dwell);
+    for (int64_t i = first + 1; i < end; ++i)
+      put_gcode_point(file, profile->draw, drawing, profile, i);
+    put_lines(file, &profile->up);
+  }
+}
+
+cvtm_status cvtm_drawing_write_gcode(const char *path, const cvtm_drawing *drawing,
+                                     const cvtm_gcode_profile *profile, cvtm_error *error) {
+  cvtm_output *output;
+  cvtm_status status = cvtm_output_open(path, &output, error);
+  if (status != CVTM_OK) return status;
+  FILE *file = cvtm_output_stream(output);
+  put_lines(file, &profile->start);
+  put_lines(file, &profile->up);
+  int64_t before = -1;
+  for (int64_t part = 0; part < cvtm_drawing_parts(drawing); ++part) {
+    if (drawing->pens != NULL && part_is_empty(drawing, part)) continue;
+    begin_gcode_part(file, drawing, profile, part, before);
+    put_gcode_part(file, drawing, profile, part);
+    before = part;
+  }
+  put_lines(file, &profile->end);
+  return cvtm_output_commit(output, error);
+}
+
+/* --- profiles of G-code ----------------------------------------------------------------------- */
+
+static const struct {
+  const char *name, *text;
+} builtin_profiles[] = {{"grbl-servo",
+                         "# GRBL; a servo lifts the pen: S of M3\n"
+                         "start = G21\n"
+                         "start = G90\n"
+                         "up = M3 S300\n"
+                         "up = G4 P0.15\n"
+                         "down = M3 S700\n"
+                         "down = G4 P0.15\n"
+                         "dwell = G4 P0.05\n"
+                         "pause = M0\n"
+                         "pen = (pen {pen}: {name})\n"
+                         "travel = G0 X{x} Y{y}\n"
+                         "draw = G1 X{x} Y{y} F2000\n"
+                         "end = G0 X0 Y0\n"
+                         "end = M5\n"},
+                        {"grbl-z",
+                         "# GRBL; the pen hangs on the Z axis, which is 0 on the paper\n"
+                         "start = G21\n"
+                         "start = G90\n"
+                         "start = G94\n"
+                         "up = G0 Z3\n"
+                         "down = G1 Z0 F600\n"
+                         "dwell = G4 P0.05\n"
+                         "pause = M0\n"
+                         "pen = (pen {pen}: {name})\n"
+                         "travel = G0 X{x} Y{y}\n"
+                         "draw = G1 X{x} Y{y} F2000\n"
+                         "end = G0 X0 Y0\n"
+                         "end = M2\n"},
+                        {"marlin-servo",
+                         "# Marlin; servo 0 lifts the pen; G4 in ms\n"
+                         "start = G21\n"
+                         "start = G90\n"
+                         "start = G28 X Y\n"
+                         "up = M280 P0 S60\n"
+                         "up = G4 P150\n"
+                         "down = M280 P0 S30\n"
+                         "down = G4 P150\n"
+                         "dwell = G4 P50\n"
+                         "pause = M0\n"
+                         "pen = M117 pen {pen}: {name}\n"
+                         "travel = G0 X{x} Y{y} F6000\n"
+                         "draw = G1 X{x} Y{y} F2000\n"
+                         "end = G0 X0 Y0 F6000\n"
+                         "end = M84\n"}};
+
+const char *cvtm_gcode_builtin(const char *name) {
+  for (size_t k = 0; k < sizeof builtin_profiles / sizeof builtin_profiles[0]; ++k)
+    if (strcmp(builtin_profiles[k].name, name) == 0) return builtin_profiles[k].text;
+  return NULL;
+}
+
+/* Where the reader is, for messages. */
+typedef struct profile_reader {
+  cvtm_gcode_profile *profile;
+  const char *name;
+  int line;
+  cvtm_error *error;
+} profile_reader;
+
+static cvtm_status fail_at_line(const profile_reader *r, const char *what) {
+  return cvtm_fail(r->error, CVTM_ERROR_INPUT, "%s, line %d: %s", r->name, r->line, what);
+}
+
+static char *trim(char *text) {
+  text += strspn(text, " \t");
+  size_t length = strlen(text);
+  while (length > 0 && strchr(" \t\r", text[length - 1]) != NULL) --length;
+  text[length] = '\0';
+  return text;
+}
+
+static cvtm_gcode_lines *lines_of_key(cvtm_gcode_profile *profile, const char *key) {
+  const struct {
+    const char *key;
+    cvtm_gcode_lines *lines;
+  } table[] = {{"start", &profile->start}, {"up", &profile->up},       {"down", &profile->down},
+               {"dwell", &profile->dwell}, {"pause", &profile->pause}, {"pen", &profile->pen},
+               {"end", &profile->end}};
+  for (size_t k = 0; k < sizeof table / sizeof table[0]; ++k)
+    if (strcmp(table[k].key, key) == 0) return table[k].lines;
+  return NULL;
+}
+
+static cvtm_status set_origin(profile_reader *r, const char *value) {
+  r->profile->from_top = strcmp(value, "top-left") == 0;
+  if (r->profile->from_top || strcmp(value, "bottom-left") == 0) return CVTM_OK;
+  return fail_at_line(r, "origin is bottom-left or top-left");
+}
+
+static cvtm_status set_key(profile_reader *r, const char *key, const char *value) {
+  cvtm_gcode_lines *lines = lines_of_key(r->profile, key);
+  if (lines != NULL) {
+    if (lines->count == CVTM_GCODE_LINES) return fail_at_line(r, "too many lines of this name");
+    lines->line[lines->count++] = value;
+    return CVTM_OK;
+  }
+  if (strcmp(key, "origin") == 0) return set_origin(r, value);
+  const int is_travel = strcmp(key, "travel") == 0;
+  if (!is_travel && strcmp(key, "draw") != 0)
+    return fail_at_line(r,
+                        "known are start, up, down, dwell, pause, pen, end, travel, draw, origin");
+  if (strstr(value, "{x}") == NULL || strstr(value, "{y}") == NULL)
+    return fail_at_line(r, "travel and draw need {x} and {y}");
+  *(is_travel ? &r->profile->travel : &r->profile->draw) = value;
+  return CVTM_OK;
+}
+
+static cvtm_status read_line(profile_reader *r, char *line) {
+  line = trim(line);
+  if (*line == '\0' || *line == '#') return CVTM_OK;
+  char *equals = strchr(line, '=');
+  if (equals == NULL) return fail_at_line(r, "this is not of the form name = value");
+  *equals = '\0';
+  return set_key(r, trim(line), trim(equals + 1));
+}
+
+static cvtm_status check_complete(profile_reader *r) {
+  const cvtm_gcode_profile *p = r->profile;
+  if (p->travel != NULL && p->draw != NULL && p->up.count > 0 && p->down.count > 0) return CVTM_OK;
+  return fail_at_line(r, "up, down, travel or draw is missing");
+}
+
+cvtm_status cvtm_gcode_profile_parse(const char *text, const char *name,
+                                     cvtm_gcode_profile *profile, cvtm_error *error) {
+  memset(profile, 0, sizeof *profile);
+  profile->text = strdup(text);
+  if (profile->text == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: no memory", name);
+  profile_reader r = {profile, name, 0, error};
+  cvtm_status status = CVTM_OK;
+  for (char *line = profile->text; status == CVTM_OK && line != NULL;) {
+    char *end = strchr(line, '\n');
+    if (end != NULL) *end = '\0';
+    ++r.line;
+    status = read_line(&r, line);
+    line = end != NULL ? end + 1 : NULL;
+  }
+  if (status == CVTM_OK) status = check_complete(&r);
+  if (status != CVTM_OK) cvtm_gcode_profile_free(profile);
+  return status;
+}
+
+void cvtm_gcode_profile_free(cvtm_gcode_profile *profile) {
+  free(profile->text);
+  memset(profile, 0, sizeof *profile);
+}

@@ -1,0 +1,45 @@
+/* The raster picture of a run: density, Voronoi cells, mesh and sites as a PNG. */
+#ifndef CVTMESH_DRAW_PICTURE_H
+#define CVTMESH_DRAW_PICTURE_H
+
+#include "base/domain.h"
+#include "base/status.h"
+#include "draw/raster.h"
+#include "meshes/mesh.h"
+
+CVTM_API_BEGIN
+
+/* Layers, drawn in this order; any combination. */
+enum {
+  CVTM_PICTURE_DENSITY = 1,     /* the density itself as a soft tint */
+  CVTM_PICTURE_CELLS = 2,       /* Voronoi cells filled by their tone */
+  CVTM_PICTURE_CELL_EDGES = 4,  /* Voronoi edges */
+  CVTM_PICTURE_TRIANGLES = 8,   /* Delaunay triangles filled by their tone */
+  CVTM_PICTURE_MESH_EDGES = 16, /* Delaunay edges */
+  CVTM_PICTURE_SITES = 32,      /* one dot per site, sized by its cell */
+  CVTM_PICTURE_STIPPLES = 64    /* dots on white paper that reproduce the tone, nothing else */
+};
+
+typedef struct cvtm_picture_options {
+  unsigned layers; /* CVTM_PICTURE_* or-ed */
+  int long_side;   /* pixels of the longer side, at most 16384; 0: chosen from the sites' spacing */
+  int invert;      /* nonzero: dense is light on a dark ground, for densities made with invert */
+  CVTM_RESERVED(8);
+} cvtm_picture_options;
+
+/* Cells, their edges and sites; size chosen. */
+void cvtm_picture_defaults(cvtm_picture_options *options);
+
+/* Draws and writes a PNG at `path` (`-`: standard output). density: width * height values of the
+ * domain; NULL: tones follow from the areas of the cells. CELLS, CELL_EDGES, SITES and STIPPLES
+ * need cells, all layers but DENSITY need the mesh; what no layer needs may be NULL. */
+cvtm_status cvtm_picture_write(const char *path, const float *density, cvtm_domain domain,
+                               const cvtm_mesh *mesh, const cvtm_cells *cells,
+                               const cvtm_picture_options *options, cvtm_error *error);
+
+/* Writes a PNG at `path` (`-`: standard output). */
+cvtm_status cvtm_raster_write(const cvtm_raster *raster, const char *path, cvtm_error *error);
+
+CVTM_API_END
+
+#endif

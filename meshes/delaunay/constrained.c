@@ -1,0 +1,432 @@
+#include "meshes/constrained.h"
+
+#include "base/grow.h"
+#include "base/host_memory.h"
+#include "base/point_order.h"
+#include "meshes/delaunay/half_edges.h"
+#include "meshes/delaunay/grid.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The segments of the half-edges are the edges of the boundary that they lie on. */
+typedef struct triangulation {
+  cvtm_half_edges m;
+  const double *points; /* for messages */
+  const cvtm_boundary *boundary;
+  int64_t *stack; /* of triangles, or of pairs of vertices */
+  int64_t depth, capacity;
+  cvtm_error *error;
+} triangulation;
+
+static int64_t orient(const triangulation *t, int32_t a, int32_t b, int32_t c) {
+  return cvtm_orient_of(&t->m, a, b, c);
+}
+
+static cvtm_status push(triangulation *t, int64_t value) {
+  if (!cvtm_grow(&t->stack, sizeof *t->stack, &t->capacity, t->depth + 1))
+    return cvtm_no_memory(t->error, "the constrained triangulation");
+  t->stack[t->depth++] = value;
+  return CVTM_OK;
+}
+
+/* ---- Constraints ---- */
+
+/* Nonzero if c lies on the ray from a through b, beyond a. */
+static int is_ahead(const triangulation *t, int32_t a, int32_t b, int32_t c) {
+  const int64_t bx = (int64_t)t->m.grid[b].x - t->m.grid[a].x,
+                by = (int64_t)t->m.grid[b].y - t->m.grid[a].y;
+  const int64_t cx = (int64_t)t->m.grid[c].x - t->m.grid[a].x,
+                cy = (int64_t)t->m.grid[c].y - t->m.grid[a].y;
+  return bx * cy == by * cx && bx * cx + by * cy > 0;
+}
+
+/* From a towards b: *along, the half-edge that leaves a exactly in that direction, or *across,
+ * the one opposite to a that the way crosses. */
+static void look(const triangulation *t, int32_t a, int32_t b, int64_t *along, int64_t *across) {
+  const int64_t begin = cvtm_first_of_fan(&t->m, t->m.at[a]);
+  *along = *across = -1;
+  for (int64_t h = begin; h >= 0;) {
+    const int32_t right = t->m.corner[cvtm_half_after(h)], left = t->m.corner[cvtm_half_before(h)];
+    if (is_ahead(t, a, b, right)) {
+      *along = h;
+      return;
+    }
+    if (is_ahead(t, a, b, left)) {
+      *along = cvtm_half_before(h); /* arrives at a: its twin may be missing */
+      return;
+    }
+    if (orient(t, a, b, right) < 0 && orient(t, a, b, left) > 0) {
+      *across = cvtm_half_after(h);
+      return;
+    }
+    h = cvtm_turn_left(&t->m, h);
+    if (h == begin) return;
+  }
+}
+
+static int64_t find_edge(const triangulation *t, int32_t a, int32_t b) {
+  const int64_t begin = cvtm_first_of_fan(&t->m, t->m.at[a]);
+  for (int64_t h = begin; h >= 0;) {
+    if (t->m.corner[cvtm_half_after(h)] == b) return h;
+    if (t->m.corner[cvtm_half_before(h)] == b) return cvtm_half_before(h);
+    h = cvtm_turn_left(&t->m, h);
+    if (h == begin) return -1;
+  }
+  return -1;
+}
+
+static cvtm_status fail_crossing(const triangulation *t, int32_t a, int32_t b) {
+  const double *p = t->points + 2 * (int64_t)a, *q = t->points + 2 * (int64_t)b;
+  return cvtm_fail(t->error, CVTM_ERROR_INPUT,
+                   "the boundary crosses itself between (%g, %g) and (%g, %g)", p[0], p[1], q[0],
+                   q[1]);
+}
+
+static cvtm_status fail_lost(const triangulation *t, int32_t a, int32_t b) {
+  return cvtm_fail(t->error, CVTM_ERROR_INTERNAL,
+                   "the edge from point %" PRId32 " to %" PRId32 " was lost", a, b);
+}
+
+/* Lists the edges between a and b as pairs of vertices, up to b or the first vertex on the
+ * way: that becomes *reached. */
+static cvtm_status collect_crossed(triangulation *t, int32_t a, int32_t b, int64_t across,
+                                   int32_t *reached) {
+  t->depth = 0;
+  for (int64_t h = across;;) {
+    if (t->m.segment[h] >= 0) return fail_crossing(t, a, b);
+    cvtm_status status = push(t, t->m.corner[h]);
+    if (status == CVTM_OK) status = push(t, t->m.corner[cvtm_half_after(h)]);
+    if (status != CVTM_OK) return status;
+    const int64_t g = t->m.twin[h];
+    if (g < 0) return fail_lost(t, a, b);
+    const int32_t opposite = t->m.corner[cvtm_half_before(g)];
+    const int64_t side = orient(t, a, b, opposite);
+    if (side == 0) {
+      *reached = opposite;
+      return CVTM_OK;
+    }
+    /* g runs from left to right of the way; on to the side that it leaves through. */
+    h = side > 0 ? cvtm_half_after(g) : cvtm_half_before(g);
+    if (orient(t, a, b, t->m.corner[h]) > 0) return fail_lost(t, a, b);
+  }
+}
+
+/* Flips the listed edges until none crosses the way from a to b (Sloan 1993). */
+static cvtm_status clear_way(triangulation *t, int32_t a, int32_t b) {
+  int64_t count = t->depth / 2;
+  /* A ring of pairs: what cannot be flipped yet goes to the end. */
+  int64_t patience = 4 * (count + 4) * (count + 4);
+  while (count > 0 && patience-- > 0) {
+    int64_t kept = 0;
+    for (int64_t k = 0; k < count; ++k) {
+      const int32_t u = (int32_t)t->stack[2 * k], v = (int32_t)t->stack[2 * k + 1];
+      const int64_t h = find_edge(t, u, v);
+      if (h < 0 || t->m.twin[h] < 0) return fail_lost(t, u, v);
+      const int32_t c = t->m.corner[cvtm_half_before(h)],
+                    d = t->m.corner[cvtm_half_before(t->m.twin[h])];
+      const int32_t from = t->m.corner[h], to = t->m.corner[cvtm_half_after(h)];
+      int32_t p = u, q = v;
+      if (orient(t, d, c, from) > 0 && orient(t, d, c, to) < 0) {
+        cvtm_half_edges_flip(&t->m, h);
+        p = c;
+        q = d;
+      }
+      const int64_t side_p = orient(t, a, b, p), side_q = orient(t, a, b, q);
+      const int crosses = (side_p > 0 && side_q < 0) || (side_p < 0 && side_q > 0);
+      if (!crosses) continue;
+      t->stack[2 * kept] = p;
+      t->stack[2 * kept++ + 1] = q;
+    }
+    count = kept;
+  }
+  return count == 0 ? CVTM_OK : fail_lost(t, a, b);
+}
+
+static cvtm_status insert_constraint(triangulation *t, int32_t a, int32_t b, int32_t constraint) {
+  while (a != b) {
+    int64_t along, across;
+    if (t->m.at[a] < 0) return fail_lost(t, a, b);
+    look(t, a, b, &along, &across);
+    if (along < 0) {
+      if (across < 0) return fail_lost(t, a, b);
+      int32_t reached = a;
+      cvtm_status status = collect_crossed(t, a, b, across, &reached);
+      if (status == CVTM_OK) status = clear_way(t, a, reached);
+      if (status != CVTM_OK) return status;
+      along = find_edge(t, a, reached);
+      if (along < 0) return fail_lost(t, a, reached);
+    }
+    const int32_t next =
+        t->m.corner[along] == a ? t->m.corner[cvtm_half_after(along)] : t->m.corner[along];
+    if (t->m.segment[along] >= 0) return fail_crossing(t, a, next);
+    cvtm_half_edges_mark(&t->m, along, constraint);
+    a = next;
+  }
+  return CVTM_OK;
+}
+
+/* ---- Regions ---- */
+
+/* What the constraint under half-edge h says about its triangle. */
+static int32_t region_beside(const triangulation *t, int64_t h) {
+  const int32_t constraint = t->m.segment[h];
+  const int32_t *edge = t->boundary->edges + 2 * (int64_t)constraint;
+  const cvtm_grid_point a = t->m.grid[edge[0]], b = t->m.grid[edge[1]];
+  const cvtm_grid_point p = t->m.grid[t->m.corner[h]],
+                        q = t->m.grid[t->m.corner[cvtm_half_after(h)]];
+  const int64_t way =
+      ((int64_t)b.x - a.x) * ((int64_t)q.x - p.x) + ((int64_t)b.y - a.y) * ((int64_t)q.y - p.y);
+  return way > 0 ? t->boundary->left[constraint] : t->boundary->right[constraint];
+}
+
+/* region: per triangle, -1 where it is not known yet. Spreads the region of triangle `first`. */
+static cvtm_status spread(triangulation *t, int64_t first, int32_t *region) {
+  t->depth = 0;
+  cvtm_status status = push(t, first);
+  while (t->depth > 0 && status == CVTM_OK) {
+    const int64_t triangle = t->stack[--t->depth];
+    for (int k = 0; k < 3 && status == CVTM_OK; ++k) {
+      const int64_t h = 3 * triangle + k;
+      if (t->m.segment[h] >= 0) {
+        if (region_beside(t, h) == region[triangle]) continue;
+        const double *p = t->points + 2 * (int64_t)t->m.corner[h];
+        return cvtm_fail(t->error, CVTM_ERROR_INPUT,
+                         "the boundary does not close, or crosses itself, near (%g, %g)", p[0],
+                         p[1]);
+      }
+      const int64_t g = t->m.twin[h];
+      if (g < 0 || region[g / 3] >= 0) continue;
+      region[g / 3] = region[triangle];
+      status = push(t, g / 3);
+    }
+  }
+  return status;
+}
+
+static cvtm_status find_regions(triangulation *t, int32_t *region) {
+  cvtm_status status = CVTM_OK;
+  for (int64_t h = 0; h < 3 * t->m.triangle_count && status == CVTM_OK; ++h) {
+    if (t->m.segment[h] < 0 || region[h / 3] >= 0) continue;
+    region[h / 3] = region_beside(t, h);
+    status = spread(t, h / 3, region);
+  }
+  return status;
+}
+
+/* ---- The result ---- */
+
+typedef struct kept_edge {
+  int32_t from, to, left, right, curve;
+} kept_edge;
+
+static int compare_edges(const void *first, const void *second) {
+  const kept_edge *a = first, *b = second;
+  if (a->left != b->left) return a->left < b->left ? -1 : 1;
+  if (a->right != b->right) return a->right < b->right ? -1 : 1;
+  if (a->curve != b->curve) return a->curve < b->curve ? -1 : 1;
+  return (a->from > b->from) - (a->from < b->from);
+}
+
+static int64_t list_edges(const triangulation *t, const int32_t *region, const int32_t *number,
+                          kept_edge *list) {
+  int64_t count = 0;
+  for (int64_t h = 0; h < 3 * t->m.triangle_count; ++h) {
+    const int64_t g = t->m.twin[h];
+    if (t->m.segment[h] < 0 || (g >= 0 && g < h)) continue;
+    const int32_t left = region[h / 3] > 0 ? region[h / 3] : 0;
+    const int32_t right = g >= 0 && region[g / 3] > 0 ? region[g / 3] : 0;
+    if (left == 0 && right == 0) continue;
+    const int32_t from = number[t->m.corner[h]], to = number[t->m.corner[cvtm_half_after(h)]];
+    const int turned = right > 0 && (left == 0 || right < left);
+    list[count++] =
+        turned ? (kept_edge){to, from, right, left, 0} : (kept_edge){from, to, left, right, 0};
+  }
+  qsort(list, (size_t)count, sizeof *list, compare_edges);
+  return count;
+}
+
+static int32_t root_of(int32_t *parent, int32_t v) {
+  while (parent[v] != v) {
+    parent[v] = parent[parent[v]];
+    v = parent[v];
+  }
+  return v;
+}
+
+/* Numbers the curves of edges that are sorted by their sides: within each pair of sides the
+ * vertices that edges connect are united. parent: one entry per vertex. */
+static int32_t find_curves(kept_edge *list, int64_t count, int32_t *parent) {
+  int32_t curves = 0;
+  for (int64_t first = 0, end; first < count; first = end) {
+    for (end = first;
+         end < count && list[end].left == list[first].left && list[end].right == list[first].right;
+         ++end) {
+      parent[list[end].from] = list[end].from;
+      parent[list[end].to] = list[end].to;
+    }
+    for (int64_t e = first; e < end; ++e) {
+      const int32_t a = root_of(parent, list[e].from), b = root_of(parent, list[e].to);
+      parent[a < b ? b : a] = a < b ? a : b;
+    }
+    for (int64_t e = first; e < end; ++e) list[e].curve = root_of(parent, list[e].from);
+    qsort(list + first, (size_t)(end - first), sizeof *list, compare_edges);
+    for (int64_t e = first; e < end;) {
+      const int32_t root = list[e].curve;
+      for (++curves; e < end && list[e].curve == root; ++e) list[e].curve = curves;
+    }
+  }
+  return curves;
+}
+
+/* Numbers the vertices of triangles inside; returns how many. */
+static int64_t number_vertices(const triangulation *t, const int32_t *region, int32_t *number) {
+  for (int64_t v = 0; v < t->m.vertex_count; ++v) number[v] = -1;
+  for (int64_t h = 0; h < 3 * t->m.triangle_count; ++h) {
+    if (region[h / 3] > 0) number[t->m.corner[h]] = 0;
+  }
+  int64_t count = 0;
+  for (int64_t v = 0; v < t->m.vertex_count; ++v) {
+    if (number[v] == 0) number[v] = (int32_t)count++;
+  }
+  return count;
+}
+
+/* The kept vertices at their new numbers; origin: their old numbers. */
+static void copy_vertices(const triangulation *t, const int32_t *number, double *points,
+                          int32_t *origin) {
+  for (int64_t v = 0; v < t->m.vertex_count; ++v) {
+    if (number[v] < 0) continue;
+    memcpy(points + 2 * (int64_t)number[v], t->points + 2 * v, 2 * sizeof *points);
+    origin[number[v]] = (int32_t)v;
+  }
+}
+
+static void copy_edges(const kept_edge *sides, cvtm_regions *regions) {
+  for (int64_t e = 0; e < regions->edge_count; ++e) {
+    regions->edges[2 * e] = sides[e].from;
+    regions->edges[2 * e + 1] = sides[e].to;
+    regions->left[e] = sides[e].left;
+    regions->right[e] = sides[e].right;
+    regions->curve[e] = sides[e].curve;
+  }
+}
+
+static cvtm_status extract_mesh(const triangulation *t, const int32_t *region, cvtm_mesh *mesh,
+                                cvtm_regions *regions, int32_t **source) {
+  const size_t n = (size_t)t->m.vertex_count, triangles = (size_t)t->m.triangle_count + 1;
+  const size_t edges = (size_t)t->boundary->edge_count + n; /* divided edges have more parts */
+  int32_t *number = malloc(n * sizeof *number);
+  kept_edge *sides = malloc(edges * sizeof *sides);
+  cvtm_mesh made = {.points = malloc(2 * n * sizeof *made.points),
+                    .triangles = malloc(3 * triangles * sizeof *made.triangles)};
+  cvtm_regions parts = {.region = malloc(triangles * sizeof *parts.region),
+                        .edges = malloc(2 * edges * sizeof *parts.edges),
+                        .left = malloc(edges * sizeof *parts.left),
+                        .right = malloc(edges * sizeof *parts.right),
+                        .curve = malloc(edges * sizeof *parts.curve)};
+  int32_t *origin = malloc(n * sizeof *origin);
+  cvtm_status status = CVTM_OK;
+  if (!number || !sides || !parts.curve || !made.points || !made.triangles || !parts.region ||
+      !parts.edges || !parts.left || !parts.right || !origin) {
+    status = cvtm_no_memory(t->error, "the constrained triangulation");
+  } else {
+    made.vertex_count = number_vertices(t, region, number);
+    copy_vertices(t, number, made.points, origin);
+    made.triangle_count = cvtm_half_edges_list(&t->m, number, made.triangles, parts.region);
+    parts.edge_count = list_edges(t, region, number, sides);
+    parts.curve_count = find_curves(sides, parts.edge_count, number);
+    copy_edges(sides, &parts);
+    if (made.triangle_count < 0) status = cvtm_no_memory(t->error, "the constrained triangulation");
+    if (made.triangle_count == 0)
+      status = cvtm_fail(t->error, CVTM_ERROR_INPUT, "no triangle lies inside the boundary");
+  }
+  free(number);
+  free(sides);
+  if (status != CVTM_OK) {
+    cvtm_mesh_free(&made);
+    cvtm_regions_free(&parts);
+    free(origin);
+    return status;
+  }
+  *mesh = made;
+  *regions = parts;
+  *source = origin;
+  return CVTM_OK;
+}
+
+/* ---- The whole ---- */
+
+/* first[i]: the first point at the place of point i, the one that has triangles. */
+static cvtm_status find_first(const cvtm_grid_point *grid, int64_t count, int32_t *first,
+                              cvtm_error *error) {
+  cvtm_placed *list = malloc((size_t)count * sizeof *list);
+  if (list == NULL) return cvtm_no_memory(error, "the constrained triangulation");
+  for (int64_t i = 0; i < count; ++i) list[i] = (cvtm_placed){grid[i].x, grid[i].y, i};
+  qsort(list, (size_t)count, sizeof *list, cvtm_compare_placed);
+  for (int64_t i = 0; i < count; ++i) {
+    const int same = i > 0 && list[i].x == list[i - 1].x && list[i].y == list[i - 1].y;
+    first[list[i].index] = same ? first[list[i - 1].index] : (int32_t)list[i].index;
+  }
+  free(list);
+  return CVTM_OK;
+}
+
+static cvtm_status constrain(triangulation *t, const int32_t *first) {
+  cvtm_status status = CVTM_OK;
+  const cvtm_boundary *b = t->boundary;
+  for (int64_t e = 0; e < b->edge_count && status == CVTM_OK; ++e) {
+    status = insert_constraint(t, first[b->edges[2 * e]], first[b->edges[2 * e + 1]], (int32_t)e);
+  }
+  if (status == CVTM_OK) cvtm_half_edges_restore_all(&t->m);
+  return t->m.out_of_memory ? cvtm_no_memory(t->error, "the constrained triangulation") : status;
+}
+
+static cvtm_status constrain_triangulation(const cvtm_mesh *delaunay, const cvtm_boundary *boundary,
+                                           cvtm_mesh *mesh, cvtm_regions *regions, int32_t **source,
+                                           cvtm_error *error) {
+  const int64_t n = delaunay->vertex_count;
+  cvtm_grid_point *grid = malloc((size_t)n * sizeof *grid);
+  int32_t *first = malloc((size_t)n * sizeof *first);
+  triangulation t = {.points = delaunay->points, .boundary = boundary, .error = error};
+  cvtm_status status =
+      grid && first ? CVTM_OK : cvtm_no_memory(error, "the constrained triangulation");
+  /* The points are on their grid and stay where they are. */
+  if (status == CVTM_OK) status = cvtm_snap_points(delaunay->points, n, grid, error);
+  if (status == CVTM_OK) status = find_first(grid, n, first, error);
+  if (status == CVTM_OK)
+    status = cvtm_half_edges_create(grid, n, delaunay->triangles, NULL, delaunay->triangle_count,
+                                    &t.m, error);
+  if (status == CVTM_OK) status = constrain(&t, first);
+  if (status == CVTM_OK) status = find_regions(&t, t.m.region);
+  if (status == CVTM_OK) status = extract_mesh(&t, t.m.region, mesh, regions, source);
+  cvtm_half_edges_free(&t.m);
+  free(t.stack);
+  free(grid);
+  free(first);
+  return status;
+}
+
+cvtm_status cvtm_constrained_delaunay(const double *points, int64_t count,
+                                      const cvtm_boundary *boundary, cvtm_mesh *mesh,
+                                      cvtm_regions *regions, int32_t **source, cvtm_error *error) {
+  if (!points || !boundary || !mesh || !regions || !source || boundary->edge_count < 3) {
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "no points or no boundary");
+  }
+  if (boundary->edge_count > INT32_MAX) {
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%" PRId64 " edges; the most is %" PRId32,
+                     boundary->edge_count, INT32_MAX);
+  }
+  for (int64_t k = 0; k < 2 * boundary->edge_count; ++k) {
+    if (boundary->edges[k] >= 0 && boundary->edges[k] < count) continue;
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "edge %" PRId64 " has no point %" PRId32, k / 2,
+                     boundary->edges[k]);
+  }
+  cvtm_mesh delaunay = {0};
+  cvtm_status status = cvtm_delaunay(points, count, &delaunay, error);
+  if (status != CVTM_OK) return status;
+  status = constrain_triangulation(&delaunay, boundary, mesh, regions, source, error);
+  cvtm_mesh_free(&delaunay);
+  return status;
+}

@@ -1,0 +1,473 @@
+#include "meshes/device_delaunay.h"
+
+#include "base/clock.h"
+#include "base/primitives.h"
+#include "base/table_select.h"
+#include "meshes/delaunay/star.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Squares that all stars of a pass may visit together, and one star at most. One point in this many
+ * may be left to its neighbours. */
+enum { VISITS_OF_ALL = 1 << 26, VISITS_OF_ONE = 1 << 18, ADOPTED_SHARE = 16 };
+
+/* Where more than one star in HARD_SHARE has to search far, TRIED of them try first. */
+enum { HARD_SHARE = 4, TRIED = 4096 };
+
+struct cvtm_device_delaunay {
+  cvtm_device *device;
+  const cvtm_star_table *table;
+  int64_t count, distinct, triangle_count;
+  int64_t hidden; /* points of empty cells */
+  int thorough;   /* stars search as far as they need */
+  int32_t levels; /* of the bins that there is memory for */
+  double *points;
+  uint64_t *keys, *keys_alt, *tree_keys;
+  int32_t *index; /* then flags of undecided vertices */
+  int32_t *index_alt, *vertex, *start;
+  int32_t *is_distinct; /* then the stars left undone */
+  int32_t *undone;      /* the list of those from the pass before */
+  cvtm_grid_point *place;
+  int64_t *sums;
+  cvtm_bounds *bounds;
+  cvtm_star_counts *counts;
+  cvtm_star_output output;
+  cvtm_star_corners *triangles;
+  void *workspace;
+  size_t workspace_bytes;
+  double *weights; /* of all points; NULL: they have none, nor what follows */
+  int64_t *weight, *heaviest;
+  int32_t *link;
+};
+
+/* One and a half to six points for each bin of the grid's square. */
+static int32_t levels_for(int64_t count) {
+  int32_t levels = 0;
+  while (levels < 13 && (int64_t)3 << 2 * (levels + 1) <= 2 * count) ++levels;
+  return levels;
+}
+
+enum { ARRAYS = 19 };
+
+static void list_delaunay_arrays(cvtm_device_delaunay *d, cvtm_array arrays[ARRAYS]) {
+  const int64_t n = d->count;
+  cvtm_star_output *out = &d->output;
+  const cvtm_array list[ARRAYS] = {
+      CVTM_ARRAY(d->points, 2 * n),
+      CVTM_ARRAY(d->keys, n),
+      CVTM_ARRAY(d->keys_alt, n),
+      CVTM_ARRAY(d->tree_keys, n),
+      CVTM_ARRAY(d->index, n),
+      CVTM_ARRAY(d->index_alt, n),
+      CVTM_ARRAY(d->vertex, n),
+      CVTM_ARRAY(d->start, ((int64_t)1 << 2 * d->levels) + 1),
+      CVTM_ARRAY(d->is_distinct, n),
+      CVTM_ARRAY(d->undone, n),
+      CVTM_ARRAY(d->place, n),
+      CVTM_ARRAY(d->sums, n + 1),
+      CVTM_ARRAY(d->bounds, 1),
+      CVTM_ARRAY(d->counts, 1),
+      CVTM_ARRAY(out->fans, 2 * n),
+      CVTM_ARRAY(out->fan_start, n),
+      CVTM_ARRAY(out->fan_count, n),
+      CVTM_ARRAY(d->triangles, 2 * n),
+      {&d->workspace, (int64_t)d->workspace_bytes, 1},
+  };
+  memcpy(arrays, list, sizeof list);
+}
+
+enum { WEIGHT_ARRAYS = 4 };
+
+static void list_weight_arrays(cvtm_device_delaunay *d, cvtm_array arrays[WEIGHT_ARRAYS]) {
+  const int64_t n = d->count;
+  const cvtm_array list[WEIGHT_ARRAYS] = {
+      CVTM_ARRAY(d->weights, n),
+      CVTM_ARRAY(d->weight, n),
+      CVTM_ARRAY(d->heaviest, cvtm_star_first_of_level(d->levels + 1)),
+      CVTM_ARRAY(d->link, n),
+  };
+  memcpy(arrays, list, sizeof list);
+}
+
+static cvtm_status allocate_weights(cvtm_device_delaunay *d) {
+  cvtm_array arrays[WEIGHT_ARRAYS];
+  list_weight_arrays(d, arrays);
+  return cvtm_device_allocate_all(d->device, arrays, WEIGHT_ARRAYS);
+}
+
+static cvtm_status allocate_stars(cvtm_device_delaunay *d) {
+  size_t sort = 0, scan = 0, reduce = 0;
+  cvtm_status status = cvtm_sort_workspace(d->device, d->count, &sort);
+  if (status == CVTM_OK) status = cvtm_scan_workspace(d->device, d->count, &scan);
+  if (status == CVTM_OK) status = cvtm_reduce_workspace(d->device, d->count, &reduce);
+  if (status != CVTM_OK) return status;
+  d->workspace_bytes = sort > scan ? sort : scan;
+  if (reduce > d->workspace_bytes) d->workspace_bytes = reduce;
+  cvtm_array arrays[ARRAYS];
+  list_delaunay_arrays(d, arrays);
+  status = cvtm_device_allocate_all(d->device, arrays, ARRAYS);
+  d->output.room = (int32_t)(2 * d->count);
+  d->output.counts = d->counts;
+  return status;
+}
+
+cvtm_status cvtm_device_delaunay_create(cvtm_device *device, int64_t count,
+                                        cvtm_device_delaunay **result) {
+  cvtm_device_delaunay *d = calloc(1, sizeof *d);
+  if (!d) return cvtm_fail(cvtm_device_error(device), CVTM_ERROR_MEMORY, "out of memory");
+  d->device = device;
+  d->table = CVTM_TABLE(device, cvtm_star_table);
+  d->count = count;
+  d->levels = levels_for(count);
+  const cvtm_status status = allocate_stars(d);
+  if (status != CVTM_OK) {
+    cvtm_device_delaunay_destroy(d);
+    return status;
+  }
+  *result = d;
+  return CVTM_OK;
+}
+
+void cvtm_device_delaunay_destroy(cvtm_device_delaunay *d) {
+  if (!d) return;
+  cvtm_array arrays[ARRAYS];
+  list_delaunay_arrays(d, arrays);
+  cvtm_device_free_all(d->device, arrays, ARRAYS);
+  cvtm_array weights[WEIGHT_ARRAYS];
+  list_weight_arrays(d, weights);
+  cvtm_device_free_all(d->device, weights, WEIGHT_ARRAYS);
+  free(d);
+}
+
+double *cvtm_device_delaunay_points(const cvtm_device_delaunay *d) { return d->points; }
+
+/* The difference of the largest and the least weight, which is *least. */
+static cvtm_status bound_weights(cvtm_device_delaunay *d, double *least, double *range) {
+  cvtm_device *device = d->device;
+  double most = 0, *result = (double *)d->sums;
+  cvtm_status status = cvtm_reduce(device, CVTM_REDUCE_MIN, d->weights, d->count, result,
+                                   d->workspace, d->workspace_bytes);
+  if (status == CVTM_OK) status = cvtm_device_copy_out(device, least, result, sizeof *least);
+  if (status == CVTM_OK)
+    status = cvtm_reduce(device, CVTM_REDUCE_MAX, d->weights, d->count, result, d->workspace,
+                         d->workspace_bytes);
+  if (status == CVTM_OK) status = cvtm_device_copy_out(device, &most, result, sizeof most);
+  *range = most - *least;
+  if (status == CVTM_OK &&
+      !(fabs(*least) <= CVTM_LARGEST_COORDINATE && fabs(most) <= CVTM_LARGEST_COORDINATE))
+    return cvtm_fail(cvtm_device_error(device), CVTM_ERROR_INPUT,
+                     "a weight is not finite or too large");
+  return status;
+}
+
+/* The steps of the grid are at least so large that weights differ by at most 2^61 of their squares:
+ * with that the predicates of star_search.h are exact. */
+static int exponent_for_weights(double range, int exponent) {
+  while (ldexp(range, -2 * exponent) > 0x1p61) ++exponent;
+  return exponent;
+}
+
+/* Snapped points along the Morton curve: keys and index. *most: the largest coordinates. */
+static cvtm_status sort_points(cvtm_device_delaunay *d, cvtm_grid_point *most,
+                               cvtm_star_scale *scale) {
+  cvtm_device *device = d->device;
+  cvtm_bounds bounds;
+  cvtm_status status = d->table->bound(device, d->points, d->count, d->bounds);
+  if (status == CVTM_OK) status = cvtm_device_copy_out(device, &bounds, d->bounds, sizeof bounds);
+  if (status != CVTM_OK) return status;
+  if (!bounds.usable)
+    return cvtm_fail(cvtm_device_error(device), CVTM_ERROR_INPUT,
+                     "a coordinate is not finite or too large");
+  int exponent = cvtm_snap_exponent(&bounds);
+  if (d->weights) {
+    double range = 0;
+    status = bound_weights(d, &scale->least, &range);
+    if (status != CVTM_OK) return status;
+    exponent = exponent_for_weights(range, exponent);
+    scale->exponent = 2 * exponent;
+  }
+  const cvtm_snapping snapping = cvtm_snapping_for(&bounds, exponent);
+  double right = bounds.high[0], top = bounds.low[1];
+  most->x = cvtm_snap_coordinate(&snapping.x, &right);
+  most->y = cvtm_snap_coordinate(&snapping.y, &top);
+  status = d->table->snap(device, snapping, d->points, d->count, d->keys, d->index);
+  if (status != CVTM_OK) return status;
+  return cvtm_sort_pairs(device, d->keys, d->index, d->keys_alt, d->index_alt, d->count,
+                         CVTM_STAR_KEY_BITS, d->workspace, d->workspace_bytes);
+}
+
+/* The weights of the tree, and the vertices of its places. */
+static cvtm_status weigh_tree(cvtm_device_delaunay *d, cvtm_star_scale scale,
+                              cvtm_star_tree *tree) {
+  cvtm_status status = d->table->weigh(d->device, d->weights, scale, d->index, d->is_distinct,
+                                       d->sums, d->count, d->weight, d->vertex);
+  tree->weight = d->weight;
+  tree->heaviest = d->heaviest;
+  tree->link = d->link;
+  for (int32_t level = tree->levels; status == CVTM_OK && level >= 0; --level)
+    status = d->table->find_heaviest(d->device, tree, level, d->heaviest);
+  if (status != CVTM_OK) return status;
+  return cvtm_device_fill(d->device, d->link, 0xFF, (size_t)d->count * sizeof *d->link);
+}
+
+/* The tree of the distinct points. */
+static cvtm_status make_tree(cvtm_device_delaunay *d, cvtm_star_tree *tree) {
+  const cvtm_star_table *table = d->table;
+  cvtm_device *device = d->device;
+  const int64_t n = d->count;
+  cvtm_grid_point most = {0, 0};
+  cvtm_star_scale scale = {0, 0};
+  cvtm_status status = sort_points(d, &most, &scale);
+  if (status == CVTM_OK) status = table->mark(device, d->keys, n, d->is_distinct);
+  if (status == CVTM_OK)
+    status = cvtm_scan_64(device, d->is_distinct, n, d->sums, d->workspace, d->workspace_bytes);
+  if (status == CVTM_OK)
+    status = table->compact(device, d->keys, d->index, d->is_distinct, d->sums, n, d->tree_keys,
+                            d->place, d->vertex);
+  if (status == CVTM_OK)
+    status = cvtm_device_copy_out(device, &d->distinct, d->sums + n, sizeof d->distinct);
+  if (status != CVTM_OK) return status;
+  *tree = (cvtm_star_tree){.count = d->distinct,
+                           .key = d->tree_keys,
+                           .place = d->place,
+                           .vertex = d->vertex,
+                           .start = d->start,
+                           .levels = levels_for(d->distinct),
+                           .most = most};
+  status = table->divide(device, d->tree_keys, d->distinct, tree->levels, d->start);
+  return status == CVTM_OK && d->weights ? weigh_tree(d, scale, tree) : status;
+}
+
+/* Stars of a list (NULL: all). Those left undone are appended to d->output.deferred. */
+static cvtm_status make_some(cvtm_device_delaunay *d, const cvtm_star_tree *tree,
+                             const int32_t *list, int64_t count, int32_t visits,
+                             cvtm_star_counts *counts) {
+  cvtm_device *device = d->device;
+  cvtm_status status = cvtm_device_copy_in(device, d->counts, counts, sizeof *counts);
+  if (status == CVTM_OK) status = d->table->make(device, tree, list, count, visits, &d->output);
+  if (status == CVTM_OK) status = cvtm_device_copy_out(device, counts, d->counts, sizeof *counts);
+  return status;
+}
+
+/* One pass over the stars of a list (NULL: all). Those left undone are in d->output.deferred then.
+ * Before many search far some try; if nearly all of these fail, none is made. */
+static cvtm_status make_pass(cvtm_device_delaunay *d, const cvtm_star_tree *tree,
+                             const int32_t *list, int64_t count, int32_t visits,
+                             cvtm_star_counts *counts) {
+  const int many =
+      list && visits > 0 && count > TRIED && count > d->distinct / HARD_SHARE && !d->thorough;
+  const int64_t tried = many ? TRIED : 0;
+  d->output.deferred = list == d->undone ? d->is_distinct : d->undone;
+  counts->deferred = counts->unlinked = 0;
+  if (many) {
+    const cvtm_status status = make_some(d, tree, list, tried, visits, counts);
+    const int hopeless = counts->deferred - counts->unlinked > tried - tried / 8;
+    if (hopeless) counts->deferred = (int32_t)count;
+    if (status != CVTM_OK || hopeless) return status;
+  }
+  return make_some(d, tree, list ? list + tried : NULL, count - tried, visits, counts);
+}
+
+/* How far stars may search that were left undone: the fewer, the farther. */
+static int32_t next_visits(const cvtm_device_delaunay *d, int32_t visits, int64_t undone) {
+  const int64_t share = VISITS_OF_ALL / undone;
+  if (visits == CVTM_STAR_NEAR) return CVTM_STAR_AROUND;
+  if (d->thorough) return INT32_MAX;
+  return share < VISITS_OF_ONE ? (int32_t)share : VISITS_OF_ONE;
+}
+
+/* Makes all stars, or as many as can be made with some effort. Stars that lack a neighbour are
+ * tried again until no other star finds them: then their cells are empty. */
+static cvtm_status make_stars(cvtm_device_delaunay *d, const cvtm_star_tree *tree,
+                              cvtm_star_counts *counts) {
+  int64_t left = tree->count;
+  int32_t visits = CVTM_STAR_NEAR;
+  const int32_t *list = NULL;
+  cvtm_status status =
+      cvtm_device_fill(d->device, d->output.fan_count, 0, (size_t)d->count * sizeof(int32_t));
+  for (;;) {
+    if (status == CVTM_OK) status = make_pass(d, tree, list, left, visits, counts);
+    if (status != CVTM_OK || counts->deferred == 0) return status;
+    const int all_unlinked = counts->unlinked == left;
+    list = d->output.deferred;
+    left = counts->deferred;
+    if (all_unlinked) {
+      d->hidden = left;
+      counts->deferred = 0;
+      return CVTM_OK;
+    }
+    if (counts->unlinked == left) continue;
+    const int32_t next = next_visits(d, visits, left - counts->unlinked);
+    if (next / 2 < visits) return CVTM_OK;
+    visits = next;
+  }
+}
+
+/* Finds the triangles of vertices whose stars are undone by the stars of their neighbours. It
+ * misses those between three of them. */
+static cvtm_status adopt(cvtm_device_delaunay *d, const cvtm_star_tree *tree,
+                         cvtm_star_counts *counts) {
+  const cvtm_star_table *table = d->table;
+  cvtm_device *device = d->device;
+  const int32_t *list = d->output.deferred;
+  int32_t *undecided = d->index;
+  cvtm_status status = cvtm_device_fill(device, undecided, 0, (size_t)d->count * sizeof *undecided);
+  if (status == CVTM_OK) status = table->flag(device, tree, list, counts->deferred, undecided);
+  if (status == CVTM_OK)
+    status = table->adopt(device, tree, VISITS_OF_ONE, undecided, d->triangles, &d->output);
+  if (status == CVTM_OK) status = cvtm_device_copy_out(device, counts, d->counts, sizeof *counts);
+  if (status != CVTM_OK || counts->adopted > d->output.room - counts->triangles) return status;
+  status = table->settle(device, tree, list, counts->deferred, undecided, d->triangles,
+                         counts->adopted, &d->output);
+  if (status == CVTM_OK) status = cvtm_device_copy_out(device, counts, d->counts, sizeof *counts);
+  return status;
+}
+
+/* A triangulation of n points with h of them on the hull has 2 n - 2 - h triangles. With stars
+ * undone both numbers may be too small, and no sum hides that. Points of empty cells do not count.
+ */
+static int is_complete(const cvtm_device_delaunay *d, const cvtm_star_counts *counts) {
+  if (counts->triangles == 0) return counts->deferred == 0;
+  return counts->triangles == 2 * (d->distinct - d->hidden) - 2 - counts->open;
+}
+
+static cvtm_status collect_triangles(cvtm_device_delaunay *d) {
+  cvtm_status status = cvtm_scan_64(d->device, d->output.fan_count, d->count, d->sums, d->workspace,
+                                    d->workspace_bytes);
+  if (status == CVTM_OK)
+    status = d->table->collect(d->device, &d->output, d->sums, d->count, d->triangles);
+  return status == CVTM_OK ? cvtm_device_synchronize(d->device) : status;
+}
+
+cvtm_status cvtm_device_delaunay_build(cvtm_device_delaunay *d, int64_t *undecided) {
+  cvtm_star_tree tree;
+  cvtm_star_counts counts = {0};
+  d->hidden = 0;
+  cvtm_status status = make_tree(d, &tree);
+  if (status == CVTM_OK) status = make_stars(d, &tree, &counts);
+  if (status == CVTM_OK && counts.deferred > 0 && !d->weights &&
+      counts.deferred <= d->distinct / ADOPTED_SHARE)
+    status = adopt(d, &tree, &counts);
+  if (status != CVTM_OK) return status;
+  *undecided = 0;
+  d->triangle_count = counts.triangles;
+  if (is_complete(d, &counts)) return collect_triangles(d);
+  *undecided = counts.deferred;
+  if (counts.deferred > 0) return CVTM_OK;
+  return cvtm_fail(cvtm_device_error(d->device), CVTM_ERROR_INTERNAL,
+                   "%d triangles of %lld points, of which %d lie on the hull", counts.triangles,
+                   (long long)(d->distinct - d->hidden), counts.open);
+}
+
+const int32_t *cvtm_device_delaunay_triangles(const cvtm_device_delaunay *d, int64_t *count) {
+  *count = d->triangle_count;
+  return (const int32_t *)d->triangles;
+}
+
+cvtm_status cvtm_device_delaunay_copy_out(const cvtm_device_delaunay *d, cvtm_mesh *mesh) {
+  cvtm_mesh made = {
+      .vertex_count = d->count,
+      .triangle_count = d->triangle_count,
+      .coincident_count = d->count - d->distinct + (d->triangle_count > 0 ? d->hidden : 0),
+      .collinear = d->triangle_count == 0};
+  made.points = malloc((size_t)(2 * d->count) * sizeof *made.points);
+  made.triangles = malloc((size_t)(3 * (d->triangle_count + 1)) * sizeof *made.triangles);
+  cvtm_status status = CVTM_OK;
+  if (!made.points || !made.triangles)
+    status = cvtm_fail(cvtm_device_error(d->device), CVTM_ERROR_MEMORY,
+                       "no memory for the triangles of %lld points", (long long)d->count);
+  if (status == CVTM_OK)
+    status = cvtm_device_copy_out(d->device, made.points, d->points,
+                                  (size_t)(2 * d->count) * sizeof *made.points);
+  if (status == CVTM_OK)
+    status = cvtm_device_copy_out(d->device, made.triangles, d->triangles,
+                                  (size_t)d->triangle_count * sizeof *d->triangles);
+  if (status != CVTM_OK) {
+    cvtm_mesh_free(&made);
+    return status;
+  }
+  *mesh = made;
+  return CVTM_OK;
+}
+
+/* The whole way on the device. weights: NULL for none. *undecided is not 0 if there is no mesh. */
+static cvtm_status triangulate_on(cvtm_device *device, const double *points, const double *weights,
+                                  int64_t count, cvtm_mesh *mesh, cvtm_delaunay_report *report) {
+  cvtm_device_delaunay *d = NULL;
+  const double start = cvtm_clock();
+  cvtm_status status = cvtm_device_delaunay_create(device, count, &d);
+  if (status == CVTM_OK && weights) {
+    d->thorough = cvtm_device_get_kind(device) == CVTM_DEVICE_CPU;
+    status = allocate_weights(d);
+    if (status == CVTM_OK)
+      status = cvtm_device_copy_in(device, d->weights, weights, (size_t)count * sizeof *weights);
+  }
+  if (status == CVTM_OK)
+    status = cvtm_device_copy_in(device, d->points, points, (size_t)(2 * count) * sizeof *points);
+  const double there = cvtm_clock();
+  if (status == CVTM_OK) status = cvtm_device_delaunay_build(d, &report->undecided);
+  const double built = cvtm_clock();
+  if (status == CVTM_OK && report->undecided == 0) status = cvtm_device_delaunay_copy_out(d, mesh);
+  report->copy_in = there - start;
+  report->build = built - there;
+  report->copy_out = cvtm_clock() - built;
+  cvtm_device_delaunay_destroy(d);
+  return status;
+}
+
+/* True if a device has made the mesh. *status: an error that the host would have, too. The host has
+ * more memory, and names the point of a bad coordinate. */
+static int made_on_device(cvtm_device *device, const double *points, const double *weights,
+                          int64_t count, cvtm_mesh *mesh, cvtm_delaunay_report *report,
+                          cvtm_status *status) {
+  const int useful = device && points && mesh && count >= 1 && count <= CVTM_DELAUNAY_MOST &&
+                     cvtm_device_get_kind(device) == CVTM_DEVICE_CUDA;
+  *status = CVTM_OK;
+  if (!useful) return 0;
+  const cvtm_status made = triangulate_on(device, points, weights, count, mesh, report);
+  if (made != CVTM_OK && made != CVTM_ERROR_MEMORY && made != CVTM_ERROR_INPUT) *status = made;
+  report->on_device = made == CVTM_OK && report->undecided == 0;
+  return report->on_device;
+}
+
+cvtm_status cvtm_delaunay_on(cvtm_device *device, const double *points, int64_t count,
+                             cvtm_mesh *mesh, cvtm_delaunay_report *report, cvtm_error *error) {
+  cvtm_delaunay_report own = {0};
+  const double start = cvtm_clock();
+  cvtm_status status;
+  if (!made_on_device(device, points, NULL, count, mesh, &own, &status)) {
+    if (status != CVTM_OK)
+      return cvtm_fail(error, status, "%s", cvtm_device_error(device)->message);
+    status = cvtm_delaunay(points, count, mesh, error);
+  }
+  own.seconds = cvtm_clock() - start;
+  if (report) *report = own;
+  return status;
+}
+
+cvtm_status cvtm_regular_triangulation(cvtm_device *device, const double *points,
+                                       const double *weights, int64_t count, cvtm_mesh *mesh,
+                                       cvtm_delaunay_report *report, cvtm_error *error) {
+  if (!points || !weights || !mesh)
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "no points, no weights or no mesh");
+  if (count < 1 || count > CVTM_DELAUNAY_MOST)
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%lld points; 1 to %d can be triangulated",
+                     (long long)count, CVTM_DELAUNAY_MOST);
+  cvtm_delaunay_report own = {0}, host = {0};
+  const double start = cvtm_clock();
+  cvtm_status status;
+  if (!made_on_device(device, points, weights, count, mesh, &own, &status)) {
+    if (status != CVTM_OK)
+      return cvtm_fail(error, status, "%s", cvtm_device_error(device)->message);
+    cvtm_device *cpu = NULL;
+    status = cvtm_device_create("cpu", device ? cvtm_device_threads(device) : 0, &cpu, error);
+    if (status != CVTM_OK) return status;
+    status = triangulate_on(cpu, points, weights, count, mesh, &host);
+    if (status != CVTM_OK) cvtm_fail(error, status, "%s", cvtm_device_error(cpu)->message);
+    cvtm_device_destroy(cpu);
+  }
+  own.seconds = cvtm_clock() - start;
+  if (report) *report = own;
+  return status;
+}

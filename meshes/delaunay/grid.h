@@ -1,0 +1,174 @@
+/* Inside meshes only: points on the grid of the exact predicates. Coordinates span at most 2^30
+ * steps, so that an orientation fits 64 bits and an in-circle determinant 128 bits; a
+ * floating-point filter decides the easy in-circle tests (Shewchuk 1997). */
+#ifndef CVTMESH_MESHES_DELAUNAY_GRID_H
+#define CVTMESH_MESHES_DELAUNAY_GRID_H
+
+#include "base/portable.h"
+#include "base/status.h"
+
+#include <math.h>
+#include <stdint.h>
+
+enum { CVTM_GRID_BITS = 30 };
+
+__extension__ typedef __int128 cvtm_int128;
+__extension__ typedef unsigned __int128 cvtm_uint128;
+
+/* 0 .. 2^30 in both coordinates, y up. */
+typedef struct cvtm_grid_point {
+  int32_t x, y;
+} cvtm_grid_point;
+
+/* Order from left to right, then upwards. Of points on one circle the first is a corner of all
+ * triangles: as if the squares of points, which in-circle tests lift them to, were less by amounts
+ * that vanish the sooner the later the point comes (Edelsbrunner & Muecke 1990). */
+CVTM_HD int cvtm_precedes(cvtm_grid_point p, cvtm_grid_point q) {
+  return p.x != q.x ? p.x < q.x : p.y < q.y;
+}
+
+/* Twice the signed area of abc: positive if counterclockwise. */
+static inline int64_t cvtm_orient(cvtm_grid_point a, cvtm_grid_point b, cvtm_grid_point c) {
+  const int64_t abx = (int64_t)b.x - a.x, aby = (int64_t)b.y - a.y;
+  const int64_t acx = (int64_t)c.x - a.x, acy = (int64_t)c.y - a.y;
+  return abx * acy - aby * acx;
+}
+
+static inline int cvtm_in_circle_exact(cvtm_grid_point a, cvtm_grid_point b, cvtm_grid_point c,
+                                       cvtm_grid_point d) {
+  const int64_t ax = (int64_t)a.x - d.x, ay = (int64_t)a.y - d.y;
+  const int64_t bx = (int64_t)b.x - d.x, by = (int64_t)b.y - d.y;
+  const int64_t cx = (int64_t)c.x - d.x, cy = (int64_t)c.y - d.y;
+  const cvtm_int128 determinant = (cvtm_int128)(ax * ax + ay * ay) * (bx * cy - by * cx) +
+                                  (cvtm_int128)(bx * bx + by * by) * (cx * ay - cy * ax) +
+                                  (cvtm_int128)(cx * cx + cy * cy) * (ax * by - ay * bx);
+  return determinant > 0;
+}
+
+/* Nonzero if d lies strictly inside the circle through a, b, c (counterclockwise). */
+static inline int cvtm_in_circle(cvtm_grid_point a, cvtm_grid_point b, cvtm_grid_point c,
+                                 cvtm_grid_point d) {
+  const double ax = (double)(a.x - d.x), ay = (double)(a.y - d.y);
+  const double bx = (double)(b.x - d.x), by = (double)(b.y - d.y);
+  const double cx = (double)(c.x - d.x), cy = (double)(c.y - d.y);
+  const double bxcy = bx * cy, bycx = by * cx;
+  const double cxay = cx * ay, cyax = cy * ax;
+  const double axby = ax * by, aybx = ay * bx;
+  const double a2 = ax * ax + ay * ay, b2 = bx * bx + by * by, c2 = cx * cx + cy * cy;
+  const double determinant = a2 * (bxcy - bycx) + b2 * (cxay - cyax) + c2 * (axby - aybx);
+  const double permanent = a2 * (fabs(bxcy) + fabs(bycx)) + b2 * (fabs(cxay) + fabs(cyax)) +
+                           c2 * (fabs(axby) + fabs(aybx));
+  const double bound = 1.2e-15 * permanent; /* (10 + 96 eps) eps, eps = 2^-53, rounded up */
+  if (determinant > bound) return 1;
+  if (determinant < -bound) return 0;
+  return cvtm_in_circle_exact(a, b, c, d);
+}
+
+/* ---- Codes along the Morton curve, on both devices ---- */
+
+enum { CVTM_STAR_KEY_BITS = 2 * CVTM_GRID_BITS + 2 };
+
+/* The lower 31 bits of v at the even places. */
+CVTM_HD uint64_t cvtm_star_spread(uint32_t v) {
+  uint64_t x = v;
+  x = (x | x << 16) & 0x0000FFFF0000FFFFu;
+  x = (x | x << 8) & 0x00FF00FF00FF00FFu;
+  x = (x | x << 4) & 0x0F0F0F0F0F0F0F0Fu;
+  x = (x | x << 2) & 0x3333333333333333u;
+  return (x | x << 1) & 0x5555555555555555u;
+}
+
+/* The even places of x. */
+CVTM_HD uint32_t cvtm_star_collect(uint64_t x) {
+  x &= 0x5555555555555555u;
+  x = (x | x >> 1) & 0x3333333333333333u;
+  x = (x | x >> 2) & 0x0F0F0F0F0F0F0F0Fu;
+  x = (x | x >> 4) & 0x00FF00FF00FF00FFu;
+  x = (x | x >> 8) & 0x0000FFFF0000FFFFu;
+  return (uint32_t)(x | x >> 16);
+}
+
+CVTM_HD uint64_t cvtm_star_code(uint32_t i, uint32_t j) {
+  return cvtm_star_spread(i) | cvtm_star_spread(j) << 1;
+}
+
+/* The code of the square of level 30, then two bits that tell 2^30 from 2^30 - 1. */
+CVTM_HD uint64_t cvtm_star_key(cvtm_grid_point p) {
+  const uint32_t right = (uint32_t)p.x >> CVTM_GRID_BITS, top = (uint32_t)p.y >> CVTM_GRID_BITS;
+  return cvtm_star_code((uint32_t)p.x - right, (uint32_t)p.y - top) << 2 | top << 1 | right;
+}
+
+CVTM_HD cvtm_grid_point cvtm_star_place(uint64_t key) {
+  const cvtm_grid_point p = {(int32_t)(cvtm_star_collect(key >> 2) + (key & 1)),
+                             (int32_t)(cvtm_star_collect(key >> 3) + (key >> 1 & 1))};
+  return p;
+}
+
+/* ---- Snapping ---- */
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+/* Rounds count >= 1 points (x, y) in place to multiples of a power of two, such that the longer
+ * side of their bounding box is at most 2^30 steps, and gives their places on that grid with
+ * y up. CVTM_ERROR_INPUT if a coordinate is not finite or beyond 1e300. */
+cvtm_status cvtm_snap_points(double *points, int64_t count, cvtm_grid_point *grid,
+                             cvtm_error *error);
+
+/* Where a grid lies: (x, y) is the place of (0, 0), step the distance between its points. */
+typedef struct cvtm_grid_frame {
+  double x, y, step;
+} cvtm_grid_frame;
+
+/* The frame of the grid of cvtm_snap_points, from one of the points that it moved. */
+static inline cvtm_grid_frame cvtm_frame_of(const double *point, cvtm_grid_point at, double step) {
+  const cvtm_grid_frame frame = {point[0] - at.x * step, point[1] + at.y * step, step};
+  return frame;
+}
+
+/* As cvtm_snap_points; *step: the grid's. */
+cvtm_status cvtm_snap_to_steps(double *points, int64_t count, cvtm_grid_point *grid, double *step,
+                               cvtm_error *error);
+
+/* The parts of cvtm_snap_points, for both devices. */
+
+/* The least and largest coordinates; usable is 0 if one is not finite or beyond 1e300. */
+typedef struct cvtm_bounds {
+  double low[2], high[2];
+  int32_t usable;
+} cvtm_bounds;
+
+/* How the coordinates of one axis become steps of 2^exponent above the lowest; with `flip`, below
+ * the highest. */
+typedef struct cvtm_snap_axis {
+  double first, last;
+  int32_t exponent, flip;
+  int32_t already; /* all are multiples of the step, and could overflow if counted in steps */
+} cvtm_snap_axis;
+
+typedef struct cvtm_snapping {
+  cvtm_snap_axis x, y;
+} cvtm_snapping;
+
+/* Coordinates beyond this could overflow when rounded to the grid. */
+#define CVTM_LARGEST_COORDINATE 1e300
+
+/* The exponent of the step: the longer side of the box is 2^29 to 2^30 steps. Points that are on
+ * their grid already stay where they are. */
+int cvtm_snap_exponent(const cvtm_bounds *bounds);
+cvtm_snapping cvtm_snapping_for(const cvtm_bounds *bounds, int exponent);
+
+/* Rounds a coordinate in place; returns its place on the axis. */
+CVTM_HD int32_t cvtm_snap_coordinate(const cvtm_snap_axis *axis, double *v) {
+  const double steps = axis->already ? *v : rint(ldexp(*v, -axis->exponent));
+  const double offset = axis->flip ? axis->last - steps : steps - axis->first;
+  if (axis->already) return (int32_t)ldexp(offset, -axis->exponent);
+  *v = ldexp(steps, axis->exponent) + 0.0; /* no negative zero */
+  return (int32_t)offset;
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

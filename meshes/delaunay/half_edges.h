@@ -1,0 +1,125 @@
+/* Inside meshes only: a triangulation that changes by insertions, removals and moves of single
+ * vertices, and takes changes back. Half-edges as in meshes/elements/twins.h, counterclockwise. */
+#ifndef CVTMESH_MESHES_DELAUNAY_HALF_EDGES_H
+#define CVTMESH_MESHES_DELAUNAY_HALF_EDGES_H
+
+#include "base/status.h"
+#include "meshes/delaunay/grid.h"
+#include "meshes/elements/twins.h"
+
+#include <stdint.h>
+
+typedef enum cvtm_change_kind {
+  CVTM_CHANGED_CORNER,
+  CVTM_CHANGED_TWIN,
+  CVTM_CHANGED_SEGMENT,
+  CVTM_CHANGED_REGION,
+  CVTM_CHANGED_AT,
+  CVTM_CHANGED_PLACE,
+  CVTM_TAKEN_TRIANGLE,
+  CVTM_DROPPED_TRIANGLE,
+  CVTM_ADDED_VERTEX
+} cvtm_change_kind;
+
+typedef struct cvtm_change {
+  int64_t index, old;
+  cvtm_change_kind kind;
+} cvtm_change;
+
+/* Triangles and vertices keep their numbers; corner[3 * t] is -1 for a triangle that is dropped,
+ * at[v] for a vertex. A half-edge with segment >= 0 is never flipped. Every function below but
+ * cvtm_half_edges_flip keeps the triangles positively oriented. */
+typedef struct cvtm_half_edges {
+  int64_t vertex_count, vertex_capacity, triangle_count, triangle_capacity;
+  cvtm_grid_point *grid; /* per vertex */
+  int64_t *at;           /* per vertex: a half-edge that leaves it */
+  int32_t *corner;       /* per half-edge: its origin */
+  int64_t *twin;         /* per half-edge; -1 on the border */
+  int32_t *segment;      /* per half-edge: the segment that it is a part of, or -1 */
+  int32_t *region;       /* per triangle */
+  int records_changes;   /* the functions below record what they change */
+  int64_t *unused;       /* dropped triangles, to be taken again */
+  int64_t unused_count, unused_capacity;
+  cvtm_change *changes; /* since the last commit */
+  int64_t change_count, change_capacity;
+  int64_t *stack; /* of half-edges that may have to be flipped */
+  int64_t depth, stack_capacity;
+  int out_of_memory; /* from then on the triangulation is good for nothing but free */
+} cvtm_half_edges;
+
+/* Copies count points and `triangles` triangles; no half-edge is part of a segment yet. region
+ * NULL: all regions are -1, and no change is recorded. */
+cvtm_status cvtm_half_edges_create(const cvtm_grid_point *grid, int64_t count,
+                                   const int32_t *corners, const int32_t *region, int64_t triangles,
+                                   cvtm_half_edges *m, cvtm_error *error);
+void cvtm_half_edges_free(cvtm_half_edges *m);
+
+/* Marks both halves of an edge. */
+void cvtm_half_edges_mark(cvtm_half_edges *m, int64_t h, int32_t segment);
+
+/* Inserts a vertex strictly inside triangle t, or strictly inside half-edge h and its twin: there
+ * it may lie beside the edge as long as all new triangles are positively oriented. Parts of a
+ * segment stay parts of it. Returns the vertex; -1 if it cannot be there. */
+int32_t cvtm_half_edges_insert_inside(cvtm_half_edges *m, int64_t t, cvtm_grid_point place);
+int32_t cvtm_half_edges_insert_on(cvtm_half_edges *m, int64_t h, cvtm_grid_point place);
+
+/* Removes a vertex that is inside, or where two parts of one segment meet, which become one.
+ * Returns 0 if that is impossible; then take back the changes. */
+int cvtm_half_edges_remove(cvtm_half_edges *m, int32_t v);
+
+/* Moves a vertex, unless a triangle around it would turn over; returns 0 then. */
+int cvtm_half_edges_move(cvtm_half_edges *m, int32_t v, cvtm_grid_point place);
+
+/* Replaces the diagonal h of the quadrilateral of its two triangles by the other one, which
+ * becomes h too. */
+void cvtm_half_edges_flip(cvtm_half_edges *m, int64_t h);
+
+/* Lawson's flips after the functions above: the triangulation is constrained Delaunay again. */
+void cvtm_half_edges_restore(cvtm_half_edges *m);
+/* The same for any triangulation: every edge is tested. */
+void cvtm_half_edges_restore_all(cvtm_half_edges *m);
+
+/* The triangles of regions > 0 with the numbers of their vertices, each from its smallest vertex,
+ * sorted by region and then by vertices. triangles, region: room for all. Returns how many there
+ * are; -1: no memory. */
+int64_t cvtm_half_edges_list(const cvtm_half_edges *m, const int32_t *number, int32_t *triangles,
+                             int32_t *region);
+
+/* Takes back all changes since there were `mark` of them. */
+void cvtm_half_edges_undo(cvtm_half_edges *m, int64_t mark);
+/* Forgets the changes. */
+void cvtm_half_edges_commit(cvtm_half_edges *m);
+
+/* The next half-edge that leaves the same vertex, counterclockwise; -1 at the border. */
+static inline int64_t cvtm_turn_left(const cvtm_half_edges *m, int64_t h) {
+  return m->twin[cvtm_half_before(h)];
+}
+
+static inline int64_t cvtm_turn_right(const cvtm_half_edges *m, int64_t h) {
+  return m->twin[h] < 0 ? -1 : cvtm_half_after(m->twin[h]);
+}
+
+/* The half-edge that leaves its vertex first: the others of its fan follow by cvtm_turn_left. */
+static inline int64_t cvtm_first_of_fan(const cvtm_half_edges *m, int64_t begin) {
+  int64_t h = begin;
+  for (;;) {
+    const int64_t further = cvtm_turn_right(m, h);
+    if (further < 0 || further == begin) return further < 0 ? h : begin;
+    h = further;
+  }
+}
+
+static inline int32_t cvtm_end_of(const cvtm_half_edges *m, int64_t h) {
+  return m->corner[cvtm_half_after(h)];
+}
+
+/* The corner opposite to a half-edge. */
+static inline int32_t cvtm_apex_of(const cvtm_half_edges *m, int64_t h) {
+  return m->corner[cvtm_half_before(h)];
+}
+
+static inline int64_t cvtm_orient_of(const cvtm_half_edges *m, int32_t a, int32_t b, int32_t c) {
+  return cvtm_orient(m->grid[a], m->grid[b], m->grid[c]);
+}
+
+#endif

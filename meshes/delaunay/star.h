@@ -1,0 +1,412 @@
+/* Inside meshes only, for both devices: the triangles of the Delaunay triangulation, or of the
+ * regular triangulation of weighted points, around one point, found and proved by that point alone.
+ * Decisions are made in integers, and in floating point where rounding cannot change them.
+ *
+ * The edge from a point o to its nearest neighbour q is Delaunay. The triangle on one side of a
+ * Delaunay edge oq has as its third corner the point c whose circle through o and q reaches least
+ * far to that side: with cross = q x c > 0, the one of least t = c.(c - q) / cross. From edge to
+ * edge the triangles close around o, or end at the hull. Points that could be better than the best
+ * so far lie inside its circle, so that squares of a quadtree outside it need no look.
+ *
+ * Ties: of cocircular points the first from left to right, then upwards, is a corner of all
+ * triangles (cvtm_precedes). So of four the diagonal from it is in the triangulation, and a
+ * triangle of more is exactly if it is for each fourth point alone.
+ *
+ * With weights |y - p|^2 - w_p takes the place of the squared distance from p to y. A point whose
+ * power cell is empty has no triangles. One that lies inside its own cell begins with the neighbour
+ * whose bisector is nearest. Any other begins with a neighbour that has found it, which happens
+ * sooner or later, since the triangulation is connected. Ties of powers are broken by distances, as
+ * if each weight were less by a vanishing share of |p|^2, and then as without weights. */
+#ifndef CVTMESH_MESHES_DELAUNAY_STAR_H
+#define CVTMESH_MESHES_DELAUNAY_STAR_H
+
+#include "base/device.h"
+#include "meshes/delaunay/star_search.h"
+
+/* ---- The first neighbour ---- */
+
+/* True if a^2 / a2 < b^2 / b2, or if both are equal and a2 < b2, for 0 < a, b <= 2^62 and
+ * 0 < a2, b2 <= 2^61. */
+CVTM_HD int cvtm_star_reaches_less(int64_t a, int64_t a2, int64_t b, int64_t b2) {
+  const double left = (double)a * (double)a * (double)b2;
+  const double right = (double)b * (double)b * (double)a2;
+  const double bound = 1e-14 * (left + right);
+  if (left - right > bound) return 0;
+  if (left - right < -bound) return 1;
+  /* Both products in 192 bits: the upper 128 of each, then the lower 64. */
+  const cvtm_uint128 aa = (cvtm_uint128)a * (cvtm_uint128)a, bb = (cvtm_uint128)b * (cvtm_uint128)b;
+  const cvtm_uint128 a_low = (cvtm_uint128)(uint64_t)aa * (uint64_t)b2;
+  const cvtm_uint128 b_low = (cvtm_uint128)(uint64_t)bb * (uint64_t)a2;
+  const cvtm_uint128 a_high = (aa >> 64) * (uint64_t)b2 + (a_low >> 64);
+  const cvtm_uint128 b_high = (bb >> 64) * (uint64_t)a2 + (b_low >> 64);
+  if (a_high != b_high) return a_high < b_high;
+  if ((uint64_t)a_low != (uint64_t)b_low) return (uint64_t)a_low < (uint64_t)b_low;
+  return a2 < b2;
+}
+
+/* Takes the point if its bisector is nearer than that of the best so far. If weighted, the star is
+ * undone if o is not inside its own cell. */
+CVTM_HD void cvtm_star_offer_first(cvtm_star_search *s, int32_t place, int weighted) {
+  const cvtm_grid_point c = cvtm_star_from(s, place);
+  const int64_t distance2 = (int64_t)c.x * c.x + (int64_t)c.y * c.y;
+  if (place == s->self) return;
+  if (weighted) {
+    const int64_t bisector = cvtm_star_bisector(s, place, c);
+    if (bisector <= 0) s->undone = CVTM_STAR_UNLINKED;
+    if (bisector <= 0 ||
+        (s->best >= 0 && !cvtm_star_reaches_less(bisector, distance2, s->bisector, s->distance2)))
+      return;
+    s->bisector = bisector;
+  } else if (s->best >= 0 && distance2 >= s->distance2) {
+    return;
+  }
+  s->best = place;
+  s->distance2 = distance2;
+}
+
+/* Twice the distance from o to the nearest bisector, with the room that rounding needs. */
+CVTM_HD double cvtm_star_first_reach(const cvtm_star_search *s, int weighted) {
+  if (s->best < 0) return HUGE_VAL;
+  const double distance = sqrt((double)s->distance2);
+  return (weighted ? (double)s->bisector / distance : distance) * (1 + 1e-9) + (weighted ? 1 : 0);
+}
+
+/* s->best: a neighbour, that whose bisector is nearest to o; -1 if there is no other point. */
+CVTM_HD void cvtm_star_find_first(cvtm_star_search *s, int weighted) {
+  s->best = -1;
+  for (int32_t k = 0; k < s->near_count && !s->undone; ++k)
+    cvtm_star_offer_first(s, s->near[k], weighted);
+  if (!(s->cover < HUGE_VAL) || s->undone) return;
+  if (cvtm_star_first_reach(s, weighted) < s->cover) return;
+  cvtm_star_node stack[CVTM_STAR_STACK];
+  const cvtm_star_node root = {0, 0, 0};
+  int32_t top = 0;
+  stack[top++] = root;
+  while (top > 0 && !s->undone) {
+    const cvtm_star_node node = stack[--top];
+    if (--s->visits < 0) {
+      s->undone = CVTM_STAR_FAR;
+      return;
+    }
+    int32_t first, last;
+    cvtm_star_range(s->tree, node.level, cvtm_star_code((uint32_t)node.i, (uint32_t)node.j), &first,
+                    &last);
+    if (first == last) continue;
+    const cvtm_star_box box = cvtm_star_box_of(s, node.level, node.i, node.j);
+    const double distance = sqrt(cvtm_star_distance2(&box, 0, 0));
+    const double gain = weighted ? cvtm_star_gain(s, node.level, node.i, node.j) : 0;
+    if (distance > 0 && cvtm_star_least_reach(distance, gain) > cvtm_star_first_reach(s, weighted))
+      continue;
+    if (last - first <= CVTM_STAR_LEAF || node.level == CVTM_GRID_BITS) {
+      for (int32_t k = first; k < last; ++k) cvtm_star_offer_first(s, k, weighted);
+    } else {
+      top = cvtm_star_push_children(node, &box, stack, top);
+    }
+  }
+}
+
+/* ---- The star ---- */
+
+/* The corners of a triangle, counterclockwise from the first vertex. */
+typedef struct cvtm_star_corners {
+  int32_t first, second, third;
+} cvtm_star_corners;
+
+/* Triangles around a point. undecided NULL: those of which the point is the first vertex. Otherwise
+ * those that have vertices of smaller numbers, all of which are undecided. Triangles beyond `room`
+ * are counted and not stored. */
+typedef struct cvtm_star_fan {
+  cvtm_star_corners *triangles;
+  int32_t room, count;
+  const int32_t *undecided; /* nonzero for such vertices; NULL: the first vertex counts */
+  int32_t open;             /* the point lies on the hull */
+  int32_t end[2];           /* the places of its neighbours there */
+} cvtm_star_fan;
+
+CVTM_HD cvtm_star_fan cvtm_star_fan_in(cvtm_star_corners *triangles, int32_t room,
+                                       const int32_t *undecided) {
+  const cvtm_star_fan fan = {triangles, room, 0, undecided, 0, {-1, -1}};
+  return fan;
+}
+
+/* Is the triangle of the vertices a, b and c one for the fan of a? */
+CVTM_HD int cvtm_star_belongs(const cvtm_star_fan *fan, int32_t a, int32_t b, int32_t c) {
+  if (fan->undecided == NULL) return a < b && a < c;
+  if (a < b && a < c) return 0;
+  return (a < b || fan->undecided[b]) && (a < c || fan->undecided[c]);
+}
+
+CVTM_HD void cvtm_star_add(const cvtm_star_search *s, int32_t q, int32_t r, cvtm_star_fan *fan) {
+  const int32_t *vertex = s->tree->vertex;
+  const int32_t a = vertex[s->self], b = vertex[q], c = vertex[r];
+  if (!cvtm_star_belongs(fan, a, b, c)) return;
+  if (fan->count < fan->room) {
+    const cvtm_star_corners abc = {a, b, c}, bca = {b, c, a}, cab = {c, a, b};
+    fan->triangles[fan->count] = a < b && a < c ? abc : b < c ? bca : cab;
+  }
+  fan->count++;
+}
+
+/* Tells the neighbour at a place that it is one. Others may do the same at the same time. */
+CVTM_HD void cvtm_star_link(const cvtm_star_search *s, int32_t place) {
+#ifdef __CUDA_ARCH__
+  *(volatile int32_t *)(s->tree->link + place) = s->self;
+#else
+  __atomic_store_n(s->tree->link + place, s->self, __ATOMIC_RELAXED);
+#endif
+}
+
+CVTM_HD int32_t cvtm_star_link_of(const cvtm_star_search *s) {
+#ifdef __CUDA_ARCH__
+  return *(volatile const int32_t *)(s->tree->link + s->self);
+#else
+  return __atomic_load_n(s->tree->link + s->self, __ATOMIC_RELAXED);
+#endif
+}
+
+/* Goes around the point from the edge to `start` in one sense. Returns nonzero if it comes back to
+ * that edge. */
+CVTM_HD int cvtm_star_sweep(cvtm_star_search *s, int32_t start, int32_t sense, int weighted,
+                            cvtm_star_fan *fan) {
+  int32_t at = start;
+  for (;;) {
+    if (weighted) cvtm_star_link(s, at);
+    cvtm_star_find(s, at, sense, weighted);
+    if (s->undone) return 0;
+    if (s->best < 0) {
+      fan->end[sense > 0] = at;
+      return 0;
+    }
+    const int32_t next = s->best;
+    cvtm_star_add(s, sense > 0 ? at : next, sense > 0 ? next : at, fan);
+    if (next == start) return 1;
+    at = next;
+  }
+}
+
+/* The fan of the point at a place, in no particular order. weighted: a constant, whether the tree
+ * has weights. visits: how far it may search. stack: NULL, or memory that the threads of a warp
+ * share, of which all call. */
+CVTM_HD cvtm_star_outcome cvtm_star_make(const cvtm_star_tree *tree, int weighted, int32_t place,
+                                         int32_t visits, cvtm_star_node *stack,
+                                         cvtm_star_fan *fan) {
+  cvtm_star_search s;
+  s.stack = stack;
+  s.tree = tree;
+  s.self = place;
+  s.o = tree->place[place];
+  s.weight = weighted ? tree->weight[place] : 0;
+  s.visits = visits;
+  s.undone = CVTM_STAR_DONE;
+  fan->count = 0;
+  cvtm_star_set_block(&s, weighted);
+  int32_t start = weighted ? cvtm_star_link_of(&s) : -1;
+#ifdef __CUDA_ARCH__
+  if (weighted && stack != NULL) start = __shfl_sync(0xFFFFFFFFu, start, 0);
+#endif
+  if (start < 0) {
+    cvtm_star_find_first(&s, weighted);
+    start = s.best;
+    if (s.undone || start < 0) return (cvtm_star_outcome)s.undone;
+  }
+  if (!cvtm_star_sweep(&s, start, 1, weighted, fan) && !s.undone) {
+    fan->open = 1;
+    cvtm_star_sweep(&s, start, -1, weighted, fan);
+  }
+  return (cvtm_star_outcome)s.undone;
+}
+
+/* Sorts a fan by the second corner: heapsort, so that a long one takes no room. */
+CVTM_HD void cvtm_star_sift(cvtm_star_corners *fan, int32_t at, int32_t count) {
+  const cvtm_star_corners moving = fan[at];
+  for (;;) {
+    int32_t child = 2 * at + 1;
+    if (child >= count) break;
+    if (child + 1 < count && fan[child].second < fan[child + 1].second) ++child;
+    if (fan[child].second < moving.second) break;
+    fan[at] = fan[child];
+    at = child;
+  }
+  fan[at] = moving;
+}
+
+CVTM_HD void cvtm_star_sort(cvtm_star_corners *fan, int32_t count) {
+  if (count <= 16) {
+    for (int32_t i = 1; i < count; ++i) {
+      const cvtm_star_corners moving = fan[i];
+      int32_t k = i;
+      for (; k > 0 && fan[k - 1].second > moving.second; --k) fan[k] = fan[k - 1];
+      fan[k] = moving;
+    }
+    return;
+  }
+  for (int32_t i = count / 2 - 1; i >= 0; --i) cvtm_star_sift(fan, i, count);
+  for (int32_t last = count - 1; last > 0; --last) {
+    const cvtm_star_corners largest = fan[0];
+    fan[0] = fan[last];
+    fan[last] = largest;
+    cvtm_star_sift(fan, 0, last);
+  }
+}
+
+/* ---- The phases that differ between devices ---- */
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+enum { CVTM_STAR_ROOM = 16 /* triangles of a fan that are kept while it is made */ };
+
+/* What the kernels count. */
+typedef struct cvtm_star_counts {
+  int32_t triangles; /* in fans */
+  int32_t deferred;  /* stars left undone */
+  int32_t unlinked;  /* so many of them for want of a neighbour */
+  int32_t open;      /* stars of the hull */
+  int32_t adopted;   /* triangles of undecided vertices */
+} cvtm_star_counts;
+
+/* Arrays that receive the stars. */
+typedef struct cvtm_star_output {
+  cvtm_star_corners *fans; /* `room` triangles; the triangles of a fan are consecutive */
+  int32_t room;
+  int32_t *fan_start, *fan_count; /* of each vertex */
+  int32_t *deferred;              /* places of stars left undone */
+  cvtm_star_counts *counts;
+} cvtm_star_output;
+
+/* Weights count from `least` on, in units of 2^exponent. */
+typedef struct cvtm_star_scale {
+  double least;
+  int32_t exponent;
+} cvtm_star_scale;
+
+CVTM_HD int64_t cvtm_star_weight(cvtm_star_scale scale, double weight) {
+  return (int64_t)rint(ldexp(weight - scale.least, -scale.exponent));
+}
+
+/* Each phase enqueues its work; all arrays are in device memory. */
+typedef struct cvtm_star_table {
+  /* *bounds: of count >= 1 points. Not finite or too large: see cvtm_bounds. */
+  cvtm_status (*bound)(cvtm_device *device, const double *points, int64_t count,
+                       cvtm_bounds *bounds);
+  /* Snaps the points, and makes a key of each; index[i] = i. */
+  cvtm_status (*snap)(cvtm_device *device, cvtm_snapping snapping, double *points, int64_t count,
+                      uint64_t *keys, int32_t *index);
+  /* distinct[k]: does sorted key k differ from the one before? */
+  cvtm_status (*mark)(cvtm_device *device, const uint64_t *keys, int64_t count, int32_t *distinct);
+  /* The distinct keys: to place sums[k] of the tree's arrays. */
+  cvtm_status (*compact)(cvtm_device *device, const uint64_t *keys, const int32_t *index,
+                         const int32_t *distinct, const int64_t *sums, int64_t count,
+                         uint64_t *tree_keys, cvtm_grid_point *place, int32_t *vertex);
+  /* The weights of the tree's points, and which of those at one place each stands for: the
+   * heaviest, of equals the first. weights: of all points, to be taken as
+   * cvtm_star_weight says. */
+  cvtm_status (*weigh)(cvtm_device *device, const double *weights, cvtm_star_scale scale,
+                       const int32_t *index, const int32_t *distinct, const int64_t *sums,
+                       int64_t count, int64_t *weight, int32_t *vertex);
+  /* The largest weights in the squares of a level, of the tree's points (level = tree->levels), or
+   * of the four squares below each. */
+  cvtm_status (*find_heaviest)(cvtm_device *device, const cvtm_star_tree *tree, int32_t level,
+                               int64_t *heaviest);
+  /* start of 4^levels squares. */
+  cvtm_status (*divide)(cvtm_device *device, const uint64_t *tree_keys, int64_t count,
+                        int32_t levels, int32_t *start);
+  /* The stars of the places list[0 .. count - 1], or of 0 .. count - 1 (list NULL). With the tree's
+   * weights, if it has any. */
+  cvtm_status (*make)(cvtm_device *device, const cvtm_star_tree *tree, const int32_t *list,
+                      int64_t count, int32_t visits, const cvtm_star_output *output);
+  /* undecided[v] = 1 for the vertices v at the places of a list. */
+  cvtm_status (*flag)(cvtm_device *device, const cvtm_star_tree *tree, const int32_t *list,
+                      int64_t count, int32_t *undecided);
+  /* Without weights: finds the triangles of undecided vertices by their other corners: to
+   * `adopted`, which has output->room, and counted in fan_count. undecided[v] becomes 2 on the
+   * hull. */
+  cvtm_status (*adopt)(cvtm_device *device, const cvtm_star_tree *tree, int32_t visits,
+                       int32_t *undecided, cvtm_star_corners *adopted,
+                       const cvtm_star_output *output);
+  /* Makes fans of them, for the vertices at the places of the list. */
+  cvtm_status (*settle)(cvtm_device *device, const cvtm_star_tree *tree, const int32_t *list,
+                        int64_t count, const int32_t *undecided, const cvtm_star_corners *adopted,
+                        int64_t adopted_count, const cvtm_star_output *output);
+  /* Turns fans into triangles: the fan of vertex v from first[v] on. */
+  cvtm_status (*collect)(cvtm_device *device, const cvtm_star_output *output, const int64_t *first,
+                         int64_t count, cvtm_star_corners *triangles);
+} cvtm_star_table;
+
+extern const cvtm_star_table cvtm_star_table_cpu, cvtm_star_table_cuda;
+
+#ifdef __cplusplus
+}
+#endif
+/* The fan of a place, whose triangles are those from `at` on. */
+CVTM_HD void cvtm_star_keep(const cvtm_star_tree *tree, int32_t place, int32_t at, int32_t count,
+                            const cvtm_star_output *output) {
+  output->fan_start[tree->vertex[place]] = at;
+  output->fan_count[tree->vertex[place]] = count;
+  cvtm_star_sort(output->fans + at, count);
+}
+
+/* Stores a fan of at most CVTM_STAR_ROOM triangles from `at` on. There is room for all triangles
+ * that a triangulation can have; more would be told by their number. */
+CVTM_HD void cvtm_star_copy(const cvtm_star_tree *tree, int32_t place, int32_t at,
+                            const cvtm_star_fan *fan, const cvtm_star_output *output) {
+  if (fan->count > output->room - at) return;
+  for (int32_t k = 0; k < fan->count; ++k) output->fans[at + k] = fan->triangles[k];
+  cvtm_star_keep(tree, place, at, fan->count, output);
+}
+
+/* Stores a fan; a longer one is made again. */
+CVTM_HD void cvtm_star_store(const cvtm_star_tree *tree, int weighted, int32_t place,
+                             int32_t visits, int32_t at, const cvtm_star_fan *fan,
+                             const cvtm_star_output *output) {
+  if (fan->count <= CVTM_STAR_ROOM) {
+    cvtm_star_copy(tree, place, at, fan, output);
+  } else if (fan->count <= output->room - at) {
+    cvtm_star_fan again = cvtm_star_fan_in(output->fans + at, fan->count, NULL);
+    (void)cvtm_star_make(tree, weighted, place, visits, NULL, &again);
+    cvtm_star_keep(tree, place, at, fan->count, output);
+  }
+}
+
+/* The triangles of a fan that it has room for. More than that, of undecided vertices, are missed;
+ * the number of all triangles tells. */
+CVTM_HD int32_t cvtm_star_kept(const cvtm_star_fan *fan) {
+  return fan->count < fan->room ? fan->count : fan->room;
+}
+
+/* The triangles of vertex v. */
+CVTM_HD void cvtm_star_collect_fan(const cvtm_star_output *output, const int64_t *first, int64_t v,
+                                   cvtm_star_corners *triangles) {
+  const int32_t count = output->fan_count[v];
+  if (count == 0) return; /* a coincident point has no fan */
+  const cvtm_star_corners *fan = output->fans + output->fan_start[v];
+  for (int32_t k = 0; k < count; ++k) triangles[first[v] + k] = fan[k];
+}
+
+/* The heaviest of the points at the place whose first sorted key is k; see `weigh`. */
+CVTM_HD void cvtm_star_weigh(const double *weights, cvtm_star_scale scale, const int32_t *index,
+                             const int32_t *distinct, int64_t k, int64_t count, int64_t *weight,
+                             int32_t *vertex) {
+  *weight = -1;
+  do {
+    const int64_t here = cvtm_star_weight(scale, weights[index[k]]);
+    if (here > *weight) *vertex = index[k];
+    if (here > *weight) *weight = here;
+  } while (++k < count && !distinct[k]);
+}
+
+/* The largest weight in square `code` of a level; see `find_heaviest`. */
+CVTM_HD void cvtm_star_set_heaviest(const cvtm_star_tree *tree, int32_t level, int64_t code,
+                                    int64_t *heaviest) {
+  const int64_t *below = heaviest + cvtm_star_first_of_level(level + 1) + 4 * code;
+  const int leaf = level == tree->levels;
+  const int64_t first = leaf ? tree->start[code] : 0, last = leaf ? tree->start[code + 1] : 4;
+  int64_t most = 0;
+  for (int64_t k = first; k < last; ++k) {
+    const int64_t weight = leaf ? tree->weight[k] : below[k];
+    if (weight > most) most = weight;
+  }
+  heaviest[cvtm_star_first_of_level(level) + code] = most;
+}
+
+#endif

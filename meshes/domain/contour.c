@@ -1,0 +1,544 @@
+/* Contours of masks, labels, polygons and graphs. */
+#include "base/coverage.h"
+#include "base/options.h"
+#include "base/portable.h"
+#include "meshes/contour.h"
+#include "meshes/domain/contour_steps.h"
+#include "meshes/domain/pslg.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+void cvtm_contour_defaults(cvtm_contour_options *options) {
+  options->corner_angle = 40;
+  options->smallest = 1;
+  options->border = CVTM_BORDER_EMPTY;
+  options->smooth = 0;
+}
+
+void cvtm_contour_free(cvtm_contour *contour) {
+  free(contour->start);
+  free(contour->points);
+  free(contour->corner);
+  free(contour->left);
+  free(contour->right);
+  free(contour->twin);
+  free(contour->region);
+  free(contour->region_area);
+  *contour = (cvtm_contour){0};
+}
+
+cvtm_status cvtm_contour_allocate(int64_t arcs, int64_t points, cvtm_contour *made,
+                                  cvtm_error *error) {
+  made->start = calloc((size_t)arcs + 1, sizeof *made->start);
+  made->left = malloc(((size_t)arcs + 1) * sizeof *made->left);
+  made->right = malloc(((size_t)arcs + 1) * sizeof *made->right);
+  made->points = malloc(((size_t)points + 1) * 2 * sizeof *made->points);
+  made->corner = calloc((size_t)points + 1, 1);
+  const int all = made->start && made->left && made->right && made->points && made->corner;
+  return all ? CVTM_OK : cvtm_no_memory(error, "the contour");
+}
+
+static double arc_area(const cvtm_contour *c, int64_t arc) {
+  return cvtm_ring_area(c->points + 2 * c->start[arc], c->start[arc + 1] - c->start[arc]);
+}
+
+void cvtm_contour_drop_small(cvtm_contour *made, double smallest, int64_t *points) {
+  const int64_t arc = made->arc_count - 1;
+  if (!cvtm_contour_is_closed(made, arc) || fabs(arc_area(made, arc)) >= smallest) return;
+  *points = made->start[arc];
+  --made->arc_count;
+  ++made->dropped;
+}
+
+/* ---- Sides of a periodic image ---- */
+
+/* An arc along a side, in increasing coordinates. */
+typedef struct side_edge {
+  int axis; /* the coordinate that is the same on all the side */
+  int is_far;
+  double low, high;
+  int64_t arc;
+} side_edge;
+
+typedef struct splitter {
+  const cvtm_contour *rings;
+  const double *size; /* of the image */
+  cvtm_contour made;
+  int64_t points;
+  side_edge *edges;
+  int64_t edge_count;
+} splitter;
+
+/* The axis across the side that a and b are on, or -1. */
+static int side_axis(const splitter *s, const double *a, const double *b) {
+  for (int axis = 0; axis < 2; ++axis)
+    if (a[axis] == b[axis] && (a[axis] == 0 || a[axis] == s->size[axis])) return axis;
+  return -1;
+}
+
+static void begin_split_arc(splitter *s, int32_t left, int32_t right) {
+  cvtm_contour *m = &s->made;
+  m->left[m->arc_count] = left;
+  m->right[m->arc_count] = right;
+  m->twin[m->arc_count++] = -1;
+}
+
+static void add_arc_point(splitter *s, const double *place, int corner) {
+  memcpy(s->made.points + 2 * s->points, place, 2 * sizeof *place);
+  s->made.corner[s->points++] = (uint8_t)corner;
+  s->made.start[s->made.arc_count] = s->points;
+}
+
+static void add_side_edge(splitter *s, int axis, const double *a, const double *b, int32_t left,
+                          int32_t right) {
+  const int turned = a[!axis] > b[!axis];
+  const double *low = turned ? b : a, *high = turned ? a : b;
+  s->edges[s->edge_count++] =
+      (side_edge){axis, a[axis] != 0, low[!axis], high[!axis], s->made.arc_count};
+  begin_split_arc(s, turned ? right : left, turned ? left : right);
+  add_arc_point(s, low, 1);
+  add_arc_point(s, high, 1);
+}
+
+/* Splits one arc, a closed one from an edge along a side if it has one. */
+static void split_ring(splitter *s, int64_t ring) {
+  const cvtm_contour *c = s->rings;
+  const int64_t n = c->start[ring + 1] - c->start[ring] - 1;
+  const double *p = c->points + 2 * c->start[ring];
+  const uint8_t *corner = c->corner + c->start[ring];
+  int64_t first = 0;
+  while (first < n && side_axis(s, p + 2 * first, p + 2 * first + 2) < 0) ++first;
+  const int whole = first == n;
+  if (!cvtm_contour_is_closed(c, ring)) first = 0;
+  int in_arc = 0;
+  for (int64_t k = 0; k < n; ++k) {
+    const int64_t i = whole ? k : (first + k) % n;
+    const double *a = p + 2 * i, *b = a + 2;
+    const int axis = side_axis(s, a, b);
+    if (axis >= 0) {
+      if (in_arc) s->made.corner[s->points - 1] = 1;
+      add_side_edge(s, axis, a, b, c->left[ring], c->right[ring]);
+    } else {
+      if (!in_arc) begin_split_arc(s, c->left[ring], c->right[ring]);
+      if (!in_arc) add_arc_point(s, a, !whole || corner[0]);
+      add_arc_point(s, b, corner[i + 1]);
+    }
+    in_arc = axis < 0;
+  }
+  if (in_arc && !whole) s->made.corner[s->points - 1] = 1;
+}
+
+static int compare_edges(const void *left, const void *right) {
+  const side_edge *a = left, *b = right;
+  if (a->axis != b->axis) return a->axis - b->axis;
+  if (a->low != b->low) return a->low < b->low ? -1 : 1;
+  if (a->high != b->high) return a->high < b->high ? -1 : 1;
+  return a->is_far - b->is_far;
+}
+
+/* Fails if edges of two sides have copies, and others have none. */
+static cvtm_status join_twins(splitter *s, cvtm_error *error) {
+  int64_t paired[2] = {0, 0}, count[2] = {0, 0};
+  qsort(s->edges, (size_t)s->edge_count, sizeof *s->edges, compare_edges);
+  for (int64_t k = 0; k < s->edge_count; ++k) {
+    const side_edge *a = &s->edges[k], *b = a + 1;
+    ++count[a->axis];
+    if (k + 1 == s->edge_count || a->axis != b->axis || a->low != b->low || a->high != b->high ||
+        a->is_far == b->is_far)
+      continue;
+    const int64_t later = a->arc > b->arc ? a->arc : b->arc;
+    s->made.twin[later] = a->arc + b->arc - later;
+    paired[a->axis] += 2;
+  }
+  if (paired[0] + paired[1] == 0)
+    return cvtm_fail(error, CVTM_ERROR_INPUT,
+                     "--periodic: no edges on opposite sides of the image are alike");
+  const int64_t alone =
+      (paired[0] > 0 ? count[0] - paired[0] : 0) + (paired[1] > 0 ? count[1] - paired[1] : 0);
+  if (alone == 0) return CVTM_OK;
+  return cvtm_fail(error, CVTM_ERROR_INPUT,
+                   "--periodic: %" PRId64
+                   " %s on sides of the image without a copy on the "
+                   "opposite side",
+                   alone, alone == 1 ? "edge" : "edges");
+}
+
+static cvtm_status allocate_splitter(splitter *s, cvtm_error *error) {
+  const int64_t edges = s->rings->start[s->rings->arc_count];
+  const cvtm_status status = cvtm_contour_allocate(edges, 2 * edges, &s->made, error);
+  if (status != CVTM_OK) return status;
+  s->made.twin = malloc(((size_t)edges + 1) * sizeof *s->made.twin);
+  s->edges = malloc(((size_t)edges + 1) * sizeof *s->edges);
+  return s->made.twin != NULL && s->edges != NULL ? CVTM_OK : cvtm_no_memory(error, "the contour");
+}
+
+/* Makes separate arcs of the edges of polygons along the sides of a periodic image; two arcs that
+ * are the same but for one coordinate are twins. CVTM_ERROR_INPUT if there are none, or if an edge
+ * has no copy on a side that has others with copies. */
+static cvtm_status contour_pair_rings(cvtm_contour *contour, int width, int height,
+                                      cvtm_error *error) {
+  const double size[2] = {width, height};
+  splitter s = {.rings = contour, .size = size};
+  cvtm_status status = allocate_splitter(&s, error);
+  for (int64_t ring = 0; ring < contour->arc_count && status == CVTM_OK; ++ring)
+    split_ring(&s, ring);
+  if (status == CVTM_OK) status = join_twins(&s, error);
+  free(s.edges);
+  if (status != CVTM_OK) {
+    cvtm_contour_free(&s.made);
+    return status;
+  }
+  s.made.dropped = contour->dropped;
+  cvtm_contour_free(contour);
+  *contour = s.made;
+  return CVTM_OK;
+}
+
+/* ---- From masks, labels and polygons ---- */
+
+/* Area of the regions: by Green's theorem, arc by arc. */
+static double regions_area(const cvtm_contour *c) {
+  double twice = 0;
+  for (int64_t arc = 0; arc < c->arc_count; ++arc) {
+    const int side = (c->left[arc] != 0) - (c->right[arc] != 0);
+    for (int64_t k = c->start[arc]; k + 1 < c->start[arc + 1] && side != 0; ++k) {
+      const double *a = c->points + 2 * k, *b = a + 2;
+      twice += side * ((b[0] - a[0]) * (a[1] + b[1])); /* y down: left is positive */
+    }
+  }
+  return 0.5 * twice;
+}
+
+static cvtm_status check_size(int width, int height, const cvtm_contour_options *options,
+                              cvtm_error *error) {
+  if (width < 1 || height < 1 || !options || !(options->corner_angle > 0) ||
+      !(options->smallest >= 0) || !(options->smooth >= 0)) {
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "no contour of %d x %d pixels", width, height);
+  }
+  return CVTM_OK;
+}
+
+static cvtm_status contour_of(const cvtm_contour_picture *picture,
+                              const cvtm_contour_options *options, cvtm_contour *contour,
+                              cvtm_error *error) {
+  const int least = 3; /* pixels of a side, so that the images of a square on a torus differ */
+  cvtm_contour made = {0};
+  if (picture->border == CVTM_BORDER_PERIODIC &&
+      (picture->width < least || picture->height < least))
+    return cvtm_fail(error, CVTM_ERROR_INPUT, "a periodic domain has %d x %d pixels or more", least,
+                     least);
+  const int smooth = picture->labels != NULL && options->smooth > 0;
+  cvtm_status status = cvtm_contour_trace(picture, smooth ? 0 : options->smallest, &made, error);
+  if (status == CVTM_OK && picture->labels != NULL)
+    status = cvtm_contour_count_areas(picture, &made, error);
+  if (status == CVTM_OK && smooth) {
+    cvtm_contour_drop_specks(&made, options->smallest);
+    status = cvtm_contour_smooth(picture, options->smooth, &made, error);
+  }
+  if (status == CVTM_OK && picture->border != CVTM_BORDER_EMPTY)
+    status = cvtm_contour_add_sides(picture, &made, error);
+  if (status == CVTM_OK && smooth) status = cvtm_contour_fit(picture, &made, error);
+  if (status == CVTM_OK && made.arc_count == 0) {
+    status = cvtm_fail(error, CVTM_ERROR_INPUT,
+                       made.dropped > 0 ? "the domain is empty: nothing in it is larger than %g "
+                                          "square pixels"
+                                        : "the domain is empty: no pixel is at least half covered",
+                       options->smallest);
+  }
+  if (status == CVTM_OK) {
+    made.area = regions_area(&made);
+    status = cvtm_contour_find_corners(&made, picture, options->corner_angle, error);
+  }
+  if (status != CVTM_OK) {
+    cvtm_contour_free(&made);
+    return status;
+  }
+  *contour = made;
+  return CVTM_OK;
+}
+
+cvtm_status cvtm_contour_of_mask(const float *coverage, int width, int height,
+                                 const cvtm_contour_options *options, cvtm_contour *contour,
+                                 cvtm_error *error) {
+  CVTM_DEFAULT_OPTIONS(cvtm_contour, options)
+  cvtm_status status = check_size(width, height, options, error);
+  for (int64_t p = 0; p < (int64_t)width * height && status == CVTM_OK; ++p) {
+    if (coverage[p] >= 0 && coverage[p] <= 1) continue;
+    status = cvtm_fail(error, CVTM_ERROR_INPUT, "coverage at pixel (%d, %d) is %g",
+                       (int)(p % width), (int)(p / width), (double)coverage[p]);
+  }
+  if (status != CVTM_OK) return status;
+  const cvtm_contour_picture picture = {coverage, NULL, width, height, options->border};
+  return contour_of(&picture, options, contour, error);
+}
+
+cvtm_status cvtm_contour_of_labels(const int32_t *labels, int width, int height,
+                                   const cvtm_contour_options *options, cvtm_contour *contour,
+                                   cvtm_error *error) {
+  CVTM_DEFAULT_OPTIONS(cvtm_contour, options)
+  cvtm_status status = check_size(width, height, options, error);
+  for (int64_t p = 0; p < (int64_t)width * height && status == CVTM_OK; ++p) {
+    if (labels[p] >= 0) continue;
+    status = cvtm_fail(error, CVTM_ERROR_INPUT, "the label of pixel (%d, %d) is %" PRId32,
+                       (int)(p % width), (int)(p / width), labels[p]);
+  }
+  if (status != CVTM_OK) return status;
+  const int flat = options->smooth > 0 && options->border == CVTM_BORDER_EMPTY;
+  const cvtm_contour_picture picture = {NULL, labels, width, height,
+                                        flat ? CVTM_BORDER_FLAT : options->border};
+  return contour_of(&picture, options, contour, error);
+}
+
+cvtm_status cvtm_contour_of_frame(int width, int height, const cvtm_contour_options *options,
+                                  cvtm_contour *contour, cvtm_error *error) {
+  CVTM_DEFAULT_OPTIONS(cvtm_contour, options)
+  cvtm_status status = check_size(width, height, options, error);
+  if (status != CVTM_OK) return status;
+  const size_t pixels = (size_t)width * (size_t)height;
+  int32_t *labels = malloc(pixels * sizeof *labels);
+  if (labels == NULL) return cvtm_no_memory(error, "the contour");
+  for (size_t k = 0; k < pixels; ++k) labels[k] = 1;
+  const cvtm_contour_picture picture = {
+      NULL, labels, width, height,
+      options->border == CVTM_BORDER_PERIODIC ? CVTM_BORDER_PERIODIC : CVTM_BORDER_FLAT};
+  status = contour_of(&picture, options, contour, error);
+  free(labels);
+  return status;
+}
+
+/* One ring, begun at a corner if it has any. */
+static void add_ring(const double *p, int64_t n, double sharp, cvtm_contour *made,
+                     int64_t *points) {
+  const int64_t arc = made->arc_count++;
+  int64_t first = 0;
+  for (int64_t k = n - 1; k >= 0; --k) {
+    const double *a = p + 2 * ((k + n - 1) % n), *b = p + 2 * k, *c = p + 2 * ((k + 1) % n);
+    if (cvtm_turn_cosine(a, b, c) <= sharp) first = k;
+  }
+  for (int64_t k = 0; k <= n; ++k) {
+    const int64_t at = (first + k) % n;
+    const double *a = p + 2 * ((at + n - 1) % n), *b = p + 2 * at, *c = p + 2 * ((at + 1) % n);
+    made->corner[*points] = cvtm_turn_cosine(a, b, c) <= sharp;
+    memcpy(made->points + 2 * (*points)++, b, 2 * sizeof *b);
+  }
+  made->left[arc] = 1; /* outer rings run counterclockwise, holes clockwise */
+  made->right[arc] = 0;
+  made->start[arc + 1] = *points;
+}
+
+/* CVTM_ERROR_INPUT if a corner is outside the image. */
+static cvtm_status contour_check_inside(const double *points, int64_t count, int width, int height,
+                                        cvtm_error *error) {
+  for (int64_t k = 0; k < count; ++k) {
+    const double x = points[2 * k], y = points[2 * k + 1];
+    if (x >= 0 && y >= 0 && x <= width && y <= height) continue;
+    return cvtm_fail(error, CVTM_ERROR_INPUT,
+                     "the polygon's corner at (%g, %g) is outside the image of %d x %d pixels", x,
+                     y, width, height);
+  }
+  return CVTM_OK;
+}
+
+/* What follows when all arcs are there, which is an error if there are none: pairs of a periodic
+ * image, and the area. */
+static cvtm_status contour_finish_polygons(int width, int height,
+                                           const cvtm_contour_options *options, cvtm_contour *made,
+                                           cvtm_error *error) {
+  cvtm_status status = CVTM_OK;
+  if (made->arc_count == 0) {
+    status = cvtm_fail(error, CVTM_ERROR_INPUT,
+                       "the domain is empty: nothing in it is larger than %g square pixels",
+                       options->smallest);
+  }
+  if (status == CVTM_OK && options->border == CVTM_BORDER_PERIODIC)
+    status = contour_pair_rings(made, width, height, error);
+  if (status == CVTM_OK) made->area = regions_area(made);
+  return status;
+}
+
+cvtm_status cvtm_contour_of_polygons(const cvtm_polygons *polygons, int width, int height,
+                                     const cvtm_contour_options *options, cvtm_contour *contour,
+                                     cvtm_error *error) {
+  CVTM_DEFAULT_OPTIONS(cvtm_contour, options)
+  const int64_t rings = polygons->ring_count, total = polygons->start[rings];
+  cvtm_contour made = {0};
+  cvtm_status status = check_size(width, height, options, error);
+  if (status == CVTM_OK)
+    status = contour_check_inside(polygons->points, total, width, height, error);
+  if (status == CVTM_OK) status = cvtm_contour_allocate(rings, total + rings, &made, error);
+  int64_t points = 0;
+  for (int64_t r = 0; r < rings && status == CVTM_OK; ++r) {
+    const int64_t first = polygons->start[r];
+    add_ring(polygons->points + 2 * first, polygons->start[r + 1] - first,
+             cos(options->corner_angle * CVTM_PI / 180), &made, &points);
+    cvtm_contour_drop_small(&made, options->smallest, &points);
+  }
+  if (status == CVTM_OK) status = contour_finish_polygons(width, height, options, &made, error);
+  if (status != CVTM_OK) {
+    cvtm_contour_free(&made);
+    return status;
+  }
+  *contour = made;
+  return CVTM_OK;
+}
+
+/* ---- Coverage ---- */
+
+/* (width + 1) * height: the last entry of a row takes changes beyond its last pixel. */
+typedef struct accumulator {
+  double *change;
+  int width;
+} accumulator;
+
+static void add_change(void *context, int x, int y, double change) {
+  const accumulator *to = context;
+  to->change[(int64_t)y * (to->width + 1) + x] += change;
+}
+
+cvtm_status cvtm_contour_coverage(const cvtm_contour *contour, int width, int height,
+                                  float *coverage, cvtm_error *error) {
+  double *rows = calloc((size_t)(width + 1) * (size_t)height, sizeof *rows);
+  if (rows == NULL) return cvtm_no_memory(error, "the contour");
+  const cvtm_pixel_box all = {0, 0, width, height};
+  accumulator to = {rows, width};
+  for (int64_t arc = 0; arc < contour->arc_count; ++arc) {
+    const int side = (contour->left[arc] != 0) - (contour->right[arc] != 0);
+    for (int64_t k = contour->start[arc]; k + 1 < contour->start[arc + 1] && side != 0; ++k) {
+      cvtm_cover_edge(contour->points + 2 * k, contour->points + 2 * k + 2, side, all, add_change,
+                      &to);
+    }
+  }
+  for (int j = 0; j < height; ++j) {
+    double sum = 0;
+    for (int i = 0; i < width; ++i) {
+      sum += rows[(int64_t)j * (width + 1) + i];
+      /* Rounding errors put the share slightly outside 0 .. 1. */
+      const double share = sum < 1e-6 ? 0 : sum > 1 - 1e-6 ? 1 : sum;
+      coverage[(int64_t)j * width + i] = (float)share;
+    }
+  }
+  free(rows);
+  return CVTM_OK;
+}
+
+/* ---- From graphs ---- */
+
+typedef struct walker {
+  const cvtm_boundary *b;
+  double sharp;   /* cosine of the least turn of a corner */
+  int64_t *begin; /* vertex_count + 1: where the edges of each vertex begin in `list` */
+  int64_t *list;
+  uint8_t *used; /* per edge */
+  cvtm_contour *made;
+  int64_t points;
+} walker;
+
+static cvtm_status list_edges(walker *w, cvtm_error *error) {
+  const cvtm_boundary *b = w->b;
+  const size_t n = (size_t)b->vertex_count, edges = (size_t)b->edge_count;
+  w->begin = calloc(n + 2, sizeof *w->begin);
+  w->list = malloc((2 * edges + 1) * sizeof *w->list);
+  w->used = calloc(edges + 1, 1);
+  if (!w->begin || !w->list || !w->used) return cvtm_no_memory(error, "the contour");
+  for (size_t k = 0; k < 2 * edges; ++k) ++w->begin[b->edges[k] + 2];
+  for (size_t v = 0; v < n; ++v) w->begin[v + 2] += w->begin[v + 1];
+  for (size_t k = 0; k < 2 * edges; ++k) w->list[w->begin[b->edges[k] + 1]++] = (int64_t)(k / 2);
+  return CVTM_OK;
+}
+
+static int32_t other_end(const walker *w, int64_t edge, int32_t v) {
+  const int32_t *ends = w->b->edges + 2 * edge;
+  return ends[0] == v ? ends[1] : ends[0];
+}
+
+/* The region on the left of an edge as it is passed from v. */
+static int32_t left_from(const walker *w, int64_t edge, int32_t v) {
+  return w->b->edges[2 * edge] == v ? w->b->left[edge] : w->b->right[edge];
+}
+
+static int32_t right_from(const walker *w, int64_t edge, int32_t v) {
+  return w->b->edges[2 * edge] == v ? w->b->right[edge] : w->b->left[edge];
+}
+
+/* The edge that continues `edge` at its end v; -1 where the arc ends. */
+static int64_t continue_at(const walker *w, int64_t edge, int32_t v) {
+  const int64_t *at = w->list + w->begin[v];
+  if (w->begin[v + 1] - w->begin[v] != 2) return -1;
+  const int64_t next = at[0] == edge ? at[1] : at[0];
+  const int same = left_from(w, next, v) == right_from(w, edge, v) &&
+                   right_from(w, next, v) == left_from(w, edge, v);
+  return same ? next : -1;
+}
+
+static const double *place(const walker *w, int32_t v) { return w->b->points + 2 * (int64_t)v; }
+
+/* Nonzero if an arc through v, by `edge` from there, begins or turns there. */
+static int is_corner(const walker *w, int64_t edge, int32_t v) {
+  const int64_t before = continue_at(w, edge, v);
+  return before < 0 || cvtm_turn_cosine(place(w, other_end(w, before, v)), place(w, v),
+                                        place(w, other_end(w, edge, v))) <= w->sharp;
+}
+
+static void add_point(walker *w, int32_t v, int corner) {
+  memcpy(w->made->points + 2 * w->points, place(w, v), 2 * sizeof(double));
+  w->made->corner[w->points++] = (uint8_t)corner;
+}
+
+static void walk_arc(walker *w, int64_t edge, int32_t v, double smallest) {
+  cvtm_contour *made = w->made;
+  const int64_t arc = made->arc_count++;
+  made->left[arc] = left_from(w, edge, v);
+  made->right[arc] = right_from(w, edge, v);
+  add_point(w, v, is_corner(w, edge, v));
+  while (edge >= 0 && !w->used[edge]) {
+    w->used[edge] = 1;
+    v = other_end(w, edge, v);
+    add_point(w, v, is_corner(w, edge, v));
+    edge = continue_at(w, edge, v);
+  }
+  made->start[arc + 1] = w->points;
+  cvtm_contour_drop_small(made, smallest, &w->points);
+}
+
+/* First the arcs between branches, then closed ones from a corner, then those without one. */
+static void walk_all(walker *w, double smallest) {
+  for (int pass = 0; pass < 3; ++pass) {
+    for (int32_t v = 0; v < w->b->vertex_count; ++v) {
+      for (int64_t k = w->begin[v]; k < w->begin[v + 1]; ++k) {
+        const int64_t edge = w->list[k];
+        if (w->used[edge] || (pass == 0 && continue_at(w, edge, v) >= 0) ||
+            (pass == 1 && !is_corner(w, edge, v)))
+          continue;
+        walk_arc(w, edge, v, smallest);
+      }
+    }
+  }
+}
+
+cvtm_status cvtm_contour_of_pslg(const cvtm_pslg *pslg, int width, int height,
+                                 const cvtm_contour_options *options, cvtm_contour *contour,
+                                 cvtm_error *error) {
+  const cvtm_boundary *b = &pslg->boundary;
+  cvtm_contour made = {0};
+  walker w = {.b = b, .sharp = cos(options->corner_angle * CVTM_PI / 180), .made = &made};
+  cvtm_status status = contour_check_inside(b->points, b->vertex_count, width, height, error);
+  if (status == CVTM_OK)
+    status = cvtm_contour_allocate(b->edge_count, 2 * b->edge_count, &made, error);
+  if (status == CVTM_OK) status = list_edges(&w, error);
+  if (status == CVTM_OK) {
+    walk_all(&w, options->smallest);
+    status = contour_finish_polygons(width, height, options, &made, error);
+  }
+  free(w.begin);
+  free(w.list);
+  free(w.used);
+  if (status != CVTM_OK) {
+    cvtm_contour_free(&made);
+    return status;
+  }
+  *contour = made;
+  return CVTM_OK;
+}

@@ -1,0 +1,508 @@
+/* The sides of an image as arcs of a contour: arcs on a torus are cut along them, and the sides are
+ * divided where arcs meet them. */
+#include "base/grow.h"
+#include "meshes/domain/contour_steps.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Points nearer to a side than this are put on it, so that no sliver is left beside the side: those
+ * between regions, and those beside the outside. */
+static const double snap_between = 0.45;
+static const double snap = 0.25;
+/* Places on a torus are multiples of this (contour_trace.c). */
+static const double torus_step = 0x1p-30;
+
+enum { X_AXIS, Y_AXIS };
+enum { LEFT_SIDE, RIGHT_SIDE, UPPER_SIDE, LOWER_SIDE, SIDES };
+
+/* A point of an arc on a torus that is refined by the places where the arc meets a side. */
+typedef struct step {
+  double place[2];
+  int cut;
+} step;
+
+/* A place on a side. With an arc there: its slope, along the side per step inwards, and the regions
+ * beside it, before and behind it along the side. */
+typedef struct meeting {
+  double at, slope;
+  int32_t before, behind;
+  int has_arc;
+} meeting;
+
+typedef struct side {
+  meeting *places;
+  int64_t count, capacity;
+  int32_t label; /* of the whole side, if no arc meets it */
+} side;
+
+typedef struct cutter {
+  const cvtm_contour_picture *picture;
+  double size[2];
+  cvtm_contour made;
+  int64_t points, arc_capacity, left_capacity, right_capacity, twin_capacity;
+  int64_t point_capacity, corner_capacity;
+  step *steps;
+  int64_t step_count, step_capacity;
+  side sides[SIDES];
+  cvtm_error *error;
+} cutter;
+
+/* ---- The new contour ---- */
+
+static cvtm_status begin_arc(cutter *c, int32_t left, int32_t right, int64_t twin) {
+  cvtm_contour *m = &c->made;
+  const int64_t arcs = m->arc_count + 1;
+  if (!cvtm_grow(&m->start, sizeof *m->start, &c->arc_capacity, arcs + 1) ||
+      !cvtm_grow(&m->left, sizeof *m->left, &c->left_capacity, arcs) ||
+      !cvtm_grow(&m->right, sizeof *m->right, &c->right_capacity, arcs) ||
+      !cvtm_grow(&m->twin, sizeof *m->twin, &c->twin_capacity, arcs))
+    return cvtm_no_memory(c->error, "the contour");
+  m->start[m->arc_count] = c->points;
+  m->left[m->arc_count] = left;
+  m->right[m->arc_count] = right;
+  m->twin[m->arc_count++] = twin;
+  m->start[arcs] = c->points;
+  return CVTM_OK;
+}
+
+static cvtm_status add_contour_point(cutter *c, double x, double y, int corner) {
+  cvtm_contour *m = &c->made;
+  if (!cvtm_grow(&m->points, 2 * sizeof *m->points, &c->point_capacity, c->points + 1) ||
+      !cvtm_grow(&m->corner, sizeof *m->corner, &c->corner_capacity, c->points + 1))
+    return cvtm_no_memory(c->error, "the contour");
+  m->points[2 * c->points] = x;
+  m->points[2 * c->points + 1] = y;
+  m->corner[c->points++] = (uint8_t)corner;
+  m->start[m->arc_count] = c->points;
+  return CVTM_OK;
+}
+
+/* ---- Points near a side of a torus ---- */
+
+/* The line that is an image of a side across `axis` and nearest to a coordinate. */
+static double nearest_line(const cutter *c, int axis, double v) {
+  return rint(v / c->size[axis]) * c->size[axis];
+}
+
+static int is_on_line(const cutter *c, int axis, double v) { return v == nearest_line(c, axis, v); }
+
+/* Along `axis`, the side of a point of an arc beside the outside on which its region is, if the
+ * stretch from `before` to `after` runs along the line there: -1 or 1; else 0. */
+static int region_side(int axis, const double *before, const double *after, int32_t left,
+                       int32_t right) {
+  const double across = after[axis] - before[axis], along = after[!axis] - before[!axis];
+  if ((left != 0 && right != 0) || !(fabs(along) > fabs(across))) return 0;
+  /* The left of (dx, dy), y down, is (dy, -dx). */
+  const double to_left = axis == X_AXIS ? along : -along;
+  return (to_left > 0) == (left != 0) ? 1 : -1;
+}
+
+/* The pixels around a junction that are in regions: on either side of it, along each axis. */
+static void count_filled(const cutter *c, const double *junction, int filled[2][2]) {
+  const int w = c->picture->width, h = c->picture->height;
+  const int i = (int)floor(junction[0] - 0.5), j = (int)floor(junction[1] - 0.5);
+  memset(filled, 0, 4 * sizeof(int));
+  for (int k = 0; k < 4; ++k) {
+    const int column = ((i + k % 2) % w + w) % w, row = ((j + k / 2) % h + h) % h;
+    const int in_region = cvtm_contour_label(c->picture, column, row) != 0;
+    filled[X_AXIS][k % 2] += in_region;
+    filled[Y_AXIS][k / 2] += in_region;
+  }
+}
+
+/* Puts a junction near sides on them, but away from a side beyond which all is outside, and away
+ * from a corner of the image if some is outside there. */
+static void snap_junction(const cutter *c, double *place) {
+  int filled[2][2];
+  count_filled(c, place, filled);
+  const int porous = filled[X_AXIS][0] + filled[X_AXIS][1] < 4;
+  int snapped = 0;
+  for (int axis = X_AXIS; axis <= Y_AXIS; ++axis) {
+    const double line = nearest_line(c, axis, place[axis]);
+    const int *own = filled[axis];
+    if (!(fabs(place[axis] - line) < (porous ? snap : snap_between))) continue;
+    const int away = own[0] == 0 || own[1] == 0 || (porous && snapped);
+    place[axis] = line + (!away ? 0 : own[1] > own[0] ? snap : -snap);
+    snapped |= !away;
+  }
+}
+
+/* Puts a point of an arc near a side on it or, where the outside lies on the other side, into the
+ * region: a face that lies on one side of a torus has no opposite. before, after: the points beside
+ * it on the arc. */
+static void snap_point(const cutter *c, const double *before, const double *after, int32_t left,
+                       int32_t right, double *place) {
+  const int between = left != 0 && right != 0;
+  for (int axis = X_AXIS; axis <= Y_AXIS; ++axis) {
+    const double line = nearest_line(c, axis, place[axis]);
+    if (!(fabs(place[axis] - line) < (between ? snap_between : snap))) continue;
+    place[axis] = line + region_side(axis, before, after, left, right) * snap;
+  }
+}
+
+/* Moves points of an arc beside the outside into the region where the arc would run along a side.
+ * Of an arc without ends, the last point is an image of the first. */
+static void leave_lines(cutter *c, int32_t left, int32_t right, int joined) {
+  const int64_t last = c->step_count - 1;
+  if (left != 0 && right != 0) return;
+  for (int64_t k = 0; k < last; ++k) {
+    double *a = c->steps[k].place, *b = c->steps[k + 1].place;
+    for (int axis = X_AXIS; axis <= Y_AXIS; ++axis) {
+      if (a[axis] != b[axis] || !is_on_line(c, axis, a[axis])) continue;
+      const int way = region_side(axis, a, b, left, right);
+      const int first = k + 1 == last && !joined; /* b is a junction */
+      (first ? a : b)[axis] += way * snap;
+      if (k + 1 == last && joined) c->steps[0].place[axis] += way * snap;
+    }
+  }
+}
+
+/* The points of an arc, snapped, as steps. */
+static cvtm_status snap_arc(cutter *c, const cvtm_contour *traced, int64_t arc, int joined) {
+  const double *p = traced->points + 2 * traced->start[arc];
+  const int64_t count = traced->start[arc + 1] - traced->start[arc];
+  const double turn[2] = {p[2 * count - 2] - p[0], p[2 * count - 1] - p[1]};
+  if (!cvtm_grow(&c->steps, sizeof *c->steps, &c->step_capacity, count))
+    return cvtm_no_memory(c->error, "the contour");
+  c->step_count = count;
+  for (int64_t k = 0; k < count; ++k) {
+    const int end = k == 0 || k == count - 1;
+    double before[2], after[2];
+    for (int axis = X_AXIS; axis <= Y_AXIS; ++axis) {
+      before[axis] = k > 0 ? p[2 * k - 2 + axis] : p[2 * (count - 2) + axis] - turn[axis];
+      after[axis] = k < count - 1 ? p[2 * k + 2 + axis] : p[2 + axis] + turn[axis];
+    }
+    memcpy(c->steps[k].place, p + 2 * k, 2 * sizeof *p);
+    if (end && !joined)
+      snap_junction(c, c->steps[k].place);
+    else
+      snap_point(c, before, after, traced->left[arc], traced->right[arc], c->steps[k].place);
+  }
+  leave_lines(c, traced->left[arc], traced->right[arc], joined);
+  return CVTM_OK;
+}
+
+/* ---- Places on the sides ---- */
+
+static int compare_places(const void *first, const void *second) {
+  const meeting *a = first, *b = second;
+  if (a->at != b->at) return a->at < b->at ? -1 : 1;
+  return (a->slope > b->slope) - (a->slope < b->slope);
+}
+
+static int axis_across(int s) { return s <= RIGHT_SIDE ? X_AXIS : Y_AXIS; }
+static double side_coordinate(const cutter *c, int s) {
+  return s % 2 == 0 ? 0 : c->size[axis_across(s)];
+}
+
+static cvtm_status add_place(const cutter *c, side *s, meeting p) {
+  if (!cvtm_grow(&s->places, sizeof *s->places, &s->capacity, s->count + 1))
+    return cvtm_no_memory(c->error, "the contour");
+  s->places[s->count++] = p;
+  return CVTM_OK;
+}
+
+/* The end p of an arc, whose next point is q, on all sides that it lies on; q NULL: a place without
+ * an arc. left, right: as seen from p. */
+static cvtm_status add_end(cutter *c, const double *p, const double *q, int32_t left,
+                           int32_t right) {
+  cvtm_status status = CVTM_OK;
+  for (int s = 0; s < SIDES && status == CVTM_OK; ++s) {
+    const int across = axis_across(s);
+    if (p[across] != side_coordinate(c, s)) continue;
+    meeting made = {p[!across], 0, 0, 0, q != NULL};
+    if (q != NULL) {
+      const double inwards = fabs(q[across] - p[across]);
+      made.slope = (q[!across] - p[!across]) / inwards;
+      /* From the left side inwards, y down, the left is before, and the same from the lower one. */
+      const int left_before = s == LEFT_SIDE || s == LOWER_SIDE;
+      made.before = left_before ? left : right;
+      made.behind = left_before ? right : left;
+    }
+    status = add_place(c, &c->sides[s], made);
+  }
+  return status;
+}
+
+/* ---- Cutting ---- */
+
+/* The first line of `axis` strictly between two coordinates; 0 if there is none. */
+static int line_between(const cutter *c, int axis, double from, double to, double *line) {
+  *line = nearest_line(c, axis, 0.5 * (from + to));
+  return (from < *line && *line < to) || (to < *line && *line < from);
+}
+
+/* Where the way from a to b first meets a line, if that is between them. Near a corner of the image
+ * the way between two regions is led through the corner. */
+static int find_cut(const cutter *c, const double *a, const double *b, int between, double cut[2]) {
+  double first = 2;
+  for (int axis = X_AXIS; axis <= Y_AXIS; ++axis) {
+    double line;
+    if (!line_between(c, axis, a[axis], b[axis], &line)) continue;
+    const double t = (line - a[axis]) / (b[axis] - a[axis]);
+    if (!(t < first)) continue;
+    first = t;
+    const double v = a[!axis] + t * (b[!axis] - a[!axis]);
+    const double other = nearest_line(c, !axis, v);
+    cut[axis] = line;
+    cut[!axis] = between && fabs(v - other) < snap ? other : rint(v / torus_step) * torus_step;
+  }
+  return first < 2;
+}
+
+/* Adds the places where the arc of the steps meets lines, and marks them and all others on lines.
+ */
+static cvtm_status refine_arc(cutter *c, int between) {
+  const int64_t count = c->step_count;
+  if (!cvtm_grow(&c->steps, sizeof *c->steps, &c->step_capacity, 4 * count))
+    return cvtm_no_memory(c->error, "the contour");
+  /* The refined arc is made behind the arc itself: two cuts of a segment at most. */
+  step *from = c->steps, *to = c->steps + count;
+  int64_t n = 0;
+  for (int64_t k = 0; k < count; ++k) {
+    to[n++] = from[k];
+    step cut = {{0, 0}, 1};
+    while (k + 1 < count && n < 3 * count &&
+           find_cut(c, to[n - 1].place, from[k + 1].place, between, cut.place))
+      to[n++] = cut;
+  }
+  memmove(from, to, (size_t)n * sizeof *to);
+  c->step_count = n;
+  for (int64_t k = 0; k < n; ++k) {
+    const double *p = c->steps[k].place;
+    c->steps[k].cut = is_on_line(c, X_AXIS, p[0]) || is_on_line(c, Y_AXIS, p[1]);
+  }
+  return CVTM_OK;
+}
+
+/* Turns a closed arc so that it begins at a cut, if it has any. Its end is its begin, or an image
+ * of it. */
+static cvtm_status rotate_to_cut(cutter *c) {
+  const int64_t n = c->step_count - 1;
+  int64_t first = 0;
+  while (first < n && !c->steps[first].cut) ++first;
+  if (first == 0 || first == n) return CVTM_OK;
+  if (!cvtm_grow(&c->steps, sizeof *c->steps, &c->step_capacity, 2 * n + 2))
+    return cvtm_no_memory(c->error, "the contour");
+  step *s = c->steps;
+  const double turn[2] = {s[n].place[0] - s[0].place[0], s[n].place[1] - s[0].place[1]};
+  for (int64_t k = 1; k <= first; ++k) {
+    s[n + k] = s[k];
+    s[n + k].place[0] += turn[0];
+    s[n + k].place[1] += turn[1];
+  }
+  memmove(s, s + first, (size_t)(n + 1) * sizeof *s);
+  return CVTM_OK;
+}
+
+/* The steps first .. last, which lie in one image of the picture, as an arc in the picture. What
+ * runs along a side becomes part of the side, divided at its ends. */
+static cvtm_status emit_piece(cutter *c, int64_t first, int64_t last, int corner, int32_t left,
+                              int32_t right) {
+  const double *a = c->steps[first].place, *b = c->steps[first + 1].place;
+  double origin[2];
+  int along = 0;
+  for (int axis = X_AXIS; axis <= Y_AXIS; ++axis) {
+    const double middle = 0.5 * (a[axis] + b[axis]);
+    along |= last == first + 1 && a[axis] == b[axis] && is_on_line(c, axis, a[axis]);
+    origin[axis] = floor(middle / c->size[axis]) * c->size[axis];
+  }
+  cvtm_status status = CVTM_OK;
+  if (!along) status = begin_arc(c, left, right, -1);
+  for (int64_t k = first; k <= last && status == CVTM_OK; ++k) {
+    const double *p = c->steps[k].place, q[2] = {p[0] - origin[0], p[1] - origin[1]};
+    status = along ? add_end(c, q, NULL, 0, 0)
+                   : add_contour_point(c, q[0], q[1], corner && (k == first || k == last));
+  }
+  return status;
+}
+
+static cvtm_status cut_arc(cutter *c, const cvtm_contour *traced, int64_t arc) {
+  const int joined = !traced->corner[traced->start[arc]];
+  cvtm_status status = snap_arc(c, traced, arc, joined);
+  if (status == CVTM_OK) status = refine_arc(c, traced->left[arc] != 0 && traced->right[arc] != 0);
+  if (status == CVTM_OK && joined) status = rotate_to_cut(c);
+  int64_t first = 0;
+  for (int64_t k = 1; k < c->step_count && status == CVTM_OK; ++k) {
+    if (k + 1 < c->step_count && !c->steps[k].cut) continue;
+    status =
+        emit_piece(c, first, k, !joined || c->steps[0].cut, traced->left[arc], traced->right[arc]);
+    first = k;
+  }
+  return status;
+}
+
+static cvtm_status copy_arc(cutter *c, const cvtm_contour *traced, int64_t arc) {
+  cvtm_status status = begin_arc(c, traced->left[arc], traced->right[arc], -1);
+  for (int64_t k = traced->start[arc]; k < traced->start[arc + 1] && status == CVTM_OK; ++k)
+    status =
+        add_contour_point(c, traced->points[2 * k], traced->points[2 * k + 1], traced->corner[k]);
+  return status;
+}
+
+/* ---- The sides ---- */
+
+/* Is a crossing between the centres of pixels beside a side on the inner half of their distance? */
+static int crosses_inside(const cutter *c, int s) {
+  const int across = axis_across(s);
+  const double coordinate = side_coordinate(c, s);
+  for (int64_t k = 0; k < c->points; ++k) {
+    const double *p = c->made.points + 2 * k;
+    if (p[!across] == 0.5 && p[across] != coordinate && fabs(p[across] - coordinate) < 0.5)
+      return 1;
+  }
+  return 0;
+}
+
+/* The region along a side that no arc meets: that of the pixel at its begin, or of the one beyond
+ * it. */
+static int32_t whole_label(const cutter *c, int s) {
+  const int w = c->picture->width, h = c->picture->height;
+  static const int last[SIDES][2] = {{0, 0}, {1, 0}, {0, 0}, {0, 1}};
+  static const int opposite[SIDES][2] = {{1, 0}, {0, 0}, {0, 1}, {0, 0}};
+  const int *at =
+      c->picture->border == CVTM_BORDER_PERIODIC && crosses_inside(c, s) ? opposite[s] : last[s];
+  return cvtm_contour_label(c->picture, at[0] * (w - 1), at[1] * (h - 1));
+}
+
+/* The region beside each interval between places: label[k] from the k-th place on. */
+static void find_labels(const side *s, const double *cuts, int64_t count, int32_t *label) {
+  int32_t now = s->label;
+  int64_t next = 0;
+  while (next < s->count && !s->places[next].has_arc) ++next;
+  if (next < s->count) now = s->places[next].before;
+  next = 0;
+  for (int64_t k = 0; k < count; ++k) {
+    for (; next < s->count && s->places[next].at <= cuts[k]; ++next) {
+      if (s->places[next].has_arc) now = s->places[next].behind;
+    }
+    label[k] = now;
+  }
+}
+
+/* The places that divide a side, and those of the opposite side too if `other` is not NULL;
+ * *cuts is malloc'd. */
+static cvtm_status list_cuts(const cutter *c, int s, const side *own, const side *other,
+                             double **cuts, int64_t *count) {
+  const int64_t most = own->count + (other != NULL ? other->count : 0) + 2;
+  meeting *all = malloc((size_t)most * sizeof *all);
+  *cuts = malloc((size_t)most * sizeof **cuts);
+  if (all == NULL || *cuts == NULL) {
+    free(all);
+    return cvtm_no_memory(c->error, "the contour");
+  }
+  int64_t n = 0;
+  all[n++] = (meeting){.at = 0};
+  all[n++] = (meeting){.at = c->size[!axis_across(s)]};
+  for (int64_t k = 0; k < own->count; ++k) all[n++] = own->places[k];
+  for (int64_t k = 0; other != NULL && k < other->count; ++k) all[n++] = other->places[k];
+  qsort(all, (size_t)n, sizeof *all, compare_places);
+  *count = 0;
+  for (int64_t k = 0; k < n; ++k) {
+    if (k == 0 || all[k].at != all[k - 1].at) (*cuts)[(*count)++] = all[k].at;
+  }
+  free(all);
+  return CVTM_OK;
+}
+
+/* One interval of a side, in the direction of increasing coordinates. */
+static cvtm_status add_interval(cutter *c, int s, double from, double to, int32_t label,
+                                int64_t twin) {
+  const int across = axis_across(s), inside_left = s == LEFT_SIDE || s == LOWER_SIDE;
+  double ends[2][2];
+  ends[0][across] = ends[1][across] = side_coordinate(c, s);
+  ends[0][!across] = from;
+  ends[1][!across] = to;
+  cvtm_status status = begin_arc(c, inside_left ? label : 0, inside_left ? 0 : label, twin);
+  for (int k = 0; k < 2 && status == CVTM_OK; ++k)
+    status = add_contour_point(c, ends[k][0], ends[k][1], 1);
+  return status;
+}
+
+/* A side that is divided at `cuts`. arc[i], in: the arc of interval i on the opposite side, or -1;
+ * out: that on this side. */
+static cvtm_status add_side(cutter *c, int s, const double *cuts, int64_t count, int64_t *arc) {
+  int32_t *label = malloc((size_t)(count + 1) * sizeof *label);
+  if (label == NULL) return cvtm_no_memory(c->error, "the contour");
+  find_labels(&c->sides[s], cuts, count, label);
+  cvtm_status status = CVTM_OK;
+  for (int64_t i = 0; i + 1 < count && status == CVTM_OK; ++i) {
+    const int64_t twin = arc[i];
+    arc[i] = label[i] != 0 ? c->made.arc_count : -1;
+    if (label[i] != 0) status = add_interval(c, s, cuts[i], cuts[i + 1], label[i], twin);
+  }
+  free(label);
+  return status;
+}
+
+/* Two opposite sides; on a torus they are divided in the same places. */
+static cvtm_status add_opposite_sides(cutter *c, int s) {
+  const int torus = c->picture->border == CVTM_BORDER_PERIODIC;
+  cvtm_status status = CVTM_OK;
+  double *cuts = NULL;
+  int64_t *arc = NULL, count = 0;
+  for (int k = 0; k < 2 && status == CVTM_OK; ++k) {
+    if (k == 0 || !torus) {
+      free(cuts);
+      free(arc);
+      arc = NULL;
+      status = list_cuts(c, s, &c->sides[s + k], torus ? &c->sides[s + 1] : NULL, &cuts, &count);
+      if (status == CVTM_OK) arc = malloc((size_t)(count + 1) * sizeof *arc);
+      if (status == CVTM_OK && arc == NULL) status = cvtm_no_memory(c->error, "the contour");
+      for (int64_t i = 0; i < count && status == CVTM_OK; ++i) arc[i] = -1;
+    }
+    if (status == CVTM_OK) status = add_side(c, s + k, cuts, count, arc);
+  }
+  free(cuts);
+  free(arc);
+  return status;
+}
+
+static cvtm_status add_sides(cutter *c) {
+  cvtm_status status = CVTM_OK;
+  const cvtm_contour *m = &c->made;
+  for (int64_t arc = 0; arc < m->arc_count && status == CVTM_OK; ++arc) {
+    const double *p = m->points + 2 * m->start[arc], *q = m->points + 2 * (m->start[arc + 1] - 1);
+    if (!m->corner[m->start[arc]]) continue;
+    status = add_end(c, p, p + 2, m->left[arc], m->right[arc]);
+    if (status == CVTM_OK) status = add_end(c, q, q - 2, m->right[arc], m->left[arc]);
+  }
+  for (int s = 0; s < SIDES; ++s) {
+    side *own = &c->sides[s];
+    if (own->count > 0) qsort(own->places, (size_t)own->count, sizeof *own->places, compare_places);
+    own->label = whole_label(c, s);
+  }
+  if (status == CVTM_OK) status = add_opposite_sides(c, LEFT_SIDE);
+  return status == CVTM_OK ? add_opposite_sides(c, UPPER_SIDE) : status;
+}
+
+cvtm_status cvtm_contour_add_sides(const cvtm_contour_picture *picture, cvtm_contour *contour,
+                                   cvtm_error *error) {
+  const int torus = picture->border == CVTM_BORDER_PERIODIC;
+  cutter c = {.picture = picture, .size = {picture->width, picture->height}, .error = error};
+  cvtm_status status = CVTM_OK;
+  for (int64_t arc = 0; arc < contour->arc_count && status == CVTM_OK; ++arc)
+    status = torus ? cut_arc(&c, contour, arc) : copy_arc(&c, contour, arc);
+  if (status == CVTM_OK) status = add_sides(&c);
+  for (int s = 0; s < SIDES; ++s) free(c.sides[s].places);
+  free(c.steps);
+  if (status != CVTM_OK || c.made.arc_count == 0) {
+    cvtm_contour_free(&c.made);
+    return status;
+  }
+  if (!torus) {
+    free(c.made.twin);
+    c.made.twin = NULL;
+  }
+  c.made.dropped = contour->dropped;
+  c.made.region_count = contour->region_count;
+  c.made.region = contour->region;
+  c.made.region_area = contour->region_area;
+  memcpy(c.made.size, contour->size, sizeof c.made.size);
+  contour->region = NULL;
+  contour->region_area = NULL;
+  cvtm_contour_free(contour);
+  *contour = c.made;
+  return CVTM_OK;
+}

@@ -1,0 +1,763 @@
+/* Planar straight-line graphs: .poly files, and shapes with common edges or with names. */
+#include "base/file.h"
+#include "base/host_memory.h"
+#include "meshes/constrained.h"
+#include "meshes/contour.h"
+#include "meshes/delaunay/grid.h"
+#include "meshes/domain/pslg.h"
+#include "meshes/elements/twins.h"
+#include "meshes/formats/formats.h"
+#include "meshes/mesh.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- Parts of the plane ---- */
+
+/* The constrained triangulation of the convex hull, and the parts that its segments bound. */
+typedef struct plane_parts {
+  cvtm_mesh mesh;      /* y is taken to be up, so that it is one in a mirror */
+  cvtm_regions edges;  /* the segments */
+  int32_t *source;     /* per vertex: the point that it was */
+  int64_t *twin;       /* as cvtm_find_twins gives them */
+  int64_t *face;       /* per segment: its half-edge */
+  int64_t *stack;      /* as long as there are half-edges */
+  uint8_t *is_segment; /* per half-edge */
+  int32_t *part;       /* per triangle: from 0 on */
+  int32_t *region;     /* per part: 0 if the hull is reached without crossing a segment; else -1,
+                          for the caller to replace */
+  int32_t part_count;
+} plane_parts;
+
+static void plane_parts_free(plane_parts *p) {
+  cvtm_mesh_free(&p->mesh);
+  cvtm_regions_free(&p->edges);
+  free(p->source);
+  free(p->twin);
+  free(p->face);
+  free(p->stack);
+  free(p->is_segment);
+  free(p->part);
+  free(p->region);
+  *p = (plane_parts){0};
+}
+
+/* Both sides of all segments are region 1, so that every triangle stays. y is up, so that this is
+ * the triangulation in a mirror. */
+static cvtm_status triangulate(double *points, int64_t count, int32_t *segments,
+                               int64_t segment_count, plane_parts *p, cvtm_error *error) {
+  const size_t edges = (size_t)segment_count;
+  int32_t *ones = malloc((edges + 1) * sizeof *ones);
+  if (ones == NULL) return cvtm_no_memory(error, "the segments");
+  for (size_t e = 0; e < edges; ++e) ones[e] = 1;
+  const cvtm_boundary all = {.vertex_count = count,
+                             .points = points,
+                             .edge_count = segment_count,
+                             .edges = segments,
+                             .left = ones,
+                             .right = ones};
+  const cvtm_status status =
+      cvtm_constrained_delaunay(points, count, &all, &p->mesh, &p->edges, &p->source, error);
+  free(ones);
+  return status;
+}
+
+static cvtm_status find_neighbours(plane_parts *p, cvtm_error *error) {
+  const size_t halves = 3 * (size_t)p->mesh.triangle_count;
+  p->twin = malloc(halves * sizeof *p->twin);
+  p->face = malloc(((size_t)p->edges.edge_count + 1) * sizeof *p->face);
+  p->stack = malloc(halves * sizeof *p->stack);
+  p->is_segment = calloc(halves, 1);
+  p->part = malloc(halves * sizeof *p->part);
+  p->region = malloc(halves * sizeof *p->region);
+  if (!p->twin || !p->face || !p->stack || !p->is_segment || !p->part || !p->region ||
+      !cvtm_find_edge_faces(p->mesh.triangles, p->mesh.triangle_count, p->mesh.vertex_count,
+                            &p->edges, p->face))
+    return cvtm_no_memory(error, "the segments");
+  const cvtm_status status = cvtm_find_twins(p->mesh.triangles, p->mesh.triangle_count,
+                                             p->mesh.vertex_count, p->twin, NULL, error);
+  for (int64_t e = 0; e < p->edges.edge_count && status == CVTM_OK; ++e) {
+    p->is_segment[p->face[e]] = 1;
+    if (p->twin[p->face[e]] >= 0) p->is_segment[p->twin[p->face[e]]] = 1;
+  }
+  return status;
+}
+
+/* Numbers the parts; one that reaches the hull without a segment between is outside. */
+static void find_parts(plane_parts *p) {
+  for (int64_t t = 0; t < p->mesh.triangle_count; ++t) p->part[t] = -1;
+  for (int64_t t = 0; t < p->mesh.triangle_count; ++t) {
+    if (p->part[t] >= 0) continue;
+    const int32_t number = p->part_count++;
+    int64_t depth = 0;
+    p->region[number] = -1;
+    p->part[t] = number;
+    p->stack[depth++] = t;
+    while (depth > 0) {
+      const int64_t here = p->stack[--depth];
+      for (int64_t h = 3 * here; h < 3 * here + 3; ++h) {
+        if (p->is_segment[h]) continue;
+        const int64_t beside = p->twin[h] < 0 ? -1 : p->twin[h] / 3;
+        if (beside < 0) p->region[number] = 0;
+        if (beside < 0 || p->part[beside] >= 0) continue;
+        p->part[beside] = number;
+        p->stack[depth++] = beside;
+      }
+    }
+  }
+}
+
+static int32_t region_of(const plane_parts *p, int64_t half) {
+  return half < 0 ? 0 : p->region[p->part[half / 3]];
+}
+
+/* The segments with a region other than 0 beside them, and their ends, all of them corners.
+ * with_cracks: those with the same region on both sides, too. */
+static cvtm_status plane_parts_boundary(const double *points, const plane_parts *p, int with_cracks,
+                                        cvtm_boundary *b, cvtm_error *error) {
+  const size_t n = (size_t)p->mesh.vertex_count, edges = (size_t)p->edges.edge_count + 1;
+  int32_t *number = malloc(n * sizeof *number);
+  *b = (cvtm_boundary){.points = malloc(2 * n * sizeof *b->points),
+                       .corner = malloc(n),
+                       .edges = malloc(2 * edges * sizeof *b->edges),
+                       .left = malloc(edges * sizeof *b->left),
+                       .right = malloc(edges * sizeof *b->right)};
+  if (!number || !b->points || !b->corner || !b->edges || !b->left || !b->right) {
+    free(number);
+    return cvtm_no_memory(error, "the segments");
+  }
+  for (size_t v = 0; v < n; ++v) number[v] = -1;
+  for (int64_t e = 0; e < p->edges.edge_count; ++e) {
+    /* Left and right as without the mirror. */
+    const int32_t right = region_of(p, p->face[e]), left = region_of(p, p->twin[p->face[e]]);
+    if (left == right && (left == 0 || !with_cracks)) continue;
+    for (int i = 0; i < 2; ++i) {
+      const int32_t v = p->edges.edges[2 * e + i];
+      if (number[v] < 0) {
+        number[v] = (int32_t)b->vertex_count;
+        memcpy(b->points + 2 * b->vertex_count, points + 2 * (int64_t)p->source[v],
+               2 * sizeof *b->points);
+        b->corner[b->vertex_count++] = 1;
+      }
+      b->edges[2 * b->edge_count + i] = number[v];
+    }
+    b->left[b->edge_count] = left;
+    b->right[b->edge_count++] = right;
+  }
+  free(number);
+  return CVTM_OK;
+}
+
+/* Segments, 2 * segment_count points, may meet in their ends and in points; CVTM_ERROR_INPUT if
+ * they cross. The caller frees, on failure too. */
+static cvtm_status plane_parts_create(double *points, int64_t count, int32_t *segments,
+                                      int64_t segment_count, plane_parts *p, cvtm_error *error) {
+  *p = (plane_parts){0};
+  cvtm_status status = triangulate(points, count, segments, segment_count, p, error);
+  if (status == CVTM_OK) status = find_neighbours(p, error);
+  if (status == CVTM_OK) find_parts(p);
+  return status;
+}
+
+/* ---- Shapes with common edges, or with names ---- */
+
+/* ---- Edges ---- */
+
+/* An edge between two places, from the smaller number to the larger one. */
+typedef struct shape_edge {
+  int32_t from, to, shape;
+} shape_edge;
+
+typedef struct edge_list {
+  double *points; /* of the places: 2 * count */
+  int64_t count;
+  shape_edge *edges; /* sorted; an edge of several shapes is there for each of them */
+  int64_t edge_count;
+  int32_t *segments; /* 2 * segment_count: each edge once */
+  int64_t segment_count;
+  int64_t *first; /* segment_count + 1: where each segment begins in edges */
+} edge_list;
+
+static void free_edges(edge_list *l) {
+  free(l->points);
+  free(l->edges);
+  free(l->segments);
+  free(l->first);
+}
+
+typedef struct placed_corner {
+  cvtm_grid_point place;
+  int64_t corner;
+} placed_corner;
+
+/* For qsort. */
+static int compare_corners(const void *left, const void *right) {
+  const placed_corner *a = left, *b = right;
+  if (a->place.x != b->place.x) return a->place.x < b->place.x ? -1 : 1;
+  if (a->place.y != b->place.y) return a->place.y < b->place.y ? -1 : 1;
+  return (a->corner > b->corner) - (a->corner < b->corner);
+}
+
+static int order_by_ends(const shape_edge *a, const shape_edge *b) {
+  if (a->from != b->from) return a->from < b->from ? -1 : 1;
+  return (a->to > b->to) - (a->to < b->to);
+}
+
+/* For qsort. */
+static int compare_shape_edges(const void *left, const void *right) {
+  const shape_edge *a = left, *b = right;
+  const int ends = order_by_ends(a, b);
+  return ends != 0 ? ends : (a->shape > b->shape) - (a->shape < b->shape);
+}
+
+/* Corners that share a place of the grid are one; number: of each corner's place. */
+static cvtm_status number_places(const cvtm_polygons *rings, int32_t *number, edge_list *l,
+                                 cvtm_error *error) {
+  const size_t n = (size_t)rings->start[rings->ring_count];
+  double *places = malloc(2 * n * sizeof *places);
+  cvtm_grid_point *grid = malloc(n * sizeof *grid);
+  placed_corner *sorted = malloc(n * sizeof *sorted);
+  cvtm_status status = CVTM_OK;
+  if (places == NULL || grid == NULL || sorted == NULL) status = cvtm_no_memory(error, "the rings");
+  if (status == CVTM_OK) {
+    memcpy(places, rings->points, 2 * n * sizeof *places);
+    status = cvtm_snap_points(places, (int64_t)n, grid, error);
+  }
+  if (status == CVTM_OK) {
+    for (size_t k = 0; k < n; ++k) sorted[k] = (placed_corner){grid[k], (int64_t)k};
+    qsort(sorted, n, sizeof *sorted, compare_corners);
+    for (size_t k = 0; k < n; ++k) {
+      const int same = k > 0 && sorted[k - 1].place.x == sorted[k].place.x &&
+                       sorted[k - 1].place.y == sorted[k].place.y;
+      if (!same)
+        memcpy(l->points + 2 * l->count++, rings->points + 2 * sorted[k].corner,
+               2 * sizeof *l->points);
+      number[sorted[k].corner] = (int32_t)(l->count - 1);
+    }
+  }
+  free(places);
+  free(grid);
+  free(sorted);
+  return status;
+}
+
+static void collect_edges(const cvtm_ring_collector *c, const int32_t *number, edge_list *l) {
+  const cvtm_polygons *rings = &c->rings;
+  for (int64_t r = 0; r < rings->ring_count; ++r) {
+    for (int64_t k = rings->start[r]; k < rings->start[r + 1]; ++k) {
+      const int64_t next = k + 1 < rings->start[r + 1] ? k + 1 : rings->start[r];
+      const int32_t a = number[k], b = number[next];
+      if (a == b) continue;
+      l->edges[l->edge_count++] = (shape_edge){a < b ? a : b, a < b ? b : a, c->shape[r]};
+    }
+  }
+  qsort(l->edges, (size_t)l->edge_count, sizeof *l->edges, compare_shape_edges);
+}
+
+/* Two equal edges of one shape bound nothing. */
+static void cancel_edges(edge_list *l) {
+  int64_t kept = 0;
+  for (int64_t k = 0; k < l->edge_count; ++k) {
+    if (kept > 0 && compare_shape_edges(&l->edges[kept - 1], &l->edges[k]) == 0)
+      --kept;
+    else
+      l->edges[kept++] = l->edges[k];
+  }
+  l->edge_count = kept;
+}
+
+static void list_shape_segments(edge_list *l) {
+  for (int64_t k = 0; k < l->edge_count; ++k) {
+    if (k > 0 && order_by_ends(&l->edges[k - 1], &l->edges[k]) == 0) continue;
+    l->segments[2 * l->segment_count] = l->edges[k].from;
+    l->segments[2 * l->segment_count + 1] = l->edges[k].to;
+    l->first[l->segment_count++] = k;
+  }
+  l->first[l->segment_count] = l->edge_count;
+}
+
+static cvtm_status make_edges(const cvtm_ring_collector *c, edge_list *l, cvtm_error *error) {
+  const size_t n = (size_t)c->rings.start[c->rings.ring_count];
+  int32_t *number = malloc(n * sizeof *number);
+  *l = (edge_list){.points = malloc(2 * n * sizeof *l->points),
+                   .edges = malloc(n * sizeof *l->edges),
+                   .segments = malloc(2 * n * sizeof *l->segments),
+                   .first = malloc((n + 1) * sizeof *l->first)};
+  cvtm_status status = number && l->points && l->edges && l->segments && l->first
+                           ? number_places(&c->rings, number, l, error)
+                           : cvtm_no_memory(error, "the rings");
+  if (status == CVTM_OK) {
+    collect_edges(c, number, l);
+    cancel_edges(l);
+    list_shape_segments(l);
+  }
+  free(number);
+  return status;
+}
+
+/* ---- Which shape covers a part ---- */
+
+typedef struct coverer {
+  const edge_list *edges;
+  const plane_parts *parts;
+  int32_t *from; /* per part: the part beside it that is nearer to the outside; -1: the outside */
+  int64_t *through; /* per part: the segment between; -1: none, it is outside itself */
+  uint8_t *reached; /* per part */
+  uint8_t *inside;  /* per shape, while a part is looked at */
+} coverer;
+
+/* The segment that a half-edge is; -1 if it is only a piece of one. */
+static int64_t segment_at(const coverer *c, int64_t half) {
+  const plane_parts *p = c->parts;
+  const int64_t after = half % 3 == 2 ? half - 2 : half + 1;
+  const int32_t a = p->source[p->mesh.triangles[half]], b = p->source[p->mesh.triangles[after]];
+  const shape_edge wanted = {a < b ? a : b, a < b ? b : a, 0};
+  int64_t low = 0, high = c->edges->segment_count;
+  while (low < high) {
+    const int64_t middle = low + (high - low) / 2;
+    const int order = order_by_ends(&c->edges->edges[c->edges->first[middle]], &wanted);
+    if (order == 0) return middle;
+    if (order < 0)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return -1;
+}
+
+/* Enters the part of the triangle behind a half-edge, if that is new. Returns 0 if the segment
+ * between is not known. */
+static int enter_part(coverer *c, int32_t from, int64_t half, int64_t *tail) {
+  const plane_parts *p = c->parts;
+  const int32_t part = p->part[half / 3];
+  const int64_t through = p->is_segment[half] ? segment_at(c, half) : -1;
+  if (c->reached[part]) return 1;
+  c->reached[part] = 1;
+  c->from[part] = from;
+  c->through[part] = through;
+  p->stack[(*tail)++] = part;
+  return through >= 0 || !p->is_segment[half];
+}
+
+/* The half-edges on the border of each part, one part after another: from[part] .. in `list`. */
+static void list_borders(const plane_parts *p, int64_t *begin, int64_t *list) {
+  const int64_t halves = 3 * p->mesh.triangle_count;
+  for (int32_t k = 0; k <= p->part_count; ++k) begin[k] = 0;
+  for (int64_t h = 0; h < halves; ++h) begin[p->part[h / 3] + 1] += p->is_segment[h];
+  for (int32_t k = 0; k < p->part_count; ++k) begin[k + 1] += begin[k];
+  for (int64_t h = halves - 1; h >= 0; --h)
+    if (p->is_segment[h]) list[--begin[p->part[h / 3] + 1]] = h;
+  /* begin[k + 1] is where part k begins now. */
+  for (int32_t k = 0; k < p->part_count; ++k) begin[k] = begin[k + 1];
+}
+
+/* From the outside inwards. Returns the part at which it failed, or -1. */
+static int32_t reach_parts(coverer *c, const int64_t *begin, const int64_t *list,
+                           int64_t list_count) {
+  const plane_parts *p = c->parts;
+  int64_t tail = 0;
+  for (int64_t h = 0; h < 3 * p->mesh.triangle_count; ++h)
+    if (p->twin[h] < 0 && !enter_part(c, -1, h, &tail)) return p->part[h / 3];
+  for (int64_t head = 0; head < tail; ++head) {
+    const int32_t part = (int32_t)p->stack[head];
+    const int64_t end = part + 1 < p->part_count ? begin[part + 1] : list_count;
+    for (int64_t k = begin[part]; k < end; ++k) {
+      const int64_t beyond = p->twin[list[k]];
+      if (beyond >= 0 && !enter_part(c, part, beyond, &tail)) return p->part[beyond / 3];
+    }
+  }
+  return -1;
+}
+
+/* Toggles the shapes of all segments between a part and the outside; returns the last shape that
+ * it is inside of after the first call, -1 if there is none. */
+static int32_t toggle_shapes(coverer *c, int32_t part) {
+  const edge_list *l = c->edges;
+  int32_t last = -1;
+  for (int pass = 0; pass < 2; ++pass) {
+    for (int32_t at = part; at >= 0 && c->through[at] >= 0; at = c->from[at]) {
+      for (int64_t k = l->first[c->through[at]]; k < l->first[c->through[at] + 1]; ++k) {
+        const int32_t shape = l->edges[k].shape;
+        if (pass == 0) c->inside[shape] ^= 1;
+        if (pass == 1 && c->inside[shape] && shape > last) last = shape;
+      }
+    }
+  }
+  return last;
+}
+
+/* region: per shape. */
+static cvtm_status cover_parts(const edge_list *l, const int32_t *region, int64_t shapes,
+                               plane_parts *p, cvtm_error *error) {
+  const size_t parts = (size_t)p->part_count, halves = 3 * (size_t)p->mesh.triangle_count;
+  coverer c = {l,
+               p,
+               malloc(parts * sizeof *c.from),
+               malloc(parts * sizeof *c.through),
+               calloc(parts, 1),
+               calloc((size_t)shapes, 1)};
+  int64_t *begin = malloc((parts + 1) * sizeof *begin), *list = malloc(halves * sizeof *list);
+  cvtm_status status = CVTM_OK;
+  if (c.from && c.through && c.reached && c.inside && begin && list) {
+    int64_t list_count = 0;
+    for (size_t h = 0; h < halves; ++h) list_count += p->is_segment[h];
+    list_borders(p, begin, list);
+    const int32_t failed = reach_parts(&c, begin, list, list_count);
+    if (failed >= 0) {
+      const double *at = l->points + 2 * (int64_t)l->segments[0];
+      for (size_t t = 0; t < halves / 3; ++t)
+        if (p->part[t] == failed) at = l->points + 2 * (int64_t)p->source[p->mesh.triangles[3 * t]];
+      status =
+          cvtm_fail(error, CVTM_ERROR_INPUT,
+                    "a ring meets itself, or a corner is on an edge, near (%g, %g)", at[0], at[1]);
+    }
+    for (int32_t k = 0; k < p->part_count && status == CVTM_OK; ++k) {
+      const int32_t shape = toggle_shapes(&c, k);
+      p->region[k] = shape >= 0 ? region[shape] : 0;
+      (void)toggle_shapes(&c, k);
+    }
+  } else {
+    status = cvtm_no_memory(error, "the rings");
+  }
+  free(c.from);
+  free(c.through);
+  free(c.reached);
+  free(c.inside);
+  free(begin);
+  free(list);
+  return status;
+}
+
+/* ---- Regions and their names ---- */
+
+typedef struct named_shape {
+  const char *name;
+  int32_t shape, region;
+} named_shape;
+
+/* For qsort: shapes without a name come last. */
+static int compare_names(const void *left, const void *right) {
+  const named_shape *a = left, *b = right;
+  if ((a->name == NULL) != (b->name == NULL)) return a->name == NULL ? 1 : -1;
+  const int order = a->name != NULL ? strcmp(a->name, b->name) : 0;
+  return order != 0 ? order : a->shape - b->shape;
+}
+
+static int compare_shapes(const void *left, const void *right) {
+  const named_shape *a = left, *b = right;
+  return a->shape - b->shape;
+}
+
+/* What every mesh format takes: at most 31 bytes, a letter first. */
+enum { NAME_BYTES = 32 };
+
+static void clean_name(const char *name, char made[NAME_BYTES]) {
+  int length = 0;
+  const int begins = cvtm_is_letter((unsigned char)*name);
+  if (!begins) length = snprintf(made, NAME_BYTES, "region-");
+  for (const char *at = name; *at != 0 && length + 1 < NAME_BYTES; ++at) {
+    const unsigned char byte = (unsigned char)*at;
+    if ((byte & 0xc0) == 0x80) continue; /* the rest of a character of UTF-8 */
+    const int stays = cvtm_is_letter(byte) || (byte >= '0' && byte <= '9') || byte == '-';
+    if (!stays && length > 0 && made[length - 1] == '_') continue;
+    made[length++] = stays ? (char)byte : '_';
+  }
+  made[length] = 0;
+}
+
+/* Appends the region's number to a name that another region has. */
+static void distinguish_name(const cvtm_pslg *made, int32_t region, char name[NAME_BYTES]) {
+  char number[16];
+  for (int64_t k = 0; k < made->name_count; ++k) {
+    if (strcmp(made->text[k], name) != 0) continue;
+    const int digits = snprintf(number, sizeof number, "-%" PRId32, region);
+    const size_t length = strlen(name), most = (size_t)(NAME_BYTES - 1 - digits);
+    memcpy(name + (length < most ? length : most), number, (size_t)digits + 1);
+    return;
+  }
+}
+
+static int add_name(cvtm_pslg *made, const named_shape *s) {
+  char name[NAME_BYTES];
+  clean_name(s->name, name);
+  distinguish_name(made, s->region, name);
+  char *copy = malloc(NAME_BYTES);
+  if (copy == NULL) return 0;
+  memcpy(copy, name, NAME_BYTES);
+  made->text[made->name_count] = copy;
+  made->names[made->name_count++] = (cvtm_region_name){s->region, copy};
+  return 1;
+}
+
+/* Regions are numbered from 1 in the order of their first shapes; shapes without a ring are none.
+ * region: per shape. */
+static cvtm_status number_regions(const cvtm_ring_collector *c, int32_t *region, cvtm_pslg *made,
+                                  cvtm_error *error) {
+  int64_t shapes = 0; /* with rings; these come in ascending order */
+  named_shape *list = malloc((size_t)c->shape_count * sizeof *list);
+  made->names = malloc((size_t)c->shape_count * sizeof *made->names);
+  made->text = malloc((size_t)c->shape_count * sizeof *made->text);
+  int good = list != NULL && made->names != NULL && made->text != NULL;
+  int32_t last = 0;
+  for (int64_t r = 0; r < c->rings.ring_count && good; ++r) {
+    const int32_t shape = c->shape[r];
+    if (r == 0 || shape != c->shape[r - 1])
+      list[shapes++] = (named_shape){c->name[shape], shape, 0};
+  }
+  if (good) qsort(list, (size_t)shapes, sizeof *list, compare_names);
+  for (int64_t k = 0; k < shapes && good; ++k) { /* for now, the first shape of the name */
+    const int same = k > 0 && list[k].name && strcmp(list[k].name, list[k - 1].name) == 0;
+    list[k].region = same ? list[k - 1].region : list[k].shape;
+  }
+  if (good) qsort(list, (size_t)shapes, sizeof *list, compare_shapes);
+  for (int64_t k = 0; k < shapes && good; ++k) {
+    const int is_first = list[k].region == list[k].shape;
+    list[k].region = region[list[k].shape] = is_first ? ++last : region[list[k].region];
+    if (is_first && list[k].name != NULL) good = add_name(made, &list[k]);
+  }
+  free(list);
+  return good ? CVTM_OK : cvtm_no_memory(error, "the regions");
+}
+
+static cvtm_status divide_by_shapes(const cvtm_ring_collector *c, const edge_list *l,
+                                    cvtm_pslg *made, cvtm_error *error) {
+  plane_parts parts = {0};
+  int32_t *region = malloc((size_t)c->shape_count * sizeof *region);
+  cvtm_status status = region != NULL ? number_regions(c, region, made, error)
+                                      : cvtm_no_memory(error, "the regions");
+  if (status == CVTM_OK)
+    status = plane_parts_create(l->points, l->count, l->segments, l->segment_count, &parts, error);
+  if (status == CVTM_OK) status = cover_parts(l, region, c->shape_count, &parts, error);
+  if (status == CVTM_OK)
+    status = plane_parts_boundary(l->points, &parts, 0, &made->boundary, error);
+  plane_parts_free(&parts);
+  free(region);
+  return status;
+}
+
+/* The part of cvtm_pslg_read_bytes for files of shapes. */
+static cvtm_status pslg_read_shapes(const char *extension, const unsigned char *bytes, size_t size,
+                                    const char *name, cvtm_pslg *pslg, int *is_rings,
+                                    cvtm_error *error) {
+  cvtm_source source = cvtm_source_open(name, bytes, size, error);
+  cvtm_ring_collector c;
+  edge_list edges = {0};
+  cvtm_pslg made = {0};
+  cvtm_status status = cvtm_rings_read(extension, &source, &c);
+  *is_rings = status != CVTM_OK || c.shape_count < 2 - c.names_divide || c.rings.ring_count == 0;
+  if (!*is_rings) {
+    status = cvtm_rings_refuse_crossings(&c.rings, name, error);
+    if (status == CVTM_OK) status = cvtm_rings_touch(&c.rings, error);
+    if (status == CVTM_OK) status = make_edges(&c, &edges, error);
+    *is_rings = !c.names_divide && edges.edge_count == edges.segment_count;
+    if (status == CVTM_OK && !*is_rings) status = divide_by_shapes(&c, &edges, &made, error);
+  }
+  free_edges(&edges);
+  cvtm_ring_collector_free(&c);
+  if (status != CVTM_OK) {
+    cvtm_pslg_free(&made);
+    return status;
+  }
+  *pslg = made;
+  return CVTM_OK;
+}
+
+/* ---- Files of Triangle ---- */
+
+void cvtm_pslg_free(cvtm_pslg *pslg) {
+  cvtm_boundary_free(&pslg->boundary);
+  free(pslg->areas);
+  for (int64_t k = 0; k < pslg->name_count; ++k) free(pslg->text[k]);
+  free(pslg->text);
+  free(pslg->names);
+  *pslg = (cvtm_pslg){0};
+}
+
+/* ---- Reading ---- */
+
+/* A point in a hole or a region. */
+typedef struct place {
+  double x, y, attribute, area; /* NAN: there is none */
+} place;
+
+typedef struct graph {
+  cvtm_source *source;
+  cvtm_triangle_vertices vertices;
+  int32_t *ends; /* 2 per segment */
+  int64_t segment_count, hole_count, region_count;
+  place *holes, *regions;
+} graph;
+
+static void free_graph(graph *g) {
+  free(g->vertices.points);
+  free(g->ends);
+  free(g->holes);
+  free(g->regions);
+}
+
+/* What follows the coordinates on their line. */
+static cvtm_status read_attributes(cvtm_source *s, place *p) {
+  double *const values[2] = {&p->attribute, &p->area};
+  cvtm_token token;
+  for (int k = 0; k < 2 && cvtm_source_line_token(s, &token); ++k)
+    if (!cvtm_token_number(token, values[k]))
+      return cvtm_source_fail(s, "a region's attribute or area is no number");
+  return CVTM_OK;
+}
+
+/* A list of points; at the end of the file there is none. */
+static cvtm_status read_places(cvtm_source *s, const char *what, int have_attributes, place **list,
+                               int64_t *count) {
+  cvtm_source ahead = *s;
+  cvtm_token token;
+  *count = 0;
+  if (!cvtm_source_token(&ahead, &token)) return CVTM_OK;
+  cvtm_status status = cvtm_source_integer(s, CVTM_I64, 0, INT32_MAX / 2, what, count);
+  if (status == CVTM_OK && (uint64_t)*count > s->size)
+    status = cvtm_source_fail(s, "more points are claimed than the file can hold");
+  if (status != CVTM_OK) return status;
+  *list = malloc(((size_t)*count + 1) * sizeof **list);
+  if (*list == NULL) return cvtm_source_no_memory(s);
+  for (int64_t k = 0; k < *count && status == CVTM_OK; ++k) {
+    place *p = &(*list)[k];
+    double number;
+    *p = (place){0, 0, NAN, NAN};
+    status = cvtm_source_value(s, CVTM_F64, &number);
+    if (status == CVTM_OK) status = cvtm_source_value(s, CVTM_F64, &p->x);
+    if (status == CVTM_OK) status = cvtm_source_value(s, CVTM_F64, &p->y);
+    if (status == CVTM_OK && have_attributes) status = read_attributes(s, p);
+  }
+  return status;
+}
+
+static cvtm_status read_graph(graph *g) {
+  cvtm_status status =
+      cvtm_triangle_read_graph(g->source, &g->vertices, &g->ends, &g->segment_count);
+  if (status == CVTM_OK)
+    status = read_places(g->source, "number of holes", 0, &g->holes, &g->hole_count);
+  if (status == CVTM_OK)
+    status = read_places(g->source, "number of regions", 1, &g->regions, &g->region_count);
+  return status;
+}
+
+/* Every vertex has an even number of segments, and there is one region. */
+static int find_rings(const graph *g) {
+  uint8_t *odd = calloc((size_t)g->vertices.count + 1, 1);
+  int rings = odd != NULL && g->region_count <= 1;
+  for (int64_t k = 0; k < 2 * g->segment_count && odd != NULL; ++k) odd[g->ends[k]] ^= 1;
+  for (int64_t v = 0; v < g->vertices.count && rings; ++v) rings = !odd[v];
+  free(odd);
+  return rings;
+}
+
+/* The part that a place is in; -1: none. */
+static int32_t part_at(const plane_parts *p, const place *at) {
+  const double x = at->x, y = at->y;
+  for (int64_t t = 0; t < p->mesh.triangle_count; ++t) {
+    int inside = 1;
+    for (int k = 0; k < 3 && inside; ++k) {
+      const double *a = p->mesh.points + 2 * (int64_t)p->mesh.triangles[3 * t + k];
+      const double *b = p->mesh.points + 2 * (int64_t)p->mesh.triangles[3 * t + (k + 1) % 3];
+      /* Clockwise, in the mirror counterclockwise. */
+      inside = (b[0] - a[0]) * (y - a[1]) - (b[1] - a[1]) * (x - a[0]) <= 0;
+    }
+    if (inside) return p->part[t];
+  }
+  return -1;
+}
+
+static cvtm_status number_parts(const graph *g, plane_parts *p, cvtm_pslg *made,
+                                cvtm_error *error) {
+  const int32_t most = 1 << 30;
+  int32_t last = 0, inside = 0, holes = 0;
+  made->areas = malloc(((size_t)g->region_count + 1) * sizeof *made->areas);
+  if (made->areas == NULL) return cvtm_no_memory(error, "the segments");
+  for (int64_t k = 0; k < g->hole_count; ++k) {
+    const int32_t part = part_at(p, &g->holes[k]);
+    if (part < 0) continue;
+    holes += p->region[part] < 0;
+    p->region[part] = 0;
+  }
+  for (int64_t k = 0; k < g->region_count; ++k) {
+    const place *at = &g->regions[k];
+    const int32_t part = part_at(p, at);
+    const int named =
+        at->attribute >= 1 && at->attribute <= most && at->attribute == floor(at->attribute);
+    if (part < 0 || p->region[part] == 0)
+      return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: the point (%g, %g) of a region is outside",
+                       g->source->name, at->x, at->y);
+    const int32_t region = named ? (int32_t)at->attribute : (int32_t)(k + 1);
+    p->region[part] = region;
+    last = region > last ? region : last;
+    if (at->area > 0) made->areas[made->area_count++] = (cvtm_region_area){region, at->area};
+  }
+  for (int32_t k = 0; k < p->part_count; ++k) {
+    if (p->region[k] < 0) p->region[k] = ++last;
+    inside += p->region[k] > 0;
+  }
+  if (inside > 0) return CVTM_OK;
+  return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: the segments bound nothing: %s", g->source->name,
+                   holes > 0 ? "all that they enclose is a hole" : "they make no closed ring");
+}
+
+static cvtm_status divide_plane(const graph *g, cvtm_pslg *made, cvtm_error *error) {
+  double *points = g->vertices.points;
+  plane_parts p;
+  cvtm_status status =
+      plane_parts_create(points, g->vertices.count, g->ends, g->segment_count, &p, error);
+  if (status == CVTM_OK) status = number_parts(g, &p, made, error);
+  if (status == CVTM_OK) status = plane_parts_boundary(points, &p, 1, &made->boundary, error);
+  plane_parts_free(&p);
+  return status;
+}
+
+static cvtm_status read_poly(const unsigned char *bytes, size_t size, const char *name,
+                             cvtm_pslg *pslg, int *is_rings, cvtm_error *error) {
+  cvtm_source source = cvtm_source_open(name, bytes, size, error);
+  graph g = {.source = &source};
+  cvtm_pslg made = {0};
+  cvtm_status status = read_graph(&g);
+  *is_rings = status == CVTM_OK && (find_rings(&g) || g.segment_count < 3);
+  if (status == CVTM_OK && !*is_rings) status = divide_plane(&g, &made, error);
+  free_graph(&g);
+  if (status != CVTM_OK) {
+    cvtm_pslg_free(&made);
+    return status;
+  }
+  made.skipped = source.skipped;
+  *pslg = made;
+  return CVTM_OK;
+}
+
+cvtm_status cvtm_pslg_read_bytes(const char *extension, const unsigned char *bytes, size_t size,
+                                 const char *name, cvtm_pslg *pslg, int *is_rings,
+                                 cvtm_error *error) {
+  const int is_poly = strcmp(extension, "poly") == 0;
+  if (is_poly) return read_poly(bytes, size, name, pslg, is_rings, error);
+  return pslg_read_shapes(extension, bytes, size, name, pslg, is_rings, error);
+}
+
+cvtm_status cvtm_pslg_read(const char *path, cvtm_pslg *pslg, int *is_rings, cvtm_error *error) {
+  char buffer[16];
+  const char *extension = cvtm_file_extension(path, buffer, sizeof buffer);
+  unsigned char *bytes;
+  size_t size;
+  cvtm_status status = cvtm_polygons_load(path, &bytes, &size, error);
+  if (status != CVTM_OK) return status;
+  status = cvtm_pslg_read_bytes(extension, bytes, size, path, pslg, is_rings, error);
+  free(bytes);
+  return status;
+}
+
+void cvtm_pslg_turn(cvtm_pslg *pslg, int y_up, int height) {
+  cvtm_boundary *b = &pslg->boundary;
+  for (int64_t v = 0; v < b->vertex_count && y_up; ++v)
+    b->points[2 * v + 1] = height - b->points[2 * v + 1];
+  if (y_up) return;
+  int32_t *const left = b->left;
+  b->left = b->right;
+  b->right = left;
+}

@@ -1,0 +1,536 @@
+/* Voronoi cells: the domain's rectangle cut by the bisectors of Delaunay neighbours. */
+#include "base/grow.h"
+#include "base/point_order.h"
+#include "base/polygon.h"
+#include "meshes/elements/twins.h"
+#include "meshes/mesh.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- Neighbours ---- */
+
+/* Who is adjacent to vertex v: id[start[v] .. start[v + 1]), with repetitions. */
+typedef struct adjacency {
+  int64_t *start;
+  int32_t *id;
+  int64_t largest; /* most entries of one vertex */
+} adjacency;
+
+static void free_adjacency(adjacency *adjacent) {
+  free(adjacent->start);
+  free(adjacent->id);
+}
+
+static void find_largest(adjacency *adjacent, int64_t vertices) {
+  for (int64_t v = 0; v < vertices; ++v) {
+    const int64_t here = adjacent->start[v + 1] - adjacent->start[v];
+    if (here > adjacent->largest) adjacent->largest = here;
+  }
+}
+
+/* Both other corners of every triangle. */
+static void adjacency_of_triangles(const cvtm_mesh *mesh, adjacency *adjacent) {
+  const int64_t corners = 3 * mesh->triangle_count;
+  int64_t *start = adjacent->start;
+  for (int64_t k = 0; k < corners; ++k) start[mesh->triangles[k] + 2] += 2;
+  for (int64_t v = 0; v < mesh->vertex_count; ++v) start[v + 2] += start[v + 1];
+  for (int64_t k = 0; k < corners; ++k) {
+    const int64_t first = k - k % 3;
+    const int32_t v = mesh->triangles[k];
+    adjacent->id[start[v + 1]++] = mesh->triangles[first + (k + 1) % 3];
+    adjacent->id[start[v + 1]++] = mesh->triangles[first + (k + 2) % 3];
+  }
+}
+
+/* Points on a line have the points before and after them as neighbours. */
+static void adjacency_of_line(const cvtm_mesh *mesh, cvtm_placed *order, adjacency *adjacent) {
+  int64_t *start = adjacent->start;
+  for (int64_t i = 0; i < mesh->vertex_count; ++i) {
+    order[i] = (cvtm_placed){mesh->points[2 * i], mesh->points[2 * i + 1], i};
+  }
+  qsort(order, (size_t)mesh->vertex_count, sizeof *order, cvtm_compare_placed);
+  int64_t distinct = 0;
+  for (int64_t i = 0; i < mesh->vertex_count; ++i) {
+    const cvtm_placed *last = distinct > 0 ? &order[distinct - 1] : NULL;
+    if (!last || last->x != order[i].x || last->y != order[i].y) order[distinct++] = order[i];
+  }
+  for (int64_t i = 0; i < distinct; ++i) {
+    start[order[i].index + 2] = (i > 0) + (i + 1 < distinct);
+  }
+  for (int64_t v = 0; v < mesh->vertex_count; ++v) start[v + 2] += start[v + 1];
+  for (int64_t i = 0; i < distinct; ++i) {
+    const int64_t v = order[i].index;
+    if (i > 0) adjacent->id[start[v + 1]++] = (int32_t)order[i - 1].index;
+    if (i + 1 < distinct) adjacent->id[start[v + 1]++] = (int32_t)order[i + 1].index;
+  }
+}
+
+static cvtm_status find_adjacency(const cvtm_mesh *mesh, adjacency *adjacent, cvtm_error *error) {
+  const int64_t vertices = mesh->vertex_count;
+  const int on_line = mesh->triangle_count == 0;
+  const int64_t entries = on_line ? 2 * vertices : 6 * mesh->triangle_count;
+  cvtm_placed *order = on_line ? malloc((size_t)vertices * sizeof *order) : NULL;
+  adjacent->start = calloc((size_t)vertices + 2, sizeof *adjacent->start);
+  adjacent->id = malloc((size_t)(entries + 1) * sizeof *adjacent->id);
+  cvtm_status status = CVTM_OK;
+  if (!adjacent->start || !adjacent->id || (on_line && !order)) {
+    status = cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory for the cells of %lld sites",
+                       (long long)vertices);
+  } else {
+    if (on_line) {
+      adjacency_of_line(mesh, order, adjacent);
+    } else {
+      adjacency_of_triangles(mesh, adjacent);
+    }
+    find_largest(adjacent, vertices);
+  }
+  free(order);
+  return status;
+}
+
+/* ---- One cell ---- */
+
+typedef struct neighbor_site {
+  double dx, dy; /* relative to the cell's site */
+  double angle;  /* only for hubs */
+  int32_t id;
+} neighbor_site;
+
+static int compare_ids(const void *left, const void *right) {
+  const neighbor_site *a = left, *b = right;
+  return (a->id > b->id) - (a->id < b->id);
+}
+
+/* Clockwise in stored numbers, as corners go; then by id. */
+static int compare_angles(const void *left, const void *right) {
+  const neighbor_site *a = left, *b = right;
+  if (a->angle != b->angle) return a->angle > b->angle ? -1 : 1;
+  return compare_ids(left, right);
+}
+
+/* The distinct neighbours of v, by id; returns how many. */
+static int32_t gather_neighbors(const cvtm_mesh *mesh, const adjacency *adjacent, int64_t v,
+                                neighbor_site *sites) {
+  int32_t count = 0;
+  for (int64_t k = adjacent->start[v]; k < adjacent->start[v + 1]; ++k) {
+    const int64_t w = adjacent->id[k];
+    sites[count].dx = mesh->points[2 * w] - mesh->points[2 * v];
+    sites[count].dy = mesh->points[2 * w + 1] - mesh->points[2 * v + 1];
+    sites[count++].id = (int32_t)w;
+  }
+  qsort(sites, (size_t)count, sizeof *sites, compare_ids);
+  int32_t distinct = 0;
+  for (int32_t k = 0; k < count; ++k) {
+    if (distinct == 0 || sites[distinct - 1].id != sites[k].id) sites[distinct++] = sites[k];
+  }
+  return distinct;
+}
+
+/* Room for the largest cell, reused for every one. */
+typedef struct workspace {
+  neighbor_site *sites;
+  int32_t capacity; /* corners */
+  int32_t count;
+  double *x, *y;
+  int32_t *neighbor;
+  int32_t *after, *before; /* rings of corners, for hubs */
+  double *x_ring, *y_ring;
+  int32_t *neighbor_ring;
+} workspace;
+
+static void free_workspace(workspace *work) {
+  free(work->sites);
+  free(work->x);
+  free(work->y);
+  free(work->neighbor);
+  free(work->after);
+  free(work->before);
+  free(work->x_ring);
+  free(work->y_ring);
+  free(work->neighbor_ring);
+}
+
+static cvtm_status make_workspace(int64_t largest, workspace *work, cvtm_error *error) {
+  /* Every neighbour adds a corner to the rectangle's four at most; rings also keep the
+   * corners that were cut off. */
+  if (largest > INT32_MAX / 2 - 8) {
+    return cvtm_fail(error, CVTM_ERROR_MEMORY, "a cell of %lld corners", (long long)largest);
+  }
+  const size_t corners = (size_t)largest + 8, ring = 2 * (size_t)largest + 8;
+  work->capacity = (int32_t)corners;
+  work->sites = malloc(corners * sizeof *work->sites);
+  work->x = malloc(corners * sizeof *work->x);
+  work->y = malloc(corners * sizeof *work->y);
+  work->neighbor = malloc(corners * sizeof *work->neighbor);
+  work->after = malloc(ring * sizeof *work->after);
+  work->before = malloc(ring * sizeof *work->before);
+  work->x_ring = malloc(ring * sizeof *work->x_ring);
+  work->y_ring = malloc(ring * sizeof *work->y_ring);
+  work->neighbor_ring = malloc(ring * sizeof *work->neighbor_ring);
+  if (work->sites && work->x && work->y && work->neighbor && work->after && work->before &&
+      work->x_ring && work->y_ring && work->neighbor_ring) {
+    return CVTM_OK;
+  }
+  return cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory for a cell of %lld corners",
+                   (long long)largest);
+}
+
+static void clip_in_turn(workspace *work, int32_t sites) {
+  cvtm_corners corners = {work->count, work->capacity, 1, work->x, work->y, work->neighbor};
+  for (int32_t k = 0, at = 0; k < sites && corners.count > 0; ++k) {
+    const neighbor_site *site = &work->sites[k];
+    /* Cannot overflow: there is a corner for every neighbour. */
+    (void)cvtm_corners_clip_bisector(&corners, site->dx, site->dy, site->id, &at);
+  }
+  work->count = corners.count;
+}
+
+/* ---- Hubs ---- */
+
+/* A hub of d neighbours would cost d^2 steps that way. Its neighbours are taken in the order of
+ * their directions instead: then the corner farthest beyond each bisector moves
+ * around the cell just once, and corners in a ring make a cut cost what it removes. */
+enum { HUB_NEIGHBORS = 64 };
+
+static double beyond(const workspace *work, const neighbor_site *site, int32_t corner) {
+  return site->dx * work->x_ring[corner] + site->dy * work->y_ring[corner] -
+         0.5 * (site->dx * site->dx + site->dy * site->dy);
+}
+
+/* The corner farthest beyond the site's bisector: the best of the whole ring, or the top of
+ * the climb onwards from `corner`. Steps down by mere rounding do not end the climb. */
+static int32_t farthest_corner(const workspace *work, const neighbor_site *site, int32_t corner,
+                               int whole_ring) {
+  int32_t best = corner;
+  double best_value = beyond(work, site, corner);
+  const double rounding =
+      1e-13 * (fabs(site->dx * work->x_ring[corner]) + fabs(site->dy * work->y_ring[corner]) +
+               site->dx * site->dx + site->dy * site->dy);
+  for (int32_t k = work->after[corner]; k != corner; k = work->after[k]) {
+    const double value = beyond(work, site, k);
+    if (value > best_value) {
+      best = k;
+      best_value = value;
+    } else if (!whole_ring && value < best_value - rounding) {
+      break;
+    }
+  }
+  return best;
+}
+
+static void link_corners(workspace *work, int32_t a, int32_t b) {
+  work->after[a] = b;
+  work->before[b] = a;
+}
+
+/* Where the bisector meets the edge from the removed to the kept corner. */
+static void place_corner(workspace *work, const neighbor_site *site, int32_t removed, int32_t kept,
+                         int32_t corner) {
+  const double s = beyond(work, site, removed);
+  const double t = s / (s - beyond(work, site, kept));
+  work->x_ring[corner] = work->x_ring[removed] + (work->x_ring[kept] - work->x_ring[removed]) * t;
+  work->y_ring[corner] = work->y_ring[removed] + (work->y_ring[kept] - work->y_ring[removed]) * t;
+}
+
+/* Cuts the run of corners around `corner`; returns the first new corner, -1 if nothing is left. */
+static int32_t cut_ring(workspace *work, const neighbor_site *site, int32_t corner, int32_t *used) {
+  int32_t first = corner, last = corner;
+  int32_t kept_before = work->before[first], kept_after = work->after[last];
+  while (kept_before != corner && beyond(work, site, kept_before) >= 0) {
+    first = kept_before;
+    kept_before = work->before[first];
+  }
+  if (kept_before == corner) return -1;
+  while (beyond(work, site, kept_after) >= 0) {
+    last = kept_after;
+    kept_after = work->after[last];
+  }
+  const int32_t p = (*used)++, q = (*used)++;
+  place_corner(work, site, first, kept_before, p);
+  place_corner(work, site, last, kept_after, q);
+  work->neighbor_ring[p] = site->id;
+  work->neighbor_ring[q] = work->neighbor_ring[last];
+  link_corners(work, kept_before, p);
+  link_corners(work, p, q);
+  link_corners(work, q, kept_after);
+  return p;
+}
+
+static void clip_by_direction(workspace *work, int32_t sites) {
+  for (int32_t k = 0; k < sites; ++k) {
+    work->sites[k].angle = atan2(work->sites[k].dy, work->sites[k].dx);
+  }
+  qsort(work->sites, (size_t)sites, sizeof *work->sites, compare_angles);
+  int32_t used = work->count;
+  for (int32_t k = 0; k < used; ++k) {
+    work->x_ring[k] = work->x[k];
+    work->y_ring[k] = work->y[k];
+    work->neighbor_ring[k] = work->neighbor[k];
+    link_corners(work, k, (k + 1) % used);
+  }
+  int32_t corner = 0;
+  for (int32_t k = 0; k < sites; ++k) {
+    /* The way onwards climbs only if it is less than half a turn. A turn has two gaps of more
+     * than 3 at most. */
+    const int far = k == 0 || work->sites[k - 1].angle - work->sites[k].angle > 3;
+    corner = farthest_corner(work, &work->sites[k], corner, far);
+    if (!(beyond(work, &work->sites[k], corner) > 0)) continue;
+    corner = cut_ring(work, &work->sites[k], corner, &used);
+    if (corner < 0) {
+      work->count = 0;
+      return;
+    }
+  }
+  work->count = 0;
+  int32_t k = corner;
+  do {
+    work->x[work->count] = work->x_ring[k];
+    work->y[work->count] = work->y_ring[k];
+    work->neighbor[work->count++] = work->neighbor_ring[k];
+    k = work->after[k];
+  } while (k != corner);
+}
+
+/* ---- All cells ---- */
+
+/* The cell of v relative to v; coincident points but the first have no neighbours among
+ * several vertices, and no cell. */
+static void make_cell(const cvtm_mesh *mesh, const adjacency *adjacent, cvtm_domain domain,
+                      int64_t v, workspace *work) {
+  const double x = mesh->points[2 * v], y = mesh->points[2 * v + 1];
+  const int32_t sites = gather_neighbors(mesh, adjacent, v, work->sites);
+  work->count = 0;
+  const int alone = v == 0 && mesh->coincident_count == mesh->vertex_count - 1;
+  if (sites == 0 && !alone) return;
+  cvtm_corners_rectangle(0 - x, 0 - y, domain.width - x, domain.height - y, &work->count, work->x,
+                         work->y, work->neighbor);
+  if (sites > HUB_NEIGHBORS) {
+    clip_by_direction(work, sites);
+  } else {
+    clip_in_turn(work, sites);
+  }
+}
+
+/* site + relative, exactly on the domain's side where it is meant to be. */
+static double absolute(double relative, double site, double side) {
+  if (relative <= 0 - site) return 0;
+  if (relative >= side - site) return side;
+  return fmin(fmax(site + relative, 0), side);
+}
+
+static cvtm_status reserve_corners(cvtm_cells *cells, int64_t corners, int64_t *capacity) {
+  const cvtm_growing arrays[] = {{&cells->corners, 2 * sizeof *cells->corners},
+                                 {&cells->neighbors, sizeof *cells->neighbors}};
+  return cvtm_grow_all(arrays, 2, capacity, corners) ? CVTM_OK : CVTM_ERROR_MEMORY;
+}
+
+static cvtm_status make_cells(const cvtm_mesh *mesh, const adjacency *adjacent, cvtm_domain domain,
+                              workspace *work, cvtm_cells *cells) {
+  int64_t capacity = 0, used = 0;
+  cells->start = malloc((size_t)(mesh->vertex_count + 1) * sizeof *cells->start);
+  if (!cells->start) return CVTM_ERROR_MEMORY;
+  if (reserve_corners(cells, 6 * mesh->vertex_count + 8, &capacity) != CVTM_OK)
+    return CVTM_ERROR_MEMORY;
+  for (int64_t v = 0; v < mesh->vertex_count; ++v) {
+    cells->start[v] = used;
+    make_cell(mesh, adjacent, domain, v, work);
+    if (reserve_corners(cells, used + work->count, &capacity) != CVTM_OK) return CVTM_ERROR_MEMORY;
+    for (int32_t k = 0; k < work->count; ++k) {
+      cells->corners[2 * used] = absolute(work->x[k], mesh->points[2 * v], domain.width);
+      cells->corners[2 * used + 1] = absolute(work->y[k], mesh->points[2 * v + 1], domain.height);
+      cells->neighbors[used++] = work->neighbor[k];
+    }
+  }
+  cells->start[mesh->vertex_count] = used;
+  cells->count = mesh->vertex_count;
+  return CVTM_OK;
+}
+
+static cvtm_status check_mesh(const cvtm_mesh *mesh, cvtm_error *error) {
+  if (mesh->vertex_count < 1 || mesh->vertex_count > INT32_MAX || !mesh->points) {
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "the mesh has no vertices");
+  }
+  if (mesh->triangle_count == 0 && !mesh->collinear) {
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "the mesh has no triangles");
+  }
+  for (int64_t k = 0; k < 3 * mesh->triangle_count; ++k) {
+    if (mesh->triangles[k] < 0 || mesh->triangles[k] >= mesh->vertex_count) {
+      return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "triangle %lld names vertex %d of %lld",
+                       (long long)(k / 3), (int)mesh->triangles[k], (long long)mesh->vertex_count);
+    }
+  }
+  return CVTM_OK;
+}
+
+cvtm_status cvtm_cells_create(const cvtm_mesh *mesh, cvtm_domain domain, cvtm_cells *cells,
+                              cvtm_error *error) {
+  if (!mesh || !cells) return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "no mesh or no cells");
+  if (domain.width < 1 || domain.height < 1) {
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "a domain of %d x %d", domain.width,
+                     domain.height);
+  }
+  cvtm_status status = check_mesh(mesh, error);
+  if (status != CVTM_OK) return status;
+  adjacency adjacent = {0};
+  workspace work = {0};
+  cvtm_cells made = {0};
+  status = find_adjacency(mesh, &adjacent, error);
+  if (status == CVTM_OK) status = make_workspace(adjacent.largest, &work, error);
+  if (status == CVTM_OK) {
+    status = make_cells(mesh, &adjacent, domain, &work, &made);
+    if (status != CVTM_OK) {
+      cvtm_fail(error, status, "no memory for the cells of %lld sites",
+                (long long)mesh->vertex_count);
+    }
+  }
+  free_adjacency(&adjacent);
+  free_workspace(&work);
+  if (status != CVTM_OK) {
+    cvtm_cells_free(&made);
+    return status;
+  }
+  *cells = made;
+  return CVTM_OK;
+}
+
+void cvtm_cells_free(cvtm_cells *cells) {
+  if (!cells) return;
+  free(cells->start);
+  free(cells->corners);
+  free(cells->neighbors);
+  *cells = (cvtm_cells){0};
+}
+
+/* ---- Cells of a mesh that fills a domain: between the circumcentres of its triangles ---- */
+
+typedef struct builder {
+  const cvtm_mesh *mesh;
+  int64_t *twin;
+  double *centre; /* 2 per triangle */
+  uint8_t *begun; /* per half-edge: its fan is in a cell already */
+  cvtm_cells made;
+  int64_t corners;
+} builder;
+
+static const double *point(const builder *b, int32_t v) { return b->mesh->points + 2 * (int64_t)v; }
+
+/* The circumcentre; behind an edge of the border, the middle of that edge. */
+static void find_centre(const builder *b, int64_t t, double centre[2]) {
+  const int32_t *v = b->mesh->triangles + 3 * t;
+  const double *a = point(b, v[0]);
+  const double ux = point(b, v[1])[0] - a[0], uy = point(b, v[1])[1] - a[1];
+  const double vx = point(b, v[2])[0] - a[0], vy = point(b, v[2])[1] - a[1];
+  const double twice = 2 * (ux * vy - uy * vx), u2 = ux * ux + uy * uy, v2 = vx * vx + vy * vy;
+  centre[0] = a[0] + (vy * u2 - uy * v2) / twice;
+  centre[1] = a[1] + (ux * v2 - vx * u2) / twice;
+  for (int k = 0; k < 3; ++k) {
+    if (b->twin[3 * t + k] >= 0) continue;
+    const double *p = point(b, v[k]), *q = point(b, v[(k + 1) % 3]), *r = point(b, v[(k + 2) % 3]);
+    if ((p[0] - r[0]) * (q[0] - r[0]) + (p[1] - r[1]) * (q[1] - r[1]) >= 0) continue;
+    centre[0] = 0.5 * (p[0] + q[0]);
+    centre[1] = 0.5 * (p[1] + q[1]);
+  }
+}
+
+static void add_corner(builder *b, double x, double y, int32_t across) {
+  double *corner = b->made.corners + 2 * b->corners;
+  corner[0] = x;
+  corner[1] = y;
+  b->made.neighbors[b->corners++] = across;
+}
+
+static void add_middle(builder *b, int32_t v, int32_t w, int32_t across) {
+  const double *p = point(b, v), *q = point(b, w);
+  add_corner(b, 0.5 * (p[0] + q[0]), 0.5 * (p[1] + q[1]), across);
+}
+
+/* The triangles around v from half-edge `first` counterclockwise, to the border or around. */
+static void add_fan(builder *b, int32_t v, int64_t first) {
+  const int32_t *corners = b->mesh->triangles;
+  const int at_border = b->twin[first] < 0;
+  if (at_border) {
+    const int32_t w = corners[cvtm_half_after(first)];
+    add_corner(b, point(b, v)[0], point(b, v)[1], -1);
+    add_middle(b, v, w, w);
+  }
+  for (int64_t h = first;;) {
+    const int64_t arriving = cvtm_half_before(h), next = b->twin[arriving];
+    const int32_t w = corners[arriving];
+    b->begun[h] = 1;
+    add_corner(b, b->centre[2 * (h / 3)], b->centre[2 * (h / 3) + 1], w);
+    if (next < 0) add_middle(b, v, w, -1);
+    if (next < 0 || next == first) return;
+    h = next;
+  }
+}
+
+/* Fans that begin at the border first; where rings touch, a vertex has several. */
+static void add_cell(builder *b, const int64_t *start, const int64_t *leaving, int32_t v) {
+  for (int border = 1; border >= 0; --border) {
+    for (int64_t k = start[v]; k < start[v + 1]; ++k) {
+      const int64_t h = leaving[k];
+      if (!b->begun[h] && (!border || b->twin[h] < 0)) add_fan(b, v, h);
+    }
+  }
+}
+
+/* The half-edges that leave each vertex, listed. */
+static void list_leaving(const cvtm_mesh *mesh, int64_t *start, int64_t *leaving) {
+  for (int64_t h = 0; h < 3 * mesh->triangle_count; ++h) ++start[mesh->triangles[h] + 2];
+  for (int64_t v = 0; v < mesh->vertex_count; ++v) start[v + 2] += start[v + 1];
+  for (int64_t h = 0; h < 3 * mesh->triangle_count; ++h) {
+    leaving[start[mesh->triangles[h] + 1]++] = h;
+  }
+}
+
+cvtm_status cvtm_cells_of_domain(const cvtm_mesh *mesh, cvtm_cells *cells, cvtm_error *error) {
+  if (!mesh || !cells) return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "no mesh or no cells");
+  if (mesh->vertex_count > INT32_MAX) {
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%lld sites; the most is %ld",
+                     (long long)mesh->vertex_count, (long)INT32_MAX);
+  }
+  const size_t n = (size_t)mesh->vertex_count, halves = 3 * (size_t)mesh->triangle_count;
+  /* A corner for each triangle, and three for each of the fans, of which every one at the
+   * border has a half-edge of its own there. */
+  const size_t most = 4 * halves + 1;
+  builder b = {.mesh = mesh,
+               .twin = malloc((halves + 1) * sizeof *b.twin),
+               .centre = malloc((halves + 1) * sizeof *b.centre),
+               .begun = calloc(halves + 1, 1),
+               .made = {.count = mesh->vertex_count,
+                        .start = malloc((n + 1) * sizeof *b.made.start),
+                        .corners = malloc(2 * most * sizeof *b.made.corners),
+                        .neighbors = malloc(most * sizeof *b.made.neighbors)}};
+  int64_t *start = calloc(n + 2, sizeof *start);
+  int64_t *leaving = malloc((halves + 1) * sizeof *leaving);
+  cvtm_status status = CVTM_OK;
+  if (!b.twin || !b.centre || !b.begun || !b.made.start || !b.made.corners || !b.made.neighbors ||
+      !start || !leaving) {
+    status = cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory for the cells of %lld sites",
+                       (long long)mesh->vertex_count);
+  }
+  if (status == CVTM_OK) {
+    status = cvtm_find_twins(mesh->triangles, mesh->triangle_count, mesh->vertex_count, b.twin,
+                             NULL, error);
+  }
+  if (status == CVTM_OK) {
+    list_leaving(mesh, start, leaving);
+    for (int64_t t = 0; t < mesh->triangle_count; ++t) find_centre(&b, t, b.centre + 2 * t);
+    for (int64_t v = 0; v < mesh->vertex_count; ++v) {
+      b.made.start[v] = b.corners;
+      add_cell(&b, start, leaving, (int32_t)v);
+    }
+    b.made.start[mesh->vertex_count] = b.corners;
+    *cells = b.made;
+  } else {
+    cvtm_cells_free(&b.made);
+  }
+  free(b.twin);
+  free(b.centre);
+  free(b.begun);
+  free(start);
+  free(leaving);
+  return status;
+}

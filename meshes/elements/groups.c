@@ -1,0 +1,517 @@
+/* Groups of the edges of regions, and periodic pairs. */
+#include "meshes/mesh.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* In the order of their tags. */
+typedef enum group_kind { OUTER, LEFT, RIGHT, BOTTOM, TOP, HOLE, INTERFACE } group_kind;
+
+/* What an edge bounds; edges with equal labels are one group. */
+typedef struct label {
+  int32_t kind, first, second; /* HOLE: its number; INTERFACE: the regions, ascending */
+} label;
+
+/* An edge on its way to its new place. */
+typedef struct grouped_edge {
+  label bounds;
+  int32_t left, right, root, edge; /* root: the first edge of its curve */
+} grouped_edge;
+
+typedef struct grouping {
+  const cvtm_mesh *mesh;
+  const cvtm_regions *regions;
+  int64_t count;
+  grouped_edge *edges;
+  int32_t *order; /* edges by their first vertex */
+  int64_t *next;  /* after an edge with the outside beside it; -1: not known yet */
+  int32_t *parent;
+} grouping;
+
+static const double *start_of(const grouping *g, int64_t e) {
+  return g->mesh->points + 2 * (int64_t)g->regions->edges[2 * e];
+}
+
+static const double *end_of(const grouping *g, int64_t e) {
+  return g->mesh->points + 2 * (int64_t)g->regions->edges[2 * e + 1];
+}
+
+/* ---- loops around the outside ---- */
+
+/* The direction from a to b as an angle with y up. */
+static double direction(const double *a, const double *b) {
+  return atan2(a[1] - b[1], b[0] - a[0]);
+}
+
+/* Where the edges that start at vertex v begin in g->order. */
+static int64_t first_from(const grouping *g, int32_t v) {
+  int64_t low = 0, high = g->count;
+  while (low < high) {
+    const int64_t middle = low + (high - low) / 2;
+    if (g->regions->edges[2 * (int64_t)g->order[middle]] < v)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low;
+}
+
+/* The edge that bounds the same sector of the outside at the end of edge e: the first one
+ * counterclockwise from the way back. */
+static int64_t find_next(const grouping *g, int64_t e) {
+  const cvtm_regions *r = g->regions;
+  const int32_t v = r->edges[2 * e + 1];
+  const double back = direction(end_of(g, e), start_of(g, e));
+  int64_t best = -1;
+  double least = HUGE_VAL;
+  for (int64_t k = first_from(g, v); k < g->count; ++k) {
+    const int64_t other = g->order[k];
+    if (r->edges[2 * other] != v) break;
+    if (r->right[other] != 0) continue;
+    double turn = direction(start_of(g, other), end_of(g, other)) - back;
+    if (turn <= 0) turn += 2 * acos(-1.0);
+    if (turn < least) {
+      least = turn;
+      best = other;
+    }
+  }
+  return best;
+}
+
+/* Labels the loop that edge e is on: a hole is passed clockwise, as seen with y up. */
+static void label_loop(grouping *g, int64_t first, int32_t *holes) {
+  double twice_area = 0;
+  int64_t e = first;
+  for (int64_t steps = 0; steps <= g->count && e >= 0; ++steps) {
+    const double *a = start_of(g, e), *b = end_of(g, e);
+    twice_area += b[0] * a[1] - a[0] * b[1];
+    g->next[e] = find_next(g, e);
+    e = g->next[e];
+    if (e == first) break;
+  }
+  const int hole = e == first && twice_area < 0;
+  const label bounds = {hole ? HOLE : OUTER, hole ? ++*holes : 0, 0};
+  for (e = first; e >= 0 && g->edges[e].bounds.kind < 0; e = g->next[e])
+    g->edges[e].bounds = bounds;
+}
+
+/* ---- labels ---- */
+
+/* OUTER unless both ends lie on the same side of the image. A traced contour may leave a side by up
+ * to half a pixel where two regions and the side meet. */
+static group_kind side_of(const double *a, const double *b, cvtm_domain image) {
+  const double slack = image.periodic ? 0 : 0.5;
+  for (int axis = 0; axis < 2; ++axis) {
+    const double far = axis == 0 ? image.width : image.height;
+    if (fabs(a[axis]) <= slack && fabs(b[axis]) <= slack) return axis == 0 ? LEFT : TOP;
+    if (fabs(a[axis] - far) <= slack && fabs(b[axis] - far) <= slack)
+      return axis == 0 ? RIGHT : BOTTOM;
+  }
+  return OUTER;
+}
+
+static void label_edges(grouping *g, cvtm_domain image) {
+  const cvtm_regions *r = g->regions;
+  int32_t holes = 0;
+  for (int64_t e = 0; e < g->count; ++e) {
+    const int32_t a = r->left[e], b = r->right[e];
+    g->next[e] = -1;
+    g->edges[e] = (grouped_edge){{-1, 0, 0}, a, b, (int32_t)e, (int32_t)e};
+    if (b != 0) g->edges[e].bounds = (label){INTERFACE, a < b ? a : b, a < b ? b : a};
+  }
+  for (int64_t e = 0; e < g->count; ++e) {
+    if (g->edges[e].bounds.kind < 0) label_loop(g, e, &holes);
+  }
+  for (int64_t e = 0; e < g->count; ++e) {
+    if (g->edges[e].bounds.kind != OUTER) continue;
+    g->edges[e].bounds.kind = (int32_t)side_of(start_of(g, e), end_of(g, e), image);
+  }
+}
+
+/* ---- curves ---- */
+
+static int compare_labels(const label *a, const label *b) {
+  if (a->kind != b->kind) return a->kind < b->kind ? -1 : 1;
+  if (a->first != b->first) return a->first < b->first ? -1 : 1;
+  return (a->second > b->second) - (a->second < b->second);
+}
+
+/* One end of an edge. */
+typedef struct edge_end {
+  int32_t vertex, edge;
+} edge_end;
+
+static int compare_ends(const void *first, const void *second) {
+  const edge_end *a = first, *b = second;
+  if (a->vertex != b->vertex) return a->vertex < b->vertex ? -1 : 1;
+  return (a->edge > b->edge) - (a->edge < b->edge);
+}
+
+static int32_t find_root(int32_t *parent, int32_t e) {
+  while (parent[e] != e) e = parent[e] = parent[parent[e]];
+  return e;
+}
+
+static int same_class(const grouped_edge *a, const grouped_edge *b) {
+  return a->left == b->left && a->right == b->right && compare_labels(&a->bounds, &b->bounds) == 0;
+}
+
+/* Joins edges of one group, between the same regions, that meet in a vertex. */
+static void find_curves(grouping *g, edge_end *ends) {
+  const int64_t count = 2 * g->count;
+  for (int64_t e = 0; e < g->count; ++e) {
+    g->parent[e] = (int32_t)e;
+    ends[2 * e] = (edge_end){g->regions->edges[2 * e], (int32_t)e};
+    ends[2 * e + 1] = (edge_end){g->regions->edges[2 * e + 1], (int32_t)e};
+  }
+  qsort(ends, (size_t)count, sizeof *ends, compare_ends);
+  for (int64_t k = 0; k < count; ++k) {
+    for (int64_t j = k + 1; j < count && ends[j].vertex == ends[k].vertex; ++j) {
+      if (!same_class(&g->edges[ends[k].edge], &g->edges[ends[j].edge])) continue;
+      const int32_t p = find_root(g->parent, ends[k].edge), q = find_root(g->parent, ends[j].edge);
+      g->parent[p > q ? p : q] = p < q ? p : q;
+    }
+  }
+  for (int64_t e = 0; e < g->count; ++e) g->edges[e].root = find_root(g->parent, (int32_t)e);
+}
+
+static int compare_grouped_edges(const void *first, const void *second) {
+  const grouped_edge *a = first, *b = second;
+  if (a->left != b->left) return a->left < b->left ? -1 : 1;
+  if (a->right != b->right) return a->right < b->right ? -1 : 1;
+  if (a->root != b->root) return a->root < b->root ? -1 : 1;
+  return (a->edge > b->edge) - (a->edge < b->edge);
+}
+
+/* ---- names ---- */
+
+static const char *given_name(const cvtm_region_name *names, int64_t count, int32_t region) {
+  for (int64_t k = 0; k < count; ++k)
+    if (names[k].region == region) return names[k].name;
+  return NULL;
+}
+
+/* The part that a region has in the name of an interface. */
+static void short_name(const cvtm_region_name *names, int64_t count, int32_t region, char *text,
+                       size_t capacity) {
+  const char *given = given_name(names, count, region);
+  if (given != NULL)
+    snprintf(text, capacity, "%s", given);
+  else
+    snprintf(text, capacity, "%" PRId32, region);
+}
+
+static void name_lines(const label *bounds, const cvtm_region_name *names, int64_t name_count,
+                       cvtm_group *group) {
+  static const char *const words[] = {"outer", "left", "right", "bottom", "top"};
+  char first[CVTM_GROUP_NAME_BYTES / 2 - 6], second[sizeof first];
+  if (bounds->kind < HOLE) {
+    snprintf(group->name, sizeof group->name, "%s", words[bounds->kind]);
+  } else if (bounds->kind == HOLE) {
+    snprintf(group->name, sizeof group->name, "hole-%" PRId32, bounds->first);
+  } else {
+    short_name(names, name_count, bounds->first, first, sizeof first);
+    short_name(names, name_count, bounds->second, second, sizeof second);
+    snprintf(group->name, sizeof group->name, "interface-%s-%s", first, second);
+  }
+}
+
+static int compare_bounds(const void *first, const void *second) {
+  return compare_labels(first, second);
+}
+
+/* Lists the distinct labels in ascending order; returns how many there are. */
+static int32_t list_labels(const grouping *g, label *labels) {
+  for (int64_t e = 0; e < g->count; ++e) labels[e] = g->edges[e].bounds;
+  qsort(labels, (size_t)g->count, sizeof *labels, compare_bounds);
+  int32_t count = 0;
+  for (int64_t e = 0; e < g->count; ++e) {
+    if (e == 0 || compare_labels(&labels[e], &labels[e - 1]) != 0) labels[count++] = labels[e];
+  }
+  return count;
+}
+
+/* Triangles of one region stand together, regions ascending. groups NULL: only counts. */
+static int32_t list_areas(const cvtm_mesh *mesh, const cvtm_regions *r,
+                          const cvtm_region_name *names, int64_t name_count, cvtm_group *groups) {
+  int32_t count = 0;
+  for (int64_t t = 0; t < mesh->triangle_count; ++t) {
+    if (t > 0 && r->region[t] == r->region[t - 1]) continue;
+    if (groups != NULL) {
+      const char *given = given_name(names, name_count, r->region[t]);
+      cvtm_group *group = &groups[count];
+      group->tag = r->region[t];
+      if (given != NULL)
+        snprintf(group->name, sizeof group->name, "%s", given);
+      else
+        snprintf(group->name, sizeof group->name, "region-%" PRId32, r->region[t]);
+    }
+    ++count;
+  }
+  return count;
+}
+
+/* ---- the whole ---- */
+
+/* Puts the edges in their new order, but for their vertices, which are returned; NULL: no memory.
+ */
+static int32_t *take_edges(const grouping *g, const label *labels, int32_t label_count,
+                           cvtm_regions *r, int32_t *group) {
+  int32_t *edges = malloc(2 * (size_t)(g->count + 1) * sizeof *edges);
+  if (edges == NULL) return NULL;
+  r->curve_count = 0;
+  for (int64_t k = 0; k < g->count; ++k) {
+    const grouped_edge *e = &g->edges[k];
+    const label *found =
+        bsearch(&e->bounds, labels, (size_t)label_count, sizeof *labels, compare_bounds);
+    memcpy(edges + 2 * k, r->edges + 2 * (int64_t)e->edge, 2 * sizeof *edges);
+    r->left[k] = e->left;
+    r->right[k] = e->right;
+    r->curve_count += k == 0 || g->edges[k - 1].root != e->root;
+    r->curve[k] = r->curve_count;
+    group[k] = (int32_t)(found - labels) + 1;
+  }
+  return edges;
+}
+
+static void sort_by_start(grouping *g, edge_end *ends) {
+  for (int64_t e = 0; e < g->count; ++e) ends[e] = (edge_end){g->regions->edges[2 * e], (int32_t)e};
+  qsort(ends, (size_t)g->count, sizeof *ends, compare_ends);
+  for (int64_t e = 0; e < g->count; ++e) g->order[e] = ends[e].edge;
+}
+
+static int replace_groups(grouping *g, label *labels, const cvtm_region_name *names,
+                          int64_t name_count, cvtm_regions *r) {
+  const int32_t lines = list_labels(g, labels);
+  const int32_t areas = list_areas(g->mesh, r, names, name_count, NULL);
+  cvtm_group *line_groups = calloc((size_t)lines + 1, sizeof *line_groups);
+  cvtm_group *area_groups = calloc((size_t)areas + 1, sizeof *area_groups);
+  int32_t *group = malloc((size_t)(g->count + 1) * sizeof *group), *edges = NULL;
+  if (line_groups != NULL && area_groups != NULL && group != NULL)
+    edges = take_edges(g, labels, lines, r, group);
+  if (edges == NULL) {
+    free(line_groups);
+    free(area_groups);
+    free(group);
+    return 0;
+  }
+  for (int32_t k = 0; k < lines; ++k) {
+    line_groups[k].tag = k + 1;
+    name_lines(&labels[k], names, name_count, &line_groups[k]);
+  }
+  list_areas(g->mesh, r, names, name_count, area_groups);
+  free(r->edges);
+  free(r->group);
+  free(r->line_groups);
+  free(r->area_groups);
+  r->edges = edges;
+  r->group = group;
+  r->line_groups = line_groups;
+  r->area_groups = area_groups;
+  r->line_group_count = lines;
+  r->area_group_count = areas;
+  return 1;
+}
+
+cvtm_status cvtm_regions_group(const cvtm_mesh *mesh, cvtm_domain image,
+                               const cvtm_region_name *names, int64_t name_count,
+                               cvtm_regions *regions, cvtm_error *error) {
+  const size_t n = (size_t)regions->edge_count + 1;
+  edge_end *ends = malloc(2 * n * sizeof *ends);
+  label *labels = malloc(n * sizeof *labels);
+  grouping g = {mesh,
+                regions,
+                regions->edge_count,
+                malloc(n * sizeof *g.edges),
+                malloc(n * sizeof *g.order),
+                malloc(n * sizeof *g.next),
+                malloc(n * sizeof *g.parent)};
+  int done = 0;
+  if (ends && labels && g.edges && g.order && g.next && g.parent) {
+    sort_by_start(&g, ends);
+    label_edges(&g, image);
+    find_curves(&g, ends);
+    qsort(g.edges, (size_t)g.count, sizeof *g.edges, compare_grouped_edges);
+    done = replace_groups(&g, labels, names, name_count, regions);
+  }
+  free(ends);
+  free(labels);
+  free(g.edges);
+  free(g.order);
+  free(g.next);
+  free(g.parent);
+  return done ? CVTM_OK : cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory for groups");
+}
+
+/* ---- Periodic pairs ---- */
+
+/* Vertices and edges on opposite sides of a periodic image that are the same but for one
+ * coordinate. */
+
+typedef struct pairing {
+  const cvtm_mesh *mesh;
+  cvtm_regions *regions;
+  const double *sides; /* left, upper, right, lower */
+  int32_t *copy_of[2]; /* per axis and vertex on the right or upper side: the vertex on the other
+                          side, -1: none */
+  int32_t *edge_from;  /* per vertex: the edge on a side that begins there, -1: none */
+} pairing;
+
+/* Along y files count from below: the lower side comes first, whose y is the height. */
+static double near_side(const pairing *p, int axis) { return p->sides[axis == 0 ? 0 : 3]; }
+static double far_side(const pairing *p, int axis) { return p->sides[axis == 0 ? 2 : 1]; }
+
+/* ---- Vertices ---- */
+
+typedef struct side_vertex {
+  double at; /* along the side, upwards or to the right */
+  int32_t vertex;
+} side_vertex;
+
+static int compare_along(const void *first, const void *second) {
+  const side_vertex *a = first, *b = second;
+  return (a->at > b->at) - (a->at < b->at);
+}
+
+static int64_t list_side(const pairing *p, int axis, double side, side_vertex *list) {
+  int64_t count = 0;
+  for (int64_t v = 0; v < p->mesh->vertex_count; ++v) {
+    const double *place = p->mesh->points + 2 * v;
+    const double at = axis == 0 ? -place[1] : place[0];
+    if (place[axis] == side) list[count++] = (side_vertex){at, (int32_t)v};
+  }
+  qsort(list, (size_t)count, sizeof *list, compare_along);
+  return count;
+}
+
+/* The pairs along one axis, behind those that are there; list: 2 * vertex_count. */
+static void pair_vertices(pairing *p, int axis, side_vertex *list) {
+  cvtm_regions *r = p->regions;
+  side_vertex *other = list + p->mesh->vertex_count;
+  const int64_t near = list_side(p, axis, near_side(p, axis), list);
+  const int64_t far = list_side(p, axis, far_side(p, axis), other);
+  int64_t i = 0, j = 0, paired = 0;
+  while (i < near && j < far) {
+    const int order = compare_along(&list[i], &other[j]);
+    if (order == 0) {
+      const int32_t pair[3] = {list[i].vertex, other[j].vertex, axis};
+      memcpy(r->pairs + 3 * r->pair_count++, pair, sizeof pair);
+      p->copy_of[axis][pair[1]] = pair[0];
+      ++paired;
+    }
+    i += order <= 0;
+    j += order >= 0;
+  }
+  r->unpaired += near + far - 2 * paired;
+}
+
+/* ---- Edges ---- */
+
+static int lies_on(const pairing *p, int64_t edge, int axis, double side) {
+  const int32_t *v = p->regions->edges + 2 * edge;
+  return p->mesh->points[2 * (int64_t)v[0] + axis] == side &&
+         p->mesh->points[2 * (int64_t)v[1] + axis] == side;
+}
+
+/* Edges of the border have their region on the left, so that copies run the other way. */
+static void pair_edges(pairing *p) {
+  cvtm_regions *r = p->regions;
+  for (int64_t e = 0; e < r->edge_count; ++e) r->edge_copy[e] = -1;
+  for (int axis = 0; axis < 2; ++axis) {
+    for (int64_t v = 0; v < p->mesh->vertex_count; ++v) p->edge_from[v] = -1;
+    for (int64_t e = 0; e < r->edge_count; ++e) {
+      if (lies_on(p, e, axis, near_side(p, axis))) p->edge_from[r->edges[2 * e]] = (int32_t)e;
+    }
+    for (int64_t e = 0; e < r->edge_count; ++e) {
+      if (!lies_on(p, e, axis, far_side(p, axis))) continue;
+      const int32_t from = p->copy_of[axis][r->edges[2 * e + 1]];
+      const int32_t to = p->copy_of[axis][r->edges[2 * e]];
+      const int32_t found = from >= 0 && to >= 0 ? p->edge_from[from] : -1;
+      if (found >= 0 && r->edges[2 * (int64_t)found + 1] == to) r->edge_copy[e] = found;
+    }
+  }
+}
+
+/* ---- Curves ---- */
+
+/* An edge on its way to its new place. */
+typedef struct moving_edge {
+  int32_t curve, edge;
+  int64_t opposite; /* the curve of the edge on the other side, and which side, 0: none */
+} moving_edge;
+
+static int compare_moving(const void *first, const void *second) {
+  const moving_edge *a = first, *b = second;
+  if (a->curve != b->curve) return a->curve < b->curve ? -1 : 1;
+  if (a->opposite != b->opposite) return a->opposite < b->opposite ? -1 : 1;
+  return (a->edge > b->edge) - (a->edge < b->edge);
+}
+
+/* Rows of `width` integers in a new order; copy: as many. */
+static void reorder(int32_t *rows, int width, const moving_edge *order, int64_t count,
+                    int32_t *copy) {
+  const size_t bytes = (size_t)width * sizeof *rows;
+  if (rows == NULL) return;
+  memcpy(copy, rows, (size_t)count * bytes);
+  for (int64_t k = 0; k < count; ++k)
+    memcpy(rows + width * k, copy + width * (int64_t)order[k].edge, bytes);
+}
+
+/* Divides curves on the sides where those on the opposite side end, so that each is the copy of
+ * one. order: edge_count; copy: 2 * edge_count. */
+static void divide_curves(const pairing *p, moving_edge *order, int32_t *copy) {
+  cvtm_regions *r = p->regions;
+  const int64_t n = r->edge_count;
+  for (int64_t e = 0; e < n; ++e) order[e] = (moving_edge){r->curve[e], (int32_t)e, 0};
+  for (int64_t e = 0; e < n; ++e) {
+    if (r->edge_copy[e] < 0) continue;
+    const int axis = !lies_on(p, e, 0, far_side(p, 0));
+    order[e].opposite = 4 * (int64_t)r->curve[r->edge_copy[e]] + axis;
+    order[r->edge_copy[e]].opposite = 4 * (int64_t)r->curve[e] + 2 + axis;
+  }
+  qsort(order, (size_t)n, sizeof *order, compare_moving);
+  reorder(r->edges, 2, order, n, copy);
+  reorder(r->left, 1, order, n, copy);
+  reorder(r->right, 1, order, n, copy);
+  reorder(r->group, 1, order, n, copy);
+  r->curve_count = 0;
+  for (int64_t k = 0; k < n; ++k) {
+    r->curve_count += k == 0 || order[k].curve != order[k - 1].curve ||
+                      order[k].opposite != order[k - 1].opposite;
+    r->curve[k] = r->curve_count;
+  }
+}
+
+cvtm_status cvtm_regions_pair(const cvtm_mesh *mesh, const double sides[4], cvtm_regions *regions,
+                              cvtm_error *error) {
+  const size_t n = (size_t)mesh->vertex_count + 1, edges = (size_t)regions->edge_count + 1;
+  int32_t *memory = malloc(3 * n * sizeof *memory), *copy = malloc(2 * edges * sizeof *copy);
+  side_vertex *list = malloc(2 * n * sizeof *list);
+  moving_edge *order = malloc(edges * sizeof *order);
+  int32_t *pairs = malloc(6 * n * sizeof *pairs), *edge_copy = malloc(edges * sizeof *edge_copy);
+  const int ready = memory && copy && list && order && pairs && edge_copy;
+  if (ready) {
+    pairing p = {mesh, regions, sides, {memory, memory + n}, memory + 2 * n};
+    free(regions->pairs);
+    free(regions->edge_copy);
+    regions->pairs = pairs;
+    regions->edge_copy = edge_copy;
+    regions->pair_count = regions->unpaired = 0;
+    for (size_t k = 0; k < 2 * n; ++k) memory[k] = -1;
+    for (int axis = 0; axis < 2; ++axis) pair_vertices(&p, axis, list);
+    pair_edges(&p);
+    divide_curves(&p, order, copy);
+    pair_edges(&p);
+  } else {
+    free(pairs);
+    free(edge_copy);
+  }
+  free(memory);
+  free(copy);
+  free(list);
+  free(order);
+  return ready ? CVTM_OK : cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory for periodic pairs");
+}

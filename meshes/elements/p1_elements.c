@@ -1,0 +1,258 @@
+#include "meshes/elements/p1_elements.h"
+
+#include "base/host_memory.h"
+#include "base/search.h"
+#include "base/segment.h"
+#include "meshes/elements/twins.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BLOCK = 64 /* boundary edges that share a bounding box */ };
+
+typedef struct boundary_block {
+  double low[2], high[2];
+} boundary_block;
+
+typedef struct builder {
+  const cvtm_mesh *mesh;
+  cvtm_p1 *p1;
+  cvtm_error *error;
+  double scale;            /* units of the mesh's coordinates to 1 */
+  int64_t *twin, *leaving; /* of cvtm_find_twins */
+  int32_t *unknown;        /* of each vertex; -1: on the boundary or in no triangle */
+  int64_t edge_count;      /* boundary edges */
+  double *edges;           /* 4 * edge_count: the ends */
+  boundary_block *blocks;
+} builder;
+
+void cvtm_p1_free(cvtm_p1 *p1) {
+  free(p1->vertex);
+  free(p1->row_start);
+  free(p1->column);
+  free(p1->value);
+  free(p1->load);
+  free(p1->distance);
+  *p1 = (cvtm_p1){0};
+}
+
+/* --- the boundary --------------------------------------------------------------------------- */
+
+/* Lists the half-edges without a twin. In the meshes of this program neighbours on the boundary are
+ * mostly near each other in the list. */
+static void list_boundary(builder *b) {
+  const int32_t *corner = b->mesh->triangles;
+  double *edge = b->edges;
+  for (int64_t h = 0; h < 3 * b->mesh->triangle_count; ++h) {
+    if (b->twin[h] >= 0) continue;
+    const int32_t ends[2] = {corner[h], corner[cvtm_half_after(h)]};
+    for (int k = 0; k < 2; ++k) {
+      *edge++ = b->mesh->points[2 * (int64_t)ends[k]] * b->scale;
+      *edge++ = b->mesh->points[2 * (int64_t)ends[k] + 1] * b->scale;
+      b->unknown[ends[k]] = -1;
+    }
+  }
+}
+
+static void box_blocks(builder *b) {
+  for (int64_t k = 0; k < b->edge_count; ++k) {
+    boundary_block *block = &b->blocks[k / BLOCK];
+    const double *edge = b->edges + 4 * k;
+    for (int axis = 0; axis < 2; ++axis) {
+      const double low = fmin(edge[axis], edge[2 + axis]), high = fmax(edge[axis], edge[2 + axis]);
+      block->low[axis] = k % BLOCK == 0 ? low : fmin(block->low[axis], low);
+      block->high[axis] = k % BLOCK == 0 ? high : fmax(block->high[axis], high);
+    }
+  }
+}
+
+static double distance_to_box(const boundary_block *block, double x, double y) {
+  const double dx = fmax(fmax(block->low[0] - x, x - block->high[0]), 0);
+  const double dy = fmax(fmax(block->low[1] - y, y - block->high[1]), 0);
+  return hypot(dx, dy);
+}
+
+static double distance_to_boundary(const builder *b, double x, double y) {
+  double least = HUGE_VAL;
+  for (int64_t first = 0; first < b->edge_count; first += BLOCK) {
+    if (distance_to_box(&b->blocks[first / BLOCK], x, y) >= least) continue;
+    for (int64_t k = first; k < first + BLOCK && k < b->edge_count; ++k)
+      least = fmin(least, cvtm_segment_distance(b->edges + 4 * k, b->edges + 4 * k + 2, x, y));
+  }
+  return least;
+}
+
+static void measure_distances(const builder *b) {
+#pragma omp parallel for schedule(dynamic, 256)
+  for (int64_t i = 0; i < b->p1->count; ++i) {
+    const double *point = b->mesh->points + 2 * (int64_t)b->p1->vertex[i];
+    b->p1->distance[i] = distance_to_boundary(b, point[0] * b->scale, point[1] * b->scale);
+  }
+}
+
+static cvtm_status find_boundary(builder *b) {
+  for (int64_t h = 0; h < 3 * b->mesh->triangle_count; ++h) b->edge_count += b->twin[h] < 0;
+  b->edges = malloc((size_t)(4 * b->edge_count) * sizeof *b->edges);
+  b->blocks = malloc((size_t)(b->edge_count / BLOCK + 1) * sizeof *b->blocks);
+  if (b->edges == NULL || b->blocks == NULL) return cvtm_no_memory(b->error, "the elements");
+  list_boundary(b);
+  box_blocks(b);
+  return CVTM_OK;
+}
+
+/* --- the system ----------------------------------------------------------------------------- */
+
+/* Numbers the inner vertices in their order. */
+static cvtm_status number_unknowns(builder *b) {
+  const int64_t vertices = b->mesh->vertex_count;
+  int64_t count = 0;
+  for (int64_t v = 0; v < vertices; ++v) count += b->unknown[v] >= 0;
+  if (count == 0) return cvtm_fail(b->error, CVTM_ERROR_INPUT, "the mesh has no inner vertex");
+  cvtm_p1 *p1 = b->p1;
+  p1->count = count;
+  p1->vertex = malloc((size_t)count * sizeof *p1->vertex);
+  p1->row_start = calloc((size_t)count + 1, sizeof *p1->row_start);
+  p1->load = calloc((size_t)count, sizeof *p1->load);
+  p1->distance = malloc((size_t)count * sizeof *p1->distance);
+  if (p1->vertex == NULL || p1->row_start == NULL || p1->load == NULL || p1->distance == NULL)
+    return cvtm_no_memory(b->error, "the elements");
+  count = 0;
+  for (int64_t v = 0; v < vertices; ++v) {
+    if (b->unknown[v] < 0) continue;
+    p1->vertex[count] = (int32_t)v;
+    b->unknown[v] = (int32_t)count++;
+  }
+  return CVTM_OK;
+}
+
+/* Counts the entries of the rows, and makes row_start of them. */
+static void count_entries(const builder *b, const int32_t *edges, int64_t edge_count) {
+  int64_t *start = b->p1->row_start;
+  for (int64_t i = 0; i < b->p1->count; ++i) start[i + 1] = 1;
+  for (int64_t e = 0; e < 2 * edge_count; e += 2) {
+    const int32_t i = b->unknown[edges[e]], j = b->unknown[edges[e + 1]];
+    if (i < 0 || j < 0) continue;
+    ++start[i + 1];
+    ++start[j + 1];
+  }
+  for (int64_t i = 0; i < b->p1->count; ++i) start[i + 1] += start[i];
+}
+
+/* Edges come in lexicographic order, the smaller end first: a row gets its columns below the
+ * diagonal, then the diagonal, then those above. next: a buffer of `count` numbers. */
+static void fill_columns(const builder *b, const int32_t *edges, int64_t edge_count,
+                         int64_t *next) {
+  const cvtm_p1 *p1 = b->p1;
+  memcpy(next, p1->row_start, (size_t)p1->count * sizeof *next);
+  for (int64_t e = 0; e < 2 * edge_count; e += 2) {
+    const int32_t i = b->unknown[edges[e]], j = b->unknown[edges[e + 1]];
+    if (i >= 0 && j >= 0) p1->column[next[j]++] = i;
+  }
+  for (int64_t i = 0; i < p1->count; ++i) p1->column[next[i]++] = (int32_t)i;
+  for (int64_t e = 0; e < 2 * edge_count; e += 2) {
+    const int32_t i = b->unknown[edges[e]], j = b->unknown[edges[e + 1]];
+    if (i >= 0 && j >= 0) p1->column[next[i]++] = j;
+  }
+}
+
+static cvtm_status lay_out_rows(builder *b) {
+  cvtm_p1 *p1 = b->p1;
+  int32_t *edges = NULL;
+  int64_t edge_count = 0;
+  cvtm_status status = cvtm_mesh_edges(b->mesh, &edges, &edge_count, b->error);
+  if (status != CVTM_OK) return status;
+  count_entries(b, edges, edge_count);
+  const int64_t entries = p1->row_start[p1->count];
+  p1->column = malloc((size_t)entries * sizeof *p1->column);
+  p1->value = calloc((size_t)entries, sizeof *p1->value);
+  int64_t *next = malloc((size_t)p1->count * sizeof *next);
+  if (p1->column != NULL && p1->value != NULL && next != NULL)
+    fill_columns(b, edges, edge_count, next);
+  else
+    status = cvtm_no_memory(b->error, "the elements");
+  free(next);
+  free(edges);
+  return status;
+}
+
+static void add_entry(cvtm_p1 *p1, int32_t row, int32_t column, double value) {
+  const int64_t start = p1->row_start[row], end = p1->row_start[row + 1];
+  p1->value[cvtm_lower_bound_32(p1->column, start, end, column)] += value;
+}
+
+/* The gradient of phi at corner k is the opposite edge, turned by a right angle, over twice the
+ * area. */
+static cvtm_status add_triangle(builder *b, int64_t t) {
+  const int32_t *corner = b->mesh->triangles + 3 * t;
+  double side[3][2];
+  for (int k = 0; k < 3; ++k) {
+    const double *p = b->mesh->points + 2 * (int64_t)corner[(k + 1) % 3];
+    const double *q = b->mesh->points + 2 * (int64_t)corner[(k + 2) % 3];
+    side[k][0] = (q[0] - p[0]) * b->scale;
+    side[k][1] = (q[1] - p[1]) * b->scale;
+  }
+  const double area = 0.5 * fabs(side[0][0] * side[1][1] - side[0][1] * side[1][0]);
+  if (!(area > 0))
+    return cvtm_fail(b->error, CVTM_ERROR_INPUT, "triangle %" PRId64 " has no area", t);
+  for (int k = 0; k < 3; ++k) {
+    const int32_t row = b->unknown[corner[k]];
+    if (row < 0) continue;
+    b->p1->load[row] += area / 3;
+    for (int l = 0; l < 3; ++l) {
+      const int32_t column = b->unknown[corner[l]];
+      const double product = side[k][0] * side[l][0] + side[k][1] * side[l][1];
+      if (column >= 0) add_entry(b->p1, row, column, product / (4 * area));
+    }
+  }
+  return CVTM_OK;
+}
+
+static double longer_side(const cvtm_mesh *mesh) {
+  double low[2] = {HUGE_VAL, HUGE_VAL}, high[2] = {-HUGE_VAL, -HUGE_VAL};
+  for (int64_t h = 0; h < 3 * mesh->triangle_count; ++h) {
+    for (int axis = 0; axis < 2; ++axis) {
+      const double at = mesh->points[2 * (int64_t)mesh->triangles[h] + axis];
+      low[axis] = fmin(low[axis], at);
+      high[axis] = fmax(high[axis], at);
+    }
+  }
+  return fmax(high[0] - low[0], high[1] - low[1]);
+}
+
+static cvtm_status build_elements(builder *b) {
+  const cvtm_mesh *mesh = b->mesh;
+  if (mesh->triangle_count == 0)
+    return cvtm_fail(b->error, CVTM_ERROR_INPUT, "the mesh has no triangle");
+  b->scale = 1 / longer_side(mesh);
+  b->twin = malloc((size_t)(3 * mesh->triangle_count) * sizeof *b->twin);
+  b->leaving = malloc((size_t)mesh->vertex_count * sizeof *b->leaving);
+  b->unknown = malloc((size_t)mesh->vertex_count * sizeof *b->unknown);
+  if (b->twin == NULL || b->leaving == NULL || b->unknown == NULL)
+    return cvtm_no_memory(b->error, "the elements");
+  cvtm_status status = cvtm_find_twins(mesh->triangles, mesh->triangle_count, mesh->vertex_count,
+                                       b->twin, b->leaving, b->error);
+  if (status != CVTM_OK) return status;
+  for (int64_t v = 0; v < mesh->vertex_count; ++v) b->unknown[v] = b->leaving[v] >= 0 ? 0 : -1;
+  status = find_boundary(b);
+  if (status == CVTM_OK) status = number_unknowns(b);
+  if (status == CVTM_OK) status = lay_out_rows(b);
+  for (int64_t t = 0; status == CVTM_OK && t < mesh->triangle_count; ++t)
+    status = add_triangle(b, t);
+  if (status == CVTM_OK) measure_distances(b);
+  return status;
+}
+
+cvtm_status cvtm_p1_create(const cvtm_mesh *mesh, cvtm_p1 *p1, cvtm_error *error) {
+  *p1 = (cvtm_p1){0};
+  builder b = {.mesh = mesh, .p1 = p1, .error = error};
+  const cvtm_status status = build_elements(&b);
+  free(b.twin);
+  free(b.leaving);
+  free(b.unknown);
+  free(b.edges);
+  free(b.blocks);
+  if (status != CVTM_OK) cvtm_p1_free(p1);
+  return status;
+}

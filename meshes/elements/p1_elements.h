@@ -1,0 +1,34 @@
+/* Linear (P1) elements on a triangulation, for -div grad u = f with u = 0 on the boundary. */
+#ifndef CVTMESH_MESHES_ELEMENTS_P1_ELEMENTS_H
+#define CVTMESH_MESHES_ELEMENTS_P1_ELEMENTS_H
+
+#include "meshes/mesh.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The system of the inner vertices, those of triangles that are on no boundary edge. Lengths are
+ * such that the longer side of the mesh's bounding box is 1. The matrix is symmetric and positive
+ * definite, in compressed rows with ascending columns; of a Delaunay mesh no entry beside the
+ * diagonal is positive, but for the edges of triangles whose angle at a boundary edge is obtuse.
+ * All arrays are malloc'd and owned. */
+typedef struct cvtm_p1 {
+  int64_t count;      /* unknowns, at least 1 */
+  int32_t *vertex;    /* count: the vertex of each unknown, ascending */
+  int64_t *row_start; /* count + 1 */
+  int32_t *column;    /* row_start[count] */
+  double *value;      /* stiffness: the integral of grad phi_i . grad phi_j */
+  double *load;       /* count: the integral of phi_i */
+  double *distance;   /* count: to the boundary */
+} cvtm_p1;
+
+/* Fails with CVTM_ERROR_INPUT if the mesh has no inner vertex or a triangle without area, and with
+ * CVTM_ERROR_MEMORY; then *p1 is empty. */
+cvtm_status cvtm_p1_create(const cvtm_mesh *mesh, cvtm_p1 *p1, cvtm_error *error);
+void cvtm_p1_free(cvtm_p1 *p1);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,23 @@
+/* Inside meshes only: half-edges of a triangle mesh. */
+#ifndef CVTMESH_MESHES_ELEMENTS_TWINS_H
+#define CVTMESH_MESHES_ELEMENTS_TWINS_H
+
+#include "meshes/mesh.h"
+
+#include <stdint.h>
+
+/* Half-edge h = 3 t + k runs from corner k of triangle t to the next one; its twin is the same
+ * edge in the other triangle, -1 on the border. corners and twin: 3 * triangles; at: per vertex a
+ * half-edge that leaves it, -1 if none does, or NULL. */
+cvtm_status cvtm_find_twins(const int32_t *corners, int64_t triangles, int64_t vertices,
+                            int64_t *twin, int64_t *at, cvtm_error *error);
+
+/* face[e] = 3 t + k: edge e runs from corner k of triangle t, on its left, to the next one. 0: no
+ * memory. */
+int cvtm_find_edge_faces(const int32_t *triangles, int64_t triangle_count, int64_t vertex_count,
+                         const cvtm_regions *regions, int64_t *face);
+
+static inline int64_t cvtm_half_after(int64_t h) { return h % 3 == 2 ? h - 2 : h + 1; }
+static inline int64_t cvtm_half_before(int64_t h) { return h % 3 == 0 ? h + 2 : h - 1; }
+
+#endif

@@ -1,0 +1,910 @@
+/* Gmsh MSH 4.1 and 2.2, text or binary. In files that are written entities are the curves and
+ * regions of a mesh, physical groups its named groups.
+ * https://gmsh.info/doc/texinfo/gmsh.html#MSH-file-format */
+#include "base/grow.h"
+#include "meshes/formats/formats.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- Reading ---- */
+
+/* Element types. */
+enum { LINE = 1, TRIANGLE = 2, LINE_OF_3 = 8, TRIANGLE_OF_6 = 9, POINT = 15 };
+
+typedef struct node_tag {
+  double tag;
+  int32_t vertex;
+} node_tag;
+
+/* Numbers that nodes have in the file. Vertices are numbered from 0 as they are added. */
+typedef struct node_tags {
+  node_tag *list; /* by tag once sorted */
+  int64_t count, capacity;
+  int consecutive; /* vertex k has the tag of vertex 0 plus k */
+} node_tags;
+
+static cvtm_status add_tag(node_tags *tags, cvtm_source *source, double tag) {
+  if (!cvtm_grow(&tags->list, sizeof *tags->list, &tags->capacity, tags->count + 1))
+    return cvtm_source_no_memory(source);
+  if (tags->count == INT32_MAX) return cvtm_source_fail(source, "too many nodes");
+  tags->list[tags->count] = (node_tag){tag, (int32_t)tags->count};
+  ++tags->count;
+  return CVTM_OK;
+}
+
+static int compare_tags(const void *a, const void *b) {
+  const double p = ((const node_tag *)a)->tag, q = ((const node_tag *)b)->tag;
+  return (p > q) - (p < q);
+}
+
+/* Fails if two nodes have the same tag. */
+static cvtm_status sort_tags(node_tags *tags, cvtm_source *source) {
+  int increasing = 1;
+  tags->consecutive = 1;
+  for (int64_t i = 1; i < tags->count; ++i) {
+    increasing &= tags->list[i - 1].tag < tags->list[i].tag;
+    tags->consecutive &= tags->list[i].tag - tags->list[0].tag == (double)i;
+  }
+  if (increasing) return CVTM_OK;
+  qsort(tags->list, (size_t)tags->count, sizeof *tags->list, compare_tags);
+  for (int64_t i = 1; i < tags->count; ++i) {
+    if (tags->list[i - 1].tag == tags->list[i].tag)
+      return cvtm_source_fail(source, "two nodes have the same tag");
+  }
+  return CVTM_OK;
+}
+
+/* The vertex of a tag, -1 if there is none; the tags are sorted. */
+static double vertex_of_tag(const node_tags *tags, double tag) {
+  if (tags->count == 0) return -1;
+  const double guess = tag - tags->list[0].tag; /* tags are mostly consecutive */
+  if (tags->consecutive)
+    return guess >= 0 && guess < (double)tags->count && guess == trunc(guess) ? guess : -1;
+  if (guess >= 0 && guess < (double)tags->count && tags->list[(int64_t)guess].tag == tag)
+    return tags->list[(int64_t)guess].vertex;
+  int64_t low = 0, high = tags->count;
+  while (low < high) {
+    const int64_t middle = low + (high - low) / 2;
+    if (tags->list[middle].tag < tag) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return low < tags->count && tags->list[low].tag == tag ? tags->list[low].vertex : -1;
+}
+
+typedef struct reader {
+  cvtm_source *source;
+  cvtm_builder *builder;
+  int binary;
+  int old; /* version 2 */
+  node_tags nodes;
+  int sorted, elements_seen;
+} reader;
+
+static cvtm_status read_place(reader *r) {
+  double v[3];
+  for (int k = 0; k < 3; ++k) {
+    cvtm_status status = cvtm_source_value(r->source, CVTM_F64, &v[k]);
+    if (status != CVTM_OK) return status;
+  }
+  return cvtm_builder_vertex(r->builder, v[0], v[1], v[2]);
+}
+
+static cvtm_status read_count(reader *r, const char *what, int64_t *size) {
+  return cvtm_source_integer(r->source, CVTM_U64, 0, (int64_t)1 << 53, what, size);
+}
+
+static cvtm_status read_int(reader *r, int64_t low, int64_t high, const char *what,
+                            int64_t *value) {
+  return cvtm_source_integer(r->source, CVTM_I32, low, high, what, value);
+}
+
+/* Dimension, tag and a third integer of an entity, and the number of its items. */
+static cvtm_status read_block(reader *r, int64_t *dimension, int64_t *third, int64_t *count) {
+  int64_t tag;
+  cvtm_status status = read_int(r, 0, 3, "dimension", dimension);
+  if (status == CVTM_OK) status = read_int(r, INT32_MIN, INT32_MAX, "entity", &tag);
+  if (status == CVTM_OK) status = read_int(r, 0, INT32_MAX, "type", third);
+  if (status == CVTM_OK) status = read_count(r, "count", count);
+  return status;
+}
+
+static cvtm_status read_node_block(reader *r) {
+  int64_t dimension = 0, parametric = 0, count = 0, tag;
+  cvtm_status status = read_block(r, &dimension, &parametric, &count);
+  for (int64_t i = 0; i < count && status == CVTM_OK; ++i) {
+    status = read_count(r, "node tag", &tag);
+    if (status == CVTM_OK) status = add_tag(&r->nodes, r->source, (double)tag);
+  }
+  for (int64_t i = 0; i < count && status == CVTM_OK; ++i) {
+    status = read_place(r);
+    for (int64_t k = 0; k < dimension && parametric && status == CVTM_OK; ++k) {
+      double ignored;
+      status = cvtm_source_value(r->source, CVTM_F64, &ignored);
+    }
+  }
+  return status;
+}
+
+/* Blocks, items, smallest and largest tag. */
+static cvtm_status read_summary(reader *r, int64_t *blocks) {
+  int64_t ignored;
+  cvtm_status status = read_count(r, "number of blocks", blocks);
+  for (int k = 0; k < 3 && status == CVTM_OK; ++k) status = read_count(r, "count", &ignored);
+  return status;
+}
+
+static cvtm_status read_nodes(reader *r) {
+  int64_t blocks = 0;
+  cvtm_status status = read_summary(r, &blocks);
+  for (int64_t k = 0; k < blocks && status == CVTM_OK; ++k) status = read_node_block(r);
+  return status;
+}
+
+/* Version 2 writes the number of nodes or elements as text even in a binary file. */
+static cvtm_status read_count_2(reader *r, const char *what, int64_t *count) {
+  r->source->binary = 0;
+  const cvtm_status status = read_count(r, what, count);
+  r->source->binary = r->binary;
+  if (status == CVTM_OK && r->binary) cvtm_source_end_line(r->source);
+  return status;
+}
+
+/* The tag of a node or an element. */
+static cvtm_status read_tag(reader *r, const char *what, int64_t *tag) {
+  return r->old ? read_int(r, 0, INT32_MAX, what, tag) : read_count(r, what, tag);
+}
+
+/* After the place of a node of $ParametricNodes: the dimension and the tag of its entity, and its
+ * parameters on a curve or a surface. */
+static cvtm_status skip_parameters(reader *r) {
+  int64_t dimension = 0, tag;
+  cvtm_status status = read_int(r, 0, 3, "dimension", &dimension);
+  if (status == CVTM_OK) status = read_int(r, INT32_MIN, INT32_MAX, "entity", &tag);
+  for (int64_t k = 0; k < dimension && dimension < 3 && status == CVTM_OK; ++k) {
+    double ignored;
+    status = cvtm_source_value(r->source, CVTM_F64, &ignored);
+  }
+  return status;
+}
+
+static cvtm_status read_nodes_2(reader *r, int is_parametric) {
+  int64_t count = 0, tag;
+  cvtm_status status = read_count_2(r, "number of nodes", &count);
+  for (int64_t i = 0; i < count && status == CVTM_OK; ++i) {
+    status = read_tag(r, "node tag", &tag);
+    if (status == CVTM_OK) status = add_tag(&r->nodes, r->source, (double)tag);
+    if (status == CVTM_OK) status = read_place(r);
+    if (status == CVTM_OK && is_parametric) status = skip_parameters(r);
+  }
+  return status;
+}
+
+/* The number of nodes of an element; 0: it is none of a planar mesh of triangles. */
+static int node_count_of(int64_t type) {
+  return type == POINT           ? 1
+         : type == LINE          ? 2
+         : type == LINE_OF_3     ? 3
+         : type == TRIANGLE      ? 3
+         : type == TRIANGLE_OF_6 ? 6
+                                 : 0;
+}
+
+/* The nodes of an element: the corners of a triangle are kept, points and lines are skipped. */
+static cvtm_status read_element_nodes(reader *r, int64_t type) {
+  const int count = node_count_of(type);
+  double index[6];
+  if (count == 0) {
+    return cvtm_source_fail(r->source, "an element of type %" PRId64 " is not a triangle", type);
+  }
+  for (int k = 0; k < count; ++k) {
+    int64_t tag;
+    cvtm_status status = read_tag(r, "node tag", &tag);
+    if (status != CVTM_OK) return status;
+    index[k] = vertex_of_tag(&r->nodes, (double)tag);
+  }
+  if (type != TRIANGLE && type != TRIANGLE_OF_6) return CVTM_OK;
+  cvtm_status status = cvtm_builder_triangle(r->builder, index);
+  for (int k = 3; k < count && status == CVTM_OK; ++k)
+    status = cvtm_builder_middle(r->builder, index[k]);
+  return status;
+}
+
+static cvtm_status read_elements(reader *r) {
+  int64_t blocks = 0;
+  cvtm_status status = read_summary(r, &blocks);
+  for (int64_t k = 0; k < blocks && status == CVTM_OK; ++k) {
+    int64_t dimension = 0, type = 0, count = 0, tag;
+    status = read_block(r, &dimension, &type, &count);
+    for (int64_t i = 0; i < count && status == CVTM_OK; ++i) {
+      status = read_count(r, "element tag", &tag);
+      if (status == CVTM_OK) status = read_element_nodes(r, type);
+    }
+  }
+  return status;
+}
+
+/* Reads the integers of one element after its type: `tags` of them, and its nodes. */
+static cvtm_status read_element_2(reader *r, int64_t type, int64_t tags) {
+  cvtm_status status = CVTM_OK;
+  for (int64_t k = 0, ignored; k < tags && status == CVTM_OK; ++k)
+    status = read_int(r, INT32_MIN, INT32_MAX, "tag", &ignored);
+  return status == CVTM_OK ? read_element_nodes(r, type) : status;
+}
+
+/* In a binary file elements of one type share a header. */
+static cvtm_status read_elements_2(reader *r) {
+  int64_t count = 0;
+  cvtm_status status = read_count_2(r, "number of elements", &count);
+  for (int64_t i = 0; i < count && status == CVTM_OK;) {
+    int64_t tag = 0, type = 0, tags = 0, alike = 1;
+    if (!r->binary) status = read_tag(r, "element tag", &tag);
+    if (status == CVTM_OK) status = read_int(r, 0, INT32_MAX, "type", &type);
+    if (status == CVTM_OK && r->binary)
+      status = read_int(r, 1, count - i, "number of elements", &alike);
+    if (status == CVTM_OK) status = read_int(r, 0, INT32_MAX, "number of tags", &tags);
+    for (int64_t k = 0; k < alike && status == CVTM_OK; ++k) {
+      if (r->binary) status = read_tag(r, "element tag", &tag);
+      if (status == CVTM_OK) status = read_element_2(r, type, tags);
+    }
+    i += alike;
+  }
+  return status;
+}
+
+static cvtm_status read_format(reader *r) {
+  cvtm_source *s = r->source;
+  cvtm_token version;
+  int64_t binary, size;
+  cvtm_status status = cvtm_source_expect(s, "$MeshFormat");
+  if (status != CVTM_OK) return status;
+  if (!cvtm_source_token(s, &version)) return cvtm_source_fail(s, "no version");
+  r->old = cvtm_token_is(version, "2.2") || cvtm_token_is(version, "2");
+  if (!r->old && !cvtm_token_is(version, "4.1")) {
+    return cvtm_source_fail(s, "only versions 4.1 and 2.2 are supported");
+  }
+  status = read_int(r, 0, 1, "file type", &binary);
+  if (status == CVTM_OK) status = read_count(r, "data size", &size);
+  if (status != CVTM_OK) return status;
+  if (binary && size != 8) return cvtm_source_fail(s, "the data size of a binary file must be 8");
+  r->binary = (int)binary;
+  if (binary) {
+    cvtm_source_end_line(s);
+    s->offsets = 1;
+    s->binary = 1;
+    double one;
+    status = cvtm_source_value(s, CVTM_I32, &one);
+    if (status != CVTM_OK) return status;
+    s->binary = 0;
+    if (one != 1) s->big = 1;
+    if (one != 1 && one != 16777216) return cvtm_source_fail(s, "unknown byte order");
+  }
+  return cvtm_source_expect(s, "$EndMeshFormat");
+}
+
+/* Moves past `$EndName`, which starts a line or, after binary data, follows them. */
+static cvtm_status skip_section(cvtm_source *s, cvtm_token name) {
+  char end[64];
+  int length = snprintf(end, sizeof end, "$End%.*s", (int)name.length - 1, name.text + 1);
+  if (length < 0 || (size_t)length >= sizeof end) return cvtm_source_fail(s, "unknown section");
+  for (;;) {
+    const unsigned char *mark = memchr(s->data + s->at, '$', s->size - s->at);
+    if (mark == NULL) return cvtm_source_fail(s, "a section does not end");
+    for (; s->data + s->at < mark; ++s->at) s->line += s->data[s->at] == '\n';
+    size_t rest = s->size - s->at;
+    if (rest >= (size_t)length && memcmp(mark, end, (size_t)length) == 0 &&
+        (rest == (size_t)length || mark[length] == '\n' || mark[length] == '\r')) {
+      s->at += (size_t)length;
+      return CVTM_OK;
+    }
+    ++s->at;
+  }
+}
+
+/* The name of a field on the next line that is not empty, without its quotes. */
+static cvtm_token read_name(cvtm_source *s) {
+  cvtm_source_end_line(s);
+  size_t first = s->at;
+  while (s->at < s->size && s->data[s->at] != '\n') ++s->at;
+  size_t end = s->at;
+  while (end > first && s->data[end - 1] <= ' ') --end;
+  while (first < end && s->data[first] <= ' ') ++first;
+  if (end - first >= 2 && s->data[first] == '"' && s->data[end - 1] == '"') {
+    ++first;
+    --end;
+  }
+  return (cvtm_token){(const char *)s->data + first, end - first};
+}
+
+/* Text before the values: names, real numbers, and integers with components and nodes. */
+static cvtm_status read_data_header(reader *r, cvtm_token *name, int64_t integer[3]) {
+  cvtm_source *s = r->source;
+  int64_t count = 0, ignored;
+  cvtm_status status = read_count(r, "number of names", &count);
+  for (int64_t k = 0; k < count && k < 64 && status == CVTM_OK; ++k) {
+    const cvtm_token found = read_name(s);
+    if (k == 0) *name = found;
+  }
+  if (status == CVTM_OK) status = read_count(r, "number of times", &count);
+  for (int64_t k = 0; k < count && status == CVTM_OK; ++k) {
+    double time;
+    status = cvtm_source_value(s, CVTM_F64, &time);
+  }
+  if (status == CVTM_OK) status = read_count(r, "number of integers", &count);
+  if (status == CVTM_OK && count < 3) status = cvtm_source_fail(s, "data without its size");
+  for (int64_t k = 0; k < count && status == CVTM_OK; ++k)
+    status = read_int(r, 0, INT32_MAX, "integer", k < 3 ? &integer[k] : &ignored);
+  return status;
+}
+
+/* The values of the field that is wanted; other data are skipped. */
+static cvtm_status read_node_data(reader *r, cvtm_token section) {
+  cvtm_source *s = r->source;
+  cvtm_builder *b = r->builder;
+  cvtm_token name = {"", 0};
+  int64_t integer[3] = {0, 0, 0};
+  cvtm_status status = read_data_header(r, &name, integer);
+  if (status != CVTM_OK) return status;
+  if (integer[1] != 1 || b->values != NULL ||
+      (b->field != NULL && (name.length == 0 || !cvtm_token_is(name, b->field))))
+    return skip_section(s, section);
+  if (!r->sorted) return cvtm_source_fail(s, "$NodeData before $Nodes");
+  b->values = calloc((size_t)b->vertex_count + 1, sizeof *b->values);
+  if (b->values == NULL) return cvtm_source_no_memory(s);
+  cvtm_source_end_line(s);
+  s->binary = r->binary;
+  for (int64_t k = 0; k < integer[2] && status == CVTM_OK; ++k) {
+    int64_t tag = 0;
+    double value = 0;
+    status = read_int(r, 0, INT32_MAX, "node tag", &tag);
+    if (status == CVTM_OK) status = cvtm_source_value(s, CVTM_F64, &value);
+    const double vertex = vertex_of_tag(&r->nodes, (double)tag);
+    if (status == CVTM_OK && vertex < 0)
+      status = cvtm_source_fail(s, "data of a node that does not exist");
+    if (status == CVTM_OK) b->values[(int64_t)vertex] = value;
+  }
+  s->binary = 0;
+  return status == CVTM_OK ? cvtm_source_expect(s, "$EndNodeData") : status;
+}
+
+static cvtm_status read_section(reader *r, cvtm_token name) {
+  cvtm_source *s = r->source;
+  cvtm_status status;
+  const int is_parametric = r->old && cvtm_token_is(name, "$ParametricNodes");
+  const int is_nodes = is_parametric || cvtm_token_is(name, "$Nodes");
+  if (r->builder->wants_field && cvtm_token_is(name, "$NodeData")) return read_node_data(r, name);
+  if (!is_nodes && !cvtm_token_is(name, "$Elements")) return skip_section(s, name);
+  cvtm_source_end_line(s);
+  s->binary = r->binary;
+  if (is_nodes) {
+    if (r->nodes.count > 0) return cvtm_source_fail(s, "$Nodes appears twice");
+    status = r->old ? read_nodes_2(r, is_parametric) : read_nodes(r);
+    if (status == CVTM_OK) status = sort_tags(&r->nodes, s);
+    r->sorted = 1;
+  } else {
+    if (!r->sorted || r->elements_seen) {
+      return cvtm_source_fail(s, "$Elements appears twice or before $Nodes");
+    }
+    r->elements_seen = 1;
+    status = r->old ? read_elements_2(r) : read_elements(r);
+  }
+  s->binary = 0;
+  if (status != CVTM_OK) return status;
+  return cvtm_source_expect(s, is_parametric ? "$EndParametricNodes"
+                               : is_nodes    ? "$EndNodes"
+                                             : "$EndElements");
+}
+
+cvtm_status cvtm_read_msh(cvtm_source *s, cvtm_builder *b) {
+  reader r = {.source = s, .builder = b};
+  cvtm_status status = read_format(&r);
+  cvtm_token token;
+  while (status == CVTM_OK && cvtm_source_token(s, &token)) {
+    if (token.text[0] != '$') {
+      status = cvtm_source_fail(s, "expected a section");
+    } else {
+      status = read_section(&r, token);
+    }
+  }
+  if (status == CVTM_OK && !r.elements_seen) status = cvtm_source_fail(s, "no $Elements");
+  free(r.nodes.list);
+  return status;
+}
+
+/* ---- Writing ---- */
+
+/* ---- one number after the other ---- */
+
+/* A line of numbers in a text, or their bytes. */
+typedef struct line {
+  FILE *file;
+  int binary, filled; /* filled: numbers that the line of a text has */
+} line;
+
+static void put_bytes(const line *l, cvtm_scalar type, double value) {
+  unsigned char bytes[8];
+  cvtm_scalar_pack(type, 0, value, bytes);
+  fwrite(bytes, 1, cvtm_scalar_size(type), l->file);
+}
+
+static void put_integer(line *l, cvtm_scalar type, int64_t value) {
+  if (l->binary) {
+    put_bytes(l, type, (double)value);
+  } else {
+    fprintf(l->file, "%s%" PRId64, l->filled++ > 0 ? " " : "", value);
+  }
+}
+
+static void put_int(line *l, int64_t value) { put_integer(l, CVTM_I32, value); }
+static void put_size(line *l, int64_t value) { put_integer(l, CVTM_U64, value); }
+
+static void put_real(line *l, double value) {
+  if (l->binary) {
+    put_bytes(l, CVTM_F64, value);
+  } else {
+    if (l->filled++ > 0) fputc(' ', l->file);
+    cvtm_put_number(l->file, value);
+  }
+}
+
+static void end_line(line *l) {
+  if (!l->binary) fputc('\n', l->file);
+  l->filled = 0;
+}
+
+static void end_section(line *l, const char *name) {
+  if (l->binary) fputc('\n', l->file);
+  fprintf(l->file, "$End%s\n", name);
+}
+
+/* ---- runs of one entity ---- */
+
+/* Elements of one entity: first .. end - 1 of the triangles or of the edges, and its tag. */
+typedef struct run {
+  int64_t first, end;
+  int32_t tag;
+} run;
+
+/* The run that begins at `first` among count tagged items; tags NULL: all are 1. */
+static run find_run(const int32_t *tags, int64_t first, int64_t count) {
+  run r = {first, count, tags != NULL ? tags[first] : 1};
+  for (int64_t k = first; tags != NULL && k < count; ++k) {
+    if (tags[k] == r.tag) continue;
+    r.end = k;
+    break;
+  }
+  return r;
+}
+
+static const int32_t *surface_tags(const cvtm_file_mesh *m) {
+  return m->regions != NULL ? m->regions->region : NULL;
+}
+
+static const int32_t *curve_tags(const cvtm_file_mesh *m) {
+  return m->regions != NULL ? m->regions->curve : NULL;
+}
+
+static int64_t edge_count(const cvtm_file_mesh *m) {
+  return m->regions != NULL ? m->regions->edge_count : 0;
+}
+
+static int64_t count_runs(const int32_t *tags, int64_t count) {
+  int64_t runs = 0;
+  for (int64_t k = 0; k < count; k = find_run(tags, k, count).end) ++runs;
+  return runs;
+}
+
+/* The tag of the physical group of an edge. */
+static int32_t line_group(const cvtm_file_mesh *m, int64_t edge) {
+  return m->regions->group != NULL ? m->regions->group[edge] : m->regions->curve[edge];
+}
+
+/* ---- sections before the nodes ---- */
+
+static void write_physical_names(FILE *file, const cvtm_file_mesh *m) {
+  const cvtm_regions *r = m->regions;
+  if (r == NULL || r->group == NULL) {
+    if (r == NULL && m->triangle_count > 0)
+      fputs("$PhysicalNames\n1\n2 1 \"region-1\"\n$EndPhysicalNames\n", file);
+    return;
+  }
+  fprintf(file, "$PhysicalNames\n%" PRId64 "\n",
+          (int64_t)r->line_group_count + r->area_group_count);
+  for (int32_t k = 0; k < r->line_group_count; ++k)
+    fprintf(file, "1 %" PRId32 " \"%s\"\n", r->line_groups[k].tag, r->line_groups[k].name);
+  for (int32_t k = 0; k < r->area_group_count; ++k)
+    fprintf(file, "2 %" PRId32 " \"%s\"\n", r->area_groups[k].tag, r->area_groups[k].name);
+  fputs("$EndPhysicalNames\n", file);
+}
+
+/* The box around the vertices of a list of corners; NULL: all vertices. */
+static void put_box(line *l, const cvtm_file_mesh *m, const int32_t *corners, int64_t count) {
+  double low[2] = {0, 0}, high[2] = {0, 0};
+  for (int64_t i = 0; i < count; ++i) {
+    const int64_t v = corners != NULL ? corners[i] : i;
+    for (int k = 0; k < 2; ++k) {
+      const double x = m->points[2 * v + k];
+      if (i == 0 || x < low[k]) low[k] = x;
+      if (i == 0 || x > high[k]) high[k] = x;
+    }
+  }
+  const double *const end[2] = {low, high};
+  for (int k = 0; k < 2; ++k) {
+    put_real(l, end[k][0]);
+    put_real(l, end[k][1]);
+    put_real(l, 0);
+  }
+}
+
+static void put_curves(line *l, const cvtm_file_mesh *m) {
+  const int64_t edges = edge_count(m);
+  for (int64_t e = 0; e < edges;) {
+    const run curve = find_run(curve_tags(m), e, edges);
+    put_int(l, curve.tag);
+    put_box(l, m, m->regions->edges + 2 * e, 2 * (curve.end - e));
+    put_size(l, 1);
+    put_int(l, line_group(m, e));
+    put_size(l, 0);
+    end_line(l);
+    e = curve.end;
+  }
+}
+
+/* The curves around a region: with a minus sign those that have it on their right. */
+static void put_bounding_curves(line *l, const cvtm_regions *r, int32_t region) {
+  int64_t count = 0;
+  for (int pass = 0; pass < 2; ++pass) {
+    for (int64_t e = 0; e < r->edge_count; e = find_run(r->curve, e, r->edge_count).end) {
+      if (r->left[e] != region && r->right[e] != region) continue;
+      if (pass == 0) ++count;
+      if (pass == 1) put_int(l, r->left[e] == region ? r->curve[e] : -r->curve[e]);
+    }
+    if (pass == 0) put_size(l, count);
+  }
+}
+
+/* Surfaces are the regions; of a mesh without any there is one. */
+static void write_entities(FILE *file, const cvtm_file_mesh *m) {
+  line l = {file, m->binary, 0};
+  const int64_t surfaces = m->regions != NULL ? count_runs(surface_tags(m), m->triangle_count) : 1;
+  fputs("$Entities\n", file);
+  put_size(&l, 0);
+  put_size(&l, m->regions != NULL ? m->regions->curve_count : 0);
+  put_size(&l, surfaces);
+  put_size(&l, 0);
+  end_line(&l);
+  put_curves(&l, m);
+  if (m->regions == NULL) {
+    put_int(&l, 1);
+    put_box(&l, m, NULL, m->vertex_count);
+    put_size(&l, m->triangle_count > 0);
+    if (m->triangle_count > 0) put_int(&l, 1);
+    put_size(&l, 0);
+    end_line(&l);
+  }
+  for (int64_t t = 0; m->regions != NULL && t < m->triangle_count;) {
+    const run triangles = find_run(surface_tags(m), t, m->triangle_count);
+    put_int(&l, triangles.tag);
+    put_box(&l, m, m->triangles + 3 * t, 3 * (triangles.end - t));
+    put_size(&l, 1);
+    put_int(&l, triangles.tag);
+    put_bounding_curves(&l, m->regions, triangles.tag);
+    end_line(&l);
+    t = triangles.end;
+  }
+  end_section(&l, "Entities");
+}
+
+/* ---- nodes ---- */
+
+static char *tag_item(char *to, const void *context, int64_t i) {
+  const cvtm_file_mesh *m = context;
+  if (m->binary) return cvtm_text_scalar(to, CVTM_U64, 0, (double)(i + 1));
+  return cvtm_text_word(cvtm_text_integer(to, i + 1), "\n");
+}
+
+static char *place_item(char *to, const void *context, int64_t i) {
+  const cvtm_file_mesh *m = context;
+  if (!m->binary) return cvtm_text_word(cvtm_text_point(to, ' ', m->points + 2 * i), " 0\n");
+  to = cvtm_text_scalar(to, CVTM_F64, 0, m->points[2 * i]);
+  to = cvtm_text_scalar(to, CVTM_F64, 0, m->points[2 * i + 1]);
+  return cvtm_text_scalar(to, CVTM_F64, 0, 0);
+}
+
+static void write_nodes(FILE *file, const cvtm_file_mesh *m) {
+  line l = {file, m->binary, 0};
+  const int64_t n = m->node_count;
+  fputs("$Nodes\n", file);
+  put_size(&l, 1);
+  put_size(&l, n);
+  put_size(&l, 1);
+  put_size(&l, n);
+  end_line(&l);
+  put_int(&l, 2);
+  put_int(&l, m->triangle_count > 0 && m->regions != NULL ? m->regions->region[0] : 1);
+  put_int(&l, 0);
+  put_size(&l, n);
+  end_line(&l);
+  cvtm_write_items(file, n, CVTM_TEXT_INTEGER + 1, tag_item, m);
+  cvtm_write_items(file, n, CVTM_TEXT_POINT + 3, place_item, m);
+  end_section(&l, "Nodes");
+}
+
+static char *node_item_2(char *to, const void *context, int64_t i) {
+  const cvtm_file_mesh *m = context;
+  if (m->binary) return place_item(cvtm_text_scalar(to, CVTM_I32, 0, (double)(i + 1)), context, i);
+  *(to = cvtm_text_integer(to, i + 1)) = ' ';
+  return place_item(to + 1, context, i);
+}
+
+static void write_nodes_2(FILE *file, const cvtm_file_mesh *m) {
+  fprintf(file, "$Nodes\n%" PRId64 "\n", m->node_count);
+  cvtm_write_items(file, m->node_count, CVTM_TEXT_INTEGER + CVTM_TEXT_POINT + 4, node_item_2, m);
+  fputs(m->binary ? "\n$EndNodes\n" : "$EndNodes\n", file);
+}
+
+/* ---- elements ---- */
+
+/* Elements of one entity, all of one type. */
+typedef struct element_block {
+  const cvtm_file_mesh *mesh;
+  int is_line;
+  run items;
+  int64_t tag; /* of the element before the first one */
+} element_block;
+
+static int element_type(const cvtm_file_mesh *m, int is_line) {
+  if (m->triangle_middle == NULL) return is_line ? LINE : TRIANGLE;
+  return is_line ? LINE_OF_3 : TRIANGLE_OF_6;
+}
+
+static int element_nodes(const element_block *block, int64_t k, int32_t *node) {
+  return block->is_line ? cvtm_edge_nodes(block->mesh, block->items.first + k, node)
+                        : cvtm_triangle_nodes(block->mesh, block->items.first + k, node);
+}
+
+static char *element_item(char *to, const void *context, int64_t k) {
+  const element_block *block = context;
+  int32_t node[6];
+  const int count = element_nodes(block, k, node);
+  if (block->mesh->binary) {
+    to = cvtm_text_scalar(to, CVTM_U64, 0, (double)(block->tag + k + 1));
+    for (int c = 0; c < count; ++c) to = cvtm_text_scalar(to, CVTM_U64, 0, (double)node[c] + 1);
+    return to;
+  }
+  to = cvtm_text_integer(to, block->tag + k + 1);
+  for (int c = 0; c < count; ++c) {
+    *to++ = ' ';
+    to = cvtm_text_integer(to, (int64_t)node[c] + 1);
+  }
+  *to++ = '\n';
+  return to;
+}
+
+static char *element_item_2(char *to, const void *context, int64_t k) {
+  const element_block *block = context;
+  const cvtm_file_mesh *m = block->mesh;
+  int32_t node[6];
+  const int count = element_nodes(block, k, node);
+  const int64_t entity = block->items.tag;
+  const int64_t group = block->is_line ? line_group(m, block->items.first) : entity;
+  const int64_t head[5] = {block->tag + k + 1, element_type(m, block->is_line), 2, group, entity};
+  if (m->binary) { /* type and number of tags stand before the block */
+    to = cvtm_text_scalar(to, CVTM_I32, 0, (double)head[0]);
+    to = cvtm_text_scalar(to, CVTM_I32, 0, (double)head[3]);
+    to = cvtm_text_scalar(to, CVTM_I32, 0, (double)head[4]);
+    for (int c = 0; c < count; ++c) to = cvtm_text_scalar(to, CVTM_I32, 0, (double)node[c] + 1);
+    return to;
+  }
+  for (int c = 0; c < 5; ++c) {
+    if (c > 0) *to++ = ' ';
+    to = cvtm_text_integer(to, head[c]);
+  }
+  for (int c = 0; c < count; ++c) {
+    *to++ = ' ';
+    to = cvtm_text_integer(to, (int64_t)node[c] + 1);
+  }
+  *to++ = '\n';
+  return to;
+}
+
+enum { MOST_ELEMENT_BYTES = 11 * (CVTM_TEXT_INTEGER + 1) };
+
+static void write_block(FILE *file, const element_block *block) {
+  line l = {file, block->mesh->binary, 0};
+  const int64_t count = block->items.end - block->items.first;
+  put_int(&l, block->is_line ? 1 : 2);
+  put_int(&l, block->items.tag);
+  put_int(&l, element_type(block->mesh, block->is_line));
+  put_size(&l, count);
+  end_line(&l);
+  cvtm_write_items(file, count, MOST_ELEMENT_BYTES, element_item, block);
+}
+
+static void write_block_2(FILE *file, const element_block *block) {
+  line l = {file, 1, 0};
+  const int64_t count = block->items.end - block->items.first;
+  if (block->mesh->binary) {
+    put_int(&l, element_type(block->mesh, block->is_line));
+    put_int(&l, count);
+    put_int(&l, 2);
+  }
+  cvtm_write_items(file, count, MOST_ELEMENT_BYTES, element_item_2, block);
+}
+
+/* Calls `write` for the edges of every curve and the triangles of every region. */
+static void write_blocks(FILE *file, const cvtm_file_mesh *m,
+                         void (*write)(FILE *file, const element_block *block)) {
+  int64_t tag = 0;
+  for (int is_line = 1; is_line >= 0; --is_line) {
+    const int32_t *tags = is_line ? curve_tags(m) : surface_tags(m);
+    const int64_t count = is_line ? edge_count(m) : m->triangle_count;
+    for (int64_t k = 0; k < count;) {
+      const element_block block = {m, is_line, find_run(tags, k, count), tag};
+      write(file, &block);
+      tag += block.items.end - k;
+      k = block.items.end;
+    }
+  }
+}
+
+static void write_elements(FILE *file, const cvtm_file_mesh *m) {
+  const int64_t triangles = m->triangle_count, edges = edge_count(m), all = edges + triangles;
+  line l = {file, m->binary, 0};
+  fputs("$Elements\n", file);
+  put_size(&l, triangles > 0
+                   ? count_runs(curve_tags(m), edges) + count_runs(surface_tags(m), triangles)
+                   : 0);
+  put_size(&l, all);
+  put_size(&l, all > 0);
+  put_size(&l, all);
+  end_line(&l);
+  if (triangles > 0) write_blocks(file, m, write_block);
+  end_section(&l, "Elements");
+}
+
+static void write_elements_2(FILE *file, const cvtm_file_mesh *m) {
+  fprintf(file, "$Elements\n%" PRId64 "\n", edge_count(m) + m->triangle_count);
+  write_blocks(file, m, write_block_2);
+  fputs(m->binary ? "\n$EndElements\n" : "$EndElements\n", file);
+}
+
+/* ---- periodic curves ---- */
+
+/* A curve that is the copy of another: the part from low to high of a side across `axis`. */
+typedef struct periodic_curve {
+  run edges;
+  int axis;
+  double low, high;
+} periodic_curve;
+
+static periodic_curve find_extent(const cvtm_file_mesh *m, run edges) {
+  const int32_t *v = m->regions->edges + 2 * edges.first;
+  const double *a = m->points + 2 * (int64_t)v[0], *b = m->points + 2 * (int64_t)v[1];
+  periodic_curve c = {edges, a[0] == b[0] ? 0 : 1, 0, 0};
+  for (int64_t k = 0; k < 2 * (edges.end - edges.first); ++k) {
+    const double at = m->points[2 * (int64_t)v[k] + !c.axis];
+    if (k == 0 || at < c.low) c.low = at;
+    if (k == 0 || at > c.high) c.high = at;
+  }
+  return c;
+}
+
+static int is_on_curve(const cvtm_file_mesh *m, const periodic_curve *c, const int32_t *pair) {
+  const double at = m->points[2 * (int64_t)pair[1] + !c->axis];
+  return pair[2] == c->axis && at >= c->low && at <= c->high;
+}
+
+static int64_t count_copies(const cvtm_file_mesh *m, const periodic_curve *c) {
+  int64_t count = m->edge_middle != NULL ? c->edges.end - c->edges.first : 0;
+  for (int64_t k = 0; k < m->regions->pair_count; ++k)
+    count += is_on_curve(m, c, m->regions->pairs + 3 * k);
+  return count;
+}
+
+static void put_copy(line *l, int64_t copy, int64_t original) {
+  put_size(l, copy + 1);
+  put_size(l, original + 1);
+  end_line(l);
+}
+
+static void put_copies(line *l, const cvtm_file_mesh *m, const periodic_curve *c) {
+  put_size(l, count_copies(m, c));
+  end_line(l);
+  for (int64_t k = 0; k < m->regions->pair_count; ++k) {
+    const int32_t *pair = m->regions->pairs + 3 * k;
+    if (is_on_curve(m, c, pair)) put_copy(l, pair[1], pair[0]);
+  }
+  for (int64_t e = c->edges.first; e < c->edges.end && m->edge_middle != NULL; ++e)
+    put_copy(l, m->edge_middle[e], m->edge_middle[m->regions->edge_copy[e]]);
+}
+
+/* The translation to the copy, as a matrix of 4 x 4. */
+static void put_translation(line *l, const cvtm_file_mesh *m, const periodic_curve *c) {
+  const int64_t original = m->regions->edge_copy[c->edges.first];
+  const double to = m->points[2 * (int64_t)m->regions->edges[2 * c->edges.first] + c->axis];
+  const double from = m->points[2 * (int64_t)m->regions->edges[2 * original] + c->axis];
+  for (int k = 0; k < 16; ++k) put_real(l, k == 4 * c->axis + 3 ? to - from : k % 5 == 0);
+}
+
+static int64_t count_links(const cvtm_file_mesh *m) {
+  int64_t links = 0;
+  for (int64_t e = 0; e < edge_count(m); e = find_run(curve_tags(m), e, edge_count(m)).end)
+    links += m->regions->edge_copy[e] >= 0;
+  return links;
+}
+
+/* Version 2.2 has this section as text in any file. */
+static void write_periodic(FILE *file, const cvtm_file_mesh *m) {
+  if (m->regions == NULL || m->regions->edge_copy == NULL || count_links(m) == 0) return;
+  const int old = m->msh_version == CVTM_MSH_2_2;
+  line l = {file, m->binary && !old, 0};
+  fputs("$Periodic\n", file);
+  put_size(&l, count_links(m));
+  end_line(&l);
+  for (int64_t e = 0; e < edge_count(m);) {
+    const run edges = find_run(curve_tags(m), e, edge_count(m));
+    e = edges.end;
+    if (m->regions->edge_copy[edges.first] < 0) continue;
+    const periodic_curve c = find_extent(m, edges);
+    put_int(&l, 1);
+    put_int(&l, edges.tag);
+    put_int(&l, m->regions->curve[m->regions->edge_copy[edges.first]]);
+    end_line(&l);
+    if (old) fputs("Affine ", file);
+    if (!old) put_size(&l, 16);
+    put_translation(&l, m, &c);
+    end_line(&l);
+    put_copies(&l, m, &c);
+  }
+  end_section(&l, "Periodic");
+}
+
+/* ---- data and the whole ---- */
+
+static char *value_item(char *to, const void *context, int64_t i) {
+  const cvtm_file_mesh *m = context;
+  const double value = i < m->vertex_count ? m->value[i] : 0;
+  if (m->binary)
+    return cvtm_text_scalar(cvtm_text_scalar(to, CVTM_I32, 0, (double)(i + 1)), CVTM_F64, 0, value);
+  to = cvtm_text_word(cvtm_text_integer(to, i + 1), " ");
+  return cvtm_text_word(cvtm_text_number(to, value), "\n");
+}
+
+static void write_values(FILE *file, const cvtm_file_mesh *m) {
+  /* One name, one time, three integers: step, components, values. */
+  fprintf(file, "$NodeData\n1\n\"%s\"\n1\n0\n3\n0\n1\n%" PRId64 "\n", m->value_name, m->node_count);
+  cvtm_write_items(file, m->node_count, CVTM_TEXT_INTEGER + CVTM_TEXT_NUMBER + 2, value_item, m);
+  fputs(m->binary ? "\n$EndNodeData\n" : "$EndNodeData\n", file);
+}
+
+static void write_format(FILE *file, const cvtm_file_mesh *m) {
+  fprintf(file, "$MeshFormat\n%s %d 8\n", m->msh_version == CVTM_MSH_2_2 ? "2.2" : "4.1",
+          m->binary);
+  if (m->binary) {
+    const line l = {file, 1, 0};
+    put_bytes(&l, CVTM_I32, 1);
+    fputc('\n', file);
+  }
+  fputs("$EndMeshFormat\n", file);
+}
+
+void cvtm_write_msh(FILE *file, const cvtm_file_mesh *m) {
+  write_format(file, m);
+  write_physical_names(file, m);
+  if (m->msh_version == CVTM_MSH_2_2) {
+    write_nodes_2(file, m);
+    write_elements_2(file, m);
+  } else {
+    write_entities(file, m);
+    write_nodes(file, m);
+    write_elements(file, m);
+  }
+  write_periodic(file, m);
+  if (m->value != NULL) write_values(file, m);
+}

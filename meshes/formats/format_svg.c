@@ -1,0 +1,871 @@
+/* SVG: circles and closed shapes are read, moved by the transforms of their elements; pictures are
+ * written, y down like the image. Coordinates have as many decimals as a thousandth of the mean
+ * spacing needs, at least two. */
+#include "base/file.h"
+#include "base/grow.h"
+#include "base/large_pages.h"
+#include "base/portable.h"
+#include "meshes/formats/formats.h"
+#include "meshes/mesh_file.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- Numbers and transforms ---- */
+
+/* (x, y) becomes (xx x + xy y + x0, yx x + yy y + y0). */
+typedef struct affine {
+  double xx, yx, xy, yy, x0, y0; /* in the order of matrix() */
+  int is_identity;
+} affine;
+
+/* Called for each element that is drawn where it stands; attributes as in cvtm_xml_handlers. A
+ * status other than CVTM_OK ends the walk. */
+typedef cvtm_status (*svg_visitor)(void *context, cvtm_source *source, const char *name,
+                                   const char **attributes, const affine *transform);
+
+static int at_digit(const cvtm_source *s) {
+  return s->at < s->size && s->data[s->at] >= '0' && s->data[s->at] <= '9';
+}
+
+static int take_sign(cvtm_source *s) {
+  if (s->at >= s->size || (s->data[s->at] != '+' && s->data[s->at] != '-')) return 0;
+  ++s->at;
+  return 1;
+}
+
+/* The next number, after blanks and at most one comma (or semicolon); 0: there is none. */
+static int svg_take_number(cvtm_source *s, double *value) {
+  const size_t before = s->at;
+  int commas = 0;
+  for (; s->at < s->size; ++s->at) {
+    const unsigned char c = s->data[s->at];
+    if (c == ',' || c == ';') {
+      if (++commas > 1) break;
+    } else if (c != ' ' && c != '\t' && c != '\r' && c != '\n') {
+      break;
+    }
+  }
+  const size_t start = s->at;
+  (void)take_sign(s);
+  while (at_digit(s)) ++s->at;
+  if (s->at < s->size && s->data[s->at] == '.') ++s->at;
+  while (at_digit(s)) ++s->at;
+  const size_t mantissa = s->at;
+  if (s->at < s->size && (s->data[s->at] | 32) == 'e') {
+    ++s->at;
+    (void)take_sign(s);
+    if (!at_digit(s)) s->at = mantissa;
+    while (at_digit(s)) ++s->at;
+  }
+  const cvtm_token token = {(const char *)s->data + start, s->at - start};
+  if (cvtm_token_number(token, value)) return 1;
+  s->at = before;
+  return 0;
+}
+
+static const affine identity = {1, 0, 0, 1, 0, 0, 1};
+
+/* The identity leaves every bit as it is. */
+static void affine_apply(const affine *m, double *x, double *y) {
+  if (m->is_identity) return;
+  const double px = *x, py = *y;
+  *x = m->xx * px + m->xy * py + m->x0;
+  *y = m->yx * px + m->yy * py + m->y0;
+}
+
+/* First `inner`, then `outer`. */
+static affine compose(const affine *outer, const affine *inner) {
+  if (outer->is_identity) return *inner;
+  affine m = {outer->xx * inner->xx + outer->xy * inner->yx,
+              outer->yx * inner->xx + outer->yy * inner->yx,
+              outer->xx * inner->xy + outer->xy * inner->yy,
+              outer->yx * inner->xy + outer->yy * inner->yy,
+              inner->x0,
+              inner->y0,
+              0};
+  affine_apply(outer, &m.x0, &m.y0);
+  return m;
+}
+
+typedef enum transform_kind { MATRIX, TRANSLATE, SCALE, ROTATE, SKEW_X, SKEW_Y } transform_kind;
+
+static affine rotation(double degrees, double x, double y) {
+  const double c = cos(degrees * CVTM_PI / 180), s = sin(degrees * CVTM_PI / 180);
+  return (affine){c, s, -s, c, x - c * x + s * y, y - s * x - c * y, 0};
+}
+
+/* `count` arguments a, the others 0; SVG 1.1, section 7.6. */
+static affine make_transform(transform_kind kind, int count, const double a[6]) {
+  switch (kind) {
+    case MATRIX:
+      return (affine){a[0], a[1], a[2], a[3], a[4], a[5], 0};
+    case TRANSLATE:
+      return (affine){1, 0, 0, 1, a[0], a[1], 0};
+    case SCALE:
+      return (affine){a[0], 0, 0, count == 1 ? a[0] : a[1], 0, 0, 0};
+    case ROTATE:
+      return rotation(a[0], a[1], a[2]);
+    case SKEW_X:
+      return (affine){1, 0, tan(a[0] * CVTM_PI / 180), 1, 0, 0, 0};
+    default:
+      return (affine){1, tan(a[0] * CVTM_PI / 180), 0, 1, 0, 0, 0};
+  }
+}
+
+/* A list such as `translate(3 4) rotate(90)`: the last one is applied first. */
+static cvtm_status read_transforms(cvtm_source *s, affine *transform) {
+  static const struct {
+    const char *name;
+    int fewest, most; /* arguments: one of both */
+  } kinds[] = {{"matrix", 6, 6}, {"translate", 1, 2}, {"scale", 1, 2},
+               {"rotate", 1, 3}, {"skewX", 1, 1},     {"skewY", 1, 1}};
+  for (;;) {
+    while (s->at < s->size && strchr(" \t\r\n,", s->data[s->at])) ++s->at;
+    if (s->at >= s->size) return CVTM_OK;
+    cvtm_token name = {(const char *)s->data + s->at, 0};
+    while (s->at < s->size && !strchr(" \t\r\n(", s->data[s->at])) ++s->at, ++name.length;
+    size_t kind = 0;
+    while (kind < sizeof kinds / sizeof kinds[0] && !cvtm_token_is(name, kinds[kind].name)) ++kind;
+    while (s->at < s->size && strchr(" \t\r\n", s->data[s->at])) ++s->at;
+    if (kind == sizeof kinds / sizeof kinds[0] || s->at >= s->size || s->data[s->at] != '(')
+      return cvtm_source_fail(s, "the transform `%.*s` is not known",
+                              name.length < 40 ? (int)name.length : 40, name.text);
+    ++s->at;
+    double a[6] = {0};
+    int count = 0;
+    while (count < kinds[kind].most && svg_take_number(s, &a[count])) ++count;
+    while (s->at < s->size && strchr(" \t\r\n", s->data[s->at])) ++s->at;
+    if ((count != kinds[kind].fewest && count != kinds[kind].most) || s->at >= s->size ||
+        s->data[s->at] != ')')
+      return cvtm_source_fail(s, "the transform `%s` has wrong arguments", kinds[kind].name);
+    ++s->at;
+    const affine next = make_transform((transform_kind)kind, count, a);
+    *transform = compose(transform, &next);
+  }
+}
+
+/* ---- Elements ---- */
+
+/* An open element with a transform. */
+typedef struct level {
+  int64_t depth;
+  affine transform; /* of its content */
+} level;
+
+typedef struct document {
+  cvtm_source *source;
+  svg_visitor visitor;
+  void *context;
+  int64_t depth;      /* of open elements */
+  int64_t definition; /* depth of the definition that is being skipped; 0: none */
+  level *levels;
+  int64_t level_count, level_capacity;
+} document;
+
+/* Shapes inside these elements are not drawn where they stand. */
+static int is_definition(const char *element) {
+  static const char *const names[] = {"defs", "clipPath", "mask", "symbol", "pattern", "marker"};
+  for (size_t k = 0; k < sizeof names / sizeof names[0]; ++k)
+    if (strcmp(element, names[k]) == 0) return 1;
+  return 0;
+}
+
+/* An attribute's value as a source of its own, on the line of the element. */
+static cvtm_source svg_value(const cvtm_source *source, const char *value) {
+  cvtm_source s = *source;
+  s.data = (const unsigned char *)value;
+  s.size = strlen(value);
+  s.at = 0;
+  return s;
+}
+
+/* The attribute `name` as a number, perhaps with px behind it; absent: 0. */
+static cvtm_status svg_length(cvtm_source *source, const char **attributes, const char *name,
+                              double *value) {
+  const char *text = cvtm_xml_attribute(attributes, name);
+  *value = 0;
+  if (text == NULL) return CVTM_OK;
+  cvtm_source s = svg_value(source, text);
+  if (svg_take_number(&s, value) && isfinite(*value)) {
+    const char *rest = text + s.at;
+    rest += strncmp(rest, "px", 2) == 0 ? 2 : 0;
+    if (rest[strspn(rest, " \t\r\n")] == '\0') return CVTM_OK;
+  }
+  return cvtm_source_fail(source, "%s=\"%.40s\" is not a number of pixels", name, text);
+}
+
+static cvtm_status enter_transform(document *d, const char *value, affine *transform) {
+  cvtm_source s = svg_value(d->source, value);
+  const cvtm_status status = read_transforms(&s, transform);
+  if (status != CVTM_OK) return status;
+  if (!cvtm_grow(&d->levels, sizeof *d->levels, &d->level_capacity, d->level_count + 1))
+    return cvtm_source_no_memory(d->source);
+  d->levels[d->level_count++] = (level){d->depth, *transform};
+  return CVTM_OK;
+}
+
+static cvtm_status start_element(void *context, const char *name, const char **attributes,
+                                 int *stop) {
+  document *d = context;
+  (void)stop;
+  ++d->depth;
+  if (d->definition > 0) return CVTM_OK;
+  if (is_definition(name)) {
+    d->definition = d->depth;
+    return CVTM_OK;
+  }
+  affine whole = d->level_count > 0 ? d->levels[d->level_count - 1].transform : identity;
+  const char *transform = cvtm_xml_attribute(attributes, "transform");
+  cvtm_status status = CVTM_OK;
+  if (transform != NULL) status = enter_transform(d, transform, &whole);
+  return status == CVTM_OK ? d->visitor(d->context, d->source, name, attributes, &whole) : status;
+}
+
+static cvtm_status end_element(void *context, const char *name) {
+  document *d = context;
+  (void)name;
+  if (d->definition == d->depth) d->definition = 0;
+  if (d->level_count > 0 && d->levels[d->level_count - 1].depth == d->depth) --d->level_count;
+  --d->depth;
+  return CVTM_OK;
+}
+
+static cvtm_status svg_walk(cvtm_source *source, svg_visitor visitor, void *context) {
+  static const cvtm_xml_handlers handlers = {start_element, end_element};
+  document d = {.source = source, .visitor = visitor, .context = context};
+  const cvtm_status status = cvtm_xml_parse(source, &handlers, &d);
+  free(d.levels);
+  return status;
+}
+
+/* ---- Dots ---- */
+
+typedef struct dot_reader {
+  cvtm_dots dots;
+  int64_t point_capacity, radius_capacity;
+  int has_box;
+} dot_reader;
+
+static cvtm_status read_circle(dot_reader *r, cvtm_source *source, const char **attributes,
+                               const affine *transform) {
+  double x, y, radius;
+  cvtm_dots *dots = &r->dots;
+  cvtm_status status = svg_length(source, attributes, "cx", &x);
+  if (status == CVTM_OK) status = svg_length(source, attributes, "cy", &y);
+  if (status == CVTM_OK) status = svg_length(source, attributes, "r", &radius);
+  if (status != CVTM_OK) return status;
+  affine_apply(transform, &x, &y);
+  if (!transform->is_identity)
+    radius *= sqrt(fabs(transform->xx * transform->yy - transform->xy * transform->yx));
+  if (!isfinite(x) || !isfinite(y) || !(radius >= 0) || !isfinite(radius))
+    return cvtm_source_fail(source, "a circle is not finite, or its radius negative");
+  if (!cvtm_grow(&dots->points, 2 * sizeof *dots->points, &r->point_capacity, dots->count + 1) ||
+      !cvtm_grow(&dots->radius, sizeof *dots->radius, &r->radius_capacity, dots->count + 1))
+    return cvtm_source_no_memory(source);
+  dots->points[2 * dots->count] = x;
+  dots->points[2 * dots->count + 1] = y;
+  dots->radius[dots->count++] = radius;
+  return CVTM_OK;
+}
+
+/* The viewBox of the outermost element; it stays 0 if there is none. */
+static void read_box(dot_reader *r, const cvtm_source *source, const char **attributes) {
+  const char *text = cvtm_xml_attribute(attributes, "viewBox");
+  double box[4];
+  int count = 0;
+  if (r->has_box || text == NULL) return;
+  cvtm_source s = svg_value(source, text);
+  while (count < 4 && svg_take_number(&s, &box[count])) ++count;
+  if (count == 4 && isfinite(box[0] + box[1] + box[2] + box[3]))
+    memcpy(r->dots.box, box, sizeof box);
+  r->has_box = 1;
+}
+
+/* A svg_visitor. */
+static cvtm_status read_shape(void *context, cvtm_source *source, const char *name,
+                              const char **attributes, const affine *transform) {
+  if (strcmp(name, "svg") == 0) read_box(context, source, attributes);
+  if (strcmp(name, "circle") != 0) return CVTM_OK;
+  return read_circle(context, source, attributes, transform);
+}
+
+cvtm_status cvtm_dots_read_bytes(const unsigned char *bytes, size_t size, const char *name,
+                                 cvtm_dots *dots, cvtm_error *error) {
+  cvtm_source source = cvtm_source_open(name, bytes, size, error);
+  dot_reader r = {0};
+  *dots = (cvtm_dots){0};
+  cvtm_status status = svg_walk(&source, read_shape, &r);
+  if (status == CVTM_OK && r.dots.count == 0)
+    status = cvtm_fail(error, CVTM_ERROR_INPUT, "%s: the SVG has no circle", name);
+  if (status == CVTM_OK)
+    *dots = r.dots;
+  else
+    cvtm_dots_free(&r.dots);
+  return status;
+}
+
+cvtm_status cvtm_dots_read(const char *path, cvtm_dots *dots, cvtm_error *error) {
+  const size_t limit = (size_t)1 << 36;
+  unsigned char *bytes;
+  size_t size;
+  *dots = (cvtm_dots){0};
+  cvtm_status status = cvtm_file_read(path, limit, &bytes, &size, error);
+  if (status != CVTM_OK) return status;
+  status = cvtm_dots_read_bytes(bytes, size, path, dots, error);
+  free(bytes);
+  return status;
+}
+
+void cvtm_dots_free(cvtm_dots *dots) {
+  free(dots->points);
+  free(dots->radius);
+  *dots = (cvtm_dots){0};
+}
+
+/* ---- Polygons ---- */
+
+/* Chords of a curve stay within this of it, in pixels. */
+static const double curve_tolerance = 0.02;
+
+/* Of a curve of such an extent: small ones, of drawings in another unit, keep their shape. */
+static double tolerance_of(double extent) { return fmin(curve_tolerance, extent / 140); }
+
+/* ---- Paths ---- */
+
+/* The paths of one element. */
+typedef struct outline {
+  cvtm_ring_collector *rings;
+  affine transform;
+} outline;
+
+typedef struct pen {
+  double x, y;             /* where it is, before the transform */
+  double start_x, start_y; /* of the subpath */
+  double control_x, control_y;
+  char last; /* command, large */
+} pen;
+
+static cvtm_status add_outline_point(outline *o, double x, double y) {
+  affine_apply(&o->transform, &x, &y);
+  return cvtm_ring_add_point(o->rings, x, y);
+}
+
+/* A cubic from the pen to its last control point, as chords; their number follows from the second
+ * differences. */
+static cvtm_status draw_cubic(outline *o, pen *p, const double control[6]) {
+  double x[4] = {p->x, control[0], control[2], control[4]};
+  double y[4] = {p->y, control[1], control[3], control[5]};
+  p->x = x[3];
+  p->y = y[3];
+  for (int k = 0; k < 4; ++k) affine_apply(&o->transform, &x[k], &y[k]);
+  double bend = 0;
+  for (int k = 0; k < 2; ++k) {
+    bend = fmax(bend, hypot(x[k] - 2 * x[k + 1] + x[k + 2], y[k] - 2 * y[k + 1] + y[k + 2]));
+  }
+  double extent = 0;
+  for (int k = 1; k < 4; ++k) extent = fmax(extent, hypot(x[k] - x[0], y[k] - y[0]));
+  /* A chord over 1/n of the parameter is off by at most 6 bend / (8 n^2). */
+  const double wanted = bend > 0 ? ceil(sqrt(0.75 * bend / tolerance_of(extent))) : 1;
+  const int chords = wanted < 1                          ? 1
+                     : wanted < CVTM_POLYGON_CORNERS_MAX ? (int)wanted
+                                                         : CVTM_POLYGON_CORNERS_MAX;
+  for (int k = 1; k <= chords; ++k) {
+    const double t = (double)k / chords, u = 1 - t;
+    const double w[4] = {u * u * u, 3 * u * u * t, 3 * u * t * t, t * t * t};
+    double px = 0, py = 0;
+    for (int j = 0; j < 4; ++j) {
+      px += w[j] * x[j];
+      py += w[j] * y[j];
+    }
+    const int end = k == chords;
+    const cvtm_status status = cvtm_ring_add_point(o->rings, end ? x[3] : px, end ? y[3] : py);
+    if (status != CVTM_OK) return status;
+  }
+  return CVTM_OK;
+}
+
+static cvtm_status draw_quadratic(outline *o, pen *p, double qx, double qy, double x, double y) {
+  const double control[6] = {p->x + 2 * (qx - p->x) / 3,
+                             p->y + 2 * (qy - p->y) / 3,
+                             x + 2 * (qx - x) / 3,
+                             y + 2 * (qy - y) / 3,
+                             x,
+                             y};
+  p->control_x = qx;
+  p->control_y = qy;
+  return draw_cubic(o, p, control);
+}
+
+/* Part of an ellipse: its half axes are (ux, uy) and (vx, vy), and t runs from `from` over `by`. */
+typedef struct arc {
+  double x, y, ux, uy, vx, vy, from, by;
+} arc;
+
+/* The points of an arc behind its first one, as ends of chords of equal steps in t; the last one is
+ * left to the caller. */
+static cvtm_status draw_arc(outline *o, const arc *a) {
+  const affine *m = &o->transform;
+  const double ux = m->xx * a->ux + m->xy * a->uy, uy = m->yx * a->ux + m->yy * a->uy;
+  const double vx = m->xx * a->vx + m->xy * a->vy, vy = m->yx * a->vx + m->yy * a->vy;
+  const double radius = hypot(hypot(ux, uy), hypot(vx, vy)); /* at least the longer half axis */
+  /* A chord over a step in t is off by at most radius (1 - cos (step / 2)). */
+  const double step = 2 * acos(fmax(1 - tolerance_of(radius) / radius, 0));
+  const double wanted = ceil(fabs(a->by) / step);
+  const int chords = wanted < CVTM_POLYGON_CORNERS_MAX ? (int)wanted : CVTM_POLYGON_CORNERS_MAX;
+  cvtm_status status = CVTM_OK;
+  for (int k = 1; k < chords && status == CVTM_OK; ++k) {
+    const double t = a->from + a->by * k / chords, c = cos(t), s = sin(t);
+    status = add_outline_point(o, a->x + c * a->ux + s * a->vx, a->y + c * a->uy + s * a->vy);
+  }
+  return status;
+}
+
+/* The angle from (ux, uy) to (vx, vy). */
+static double angle_between(double ux, double uy, double vx, double vy) {
+  return atan2(ux * vy - uy * vx, ux * vx + uy * vy);
+}
+
+/* Path command A: from the pen to (a[5], a[6]), as SVG 1.1, F.6 has it. */
+static cvtm_status draw_path_arc(outline *o, pen *p, const double a[7]) {
+  const double turn = a[2] * CVTM_PI / 180, c = cos(turn), s = sin(turn);
+  const double dx = 0.5 * (p->x - a[5]), dy = 0.5 * (p->y - a[6]);
+  const double px = c * dx + s * dy, py = c * dy - s * dx; /* half the way back, in its axes */
+  double rx = fabs(a[0]), ry = fabs(a[1]);
+  const int is_line = rx == 0 || ry == 0 || (dx == 0 && dy == 0);
+  cvtm_status status = CVTM_OK;
+  if (!is_line) {
+    const double excess = hypot(px / rx, py / ry);
+    if (excess > 1) { /* too small to reach: as large as needed */
+      rx *= excess;
+      ry *= excess;
+    }
+    const double gap = fmin(excess, 1), away = sqrt(fmax(1 - gap * gap, 0)) / gap;
+    const double side = (a[3] != 0) == (a[4] != 0) ? -away : away;
+    const double qx = side * rx * py / ry, qy = -side * ry * px / rx; /* the centre */
+    const double sx = (px - qx) / rx, sy = (py - qy) / ry;
+    double by = angle_between(sx, sy, (-px - qx) / rx, (-py - qy) / ry);
+    if (a[4] != 0 && by < 0) by += 2 * CVTM_PI;
+    if (a[4] == 0 && by > 0) by -= 2 * CVTM_PI;
+    const arc whole = {0.5 * (p->x + a[5]) + c * qx - s * qy,
+                       0.5 * (p->y + a[6]) + s * qx + c * qy,
+                       c * rx,
+                       s * rx,
+                       -s * ry,
+                       c * ry,
+                       atan2(sy, sx),
+                       by};
+    status = draw_arc(o, &whole);
+  }
+  p->x = a[5];
+  p->y = a[6];
+  return status == CVTM_OK ? add_outline_point(o, p->x, p->y) : status;
+}
+
+static int arguments_of(char command) {
+  switch (command) {
+    case 'H':
+    case 'V':
+      return 1;
+    case 'M':
+    case 'L':
+    case 'T':
+      return 2;
+    case 'S':
+    case 'Q':
+      return 4;
+    case 'C':
+      return 6;
+    case 'A':
+      return 7;
+    default:
+      return 0;
+  }
+}
+
+/* One command with its absolute arguments a. */
+static cvtm_status run_path_command(outline *o, pen *p, char command, const double *a) {
+  const int cubic = p->last == 'C' || p->last == 'S', quadratic = p->last == 'Q' || p->last == 'T';
+  cvtm_status status = CVTM_OK;
+  switch (command) {
+    case 'M':
+      status = cvtm_ring_close(o->rings);
+      p->start_x = p->x = a[0];
+      p->start_y = p->y = a[1];
+      return status == CVTM_OK ? add_outline_point(o, p->x, p->y) : status;
+    case 'C':
+    case 'S': {
+      const int k = command == 'C' ? 2 : 0;
+      const double control[6] = {k ? a[0] : (cubic ? 2 * p->x - p->control_x : p->x),
+                                 k ? a[1] : (cubic ? 2 * p->y - p->control_y : p->y),
+                                 a[k],
+                                 a[k + 1],
+                                 a[k + 2],
+                                 a[k + 3]};
+      p->control_x = a[k];
+      p->control_y = a[k + 1];
+      return draw_cubic(o, p, control);
+    }
+    case 'Q':
+      return draw_quadratic(o, p, a[0], a[1], a[2], a[3]);
+    case 'A':
+      return draw_path_arc(o, p, a);
+    case 'T':
+      return draw_quadratic(o, p, quadratic ? 2 * p->x - p->control_x : p->x,
+                            quadratic ? 2 * p->y - p->control_y : p->y, a[0], a[1]);
+    default:
+      p->x = command == 'V' ? p->x : a[0];
+      p->y = command == 'H' ? p->y : a[command == 'V' ? 0 : 1];
+      return add_outline_point(o, p->x, p->y);
+  }
+}
+
+/* Of an arc: 0 or 1, which needs no blank behind it. */
+static int take_flag(cvtm_source *s, double *value) {
+  while (s->at < s->size && strchr(" \t\r\n,", s->data[s->at])) ++s->at;
+  if (s->at >= s->size || (s->data[s->at] != '0' && s->data[s->at] != '1')) return 0;
+  *value = s->data[s->at++] - '0';
+  return 1;
+}
+
+static cvtm_status read_path(cvtm_source *s, outline *o) {
+  pen p = {0};
+  char command = 0;
+  for (;;) {
+    while (s->at < s->size && strchr(" \t\r\n,", s->data[s->at])) ++s->at;
+    if (s->at >= s->size) return cvtm_ring_close(o->rings);
+    int given = cvtm_is_letter(s->data[s->at]);
+    if (given) command = (char)s->data[s->at++];
+    const char large = (char)(command & ~32);
+    const int relative = command != large;
+    if (p.last == 0 && large != 'M') return cvtm_source_fail(s, "a path begins with M");
+    if (large == 'Z' && given) {
+      const cvtm_status closed = cvtm_ring_close(o->rings);
+      if (closed != CVTM_OK) return closed;
+      p.x = p.start_x;
+      p.y = p.start_y;
+      p.last = 'Z';
+      continue;
+    }
+    const int wanted = arguments_of(large);
+    if (wanted == 0) {
+      return cvtm_source_fail(s, "path command `%c` is not supported", command ? command : '?');
+    }
+    double a[7];
+    for (int k = 0; k < wanted; ++k) {
+      const int is_flag = large == 'A' && (k == 3 || k == 4);
+      if (!(is_flag ? take_flag(s, &a[k]) : svg_take_number(s, &a[k]))) {
+        return cvtm_source_fail(s, "path command `%c` needs %d numbers", command, wanted);
+      }
+      const int vertical = large == 'V' || (large != 'H' && (wanted - k) % 2 == 1);
+      if (relative && (large != 'A' || k >= 5)) a[k] += vertical ? p.y : p.x;
+    }
+    cvtm_status status = CVTM_OK;
+    /* After Z the next subpath may begin without M, where the last one did. */
+    if (p.last == 'Z' && large != 'M') status = add_outline_point(o, p.x, p.y);
+    if (status == CVTM_OK) status = run_path_command(o, &p, large, a);
+    if (status != CVTM_OK) return status;
+    p.last = large;
+    if (large == 'M') command = relative ? 'l' : 'L'; /* further pairs are lines */
+  }
+}
+
+static cvtm_status read_corner_list(cvtm_source *s, outline *o) {
+  double x, y;
+  while (svg_take_number(s, &x)) {
+    if (!svg_take_number(s, &y)) return cvtm_source_fail(s, "a corner needs two numbers");
+    const cvtm_status status = add_outline_point(o, x, y);
+    if (status != CVTM_OK) return status;
+  }
+  while (s->at < s->size && strchr(" \t\r\n", s->data[s->at])) ++s->at;
+  return s->at < s->size ? cvtm_source_fail(s, "expected a number") : cvtm_ring_close(o->rings);
+}
+
+/* ---- Closed shapes ---- */
+
+static cvtm_status read_lengths(cvtm_source *source, const char **attributes,
+                                const char *const *names, int count, double *value) {
+  for (int k = 0; k < count; ++k) {
+    const cvtm_status status = svg_length(source, attributes, names[k], &value[k]);
+    if (status != CVTM_OK) return status;
+  }
+  return CVTM_OK;
+}
+
+/* An arc with its first point. */
+static cvtm_status add_arc(outline *o, double x, double y, double rx, double ry, double from,
+                           double by) {
+  const arc whole = {x, y, rx, 0, 0, ry, from, by};
+  const cvtm_status status = add_outline_point(o, x + rx * cos(from), y + ry * sin(from));
+  return status == CVTM_OK ? draw_arc(o, &whole) : status;
+}
+
+static cvtm_status read_ellipse(cvtm_source *source, const char **attributes, outline *o,
+                                int is_circle) {
+  static const char *const names[] = {"cx", "cy", "rx", "ry", "r"};
+  double v[5];
+  cvtm_status status = read_lengths(source, attributes, names, 5, v);
+  if (status != CVTM_OK) return status;
+  const double rx = is_circle ? v[4] : v[2], ry = is_circle ? v[4] : v[3];
+  if (!(rx > 0 && ry > 0)) return CVTM_OK; /* not drawn */
+  status = add_arc(o, v[0], v[1], rx, ry, 0, 2 * CVTM_PI);
+  return status == CVTM_OK ? cvtm_ring_close(o->rings) : status;
+}
+
+static cvtm_status read_rectangle(cvtm_source *source, const char **attributes, outline *o) {
+  static const char *const names[] = {"x", "y", "width", "height", "rx", "ry"};
+  double v[6];
+  cvtm_status status = read_lengths(source, attributes, names, 6, v);
+  if (status != CVTM_OK || !(v[2] > 0 && v[3] > 0)) return status;
+  const int has_rx = cvtm_xml_attribute(attributes, "rx") != NULL;
+  const int has_ry = cvtm_xml_attribute(attributes, "ry") != NULL;
+  const double rx = fmin(fmax(has_rx ? v[4] : v[5], 0), 0.5 * v[2]);
+  const double ry = fmin(fmax(has_ry ? v[5] : v[4], 0), 0.5 * v[3]);
+  for (int k = 0; k < 4 && status == CVTM_OK; ++k) {
+    const int right = k == 1 || k == 2, low = k >= 2;
+    const double x = v[0] + (right ? v[2] - rx : rx), y = v[1] + (low ? v[3] - ry : ry);
+    if (rx == 0 || ry == 0) {
+      status = add_outline_point(o, v[0] + (right ? v[2] : 0), v[1] + (low ? v[3] : 0));
+      continue;
+    }
+    const double from = (2 + k) * 0.5 * CVTM_PI, to = from + 0.5 * CVTM_PI;
+    status = add_arc(o, x, y, rx, ry, from, to - from);
+    if (status == CVTM_OK) status = add_outline_point(o, x + rx * cos(to), y + ry * sin(to));
+  }
+  return status == CVTM_OK ? cvtm_ring_close(o->rings) : status;
+}
+
+/* A svg_visitor. */
+static cvtm_status read_outline(void *context, cvtm_source *source, const char *name,
+                                const char **attributes, const affine *transform) {
+  outline o = {context, *transform};
+  const char *label = cvtm_xml_attribute(attributes, "inkscape:label");
+  if (label == NULL) label = cvtm_xml_attribute(attributes, "id");
+  const cvtm_status begun = cvtm_ring_begin_shape(o.rings, label);
+  if (begun != CVTM_OK) return begun;
+  const int is_circle = strcmp(name, "circle") == 0;
+  if (is_circle || strcmp(name, "ellipse") == 0)
+    return read_ellipse(source, attributes, &o, is_circle);
+  if (strcmp(name, "rect") == 0) return read_rectangle(source, attributes, &o);
+  const int is_path = strcmp(name, "path") == 0, is_polygon = strcmp(name, "polygon") == 0;
+  const char *value = is_path      ? cvtm_xml_attribute(attributes, "d")
+                      : is_polygon ? cvtm_xml_attribute(attributes, "points")
+                                   : NULL;
+  if (value == NULL) return CVTM_OK;
+  cvtm_source s = svg_value(source, value);
+  return is_path ? read_path(&s, &o) : read_corner_list(&s, &o);
+}
+
+cvtm_status cvtm_read_polygons_svg(cvtm_source *source, cvtm_ring_collector *collector) {
+  return svg_walk(source, read_outline, collector);
+}
+
+/* ---- Writing ---- */
+
+static double mean_spacing(cvtm_domain domain, int64_t count) {
+  return sqrt((double)domain.width * domain.height / (double)(count > 0 ? count : 1));
+}
+
+static int choose_decimals(double spacing) {
+  int decimals = (int)ceil(log10(1000 / spacing));
+  return decimals < 2 ? 2 : decimals > 12 ? 12 : decimals;
+}
+
+static void put_number(FILE *file, double value, int decimals) {
+  char text[CVTM_TEXT_FIXED];
+  fwrite(text, 1, (size_t)(cvtm_text_fixed(text, value, decimals) - text), file);
+}
+
+enum { POINT_BYTES = 2 * CVTM_TEXT_FIXED + 2 };
+
+static char *put_path_point(char *to, char command, const double *p, int decimals) {
+  *to++ = command;
+  to = cvtm_text_fixed(to, p[0], decimals);
+  *to++ = p[1] < 0 ? ' ' : ',';
+  return cvtm_text_fixed(to, p[1], decimals);
+}
+
+typedef struct stipples {
+  const cvtm_mesh *mesh;
+  const double *radius; /* of each, or NULL for the one */
+  double one_radius;
+  int decimals;
+} stipples;
+
+static char *put_stipple(char *to, const void *context, int64_t i) {
+  const stipples *s = context;
+  to = cvtm_text_word(to, "<circle cx=\"");
+  to = cvtm_text_fixed(to, s->mesh->points[2 * i], s->decimals);
+  to = cvtm_text_word(to, "\" cy=\"");
+  to = cvtm_text_fixed(to, s->mesh->points[2 * i + 1], s->decimals);
+  to = cvtm_text_word(to, "\" r=\"");
+  to = cvtm_text_fixed(to, s->radius != NULL ? s->radius[i] : s->one_radius, s->decimals + 1);
+  return cvtm_text_word(to, "\"/>\n");
+}
+
+static void write_stipples(FILE *file, const cvtm_mesh *mesh, const double *radius, int light,
+                           double spacing) {
+  const double share = 0.3; /* of the mean spacing: neighbours do not touch */
+  const stipples s = {mesh, radius, share * spacing, choose_decimals(spacing)};
+  fprintf(file, "<g fill=\"%s\">\n", light ? "#fff" : "#000");
+  cvtm_write_items(file, mesh->vertex_count, 3 * CVTM_TEXT_FIXED + 40, put_stipple, &s);
+  fputs("</g>\n", file);
+}
+
+static void begin_lines(FILE *file, double spacing) {
+  fputs("<g fill=\"none\" stroke=\"#000\" stroke-linejoin=\"round\" stroke-width=\"", file);
+  put_number(file, 0.05 * spacing, 4);
+  fputs("\">\n", file);
+}
+
+static void write_cells(FILE *file, const cvtm_cells *cells, double spacing) {
+  const int decimals = choose_decimals(spacing);
+  char text[POINT_BYTES];
+  begin_lines(file, spacing);
+  for (int64_t i = 0; i < cells->count; ++i) {
+    if (cells->start[i] == cells->start[i + 1]) continue;
+    fputs("<path d=\"", file);
+    for (int64_t k = cells->start[i]; k < cells->start[i + 1]; ++k) {
+      const char command = k == cells->start[i] ? 'M' : 'L';
+      const char *end = put_path_point(text, command, cells->corners + 2 * k, decimals);
+      fwrite(text, 1, (size_t)(end - text), file);
+    }
+    fputs("Z\"/>\n", file);
+  }
+  fputs("</g>\n", file);
+}
+
+/* A vertex as text, without the command before it: each is the end of six edges. */
+typedef struct vertex_text {
+  char length; /* 0: it does not fit */
+  char text[47];
+} vertex_text;
+
+typedef struct edge_path {
+  const cvtm_mesh *mesh;
+  const int32_t *edges;
+  int64_t count;
+  int decimals;
+  const vertex_text *vertices; /* or NULL */
+} edge_path;
+
+/* malloc'd; NULL: no memory, and each edge formats its ends again. */
+static vertex_text *format_vertices(const cvtm_mesh *mesh, int decimals) {
+  const size_t bytes = ((size_t)mesh->vertex_count + 1) * sizeof(vertex_text);
+  vertex_text *made = malloc(bytes);
+  if (made == NULL) return NULL;
+  cvtm_prefer_large_pages(made, bytes);
+#pragma omp parallel for schedule(static)
+  for (int64_t v = 0; v < mesh->vertex_count; ++v) {
+    char text[POINT_BYTES];
+    memset(made[v].text, 0, sizeof made[v].text);
+    const size_t length =
+        (size_t)(put_path_point(text, 'M', mesh->points + 2 * v, decimals) - text) - 1;
+    made[v].length = length <= sizeof made[v].text ? (char)length : 0;
+    memcpy(made[v].text, text + 1, length <= sizeof made[v].text ? length : 0);
+  }
+  return made;
+}
+
+static char *put_vertex(char *to, char command, const edge_path *path, int32_t v) {
+  if (path->vertices == NULL || path->vertices[v].length == 0)
+    return put_path_point(to, command, path->mesh->points + 2 * (ptrdiff_t)v, path->decimals);
+  const vertex_text *made = &path->vertices[v];
+  *to++ = command;
+  memcpy(to, made->text, sizeof made->text); /* compilers copy a fixed size without a call */
+  return to + made->length;
+}
+
+static char *put_edge(char *to, const void *context, int64_t k) {
+  enum { PER_LINE = 8, AHEAD = 16 /* edges; their second ends are scattered over the memory */ };
+  const edge_path *path = context;
+  if (path->vertices != NULL && k + AHEAD < path->count)
+    __builtin_prefetch(path->vertices + path->edges[2 * (k + AHEAD) + 1]);
+  if (k > 0 && k % PER_LINE == 0) *to++ = '\n';
+  to = put_vertex(to, 'M', path, path->edges[2 * k]);
+  return put_vertex(to, 'L', path, path->edges[2 * k + 1]);
+}
+
+/* One path, so that the picture stays small. */
+static void write_edges(FILE *file, const cvtm_mesh *mesh, const int32_t *edges, int64_t count,
+                        double spacing) {
+  const int decimals = choose_decimals(spacing);
+  vertex_text *vertices = format_vertices(mesh, decimals);
+  const edge_path path = {mesh, edges, count, decimals, vertices};
+  begin_lines(file, spacing);
+  fputs("<path d=\"", file);
+  cvtm_write_items(file, count, 2 * POINT_BYTES + 1, put_edge, &path);
+  fputs("\"/>\n</g>\n", file);
+  free(vertices);
+}
+
+static char *put_step(char *to, const void *context, int64_t i) {
+  enum { PER_LINE = 16 };
+  const stipples *s = context;
+  if (i > 0 && i % PER_LINE == 0) *to++ = '\n';
+  return put_path_point(to, i == 0 ? 'M' : 'L', s->mesh->points + 2 * i, s->decimals);
+}
+
+static void write_path(FILE *file, const cvtm_mesh *mesh, int closed, double spacing) {
+  const double share = 0.25; /* of the mean spacing: the width of the line */
+  const stipples s = {.mesh = mesh, .decimals = choose_decimals(spacing)};
+  fputs(
+      "<path fill=\"none\" stroke=\"#000\" stroke-linejoin=\"round\" stroke-linecap=\"round\" "
+      "stroke-width=\"",
+      file);
+  put_number(file, share * spacing, s.decimals + 1);
+  fputs("\" d=\"", file);
+  cvtm_write_items(file, mesh->vertex_count, POINT_BYTES + 1, put_step, &s);
+  fputs(closed ? "Z\"/>\n" : "\"/>\n", file);
+}
+
+/* The size of the picture, in mm if that of a pixel is known. */
+static void write_head(FILE *file, cvtm_domain domain, double mm) {
+  fputs("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<svg xmlns=\"http://www.w3.org/2000/svg\" ",
+        file);
+  if (mm > 0) {
+    fputs("width=\"", file);
+    cvtm_put_number(file, mm * domain.width);
+    fputs("mm\" height=\"", file);
+    cvtm_put_number(file, mm * domain.height);
+    fputs("mm\" ", file);
+  } else {
+    fprintf(file, "width=\"%d\" height=\"%d\" ", domain.width, domain.height);
+  }
+  fprintf(file, "viewBox=\"0 0 %d %d\">\n", domain.width, domain.height);
+}
+
+static void write_mesh_picture(FILE *file, cvtm_svg_kind kind, const cvtm_mesh *mesh,
+                               const cvtm_cells *cells, const double *radius, int light, double mm,
+                               cvtm_domain domain, const int32_t *edges, int64_t edge_count) {
+  int64_t sites = kind == CVTM_SVG_CELLS ? cells->count : mesh->vertex_count;
+  double spacing = mean_spacing(domain, sites);
+  write_head(file, domain, mm);
+  fprintf(file, "<rect width=\"%d\" height=\"%d\" fill=\"%s\"/>\n", domain.width, domain.height,
+          light && kind == CVTM_SVG_STIPPLES ? "#000" : "#fff");
+  if (kind == CVTM_SVG_STIPPLES) write_stipples(file, mesh, radius, light, spacing);
+  if (kind == CVTM_SVG_CELLS) write_cells(file, cells, spacing);
+  if (kind == CVTM_SVG_MESH) write_edges(file, mesh, edges, edge_count, spacing);
+  if (kind == CVTM_SVG_PATH || kind == CVTM_SVG_TOUR)
+    write_path(file, mesh, kind == CVTM_SVG_TOUR, spacing);
+  fputs("</svg>\n", file);
+}
+
+cvtm_status cvtm_svg_write(const char *path, cvtm_svg_kind kind, const cvtm_mesh *mesh,
+                           const cvtm_cells *cells, const double *radius, int light, double mm,
+                           cvtm_domain domain, cvtm_error *error) {
+  int32_t *edges = NULL;
+  int64_t edge_count = 0;
+  cvtm_output *output = NULL;
+  cvtm_status status =
+      kind == CVTM_SVG_MESH ? cvtm_mesh_edges(mesh, &edges, &edge_count, error) : CVTM_OK;
+  if (status == CVTM_OK) status = cvtm_output_open(path, &output, error);
+  if (status == CVTM_OK) {
+    write_mesh_picture(cvtm_output_stream(output), kind, mesh, cells, radius, light, mm, domain,
+                       edges, edge_count);
+    status = cvtm_output_commit(output, error);
+  }
+  free(edges);
+  return status;
+}

@@ -1,0 +1,444 @@
+/* Files of Shewchuk's Triangle: .node (vertices), .ele (triangles) and .poly (the boundary, with a
+ * point in every hole and in every part of a region), all counted from 1; .node and .ele are read.
+ * https://www.cs.cmu.edu/~quake/triangle.html */
+#include "base/file.h"
+#include "meshes/formats/formats.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* ---- writing ---- */
+
+static char *node_line(char *to, const void *context, int64_t i) {
+  const cvtm_file_mesh *m = context;
+  to = cvtm_text_word(cvtm_text_integer(to, i + 1), " ");
+  to = cvtm_text_point(to, ' ', m->points + 2 * i);
+  if (m->value != NULL) {
+    *to++ = ' ';
+    to = cvtm_text_number(to, i < m->vertex_count ? m->value[i] : 0);
+  }
+  if (m->sets != NULL) {
+    *to++ = ' ';
+    to = cvtm_text_integer(to, m->sets->marker[i]);
+  }
+  *to++ = '\n';
+  return to;
+}
+
+/* The attribute is the vertex's value, the marker the tag of its boundary group. */
+void cvtm_write_node(FILE *file, const cvtm_file_mesh *m) {
+  fprintf(file, "%" PRId64 " 2 %d %d\n", m->node_count, m->value != NULL, m->sets != NULL);
+  cvtm_write_items(file, m->node_count, 2 * CVTM_TEXT_INTEGER + 3 * CVTM_TEXT_NUMBER + 5, node_line,
+                   m);
+}
+
+/* Node 4 of Triangle lies opposite corner 1. */
+static char *triangle_line(char *to, const void *context, int64_t t) {
+  static const int order[6] = {0, 1, 2, 4, 5, 3};
+  const cvtm_file_mesh *m = context;
+  int32_t node[6];
+  const int count = cvtm_triangle_nodes(m, t, node);
+  to = cvtm_text_integer(to, t + 1);
+  for (int c = 0; c < count; ++c) {
+    *to++ = ' ';
+    to = cvtm_text_integer(to, (int64_t)node[order[c]] + 1);
+  }
+  if (m->regions != NULL) {
+    *to++ = ' ';
+    to = cvtm_text_integer(to, m->regions->region[t]);
+  }
+  *to++ = '\n';
+  return to;
+}
+
+void cvtm_write_ele(FILE *file, const cvtm_file_mesh *m) {
+  fprintf(file, "%" PRId64 " %d %d\n", m->triangle_count, m->triangle_middle != NULL ? 6 : 3,
+          m->regions != NULL);
+  cvtm_write_items(file, m->triangle_count, 8 * (CVTM_TEXT_INTEGER + 1), triangle_line, m);
+}
+
+/* A place in the outside just beside edge e: half way to the next edge with the outside beside it,
+ * on the horizontal line through the middle of e, which is not horizontal. */
+static void find_outside(const cvtm_file_mesh *m, int64_t e, double place[2]) {
+  const cvtm_regions *r = m->regions;
+  const double *a = m->points + 2 * (int64_t)r->edges[2 * e];
+  const double *b = m->points + 2 * (int64_t)r->edges[2 * e + 1];
+  const double x = (a[0] + b[0]) / 2, y = (a[1] + b[1]) / 2;
+  const double way = b[1] > a[1] ? 1 : -1; /* the outside lies to the right of an edge */
+  double least = HUGE_VAL;
+  for (int64_t k = 0; k < r->edge_count; ++k) {
+    const double *p = m->points + 2 * (int64_t)r->edges[2 * k];
+    const double *q = m->points + 2 * (int64_t)r->edges[2 * k + 1];
+    if (k == e || r->right[k] != 0 || (p[1] <= y) == (q[1] <= y)) continue;
+    const double distance = way * (p[0] + (y - p[1]) / (q[1] - p[1]) * (q[0] - p[0]) - x);
+    if (distance > 0) least = fmin(least, distance);
+  }
+  place[0] = x + way * least / 2;
+  place[1] = y;
+}
+
+/* The edge of a group that rises or falls most; -1: none does. */
+static int64_t steepest_edge(const cvtm_file_mesh *m, int32_t group) {
+  const cvtm_regions *r = m->regions;
+  int64_t best = -1;
+  double most = 0;
+  for (int64_t e = 0; e < r->edge_count; ++e) {
+    if (r->group[e] != group) continue;
+    const double rise = fabs(m->points[2 * (int64_t)r->edges[2 * e + 1] + 1] -
+                             m->points[2 * (int64_t)r->edges[2 * e] + 1]);
+    if (rise > most) {
+      most = rise;
+      best = e;
+    }
+  }
+  return best;
+}
+
+static void write_holes(FILE *file, const cvtm_file_mesh *m) {
+  const cvtm_regions *r = m->regions;
+  int32_t holes = 0;
+  for (int pass = 0; pass < 2; ++pass) {
+    if (pass == 1) fprintf(file, "%" PRId32 "\n", holes);
+    holes = 0;
+    for (int32_t g = 0; g < r->line_group_count; ++g) {
+      const int64_t e = strncmp(r->line_groups[g].name, "hole-", 5) == 0
+                            ? steepest_edge(m, r->line_groups[g].tag)
+                            : -1;
+      if (e < 0) continue;
+      ++holes;
+      if (pass == 0) continue;
+      double place[2];
+      find_outside(m, e, place);
+      fprintf(file, "%" PRId32 " ", holes);
+      cvtm_put_number(file, place[0]);
+      fputc(' ', file);
+      cvtm_put_number(file, place[1]);
+      fputc('\n', file);
+    }
+  }
+}
+
+static void write_seeds(FILE *file, const cvtm_file_mesh *m) {
+  fprintf(file, "%" PRId64 "\n", m->sets->seed_count);
+  for (int64_t k = 0; k < m->sets->seed_count; ++k) {
+    const int64_t t = m->sets->seeds[k];
+    double place[2] = {0, 0};
+    for (int c = 0; c < 3; ++c) {
+      place[0] += m->points[2 * (int64_t)m->triangles[3 * t + c]] / 3;
+      place[1] += m->points[2 * (int64_t)m->triangles[3 * t + c] + 1] / 3;
+    }
+    fprintf(file, "%" PRId64 " ", k + 1);
+    cvtm_put_number(file, place[0]);
+    fputc(' ', file);
+    cvtm_put_number(file, place[1]);
+    fprintf(file, " %" PRId32 " -1\n", m->regions->region[t]);
+  }
+}
+
+/* The vertices of the boundary alone, so that Triangle can mesh the domain anew. */
+void cvtm_write_poly(FILE *file, const cvtm_file_mesh *m) {
+  const cvtm_regions *r = m->regions;
+  const int32_t *marker = m->sets->marker;
+  int64_t count = 0;
+  for (int64_t v = 0; v < m->vertex_count; ++v) count += marker[v] > 0;
+  fprintf(file, "%" PRId64 " 2 0 1\n", count);
+  count = 0;
+  for (int64_t v = 0; v < m->vertex_count; ++v) {
+    m->sets->number[v] = marker[v] > 0 ? (int32_t)++count : 0;
+    if (marker[v] == 0) continue;
+    fprintf(file, "%" PRId64 " ", count);
+    cvtm_put_number(file, m->points[2 * v]);
+    fputc(' ', file);
+    cvtm_put_number(file, m->points[2 * v + 1]);
+    fprintf(file, " %" PRId32 "\n", marker[v]);
+  }
+  fprintf(file, "%" PRId64 " 1\n", r->edge_count);
+  for (int64_t e = 0; e < r->edge_count; ++e)
+    fprintf(file, "%" PRId64 " %" PRId32 " %" PRId32 " %" PRId32 "\n", e + 1,
+            m->sets->number[r->edges[2 * e]], m->sets->number[r->edges[2 * e + 1]], r->group[e]);
+  write_holes(file, m);
+  write_seeds(file, m);
+}
+
+/* ---- reading ---- */
+
+static cvtm_status read_count(cvtm_source *s, int64_t low, int64_t high, const char *what,
+                              int64_t *count) {
+  return cvtm_source_integer(s, CVTM_I64, low, high, what, count);
+}
+
+cvtm_status cvtm_triangle_read_vertices(cvtm_source *s, cvtm_triangle_vertices *vertices) {
+  int64_t count = 0, dimension, attributes = 0, markers = 0;
+  *vertices = (cvtm_triangle_vertices){NULL, 0, 0};
+  s->comment = '#';
+  cvtm_status status = read_count(s, 0, INT32_MAX, "number of vertices", &count);
+  if (status == CVTM_OK) status = read_count(s, 2, 2, "dimension", &dimension);
+  if (status == CVTM_OK) status = read_count(s, 0, 1000, "number of attributes", &attributes);
+  if (status == CVTM_OK) status = read_count(s, 0, 1, "number of markers", &markers);
+  if (status != CVTM_OK) return status;
+  if ((uint64_t)count > s->size)
+    return cvtm_source_fail(s, "more vertices are claimed than the file can hold");
+  double *points = malloc(2 * (size_t)(count + 1) * sizeof *points);
+  if (points == NULL) return cvtm_source_no_memory(s);
+  for (int64_t i = 0; i < count && status == CVTM_OK; ++i) {
+    double number = 0, ignored;
+    status = cvtm_source_value(s, CVTM_F64, &number);
+    if (i == 0) vertices->first = number;
+    if (status == CVTM_OK &&
+        (number != vertices->first + (double)i || vertices->first < 0 || vertices->first > 1))
+      status = cvtm_source_fail(s, "vertices are not numbered in order from 0 or 1");
+    for (int k = 0; k < 2 && status == CVTM_OK; ++k) {
+      status = cvtm_source_value(s, CVTM_F64, &points[2 * i + k]);
+      if (status == CVTM_OK && !isfinite(points[2 * i + k]))
+        status = cvtm_source_fail(s, "a coordinate is not finite");
+    }
+    for (int64_t k = 0; k < attributes + markers && status == CVTM_OK; ++k)
+      status = cvtm_source_value(s, CVTM_F64, &ignored);
+  }
+  if (status != CVTM_OK) {
+    free(points);
+    return status;
+  }
+  vertices->points = points;
+  vertices->count = count;
+  return CVTM_OK;
+}
+
+static cvtm_status read_triangle(cvtm_source *s, cvtm_builder *b, double first, int64_t nodes,
+                                 int64_t attributes) {
+  double value, index[6];
+  cvtm_status status = cvtm_source_value(s, CVTM_F64, &value);
+  for (int64_t k = 0; k < nodes && status == CVTM_OK; ++k) {
+    status = cvtm_source_value(s, CVTM_F64, &value);
+    index[k] = value - first;
+  }
+  if (status == CVTM_OK) status = cvtm_builder_triangle(b, index);
+  for (int64_t k = 3; k < nodes && status == CVTM_OK; ++k)
+    status = cvtm_builder_middle(b, index[k]);
+  for (int64_t k = 0; k < attributes && status == CVTM_OK; ++k)
+    status = cvtm_source_value(s, CVTM_F64, &value);
+  return status;
+}
+
+/* The vertices, as in a .node file, and then the triangles. */
+cvtm_status cvtm_read_ele(cvtm_source *s, cvtm_builder *b) {
+  cvtm_triangle_vertices vertices;
+  int64_t count = 0, nodes = 0, attributes = 0;
+  cvtm_status status = cvtm_triangle_read_vertices(s, &vertices);
+  if (status != CVTM_OK) return status;
+  for (int64_t i = 0; i < vertices.count && status == CVTM_OK; ++i)
+    status = cvtm_builder_vertex(b, vertices.points[2 * i], vertices.points[2 * i + 1], 0);
+  free(vertices.points);
+  if (status == CVTM_OK) status = read_count(s, 0, INT32_MAX, "number of triangles", &count);
+  if (status == CVTM_OK) status = read_count(s, 3, 6, "nodes of a triangle", &nodes);
+  if (status == CVTM_OK) status = read_count(s, 0, 1000, "number of attributes", &attributes);
+  if (status == CVTM_OK && nodes != 3 && nodes != 6)
+    status = cvtm_source_fail(s, "triangles have 3 or 6 nodes");
+  for (int64_t t = 0; t < count && status == CVTM_OK; ++t)
+    status = read_triangle(s, b, vertices.first, nodes, attributes);
+  return status;
+}
+
+cvtm_status cvtm_triangle_read_pair(const char *path, size_t limit, unsigned char **bytes,
+                                    size_t *size, cvtm_error *error) {
+  unsigned char *nodes = NULL, *rest = NULL, *both = NULL;
+  size_t node_size = 0, rest_size = 0;
+  char *beside = cvtm_path_beside(path, CVTM_TRIANGLE_NODES);
+  if (beside == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", path);
+  cvtm_status status = cvtm_file_read(beside, limit, &nodes, &node_size, error);
+  if (status == CVTM_OK) status = cvtm_file_read(path, limit, &rest, &rest_size, error);
+  if (status == CVTM_OK) {
+    both = malloc(node_size + 1 + rest_size);
+    if (both == NULL) status = cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", path);
+  }
+  if (status == CVTM_OK) {
+    memcpy(both, nodes, node_size);
+    both[node_size] = '\n';
+    const cvtm_source text = cvtm_source_open(path, rest, rest_size, error);
+    memcpy(both + node_size + 1, text.data, text.size);
+    *bytes = both;
+    *size = node_size + 1 + text.size;
+  }
+  free(beside);
+  free(nodes);
+  free(rest);
+  return status;
+}
+
+static const size_t MOST_BYTES = (size_t)1 << 31;
+
+/* A .poly file without vertices has them in the .node file beside it. */
+static int refers_to_nodes(const unsigned char *bytes, size_t size) {
+  cvtm_source source = cvtm_source_open("", bytes, size, NULL);
+  cvtm_token count;
+  source.comment = '#';
+  return cvtm_source_token(&source, &count) && cvtm_token_is(count, "0");
+}
+
+int cvtm_poly_has_no_nodes(const char *path) {
+  struct stat found;
+  unsigned char *bytes = NULL;
+  size_t size = 0;
+  if (stat(path, &found) == 0 && !S_ISREG(found.st_mode)) return 0; /* a pipe is read once */
+  const int has_none = cvtm_file_read(path, MOST_BYTES, &bytes, &size, NULL) == CVTM_OK &&
+                       refers_to_nodes(bytes, size);
+  free(bytes);
+  return has_none;
+}
+
+cvtm_status cvtm_triangle_load_poly(const char *path, unsigned char **bytes, size_t *size,
+                                    cvtm_error *error) {
+  const cvtm_status status = cvtm_file_read(path, MOST_BYTES, bytes, size, error);
+  if (status != CVTM_OK || !refers_to_nodes(*bytes, *size)) return status;
+  free(*bytes);
+  return cvtm_triangle_read_pair(path, MOST_BYTES, bytes, size, error);
+}
+
+/* ---- Rings of a .poly file ---- */
+
+/* The boundary in a .poly file of Shewchuk's Triangle: vertices and segments; what is inside
+ * follows the even-odd rule, so that the points in holes say nothing new. */
+
+typedef struct segments {
+  cvtm_source *source;
+  int64_t count;
+  int32_t *end;    /* 2 per segment */
+  int64_t *start;  /* per vertex and one more: its first entry in `beside` */
+  int32_t *beside; /* segments by vertex */
+  uint8_t *used;   /* per segment */
+} segments;
+
+/* A segment with equal ends is left out, as in Triangle. */
+static cvtm_status read_ends(cvtm_source *s, const cvtm_triangle_vertices *vertices,
+                             int64_t markers, int64_t *count, int32_t *end) {
+  const int64_t listed = *count;
+  cvtm_status status = CVTM_OK;
+  *count = 0;
+  for (int64_t k = 0; k < listed && status == CVTM_OK; ++k) {
+    double value[4];
+    for (int64_t c = 0; c < 3 + markers && status == CVTM_OK; ++c)
+      status = cvtm_source_value(s, CVTM_F64, &value[c]);
+    for (int c = 0; c < 2 && status == CVTM_OK; ++c) {
+      const double v = value[c + 1] - vertices->first;
+      if (!(v >= 0 && v < (double)vertices->count) || v != (double)(int64_t)v)
+        return cvtm_source_fail(s, "a segment names a vertex that does not exist");
+      end[2 * *count + c] = (int32_t)v;
+    }
+    if (status == CVTM_OK && end[2 * *count] != end[2 * *count + 1]) ++*count;
+  }
+  s->skipped = listed - *count;
+  return status;
+}
+
+static cvtm_status list_segments(segments *g, const cvtm_triangle_vertices *vertices) {
+  const int64_t n = vertices->count;
+  for (int64_t k = 0; k < 2 * g->count; ++k) ++g->start[g->end[k] + 1];
+  for (int64_t v = 0; v < n; ++v) {
+    if (g->start[v + 1] % 2 != 0) {
+      return cvtm_source_fail(g->source,
+                              "the segments are no closed rings: vertex %" PRId64 " has %" PRId64,
+                              v + (int64_t)vertices->first, g->start[v + 1]);
+    }
+    g->start[v + 1] += g->start[v];
+  }
+  for (int64_t k = 2 * g->count - 1; k >= 0; --k) /* start[v + 1] moves down to its first entry */
+    g->beside[--g->start[g->end[k] + 1]] = (int32_t)(k / 2);
+  for (int64_t v = 0; v < n; ++v) g->start[v] = g->start[v + 1];
+  g->start[n] = 2 * g->count;
+  return CVTM_OK;
+}
+
+/* An unused segment at vertex v; -1: there is none. */
+static int32_t next_segment(const segments *g, int32_t v) {
+  for (int64_t k = g->start[v]; k < g->start[v + 1]; ++k)
+    if (!g->used[g->beside[k]]) return g->beside[k];
+  return -1;
+}
+
+/* Walks from `first` along unused segments until it is there again and none is left. */
+static cvtm_status walk_rings(segments *g, int32_t first, const double *points,
+                              cvtm_ring_collector *c) {
+  int32_t segment, v = first;
+  while ((segment = next_segment(g, v)) >= 0) {
+    const cvtm_status status =
+        cvtm_ring_add_point(c, points[2 * (int64_t)v], points[2 * (int64_t)v + 1]);
+    if (status != CVTM_OK) return status;
+    const int32_t *end = g->end + 2 * (int64_t)segment;
+    g->used[segment] = 1;
+    v = end[0] == v ? end[1] : end[0];
+  }
+  return cvtm_ring_close(c);
+}
+
+static cvtm_status find_rings(segments *g, const cvtm_triangle_vertices *vertices,
+                              cvtm_ring_collector *c) {
+  const size_t n = (size_t)vertices->count + 2, m = (size_t)g->count + 1;
+  g->start = calloc(n, sizeof *g->start);
+  g->beside = malloc(2 * m * sizeof *g->beside);
+  g->used = calloc(m, 1);
+  cvtm_status status = CVTM_OK;
+  if (!g->start || !g->beside || !g->used) {
+    status = cvtm_source_no_memory(g->source);
+  } else {
+    status = list_segments(g, vertices);
+    for (int64_t k = 0; k < g->count && status == CVTM_OK; ++k)
+      if (!g->used[k]) status = walk_rings(g, g->end[2 * k], vertices->points, c);
+  }
+  free(g->start);
+  free(g->beside);
+  free(g->used);
+  return status;
+}
+
+/* Numbers that follow on the next line that has any. */
+static int count_on_line(cvtm_source s) {
+  cvtm_token token;
+  int count = 0;
+  if (!cvtm_source_token(&s, &token)) return 0;
+  do ++count;
+  while (cvtm_source_line_token(&s, &token));
+  return count;
+}
+
+static cvtm_status read_segments(cvtm_source *s, const cvtm_triangle_vertices *vertices,
+                                 int32_t **ends, int64_t *count) {
+  int64_t markers = 0;
+  cvtm_status status =
+      cvtm_source_integer(s, CVTM_I64, 0, INT32_MAX / 2, "number of segments", count);
+  if (status == CVTM_OK) status = cvtm_source_integer(s, CVTM_I64, 0, 1, "markers", &markers);
+  if (status != CVTM_OK) return status;
+  if ((uint64_t)*count > s->size)
+    return cvtm_source_fail(s, "more segments are claimed than the file can hold");
+  *ends = malloc(2 * ((size_t)*count + 1) * sizeof **ends);
+  if (*ends == NULL) return cvtm_source_no_memory(s);
+  return read_ends(s, vertices, markers, count, *ends);
+}
+
+cvtm_status cvtm_triangle_read_graph(cvtm_source *s, cvtm_triangle_vertices *vertices,
+                                     int32_t **ends, int64_t *count) {
+  cvtm_triangle_vertices none;
+  *ends = NULL;
+  cvtm_status status = cvtm_triangle_read_vertices(s, vertices);
+  if (status != CVTM_OK) return status;
+  /* After the vertices of a .node file, the empty list that refers to them. */
+  if (count_on_line(*s) > 2) {
+    status = cvtm_triangle_read_vertices(s, &none);
+    if (status == CVTM_OK && none.count > 0)
+      status = cvtm_source_fail(s, "vertices are listed twice");
+    free(none.points);
+  }
+  return status == CVTM_OK ? read_segments(s, vertices, ends, count) : status;
+}
+
+cvtm_status cvtm_read_polygons_poly(cvtm_source *s, cvtm_ring_collector *c) {
+  cvtm_triangle_vertices vertices;
+  segments g = {.source = s};
+  cvtm_status status = cvtm_triangle_read_graph(s, &vertices, &g.end, &g.count);
+  if (status == CVTM_OK) status = find_rings(&g, &vertices, c);
+  free(g.end);
+  free(vertices.points);
+  return status;
+}

@@ -1,0 +1,739 @@
+/* VTK's XML unstructured grid: inline or appended, raw or base64 or text, compressed or not;
+ * written with inline base64 (the default) or as text.
+ * https://docs.vtk.org/en/latest/design_documents/VTKFileFormats.html */
+#include "base/base64.h"
+#include "base/file.h"
+#include "meshes/formats/formats.h"
+#include "meshes/mesh_file.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#if CVTMESH_HAVE_ZLIB
+#include <zlib.h>
+#endif
+#if CVTMESH_HAVE_LZ4
+#include <lz4.h>
+#endif
+
+/* ---- Compressors ---- */
+
+int cvtm_compression_known(cvtm_compression kind) {
+  return kind == CVTM_COMPRESS_NONE || (kind == CVTM_COMPRESS_ZLIB && CVTMESH_HAVE_ZLIB) ||
+         (kind == CVTM_COMPRESS_LZ4 && CVTMESH_HAVE_LZ4);
+}
+
+/* The name in a file, as vtkZLibDataCompressor; "" for CVTM_COMPRESS_NONE. */
+static const char *compressor_name(cvtm_compression kind) {
+  return kind == CVTM_COMPRESS_ZLIB  ? "vtkZLibDataCompressor"
+         : kind == CVTM_COMPRESS_LZ4 ? "vtkLZ4DataCompressor"
+                                     : "";
+}
+
+/* CVTM_COMPRESS_NONE if no compressor of this build has the name. */
+static cvtm_compression compressor_named(const char *name) {
+  for (int kind = CVTM_COMPRESS_ZLIB; kind <= CVTM_COMPRESS_LZ4; ++kind) {
+    if (cvtm_compression_known((cvtm_compression)kind) &&
+        strcmp(name, compressor_name((cvtm_compression)kind)) == 0)
+      return (cvtm_compression)kind;
+  }
+  return CVTM_COMPRESS_NONE;
+}
+
+/* The most bytes that `size` bytes become. */
+static size_t compressed_most(cvtm_compression kind, size_t size) {
+#if CVTMESH_HAVE_ZLIB
+  if (kind == CVTM_COMPRESS_ZLIB) return (size_t)compressBound((uLong)size);
+#endif
+#if CVTMESH_HAVE_LZ4
+  if (kind == CVTM_COMPRESS_LZ4) return (size_t)LZ4_compressBound((int)size);
+#endif
+  (void)kind;
+  return size;
+}
+
+/* Returns the number of bytes that were written to `to`, which has room for the most; 0: failed. */
+static size_t compress_bytes(cvtm_compression kind, const unsigned char *from, size_t size,
+                             unsigned char *to) {
+  const size_t most = compressed_most(kind, size);
+#if CVTMESH_HAVE_ZLIB
+  uLongf made = (uLongf)most;
+  if (kind == CVTM_COMPRESS_ZLIB)
+    return compress(to, &made, from, (uLong)size) == Z_OK ? (size_t)made : 0;
+#endif
+#if CVTMESH_HAVE_LZ4
+  if (kind == CVTM_COMPRESS_LZ4)
+    return (size_t)LZ4_compress_default((const char *)from, (char *)to, (int)size, (int)most);
+#endif
+  (void)from, (void)to, (void)most;
+  return 0;
+}
+
+/* 1 if `from` becomes exactly `expected` bytes. */
+static int decompress_bytes(cvtm_compression kind, const unsigned char *from, size_t size,
+                            unsigned char *to, size_t expected) {
+#if CVTMESH_HAVE_ZLIB
+  uLongf made = (uLongf)expected;
+  if (kind == CVTM_COMPRESS_ZLIB)
+    return uncompress(to, &made, from, (uLong)size) == Z_OK && made == expected;
+#endif
+#if CVTMESH_HAVE_LZ4
+  if (kind == CVTM_COMPRESS_LZ4 && size <= LZ4_MAX_INPUT_SIZE && expected <= LZ4_MAX_INPUT_SIZE)
+    return LZ4_decompress_safe((const char *)from, (char *)to, (int)size, (int)expected) ==
+           (int)expected;
+#endif
+  (void)kind, (void)from, (void)size, (void)to, (void)expected;
+  return 0;
+}
+
+/* ---- Reading ---- */
+
+typedef enum encoding { TEXT, BASE64, APPENDED } encoding;
+
+/* Where the values of a data array lie. */
+typedef struct array {
+  int seen;
+  cvtm_scalar type;
+  encoding how;
+  size_t begin, end; /* inline content; APPENDED: begin is the offset in the appended data */
+  int64_t line;
+} array;
+
+typedef enum section { SECTION_OTHER, SECTION_POINTS, SECTION_CELLS, SECTION_POINT_DATA } section;
+
+typedef struct document {
+  cvtm_source *source;
+  int wide_headers; /* lengths have 64 bits, not 32 */
+  cvtm_compression compression;
+  int pieces;
+  int64_t vertex_count, cell_count;
+  int file_seen;
+  section where;
+  array points, connectivity, offsets, types, field;
+  int wants_field;
+  const char *field_name; /* NULL: any */
+  size_t appended;        /* of its first byte in the file; 0: none */
+  int appended_raw;
+  uint64_t expanded; /* bytes that compressed arrays become */
+} document;
+
+static int is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
+
+static int attribute_is(const char **attributes, const char *name, const char *expected) {
+  const char *value = cvtm_xml_attribute(attributes, name);
+  return value != NULL && strcmp(value, expected) == 0;
+}
+
+static cvtm_status get_count(cvtm_source *s, const char **attributes, const char *name,
+                             int64_t *count) {
+  const char *value = cvtm_xml_attribute(attributes, name);
+  double number;
+  if (value == NULL || !cvtm_token_number((cvtm_token){value, strlen(value)}, &number) ||
+      !(number >= 0 && number < 0x1p52) || number != (double)(int64_t)number) {
+    return cvtm_source_fail(s, "malformed or missing %s", name);
+  }
+  *count = (int64_t)number;
+  return CVTM_OK;
+}
+
+static int parse_type(const char *text, cvtm_scalar *type) {
+  static const char *const words[] = {"Int8",   "UInt8", "Int16",  "UInt16",  "Int32",
+                                      "UInt32", "Int64", "UInt64", "Float32", "Float64"};
+  for (size_t k = 0; k < sizeof words / sizeof words[0]; ++k) {
+    if (strcmp(text, words[k]) == 0) {
+      *type = (cvtm_scalar)k;
+      return 1;
+    }
+  }
+  return 0;
+}
+
+static cvtm_status start_file(document *d, const char **attributes) {
+  cvtm_source *s = d->source;
+  const char *compressor = cvtm_xml_attribute(attributes, "compressor");
+  if (!attribute_is(attributes, "type", "UnstructuredGrid")) {
+    return cvtm_source_fail(s, "not an unstructured grid");
+  }
+  if (compressor != NULL && *compressor != 0) {
+    d->compression = compressor_named(compressor);
+    if (d->compression == CVTM_COMPRESS_NONE)
+      return cvtm_source_fail(s, "this build has not the compressor %.60s", compressor);
+  }
+  s->big = attribute_is(attributes, "byte_order", "BigEndian");
+  d->wide_headers = attribute_is(attributes, "header_type", "UInt64");
+  return CVTM_OK;
+}
+
+static int is_wanted_field(const document *d, const char **attributes) {
+  const char *components = cvtm_xml_attribute(attributes, "NumberOfComponents");
+  if (!d->wants_field || d->field.seen) return 0;
+  if (components != NULL && strcmp(components, "1") != 0) return 0;
+  return d->field_name == NULL || attribute_is(attributes, "Name", d->field_name);
+}
+
+static array *choose_array(document *d, const char **attributes) {
+  if (d->where == SECTION_POINT_DATA) return is_wanted_field(d, attributes) ? &d->field : NULL;
+  if (d->where == SECTION_POINTS) return &d->points;
+  if (d->where != SECTION_CELLS) return NULL;
+  if (attribute_is(attributes, "Name", "connectivity")) return &d->connectivity;
+  if (attribute_is(attributes, "Name", "offsets")) return &d->offsets;
+  return attribute_is(attributes, "Name", "types") ? &d->types : NULL;
+}
+
+static cvtm_status start_array(document *d, const char **attributes) {
+  cvtm_source *s = d->source;
+  array *a = choose_array(d, attributes);
+  if (a == NULL) return CVTM_OK;
+  if (a->seen) return cvtm_source_fail(s, "a data array appears twice");
+  a->seen = 1;
+  a->line = s->line;
+  const char *type = cvtm_xml_attribute(attributes, "type");
+  if (type == NULL || !parse_type(type, &a->type)) {
+    return cvtm_source_fail(s, "a data array has no known type");
+  }
+  if (a == &d->points && !attribute_is(attributes, "NumberOfComponents", "3")) {
+    return cvtm_source_fail(s, "the points do not have three components");
+  }
+  if (attribute_is(attributes, "format", "appended")) {
+    int64_t offset = 0;
+    a->how = APPENDED;
+    cvtm_status status = get_count(s, attributes, "offset", &offset);
+    a->begin = (size_t)offset;
+    return status;
+  }
+  const int text = attribute_is(attributes, "format", "ascii") ||
+                   cvtm_xml_attribute(attributes, "format") == NULL;
+  if (!text && !attribute_is(attributes, "format", "binary")) {
+    return cvtm_source_fail(s, "a data array has an unknown format");
+  }
+  a->how = text ? TEXT : BASE64;
+  a->begin = s->at;
+  /* Another element, such as a range, may follow the values inside this one. */
+  const unsigned char *end = memchr(s->data + s->at, '<', s->size - s->at);
+  if (end == NULL) return cvtm_source_fail(s, "a data array does not end");
+  a->end = (size_t)(end - s->data);
+  return CVTM_OK;
+}
+
+static cvtm_status start_appended(document *d, const char **attributes) {
+  cvtm_source *s = d->source;
+  d->appended_raw = attribute_is(attributes, "encoding", "raw");
+  if (!d->appended_raw && !attribute_is(attributes, "encoding", "base64")) {
+    return cvtm_source_fail(s, "appended data of an unknown encoding");
+  }
+  const unsigned char *mark = memchr(s->data + s->at, '_', s->size - s->at);
+  if (mark == NULL) return cvtm_source_fail(s, "appended data do not start with '_'");
+  d->appended = (size_t)(mark - s->data) + 1;
+  return CVTM_OK;
+}
+
+static cvtm_status start_element(void *context, const char *name, const char **attributes,
+                                 int *stop) {
+  document *d = context;
+  if (!d->file_seen && strcmp(name, "VTKFile") != 0) {
+    return cvtm_source_fail(d->source, "not a VTK file");
+  }
+  if (strcmp(name, "VTKFile") == 0) {
+    d->file_seen = 1;
+    return start_file(d, attributes);
+  }
+  if (strcmp(name, "AppendedData") == 0) {
+    *stop = 1; /* raw bytes are no XML */
+    return start_appended(d, attributes);
+  }
+  if (strcmp(name, "Piece") == 0) {
+    if (++d->pieces > 1) return cvtm_source_fail(d->source, "more than one piece");
+    const cvtm_status status = get_count(d->source, attributes, "NumberOfPoints", &d->vertex_count);
+    if (status != CVTM_OK) return status;
+    return get_count(d->source, attributes, "NumberOfCells", &d->cell_count);
+  }
+  if (strcmp(name, "Points") == 0) d->where = SECTION_POINTS;
+  if (strcmp(name, "Cells") == 0) d->where = SECTION_CELLS;
+  if (strcmp(name, "PointData") == 0) d->where = SECTION_POINT_DATA;
+  return strcmp(name, "DataArray") == 0 ? start_array(d, attributes) : CVTM_OK;
+}
+
+static cvtm_status end_element(void *context, const char *name) {
+  document *d = context;
+  if (strcmp(name, "Points") == 0 || strcmp(name, "Cells") == 0 || strcmp(name, "PointData") == 0)
+    d->where = SECTION_OTHER;
+  return CVTM_OK;
+}
+
+static int digit_value(unsigned char c) {
+  if (c >= 'A' && c <= 'Z') return c - 'A';
+  if (c >= 'a' && c <= 'z') return c - 'a' + 26;
+  if (c >= '0' && c <= '9') return c - '0' + 52;
+  if (c == '+') return 62;
+  return c == '/' ? 63 : -1;
+}
+
+/* Decodes whole groups of four digits up to the first that has another character. Returns the
+ * number of groups. */
+static size_t decode_groups(const unsigned char *text, size_t groups, unsigned char *bytes) {
+  int16_t value[256];
+  for (int c = 0; c < 256; ++c) value[c] = (int16_t)digit_value((unsigned char)c);
+  for (size_t k = 0; k < groups; ++k, text += 4, bytes += 3) {
+    const int a = value[text[0]], b = value[text[1]], c = value[text[2]], d = value[text[3]];
+    if ((a | b | c | d) < 0) return k;
+    bytes[0] = (unsigned char)(a << 2 | b >> 4);
+    bytes[1] = (unsigned char)((b << 4 | c >> 2) & 255);
+    bytes[2] = (unsigned char)((c << 6 | d) & 255);
+  }
+  return groups;
+}
+
+/* Decodes up to `most` bytes. Padding inside is allowed: some writers encode the length apart from
+ * the values. Returns the number of bytes, stopping at a character that is no base64. */
+static size_t decode_base64(const unsigned char *text, size_t length, unsigned char *bytes,
+                            size_t most) {
+  uint32_t bits = 0;
+  int held = 0, padding = 0;
+  size_t skipped = 0;
+  while (skipped < length && is_space((char)text[skipped])) ++skipped;
+  const size_t most_groups = (length - skipped) / 4 < most / 3 ? (length - skipped) / 4 : most / 3;
+  const size_t groups = decode_groups(text + skipped, most_groups, bytes);
+  size_t made = 3 * groups;
+  for (size_t k = skipped + 4 * groups; k < length && made < most; ++k) {
+    int value = digit_value(text[k]);
+    if (is_space((char)text[k])) continue;
+    if (text[k] == '=' && held >= 2) {
+      ++padding;
+      value = 0;
+    } else if (value < 0 || padding > 0) {
+      break;
+    }
+    bits = bits << 6 | (uint32_t)value;
+    if (++held < 4) continue;
+    for (int b = 0; b < 3 - padding && made < most; ++b) {
+      bytes[made++] = (unsigned char)(bits >> (16 - 8 * b) & 255);
+    }
+    bits = 0;
+    held = padding = 0;
+  }
+  return made;
+}
+
+/* Values of bytes that start with their length. */
+static cvtm_status take_bytes(document *d, const array *a, const unsigned char *bytes, size_t size,
+                              int64_t count, double **values) {
+  cvtm_source inner = *d->source;
+  inner.data = bytes;
+  inner.size = size;
+  inner.at = 0;
+  inner.binary = 1;
+  double length;
+  size_t needed = (size_t)count * cvtm_scalar_size(a->type);
+  cvtm_status status = cvtm_source_value(&inner, d->wide_headers ? CVTM_U64 : CVTM_U32, &length);
+  inner.binary = 0;
+  inner.line = a->line;
+  if (status != CVTM_OK || length != (double)needed || size - inner.at < needed) {
+    return cvtm_source_fail(&inner, "a data array does not hold the values that it should");
+  }
+  inner.binary = 1;
+  return cvtm_source_values(&inner, a->type, count, values);
+}
+
+static cvtm_status take_base64(document *d, const array *a, size_t begin, size_t end, int64_t count,
+                               double **values) {
+  size_t most = (size_t)count * cvtm_scalar_size(a->type) + (d->wide_headers ? 8 : 4);
+  if (most > end - begin) {
+    return cvtm_source_fail(d->source, "a data array does not hold the values that it should");
+  }
+  unsigned char *bytes = malloc(most);
+  if (bytes == NULL) return cvtm_source_no_memory(d->source);
+  size_t made = decode_base64(d->source->data + begin, end - begin, bytes, most);
+  cvtm_status status = take_bytes(d, a, bytes, made, count, values);
+  free(bytes);
+  return status;
+}
+
+/* The first `most` bytes of an array that is not text: into `to` from base64, or where they lie. */
+static size_t first_bytes(const document *d, const array *a, size_t most, unsigned char *to,
+                          const unsigned char **bytes) {
+  const cvtm_source *s = d->source;
+  const size_t begin = a->how == APPENDED ? d->appended + a->begin : a->begin;
+  const size_t end = a->how == APPENDED ? s->size : a->end;
+  *bytes = to;
+  if (a->how != APPENDED || !d->appended_raw)
+    return decode_base64(s->data + begin, end - begin, to, most);
+  *bytes = s->data + begin;
+  return end - begin < most ? end - begin : most;
+}
+
+static uint64_t header_word(const document *d, const unsigned char *bytes, uint64_t index) {
+  const size_t width = d->wide_headers ? 8 : 4;
+  const cvtm_scalar type = d->wide_headers ? CVTM_U64 : CVTM_U32;
+  const double value = cvtm_scalar_unpack(type, d->source->big, bytes + width * index);
+  return value < 0x1p62 ? (uint64_t)value : (uint64_t)1 << 62;
+}
+
+/* Blocks of `block` bytes become `needed` bytes at `raw`. */
+static int unpack_blocks(const document *d, const unsigned char *bytes, size_t size,
+                         uint64_t blocks, uint64_t block, unsigned char *raw, size_t needed) {
+  size_t at = (d->wide_headers ? 8 : 4) * (size_t)(3 + blocks), made = 0;
+  for (uint64_t k = 0; k < blocks; ++k) {
+    const uint64_t packed = header_word(d, bytes, 3 + k);
+    const size_t wanted = needed - made < block ? needed - made : (size_t)block;
+    if (packed > size - at || wanted == 0) return 0;
+    if (!decompress_bytes(d->compression, bytes + at, (size_t)packed, raw + made, wanted)) return 0;
+    at += (size_t)packed;
+    made += wanted;
+  }
+  return made == needed;
+}
+
+/* Values of compressed blocks: their number, the bytes of one and of the last, and the compressed
+ * bytes of each stand before them. */
+static cvtm_status take_packed(document *d, const array *a, int64_t count, double **values) {
+  cvtm_source *s = d->source;
+  const size_t most = s->size, needed = (size_t)count * cvtm_scalar_size(a->type);
+  const size_t width = d->wide_headers ? 8 : 4;
+  const unsigned char *bytes;
+  d->expanded += needed + (uint64_t)count * sizeof **values;
+  cvtm_status status = cvtm_check_expansion(s->name, s->size, d->expanded, s->error);
+  if (status != CVTM_OK) return status;
+  unsigned char *room = malloc(most + 1), *raw = malloc(needed + 1);
+  if (room == NULL || raw == NULL) status = cvtm_source_no_memory(s);
+  if (status == CVTM_OK) {
+    const size_t head = first_bytes(d, a, 3 * width, room, &bytes);
+    const uint64_t blocks = head == 3 * width ? header_word(d, bytes, 0) : most;
+    const uint64_t block = head == 3 * width ? header_word(d, bytes, 1) : 0;
+    size_t size = 0;
+    if (blocks < most / width) size = first_bytes(d, a, most, room, &bytes);
+    if (blocks >= most / width || size < width * (size_t)(3 + blocks) ||
+        !unpack_blocks(d, bytes, size, blocks, block, raw, needed))
+      status =
+          cvtm_source_fail(s, "a compressed data array does not hold the values that it should");
+  }
+  if (status == CVTM_OK) {
+    cvtm_source inner = *s;
+    inner.data = raw;
+    inner.size = needed;
+    inner.at = 0;
+    inner.binary = 1;
+    status = cvtm_source_values(&inner, a->type, count, values);
+  }
+  free(room);
+  free(raw);
+  return status;
+}
+
+static cvtm_status take_array(document *d, const array *a, const char *what, int64_t count,
+                              double **values) {
+  cvtm_source *s = d->source;
+  *values = NULL;
+  if (!a->seen) return cvtm_source_fail(s, "no %s", what);
+  s->line = a->line;
+  /* A value takes a byte at least, and zlib makes no more than 1032 of one: this also keeps the
+   * products below from overflowing. */
+  const uint64_t most = d->compression != CVTM_COMPRESS_NONE ? 1032 : 1;
+  if ((uint64_t)count / most > s->size) {
+    return cvtm_source_fail(s, "more %s are claimed than the file can hold", what);
+  }
+  if (a->how == TEXT) {
+    cvtm_source inner = *s;
+    inner.at = a->begin;
+    inner.size = a->end;
+    return cvtm_source_values(&inner, a->type, count, values);
+  }
+  if (a->how == APPENDED && (d->appended == 0 || a->begin > s->size - d->appended)) {
+    return cvtm_source_fail(s, "the %s are not in the appended data", what);
+  }
+  if (d->compression != CVTM_COMPRESS_NONE) return take_packed(d, a, count, values);
+  if (a->how == BASE64) return take_base64(d, a, a->begin, a->end, count, values);
+  size_t begin = d->appended + a->begin;
+  if (!d->appended_raw) return take_base64(d, a, begin, s->size, count, values);
+  return take_bytes(d, a, s->data + begin, s->size - begin, count, values);
+}
+
+static cvtm_status build_mesh(document *d, cvtm_builder *b) {
+  double *points = NULL, *offsets = NULL, *connectivity = NULL, *types = NULL;
+  int64_t cells = d->cell_count, corners = 0;
+  cvtm_status status = CVTM_OK;
+  if (d->vertex_count > 0) {
+    status = take_array(d, &d->points, "points", 3 * d->vertex_count, &points);
+  }
+  if (status == CVTM_OK && d->field.seen)
+    status = take_array(d, &d->field, "point data", d->vertex_count, &b->values);
+  if (status == CVTM_OK) status = cvtm_builder_vertices(b, points, d->vertex_count);
+  if (status == CVTM_OK && cells > 0) {
+    status = take_array(d, &d->offsets, "offsets", cells, &offsets);
+    if (status == CVTM_OK) {
+      double last = offsets[cells - 1];
+      corners = last >= 0 && last < 0x1p52 ? (int64_t)last : -1;
+      if (corners < 0) status = cvtm_source_fail(d->source, "malformed offsets");
+    }
+    if (status == CVTM_OK) status = take_array(d, &d->types, "types", cells, &types);
+    if (status == CVTM_OK) {
+      status = take_array(d, &d->connectivity, "connectivity", corners, &connectivity);
+    }
+    if (status == CVTM_OK) {
+      status = cvtm_builder_cells(b, cells, offsets, connectivity, corners, types);
+    }
+  }
+  free(points);
+  free(offsets);
+  free(connectivity);
+  free(types);
+  return status;
+}
+
+cvtm_status cvtm_read_vtu(cvtm_source *s, cvtm_builder *b) {
+  static const cvtm_xml_handlers handlers = {start_element, end_element};
+  document d = {.source = s, .wants_field = b->wants_field, .field_name = b->field};
+  cvtm_status status = cvtm_xml_parse(s, &handlers, &d);
+  if (status != CVTM_OK) return status;
+  if (d.pieces == 0) return cvtm_source_fail(s, "no piece");
+  return build_mesh(&d, b);
+}
+
+/* ---- Writing ---- */
+
+/* ---- data arrays ---- */
+
+/* Value k of an array. */
+typedef double (*value_of)(const cvtm_file_mesh *mesh, int64_t k);
+
+typedef struct data_array {
+  const cvtm_file_mesh *mesh;
+  cvtm_scalar type;
+  int64_t count;
+  value_of value;
+} data_array;
+
+static char *text_item(char *to, const void *context, int64_t k) {
+  const data_array *a = context;
+  return cvtm_text_word(cvtm_text_number(to, a->value(a->mesh, k)), "\n");
+}
+
+enum {
+  LENGTH_BYTES = 8, /* bytes of an array's length, which stands before its values */
+  ITEM = 24,        /* bytes that are encoded together; a multiple of 3 and of every type's size */
+  ITEM_TEXT = 32,   /* their text */
+};
+
+static size_t array_bytes(const data_array *a) {
+  return (size_t)a->count * cvtm_scalar_size(a->type);
+}
+
+/* Item k of the bytes of an array, as base64. */
+static char *base64_item(char *to, const void *context, int64_t k) {
+  const data_array *a = context;
+  const size_t width = cvtm_scalar_size(a->type), first = (size_t)k * ITEM;
+  const size_t left = LENGTH_BYTES + array_bytes(a) - first, size = left < ITEM ? left : ITEM;
+  unsigned char bytes[ITEM];
+  size_t made = 0;
+  if (k == 0) {
+    cvtm_scalar_pack(CVTM_U64, 0, (double)array_bytes(a), bytes);
+    made = LENGTH_BYTES;
+  }
+  for (; made < size; made += width)
+    cvtm_scalar_pack(a->type, 0,
+                     a->value(a->mesh, (int64_t)((first + made - LENGTH_BYTES) / width)),
+                     bytes + made);
+  return cvtm_base64_encode(to, bytes, size);
+}
+
+static void write_base64(FILE *file, const data_array *a) {
+  const int64_t items = (int64_t)((LENGTH_BYTES + array_bytes(a) + ITEM - 1) / ITEM);
+  cvtm_write_items(file, items, ITEM_TEXT, base64_item, a);
+}
+
+enum { BLOCK = 1 << 16 }; /* bytes; a multiple of every type's size */
+
+/* The blocks of an array, which are compressed one by one. */
+typedef struct blocks {
+  int64_t count;
+  size_t most; /* bytes of a compressed block */
+  unsigned char *data;
+  uint64_t *head; /* 3 + count: what stands before the blocks */
+} blocks;
+
+static size_t block_size(const data_array *a, int64_t block) {
+  const size_t all = array_bytes(a), first = (size_t)block * BLOCK;
+  return all - first < BLOCK ? all - first : BLOCK;
+}
+
+static int compress_blocks(const data_array *a, blocks *b) {
+  const size_t width = cvtm_scalar_size(a->type);
+  int failed = 0;
+#pragma omp parallel for schedule(dynamic) reduction(| : failed)
+  for (int64_t k = 0; k < b->count; ++k) {
+    unsigned char raw[BLOCK];
+    const size_t size = block_size(a, k);
+    for (size_t i = 0; i < size / width; ++i)
+      cvtm_scalar_pack(a->type, 0, a->value(a->mesh, k * (int64_t)(BLOCK / width) + (int64_t)i),
+                       raw + width * i);
+    b->head[3 + k] = compress_bytes(a->mesh->compression, raw, size, b->data + (size_t)k * b->most);
+    failed |= b->head[3 + k] == 0;
+  }
+  return !failed;
+}
+
+/* Numbers of blocks, bytes of a block and of the last one if it is smaller, compressed bytes of
+ * each; then, in a base64 of their own, the blocks. */
+static void write_blocks(FILE *file, const data_array *a, const blocks *b) {
+  const size_t last = b->count > 0 ? block_size(a, b->count - 1) : 0;
+  size_t end = 0;
+  for (int64_t k = 0; k < b->count; end += (size_t)b->head[3 + k++])
+    memmove(b->data + end, b->data + (size_t)k * b->most, (size_t)b->head[3 + k]);
+  b->head[0] = (uint64_t)b->count;
+  b->head[1] = BLOCK;
+  b->head[2] = last < BLOCK ? last : 0;
+  for (int64_t k = 0; k < 3 + b->count; ++k)
+    cvtm_bytes_of_64(0, b->head[k], (unsigned char *)&b->head[k]);
+  cvtm_base64_write(file, (const unsigned char *)b->head, 8 * (3 + (size_t)b->count));
+  cvtm_base64_write(file, b->data, end);
+}
+
+static void write_compressed(FILE *file, const data_array *a) {
+  const size_t all = array_bytes(a);
+  blocks b = {.count = (int64_t)((all + BLOCK - 1) / BLOCK),
+              .most = compressed_most(a->mesh->compression, BLOCK)};
+  b.data = malloc((size_t)b.count * b.most + 1);
+  b.head = malloc(((size_t)b.count + 3) * sizeof *b.head);
+  if (b.data != NULL && b.head != NULL && compress_blocks(a, &b))
+    write_blocks(file, a, &b);
+  else
+    *a->mesh->no_memory = 1;
+  free(b.data);
+  free(b.head);
+}
+
+static void write_array(FILE *file, const cvtm_file_mesh *m, cvtm_scalar type,
+                        const char *attributes, int64_t count, value_of value) {
+  const data_array a = {m, type, count, value};
+  const char *name = type == CVTM_F64 ? "Float64" : type == CVTM_U8 ? "UInt8" : "Int64";
+  fprintf(file, "<DataArray type=\"%s\" %s format=\"%s\">\n", name, attributes,
+          m->ascii ? "ascii" : "binary");
+  if (m->ascii)
+    cvtm_write_items(file, count, CVTM_TEXT_NUMBER + 1, text_item, &a);
+  else if (m->compression != CVTM_COMPRESS_NONE)
+    write_compressed(file, &a);
+  else
+    write_base64(file, &a);
+  fputs("\n</DataArray>\n", file);
+}
+
+/* ---- the arrays of a mesh ---- */
+
+/* Lines follow the triangles of a mesh with regions. */
+static int64_t line_count(const cvtm_file_mesh *m) {
+  return m->regions != NULL && m->triangle_count > 0 ? m->regions->edge_count : 0;
+}
+
+/* A mesh without triangles shows its vertices: several readers fail on a file without cells. */
+static int64_t first_cells(const cvtm_file_mesh *m) {
+  return m->triangle_count > 0 ? m->triangle_count : m->vertex_count;
+}
+
+static int64_t cell_count(const cvtm_file_mesh *m) { return first_cells(m) + line_count(m); }
+
+/* Nodes of a cell before the lines, and of a line. */
+static int64_t first_nodes(const cvtm_file_mesh *m) {
+  return m->triangle_count == 0 ? 1 : m->triangle_middle != NULL ? 6 : 3;
+}
+
+static int64_t line_nodes(const cvtm_file_mesh *m) { return m->edge_middle != NULL ? 3 : 2; }
+
+static double connectivity_at(const cvtm_file_mesh *m, int64_t k) {
+  const int64_t corners = first_nodes(m), lines = k - corners * first_cells(m);
+  int32_t node[6];
+  if (m->triangle_count == 0) return (double)k;
+  if (lines >= 0) {
+    cvtm_edge_nodes(m, lines / line_nodes(m), node);
+    return node[lines % line_nodes(m)];
+  }
+  if (corners == 3) return m->triangles[k];
+  cvtm_triangle_nodes(m, k / corners, node);
+  return node[k % corners];
+}
+
+static double offset_at(const cvtm_file_mesh *m, int64_t k) {
+  const int64_t first = first_cells(m), lines = k + 1 - first;
+  return (double)(lines <= 0 ? first_nodes(m) * (k + 1)
+                             : first_nodes(m) * first + line_nodes(m) * lines);
+}
+
+static double type_at(const cvtm_file_mesh *m, int64_t k) {
+  enum { VERTEX = 1, LINE = 3, TRIANGLE = 5, QUADRATIC_EDGE = 21, QUADRATIC_TRIANGLE = 22 };
+  if (m->triangle_count == 0) return VERTEX;
+  if (k >= m->triangle_count) return m->edge_middle != NULL ? QUADRATIC_EDGE : LINE;
+  return m->triangle_middle != NULL ? QUADRATIC_TRIANGLE : TRIANGLE;
+}
+
+static double coordinate_at(const cvtm_file_mesh *m, int64_t k) {
+  return k % 3 == 2 ? 0 : m->points[2 * (k / 3) + k % 3];
+}
+
+static double value_at(const cvtm_file_mesh *m, int64_t k) {
+  return k < m->vertex_count ? m->value[k] : 0;
+}
+
+static double region_at(const cvtm_file_mesh *m, int64_t k) {
+  return k < m->triangle_count ? m->regions->region[k] : 0;
+}
+
+static double curve_at(const cvtm_file_mesh *m, int64_t k) {
+  return k < m->triangle_count ? 0 : m->regions->curve[k - m->triangle_count];
+}
+
+static double boundary_at(const cvtm_file_mesh *m, int64_t k) {
+  return k < m->triangle_count ? 0 : m->regions->group[k - m->triangle_count];
+}
+
+static void write_cell_data(FILE *file, const cvtm_file_mesh *m) {
+  if (m->regions == NULL || m->triangle_count == 0) return;
+  const int64_t n = cell_count(m);
+  fputs("<CellData Scalars=\"region\">\n", file);
+  write_array(file, m, CVTM_I64, "Name=\"region\"", n, region_at);
+  write_array(file, m, CVTM_I64, "Name=\"curve\"", n, curve_at);
+  if (m->regions->group != NULL)
+    write_array(file, m, CVTM_I64, "Name=\"boundary\"", n, boundary_at);
+  fputs("</CellData>\n", file);
+}
+
+static double pair_at(const cvtm_file_mesh *m, int64_t k) { return m->regions->pairs[k]; }
+
+/* The table of the vertices that are copies of others. */
+static void write_pairs(FILE *file, const cvtm_file_mesh *m) {
+  char attributes[128];
+  if (m->regions == NULL || m->regions->pairs == NULL) return;
+  snprintf(attributes, sizeof attributes,
+           "Name=\"periodic_pairs\" NumberOfComponents=\"3\" NumberOfTuples=\"%" PRId64 "\"",
+           m->regions->pair_count);
+  fputs("<FieldData>\n", file);
+  write_array(file, m, CVTM_I64, attributes, 3 * m->regions->pair_count, pair_at);
+  fputs("</FieldData>\n", file);
+}
+
+void cvtm_write_vtu(FILE *file, const cvtm_file_mesh *m) {
+  const int packed = !m->ascii && m->compression != CVTM_COMPRESS_NONE;
+  fputs(
+      "<?xml version=\"1.0\"?>\n<VTKFile type=\"UnstructuredGrid\" version=\"1.0\" "
+      "byte_order=\"LittleEndian\" header_type=\"UInt64\"",
+      file);
+  if (packed) fprintf(file, " compressor=\"%s\"", compressor_name(m->compression));
+  fputs(">\n<UnstructuredGrid>\n", file);
+  write_pairs(file, m);
+  fprintf(file, "<Piece NumberOfPoints=\"%" PRId64 "\" NumberOfCells=\"%" PRId64 "\">\n",
+          m->node_count, cell_count(m));
+  if (m->value != NULL) {
+    char name[64];
+    (void)snprintf(name, sizeof name, "Name=\"%s\"", m->value_name);
+    fprintf(file, "<PointData Scalars=\"%s\">\n", m->value_name);
+    write_array(file, m, CVTM_F64, name, m->node_count, value_at);
+    fputs("</PointData>\n", file);
+  }
+  write_cell_data(file, m);
+  fputs("<Points>\n", file);
+  write_array(file, m, CVTM_F64, "Name=\"Points\" NumberOfComponents=\"3\"", 3 * m->node_count,
+              coordinate_at);
+  fputs("</Points>\n<Cells>\n", file);
+  write_array(file, m, CVTM_I64, "Name=\"connectivity\"",
+              first_nodes(m) * first_cells(m) + line_nodes(m) * line_count(m), connectivity_at);
+  write_array(file, m, CVTM_I64, "Name=\"offsets\"", cell_count(m), offset_at);
+  write_array(file, m, CVTM_U8, "Name=\"types\"", cell_count(m), type_at);
+  fputs("</Cells>\n</Piece>\n</UnstructuredGrid>\n</VTKFile>\n", file);
+}

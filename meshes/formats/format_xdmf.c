@@ -1,0 +1,288 @@
+/* XDMF 3 with HDF5: the layout that meshio and dolfinx read. A file has one grid, so that the edges
+ * of the boundary stand in a file of their own, NAME_boundary.xdmf. The arrays are in NAME.h5 and
+ * NAME_boundary.h5, since dolfinx looks for them by the name of the file, or there as text.
+ * https://www.xdmf.org/index.php/XDMF_Model_and_Format */
+#include "base/file.h"
+#include "base/xml_text.h"
+#include "meshes/formats/formats.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#if CVTMESH_HAVE_HDF5
+#include <hdf5.h>
+#include <pthread.h>
+#endif
+
+int cvtm_hdf5_known(void) { return CVTMESH_HAVE_HDF5; }
+
+/* An array of rows x columns numbers, of which one kind is not NULL. */
+typedef struct array {
+  const char *name;
+  int64_t rows;
+  int columns;
+  const double *reals;
+  const int32_t *integers;
+  const char *file; /* the HDF5 file that holds it, without its folder; NULL: none */
+} array;
+
+/* ---- HDF5 ---- */
+
+#if CVTMESH_HAVE_HDF5
+static int put_dataset(hid_t file, const array *a) {
+  const hsize_t shape[2] = {(hsize_t)a->rows, (hsize_t)a->columns};
+  const hid_t in_memory = a->reals != NULL ? H5T_NATIVE_DOUBLE : H5T_NATIVE_INT32;
+  const hid_t in_file = a->reals != NULL ? H5T_IEEE_F64LE : H5T_STD_I32LE;
+  const hid_t space = H5Screate_simple(a->columns > 1 ? 2 : 1, shape, NULL);
+  const hid_t how = H5Pcreate(H5P_DATASET_CREATE);
+  int done = 0;
+  if (space >= 0 && how >= 0 && H5Pset_obj_track_times(how, 0) >= 0) {
+    const hid_t set = H5Dcreate2(file, a->name, in_file, space, H5P_DEFAULT, how, H5P_DEFAULT);
+    const void *values = a->reals != NULL ? (const void *)a->reals : (const void *)a->integers;
+    done = set >= 0 && H5Dwrite(set, in_memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0;
+    if (set >= 0) H5Dclose(set);
+  }
+  if (how >= 0) H5Pclose(how);
+  if (space >= 0) H5Sclose(space);
+  return done;
+}
+
+/* The bytes of a file with the arrays, malloc'd; NULL: failed. */
+static void *make_image(const array *arrays, int count, size_t *size) {
+  const hid_t access = H5Pcreate(H5P_FILE_ACCESS);
+  void *bytes = NULL;
+  if (access < 0) return NULL;
+  H5Pset_fapl_core(access, (size_t)1 << 20, 0);
+  const hid_t file = H5Fcreate("cvtmesh.h5", H5F_ACC_TRUNC, H5P_DEFAULT, access);
+  int done = file >= 0;
+  for (int k = 0; done && k < count; ++k) done = put_dataset(file, &arrays[k]);
+  if (done) done = H5Fflush(file, H5F_SCOPE_GLOBAL) >= 0;
+  const ssize_t length = done ? H5Fget_file_image(file, NULL, 0) : -1;
+  if (length > 0) bytes = malloc((size_t)length);
+  if (bytes != NULL && H5Fget_file_image(file, bytes, (size_t)length) != length) {
+    free(bytes);
+    bytes = NULL;
+  }
+  *size = length > 0 ? (size_t)length : 0;
+  if (file >= 0) H5Fclose(file);
+  H5Pclose(access);
+  return bytes;
+}
+
+/* HDF5 is not made for several threads. */
+static pthread_mutex_t hdf5_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static cvtm_status write_hdf5(const char *path, const array *arrays, int count, cvtm_error *error) {
+  void *bytes = NULL;
+  size_t size = 0;
+  pthread_mutex_lock(&hdf5_lock);
+  H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
+  bytes = make_image(arrays, count, &size);
+  pthread_mutex_unlock(&hdf5_lock);
+  if (bytes == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: HDF5 failed", path);
+  cvtm_output *output;
+  cvtm_status status = cvtm_output_open(path, &output, error);
+  if (status == CVTM_OK) {
+    fwrite(bytes, 1, size, cvtm_output_stream(output));
+    status = cvtm_output_commit(output, error);
+  }
+  free(bytes);
+  return status;
+}
+#else
+static cvtm_status write_hdf5(const char *path, const array *arrays, int count, cvtm_error *error) {
+  (void)arrays, (void)count;
+  return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s: this build has no HDF5; as text it needs none",
+                   path);
+}
+#endif
+
+/* ---- XML ---- */
+
+static char *row_item(char *to, const void *context, int64_t row) {
+  const array *a = context;
+  for (int c = 0; c < a->columns; ++c) {
+    if (c > 0) *to++ = ' ';
+    to = a->reals != NULL ? cvtm_text_number(to, a->reals[a->columns * row + c])
+                          : cvtm_text_integer(to, a->integers[a->columns * row + c]);
+  }
+  *to++ = '\n';
+  return to;
+}
+
+static void put_item(FILE *file, const array *a) {
+  fprintf(file, "<DataItem Dimensions=\"%" PRId64, a->rows);
+  if (a->columns > 1) fprintf(file, " %d", a->columns);
+  fprintf(file, "\" NumberType=\"%s\" Precision=\"%d\" Format=\"%s\">",
+          a->reals != NULL ? "Float" : "Int", a->reals != NULL ? 8 : 4,
+          a->file != NULL ? "HDF" : "XML");
+  if (a->file != NULL) {
+    cvtm_put_xml_text(file, a->file);
+    fputs(":/", file);
+    cvtm_put_xml_text(file, a->name);
+  } else {
+    fputc('\n', file);
+    cvtm_write_items(file, a->rows, 6 * (CVTM_TEXT_NUMBER + 1), row_item, a);
+  }
+  fputs("</DataItem>\n", file);
+}
+
+/* Cells of one kind, their nodes, and data of the cells or of the nodes. */
+typedef struct grid {
+  const char *name, *kind;
+  const array *cells, *points;
+  const array *data; /* their names are those of the arrays */
+  int data_count;
+} grid;
+
+static void put_grid(FILE *file, const grid *g) {
+  fprintf(file,
+          "<?xml version=\"1.0\"?>\n<Xdmf Version=\"3.0\">\n<Domain>\n"
+          "<Grid Name=\"%s\" GridType=\"Uniform\">\n"
+          "<Topology TopologyType=\"%s\" NumberOfElements=\"%" PRId64
+          "\" NodesPerElement=\"%d\">\n",
+          g->name, g->kind, g->cells->rows, g->cells->columns);
+  put_item(file, g->cells);
+  fputs("</Topology>\n<Geometry GeometryType=\"XY\">\n", file);
+  put_item(file, g->points);
+  fputs("</Geometry>\n", file);
+  for (int k = 0; k < g->data_count; ++k) {
+    const array *a = &g->data[k];
+    fputs("<Attribute Name=\"", file);
+    cvtm_put_xml_text(file, a->name);
+    fprintf(file, "\" AttributeType=\"Scalar\" Center=\"%s\">\n",
+            a->reals != NULL ? "Node" : "Cell");
+    put_item(file, a);
+    fputs("</Attribute>\n", file);
+  }
+  fputs("</Grid>\n</Domain>\n</Xdmf>\n", file);
+}
+
+static cvtm_status write_grid(const char *path, const grid *g, cvtm_error *error) {
+  cvtm_output *output;
+  const cvtm_status status = cvtm_output_open(path, &output, error);
+  if (status != CVTM_OK) return status;
+  put_grid(cvtm_output_stream(output), g);
+  return cvtm_output_commit(output, error);
+}
+
+/* ---- the whole ---- */
+
+typedef struct names {
+  char *heavy, *boundary, *boundary_heavy; /* paths beside the file */
+} names;
+
+static int make_names(const char *path, names *n) {
+  n->heavy = cvtm_path_beside(path, CVTM_XDMF_HEAVY);
+  n->boundary = cvtm_path_beside(path, CVTM_XDMF_BOUNDARY);
+  n->boundary_heavy = cvtm_path_beside(path, CVTM_XDMF_BOUNDARY_HEAVY);
+  return n->heavy != NULL && n->boundary != NULL && n->boundary_heavy != NULL;
+}
+
+enum { TRIANGLES, POINTS, REGION, VALUE, LINES, BOUNDARY, ARRAYS };
+
+/* What the mesh has; arrays without rows are left out of the files. */
+typedef struct content {
+  array arrays[ARRAYS];
+  int32_t *nodes, *lines; /* owned */
+  double *value;          /* owned */
+} content;
+
+static int make_content(const cvtm_file_mesh *m, content *c) {
+  const int second = m->triangle_middle != NULL, corners = second ? 6 : 3, ends = second ? 3 : 2;
+  const int64_t triangles = m->triangle_count;
+  const int64_t edges =
+      m->regions != NULL && m->regions->group != NULL ? m->regions->edge_count : 0;
+  c->nodes = malloc(((size_t)corners * (size_t)triangles + 6) * sizeof *c->nodes);
+  c->lines = malloc(((size_t)ends * (size_t)edges + 3) * sizeof *c->lines);
+  c->value = calloc((size_t)m->node_count + 1, sizeof *c->value);
+  if (c->nodes == NULL || c->lines == NULL || c->value == NULL) return 0;
+  for (int64_t t = 0; t < triangles; ++t) {
+    int32_t node[6];
+    memcpy(c->nodes + corners * t, node,
+           (size_t)cvtm_triangle_nodes(m, t, node) * sizeof *c->nodes);
+  }
+  for (int64_t e = 0; e < edges; ++e) {
+    int32_t node[3];
+    memcpy(c->lines + ends * e, node, (size_t)cvtm_edge_nodes(m, e, node) * sizeof *c->lines);
+  }
+  if (m->value != NULL) memcpy(c->value, m->value, (size_t)m->vertex_count * sizeof *c->value);
+  const int64_t regions = m->regions != NULL ? triangles : 0;
+  c->arrays[TRIANGLES] = (array){"triangles", triangles, corners, NULL, c->nodes, NULL};
+  c->arrays[POINTS] = (array){"points", m->node_count, 2, m->points, NULL, NULL};
+  c->arrays[REGION] =
+      (array){"region", regions, 1, NULL, regions > 0 ? m->regions->region : NULL, NULL};
+  c->arrays[VALUE] =
+      (array){m->value_name, m->value != NULL ? m->node_count : 0, 1, c->value, NULL, NULL};
+  c->arrays[LINES] = (array){"lines", edges, ends, NULL, c->lines, NULL};
+  c->arrays[BOUNDARY] =
+      (array){"boundary", edges, 1, NULL, edges > 0 ? m->regions->group : NULL, NULL};
+  return 1;
+}
+
+static const char *without_folder(const char *path) {
+  const char *slash = strrchr(path, '/');
+  return slash != NULL ? slash + 1 : path;
+}
+
+/* Writes the arrays first .. last - 1 that have rows. */
+static cvtm_status write_heavy(const char *path, content *c, int first, int last,
+                               cvtm_error *error) {
+  array list[ARRAYS];
+  int count = 0;
+  for (int k = first; k < last; ++k) {
+    if (c->arrays[k].rows == 0) continue;
+    c->arrays[k].file = without_folder(path);
+    list[count++] = c->arrays[k];
+  }
+  return count > 0 ? write_hdf5(path, list, count, error) : CVTM_OK;
+}
+
+static cvtm_status write_all(const char *path, const cvtm_file_mesh *m, content *c, const names *n,
+                             cvtm_error *error) {
+  const int stream = strcmp(path, "-") == 0, second = m->triangle_middle != NULL;
+  cvtm_status status = CVTM_OK;
+  if (!m->ascii) status = write_heavy(n->heavy, c, 0, LINES, error);
+  if (status == CVTM_OK && !m->ascii)
+    status = write_heavy(n->boundary_heavy, c, LINES, ARRAYS, error);
+  array data[2];
+  int data_count = 0;
+  if (c->arrays[REGION].rows > 0) data[data_count++] = c->arrays[REGION];
+  if (c->arrays[VALUE].rows > 0) data[data_count++] = c->arrays[VALUE];
+  const grid mesh = {.name = "mesh",
+                     .kind = second ? "Triangle_6" : "Triangle",
+                     .cells = &c->arrays[TRIANGLES],
+                     .points = &c->arrays[POINTS],
+                     .data = data,
+                     .data_count = data_count};
+  const grid boundary = {.name = "boundary",
+                         .kind = second ? "Edge_3" : "Polyline",
+                         .cells = &c->arrays[LINES],
+                         .points = &c->arrays[POINTS],
+                         .data = &c->arrays[BOUNDARY],
+                         .data_count = 1};
+  if (status == CVTM_OK && !stream && c->arrays[LINES].rows > 0)
+    status = write_grid(n->boundary, &boundary, error);
+  return status == CVTM_OK ? write_grid(path, &mesh, error) : status;
+}
+
+cvtm_status cvtm_write_xdmf(const char *path, const cvtm_file_mesh *m, cvtm_error *error) {
+  content c = {0};
+  names n = {NULL, NULL, NULL};
+  cvtm_status status;
+  if (strcmp(path, "-") == 0 && !m->ascii)
+    status = cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s: XDMF goes to a stream as text alone", path);
+  else if (m->triangle_count == 0)
+    status = cvtm_fail(error, CVTM_ERROR_INPUT, "%s: no triangle to write", path);
+  else if (!make_names(path, &n) || !make_content(m, &c))
+    status = cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", path);
+  else
+    status = write_all(path, m, &c, &n, error);
+  free(n.heavy);
+  free(n.boundary);
+  free(n.boundary_heavy);
+  free(c.nodes);
+  free(c.lines);
+  free(c.value);
+  return status;
+}

@@ -1,0 +1,395 @@
+/* Inside meshes only: what the file formats share. A source is a file in memory with one cursor for
+ * text and for binary numbers, since MSH mixes both; messages name its position. A builder collects
+ * a mesh that is read. A file mesh has the coordinates of the file. */
+#ifndef CVTMESH_MESHES_FORMATS_FORMATS_H
+#define CVTMESH_MESHES_FORMATS_FORMATS_H
+
+#include "meshes/mesh_file.h"
+#include "meshes/polygon_file.h"
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- numbers as bytes ---- */
+
+/* Inline, so that a type that is known where it is used costs one move of bytes. */
+typedef enum cvtm_scalar {
+  CVTM_I8,
+  CVTM_U8,
+  CVTM_I16,
+  CVTM_U16,
+  CVTM_I32,
+  CVTM_U32,
+  CVTM_I64,
+  CVTM_U64,
+  CVTM_F32,
+  CVTM_F64
+} cvtm_scalar;
+
+static inline size_t cvtm_scalar_size(cvtm_scalar type) {
+  static const unsigned char size[] = {1, 1, 2, 2, 4, 4, 8, 8, 4, 8};
+  return size[type];
+}
+
+/* 4 or 8 bytes in either order; compilers make one instruction of each line of bytes. */
+static inline uint32_t cvtm_bytes_to_32(int big, const unsigned char *b) {
+  return big ? (uint32_t)b[0] << 24 | (uint32_t)b[1] << 16 | (uint32_t)b[2] << 8 | b[3]
+             : (uint32_t)b[3] << 24 | (uint32_t)b[2] << 16 | (uint32_t)b[1] << 8 | b[0];
+}
+
+static inline uint64_t cvtm_bytes_to_64(int big, const unsigned char *b) {
+  const uint64_t first = cvtm_bytes_to_32(big, b), second = cvtm_bytes_to_32(big, b + 4);
+  return big ? first << 32 | second : second << 32 | first;
+}
+
+static inline void cvtm_bytes_of_32(int big, uint32_t bits, unsigned char *b) {
+  for (int k = 0; k < 4; ++k) b[k] = (unsigned char)(bits >> (big ? 24 - 8 * k : 8 * k) & 255);
+}
+
+static inline void cvtm_bytes_of_64(int big, uint64_t bits, unsigned char *b) {
+  for (int k = 0; k < 8; ++k) b[k] = (unsigned char)(bits >> (big ? 56 - 8 * k : 8 * k) & 255);
+}
+
+/* Bytes to value and back. Integers beyond 2^53 lose bits: no index is that large. */
+static inline double cvtm_scalar_unpack(cvtm_scalar type, int big, const unsigned char *bytes) {
+  uint32_t bits;
+  uint64_t wide;
+  float single;
+  double value;
+  switch (type) {
+    case CVTM_I8:
+      return (int8_t)bytes[0];
+    case CVTM_U8:
+      return bytes[0];
+    case CVTM_I16:
+      return (int16_t)(bytes[!big] << 8 | bytes[big != 0]);
+    case CVTM_U16:
+      return (uint16_t)(bytes[!big] << 8 | bytes[big != 0]);
+    case CVTM_I32:
+      return (int32_t)cvtm_bytes_to_32(big, bytes);
+    case CVTM_U32:
+      return cvtm_bytes_to_32(big, bytes);
+    case CVTM_I64:
+      return (double)(int64_t)cvtm_bytes_to_64(big, bytes);
+    case CVTM_U64:
+      return (double)cvtm_bytes_to_64(big, bytes);
+    case CVTM_F32:
+      bits = cvtm_bytes_to_32(big, bytes);
+      memcpy(&single, &bits, sizeof single);
+      return (double)single;
+    default:
+      wide = cvtm_bytes_to_64(big, bytes);
+      memcpy(&value, &wide, sizeof value);
+      return value;
+  }
+}
+
+static inline void cvtm_scalar_pack(cvtm_scalar type, int big, double value, unsigned char *bytes) {
+  const size_t size = cvtm_scalar_size(type);
+  uint64_t wide = 0;
+  uint32_t bits;
+  const float single = type == CVTM_F32 ? (float)value : 0;
+  memcpy(&bits, &single, sizeof bits);
+  if (type == CVTM_F64) memcpy(&wide, &value, sizeof wide);
+  if (type < CVTM_F32) wide = (uint64_t)(int64_t)value;
+  if (size == 8) {
+    cvtm_bytes_of_64(big, wide, bytes);
+  } else if (size == 4) {
+    cvtm_bytes_of_32(big, type == CVTM_F32 ? bits : (uint32_t)wide, bytes);
+  } else {
+    for (size_t k = 0; k < size; ++k)
+      bytes[big ? size - 1 - k : k] = (unsigned char)(wide >> (8 * k) & 255);
+  }
+}
+
+/* The bytes of a number; returns their end. */
+static inline char *cvtm_text_scalar(char *to, cvtm_scalar type, int big, double value) {
+  cvtm_scalar_pack(type, big, value, (unsigned char *)to);
+  return to + cvtm_scalar_size(type);
+}
+
+/* ---- numbers as text in memory, and files written item by item in parallel ---- */
+
+/* Room that one number takes at most. */
+enum { CVTM_TEXT_INTEGER = 20, CVTM_TEXT_NUMBER = 32, CVTM_TEXT_FIXED = 340 };
+
+/* Each of these writes at `to`, without a terminating zero, and returns the end of the text. */
+
+/* As printf does by %.15g if that reads back to the same bits, else by %.17g. */
+char *cvtm_text_number(char *to, double value);
+/* As by %.*f with 0 to 15 decimals, without trailing zeros; 0 instead of -0. */
+char *cvtm_text_fixed(char *to, double value, int decimals);
+char *cvtm_text_integer(char *to, int64_t value);
+char *cvtm_text_word(char *to, const char *word);
+
+/* Writes an item, which takes `most` bytes at most; called by several threads at once. */
+typedef char *(*cvtm_item_writer)(char *to, const void *context, int64_t item);
+
+enum { CVTM_MOST_ITEM_BYTES = 2048 };
+
+/* Items 0 .. count - 1 in their order. Errors are left in the stream, as fwrite leaves them. */
+void cvtm_write_items(FILE *file, int64_t count, size_t most, cvtm_item_writer writer,
+                      const void *context);
+
+/* ---- reading ---- */
+
+typedef struct cvtm_source {
+  const char *name;
+  const unsigned char *data;
+  size_t size, at;
+  int64_t line;    /* of the cursor, from 1; counted by the text functions */
+  char comment;    /* text from here to the end of the line is skipped; 0: none */
+  int binary;      /* nonzero: values are bytes */
+  int offsets;     /* nonzero: lines mean nothing here, messages give the offset */
+  int big;         /* nonzero: binary values are big-endian */
+  int64_t skipped; /* items that mean nothing and are left out */
+  cvtm_error *error;
+} cvtm_source;
+
+/* A source of a file in memory, without the UTF-8 byte order mark that text may begin with. */
+cvtm_source cvtm_source_open(const char *name, const unsigned char *bytes, size_t size,
+                             cvtm_error *error);
+
+typedef struct cvtm_token {
+  const char *text; /* not terminated */
+  size_t length;    /* at least 1 */
+} cvtm_token;
+
+/* CVTM_ERROR_INPUT: "<name>: line 7: <reason>" or "<name>: byte 80: <reason>". */
+CVTM_PRINTF(2, 3)
+cvtm_status cvtm_source_fail(cvtm_source *source, const char *format, ...);
+cvtm_status cvtm_source_no_memory(cvtm_source *source);
+
+/* The next token on any line, or on this line only; 0: there is none. */
+int cvtm_source_token(cvtm_source *source, cvtm_token *token);
+int cvtm_source_line_token(cvtm_source *source, cvtm_token *token);
+/* Moves to the start of the next line. */
+void cvtm_source_end_line(cvtm_source *source);
+int cvtm_token_is(cvtm_token token, const char *word);
+/* A decimal number, or nan or inf with sign; 0: it is none. */
+int cvtm_token_number(cvtm_token token, double *value);
+/* The next token must be `word`. */
+cvtm_status cvtm_source_expect(cvtm_source *source, const char *word);
+
+/* The next value: a token, or bytes of the type where source->binary is set. */
+cvtm_status cvtm_source_value(cvtm_source *source, cvtm_scalar type, double *value);
+/* The same, an integer in [low, high]; `what` names it in the message. */
+cvtm_status cvtm_source_integer(cvtm_source *source, cvtm_scalar type, int64_t low, int64_t high,
+                                const char *what, int64_t *value);
+/* count values into malloc'd memory; refused before allocating if the rest of the file
+ * cannot hold them. */
+cvtm_status cvtm_source_values(cvtm_source *source, cvtm_scalar type, int64_t count,
+                               double **values);
+
+typedef struct cvtm_builder {
+  cvtm_source *source; /* for messages */
+  double *points;      /* 2 * vertex_count, as in the file */
+  int64_t vertex_count, vertex_capacity;
+  int32_t *triangles;
+  int64_t triangle_count, triangle_capacity;
+  double z; /* of the first vertex; the others' must be equal */
+  int wants_field;
+  const char *field;     /* the name that is wanted; NULL: any */
+  double *values;        /* of the field, per vertex; NULL: not found */
+  unsigned char *middle; /* per vertex: 1: a node in the middle of an edge; NULL: there is none */
+} cvtm_builder;
+
+cvtm_status cvtm_builder_vertex(cvtm_builder *builder, double x, double y, double z);
+/* place: x, y, z of each. */
+cvtm_status cvtm_builder_vertices(cvtm_builder *builder, const double *place, int64_t count);
+/* Indices from 0, below vertex_count. */
+cvtm_status cvtm_builder_triangle(cvtm_builder *builder, const double index[3]);
+/* A node that second-order triangles have in the middle of an edge: no vertex of the mesh unless
+ * some triangle has it as a corner. All vertices must be known by then. */
+cvtm_status cvtm_builder_middle(cvtm_builder *builder, double index);
+
+/* Cell k has the corners connectivity[ends[k - 1]] .. connectivity[ends[k] - 1]. types are
+ * VTK's: triangles are taken, vertices and lines skipped, all else refused. */
+cvtm_status cvtm_builder_cells(cvtm_builder *builder, int64_t cells, const double *ends,
+                               const double *connectivity, int64_t corners, const double *types);
+
+cvtm_status cvtm_read_obj(cvtm_source *source, cvtm_builder *builder);
+cvtm_status cvtm_read_vtu(cvtm_source *source, cvtm_builder *builder);
+cvtm_status cvtm_read_msh(cvtm_source *source, cvtm_builder *builder);
+cvtm_status cvtm_read_ele(cvtm_source *source, cvtm_builder *builder);
+
+/* ---- XML documents, parsed by expat ---- */
+
+/* Called for each element in the order of the document, with source->line at its tag. A status
+ * other than CVTM_OK ends the parse. */
+typedef struct cvtm_xml_handlers {
+  /* attributes: names and values in turn, NULL at the end. source->at: the first byte of the
+   * element's content. *stop = 1: nothing more is parsed, and what follows need not be XML. */
+  cvtm_status (*start)(void *context, const char *name, const char **attributes, int *stop);
+  cvtm_status (*end)(void *context, const char *name);
+} cvtm_xml_handlers;
+
+/* Parses up to the end of the root element. Character data are not handed on: they lie in the
+ * source, between the positions of the calls. CVTM_ERROR_INPUT with the line for a document that is
+ * not well-formed, for an entity that names another one or is longer than 1024 bytes, and for
+ * entities that make the document much longer (expat's limit); external entities are not read. */
+cvtm_status cvtm_xml_parse(cvtm_source *source, const cvtm_xml_handlers *handlers, void *context);
+
+/* The value of an attribute, NULL if it is absent. */
+const char *cvtm_xml_attribute(const char **attributes, const char *name);
+
+/* ---- vertices of Triangle's files (.node, .poly), text with # comments ---- */
+
+/* Vertices are numbered from 0 or from 1, in order. */
+typedef struct cvtm_triangle_vertices {
+  double *points; /* 2 * count, malloc'd */
+  int64_t count;
+  double first; /* the number of the first one */
+} cvtm_triangle_vertices;
+
+/* Reads a list of vertices: its first line, and a line for each. On failure nothing is held. */
+cvtm_status cvtm_triangle_read_vertices(cvtm_source *source, cvtm_triangle_vertices *vertices);
+
+/* Reads the vertices and segments of a .poly file, which may follow those of its .node file. ends:
+ * 2 per segment, counted from 0; the caller frees both, on failure too. */
+cvtm_status cvtm_triangle_read_graph(cvtm_source *source, cvtm_triangle_vertices *vertices,
+                                     int32_t **ends, int64_t *count);
+
+/* A .poly file, after its .node file if that has the vertices. bytes: malloc'd. */
+cvtm_status cvtm_triangle_load_poly(const char *path, unsigned char **bytes, size_t *size,
+                                    cvtm_error *error);
+
+/* True if the .poly file `path`, one on the disk or in memory, is whole and has no vertices. */
+int cvtm_poly_has_no_nodes(const char *path);
+
+/* The file `path` and, before it, the .node file beside it, as cvtm_mesh_read and
+ * cvtm_polygons_read take them. bytes: malloc'd. */
+cvtm_status cvtm_triangle_read_pair(const char *path, size_t limit, unsigned char **bytes,
+                                    size_t *size, cvtm_error *error);
+
+/* ---- rings of polygon files ---- */
+
+/* The rings read so far, and the one being read. */
+typedef struct cvtm_ring_collector {
+  cvtm_source *source; /* for messages */
+  cvtm_polygons rings;
+  int64_t ring_capacity, point_capacity;
+  int64_t open;   /* points of the ring being read, which follow those of the finished rings */
+  int64_t read;   /* points read, dropped ones included */
+  int32_t *shape; /* per ring: the shape that it is of; -1: the reader knows no shapes */
+  int64_t shape_capacity;
+  char **name; /* per shape; NULL: it has none */
+  int64_t shape_count, name_capacity;
+  int names_divide; /* shapes with names are regions, whether or not they have common edges */
+} cvtm_ring_collector;
+
+void cvtm_ring_collector_free(cvtm_ring_collector *collector);
+
+/* The rings that follow are of another shape. name: copied, or NULL. */
+cvtm_status cvtm_ring_begin_shape(cvtm_ring_collector *collector, const char *name);
+
+/* A point equal to the one before it is dropped. */
+cvtm_status cvtm_ring_add_point(cvtm_ring_collector *collector, double x, double y);
+/* The ring being read is complete; one without area is dropped. */
+cvtm_status cvtm_ring_close(cvtm_ring_collector *collector);
+
+static inline int cvtm_is_letter(unsigned char c) { return (c | 32) >= 'a' && (c | 32) <= 'z'; }
+
+/* Rings that touch but for rounding touch exactly, as after cvtm_rings_join; here edges get corners
+ * of other rings that are exactly on them, too, no ring is divided, and corners may be repeated. */
+cvtm_status cvtm_rings_touch(cvtm_polygons *rings, cvtm_error *error);
+
+/* Refuses rings that cross so far that neither of these two joins them: where many long edges
+ * cross, they take time of the square of the edges. */
+cvtm_status cvtm_rings_refuse_crossings(const cvtm_polygons *rings, const char *name,
+                                        cvtm_error *error);
+
+/* The bytes of a polygon file; of .poly with those of its .node file. bytes: malloc'd. */
+cvtm_status cvtm_polygons_load(const char *path, unsigned char **bytes, size_t *size,
+                               cvtm_error *error);
+/* Reads the rings of a file as they are. The caller frees the collector, on failure too. */
+cvtm_status cvtm_rings_read(const char *extension, cvtm_source *source,
+                            cvtm_ring_collector *collector);
+
+/* Vertices and segments of Triangle; y stays up. */
+cvtm_status cvtm_read_polygons_poly(cvtm_source *source, cvtm_ring_collector *collector);
+/* The paths and closed shapes of an SVG document, with their transforms. */
+cvtm_status cvtm_read_polygons_svg(cvtm_source *source, cvtm_ring_collector *collector);
+
+/* ---- files beside ---- */
+
+/* What stands in place of the extension in the names of files that belong to another one. */
+#define CVTM_TRIANGLE_NODES ".node"
+#define CVTM_XDMF_HEAVY ".h5"
+#define CVTM_XDMF_BOUNDARY "_boundary.xdmf"
+#define CVTM_XDMF_BOUNDARY_HEAVY "_boundary.h5"
+enum { CVTM_FILES_BESIDE = 3 };
+
+/* The path of such a file, malloc'd; NULL without memory. */
+char *cvtm_path_beside(const char *path, const char *ending);
+/* The endings of the files that are written with the mesh `path`; returns how many. grouped: the
+ * mesh has groups. */
+int cvtm_mesh_written_beside(const char *path, int ascii, int grouped,
+                             const char *ending[CVTM_FILES_BESIDE]);
+/* The ending of the file that is read with the mesh or polygon `path`; NULL: none. */
+const char *cvtm_mesh_read_beside(const char *path);
+
+/* ---- writing ---- */
+
+/* Of the line groups of the regions. face[e] = 3 t + k: edge e is that from corner k to the next
+ * one of triangle t, on its left. Group k (its tag less 1) has the nodes start[k] .. start[k + 1] -
+ * 1, ascending. marker: per node the smallest tag of its groups, 0 if it has none. seeds: a
+ * triangle of every connected part of every region. number: per vertex, for the writer to use. */
+typedef struct cvtm_file_sets {
+  int64_t *face;
+  int64_t *start;
+  int32_t *nodes;
+  int32_t *marker, *number;
+  int64_t seed_count;
+  int64_t *seeds;
+} cvtm_file_sets;
+
+typedef struct cvtm_file_mesh {
+  const double *points; /* 2 * node_count, y up, scaled; first the vertices */
+  int64_t vertex_count, node_count;
+  const int32_t *triangles;
+  int64_t triangle_count;
+  const int32_t *triangle_middle; /* 3 per triangle: the nodes in the middle of its edges, the first
+                                     between corners 0 and 1; NULL: triangles are straight */
+  const int32_t *edge_middle;     /* the same of each edge of the regions */
+  const double *value;            /* of each vertex: vertex_count, or NULL */
+  const char *value_name;
+  const cvtm_regions *regions; /* or NULL */
+  const cvtm_file_sets *sets;  /* of grouped regions, for formats that need them, or NULL */
+  int ascii;                   /* text where bytes are the default */
+  int binary;                  /* bytes where text is the default */
+  cvtm_msh_version msh_version;
+  cvtm_compression compression;
+  int *no_memory; /* a writer that has not the memory it needs sets it to 1 */
+} cvtm_file_mesh;
+
+/* The nodes of a triangle (3 or 6) or of an edge of the regions (2 or 3); returns how many. */
+int cvtm_triangle_nodes(const cvtm_file_mesh *mesh, int64_t triangle, int32_t node[6]);
+int cvtm_edge_nodes(const cvtm_file_mesh *mesh, int64_t edge, int32_t node[3]);
+
+/* 15 significant digits if they read back to the same bits, else 17. */
+void cvtm_put_number(FILE *file, double value);
+
+/* In memory: x and y; three vertices counted from `first` and the end of the line. */
+enum { CVTM_TEXT_POINT = 2 * CVTM_TEXT_NUMBER + 1, CVTM_TEXT_CORNERS = 3 * CVTM_TEXT_INTEGER + 3 };
+char *cvtm_text_point(char *to, char separator, const double *p);
+char *cvtm_text_corners(char *to, const int32_t *v, int first);
+
+/* Errors of the stream are found when it is closed. */
+void cvtm_write_obj(FILE *file, const cvtm_file_mesh *mesh);
+void cvtm_write_off(FILE *file, const cvtm_file_mesh *mesh);
+void cvtm_write_ply(FILE *file, const cvtm_file_mesh *mesh);
+void cvtm_write_stl(FILE *file, const cvtm_file_mesh *mesh);
+void cvtm_write_vtk(FILE *file, const cvtm_file_mesh *mesh);
+void cvtm_write_vtu(FILE *file, const cvtm_file_mesh *mesh);
+void cvtm_write_msh(FILE *file, const cvtm_file_mesh *mesh);
+void cvtm_write_inp(FILE *file, const cvtm_file_mesh *mesh);
+void cvtm_write_node(FILE *file, const cvtm_file_mesh *mesh);
+void cvtm_write_ele(FILE *file, const cvtm_file_mesh *mesh);
+void cvtm_write_poly(FILE *file, const cvtm_file_mesh *mesh);
+/* Writes several files. */
+cvtm_status cvtm_write_xdmf(const char *path, const cvtm_file_mesh *mesh, cvtm_error *error);
+
+#endif

@@ -1,0 +1,548 @@
+/* Mesh files: what their formats share, and which format is which. */
+#include "base/file.h"
+#include "base/grow.h"
+#include "base/point_order.h"
+#include "meshes/elements/twins.h"
+#include "meshes/formats/formats.h"
+#include "meshes/mesh_file.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- Sets of nodes and faces ---- */
+
+static int compare_nodes(const void *a, const void *b) {
+  const int32_t p = *(const int32_t *)a, q = *(const int32_t *)b;
+  return (p > q) - (p < q);
+}
+
+/* Sorts the nodes of each group and drops those that are there twice. */
+static void sort_nodes(const cvtm_regions *r, cvtm_file_sets *sets) {
+  int64_t kept = 0;
+  for (int32_t g = 0; g < r->line_group_count; ++g) {
+    const int64_t first = sets->start[g], end = sets->start[g + 1];
+    qsort(sets->nodes + first, (size_t)(end - first), sizeof *sets->nodes, compare_nodes);
+    sets->start[g] = kept;
+    for (int64_t k = first; k < end; ++k) {
+      if (k == first || sets->nodes[k] != sets->nodes[k - 1]) sets->nodes[kept++] = sets->nodes[k];
+    }
+  }
+  sets->start[r->line_group_count] = kept;
+}
+
+static void list_nodes(const cvtm_file_mesh *m, cvtm_file_sets *sets) {
+  const cvtm_regions *r = m->regions;
+  int32_t node[3];
+  for (int pass = 0; pass < 2; ++pass) {
+    for (int64_t e = 0; e < r->edge_count; ++e) {
+      const int32_t g = r->group[e];
+      const int count = cvtm_edge_nodes(m, e, node);
+      for (int k = 0; k < count; ++k) {
+        if (pass == 0) {
+          ++sets->start[g];
+          if (sets->marker[node[k]] == 0 || g < sets->marker[node[k]]) sets->marker[node[k]] = g;
+        } else {
+          sets->nodes[--sets->start[g]] = node[k];
+        }
+      }
+    }
+    /* After the first pass start[g] is made the end of group g, which the second one moves to its
+     * beginning. */
+    for (int32_t g = 0; pass == 0 && g < r->line_group_count; ++g)
+      sets->start[g + 1] += sets->start[g];
+  }
+  /* start[g] belongs to the group of tag g; groups are counted from 0 from here. */
+  const int64_t all = (m->edge_middle != NULL ? 3 : 2) * r->edge_count;
+  for (int32_t g = 0; g < r->line_group_count; ++g) sets->start[g] = sets->start[g + 1];
+  sets->start[r->line_group_count] = all;
+  sort_nodes(r, sets);
+}
+
+/* Of each connected part of a region the first triangle. */
+static int find_seeds(const cvtm_file_mesh *m, cvtm_file_sets *sets) {
+  const size_t n = (size_t)m->triangle_count + 1;
+  int64_t *twin = malloc(3 * n * sizeof *twin), *stack = malloc(n * sizeof *stack);
+  char *seen = calloc(n, 1);
+  const int ready = twin && stack && seen &&
+                    cvtm_find_twins(m->triangles, m->triangle_count, m->vertex_count, twin, NULL,
+                                    NULL) == CVTM_OK;
+  for (int64_t first = 0; ready && first < m->triangle_count; ++first) {
+    if (seen[first]) continue;
+    int64_t depth = 0;
+    sets->seeds[sets->seed_count++] = stack[depth++] = first;
+    seen[first] = 1;
+    while (depth > 0) {
+      const int64_t t = stack[--depth];
+      for (int k = 0; k < 3; ++k) {
+        const int64_t g = twin[3 * t + k], other = g / 3;
+        if (g < 0 || seen[other] || m->regions->region[other] != m->regions->region[t]) continue;
+        seen[other] = 1;
+        stack[depth++] = other;
+      }
+    }
+  }
+  free(twin);
+  free(stack);
+  free(seen);
+  return ready;
+}
+
+static void file_sets_free(cvtm_file_sets *sets) {
+  free(sets->face);
+  free(sets->start);
+  free(sets->nodes);
+  free(sets->marker);
+  free(sets->number);
+  free(sets->seeds);
+  *sets = (cvtm_file_sets){0};
+}
+
+/* The mesh has grouped regions; 0: no memory. */
+static int file_sets_create(const cvtm_file_mesh *mesh, cvtm_file_sets *sets) {
+  const cvtm_regions *r = mesh->regions;
+  const size_t edges = (size_t)r->edge_count + 1;
+  const size_t nodes = (size_t)mesh->node_count + 1;
+  *sets =
+      (cvtm_file_sets){.face = malloc(edges * sizeof *sets->face),
+                       .start = calloc((size_t)r->line_group_count + 2, sizeof *sets->start),
+                       .nodes = malloc(3 * edges * sizeof *sets->nodes),
+                       .marker = calloc(nodes, sizeof *sets->marker),
+                       .number = malloc(nodes * sizeof *sets->number),
+                       .seeds = malloc(((size_t)mesh->triangle_count + 1) * sizeof *sets->seeds)};
+  if (sets->face && sets->start && sets->nodes && sets->marker && sets->number && sets->seeds) {
+    list_nodes(mesh, sets);
+    if (cvtm_find_edge_faces(mesh->triangles, mesh->triangle_count, mesh->vertex_count, r,
+                             sets->face) &&
+        find_seeds(mesh, sets))
+      return 1;
+  }
+  file_sets_free(sets);
+  return 0;
+}
+
+/* ---- Formats ---- */
+
+typedef struct format {
+  const char *extension;
+  void (*write)(FILE *file, const cvtm_file_mesh *mesh);
+  cvtm_status (*read)(cvtm_source *source, cvtm_builder *builder); /* NULL: only written */
+  enum { USES_NOTHING, USES_SETS, NEEDS_SETS } sets;               /* of grouped regions */
+} format;
+
+static const format formats[] = {{"obj", cvtm_write_obj, cvtm_read_obj, USES_NOTHING},
+                                 {"off", cvtm_write_off, NULL, USES_NOTHING},
+                                 {"ply", cvtm_write_ply, NULL, USES_NOTHING},
+                                 {"stl", cvtm_write_stl, NULL, USES_NOTHING},
+                                 {"vtk", cvtm_write_vtk, NULL, USES_NOTHING},
+                                 {"vtu", cvtm_write_vtu, cvtm_read_vtu, USES_NOTHING},
+                                 {"msh", cvtm_write_msh, cvtm_read_msh, USES_NOTHING},
+                                 {"inp", cvtm_write_inp, NULL, USES_SETS},
+                                 {"ele", cvtm_write_ele, cvtm_read_ele, USES_NOTHING},
+                                 {"node", cvtm_write_node, NULL, USES_SETS},
+                                 {"poly", cvtm_write_poly, NULL, NEEDS_SETS}};
+
+static const char readable_formats[] = "obj, vtu, msh, ele";
+static const char written_formats[] =
+    "obj, off, ply, stl, vtk, vtu, msh, inp, node, ele, poly, "
+    "xdmf";
+
+static const format *find_format(const char *extension) {
+  for (size_t k = 0; k < sizeof formats / sizeof formats[0]; ++k) {
+    if (strcmp(formats[k].extension, extension) == 0) return &formats[k];
+  }
+  return NULL;
+}
+
+int cvtm_mesh_format_known(const char *path) {
+  char buffer[8];
+  const char *extension = cvtm_file_extension(path, buffer, sizeof buffer);
+  return strcmp(extension, "svg") == 0 || strcmp(extension, "xdmf") == 0 ||
+         find_format(extension) != NULL;
+}
+
+/* ---- files beside ---- */
+
+char *cvtm_path_beside(const char *path, const char *ending) {
+  const char *slash = strrchr(path, '/'), *dot = strrchr(slash != NULL ? slash : path, '.');
+  const size_t stem = dot != NULL ? (size_t)(dot - path) : strlen(path), size = strlen(ending) + 1;
+  char *beside = malloc(stem + size);
+  if (beside == NULL) return NULL;
+  memcpy(beside, path, stem);
+  memcpy(beside + stem, ending, size);
+  return beside;
+}
+
+int cvtm_mesh_written_beside(const char *path, int ascii, int grouped,
+                             const char *ending[CVTM_FILES_BESIDE]) {
+  char buffer[8];
+  int count = 0;
+  if (strcmp(cvtm_file_extension(path, buffer, sizeof buffer), "xdmf") != 0) return 0;
+  if (!ascii) ending[count++] = CVTM_XDMF_HEAVY;
+  if (grouped) ending[count++] = CVTM_XDMF_BOUNDARY;
+  if (!ascii && grouped) ending[count++] = CVTM_XDMF_BOUNDARY_HEAVY;
+  return count;
+}
+
+const char *cvtm_mesh_read_beside(const char *path) {
+  char buffer[8];
+  const char *extension = cvtm_file_extension(path, buffer, sizeof buffer);
+  if (strcmp(extension, "ele") == 0) return CVTM_TRIANGLE_NODES;
+  return strcmp(extension, "poly") == 0 && cvtm_poly_has_no_nodes(path) ? CVTM_TRIANGLE_NODES
+                                                                        : NULL;
+}
+
+/* ---- writing ---- */
+
+/* Pixels, y down, to the coordinates of the file. */
+static void place_points(const double *from, int64_t count, const cvtm_mesh_file_options *options,
+                         double *to) {
+  const double divisor = options->unit ? options->domain.width : 1;
+  const double scale = options->scale > 0 && !options->unit ? options->scale : 1;
+  for (int64_t i = 0; i < count; ++i) {
+    const double up = options->domain.height - from[2 * i + 1];
+    to[2 * i] = options->left + scale * from[2 * i] / divisor;
+    to[2 * i + 1] = options->bottom + scale * up / divisor;
+  }
+}
+
+/* The vertices, and behind them the nodes of second order. */
+static double *place_nodes(const cvtm_mesh *mesh, const cvtm_mesh_file_options *options) {
+  const int64_t middles = options->second != NULL ? options->second->count : 0;
+  double *points = malloc((2 * (size_t)(mesh->vertex_count + middles) + 1) * sizeof *points);
+  if (points == NULL) return NULL;
+  place_points(mesh->points, mesh->vertex_count, options, points);
+  if (middles > 0)
+    place_points(options->second->points, middles, options, points + 2 * mesh->vertex_count);
+  return points;
+}
+
+static cvtm_status write_file(const char *path, const format *f, const cvtm_file_mesh *mesh,
+                              cvtm_error *error) {
+  cvtm_output *output;
+  const cvtm_status status = cvtm_output_open(path, &output, error);
+  if (status != CVTM_OK) return status;
+  f->write(cvtm_output_stream(output), mesh);
+  if (!*mesh->no_memory) return cvtm_output_commit(output, error);
+  cvtm_output_abort(output);
+  return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", path);
+}
+
+static cvtm_status write_with_sets(const char *path, const format *f, const cvtm_file_mesh *mesh,
+                                   cvtm_error *error) {
+  if (f->sets == USES_NOTHING) return write_file(path, f, mesh, error);
+  cvtm_file_sets sets = {0};
+  cvtm_file_mesh with_sets = *mesh;
+  if (mesh->regions != NULL && mesh->regions->group != NULL) {
+    if (!file_sets_create(mesh, &sets))
+      return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", path);
+    with_sets.sets = &sets;
+  } else if (f->sets == NEEDS_SETS) {
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s: only a domain has a boundary to write", path);
+  }
+  const cvtm_status status = write_file(path, f, &with_sets, error);
+  file_sets_free(&sets);
+  return status;
+}
+
+cvtm_status cvtm_mesh_write(const char *path, const cvtm_mesh *mesh,
+                            const cvtm_mesh_file_options *options, cvtm_error *error) {
+  static const cvtm_mesh_file_options none;
+  char buffer[8];
+  if (options == NULL) options = &none;
+  if (mesh->vertex_count < 0 || mesh->vertex_count > INT32_MAX || mesh->triangle_count < 0)
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s: %" PRId64 " vertices, %" PRId64 " triangles",
+                     path, mesh->vertex_count, mesh->triangle_count);
+  const char *extension =
+      options->format != NULL ? options->format : cvtm_file_extension(path, buffer, sizeof buffer);
+  if (strcmp(extension, "svg") == 0) {
+    return cvtm_svg_write(path, CVTM_SVG_MESH, mesh, NULL, NULL, 0, 0, options->domain, error);
+  }
+  const format *f = find_format(extension);
+  const int xdmf = strcmp(extension, "xdmf") == 0;
+  if (f == NULL && !xdmf) {
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s: unknown mesh format (known: %s, svg)", path,
+                     written_formats);
+  }
+  double *points = place_nodes(mesh, options);
+  if (points == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", path);
+  const cvtm_second_order *second = options->second;
+  int no_memory = 0;
+  const cvtm_file_mesh in_file = {
+      .points = points,
+      .vertex_count = mesh->vertex_count,
+      .node_count = mesh->vertex_count + (second ? second->count : 0),
+      .triangle_middle = second ? second->triangle : NULL,
+      .edge_middle = second ? second->edge : NULL,
+      .triangles = mesh->triangles,
+      .triangle_count = mesh->triangle_count,
+      .value = options->vertex_data,
+      .value_name = options->vertex_data_name != NULL ? options->vertex_data_name : "mass",
+      .regions = options->regions,
+      .ascii = options->ascii,
+      .binary = options->binary,
+      .msh_version = options->msh_version,
+      .compression = options->compression,
+      .no_memory = &no_memory};
+  const cvtm_status status =
+      xdmf ? cvtm_write_xdmf(path, &in_file, error) : write_with_sets(path, f, &in_file, error);
+  free(points);
+  return status;
+}
+
+/* ---- what readers build ---- */
+
+cvtm_status cvtm_builder_vertices(cvtm_builder *b, const double *place, int64_t count) {
+  if (count > INT32_MAX - b->vertex_count) return cvtm_source_fail(b->source, "too many vertices");
+  if (!cvtm_grow(&b->points, 2 * sizeof *b->points, &b->vertex_capacity, b->vertex_count + count))
+    return cvtm_source_no_memory(b->source);
+  if (b->vertex_count == 0 && count > 0) b->z = place[2];
+  double *to = b->points + 2 * b->vertex_count;
+  for (int64_t i = 0; i < count; ++i, place += 3) {
+    if (!isfinite(place[0]) || !isfinite(place[1]) || !isfinite(place[2]))
+      return cvtm_source_fail(b->source, "a coordinate is not finite");
+    if (place[2] != b->z) return cvtm_source_fail(b->source, "the mesh is not planar: z varies");
+    to[2 * i] = place[0];
+    to[2 * i + 1] = place[1];
+  }
+  b->vertex_count += count;
+  return CVTM_OK;
+}
+
+cvtm_status cvtm_builder_vertex(cvtm_builder *b, double x, double y, double z) {
+  return cvtm_builder_vertices(b, (const double[3]){x, y, z}, 1);
+}
+
+static inline int names_vertex(const cvtm_builder *b, double index) {
+  return index >= 0 && index < (double)b->vertex_count && index == (double)(int32_t)index;
+}
+
+cvtm_status cvtm_builder_triangle(cvtm_builder *b, const double index[3]) {
+  for (int k = 0; k < 3; ++k) {
+    if (!names_vertex(b, index[k]))
+      return cvtm_source_fail(b->source, "a triangle names a vertex that does not exist");
+  }
+  if (!cvtm_grow(&b->triangles, 3 * sizeof *b->triangles, &b->triangle_capacity,
+                 b->triangle_count + 1))
+    return cvtm_source_no_memory(b->source);
+  for (int k = 0; k < 3; ++k) b->triangles[3 * b->triangle_count + k] = (int32_t)index[k];
+  ++b->triangle_count;
+  return CVTM_OK;
+}
+
+cvtm_status cvtm_builder_middle(cvtm_builder *b, double index) {
+  if (!names_vertex(b, index))
+    return cvtm_source_fail(b->source, "a triangle names a node that does not exist");
+  if (b->middle == NULL) b->middle = calloc((size_t)b->vertex_count, 1);
+  if (b->middle == NULL) return cvtm_source_no_memory(b->source);
+  b->middle[(int64_t)index] = 1;
+  return CVTM_OK;
+}
+
+cvtm_status cvtm_builder_cells(cvtm_builder *b, int64_t cells, const double *ends,
+                               const double *connectivity, int64_t corners, const double *types) {
+  enum {
+    VERTEX = 1,
+    POLY_LINE = 4,
+    TRIANGLE = 5,
+    POLYGON = 7,
+    QUADRATIC_EDGE = 21,
+    QUADRATIC_TRIANGLE = 22
+  };
+  double start = 0;
+  for (int64_t k = 0; k < cells; ++k) {
+    double type = types[k];
+    if (!(ends[k] >= start && ends[k] <= (double)corners) || ends[k] != (double)(int64_t)ends[k])
+      return cvtm_source_fail(b->source, "the offsets of the cells are out of order");
+    const int nodes = type == QUADRATIC_TRIANGLE ? 6 : 3;
+    const double *node = connectivity + (int64_t)start;
+    if ((type == TRIANGLE || type == POLYGON || type == QUADRATIC_TRIANGLE) &&
+        ends[k] - start == nodes) {
+      cvtm_status status = cvtm_builder_triangle(b, node);
+      for (int c = 3; c < nodes && status == CVTM_OK; ++c) status = cvtm_builder_middle(b, node[c]);
+      if (status != CVTM_OK) return status;
+    } else if (!(type >= VERTEX && type <= POLY_LINE) && type != QUADRATIC_EDGE) {
+      return cvtm_source_fail(b->source, "a cell is not a triangle");
+    }
+    start = ends[k];
+  }
+  return CVTM_OK;
+}
+
+/* ---- reading ---- */
+
+/* Returns the largest y, from which y is now measured downwards. */
+static double flip(double *points, int64_t count) {
+  double top = count > 0 ? points[1] : 0;
+  for (int64_t i = 1; i < count; ++i) top = points[2 * i + 1] > top ? points[2 * i + 1] : top;
+  for (int64_t i = 0; i < count; ++i) points[2 * i + 1] = top - points[2 * i + 1];
+  return top;
+}
+
+/* Turns triangles that are clockwise with y up, beyond the rounding of this test. */
+static void orient(cvtm_mesh *mesh) {
+  const double rounding = 0x1p-50;
+  for (int64_t t = 0; t < mesh->triangle_count; ++t) {
+    int32_t *v = mesh->triangles + 3 * t;
+    const double *a = mesh->points + 2 * (int64_t)v[0];
+    const double *b = mesh->points + 2 * (int64_t)v[1];
+    const double *c = mesh->points + 2 * (int64_t)v[2];
+    double left = (b[0] - a[0]) * (c[1] - a[1]);
+    double right = (b[1] - a[1]) * (c[0] - a[0]);
+    /* The points are y down, where counterclockwise with y up has a negative area. */
+    if (left - right > rounding * (fabs(left) + fabs(right))) {
+      int32_t swapped = v[1];
+      v[1] = v[2];
+      v[2] = swapped;
+    }
+  }
+}
+
+/* Counts vertices without a triangle that share a place with another vertex. used: nonzero for the
+ * vertices of triangles. */
+static cvtm_status find_coincident(cvtm_mesh *mesh, const unsigned char *used, const char *name,
+                                   cvtm_error *error) {
+  const int64_t n = mesh->vertex_count;
+  cvtm_placed *list = malloc((size_t)n * sizeof *list);
+  if (list == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", name);
+  for (int64_t i = 0; i < n; ++i)
+    list[i] = (cvtm_placed){mesh->points[2 * i], mesh->points[2 * i + 1], i};
+  qsort(list, (size_t)n, sizeof *list, cvtm_compare_placed);
+  for (int64_t first = 0, end; first < n; first = end) {
+    int64_t unused = 0;
+    for (end = first; end < n && list[end].x == list[first].x && list[end].y == list[first].y;
+         ++end)
+      unused += !used[list[end].index];
+    mesh->coincident_count += unused < end - first ? unused : unused - 1;
+  }
+  free(list);
+  return CVTM_OK;
+}
+
+static cvtm_status check_unused(cvtm_mesh *mesh, const char *name, cvtm_error *error) {
+  const int64_t n = mesh->vertex_count;
+  unsigned char *used = calloc((size_t)n, 1);
+  if (used == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", name);
+  for (int64_t k = 0; k < 3 * mesh->triangle_count; ++k) used[mesh->triangles[k]] = 1;
+  const cvtm_status status =
+      memchr(used, 0, (size_t)n) != NULL ? find_coincident(mesh, used, name, error) : CVTM_OK;
+  free(used);
+  return status;
+}
+
+/* Leaves out the nodes in the middle of edges. */
+static cvtm_status drop_middle_nodes(cvtm_builder *b, cvtm_error *error) {
+  int32_t *number = malloc((size_t)b->vertex_count * sizeof *number);
+  if (number == NULL)
+    return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", b->source->name);
+  for (int64_t k = 0; k < 3 * b->triangle_count; ++k) b->middle[b->triangles[k]] = 0;
+  int64_t kept = 0;
+  for (int64_t v = 0; v < b->vertex_count; ++v) {
+    if (b->middle[v]) continue;
+    number[v] = (int32_t)kept;
+    b->points[2 * kept] = b->points[2 * v];
+    b->points[2 * kept + 1] = b->points[2 * v + 1];
+    if (b->values != NULL) b->values[kept] = b->values[v];
+    ++kept;
+  }
+  for (int64_t k = 0; k < 3 * b->triangle_count; ++k) b->triangles[k] = number[b->triangles[k]];
+  b->vertex_count = kept;
+  free(number);
+  return CVTM_OK;
+}
+
+/* Takes the builder's arrays. */
+static cvtm_status finish_mesh(cvtm_builder *b, cvtm_mesh *mesh, const char *name,
+                               cvtm_error *error) {
+  if (b->vertex_count == 0) {
+    return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: the mesh has no vertex", name);
+  }
+  cvtm_status status = b->middle != NULL ? drop_middle_nodes(b, error) : CVTM_OK;
+  if (status != CVTM_OK) return status;
+  cvtm_mesh made = {.vertex_count = b->vertex_count,
+                    .triangle_count = b->triangle_count,
+                    .points = b->points,
+                    .triangles = b->triangles};
+  if (made.triangles == NULL) made.triangles = malloc(sizeof *made.triangles);
+  if (made.triangles == NULL) {
+    return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", name);
+  }
+  b->triangles = made.triangles;
+  made.collinear = made.triangle_count == 0;
+  made.file_top = flip(made.points, made.vertex_count);
+  orient(&made);
+  status = check_unused(&made, name, error);
+  if (status != CVTM_OK) return status;
+  b->points = NULL;
+  b->triangles = NULL;
+  *mesh = made;
+  return CVTM_OK;
+}
+
+/* values: NULL, or where the field goes. */
+static cvtm_status read_mesh_bytes(const format *f, const unsigned char *bytes, size_t size,
+                                   const char *name, const char *field, cvtm_mesh *mesh,
+                                   double **values, cvtm_error *error) {
+  cvtm_source source = cvtm_source_open(name, bytes, size, error);
+  cvtm_builder builder = {.source = &source, .wants_field = values != NULL, .field = field};
+  cvtm_status status = f->read(&source, &builder);
+  if (status == CVTM_OK && values != NULL && builder.values == NULL)
+    status = cvtm_fail(error, CVTM_ERROR_INPUT, "%s: no field%s%s of one number per point", name,
+                       field != NULL ? " " : "", field != NULL ? field : "");
+  if (status == CVTM_OK) status = finish_mesh(&builder, mesh, name, error);
+  if (status == CVTM_OK && values != NULL) {
+    *values = builder.values;
+    builder.values = NULL;
+  }
+  free(builder.points);
+  free(builder.triangles);
+  free(builder.middle);
+  free(builder.values);
+  return status;
+}
+
+cvtm_status cvtm_mesh_read_bytes(const char *extension, const unsigned char *bytes, size_t size,
+                                 const char *name, cvtm_mesh *mesh, cvtm_error *error) {
+  memset(mesh, 0, sizeof *mesh);
+  const format *f = find_format(extension);
+  if (f == NULL || f->read == NULL) {
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s: unknown mesh format (readable: %s)", name,
+                     readable_formats);
+  }
+  return read_mesh_bytes(f, bytes, size, name, NULL, mesh, NULL, error);
+}
+
+static cvtm_status read_file(const char *path, const char *field, cvtm_mesh *mesh, double **values,
+                             cvtm_error *error) {
+  const size_t limit = (size_t)1 << 36;
+  memset(mesh, 0, sizeof *mesh);
+  char buffer[8];
+  const format *f = find_format(cvtm_file_extension(path, buffer, sizeof buffer));
+  const int has_fields = f != NULL && (f->read == cvtm_read_vtu || f->read == cvtm_read_msh);
+  if (values != NULL && !has_fields)
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s: fields are read from vtu and msh", path);
+  if (f == NULL || f->read == NULL) {
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s: unknown mesh format (readable: %s)", path,
+                     readable_formats);
+  }
+  unsigned char *bytes;
+  size_t size;
+  cvtm_status status = f->read == cvtm_read_ele
+                           ? cvtm_triangle_read_pair(path, limit, &bytes, &size, error)
+                           : cvtm_file_read(path, limit, &bytes, &size, error);
+  if (status != CVTM_OK) return status;
+  status = read_mesh_bytes(f, bytes, size, path, field, mesh, values, error);
+  free(bytes);
+  return status;
+}
+
+cvtm_status cvtm_mesh_read(const char *path, cvtm_mesh *mesh, cvtm_error *error) {
+  return read_file(path, NULL, mesh, NULL, error);
+}
+
+cvtm_status cvtm_mesh_read_field(const char *path, const char *field, cvtm_mesh *mesh,
+                                 double **values, cvtm_error *error) {
+  *values = NULL;
+  return read_file(path, field, mesh, values, error);
+}

@@ -1,0 +1,757 @@
+/* Polygons and the files that hold them, but for SVG and .poly files. */
+#include "base/csv.h"
+#include "base/file.h"
+#include "base/grow.h"
+#include "base/host_memory.h"
+#include "base/numeric_locale.h"
+#include "base/search.h"
+#include "meshes/delaunay/crossings.h"
+#include "meshes/delaunay/grid.h"
+#include "meshes/formats/formats.h"
+#include "meshes/polygon_file.h"
+
+#include <cjson/cJSON.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void cvtm_polygons_free(cvtm_polygons *polygons) {
+  free(polygons->start);
+  free(polygons->points);
+  *polygons = (cvtm_polygons){0};
+}
+
+/* Relative to the first point, so that a small ring far from the origin keeps its digits. */
+double cvtm_ring_area(const double *points, int64_t count) {
+  double twice = 0;
+  for (int64_t k = 2; k < count; ++k) {
+    const double ax = points[2 * k - 2] - points[0], ay = points[2 * k - 1] - points[1];
+    const double bx = points[2 * k] - points[0], by = points[2 * k + 1] - points[1];
+    twice += bx * ay - ax * by;
+  }
+  return 0.5 * twice;
+}
+
+/* ---- Collecting rings ---- */
+
+void cvtm_ring_collector_free(cvtm_ring_collector *c) {
+  cvtm_polygons_free(&c->rings);
+  free(c->shape);
+  for (int64_t k = 0; k < c->shape_count; ++k) free(c->name[k]);
+  free(c->name);
+  *c = (cvtm_ring_collector){0};
+}
+
+cvtm_status cvtm_ring_begin_shape(cvtm_ring_collector *c, const char *name) {
+  char *copy = NULL;
+  if (!cvtm_grow(&c->name, sizeof *c->name, &c->name_capacity, c->shape_count + 1))
+    return cvtm_source_no_memory(c->source);
+  if (name != NULL && *name != 0) {
+    const size_t size = strlen(name) + 1;
+    copy = malloc(size);
+    if (copy == NULL) return cvtm_source_no_memory(c->source);
+    memcpy(copy, name, size);
+  }
+  c->name[c->shape_count++] = copy;
+  return CVTM_OK;
+}
+
+static int64_t finished_points(const cvtm_ring_collector *c) {
+  return c->rings.ring_count > 0 ? c->rings.start[c->rings.ring_count] : 0;
+}
+
+cvtm_status cvtm_ring_add_point(cvtm_ring_collector *c, double x, double y) {
+  if (!(fabs(x) <= 1e9) || !(fabs(y) <= 1e9)) {
+    return cvtm_source_fail(c->source, "the point (%g, %g) is no place in an image", x, y);
+  }
+  const int64_t at = finished_points(c) + c->open;
+  if (++c->read > CVTM_POLYGON_CORNERS_MAX) {
+    return cvtm_source_fail(c->source,
+                            "more than %d corners, counting the chords that curves become",
+                            CVTM_POLYGON_CORNERS_MAX);
+  }
+  if (!cvtm_grow(&c->rings.points, 2 * sizeof *c->rings.points, &c->point_capacity, at + 1))
+    return cvtm_source_no_memory(c->source);
+  double *p = c->rings.points + 2 * at;
+  if (c->open > 0 && p[-2] == x && p[-1] == y) return CVTM_OK;
+  p[0] = x;
+  p[1] = y;
+  ++c->open;
+  return CVTM_OK;
+}
+
+/* Nonzero if not all of the corners are on one line. */
+static int ring_has_area(const double *points, int64_t count) {
+  for (int64_t k = 2; k < count; ++k) {
+    const double *a = points + 2 * (k - 2), *b = a + 2, *c = b + 2;
+    if ((b[0] - a[0]) * (c[1] - a[1]) != (b[1] - a[1]) * (c[0] - a[0])) return 1;
+  }
+  return 0;
+}
+
+cvtm_status cvtm_ring_close(cvtm_ring_collector *c) {
+  const int64_t first = finished_points(c);
+  const double *p = c->rings.points == NULL ? NULL : c->rings.points + 2 * first;
+  int64_t count = c->open;
+  c->open = 0;
+  while (count > 1 && p[0] == p[2 * count - 2] && p[1] == p[2 * count - 1]) --count;
+  if (!ring_has_area(p, count)) return CVTM_OK;
+  if (!cvtm_grow(&c->rings.start, sizeof *c->rings.start, &c->ring_capacity,
+                 c->rings.ring_count + 2) ||
+      !cvtm_grow(&c->shape, sizeof *c->shape, &c->shape_capacity, c->rings.ring_count + 1))
+    return cvtm_source_no_memory(c->source);
+  c->shape[c->rings.ring_count] = (int32_t)(c->shape_count - 1);
+  c->rings.start[c->rings.ring_count++] = first;
+  c->rings.start[c->rings.ring_count] = first + count;
+  return CVTM_OK;
+}
+
+/* ---- Rings that meet themselves in corners become the loops between these ---- */
+
+typedef struct placed_corner {
+  int64_t ring, corner;
+  cvtm_grid_point place;
+} placed_corner;
+
+/* For qsort: by ring, then by place, then along the ring. */
+static int compare_placed(const void *left, const void *right) {
+  const placed_corner *a = left, *b = right;
+  if (a->ring != b->ring) return a->ring < b->ring ? -1 : 1;
+  if (a->place.x != b->place.x) return a->place.x < b->place.x ? -1 : 1;
+  if (a->place.y != b->place.y) return a->place.y < b->place.y ? -1 : 1;
+  return (a->corner > b->corner) - (a->corner < b->corner);
+}
+
+/* Memory per corner of all rings. */
+typedef struct loop_finder {
+  const cvtm_polygons *rings;
+  double *places;
+  cvtm_grid_point *grid;
+  placed_corner *sorted;
+  int64_t *first; /* the first corner of its ring at its place */
+  int64_t *path;  /* corners on the way, each at another place */
+  int64_t *at;    /* per first corner: where the path has it; -1: not */
+  cvtm_polygons loops;
+} loop_finder;
+
+static int create_finder(const cvtm_polygons *rings, loop_finder *f) {
+  const size_t n = (size_t)rings->start[rings->ring_count];
+  *f = (loop_finder){.rings = rings,
+                     .places = malloc(2 * n * sizeof *f->places),
+                     .grid = malloc(n * sizeof *f->grid),
+                     .sorted = malloc(n * sizeof *f->sorted),
+                     .first = malloc(n * sizeof *f->first),
+                     .path = malloc(n * sizeof *f->path),
+                     .at = malloc(n * sizeof *f->at)};
+  f->loops.start = calloc(n + 1, sizeof *f->loops.start);
+  f->loops.points = malloc(2 * n * sizeof *f->loops.points);
+  if (!f->places || !f->grid || !f->sorted || !f->first || !f->path || !f->at || !f->loops.start ||
+      !f->loops.points)
+    return 0;
+  memcpy(f->places, rings->points, 2 * n * sizeof *f->places);
+  return 1;
+}
+
+static void free_finder(loop_finder *f) {
+  free(f->places);
+  free(f->grid);
+  free(f->sorted);
+  free(f->first);
+  free(f->path);
+  free(f->at);
+  cvtm_polygons_free(&f->loops);
+}
+
+/* Fills `first`. Returns how many corners are not the first at their place. */
+static int64_t find_first(loop_finder *f) {
+  const int64_t count = f->rings->start[f->rings->ring_count];
+  int64_t repeated = 0;
+  for (int64_t r = 0; r < f->rings->ring_count; ++r)
+    for (int64_t v = f->rings->start[r]; v < f->rings->start[r + 1]; ++v)
+      f->sorted[v] = (placed_corner){r, v, f->grid[v]};
+  qsort(f->sorted, (size_t)count, sizeof *f->sorted, compare_placed);
+  for (int64_t k = 0; k < count; ++k) {
+    const placed_corner *p = &f->sorted[k];
+    const int same = k > 0 && p[-1].ring == p->ring && p[-1].place.x == p->place.x &&
+                     p[-1].place.y == p->place.y;
+    f->first[p->corner] = same ? f->first[p[-1].corner] : p->corner;
+    repeated += same;
+  }
+  return repeated;
+}
+
+/* The end of the path, from `begin` on, is a loop. */
+static void take_loop(loop_finder *f, int64_t begin, int64_t length) {
+  cvtm_polygons *loops = &f->loops;
+  const int64_t made = loops->start[loops->ring_count];
+  for (int64_t k = begin; k < length; ++k) {
+    memcpy(loops->points + 2 * (made + k - begin), f->rings->points + 2 * f->path[k],
+           2 * sizeof(double));
+    f->at[f->path[k]] = -1;
+  }
+  if (ring_has_area(loops->points + 2 * made, length - begin))
+    loops->start[++loops->ring_count] = made + length - begin;
+}
+
+/* A corner that is met again ends the loop that began there. */
+static void find_loops(loop_finder *f) {
+  const cvtm_polygons *rings = f->rings;
+  for (int64_t v = 0; v < rings->start[rings->ring_count]; ++v) f->at[v] = -1;
+  for (int64_t r = 0; r < rings->ring_count; ++r) {
+    int64_t length = 0;
+    for (int64_t v = rings->start[r]; v < rings->start[r + 1]; ++v) {
+      const int64_t corner = f->first[v];
+      if (f->at[corner] >= 0) {
+        const int64_t begin = f->at[corner];
+        take_loop(f, begin, length);
+        length = begin;
+      }
+      f->at[corner] = length;
+      f->path[length++] = corner;
+    }
+    take_loop(f, 0, length);
+  }
+}
+
+/* Corners of a ring that share a place of the predicates' grid are one corner: there the ring is
+ * divided into loops, which are rings of their own; those without area are dropped. */
+static cvtm_status rings_divide(cvtm_polygons *rings, cvtm_error *error) {
+  loop_finder f;
+  const int good = create_finder(rings, &f);
+  cvtm_status status =
+      good ? cvtm_snap_points(f.places, rings->start[rings->ring_count], f.grid, error)
+           : cvtm_no_memory(error, "the rings");
+  if (status == CVTM_OK && find_first(&f) > 0) {
+    find_loops(&f);
+    const cvtm_polygons given = *rings;
+    *rings = f.loops;
+    f.loops = given;
+  }
+  free_finder(&f);
+  return status;
+}
+
+/* ---- Rings that touch ---- */
+
+/* Rings that are meant to touch, as tangent circles are, but miss each other by rounding: their
+ * coordinates are made to agree, so that they neither cross nor leave a gap that no mesh fits in.
+ */
+
+/* Grid steps. Rounding to the grid moves a corner and an edge apart by up to sqrt (2). */
+static const double reach = 1.5;
+
+/* A corner of one ring that nearly lies on an edge of another. */
+typedef struct touch {
+  int64_t edge; /* begins at this corner */
+  double along; /* steps from there */
+  int64_t corner;
+} touch;
+
+typedef struct touch_finder {
+  const cvtm_grid_point *grid;
+  const int64_t *next; /* the corner after each in its ring */
+  const int32_t *ring; /* of each corner */
+  int with_exact;      /* touches that are exact count, too */
+  touch *found;
+  int64_t count, capacity;
+} touch_finder;
+
+static double grid_distance(cvtm_grid_point p, cvtm_grid_point q) {
+  return hypot((double)q.x - p.x, (double)q.y - p.y);
+}
+
+static int is_same(cvtm_grid_point p, cvtm_grid_point q) { return p.x == q.x && p.y == q.y; }
+
+/* Adds the touch of an edge and a corner, if there is one. */
+static int test_pair(touch_finder *f, int64_t edge, int64_t corner) {
+  if (f->ring[edge] == f->ring[corner]) return 1;
+  const cvtm_grid_point a = f->grid[edge], b = f->grid[f->next[edge]], p = f->grid[corner];
+  const double length = grid_distance(a, b), ux = (double)b.x - a.x, uy = (double)b.y - a.y;
+  if (length == 0 || is_same(a, p) || is_same(b, p)) return 1;
+  const int64_t side = cvtm_orient(a, b, p);
+  const double along = (((double)p.x - a.x) * ux + ((double)p.y - a.y) * uy) / length;
+  const double beyond = fmax(fmax(-along, along - length), 0);
+  if (hypot(beyond, (double)side / length) > reach) return 1;
+  if (side == 0 && beyond == 0 && !f->with_exact) return 1;
+  if (!cvtm_grow(&f->found, sizeof *f->found, &f->capacity, f->count + 1)) return 0;
+  f->found[f->count++] = (touch){edge, along, corner};
+  return 1;
+}
+
+typedef struct box {
+  double low[2], high[2];
+} box;
+
+static box box_of(const touch_finder *f, const int64_t *corner, int64_t count) {
+  box b = {{INFINITY, INFINITY}, {-INFINITY, -INFINITY}};
+  for (int64_t k = 0; k < count; ++k) {
+    const double place[2] = {f->grid[corner[k]].x, f->grid[corner[k]].y};
+    for (int axis = 0; axis < 2; ++axis) {
+      b.low[axis] = fmin(b.low[axis], place[axis]);
+      b.high[axis] = fmax(b.high[axis], place[axis]);
+    }
+  }
+  return b;
+}
+
+/* Whether an edge may come within reach of a box. */
+static int is_near(const touch_finder *f, int64_t edge, const box *b) {
+  const cvtm_grid_point p = f->grid[edge], q = f->grid[f->next[edge]];
+  const double px = p.x, py = p.y, qx = q.x, qy = q.y;
+  if (fmax(px, qx) < b->low[0] - reach || fmin(px, qx) > b->high[0] + reach ||
+      fmax(py, qy) < b->low[1] - reach || fmin(py, qy) > b->high[1] + reach)
+    return 0;
+  /* The distance of the box's centre from the line, against the box's extent across it. */
+  const double nx = py - qy, ny = qx - px;
+  const double side =
+      nx * (0.5 * (b->low[0] + b->high[0]) - px) + ny * (0.5 * (b->low[1] + b->high[1]) - py);
+  const double extent =
+      fabs(nx) * 0.5 * (b->high[0] - b->low[0]) + fabs(ny) * 0.5 * (b->high[1] - b->low[1]);
+  return fabs(side) <= extent + 2 * reach * (fabs(nx) + fabs(ny));
+}
+
+/* Puts the corners below the middle of an axis first; returns how many they are. */
+static int64_t partition(const touch_finder *f, int64_t *corner, int64_t count, int axis,
+                         double middle) {
+  int64_t low = 0;
+  for (int64_t k = 0; k < count; ++k) {
+    const cvtm_grid_point p = f->grid[corner[k]];
+    if ((axis == 0 ? p.x : p.y) > middle) continue;
+    const int64_t swap = corner[low];
+    corner[low++] = corner[k];
+    corner[k] = swap;
+  }
+  return low;
+}
+
+/* All touches between some corners and some edges: halves the corners' box until few are left.
+ * Returns 0 without memory. */
+static int find_touches(touch_finder *f, int64_t *corner, int64_t count, const int64_t *edge,
+                        int64_t edge_count) {
+  enum { FEW = 12 };
+  const box b = box_of(f, corner, count);
+  const int axis = b.high[1] - b.low[1] > b.high[0] - b.low[0];
+  int64_t *near = malloc(((size_t)edge_count + 1) * sizeof *near), near_count = 0;
+  if (near == NULL) return 0;
+  for (int64_t k = 0; k < edge_count; ++k)
+    if (is_near(f, edge[k], &b)) near[near_count++] = edge[k];
+  int good = 1;
+  if (count <= FEW || b.high[axis] == b.low[axis]) {
+    for (int64_t k = 0; k < near_count && good; ++k)
+      for (int64_t i = 0; i < count && good; ++i) good = test_pair(f, near[k], corner[i]);
+  } else if (near_count > 0) {
+    const int64_t low = partition(f, corner, count, axis, 0.5 * (b.low[axis] + b.high[axis]));
+    good = find_touches(f, corner, low, near, near_count) &&
+           find_touches(f, corner + low, count - low, near, near_count);
+  }
+  free(near);
+  return good;
+}
+
+/* ---- Corners that agree ---- */
+
+/* For qsort. */
+static int compare_touches(const void *left, const void *right) {
+  const touch *a = left, *b = right;
+  if (a->edge != b->edge) return a->edge < b->edge ? -1 : 1;
+  if (a->along != b->along) return a->along < b->along ? -1 : 1;
+  return (a->corner > b->corner) - (a->corner < b->corner);
+}
+
+/* Corners at an end of an edge move there. Returns how many moved. */
+static int64_t merge_corners(const touch_finder *f, cvtm_polygons *rings) {
+  int64_t moved = 0;
+  for (int64_t k = 0; k < f->count; ++k) {
+    const touch *t = &f->found[k];
+    const int64_t ends[2] = {t->edge, f->next[t->edge]};
+    for (int i = 0; i < 2; ++i) {
+      const int64_t to = ends[i] < t->corner ? ends[i] : t->corner;
+      const int64_t from = ends[i] < t->corner ? t->corner : ends[i];
+      if (grid_distance(f->grid[ends[i]], f->grid[t->corner]) > reach) continue;
+      moved += memcmp(rings->points + 2 * from, rings->points + 2 * to, 2 * sizeof(double)) != 0;
+      memcpy(rings->points + 2 * from, rings->points + 2 * to, 2 * sizeof(double));
+    }
+  }
+  return moved;
+}
+
+/* Edges get the corners that touch them. */
+static int insert_corners(const touch_finder *f, cvtm_polygons *rings) {
+  const int64_t count = rings->start[rings->ring_count];
+  double *points = malloc(2 * (size_t)(count + f->count) * sizeof *points);
+  int64_t made = 0, used = 0;
+  if (points == NULL) return 0;
+  for (int64_t r = 0, v = 0; r < rings->ring_count; ++r) {
+    const int64_t end = rings->start[r + 1];
+    rings->start[r] = made;
+    for (; v < end; ++v) {
+      memcpy(points + 2 * made++, rings->points + 2 * v, 2 * sizeof *points);
+      for (; used < f->count && f->found[used].edge == v; ++used) {
+        const double *place = rings->points + 2 * f->found[used].corner;
+        if (memcmp(points + 2 * (made - 1), place, 2 * sizeof *points) != 0)
+          memcpy(points + 2 * made++, place, 2 * sizeof *points);
+      }
+    }
+  }
+  rings->start[rings->ring_count] = made;
+  free(rings->points);
+  rings->points = points;
+  return 1;
+}
+
+/* Memory per corner. */
+typedef struct corners {
+  double *places;
+  cvtm_grid_point *grid;
+  int64_t *next, *corner, *edge;
+  int32_t *ring;
+} corners;
+
+static int describe_corners(const cvtm_polygons *rings, corners *c) {
+  const size_t n = (size_t)rings->start[rings->ring_count];
+  *c = (corners){malloc(2 * n * sizeof *c->places), malloc(n * sizeof *c->grid),
+                 malloc(n * sizeof *c->next),       malloc(n * sizeof *c->corner),
+                 malloc(n * sizeof *c->edge),       malloc(n * sizeof *c->ring)};
+  if (!c->places || !c->grid || !c->next || !c->corner || !c->edge || !c->ring) return 0;
+  memcpy(c->places, rings->points, 2 * n * sizeof *c->places);
+  for (int64_t r = 0; r < rings->ring_count; ++r) {
+    for (int64_t v = rings->start[r]; v < rings->start[r + 1]; ++v) {
+      c->next[v] = v + 1 < rings->start[r + 1] ? v + 1 : rings->start[r];
+      c->ring[v] = (int32_t)r;
+      c->corner[v] = c->edge[v] = v;
+    }
+  }
+  return 1;
+}
+
+/* *changed: whether corners moved or were added. */
+static cvtm_status join_once(cvtm_polygons *rings, int with_exact, int *changed,
+                             cvtm_error *error) {
+  const int64_t count = rings->start[rings->ring_count];
+  corners c;
+  touch_finder f = {0};
+  int good = describe_corners(rings, &c);
+  cvtm_status status = good ? cvtm_snap_points(c.places, count, c.grid, error) : CVTM_OK;
+  *changed = 0;
+  if (good && status == CVTM_OK) {
+    f = (touch_finder){.grid = c.grid, .next = c.next, .ring = c.ring, .with_exact = with_exact};
+    good = find_touches(&f, c.corner, count, c.edge, count);
+  }
+  if (good && f.count > 0) {
+    qsort(f.found, (size_t)f.count, sizeof *f.found, compare_touches);
+    if (merge_corners(&f, rings) == 0) good = insert_corners(&f, rings);
+    *changed = 1;
+  }
+  free(c.places);
+  free(c.grid);
+  free(c.next);
+  free(c.corner);
+  free(c.edge);
+  free(c.ring);
+  free(f.found);
+  return good ? status : cvtm_no_memory(error, "the rings");
+}
+
+/* Without `divide` rings that meet themselves stay whole, and edges get all corners on them. */
+static cvtm_status join_all(cvtm_polygons *rings, int divide, cvtm_error *error) {
+  enum { ROUNDS = 8 }; /* an edge that bends may come within reach of another corner */
+  int changed = 1;
+  for (int round = 0; round < ROUNDS && changed && rings->ring_count > 0; ++round) {
+    cvtm_status status = divide ? rings_divide(rings, error) : CVTM_OK;
+    changed = 0;
+    if (status == CVTM_OK && rings->ring_count > 1)
+      status = join_once(rings, !divide, &changed, error);
+    if (status != CVTM_OK) return status;
+  }
+  return CVTM_OK;
+}
+
+/* Divides rings (cvtm_rings_divide). Corners within 1.5 steps of the predicates' grid (2^-30 of the
+ * longer side of the bounding box) of corners of other rings move there, and those so near edges of
+ * other rings become corners of these, too: rings that touch but for rounding then touch exactly.
+ */
+static cvtm_status rings_join(cvtm_polygons *rings, cvtm_error *error) {
+  return join_all(rings, 1, error);
+}
+
+cvtm_status cvtm_rings_touch(cvtm_polygons *rings, cvtm_error *error) {
+  return join_all(rings, 0, error);
+}
+
+/* ---- CSV ---- */
+
+static int is_header(cvtm_csv_line line) {
+  return *line.at == '"' || cvtm_is_letter((unsigned char)*line.at);
+}
+
+static int take_coordinate(cvtm_csv_line *line, double *value) {
+  cvtm_csv_field field;
+  return cvtm_csv_next_field(line, &field) &&
+         cvtm_token_number((cvtm_token){field.text, field.length}, value);
+}
+
+/* An empty line ends a ring; a line that holds only a comment does not. */
+static cvtm_status read_csv(cvtm_source *s, cvtm_ring_collector *c) {
+  cvtm_status status = CVTM_OK;
+  int may_be_header = 1;
+  for (; s->at < s->size && status == CVTM_OK; ++s->line) {
+    cvtm_csv_line line = cvtm_csv_take_line(s->data, s->size, &s->at);
+    double x, y;
+    if (line.at == line.end) {
+      if (!line.has_comment) status = cvtm_ring_close(c);
+      continue;
+    }
+    const int header = may_be_header && is_header(line);
+    may_be_header = 0;
+    if (header) continue;
+    if (c->open == 0) status = cvtm_ring_begin_shape(c, NULL);
+    if (status != CVTM_OK) break;
+    if (take_coordinate(&line, &x) && take_coordinate(&line, &y))
+      status = cvtm_ring_add_point(c, x, y);
+    else
+      status = cvtm_source_fail(s, "a corner needs two numbers");
+  }
+  return status == CVTM_OK ? cvtm_ring_close(c) : status;
+}
+
+/* ---- GeoJSON ---- */
+
+static cvtm_status read_json_ring(const cJSON *ring, cvtm_ring_collector *c) {
+  const cJSON *position;
+  if (!cJSON_IsArray(ring)) return cvtm_source_fail(c->source, "a ring is no array");
+  cJSON_ArrayForEach(position, ring) {
+    const cJSON *x = cJSON_IsArray(position) ? position->child : NULL;
+    const cJSON *y = x != NULL ? x->next : NULL;
+    if (!cJSON_IsNumber(x) || !cJSON_IsNumber(y)) {
+      return cvtm_source_fail(c->source, "ring %" PRId64 ": a position needs two numbers",
+                              c->rings.ring_count);
+    }
+    const cvtm_status status = cvtm_ring_add_point(c, x->valuedouble, y->valuedouble);
+    if (status != CVTM_OK) return status;
+  }
+  return cvtm_ring_close(c);
+}
+
+/* Arrays nested so deep: 1 for rings of a polygon, 2 for polygons. */
+static cvtm_status read_json_rings(const cJSON *array, int depth, cvtm_ring_collector *c) {
+  const cJSON *item;
+  if (!cJSON_IsArray(array)) return cvtm_source_fail(c->source, "coordinates are no array");
+  cJSON_ArrayForEach(item, array) {
+    const cvtm_status status =
+        depth > 1 ? read_json_rings(item, depth - 1, c) : read_json_ring(item, c);
+    if (status != CVTM_OK) return status;
+  }
+  return CVTM_OK;
+}
+
+/* The name of a feature: a property, or its id. NULL: none. number: space for one. */
+static const char *name_of_feature(const cJSON *feature, char number[32]) {
+  static const char *const keys[] = {"name", "material", "label", "region", "class"};
+  enum { KEYS = sizeof keys / sizeof keys[0] };
+  const cJSON *properties = cJSON_GetObjectItemCaseSensitive(feature, "properties");
+  for (int k = 0; k <= KEYS; ++k) {
+    const cJSON *value = k < KEYS ? cJSON_GetObjectItem(properties, keys[k])
+                                  : cJSON_GetObjectItemCaseSensitive(feature, "id");
+    if (cJSON_IsString(value) && *value->valuestring != 0) return value->valuestring;
+    if (!cJSON_IsNumber(value)) continue;
+    snprintf(number, 32, "%.9g", value->valuedouble);
+    return number;
+  }
+  return NULL;
+}
+
+static cvtm_status begin_feature(const cJSON *feature, cvtm_ring_collector *c) {
+  char number[32];
+  const char *name = name_of_feature(feature, number);
+  if (name != NULL) c->names_divide = 1;
+  return cvtm_ring_begin_shape(c, name);
+}
+
+/* Depth is limited by the parser. in_feature: the geometry's shape has begun. */
+static cvtm_status read_json_object(const cJSON *object, int in_feature, cvtm_ring_collector *c) {
+  const char *type = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, "type"));
+  if (type == NULL) return cvtm_source_fail(c->source, "an object without a type");
+  const cJSON *coordinates = cJSON_GetObjectItemCaseSensitive(object, "coordinates");
+  const int depth = strcmp(type, "Polygon") == 0 ? 1 : strcmp(type, "MultiPolygon") == 0 ? 2 : 0;
+  if (depth > 0) {
+    const cvtm_status status = in_feature ? CVTM_OK : cvtm_ring_begin_shape(c, NULL);
+    return status == CVTM_OK ? read_json_rings(coordinates, depth, c) : status;
+  }
+  if (strcmp(type, "Feature") == 0) {
+    const cJSON *geometry = cJSON_GetObjectItemCaseSensitive(object, "geometry");
+    if (!cJSON_IsObject(geometry)) return CVTM_OK;
+    const cvtm_status status = begin_feature(object, c);
+    return status == CVTM_OK ? read_json_object(geometry, 1, c) : status;
+  }
+  const char *list = strcmp(type, "FeatureCollection") == 0    ? "features"
+                     : strcmp(type, "GeometryCollection") == 0 ? "geometries"
+                                                               : NULL;
+  if (list == NULL) return CVTM_OK; /* points and lines bound nothing */
+  const cJSON *item;
+  cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(object, list)) {
+    const cvtm_status status = read_json_object(item, in_feature, c);
+    if (status != CVTM_OK) return status;
+  }
+  return CVTM_OK;
+}
+
+static cvtm_status read_geojson(cvtm_source *s, cvtm_ring_collector *c) {
+  const char *end = NULL;
+  errno = 0;
+  cJSON *root = cJSON_ParseWithLengthOpts((const char *)s->data, s->size, &end, 0);
+  /* cJSON does not tell; the C library does. */
+  if (root == NULL && errno == ENOMEM) return cvtm_source_no_memory(s);
+  s->offsets = 1;
+  if (root == NULL) {
+    s->at = end != NULL ? (size_t)(end - (const char *)s->data) : 0;
+    return cvtm_source_fail(s, "this is no JSON");
+  }
+  const cvtm_status status = read_json_object(root, 0, c);
+  cJSON_Delete(root);
+  return status;
+}
+
+/* ---- What crosses what, and which way round ---- */
+
+static int64_t ring_of(const cvtm_polygons *rings, int64_t point) {
+  return cvtm_lower_bound_64((const uint64_t *)rings->start, 0, rings->ring_count,
+                             (uint64_t)point + 1) -
+         1;
+}
+
+static cvtm_status refuse_pair(const cvtm_polygons *rings, const int64_t pair[2], const char *name,
+                               cvtm_error *error) {
+  const int64_t ring = ring_of(rings, pair[0]), other = ring_of(rings, pair[1]);
+  const double *a = rings->points + 2 * pair[0], *b = rings->points + 2 * pair[1];
+  if (ring == other) {
+    return cvtm_fail(error, CVTM_ERROR_INPUT,
+                     "%s: ring %" PRId64
+                     " meets itself: the edges that begin at (%g, %g) and at (%g, %g)",
+                     name, ring, a[0], a[1], b[0], b[1]);
+  }
+  return cvtm_fail(error, CVTM_ERROR_INPUT,
+                   "%s: rings %" PRId64 " and %" PRId64
+                   " cross: the edges that begin at (%g, %g) and at (%g, %g)",
+                   name, ring, other, a[0], a[1], b[0], b[1]);
+}
+
+static void reverse(double *points, int64_t count) {
+  for (int64_t i = 0, k = count - 1; i < k; ++i, --k) {
+    for (int axis = 0; axis < 2; ++axis) {
+      const double swap = points[2 * i + axis];
+      points[2 * i + axis] = points[2 * k + axis];
+      points[2 * k + axis] = swap;
+    }
+  }
+}
+
+void cvtm_polygons_turn(cvtm_polygons *polygons, int height) {
+  if (!polygons->y_up) return;
+  for (int64_t r = 0; r < polygons->ring_count; ++r) {
+    const int64_t first = polygons->start[r], end = polygons->start[r + 1];
+    for (int64_t k = first; k < end; ++k)
+      polygons->points[2 * k + 1] = height - polygons->points[2 * k + 1];
+    reverse(polygons->points + 2 * first, end - first);
+  }
+  polygons->y_up = 0;
+}
+
+cvtm_status cvtm_rings_refuse_crossings(const cvtm_polygons *rings, const char *name,
+                                        cvtm_error *error) {
+  const double depth = 32; /* grid steps; joining moves an edge by fewer */
+  int64_t pair[2];
+  const cvtm_status status =
+      cvtm_find_deep_crossing(rings->points, rings->start, rings->ring_count, depth, pair, error);
+  return status == CVTM_OK && pair[0] >= 0 ? refuse_pair(rings, pair, name, error) : status;
+}
+
+static cvtm_status check_rings(cvtm_polygons *rings, const char *name, cvtm_error *error) {
+  uint8_t *reversed = malloc((size_t)rings->ring_count);
+  if (reversed == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", name);
+  int64_t pair[2];
+  cvtm_status status =
+      cvtm_check_rings(rings->points, rings->start, rings->ring_count, reversed, pair, error);
+  if (status == CVTM_OK && pair[0] >= 0) status = refuse_pair(rings, pair, name, error);
+  for (int64_t r = 0; r < rings->ring_count && status == CVTM_OK; ++r) {
+    const int64_t first = rings->start[r];
+    if (reversed[r]) reverse(rings->points + 2 * first, rings->start[r + 1] - first);
+  }
+  free(reversed);
+  return status;
+}
+
+/* ---- Reading ---- */
+
+typedef cvtm_status (*reader)(cvtm_source *source, cvtm_ring_collector *c);
+
+static reader find_reader(const char *extension) {
+  if (strcmp(extension, "csv") == 0) return read_csv;
+  if (strcmp(extension, "svg") == 0) return cvtm_read_polygons_svg;
+  if (strcmp(extension, "json") == 0 || strcmp(extension, "geojson") == 0) return read_geojson;
+  return strcmp(extension, "poly") == 0 ? cvtm_read_polygons_poly : NULL;
+}
+
+static cvtm_status fail_unknown(const char *name, cvtm_error *error) {
+  return cvtm_fail(error, CVTM_ERROR_ARGUMENT,
+                   "%s: unknown polygon format (known: csv, geojson, svg, poly)", name);
+}
+
+int cvtm_polygon_format_known(const char *path) {
+  char buffer[16];
+  return find_reader(cvtm_file_extension(path, buffer, sizeof buffer)) != NULL;
+}
+
+cvtm_status cvtm_rings_read(const char *extension, cvtm_source *source, cvtm_ring_collector *c) {
+  const reader read = find_reader(extension);
+  *c = (cvtm_ring_collector){.source = source};
+  if (read == NULL) return fail_unknown(source->name, source->error);
+  const cvtm_numeric_locale locale = cvtm_numeric_locale_enter();
+  const cvtm_status status = read(source, c);
+  cvtm_numeric_locale_leave(locale);
+  return status;
+}
+
+cvtm_status cvtm_polygons_read_bytes(const char *extension, const unsigned char *bytes, size_t size,
+                                     const char *name, cvtm_polygons *polygons, cvtm_error *error) {
+  cvtm_source source = cvtm_source_open(name, bytes, size, error);
+  cvtm_ring_collector c;
+  cvtm_status status = cvtm_rings_read(extension, &source, &c);
+  if (status == CVTM_OK) status = cvtm_rings_refuse_crossings(&c.rings, name, error);
+  if (status == CVTM_OK) status = rings_join(&c.rings, error);
+  if (status == CVTM_OK && c.rings.ring_count == 0) {
+    status = cvtm_fail(error, CVTM_ERROR_INPUT, "%s: no polygon with an area", name);
+  }
+  if (status == CVTM_OK) status = check_rings(&c.rings, name, error);
+  if (status == CVTM_OK) {
+    *polygons = c.rings;
+    polygons->y_up = strcmp(extension, "poly") == 0;
+    c.rings = (cvtm_polygons){0};
+  }
+  cvtm_ring_collector_free(&c);
+  return status;
+}
+
+cvtm_status cvtm_polygons_load(const char *path, unsigned char **bytes, size_t *size,
+                               cvtm_error *error) {
+  const size_t limit = (size_t)1 << 31;
+  char buffer[16];
+  const char *extension = cvtm_file_extension(path, buffer, sizeof buffer);
+  if (find_reader(extension) == NULL) return fail_unknown(path, error);
+  return strcmp(extension, "poly") == 0 ? cvtm_triangle_load_poly(path, bytes, size, error)
+                                        : cvtm_file_read(path, limit, bytes, size, error);
+}
+
+cvtm_status cvtm_polygons_read(const char *path, cvtm_polygons *polygons, cvtm_error *error) {
+  char buffer[16];
+  unsigned char *bytes;
+  size_t size;
+  cvtm_status status = cvtm_polygons_load(path, &bytes, &size, error);
+  if (status != CVTM_OK) return status;
+  status = cvtm_polygons_read_bytes(cvtm_file_extension(path, buffer, sizeof buffer), bytes, size,
+                                    path, polygons, error);
+  free(bytes);
+  return status;
+}

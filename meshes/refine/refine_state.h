@@ -1,0 +1,167 @@
+/* Inside meshes only: what the files refine*.c share. */
+#ifndef CVTMESH_MESHES_REFINE_REFINE_STATE_H
+#define CVTMESH_MESHES_REFINE_REFINE_STATE_H
+
+#include "meshes/delaunay/half_edges.h"
+#include "meshes/refine.h"
+#include "meshes/delaunay/grid.h"
+
+typedef enum cvtm_vertex_kind {
+  CVTM_VERTEX_GIVEN,      /* of the boundary as given: stays */
+  CVTM_VERTEX_ON_SEGMENT, /* added between the ends of a segment */
+  CVTM_VERTEX_SITE,       /* given inside */
+  CVTM_VERTEX_FREE        /* added inside */
+} cvtm_vertex_kind;
+
+typedef struct cvtm_refine_vertex {
+  double scale;    /* grid steps: the distances in the input around it, or around its parents */
+  int32_t segment; /* that it is on, or -1 */
+  int32_t copy;    /* on a segment with a twin: the vertex at the same place on the twin */
+  uint8_t kind;    /* cvtm_vertex_kind */
+  uint8_t cause;   /* why it was added: CVTM_CAUSE_... */
+} cvtm_refine_vertex;
+
+enum { CVTM_CAUSE_NONE, CVTM_CAUSE_ANGLE, CVTM_CAUSE_AREA };
+
+/* No twin: the segment is on no side; or there is none, and the segment is not divided. */
+enum { CVTM_TWIN_NONE = -1, CVTM_TWIN_MISSING = -2 };
+
+/* A triangle with a side shorter than this share of the distance between the pieces of the input
+ * around it is not split for its angle: where the bound cannot be reached, refinement would not
+ * end. */
+static const double cvtm_least_share = 1.0 / 8;
+static const double cvtm_fewest_steps = 2; /* of a part that is split, or a side */
+/* Where pieces of the input are nearer to each other, in steps, or sides are shorter than half of
+ * this, rounding to the grid changes angles by degrees, and they may stay below the bound. */
+static const double cvtm_narrow_steps = 32;
+
+/* A triangle that has to be split, or has to be looked at again. */
+typedef struct cvtm_bad_triangle {
+  double priority; /* larger ones first */
+  int64_t number;  /* earlier ones first */
+  int64_t triangle;
+  int32_t corner[3];
+  int tries;
+} cvtm_bad_triangle;
+
+/* A part of a segment that has to be split, by its ends as it was found. */
+typedef struct cvtm_bad_part {
+  int64_t half;
+  int32_t from, to;
+  double scale; /* of the vertex that asks for it */
+} cvtm_bad_part;
+
+typedef struct cvtm_refiner {
+  cvtm_half_edges m;
+  const cvtm_refine_options *options;
+  cvtm_grid_frame frame;
+  cvtm_refine_vertex *vertex; /* per vertex of m */
+  int64_t vertex_capacity;
+  int32_t
+      *ends; /* 2 per segment: the vertices that it connects; the outside is never on its left */
+  uint8_t *borders_outside; /* per segment: the outside is on its right */
+  int64_t *meeting;  /* given_count + 1: where the segments of each given vertex begin in `met` */
+  int32_t *met;      /* the segments of all given vertices, one vertex after another */
+  int32_t *twin;     /* per segment on a side of a periodic image: the same segment on the opposite
+                        side, with which it is divided, or CVTM_TWIN_... */
+  uint8_t *is_acute; /* per given vertex: two segments meet at less than 60 degrees */
+  uint8_t *touches;  /* per given vertex: the boundary touches itself there, so that the vertex has
+                        triangles that are not reached from the others */
+  int touch_count;   /* of such vertices */
+  int64_t given_count; /* vertices of the boundary: the first ones */
+  int64_t segment_count;
+  int keeps_inside; /* nonzero: new vertices on the border are not outside, so that pieces of it
+                       that are a grid step apart do not cross */
+  double cotangent; /* of the smallest angle that is good */
+  int relocates;    /* nonzero: corners are moved before vertices are inserted */
+  int64_t most;     /* the number of vertices at which insertion for angles ends */
+  int64_t polls;    /* how often options->stop was due */
+  int stopped;
+  double lens; /* a vertex that sees a part at an angle with at most this cosine is too near */
+  double off_centre;
+  cvtm_bad_triangle *heap;
+  int64_t heap_count, heap_capacity, numbers;
+  cvtm_bad_part *parts;
+  int64_t part_count, part_capacity;
+  int64_t *changed; /* triangles */
+  int64_t changed_count, changed_capacity;
+  int64_t *stamp; /* per triangle: the round in which it was listed as changed */
+  int64_t stamp_capacity, round;
+  cvtm_refine_figures *figures;
+  cvtm_error *error;
+} cvtm_refiner;
+
+/* Nonzero for a vertex that was given on the boundary or added there. */
+static inline int cvtm_is_on_boundary(const cvtm_refiner *r, int64_t v) {
+  return r->vertex[v].kind == CVTM_VERTEX_GIVEN || r->vertex[v].kind == CVTM_VERTEX_ON_SEGMENT;
+}
+
+static inline int64_t cvtm_most_points(const cvtm_refine_options *options) {
+  return options->most_points > 0 ? options->most_points : 100000000;
+}
+
+static inline double cvtm_length2(cvtm_grid_point a, cvtm_grid_point b) {
+  const double x = (double)a.x - b.x, y = (double)a.y - b.y;
+  return x * x + y * y;
+}
+
+/* Cosine and sine, times the lengths, of the angle at a from b to c. */
+static inline double cvtm_dot_at(cvtm_grid_point a, cvtm_grid_point b, cvtm_grid_point c) {
+  return (double)(((int64_t)b.x - a.x) * ((int64_t)c.x - a.x) +
+                  ((int64_t)b.y - a.y) * ((int64_t)c.y - a.y));
+}
+
+double cvtm_triangle_cotangent(const cvtm_refiner *r, int64_t t);
+/* The half-edge of a triangle's shortest side. */
+int64_t cvtm_shortest_side(const cvtm_refiner *r, int64_t t);
+/* The area of a triangle over its cap. */
+double cvtm_triangle_excess(const cvtm_refiner *r, int64_t t);
+/* The given vertex whose small angle keeps a triangle below the bound; -1 if none does.
+ * *cotangent: of that angle. */
+int32_t cvtm_small_corner_of(const cvtm_refiner *r, int64_t t, double *cotangent);
+
+/* Lists in r->changed the triangles that changed since there were `mark` changes, each once. */
+cvtm_status cvtm_list_changed(cvtm_refiner *r, int64_t mark);
+
+/* Where a segment passes the parameter s (0: its first end, 1: the second): a grid point exactly on
+ * it if there is one within the tolerance of s, else the nearest to it; with r->keeps_inside, of a
+ * segment with the outside beside it, one that is not outside. */
+cvtm_grid_point cvtm_segment_place(const cvtm_refiner *r, int32_t segment, double s,
+                                   double tolerance);
+double cvtm_segment_parameter(const cvtm_refiner *r, int32_t segment, cvtm_grid_point p);
+
+/* Finds the twins of segments, by the places of the mesh's vertices. */
+cvtm_status cvtm_refine_pair_segments(cvtm_refiner *r, const double *points);
+/* Vertices at the ends of twins have the smaller scale of both, and are acute if one of them is. */
+void cvtm_refine_share_corners(cvtm_refiner *r);
+
+/* Finds the vertices at which the boundary touches itself. */
+cvtm_status cvtm_refine_find_touches(cvtm_refiner *r);
+/* Divides segments between two of these, which cvtm_refine_find_part may not find. */
+cvtm_status cvtm_refine_divide_between_touches(cvtm_refiner *r);
+
+/* Nonzero from the moment on that options->stop ends the refinement. */
+int cvtm_refine_is_over(cvtm_refiner *r);
+/* Splits until all is good, or nothing more is allowed. */
+cvtm_status cvtm_refine_insert(cvtm_refiner *r);
+/* Moves vertices of bad triangles; nothing becomes worse. */
+cvtm_status cvtm_refine_repair(cvtm_refiner *r);
+/* Moves a corner of a bad triangle so that all triangles around are good. *done: it did. */
+cvtm_status cvtm_refine_relocate(cvtm_refiner *r, int64_t t, int *done);
+/* Moves sites towards their wishes (2 per vertex, in grid steps) as far as all stays good. */
+cvtm_status cvtm_refine_approach(cvtm_refiner *r, const double *wish, int64_t *moved);
+/* Makes one segment of those that are parts of a straight edge, so that the vertices between them
+ * may move along it. corner: per vertex, it stays. */
+cvtm_status cvtm_refine_join_segments(cvtm_refiner *r, const uint8_t *corner);
+/* cvtm_refine_boundary_angles, for a refiner that has been set up. */
+cvtm_status cvtm_refine_raise_at_boundary(cvtm_refiner *r, cvtm_boundary_angles *figures);
+/* Moves vertices so that all angles are larger than the bound, which holds, as far as steps of a
+ * quarter of a degree succeed. */
+cvtm_status cvtm_refine_raise(cvtm_refiner *r, double bound);
+/* Removes vertices as long as all stays good. */
+cvtm_status cvtm_refine_simplify(cvtm_refiner *r);
+/* Puts vertices at the circumcentres of the largest triangles while there are fewer than `wanted`,
+ * where no triangle becomes bad and no segment comes too near. */
+cvtm_status cvtm_refine_fill(cvtm_refiner *r, int64_t wanted);
+
+#endif
