@@ -21,7 +21,7 @@ cvtm_status cvtm_fail(cvtm_error *error, cvtm_status status, const char *format,
     va_list arguments;
     va_start(arguments, format);
     error->status = status;
-    const cvtm_numeric_locale locale = cvtm_numeric_locale_enter();
+    cvtm_numeric_locale locale = cvtm_numeric_locale_enter();
     vsnprintf(error->message, sizeof error->message, format, arguments);
     cvtm_numeric_locale_leave(locale);
     va_end(arguments);

@@ -20,10 +20,10 @@ CVTM_API_BEGIN
  * pdas       primal-dual active set, a semismooth Newton method; any M- or H-matrix
  * tnnmg needs a symmetric positive definite matrix. On a stored matrix tnnmg continues as pdas if
  * its cycles stall, or if they are still slow after 20, as with coefficients that jump by orders of
- * magnitude. Symmetry and a positive diagonal are checked, definiteness is not: the stop says whether
- * a solution was found. On a matrix that is not symmetric, pdas continues beyond the tolerance, while it makes
- * progress, until the 1-norm of the residual of the rows divided by their diagonals has fallen by
- * the same factor. */
+ * magnitude. Symmetry and a positive diagonal are checked, definiteness is not: the stop says
+ * whether a solution was found. On a matrix that is not symmetric, pdas continues beyond the
+ * tolerance, while it makes progress, until the 1-norm of the residual of the rows divided by their
+ * diagonals has fallen by the same factor. */
 #define CVTM_LCP_METHOD_LIST(X) \
   X(CVTM_LCP_AUTO, "auto")      \
   X(CVTM_LCP_PSOR, "psor")      \

@@ -312,7 +312,7 @@ cvtm_status cvtm_matrix_market_write(const char *path, const cvtm_csr *matrix, c
                      matrix->rows, matrix->columns);
   const cvtm_status status = cvtm_output_open(path, &output, error);
   if (status != CVTM_OK) return status;
-  const cvtm_numeric_locale locale = cvtm_numeric_locale_enter();
+  cvtm_numeric_locale locale = cvtm_numeric_locale_enter();
   write_matrix(cvtm_output_stream(output), matrix);
   cvtm_numeric_locale_leave(locale);
   return cvtm_output_commit(output, error);

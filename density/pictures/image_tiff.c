@@ -127,7 +127,7 @@ static int find_nodata(TIFF *tiff, double *nodata) {
   char text[64] = "", *end;
   if (value == NULL || count >= sizeof text) return 0;
   memcpy(text, value, count);
-  const cvtm_numeric_locale locale = cvtm_numeric_locale_enter();
+  cvtm_numeric_locale locale = cvtm_numeric_locale_enter();
   *nodata = strtod(text, &end);
   cvtm_numeric_locale_leave(locale);
   return end != text;

@@ -25,7 +25,7 @@ cvtm_status cvtm_source_fail(cvtm_source *source, const char *format, ...) {
   char reason[256];
   va_list arguments;
   va_start(arguments, format);
-  const cvtm_numeric_locale locale = cvtm_numeric_locale_enter();
+  cvtm_numeric_locale locale = cvtm_numeric_locale_enter();
   vsnprintf(reason, sizeof reason, format, arguments);
   cvtm_numeric_locale_leave(locale);
   va_end(arguments);
@@ -317,7 +317,7 @@ static char *put_decimal(char *to, uint64_t digits, int decimals) {
 }
 
 static char *print_number(char *to, double value) {
-  const cvtm_numeric_locale locale = cvtm_numeric_locale_enter();
+  cvtm_numeric_locale locale = cvtm_numeric_locale_enter();
   int length = snprintf(to, CVTM_TEXT_NUMBER, "%.15g", value);
   if (strtod(to, NULL) != value) length = snprintf(to, CVTM_TEXT_NUMBER, "%.17g", value);
   cvtm_numeric_locale_leave(locale);
@@ -347,7 +347,7 @@ char *cvtm_text_number(char *to, double value) {
 }
 
 static char *print_fixed(char *to, double value, int decimals) {
-  const cvtm_numeric_locale locale = cvtm_numeric_locale_enter();
+  cvtm_numeric_locale locale = cvtm_numeric_locale_enter();
   int length = snprintf(to, CVTM_TEXT_FIXED, "%.*f", decimals, value);
   cvtm_numeric_locale_leave(locale);
   while (decimals > 0 && to[length - 1] == '0') --length;

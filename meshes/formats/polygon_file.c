@@ -708,7 +708,7 @@ cvtm_status cvtm_rings_read(const char *extension, cvtm_source *source, cvtm_rin
   const reader read = find_reader(extension);
   *c = (cvtm_ring_collector){.source = source};
   if (read == NULL) return fail_unknown(source->name, source->error);
-  const cvtm_numeric_locale locale = cvtm_numeric_locale_enter();
+  cvtm_numeric_locale locale = cvtm_numeric_locale_enter();
   const cvtm_status status = read(source, c);
   cvtm_numeric_locale_leave(locale);
   return status;

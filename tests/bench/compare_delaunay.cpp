@@ -1,5 +1,5 @@
-// One rival of tests/bench/compare_delaunay.py: triangulates the points of a file of doubles (x, y, ...),
-// prints the processor seconds until the corners of its triangles are in an array, and writes
+// One rival of tests/bench/compare_delaunay.py: triangulates the points of a file of doubles (x, y,
+// ...), prints the processor seconds until the corners of its triangles are in an array, and writes
 // these as int32. Compiled with one of -DUSE_CGAL, -DUSE_DELAUNATOR, -DUSE_GEOGRAM and
 // -DUSE_CVTMESH.
 #include <cstdint>
