@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# The shared library can replace that of the last release of the same major version: abidiff finds
-# no incompatible change. The release is a tag, or else the commit that CHANGELOG.md names.
+# The shared library can replace that of the last release: abidiff finds no incompatible change,
+# or CHANGELOG.md says under [Unreleased] that the next release has a new major version, and names
+# every function that went. The release is a tag, or else the commit that CHANGELOG.md names.
 # usage: check_abi.sh [TAG|COMMIT]
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -32,9 +33,20 @@ build . "$work/now"
 # Bit 8 of the exit status says that a change is incompatible; additions are not.
 status=0
 abidiff --headers-dir1 "$work/before/include" --headers-dir2 "$work/now/include" \
-  "$work/before/libcvtmesh.so" "$work/now/libcvtmesh.so" || status=$?
-if [ $((status & 11)) -ne 0 ]; then
+  "$work/before/libcvtmesh.so" "$work/now/libcvtmesh.so" >"$work/changes" || status=$?
+cat "$work/changes"
+if [ $((status & 11)) -eq 0 ]; then
+  echo "ABI: compatible with $tag"
+  exit 0
+fi
+sed -n '/^## \[Unreleased\]/,/^## \[[0-9]/p' CHANGELOG.md >"$work/unreleased"
+if [ $((status & 3)) -ne 0 ] || ! grep -q "next release is $((major + 1))\.0\.0" "$work/unreleased"; then
   echo "ABI: programs linked to $tag would break" >&2
   exit 1
 fi
-echo "ABI: compatible with $tag"
+missing=0
+for name in $(sed -n "s/^ *\[D\] '.*function .*[ *]\([a-z0-9_]*\)(.*/\1/p" "$work/changes"); do
+  grep -qw "$name" "$work/unreleased" || { echo "ABI: $name went, and CHANGELOG.md does not say so" >&2; missing=1; }
+done
+[ $missing -eq 0 ]
+echo "ABI: the next major version breaks programs linked to $tag, as CHANGELOG.md says"
