@@ -50,6 +50,8 @@ REASONS = {
     "cli/batch.c": "the jobs, their devices and the journal share one state",
     "cli/mesh.c": "two ways to a mesh, of an outline and of points, with one set of options",
     "density/pictures/image_tiff.c": "every layout of samples that TIFF has",
+    "draw/drawing_files.c": "a writer for each kind of drawing, over one walk along its strokes",
+    "draw/tour.c": "a tour, from its first edges to its last exchange",
     "meshes/delaunay/delaunay.c": "the sort that divides the points, and the triangulation of them",
     "meshes/domain/boundary.c": "sampling, sliding and fitting all place the cuts of a stretch",
     "meshes/domain/contour_trace.c": "arcs, their specks and their corners: what marching squares leave",
@@ -62,6 +64,7 @@ REASONS = {
     "meshes/refine/refine.c": "setting up, measuring and the result of a refinement",
     "meshes/refine/refine_improve.c": "every move of a vertex asks for the same room",
     "meshes/refine/refine_insert.c": "new vertices inside and on segments, which ask for each other",
+    "viewer/solver.c": "the thread that solves, and what steers it",
 }
 
 
