@@ -188,12 +188,12 @@ def test_a_line_after_a_torn_one(work, shim):
 
 
 def test_only_journals_are_removed(work):
-    for name in ("j.shard0", "j.rank1", "j.shard1.rank2", "j.shard", "j.rank1.bak", "j.shard-notes",
-                 "j.rank1x", "k.shard0"):
+    for name in ("j.shard0", "j.shard12", "j.shard", "j.shard1.bak", "j.shard-notes", "j.shard1x",
+                 "k.shard0"):
         work.file(name, "")
     work.call("batch", "in/*.pgm", *SMALL, *OUTPUTS, "--journal", "j")
     assert [name for name in work.names() if name[0] in "jk"] == [
-        "j", "j.rank1.bak", "j.rank1x", "j.shard", "j.shard-notes", "k.shard0"]
+        "j", "j.shard", "j.shard-notes", "j.shard1.bak", "j.shard1x", "k.shard0"]
 
 
 def test_a_journal_that_is_no_file(work):
