@@ -5,9 +5,9 @@
 #include "base/device.h"
 #include "base/numeric_locale.h"
 #include "cli/batch.h"
-#include "cli/batch_ranks.h"
 #include "cli/cli.h"
 #include "cli/files.h"
+#include "cli/mpi_ranks.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/report.h"
@@ -49,21 +49,14 @@ typedef struct batch_devices {
   pthread_cond_t returned;
 } batch_devices;
 
-/* Adds the CUDA devices of this rank: all if it is alone on its machine, else every local_size-th;
- * ranks share devices if there are fewer devices than ranks. */
-static void add_all(batch_devices *devices, int local_rank, int local_size) {
-  const int found = cvtm_cuda_count(NULL);
-  if (found == 0) return;
-  const int step = local_size < found ? local_size : found;
-  for (int k = local_rank % found % step; k < found && devices->count < DEVICES_MAX; k += step)
-    snprintf(devices->name[devices->count++], NAME_SIZE, "cuda:%d", k);
-}
-
-static cvtm_status add_names(batch_devices *devices, const char *names, int local_rank,
-                             int local_size, cvtm_error *error) {
+static cvtm_status add_names(batch_devices *devices, const char *names, cvtm_error *error) {
   const int is_auto = strcmp(names, "auto") == 0;
   if (is_auto || strcmp(names, "all") == 0) {
-    add_all(devices, local_rank, local_size);
+    const int found = cvtm_cuda_count(NULL);
+    while (devices->count < found && devices->count < DEVICES_MAX) {
+      snprintf(devices->name[devices->count], NAME_SIZE, "cuda:%d", devices->count);
+      ++devices->count;
+    }
     if (devices->count == 0) strcpy(devices->name[devices->count++], is_auto ? "cpu" : "cuda");
     return CVTM_OK;
   }
@@ -79,9 +72,8 @@ static cvtm_status add_names(batch_devices *devices, const char *names, int loca
 
 /* On the CPU many runs with one thread each use the cores best. A run gets several threads only if
  * there are fewer jobs than cores. */
-static void share_out(batch_devices *devices, const cli_options *options, const batch_ranks *ranks,
-                      int64_t jobs) {
-  const int available = options->threads > 0 ? (int)options->threads : batch_ranks_cores(ranks);
+static void share_out(batch_devices *devices, const cli_options *options, int64_t jobs) {
+  const int available = options->threads > 0 ? (int)options->threads : omp_get_num_procs();
   const int most = devices->is_cuda ? RUNS_PER_GPU : available;
   const int64_t needed = (jobs + devices->count - 1) / devices->count;
   devices->runs = options->batch.jobs > 0 ? (int)options->batch.jobs : most;
@@ -124,22 +116,20 @@ static void batch_devices_close(batch_devices *devices) {
   free(devices);
 }
 
-/* Opens the devices of --device. `auto` and `all` mean every CUDA device, divided among the ranks
- * of this machine; `auto` means the CPU if there is none. jobs: an upper bound of the number of
- * jobs. */
-static cvtm_status batch_devices_open(const cli_options *options, const batch_ranks *ranks,
-                                      int64_t jobs, batch_devices **result, cvtm_error *error) {
+/* Opens the devices of --device. `auto` and `all` mean every CUDA device; `auto` means the CPU if
+ * there is none. jobs: an upper bound of the number of jobs. */
+static cvtm_status batch_devices_open(const cli_options *options, int64_t jobs,
+                                      batch_devices **result, cvtm_error *error) {
   /* With the default of 8 connections, further streams would wait for one another. */
   (void)setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
   batch_devices *devices = calloc(1, sizeof *devices);
   if (devices == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory for devices");
   pthread_mutex_init(&devices->lock, NULL);
   pthread_cond_init(&devices->returned, NULL);
-  cvtm_status status = add_names(devices, options->device, batch_ranks_local_rank(ranks),
-                                 batch_ranks_local_size(ranks), error);
+  cvtm_status status = add_names(devices, options->device, error);
   if (status == CVTM_OK) {
     devices->is_cuda = strncmp(devices->name[0], "cuda", 4) == 0;
-    share_out(devices, options, ranks, jobs);
+    share_out(devices, options, jobs);
     status = open_handles(devices, error);
   }
   if (status != CVTM_OK && devices->is_cuda && strcmp(options->device, "auto") == 0) {
@@ -147,7 +137,7 @@ static cvtm_status batch_devices_open(const cli_options *options, const batch_ra
     devices->count = 1;
     devices->is_cuda = 0;
     strcpy(devices->name[0], "cpu");
-    share_out(devices, options, ranks, jobs);
+    share_out(devices, options, jobs);
     status = open_handles(devices, error);
   }
   if (status == CVTM_OK)
@@ -212,7 +202,6 @@ typedef enum stage { STAGE_READ, STAGE_WAIT, STAGE_SOLVE, STAGE_WRITE, STAGE_COU
 
 typedef struct batch {
   const cli_options *options;
-  batch_ranks *ranks;
   batch_list *list;
   batch_journal *journal;
   batch_devices *devices;
@@ -222,8 +211,9 @@ typedef struct batch {
   int64_t listed;        /* jobs in the whole list */
   int64_t mine;          /* jobs of this shard */
   double start;
-  int visible; /* a progress line is shown */
-  pthread_mutex_t list_lock;
+  int visible;               /* a progress line is shown */
+  pthread_mutex_t list_lock; /* protects the list and the next member */
+  int64_t next;              /* of the jobs of this shard */
 
   pthread_mutex_t lock; /* protects the members below */
   pthread_cond_t ended; /* signalled when a lane has ended */
@@ -236,13 +226,12 @@ typedef struct batch {
 
 /* --- lanes ---------------------------------------------------------------------------- */
 
-/* Ends the batch in all ranks: the failure concerns more than one job. */
+/* Ends the batch: the failure concerns more than one job. */
 static void halt(batch *b, int code) {
   pthread_mutex_lock(&b->lock);
   b->stopped = 1;
   if (b->code == CLI_EXIT_OK) b->code = code;
   pthread_mutex_unlock(&b->lock);
-  batch_ranks_cancel(b->ranks);
 }
 
 static int stopped(batch *b) {
@@ -258,14 +247,12 @@ static void count(batch *b, outcome what) {
   pthread_mutex_unlock(&b->lock);
 }
 
-/* Takes the next job that no other lane of any rank has; an earlier session may have done it. *job
- * is NULL after the last. */
+/* Takes the next job that no other lane has; an earlier session may have done it. *job is NULL
+ * after the last. */
 static cvtm_status next_job(batch *b, batch_job **job, cvtm_error *error) {
-  int64_t number = 0;
   *job = NULL;
-  cvtm_status status = batch_ranks_next(b->ranks, &number, error);
-  if (status != CVTM_OK || number >= b->mine) return status;
-  status = batch_list_get(b->list, b->shard + number * b->shards, job, error);
+  if (b->next >= b->mine) return CVTM_OK;
+  cvtm_status status = batch_list_get(b->list, b->shard + b->next++ * b->shards, job, error);
   if (status == CVTM_OK && *job == NULL)
     status = cvtm_fail(error, CVTM_ERROR_INPUT, "%s: it changed meanwhile", b->options->input);
   return status;
@@ -396,7 +383,6 @@ static void *lane(void *context) {
 
 /* --- progress ------------------------------------------------------------------------- */
 
-/* Prints the progress line, with the counts of this rank. */
 static void print_batch_progress(const batch *b, const int64_t *counts) {
   const double elapsed = cvtm_clock() - b->start;
   const int64_t worked = counts[DONE] + counts[FAILED];
@@ -407,32 +393,25 @@ static void print_batch_progress(const batch *b, const int64_t *counts) {
   if (worked > 0) {
     const double left = elapsed / (double)worked * (double)(b->mine - ended);
     fprintf(stderr, "  %.1f a second", (double)worked / elapsed);
-    if (batch_ranks_size(b->ranks) == 1)
-      fprintf(stderr, "  %lld:%02lld left", (long long)left / 60, (long long)left % 60);
+    fprintf(stderr, "  %lld:%02lld left", (long long)left / 60, (long long)left % 60);
   }
   fputs("\033[K", stderr);
 }
 
-/* Until all lanes have ended: shows the progress and lets MPI serve the other ranks. */
+/* Shows the progress until all lanes have ended. */
 static void watch_lanes(batch *b) {
-  const long pause = batch_ranks_size(b->ranks) > 1 ? 1000000 : 100000000;
-  double shown = 0;
   pthread_mutex_lock(&b->lock);
   while (b->lanes > 0) {
     struct timespec until;
     clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_nsec += pause;
+    until.tv_nsec += 100000000;
     until.tv_sec += until.tv_nsec / 1000000000;
     until.tv_nsec %= 1000000000;
     pthread_cond_timedwait(&b->ended, &b->lock, &until);
     int64_t counts[OUTCOME_COUNT];
     memcpy(counts, b->count, sizeof counts);
     pthread_mutex_unlock(&b->lock);
-    batch_ranks_progress(b->ranks);
-    if (b->visible && cvtm_clock() - shown > 0.1) {
-      print_batch_progress(b, counts);
-      shown = cvtm_clock();
-    }
+    if (b->visible) print_batch_progress(b, counts);
     pthread_mutex_lock(&b->lock);
   }
   pthread_mutex_unlock(&b->lock);
@@ -618,50 +597,21 @@ static char *make_journal_base(const cli_options *options) {
   return name;
 }
 
-static cvtm_status open_own_journal(batch *b, int64_t session, cvtm_error *error) {
-  char shard[40] = "", rank[40] = "";
+static cvtm_status open_journal(batch *b, cvtm_error *error) {
+  struct timespec now;
+  clock_gettime(CLOCK_REALTIME, &now);
+  const int64_t session = ((int64_t)now.tv_sec << 20) + now.tv_nsec / 1000; /* exact in a double */
+  char shard[40] = "";
   if (b->options->batch.shard != NULL)
     snprintf(shard, sizeof shard, ".shard%lld", (long long)b->shard);
-  if (batch_ranks_rank(b->ranks) > 0)
-    snprintf(rank, sizeof rank, ".rank%d", batch_ranks_rank(b->ranks));
-  const size_t size = strlen(b->journal_base) + sizeof shard + sizeof rank;
+  const size_t size = strlen(b->journal_base) + sizeof shard;
   char *path = malloc(size);
   if (path == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory");
-  snprintf(path, size, "%s%s%s", b->journal_base, shard, rank);
+  snprintf(path, size, "%s%s", b->journal_base, shard);
   const cvtm_status status = batch_journal_open(path, b->journal_base, b->options->batch.resume,
                                                 session, &b->journal, error);
   free(path);
   return status;
-}
-
-/* Rank 0 opens its journal first: it holds the lock of the batch and removes older journals. */
-static cvtm_status open_journal(batch *b, cvtm_error *error) {
-  struct timespec now;
-  clock_gettime(CLOCK_REALTIME, &now);
-  int64_t session = ((int64_t)now.tv_sec << 20) + now.tv_nsec / 1000; /* exact in a double */
-  const int first = batch_ranks_rank(b->ranks) == 0;
-  cvtm_status status = CVTM_OK;
-  if (first) status = open_own_journal(b, session, error);
-  if (first && status == CVTM_OK) status = make_folders(b, error);
-  if (status != CVTM_OK) session = 0;
-  const cvtm_status shared = batch_ranks_broadcast(b->ranks, &session, error);
-  if (shared != CVTM_OK || status != CVTM_OK) return status != CVTM_OK ? status : shared;
-  if (session == 0) return CVTM_ERROR_IO; /* rank 0 has said why */
-  int64_t failed = 0;
-  if (!first) failed = (status = open_own_journal(b, session, error)) != CVTM_OK;
-  cvtm_error other;
-  if (batch_ranks_sum(b->ranks, &failed, 1, &other) == CVTM_OK && failed == 0) return CVTM_OK;
-  return status != CVTM_OK ? status : cvtm_fail(error, CVTM_ERROR_IO, "a journal cannot be opened");
-}
-
-/* All ranks fail alike, so only rank 0 prints the message. */
-static int fail_on_all_ranks(const batch *b, cvtm_status status, const cvtm_error *error) {
-  cvtm_error unsaid, *before = cli_capture_messages(&unsaid);
-  if (batch_ranks_rank(b->ranks) == 0) (void)cli_capture_messages(before);
-  const int code = status == CVTM_ERROR_ARGUMENT ? cli_usage_error(CLI_BATCH, "%s", error->message)
-                                                 : cli_failed(CLI_WORKING, status, error);
-  (void)cli_capture_messages(before);
-  return code;
 }
 
 static int prepare_batch(batch *b) {
@@ -670,37 +620,19 @@ static int prepare_batch(batch *b) {
   cvtm_status status = CVTM_OK;
   if (b->journal_base == NULL) status = cvtm_fail(&error, CVTM_ERROR_MEMORY, "out of memory");
   if (status == CVTM_OK) status = read_shard(b, &error);
-  if (status == CVTM_OK && strcmp(b->options->input, "-") == 0 && batch_ranks_size(b->ranks) > 1)
-    status = cvtm_fail(&error, CVTM_ERROR_ARGUMENT, "several ranks cannot share standard input");
   if (status == CVTM_OK) status = batch_list_open(b->options, &b->list, &error);
   if (status == CVTM_OK) status = check_list(b, &error);
-  if (status != CVTM_OK) return fail_on_all_ranks(b, status, &error);
+  if (status == CVTM_ERROR_ARGUMENT) return cli_usage_error(CLI_BATCH, "%s", error.message);
+  if (status != CVTM_OK) return cli_failed(CLI_WORKING, status, &error);
   status = open_journal(b, &error);
-  if (status != CVTM_OK && batch_ranks_rank(b->ranks) > 0 && error.message[0] == '\0')
-    return CLI_EXIT_FAILURE;
+  if (status == CVTM_OK) status = make_folders(b, &error);
   if (status != CVTM_OK) return cli_failed(CLI_WRITING, status, &error);
   return CLI_EXIT_OK;
 }
 
 /* --- after the work --------------------------------------------------------------------- */
 
-/* Sums over all ranks. */
-typedef struct totals {
-  int64_t count[OUTCOME_COUNT], interrupted, halted, code;
-  int64_t milliseconds[STAGE_COUNT];
-} totals;
-
-static cvtm_status sum_up(batch *b, totals *t, cvtm_error *error) {
-  memset(t, 0, sizeof *t);
-  memcpy(t->count, b->count, sizeof t->count);
-  t->interrupted = cli_interrupted();
-  t->halted = b->code != CLI_EXIT_OK;
-  for (int k = 0; k < STAGE_COUNT; ++k) t->milliseconds[k] = (int64_t)(1000 * b->seconds[k]);
-  return batch_ranks_sum(b->ranks, (int64_t *)(void *)t, (int)(sizeof *t / sizeof(int64_t)), error);
-}
-
-static cvtm_status write_batch_report(const batch *b, const totals *t, double seconds,
-                                      cvtm_error *error) {
+static cvtm_status write_batch_report(const batch *b, double seconds, cvtm_error *error) {
   static const char *const stages[] = {"read", "wait", "solve", "write"};
   if (b->options->batch.report == NULL) return CVTM_OK;
   struct rusage usage;
@@ -708,63 +640,59 @@ static cvtm_status write_batch_report(const batch *b, const totals *t, double se
   cJSON *report = cJSON_CreateObject();
   cli_json_text(report, "version", CVTMESH_VERSION);
   cli_json_integer(report, "jobs", b->mine);
-  cli_json_integer(report, "done", t->count[DONE]);
-  cli_json_integer(report, "skipped", t->count[SKIPPED]);
-  cli_json_integer(report, "failed", t->count[FAILED]);
-  cli_json_integer(report, "not_converged", t->count[NOT_CONVERGED]);
-  cJSON_AddBoolToObject(report, "interrupted", t->interrupted != 0);
-  cli_json_integer(report, "ranks", batch_ranks_size(b->ranks));
+  cli_json_integer(report, "done", b->count[DONE]);
+  cli_json_integer(report, "skipped", b->count[SKIPPED]);
+  cli_json_integer(report, "failed", b->count[FAILED]);
+  cli_json_integer(report, "not_converged", b->count[NOT_CONVERGED]);
+  cJSON_AddBoolToObject(report, "interrupted", cli_interrupted() != 0);
   batch_devices_report(b->devices, report);
   cli_json_text(report, "journal", b->journal_base);
   cJSON *times = cJSON_AddObjectToObject(report, "seconds");
   cli_json_real(times, "total", seconds);
-  for (int k = 0; k < STAGE_COUNT; ++k)
-    cli_json_real(times, stages[k], (double)t->milliseconds[k] / 1000);
-  cli_json_real(report, "done_per_second", (double)t->count[DONE] / seconds);
+  for (int k = 0; k < STAGE_COUNT; ++k) cli_json_real(times, stages[k], b->seconds[k]);
+  cli_json_real(report, "done_per_second", (double)b->count[DONE] / seconds);
   cli_json_integer(report, "peak_memory", (int64_t)usage.ru_maxrss * 1024);
   cJSON *failures = cJSON_AddArrayToObject(report, "failures");
   cvtm_status status = CVTM_OK;
-  if (t->count[FAILED] > 0)
+  if (b->count[FAILED] > 0)
     status = batch_journal_failures(b->journal, FAILURES_REPORTED, failures, error);
   if (status == CVTM_OK) return cli_json_write(b->options->batch.report, report, error);
   cJSON_Delete(report);
   return status;
 }
 
-static void print_batch_summary(const batch *b, const totals *t, double seconds) {
+static void print_batch_summary(const batch *b, double seconds) {
   char devices[400];
-  const int64_t left = b->mine - t->count[DONE] - t->count[SKIPPED] - t->count[FAILED];
+  const int64_t left = b->mine - b->count[DONE] - b->count[SKIPPED] - b->count[FAILED];
   batch_devices_describe(b->devices, devices, sizeof devices);
   fprintf(stderr, "%s: %lld %s on %s", cli_visible(b->options->input), (long long)b->mine,
           cli_word(b->mine, "job", "jobs"), devices);
-  if (batch_ranks_size(b->ranks) > 1) fprintf(stderr, ", %d ranks", batch_ranks_size(b->ranks));
-  fprintf(stderr, "\n  done       %lld\n", (long long)t->count[DONE]);
-  if (t->count[SKIPPED] > 0)
-    fprintf(stderr, "  before     %lld, by the journal\n", (long long)t->count[SKIPPED]);
-  if (t->count[NOT_CONVERGED] > 0)
-    fprintf(stderr, "  of these   %lld not converged\n", (long long)t->count[NOT_CONVERGED]);
-  if (t->count[FAILED] > 0)
+  fprintf(stderr, "\n  done       %lld\n", (long long)b->count[DONE]);
+  if (b->count[SKIPPED] > 0)
+    fprintf(stderr, "  before     %lld, by the journal\n", (long long)b->count[SKIPPED]);
+  if (b->count[NOT_CONVERGED] > 0)
+    fprintf(stderr, "  of these   %lld not converged\n", (long long)b->count[NOT_CONVERGED]);
+  if (b->count[FAILED] > 0)
     fprintf(stderr, "  failed     %lld; the reasons are above and in %s\n",
-            (long long)t->count[FAILED], cli_visible(b->journal_base));
+            (long long)b->count[FAILED], cli_visible(b->journal_base));
   if (left > 0) fprintf(stderr, "  left       %lld; --resume does them\n", (long long)left);
   fprintf(stderr, "  seconds    %.2f, %.1f runs a second\n", seconds,
-          (double)t->count[DONE] / seconds);
+          (double)b->count[DONE] / seconds);
 }
 
 static int conclude(batch *b) {
-  totals t;
   cvtm_error error = {CVTM_OK, ""};
-  cvtm_status status = sum_up(b, &t, &error);
+  cvtm_status status = CVTM_OK;
   const double seconds = cvtm_clock() - b->start;
-  if (status == CVTM_OK && batch_ranks_rank(b->ranks) == 0 && b->devices != NULL) {
-    if (!b->options->quiet) print_batch_summary(b, &t, seconds);
-    status = write_batch_report(b, &t, seconds, &error);
+  if (b->devices != NULL) {
+    if (!b->options->quiet) print_batch_summary(b, seconds);
+    status = write_batch_report(b, seconds, &error);
   }
   if (status != CVTM_OK) return cli_failed(CLI_WRITING, status, &error);
-  if (t.interrupted) return CLI_EXIT_INTERRUPTED;
+  if (cli_interrupted()) return CLI_EXIT_INTERRUPTED;
   if (b->code != CLI_EXIT_OK) return b->code;
-  if (t.count[FAILED] > 0 || t.halted) return CLI_EXIT_FAILURE;
-  return t.count[NOT_CONVERGED] > 0 ? CLI_EXIT_NOT_CONVERGED : CLI_EXIT_OK;
+  if (b->count[FAILED] > 0) return CLI_EXIT_FAILURE;
+  return b->count[NOT_CONVERGED] > 0 ? CLI_EXIT_NOT_CONVERGED : CLI_EXIT_OK;
 }
 
 static int perform_batch(batch *b) {
@@ -774,10 +702,9 @@ static int perform_batch(batch *b) {
   cli_catch_signals();
   /* A pipe without a reader fails the job that writes to it, and no other. */
   if (b->listener == NULL) (void)signal(SIGPIPE, SIG_IGN);
-  if (!b->options->quiet) batch_ranks_print_note(b->ranks);
   b->start = cvtm_clock();
   b->visible = !b->options->quiet && !b->options->verbose && isatty(STDERR_FILENO);
-  cvtm_status status = batch_devices_open(b->options, b->ranks, b->mine, &b->devices, &error);
+  cvtm_status status = batch_devices_open(b->options, b->mine, &b->devices, &error);
   if (status == CVTM_ERROR_ARGUMENT)
     halt(b, cli_usage_error(CLI_BATCH, "%s", error.message));
   else if (status != CVTM_OK || (status = work(b, &error)) != CVTM_OK)
@@ -787,9 +714,11 @@ static int perform_batch(batch *b) {
 
 int cli_batch(const cli_options *options) {
   batch b = {.options = options, .listener = cli_listening()};
-  cvtm_error error = {CVTM_OK, ""};
-  const cvtm_status status = batch_ranks_start(&b.ranks, &error);
-  if (status != CVTM_OK) return cli_failed(CLI_WORKING, status, &error);
+  const int processes = mpi_ranks_launched();
+  if (processes != 0 && processes != 1 && options->batch.shard == NULL)
+    return cli_usage_error(CLI_BATCH,
+                           "every process of mpirun would do all jobs; give each a part "
+                           "by --shard I/N");
   pthread_mutex_init(&b.list_lock, NULL);
   pthread_mutex_init(&b.lock, NULL);
   pthread_cond_init(&b.ended, NULL);
@@ -797,7 +726,6 @@ int cli_batch(const cli_options *options) {
   batch_devices_close(b.devices);
   batch_journal_close(b.journal);
   batch_list_close(b.list);
-  batch_ranks_finish(b.ranks);
   pthread_cond_destroy(&b.ended);
   pthread_mutex_destroy(&b.lock);
   pthread_mutex_destroy(&b.list_lock);

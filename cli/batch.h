@@ -42,9 +42,8 @@ typedef struct batch_journal batch_journal;
 batch_key batch_job_key(const batch_job *job);
 
 /* Opens `path`, which is empty, new or a journal, for this process alone. base: the journal of the
- * whole batch; beside it stand base.rankN, base.shardN and base.shardN.rankN. resume: reads them
- * all; else this one starts empty, and those named after it are removed. session: one number for
- * all ranks of a batch.
+ * whole batch; beside it stand base.shardN. resume: reads them all; else this one starts empty, and
+ * those named after it are removed. session: a number of this process.
  *
  * The process locks its journal (flock) and keeps the lock until it closes the journal or dies. A
  * journal that another process has locked is refused before anything changes. Any other error of
@@ -58,7 +57,7 @@ int batch_journal_code(const batch_journal *journal, const batch_job *job, batch
  * Thread-safe. */
 cvtm_status batch_journal_add(batch_journal *journal, const batch_job *job, batch_key key,
                               double seconds, int code, const char *reason, cvtm_error *error);
-/* The first `most` failures of this session in all journals. */
+/* The first `most` failures of this session. */
 cvtm_status batch_journal_failures(const batch_journal *journal, int most, cJSON *failures,
                                    cvtm_error *error);
 void batch_journal_close(batch_journal *journal);

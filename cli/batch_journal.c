@@ -18,7 +18,7 @@
 
 struct batch_journal {
   char *path;
-  char *base; /* path of the journal of the whole batch: that of rank 0 without a shard */
+  char *base; /* path of the journal of the whole batch: that without a shard */
   int file;
   int resume;
   int64_t session;
@@ -112,24 +112,18 @@ static cvtm_status read_journal(const char *path, entry_reader reader, void *con
   return status;
 }
 
-/* Skips ".WORD" and a number; NULL if the text does not begin with them. */
-static const char *skip_number(const char *text, const char *word) {
-  const size_t length = strlen(word);
-  if (strncmp(text, word, length) != 0) return NULL;
-  const size_t digits = strspn(text + length, "0123456789");
-  return digits > 0 ? text + length + digits : NULL;
-}
-
-/* True for .shardN, .rankN and .shardN.rankN. */
+/* True for .shardN. */
 static int is_sibling(const char *ending) {
-  const char *shard = skip_number(ending, ".shard");
-  const char *rank = skip_number(shard != NULL ? shard : ending, ".rank");
-  return (rank != NULL && *rank == '\0') || (shard != NULL && *shard == '\0');
+  static const char shard[] = ".shard";
+  const size_t length = sizeof shard - 1;
+  if (strncmp(ending, shard, length) != 0) return 0;
+  const size_t digits = strspn(ending + length, "0123456789");
+  return digits > 0 && ending[length + digits] == '\0';
 }
 
 typedef cvtm_status (*path_visitor)(void *context, const char *path, cvtm_error *error);
 
-/* Visits the journals of other ranks and shards: PATH.rankN, PATH.shardN, PATH.shardN.rankN. */
+/* Visits the journals of shards: PATH.shardN. */
 static cvtm_status visit_siblings(const char *path, path_visitor visitor, void *context,
                                   cvtm_error *error) {
   const char *slash = strrchr(path, '/');
@@ -236,8 +230,7 @@ static cvtm_status open_locked(batch_journal *journal, cvtm_error *error) {
     if (has_name(journal->file, journal->path)) break;
     close(journal->file);
   }
-  /* Only rank 0 prints this. */
-  if (state != LOCK_TAKEN && strstr(journal->path + strlen(journal->base), ".rank") == NULL)
+  if (state != LOCK_TAKEN)
     fprintf(stderr,
             "cvtmesh: note: %s: the file system has no locks; a second batch with this journal "
             "is not refused, and temporary files of a killed one stay\n",
@@ -454,13 +447,8 @@ static cvtm_status read_failure(void *context, const cJSON *entry) {
   return CVTM_OK;
 }
 
-static cvtm_status read_failures(void *context, const char *path, cvtm_error *error) {
-  return read_journal(path, read_failure, context, error);
-}
-
 cvtm_status batch_journal_failures(const batch_journal *journal, int most, cJSON *failures,
                                    cvtm_error *error) {
   failure_context context = {journal, most, failures};
-  const cvtm_status status = read_failures(&context, journal->base, error);
-  return status == CVTM_OK ? visit_siblings(journal->base, read_failures, &context, error) : status;
+  return read_journal(journal->path, read_failure, &context, error);
 }

@@ -41,7 +41,7 @@ static void choose_device(cli_options *options, cli_distributed *d) {
   const int count = cvtm_cuda_count(NULL);
   if (is_auto && count == 0) options->device = "cpu";
   if (count == 0 || !(is_auto || strcmp(options->device, "cuda") == 0)) return;
-  snprintf(d->device, sizeof d->device, "cuda:%d", batch_ranks_local_rank(d->processes) % count);
+  snprintf(d->device, sizeof d->device, "cuda:%d", mpi_ranks_local_rank(d->processes) % count);
   options->device = d->device;
 }
 
@@ -77,7 +77,7 @@ int64_t cli_distributed_count(cli_options *options) {
   const int all = strcmp(options->device, "cuda:all") == 0;
   int64_t ranks = options->ranks;
   if (all) options->device = "cuda";
-  if (batch_ranks_launched()) return 1;
+  if (mpi_ranks_launched()) return 1;
   if (all && ranks == 0) ranks = cvtm_cuda_count(NULL); /* of none the device tells why */
   if (ranks > 1) options->distributed = 1;
   return ranks > 1 ? ranks : 1;
@@ -87,18 +87,18 @@ int cli_distributed_join(cli_options *options, cli_distributed *d) {
   cvtm_error error = {CVTM_OK, ""};
   memset(d, 0, sizeof *d);
   if (!options->distributed) return CLI_EXIT_OK;
-  const cvtm_status status = batch_ranks_start(&d->processes, &error);
+  const cvtm_status status = mpi_ranks_start(&d->processes, &error);
   if (status != CVTM_OK) return cli_failed(CLI_WORKING, status, &error);
-  d->ranks = batch_ranks_collective(d->processes);
+  d->ranks = mpi_ranks_collective(d->processes);
   choose_device(options, d);
   if (options->threads == 0) {
     const int on_cpu = strcmp(options->device, "cpu") == 0;
-    options->threads = batch_ranks_cores(d->processes);
+    options->threads = mpi_ranks_cores(d->processes);
     /* On rank 0 the host reads, makes the mesh and writes alone. */
     omp_set_num_threads(d->ranks.rank > 0 || on_cpu ? (int)options->threads
-                                                    : batch_ranks_cores_alone(d->processes));
+                                                    : mpi_ranks_cores_alone(d->processes));
   }
-  if (!options->quiet) batch_ranks_print_note(d->processes);
+  if (!options->quiet) mpi_ranks_print_note(d->processes);
   if (d->ranks.rank == 0) return CLI_EXIT_OK;
   options->quiet = 1;
   options->verbose = 0;
@@ -140,10 +140,10 @@ void cli_distributed_leave(cli_distributed *d, int code) {
   if (d->processes == NULL) return;
   if (code != CLI_EXIT_OK) {
     report_failure(d);
-    batch_ranks_end_all(d->processes, code);
+    mpi_ranks_end_all(d->processes, code);
   }
   if (d->ranks.rank > 0) (void)cli_capture_messages(NULL);
-  batch_ranks_finish(d->processes);
+  mpi_ranks_finish(d->processes);
   d->processes = NULL;
 }
 

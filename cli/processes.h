@@ -6,14 +6,14 @@
 #ifndef CVTMESH_CLI_PROCESSES_H
 #define CVTMESH_CLI_PROCESSES_H
 
-#include "cli/batch_ranks.h"
+#include "cli/mpi_ranks.h"
 #include "cli/cli.h"
 #include "cli/options.h"
 
 #include <stdint.h>
 
 typedef struct cli_distributed {
-  batch_ranks *processes; /* NULL: the run is of this process alone */
+  mpi_ranks *processes; /* NULL: the run is of this process alone */
   cvtm_ranks ranks;
   cvtm_error message; /* of a rank other than 0, which prints nothing */
   char device[24];    /* the name of this rank's GPU */

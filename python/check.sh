@@ -36,11 +36,11 @@ test_in() { # ENVIRONMENT PYTEST-ARGUMENT...
 rm -rf "$folder/newest" "$folder/debian"
 /usr/bin/python3 -m venv "$folder/newest"
 install newest numpy scipy pytest meshio mypy typing_extensions
-test_in newest ../python/tests --doctest-modules --doctest-ignore-import-errors --pyargs cvtmesh
+test_in newest ../tests/python --doctest-modules --doctest-ignore-import-errors --pyargs cvtmesh
 (cd "$folder" && newest/bin/python -m mypy --strict --cache-dir=/dev/null -p cvtmesh)
 /usr/bin/python3 -m venv --system-site-packages "$folder/debian"
 install debian scikit-fem # for the tutorial
 # NumPy 1.24 and PyTorch
-test_in debian ../python/tests/test_torch.py ../python/tests/test_arguments.py \
-  ../python/tests/test_images.py --doctest-modules --pyargs cvtmesh
+test_in debian ../tests/python/test_torch.py ../tests/python/test_arguments.py \
+  ../tests/python/test_images.py --doctest-modules --pyargs cvtmesh
 "$folder/debian/bin/python" docs/tutorial.py

@@ -1,4 +1,4 @@
-"""Shared by all Python tests: a fixture that runs the program in a folder of its own, and helpers.
+"""Shared by the tests of the program: a fixture that runs the program in a folder of its own, and helpers.
 
 The program is the one that CVTMESH_PROGRAM names, as CTest does; without it, the newest in a build
 folder of this tree. None is taken from PATH."""
@@ -17,6 +17,7 @@ import zlib
 import numpy as np
 import pytest
 
+collect_ignore = ["python"]  # the tests of the installed package
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 EXAMPLES = ROOT / "examples"
 

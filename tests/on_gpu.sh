@@ -165,7 +165,7 @@ run_python_tests() {
     rm -rf "$site"
     python3 -m pip install -q --no-deps --no-index --target "$site" "$wheels"/*.whl >"$log" 2>&1 &&
       PYTHONPATH=$site timeout 600 python3 -m pytest -q -p no:cacheprovider \
-        python/tests/test_cuda.py python/tests/test_torch.py >"$log" 2>&1 || code=$?
+        tests/python/test_cuda.py tests/python/test_torch.py >"$log" 2>&1 || code=$?
   fi
   outcome python $code 0
   if [ $code -ne 0 ]; then failed "python: exit $code" "$log"; fi

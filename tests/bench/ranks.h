@@ -4,10 +4,10 @@
 #define CVTMESH_TESTS_BENCH_RANKS_H
 
 #include "tests/bench/harness.h"
-#include "cli/batch_ranks.h"
+#include "cli/mpi_ranks.h"
 
 typedef struct bench_ranks {
-  batch_ranks *processes;
+  mpi_ranks *processes;
   cvtm_ranks ranks;
   cvtm_device *device;
 } bench_ranks;
@@ -18,16 +18,15 @@ static inline void bench_ranks_open(int argc, char **argv, bench_ranks *r) {
   const int gpus = strcmp(kind, "cuda") == 0 ? cvtm_cuda_count(NULL) : 0;
   cvtm_error error = {CVTM_OK, ""};
   char name[32];
-  if (batch_ranks_start(&r->processes, &error) != CVTM_OK) {
+  if (mpi_ranks_start(&r->processes, &error) != CVTM_OK) {
     fprintf(stderr, "%s: %s\n", program_invocation_short_name, error.message);
     exit(1);
   }
-  snprintf(name, sizeof name, "cuda:%d",
-           gpus > 0 ? batch_ranks_local_rank(r->processes) % gpus : 0);
+  snprintf(name, sizeof name, "cuda:%d", gpus > 0 ? mpi_ranks_local_rank(r->processes) % gpus : 0);
   const char *words[] = {argv[0], "--threads", bench_text(argc, argv, "--threads", "0"), "--device",
                          gpus > 0 ? name : kind};
   r->device = bench_device(5, (char **)words, "cpu");
-  r->ranks = batch_ranks_collective(r->processes);
+  r->ranks = mpi_ranks_collective(r->processes);
   cvtm_device_set_ranks(r->device, &r->ranks);
   bench_check(r->device, cvtm_ranks_connect(r->device, &r->ranks));
 }
@@ -35,7 +34,7 @@ static inline void bench_ranks_open(int argc, char **argv, bench_ranks *r) {
 static inline void bench_ranks_close(bench_ranks *r) {
   cvtm_nccl_close(r->ranks.nccl);
   cvtm_device_destroy(r->device);
-  batch_ranks_finish(r->processes);
+  mpi_ranks_finish(r->processes);
 }
 
 /* Waits until every rank is there. */

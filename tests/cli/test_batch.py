@@ -1,10 +1,9 @@
 """cvtmesh batch: the same files as single runs, lists and templates, failures, kill -9 and
-resumption, ranks and shards."""
+resumption and shards."""
 
 import fcntl
 import json
 import os
-import pathlib
 import random
 import re
 import resource
@@ -16,11 +15,8 @@ import time
 import numpy as np
 import pytest
 
-from conftest import PROGRAM, Program, grey_ramp, wait_until
+from conftest import Program, grey_ramp, wait_until
 
-QUIET_MPI = dict(  # OpenMPI's own leaks are no defects of the program
-    os.environ, ASAN_OPTIONS="detect_leaks=0", OMPI_MCA_btl_vader_single_copy_mechanism="none",
-    OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
 JOURNAL = "cvtmesh-batch.journal"
 SMALL = ("-n", 12, "--iterations", 3)
 TEMPLATE = (*SMALL, "-o", "out/{stem}.csv", "-o", "out/{stem}.msh")
@@ -378,58 +374,16 @@ def test_shards(batch):
     assert [n for n in os.listdir(batch.folder) if "shard" in n] == []
 
 
-def test_ranks_without_mpi_are_refused(batch):
-    batch.pictures(2)
-    alone = batch.path("cvtmesh")
-    shutil.copy(PROGRAM, alone)
-    for size, code in ((2, 1), (1, 0)):
-        done = subprocess.run([alone, *batch.command("batch", "in/*.pgm", *TEMPLATE)[1:]],
-                              cwd=batch.folder, env=dict(os.environ,
-                                                         OMPI_COMM_WORLD_SIZE=str(size)),
-                              capture_output=True, timeout=60, check=False)
-        assert done.returncode == code, done.stderr
-    assert len(batch.outputs()) == 4
-
-
-def mpirun(batch, ranks, *options, code=0):
-    if not pathlib.Path(PROGRAM).with_name("cvtmesh_mpi.so").exists():
-        pytest.skip("built without MPI")
-    done = subprocess.run([
-        "mpirun", "--oversubscribe", "-n",
-        str(ranks), *batch.command("batch", "in/*.pgm", *options)
-    ], cwd=batch.folder, env=QUIET_MPI, capture_output=True, timeout=120, check=False)
-    assert done.returncode == code, done.stderr.decode()
-    return done.stderr.decode()
-
-
-def test_two_ranks_do_each_job_once(batch):
-    batch.pictures(60)
-    batch.call("batch", "in/*.pgm", *TEMPLATE)
-    whole = batch.outputs()
-    batch.empty()
-    text = mpirun(batch, 2, *TEMPLATE, "--report", "report.json")
-    assert batch.outputs() == whole
-    journals = [JOURNAL, JOURNAL + ".rank1"]
-    assert batch.done_indices(*journals) == list(range(60))
-    assert all(batch.done_indices(name) for name in journals)
-    assert len(re.findall("done +60", text)) == 1
-    report = batch.json("report.json")
-    assert (report["ranks"], report["done"]) == (2, 60)
-    for name in ("p003.csv", "p050.msh"):
-        os.remove(batch.path("out", name))
-    mpirun(batch, 2, *TEMPLATE, "--resume", "--report", "report.json")
-    report = batch.json("report.json")
-    assert (report["done"], report["skipped"]) == (2, 58)
-    assert batch.outputs() == whole
-
-
-def test_failures_of_all_ranks_are_reported(batch):
-    batch.pictures(20)
-    bad = [2, 3, 11, 12, 19]
-    for k in bad:
-        batch.file("in/p%03d.pgm" % k, "no picture")
-    mpirun(batch, 2, *TEMPLATE, "--report", "report.json", code=1)
-    report = batch.json("report.json")
-    assert sorted(f["index"] for f in report["failures"]) == bad
-    assert (report["done"], report["failed"]) == (15, 5)
-    mpirun(batch, 2, *TEMPLATE, "-o", "out/same.csv", code=2)
+def test_under_mpirun_jobs_are_divided_by_shards_alone(batch):
+    batch.pictures(3)
+    words = ("batch", "in/*.pgm", *TEMPLATE)
+    of_two = {"OMPI_COMM_WORLD_SIZE": "2"}
+    for launched in (of_two, {"PMI_SIZE": "2"}, {"PMIX_RANK": "0"},
+                     {"PMIX_RANK": "0", "SLURM_STEP_NUM_TASKS": "2"}):
+        batch.refused(*words, code=2, names=["--shard"], environment=launched)
+    assert batch.outputs() == {}
+    for k in (0, 1):
+        batch.call(*words, "--shard", f"{k}/2", environment=of_two)
+        assert len(batch.outputs()) == (4, 6)[k]
+    batch.call(*words, environment={"OMPI_COMM_WORLD_SIZE": "1"})
+    assert batch.done_indices(JOURNAL) == [0, 1, 2]

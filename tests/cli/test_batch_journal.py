@@ -90,24 +90,24 @@ def disguise(path):
 
 def test_two_batches_with_one_journal(work, living):
     living("j", "--journal", "j")
+    before = outputs(work)  # it may hold a temporary file
     for is_disguised in (False, True):
         if is_disguised:
             disguise(work.path("j"))
         for options in ((), ("--resume",)):
             work.refused("batch", "in/*.pgm", *SMALL, *OUTPUTS, "--journal", "j", *options, code=1,
                          names=["j: another batch is writing it"])
-    assert outputs(work) == {}
+    assert outputs(work) == before
 
 
 def test_the_journal_of_a_living_shard_stays(work, living):
     living("j.shard0", "--journal", "j", "--shard", "0/1")
     disguise(work.path("j.shard0"))
     work.file("j.shard1", "")
-    before = work.path("j.shard0").read_bytes()
+    before = work.path("j.shard0").read_bytes(), outputs(work)
     work.refused("batch", "in/*.pgm", *SMALL, *OUTPUTS, "--journal", "j", code=1,
                  names=["j.shard0: another batch is writing it"])
-    assert work.path("j.shard0").read_bytes() == before
-    assert outputs(work) == {}
+    assert (work.path("j.shard0").read_bytes(), outputs(work)) == before
 
 
 def killed_while_writing(work, shim, name):
@@ -188,12 +188,12 @@ def test_a_line_after_a_torn_one(work, shim):
 
 
 def test_only_journals_are_removed(work):
-    for name in ("j.shard0", "j.rank1", "j.shard1.rank2", "j.shard", "j.rank1.bak", "j.shard-notes",
-                 "j.rank1x", "k.shard0"):
+    for name in ("j.shard0", "j.shard12", "j.shard", "j.shard1.bak", "j.shard-notes", "j.shard1x",
+                 "k.shard0"):
         work.file(name, "")
     work.call("batch", "in/*.pgm", *SMALL, *OUTPUTS, "--journal", "j")
     assert [name for name in work.names() if name[0] in "jk"] == [
-        "j", "j.rank1.bak", "j.rank1x", "j.shard", "j.shard-notes", "k.shard0"]
+        "j", "j.shard", "j.shard-notes", "j.shard1.bak", "j.shard1x", "k.shard0"]
 
 
 def test_a_journal_that_is_no_file(work):

@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 import time
@@ -166,3 +167,14 @@ def test_ranks_are_not_started_in_vain(job):
                           env=environment, capture_output=True, timeout=PATIENCE, check=False)
     assert done.returncode == 1
     assert b"2 processes" in done.stderr and (b"mpirun" if HAS_MPI else b"no MPI") in done.stderr
+
+
+def test_ranks_without_the_module_are_refused(job):
+    alone = job.path("cvtmesh")
+    shutil.copy(PROGRAM, alone)
+    for size, code in ((2, 1), (1, 0)):
+        done = subprocess.run([alone, *job.command(*WORDS, "-o", "a.csv", "--distributed")[1:]],
+                              cwd=job.folder, env=dict(os.environ, OMPI_COMM_WORLD_SIZE=str(size)),
+                              capture_output=True, timeout=PATIENCE, check=False)
+        assert done.returncode == code, done.stderr
+        assert (b"one of 2 ranks" in done.stderr) == (size == 2)

@@ -1,0 +1,50 @@
+/* The processes of one distributed run: those that mpirun or srun started, or this one alone. */
+#ifndef CVTMESH_CLI_MPI_RANKS_H
+#define CVTMESH_CLI_MPI_RANKS_H
+
+#include "base/ranks.h"
+
+#include <stdint.h>
+
+/* What a run needs of MPI. It is a module that is loaded under mpirun alone, so that the program
+ * does not depend on an MPI library. */
+typedef struct ranks_mpi {
+  /* All functions return nonzero if MPI failed. */
+  int (*start)(int *rank, int *size, int *local_rank, int *local_size);
+  int (*gather)(double *all, const int64_t *counts); /* these two as in cvtm_ranks */
+  int (*agree)(int64_t *value);
+  void (*end_all)(int code); /* ends every rank at once; the launcher returns the code */
+  void (*finish)(void);
+} ranks_mpi;
+
+enum { RANKS_MPI_VERSION = 3 };
+/* The symbol that the module exports: cvtmesh_ranks_mpi. */
+typedef struct ranks_mpi_module {
+  int version;
+  ranks_mpi table;
+} ranks_mpi_module;
+
+typedef struct mpi_ranks mpi_ranks;
+
+/* Fails under mpirun with several ranks if this build has no MPI, since each rank would do the
+ * whole run. Call it before any thread starts: unless it is asked to bind, Open MPI binds a rank to
+ * one core, or to a socket, which leaves a rank's threads few cores; that is undone. */
+cvtm_status mpi_ranks_start(mpi_ranks **ranks, cvtm_error *error);
+/* The number of processes that a known launcher started; 0 without one, -1: not known. */
+int mpi_ranks_launched(void);
+/* The rank among the processes of this machine. */
+int mpi_ranks_local_rank(const mpi_ranks *ranks);
+/* The cores that are this rank's share, and the most that it may use while the other ranks of this
+ * machine wait. */
+int mpi_ranks_cores(const mpi_ranks *ranks);
+int mpi_ranks_cores_alone(const mpi_ranks *ranks);
+/* On rank 0, if mpi_ranks_start has undone a binding: a note on stderr says so. */
+void mpi_ranks_print_note(const mpi_ranks *ranks);
+/* For a device whose work the ranks share; rank, size 1 and functions that do nothing without MPI.
+ */
+cvtm_ranks mpi_ranks_collective(const mpi_ranks *ranks);
+/* Ends every rank at once, if there are several. */
+void mpi_ranks_end_all(mpi_ranks *ranks, int code);
+void mpi_ranks_finish(mpi_ranks *ranks);
+
+#endif
