@@ -32,6 +32,13 @@ static inline cvtm_device *test_device_open_threads(int threads) {
 
 static inline cvtm_device *test_device_open(void) { return test_device_open_threads(0); }
 
+/* A CPU beside the device under test. */
+static inline cvtm_device *test_cpu_open(int threads) {
+  cvtm_device *cpu = NULL;
+  assert_int_equal(cvtm_device_create("cpu", threads, &cpu, NULL), CVTM_OK);
+  return cpu;
+}
+
 /* TEST_ON_DEVICE(name) { ... }: a test with the parameter cvtm_device *device. */
 #define TEST_ON_DEVICE(name)                                                                     \
   static void name(cvtm_device *device);                                                         \
@@ -39,15 +46,19 @@ static inline cvtm_device *test_device_open(void) { return test_device_open_thre
   __attribute__((constructor)) static void name##_add(void) { testing_add(#name, name##_with); } \
   static void name(cvtm_device *device)
 
-/* All tests on one device. */
-#define TEST_DEVICE_MAIN()                                                \
+/* All tests on one device, which is also a variable of the file. */
+#define TEST_DEVICE_MAIN_AS(device, threads)                              \
   int main(void) {                                                        \
-    cvtm_device *device = test_device_open();                             \
+    device = test_device_open_threads(threads);                           \
     testing_set_state(device);                                            \
     const int failed = cmocka_run_group_tests(testing_tests, NULL, NULL); \
     cvtm_device_destroy(device);                                          \
     return failed;                                                        \
   }
+
+#define TEST_DEVICE_MAIN()            \
+  static cvtm_device *testing_device; \
+  TEST_DEVICE_MAIN_AS(testing_device, 0)
 
 /* Whether loops become graphs: on CUDA, unless the environment has the host drive them. */
 static inline int test_device_captures(const cvtm_device *device) {

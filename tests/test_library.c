@@ -228,8 +228,7 @@ static double refine(const void *options) {
                    CVTM_OK);
   double sum = (double)count;
   for (int64_t k = 0; k < 2 * count; ++k) sum += points[k];
-  free(points);
-  free(source);
+  free_all(points, source);
   cvtm_refine_figures_free(&figures);
   cvtm_boundary_free(&refined);
   cvtm_boundary_free(&boundary);

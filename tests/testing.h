@@ -44,6 +44,23 @@ static inline void testing_set_state(void *common) {
 #define TEST_MAIN() \
   int main(void) { return cmocka_run_group_tests(testing_tests, NULL, NULL); }
 
+/* set_up and tear_down run before and after each test. */
+#define TEST_MAIN_EACH(set_up, tear_down)                                \
+  int main(void) {                                                       \
+    for (size_t k = 0; k < TESTING_MOST && testing_tests[k].name; ++k) { \
+      testing_tests[k].setup_func = set_up;                              \
+      testing_tests[k].teardown_func = tear_down;                        \
+    }                                                                    \
+    return cmocka_run_group_tests(testing_tests, NULL, NULL);            \
+  }
+
+static inline void testing_free(void *const *memory, size_t count) {
+  for (size_t k = 0; k < count; ++k) free(memory[k]);
+}
+
+#define free_all(...) \
+  testing_free((void *[]){__VA_ARGS__}, sizeof((void *[]){__VA_ARGS__}) / sizeof(void *))
+
 /* CVTMESH_TEST_FILTER: only the tests whose names match, with * and ? (cmocka_set_test_filter).
  * Under compute-sanitizer a test program can take minutes, and one of its tests seconds. */
 __attribute__((constructor)) static void testing_filter(void) {

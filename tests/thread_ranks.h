@@ -3,8 +3,6 @@
 #define CVTMESH_TESTS_THREAD_RANKS_H
 
 #include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/ranks.h"
 #include "test_devices.h"

@@ -1,16 +1,12 @@
 #include "base/large_pages.h"
 #include "tests/test_devices.h"
 
-#include <string.h>
-
 static int is_cuda(const cvtm_device *device) {
   return cvtm_device_get_kind(device) == CVTM_DEVICE_CUDA;
 }
 
-static void open_device(void **state, int threads) { *state = test_device_open_threads(threads); }
-
 static int set_up(void **state) {
-  open_device(state, 2);
+  *state = test_device_open_threads(2);
   return 0;
 }
 
@@ -19,8 +15,7 @@ static int tear_down(void **state) {
   return 0;
 }
 
-static void a_device_describes_itself(void **state) {
-  cvtm_device *device = *state;
+TEST_ON_DEVICE(a_device_describes_itself) {
   const int on_cuda = is_cuda(device);
   assert_int_equal(cvtm_device_threads(device), 2);
   if (on_cuda) {
@@ -35,8 +30,7 @@ static void a_device_describes_itself(void **state) {
   assert_device_ok(device, cvtm_device_activate(device));
 }
 
-static void bad_names_are_refused(void **state) {
-  (void)state;
+TEST(bad_names_are_refused) {
   static const char *const names[] = {
       "",       "gpu",     "CPU",     "cpu:0", "cuda:",
       "cuda:x", "cuda:-1", "cuda:1x", "cuda0", "cuda:99999999999999999999"};
@@ -56,8 +50,7 @@ static void bad_names_are_refused(void **state) {
 }
 
 /* One beyond the last CUDA device, which is device 0 on a machine without any. */
-static void a_missing_cuda_device_is_unavailable(void **state) {
-  (void)state;
+TEST(a_missing_cuda_device_is_unavailable) {
   const char *reason = NULL;
   const int count = cvtm_cuda_count(&reason);
   assert_int_equal(cvtm_cuda_count(NULL), count);
@@ -77,8 +70,7 @@ static void a_missing_cuda_device_is_unavailable(void **state) {
   }
 }
 
-static void auto_takes_cuda_where_there_is_one(void **state) {
-  (void)state;
+TEST(auto_takes_cuda_where_there_is_one) {
   cvtm_device *device = NULL;
   cvtm_error error = {CVTM_OK, ""};
   assert_int_equal(cvtm_device_create("auto", 0, &device, &error), CVTM_OK);
@@ -88,8 +80,7 @@ static void auto_takes_cuda_where_there_is_one(void **state) {
   cvtm_device_destroy(NULL);
 }
 
-static void allocations_are_aligned_and_bounded(void **state) {
-  cvtm_device *device = *state;
+TEST_ON_DEVICE(allocations_are_aligned_and_bounded) {
   const uintptr_t alignment = is_cuda(device) ? 256 : 64;
   static const int64_t counts[] = {0, 1, 63, 64, 65, 100003};
   for (size_t i = 0; i < sizeof counts / sizeof counts[0]; ++i) {
@@ -121,8 +112,7 @@ static void allocations_are_aligned_and_bounded(void **state) {
 }
 
 /* On a GPU of less than 256 GB such an array is in unified memory. */
-static void a_large_array_may_exceed_the_device(void **state) {
-  cvtm_device *device = *state;
+TEST_ON_DEVICE(a_large_array_may_exceed_the_device) {
   const int64_t bytes = is_cuda(device) ? INT64_C(1) << 38 : 1 << 20, half = bytes / 2;
   const int64_t places[] = {0, half, bytes - 8};
   char *memory = NULL;
@@ -139,8 +129,7 @@ static void a_large_array_may_exceed_the_device(void **state) {
   cvtm_device_free(device, memory);
 }
 
-static void bytes_survive_the_round_trip(void **state) {
-  cvtm_device *device = *state;
+TEST_ON_DEVICE(bytes_survive_the_round_trip) {
   static const size_t sizes[] = {0, 1, 1023, 1024, 1025, 1000000};
   for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; ++i) {
     const size_t size = sizes[i];
@@ -162,15 +151,13 @@ static void bytes_survive_the_round_trip(void **state) {
     assert_int_equal(back[size], 0xAA);
     cvtm_device_free(device, a);
     cvtm_device_free(device, b);
-    free(host);
-    free(back);
+    free_all(host, back);
   }
 }
 
 /* To a GPU it goes in stages. */
-static void a_large_copy_is_whole(void **state) {
+TEST_ON_DEVICE(a_large_copy_is_whole) {
   enum { COUNT = (5 << 26) / 8 + 3 };
-  cvtm_device *device = *state;
   if (cvtm_device_get_kind(device) == CVTM_DEVICE_CPU) skip();
   uint64_t *host = malloc(COUNT * sizeof *host), *back = calloc(COUNT, sizeof *back);
   void *memory = NULL;
@@ -182,15 +169,13 @@ static void a_large_copy_is_whole(void **state) {
   assert_device_ok(device, cvtm_device_copy_out(device, back, memory, COUNT * sizeof *host));
   assert_int_equal(memcmp(back, host, COUNT * sizeof *host), 0);
   cvtm_device_free(device, memory);
-  free(host);
-  free(back);
+  free_all(host, back);
 }
 
 /* A copy may fail after the pages were touched: what the caller has there stays. */
-static void touched_pages_keep_their_contents(void **state) {
+TEST(touched_pages_keep_their_contents) {
   enum { COUNT = (9 << 20) + 17 };
   unsigned char *memory = malloc(COUNT);
-  (void)state;
   assert_non_null(memory);
   memset(memory, 0x5A, COUNT);
   cvtm_touch_pages(memory, COUNT);
@@ -198,8 +183,7 @@ static void touched_pages_keep_their_contents(void **state) {
   free(memory);
 }
 
-static void scratch_grows_and_is_kept(void **state) {
-  cvtm_device *device = *state;
+TEST_ON_DEVICE(scratch_grows_and_is_kept) {
   void *first = NULL, *again = NULL, *larger = NULL;
   assert_device_ok(device, cvtm_device_scratch(device, 0, &first));
   assert_non_null(first);
@@ -217,8 +201,7 @@ static void scratch_grows_and_is_kept(void **state) {
   assert_ptr_equal(again, larger);
 }
 
-static void mapped_memory_is_seen_by_the_host(void **state) {
-  cvtm_device *device = *state;
+TEST_ON_DEVICE(mapped_memory_is_seen_by_the_host) {
   const int64_t posted[4] = {3, -1, 4, 1};
   void *host = NULL, *mapped = NULL, *memory = NULL;
   int idle = 0;
@@ -282,8 +265,7 @@ static countdown new_countdown(cvtm_device *device) {
   return c;
 }
 
-static void a_loop_runs_while_its_flag_is_set(void **state) {
-  cvtm_device *device = *state;
+TEST_ON_DEVICE(a_loop_runs_while_its_flag_is_set) {
   countdown c = new_countdown(device);
   cvtm_loop *loop = NULL;
   write_tape(&c, 0);
@@ -313,8 +295,7 @@ static cvtm_status shift_tape_after_fill(void *context) {
 }
 
 /* Loops of one handle, in turn and at the same time: each runs its own body by its own flag. */
-static void loops_do_not_share_bodies(void **state) {
-  cvtm_device *device = *state;
+TEST_ON_DEVICE(loops_do_not_share_bodies) {
   static const cvtm_loop_body bodies[] = {shift_tape, shift_tape, shift_tape_after_fill,
                                           shift_tape};
   enum { TAPES = 2, LOOPS = sizeof bodies / sizeof bodies[0] };
@@ -338,8 +319,7 @@ static void loops_do_not_share_bodies(void **state) {
   for (int t = 0; t < TAPES; ++t) cvtm_device_free(device, c[t].tape);
 }
 
-static void a_loop_reports_the_failure_of_its_body(void **state) {
-  cvtm_device *device = *state;
+TEST_ON_DEVICE(a_loop_reports_the_failure_of_its_body) {
   countdown c = new_countdown(device);
   c.result = CVTM_ERROR_EVALUATION;
   cvtm_loop *loop = NULL;
@@ -369,8 +349,7 @@ static cvtm_status wait_in_body(void *context) {
 }
 
 /* Only a body that cannot be captured is unsupported; every other failure keeps its status. */
-static void a_trial_tells_failures_from_what_cannot_be_captured(void **state) {
-  cvtm_device *device = *state;
+TEST_ON_DEVICE(a_trial_tells_failures_from_what_cannot_be_captured) {
   const int captures = test_device_captures(device), on_cuda = is_cuda(device);
   static const cvtm_status failures[] = {CVTM_ERROR_MEMORY, CVTM_ERROR_DEVICE,
                                          CVTM_ERROR_EVALUATION};
@@ -395,8 +374,7 @@ static void a_trial_tells_failures_from_what_cannot_be_captured(void **state) {
   cvtm_device_free(device, c.tape);
 }
 
-static void devices_do_not_share_state(void **state) {
-  cvtm_device *device = *state;
+TEST_ON_DEVICE(devices_do_not_share_state) {
   cvtm_device *other = test_device_open_threads(1);
   void *scratch = NULL, *other_scratch = NULL;
   assert_device_ok(device, cvtm_device_scratch(device, 100, &scratch));
@@ -407,25 +385,4 @@ static void devices_do_not_share_state(void **state) {
   cvtm_device_destroy(other);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test_setup_teardown(a_device_describes_itself, set_up, tear_down),
-      cmocka_unit_test(bad_names_are_refused),
-      cmocka_unit_test(a_missing_cuda_device_is_unavailable),
-      cmocka_unit_test(auto_takes_cuda_where_there_is_one),
-      cmocka_unit_test_setup_teardown(allocations_are_aligned_and_bounded, set_up, tear_down),
-      cmocka_unit_test_setup_teardown(a_large_array_may_exceed_the_device, set_up, tear_down),
-      cmocka_unit_test_setup_teardown(bytes_survive_the_round_trip, set_up, tear_down),
-      cmocka_unit_test_setup_teardown(a_large_copy_is_whole, set_up, tear_down),
-      cmocka_unit_test(touched_pages_keep_their_contents),
-      cmocka_unit_test_setup_teardown(scratch_grows_and_is_kept, set_up, tear_down),
-      cmocka_unit_test_setup_teardown(mapped_memory_is_seen_by_the_host, set_up, tear_down),
-      cmocka_unit_test_setup_teardown(a_loop_runs_while_its_flag_is_set, set_up, tear_down),
-      cmocka_unit_test_setup_teardown(loops_do_not_share_bodies, set_up, tear_down),
-      cmocka_unit_test_setup_teardown(a_loop_reports_the_failure_of_its_body, set_up, tear_down),
-      cmocka_unit_test_setup_teardown(a_trial_tells_failures_from_what_cannot_be_captured, set_up,
-                                      tear_down),
-      cmocka_unit_test_setup_teardown(devices_do_not_share_state, set_up, tear_down),
-  };
-  return cmocka_run_group_tests_name("device", tests, NULL, NULL);
-}
+TEST_MAIN_EACH(set_up, tear_down)

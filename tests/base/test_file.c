@@ -49,8 +49,7 @@ static void assert_text(const char *path, const char *text) {
   free(bytes);
 }
 
-static void a_file_appears_only_when_it_is_committed(void **state) {
-  (void)state;
+TEST(a_file_appears_only_when_it_is_committed) {
   cvtm_output *output;
   assert_int_equal(cvtm_output_open("a.txt", &output, NULL), CVTM_OK);
   fputs("whole", cvtm_output_stream(output));
@@ -60,8 +59,7 @@ static void a_file_appears_only_when_it_is_committed(void **state) {
   assert_int_equal(count_entries(), 1);
 }
 
-static void an_abandoned_file_leaves_nothing(void **state) {
-  (void)state;
+TEST(an_abandoned_file_leaves_nothing) {
   cvtm_output *output;
   write_text("a.txt", "earlier");
   assert_int_equal(cvtm_output_open("a.txt", &output, NULL), CVTM_OK);
@@ -72,8 +70,7 @@ static void an_abandoned_file_leaves_nothing(void **state) {
   assert_int_equal(count_entries(), 1);
 }
 
-static void two_outputs_of_one_name_do_not_meet(void **state) {
-  (void)state;
+TEST(two_outputs_of_one_name_do_not_meet) {
   cvtm_output *one, *two;
   assert_int_equal(cvtm_output_open("a.txt", &one, NULL), CVTM_OK);
   assert_int_equal(cvtm_output_open("a.txt", &two, NULL), CVTM_OK);
@@ -98,8 +95,7 @@ static void write_through(const char *path) {
   assert_int_equal(cvtm_output_commit(output, NULL), CVTM_OK);
 }
 
-static void modes_follow_the_umask_or_the_earlier_file(void **state) {
-  (void)state;
+TEST(modes_follow_the_umask_or_the_earlier_file) {
   mode_t before = umask(027);
   write_through("new.txt");
   write_text("old.txt", "old");
@@ -110,8 +106,7 @@ static void modes_follow_the_umask_or_the_earlier_file(void **state) {
   assert_int_equal(mode_of("old.txt"), 0604);
 }
 
-static void a_symbolic_link_stays_one(void **state) {
-  (void)state;
+TEST(a_symbolic_link_stays_one) {
   struct stat found;
   write_text("target.txt", "old");
   assert_int_equal(symlink("target.txt", "link.txt"), 0);
@@ -124,8 +119,7 @@ static void a_symbolic_link_stays_one(void **state) {
   assert_true(S_ISLNK(found.st_mode));
 }
 
-static void a_dangling_link_names_a_file_that_is_whole_or_absent(void **state) {
-  (void)state;
+TEST(a_dangling_link_names_a_file_that_is_whole_or_absent) {
   cvtm_output *output;
   assert_int_equal(mkdir("folder", 0700), 0);
   assert_int_equal(symlink("folder/second", "first"), 0);
@@ -141,8 +135,7 @@ static void a_dangling_link_names_a_file_that_is_whole_or_absent(void **state) {
   assert_int_equal(count_entries(), 3);
 }
 
-static void what_is_no_regular_file_is_written_in_place(void **state) {
-  (void)state;
+TEST(what_is_no_regular_file_is_written_in_place) {
   struct stat found;
   write_through("/dev/null");
   assert_int_equal(stat("/dev/null", &found), 0);
@@ -158,8 +151,7 @@ static void assert_open_fails(const char *path, const char *reason) {
   assert_non_null(strstr(error.message, reason));
 }
 
-static void outputs_that_cannot_be_are_refused_at_once(void **state) {
-  (void)state;
+TEST(outputs_that_cannot_be_are_refused_at_once) {
   write_text("file", "");
   assert_open_fails("absent/a.txt", "No such file");
   assert_open_fails(".", "Is a directory");
@@ -174,8 +166,7 @@ static void outputs_that_cannot_be_are_refused_at_once(void **state) {
   assert_open_fails("fixed.txt", "Permission denied");
 }
 
-static void a_full_disk_is_an_error(void **state) {
-  (void)state;
+TEST(a_full_disk_is_an_error) {
   cvtm_output *output;
   cvtm_error error;
   /* Less than a buffer, so that only the end finds out; and more. */
@@ -188,8 +179,7 @@ static void a_full_disk_is_an_error(void **state) {
   }
 }
 
-static void reading_says_what_is_wrong(void **state) {
-  (void)state;
+TEST(reading_says_what_is_wrong) {
   cvtm_error error;
   unsigned char *bytes = NULL;
   size_t size;
@@ -200,8 +190,7 @@ static void reading_says_what_is_wrong(void **state) {
   assert_null(bytes);
 }
 
-static void the_limit_holds_for_files_and_for_streams(void **state) {
-  (void)state;
+TEST(the_limit_holds_for_files_and_for_streams) {
   cvtm_error error;
   unsigned char *bytes;
   size_t size;
@@ -217,8 +206,7 @@ static void the_limit_holds_for_files_and_for_streams(void **state) {
   free(bytes);
 }
 
-static void large_files_come_whole(void **state) {
-  (void)state;
+TEST(large_files_come_whole) {
   enum { COUNT = 300001 };
   cvtm_output *output;
   unsigned char *bytes;
@@ -232,8 +220,7 @@ static void large_files_come_whole(void **state) {
   free(bytes);
 }
 
-static void a_dash_is_the_standard_streams(void **state) {
-  (void)state;
+TEST(a_dash_is_the_standard_streams) {
   cvtm_output *output;
   unsigned char *bytes;
   size_t size;
@@ -257,8 +244,7 @@ static void a_dash_is_the_standard_streams(void **state) {
   free(bytes);
 }
 
-static void extensions_are_found(void **state) {
-  (void)state;
+TEST(extensions_are_found) {
   char buffer[8];
   assert_string_equal(cvtm_file_extension("a.PnG", buffer, sizeof buffer), "png");
   assert_string_equal(cvtm_file_extension("x.y/a.tar.gz", buffer, sizeof buffer), "gz");
@@ -270,30 +256,4 @@ static void extensions_are_found(void **state) {
   assert_string_equal(cvtm_file_extension("a.abcdefg", buffer, sizeof buffer), "abcdefg");
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test_setup_teardown(a_file_appears_only_when_it_is_committed, enter_directory,
-                                      leave_directory),
-      cmocka_unit_test_setup_teardown(an_abandoned_file_leaves_nothing, enter_directory,
-                                      leave_directory),
-      cmocka_unit_test_setup_teardown(two_outputs_of_one_name_do_not_meet, enter_directory,
-                                      leave_directory),
-      cmocka_unit_test_setup_teardown(modes_follow_the_umask_or_the_earlier_file, enter_directory,
-                                      leave_directory),
-      cmocka_unit_test_setup_teardown(a_symbolic_link_stays_one, enter_directory, leave_directory),
-      cmocka_unit_test_setup_teardown(a_dangling_link_names_a_file_that_is_whole_or_absent,
-                                      enter_directory, leave_directory),
-      cmocka_unit_test(what_is_no_regular_file_is_written_in_place),
-      cmocka_unit_test_setup_teardown(outputs_that_cannot_be_are_refused_at_once, enter_directory,
-                                      leave_directory),
-      cmocka_unit_test(a_full_disk_is_an_error),
-      cmocka_unit_test_setup_teardown(reading_says_what_is_wrong, enter_directory, leave_directory),
-      cmocka_unit_test_setup_teardown(the_limit_holds_for_files_and_for_streams, enter_directory,
-                                      leave_directory),
-      cmocka_unit_test_setup_teardown(large_files_come_whole, enter_directory, leave_directory),
-      cmocka_unit_test_setup_teardown(a_dash_is_the_standard_streams, enter_directory,
-                                      leave_directory),
-      cmocka_unit_test(extensions_are_found),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN_EACH(enter_directory, leave_directory)

@@ -3,21 +3,10 @@
 #include "base/random.h"
 #include "tests/test_devices.h"
 
-#include <math.h>
-#include <string.h>
-
 static const int64_t sizes[] = {0, 1, 2, 1023, 1024, 1025, 4096, 4097, 100000, 1000000};
 enum { SIZES = sizeof sizes / sizeof sizes[0] };
 
-static int set_up(void **state) {
-  *state = test_device_open_threads(3);
-  return 0;
-}
-
-static int tear_down(void **state) {
-  cvtm_device_destroy(*state);
-  return 0;
-}
+static cvtm_device *common;
 
 static void *host_array(int64_t count, size_t size) {
   void *memory = calloc((size_t)count + 1, size);
@@ -88,12 +77,7 @@ static void check_sort(cvtm_device *device, int64_t count, int bits, uint64_t sp
   merge_sort(keys, values, keys_alt, values_alt, count, mask);
   assert_memory_equal(keys_back, keys, n * sizeof *keys);
   assert_memory_equal(values_back, values, n * sizeof *values);
-  free(keys);
-  free(keys_back);
-  free(keys_alt);
-  free(values);
-  free(values_back);
-  free(values_alt);
+  free_all(keys, keys_back, keys_alt, values, values_back, values_alt);
   cvtm_device_free(device, d_keys);
   cvtm_device_free(device, d_values);
   cvtm_device_free(device, d_keys_alt);
@@ -101,16 +85,16 @@ static void check_sort(cvtm_device *device, int64_t count, int bits, uint64_t sp
   cvtm_device_free(device, workspace);
 }
 
-static void sorting_is_right_and_stable(void **state) {
-  for (int s = 0; s < SIZES; ++s) check_sort(*state, sizes[s], 64, UINT64_MAX);
+TEST_ON_DEVICE(sorting_is_right_and_stable) {
+  for (int s = 0; s < SIZES; ++s) check_sort(device, sizes[s], 64, UINT64_MAX);
   static const int bits[] = {1, 7, 8, 9, 17, 30, 32, 33, 63};
   for (size_t b = 0; b < sizeof bits / sizeof bits[0]; ++b) {
-    check_sort(*state, 70001, bits[b], UINT64_MAX);
-    check_sort(*state, 50, bits[b], UINT64_MAX);
+    check_sort(device, 70001, bits[b], UINT64_MAX);
+    check_sort(device, 50, bits[b], UINT64_MAX);
   }
-  check_sort(*state, 100000, 64, UINT64_C(0x8000000000000101)); /* many equal keys */
-  check_sort(*state, 100000, 64, UINT64_C(0xFF0000));           /* one digit of eight varies */
-  check_sort(*state, 100000, 64, 0);                            /* all equal */
+  check_sort(device, 100000, 64, UINT64_C(0x8000000000000101)); /* many equal keys */
+  check_sort(device, 100000, 64, UINT64_C(0xFF0000));           /* one digit of eight varies */
+  check_sort(device, 100000, 64, 0);                            /* all equal */
 }
 
 static void check_scan(cvtm_device *device, int64_t count, int32_t largest) {
@@ -132,19 +116,17 @@ static void check_scan(cvtm_device *device, int64_t count, int32_t largest) {
     assert_true(sums[i] == sum);
     if (i < count) sum += counts[i];
   }
-  free(counts);
-  free(sums);
+  free_all(counts, sums);
   cvtm_device_free(device, d_counts);
   cvtm_device_free(device, d_sums);
   cvtm_device_free(device, workspace);
 }
 
-static void scans_add_up(void **state) {
-  for (int s = 0; s < SIZES; ++s) check_scan(*state, sizes[s], 100);
+TEST_ON_DEVICE(scans_add_up) {
+  for (int s = 0; s < SIZES; ++s) check_scan(device, sizes[s], 100);
 }
 
-static void sums_exceed_32_bits(void **state) {
-  cvtm_device *device = *state;
+TEST_ON_DEVICE(sums_exceed_32_bits) {
   const int64_t count = 100000;
   int32_t *counts = host_array(count, sizeof *counts);
   for (int64_t i = 0; i < count; ++i) counts[i] = INT32_MAX - (int32_t)i;
@@ -158,8 +140,7 @@ static void sums_exceed_32_bits(void **state) {
   assert_device_ok(device,
                    cvtm_device_copy_out(device, sums, d_sums, (size_t)(count + 1) * sizeof *sums));
   for (int64_t i = 0; i <= count; ++i) assert_true(sums[i] == i * INT32_MAX - i * (i - 1) / 2);
-  free(counts);
-  free(sums);
+  free_all(counts, sums);
   cvtm_device_free(device, d_counts);
   cvtm_device_free(device, d_sums);
   cvtm_device_free(device, workspace);
@@ -240,8 +221,7 @@ static void rough_numbers(double *x, int64_t count, uint64_t stream) {
   }
 }
 
-static void reductions_follow_the_documented_tree(void **state) {
-  cvtm_device *device = *state;
+TEST_ON_DEVICE(reductions_follow_the_documented_tree) {
   for (int s = 0; s < SIZES; ++s) {
     const int64_t count = sizes[s];
     const size_t bytes = (size_t)count * sizeof(double);
@@ -262,15 +242,12 @@ static void reductions_follow_the_documented_tree(void **state) {
     for (int64_t i = 0; i < count; ++i) work[i] = x[i] * y[i];
     const double dot = reference_reduction(CVTM_REDUCE_SUM, work, count);
     assert_true(same_bits(device_reduction(device, CVTM_REDUCE_SUM, x, y, count), dot));
-    free(x);
-    free(y);
-    free(work);
+    free_all(x, y, work);
   }
 }
 
 /* The reference above shares the tree; this one is independent of any order. */
-static void reductions_have_the_right_value(void **state) {
-  cvtm_device *device = *state;
+TEST_ON_DEVICE(reductions_have_the_right_value) {
   const int64_t count = 1000003;
   double *x = host_array(count, sizeof *x);
   double *y = host_array(count, sizeof *y);
@@ -300,12 +277,10 @@ static void reductions_have_the_right_value(void **state) {
     }
     x[places[p]] = kept;
   }
-  free(x);
-  free(y);
+  free_all(x, y);
 }
 
-static void thread_counts_do_not_change_bits(void **state) {
-  (void)state;
+TEST(thread_counts_do_not_change_bits) {
   const int64_t count = 300001;
   double *x = host_array(count, sizeof *x);
   rough_numbers(x, count, 4);
@@ -322,8 +297,7 @@ static void thread_counts_do_not_change_bits(void **state) {
   free(x);
 }
 
-static void vectors_fill_and_add(void **state) {
-  cvtm_device *device = *state;
+TEST_ON_DEVICE(vectors_fill_and_add) {
   for (int s = 0; s < SIZES; ++s) {
     const int64_t count = sizes[s];
     const size_t bytes = (size_t)count * sizeof(double);
@@ -341,15 +315,13 @@ static void vectors_fill_and_add(void **state) {
       assert_true(same_bits(back[i], 0.1 + product));
     }
     assert_true(back[count] == -7);
-    free(x);
-    free(back);
+    free_all(x, back);
     cvtm_device_free(device, d_x);
     cvtm_device_free(device, d_y);
   }
 }
 
-static void bad_arguments_are_refused(void **state) {
-  cvtm_device *device = *state;
+TEST_ON_DEVICE(bad_arguments_are_refused) {
   size_t bytes = 0;
   assert_int_equal(cvtm_sort_workspace(device, -1, &bytes), CVTM_ERROR_ARGUMENT);
   assert_int_equal(cvtm_scan_workspace(device, -1, &bytes), CVTM_ERROR_ARGUMENT);
@@ -368,8 +340,7 @@ static void bad_arguments_are_refused(void **state) {
 }
 
 /* A workspace for many elements is enough for fewer. */
-static void workspaces_grow_with_the_count(void **state) {
-  cvtm_device *device = *state;
+TEST_ON_DEVICE(workspaces_grow_with_the_count) {
   size_t before[3] = {0, 0, 0};
   for (int64_t count = 0; count < INT32_MAX; count = count * 2 + count / 3 + 1) {
     size_t now[3];
@@ -417,8 +388,7 @@ static cvtm_status one_round(void *context) {
   return status;
 }
 
-static void primitives_run_inside_a_loop(void **state) {
-  cvtm_device *device = *state;
+TEST_ON_DEVICE(primitives_run_inside_a_loop) {
   enum { COUNT = 20000 };
   rounds r = {0};
   r.device = device;
@@ -465,9 +435,7 @@ static void primitives_run_inside_a_loop(void **state) {
   for (int64_t i = 0; i <= COUNT; ++i) assert_true(sums[i] == i * (i - 1) / 2);
 
   cvtm_loop_destroy(loop);
-  free(keys);
-  free(values);
-  free(sums);
+  free_all(keys, values, sums);
   void *const memory[] = {r.keys,  r.keys_alt, r.values, r.values_alt, r.sums,
                           r.flags, r.ones,     r.minus,  r.total,      r.workspace};
   for (size_t k = 0; k < sizeof memory / sizeof memory[0]; ++k) {
@@ -475,18 +443,4 @@ static void primitives_run_inside_a_loop(void **state) {
   }
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test_setup_teardown(sorting_is_right_and_stable, set_up, tear_down),
-      cmocka_unit_test_setup_teardown(scans_add_up, set_up, tear_down),
-      cmocka_unit_test_setup_teardown(sums_exceed_32_bits, set_up, tear_down),
-      cmocka_unit_test_setup_teardown(reductions_follow_the_documented_tree, set_up, tear_down),
-      cmocka_unit_test_setup_teardown(reductions_have_the_right_value, set_up, tear_down),
-      cmocka_unit_test(thread_counts_do_not_change_bits),
-      cmocka_unit_test_setup_teardown(vectors_fill_and_add, set_up, tear_down),
-      cmocka_unit_test_setup_teardown(bad_arguments_are_refused, set_up, tear_down),
-      cmocka_unit_test_setup_teardown(workspaces_grow_with_the_count, set_up, tear_down),
-      cmocka_unit_test_setup_teardown(primitives_run_inside_a_loop, set_up, tear_down),
-  };
-  return cmocka_run_group_tests_name("primitives", tests, NULL, NULL);
-}
+TEST_DEVICE_MAIN_AS(common, 3)

@@ -2,8 +2,6 @@
 
 #include "tests/test_devices.h"
 
-#include <math.h>
-
 /* The known answers that come with Salmon et al.'s Random123. */
 TEST(philox_gives_the_published_answers) {
   static const uint32_t counters[3][4] = {
@@ -104,12 +102,11 @@ static cvtm_status draw(cvtm_device *device, uint64_t seed, uint64_t stream, int
 }
 
 /* Drawn on the device, compared with the host's. */
-TEST(every_device_draws_the_same_bits) {
+TEST_ON_DEVICE(every_device_draws_the_same_bits) {
   enum { N = 10001 };
   static double host[N];
   const uint64_t seed = UINT64_C(0xfedcba9876543210);
   const uint64_t stream = UINT64_C(0x0123456789abcdef);
-  cvtm_device *device = test_device_open();
   void *numbers = NULL;
   assert_device_ok(device, cvtm_device_allocate(device, N, sizeof(double), &numbers));
   assert_device_ok(device, draw(device, seed, stream, N, numbers));
@@ -118,7 +115,6 @@ TEST(every_device_draws_the_same_bits) {
     assert_true(host[i] == cvtm_random_uniform(seed, stream, (uint64_t)i));
   }
   cvtm_device_free(device, numbers);
-  cvtm_device_destroy(device);
 }
 
-TEST_MAIN()
+TEST_DEVICE_MAIN()

@@ -1,8 +1,5 @@
 /* The weights of equal masses: the linear systems against their own residuals, and the estimate of
  * cost and gradient against differences of costs at balanced masses. */
-#include <math.h>
-#include <string.h>
-
 #include "cvt/equal_mass/balance.h"
 #include "cvt/equal_mass.h"
 #include "tests/test_devices.h"
@@ -85,12 +82,7 @@ static double residual(const fixture *f) {
     most = fmax(most, fabs(sum));
     scale = fmax(scale, fabs(deficit[i]));
   }
-  free(first);
-  free(degree);
-  free(neighbor);
-  free(coupling);
-  free(step);
-  free(deficit);
+  free_all(first, degree, neighbor, coupling, step, deficit);
   return most / scale;
 }
 
@@ -118,8 +110,7 @@ TEST(test_systems) {
 static double difference(const fixture *f, const double *a, const double *b) {
   double *x = copied(f, a, f->count, 8), *y = copied(f, b, f->count, 8), most = 0;
   for (int64_t i = 0; i < f->count; ++i) most = fmax(most, fabs(x[i] - y[i]));
-  free(x);
-  free(y);
+  free_all(x, y);
   return most;
 }
 
@@ -219,8 +210,7 @@ TEST(test_estimate) {
     raw_error += (slope - raw[k]) * (slope - raw[k]);
   }
   assert_true(error <= 1e-8 * square && raw_error >= 100 * error);
-  free(gradient);
-  free(raw);
+  free_all(gradient, raw);
   cvtm_device_free(f.device, memory);
   close_fixture(&f);
 }

@@ -1,8 +1,5 @@
 /* Sites of several classes: shares, energies against single evaluations, spacing, reproducibility.
  */
-#include <math.h>
-#include <string.h>
-
 #include "cvt/classes.h"
 #include "tests/test_devices.h"
 
@@ -150,16 +147,14 @@ TEST_ON_DEVICE(test_moves_raise_the_energy) {
     moved[2 * i + 1] = fmin(fmax(moved[2 * i + 1] + 0.5 * sin(i), 0), SIDE);
     assert_true(coupled_energy(device, rho, total, moved, start) > least);
   }
-  free(density);
-  free(all);
+  free_all(density, all);
 }
 
 /* The descents of two devices round otherwise and end in other minima, of the same quality. */
 TEST_ON_DEVICE(test_quality_is_that_of_the_cpu) {
-  cvtm_device *cpu = NULL;
+  cvtm_device *cpu = test_cpu_open(2);
   double here[2 * COUNT], there[2 * COUNT];
   int64_t start[CLASSES + 1];
-  assert_int_equal(cvtm_device_create("cpu", 2, &cpu, NULL), CVTM_OK);
   const cvtm_classes_result a = solve(device, 0.5, here, start);
   const cvtm_classes_result b = solve(cpu, 0.5, there, start);
   assert_true(fabs(a.union_ratio - b.union_ratio) < 0.02);

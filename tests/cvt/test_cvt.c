@@ -1,7 +1,4 @@
 /* Energies, gradients, minimisation and sampling of tessellations. */
-#include <math.h>
-#include <string.h>
-
 #include "base/device_kernels.h"
 #include "cvt/cvt.h"
 #include "cvt/differential.h"
@@ -57,10 +54,9 @@ static cvtm_status half_copy(cvtm_device *device, void *to, const void *from, si
 }
 
 /* After any failure the plan works with the old density: energies and whole runs have its bits. */
-TEST(test_failed_set_density) {
+TEST_ON_DEVICE(test_failed_set_density) {
   enum { N = 300 };
   const cvtm_domain d = {60, 60, 0};
-  cvtm_device *device = test_device_open();
   float *flat = make_density(d, 0), *graded = make_density(d, 4);
   double *sites = make_sites(d, flat, N, 5), *expected = malloc(2 * N * sizeof *expected);
   cvtm_cvt *cvt = make_plan(device, d, flat, N);
@@ -90,11 +86,7 @@ TEST(test_failed_set_density) {
   assert_device_ok(device, cvtm_cvt_set_density(cvt, graded));
   assert_true(energy_of(device, cvt, sites, N) != energy);
   cvtm_cvt_destroy(cvt);
-  cvtm_device_destroy(device);
-  free(expected);
-  free(sites);
-  free(graded);
-  free(flat);
+  free_all(expected, sites, graded, flat);
 }
 
 /* --- energies ------------------------------------------------------------------- */
@@ -124,8 +116,7 @@ static void check_gradient(cvtm_domain d, int graded) {
   }
   cvtm_cvt_destroy(cvt);
   cvtm_device_destroy(device);
-  free(sites);
-  free(rho);
+  free_all(sites, rho);
 }
 
 TEST(test_gradient) {
@@ -181,12 +172,7 @@ static void check_pixels(cvtm_domain d, int n) {
   assert_true(fabs(value - total) <= 1e-12 * total);
   cvtm_cvt_destroy(cvt);
   cvtm_device_destroy(device);
-  free(mass);
-  free(second);
-  free(centroid);
-  free(expected);
-  free(sites);
-  free(rho);
+  free_all(mass, second, centroid, expected, sites, rho);
 }
 
 TEST(test_pixel_energy) {
@@ -197,9 +183,8 @@ TEST(test_pixel_energy) {
 }
 
 /* Squares have 5 / 36 sqrt 3 * 1.2 = 1.0392 times the energy of hexagons. */
-TEST(test_bound) {
+TEST_ON_DEVICE(test_bound) {
   const cvtm_domain d = {40, 40, 0};
-  cvtm_device *device = test_device_open();
   float *rho = make_density(d, 0);
   double sites[200];
   for (int i = 0; i < 100; ++i) {
@@ -211,7 +196,6 @@ TEST(test_bound) {
   assert_true(fabs(energy - 1600 * 16 / 6.0) <= 1e-9);
   assert_true(fabs(energy / cvtm_cvt_energy_bound(d, rho, 100) - 1.03923048454) <= 1e-10);
   cvtm_cvt_destroy(cvt);
-  cvtm_device_destroy(device);
   free(rho);
 }
 
@@ -272,8 +256,7 @@ static void check_lloyd(cvtm_domain d, int graded, int64_t fixed) {
   assert_memory_equal(before, sites, 2 * (size_t)fixed * sizeof(double));
   cvtm_cvt_destroy(cvt);
   cvtm_device_destroy(device);
-  free(sites);
-  free(rho);
+  free_all(sites, rho);
 }
 
 TEST(test_lloyd) {
@@ -304,9 +287,7 @@ static double optimized_ratio(cvtm_domain d, int graded, int64_t n, cvtm_cvt_opt
   assert_true(cvtm_cvt_plan_bound(cvt, n) == cvtm_cvt_energy_bound(d, rho, n));
   cvtm_cvt_destroy(cvt);
   cvtm_device_destroy(device);
-  free(before);
-  free(sites);
-  free(rho);
+  free_all(before, sites, rho);
   return ratio;
 }
 
@@ -385,8 +366,7 @@ TEST(test_stops) {
 }
 
 /* More sites than pixels, one site, all sites in one place, all fixed, empty parts. */
-TEST(test_hard_cases) {
-  cvtm_device *device = test_device_open();
+TEST_ON_DEVICE(test_hard_cases) {
   cvtm_cvt_options options;
   cvtm_cvt_result result;
   cvtm_cvt_defaults(&options);
@@ -427,7 +407,6 @@ TEST(test_hard_cases) {
   assert_int_equal(cvtm_cvt_create(device, d, rho, 20, &cvt), CVTM_ERROR_ARGUMENT);
   rho[5] = rho[900] = 0;
   assert_int_equal(cvtm_cvt_create(device, d, rho, 20, &cvt), CVTM_ERROR_ARGUMENT);
-  cvtm_device_destroy(device);
 }
 
 TEST(test_threads) {
@@ -449,8 +428,7 @@ TEST(test_threads) {
       assert_memory_equal(first, sites, sizeof first);
       cvtm_cvt_destroy(cvt);
       cvtm_device_destroy(device);
-      free(sites);
-      free(rho);
+      free_all(sites, rho);
     }
   }
 }
@@ -500,11 +478,10 @@ TEST(test_sample) {
 }
 
 /* A borrowed density, on the host alone or on the device too, gives the sites of a copied one. */
-TEST(test_borrowed_density) {
+TEST_ON_DEVICE(test_borrowed_density) {
   enum { N = 300 };
   const cvtm_domain d = {70, 60, 0};
   const size_t pixels = (size_t)(d.width * d.height);
-  cvtm_device *device = test_device_open();
   float *rho = make_density(d, 2);
   void *on_device = NULL;
   double sites[3][2 * N];
@@ -528,15 +505,13 @@ TEST(test_borrowed_density) {
   assert_null(none);
   for (int k = 0; k < 3; ++k) cvtm_cvt_destroy(plan[k]);
   cvtm_device_free(device, on_device);
-  cvtm_device_destroy(device);
   free(rho);
 }
 
 /* Arrays in the device's memory give the bits of arrays on the host. */
-TEST(test_on_device) {
+TEST_ON_DEVICE(test_on_device) {
   enum { N = 700 };
   const cvtm_domain d = {120, 90, 0};
-  cvtm_device *device = test_device_open();
   float *rho = make_density(d, 2);
   double *sites = make_sites(d, rho, N, 5), values[4 * N + 1], value, mass[N], second[N];
   const cvtm_cvt_moments wanted = {mass, NULL, second};
@@ -580,9 +555,7 @@ TEST(test_on_device) {
   cvtm_device_free(device, on_density);
   cvtm_device_free(device, on_sites);
   cvtm_device_free(device, on_values);
-  cvtm_device_destroy(device);
-  free(sites);
-  free(rho);
+  free_all(sites, rho);
 }
 
 /* A plan that views a density, with room for N sites and arrays of a pull back. */
@@ -666,8 +639,7 @@ TEST(test_pull_to_density) {
       assert_true(fabs(found[q] - wanted[q]) <= 2e-6 * (1 + fabs(wanted[q])));
     cvtm_differential_destroy(reference);
     close_pull(&p);
-    free(sites);
-    free(phi);
+    free_all(sites, phi);
   }
 }
 
@@ -716,10 +688,7 @@ TEST(test_pull_to_sites) {
     cvtm_differential_destroy(reference);
     cvtm_device_free(p.device, result);
     close_pull(&p);
-    free(sites);
-    free(phi);
-    free(wanted);
-    free(found);
+    free_all(sites, phi, wanted, found);
   }
 }
 
@@ -736,10 +705,9 @@ TEST(test_crowded_pull) {
 }
 
 /* Poisson sites have about 1.985 times the energy of hexagons; strata do much better. */
-TEST(test_sample_energy) {
+TEST_ON_DEVICE(test_sample_energy) {
   enum { N = 4000 };
   const cvtm_domain d = {200, 200, 1};
-  cvtm_device *device = test_device_open();
   float *rho = make_density(d, 0);
   cvtm_cvt *cvt = make_plan(device, d, rho, N);
   double *sites = make_sites(d, rho, N, 1);
@@ -749,9 +717,7 @@ TEST(test_sample_energy) {
   assert_int_equal(cvtm_cvt_sample(d, rho, N, 1, CVTM_CVT_START_STRATIFIED, sites, NULL), CVTM_OK);
   assert_true(energy_of(device, cvt, sites, N) / bound < 1.6);
   cvtm_cvt_destroy(cvt);
-  cvtm_device_destroy(device);
-  free(sites);
-  free(rho);
+  free_all(sites, rho);
 }
 
-TEST_MAIN()
+TEST_DEVICE_MAIN()

@@ -2,8 +2,6 @@
  * depend on the number of ranks, nor on a break that another number of ranks continues. */
 #include "testing.h"
 
-#include <math.h>
-
 #include "base/random.h"
 #include "cvt/cvt.h"
 #include "cvt/division.h"

@@ -1,9 +1,6 @@
 /* Cells of equal mass against power cells cut and integrated in another way, against closed forms,
  * and against what a solution must be: symmetric where its data are, cheaper with every step, the
  * same on every run. */
-#include <math.h>
-#include <string.h>
-
 #include "cvt/equal_mass.h"
 #include "tests/cvt/reference_cells.h"
 #include "tests/test_devices.h"
@@ -79,8 +76,7 @@ static void check_weights(cvtm_domain d, const float *rho, const double *sites, 
   assert_true(fabs(mean) <= 1e-12 * d.width * d.width);
   assert_true(fabsl(cost - (real)result.descent.objective) <= 1e-10L * cost);
   close_bench(&b);
-  free(weights);
-  free(mass);
+  free_all(weights, mass);
 }
 
 TEST(test_masses_of_given_sites) {

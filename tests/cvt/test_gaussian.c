@@ -1,8 +1,6 @@
 /* Gaussian blue noise: sums of kernels against direct ones, the energy and its gradient on every
  * device, the density that points follow, and their spectrum. */
 #include <complex.h>
-#include <math.h>
-#include <string.h>
 
 #include "base/portable.h"
 #include "base/random.h"
@@ -173,8 +171,7 @@ TEST_ON_DEVICE(test_energy_is_the_same_on_the_cpu) {
     cvtm_domain domain;
     int64_t count;
   } cases[] = {{{64, 40, 0}, 3000}, {{40, 64, 1}, 3000}, {{7, 5, 1}, 6}, {{1, 4096, 0}, 2}};
-  cvtm_device *cpu = NULL;
-  assert_int_equal(cvtm_device_create("cpu", 2, &cpu, NULL), CVTM_OK);
+  cvtm_device *cpu = test_cpu_open(2);
   for (size_t k = 0; k < sizeof cases / sizeof cases[0]; ++k) {
     const cvtm_domain domain = cases[k].domain;
     const int64_t count = cases[k].count;
@@ -198,10 +195,7 @@ TEST_ON_DEVICE(test_energy_is_the_same_on_the_cpu) {
     assert_true(isfinite(f) && largest > 0);
     assert_true(fabs(f - expected) <= 1e-11 * (fabs(expected) + (double)count));
     assert_true(error <= 1e-11 * largest);
-    free(density);
-    free(points);
-    free(here);
-    free(there);
+    free_all(density, points, here, there);
   }
   cvtm_device_destroy(cpu);
 }
@@ -337,8 +331,7 @@ TEST(test_same_bits_and_fixed_points) {
   }
   assert_memory_equal(one, three, 2 * COUNT * sizeof *one);
   assert_memory_equal(one, kept, sizeof kept);
-  free(one);
-  free(three);
+  free_all(one, three);
 }
 
 static int open_device(void **state) {

@@ -1,8 +1,5 @@
 /* Mass, centroid and energy of exact cells against cells cut and integrated in another way. And
  * the sums over pixel centres against every centre compared with every site. */
-#include <math.h>
-#include <string.h>
-
 #include "cvt/evaluate_kernels.h"
 #include "tests/cvt/reference_cells.h"
 #include "tests/test_devices.h"
@@ -59,10 +56,7 @@ static void check(cvtm_domain d, const float *rho, const double *sites, int n) {
   }
   cvtm_cvt_destroy(cvt);
   cvtm_device_destroy(device);
-  free(mass);
-  free(second);
-  free(centroid);
-  free(sums);
+  free_all(mass, second, centroid, sums);
 }
 
 static double axis_distance(double p, double s, int size, int periodic) {
@@ -117,9 +111,7 @@ static void check_pixels(cvtm_domain d, const float *rho, const double *sites, i
   assert_true(fabs(energy - total) <= 1e-12 * total);
   cvtm_cvt_destroy(cvt);
   cvtm_device_destroy(device);
-  free(mass);
-  free(second);
-  free(expected);
+  free_all(mass, second, expected);
 }
 
 typedef void (*scatter)(cvtm_domain d, double *sites, int n);
@@ -246,8 +238,7 @@ static void check_all(cvtm_domain d, int n) {
       check_pixels(d, rho, sites, n);
     }
   }
-  free(sites);
-  free(rho);
+  free_all(sites, rho);
 }
 
 TEST(test_rectangle) { check_all((cvtm_domain){37, 23, 0}, 60); }
@@ -270,7 +261,7 @@ TEST(test_more_sites_than_pixels) {
 }
 
 /* Sides beyond 2^16; the pixels of such domains have no labels. */
-TEST(test_long_sides) {
+TEST_ON_DEVICE(test_long_sides) {
   enum { LONG = 100000, SHORT = 3, N = 64 };
   static double sites[2 * N];
   static float rho[LONG * SHORT];
@@ -281,12 +272,10 @@ TEST(test_long_sides) {
     paint_random(d, rho);
     check(d, rho, sites, N);
   }
-  cvtm_device *device = test_device_open();
   const cvtm_domain labelled = {LONG, SHORT, 0};
   cvtm_voronoi *voronoi = NULL;
   assert_int_equal(cvtm_voronoi_create(device, labelled, N, &voronoi), CVTM_ERROR_ARGUMENT);
   assert_null(voronoi);
-  cvtm_device_destroy(device);
 }
 
 /* Half of the sites in one pixel, a quarter of them in a millionth of it, a few of these at one
@@ -322,7 +311,7 @@ TEST(test_many_corners) {
 }
 
 /* The site in the middle of very many: its cell is a regular polygon. */
-TEST(test_very_many_corners) {
+TEST_ON_DEVICE(test_very_many_corners) {
   enum { N = 5001, SIDE = 64 };
   const cvtm_domain d = {SIDE, SIDE, 0};
   static double sites[2 * N], mass[N], centroid[2 * N], second[N];
@@ -334,7 +323,6 @@ TEST(test_very_many_corners) {
     sites[2 * i + 1] = middle + (i > 0) * 2 * inner * sin(2 * angle * i);
   }
   paint_uniform(d, rho);
-  cvtm_device *device = test_device_open();
   cvtm_cvt *cvt = NULL;
   double energy = -1, total = 0;
   assert_device_ok(device, cvtm_cvt_create(device, d, rho, N, &cvt));
@@ -348,7 +336,6 @@ TEST(test_very_many_corners) {
   assert_true(fabs(centroid[0] - middle) <= 1e-9 && fabs(centroid[1] - middle) <= 1e-9);
   assert_true(fabs(total - SIDE * SIDE) <= 1e-10 * SIDE * SIDE);
   cvtm_cvt_destroy(cvt);
-  cvtm_device_destroy(device);
 }
 
 /* A site far outside gets the part of the domain that is nearest to it, or none. */
@@ -362,4 +349,4 @@ TEST(test_sites_outside) {
   check_pixels(d, rho, sites, 6);
 }
 
-TEST_MAIN()
+TEST_DEVICE_MAIN()

@@ -1,7 +1,4 @@
 /* Lattices as starts for an even density. */
-#include <math.h>
-#include <string.h>
-
 #include "cvt/cvt.h"
 #include "cvt/lattice.h"
 #include "tests/test_devices.h"

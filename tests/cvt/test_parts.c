@@ -1,8 +1,6 @@
 /* Evaluations whose sites are divided among ranks, which are threads of this program: each cell has
  * the bits that it has where one process has all sites, and the sums do not depend on the number of
  * ranks, however uneven the sites lie. */
-#include <math.h>
-
 #include "base/random.h"
 #include "cvt/parts.h"
 #include "tests/test_devices.h"
@@ -56,8 +54,7 @@ static void compare_rank(cvtm_device *device, const problem *p, cvtm_parts *part
     assert_true(own[2 * i] == -2 * p->moments[parts->first + i].x);
     assert_true(own[2 * i + 1] == -2 * p->moments[parts->first + i].y);
   }
-  free(moments);
-  free(own);
+  free_all(moments, own);
 }
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

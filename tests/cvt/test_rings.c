@@ -4,9 +4,6 @@
 #include "cvt/cvt.h"
 #include "tests/test_devices.h"
 
-#include <math.h>
-#include <string.h>
-
 enum { SIDE = 48, MOST = 800, STEPS = 6 };
 
 static float density[SIDE * SIDE];

@@ -1,8 +1,5 @@
 /* Sites of a boundary that slide along it, and the mesh of such a domain: a disc and a square, side
  * by side, so that there are curves with corners and without. */
-#include <math.h>
-#include <string.h>
-
 #include "cvt/slide.h"
 #include "meshes/domain_mesh.h"
 #include "meshes/domain_plan.h"
@@ -93,8 +90,7 @@ static void check_mesh(const cvtm_boundary *b, const double *sites) {
   free(source);
 }
 
-TEST(sliding_lowers_the_energy) {
-  cvtm_device *device = test_device_open();
+TEST_ON_DEVICE(sliding_lowers_the_energy) {
   const cvtm_domain domain = {W, H, 0};
   shape s = {0};
   plan_shape(&s);
@@ -144,7 +140,6 @@ TEST(sliding_lowers_the_energy) {
       CVTM_ERROR_ARGUMENT);
   cvtm_cvt_destroy(cvt);
   free_shape(&s);
-  cvtm_device_destroy(device);
 }
 
-TEST_MAIN()
+TEST_DEVICE_MAIN()

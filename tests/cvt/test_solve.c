@@ -1,7 +1,5 @@
 /* From a density to a tessellation: coarse to fine, transfers. */
-#include <math.h>
 #include <omp.h>
-#include <string.h>
 
 #include "cvt/cvt.h"
 #include "cvt/descent.h"
@@ -118,8 +116,7 @@ TEST(transfers_on_the_way_lower_the_energy) {
     assert_int_equal(plain.result.transfers, 0);
     own += moved.ratio / 2;
     given += plain.ratio / 2;
-    free(moved.sites);
-    free(plain.sites);
+    free_all(moved.sites, plain.sites);
   }
   assert_true(own < given - 5e-4);
 }
@@ -137,9 +134,7 @@ TEST(same_seed_gives_the_same_sites) {
   options.seed = 2;
   const outcome c = solve(density, 0, 400, 0, NULL, &options);
   assert_memory_not_equal(a.sites, c.sites, 800 * sizeof(double));
-  free(a.sites);
-  free(b.sites);
-  free(c.sites);
+  free_all(a.sites, b.sites, c.sites);
 }
 
 TEST(any_number_of_threads_gives_the_same_sites) {
@@ -333,12 +328,11 @@ static int keep_coarsest(void *context, const cvtm_cvt_record *record) {
 
 /* The labels of coarse levels are those of the plan's pixels: the coarsest level ends with an
  * energy near that of hexagons. */
-TEST(coarse_levels_of_the_pixel_energy) {
+TEST_ON_DEVICE(coarse_levels_of_the_pixel_energy) {
   enum { COUNT = 1024, PIXELS = 160 * 160 };
   static float density[PIXELS];
   static double sites[2 * COUNT];
   for (int p = 0; p < PIXELS; ++p) density[p] = 1 + 0.5F * (float)(p % 160) / 160;
-  cvtm_device *device = test_device_open();
   cvtm_cvt *cvt = NULL;
   cvtm_cvt_options options;
   cvtm_cvt_result result;
@@ -355,7 +349,6 @@ TEST(coarse_levels_of_the_pixel_energy) {
   assert_true(first.sites > 0 && first.sites < COUNT / 4);
   if (!(ratio > 0.95 && ratio < 1.1)) fail_msg("%d sites: %g", (int)first.sites, ratio);
   cvtm_cvt_destroy(cvt);
-  cvtm_device_destroy(device);
 }
 
 /* All sites start where there is no mass; a descent moves only those whose cells reach some, and
@@ -377,8 +370,7 @@ TEST(sites_without_mass_are_transferred) {
   assert_true(left.result.empty_cells > 0);
   assert_int_equal(moved.result.empty_cells, 0);
   assert_true(moved.ratio < 0.5 * left.ratio);
-  free(left.sites);
-  free(moved.sites);
+  free_all(left.sites, moved.sites);
 }
 
 /* --- coarse levels with larger pixels ------------------------------------------------------ */
@@ -400,11 +392,10 @@ static double mean_of_pixels(const float *density, int order, int i, int j) {
   return ldexp(sum, -2 * order);
 }
 
-TEST(a_pyramid_has_the_means_of_pixels) {
+TEST_ON_DEVICE(a_pyramid_has_the_means_of_pixels) {
   enum { ORDERS = 3 };
   const cvtm_domain domain = {ODD_WIDTH, ODD_HEIGHT, 0};
   float density[ODD_AREA], half[ODD_AREA];
-  cvtm_device *device = test_device_open();
   cvtm_cvt *cvt = NULL;
   cvtm_pyramid pyramid;
   fill_waves(density);
@@ -429,7 +420,6 @@ TEST(a_pyramid_has_the_means_of_pixels) {
   cvtm_pyramid_end(&pyramid);
   assert_int_equal(cvt->domain.width, ODD_WIDTH);
   cvtm_cvt_destroy(cvt);
-  cvtm_device_destroy(device);
 }
 
 TEST(orders_leave_pixels_to_the_sites) {
@@ -543,9 +533,8 @@ TEST(refinement_gives_the_count_asked_for) {
 
 /* Where the device refines, the sites are the host's, to rounding: with all midpoints, with some of
  * them, and with more sites than midpoints. */
-TEST(devices_refine_as_the_host) {
+TEST_ON_DEVICE(devices_refine_as_the_host) {
   enum { COARSE = 300, MOST = 1500 };
-  cvtm_device *device = test_device_open();
   float density[AREA];
   fill_uniform(density);
   for (int periodic = 0; periodic < 2; ++periodic) {
@@ -566,7 +555,6 @@ TEST(devices_refine_as_the_host) {
     }
     cvtm_cvt_destroy(cvt);
   }
-  cvtm_device_destroy(device);
 }
 
 TEST(coarse_counts_are_about_a_quarter) {
@@ -581,4 +569,4 @@ TEST(coarse_counts_are_about_a_quarter) {
   assert_int_equal(cvtm_cvt_coarse_count(0, 1), 1);
 }
 
-TEST_MAIN()
+TEST_DEVICE_MAIN()

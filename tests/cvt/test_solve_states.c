@@ -1,8 +1,5 @@
 /* Checkpoints: a solve that continues from any state that it saved ends with the same bits, and a
  * state that is damaged or of another run is refused. */
-#include <math.h>
-#include <string.h>
-
 #include "cvt/cvt.h"
 #include "tests/test_devices.h"
 

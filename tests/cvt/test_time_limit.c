@@ -1,7 +1,4 @@
 /* Time limits, on a clock that jumps beyond the limit after so many looks at it. */
-#include <math.h>
-#include <stdlib.h>
-
 #include "base/clock.h"
 #include "base/point_order.h"
 #include "cvt/cvt.h"

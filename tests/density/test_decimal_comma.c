@@ -110,8 +110,7 @@ TEST(test_written_bytes_are_the_same) {
   write_all(with_comma);
   for (int k = 0; k < FILES; ++k) {
     assert_string_equal(with_comma[k], with_point[k]);
-    free(with_comma[k]);
-    free(with_point[k]);
+    free_all(with_comma[k], with_point[k]);
   }
   assert_string_equal(setlocale(LC_ALL, NULL), "de_DE.UTF-8");
 }

@@ -1,7 +1,6 @@
 /* Grading and bias: the conditions of optimality, computed here from their definitions, with
  * masks; p = 1/2 against the linear system, p -> 0 against grading, p and 1 - p as mirror images,
  * and every method against every other. */
-
 #include "density/bias.h"
 #include "density/grade.h"
 #include "test_devices.h"
@@ -203,8 +202,7 @@ TEST(limits) {
   close_field(&f);
 }
 
-TEST(refusals) {
-  cvtm_device *device = test_device_open();
+TEST_ON_DEVICE(refusals) {
   cvtm_grade *made = NULL;
   cvtm_bias *biased = NULL;
   assert_int_equal(cvtm_grade_create(device, 4, 4, NULL, -1, 1e-8, &made), CVTM_ERROR_ARGUMENT);
@@ -217,7 +215,6 @@ TEST(refusals) {
   assert_int_equal(cvtm_bias_create(device, 4, 4, NULL, &options, &biased), CVTM_ERROR_ARGUMENT);
   assert_null(made);
   assert_null(biased);
-  cvtm_device_destroy(device);
 }
 
-TEST_MAIN()
+TEST_DEVICE_MAIN()

@@ -62,8 +62,7 @@ static void check_png_variant(int colour, int channels, int depth, int interlace
   }
   cvtm_image_free(&image);
   cut_everywhere(&file, "a.png", file.size);
-  free(rows);
-  free(file.bytes);
+  free_all(rows, file.bytes);
 }
 
 TEST(png_of_every_kind) {
@@ -520,8 +519,7 @@ TEST(npy_refused) {
   unsigned char *wide = calloc(300000, 1);
   file = make_npy("|u1", "(1, 300000)", wide, 300000);
   read_fails(&file, "wide.npy", "limit of");
-  free(file.bytes);
-  free(wide);
+  free_all(file.bytes, wide);
 }
 
 /* --- Red, green and blue beside the luminance --- */

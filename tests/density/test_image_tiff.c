@@ -1,8 +1,7 @@
 /* TIFF files written by libtiff; every test is skipped in a build without it. */
 #include "image_makers.h"
 
-static void skip_without_tiff(void **state) {
-  (void)state;
+TEST(skip_without_tiff) {
   cvtm_image image;
   cvtm_error error = {CVTM_OK, ""};
   const unsigned char start[8] = {'I', 'I', '*', 0, 8, 0, 0, 0};
@@ -181,8 +180,7 @@ static void check_tiff(tiff_recipe recipe) {
   free(file.bytes);
 }
 
-static void integer_samples(void **state) {
-  (void)state;
+TEST(integer_samples) {
   static const int compressions[] = {COMPRESSION_NONE, COMPRESSION_LZW, COMPRESSION_PACKBITS,
                                      COMPRESSION_ADOBE_DEFLATE};
   for (size_t k = 0; k < 4; ++k) {
@@ -212,8 +210,7 @@ static void integer_samples(void **state) {
   }
 }
 
-static void narrow_samples(void **state) {
-  (void)state;
+TEST(narrow_samples) {
   for (int bits = 1; bits <= 4; bits *= 2) {
     tiff_recipe grey = {
         .bits = bits, .channels = 1, .photometric = PHOTOMETRIC_MINISWHITE, .alpha = -1};
@@ -227,8 +224,7 @@ static void narrow_samples(void **state) {
   check_tiff(fax);
 }
 
-static void palettes(void **state) {
-  (void)state;
+TEST(palettes) {
   for (int bits = 2; bits <= 8; bits *= 2) {
     tiff_recipe palette = {
         .bits = bits, .channels = 1, .photometric = PHOTOMETRIC_PALETTE, .alpha = -1};
@@ -236,8 +232,7 @@ static void palettes(void **state) {
   }
 }
 
-static void alpha_of_both_kinds(void **state) {
-  (void)state;
+TEST(alpha_of_both_kinds) {
   for (int kind = EXTRASAMPLE_ASSOCALPHA; kind <= EXTRASAMPLE_UNASSALPHA; ++kind) {
     for (int bits = 8; bits <= 16; bits += 8) {
       tiff_recipe rgba = {
@@ -252,8 +247,7 @@ static void alpha_of_both_kinds(void **state) {
   }
 }
 
-static void float_samples(void **state) {
-  (void)state;
+TEST(float_samples) {
   static const char *const modes[] = {"wl", "wb", "w8"};
   for (int bits = 32; bits <= 64; bits += 32) {
     for (int m = 0; m < 3; ++m) {
@@ -271,8 +265,7 @@ static void float_samples(void **state) {
   }
 }
 
-static void byte_orders(void **state) {
-  (void)state;
+TEST(byte_orders) {
   static const char *const modes[] = {"wl", "wb", "w8"};
   for (int m = 0; m < 3; ++m) {
     tiff_recipe rgb = {
@@ -281,8 +274,7 @@ static void byte_orders(void **state) {
   }
 }
 
-static void orientation(void **state) {
-  (void)state;
+TEST(orientation) {
   tiff_recipe recipe = {.width = 5,
                         .height = 3,
                         .bits = 8,
@@ -308,8 +300,7 @@ static void orientation(void **state) {
   free(file.bytes);
 }
 
-static void refused(void **state) {
-  (void)state;
+TEST(refused) {
   tiff_recipe recipe = {.width = 4,
                         .height = 4,
                         .bits = 32,
@@ -375,19 +366,4 @@ static void refused(void **state) {
 
 #endif
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-    cmocka_unit_test(skip_without_tiff),
-#if CVTMESH_HAVE_TIFF
-    cmocka_unit_test(integer_samples),
-    cmocka_unit_test(narrow_samples),
-    cmocka_unit_test(palettes),
-    cmocka_unit_test(alpha_of_both_kinds),
-    cmocka_unit_test(float_samples),
-    cmocka_unit_test(byte_orders),
-    cmocka_unit_test(orientation),
-    cmocka_unit_test(refused),
-#endif
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

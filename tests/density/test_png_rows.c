@@ -91,9 +91,7 @@ static void check_kind(const plain_kind *kind, int filters) {
   cvtm_image_free(&expected);
   cvtm_image_free(&found);
   cvtm_image_free(&direct);
-  free(interlaced.bytes);
-  free(plain.bytes);
-  free(rows);
+  free_all(interlaced.bytes, plain.bytes, rows);
 }
 
 TEST(plain_rows_are_those_of_libpng) {
@@ -183,8 +181,7 @@ TEST(libpng_judges_what_is_damaged) {
   const size_t first = find_idat(&file);
   file.bytes[first + 8 + 4096] ^= 1; /* the checksum of the first chunk */
   read_fails(&file, "checksum.png", "CRC");
-  free(file.bytes);
-  free(lines);
+  free_all(file.bytes, lines);
 }
 
 TEST_MAIN()

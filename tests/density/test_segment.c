@@ -1,6 +1,5 @@
 /* The level set against reference values that an independent solver computed for the same
  * discretisation, its bounds, and the images that it refuses. */
-
 #include "density/segment.h"
 #include "test_devices.h"
 
@@ -57,10 +56,9 @@ static void run(cvtm_device *device, scene *s, int both, int64_t steps, watched 
 
 /* The figures have 13 digits; the LCPs are solved to 1e-13 of their start, so that ten steps
  * leave less than 1e-11. */
-TEST(equals_the_reference) {
+TEST_ON_DEVICE(equals_the_reference) {
   static const double means[2] = {-2.089558408250e-2, -1.935152052560e-2};
   static const double areas[2] = {0.29833984, 0.29791260};
-  cvtm_device *device = test_device_open();
   for (int both = 0; both < 2; ++both) {
     scene *s = make_scene();
     watched w = {0, 0, 0, 1000};
@@ -81,11 +79,9 @@ TEST(equals_the_reference) {
     assert_true(result.energy == w.energy);
     free(s);
   }
-  cvtm_device_destroy(device);
 }
 
-TEST(stops) {
-  cvtm_device *device = test_device_open();
+TEST_ON_DEVICE(stops) {
   scene *s = make_scene();
   watched w = {0, 0, 0, 3};
   cvtm_segment_result result;
@@ -102,11 +98,9 @@ TEST(stops) {
   assert_int_equal(result.steps, 1);
   cvtm_segment_destroy(segment);
   free(s);
-  cvtm_device_destroy(device);
 }
 
-TEST(thin_images) {
-  cvtm_device *device = test_device_open();
+TEST_ON_DEVICE(thin_images) {
   for (int tall = 0; tall < 2; ++tall) {
     for (int n = 1; n < 6; ++n) {
       double image[8] = {0, 1, 0, 1, 1}, u[8] = {-1, 1, -1, 1, -1};
@@ -122,11 +116,9 @@ TEST(thin_images) {
       cvtm_segment_destroy(segment);
     }
   }
-  cvtm_device_destroy(device);
 }
 
-TEST(refusals) {
-  cvtm_device *device = test_device_open();
+TEST_ON_DEVICE(refusals) {
   cvtm_segment_options options;
   cvtm_segment_defaults(&options);
   cvtm_segment *segment = NULL;
@@ -142,7 +134,6 @@ TEST(refusals) {
   u[3] = (double)NAN;
   assert_int_equal(cvtm_segment_solve(segment, image, NULL, NULL, u, &result), CVTM_ERROR_INPUT);
   cvtm_segment_destroy(segment);
-  cvtm_device_destroy(device);
 }
 
-TEST_MAIN()
+TEST_DEVICE_MAIN()

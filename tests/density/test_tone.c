@@ -25,8 +25,7 @@ static void take_alike(const cvtm_image *image, const cvtm_density_options *opti
     assert_memory_equal(density, expected, bytes);
   else
     assert_string_equal(error.message, message);
-  free(copy.value);
-  free(density);
+  free_all(copy.value, density);
 }
 
 static float *convert_ok(const cvtm_image *image, const cvtm_density_options *options) {
@@ -264,8 +263,7 @@ TEST(large_arrays) {
   }
   omp_set_num_threads(before);
   remove(path);
-  free(value);
-  free(narrow);
+  free_all(value, narrow);
 }
 
 TEST(bad_options) {

@@ -1,5 +1,4 @@
 /* Tours: lattices whose shortest tour is known, random points, and points that share places. */
-
 #include "testing.h"
 
 #include "base/random.h"
@@ -46,9 +45,7 @@ TEST(test_stopped_tours) {
     before = length;
   }
   assert_memory_equal(order, whole, COUNT * sizeof *order);
-  free(order);
-  free(whole);
-  free(points);
+  free_all(order, whole, points);
 }
 
 static double bound_of(const double *points, int64_t count) {
@@ -90,8 +87,7 @@ TEST(test_uniform_points) {
   assert_true(length < 1.05 * cvtm_tour_estimate(COUNT, 1));
   assert_true(length > 0.99 * cvtm_tour_estimate(COUNT, 1));
   assert_true(bound_of(points, COUNT) < length);
-  free(order);
-  free(points);
+  free_all(order, points);
 }
 
 TEST(test_threads_do_not_matter) {
@@ -99,9 +95,7 @@ TEST(test_threads_do_not_matter) {
   double *points = random_points(COUNT, 11);
   int32_t *one = tour_of(points, COUNT, 1), *four = tour_of(points, COUNT, 4);
   assert_memory_equal(one, four, COUNT * sizeof *one);
-  free(one);
-  free(four);
-  free(points);
+  free_all(one, four, points);
 }
 
 /* The shortest tour of a square lattice with an even side has as many steps as points. */
@@ -144,8 +138,7 @@ TEST(test_few_points) {
     const double shortest = shortest_tour(points, all, 1, count);
     assert_true(length <= 1.05 * shortest + 1e-12);
     assert_true(bound_of(points, count) <= shortest + 1e-12);
-    free(order);
-    free(points);
+    free_all(order, points);
   }
 }
 
@@ -168,8 +161,7 @@ TEST(test_degenerate_points) {
   for (int i = 0; i < 2 * COUNT; ++i) points[i] = 4;
   order = tour_of(points, COUNT, 2);
   assert_true(cvtm_tour_length(points, COUNT, order, 1) == 0);
-  free(order);
-  free(points);
+  free_all(order, points);
 }
 
 TEST(test_known_longest_edge) {
@@ -193,8 +185,7 @@ TEST(test_open) {
   for (int k = 1; k < COUNT; ++k) assert_true(distance(points, order[k - 1], order[k]) <= removed);
   assert_true(hypot(points[2 * first], points[2 * first + 1]) <=
               hypot(points[2 * last], points[2 * last + 1]));
-  free(order);
-  free(points);
+  free_all(order, points);
 }
 
 TEST(test_errors) {

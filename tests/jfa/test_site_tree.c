@@ -46,11 +46,7 @@ static host_tree build(cvtm_device *device, cvtm_domain domain, const double *si
 }
 
 static void free_tree(host_tree *tree) {
-  free(tree->position);
-  free(tree->box);
-  free(tree->index);
-  free(tree->start);
-  free(tree->spacing);
+  free_all(tree->position, tree->box, tree->index, tree->start, tree->spacing);
 }
 
 static void check_structure(const host_tree *tree, cvtm_domain domain, const double *sites) {

@@ -169,8 +169,7 @@ static double error_rate(cvtm_device *device, cvtm_domain domain, const double *
     assert_in_range(flooded[p], 0, count - 1);
     wrong += flooded[p] != exact[p];
   }
-  free(exact);
-  free(flooded);
+  free_all(exact, flooded);
   return (double)wrong / (double)pixels;
 }
 
@@ -279,8 +278,7 @@ TEST_ON_DEVICE(test_crowded_flooding) {
     assert_true(error_rate(device, domain, crowd, 19200, (cvtm_voronoi_method)method) <= 1e-3);
     assert_true(error_rate(device, domain, clusters, 1500, (cvtm_voronoi_method)method) <= 0.02);
   }
-  free(crowd);
-  free(clusters);
+  free_all(crowd, clusters);
 }
 
 TEST_ON_DEVICE(test_tiny_domains) {
@@ -350,9 +348,7 @@ static int64_t correct(const diagram *d, const double *sites) {
                    reference_distance2(d->domain, x, y, sites + 2 * exact[p]) * (1 + 1e-13L);
   }
   assert_int_equal(wrong, farther);
-  free(before);
-  free(after);
-  free(exact);
+  free_all(before, after, exact);
   return wrong;
 }
 
@@ -419,9 +415,7 @@ TEST_ON_DEVICE(test_warm_start_from_anything) {
     free(corrected);
   }
   close_diagram(&d);
-  free(exact);
-  free(labels);
-  free(sites);
+  free_all(exact, labels, sites);
 }
 
 /* The same labels from any number of threads and, since everything is decided by exact
@@ -436,8 +430,7 @@ TEST(test_determinism) {
       int32_t *a = compute(one, domain, sites, 500, (cvtm_voronoi_method)method);
       int32_t *b = compute(three, domain, sites, 500, (cvtm_voronoi_method)method);
       assert_memory_equal(a, b, (size_t)pixels_of(domain) * sizeof *a);
-      free(a);
-      free(b);
+      free_all(a, b);
     }
     free(sites);
   }
@@ -448,16 +441,14 @@ TEST(test_determinism) {
 /* Distances that are not finite in float mean the same on every device. */
 TEST_ON_DEVICE(test_infinite_distances) {
   const double sites[] = {NAN, 5, INFINITY, 1e30, -1e25, 3, 40, 1e25, 1e20, -1e19, 45, -90};
-  cvtm_device *cpu = NULL;
-  assert_int_equal(cvtm_device_create("cpu", 1, &cpu, NULL), CVTM_OK);
+  cvtm_device *cpu = test_cpu_open(1);
   for (int64_t count = 1; count <= 6; ++count)
     for (int method = 0; method <= CVTM_VORONOI_EXACT; ++method) {
       const cvtm_domain domain = domains[0];
       int32_t *a = compute(cpu, domain, sites, count, (cvtm_voronoi_method)method);
       int32_t *b = compute(device, domain, sites, count, (cvtm_voronoi_method)method);
       assert_memory_equal(a, b, (size_t)pixels_of(domain) * sizeof *a);
-      free(a);
-      free(b);
+      free_all(a, b);
     }
   cvtm_device_destroy(cpu);
 }

@@ -4,9 +4,6 @@
 
 #include "test_devices.h"
 
-#include <math.h>
-#include <string.h>
-
 #include "base/domain.h"
 #include "base/random.h"
 

@@ -2,9 +2,6 @@
 #ifndef CVTMESH_TESTS_LBFGSB_PROBLEMS_H
 #define CVTMESH_TESTS_LBFGSB_PROBLEMS_H
 
-#include <math.h>
-#include <string.h>
-
 #include "lbfgsb/lbfgsb.h"
 #include "objectives.h"
 #include "test_devices.h"
@@ -50,13 +47,8 @@ static inline fixture fixture_make(cvtm_device *device, problem_kind kind, int64
 }
 
 static inline void fixture_free(fixture *made) {
-  free(made->x);
-  free(made->lower);
-  free(made->upper);
-  free(made->scale);
-  free(made->diagonal);
-  free(made->linear);
-  free(made->edges);
+  free_all(made->x, made->lower, made->upper, made->scale, made->diagonal, made->linear,
+           made->edges);
 }
 
 static inline cvtm_status fixture_evaluate_cpu(void *context, const double *x, double *f, double *g,

@@ -162,8 +162,7 @@ static void solve_part(cvtm_device *device, int rank, void *context) {
   cvtm_device_free(device, lower);
   cvtm_device_free(device, upper);
   cvtm_device_free(device, scale);
-  free(own.all_x);
-  free(own.g);
+  free_all(own.all_x, own.g);
 }
 
 /* --- comparisons ------------------------------------------------------------------------------ */
@@ -197,10 +196,7 @@ static outcome *solve_by(const run *wanted, int ranks) {
   return found;
 }
 
-static void free_outcome(outcome *found) {
-  free(found->x);
-  free(found);
-}
+static void free_outcome(outcome *found) { free_all(found->x, found); }
 
 static cvtm_status evaluate_whole(void *context, const double *x, double *f, double *g,
                                   void *stream) {
@@ -217,8 +213,7 @@ static cvtm_status evaluate_whole(void *context, const double *x, double *f, dou
   }
   if (status == CVTM_OK) status = cvtm_device_copy_in(made->device, f, values, 2 * sizeof *f);
   if (status == CVTM_OK) status = cvtm_device_copy_in(made->device, g, host_g, bytes);
-  free(host_x);
-  free(host_g);
+  free_all(host_x, host_g);
   return status;
 }
 
@@ -390,9 +385,4 @@ static void change_share(cvtm_device *own, int rank, void *context) {
 
 TEST(test_other_shares) { run_ranks(3, change_share, NULL); }
 
-int main(void) {
-  device = test_device_open_threads(1);
-  const int failed = cmocka_run_group_tests(testing_tests, NULL, NULL);
-  cvtm_device_destroy(device);
-  return failed;
-}
+TEST_DEVICE_MAIN_AS(device, 1)

@@ -325,8 +325,7 @@ static fixture make_compared(cvtm_device *on, int which) {
 /* Sums differ in their order only, so ten iterations differ by little more than rounding, and
  * the minimum not at all. */
 TEST(test_devices_agree) {
-  cvtm_device *cpu = NULL;
-  assert_int_equal(cvtm_device_create("cpu", 1, &cpu, NULL), CVTM_OK);
+  cvtm_device *cpu = test_cpu_open(1);
   for (int which = 0; which < 3; ++which) {
     for (int exact = 0; exact <= 1; ++exact) {
       fixture made[2] = {make_compared(cpu, which), make_compared(device, which)};
@@ -370,8 +369,7 @@ static cvtm_status fake_trial(cvtm_device *on, cvtm_loop_body body, void *contex
 TEST(test_failed_trial) {
   static const cvtm_status outcomes[] = {CVTM_ERROR_UNSUPPORTED, CVTM_ERROR_MEMORY,
                                          CVTM_ERROR_DEVICE};
-  cvtm_device *cpu = NULL;
-  assert_int_equal(cvtm_device_create("cpu", 1, &cpu, NULL), CVTM_OK);
+  cvtm_device *cpu = test_cpu_open(1);
   const cvtm_device_table *own = cpu->table;
   cvtm_device_table fake = *own;
   fake.loop_try = fake_trial;
@@ -399,9 +397,4 @@ TEST(test_failed_trial) {
   cvtm_device_destroy(cpu);
 }
 
-int main(void) {
-  device = test_device_open();
-  const int failed = cmocka_run_group_tests(testing_tests, NULL, NULL);
-  cvtm_device_destroy(device);
-  return failed;
-}
+TEST_DEVICE_MAIN_AS(device, 0)

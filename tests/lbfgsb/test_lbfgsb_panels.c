@@ -139,9 +139,5 @@ TEST(test_batch) {
   cvtm_lbfgsb_destroy(solver);
 }
 
-int main(void) {
-  device = test_device_open_threads(1); /* test_same_bits has more; the others would only wait */
-  const int failed = cmocka_run_group_tests(testing_tests, NULL, NULL);
-  cvtm_device_destroy(device);
-  return failed;
-}
+/* test_same_bits has more; the others would only wait */
+TEST_DEVICE_MAIN_AS(device, 1)

@@ -201,9 +201,4 @@ TEST(test_robust_regression) {
   }
 }
 
-int main(void) {
-  device = test_device_open();
-  const int failed = cmocka_run_group_tests(testing_tests, NULL, NULL);
-  cvtm_device_destroy(device);
-  return failed;
-}
+TEST_DEVICE_MAIN_AS(device, 0)

@@ -1,6 +1,5 @@
 /* The MINPACK-2 problems: values at the start and minima against the collection's Fortran code
  * and the TAO examples of PETSc, gradients against central differences, both devices alike. */
-
 #include "lbfgsb/problems/minpack2.h"
 #include "test_devices.h"
 #include "splitmix64.h"
@@ -44,8 +43,7 @@ static void discard(subject *s) {
   cvtm_device_free(s->device, s->f);
   cvtm_device_free(s->device, s->g);
   cvtm_minpack2_destroy(s->problem);
-  free(s->host_x);
-  free(s->host_g);
+  free_all(s->host_x, s->host_g);
 }
 
 /* f at host_x; the gradient in host_g. */
@@ -208,8 +206,7 @@ TEST(test_design_branches) {
 /* The order of the sums differs between devices, not what is added: 1e-13 of the largest term
  * is some hundred roundings, and the sums have at most some thousand terms of either sign. */
 TEST(test_devices_agree) {
-  cvtm_device *cpu = NULL;
-  assert_int_equal(cvtm_device_create("cpu", 2, &cpu, NULL), CVTM_OK);
+  cvtm_device *cpu = test_cpu_open(2);
   for (int kind = 0; kind < (int)CVTM_MINPACK2_COUNT; ++kind) {
     const shape more[] = {{150, 70}, {300, 3}};
     for (int k = 0; k < 2; ++k) {
@@ -400,9 +397,4 @@ TEST(test_names) {
   assert_string_equal(cvtm_minpack2_parameter_name(CVTM_MINPACK2_PJB, 1), "b");
 }
 
-int main(void) {
-  device = test_device_open();
-  const int failed = cmocka_run_group_tests(testing_tests, NULL, NULL);
-  cvtm_device_destroy(device);
-  return failed;
-}
+TEST_DEVICE_MAIN_AS(device, 0)

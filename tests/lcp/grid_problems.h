@@ -7,9 +7,6 @@
 #include "test_devices.h"
 #include "splitmix64.h"
 
-#include <math.h>
-#include <string.h>
-
 typedef struct grid_case {
   int64_t width, height;
   double constant, mass;
@@ -40,14 +37,7 @@ static inline grid_case grid_case_make(int64_t width, int64_t height) {
 }
 
 static inline void grid_case_free(grid_case *g) {
-  free(g->diagonal);
-  free(g->horizontal);
-  free(g->vertical);
-  free(g->b);
-  free(g->lower);
-  free(g->upper);
-  free(g->x);
-  free(g->mask);
+  free_all(g->diagonal, g->horizontal, g->vertical, g->b, g->lower, g->upper, g->x, g->mask);
 }
 
 static inline void *grid_copy_in(cvtm_device *device, const void *host, int64_t count,

@@ -275,9 +275,7 @@ static void check_agreement(cvtm_device *cpu, int64_t m, int method) {
 }
 
 TEST(test_devices_agree) {
-  cvtm_device *cpu = NULL;
-  cvtm_error error;
-  assert_int_equal(cvtm_device_create("cpu", 1, &cpu, &error), CVTM_OK);
+  cvtm_device *cpu = test_cpu_open(1);
   for (int method = CVTM_LCP_PSOR; method <= CVTM_LCP_TNNMG; ++method) {
     check_agreement(cpu, 140, method);
     check_agreement(cpu, 203, method); /* rows that begin at odd places */
@@ -289,9 +287,7 @@ TEST(test_devices_agree) {
 TEST(test_plain_kernels_agree) {
   static const char *const names[] = {"grid",     "march",    "tiles", "tail",
                                       "galerkin", "bilinear", "pdl"};
-  cvtm_device *cpu = NULL;
-  cvtm_error error;
-  assert_int_equal(cvtm_device_create("cpu", 1, &cpu, &error), CVTM_OK);
+  cvtm_device *cpu = test_cpu_open(1);
   for (size_t k = 0; k < sizeof names / sizeof *names; ++k) {
     assert_int_equal(setenv("CVTMESH_PLAIN", names[k], 1), 0);
     for (int method = CVTM_LCP_PSOR; method <= CVTM_LCP_TNNMG; ++method) {
@@ -347,9 +343,4 @@ TEST(test_refusals) {
   grid_case_free(&g);
 }
 
-int main(void) {
-  device = test_device_open();
-  const int failed = cmocka_run_group_tests(testing_tests, NULL, NULL);
-  cvtm_device_destroy(device);
-  return failed;
-}
+TEST_DEVICE_MAIN_AS(device, 0)

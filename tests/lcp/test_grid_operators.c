@@ -78,10 +78,7 @@ static void reference(const grid_case *g, double *x) {
     }
     if (memcmp(before, held, (size_t)n) == 0) break;
   }
-  free(a);
-  free(work);
-  free(held);
-  free(before);
+  free_all(a, work, held, before);
 }
 
 /* --- random problems
@@ -250,9 +247,4 @@ TEST(test_new_coefficients) {
   grid_case_free(&h);
 }
 
-int main(void) {
-  device = test_device_open();
-  const int failed = cmocka_run_group_tests(testing_tests, NULL, NULL);
-  cvtm_device_destroy(device);
-  return failed;
-}
+TEST_DEVICE_MAIN_AS(device, 0)

@@ -11,11 +11,7 @@ typedef struct outcome {
   double *x, *z, *w; /* host memory */
 } outcome;
 
-static void outcome_free(outcome *o) {
-  free(o->x);
-  free(o->z);
-  free(o->w);
-}
+static void outcome_free(outcome *o) { free_all(o->x, o->z, o->w); }
 
 static double *to_host(cvtm_device *device, double *from, int64_t n) {
   double *to = malloc((size_t)n * sizeof *to);
@@ -119,8 +115,7 @@ static void reference_sweep(reference *r) {
     }
   }
   memcpy(r->x, next, (size_t)r->n * sizeof *next);
-  free(next);
-  free(solved);
+  free_all(next, solved);
 }
 
 static double reference_residual(const reference *r) {
@@ -176,13 +171,7 @@ static reference reference_create(const cvtm_hlcp_problem *p, const cvtm_hlcp_op
   return r;
 }
 
-static void reference_free(reference *r) {
-  free(r->a);
-  free(r->b);
-  free(r->omega);
-  free(r->e);
-  free(r->x);
-}
+static void reference_free(reference *r) { free_all(r->a, r->b, r->omega, r->e, r->x); }
 
 /* The same number of sweeps, and the same iterate but for rounding. */
 static void compare(cvtm_device *device, const cvtm_hlcp_problem *p, const cvtm_hlcp_options *o) {
@@ -202,8 +191,7 @@ static void compare(cvtm_device *device, const cvtm_hlcp_problem *p, const cvtm_
   reference_free(&r);
 }
 
-TEST(family_follows_the_equations) {
-  cvtm_device *device = test_device_open();
+TEST_ON_DEVICE(family_follows_the_equations) {
   const int64_t splits[] = {1, 3, 7, 50, 81};
   for (int number = 1; number <= 3; ++number) {
     cvtm_hlcp_problem p = example(number, 9);
@@ -226,7 +214,6 @@ TEST(family_follows_the_equations) {
     compare(device, &p, &o);
     cvtm_hlcp_problem_free(&p);
   }
-  cvtm_device_destroy(device);
 }
 
 static void put_identity(cvtm_csr *m, int64_t n, double value) {
@@ -240,8 +227,7 @@ static void put_identity(cvtm_csr *m, int64_t n, double value) {
 }
 
 /* B = I, split as in Remark 3 and unsplit as in Remark 1, with an Omega of its own. */
-TEST(lcp_in_both_forms) {
-  cvtm_device *device = test_device_open();
+TEST_ON_DEVICE(lcp_in_both_forms) {
   cvtm_hlcp_problem p = example(2, 7);
   cvtm_csr_free(&p.b);
   put_identity(&p.b, 49, 1);
@@ -259,21 +245,19 @@ TEST(lcp_in_both_forms) {
   o.split = CVTM_HLCP_SPLIT_A_ONLY;
   compare(device, &p, &o);
   cvtm_hlcp_problem_free(&p);
-  cvtm_device_destroy(device);
 }
 
 /* --- known figures -------------------------------------------------------------------- */
 
 /* Mezzadri 2020, Table 2; the residuals were computed independently. On CUDA, a thread for each
  * splitting makes the same sweeps. */
-TEST(published_counts) {
+TEST_ON_DEVICE(published_counts) {
   static const struct {
     cvtm_hlcp_method method;
     int64_t splits, sweeps;
   } rows[] = {{CVTM_HLCP_MMJ, 8, 54},    {CVTM_HLCP_MMGS, 1, 27},  {CVTM_HLCP_MMGS, 64, 28},
               {CVTM_HLCP_MMGS, 256, 31}, {CVTM_HLCP_MMSOR, 4, 24}, {CVTM_HLCP_MMSOR, 128, 27},
               {CVTM_HLCP_MMSOR, 256, 29}};
-  cvtm_device *device = test_device_open();
   cvtm_hlcp_problem p = example(3, 256);
   for (size_t k = 0; k < sizeof rows / sizeof *rows; ++k) {
     cvtm_hlcp_options o = options_of(3, rows[k].method, rows[k].splits);
@@ -286,7 +270,6 @@ TEST(published_counts) {
     }
   }
   cvtm_hlcp_problem_free(&p);
-  cvtm_device_destroy(device);
 }
 
 static void append_entry(cvtm_csr *csr, int64_t row, int64_t column, double value) {
@@ -323,8 +306,7 @@ static cvtm_hlcp_problem bearing(int64_t size) {
   return p;
 }
 
-TEST(newton_on_the_bearing) {
-  cvtm_device *device = test_device_open();
+TEST_ON_DEVICE(newton_on_the_bearing) {
   cvtm_hlcp_problem p = bearing(1024);
   cvtm_hlcp_options o;
   cvtm_hlcp_defaults(&o);
@@ -342,13 +324,11 @@ TEST(newton_on_the_bearing) {
   assert_true(fabs(largest - 0.823256328328082) < 1e-11);
   outcome_free(&got);
   cvtm_hlcp_problem_free(&p);
-  cvtm_device_destroy(device);
 }
 
 /* Outside the theory the sweeps are slow: from x = 0 to 1e-8. */
-TEST(sweeps_on_the_bearing) {
+TEST_ON_DEVICE(sweeps_on_the_bearing) {
   static const int64_t counts[][2] = {{32, 132}, {64, 722}, {128, 3074}};
-  cvtm_device *device = test_device_open();
   for (int k = 0; k < 3; ++k) {
     cvtm_hlcp_problem p = bearing(counts[k][0]);
     cvtm_hlcp_options o;
@@ -362,14 +342,12 @@ TEST(sweeps_on_the_bearing) {
     outcome_free(&got);
     cvtm_hlcp_problem_free(&p);
   }
-  cvtm_device_destroy(device);
 }
 
 /* Bands too wide for the direct solver. At h = 256 the residual of BiCGSTAB comes to be at right
  * angles to its shadow. Errors are of the size of the residual. */
-TEST(newton_with_krylov) {
+TEST_ON_DEVICE(newton_with_krylov) {
   static const int64_t sizes[] = {40, 256};
-  cvtm_device *device = test_device_open();
   for (int k = 0; k < 2; ++k) {
     cvtm_hlcp_problem p = example(3, sizes[k]);
     cvtm_hlcp_options o = options_of(3, CVTM_HLCP_NEWTON, 0);
@@ -384,7 +362,6 @@ TEST(newton_with_krylov) {
     outcome_free(&got);
     cvtm_hlcp_problem_free(&p);
   }
-  cvtm_device_destroy(device);
 }
 
 /* --- random pairs --------------------------------------------------------------------- */
@@ -434,8 +411,7 @@ static cvtm_hlcp_problem random_pair(uint64_t seed, double *z, double *w) {
   return p;
 }
 
-TEST(random_pairs_converge) {
-  cvtm_device *device = test_device_open();
+TEST_ON_DEVICE(random_pairs_converge) {
   double z[RANDOM_ROWS], w[RANDOM_ROWS];
   for (uint64_t seed = 1; seed <= 6; ++seed) {
     cvtm_hlcp_problem p = random_pair(seed, z, w);
@@ -456,7 +432,6 @@ TEST(random_pairs_converge) {
     }
     cvtm_hlcp_problem_free(&p);
   }
-  cvtm_device_destroy(device);
 }
 
 /* --- refusals, monitors --------------------------------------------------------- */
@@ -470,8 +445,7 @@ static void refuse(cvtm_device *device, const cvtm_hlcp_problem *p, const cvtm_h
     fail_msg("'%s' lacks '%s'", cvtm_device_error(device)->message, text);
 }
 
-TEST(bad_input_is_refused) {
-  cvtm_device *device = test_device_open();
+TEST_ON_DEVICE(bad_input_is_refused) {
   cvtm_hlcp_problem p = example(3, 4);
   const cvtm_hlcp_options good = options_of(3, CVTM_HLCP_MMGS, 2);
   cvtm_hlcp_options o = good;
@@ -523,7 +497,6 @@ TEST(bad_input_is_refused) {
   cvtm_device_free(device, z);
   cvtm_device_free(device, w);
   cvtm_hlcp_problem_free(&whole);
-  cvtm_device_destroy(device);
 }
 
 typedef struct listener {
@@ -538,8 +511,7 @@ static int listen(void *context, const cvtm_hlcp_progress *progress) {
   return progress->iteration >= l->stop_at;
 }
 
-TEST(the_monitor_hears_everything) {
-  cvtm_device *device = test_device_open();
+TEST_ON_DEVICE(the_monitor_hears_everything) {
   cvtm_hlcp_problem p = example(3, 40);
   cvtm_hlcp_options o = options_of(3, CVTM_HLCP_MMJ, 10);
   listener l = {0, INT64_MAX, 0};
@@ -566,7 +538,6 @@ TEST(the_monitor_hears_everything) {
   assert_int_equal(l.next, 101);
   outcome_free(&got);
   cvtm_hlcp_problem_free(&p);
-  cvtm_device_destroy(device);
 }
 
 TEST(reruns_are_bit_identical) {
@@ -586,8 +557,7 @@ TEST(reruns_are_bit_identical) {
   cvtm_hlcp_problem_free(&p);
 }
 
-TEST(a_solution_is_a_start) {
-  cvtm_device *device = test_device_open();
+TEST_ON_DEVICE(a_solution_is_a_start) {
   cvtm_hlcp_problem p = example(1, 12);
   cvtm_hlcp_options o = options_of(1, CVTM_HLCP_MMGS, 9);
   outcome first = solve(device, &p, &o);
@@ -606,7 +576,6 @@ TEST(a_solution_is_a_start) {
   for (int k = 0; k < 4; ++k) cvtm_device_free(device, v[k]);
   outcome_free(&first);
   cvtm_hlcp_problem_free(&p);
-  cvtm_device_destroy(device);
 }
 
-TEST_MAIN()
+TEST_DEVICE_MAIN()

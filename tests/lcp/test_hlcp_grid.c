@@ -42,8 +42,7 @@ static void download(cvtm_device *device, double *values, const double *memory) 
 }
 
 /* Expectile smoothing of an uneven signal, weights 1 above it and (1 - p) / p below. */
-TEST(equals_the_sparse_solution) {
-  cvtm_device *device = test_device_open();
+TEST_ON_DEVICE(equals_the_sparse_solution) {
   const double lambdas[] = {1, 10}, expectiles[] = {0.5, 0.1};
   for (int k = 0; k < 2; ++k) {
     const double lambda = lambdas[k], below = (1 - expectiles[k]) / expectiles[k];
@@ -91,11 +90,9 @@ TEST(equals_the_sparse_solution) {
     cvtm_csr_free(&b);
     cvtm_csr_free(&l);
   }
-  cvtm_device_destroy(device);
 }
 
-TEST(refuses_what_is_not_finite) {
-  cvtm_device *device = test_device_open();
+TEST_ON_DEVICE(refuses_what_is_not_finite) {
   const double wrong[] = {(double)NAN, (double)INFINITY, 1e300};
   const cvtm_lcp_grid links = {.width = WIDTH, .height = HEIGHT, .constant = 1, .neumann = 1};
   cvtm_hlcp_grid *grid = NULL;
@@ -112,13 +109,11 @@ TEST(refuses_what_is_not_finite) {
     for (int v = 0; v < 4; ++v) cvtm_device_free(device, memory[v]);
   }
   cvtm_hlcp_grid_destroy(grid);
-  cvtm_device_destroy(device);
 }
 
 /* Links across a hundred times as strong as those down make for another layout of the levels, be it
  * in a solver that is new or in one that has solved a problem with constant links. */
-TEST(stretched_links_in_a_used_solver) {
-  cvtm_device *device = test_device_open();
+TEST_ON_DEVICE(stretched_links_in_a_used_solver) {
   enum { ACROSS = (WIDTH + 1) * HEIGHT, DOWN = WIDTH * (HEIGHT + 1) };
   double across[ACROSS], down[DOWN], q[PIXELS], found[2][PIXELS];
   for (int k = 0; k < ACROSS; ++k)
@@ -150,7 +145,6 @@ TEST(stretched_links_in_a_used_solver) {
   for (int v = 0; v < 4; ++v) cvtm_device_free(device, memory[v]);
   cvtm_device_free(device, horizontal);
   cvtm_device_free(device, vertical);
-  cvtm_device_destroy(device);
 }
 
-TEST_MAIN()
+TEST_DEVICE_MAIN()

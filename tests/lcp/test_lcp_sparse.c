@@ -144,9 +144,8 @@ static double natural_residual(const cvtm_csr *a, vectors v, const double *x) {
 /* --- published figures ---------------------------------------------------------------------- */
 
 /* Energies to 13 digits of the largest terms: their sum rounds at 1e-16 times 65025 rows. */
-TEST(figures_of_membrane_and_torsion) {
+TEST_ON_DEVICE(figures_of_membrane_and_torsion) {
   const setting s = {CVTM_LCP_TNNMG, 1e-12, 1, 1, 0};
-  cvtm_device *device = test_device_open();
   solved membrane = solve_model(device, CVTM_MODEL_MEMBRANE, 255, 255, &s);
   assert_int_equal(membrane.result.stop, CVTM_LCP_CONVERGED);
   assert_int_equal(membrane.result.active_lower, 5985);
@@ -157,15 +156,13 @@ TEST(figures_of_membrane_and_torsion) {
   assert_int_equal(torsion.result.active_lower, 19304);
   assert_true(fabs(torsion.result.energy - -0.418478722239221) < 1e-13);
   solved_free(&torsion);
-  cvtm_device_destroy(device);
 }
 
-TEST(errors_of_the_hemisphere) {
+TEST_ON_DEVICE(errors_of_the_hemisphere) {
   static const struct {
     int64_t size, active;
     double error;
   } rows[] = {{63, 421, 5.991417e-4}, {255, 6377, 9.339532e-5}};
-  cvtm_device *device = test_device_open();
   for (size_t k = 0; k < 2; ++k) {
     const setting s = {CVTM_LCP_TNNMG, 1e-11, 1, 1, 0};
     solved h = solve_model(device, HEMISPHERE, rows[k].size, rows[k].size, &s);
@@ -174,17 +171,15 @@ TEST(errors_of_the_hemisphere) {
     assert_true(fabs(error / rows[k].error - 1) < 1e-6); /* the digits printed */
     solved_free(&h);
   }
-  cvtm_device_destroy(device);
 }
 
 /* --- counts ----------------------------------------------------------------------------------- */
 
 /* Cycles on the finest grid to 1e-8 with nested start at 1023 x 1023, and a fifth more. They do
  * not depend on the size: the same limits hold here. */
-TEST(cycle_counts) {
+TEST_ON_DEVICE(cycle_counts) {
   static const int64_t published[] = {6, 8, 7};
   static const int models[] = {CVTM_MODEL_MEMBRANE, CVTM_MODEL_TORSION, HEMISPHERE};
-  cvtm_device *device = test_device_open();
   for (size_t k = 0; k < 3; ++k) {
     const setting s = {CVTM_LCP_TNNMG, 1e-8, 1, 1, 0};
     solved p = solve_model(device, models[k], 127, 127, &s);
@@ -193,16 +188,14 @@ TEST(cycle_counts) {
     assert_true(p.result.rate > 0 && p.result.rate < 1);
     solved_free(&p);
   }
-  cvtm_device_destroy(device);
 }
 
 /* Sides that are no power of two, long strips, single lines, single nodes; every method finds
  * the solution of the first one. The residual is computed here. */
-TEST(grids_of_any_shape) {
+TEST_ON_DEVICE(grids_of_any_shape) {
   static const int64_t sizes[][2] = {{100, 37}, {37, 100}, {64, 64}, {200, 3},
                                      {1, 50},   {2, 2},    {1, 1},   {5, 4}};
   static const cvtm_lcp_method methods[] = {CVTM_LCP_TNNMG, CVTM_LCP_PDAS};
-  cvtm_device *device = test_device_open();
   for (size_t k = 0; k < sizeof sizes / sizeof sizes[0]; ++k) {
     double *first = NULL;
     const int64_t n = sizes[k][0] * sizes[k][1];
@@ -224,7 +217,6 @@ TEST(grids_of_any_shape) {
     }
     free(first);
   }
-  cvtm_device_destroy(device);
 }
 
 /* --- random problems -----------------------------------------------------------------------------
@@ -285,9 +277,7 @@ static random_problem make_problem(int64_t n, int is_m, int is_symmetric, int is
 
 static void problem_free(random_problem *p) {
   cvtm_csr_free(&p->a);
-  free(p->b);
-  free(p->lower);
-  free(p->upper);
+  free_all(p->b, p->lower, p->upper);
 }
 
 /* Projected Gauss-Seidel until x no longer changes, which converges for H-matrices. */
@@ -312,11 +302,10 @@ static void relax_to_the_end(const random_problem *p, double *x) {
   }
 }
 
-TEST(random_problems_have_the_right_solution) {
+TEST_ON_DEVICE(random_problems_have_the_right_solution) {
   enum { ROWS = 120 };
   static const cvtm_lcp_method symmetric[] = {CVTM_LCP_TNNMG, CVTM_LCP_PDAS, CVTM_LCP_PSOR};
   static const cvtm_lcp_method other[] = {CVTM_LCP_AUTO, CVTM_LCP_PSOR};
-  cvtm_device *device = test_device_open();
   for (uint64_t seed = 1; seed <= 12; ++seed) {
     const int is_symmetric = seed % 2 == 0, is_m = seed % 4 < 2;
     random_problem p = make_problem(ROWS, is_m, is_symmetric, seed > 8, seed);
@@ -343,7 +332,6 @@ TEST(random_problems_have_the_right_solution) {
     }
     problem_free(&p);
   }
-  cvtm_device_destroy(device);
 }
 
 /* Rows and right sides times factors of 1e-6 to 1e6: the same problem to solve. */
@@ -372,8 +360,7 @@ static void expect_right(cvtm_device *device, const random_problem *p, const dou
   free(x);
 }
 
-TEST(rows_may_differ_in_scale) {
-  cvtm_device *device = test_device_open();
+TEST_ON_DEVICE(rows_may_differ_in_scale) {
   for (uint64_t seed = 21; seed <= 26; ++seed) {
     const int64_t n = seed % 3 == 0 ? 500 : 60;
     random_problem p = make_problem(n, seed % 2 == 0, 0, seed > 24, seed);
@@ -383,7 +370,6 @@ TEST(rows_may_differ_in_scale) {
     expect_right(device, &p, right);
     problem_free(&p);
   }
-  cvtm_device_destroy(device);
 }
 
 /* Transport across a square, upwind, `speed` times as strong as diffusion. */
@@ -408,10 +394,9 @@ static random_problem make_transport(int64_t side, double speed, uint64_t seed) 
   return p;
 }
 
-TEST(transport_may_prevail) {
+TEST_ON_DEVICE(transport_may_prevail) {
   enum { SIDE = 20 };
   static const double speeds[] = {0.01, 1, 50, 1000, 1e6};
-  cvtm_device *device = test_device_open();
   for (size_t k = 0; k < sizeof speeds / sizeof speeds[0]; ++k) {
     random_problem p = make_transport(SIDE, speeds[k], 31 + k);
     double right[SIDE * SIDE];
@@ -421,12 +406,10 @@ TEST(transport_may_prevail) {
     expect_right(device, &p, right);
     problem_free(&p);
   }
-  cvtm_device_destroy(device);
 }
 
 /* An obstacle problem without its grid: aggregation. */
-TEST(grids_may_be_unknown) {
-  cvtm_device *device = test_device_open();
+TEST_ON_DEVICE(grids_may_be_unknown) {
   const setting known = {CVTM_LCP_TNNMG, 1e-10, 1, 1, 0},
                 unknown = {CVTM_LCP_TNNMG, 1e-10, 0, 1, 0};
   solved with = solve_model(device, CVTM_MODEL_TORSION, 60, 40, &known);
@@ -436,7 +419,6 @@ TEST(grids_may_be_unknown) {
   assert_int_equal(with.result.active_lower, without.result.active_lower);
   solved_free(&with);
   solved_free(&without);
-  cvtm_device_destroy(device);
 }
 
 /* A membrane whose stiffness jumps between discs, tiles or from node to node. */
@@ -485,14 +467,13 @@ static cvtm_csr jumping_matrix(int64_t side, double jump, int kind) {
  * iterations. Without interpolation that follows the coefficients these need hundreds of cycles or
  * stall. The energy norm bounds errors by the residual; x itself only where the membrane is soft.
  */
-TEST(coefficients_may_jump) {
+TEST_ON_DEVICE(coefficients_may_jump) {
   enum { SIDE = 47 };
   static const struct {
     int kind;
     double jump;
   } cases[] = {{0, 1e2}, {0, 1e4}, {1, 1e2}, {1, 1e4}, {2, 1e2}, {2, 1e4}};
   static double b[SIDE * SIDE], lower[SIDE * SIDE], x[SIDE * SIDE], other[SIDE * SIDE];
-  cvtm_device *device = test_device_open();
   for (int k = 0; k < SIDE * SIDE; ++k) {
     b[k] = -5.0 / (SIDE + 1) / (SIDE + 1);
     lower[k] = -0.02 - 0.01 * sin(0.2 * (k % SIDE)) * sin(0.15 * k / SIDE);
@@ -513,7 +494,6 @@ TEST(coefficients_may_jump) {
     }
     cvtm_csr_free(&a);
   }
-  cvtm_device_destroy(device);
 }
 
 /* --- devices, stops, refusals -------------------------------------------------------------------
@@ -544,29 +524,26 @@ TEST(same_bits_everywhere) {
 }
 
 /* Symmetric with a positive diagonal, but indefinite: relaxation diverges, and is stopped. */
-TEST(divergence_is_noticed) {
+TEST_ON_DEVICE(divergence_is_noticed) {
   int64_t start[] = {0, 2, 4};
   int32_t column[] = {0, 1, 0, 1};
   double value[] = {1, 3, 3, 1}, b[] = {1, 2}, x[] = {0, 0};
   const cvtm_csr a = {2, 2, start, column, value};
   const setting s = {CVTM_LCP_PSOR, 1e-8, 0, 1, 0};
-  cvtm_device *device = test_device_open();
   const vectors v = {b, NULL, NULL};
   const cvtm_lcp_result result = solve_on(device, &a, 0, 0, &s, v, x);
   assert_int_equal(result.stop, CVTM_LCP_DIVERGED);
   assert_true(isfinite(x[0]) && isfinite(x[1])); /* the best iterate */
-  cvtm_device_destroy(device);
 }
 
 /* auto takes tnnmg for it, as it is symmetric; what it finds is a solution or is said to be none.
  */
-TEST(an_indefinite_matrix_is_solved_or_said_not_to_be) {
+TEST_ON_DEVICE(an_indefinite_matrix_is_solved_or_said_not_to_be) {
   int64_t start[] = {0, 2, 4};
   int32_t column[] = {0, 1, 0, 1};
   double value[] = {1, 3, 3, 1}, b[] = {1, 2}, low[] = {0, 0};
   const cvtm_csr a = {2, 2, start, column, value};
   const setting s = {CVTM_LCP_AUTO, 1e-8, 0, 1, 0};
-  cvtm_device *device = test_device_open();
   for (int bounded = 0; bounded < 2; ++bounded) {
     double x[] = {0, 0}, residual = 0;
     const vectors v = {b, bounded ? low : NULL, NULL};
@@ -579,16 +556,14 @@ TEST(an_indefinite_matrix_is_solved_or_said_not_to_be) {
     assert_true(isfinite(x[0]) && isfinite(x[1]));
     assert_true(result.stop == CVTM_LCP_CONVERGED ? residual <= 1e-7 : residual > 1e-9);
   }
-  cvtm_device_destroy(device);
 }
 
 /* Near the ends of the range of numbers squares of residuals would vanish, and nothing seem left to
  * do, or overflow. */
-TEST(units_do_not_matter) {
+TEST_ON_DEVICE(units_do_not_matter) {
   enum { SIDE = 20 };
   static const cvtm_lcp_method methods[] = {CVTM_LCP_PSOR, CVTM_LCP_TNNMG, CVTM_LCP_PDAS};
   static const double unit_of_a[] = {1e-200, 1, 1, 1e200}, unit_of_x[] = {1, 1e200, 1e-200, 1};
-  cvtm_device *device = test_device_open();
   const setting plain = {CVTM_LCP_TNNMG, 1e-12, 1, 1, 0};
   solved right = solve_model(device, CVTM_MODEL_TORSION, SIDE, SIDE, &plain);
   for (int k = 0; k < 24; ++k) {
@@ -615,17 +590,15 @@ TEST(units_do_not_matter) {
     for (int i = 0; i < SIDE * SIDE; ++i) assert_true(fabs(x[i] / of_x - right.x[i]) < 1e-9);
   }
   solved_free(&right);
-  cvtm_device_destroy(device);
 }
 
 /* A residual that is NaN does not count as small. */
-TEST(undefined_residuals_are_not_small) {
+TEST_ON_DEVICE(undefined_residuals_are_not_small) {
   static const cvtm_lcp_method methods[] = {CVTM_LCP_PSOR, CVTM_LCP_TNNMG, CVTM_LCP_PDAS};
   int64_t start[] = {0, 2, 4};
   int32_t column[] = {0, 1, 0, 1};
   double value[] = {1e308, -1e308, -1e308, 1.5e308}, b[] = {1, 1}, lower[] = {1e5, 1e5};
   const cvtm_csr a = {2, 2, start, column, value};
-  cvtm_device *device = test_device_open();
   for (int k = 0; k < 3; ++k) {
     double x[] = {0, 0};
     const setting s = {methods[k], 1e-8, 0, 1, 0};
@@ -634,7 +607,6 @@ TEST(undefined_residuals_are_not_small) {
     assert_int_equal(result.stop, CVTM_LCP_DIVERGED);
     assert_true(isfinite(x[0]) && isfinite(x[1]));
   }
-  cvtm_device_destroy(device);
 }
 
 /* The stop rule that all iterations share. */
@@ -667,8 +639,7 @@ static int stop_at_3(void *context, const cvtm_lcp_progress *progress) {
   return progress->iteration >= 3;
 }
 
-TEST(monitors_see_every_iteration_and_may_stop) {
-  cvtm_device *device = test_device_open();
+TEST_ON_DEVICE(monitors_see_every_iteration_and_may_stop) {
   cvtm_model_problem p;
   cvtm_error error = {CVTM_OK, ""};
   assert_int_equal(cvtm_model_problem_create(CVTM_MODEL_TORSION, 20, 20, 1, &p, &error), CVTM_OK);
@@ -690,7 +661,6 @@ TEST(monitors_see_every_iteration_and_may_stop) {
   cvtm_device_free(device, lower);
   cvtm_device_free(device, x);
   cvtm_model_problem_free(&p);
-  cvtm_device_destroy(device);
 }
 
 static void expect_refusal(cvtm_device *device, cvtm_status status, const char *reason) {
@@ -699,12 +669,11 @@ static void expect_refusal(cvtm_device *device, cvtm_status status, const char *
     fail_msg("'%s' does not say '%s'", cvtm_device_error(device)->message, reason);
 }
 
-TEST(refusals) {
+TEST_ON_DEVICE(refusals) {
   int64_t start[] = {0, 2, 4};
   int32_t column[] = {0, 1, 0, 1};
   double value[] = {2, -1, -0.5, 2};
   const cvtm_csr a = {2, 2, start, column, value};
-  cvtm_device *device = test_device_open();
   setting s = {CVTM_LCP_TNNMG, 1e-8, 0, 1, 0};
   cvtm_lcp_options options = options_of(&s);
   cvtm_lcp *lcp = NULL;
@@ -742,7 +711,6 @@ TEST(refusals) {
   cvtm_device_free(device, one);
   cvtm_device_free(device, nan);
   cvtm_device_free(device, x);
-  cvtm_device_destroy(device);
 }
 
-TEST_MAIN()
+TEST_DEVICE_MAIN()

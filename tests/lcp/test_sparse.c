@@ -67,15 +67,12 @@ static cvtm_csr csr_of(cvtm_device *device, const cvtm_sell *sell) {
     }
     a.row_start[row + 1] = count;
   }
-  free(host.slice_start);
-  free(host.column);
-  free(host.value);
+  free_all(host.slice_start, host.column, host.value);
   return a;
 }
 
-TEST(sliced_and_back) {
+TEST_ON_DEVICE(sliced_and_back) {
   static const int64_t sizes[][2] = {{1, 1}, {31, 40}, {32, 32}, {33, 7}, {200, 150}, {5, 100}};
-  cvtm_device *device = test_device_open();
   for (size_t k = 0; k < sizeof sizes / sizeof sizes[0]; ++k) {
     cvtm_csr a = random_matrix(sizes[k][0], sizes[k][1], 10 * k), back;
     cvtm_sell sell;
@@ -87,14 +84,12 @@ TEST(sliced_and_back) {
     cvtm_csr_free(&a);
     cvtm_csr_free(&back);
   }
-  cvtm_device_destroy(device);
 }
 
 /* Columns that change places, in rows short and long, and the columns of a transpose that several
  * threads fill: ascending at the end, with the values that they had. */
-TEST(rows_of_any_length_are_sorted) {
+TEST_ON_DEVICE(rows_of_any_length_are_sorted) {
   enum { ROWS = 70, COLUMNS = 900 };
-  cvtm_device *device = test_device_open();
   cvtm_csr a = random_matrix(ROWS, COLUMNS, 41), back, transpose, twice;
   int32_t place[COLUMNS], *on_device;
   int64_t longest = 0;
@@ -132,7 +127,6 @@ TEST(rows_of_any_length_are_sorted) {
   cvtm_csr_free(&back);
   cvtm_csr_free(&transpose);
   cvtm_csr_free(&twice);
-  cvtm_device_destroy(device);
 }
 
 enum { MOST_ROWS = 300 };
@@ -164,15 +158,13 @@ static void check_product(cvtm_device *device, const cvtm_csr *a, const cvtm_sel
 }
 
 /* The product adds in the order of the columns, so it has the bits of the sum over the CSR row. */
-TEST(product_is_the_sum_over_the_csr_row) {
-  cvtm_device *device = test_device_open();
+TEST_ON_DEVICE(product_is_the_sum_over_the_csr_row) {
   cvtm_csr a = random_matrix(203, 150, 3);
   cvtm_sell sell;
   assert_device_ok(device, cvtm_sell_create(device, &a, &sell));
   check_product(device, &a, &sell);
   cvtm_sell_free(device, &sell);
   cvtm_csr_free(&a);
-  cvtm_device_destroy(device);
 }
 
 /* Bands of any width: `start` is the first column of row 0, `length` that of all rows within. */
@@ -194,8 +186,7 @@ static cvtm_csr banded_matrix(int64_t rows, int64_t start, int64_t length) {
 }
 
 /* Runs of consecutive columns and slices of equal length change no product. */
-TEST(runs_and_equal_slices_change_nothing) {
-  cvtm_device *device = test_device_open();
+TEST_ON_DEVICE(runs_and_equal_slices_change_nothing) {
   for (int64_t length = 1; length < 12; ++length) {
     cvtm_csr a = banded_matrix(MOST_ROWS, -length / 2, length);
     cvtm_sell sell;
@@ -211,7 +202,6 @@ TEST(runs_and_equal_slices_change_nothing) {
     cvtm_sell_free(device, &sell);
     cvtm_csr_free(&a);
   }
-  cvtm_device_destroy(device);
 }
 
 typedef struct bad_matrix {
@@ -343,8 +333,7 @@ TEST(matrix_market_round_trip) {
   assert_int_equal(cvtm_matrix_market_read(path, &back, &error), CVTM_ERROR_INPUT);
 }
 
-TEST(colourings_are_proper) {
-  cvtm_device *device = test_device_open();
+TEST_ON_DEVICE(colourings_are_proper) {
   for (uint64_t seed = 0; seed < 3; ++seed) {
     cvtm_csr a = random_matrix(150, 150, 100 + seed); /* without any symmetry */
     cvtm_colouring colouring;
@@ -374,14 +363,12 @@ TEST(colourings_are_proper) {
     cvtm_colouring_free(&colouring);
     cvtm_csr_free(&a);
   }
-  cvtm_device_destroy(device);
 }
 
 /* The rule is a function of the pattern alone, so both devices find the same colours: here,
  * what the definition gives one row at a time, heaviest first. */
-TEST(colouring_is_greedy_by_weight) {
+TEST_ON_DEVICE(colouring_is_greedy_by_weight) {
   enum { ROWS = 40 };
-  cvtm_device *device = test_device_open();
   cvtm_csr a = random_matrix(ROWS, ROWS, 55);
   cvtm_colouring one, two;
   assert_device_ok(device, cvtm_colouring_create(device, &a, &one));
@@ -404,7 +391,6 @@ TEST(colouring_is_greedy_by_weight) {
   cvtm_colouring_free(&one);
   cvtm_colouring_free(&two);
   cvtm_csr_free(&a);
-  cvtm_device_destroy(device);
 }
 
-TEST_MAIN()
+TEST_DEVICE_MAIN()

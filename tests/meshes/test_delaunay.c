@@ -1,5 +1,4 @@
 /* Delaunay triangulations checked by exact integer arithmetic of the test's own. */
-
 #include "testing.h"
 
 #include <omp.h>
@@ -209,8 +208,7 @@ static cvtm_mesh triangulated(const double *points, int64_t count) {
     check_vertices(&mesh, grid, count <= 500);
   }
   if (count <= 500) check_circles(&mesh, grid);
-  free(sorted);
-  free(grid);
+  free_all(sorted, grid);
   return mesh;
 }
 

@@ -1,6 +1,5 @@
 /* Meshes of random periodic micrographs: every vertex on a side of the image has its copy on the
  * opposite side. */
-
 #include "testing.h"
 
 #include "meshes/contour.h"
@@ -111,8 +110,7 @@ static void check_pairs(const cvtm_mesh *mesh, const micrograph *m, uint64_t see
         memcmp(near, far, (size_t)count * sizeof *near) != 0)
       fail_msg("seed %llu: vertices without a copy on the opposite side", (unsigned long long)seed);
   }
-  free(near);
-  free(far);
+  free_all(near, far);
 }
 
 /* The area that the pixels on interfaces may change each region by. */
@@ -231,8 +229,7 @@ static void check_refined(const double *points, const cvtm_boundary *boundary, c
   if (figures.below_free + figures.oversized > 0)
     fail_msg("seed %llu: %g of %g degrees", (unsigned long long)seed, figures.min_angle_free,
              options.min_angle);
-  free(refined_points);
-  free(source);
+  free_all(refined_points, source);
   cvtm_refine_figures_free(&figures);
   cvtm_boundary_free(&refined);
   cvtm_mesh_free(&mesh);

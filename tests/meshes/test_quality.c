@@ -1,5 +1,4 @@
 /* Quality of triangles and meshes that are known. */
-
 #include "testing.h"
 
 #include <omp.h>
@@ -254,8 +253,7 @@ TEST(test_many_triangles) {
   char expected[40];
   snprintf(expected, sizeof expected, "triangle %d is", first);
   assert_non_null(strstr(error.message, expected));
-  free(points);
-  free(triangles);
+  free_all(points, triangles);
 }
 
 TEST_MAIN()

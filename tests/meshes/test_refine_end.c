@@ -37,8 +37,7 @@ static cvtm_refine_figures refine_star(const cvtm_refine_options *options, int64
   assert_int_equal(cvtm_refine(points, CORNERS, &star, options, &made, count, &refined, &source,
                                &figures, &error),
                    CVTM_OK);
-  free(made);
-  free(source);
+  free_all(made, source);
   cvtm_boundary_free(&star);
   cvtm_boundary_free(&refined);
   return figures;

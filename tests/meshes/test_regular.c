@@ -95,10 +95,7 @@ static void assert_regular(const cvtm_mesh *mesh, const double *weights) {
   if (edges > 0) assert_int_equal(mesh->triangle_count, 2 * used - 2 - border);
   if (edges > 0) assert_int_equal(mesh->coincident_count, n - used);
   assert_int_equal(mesh->collinear != 0, edges == 0);
-  free(edge);
-  free(is_used);
-  free(r.place);
-  free(r.weight);
+  free_all(edge, is_used, r.place, r.weight);
 }
 
 static cvtm_mesh triangulate(const double *points, const double *weights, int64_t count) {
@@ -272,21 +269,14 @@ TEST(test_many_points) {
     for (int64_t t = 0; t < mesh.triangle_count; ++t)
       for (int k = 0; k < 64; ++k) /* of these 64 points none lies below */
         assert_right(&r, mesh.triangles + 3 * t, random_below(&random_state, COUNT));
-    free(r.place);
-    free(r.weight);
+    free_all(r.place, r.weight);
     border = 2 * (COUNT - mesh.coincident_count) - 2 - mesh.triangle_count;
     assert_true(border >= 3 && border < 200);
     assert_true(kind == 1 || mesh.coincident_count > 100);
     cvtm_mesh_free(&mesh);
     cvtm_mesh_free(&host);
   }
-  free(points);
-  free(weights);
+  free_all(points, weights);
 }
 
-int main(void) {
-  device = test_device_open();
-  const int failed = cmocka_run_group_tests(testing_tests, NULL, NULL);
-  cvtm_device_destroy(device);
-  return failed;
-}
+TEST_DEVICE_MAIN_AS(device, 0)

@@ -1,5 +1,4 @@
 /* Twins of half-edges against the comparison of every edge with every other. */
-
 #include "testing.h"
 
 #include "meshes/elements/twins.h"
@@ -59,9 +58,7 @@ TEST(a_wheel_has_no_border_inside) {
     assert_int_equal(twin[3 * k + 1], -1);
     assert_int_equal(twin[3 * k + 2], 3 * ((k + 1) % n));
   }
-  free(corners);
-  free(twin);
-  free(at);
+  free_all(corners, twin, at);
 }
 
 TEST_MAIN()
