@@ -16,11 +16,8 @@ import time
 import numpy as np
 import pytest
 
-from conftest import PROGRAM, Program, grey_ramp, wait_until
+from conftest import PROGRAM, Program, grey_ramp, run_ranks, wait_until
 
-QUIET_MPI = dict(  # OpenMPI's own leaks are no defects of the program
-    os.environ, ASAN_OPTIONS="detect_leaks=0", OMPI_MCA_btl_vader_single_copy_mechanism="none",
-    OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
 JOURNAL = "cvtmesh-batch.journal"
 SMALL = ("-n", 12, "--iterations", 3)
 TEMPLATE = (*SMALL, "-o", "out/{stem}.csv", "-o", "out/{stem}.msh")
@@ -394,12 +391,7 @@ def test_ranks_without_mpi_are_refused(batch):
 def mpirun(batch, ranks, *options, code=0):
     if not pathlib.Path(PROGRAM).with_name("cvtmesh_mpi.so").exists():
         pytest.skip("built without MPI")
-    done = subprocess.run([
-        "mpirun", "--oversubscribe", "-n",
-        str(ranks), *batch.command("batch", "in/*.pgm", *options)
-    ], cwd=batch.folder, env=QUIET_MPI, capture_output=True, timeout=120, check=False)
-    assert done.returncode == code, done.stderr.decode()
-    return done.stderr.decode()
+    return run_ranks(batch, ranks, "batch", "in/*.pgm", *options, code=code)
 
 
 def test_two_ranks_do_each_job_once(batch):
