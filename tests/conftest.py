@@ -34,6 +34,9 @@ def find_program():
 PROGRAM = str(find_program())
 BUILD = pathlib.Path(PROGRAM).parent
 PATIENCE = 120  # seconds for what takes one on an idle machine
+QUIET_MPI = dict(  # OpenMPI's own leaks are no defects of the program
+    os.environ, ASAN_OPTIONS="detect_leaks=0", OMPI_MCA_btl_vader_single_copy_mechanism="none",
+    OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
 # Commands with the option --device; the tests of the program run on the CPU.
 WITHOUT_DEVICE = {"mesh", "info", "help", "completion", "--help", "-h", "--version", "-V"}
 
@@ -135,6 +138,32 @@ def luminance(cvtmesh, name, content=None):
     return cvtmesh.array("y.npy")
 
 
+def covered(dots, height, width, samples):
+    """Which of samples x samples points in each pixel lie in dots (rows of x, y, r)."""
+    plane = np.zeros((height * samples, width * samples), bool)
+    for x, y, r in dots * samples:
+        x0, y0 = max(int(x - r), 0), max(int(y - r), 0)
+        part = plane[y0:int(y + r) + 2, x0:int(x + r) + 2]
+        dy, dx = np.ogrid[y0:y0 + part.shape[0], x0:x0 + part.shape[1]]
+        part |= (dx + 0.5 - x)**2 + (dy + 0.5 - y)**2 < r * r
+    return plane
+
+
+def blurred(image, sigma):
+    """By a Gaussian, the picture mirrored at its border."""
+    from scipy.ndimage import convolve1d  # pylint: disable=import-outside-toplevel
+    reach = int(4 * sigma) + 1
+    weights = np.exp(-0.5 * (np.arange(-reach, reach + 1) / sigma)**2)
+    weights /= weights.sum()
+    return convolve1d(convolve1d(image, weights, 0), weights, 1)
+
+
+def check_gmsh(path):
+    done = subprocess.run(["gmsh", "-check", path], capture_output=True, text=True, timeout=120)
+    said = done.stdout + done.stderr
+    assert done.returncode == 0 and "Warning" not in said and "Error" not in said, (path, said)
+
+
 def read_obj(path):
     """Vertices as (x, y) and triangles, counted from 0."""
     vertices, triangles = [], []
@@ -230,6 +259,18 @@ class Program:
         """Runs with --report and returns the report."""
         self.call(*arguments, "--report", "report.json", code=code, **options)
         return strict_json(self.path("report.json").read_text())
+
+
+def of_ranks(program, ranks, *words):
+    return ["mpirun", "--oversubscribe", "-n", str(ranks), *program.command(*words)]
+
+
+def run_ranks(program, ranks, *words, code=0):
+    """Asserts the exit code and returns what is on stderr."""
+    done = subprocess.run(of_ranks(program, ranks, *words), cwd=program.folder, env=QUIET_MPI,
+                          capture_output=True, timeout=PATIENCE, check=False)
+    assert done.returncode == code, done.stderr.decode()
+    return done.stderr.decode()
 
 
 @pytest.fixture

@@ -22,4 +22,10 @@ static inline int random_below(uint64_t *state, int n) {
   return (int)(random_bits(state) % (uint64_t)n);
 }
 
+/* Of a linear congruential generator (Knuth's MMIX), in [0, 1). */
+static inline double congruential_unit(uint64_t *state) {
+  *state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+  return (double)(*state >> 11) * 0x1p-53;
+}
+
 #endif

@@ -60,12 +60,6 @@ static inline cvtm_device *test_cpu_open(int threads) {
   static cvtm_device *testing_device; \
   TEST_DEVICE_MAIN_AS(testing_device, 0)
 
-/* Whether loops become graphs: on CUDA, unless the environment has the host drive them. */
-static inline int test_device_captures(const cvtm_device *device) {
-  const char *host = getenv("CVTMESH_HOST_LOOPS");
-  return cvtm_device_get_kind(device) == CVTM_DEVICE_CUDA && !(host && strcmp(host, "1") == 0);
-}
-
 /* Fails the test with the device's message unless status is CVTM_OK. */
 #define assert_device_ok(device, expression)                                \
   do {                                                                      \
@@ -75,5 +69,33 @@ static inline int test_device_captures(const cvtm_device *device) {
                cvtm_device_error(device)->message);                         \
     }                                                                       \
   } while (0)
+
+static inline void *device_array(cvtm_device *device, int64_t count, size_t size) {
+  void *memory = NULL;
+  assert_device_ok(device, cvtm_device_allocate(device, count, size, &memory));
+  return memory;
+}
+
+/* NULL for NULL. */
+static inline void *copied_in(cvtm_device *device, const void *host, int64_t count, size_t size) {
+  if (host == NULL) return NULL;
+  void *memory = device_array(device, count, size);
+  assert_device_ok(device, cvtm_device_copy_in(device, memory, host, (size_t)count * size));
+  return memory;
+}
+
+static inline void test_device_free(cvtm_device *device, void *const *memory, size_t count) {
+  for (size_t k = 0; k < count; ++k) cvtm_device_free(device, memory[k]);
+}
+
+#define device_free_all(device, ...)                \
+  test_device_free(device, (void *[]){__VA_ARGS__}, \
+                   sizeof((void *[]){__VA_ARGS__}) / sizeof(void *))
+
+/* Whether loops become graphs: on CUDA, unless the environment has the host drive them. */
+static inline int test_device_captures(const cvtm_device *device) {
+  const char *host = getenv("CVTMESH_HOST_LOOPS");
+  return cvtm_device_get_kind(device) == CVTM_DEVICE_CUDA && !(host && strcmp(host, "1") == 0);
+}
 
 #endif

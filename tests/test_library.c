@@ -35,7 +35,7 @@ static int start(void **state) {
     for (int c = 0; c < 3; ++c) bytes[header + (size_t)(3 * p + c)] = (unsigned char)(p % 200);
     density[p] = 1 + (float)(p % SIDE);
   }
-  assert_int_equal(cvtm_device_create("cpu", 1, &device, NULL), CVTM_OK);
+  assert_ok(cvtm_device_create("cpu", 1, &device, NULL));
   return cvtm_image_parse_colour(bytes, header + 3 * PIXELS, "a.ppm", &picture, NULL) != CVTM_OK;
 }
 
@@ -46,8 +46,7 @@ static int finish(void **state) {
   return 0;
 }
 
-/* --- a figure of the result of each function, or its status where it fails -----------------------
- */
+/* --- a figure of the result of each function, or its status where it fails -------------- */
 
 static double take(float *made, cvtm_status status) {
   const double figure = status == CVTM_OK ? (double)made[99] : -(double)status;
@@ -75,7 +74,7 @@ static double density_of(const void *options) {
 
 static double pipeline(const void *options) {
   cvtm_pipeline_result made;
-  assert_int_equal(cvtm_pipeline_run(device, &picture, "a", options, &made, NULL), CVTM_OK);
+  assert_ok(cvtm_pipeline_run(device, &picture, "a", options, &made, NULL));
   const double figure = (double)made.density[99];
   cvtm_pipeline_free(&made);
   return figure;
@@ -85,10 +84,8 @@ static double condition(const void *options) {
   double here[PIXELS], there[PIXELS];
   cvtm_condition_result result;
   for (int p = 0; p < PIXELS; ++p) here[p] = there[p] = (double)density[p];
-  assert_int_equal(cvtm_density_condition(device, SIDE, SIDE, NULL, options, here, &result),
-                   CVTM_OK);
-  assert_int_equal(
-      cvtm_density_condition_on_device(device, SIDE, SIDE, NULL, options, there, &result), CVTM_OK);
+  assert_ok(cvtm_density_condition(device, SIDE, SIDE, NULL, options, here, &result));
+  assert_ok(cvtm_density_condition_on_device(device, SIDE, SIDE, NULL, options, there, &result));
   return here[99] + there[99] + cvtm_condition_wanted(options);
 }
 
@@ -119,17 +116,15 @@ static double cvt(const void *options) {
   cvtm_cvt *plan;
   cvtm_cvt_result result;
   cvtm_equal_mass_result equal;
-  assert_int_equal(cvtm_cvt_create(device, domain, density, SITES, &plan), CVTM_OK);
+  assert_ok(cvtm_cvt_create(device, domain, density, SITES, &plan));
   spread(sites);
-  assert_int_equal(cvtm_cvt_optimize(plan, options, sites, SITES, &result), CVTM_OK);
+  assert_ok(cvtm_cvt_optimize(plan, options, sites, SITES, &result));
   sum += sites[7];
   spread(sites);
-  assert_int_equal(cvtm_cvt_solve(plan, options, 0, sites, SITES, &result), CVTM_OK);
+  assert_ok(cvtm_cvt_solve(plan, options, 0, sites, SITES, &result));
   sum += sites[7];
   spread(sites);
-  assert_int_equal(
-      cvtm_equal_mass_solve(plan, options, 1e-6, SITES, sites, weights, SITES, NULL, &equal),
-      CVTM_OK);
+  assert_ok(cvtm_equal_mass_solve(plan, options, 1e-6, SITES, sites, weights, SITES, NULL, &equal));
   sum += sites[7];
   cvtm_cvt_destroy(plan);
   return sum;
@@ -144,8 +139,8 @@ static double spacing(const void *context, double x, double y) {
 static void make_boundary(cvtm_contour *contour, cvtm_boundary *boundary) {
   int64_t first[2] = {0, 4};
   cvtm_polygons square = {1, first, (double *)(uintptr_t)corners, 0};
-  assert_int_equal(cvtm_contour_of_polygons(&square, SIDE, SIDE, NULL, contour, NULL), CVTM_OK);
-  assert_int_equal(cvtm_boundary_sample(contour, spacing, NULL, boundary, NULL), CVTM_OK);
+  assert_ok(cvtm_contour_of_polygons(&square, SIDE, SIDE, NULL, contour, NULL));
+  assert_ok(cvtm_boundary_sample(contour, spacing, NULL, boundary, NULL));
 }
 
 static double slide(const void *options) {
@@ -158,7 +153,7 @@ static double slide(const void *options) {
   make_boundary(&contour, &boundary);
   spread(sites);
   memcpy(sites, boundary.points, 2 * (size_t)boundary.vertex_count * sizeof *sites);
-  assert_int_equal(cvtm_cvt_create(device, domain, density, SITES, &plan), CVTM_OK);
+  assert_ok(cvtm_cvt_create(device, domain, density, SITES, &plan));
   const cvtm_status status =
       cvtm_cvt_slide(plan, &contour, options, &boundary, sites, SITES, &result, &slides);
   cvtm_cvt_destroy(plan);
@@ -172,8 +167,7 @@ static double classes(const void *options) {
   const int64_t first[3] = {0, SITES / 2, SITES};
   double sites[2 * SITES];
   cvtm_classes_result result;
-  assert_int_equal(cvtm_classes_solve(device, domain, intensity, 2, first, options, sites, &result),
-                   CVTM_OK);
+  assert_ok(cvtm_classes_solve(device, domain, intensity, 2, first, options, sites, &result));
   return sites[7];
 }
 
@@ -181,8 +175,7 @@ static double gaussian(const void *options) {
   double points[2 * SITES];
   cvtm_lbfgsb_result result;
   spread(points);
-  assert_int_equal(cvtm_gaussian_noise(device, domain, density, options, points, SITES, &result),
-                   CVTM_OK);
+  assert_ok(cvtm_gaussian_noise(device, domain, density, options, points, SITES, &result));
   return points[7];
 }
 
@@ -203,7 +196,7 @@ static double contour(const void *options) {
         : kind == 1 ? cvtm_contour_of_labels(labels, SIDE, SIDE, options, &made, NULL)
         : kind == 2 ? cvtm_contour_of_frame(SIDE, SIDE, options, &made, NULL)
                     : cvtm_contour_of_polygons(&square, SIDE, SIDE, options, &made, NULL);
-    assert_int_equal(status, CVTM_OK);
+    assert_ok(status);
     for (int64_t k = 0; k < 2 * made.start[made.arc_count]; ++k) sum += made.points[k];
     cvtm_contour_free(&made);
   }
@@ -219,13 +212,10 @@ static double refine(const void *options) {
   int32_t *source = NULL;
   int64_t count = 0, moved = 0;
   make_boundary(&outline, &boundary);
-  assert_int_equal(cvtm_refine(boundary.points, boundary.vertex_count, &boundary, options, &points,
-                               &count, &refined, &source, &figures, NULL),
-                   CVTM_OK);
-  assert_int_equal(cvtm_refine_move(points, count, &refined, options, points, &moved, NULL),
-                   CVTM_OK);
-  assert_int_equal(cvtm_refine_boundary_angles(points, count, &refined, options, &angles, NULL),
-                   CVTM_OK);
+  assert_ok(cvtm_refine(boundary.points, boundary.vertex_count, &boundary, options, &points, &count,
+                        &refined, &source, &figures, NULL));
+  assert_ok(cvtm_refine_move(points, count, &refined, options, points, &moved, NULL));
+  assert_ok(cvtm_refine_boundary_angles(points, count, &refined, options, &angles, NULL));
   double sum = (double)count;
   for (int64_t k = 0; k < 2 * count; ++k) sum += points[k];
   free_all(points, source);
@@ -241,7 +231,7 @@ static double take_file(const char *path) {
   unsigned char *bytes;
   size_t size;
   double sum = 0;
-  assert_int_equal(cvtm_file_read(path, 1 << 20, &bytes, &size, NULL), CVTM_OK);
+  assert_ok(cvtm_file_read(path, 1 << 20, &bytes, &size, NULL));
   for (size_t k = 0; k < size; ++k) sum += (double)(k % 97 + 1) * bytes[k];
   free(bytes);
   remove(path);
@@ -259,13 +249,12 @@ static double mesh_and_picture(const void *mesh_options, const void *picture_opt
   cvtm_mesh mesh;
   cvtm_cells cells;
   spread(sites);
-  assert_int_equal(cvtm_delaunay(sites, SITES, &mesh, NULL), CVTM_OK);
-  assert_int_equal(cvtm_cells_create(&mesh, domain, &cells, NULL), CVTM_OK);
-  assert_int_equal(cvtm_mesh_write(name_of("obj"), &mesh, mesh_options, NULL), CVTM_OK);
+  assert_ok(cvtm_delaunay(sites, SITES, &mesh, NULL));
+  assert_ok(cvtm_cells_create(&mesh, domain, &cells, NULL));
+  assert_ok(cvtm_mesh_write(name_of("obj"), &mesh, mesh_options, NULL));
   sum = take_file(name_of("obj"));
-  assert_int_equal(
-      cvtm_picture_write(name_of("png"), density, domain, &mesh, &cells, picture_options, NULL),
-      CVTM_OK);
+  assert_ok(
+      cvtm_picture_write(name_of("png"), density, domain, &mesh, &cells, picture_options, NULL));
   sum += take_file(name_of("png"));
   cvtm_cells_free(&cells);
   cvtm_mesh_free(&mesh);
@@ -285,20 +274,18 @@ static double lbfgsb(const void *options) {
   cvtm_lbfgsb *one, *many;
   cvtm_lbfgsb_result result;
   double x = 2;
-  assert_int_equal(cvtm_lbfgsb_create(device, 1, options, &one), CVTM_OK);
-  assert_int_equal(cvtm_lbfgsb_create_batch(device, 2, 1, options, &many), CVTM_OK);
-  assert_int_equal(cvtm_lbfgsb_set_options(one, options), CVTM_OK);
+  assert_ok(cvtm_lbfgsb_create(device, 1, options, &one));
+  assert_ok(cvtm_lbfgsb_create_batch(device, 2, 1, options, &many));
+  assert_ok(cvtm_lbfgsb_set_options(one, options));
   cvtm_lbfgsb_destroy(one);
   cvtm_lbfgsb_destroy(many);
-  assert_int_equal(
-      cvtm_lbfgsb_minimize_host(device, 1, NULL, NULL, &x, square, NULL, options, &result),
-      CVTM_OK);
+  assert_ok(cvtm_lbfgsb_minimize_host(device, 1, NULL, NULL, &x, square, NULL, options, &result));
   return x;
 }
 
 /* 2 on the diagonal of 2 rows. */
 static void make_matrix(cvtm_csr *matrix) {
-  assert_int_equal(cvtm_csr_create(2, 2, 2, matrix, NULL), CVTM_OK);
+  assert_ok(cvtm_csr_create(2, 2, 2, matrix, NULL));
   for (int k = 0; k < 2; ++k) {
     matrix->row_start[k] = matrix->column[k] = k;
     matrix->value[k] = 2;
@@ -310,8 +297,8 @@ static double lcp(const void *options) {
   cvtm_csr matrix;
   cvtm_lcp *stored, *grid;
   make_matrix(&matrix);
-  assert_int_equal(cvtm_lcp_create(device, &matrix, 0, 0, options, &stored), CVTM_OK);
-  assert_int_equal(cvtm_lcp_create_grid(device, 7, 7, options, &grid), CVTM_OK);
+  assert_ok(cvtm_lcp_create(device, &matrix, 0, 0, options, &stored));
+  assert_ok(cvtm_lcp_create_grid(device, 7, 7, options, &grid));
   cvtm_lcp_destroy(stored);
   cvtm_lcp_destroy(grid);
   cvtm_csr_free(&matrix);
@@ -400,7 +387,7 @@ TEST(test_writers_refuse_sizes_that_cannot_be) {
   assert_int_equal(cvtm_npy_write(name_of("npy"), 'f', 3, 2, shapes[0], points, &error),
                    CVTM_ERROR_ARGUMENT);
   assert_int_not_equal(access(name_of("npy"), F_OK), 0);
-  assert_int_equal(cvtm_npy_write(name_of("npy"), 'f', 8, 2, empty, points, &error), CVTM_OK);
+  assert_ok(cvtm_npy_write(name_of("npy"), 'f', 8, 2, empty, points, &error));
   remove(name_of("npy"));
   for (int e = 0; e < 3; ++e) {
     const char *extension = (const char *const[]){"csv", "xyz", "npy"}[e];
@@ -413,7 +400,7 @@ TEST(test_writers_refuse_sizes_that_cannot_be) {
                        CVTM_ERROR_ARGUMENT);
       assert_int_not_equal(access(name_of(extension), F_OK), 0);
     }
-    assert_int_equal(cvtm_points_write(name_of(extension), points, 0, &error), CVTM_OK);
+    assert_ok(cvtm_points_write(name_of(extension), points, 0, &error));
     remove(name_of(extension));
   }
   const int64_t down[3] = {0, 2, 1}, late[2] = {1, 2};

@@ -54,6 +54,21 @@ static inline void testing_set_state(void *common) {
     return cmocka_run_group_tests(testing_tests, NULL, NULL);            \
   }
 
+/* function of each of several objects of a type. */
+#define CALL_EACH(function, type, ...)                                          \
+  do {                                                                          \
+    type *const each_[] = {__VA_ARGS__};                                        \
+    for (size_t each_k_ = 0; each_k_ < sizeof each_ / sizeof *each_; ++each_k_) \
+      function(each_[each_k_]);                                                 \
+  } while (0)
+
+#define assert_ok(status) assert_int_equal(status, CVTM_OK)
+
+/* The options of a type, as DEFAULT_OPTIONS(cvtm_cvt, options). */
+#define DEFAULT_OPTIONS(type, name) \
+  type##_options name;              \
+  type##_defaults(&name)
+
 static inline void testing_free(void *const *memory, size_t count) {
   for (size_t k = 0; k < count; ++k) free(memory[k]);
 }

@@ -72,8 +72,7 @@ TEST(a_missing_cuda_device_is_unavailable) {
 
 TEST(auto_takes_cuda_where_there_is_one) {
   cvtm_device *device = NULL;
-  cvtm_error error = {CVTM_OK, ""};
-  assert_int_equal(cvtm_device_create("auto", 0, &device, &error), CVTM_OK);
+  assert_ok(cvtm_device_create("auto", 0, &device, NULL));
   assert_true(cvtm_device_threads(device) >= 1);
   if (cvtm_cuda_count(NULL) == 0) assert_false(is_cuda(device));
   cvtm_device_destroy(device);
@@ -84,8 +83,7 @@ TEST_ON_DEVICE(allocations_are_aligned_and_bounded) {
   const uintptr_t alignment = is_cuda(device) ? 256 : 64;
   static const int64_t counts[] = {0, 1, 63, 64, 65, 100003};
   for (size_t i = 0; i < sizeof counts / sizeof counts[0]; ++i) {
-    void *memory = NULL;
-    assert_device_ok(device, cvtm_device_allocate(device, counts[i], 3, &memory));
+    void *memory = device_array(device, counts[i], 3);
     assert_non_null(memory);
     assert_int_equal((uintptr_t)memory % alignment, 0);
     cvtm_device_free(device, memory);
@@ -149,8 +147,7 @@ TEST_ON_DEVICE(bytes_survive_the_round_trip) {
     assert_memory_equal(back, host, size / 2);
     for (size_t k = size / 2; k < size; ++k) assert_int_equal(back[k], 0x5C);
     assert_int_equal(back[size], 0xAA);
-    cvtm_device_free(device, a);
-    cvtm_device_free(device, b);
+    device_free_all(device, a, b);
     free_all(host, back);
   }
 }
@@ -258,8 +255,7 @@ static void check_tape(countdown *c, int rounds) {
 
 static countdown new_countdown(cvtm_device *device) {
   countdown c = {device, NULL, NULL, 0, CVTM_OK};
-  void *memory = NULL;
-  assert_device_ok(device, cvtm_device_allocate(device, 2 * TAPE, sizeof(int), &memory));
+  void *memory = device_array(device, 2 * TAPE, sizeof(int));
   c.tape = memory;
   c.spare = c.tape + TAPE;
   return c;

@@ -43,7 +43,7 @@ static void write_text(const char *path, const char *text) {
 static void assert_text(const char *path, const char *text) {
   unsigned char *bytes;
   size_t size;
-  assert_int_equal(cvtm_file_read(path, 1 << 20, &bytes, &size, NULL), CVTM_OK);
+  assert_ok(cvtm_file_read(path, 1 << 20, &bytes, &size, NULL));
   assert_int_equal(size, strlen(text));
   assert_string_equal((char *)bytes, text); /* the zero byte behind the data */
   free(bytes);
@@ -51,10 +51,10 @@ static void assert_text(const char *path, const char *text) {
 
 TEST(a_file_appears_only_when_it_is_committed) {
   cvtm_output *output;
-  assert_int_equal(cvtm_output_open("a.txt", &output, NULL), CVTM_OK);
+  assert_ok(cvtm_output_open("a.txt", &output, NULL));
   fputs("whole", cvtm_output_stream(output));
   assert_int_not_equal(access("a.txt", F_OK), 0);
-  assert_int_equal(cvtm_output_commit(output, NULL), CVTM_OK);
+  assert_ok(cvtm_output_commit(output, NULL));
   assert_text("a.txt", "whole");
   assert_int_equal(count_entries(), 1);
 }
@@ -62,7 +62,7 @@ TEST(a_file_appears_only_when_it_is_committed) {
 TEST(an_abandoned_file_leaves_nothing) {
   cvtm_output *output;
   write_text("a.txt", "earlier");
-  assert_int_equal(cvtm_output_open("a.txt", &output, NULL), CVTM_OK);
+  assert_ok(cvtm_output_open("a.txt", &output, NULL));
   fputs("later", cvtm_output_stream(output));
   cvtm_output_abort(output);
   cvtm_output_abort(NULL);
@@ -72,12 +72,12 @@ TEST(an_abandoned_file_leaves_nothing) {
 
 TEST(two_outputs_of_one_name_do_not_meet) {
   cvtm_output *one, *two;
-  assert_int_equal(cvtm_output_open("a.txt", &one, NULL), CVTM_OK);
-  assert_int_equal(cvtm_output_open("a.txt", &two, NULL), CVTM_OK);
+  assert_ok(cvtm_output_open("a.txt", &one, NULL));
+  assert_ok(cvtm_output_open("a.txt", &two, NULL));
   fputs("one", cvtm_output_stream(one));
   fputs("two", cvtm_output_stream(two));
-  assert_int_equal(cvtm_output_commit(two, NULL), CVTM_OK);
-  assert_int_equal(cvtm_output_commit(one, NULL), CVTM_OK);
+  assert_ok(cvtm_output_commit(two, NULL));
+  assert_ok(cvtm_output_commit(one, NULL));
   assert_text("a.txt", "one");
   assert_int_equal(count_entries(), 1);
 }
@@ -90,9 +90,9 @@ static mode_t mode_of(const char *path) {
 
 static void write_through(const char *path) {
   cvtm_output *output;
-  assert_int_equal(cvtm_output_open(path, &output, NULL), CVTM_OK);
+  assert_ok(cvtm_output_open(path, &output, NULL));
   fputs("new", cvtm_output_stream(output));
-  assert_int_equal(cvtm_output_commit(output, NULL), CVTM_OK);
+  assert_ok(cvtm_output_commit(output, NULL));
 }
 
 TEST(modes_follow_the_umask_or_the_earlier_file) {
@@ -124,7 +124,7 @@ TEST(a_dangling_link_names_a_file_that_is_whole_or_absent) {
   assert_int_equal(mkdir("folder", 0700), 0);
   assert_int_equal(symlink("folder/second", "first"), 0);
   assert_int_equal(symlink("../absent.txt", "folder/second"), 0);
-  assert_int_equal(cvtm_output_open("first", &output, NULL), CVTM_OK);
+  assert_ok(cvtm_output_open("first", &output, NULL));
   fputs("half", cvtm_output_stream(output));
   assert_int_not_equal(access("absent.txt", F_OK), 0);
   cvtm_output_abort(output);
@@ -172,7 +172,7 @@ TEST(a_full_disk_is_an_error) {
   /* Less than a buffer, so that only the end finds out; and more. */
   const int sizes[] = {1, 1 << 20};
   for (int size = 0; size < 2; ++size) {
-    assert_int_equal(cvtm_output_open("/dev/full", &output, NULL), CVTM_OK);
+    assert_ok(cvtm_output_open("/dev/full", &output, NULL));
     for (int k = 0; k < sizes[size]; ++k) fputc('x', cvtm_output_stream(output));
     assert_int_equal(cvtm_output_commit(output, &error), CVTM_ERROR_IO);
     assert_int_equal(strncmp(error.message, "/dev/full: ", 11), 0);
@@ -197,11 +197,11 @@ TEST(the_limit_holds_for_files_and_for_streams) {
   write_text("four", "1234");
   assert_int_equal(cvtm_file_read("four", 3, &bytes, &size, &error), CVTM_ERROR_INPUT);
   assert_non_null(strstr(error.message, "four: "));
-  assert_int_equal(cvtm_file_read("four", 4, &bytes, &size, &error), CVTM_OK);
+  assert_ok(cvtm_file_read("four", 4, &bytes, &size, &error));
   assert_int_equal(size, 4);
   free(bytes);
   assert_int_equal(cvtm_file_read("/dev/zero", 1000000, &bytes, &size, &error), CVTM_ERROR_INPUT);
-  assert_int_equal(cvtm_file_read("/dev/null", 0, &bytes, &size, &error), CVTM_OK);
+  assert_ok(cvtm_file_read("/dev/null", 0, &bytes, &size, &error));
   assert_int_equal(size, 0);
   free(bytes);
 }
@@ -211,10 +211,10 @@ TEST(large_files_come_whole) {
   cvtm_output *output;
   unsigned char *bytes;
   size_t size;
-  assert_int_equal(cvtm_output_open("large", &output, NULL), CVTM_OK);
+  assert_ok(cvtm_output_open("large", &output, NULL));
   for (int k = 0; k < COUNT; ++k) fputc(k % 251, cvtm_output_stream(output));
-  assert_int_equal(cvtm_output_commit(output, NULL), CVTM_OK);
-  assert_int_equal(cvtm_file_read("large", COUNT, &bytes, &size, NULL), CVTM_OK);
+  assert_ok(cvtm_output_commit(output, NULL));
+  assert_ok(cvtm_file_read("large", COUNT, &bytes, &size, NULL));
   assert_int_equal(size, COUNT);
   for (int k = 0; k < COUNT; ++k) assert_int_equal(bytes[k], k % 251);
   free(bytes);
@@ -237,9 +237,9 @@ TEST(a_dash_is_the_standard_streams) {
   dup2(in, STDIN_FILENO);
   close(out);
   close(in);
-  assert_int_equal(opened, CVTM_OK);
-  assert_int_equal(committed, CVTM_OK);
-  assert_int_equal(read, CVTM_OK);
+  assert_ok(opened);
+  assert_ok(committed);
+  assert_ok(read);
   assert_string_equal((char *)bytes, "through");
   free(bytes);
 }

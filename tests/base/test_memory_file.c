@@ -13,7 +13,7 @@ TEST(a_file_is_read_from_its_two_parts) {
   unsigned char *bytes = NULL;
   size_t size = 0;
   cvtm_memory_files_use(&files);
-  assert_int_equal(cvtm_file_read("<image>", 8, &bytes, &size, NULL), CVTM_OK);
+  assert_ok(cvtm_file_read("<image>", 8, &bytes, &size, NULL));
   assert_int_equal(size, 8);
   assert_string_equal((char *)bytes, "headbody");
   free(bytes);
@@ -29,13 +29,13 @@ TEST(a_written_array_is_read_again) {
   const int32_t labels[6] = {0, 1, -1, 7, 5, 3};
   const int64_t shape[2] = {2, 3};
   cvtm_memory_files_use(&written);
-  assert_int_equal(cvtm_npy_write("<labels>.npy", 'i', 4, 2, shape, labels, NULL), CVTM_OK);
+  assert_ok(cvtm_npy_write("<labels>.npy", 'i', 4, 2, shape, labels, NULL));
   assert_int_equal(access("<labels>.npy", F_OK), -1);
   const cvtm_memory_file again = {"<labels>.npy", NULL, output.bytes, 0, output.size};
   const cvtm_memory_files read = {&again, NULL, 1, 0};
   cvtm_npy array;
   cvtm_memory_files_use(&read);
-  assert_int_equal(cvtm_npy_read("<labels>.npy", &array, NULL), CVTM_OK);
+  assert_ok(cvtm_npy_read("<labels>.npy", &array, NULL));
   assert_memory_equal(array.data, labels, sizeof labels);
   cvtm_npy_free(&array);
   cvtm_memory_files_use(NULL);
@@ -47,14 +47,14 @@ TEST(an_aborted_output_leaves_nothing) {
   const cvtm_memory_files files = {NULL, &output, 0, 1};
   cvtm_output *opened = NULL;
   cvtm_memory_files_use(&files);
-  assert_int_equal(cvtm_output_open("<report>.json", &opened, NULL), CVTM_OK);
+  assert_ok(cvtm_output_open("<report>.json", &opened, NULL));
   fputs("{}", cvtm_output_stream(opened));
   cvtm_output_abort(opened);
   assert_null(output.bytes);
   for (int k = 0; k < 2; ++k) { /* the second text replaces the first */
-    assert_int_equal(cvtm_output_open("<report>.json", &opened, NULL), CVTM_OK);
+    assert_ok(cvtm_output_open("<report>.json", &opened, NULL));
     fprintf(cvtm_output_stream(opened), "%d", k);
-    assert_int_equal(cvtm_output_commit(opened, NULL), CVTM_OK);
+    assert_ok(cvtm_output_commit(opened, NULL));
   }
   assert_string_equal(output.bytes, "1");
   cvtm_memory_files_use(NULL);

@@ -15,12 +15,10 @@ TEST(test_one_rank) {
   char id[CVTM_NCCL_ID_BYTES];
   double numbers[COUNT], back[COUNT];
   const int64_t counts[1] = {COUNT};
-  void *memory = NULL;
   for (int k = 0; k < COUNT; ++k) numbers[k] = 1.0 / (k + 1);
   assert_device_ok(device, cvtm_nccl_make_id(nccl, id));
   assert_device_ok(device, cvtm_nccl_join(nccl, id, 0, 1));
-  assert_device_ok(device, cvtm_device_allocate(device, COUNT, sizeof(double), &memory));
-  assert_device_ok(device, cvtm_device_copy_in(device, memory, numbers, sizeof numbers));
+  void *memory = copied_in(device, numbers, COUNT, sizeof(double));
   assert_device_ok(device, cvtm_nccl_gather(nccl, memory, counts));
   assert_device_ok(device, cvtm_device_copy_out(device, back, memory, sizeof back));
   assert_memory_equal(back, numbers, sizeof numbers);

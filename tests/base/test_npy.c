@@ -46,10 +46,9 @@ TEST(what_is_written_reads_back) {
     const int64_t shapes[5][4] = {{0}, {24}, {3, 8}, {2, 3, 4}, {2, 3, 2, 2}};
     for (size_t t = 0; t < sizeof types / sizeof types[0]; ++t) {
       cvtm_npy array;
-      assert_int_equal(cvtm_npy_write(path, types[t].kind, types[t].item, dimensions,
-                                      shapes[dimensions], data, NULL),
-                       CVTM_OK);
-      assert_int_equal(cvtm_npy_read(path, &array, NULL), CVTM_OK);
+      assert_ok(cvtm_npy_write(path, types[t].kind, types[t].item, dimensions, shapes[dimensions],
+                               data, NULL));
+      assert_ok(cvtm_npy_read(path, &array, NULL));
       assert_int_equal(array.kind, types[t].kind);
       assert_int_equal(array.item, types[t].item);
       assert_int_equal(array.dimensions, dimensions);
@@ -67,27 +66,20 @@ TEST(what_is_written_reads_back) {
 TEST(values_convert_to_double) {
   cvtm_npy a;
   const unsigned char big[] = {0xc0, 0x09, 0x21, 0xfb, 0x54, 0x44, 0x2d, 0x18};
-  assert_int_equal(
-      parse("{'descr': '>f8', 'fortran_order': False, 'shape': (1,), }", big, 8, &a, NULL),
-      CVTM_OK);
+  assert_ok(parse("{'descr': '>f8', 'fortran_order': False, 'shape': (1,), }", big, 8, &a, NULL));
   assert_true(cvtm_npy_get(&a, 0) == -3.141592653589793);
   cvtm_npy_free(&a);
   const unsigned char shorts[] = {0xff, 0xfe, 0x01, 0x02};
-  assert_int_equal(
-      parse("{\"shape\":(2L,),\"descr\":\">i2\",\"fortran_order\":False}", shorts, 4, &a, NULL),
-      CVTM_OK);
+  assert_ok(
+      parse("{\"shape\":(2L,),\"descr\":\">i2\",\"fortran_order\":False}", shorts, 4, &a, NULL));
   assert_true(cvtm_npy_get(&a, 0) == -2 && cvtm_npy_get(&a, 1) == 258);
   cvtm_npy_free(&a);
   const unsigned char bytes[] = {0, 7};
-  assert_int_equal(
-      parse("{'descr': '|b1', 'fortran_order': False, 'shape': (2,), }", bytes, 2, &a, NULL),
-      CVTM_OK);
+  assert_ok(parse("{'descr': '|b1', 'fortran_order': False, 'shape': (2,), }", bytes, 2, &a, NULL));
   assert_true(cvtm_npy_get(&a, 0) == 0 && cvtm_npy_get(&a, 1) == 1);
   cvtm_npy_free(&a);
   const unsigned char large[] = {255, 255, 255, 255, 255, 255, 255, 255};
-  assert_int_equal(
-      parse("{'descr': '<u8', 'fortran_order': False, 'shape': (1,), }", large, 8, &a, NULL),
-      CVTM_OK);
+  assert_ok(parse("{'descr': '<u8', 'fortran_order': False, 'shape': (1,), }", large, 8, &a, NULL));
   assert_true(cvtm_npy_get(&a, 0) == 0x1p64);
   cvtm_npy_free(&a);
 }
@@ -95,9 +87,8 @@ TEST(values_convert_to_double) {
 TEST(halves_become_floats) {
   cvtm_npy a;
   const unsigned char halves[] = {0x00, 0x3c, 0x01, 0x80, 0xff, 0x7b, 0x00, 0xfc, 0x01, 0x7e};
-  assert_int_equal(
-      parse("{'descr': '<f2', 'fortran_order': False, 'shape': (5,), }", halves, 10, &a, NULL),
-      CVTM_OK);
+  assert_ok(
+      parse("{'descr': '<f2', 'fortran_order': False, 'shape': (5,), }", halves, 10, &a, NULL));
   assert_int_equal(a.item, 4);
   assert_true(cvtm_npy_get(&a, 0) == 1);
   assert_true(cvtm_npy_get(&a, 1) == -0x1p-24);
@@ -116,19 +107,18 @@ TEST(fortran_order_is_transposed) {
       for (int k = 0; k < 4; ++k) data[i + 2 * (j + 3 * k)] = (unsigned char)(12 * i + 4 * j + k);
     }
   }
-  assert_int_equal(
-      parse("{'descr': '|u1', 'fortran_order': True, 'shape': (2, 3, 4), }", data, 24, &a, NULL),
-      CVTM_OK);
+  assert_ok(
+      parse("{'descr': '|u1', 'fortran_order': True, 'shape': (2, 3, 4), }", data, 24, &a, NULL));
   for (int i = 0; i < 24; ++i) assert_true(cvtm_npy_get(&a, i) == i);
   cvtm_npy_free(&a);
 }
 
 TEST(empty_arrays_are_arrays) {
   cvtm_npy a;
-  assert_int_equal(parse("{'descr': '<f8', 'fortran_order': True, 'shape': (0, "
-                         "9223372036854775807, 9223372036854775807), }",
-                         NULL, 0, &a, NULL),
-                   CVTM_OK);
+  assert_ok(
+      parse("{'descr': '<f8', 'fortran_order': True, 'shape': (0, "
+            "9223372036854775807, 9223372036854775807), }",
+            NULL, 0, &a, NULL));
   assert_int_equal(a.count, 0);
   cvtm_npy_free(&a);
 }

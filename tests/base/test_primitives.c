@@ -14,18 +14,6 @@ static void *host_array(int64_t count, size_t size) {
   return memory;
 }
 
-static void *device_array(cvtm_device *device, int64_t count, size_t size) {
-  void *memory = NULL;
-  assert_device_ok(device, cvtm_device_allocate(device, count, size, &memory));
-  return memory;
-}
-
-static void *copied_in(cvtm_device *device, const void *host, int64_t count, size_t size) {
-  void *memory = device_array(device, count, size);
-  assert_device_ok(device, cvtm_device_copy_in(device, memory, host, (size_t)count * size));
-  return memory;
-}
-
 static int same_bits(double a, double b) { return memcmp(&a, &b, sizeof a) == 0; }
 
 /* The reference of the sort: merging is stable and shares nothing with counting digits. */
@@ -78,11 +66,7 @@ static void check_sort(cvtm_device *device, int64_t count, int bits, uint64_t sp
   assert_memory_equal(keys_back, keys, n * sizeof *keys);
   assert_memory_equal(values_back, values, n * sizeof *values);
   free_all(keys, keys_back, keys_alt, values, values_back, values_alt);
-  cvtm_device_free(device, d_keys);
-  cvtm_device_free(device, d_values);
-  cvtm_device_free(device, d_keys_alt);
-  cvtm_device_free(device, d_values_alt);
-  cvtm_device_free(device, workspace);
+  device_free_all(device, d_keys, d_values, d_keys_alt, d_values_alt, workspace);
 }
 
 TEST_ON_DEVICE(sorting_is_right_and_stable) {
@@ -117,9 +101,7 @@ static void check_scan(cvtm_device *device, int64_t count, int32_t largest) {
     if (i < count) sum += counts[i];
   }
   free_all(counts, sums);
-  cvtm_device_free(device, d_counts);
-  cvtm_device_free(device, d_sums);
-  cvtm_device_free(device, workspace);
+  device_free_all(device, d_counts, d_sums, workspace);
 }
 
 TEST_ON_DEVICE(scans_add_up) {
@@ -141,9 +123,7 @@ TEST_ON_DEVICE(sums_exceed_32_bits) {
                    cvtm_device_copy_out(device, sums, d_sums, (size_t)(count + 1) * sizeof *sums));
   for (int64_t i = 0; i <= count; ++i) assert_true(sums[i] == i * INT32_MAX - i * (i - 1) / 2);
   free_all(counts, sums);
-  cvtm_device_free(device, d_counts);
-  cvtm_device_free(device, d_sums);
-  cvtm_device_free(device, workspace);
+  device_free_all(device, d_counts, d_sums, workspace);
 }
 
 /* The documented tree, written as plainly as it is described. */
@@ -205,10 +185,7 @@ static double device_reduction(cvtm_device *device, cvtm_reduction reduction, co
   }
   double result = NAN;
   assert_device_ok(device, cvtm_device_copy_out(device, &result, d_result, sizeof result));
-  cvtm_device_free(device, d_x);
-  cvtm_device_free(device, d_y);
-  cvtm_device_free(device, d_result);
-  cvtm_device_free(device, workspace);
+  device_free_all(device, d_x, d_y, d_result, workspace);
   return result;
 }
 
@@ -316,8 +293,7 @@ TEST_ON_DEVICE(vectors_fill_and_add) {
     }
     assert_true(back[count] == -7);
     free_all(x, back);
-    cvtm_device_free(device, d_x);
-    cvtm_device_free(device, d_y);
+    device_free_all(device, d_x, d_y);
   }
 }
 

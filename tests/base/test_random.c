@@ -107,8 +107,7 @@ TEST_ON_DEVICE(every_device_draws_the_same_bits) {
   static double host[N];
   const uint64_t seed = UINT64_C(0xfedcba9876543210);
   const uint64_t stream = UINT64_C(0x0123456789abcdef);
-  void *numbers = NULL;
-  assert_device_ok(device, cvtm_device_allocate(device, N, sizeof(double), &numbers));
+  void *numbers = device_array(device, N, sizeof(double));
   assert_device_ok(device, draw(device, seed, stream, N, numbers));
   assert_device_ok(device, cvtm_device_copy_out(device, host, numbers, sizeof host));
   for (int i = 0; i < N; ++i) {

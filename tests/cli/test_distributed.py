@@ -10,11 +10,8 @@ import time
 import numpy as np
 import pytest
 
-from conftest import PATIENCE, PROGRAM, wait_until
+from conftest import PATIENCE, PROGRAM, QUIET_MPI, of_ranks, run_ranks, wait_until
 
-QUIET_MPI = dict(  # OpenMPI's own leaks are no defects of the program
-    os.environ, ASAN_OPTIONS="detect_leaks=0", OMPI_MCA_btl_vader_single_copy_mechanism="none",
-    OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
 # 2100 sites are three blocks of sums, 1100 two: of four ranks three have some. With this tolerance
 # coarse levels are short.
 WORDS = ("run", "rho.npy", "-n", 2100, "--density-from", "density", "--iterations", 8, "--threads", 1,
@@ -32,14 +29,11 @@ def job(cvtmesh):
 
 
 def launcher(job, ranks, *words):
-    return ["mpirun", "--oversubscribe", "-n", str(ranks), *job.command(*words, "--distributed")]
+    return of_ranks(job, ranks, *words, "--distributed")
 
 
 def mpirun(job, ranks, *words, code=0):
-    done = subprocess.run(launcher(job, ranks, *words), cwd=job.folder, env=QUIET_MPI,
-                          capture_output=True, timeout=PATIENCE, check=False)
-    assert done.returncode == code, done.stderr.decode()
-    return done.stderr.decode()
+    return run_ranks(job, ranks, *words, "--distributed", code=code)
 
 
 @needs_mpi

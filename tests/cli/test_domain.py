@@ -3,7 +3,6 @@ domain, keep its corners and have good angles; gmsh accepts them; Poisson's equa
 them at second order; bad domains are refused."""
 
 import math
-import subprocess
 from collections import Counter, defaultdict
 
 import meshio
@@ -13,7 +12,7 @@ from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import spsolve
 
-from conftest import EXAMPLES, pgm_bytes
+from conftest import EXAMPLES, check_gmsh, pgm_bytes
 
 pytestmark = pytest.mark.usefixtures("two_threads")
 WIDTH, HEIGHT = 200, 160
@@ -103,13 +102,6 @@ def check_boundary_angles(mesh, said):
     assert said["after"]["p5"] > said["before"]["p5"] + 3, f"no better: {said}"
 
 
-def check_gmsh(name, path):
-    done = subprocess.run(["gmsh", "-check", path], capture_output=True, text=True, timeout=120)
-    said = done.stdout + done.stderr
-    assert done.returncode == 0, f"{name}: gmsh: {said}"
-    assert "Warning" not in said and "Error" not in said, f"{name}: gmsh: {said}"
-
-
 def inside_rings(points, rings):
     """By the even-odd rule."""
     inside = np.zeros(len(points), bool)
@@ -190,7 +182,7 @@ def make(cvtmesh, name, image, sites, *domain, height=HEIGHT):
     report = cvtmesh.report("run", image, "-n", sites, "-o", f"{name}.msh", "--iterations", 40,
                             *domain)
     path = cvtmesh.path(f"{name}.msh")
-    check_gmsh(name, path)
+    check_gmsh(path)
     cvtmesh.path("report.json").rename(cvtmesh.path(f"{name}.json"))
     return Mesh(path, height), report["domain"]
 

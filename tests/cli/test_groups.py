@@ -1,14 +1,13 @@
 """Regions and boundaries of --domain arrive as named groups in every format that has groups, as
 readers that know nothing of the program see them."""
 
-import subprocess
 from collections import Counter
 
 import meshio
 import numpy as np
 import pytest
 
-from conftest import strict_json
+from conftest import check_gmsh, strict_json
 
 pytestmark = pytest.mark.usefixtures("two_threads")
 WIDTH, HEIGHT = 160, 120
@@ -89,12 +88,6 @@ def groups_of_msh(path):
     areas, lines = ({name: np.concatenate(blocks) for name, blocks in parts[d].items()}
                     for d in (2, 1))
     return found.points[:, :2] * [1, -1] + [0, HEIGHT], areas, lines
-
-
-def check_gmsh(path):
-    done = subprocess.run(["gmsh", "-check", path], capture_output=True, text=True, timeout=120)
-    said = done.stdout + done.stderr
-    assert done.returncode == 0 and "Warning" not in said and "Error" not in said, said
 
 
 def test_msh(labels):

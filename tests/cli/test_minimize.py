@@ -201,27 +201,22 @@ def test_interrupted(cvtmesh):
 
 
 def test_usage(cvtmesh):
-    cvtmesh.refused("minimize", "torsion", "-o", "x.npy", code=2, names=["no problem 'torsion'"])
-    cvtmesh.refused("minimize", "ept", "--param", "lambda=1", "-o", "x.npy", code=2,
-                    names=["no parameter 'lambda'"])
-    cvtmesh.refused("minimize", "ept", "--param", "c", "-o", "x.npy", code=2, names=["name=value"])
-    cvtmesh.refused("minimize", "ept", "--param", "c=five", "-o", "x.npy", code=2,
-                    names=["'five' is not a number"])
-    cvtmesh.refused("minimize", "pjb", "--param", "e=1", "-o", "x.npy", code=2, names=["e = 1"])
-    cvtmesh.refused("minimize", "ssc", "--param", "lambda=nan", "-o", "x.npy", code=2,
-                    names=["lambda = nan"])
-    cvtmesh.refused("minimize", "gl2", "--param", "vortices=1.5", "-o", "x.npy", code=2,
-                    names=["vortices = 1.5"])
-    cvtmesh.refused("minimize", "ept", "--n", 5, "-o", "x.npy", code=2, names=["--n"])
-    cvtmesh.refused("minimize", "gl1", "--nx", 5, "-o", "x.npy", code=2, names=["--nx"])
-    cvtmesh.refused("minimize", "gl1", "--n", 3, "-o", "x.npy", code=2, names=["3 variables"])
-    cvtmesh.refused("minimize", "ept", "--dim", 3, "-o", "x.npy", code=2, names=["--dim"])
-    cvtmesh.refused("minimize", "ept", "--nx", 0, "-o", "x.npy", code=2, names=["--nx"])
-    cvtmesh.refused("minimize", "ept", "--nx", 10**15, "--ny", 10**15, "-o", "x.npy", code=2,
-                    names=["1000000000000000 x"])
-    cvtmesh.refused("minimize", "ept", "-m", 129, "-o", "x.npy", code=2, names=["--memory"])
-    cvtmesh.refused("minimize", "ept", "--bounds", "loose", "-o", "x.npy", code=2,
-                    names=["--bounds"])
+    for words, name in ((("torsion",), "no problem 'torsion'"),
+                        (("ept", "--param", "lambda=1"), "no parameter 'lambda'"),
+                        (("ept", "--param", "c"), "name=value"),
+                        (("ept", "--param", "c=five"), "'five' is not a number"),
+                        (("pjb", "--param", "e=1"), "e = 1"),
+                        (("ssc", "--param", "lambda=nan"), "lambda = nan"),
+                        (("gl2", "--param", "vortices=1.5"), "vortices = 1.5"),
+                        (("ept", "--n", 5), "--n"),
+                        (("gl1", "--nx", 5), "--nx"),
+                        (("gl1", "--n", 3), "3 variables"),
+                        (("ept", "--dim", 3), "--dim"),
+                        (("ept", "--nx", 0), "--nx"),
+                        (("ept", "--nx", 10**15, "--ny", 10**15), "1000000000000000 x"),
+                        (("ept", "-m", 129), "--memory"),
+                        (("ept", "--bounds", "loose"), "--bounds")):
+        cvtmesh.refused("minimize", *words, "-o", "x.npy", code=2, names=[name])
     cvtmesh.refused("minimize", "ept", "-o", "x.obj", code=2, names=["x.obj"])
 
 

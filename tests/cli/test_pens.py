@@ -6,19 +6,13 @@ import xml.etree.ElementTree as ElementTree
 
 import numpy as np
 import pytest
-from scipy.ndimage import convolve1d
 
-from conftest import EXAMPLES, strict_json
+from conftest import EXAMPLES, blurred, covered, from_srgb, strict_json
 
 SIDE, SAMPLES = 96, 6
 INKSCAPE = "{http://www.inkscape.org/namespaces/inkscape}"
 PENS = "# three pens\nsky & sea = #0090e0\nrose = #f02080\n\nink black = #101010 1.5,4\n"
 FEW = ("-n", 600, "--iterations", 30)
-
-
-def linear(encoded):
-    encoded = np.asarray(encoded, float)
-    return np.where(encoded <= 0.04045, encoded / 12.92, ((encoded + 0.055) / 1.055)**2.4)
 
 
 def oklab(rgb):
@@ -60,34 +54,17 @@ def dots_of(layer):
 
 def colour_of(layer):
     text = layer.get("fill")
-    return linear([int(text[k:k + 2], 16) / 255 for k in (1, 3, 5)])
-
-
-def covered(dots):
-    plane = np.zeros((SIDE * SAMPLES, SIDE * SAMPLES), bool)
-    for x, y, r in dots * SAMPLES:
-        x0, y0 = max(int(x - r), 0), max(int(y - r), 0)
-        part = plane[y0:int(y + r) + 2, x0:int(x + r) + 2]
-        dy, dx = np.ogrid[y0:y0 + part.shape[0], x0:x0 + part.shape[1]]
-        part |= (dx + 0.5 - x)**2 + (dy + 0.5 - y)**2 < r * r
-    return plane
+    return from_srgb(np.array([int(text[k:k + 2], 16) / 255 for k in (1, 3, 5)]))
 
 
 def render(path):
     """Linear light of the pixels of the picture, and the coverage by each ink."""
     fine, shares = np.ones((SIDE * SAMPLES, SIDE * SAMPLES, 3)), []
     for layer in layers_of(path)[1]:
-        plane = covered(dots_of(layer)) if len(layer) else np.zeros(fine.shape[:2], bool)
+        plane = covered(dots_of(layer), SIDE, SIDE, SAMPLES) if len(layer) else np.zeros(fine.shape[:2], bool)
         fine[plane] *= colour_of(layer)
         shares.append(plane.mean())
     return fine.reshape(SIDE, SAMPLES, SIDE, SAMPLES, 3).mean((1, 3)), shares
-
-
-def blurred(image, sigma):
-    reach = int(4 * sigma) + 1
-    weights = np.exp(-0.5 * (np.arange(-reach, reach + 1) / sigma)**2)
-    weights /= weights.sum()
-    return convolve1d(convolve1d(image, weights, 0), weights, 1)
 
 
 @pytest.mark.parametrize("source", [("--colours", "cmyk"), ("--palette", 5)])
@@ -95,7 +72,7 @@ def test_the_drawing_has_the_colours_of_the_picture(cvtmesh, picture, source):
     report = cvtmesh.report("run", picture, "-n", 2500, *source, "-o", "a.svg", "-o", "a.csv")
     drawn, shares = render(cvtmesh.path("a.svg"))
     error = report["colour_error"]
-    a, b = (blurred(image, error["blur"]) for image in (drawn, linear(photograph() / 255)))
+    a, b = (blurred(image, error["blur"]) for image in (drawn, from_srgb(photograph() / 255)))
     distance = np.linalg.norm(oklab(a) - oklab(b), axis=-1)
     assert abs(distance.mean() - error["mean"]) < 0.003
     assert abs(np.sqrt((distance**2).mean()) - error["rms"]) < 0.004

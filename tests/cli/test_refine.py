@@ -4,7 +4,6 @@ checked in exact arithmetic on the coordinates of the file, for outlines that ar
 import math
 import random
 import signal
-import subprocess
 import time
 from collections import defaultdict
 from fractions import Fraction
@@ -13,7 +12,7 @@ import meshio
 import numpy as np
 import pytest
 
-from conftest import in_circle
+from conftest import check_gmsh, in_circle
 
 DEGREE = math.pi / 180
 
@@ -368,9 +367,7 @@ def test_areas_in_narrow_corners(cvtmesh, degrees, area):
 def test_gmsh_reads_the_mesh(cvtmesh):
     write_outline(cvtmesh, OUTLINES["300 holes"])
     cvtmesh.call("mesh", "outline.csv", "--min-angle", 30, "-o", "x.msh")
-    said = subprocess.run(["gmsh", "-check", cvtmesh.path("x.msh")], check=True,
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True).stdout
-    assert "Error" not in said and "Warning" not in said
+    check_gmsh(cvtmesh.path("x.msh"))
 
 
 @pytest.mark.parametrize("angle", [25, 30])

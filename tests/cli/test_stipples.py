@@ -6,7 +6,7 @@ import re
 import numpy as np
 import pytest
 
-from conftest import EXAMPLES, pgm_bytes, strict_json
+from conftest import EXAMPLES, blurred, covered, pgm_bytes, strict_json
 
 CAMERA, COINS = EXAMPLES / "camera.png", EXAMPLES / "coins.png"
 HORSE = EXAMPLES / "horse.png"
@@ -23,23 +23,8 @@ def read_dots(cvtmesh, name):
 
 def render(dots, shape):
     """The share of each pixel that dots cover."""
-    covered = np.zeros((shape[0] * SAMPLES, shape[1] * SAMPLES), bool)
-    for x, y, r in dots * SAMPLES:
-        x0, y0 = max(int(x - r), 0), max(int(y - r), 0)
-        part = covered[y0:int(y + r) + 2, x0:int(x + r) + 2]
-        dy, dx = np.ogrid[y0:y0 + part.shape[0], x0:x0 + part.shape[1]]
-        part |= (dx + 0.5 - x)**2 + (dy + 0.5 - y)**2 < r * r
-    return covered.reshape(shape[0], SAMPLES, shape[1], SAMPLES).mean((1, 3))
-
-
-def blurred(image, sigma):
-    reach = int(4 * sigma) + 1
-    weights = np.exp(-0.5 * (np.arange(-reach, reach + 1) / sigma)**2)
-    weights /= weights.sum()
-    for _ in range(2):
-        wide = np.pad(image, ((0, 0), (reach, reach)), "symmetric")
-        image = np.stack([np.convolve(row, weights, "valid") for row in wide]).T
-    return image
+    plane = covered(dots, *shape, SAMPLES)
+    return plane.reshape(shape[0], SAMPLES, shape[1], SAMPLES).mean((1, 3))
 
 
 def picture_ink(cvtmesh, picture, *options):

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "base/domain.h"
+#include "tests/splitmix64.h"
 
 typedef long double real;
 
@@ -119,9 +120,6 @@ static void reference_sums(cvtm_domain d, const float *rho, const double *sites,
 }
 
 static uint64_t state;
-static double uniform(void) {
-  state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-  return (double)(state >> 11) / 9007199254740992.0;
-}
+static double uniform(void) { return congruential_unit(&state); }
 
 #endif

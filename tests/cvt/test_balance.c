@@ -3,16 +3,14 @@
 #include "cvt/equal_mass/balance.h"
 #include "cvt/equal_mass.h"
 #include "tests/test_devices.h"
+#include "tests/splitmix64.h"
 
 enum { SIDE = 96 };
 
 static uint64_t state;
 
 /* Uniform in 0 .. 1, by a linear congruence (Knuth's MMIX). */
-static double uniform(void) {
-  state = state * 6364136223846793005U + 1442695040888963407U;
-  return (double)(state >> 11) * 0x1p-53;
-}
+static double uniform(void) { return congruential_unit(&state); }
 
 /* From 1 to `steep`, in waves; without density in a corner. */
 static void paint(float *rho, double steep) {

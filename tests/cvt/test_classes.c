@@ -31,14 +31,13 @@ static cvtm_classes_result solve(cvtm_device *device, double weight, double *sit
                                  int64_t *start) {
   const float *plane[CLASSES];
   float *all = make_intensities(plane);
-  cvtm_classes_options options;
+  DEFAULT_OPTIONS(cvtm_classes, options);
   cvtm_classes_result result;
   double amount[CLASSES];
-  cvtm_classes_defaults(&options);
   options.union_weight = weight;
   options.cvt.max_iterations = 60;
   for (int k = 0; k < CLASSES; ++k) amount[k] = sum_of(plane[k]);
-  assert_int_equal(cvtm_classes_share(amount, CLASSES, COUNT, start, NULL), CVTM_OK);
+  assert_ok(cvtm_classes_share(amount, CLASSES, COUNT, start, NULL));
   assert_device_ok(
       device, cvtm_classes_solve(device, square, plane, CLASSES, start, &options, sites, &result));
   free(all);
@@ -48,7 +47,7 @@ static cvtm_classes_result solve(cvtm_device *device, double weight, double *sit
 TEST(test_shares) {
   const double amount[] = {1, 0, 2.4, 2.6}, none[] = {0, 0};
   int64_t start[5];
-  assert_int_equal(cvtm_classes_share(amount, 4, 7, start, NULL), CVTM_OK);
+  assert_ok(cvtm_classes_share(amount, 4, 7, start, NULL));
   const int64_t expected[] = {0, 1, 1, 4, 7};
   assert_memory_equal(start, expected, sizeof expected);
   assert_int_equal(cvtm_classes_share(none, 2, 7, start, NULL), CVTM_ERROR_ARGUMENT);
@@ -178,8 +177,7 @@ TEST_ON_DEVICE(test_misuse_is_refused) {
   const float *plane[] = {zero};
   const int64_t start[] = {0, 10}, empty[] = {0, 0};
   double sites[20];
-  cvtm_classes_options options;
-  cvtm_classes_defaults(&options);
+  DEFAULT_OPTIONS(cvtm_classes, options);
   assert_int_equal(cvtm_classes_solve(device, square, plane, 1, start, &options, sites, NULL),
                    CVTM_ERROR_ARGUMENT);
   assert_int_equal(cvtm_classes_solve(device, square, plane, 1, empty, &options, sites, NULL),
@@ -189,14 +187,4 @@ TEST_ON_DEVICE(test_misuse_is_refused) {
                    CVTM_ERROR_ARGUMENT);
 }
 
-static int open_device(void **state) {
-  *state = test_device_open();
-  return 0;
-}
-
-static int close_device(void **state) {
-  cvtm_device_destroy(*state);
-  return 0;
-}
-
-int main(void) { return cmocka_run_group_tests(testing_tests, open_device, close_device); }
+TEST_DEVICE_MAIN()

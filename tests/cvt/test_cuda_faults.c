@@ -21,17 +21,15 @@ typedef struct outcome {
 typedef cvtm_status (*solve)(cvtm_cvt *cvt, outcome *o);
 
 static cvtm_status solve_plain(cvtm_cvt *cvt, outcome *o) {
-  cvtm_cvt_options options;
+  DEFAULT_OPTIONS(cvtm_cvt, options);
   cvtm_cvt_result result;
-  cvtm_cvt_defaults(&options);
   options.max_iterations = 12;
   return cvtm_cvt_solve(cvt, &options, 0, o->sites, SITES, &result);
 }
 
 static cvtm_status solve_pixel(cvtm_cvt *cvt, outcome *o) {
-  cvtm_cvt_options options;
+  DEFAULT_OPTIONS(cvtm_cvt, options);
   cvtm_cvt_result result;
-  cvtm_cvt_defaults(&options);
   options.energy = CVTM_CVT_PIXEL;
   options.voronoi = CVTM_VORONOI_JFA;
   options.effort = CVTM_CVT_EFFORT_LOW;
@@ -40,9 +38,8 @@ static cvtm_status solve_pixel(cvtm_cvt *cvt, outcome *o) {
 }
 
 static cvtm_status solve_equal_mass(cvtm_cvt *cvt, outcome *o) {
-  cvtm_cvt_options options;
+  DEFAULT_OPTIONS(cvtm_cvt, options);
   cvtm_equal_mass_result result;
-  cvtm_cvt_defaults(&options);
   options.effort = CVTM_CVT_EFFORT_LOW;
   options.max_iterations = 3;
   return cvtm_equal_mass_solve(cvt, &options, 1e-6, 0, o->sites, o->weights, SITES, NULL, &result);
@@ -102,13 +99,13 @@ static int64_t fail_every_call(solve how, const outcome *clean) {
  */
 static void check_failures(solve how) {
   static outcome clean, again;
-  assert_int_equal(run(how, 0, &clean), CVTM_OK);
+  assert_ok(run(how, 0, &clean));
   assert_true(fail_every_call(how, &clean) > 50);
   const size_t before = free_memory();
   assert_true(fail_every_call(how, &clean) > 50);
   /* A leak of a single array at every failure would be more: CUDA takes pages of 2 MiB. */
   assert_true(free_memory() + (4 << 20) >= before);
-  assert_int_equal(run(how, 0, &again), CVTM_OK);
+  assert_ok(run(how, 0, &again));
   assert_memory_equal(again.sites, clean.sites, sizeof clean.sites);
 }
 

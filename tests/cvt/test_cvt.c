@@ -3,12 +3,10 @@
 #include "cvt/cvt.h"
 #include "cvt/differential.h"
 #include "tests/test_devices.h"
+#include "tests/splitmix64.h"
 
 static uint64_t state = 1;
-static double uniform(void) {
-  state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-  return (double)(state >> 11) / 9007199254740992.0;
-}
+static double uniform(void) { return congruential_unit(&state); }
 
 static float *make_density(cvtm_domain d, int graded) {
   float *rho = malloc((size_t)(d.width * d.height) * sizeof *rho);
@@ -27,7 +25,7 @@ static cvtm_cvt *make_plan(cvtm_device *device, cvtm_domain d, const float *rho,
 
 static double *make_sites(cvtm_domain d, const float *rho, int64_t n, uint64_t seed) {
   double *sites = malloc(2 * (size_t)n * sizeof *sites);
-  assert_int_equal(cvtm_cvt_sample(d, rho, n, seed, CVTM_CVT_START_RANDOM, sites, NULL), CVTM_OK);
+  assert_ok(cvtm_cvt_sample(d, rho, n, seed, CVTM_CVT_START_RANDOM, sites, NULL));
   return sites;
 }
 
@@ -60,8 +58,7 @@ TEST_ON_DEVICE(test_failed_set_density) {
   float *flat = make_density(d, 0), *graded = make_density(d, 4);
   double *sites = make_sites(d, flat, N, 5), *expected = malloc(2 * N * sizeof *expected);
   cvtm_cvt *cvt = make_plan(device, d, flat, N);
-  cvtm_cvt_options how;
-  cvtm_cvt_defaults(&how);
+  DEFAULT_OPTIONS(cvtm_cvt, how);
   how.max_iterations = 5;
   cvtm_cvt_result result;
   const double energy = energy_of(device, cvt, sites, N);
@@ -92,9 +89,8 @@ TEST_ON_DEVICE(test_failed_set_density) {
 /* --- energies ------------------------------------------------------------------- */
 
 /* 2 m (x - c) against a central difference of the energy, site by site. */
-static void check_gradient(cvtm_domain d, int graded) {
+static void check_gradient(cvtm_device *device, cvtm_domain d, int graded) {
   enum { N = 40 };
-  cvtm_device *device = test_device_open();
   float *rho = make_density(d, graded);
   double *sites = make_sites(d, rho, N, 5);
   cvtm_cvt *cvt = make_plan(device, d, rho, N);
@@ -115,20 +111,18 @@ static void check_gradient(cvtm_domain d, int graded) {
     assert_true(fabs((above - below) / (2 * h) - g) <= 1e-6 * largest);
   }
   cvtm_cvt_destroy(cvt);
-  cvtm_device_destroy(device);
   free_all(sites, rho);
 }
 
-TEST(test_gradient) {
-  check_gradient((cvtm_domain){31, 27, 0}, 0);
-  check_gradient((cvtm_domain){31, 27, 0}, 4);
-  check_gradient((cvtm_domain){31, 27, 1}, 0);
-  check_gradient((cvtm_domain){31, 27, 1}, 3);
+TEST_ON_DEVICE(test_gradient) {
+  check_gradient(device, (cvtm_domain){31, 27, 0}, 0);
+  check_gradient(device, (cvtm_domain){31, 27, 0}, 4);
+  check_gradient(device, (cvtm_domain){31, 27, 1}, 0);
+  check_gradient(device, (cvtm_domain){31, 27, 1}, 3);
 }
 
 /* The pixel energy against a search of every site for every pixel. */
-static void check_pixels(cvtm_domain d, int n) {
-  cvtm_device *device = test_device_open();
+static void check_pixels(cvtm_device *device, cvtm_domain d, int n) {
   float *rho = make_density(d, 2);
   double *sites = make_sites(d, rho, n, 9);
   cvtm_cvt *cvt = make_plan(device, d, rho, n);
@@ -171,15 +165,14 @@ static void check_pixels(cvtm_domain d, int n) {
   }
   assert_true(fabs(value - total) <= 1e-12 * total);
   cvtm_cvt_destroy(cvt);
-  cvtm_device_destroy(device);
   free_all(mass, second, centroid, expected, sites, rho);
 }
 
-TEST(test_pixel_energy) {
-  check_pixels((cvtm_domain){61, 40, 0}, 50);
-  check_pixels((cvtm_domain){61, 40, 1}, 50);
-  check_pixels((cvtm_domain){9, 7, 0}, 120);
-  check_pixels((cvtm_domain){1, 1, 0}, 3);
+TEST_ON_DEVICE(test_pixel_energy) {
+  check_pixels(device, (cvtm_domain){61, 40, 0}, 50);
+  check_pixels(device, (cvtm_domain){61, 40, 1}, 50);
+  check_pixels(device, (cvtm_domain){9, 7, 0}, 120);
+  check_pixels(device, (cvtm_domain){1, 1, 0}, 3);
 }
 
 /* Squares have 5 / 36 sqrt 3 * 1.2 = 1.0392 times the energy of hexagons. */
@@ -225,17 +218,15 @@ static void watch(cvtm_cvt_options *options, history *h) {
   options->monitor_context = h;
 }
 
-static void check_lloyd(cvtm_domain d, int graded, int64_t fixed) {
+static void check_lloyd(cvtm_device *device, cvtm_domain d, int graded, int64_t fixed) {
   enum { N = 64, STEPS = 60 };
-  cvtm_device *device = test_device_open();
   float *rho = make_density(d, graded);
   double *sites = make_sites(d, rho, N, 2), before[2 * N];
   memcpy(before, sites, sizeof before);
   cvtm_cvt *cvt = make_plan(device, d, rho, N);
-  cvtm_cvt_options options;
+  DEFAULT_OPTIONS(cvtm_cvt, options);
   cvtm_cvt_result result;
   history h;
-  cvtm_cvt_defaults(&options);
   options.method = CVTM_CVT_LLOYD;
   options.max_iterations = STEPS;
   options.tolerance = 0;
@@ -255,20 +246,18 @@ static void check_lloyd(cvtm_domain d, int graded, int64_t fixed) {
               1e-12 * result.objective);
   assert_memory_equal(before, sites, 2 * (size_t)fixed * sizeof(double));
   cvtm_cvt_destroy(cvt);
-  cvtm_device_destroy(device);
   free_all(sites, rho);
 }
 
-TEST(test_lloyd) {
-  check_lloyd((cvtm_domain){60, 50, 0}, 0, 0);
-  check_lloyd((cvtm_domain){60, 50, 0}, 4, 10);
-  check_lloyd((cvtm_domain){60, 50, 1}, 0, 0);
-  check_lloyd((cvtm_domain){60, 50, 1}, 2, 5);
+TEST_ON_DEVICE(test_lloyd) {
+  check_lloyd(device, (cvtm_domain){60, 50, 0}, 0, 0);
+  check_lloyd(device, (cvtm_domain){60, 50, 0}, 4, 10);
+  check_lloyd(device, (cvtm_domain){60, 50, 1}, 0, 0);
+  check_lloyd(device, (cvtm_domain){60, 50, 1}, 2, 5);
 }
 
-static double optimized_ratio(cvtm_domain d, int graded, int64_t n, cvtm_cvt_options *options,
-                              cvtm_cvt_result *result) {
-  cvtm_device *device = test_device_open();
+static double optimized_ratio(cvtm_device *device, cvtm_domain d, int graded, int64_t n,
+                              cvtm_cvt_options *options, cvtm_cvt_result *result) {
   float *rho = make_density(d, graded);
   double *sites = make_sites(d, rho, n, 4);
   double *before = malloc(2 * (size_t)n * sizeof *before);
@@ -286,18 +275,17 @@ static double optimized_ratio(cvtm_domain d, int graded, int64_t n, cvtm_cvt_opt
   const double ratio = energy / cvtm_cvt_energy_bound(d, rho, n);
   assert_true(cvtm_cvt_plan_bound(cvt, n) == cvtm_cvt_energy_bound(d, rho, n));
   cvtm_cvt_destroy(cvt);
-  cvtm_device_destroy(device);
   free_all(before, sites, rho);
   return ratio;
 }
 
-TEST(test_optimum) {
-  cvtm_cvt_options options;
+TEST_ON_DEVICE(test_optimum) {
+  DEFAULT_OPTIONS(cvtm_cvt, options);
   cvtm_cvt_result result;
   history h;
-  cvtm_cvt_defaults(&options);
   watch(&options, &h);
-  const double ratio = optimized_ratio((cvtm_domain){256, 256, 0}, 0, 128, &options, &result);
+  const double ratio =
+      optimized_ratio(device, (cvtm_domain){256, 256, 0}, 0, 128, &options, &result);
   assert_true(ratio <= 1.03 && ratio >= 1);
   assert_true(h.in_order);
   assert_int_equal(h.records, result.iterations + 1);
@@ -307,17 +295,19 @@ TEST(test_optimum) {
   assert_true(result.seconds >= result.seconds_evaluation && result.seconds_optimizer >= 0);
 
   cvtm_cvt_defaults(&options);
-  assert_true(optimized_ratio((cvtm_domain){128, 128, 1}, 0, 128, &options, &result) <= 1.03);
-  assert_true(optimized_ratio((cvtm_domain){128, 128, 0}, 2, 400, &options, &result) <= 1.06);
+  assert_true(optimized_ratio(device, (cvtm_domain){128, 128, 1}, 0, 128, &options, &result) <=
+              1.03);
+  assert_true(optimized_ratio(device, (cvtm_domain){128, 128, 0}, 2, 400, &options, &result) <=
+              1.06);
   options.fixed = 20;
-  optimized_ratio((cvtm_domain){128, 128, 0}, 2, 100, &options, &result);
-  optimized_ratio((cvtm_domain){128, 128, 1}, 0, 100, &options, &result);
+  optimized_ratio(device, (cvtm_domain){128, 128, 0}, 2, 100, &options, &result);
+  optimized_ratio(device, (cvtm_domain){128, 128, 1}, 0, 100, &options, &result);
   options.fixed = 0;
   options.energy = CVTM_CVT_PIXEL;
-  assert_true(optimized_ratio((cvtm_domain){128, 128, 0}, 0, 60, &options, &result) <= 1.2);
+  assert_true(optimized_ratio(device, (cvtm_domain){128, 128, 0}, 0, 60, &options, &result) <= 1.2);
 }
 
-TEST(test_stops) {
+TEST_ON_DEVICE(test_stops) {
   const cvtm_domain d = {64, 64, 0};
   cvtm_cvt_options options;
   cvtm_cvt_result result;
@@ -326,12 +316,12 @@ TEST(test_stops) {
     cvtm_cvt_defaults(&options);
     options.method = method ? CVTM_CVT_LBFGSB : CVTM_CVT_LLOYD;
     options.max_iterations = 12;
-    optimized_ratio(d, 0, 50, &options, &result);
+    optimized_ratio(device, d, 0, 50, &options, &result);
     assert_int_equal(result.stop, CVTM_STOP_ITERATIONS);
     assert_int_equal(result.iterations, 12);
 
     options.max_iterations = 3; /* fewer than the first steps of Lloyd's method */
-    optimized_ratio(d, 0, 50, &options, &result);
+    optimized_ratio(device, d, 0, 50, &options, &result);
     assert_int_equal(result.stop, CVTM_STOP_ITERATIONS);
     assert_int_equal(result.iterations, 3);
 
@@ -339,27 +329,27 @@ TEST(test_stops) {
     options.tolerance = 0;
     options.gradient_tolerance = 0.05;
     watch(&options, &h);
-    optimized_ratio(d, 0, 50, &options, &result);
+    optimized_ratio(device, d, 0, 50, &options, &result);
     assert_int_equal(result.stop, CVTM_STOP_GRADIENT);
 
     options.gradient_tolerance = 0;
     options.tolerance = 1e-4;
     watch(&options, &h);
-    optimized_ratio(d, 0, 50, &options, &result);
+    optimized_ratio(device, d, 0, 50, &options, &result);
     assert_int_equal(result.stop, CVTM_STOP_DECREASE);
 
     options.tolerance = 0;
     options.max_seconds = 0.005; /* much less than the run would take */
     options.monitor = NULL;
     options.max_iterations = 100000;
-    optimized_ratio(d, 0, 500, &options, &result);
+    optimized_ratio(device, d, 0, 500, &options, &result);
     assert_true(result.stop == CVTM_STOP_TIME || result.stop == CVTM_STOP_LINE_SEARCH);
 
     options.max_seconds = 0;
     for (int at = 2; at <= 9; at += 7) {
       watch(&options, &h);
       h.stop_at = at;
-      optimized_ratio(d, 0, 50, &options, &result);
+      optimized_ratio(device, d, 0, 50, &options, &result);
       assert_int_equal(result.stop, CVTM_STOP_REQUEST);
     }
   }
@@ -367,17 +357,16 @@ TEST(test_stops) {
 
 /* More sites than pixels, one site, all sites in one place, all fixed, empty parts. */
 TEST_ON_DEVICE(test_hard_cases) {
-  cvtm_cvt_options options;
+  DEFAULT_OPTIONS(cvtm_cvt, options);
   cvtm_cvt_result result;
-  cvtm_cvt_defaults(&options);
   options.max_iterations = 40;
-  optimized_ratio((cvtm_domain){1, 1, 0}, 0, 1, &options, &result);
-  optimized_ratio((cvtm_domain){1, 1, 0}, 0, 30, &options, &result);
-  optimized_ratio((cvtm_domain){1, 1, 1}, 0, 30, &options, &result);
-  optimized_ratio((cvtm_domain){40, 1, 0}, 3, 90, &options, &result);
-  optimized_ratio((cvtm_domain){40, 30, 0}, 0, 1, &options, &result);
+  optimized_ratio(device, (cvtm_domain){1, 1, 0}, 0, 1, &options, &result);
+  optimized_ratio(device, (cvtm_domain){1, 1, 0}, 0, 30, &options, &result);
+  optimized_ratio(device, (cvtm_domain){1, 1, 1}, 0, 30, &options, &result);
+  optimized_ratio(device, (cvtm_domain){40, 1, 0}, 3, 90, &options, &result);
+  optimized_ratio(device, (cvtm_domain){40, 30, 0}, 0, 1, &options, &result);
   options.fixed = 30;
-  optimized_ratio((cvtm_domain){40, 30, 0}, 0, 30, &options, &result);
+  optimized_ratio(device, (cvtm_domain){40, 30, 0}, 0, 30, &options, &result);
   options.fixed = 0;
 
   const cvtm_domain d = {32, 32, 0};
@@ -419,8 +408,7 @@ TEST(test_threads) {
       float *rho = make_density(d, 3);
       double *sites = make_sites(d, rho, N, 6);
       cvtm_cvt *cvt = make_plan(device, d, rho, N);
-      cvtm_cvt_options options;
-      cvtm_cvt_defaults(&options);
+      DEFAULT_OPTIONS(cvtm_cvt, options);
       options.energy = energy ? CVTM_CVT_PIXEL : CVTM_CVT_EXACT;
       options.max_iterations = 40;
       assert_device_ok(device, cvtm_cvt_optimize(cvt, &options, sites, N, NULL));
@@ -443,8 +431,8 @@ static void check_sample(cvtm_cvt_start start, double deviations) {
   for (int p = 0; p < 3700; ++p)
     rho[p] = p / 100 < 10 ? 0 : p % 100 < 50 ? 9.0f : 1.0f; /* 3 to 1 */
   static double sites[2 * N], again[2 * N];
-  assert_int_equal(cvtm_cvt_sample(d, rho, N, 8, start, sites, NULL), CVTM_OK);
-  assert_int_equal(cvtm_cvt_sample(d, rho, N, 8, start, again, NULL), CVTM_OK);
+  assert_ok(cvtm_cvt_sample(d, rho, N, 8, start, sites, NULL));
+  assert_ok(cvtm_cvt_sample(d, rho, N, 8, start, again, NULL));
   assert_memory_equal(sites, again, sizeof sites);
   int left = 0, below = 0;
   for (int i = 0; i < N; ++i) {
@@ -455,7 +443,7 @@ static void check_sample(cvtm_cvt_start start, double deviations) {
   }
   assert_true(fabs(left - 0.75 * N) <= deviations * sqrt(N * 0.75 * 0.25));
   assert_true(fabs(below - 0.5 * N) <= 5 * sqrt(N * 0.25));
-  assert_int_equal(cvtm_cvt_sample(d, rho, N, 9, start, again, NULL), CVTM_OK);
+  assert_ok(cvtm_cvt_sample(d, rho, N, 9, start, again, NULL));
   assert_memory_not_equal(sites, again, sizeof sites);
 }
 
@@ -467,7 +455,7 @@ TEST(test_sample) {
   for (int start = 0; start < 2; ++start) {
     const cvtm_domain d = {1, 1, 0};
     const cvtm_cvt_start s = start ? CVTM_CVT_START_STRATIFIED : CVTM_CVT_START_RANDOM;
-    assert_int_equal(cvtm_cvt_sample(d, &rho, 1, 3, s, one, NULL), CVTM_OK);
+    assert_ok(cvtm_cvt_sample(d, &rho, 1, 3, s, one, NULL));
     assert_true(one[0] > 0 && one[0] < 1 && one[1] > 0 && one[1] < 1);
   }
   const float zero = 0;
@@ -486,8 +474,7 @@ TEST_ON_DEVICE(test_borrowed_density) {
   void *on_device = NULL;
   double sites[3][2 * N];
   cvtm_cvt *plan[3] = {make_plan(device, d, rho, N), NULL, NULL};
-  cvtm_cvt_options options;
-  cvtm_cvt_defaults(&options);
+  DEFAULT_OPTIONS(cvtm_cvt, options);
   options.max_iterations = 20;
   assert_device_ok(device, cvtm_device_allocate(device, (int64_t)pixels, 4, &on_device));
   assert_device_ok(device, cvtm_device_copy_in(device, on_device, rho, 4 * pixels));
@@ -546,15 +533,12 @@ TEST_ON_DEVICE(test_on_device) {
     assert_device_ok(device, cvtm_device_copy_out(device, &value, on_values, sizeof value));
     assert_true(isnan(value));
   }
-  cvtm_cvt_options options;
-  cvtm_cvt_defaults(&options);
+  DEFAULT_OPTIONS(cvtm_cvt, options);
   assert_int_equal(cvtm_cvt_optimize(view, &options, sites, 4, NULL), CVTM_ERROR_ARGUMENT);
   assert_int_equal(cvtm_cvt_view_density(own, on_density), CVTM_ERROR_ARGUMENT);
   cvtm_cvt_destroy(own);
   cvtm_cvt_destroy(view);
-  cvtm_device_free(device, on_density);
-  cvtm_device_free(device, on_sites);
-  cvtm_device_free(device, on_values);
+  device_free_all(device, on_density, on_sites, on_values);
   free_all(sites, rho);
 }
 
@@ -578,10 +562,7 @@ static pull open_pull(cvtm_domain d, int64_t count) {
 
 static void close_pull(pull *p) {
   cvtm_cvt_destroy(p->cvt);
-  cvtm_device_free(p->device, p->density);
-  cvtm_device_free(p->device, p->sites);
-  cvtm_device_free(p->device, p->phi);
-  cvtm_device_free(p->device, p->result);
+  device_free_all(p->device, p->density, p->sites, p->phi, p->result);
   cvtm_device_destroy(p->device);
 }
 
@@ -633,7 +614,7 @@ TEST(test_pull_to_density) {
     pull p = open_pull(d, n);
     assert_device_ok(p.device, pull_back(&p, sites, phi, found));
     cvtm_differential *reference = NULL;
-    assert_int_equal(cvtm_differential_create(d, sites, n, &reference, NULL), CVTM_OK);
+    assert_ok(cvtm_differential_create(d, sites, n, &reference, NULL));
     cvtm_differential_pull_back(reference, rho, phi, wanted, NULL);
     for (int q = 0; q < PIXELS; ++q)
       assert_true(fabs(found[q] - wanted[q]) <= 2e-6 * (1 + fabs(wanted[q])));
@@ -681,7 +662,7 @@ TEST(test_pull_to_sites) {
     assert_device_ok(p.device,
                      cvtm_device_copy_out(p.device, found, result, 2 * (size_t)n * sizeof *found));
     cvtm_differential *reference = NULL;
-    assert_int_equal(cvtm_differential_create(d, sites, n, &reference, NULL), CVTM_OK);
+    assert_ok(cvtm_differential_create(d, sites, n, &reference, NULL));
     cvtm_differential_pull_back(reference, exact, phi, NULL, wanted);
     for (int64_t i = 0; i < 2 * n; ++i)
       assert_true(fabs(found[i] - wanted[i]) <= 1e-9 * (1 + fabs(wanted[i])));
@@ -714,7 +695,7 @@ TEST_ON_DEVICE(test_sample_energy) {
   const double bound = cvtm_cvt_energy_bound(d, rho, N);
   const double random = energy_of(device, cvt, sites, N) / bound;
   assert_true(random > 1.88 && random < 2.09);
-  assert_int_equal(cvtm_cvt_sample(d, rho, N, 1, CVTM_CVT_START_STRATIFIED, sites, NULL), CVTM_OK);
+  assert_ok(cvtm_cvt_sample(d, rho, N, 1, CVTM_CVT_START_STRATIFIED, sites, NULL));
   assert_true(energy_of(device, cvt, sites, N) / bound < 1.6);
   cvtm_cvt_destroy(cvt);
   free_all(sites, rho);

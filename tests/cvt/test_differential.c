@@ -32,7 +32,7 @@ typedef struct moments {
 static moments moments_of(const double *sites, const double *density) {
   moments m;
   cvtm_differential *d = NULL;
-  assert_int_equal(cvtm_differential_create(domain, sites, SITES, &d, NULL), CVTM_OK);
+  assert_ok(cvtm_differential_create(domain, sites, SITES, &d, NULL));
   cvtm_differential_moments(d, density, m.mass, m.first, m.second);
   cvtm_differential_destroy(d);
   return m;
@@ -60,12 +60,11 @@ TEST(moments_are_those_of_the_evaluation) {
   for (int k = 0; k < PIXELS; ++k) density[k] = (float)p.density[k];
   cvtm_device *device = NULL;
   cvtm_cvt *cvt = NULL;
-  assert_int_equal(cvtm_device_create("cpu", 0, &device, NULL), CVTM_OK);
-  assert_int_equal(cvtm_cvt_create(device, domain, density, SITES, &cvt), CVTM_OK);
+  assert_ok(cvtm_device_create("cpu", 0, &device, NULL));
+  assert_ok(cvtm_cvt_create(device, domain, density, SITES, &cvt));
   const cvtm_cvt_moments wanted = {mass, centroid, second};
-  assert_int_equal(
-      cvtm_cvt_evaluate(cvt, p.sites, SITES, CVTM_CVT_EXACT, CVTM_VORONOI_EXACT, &energy, &wanted),
-      CVTM_OK);
+  assert_ok(
+      cvtm_cvt_evaluate(cvt, p.sites, SITES, CVTM_CVT_EXACT, CVTM_VORONOI_EXACT, &energy, &wanted));
   for (int i = 0; i < SITES; ++i) {
     assert_true(fabs(m.mass[i] - mass[i]) <= 1e-12 * mass[i]);
     assert_true(fabs(m.second[i] - second[i]) <= 1e-11 * second[i]);
@@ -82,7 +81,7 @@ TEST(derivative_by_density) {
   problem p = random_problem();
   double by_density[PIXELS];
   cvtm_differential *d = NULL;
-  assert_int_equal(cvtm_differential_create(domain, p.sites, SITES, &d, NULL), CVTM_OK);
+  assert_ok(cvtm_differential_create(domain, p.sites, SITES, &d, NULL));
   cvtm_differential_pull_back(d, p.density, p.phi, by_density, NULL);
   cvtm_differential_destroy(d);
   double sum = 0;
@@ -102,7 +101,7 @@ TEST(derivative_by_sites) {
   const problem p = random_problem();
   double by_sites[2 * SITES];
   cvtm_differential *d = NULL;
-  assert_int_equal(cvtm_differential_create(domain, p.sites, SITES, &d, NULL), CVTM_OK);
+  assert_ok(cvtm_differential_create(domain, p.sites, SITES, &d, NULL));
   cvtm_differential_pull_back(d, p.density, p.phi, NULL, by_sites);
   cvtm_differential_destroy(d);
   const double h = 1e-5;
@@ -129,7 +128,7 @@ TEST(coincident_and_outer_sites_have_empty_cells) {
   assert_true(fabs(total) < 1e-10);
   assert_true(m.mass[0] > 0 && m.mass[1] == 0 && m.mass[2] == 0);
   cvtm_differential *d = NULL;
-  assert_int_equal(cvtm_differential_create(domain, p.sites, SITES, &d, NULL), CVTM_OK);
+  assert_ok(cvtm_differential_create(domain, p.sites, SITES, &d, NULL));
   cvtm_differential_pull_back(d, p.density, p.phi, by_density, by_sites);
   assert_true(by_sites[2] == 0 && by_sites[3] == 0);
   for (int i = 0; i < 2 * SITES; ++i) assert_true(isfinite(by_sites[i]));

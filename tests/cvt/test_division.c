@@ -122,20 +122,20 @@ static void compare_ranks(const problem *p) {
   free(whole);
 }
 
-static void fill_problem(problem *p, int iterations) {
-  memset(p, 0, sizeof *p);
-  p->domain = (cvtm_domain){SIDE, SIDE, 0};
-  for (int k = 0; k < AREA; ++k) p->density[k] = 0.05F + (float)(k % SIDE * (k / SIDE)) / AREA;
-  for (uint64_t k = 0; k < 2 * COUNT; ++k) p->first[k] = SIDE * cvtm_random_uniform(5, 0, k);
-  cvtm_cvt_defaults(&p->options);
-  p->options.max_iterations = iterations;
-  p->given = COUNT;
+static problem make_problem(int iterations) {
+  problem p = {0};
+  p.domain = (cvtm_domain){SIDE, SIDE, 0};
+  for (int k = 0; k < AREA; ++k) p.density[k] = 0.05F + (float)(k % SIDE * (k / SIDE)) / AREA;
+  for (uint64_t k = 0; k < 2 * COUNT; ++k) p.first[k] = SIDE * cvtm_random_uniform(5, 0, k);
+  cvtm_cvt_defaults(&p.options);
+  p.options.max_iterations = iterations;
+  p.given = COUNT;
+  return p;
 }
 
 /* Sites on the border have active bounds. */
 TEST(test_bounds_and_fixed_sites) {
-  problem p;
-  fill_problem(&p, 12);
+  problem p = make_problem(12);
   for (int k = 0; k < COUNT; k += 9) p.first[2 * k] = k % 2 ? 0 : SIDE;
   compare_ranks(&p);
   p.options.fixed = FIXED;
@@ -144,16 +144,14 @@ TEST(test_bounds_and_fixed_sites) {
 
 TEST(test_fixed_sites_stay) {
   outcome found[MOST_RANKS];
-  problem p;
-  fill_problem(&p, 5);
+  problem p = make_problem(5);
   p.options.fixed = FIXED;
   run_by(3, (run){.problem = &p}, found);
   assert_memory_equal(found[0].sites, p.first, 2 * FIXED * sizeof(double));
 }
 
 TEST(test_torus_by_lloyd) {
-  problem p;
-  fill_problem(&p, 12);
+  problem p = make_problem(12);
   p.domain.periodic = 1;
   p.options.method = CVTM_CVT_LLOYD;
   p.solves = 1;
@@ -161,8 +159,7 @@ TEST(test_torus_by_lloyd) {
 }
 
 TEST(test_coarse_to_fine) {
-  problem p;
-  fill_problem(&p, 42);
+  problem p = make_problem(42);
   p.solves = 1;
   p.given = 0;
   p.options.seed = 3;
@@ -176,9 +173,8 @@ static int count_records(void *context, const cvtm_cvt_record *record) {
 /* The monitor is asked on every rank; the answer of rank 0 counts. */
 TEST(test_a_request_to_stop) {
   outcome found[MOST_RANKS];
-  problem p;
+  problem p = make_problem(50);
   int last = 9;
-  fill_problem(&p, 50);
   p.options.monitor = count_records;
   p.options.monitor_context = &last;
   run_by(2, (run){.problem = &p}, found);
@@ -225,11 +221,10 @@ static int no_gather(double *all, const int64_t *counts) {
 
 /* Rank 0 has summed the density when the ranks lose each other. */
 TEST(test_a_lost_rank_leaves_no_memory) {
-  problem p;
+  problem p = make_problem(5);
   cvtm_cvt *cvt = NULL;
   const cvtm_ranks ranks = {0, 2, no_gather, thread_agree, NULL};
   cvtm_device *device = test_device_open_threads(1);
-  fill_problem(&p, 5);
   cvtm_device_set_ranks(device, &ranks);
   assert_int_equal(cvtm_cvt_create(device, p.domain, p.density, COUNT, &cvt), CVTM_ERROR_INTERNAL);
   assert_null(cvt);
@@ -237,8 +232,7 @@ TEST(test_a_lost_rank_leaves_no_memory) {
 }
 
 TEST(test_what_is_not_divided_is_refused) {
-  problem p;
-  fill_problem(&p, 5);
+  problem p = make_problem(5);
   run_ranks(2, refuse, &p);
   run_ranks(2, refuse_gradient, &p);
 }

@@ -159,8 +159,7 @@ TEST(test_lattice) {
   close_bench(&b);
 }
 
-/* --- sites that move ----------------------------------------------------------------------------
- */
+/* --- sites that move -------------------------------------------------------------------- */
 
 typedef struct trace {
   double last;
@@ -179,9 +178,8 @@ static int follow(void *context, const cvtm_cvt_record *record) {
 static void solve(cvtm_domain d, const float *rho, int n, int fixed, cvtm_cvt_method method,
                   int threads, double *sites, double *weights, cvtm_equal_mass_result *result) {
   bench b = open_bench(d, rho, n, threads);
-  cvtm_cvt_options options;
+  DEFAULT_OPTIONS(cvtm_cvt, options);
   trace t = {0, 0, 0};
-  cvtm_cvt_defaults(&options);
   options.method = method;
   options.fixed = fixed;
   options.max_iterations = 80;
@@ -239,9 +237,8 @@ TEST(test_crowded_start) {
     for (int k = 0; k < 2; ++k) sites[2 * i + k] = beside[k] + 1e-9 * (uniform() - 0.5);
   }
   bench b = open_bench(d, rho, N, 0);
-  cvtm_cvt_options options;
+  DEFAULT_OPTIONS(cvtm_cvt, options);
   cvtm_equal_mass_result result;
-  cvtm_cvt_defaults(&options);
   options.max_iterations = 30;
   assert_device_ok(
       b.device, cvtm_equal_mass_solve(b.cvt, &options, 1e-8, N, sites, weights, N, NULL, &result));
@@ -272,8 +269,7 @@ TEST(test_same_bits) {
   assert_memory_equal(weights[0], weights[1], sizeof weights[0]);
 }
 
-/* --- the dual ------------------------------------------------------------------------------------
- */
+/* --- the dual --------------------------------------------------------------------------- */
 
 /* With equal weights it is the Delaunay triangulation. */
 TEST(test_dual_of_equal_weights) {
@@ -282,11 +278,10 @@ TEST(test_dual_of_equal_weights) {
   double sites[2 * N], weights[N] = {0};
   cvtm_mesh dual, delaunay;
   cvtm_cells cells;
-  cvtm_error error = {CVTM_OK, ""};
   state = 3;
   scatter(d, sites, N);
-  assert_int_equal(cvtm_power_diagram(d, sites, weights, N, 2, &cells, &dual, &error), CVTM_OK);
-  assert_int_equal(cvtm_delaunay(sites, N, &delaunay, &error), CVTM_OK);
+  assert_ok(cvtm_power_diagram(d, sites, weights, N, 2, &cells, &dual, NULL));
+  assert_ok(cvtm_delaunay(sites, N, &delaunay, NULL));
   assert_int_equal(dual.triangle_count, delaunay.triangle_count);
   assert_memory_equal(dual.triangles, delaunay.triangles,
                       3 * (size_t)dual.triangle_count * sizeof *dual.triangles);
@@ -300,8 +295,7 @@ TEST(test_dual_of_equal_weights) {
   }
   assert_true(fabs(twice - 2 * 50 * 50) < 1e-9);
   cvtm_cells_free(&cells);
-  cvtm_mesh_free(&dual);
-  cvtm_mesh_free(&delaunay);
+  CALL_EACH(cvtm_mesh_free, cvtm_mesh, &dual, &delaunay);
 }
 
 /* A lattice, whose corners four cells share: two triangles to a square, none twice. Then the
@@ -318,7 +312,7 @@ TEST(test_dual_of_lattice) {
     cvtm_cells cells;
     cvtm_error error = {CVTM_OK, ""};
     weights[12] = hidden ? -100 : 0;
-    assert_int_equal(cvtm_power_diagram(d, sites, weights, 25, 1, &cells, &mesh, &error), CVTM_OK);
+    assert_ok(cvtm_power_diagram(d, sites, weights, 25, 1, &cells, &mesh, &error));
     assert_int_equal(mesh.triangle_count, hidden ? 30 : 32);
     assert_int_equal(mesh.coincident_count, hidden);
     assert_int_equal(cells.start[13] - cells.start[12] == 0, hidden);
@@ -360,8 +354,7 @@ TEST(test_bad_input) {
   sites[2] = NAN;
   assert_int_equal(cvtm_equal_mass_weights(b.cvt, sites, 2, 1e-6, weights, NULL, NULL),
                    CVTM_ERROR_ARGUMENT);
-  cvtm_cvt_options options;
-  cvtm_cvt_defaults(&options);
+  DEFAULT_OPTIONS(cvtm_cvt, options);
   options.energy = CVTM_CVT_PIXEL;
   assert_int_equal(cvtm_equal_mass_solve(b.cvt, &options, 1e-6, 0, sites, weights, 3, NULL, NULL),
                    CVTM_ERROR_ARGUMENT);
@@ -385,7 +378,7 @@ TEST(test_samples) {
   static const cvtm_cvt_start starts[] = {CVTM_CVT_START_RANDOM, CVTM_CVT_START_STRATIFIED};
   for (int s = 0; s < 2; ++s) {
     cvtm_error error = {CVTM_OK, ""};
-    assert_int_equal(cvtm_equal_mass_sample(d, rho, COUNT, 5, starts[s], sites, &error), CVTM_OK);
+    assert_ok(cvtm_equal_mass_sample(d, rho, COUNT, 5, starts[s], sites, &error));
     int left = 0;
     for (int i = 0; i < COUNT; ++i) {
       const double x = sites[2 * i];

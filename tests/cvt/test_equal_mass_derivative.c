@@ -28,8 +28,7 @@ static problem random_problem(void) {
 
 static cvtm_equal_mass_derivative *solve(const problem *p) {
   cvtm_equal_mass_derivative *e = NULL;
-  assert_int_equal(cvtm_equal_mass_derivative_create(domain, p->density, p->sites, SITES, &e, NULL),
-                   CVTM_OK);
+  assert_ok(cvtm_equal_mass_derivative_create(domain, p->density, p->sites, SITES, &e, NULL));
   return e;
 }
 
@@ -69,9 +68,8 @@ TEST(derivatives_are_those_of_differences) {
   const problem p = random_problem();
   double by_sites[2 * SITES], by_density[PIXELS];
   cvtm_equal_mass_derivative *e = solve(&p);
-  assert_int_equal(cvtm_equal_mass_derivative_pull_back(e, p.by_weights, p.by_centroids, by_sites,
-                                                        by_density, NULL),
-                   CVTM_OK);
+  assert_ok(cvtm_equal_mass_derivative_pull_back(e, p.by_weights, p.by_centroids, by_sites,
+                                                 by_density, NULL));
   cvtm_equal_mass_derivative_destroy(e);
   const double h = 1e-5;
   for (int k = 0; k < 2 * SITES + PIXELS; k += k < 2 * SITES ? 5 : 19) {

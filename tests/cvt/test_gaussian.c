@@ -10,15 +10,6 @@
 #include "cvt/noise/target_value.h"
 #include "tests/test_devices.h"
 
-/* `count` elements of `size` bytes in device memory, a copy of `host` unless that is NULL. */
-static void *on_device(cvtm_device *device, const void *host, int64_t count, size_t size) {
-  void *memory = NULL;
-  assert_device_ok(device, cvtm_device_allocate(device, count, size, &memory));
-  if (host != NULL)
-    assert_device_ok(device, cvtm_device_copy_in(device, memory, host, (size_t)count * size));
-  return memory;
-}
-
 static double *random_points(cvtm_domain domain, int64_t count) {
   double *points = malloc(2 * (size_t)count * sizeof *points);
   for (int64_t i = 0; i < count; ++i) {
@@ -81,18 +72,16 @@ TEST_ON_DEVICE(test_sums_of_kernels) {
       place[i] = (cvtm_kernel_source){.x = points[14 * i] * 0.99,
                                       .y = points[14 * i + 1] * 0.98,
                                       .width = ldexp(0.15, 7 * i % 4)};
-    void *sources = on_device(device, source, COUNT, sizeof *source);
-    void *places = on_device(device, place, PLACES, sizeof *place);
-    void *sums = on_device(device, NULL, PLACES, sizeof *sum);
+    void *sources = copied_in(device, source, COUNT, sizeof *source);
+    void *places = copied_in(device, place, PLACES, sizeof *place);
+    void *sums = device_array(device, PLACES, sizeof *sum);
     assert_device_ok(device, cvtm_kernels_create(device, domain, COUNT, &kernels));
     assert_device_ok(device, cvtm_kernels_set(kernels, sources, COUNT));
     assert_device_ok(device, cvtm_kernels_sum(kernels, places, PLACES, sums));
     assert_device_ok(device, cvtm_device_copy_out(device, sum, sums, sizeof sum));
     for (int i = 0; i < PLACES; ++i) check_sum(domain, source, COUNT, &place[i], &sum[i]);
     cvtm_kernels_destroy(kernels);
-    cvtm_device_free(device, sources);
-    cvtm_device_free(device, places);
-    cvtm_device_free(device, sums);
+    device_free_all(device, sources, places, sums);
     free(points);
   }
 }
@@ -101,8 +90,7 @@ static cvtm_target make_target(cvtm_device *device, cvtm_domain domain, const fl
                                double width, int64_t count) {
   cvtm_target target;
   double *masses = NULL;
-  assert_int_equal(cvtm_target_create(domain, density, count, width, 2, &target, &masses, NULL),
-                   CVTM_OK);
+  assert_ok(cvtm_target_create(domain, density, count, width, 2, &target, &masses, NULL));
   assert_device_ok(device, cvtm_target_add_potential(device, masses, &target));
   free(masses);
   return target;
@@ -139,18 +127,16 @@ static double evaluate(cvtm_device *device, cvtm_domain domain, const float *den
                        const double *points, int64_t count, double *gradient) {
   cvtm_blue_noise *noise = NULL;
   double f[2];
-  void *x = on_device(device, points, 2 * count, sizeof *points);
-  void *value = on_device(device, NULL, 2, sizeof *f), *g;
-  g = on_device(device, NULL, 2 * count, sizeof *gradient);
+  void *x = copied_in(device, points, 2 * count, sizeof *points);
+  void *value = device_array(device, 2, sizeof *f), *g;
+  g = device_array(device, 2 * count, sizeof *gradient);
   assert_device_ok(device, cvtm_blue_noise_create(device, domain, density, 0.9, count, &noise));
   assert_device_ok(device, cvtm_blue_noise_evaluate(noise, x, value, g, NULL));
   assert_device_ok(device, cvtm_device_copy_out(device, f, value, sizeof *f));
   assert_device_ok(device,
                    cvtm_device_copy_out(device, gradient, g, 2 * (size_t)count * sizeof *gradient));
   cvtm_blue_noise_destroy(noise);
-  cvtm_device_free(device, x);
-  cvtm_device_free(device, value);
-  cvtm_device_free(device, g);
+  device_free_all(device, x, value, g);
   return f[0];
 }
 
@@ -203,9 +189,8 @@ TEST_ON_DEVICE(test_energy_is_the_same_on_the_cpu) {
 static cvtm_lbfgsb_result make_noise(cvtm_device *device, cvtm_domain domain, const float *density,
                                      int64_t fixed, int64_t iterations, double *points,
                                      int64_t count) {
-  cvtm_gaussian_options options;
+  DEFAULT_OPTIONS(cvtm_gaussian, options);
   cvtm_lbfgsb_result result;
-  cvtm_gaussian_defaults(&options);
   options.fixed = fixed;
   if (iterations > 0) options.max_iterations = iterations;
   assert_device_ok(device,
@@ -334,14 +319,4 @@ TEST(test_same_bits_and_fixed_points) {
   free_all(one, three);
 }
 
-static int open_device(void **state) {
-  *state = test_device_open();
-  return 0;
-}
-
-static int close_device(void **state) {
-  cvtm_device_destroy(*state);
-  return 0;
-}
-
-int main(void) { return cmocka_run_group_tests(testing_tests, open_device, close_device); }
+TEST_DEVICE_MAIN()

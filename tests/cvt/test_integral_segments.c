@@ -10,15 +10,13 @@
 #include "cvt/integral.h"
 #include "cvt/integral_batch.h"
 #include "cvt/integral_segments.h"
+#include "tests/splitmix64.h"
 
 enum { CORNERS = 16, MOST_ROWS = 64, MOST_LANES = 8, MOST_SIDE = 48 };
 
 static uint64_t state = 1;
 
-static double uniform(void) {
-  state = state * 6364136223846793005U + 1442695040888963407U;
-  return (double)(state >> 11) * 0x1p-53;
-}
+static double uniform(void) { return congruential_unit(&state); }
 
 static int32_t below(int32_t n) { return (int32_t)(uniform() * n); }
 

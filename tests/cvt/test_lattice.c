@@ -3,11 +3,11 @@
 #include "cvt/lattice.h"
 #include "tests/test_devices.h"
 
-static double energy_ratio(cvtm_domain domain, const double *sites, int64_t count) {
+static double energy_ratio(cvtm_device *device, cvtm_domain domain, const double *sites,
+                           int64_t count) {
   const int64_t pixels = (int64_t)domain.width * domain.height;
   float *density = malloc((size_t)pixels * sizeof *density);
   for (int64_t p = 0; p < pixels; ++p) density[p] = 0.25F;
-  cvtm_device *device = test_device_open();
   cvtm_cvt *cvt = NULL;
   double energy = 0;
   assert_device_ok(device, cvtm_cvt_create(device, domain, density, count, &cvt));
@@ -15,7 +15,6 @@ static double energy_ratio(cvtm_domain domain, const double *sites, int64_t coun
                                              &energy, NULL));
   const double ratio = energy / cvtm_cvt_energy_bound(domain, density, count);
   cvtm_cvt_destroy(cvt);
-  cvtm_device_destroy(device);
   free(density);
   return ratio;
 }
@@ -45,7 +44,7 @@ TEST(the_ratio_of_known_lattices) {
 }
 
 /* The energy of a lattice on a torus is that of its formula. */
-TEST(the_ratio_is_that_of_the_evaluated_energy) {
+TEST_ON_DEVICE(the_ratio_is_that_of_the_evaluated_energy) {
   static const cvtm_domain domains[] = {{96, 96, 1}, {60, 160, 1}};
   static const int64_t counts[] = {211, 400, 997, 1000, 3001};
   for (int d = 0; d < 2; ++d) {
@@ -54,7 +53,8 @@ TEST(the_ratio_is_that_of_the_evaluated_energy) {
       assert_int_equal(cvtm_lattice_find(domains[d], counts[c], lattice), 1);
       double *sites = malloc(2 * (size_t)counts[c] * sizeof *sites);
       cvtm_lattice_place(domains[d], lattice, counts[c], sites);
-      assert_true(fabs(energy_ratio(domains[d], sites, counts[c]) - lattice[0].ratio) < 1e-9);
+      assert_true(fabs(energy_ratio(device, domains[d], sites, counts[c]) - lattice[0].ratio) <
+                  1e-9);
       assert_true(lattice[0].ratio < 1.004);
       free(sites);
     }
@@ -80,15 +80,13 @@ TEST(lattices_have_the_count_asked_for) {
   }
 }
 
-static cvtm_cvt_result solve(cvtm_domain domain, const float *density, int64_t count,
-                             const cvtm_cvt_options *options, double *sites) {
-  cvtm_device *device = test_device_open();
+static cvtm_cvt_result solve(cvtm_device *device, cvtm_domain domain, const float *density,
+                             int64_t count, const cvtm_cvt_options *options, double *sites) {
   cvtm_cvt *cvt = NULL;
   cvtm_cvt_result result;
   assert_device_ok(device, cvtm_cvt_create(device, domain, density, count, &cvt));
   assert_device_ok(device, cvtm_cvt_solve(cvt, options, 0, sites, count, &result));
   cvtm_cvt_destroy(cvt);
-  cvtm_device_destroy(device);
   return result;
 }
 
@@ -96,29 +94,27 @@ enum { SIDE = 128, COUNT = 1500 };
 
 /* What is left above 1 is the border's: 0.195 / sqrt(count) in a square. Sampled sites end at 1.007
  * in the square and at 1.005 on the torus. */
-TEST(an_even_density_starts_from_a_lattice) {
+TEST_ON_DEVICE(an_even_density_starts_from_a_lattice) {
   float density[SIDE * SIDE];
   double sites[2 * COUNT];
   for (int p = 0; p < SIDE * SIDE; ++p) density[p] = 3;
   for (int periodic = 0; periodic < 2; ++periodic) {
     const cvtm_domain domain = {SIDE, SIDE, periodic};
-    cvtm_cvt_options options;
-    cvtm_cvt_defaults(&options);
-    const cvtm_cvt_result result = solve(domain, density, COUNT, &options, sites);
+    DEFAULT_OPTIONS(cvtm_cvt, options);
+    const cvtm_cvt_result result = solve(device, domain, density, COUNT, &options, sites);
     assert_true(result.lattices > 0 && result.levels == 0);
-    const double ratio = energy_ratio(domain, sites, COUNT);
+    const double ratio = energy_ratio(device, domain, sites, COUNT);
     assert_true(ratio < (periodic ? 1.001 : 1.0055) && ratio >= 1);
     options.start = CVTM_CVT_START_STRATIFIED;
-    assert_int_equal(solve(domain, density, COUNT, &options, sites).lattices, 0);
+    assert_int_equal(solve(device, domain, density, COUNT, &options, sites).lattices, 0);
     cvtm_cvt_defaults(&options);
     options.effort = CVTM_CVT_EFFORT_LOW;
-    assert_int_equal(solve(domain, density, COUNT, &options, sites).lattices, 0);
+    assert_int_equal(solve(device, domain, density, COUNT, &options, sites).lattices, 0);
   }
   const cvtm_domain domain = {SIDE, SIDE, 0};
-  cvtm_cvt_options options;
-  cvtm_cvt_defaults(&options);
+  DEFAULT_OPTIONS(cvtm_cvt, options);
   density[SIDE * SIDE - 1] = 2;
-  assert_int_equal(solve(domain, density, COUNT, &options, sites).lattices, 0);
+  assert_int_equal(solve(device, domain, density, COUNT, &options, sites).lattices, 0);
 }
 
 static int stop_now(void *context, const cvtm_cvt_record *record) {
@@ -127,21 +123,20 @@ static int stop_now(void *context, const cvtm_cvt_record *record) {
   return 1;
 }
 
-TEST(a_request_ends_the_trials) {
+TEST_ON_DEVICE(a_request_ends_the_trials) {
   float density[SIDE * SIDE];
   double sites[2 * COUNT];
   int calls = 0;
   for (int p = 0; p < SIDE * SIDE; ++p) density[p] = 3;
-  cvtm_cvt_options options;
-  cvtm_cvt_defaults(&options);
+  DEFAULT_OPTIONS(cvtm_cvt, options);
   options.monitor = stop_now;
   options.monitor_context = &calls;
   const cvtm_cvt_result result =
-      solve((cvtm_domain){SIDE, SIDE, 0}, density, COUNT, &options, sites);
+      solve(device, (cvtm_domain){SIDE, SIDE, 0}, density, COUNT, &options, sites);
   assert_int_equal(result.stop, CVTM_STOP_REQUEST);
   assert_int_equal(result.lattices, 1);
   assert_true(calls <= 2);
-  assert_true(energy_ratio((cvtm_domain){SIDE, SIDE, 0}, sites, COUNT) < 1.05);
+  assert_true(energy_ratio(device, (cvtm_domain){SIDE, SIDE, 0}, sites, COUNT) < 1.05);
 }
 
-TEST_MAIN()
+TEST_DEVICE_MAIN()

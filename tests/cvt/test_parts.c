@@ -21,11 +21,6 @@ typedef struct problem {
   int64_t repeats; /* of all ranks together */
 } problem;
 
-static void put(cvtm_device *device, const void *from, int64_t count, size_t size, void **memory) {
-  assert_device_ok(device, cvtm_device_allocate(device, count, size, memory));
-  assert_device_ok(device, cvtm_device_copy_in(device, *memory, from, (size_t)count * size));
-}
-
 /* What one process computes. */
 static void evaluate_alone(problem *p) {
   cvtm_device *device = test_device_open_threads(1);
@@ -65,11 +60,11 @@ static void evaluate_part(cvtm_device *device, int rank, void *context) {
   double *own = NULL, *gradient = NULL, *value = NULL, found[2];
   cvtm_parts *parts = NULL;
   (void)rank;
-  put(device, density, SIDE * SIDE, sizeof *density, (void **)&on_device);
+  on_device = copied_in(device, density, SIDE * SIDE, sizeof *density);
   assert_device_ok(device, cvtm_parts_create(device, p->domain, on_device, &parts));
   assert_device_ok(device, cvtm_parts_divide(parts, p->count, p->block));
   parts->tree_clipping = p->tree_clipping;
-  put(device, p->sites + 2 * parts->first, 2 * parts->own, sizeof *own, (void **)&own);
+  own = copied_in(device, p->sites + 2 * parts->first, 2 * parts->own, sizeof *own);
   assert_device_ok(
       device, cvtm_device_allocate(device, 2 * parts->own, sizeof *gradient, (void **)&gradient));
   assert_device_ok(device, cvtm_device_allocate(device, 2, sizeof *value, (void **)&value));
@@ -88,10 +83,7 @@ static void evaluate_part(cvtm_device *device, int rank, void *context) {
     pthread_mutex_unlock(&lock);
   }
   cvtm_parts_destroy(parts);
-  cvtm_device_free(device, on_device);
-  cvtm_device_free(device, own);
-  cvtm_device_free(device, gradient);
-  cvtm_device_free(device, value);
+  device_free_all(device, on_device, own, gradient, value);
 }
 
 /* Compares 1 .. MOST_RANKS ranks with one process. Returns how often ranks evaluated again. */
@@ -218,16 +210,15 @@ static void measure_near(cvtm_device *device, int rank, void *context) {
   double *own = NULL;
   cvtm_parts *parts = NULL;
   (void)rank;
-  put(device, density, SIDE * SIDE, sizeof *density, (void **)&on_device);
+  on_device = copied_in(device, density, SIDE * SIDE, sizeof *density);
   assert_device_ok(device, cvtm_parts_create(device, p->domain, on_device, &parts));
   assert_device_ok(device, cvtm_parts_divide(parts, p->count, p->block));
-  put(device, p->sites + 2 * parts->first, 2 * parts->own, sizeof *own, (void **)&own);
+  own = copied_in(device, p->sites + 2 * parts->first, 2 * parts->own, sizeof *own);
   assert_device_ok(device, cvtm_parts_evaluate(parts, own));
   assert_true(4 * parts->own >= p->count - 4 * p->block);
   assert_true(parts->near < parts->own + p->count / 8);
   cvtm_parts_destroy(parts);
-  cvtm_device_free(device, on_device);
-  cvtm_device_free(device, own);
+  device_free_all(device, on_device, own);
 }
 
 TEST(test_a_rank_has_few_sites_of_others) {
@@ -244,10 +235,10 @@ static void fail_on_rank_1(cvtm_device *device, int rank, void *context) {
   float *on_device = NULL;
   double *own = NULL;
   cvtm_parts *parts = NULL;
-  put(device, density, SIDE * SIDE, sizeof *density, (void **)&on_device);
+  on_device = copied_in(device, density, SIDE * SIDE, sizeof *density);
   assert_device_ok(device, cvtm_parts_create(device, p->domain, on_device, &parts));
   assert_device_ok(device, cvtm_parts_divide(parts, p->count, p->block));
-  put(device, p->sites + 2 * parts->first, 2 * parts->own, sizeof *own, (void **)&own);
+  own = copied_in(device, p->sites + 2 * parts->first, 2 * parts->own, sizeof *own);
   if (rank == 1) parts->domain.width = CVTM_MAX_SIDE + 1;
   for (int again = 0; again < 2; ++again)
     assert_int_equal(cvtm_parts_evaluate(parts, own),
@@ -255,8 +246,7 @@ static void fail_on_rank_1(cvtm_device *device, int rank, void *context) {
   parts->domain = p->domain;
   assert_device_ok(device, cvtm_parts_evaluate(parts, own));
   cvtm_parts_destroy(parts);
-  cvtm_device_free(device, on_device);
-  cvtm_device_free(device, own);
+  device_free_all(device, on_device, own);
 }
 
 TEST(test_all_ranks_fail_with_one) {

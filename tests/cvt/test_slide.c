@@ -27,14 +27,11 @@ static void plan_shape(shape *s) {
   const double square[8] = {54, 6, 54, 42, 90, 42, 90, 6};
   memcpy(points + (size_t)2 * TURN, square, sizeof square);
   for (int k = 0; k < W * H; ++k) s->density[k] = 1;
-  cvtm_contour_options how;
+  DEFAULT_OPTIONS(cvtm_contour, how);
   cvtm_domain_plan_figures figures;
-  cvtm_error error = {CVTM_OK, ""};
-  cvtm_contour_defaults(&how);
-  assert_int_equal(cvtm_contour_of_polygons(&polygons, W, H, &how, &s->contour, &error), CVTM_OK);
-  assert_int_equal(
-      cvtm_domain_plan(&s->contour, W, H, SITES, 0.3, s->density, &s->boundary, &figures, &error),
-      CVTM_OK);
+  assert_ok(cvtm_contour_of_polygons(&polygons, W, H, &how, &s->contour, NULL));
+  assert_ok(
+      cvtm_domain_plan(&s->contour, W, H, SITES, 0.3, s->density, &s->boundary, &figures, NULL));
 }
 
 static void free_shape(shape *s) {
@@ -68,9 +65,8 @@ static void check_mesh(const cvtm_boundary *b, const double *sites) {
   cvtm_mesh mesh = {0};
   cvtm_regions regions = {0};
   int32_t *source = NULL;
-  cvtm_error error = {CVTM_OK, ""};
   double area = 0;
-  assert_int_equal(cvtm_domain_mesh(sites, SITES, b, &mesh, &regions, &source, &error), CVTM_OK);
+  assert_ok(cvtm_domain_mesh(sites, SITES, b, &mesh, &regions, &source, NULL));
   for (int64_t t = 0; t < mesh.triangle_count; ++t) {
     const double *p = mesh.points + 2 * (int64_t)mesh.triangles[3 * t];
     const double *q = mesh.points + 2 * (int64_t)mesh.triangles[3 * t + 1];
@@ -96,12 +92,11 @@ TEST_ON_DEVICE(sliding_lowers_the_energy) {
   plan_shape(&s);
   const int64_t n = s.boundary.vertex_count;
   double sites[2 * SITES], before[2 * SITES], energy = 0;
-  cvtm_cvt_options options;
+  DEFAULT_OPTIONS(cvtm_cvt, options);
   cvtm_cvt_result result;
   cvtm_cvt_slides slides;
   cvtm_cvt *cvt = NULL;
   int monitor_calls = 0;
-  cvtm_cvt_defaults(&options);
   options.fixed = n;
   options.max_iterations = 120;
   memcpy(sites, s.boundary.points, 2 * (size_t)n * sizeof *sites);

@@ -10,22 +10,28 @@
 
 enum { SIDE = 96, AREA = SIDE * SIDE };
 
-static void fill_uniform(float *density) {
+static const float *even_density(void) {
+  static float density[AREA];
   for (int p = 0; p < AREA; ++p) density[p] = 1;
+  return density;
 }
 
 /* The defaults, but no lattice for an even density: these tests are about coarse levels. */
-static void sampled_options(cvtm_cvt_options *options) {
-  cvtm_cvt_defaults(options);
-  options->start = CVTM_CVT_START_STRATIFIED;
+static cvtm_cvt_options sampled_options(cvtm_cvt_effort effort) {
+  DEFAULT_OPTIONS(cvtm_cvt, options);
+  options.effort = effort;
+  options.start = CVTM_CVT_START_STRATIFIED;
+  return options;
 }
 
 /* A dark disc on light ground, with an edge as hard as pixels allow. */
-static void fill_disc(float *density) {
+static const float *disc_density(void) {
+  static float density[AREA];
   for (int p = 0; p < AREA; ++p) {
     const double x = p % SIDE - 40.0, y = p / SIDE - 50.0;
     density[p] = x * x + y * y < 600 ? 1.0F : 0.01F;
   }
+  return density;
 }
 
 typedef struct outcome {
@@ -60,9 +66,7 @@ static outcome solve(const float *density, int periodic, int64_t count, int64_t 
 }
 
 static double ratio_of_effort(const float *density, int periodic, cvtm_cvt_effort effort) {
-  cvtm_cvt_options options;
-  sampled_options(&options);
-  options.effort = effort;
+  cvtm_cvt_options options = sampled_options(effort);
   options.seed = 3;
   options.max_iterations = 100;
   const outcome o = solve(density, periodic, 400, 0, NULL, &options);
@@ -75,8 +79,7 @@ static double ratio_of_effort(const float *density, int periodic, cvtm_cvt_effor
 /* Regular hexagons are 1; measured 1.0092, 1.0057, 1.0017 on the torus and 1.0141, 1.0117, 1.0104
  * on the square, whose border costs more. */
 TEST(more_effort_gives_better_minima) {
-  float density[AREA];
-  fill_uniform(density);
+  const float *density = even_density();
   for (int periodic = 0; periodic <= 1; ++periodic) {
     const double low = ratio_of_effort(density, periodic, CVTM_CVT_EFFORT_LOW);
     const double normal = ratio_of_effort(density, periodic, CVTM_CVT_EFFORT_NORMAL);
@@ -84,9 +87,8 @@ TEST(more_effort_gives_better_minima) {
     assert_true(high < normal && normal < low);
     assert_true(high < (periodic ? 1.004 : 1.012));
   }
-  fill_disc(density);
-  assert_true(ratio_of_effort(density, 0, CVTM_CVT_EFFORT_HIGH) <
-              ratio_of_effort(density, 0, CVTM_CVT_EFFORT_LOW));
+  assert_true(ratio_of_effort(disc_density(), 0, CVTM_CVT_EFFORT_HIGH) <
+              ratio_of_effort(disc_density(), 0, CVTM_CVT_EFFORT_LOW));
 }
 
 /* The same samples as sites of the program's own, which it may transfer on the way, and as sites
@@ -94,20 +96,16 @@ TEST(more_effort_gives_better_minima) {
 TEST(transfers_on_the_way_lower_the_energy) {
   enum { COUNT = 400 };
   const cvtm_domain domain = {SIDE, SIDE, 0};
-  float density[AREA];
+  const float *density = even_density();
   double first[2 * COUNT];
   double own = 0, given = 0;
-  fill_uniform(density);
   for (uint64_t seed = 1; seed <= 2; ++seed) {
-    cvtm_cvt_options options;
-    sampled_options(&options);
-    options.effort = CVTM_CVT_EFFORT_LOW;
+    cvtm_cvt_options options = sampled_options(CVTM_CVT_EFFORT_LOW);
     options.start = CVTM_CVT_START_RANDOM;
     options.seed = seed;
     options.tolerance = 0;
     options.max_iterations = 150;
-    assert_int_equal(cvtm_cvt_sample(domain, density, COUNT, seed, options.start, first, NULL),
-                     CVTM_OK);
+    assert_ok(cvtm_cvt_sample(domain, density, COUNT, seed, options.start, first, NULL));
     const outcome moved = solve(density, 0, COUNT, 0, NULL, &options);
     const outcome plain = solve(density, 0, COUNT, COUNT, first, &options);
     assert_int_equal(moved.result.iterations, 150);
@@ -122,11 +120,8 @@ TEST(transfers_on_the_way_lower_the_energy) {
 }
 
 TEST(same_seed_gives_the_same_sites) {
-  float density[AREA];
-  fill_disc(density);
-  cvtm_cvt_options options;
-  sampled_options(&options);
-  options.effort = CVTM_CVT_EFFORT_HIGH;
+  const float *density = disc_density();
+  cvtm_cvt_options options = sampled_options(CVTM_CVT_EFFORT_HIGH);
   options.max_iterations = 20;
   const outcome a = solve(density, 0, 400, 0, NULL, &options);
   const outcome b = solve(density, 0, 400, 0, NULL, &options);
@@ -139,13 +134,10 @@ TEST(same_seed_gives_the_same_sites) {
 
 TEST(any_number_of_threads_gives_the_same_sites) {
   enum { COUNT = 350 };
-  float density[AREA];
-  fill_disc(density);
+  const float *density = disc_density();
   double first[2 * COUNT];
   for (int threads = 1; threads <= 3; ++threads) {
-    cvtm_cvt_options options;
-    sampled_options(&options);
-    options.effort = CVTM_CVT_EFFORT_HIGH;
+    cvtm_cvt_options options = sampled_options(CVTM_CVT_EFFORT_HIGH);
     options.max_iterations = 10;
     const outcome o =
         solve_on(test_device_open_threads(threads), density, 0, COUNT, 0, NULL, &options);
@@ -167,9 +159,7 @@ TEST(large_samples_do_not_depend_on_threads) {
   for (int threads = 1; threads <= 4; ++threads) {
     double *sites = threads == 1 ? one : more;
     omp_set_num_threads(threads);
-    assert_int_equal(
-        cvtm_cvt_sample(domain, density, COUNT, 5, CVTM_CVT_START_STRATIFIED, sites, NULL),
-        CVTM_OK);
+    assert_ok(cvtm_cvt_sample(domain, density, COUNT, 5, CVTM_CVT_START_STRATIFIED, sites, NULL));
     for (int i = 0; i < COUNT; ++i)
       assert_true(sites[2 * i] >= 200 && sites[2 * i] < WIDTH && sites[2 * i + 1] < HEIGHT);
     assert_memory_equal(one, sites, sizeof one);
@@ -195,12 +185,10 @@ static int listen(void *context, const cvtm_cvt_record *record) {
 }
 
 TEST(monitors_get_levels_and_iterations_in_order) {
-  float density[AREA];
-  fill_uniform(density);
+  const float *density = even_density();
   for (int method = 0; method < 2; ++method) {
     listener l = {.in_order = 1};
-    cvtm_cvt_options options;
-    sampled_options(&options);
+    cvtm_cvt_options options = sampled_options(CVTM_CVT_EFFORT_NORMAL);
     options.method = method ? CVTM_CVT_LLOYD : CVTM_CVT_LBFGSB;
     options.max_iterations = 120;
     options.tolerance = 0;
@@ -221,12 +209,9 @@ TEST(monitors_get_levels_and_iterations_in_order) {
  * in the descent of the full set, in the search after that. Then each level has a record without a
  * step. */
 TEST(a_wish_to_stop_ends_high_effort) {
-  float density[AREA];
-  fill_uniform(density);
+  const float *density = even_density();
   listener l = {.in_order = 1};
-  cvtm_cvt_options options;
-  sampled_options(&options);
-  options.effort = CVTM_CVT_EFFORT_HIGH;
+  cvtm_cvt_options options = sampled_options(CVTM_CVT_EFFORT_HIGH);
   options.max_iterations = 25;
   options.monitor = listen;
   options.monitor_context = &l;
@@ -249,11 +234,8 @@ TEST(a_wish_to_stop_ends_high_effort) {
 
 /* No time at all: every level is gone through, without a step. */
 TEST(the_time_limit_holds_for_all_levels) {
-  float density[AREA];
-  fill_uniform(density);
-  cvtm_cvt_options options;
-  sampled_options(&options);
-  options.effort = CVTM_CVT_EFFORT_HIGH;
+  const float *density = even_density();
+  cvtm_cvt_options options = sampled_options(CVTM_CVT_EFFORT_HIGH);
   options.max_iterations = 0;
   options.tolerance = 0;
   options.max_seconds = 1e-9;
@@ -265,12 +247,9 @@ TEST(the_time_limit_holds_for_all_levels) {
 }
 
 TEST(fixed_sites_stay_at_high_effort) {
-  float density[AREA];
-  fill_disc(density);
+  const float *density = disc_density();
   const double fixed[] = {1, 1, 2, 1, 1, 2, 40, 50};
-  cvtm_cvt_options options;
-  sampled_options(&options);
-  options.effort = CVTM_CVT_EFFORT_HIGH;
+  cvtm_cvt_options options = sampled_options(CVTM_CVT_EFFORT_HIGH);
   options.fixed = 4;
   options.max_iterations = 30;
   const outcome o = solve(density, 0, 200, 4, fixed, &options);
@@ -283,14 +262,11 @@ TEST(fixed_sites_stay_at_high_effort) {
  * the fixed sites stay. A wish to stop leaves the best sites so far. */
 TEST(annealing_lowers_the_energy) {
   enum { COUNT = 150 };
-  float density[AREA];
-  fill_disc(density);
+  const float *density = disc_density();
   const double fixed[] = {1, 1, 40, 50};
   double first[2 * COUNT];
   listener l = {.in_order = 1};
-  cvtm_cvt_options options;
-  sampled_options(&options);
-  options.effort = CVTM_CVT_EFFORT_HIGH;
+  cvtm_cvt_options options = sampled_options(CVTM_CVT_EFFORT_HIGH);
   options.fixed = 2;
   options.max_iterations = 25;
   options.live = 1;
@@ -334,10 +310,9 @@ TEST_ON_DEVICE(coarse_levels_of_the_pixel_energy) {
   static double sites[2 * COUNT];
   for (int p = 0; p < PIXELS; ++p) density[p] = 1 + 0.5F * (float)(p % 160) / 160;
   cvtm_cvt *cvt = NULL;
-  cvtm_cvt_options options;
+  DEFAULT_OPTIONS(cvtm_cvt, options);
   cvtm_cvt_result result;
   coarsest first = {0, 0};
-  cvtm_cvt_defaults(&options);
   options.energy = CVTM_CVT_PIXEL;
   options.live = 1;
   options.monitor = keep_coarsest;
@@ -362,8 +337,7 @@ TEST(sites_without_mass_are_transferred) {
     first[2 * i] = 60 + 3.5 * (i % 10);
     first[2 * i + 1] = 8 + 16 * (i / 10) + 0.1 * i;
   }
-  cvtm_cvt_options options;
-  sampled_options(&options);
+  cvtm_cvt_options options = sampled_options(CVTM_CVT_EFFORT_NORMAL);
   const outcome left = solve(density, 0, COUNT, COUNT, first, &options);
   options.effort = CVTM_CVT_EFFORT_HIGH;
   const outcome moved = solve(density, 0, COUNT, COUNT, first, &options);
@@ -461,13 +435,12 @@ TEST(coarse_levels_report_in_the_pictures_units) {
   const cvtm_domain domain = {ODD_WIDTH, ODD_HEIGHT, 0};
   float density[ODD_AREA];
   double sites[2 * COUNT], energy = 0;
-  cvtm_cvt_options options;
+  cvtm_cvt_options options = sampled_options(CVTM_CVT_EFFORT_NORMAL);
   cvtm_cvt_result result;
   level_log log = {.device = test_device_open()};
   cvtm_cvt *cvt = NULL;
   fill_waves(density);
   for (int p = 0; p < ODD_AREA; ++p) log.root += sqrt((double)density[p]);
-  sampled_options(&options);
   options.max_iterations = 60;
   options.live = 1;
   options.monitor = check_level;
@@ -501,8 +474,7 @@ TEST(a_lattice_refines_to_a_lattice) {
     coarse[2 * k] = 8.0 * (k % COLUMNS) + 4.0 * (k / COLUMNS % 2) + 1;
     coarse[2 * k + 1] = 97.0 / ROWS * (k / COLUMNS) + 1;
   }
-  cvtm_error error;
-  assert_int_equal(cvtm_cvt_refine(torus, 2, coarse, COARSE, fine, FINE, &error), CVTM_OK);
+  assert_ok(cvtm_cvt_refine(torus, 2, coarse, COARSE, fine, FINE, NULL));
   for (int k = 0; k < FINE; ++k) {
     const double row = (fine[2 * k + 1] - 1) / (97.0 / (2 * ROWS));
     const double x = (fine[2 * k] - 1) / 4 - 0.5 * fmod(round(row), 2);
@@ -516,16 +488,13 @@ TEST(a_lattice_refines_to_a_lattice) {
 /* Whatever count is asked for is given, also far from the natural one. */
 TEST(refinement_gives_the_count_asked_for) {
   enum { COARSE = 50, MOST = 400 };
-  float density[AREA];
-  fill_disc(density);
+  const float *density = disc_density();
   const cvtm_domain domain = {SIDE, SIDE, 0};
   double coarse[2 * COARSE], fine[2 * MOST];
-  assert_int_equal(cvtm_cvt_sample(domain, density, COARSE, 3, CVTM_CVT_START_RANDOM, coarse, NULL),
-                   CVTM_OK);
+  assert_ok(cvtm_cvt_sample(domain, density, COARSE, 3, CVTM_CVT_START_RANDOM, coarse, NULL));
   for (int count = COARSE; count <= MOST; count += 7) {
     for (int k = 0; k < 2 * MOST; ++k) fine[k] = NAN;
-    cvtm_error error;
-    assert_int_equal(cvtm_cvt_refine(domain, 2, coarse, COARSE, fine, count, &error), CVTM_OK);
+    assert_ok(cvtm_cvt_refine(domain, 2, coarse, COARSE, fine, count, NULL));
     for (int k = 0; k < 2 * count; ++k) assert_true(fine[k] >= 0 && fine[k] <= SIDE);
     assert_true(count == MOST || isnan(fine[2 * count]));
   }
@@ -535,8 +504,7 @@ TEST(refinement_gives_the_count_asked_for) {
  * them, and with more sites than midpoints. */
 TEST_ON_DEVICE(devices_refine_as_the_host) {
   enum { COARSE = 300, MOST = 1500 };
-  float density[AREA];
-  fill_uniform(density);
+  const float *density = even_density();
   for (int periodic = 0; periodic < 2; ++periodic) {
     const cvtm_domain domain = {SIDE, SIDE, periodic};
     double coarse[2 * COARSE], fine[2 * MOST], of_host[2 * MOST];
@@ -558,8 +526,7 @@ TEST_ON_DEVICE(devices_refine_as_the_host) {
 }
 
 TEST(coarse_counts_are_about_a_quarter) {
-  float density[AREA];
-  fill_uniform(density);
+  const float *density = even_density();
   const cvtm_domain rectangle = {SIDE, SIDE, 0}, torus = {SIDE, SIDE, 1};
   const double share = cvtm_cvt_border_share(rectangle, density, AREA);
   assert_true(cvtm_cvt_border_share(torus, density, AREA) == 0);

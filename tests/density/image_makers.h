@@ -142,11 +142,17 @@ static inline made_file make_jpeg(const jpeg_recipe *recipe, const unsigned char
 
 /* --- Reading back --- */
 
-static inline void read_ok(const made_file *file, const char *name, cvtm_image *image) {
+static inline cvtm_image read_ok(const made_file *file, const char *name) {
   cvtm_error error = {CVTM_OK, ""};
-  if (cvtm_image_parse(file->bytes, file->size, name, image, &error) != CVTM_OK) {
+  cvtm_image image;
+  if (cvtm_image_parse(file->bytes, file->size, name, &image, &error) != CVTM_OK)
     fail_msg("%s", error.message);
-  }
+  return image;
+}
+
+static inline void free_both(cvtm_image *image, const made_file *file) {
+  cvtm_image_free(image);
+  free(file->bytes);
 }
 
 /* The message must begin with the name and hold `part`; the image must be empty. */

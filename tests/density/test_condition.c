@@ -85,8 +85,7 @@ TEST(polygons_become_regions) {
   int64_t start[3] = {0, 4, 8};
   const cvtm_polygons polygons = {2, start, points, 0};
   uint8_t inside[PIXELS];
-  cvtm_error error = {CVTM_OK, ""};
-  assert_int_equal(cvtm_region_of_polygons(&polygons, WIDTH, HEIGHT, inside, &error), CVTM_OK);
+  assert_ok(cvtm_region_of_polygons(&polygons, WIDTH, HEIGHT, inside, NULL));
   for (int p = 0; p < PIXELS; ++p) {
     const double x = p % WIDTH + 0.5, y = (double)(p / WIDTH) + 0.5;
     const int hole = x > 4.5 && x < 10.5 && y > 6.5 && y < 12.5;
@@ -100,14 +99,13 @@ TEST(thin_polygons_leave_no_gap) {
   static double flat[8] = {2, 5.6, 12, 5.6, 12, 5.9, 2, 5.9};
   static double steep[8] = {3.6, -1, 6.1, HEIGHT + 1, 6.2, HEIGHT + 1, 3.7, -1};
   int64_t start[2] = {0, 4};
-  cvtm_error error = {CVTM_OK, ""};
   uint8_t inside[PIXELS];
   cvtm_polygons polygons = {1, start, flat, 0};
-  assert_int_equal(cvtm_region_of_polygons(&polygons, WIDTH, HEIGHT, inside, &error), CVTM_OK);
+  assert_ok(cvtm_region_of_polygons(&polygons, WIDTH, HEIGHT, inside, NULL));
   for (int p = 0; p < PIXELS; ++p)
     assert_int_equal(inside[p], p / WIDTH == 5 && p % WIDTH >= 2 && p % WIDTH < 12);
   polygons.points = steep;
-  assert_int_equal(cvtm_region_of_polygons(&polygons, WIDTH, HEIGHT, inside, &error), CVTM_OK);
+  assert_ok(cvtm_region_of_polygons(&polygons, WIDTH, HEIGHT, inside, NULL));
   int last = -1;
   for (int j = 0; j < HEIGHT; ++j) {
     int first = 0;
@@ -120,13 +118,13 @@ TEST(thin_polygons_leave_no_gap) {
 TEST(seeds_are_checked) {
   cvtm_seeds seeds;
   cvtm_error error = {CVTM_OK, ""};
-  assert_int_equal(cvtm_seeds_create(WIDTH, HEIGHT, &seeds, &error), CVTM_OK);
-  assert_int_equal(cvtm_seeds_add_disc(&seeds, 10, 10, 3, CVTM_SEED_INSIDE, &error), CVTM_OK);
+  assert_ok(cvtm_seeds_create(WIDTH, HEIGHT, &seeds, &error));
+  assert_ok(cvtm_seeds_add_disc(&seeds, 10, 10, 3, CVTM_SEED_INSIDE, &error));
   assert_int_equal(cvtm_seeds_count(&seeds, CVTM_SEED_INSIDE), 32);
   /* The pixel of the centre at least; discs may leave the image. */
-  assert_int_equal(cvtm_seeds_add_disc(&seeds, 30.2, 20.2, 0, CVTM_SEED_OUTSIDE, &error), CVTM_OK);
+  assert_ok(cvtm_seeds_add_disc(&seeds, 30.2, 20.2, 0, CVTM_SEED_OUTSIDE, &error));
   assert_int_equal(seeds.mark[20 * WIDTH + 30], CVTM_SEED_OUTSIDE);
-  assert_int_equal(cvtm_seeds_add_disc(&seeds, 36, 0, 2, CVTM_SEED_OUTSIDE, &error), CVTM_OK);
+  assert_ok(cvtm_seeds_add_disc(&seeds, 36, 0, 2, CVTM_SEED_OUTSIDE, &error));
   assert_int_equal(cvtm_seeds_add_disc(&seeds, 12, 10, 2, CVTM_SEED_OUTSIDE, &error),
                    CVTM_ERROR_INPUT);
   assert_non_null(strstr(error.message, "contradict"));
@@ -147,19 +145,19 @@ TEST(regions_grow_up_to_edges) {
   cvtm_error error = {CVTM_OK, ""};
   for (int p = 0; p < PIXELS; ++p) shades[p] = apart(p, 14 * WIDTH + 15) < 8 ? 1 : 0;
   cvtm_seeds seeds;
-  assert_int_equal(cvtm_seeds_create(WIDTH, HEIGHT, &seeds, &error), CVTM_OK);
-  assert_int_equal(cvtm_seeds_add_disc(&seeds, 14, 15, 1, CVTM_SEED_INSIDE, &error), CVTM_OK);
-  assert_int_equal(cvtm_seeds_grow(&seeds, shades, 10, inside, &error), CVTM_OK);
+  assert_ok(cvtm_seeds_create(WIDTH, HEIGHT, &seeds, &error));
+  assert_ok(cvtm_seeds_add_disc(&seeds, 14, 15, 1, CVTM_SEED_INSIDE, &error));
+  assert_ok(cvtm_seeds_grow(&seeds, shades, 10, inside, &error));
   for (int p = 0; p < PIXELS; ++p) {
     const double r = apart(p, 14 * WIDTH + 15);
     if (r < 7 || r > 9) assert_int_equal(inside[p], r < 8);
   }
-  assert_int_equal(cvtm_level_set_of_region(WIDTH, HEIGHT, inside, u, &error), CVTM_OK);
+  assert_ok(cvtm_level_set_of_region(WIDTH, HEIGHT, inside, u, &error));
   for (int p = 0; p < PIXELS; ++p) assert_int_equal(u[p] < 0, inside[p]);
   assert_true(fabs(u[14 * WIDTH + 15] * WIDTH + 8) < 1.5);
   /* A second part without a seed is left out. */
   u[3] = u[4] = -1;
-  assert_int_equal(cvtm_seeds_select(&seeds, u, kept, &error), CVTM_OK);
+  assert_ok(cvtm_seeds_select(&seeds, u, kept, &error));
   assert_memory_equal(kept, inside, sizeof kept);
   memset(inside, 1, sizeof inside);
   assert_int_equal(cvtm_level_set_of_region(WIDTH, HEIGHT, inside, u, &error), CVTM_ERROR_INPUT);
@@ -171,19 +169,18 @@ TEST(regions_grow_up_to_edges) {
 /* Mirroring keeps the sum; a point becomes a Gaussian. */
 TEST(shades_are_smoothed) {
   double shades[PIXELS] = {0};
-  cvtm_error error = {CVTM_OK, ""};
   shades[14 * WIDTH + 18] = 1;
   shades[WIDTH - 1] = 1;
-  assert_int_equal(cvtm_shades_blur(WIDTH, HEIGHT, 1.5, shades, &error), CVTM_OK);
+  assert_ok(cvtm_shades_blur(WIDTH, HEIGHT, 1.5, shades, NULL));
   double sum = 0;
   for (int p = 0; p < PIXELS; ++p) sum += shades[p];
   assert_true(fabs(sum - 2) < 1e-12);
   const double ratio = shades[14 * WIDTH + 20] / shades[14 * WIDTH + 18];
   assert_true(fabs(ratio - exp(-0.5 * 4 / 2.25)) < 1e-12);
   /* Kernels wider than the picture. */
-  assert_int_equal(cvtm_shades_blur(WIDTH, HEIGHT, 300, shades, &error), CVTM_OK);
+  assert_ok(cvtm_shades_blur(WIDTH, HEIGHT, 300, shades, NULL));
   double tiny[2] = {0, 1};
-  assert_int_equal(cvtm_shades_blur(2, 1, 5, tiny, &error), CVTM_OK);
+  assert_ok(cvtm_shades_blur(2, 1, 5, tiny, NULL));
   for (int p = 0; p < 2; ++p) assert_true(tiny[p] >= 0 && tiny[p] <= 1);
 }
 
@@ -220,7 +217,7 @@ TEST(regions_are_read) {
   char path[] = "/tmp/cvtmesh-region-XXXXXX.csv", picture[] = "/tmp/cvtmesh-region-XXXXXX.pgm";
   write_text(path, "2,1\n6,1\n6,4\n2,4\n\n3,2\n3,3\n4,3\n4,2\n");
   cvtm_polygons polygons = {0};
-  assert_int_equal(cvtm_polygons_read(path, &polygons, &error), CVTM_OK);
+  assert_ok(cvtm_polygons_read(path, &polygons, &error));
   assert_int_equal(polygons.ring_count, 2);
   assert_int_equal(polygons.start[2], 8);
   assert_true(cvtm_ring_area(polygons.points, 4) == 12);
@@ -229,7 +226,7 @@ TEST(regions_are_read) {
   cvtm_polygons_free(&polygons);
 
   cvtm_region region = {0};
-  assert_int_equal(cvtm_region_read(path, 8, 5, &region, &error), CVTM_OK);
+  assert_ok(cvtm_region_read(path, 8, 5, &region, &error));
   int count = 0;
   for (int p = 0; p < 40; ++p) {
     count += region.inside[p];
@@ -243,7 +240,7 @@ TEST(regions_are_read) {
   unlink(path);
 
   write_text(picture, "P2\n3 1\n255\n0 255 187\n"); /* 187 is below half of 255 in linear light */
-  assert_int_equal(cvtm_region_read(picture, 3, 1, &region, &error), CVTM_OK);
+  assert_ok(cvtm_region_read(picture, 3, 1, &region, &error));
   assert_memory_equal(region.inside, ((uint8_t[]){0, 1, 1}), 3); /* sRGB values count */
   assert_true(cvtm_region_contains(&region, 1.5, 0.5));
   assert_false(cvtm_region_contains(&region, 0.5, 0.5));
@@ -258,7 +255,7 @@ TEST(regions_are_read) {
 
   float value[4] = {0}, alpha[4] = {0, 1, 0.4F, 0.6F};
   cvtm_image image = {.width = 2, .height = 2, .value = value, .alpha = alpha};
-  assert_int_equal(cvtm_region_of_alpha(&image, "a.png", &region, &error), CVTM_OK);
+  assert_ok(cvtm_region_of_alpha(&image, "a.png", &region, &error));
   assert_memory_equal(region.inside, ((uint8_t[]){0, 1, 0, 1}), 4);
   cvtm_region_free(&region);
   image.alpha = NULL;
@@ -270,27 +267,23 @@ TEST(regions_are_read) {
  * other, and outside the mask it stays empty. */
 TEST(conditions_are_applied_in_turn) {
   cvtm_device *device = NULL;
-  cvtm_error error = {CVTM_OK, ""};
-  assert_int_equal(cvtm_device_create("cpu", 1, &device, &error), CVTM_OK);
+  assert_ok(cvtm_device_create("cpu", 1, &device, NULL));
   uint8_t mask[PIXELS];
   double given[PIXELS], made[PIXELS], expected[PIXELS];
   for (int p = 0; p < PIXELS; ++p) {
     mask[p] = p % WIDTH != 20;
     given[p] = mask[p] ? 1 + 50 * (p == 7 * WIDTH + 8) : 0;
   }
-  cvtm_condition_options options;
+  DEFAULT_OPTIONS(cvtm_condition, options);
   cvtm_condition_result result;
-  cvtm_condition_defaults(&options);
   assert_false(cvtm_condition_wanted(&options));
   memcpy(made, given, sizeof made);
-  assert_int_equal(cvtm_density_condition(device, WIDTH, HEIGHT, mask, &options, made, &result),
-                   CVTM_OK);
+  assert_ok(cvtm_density_condition(device, WIDTH, HEIGHT, mask, &options, made, &result));
   assert_memory_equal(made, given, sizeof made);
 
   options.grade = 4;
   assert_true(cvtm_condition_wanted(&options));
-  assert_int_equal(cvtm_density_condition(device, WIDTH, HEIGHT, mask, &options, made, &result),
-                   CVTM_OK);
+  assert_ok(cvtm_density_condition(device, WIDTH, HEIGHT, mask, &options, made, &result));
   assert_true(result.converged);
   for (int p = 0; p < PIXELS; ++p) assert_true(made[p] >= given[p] && (mask[p] || made[p] == 0));
   assert_true(made[7 * WIDTH + 9] > 10);              /* beside the peak */
@@ -300,8 +293,7 @@ TEST(conditions_are_applied_in_turn) {
   cvtm_grade_size(WIDTH, HEIGHT, mask, 0.05, expected);
   options.grade_size = 0.05;
   memcpy(made, given, sizeof made);
-  assert_int_equal(cvtm_density_condition(device, WIDTH, HEIGHT, mask, &options, made, &result),
-                   CVTM_OK);
+  assert_ok(cvtm_density_condition(device, WIDTH, HEIGHT, mask, &options, made, &result));
   assert_memory_equal(made, expected, sizeof made);
   cvtm_device_destroy(device);
 }

@@ -27,7 +27,7 @@ static const char *name_of(const char *extension) {
 static char *take_file(const char *path) {
   unsigned char *bytes;
   size_t size;
-  assert_int_equal(cvtm_file_read(path, 1 << 20, &bytes, &size, NULL), CVTM_OK);
+  assert_ok(cvtm_file_read(path, 1 << 20, &bytes, &size, NULL));
   assert_int_equal(strlen((char *)bytes), size);
   remove(path);
   return (char *)bytes;
@@ -37,8 +37,8 @@ static char *write_points(const char *extension) {
   const char *path = name_of(extension);
   double *read = NULL;
   int64_t count = 0;
-  assert_int_equal(cvtm_points_write(path, points, POINTS, NULL), CVTM_OK);
-  assert_int_equal(cvtm_points_read(path, &read, &count, NULL), CVTM_OK);
+  assert_ok(cvtm_points_write(path, points, POINTS, NULL));
+  assert_ok(cvtm_points_read(path, &read, &count, NULL));
   assert_int_equal(count, POINTS);
   assert_memory_equal(read, points, sizeof points);
   free(read);
@@ -50,12 +50,12 @@ static char *write_mesh(const char *extension) {
   const cvtm_mesh_file_options options = {
       .domain = {300000, 200, 0}, .ascii = 1, .vertex_data = points};
   cvtm_mesh mesh, read;
-  assert_int_equal(cvtm_delaunay(points, POINTS, &mesh, NULL), CVTM_OK);
-  assert_int_equal(cvtm_mesh_write(path, &mesh, &options, NULL), CVTM_OK);
+  assert_ok(cvtm_delaunay(points, POINTS, &mesh, NULL));
+  assert_ok(cvtm_mesh_write(path, &mesh, &options, NULL));
   static const char *const readable = "obj vtu msh";
   if (strstr(readable, extension) != NULL) {
     cvtm_error error = {CVTM_OK, ""};
-    assert_int_equal(cvtm_mesh_read(path, &read, &error), CVTM_OK);
+    assert_ok(cvtm_mesh_read(path, &read, &error));
     assert_int_equal(read.triangle_count, mesh.triangle_count);
     const double width = read.points[6] - read.points[0];
     assert_memory_equal(&width, &(double){mesh.points[6] - mesh.points[0]}, sizeof width);
@@ -68,15 +68,14 @@ static char *write_mesh(const char *extension) {
 static char *write_matrix(const char *extension) {
   const char *path = name_of(extension);
   cvtm_csr matrix, read;
-  assert_int_equal(cvtm_csr_create(1, 2, 2, &matrix, NULL), CVTM_OK);
+  assert_ok(cvtm_csr_create(1, 2, 2, &matrix, NULL));
   matrix.row_start[0] = 0, matrix.row_start[1] = 2;
   matrix.column[0] = 0, matrix.column[1] = 1;
   matrix.value[0] = 0.1, matrix.value[1] = -1.5e-300;
-  assert_int_equal(cvtm_matrix_market_write(path, &matrix, NULL), CVTM_OK);
-  assert_int_equal(cvtm_matrix_market_read(path, &read, NULL), CVTM_OK);
+  assert_ok(cvtm_matrix_market_write(path, &matrix, NULL));
+  assert_ok(cvtm_matrix_market_read(path, &read, NULL));
   assert_memory_equal(read.value, matrix.value, 2 * sizeof *matrix.value);
-  cvtm_csr_free(&matrix);
-  cvtm_csr_free(&read);
+  CALL_EACH(cvtm_csr_free, cvtm_csr, &matrix, &read);
   return take_file(path);
 }
 
@@ -125,9 +124,8 @@ TEST(test_numbers_of_text) {
   for (size_t k = 0; k < sizeof rings / sizeof rings[0]; ++k) {
     cvtm_polygons polygons;
     const char *text = rings[k][1];
-    assert_int_equal(cvtm_polygons_read_bytes(rings[k][0], (const unsigned char *)text,
-                                              strlen(text), "ring", &polygons, NULL),
-                     CVTM_OK);
+    assert_ok(cvtm_polygons_read_bytes(rings[k][0], (const unsigned char *)text, strlen(text),
+                                       "ring", &polygons, NULL));
     double least = polygons.points[0], most = polygons.points[1];
     for (int i = 0; i < 3; ++i) {
       if (polygons.points[2 * i] < least) least = polygons.points[2 * i];
@@ -144,7 +142,7 @@ TEST(test_pfm) {
   const size_t header = strlen((char *)bytes);
   const float values[2] = {0.25f, 3};
   memcpy(bytes + header, values, sizeof values);
-  assert_int_equal(cvtm_image_parse(bytes, header + sizeof values, "a.pfm", &image, NULL), CVTM_OK);
+  assert_ok(cvtm_image_parse(bytes, header + sizeof values, "a.pfm", &image, NULL));
   assert_int_equal(image.width, 2);
   assert_memory_equal(image.value, values, sizeof values);
   cvtm_image_free(&image);

@@ -54,9 +54,7 @@ static field open_field(const double *rho) {
 }
 
 static void close_field(field *f) {
-  cvtm_device_free(f->device, f->rho);
-  cvtm_device_free(f->device, f->bound);
-  cvtm_device_free(f->device, f->u);
+  device_free_all(f->device, f->rho, f->bound, f->u);
   cvtm_device_destroy(f->device);
 }
 

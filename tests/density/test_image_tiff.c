@@ -161,8 +161,7 @@ static void check_tiff(tiff_recipe recipe) {
   recipe.width = 19;
   recipe.height = 21;
   made_file file = make_tiff(&recipe);
-  cvtm_image image;
-  read_ok(&file, "a.tif", &image);
+  cvtm_image image = read_ok(&file, "a.tif");
   int is_float = recipe.format == SAMPLEFORMAT_IEEEFP;
   assert_int_equal(image.width, recipe.width);
   assert_int_equal(image.height, recipe.height);
@@ -286,8 +285,7 @@ TEST(orientation) {
                         .compression = COMPRESSION_NONE,
                         .orientation = ORIENTATION_RIGHTTOP};
   made_file file = make_tiff(&recipe);
-  cvtm_image image;
-  read_ok(&file, "o.tif", &image);
+  cvtm_image image = read_ok(&file, "o.tif");
   assert_int_equal(image.width, 3);
   assert_int_equal(image.height, 5);
   for (unsigned y = 0; y < 3; ++y) { /* row 0 is the right side, column 0 the top */
@@ -296,8 +294,7 @@ TEST(orientation) {
                   (int)y);
     }
   }
-  cvtm_image_free(&image);
-  free(file.bytes);
+  free_both(&image, &file);
 }
 
 TEST(refused) {
@@ -348,10 +345,8 @@ TEST(refused) {
                          .photometric = PHOTOMETRIC_SEPARATED,
                          .compression = COMPRESSION_NONE};
   file = make_tiff(&recipe);
-  cvtm_image image;
-  read_ok(&file, "cmyk.tif", &image);
-  cvtm_image_free(&image);
-  free(file.bytes);
+  cvtm_image image = read_ok(&file, "cmyk.tif");
+  free_both(&image, &file);
   recipe.photometric = PHOTOMETRIC_CIELAB;
   file = make_tiff(&recipe);
   read_fails(&file, "lab.tif", "photometric");

@@ -40,8 +40,7 @@ static int watch(void *context, const cvtm_segment_progress *progress) {
 
 static void run(cvtm_device *device, scene *s, int both, int64_t steps, watched *w,
                 cvtm_segment_result *result) {
-  cvtm_segment_options options;
-  cvtm_segment_defaults(&options);
+  DEFAULT_OPTIONS(cvtm_segment, options);
   options.max_steps = steps;
   options.tolerance = 0;
   options.step_tolerance = 1e-13;
@@ -88,8 +87,7 @@ TEST_ON_DEVICE(stops) {
   run(device, s, 0, 10, &w, &result);
   assert_int_equal(result.stop, CVTM_SEGMENT_INTERRUPTED);
   assert_int_equal(result.steps, 3);
-  cvtm_segment_options options;
-  cvtm_segment_defaults(&options);
+  DEFAULT_OPTIONS(cvtm_segment, options);
   options.tolerance = 1;
   cvtm_segment *segment = NULL;
   assert_device_ok(device, cvtm_segment_create(device, M, M, &options, &segment));
@@ -104,8 +102,7 @@ TEST_ON_DEVICE(thin_images) {
   for (int tall = 0; tall < 2; ++tall) {
     for (int n = 1; n < 6; ++n) {
       double image[8] = {0, 1, 0, 1, 1}, u[8] = {-1, 1, -1, 1, -1};
-      cvtm_segment_options options;
-      cvtm_segment_defaults(&options);
+      DEFAULT_OPTIONS(cvtm_segment, options);
       options.max_steps = 3;
       cvtm_segment *segment = NULL;
       cvtm_segment_result result;
@@ -119,8 +116,7 @@ TEST_ON_DEVICE(thin_images) {
 }
 
 TEST_ON_DEVICE(refusals) {
-  cvtm_segment_options options;
-  cvtm_segment_defaults(&options);
+  DEFAULT_OPTIONS(cvtm_segment, options);
   cvtm_segment *segment = NULL;
   options.tau = 0;
   assert_int_equal(cvtm_segment_create(device, 4, 4, &options, &segment), CVTM_ERROR_ARGUMENT);

@@ -65,8 +65,7 @@ static void check(const cvtm_image *image, const cvtm_density_options *options,
 TEST(levels_of_pictures) {
   float value[4] = {0, 0.05087609f, 0.21404114f, 1}; /* sRGB 0, 0.25, 0.5, 1 */
   cvtm_image image = {.width = 2, .height = 2, .is_data = 0, .value = value};
-  cvtm_density_options options;
-  cvtm_density_defaults(&options);
+  DEFAULT_OPTIONS(cvtm_density, options);
   options.from = CVTM_DENSITY_FROM_DENSITY;
   options.black = 0.25;
   options.white = 0.75;
@@ -78,7 +77,7 @@ TEST(levels_of_pictures) {
   options.contrast = 0.5; /* 0.25, 0.375, 0.5, 0.75 */
   check(&image, &options, (double[]){1 - 0.05087609, 0.88398385, 1 - 0.21404114, 1 - 0.52252155});
   float *tone = NULL;
-  assert_int_equal(cvtm_tone_from_image(&image, &options, "a.png", &tone, NULL), CVTM_OK);
+  assert_ok(cvtm_tone_from_image(&image, &options, "a.png", &tone, NULL));
   assert_true(fabs((double)tone[3] - (1 - 0.52252)) < 1e-4);
   free(tone);
   options.black = 0.8;
@@ -90,7 +89,7 @@ TEST(levels_of_pictures) {
   convert_fails(&image, &options, CVTM_ERROR_INPUT, "--white");
   image.is_data = 1;
   convert_fails(&image, &options, CVTM_ERROR_INPUT, "data has no black");
-  assert_int_equal(cvtm_tone_from_image(&image, &options, "a.png", &tone, NULL), CVTM_OK);
+  assert_ok(cvtm_tone_from_image(&image, &options, "a.png", &tone, NULL));
   assert_null(tone);
 }
 
@@ -98,8 +97,7 @@ TEST(levels_of_pictures) {
 TEST(densities_for_dots_of_two_sizes) {
   float value[4] = {0, 0.25f, 0.5f, 1};
   cvtm_image image = {.width = 2, .height = 2, .is_data = 0, .value = value};
-  cvtm_density_options options;
-  cvtm_density_defaults(&options);
+  DEFAULT_OPTIONS(cvtm_density, options);
   options.dot_ratio = 0.5;
   float *density = convert_ok(&image, &options);
   for (int k = 0; k < 4; ++k) {
@@ -114,8 +112,7 @@ TEST(densities_for_dots_of_two_sizes) {
 TEST(pictures) {
   float value[4] = {0, 0.25f, 0.5f, 1};
   cvtm_image image = {.width = 2, .height = 2, .is_data = 0, .value = value};
-  cvtm_density_options options;
-  cvtm_density_defaults(&options);
+  DEFAULT_OPTIONS(cvtm_density, options);
   check(&image, &options, (double[]){1, 0.5625, 0.25, 0});
   options.from = CVTM_DENSITY_FROM_TONE;
   check(&image, &options, (double[]){1, 0.5625, 0.25, 0});
@@ -151,8 +148,7 @@ TEST(sizes) {
 TEST(data) {
   float value[4] = {3, 0, 100, 1};
   cvtm_image image = {.width = 4, .height = 1, .is_data = 1, .value = value};
-  cvtm_density_options options;
-  cvtm_density_defaults(&options);
+  DEFAULT_OPTIONS(cvtm_density, options);
   check(&image, &options, (double[]){3, 0, 100, 1});
   options.from = CVTM_DENSITY_FROM_TONE;
   check(&image, &options, (double[]){9, 0, 10000, 1});
@@ -163,8 +159,7 @@ TEST(data) {
 
 TEST(bad_values) {
   const float bad[] = {NAN, INFINITY, -INFINITY, -1};
-  cvtm_density_options options;
-  cvtm_density_defaults(&options);
+  DEFAULT_OPTIONS(cvtm_density, options);
   for (int i = 0; i < 4; ++i) {
     float value[6] = {1, 1, 1, 1, 1, 1};
     cvtm_image image = {.width = 3, .height = 2, .is_data = 1, .value = value};
@@ -183,8 +178,7 @@ TEST(bad_values) {
 
 TEST(zero_everywhere) {
   float white[2] = {1, 1}, black[2] = {0, 0};
-  cvtm_density_options options;
-  cvtm_density_defaults(&options);
+  DEFAULT_OPTIONS(cvtm_density, options);
   cvtm_image image = {.width = 2, .height = 1, .is_data = 0, .value = white};
   convert_fails(&image, &options, CVTM_ERROR_INPUT,
                 "no dark pixel, so the density is zero everywhere; try --invert");
@@ -231,16 +225,16 @@ TEST(large_arrays) {
       float *density;
       cvtm_error error = {CVTM_OK, ""};
       const void *data = item == 4 ? (const void *)narrow : (const void *)value;
-      assert_int_equal(cvtm_npy_write(path, 'f', item, 2, shape, data, NULL), CVTM_OK);
-      assert_int_equal(cvtm_image_read(path, &image, &error), CVTM_OK);
+      assert_ok(cvtm_npy_write(path, 'f', item, 2, shape, data, NULL));
+      assert_ok(cvtm_image_read(path, &image, &error));
       assert_true(image.width == WIDTH && image.height == HEIGHT && image.is_data);
       assert_memory_equal(image.value, narrow, COUNT * sizeof *narrow);
       cvtm_density_defaults(&options);
-      assert_int_equal(cvtm_density_from_image(&image, &options, "f", &density, &error), CVTM_OK);
+      assert_ok(cvtm_density_from_image(&image, &options, "f", &density, &error));
       assert_memory_equal(density, narrow, COUNT * sizeof *narrow);
       free(density);
       options.invert = 1; /* the largest value stands near the end */
-      assert_int_equal(cvtm_density_from_image(&image, &options, "f", &density, &error), CVTM_OK);
+      assert_ok(cvtm_density_from_image(&image, &options, "f", &density, &error));
       for (int k = 0; k < COUNT; ++k)
         assert_true(density[k] == (float)((COUNT - 1) / 1024.0 - (double)narrow[k]));
       free(density);
@@ -255,7 +249,7 @@ TEST(large_arrays) {
     cvtm_image image;
     const double kept = value[WIDTH * 900 + 7];
     value[WIDTH * 900 + 7] = value[WIDTH * 1000] = 1e300;
-    assert_int_equal(cvtm_npy_write(path, 'f', 8, 2, shape, value, NULL), CVTM_OK);
+    assert_ok(cvtm_npy_write(path, 'f', 8, 2, shape, value, NULL));
     assert_int_equal(cvtm_image_read(path, &image, &error), CVTM_ERROR_INPUT);
     assert_non_null(strstr(error.message, "at pixel (7, 900) is beyond single precision"));
     value[WIDTH * 900 + 7] = kept;
@@ -271,8 +265,7 @@ TEST(bad_options) {
   cvtm_image image = {.width = 1, .height = 1, .is_data = 0, .value = value};
   const double bad[] = {0, -1, NAN, INFINITY};
   for (int i = 0; i < 4; ++i) {
-    cvtm_density_options options;
-    cvtm_density_defaults(&options);
+    DEFAULT_OPTIONS(cvtm_density, options);
     options.gamma = bad[i];
     convert_fails(&image, &options, CVTM_ERROR_ARGUMENT, "gamma");
     cvtm_density_defaults(&options);

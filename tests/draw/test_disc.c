@@ -60,7 +60,7 @@ static double covered_area(cvtm_domain domain, int side, const double *centres, 
   const cvtm_disc_grid grid = cvtm_disc_grid_make(domain, side);
   float *coverage = malloc((size_t)(grid.width * grid.height) * sizeof *coverage);
   assert_non_null(coverage);
-  assert_int_equal(cvtm_disc_coverage(&grid, centres, radii, count, coverage, NULL), CVTM_OK);
+  assert_ok(cvtm_disc_coverage(&grid, centres, radii, count, coverage, NULL));
   double area = 0;
   for (int j = 0; j < grid.height; ++j) {
     for (int i = 0; i < grid.width; ++i) {
@@ -116,17 +116,17 @@ TEST(likeness_of_pictures) {
       drawing[j * W + i] = (float)(0.4 + 0.5 * ((double)picture[j * W + i] - 0.5));
     }
   }
-  assert_int_equal(cvtm_likeness_measure(picture, picture, W, H, 2, &l, NULL), CVTM_OK);
+  assert_ok(cvtm_likeness_measure(picture, picture, W, H, 2, &l, NULL));
   assert_true(fabs(l.contrast - 1) < 1e-6 && fabs(l.correlation - 1) < 1e-6);
   assert_true(fabs(l.ssim - 1) < 1e-4);
-  assert_int_equal(cvtm_likeness_measure(drawing, picture, W, H, 2, &l, NULL), CVTM_OK);
+  assert_ok(cvtm_likeness_measure(drawing, picture, W, H, 2, &l, NULL));
   assert_true(fabs(l.contrast - 0.5) < 1e-4 && fabs(l.correlation - 1) < 1e-4);
   assert_true(l.ssim > 0.5 && l.ssim < 0.9);
   /* A blur that is wider than the picture. */
-  assert_int_equal(cvtm_likeness_measure(drawing, picture, W, H, 50, &l, NULL), CVTM_OK);
+  assert_ok(cvtm_likeness_measure(drawing, picture, W, H, 50, &l, NULL));
   assert_true(fabs(l.contrast - 0.5) < 0.05);
   for (int p = 0; p < W * H; ++p) picture[p] = 0.25F;
-  assert_int_equal(cvtm_likeness_measure(drawing, picture, W, H, 2, &l, NULL), CVTM_OK);
+  assert_ok(cvtm_likeness_measure(drawing, picture, W, H, 2, &l, NULL));
   assert_true(!(l.correlation > 0.5));
 }
 

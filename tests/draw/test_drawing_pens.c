@@ -16,19 +16,18 @@ static void make_dots(cvtm_drawing *drawing) {
   const int64_t first[] = {0, 2, 2}, count[] = {2, 0, 1};
   cvtm_page page;
   cvtm_drawing layer[PENS];
-  assert_int_equal(cvtm_page_place(10, 10, 0, 0, 10, 10, &page, NULL), CVTM_OK);
+  assert_ok(cvtm_page_place(10, 10, 0, 0, 10, 10, &page, NULL));
   for (int k = 0; k < PENS; ++k)
-    assert_int_equal(cvtm_drawing_of_dots(&page, points + 2 * first[k], radius + first[k], count[k],
-                                          &layer[k], NULL),
-                     CVTM_OK);
-  assert_int_equal(cvtm_drawing_join(layer, pens, PENS, drawing, NULL), CVTM_OK);
+    assert_ok(cvtm_drawing_of_dots(&page, points + 2 * first[k], radius + first[k], count[k],
+                                   &layer[k], NULL));
+  assert_ok(cvtm_drawing_join(layer, pens, PENS, drawing, NULL));
   for (int k = 0; k < PENS; ++k) cvtm_drawing_free(&layer[k]);
 }
 
 static char *read_text(const char *path) {
   unsigned char *bytes;
   size_t size;
-  assert_int_equal(cvtm_file_read(path, 1 << 20, &bytes, &size, NULL), CVTM_OK);
+  assert_ok(cvtm_file_read(path, 1 << 20, &bytes, &size, NULL));
   char *text = calloc(size + 1, 1);
   assert_non_null(text);
   memcpy(text, bytes, size);
@@ -61,11 +60,11 @@ TEST(test_join_keeps_parts_of_paths) {
   const double points[] = {1, 1, 9, 1, 9, 9, 1, 9};
   cvtm_page page;
   cvtm_drawing layer[2], drawing;
-  assert_int_equal(cvtm_page_place(10, 10, 0, 0, 10, 10, &page, NULL), CVTM_OK);
+  assert_ok(cvtm_page_place(10, 10, 0, 0, 10, 10, &page, NULL));
   for (int k = 0; k < 2; ++k)
-    assert_int_equal(cvtm_drawing_of_path(&page, points, 4, 1, 1, &layer[k], NULL), CVTM_OK);
-  assert_int_equal(cvtm_drawing_split(&layer[0], 10, NULL), CVTM_OK);
-  assert_int_equal(cvtm_drawing_join(layer, pens, 2, &drawing, NULL), CVTM_OK);
+    assert_ok(cvtm_drawing_of_path(&page, points, 4, 1, 1, &layer[k], NULL));
+  assert_ok(cvtm_drawing_split(&layer[0], 10, NULL));
+  assert_ok(cvtm_drawing_join(layer, pens, 2, &drawing, NULL));
   assert_int_equal(cvtm_drawing_parts(&drawing), cvtm_drawing_parts(&layer[0]) + 1);
   assert_true(fabs(cvtm_drawing_pen_down(&drawing) - 64) < 1e-12);
   assert_null(drawing.radius);
@@ -76,7 +75,7 @@ TEST(test_join_keeps_parts_of_paths) {
 TEST(test_svg_has_a_layer_for_each_pen) {
   cvtm_drawing drawing;
   make_dots(&drawing);
-  assert_int_equal(cvtm_drawing_write_svg("pens.svg", &drawing, NULL), CVTM_OK);
+  assert_ok(cvtm_drawing_write_svg("pens.svg", &drawing, NULL));
   char *text = read_text("pens.svg");
   assert_non_null(strstr(text, "inkscape:label=\"1 sky &#38; &#60;sea&#62;\""));
   assert_non_null(strstr(text, "inkscape:label=\"2 unused\""));
@@ -91,17 +90,17 @@ TEST(test_machines_change_pens) {
   cvtm_drawing drawing;
   cvtm_gcode_profile profile;
   make_dots(&drawing);
-  assert_int_equal(cvtm_drawing_write_hpgl("pens.hpgl", &drawing, NULL), CVTM_OK);
+  assert_ok(cvtm_drawing_write_hpgl("pens.hpgl", &drawing, NULL));
   char *text = read_text("pens.hpgl");
   assert_string_equal(text,
                       "IN;PA;SP1;\nPU40,360;PD;PU;\nPU80,320;PD;PU;\n"
                       "SP0;SP3;\nPU120,280;PD;PU;\nPU0,0;SP0;\n");
   free(text);
-  assert_int_equal(cvtm_gcode_profile_parse("up = U\ndown = D\npause = M0\npen = T{pen} ({name})\n"
-                                            "travel = G0 X{x} Y{y}\ndraw = G1 X{x} Y{y}\n",
-                                            "test", &profile, NULL),
-                   CVTM_OK);
-  assert_int_equal(cvtm_drawing_write_gcode("pens.gcode", &drawing, &profile, NULL), CVTM_OK);
+  assert_ok(
+      cvtm_gcode_profile_parse("up = U\ndown = D\npause = M0\npen = T{pen} ({name})\n"
+                               "travel = G0 X{x} Y{y}\ndraw = G1 X{x} Y{y}\n",
+                               "test", &profile, NULL));
+  assert_ok(cvtm_drawing_write_gcode("pens.gcode", &drawing, &profile, NULL));
   text = read_text("pens.gcode");
   assert_string_equal(text,
                       "U\nT1 (sky & <sea>)\nG0 X1.000 Y9.000\nD\nU\nG0 X2.000 Y8.000\nD\nU\n"

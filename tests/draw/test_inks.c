@@ -45,7 +45,7 @@ static double separation_error(const cvtm_inks *inks, const double rgb[3], doubl
   double mixed[3];
   for (int c = 0; c < 3; ++c) planes[c] = (float)rgb[c];
   for (int k = 0; k < inks->count; ++k) part[k] = &share[k];
-  assert_int_equal(cvtm_inks_separate(inks, planes, PIXELS, part, NULL), CVTM_OK);
+  assert_ok(cvtm_inks_separate(inks, planes, PIXELS, part, NULL));
   for (int k = 0; k < inks->count; ++k) {
     coverage[k] = (double)share[k];
     assert_true(share[k] >= 0 && share[k] <= 1);
@@ -108,7 +108,7 @@ TEST(test_choice_finds_the_inks_of_tints) {
       rgb[c * PIXELS + p] = (float)(1 - coverage * (1 - ink[p / SIDE / 10][c]));
   }
   cvtm_inks found;
-  assert_int_equal(cvtm_inks_choose(rgb, PIXELS, 3, &found, NULL), CVTM_OK);
+  assert_ok(cvtm_inks_choose(rgb, PIXELS, 3, &found, NULL));
   assert_int_equal(found.count, 3);
   for (int k = 0; k < 3; ++k) {
     double nearest = 1;
@@ -130,8 +130,7 @@ TEST(test_rendering_multiplies_inks) {
   const cvtm_domain domain = {20, 10, 0};
   float rgb[3 * 200];
   double mean[2];
-  assert_int_equal(
-      cvtm_ink_drawing_render(&inks, domain, 1, centres, radii, start, rgb, mean, NULL), CVTM_OK);
+  assert_ok(cvtm_ink_drawing_render(&inks, domain, 1, centres, radii, start, rgb, mean, NULL));
   const int alone = 5 * 20 + 5, both = 5 * 20 + 15, paper = 0;
   for (int c = 0; c < 3; ++c) {
     const double one = inks.colour[0][c], other = inks.colour[1][c];

@@ -12,9 +12,8 @@ static double *random_points(int64_t count, uint64_t seed) {
 }
 
 static int32_t *tour_of(const double *points, int64_t count, int threads) {
-  cvtm_error error = {CVTM_OK, ""};
   int32_t *order = malloc((size_t)count * sizeof *order);
-  assert_int_equal(cvtm_tour_create(points, count, threads, order, &error), CVTM_OK);
+  assert_ok(cvtm_tour_create(points, count, threads, order, NULL));
   char *seen = calloc((size_t)count, 1);
   for (int64_t k = 0; k < count; ++k) {
     assert_in_range(order[k], 0, count - 1);
@@ -36,8 +35,7 @@ TEST(test_stopped_tours) {
   for (int k = 0; k < 4; ++k) {
     int left = looks[k];
     cvtm_error error = {CVTM_OK, ""};
-    assert_int_equal(cvtm_tour_create_until(points, COUNT, 2, count_down, &left, order, &error),
-                     CVTM_OK);
+    assert_ok(cvtm_tour_create_until(points, COUNT, 2, count_down, &left, order, &error));
     char seen[COUNT] = {0};
     for (int i = 0; i < COUNT; ++i) assert_int_equal(seen[order[i]]++, 0);
     const double length = cvtm_tour_length(points, COUNT, order, 1);
@@ -49,9 +47,8 @@ TEST(test_stopped_tours) {
 }
 
 static double bound_of(const double *points, int64_t count) {
-  cvtm_error error = {CVTM_OK, ""};
   double bound = -1;
-  assert_int_equal(cvtm_tour_bound(points, count, 2, &bound, &error), CVTM_OK);
+  assert_ok(cvtm_tour_bound(points, count, 2, &bound, NULL));
   return bound;
 }
 
@@ -64,8 +61,7 @@ TEST(test_nearest_lists) {
   enum { COUNT = 700, DEGREE = 5 };
   double *points = random_points(COUNT, 3);
   static int32_t nearest[COUNT * DEGREE];
-  cvtm_error error = {CVTM_OK, ""};
-  assert_int_equal(cvtm_nearest_lists(points, COUNT, DEGREE, 2, nearest, &error), CVTM_OK);
+  assert_ok(cvtm_nearest_lists(points, COUNT, DEGREE, 2, nearest, NULL));
   for (int32_t i = 0; i < COUNT; ++i) {
     for (int k = 0; k < DEGREE; ++k) {
       const double listed = distance(points, i, nearest[i * DEGREE + k]);

@@ -19,11 +19,8 @@ static void *copy_out(cvtm_device *device, const void *from, int64_t count, size
 
 static host_tree build(cvtm_device *device, cvtm_domain domain, const double *sites,
                        int64_t count) {
-  void *memory = NULL;
+  void *memory = copied_in(device, sites, 2 * count, sizeof(double));
   cvtm_site_tree *tree = NULL;
-  assert_device_ok(device, cvtm_device_allocate(device, 2 * count, sizeof(double), &memory));
-  assert_device_ok(device,
-                   cvtm_device_copy_in(device, memory, sites, 2 * (size_t)count * sizeof(double)));
   assert_device_ok(device, cvtm_site_tree_create(device, domain, count + 3, &tree));
   assert_device_ok(device, cvtm_site_tree_build(tree, memory, count));
   assert_device_ok(device, cvtm_device_synchronize(device));
@@ -317,8 +314,7 @@ TEST_ON_DEVICE(test_boxes_if_wanted) {
   assert_true(boxes[2][6] < 0.5 * boxes[0][6]); /* the right end of the root's box */
   for (int k = 0; k < 3; ++k) free(boxes[k]);
   cvtm_site_tree_destroy(tree);
-  cvtm_device_free(device, wanted);
-  cvtm_device_free(device, memory);
+  device_free_all(device, wanted, memory);
   free(sites);
 }
 

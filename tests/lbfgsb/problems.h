@@ -67,12 +67,7 @@ static inline cvtm_status fixture_evaluate_cpu(void *context, const double *x, d
 }
 
 static inline const double *fixture_send(cvtm_device *device, const double *values, int64_t count) {
-  void *memory = NULL;
-  if (!values) return NULL;
-  assert_device_ok(device, cvtm_device_allocate(device, count, sizeof(double), &memory));
-  assert_device_ok(device,
-                   cvtm_device_copy_in(device, memory, values, (size_t)count * sizeof(double)));
-  return memory;
+  return copied_in(device, values, count, sizeof(double));
 }
 
 /* A fixture on its device: a solver with bounds and scale set, and what the objective needs. */
@@ -135,6 +130,22 @@ static inline cvtm_status fixture_minimize(fixture *made) {
       cvtm_lbfgsb_minimize(open.solver, open.x, open.objective, open.context, &made->result);
   fixture_close(made, &open);
   return status;
+}
+
+static inline void fixture_ends_by(fixture *made, cvtm_stop expected) {
+  assert_device_ok(made->device, fixture_minimize(made));
+  assert_int_equal(made->result.stop, expected);
+}
+
+/* Solves an opened fixture, anew or from where the last run ended. */
+static inline void opened_minimize(opened *open, fixture *made) {
+  assert_device_ok(made->device, cvtm_lbfgsb_minimize(open->solver, open->x, open->objective,
+                                                      open->context, &made->result));
+}
+
+static inline void opened_resume(opened *open, fixture *made) {
+  assert_device_ok(made->device, cvtm_lbfgsb_resume(open->solver, open->x, open->objective,
+                                                    open->context, &made->result));
 }
 
 typedef enum bounds_mix { FREE, BELOW, ABOVE, BOTH, MIXED, FIXED_SOME } bounds_mix;

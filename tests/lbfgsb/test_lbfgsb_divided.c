@@ -158,10 +158,7 @@ static void solve_part(cvtm_device *device, int rank, void *context) {
   assert_device_ok(device, cvtm_device_copy_out(device, found->x + own.share.first, x,
                                                 (size_t)own.share.count * sizeof *x));
   cvtm_lbfgsb_destroy(solver);
-  cvtm_device_free(device, x);
-  cvtm_device_free(device, lower);
-  cvtm_device_free(device, upper);
-  cvtm_device_free(device, scale);
+  device_free_all(device, x, lower, upper, scale);
   free_all(own.all_x, own.g);
 }
 
@@ -235,7 +232,7 @@ static void compare(fixture made, int history, cvtm_lbfgsb_cauchy cauchy, double
   made.p.linear = made.linear;
   const run wanted = {.made = &made};
   outcome *one = solve_by(&wanted, 1);
-  assert_int_equal(one->status, CVTM_OK);
+  assert_ok(one->status);
   const size_t bytes = (size_t)made.p.n * sizeof(double);
   for (int ranks = 2; ranks <= MOST_RANKS; ++ranks) {
     outcome *several = solve_by(&wanted, ranks);
@@ -363,9 +360,8 @@ TEST(test_bad_shares) {
                                     {{0, 2048, 5000}, {2048, 2048, 5000}},
                                     {{0, 2048, 5000}, {2048, 2952, 5001}}};
   run_ranks(2, refuse_shares, shares);
-  cvtm_lbfgsb_options options;
+  DEFAULT_OPTIONS(cvtm_lbfgsb, options);
   cvtm_lbfgsb *solver = NULL;
-  cvtm_lbfgsb_defaults(&options);
   options.history = CVTM_LBFGSB_MAX_HISTORY;
   const cvtm_lbfgsb_share whole = {0, 100, 100};
   assert_int_equal(cvtm_lbfgsb_create_divided(device, &whole, &options, &solver),

@@ -44,8 +44,7 @@ TEST(test_reverse_communication) {
   assert_int_equal(made.result.evaluations, reverse.result.evaluations);
   assert_int_equal(reverse.result.stop, CVTM_STOP_ITERATIONS);
   assert_int_equal(reverse.outside, 0);
-  fixture_free(&made);
-  fixture_free(&reverse);
+  CALL_EACH(fixture_free, fixture, &made, &reverse);
 }
 
 /* A run saved in the middle of a line search and continued in another solver ends with the same
@@ -76,9 +75,7 @@ TEST(test_save) {
   assert_same_bits(made.x, restored.x, made.p.n);
   assert_int_equal(made.result.evaluations, restored.result.evaluations);
   free(bytes);
-  fixture_free(&made);
-  fixture_free(&saved);
-  fixture_free(&restored);
+  CALL_EACH(fixture_free, fixture, &made, &saved, &restored);
 }
 
 TEST(test_save_of_another_shape) {
@@ -89,8 +86,7 @@ TEST(test_save_of_another_shape) {
   const size_t size = cvtm_lbfgsb_save_bytes(open.solver);
   char *bytes = malloc(size);
   assert_int_equal(cvtm_lbfgsb_save(open.solver, bytes), CVTM_ERROR_ARGUMENT); /* no run yet */
-  assert_device_ok(device, cvtm_lbfgsb_minimize(open.solver, open.x, open.objective, open.context,
-                                                &made.result));
+  opened_minimize(&open, &made);
   assert_device_ok(device, cvtm_lbfgsb_save(open.solver, bytes));
   assert_int_equal(cvtm_lbfgsb_restore(unlike.solver, bytes, size, NULL), CVTM_ERROR_INPUT);
   assert_int_equal(
@@ -99,8 +95,7 @@ TEST(test_save_of_another_shape) {
   free(bytes);
   fixture_close(&made, &open);
   fixture_close(&other, &unlike);
-  fixture_free(&made);
-  fixture_free(&other);
+  CALL_EACH(fixture_free, fixture, &made, &other);
 }
 
 /* 13 and then 27 iterations give the bits of 40, as a graph and round by round. */
@@ -111,22 +106,18 @@ TEST(test_resume) {
     made.options.host_rounds = parts.options.host_rounds = by_host;
     assert_device_ok(device, fixture_minimize(&made));
     fixture_open(&parts, &open);
-    assert_device_ok(device, cvtm_lbfgsb_minimize(open.solver, open.x, open.objective, open.context,
-                                                  &parts.result));
+    opened_minimize(&open, &parts);
     assert_int_equal(parts.result.iterations, 13);
-    assert_device_ok(device, cvtm_lbfgsb_resume(open.solver, open.x, open.objective, open.context,
-                                                &parts.result));
+    opened_resume(&open, &parts);
     assert_int_equal(parts.result.iterations, 13); /* the limit is still that */
     parts.options.max_iterations = 40;
     assert_device_ok(device, cvtm_lbfgsb_set_options(open.solver, &parts.options));
-    assert_device_ok(device, cvtm_lbfgsb_resume(open.solver, open.x, open.objective, open.context,
-                                                &parts.result));
+    opened_resume(&open, &parts);
     fixture_close(&parts, &open);
     assert_int_equal(parts.result.iterations, 40);
     assert_int_equal(parts.result.evaluations, made.result.evaluations);
     assert_same_bits(made.x, parts.x, made.p.n);
-    fixture_free(&made);
-    fixture_free(&parts);
+    CALL_EACH(fixture_free, fixture, &made, &parts);
   }
 }
 
@@ -140,8 +131,7 @@ TEST(test_exact_cauchy) {
       made.options.cauchy = CVTM_LBFGSB_CAUCHY_EXACT;
       made.options.gradient_tolerance = 2e-8;
       made.options.max_iterations = 5000;
-      assert_device_ok(device, fixture_minimize(&made));
-      assert_int_equal(made.result.stop, CVTM_STOP_GRADIENT);
+      fixture_ends_by(&made, CVTM_STOP_GRADIENT);
       fixture_check_conditions(&made, 1e-7);
       assert_int_equal(made.outside, 0);
       fixture_free(&made);
@@ -163,8 +153,7 @@ TEST(test_exact_cauchy_ties) {
   made.options.cauchy = CVTM_LBFGSB_CAUCHY_EXACT;
   made.options.gradient_tolerance = 1e-9;
   made.options.max_iterations = 100;
-  assert_device_ok(device, fixture_minimize(&made));
-  assert_int_equal(made.result.stop, CVTM_STOP_GRADIENT);
+  fixture_ends_by(&made, CVTM_STOP_GRADIENT);
   for (int64_t i = 0; i < N; ++i) {
     assert_near(made.x[i], i % 3 == 0 ? 1.0 / 30.0 : made.upper[i], 1e-9);
   }
@@ -175,8 +164,7 @@ TEST(test_exact_cauchy_torsion) {
   fixture made = fixture_torsion(device, 50, 50);
   made.options.cauchy = CVTM_LBFGSB_CAUCHY_EXACT;
   made.options.gradient_tolerance = 1e-8;
-  assert_device_ok(device, fixture_minimize(&made));
-  assert_int_equal(made.result.stop, CVTM_STOP_GRADIENT);
+  fixture_ends_by(&made, CVTM_STOP_GRADIENT);
   assert_near(made.result.f, -0.418087632020, 1e-11);
   fixture_free(&made);
 }
@@ -213,8 +201,7 @@ TEST(test_batch) {
     x[i] = 0.25;
   }
   const batch_problem all = {PROBLEMS, N, diagonal, linear};
-  cvtm_lbfgsb_options options;
-  cvtm_lbfgsb_defaults(&options);
+  DEFAULT_OPTIONS(cvtm_lbfgsb, options);
   options.gradient_tolerance = 1e-8;
   cvtm_lbfgsb *solver = NULL;
   cvtm_lbfgsb_evaluation at;
@@ -242,9 +229,7 @@ TEST(test_batch) {
     assert_near(x[i], best, 2e-8); /* curvatures are 1 or more */
   }
   cvtm_lbfgsb_destroy(solver);
-  cvtm_device_free(device, (void *)(uintptr_t)low);
-  cvtm_device_free(device, (void *)(uintptr_t)high);
-  cvtm_device_free(device, on_device);
+  device_free_all(device, (void *)(uintptr_t)low, (void *)(uintptr_t)high, on_device);
 }
 
 static double host_quadratic(void *context, const double *x, double *g) {
@@ -336,8 +321,7 @@ TEST(test_devices_agree) {
         made[d].options.max_iterations = 3000;
         made[d].options.monitor = keep_path;
         made[d].options.monitor_context = &paths[d];
-        assert_device_ok(made[d].device, fixture_minimize(&made[d]));
-        assert_int_equal(made[d].result.stop, CVTM_STOP_GRADIENT);
+        fixture_ends_by(&made[d], CVTM_STOP_GRADIENT);
       }
       for (int k = 0; k <= COMPARED; ++k) {
         const cvtm_lbfgsb_progress *a = &paths[0].steps[k], *b = &paths[1].steps[k];
@@ -348,8 +332,7 @@ TEST(test_devices_agree) {
         assert_near(a->projected_gradient, b->projected_gradient, 1e-7 * a->projected_gradient);
       }
       assert_near(made[0].result.f, made[1].result.f, 1e-10 * fabs(made[0].result.f));
-      fixture_free(&made[0]);
-      fixture_free(&made[1]);
+      CALL_EACH(fixture_free, fixture, &made[0], &made[1]);
     }
   }
   cvtm_device_destroy(cpu);

@@ -31,8 +31,7 @@ static void compare(fixture by_passes, fixture by_panels, int iterations, double
   for (int64_t i = 0; i < by_passes.p.n; ++i) largest = fmax(largest, fabs(by_passes.x[i]));
   for (int64_t i = 0; i < by_passes.p.n; ++i)
     assert_near(by_passes.x[i], by_panels.x[i], tolerance * largest);
-  fixture_free(&by_passes);
-  fixture_free(&by_panels);
+  CALL_EACH(fixture_free, fixture, &by_passes, &by_panels);
 }
 
 static fixture with_options(fixture made, int history, cvtm_lbfgsb_cauchy cauchy) {
@@ -91,8 +90,7 @@ TEST(test_minima) {
     fixture made = fixture_torsion(device, 50, 50);
     made.options.history = histories[k];
     made.options.gradient_tolerance = 1e-6;
-    assert_device_ok(device, fixture_minimize(&made));
-    assert_int_equal(made.result.stop, CVTM_STOP_GRADIENT);
+    fixture_ends_by(&made, CVTM_STOP_GRADIENT);
     assert_near(made.result.f, -0.418087632020, 1e-9 * 0.42);
     assert_int_equal(made.outside, 0);
     fixture_free(&made);
@@ -105,8 +103,7 @@ TEST(test_full_history) {
   made.options.history = CVTM_LBFGSB_MAX_HISTORY;
   made.options.gradient_tolerance = 1e-6;
   made.options.max_iterations = 150;
-  assert_device_ok(device, fixture_minimize(&made));
-  assert_int_equal(made.result.stop, CVTM_STOP_GRADIENT);
+  fixture_ends_by(&made, CVTM_STOP_GRADIENT);
   assert_int_equal(made.result.restarts, 0);
   fixture_check_conditions(&made, 1e-5);
   fixture_free(&made);
@@ -118,7 +115,7 @@ TEST(test_same_bits) {
   fixture made[2];
   for (int k = 0; k < 2; ++k) {
     cvtm_device *own = NULL;
-    if (on_cpu) assert_int_equal(cvtm_device_create("cpu", 1 + 2 * k, &own, NULL), CVTM_OK);
+    if (on_cpu) assert_ok(cvtm_device_create("cpu", 1 + 2 * k, &own, NULL));
     made[k] = fixture_torsion(on_cpu ? own : device, 120, 110);
     made[k].options.history = 40;
     made[k].options.max_iterations = 45;
@@ -126,14 +123,12 @@ TEST(test_same_bits) {
     cvtm_device_destroy(own);
   }
   assert_memory_equal(made[0].x, made[1].x, (size_t)made[0].p.n * sizeof(double));
-  fixture_free(&made[0]);
-  fixture_free(&made[1]);
+  CALL_EACH(fixture_free, fixture, &made[0], &made[1]);
 }
 
 TEST(test_batch) {
-  cvtm_lbfgsb_options options;
+  DEFAULT_OPTIONS(cvtm_lbfgsb, options);
   cvtm_lbfgsb *solver = NULL;
-  cvtm_lbfgsb_defaults(&options);
   options.history = 30;
   assert_device_ok(device, cvtm_lbfgsb_create_batch(device, 3, 10, &options, &solver));
   cvtm_lbfgsb_destroy(solver);

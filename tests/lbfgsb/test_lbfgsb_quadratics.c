@@ -51,8 +51,7 @@ TEST(test_far_bounds_like_none) {
   assert_device_ok(device, fixture_minimize(&without));
   assert_int_equal(with.result.evaluations, without.result.evaluations);
   for (int64_t i = 0; i < 400; ++i) assert_near(with.x[i], without.x[i], 1e-9);
-  fixture_free(&with);
-  fixture_free(&without);
+  CALL_EACH(fixture_free, fixture, &with, &without);
 }
 
 /* A start outside the box is moved onto it, and that is said. */

@@ -22,8 +22,7 @@ static fixture make_quadratic(int64_t n) {
 
 TEST(test_nothing) {
   fixture made = fixture_make(device, PROBLEM_QUADRATIC, 0);
-  assert_device_ok(device, fixture_minimize(&made));
-  assert_int_equal(made.result.stop, CVTM_STOP_GRADIENT);
+  fixture_ends_by(&made, CVTM_STOP_GRADIENT);
   assert_int_equal(made.result.iterations, 0);
   fixture_free(&made);
 }
@@ -34,8 +33,7 @@ TEST(test_shorter_steps) {
     fixture made = fixture_make(device, PROBLEM_BARRIER, sizes[s]);
     for (int64_t i = 0; i < sizes[s]; ++i) made.x[i] = 0.5;
     made.options.gradient_tolerance = 1e-8;
-    assert_device_ok(device, fixture_minimize(&made));
-    assert_int_equal(made.result.stop, CVTM_STOP_GRADIENT);
+    fixture_ends_by(&made, CVTM_STOP_GRADIENT);
     for (int64_t i = 0; i < sizes[s]; ++i) assert_near(made.x[i], 0.1, 1e-8);
     fixture_free(&made);
   }
@@ -44,8 +42,7 @@ TEST(test_shorter_steps) {
 TEST(test_not_finite) {
   fixture made = fixture_make(device, PROBLEM_POISON, 5);
   for (int64_t i = 0; i < 5; ++i) made.x[i] = 1.0;
-  assert_device_ok(device, fixture_minimize(&made));
-  assert_int_equal(made.result.stop, CVTM_STOP_NOT_FINITE);
+  fixture_ends_by(&made, CVTM_STOP_NOT_FINITE);
   assert_int_equal(made.result.evaluations, 21);
   for (int64_t i = 0; i < 5; ++i) assert_near(made.x[i], 1.0, 0.0);
   made.x[3] = 0.0;
@@ -70,8 +67,7 @@ TEST(test_failing_evaluation) {
   fixture_open(&made, &open);
   assert_int_equal(cvtm_lbfgsb_minimize(open.solver, open.x, fail_at_once, NULL, NULL),
                    CVTM_ERROR_IO);
-  assert_device_ok(device, cvtm_lbfgsb_minimize(open.solver, open.x, open.objective, open.context,
-                                                &made.result));
+  opened_minimize(&open, &made);
   fixture_close(&made, &open);
   for (int64_t i = 0; i < 20; ++i) assert_true(made.x[i] >= made.lower[i]);
   fixture_free(&made);
@@ -119,8 +115,7 @@ TEST(test_monitor) {
   made.options.monitor = watch;
   made.options.monitor_context = &kept;
   made.options.max_iterations = 60;
-  assert_device_ok(device, fixture_minimize(&made));
-  assert_int_equal(made.result.stop, CVTM_STOP_ITERATIONS);
+  fixture_ends_by(&made, CVTM_STOP_ITERATIONS);
   assert_int_equal(kept.seen, 61); /* each iteration once, in order, never going up */
   assert_true(kept.last_f == made.result.f);
   assert_true(kept.step > 0.0);
@@ -139,30 +134,25 @@ TEST(test_request) {
   watched kept = {.stop_at = 5};
   made.options.monitor = watch;
   made.options.monitor_context = &kept;
-  assert_device_ok(device, fixture_minimize(&made));
-  assert_int_equal(made.result.stop, CVTM_STOP_REQUEST);
+  fixture_ends_by(&made, CVTM_STOP_REQUEST);
   const int is_cpu = cvtm_device_get_kind(device) == CVTM_DEVICE_CPU;
   const int64_t most = is_cpu ? 60 : whole.result.iterations;
   assert_true(made.result.iterations >= 5 && made.result.iterations < most);
   assert_int_equal(kept.seen, made.result.iterations + 1);
-  fixture_free(&made);
-  fixture_free(&whole);
+  CALL_EACH(fixture_free, fixture, &made, &whole);
 }
 
 TEST(test_limits) {
   fixture made = fixture_torsion(device, 30, 30);
   made.options.max_evaluations = 17;
-  assert_device_ok(device, fixture_minimize(&made));
-  assert_int_equal(made.result.stop, CVTM_STOP_EVALUATIONS);
+  fixture_ends_by(&made, CVTM_STOP_EVALUATIONS);
   assert_int_equal(made.result.evaluations, 17);
   made.options.max_evaluations = 0;
   made.options.max_seconds = 1e-9;
-  assert_device_ok(device, fixture_minimize(&made));
-  assert_int_equal(made.result.stop, CVTM_STOP_TIME);
+  fixture_ends_by(&made, CVTM_STOP_TIME);
   made.options.max_seconds = 0.0;
   made.options.decrease_tolerance = 1e-4;
-  assert_device_ok(device, fixture_minimize(&made));
-  assert_int_equal(made.result.stop, CVTM_STOP_DECREASE);
+  fixture_ends_by(&made, CVTM_STOP_DECREASE);
   assert_true(made.result.iterations >= 10);
   fixture_free(&made);
 }
@@ -186,9 +176,8 @@ TEST(test_end_of_decrease) {
 }
 
 TEST(test_refusals) {
-  cvtm_lbfgsb_options options;
+  DEFAULT_OPTIONS(cvtm_lbfgsb, options);
   cvtm_lbfgsb *solver = NULL;
-  cvtm_lbfgsb_defaults(&options);
   options.history = CVTM_LBFGSB_MAX_HISTORY + 1;
   assert_int_equal(cvtm_lbfgsb_create(device, 10, &options, &solver), CVTM_ERROR_ARGUMENT);
   options.history = 0;
@@ -219,8 +208,7 @@ TEST(test_refusals) {
   options.history = 9;
   assert_int_equal(cvtm_lbfgsb_set_options(solver, &options), CVTM_ERROR_ARGUMENT);
   cvtm_lbfgsb_destroy(solver);
-  cvtm_device_free(device, (void *)(uintptr_t)lower);
-  cvtm_device_free(device, (void *)(uintptr_t)upper);
+  device_free_all(device, (void *)(uintptr_t)lower, (void *)(uintptr_t)upper);
 }
 
 /* A solver created for more variables, and used with them, gives the same bits as one created for
@@ -236,8 +224,7 @@ TEST(test_size) {
   opened first;
   large.options.max_iterations = 20;
   fixture_open(&large, &first);
-  assert_device_ok(device, cvtm_lbfgsb_minimize(first.solver, first.x, first.objective,
-                                                first.context, &large.result));
+  opened_minimize(&first, &large);
   larger = first.solver;
   assert_int_equal(cvtm_lbfgsb_set_size(larger, large.p.n + 1), CVTM_ERROR_ARGUMENT);
   assert_int_equal(cvtm_lbfgsb_set_size(larger, -1), CVTM_ERROR_ARGUMENT);
@@ -251,9 +238,7 @@ TEST(test_size) {
   fixture_close(&large, &first);
   assert_int_equal(borrowed.result.iterations, own.result.iterations);
   assert_memory_equal(borrowed.x, own.x, (size_t)own.p.n * sizeof *own.x);
-  fixture_free(&own);
-  fixture_free(&borrowed);
-  fixture_free(&large);
+  CALL_EACH(fixture_free, fixture, &own, &borrowed, &large);
 }
 
 /* With powers of two nothing is rounded: scaling by s and the problem rewritten for
@@ -277,8 +262,7 @@ TEST(test_scaling) {
   assert_int_equal(scaled.result.iterations, 25);
   assert_true(scaled.result.projected_gradient == rewritten.result.projected_gradient);
   for (int64_t i = 0; i < N; ++i) assert_true(scaled.x[i] == scaled.scale[i] * rewritten.x[i]);
-  fixture_free(&scaled);
-  fixture_free(&rewritten);
+  CALL_EACH(fixture_free, fixture, &scaled, &rewritten);
 }
 
 TEST(test_same_bits) {

@@ -39,9 +39,7 @@ static subject make(cvtm_device *on, cvtm_minpack2_kind kind,
 }
 
 static void discard(subject *s) {
-  cvtm_device_free(s->device, s->x);
-  cvtm_device_free(s->device, s->f);
-  cvtm_device_free(s->device, s->g);
+  device_free_all(s->device, s->x, s->f, s->g);
   cvtm_minpack2_destroy(s->problem);
   free_all(s->host_x, s->host_g);
 }
@@ -316,8 +314,7 @@ static void set_bounds(subject *s, cvtm_lbfgsb *solver, box bounds) {
     free(ones);
   }
   assert_device_ok(s->device, cvtm_lbfgsb_set_bounds(solver, lower, upper));
-  cvtm_device_free(s->device, lower);
-  cvtm_device_free(s->device, upper);
+  device_free_all(s->device, lower, upper);
 }
 
 /* Runs until the decrease of f is rounding. */
@@ -331,8 +328,7 @@ TEST(test_minima) {
       if (row->parameter[k] != 0.0) options.parameter[k] = row->parameter[k];
     }
     subject s = make(device, row->kind, &options);
-    cvtm_lbfgsb_options how;
-    cvtm_lbfgsb_defaults(&how);
+    DEFAULT_OPTIONS(cvtm_lbfgsb, how);
     how.max_iterations = 20000;
     cvtm_lbfgsb *solver = NULL;
     cvtm_lbfgsb_result result;

@@ -40,15 +40,6 @@ static inline void grid_case_free(grid_case *g) {
   free_all(g->diagonal, g->horizontal, g->vertical, g->b, g->lower, g->upper, g->x, g->mask);
 }
 
-static inline void *grid_copy_in(cvtm_device *device, const void *host, int64_t count,
-                                 size_t size) {
-  if (!host) return NULL;
-  void *made = NULL;
-  assert_device_ok(device, cvtm_device_allocate(device, count, size, &made));
-  assert_device_ok(device, cvtm_device_copy_in(device, made, host, (size_t)count * size));
-  return made;
-}
-
 /* A solver and the arrays it borrows. */
 typedef struct grid_run {
   cvtm_lcp *lcp;
@@ -65,15 +56,15 @@ static inline grid_run grid_run_open(cvtm_device *device, const grid_case *g) {
   run.grid.constant = g->constant;
   run.grid.mass = g->mass;
   run.grid.neumann = g->neumann;
-  run.grid.diagonal = grid_copy_in(device, g->diagonal, count, sizeof(double));
+  run.grid.diagonal = copied_in(device, g->diagonal, count, sizeof(double));
   run.grid.horizontal =
-      grid_copy_in(device, g->horizontal, (g->width + 1) * g->height, sizeof(double));
-  run.grid.vertical = grid_copy_in(device, g->vertical, g->width * (g->height + 1), sizeof(double));
-  run.grid.mask = grid_copy_in(device, g->mask, count, 1);
-  run.b = grid_copy_in(device, g->b, count, sizeof(double));
-  run.lower = grid_copy_in(device, g->lower, count, sizeof(double));
-  run.upper = grid_copy_in(device, g->upper, count, sizeof(double));
-  run.x = grid_copy_in(device, g->x, count, sizeof(double));
+      copied_in(device, g->horizontal, (g->width + 1) * g->height, sizeof(double));
+  run.grid.vertical = copied_in(device, g->vertical, g->width * (g->height + 1), sizeof(double));
+  run.grid.mask = copied_in(device, g->mask, count, 1);
+  run.b = copied_in(device, g->b, count, sizeof(double));
+  run.lower = copied_in(device, g->lower, count, sizeof(double));
+  run.upper = copied_in(device, g->upper, count, sizeof(double));
+  run.x = copied_in(device, g->x, count, sizeof(double));
   assert_device_ok(device,
                    cvtm_lcp_create_grid(device, g->width, g->height, &g->options, &run.lcp));
   assert_device_ok(device, cvtm_lcp_set_grid(run.lcp, &run.grid));
@@ -89,14 +80,9 @@ static inline void grid_run_solve(cvtm_device *device, grid_run *run, grid_case 
 
 static inline void grid_run_close(cvtm_device *device, grid_run *run) {
   cvtm_lcp_destroy(run->lcp);
-  cvtm_device_free(device, (void *)run->grid.diagonal);
-  cvtm_device_free(device, (void *)run->grid.horizontal);
-  cvtm_device_free(device, (void *)run->grid.vertical);
-  cvtm_device_free(device, (void *)run->grid.mask);
-  cvtm_device_free(device, run->b);
-  cvtm_device_free(device, run->lower);
-  cvtm_device_free(device, run->upper);
-  cvtm_device_free(device, run->x);
+  device_free_all(device, (void *)run->grid.diagonal, (void *)run->grid.horizontal,
+                  (void *)run->grid.vertical, (void *)run->grid.mask, run->b, run->lower,
+                  run->upper, run->x);
 }
 
 static inline void grid_case_solve(cvtm_device *device, grid_case *g) {

@@ -34,6 +34,11 @@ static void check_solved(const grid_case *g) {
   assert_near("energy", g->result.energy, grid_energy(g), 1e-11 * fabs(g->result.energy));
 }
 
+static void solve_and_check(grid_case *g) {
+  grid_case_solve(device, g);
+  check_solved(g);
+}
+
 typedef struct known {
   obstacle kind;
   int64_t m, active, cycles; /* cycles: the most that tnnmg may take */
@@ -55,8 +60,7 @@ TEST(test_known_answers) {
   for (size_t a = 0; a < sizeof answers / sizeof *answers; ++a) {
     const known *k = &answers[a];
     grid_case g = obstacle_make(k->kind, k->m);
-    grid_case_solve(device, &g);
-    check_solved(&g);
+    solve_and_check(&g);
     assert_int_equal(g.result.active_lower, k->active);
     if (g.result.iterations > k->cycles) {
       fail_msg("case %zu: %lld cycles, not at most %lld", a, (long long)g.result.iterations,
@@ -89,8 +93,7 @@ TEST(test_starts) {
     for (int nested = 0; nested < 2; ++nested) {
       grid_case g = obstacle_make((obstacle)kind, 255);
       g.options.nested = nested;
-      grid_case_solve(device, &g);
-      check_solved(&g);
+      solve_and_check(&g);
       if (g.result.iterations > most[nested][kind]) {
         fail_msg("problem %d, nested %d: %lld cycles, not at most %lld", kind, nested,
                  (long long)g.result.iterations, (long long)most[nested][kind]);
@@ -104,12 +107,10 @@ TEST(test_psor) {
   grid_case g = obstacle_make(MEMBRANE, 63);
   g.options.method = CVTM_LCP_PSOR;
   g.options.max_iterations = 20000;
-  grid_case_solve(device, &g);
-  check_solved(&g);
+  solve_and_check(&g);
   const int64_t plain = g.result.iterations;
   g.options.omega = 1.8;
-  grid_case_solve(device, &g);
-  check_solved(&g);
+  solve_and_check(&g);
   assert_true(g.result.iterations < plain / 2); /* what overrelaxation is for */
   g.options.max_iterations = 10;
   grid_case_solve(device, &g);
@@ -122,8 +123,7 @@ TEST(test_linear) {
   grid_case g = obstacle_make(MEMBRANE, 127);
   free(g.lower);
   g.lower = NULL;
-  grid_case_solve(device, &g);
-  check_solved(&g);
+  solve_and_check(&g);
   assert_int_equal(g.result.active_lower + g.result.active_upper, 0);
   assert_true(g.result.iterations <= 12);
   grid_case_free(&g);
@@ -139,8 +139,7 @@ TEST(test_any_size) {
     const double h = 1.0 / (double)((g.width < g.height ? g.width : g.height) + 1);
     g.lower = grid_doubles(count, -0.05);
     for (int64_t k = 0; k < count; ++k) g.b[k] = -h * h;
-    grid_case_solve(device, &g);
-    check_solved(&g);
+    solve_and_check(&g);
     if (g.result.iterations > 12) {
       fail_msg("%lld x %lld: %lld cycles", (long long)g.width, (long long)g.height,
                (long long)g.result.iterations);
@@ -173,8 +172,7 @@ TEST(test_stretched) {
                {127, 130, 10}, {2, 200, 50},    {200, 3, 1e5}, {1, 40, 100}};
   for (size_t k = 0; k < sizeof grids / sizeof *grids; ++k) {
     grid_case g = stretched_make(grids[k].width, grids[k].height, grids[k].aspect);
-    grid_case_solve(device, &g);
-    check_solved(&g);
+    solve_and_check(&g);
     if (g.result.iterations > 11) { /* 9 are needed */
       fail_msg("%lld x %lld: %lld cycles", (long long)g.width, (long long)g.height,
                (long long)g.result.iterations);
@@ -211,9 +209,7 @@ TEST(test_first_links_after_constants) {
       if (method != CVTM_LCP_PSOR) check_solved(&before);
       grid_run_close(device, &run);
       grid_run_close(device, &links);
-      grid_case_free(&alone);
-      grid_case_free(&after);
-      grid_case_free(&before);
+      CALL_EACH(grid_case_free, grid_case, &alone, &after, &before);
     }
   }
 }
@@ -232,8 +228,7 @@ TEST(test_monitor) {
   g.options.monitor = collect;
   g.options.monitor_context = seen;
   g.options.nested = 0;
-  grid_case_solve(device, &g);
-  check_solved(&g);
+  solve_and_check(&g);
   assert_int_equal((int64_t)seen[0], g.result.iterations + 1);
   assert_true(seen[1] == g.result.natural_residual);
   seen[0] = 0;
@@ -252,8 +247,7 @@ TEST(test_reruns_and_threads) {
   cvtm_device_destroy(one);
   assert_memory_equal(first.x, again.x, (size_t)(130 * 130) * sizeof(double));
   assert_true(first.result.natural_residual == again.result.natural_residual);
-  grid_case_free(&first);
-  grid_case_free(&again);
+  CALL_EACH(grid_case_free, grid_case, &first, &again);
 }
 
 /* Whatever device this runs on follows the CPU's iterates to rounding: cycles that amplify
@@ -270,8 +264,7 @@ static void check_agreement(cvtm_device *cpu, int64_t m, int method) {
                here.x[k], there.x[k]);
     }
   }
-  grid_case_free(&here);
-  grid_case_free(&there);
+  CALL_EACH(grid_case_free, grid_case, &here, &there);
 }
 
 TEST(test_devices_agree) {
@@ -294,8 +287,7 @@ TEST(test_plain_kernels_agree) {
       check_agreement(cpu, k % 2 ? 140 : 203, method);
     }
     grid_case g = obstacle_make(TORSION, 255);
-    grid_case_solve(device, &g);
-    check_solved(&g);
+    solve_and_check(&g);
     assert_int_equal(g.result.active_lower, 19304);
     grid_case_free(&g);
   }

@@ -5,8 +5,7 @@
 
 static cvtm_device *device;
 
-/* --- the independent solver: primal-dual active set with dense elimination ----------------------
- */
+/* --- the independent solver: primal-dual active set with dense elimination -------------- */
 
 /* Solves the n x n system in place (partial pivoting); the solution replaces right. */
 static void eliminate(int64_t n, double *a, double *right) {
@@ -243,8 +242,7 @@ TEST(test_new_coefficients) {
   check_converged(&g, 0, 30);
   grid_run_close(device, &run);
   grid_run_close(device, &other);
-  grid_case_free(&g);
-  grid_case_free(&h);
+  CALL_EACH(grid_case_free, grid_case, &g, &h);
 }
 
 TEST_DEVICE_MAIN_AS(device, 0)

@@ -5,6 +5,7 @@
 #include "base/portable.h"
 #include "lcp/problems/complementarity.h"
 #include "lcp/hlcp.h"
+#include "splitmix64.h"
 
 typedef struct outcome {
   cvtm_hlcp_result result;
@@ -47,14 +48,12 @@ static outcome solve(cvtm_device *device, const cvtm_hlcp_problem *p,
 
 static cvtm_hlcp_problem example(int number, int64_t size) {
   cvtm_hlcp_problem p;
-  cvtm_error error;
-  assert_int_equal(cvtm_hlcp_example(number, size, &p, &error), CVTM_OK);
+  assert_ok(cvtm_hlcp_example(number, size, &p, NULL));
   return p;
 }
 
 static cvtm_hlcp_options options_of(int number, cvtm_hlcp_method method, int64_t splits) {
-  cvtm_hlcp_options o;
-  cvtm_hlcp_defaults(&o);
+  DEFAULT_OPTIONS(cvtm_hlcp, o);
   o.method = method;
   o.splits = splits;
   o.scaling = CVTM_HLCP_OMEGA_NUMBER;
@@ -217,8 +216,7 @@ TEST_ON_DEVICE(family_follows_the_equations) {
 }
 
 static void put_identity(cvtm_csr *m, int64_t n, double value) {
-  cvtm_error error;
-  assert_int_equal(cvtm_csr_create(n, n, n, m, &error), CVTM_OK);
+  assert_ok(cvtm_csr_create(n, n, n, m, NULL));
   for (int64_t i = 0; i < n; ++i) {
     m->row_start[i + 1] = i + 1;
     m->column[i] = (int32_t)i;
@@ -284,10 +282,9 @@ static cvtm_hlcp_problem bearing(int64_t size) {
   const int64_t n = size - 1; /* p(0) and p(2 pi) are given */
   const double step = 2 * CVTM_PI / (double)size;
   cvtm_hlcp_problem p = {.q = calloc((size_t)n, sizeof(double))};
-  cvtm_error error;
   assert_non_null(p.q);
-  assert_int_equal(cvtm_csr_create(n, n, 3 * n - 2, &p.a, &error), CVTM_OK);
-  assert_int_equal(cvtm_csr_create(n, n, 2 * n - 1, &p.b, &error), CVTM_OK);
+  assert_ok(cvtm_csr_create(n, n, 3 * n - 2, &p.a, NULL));
+  assert_ok(cvtm_csr_create(n, n, 2 * n - 1, &p.b, NULL));
   for (int64_t i = 0; i < n; ++i) {
     const double left = 1 + 0.5 * cos(((double)i + 0.5) * step);
     const double right = 1 + 0.5 * cos(((double)i + 1.5) * step);
@@ -308,8 +305,7 @@ static cvtm_hlcp_problem bearing(int64_t size) {
 
 TEST_ON_DEVICE(newton_on_the_bearing) {
   cvtm_hlcp_problem p = bearing(1024);
-  cvtm_hlcp_options o;
-  cvtm_hlcp_defaults(&o);
+  DEFAULT_OPTIONS(cvtm_hlcp, o);
   o.method = CVTM_HLCP_NEWTON;
   outcome got = solve(device, &p, &o);
   assert_int_equal(got.result.stop, CVTM_LCP_CONVERGED);
@@ -331,8 +327,7 @@ TEST_ON_DEVICE(sweeps_on_the_bearing) {
   static const int64_t counts[][2] = {{32, 132}, {64, 722}, {128, 3074}};
   for (int k = 0; k < 3; ++k) {
     cvtm_hlcp_problem p = bearing(counts[k][0]);
-    cvtm_hlcp_options o;
-    cvtm_hlcp_defaults(&o);
+    DEFAULT_OPTIONS(cvtm_hlcp, o);
     o.method = CVTM_HLCP_MMGS;
     o.splits = 1;
     o.start = 0;
@@ -366,11 +361,6 @@ TEST_ON_DEVICE(newton_with_krylov) {
 
 /* --- random pairs --------------------------------------------------------------------- */
 
-static double uniform(uint64_t *seed) {
-  *seed = *seed * 6364136223846793005ULL + 1442695040888963407ULL;
-  return (double)(*seed >> 11) / 9007199254740992.0;
-}
-
 enum { RANDOM_ROWS = 150 };
 
 /* A strictly dominant, B inside A's pattern with the same signs and, with Omega = D_A / D_B, not
@@ -378,12 +368,11 @@ enum { RANDOM_ROWS = 150 };
 static cvtm_hlcp_problem random_pair(uint64_t seed, double *z, double *w) {
   const int64_t n = RANDOM_ROWS;
   cvtm_hlcp_problem p = {.q = calloc((size_t)n, sizeof(double))};
-  cvtm_error error;
   assert_non_null(p.q);
-  assert_int_equal(cvtm_csr_create(n, n, n * n, &p.a, &error), CVTM_OK);
-  assert_int_equal(cvtm_csr_create(n, n, n * n, &p.b, &error), CVTM_OK);
+  assert_ok(cvtm_csr_create(n, n, n * n, &p.a, NULL));
+  assert_ok(cvtm_csr_create(n, n, n * n, &p.b, NULL));
   for (int64_t i = 0; i < n; ++i) {
-    const double value = uniform(&seed);
+    const double value = congruential_unit(&seed);
     z[i] = i % 2 == 0 ? value : 0;
     w[i] = i % 2 == 0 ? 0 : value;
   }
@@ -392,13 +381,13 @@ static cvtm_hlcp_problem random_pair(uint64_t seed, double *z, double *w) {
     double sum = 0;
     int64_t diagonal = 0;
     for (int64_t j = 0; j < n; ++j) {
-      if (i != j && uniform(&seed) > 0.04) continue;
-      const double a = i == j ? 0 : 2 * uniform(&seed) - 1;
+      if (i != j && congruential_unit(&seed) > 0.04) continue;
+      const double a = i == j ? 0 : 2 * congruential_unit(&seed) - 1;
       if (i == j) diagonal = entries;
       sum += fabs(a);
       p.a.column[entries] = p.b.column[entries] = (int32_t)j;
       p.a.value[entries] = a;
-      p.b.value[entries++] = a * uniform(&seed); /* D_A = D_B below, so Omega = I */
+      p.b.value[entries++] = a * congruential_unit(&seed); /* D_A = D_B below, so Omega = I */
     }
     p.a.value[diagonal] = 1.2 * sum + 0.1;
     p.b.value[diagonal] = p.a.value[diagonal];
@@ -415,8 +404,7 @@ TEST_ON_DEVICE(random_pairs_converge) {
   double z[RANDOM_ROWS], w[RANDOM_ROWS];
   for (uint64_t seed = 1; seed <= 6; ++seed) {
     cvtm_hlcp_problem p = random_pair(seed, z, w);
-    cvtm_hlcp_options o;
-    cvtm_hlcp_defaults(&o);
+    DEFAULT_OPTIONS(cvtm_hlcp, o);
     o.tolerance = 1e-10;
     const cvtm_hlcp_method methods[] = {CVTM_HLCP_MMJ, CVTM_HLCP_MMGS, CVTM_HLCP_NEWTON};
     for (int k = 0; k < 3; ++k) {
@@ -493,9 +481,7 @@ TEST_ON_DEVICE(bad_input_is_refused) {
   assert_int_equal(cvtm_hlcp_solve(hlcp, q, NULL, 0, z, w, &result), CVTM_ERROR_INPUT);
   assert_non_null(strstr(cvtm_device_error(device)->message, "q: row 8"));
   cvtm_hlcp_destroy(hlcp);
-  cvtm_device_free(device, q);
-  cvtm_device_free(device, z);
-  cvtm_device_free(device, w);
+  device_free_all(device, q, z, w);
   cvtm_hlcp_problem_free(&whole);
 }
 
@@ -552,8 +538,7 @@ TEST(reruns_are_bit_identical) {
   assert_int_equal(got[0].result.splits, got[1].result.splits);
   assert_memory_equal(got[0].x, got[1].x, 3600 * sizeof(double));
   assert_true(got[0].result.residual == got[1].result.residual);
-  outcome_free(&got[0]);
-  outcome_free(&got[1]);
+  CALL_EACH(outcome_free, outcome, &got[0], &got[1]);
   cvtm_hlcp_problem_free(&p);
 }
 

@@ -8,8 +8,7 @@ enum { WIDTH = 24, HEIGHT = 17, PIXELS = WIDTH * HEIGHT };
 /* lambda times the Neumann Laplacian plus a constant diagonal. */
 static cvtm_csr laplacian(double lambda, double diagonal) {
   cvtm_csr m;
-  cvtm_error error;
-  assert_int_equal(cvtm_csr_create(PIXELS, PIXELS, 5 * PIXELS, &m, &error), CVTM_OK);
+  assert_ok(cvtm_csr_create(PIXELS, PIXELS, 5 * PIXELS, &m, NULL));
   int64_t count = 0;
   for (int64_t p = 0; p < PIXELS; ++p) {
     const int64_t shifts[] = {-WIDTH, -1, 0, 1, WIDTH};
@@ -30,13 +29,6 @@ static cvtm_csr laplacian(double lambda, double diagonal) {
   return m;
 }
 
-static double *upload(cvtm_device *device, const double *values) {
-  double *memory = NULL;
-  assert_device_ok(device, cvtm_device_allocate(device, PIXELS, CVTM_TYPED(memory)));
-  assert_device_ok(device, cvtm_device_copy_in(device, memory, values, PIXELS * sizeof *memory));
-  return memory;
-}
-
 static void download(cvtm_device *device, double *values, const double *memory) {
   assert_device_ok(device, cvtm_device_copy_out(device, values, memory, PIXELS * sizeof *values));
 }
@@ -55,7 +47,7 @@ TEST_ON_DEVICE(equals_the_sparse_solution) {
         q[p] -= l.value[e] * rho[l.column[e]];
     }
     double *memory[4]; /* q, x, z, w */
-    for (int v = 0; v < 4; ++v) memory[v] = upload(device, q);
+    for (int v = 0; v < 4; ++v) memory[v] = copied_in(device, q, PIXELS, sizeof(double));
     cvtm_hlcp_grid *grid = NULL;
     cvtm_hlcp_result result;
     const cvtm_lcp_grid links = {
@@ -70,8 +62,7 @@ TEST_ON_DEVICE(equals_the_sparse_solution) {
     download(device, got_w, memory[3]);
 
     cvtm_hlcp *hlcp = NULL;
-    cvtm_hlcp_options options;
-    cvtm_hlcp_defaults(&options);
+    DEFAULT_OPTIONS(cvtm_hlcp, options);
     options.method = CVTM_HLCP_NEWTON;
     options.tolerance = 1e-10;
     assert_device_ok(device, cvtm_hlcp_create(device, &a, &b, &options, &hlcp));
@@ -86,9 +77,7 @@ TEST_ON_DEVICE(equals_the_sparse_solution) {
       assert_true(fabs(got_z[p] - z[p]) < 3e-9 && fabs(got_w[p] - w[p]) < 3e-9);
     }
     for (int v = 0; v < 4; ++v) cvtm_device_free(device, memory[v]);
-    cvtm_csr_free(&a);
-    cvtm_csr_free(&b);
-    cvtm_csr_free(&l);
+    CALL_EACH(cvtm_csr_free, cvtm_csr, &a, &b, &l);
   }
 }
 
@@ -101,7 +90,7 @@ TEST_ON_DEVICE(refuses_what_is_not_finite) {
     double q[PIXELS] = {0};
     q[PIXELS / 2] = wrong[k];
     double *memory[4];
-    for (int v = 0; v < 4; ++v) memory[v] = upload(device, q);
+    for (int v = 0; v < 4; ++v) memory[v] = copied_in(device, q, PIXELS, sizeof(double));
     cvtm_hlcp_result result;
     assert_int_equal(cvtm_hlcp_grid_solve(grid, &links, 1, 9, memory[0], memory[1], 0, memory[2],
                                           memory[3], &result),
@@ -125,7 +114,7 @@ TEST_ON_DEVICE(stretched_links_in_a_used_solver) {
   assert_device_ok(device, cvtm_device_allocate(device, DOWN, CVTM_TYPED(vertical)));
   assert_device_ok(device, cvtm_device_copy_in(device, horizontal, across, sizeof across));
   assert_device_ok(device, cvtm_device_copy_in(device, vertical, down, sizeof down));
-  for (int v = 0; v < 4; ++v) memory[v] = upload(device, q);
+  for (int v = 0; v < 4; ++v) memory[v] = copied_in(device, q, PIXELS, sizeof(double));
   const cvtm_lcp_grid constant = {.width = WIDTH, .height = HEIGHT, .constant = 1, .neumann = 1};
   const cvtm_lcp_grid stretched = {
       .width = WIDTH, .height = HEIGHT, .horizontal = horizontal, .vertical = vertical};
@@ -143,8 +132,7 @@ TEST_ON_DEVICE(stretched_links_in_a_used_solver) {
   }
   assert_memory_equal(found[0], found[1], sizeof found[0]);
   for (int v = 0; v < 4; ++v) cvtm_device_free(device, memory[v]);
-  cvtm_device_free(device, horizontal);
-  cvtm_device_free(device, vertical);
+  device_free_all(device, horizontal, vertical);
 }
 
 TEST_DEVICE_MAIN()

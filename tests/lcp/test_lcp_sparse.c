@@ -1,6 +1,6 @@
 /* Complementarity problems given by sparse matrices: published figures, random problems against
  * an independent solver, cycle counts, stops and refusals. */
-#include "test_devices.h"
+#include "grid_problems.h"
 
 #include "base/random.h"
 #include "lcp/problems/complementarity.h"
@@ -19,17 +19,8 @@ typedef struct vectors {
   const double *b, *lower, *upper;
 } vectors;
 
-static double *to_device(cvtm_device *device, const double *from, int64_t count) {
-  if (from == NULL) return NULL;
-  double *memory = NULL;
-  assert_device_ok(device, cvtm_device_allocate(device, count, CVTM_TYPED(memory)));
-  assert_device_ok(device, cvtm_device_copy_in(device, memory, from, (size_t)count * sizeof *from));
-  return memory;
-}
-
 static cvtm_lcp_options options_of(const setting *s) {
-  cvtm_lcp_options options;
-  cvtm_lcp_defaults(&options);
+  DEFAULT_OPTIONS(cvtm_lcp, options);
   options.method = s->method;
   options.tolerance = s->tolerance;
   options.nested = s->nested;
@@ -45,14 +36,13 @@ static cvtm_lcp_result solve_on(cvtm_device *device, const cvtm_csr *a, int64_t 
   cvtm_lcp_result result;
   assert_device_ok(device, cvtm_lcp_create(device, a, s->has_grid ? width : 0,
                                            s->has_grid ? height : 0, &options, &lcp));
-  double *b = to_device(device, v.b, n), *lower = to_device(device, v.lower, n);
-  double *upper = to_device(device, v.upper, n), *to = to_device(device, x, n);
+  double *b = copied_in(device, v.b, n, sizeof(double)),
+         *lower = copied_in(device, v.lower, n, sizeof(double));
+  double *upper = copied_in(device, v.upper, n, sizeof(double)),
+         *to = copied_in(device, x, n, sizeof(double));
   assert_device_ok(device, cvtm_lcp_solve(lcp, b, lower, upper, to, 0, &result));
   assert_device_ok(device, cvtm_device_copy_out(device, x, to, (size_t)n * sizeof *x));
-  cvtm_device_free(device, b);
-  cvtm_device_free(device, lower);
-  cvtm_device_free(device, upper);
-  cvtm_device_free(device, to);
+  device_free_all(device, b, lower, upper, to);
   cvtm_lcp_destroy(lcp);
   return result;
 }
@@ -65,18 +55,7 @@ typedef struct solved {
 
 /* An unloaded membrane over a hemisphere (Bueler, "PETSc for Partial Differential Equations"):
  * -2 < x, y < 2, the exact solution is known. */
-enum { HEMISPHERE = CVTM_MODEL_TORSION + 1 };
-
-static double hemisphere_obstacle(double r) {
-  const double r0 = 0.9, height = sqrt(1 - r0 * r0);
-  return r <= r0 ? sqrt(1 - r * r) : height - r0 / height * (r - r0);
-}
-
-/* The obstacle for r <= a, where it is in contact, and a harmonic function beyond. */
-static double hemisphere_exact(double r) {
-  const double a = 0.6979651482233735, slope = 0.6802594118917167, shift = 0.4715198934021099;
-  return r <= a ? hemisphere_obstacle(r) : shift - slope * log(r);
-}
+enum { SPHERE = CVTM_MODEL_TORSION + 1 };
 
 /* Distance of node (i, j) from the centre; nodes -1, width, height are on the boundary. */
 static double radius(const cvtm_model_problem *p, int64_t i, int64_t j) {
@@ -89,12 +68,12 @@ static void fill_hemisphere(cvtm_model_problem *p) {
   for (int64_t j = 0; j < p->height; ++j) {
     for (int64_t i = 0; i < p->width; ++i) {
       double boundary = 0;
-      if (i == 0) boundary += hemisphere_exact(radius(p, -1, j));
-      if (i == p->width - 1) boundary += hemisphere_exact(radius(p, p->width, j));
-      if (j == 0) boundary += hemisphere_exact(radius(p, i, -1));
-      if (j == p->height - 1) boundary += hemisphere_exact(radius(p, i, p->height));
+      if (i == 0) boundary += hemisphere_exact(radius(p, -1, j), 0);
+      if (i == p->width - 1) boundary += hemisphere_exact(radius(p, p->width, j), 0);
+      if (j == 0) boundary += hemisphere_exact(radius(p, i, -1), 0);
+      if (j == p->height - 1) boundary += hemisphere_exact(radius(p, i, p->height), 0);
       p->b[j * p->width + i] = boundary;
-      p->lower[j * p->width + i] = hemisphere_obstacle(radius(p, i, j));
+      p->lower[j * p->width + i] = hemisphere_obstacle(radius(p, i, j), 0);
     }
   }
 }
@@ -102,18 +81,16 @@ static void fill_hemisphere(cvtm_model_problem *p) {
 static double hemisphere_error(const cvtm_model_problem *p, const double *x) {
   double largest = 0;
   for (int64_t k = 0; k < p->width * p->height; ++k)
-    largest = fmax(largest, fabs(x[k] - hemisphere_exact(radius(p, k % p->width, k / p->width))));
+    largest =
+        fmax(largest, fabs(x[k] - hemisphere_exact(radius(p, k % p->width, k / p->width), 0)));
   return largest;
 }
 
 static solved solve_model(cvtm_device *device, int model, int64_t width, int64_t height,
                           const setting *s) {
   solved out;
-  cvtm_error error = {CVTM_OK, ""};
-  assert_int_equal(
-      cvtm_model_problem_create((cvtm_model)model, width, height, 1, &out.problem, &error),
-      CVTM_OK);
-  if (model == HEMISPHERE) fill_hemisphere(&out.problem);
+  assert_ok(cvtm_model_problem_create((cvtm_model)model, width, height, 1, &out.problem, NULL));
+  if (model == SPHERE) fill_hemisphere(&out.problem);
   out.x = calloc((size_t)(width * height), sizeof *out.x);
   assert_non_null(out.x);
   const vectors v = {out.problem.b, out.problem.lower, NULL};
@@ -165,7 +142,7 @@ TEST_ON_DEVICE(errors_of_the_hemisphere) {
   } rows[] = {{63, 421, 5.991417e-4}, {255, 6377, 9.339532e-5}};
   for (size_t k = 0; k < 2; ++k) {
     const setting s = {CVTM_LCP_TNNMG, 1e-11, 1, 1, 0};
-    solved h = solve_model(device, HEMISPHERE, rows[k].size, rows[k].size, &s);
+    solved h = solve_model(device, SPHERE, rows[k].size, rows[k].size, &s);
     assert_int_equal(h.result.active_lower, rows[k].active);
     const double error = hemisphere_error(&h.problem, h.x);
     assert_true(fabs(error / rows[k].error - 1) < 1e-6); /* the digits printed */
@@ -179,7 +156,7 @@ TEST_ON_DEVICE(errors_of_the_hemisphere) {
  * not depend on the size: the same limits hold here. */
 TEST_ON_DEVICE(cycle_counts) {
   static const int64_t published[] = {6, 8, 7};
-  static const int models[] = {CVTM_MODEL_MEMBRANE, CVTM_MODEL_TORSION, HEMISPHERE};
+  static const int models[] = {CVTM_MODEL_MEMBRANE, CVTM_MODEL_TORSION, SPHERE};
   for (size_t k = 0; k < 3; ++k) {
     const setting s = {CVTM_LCP_TNNMG, 1e-8, 1, 1, 0};
     solved p = solve_model(device, models[k], 127, 127, &s);
@@ -219,8 +196,7 @@ TEST_ON_DEVICE(grids_of_any_shape) {
   }
 }
 
-/* --- random problems -----------------------------------------------------------------------------
- */
+/* --- random problems -------------------------------------------------------------------- */
 
 typedef struct random_problem {
   cvtm_csr a;
@@ -248,7 +224,7 @@ static random_problem make_problem(int64_t n, int is_m, int is_symmetric, int is
       dense[j * n + i] = sign * (is_symmetric ? link : link * uniform(seed, 4, i * n + j));
     }
   }
-  assert_int_equal(cvtm_csr_create(n, n, n * n, &p.a, NULL), CVTM_OK);
+  assert_ok(cvtm_csr_create(n, n, n * n, &p.a, NULL));
   int64_t count = 0;
   for (int64_t i = 0; i < n; ++i) {
     double sum = 0;
@@ -376,7 +352,7 @@ TEST_ON_DEVICE(rows_may_differ_in_scale) {
 static random_problem make_transport(int64_t side, double speed, uint64_t seed) {
   random_problem p = make_problem(side * side, 1, 0, 1, seed);
   cvtm_csr_free(&p.a);
-  assert_int_equal(cvtm_csr_create(side * side, side * side, 5 * side * side, &p.a, NULL), CVTM_OK);
+  assert_ok(cvtm_csr_create(side * side, side * side, 5 * side * side, &p.a, NULL));
   int64_t to = 0;
   for (int64_t k = 0; k < side * side; ++k) {
     const int64_t i = k % side, j = k / side, step[5] = {-side, -1, 0, 1, side};
@@ -417,14 +393,12 @@ TEST_ON_DEVICE(grids_may_be_unknown) {
   assert_int_equal(without.result.stop, CVTM_LCP_CONVERGED);
   assert_true(without.result.iterations < 60);
   assert_int_equal(with.result.active_lower, without.result.active_lower);
-  solved_free(&with);
-  solved_free(&without);
+  CALL_EACH(solved_free, solved, &with, &without);
 }
 
 /* A membrane whose stiffness jumps between discs, tiles or from node to node. */
 static cvtm_csr jumping_matrix(int64_t side, double jump, int kind) {
   cvtm_csr a;
-  cvtm_error error = {CVTM_OK, ""};
   double *stiff = malloc((size_t)(side * side) * sizeof *stiff);
   assert_non_null(stiff);
   for (int64_t k = 0; k < side * side; ++k) {
@@ -439,8 +413,7 @@ static cvtm_csr jumping_matrix(int64_t side, double jump, int kind) {
       if (x * x + y * y < r * r) stiff[k] = disc % 2 == 1 ? jump : 1 / jump;
     }
   }
-  assert_int_equal(
-      cvtm_csr_create(side * side, side * side, 5 * side * side - 4 * side, &a, &error), CVTM_OK);
+  assert_ok(cvtm_csr_create(side * side, side * side, 5 * side * side - 4 * side, &a, NULL));
   int64_t to = 0;
   for (int64_t k = 0; k < side * side; ++k) {
     const int64_t i = k % side, j = k / side, next[4] = {k - side, k - 1, k + 1, k + side};
@@ -496,31 +469,25 @@ TEST_ON_DEVICE(coefficients_may_jump) {
   }
 }
 
-/* --- devices, stops, refusals -------------------------------------------------------------------
- */
+/* --- devices, stops, refusals ----------------------------------------------------------- */
 
 /* The CPU's iterate is the oracle: sums and rows are the same on every device, so that even the
  * last bit agrees; and again on a second run. */
-TEST(same_bits_everywhere) {
-  cvtm_device *device = test_device_open(), *cpu = NULL;
-  cvtm_error error = {CVTM_OK, ""};
-  assert_int_equal(cvtm_device_create("cpu", 1, &cpu, &error), CVTM_OK);
+TEST_ON_DEVICE(same_bits_everywhere) {
+  cvtm_device *cpu = test_cpu_open(1);
   for (int method = CVTM_LCP_PSOR; method <= CVTM_LCP_PDAS; ++method) {
     const setting s = {(cvtm_lcp_method)method, 1e-8, 1, 1, method == CVTM_LCP_PSOR ? 50 : 20};
-    solved one = solve_model(device, HEMISPHERE, 90, 70, &s);
-    solved again = solve_model(device, HEMISPHERE, 90, 70, &s);
-    solved plain = solve_model(cpu, HEMISPHERE, 90, 70, &s);
+    solved one = solve_model(device, SPHERE, 90, 70, &s);
+    solved again = solve_model(device, SPHERE, 90, 70, &s);
+    solved plain = solve_model(cpu, SPHERE, 90, 70, &s);
     assert_int_equal(one.result.iterations, plain.result.iterations);
     for (int64_t i = 0; i < 90 * 70; ++i) {
       assert_true(one.x[i] == again.x[i]);
       assert_true(fabs(one.x[i] - plain.x[i]) <= 1e-13);
     }
-    solved_free(&one);
-    solved_free(&again);
-    solved_free(&plain);
+    CALL_EACH(solved_free, solved, &one, &again, &plain);
   }
   cvtm_device_destroy(cpu);
-  cvtm_device_destroy(device);
 }
 
 /* Symmetric with a positive diagonal, but indefinite: relaxation diverges, and is stopped. */
@@ -570,8 +537,7 @@ TEST_ON_DEVICE(units_do_not_matter) {
     const double of_a = unit_of_a[k / 6], of_x = unit_of_x[k / 6];
     cvtm_error error = {CVTM_OK, ""};
     cvtm_model_problem p;
-    assert_int_equal(cvtm_model_problem_create(CVTM_MODEL_TORSION, SIDE, SIDE, 1, &p, &error),
-                     CVTM_OK);
+    assert_ok(cvtm_model_problem_create(CVTM_MODEL_TORSION, SIDE, SIDE, 1, &p, &error));
     for (int64_t e = 0; e < p.matrix.row_start[SIDE * SIDE]; ++e) p.matrix.value[e] *= of_a;
     for (int i = 0; i < SIDE * SIDE; ++i) p.b[i] *= of_a * of_x;
     for (int i = 0; i < SIDE * SIDE; ++i) p.lower[i] *= of_x;
@@ -641,8 +607,7 @@ static int stop_at_3(void *context, const cvtm_lcp_progress *progress) {
 
 TEST_ON_DEVICE(monitors_see_every_iteration_and_may_stop) {
   cvtm_model_problem p;
-  cvtm_error error = {CVTM_OK, ""};
-  assert_int_equal(cvtm_model_problem_create(CVTM_MODEL_TORSION, 20, 20, 1, &p, &error), CVTM_OK);
+  assert_ok(cvtm_model_problem_create(CVTM_MODEL_TORSION, 20, 20, 1, &p, NULL));
   int64_t seen = 0;
   setting s = {CVTM_LCP_PSOR, 1e-12, 0, 0, 1000};
   cvtm_lcp_options options = options_of(&s);
@@ -651,15 +616,14 @@ TEST_ON_DEVICE(monitors_see_every_iteration_and_may_stop) {
   cvtm_lcp *lcp = NULL;
   cvtm_lcp_result result;
   assert_device_ok(device, cvtm_lcp_create(device, &p.matrix, 0, 0, &options, &lcp));
-  double *b = to_device(device, p.b, 400), *lower = to_device(device, p.lower, 400);
-  double *x = to_device(device, p.b, 400);
+  double *b = copied_in(device, p.b, 400, sizeof(double)),
+         *lower = copied_in(device, p.lower, 400, sizeof(double));
+  double *x = copied_in(device, p.b, 400, sizeof(double));
   assert_device_ok(device, cvtm_lcp_solve(lcp, b, lower, NULL, x, 0, &result));
   assert_int_equal(result.stop, CVTM_LCP_INTERRUPTED);
   assert_true(seen >= 4 && seen == result.iterations + 1 && seen < 40);
   cvtm_lcp_destroy(lcp);
-  cvtm_device_free(device, b);
-  cvtm_device_free(device, lower);
-  cvtm_device_free(device, x);
+  device_free_all(device, b, lower, x);
   cvtm_model_problem_free(&p);
 }
 
@@ -695,8 +659,10 @@ TEST_ON_DEVICE(refusals) {
   assert_null(lcp);
   assert_device_ok(device, cvtm_lcp_create(device, &a, 0, 0, &options, &lcp));
   const double fine[] = {0, 0}, above[] = {0, 1}, odd[] = {0, (double)NAN};
-  double *zero = to_device(device, fine, 2), *one = to_device(device, above, 2);
-  double *nan = to_device(device, odd, 2), *x = to_device(device, fine, 2);
+  double *zero = copied_in(device, fine, 2, sizeof(double)),
+         *one = copied_in(device, above, 2, sizeof(double));
+  double *nan = copied_in(device, odd, 2, sizeof(double)),
+         *x = copied_in(device, fine, 2, sizeof(double));
   cvtm_lcp_result result;
   expect_refusal(device, cvtm_lcp_solve(lcp, zero, one, zero, x, 0, &result),
                  "row 2: the lower bound is above the upper one");
@@ -707,10 +673,7 @@ TEST_ON_DEVICE(refusals) {
   assert_device_ok(device, cvtm_lcp_solve(lcp, zero, zero, zero, x, 0, &result));
   assert_int_equal(result.stop, CVTM_LCP_CONVERGED);
   cvtm_lcp_destroy(lcp);
-  cvtm_device_free(device, zero);
-  cvtm_device_free(device, one);
-  cvtm_device_free(device, nan);
-  cvtm_device_free(device, x);
+  device_free_all(device, zero, one, nan, x);
 }
 
 TEST_DEVICE_MAIN()

@@ -16,7 +16,7 @@ static double uniform(uint64_t stream, int64_t k) {
 /* Rows of very different lengths, empty ones among them; every value is nonzero. */
 static cvtm_csr random_matrix(int64_t rows, int64_t columns, uint64_t seed) {
   cvtm_csr a;
-  assert_int_equal(cvtm_csr_create(rows, columns, rows * columns, &a, NULL), CVTM_OK);
+  assert_ok(cvtm_csr_create(rows, columns, rows * columns, &a, NULL));
   int64_t count = 0;
   for (int64_t i = 0; i < rows; ++i) {
     const double share = uniform(seed, -1 - i) < 0.2 ? 0 : 0.5 * uniform(seed + 1, i);
@@ -53,7 +53,7 @@ static cvtm_csr csr_of(cvtm_device *device, const cvtm_sell *sell) {
   assert_device_ok(device,
                    cvtm_device_copy_out(device, host.value, sell->value, entries * sizeof(double)));
   cvtm_csr a;
-  assert_int_equal(cvtm_csr_create(sell->rows, sell->columns, sell->entries, &a, NULL), CVTM_OK);
+  assert_ok(cvtm_csr_create(sell->rows, sell->columns, sell->entries, &a, NULL));
   int64_t count = 0;
   for (int64_t row = 0; row < sell->rows; ++row) {
     const int64_t first = cvtm_sell_first(&host, row);
@@ -81,8 +81,7 @@ TEST_ON_DEVICE(sliced_and_back) {
     back = csr_of(device, &sell);
     assert_same(&a, &back);
     cvtm_sell_free(device, &sell);
-    cvtm_csr_free(&a);
-    cvtm_csr_free(&back);
+    CALL_EACH(cvtm_csr_free, cvtm_csr, &a, &back);
   }
 }
 
@@ -117,16 +116,13 @@ TEST_ON_DEVICE(rows_of_any_length_are_sorted) {
     }
     assert_int_equal(at, back.row_start[i + 1]);
   }
-  assert_int_equal(cvtm_csr_transpose(&a, 3, &transpose, NULL), CVTM_OK);
-  assert_int_equal(cvtm_csr_transpose(&transpose, 3, &twice, NULL), CVTM_OK);
-  assert_int_equal(cvtm_csr_check(&transpose, "transpose", NULL), CVTM_OK);
+  assert_ok(cvtm_csr_transpose(&a, 3, &transpose, NULL));
+  assert_ok(cvtm_csr_transpose(&transpose, 3, &twice, NULL));
+  assert_ok(cvtm_csr_check(&transpose, "transpose", NULL));
   assert_same(&a, &twice);
   cvtm_device_free(device, on_device);
   cvtm_sell_free(device, &sell);
-  cvtm_csr_free(&a);
-  cvtm_csr_free(&back);
-  cvtm_csr_free(&transpose);
-  cvtm_csr_free(&twice);
+  CALL_EACH(cvtm_csr_free, cvtm_csr, &a, &back, &transpose, &twice);
 }
 
 enum { MOST_ROWS = 300 };
@@ -153,8 +149,7 @@ static void check_product(cvtm_device *device, const cvtm_csr *a, const cvtm_sel
       sum += a->value[k] * x[a->column[k]];
     assert_true(sum == y[i]);
   }
-  cvtm_device_free(device, memory);
-  cvtm_device_free(device, level.state);
+  device_free_all(device, memory, level.state);
 }
 
 /* The product adds in the order of the columns, so it has the bits of the sum over the CSR row. */
@@ -170,8 +165,7 @@ TEST_ON_DEVICE(product_is_the_sum_over_the_csr_row) {
 /* Bands of any width: `start` is the first column of row 0, `length` that of all rows within. */
 static cvtm_csr banded_matrix(int64_t rows, int64_t start, int64_t length) {
   cvtm_csr a;
-  cvtm_error error = {CVTM_OK, ""};
-  assert_int_equal(cvtm_csr_create(rows, rows, rows * length, &a, &error), CVTM_OK);
+  assert_ok(cvtm_csr_create(rows, rows, rows * length, &a, NULL));
   int64_t to = 0;
   for (int64_t i = 0; i < rows; ++i) {
     for (int64_t k = i + start; k < i + start + length; ++k) {
@@ -244,11 +238,10 @@ static cvtm_status parse(const char *text, cvtm_csr *a, cvtm_error *error) {
 
 TEST(matrix_market_kinds) {
   cvtm_csr a;
-  cvtm_error error = {CVTM_OK, ""};
-  assert_int_equal(parse("%%MatrixMarket matrix coordinate real general\n% note\n\n2 3 3\n"
-                         "2 3 -1.5e0\n1 2 4\r\n2 1 .25",
-                         &a, &error),
-                   CVTM_OK);
+  assert_ok(
+      parse("%%MatrixMarket matrix coordinate real general\n% note\n\n2 3 3\n"
+            "2 3 -1.5e0\n1 2 4\r\n2 1 .25",
+            &a, NULL));
   assert_int_equal(a.rows, 2);
   assert_int_equal(a.columns, 3);
   assert_int_equal(a.row_start[1], 1);
@@ -257,22 +250,18 @@ TEST(matrix_market_kinds) {
   assert_true(a.value[0] == 4 && a.value[1] == 0.25 && a.value[2] == -1.5);
   cvtm_csr_free(&a);
 
-  assert_int_equal(
-      parse("%%matrixmarket MATRIX coordinate integer symmetric\n2 2 2\n1 1 3\n2 1 -1\n", &a,
-            &error),
-      CVTM_OK);
+  assert_ok(parse("%%matrixmarket MATRIX coordinate integer symmetric\n2 2 2\n1 1 3\n2 1 -1\n", &a,
+                  NULL));
   assert_int_equal(a.row_start[2], 3);
   assert_true(a.value[0] == 3 && a.value[1] == -1 && a.value[2] == -1);
   cvtm_csr_free(&a);
 
-  assert_int_equal(
-      parse("%%MatrixMarket matrix coordinate real skew-symmetric\n2 2 1\n2 1 5\n", &a, &error),
-      CVTM_OK);
+  assert_ok(
+      parse("%%MatrixMarket matrix coordinate real skew-symmetric\n2 2 1\n2 1 5\n", &a, NULL));
   assert_true(a.value[0] == -5 && a.value[1] == 5);
   cvtm_csr_free(&a);
 
-  assert_int_equal(
-      parse("%%MatrixMarket matrix coordinate pattern general\n2 2 1\n2 1\n", &a, &error), CVTM_OK);
+  assert_ok(parse("%%MatrixMarket matrix coordinate pattern general\n2 2 1\n2 1\n", &a, NULL));
   assert_true(a.value[0] == 1);
   cvtm_csr_free(&a);
 }
@@ -324,11 +313,10 @@ TEST(matrix_market_round_trip) {
   cvtm_error error = {CVTM_OK, ""};
   a.value[0] = 1.0 / 3;
   a.value[1] = 4.9406564584124654e-324;
-  assert_int_equal(cvtm_matrix_market_write(path, &a, &error), CVTM_OK);
-  assert_int_equal(cvtm_matrix_market_read(path, &back, &error), CVTM_OK);
+  assert_ok(cvtm_matrix_market_write(path, &a, &error));
+  assert_ok(cvtm_matrix_market_read(path, &back, &error));
   assert_same(&a, &back);
-  cvtm_csr_free(&a);
-  cvtm_csr_free(&back);
+  CALL_EACH(cvtm_csr_free, cvtm_csr, &a, &back);
   unlink(path);
   assert_int_equal(cvtm_matrix_market_read(path, &back, &error), CVTM_ERROR_INPUT);
 }
@@ -339,7 +327,7 @@ TEST_ON_DEVICE(colourings_are_proper) {
     cvtm_colouring colouring;
     cvtm_error error = {CVTM_OK, ""};
     assert_device_ok(device, cvtm_colouring_create(device, &a, &colouring));
-    assert_int_equal(cvtm_colouring_check(&a, &colouring, 1, &error), CVTM_OK);
+    assert_ok(cvtm_colouring_check(&a, &colouring, 1, &error));
     int32_t order[150];
     int64_t start[151];
     cvtm_colouring_sort(&colouring, order, start);

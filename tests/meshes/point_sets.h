@@ -135,4 +135,19 @@ static inline void fill_nearly_degenerate(double *points, int count, int kind, u
   }
 }
 
+/* Gives `triangulate` each of the sets of the two functions above. */
+static inline void each_hard_set(void (*triangulate)(const double *points, int64_t count)) {
+  double points[2 * 300];
+  uint64_t random = 6;
+  for (int kind = 0; kind < EXTREME_KINDS; ++kind) {
+    fill_extreme(points, 200, kind, &random);
+    triangulate(points, 200);
+  }
+  random = 7;
+  for (int kind = 0; kind < DEGENERATE_KINDS; ++kind) {
+    fill_nearly_degenerate(points, 300, kind, &random);
+    triangulate(points, 300);
+  }
+}
+
 #endif

@@ -145,8 +145,7 @@ static int64_t check(const output *out) {
 /* Cells fill the mesh; edges between two cells belong to both. */
 static void check_cells(const output *out, int64_t twice) {
   cvtm_cells cells = {0};
-  cvtm_error error = {CVTM_OK, ""};
-  assert_int_equal(cvtm_cells_of_domain(&out->mesh, &cells, &error), CVTM_OK);
+  assert_ok(cvtm_cells_of_domain(&out->mesh, &cells, NULL));
   double sum = 0;
   int64_t between = 0;
   for (int64_t v = 0; v < cells.count; ++v) {
@@ -327,8 +326,7 @@ TEST(noise_can_be_meshed) {
                 (trial % 3 == 0 ? 1.0F : 255.0F);
       density[k] = 1;
     }
-    cvtm_contour_options how;
-    cvtm_contour_defaults(&how);
+    DEFAULT_OPTIONS(cvtm_contour, how);
     cvtm_contour contour = {0};
     cvtm_boundary boundary = {0};
     cvtm_domain_plan_figures figures;

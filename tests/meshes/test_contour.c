@@ -11,8 +11,7 @@ static const double pi = 3.14159265358979323846;
 enum { W = 64, H = 48 };
 
 static cvtm_contour trace(const float *mask) {
-  cvtm_contour_options how;
-  cvtm_contour_defaults(&how);
+  DEFAULT_OPTIONS(cvtm_contour, how);
   cvtm_contour c = {0};
   cvtm_error error = {CVTM_OK, ""};
   const cvtm_status status = cvtm_contour_of_mask(mask, W, H, &how, &c, &error);
@@ -94,8 +93,7 @@ TEST(holes_islands_and_specks) {
 }
 
 TEST(empty_domains_are_refused) {
-  cvtm_contour_options how;
-  cvtm_contour_defaults(&how);
+  DEFAULT_OPTIONS(cvtm_contour, how);
   cvtm_contour c = {0};
   cvtm_error error = {CVTM_OK, ""};
   float mask[W * H] = {0};
@@ -110,7 +108,7 @@ TEST(empty_domains_are_refused) {
   /* Kept if asked for: a diamond of half a pixel. */
   mask[7] = 0;
   how.smallest = 0;
-  assert_int_equal(cvtm_contour_of_mask(mask, W, H, &how, &c, &error), CVTM_OK);
+  assert_ok(cvtm_contour_of_mask(mask, W, H, &how, &c, &error));
   assert_true(fabs(c.area - 0.5) < 1e-12);
   cvtm_contour_free(&c);
 }
@@ -121,11 +119,10 @@ TEST(labels_meet_in_junctions) {
   for (int j = 4; j < 44; ++j) {
     for (int i = 4; i < 60; ++i) labels[j * W + i] = i < 30 ? 1 : j < 20 ? 2 : 7;
   }
-  cvtm_contour_options how;
-  cvtm_contour_defaults(&how);
+  DEFAULT_OPTIONS(cvtm_contour, how);
   cvtm_contour c = {0};
   cvtm_error error = {CVTM_OK, ""};
-  assert_int_equal(cvtm_contour_of_labels(labels, W, H, &how, &c, &error), CVTM_OK);
+  assert_ok(cvtm_contour_of_labels(labels, W, H, &how, &c, &error));
   assert_int_equal(c.arc_count, 6);
   int seen[8][8] = {{0}};
   for (int64_t arc = 0; arc < 6; ++arc) {
@@ -189,16 +186,13 @@ TEST(formats_agree) {
 /* Two cubics that make nearly a circle, smooth continuation and a parabola: areas by calculus. */
 TEST(curves_become_chords) {
   cvtm_polygons p = {0};
-  cvtm_error error = {CVTM_OK, ""};
   /* A quadratic with its control 20 above a chord of 30 bounds 2/3 * 30 * 10. */
-  assert_int_equal(read_text("svg", "<svg><path d='M10 30Q25 10 40 30'/></svg>", &p, &error),
-                   CVTM_OK);
+  assert_ok(read_text("svg", "<svg><path d='M10 30Q25 10 40 30'/></svg>", &p, NULL));
   assert_true(fabs(total_area(&p) - 200) < 30 * 0.02);
   cvtm_polygons_free(&p);
   /* Symmetric cubic: 3/5 of width times the height of its controls, above and, by S, below. */
-  assert_int_equal(
-      read_text("svg", "<svg><path d='M10 30C10 20 40 20 40 30S10 40 10 30'/></svg>", &p, &error),
-      CVTM_OK);
+  assert_ok(
+      read_text("svg", "<svg><path d='M10 30C10 20 40 20 40 30S10 40 10 30'/></svg>", &p, NULL));
   assert_true(fabs(total_area(&p) - 2 * 180) < 60 * 0.02);
   cvtm_polygons_free(&p);
 }
@@ -391,8 +385,7 @@ TEST(bad_polygons_are_refused) {
 /* The middle of the longest side of the triangle is a corner of the hole. */
 TEST(a_hole_may_touch_the_middle_of_a_side) {
   cvtm_polygons p = {0};
-  cvtm_error error = {CVTM_OK, ""};
-  assert_int_equal(read_text("csv", "0,0\n0,20\n8,10\n\n0,10\n2,11\n2,9\n", &p, &error), CVTM_OK);
+  assert_ok(read_text("csv", "0,0\n0,20\n8,10\n\n0,10\n2,11\n2,9\n", &p, NULL));
   assert_true(total_area(&p) == 80 - 2);
   cvtm_polygons_free(&p);
 }
@@ -417,9 +410,7 @@ TEST(corners_are_limited) {
 
 TEST(long_curves_have_enough_chords) {
   cvtm_polygons p = {0};
-  cvtm_error error = {CVTM_OK, ""};
-  assert_int_equal(read_text("svg", "<svg><path d='M0 0Q1e6 2e6 2e6 0'/></svg>", &p, &error),
-                   CVTM_OK);
+  assert_ok(read_text("svg", "<svg><path d='M0 0Q1e6 2e6 2e6 0'/></svg>", &p, NULL));
   for (int64_t k = 0; k + 1 < p.start[1]; ++k) {
     const double *a = p.points + 2 * k, *b = a + 2;
     const double x = 0.5 * (a[0] + b[0]), t = x / 2e6;
@@ -429,12 +420,11 @@ TEST(long_curves_have_enough_chords) {
 }
 
 static cvtm_contour contour_of(const char *csv) {
-  cvtm_contour_options how;
-  cvtm_contour_defaults(&how);
+  DEFAULT_OPTIONS(cvtm_contour, how);
   cvtm_polygons p = {0};
   cvtm_contour c = {0};
   cvtm_error error = {CVTM_OK, ""};
-  assert_int_equal(read_text("csv", csv, &p, &error), CVTM_OK);
+  assert_ok(read_text("csv", csv, &p, &error));
   const cvtm_status status = cvtm_contour_of_polygons(&p, W, H, &how, &c, &error);
   cvtm_polygons_free(&p);
   if (status != CVTM_OK) fail_msg("%s", error.message);
@@ -445,8 +435,7 @@ static cvtm_contour contour_of(const char *csv) {
 TEST(coverage_is_exact) {
   cvtm_contour c = contour_of("3.3,2.1\n60.7,11.9\n20.25,47.5\n\n20,14\n30,14\n30,22.5\n20,20\n");
   float coverage[W * H];
-  cvtm_error error = {CVTM_OK, ""};
-  assert_int_equal(cvtm_contour_coverage(&c, W, H, coverage, &error), CVTM_OK);
+  assert_ok(cvtm_contour_coverage(&c, W, H, coverage, NULL));
   double sum = 0;
   for (int k = 0; k < W * H; ++k) {
     assert_true(coverage[k] >= 0 && coverage[k] <= 1);
@@ -494,10 +483,9 @@ static double boundary_area(const cvtm_boundary *b) {
 
 TEST(samples_keep_corners_spacing_and_area) {
   cvtm_contour c = contour_of("4,4\n60,4\n60,44\n4,44\n\n20,14\n30,14\n30,22.5\n");
-  cvtm_error error = {CVTM_OK, ""};
   const double spacing = 3;
   cvtm_boundary b = {0};
-  assert_int_equal(cvtm_boundary_sample(&c, constant, &spacing, &b, &error), CVTM_OK);
+  assert_ok(cvtm_boundary_sample(&c, constant, &spacing, &b, NULL));
   assert_int_equal(b.vertex_count, b.edge_count);
   int corners = 0;
   for (int64_t v = 0; v < b.vertex_count; ++v) corners += b.corner[v];
@@ -522,10 +510,9 @@ TEST(coarse_samples_keep_the_area) {
     mask[k] = (float)fmin(fmax(d + 0.5, 0), 1);
   }
   cvtm_contour c = trace(mask);
-  cvtm_error error = {CVTM_OK, ""};
   const double spacing = 6;
   cvtm_boundary b = {0};
-  assert_int_equal(cvtm_boundary_sample(&c, constant, &spacing, &b, &error), CVTM_OK);
+  assert_ok(cvtm_boundary_sample(&c, constant, &spacing, &b, NULL));
   assert_true(b.vertex_count > 18 && b.vertex_count < 24);
   assert_true(fabs(boundary_area(&b) / c.area - 1) < 1e-3);
   for (int64_t e = 0; e < b.edge_count; ++e) assert_true(b.deviation[e] < 0.3);
@@ -539,10 +526,10 @@ TEST(narrow_places_get_short_edges) {
   float density[W * H], coverage[W * H];
   for (int k = 0; k < W * H; ++k) density[k] = 1;
   cvtm_error error = {CVTM_OK, ""};
-  assert_int_equal(cvtm_contour_coverage(&c, W, H, coverage, &error), CVTM_OK);
+  assert_ok(cvtm_contour_coverage(&c, W, H, coverage, &error));
   cvtm_boundary b = {0};
   cvtm_domain_plan_figures figures;
-  assert_int_equal(cvtm_domain_plan(&c, W, H, 200, 0.3, density, &b, &figures, &error), CVTM_OK);
+  assert_ok(cvtm_domain_plan(&c, W, H, 200, 0.3, density, &b, &figures, &error));
   double longest = 0;
   for (int64_t e = 0; e < b.edge_count; ++e) {
     const double *p = b.points + 2 * (int64_t)b.edges[2 * e];
@@ -607,20 +594,19 @@ TEST(slides_along_the_contour) {
     mask[k] = (float)fmin(fmax(d + 0.5, 0), 1);
   }
   cvtm_contour c = trace(mask);
-  cvtm_error error = {CVTM_OK, ""};
   const double spacing = 3;
   cvtm_boundary b = {0};
-  assert_int_equal(cvtm_boundary_sample(&c, constant, &spacing, &b, &error), CVTM_OK);
+  assert_ok(cvtm_boundary_sample(&c, constant, &spacing, &b, NULL));
   double wish[2 * W * H], old[2 * W * H];
   memcpy(old, b.points, (size_t)(2 * b.vertex_count) * sizeof *old);
   turn_wishes(&b, 0, wish);
   const int64_t n = b.vertex_count;
-  assert_int_equal(cvtm_boundary_slide(&c, wish, 0, &b, &error), CVTM_OK);
+  assert_ok(cvtm_boundary_slide(&c, wish, 0, &b, NULL));
   for (int64_t k = 0; k < 2 * n; ++k) assert_true(fabs(b.points[k] - old[k]) < 1e-9);
   /* By more than a third of the spacing, and back: as far as that and no farther. */
   for (int way = -1; way <= 1; way += 2) {
     turn_wishes(&b, way * 0.2, wish);
-    assert_int_equal(cvtm_boundary_slide(&c, wish, 1, &b, &error), CVTM_OK);
+    assert_ok(cvtm_boundary_slide(&c, wish, 1, &b, NULL));
     assert_true(fabs(boundary_area(&b) / c.area - 1) < 1e-3);
     double farthest = 0;
     for (int64_t v = 0; v < n; ++v) {

@@ -191,8 +191,7 @@ static void check_vertices(const cvtm_mesh *mesh, const place *grid, int brute) 
 /* Triangulates and checks everything that can be checked; the caller frees the mesh. */
 static cvtm_mesh triangulated(const double *points, int64_t count) {
   cvtm_mesh mesh = {0};
-  cvtm_error error = {CVTM_OK, ""};
-  assert_int_equal(cvtm_delaunay(points, count, &mesh, &error), CVTM_OK);
+  assert_ok(cvtm_delaunay(points, count, &mesh, NULL));
   assert_int_equal(mesh.vertex_count, count);
   place *grid = grid_of(&mesh, points);
   int64_t distinct = 0;
@@ -217,8 +216,7 @@ static void triangulate(const double *points, int64_t count) {
   /* Its own points give the same mesh again. */
   cvtm_mesh again = triangulated(mesh.points, count);
   assert_same_mesh(&mesh, &again);
-  cvtm_mesh_free(&again);
-  cvtm_mesh_free(&mesh);
+  CALL_EACH(cvtm_mesh_free, cvtm_mesh, &again, &mesh);
 }
 
 /* ---- Tests ---- */
@@ -319,23 +317,7 @@ TEST(test_clusters) {
   triangulate(points, 400);
 }
 
-TEST(test_extreme_coordinates) {
-  random_state = 6;
-  double points[2 * 200];
-  for (int kind = 0; kind < EXTREME_KINDS; ++kind) {
-    fill_extreme(points, 200, kind, &random_state);
-    triangulate(points, 200);
-  }
-}
-
-TEST(test_nearly_degenerate) {
-  random_state = 7;
-  double points[2 * 300];
-  for (int kind = 0; kind < DEGENERATE_KINDS; ++kind) {
-    fill_nearly_degenerate(points, 300, kind, &random_state);
-    triangulate(points, 300);
-  }
-}
+TEST(test_extreme_and_nearly_degenerate_sets) { each_hard_set(triangulate); }
 
 TEST(test_many_points) {
   random_state = 8;
@@ -396,8 +378,7 @@ TEST(test_order_does_not_matter) {
   rename_triangles(&b, name);
   assert_int_equal(a.triangle_count, b.triangle_count);
   assert_memory_equal(a.triangles, b.triangles, (size_t)a.triangle_count * 3 * sizeof(int32_t));
-  cvtm_mesh_free(&a);
-  cvtm_mesh_free(&b);
+  CALL_EACH(cvtm_mesh_free, cvtm_mesh, &a, &b);
 }
 
 /* Large enough that threads share the work: random points, a lattice, one column, a few clusters,
@@ -421,7 +402,7 @@ TEST(test_threads) {
     for (int t = 0; t < 2; ++t) {
       omp_set_num_threads(threads[t]);
       cvtm_mesh other = {0};
-      assert_int_equal(cvtm_delaunay(points, COUNT, &other, NULL), CVTM_OK);
+      assert_ok(cvtm_delaunay(points, COUNT, &other, NULL));
       assert_same_mesh(&mesh, &other);
       cvtm_mesh_free(&other);
     }
@@ -482,7 +463,7 @@ static cvtm_torus_mesh check_torus(const double *points, int64_t count, cvtm_dom
                                    int64_t distinct) {
   cvtm_torus_mesh t = {0};
   int128 area = 0;
-  assert_int_equal(cvtm_delaunay_torus(NULL, points, count, d, &t, NULL), CVTM_OK);
+  assert_ok(cvtm_delaunay_torus(NULL, points, count, d, &t, NULL));
   assert_int_equal(t.mesh.triangle_count, 2 * distinct);
   assert_int_equal(t.mesh.coincident_count, count - distinct);
   assert_int_equal(t.mesh.vertex_count, count + t.copy_count);

@@ -7,6 +7,13 @@
 static cvtm_device *device;
 static uint64_t random_state;
 
+static void assert_of_host(const double *points, int64_t count, cvtm_mesh *mesh) {
+  cvtm_mesh host = {0};
+  assert_ok(cvtm_delaunay(points, count, &host, NULL));
+  assert_same_mesh(mesh, &host);
+  CALL_EACH(cvtm_mesh_free, cvtm_mesh, mesh, &host);
+}
+
 /* Returns how many stars were left undecided; if none, the mesh is compared with the host's. */
 static int64_t undecided(const double *points, int64_t count) {
   cvtm_device_delaunay *d = NULL;
@@ -16,12 +23,9 @@ static int64_t undecided(const double *points, int64_t count) {
                                                (size_t)(2 * count) * sizeof *points));
   assert_device_ok(device, cvtm_device_delaunay_build(d, &left));
   if (left == 0) {
-    cvtm_mesh mesh = {0}, host = {0};
+    cvtm_mesh mesh = {0};
     assert_device_ok(device, cvtm_device_delaunay_copy_out(d, &mesh));
-    assert_int_equal(cvtm_delaunay(points, count, &host, NULL), CVTM_OK);
-    assert_same_mesh(&mesh, &host);
-    cvtm_mesh_free(&mesh);
-    cvtm_mesh_free(&host);
+    assert_of_host(points, count, &mesh);
   }
   cvtm_device_delaunay_destroy(d);
   return left;
@@ -122,23 +126,7 @@ TEST(test_clusters) {
   free(points);
 }
 
-TEST(test_extreme_coordinates) {
-  random_state = 6;
-  double points[2 * 200];
-  for (int kind = 0; kind < EXTREME_KINDS; ++kind) {
-    fill_extreme(points, 200, kind, &random_state);
-    triangulate(points, 200);
-  }
-}
-
-TEST(test_nearly_degenerate) {
-  random_state = 7;
-  double points[2 * 300];
-  for (int kind = 0; kind < DEGENERATE_KINDS; ++kind) {
-    fill_nearly_degenerate(points, 300, kind, &random_state);
-    triangulate(points, 300);
-  }
-}
+TEST(test_extreme_and_nearly_degenerate_sets) { each_hard_set(triangulate); }
 
 /* Random points, points on the pixels' corners, a graded set, a thin strip, a hub with rings. */
 TEST(test_many_points) {
@@ -189,15 +177,11 @@ TEST(test_host_completes) {
   double *points = new_points(COUNT);
   fill_ring(points, COUNT, 0);
   assert_true(undecided(points, COUNT) > 0);
-  cvtm_mesh mesh = {0}, host = {0};
-  cvtm_error error = {CVTM_OK, ""};
+  cvtm_mesh mesh = {0};
   cvtm_delaunay_report report;
-  assert_int_equal(cvtm_delaunay_on(device, points, COUNT, &mesh, &report, &error), CVTM_OK);
+  assert_ok(cvtm_delaunay_on(device, points, COUNT, &mesh, &report, NULL));
   assert_false(report.on_device);
-  assert_int_equal(cvtm_delaunay(points, COUNT, &host, NULL), CVTM_OK);
-  assert_same_mesh(&mesh, &host);
-  cvtm_mesh_free(&mesh);
-  cvtm_mesh_free(&host);
+  assert_of_host(points, COUNT, &mesh);
   free(points);
 }
 
@@ -206,15 +190,11 @@ TEST(test_whole_call) {
   random_state = 9;
   double *points = new_points(COUNT);
   fill_random(points, COUNT, 1, &random_state);
-  cvtm_mesh mesh = {0}, host = {0};
-  cvtm_error error = {CVTM_OK, ""};
+  cvtm_mesh mesh = {0};
   cvtm_delaunay_report report;
-  assert_int_equal(cvtm_delaunay_on(device, points, COUNT, &mesh, &report, &error), CVTM_OK);
+  assert_ok(cvtm_delaunay_on(device, points, COUNT, &mesh, &report, NULL));
   assert_int_equal(report.on_device, cvtm_device_get_kind(device) == CVTM_DEVICE_CUDA);
-  assert_int_equal(cvtm_delaunay(points, COUNT, &host, NULL), CVTM_OK);
-  assert_same_mesh(&mesh, &host);
-  cvtm_mesh_free(&mesh);
-  cvtm_mesh_free(&host);
+  assert_of_host(points, COUNT, &mesh);
   free(points);
 }
 

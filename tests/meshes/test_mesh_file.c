@@ -3,18 +3,13 @@
 #include "meshes/mesh_file.h"
 
 #include "base/file.h"
+#include "splitmix64.h"
 
 #include <unistd.h>
 
 /* The first READ of them are also read. */
 static const char *const formats[] = {"obj", "vtu", "msh", "off", "ply", "stl", "vtk", "inp"};
 enum { READ = 3, FORMATS = 8, SITES = 60 };
-
-/* Irregular numbers that need all their digits. */
-static double random_number(uint64_t *state) {
-  *state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-  return (double)(*state >> 11) * 0x1p-53;
-}
 
 static const cvtm_domain domain = {100, 70, 0};
 
@@ -23,10 +18,10 @@ static cvtm_mesh make_mesh(int64_t count) {
   uint64_t state = 5;
   cvtm_mesh mesh;
   for (int64_t i = 0; i < count; ++i) {
-    points[2 * i] = domain.width * random_number(&state);
-    points[2 * i + 1] = domain.height * random_number(&state);
+    points[2 * i] = domain.width * congruential_unit(&state);
+    points[2 * i + 1] = domain.height * congruential_unit(&state);
   }
-  assert_int_equal(cvtm_delaunay(points, count, &mesh, NULL), CVTM_OK);
+  assert_ok(cvtm_delaunay(points, count, &mesh, NULL));
   /* The mesh itself lies on a coarse grid; these coordinates need every digit. */
   memcpy(mesh.points, points, 2 * (size_t)count * sizeof *points);
   return mesh;
@@ -79,8 +74,8 @@ TEST(every_format_reads_back) {
       cvtm_error error = {0};
       cvtm_mesh read;
       const char *file = temporary(formats[f]);
-      assert_int_equal(cvtm_mesh_write(file, &mesh, &options, &error), CVTM_OK);
-      assert_int_equal(cvtm_mesh_read(file, &read, &error), CVTM_OK);
+      assert_ok(cvtm_mesh_write(file, &mesh, &options, &error));
+      assert_ok(cvtm_mesh_read(file, &read, &error));
       double *points = expected_points(&mesh, unit);
       assert_same(&mesh, points, &read);
       free(points);
@@ -100,7 +95,7 @@ TEST(one_and_two_sites_can_be_written) {
         cvtm_mesh_file_options options = {.domain = domain, .ascii = ascii};
         cvtm_mesh read;
         const char *file = temporary(formats[f]);
-        assert_int_equal(cvtm_mesh_write(file, &mesh, &options, NULL), CVTM_OK);
+        assert_ok(cvtm_mesh_write(file, &mesh, &options, NULL));
         const cvtm_status status = cvtm_mesh_read(file, &read, NULL);
         remove(file);
         assert_int_equal(status, f < READ ? CVTM_OK : CVTM_ERROR_ARGUMENT);
@@ -118,17 +113,16 @@ TEST(one_and_two_sites_can_be_written) {
 TEST(coincident_sites_are_counted) {
   const double points[] = {0, 0, 9, 1, 4, 8, 9, 1, 9, 1};
   cvtm_mesh mesh, read;
-  assert_int_equal(cvtm_delaunay(points, 5, &mesh, NULL), CVTM_OK);
+  assert_ok(cvtm_delaunay(points, 5, &mesh, NULL));
   cvtm_mesh_file_options options = {.domain = domain};
   const char *file = temporary("vtu");
-  assert_int_equal(cvtm_mesh_write(file, &mesh, &options, NULL), CVTM_OK);
-  assert_int_equal(cvtm_mesh_read(file, &read, NULL), CVTM_OK);
+  assert_ok(cvtm_mesh_write(file, &mesh, &options, NULL));
+  assert_ok(cvtm_mesh_read(file, &read, NULL));
   remove(file);
   assert_int_equal(read.vertex_count, 5);
   assert_int_equal(read.coincident_count, 2);
   assert_false(read.collinear);
-  cvtm_mesh_free(&mesh);
-  cvtm_mesh_free(&read);
+  CALL_EACH(cvtm_mesh_free, cvtm_mesh, &mesh, &read);
 }
 
 static cvtm_status read_text(const char *extension, const char *text, cvtm_mesh *mesh,
@@ -175,7 +169,7 @@ TEST(files_of_others_are_read) {
     snprintf(text, sizeof text, "%s%s", k < FILES ? "" : "\xef\xbb\xbf", files[k % FILES].text);
     cvtm_status status = read_text(files[k % FILES].extension, text, &mesh, &error);
     if (status != CVTM_OK) print_error("%s\n", error.message);
-    assert_int_equal(status, CVTM_OK);
+    assert_ok(status);
     assert_int_equal(mesh.vertex_count, 3);
     assert_int_equal(mesh.triangle_count, 1);
     /* y down now: the corners (0,0), (2,0), (0,1), counterclockwise with y up. */
@@ -273,8 +267,8 @@ TEST(truncated_files_are_survived) {
       const char *file = temporary(formats[f]);
       unsigned char *bytes;
       size_t size;
-      assert_int_equal(cvtm_mesh_write(file, &mesh, &options, NULL), CVTM_OK);
-      assert_int_equal(cvtm_file_read(file, 1 << 20, &bytes, &size, NULL), CVTM_OK);
+      assert_ok(cvtm_mesh_write(file, &mesh, &options, NULL));
+      assert_ok(cvtm_file_read(file, 1 << 20, &bytes, &size, NULL));
       remove(file);
       for (size_t cut = 0; cut < size; ++cut) {
         cvtm_mesh read;
@@ -345,7 +339,7 @@ TEST(points_read_back_to_the_same_bits) {
   uint64_t seed = 9;
   double points[2 * SITES];
   for (int k = 0; k < 2 * SITES; ++k) {
-    points[k] = (random_number(&seed) - 0.5) * pow(10, k % 40 - 20);
+    points[k] = (congruential_unit(&seed) - 0.5) * pow(10, k % 40 - 20);
   }
   points[0] = 5e-324;
   points[1] = -1.7976931348623157e308;
@@ -353,8 +347,8 @@ TEST(points_read_back_to_the_same_bits) {
     double *read;
     int64_t count;
     const char *file = temporary(extensions[f]);
-    assert_int_equal(cvtm_points_write(file, points, SITES, NULL), CVTM_OK);
-    assert_int_equal(cvtm_points_read(file, &read, &count, NULL), CVTM_OK);
+    assert_ok(cvtm_points_write(file, points, SITES, NULL));
+    assert_ok(cvtm_points_read(file, &read, &count, NULL));
     remove(file);
     assert_int_equal(count, SITES);
     assert_memory_equal(read, points, sizeof points);
@@ -399,8 +393,7 @@ TEST(point_files_of_others_are_read) {
     double *points = NULL;
     int64_t count = 0;
     cvtm_error error = {0};
-    assert_int_equal(read_points(files[k].extension, files[k].text, &points, &count, &error),
-                     CVTM_OK);
+    assert_ok(read_points(files[k].extension, files[k].text, &points, &count, &error));
     assert_int_equal(count, 2);
     assert_memory_equal(points, expected, sizeof expected);
     free(points);
@@ -450,7 +443,7 @@ TEST(pictures_show_every_site_cell_and_edge) {
   cvtm_cells cells;
   double radius[SITES];
   for (int k = 0; k < SITES; ++k) radius[k] = 1.5;
-  assert_int_equal(cvtm_cells_create(&mesh, domain, &cells, NULL), CVTM_OK);
+  assert_ok(cvtm_cells_create(&mesh, domain, &cells, NULL));
   /* Euler: a triangulation of a disc has vertices + triangles - 1 edges. */
   const int64_t edges = mesh.vertex_count + mesh.triangle_count - 1;
   const struct {
@@ -464,9 +457,8 @@ TEST(pictures_show_every_site_cell_and_edge) {
     unsigned char *bytes;
     size_t size;
     const char *file = temporary("svg");
-    assert_int_equal(
-        cvtm_svg_write(file, pictures[k].kind, &mesh, &cells, radius, 0, 0, domain, NULL), CVTM_OK);
-    assert_int_equal(cvtm_file_read(file, 1 << 20, &bytes, &size, NULL), CVTM_OK);
+    assert_ok(cvtm_svg_write(file, pictures[k].kind, &mesh, &cells, radius, 0, 0, domain, NULL));
+    assert_ok(cvtm_file_read(file, 1 << 20, &bytes, &size, NULL));
     remove(file);
     assert_non_null(strstr((char *)bytes, "viewBox=\"0 0 100 70\""));
     assert_int_equal(count_text((char *)bytes, pictures[k].piece), pictures[k].count);

@@ -195,8 +195,7 @@ static double largest_area(const void *context, int32_t region, double x, double
  * angles at the boundary are small: all vertices are paired, and the bound holds. */
 static void check_refined(const double *points, const cvtm_boundary *boundary, const micrograph *m,
                           uint64_t seed) {
-  cvtm_refine_options options;
-  cvtm_refine_defaults(&options);
+  DEFAULT_OPTIONS(cvtm_refine, options);
   options.min_angle = 28 + (double)(seed % 7);
   options.paired_sides[2] = m->width;
   options.paired_sides[3] = m->height;
@@ -238,8 +237,7 @@ static void check_refined(const double *points, const cvtm_boundary *boundary, c
 
 static void check_micrograph(uint64_t seed, int smooth) {
   const micrograph m = draw(seed);
-  cvtm_contour_options how;
-  cvtm_contour_defaults(&how);
+  DEFAULT_OPTIONS(cvtm_contour, how);
   how.border = CVTM_BORDER_PERIODIC;
   how.smallest = 0;
   how.smooth = smooth;

@@ -32,11 +32,9 @@ static cvtm_refine_figures refine_star(const cvtm_refine_options *options, int64
   cvtm_boundary star, refined;
   int32_t *source = NULL;
   cvtm_refine_figures figures;
-  cvtm_error error;
   make_star(points, &star);
-  assert_int_equal(cvtm_refine(points, CORNERS, &star, options, &made, count, &refined, &source,
-                               &figures, &error),
-                   CVTM_OK);
+  assert_ok(cvtm_refine(points, CORNERS, &star, options, &made, count, &refined, &source, &figures,
+                        NULL));
   free_all(made, source);
   cvtm_boundary_free(&star);
   cvtm_boundary_free(&refined);
@@ -44,9 +42,8 @@ static cvtm_refine_figures refine_star(const cvtm_refine_options *options, int64
 }
 
 TEST(test_growth_lowers_the_bound) {
-  cvtm_refine_options options;
+  DEFAULT_OPTIONS(cvtm_refine, options);
   int64_t most = 0, fewer = 0;
-  cvtm_refine_defaults(&options);
   options.min_angle = 39;
   cvtm_refine_figures figures = refine_star(&options, &most);
   assert_true(figures.bound == 39 && figures.min_angle_free >= 39 && figures.below_free == 0);
@@ -62,9 +59,8 @@ TEST(test_growth_lowers_the_bound) {
 static int countdown(const void *context) { return --**(int *const *)context == 0; }
 
 TEST(test_stop_ends_it) {
-  cvtm_refine_options options;
+  DEFAULT_OPTIONS(cvtm_refine, options);
   int64_t before = CORNERS, count = 0;
-  cvtm_refine_defaults(&options);
   for (int questions = 1; questions < 40; questions += 6) {
     int left = questions, *pointer = &left;
     options.stop = countdown;

@@ -20,7 +20,7 @@ static rounded round_all(const double *points, const double *weights, int64_t co
   double *copy = new_points(count), step = 0, least = weights[0];
   assert_true(r.place && r.weight);
   memcpy(copy, points, (size_t)(2 * count) * sizeof *copy);
-  assert_int_equal(cvtm_snap_to_steps(copy, count, r.place, &step, NULL), CVTM_OK);
+  assert_ok(cvtm_snap_to_steps(copy, count, r.place, &step, NULL));
   double most = weights[0];
   for (int64_t i = 0; i < count; ++i) least = fmin(least, weights[i]);
   for (int64_t i = 0; i < count; ++i) most = fmax(most, weights[i]);
@@ -115,11 +115,9 @@ static int64_t check(const double *points, const double *weights, int64_t count)
   cvtm_mesh mesh = triangulate(points, weights, count), host = {0};
   const int64_t hidden = mesh.coincident_count;
   assert_regular(&mesh, weights);
-  assert_int_equal(cvtm_regular_triangulation(NULL, points, weights, count, &host, NULL, NULL),
-                   CVTM_OK);
+  assert_ok(cvtm_regular_triangulation(NULL, points, weights, count, &host, NULL, NULL));
   assert_same_mesh(&mesh, &host);
-  cvtm_mesh_free(&mesh);
-  cvtm_mesh_free(&host);
+  CALL_EACH(cvtm_mesh_free, cvtm_mesh, &mesh, &host);
   return hidden;
 }
 
@@ -129,6 +127,13 @@ static void fill_weights(double *weights, int count, double size) {
 
 /* ---- Tests ---- */
 
+static void check_delaunay(const double *points, const double *weights, int64_t n) {
+  cvtm_mesh mesh = triangulate(points, weights, n), delaunay = {0};
+  assert_ok(cvtm_delaunay(points, n, &delaunay, NULL));
+  assert_same_mesh(&mesh, &delaunay);
+  CALL_EACH(cvtm_mesh_free, cvtm_mesh, &mesh, &delaunay);
+}
+
 TEST(test_equal_weights) {
   random_state = 1;
   double points[2 * 200], weights[200];
@@ -137,11 +142,7 @@ TEST(test_equal_weights) {
     const int n = 1 + random_below(&random_state, 200);
     if (round % 2) fill_integers(points, n, 1 + random_below(&random_state, 16), &random_state);
     if (round % 2 == 0) fill_random(points, n, 640, &random_state);
-    cvtm_mesh mesh = triangulate(points, weights, n), delaunay = {0};
-    assert_int_equal(cvtm_delaunay(points, n, &delaunay, NULL), CVTM_OK);
-    assert_same_mesh(&mesh, &delaunay);
-    cvtm_mesh_free(&mesh);
-    cvtm_mesh_free(&delaunay);
+    check_delaunay(points, weights, n);
   }
 }
 
@@ -182,11 +183,7 @@ TEST(test_equal_powers) {
     for (int k = 0; k < n; ++k)
       weights[k] = points[2 * k] * points[2 * k] + points[2 * k + 1] * points[2 * k + 1] +
                    3 * points[2 * k] - points[2 * k + 1];
-    cvtm_mesh mesh = triangulate(points, weights, n), delaunay = {0};
-    assert_int_equal(cvtm_delaunay(points, n, &delaunay, NULL), CVTM_OK);
-    assert_same_mesh(&mesh, &delaunay);
-    cvtm_mesh_free(&mesh);
-    cvtm_mesh_free(&delaunay);
+    check_delaunay(points, weights, n);
   }
 }
 
@@ -220,8 +217,7 @@ TEST(test_order) {
       }
     }
     assert_true(sums[0] == sums[1]);
-    cvtm_mesh_free(&a);
-    cvtm_mesh_free(&b);
+    CALL_EACH(cvtm_mesh_free, cvtm_mesh, &a, &b);
   }
 }
 
@@ -261,8 +257,7 @@ TEST(test_many_points) {
                                : 0; /* one hides those around it */
     }
     cvtm_mesh mesh = triangulate(points, weights, COUNT), host = {0};
-    assert_int_equal(cvtm_regular_triangulation(NULL, points, weights, COUNT, &host, NULL, NULL),
-                     CVTM_OK);
+    assert_ok(cvtm_regular_triangulation(NULL, points, weights, COUNT, &host, NULL, NULL));
     assert_same_mesh(&mesh, &host);
     int64_t border = 0;
     rounded r = round_all(points, weights, COUNT);
@@ -273,8 +268,7 @@ TEST(test_many_points) {
     border = 2 * (COUNT - mesh.coincident_count) - 2 - mesh.triangle_count;
     assert_true(border >= 3 && border < 200);
     assert_true(kind == 1 || mesh.coincident_count > 100);
-    cvtm_mesh_free(&mesh);
-    cvtm_mesh_free(&host);
+    CALL_EACH(cvtm_mesh_free, cvtm_mesh, &mesh, &host);
   }
   free_all(points, weights);
 }

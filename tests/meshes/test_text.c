@@ -98,7 +98,7 @@ static cvtm_mesh make_mesh(double *mass) {
   for (int k = 0; k < 2 * COUNT; ++k)
     points[k] = random_unit(&random) * (k % 2 == 0 ? domain.width : domain.height);
   for (int k = 0; k < COUNT; ++k) mass[k] = random_unit(&random);
-  assert_int_equal(cvtm_delaunay(points, COUNT, &mesh, NULL), CVTM_OK);
+  assert_ok(cvtm_delaunay(points, COUNT, &mesh, NULL));
   free(points);
   return mesh;
 }
@@ -123,8 +123,8 @@ TEST(large_files_do_not_depend_on_threads) {
     size_t length = 0, size;
     for (int t = 0; t < 3; ++t) {
       omp_set_num_threads(threads[t]);
-      assert_int_equal(write_mesh(path, f / 2, &mesh, mass, f % 2, NULL), CVTM_OK);
-      assert_int_equal(cvtm_file_read(path, 1 << 28, &bytes, &size, NULL), CVTM_OK);
+      assert_ok(write_mesh(path, f / 2, &mesh, mass, f % 2, NULL));
+      assert_ok(cvtm_file_read(path, 1 << 28, &bytes, &size, NULL));
       assert_true(size > COUNT);
       if (t == 0) {
         first = bytes;

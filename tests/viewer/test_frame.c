@@ -13,10 +13,9 @@
 #include <unistd.h>
 
 static void make_frame(cvtm_view_frame *frame, cvtm_domain domain, int64_t count) {
-  cvtm_error error = {CVTM_OK, ""};
   memset(frame, 0, sizeof *frame);
   frame->state.domain = domain;
-  assert_int_equal(cvtm_view_state_reserve(&frame->state, count, &error), CVTM_OK);
+  assert_ok(cvtm_view_state_reserve(&frame->state, count, NULL));
   frame->state.count = count;
   for (int64_t i = 0; i < count; ++i) {
     double u[2];
@@ -24,7 +23,7 @@ static void make_frame(cvtm_view_frame *frame, cvtm_domain domain, int64_t count
     frame->state.sites[2 * i] = u[0] * domain.width;
     frame->state.sites[2 * i + 1] = u[1] * domain.height;
   }
-  assert_int_equal(cvtm_view_frame_build(frame, &error), CVTM_OK);
+  assert_ok(cvtm_view_frame_build(frame, NULL));
 }
 
 TEST(test_cells_tile_the_domain) {
@@ -74,9 +73,8 @@ TEST(test_edges_know_both_cells) {
 /* Euler: inner cells have six sides on average; a hexagonal lattice has no defect. */
 TEST(test_defects_of_a_lattice) {
   enum { COLUMNS = 12, ROWS = 10 };
-  cvtm_error error = {CVTM_OK, ""};
   cvtm_view_frame frame = {.state = {.domain = {120, 90, 0}}};
-  assert_int_equal(cvtm_view_state_reserve(&frame.state, COLUMNS * ROWS, &error), CVTM_OK);
+  assert_ok(cvtm_view_state_reserve(&frame.state, COLUMNS * ROWS, NULL));
   for (int j = 0; j < ROWS; ++j) {
     for (int i = 0; i < COLUMNS; ++i) {
       double *site = frame.state.sites + 2 * frame.state.count++;
@@ -84,13 +82,13 @@ TEST(test_defects_of_a_lattice) {
       site[1] = 9 * j + 4.5;
     }
   }
-  assert_int_equal(cvtm_view_frame_build(&frame, &error), CVTM_OK);
+  assert_ok(cvtm_view_frame_build(&frame, NULL));
   assert_int_equal(frame.defect_count, 0);
   /* One site out of its place gives defects in pairs: their charges add up to zero. */
   const int64_t middle = COLUMNS * (ROWS / 2) + COLUMNS / 2;
   frame.state.sites[2 * middle] += 8;
   frame.state.sites[2 * middle + 1] += 3;
-  assert_int_equal(cvtm_view_frame_build(&frame, &error), CVTM_OK);
+  assert_ok(cvtm_view_frame_build(&frame, NULL));
   double charge = 0;
   for (int64_t k = 0; k < frame.defect_count; ++k) charge += 6 - (double)frame.defects[3 * k + 2];
   assert_true(frame.defect_count >= 2);
@@ -176,7 +174,7 @@ TEST(test_ramps_are_monotonic) {
 TEST(test_layers) {
   unsigned layers = 0;
   cvtm_error error = {CVTM_OK, ""};
-  assert_int_equal(cvtm_layers_parse("sites,cell-edges", &layers, &error), CVTM_OK);
+  assert_ok(cvtm_layers_parse("sites,cell-edges", &layers, &error));
   assert_int_equal(layers, CVTM_LAYER_SITES | CVTM_LAYER_CELL_EDGES);
   assert_int_equal(cvtm_layers_parse("site", &layers, &error), CVTM_ERROR_ARGUMENT);
   assert_non_null(strstr(error.message, "'site'"));
@@ -227,7 +225,7 @@ TEST(test_page_is_safe_and_whole) {
   const cvtm_page_picture pictures[] = {{picture, 3, 10, 1.25}};
   cvtm_page page = {"<b>&\"", 1, pictures, 1, &history, "{\"a\": \"</pre>\"}"};
   cvtm_error error = {CVTM_OK, ""};
-  assert_int_equal(cvtm_page_write(path, &page, &error), CVTM_OK);
+  assert_ok(cvtm_page_write(path, &page, &error));
   char *text = read_text(path);
   assert_non_null(strstr(text, "\"png\":\"TWFu\""));
   assert_non_null(strstr(text, "<title>&#60;b&#62;&#38;&#34;</title>"));

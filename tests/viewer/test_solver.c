@@ -27,7 +27,6 @@ static cvtm_status failing_copy_out(cvtm_device *device, void *to, const void *f
 /* copies: to the host, before one fails; -1: none fails. */
 static void start_failing(fixture *f, int copies, int paused, int64_t fixed) {
   const cvtm_domain domain = {SIDE, SIDE, 0};
-  cvtm_error error = {CVTM_OK, ""};
   memset(f, 0, sizeof *f);
   f->device = test_device_open();
   own_table = f->device->table;
@@ -36,9 +35,7 @@ static void start_failing(fixture *f, int copies, int paused, int64_t fixed) {
   copies_left = copies;
   if (copies >= 0) f->device->table = &faulty_table;
   for (int p = 0; p < SIDE * SIDE; ++p) f->density[p] = 1;
-  assert_int_equal(
-      cvtm_cvt_sample(domain, f->density, COUNT, 3, CVTM_CVT_START_RANDOM, f->sites, &error),
-      CVTM_OK);
+  assert_ok(cvtm_cvt_sample(domain, f->density, COUNT, 3, CVTM_CVT_START_RANDOM, f->sites, NULL));
   cvtm_solver_options options = {.device = f->device,
                                  .domain = domain,
                                  .density = f->density,
@@ -49,14 +46,13 @@ static void start_failing(fixture *f, int copies, int paused, int64_t fixed) {
                                  .paused = paused};
   cvtm_cvt_defaults(&options.cvt);
   options.cvt.fixed = fixed;
-  assert_int_equal(cvtm_solver_start(&options, NULL, &f->solver, &error), CVTM_OK);
+  assert_ok(cvtm_solver_start(&options, NULL, &f->solver, NULL));
 }
 
 static void start(fixture *f, int paused, int64_t fixed) { start_failing(f, -1, paused, fixed); }
 
 static void stop(fixture *f) {
-  cvtm_error error = {CVTM_OK, ""};
-  assert_int_equal(cvtm_solver_error(f->solver, &error), CVTM_OK);
+  assert_ok(cvtm_solver_error(f->solver, NULL));
   cvtm_solver_stop(f->solver);
   cvtm_device_destroy(f->device);
 }
