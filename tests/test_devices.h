@@ -49,7 +49,7 @@ static inline cvtm_device *test_cpu_open(int threads) {
 /* All tests on one device, which is also a variable of the file. */
 #define TEST_DEVICE_MAIN_AS(device, threads)                              \
   int main(void) {                                                        \
-    device = test_device_open_threads(threads);                           \
+    (device) = test_device_open_threads(threads);                         \
     testing_set_state(device);                                            \
     const int failed = cmocka_run_group_tests(testing_tests, NULL, NULL); \
     cvtm_device_destroy(device);                                          \

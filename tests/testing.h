@@ -65,9 +65,11 @@ static inline void testing_set_state(void *common) {
 #define assert_ok(status) assert_int_equal(status, CVTM_OK)
 
 /* The options of a type, as DEFAULT_OPTIONS(cvtm_cvt, options). */
+/* NOLINTBEGIN(bugprone-macro-parentheses): a name that is declared takes none. */
 #define DEFAULT_OPTIONS(type, name) \
   type##_options name;              \
   type##_defaults(&name)
+/* NOLINTEND(bugprone-macro-parentheses) */
 
 static inline void testing_free(void *const *memory, size_t count) {
   for (size_t k = 0; k < count; ++k) free(memory[k]);
