@@ -1,4 +1,4 @@
-/* For power/ *_cpu.c only: the state that a power diagram has on a CPU. */
+/* For *_cpu.c of this folder only: the state that a power diagram has on a CPU. */
 #ifndef CVTMESH_CVT_EQUAL_MASS_POWER_CPU_H
 #define CVTMESH_CVT_EQUAL_MASS_POWER_CPU_H
 

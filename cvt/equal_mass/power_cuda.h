@@ -1,5 +1,5 @@
-/* For power/ *_cuda.cu only: the state that a power diagram has on a CUDA device, and the launchers
- * of its table. */
+/* For *_cuda.cu of this folder only: the state that a power diagram has on a CUDA device, and the
+ * launchers of its table. */
 #ifndef CVTMESH_CVT_EQUAL_MASS_POWER_CUDA_H
 #define CVTMESH_CVT_EQUAL_MASS_POWER_CUDA_H
 
