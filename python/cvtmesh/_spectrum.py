@@ -125,7 +125,7 @@ def sums_of(turns: Any, weight: Any, most: Any) -> Any:
 
     if len(turns) > DIRECT_MAX:
         try:
-            import finufft
+            import finufft  # type: ignore[import-not-found, unused-ignore]
         except ImportError as error:
             raise ImportError(
                 f"the spectrum of {len(turns)} points needs finufft: pip install cvtmesh[spectrum]"
@@ -175,12 +175,10 @@ def of_power(x: Any, size: Any, spacing: float, periodic: bool) -> dict[str, Any
     low = power[frequency <= 0.5]
 
     side = min(2 * int(SHOWN * (size / spacing).min()) + 1, SIDE_MAX)
-    where = [np.concatenate([part, -part]) for part in (fy, fx)]
     scale, inside = side / (2 * SHOWN + step), [(-side / 2, side / 2)] * 2
-    count = np.histogram2d(*(part * scale for part in where), side, inside)[0]
-    plane = np.histogram2d(
-        *(part * scale for part in where), side, inside, weights=np.concatenate([power, power])
-    )[0]
+    down, right = (np.concatenate([part, -part]) * scale for part in (fy, fx))
+    count = np.histogram2d(down, right, side, inside)[0]
+    plane = np.histogram2d(down, right, side, inside, weights=np.concatenate([power, power]))[0]
     return {
         "frequency": (np.arange(rings) + 0.5) * step,
         "power": mean,
