@@ -1,6 +1,7 @@
 /* Evaluations whose sites are divided among ranks, which are threads of this program: each cell has
  * the bits that it has where one process has all sites, and the sums do not depend on the number of
  * ranks, however uneven the sites lie. */
+#include "base/device_kernels.h"
 #include "base/random.h"
 #include "cvt/parts.h"
 #include "tests/test_devices.h"
@@ -229,6 +230,11 @@ TEST(test_a_rank_has_few_sites_of_others) {
   free(sites);
 }
 
+static cvtm_status no_memory(cvtm_device *device, size_t bytes, void **memory) {
+  (void)bytes, (void)memory;
+  return cvtm_fail(cvtm_device_error(device), CVTM_ERROR_MEMORY, "no memory");
+}
+
 /* A rank whose plan cannot be made does not leave the others waiting. */
 static void fail_on_rank_1(cvtm_device *device, int rank, void *context) {
   const problem *p = context;
@@ -239,11 +245,13 @@ static void fail_on_rank_1(cvtm_device *device, int rank, void *context) {
   assert_device_ok(device, cvtm_parts_create(device, p->domain, on_device, &parts));
   assert_device_ok(device, cvtm_parts_divide(parts, p->count, p->block));
   own = copied_in(device, p->sites + 2 * parts->first, 2 * parts->own, sizeof *own);
-  if (rank == 1) parts->domain.width = CVTM_MAX_SIDE + 1;
+  const cvtm_device_table *own_table = device->table;
+  cvtm_device_table faulty = *own_table;
+  faulty.allocate = no_memory;
+  if (rank == 1) device->table = &faulty;
   for (int again = 0; again < 2; ++again)
-    assert_int_equal(cvtm_parts_evaluate(parts, own),
-                     rank == 1 ? CVTM_ERROR_ARGUMENT : CVTM_ERROR_MEMORY);
-  parts->domain = p->domain;
+    assert_int_equal(cvtm_parts_evaluate(parts, own), CVTM_ERROR_MEMORY);
+  device->table = own_table;
   assert_device_ok(device, cvtm_parts_evaluate(parts, own));
   cvtm_parts_destroy(parts);
   device_free_all(device, on_device, own);
