@@ -6,12 +6,12 @@
 #include "base/numeric_locale.h"
 #include "cli/batch.h"
 #include "cli/cli.h"
-#include "cli/files.h"
+#include "run/files.h"
 #include "cli/mpi_ranks.h"
 #include "cli/options.h"
-#include "cli/output.h"
-#include "cli/report.h"
-#include "cli/run.h"
+#include "run/output.h"
+#include "run/json.h"
+#include "run/stages.h"
 
 #include <cjson/cJSON.h>
 

@@ -4,7 +4,7 @@
 #define CVTMESH_CLI_BATCH_H
 
 #include "base/status.h"
-#include "cli/files.h"
+#include "run/files.h"
 #include "cli/options.h"
 
 #include <cjson/cJSON.h>

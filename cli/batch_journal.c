@@ -2,8 +2,8 @@
 
 #include "base/file.h"
 #include "cli/cli.h"
-#include "cli/output.h"
-#include "cli/report.h"
+#include "run/output.h"
+#include "run/json.h"
 
 #include <dirent.h>
 #include <errno.h>

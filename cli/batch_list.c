@@ -4,9 +4,9 @@
 #include "base/file.h"
 #include "base/host_memory.h"
 #include "cli/cli.h"
-#include "cli/output.h"
-#include "cli/report.h"
-#include "cli/run.h"
+#include "run/output.h"
+#include "run/json.h"
+#include "run/stages.h"
 
 #include <cjson/cJSON.h>
 

@@ -138,7 +138,7 @@ int cli_outline_mesh(const cli_options *options);
   int function(const cli_options *options);
 CLI_COMMAND_LIST(CLI_COMMAND_FUNCTION)
 #undef CLI_COMMAND_FUNCTION
-/* Runs the command, unless it would overwrite a file that it reads (cli/files.h). */
+/* Runs the command, unless it would overwrite a file that it reads (run/files.h). */
 int cli_command_run(const cli_options *options);
 
 #endif

@@ -4,9 +4,9 @@
 #include "base/npy.h"
 #include "base/srgb.h"
 #include "cli/cli.h"
-#include "cli/condition.h"
-#include "cli/output.h"
-#include "cli/report.h"
+#include "run/condition.h"
+#include "run/output.h"
+#include "run/json.h"
 #include "density/density.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 /* cvtmesh info: what this build can do, and the devices it sees. */
 #include "cli/cli.h"
-#include "cli/report.h"
+#include "run/json.h"
 #include "density/density.h"
 #include "meshes/mesh_file.h"
 #include "draw/drawing.h"

@@ -1,10 +1,10 @@
 /* cvtmesh lcp: a linear complementarity problem, from the model problems or from files. */
 #include "base/npy.h"
 #include "cli/cli.h"
-#include "cli/input.h"
+#include "run/input.h"
 #include "cli/options.h"
-#include "cli/output.h"
-#include "cli/report.h"
+#include "run/output.h"
+#include "run/json.h"
 #include "cli/solvers.h"
 #include "draw/raster.h"
 #include "lcp/lcp.h"

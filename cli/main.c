@@ -3,7 +3,7 @@
 
 #include "base/file.h"
 #include "cli/cli.h"
-#include "cli/report.h"
+#include "run/json.h"
 #include "meshes/mesh_file.h"
 #include "meshes/polygon_file.h"
 

@@ -5,7 +5,7 @@
 
 #include "base/clock.h"
 #include "base/grow.h"
-#include "cli/files.h"
+#include "run/files.h"
 
 #include <signal.h>
 #include <stdarg.h>

@@ -2,8 +2,8 @@
 #include "base/clock.h"
 #include "base/npy.h"
 #include "cli/cli.h"
-#include "cli/output.h"
-#include "cli/report.h"
+#include "run/output.h"
+#include "run/json.h"
 #include "cli/solvers.h"
 #include "lbfgsb/problems/minpack2.h"
 

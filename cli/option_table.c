@@ -1,7 +1,7 @@
 #include "cli/option_table.h"
 
 #include "lcp/problems/complementarity.h"
-#include "cli/domain.h"
+#include "run/domain.h"
 #include "cvt/cvt.h"
 #include "density/density.h"
 #include "density/size_field.h"

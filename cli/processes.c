@@ -6,8 +6,8 @@
 #include "base/file.h"
 #include "base/version.h"
 #include "cli/cli.h"
-#include "cli/colours.h"
-#include "cli/run.h"
+#include "run/colours.h"
+#include "run/stages.h"
 
 #include <errno.h>
 #include <omp.h>

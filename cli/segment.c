@@ -3,10 +3,10 @@
 #include "base/file.h"
 #include "base/npy.h"
 #include "cli/cli.h"
-#include "cli/condition.h"
-#include "cli/input.h"
-#include "cli/output.h"
-#include "cli/report.h"
+#include "run/condition.h"
+#include "run/input.h"
+#include "run/output.h"
+#include "run/json.h"
 #include "meshes/contour.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "cli/run.h"
+#include "run/stages.h"
 
 #include "base/clock.h"
 #include "base/grow.h"

@@ -3,7 +3,7 @@
 #include "python/src/core.h"
 
 extern "C" {
-#include "cli/report.h"
+#include "run/json.h"
 #include "density/density.h"
 #include "meshes/mesh.h"
 }

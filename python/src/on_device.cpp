@@ -3,7 +3,7 @@
 #include "python/src/on_device.h"
 
 extern "C" {
-#include "cli/condition.h"
+#include "run/condition.h"
 #include "cvt/cvt.h"
 #include "jfa/jfa.h"
 #include "meshes/device_delaunay.h"

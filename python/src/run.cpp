@@ -2,10 +2,10 @@
 #include "python/src/core.h"
 
 extern "C" {
-#include "cli/files.h"
-#include "cli/output.h"
+#include "run/files.h"
+#include "run/output.h"
 #include "cli/processes.h"
-#include "cli/run_job.h"
+#include "run/job.h"
 }
 
 #include <mutex>

@@ -1,5 +1,5 @@
 /* Labels as the domain of run: read, traced, and planned for a few sites. */
-#include "cli/domain.h"
+#include "run/domain.h"
 #include "density/density.h"
 
 #include "fuzz_file.h"

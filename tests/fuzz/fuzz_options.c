@@ -1,8 +1,8 @@
 /* A command line, a word in each line; the first byte chooses the subcommand. What the options of
  * run ask of each other is checked, seeds (X,Y,RADIUS) and weights (FILE=FACTOR) among them. */
 #include "cli/cli.h"
-#include "cli/condition.h"
-#include "cli/run.h"
+#include "run/condition.h"
+#include "run/stages.h"
 
 #include "fuzz.h"
 

@@ -1,5 +1,5 @@
 /* A file of pens. */
-#include "cli/colours.h"
+#include "run/colours.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,9 +1,9 @@
-#include "cli/input.h"
+#include "run/input.h"
 
 #include "base/npy.h"
 #include "cli/cli.h"
-#include "cli/report.h"
-#include "cli/stipples.h"
+#include "run/json.h"
+#include "run/stipples.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #define CVTMESH_CLI_DOMAIN_H
 
 #include "base/domain.h"
-#include "cli/condition.h"
+#include "run/condition.h"
 #include "cli/options.h"
 #include "cvt/slide.h"
 #include "meshes/domain_mesh.h"

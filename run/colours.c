@@ -1,15 +1,15 @@
 /* Pens, separation, the numbers of dots, their places and their order; colours_draw.c sizes the
  * dots. */
-#include "cli/colours.h"
+#include "run/colours.h"
 
 #include "base/file.h"
 #include "base/host_memory.h"
 #include "base/srgb.h"
 #include "cli/cli.h"
-#include "cli/input.h"
+#include "run/input.h"
 #include "cli/options.h"
-#include "cli/output.h"
-#include "cli/report.h"
+#include "run/output.h"
+#include "run/json.h"
 #include "meshes/mesh_file.h"
 
 #include <ctype.h>

@@ -1,18 +1,18 @@
 /* cvtmesh run: density image -> centroidal Voronoi tessellation -> files. */
-#include "cli/run.h"
+#include "run/stages.h"
 
 #include "base/clock.h"
 #include "base/npy.h"
 #include "base/ranks.h"
 #include "cli/cli.h"
-#include "cli/condition.h"
-#include "cli/domain.h"
-#include "cli/files.h"
-#include "cli/input.h"
-#include "cli/output.h"
-#include "cli/page.h"
+#include "run/condition.h"
+#include "run/domain.h"
+#include "run/files.h"
+#include "run/input.h"
+#include "run/output.h"
+#include "run/page.h"
 #include "cli/processes.h"
-#include "cli/run_job.h"
+#include "run/job.h"
 #include "meshes/mesh_file.h"
 
 #include <math.h>

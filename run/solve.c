@@ -4,10 +4,10 @@
 #include "base/random.h"
 #include "base/ranks.h"
 #include "cli/cli.h"
-#include "cli/domain.h"
-#include "cli/report.h"
-#include "cli/run.h"
-#include "cli/run_job.h"
+#include "run/domain.h"
+#include "run/json.h"
+#include "run/stages.h"
+#include "run/job.h"
 #include "cvt/gaussian.h"
 
 #include <float.h>

@@ -1,11 +1,11 @@
 #define _XOPEN_SOURCE 700
 
-#include "cli/files.h"
+#include "run/files.h"
 
 #include "base/grow.h"
 #include "base/memory_file.h"
 #include "cli/cli.h"
-#include "cli/domain.h"
+#include "run/domain.h"
 #include "cli/option_table.h"
 #include "meshes/formats/formats.h"
 #include "draw/drawing.h"

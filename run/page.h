@@ -3,7 +3,7 @@
 #define CVTMESH_CLI_PAGE_H
 
 #include "cli/options.h"
-#include "cli/output.h"
+#include "run/output.h"
 
 #include <cjson/cJSON.h>
 

@@ -2,7 +2,7 @@
  */
 #include "base/host_memory.h"
 #include "base/srgb.h"
-#include "cli/colours.h"
+#include "run/colours.h"
 #include "density/density.h"
 
 #include <math.h>

@@ -1,16 +1,16 @@
-#include "cli/stipples.h"
+#include "run/stipples.h"
 
 #include "base/host_memory.h"
 #include "base/portable.h"
 #include "cli/cli.h"
-#include "cli/domain.h"
-#include "cli/output.h"
-#include "cli/page.h"
-#include "cli/report.h"
+#include "run/domain.h"
+#include "run/output.h"
+#include "run/page.h"
+#include "run/json.h"
 #include "cvt/cell_mass.h"
 #include "draw/disc.h"
 #include "meshes/mesh_file.h"
-#include "cli/input.h"
+#include "run/input.h"
 #include "cvt/equal_mass.h"
 
 #include <math.h>

@@ -1,11 +1,11 @@
 /* The report of `run`, and the summary on stderr. */
 #include "base/clock.h"
 #include "cli/cli.h"
-#include "cli/input.h"
-#include "cli/page.h"
-#include "cli/report.h"
-#include "cli/run.h"
-#include "cli/run_job.h"
+#include "run/input.h"
+#include "run/page.h"
+#include "run/json.h"
+#include "run/stages.h"
+#include "run/job.h"
 
 #include <string.h>
 

@@ -1,11 +1,11 @@
-#include "cli/domain.h"
+#include "run/domain.h"
 
 #include "base/file.h"
 #include "base/npy.h"
 #include "base/srgb.h"
 #include "cli/cli.h"
-#include "cli/input.h"
-#include "cli/report.h"
+#include "run/input.h"
+#include "run/json.h"
 #include "density/density.h"
 #include "density/seeds.h"
 

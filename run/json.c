@@ -1,4 +1,4 @@
-#include "cli/report.h"
+#include "run/json.h"
 
 #include "cli/cli.h"
 

@@ -1,11 +1,11 @@
-#include "cli/output.h"
+#include "run/output.h"
 
 #include "base/file.h"
 #include "cli/cli.h"
-#include "cli/colours.h"
-#include "cli/domain.h"
-#include "cli/page.h"
-#include "cli/stipples.h"
+#include "run/colours.h"
+#include "run/domain.h"
+#include "run/page.h"
+#include "run/stipples.h"
 #include "meshes/mesh_file.h"
 
 #include <math.h>

@@ -1,10 +1,10 @@
-#include "cli/domain.h"
+#include "run/domain.h"
 
 #include "base/clock.h"
 #include "cli/cli.h"
-#include "cli/input.h"
-#include "cli/page.h"
-#include "cli/report.h"
+#include "run/input.h"
+#include "run/page.h"
+#include "run/json.h"
 
 #include <math.h>
 #include <stdlib.h>
