@@ -186,9 +186,9 @@ static void batch_devices_report(const batch_devices *devices, cJSON *report) {
   cJSON *array = cJSON_AddArrayToObject(report, "devices");
   for (int k = 0; k < devices->count; ++k) {
     cJSON *entry = cJSON_CreateObject();
-    cli_json_device(entry, devices->handle[k]);
-    cli_json_integer(entry, "runs_at_a_time", devices->runs);
-    cli_json_append(array, entry);
+    run_json_device(entry, devices->handle[k]);
+    run_json_integer(entry, "runs_at_a_time", devices->runs);
+    run_json_append(array, entry);
   }
 }
 
@@ -287,7 +287,7 @@ static void end_stage(batch *b, stage which, double *begin) {
   *begin = now;
 }
 
-static int solve_job(batch *b, cli_run_job *run, double *begin) {
+static int solve_job(batch *b, cvtm_run *run, double *begin) {
   cvtm_device *device = batch_devices_lend(b->devices);
   end_stage(b, STAGE_WAIT, begin);
   const int code = cli_run_solve(run, device);
@@ -297,10 +297,10 @@ static int solve_job(batch *b, cli_run_job *run, double *begin) {
 }
 
 /* Only a large mesh is made sooner on a device than on the host. */
-static int mesh_job(batch *b, cli_run_job *run) {
-  if (!cli_run_mesh_is_large(run)) return cli_run_mesh(run, NULL);
+static int mesh_job(batch *b, cvtm_run *run) {
+  if (!run_mesh_is_large(run)) return run_mesh(run, NULL);
   cvtm_device *device = batch_devices_lend(b->devices);
-  const int code = cli_run_mesh(run, device);
+  const int code = run_mesh(run, device);
   batch_devices_give_back(b->devices, device);
   return code;
 }
@@ -309,21 +309,21 @@ static int mesh_job(batch *b, cli_run_job *run) {
  * file, CLI_EXIT_NOT_CONVERGED if it has written them all. */
 static int run_stages(batch *b, const batch_job *job) {
   double begin = cvtm_clock();
-  cli_run_job *run = NULL;
+  cvtm_run *run = NULL;
   int code = cli_outputs_check(&job->options);
   if (code == CLI_EXIT_OK) code = cli_run_create(&job->options, &run);
-  if (code == CLI_EXIT_OK) code = cli_run_read(run, NULL);
+  if (code == CLI_EXIT_OK) code = run_read(run, NULL);
   end_stage(b, STAGE_READ, &begin);
   if (code == CLI_EXIT_OK) code = solve_job(b, run, &begin);
-  if (code == CLI_EXIT_OK) code = cli_run_order(run);
+  if (code == CLI_EXIT_OK) code = run_order(run);
   if (cli_interrupted()) code = CLI_EXIT_INTERRUPTED;
   if (code == CLI_EXIT_OK) {
     code = mesh_job(b, run);
     if (code == CLI_EXIT_OK) code = cli_run_write(run);
-    if (code == CLI_EXIT_OK && !cli_run_converged(run)) code = CLI_EXIT_NOT_CONVERGED;
+    if (code == CLI_EXIT_OK && !run_converged(run)) code = CLI_EXIT_NOT_CONVERGED;
     end_stage(b, STAGE_WRITE, &begin);
   }
-  cli_run_destroy(run);
+  cvtm_run_destroy(run);
   return code;
 }
 
@@ -486,7 +486,7 @@ static cvtm_status refuse_file(const batch_files *files, cli_file_use use, const
  * of the batch replace files meanwhile, and a new file may get the inode of a removed one. */
 static void add_file(void *context, cli_file_use use, const char *option, const char *path) {
   batch_files *files = context;
-  const cli_file_id id = cli_file_id_of(path);
+  const run_file_id id = run_file_id_of(path);
   if (files->status != CVTM_OK || !id.is_file) return;
   batch_key_set *own = use == CLI_FILE_READ ? &files->read : &files->written;
   const batch_key_set *other = use == CLI_FILE_READ ? &files->written : &files->read;
@@ -638,25 +638,25 @@ static cvtm_status write_batch_report(const batch *b, double seconds, cvtm_error
   struct rusage usage;
   getrusage(RUSAGE_SELF, &usage);
   cJSON *report = cJSON_CreateObject();
-  cli_json_text(report, "version", CVTMESH_VERSION);
-  cli_json_integer(report, "jobs", b->mine);
-  cli_json_integer(report, "done", b->count[DONE]);
-  cli_json_integer(report, "skipped", b->count[SKIPPED]);
-  cli_json_integer(report, "failed", b->count[FAILED]);
-  cli_json_integer(report, "not_converged", b->count[NOT_CONVERGED]);
+  run_json_text(report, "version", CVTMESH_VERSION);
+  run_json_integer(report, "jobs", b->mine);
+  run_json_integer(report, "done", b->count[DONE]);
+  run_json_integer(report, "skipped", b->count[SKIPPED]);
+  run_json_integer(report, "failed", b->count[FAILED]);
+  run_json_integer(report, "not_converged", b->count[NOT_CONVERGED]);
   cJSON_AddBoolToObject(report, "interrupted", cli_interrupted() != 0);
   batch_devices_report(b->devices, report);
-  cli_json_text(report, "journal", b->journal_base);
+  run_json_text(report, "journal", b->journal_base);
   cJSON *times = cJSON_AddObjectToObject(report, "seconds");
-  cli_json_real(times, "total", seconds);
-  for (int k = 0; k < STAGE_COUNT; ++k) cli_json_real(times, stages[k], b->seconds[k]);
-  cli_json_real(report, "done_per_second", (double)b->count[DONE] / seconds);
-  cli_json_integer(report, "peak_memory", (int64_t)usage.ru_maxrss * 1024);
+  run_json_real(times, "total", seconds);
+  for (int k = 0; k < STAGE_COUNT; ++k) run_json_real(times, stages[k], b->seconds[k]);
+  run_json_real(report, "done_per_second", (double)b->count[DONE] / seconds);
+  run_json_integer(report, "peak_memory", (int64_t)usage.ru_maxrss * 1024);
   cJSON *failures = cJSON_AddArrayToObject(report, "failures");
   cvtm_status status = CVTM_OK;
   if (b->count[FAILED] > 0)
     status = batch_journal_failures(b->journal, FAILURES_REPORTED, failures, error);
-  if (status == CVTM_OK) return cli_json_write(b->options->batch.report, report, error);
+  if (status == CVTM_OK) return run_json_write(b->options->batch.report, report, error);
   cJSON_Delete(report);
   return status;
 }

@@ -98,7 +98,7 @@ static cvtm_status read_journal(const char *path, entry_reader reader, void *con
   cvtm_status status = CVTM_OK;
   while (status == CVTM_OK && (errno = 0, getline(&line, &capacity, file) >= 0)) {
     cJSON *entry = cJSON_Parse(line);
-    if (cli_json_starved()) status = CVTM_ERROR_MEMORY;
+    if (run_json_starved()) status = CVTM_ERROR_MEMORY;
     if (cJSON_IsObject(entry)) status = reader(context, entry);
     cJSON_Delete(entry);
   }
@@ -287,7 +287,7 @@ static int write_all(int file, const char *bytes, size_t size) {
 
 /* The line begins with the end of a line before it that is torn: it must not continue that one. */
 static cvtm_status append_line(batch_journal *journal, const cJSON *entry, cvtm_error *error) {
-  char *text = cli_json_print(entry, 0);
+  char *text = run_json_print(entry, 0);
   const size_t length = text != NULL ? strlen(text) : 0;
   char *line = text != NULL ? malloc(length + 2) : NULL;
   if (line == NULL) {
@@ -323,10 +323,10 @@ static cvtm_status begin_session(batch_journal *journal, cvtm_error *error) {
   char host[256] = "";
   if (gethostname(host, sizeof host - 1) != 0) host[0] = '\0';
   cJSON *entry = cJSON_CreateObject();
-  cli_json_integer(entry, "session", journal->session);
-  cli_json_text(entry, "version", CVTMESH_VERSION);
-  cli_json_text(entry, "host", host);
-  cli_json_integer(entry, "pid", (int64_t)getpid());
+  run_json_integer(entry, "session", journal->session);
+  run_json_text(entry, "version", CVTMESH_VERSION);
+  run_json_text(entry, "host", host);
+  run_json_integer(entry, "pid", (int64_t)getpid());
   const cvtm_status status = append_line(journal, entry, error);
   cJSON_Delete(entry);
   return status;
@@ -386,15 +386,15 @@ cvtm_status batch_journal_add(batch_journal *journal, const batch_job *job, batc
   char text[BATCH_KEY_TEXT];
   batch_key_print(&key, text);
   cJSON *entry = cJSON_CreateObject();
-  cli_json_text(entry, "job", text);
-  cli_json_integer(entry, "index", job->index);
-  cli_json_text(entry, "input", job->options.input);
-  cli_json_text(entry, "status", reason == NULL ? "done" : "failed");
-  cli_json_real(entry, "seconds", seconds);
-  if (code != CLI_EXIT_OK) cli_json_integer(entry, "code", code);
+  run_json_text(entry, "job", text);
+  run_json_integer(entry, "index", job->index);
+  run_json_text(entry, "input", job->options.input);
+  run_json_text(entry, "status", reason == NULL ? "done" : "failed");
+  run_json_real(entry, "seconds", seconds);
+  if (code != CLI_EXIT_OK) run_json_integer(entry, "code", code);
   if (reason != NULL) {
-    cli_json_integer(entry, "session", journal->session);
-    cli_json_text(entry, "reason", reason);
+    run_json_integer(entry, "session", journal->session);
+    run_json_text(entry, "reason", reason);
   }
   const cvtm_status status = append_line(journal, entry, error);
   cJSON_Delete(entry);
@@ -443,7 +443,7 @@ static cvtm_status read_failure(void *context, const cJSON *entry) {
     cJSON *copy = cJSON_Duplicate(cJSON_GetObjectItemCaseSensitive(entry, names[k]), 1);
     if (!cJSON_AddItemToObject(failure, names[k], copy)) cJSON_Delete(copy);
   }
-  cli_json_append(c->failures, failure);
+  run_json_append(c->failures, failure);
   return CVTM_OK;
 }
 

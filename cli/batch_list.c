@@ -209,7 +209,7 @@ static cvtm_status set_json_record(batch_list *list, batch_job *job, cvtm_error 
   cJSON *record = cJSON_ParseWithOpts(list->text, NULL, 1);
   if (record == NULL && errno == ENOMEM) return cvtm_no_memory(error, "a job");
   cvtm_status status = CVTM_OK;
-  if (cli_json_starved())
+  if (run_json_starved())
     status = cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory");
   else if (!cJSON_IsObject(record))
     status = cvtm_fail(error, CVTM_ERROR_ARGUMENT, "not a JSON object");

@@ -21,16 +21,16 @@ typedef struct work {
 } work;
 
 static int check_density_usage(const cli_options *o) {
-  char buffer[CLI_EXTENSION_MAX];
+  char buffer[RUN_EXTENSION_MAX];
   if (o->output.count == 0 && o->report == NULL) return cli_missing(o->command, "--output");
   for (int k = 0; k < o->output.count; ++k) {
-    const char *kind = cli_output_extension(o, o->output.item[k], buffer);
+    const char *kind = run_output_extension(o, o->output.item[k], buffer);
     if (strcmp(kind, "npy") != 0 && strcmp(kind, "png") != 0)
       return cli_usage_error(o->command, "%s: a density is written as .npy or .png",
                              o->output.item[k]);
   }
-  int code = cli_condition_check(o);
-  if (code == CLI_EXIT_OK) code = cli_segment_check(o);
+  int code = run_condition_check(o);
+  if (code == CLI_EXIT_OK) code = run_segment_check(o);
   return code == CLI_EXIT_OK ? cli_outputs_check(o) : code;
 }
 
@@ -51,7 +51,7 @@ static cvtm_status write_density_picture(const work *w, const char *path, cvtm_e
   return status;
 }
 
-/* A cli_writer. */
+/* A run_writer. */
 static cvtm_status write_density(void *context, const char *path, const char *extension,
                                  cvtm_error *error) {
   const work *w = context;
@@ -63,12 +63,12 @@ static cvtm_status write_density(void *context, const char *path, const char *ex
 static cvtm_status write_density_report(const work *w, cvtm_error *error) {
   if (w->options.report == NULL) return CVTM_OK;
   cJSON *report = cli_report_begin(w->device, &w->options);
-  cli_json_integer(report, "width", w->made.width);
-  cli_json_integer(report, "height", w->made.height);
-  cli_condition_report(&w->options, &w->made, report);
+  run_json_integer(report, "width", w->made.width);
+  run_json_integer(report, "height", w->made.height);
+  run_condition_report(&w->options, &w->made, report);
   cJSON *seconds = cJSON_AddObjectToObject(report, "seconds");
-  cli_json_real(seconds, "total", cvtm_clock() - w->start);
-  return cli_json_write(w->options.report, report, error);
+  run_json_real(seconds, "total", cvtm_clock() - w->start);
+  return run_json_write(w->options.report, report, error);
 }
 
 static int perform_density(work *w) {
@@ -77,9 +77,9 @@ static int perform_density(work *w) {
   const int code = cli_open_device(o, &w->device);
   if (code != CLI_EXIT_OK) return code;
   cli_catch_signals();
-  cvtm_status status = cli_read_conditioned(w->device, o->input, o, &w->made, NULL, NULL, &error);
+  cvtm_status status = run_read_conditioned(w->device, o->input, o, &w->made, NULL, NULL, &error);
   if (status != CVTM_OK) return cli_failed(CLI_READING, status, &error);
-  status = cli_outputs_write(o, write_density, w, &error);
+  status = run_outputs_write(o, write_density, w, &error);
   if (status == CVTM_OK) status = write_density_report(w, &error);
   if (status != CVTM_OK) return cli_failed(CLI_WRITING, status, &error);
   if (!o->quiet) {

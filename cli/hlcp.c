@@ -193,9 +193,9 @@ static void add_lists(cJSON *report, const problem *p) {
   const double *residuals = p->history.residuals.records;
   for (int64_t k = 0; k < p->history.residuals.count; ++k) {
     cJSON *record = cJSON_CreateObject();
-    cli_json_integer(record, "iteration", k);
-    cli_json_real(record, "residual", residuals[k]);
-    cli_json_append(records, record);
+    run_json_integer(record, "iteration", k);
+    run_json_real(record, "residual", residuals[k]);
+    run_json_append(records, record);
   }
 }
 
@@ -206,24 +206,24 @@ static cvtm_status write_hlcp_report(const problem *p, cvtm_error *error) {
   const int64_t positive_z = count_positive(p->z_out, p->given.a.rows, &largest_z);
   const int64_t positive_w = count_positive(p->w_out, p->given.a.rows, &largest_w);
   cJSON *report = cli_report_begin(p->device, &p->options);
-  cli_json_text(report, "method", cvtm_hlcp_method_name(p->settings.method));
-  cli_json_integer(report, "unknowns", p->given.a.rows);
-  cli_json_integer(report, "splits", result->splits);
-  cli_json_integer(report, "iterations", result->iterations);
-  cli_json_integer(report, "linear_iterations", result->linear_iterations);
-  cli_json_real(report, "residual", result->residual);
-  cli_json_real(report, "max_complementarity", result->max_complementarity);
-  cli_json_integer(report, "z_positive", positive_z);
-  cli_json_integer(report, "w_positive", positive_w);
-  cli_json_real(report, "z_max", largest_z);
-  cli_json_real(report, "w_max", largest_w);
-  cli_json_text(report, "stop_reason", cvtm_lcp_stop_name(result->stop));
+  run_json_text(report, "method", cvtm_hlcp_method_name(p->settings.method));
+  run_json_integer(report, "unknowns", p->given.a.rows);
+  run_json_integer(report, "splits", result->splits);
+  run_json_integer(report, "iterations", result->iterations);
+  run_json_integer(report, "linear_iterations", result->linear_iterations);
+  run_json_real(report, "residual", result->residual);
+  run_json_real(report, "max_complementarity", result->max_complementarity);
+  run_json_integer(report, "z_positive", positive_z);
+  run_json_integer(report, "w_positive", positive_w);
+  run_json_real(report, "z_max", largest_z);
+  run_json_real(report, "w_max", largest_w);
+  run_json_text(report, "stop_reason", cvtm_lcp_stop_name(result->stop));
   cJSON_AddBoolToObject(report, "converged", result->stop == CVTM_LCP_CONVERGED);
   cJSON *seconds = cJSON_AddObjectToObject(report, "seconds");
-  cli_json_real(seconds, "setup", result->setup_seconds);
-  cli_json_real(seconds, "solve", result->seconds);
+  run_json_real(seconds, "setup", result->setup_seconds);
+  run_json_real(seconds, "solve", result->seconds);
   add_lists(report, p);
-  return cli_json_write(p->options.report, report, error);
+  return run_json_write(p->options.report, report, error);
 }
 
 static cvtm_status write_vector(const problem *p, const char *path, const double *values,

@@ -40,7 +40,7 @@ static void add_words(cJSON *object, const char *name, const char *words) {
   while (*(words += strspn(words, " ")) != '\0') {
     size_t length = strcspn(words, " ");
     snprintf(word, sizeof word, "%.*s", (int)length, words);
-    cli_json_append(array, cJSON_CreateString(word));
+    run_json_append(array, cJSON_CreateString(word));
     words += length;
   }
 }
@@ -49,15 +49,15 @@ static void add_device(cJSON *array, const char *name) {
   char text[512];
   int works = describe(name, text, sizeof text);
   cJSON *entry = cJSON_CreateObject();
-  cli_json_text(entry, "name", name);
+  run_json_text(entry, "name", name);
   cJSON_AddBoolToObject(entry, "works", works);
-  cli_json_text(entry, "description", text);
-  cli_json_append(array, entry);
+  run_json_text(entry, "description", text);
+  run_json_append(array, entry);
 }
 
 static int print_json(int cuda_count, const char *reason) {
   cJSON *info = cJSON_CreateObject();
-  cli_json_text(info, "version", CVTMESH_VERSION);
+  run_json_text(info, "version", CVTMESH_VERSION);
   cJSON_AddBoolToObject(info, "cuda", CVTMESH_HAVE_CUDA);
   cJSON_AddBoolToObject(info, "tiff", reads_tiff());
   cJSON_AddBoolToObject(info, "colour_profiles", cvtm_image_applies_profiles());
@@ -79,9 +79,9 @@ static int print_json(int cuda_count, const char *reason) {
     snprintf(name, sizeof name, "cuda:%d", k);
     add_device(devices, name);
   }
-  cli_json_text(info, "cuda_reason", cuda_count > 0 ? NULL : reason);
+  run_json_text(info, "cuda_reason", cuda_count > 0 ? NULL : reason);
   cvtm_error error = {CVTM_OK, ""};
-  cvtm_status status = cli_json_write("-", info, &error);
+  cvtm_status status = run_json_write("-", info, &error);
   return status == CVTM_OK ? CLI_EXIT_OK : cli_failed(CLI_WRITING, status, &error);
 }
 

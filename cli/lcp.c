@@ -58,7 +58,7 @@ static cvtm_status cli_lcp_mesh_read(const char *path, cvtm_model model, double 
   cvtm_status status = cvtm_mesh_read(path, &made->mesh, error);
   if (status != CVTM_OK) return status;
   status = cvtm_p1_create(&made->mesh, &made->p1, error);
-  status = cli_name_file(path, status, error);
+  status = run_name_file(path, status, error);
   if (status == CVTM_OK) {
     made->b = malloc((size_t)made->p1.count * sizeof *made->b);
     made->lower = malloc((size_t)made->p1.count * sizeof *made->lower);
@@ -84,8 +84,8 @@ static double cli_lcp_mesh_integral(const cli_lcp_mesh *made, const double *x) {
 static int cli_lcp_mesh_check_outputs(const cli_options *options) {
   static const char *const known[] = {"npy", "png", "vtu", "vtk", "msh", "ply"};
   for (int k = 0; k < options->output.count; ++k) {
-    char buffer[CLI_EXTENSION_MAX];
-    const char *extension = cli_output_extension(options, options->output.item[k], buffer);
+    char buffer[RUN_EXTENSION_MAX];
+    const char *extension = run_output_extension(options, options->output.item[k], buffer);
     int found = 0;
     for (size_t f = 0; f < sizeof known / sizeof *known; ++f)
       found |= strcmp(extension, known[f]) == 0;
@@ -411,7 +411,7 @@ static int solve_lcp(work *w) {
 
 /* --- results ------------------------------------------------------------------------------- */
 
-/* A cli_writer. */
+/* A run_writer. */
 static cvtm_status write_solution(void *context, const char *path, const char *extension,
                                   cvtm_error *error) {
   const work *w = context;
@@ -428,21 +428,21 @@ static void add_history(cJSON *report, const work *w) {
   for (int64_t k = 0; k < w->history.list.count; ++k) {
     const cvtm_lcp_progress *r = &records[k];
     cJSON *entry = cJSON_CreateObject();
-    cli_json_integer(entry, "iteration", r->iteration);
-    cli_json_real(entry, "natural_residual", r->natural_residual);
-    cli_json_real(entry, "natural_residual_max", r->natural_residual_max);
-    cli_json_append(array, entry);
+    run_json_integer(entry, "iteration", r->iteration);
+    run_json_real(entry, "natural_residual", r->natural_residual);
+    run_json_real(entry, "natural_residual_max", r->natural_residual_max);
+    run_json_append(array, entry);
   }
 }
 
 /* Adds what is known of the solution of a model problem. */
 static void add_checks(cJSON *report, const work *w) {
-  if (w->is_on_mesh) cli_json_real(report, "integral", cli_lcp_mesh_integral(&w->mesh, w->x));
+  if (w->is_on_mesh) run_json_real(report, "integral", cli_lcp_mesh_integral(&w->mesh, w->x));
   if (!w->is_model || w->is_on_mesh) return;
   const cvtm_model_problem *p = &w->model;
   double sum = 0;
   for (int64_t k = 0; k < w->n; ++k) sum += w->x[k];
-  cli_json_real(report, "integral", sum * p->spacing * p->spacing);
+  run_json_real(report, "integral", sum * p->spacing * p->spacing);
 }
 
 /* The number of nonzeros of the matrix, also if it is not stored. */
@@ -455,23 +455,23 @@ static cvtm_status write_lcp_report(const work *w, cvtm_error *error) {
   if (w->options.report == NULL) return CVTM_OK;
   const cvtm_lcp_result *r = &w->result;
   cJSON *report = cli_report_begin(w->device, &w->options);
-  cli_json_text(report, "method", cvtm_lcp_method_name(r->method));
-  cli_json_integer(report, "unknowns", w->n);
-  cli_json_integer(report, "nonzeros", nonzeros(w));
-  cli_json_integer(report, "iterations", r->iterations);
-  cli_json_real(report, "natural_residual", r->natural_residual);
-  cli_json_real(report, "natural_residual_max", r->natural_residual_max);
-  cli_json_integer(report, "active_lower", r->active_lower);
-  cli_json_integer(report, "active_upper", r->active_upper);
-  cli_json_real(report, "energy", r->energy);
-  cli_json_real(report, "rate", r->rate);
-  cli_json_text(report, "stop_reason", cvtm_lcp_stop_name(w->result.stop));
+  run_json_text(report, "method", cvtm_lcp_method_name(r->method));
+  run_json_integer(report, "unknowns", w->n);
+  run_json_integer(report, "nonzeros", nonzeros(w));
+  run_json_integer(report, "iterations", r->iterations);
+  run_json_real(report, "natural_residual", r->natural_residual);
+  run_json_real(report, "natural_residual_max", r->natural_residual_max);
+  run_json_integer(report, "active_lower", r->active_lower);
+  run_json_integer(report, "active_upper", r->active_upper);
+  run_json_real(report, "energy", r->energy);
+  run_json_real(report, "rate", r->rate);
+  run_json_text(report, "stop_reason", cvtm_lcp_stop_name(w->result.stop));
   add_checks(report, w);
   cJSON *seconds = cJSON_AddObjectToObject(report, "seconds");
-  cli_json_real(seconds, "setup", r->setup_seconds);
-  cli_json_real(seconds, "solve", r->seconds);
+  run_json_real(seconds, "setup", r->setup_seconds);
+  run_json_real(seconds, "solve", r->seconds);
   add_history(report, w);
-  return cli_json_write(w->options.report, report, error);
+  return run_json_write(w->options.report, report, error);
 }
 
 static void print_lcp_summary(const work *w) {
@@ -489,7 +489,7 @@ static void print_lcp_summary(const work *w) {
 
 static int finish_lcp(work *w) {
   cvtm_error error = {CVTM_OK, ""};
-  cvtm_status status = cli_outputs_write(&w->options, write_solution, w, &error);
+  cvtm_status status = run_outputs_write(&w->options, write_solution, w, &error);
   if (status == CVTM_OK) status = write_lcp_report(w, &error);
   if (status != CVTM_OK) return cli_failed(CLI_WRITING, status, &error);
   if (!w->options.quiet) print_lcp_summary(w);

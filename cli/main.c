@@ -189,7 +189,7 @@ static void occupy_streams(void) {
 
 int main(int argc, char **argv) {
   occupy_streams();
-  cli_json_start();
+  run_json_start();
   signal(SIGXFSZ,
          SIG_IGN); /* exceeding the limit on file sizes is then an error like a full disk */
   if (argc < 2) {

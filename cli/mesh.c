@@ -33,7 +33,7 @@ static int cli_metric_is_of_picture(const cli_options *o) {
 /* The picture that the metric is of; NULL: it is of a field on a mesh or at points. */
 static const char *picture_of(const cli_options *o) {
   if (strcmp(o->metric.from, "hessian") == 0) return o->input;
-  return cli_field_file_known(o->metric.from) ? NULL : o->metric.from;
+  return run_field_file_known(o->metric.from) ? NULL : o->metric.from;
 }
 
 /* Checks options that depend on one another. Returns CLI_EXIT_OK, or CLI_EXIT_USAGE after a
@@ -70,7 +70,7 @@ static cvtm_status cli_metric_picture_size(const cli_options *o, cvtm_domain *do
 static cvtm_status read_metric_picture(const cli_options *o, cvtm_domain domain, const char *path,
                                        cvtm_metric_field *field, cvtm_error *error) {
   cvtm_image image = {0};
-  cvtm_status status = cli_read_image(o, path, 0, &image, error);
+  cvtm_status status = run_read_image(o, path, 0, &image, error);
   if (status == CVTM_OK && image.masked > 0)
     status = cvtm_fail(error, CVTM_ERROR_INPUT, "%s: a metric needs data in every pixel", path);
   if (status != CVTM_OK) {
@@ -86,7 +86,7 @@ static cvtm_status read_metric_picture(const cli_options *o, cvtm_domain domain,
   status =
       cvtm_metric_of_picture(image.value, fmax(0.2 * spacing, 1), o->metric.ratio, field, error);
   cvtm_image_free(&image);
-  return cli_name_file(path, status, error);
+  return run_name_file(path, status, error);
 }
 
 static void choose_cells(const double rectangle[4], cvtm_metric_field *field) {
@@ -106,9 +106,9 @@ static cvtm_status cli_metric_read(const cli_options *o, cvtm_domain domain,
                                    cvtm_error *error) {
   const char *picture = picture_of(o);
   if (picture != NULL) return read_metric_picture(o, domain, picture, field, error);
-  cli_field source;
+  run_field source;
   choose_cells(rectangle, field);
-  cvtm_status status = cli_field_read(o, o->metric.from, domain, &source, error);
+  cvtm_status status = run_field_read(o, o->metric.from, domain, &source, error);
   for (int64_t v = 0; v < source.mesh.vertex_count && status == CVTM_OK; ++v) {
     double *p = source.mesh.points + 2 * v; /* in cells */
     p[0] = (p[0] - field->left) / field->step;
@@ -119,22 +119,22 @@ static cvtm_status cli_metric_read(const cli_options *o, cvtm_domain domain,
         source.metric != NULL
             ? cvtm_metric_of_vertices(&source.mesh, source.metric, o->metric.ratio, field, error)
             : cvtm_metric_of_solution(&source.mesh, source.values, o->metric.ratio, field, error);
-  cli_field_free(&source);
-  return cli_name_file(o->metric.from, status, error);
+  run_field_free(&source);
+  return run_name_file(o->metric.from, status, error);
 }
 
 static void cli_metric_report(const cvtm_adapt_figures *f, cJSON *report) {
   cJSON *entry = cJSON_AddObjectToObject(report, "metric");
-  cli_json_integer(entry, "rounds", f->rounds);
-  cli_json_integer(entry, "divided", f->divided);
-  cli_json_integer(entry, "removed", f->removed);
-  cli_json_integer(entry, "flipped", f->flipped);
-  cli_json_integer(entry, "moved", f->moved);
-  cli_json_real(entry, "shortest", f->shortest);
-  cli_json_real(entry, "longest", f->longest);
-  cli_json_real(entry, "good_edges", f->good_edges);
-  cli_json_real(entry, "least_quality", f->least_quality);
-  cli_json_real(entry, "mean_quality", f->mean_quality);
+  run_json_integer(entry, "rounds", f->rounds);
+  run_json_integer(entry, "divided", f->divided);
+  run_json_integer(entry, "removed", f->removed);
+  run_json_integer(entry, "flipped", f->flipped);
+  run_json_integer(entry, "moved", f->moved);
+  run_json_real(entry, "shortest", f->shortest);
+  run_json_real(entry, "longest", f->longest);
+  run_json_real(entry, "good_edges", f->good_edges);
+  run_json_real(entry, "least_quality", f->least_quality);
+  run_json_real(entry, "mean_quality", f->mean_quality);
 }
 
 static void cli_metric_print_summary(const cvtm_adapt_figures *f) {
@@ -153,7 +153,7 @@ typedef struct outline {
   cvtm_pslg graph;        /* its boundary is moved to the field below */
   int y_up;               /* in the file; here y is down */
   cvtm_boundary boundary, refined;
-  cli_area_caps caps;
+  run_area_caps caps;
   cvtm_refine_options refine;
   cvtm_refine_figures figures;
   cvtm_metric_field metric; /* of --metric */
@@ -229,7 +229,7 @@ static cvtm_status take_frame(outline *o, cvtm_error *error) {
 
 /* Areas that the file asks for are like those of --max-area. */
 static cvtm_status take_graph(outline *o, cvtm_error *error) {
-  cli_area_caps *caps = &o->caps;
+  run_area_caps *caps = &o->caps;
   o->domain = domain_around(&o->options, o->graph.boundary.points, o->graph.boundary.vertex_count);
   cvtm_pslg_turn(&o->graph, o->y_up, o->domain.height);
   o->boundary = o->graph.boundary;
@@ -238,7 +238,7 @@ static cvtm_status take_graph(outline *o, cvtm_error *error) {
     return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: more than %d regions have an area",
                      o->options.input, CLI_LIST_MAX - caps->count);
   for (int64_t k = 0; k < o->graph.area_count; ++k)
-    caps->cap[caps->count++] = (cli_area_cap){o->graph.areas[k].region, o->graph.areas[k].area, -1};
+    caps->cap[caps->count++] = (run_area_cap){o->graph.areas[k].region, o->graph.areas[k].area, -1};
   return CVTM_OK;
 }
 
@@ -260,7 +260,7 @@ static cvtm_status read_outline(outline *o, cvtm_error *error) {
   int is_rings = 1;
   if (cli_metric_is_of_picture(&o->options)) return take_frame(o, error);
   const cvtm_status status =
-      cli_name_file(path, cli_read_pslg(&o->options, path, &o->graph, &is_rings, error), error);
+      run_name_file(path, run_read_pslg(&o->options, path, &o->graph, &is_rings, error), error);
   o->y_up = strcmp(cvtm_file_extension(path, buffer, sizeof buffer), "svg") != 0;
   if (status != CVTM_OK) return status;
   return is_rings ? read_rings(o, error) : take_graph(o, error);
@@ -322,28 +322,28 @@ static cvtm_status mesh_outline(outline *o, cvtm_error *error) {
     status = cvtm_second_order_create(&o->mesh, &o->regions, NULL, &o->second, error);
   if (status == CVTM_OK) status = cvtm_cells_of_domain(&o->mesh, &o->cells, error);
   if (status == CVTM_OK) status = cvtm_quality_compute(&o->mesh, NULL, &o->quality, error);
-  return cli_name_file(o->options.input, status, error);
+  return run_name_file(o->options.input, status, error);
 }
 
 static cvtm_status write_outline_report(const outline *o, cvtm_error *error) {
   if (o->options.report == NULL) return CVTM_OK;
   cJSON *report = cli_report_begin(NULL, &o->options);
-  cli_json_integer(report, "width", o->domain.width);
-  cli_json_integer(report, "height", o->domain.height);
-  cli_json_integer(report, "sites", o->mesh.vertex_count);
-  cli_json_integer(report, "triangles", o->mesh.triangle_count);
-  cli_json_integer(report, "input_corners", o->boundary.vertex_count);
-  if (o->regions.pairs != NULL) cli_json_integer(report, "pairs", o->regions.pair_count);
+  run_json_integer(report, "width", o->domain.width);
+  run_json_integer(report, "height", o->domain.height);
+  run_json_integer(report, "sites", o->mesh.vertex_count);
+  run_json_integer(report, "triangles", o->mesh.triangle_count);
+  run_json_integer(report, "input_corners", o->boundary.vertex_count);
+  if (o->regions.pairs != NULL) run_json_integer(report, "pairs", o->regions.pair_count);
   if (o->options.metric.from != NULL)
     cli_metric_report(&o->adapted, report);
   else
-    cli_refine_report(&o->refine, &o->figures, o->y_up ? o->domain.height : 0, report);
+    run_refine_report(&o->refine, &o->figures, o->y_up ? o->domain.height : 0, report);
   cJSON *seconds = cJSON_AddObjectToObject(report, "seconds");
-  cli_json_real(seconds, "mesh", o->seconds);
-  cli_page_report(&o->options, o->domain, report);
-  cli_world_report(&o->options, o->domain, &o->mesh, report);
-  cli_json_quality(report, &o->quality);
-  return cli_json_write(o->options.report, report, error);
+  run_json_real(seconds, "mesh", o->seconds);
+  run_page_report(&o->options, o->domain, report);
+  run_world_report(&o->options, o->domain, &o->mesh, report);
+  run_json_quality(report, &o->quality);
+  return run_json_write(o->options.report, report, error);
 }
 
 static void print_outline_summary(const outline *o) {
@@ -377,10 +377,10 @@ static int perform_outline(outline *o) {
   if (strcmp(options->device, "auto") != 0 && strcmp(options->device, "cpu") != 0)
     return cli_usage_error(CLI_MESH, "--device %s: an outline is meshed on the CPU",
                            options->device);
-  int code = cli_area_caps_read(options, &o->caps);
-  if (code == CLI_EXIT_OK) code = cli_size_from_check(options);
+  int code = run_area_caps_read(options, &o->caps);
+  if (code == CLI_EXIT_OK) code = run_size_from_check(options);
   if (code == CLI_EXIT_OK) code = cli_metric_check(options);
-  if (code == CLI_EXIT_OK) code = cli_page_check(options);
+  if (code == CLI_EXIT_OK) code = run_page_check(options);
   if (code == CLI_EXIT_OK) code = cli_outputs_check(options);
   if (code != CLI_EXIT_OK) return code;
   cvtm_status status = read_outline(o, &error);
@@ -388,20 +388,20 @@ static int perform_outline(outline *o) {
   options->width = o->domain.width;
   options->height = o->domain.height;
   find_sides(o);
-  status = cli_world_set(options, NULL, options->input, o->domain.height, &error);
-  if (status == CVTM_OK) status = cli_area_caps_convert(options, o->domain, &o->caps, &error);
+  status = run_world_set(options, NULL, options->input, o->domain.height, &error);
+  if (status == CVTM_OK) status = run_area_caps_convert(options, o->domain, &o->caps, &error);
   if (status == CVTM_OK && options->size.from != NULL)
-    status = cli_size_raster_read(options, o->domain, o->sides, &o->caps.sizes, &error);
+    status = run_size_raster_read(options, o->domain, o->sides, &o->caps.sizes, &error);
   if (status == CVTM_OK && options->metric.from != NULL)
     status = cli_metric_read(options, o->domain, o->sides, &o->metric, &error);
   if (status != CVTM_OK) return cli_failed(CLI_READING, status, &error);
-  cli_refine_choose(options, &o->caps, &o->deadline, &o->refine);
+  run_refine_choose(options, &o->caps, &o->deadline, &o->refine);
   if (options->periodic) memcpy(o->refine.paired_sides, o->sides, sizeof o->sides);
   cli_catch_signals();
   if (options->time_limit > 0) o->deadline = cvtm_clock() + options->time_limit;
   status = mesh_outline(o, &error);
   if (status != CVTM_OK) return cli_failed(CLI_WORKING, status, &error);
-  const cli_scene scene = {.options = options,
+  const run_scene scene = {.options = options,
                            .domain = o->domain,
                            .sites = o->mesh.points,
                            .count = o->mesh.vertex_count,
@@ -409,13 +409,13 @@ static int perform_outline(outline *o) {
                            .cells = &o->cells,
                            .regions = &o->regions,
                            .second = o->second.count > 0 ? &o->second : NULL};
-  status = cli_scene_write(&scene, &error);
-  if (status == CVTM_OK) status = cli_domain_write_pairs(options, &o->regions, &error);
+  status = run_scene_write(&scene, &error);
+  if (status == CVTM_OK) status = run_domain_write_pairs(options, &o->regions, &error);
   if (status == CVTM_OK) status = write_outline_report(o, &error);
   if (status != CVTM_OK) return cli_failed(CLI_WRITING, status, &error);
   if (!options->quiet) print_outline_summary(o);
   if (cli_interrupted()) return CLI_EXIT_INTERRUPTED;
-  return cli_refine_fell_short(&o->figures) ? CLI_EXIT_NOT_CONVERGED : CLI_EXIT_OK;
+  return run_refine_fell_short(&o->figures) ? CLI_EXIT_NOT_CONVERGED : CLI_EXIT_OK;
 }
 
 int cli_outline_mesh(const cli_options *options) {
@@ -455,7 +455,7 @@ typedef struct meshing {
   int32_t *copies;          /* of --periodic: 3 * copy_count, as in a cvtm_torus_mesh */
   int64_t copy_count;
   double *original; /* of --periodic: of each vertex the point that it is or is a copy of */
-  cli_point_order order;
+  run_point_order order;
   int is_guessed; /* the domain */
   cvtm_delaunay_report triangulation;
 } meshing;
@@ -463,21 +463,21 @@ typedef struct meshing {
 static cvtm_status write_mesh_report(const meshing *m, cvtm_error *error) {
   if (m->options.report == NULL) return CVTM_OK;
   cJSON *report = cli_report_begin(m->device, &m->options);
-  cli_json_integer(report, "width", m->domain.width);
-  cli_json_integer(report, "height", m->domain.height);
-  cli_json_integer(report, "sites", m->count);
-  cli_json_integer(report, "triangles", m->mesh.triangle_count);
-  if (m->options.periodic) cli_json_integer(report, "copies", m->copy_count);
-  cli_json_integer(report, "coincident_sites", m->mesh.coincident_count);
+  run_json_integer(report, "width", m->domain.width);
+  run_json_integer(report, "height", m->domain.height);
+  run_json_integer(report, "sites", m->count);
+  run_json_integer(report, "triangles", m->mesh.triangle_count);
+  if (m->options.periodic) run_json_integer(report, "copies", m->copy_count);
+  run_json_integer(report, "coincident_sites", m->mesh.coincident_count);
   cJSON_AddBoolToObject(report, "collinear", m->mesh.collinear != 0);
   cJSON *seconds = cJSON_AddObjectToObject(report, "seconds");
-  cli_json_real(seconds, "mesh", m->triangulation.seconds);
-  cli_json_triangulation(report, &m->triangulation);
-  cli_order_report(&m->order, &m->options, report);
-  cli_page_report(&m->options, m->domain, report);
-  cli_world_report(&m->options, m->domain, &m->mesh, report);
-  cli_json_quality(report, &m->quality);
-  return cli_json_write(m->options.report, report, error);
+  run_json_real(seconds, "mesh", m->triangulation.seconds);
+  run_json_triangulation(report, &m->triangulation);
+  run_order_report(&m->order, &m->options, report);
+  run_page_report(&m->options, m->domain, report);
+  run_world_report(&m->options, m->domain, &m->mesh, report);
+  run_json_quality(report, &m->quality);
+  return run_json_write(m->options.report, report, error);
 }
 
 static void print_mesh_summary(const meshing *m) {
@@ -586,7 +586,7 @@ static cvtm_status triangulate_points(meshing *m, cvtm_error *error) {
     status = cvtm_second_order_create(&m->mesh, NULL, NULL, &m->second, error);
   if (status == CVTM_OK) status = move_mesh(m, error);
   const cvtm_mesh mesh = mesh_in_domain(m);
-  if (status == CVTM_OK && cli_outputs_draw(&m->options))
+  if (status == CVTM_OK && run_outputs_draw(&m->options))
     status = cvtm_cells_create(&mesh, m->domain, &m->cells, error);
   if (status == CVTM_OK && (m->options.report != NULL || !m->options.quiet))
     status = cvtm_quality_compute(&mesh, &m->domain, &m->quality, error);
@@ -601,7 +601,7 @@ static int perform_mesh(meshing *m) {
     return cli_usage_error(CLI_MESH, "--size-field and --size-as need --size-from");
   if (options->domain.pairs_out != NULL && !options->periodic)
     return cli_usage_error(CLI_MESH, "--pairs-out needs --periodic");
-  if (options->periodic && (cli_outputs_draw(options) || options->element_order == 2))
+  if (options->periodic && (run_outputs_draw(options) || options->element_order == 2))
     return cli_usage_error(CLI_MESH, "--periodic: points make meshes of straight triangles alone");
   if (options->periodic && options->like == NULL && (options->width == 0 || options->height == 0))
     return cli_usage_error(CLI_MESH,
@@ -609,7 +609,7 @@ static int perform_mesh(meshing *m) {
                            "--height");
   if (options->points > 0 || cli_option_given(options, "metric-ratio"))
     return cli_usage_error(CLI_MESH, "--points and --metric-ratio need --metric");
-  char buffer[CLI_EXTENSION_MAX];
+  char buffer[RUN_EXTENSION_MAX];
   const char *extension = cvtm_file_extension(options->input, buffer, sizeof buffer);
   if (strcmp(extension, "geojson") == 0 || strcmp(extension, "poly") == 0)
     return cli_usage_error(CLI_MESH, "%s is an outline: --min-angle or --max-area is missing",
@@ -619,8 +619,8 @@ static int perform_mesh(meshing *m) {
                            "%s: the extension names neither points (csv npy xyz node svg) nor an "
                            "outline; a picture needs --metric hessian, or cvtmesh run",
                            options->input);
-  int code = cli_order_check(options);
-  if (code == CLI_EXIT_OK) code = cli_page_check(options);
+  int code = run_order_check(options);
+  if (code == CLI_EXIT_OK) code = run_page_check(options);
   if (code == CLI_EXIT_OK) code = cli_outputs_check(options);
   if (code != CLI_EXIT_OK) return code;
   cvtm_error error = {CVTM_OK, ""};
@@ -632,31 +632,31 @@ static int perform_mesh(meshing *m) {
   m->is_guessed = options->like == NULL && (options->width == 0 || options->height == 0);
   options->width = m->domain.width;
   options->height = m->domain.height;
-  status = cli_world_set(options, NULL, options->input, m->domain.height, &error);
+  status = run_world_set(options, NULL, options->input, m->domain.height, &error);
   if (status != CVTM_OK) return cli_failed(CLI_READING, status, &error);
   code = open_device(m);
   if (code != CLI_EXIT_OK) return code;
   const double deadline = options->time_limit > 0 ? cvtm_clock() + options->time_limit : 0;
   cli_catch_signals();
-  status = cli_order_find(options, m->points, m->count, deadline, &m->order, &error);
-  if (status == CVTM_OK) status = cli_order_apply(&m->order, m->count, 2, m->points, &error);
+  status = run_order_find(options, m->points, m->count, deadline, &m->order, &error);
+  if (status == CVTM_OK) status = run_order_apply(&m->order, m->count, 2, m->points, &error);
   if (status == CVTM_OK) status = triangulate_points(m, &error);
   if (status != CVTM_OK) return cli_failed(CLI_WORKING, status, &error);
   cvtm_mesh mesh = mesh_in_domain(m);
-  cli_scene scene = {.options = options,
+  run_scene scene = {.options = options,
                      .domain = m->domain,
                      .sites = mesh.points,
                      .count = m->count,
                      .original = m->original,
                      .mesh = &mesh,
                      .cells = &m->cells};
-  const cli_scene drawn = scene;
+  const run_scene drawn = scene;
   scene.sites = m->points;
   scene.mesh = &m->mesh;
   scene.second = m->second.count > 0 ? &m->second : NULL;
   scene.domain.height += (int)m->corner[1]; /* y up starts at the domain's lower side */
   if (m->moved != NULL) scene.drawn = &drawn;
-  status = cli_scene_write(&scene, &error);
+  status = run_scene_write(&scene, &error);
   if (status == CVTM_OK) status = write_copies(m, &error);
   if (status == CVTM_OK) status = write_mesh_report(m, &error);
   if (status != CVTM_OK) return cli_failed(CLI_WRITING, status, &error);
@@ -671,7 +671,7 @@ int cli_mesh(const cli_options *options) {
   memset(&m, 0, sizeof m);
   m.options = *options;
   int code = perform_mesh(&m);
-  cli_order_free(&m.order);
+  run_order_free(&m.order);
   cvtm_cells_free(&m.cells);
   cvtm_second_order_free(&m.second);
   cvtm_mesh_free(&m.mesh);

@@ -218,7 +218,7 @@ static int shape_of(const solution *s, int64_t *shape) {
   return dimensions;
 }
 
-/* A cli_writer. */
+/* A run_writer. */
 static cvtm_status write_minimiser(void *context, const char *path, const char *extension,
                                    cvtm_error *error) {
   (void)extension;
@@ -247,14 +247,14 @@ static void add_history(cJSON *report, const history *h) {
   for (int64_t k = 0; k < h->list.count; ++k) {
     const cvtm_lbfgsb_progress *record = &records[k];
     cJSON *entry = cJSON_CreateObject();
-    cli_json_integer(entry, "iteration", record->iteration);
-    cli_json_integer(entry, "evaluations", record->evaluations);
-    cli_json_real(entry, "objective", record->f);
-    cli_json_real(entry, "projected_gradient", record->projected_gradient);
-    cli_json_real(entry, "step", record->step);
-    cli_json_real(entry, "cauchy", record->cauchy);
-    cli_json_integer(entry, "active", record->active);
-    cli_json_append(array, entry);
+    run_json_integer(entry, "iteration", record->iteration);
+    run_json_integer(entry, "evaluations", record->evaluations);
+    run_json_real(entry, "objective", record->f);
+    run_json_real(entry, "projected_gradient", record->projected_gradient);
+    run_json_real(entry, "step", record->step);
+    run_json_real(entry, "cauchy", record->cauchy);
+    run_json_integer(entry, "active", record->active);
+    run_json_append(array, entry);
   }
 }
 
@@ -262,31 +262,31 @@ static cvtm_status write_minimize_report(const solution *s, cvtm_error *error) {
   if (s->options.report == NULL) return CVTM_OK;
   const cvtm_lbfgsb_result *result = &s->result;
   cJSON *report = cli_report_begin(s->device, &s->options);
-  cli_json_text(report, "problem", cvtm_minpack2_name(s->kind));
-  cli_json_text(report, "title", cvtm_minpack2_title(s->kind));
+  run_json_text(report, "problem", cvtm_minpack2_name(s->kind));
+  run_json_text(report, "title", cvtm_minpack2_title(s->kind));
   cJSON *parameters = cJSON_AddObjectToObject(report, "parameters");
   const char *name;
   for (int k = 0; (name = cvtm_minpack2_parameter_name(s->kind, k)) != NULL; ++k)
-    cli_json_real(parameters, name, s->sizes.parameter[k]);
-  cli_json_integer(report, "variables", s->n);
-  cli_json_real(report, "start_objective", s->history.start_objective);
-  cli_json_real(report, "objective", result->f);
-  cli_json_integer(report, "iterations", result->iterations);
-  cli_json_integer(report, "evaluations", result->evaluations);
-  cli_json_real(report, "projected_gradient", result->projected_gradient);
-  cli_json_integer(report, "active", result->active);
-  cli_json_integer(report, "start_projected", result->start_projected);
-  cli_json_integer(report, "restarts", result->restarts);
-  cli_json_text(report, "stop_reason", stop_reason(s));
+    run_json_real(parameters, name, s->sizes.parameter[k]);
+  run_json_integer(report, "variables", s->n);
+  run_json_real(report, "start_objective", s->history.start_objective);
+  run_json_real(report, "objective", result->f);
+  run_json_integer(report, "iterations", result->iterations);
+  run_json_integer(report, "evaluations", result->evaluations);
+  run_json_real(report, "projected_gradient", result->projected_gradient);
+  run_json_integer(report, "active", result->active);
+  run_json_integer(report, "start_projected", result->start_projected);
+  run_json_integer(report, "restarts", result->restarts);
+  run_json_text(report, "stop_reason", stop_reason(s));
   cJSON_AddBoolToObject(report, "converged", converged(s));
   cJSON *seconds = cJSON_AddObjectToObject(report, "seconds");
-  cli_json_real(seconds, "setup", s->setup);
-  cli_json_real(seconds, "minimize", result->seconds);
-  cli_json_real(seconds, "evaluation", result->evaluation_seconds);
-  cli_json_real(seconds, "optimizer", result->seconds - result->evaluation_seconds);
-  cli_json_real(seconds, "write", s->write);
+  run_json_real(seconds, "setup", s->setup);
+  run_json_real(seconds, "minimize", result->seconds);
+  run_json_real(seconds, "evaluation", result->evaluation_seconds);
+  run_json_real(seconds, "optimizer", result->seconds - result->evaluation_seconds);
+  run_json_real(seconds, "write", s->write);
   if (s->options.minimize.history) add_history(report, &s->history);
-  return cli_json_write(s->options.report, report, error);
+  return run_json_write(s->options.report, report, error);
 }
 
 static void print_minimize_summary(const solution *s) {
@@ -310,7 +310,7 @@ static void print_minimize_summary(const solution *s) {
 static int finish_minimize(solution *s) {
   cvtm_error error = {CVTM_OK, ""};
   const double start = cvtm_clock();
-  cvtm_status status = cli_outputs_write(&s->options, write_minimiser, s, &error);
+  cvtm_status status = run_outputs_write(&s->options, write_minimiser, s, &error);
   s->write = cvtm_clock() - start;
   if (status == CVTM_OK) status = write_minimize_report(s, &error);
   if (status != CVTM_OK) return cli_failed(CLI_WRITING, status, &error);

@@ -125,7 +125,7 @@ typedef struct cli_options {
 
   struct {
     const char *pixel_size, *origin; /* NULL: files are in pixels; the origin is 0 or the file's */
-    /* Set by cli_world_set. */
+    /* Set by run_world_set. */
     double scale;        /* of a pixel in the unit of files; 0: files are in pixels */
     double left, bottom; /* of the picture in the unit of files, y up */
     double mm;           /* of a pixel; 0: the size has no unit of length */
@@ -168,7 +168,7 @@ typedef struct cli_options {
   } metric;
 
   struct {
-    int kind; /* cli_domain_kind */
+    int kind; /* run_domain_kind */
     const char *mask, *polygon, *labels;
     const char *pairs_out;
     cli_list region_names; /* N=NAME */

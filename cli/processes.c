@@ -21,13 +21,13 @@
 
 int cli_distributed_check(const cli_options *options) {
   if (!options->distributed) return CLI_EXIT_OK;
-  if (options->equal_mass.on || options->noise == CLI_NOISE_BLUE || cli_colours_wanted(options) ||
+  if (options->equal_mass.on || options->noise == CLI_NOISE_BLUE || run_colours_wanted(options) ||
       options->domain.kind != 0 || options->view.watch != NULL)
     return cli_usage_error(options->command,
                            "--distributed is of plain tessellations, not of --equal-mass, --noise "
                            "blue, colours, --domain and --watch");
   cli_options chosen = *options;
-  cli_preset_apply(&chosen);
+  run_preset_apply(&chosen);
   if (chosen.energy == CVTM_CVT_PIXEL)
     return cli_usage_error(
         options->command,
@@ -257,7 +257,7 @@ static file_head make_head(void) {
   return head;
 }
 
-int cli_checkpoint_check(const cli_options *options) {
+int run_checkpoint_check(const cli_options *options) {
   const cli_command command = options->command;
   const char *named = options->checkpoint.file != NULL ? "checkpoint" : "resume";
   if (options->checkpoint.file == NULL && cli_option_given(options, "checkpoint-every"))
@@ -267,7 +267,7 @@ int cli_checkpoint_check(const cli_options *options) {
     return cli_usage_error(command, "--checkpoint needs a file that can be replaced, not -");
   if (options->iterations == 0)
     return cli_usage_error(command, "--%s: --iterations 0 leaves nothing to be resumed", named);
-  if (options->equal_mass.on || options->noise == CLI_NOISE_BLUE || cli_colours_wanted(options))
+  if (options->equal_mass.on || options->noise == CLI_NOISE_BLUE || run_colours_wanted(options))
     return cli_usage_error(
         command, "--%s is of plain tessellations, not of --equal-mass, --noise blue and colours",
         named);
@@ -291,7 +291,7 @@ static cvtm_status write_file(const char *path, const file_head *head, const voi
 }
 
 static cvtm_status save_file(void *context, const void *bytes, size_t count, cvtm_error *error) {
-  const cli_checkpoint *c = context;
+  const run_checkpoint *c = context;
   const cli_history *history = &c->progress->history;
   file_head head = make_head();
   head.records = history->count;
@@ -316,8 +316,8 @@ static int is_damaged(const file_head *head, const unsigned char *rest, size_t l
          cvtm_checksum(rest + records, left - records) != head->checksums[OF_STATE];
 }
 
-cvtm_status cli_checkpoint_find_parts(const char *path, const unsigned char *bytes, size_t size,
-                                      cli_checkpoint_parts *parts, cvtm_error *error) {
+cvtm_status run_checkpoint_find_parts(const char *path, const unsigned char *bytes, size_t size,
+                                      run_checkpoint_parts *parts, cvtm_error *error) {
   const file_head wanted = make_head();
   file_head head;
   if (size < sizeof head || memcmp(bytes, wanted.magic, sizeof wanted.magic) != 0)
@@ -338,7 +338,7 @@ cvtm_status cli_checkpoint_find_parts(const char *path, const unsigned char *byt
   return CVTM_OK;
 }
 
-cvtm_status cli_checkpoint_open(const cli_options *options, cli_checkpoint *c, cvtm_error *error) {
+cvtm_status run_checkpoint_open(const cli_options *options, run_checkpoint *c, cvtm_error *error) {
   memset(c, 0, sizeof *c);
   c->path = options->checkpoint.file;
   c->resumed = options->checkpoint.resume;
@@ -350,17 +350,17 @@ cvtm_status cli_checkpoint_open(const cli_options *options, cli_checkpoint *c, c
     c->resumed = NULL;
   if (c->resumed == NULL) return CVTM_OK;
   size_t size = 0;
-  cli_checkpoint_parts parts;
+  run_checkpoint_parts parts;
   cvtm_status status = cvtm_file_read(c->resumed, SIZE_MAX / 2, &c->bytes, &size, error);
   if (status == CVTM_OK)
-    status = cli_checkpoint_find_parts(c->resumed, c->bytes, size, &parts, error);
+    status = run_checkpoint_find_parts(c->resumed, c->bytes, size, &parts, error);
   if (status != CVTM_OK) return status;
   c->solve.saved = parts.state;
   c->solve.saved_bytes = parts.state_bytes;
   return CVTM_OK;
 }
 
-cvtm_status cli_checkpoint_attach(cli_checkpoint *c, cli_progress *progress, cvtm_error *error) {
+cvtm_status run_checkpoint_attach(run_checkpoint *c, cli_progress *progress, cvtm_error *error) {
   c->progress = progress;
   c->solve.context = c;
   if (c->resumed == NULL) return CVTM_OK;
@@ -375,14 +375,14 @@ cvtm_status cli_checkpoint_attach(cli_checkpoint *c, cli_progress *progress, cvt
   return CVTM_OK;
 }
 
-void cli_checkpoint_explain(const cli_checkpoint *c, cvtm_error *error) {
+void run_checkpoint_explain(const run_checkpoint *c, cvtm_error *error) {
   char message[sizeof error->message];
   if (c->resumed == NULL || error->status != CVTM_ERROR_INPUT) return;
   memcpy(message, error->message, sizeof message);
   cvtm_fail(error, CVTM_ERROR_INPUT, "%s: %.400s", c->resumed, message);
 }
 
-void cli_checkpoint_close(cli_checkpoint *c) {
+void run_checkpoint_close(run_checkpoint *c) {
   free(c->bytes);
   c->bytes = NULL;
   c->solve.saved = NULL;

@@ -21,18 +21,18 @@ typedef struct work {
 } work;
 
 static int check_segment_usage(const cli_options *o) {
-  char buffer[CLI_EXTENSION_MAX];
+  char buffer[RUN_EXTENSION_MAX];
   if (o->output.count == 0 && o->report == NULL) return cli_missing(o->command, "--output");
   for (int k = 0; k < o->output.count; ++k) {
     const char *path = o->output.item[k];
-    const char *kind = cli_output_extension(o, path, buffer);
+    const char *kind = run_output_extension(o, path, buffer);
     if (strcmp(kind, "npy") != 0 && strcmp(kind, "png") != 0 && strcmp(kind, "svg") != 0)
       return cli_usage_error(o->command,
                              "%s: a mask is written as .png, its contour as .svg, the level set "
                              "as .npy",
                              path);
   }
-  const int code = cli_segment_check(o);
+  const int code = run_segment_check(o);
   return code == CLI_EXIT_OK ? cli_outputs_check(o) : code;
 }
 
@@ -82,7 +82,7 @@ static cvtm_status write_contour(const work *w, const char *path, cvtm_error *er
   return status;
 }
 
-/* A cli_writer. */
+/* A run_writer. */
 static cvtm_status write_segmentation(void *context, const char *path, const char *extension,
                                       cvtm_error *error) {
   const work *w = context;
@@ -95,12 +95,12 @@ static cvtm_status write_segmentation(void *context, const char *path, const cha
 static cvtm_status write_segment_report(const work *w, cvtm_error *error) {
   if (w->options.report == NULL) return CVTM_OK;
   cJSON *report = cli_report_begin(w->device, &w->options);
-  cli_json_integer(report, "width", w->image.width);
-  cli_json_integer(report, "height", w->image.height);
-  cli_segment_report(&w->made, report);
+  run_json_integer(report, "width", w->image.width);
+  run_json_integer(report, "height", w->image.height);
+  run_segment_report(&w->made, report);
   cJSON *seconds = cJSON_AddObjectToObject(report, "seconds");
-  cli_json_real(seconds, "total", cvtm_clock() - w->start);
-  return cli_json_write(w->options.report, report, error);
+  run_json_real(seconds, "total", cvtm_clock() - w->start);
+  return run_json_write(w->options.report, report, error);
 }
 
 static void print_segment_summary(const work *w) {
@@ -121,10 +121,10 @@ static int perform_segment(work *w) {
   const int code = cli_open_device(o, &w->device);
   if (code != CLI_EXIT_OK) return code;
   cli_catch_signals();
-  cvtm_status status = cli_read_image(o, o->input, 0, &w->image, &error);
-  if (status == CVTM_OK) status = cli_segment_image(w->device, o, &w->image, &w->made, &error);
+  cvtm_status status = run_read_image(o, o->input, 0, &w->image, &error);
+  if (status == CVTM_OK) status = run_segment_image(w->device, o, &w->image, &w->made, &error);
   if (status != CVTM_OK) return cli_failed(CLI_READING, status, &error);
-  status = cli_outputs_write(o, write_segmentation, w, &error);
+  status = run_outputs_write(o, write_segmentation, w, &error);
   if (status == CVTM_OK) status = write_segment_report(w, &error);
   if (status != CVTM_OK) return cli_failed(CLI_WRITING, status, &error);
   if (!o->quiet) print_segment_summary(w);

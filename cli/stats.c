@@ -89,11 +89,11 @@ static void cli_class_spacing_report(const cli_class_spacing *made, cJSON *repor
   cJSON *list = cJSON_AddArrayToObject(report, "classes");
   for (int64_t k = 0; k < made->classes; ++k) {
     cJSON *part = cJSON_CreateObject();
-    cli_json_integer(part, "class", made->number[k]);
-    cli_json_integer(part, "points", made->distances[k].points);
-    cli_json_real(part, "nearest_least", made->distances[k].least);
-    cli_json_real(part, "nearest_mean", made->distances[k].mean);
-    cli_json_append(list, part);
+    run_json_integer(part, "class", made->number[k]);
+    run_json_integer(part, "points", made->distances[k].points);
+    run_json_real(part, "nearest_least", made->distances[k].least);
+    run_json_real(part, "nearest_mean", made->distances[k].mean);
+    run_json_append(list, part);
   }
 }
 
@@ -118,7 +118,7 @@ typedef struct stats {
   int has_domain;
   float *density; /* NULL without --density */
   float *tone;    /* NULL without --picture */
-  cli_stipples stipples;
+  run_stipples stipples;
   double *points;   /* of a point file; NULL for a mesh */
   int32_t *classes; /* of the points; NULL if the file has none */
   cli_class_spacing spacing;
@@ -131,14 +131,14 @@ typedef struct stats {
 
 /* Points in a length come back to pixels. */
 static cvtm_status find_pixels(const stats *s, cvtm_error *error) {
-  cli_frame frame;
+  run_frame frame;
   if (!(cli_unit_mm(s->options.unit) > 0) && s->options.world.pixel_size == NULL) return CVTM_OK;
   if (!s->has_domain)
     return cvtm_fail(error, CVTM_ERROR_INPUT,
                      "%s: --unit and --pixel-size need the domain: --picture, --density, or "
                      "--width and --height",
                      s->options.input);
-  const cvtm_status status = cli_frame_find(&s->options, s->domain, &frame, error);
+  const cvtm_status status = run_frame_find(&s->options, s->domain, &frame, error);
   for (int64_t i = 0; status == CVTM_OK && i < s->count; ++i) {
     double *p = s->points + 2 * i;
     p[0] = (p[0] - frame.left) / frame.scale;
@@ -161,8 +161,8 @@ static void set_given_domain(stats *s) {
 static cvtm_status fit_drawing(stats *s, const double *box, cvtm_error *error) {
   const double same = 0.005; /* relative difference of scales; sides of drawings are rounded */
   if (s->has_domain && cli_unit_mm(s->options.unit) > 0) {
-    cli_frame frame;
-    const cvtm_status status = cli_frame_find(&s->options, s->domain, &frame, error);
+    run_frame frame;
+    const cvtm_status status = run_frame_find(&s->options, s->domain, &frame, error);
     for (int64_t i = 0; status == CVTM_OK && i < s->count; ++i) s->radius[i] /= frame.scale;
     return status; /* find_pixels moves the points */
   }
@@ -221,8 +221,8 @@ static cvtm_status read_points(stats *s, cvtm_error *error) {
 static cvtm_status place_in_domain(stats *s, cvtm_error *error) {
   const double scale = s->options.unit == CLI_UNIT_WIDTH ? s->domain.width : 1;
   double *points = s->mesh.points;
-  cli_frame frame;
-  const cvtm_status status = cli_frame_find(&s->options, s->domain, &frame, error);
+  run_frame frame;
+  const cvtm_status status = run_frame_find(&s->options, s->domain, &frame, error);
   if (status != CVTM_OK) return status;
   for (int64_t i = 0; i < s->mesh.vertex_count; ++i) {
     const double up = (s->mesh.file_top - points[2 * i + 1] - frame.bottom) / frame.scale;
@@ -236,7 +236,7 @@ static cvtm_status place_in_domain(stats *s, cvtm_error *error) {
     if (points[i] < 0 && points[i] > -slack) points[i] = 0;
     if (points[i] > side && points[i] < side + slack) points[i] = side;
   }
-  return cli_require_inside(s->options.input, points, s->mesh.vertex_count, s->domain, error);
+  return run_require_inside(s->options.input, points, s->mesh.vertex_count, s->domain, error);
 }
 
 /* A mesh has a domain if a density or both sides were given. */
@@ -257,10 +257,10 @@ static cvtm_status read_photograph(stats *s, cvtm_error *error) {
   const char *path = s->options.photograph;
   cvtm_image image = {0};
   cvtm_density_options how;
-  cvtm_status status = cli_read_image(&s->options, path, 0, &image, error);
+  cvtm_status status = run_read_image(&s->options, path, 0, &image, error);
   if (status != CVTM_OK) return status;
   const cvtm_domain domain = {image.width, image.height, s->options.periodic};
-  cli_choose_tone(&image, &s->options, &how);
+  run_choose_tone(&image, &s->options, &how);
   if (image.is_data)
     status = cvtm_fail(error, CVTM_ERROR_INPUT, "%s: data has no tone", path);
   else if (s->has_domain && (domain.width != s->domain.width || domain.height != s->domain.height))
@@ -269,7 +269,7 @@ static cvtm_status read_photograph(stats *s, cvtm_error *error) {
   else
     status = cvtm_tone_from_image(&image, &how, path, &s->tone, error);
   if (status == CVTM_OK && s->options.density == NULL)
-    status = cli_world_set(&s->options, &image.place, path, image.height, error);
+    status = run_world_set(&s->options, &image.place, path, image.height, error);
   cvtm_image_free(&image);
   s->domain = domain;
   s->has_domain = 1;
@@ -280,14 +280,14 @@ static cvtm_status read_stats_input(stats *s, cvtm_error *error) {
   cvtm_status status = CVTM_OK;
   if (s->options.density != NULL) {
     status =
-        cli_read_density(s->options.density, &s->options, &s->density, NULL, &s->domain, error);
+        run_read_density(s->options.density, &s->options, &s->density, NULL, &s->domain, error);
     s->has_domain = 1;
   }
   if (status == CVTM_OK && s->options.photograph != NULL) status = read_photograph(s, error);
   if (status != CVTM_OK) return status;
   set_given_domain(s);
   if (s->has_domain && !(s->options.world.scale > 0))
-    status = cli_world_set(&s->options, NULL, s->options.input, s->domain.height, error);
+    status = run_world_set(&s->options, NULL, s->options.input, s->domain.height, error);
   if (status != CVTM_OK) return status;
   return s->is_mesh ? read_mesh(s, error) : read_points(s, error);
 }
@@ -306,26 +306,26 @@ static cvtm_status evaluate_stats(stats *s) {
 
 static int print_json(const stats *s) {
   cJSON *report = cJSON_CreateObject();
-  cli_json_text(report, "version", CVTMESH_VERSION);
-  cli_json_text(report, "file", s->options.input);
+  run_json_text(report, "version", CVTMESH_VERSION);
+  run_json_text(report, "file", s->options.input);
   if (s->has_domain) {
-    cli_json_integer(report, "width", s->domain.width);
-    cli_json_integer(report, "height", s->domain.height);
+    run_json_integer(report, "width", s->domain.width);
+    run_json_integer(report, "height", s->domain.height);
   }
   if (s->density != NULL) {
-    cli_json_device(report, s->device);
-    cli_json_real(report, "energy", s->energy);
-    cli_json_real(report, "energy_reference", s->bound);
-    cli_json_real(report, "energy_bound", s->bound); /* the older name */
-    cli_json_real(report, "energy_ratio", s->energy / s->bound);
+    run_json_device(report, s->device);
+    run_json_real(report, "energy", s->energy);
+    run_json_real(report, "energy_reference", s->bound);
+    run_json_real(report, "energy_bound", s->bound); /* the older name */
+    run_json_real(report, "energy_ratio", s->energy / s->bound);
   }
-  cli_json_integer(report, "coincident_sites", s->mesh.coincident_count);
-  cli_stipples_report(&s->stipples, report);
+  run_json_integer(report, "coincident_sites", s->mesh.coincident_count);
+  run_stipples_report(&s->stipples, report);
   cli_class_spacing_report(&s->spacing, report);
-  cli_world_report(&s->options, s->domain, &s->mesh, report);
-  cli_json_quality(report, &s->quality);
+  run_world_report(&s->options, s->domain, &s->mesh, report);
+  run_json_quality(report, &s->quality);
   cvtm_error error = {CVTM_OK, ""};
-  cvtm_status status = cli_json_write("-", report, &error);
+  cvtm_status status = run_json_write("-", report, &error);
   return status == CVTM_OK ? CLI_EXIT_OK : cli_failed(CLI_WRITING, status, &error);
 }
 
@@ -360,8 +360,8 @@ static void print_text(const stats *s) {
 
 static int perform_stats(stats *s) {
   const char *path = s->options.input;
-  int code = cli_stipples_check(&s->options);
-  if (code == CLI_EXIT_OK) code = cli_page_check_size(&s->options);
+  int code = run_stipples_check(&s->options);
+  if (code == CLI_EXIT_OK) code = run_page_check_size(&s->options);
   if (code != CLI_EXIT_OK) return code;
   s->is_mesh = !cvtm_points_format_known(path);
   if (s->is_mesh && !cvtm_mesh_format_known(path))
@@ -381,8 +381,8 @@ static int perform_stats(stats *s) {
     if (status != CVTM_OK) return cli_failed(CLI_WORKING, status, cvtm_device_error(s->device));
   }
   if (s->tone != NULL) {
-    const cli_stipples_source source = {s->domain, s->tone, NULL, &s->mesh, NULL, s->radius};
-    status = cli_stipples_make(&s->options, &source, &s->stipples, &error);
+    const run_stipples_source source = {s->domain, s->tone, NULL, &s->mesh, NULL, s->radius};
+    status = run_stipples_make(&s->options, &source, &s->stipples, &error);
     if (status != CVTM_OK) return cli_failed(CLI_WORKING, status, &error);
   }
   const double *points = s->is_mesh ? s->mesh.points : s->points;
@@ -404,7 +404,7 @@ int cli_stats(const cli_options *options) {
   free(s.radius);
   free(s.density);
   free(s.tone);
-  cli_stipples_free(&s.stipples);
+  run_stipples_free(&s.stipples);
   cvtm_device_destroy(s.device);
   return code;
 }

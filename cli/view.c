@@ -61,7 +61,7 @@ static cvtm_status read_sites(view *v, cvtm_error *error) {
   if (status == CVTM_OK)
     status = cli_domain_of_points(o, o->input, v->sites, v->count, &v->domain, NULL, error);
   if (status == CVTM_OK)
-    status = cli_require_inside(o->input, v->sites, v->count, v->domain, error);
+    status = run_require_inside(o->input, v->sites, v->count, v->domain, error);
   if (status != CVTM_OK) return status;
   const size_t pixels = (size_t)v->domain.width * (size_t)v->domain.height;
   v->density = malloc(pixels * sizeof *v->density);
@@ -78,7 +78,7 @@ static cvtm_status place_sites(view *v, cvtm_error *error) {
   cvtm_status status = CVTM_OK;
   if (o->fixed != NULL) status = cvtm_points_read(o->fixed, &fixed, &v->fixed, error);
   if (status == CVTM_OK && o->fixed != NULL)
-    status = cli_require_inside(o->fixed, fixed, v->fixed, v->domain, error);
+    status = run_require_inside(o->fixed, fixed, v->fixed, v->domain, error);
   if (status == CVTM_OK && o->init != NULL)
     status = cvtm_points_read(o->init, &init, &given, error);
   if (status == CVTM_OK) {
@@ -104,7 +104,7 @@ static cvtm_status place_sites(view *v, cvtm_error *error) {
 static cvtm_status read_view_input(view *v, cvtm_error *error) {
   if (names_points(v->options.input)) return read_sites(v, error);
   cvtm_status status =
-      cli_read_density(v->options.input, &v->options, &v->density, &v->tone, &v->domain, error);
+      run_read_density(v->options.input, &v->options, &v->density, &v->tone, &v->domain, error);
   if (status != CVTM_OK) return status;
   if (v->options.dots == CLI_DOTS_TONE && v->options.density_from != CVTM_DENSITY_FROM_TONE)
     return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: --dots tone needs the density of a tone",
@@ -132,7 +132,7 @@ static void set_up_viewer(view *v) {
   settings->cvt.gradient_tolerance = o->gradient_tolerance;
   settings->cvt.max_seconds = o->time_limit;
   settings->cvt.fixed = v->fixed;
-  cli_preset_descent(o, &settings->cvt);
+  run_preset_descent(o, &settings->cvt);
   settings->device = v->device;
   settings->domain = v->domain;
   settings->density = v->density;
@@ -179,15 +179,15 @@ static int check_view_options(view *v) {
 
 /* The dots of drawings, as those of `run`. */
 static cvtm_status make_stipples(view *v, const cvtm_mesh *mesh, const cvtm_cells *cells,
-                                 cli_stipples *stipples, cvtm_error *error) {
+                                 run_stipples *stipples, cvtm_error *error) {
   cli_options *o = &v->options;
-  if (!cli_stipples_wanted(o)) return CVTM_OK;
+  if (!run_stipples_wanted(o)) return CVTM_OK;
   if (o->dots == CLI_DOTS_AUTO) o->dots = v->tone != NULL ? CLI_DOTS_MASS : CLI_DOTS_EQUAL;
   double *mass = malloc((size_t)cells->count * sizeof *mass);
   if (mass == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory for dots");
   cvtm_status status = cvtm_cells_mass(cells, mesh->points, v->domain, v->density, mass, error);
-  const cli_stipples_source source = {v->domain, v->tone, mass, mesh, cells, NULL};
-  if (status == CVTM_OK) status = cli_stipples_make(o, &source, stipples, error);
+  const run_stipples_source source = {v->domain, v->tone, mass, mesh, cells, NULL};
+  if (status == CVTM_OK) status = run_stipples_make(o, &source, stipples, error);
   free(mass);
   if (status == CVTM_OK && !o->quiet) cli_stipples_print(stipples, stderr, "cvtmesh view: tone: ");
   return status;
@@ -196,13 +196,13 @@ static cvtm_status make_stipples(view *v, const cvtm_mesh *mesh, const cvtm_cell
 static cvtm_status write_outputs(view *v, cvtm_error *error) {
   cvtm_mesh mesh = {0};
   cvtm_cells cells = {0};
-  cli_stipples stipples = {0};
+  run_stipples stipples = {0};
   if (v->options.output.count == 0) return CVTM_OK;
   cvtm_status status = cvtm_delaunay(v->result.sites, v->result.count, &mesh, error);
   if (status == CVTM_OK) status = cvtm_cells_create(&mesh, v->domain, &cells, error);
   if (status == CVTM_OK) status = make_stipples(v, &mesh, &cells, &stipples, error);
   if (status == CVTM_OK) {
-    const cli_scene scene = {.options = &v->options,
+    const run_scene scene = {.options = &v->options,
                              .domain = v->domain,
                              .sites = v->result.sites,
                              .count = v->result.count,
@@ -210,9 +210,9 @@ static cvtm_status write_outputs(view *v, cvtm_error *error) {
                              .mesh = &mesh,
                              .cells = &cells,
                              .radius = stipples.radius};
-    status = cli_scene_write(&scene, error);
+    status = run_scene_write(&scene, error);
   }
-  cli_stipples_free(&stipples);
+  run_stipples_free(&stipples);
   cvtm_cells_free(&cells);
   cvtm_mesh_free(&mesh);
   return status;
@@ -233,8 +233,8 @@ static void print_view_summary(const view *v) {
 static int perform_view(view *v) {
   cli_options *o = &v->options;
   int code = check_view_options(v);
-  if (code == CLI_EXIT_OK) code = cli_stipples_check(o);
-  if (code == CLI_EXIT_OK) code = cli_page_check(o);
+  if (code == CLI_EXIT_OK) code = run_stipples_check(o);
+  if (code == CLI_EXIT_OK) code = run_page_check(o);
   if (code == CLI_EXIT_OK) code = cli_outputs_check(o);
   if (code != CLI_EXIT_OK) return code;
   cvtm_error error = {CVTM_OK, ""};
@@ -258,7 +258,7 @@ int cli_view(const cli_options *options) {
   view v;
   memset(&v, 0, sizeof v);
   v.options = *options;
-  cli_preset_apply(&v.options);
+  run_preset_apply(&v.options);
   const int code = perform_view(&v);
   free(v.result.sites);
   free(v.script);

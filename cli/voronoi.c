@@ -55,19 +55,19 @@ static cvtm_status write_ppm(const char *path, cvtm_domain domain, const unsigne
   return cvtm_output_commit(output, error);
 }
 
-/* A cli_writer. */
+/* A run_writer. */
 static cvtm_status write_labels(void *context, const char *path, const char *extension,
                                 cvtm_error *error) {
   (void)extension;
   const diagram *d = context;
-  const cli_output_kind kind = cli_output_kind_of(&d->options, path);
-  if (kind == CLI_OUTPUT_LABELS) {
+  const run_output_kind kind = run_output_kind_of(&d->options, path);
+  if (kind == RUN_OUTPUT_LABELS) {
     const int64_t shape[2] = {d->domain.height, d->domain.width};
     return cvtm_npy_write(path, 'i', (int)sizeof(int32_t), 2, shape, d->labels, error);
   }
   unsigned char *colors = color_labels(d);
   if (colors == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", path);
-  cvtm_status status = kind == CLI_OUTPUT_PPM ? write_ppm(path, d->domain, colors, error)
+  cvtm_status status = kind == RUN_OUTPUT_PPM ? write_ppm(path, d->domain, colors, error)
                                               : cvtm_png_write(path, d->domain.width,
                                                                d->domain.height, 3, colors, error);
   free(colors);
@@ -168,18 +168,18 @@ static double wrong_share(const diagram *d) { return (double)d->wrong / (double)
 static cvtm_status write_voronoi_report(const diagram *d, cvtm_error *error) {
   if (d->options.report == NULL) return CVTM_OK;
   cJSON *report = cli_report_begin(d->device, &d->options);
-  cli_json_integer(report, "width", d->domain.width);
-  cli_json_integer(report, "height", d->domain.height);
-  cli_json_integer(report, "sites", d->count);
-  cli_json_text(report, "start", d->options.warm.labels ? "labels" : "sites");
+  run_json_integer(report, "width", d->domain.width);
+  run_json_integer(report, "height", d->domain.height);
+  run_json_integer(report, "sites", d->count);
+  run_json_text(report, "start", d->options.warm.labels ? "labels" : "sites");
   if (is_checked(d)) {
-    cli_json_integer(report, "wrong_pixels", d->wrong);
-    cli_json_real(report, "wrong_share", wrong_share(d));
+    run_json_integer(report, "wrong_pixels", d->wrong);
+    run_json_real(report, "wrong_share", wrong_share(d));
   }
   cJSON *seconds = cJSON_AddObjectToObject(report, "seconds");
-  cli_json_real(seconds, "diagram", d->seconds);
-  if (is_checked(d)) cli_json_real(seconds, "check", d->check_seconds);
-  return cli_json_write(d->options.report, report, error);
+  run_json_real(seconds, "diagram", d->seconds);
+  if (is_checked(d)) run_json_real(seconds, "check", d->check_seconds);
+  return run_json_write(d->options.report, report, error);
 }
 
 static void print_voronoi_summary(const diagram *d) {
@@ -205,7 +205,7 @@ static int perform_voronoi(diagram *d) {
     return cli_usage_error(CLI_VORONOI, "--labels-from has passes of its own: no --method");
   if (!d->options.warm.labels && cli_option_given(&d->options, "first-step"))
     return cli_usage_error(CLI_VORONOI, "--first-step goes with --labels-from");
-  int code = cli_outputs_check_names(&d->options);
+  int code = run_outputs_check(&d->options);
   if (code != CLI_EXIT_OK) return code;
   if (!d->options.warm.labels && !has_domain(&d->options))
     return cli_usage_error(CLI_VORONOI,
@@ -227,7 +227,7 @@ static int perform_voronoi(diagram *d) {
   if (code != CLI_EXIT_OK) return code;
   status = solve_voronoi(d);
   if (status != CVTM_OK) return cli_failed(CLI_WORKING, status, cvtm_device_error(d->device));
-  status = cli_outputs_write(&d->options, write_labels, d, &error);
+  status = run_outputs_write(&d->options, write_labels, d, &error);
   if (status == CVTM_OK) status = write_voronoi_report(d, &error);
   if (status != CVTM_OK) return cli_failed(CLI_WRITING, status, &error);
   if (!d->options.quiet) print_voronoi_summary(d);

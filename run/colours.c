@@ -19,7 +19,7 @@
 
 /* --- pens ----------------------------------------------------------------------------------- */
 
-static void cli_pens_cmyk(cli_pens *pens) {
+static void run_pens_cmyk(run_pens *pens) {
   static const char *const names[] = {"cyan", "magenta", "yellow", "black"};
   memset(pens, 0, sizeof *pens);
   cvtm_inks_cmyk(&pens->inks);
@@ -35,7 +35,7 @@ static void cli_pens_cmyk(cli_pens *pens) {
 
 /* Where the reader is, for messages. */
 typedef struct pens_reader {
-  cli_pens *pens;
+  run_pens *pens;
   const char *name;
   int line;
   cvtm_error *error;
@@ -103,9 +103,9 @@ static cvtm_status set_size(pens_reader *r, int k, const char *text) {
   double size[2];
   int unit, is_pair = cli_lengths_parse(text, 2, size, &unit);
   if (!is_pair && cli_lengths_parse(text, 1, size, &unit)) size[1] = size[0], is_pair = 1;
-  if (!is_pair || !(size[0] > 0 && size[0] <= size[1]) || strlen(text) >= CLI_PEN_SIZE)
+  if (!is_pair || !(size[0] > 0 && size[0] <= size[1]) || strlen(text) >= RUN_PEN_SIZE)
     return fail_at_line(r, "the size of dots is a diameter or MIN,MAX, as of --dot-size");
-  snprintf(r->pens->size[k], CLI_PEN_SIZE, "%s", text);
+  snprintf(r->pens->size[k], RUN_PEN_SIZE, "%s", text);
   return CVTM_OK;
 }
 
@@ -136,7 +136,7 @@ static cvtm_status read_pen_line(pens_reader *r, char *line) {
   return read_pen(r, trim_line(line), trim_line(equals + 1));
 }
 
-cvtm_status cli_pens_parse(const char *text, size_t size, const char *name, cli_pens *pens,
+cvtm_status run_pens_parse(const char *text, size_t size, const char *name, run_pens *pens,
                            cvtm_error *error) {
   pens_reader r = {pens, name, 0, error};
   memset(pens, 0, sizeof *pens);
@@ -159,14 +159,14 @@ cvtm_status cli_pens_parse(const char *text, size_t size, const char *name, cli_
   return status;
 }
 
-static cvtm_status cli_pens_read(const char *path, cli_pens *pens, cvtm_error *error) {
+static cvtm_status run_pens_read(const char *path, run_pens *pens, cvtm_error *error) {
   enum { LIMIT = 1 << 20 };
   unsigned char *bytes;
   size_t size;
   cvtm_status status = cvtm_text_read(path, LIMIT, &bytes, &size, error);
   if (status != CVTM_OK) return status;
   const char *name = strcmp(path, "-") == 0 ? "standard input" : path;
-  status = cli_pens_parse((const char *)bytes, size, name, pens, error);
+  status = run_pens_parse((const char *)bytes, size, name, pens, error);
   free(bytes);
   return status;
 }
@@ -174,7 +174,7 @@ static cvtm_status cli_pens_read(const char *path, cli_pens *pens, cvtm_error *e
 /* --- the inks of --palette --- */
 
 /* Chooses at most `count` inks for a picture (cvtm_inks_choose). */
-static cvtm_status cli_pens_choose(const float *rgb, int64_t pixels, int count, cli_pens *pens,
+static cvtm_status run_pens_choose(const float *rgb, int64_t pixels, int count, run_pens *pens,
                                    cvtm_error *error) {
   memset(pens, 0, sizeof *pens);
   const cvtm_status status = cvtm_inks_choose(rgb, pixels, count, &pens->inks, error);
@@ -191,7 +191,7 @@ static cvtm_status cli_pens_choose(const float *rgb, int64_t pixels, int count, 
   return CVTM_OK;
 }
 
-int cli_colours_wanted(const cli_options *o) {
+int run_colours_wanted(const cli_options *o) {
   return o->colours.cmyk || o->colours.pens != NULL || o->colours.palette > 0;
 }
 
@@ -231,21 +231,21 @@ static const char *option_against(const cli_options *o) {
 }
 
 static int shows_colours(const cli_options *o, const char *path) {
-  char buffer[CLI_EXTENSION_MAX];
-  const char *extension = cli_output_extension(o, path, buffer);
-  switch (cli_output_kind_of(o, path)) {
-    case CLI_OUTPUT_MESH:
+  char buffer[RUN_EXTENSION_MAX];
+  const char *extension = run_output_extension(o, path, buffer);
+  switch (run_output_kind_of(o, path)) {
+    case RUN_OUTPUT_MESH:
       return 0;
-    case CLI_OUTPUT_POINTS:
+    case RUN_OUTPUT_POINTS:
       return strcmp(extension, "xyz") != 0;
-    case CLI_OUTPUT_SVG:
+    case RUN_OUTPUT_SVG:
       return o->svg == CVTM_SVG_STIPPLES || o->svg == CVTM_SVG_PATH;
     default:
       return 1;
   }
 }
 
-int cli_colours_check(const cli_options *o) {
+int run_colours_check(const cli_options *o) {
   const int sources = o->colours.cmyk + (o->colours.pens != NULL) + (o->colours.palette > 0);
   if (sources == 0) return CLI_EXIT_OK;
   if (sources > 1)
@@ -265,22 +265,22 @@ int cli_colours_check(const cli_options *o) {
 
 /* --- reading --- */
 
-static int64_t count_canvas_pixels(const cli_colours *c) {
+static int64_t count_canvas_pixels(const run_colours *c) {
   return (int64_t)c->domain.width * c->domain.height;
 }
 
-static cvtm_status find_pens(const cli_options *o, cli_colours *c, cvtm_error *error) {
-  if (o->colours.pens != NULL) return cli_pens_read(o->colours.pens, &c->pens, error);
+static cvtm_status find_pens(const cli_options *o, run_colours *c, cvtm_error *error) {
+  if (o->colours.pens != NULL) return run_pens_read(o->colours.pens, &c->pens, error);
   if (o->colours.cmyk) {
-    cli_pens_cmyk(&c->pens);
+    run_pens_cmyk(&c->pens);
     return CVTM_OK;
   }
   const cvtm_status status =
-      cli_pens_choose(c->rgb, count_canvas_pixels(c), (int)o->colours.palette, &c->pens, error);
-  return cli_name_file(o->input, status, error);
+      run_pens_choose(c->rgb, count_canvas_pixels(c), (int)o->colours.palette, &c->pens, error);
+  return run_name_file(o->input, status, error);
 }
 
-static cvtm_status separate(cli_colours *c, cvtm_error *error) {
+static cvtm_status separate(run_colours *c, cvtm_error *error) {
   for (int k = 0; k < c->count; ++k) {
     c->coverage[k] = malloc((size_t)count_canvas_pixels(c) * sizeof *c->coverage[k]);
     if (c->coverage[k] == NULL) return cvtm_no_memory(error, "the colours of a drawing");
@@ -290,16 +290,16 @@ static cvtm_status separate(cli_colours *c, cvtm_error *error) {
 
 /* The dots of all pens, if each had the number that its ink needs; their sum becomes the number of
  * points unless that is given. */
-static cvtm_status share_dots(cli_options *o, cli_colours *c, cli_dot_count *dots,
+static cvtm_status share_dots(cli_options *o, run_colours *c, run_dot_count *dots,
                               cvtm_error *error) {
   const double most = 1e9;
   double amount[CVTM_INKS_MAX], total = 0;
-  cli_dot_count all = {.smallest = INFINITY};
+  run_dot_count all = {.smallest = INFINITY};
   for (int k = 0; k < c->count; ++k) {
     cli_options own = *o;
-    cli_dot_count found;
+    run_dot_count found;
     if (c->pens.size[k][0] != '\0') own.dot_size = c->pens.size[k];
-    const cvtm_status status = cli_stipples_count(&own, c->domain, c->coverage[k], &found, error);
+    const cvtm_status status = run_stipples_count(&own, c->domain, c->coverage[k], &found, error);
     if (status != CVTM_OK) return status;
     amount[k] = found.ink > 0 ? found.count : 0;
     total += amount[k];
@@ -324,9 +324,9 @@ static cvtm_status share_dots(cli_options *o, cli_colours *c, cli_dot_count *dot
   return cvtm_classes_share(amount, c->count, o->points, c->start, error);
 }
 
-cvtm_status cli_colours_read(cli_options *o, cvtm_domain domain, float *rgb, cli_colours *c,
-                             cli_dot_count *dots, cvtm_error *error) {
-  *c = (cli_colours){.domain = domain, .rgb = rgb};
+cvtm_status run_colours_read(cli_options *o, cvtm_domain domain, float *rgb, run_colours *c,
+                             run_dot_count *dots, cvtm_error *error) {
+  *c = (run_colours){.domain = domain, .rgb = rgb};
   cvtm_status status = find_pens(o, c, error);
   if (status != CVTM_OK) return status;
   c->count = c->pens.inks.count;
@@ -336,90 +336,90 @@ cvtm_status cli_colours_read(cli_options *o, cvtm_domain domain, float *rgb, cli
 
 /* --- places and order --- */
 
-cvtm_status cli_colours_solve(const cli_options *o, cvtm_device *device,
-                              const cvtm_cvt_options *descent, cli_colours *c, double *sites) {
+cvtm_status run_colours_solve(const cli_options *o, cvtm_device *device,
+                              const cvtm_cvt_options *descent, run_colours *c, double *sites) {
   const cvtm_classes_options options = {.union_weight = o->colours.coupling, .cvt = *descent};
   return cvtm_classes_solve(device, c->domain, (const float *const *)c->coverage, c->count,
                             c->start, &options, sites, &c->solved);
 }
 
-cvtm_status cli_colours_order(const cli_options *options, const cli_colours *c, double deadline,
-                              double *sites, cli_point_order *order, cvtm_error *error) {
+cvtm_status run_colours_order(const cli_options *options, const run_colours *c, double deadline,
+                              double *sites, run_point_order *order, cvtm_error *error) {
   cvtm_status status = CVTM_OK;
-  *order = (cli_point_order){0};
+  *order = (run_point_order){0};
   if (options->order == CLI_ORDER_NONE) return CVTM_OK;
   for (int k = 0; status == CVTM_OK && k < c->count; ++k) {
-    cli_point_order own = {0};
+    run_point_order own = {0};
     const int64_t count = c->start[k + 1] - c->start[k];
     double *first = sites + 2 * c->start[k];
     if (count == 0) continue;
-    status = cli_order_find(options, first, count, deadline, &own, error);
-    if (status == CVTM_OK) status = cli_order_apply(&own, count, 2, first, error);
+    status = run_order_find(options, first, count, deadline, &own, error);
+    if (status == CVTM_OK) status = run_order_apply(&own, count, 2, first, error);
     order->length += own.length;
     order->bound += own.bound;
     order->estimate += own.estimate;
     order->seconds += own.seconds;
     order->is_stopped |= own.is_stopped;
-    cli_order_free(order);
+    run_order_free(order);
     order->order = own.order;
   }
   return status;
 }
 
-void cli_colours_free(cli_colours *c) {
+void run_colours_free(run_colours *c) {
   for (int k = 0; k < CVTM_INKS_MAX; ++k) free(c->coverage[k]);
   free(c->rgb);
   free(c->radius);
-  *c = (cli_colours){0};
+  *c = (run_colours){0};
 }
 
 /* --- what is said --- */
 
 static void report_likeness(const cvtm_colour_likeness *likeness, cJSON *part) {
-  cli_json_real(part, "mean", likeness->mean);
-  cli_json_real(part, "rms", likeness->rms);
-  cli_json_real(part, "contrast", likeness->luminance.contrast);
-  cli_json_real(part, "correlation", likeness->luminance.correlation);
-  cli_json_real(part, "ssim", likeness->luminance.ssim);
+  run_json_real(part, "mean", likeness->mean);
+  run_json_real(part, "rms", likeness->rms);
+  run_json_real(part, "contrast", likeness->luminance.contrast);
+  run_json_real(part, "correlation", likeness->luminance.correlation);
+  run_json_real(part, "ssim", likeness->luminance.ssim);
 }
 
-static void report_pen(const cli_colours *c, int k, cJSON *list) {
-  const cli_pen_figures *f = &c->figures[k];
+static void report_pen(const run_colours *c, int k, cJSON *list) {
+  const run_pen_figures *f = &c->figures[k];
   char colour[8];
   snprintf(colour, sizeof colour, "#%02x%02x%02x", c->pens.pen[k].colour[0],
            c->pens.pen[k].colour[1], c->pens.pen[k].colour[2]);
   cJSON *part = cJSON_CreateObject();
-  cli_json_text(part, "name", c->pens.pen[k].name);
-  cli_json_text(part, "colour", colour);
-  cli_json_integer(part, "sites", c->start[k + 1] - c->start[k]);
-  cli_json_real(part, "energy_ratio", c->solved.ratio[k]);
-  cli_json_real(part, "coverage_asked", f->asked);
-  cli_json_real(part, "coverage", f->drawn);
+  run_json_text(part, "name", c->pens.pen[k].name);
+  run_json_text(part, "colour", colour);
+  run_json_integer(part, "sites", c->start[k + 1] - c->start[k]);
+  run_json_real(part, "energy_ratio", c->solved.ratio[k]);
+  run_json_real(part, "coverage_asked", f->asked);
+  run_json_real(part, "coverage", f->drawn);
   if (c->is_measured) {
-    cli_json_real(part, "contrast", f->likeness.contrast);
-    cli_json_real(part, "correlation", f->likeness.correlation);
+    run_json_real(part, "contrast", f->likeness.contrast);
+    run_json_real(part, "correlation", f->likeness.correlation);
   }
-  cli_json_real(part, "nearest_least", f->nearest.least);
-  cli_json_real(part, "nearest_mean", f->nearest.mean);
-  cli_json_real(part, "smallest_dot", f->smallest);
-  cli_json_real(part, "largest_dot", f->largest);
-  cli_json_append(list, part);
+  run_json_real(part, "nearest_least", f->nearest.least);
+  run_json_real(part, "nearest_mean", f->nearest.mean);
+  run_json_real(part, "smallest_dot", f->smallest);
+  run_json_real(part, "largest_dot", f->largest);
+  run_json_append(list, part);
 }
 
-void cli_colours_report(const cli_colours *c, cJSON *report) {
+void run_colours_report(const run_colours *c, cJSON *report) {
   if (c->count == 0) return;
   cJSON *list = cJSON_AddArrayToObject(report, "pens");
   for (int k = 0; k < c->count; ++k) report_pen(c, k, list);
   if (!c->is_measured) return;
   cJSON *part = cJSON_AddObjectToObject(report, "colour_error");
   report_likeness(&c->reached, part);
-  cli_json_real(part, "blur", c->blur);
+  run_json_real(part, "blur", c->blur);
   report_likeness(&c->possible, cJSON_AddObjectToObject(part, "of_inks"));
 }
 
-static void print_pen(const cli_colours *c, int k) {
+static void print_pen(const run_colours *c, int k) {
   const int64_t dots = c->start[k + 1] - c->start[k];
-  const cli_pen_figures *f = &c->figures[k];
+  const run_pen_figures *f = &c->figures[k];
   fprintf(stderr, "  %-10s %-16s %lld %s", k == 0 ? "pens" : "", c->pens.pen[k].name,
           (long long)dots, cli_word(dots, "dot", "dots"));
   if (dots > 1)
@@ -429,7 +429,7 @@ static void print_pen(const cli_colours *c, int k) {
   fputc('\n', stderr);
 }
 
-void cli_colours_print(const cli_options *o, const cli_colours *c) {
+void cli_colours_print(const cli_options *o, const run_colours *c) {
   for (int k = 0; k < c->count; ++k) print_pen(c, k);
   if (c->count > 0 && o->colours.palette > c->count)
     fprintf(stderr, "  note       the picture has the colours of %d %s, not of %lld\n", c->count,

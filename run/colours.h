@@ -1,8 +1,8 @@
 /* Drawings in several colours: --colours, --pens and --palette of `run`. The picture is separated
  * into coverages by the inks, each ink has separate dots, and their sizes are corrected until the
  * drawing, blurred, has the colours that the inks can give. */
-#ifndef CVTMESH_CLI_COLOURS_H
-#define CVTMESH_CLI_COLOURS_H
+#ifndef CVTMESH_RUN_COLOURS_H
+#define CVTMESH_RUN_COLOURS_H
 
 #include "base/device.h"
 #include "base/status.h"
@@ -21,68 +21,68 @@
 
 /* The pens of --colours, --pens and --palette. */
 
-enum { CLI_PEN_SIZE = 32 };
+enum { RUN_PEN_SIZE = 32 };
 
-typedef struct cli_pens {
+typedef struct run_pens {
   cvtm_inks inks;
   cvtm_pen pen[CVTM_INKS_MAX];            /* the same inks, with names */
-  char size[CVTM_INKS_MAX][CLI_PEN_SIZE]; /* of the dots, as in --dot-size; empty: not given */
-} cli_pens;
+  char size[CVTM_INKS_MAX][RUN_PEN_SIZE]; /* of the dots, as in --dot-size; empty: not given */
+} run_pens;
 
 /* Reads lines `name = #rrggbb` or `name = #rrggbb MIN,MAX` with the bounds of the diameters of dots
  * as in --dot-size; empty lines and those that begin with # are skipped. `name` begins the
  * messages. Fails with CVTM_ERROR_INPUT, with the line. */
-cvtm_status cli_pens_parse(const char *text, size_t size, const char *name, cli_pens *pens,
+cvtm_status run_pens_parse(const char *text, size_t size, const char *name, run_pens *pens,
                            cvtm_error *error);
 
 /* What became of one pen. */
-typedef struct cli_pen_figures {
+typedef struct run_pen_figures {
   double asked, drawn;      /* mean coverage of the paper */
   double smallest, largest; /* diameters of dots, pixels */
   cvtm_likeness likeness;   /* of the dots and the asked coverage */
   cvtm_nearest_distances nearest;
-} cli_pen_figures;
+} run_pen_figures;
 
-typedef struct cli_colours {
+typedef struct run_colours {
   int count; /* pens; 0: the drawing has one colour, and the rest is empty */
-  cli_pens pens;
+  run_pens pens;
   cvtm_domain domain;
   float *rgb;                       /* the picture: three planes */
   float *coverage[CVTM_INKS_MAX];   /* asked for by the picture */
   int64_t start[CVTM_INKS_MAX + 1]; /* the dots of pen k are start[k] .. start[k + 1) - 1 */
   cvtm_classes_result solved;
   double *radius; /* of each dot */
-  cli_pen_figures figures[CVTM_INKS_MAX];
+  run_pen_figures figures[CVTM_INKS_MAX];
   double blur;                            /* pixels */
   cvtm_colour_likeness reached, possible; /* of the drawing, and of what the inks can give */
   int is_measured;
-} cli_colours;
+} run_colours;
 
-int cli_colours_wanted(const cli_options *options);
+int run_colours_wanted(const cli_options *options);
 /* Checks the options against each other. Returns CLI_EXIT_OK, or CLI_EXIT_USAGE after a message. */
-int cli_colours_check(const cli_options *options);
+int run_colours_check(const cli_options *options);
 
 /* Chooses pens, separates the picture and shares the dots, whose number becomes options->points if
  * it is not given. rgb: three planes, taken over. *dots: what gave the number. */
-cvtm_status cli_colours_read(cli_options *options, cvtm_domain domain, float *rgb,
-                             cli_colours *colours, cli_dot_count *dots, cvtm_error *error);
+cvtm_status run_colours_read(cli_options *options, cvtm_domain domain, float *rgb,
+                             run_colours *colours, run_dot_count *dots, cvtm_error *error);
 /* Places the dots: sites (2 * start[count]). */
-cvtm_status cli_colours_solve(const cli_options *options, cvtm_device *device,
-                              const cvtm_cvt_options *descent, cli_colours *colours, double *sites);
+cvtm_status run_colours_solve(const cli_options *options, cvtm_device *device,
+                              const cvtm_cvt_options *descent, run_colours *colours, double *sites);
 /* --order: of the dots of each pen. *order: the sums of the figures. deadline: as of
- * cli_order_find. */
-cvtm_status cli_colours_order(const cli_options *options, const cli_colours *colours,
-                              double deadline, double *sites, cli_point_order *order,
+ * run_order_find. */
+cvtm_status run_colours_order(const cli_options *options, const run_colours *colours,
+                              double deadline, double *sites, run_point_order *order,
                               cvtm_error *error);
 /* Sizes the dots and measures the drawing. cells: those of all sites together. */
-cvtm_status cli_colours_draw(const cli_options *options, cli_colours *colours, const double *sites,
+cvtm_status run_colours_draw(const cli_options *options, run_colours *colours, const double *sites,
                              const cvtm_cells *cells, cvtm_error *error);
-void cli_colours_free(cli_colours *colours);
+void run_colours_free(run_colours *colours);
 
 /* Writes the drawing as PNG; long_side: pixels, 0: chosen. */
-cvtm_status cli_colours_picture(const cli_colours *colours, const double *sites, int64_t long_side,
+cvtm_status run_colours_picture(const run_colours *colours, const double *sites, int64_t long_side,
                                 const char *path, cvtm_error *error);
-void cli_colours_report(const cli_colours *colours, cJSON *report);
-void cli_colours_print(const cli_options *options, const cli_colours *colours);
+void run_colours_report(const run_colours *colours, cJSON *report);
+void cli_colours_print(const cli_options *options, const run_colours *colours);
 
 #endif

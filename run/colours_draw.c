@@ -21,11 +21,11 @@ typedef struct pen_cells {
   cvtm_cells cells;
 } pen_cells;
 
-/* The state of one cli_colours_draw. Planes of the grid are coarser than the picture by `side`;
+/* The state of one run_colours_draw. Planes of the grid are coarser than the picture by `side`;
  * those of the canvas are finer than the grid by `fine`. */
 typedef struct colour_drawing {
   const cli_options *options;
-  cli_colours *c;
+  run_colours *c;
   const double *sites;
   const cvtm_cells *all;
   pen_cells pen[CVTM_INKS_MAX];
@@ -40,7 +40,7 @@ typedef struct colour_drawing {
   float *coverage[CVTM_INKS_MAX]; /* with the correction */
 } colour_drawing;
 
-static int64_t count_of(const cli_colours *c, int k) { return c->start[k + 1] - c->start[k]; }
+static int64_t count_of(const run_colours *c, int k) { return c->start[k + 1] - c->start[k]; }
 
 /* --- the grids --- */
 
@@ -138,29 +138,29 @@ static cli_options options_of_pen(const colour_drawing *d, int k) {
 static int sizes_are_given(const colour_drawing *d) {
   for (int k = 0; k < d->c->count; ++k) {
     const cli_options own = options_of_pen(d, k);
-    if (own.dot_size == NULL || cli_dot_ratio(&own) < 1) return 0;
+    if (own.dot_size == NULL || run_dot_ratio(&own) < 1) return 0;
   }
   return 1;
 }
 
 /* Sizes the dots of pen k by its coverage. measures: also compares them with it. */
 static cvtm_status size_pen(colour_drawing *d, int k, int measures, cvtm_error *error) {
-  cli_colours *c = d->c;
+  run_colours *c = d->c;
   cli_options own = options_of_pen(d, k);
-  const cli_stipples_source source = {c->domain,       d->coverage[k],   NULL,
+  const run_stipples_source source = {c->domain,       d->coverage[k],   NULL,
                                       &d->pen[k].mesh, &d->pen[k].cells, NULL};
-  cli_stipples dots;
+  run_stipples dots;
   own.quiet |= !measures;
   if (!measures) own.report = NULL;
   if (!measures) own.json = 0;
-  const cvtm_status status = cli_stipples_make(&own, &source, &dots, error);
+  const cvtm_status status = run_stipples_make(&own, &source, &dots, error);
   if (status != CVTM_OK) return status;
   memcpy(c->radius + c->start[k], dots.radius, (size_t)count_of(c, k) * sizeof *dots.radius);
   c->figures[k].likeness = dots.likeness;
   c->figures[k].smallest = dots.smallest;
   c->figures[k].largest = dots.largest;
   c->is_measured = dots.is_measured;
-  cli_stipples_free(&dots);
+  run_stipples_free(&dots);
   return CVTM_OK;
 }
 
@@ -169,13 +169,13 @@ static cvtm_status size_dots(colour_drawing *d, int measures, cvtm_error *error)
   for (int k = 0; status == CVTM_OK && k < d->c->count; ++k)
     if (count_of(d->c, k) > 0) status = size_pen(d, k, measures, error);
   if (status == CVTM_OK && !d->options->overlap)
-    cli_stipples_separate(d->c->domain, d->sites, d->all, d->c->radius);
+    run_stipples_separate(d->c->domain, d->sites, d->all, d->c->radius);
   return status;
 }
 
 /* Renders the dots into d->drawn. */
 static cvtm_status render(colour_drawing *d, cvtm_error *error) {
-  cli_colours *c = d->c;
+  run_colours *c = d->c;
   const double scale = (double)d->fine / d->side;
   const cvtm_domain canvas = cvtm_canvas_of(c->domain, scale);
   double drawn[CVTM_INKS_MAX];
@@ -191,7 +191,7 @@ static cvtm_status render(colour_drawing *d, cvtm_error *error) {
 
 /* What the inks can give of the picture, by the model of cvtm_inks_mix. */
 static void find_possible(colour_drawing *d) {
-  const cli_colours *c = d->c;
+  const run_colours *c = d->c;
   const int64_t pixels = (int64_t)c->domain.width * c->domain.height;
 #pragma omp parallel for schedule(static)
   for (int64_t p = 0; p < pixels; ++p) {
@@ -262,7 +262,7 @@ static cvtm_status correct(colour_drawing *d, cvtm_error *error) {
 
 /* Compares the drawing with the picture: d->drawn must be rendered. */
 static cvtm_status measure_likeness(colour_drawing *d, cvtm_error *error) {
-  cli_colours *c = d->c;
+  run_colours *c = d->c;
   const double sigma = 1.5 * d->spacing / d->side;
   c->blur = 1.5 * d->spacing;
   shrink_picture(d, c->rgb, d->wanted);
@@ -276,7 +276,7 @@ static cvtm_status measure_likeness(colour_drawing *d, cvtm_error *error) {
 }
 
 static void find_asked(const colour_drawing *d) {
-  cli_colours *c = d->c;
+  run_colours *c = d->c;
   const int64_t pixels = (int64_t)c->domain.width * c->domain.height;
   for (int k = 0; k < c->count; ++k) {
     double sum = 0;
@@ -286,7 +286,7 @@ static void find_asked(const colour_drawing *d) {
 }
 
 static cvtm_status measure_spacings(const colour_drawing *d, cvtm_error *error) {
-  cli_colours *c = d->c;
+  run_colours *c = d->c;
   cvtm_status status = CVTM_OK;
   for (int k = 0; status == CVTM_OK && k < c->count; ++k)
     status =
@@ -295,7 +295,7 @@ static cvtm_status measure_spacings(const colour_drawing *d, cvtm_error *error) 
   return status;
 }
 
-cvtm_status cli_colours_draw(const cli_options *options, cli_colours *c, const double *sites,
+cvtm_status run_colours_draw(const cli_options *options, run_colours *c, const double *sites,
                              const cvtm_cells *cells, cvtm_error *error) {
   colour_drawing d = {.options = options, .c = c, .sites = sites, .all = cells};
   choose_grids(&d);
@@ -330,7 +330,7 @@ static void encode_srgb(const float *rgb, int64_t pixels, unsigned char *bytes) 
     }
 }
 
-cvtm_status cli_colours_picture(const cli_colours *c, const double *sites, int64_t long_side,
+cvtm_status run_colours_picture(const run_colours *c, const double *sites, int64_t long_side,
                                 const char *path, cvtm_error *error) {
   const double longer = fmax(c->domain.width, c->domain.height);
   const double sites_along =

@@ -26,11 +26,11 @@ static int has_extension(const char *path, const char *extension) {
 
 static int is_array(const char *path) { return has_extension(path, "npy"); }
 
-int cli_field_file_known(const char *path) {
+int run_field_file_known(const char *path) {
   return is_array(path) || has_extension(path, "vtu") || has_extension(path, "msh");
 }
 
-int cli_size_from_check(const cli_options *o) {
+int run_size_from_check(const cli_options *o) {
   if (o->size.from == NULL) {
     if ((o->size.field != NULL && o->metric.from == NULL) || cli_option_given(o, "size-as"))
       return cli_usage_error(o->command, "--size-field and --size-as need --size-from");
@@ -52,7 +52,7 @@ int cli_size_from_check(const cli_options *o) {
 
 /* The Delaunay triangulation of the points of an array whose rows are x, y, with y up, and the
  * value or the components of a metric. */
-static cvtm_status triangulate_rows(const cvtm_npy *rows, const char *path, cli_field *field,
+static cvtm_status triangulate_rows(const cvtm_npy *rows, const char *path, run_field *field,
                                     cvtm_error *error) {
   const int64_t columns = rows->dimensions == 2 ? rows->shape[1] : 0, n = rows->shape[0];
   if ((columns != 3 && columns != 5) || n == 0)
@@ -76,12 +76,12 @@ static cvtm_status triangulate_rows(const cvtm_npy *rows, const char *path, cli_
                                        cvtm_npy_get(rows, 5 * i + 4)};
   }
   if (status == CVTM_OK)
-    status = cli_name_file(path, cvtm_delaunay(points, n, &field->mesh, error), error);
+    status = run_name_file(path, cvtm_delaunay(points, n, &field->mesh, error), error);
   free(points);
   return status;
 }
 
-static cvtm_status read_field_file(const char *path, const char *name, cli_field *field,
+static cvtm_status read_field_file(const char *path, const char *name, run_field *field,
                                    cvtm_error *error) {
   cvtm_npy rows;
   if (!is_array(path)) return cvtm_mesh_read_field(path, name, &field->mesh, &field->values, error);
@@ -93,7 +93,7 @@ static cvtm_status read_field_file(const char *path, const char *name, cli_field
 }
 
 /* From the coordinates of mesh files, y down from their top, to pixels. */
-static void place_in_image(const cli_options *o, const cli_frame *frame, int width, int height,
+static void place_in_image(const cli_options *o, const run_frame *frame, int width, int height,
                            cvtm_mesh *mesh, double *scale) {
   *scale = o->unit == CLI_UNIT_WIDTH ? 1.0 / width : frame->scale;
   for (int64_t v = 0; v < mesh->vertex_count; ++v) {
@@ -103,27 +103,27 @@ static void place_in_image(const cli_options *o, const cli_frame *frame, int wid
   }
 }
 
-cvtm_status cli_field_read(const cli_options *o, const char *path, cvtm_domain domain,
-                           cli_field *field, cvtm_error *error) {
-  cli_frame frame;
-  *field = (cli_field){.scale = 1};
+cvtm_status run_field_read(const cli_options *o, const char *path, cvtm_domain domain,
+                           run_field *field, cvtm_error *error) {
+  run_frame frame;
+  *field = (run_field){.scale = 1};
   cvtm_status status = read_field_file(path, o->size.field, field, error);
-  if (status == CVTM_OK) status = cli_frame_find(o, domain, &frame, error);
+  if (status == CVTM_OK) status = run_frame_find(o, domain, &frame, error);
   if (status == CVTM_OK)
     place_in_image(o, &frame, domain.width, domain.height, &field->mesh, &field->scale);
   return status;
 }
 
-void cli_field_free(cli_field *field) {
+void run_field_free(run_field *field) {
   cvtm_mesh_free(&field->mesh);
   free(field->values);
   free(field->metric);
 }
 
 /* The same of --size-from, which is no metric; sizes in pixels. */
-static cvtm_status read_sizes(const cli_options *o, cvtm_domain domain, cli_field *field,
+static cvtm_status read_sizes(const cli_options *o, cvtm_domain domain, run_field *field,
                               cvtm_error *error) {
-  const cvtm_status status = cli_field_read(o, o->size.from, domain, field, error);
+  const cvtm_status status = run_field_read(o, o->size.from, domain, field, error);
   if (status != CVTM_OK) return status;
   if (field->values == NULL)
     return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: rows of x, y and a value are needed",
@@ -159,23 +159,23 @@ static cvtm_status replace_values(const cli_options *o, const cvtm_mesh *mesh, c
 }
 
 /* With --size-from, replaces the values of the image by sizes in pixels and sets
- * options->density_from. The coordinates of files must be known (cli_world_set). */
-static cvtm_status cli_size_from_apply(cli_options *o, cvtm_image *image, cvtm_error *error) {
+ * options->density_from. The coordinates of files must be known (run_world_set). */
+static cvtm_status run_size_from_apply(cli_options *o, cvtm_image *image, cvtm_error *error) {
   if (o->size.from == NULL) return CVTM_OK;
   const cvtm_domain domain = {image->width, image->height, o->periodic};
-  cli_field field;
+  run_field field;
   cvtm_status status = read_sizes(o, domain, &field, error);
   if (status == CVTM_OK)
-    status = cli_name_file(o->size.from, replace_values(o, &field.mesh, field.values, image, error),
+    status = run_name_file(o->size.from, replace_values(o, &field.mesh, field.values, image, error),
                            error);
   o->density_from = CVTM_DENSITY_FROM_SIZE;
-  cli_field_free(&field);
+  run_field_free(&field);
   return status;
 }
 
 /* ---- Outlines ---- */
 
-static void map_points(const cli_size_raster *raster, cvtm_mesh *mesh) {
+static void map_points(const run_size_raster *raster, cvtm_mesh *mesh) {
   for (int64_t v = 0; v < mesh->vertex_count; ++v) {
     mesh->points[2 * v] = (mesh->points[2 * v] - raster->left) / raster->step;
     mesh->points[2 * v + 1] = (mesh->points[2 * v + 1] - raster->upper) / raster->step;
@@ -184,7 +184,7 @@ static void map_points(const cli_size_raster *raster, cvtm_mesh *mesh) {
 
 /* Triangles are split by the size at their centroids: with a slope below 1 a triangle cannot pass
  * over a place that asks for a smaller size. */
-static cvtm_status fill_raster(cvtm_mesh *mesh, const double *values, cli_size_raster *raster,
+static cvtm_status fill_raster(cvtm_mesh *mesh, const double *values, run_size_raster *raster,
                                cvtm_error *error) {
   const double slope = 0.3;
   const size_t cells = (size_t)raster->width * (size_t)raster->height;
@@ -203,26 +203,26 @@ static cvtm_status fill_raster(cvtm_mesh *mesh, const double *values, cli_size_r
   return status;
 }
 
-cvtm_status cli_size_raster_read(const cli_options *options, cvtm_domain domain,
-                                 const double rectangle[4], cli_size_raster *raster,
+cvtm_status run_size_raster_read(const cli_options *options, cvtm_domain domain,
+                                 const double rectangle[4], run_size_raster *raster,
                                  cvtm_error *error) {
   enum { CELLS = 1024 }; /* along the longer side */
   const double width = rectangle[2] - rectangle[0], height = rectangle[3] - rectangle[1];
   const double step = fmax(width, height) / CELLS;
-  *raster = (cli_size_raster){rectangle[0],
+  *raster = (run_size_raster){rectangle[0],
                               rectangle[1],
                               step,
                               (int)fmax(ceil(width / step), 1),
                               (int)fmax(ceil(height / step), 1),
                               NULL};
-  cli_field field;
+  run_field field;
   cvtm_status status = read_sizes(options, domain, &field, error);
   if (status == CVTM_OK) {
     map_points(raster, &field.mesh);
-    status = cli_name_file(options->size.from,
+    status = run_name_file(options->size.from,
                            fill_raster(&field.mesh, field.values, raster, error), error);
   }
-  cli_field_free(&field);
+  run_field_free(&field);
   return status;
 }
 
@@ -230,7 +230,7 @@ static int64_t cell_at(double at, int count) {
   return (int64_t)fmin(fmax(floor(at), 0), count - 1);
 }
 
-double cli_size_at(const cli_size_raster *raster, double x, double y) {
+double run_size_at(const run_size_raster *raster, double x, double y) {
   const int64_t i = cell_at((x - raster->left) / raster->step, raster->width);
   const int64_t j = cell_at((y - raster->upper) / raster->step, raster->height);
   return raster->size[j * raster->width + i];
@@ -247,7 +247,7 @@ static int check_discs(const cli_options *options, const char *name, const cli_l
   return CLI_EXIT_OK;
 }
 
-int cli_segment_check(const cli_options *o) {
+int run_segment_check(const cli_options *o) {
   const int asked = o->command == CLI_SEGMENT || o->segment.on;
   int code = check_discs(o, "inside", &o->segment.inside);
   if (code == CLI_EXIT_OK) code = check_discs(o, "outside", &o->segment.outside);
@@ -261,7 +261,7 @@ int cli_segment_check(const cli_options *o) {
   return CLI_EXIT_OK;
 }
 
-int cli_condition_check(const cli_options *o) {
+int run_condition_check(const cli_options *o) {
   if (cli_option_given(o, "bias") && !(o->condition.smooth > 0))
     return cli_usage_error(o->command, "--bias needs --smooth LAMBDA");
   if (cli_option_given(o, "grade-max") && !(o->condition.grade > 0))
@@ -345,7 +345,7 @@ static cvtm_disc *allocate_discs(const cli_options *o) {
                 sizeof(cvtm_disc));
 }
 
-cvtm_status cli_segment_image(cvtm_device *device, const cli_options *options,
+cvtm_status run_segment_image(cvtm_device *device, const cli_options *options,
                               const cvtm_image *image, cvtm_segmentation *made, cvtm_error *error) {
   cvtm_segmentation_options settings;
   cvtm_disc *discs = allocate_discs(options);
@@ -359,27 +359,27 @@ cvtm_status cli_segment_image(cvtm_device *device, const cli_options *options,
   return status;
 }
 
-void cli_segment_report(const cvtm_segmentation *s, cJSON *report) {
+void run_segment_report(const cvtm_segmentation *s, cJSON *report) {
   const int64_t pixels = (int64_t)s->seeds.width * s->seeds.height;
   int64_t kept = 0;
   for (int64_t p = 0; p < pixels; ++p) kept += s->inside[p];
   cJSON *entry = cJSON_AddObjectToObject(report, "segmentation");
-  cli_json_integer(entry, "steps", s->result.steps);
-  cli_json_integer(entry, "cycles", s->result.cycles);
-  cli_json_text(entry, "stop_reason", cvtm_segment_stop_name(s->result.stop));
-  cli_json_real(entry, "change", s->result.change);
-  cli_json_real(entry, "area", s->result.area);
-  cli_json_real(entry, "energy", s->result.energy);
-  cli_json_integer(entry, "pixels", kept);
-  cli_json_real(entry, "seconds", s->result.seconds);
+  run_json_integer(entry, "steps", s->result.steps);
+  run_json_integer(entry, "cycles", s->result.cycles);
+  run_json_text(entry, "stop_reason", cvtm_segment_stop_name(s->result.stop));
+  run_json_real(entry, "change", s->result.change);
+  run_json_real(entry, "area", s->result.area);
+  run_json_real(entry, "energy", s->result.energy);
+  run_json_integer(entry, "pixels", kept);
+  run_json_real(entry, "seconds", s->result.seconds);
   cJSON *history = cJSON_AddArrayToObject(entry, "history");
   for (int64_t k = 0; k < s->history_count; ++k) {
     cJSON *row = cJSON_CreateObject();
-    cli_json_integer(row, "step", s->history[k].step);
-    cli_json_real(row, "change", s->history[k].change);
-    cli_json_real(row, "area", s->history[k].area);
-    cli_json_real(row, "energy", s->history[k].energy);
-    cli_json_append(history, row);
+    run_json_integer(row, "step", s->history[k].step);
+    run_json_real(row, "change", s->history[k].change);
+    run_json_real(row, "area", s->history[k].area);
+    run_json_real(row, "energy", s->history[k].energy);
+    run_json_append(history, row);
   }
 }
 
@@ -419,7 +419,7 @@ static cvtm_status set_weights(const cli_options *o, pipeline_memory *memory,
   return CVTM_OK;
 }
 
-cvtm_condition_options cli_condition_settings(const cli_options *o) {
+cvtm_condition_options run_condition_settings(const cli_options *o) {
   return (cvtm_condition_options){
       .bias = o->condition.bias,
       .smooth = o->condition.smooth,
@@ -438,7 +438,7 @@ static cvtm_status set_pipeline(const cli_options *o, pipeline_memory *memory,
   made->within_count = o->condition.within.count;
   made->obstacles = o->condition.obstacle.item;
   made->obstacle_count = o->condition.obstacle.count;
-  made->condition = cli_condition_settings(o);
+  made->condition = run_condition_settings(o);
   made->precise = o->command == CLI_DENSITY;
   made->threads = (int)o->threads;
   return set_weights(o, memory, made, error);
@@ -453,7 +453,7 @@ static cvtm_status read_tone(const cvtm_image *image, const char *path, const cl
   return cvtm_tone_from_image(image, &asked, path, tone, error);
 }
 
-cvtm_status cli_read_conditioned(cvtm_device *device, const char *path, cli_options *options,
+cvtm_status run_read_conditioned(cvtm_device *device, const char *path, cli_options *options,
                                  cvtm_pipeline_result *made, float **tone, float **rgb,
                                  cvtm_error *error) {
   cvtm_image image = {0};
@@ -461,12 +461,12 @@ cvtm_status cli_read_conditioned(cvtm_device *device, const char *path, cli_opti
   pipeline_memory memory = {0};
   *made = (cvtm_pipeline_result){0};
   cvtm_pipeline_defaults(&settings);
-  cvtm_status status = cli_read_image(options, path, rgb != NULL, &image, error);
-  if (status == CVTM_OK) status = cli_world_set(options, &image.place, path, image.height, error);
-  if (status == CVTM_OK) status = cli_size_from_apply(options, &image, error);
+  cvtm_status status = run_read_image(options, path, rgb != NULL, &image, error);
+  if (status == CVTM_OK) status = run_world_set(options, &image.place, path, image.height, error);
+  if (status == CVTM_OK) status = run_size_from_apply(options, &image, error);
   if (status == CVTM_OK) {
-    cli_choose_tone(&image, options, &settings.tone);
-    status = cli_check_sizes(&image, options, error);
+    run_choose_tone(&image, options, &settings.tone);
+    status = run_check_sizes(&image, options, error);
   }
   if (status == CVTM_OK) {
     status = set_pipeline(options, &memory, &settings, error);
@@ -489,25 +489,25 @@ cvtm_status cli_read_conditioned(cvtm_device *device, const char *path, cli_opti
   return status;
 }
 
-void cli_condition_report(const cli_options *o, const cvtm_pipeline_result *made, cJSON *report) {
-  if (o->segment.on) cli_segment_report(&made->segmentation, report);
+void run_condition_report(const cli_options *o, const cvtm_pipeline_result *made, cJSON *report) {
+  if (o->segment.on) run_segment_report(&made->segmentation, report);
   if (o->condition.smooth > 0) {
     const cvtm_hlcp_result *r = &made->condition.bias;
     cJSON *entry = cJSON_AddObjectToObject(report, "smoothing");
-    cli_json_integer(entry, "iterations", r->iterations);
-    cli_json_integer(entry, "cycles", r->linear_iterations);
-    cli_json_real(entry, "residual", r->residual);
-    cli_json_text(entry, "stop_reason", cvtm_lcp_stop_name(r->stop));
-    cli_json_real(entry, "seconds", r->seconds);
+    run_json_integer(entry, "iterations", r->iterations);
+    run_json_integer(entry, "cycles", r->linear_iterations);
+    run_json_real(entry, "residual", r->residual);
+    run_json_text(entry, "stop_reason", cvtm_lcp_stop_name(r->stop));
+    run_json_real(entry, "seconds", r->seconds);
   }
   if (o->condition.grade > 0) {
     const cvtm_lcp_result *r = &made->condition.grade;
     cJSON *entry = cJSON_AddObjectToObject(report, "grading");
-    cli_json_integer(entry, "iterations", r->iterations);
-    cli_json_real(entry, "natural_residual", r->natural_residual);
-    cli_json_integer(entry, "active_lower", r->active_lower);
-    cli_json_integer(entry, "active_upper", r->active_upper);
-    cli_json_text(entry, "stop_reason", cvtm_lcp_stop_name(r->stop));
-    cli_json_real(entry, "seconds", r->seconds);
+    run_json_integer(entry, "iterations", r->iterations);
+    run_json_real(entry, "natural_residual", r->natural_residual);
+    run_json_integer(entry, "active_lower", r->active_lower);
+    run_json_integer(entry, "active_upper", r->active_upper);
+    run_json_text(entry, "stop_reason", cvtm_lcp_stop_name(r->stop));
+    run_json_real(entry, "seconds", r->seconds);
   }
 }

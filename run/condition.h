@@ -1,7 +1,7 @@
 /* The options of segmentation and of the density's pipeline (density/pipeline.h), for the
  * subcommands that have them: their checks, their values, and what the report says. */
-#ifndef CVTMESH_CLI_CONDITION_H
-#define CVTMESH_CLI_CONDITION_H
+#ifndef CVTMESH_RUN_CONDITION_H
+#define CVTMESH_RUN_CONDITION_H
 
 #include "base/device.h"
 #include "cli/options.h"
@@ -14,61 +14,61 @@
 
 /* Check options that depend on each other. Return CLI_EXIT_OK, or CLI_EXIT_USAGE after a message.
  */
-int cli_segment_check(const cli_options *options);
-int cli_condition_check(const cli_options *options);
+int run_segment_check(const cli_options *options);
+int run_condition_check(const cli_options *options);
 
 /* Segments a picture by the options; cvtm_segmentation_free. The message is in *error. */
-cvtm_status cli_segment_image(cvtm_device *device, const cli_options *options,
+cvtm_status run_segment_image(cvtm_device *device, const cli_options *options,
                               const cvtm_image *image, cvtm_segmentation *made, cvtm_error *error);
-void cli_segment_report(const cvtm_segmentation *made, cJSON *report);
+void run_segment_report(const cvtm_segmentation *made, cJSON *report);
 
-cvtm_condition_options cli_condition_settings(const cli_options *options);
+cvtm_condition_options run_condition_settings(const cli_options *options);
 
 /* Reads a picture and makes its density by the options; cvtm_pipeline_free. Device NULL: the CPU.
  * The choice replaces an automatic density_from. *tone: the ink that a drawing needs in each pixel,
  * malloc'd, 0 where the density is 0; NULL of data. *rgb: cvtm_colours_from_image. `tone` and `rgb`
  * may be NULL. */
-cvtm_status cli_read_conditioned(cvtm_device *device, const char *path, cli_options *options,
+cvtm_status run_read_conditioned(cvtm_device *device, const char *path, cli_options *options,
                                  cvtm_pipeline_result *made, float **tone, float **rgb,
                                  cvtm_error *error);
-void cli_condition_report(const cli_options *options, const cvtm_pipeline_result *made,
+void run_condition_report(const cli_options *options, const cvtm_pipeline_result *made,
                           cJSON *report);
 
 /* --size-from: sizes from a field on a mesh. In `run` they take the place of the picture, in `mesh`
  * they bound the triangles of an outline. */
 
 /* A field on a mesh or at points, which are triangulated; in pixels, y down. */
-typedef struct cli_field {
+typedef struct run_field {
   cvtm_mesh mesh;
   double *values;      /* per vertex; NULL: it is a metric */
   cvtm_metric *metric; /* per vertex; NULL: it is one number */
   double scale;        /* pixels times this are the unit of the file; values are in that */
-} cli_field;
+} run_field;
 
 /* Nonzero if files of this extension hold fields on meshes or at points: vtu, msh and npy. */
-int cli_field_file_known(const char *path);
+int run_field_file_known(const char *path);
 /* Reads the field that --size-field names, or rows of x, y and the value, or of x, y and the
  * components xx, xy and yy of a metric. The caller frees, on failure too. */
-cvtm_status cli_field_read(const cli_options *options, const char *path, cvtm_domain domain,
-                           cli_field *field, cvtm_error *error);
-void cli_field_free(cli_field *field);
+cvtm_status run_field_read(const cli_options *options, const char *path, cvtm_domain domain,
+                           run_field *field, cvtm_error *error);
+void run_field_free(run_field *field);
 
 /* Checks options that depend on one another. Returns CLI_EXIT_OK, or CLI_EXIT_USAGE after a
  * message. */
-int cli_size_from_check(const cli_options *options);
+int run_size_from_check(const cli_options *options);
 
 /* Sizes on a raster over a rectangle. */
-typedef struct cli_size_raster {
+typedef struct run_size_raster {
   double left, upper, step; /* of the rectangle; step: the side of a cell */
   int width, height;
   double *size; /* malloc'd: width * height, in the unit of the rectangle; NULL: none */
-} cli_size_raster;
+} run_size_raster;
 
 /* The sizes of --size-from over the rectangle (left, upper, right, lower; y down, in pixels of the
  * domain), lowered so that they grow by at most 0.3 per unit of distance. */
-cvtm_status cli_size_raster_read(const cli_options *options, cvtm_domain domain,
-                                 const double rectangle[4], cli_size_raster *raster,
+cvtm_status run_size_raster_read(const cli_options *options, cvtm_domain domain,
+                                 const double rectangle[4], run_size_raster *raster,
                                  cvtm_error *error);
-double cli_size_at(const cli_size_raster *raster, double x, double y);
+double run_size_at(const run_size_raster *raster, double x, double y);
 
 #endif

@@ -29,7 +29,7 @@ static const char *file_of(const cli_options *options, int kind) {
   }
 }
 
-int cli_domain_check(const cli_options *options) {
+int run_domain_check(const cli_options *options) {
   static const char *const names[] = {"none",   "image",   "mask", "polygon",
                                       "labels", "segment", "frame"};
   const int kind = options->domain.kind;
@@ -52,8 +52,8 @@ int cli_domain_check(const cli_options *options) {
     return cli_usage_error(options->command, "--boundary sliding needs --domain");
   if (options->domain.pairs_out != NULL && !(kind != CLI_DOMAIN_NONE && options->periodic))
     return cli_usage_error(options->command, "--pairs-out needs --domain and --periodic");
-  cli_area_caps caps;
-  const int code = cli_area_caps_read(options, &caps);
+  run_area_caps caps;
+  const int code = run_area_caps_read(options, &caps);
   if (code != CLI_EXIT_OK) return code;
   if (kind == CLI_DOMAIN_NONE) {
     if (cli_option_given(options, "min-angle"))
@@ -222,7 +222,7 @@ static cvtm_status trace_picture(const cli_options *options, const char *path, c
   /* The input has been read before, with its notes. */
   cvtm_status status = strcmp(path, options->input) == 0
                            ? cvtm_image_read(path, &picture, error)
-                           : cli_read_image(options, path, 0, &picture, error);
+                           : run_read_image(options, path, 0, &picture, error);
   if (status != CVTM_OK) return status;
   status = check_same_size(path, &picture, image, error);
   if (status == CVTM_OK && options->domain.kind == CLI_DOMAIN_LABELS) {
@@ -251,11 +251,11 @@ static cvtm_status trace_rings(const char *path, cvtm_domain image,
 }
 
 static cvtm_status trace_polygons(const cli_options *options, const char *path, cvtm_domain image,
-                                  cvtm_contour_options *settings, cli_domain *domain,
+                                  cvtm_contour_options *settings, run_domain *domain,
                                   cvtm_error *error) {
   char buffer[16];
   int is_rings;
-  cvtm_status status = cli_read_pslg(options, path, &domain->graph, &is_rings, error);
+  cvtm_status status = run_read_pslg(options, path, &domain->graph, &is_rings, error);
   if (status != CVTM_OK) return status;
   settings->corner_angle =
       10; /* degrees: polygons are exact, so that small turns are corners too */
@@ -267,19 +267,19 @@ static cvtm_status trace_polygons(const cli_options *options, const char *path, 
                               error);
 }
 
-cvtm_status cli_domain_read(const cli_options *options, cvtm_domain image, const float *segmented,
-                            float *density, cli_domain *domain, cvtm_error *error) {
+cvtm_status run_domain_read(const cli_options *options, cvtm_domain image, const float *segmented,
+                            float *density, run_domain *domain, cvtm_error *error) {
   const int kind = options->domain.kind;
   const char *file = file_of(options, kind), *path = file != NULL ? file : options->input;
   cvtm_contour_options settings;
   cvtm_contour_defaults(&settings);
   settings.smallest = domain->smallest = options->domain.smallest;
   settings.smooth = kind == CLI_DOMAIN_LABELS ? options->domain.smooth : 0;
-  (void)cli_area_caps_read(options, &domain->caps); /* cli_domain_check has refused bad ones */
+  (void)run_area_caps_read(options, &domain->caps); /* run_domain_check has refused bad ones */
   settings.border = options->periodic           ? CVTM_BORDER_PERIODIC
                     : kind == CLI_DOMAIN_LABELS ? CVTM_BORDER_FLAT
                                                 : CVTM_BORDER_EMPTY;
-  cvtm_status status = cli_area_caps_convert(options, image, &domain->caps, error);
+  cvtm_status status = run_area_caps_convert(options, image, &domain->caps, error);
   if (status != CVTM_OK) return status;
   status = kind == CLI_DOMAIN_SEGMENT ? cvtm_contour_of_mask(segmented, image.width, image.height,
                                                              &settings, &domain->contour, error)
@@ -293,7 +293,7 @@ cvtm_status cli_domain_read(const cli_options *options, cvtm_domain image, const
     status = cvtm_domain_plan(&domain->contour, image.width, image.height, options->points,
                               options->domain.tolerance, density, &domain->boundary,
                               &domain->figures, error);
-  return cli_name_file(path, status, error);
+  return run_name_file(path, status, error);
 }
 
 /* ---- The mesh ---- */
@@ -354,7 +354,7 @@ static const triangle_demand *next_candidate(const cvtm_mesh *mesh,
   return NULL;
 }
 
-cvtm_status cli_domain_move_dropped(const cli_domain *domain, cvtm_domain image,
+cvtm_status run_domain_move_dropped(const run_domain *domain, cvtm_domain image,
                                     const float *density, double *sites, int64_t count,
                                     int64_t *moved, cvtm_error *error) {
   cvtm_mesh mesh = {0};
@@ -392,7 +392,7 @@ cvtm_status cli_domain_move_dropped(const cli_domain *domain, cvtm_domain image,
   return status;
 }
 
-cvtm_status cli_domain_triangulate(cli_domain *domain, double *sites, double *mass,
+cvtm_status run_domain_triangulate(run_domain *domain, double *sites, double *mass,
                                    double *centroid, int64_t *count, cvtm_mesh *mesh,
                                    cvtm_error *error) {
   int32_t *source = NULL;
@@ -412,7 +412,7 @@ cvtm_status cli_domain_triangulate(cli_domain *domain, double *sites, double *ma
   return CVTM_OK;
 }
 
-cvtm_status cli_domain_write_pairs(const cli_options *options, const cvtm_regions *regions,
+cvtm_status run_domain_write_pairs(const cli_options *options, const cvtm_regions *regions,
                                    cvtm_error *error) {
   const int64_t shape[2] = {regions->pair_count, 3};
   if (options->domain.pairs_out == NULL) return CVTM_OK;
@@ -430,7 +430,7 @@ static int64_t count_corners(const cvtm_boundary *boundary) {
 
 /* An upper bound of the Hausdorff distance between the edges of the boundary, after sliding, and
  * the contour. */
-static double hausdorff(const cli_domain *domain) {
+static double hausdorff(const run_domain *domain) {
   return fmax(domain->contour.corner_shift,
               fmax(domain->deviation, cvtm_boundary_deviation(&domain->boundary)));
 }
@@ -438,14 +438,14 @@ static double hausdorff(const cli_domain *domain) {
 static void list_groups(const cvtm_group *groups, int32_t count, int dimension, cJSON *list) {
   for (int32_t k = 0; k < count; ++k) {
     cJSON *entry = cJSON_CreateObject();
-    cli_json_integer(entry, "dimension", dimension);
-    cli_json_integer(entry, "tag", groups[k].tag);
-    cli_json_text(entry, "name", groups[k].name);
-    cli_json_append(list, entry);
+    run_json_integer(entry, "dimension", dimension);
+    run_json_integer(entry, "tag", groups[k].tag);
+    run_json_text(entry, "name", groups[k].name);
+    run_json_append(list, entry);
   }
 }
 
-void cli_domain_paired_sides(const cli_options *options, cvtm_domain image,
+void run_domain_paired_sides(const cli_options *options, cvtm_domain image,
                              const cvtm_contour *contour, double sides[4]) {
   const double whole[4] = {0, 0, image.width, image.height};
   int paired[2] = {options->domain.kind != CLI_DOMAIN_POLYGON, 0};
@@ -459,51 +459,51 @@ void cli_domain_paired_sides(const cli_options *options, cvtm_domain image,
 
 static void report_smallest(const char *name, const cvtm_smallest_angles *angles, cJSON *entry) {
   cJSON *item = cJSON_AddObjectToObject(entry, name);
-  cli_json_integer(item, "triangles", angles->triangles);
-  cli_json_real(item, "min", angles->least);
-  cli_json_real(item, "p5", angles->fifth);
-  cli_json_real(item, "median", angles->median);
+  run_json_integer(item, "triangles", angles->triangles);
+  run_json_real(item, "min", angles->least);
+  run_json_real(item, "p5", angles->fifth);
+  run_json_real(item, "median", angles->median);
 }
 
 /* The smallest angles of triangles within two elements of the boundary, and of the others. */
 static void report_angles(const cvtm_boundary_angles *angles, cJSON *report) {
   cJSON *entry = cJSON_AddObjectToObject(report, "boundary_angles");
-  cli_json_integer(entry, "moved", angles->moved);
+  run_json_integer(entry, "moved", angles->moved);
   report_smallest("before", &angles->before, entry);
   report_smallest("after", &angles->after, entry);
   report_smallest("inside", &angles->inside, entry);
 }
 
-void cli_domain_report(const cli_domain *domain, cJSON *report) {
+void run_domain_report(const run_domain *domain, cJSON *report) {
   const cvtm_boundary *boundary = &domain->boundary;
   cJSON *entry = cJSON_AddObjectToObject(report, "domain");
-  cli_json_integer(entry, "curves", domain->contour.arc_count);
-  cli_json_integer(entry, "dropped_curves", domain->contour.dropped);
-  cli_json_integer(entry, "boundary_vertices", boundary->vertex_count);
-  cli_json_integer(entry, "boundary_edges", boundary->edge_count);
-  cli_json_integer(entry, "corners", count_corners(boundary));
-  cli_json_integer(entry, "limited_edges", domain->figures.limited);
-  cli_json_integer(entry, "dropped_sites", domain->dropped);
-  cli_json_integer(entry, "slides", domain->slides.count);
-  if (domain->slides.count > 0) cli_json_real(entry, "energy_locked", domain->slides.start_energy);
+  run_json_integer(entry, "curves", domain->contour.arc_count);
+  run_json_integer(entry, "dropped_curves", domain->contour.dropped);
+  run_json_integer(entry, "boundary_vertices", boundary->vertex_count);
+  run_json_integer(entry, "boundary_edges", boundary->edge_count);
+  run_json_integer(entry, "corners", count_corners(boundary));
+  run_json_integer(entry, "limited_edges", domain->figures.limited);
+  run_json_integer(entry, "dropped_sites", domain->dropped);
+  run_json_integer(entry, "slides", domain->slides.count);
+  if (domain->slides.count > 0) run_json_real(entry, "energy_locked", domain->slides.start_energy);
   if (domain->regions.pairs != NULL) {
-    cli_json_integer(entry, "pairs", domain->regions.pair_count);
-    cli_json_integer(entry, "unpaired_vertices", domain->regions.unpaired);
+    run_json_integer(entry, "pairs", domain->regions.pair_count);
+    run_json_integer(entry, "unpaired_vertices", domain->regions.unpaired);
   }
-  cli_json_real(entry, "spacing", domain->figures.spacing);
-  cli_json_real(entry, "area", domain->contour.area);
-  cli_json_real(entry, "mesh_area", domain->mesh_area);
-  cli_json_real(entry, "hausdorff", hausdorff(domain));
+  run_json_real(entry, "spacing", domain->figures.spacing);
+  run_json_real(entry, "area", domain->contour.area);
+  run_json_real(entry, "mesh_area", domain->mesh_area);
+  run_json_real(entry, "hausdorff", hausdorff(domain));
   cJSON *groups = cJSON_AddArrayToObject(entry, "groups");
   const cvtm_regions *regions = &domain->regions;
   list_groups(regions->line_groups, regions->line_group_count, 1, groups);
   list_groups(regions->area_groups, regions->area_group_count, 2, groups);
   if (!domain->refined) return;
-  cli_refine_report(&domain->refine, &domain->refinement, 0, report);
+  run_refine_report(&domain->refine, &domain->refinement, 0, report);
   report_angles(&domain->angles, report);
 }
 
-void cli_domain_print_summary(const cli_domain *domain) {
+void cli_domain_print_summary(const run_domain *domain) {
   fprintf(stderr,
           "  domain     %lld boundary %s, %lld of them corners; within %.2f px of the"
           " contour, area off by %.3f %%\n",
@@ -524,7 +524,7 @@ void cli_domain_print_summary(const cli_domain *domain) {
             cli_word(domain->contour.dropped, "was", "were"));
 }
 
-void cli_domain_free(cli_domain *domain) {
+void run_domain_free(run_domain *domain) {
   cvtm_pslg_free(&domain->graph);
   cvtm_contour_free(&domain->contour);
   cvtm_boundary_free(&domain->boundary);
@@ -553,7 +553,7 @@ static int parse_name(const char *text, cvtm_region_name *made) {
   return length > 0;
 }
 
-int cli_region_names_check(const cli_options *o) {
+int run_region_names_check(const cli_options *o) {
   cvtm_region_name made[CLI_LIST_MAX];
   const cli_list *list = &o->domain.region_names;
   if (list->count > 0 && o->domain.kind == CLI_DOMAIN_NONE)
@@ -573,7 +573,7 @@ int cli_region_names_check(const cli_options *o) {
   return CLI_EXIT_OK;
 }
 
-cvtm_status cli_region_names_group(const cli_options *o, const cvtm_pslg *graph,
+cvtm_status run_region_names_group(const cli_options *o, const cvtm_pslg *graph,
                                    const cvtm_mesh *mesh, cvtm_domain image, cvtm_regions *regions,
                                    cvtm_error *error) {
   const size_t most = CLI_LIST_MAX + (size_t)graph->name_count;

@@ -1,6 +1,6 @@
 /* --domain of `run`: reads the domain, plans its boundary, and triangulates the sites within it. */
-#ifndef CVTMESH_CLI_DOMAIN_H
-#define CVTMESH_CLI_DOMAIN_H
+#ifndef CVTMESH_RUN_DOMAIN_H
+#define CVTMESH_RUN_DOMAIN_H
 
 #include "base/domain.h"
 #include "run/condition.h"
@@ -16,41 +16,41 @@
 /* --min-angle and --max-area: Delaunay refinement of an outline or of a domain's mesh. */
 
 /* The largest area of triangles of a region, or, if that is 0, of all. */
-typedef struct cli_area_cap {
+typedef struct run_area_cap {
   int32_t region;
   double area; /* square units of the outline, or pixels */
   int unit;    /* the area is in squares of this unit still; -1 for none */
-} cli_area_cap;
+} run_area_cap;
 
-typedef struct cli_area_caps {
+typedef struct run_area_caps {
   int count;
-  cli_area_cap cap[CLI_LIST_MAX];
-  cli_size_raster sizes; /* of --size-from of an outline: no triangle is larger than an equilateral
+  run_area_cap cap[CLI_LIST_MAX];
+  run_size_raster sizes; /* of --size-from of an outline: no triangle is larger than an equilateral
                             one with the size at its centroid as its side */
-} cli_area_caps;
+} run_area_caps;
 
 /* Checks and reads --max-area. Returns CLI_EXIT_OK, or CLI_EXIT_USAGE after a message. */
-int cli_area_caps_read(const cli_options *options, cli_area_caps *caps);
+int run_area_caps_read(const cli_options *options, run_area_caps *caps);
 /* Converts areas in squares of units of length, by --page or the size of pixels. */
-cvtm_status cli_area_caps_convert(const cli_options *options, cvtm_domain domain,
-                                  cli_area_caps *caps, cvtm_error *error);
+cvtm_status run_area_caps_convert(const cli_options *options, cvtm_domain domain,
+                                  run_area_caps *caps, cvtm_error *error);
 
 /* The options of a refinement, which a signal ends, or the deadline (0: none; by cvtm_clock). caps
  * and deadline are borrowed. */
-void cli_refine_choose(const cli_options *options, const cli_area_caps *caps,
+void run_refine_choose(const cli_options *options, const run_area_caps *caps,
                        const double *deadline, cvtm_refine_options *refine);
 
 /* Nonzero if triangles are worse than was asked for without a small angle of the input as reason:
  * the exit code is then CLI_EXIT_NOT_CONVERGED. */
-int cli_refine_fell_short(const cvtm_refine_figures *figures);
+int run_refine_fell_short(const cvtm_refine_figures *figures);
 
 /* Adds the member `refinement`. height: the corners are reported at height - y; 0: as they are. */
-void cli_refine_report(const cvtm_refine_options *refine, const cvtm_refine_figures *figures,
+void run_refine_report(const cvtm_refine_options *refine, const cvtm_refine_figures *figures,
                        double height, cJSON *report);
 void cli_refine_print_summary(const cvtm_refine_options *refine,
                               const cvtm_refine_figures *figures);
 
-typedef enum cli_domain_kind {
+typedef enum run_domain_kind {
   CLI_DOMAIN_NONE,
   CLI_DOMAIN_IMAGE,
   CLI_DOMAIN_MASK,
@@ -58,9 +58,9 @@ typedef enum cli_domain_kind {
   CLI_DOMAIN_LABELS,
   CLI_DOMAIN_SEGMENT,
   CLI_DOMAIN_FRAME
-} cli_domain_kind;
+} run_domain_kind;
 
-typedef struct cli_domain {
+typedef struct run_domain {
   cvtm_contour contour;
   cvtm_pslg graph;        /* of --domain polygon with several regions: for their names */
   cvtm_boundary boundary; /* its vertices are the first sites, and fixed during descents */
@@ -68,70 +68,70 @@ typedef struct cli_domain {
   cvtm_regions regions;   /* of the mesh */
   cvtm_cvt_slides slides; /* of --boundary sliding */
   int64_t dropped;        /* sites that the mesh leaves out */
-  cli_area_caps caps;
+  run_area_caps caps;
   double deadline; /* of the refinement, by cvtm_clock; 0: none */
-  int refined;     /* nonzero: by cli_domain_refine */
+  int refined;     /* nonzero: by run_domain_refine */
   cvtm_refine_options refine;
   cvtm_refine_figures refinement;
   cvtm_boundary_angles angles;
   double deviation;           /* of the boundary from the contour, before it was refined */
   double mesh_area, smallest; /* smallest: area of the smallest part of the domain that is kept */
-} cli_domain;
+} run_domain;
 
 /* Checks options that depend on one another. Returns CLI_EXIT_OK, or CLI_EXIT_USAGE after a
  * message. */
-int cli_domain_check(const cli_options *options);
+int run_domain_check(const cli_options *options);
 /* Reads the domain, plans its boundary, and changes the density to match. segmented: coverage of
  * the object that --segment found, else NULL. */
-cvtm_status cli_domain_read(const cli_options *options, cvtm_domain image, const float *segmented,
-                            float *density, cli_domain *domain, cvtm_error *error);
-/* Moves sites that cli_domain_triangulate would leave out into the triangles where the density asks
+cvtm_status run_domain_read(const cli_options *options, cvtm_domain image, const float *segmented,
+                            float *density, run_domain *domain, cvtm_error *error);
+/* Moves sites that run_domain_triangulate would leave out into the triangles where the density asks
  * for most sites. sites: 2 * count. *moved: the number of moved sites. */
-cvtm_status cli_domain_move_dropped(const cli_domain *domain, cvtm_domain image,
+cvtm_status run_domain_move_dropped(const run_domain *domain, cvtm_domain image,
                                     const float *density, double *sites, int64_t count,
                                     int64_t *moved, cvtm_error *error);
 /* Computes the constrained triangulation. Sites without a triangle, and, unless the domain was
  * refined, sites so close to a boundary edge that its triangle is flat, are removed from sites (2 *
  * count), mass (count) and centroid (2 * count); *count becomes the number that is left. */
-cvtm_status cli_domain_triangulate(cli_domain *domain, double *sites, double *mass,
+cvtm_status run_domain_triangulate(run_domain *domain, double *sites, double *mass,
                                    double *centroid, int64_t *count, cvtm_mesh *mesh,
                                    cvtm_error *error);
 /* The left, upper, right and lower side of a periodic image; NAN where polygons have no equal edges
  * on two opposite sides. */
-void cli_domain_paired_sides(const cli_options *options, cvtm_domain image,
+void run_domain_paired_sides(const cli_options *options, cvtm_domain image,
                              const cvtm_contour *contour, double sides[4]);
 /* --pairs-out, if it is given. */
-cvtm_status cli_domain_write_pairs(const cli_options *options, const cvtm_regions *regions,
+cvtm_status run_domain_write_pairs(const cli_options *options, const cvtm_regions *regions,
                                    cvtm_error *error);
-void cli_domain_report(const cli_domain *domain, cJSON *report);
-void cli_domain_print_summary(const cli_domain *domain);
-void cli_domain_free(cli_domain *domain);
+void run_domain_report(const run_domain *domain, cJSON *report);
+void cli_domain_print_summary(const run_domain *domain);
+void run_domain_free(run_domain *domain);
 
 /* --min-angle and --max-area with --domain. */
 
 /* Nonzero unless --min-angle 0 without --max-area leaves the mesh as it is. */
-int cli_domain_refines(const cli_options *options);
+int run_domain_refines(const cli_options *options);
 /* Refines the mesh of the sites: they move, vanish or get company, and the edges of the boundary
  * may be divided. *sites: 2 * *count, malloc'd; the vertices of the boundary come first, before and
- * after. Does nothing unless cli_domain_refines. */
-cvtm_status cli_domain_refine(const cli_options *options, cvtm_domain image, cli_domain *domain,
+ * after. Does nothing unless run_domain_refines. */
+cvtm_status run_domain_refine(const cli_options *options, cvtm_domain image, run_domain *domain,
                               double **sites, int64_t *count, cvtm_error *error);
 /* Moves the sites inside towards the centroids of their cells (2 * count) where that keeps what
- * cli_domain_refine has reached. */
-cvtm_status cli_domain_relax(const cli_options *options, cvtm_domain image, cli_domain *domain,
+ * run_domain_refine has reached. */
+cvtm_status run_domain_relax(const cli_options *options, cvtm_domain image, run_domain *domain,
                              double *sites, int64_t count, const double *centroid, int64_t *moved,
                              cvtm_error *error);
 /* Then moves sites near the boundary so that the smallest angles there grow. */
-cvtm_status cli_domain_raise_angles(const cli_options *options, cvtm_domain image,
-                                    cli_domain *domain, double *sites, int64_t count,
+cvtm_status run_domain_raise_angles(const cli_options *options, cvtm_domain image,
+                                    run_domain *domain, double *sites, int64_t count,
                                     cvtm_error *error);
 
 /* --region-name of `run`: names of the regions of a domain. */
 
 /* Returns CLI_EXIT_OK, or CLI_EXIT_USAGE after a message. */
-int cli_region_names_check(const cli_options *options);
+int run_region_names_check(const cli_options *options);
 /* cvtm_regions_group with the names that the options give, else those of the graph. */
-cvtm_status cli_region_names_group(const cli_options *options, const cvtm_pslg *graph,
+cvtm_status run_region_names_group(const cli_options *options, const cvtm_pslg *graph,
                                    const cvtm_mesh *mesh, cvtm_domain image, cvtm_regions *regions,
                                    cvtm_error *error);
 

@@ -142,10 +142,10 @@ static batch_key name_key(char *place) {
   return key;
 }
 
-cli_file_id cli_file_id_of(const char *path) {
+run_file_id run_file_id_of(const char *path) {
   char place[PATH_MAX];
   struct stat found;
-  cli_file_id id = {.is_file = 0};
+  run_file_id id = {.is_file = 0};
   if (cvtm_memory_file_find(path) != NULL || cvtm_memory_output_find(path) != NULL) return id;
   id.exists = stat(path, &found) == 0;
   if (id.exists && !S_ISREG(found.st_mode)) return id;
@@ -162,7 +162,7 @@ static int same_key(batch_key a, batch_key b) {
   return a.word[0] == b.word[0] && a.word[1] == b.word[1];
 }
 
-static int same_file(const cli_file_id *a, const cli_file_id *b) {
+static int same_file(const run_file_id *a, const run_file_id *b) {
   if (!a->is_file || !b->is_file) return 0;
   return same_key(a->name, b->name) || (a->exists && b->exists && same_key(a->inode, b->inode));
 }
@@ -173,7 +173,7 @@ typedef struct named_file {
   cli_file_use use;
   const char *option; /* NULL: the operand */
   char *path;
-  cli_file_id id;
+  run_file_id id;
 } named_file;
 
 typedef struct file_list {
@@ -197,7 +197,7 @@ static void add_file(file_list *list, cli_file_use use, const char *option, cons
     return;
   }
   const char *stream = use == CLI_FILE_READ ? "/dev/stdin" : "/dev/stdout";
-  file->id = cli_file_id_of(is_stream(path) ? stream : path);
+  file->id = run_file_id_of(is_stream(path) ? stream : path);
   ++list->count;
 }
 

@@ -1,7 +1,7 @@
 /* Identifies the file that a path names, and refuses commands that would overwrite a file which
  * they read or write under another name. */
-#ifndef CVTMESH_CLI_FILES_H
-#define CVTMESH_CLI_FILES_H
+#ifndef CVTMESH_RUN_FILES_H
+#define CVTMESH_RUN_FILES_H
 
 #include "cli/options.h"
 
@@ -36,15 +36,15 @@ int batch_key_set_has(const batch_key_set *set, batch_key key);
 void batch_key_set_free(batch_key_set *set);
 
 /* Two paths name one regular file if `name` or, where both have it, `inode` is the same. */
-typedef struct cli_file_id {
+typedef struct run_file_id {
   int is_file;    /* 0: a device, a pipe, a folder, in memory, or no path that can be opened */
   batch_key name; /* the folder and the name in it, symbolic links resolved */
   int exists, is_linked; /* is_linked: it has several names */
   batch_key inode;       /* device and inode, if it exists */
-} cli_file_id;
+} run_file_id;
 
 /* The file need not exist. */
-cli_file_id cli_file_id_of(const char *path);
+run_file_id run_file_id_of(const char *path);
 
 /* Refuses a file that is written and also read, or written twice, and two outputs to standard
  * output. Changes no file. Returns CLI_EXIT_OK, or the exit code after a message. */

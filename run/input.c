@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-void cli_choose_tone(const cvtm_image *image, cli_options *options, cvtm_density_options *tone) {
+void run_choose_tone(const cvtm_image *image, cli_options *options, cvtm_density_options *tone) {
   cvtm_density_defaults(tone);
   tone->invert = options->invert;
   tone->gamma = options->gamma;
@@ -18,7 +18,7 @@ void cli_choose_tone(const cvtm_image *image, cli_options *options, cvtm_density
   tone->black = options->black;
   tone->white = options->white;
   tone->contrast = options->contrast;
-  if (options->dots == CLI_DOTS_TONE) tone->dot_ratio = cli_dot_ratio(options);
+  if (options->dots == CLI_DOTS_TONE) tone->dot_ratio = run_dot_ratio(options);
   if (tone->from == CVTM_DENSITY_FROM_AUTO)
     tone->from = image->is_data ? CVTM_DENSITY_FROM_DENSITY : CVTM_DENSITY_FROM_TONE;
   options->density_from = (int)tone->from;
@@ -28,7 +28,7 @@ void cli_choose_tone(const cvtm_image *image, cli_options *options, cvtm_density
   if (options->equal_mass.on && tone->from != CVTM_DENSITY_FROM_DENSITY) tone->gamma *= 0.5;
 }
 
-cvtm_status cli_read_image(const cli_options *options, const char *path, int with_rgb,
+cvtm_status run_read_image(const cli_options *options, const char *path, int with_rgb,
                            cvtm_image *image, cvtm_error *error) {
   const cvtm_status status =
       with_rgb ? cvtm_image_read_colour(path, image, error) : cvtm_image_read(path, image, error);
@@ -37,7 +37,7 @@ cvtm_status cli_read_image(const cli_options *options, const char *path, int wit
   return status;
 }
 
-cvtm_status cli_read_pslg(const cli_options *options, const char *path, cvtm_pslg *pslg,
+cvtm_status run_read_pslg(const cli_options *options, const char *path, cvtm_pslg *pslg,
                           int *is_rings, cvtm_error *error) {
   const cvtm_status status = cvtm_pslg_read(path, pslg, is_rings, error);
   if (status == CVTM_OK && pslg->skipped > 0 && !options->quiet)
@@ -46,16 +46,16 @@ cvtm_status cli_read_pslg(const cli_options *options, const char *path, cvtm_psl
   return status;
 }
 
-cvtm_status cli_read_density(const char *path, cli_options *options, float **density, float **tone,
+cvtm_status run_read_density(const char *path, cli_options *options, float **density, float **tone,
                              cvtm_domain *domain, cvtm_error *error) {
   cvtm_density_options how;
   *density = NULL;
   cvtm_image image = {0};
-  cvtm_status status = cli_read_image(options, path, 0, &image, error);
+  cvtm_status status = run_read_image(options, path, 0, &image, error);
   if (status == CVTM_OK) {
-    cli_choose_tone(&image, options, &how);
+    run_choose_tone(&image, options, &how);
     *domain = (cvtm_domain){image.width, image.height, options->periodic};
-    status = cli_world_set(options, &image.place, path, image.height, error);
+    status = run_world_set(options, &image.place, path, image.height, error);
   }
   if (status == CVTM_OK) status = cvtm_density_from_image(&image, &how, path, density, error);
   if (status == CVTM_OK && tone != NULL)
@@ -80,7 +80,7 @@ static int side_for(double low, double high, double *corner) {
   return (int)fmax(ceil(high - *corner), 1);
 }
 
-cvtm_status cli_check_sizes(const cvtm_image *image, const cli_options *options,
+cvtm_status run_check_sizes(const cvtm_image *image, const cli_options *options,
                             cvtm_error *error) {
   const int counts = options->command == CLI_RUN && options->points == 0 && options->init == NULL;
   if (!counts || image->is_data || options->density_from != CVTM_DENSITY_FROM_SIZE) return CVTM_OK;
@@ -149,7 +149,7 @@ void cli_note_outside(const cli_options *options, const double *points, int64_t 
           domain.height);
 }
 
-cvtm_status cli_require_inside(const char *path, const double *points, int64_t count,
+cvtm_status run_require_inside(const char *path, const double *points, int64_t count,
                                cvtm_domain domain, cvtm_error *error) {
   for (int64_t i = 0; i < count; ++i) {
     double x = points[2 * i], y = points[2 * i + 1];
@@ -179,7 +179,7 @@ cvtm_status cli_read_vector(const char *path, int64_t rows, double **vector, cvt
   return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", path);
 }
 
-cvtm_status cli_name_file(const char *path, cvtm_status status, cvtm_error *error) {
+cvtm_status run_name_file(const char *path, cvtm_status status, cvtm_error *error) {
   if (status != CVTM_ERROR_INPUT || strncmp(error->message, path, strlen(path)) == 0) return status;
   const cvtm_error reason = *error;
   return cvtm_fail(error, status, "%s: %s", path, reason.message);
@@ -240,7 +240,7 @@ static int check_size(const cli_options *o) {
   return CLI_EXIT_OK;
 }
 
-int cli_world_check(const cli_options *o) {
+int run_world_check(const cli_options *o) {
   double origin[2];
   int unit;
   if (o->world.pixel_size == NULL)
@@ -254,7 +254,7 @@ int cli_world_check(const cli_options *o) {
   return check_size(o);
 }
 
-int cli_world_may_have_unit(const cli_options *o) {
+int run_world_may_have_unit(const cli_options *o) {
   pixel_size size;
   if (o->world.pixel_size == NULL) return 0;
   return comes_from_file(o) || (parse_size(o->world.pixel_size, &size) && size.unit >= 0);
@@ -300,7 +300,7 @@ static cvtm_status set_origin(cli_options *o, const cvtm_image_place *place, dou
   return CVTM_OK;
 }
 
-cvtm_status cli_world_set(cli_options *o, const cvtm_image_place *place, const char *path,
+cvtm_status run_world_set(cli_options *o, const cvtm_image_place *place, const char *path,
                           int height, cvtm_error *error) {
   if (o->world.pixel_size == NULL) return CVTM_OK;
   pixel_size size;
@@ -351,27 +351,27 @@ static mesh_sizes measure_mesh(const cvtm_mesh *mesh) {
   return sizes;
 }
 
-void cli_world_report(const cli_options *options, cvtm_domain domain, const cvtm_mesh *mesh,
+void run_world_report(const cli_options *options, cvtm_domain domain, const cvtm_mesh *mesh,
                       cJSON *report) {
   const double scale = options->world.scale;
   if (!(scale > 0)) return;
   cJSON *world = cJSON_AddObjectToObject(report, "world");
-  cli_json_text(world, "unit", options->world.unit);
-  cli_json_real(world, "pixel_size", scale);
+  run_json_text(world, "unit", options->world.unit);
+  run_json_real(world, "pixel_size", scale);
   cJSON *origin = cJSON_AddArrayToObject(world, "origin");
-  cli_json_append(origin, cJSON_CreateNumber(options->world.left));
-  cli_json_append(origin, cJSON_CreateNumber(options->world.bottom));
-  cli_json_real(world, "width", scale * domain.width);
-  cli_json_real(world, "height", scale * domain.height);
-  cli_json_real(world, "area", scale * domain.width * scale * domain.height);
+  run_json_append(origin, cJSON_CreateNumber(options->world.left));
+  run_json_append(origin, cJSON_CreateNumber(options->world.bottom));
+  run_json_real(world, "width", scale * domain.width);
+  run_json_real(world, "height", scale * domain.height);
+  run_json_real(world, "area", scale * domain.width * scale * domain.height);
   if (mesh->triangle_count == 0) return;
   const mesh_sizes sizes = measure_mesh(mesh);
-  cli_json_real(world, "mesh_area", scale * scale * sizes.area);
-  cli_json_real(world, "mean_triangle_area",
+  run_json_real(world, "mesh_area", scale * scale * sizes.area);
+  run_json_real(world, "mean_triangle_area",
                 scale * scale * sizes.area / (double)mesh->triangle_count);
-  cli_json_real(world, "shortest_edge", scale * sizes.shortest);
-  cli_json_real(world, "mean_edge", scale * sizes.sum / (3 * (double)mesh->triangle_count));
-  cli_json_real(world, "longest_edge", scale * sizes.longest);
+  run_json_real(world, "shortest_edge", scale * sizes.shortest);
+  run_json_real(world, "mean_edge", scale * sizes.sum / (3 * (double)mesh->triangle_count));
+  run_json_real(world, "longest_edge", scale * sizes.longest);
 }
 
 void cli_world_print(const cli_options *options, cvtm_domain domain, FILE *stream) {

@@ -1,6 +1,6 @@
 /* What several commands read: densities, point files, vectors. */
-#ifndef CVTMESH_CLI_INPUT_H
-#define CVTMESH_CLI_INPUT_H
+#ifndef CVTMESH_RUN_INPUT_H
+#define CVTMESH_RUN_INPUT_H
 
 #include "base/domain.h"
 #include "base/status.h"
@@ -13,25 +13,25 @@
 
 /* Reads an image, with its colours if with_rgb; what its reader notes goes to stderr unless the
  * options are quiet. */
-cvtm_status cli_read_image(const cli_options *options, const char *path, int with_rgb,
+cvtm_status run_read_image(const cli_options *options, const char *path, int with_rgb,
                            cvtm_image *image, cvtm_error *error);
 
 /* Reads a graph or finds rings, as cvtm_pslg_read; a note says which segments are left out. */
-cvtm_status cli_read_pslg(const cli_options *options, const char *path, cvtm_pslg *pslg,
+cvtm_status run_read_pslg(const cli_options *options, const char *path, cvtm_pslg *pslg,
                           int *is_rings, cvtm_error *error);
 
 /* Reads an image and computes its density by the tone options. *density: width * height floats,
  * malloc'd. *tone: the ink that a drawing needs, the same; NULL of data; `tone` may be NULL. An
  * automatic density_from becomes the chosen one. */
-cvtm_status cli_read_density(const char *path, cli_options *options, float **density, float **tone,
+cvtm_status run_read_density(const char *path, cli_options *options, float **density, float **tone,
                              cvtm_domain *domain, cvtm_error *error);
 
 /* The tone options for an image. An automatic density_from becomes the chosen one. */
-void cli_choose_tone(const cvtm_image *image, cli_options *options, cvtm_density_options *tone);
+void run_choose_tone(const cvtm_image *image, cli_options *options, cvtm_density_options *tone);
 
 /* Fails if --density-from size shall give the number of sites of a picture, whose values, 0 to 1,
  * are no sizes in pixels. */
-cvtm_status cli_check_sizes(const cvtm_image *image, const cli_options *options, cvtm_error *error);
+cvtm_status run_check_sizes(const cvtm_image *image, const cli_options *options, cvtm_error *error);
 
 /* The domain of --width and --height, or else of --like. A side that none of them gives is the
  * smallest integer that holds the points. corner: where the domain's upper left corner is among the
@@ -50,7 +50,7 @@ void cli_note_outside(const cli_options *options, const double *points, int64_t 
                       cvtm_domain domain);
 
 /* Fails if a point is outside the domain; the message gives its index. */
-cvtm_status cli_require_inside(const char *path, const double *points, int64_t count,
+cvtm_status run_require_inside(const char *path, const double *points, int64_t count,
                                cvtm_domain domain, cvtm_error *error);
 
 /* Reads a vector of `rows` numbers from an NPY file; *vector is malloc'd. Does nothing if the path
@@ -58,25 +58,25 @@ cvtm_status cli_require_inside(const char *path, const double *points, int64_t c
 cvtm_status cli_read_vector(const char *path, int64_t rows, double **vector, cvtm_error *error);
 
 /* Returns `status`; if that is bad input, puts the file's name before the message. */
-cvtm_status cli_name_file(const char *path, cvtm_status status, cvtm_error *error);
+cvtm_status run_name_file(const char *path, cvtm_status status, cvtm_error *error);
 
 /* --pixel-size and --origin: the picture's place in the world, x to the right and y up. */
 
 /* Checks --pixel-size, --origin and --unit with them. Returns CLI_EXIT_OK, or CLI_EXIT_USAGE after
  * a message. */
-int cli_world_check(const cli_options *options);
+int run_world_check(const cli_options *options);
 
 /* True if --pixel-size has a unit of length, or its file may have one. */
-int cli_world_may_have_unit(const cli_options *options);
+int run_world_may_have_unit(const cli_options *options);
 
 /* Sets the numbers of options->world. place: what the picture `path` of `height` pixels says of its
  * place; NULL where there is no picture. Does nothing without --pixel-size. */
-cvtm_status cli_world_set(cli_options *options, const cvtm_image_place *place, const char *path,
+cvtm_status run_world_set(cli_options *options, const cvtm_image_place *place, const char *path,
                           int height, cvtm_error *error);
 
 /* Adds `world` to the report: sizes, lengths and areas in its unit. Does nothing without
  * --pixel-size. */
-void cli_world_report(const cli_options *options, cvtm_domain domain, const cvtm_mesh *mesh,
+void run_world_report(const cli_options *options, cvtm_domain domain, const cvtm_mesh *mesh,
                       cJSON *report);
 void cli_world_print(const cli_options *options, cvtm_domain domain, FILE *stream);
 

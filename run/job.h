@@ -1,7 +1,7 @@
 /* The state of one run and its parts, shared by the files run*.c: run.c has the stages and what is
  * read, run_solve.c the optimisation, run_report.c the report and the summary. */
-#ifndef CVTMESH_CLI_RUN_JOB_H
-#define CVTMESH_CLI_RUN_JOB_H
+#ifndef CVTMESH_RUN_JOB_H
+#define CVTMESH_RUN_JOB_H
 
 #include "cli/cli.h"
 #include "run/colours.h"
@@ -22,46 +22,46 @@
 
 /* --equal-mass of `run`: cells of equal mass, by a power diagram. */
 
-typedef struct cli_equal_mass {
+typedef struct run_equal_mass {
   double *weights;    /* of the sites */
   float *drawn;       /* density for pictures, whose square root the sites follow */
   double least, most; /* masses of cells, relative to the target */
   double tolerance;
   cvtm_equal_mass_result result;
-} cli_equal_mass;
+} run_equal_mass;
 
 /* Checks options that depend on one another. Returns CLI_EXIT_OK, or CLI_EXIT_USAGE after a
  * message. */
-int cli_equal_mass_check(const cli_options *options);
-void cli_equal_mass_free(cli_equal_mass *made);
-void cli_equal_mass_report(const cli_equal_mass *made, cJSON *report);
-void cli_equal_mass_print_summary(const cli_equal_mass *made);
+int run_equal_mass_check(const cli_options *options);
+void run_equal_mass_free(run_equal_mass *made);
+void run_equal_mass_report(const run_equal_mass *made, cJSON *report);
+void cli_equal_mass_print_summary(const run_equal_mass *made);
 
 /* `run --noise`: what kind of noise the sites shall be. */
 
 /* Checks options that depend on one another. Returns CLI_EXIT_OK, or CLI_EXIT_USAGE after a
  * message. */
-int cli_noise_check(const cli_options *options);
+int run_noise_check(const cli_options *options);
 /* Sets the defaults of options that depend on --noise. */
-void cli_noise_choose(cli_options *options);
+void run_noise_choose(cli_options *options);
 
 /* code, name in the report's `seconds` */
-#define CLI_RUN_PHASE_LIST(X)               \
-  X(CLI_RUN_PHASE_READ, "read")             \
-  X(CLI_RUN_PHASE_SAMPLE, "sample")         \
-  X(CLI_RUN_PHASE_OPTIMIZE, "optimize")     \
-  X(CLI_RUN_PHASE_EVALUATION, "evaluation") \
-  X(CLI_RUN_PHASE_MESH, "mesh")             \
-  X(CLI_RUN_PHASE_WRITE, "write")
+#define RUN_PHASE_LIST(X)               \
+  X(RUN_PHASE_READ, "read")             \
+  X(RUN_PHASE_SAMPLE, "sample")         \
+  X(RUN_PHASE_OPTIMIZE, "optimize")     \
+  X(RUN_PHASE_EVALUATION, "evaluation") \
+  X(RUN_PHASE_MESH, "mesh")             \
+  X(RUN_PHASE_WRITE, "write")
 
-typedef enum cli_run_phase {
-#define CLI_RUN_PHASE_CODE(code, name) code,
-  CLI_RUN_PHASE_LIST(CLI_RUN_PHASE_CODE)
-#undef CLI_RUN_PHASE_CODE
-      CLI_RUN_PHASE_COUNT
-} cli_run_phase;
+typedef enum run_phase {
+#define RUN_PHASE_CODE(code, name) code,
+  RUN_PHASE_LIST(RUN_PHASE_CODE)
+#undef RUN_PHASE_CODE
+      RUN_PHASE_COUNT
+} run_phase;
 
-struct cli_run_job {
+struct cvtm_run {
   cli_options options; /* with the chosen values in place of automatic ones */
   cvtm_device *device; /* borrowed; NULL until cli_run_solve */
   cvtm_domain domain;
@@ -77,7 +77,7 @@ struct cli_run_job {
   double bound;  /* of the energy, from below */
   cvtm_cvt *cvt;
   cvtm_cvt_result result;
-  cli_equal_mass equal; /* of --equal-mass; else empty */
+  run_equal_mass equal; /* of --equal-mass; else empty */
   double noise_energy;  /* with --noise blue: of cvtm_gaussian_noise, for each site */
   const char *stop_reason;
   double energy, energy_pixel; /* of the final sites; energy_pixel with --energy pixel alone */
@@ -86,30 +86,30 @@ struct cli_run_job {
   cvtm_delaunay_report triangulation; /* seconds are 0 if the mesh is made in another way */
   cvtm_cells cells;
   cvtm_quality quality;
-  cli_stipples stipples;
-  cli_colours colours;      /* of a drawing in several colours; else empty */
-  cli_dot_count dots;       /* if the number of sites was found from the picture */
-  cli_domain shape;         /* of --domain; else empty */
+  run_stipples stipples;
+  run_colours colours;      /* of a drawing in several colours; else empty */
+  run_dot_count dots;       /* if the number of sites was found from the picture */
+  run_domain shape;         /* of --domain; else empty */
   cvtm_second_order second; /* of --element-order 2; else empty */
-  cli_point_order order;    /* of --order; else empty */
+  run_point_order order;    /* of --order; else empty */
   cli_progress progress;
-  cli_checkpoint checkpoint;           /* of --checkpoint and --resume */
-  cli_watch *watch;                    /* NULL without --watch */
-  double seconds[CLI_RUN_PHASE_COUNT]; /* spent in each phase */
-  double start, phase_start;           /* by cvtm_clock */
-  double solve_start;                  /* from which --time-limit is counted */
+  run_checkpoint checkpoint;       /* of --checkpoint and --resume */
+  cli_watch *watch;                /* NULL without --watch */
+  double seconds[RUN_PHASE_COUNT]; /* spent in each phase */
+  double start, phase_start;       /* by cvtm_clock */
+  double solve_start;              /* from which --time-limit is counted */
 };
 
 /* Samples the sites that were not given, then minimises the energy. */
-cvtm_status cli_run_optimize(cli_run_job *r);
+cvtm_status run_optimize(cvtm_run *r);
 /* With --domain: refines the mesh of the sites, whose number may change. */
-cvtm_status cli_run_refine(cli_run_job *r);
+cvtm_status run_refine(cvtm_run *r);
 /* Moves sites out of obstacles, then computes energies, masses and centroids. */
-cvtm_status cli_run_evaluate_result(cli_run_job *r);
-cvtm_status cli_run_write_report(const cli_run_job *r, cvtm_error *error);
+cvtm_status run_evaluate_result(cvtm_run *r);
+cvtm_status run_write_report(const cvtm_run *r, cvtm_error *error);
 /* The report as text, to be freed by cJSON_free; NULL without memory. */
-char *cli_run_report_text(const cli_run_job *r);
+char *run_report_text(const cvtm_run *r);
 /* The page of --watch. */
-cvtm_status cli_run_write_watch_page(const cli_run_job *r, cvtm_error *error);
+cvtm_status cli_run_write_watch_page(const cvtm_run *r, cvtm_error *error);
 
 #endif

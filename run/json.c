@@ -17,18 +17,18 @@ static void *allocate_json(size_t size) {
   return memory;
 }
 
-void cli_json_start(void) {
+void run_json_start(void) {
   cJSON_Hooks hooks = {allocate_json, free};
   cJSON_InitHooks(&hooks);
 }
 
-int cli_json_starved(void) {
+int run_json_starved(void) {
   const int was = starved;
   starved = 0;
   return was;
 }
 
-void cli_json_append(cJSON *array, cJSON *item) {
+void run_json_append(cJSON *array, cJSON *item) {
   if (!cJSON_AddItemToArray(array, item)) cJSON_Delete(item);
 }
 
@@ -43,7 +43,7 @@ static int number_text(double value, char *text, size_t capacity) {
   return 1;
 }
 
-void cli_json_real(cJSON *object, const char *name, double value) {
+void run_json_real(cJSON *object, const char *name, double value) {
   char text[40];
   if (number_text(value, text, sizeof text))
     cJSON_AddRawToObject(object, name, text);
@@ -51,13 +51,13 @@ void cli_json_real(cJSON *object, const char *name, double value) {
     cJSON_AddNullToObject(object, name);
 }
 
-void cli_json_integer(cJSON *object, const char *name, int64_t value) {
+void run_json_integer(cJSON *object, const char *name, int64_t value) {
   char text[32];
   snprintf(text, sizeof text, "%lld", (long long)value);
   cJSON_AddRawToObject(object, name, text);
 }
 
-void cli_json_text(cJSON *object, const char *name, const char *value) {
+void run_json_text(cJSON *object, const char *name, const char *value) {
   if (value != NULL)
     cJSON_AddStringToObject(object, name, value);
   else
@@ -66,33 +66,33 @@ void cli_json_text(cJSON *object, const char *name, const char *value) {
 
 static void add_histogram(cJSON *object, const char *name, const int64_t *bins, int count) {
   cJSON *array = cJSON_AddArrayToObject(object, name);
-  for (int k = 0; k < count; ++k) cli_json_append(array, cJSON_CreateNumber((double)bins[k]));
+  for (int k = 0; k < count; ++k) run_json_append(array, cJSON_CreateNumber((double)bins[k]));
 }
 
 static void add_figures(cJSON *object, const char *name, const cvtm_quality_figures *figures,
                         const cvtm_quality *quality) {
   const double none = figures->triangles > 0 ? 0 : NAN; /* without a triangle there is no figure */
   cJSON *entry = cJSON_AddObjectToObject(object, name);
-  cli_json_real(entry, "min_angle", figures->min_angle + none);
-  cli_json_real(entry, "mean_min_angle", figures->mean_min_angle + none);
-  cli_json_real(entry, "min_q", figures->min_q + none);
-  cli_json_real(entry, "mean_q", figures->mean_q + none);
-  cli_json_real(entry, "degree6_share",
+  run_json_real(entry, "min_angle", figures->min_angle + none);
+  run_json_real(entry, "mean_min_angle", figures->mean_min_angle + none);
+  run_json_real(entry, "min_q", figures->min_q + none);
+  run_json_real(entry, "mean_q", figures->mean_q + none);
+  run_json_real(entry, "degree6_share",
                 quality->interior_vertices > 0 ? quality->degree6_share : NAN);
-  cli_json_integer(entry, "triangles", figures->triangles);
-  cli_json_integer(entry, "vertices", quality->vertices);
-  cli_json_integer(entry, "interior_vertices", quality->interior_vertices);
-  cli_json_real(entry, "min_area", figures->min_area + none);
-  cli_json_real(entry, "mean_area", figures->mean_area + none);
-  cli_json_real(entry, "max_area", figures->max_area + none);
-  cli_json_real(entry, "max_aspect", figures->max_aspect + none);
-  cli_json_integer(entry, "degenerate", figures->degenerate);
+  run_json_integer(entry, "triangles", figures->triangles);
+  run_json_integer(entry, "vertices", quality->vertices);
+  run_json_integer(entry, "interior_vertices", quality->interior_vertices);
+  run_json_real(entry, "min_area", figures->min_area + none);
+  run_json_real(entry, "mean_area", figures->mean_area + none);
+  run_json_real(entry, "max_area", figures->max_area + none);
+  run_json_real(entry, "max_aspect", figures->max_aspect + none);
+  run_json_integer(entry, "degenerate", figures->degenerate);
   add_histogram(entry, "angle_histogram", figures->angle_histogram, CVTM_ANGLE_BINS);
   add_histogram(entry, "degree_histogram", quality->degree_histogram,
                 (int)(sizeof quality->degree_histogram / sizeof quality->degree_histogram[0]));
 }
 
-void cli_json_quality(cJSON *object, const cvtm_quality *quality) {
+void run_json_quality(cJSON *object, const cvtm_quality *quality) {
   add_figures(object, "quality", &quality->inner, quality);
   add_figures(object, "quality_all", &quality->all, quality);
 }
@@ -112,52 +112,52 @@ static void visit_flag(void *context, const char *name, int value) {
 
 static void visit_integer(void *context, const char *name, int64_t value) {
   char key[64];
-  cli_json_integer(context, key_of(name, key, sizeof key), value);
+  run_json_integer(context, key_of(name, key, sizeof key), value);
 }
 
 static void visit_real(void *context, const char *name, double value) {
   char key[64];
-  cli_json_real(context, key_of(name, key, sizeof key), value);
+  run_json_real(context, key_of(name, key, sizeof key), value);
 }
 
 static void visit_text(void *context, const char *name, const char *value) {
   char key[64];
-  cli_json_text(context, key_of(name, key, sizeof key), value);
+  run_json_text(context, key_of(name, key, sizeof key), value);
 }
 
 static void visit_list(void *context, const char *name, const cli_list *value) {
   char key[64];
   cJSON *array = cJSON_AddArrayToObject(context, key_of(name, key, sizeof key));
-  for (int k = 0; k < value->count; ++k) cli_json_append(array, cJSON_CreateString(value->item[k]));
+  for (int k = 0; k < value->count; ++k) run_json_append(array, cJSON_CreateString(value->item[k]));
 }
 
 /* Adds `options`: every option of the subcommand with the value that was in effect. */
 static void add_options(cJSON *object, const cli_options *options) {
   cJSON *entry = cJSON_AddObjectToObject(object, "options");
-  cli_json_text(entry, "input", options->input);
+  run_json_text(entry, "input", options->input);
   const cli_option_visitor visitor = {entry,      visit_flag, visit_integer,
                                       visit_real, visit_text, visit_list};
   cli_options_visit(options, &visitor);
 }
 
-void cli_json_triangulation(cJSON *object, const cvtm_delaunay_report *report) {
+void run_json_triangulation(cJSON *object, const cvtm_delaunay_report *report) {
   cJSON *entry = cJSON_AddObjectToObject(object, "triangulation");
-  cli_json_text(entry, "device", report->on_device ? "cuda" : "cpu");
-  cli_json_real(entry, "seconds", report->seconds);
-  cli_json_real(entry, "seconds_kernels", report->build);
-  cli_json_real(entry, "seconds_copies", report->copy_in + report->copy_out);
-  cli_json_integer(entry, "undecided", report->undecided);
+  run_json_text(entry, "device", report->on_device ? "cuda" : "cpu");
+  run_json_real(entry, "seconds", report->seconds);
+  run_json_real(entry, "seconds_kernels", report->build);
+  run_json_real(entry, "seconds_copies", report->copy_in + report->copy_out);
+  run_json_integer(entry, "undecided", report->undecided);
 }
 
-void cli_json_device(cJSON *object, const cvtm_device *device) {
-  cli_json_text(object, "device", cvtm_device_name(device));
-  cli_json_text(object, "device_description", cvtm_device_description(device));
+void run_json_device(cJSON *object, const cvtm_device *device) {
+  run_json_text(object, "device", cvtm_device_name(device));
+  run_json_text(object, "device_description", cvtm_device_description(device));
 }
 
 cJSON *cli_report_begin(const cvtm_device *device, const cli_options *options) {
   cJSON *report = cJSON_CreateObject();
-  cli_json_text(report, "version", CVTMESH_VERSION);
-  if (device != NULL) cli_json_device(report, device);
+  run_json_text(report, "version", CVTMESH_VERSION);
+  if (device != NULL) run_json_device(report, device);
   add_options(report, options);
   return report;
 }
@@ -188,16 +188,16 @@ static char *escape_bytes(char *text) {
   return escaped;
 }
 
-char *cli_json_print(const cJSON *object, int indented) {
+char *run_json_print(const cJSON *object, int indented) {
   char *text = indented ? cJSON_Print(object) : cJSON_PrintUnformatted(object);
   if (text != NULL) text = escape_bytes(text);
-  if (!cli_json_starved()) return text;
+  if (!run_json_starved()) return text;
   cJSON_free(text);
   return NULL;
 }
 
-cvtm_status cli_json_write(const char *path, cJSON *object, cvtm_error *error) {
-  char *text = cli_json_print(object, 1);
+cvtm_status run_json_write(const char *path, cJSON *object, cvtm_error *error) {
+  char *text = run_json_print(object, 1);
   cJSON_Delete(object);
   if (text == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", path);
   cvtm_output *output;

@@ -1,6 +1,6 @@
 /* JSON reports: numbers that read back to the same bits, null for what is not finite. */
-#ifndef CVTMESH_CLI_REPORT_H
-#define CVTMESH_CLI_REPORT_H
+#ifndef CVTMESH_RUN_JSON_H
+#define CVTMESH_RUN_JSON_H
 
 #include "base/device.h"
 #include "base/status.h"
@@ -11,31 +11,31 @@
 #include <cjson/cJSON.h>
 
 /* Call before all other uses of cJSON: notes when cJSON finds no memory. cJSON then leaves out the
- * member and continues, so the caller asks cli_json_starved once, when the object is complete. */
-void cli_json_start(void);
+ * member and continues, so the caller asks run_json_starved once, when the object is complete. */
+void run_json_start(void);
 /* True if cJSON has found no memory in this thread since the last call. */
-int cli_json_starved(void);
+int run_json_starved(void);
 /* The object as text in UTF-8, to be freed by cJSON_free; NULL if there was no memory for the text
  * or for a member. */
-char *cli_json_print(const cJSON *object, int indented);
+char *run_json_print(const cJSON *object, int indented);
 
 /* Deletes the item if it cannot be added; either may be NULL. */
-void cli_json_append(cJSON *array, cJSON *item);
-void cli_json_real(cJSON *object, const char *name, double value);
-void cli_json_integer(cJSON *object, const char *name, int64_t value);
-void cli_json_text(cJSON *object, const char *name, const char *value); /* NULL: null */
+void run_json_append(cJSON *array, cJSON *item);
+void run_json_real(cJSON *object, const char *name, double value);
+void run_json_integer(cJSON *object, const char *name, int64_t value);
+void run_json_text(cJSON *object, const char *name, const char *value); /* NULL: null */
 
 /* Adds `quality` (triangles whose circumcentre lies in the domain) and `quality_all`. */
-void cli_json_quality(cJSON *object, const cvtm_quality *quality);
+void run_json_quality(cJSON *object, const cvtm_quality *quality);
 /* Adds `triangulation`: where, its seconds, and those of kernels and copies. */
-void cli_json_triangulation(cJSON *object, const cvtm_delaunay_report *report);
+void run_json_triangulation(cJSON *object, const cvtm_delaunay_report *report);
 /* Adds `device` (cpu, cuda:0) and `device_description`. */
-void cli_json_device(cJSON *object, const cvtm_device *device);
+void run_json_device(cJSON *object, const cvtm_device *device);
 
 /* What every report begins with: `version`, the device (NULL: none), `options`. */
 cJSON *cli_report_begin(const cvtm_device *device, const cli_options *options);
 
 /* Writes the object to a file or, for `-`, to stdout, and deletes it in any case. */
-cvtm_status cli_json_write(const char *path, cJSON *object, cvtm_error *error);
+cvtm_status run_json_write(const char *path, cJSON *object, cvtm_error *error);
 
 #endif

@@ -15,30 +15,30 @@
 
 static int is_stream(const char *path) { return strcmp(path, "-") == 0; }
 
-const char *cli_output_extension(const cli_options *options, const char *path, char *buffer) {
-  return is_stream(path) ? options->format : cvtm_file_extension(path, buffer, CLI_EXTENSION_MAX);
+const char *run_output_extension(const cli_options *options, const char *path, char *buffer) {
+  return is_stream(path) ? options->format : cvtm_file_extension(path, buffer, RUN_EXTENSION_MAX);
 }
 
-cli_output_kind cli_output_kind_of(const cli_options *options, const char *path) {
-  char name[CLI_EXTENSION_MAX + 8], buffer[CLI_EXTENSION_MAX];
-  const char *extension = cli_output_extension(options, path, buffer);
+run_output_kind run_output_kind_of(const cli_options *options, const char *path) {
+  char name[RUN_EXTENSION_MAX + 8], buffer[RUN_EXTENSION_MAX];
+  const char *extension = run_output_extension(options, path, buffer);
   if (is_stream(path)) {
     snprintf(name, sizeof name, "stdout.%s", options->format);
     path = name;
   }
   const int png = strcmp(extension, "png") == 0;
   if (options->command == CLI_VORONOI) {
-    if (png) return CLI_OUTPUT_PICTURE;
-    if (strcmp(extension, "npy") == 0) return CLI_OUTPUT_LABELS;
-    return strcmp(extension, "ppm") == 0 ? CLI_OUTPUT_PPM : CLI_OUTPUT_UNKNOWN;
+    if (png) return RUN_OUTPUT_PICTURE;
+    if (strcmp(extension, "npy") == 0) return RUN_OUTPUT_LABELS;
+    return strcmp(extension, "ppm") == 0 ? RUN_OUTPUT_PPM : RUN_OUTPUT_UNKNOWN;
   }
-  if (strcmp(extension, "svg") == 0) return CLI_OUTPUT_SVG;
-  if (png) return CLI_OUTPUT_PICTURE;
+  if (strcmp(extension, "svg") == 0) return RUN_OUTPUT_SVG;
+  if (png) return RUN_OUTPUT_PICTURE;
   const int is_for_another =
-      options->command == CLI_VIEW && cli_page_extension_is_of_pens(extension);
-  if (cli_page_extension_known(extension) && !is_for_another) return CLI_OUTPUT_DRAWING;
-  if (cvtm_mesh_format_known(path)) return CLI_OUTPUT_MESH;
-  return cvtm_points_format_known(path) ? CLI_OUTPUT_POINTS : CLI_OUTPUT_UNKNOWN;
+      options->command == CLI_VIEW && run_page_extension_is_of_pens(extension);
+  if (run_page_extension_known(extension) && !is_for_another) return RUN_OUTPUT_DRAWING;
+  if (cvtm_mesh_format_known(path)) return RUN_OUTPUT_MESH;
+  return cvtm_points_format_known(path) ? RUN_OUTPUT_POINTS : RUN_OUTPUT_UNKNOWN;
 }
 
 /* Checks that `path` can be written: creates its temporary file and removes it again. */
@@ -77,7 +77,7 @@ static int refuse_extension(const cli_options *options, const char *path, const 
   for (size_t k = 0; k < sizeof every / sizeof every[0]; ++k) {
     char name[16];
     snprintf(name, sizeof name, "x.%s", every[k]);
-    if (cli_output_kind_of(options, name) == CLI_OUTPUT_UNKNOWN) continue;
+    if (run_output_kind_of(options, name) == RUN_OUTPUT_UNKNOWN) continue;
     cli_nearest_offer(&nearest, every[k]);
     if (used < sizeof list)
       used += (size_t)snprintf(list + used, sizeof list - used, " %s", every[k]);
@@ -96,9 +96,9 @@ static int refuse_extension(const cli_options *options, const char *path, const 
 /* True if the nodes of --element-order 2 have a place in one of the outputs. */
 static int holds_middle_nodes(const cli_options *options) {
   static const char *const formats[] = {"vtu", "vtk", "msh", "inp", "ele", "node", "xdmf"};
-  char buffer[CLI_EXTENSION_MAX];
+  char buffer[RUN_EXTENSION_MAX];
   for (int k = 0; k < options->output.count; ++k) {
-    const char *extension = cli_output_extension(options, options->output.item[k], buffer);
+    const char *extension = run_output_extension(options, options->output.item[k], buffer);
     for (size_t f = 0; f < sizeof formats / sizeof formats[0]; ++f)
       if (strcmp(extension, formats[f]) == 0) return 1;
   }
@@ -106,13 +106,13 @@ static int holds_middle_nodes(const cli_options *options) {
 }
 
 static int check_extensions(const cli_options *options) {
-  char buffer[CLI_EXTENSION_MAX];
+  char buffer[RUN_EXTENSION_MAX];
   if (options->element_order == 2 && options->output.count > 0 && !holds_middle_nodes(options))
     return cli_usage_error(options->command,
                            "--element-order 2: no output is vtu, vtk, msh, inp, ele or xdmf");
   for (int k = 0; k < options->output.count && !options->ascii; ++k) {
     const char *path = options->output.item[k];
-    if (strcmp(cli_output_extension(options, path, buffer), "xdmf") != 0) continue;
+    if (strcmp(run_output_extension(options, path, buffer), "xdmf") != 0) continue;
     if (!cvtm_hdf5_known())
       return cli_usage_error(options->command, "%s: this build has no HDF5; --ascii needs none",
                              path);
@@ -123,11 +123,11 @@ static int check_extensions(const cli_options *options) {
     return cli_usage_error(options->command, "--compress: this build does not have it");
   for (int k = 0; k < options->output.count; ++k) {
     const char *path = options->output.item[k];
-    if (strcmp(cli_output_extension(options, path, buffer), "poly") == 0 &&
+    if (strcmp(run_output_extension(options, path, buffer), "poly") == 0 &&
         options->domain.kind == CLI_DOMAIN_NONE && !cli_outline_wanted(options))
       return cli_usage_error(options->command, "%s: a boundary to write needs --domain", path);
-    if (cli_output_kind_of(options, path) != CLI_OUTPUT_UNKNOWN) continue;
-    return refuse_extension(options, path, cli_output_extension(options, path, buffer));
+    if (run_output_kind_of(options, path) != RUN_OUTPUT_UNKNOWN) continue;
+    return refuse_extension(options, path, run_output_extension(options, path, buffer));
   }
   if (!has_extension(options->picture, "png"))
     return cli_usage_error(options->command, "%s: --picture is written as .png", options->picture);
@@ -177,7 +177,7 @@ static int choose_picture(const cli_options *options, cvtm_picture_options *pict
   }
 }
 
-int cli_outputs_check_names(const cli_options *options) {
+int run_outputs_check(const cli_options *options) {
   int code = check_extensions(options);
   if (code != CLI_EXIT_OK) return code;
   cvtm_picture_options picture;
@@ -185,23 +185,23 @@ int cli_outputs_check_names(const cli_options *options) {
 }
 
 int cli_outputs_check(const cli_options *options) {
-  int code = cli_outputs_check_names(options);
+  int code = run_outputs_check(options);
   if (code != CLI_EXIT_OK) return code;
   cvtm_error error = {CVTM_OK, ""};
   cli_options_visit_files(options, probe_written, &error);
   return error.status == CVTM_OK ? CLI_EXIT_OK : cli_failed(CLI_WRITING, error.status, &error);
 }
 
-int cli_outputs_have_mesh(const cli_options *options) {
+int run_outputs_have_mesh(const cli_options *options) {
   for (int k = 0; k < options->output.count; ++k)
-    if (cli_output_kind_of(options, options->output.item[k]) == CLI_OUTPUT_MESH) return 1;
+    if (run_output_kind_of(options, options->output.item[k]) == RUN_OUTPUT_MESH) return 1;
   return 0;
 }
 
-int cli_outputs_draw(const cli_options *options) {
+int run_outputs_draw(const cli_options *options) {
   for (int k = 0; k < options->output.count; ++k) {
-    const cli_output_kind kind = cli_output_kind_of(options, options->output.item[k]);
-    if (kind != CLI_OUTPUT_MESH && kind != CLI_OUTPUT_POINTS) return 1;
+    const run_output_kind kind = run_output_kind_of(options, options->output.item[k]);
+    if (kind != RUN_OUTPUT_MESH && kind != RUN_OUTPUT_POINTS) return 1;
   }
   return options->picture != NULL;
 }
@@ -215,32 +215,32 @@ int cli_outputs_check_npy(const cli_options *options) {
   return cli_outputs_check(options);
 }
 
-cvtm_status cli_outputs_write(const cli_options *options, cli_writer writer, void *context,
+cvtm_status run_outputs_write(const cli_options *options, run_writer writer, void *context,
                               cvtm_error *error) {
   cvtm_status status = CVTM_OK;
   for (int k = 0; k < options->output.count && status == CVTM_OK; ++k) {
-    char buffer[CLI_EXTENSION_MAX];
+    char buffer[RUN_EXTENSION_MAX];
     const char *path = options->output.item[k];
-    status = writer(context, path, cli_output_extension(options, path, buffer), error);
+    status = writer(context, path, run_output_extension(options, path, buffer), error);
   }
   return status;
 }
 
-static cvtm_status write_svg(const cli_scene *scene, const char *path, cvtm_error *error) {
+static cvtm_status write_svg(const run_scene *scene, const char *path, cvtm_error *error) {
   if (scene->options->page.size != NULL || scene->colours != NULL)
-    return cli_page_write(scene, path, "svg", error);
+    return run_page_write(scene, path, "svg", error);
   cvtm_svg_kind kind = (cvtm_svg_kind)scene->options->svg;
   if (kind == CVTM_SVG_PATH && scene->options->order == CLI_ORDER_TSP) kind = CVTM_SVG_TOUR;
   return cvtm_svg_write(path, kind, scene->mesh, scene->cells, scene->radius,
-                        cli_stipples_are_light(scene->options), scene->options->world.mm,
+                        run_stipples_are_light(scene->options), scene->options->world.mm,
                         scene->domain, error);
 }
 
-static cvtm_status write_scene_picture(const cli_scene *scene, const char *path,
+static cvtm_status write_scene_picture(const run_scene *scene, const char *path,
                                        cvtm_error *error) {
   cvtm_picture_options picture;
   if (scene->colours != NULL)
-    return cli_colours_picture(scene->colours, scene->sites, scene->options->picture_size, path,
+    return run_colours_picture(scene->colours, scene->sites, scene->options->picture_size, path,
                                error);
   if (choose_picture(scene->options, &picture) != CLI_EXIT_OK)
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s: unknown layer", path);
@@ -248,11 +248,11 @@ static cvtm_status write_scene_picture(const cli_scene *scene, const char *path,
                             &picture, error);
 }
 
-static cvtm_status write_mesh(const cli_scene *scene, const char *path, const char *extension,
+static cvtm_status write_mesh(const run_scene *scene, const char *path, const char *extension,
                               cvtm_error *error) {
   const cli_options *options = scene->options;
-  cli_frame frame;
-  const cvtm_status status = cli_frame_find(options, scene->domain, &frame, error);
+  run_frame frame;
+  const cvtm_status status = run_frame_find(options, scene->domain, &frame, error);
   if (status != CVTM_OK) return status;
   const cvtm_mesh_file_options how = {
       .domain = scene->domain,
@@ -272,7 +272,7 @@ static cvtm_status write_mesh(const cli_scene *scene, const char *path, const ch
   return cvtm_mesh_write(path, scene->mesh, &how, error);
 }
 
-static cvtm_status put_points(const cli_scene *scene, const char *path, const char *extension,
+static cvtm_status put_points(const run_scene *scene, const char *path, const char *extension,
                               const double *points, cvtm_error *error) {
   if (scene->colours != NULL)
     return cvtm_points_write_classes(extension, path, points, scene->colours->start,
@@ -280,10 +280,10 @@ static cvtm_status put_points(const cli_scene *scene, const char *path, const ch
   return cvtm_points_write_as(extension, path, points, scene->count, error);
 }
 
-static cvtm_status write_points(const cli_scene *scene, const char *path, const char *extension,
+static cvtm_status write_points(const run_scene *scene, const char *path, const char *extension,
                                 cvtm_error *error) {
-  cli_frame frame;
-  cvtm_status status = cli_frame_find(scene->options, scene->domain, &frame, error);
+  run_frame frame;
+  cvtm_status status = run_frame_find(scene->options, scene->domain, &frame, error);
   if (status != CVTM_OK) return status;
   if (!(cli_unit_mm(scene->options->unit) > 0) && !frame.is_up)
     return put_points(scene, path, extension, scene->sites, error);
@@ -302,32 +302,32 @@ static cvtm_status write_points(const cli_scene *scene, const char *path, const 
 
 static cvtm_status write_scene_file(void *context, const char *path, const char *extension,
                                     cvtm_error *error) {
-  const cli_scene *scene = context;
-  const cli_output_kind kind = cli_output_kind_of(scene->options, path);
-  const int has_places = (kind == CLI_OUTPUT_MESH || kind == CLI_OUTPUT_POINTS) &&
+  const run_scene *scene = context;
+  const run_output_kind kind = run_output_kind_of(scene->options, path);
+  const int has_places = (kind == RUN_OUTPUT_MESH || kind == RUN_OUTPUT_POINTS) &&
                          scene->options->unit != CLI_UNIT_WIDTH &&
                          scene->options->page.size == NULL;
   if (scene->drawn != NULL && !has_places) scene = scene->drawn;
   switch (kind) {
-    case CLI_OUTPUT_MESH:
+    case RUN_OUTPUT_MESH:
       return write_mesh(scene, path, extension, error);
-    case CLI_OUTPUT_POINTS:
+    case RUN_OUTPUT_POINTS:
       return write_points(scene, path, extension, error);
-    case CLI_OUTPUT_SVG:
+    case RUN_OUTPUT_SVG:
       return write_svg(scene, path, error);
-    case CLI_OUTPUT_DRAWING:
-      return cli_page_write(scene, path, extension, error);
-    case CLI_OUTPUT_PICTURE:
+    case RUN_OUTPUT_DRAWING:
+      return run_page_write(scene, path, extension, error);
+    case RUN_OUTPUT_PICTURE:
       return write_scene_picture(scene, path, error);
     default:
       return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s: unknown format", path);
   }
 }
 
-cvtm_status cli_scene_write(const cli_scene *scene, cvtm_error *error) {
-  cli_scene context = *scene;
+cvtm_status run_scene_write(const run_scene *scene, cvtm_error *error) {
+  run_scene context = *scene;
   const cli_options *options = scene->options;
-  cvtm_status status = cli_outputs_write(options, write_scene_file, &context, error);
+  cvtm_status status = run_outputs_write(options, write_scene_file, &context, error);
   if (status == CVTM_OK && options->picture != NULL)
     status =
         write_scene_picture(scene->drawn != NULL ? scene->drawn : scene, options->picture, error);

@@ -85,7 +85,7 @@ static void add_cell(const cvtm_cells *cells, cvtm_domain domain, int64_t i, lin
 }
 
 /* Fails with CVTM_ERROR_MEMORY; then *drawing is empty. */
-static cvtm_status cli_draw_cells(const cvtm_cells *cells, cvtm_domain domain,
+static cvtm_status run_draw_cells(const cvtm_cells *cells, cvtm_domain domain,
                                   const cvtm_page *page, cvtm_drawing *drawing, cvtm_error *error) {
   line_list list;
   const int64_t corners = cells->start[cells->count];
@@ -95,7 +95,7 @@ static cvtm_status cli_draw_cells(const cvtm_cells *cells, cvtm_domain domain,
 }
 
 /* In few strokes, of many edges each. Fails with CVTM_ERROR_MEMORY; then *drawing is empty. */
-static cvtm_status cli_draw_mesh(const cvtm_mesh *mesh, cvtm_domain domain, const cvtm_page *page,
+static cvtm_status run_draw_mesh(const cvtm_mesh *mesh, cvtm_domain domain, const cvtm_page *page,
                                  cvtm_drawing *drawing, cvtm_error *error) {
   line_list list = {0};
   cvtm_trails trails = {0};
@@ -138,25 +138,25 @@ static int is_gcode(const char *extension) {
   return strcmp(extension, "gcode") == 0 || strcmp(extension, "nc") == 0;
 }
 
-int cli_page_extension_is_of_pens(const char *extension) {
+int run_page_extension_is_of_pens(const char *extension) {
   return is_hpgl(extension) || is_gcode(extension);
 }
 
-int cli_page_extension_known(const char *extension) {
-  return cli_page_extension_is_of_pens(extension) || is_pdf(extension) || is_dxf(extension);
+int run_page_extension_known(const char *extension) {
+  return run_page_extension_is_of_pens(extension) || is_pdf(extension) || is_dxf(extension);
 }
 
 /* What a drawing with this extension shows (cvtm_svg_kind): what --svg says. Pen machines draw
  * dots, and they and DXF the closed path of --order tsp, unless --svg is given. */
-static int cli_page_shows(const cli_options *options, const char *extension) {
+static int run_page_shows(const cli_options *options, const char *extension) {
   const int is_picture = is_svg(extension) || is_pdf(extension);
   if (is_picture || cli_option_given(options, "svg")) return options->svg;
   if (options->order == CLI_ORDER_TSP) return CVTM_SVG_PATH;
   return is_dxf(extension) ? options->svg : CVTM_SVG_STIPPLES;
 }
 
-int cli_page_shows_sizes(const cli_options *options, const char *extension) {
-  return cli_page_shows(options, extension) == CVTM_SVG_STIPPLES &&
+int run_page_shows_sizes(const cli_options *options, const char *extension) {
+  return run_page_shows(options, extension) == CVTM_SVG_STIPPLES &&
          (is_svg(extension) || is_pdf(extension) || is_dxf(extension));
 }
 
@@ -215,7 +215,7 @@ static cvtm_status find_page(const cli_options *options, const char *extension, 
                              double height, cvtm_page *page, cvtm_error *error) {
   const double mm_per_browser_pixel = 25.4 / 96;
   if (options->page.size != NULL) return place_on_page(options, width, height, page, error);
-  if (cli_page_extension_is_of_pens(extension) && !(options->world.mm > 0))
+  if (run_page_extension_is_of_pens(extension) && !(options->world.mm > 0))
     return cvtm_fail(error, CVTM_ERROR_INPUT,
                      "%s: the file does not name the unit of its pixels; give --page",
                      options->input);
@@ -251,18 +251,18 @@ static int check_profile(const cli_options *options) {
 }
 
 static int check_page_output(const cli_options *options, const char *path) {
-  char buffer[CLI_EXTENSION_MAX];
-  const char *extension = cli_output_extension(options, path, buffer);
-  if (cli_output_kind_of(options, path) != CLI_OUTPUT_DRAWING) return CLI_EXIT_OK;
+  char buffer[RUN_EXTENSION_MAX];
+  const char *extension = run_output_extension(options, path, buffer);
+  if (run_output_kind_of(options, path) != RUN_OUTPUT_DRAWING) return CLI_EXIT_OK;
   if (is_pdf(extension) && !cvtm_drawing_writes_pdf())
     return cli_usage_error(options->command, "%s: this build writes no PDF: it needs cairo", path);
-  if (cli_page_extension_is_of_pens(extension) && options->page.size == NULL &&
-      !cli_world_may_have_unit(options))
+  if (run_page_extension_is_of_pens(extension) && options->page.size == NULL &&
+      !run_world_may_have_unit(options))
     return cli_usage_error(options->command, "%s: --page is missing, as in --page A4", path);
   return is_gcode(extension) ? check_profile(options) : CLI_EXIT_OK;
 }
 
-cvtm_status cli_page_scale(const cli_options *options, cvtm_domain domain, double *scale,
+cvtm_status run_page_scale(const cli_options *options, cvtm_domain domain, double *scale,
                            cvtm_error *error) {
   cvtm_page page;
   *scale = options->world.mm;
@@ -275,11 +275,11 @@ cvtm_status cli_page_scale(const cli_options *options, cvtm_domain domain, doubl
   return status;
 }
 
-cvtm_status cli_frame_find(const cli_options *options, cvtm_domain domain, cli_frame *frame,
+cvtm_status run_frame_find(const cli_options *options, cvtm_domain domain, run_frame *frame,
                            cvtm_error *error) {
   const double mm = cli_unit_mm(options->unit);
   cvtm_page page;
-  *frame = (cli_frame){.scale = 1, .height = domain.height};
+  *frame = (run_frame){.scale = 1, .height = domain.height};
   if (options->world.scale > 0) {
     frame->is_up = 1;
     frame->scale = options->world.scale;
@@ -297,7 +297,7 @@ cvtm_status cli_frame_find(const cli_options *options, cvtm_domain domain, cli_f
   return CVTM_OK;
 }
 
-int cli_page_check_size(const cli_options *options) {
+int run_page_check_size(const cli_options *options) {
   cvtm_page page;
   cvtm_error error = {CVTM_OK, ""};
   if (options->page.size != NULL && place_on_page(options, 1, 1, &page, &error) != CVTM_OK)
@@ -307,17 +307,17 @@ int cli_page_check_size(const cli_options *options) {
     return cli_usage_error(options->command,
                            "--unit %s: --page is missing, as in --page A4, or --pixel-size",
                            cli_unit_name(options->unit));
-  return cli_world_check(options);
+  return run_world_check(options);
 }
 
-int cli_page_check(const cli_options *options) {
-  int code = cli_page_check_size(options);
+int run_page_check(const cli_options *options) {
+  int code = run_page_check_size(options);
   for (int k = 0; code == CLI_EXIT_OK && k < options->output.count; ++k)
     code = check_page_output(options, options->output.item[k]);
   return code;
 }
 
-static cvtm_status make_dots(const cli_scene *scene, const cvtm_page *page, double spacing,
+static cvtm_status make_dots(const run_scene *scene, const cvtm_page *page, double spacing,
                              cvtm_drawing *drawing, cvtm_error *error) {
   const double share = 0.3; /* of the mean spacing: neighbours do not touch */
   if (scene->radius != NULL)
@@ -351,18 +351,18 @@ static cvtm_status split_lines(const cli_options *options, cvtm_drawing *drawing
 }
 
 /* What one pen draws. */
-static cvtm_status make_layer(const cli_scene *scene, const char *extension, const cvtm_page *page,
+static cvtm_status make_layer(const run_scene *scene, const char *extension, const cvtm_page *page,
                               cvtm_drawing *drawing, cvtm_error *error) {
   const double line_share = 0.25; /* of the mean spacing: the width of a path */
   const cvtm_domain domain = scene->domain;
   const double spacing = sqrt((double)domain.width * domain.height / fmax((double)scene->count, 1));
   const int is_closed = scene->options->order == CLI_ORDER_TSP;
   cvtm_status status;
-  switch (cli_page_shows(scene->options, extension)) {
+  switch (run_page_shows(scene->options, extension)) {
     case CVTM_SVG_CELLS:
-      return cli_draw_cells(scene->cells, domain, page, drawing, error);
+      return run_draw_cells(scene->cells, domain, page, drawing, error);
     case CVTM_SVG_MESH:
-      return cli_draw_mesh(scene->mesh, domain, page, drawing, error);
+      return run_draw_mesh(scene->mesh, domain, page, drawing, error);
     case CVTM_SVG_PATH:
       status = cvtm_drawing_of_path(page, scene->sites, scene->count, is_closed,
                                     line_share * spacing, drawing, error);
@@ -373,13 +373,13 @@ static cvtm_status make_layer(const cli_scene *scene, const char *extension, con
 }
 
 /* A layer for each pen. */
-static cvtm_status make_layers(const cli_scene *scene, const char *extension, const cvtm_page *page,
+static cvtm_status make_layers(const run_scene *scene, const char *extension, const cvtm_page *page,
                                cvtm_drawing *drawing, cvtm_error *error) {
-  const cli_colours *colours = scene->colours;
+  const run_colours *colours = scene->colours;
   cvtm_drawing layer[CVTM_INKS_MAX] = {{.page = *page}};
   cvtm_status status = CVTM_OK;
   for (int k = 0; status == CVTM_OK && k < colours->count; ++k) {
-    cli_scene own = *scene;
+    run_scene own = *scene;
     own.sites = scene->sites + 2 * colours->start[k];
     own.radius = scene->radius + colours->start[k];
     own.count = colours->start[k + 1] - colours->start[k];
@@ -403,7 +403,7 @@ static cvtm_status write_drawing(const cli_options *options, const char *path,
   return cvtm_drawing_write_hpgl(path, drawing, error);
 }
 
-cvtm_status cli_page_write(const cli_scene *scene, const char *path, const char *extension,
+cvtm_status run_page_write(const run_scene *scene, const char *path, const char *extension,
                            cvtm_error *error) {
   const cli_options *options = scene->options;
   cvtm_page page;
@@ -415,36 +415,36 @@ cvtm_status cli_page_write(const cli_scene *scene, const char *path, const char 
     status = (scene->colours != NULL ? make_layers : make_layer)(scene, extension, &page, &drawing,
                                                                  error);
   if (status != CVTM_OK) return status;
-  drawing.light = drawing.radius != NULL && cli_stipples_are_light(options);
+  drawing.light = drawing.radius != NULL && run_stipples_are_light(options);
   status = write_drawing(options, path, extension, &drawing, error);
   cvtm_drawing_free(&drawing);
   return status;
 }
 
-void cli_page_report(const cli_options *options, cvtm_domain domain, cJSON *report) {
+void run_page_report(const cli_options *options, cvtm_domain domain, cJSON *report) {
   cvtm_page page;
   if (options->page.size == NULL ||
       place_on_page(options, domain.width, domain.height, &page, NULL) != CVTM_OK)
     return;
   cJSON *part = cJSON_AddObjectToObject(report, "page");
-  cli_json_real(part, "width", page.width);
-  cli_json_real(part, "height", page.height);
-  cli_json_real(part, "mm_per_pixel", page.scale);
+  run_json_real(part, "width", page.width);
+  run_json_real(part, "height", page.height);
+  run_json_real(part, "mm_per_pixel", page.scale);
 }
 
 /* --- the order of points -------------------------------------------------------------------- */
 
 static int has_order(const cli_options *options, const char *path) {
-  const cli_output_kind kind = cli_output_kind_of(options, path);
-  if (kind == CLI_OUTPUT_SVG || kind == CLI_OUTPUT_DRAWING) {
-    char buffer[CLI_EXTENSION_MAX];
-    const int shown = cli_page_shows(options, cli_output_extension(options, path, buffer));
+  const run_output_kind kind = run_output_kind_of(options, path);
+  if (kind == RUN_OUTPUT_SVG || kind == RUN_OUTPUT_DRAWING) {
+    char buffer[RUN_EXTENSION_MAX];
+    const int shown = run_page_shows(options, run_output_extension(options, path, buffer));
     return shown == CVTM_SVG_STIPPLES || shown == CVTM_SVG_PATH;
   }
-  return kind != CLI_OUTPUT_MESH;
+  return kind != RUN_OUTPUT_MESH;
 }
 
-int cli_order_check(const cli_options *options) {
+int run_order_check(const cli_options *options) {
   if (options->order == CLI_ORDER_NONE) {
     if (options->command == CLI_RUN && options->svg == CVTM_SVG_PATH)
       return cli_usage_error(options->command, "--svg path: --order is missing: tsp or plot");
@@ -483,8 +483,8 @@ static int has_ended(void *context) {
   return watch->is_stopped;
 }
 
-cvtm_status cli_order_find(const cli_options *options, const double *points, int64_t count,
-                           double deadline, cli_point_order *order, cvtm_error *error) {
+cvtm_status run_order_find(const cli_options *options, const double *points, int64_t count,
+                           double deadline, run_point_order *order, cvtm_error *error) {
   memset(order, 0, sizeof *order);
   if (options->order == CLI_ORDER_NONE) return CVTM_OK;
   const double start = cvtm_clock();
@@ -506,7 +506,7 @@ cvtm_status cli_order_find(const cli_options *options, const double *points, int
   return CVTM_OK;
 }
 
-cvtm_status cli_order_apply(const cli_point_order *order, int64_t count, int columns,
+cvtm_status run_order_apply(const run_point_order *order, int64_t count, int columns,
                             double *values, cvtm_error *error) {
   if (order->order == NULL || values == NULL) return CVTM_OK;
   const size_t row = (size_t)columns * sizeof *values;
@@ -520,23 +520,23 @@ cvtm_status cli_order_apply(const cli_point_order *order, int64_t count, int col
   return CVTM_OK;
 }
 
-void cli_order_free(cli_point_order *order) {
+void run_order_free(run_point_order *order) {
   free(order->order);
   order->order = NULL;
 }
 
-void cli_order_report(const cli_point_order *order, const cli_options *options, cJSON *report) {
+void run_order_report(const run_point_order *order, const cli_options *options, cJSON *report) {
   if (order->order == NULL) return;
   cJSON *part = cJSON_AddObjectToObject(report, "order");
-  cli_json_text(part, "kind", options->order == CLI_ORDER_TSP ? "tsp" : "plot");
-  cli_json_real(part, "length", order->length);
-  cli_json_real(part, "bound", order->bound);
-  cli_json_real(part, "uniform_estimate", order->estimate);
-  cli_json_real(part, "seconds", order->seconds);
+  run_json_text(part, "kind", options->order == CLI_ORDER_TSP ? "tsp" : "plot");
+  run_json_real(part, "length", order->length);
+  run_json_real(part, "bound", order->bound);
+  run_json_real(part, "uniform_estimate", order->estimate);
+  run_json_real(part, "seconds", order->seconds);
   cJSON_AddBoolToObject(part, "stopped", order->is_stopped);
 }
 
-void cli_order_print_summary(const cli_point_order *order) {
+void cli_order_print_summary(const run_point_order *order) {
   if (order->order == NULL) return;
   fprintf(stderr,
           "  path       %.6g px, %.3f of a lower bound of closed paths, in %.2f seconds%s\n",

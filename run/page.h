@@ -1,6 +1,6 @@
 /* Drawings on a page in millimetres (--page), as SVG, PDF, DXF, HPGL or G-code. */
-#ifndef CVTMESH_CLI_PAGE_H
-#define CVTMESH_CLI_PAGE_H
+#ifndef CVTMESH_RUN_PAGE_H
+#define CVTMESH_RUN_PAGE_H
 
 #include "cli/options.h"
 #include "run/output.h"
@@ -9,63 +9,63 @@
 
 /* Returns true if the extension is that of a drawing other than SVG: pdf, dxf, hpgl, plt, gcode,
  * nc. */
-int cli_page_extension_known(const char *extension);
+int run_page_extension_known(const char *extension);
 /* True of those that need a page: hpgl, plt, gcode, nc. */
-int cli_page_extension_is_of_pens(const char *extension);
+int run_page_extension_is_of_pens(const char *extension);
 /* True if a drawing with this extension shows dots with their sizes. */
-int cli_page_shows_sizes(const cli_options *options, const char *extension);
+int run_page_shows_sizes(const cli_options *options, const char *extension);
 /* Checks --page, --margin and --unit. Returns CLI_EXIT_OK, or CLI_EXIT_USAGE after a message. */
-int cli_page_check_size(const cli_options *options);
+int run_page_check_size(const cli_options *options);
 /* Also checks the outputs, and reads the profile of G-code if one is written. Returns CLI_EXIT_OK,
  * or an exit code after a message. */
-int cli_page_check(const cli_options *options);
+int run_page_check(const cli_options *options);
 /* Writes a drawing of the scene as svg, pdf, dxf, hpgl, plt, gcode or nc. Without a page a pixel of
  * a PDF is 1/96 inch, and the unit of a DXF is the pixel; the others need a page. */
-cvtm_status cli_page_write(const cli_scene *scene, const char *path, const char *extension,
+cvtm_status run_page_write(const run_scene *scene, const char *path, const char *extension,
                            cvtm_error *error);
 /* Sets *scale to the mm of a pixel on the page or, without a page, in the world. Fails if neither
  * is known. */
-cvtm_status cli_page_scale(const cli_options *options, cvtm_domain domain, double *scale,
+cvtm_status run_page_scale(const cli_options *options, cvtm_domain domain, double *scale,
                            cvtm_error *error);
 
 /* The coordinates of files: the point (x, y) of the domain is (left + scale x, top + scale y) of
  * the page, in the unit of --unit; height: of the page. The domain itself for pixels and widths.
  * With
  * --pixel-size the point is (left + scale x, bottom + scale (H - y)) in meshes and points. */
-typedef struct cli_frame {
+typedef struct run_frame {
   double scale, left, top, height;
   int is_up;     /* y is up in points, too: with --pixel-size */
   double bottom; /* of the domain where y is up */
-} cli_frame;
-cvtm_status cli_frame_find(const cli_options *options, cvtm_domain domain, cli_frame *frame,
+} run_frame;
+cvtm_status run_frame_find(const cli_options *options, cvtm_domain domain, run_frame *frame,
                            cvtm_error *error);
 
 /* Adds `page` to the report, if there is one. */
-void cli_page_report(const cli_options *options, cvtm_domain domain, cJSON *report);
+void run_page_report(const cli_options *options, cvtm_domain domain, cJSON *report);
 
 /* --order of `run` and `mesh`: points in the order in which a pen visits them. */
 
-typedef struct cli_point_order {
+typedef struct run_point_order {
   int32_t *order;  /* count; NULL: the order stays */
   double length;   /* of the path, in pixels; closed for `tsp` */
   double bound;    /* no tour is shorter */
   double estimate; /* cvtm_tour_estimate for the rectangle of the points */
   double seconds;
   int is_stopped; /* by a signal or at the deadline, before the improvement ended */
-} cli_point_order;
+} run_point_order;
 
 /* Refuses outputs that have no order of points. Returns CLI_EXIT_OK, or CLI_EXIT_USAGE after a
  * message. */
-int cli_order_check(const cli_options *options);
+int run_order_check(const cli_options *options);
 /* Finds the order of --order. points: x, y. A signal stops it early; so does the deadline, a time
  * of cvtm_clock, 0: none. Free *order whatever is returned. */
-cvtm_status cli_order_find(const cli_options *options, const double *points, int64_t count,
-                           double deadline, cli_point_order *order, cvtm_error *error);
+cvtm_status run_order_find(const cli_options *options, const double *points, int64_t count,
+                           double deadline, run_point_order *order, cvtm_error *error);
 /* Puts `count` rows of `columns` values (at most 2) into the order; `values` NULL is allowed. */
-cvtm_status cli_order_apply(const cli_point_order *order, int64_t count, int columns,
+cvtm_status run_order_apply(const run_point_order *order, int64_t count, int columns,
                             double *values, cvtm_error *error);
-void cli_order_free(cli_point_order *order);
-void cli_order_report(const cli_point_order *order, const cli_options *options, cJSON *report);
-void cli_order_print_summary(const cli_point_order *order);
+void run_order_free(run_point_order *order);
+void run_order_report(const run_point_order *order, const cli_options *options, cJSON *report);
+void cli_order_print_summary(const run_point_order *order);
 
 #endif

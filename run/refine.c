@@ -29,10 +29,10 @@ static int parse_area(const char *text, double *area, int *unit) {
 }
 
 /* AREA or REGION=AREA; 0 if the text is neither. */
-static int parse_cap(const char *text, cli_area_cap *cap) {
+static int parse_cap(const char *text, run_area_cap *cap) {
   const char *equals = strchr(text, '=');
   double region = 0;
-  *cap = (cli_area_cap){0};
+  *cap = (run_area_cap){0};
   if (!parse_area(equals != NULL ? equals + 1 : text, &cap->area, &cap->unit)) return 0;
   if (equals == NULL) return 1;
   char number[16];
@@ -46,32 +46,32 @@ static int parse_cap(const char *text, cli_area_cap *cap) {
   return 1;
 }
 
-static int has_length(const cli_area_cap *cap) {
+static int has_length(const run_area_cap *cap) {
   return cap->unit >= 0 && cli_unit_mm(cap->unit) > 0;
 }
 
-int cli_area_caps_read(const cli_options *options, cli_area_caps *caps) {
+int run_area_caps_read(const cli_options *options, run_area_caps *caps) {
   const cli_list *list = &options->refine.max_area;
-  *caps = (cli_area_caps){.count = list->count};
+  *caps = (run_area_caps){.count = list->count};
   for (int k = 0; k < list->count; ++k) {
     const char *text = list->item[k];
     if (!parse_cap(text, &caps->cap[k]))
       return cli_usage_error(options->command, "--max-area: '%s' is neither AREA nor REGION=AREA",
                              text);
     if (has_length(&caps->cap[k]) && options->page.size == NULL &&
-        !cli_world_may_have_unit(options))
+        !run_world_may_have_unit(options))
       return cli_usage_error(options->command,
                              "--max-area %s: --pixel-size with a unit is missing, or --page", text);
   }
   return CLI_EXIT_OK;
 }
 
-cvtm_status cli_area_caps_convert(const cli_options *options, cvtm_domain domain,
-                                  cli_area_caps *caps, cvtm_error *error) {
+cvtm_status run_area_caps_convert(const cli_options *options, cvtm_domain domain,
+                                  run_area_caps *caps, cvtm_error *error) {
   for (int k = 0; k < caps->count; ++k) {
     double mm_per_pixel;
     if (!has_length(&caps->cap[k])) continue;
-    const cvtm_status status = cli_page_scale(options, domain, &mm_per_pixel, error);
+    const cvtm_status status = run_page_scale(options, domain, &mm_per_pixel, error);
     if (status != CVTM_OK) return status;
     const double pixels = cli_unit_mm(caps->cap[k].unit) / mm_per_pixel;
     caps->cap[k].area *= pixels * pixels;
@@ -82,10 +82,10 @@ cvtm_status cli_area_caps_convert(const cli_options *options, cvtm_domain domain
 
 /* A cvtm_area_cap. */
 static double find_cap(const void *context, int32_t region, double x, double y) {
-  const cli_area_caps *caps = context;
+  const run_area_caps *caps = context;
   double least = INFINITY;
   if (caps->sizes.size != NULL) {
-    const double size = cli_size_at(&caps->sizes, x, y);
+    const double size = run_size_at(&caps->sizes, x, y);
     least = sqrt(3) / 4 * size * size;
   }
   for (int k = 0; k < caps->count; ++k)
@@ -99,7 +99,7 @@ static int is_over(const void *context) {
   return cli_interrupted() || (deadline > 0 && cvtm_clock() >= deadline);
 }
 
-void cli_refine_choose(const cli_options *options, const cli_area_caps *caps,
+void run_refine_choose(const cli_options *options, const run_area_caps *caps,
                        const double *deadline, cvtm_refine_options *refine) {
   cvtm_refine_defaults(refine);
   refine->stop = is_over;
@@ -110,7 +110,7 @@ void cli_refine_choose(const cli_options *options, const cli_area_caps *caps,
   refine->area_context = caps;
 }
 
-int cli_refine_fell_short(const cvtm_refine_figures *figures) {
+int run_refine_fell_short(const cvtm_refine_figures *figures) {
   return figures->below_free > 0 || figures->oversized > 0;
 }
 
@@ -119,11 +119,11 @@ static void report_corners(const cvtm_refine_figures *figures, double height, cJ
   for (int64_t k = 0; k < figures->corner_count; ++k) {
     const cvtm_small_corner *corner = &figures->corners[k];
     cJSON *item = cJSON_CreateObject();
-    cli_json_real(item, "x", corner->x);
-    cli_json_real(item, "y", height > 0 ? height - corner->y : corner->y);
-    cli_json_real(item, "angle", corner->angle);
-    cli_json_integer(item, "triangles", corner->triangles);
-    cli_json_append(list, item);
+    run_json_real(item, "x", corner->x);
+    run_json_real(item, "y", height > 0 ? height - corner->y : corner->y);
+    run_json_real(item, "angle", corner->angle);
+    run_json_integer(item, "triangles", corner->triangles);
+    run_json_append(list, item);
   }
 }
 
@@ -132,30 +132,30 @@ static void report_narrow(const cvtm_refine_figures *figures, double height, cJS
   for (int64_t k = 0; k < figures->narrow_count; ++k) {
     const cvtm_narrow_triangle *narrow = &figures->narrow[k];
     cJSON *item = cJSON_CreateObject();
-    cli_json_real(item, "x", narrow->x);
-    cli_json_real(item, "y", height > 0 ? height - narrow->y : narrow->y);
-    cli_json_real(item, "angle", narrow->angle);
-    cli_json_real(item, "distance", narrow->distance);
-    cli_json_append(list, item);
+    run_json_real(item, "x", narrow->x);
+    run_json_real(item, "y", height > 0 ? height - narrow->y : narrow->y);
+    run_json_real(item, "angle", narrow->angle);
+    run_json_real(item, "distance", narrow->distance);
+    run_json_append(list, item);
   }
 }
 
-void cli_refine_report(const cvtm_refine_options *refine, const cvtm_refine_figures *figures,
+void run_refine_report(const cvtm_refine_options *refine, const cvtm_refine_figures *figures,
                        double height, cJSON *report) {
   cJSON *entry = cJSON_AddObjectToObject(report, "refinement");
-  cli_json_real(entry, "min_angle_asked", refine->min_angle);
-  cli_json_real(entry, "bound", figures->bound);
+  run_json_real(entry, "min_angle_asked", refine->min_angle);
+  run_json_real(entry, "bound", figures->bound);
   cJSON_AddBoolToObject(entry, "stopped", figures->stopped != 0);
-  cli_json_real(entry, "min_angle", figures->min_angle);
-  cli_json_real(entry, "min_angle_free", figures->min_angle_free);
-  cli_json_integer(entry, "below", figures->below);
-  cli_json_integer(entry, "below_free", figures->below_free);
-  cli_json_integer(entry, "oversized", figures->oversized);
-  cli_json_integer(entry, "added_on_boundary", figures->added_on_boundary);
-  cli_json_integer(entry, "added_for_angles", figures->added_for_angles);
-  cli_json_integer(entry, "added_for_areas", figures->added_for_areas);
-  cli_json_integer(entry, "removed", figures->removed);
-  cli_json_integer(entry, "moved", figures->moved);
+  run_json_real(entry, "min_angle", figures->min_angle);
+  run_json_real(entry, "min_angle_free", figures->min_angle_free);
+  run_json_integer(entry, "below", figures->below);
+  run_json_integer(entry, "below_free", figures->below_free);
+  run_json_integer(entry, "oversized", figures->oversized);
+  run_json_integer(entry, "added_on_boundary", figures->added_on_boundary);
+  run_json_integer(entry, "added_for_angles", figures->added_for_angles);
+  run_json_integer(entry, "added_for_areas", figures->added_for_areas);
+  run_json_integer(entry, "removed", figures->removed);
+  run_json_integer(entry, "moved", figures->moved);
   report_corners(figures, height, entry);
   report_narrow(figures, height, entry);
 }
@@ -196,16 +196,16 @@ void cli_refine_print_summary(const cvtm_refine_options *refine,
 
 /* --- the mesh of a domain ------------------------------------------------------------------- */
 
-static void choose(const cli_options *options, cvtm_domain image, const cli_domain *domain,
+static void choose(const cli_options *options, cvtm_domain image, const run_domain *domain,
                    cvtm_refine_options *refine) {
-  cli_refine_choose(options, &domain->caps, &domain->deadline, refine);
+  run_refine_choose(options, &domain->caps, &domain->deadline, refine);
   refine->headroom = 0; /* sites have places of less energy */
   if (!options->periodic) return;
   refine->paired_sides[2] = image.width;
   refine->paired_sides[3] = image.height;
 }
 
-int cli_domain_refines(const cli_options *options) {
+int run_domain_refines(const cli_options *options) {
   const int is_zero = cli_option_given(options, "min-angle") && options->refine.min_angle == 0;
   return !is_zero || options->refine.max_area.count > 0;
 }
@@ -217,7 +217,7 @@ static int may_ask_less(const cli_options *options, const cvtm_refine_options *r
          refine->min_angle > 26;
 }
 
-cvtm_status cli_domain_refine(const cli_options *options, cvtm_domain image, cli_domain *domain,
+cvtm_status run_domain_refine(const cli_options *options, cvtm_domain image, run_domain *domain,
                               double **sites, int64_t *count, cvtm_error *error) {
   cvtm_refine_options *refine = &domain->refine;
   cvtm_boundary boundary = {0};
@@ -226,7 +226,7 @@ cvtm_status cli_domain_refine(const cli_options *options, cvtm_domain image, cli
   int64_t made_count = 0;
   choose(options, image, domain, refine);
   refine->wanted = *count;
-  domain->refined = cli_domain_refines(options);
+  domain->refined = run_domain_refines(options);
   if (!domain->refined) return CVTM_OK;
   domain->deviation = cvtm_boundary_deviation(&domain->boundary);
   for (;;) {
@@ -251,15 +251,15 @@ cvtm_status cli_domain_refine(const cli_options *options, cvtm_domain image, cli
 
 /* The options of moves that keep the bound which was reached. */
 static cvtm_refine_options keep_bound(const cli_options *options, cvtm_domain image,
-                                      const cli_domain *domain) {
+                                      const run_domain *domain) {
   cvtm_refine_options refine;
   choose(options, image, domain, &refine);
   refine.min_angle = domain->refine.min_angle;
   return refine;
 }
 
-cvtm_status cli_domain_raise_angles(const cli_options *options, cvtm_domain image,
-                                    cli_domain *domain, double *sites, int64_t count,
+cvtm_status run_domain_raise_angles(const cli_options *options, cvtm_domain image,
+                                    run_domain *domain, double *sites, int64_t count,
                                     cvtm_error *error) {
   const cvtm_refine_options refine = keep_bound(options, image, domain);
   cvtm_refine_figures *reached = &domain->refinement;
@@ -275,7 +275,7 @@ cvtm_status cli_domain_raise_angles(const cli_options *options, cvtm_domain imag
   return CVTM_OK;
 }
 
-cvtm_status cli_domain_relax(const cli_options *options, cvtm_domain image, cli_domain *domain,
+cvtm_status run_domain_relax(const cli_options *options, cvtm_domain image, run_domain *domain,
                              double *sites, int64_t count, const double *centroid, int64_t *moved,
                              cvtm_error *error) {
   const cvtm_refine_options refine = keep_bound(options, image, domain);

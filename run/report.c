@@ -10,9 +10,9 @@
 #include <string.h>
 
 static const char *const phase_names[] = {
-#define CLI_RUN_PHASE_NAME(code, name) name,
-    CLI_RUN_PHASE_LIST(CLI_RUN_PHASE_NAME)
-#undef CLI_RUN_PHASE_NAME
+#define RUN_PHASE_NAME(code, name) name,
+    RUN_PHASE_LIST(RUN_PHASE_NAME)
+#undef RUN_PHASE_NAME
 };
 
 static void add_history(cJSON *report, const cli_progress *progress) {
@@ -21,109 +21,108 @@ static void add_history(cJSON *report, const cli_progress *progress) {
   for (int64_t k = 0; k < progress->history.count; ++k) {
     const cvtm_cvt_record *record = &records[k];
     cJSON *entry = cJSON_CreateObject();
-    cli_json_integer(entry, "iteration", record->iteration);
-    cli_json_real(entry, "energy", record->energy);
-    cli_json_real(entry, "gradient_norm", record->gradient_norm);
-    cli_json_real(entry, "step", record->step);
-    cli_json_append(history, entry);
+    run_json_integer(entry, "iteration", record->iteration);
+    run_json_real(entry, "energy", record->energy);
+    run_json_real(entry, "gradient_norm", record->gradient_norm);
+    run_json_real(entry, "step", record->step);
+    run_json_append(history, entry);
   }
 }
 
-static void add_effort(cJSON *report, const cli_run_job *r) {
-  cli_json_integer(report, "iterations", r->result.iterations);
-  cli_json_integer(report, "evaluations", r->result.evaluations);
-  cli_json_integer(report, "levels", r->result.levels);
-  cli_json_integer(report, "coarse_iterations", r->result.coarse_iterations);
-  cli_json_integer(report, "lattices", r->result.lattices);
-  cli_json_integer(report, "search_rounds", r->result.rounds);
-  cli_json_integer(report, "transferred_sites", r->result.transfers);
+static void add_effort(cJSON *report, const cvtm_run *r) {
+  run_json_integer(report, "iterations", r->result.iterations);
+  run_json_integer(report, "evaluations", r->result.evaluations);
+  run_json_integer(report, "levels", r->result.levels);
+  run_json_integer(report, "coarse_iterations", r->result.coarse_iterations);
+  run_json_integer(report, "lattices", r->result.lattices);
+  run_json_integer(report, "search_rounds", r->result.rounds);
+  run_json_integer(report, "transferred_sites", r->result.transfers);
   if (r->options.effort == CVTM_CVT_EFFORT_BEST)
-    cli_json_integer(report, "anneal_rounds", r->result.anneal_rounds);
+    run_json_integer(report, "anneal_rounds", r->result.anneal_rounds);
 }
 
-static void add_seconds(cJSON *report, const cli_run_job *r) {
+static void add_seconds(cJSON *report, const cvtm_run *r) {
   cJSON *seconds = cJSON_AddObjectToObject(report, "seconds");
-  for (int k = 0; k < CLI_RUN_PHASE_COUNT; ++k)
-    cli_json_real(seconds, phase_names[k], r->seconds[k]);
-  cli_json_real(seconds, "total", cvtm_clock() - r->start);
-  cli_json_real(seconds, "optimize_evaluation", r->result.seconds_evaluation);
-  cli_json_real(seconds, "optimize_optimizer", r->result.seconds_optimizer);
+  for (int k = 0; k < RUN_PHASE_COUNT; ++k) run_json_real(seconds, phase_names[k], r->seconds[k]);
+  run_json_real(seconds, "total", cvtm_clock() - r->start);
+  run_json_real(seconds, "optimize_evaluation", r->result.seconds_evaluation);
+  run_json_real(seconds, "optimize_optimizer", r->result.seconds_optimizer);
 }
 
-static void add_second_order(cJSON *report, const cli_run_job *r) {
+static void add_second_order(cJSON *report, const cvtm_run *r) {
   cJSON *second = cJSON_AddObjectToObject(report, "second_order");
-  cli_json_integer(second, "nodes", r->second.count);
-  cli_json_integer(second, "curved_edges", r->second.curved);
-  cli_json_integer(second, "straightened_edges", r->second.straightened);
+  run_json_integer(second, "nodes", r->second.count);
+  run_json_integer(second, "curved_edges", r->second.curved);
+  run_json_integer(second, "straightened_edges", r->second.straightened);
 }
 
-static void add_noise(cJSON *report, const cli_run_job *r) {
+static void add_noise(cJSON *report, const cvtm_run *r) {
   cJSON *entry = cJSON_AddObjectToObject(report, "noise");
-  cli_json_text(entry, "kind", "blue");
-  cli_json_real(entry, "energy", r->noise_energy);
+  run_json_text(entry, "kind", "blue");
+  run_json_real(entry, "energy", r->noise_energy);
 }
 
-static cJSON *make_run_report(const cli_run_job *r) {
+static cJSON *make_run_report(const cvtm_run *r) {
   cJSON *report = cli_report_begin(r->device, &r->options);
-  cli_json_integer(report, "seed", r->options.seed);
-  cli_json_integer(report, "width", r->domain.width);
-  cli_json_integer(report, "height", r->domain.height);
-  cli_json_integer(report, "sites", r->count);
-  cli_json_integer(report, "sites_asked",
+  run_json_integer(report, "seed", r->options.seed);
+  run_json_integer(report, "width", r->domain.width);
+  run_json_integer(report, "height", r->domain.height);
+  run_json_integer(report, "sites", r->count);
+  run_json_integer(report, "sites_asked",
                    r->options.preview.asked > 0 ? r->options.preview.asked : r->options.points);
-  cli_dot_count_report(&r->dots, report);
-  cli_json_integer(report, "fixed_sites", r->fixed);
+  run_dot_count_report(&r->dots, report);
+  run_json_integer(report, "fixed_sites", r->fixed);
   add_effort(report, r);
-  cli_json_text(report, "stop_reason", r->stop_reason);
-  cli_json_real(report, "energy", r->energy);
-  cli_json_real(report, "energy_reference", r->bound);
-  cli_json_real(report, "energy_bound", r->bound); /* the older name */
-  cli_json_real(report, "energy_ratio", r->energy / r->bound);
+  run_json_text(report, "stop_reason", r->stop_reason);
+  run_json_real(report, "energy", r->energy);
+  run_json_real(report, "energy_reference", r->bound);
+  run_json_real(report, "energy_bound", r->bound); /* the older name */
+  run_json_real(report, "energy_ratio", r->energy / r->bound);
   if (r->options.equal_mass.on)
-    cli_equal_mass_report(&r->equal, report);
+    run_equal_mass_report(&r->equal, report);
   else if (r->options.energy == CVTM_CVT_PIXEL)
-    cli_json_real(report, "energy_pixel", r->energy_pixel);
-  cli_json_text(report, "objective", r->options.energy == CVTM_CVT_PIXEL ? "pixel" : "exact");
-  cli_json_real(report, "gradient_norm", r->result.gradient_norm);
-  cli_json_real(report, "tolerance", r->options.tolerance);
-  cli_json_integer(report, "empty_cells", r->result.empty_cells);
-  if (r->made.mask != NULL) cli_json_integer(report, "moved_sites", r->moved);
-  cli_json_integer(report, "coincident_sites", r->mesh.coincident_count);
+    run_json_real(report, "energy_pixel", r->energy_pixel);
+  run_json_text(report, "objective", r->options.energy == CVTM_CVT_PIXEL ? "pixel" : "exact");
+  run_json_real(report, "gradient_norm", r->result.gradient_norm);
+  run_json_real(report, "tolerance", r->options.tolerance);
+  run_json_integer(report, "empty_cells", r->result.empty_cells);
+  if (r->made.mask != NULL) run_json_integer(report, "moved_sites", r->moved);
+  run_json_integer(report, "coincident_sites", r->mesh.coincident_count);
   cJSON_AddBoolToObject(report, "collinear", r->mesh.collinear != 0);
-  cli_condition_report(&r->options, &r->made, report);
-  cli_stipples_report(&r->stipples, report);
+  run_condition_report(&r->options, &r->made, report);
+  run_stipples_report(&r->stipples, report);
   if (r->options.noise == CLI_NOISE_BLUE) add_noise(report, r);
-  cli_colours_report(&r->colours, report);
+  run_colours_report(&r->colours, report);
   add_history(report, &r->progress);
   add_seconds(report, r);
-  if (r->triangulation.seconds > 0) cli_json_triangulation(report, &r->triangulation);
-  cli_order_report(&r->order, &r->options, report);
-  cli_page_report(&r->options, r->domain, report);
-  cli_world_report(&r->options, r->domain, &r->mesh, report);
-  if (r->options.domain.kind != CLI_DOMAIN_NONE) cli_domain_report(&r->shape, report);
+  if (r->triangulation.seconds > 0) run_json_triangulation(report, &r->triangulation);
+  run_order_report(&r->order, &r->options, report);
+  run_page_report(&r->options, r->domain, report);
+  run_world_report(&r->options, r->domain, &r->mesh, report);
+  if (r->options.domain.kind != CLI_DOMAIN_NONE) run_domain_report(&r->shape, report);
   if (r->second.count > 0) add_second_order(report, r);
-  cli_json_quality(report, &r->quality);
+  run_json_quality(report, &r->quality);
   return report;
 }
 
-char *cli_run_report_text(const cli_run_job *r) {
+char *run_report_text(const cvtm_run *r) {
   cJSON *report = make_run_report(r);
-  char *text = cli_json_print(report, 0);
+  char *text = run_json_print(report, 0);
   cJSON_Delete(report);
   return text;
 }
 
-cvtm_status cli_run_write_report(const cli_run_job *r, cvtm_error *error) {
+cvtm_status run_write_report(const cvtm_run *r, cvtm_error *error) {
   if (r->options.report == NULL) return CVTM_OK;
   cJSON *report = make_run_report(r);
-  return cli_json_write(r->options.report, report, error);
+  return run_json_write(r->options.report, report, error);
 }
 
-cvtm_status cli_run_write_watch_page(const cli_run_job *r, cvtm_error *error) {
+cvtm_status cli_run_write_watch_page(const cvtm_run *r, cvtm_error *error) {
   if (r->watch == NULL) return CVTM_OK;
   cJSON *report = make_run_report(r);
   cJSON_DeleteItemFromObject(report, "history"); /* the page has a plot */
-  char *text = cli_json_print(report, 1);
+  char *text = run_json_print(report, 1);
   const cvtm_status status =
       text != NULL ? cli_watch_page(r->watch, text, error)
                    : cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory for a report");
@@ -132,7 +131,7 @@ cvtm_status cli_run_write_watch_page(const cli_run_job *r, cvtm_error *error) {
   return status;
 }
 
-static const char *stop_text(const cli_run_job *r) {
+static const char *stop_text(const cvtm_run *r) {
   switch (r->result.stop) {
     case CVTM_STOP_GRADIENT:
       return "every site that moves is near enough to its centroid";
@@ -171,20 +170,20 @@ static void print_written(const cli_options *options) {
 }
 
 /* Every phase that takes time. Reading includes what is done to the density. */
-static void print_seconds(const cli_run_job *r) {
+static void print_seconds(const cvtm_run *r) {
   const cli_options *o = &r->options;
   const char *reading = o->segment.on                                       ? "read and segment"
                         : o->condition.smooth > 0 || o->condition.grade > 0 ? "read and smooth"
                                                                             : "read";
   fprintf(stderr, "  seconds    %.2f: %s %.2f", cvtm_clock() - r->start, reading,
-          r->seconds[CLI_RUN_PHASE_READ]);
+          r->seconds[RUN_PHASE_READ]);
   const double least = 0.005; /* seen as 0.01 */
-  for (int k = CLI_RUN_PHASE_READ + 1; k < CLI_RUN_PHASE_COUNT; ++k)
+  for (int k = RUN_PHASE_READ + 1; k < RUN_PHASE_COUNT; ++k)
     if (r->seconds[k] >= least) fprintf(stderr, ", %s %.2f", phase_names[k], r->seconds[k]);
   fprintf(stderr, "\n");
 }
 
-void cli_run_print_summary(const cli_run_job *r) {
+void cli_run_print_summary(const cvtm_run *r) {
   const cvtm_quality_figures *inner = &r->quality.inner;
   fprintf(stderr, "%s: %d x %d pixels, %lld %s, on %s (%s)\n", cli_visible(r->options.input),
           r->domain.width, r->domain.height, (long long)r->count,

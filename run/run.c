@@ -30,7 +30,7 @@ static void replace(const cli_options *options, const char *name, int *field, in
 }
 
 /* In a preview: no more sites than it has time for. */
-static void cli_preview_limit(cli_options *o) {
+static void run_preview_limit(cli_options *o) {
   if (!o->preview.on || o->points <= PREVIEW_SITES) return;
   o->preview.asked = o->points;
   o->points = PREVIEW_SITES;
@@ -49,10 +49,10 @@ static void apply_preview(cli_options *o) {
   if (!o->preview.on) return;
   replace(o, "effort", &o->effort, CVTM_CVT_EFFORT_LOW);
   if (!cli_option_given(o, "time-limit")) o->time_limit = preview_seconds;
-  cli_preview_limit(o);
+  run_preview_limit(o);
 }
 
-void cli_preset_apply(cli_options *o) {
+void run_preset_apply(cli_options *o) {
   apply_preview(o);
   if (o->preset != CLI_PRESET_PAPER) return;
   replace(o, "energy", &o->energy, CVTM_CVT_PIXEL);
@@ -62,7 +62,7 @@ void cli_preset_apply(cli_options *o) {
   if (!cli_option_given(o, "tolerance")) o->tolerance = 0;
 }
 
-void cli_preset_descent(const cli_options *options, cvtm_cvt_options *settings) {
+void run_preset_descent(const cli_options *options, cvtm_cvt_options *settings) {
   if (options->preset != CLI_PRESET_PAPER) return;
   settings->history = 8;
   settings->lloyd_steps = 0;
@@ -71,7 +71,7 @@ void cli_preset_descent(const cli_options *options, cvtm_cvt_options *settings) 
 /* --- what a run reads: image, density, domain, given sites ---------------------------------- */
 
 /* Copies the vertices on the boundary of --domain; *fixed is malloc'd. */
-static cvtm_status copy_boundary(const cli_run_job *r, double **fixed, int64_t *count,
+static cvtm_status copy_boundary(const cvtm_run *r, double **fixed, int64_t *count,
                                  cvtm_error *error) {
   const size_t bytes = 2 * (size_t)r->shape.boundary.vertex_count * sizeof **fixed;
   *fixed = malloc(bytes);
@@ -81,15 +81,15 @@ static cvtm_status copy_boundary(const cli_run_job *r, double **fixed, int64_t *
   return CVTM_OK;
 }
 
-static cvtm_status read_sites(const cli_run_job *r, const char *path, double **sites,
-                              int64_t *count, cvtm_error *error) {
+static cvtm_status read_sites(const cvtm_run *r, const char *path, double **sites, int64_t *count,
+                              cvtm_error *error) {
   const cvtm_status status = cvtm_points_read(path, sites, count, error);
   if (status != CVTM_OK) return status;
-  return cli_require_inside(path, *sites, *count, r->domain, error);
+  return run_require_inside(path, *sites, *count, r->domain, error);
 }
 
 /* Allocates r->count sites: first the r->fixed fixed ones, then those of --init. */
-static int set_sites(cli_run_job *r, const double *fixed, const double *init, int64_t init_count) {
+static int set_sites(cvtm_run *r, const double *fixed, const double *init, int64_t init_count) {
   const size_t pair = 2 * sizeof *r->sites;
   r->sites = malloc((size_t)r->count * pair);
   if (r->sites == NULL) {
@@ -103,8 +103,8 @@ static int set_sites(cli_run_job *r, const double *fixed, const double *init, in
   return CLI_EXIT_OK;
 }
 
-/* Allocates all sites and sets the given ones. Returns as cli_run_read_density. */
-static int cli_run_place_given_sites(cli_run_job *r) {
+/* Allocates all sites and sets the given ones. Returns as read_on_rank_0. */
+static int run_place_given_sites(cvtm_run *r) {
   cli_options *options = &r->options;
   cvtm_error error = {CVTM_OK, ""};
   double *fixed = NULL, *init = NULL;
@@ -136,7 +136,7 @@ static int cli_run_place_given_sites(cli_run_job *r) {
   return code;
 }
 
-static cvtm_status read_domain(cli_run_job *r, cvtm_error *error) {
+static cvtm_status read_domain(cvtm_run *r, cvtm_error *error) {
   float *segmented = NULL;
   if (r->options.segment.on) {
     segmented = malloc((size_t)r->domain.width * (size_t)r->domain.height * sizeof *segmented);
@@ -144,14 +144,14 @@ static cvtm_status read_domain(cli_run_job *r, cvtm_error *error) {
     cvtm_segmentation_coverage(&r->made.segmentation, segmented);
   }
   const cvtm_status status =
-      cli_domain_read(&r->options, r->domain, segmented, r->made.density, &r->shape, error);
+      run_domain_read(&r->options, r->domain, segmented, r->made.density, &r->shape, error);
   free(segmented);
   return status;
 }
 
 /* For --density-from size: as many sites as hexagons of the wanted sizes fill the domain. A hexagon
  * of size s, the distance between centres of neighbours, has the area sqrt(3)/2 s^2. */
-static cvtm_status count_by_size(cli_run_job *r, cvtm_error *error) {
+static cvtm_status count_by_size(cvtm_run *r, cvtm_error *error) {
   const double most = 1e9;
   const int64_t pixels = (int64_t)r->domain.width * r->domain.height;
   double sites = 0; /* rho = s^-4; s^-2 with --equal-mass */
@@ -163,7 +163,7 @@ static cvtm_status count_by_size(cli_run_job *r, cvtm_error *error) {
     return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: the sizes ask for %.3g sites; at most %g",
                      r->options.input, sites, most);
   r->options.points = (int64_t)fmax(round(sites), 1);
-  cli_preview_limit(&r->options);
+  run_preview_limit(&r->options);
   return CVTM_OK;
 }
 
@@ -174,7 +174,7 @@ static int count_by_dots(const cli_options *o) {
 }
 
 /* Chooses the dots, and their number if it is not given. */
-static cvtm_status choose_dots(cli_run_job *r, cvtm_error *error) {
+static cvtm_status choose_dots(cvtm_run *r, cvtm_error *error) {
   cli_options *o = &r->options;
   const double most = 1e9;
   if (o->dots == CLI_DOTS_TONE && o->density_from != CVTM_DENSITY_FROM_TONE)
@@ -184,38 +184,38 @@ static cvtm_status choose_dots(cli_run_job *r, cvtm_error *error) {
   if (r->tone == NULL)
     return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: data has no tone; --points is missing",
                      o->input);
-  const cvtm_status status = cli_stipples_count(o, r->domain, r->tone, &r->dots, error);
+  const cvtm_status status = run_stipples_count(o, r->domain, r->tone, &r->dots, error);
   if (status != CVTM_OK) return status;
   if (r->dots.count > most)
     return cvtm_fail(error, CVTM_ERROR_INPUT,
                      "%s: the ink needs %.3g dots of --dot-size; at most %g", o->input,
                      r->dots.count, most);
   o->points = (int64_t)r->dots.count;
-  cli_preview_limit(o);
+  run_preview_limit(o);
   return CVTM_OK;
 }
 
 /* Chooses the dots, and leaves out the ink where no sites may be. */
-static void finish_tone(cli_run_job *r) {
+static void finish_tone(cvtm_run *r) {
   const size_t pixels = (size_t)r->domain.width * (size_t)r->domain.height;
   if (r->options.dots == CLI_DOTS_AUTO)
     r->options.dots =
-        r->tone != NULL || cli_colours_wanted(&r->options) ? CLI_DOTS_MASS : CLI_DOTS_EQUAL;
+        r->tone != NULL || run_colours_wanted(&r->options) ? CLI_DOTS_MASS : CLI_DOTS_EQUAL;
   for (size_t p = 0; p < pixels && r->tone != NULL; ++p)
     if (!(r->made.density[p] > 0)) r->tone[p] = 0;
 }
 
 /* Chooses pens and the number of dots of each; no ink where no sites may be. */
-static cvtm_status choose_colours(cli_run_job *r, float *rgb, cvtm_error *error) {
+static cvtm_status choose_colours(cvtm_run *r, float *rgb, cvtm_error *error) {
   const size_t pixels = (size_t)r->domain.width * (size_t)r->domain.height;
   for (size_t p = 0; p < pixels; ++p)
     if (!(r->density[p] > 0)) rgb[p] = rgb[pixels + p] = rgb[2 * pixels + p] = 1;
-  return cli_colours_read(&r->options, r->domain, rgb, &r->colours, &r->dots, error);
+  return run_colours_read(&r->options, r->domain, rgb, &r->colours, &r->dots, error);
 }
 
 /* What all ranks must know of what rank 0 has read: its density is brought to their devices by
  * cvtm_cvt_create_borrowed. */
-static cvtm_status share_reading(cli_run_job *r, cvtm_device *device) {
+static cvtm_status share_reading(cvtm_run *r, cvtm_device *device) {
   int64_t facts[] = {r->domain.width, r->domain.height, r->options.points};
   const cvtm_status status = cvtm_ranks_broadcast(device, facts, sizeof facts);
   r->domain = (cvtm_domain){(int32_t)facts[0], (int32_t)facts[1], r->options.periodic};
@@ -223,13 +223,13 @@ static cvtm_status share_reading(cli_run_job *r, cvtm_device *device) {
   return status;
 }
 
-static int read_density(cli_run_job *r, cvtm_device *device) {
+static int read_density(cvtm_run *r, cvtm_device *device) {
   cvtm_error error = {CVTM_OK, ""};
-  const int tone = r->keep_tone || cli_stipples_wanted(&r->options) || count_by_dots(&r->options);
-  const int in_colours = cli_colours_wanted(&r->options);
+  const int tone = r->keep_tone || run_stipples_wanted(&r->options) || count_by_dots(&r->options);
+  const int in_colours = run_colours_wanted(&r->options);
   float *rgb = NULL;
   cvtm_status status =
-      cli_read_conditioned(device, r->options.input, &r->options, &r->made, tone ? &r->tone : NULL,
+      run_read_conditioned(device, r->options.input, &r->options, &r->made, tone ? &r->tone : NULL,
                            in_colours ? &rgb : NULL, &error);
   r->domain = (cvtm_domain){r->made.width, r->made.height, r->options.periodic};
   const int by_size = r->options.density_from == CVTM_DENSITY_FROM_SIZE && r->options.points == 0 &&
@@ -252,7 +252,7 @@ static int read_density(cli_run_job *r, cvtm_device *device) {
 
 /* Reads image, density and domain, of several ranks on rank 0. Returns CLI_EXIT_OK, or an exit code
  * after a message. */
-static int cli_run_read_density(cli_run_job *r, cvtm_device *device) {
+static int read_on_rank_0(cvtm_run *r, cvtm_device *device) {
   if (device == NULL || cvtm_device_ranks(device) == NULL) return read_density(r, device);
   const int code = cvtm_ranks_lead(device) ? read_density(r, device) : CLI_EXIT_OK;
   if (code != CLI_EXIT_OK) return code;
@@ -267,10 +267,10 @@ int cli_run_check_values(const cli_options *options) {
       options->density_from != CVTM_DENSITY_FROM_SIZE && options->domain.kind != CLI_DOMAIN_NONE)
     return cli_missing(options->command, "--points");
   static int (*const checks[])(const cli_options *) = {
-      cli_watch_check,        cli_condition_check,   cli_segment_check,      cli_size_from_check,
-      cli_region_names_check, cli_domain_check,      cli_equal_mass_check,   cli_noise_check,
-      cli_checkpoint_check,   cli_distributed_check, cli_stipples_check,     cli_colours_check,
-      cli_order_check,        cli_page_check,        cli_outputs_check_names};
+      cli_watch_check,        run_condition_check,   run_segment_check,    run_size_from_check,
+      run_region_names_check, run_domain_check,      run_equal_mass_check, run_noise_check,
+      run_checkpoint_check,   cli_distributed_check, run_stipples_check,   run_colours_check,
+      run_order_check,        run_page_check,        run_outputs_check};
   int code = CLI_EXIT_OK;
   for (size_t k = 0; code == CLI_EXIT_OK && k < sizeof checks / sizeof checks[0]; ++k)
     code = checks[k](options);
@@ -286,39 +286,39 @@ int cli_run_check(const cli_options *options) {
   return CLI_EXIT_OK;
 }
 
-static void start_phase(cli_run_job *r) { r->phase_start = cvtm_clock(); }
+static void start_phase(cvtm_run *r) { r->phase_start = cvtm_clock(); }
 
-static void end_phase(cli_run_job *r, cli_run_phase phase) {
+static void end_phase(cvtm_run *r, run_phase phase) {
   double now = cvtm_clock();
   r->seconds[phase] += now - r->phase_start;
   r->phase_start = now;
 }
 
 /* A job that keeps the ink of its picture may be asked for any output later. */
-static int needs_cells(const cli_run_job *r) {
-  return r->keep_tone || r->colours.count > 0 || cli_outputs_draw(&r->options);
+static int needs_cells(const cvtm_run *r) {
+  return r->keep_tone || r->colours.count > 0 || run_outputs_draw(&r->options);
 }
 
-static int needs_quality(const cli_run_job *r) {
+static int needs_quality(const cvtm_run *r) {
   return r->keep_tone || !r->options.quiet || r->options.report != NULL || r->watch != NULL;
 }
 
-static int needs_mesh(const cli_run_job *r) {
-  return needs_cells(r) || needs_quality(r) || cli_outputs_have_mesh(&r->options);
+static int needs_mesh(const cvtm_run *r) {
+  return needs_cells(r) || needs_quality(r) || run_outputs_have_mesh(&r->options);
 }
 
 /* Computes mesh, cells and quality, as far as they are used: with --domain the constrained mesh and
  * cells clipped to the boundary, with --equal-mass the power diagram. */
-static cvtm_status triangulate_sites(cli_run_job *r, cvtm_device *device, cvtm_error *error) {
+static cvtm_status triangulate_sites(cvtm_run *r, cvtm_device *device, cvtm_error *error) {
   if (r->options.domain.kind != CLI_DOMAIN_NONE) {
-    cvtm_status status = cli_domain_triangulate(&r->shape, r->sites, r->mass, r->centroid,
+    cvtm_status status = run_domain_triangulate(&r->shape, r->sites, r->mass, r->centroid,
                                                 &r->count, &r->mesh, error);
     const cvtm_domain image = {r->domain.width, r->domain.height, r->options.periodic};
     if (status == CVTM_OK)
-      status = cli_region_names_group(&r->options, &r->shape.graph, &r->mesh, image,
+      status = run_region_names_group(&r->options, &r->shape.graph, &r->mesh, image,
                                       &r->shape.regions, error);
     double sides[4];
-    cli_domain_paired_sides(&r->options, image, &r->shape.contour, sides);
+    run_domain_paired_sides(&r->options, image, &r->shape.contour, sides);
     if (status == CVTM_OK && image.periodic)
       status = cvtm_regions_pair(&r->mesh, sides, &r->shape.regions, error);
     if (status == CVTM_OK) status = cvtm_cells_of_domain(&r->mesh, &r->cells, error);
@@ -340,26 +340,26 @@ static cvtm_status triangulate_sites(cli_run_job *r, cvtm_device *device, cvtm_e
   return status;
 }
 
-static cvtm_status add_middle_nodes(cli_run_job *r, cvtm_error *error) {
+static cvtm_status add_middle_nodes(cvtm_run *r, cvtm_error *error) {
   if (r->options.element_order < 2 || r->second.count > 0) return CVTM_OK;
   const int has_domain = r->options.domain.kind != CLI_DOMAIN_NONE;
   return cvtm_second_order_create(&r->mesh, has_domain ? &r->shape.regions : NULL,
                                   has_domain ? &r->shape.contour : NULL, &r->second, error);
 }
 
-static cvtm_status make_stipples(cli_run_job *r, cvtm_error *error) {
+static cvtm_status make_stipples(cvtm_run *r, cvtm_error *error) {
   const int own_cells = r->options.equal_mass.on || r->options.domain.kind != CLI_DOMAIN_NONE;
-  const cli_stipples_source source = {
+  const run_stipples_source source = {
       r->domain, r->tone, r->mass, &r->mesh, own_cells ? NULL : &r->cells, NULL};
   if (r->colours.count > 0)
-    return cli_colours_draw(&r->options, &r->colours, r->sites, &r->cells, error);
-  if (!cli_stipples_wanted(&r->options)) return CVTM_OK;
-  return cli_stipples_make(&r->options, &source, &r->stipples, error);
+    return run_colours_draw(&r->options, &r->colours, r->sites, &r->cells, error);
+  if (!run_stipples_wanted(&r->options)) return CVTM_OK;
+  return run_stipples_make(&r->options, &source, &r->stipples, error);
 }
 
-static cvtm_status write_outputs(cli_run_job *r, cvtm_error *error) {
+static cvtm_status write_outputs(cvtm_run *r, cvtm_error *error) {
   const int has_domain = r->options.domain.kind != CLI_DOMAIN_NONE;
-  const cli_scene scene = {.options = &r->options,
+  const run_scene scene = {.options = &r->options,
                            .domain = r->domain,
                            .sites = r->sites,
                            .count = r->count,
@@ -371,114 +371,114 @@ static cvtm_status write_outputs(cli_run_job *r, cvtm_error *error) {
                            .radius = r->colours.count > 0 ? r->colours.radius : r->stipples.radius,
                            .second = r->options.element_order == 2 ? &r->second : NULL,
                            .colours = r->colours.count > 0 ? &r->colours : NULL};
-  cvtm_status status = cli_scene_write(&scene, error);
+  cvtm_status status = run_scene_write(&scene, error);
   if (status == CVTM_OK && r->options.equal_mass.weights_out != NULL)
     status = cvtm_npy_write(r->options.equal_mass.weights_out, 'f', (int)sizeof(double), 1,
                             &r->count, r->equal.weights, error);
-  if (status == CVTM_OK) status = cli_domain_write_pairs(&r->options, &r->shape.regions, error);
+  if (status == CVTM_OK) status = run_domain_write_pairs(&r->options, &r->shape.regions, error);
   if (status != CVTM_OK || r->options.density_out == NULL) return status;
   const int64_t shape[2] = {r->domain.height, r->domain.width};
   return cvtm_npy_write(r->options.density_out, 'f', (int)sizeof(float), 2, shape, r->density,
                         error);
 }
 
-int cli_run_create(const cli_options *options, cli_run_job **job) {
-  cli_run_job *r = calloc(1, sizeof *r);
+int cli_run_create(const cli_options *options, cvtm_run **job) {
+  cvtm_run *r = calloc(1, sizeof *r);
   if (r == NULL) {
     cvtm_error error;
     cvtm_fail(&error, CVTM_ERROR_MEMORY, "out of memory");
     return cli_failed(CLI_WORKING, error.status, &error);
   }
   r->options = *options;
-  cli_preset_apply(&r->options);
-  cli_noise_choose(&r->options);
+  run_preset_apply(&r->options);
+  run_noise_choose(&r->options);
   *job = r;
   return CLI_EXIT_OK;
 }
 
-void cli_run_keep_tone(cli_run_job *r) { r->keep_tone = 1; }
+void run_keep_tone(cvtm_run *r) { r->keep_tone = 1; }
 
-int cli_run_read(cli_run_job *r, cvtm_device *device) {
+int run_read(cvtm_run *r, cvtm_device *device) {
   cvtm_error error = {CVTM_OK, ""};
   start_phase(r);
   r->start = r->phase_start;
-  const cvtm_status status = cli_checkpoint_open(&r->options, &r->checkpoint, &error);
+  const cvtm_status status = run_checkpoint_open(&r->options, &r->checkpoint, &error);
   if (status != CVTM_OK) return cli_failed(CLI_READING, status, &error);
-  int code = cli_run_read_density(r, device);
+  int code = read_on_rank_0(r, device);
   if (code != CLI_EXIT_OK) return code;
-  end_phase(r, CLI_RUN_PHASE_READ);
-  code = cli_run_place_given_sites(r);
+  end_phase(r, RUN_PHASE_READ);
+  code = run_place_given_sites(r);
   if (code != CLI_EXIT_OK) return code;
   r->options.points = r->count;
-  end_phase(r, CLI_RUN_PHASE_SAMPLE);
+  end_phase(r, RUN_PHASE_SAMPLE);
   return CLI_EXIT_OK;
 }
 
-int cli_run_solve(cli_run_job *r, cvtm_device *device) {
+int cli_run_solve(cvtm_run *r, cvtm_device *device) {
   start_phase(r);
   r->solve_start = r->phase_start;
   r->device = device;
   r->options.device = cvtm_device_name(device);
-  cvtm_status status = cli_run_optimize(r);
-  if (status == CVTM_OK) status = cli_run_refine(r);
-  end_phase(r, CLI_RUN_PHASE_OPTIMIZE);
-  if (status == CVTM_OK && r->colours.count == 0) status = cli_run_evaluate_result(r);
+  cvtm_status status = run_optimize(r);
+  if (status == CVTM_OK) status = run_refine(r);
+  end_phase(r, RUN_PHASE_OPTIMIZE);
+  if (status == CVTM_OK && r->colours.count == 0) status = run_evaluate_result(r);
   cvtm_cvt_destroy(r->cvt);
   r->cvt = NULL;
-  end_phase(r, CLI_RUN_PHASE_EVALUATION);
+  end_phase(r, RUN_PHASE_EVALUATION);
   if (status == CVTM_OK) return CLI_EXIT_OK;
   return cli_failed(CLI_WORKING, status, cvtm_device_error(device));
 }
 
-void cli_run_lend(cli_run_job *r, const float *array, int64_t pixels, const float *on_device) {
+void run_lend(cvtm_run *r, const float *array, int64_t pixels, const float *on_device) {
   if (pixels == (int64_t)r->domain.width * r->domain.height &&
       memcmp(array, r->density, (size_t)pixels * sizeof *array) == 0)
     r->on_device = on_device;
 }
 
 /* --order: the sites, and all that belongs to them, change their order. */
-static cvtm_status order_sites(cli_run_job *r, cvtm_error *error) {
+static cvtm_status order_sites(cvtm_run *r, cvtm_error *error) {
   const double limit = r->options.time_limit, deadline = limit > 0 ? r->solve_start + limit : 0;
   if (r->colours.count > 0)
-    return cli_colours_order(&r->options, &r->colours, deadline, r->sites, &r->order, error);
-  cvtm_status status = cli_order_find(&r->options, r->sites, r->count, deadline, &r->order, error);
-  if (status == CVTM_OK) status = cli_order_apply(&r->order, r->count, 2, r->sites, error);
-  if (status == CVTM_OK) status = cli_order_apply(&r->order, r->count, 2, r->centroid, error);
-  if (status == CVTM_OK) status = cli_order_apply(&r->order, r->count, 1, r->mass, error);
-  if (status == CVTM_OK) status = cli_order_apply(&r->order, r->count, 1, r->equal.weights, error);
+    return run_colours_order(&r->options, &r->colours, deadline, r->sites, &r->order, error);
+  cvtm_status status = run_order_find(&r->options, r->sites, r->count, deadline, &r->order, error);
+  if (status == CVTM_OK) status = run_order_apply(&r->order, r->count, 2, r->sites, error);
+  if (status == CVTM_OK) status = run_order_apply(&r->order, r->count, 2, r->centroid, error);
+  if (status == CVTM_OK) status = run_order_apply(&r->order, r->count, 1, r->mass, error);
+  if (status == CVTM_OK) status = run_order_apply(&r->order, r->count, 1, r->equal.weights, error);
   return status;
 }
 
-int cli_run_order(cli_run_job *r) {
+int run_order(cvtm_run *r) {
   cvtm_error error = {CVTM_OK, ""};
   start_phase(r);
   const cvtm_status status = order_sites(r, &error);
-  end_phase(r, CLI_RUN_PHASE_MESH);
+  end_phase(r, RUN_PHASE_MESH);
   return status == CVTM_OK ? CLI_EXIT_OK : cli_failed(CLI_WORKING, status, &error);
 }
 
-int cli_run_mesh_is_large(const cli_run_job *r) {
+int run_mesh_is_large(const cvtm_run *r) {
   enum { LARGE = 20000 }; /* memory of a device takes milliseconds */
   return r->count >= LARGE && r->options.domain.kind == CLI_DOMAIN_NONE;
 }
 
-int cli_run_mesh(cli_run_job *r, cvtm_device *device) {
+int run_mesh(cvtm_run *r, cvtm_device *device) {
   cvtm_error error = {CVTM_OK, ""};
   start_phase(r);
-  const cvtm_status status = triangulate_sites(r, cli_run_mesh_is_large(r) ? device : NULL, &error);
-  end_phase(r, CLI_RUN_PHASE_MESH);
+  const cvtm_status status = triangulate_sites(r, run_mesh_is_large(r) ? device : NULL, &error);
+  end_phase(r, RUN_PHASE_MESH);
   return status == CVTM_OK ? CLI_EXIT_OK : cli_failed(CLI_WORKING, status, &error);
 }
 
-int cli_run_write(cli_run_job *r) {
+int cli_run_write(cvtm_run *r) {
   cvtm_error error = {CVTM_OK, ""};
   start_phase(r);
   cvtm_status status = make_stipples(r, &error);
   if (status == CVTM_OK) status = add_middle_nodes(r, &error);
   if (status != CVTM_OK) return cli_failed(CLI_WORKING, status, &error);
   status = write_outputs(r, &error);
-  end_phase(r, CLI_RUN_PHASE_WRITE);
-  if (status == CVTM_OK) status = cli_run_write_report(r, &error);
+  end_phase(r, RUN_PHASE_WRITE);
+  if (status == CVTM_OK) status = run_write_report(r, &error);
   if (status == CVTM_OK) status = cli_run_write_watch_page(r, &error);
   return status == CVTM_OK ? CLI_EXIT_OK : cli_failed(CLI_WRITING, status, &error);
 }
@@ -488,7 +488,7 @@ static int changes_sites(const cli_options *asked, const cli_options *made) {
   return asked->order != made->order || asked->points != made->points;
 }
 
-int cli_run_save(cli_run_job *r, const cli_options *asked) {
+int cli_run_save(cvtm_run *r, const cli_options *asked) {
   if (changes_sites(asked, &r->options))
     return cli_usage_error(CLI_RUN, "--order and --points are options of the run itself");
   int code = cli_run_check(asked);
@@ -497,27 +497,27 @@ int cli_run_save(cli_run_job *r, const cli_options *asked) {
   if (code != CLI_EXIT_OK) return code;
   const cli_options made = r->options;
   r->options = *asked;
-  cli_stipples_free(&r->stipples);
-  r->stipples = (cli_stipples){0};
+  run_stipples_free(&r->stipples);
+  r->stipples = (run_stipples){0};
   code = cli_run_write(r);
   r->options = made;
   return code;
 }
 
-void cli_run_destroy(cli_run_job *r) {
+void cvtm_run_destroy(cvtm_run *r) {
   if (r == NULL) return;
   cli_watch_destroy(r->watch);
-  cli_checkpoint_close(&r->checkpoint);
+  run_checkpoint_close(&r->checkpoint);
   cli_progress_free(&r->progress);
   cvtm_cells_free(&r->cells);
   cvtm_mesh_free(&r->mesh);
-  cli_stipples_free(&r->stipples);
-  cli_colours_free(&r->colours);
-  cli_domain_free(&r->shape);
+  run_stipples_free(&r->stipples);
+  run_colours_free(&r->colours);
+  run_domain_free(&r->shape);
   cvtm_second_order_free(&r->second);
   cvtm_cvt_destroy(r->cvt);
-  cli_equal_mass_free(&r->equal);
-  cli_order_free(&r->order);
+  run_equal_mass_free(&r->equal);
+  run_order_free(&r->order);
   free(r->tone);
   free(r->mass);
   free(r->centroid);
@@ -527,25 +527,25 @@ void cli_run_destroy(cli_run_job *r) {
 }
 
 /* Ranks that do not write end with the sites. */
-static int run_on(cli_run_job *job, cvtm_device *device, int writes) {
-  int code = cli_run_read(job, device);
+static int run_on(cvtm_run *job, cvtm_device *device, int writes) {
+  int code = run_read(job, device);
   if (code == CLI_EXIT_OK) code = cli_run_solve(job, device);
   if (code != CLI_EXIT_OK || !writes) return code;
-  code = cli_run_order(job);
-  if (code == CLI_EXIT_OK) code = cli_run_mesh(job, device);
+  code = run_order(job);
+  if (code == CLI_EXIT_OK) code = run_mesh(job, device);
   if (code == CLI_EXIT_OK) code = cli_run_write(job);
   return code;
 }
 
-int cli_run_converged(const cli_run_job *r) {
+int run_converged(const cvtm_run *r) {
   if (r->options.equal_mass.on && !r->equal.result.converged) return 0;
-  return !cli_refine_fell_short(&r->shape.refinement);
+  return !run_refine_fell_short(&r->shape.refinement);
 }
 
 /* How a run that has written its files ends. */
-static int exit_code_of(const cli_run_job *job) {
+static int exit_code_of(const cvtm_run *job) {
   if (cli_interrupted()) return CLI_EXIT_INTERRUPTED;
-  return cli_run_converged(job) ? CLI_EXIT_OK : CLI_EXIT_NOT_CONVERGED;
+  return run_converged(job) ? CLI_EXIT_OK : CLI_EXIT_NOT_CONVERGED;
 }
 
 /* *failed: the code of a failure that ends all ranks. */
@@ -556,13 +556,13 @@ static int run_part(cli_options *options, cli_distributed *distributed, int *fai
   if (code != CLI_EXIT_OK) return *failed = code;
   code = cli_distributed_attach(distributed, device);
   cli_catch_signals();
-  cli_run_job *job = NULL;
+  cvtm_run *job = NULL;
   if (code == CLI_EXIT_OK) code = cli_run_create(options, &job);
   if (code == CLI_EXIT_OK) code = run_on(job, device, writes);
   *failed = code;
   if (code == CLI_EXIT_OK && !options->quiet) cli_run_print_summary(job);
   if (code == CLI_EXIT_OK) code = exit_code_of(job);
-  cli_run_destroy(job);
+  cvtm_run_destroy(job);
   if (*failed == CLI_EXIT_OK) cli_distributed_detach(distributed, device);
   cvtm_device_destroy(device);
   return code;

@@ -16,7 +16,7 @@
 
 /* --- cells of equal mass -------------------------------------------------------------------- */
 
-int cli_equal_mass_check(const cli_options *options) {
+int run_equal_mass_check(const cli_options *options) {
   const cli_command command = options->command;
   if (!options->equal_mass.on) {
     if (cli_option_given(options, "mass-tolerance"))
@@ -38,8 +38,8 @@ int cli_equal_mass_check(const cli_options *options) {
   return CLI_EXIT_OK;
 }
 
-static cvtm_status hold_sites(cli_run_job *r, const cvtm_cvt_moments *moments) {
-  cli_equal_mass *made = &r->equal;
+static cvtm_status hold_sites(cvtm_run *r, const cvtm_cvt_moments *moments) {
+  run_equal_mass *made = &r->equal;
   cvtm_status status = cvtm_equal_mass_sample(
       r->domain, r->density, r->count - r->given, (uint64_t)r->options.seed,
       (cvtm_cvt_start)r->options.start, r->sites + 2 * r->given, cvtm_device_error(r->device));
@@ -59,31 +59,31 @@ static float *square_of(cvtm_domain domain, const float *density) {
   return square;
 }
 
-void cli_equal_mass_free(cli_equal_mass *made) {
+void run_equal_mass_free(run_equal_mass *made) {
   free(made->weights);
   free(made->drawn);
 }
 
-void cli_equal_mass_report(const cli_equal_mass *made, cJSON *report) {
+void run_equal_mass_report(const run_equal_mass *made, cJSON *report) {
   const cvtm_equal_mass_result *result = &made->result;
   cJSON *entry = cJSON_AddObjectToObject(report, "equal_mass");
-  cli_json_real(entry, "mass", result->target);
-  cli_json_real(entry, "tolerance", made->tolerance);
+  run_json_real(entry, "mass", result->target);
+  run_json_real(entry, "tolerance", made->tolerance);
   cJSON_AddBoolToObject(entry, "converged", result->converged);
-  cli_json_real(entry, "least_mass", made->least);
-  cli_json_real(entry, "largest_mass", made->most);
-  cli_json_real(entry, "largest_deviation", result->deviation);
-  cli_json_real(entry, "rms_deviation", result->deviation_rms);
-  cli_json_integer(entry, "start_iterations", result->start_iterations);
-  cli_json_integer(entry, "newton_steps", result->newton_steps);
-  cli_json_integer(entry, "diagrams", result->diagrams);
-  cli_json_integer(entry, "solver_iterations", result->solver_iterations);
-  cli_json_real(entry, "seconds_start", result->seconds_start);
-  cli_json_real(entry, "seconds_diagrams", result->seconds_diagrams);
-  cli_json_real(entry, "seconds_solver", result->seconds_solver);
+  run_json_real(entry, "least_mass", made->least);
+  run_json_real(entry, "largest_mass", made->most);
+  run_json_real(entry, "largest_deviation", result->deviation);
+  run_json_real(entry, "rms_deviation", result->deviation_rms);
+  run_json_integer(entry, "start_iterations", result->start_iterations);
+  run_json_integer(entry, "newton_steps", result->newton_steps);
+  run_json_integer(entry, "diagrams", result->diagrams);
+  run_json_integer(entry, "solver_iterations", result->solver_iterations);
+  run_json_real(entry, "seconds_start", result->seconds_start);
+  run_json_real(entry, "seconds_diagrams", result->seconds_diagrams);
+  run_json_real(entry, "seconds_solver", result->seconds_solver);
 }
 
-void cli_equal_mass_print_summary(const cli_equal_mass *made) {
+void cli_equal_mass_print_summary(const run_equal_mass *made) {
   const cvtm_equal_mass_result *result = &made->result;
   fprintf(stderr, "  masses     equal to %.1e; %lld %s, %lld Newton %s\n", result->deviation,
           (long long)result->diagrams, cli_word(result->diagrams, "diagram", "diagrams"),
@@ -95,7 +95,7 @@ void cli_equal_mass_print_summary(const cli_equal_mass *made) {
 
 /* --- blue noise ----------------------------------------------------------------------------- */
 
-int cli_noise_check(const cli_options *options) {
+int run_noise_check(const cli_options *options) {
   static const char *const of_tessellations[] = {"preset",  "method", "energy",
                                                  "voronoi", "watch",  "gradient-tolerance"};
   const cli_command command = options->command;
@@ -111,7 +111,7 @@ int cli_noise_check(const cli_options *options) {
   return CLI_EXIT_OK;
 }
 
-void cli_noise_choose(cli_options *options) {
+void run_noise_choose(cli_options *options) {
   cvtm_gaussian_options gaussian;
   if (options->noise != CLI_NOISE_BLUE) return;
   cvtm_gaussian_defaults(&gaussian);
@@ -161,7 +161,7 @@ static void shake(cvtm_domain domain, const float *root, int64_t total, uint64_t
 /* Samples the sites that were not given, and moves all but the fixed ones to blue noise. The sites
  * of a tessellation have the square root of its density, so blue noise is made for that root. Fails
  * with the device's error. */
-static cvtm_status solve_noise(cli_run_job *r) {
+static cvtm_status solve_noise(cvtm_run *r) {
   cvtm_error *error = cvtm_device_error(r->device);
   const int64_t sampled = r->count - r->given;
   const uint64_t seed = (uint64_t)r->options.seed;
@@ -196,15 +196,15 @@ static cvtm_status solve_noise(cli_run_job *r) {
 
 /* The energy of the sites, with the masses and centroids of their cells, which of several ranks
  * rank 0 has. */
-static cvtm_status evaluate_sites(cli_run_job *r, cvtm_cvt_energy energy,
-                                  cvtm_voronoi_method voronoi, double *value) {
+static cvtm_status evaluate_sites(cvtm_run *r, cvtm_cvt_energy energy, cvtm_voronoi_method voronoi,
+                                  double *value) {
   const cvtm_cvt_moments moments = {r->mass, r->centroid, NULL};
   return cvtm_cvt_evaluate(r->cvt, r->sites, r->count, energy, voronoi, value,
                            cvtm_ranks_lead(r->device) ? &moments : NULL);
 }
 
 /* The largest distance from a site that may move to the centroid of its cell. */
-static double largest_offset(const cli_run_job *r) {
+static double largest_offset(const cvtm_run *r) {
   double largest = 0;
   for (int64_t i = r->fixed; i < r->count; ++i) {
     double dx = fabs(r->centroid[2 * i] - r->sites[2 * i]);
@@ -219,12 +219,12 @@ static double largest_offset(const cli_run_job *r) {
 }
 
 /* Of several ranks all get the sites of rank 0. */
-static cvtm_status share_sites(cli_run_job *r) {
+static cvtm_status share_sites(cvtm_run *r) {
   return cvtm_ranks_broadcast(r->device, r->sites, 2 * (size_t)r->count * sizeof *r->sites);
 }
 
 /* For --iterations 0 or when every site is fixed: samples and evaluates, moves nothing. */
-static cvtm_status keep_start(cli_run_job *r) {
+static cvtm_status keep_start(cvtm_run *r) {
   cvtm_cvt_record record = {r->count, 0, 0, 0, 0};
   cvtm_status status = CVTM_OK;
   if (cvtm_ranks_lead(r->device))
@@ -245,7 +245,7 @@ static cvtm_status keep_start(cli_run_job *r) {
   return CVTM_OK;
 }
 
-static cvtm_cvt_options descent_options(cli_run_job *r) {
+static cvtm_cvt_options descent_options(cvtm_run *r) {
   cvtm_cvt_options settings;
   cvtm_cvt_defaults(&settings);
   settings.method = (cvtm_cvt_method)r->options.method;
@@ -256,13 +256,13 @@ static cvtm_cvt_options descent_options(cli_run_job *r) {
   settings.gradient_tolerance = r->options.gradient_tolerance;
   settings.max_seconds = r->options.time_limit;
   if (r->options.order != CLI_ORDER_NONE) settings.max_seconds *= 0.75; /* the order has the rest */
-  if (r->options.domain.kind != CLI_DOMAIN_NONE && cli_domain_refines(&r->options))
+  if (r->options.domain.kind != CLI_DOMAIN_NONE && run_domain_refines(&r->options))
     settings.max_seconds *= 0.85; /* the refinement has the rest */
   settings.fixed = r->fixed;
   settings.effort = (cvtm_cvt_effort)r->options.effort;
   settings.start = (cvtm_cvt_start)r->options.start;
   settings.seed = (uint64_t)r->options.seed;
-  cli_preset_descent(&r->options, &settings);
+  run_preset_descent(&r->options, &settings);
   settings.monitor = r->watch != NULL ? cli_watch_monitor : cli_progress_monitor;
   settings.monitor_context = r->watch != NULL ? (void *)r->watch : (void *)&r->progress;
   settings.live = r->watch != NULL;
@@ -272,7 +272,7 @@ static cvtm_cvt_options descent_options(cli_run_job *r) {
 /* The mesh of a domain that is not refined drops sites that lie too close to its boundary. This
  * moves them elsewhere and descends again, unless the user or the time limit ended the run; the
  * mesh may still have fewer sites than were asked for. */
-static cvtm_status place_all_in_mesh(cli_run_job *r, const cvtm_cvt_options *settings) {
+static cvtm_status place_all_in_mesh(cvtm_run *r, const cvtm_cvt_options *settings) {
   enum { ROUNDS = 5, ITERATIONS = 20 };
   const cvtm_stop stop = r->result.stop;
   cvtm_cvt_options options = *settings;
@@ -284,7 +284,7 @@ static cvtm_status place_all_in_mesh(cli_run_job *r, const cvtm_cvt_options *set
   for (int round = 0; round < ROUNDS; ++round) {
     cvtm_cvt_result found;
     int64_t moved = 0;
-    cvtm_status status = cli_domain_move_dropped(&r->shape, r->domain, r->density, r->sites,
+    cvtm_status status = run_domain_move_dropped(&r->shape, r->domain, r->density, r->sites,
                                                  r->count, &moved, cvtm_device_error(r->device));
     if (status == CVTM_OK && moved > 0)
       status = cvtm_cvt_optimize(r->cvt, &options, r->sites, r->count, &found);
@@ -297,32 +297,32 @@ static cvtm_status place_all_in_mesh(cli_run_job *r, const cvtm_cvt_options *set
 }
 
 /* With --boundary sliding, a quarter of --time-limit is left for the sliding. */
-static cvtm_status optimize_energy(cli_run_job *r) {
+static cvtm_status optimize_energy(cvtm_run *r) {
   const cvtm_cvt_options settings = descent_options(r);
   cvtm_cvt_options locked = settings;
   if (r->options.domain.sliding) locked.max_seconds *= 0.75;
   cvtm_status status =
-      cli_checkpoint_attach(&r->checkpoint, &r->progress, cvtm_device_error(r->device));
+      run_checkpoint_attach(&r->checkpoint, &r->progress, cvtm_device_error(r->device));
   if (status != CVTM_OK) return status;
   if (r->checkpoint.path != NULL || r->checkpoint.resumed != NULL)
     locked.checkpoint = &r->checkpoint.solve;
   status = cvtm_cvt_solve(r->cvt, &locked, r->given, r->sites, r->count, &r->result);
-  if (status != CVTM_OK) cli_checkpoint_explain(&r->checkpoint, cvtm_device_error(r->device));
-  cli_checkpoint_close(&r->checkpoint);
+  if (status != CVTM_OK) run_checkpoint_explain(&r->checkpoint, cvtm_device_error(r->device));
+  run_checkpoint_close(&r->checkpoint);
   if (status == CVTM_OK && r->options.domain.sliding)
     status = cvtm_cvt_slide(r->cvt, &r->shape.contour, &settings, &r->shape.boundary, r->sites,
                             r->count, &r->result, &r->shape.slides);
   if (status == CVTM_OK && r->options.domain.kind != CLI_DOMAIN_NONE &&
-      !cli_domain_refines(&r->options))
+      !run_domain_refines(&r->options))
     status = place_all_in_mesh(r, &settings);
   return status;
 }
 
 /* hold: computes weights, but moves no site. */
-static cvtm_status optimize_equal_mass(cli_run_job *r, int hold) {
+static cvtm_status optimize_equal_mass(cvtm_run *r, int hold) {
   const cvtm_cvt_options settings = descent_options(r);
   const cvtm_cvt_moments moments = {r->mass, r->centroid, NULL};
-  cli_equal_mass *made = &r->equal;
+  run_equal_mass *made = &r->equal;
   made->tolerance = r->options.equal_mass.tolerance;
   made->weights = malloc((size_t)r->count * sizeof *made->weights);
   made->drawn = square_of(r->domain, r->density);
@@ -344,13 +344,13 @@ static cvtm_status optimize_equal_mass(cli_run_job *r, int hold) {
 }
 
 /* The energy of the run is that of the union of the classes, in units of its bound. */
-static cvtm_status optimize_colours(cli_run_job *r) {
+static cvtm_status optimize_colours(cvtm_run *r) {
   const double hexagon = 5 / (18 * sqrt(3.0)); /* the energy of a cell at the bound */
   cvtm_error *error = cvtm_device_error(r->device);
   r->bound = hexagon * (double)r->count;
   cli_progress_start(&r->progress, &r->options, r->count, 2 * r->bound);
   const cvtm_cvt_options settings = descent_options(r);
-  cvtm_status status = cli_colours_solve(&r->options, r->device, &settings, &r->colours, r->sites);
+  cvtm_status status = run_colours_solve(&r->options, r->device, &settings, &r->colours, r->sites);
   cli_progress_finish(&r->progress);
   if (status == CVTM_OK) status = cli_history_check(&r->progress.history, error);
   r->result = r->colours.solved.descent;
@@ -361,7 +361,7 @@ static cvtm_status optimize_colours(cli_run_job *r) {
   return status;
 }
 
-cvtm_status cli_run_optimize(cli_run_job *r) {
+cvtm_status run_optimize(cvtm_run *r) {
   cvtm_error *error = cvtm_device_error(r->device);
   if (r->colours.count > 0) return optimize_colours(r);
   r->mass = malloc((size_t)r->count * sizeof *r->mass);
@@ -396,7 +396,7 @@ cvtm_status cli_run_optimize(cli_run_job *r) {
 }
 
 /* Grows what belongs to the sites to r->count, for which a new plan is made. */
-static cvtm_status plan_again(cli_run_job *r) {
+static cvtm_status plan_again(cvtm_run *r) {
   cvtm_error *error = cvtm_device_error(r->device);
   double *mass = realloc(r->mass, (size_t)r->count * sizeof *mass);
   if (mass != NULL) r->mass = mass;
@@ -417,7 +417,7 @@ static cvtm_status plan_again(cli_run_job *r) {
  */
 static const double preview_seconds = 2, least_seconds = 10;
 
-cvtm_status cli_run_refine(cli_run_job *r) {
+cvtm_status run_refine(cvtm_run *r) {
   enum { RELAXATIONS = 3 };
   const cvtm_domain image = {r->domain.width, r->domain.height, r->options.periodic};
   cvtm_error *error = cvtm_device_error(r->device);
@@ -427,7 +427,7 @@ cvtm_status cli_run_refine(cli_run_job *r) {
         fmax(r->solve_start + r->options.time_limit,
              cvtm_clock() + (r->options.preview.on ? preview_seconds : least_seconds));
   const cvtm_status status =
-      cli_domain_refine(&r->options, image, &r->shape, &r->sites, &r->count, error);
+      run_domain_refine(&r->options, image, &r->shape, &r->sites, &r->count, error);
   if (status != CVTM_OK || !r->shape.refined) return status;
   cvtm_status next = plan_again(r);
   for (int round = 0; round < RELAXATIONS && next == CVTM_OK; ++round) {
@@ -435,16 +435,16 @@ cvtm_status cli_run_refine(cli_run_job *r) {
     double energy;
     next = evaluate_sites(r, CVTM_CVT_EXACT, CVTM_VORONOI_EXACT, &energy);
     if (next == CVTM_OK)
-      next = cli_domain_relax(&r->options, image, &r->shape, r->sites, r->count, r->centroid,
+      next = run_domain_relax(&r->options, image, &r->shape, r->sites, r->count, r->centroid,
                               &moved, error);
     if (moved == 0) break;
   }
   if (next == CVTM_OK)
-    next = cli_domain_raise_angles(&r->options, image, &r->shape, r->sites, r->count, error);
+    next = run_domain_raise_angles(&r->options, image, &r->shape, r->sites, r->count, error);
   return next;
 }
 
-cvtm_status cli_run_evaluate_result(cli_run_job *r) {
+cvtm_status run_evaluate_result(cvtm_run *r) {
   if (r->options.equal_mass.on) return CVTM_OK; /* the solver has computed all of it */
   const int64_t first = r->options.iterations == 0 ? r->given : r->fixed;
   /* With --domain sites on the boundary must stay. */

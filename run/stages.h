@@ -1,7 +1,7 @@
 /* One run in stages, so that a batch can read and write files while a device computes. Each stage
  * returns CLI_EXIT_OK, or the exit code after a message; then no further stage may follow. */
-#ifndef CVTMESH_CLI_RUN_H
-#define CVTMESH_CLI_RUN_H
+#ifndef CVTMESH_RUN_STAGES_H
+#define CVTMESH_RUN_STAGES_H
 
 #include "base/device.h"
 #include "base/domain.h"
@@ -9,7 +9,7 @@
 #include "cli/options.h"
 #include "cvt/cvt.h"
 
-typedef struct cli_run_job cli_run_job;
+typedef struct cvtm_run cvtm_run;
 
 /* Checks the options against each other, before any file is read or written. */
 int cli_run_check(const cli_options *options);
@@ -17,46 +17,46 @@ int cli_run_check(const cli_options *options);
 int cli_run_check_values(const cli_options *options);
 
 /* Copies the options; their strings must outlive the job. */
-int cli_run_create(const cli_options *options, cli_run_job **job);
+int cli_run_create(const cli_options *options, cvtm_run **job);
 /* Reads the image, computes its density and takes the sites of --fixed and --init. device: for
  * smoothing and segmentation; NULL: the CPU. */
-int cli_run_read(cli_run_job *job, cvtm_device *device);
+int run_read(cvtm_run *job, cvtm_device *device);
 /* Before cli_run_solve: the array that was read is also in the memory of the device of the run,
  * with `pixels` values, and stays there unchanged. array: its values on the host. Where they are
  * the density, bit for bit, the device uses that array and gets no copy. */
-void cli_run_lend(cli_run_job *job, const float *array, int64_t pixels, const float *on_device);
+void run_lend(cvtm_run *job, const float *array, int64_t pixels, const float *on_device);
 /* Minimises the energy and evaluates the result. Other runs may use the device afterwards, but it
  * must outlive the job, which reports its name. */
-int cli_run_solve(cli_run_job *job, cvtm_device *device);
+int cli_run_solve(cvtm_run *job, cvtm_device *device);
 /* --order: puts the sites into the order of a pen. A signal or --time-limit stops this early; the
  * files then differ from those of a run without. */
-int cli_run_order(cli_run_job *job);
+int run_order(cvtm_run *job);
 /* Is the mesh so large that a CUDA device makes it sooner? */
-int cli_run_mesh_is_large(const cli_run_job *job);
+int run_mesh_is_large(const cvtm_run *job);
 /* Computes mesh, cells and quality. device: for a large mesh; NULL: the CPU. */
-int cli_run_mesh(cli_run_job *job, cvtm_device *device);
+int run_mesh(cvtm_run *job, cvtm_device *device);
 /* Writes every file that the options name; uses no device. */
-int cli_run_write(cli_run_job *job);
+int cli_run_write(cvtm_run *job);
 /* Writes the files that other options name, once the mesh is made. asked: the options of the job,
- * of which those of the outputs may be others. An SVG of dots needs cli_run_keep_tone. */
-int cli_run_save(cli_run_job *job, const cli_options *asked);
-/* Before cli_run_read: the job keeps the ink of the picture, whatever its outputs are. */
-void cli_run_keep_tone(cli_run_job *job);
+ * of which those of the outputs may be others. An SVG of dots needs run_keep_tone. */
+int cli_run_save(cvtm_run *job, const cli_options *asked);
+/* Before run_read: the job keeps the ink of the picture, whatever its outputs are. */
+void run_keep_tone(cvtm_run *job);
 /* After the mesh: false if a solver did not converge, or a mesh misses its smallest angle. */
-int cli_run_converged(const cli_run_job *job);
-void cli_run_print_summary(const cli_run_job *job);
-void cli_run_destroy(cli_run_job *job);
+int run_converged(const cvtm_run *job);
+void cli_run_print_summary(const cvtm_run *job);
+void cvtm_run_destroy(cvtm_run *job);
 
 /* --preset and --preview: defaults of several options at once. Options that are given keep their
  * values. */
 
 /* Replaces defaults by those of the preset and of a preview. */
-void cli_preset_apply(cli_options *options);
+void run_preset_apply(cli_options *options);
 /* Says on stderr what a preview left out. */
 void cli_preview_print(const cli_options *options);
 /* Sets what has no option: of the paper's pipeline a history of m = 8, the approximate Cauchy point
  * (of L-BFGS-B in every descent) and no steps of Lloyd's method before. */
-void cli_preset_descent(const cli_options *options, cvtm_cvt_options *settings);
+void run_preset_descent(const cli_options *options, cvtm_cvt_options *settings);
 
 /* `run --watch DIR`: draws a picture of the optimisation every --every iterations, without a
  * display, and writes the page DIR/index.html with all of them. */

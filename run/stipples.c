@@ -17,16 +17,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-int cli_stipples_wanted(const cli_options *options) {
+int run_stipples_wanted(const cli_options *options) {
   for (int k = 0; k < options->output.count; ++k) {
-    char buffer[CLI_EXTENSION_MAX];
+    char buffer[RUN_EXTENSION_MAX];
     const char *path = options->output.item[k];
-    if (cli_page_shows_sizes(options, cli_output_extension(options, path, buffer))) return 1;
+    if (run_page_shows_sizes(options, run_output_extension(options, path, buffer))) return 1;
   }
   return 0;
 }
 
-int cli_stipples_are_light(const cli_options *options) {
+int run_stipples_are_light(const cli_options *options) {
   return options->invert || options->view.dark;
 }
 
@@ -52,18 +52,18 @@ static cvtm_status find_sizes(const cli_options *options, cvtm_domain domain, do
   double scale;
   (void)read_sizes(options, size, &unit);
   if (!(cli_unit_mm(unit) > 0)) return CVTM_OK;
-  const cvtm_status status = cli_page_scale(options, domain, &scale, error);
+  const cvtm_status status = run_page_scale(options, domain, &scale, error);
   for (int k = 0; k < 2 && status == CVTM_OK; ++k) size[k] *= cli_unit_mm(unit) / scale;
   return status;
 }
 
-int cli_stipples_check(const cli_options *o) {
+int run_stipples_check(const cli_options *o) {
   double size[2];
   int unit;
   if (!read_sizes(o, size, &unit))
     return cli_usage_error(o->command, "--dot-size: '%s' is neither a diameter above 0 nor MIN,MAX",
                            o->dot_size);
-  if (cli_unit_mm(unit) > 0 && o->page.size == NULL && !cli_world_may_have_unit(o))
+  if (cli_unit_mm(unit) > 0 && o->page.size == NULL && !run_world_may_have_unit(o))
     return cli_usage_error(o->command,
                            "--dot-size %s: --page is missing, as in --page A4, or --pixel-size",
                            o->dot_size);
@@ -73,7 +73,7 @@ int cli_stipples_check(const cli_options *o) {
   return CLI_EXIT_OK;
 }
 
-double cli_dot_ratio(const cli_options *options) {
+double run_dot_ratio(const cli_options *options) {
   double size[2];
   int unit;
   const double without = 0.5;
@@ -81,8 +81,8 @@ double cli_dot_ratio(const cli_options *options) {
                                                                        : without;
 }
 
-cvtm_status cli_stipples_count(const cli_options *options, cvtm_domain domain, const float *tone,
-                               cli_dot_count *dots, cvtm_error *error) {
+cvtm_status run_stipples_count(const cli_options *options, cvtm_domain domain, const float *tone,
+                               run_dot_count *dots, cvtm_error *error) {
   const int64_t pixels = (int64_t)domain.width * domain.height;
   const double dots_along = 128; /* the longer side, without --dot-size */
   double size[2], count = 0, ink = 0;
@@ -96,25 +96,25 @@ cvtm_status cli_stipples_count(const cli_options *options, cvtm_domain domain, c
     count += (double)tone[p] / (0.25 * CVTM_PI * diameter * diameter);
     ink += (double)tone[p];
   }
-  *dots = (cli_dot_count){.count = fmax(round(count), 1),
+  *dots = (run_dot_count){.count = fmax(round(count), 1),
                           .smallest = size[0],
                           .largest = size[1],
                           .ink = ink / (double)pixels,
                           .is_default = is_default};
   if (options->page.size == NULL) return CVTM_OK;
-  return cli_page_scale(options, domain, &dots->mm_per_pixel, error);
+  return run_page_scale(options, domain, &dots->mm_per_pixel, error);
 }
 
-void cli_dot_count_report(const cli_dot_count *dots, cJSON *report) {
+void run_dot_count_report(const run_dot_count *dots, cJSON *report) {
   if (!(dots->count > 0)) return;
   cJSON *part = cJSON_AddObjectToObject(report, "points_found");
-  cli_json_text(part, "from", dots->is_default ? "default" : "dot-size");
-  cli_json_real(part, "smallest_dot", dots->smallest);
-  cli_json_real(part, "largest_dot", dots->largest);
-  cli_json_real(part, "picture_ink", dots->ink);
+  run_json_text(part, "from", dots->is_default ? "default" : "dot-size");
+  run_json_real(part, "smallest_dot", dots->smallest);
+  run_json_real(part, "largest_dot", dots->largest);
+  run_json_real(part, "picture_ink", dots->ink);
 }
 
-void cli_dot_count_print(const cli_dot_count *dots, FILE *stream) {
+void cli_dot_count_print(const run_dot_count *dots, FILE *stream) {
   if (!(dots->count > 0)) return;
   const double unit = dots->mm_per_pixel > 0 ? dots->mm_per_pixel : 1;
   fprintf(stream, "  points     %.0f: as many dots of ", dots->count);
@@ -124,14 +124,14 @@ void cli_dot_count_print(const cli_dot_count *dots, FILE *stream) {
           dots->is_default ? " (1/128 of its side)" : "", 100 * dots->ink);
 }
 
-static double mean_spacing(const cli_stipples_source *s) {
+static double mean_spacing(const run_stipples_source *s) {
   return sqrt((double)s->domain.width * s->domain.height / (double)s->mesh->vertex_count);
 }
 
 /* --- data, which has no tone --- */
 
 /* Dots whose area is proportional to the mass of the cell. */
-static void set_radii_by_mass(const cli_stipples_source *s, double *radius) {
+static void set_radii_by_mass(const run_stipples_source *s, double *radius) {
   const int64_t count = s->mesh->vertex_count;
   double total = 0;
   for (int64_t i = 0; i < count; ++i) total += s->mass[i];
@@ -152,7 +152,7 @@ static const double *corners_of(const cvtm_cells *cells, int64_t i, int64_t *cou
 }
 
 /* Each dot covers as much of its cell as the cell needs. */
-static void set_radii_by_ink(const cli_stipples_source *s, const cvtm_cells *cells,
+static void set_radii_by_ink(const run_stipples_source *s, const cvtm_cells *cells,
                              const double *ink, double *radius) {
 #pragma omp parallel for schedule(dynamic, 256)
   for (int64_t i = 0; i < cells->count; ++i) {
@@ -163,7 +163,7 @@ static void set_radii_by_ink(const cli_stipples_source *s, const cvtm_cells *cel
 }
 
 /* The ink of dots of one radius, and its derivative; `part` is a buffer of 2 * cells->count. */
-static double ink_of_equal_dots(const cli_stipples_source *s, const cvtm_cells *cells,
+static double ink_of_equal_dots(const run_stipples_source *s, const cvtm_cells *cells,
                                 double radius, double *part, double *slope) {
   double sum = 0, arcs = 0;
 #pragma omp parallel for schedule(dynamic, 256)
@@ -182,7 +182,7 @@ static double ink_of_equal_dots(const cli_stipples_source *s, const cvtm_cells *
 }
 
 /* Dots of one size whose ink is that of the picture, by Newton's method between bounds. */
-static cvtm_status set_equal_radii(const cli_stipples_source *s, const cvtm_cells *cells,
+static cvtm_status set_equal_radii(const run_stipples_source *s, const cvtm_cells *cells,
                                    const double *ink, double *radius, cvtm_error *error) {
   enum { STEPS = 60 };
   const int64_t count = cells->count;
@@ -211,7 +211,7 @@ static cvtm_status set_equal_radii(const cli_stipples_source *s, const cvtm_cell
 /* The discs of a union meet along the borders of their power cells, so the union is the sum of the
  * parts of the discs in their own power cells. Each dot gets the radius at which this part is the
  * ink of its power cell, for the cells that belong to the radii so far. */
-static cvtm_status match_power_cells(const cli_options *o, const cli_stipples_source *s,
+static cvtm_status match_power_cells(const cli_options *o, const run_stipples_source *s,
                                      double *radius, cvtm_error *error) {
   const int64_t count = s->mesh->vertex_count;
   cvtm_cells cells = {0};
@@ -228,7 +228,7 @@ static cvtm_status match_power_cells(const cli_options *o, const cli_stipples_so
   return status;
 }
 
-static cvtm_status set_radii(const cli_options *o, const cli_stipples_source *s,
+static cvtm_status set_radii(const cli_options *o, const run_stipples_source *s,
                              const cvtm_cells *cells, double *radius, cvtm_error *error) {
   enum { MATCHES = 8 };
   double *ink = malloc((size_t)cells->count * sizeof *ink);
@@ -261,7 +261,7 @@ static double point_distance(cvtm_domain domain, const double *points, int64_t i
 
 /* The gap is there because the SVG rounds. The nearest site is always a neighbour across an edge of
  * the cell. */
-void cli_stipples_separate(cvtm_domain domain, const double *points, const cvtm_cells *cells,
+void run_stipples_separate(cvtm_domain domain, const double *points, const cvtm_cells *cells,
                            double *radius) {
   const double gap = 1e-3 * sqrt((double)domain.width * domain.height / (double)cells->count);
 #pragma omp parallel for schedule(dynamic, 256)
@@ -275,20 +275,20 @@ void cli_stipples_separate(cvtm_domain domain, const double *points, const cvtm_
   }
 }
 
-static cvtm_status bound_radii(const cli_options *o, const cli_stipples_source *s,
+static cvtm_status bound_radii(const cli_options *o, const run_stipples_source *s,
                                const cvtm_cells *cells, double *radius, cvtm_error *error) {
   double size[2];
   const cvtm_status status = find_sizes(o, s->domain, size, error);
   if (status != CVTM_OK) return status;
   for (int64_t i = 0; i < cells->count; ++i)
     radius[i] = fmin(fmax(radius[i], 0.5 * size[0]), 0.5 * size[1]);
-  if (!o->overlap) cli_stipples_separate(s->domain, s->mesh->points, cells, radius);
+  if (!o->overlap) run_stipples_separate(s->domain, s->mesh->points, cells, radius);
   return CVTM_OK;
 }
 
 /* The Voronoi cells of the dots in the whole domain: with --domain or --equal-mass those of the run
  * are others. */
-static cvtm_status make_cells(const cli_stipples_source *s, cvtm_cells *cells, cvtm_error *error) {
+static cvtm_status make_cells(const run_stipples_source *s, cvtm_cells *cells, cvtm_error *error) {
   cvtm_mesh mesh = {0};
   cvtm_status status = cvtm_delaunay(s->mesh->points, s->mesh->vertex_count, &mesh, error);
   if (status == CVTM_OK) status = cvtm_cells_create(&mesh, s->domain, cells, error);
@@ -350,12 +350,12 @@ static double mean_of(const float *value, int64_t count) {
 }
 
 /* drawn: the coverage of each pixel. */
-static cvtm_status compare_tones(const cli_options *o, const cli_stipples_source *s,
-                                 const float *drawn, cli_stipples *stipples, cvtm_error *error) {
+static cvtm_status compare_tones(const cli_options *o, const run_stipples_source *s,
+                                 const float *drawn, run_stipples *stipples, cvtm_error *error) {
   const double spacing = mean_spacing(s);
   const comparison c = make_comparison(s->domain, spacing);
   const size_t count = (size_t)c.columns * (size_t)c.rows;
-  const int light = !cli_stipples_are_light(o);
+  const int light = !run_stipples_are_light(o);
   const double area = (double)s->domain.width * s->domain.height;
   float *a = malloc(count * sizeof *a), *b = malloc(count * sizeof *b);
   cvtm_status status = a != NULL && b != NULL ? CVTM_OK : cvtm_no_memory(error, "dots");
@@ -372,8 +372,8 @@ static cvtm_status compare_tones(const cli_options *o, const cli_stipples_source
   return status;
 }
 
-static cvtm_status measure_tones(const cli_options *o, const cli_stipples_source *s,
-                                 cli_stipples *stipples, cvtm_error *error) {
+static cvtm_status measure_tones(const cli_options *o, const run_stipples_source *s,
+                                 run_stipples *stipples, cvtm_error *error) {
   const cvtm_disc_grid grid = cvtm_disc_grid_make(s->domain, 1);
   const int64_t pixels = (int64_t)s->domain.width * s->domain.height;
   float *drawn = malloc((size_t)pixels * sizeof *drawn);
@@ -391,7 +391,7 @@ static cvtm_status measure_tones(const cli_options *o, const cli_stipples_source
   return status;
 }
 
-static void find_extremes(cli_stipples *stipples, int64_t count) {
+static void find_extremes(run_stipples *stipples, int64_t count) {
   stipples->smallest = stipples->largest = 2 * stipples->radius[0];
   for (int64_t i = 1; i < count; ++i) {
     stipples->smallest = fmin(stipples->smallest, 2 * stipples->radius[i]);
@@ -401,7 +401,7 @@ static void find_extremes(cli_stipples *stipples, int64_t count) {
 
 /* --- the whole --- */
 
-static cvtm_status make(const cli_options *o, const cli_stipples_source *s, cli_stipples *stipples,
+static cvtm_status make(const cli_options *o, const run_stipples_source *s, run_stipples *stipples,
                         cvtm_error *error) {
   const int64_t count = s->mesh->vertex_count;
   cvtm_status status = CVTM_OK;
@@ -423,41 +423,41 @@ static cvtm_status make(const cli_options *o, const cli_stipples_source *s, cli_
   return s->tone != NULL && is_shown ? measure_tones(o, s, stipples, error) : CVTM_OK;
 }
 
-cvtm_status cli_stipples_make(const cli_options *options, const cli_stipples_source *source,
-                              cli_stipples *stipples, cvtm_error *error) {
-  cli_stipples_source s = *source;
+cvtm_status run_stipples_make(const cli_options *options, const run_stipples_source *source,
+                              run_stipples *stipples, cvtm_error *error) {
+  run_stipples_source s = *source;
   cvtm_cells own = {0};
   cvtm_status status = CVTM_OK;
-  *stipples = (cli_stipples){0};
+  *stipples = (run_stipples){0};
   if (s.cells == NULL) {
     status = make_cells(&s, &own, error);
     s.cells = &own;
   }
   if (status == CVTM_OK) status = make(options, &s, stipples, error);
   cvtm_cells_free(&own);
-  if (status != CVTM_OK) cli_stipples_free(stipples);
+  if (status != CVTM_OK) run_stipples_free(stipples);
   return status;
 }
 
-void cli_stipples_free(cli_stipples *stipples) {
+void run_stipples_free(run_stipples *stipples) {
   free(stipples->radius);
-  *stipples = (cli_stipples){0};
+  *stipples = (run_stipples){0};
 }
 
-void cli_stipples_report(const cli_stipples *stipples, cJSON *report) {
+void run_stipples_report(const run_stipples *stipples, cJSON *report) {
   if (!stipples->is_measured) return;
   cJSON *tone = cJSON_AddObjectToObject(report, "tone");
-  cli_json_real(tone, "contrast", stipples->likeness.contrast);
-  cli_json_real(tone, "correlation", stipples->likeness.correlation);
-  cli_json_real(tone, "ssim", stipples->likeness.ssim);
-  cli_json_real(tone, "ink", stipples->ink);
-  cli_json_real(tone, "picture_ink", stipples->picture_ink);
-  cli_json_real(tone, "blur", stipples->blur);
-  cli_json_real(tone, "smallest_dot", stipples->smallest);
-  cli_json_real(tone, "largest_dot", stipples->largest);
+  run_json_real(tone, "contrast", stipples->likeness.contrast);
+  run_json_real(tone, "correlation", stipples->likeness.correlation);
+  run_json_real(tone, "ssim", stipples->likeness.ssim);
+  run_json_real(tone, "ink", stipples->ink);
+  run_json_real(tone, "picture_ink", stipples->picture_ink);
+  run_json_real(tone, "blur", stipples->blur);
+  run_json_real(tone, "smallest_dot", stipples->smallest);
+  run_json_real(tone, "largest_dot", stipples->largest);
 }
 
-void cli_stipples_print(const cli_stipples *stipples, FILE *stream, const char *title) {
+void cli_stipples_print(const run_stipples *stipples, FILE *stream, const char *title) {
   if (!stipples->is_measured) return;
   const cvtm_likeness *likeness = &stipples->likeness;
   fputs(title, stream);

@@ -119,7 +119,7 @@ NB_MODULE(_core, module) {
                       failure.message.c_str());
     }
   });
-  cli_json_start();
+  run_json_start();
   module.attr("version") = CVTMESH_VERSION;
   module.attr("max_side") = static_cast<int>(CVTM_MAX_SIDE);
   module.def(

@@ -90,9 +90,9 @@ struct Condition {
       : arguments("density", "density", values, {}, {}), density(given) {}
 
   void run() {
-    const cvtm_condition_options options = cli_condition_settings(&arguments.options);
+    const cvtm_condition_options options = run_condition_settings(&arguments.options);
     cvtm_condition_result result;
-    arguments.stage([&] { return cli_condition_check(&arguments.options); });
+    arguments.stage([&] { return run_condition_check(&arguments.options); });
     on.open(arguments);
     on.require(cvtm_density_condition_on_device(on.device, static_cast<int>(density.shape(1)),
                                                 static_cast<int>(density.shape(0)), nullptr,

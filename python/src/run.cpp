@@ -23,7 +23,7 @@ class Run {
     if (lent) file_ = inputs.size() - 1;
   }
   ~Run() {
-    cli_run_destroy(job);
+    cvtm_run_destroy(job);
     cvtm_device_destroy(device);
   }
   Run(const Run &) = delete;
@@ -38,12 +38,12 @@ class Run {
     arguments.stage([&] { return cli_outputs_check(options); });
     arguments.stage([&] { return cli_open_device(&arguments.options, &device); });
     arguments.stage([&] { return cli_run_create(options, &job); });
-    cli_run_keep_tone(job);
-    arguments.stage([&] { return cli_run_read(job, device); });
+    run_keep_tone(job);
+    arguments.stage([&] { return run_read(job, device); });
     if (lent_) lend();
     arguments.stage([&] { return cli_run_solve(job, device); });
-    arguments.stage([&] { return cli_run_order(job); });
-    arguments.stage([&] { return cli_run_mesh(job, device); });
+    arguments.stage([&] { return run_order(job); });
+    arguments.stage([&] { return run_mesh(job, device); });
     arguments.stage([&] { return cli_run_write(job); });
   }
 
@@ -57,7 +57,7 @@ class Run {
 
   Arguments arguments;
   cvtm_device *device = nullptr;
-  cli_run_job *job = nullptr;
+  cvtm_run *job = nullptr;
 
   /* The array goes back to its owner; the solve must be over. Needs the GIL. */
   void give_back() { lent_.reset(); }
@@ -66,8 +66,8 @@ class Run {
   void lend() {
     const cvtm_memory_file &file = arguments.input(file_);
     if (cvtm_device_get_kind(device) == CVTM_DEVICE_CUDA && file.body_size == lent_->nbytes())
-      cli_run_lend(job, static_cast<const float *>(file.body), static_cast<int64_t>(lent_->size()),
-                   lent_->data());
+      run_lend(job, static_cast<const float *>(file.body), static_cast<int64_t>(lent_->size()),
+               lent_->data());
   }
 
   std::optional<Lent> lent_;
@@ -100,7 +100,7 @@ std::optional<Array<double>> weights(const Run &r) {
 
 nb::str report(const Run &r) {
   const NumericLocale locale;
-  char *text = cli_run_report_text(r.job);
+  char *text = run_report_text(r.job);
   if (text == nullptr) throw std::bad_alloc();
   nb::str result(text);
   cJSON_free(text);

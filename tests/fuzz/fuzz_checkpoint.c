@@ -45,9 +45,9 @@ static cvtm_status solve(const cvtm_cvt_checkpoint *checkpoint) {
 }
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size) {
-  cli_checkpoint_parts parts;
+  run_checkpoint_parts parts;
   cvtm_error error;
-  if (cli_checkpoint_find_parts("file", data, size, &parts, &error) == CVTM_OK &&
+  if (run_checkpoint_find_parts("file", data, size, &parts, &error) == CVTM_OK &&
       parts.state + parts.state_bytes != data + size)
     abort();
   int calls = 0;

@@ -17,11 +17,11 @@ static void plan(const char *path, int width, int height) {
   if (cli_options_parse(CLI_RUN, 5, argv, &options, &code) != CLI_PARSED) abort();
   float density[SIDE_MAX * SIDE_MAX];
   for (int k = 0; k < width * height; ++k) density[k] = 1;
-  cli_domain made = {0};
+  run_domain made = {0};
   cvtm_error error;
-  (void)cli_domain_read(&options, (cvtm_domain){.width = width, .height = height}, NULL, density,
+  (void)run_domain_read(&options, (cvtm_domain){.width = width, .height = height}, NULL, density,
                         &made, &error);
-  cli_domain_free(&made);
+  run_domain_free(&made);
   cli_options_free(&options);
 }
 

@@ -31,9 +31,9 @@ static void check(const cli_options *options) {
   if (options->command == CLI_RUN) {
     (void)cli_run_check(options);
   } else if (options->command == CLI_SEGMENT) {
-    (void)cli_segment_check(options);
+    (void)run_segment_check(options);
   } else if (options->command == CLI_DENSITY) {
-    (void)cli_condition_check(options);
+    (void)run_condition_check(options);
   }
 }
 

@@ -5,9 +5,9 @@
 #include <string.h>
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size) {
-  cli_pens pens;
+  run_pens pens;
   cvtm_error error = {CVTM_OK, ""};
-  const cvtm_status status = cli_pens_parse((const char *)data, size, "pens", &pens, &error);
+  const cvtm_status status = run_pens_parse((const char *)data, size, "pens", &pens, &error);
   if (status != CVTM_OK && error.message[0] == '\0') abort();
   if (status == CVTM_OK && (pens.inks.count < 1 || pens.inks.count > CVTM_INKS_MAX)) abort();
   for (int k = 0; status == CVTM_OK && k < pens.inks.count; ++k)
