@@ -7,7 +7,7 @@
 #include "cli/input.h"
 #include "cli/page.h"
 #include "cli/report.h"
-#include "density/eikonal.h"
+#include "density/condition.h"
 #include "density/size_field.h"
 #include "density/take.h"
 #include "meshes/mesh_file.h"

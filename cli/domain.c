@@ -7,7 +7,7 @@
 #include "cli/input.h"
 #include "cli/report.h"
 #include "density/density.h"
-#include "density/seeds.h"
+#include "density/segmentation.h"
 
 #include <errno.h>
 #include <math.h>
