@@ -2,7 +2,7 @@
 
 #include "base/host_memory.h"
 #include "density/metric_source.h"
-#include "density/seeds.h"
+#include "density/segmentation.h"
 
 #include <math.h>
 #include <stdlib.h>

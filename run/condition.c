@@ -7,7 +7,7 @@
 #include "run/input.h"
 #include "run/page.h"
 #include "run/json.h"
-#include "density/eikonal.h"
+#include "density/condition.h"
 #include "density/size_field.h"
 #include "density/take.h"
 #include "meshes/mesh_file.h"

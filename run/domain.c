@@ -7,7 +7,7 @@
 #include "run/input.h"
 #include "run/json.h"
 #include "density/density.h"
-#include "density/seeds.h"
+#include "density/segmentation.h"
 
 #include <errno.h>
 #include <math.h>

@@ -50,6 +50,7 @@ REASONS = {
     "cli/batch.c": "the jobs, their devices and the journal share one state",
     "cli/mesh.c": "two ways to a mesh, of an outline and of points, with one set of options",
     "density/pictures/image_tiff.c": "every layout of samples that TIFF has",
+    "density/segmentation.c": "seeds, the level set that they bound, and the steps from a picture to a segment",
     "draw/drawing_files.c": "a writer for each kind of drawing, over one walk along its strokes",
     "draw/tour.c": "a tour, from its first edges to its last exchange",
     "meshes/delaunay/delaunay.c": "the sort that divides the points, and the triangulation of them",

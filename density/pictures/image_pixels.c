@@ -1,4 +1,4 @@
-#include "density/pictures/image_pixels.h"
+#include "density/pictures/image_formats.h"
 
 #include "base/srgb.h"
 

@@ -1,5 +1,5 @@
 #include "base/numeric_locale.h"
-#include "density/pictures/image_pixels.h"
+#include "density/pictures/image_formats.h"
 
 #if CVTMESH_HAVE_TIFF
 

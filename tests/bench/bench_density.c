@@ -4,10 +4,8 @@
  * --threads N, --size M (of grading and bias; negative: neither), --image SIZE, --steps N,
  * --step-tolerance T (of segmentation). */
 #include "tests/bench/harness.h"
-#include "density/bias.h"
-#include "density/grade.h"
-#include "density/seeds.h"
-#include "density/segment.h"
+#include "density/condition.h"
+#include "density/segmentation.h"
 
 static double *host_plane(int m) {
   double *made = malloc((size_t)m * (size_t)m * sizeof *made);

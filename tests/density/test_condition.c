@@ -5,9 +5,8 @@
 #include <unistd.h>
 
 #include "density/condition.h"
-#include "density/eikonal.h"
 #include "density/region.h"
-#include "density/seeds.h"
+#include "density/segmentation.h"
 
 enum { WIDTH = 37, HEIGHT = 29, PIXELS = WIDTH * HEIGHT };
 

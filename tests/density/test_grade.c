@@ -1,8 +1,7 @@
 /* Grading and bias: the conditions of optimality, computed here from their definitions, with
  * masks; p = 1/2 against the linear system, p -> 0 against grading, p and 1 - p as mirror images,
  * and every method against every other. */
-#include "density/bias.h"
-#include "density/grade.h"
+#include "density/condition.h"
 #include "test_devices.h"
 
 enum { WIDTH = 41, HEIGHT = 30, PIXELS = WIDTH * HEIGHT };

@@ -1,5 +1,5 @@
 /* Rows of plain PNG files are those that libpng reads, and libpng judges whatever is damaged. */
-#include "density/pictures/image_pixels.h"
+#include "density/pictures/image_formats.h"
 #include "image_makers.h"
 
 #include <zlib.h>

@@ -1,6 +1,6 @@
 /* The level set against reference values that an independent solver computed for the same
  * discretisation, its bounds, and the images that it refuses. */
-#include "density/segment.h"
+#include "density/segmentation.h"
 #include "test_devices.h"
 
 enum { M = 128, PIXELS = M * M };

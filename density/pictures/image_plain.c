@@ -1,0 +1,577 @@
+/* Formats that need no library: BMP; Netpbm's PBM, PGM, PPM (plain and raw) and PFM. */
+#include "base/numeric_locale.h"
+#include "density/pictures/image_formats.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* --- BMP -------------------------------------------------------------------------------------- */
+
+/* BMP of Windows and OS/2: 1 to 32 bits, palettes, bit fields, run lengths, profiles of version 5.
+ */
+
+enum {
+  FILE_HEADER = 14,
+  CORE_HEADER = 12,
+  INFO_HEADER = 40,
+  FIELDS_HEADER = 52,
+  ALPHA_HEADER = 56,
+  PROFILE_HEADER = 124
+};
+enum { BI_RGB = 0, BI_RLE8 = 1, BI_RLE4 = 2, BI_BITFIELDS = 3, BI_ALPHABITFIELDS = 6 };
+
+typedef struct bmp_reader {
+  const cvtm_image_source *source;
+  size_t header, start; /* the size of the header; where the pixels begin */
+  unsigned width, height, bits, compression;
+  int is_top_down;
+  size_t palette, entry; /* where it begins; bytes of an entry: 3 or 4 */
+  unsigned colours;      /* entries */
+  uint32_t mask[4];      /* red, green, blue, alpha */
+  unsigned char *index;  /* of run lengths: width * height, top row last as in the file */
+  int is_cut;            /* runs pass the end of a row or of the picture */
+  uint16_t *row;
+  cvtm_pixels pixels;
+} bmp_reader;
+
+static unsigned get16(const unsigned char *p) { return p[0] | (unsigned)p[1] << 8; }
+
+static uint32_t get32(const unsigned char *p) { return get16(p) | (uint32_t)get16(p + 2) << 16; }
+
+static cvtm_status bmp_truncated(const bmp_reader *r, cvtm_error *error) {
+  return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: bmp_truncated", r->source->name);
+}
+
+static cvtm_status bad_bmp(const bmp_reader *r, const char *reason, cvtm_error *error) {
+  return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: bad BMP: %s", r->source->name, reason);
+}
+
+/* --- The header ------------------------------------------------------------------------------- */
+
+static void read_bmp_size(bmp_reader *r, const unsigned char *info) {
+  if (r->header == CORE_HEADER) {
+    r->width = get16(info + 4);
+    r->height = get16(info + 6);
+    r->bits = get16(info + 10);
+    return;
+  }
+  const uint32_t width = get32(info + 4), height = get32(info + 8);
+  r->is_top_down = height > INT32_MAX;
+  r->width = width;
+  r->height = r->is_top_down ? 0u - height : height;
+  r->bits = get16(info + 14);
+  r->compression = get32(info + 16);
+}
+
+static int has_fields(const bmp_reader *r) {
+  return r->compression == BI_BITFIELDS || r->compression == BI_ALPHABITFIELDS;
+}
+
+static cvtm_status check_kind(const bmp_reader *r, cvtm_error *error) {
+  const unsigned bits = r->bits;
+  const int is_direct = bits == 16 || bits == 24 || bits == 32;
+  const int is_indexed = bits == 1 || bits == 2 || bits == 4 || bits == 8;
+  const int fits = (r->compression == BI_RGB && (is_direct || is_indexed)) ||
+                   (r->compression == BI_RLE8 && bits == 8) ||
+                   (r->compression == BI_RLE4 && bits == 4) ||
+                   (has_fields(r) && (bits == 16 || bits == 32));
+  if (fits) return CVTM_OK;
+  return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: BMP of %u bits and compression %u is not read",
+                   r->source->name, bits, r->compression);
+}
+
+/* The masks of bit fields lie in the header, or between a short one and the palette. */
+static cvtm_status read_masks(bmp_reader *r, cvtm_error *error) {
+  const uint32_t five = 31, eight = 255;
+  const unsigned char *fields = r->source->bytes + FILE_HEADER + INFO_HEADER;
+  if (!has_fields(r)) {
+    const int is_narrow = r->bits == 16;
+    r->mask[0] = is_narrow ? five << 10 : eight << 16;
+    r->mask[1] = is_narrow ? five << 5 : eight << 8;
+    r->mask[2] = is_narrow ? five : eight;
+    return CVTM_OK;
+  }
+  const size_t count = r->compression == BI_ALPHABITFIELDS || r->header >= ALPHA_HEADER ? 4 : 3;
+  if (FILE_HEADER + INFO_HEADER + 4 * count > r->source->size) return bmp_truncated(r, error);
+  for (size_t c = 0; c < count; ++c) r->mask[c] = get32(fields + 4 * c);
+  for (size_t c = 0; c < 3; ++c)
+    if (r->mask[c] == 0) return bad_bmp(r, "a colour without bits", error);
+  if (r->header == INFO_HEADER) r->palette += 4 * count;
+  return CVTM_OK;
+}
+
+/* Many writers leave the bits of alpha empty: where all are 0, the picture is opaque. */
+static void drop_empty_alpha(bmp_reader *r, size_t stride) {
+  for (size_t y = 0; r->mask[3] != 0 && y < r->height; ++y) {
+    const unsigned char *line = r->source->bytes + r->start + y * stride;
+    for (size_t x = 0; x < r->width; ++x)
+      if (((r->bits == 16 ? get16(line + 2 * x) : get32(line + 4 * x)) & r->mask[3]) != 0) return;
+  }
+  r->mask[3] = 0;
+}
+
+static cvtm_status read_palette(bmp_reader *r, const unsigned char *info, cvtm_error *error) {
+  if (r->bits <= 8) {
+    r->entry = r->header == CORE_HEADER ? 3 : 4;
+    r->colours = r->header == CORE_HEADER ? 0 : get32(info + 32);
+    if (r->colours == 0 || r->colours > 1u << r->bits) r->colours = 1u << r->bits;
+    /* The short header has no number of colours: the palette ends where the pixels begin. */
+    const size_t room = r->start > r->palette ? (r->start - r->palette) / r->entry : 0;
+    if (r->header == CORE_HEADER && room > 0 && room < r->colours) r->colours = (unsigned)room;
+  }
+  const size_t end = r->palette + r->entry * r->colours;
+  if (end > r->source->size) return bmp_truncated(r, error);
+  if (r->start >= end) return CVTM_OK;
+  return bad_bmp(r, "the pixels begin within the header or the palette", error);
+}
+
+static cvtm_status read_bmp_header(bmp_reader *r, cvtm_error *error) {
+  const cvtm_image_source *source = r->source;
+  const unsigned char *info = source->bytes + FILE_HEADER;
+  if (source->size < FILE_HEADER + CORE_HEADER) return bmp_truncated(r, error);
+  r->header = get32(info);
+  r->start = get32(source->bytes + 10);
+  if (r->header != CORE_HEADER && (r->header < INFO_HEADER || r->header > PROFILE_HEADER))
+    return bad_bmp(r, "a header of unknown size", error);
+  if (source->size - FILE_HEADER < r->header || r->start > source->size)
+    return bmp_truncated(r, error);
+  read_bmp_size(r, info);
+  r->palette = FILE_HEADER + r->header;
+  cvtm_status status = cvtm_image_check_size(source, r->width, r->height, error);
+  if (status == CVTM_OK) status = check_kind(r, error);
+  if (status == CVTM_OK) status = read_masks(r, error);
+  if (status == CVTM_OK) status = read_palette(r, info, error);
+  return status;
+}
+
+/* The profile that a header of version 5 embeds. */
+static cvtm_colour_source find_profile(const bmp_reader *r) {
+  const unsigned char *info = r->source->bytes + FILE_HEADER;
+  const uint32_t embedded = 0x4D424544; /* MBED */
+  if (r->header < PROFILE_HEADER || get32(info + 56) != embedded) return (cvtm_colour_source){0};
+  const size_t start = FILE_HEADER + (size_t)get32(info + 112), size = get32(info + 116);
+  if (start > r->source->size || size > r->source->size - start) return (cvtm_colour_source){0};
+  return (cvtm_colour_source){.profile = r->source->bytes + start, .profile_size = size};
+}
+
+/* --- Run lengths ------------------------------------------------------------------------------ */
+
+/* Copies the pixels that stand for themselves; returns the bytes used, 0: the file ends. */
+static size_t copy_absolute(const bmp_reader *r, const unsigned char *bytes, size_t left,
+                            unsigned count, unsigned char *target, size_t room) {
+  const size_t used = r->bits == 8 ? count : (count + 1) / 2, padded = used + used % 2;
+  if (used > left) return 0;
+  for (size_t i = 0; i < count && i < room; ++i)
+    target[i] =
+        (unsigned char)(r->bits == 8 ? bytes[i] : bytes[i / 2] >> (i % 2 == 0 ? 4 : 0) & 15);
+  return padded < left ? padded : left;
+}
+
+static void fill_run(const bmp_reader *r, unsigned value, unsigned count, unsigned char *target,
+                     size_t room) {
+  for (size_t i = 0; i < count && i < room; ++i)
+    target[i] = (unsigned char)(r->bits == 8 ? value : (i % 2 == 0 ? value >> 4 : value & 15));
+}
+
+/* Pixels that are skipped have the colour 0. The end of the picture must be marked or reached. */
+static cvtm_status unpack_runs(bmp_reader *r, cvtm_error *error) {
+  const unsigned char *p = r->source->bytes + r->start, *end = r->source->bytes + r->source->size;
+  size_t x = 0, y = 0;
+  while (end - p >= 2) {
+    const unsigned count = p[0], value = p[1];
+    const size_t room = y < r->height && x < r->width ? r->width - x : 0;
+    unsigned char *target = r->index + (room > 0 ? y * r->width + x : 0);
+    p += 2;
+    const size_t drawn = count > 0 ? count : value > 2 ? value : 0;
+    r->is_cut |= drawn > room;
+    if (count > 0) {
+      fill_run(r, value, count, target, room);
+      x += count;
+    } else if (value == 0) {
+      x = 0;
+      ++y;
+    } else if (value == 1) {
+      return CVTM_OK;
+    } else if (value == 2) {
+      if (end - p < 2) break;
+      x += p[0];
+      y += p[1];
+      p += 2;
+    } else {
+      const size_t used = copy_absolute(r, p, (size_t)(end - p), value, target, room);
+      if (used == 0) break;
+      p += used;
+      x += value;
+    }
+  }
+  const int is_whole = y >= r->height || (y + 1 == r->height && x >= r->width);
+  return is_whole && end - p < 2 ? CVTM_OK : bmp_truncated(r, error);
+}
+
+/* --- Pixels ----------------------------------------------------------------------------------- */
+
+/* The bits of a mask in a value, from 0 to 65535. */
+static uint16_t field_of(uint32_t value, uint32_t mask) {
+  if (mask == 0) return 65535;
+  unsigned shift = 0;
+  while (!(mask >> shift & 1)) ++shift;
+  const uint64_t most = mask >> shift;
+  return (uint16_t)((((value & mask) >> shift) * 65535ull + most / 2) / most);
+}
+
+static void put_direct(const bmp_reader *r, const unsigned char *line) {
+  const size_t channels = r->mask[3] != 0 ? 4 : 3, bytes = r->bits / 8;
+  for (size_t x = 0; x < r->width; ++x) {
+    const unsigned char *p = line + x * bytes;
+    const uint32_t value =
+        bytes == 2 ? get16(p)
+                   : get16(p) | (uint32_t)p[2] << 16 | (bytes == 4 ? (uint32_t)p[3] << 24 : 0);
+    for (size_t c = 0; c < channels; ++c) r->row[x * channels + c] = field_of(value, r->mask[c]);
+  }
+}
+
+/* Colours beyond the palette are black. */
+static void put_indexed(const bmp_reader *r, const unsigned char *line, unsigned bits) {
+  const unsigned char *palette = r->source->bytes + r->palette;
+  for (size_t x = 0; x < r->width; ++x) {
+    const size_t bit = x * bits;
+    const unsigned index = (unsigned)line[bit / 8] >> (8 - bits - bit % 8) & ((1u << bits) - 1);
+    for (size_t c = 0; c < 3; ++c)
+      r->row[3 * x + c] =
+          (uint16_t)(index < r->colours ? palette[index * r->entry + 2 - c] * 257u : 0);
+  }
+}
+
+static cvtm_status begin_bmp_pixels(bmp_reader *r, cvtm_image *image, cvtm_error *error) {
+  const cvtm_pixel_layout layout = {
+      .colours = 3,
+      .alpha = r->mask[3] != 0 ? CVTM_ALPHA_STRAIGHT : CVTM_ALPHA_NONE,
+      .kind = CVTM_SAMPLES_16,
+      .max = 65535};
+  const cvtm_colour_source colour = find_profile(r);
+  cvtm_status status = cvtm_pixels_begin(r->source, layout, &colour, (int)r->width, (int)r->height,
+                                         image, &r->pixels, error);
+  if (status != CVTM_OK) return status;
+  const int has_runs = r->compression == BI_RLE8 || r->compression == BI_RLE4;
+  r->row = malloc(4 * (size_t)r->width * sizeof *r->row);
+  if (has_runs) r->index = calloc(r->width, r->height);
+  if (r->row == NULL || (has_runs && r->index == NULL))
+    return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", r->source->name);
+  return has_runs ? unpack_runs(r, error) : CVTM_OK;
+}
+
+static void read_bmp_rows(bmp_reader *r, size_t stride) {
+  for (unsigned k = 0; k < r->height; ++k) {
+    const unsigned y = r->is_top_down ? k : r->height - 1 - k;
+    const unsigned char *line = r->source->bytes + r->start + k * stride;
+    if (r->index != NULL) {
+      put_indexed(r, r->index + (size_t)k * r->width, 8);
+    } else if (r->bits <= 8) {
+      put_indexed(r, line, r->bits);
+    } else {
+      put_direct(r, line);
+    }
+    cvtm_pixels_store(&r->pixels, 0, (int)y, (int)r->width, r->row);
+  }
+}
+
+static cvtm_status read_bmp(bmp_reader *r, cvtm_image *image, cvtm_error *error) {
+  cvtm_status status = read_bmp_header(r, error);
+  if (status != CVTM_OK) return status;
+  const size_t stride = ((size_t)r->width * r->bits + 31) / 32 * 4;
+  const uint64_t pixels = (uint64_t)r->width * r->height;
+  const int has_runs = r->compression == BI_RLE8 || r->compression == BI_RLE4;
+  /* Two bytes end a row of any length. */
+  if (has_runs) status = cvtm_image_check_ratio(r->source, pixels, CVTM_MAX_SIDE / 2, error);
+  if (!has_runs && (r->source->size - r->start) / stride < r->height)
+    status = bmp_truncated(r, error);
+  if (status == CVTM_OK) drop_empty_alpha(r, stride);
+  if (status == CVTM_OK) status = begin_bmp_pixels(r, image, error);
+  if (status != CVTM_OK) return status;
+  read_bmp_rows(r, stride);
+  if (r->is_cut) cvtm_image_note(image, "runs beyond the end of a row are cut");
+  const unsigned char *info = r->source->bytes + FILE_HEADER;
+  const double metre = 1000;
+  if (r->header >= INFO_HEADER)
+    cvtm_place_set_resolution(&image->place, get32(info + 24), get32(info + 28), metre);
+  return CVTM_OK;
+}
+
+cvtm_status cvtm_image_decode_bmp(const cvtm_image_source *source, cvtm_image *image,
+                                  cvtm_error *error) {
+  bmp_reader r = {.source = source};
+  cvtm_status status = read_bmp(&r, image, error);
+  free(r.row);
+  free(r.index);
+  cvtm_pixels_end(&r.pixels);
+  return status;
+}
+
+/* --- Netpbm ----------------------------------------------------------------------------------- */
+
+typedef struct pnm_reader {
+  const cvtm_image_source *source;
+  size_t position;
+  int width, height;
+  unsigned max;
+  int channels;
+} pnm_reader;
+
+static cvtm_status pnm_truncated(const pnm_reader *reader, cvtm_error *error) {
+  return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: pnm_truncated", reader->source->name);
+}
+
+static size_t bytes_left(const pnm_reader *reader) {
+  return reader->source->size - reader->position;
+}
+
+/* White space and comments from # to the end of the line. */
+static void skip_space(pnm_reader *reader) {
+  const unsigned char *bytes = reader->source->bytes;
+  while (bytes_left(reader) > 0) {
+    if (bytes[reader->position] == '#') {
+      while (bytes_left(reader) > 0 && bytes[reader->position] != '\n' &&
+             bytes[reader->position] != '\r') {
+        ++reader->position;
+      }
+    } else if (isspace(bytes[reader->position])) {
+      ++reader->position;
+    } else {
+      return;
+    }
+  }
+}
+
+/* A decimal number; those of 10^9 and more become 10^9. */
+static cvtm_status read_number(pnm_reader *reader, unsigned *number, cvtm_error *error) {
+  enum { LARGE = 1000000000 };
+  skip_space(reader);
+  if (bytes_left(reader) == 0) return pnm_truncated(reader, error);
+  unsigned value = 0;
+  size_t start = reader->position;
+  while (bytes_left(reader) > 0 && isdigit(reader->source->bytes[reader->position])) {
+    unsigned digit = (unsigned)(reader->source->bytes[reader->position++] - '0');
+    value = value >= LARGE / 10 ? LARGE : value * 10 + digit;
+  }
+  if (reader->position == start) {
+    return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: byte 0x%02x at offset %zu is not a number",
+                     reader->source->name, reader->source->bytes[start], start);
+  }
+  *number = value;
+  return CVTM_OK;
+}
+
+/* The one white space between header and raw pixels. */
+static cvtm_status end_header(pnm_reader *reader, cvtm_error *error) {
+  if (bytes_left(reader) == 0) return pnm_truncated(reader, error);
+  if (!isspace(reader->source->bytes[reader->position])) {
+    return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: no white space after the header",
+                     reader->source->name);
+  }
+  ++reader->position;
+  return CVTM_OK;
+}
+
+static cvtm_status read_pnm_size(pnm_reader *reader, cvtm_error *error) {
+  unsigned width = 0, height = 0;
+  cvtm_status status = read_number(reader, &width, error);
+  if (status == CVTM_OK) status = read_number(reader, &height, error);
+  if (status == CVTM_OK) status = cvtm_image_check_size(reader->source, width, height, error);
+  if (status != CVTM_OK) return status;
+  reader->width = (int)width;
+  reader->height = (int)height;
+  return CVTM_OK;
+}
+
+/* --- Integer samples -------------------------------------------------------------------------- */
+
+static cvtm_status read_max(pnm_reader *reader, cvtm_error *error) {
+  cvtm_status status = read_number(reader, &reader->max, error);
+  if (status != CVTM_OK) return status;
+  if (reader->max < 1 || reader->max > 65535) {
+    return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: the maximum value %u is not in 1 .. 65535",
+                     reader->source->name, reader->max);
+  }
+  return CVTM_OK;
+}
+
+static cvtm_status check_sample(const pnm_reader *reader, unsigned sample, int x, int y,
+                                cvtm_error *error) {
+  if (sample <= reader->max) return CVTM_OK;
+  return cvtm_fail(error, CVTM_ERROR_INPUT,
+                   "%s: the value %u at pixel (%d, %d) is above the maximum %u",
+                   reader->source->name, sample, x, y, reader->max);
+}
+
+/* Plain bitmaps need no space between their digits; 1 is black. */
+static cvtm_status read_plain_bit(pnm_reader *reader, unsigned *sample, cvtm_error *error) {
+  skip_space(reader);
+  if (bytes_left(reader) == 0) return pnm_truncated(reader, error);
+  unsigned char digit = reader->source->bytes[reader->position];
+  if (digit != '0' && digit != '1') {
+    return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: byte 0x%02x at offset %zu is neither 0 nor 1",
+                     reader->source->name, digit, reader->position);
+  }
+  ++reader->position;
+  *sample = digit == '0';
+  return CVTM_OK;
+}
+
+static unsigned read_raw_sample(pnm_reader *reader) {
+  const unsigned char *p = reader->source->bytes + reader->position;
+  if (reader->max < 256) {
+    ++reader->position;
+    return p[0];
+  }
+  reader->position += 2;
+  return (unsigned)p[0] << 8 | p[1];
+}
+
+static cvtm_status read_pixel(pnm_reader *reader, char kind, int x, int y, unsigned *pixel,
+                              cvtm_error *error) {
+  cvtm_status status = CVTM_OK;
+  for (int c = 0; status == CVTM_OK && c < reader->channels; ++c) {
+    if (kind == '1') {
+      status = read_plain_bit(reader, &pixel[c], error);
+    } else if (kind == '2' || kind == '3') {
+      status = read_number(reader, &pixel[c], error);
+    } else {
+      pixel[c] = read_raw_sample(reader);
+    }
+    if (status == CVTM_OK) status = check_sample(reader, pixel[c], x, y, error);
+  }
+  return status;
+}
+
+/* The least number of bytes that the pixels take. */
+static uint64_t smallest_body(const pnm_reader *reader, char kind) {
+  uint64_t width = (uint64_t)reader->width, height = (uint64_t)reader->height;
+  uint64_t samples = width * height * (uint64_t)reader->channels;
+  if (kind == '1') return samples;
+  if (kind == '2' || kind == '3') return 2 * samples - 1;
+  if (kind == '4') return (width + 7) / 8 * height;
+  return reader->max < 256 ? samples : 2 * samples;
+}
+
+static void unpack_bits(pnm_reader *reader, int y, uint16_t *row) {
+  const size_t row_bytes = ((size_t)reader->width + 7) / 8;
+  const unsigned char *bits = reader->source->bytes + reader->position + (size_t)y * row_bytes;
+  for (int x = 0; x < reader->width; ++x) row[x] = !(bits[x / 8] >> (7 - x % 8) & 1);
+}
+
+static cvtm_status read_row(pnm_reader *reader, char kind, int y, uint16_t *row,
+                            cvtm_error *error) {
+  cvtm_status status = CVTM_OK;
+  for (int x = 0; status == CVTM_OK && x < reader->width; ++x) {
+    unsigned pixel[3] = {0, 0, 0};
+    status = read_pixel(reader, kind, x, y, pixel, error);
+    for (int c = 0; c < reader->channels; ++c)
+      row[(size_t)x * (size_t)reader->channels + (size_t)c] = (uint16_t)pixel[c];
+  }
+  return status;
+}
+
+static cvtm_status read_samples(pnm_reader *reader, char kind, cvtm_image *image,
+                                cvtm_error *error) {
+  const cvtm_pixel_layout layout = {
+      .colours = reader->channels, .kind = CVTM_SAMPLES_16, .max = reader->max};
+  cvtm_pixels pixels;
+  cvtm_status status = cvtm_pixels_begin(reader->source, layout, NULL, reader->width,
+                                         reader->height, image, &pixels, error);
+  uint16_t *row = NULL;
+  if (status == CVTM_OK)
+    row = malloc((size_t)reader->width * (size_t)reader->channels * sizeof *row);
+  if (status == CVTM_OK && row == NULL)
+    status = cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", reader->source->name);
+  for (int y = 0; status == CVTM_OK && y < reader->height; ++y) {
+    if (kind == '4') unpack_bits(reader, y, row);
+    if (kind != '4') status = read_row(reader, kind, y, row, error);
+    if (status == CVTM_OK) cvtm_pixels_store(&pixels, 0, y, reader->width, row);
+  }
+  free(row);
+  cvtm_pixels_end(&pixels);
+  return status;
+}
+
+static cvtm_status decode_integers(pnm_reader *reader, char kind, cvtm_image *image,
+                                   cvtm_error *error) {
+  reader->channels = kind == '3' || kind == '6' ? 3 : 1;
+  reader->max = 1;
+  cvtm_status status = read_pnm_size(reader, error);
+  if (status == CVTM_OK && kind != '1' && kind != '4') status = read_max(reader, error);
+  if (status == CVTM_OK && kind >= '4') status = end_header(reader, error);
+  if (status == CVTM_OK && bytes_left(reader) < smallest_body(reader, kind)) {
+    status = pnm_truncated(reader, error);
+  }
+  return status == CVTM_OK ? read_samples(reader, kind, image, error) : status;
+}
+
+/* --- PFM -------------------------------------------------------------------------------------- */
+
+/* The scale factor: its sign gives the byte order, its magnitude is ignored. */
+static cvtm_status read_scale(pnm_reader *reader, int *little, cvtm_error *error) {
+  skip_space(reader);
+  char text[64];
+  size_t length = 0;
+  while (length < bytes_left(reader) && length + 1 < sizeof text &&
+         !isspace(reader->source->bytes[reader->position + length])) {
+    text[length] = (char)reader->source->bytes[reader->position + length];
+    ++length;
+  }
+  text[length] = 0;
+  char *end = text;
+  double scale = cvtm_strtod(text, &end);
+  if (bytes_left(reader) == length) return pnm_truncated(reader, error);
+  if (length == 0 || *end != 0 || !isfinite(scale) || scale == 0) {
+    return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: bad scale factor in the header",
+                     reader->source->name);
+  }
+  reader->position += length;
+  *little = scale < 0;
+  return CVTM_OK;
+}
+
+static double read_float(const unsigned char *p, int little) {
+  uint32_t bits = little ? (uint32_t)p[3] << 24 | (uint32_t)p[2] << 16 | (uint32_t)p[1] << 8 | p[0]
+                         : (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
+  float value;
+  memcpy(&value, &bits, sizeof value);
+  return (double)value;
+}
+
+static cvtm_status decode_floats(pnm_reader *reader, int channels, cvtm_image *image,
+                                 cvtm_error *error) {
+  int little = 0;
+  cvtm_status status = read_pnm_size(reader, error);
+  if (status == CVTM_OK) status = read_scale(reader, &little, error);
+  if (status == CVTM_OK) status = end_header(reader, error);
+  if (status != CVTM_OK) return status;
+  size_t row_bytes = (size_t)reader->width * (size_t)channels * 4;
+  if (bytes_left(reader) < row_bytes * (size_t)reader->height) return pnm_truncated(reader, error);
+  status = cvtm_image_allocate(reader->source, reader->width, reader->height, 0, image, error);
+  image->is_data = 1;
+  const unsigned char *p = reader->source->bytes + reader->position;
+  for (int y = reader->height - 1; status == CVTM_OK && y >= 0; --y) {
+    for (int x = 0; status == CVTM_OK && x < reader->width; ++x, p += 4 * channels) {
+      double value = read_float(p, little);
+      if (channels == 3) {
+        value = 0.2126 * value + 0.7152 * read_float(p + 4, little) +
+                0.0722 * read_float(p + 8, little);
+      }
+      status = cvtm_image_store_data(reader->source, image, x, y, value, error);
+    }
+  }
+  return status;
+}
+
+cvtm_status cvtm_image_decode_pnm(const cvtm_image_source *source, cvtm_image *image,
+                                  cvtm_error *error) {
+  pnm_reader reader = {.source = source, .position = 2};
+  char kind = (char)source->bytes[1];
+  cvtm_status status = kind == 'f' || kind == 'F'
+                           ? decode_floats(&reader, kind == 'F' ? 3 : 1, image, error)
+                           : decode_integers(&reader, kind, image, error);
+  return status;
+}
