@@ -414,7 +414,7 @@ static cvtm_status fill_checkpoint(const cvtm_descent *d, const saved_head *head
                                    unsigned char *memory) {
   const cvtm_cvt *cvt = d->task->cvt;
   const cvtm_checkpoint *c = cvt->checkpoint;
-  const cvtm_own_sites own = cvtm_division_own(d->task);
+  const cvtm_own_sites own = cvt->evaluator->own(d->task);
   writer w = {cvt->device, memory};
   double *arrays[OWN_ARRAYS];
   const int listed = list_own(&own, (int)head->in_lbfgsb, arrays);
@@ -503,7 +503,7 @@ cvtm_status cvtm_checkpoint_restore(cvtm_descent *d, int *in_lbfgsb) {
   const cvtm_cvt *cvt = d->task->cvt;
   cvtm_checkpoint *c = cvt->checkpoint;
   const saved_head *head = &c->head;
-  const cvtm_own_sites own = cvtm_division_own(d->task);
+  const cvtm_own_sites own = cvt->evaluator->own(d->task);
   const size_t pair = 2 * sizeof(double), count = (size_t)d->task->count;
   double *arrays[OWN_ARRAYS];
   cvtm_status status = CVTM_OK;

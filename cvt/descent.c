@@ -5,10 +5,8 @@
 #include "base/options.h"
 #include "base/ranks.h"
 #include "cvt/checkpoint.h"
-#include "cvt/division.h"
 #include "cvt/pyramid.h"
 #include "cvt/site_updates.h"
-#include "lbfgsb/lbfgsb_ranks.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -78,7 +76,7 @@ static int watch_lbfgsb(void *context, const cvtm_lbfgsb_progress *progress) {
 /* The bounds are those of the domain; a torus where all sites move has none. */
 static cvtm_status set_bounds(const cvtm_cvt_task *task) {
   cvtm_cvt *cvt = task->cvt;
-  const cvtm_own_sites own = cvtm_division_own(task);
+  const cvtm_own_sites own = cvt->evaluator->own(task);
   void *memory = NULL;
   if (cvt->domain.periodic && task->fixed == 0)
     return cvtm_lbfgsb_set_bounds(cvt->solver, NULL, NULL);
@@ -90,39 +88,35 @@ static cvtm_status set_bounds(const cvtm_cvt_task *task) {
   return status == CVTM_OK ? cvtm_lbfgsb_set_bounds(cvt->solver, lower, upper) : status;
 }
 
-/* The solver has memory for any number of sites of the plan, or for the own ones of a rank. */
 static cvtm_status create_solver(const cvtm_cvt_task *task, const cvtm_lbfgsb_options *options) {
   cvtm_cvt *cvt = task->cvt;
-  const cvtm_own_sites own = cvtm_division_own(task);
-  const cvtm_lbfgsb_share share = {2 * own.first, 2 * own.count, 2 * task->count};
   cvtm_lbfgsb_destroy(cvt->solver);
   cvt->solver = NULL;
   cvt->solver_count = 0;
   cvt->solver_history = options->history;
-  return cvt->division ? cvtm_lbfgsb_create_divided(cvt->device, &share, options, &cvt->solver)
-                       : cvtm_lbfgsb_create(cvt->device, 2 * cvt->capacity, options, &cvt->solver);
+  return cvt->evaluator->create_solver(task, options, &cvt->solver);
 }
 
 cvtm_status cvtm_cvt_set_scale(const cvtm_cvt_task *task, int keeps_masses) {
   cvtm_cvt *cvt = task->cvt;
-  const cvtm_own_sites own = cvtm_division_own(task);
+  const cvtm_own_sites own = cvt->evaluator->own(task);
   const double n = (double)task->count, root = keeps_masses ? 0 : cvt->root / n;
-  return cvt->updates->scale(cvt->device, cvtm_division_moments(cvt), own.count, cvt->mass / n,
+  return cvt->updates->scale(cvt->device, cvt->evaluator->moments(cvt), own.count, cvt->mass / n,
                              root, own.scale);
 }
 
 /* Keeps the solver of the last descent, and its bounds too if the number of sites is the same and
- * none is fixed; a rank's solver is of one number of sites. The variables are scaled by the masses
+ * none is fixed. The variables are scaled by the masses
  * that the cells will have; a checkpoint has the scale. */
 static cvtm_status prepare_solver(const cvtm_descent *d, const cvtm_lbfgsb_options *options) {
   const cvtm_cvt_task *task = d->task;
   cvtm_cvt *cvt = task->cvt;
   const int keeps = cvt->solver && cvt->solver_history == options->history &&
-                    (!cvt->division || cvt->solver_count == task->count);
+                    (cvt->evaluator->solver_resizes || cvt->solver_count == task->count);
   cvtm_status status =
       keeps ? cvtm_lbfgsb_set_options(cvt->solver, options) : create_solver(task, options);
   const int fits = cvt->solver_count == task->count;
-  if (status == CVTM_OK && !fits && !cvt->division)
+  if (status == CVTM_OK && !fits && cvt->evaluator->solver_resizes)
     status = cvtm_lbfgsb_set_size(cvt->solver, 2 * task->count);
   if (status == CVTM_OK && (!fits || task->fixed > 0 || cvt->solver_fixed > 0))
     status = set_bounds(task);
@@ -130,7 +124,7 @@ static cvtm_status prepare_solver(const cvtm_descent *d, const cvtm_lbfgsb_optio
   cvt->solver_count = status == CVTM_OK ? task->count : 0;
   if (status == CVTM_OK && !d->continued)
     status = cvtm_cvt_set_scale(task, d->objective->keeps_masses);
-  return status == CVTM_OK ? cvtm_lbfgsb_set_scaling(cvt->solver, cvtm_division_own(task).scale)
+  return status == CVTM_OK ? cvtm_lbfgsb_set_scaling(cvt->solver, cvt->evaluator->own(task).scale)
                            : status;
 }
 
@@ -158,7 +152,7 @@ static cvtm_status run_in_legs(cvtm_descent *d, cvtm_lbfgsb_options *options,
                                cvtm_lbfgsb_result *result) {
   cvtm_cvt *cvt = d->task->cvt;
   const int64_t most = options->max_iterations, sites = d->task->count;
-  double *x = cvtm_division_own(d->task).sites;
+  double *x = cvt->evaluator->own(d->task).sites;
   int64_t done = 0, leg = cvtm_checkpoint_leg(cvt, sites, 0, 0);
   cvtm_status status = d->continued ? cvtm_checkpoint_restore_solver(d, &done) : CVTM_OK;
   if (status == CVTM_OK) status = cvtm_ranks_agree(cvt->device, &leg);
@@ -190,7 +184,7 @@ static cvtm_status run_lbfgsb(cvtm_descent *d) {
   cvt->solver_runs = 1;
   d->evaluated = 0;
   status = cvt->checkpoint ? run_in_legs(d, &options, &result)
-                           : cvtm_lbfgsb_minimize(cvt->solver, cvtm_division_own(d->task).sites,
+                           : cvtm_lbfgsb_minimize(cvt->solver, cvt->evaluator->own(d->task).sites,
                                                   evaluate_for_lbfgsb, d, &result);
   cvt->solver_runs = 0;
   if (status != CVTM_OK) return status;
@@ -210,8 +204,7 @@ cvtm_status cvtm_descent_run(cvtm_descent *d) {
   int in_lbfgsb = 0;
   cvtm_status status = CVTM_OK;
   d->continued = cvtm_checkpoint_continues(d->task->cvt);
-  status = d->continued ? cvtm_division_reserve(d->task)
-                        : cvtm_division_begin(d->task, d->task->cvt->sites);
+  status = d->task->cvt->evaluator->begin(d->task, d->continued);
   if (status == CVTM_OK && d->continued) status = cvtm_checkpoint_restore(d, &in_lbfgsb);
   if (status == CVTM_OK && in_lbfgsb) return run_lbfgsb(d);
   if (status == CVTM_OK) status = cvtm_descent_run_lloyd(d, lbfgsb ? d->options->lloyd_steps : -1);
@@ -221,15 +214,16 @@ cvtm_status cvtm_descent_run(cvtm_descent *d) {
 
 /* --- the descent of the plan's energy ------------------------------------------------ */
 
-static cvtm_status evaluate_energy(void *task, const double *x, double *f, double *g) {
-  return cvtm_division_evaluate(task, x, f, g);
+static cvtm_status evaluate_energy(void *context, const double *x, double *f, double *g) {
+  const cvtm_cvt_task *task = context;
+  return task->cvt->evaluator->evaluate(task, x, f, g);
 }
 
 static cvtm_status evaluate_final(cvtm_descent *d, double value[2]) {
   cvtm_cvt *cvt = d->task->cvt;
   ++d->evaluations;
   const cvtm_status status =
-      cvtm_descent_evaluate(d, cvtm_division_own(d->task).sites, cvt->value, NULL);
+      cvtm_descent_evaluate(d, cvt->evaluator->own(d->task).sites, cvt->value, NULL);
   if (status != CVTM_OK) return status;
   return cvtm_device_copy_out(cvt->device, value, cvt->value, 2 * sizeof *value);
 }
@@ -239,7 +233,7 @@ static cvtm_status evaluate_final(cvtm_descent *d, double value[2]) {
  * as this one; where they are, one that has been done already is not repeated. */
 static cvtm_status finish_descent(cvtm_descent *d, double start, cvtm_cvt_result *result) {
   cvtm_cvt *cvt = d->task->cvt;
-  const cvtm_own_sites own = cvtm_division_own(d->task);
+  const cvtm_own_sites own = cvt->evaluator->own(d->task);
   const double before = cvtm_clock();
   double value[2] = {d->last[0], d->last[1]}, seconds = 0;
   cvtm_status status = d->timed && d->evaluated ? CVTM_OK : evaluate_final(d, value);
@@ -248,7 +242,7 @@ static cvtm_status finish_descent(cvtm_descent *d, double start, cvtm_cvt_result
     status = cvtm_device_copy(cvt->device, own.sites, own.best, bytes_of(own.count));
     if (status == CVTM_OK) status = evaluate_final(d, value);
   }
-  if (status == CVTM_OK) status = cvtm_division_end(d->task);
+  if (status == CVTM_OK) status = cvt->evaluator->end(d->task);
   if (status != CVTM_OK) return status;
   result->stop = d->stop;
   result->iterations = d->iterations;
@@ -275,7 +269,7 @@ cvtm_status cvtm_cvt_descend(const cvtm_cvt_task *task, const cvtm_cvt_options *
                     .stop = CVTM_STOP_NONE,
                     .best = INFINITY,
                     .timed = cvtm_device_get_kind(task->cvt->device) == CVTM_DEVICE_CPU ||
-                             task->cvt->division != NULL};
+                             task->cvt->evaluator->waits};
   const cvtm_status status = cvtm_descent_run(&d);
   return status == CVTM_OK ? finish_descent(&d, start, result) : status;
 }

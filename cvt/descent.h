@@ -13,6 +13,42 @@ typedef struct cvtm_cvt_task {
   cvtm_voronoi_method voronoi;
 } cvtm_cvt_task;
 
+/* The sites that this process moves: all of them, or those of its rank (division.h): first .. first
+ * + count - 1 in the order of the ranks. The arrays are in device memory. */
+typedef struct cvtm_own_sites {
+  int64_t first, count;
+  int64_t fixed;                /* the first of them that do not move */
+  double *sites, *best, *scale; /* 2 * count: now; best of Lloyd's method; of the variables */
+} cvtm_own_sites;
+
+/* How a plan evaluates and moves sites: by its device alone (evaluate.c), or divided among ranks
+ * (division.c), where all functions but `own` and `moments` are collective. Between descents and
+ * evaluations cvt->sites and cvt->moments hold all sites. */
+typedef struct cvtm_evaluator {
+  int waits;          /* evaluations have ended when their function returns */
+  int solver_resizes; /* a solver serves any number of sites */
+  /* Allocates what evaluations of the task need; CVTM_ERROR_UNSUPPORTED if they cannot be done. */
+  cvtm_status (*prepare)(const cvtm_cvt_task *task);
+  /* cvtm_cvt_enqueue. */
+  cvtm_status (*evaluate_all)(const cvtm_cvt_task *task, const double *sites, double *value,
+                              double *gradient);
+  /* Starts a descent from cvt->sites, or, if `restored`, from sites that follow. */
+  cvtm_status (*begin)(const cvtm_cvt_task *task, int restored);
+  cvtm_own_sites (*own)(const cvtm_cvt_task *task);
+  /* The same for own sites. With a gradient a solver of `create_solver` gets the value, from which
+   * it sums up those of all ranks. */
+  cvtm_status (*evaluate)(const cvtm_cvt_task *task, const double *sites, double *value,
+                          double *gradient);
+  /* The moments of the own sites in the last evaluation. */
+  cvtm_cell_moments *(*moments)(const cvtm_cvt *cvt);
+  /* Ends the descent: brings the sites and moments of all ranks to cvt->sites and cvt->moments. */
+  cvtm_status (*end)(const cvtm_cvt_task *task);
+  cvtm_status (*create_solver)(const cvtm_cvt_task *task, const cvtm_lbfgsb_options *options,
+                               cvtm_lbfgsb **solver);
+} cvtm_evaluator;
+
+extern const cvtm_evaluator cvtm_evaluator_of_device, cvtm_evaluator_of_ranks;
+
 /* Checks the task and allocates what its evaluations need. */
 cvtm_status cvtm_cvt_prepare(const cvtm_cvt_task *task);
 /* Enqueues an evaluation: sets cvt->moments, value[0] = the energy, value[1] = the largest distance
@@ -21,7 +57,7 @@ cvtm_status cvtm_cvt_prepare(const cvtm_cvt_task *task);
  * memory. */
 cvtm_status cvtm_cvt_enqueue(const cvtm_cvt_task *task, const double *sites, double *value,
                              double *gradient);
-/* Enqueues the scale of the variables of L-BFGS-B, of the own sites (division.h), for a descent
+/* Enqueues the scale of the variables of L-BFGS-B, of the own sites, for a descent
  * from those of the last evaluation: by the masses that their cells will have, or that they have
  * (keeps_masses). */
 cvtm_status cvtm_cvt_set_scale(const cvtm_cvt_task *task, int keeps_masses);
@@ -46,7 +82,7 @@ cvtm_status cvtm_cvt_find_density(cvtm_cvt *cvt, const float **density, float **
 typedef struct cvtm_cvt_objective {
   /* Evaluates at `sites` (2 * count): sets cvt->moments, value[0] = the function, value[1] = the
    * largest distance of a movable site to its centroid, and the gradient unless that is NULL. All
-   * in device memory. On a device with ranks as cvtm_division_evaluate. */
+   * in device memory. Of the own sites, as cvtm_evaluator.evaluate. */
   cvtm_status (*evaluate)(void *context, const double *sites, double *value, double *gradient);
   void *context;
   int synchronous;  /* `evaluate` waits for the device, so that it cannot become part of a graph */
@@ -73,9 +109,8 @@ typedef struct cvtm_descent {
   int64_t enqueued; /* their number */
 } cvtm_descent;
 
-/* Descends from cvt->sites, and leaves the result in the own sites (division.h), which are those
- * unless the device has ranks. Their `best` holds the best sites of Lloyd's method, of function
- * value `best`. */
+/* Descends from cvt->sites, and leaves the result in the own sites. Their `best` holds the best
+ * sites of Lloyd's method, of function value `best`. */
 cvtm_status cvtm_descent_run(cvtm_descent *descent);
 /* Runs at most `steps` steps of Lloyd's method (negative: no limit), each followed by an
  * evaluation.

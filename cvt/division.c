@@ -43,11 +43,11 @@ void cvtm_division_destroy(cvtm_cvt *cvt) {
   cvt->division = NULL;
 }
 
-cvtm_status cvtm_division_reserve(const cvtm_cvt_task *task) {
+/* Divides the task's sites; their order and positions follow. */
+static cvtm_status reserve(const cvtm_cvt_task *task) {
   cvtm_cvt *cvt = task->cvt;
   cvtm_division *v = cvt->division;
   cvtm_array arrays[ARRAYS];
-  if (!v) return CVTM_OK;
   if (v->parts && v->parts->count == task->count && v->parts->density == cvt->density.value)
     return CVTM_OK;
   forget_parts(cvt);
@@ -85,17 +85,20 @@ static cvtm_status set_order(const cvtm_cvt_task *task) {
              : status;
 }
 
-cvtm_status cvtm_division_begin(const cvtm_cvt_task *task, const double *sites) {
+static cvtm_status divide(const cvtm_cvt_task *task, const double *sites) {
   cvtm_cvt *cvt = task->cvt;
   const cvtm_division *v = cvt->division;
-  if (!v) return CVTM_OK;
-  cvtm_status status = cvtm_division_reserve(task);
+  cvtm_status status = reserve(task);
   if (status == CVTM_OK) status = cvtm_site_tree_sort(cvt->tree, sites, task->count);
   if (status == CVTM_OK) status = set_order(task);
   if (status != CVTM_OK) return status;
   v->parts->tree_clipping = cvt->tree_clipping;
   return v->table->collect(cvt->device, sites, v->order + v->parts->first, v->parts->own, 2,
                            v->sites);
+}
+
+static cvtm_status begin_divided(const cvtm_cvt_task *task, int restored) {
+  return restored ? reserve(task) : divide(task, task->cvt->sites);
 }
 
 enum { SLAB = 1 << 20 /* items of each rank that are exchanged at once */ };
@@ -164,39 +167,69 @@ static cvtm_status share_items(const cvtm_cvt *cvt, const double *own, int width
   return status;
 }
 
-cvtm_status cvtm_division_share_moments(const cvtm_cvt_task *task) {
-  const cvtm_cvt *cvt = task->cvt;
-  if (!cvt->division) return CVTM_OK;
+static cvtm_status share_moments(const cvtm_cvt *cvt) {
   return share_items(cvt, (const double *)(const void *)cvtm_parts_moments(cvt->division->parts),
                      MOMENTS, (double *)(void *)cvt->moments);
 }
 
-cvtm_status cvtm_division_end(const cvtm_cvt_task *task) {
-  const cvtm_cvt *cvt = task->cvt;
-  if (!cvt->division) return CVTM_OK;
-  const cvtm_status status = share_items(cvt, cvt->division->sites, 2, cvt->sites);
-  return status == CVTM_OK ? cvtm_division_share_moments(task) : status;
+/* --- the evaluator ------------------------------------------------------------------------------
+ */
+
+static cvtm_status prepare_divided(const cvtm_cvt_task *task) {
+  if (task->energy == CVTM_CVT_EXACT) return CVTM_OK;
+  return cvtm_fail(cvtm_device_error(task->cvt->device), CVTM_ERROR_UNSUPPORTED,
+                   "ranks divide the exact energy alone");
 }
 
-cvtm_status cvtm_division_evaluate(const cvtm_cvt_task *task, const double *sites, double *value,
-                                   double *gradient) {
-  const cvtm_division *v = task->cvt->division;
-  if (!v) return cvtm_cvt_enqueue(task, sites, value, gradient);
-  const cvtm_status status = cvtm_parts_evaluate(v->parts, sites);
+static cvtm_status evaluate_own(const cvtm_cvt_task *task, const double *sites, double *value,
+                                double *gradient) {
+  cvtm_parts *parts = task->cvt->division->parts;
+  const cvtm_status status = cvtm_parts_evaluate(parts, sites);
   if (status != CVTM_OK) return status;
-  return gradient ? cvtm_parts_finish(v->parts, task->fixed, value, gradient)
-                  : cvtm_parts_total(v->parts, task->fixed, value, NULL);
+  return gradient ? cvtm_parts_finish(parts, task->fixed, value, gradient)
+                  : cvtm_parts_total(parts, task->fixed, value, NULL);
 }
 
-cvtm_own_sites cvtm_division_own(const cvtm_cvt_task *task) {
-  const cvtm_cvt *cvt = task->cvt;
-  const cvtm_division *v = cvt->division;
-  if (!v) return (cvtm_own_sites){0, task->count, task->fixed, cvt->sites, cvt->best, cvt->scale};
+static cvtm_status evaluate_all(const cvtm_cvt_task *task, const double *sites, double *value,
+                                double *gradient) {
+  if (gradient)
+    return cvtm_fail(cvtm_device_error(task->cvt->device), CVTM_ERROR_UNSUPPORTED,
+                     "ranks evaluate the gradient of their own sites alone");
+  cvtm_status status = divide(task, sites);
+  if (status == CVTM_OK) status = evaluate_own(task, task->cvt->division->sites, value, NULL);
+  return status == CVTM_OK ? share_moments(task->cvt) : status;
+}
+
+static cvtm_own_sites get_own(const cvtm_cvt_task *task) {
+  const cvtm_division *v = task->cvt->division;
   const int64_t first = v->parts->first, own = v->parts->own, fixed = task->fixed - first;
   return (cvtm_own_sites){first,    own,     fixed < 0 ? 0 : fixed < own ? fixed : own,
                           v->sites, v->best, v->scale};
 }
 
-cvtm_cell_moments *cvtm_division_moments(const cvtm_cvt *cvt) {
-  return cvt->division ? cvtm_parts_moments(cvt->division->parts) : cvt->moments;
+static cvtm_cell_moments *get_moments(const cvtm_cvt *cvt) {
+  return cvtm_parts_moments(cvt->division->parts);
 }
+
+static cvtm_status end_divided(const cvtm_cvt_task *task) {
+  const cvtm_cvt *cvt = task->cvt;
+  const cvtm_status status = share_items(cvt, cvt->division->sites, 2, cvt->sites);
+  return status == CVTM_OK ? share_moments(cvt) : status;
+}
+
+static cvtm_status create_solver(const cvtm_cvt_task *task, const cvtm_lbfgsb_options *options,
+                                 cvtm_lbfgsb **solver) {
+  const cvtm_parts *p = task->cvt->division->parts;
+  const cvtm_lbfgsb_share share = {2 * p->first, 2 * p->own, 2 * p->count};
+  return cvtm_lbfgsb_create_divided(task->cvt->device, &share, options, solver);
+}
+
+const cvtm_evaluator cvtm_evaluator_of_ranks = {.waits = 1,
+                                                .prepare = prepare_divided,
+                                                .evaluate_all = evaluate_all,
+                                                .begin = begin_divided,
+                                                .own = get_own,
+                                                .evaluate = evaluate_own,
+                                                .moments = get_moments,
+                                                .end = end_divided,
+                                                .create_solver = create_solver};

@@ -26,38 +26,9 @@ typedef struct cvtm_division {
   double *sites, *best, *scale; /* 2 * own: the arrays of that name of the plan */
 } cvtm_division;
 
-/* The sites that this process moves: all, or those of its rank, first .. first + count - 1 in the
- * new order. The arrays are in device memory. */
-typedef struct cvtm_own_sites {
-  int64_t first, count;
-  int64_t fixed;                /* the first of them that do not move */
-  double *sites, *best, *scale; /* 2 * count: now; best of Lloyd's method; of the variables */
-} cvtm_own_sites;
-
-/* Sets cvt->division of a plan on a device with ranks. */
+/* Sets cvt->division, for cvtm_evaluator_of_ranks. */
 cvtm_status cvtm_division_create(cvtm_cvt *cvt);
 void cvtm_division_destroy(cvtm_cvt *cvt);
-
-/* These are collective on a device with ranks; else begin and end do nothing. */
-
-/* Divides the task's sites, whose positions are `sites` (device memory). */
-cvtm_status cvtm_division_begin(const cvtm_cvt_task *task, const double *sites);
-/* The same for a descent that is restored: without order and positions. */
-cvtm_status cvtm_division_reserve(const cvtm_cvt_task *task);
-/* Brings the sites of all ranks to cvt->sites, and the moments of the last evaluation to
- * cvt->moments. */
-cvtm_status cvtm_division_end(const cvtm_cvt_task *task);
-/* The second of these alone. */
-cvtm_status cvtm_division_share_moments(const cvtm_cvt_task *task);
-/* An evaluation at the own sites: their moments, and unless it is NULL, their gradient. value[0],
- * [1] as cvtm_cvt_enqueue sets them; with a gradient, on a device with ranks, for each own block
- * one after the other, as cvtm_lbfgsb_create_divided asks for. */
-cvtm_status cvtm_division_evaluate(const cvtm_cvt_task *task, const double *sites, double *value,
-                                   double *gradient);
-
-cvtm_own_sites cvtm_division_own(const cvtm_cvt_task *task);
-/* Of the last evaluation. */
-cvtm_cell_moments *cvtm_division_moments(const cvtm_cvt *cvt);
 
 /* What differs between devices. */
 typedef struct cvtm_division_table {

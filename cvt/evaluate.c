@@ -1,7 +1,7 @@
 /* One evaluation: energy, gradient and moments of given sites. */
 #include "base/primitives.h"
 #include "base/table_select.h"
-#include "cvt/division.h"
+#include "cvt/descent.h"
 #include "cvt/pull.h"
 
 #include <math.h>
@@ -37,28 +37,64 @@ static cvtm_status enqueue_labels(cvtm_cvt *cvt, const double *sites, int64_t co
   return status;
 }
 
-static cvtm_status evaluate_by_ranks(const cvtm_cvt_task *task, const double *sites,
-                                     double *value) {
-  cvtm_status status = cvtm_division_begin(task, sites);
-  if (status == CVTM_OK)
-    status = cvtm_division_evaluate(task, task->cvt->division->sites, value, NULL);
-  return status == CVTM_OK ? cvtm_division_share_moments(task) : status;
+/* --- the evaluator of a device ------------------------------------------------------------------
+ */
+
+static cvtm_status prepare(const cvtm_cvt_task *task) {
+  return task->energy == CVTM_CVT_PIXEL ? cvtm_cvt_prepare_labels(task->cvt) : CVTM_OK;
 }
+
+static cvtm_status evaluate(const cvtm_cvt_task *task, const double *sites, double *value,
+                            double *gradient) {
+  cvtm_cvt *cvt = task->cvt;
+  const cvtm_status status = task->energy == CVTM_CVT_PIXEL
+                                 ? enqueue_labels(cvt, sites, task->count, task->voronoi)
+                                 : enqueue_cells(cvt, sites, task->count);
+  return status == CVTM_OK ? cvt->table->finish(cvt, task->count, task->fixed, value, gradient)
+                           : status;
+}
+
+static cvtm_status begin(const cvtm_cvt_task *task, int restored) {
+  (void)task;
+  (void)restored;
+  return CVTM_OK;
+}
+
+static cvtm_own_sites get_own(const cvtm_cvt_task *task) {
+  const cvtm_cvt *cvt = task->cvt;
+  return (cvtm_own_sites){0, task->count, task->fixed, cvt->sites, cvt->best, cvt->scale};
+}
+
+static cvtm_cell_moments *get_moments(const cvtm_cvt *cvt) { return cvt->moments; }
+
+static cvtm_status end(const cvtm_cvt_task *task) {
+  (void)task;
+  return CVTM_OK;
+}
+
+/* The solver has memory for any number of sites of the plan. */
+static cvtm_status create_solver(const cvtm_cvt_task *task, const cvtm_lbfgsb_options *options,
+                                 cvtm_lbfgsb **solver) {
+  return cvtm_lbfgsb_create(task->cvt->device, 2 * task->cvt->capacity, options, solver);
+}
+
+const cvtm_evaluator cvtm_evaluator_of_device = {.solver_resizes = 1,
+                                                 .prepare = prepare,
+                                                 .evaluate_all = evaluate,
+                                                 .begin = begin,
+                                                 .own = get_own,
+                                                 .evaluate = evaluate,
+                                                 .moments = get_moments,
+                                                 .end = end,
+                                                 .create_solver = create_solver};
 
 cvtm_status cvtm_cvt_enqueue(const cvtm_cvt_task *task, const double *sites, double *value,
                              double *gradient) {
-  cvtm_cvt *cvt = task->cvt;
-  if (cvt->division && gradient)
-    return cvtm_fail(cvtm_device_error(cvt->device), CVTM_ERROR_UNSUPPORTED,
-                     "ranks evaluate the gradient of their own sites alone");
-  if (cvt->division) return evaluate_by_ranks(task, sites, value);
-  cvtm_status status = task->energy == CVTM_CVT_PIXEL
-                           ? enqueue_labels(cvt, sites, task->count, task->voronoi)
-                           : enqueue_cells(cvt, sites, task->count);
-  if (status == CVTM_OK)
-    status = cvt->table->finish(cvt, task->count, task->fixed, value, gradient);
-  return status;
+  return task->cvt->evaluator->evaluate_all(task, sites, value, gradient);
 }
+
+/* --- evaluations of given sites -----------------------------------------------------------------
+ */
 
 static cvtm_status check_count(const cvtm_cvt *cvt, const double *sites, int64_t count) {
   if (count >= 1 && count <= cvt->capacity && sites) return CVTM_OK;
@@ -86,10 +122,7 @@ cvtm_status cvtm_cvt_prepare(const cvtm_cvt_task *task) {
   if (task->energy != CVTM_CVT_EXACT && task->energy != CVTM_CVT_PIXEL)
     return cvtm_fail(cvtm_device_error(task->cvt->device), CVTM_ERROR_ARGUMENT, "unknown energy %d",
                      (int)task->energy);
-  if (task->energy == CVTM_CVT_PIXEL && task->cvt->division)
-    return cvtm_fail(cvtm_device_error(task->cvt->device), CVTM_ERROR_UNSUPPORTED,
-                     "ranks divide the exact energy alone");
-  return task->energy == CVTM_CVT_PIXEL ? cvtm_cvt_prepare_labels(task->cvt) : CVTM_OK;
+  return task->cvt->evaluator->prepare(task);
 }
 
 cvtm_status cvtm_cvt_read_cell_moments(cvtm_cvt *cvt, int64_t count, cvtm_cell_moments **sums) {

@@ -13,6 +13,7 @@ extern "C" {
 typedef struct cvtm_cvt_table cvtm_cvt_table;
 struct cvtm_site_updates_table; /* site_updates.h */
 struct cvtm_checkpoint;         /* checkpoint.h */
+struct cvtm_evaluator;          /* descent.h */
 struct cvtm_division;           /* division.h */
 struct cvtm_pyramid;            /* pyramid.h */
 
@@ -26,7 +27,8 @@ struct cvtm_cvt {
   cvtm_domain domain;
   int64_t capacity;
   int64_t whole; /* of a plan for some of the sites of ranks (parts.h): the number of all; else 0 */
-  struct cvtm_division *division; /* on a device with ranks; else NULL */
+  const struct cvtm_evaluator *evaluator;
+  struct cvtm_division *division; /* of the evaluator of ranks; else NULL */
   struct cvtm_pyramid *pyramid;   /* while it has the plan's density; else NULL */
   double mass, root;              /* integrals of rho and sqrt(rho) */
   /* On the host, of several ranks on rank 0: integrals of sqrt(rho) over squares, of

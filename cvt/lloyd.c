@@ -2,27 +2,27 @@
 #include "base/clock.h"
 #include "base/ranks.h"
 #include "cvt/checkpoint.h"
-#include "cvt/division.h"
 #include "cvt/site_updates.h"
 
 #include <math.h>
 #include <string.h>
 
 static cvtm_status step_by_lloyd(cvtm_cvt *cvt, const cvtm_own_sites *own) {
-  return cvt->table->lloyd(cvt, cvtm_division_moments(cvt), own->count, own->fixed, own->sites);
+  return cvt->table->lloyd(cvt, cvt->evaluator->moments(cvt), own->count, own->fixed, own->sites);
 }
 
 cvtm_status cvtm_cvt_enqueue_lloyd(const cvtm_cvt_task *task, int steps) {
   cvtm_cvt *cvt = task->cvt;
-  cvtm_status status = cvtm_division_begin(task, cvt->sites);
+  const cvtm_evaluator *e = cvt->evaluator;
+  cvtm_status status = e->begin(task, 0);
   if (status != CVTM_OK) return status;
-  const cvtm_own_sites own = cvtm_division_own(task);
-  status = cvtm_division_evaluate(task, own.sites, cvt->value, NULL);
+  const cvtm_own_sites own = e->own(task);
+  status = e->evaluate(task, own.sites, cvt->value, NULL);
   for (int k = 0; status == CVTM_OK && k < steps; ++k) {
     status = step_by_lloyd(cvt, &own);
-    if (status == CVTM_OK) status = cvtm_division_evaluate(task, own.sites, cvt->value, NULL);
+    if (status == CVTM_OK) status = e->evaluate(task, own.sites, cvt->value, NULL);
   }
-  return status == CVTM_OK ? cvtm_division_end(task) : status;
+  return status == CVTM_OK ? e->end(task) : status;
 }
 
 static double mean_decrease(const cvtm_descent *d) {
@@ -84,7 +84,7 @@ static int64_t steps_before_reading(const cvtm_descent *d, int64_t steps) {
  * the start; then reads their values. Keeps the best sites. */
 static cvtm_status do_steps(cvtm_descent *d, int64_t steps) {
   cvtm_cvt *cvt = d->task->cvt;
-  const cvtm_own_sites own = cvtm_division_own(d->task);
+  const cvtm_own_sites own = cvt->evaluator->own(d->task);
   const int64_t evaluations = steps > 0 ? steps : 1;
   double values[2 * CVTM_CVT_WINDOW];
   cvtm_status status = cvtm_device_copy_in(cvt->device, cvt->least, &d->best, sizeof d->best);
@@ -109,7 +109,8 @@ static cvtm_status do_steps(cvtm_descent *d, int64_t steps) {
 /* After a checkpoint only the moments are missing. */
 static cvtm_status evaluate_start(cvtm_descent *d) {
   if (!d->continued) return do_steps(d, 0);
-  return cvtm_descent_evaluate(d, cvtm_division_own(d->task).sites, d->task->cvt->value, NULL);
+  return cvtm_descent_evaluate(d, d->task->cvt->evaluator->own(d->task).sites, d->task->cvt->value,
+                               NULL);
 }
 
 cvtm_status cvtm_descent_run_lloyd(cvtm_descent *d, int64_t steps) {

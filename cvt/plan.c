@@ -131,7 +131,9 @@ static cvtm_status create_plan(cvtm_device *device, cvtm_domain domain, int64_t 
   cvt->updates = CVTM_TABLE(device, cvtm_site_updates);
   cvt->density = (cvtm_density_view){NULL, domain.width, domain.height, domain.periodic != 0};
   cvtm_status status = CVTM_OK;
-  if (whole == 0 && cvtm_device_ranks(device)) status = cvtm_division_create(cvt);
+  const int divided = whole == 0 && cvtm_device_ranks(device);
+  cvt->evaluator = divided ? &cvtm_evaluator_of_ranks : &cvtm_evaluator_of_device;
+  if (divided) status = cvtm_division_create(cvt);
   if (status == CVTM_OK) status = allocate_plan(cvt);
   if (status != CVTM_OK) {
     cvtm_cvt_destroy(cvt);
