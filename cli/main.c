@@ -146,6 +146,8 @@ static int print_help_about(int argc, char **argv) {
     cli_print_all_help(stdout);
     return printed();
   }
+  if (strcmp(argv[2], "man") == 0) /* for the build: docs/cvtmesh.1.in becomes cvtmesh.1 */
+    return cli_print_manual(stdin, stdout) ? printed() : CLI_EXIT_INPUT;
   const cli_command command = cli_command_find(argv[2]);
   if (command == CLI_COMMAND_COUNT) return refuse_command(argv[2]);
   return print_help_of(command, argc > 3 ? argv[3] : NULL);

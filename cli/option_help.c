@@ -7,9 +7,8 @@
 
 #include <string.h>
 
-/* "[300]"; "" if the default tells nothing, as the default of a flag. */
-static void default_text(const cli_option_row *row, const cli_options *defaults, char *text,
-                         size_t size) {
+void cli_default_text(const cli_option_row *row, const cli_options *defaults, char *text,
+                      size_t size) {
   const void *field = cli_option_field_const(row, defaults);
   *text = '\0';
   switch (row->type) {
@@ -69,7 +68,7 @@ static void print_option(FILE *stream, const cli_option_row *row, const cli_opti
            argument, is_switch ? "]" : "");
   fprintf(stream, "  %-*s", HELP_COLUMN - 2, left);
   if (strlen(left) > HELP_COLUMN - 2) fprintf(stream, "\n%*s", HELP_COLUMN, "");
-  default_text(row, defaults, text, sizeof text);
+  cli_default_text(row, defaults, text, sizeof text);
   print_words(stream, text, print_words(stream, row->help, HELP_COLUMN));
   fputc('\n', stream);
 }
@@ -87,42 +86,36 @@ static int count_options(cli_command command) {
 }
 
 /* The options of a group under its title; nothing where it has none. */
-static void print_group(FILE *stream, cli_command command, const cli_option_group *group,
-                        extent what, const cli_options *defaults) {
+static void print_group(FILE *stream, cli_command command, int group, extent what,
+                        const cli_options *defaults) {
   int printed = 0;
-  for (int row = 0; row < cli_option_row_count; ++row) {
-    int is_chief;
-    if (!cli_option_applies(row, command)) continue;
-    if (cli_option_group_of(cli_option_rows[row].name, command, &is_chief) != group) continue;
-    if (what == CHIEF_OPTIONS && !is_chief) continue;
-    if (printed++ == 0) fprintf(stream, "\n%s:\n", group->title);
-    print_option(stream, &cli_option_rows[row], defaults);
+  for (int k = 0; k < cli_option_row_count; ++k) {
+    const cli_option_row *row = &cli_option_rows[k];
+    if (!cli_option_applies(k, command) || (int)row->group != group) continue;
+    if (what == CHIEF_OPTIONS && !row->is_chief) continue;
+    if (printed++ == 0) fprintf(stream, "\n%s:\n", cli_group_title(row->group));
+    print_option(stream, row, defaults);
   }
 }
 
 /* True if an option of the command is in the group. */
-static int has_options(cli_command command, const cli_option_group *group) {
-  int is_chief;
+static int has_options(cli_command command, int group) {
   for (int row = 0; row < cli_option_row_count; ++row)
-    if (cli_option_applies(row, command) &&
-        cli_option_group_of(cli_option_rows[row].name, command, &is_chief) == group)
-      return 1;
+    if (cli_option_applies(row, command) && (int)cli_option_rows[row].group == group) return 1;
   return 0;
 }
 
 void cli_visit_help_topics(cli_command command, cli_name_visitor visitor, void *context) {
   visitor(context, "all");
-  for (int k = 0; cli_option_group_at(k) != NULL; ++k)
-    if (has_options(command, cli_option_group_at(k)))
-      visitor(context, cli_option_group_at(k)->name);
+  for (int k = 0; k < CLI_GROUP_COUNT; ++k)
+    if (has_options(command, k)) visitor(context, cli_group_name((cli_option_group)k));
 }
 
-static const cli_option_group *find_group(cli_command command, const char *name) {
-  for (int k = 0; cli_option_group_at(k) != NULL; ++k)
-    if (strcmp(cli_option_group_at(k)->name, name) == 0 &&
-        has_options(command, cli_option_group_at(k)))
-      return cli_option_group_at(k);
-  return NULL;
+/* CLI_GROUP_COUNT if the command has no such group. */
+static int find_group(cli_command command, const char *name) {
+  for (int k = 0; k < CLI_GROUP_COUNT; ++k)
+    if (strcmp(cli_group_name((cli_option_group)k), name) == 0 && has_options(command, k)) return k;
+  return CLI_GROUP_COUNT;
 }
 
 /* A cli_name_visitor: context is a cli_nearest. */
@@ -173,22 +166,21 @@ static void print_more(FILE *stream, cli_command command) {
 
 int cli_print_help(FILE *stream, cli_command command, const char *topic) {
   cli_options defaults;
-  const cli_option_group *only = NULL;
+  int only = CLI_GROUP_COUNT;
   extent what = count_options(command) <= SHORT_ENOUGH ? ALL_OPTIONS : CHIEF_OPTIONS;
   if (topic != NULL && strcmp(topic, "all") == 0) {
     what = ALL_OPTIONS;
   } else if (topic != NULL) {
     only = find_group(command, topic);
     what = ONE_GROUP;
-    if (only == NULL) return 0;
+    if (only == CLI_GROUP_COUNT) return 0;
   }
   cli_options_set_defaults(command, &defaults);
   const char *operand = cli_operand_name(command);
   fprintf(stream, "usage: cvtmesh %s%s%s%s [options]\n\n%s\n", cli_command_name(command),
           *operand ? " " : "", operand, cli_command_usage(command), cli_command_summary(command));
-  for (int k = 0; cli_option_group_at(k) != NULL; ++k)
-    if (only == NULL || only == cli_option_group_at(k))
-      print_group(stream, command, cli_option_group_at(k), what, &defaults);
+  for (int k = 0; k < CLI_GROUP_COUNT; ++k)
+    if (only == CLI_GROUP_COUNT || only == k) print_group(stream, command, k, what, &defaults);
   if (what == CHIEF_OPTIONS) print_more(stream, command);
   if (what == ALL_OPTIONS) fputs("\n--no-NAME undoes the flag --NAME.", stream);
   if (what == ONE_GROUP) return 1;
@@ -237,33 +229,16 @@ typedef struct value_kind {
   int is_file;     /* names of files complete it too */
 } value_kind;
 
-/* Words that options take whose values are free text. */
-static const struct {
-  const char *option, *words;
-} known_words[] = {{"device", "auto cpu cuda"},
-                   {"page", "A0 A1 A2 A3 A4 A5 A6 letter legal tabloid"},
-                   {"gcode", "grbl-servo grbl-z marlin-servo"},
-                   {"pixel-size", "file"},
-                   {"shard", "slurm"},
-                   {"initial", "grow image"},
-                   {"within", "alpha"},
-                   {"obstacle", "alpha"},
-                   {"omega", "ratio"}};
-
 static int takes_value(const cli_option_row *row) {
   return row->type != CLI_FLAG && row->type != CLI_SWITCH;
 }
 
 static value_kind kind_of(const cli_option_row *row) {
   value_kind kind = {"", row->file != CLI_NO_FILE};
-  if (row->choices != NULL) {
+  if (row->choices != NULL)
     cli_choice_names(row->choices, ' ', kind.words, sizeof kind.words);
-    return kind;
-  }
-  const int is_text = row->type == CLI_TEXT || row->type == CLI_LIST;
-  for (size_t k = 0; is_text && k < sizeof known_words / sizeof known_words[0]; ++k)
-    if (strcmp(known_words[k].option, row->name) == 0)
-      snprintf(kind.words, sizeof kind.words, "%s", known_words[k].words);
+  else if (row->words != NULL)
+    snprintf(kind.words, sizeof kind.words, "%s", row->words);
   return kind;
 }
 

@@ -153,357 +153,693 @@ int cli_choice_names(const cli_choice *choices, char separator, char *text, size
 #define TEXT(field, argument) CLI_TEXT, CLI_FIELD(field), argument, NULL, 0, 0
 #define LIST(field, argument) CLI_LIST, CLI_FIELD(field), argument, NULL, 0, 0
 
-/* Most rows leave out the last two columns: CLI_NO_FILE, CLI_ON_RESULT. */
+/* The columns `group` and `is_chief`. */
+#define CHIEF(group) CLI_GROUP_##group, 1
+#define OTHER(group) CLI_GROUP_##group, 0
+
+/* Most rows leave out the last columns: manual, words, CLI_NO_FILE, CLI_ON_RESULT. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wmissing-field-initializers"
 /* clang-format off */
 const cli_option_row cli_option_rows[] = {
-  {"points", 'n', RUN | MESH | VIEW, INTEGER(points, "N", 1, COUNT_MAX),
-   "number of sites (of vertices, with --metric); if omitted, as many dots as the ink of the picture needs (see\n"
-   "--dot-size)"},
-  {"output", 'o', RUN | VORONOI | MESH | VIEW | MINIMIZE | LCP | DENSITY | SEGMENT, LIST(output, "FILE"),
-   "write FILE in the format of its extension; can be repeated; - is standard output", CLI_WRITES},
-  {"format", 0, RUN | VORONOI | MESH | VIEW | MINIMIZE | LCP | DENSITY | SEGMENT, TEXT(format, "EXT"),
+  {"points", 'n', RUN | MESH | VIEW, INTEGER(points, "N", 1, COUNT_MAX), CHIEF(BASIC),
+   "number of sites (of vertices, with --metric); if omitted, as many dots as the ink of the picture needs (see "
+   "--dot-size)",
+   .manual = "At most 715827882 sites; 5k is 5000 and 2M is 2000000, as for every count. It can be omitted with "
+   "--init, whose points, with the fixed ones, are then the sites; with --density-from size, where the sizes give the "
+   "number; and for a picture, whose darkness then gives the number of dots (see --dot-size). Data and --domain need "
+   "the number. In a domain (--domain) sites that lie too near to the boundary for a triangle are moved to where "
+   "there is room, and the descent continues for a few iterations. Sites for which there is no room or no time are "
+   "dropped: the report has `sites` beside `sites_asked`."},
+  {"output", 'o', RUN | VORONOI | MESH | VIEW | MINIMIZE | LCP | DENSITY | SEGMENT, LIST(output, "FILE"), CHIEF(BASIC),
+   "write FILE in the format of its extension; can be repeated; - is standard output",
+   .manual = "Meshes: obj, off, ply, stl, vtk, vtu, msh, inp (Abaqus, CalculiX: plane stress triangles CPS3), node, "
+   "ele and poly (Triangle), xdmf (meshio, dolfinx). In .node, .ele and .poly files the markers are the tags of "
+   "boundary groups, as in MSH, and the attributes are the numbers of regions. A .poly file needs a --domain, and "
+   "holds the boundary with a point in each hole and in each part of a region. For xdmf, NAME.xdmf has the triangles, "
+   "with `region` and the tags as in MSH. With a --domain NAME_boundary.xdmf has the edges of the boundary, with the "
+   "tag of their group as `boundary`. The numbers are in NAME.h5 and NAME_boundary.h5 (HDF5, if the build has it), "
+   "or, with --ascii, in the .xdmf files themselves. In dolfinx the grids are called `mesh` and `boundary`. Points: "
+   "csv, npy, xyz; .node, and the circles of .svg, are read too. svg (see --svg), png (see --layers).",
+   .file = CLI_WRITES},
+  {"format", 0, RUN | VORONOI | MESH | VIEW | MINIMIZE | LCP | DENSITY | SEGMENT, TEXT(format, "EXT"), OTHER(BASIC),
    "the format of standard output, as an extension"},
-  {"picture", 0, RUN, TEXT(picture, "FILE"), "draw density, cells, edges and sites in a PNG file", CLI_WRITES},
-  {"layers", 0, RUN | MESH, TEXT(layers, "LIST"),
-   "what a picture shows, separated by commas: density, cells, cell-edges, triangles,\n"
-   "mesh-edges, sites, stipples"},
-  {"picture-size", 0, RUN | MESH | VIEW, INTEGER(picture_size, "PIXELS", 0, 16384),
+  {"picture", 0, RUN, TEXT(picture, "FILE"), CHIEF(BASIC), "draw density, cells, edges and sites in a PNG file",
+   .file = CLI_WRITES},
+  {"layers", 0, RUN | MESH, TEXT(layers, "LIST"), OTHER(DRAWING),
+   "what a picture shows, separated by commas: density, cells, cell-edges, triangles, mesh-edges, sites, stipples"},
+  {"picture-size", 0, RUN | MESH | VIEW, INTEGER(picture_size, "PIXELS", 0, 16384), OTHER(BASIC),
    "length of the longer side of a picture; 0: chosen from the spacing of the sites"},
-  {"density-out", 0, RUN, TEXT(density_out, "FILE"),
-   "write the density that was used as NPY, float32, height x width", CLI_WRITES},
-  {"report", 0, RUN_ALONE | VORONOI | MESH | MINIMIZE, TEXT(report, "FILE"),
-   "write a JSON report; - is standard output", CLI_WRITES},
-  {"run-report", 0, BATCH, TEXT(report, "FILE"), "write a JSON report of each run", CLI_WRITES},
-  {"svg", 0, RUN | MESH | VIEW, CHOICE(svg, svg_kinds),
-   "what an SVG or another drawing shows"},
-  {"dots", 0, RUN | STATS | VIEW, CHOICE(dots, dot_areas),
-   "sizes of the dots of a drawing. mass: each has the ink of its cell; tone: the same, with\n"
-   "larger dots where the picture is darker; equal: one size, with the mean ink of the\n"
-   "picture; auto: mass for pictures, equal for data"},
-  {"dot-size", 0, RUN | STATS | VIEW, TEXT(dot_size, "MIN,MAX"),
-   "smallest and largest diameter of the dots, or one number for both: in mm on a page, else\n"
-   "in pixels, or with a unit (mm, px); without -n it also gives the number of sites"},
-  {"overlap", 0, RUN | STATS | VIEW, FLAG(overlap),
-   "allow dots to overlap; with --no-overlap dots shrink until they do not"},
-  {"colours", 0, RUN, CHOICE(colours.cmyk, ink_sets),
-   "draw with several inks; cmyk: cyan, magenta, yellow and black"},
-  {"pens", 0, RUN, TEXT(colours.pens, "FILE"),
-   "draw with the inks in FILE: lines `name = #rrggbb`, or `name = #rrggbb MIN,MAX` with the\n"
-   "diameters of dots", CLI_READS},
-  {"palette", 0, RUN, INTEGER(colours.palette, "N", 0, CVTM_INKS_MAX),
-   "draw with N inks chosen from the picture; 0: in one colour"},
-  {"coupling", 0, RUN, REAL(colours.coupling, "W", 0, 1e6),
-   "with several inks: the weight of the spacing of all dots together, relative to that of\n"
-   "the dots of each ink; 0: each ink is placed alone"},
-  {"order", 0, RUN | MESH, CHOICE(order, point_orders),
-   "order of the points. tsp: along a short closed path through all; plot: along the same\n"
-   "path, opened, so that a pen travels little between dots"},
-  {"page", 0, RUN | MESH | STATS | VIEW, TEXT(page.size, "SIZE"),
-   "draw on a page: A0 to A6, letter, legal, tabloid, or WIDTHxHEIGHT in mm; for svg, pdf,\n"
-   "dxf, hpgl (plt) and gcode (nc)"},
-  {"margin", 0, RUN | MESH | STATS | VIEW, REAL(page.margin, "MM", 0, 10000), "margin of the page; nothing is drawn there"},
-  {"orientation", 0, RUN | MESH | STATS | VIEW, CHOICE(page.orientation, page_orientations),
+  {"density-out", 0, RUN, TEXT(density_out, "FILE"), OTHER(BASIC),
+   "write the density that was used as NPY, float32, height x width", .file = CLI_WRITES},
+  {"report", 0, RUN_ALONE | VORONOI | MESH | MINIMIZE | HLCP | LCP | DENSITY | SEGMENT, TEXT(report, "FILE"), CHIEF(BASIC),
+   "write a JSON report; - is standard output",
+   .manual = "It has version, options, seed, device, timings, history, energy and quality. `triangulation` says where "
+   "the mesh was made: on a CUDA device from 20,000 sites on (without --domain and --equal-mass), else on the CPU. "
+   "The mesh is the same. `energy_ratio` is the energy over `energy_reference`, the energy of regular hexagons whose "
+   "sizes follow the density: 5 / (18 sqrt 3) times the square of the integral of sqrt(rho), divided by the number of "
+   "sites. The least energy approaches this reference as the number of sites grows, so the ratio says how good a "
+   "tessellation is: 1.002 to 1.01 is good. The reference is asymptotic and not a bound: the ratio of an even density "
+   "is above 1, but where the density changes much within a cell, as in detailed pictures, it can be below 1. "
+   "`energy_bound` is the older name of the reference, and has the same value.", .file = CLI_WRITES},
+  {"run-report", 0, BATCH, TEXT(report, "FILE"), OTHER(BASIC), "write a JSON report of each run", .file = CLI_WRITES},
+  {"svg", 0, RUN | MESH | VIEW, CHOICE(svg, svg_kinds), CHIEF(DRAWING), "what an SVG or another drawing shows",
+   .manual = "`path` is one line through all points, in the order of --order."},
+  {"dots", 0, RUN | STATS | VIEW, CHOICE(dots, dot_areas), CHIEF(DRAWING),
+   "sizes of the dots of a drawing. mass: each has the ink of its cell; tone: the same, with larger dots where the "
+   "picture is darker; equal: one size, with the mean ink of the picture; auto: mass for pictures, equal for data",
+   .manual = "`mass`: the area of each dot inside its cell is the integral of the tone over the cell. So the drawing "
+   "has the tone of the picture everywhere. With the default density the dots differ by a few percent in size. "
+   "`tone`: the same, with sites placed so that dots are larger where the picture is darker, as in weighted "
+   "Linde-Buzo-Gray stippling (Deussen, Spicker & Zheng 2017). The diameter grows with the tone from MIN to MAX of "
+   "--dot-size or, without that option, from the smallest diameter to twice as much. Not with --equal-mass. `equal`: "
+   "dots of one size, chosen so that the mean ink is that of the picture. Dots overlap where the tone is above 0.907. "
+   "Data has no tone: there `equal` dots have a radius of 0.3 mean spacings, and the areas of `mass` are proportional "
+   "to the masses of the cells. `auto`: `mass` for pictures, `equal` for data. With --invert or --dark the dots are "
+   "white on black. The summary and the member `tone` of the report compare the drawing with the picture, in linear "
+   "light and after a Gaussian blur of 1.5 mean spacings: `contrast` (ratio of the standard deviations), "
+   "`correlation`, `ssim` (structural similarity); `ink` and `picture_ink` (mean share of the paper), `blur` "
+   "(standard deviation, pixels), `smallest_dot` and `largest_dot` (diameters)."},
+  {"dot-size", 0, RUN | STATS | VIEW, TEXT(dot_size, "MIN,MAX"), CHIEF(DRAWING),
+   "smallest and largest diameter of the dots, or one number for both: in mm on a page, else in pixels, or with a "
+   "unit (mm, px); without -n it also gives the number of sites",
+   .manual = "Any unit of --unit may follow the last number. Without -n the number of sites is that at which dots of "
+   "the mean diameter (with --dots tone, of the diameter for each tone), if none overlap, together cover as much of "
+   "the paper as the picture is dark, as in Linde-Buzo-Gray stippling. Without -n and --dot-size the diameter for "
+   "this is 1/128 of the longer side of the picture. The summary prints the number and the diameter, and the report "
+   "has them in `points_found`: `from` (dot-size or default), `smallest_dot` and `largest_dot` (diameters, pixels), "
+   "`picture_ink` (mean tone)."},
+  {"overlap", 0, RUN | STATS | VIEW, FLAG(overlap), OTHER(DRAWING),
+   "allow dots to overlap; with --no-overlap dots shrink until they do not",
+   .manual = "A dot that reaches farther than halfway to its nearest neighbour shrinks to that. Dark places of the "
+   "drawing are then too light."},
+  {"colours", 0, RUN, CHOICE(colours.cmyk, ink_sets), CHIEF(DRAWING),
+   "draw with several inks; cmyk: cyan, magenta, yellow and black",
+   .manual = "The inks are #00aeef, #ec008c, #fff200 and #000000; see SEVERAL COLOURS."},
+  {"pens", 0, RUN, TEXT(colours.pens, "FILE"), OTHER(DRAWING),
+   "draw with the inks in FILE: lines `name = #rrggbb`, or `name = #rrggbb MIN,MAX` with the diameters of dots",
+   .manual = "See SEVERAL COLOURS.", .file = CLI_READS},
+  {"palette", 0, RUN, INTEGER(colours.palette, "N", 0, CVTM_INKS_MAX), CHIEF(DRAWING),
+   "draw with N inks chosen from the picture; 0: in one colour",
+   .manual = "At most 16. Dots of one ink on white paper give colours between white and the ink. So the colours of "
+   "the picture are extended away from white and clustered in OKLab, and those clusters are taken whose inks "
+   "reproduce the picture with the least error. Inks are drawn from light to dark; a picture of fewer colours gets "
+   "fewer inks."},
+  {"coupling", 0, RUN, REAL(colours.coupling, "W", 0, 1e6), OTHER(DRAWING),
+   "with several inks: the weight of the spacing of all dots together, relative to that of the dots of each ink; 0: "
+   "each ink is placed alone",
+   .manual = "A smaller W spaces the dots of each ink better, a larger one all dots together."},
+  {"order", 0, RUN | MESH, CHOICE(order, point_orders), CHIEF(DRAWING),
+   "order of the points. tsp: along a short closed path through all; plot: along the same path, opened, so that a pen "
+   "travels little between dots",
+   .manual = "The order of the points in point files, of the dots of a drawing and of the points of --svg path. `tsp` "
+   "is a short closed path through all points that starts near the upper left corner (travelling salesman problem). "
+   "`plot` opens this path at its longest edge, so that a pen travels little between dots; the end that is nearer to "
+   "the upper left corner comes first. For uniform points the path is 2 to 3 % longer than 0.7124 sqrt(number of "
+   "points x area), the length of the shortest one of many points. The order does not depend on the number of "
+   "threads. --time-limit, also of `cvtmesh mesh`, and an interrupt end the search for a shorter path; `stopped` of "
+   "the report is then true. Fixed sites do not come first then. The report has, under `order`, the `length` in "
+   "pixels, a `bound` that no closed path is shorter than, `uniform_estimate` (0.7124 sqrt(n A) for the rectangle of "
+   "the points) and the `seconds`. Meshes and --domain have no order of points and are refused."},
+  {"page", 0, RUN | MESH | STATS | VIEW, TEXT(page.size, "SIZE"), CHIEF(PAGE),
+   "draw on a page: A0 to A6, letter, legal, tabloid, or WIDTHxHEIGHT in mm; for svg, pdf, dxf, hpgl (plt) and gcode "
+   "(nc)",
+   .manual = "SVG, PDF and DXF then have the size of the page; so have the files of pen machines, HPGL (`.hpgl`, "
+   "`.plt`) and G-code (`.gcode`, `.nc`), which need this option; see DRAWINGS and PEN MACHINES.",
+   .words = "A0 A1 A2 A3 A4 A5 A6 letter legal tabloid"},
+  {"margin", 0, RUN | MESH | STATS | VIEW, REAL(page.margin, "MM", 0, 10000), CHIEF(PAGE),
+   "margin of the page; nothing is drawn there"},
+  {"orientation", 0, RUN | MESH | STATS | VIEW, CHOICE(page.orientation, page_orientations), OTHER(PAGE),
    "orientation of the page; auto: that of the picture, except for WIDTHxHEIGHT"},
-  {"fill", 0, RUN | MESH | STATS | VIEW, FLAG(page.fill),
-   "fill the page inside the margins and crop the picture; otherwise the whole picture is\n"
-   "drawn"},
-  {"split", 0, RUN | MESH, REAL(page.split, "MM", 0, HUGE_VAL),
-   "split lines into parts of at most this length, to refill the pen between them; 0: never"},
-  {"gcode", 0, RUN | MESH, TEXT(page.gcode, "PROFILE"),
-   "how to write G-code: grbl-servo, grbl-z, marlin-servo, or a file with a profile", CLI_READS_PROFILE},
-  {"unit", 0, RUN | MESH | STATS | VIEW, SWITCH(unit, coordinate_units, CLI_UNIT_PIXEL, CLI_UNIT_WIDTH),
-   "unit of coordinates in files. A length: on the page, or in the world (--pixel-size);\n"
-   "width, or no value: coordinates of meshes are divided by the width of the image"},
-  {"pixel-size", 0, RUN | MESH | STATS, TEXT(world.pixel_size, "LENGTH"),
-   "the size of a pixel in the world, for example 0.65um; or file: what the picture's file\n"
-   "says. Files then have real units, y up"},
-  {"origin", 0, RUN | MESH | STATS, TEXT(world.origin, "X,Y"),
-   "with --pixel-size: the coordinates of the picture's lower left corner"},
-  {"ascii", 0, RUN | MESH | VIEW | LCP, FLAG(ascii), "write text if the mesh format is binary by default"},
-  {"binary", 0, RUN | MESH | VIEW, FLAG(binary), "write binary if the mesh format is text by default (msh)"},
-  {"compress", 0, RUN | MESH | VIEW, CHOICE(compression, compressions), "compression of binary vtu files"},
-  {"element-order", 0, RUN | MESH, INTEGER(element_order, "N", 1, 2),
-   "2: add nodes in the middle of edges; on the boundary they lie on its curves (vtu, vtk,\n"
-   "msh, inp, ele)"},
-  {"msh-version", 0, RUN | MESH | VIEW, CHOICE(msh_version, msh_versions), "version of Gmsh's format"},
-
-  {"preset", 0, RUN | VIEW, CHOICE(preset, presets),
-   "paper: the method of Fei, Rong, Wang & Wang 2014: random start, pixel energy, jump\n"
-   "flooding, and L-BFGS-B with m = 8 and the approximate Cauchy point until the energy\n"
-   "stops falling"},
-  {"preview", 0, RUN_ALONE, FLAG(preview.on),
-   "a rough result in some seconds: few iterations, and at most 20000 sites"},
-  {"noise", 0, RUN, CHOICE(noise, noise_kinds),
-   "kind of sites. hexagonal: a tessellation, nearly a hexagonal lattice; blue: irregular,\n"
-   "isotropic blue noise, whose density follows that of the image (as with --equal-mass)"},
-  {"method", 0, RUN | VIEW, CHOICE(method, cvt_methods), "how the energy is minimised"},
-  {"method", 0, VORONOI, CHOICE(voronoi, voronoi_methods), "how the diagram is computed"},
-  {"energy", 0, RUN | VIEW, CHOICE(energy, cvt_energies),
+  {"fill", 0, RUN | MESH | STATS | VIEW, FLAG(page.fill), OTHER(PAGE),
+   "fill the page inside the margins and crop the picture; otherwise the whole picture is drawn"},
+  {"split", 0, RUN | MESH, REAL(page.split, "MM", 0, HUGE_VAL), OTHER(PAGE),
+   "split lines into parts of at most this length, to refill the pen between them; 0: never",
+   .manual = "HPGL puts the pen into its holder and takes it again, G-code has the lines `pause` of the profile, an "
+   "SVG a layer for each part. Dots have no length."},
+  {"gcode", 0, RUN | MESH, TEXT(page.gcode, "PROFILE"), OTHER(PAGE),
+   "how to write G-code: grbl-servo, grbl-z, marlin-servo, or a file with a profile", .manual = "See PEN MACHINES.",
+   .words = "grbl-servo grbl-z marlin-servo", .file = CLI_READS_PROFILE},
+  {"unit", 0, RUN | MESH | STATS | VIEW, SWITCH(unit, coordinate_units, CLI_UNIT_PIXEL, CLI_UNIT_WIDTH), OTHER(PAGE),
+   "unit of coordinates in files. A length: on the page, or in the world (--pixel-size); width, or no value: "
+   "coordinates of meshes are divided by the width of the image",
+   .manual = "A unit of length needs a --pixel-size or a --page; with a page the coordinates are those of the drawing "
+   "on it, measured from the upper left corner of the page in point files, where y goes down, and from the lower left "
+   "corner in mesh files, where y goes up. `width` divides those of meshes by the width of the image, and leaves "
+   "points in pixels; --unit without a value is the same."},
+  {"pixel-size", 0, RUN | MESH | STATS, TEXT(world.pixel_size, "LENGTH"), CHIEF(PAGE),
+   "the size of a pixel in the world, for example 0.65um; or file: what the picture's file says. Files then have real "
+   "units, y up",
+   .manual = "LENGTH is a number with or without a unit of --unit. `file` takes what the picture's file says: GeoTIFF "
+   "(ModelPixelScale and ModelTiepoint, which is the origin; metres and feet are named), PhysicalSizeX and "
+   "PhysicalSizeY of OME-TIFF, ImageJ's unit, the resolution of TIFF (ResolutionUnit inch or centimetre), pHYs of "
+   "PNG, the density of JFIF. Without --pixel-size none of this is used. With it, points and meshes are both measured "
+   "in the world, x to the right and y up, from the lower left corner of the picture, in the unit of LENGTH or in "
+   "that of --unit; lengths of other options may have units without a --page; SVG, PDF, DXF, HPGL and G-code have the "
+   "real size if the unit is known; and the report has `world`: unit, pixel_size, origin, width, height, area, "
+   "mesh_area, mean_triangle_area, shortest_edge, mean_edge, longest_edge. Points and polygons that are read (--init, "
+   "--polygon) are in pixels all the same; but give `stats` the options with which its file was written. Pixels that "
+   "are not square are refused.", .words = "file"},
+  {"origin", 0, RUN | MESH | STATS, TEXT(world.origin, "X,Y"), OTHER(PAGE),
+   "with --pixel-size: the coordinates of the picture's lower left corner",
+   .manual = "The unit is that of the files unless one follows Y. Without this option the origin is 0,0, or that of "
+   "the file."},
+  {"ascii", 0, RUN | MESH | VIEW | LCP, FLAG(ascii), OTHER(FILES),
+   "write text if the mesh format is binary by default"},
+  {"binary", 0, RUN | MESH | VIEW, FLAG(binary), OTHER(FILES),
+   "write binary if the mesh format is text by default (msh)"},
+  {"compress", 0, RUN | MESH | VIEW, CHOICE(compression, compressions), OTHER(FILES),
+   "compression of binary vtu files",
+   .manual = "Files of both kinds are read. `cvtmesh info` says whether the build has them."},
+  {"element-order", 0, RUN | MESH, INTEGER(element_order, "N", 1, 2), OTHER(FILES),
+   "2: add nodes in the middle of edges; on the boundary they lie on its curves (vtu, vtk, msh, inp, ele)",
+   .manual = "These nodes are in vtu, vtk, msh, inp (CPS6), ele and xdmf files; other formats have the corners alone, "
+   "and a run that writes no file of the former is refused. With --domain the vertices of the boundary then lie on "
+   "its contour, and the nodes of its edges where their perpendicular bisectors meet it. Where such a bent edge would "
+   "turn a triangle over (a Jacobian that is not positive, or below 1/20 of that of the straight triangle), the edge "
+   "is straight. The report has a member `second_order`: `nodes`, `curved_edges` and `straightened_edges`."},
+  {"msh-version", 0, RUN | MESH | VIEW, CHOICE(msh_version, msh_versions), OTHER(FILES), "version of Gmsh's format",
+   .manual = "Both versions are read."},
+  {"preset", 0, RUN | VIEW, CHOICE(preset, presets), OTHER(SOLVER),
+   "paper: the method of Fei, Rong, Wang & Wang 2014: random start, pixel energy, jump flooding, and L-BFGS-B with m "
+   "= 8 and the approximate Cauchy point until the energy stops falling",
+   .manual = "Options that are given keep their values. `paper` stands for --start random --energy pixel --voronoi "
+   "jfa --effort low --tolerance 0; no steps of Lloyd's method come first."},
+  {"preview", 0, RUN_ALONE, FLAG(preview.on), CHIEF(BASIC),
+   "a rough result in some seconds: few iterations, and at most 20000 sites",
+   .manual = "Low effort and a time limit of 2 seconds, unless they are given; the summary says what was left out. "
+   "The picture is read whole, and segmentation, smoothing and grading are not shortened."},
+  {"noise", 0, RUN, CHOICE(noise, noise_kinds), CHIEF(BASIC),
+   "kind of sites. hexagonal: a tessellation, nearly a hexagonal lattice; blue: irregular, isotropic blue noise, "
+   "whose density follows that of the image (as with --equal-mass)",
+   .manual = "`blue` is Gaussian blue noise (Ahmed, Ren and Wonka 2022), irregular and isotropic, with hardly any "
+   "power at low frequencies, for sampling and dithering; see docs/noise.md. The number of points in a place follows "
+   "the density of the image itself, as with --equal-mass: tone, value, or value^-2 with --density-from size. Edges "
+   "of the density are blurred by less than half the spacing of the sites. There are 150 iterations by default (75 "
+   "and 300 with --effort low and high); many more make the sites more regular. -n, --seed, --start, --periodic, "
+   "--fixed, --init, --tolerance and --time-limit mean the same as for tessellations; other options of tessellations "
+   "are refused. The report has the member `noise`: `kind` and `energy`, the energy of the kernels for each site; its "
+   "`energy_ratio` is that of the sites' Voronoi cells."},
+  {"method", 0, RUN | VIEW, CHOICE(method, cvt_methods), CHIEF(SOLVER), "how the energy is minimised",
+   .manual = "`lloyd` moves every site to the centroid of its cell, again and again; it needs about ten times as "
+   "long."},
+  {"method", 0, VORONOI, CHOICE(voronoi, voronoi_methods), CHIEF(SOLVER), "how the diagram is computed",
+   .manual = "`exact` has no wrong pixel. `jfa` is jump flooding: passes with steps of half the side, a quarter, and "
+   "so on to 1, after which a few pixels may have the wrong site. `1+jfa` has a pass of step 1 before these, `jfa+1` "
+   "one after them, `jfa+2` passes of steps 2 and 1 after them, and `jfa2` does all passes twice. If a point lies "
+   "outside the domain, every method has no wrong pixel."},
+  {"energy", 0, RUN | VIEW, CHOICE(energy, cvt_energies), OTHER(SOLVER),
    "objective. exact: integrals over polygonal cells; pixel: sums over pixels"},
-  {"voronoi", 0, RUN | VIEW, CHOICE(voronoi, voronoi_methods), "how to compute the diagram of the pixel energy"},
-  {"iterations", 0, RUN | VIEW | MINIMIZE, INTEGER(iterations, "N", 0, 1e15), "maximum number of iterations; 0 keeps the start"},
-  {"tolerance", 0, RUN | VIEW | MINIMIZE, REAL(tolerance, "T", 0, 1),
+  {"voronoi", 0, RUN | VIEW, CHOICE(voronoi, voronoi_methods), OTHER(SOLVER),
+   "how to compute the diagram of the pixel energy", .manual = "See OPTIONS OF VORONOI."},
+  {"iterations", 0, RUN | VIEW | MINIMIZE, INTEGER(iterations, "N", 0, 1e15), OTHER(SOLVER),
+   "maximum number of iterations; 0 keeps the start"},
+  {"tolerance", 0, RUN | VIEW | MINIMIZE, REAL(tolerance, "T", 0, 1), OTHER(SOLVER),
    "stop when the mean relative decrease over 10 iterations is at most this; 0: never"},
-  {"gradient-tolerance", 0, RUN | VIEW, REAL(gradient_tolerance, "PIXELS", 0, HUGE_VAL),
+  {"gradient-tolerance", 0, RUN | VIEW, REAL(gradient_tolerance, "PIXELS", 0, HUGE_VAL), OTHER(SOLVER),
    "stop when no site is farther than this from its centroid; 0: never"},
-  {"time-limit", 0, RUN | MESH | VIEW | MINIMIZE, REAL(time_limit, "SECONDS", 0, HUGE_VAL),
-   "stop optimising, or shortening a path, after this time; 0: never"},
-  {"distributed", 0, RUN_ALONE, FLAG(distributed),
-   "under mpirun: the ranks share the work of this one run", CLI_NO_FILE, CLI_NO_EFFECT},
-  {"ranks", 0, RUN_ALONE, INTEGER(ranks, "N", 0, 4096),
-   "start N processes on this machine that share the run; 0: none", CLI_NO_FILE, CLI_NO_EFFECT},
-  {"checkpoint", 0, RUN_ALONE, TEXT(checkpoint.file, "FILE"),
-   "write the state of the optimisation here from time to time, for --resume", CLI_WRITES, CLI_NO_EFFECT},
-  {"checkpoint-every", 0, RUN_ALONE, REAL(checkpoint.every, "SECONDS", 0, HUGE_VAL),
-   "time between two checkpoints", CLI_NO_FILE, CLI_NO_EFFECT},
-  {"resume", 0, RUN_ALONE, TEXT(checkpoint.resume, "FILE"),
-   "continue the run that wrote this checkpoint, to the same files", CLI_READS, CLI_NO_EFFECT},
-  {"seed", 0, RUN | VIEW, INTEGER(seed, "N", 0, SEED_MAX), "seed of the random start; the same seed gives the same files"},
-  {"start", 0, RUN | VIEW, CHOICE(start, cvt_starts),
-   "how to place the first sites; auto: a hexagonal lattice if the density is even, else\n"
-   "stratified"},
-  {"effort", 0, RUN, CHOICE(effort, cvt_efforts),
-   "low: one descent from the first sites; normal: from coarse to fine; high: then move\n"
-   "sites from crowded to sparse places, several times as long; best: then rounds of\n"
-   "random changes, keeping those that lower the energy"},
-  {"init", 0, RUN | VIEW, TEXT(init, "FILE"), "start from the points of FILE (csv, npy, xyz)", CLI_READS},
-  {"fixed", 0, RUN | VIEW, TEXT(fixed, "FILE"),
-   "sites that do not move; they come first and count among the N", CLI_READS},
-  {"periodic", 0, RUN | MESH | VORONOI | STATS | VIEW, FLAG(periodic), "opposite sides are joined: a torus"},
-
-  {"equal-mass", 0, RUN, FLAG(equal_mass.on),
-   "cells of equal mass, by weighted cells (a power diagram); the density of the sites is\n"
-   "then that of the image: tone, value or value^-2"},
-  {"mass-tolerance", 0, RUN, REAL(equal_mass.tolerance, "T", 1e-13, 1),
-   "of --equal-mass: the largest relative deviation of a cell's mass"},
-  {"weights-out", 0, RUN, TEXT(equal_mass.weights_out, "FILE"),
-   "of --equal-mass: write the weights of the sites as NPY, float64", CLI_WRITES},
-
-  {"domain", 0, RUN, CHOICE(domain.kind, domain_kinds),
-   "mesh a domain and keep its boundary: what is dark in the image (bright with\n"
-   "--invert), what a file holds, or the whole image (frame); none: all sites are\n"
-   "free"},
-  {"mask", 0, RUN, TEXT(domain.mask, "IMAGE"), "of --domain mask: the alpha channel of IMAGE if it has one, else what is bright", CLI_READS},
-  {"polygon", 0, RUN, TEXT(domain.polygon, "FILE"), "of --domain polygon: polygons with holes (svg, geojson, csv, poly)", CLI_READS},
-  {"labels", 0, RUN, TEXT(domain.labels, "IMAGE"),
-   "of --domain labels: a region for each grey level (or number of an NPY) except 0", CLI_READS},
-  {"region-name", 0, RUN, LIST(domain.region_names, "N=NAME"),
-   "name of region N in msh, inp and the report; can be repeated"},
-  {"domain-smooth", 0, RUN, REAL(domain.smooth, "SIGMA", 0, 100),
+  {"time-limit", 0, RUN | MESH | VIEW | MINIMIZE, REAL(time_limit, "SECONDS", 0, HUGE_VAL), CHIEF(SOLVER),
+   "stop optimising, or shortening a path, after this time; 0: never",
+   .manual = "The time is counted from the start of sampling to the last iteration; reading the picture, evaluating "
+   "the final sites, making the mesh and writing the files are not included. At least half of the time is for the "
+   "full set of sites, whatever the --effort, a quarter is for a boundary that slides, 15 % is for the refinement of "
+   "a domain, and a quarter for the path of --order. A run exceeds the limit by one evaluation of the energy at most, "
+   "or by a few just after the set of sites was refined or sites were transferred. With --equal-mass the masses are "
+   "balanced once more after the limit."},
+  {"distributed", 0, RUN_ALONE, FLAG(distributed), OTHER(SOLVER),
+   "under mpirun: the ranks share the work of this one run",
+   .manual = "The ranks of `mpirun` or `srun` share the work of this run, on CPUs or, with --device cuda, on GPUs. In "
+   "descents and evaluations each rank has its part of the sites, their cells and the state of the optimiser. Rank 0 "
+   "reads the picture and writes the files. Every rank has the whole density on its device. The bits of the files do "
+   "not depend on the number of ranks. They differ in rounding from those of a run without the option. The ranks of a "
+   "machine take its GPUs in turn. Where each has one of its own, the GPUs exchange data by NCCL, if that library is "
+   "found, else through MPI. A rank that fails or is killed ends all of them. Not with --domain, --equal-mass, "
+   "--noise blue, --watch, the pixel energy (--energy pixel) and drawings in several colours. Open MPI by default "
+   "binds a rank to a core or a socket; a note says that this is undone, and the ranks of a machine share its cores. "
+   "This needs a build with MPI.", .effect = CLI_NO_EFFECT},
+  {"ranks", 0, RUN_ALONE, INTEGER(ranks, "N", 0, 4096), OTHER(SOLVER),
+   "start N processes on this machine that share the run; 0: none",
+   .manual = "--device cuda:all starts one for each GPU. Only as many are started as have 5x10^7 sites each, or as "
+   "the memory of GPUs for the sites needs; of fewer a note says so, and of one the run stays in its process. The "
+   "files are those of --distributed.", .effect = CLI_NO_EFFECT},
+  {"checkpoint", 0, RUN_ALONE, TEXT(checkpoint.file, "FILE"), OTHER(SOLVER),
+   "write the state of the optimisation here from time to time, for --resume",
+   .manual = "The file is always whole: it is written under a temporary name, synced and renamed. It has about 400 "
+   "bytes for each site, with --effort best some 60 more; writing it needs as much memory. The file is kept when the "
+   "run has ended; a run that takes less than SECONDS writes none. The sites are the same with and without "
+   "checkpoints.", .file = CLI_WRITES, .effect = CLI_NO_EFFECT},
+  {"checkpoint-every", 0, RUN_ALONE, REAL(checkpoint.every, "SECONDS", 0, HUGE_VAL), OTHER(SOLVER),
+   "time between two checkpoints", .effect = CLI_NO_EFFECT},
+  {"resume", 0, RUN_ALONE, TEXT(checkpoint.resume, "FILE"), CHIEF(BASIC),
+   "continue the run that wrote this checkpoint, to the same files",
+   .manual = "The files are the same, to the last bit, as those of a run without a break. The picture, the density, "
+   "the options that the sites depend on, the version of cvtmesh, the kind of device and, with GPUs, the model must "
+   "be the same; else an error names the difference. Threads, outputs and --time-limit may differ; the time limit "
+   "counts all parts of the run together. FILE may be that of --checkpoint; as long as this file does not exist, the "
+   "run then starts from the beginning, so that one command line, repeated, brings a run to its end. Seconds in the "
+   "report are those since the run was resumed. What follows the optimisation (the boundary that slides, refinement, "
+   "files) is done again. --checkpoint and --resume are not for --equal-mass, --noise blue and drawings in several "
+   "colours.", .file = CLI_READS, .effect = CLI_NO_EFFECT},
+  {"seed", 0, RUN | VIEW, INTEGER(seed, "N", 0, SEED_MAX), CHIEF(SOLVER),
+   "seed of the random start; the same seed gives the same files",
+   .manual = "The files do not depend on the number of threads, on CPUs of one architecture, and on GPUs of one "
+   "model."},
+  {"start", 0, RUN | VIEW, CHOICE(start, cvt_starts), OTHER(SOLVER),
+   "how to place the first sites; auto: a hexagonal lattice if the density is even, else stratified",
+   .manual = "`random` and `stratified` sample them from the density. `auto` starts from a hexagonal lattice if all "
+   "pixels have the same density, no site is given and the effort is not `low`: the lattices that fit the rectangle "
+   "or the torus are tried, and the best one is relaxed. Otherwise it is `stratified`. The report has the number of "
+   "lattices that were tried (`lattices`)."},
+  {"effort", 0, RUN, CHOICE(effort, cvt_efforts), CHIEF(SOLVER),
+   "low: one descent from the first sites; normal: from coarse to fine; high: then move sites from crowded to sparse "
+   "places, several times as long; best: then rounds of random changes, keeping those that lower the energy",
+   .manual = "`low` is one descent from the first sites. `normal` goes from coarse to fine: each level starts from a "
+   "tessellation of a quarter of its sites; coarse levels whose cells hold many pixels see larger ones, the means of "
+   "2 x 2 and more. After the descent of a sixteenth of the sites it goes on moving sites of these. During a descent "
+   "a few sites at a time are moved from crowded places to sparse ones; the descent continues, and moves that do not "
+   "end at a lower energy are undone. `high` has longer descents on coarse levels; after that of each level it goes "
+   "on moving sites. It takes several times as long. With --init or --fixed there are no levels; with --init only "
+   "`high` and `best` move sites from crowded places. `best` continues where `high` ends, with rounds of annealing. "
+   "Each round moves every site away from its nearest neighbour and descends, starting from the sites of the round "
+   "before it. After 15 rounds without a gain, or 200 rounds, the best sites found are taken. See also --time-limit. "
+   "The report has the number of rounds (`anneal_rounds`)."},
+  {"init", 0, RUN | VIEW, TEXT(init, "FILE"), OTHER(SOLVER), "start from the points of FILE (csv, npy, xyz)",
+   .manual = "The points must all lie inside the image.", .file = CLI_READS},
+  {"fixed", 0, RUN | VIEW, TEXT(fixed, "FILE"), OTHER(SOLVER),
+   "sites that do not move; they come first and count among the N", .file = CLI_READS},
+  {"periodic", 0, RUN | MESH | VORONOI | STATS | VIEW, FLAG(periodic), CHIEF(SOLVER),
+   "opposite sides are joined: a torus",
+   .manual = "The mesh is the triangulation of the sites in the plane; that of the torus is made of them by `cvtmesh "
+   "mesh --periodic`. With --domain the mesh ends at the sides, and their vertices are paired; see MESHES THAT KEEP A "
+   "BOUNDARY.\nOf `cvtmesh mesh` the outline is a cell that repeats. Its sides are those of the rectangle around it: "
+   "edges of the left and of the right side, and of the lower and the upper one, that are the same but for one "
+   "coordinate are divided together, so that each vertex has its copy on the opposite side, to the last bit. Opposite "
+   "sides without any equal edges, like the walls of a channel, are not paired; an outline with no equal edges at "
+   "all, or with some edges that have a copy and others that have none, is refused. The pairs are in the files as "
+   "with `run --domain --periodic`, and --pairs-out writes them; their number is `pairs` in the report. Points, "
+   "without --min-angle and --max-area, lie on the torus of --width and --height, into which they are moved. The mesh "
+   "is its Delaunay triangulation, two triangles for each point, laid out in the plane: behind the points come copies "
+   "of some of them, one width to the right or one height above (or both), to which triangles across a side go. "
+   "Copies of the mesh fill the plane. PLY, VTK, VTU, MSH and NODE have the number `original` of each vertex, counted "
+   "from 0: that of the point that it is or is a copy of. --pairs-out writes a row for each copy: the point, the "
+   "copy, and the axis between them, 0 or 1, or 2 for both; their number is `copies` in the report. Points are "
+   "rounded to a power of two that divides the sides, at most 2^-29 of the longer side and its surroundings. Of "
+   "points on one circle the leftmost (of these the lowest) is a corner of all triangles. There are no pictures of it "
+   "and no triangles of second order."},
+  {"equal-mass", 0, RUN, FLAG(equal_mass.on), CHIEF(BASIC),
+   "cells of equal mass, by weighted cells (a power diagram); the density of the sites is then that of the image: "
+   "tone, value or value^-2",
+   .manual = "The cells are then power cells: the cell of site i holds the points where |x - x_i|^2 - w_i is least, "
+   "with weights w that semi-discrete optimal transport determines. The sites move to lower transport cost. This cost "
+   "is the energy that is reported; its reference is the energy of hexagons of equal mass. The number of sites in a "
+   "place follows the density itself and not its root, so that the powers of --density-from are halved: tone, value, "
+   "or value^-2. The sites start from a plain tessellation of the squared density; --iterations 0 keeps given or "
+   "sampled sites and only finds the weights. The mesh is the regular triangulation, which is the dual of the cells "
+   "in the plane; like a Delaunay triangulation it is exact for the coordinates of the mesh, and is made on the GPU "
+   "if there is one. On a torus masses and sites are those of the torus; mesh and pictures show the diagram of the "
+   "same weights in the plane. Sites that share a place are refused, as are --energy pixel, --domain and --watch."},
+  {"mass-tolerance", 0, RUN, REAL(equal_mass.tolerance, "T", 1e-13, 1), OTHER(SOLVER),
+   "of --equal-mass: the largest relative deviation of a cell's mass",
+   .manual = "If rounding does not let the masses come so close, the best result is written and the exit status is "
+   "4."},
+  {"weights-out", 0, RUN, TEXT(equal_mass.weights_out, "FILE"), OTHER(SOLVER),
+   "of --equal-mass: write the weights of the sites as NPY, float64",
+   .manual = "The weights are in the order of the sites; their mean is 0.", .file = CLI_WRITES},
+  {"domain", 0, RUN, CHOICE(domain.kind, domain_kinds), CHIEF(DOMAIN),
+   "mesh a domain and keep its boundary: what is dark in the image (bright with --invert), what a file holds, or the "
+   "whole image (frame); none: all sites are free",
+   .manual = "See MESHES THAT KEEP A BOUNDARY. `mask`, `polygon` and `labels` are what the file of the option of that "
+   "name holds; `segment` is what --segment finds."},
+  {"mask", 0, RUN, TEXT(domain.mask, "IMAGE"), CHIEF(DOMAIN),
+   "of --domain mask: the alpha channel of IMAGE if it has one, else what is bright",
+   .manual = "The pictures of --mask and --labels have the size of the image that is meshed.", .file = CLI_READS},
+  {"polygon", 0, RUN, TEXT(domain.polygon, "FILE"), CHIEF(DOMAIN),
+   "of --domain polygon: polygons with holes (svg, geojson, csv, poly)",
+   .manual = "Polygons with holes by the even-odd rule, in pixels with y down: SVG (paths, polygons, circles, "
+   "ellipses and rectangles, with their transforms), GeoJSON (Polygon and MultiPolygon), or CSV (x,y in a line, an "
+   "empty line between rings); or a .poly of Triangle, with y up, whose segments make closed rings and whose vertices "
+   "may stand in the .node beside it. Rings may touch each other and themselves in points. If two shapes have a "
+   "common edge, or features of GeoJSON have names, each shape is a region, and the edges between regions are shared "
+   "by the triangles on both sides. Shapes are the features of GeoJSON, the elements of SVG, and the rings of CSV. "
+   "Where they overlap, the last one counts; those of one name are one region. The groups are named by the first "
+   "property that a feature has of name, material, label, region and class, else by its id, and by inkscape:label or "
+   "id of an element; what is no letter, digit or hyphen becomes an underscore. Segments of a .poly file may also "
+   "divide the plane, as with `mesh`.", .file = CLI_READS},
+  {"labels", 0, RUN, TEXT(domain.labels, "IMAGE"), OTHER(DOMAIN),
+   "of --domain labels: a region for each grey level (or number of an NPY) except 0",
+   .manual = "Regions of a picture are numbered in ascending order of grey level.", .file = CLI_READS},
+  {"region-name", 0, RUN, LIST(domain.region_names, "N=NAME"), OTHER(DOMAIN),
+   "name of region N in msh, inp and the report; can be repeated",
+   .manual = "A name has up to 31 letters, digits, _ and -, and starts with a letter."},
+  {"domain-smooth", 0, RUN, REAL(domain.smooth, "SIGMA", 0, 100), OTHER(DOMAIN),
    "smooth the boundary from an image, a mask or labels on this scale, in pixels"},
-  {"domain-smallest", 0, RUN, REAL(domain.smallest, "AREA", 0, 1e12),
-   "drop islands and holes smaller than this, in square pixels"},
-  {"pairs-out", 0, RUN | MESH, TEXT(domain.pairs_out, "FILE"),
-   "with --periodic: write the pairs of vertices on opposite sides as NPY", CLI_WRITES},
-  {"boundary", 0, RUN, CHOICE(domain.sliding, boundary_kinds),
+  {"domain-smallest", 0, RUN, REAL(domain.smallest, "AREA", 0, 1e12), OTHER(DOMAIN),
+   "drop islands and holes smaller than this, in square pixels", .manual = "The last part of a label is not dropped."},
+  {"pairs-out", 0, RUN | MESH, TEXT(domain.pairs_out, "FILE"), OTHER(DOMAIN),
+   "with --periodic: write the pairs of vertices on opposite sides as NPY",
+   .manual = "The array is int32, n x 3; see MESHES THAT KEEP A BOUNDARY, and --periodic for points.",
+   .file = CLI_WRITES},
+  {"boundary", 0, RUN, CHOICE(domain.sliding, boundary_kinds), CHIEF(DOMAIN),
    "locked: sites on the boundary stay; sliding: they move along it to lower energy"},
-  {"boundary-tolerance", 0, RUN, REAL(domain.tolerance, "PIXELS", 0.01, 100),
+  {"boundary-tolerance", 0, RUN, REAL(domain.tolerance, "PIXELS", 0.01, 100), OTHER(DOMAIN),
    "largest distance between edges and a smooth boundary"},
-  {"min-angle", 0, RUN | MESH, REAL(refine.min_angle, "DEGREES", 0, 40),
-   "refine the mesh until no angle is smaller, except at sharper corners of the boundary"},
-  {"max-area", 0, RUN | MESH, LIST(refine.max_area, "[REGION=]AREA[UNIT2]"),
-   "refine the mesh until no triangle (of the region) is larger; can be repeated"},
-
-  {"picture", 0, STATS, TEXT(photograph, "IMAGE"),
-   "also compare a drawing of the points as dots with this picture", CLI_READS},
-  {"density", 0, STATS, TEXT(density, "IMAGE"), "also print the energy ratio for this density", CLI_READS},
-  {"invert", 0, RUN | STATS | VIEW | DENSITY, FLAG(invert), "bright is dense"},
-  {"gamma", 0, RUN | STATS | VIEW | DENSITY, REAL(gamma, "G", 1e-6, 1e6), "raise the tone to this power"},
-  {"black", 0, RUN | STATS | VIEW | DENSITY, REAL(black, "LEVEL", 0, 1),
+  {"min-angle", 0, RUN | MESH, REAL(refine.min_angle, "DEGREES", 0, 40), CHIEF(DOMAIN),
+   "refine the mesh until no angle is smaller, except at sharper corners of the boundary",
+   .manual = "Of `run` see MESHES THAT KEEP A BOUNDARY.\nOf `cvtmesh mesh` the outline is a polygon with holes in a "
+   "svg, geojson, csv or poly file, as with `run --polygon`. Segments of a .poly file may also divide the plane into "
+   "several regions, or end inside: if the file lists two regions or more, or its segments are no closed rings, what "
+   "is reached from outside without crossing a segment is outside, and so is what has a point in the list of holes; a "
+   "part with a point in the list of regions has the number that is its attribute (its place in the list, if that is "
+   "no integer from 1 on), and triangles there have no larger area than the file says; other parts are numbered after "
+   "these. Its inside is meshed by Delaunay refinement until no angle is below DEGREES (0 to 40; 30 if only "
+   "--max-area is given), with few triangles. Coordinates of the outline, which may be of any size, are those of mesh "
+   "files; of SVG, y is down as in pictures.\nEvery corner is a vertex and every edge is kept: vertices that are "
+   "added to it lie on it exactly if the grid of the coordinates (2^30 steps along the longer side of the outline) "
+   "has a point there, else within one step. Up to 33 degrees the program first tries a bound that is larger by 1.5 "
+   "degrees, so that rounding in the program that reads the mesh does no harm. Two edges that meet at less than "
+   "DEGREES keep their angle, and a few triangles beside such a corner stay below the bound too; the report lists "
+   "these corners (`small_corners`). Between pieces of the outline that are nearer to each other than 32 steps of the "
+   "grid, angles may stay below the bound, since vertices are points of the grid; the report lists these triangles "
+   "(`narrow_triangles`). Refinement ends for every outline. A bound above 33 degrees that takes more than eight "
+   "times as many points as 33 degrees is lowered in steps of 2 degrees until it does not (`bound` in the report); "
+   "the mesh is then written, and the exit status is 4. A signal or --time-limit ends the refinement: the mesh as it "
+   "is then is written (`stopped`)."},
+  {"max-area", 0, RUN | MESH, LIST(refine.max_area, "[REGION=]AREA[UNIT2]"), CHIEF(DOMAIN),
+   "refine the mesh until no triangle (of the region) is larger; can be repeated",
+   .manual = "AREA is in square units of the outline, of a picture in square pixels. With the square of a unit of "
+   "length, as in 4mm2 or 3=20um2, the area is one in the world of --pixel-size (whose unit is needed), or on the "
+   "page of --page. The region of an outline is 1."},
+  {"picture", 0, STATS, TEXT(photograph, "IMAGE"), CHIEF(BASIC),
+   "also compare a drawing of the points as dots with this picture",
+   .manual = "The picture is the domain; see --dots, --dot-size and --overlap. If FILE is an SVG, its circles are the "
+   "dots, of any program: what is drawn is measured. Its viewBox must have the shape of the picture, or --page and "
+   "what goes with it say where the picture stands.", .file = CLI_READS},
+  {"density", 0, STATS, TEXT(density, "IMAGE"), CHIEF(BASIC), "also print the energy ratio for this density",
+   .manual = "The image of the density is the domain.", .file = CLI_READS},
+  {"invert", 0, RUN | STATS | VIEW | DENSITY, FLAG(invert), CHIEF(TONE), "bright is dense"},
+  {"gamma", 0, RUN | STATS | VIEW | DENSITY, REAL(gamma, "G", 1e-6, 1e6), OTHER(TONE), "raise the tone to this power"},
+  {"black", 0, RUN | STATS | VIEW | DENSITY, REAL(black, "LEVEL", 0, 1), OTHER(TONE),
    "levels of a picture (sRGB values, 0 to 1) up to this become black"},
-  {"white", 0, RUN | STATS | VIEW | DENSITY, REAL(white, "LEVEL", 0, 1),
+  {"white", 0, RUN | STATS | VIEW | DENSITY, REAL(white, "LEVEL", 0, 1), OTHER(TONE),
    "levels of a picture from this on become white"},
-  {"contrast", 0, RUN | STATS | VIEW | DENSITY, REAL(contrast, "FACTOR", 1e-3, 1e3),
+  {"contrast", 0, RUN | STATS | VIEW | DENSITY, REAL(contrast, "FACTOR", 1e-3, 1e3), CHIEF(TONE),
    "multiply the distances of levels from middle grey by this"},
-  {"density-from", 0, RUN | STATS | VIEW | DENSITY, CHOICE(density_from, density_sources),
-   "density = tone^2, value, or value^-4; auto: tone for pictures, density for data"},
-  {"size-from", 0, RUN | MESH, TEXT(size.from, "FILE"),
-   "take the sizes of triangles from a field on a mesh (vtu, msh) or at points (npy), not from\n"
-   "the picture", CLI_READS},
-  {"size-field", 0, RUN | MESH, TEXT(size.field, "NAME"), "of --size-from: the name of the field; if omitted, the first"},
-  {"size-as", 0, RUN | MESH, CHOICE(size.as, size_sources),
-   "of --size-from: what the field is. solution: its interpolation error becomes the same\n"
-   "everywhere; indicator: of the error; size: in the unit of the mesh"},
-  {"metric", 0, MESH, TEXT(metric.from, "FIELD"),
-   "stretch triangles along a field, so that --points vertices interpolate it best: the\n"
-   "picture that is meshed (hessian), another one, a solution (vtu, msh, npy), or a metric (npy)"},
-  {"metric-ratio", 0, MESH, REAL(metric.ratio, "R", 1, 1e6), "of --metric: the largest ratio of sizes in two directions"},
-  {"floor", 0, RUN | STATS | VIEW | DENSITY, REAL(floor, "RHO", 0, 3e38), "raise smaller densities to this"},
-
-  {"within", 0, RUN | DENSITY, LIST(condition.within, "FILE"),
-   "keep the density only inside: an image (what is bright), polygons (svg, geojson, csv,\n"
-   "poly), or alpha for the picture's own alpha channel; can be repeated: where all overlap", CLI_READS_REGION},
-  {"obstacle", 0, RUN | DENSITY, LIST(condition.obstacle, "FILE"),
-   "no density inside, and no smoothing through it; regions as for --within; can be repeated", CLI_READS_REGION},
-  {"weight", 0, RUN | DENSITY, LIST(condition.weight, "FILE=FACTOR"),
-   "multiply the density of a region; regions as for --within; can be repeated", CLI_READS_WEIGHT},
-  {"smooth", 0, RUN | DENSITY, REAL(condition.smooth, "LAMBDA", 0, 1e12),
-   "smooth the density, over about sqrt(LAMBDA) pixels; 0: not at all"},
-  {"bias", 0, RUN | DENSITY, REAL(condition.bias, "P", 1e-9, 1 - 1e-9),
+  {"density-from", 0, RUN | STATS | VIEW | DENSITY, CHOICE(density_from, density_sources), CHIEF(TONE),
+   "density = tone^2, value, or value^-4; auto: tone for pictures, density for data",
+   .manual = "See FROM A PICTURE TO A DENSITY."},
+  {"size-from", 0, RUN | MESH, TEXT(size.from, "FILE"), CHIEF(DENSITY),
+   "take the sizes of triangles from a field on a mesh (vtu, msh) or at points (npy), not from the picture",
+   .manual = "The field is the point data NAME of a .vtu file or the node data NAME of a .msh file (by default the "
+   "first with one number for each point), in the coordinates that this run writes. A .npy array, whose rows are x, y "
+   "and the value, is a field on the Delaunay triangulation of its points. examples/l_shape.py solves and adapts in a "
+   "loop.\nOf `cvtmesh mesh` no triangle of an outline is larger than an equilateral one whose side is the size at "
+   "its centroid. The field is one on a mesh or at points, as with `run`, in the coordinates of mesh files; it is "
+   "read on a raster of 1024 cells along the longer side of the outline, and lowered where it grows by more than 0.3 "
+   "per unit of distance. Sizes from a solution or an indicator, which are known up to a factor, need a number of "
+   "points: `cvtmesh run --domain polygon`.", .file = CLI_READS},
+  {"size-field", 0, RUN | MESH, TEXT(size.field, "NAME"), OTHER(DENSITY),
+   "of --size-from: the name of the field; if omitted, the first"},
+  {"size-as", 0, RUN | MESH, CHOICE(size.as, size_sources), OTHER(DENSITY),
+   "of --size-from: what the field is. solution: its interpolation error becomes the same everywhere; indicator: of "
+   "the error; size: in the unit of the mesh",
+   .manual = "`solution`: sizes are |H|^-1/2, where |H| is the largest eigenvalue of the Hessian of the quadratic "
+   "polynomial that best fits the values around a vertex, so that the interpolation error of linear elements becomes "
+   "the same everywhere. `indicator`: sizes are those of the mesh divided by the root of the field, an error "
+   "indicator. Of both -n gives the factor. With `size` -n may be left out."},
+  {"metric", 0, MESH, TEXT(metric.from, "FIELD"), CHIEF(DOMAIN),
+   "stretch triangles along a field, so that --points vertices interpolate it best: the picture that is meshed "
+   "(hessian), another one, a solution (vtu, msh, npy), or a metric (npy)",
+   .manual = "The operand is an outline, or a picture, whose frame is meshed. The field is the picture that is meshed "
+   "(hessian), another picture, or one on a mesh or at points as with --size-from; an array whose rows are x, y, xx, "
+   "xy, yy gives the components of a metric itself, up to a factor: an edge e is to have the same e'Me everywhere.\n"
+   "The metric of a field with the Hessian H is |H| / det(|H|)^(1/6) (Alauzet & Loseille 2010); a picture is smoothed "
+   "over a fifth of the mean distance of the vertices, one pixel at least, and so is its metric; fields on meshes are "
+   "taken on a raster of 1024 cells along the longer side. Edges that are too long in the metric are divided, those "
+   "that are too short vanish, diagonals are exchanged and vertices move. The number of vertices is exact unless the "
+   "corners of the outline take more. There is no bound on angles: R bounds the ratio of the sizes in two "
+   "directions; with 1 the triangles are as regular as their sizes let them be. Outlines, regions and groups are as "
+   "with --min-angle; --periodic and --element-order 2 are refused. The report says what was reached (`metric`)."},
+  {"metric-ratio", 0, MESH, REAL(metric.ratio, "R", 1, 1e6), OTHER(DOMAIN),
+   "of --metric: the largest ratio of sizes in two directions"},
+  {"floor", 0, RUN | STATS | VIEW | DENSITY, REAL(floor, "RHO", 0, 3e38), OTHER(TONE),
+   "raise smaller densities to this"},
+  {"within", 0, RUN | DENSITY, LIST(condition.within, "FILE"), OTHER(DENSITY),
+   "keep the density only inside: an image (what is bright), polygons (svg, geojson, csv, poly), or alpha for the "
+   "picture's own alpha channel; can be repeated: where all overlap",
+   .manual = "The steps below change the density only where these options leave it, and do not act through obstacles. "
+   "The centroid of a cell around an obstacle may lie in the obstacle. At the end `run` therefore moves such sites to "
+   "a place nearby, so that no site is outside the regions or in an obstacle (polygons are taken exactly), and prints "
+   "their number (`moved_sites` in the report). Not moved are fixed sites, those of --equal-mass, and those of --init "
+   "if there are no iterations.", .words = "alpha", .file = CLI_READS_REGION},
+  {"obstacle", 0, RUN | DENSITY, LIST(condition.obstacle, "FILE"), OTHER(DENSITY),
+   "no density inside, and no smoothing through it; regions as for --within; can be repeated", .words = "alpha",
+   .file = CLI_READS_REGION},
+  {"weight", 0, RUN | DENSITY, LIST(condition.weight, "FILE=FACTOR"), CHIEF(DENSITY),
+   "multiply the density of a region; regions as for --within; can be repeated",
+   .manual = "The number of sites in a place follows the root of the density: a factor of 4 doubles it. With "
+   "--equal-mass and --noise blue it follows the density itself. A region is an image of the picture's size, polygons "
+   "in a file (svg, geojson, csv, poly), or `alpha`, the picture's own alpha channel. Of an image the region is what "
+   "is more than half opaque, if the image has an alpha channel, else what is brighter than half; of data, what is "
+   "positive. Of polygons it is the pixels whose centre is inside, and those through which a part thinner than a "
+   "pixel passes.", .file = CLI_READS_WEIGHT},
+  {"smooth", 0, RUN | DENSITY, REAL(condition.smooth, "LAMBDA", 0, 1e12), CHIEF(DENSITY),
+   "smooth the density, over about sqrt(LAMBDA) pixels; 0: not at all",
+   .manual = "The density rho is replaced by the u that minimises the sum of (u - rho)^2 over all pixels plus LAMBDA "
+   "times the sum of (u_i - u_j)^2 over neighbouring pixels. This smooths over about sqrt(LAMBDA) pixels. With --bias "
+   "the first sum is weighted, so that u leans to higher values (P below 1/2) or to lower ones (P above 1/2): for P "
+   "below 1/2 pixels with u < rho weigh (1 - P)/P times as much as others, for P above 1/2 those with u > rho weigh "
+   "P/(1 - P) times as much."},
+  {"bias", 0, RUN | DENSITY, REAL(condition.bias, "P", 1e-9, 1 - 1e-9), OTHER(DENSITY),
    "of --smooth: below 1/2 the result leans above the density, over 1/2 below it"},
-  {"grade", 0, RUN | DENSITY, REAL(condition.grade, "LAMBDA", 0, 1e12),
-   "the smoothest density that is nowhere below the image's; 0: not at all"},
-  {"grade-max", 0, RUN | DENSITY, REAL(condition.grade_max, "RHO", 0, HUGE_VAL),
+  {"grade", 0, RUN | DENSITY, REAL(condition.grade, "LAMBDA", 0, 1e12), OTHER(DENSITY),
+   "the smoothest density that is nowhere below the image's; 0: not at all",
+   .manual = "The same minimum as --smooth, but under the constraint u >= rho: the smoothest density that is nowhere "
+   "lower. --grade-max also keeps u <= RHO where rho is."},
+  {"grade-max", 0, RUN | DENSITY, REAL(condition.grade_max, "RHO", 0, HUGE_VAL), OTHER(DENSITY),
    "upper limit of grading, except where the image is higher; 0: none"},
-  {"grade-size", 0, RUN | DENSITY, REAL(condition.grade_size, "G", 0, 1e6),
+  {"grade-size", 0, RUN | DENSITY, REAL(condition.grade_size, "G", 0, 1e6), CHIEF(DENSITY),
    "sizes (density^-1/4) grow by at most G per pixel; 0: no limit"},
-
-  {"segment", 0, RUN | DENSITY, FLAG(segment.on),
-   "keep the density only inside the object that seeds mark (see cvtmesh segment)"},
-  {"inside", 0, RUN | DENSITY | SEGMENT, LIST(segment.inside, "X,Y,R"),
-   "a disc inside the object, in pixels; can be repeated"},
-  {"outside", 0, RUN | DENSITY | SEGMENT, LIST(segment.outside, "X,Y,R"),
+  {"segment", 0, RUN | DENSITY, FLAG(segment.on), CHIEF(SEGMENTATION),
+   "keep the density only inside the object that seeds mark (see cvtmesh segment)",
+   .manual = "See OPTIONS OF SEGMENT."},
+  {"inside", 0, RUN | DENSITY | SEGMENT, LIST(segment.inside, "X,Y,R"), CHIEF(SEGMENTATION),
+   "a disc inside the object, in pixels; can be repeated", .manual = "Seeds that contradict each other are refused."},
+  {"outside", 0, RUN | DENSITY | SEGMENT, LIST(segment.outside, "X,Y,R"), CHIEF(SEGMENTATION),
    "a disc outside the object; can be repeated"},
-  {"seeds", 0, RUN | DENSITY | SEGMENT, TEXT(segment.seeds, "IMAGE"),
-   "seeds as a picture: white is inside, black outside, grey or transparent neither; data:\n"
-   "by sign", CLI_READS},
-  {"initial", 0, RUN | DENSITY | SEGMENT, TEXT(segment.initial, "WHAT"),
-   "the first curve: grow (from the seeds up to edges), image (its border),\n"
-   "X,Y,R (a circle) or a file as for --within of cvtmesh density", CLI_READS_CURVE},
-  {"sigma", 0, RUN | DENSITY | SEGMENT, REAL(segment.sigma, "PIXELS", 0, 1000),
-   "smooth the image by a Gaussian of this width first"},
-  {"k", 0, RUN | DENSITY | SEGMENT, REAL(segment.k, "K", 0, 1e12),
+  {"seeds", 0, RUN | DENSITY | SEGMENT, TEXT(segment.seeds, "IMAGE"), CHIEF(SEGMENTATION),
+   "seeds as a picture: white is inside, black outside, grey or transparent neither; data: by sign",
+   .file = CLI_READS},
+  {"initial", 0, RUN | DENSITY | SEGMENT, TEXT(segment.initial, "WHAT"), OTHER(SEGMENTATION),
+   "the first curve: grow (from the seeds up to edges), image (its border), X,Y,R (a circle) or a file as for "
+   "--within of cvtmesh density",
+   .manual = "`grow`: one front starts from the seeds inside, another from those outside, or from the border of the "
+   "image if there are none. Edges slow both, and the curve is where they meet. One seed in a coin gives the coin; a "
+   "photograph with weak edges needs seeds on both sides of these. `image`: the border of the image, for a single "
+   "object on a plain ground. X,Y,R: a circle, whose level set is the exact distance at the pixel centres. A file as "
+   "for --within: a curve drawn around the object.", .words = "grow image", .file = CLI_READS_CURVE},
+  {"sigma", 0, RUN | DENSITY | SEGMENT, REAL(segment.sigma, "PIXELS", 0, 1000), OTHER(SEGMENTATION),
+   "smooth the image by a Gaussian of this width first", .manual = "With a smaller width noise holds the curve."},
+  {"k", 0, RUN | DENSITY | SEGMENT, REAL(segment.k, "K", 0, 1e12), OTHER(SEGMENTATION),
    "how much edges slow the curve: by 1 / (1 + K |grad I|^2), on the unit square"},
-  {"epsilon", 0, RUN | DENSITY | SEGMENT, REAL(segment.epsilon, "E", 1e-6, 1e6),
+  {"epsilon", 0, RUN | DENSITY | SEGMENT, REAL(segment.epsilon, "E", 1e-6, 1e6), OTHER(SEGMENTATION),
    "of Q = sqrt(E^2 + |grad u|^2) in the level set's equation"},
-  {"seed-value", 0, RUN | DENSITY | SEGMENT, REAL(segment.seed_value, "V", 1e-6, 1e6),
-   "the level set is at most -V on what belongs to the object, at least V on\n"
-   "what does not; the longer side of the image is 1"},
-  {"tau", 0, RUN | DENSITY | SEGMENT, REAL(segment.tau, "T", 1e-12, 1e6), "step in time"},
-  {"steps", 0, RUN | DENSITY | SEGMENT, INTEGER(segment.steps, "N", 0, 1e6), "maximum number of steps"},
-  {"tolerance", 0, SEGMENT, REAL(segment.tolerance, "T", 0, HUGE_VAL),
+  {"seed-value", 0, RUN | DENSITY | SEGMENT, REAL(segment.seed_value, "V", 1e-6, 1e6), OTHER(SEGMENTATION),
+   "the level set is at most -V on what belongs to the object, at least V on what does not; the longer side of the "
+   "image is 1"},
+  {"tau", 0, RUN | DENSITY | SEGMENT, REAL(segment.tau, "T", 1e-12, 1e6), OTHER(SEGMENTATION), "step in time"},
+  {"steps", 0, RUN | DENSITY | SEGMENT, INTEGER(segment.steps, "N", 0, 1e6), OTHER(SEGMENTATION),
+   "maximum number of steps"},
+  {"tolerance", 0, SEGMENT, REAL(segment.tolerance, "T", 0, HUGE_VAL), OTHER(SEGMENTATION),
    "stop when a step changes the level set by less (root mean square)"},
-
-  {"width", 0, VORONOI | MESH | STATS | VIEW, INTEGER(width, "W", 0, CVTM_MAX_SIDE),
-   "width of the domain; 0: from the points, except for voronoi"},
-  {"height", 0, VORONOI | MESH | STATS | VIEW, INTEGER(height, "H", 0, CVTM_MAX_SIDE),
+  {"width", 0, VORONOI | MESH | STATS | VIEW, INTEGER(width, "W", 0, CVTM_MAX_SIDE), CHIEF(BASIC),
+   "width of the domain; 0: from the points, except for voronoi",
+   .manual = "A file of points does not hold the size of the picture: `cvtmesh voronoi` needs it from --width and "
+   "--height, from --like or from --labels-from."},
+  {"height", 0, VORONOI | MESH | STATS | VIEW, INTEGER(height, "H", 0, CVTM_MAX_SIDE), CHIEF(BASIC),
    "height of the domain; 0: from the points, except for voronoi"},
-  {"like", 0, VORONOI | MESH | STATS | VIEW, TEXT(like, "IMAGE"),
-   "take the size of the domain from this picture", CLI_READS},
-  {"nx", 0, MINIMIZE, INTEGER(minimize.nx, "N", 1, 1e15), "interior nodes across [200; gl2: 100]"},
-  {"ny", 0, MINIMIZE, INTEGER(minimize.ny, "N", 1, 1e15), "interior nodes up [200; gl2: 100]"},
-  {"n", 0, MINIMIZE, INTEGER(minimize.n, "N", 1, 1e15), "variables of gl1 [40000]"},
-  {"atoms", 0, MINIMIZE, INTEGER(minimize.atoms, "N", 1, 1e15), "atoms of lj [20000]"},
-  {"dim", 0, MINIMIZE, INTEGER(minimize.dimension, "D", 2, 3), "dimension of lj"},
-  {"param", 0, MINIMIZE, LIST(minimize.parameters, "NAME=VALUE"),
+  {"like", 0, VORONOI | MESH | STATS | VIEW, TEXT(like, "IMAGE"), CHIEF(BASIC),
+   "take the size of the domain from this picture", .file = CLI_READS},
+  {"nx", 0, MINIMIZE, INTEGER(minimize.nx, "N", 1, 1e15), CHIEF(PROBLEM), "interior nodes across [200; gl2: 100]"},
+  {"ny", 0, MINIMIZE, INTEGER(minimize.ny, "N", 1, 1e15), CHIEF(PROBLEM), "interior nodes up [200; gl2: 100]"},
+  {"n", 0, MINIMIZE, INTEGER(minimize.n, "N", 1, 1e15), CHIEF(PROBLEM), "variables of gl1 [40000]"},
+  {"atoms", 0, MINIMIZE, INTEGER(minimize.atoms, "N", 1, 1e15), OTHER(PROBLEM), "atoms of lj [20000]"},
+  {"dim", 0, MINIMIZE, INTEGER(minimize.dimension, "D", 2, 3), OTHER(PROBLEM), "dimension of lj"},
+  {"param", 0, MINIMIZE, LIST(minimize.parameters, "NAME=VALUE"), OTHER(PROBLEM),
    "ept: c; pjb: e, b; odc, ssc: lambda; gl1: T; gl2: vortices, kappa; can be repeated"},
-  {"bounds", 0, MINIMIZE, CHOICE(minimize.bounds, minimize_bounds),
+  {"bounds", 0, MINIMIZE, CHOICE(minimize.bounds, minimize_bounds), OTHER(PROBLEM),
    "those of the problem, [-1, 1] for every variable, or none"},
-  {"memory", 'm', MINIMIZE, INTEGER(minimize.memory, "M", 1, CVTM_LBFGSB_MAX_HISTORY),
-   "pairs of steps and gradient changes that are kept"},
-  {"cauchy", 0, MINIMIZE, CHOICE(minimize.cauchy, cauchy_points),
-   "generalized Cauchy point"},
-  {"evaluations", 0, MINIMIZE, INTEGER(minimize.evaluations, "N", 0, 1e15),
-   "maximum number of evaluations; 0: no limit"},
-  {"gradient-tolerance", 0, MINIMIZE, REAL(gradient_tolerance, "G", 0, HUGE_VAL),
-   "stop when no component of the projected gradient is larger; 0: when\n"
-   "the decrease of the objective is rounding"},
-  {"history", 0, MINIMIZE, FLAG(minimize.history),
-   "write every iteration to the report"},
-
-  {"example", 0, HLCP, INTEGER(hlcp.example, "N", 1, 3), "example 1, 2 or 3 of Mezzadri 2020"},
-  {"size", 0, HLCP, INTEGER(hlcp.size, "H", 1, COUNT_MAX), "of the example: n = H^2"},
-  {"matrix-a", 0, HLCP, TEXT(hlcp.matrix_a, "A.mtx"), "Matrix Market file", CLI_READS},
-  {"matrix-b", 0, HLCP, TEXT(hlcp.matrix_b, "B.mtx"), "if omitted, the identity: an LCP", CLI_READS},
-  {"rhs", 0, HLCP, TEXT(hlcp.rhs, "Q.npy"), "right side", CLI_READS},
-  {"output-z", 0, HLCP, TEXT(hlcp.output_z, "Z.npy"), "write z, float64", CLI_WRITES},
-  {"output-w", 0, HLCP, TEXT(hlcp.output_w, "W.npy"), "write w, float64", CLI_WRITES},
-  {"method", 0, HLCP, CHOICE(hlcp.method, hlcp_methods),
+  {"memory", 'm', MINIMIZE, INTEGER(minimize.memory, "M", 1, CVTM_LBFGSB_MAX_HISTORY), OTHER(SOLVER),
+   "pairs of steps and gradient changes that are kept",
+   .manual = "More than 20 need cuBLAS on a GPU, which is loaded when it is wanted."},
+  {"cauchy", 0, MINIMIZE, CHOICE(minimize.cauchy, cauchy_points), OTHER(SOLVER), "generalized Cauchy point",
+   .manual = "At most the first breakpoint (`approximate`), or the first minimiser along the projected gradient "
+   "(`exact`)."},
+  {"evaluations", 0, MINIMIZE, INTEGER(minimize.evaluations, "N", 0, 1e15), OTHER(SOLVER),
+   "maximum number of evaluations; 0: no limit", .manual = "A run that ends at a limit exits with 4."},
+  {"gradient-tolerance", 0, MINIMIZE, REAL(gradient_tolerance, "G", 0, HUGE_VAL), OTHER(SOLVER),
+   "stop when no component of the projected gradient is larger; 0: when the decrease of the objective is rounding",
+   .manual = "Without this option and --tolerance the run ends when the decrease is rounding, 1.8e-15; with this "
+   "option alone, no earlier than when neither the objective nor the projected gradient decreases."},
+  {"history", 0, MINIMIZE, FLAG(minimize.history), OTHER(SOLVER), "write every iteration to the report"},
+  {"example", 0, HLCP, INTEGER(hlcp.example, "N", 1, 3), CHIEF(PROBLEM), "example 1, 2 or 3 of Mezzadri 2020"},
+  {"size", 0, HLCP, INTEGER(hlcp.size, "H", 1, COUNT_MAX), CHIEF(PROBLEM), "size of the example: n = H^2"},
+  {"matrix-a", 0, HLCP, TEXT(hlcp.matrix_a, "A.mtx"), CHIEF(PROBLEM), "Matrix Market file", .file = CLI_READS},
+  {"matrix-b", 0, HLCP, TEXT(hlcp.matrix_b, "B.mtx"), CHIEF(PROBLEM), "if omitted, the identity: an LCP",
+   .file = CLI_READS},
+  {"rhs", 0, HLCP, TEXT(hlcp.rhs, "Q.npy"), CHIEF(PROBLEM), "right side", .file = CLI_READS},
+  {"output-z", 0, HLCP, TEXT(hlcp.output_z, "Z.npy"), OTHER(BASIC), "write z, float64", .file = CLI_WRITES},
+  {"output-w", 0, HLCP, TEXT(hlcp.output_w, "W.npy"), OTHER(BASIC), "write w, float64", .file = CLI_WRITES},
+  {"method", 0, HLCP, CHOICE(hlcp.method, hlcp_methods), CHIEF(SOLVER),
    "multisplitting Jacobi, Gauss-Seidel, SOR, AOR; semismooth Newton"},
-  {"splits", 0, HLCP, INTEGER(hlcp.splits, "L", -1e15, 1e15), "number of blocks; if omitted, chosen for the device"},
-  {"alpha", 0, HLCP, REAL(hlcp.alpha, "A", 1e-9, HUGE_VAL), "of mmsor and mmaor"},
-  {"beta", 0, HLCP, REAL(hlcp.beta, "B", 0, HUGE_VAL), "of mmsor and mmaor"},
-  {"omega", 0, HLCP, TEXT(hlcp.omega, "W"),
-   "a number, ratio (a_ii / b_ii) or an .npy of numbers; if omitted: the\n"
-   "paper's for an example, else ratio", CLI_READS_OMEGA},
-  {"gamma", 0, HLCP, REAL(hlcp.gamma, "G", -HUGE_VAL, HUGE_VAL), "scale of the modulus variable"},
-  {"rule", 0, HLCP, CHOICE(hlcp.rule, hlcp_rules),
-   "L_k: the lower part of the rows of block k, or of E_k A E_k"},
-  {"split", 0, HLCP, CHOICE(hlcp.split, hlcp_splits), "split A and B, or A alone (B diagonal)"},
-  {"start", 0, HLCP, REAL(hlcp.start, "X", -HUGE_VAL, HUGE_VAL), "every component of the first x"},
-  {"iterations", 0, HLCP, INTEGER(iterations, "N", 0, 1e15), "most sweeps or Newton steps"},
-  {"tolerance", 0, HLCP, REAL(tolerance, "T", 0, HUGE_VAL), "stop when ||A z - B w - q|| is less"},
-  {"report", 0, HLCP | LCP | DENSITY | SEGMENT, TEXT(report, "FILE"), "write a JSON report; - is standard output", CLI_WRITES},
-  {"device", 0, HLCP | LCP | DENSITY | SEGMENT, TEXT(device, "NAME"), "cpu, cuda, cuda:N or auto", CLI_NO_FILE, CLI_NO_EFFECT},
-  {"threads", 0, HLCP | LCP | DENSITY | SEGMENT, INTEGER(threads, "N", 0, 4096), "CPU threads; 0: as many as there are cores", CLI_NO_FILE, CLI_NO_EFFECT},
-
-  {"check", 0, VORONOI, FLAG(check), "compare with the exact diagram"},
-  {"labels-from", 0, VORONOI, TEXT(warm.labels, "FILE"),
-   "warm start: jump flooding from the labels (npy) that the sites had before they\n"
-   "moved a little; checked, and corrected where something was missed", CLI_READS},
-  {"first-step", 0, VORONOI, INTEGER(warm.first_step, "PIXELS", 0, CVTM_MAX_SIDE),
+  {"splits", 0, HLCP, INTEGER(hlcp.splits, "L", -1e15, 1e15), OTHER(SOLVER),
+   "number of blocks; if omitted, chosen for the device",
+   .manual = "Where L does not divide the number of unknowns, the first blocks have one row more."},
+  {"alpha", 0, HLCP, REAL(hlcp.alpha, "A", 1e-9, HUGE_VAL), OTHER(SOLVER), "parameter of mmsor and mmaor",
+   .manual = "The paper's figures for \"MMSOR, alpha = 1.1\" belong to alpha = 1, beta = 1.1, which is the default; "
+   "alpha = beta = 1.1 needs fewer sweeps."},
+  {"beta", 0, HLCP, REAL(hlcp.beta, "B", 0, HUGE_VAL), OTHER(SOLVER), "parameter of mmsor and mmaor"},
+  {"omega", 0, HLCP, TEXT(hlcp.omega, "W"), OTHER(SOLVER),
+   "a number, ratio (a_ii / b_ii) or an .npy of numbers; if omitted: the paper's for an example, else ratio",
+   .words = "ratio", .file = CLI_READS_OMEGA},
+  {"gamma", 0, HLCP, REAL(hlcp.gamma, "G", -HUGE_VAL, HUGE_VAL), OTHER(SOLVER), "scale of the modulus variable"},
+  {"rule", 0, HLCP, CHOICE(hlcp.rule, hlcp_rules), OTHER(SOLVER),
+   "L_k: the lower part of the rows of block k, or of E_k A E_k",
+   .manual = "`rows` has Jacobi predictions for unknowns outside the block (what the paper's tables used)."},
+  {"split", 0, HLCP, CHOICE(hlcp.split, hlcp_splits), OTHER(SOLVER), "split A and B, or A alone (B diagonal)",
+   .manual = "These are the two forms for LCPs."},
+  {"start", 0, HLCP, REAL(hlcp.start, "X", -HUGE_VAL, HUGE_VAL), OTHER(SOLVER), "every component of the first x"},
+  {"iterations", 0, HLCP, INTEGER(iterations, "N", 0, 1e15), CHIEF(SOLVER), "most sweeps or Newton steps"},
+  {"tolerance", 0, HLCP, REAL(tolerance, "T", 0, HUGE_VAL), CHIEF(SOLVER), "stop when ||A z - B w - q|| is less",
+   .manual = "With T = 0 all N are done, unless the residual becomes exactly 0, and the exit status is 4."},
+  {"check", 0, VORONOI, FLAG(check), OTHER(BASIC), "compare with the exact diagram",
+   .manual = "The share of wrong pixels is printed; the labels written stay as they are."},
+  {"labels-from", 0, VORONOI, TEXT(warm.labels, "FILE"), OTHER(BASIC),
+   "warm start: jump flooding from the labels (npy) that the sites had before they moved a little; checked, and "
+   "corrected where something was missed", .file = CLI_READS},
+  {"first-step", 0, VORONOI, INTEGER(warm.first_step, "PIXELS", 0, CVTM_MAX_SIDE), OTHER(BASIC),
    "with --labels-from: how far the sites may have moved; 0: 0.3 spacings"},
-  {"json", 0, STATS | INFO, FLAG(json), "print JSON"},
-
-  {"problem", 0, LCP, CHOICE(lcp.problem, lcp_problems), "a model problem"},
-  {"size", 0, LCP, INTEGER(lcp.size, "M", 1, COUNT_MAX), "nodes along a side"},
-  {"width", 0, LCP, INTEGER(lcp.width, "W", 0, COUNT_MAX), "grid of the unknowns, with --height"},
-  {"height", 0, LCP, INTEGER(lcp.height, "H", 0, COUNT_MAX), "a matrix without either has no grid"},
-  {"mesh", 0, LCP, TEXT(lcp.mesh, "FILE"),
-   "the problem on these triangles (formats of mesh files)", CLI_READS},
-  {"load", 0, LCP, REAL(lcp.load, "C", 0, 1e12), "of --mesh; 0: 1 for membrane, 5 for torsion"},
-  {"matrix", 0, LCP, TEXT(lcp.matrix, "A.mtx"), "Matrix Market file", CLI_READS},
-  {"rhs", 0, LCP, TEXT(lcp.rhs, "B.npy"), "right side", CLI_READS},
-  {"lower", 0, LCP, TEXT(lcp.lower, "L.npy"), "lower bounds; if omitted: none", CLI_READS},
-  {"upper", 0, LCP, TEXT(lcp.upper, "U.npy"), "upper bounds; if omitted: none", CLI_READS},
-  {"method", 0, LCP, CHOICE(lcp.method, lcp_methods),
-   "auto: tnnmg for a symmetric matrix, else pdas"},
-  {"storage", 0, LCP, CHOICE(lcp.is_matrix_free, lcp_storages),
-   "of the matrix; matrix-free: model problems on grids"},
-  {"omega", 0, LCP, REAL(lcp.omega, "W", -HUGE_VAL, HUGE_VAL), "relaxation of psor, between 0 and 2"},
-  {"nested", 0, LCP, FLAG(lcp.nested), "start multigrid from coarser grids"},
-  {"iterations", 0, LCP, INTEGER(iterations, "N", 0, 1e15), "most sweeps, cycles or steps; 0: 100000 sweeps of psor, else 200"},
-  {"tolerance", 0, LCP, REAL(tolerance, "T", 0, 1 - 1e-9),
-   "stop when the natural residual has fallen by this factor from its\n"
-   "value at x = 0"},
-
-  {"jobs", 'j', BATCH, INTEGER(batch.jobs, "N", 0, 256),
-   "runs at a time on each device; 0: chosen for it", CLI_NO_FILE, CLI_NO_EFFECT},
-  {"resume", 0, BATCH, FLAG(batch.resume), "do only the jobs that the journal does not list as done", CLI_NO_FILE, CLI_NO_EFFECT},
-  {"fail-fast", 0, BATCH, FLAG(batch.fail_fast), "start no further run after a failure", CLI_NO_FILE, CLI_NO_EFFECT},
-  {"journal", 0, BATCH, TEXT(batch.journal, "FILE"),
-   "what was done; default: the list's name with .journal, or\n"
-   "cvtmesh-batch.journal", CLI_WRITES, CLI_NO_EFFECT},
-  {"shard", 0, BATCH, TEXT(batch.shard, "I/N"),
-   "every Nth job from number I, I = 0 to N - 1; slurm: this task of an array", CLI_NO_FILE, CLI_NO_EFFECT},
-  {"report", 0, BATCH, TEXT(batch.report, "FILE"),
-   "write a JSON report of the batch; - is stdout", CLI_WRITES, CLI_NO_EFFECT},
-
-  {"layers", 0, VIEW, TEXT(layers, "LIST"),
-   "shown at the start, split by commas: density, cells, cell-edges, sites,\n"
-   "mesh-edges, defects, boundary, plot, figures"},
-  {"colour", 0, VIEW, CHOICE(view.colour, cell_fills), "of filled cells"},
-  {"dark", 0, VIEW | RUN_ALONE, FLAG(view.dark), "light on a dark ground (--watch, view)"},
-  {"size", 0, VIEW | RUN_ALONE, TEXT(view.size, "WxH"), "of the window or the pictures (--watch, view) [1280x800]"},
-  {"paused", 0, VIEW, FLAG(view.paused), "begin with a pause"},
-  {"script", 0, VIEW, TEXT(view.script, "FILE"), "do what FILE says: keys, mouse, waiting, pictures", CLI_READS},
-  {"frames", 0, VIEW, INTEGER(view.frames, "N", 0, 1e9), "end after so many frames; 0: no limit"},
-  {"shot", 0, VIEW, TEXT(view.shot, "FILE"), "no window: write the last frame as PNG", CLI_WRITES},
-  {"record", 0, VIEW, TEXT(view.record, "DIR"), "no window: write every frame into DIR", CLI_WRITES_FRAMES},
-  {"save", 0, VIEW, TEXT(view.save, "NAME"), "S writes NAME.png, NAME.csv, NAME.obj", CLI_WRITES_NAMES},
-  {"pinned", 0, VIEW, FLAG(view.pinned), "no CUDA-OpenGL interop: copy through pinned memory", CLI_NO_FILE, CLI_NO_EFFECT},
-  {"watch", 0, RUN_ALONE, TEXT(view.watch, "DIR"),
-   "pictures of the optimisation, and a page DIR/index.html with them", CLI_WRITES_FRAMES},
-  {"every", 0, RUN_ALONE, INTEGER(view.every, "K", 1, 1e9), "iterations between two pictures of --watch"},
-
-  {"device", 0, RUN_ALONE, TEXT(device, "NAME"),
-   "cpu, cuda, cuda:N, auto, or cuda:all: a process for each GPU", CLI_NO_FILE, CLI_NO_EFFECT},
-  {"device", 0, VORONOI | STATS | VIEW | MINIMIZE, TEXT(device, "NAME"),
-   "cpu, cuda, cuda:N or auto", CLI_NO_FILE, CLI_NO_EFFECT},
-  {"device", 0, MESH, TEXT(device, "NAME"),
-   "cpu, cuda, cuda:N, or auto: CUDA for half a million points and more", CLI_NO_FILE, CLI_NO_EFFECT},
-  {"device", 0, BATCH, TEXT(device, "NAMES"),
-   "auto, cpu, cuda, cuda:N, several of them split by commas, or all", CLI_NO_FILE, CLI_NO_EFFECT},
-  {"threads", 0, RUN | VORONOI | STATS | VIEW | MINIMIZE, INTEGER(threads, "N", 0, 4096),
-   "CPU threads; 0: as many as there are cores", CLI_NO_FILE, CLI_NO_EFFECT},
-  {"config", 0, CLI_EVERY_COMMAND, TEXT(config, "FILE"),
-   "read options from FILE: lines `name = value`; the command line wins", CLI_READS, CLI_NO_EFFECT},
-  {"quiet", 'q', CLI_EVERY_COMMAND, FLAG(quiet), "no progress and no summary", CLI_NO_FILE, CLI_NO_EFFECT},
-  {"verbose", 'v', CLI_EVERY_COMMAND, FLAG(verbose), "a line for every iteration", CLI_NO_FILE, CLI_NO_EFFECT},
-  {"help", 'h', CLI_EVERY_COMMAND, FLAG(help), "print the chief options; --help all: every one", CLI_NO_FILE, CLI_NO_EFFECT},
-  {"version", 'V', CLI_EVERY_COMMAND, FLAG(version), "print the version", CLI_NO_FILE, CLI_NO_EFFECT},
+  {"json", 0, STATS | INFO, FLAG(json), CHIEF(BASIC), "print JSON",
+   .manual = "Of `stats`, the quality object of the report of `run`."},
+  {"problem", 0, LCP, CHOICE(lcp.problem, lcp_problems), CHIEF(PROBLEM), "a model problem",
+   .manual = "A loaded membrane over an obstacle, or elastic-plastic torsion of a square bar."},
+  {"size", 0, LCP, INTEGER(lcp.size, "M", 1, COUNT_MAX), CHIEF(PROBLEM), "nodes along a side"},
+  {"width", 0, LCP, INTEGER(lcp.width, "W", 0, COUNT_MAX), OTHER(PROBLEM), "grid of the unknowns, with --height"},
+  {"height", 0, LCP, INTEGER(lcp.height, "H", 0, COUNT_MAX), OTHER(PROBLEM), "a matrix without either has no grid"},
+  {"mesh", 0, LCP, TEXT(lcp.mesh, "FILE"), CHIEF(PROBLEM), "the problem on these triangles (formats of mesh files)",
+   .manual = "The membrane (or `obstacle`) or the torsion problem on the triangles of a mesh file (msh, vtu, obj or "
+   "ele), by linear elements; x is 0 on the boundary, and the longer side of the mesh has length 1. -o then writes "
+   "npy (x at the vertices), vtu, vtk, msh or ply (with the vertex data `solution`), or png: the triangles coloured "
+   "by x, with those outlined that touch the obstacle or, in torsion, are plastic.", .file = CLI_READS},
+  {"load", 0, LCP, REAL(lcp.load, "C", 0, 1e12), OTHER(PROBLEM), "load of --mesh; 0: 1 for membrane, 5 for torsion",
+   .manual = "It is that of the membrane, or twice the angle of twist per length of the bar."},
+  {"matrix", 0, LCP, TEXT(lcp.matrix, "A.mtx"), CHIEF(PROBLEM), "Matrix Market file",
+   .manual = "With --width and --height the unknowns are the nodes of a grid, row by row, and coarse grids follow it; "
+   "else they are found by aggregation.", .file = CLI_READS},
+  {"rhs", 0, LCP, TEXT(lcp.rhs, "B.npy"), CHIEF(PROBLEM), "right side", .file = CLI_READS},
+  {"lower", 0, LCP, TEXT(lcp.lower, "L.npy"), CHIEF(PROBLEM), "lower bounds; if omitted: none", .file = CLI_READS},
+  {"upper", 0, LCP, TEXT(lcp.upper, "U.npy"), CHIEF(PROBLEM), "upper bounds; if omitted: none",
+   .manual = "An entry of a bound that is infinite does not bind.", .file = CLI_READS},
+  {"method", 0, LCP, CHOICE(lcp.method, lcp_methods), CHIEF(SOLVER), "auto: tnnmg for a symmetric matrix, else pdas",
+   .manual = "`tnnmg` (truncated nonsmooth Newton multigrid) needs a symmetric positive definite matrix; where "
+   "coefficients jump so much that cycles of tnnmg are slow on a stored matrix, it goes on as pdas; `pdas` "
+   "(primal-dual active sets) does not need one, and is for M- and H-matrices; `psor` is relaxation alone. `auto` "
+   "takes tnnmg for a symmetric matrix and pdas for others; it does not test definiteness. Rows of a matrix that is "
+   "not symmetric may differ in scale: pdas goes on until they are solved alike, so that no row with small entries is "
+   "lost in the norm of the residual."},
+  {"storage", 0, LCP, CHOICE(lcp.is_matrix_free, lcp_storages), OTHER(SOLVER),
+   "how the matrix is stored; matrix-free: model problems on grids",
+   .manual = "`matrix-free` takes about 75 bytes per unknown in all."},
+  {"omega", 0, LCP, REAL(lcp.omega, "W", -HUGE_VAL, HUGE_VAL), OTHER(SOLVER), "relaxation of psor, between 0 and 2"},
+  {"nested", 0, LCP, FLAG(lcp.nested), OTHER(SOLVER), "start multigrid from coarser grids",
+   .manual = "Without this a cycle moves the free boundary by a few nodes only, and the number of cycles grows with "
+   "the size."},
+  {"iterations", 0, LCP, INTEGER(iterations, "N", 0, 1e15), CHIEF(SOLVER),
+   "most sweeps, cycles or steps; 0: 100000 sweeps of psor, else 200"},
+  {"tolerance", 0, LCP, REAL(tolerance, "T", 0, 1 - 1e-9), CHIEF(SOLVER),
+   "stop when the natural residual has fallen by this factor from its value at x = 0",
+   .manual = "If rounding does not let it fall so far, the solver stops at the least that rounding allows, and the "
+   "exit status is 0."},
+  {"jobs", 'j', BATCH, INTEGER(batch.jobs, "N", 0, 256), CHIEF(BATCH),
+   "runs at a time on each device; 0: chosen for it",
+   .manual = "The default is 8 on a GPU, and on the CPU one for each core, each with one thread; with fewer jobs than "
+   "cores they get more threads. Every run at work holds its image and its plan in memory.", .effect = CLI_NO_EFFECT},
+  {"resume", 0, BATCH, FLAG(batch.resume), CHIEF(BASIC), "do only the jobs that the journal does not list as done",
+   .manual = "A job is also done again if an output of it is missing, or if an input file, an option that affects the "
+   "result, or the version of the program has changed. Without this option the journal is cleared and every job is "
+   "done.", .effect = CLI_NO_EFFECT},
+  {"fail-fast", 0, BATCH, FLAG(batch.fail_fast), OTHER(BATCH), "start no further run after a failure",
+   .effect = CLI_NO_EFFECT},
+  {"journal", 0, BATCH, TEXT(batch.journal, "FILE"), OTHER(BATCH),
+   "what was done; default: the list's name with .journal, or cvtmesh-batch.journal",
+   .manual = "The file that gets a line, a JSON object, for every job that has ended. A file of other content is "
+   "refused. The line is on the disk before the job counts as done. Two batches cannot use one journal at the same "
+   "time: a batch locks its journal while it runs, and a second one is refused. Without --resume, the journals of its "
+   "shards are removed, and the batch is refused if one of them is in use. On a file system without locks the program "
+   "prints a note: make sure that no two batches use one journal, and remove temporary files of a killed batch "
+   "yourself. Any other error of locking, as on a network file system whose lock service is down, ends the batch with "
+   "exit status 1; put the journal on another file system then.", .file = CLI_WRITES, .effect = CLI_NO_EFFECT},
+  {"shard", 0, BATCH, TEXT(batch.shard, "I/N"), OTHER(BATCH),
+   "every Nth job from number I, I = 0 to N - 1; slurm: this task of an array",
+   .manual = "`slurm` takes both from the variables of a Slurm array's task. Each shard has a journal of its own, "
+   "FILE.shardI; all of them are read to resume.", .words = "slurm", .effect = CLI_NO_EFFECT},
+  {"report", 0, BATCH, TEXT(batch.report, "FILE"), CHIEF(BASIC), "write a JSON report of the batch; - is stdout",
+   .manual = "It has counts, seconds, devices, and the first 1000 failures with their reasons.", .file = CLI_WRITES,
+   .effect = CLI_NO_EFFECT},
+  {"layers", 0, VIEW, TEXT(layers, "LIST"), CHIEF(VIEW),
+   "shown at the start, split by commas: density, cells, cell-edges, sites, mesh-edges, defects, boundary, plot, "
+   "figures", .manual = "`defects` are the cells that have not six sides."},
+  {"colour", 0, VIEW, CHOICE(view.colour, cell_fills), OTHER(VIEW), "what the colour of filled cells shows"},
+  {"dark", 0, VIEW | RUN_ALONE, FLAG(view.dark), OTHER(VIEW), "light on a dark ground (--watch, view)"},
+  {"size", 0, VIEW | RUN_ALONE, TEXT(view.size, "WxH"), OTHER(VIEW),
+   "size of the window or of the pictures (--watch, view) [1280x800]"},
+  {"paused", 0, VIEW, FLAG(view.paused), OTHER(VIEW), "begin with a pause"},
+  {"script", 0, VIEW, TEXT(view.script, "FILE"), CHIEF(VIEW), "do what FILE says: keys, mouse, waiting, pictures",
+   .manual = "A line is `key` K (a character, space, plus, minus, escape); `move` X Y`,` `press` X Y`,` `release` X "
+   "Y`,` `click` X Y (then a button, left, right or middle, and shift or ctrl); `drag` X Y X Y`;` `scroll` X Y "
+   "NOTCHES`;` `size` W H`;` `layers` LIST`;` `wait` N (iterations); `converge`; `settle` (until all of this is in "
+   "the picture); `frames` N`;` `shot` FILE`.` Coordinates are pixels of the picture or, as in `drag 20i 20i 33i "
+   "41i`, of the image.", .file = CLI_READS},
+  {"frames", 0, VIEW, INTEGER(view.frames, "N", 0, 1e9), OTHER(VIEW), "end after so many frames; 0: no limit",
+   .manual = "The program prints how many were drawn in a second."},
+  {"shot", 0, VIEW, TEXT(view.shot, "FILE"), CHIEF(VIEW), "no window: write the last frame as PNG",
+   .manual = "Nothing needs a display. Without a script the last frame shows the result.", .file = CLI_WRITES},
+  {"record", 0, VIEW, TEXT(view.record, "DIR"), CHIEF(VIEW), "no window: write every frame into DIR",
+   .file = CLI_WRITES_FRAMES},
+  {"save", 0, VIEW, TEXT(view.save, "NAME"), OTHER(VIEW), "S writes NAME.png, NAME.csv, NAME.obj",
+   .file = CLI_WRITES_NAMES},
+  {"pinned", 0, VIEW, FLAG(view.pinned), OTHER(VIEW), "no CUDA-OpenGL interop: copy through pinned memory",
+   .effect = CLI_NO_EFFECT},
+  {"watch", 0, RUN_ALONE, TEXT(view.watch, "DIR"), CHIEF(VIEW),
+   "pictures of the optimisation, and a page DIR/index.html with them",
+   .manual = "No display is needed. The pictures are DIR/frame-000001.png and so on; the page holds the pictures, the "
+   "energy over the iterations and the report, and needs no other file.", .file = CLI_WRITES_FRAMES},
+  {"every", 0, RUN_ALONE, INTEGER(view.every, "K", 1, 1e9), OTHER(VIEW), "iterations between two pictures of --watch"},
+  {"device", 0, RUN_ALONE, TEXT(device, "NAME"), CHIEF(GENERAL),
+   "where to compute: cpu, cuda, cuda:N, auto, or cuda:all: a process for each GPU", .manual = "`auto` takes CUDA where it works.",
+   .words = "auto cpu cuda", .effect = CLI_NO_EFFECT},
+  {"device", 0, VORONOI | STATS | VIEW | MINIMIZE | HLCP | LCP | DENSITY | SEGMENT, TEXT(device, "NAME"), CHIEF(GENERAL),
+   "where to compute: cpu, cuda, cuda:N or auto", .words = "auto cpu cuda", .effect = CLI_NO_EFFECT},
+  {"device", 0, MESH, TEXT(device, "NAME"), CHIEF(GENERAL),
+   "where to triangulate: cpu, cuda, cuda:N, or auto: CUDA for half a million points and more",
+   .manual = "The mesh is the same. Outlines are meshed on the CPU: another device is refused for them.",
+   .words = "auto cpu cuda", .effect = CLI_NO_EFFECT},
+  {"device", 0, BATCH, TEXT(device, "NAMES"), CHIEF(GENERAL),
+   "auto, cpu, cuda, cuda:N, several of them split by commas, or all",
+   .manual = "`auto` is every CUDA device or else the CPU, `all` every CUDA device.", .words = "auto cpu cuda",
+   .effect = CLI_NO_EFFECT},
+  {"threads", 0, RUN | VORONOI | STATS | VIEW | MINIMIZE | HLCP | LCP | DENSITY | SEGMENT, INTEGER(threads, "N", 0, 4096), OTHER(GENERAL),
+   "CPU threads; 0: as many as there are cores", .effect = CLI_NO_EFFECT},
+  {"config", 0, CLI_EVERY_COMMAND, TEXT(config, "FILE"), OTHER(GENERAL),
+   "read options from FILE: lines `name = value`; the command line wins", .manual = "See CONFIG FILES.",
+   .file = CLI_READS, .effect = CLI_NO_EFFECT},
+  {"quiet", 'q', CLI_EVERY_COMMAND, FLAG(quiet), CHIEF(GENERAL), "no progress and no summary",
+   .manual = "`cvtmesh stats` prints nothing then, except with --json.", .effect = CLI_NO_EFFECT},
+  {"verbose", 'v', CLI_EVERY_COMMAND, FLAG(verbose), OTHER(GENERAL), "a line for every iteration",
+   .effect = CLI_NO_EFFECT},
+  {"help", 'h', CLI_EVERY_COMMAND, FLAG(help), CHIEF(GENERAL), "print the chief options; --help all: every one",
+   .manual = "`cvtmesh COMMAND --help TOPIC` prints all options of a group. `cvtmesh --help all` prints every option "
+   "of every command.", .effect = CLI_NO_EFFECT},
+  {"version", 'V', CLI_EVERY_COMMAND, FLAG(version), OTHER(GENERAL), "print the version", .effect = CLI_NO_EFFECT},
 };
 /* clang-format on */
 #pragma GCC diagnostic pop
@@ -537,3 +873,11 @@ int cli_option_find_field(cli_command command, size_t offset) {
     if (cli_option_applies(row, command) && cli_option_rows[row].offset == offset) return row;
   return -1;
 }
+
+static const char *const group_texts[][2] = {
+#define GROUP_TEXTS(code, name, title) {name, title},
+    CLI_GROUP_LIST(GROUP_TEXTS)};
+
+const char *cli_group_name(cli_option_group group) { return group_texts[group][0]; }
+
+const char *cli_group_title(cli_option_group group) { return group_texts[group][1]; }

@@ -1,5 +1,6 @@
-/* The table of all options, for the files option_*.c and options.c alone. A row says which commands
- * have the option, where its value lies in cli_options, and what --help prints. */
+/* The table of all options, for the files option_*.c and options.c alone. Everything about an
+ * option but its default is in its row: parsing, both helps, the manual page, completion, config
+ * files, the report's `options` and the keywords of Python follow from it. */
 #ifndef CVTMESH_CLI_OPTION_TABLE_H
 #define CVTMESH_CLI_OPTION_TABLE_H
 
@@ -37,6 +38,30 @@ typedef enum cli_file_role {
 /* Whether the option changes what a command writes, or where. */
 typedef enum cli_option_effect { CLI_ON_RESULT, CLI_NO_EFFECT } cli_option_effect;
 
+/* The groups in which --help and the manual page list the options, in this order: code, name of
+ * the topic of --help, title. */
+#define CLI_GROUP_LIST(X)                         \
+  X(PROBLEM, "problem", "Problem")                \
+  X(BASIC, "basic", "Basic")                      \
+  X(BATCH, "batch", "Batch")                      \
+  X(TONE, "tone", "Tone")                         \
+  X(DENSITY, "density", "Density")                \
+  X(DRAWING, "drawing", "Drawing")                \
+  X(PAGE, "page", "Page")                         \
+  X(DOMAIN, "domain", "Domain")                   \
+  X(FILES, "files", "Mesh files")                 \
+  X(SEGMENTATION, "segmentation", "Segmentation") \
+  X(SOLVER, "solver", "Solver")                   \
+  X(VIEW, "view", "View")                         \
+  X(GENERAL, "general", "General")
+
+typedef enum cli_option_group {
+#define CLI_GROUP_CODE(code, name, title) CLI_GROUP_##code,
+  CLI_GROUP_LIST(CLI_GROUP_CODE)
+#undef CLI_GROUP_CODE
+      CLI_GROUP_COUNT
+} cli_option_group;
+
 /* One value of a CLI_CHOICE; a list of choices ends with a NULL name. */
 typedef struct cli_choice {
   const char *name;
@@ -52,7 +77,13 @@ typedef struct cli_option_row {
   const char *argument;      /* its name in --help; NULL for flags and choices */
   const cli_choice *choices; /* of CLI_CHOICE and CLI_SWITCH; else NULL */
   double least, most;        /* of CLI_INTEGER, CLI_REAL and CLI_SWITCH */
+  cli_option_group group;
+  int is_chief; /* the short --help has it */
   const char *help;
+  /* What the manual page says after the help; NULL: nothing. `word` is printed in bold, as is every
+   * --name; a newline begins a paragraph. */
+  const char *manual;
+  const char *words; /* completions of free text, with blanks between; NULL: none */
   cli_file_role file;
   cli_option_effect effect;
 } cli_option_row;
@@ -79,17 +110,12 @@ const char *cli_choice_name(const cli_choice *choices, int value);
 /* Writes the names with `separator` between them; returns the length, as snprintf does. */
 int cli_choice_names(const cli_choice *choices, char separator, char *text, size_t capacity);
 
-/* A group of options that --help lists together. */
-typedef struct cli_option_group {
-  const char *name, *title;   /* "tone", which --help takes, and its heading */
-  unsigned commands;          /* as in cli_option_row */
-  const char *chief, *others; /* names with blanks between; the short --help lists the chief ones */
-} cli_option_group;
+const char *cli_group_name(cli_option_group group);
+const char *cli_group_title(cli_option_group group);
 
-/* The groups in the order of --help; NULL behind the last. */
-const cli_option_group *cli_option_group_at(int index);
-/* The group of a command's option. */
-const cli_option_group *cli_option_group_of(const char *option, cli_command command, int *is_chief);
+/* Writes "[300]", the default of a row; "" if it says nothing, as that of a flag. */
+void cli_default_text(const cli_option_row *row, const cli_options *defaults, char *text,
+                      size_t size);
 
 void cli_options_set_defaults(cli_command command, cli_options *options);
 

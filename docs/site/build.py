@@ -52,7 +52,7 @@ def main():
     out = asked.out.resolve()
     docs = copy_tree(out)
     options.write(program, docs / "reference")
-    manual.write(ROOT / "docs/cvtmesh.1", docs / "reference/manual.md")
+    manual.write(program, ROOT / "docs/cvtmesh.1.in", docs / "reference/manual.md")
     headers.write(ROOT, docs / "reference/library")
     report_keys.write(program, ROOT / "examples", docs / "reference/report.md")
     gallery.write(program, ROOT / "examples", docs, draw=not asked.no_pictures)

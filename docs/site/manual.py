@@ -9,9 +9,12 @@ def sentence(title):
     return re.sub(r"^Options of (\w+)$", lambda m: f"Options of {m.group(1)}", words)
 
 
-def write(source, target):
-    text = subprocess.run(["mandoc", "-T", "html", "-O", "fragment", source], check=True, text=True,
-                          stdout=subprocess.PIPE).stdout
+def write(program, template, target):
+    with open(template) as source:
+        page = subprocess.run([program, "help", "man"], check=True, stdin=source,
+                              stdout=subprocess.PIPE).stdout
+    text = subprocess.run(["mandoc", "-T", "html", "-O", "fragment"], check=True, input=page,
+                          stdout=subprocess.PIPE).stdout.decode()
     page = ["# The manual", "", "The text of `man cvtmesh`.", ""]
     for section in re.findall(r'<section class="Sh">\n(.*?)</section>\n(?=<section class="Sh">|</div>)',
                               text, re.S):
