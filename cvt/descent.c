@@ -1,4 +1,5 @@
-/* Descents: steps of Lloyd's method (lloyd.c), then L-BFGS-B. The sites stay in device memory. */
+/* Descents: steps of Lloyd's method, which move every movable site to the centroid of its cell,
+ * then L-BFGS-B. The sites stay in device memory. */
 #include "cvt/descent.h"
 
 #include "base/clock.h"
@@ -6,6 +7,7 @@
 #include "cvt/pyramid.h"
 #include "cvt/site_updates.h"
 #include "lbfgsb/lbfgsb_ranks.h"
+#include "lbfgsb/stopping.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -26,7 +28,8 @@ void cvtm_cvt_defaults(cvtm_cvt_options *options) {
 
 static size_t bytes_of(int64_t count) { return 2 * (size_t)count * sizeof(double); }
 
-cvtm_status cvtm_descent_evaluate(cvtm_descent *d, const double *x, double *f, double *g) {
+/* Evaluates the objective, and measures the time. */
+static cvtm_status evaluate_objective(cvtm_descent *d, const double *x, double *f, double *g) {
   const double start = d->timed ? cvtm_clock() : 0;
   const cvtm_status status = d->objective->evaluate(d->objective->context, x, f, g);
   if (d->timed) d->state.seconds += cvtm_clock() - start;
@@ -34,7 +37,9 @@ cvtm_status cvtm_descent_evaluate(cvtm_descent *d, const double *x, double *f, d
   return status;
 }
 
-void cvtm_descent_report(cvtm_descent *d, const cvtm_cvt_record *record) {
+/* Gives a record to the monitor; the descent stops if the monitor asks for it or the gradient is
+ * within its tolerance. */
+static void report(cvtm_descent *d, const cvtm_cvt_record *record) {
   const cvtm_cvt_options *o = d->options;
   if (d->stop == CVTM_STOP_REQUEST) return;
   if (record->gradient_norm <= o->gradient_tolerance) d->stop = CVTM_STOP_GRADIENT;
@@ -44,7 +49,8 @@ void cvtm_descent_report(cvtm_descent *d, const cvtm_cvt_record *record) {
     d->stop = CVTM_STOP_REQUEST;
 }
 
-cvtm_status cvtm_descent_pause(cvtm_descent *d) {
+/* Lets the caller save the state, unless the descent ends. */
+static cvtm_status pause_descent(const cvtm_descent *d) {
   const cvtm_descent_pauses *p = d->pauses;
   return p && d->stop == CVTM_STOP_NONE ? p->pause(p->context, d) : CVTM_OK;
 }
@@ -60,12 +66,129 @@ double cvtm_cvt_deadline(const cvtm_cvt_options *options, double start) {
   return options->max_seconds > 0 ? start + options->max_seconds : INFINITY;
 }
 
+/* --- Lloyd's method ------------------------------------------------------------------ */
+
+static cvtm_status step_by_lloyd(cvtm_cvt *cvt, const cvtm_own_sites *own) {
+  return cvt->table->lloyd(cvt, cvt->evaluator->moments(cvt), own->count, own->fixed, own->sites);
+}
+
+cvtm_status cvtm_cvt_enqueue_lloyd(const cvtm_cvt_task *task, int steps) {
+  cvtm_cvt *cvt = task->cvt;
+  const cvtm_evaluator *e = cvt->evaluator;
+  cvtm_status status = e->begin(task, 0);
+  if (status != CVTM_OK) return status;
+  const cvtm_own_sites own = e->own(task);
+  status = e->evaluate(task, own.sites, cvt->value, NULL);
+  for (int k = 0; status == CVTM_OK && k < steps; ++k) {
+    status = step_by_lloyd(cvt, &own);
+    if (status == CVTM_OK) status = e->evaluate(task, own.sites, cvt->value, NULL);
+  }
+  return status == CVTM_OK ? e->end(task) : status;
+}
+
+static int is_late(const cvtm_descent *d) {
+  int64_t late = cvtm_clock() >= d->deadline;
+  if (!(d->deadline < INFINITY)) return 0;
+  return d->task->cvt->evaluator->agree(d->task->cvt, &late) != CVTM_OK || late;
+}
+
+/* The stops of Lloyd's method, which are those of L-BFGS-B (lbfgsb/stopping.h). */
+static void decide_stop(cvtm_descent *d, double energy) {
+  const cvtm_cvt_options *o = d->options;
+  double *decrease = d->state.decrease;
+  if (d->state.iterations > 0)
+    decrease[d->state.iterations % CVTM_LBFGSB_WINDOW] =
+        cvtm_relative_decrease(d->state.last[0], energy);
+  if (d->stop != CVTM_STOP_NONE) return;
+  if (o->tolerance > 0 && d->state.iterations >= CVTM_LBFGSB_WINDOW &&
+      cvtm_mean_decrease(decrease) <= o->tolerance)
+    d->stop = CVTM_STOP_DECREASE;
+  else if (o->max_iterations > 0 && d->state.iterations >= o->max_iterations)
+    d->stop = CVTM_STOP_ITERATIONS;
+  else if (is_late(d))
+    d->stop = CVTM_STOP_TIME;
+}
+
+static cvtm_status record_evaluation(cvtm_descent *d, const double value[2]) {
+  if (!isfinite(value[0])) {
+    return cvtm_fail(cvtm_device_error(d->task->cvt->device), CVTM_ERROR_EVALUATION,
+                     "%s after %lld iterations", d->objective->undefined,
+                     (long long)d->state.iterations);
+  }
+  const cvtm_cvt_record record = {d->task->count, d->state.iterations, value[0], value[1],
+                                  d->state.iterations > 0 ? 1 : 0};
+  d->state.best = fmin(d->state.best, value[0]);
+  report(d, &record);
+  decide_stop(d, value[0]);
+  memcpy(d->state.last, value, sizeof d->state.last);
+  d->state.evaluated = 1;
+  return CVTM_OK;
+}
+
+/* The number of steps before the energies are read: a window of them where evaluations are
+ * asynchronous, unless time is limited. Stops other than the limit of iterations may thus come some
+ * steps late. */
+static int64_t steps_before_reading(const cvtm_descent *d, int64_t steps) {
+  const int64_t most = d->options->max_iterations;
+  const int single =
+      d->timed || d->objective->synchronous || d->deadline < INFINITY || d->options->live;
+  int64_t window = single ? 1 : CVTM_CVT_WINDOW;
+  if (steps >= 0 && window > steps - d->state.iterations) window = steps - d->state.iterations;
+  if (most > 0 && window > most - d->state.iterations) window = most - d->state.iterations;
+  return window;
+}
+
+/* Enqueues `steps` steps, each followed by an evaluation, or for `steps` = 0 only the evaluation of
+ * the start; then reads their values. Keeps the best sites. */
+static cvtm_status do_steps(cvtm_descent *d, int64_t steps) {
+  cvtm_cvt *cvt = d->task->cvt;
+  const cvtm_own_sites own = cvt->evaluator->own(d->task);
+  const int64_t evaluations = steps > 0 ? steps : 1;
+  double values[2 * CVTM_CVT_WINDOW];
+  cvtm_status status =
+      cvtm_device_copy_in(cvt->device, cvt->least, &d->state.best, sizeof d->state.best);
+  for (int64_t k = 0; status == CVTM_OK && k < evaluations; ++k) {
+    double *value = cvt->value + 2 * k, *least = cvt->least + k;
+    if (steps > 0) status = step_by_lloyd(cvt, &own);
+    if (status == CVTM_OK) status = evaluate_objective(d, own.sites, value, NULL);
+    if (status == CVTM_OK)
+      status = cvt->updates->keep_best(cvt->device, own.sites, own.count, value, least, own.best);
+  }
+  if (status == CVTM_OK)
+    status = cvtm_device_copy_out(cvt->device, values, cvt->value,
+                                  2 * (size_t)evaluations * sizeof *values);
+  for (int64_t k = 0; status == CVTM_OK && k < evaluations; ++k) {
+    d->state.iterations += steps > 0;
+    ++d->state.evaluations;
+    status = record_evaluation(d, values + 2 * k);
+  }
+  return status;
+}
+
+/* After a pause of Lloyd's method only the moments are missing. */
+static cvtm_status evaluate_start(cvtm_descent *d) {
+  const cvtm_cvt *cvt = d->task->cvt;
+  if (d->state.stage == CVTM_DESCENT_START) return do_steps(d, 0);
+  return evaluate_objective(d, cvt->evaluator->own(d->task).sites, cvt->value, NULL);
+}
+
+/* At most `steps` steps, each followed by an evaluation; negative: no limit. */
+static cvtm_status run_lloyd(cvtm_descent *d, int64_t steps) {
+  cvtm_status status = evaluate_start(d);
+  d->state.stage = CVTM_DESCENT_LLOYD;
+  while (status == CVTM_OK && d->stop == CVTM_STOP_NONE && d->state.iterations != steps) {
+    status = do_steps(d, steps_before_reading(d, steps));
+    if (status == CVTM_OK) status = pause_descent(d);
+  }
+  return status;
+}
+
 /* --- L-BFGS-B ---------------------------------------------------------------------- */
 
 static cvtm_status evaluate_for_lbfgsb(void *context, const double *x, double *f, double *g,
                                        void *stream) {
   (void)stream; /* the device's own */
-  return cvtm_descent_evaluate(context, x, f, g);
+  return evaluate_objective(context, x, f, g);
 }
 
 static int watch_lbfgsb(void *context, const cvtm_lbfgsb_progress *progress) {
@@ -73,7 +196,7 @@ static int watch_lbfgsb(void *context, const cvtm_lbfgsb_progress *progress) {
   if (progress->iteration == 0) return 0; /* the last state of Lloyd's method, recorded already */
   const cvtm_cvt_record record = {d->task->count, d->state.iterations + progress->iteration,
                                   progress->f, progress->measure, progress->step};
-  cvtm_descent_report(d, &record);
+  report(d, &record);
   return d->stop != CVTM_STOP_NONE;
 }
 
@@ -206,7 +329,7 @@ static cvtm_status run_legs(cvtm_descent *d, cvtm_lbfgsb_options *options,
     d->state.of_solver = result->iterations;
     d->pauses->pace = (cvtm_clock() - before) / ((double)iterations * (double)d->task->count);
     status = plan_leg(d, 8 * iterations, &leg);
-    if (status == CVTM_OK) status = cvtm_descent_pause(d);
+    if (status == CVTM_OK) status = pause_descent(d);
   }
   return status;
 }
@@ -242,7 +365,7 @@ cvtm_status cvtm_descent_run(cvtm_descent *d) {
   if (status == CVTM_OK && stage != CVTM_DESCENT_START)
     status = e->restore(d->task, stage == CVTM_DESCENT_LBFGSB, d->saved);
   if (status == CVTM_OK && stage == CVTM_DESCENT_LBFGSB) return run_lbfgsb(d);
-  if (status == CVTM_OK) status = cvtm_descent_run_lloyd(d, lbfgsb ? d->options->lloyd_steps : -1);
+  if (status == CVTM_OK) status = run_lloyd(d, lbfgsb ? d->options->lloyd_steps : -1);
   return status == CVTM_OK && lbfgsb && d->stop == CVTM_STOP_NONE ? run_lbfgsb(d) : status;
 }
 
@@ -257,7 +380,7 @@ static cvtm_status evaluate_final(cvtm_descent *d, double value[2]) {
   cvtm_cvt *cvt = d->task->cvt;
   ++d->state.evaluations;
   const cvtm_status status =
-      cvtm_descent_evaluate(d, cvt->evaluator->own(d->task).sites, cvt->value, NULL);
+      evaluate_objective(d, cvt->evaluator->own(d->task).sites, cvt->value, NULL);
   if (status != CVTM_OK) return status;
   return cvtm_device_copy_out(cvt->device, value, cvt->value, 2 * sizeof *value);
 }

@@ -1,5 +1,5 @@
 /* Inside cvt, power and bench: descents of the sites in device memory, cvt->sites: some steps of
- * Lloyd's method (lloyd.c), then L-BFGS-B (descent.c). */
+ * Lloyd's method, then L-BFGS-B. */
 #ifndef CVTMESH_CVT_DESCENT_H
 #define CVTMESH_CVT_DESCENT_H
 
@@ -113,7 +113,7 @@ typedef struct cvtm_descent_state {
   int64_t of_solver; /* further iterations, of L-BFGS-B, at its last pause */
   /* Of Lloyd's method: */
   double last[2], best;             /* the last value of `evaluate`; the least function value */
-  double decrease[CVTM_CVT_WINDOW]; /* relative decreases of the last iterations */
+  double decrease[CVTM_CVT_WINDOW]; /* cvtm_relative_decrease of the last steps */
   int64_t evaluated;                /* nonzero: `last` belongs to the own sites */
   /* Of the evaluations: */
   double seconds;   /* spent in them, if they are timed */
@@ -148,20 +148,8 @@ typedef struct cvtm_descent {
 /* Descends from cvt->sites, and leaves the result in the own sites. Their `best` holds the best
  * sites of Lloyd's method, of function value state.best. */
 cvtm_status cvtm_descent_run(cvtm_descent *descent);
-/* Runs at most `steps` steps of Lloyd's method (negative: no limit), each followed by an
- * evaluation.
- */
-cvtm_status cvtm_descent_run_lloyd(cvtm_descent *descent, int64_t steps);
-/* An evaluation of the objective, whose time is measured. */
-cvtm_status cvtm_descent_evaluate(cvtm_descent *descent, const double *sites, double *value,
-                                  double *gradient);
 /* The bytes that cvtm_evaluator.save writes in a pause. */
 size_t cvtm_descent_save_bytes(const cvtm_cvt_task *task, int in_solver);
-/* Lets the caller save the state, unless the descent ends. */
-cvtm_status cvtm_descent_pause(cvtm_descent *descent);
-/* Gives a record to the monitor; sets descent->stop if the monitor asks for it or the gradient is
- * within its tolerance. */
-void cvtm_descent_report(cvtm_descent *descent, const cvtm_cvt_record *record);
 
 /* Minimises the energy of descent->task, for options that are checked and a task that is prepared;
  * sets the descent's objective and `timed`. The deadline replaces max_seconds. The last evaluation

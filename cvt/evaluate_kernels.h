@@ -16,7 +16,7 @@ struct cvtm_evaluator;          /* descent.h */
 struct cvtm_division;           /* division.h */
 struct cvtm_pyramid;            /* pyramid.h */
 
-enum { CVTM_CVT_WINDOW = 10 }; /* iterations over which the relative decrease is averaged */
+enum { CVTM_CVT_WINDOW = 10 }; /* steps of Lloyd's method whose energies are read together */
 
 /* A plan. Pointers are to device memory unless said otherwise. */
 struct cvtm_cvt {
