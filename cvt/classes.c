@@ -230,13 +230,12 @@ static cvtm_status descend_classes(classes_run *r, double deadline, cvtm_classes
                     .objective = &coupled,
                     .options = &r->options->cvt,
                     .deadline = deadline,
-                    .best = INFINITY,
                     .timed = 1};
   const cvtm_status status = cvtm_descent_run(&d);
   result->descent.stop = d.stop;
-  result->descent.iterations = d.iterations;
-  result->descent.evaluations = d.evaluations + 1;
-  result->descent.seconds_evaluation = d.seconds;
+  result->descent.iterations = d.state.iterations;
+  result->descent.evaluations = d.state.evaluations + 1;
+  result->descent.seconds_evaluation = d.state.seconds;
   return status;
 }
 

@@ -1,12 +1,13 @@
-/* Descents: steps of Lloyd's method (lloyd.c), then L-BFGS-B. The sites stay in device memory. */
+/* Descents: steps of Lloyd's method, which move every movable site to the centroid of its cell,
+ * then L-BFGS-B. The sites stay in device memory. */
 #include "cvt/descent.h"
 
 #include "base/clock.h"
 #include "base/options.h"
-#include "base/ranks.h"
-#include "cvt/checkpoint.h"
 #include "cvt/pyramid.h"
 #include "cvt/site_updates.h"
+#include "lbfgsb/lbfgsb_ranks.h"
+#include "lbfgsb/stopping.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -27,22 +28,31 @@ void cvtm_cvt_defaults(cvtm_cvt_options *options) {
 
 static size_t bytes_of(int64_t count) { return 2 * (size_t)count * sizeof(double); }
 
-cvtm_status cvtm_descent_evaluate(cvtm_descent *d, const double *x, double *f, double *g) {
+/* Evaluates the objective, and measures the time. */
+static cvtm_status evaluate_objective(cvtm_descent *d, const double *x, double *f, double *g) {
   const double start = d->timed ? cvtm_clock() : 0;
   const cvtm_status status = d->objective->evaluate(d->objective->context, x, f, g);
-  if (d->timed) d->seconds += cvtm_clock() - start;
-  ++d->enqueued;
+  if (d->timed) d->state.seconds += cvtm_clock() - start;
+  ++d->state.enqueued;
   return status;
 }
 
-void cvtm_descent_report(cvtm_descent *d, const cvtm_cvt_record *record) {
+/* Gives a record to the monitor; the descent stops if the monitor asks for it or the gradient is
+ * within its tolerance. */
+static void report(cvtm_descent *d, const cvtm_cvt_record *record) {
   const cvtm_cvt_options *o = d->options;
   if (d->stop == CVTM_STOP_REQUEST) return;
   if (record->gradient_norm <= o->gradient_tolerance) d->stop = CVTM_STOP_GRADIENT;
   if (!o->monitor) return;
   int64_t asked = o->monitor(o->monitor_context, record) != 0;
-  if (cvtm_ranks_agree(d->task->cvt->device, &asked) != CVTM_OK || asked)
+  if (d->task->cvt->evaluator->agree(d->task->cvt, &asked) != CVTM_OK || asked)
     d->stop = CVTM_STOP_REQUEST;
+}
+
+/* Lets the caller save the state, unless the descent ends. */
+static cvtm_status pause_descent(const cvtm_descent *d) {
+  const cvtm_descent_pauses *p = d->pauses;
+  return p && d->stop == CVTM_STOP_NONE ? p->pause(p->context, d) : CVTM_OK;
 }
 
 int cvtm_cvt_relay(void *options, const cvtm_cvt_record *record) {
@@ -56,20 +66,137 @@ double cvtm_cvt_deadline(const cvtm_cvt_options *options, double start) {
   return options->max_seconds > 0 ? start + options->max_seconds : INFINITY;
 }
 
+/* --- Lloyd's method ------------------------------------------------------------------ */
+
+static cvtm_status step_by_lloyd(cvtm_cvt *cvt, const cvtm_own_sites *own) {
+  return cvt->table->lloyd(cvt, cvt->evaluator->moments(cvt), own->count, own->fixed, own->sites);
+}
+
+cvtm_status cvtm_cvt_enqueue_lloyd(const cvtm_cvt_task *task, int steps) {
+  cvtm_cvt *cvt = task->cvt;
+  const cvtm_evaluator *e = cvt->evaluator;
+  cvtm_status status = e->begin(task, 0);
+  if (status != CVTM_OK) return status;
+  const cvtm_own_sites own = e->own(task);
+  status = e->evaluate(task, own.sites, cvt->value, NULL);
+  for (int k = 0; status == CVTM_OK && k < steps; ++k) {
+    status = step_by_lloyd(cvt, &own);
+    if (status == CVTM_OK) status = e->evaluate(task, own.sites, cvt->value, NULL);
+  }
+  return status == CVTM_OK ? e->end(task) : status;
+}
+
+static int is_late(const cvtm_descent *d) {
+  int64_t late = cvtm_clock() >= d->deadline;
+  if (!(d->deadline < INFINITY)) return 0;
+  return d->task->cvt->evaluator->agree(d->task->cvt, &late) != CVTM_OK || late;
+}
+
+/* The stops of Lloyd's method, which are those of L-BFGS-B (lbfgsb/stopping.h). */
+static void decide_stop(cvtm_descent *d, double energy) {
+  const cvtm_cvt_options *o = d->options;
+  double *decrease = d->state.decrease;
+  if (d->state.iterations > 0)
+    decrease[d->state.iterations % CVTM_LBFGSB_WINDOW] =
+        cvtm_relative_decrease(d->state.last[0], energy);
+  if (d->stop != CVTM_STOP_NONE) return;
+  if (o->tolerance > 0 && d->state.iterations >= CVTM_LBFGSB_WINDOW &&
+      cvtm_mean_decrease(decrease) <= o->tolerance)
+    d->stop = CVTM_STOP_DECREASE;
+  else if (o->max_iterations > 0 && d->state.iterations >= o->max_iterations)
+    d->stop = CVTM_STOP_ITERATIONS;
+  else if (is_late(d))
+    d->stop = CVTM_STOP_TIME;
+}
+
+static cvtm_status record_evaluation(cvtm_descent *d, const double value[2]) {
+  if (!isfinite(value[0])) {
+    return cvtm_fail(cvtm_device_error(d->task->cvt->device), CVTM_ERROR_EVALUATION,
+                     "%s after %lld iterations", d->objective->undefined,
+                     (long long)d->state.iterations);
+  }
+  const cvtm_cvt_record record = {d->task->count, d->state.iterations, value[0], value[1],
+                                  d->state.iterations > 0 ? 1 : 0};
+  d->state.best = fmin(d->state.best, value[0]);
+  report(d, &record);
+  decide_stop(d, value[0]);
+  memcpy(d->state.last, value, sizeof d->state.last);
+  d->state.evaluated = 1;
+  return CVTM_OK;
+}
+
+/* The number of steps before the energies are read: a window of them where evaluations are
+ * asynchronous, unless time is limited. Stops other than the limit of iterations may thus come some
+ * steps late. */
+static int64_t steps_before_reading(const cvtm_descent *d, int64_t steps) {
+  const int64_t most = d->options->max_iterations;
+  const int single =
+      d->timed || d->objective->synchronous || d->deadline < INFINITY || d->options->live;
+  int64_t window = single ? 1 : CVTM_CVT_WINDOW;
+  if (steps >= 0 && window > steps - d->state.iterations) window = steps - d->state.iterations;
+  if (most > 0 && window > most - d->state.iterations) window = most - d->state.iterations;
+  return window;
+}
+
+/* Enqueues `steps` steps, each followed by an evaluation, or for `steps` = 0 only the evaluation of
+ * the start; then reads their values. Keeps the best sites. */
+static cvtm_status do_steps(cvtm_descent *d, int64_t steps) {
+  cvtm_cvt *cvt = d->task->cvt;
+  const cvtm_own_sites own = cvt->evaluator->own(d->task);
+  const int64_t evaluations = steps > 0 ? steps : 1;
+  double values[2 * CVTM_CVT_WINDOW];
+  cvtm_status status =
+      cvtm_device_copy_in(cvt->device, cvt->least, &d->state.best, sizeof d->state.best);
+  for (int64_t k = 0; status == CVTM_OK && k < evaluations; ++k) {
+    double *value = cvt->value + 2 * k, *least = cvt->least + k;
+    if (steps > 0) status = step_by_lloyd(cvt, &own);
+    if (status == CVTM_OK) status = evaluate_objective(d, own.sites, value, NULL);
+    if (status == CVTM_OK)
+      status = cvt->updates->keep_best(cvt->device, own.sites, own.count, value, least, own.best);
+  }
+  if (status == CVTM_OK)
+    status = cvtm_device_copy_out(cvt->device, values, cvt->value,
+                                  2 * (size_t)evaluations * sizeof *values);
+  for (int64_t k = 0; status == CVTM_OK && k < evaluations; ++k) {
+    d->state.iterations += steps > 0;
+    ++d->state.evaluations;
+    status = record_evaluation(d, values + 2 * k);
+  }
+  return status;
+}
+
+/* After a pause of Lloyd's method only the moments are missing. */
+static cvtm_status evaluate_start(cvtm_descent *d) {
+  const cvtm_cvt *cvt = d->task->cvt;
+  if (d->state.stage == CVTM_DESCENT_START) return do_steps(d, 0);
+  return evaluate_objective(d, cvt->evaluator->own(d->task).sites, cvt->value, NULL);
+}
+
+/* At most `steps` steps, each followed by an evaluation; negative: no limit. */
+static cvtm_status run_lloyd(cvtm_descent *d, int64_t steps) {
+  cvtm_status status = evaluate_start(d);
+  d->state.stage = CVTM_DESCENT_LLOYD;
+  while (status == CVTM_OK && d->stop == CVTM_STOP_NONE && d->state.iterations != steps) {
+    status = do_steps(d, steps_before_reading(d, steps));
+    if (status == CVTM_OK) status = pause_descent(d);
+  }
+  return status;
+}
+
 /* --- L-BFGS-B ---------------------------------------------------------------------- */
 
 static cvtm_status evaluate_for_lbfgsb(void *context, const double *x, double *f, double *g,
                                        void *stream) {
   (void)stream; /* the device's own */
-  return cvtm_descent_evaluate(context, x, f, g);
+  return evaluate_objective(context, x, f, g);
 }
 
 static int watch_lbfgsb(void *context, const cvtm_lbfgsb_progress *progress) {
   cvtm_descent *d = context;
   if (progress->iteration == 0) return 0; /* the last state of Lloyd's method, recorded already */
-  const cvtm_cvt_record record = {d->task->count, d->iterations + progress->iteration, progress->f,
-                                  progress->measure, progress->step};
-  cvtm_descent_report(d, &record);
+  const cvtm_cvt_record record = {d->task->count, d->state.iterations + progress->iteration,
+                                  progress->f, progress->measure, progress->step};
+  report(d, &record);
   return d->stop != CVTM_STOP_NONE;
 }
 
@@ -107,7 +234,7 @@ cvtm_status cvtm_cvt_set_scale(const cvtm_cvt_task *task, int keeps_masses) {
 
 /* Keeps the solver of the last descent, and its bounds too if the number of sites is the same and
  * none is fixed. The variables are scaled by the masses
- * that the cells will have; a checkpoint has the scale. */
+ * that the cells will have; a restored descent has the scale. */
 static cvtm_status prepare_solver(const cvtm_descent *d, const cvtm_lbfgsb_options *options) {
   const cvtm_cvt_task *task = d->task;
   cvtm_cvt *cvt = task->cvt;
@@ -122,7 +249,7 @@ static cvtm_status prepare_solver(const cvtm_descent *d, const cvtm_lbfgsb_optio
     status = set_bounds(task);
   cvt->solver_fixed = task->fixed;
   cvt->solver_count = status == CVTM_OK ? task->count : 0;
-  if (status == CVTM_OK && !d->continued)
+  if (status == CVTM_OK && d->state.stage != CVTM_DESCENT_LBFGSB)
     status = cvtm_cvt_set_scale(task, d->objective->keeps_masses);
   return status == CVTM_OK ? cvtm_lbfgsb_set_scaling(cvt->solver, cvt->evaluator->own(task).scale)
                            : status;
@@ -132,11 +259,12 @@ static cvtm_status prepare_solver(const cvtm_descent *d, const cvtm_lbfgsb_optio
  * follows the descent. */
 static cvtm_lbfgsb_options remaining_options(cvtm_descent *d) {
   const cvtm_cvt_options *o = d->options;
-  const double evaluation = d->enqueued > 0 ? d->seconds / (double)d->enqueued : 0;
+  const double evaluation =
+      d->state.enqueued > 0 ? d->state.seconds / (double)d->state.enqueued : 0;
   cvtm_lbfgsb_options options;
   cvtm_lbfgsb_defaults(&options);
   options.history = o->history;
-  options.max_iterations = o->max_iterations > 0 ? o->max_iterations - d->iterations : 0;
+  options.max_iterations = o->max_iterations > 0 ? o->max_iterations - d->state.iterations : 0;
   options.max_seconds =
       d->deadline < INFINITY ? fmax(d->deadline - evaluation - cvtm_clock(), 1e-9) : 0;
   options.decrease_tolerance = o->tolerance;
@@ -146,31 +274,62 @@ static cvtm_lbfgsb_options remaining_options(cvtm_descent *d) {
   return options;
 }
 
-/* With checkpoints a run is divided into legs that end by a limit of iterations, which leaves the
- * iterates as they are, bit for bit. */
-static cvtm_status run_in_legs(cvtm_descent *d, cvtm_lbfgsb_options *options,
-                               cvtm_lbfgsb_result *result) {
+size_t cvtm_descent_save_bytes(const cvtm_cvt_task *task, int in_solver) {
+  const cvtm_cvt *cvt = task->cvt;
+  cvtm_lbfgsb_piece pieces[CVTM_LBFGSB_PIECES];
+  const int64_t of_solver = in_solver ? cvtm_lbfgsb_save_pieces(cvt->solver, pieces) : 0;
+  return cvt->evaluator->array_bytes(task, in_solver) + (size_t)of_solver;
+}
+
+/* Restores the state that the solver had at the last pause. */
+static cvtm_status restore_solver(const cvtm_descent *d) {
+  const cvtm_evaluator *e = d->task->cvt->evaluator;
+  if (d->saved_bytes != cvtm_descent_save_bytes(d->task, 1))
+    return cvtm_fail(cvtm_device_error(d->task->cvt->device), CVTM_ERROR_INPUT,
+                     "the checkpoint is damaged");
+  return e->restore_solver(d->task->cvt, d->saved + e->array_bytes(d->task, 1));
+}
+
+/* The iterations of the next leg. The first one of a descent follows the pace of the descent
+ * before, since on CUDA a leg costs a few milliseconds: each is a graph of its own. */
+static cvtm_status plan_leg(const cvtm_descent *d, int64_t most, int64_t *iterations) {
+  const cvtm_cvt *cvt = d->task->cvt;
+  const cvtm_descent_pauses *p = d->pauses;
+  const double leg = p->pace > 0 ? p->seconds / (p->pace * (double)d->task->count) : 1;
+  *iterations = leg < 1 ? 1 : (int64_t)fmin(leg, (double)most);
+  return cvt->evaluator->agree(cvt, iterations);
+}
+
+/* A leg ends by a limit of iterations, which leaves the iterates as they are, bit for bit. */
+static cvtm_status run_legs(cvtm_descent *d, cvtm_lbfgsb_options *options,
+                            cvtm_lbfgsb_result *result) {
   cvtm_cvt *cvt = d->task->cvt;
-  const int64_t most = options->max_iterations, sites = d->task->count;
   double *x = cvt->evaluator->own(d->task).sites;
-  int64_t done = 0, leg = cvtm_checkpoint_leg(cvt, sites, 0, 0);
-  cvtm_status status = d->continued ? cvtm_checkpoint_restore_solver(d, &done) : CVTM_OK;
-  if (status == CVTM_OK) status = cvtm_ranks_agree(cvt->device, &leg);
-  for (int resume = d->continued; status == CVTM_OK; resume = 1) {
+  const int64_t most = options->max_iterations;
+  int resume = d->state.stage == CVTM_DESCENT_LBFGSB;
+  int64_t leg = 0;
+  cvtm_status status = resume ? restore_solver(d) : CVTM_OK;
+  d->state.stage = CVTM_DESCENT_LBFGSB;
+  if (status == CVTM_OK && d->pauses) status = plan_leg(d, 1000000, &leg);
+  for (; status == CVTM_OK; resume = 1) {
     const double before = cvtm_clock();
-    const int64_t limit = most > 0 && most < done + leg ? most : done + leg;
-    *options = remaining_options(d);
-    options->max_iterations = limit;
-    status = cvtm_lbfgsb_set_options(cvt->solver, options);
+    const int64_t done = d->state.of_solver, end = done + leg;
+    const int last = !d->pauses || (most > 0 && most <= end);
+    if (d->pauses) {
+      *options = remaining_options(d);
+      options->max_iterations = last ? most : end;
+      status = cvtm_lbfgsb_set_options(cvt->solver, options);
+    }
     if (status == CVTM_OK)
       status = (resume ? cvtm_lbfgsb_resume : cvtm_lbfgsb_minimize)(cvt->solver, x,
                                                                     evaluate_for_lbfgsb, d, result);
-    if (status != CVTM_OK || d->stop != CVTM_STOP_NONE) break;
-    if (result->stop != CVTM_STOP_ITERATIONS || limit == most) break;
-    leg = cvtm_checkpoint_leg(cvt, sites, result->iterations - done, cvtm_clock() - before);
-    done = result->iterations;
-    status = cvtm_ranks_agree(cvt->device, &leg);
-    if (status == CVTM_OK) status = cvtm_checkpoint_visit(d, done);
+    if (status != CVTM_OK || last || d->stop != CVTM_STOP_NONE) break;
+    if (result->stop != CVTM_STOP_ITERATIONS) break;
+    const int64_t iterations = result->iterations - done;
+    d->state.of_solver = result->iterations;
+    d->pauses->pace = (cvtm_clock() - before) / ((double)iterations * (double)d->task->count);
+    status = plan_leg(d, 8 * iterations, &leg);
+    if (status == CVTM_OK) status = pause_descent(d);
   }
   return status;
 }
@@ -182,15 +341,13 @@ static cvtm_status run_lbfgsb(cvtm_descent *d) {
   cvtm_status status = prepare_solver(d, &options);
   if (status != CVTM_OK) return status;
   cvt->solver_runs = 1;
-  d->evaluated = 0;
-  status = cvt->checkpoint ? run_in_legs(d, &options, &result)
-                           : cvtm_lbfgsb_minimize(cvt->solver, cvt->evaluator->own(d->task).sites,
-                                                  evaluate_for_lbfgsb, d, &result);
+  d->state.evaluated = 0;
+  status = run_legs(d, &options, &result);
   cvt->solver_runs = 0;
   if (status != CVTM_OK) return status;
   if (d->stop == CVTM_STOP_NONE) d->stop = result.stop;
-  d->iterations += result.iterations;
-  d->evaluations += result.evaluations;
+  d->state.iterations += result.iterations;
+  d->state.evaluations += result.evaluations;
   return CVTM_OK;
 }
 
@@ -200,15 +357,15 @@ const double *cvtm_cvt_current_sites(const cvtm_cvt *cvt) {
 }
 
 cvtm_status cvtm_descent_run(cvtm_descent *d) {
+  const int64_t stage = d->state.stage;
+  const cvtm_evaluator *e = d->task->cvt->evaluator;
   const int lbfgsb = d->options->method != CVTM_CVT_LLOYD;
-  int in_lbfgsb = 0;
-  cvtm_status status = CVTM_OK;
-  d->continued = cvtm_checkpoint_continues(d->task->cvt);
-  status = d->task->cvt->evaluator->begin(d->task, d->continued);
-  if (status == CVTM_OK && d->continued) status = cvtm_checkpoint_restore(d, &in_lbfgsb);
-  if (status == CVTM_OK && in_lbfgsb) return run_lbfgsb(d);
-  if (status == CVTM_OK) status = cvtm_descent_run_lloyd(d, lbfgsb ? d->options->lloyd_steps : -1);
-  d->continued = 0; /* L-BFGS-B starts as ever */
+  cvtm_status status = e->begin(d->task, stage != CVTM_DESCENT_START);
+  if (stage == CVTM_DESCENT_START) d->state.best = INFINITY;
+  if (status == CVTM_OK && stage != CVTM_DESCENT_START)
+    status = e->restore(d->task, stage == CVTM_DESCENT_LBFGSB, d->saved);
+  if (status == CVTM_OK && stage == CVTM_DESCENT_LBFGSB) return run_lbfgsb(d);
+  if (status == CVTM_OK) status = run_lloyd(d, lbfgsb ? d->options->lloyd_steps : -1);
   return status == CVTM_OK && lbfgsb && d->stop == CVTM_STOP_NONE ? run_lbfgsb(d) : status;
 }
 
@@ -221,9 +378,9 @@ static cvtm_status evaluate_energy(void *context, const double *x, double *f, do
 
 static cvtm_status evaluate_final(cvtm_descent *d, double value[2]) {
   cvtm_cvt *cvt = d->task->cvt;
-  ++d->evaluations;
+  ++d->state.evaluations;
   const cvtm_status status =
-      cvtm_descent_evaluate(d, cvt->evaluator->own(d->task).sites, cvt->value, NULL);
+      evaluate_objective(d, cvt->evaluator->own(d->task).sites, cvt->value, NULL);
   if (status != CVTM_OK) return status;
   return cvtm_device_copy_out(cvt->device, value, cvt->value, 2 * sizeof *value);
 }
@@ -235,43 +392,37 @@ static cvtm_status finish_descent(cvtm_descent *d, double start, cvtm_cvt_result
   cvtm_cvt *cvt = d->task->cvt;
   const cvtm_own_sites own = cvt->evaluator->own(d->task);
   const double before = cvtm_clock();
-  double value[2] = {d->last[0], d->last[1]}, seconds = 0;
-  cvtm_status status = d->timed && d->evaluated ? CVTM_OK : evaluate_final(d, value);
+  double value[2] = {d->state.last[0], d->state.last[1]}, seconds = 0;
+  cvtm_status status = d->timed && d->state.evaluated ? CVTM_OK : evaluate_final(d, value);
   seconds = cvtm_clock() - before;
-  if (status == CVTM_OK && !(value[0] <= d->best)) {
+  if (status == CVTM_OK && !(value[0] <= d->state.best)) {
     status = cvtm_device_copy(cvt->device, own.sites, own.best, bytes_of(own.count));
     if (status == CVTM_OK) status = evaluate_final(d, value);
   }
   if (status == CVTM_OK) status = cvt->evaluator->end(d->task);
   if (status != CVTM_OK) return status;
   result->stop = d->stop;
-  result->iterations = d->iterations;
-  result->evaluations = d->evaluations;
+  result->iterations = d->state.iterations;
+  result->evaluations = d->state.evaluations;
   result->objective = value[0];
   result->gradient_norm = value[1];
   result->seconds = cvtm_clock() - start;
   result->seconds_evaluation =
-      fmin(d->timed ? d->seconds : seconds * (double)d->evaluations, result->seconds);
+      fmin(d->timed ? d->state.seconds : seconds * (double)d->state.evaluations, result->seconds);
   result->seconds_optimizer = result->seconds - result->seconds_evaluation;
   return CVTM_OK;
 }
 
-cvtm_status cvtm_cvt_descend(const cvtm_cvt_task *task, const cvtm_cvt_options *options,
-                             double deadline, cvtm_cvt_result *result) {
+cvtm_status cvtm_cvt_descend(cvtm_descent *d, cvtm_cvt_result *result) {
   const double start = cvtm_clock();
-  cvtm_cvt_task evaluated = *task;
+  const cvtm_cvt *cvt = d->task->cvt;
+  cvtm_cvt_task task = *d->task;
   const cvtm_cvt_objective energy = {
-      .evaluate = evaluate_energy, .context = &evaluated, .undefined = "the energy is not finite"};
-  cvtm_descent d = {.task = task,
-                    .objective = &energy,
-                    .options = options,
-                    .deadline = deadline,
-                    .stop = CVTM_STOP_NONE,
-                    .best = INFINITY,
-                    .timed = cvtm_device_get_kind(task->cvt->device) == CVTM_DEVICE_CPU ||
-                             task->cvt->evaluator->waits};
-  const cvtm_status status = cvtm_descent_run(&d);
-  return status == CVTM_OK ? finish_descent(&d, start, result) : status;
+      .evaluate = evaluate_energy, .context = &task, .undefined = "the energy is not finite"};
+  d->objective = &energy;
+  d->timed = cvtm_device_get_kind(cvt->device) == CVTM_DEVICE_CPU || cvt->evaluator->waits;
+  const cvtm_status status = cvtm_descent_run(d);
+  return status == CVTM_OK ? finish_descent(d, start, result) : status;
 }
 
 enum { WORTH_THREADS = 1 << 17 /* sites */ };
@@ -311,13 +462,14 @@ cvtm_status cvtm_cvt_optimize(cvtm_cvt *cvt, const cvtm_cvt_options *options, do
   CVTM_DEFAULT_OPTIONS(cvtm_cvt, options)
   const cvtm_cvt_task task = {cvt, count, options->fixed, options->energy, options->voronoi};
   const double start = cvtm_clock();
+  cvtm_descent descent = {
+      .task = &task, .options = options, .deadline = cvtm_cvt_deadline(options, start)};
   cvtm_cvt_result found = {0};
   cvtm_status status = cvtm_cvt_check_sites(cvt, sites, count);
   if (status == CVTM_OK) status = cvtm_cvt_check_options(cvt, options, count);
   if (status == CVTM_OK) status = cvtm_cvt_prepare(&task);
   if (status == CVTM_OK) status = cvtm_cvt_put_sites(cvt, sites, count);
-  if (status == CVTM_OK)
-    status = cvtm_cvt_descend(&task, options, cvtm_cvt_deadline(options, start), &found);
+  if (status == CVTM_OK) status = cvtm_cvt_descend(&descent, &found);
   if (status == CVTM_OK && result) status = cvtm_cvt_count_empty(cvt, count, &found.empty_cells);
   if (status == CVTM_OK) status = cvtm_cvt_get_sites(cvt, sites, count);
   found.seconds = cvtm_clock() - start;

@@ -1,5 +1,5 @@
 /* Inside cvt, power and bench: descents of the sites in device memory, cvt->sites: some steps of
- * Lloyd's method (lloyd.c), then L-BFGS-B (descent.c). */
+ * Lloyd's method, then L-BFGS-B. */
 #ifndef CVTMESH_CVT_DESCENT_H
 #define CVTMESH_CVT_DESCENT_H
 
@@ -45,6 +45,15 @@ typedef struct cvtm_evaluator {
   cvtm_status (*end)(const cvtm_cvt_task *task);
   cvtm_status (*create_solver)(const cvtm_cvt_task *task, const cvtm_lbfgsb_options *options,
                                cvtm_lbfgsb **solver);
+  /* A decision by the clock or by a monitor becomes that of rank 0. */
+  cvtm_status (*agree)(const cvtm_cvt *cvt, int64_t *decision);
+  /* The arrays of a descent as bytes on the host: the own sites and the best of all ranks, and, if
+   * it is in L-BFGS-B, their scale. */
+  size_t (*array_bytes)(const cvtm_cvt_task *task, int in_solver);
+  /* These arrays; then the state of cvt->solver, if in_solver. to: NULL on other ranks than 0. */
+  cvtm_status (*save)(const cvtm_cvt_task *task, int in_solver, unsigned char *to);
+  cvtm_status (*restore)(const cvtm_cvt_task *task, int in_solver, const unsigned char *from);
+  cvtm_status (*restore_solver)(const cvtm_cvt *cvt, const unsigned char *from);
 } cvtm_evaluator;
 
 extern const cvtm_evaluator cvtm_evaluator_of_device, cvtm_evaluator_of_ranks;
@@ -90,43 +99,63 @@ typedef struct cvtm_cvt_objective {
   const char *undefined; /* message where the function is not finite */
 } cvtm_cvt_objective;
 
-/* The state of one descent. The caller sets the fields up to `deadline`, and `best` = infinity. */
+typedef enum cvtm_descent_stage {
+  CVTM_DESCENT_START, /* nothing is evaluated yet */
+  CVTM_DESCENT_LLOYD,
+  CVTM_DESCENT_LBFGSB
+} cvtm_descent_stage;
+
+/* What a descent has found so far, without its arrays (cvtm_evaluator.save). All zero at the
+ * start. */
+typedef struct cvtm_descent_state {
+  int64_t stage; /* of cvtm_descent_stage */
+  int64_t iterations, evaluations;
+  int64_t of_solver; /* further iterations, of L-BFGS-B, at its last pause */
+  /* Of Lloyd's method: */
+  double last[2], best;             /* the last value of `evaluate`; the least function value */
+  double decrease[CVTM_CVT_WINDOW]; /* cvtm_relative_decrease of the last steps */
+  int64_t evaluated;                /* nonzero: `last` belongs to the own sites */
+  /* Of the evaluations: */
+  double seconds;   /* spent in them, if they are timed */
+  int64_t enqueued; /* their number */
+} cvtm_descent_state;
+
+struct cvtm_descent;
+
+/* Pauses of long descents, in which their state can be saved: after steps of Lloyd's method, and
+ * after legs of L-BFGS-B. */
+typedef struct cvtm_descent_pauses {
+  double seconds; /* of a leg, about */
+  double pace;    /* seconds of an iteration for a site in the last leg; 0: not known */
+  cvtm_status (*pause)(void *context, const struct cvtm_descent *descent);
+  void *context;
+} cvtm_descent_pauses;
+
+/* One descent. The caller sets the fields up to `saved_bytes`. */
 typedef struct cvtm_descent {
   const cvtm_cvt_task *task;
   const cvtm_cvt_objective *objective;
   const cvtm_cvt_options *options;
-  double deadline; /* of cvtm_clock; infinity: none */
+  double deadline;             /* of cvtm_clock; infinity: none */
+  cvtm_descent_pauses *pauses; /* NULL: none */
+  int timed; /* evaluations have ended when `evaluate` returns, so that their time is measured */
+  cvtm_descent_state state;
+  const unsigned char *saved; /* of cvtm_evaluator.save, unless it is at the start */
+  size_t saved_bytes;
   cvtm_stop stop;
-  int64_t iterations, evaluations;
-  /* Of Lloyd's method: */
-  double last[2], best;             /* the last value of `evaluate`; the least function value */
-  double decrease[CVTM_CVT_WINDOW]; /* relative decreases of the last iterations */
-  int evaluated;                    /* `last` belongs to cvt->sites */
-  int continued;                    /* from a checkpoint, which holds what the start gave */
-  /* Of the evaluations: */
-  int timed;        /* they have ended when `evaluate` returns, so that their time is measured */
-  double seconds;   /* spent in them, if timed */
-  int64_t enqueued; /* their number */
 } cvtm_descent;
 
 /* Descends from cvt->sites, and leaves the result in the own sites. Their `best` holds the best
- * sites of Lloyd's method, of function value `best`. */
+ * sites of Lloyd's method, of function value state.best. */
 cvtm_status cvtm_descent_run(cvtm_descent *descent);
-/* Runs at most `steps` steps of Lloyd's method (negative: no limit), each followed by an
- * evaluation.
- */
-cvtm_status cvtm_descent_run_lloyd(cvtm_descent *descent, int64_t steps);
-cvtm_status cvtm_descent_evaluate(cvtm_descent *descent, const double *sites, double *value,
-                                  double *gradient);
-/* Gives a record to the monitor; sets descent->stop if the monitor asks for it or the gradient is
- * within its tolerance. */
-void cvtm_descent_report(cvtm_descent *descent, const cvtm_cvt_record *record);
+/* The bytes that cvtm_evaluator.save writes in a pause. */
+size_t cvtm_descent_save_bytes(const cvtm_cvt_task *task, int in_solver);
 
-/* Minimises the task's energy, for options that are checked and a task that is prepared. The
- * deadline (of cvtm_clock) replaces max_seconds. The last evaluation is that of the sites found.
- * Sets all of *result that does not belong to cvtm_cvt_solve alone, except empty_cells. */
-cvtm_status cvtm_cvt_descend(const cvtm_cvt_task *task, const cvtm_cvt_options *options,
-                             double deadline, cvtm_cvt_result *result);
+/* Minimises the energy of descent->task, for options that are checked and a task that is prepared;
+ * sets the descent's objective and `timed`. The deadline replaces max_seconds. The last evaluation
+ * is that of the sites found. Sets all of *result that does not belong to cvtm_cvt_solve alone,
+ * except empty_cells. */
+cvtm_status cvtm_cvt_descend(cvtm_descent *descent, cvtm_cvt_result *result);
 /* Enqueues `steps` steps of Lloyd's method and an evaluation; reads no energy. */
 cvtm_status cvtm_cvt_enqueue_lloyd(const cvtm_cvt_task *task, int steps);
 /* A monitor for iterations outside the descent of the run. Its context is the run's options, whose

@@ -5,6 +5,7 @@
 #include "lbfgsb/lbfgsb_ranks.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 enum { MOMENTS = sizeof(cvtm_cell_moments) / sizeof(double) };
 
@@ -224,6 +225,144 @@ static cvtm_status create_solver(const cvtm_cvt_task *task, const cvtm_lbfgsb_op
   return cvtm_lbfgsb_create_divided(task->cvt->device, &share, options, solver);
 }
 
+static cvtm_status agree(const cvtm_cvt *cvt, int64_t *decision) {
+  return cvtm_ranks_agree(cvt->device, decision);
+}
+
+/* --- the state of a descent ---------------------------------------------------------------------
+ *
+ * The order of the sites, then arrays of all ranks, so that other numbers of ranks can restore
+ * them: each is that of rank 0, then that of rank 1, and so on. */
+
+static size_t array_bytes(const cvtm_cvt_task *task, int in_solver) {
+  return (size_t)task->count * (sizeof(int32_t) + (in_solver ? 6U : 4U) * sizeof(double));
+}
+
+static int64_t clamp(int64_t value, int64_t least, int64_t most) {
+  return value < least ? least : value < most ? value : most;
+}
+
+/* Memory on the host to gather arrays of numbers. */
+typedef struct gathering {
+  cvtm_device *device;
+  unsigned char *to; /* where rank 0 puts the next numbers; NULL on the other ranks */
+  double *slab;      /* SLAB numbers */
+  double *start;     /* ranks + 1: where the numbers of each rank start in those of all */
+  int64_t *counts;   /* ranks */
+} gathering;
+
+/* The numbers from `at` on, up to SLAB of them. */
+static cvtm_status gather_slab(gathering *g, const double *own, int64_t at) {
+  const cvtm_ranks *ranks = cvtm_device_ranks(g->device);
+  const int64_t end = clamp(at + SLAB, 0, (int64_t)g->start[ranks->size]);
+  for (int r = 0; r < ranks->size; ++r) {
+    const int64_t first = (int64_t)g->start[r], from = clamp(first, at, end),
+                  to = clamp((int64_t)g->start[r + 1], at, end);
+    g->counts[r] = to - from;
+    if (r == ranks->rank && to > from)
+      memcpy(g->slab + (from - at), own + (from - first), (size_t)(to - from) * sizeof *own);
+  }
+  const cvtm_status status = cvtm_ranks_gather(g->device, g->slab, g->counts);
+  if (status != CVTM_OK || !g->to) return status;
+  memcpy(g->to, g->slab, (size_t)(end - at) * sizeof *own);
+  g->to += (size_t)(end - at) * sizeof *own;
+  return CVTM_OK;
+}
+
+/* `count` own numbers on the host, and those of the other ranks. */
+static cvtm_status gather_numbers(gathering *g, const double *own, int64_t count) {
+  const cvtm_ranks *ranks = cvtm_device_ranks(g->device);
+  for (int r = 0; r < ranks->size; ++r) g->counts[r] = 1;
+  g->start[0] = 0;
+  g->start[ranks->rank + 1] = (double)count;
+  cvtm_status status = cvtm_ranks_gather(g->device, g->start + 1, g->counts);
+  for (int r = 0; r < ranks->size; ++r) g->start[r + 1] += g->start[r];
+  for (int64_t at = 0; status == CVTM_OK && (double)at < g->start[ranks->size]; at += SLAB)
+    status = gather_slab(g, own, at);
+  return status;
+}
+
+/* The first piece of a solver's state is the same on every rank; each is a whole number of
+ * doubles. */
+static cvtm_status gather_solver(gathering *g, cvtm_lbfgsb *solver, unsigned char *own) {
+  cvtm_lbfgsb_piece pieces[CVTM_LBFGSB_PIECES];
+  cvtm_status status = cvtm_lbfgsb_save(solver, own);
+  (void)cvtm_lbfgsb_save_pieces(solver, pieces);
+  if (g->to) memcpy(g->to, own, pieces[0].bytes);
+  if (g->to) g->to += pieces[0].bytes;
+  own += pieces[0].bytes;
+  for (int k = 1; status == CVTM_OK && k < CVTM_LBFGSB_PIECES; own += pieces[k++].bytes)
+    status = gather_numbers(g, (const double *)(const void *)own,
+                            (int64_t)(pieces[k].bytes / sizeof(double)));
+  return status;
+}
+
+static cvtm_status gather_state(gathering *g, const cvtm_cvt_task *task, int in_solver,
+                                void *scratch) {
+  const cvtm_cvt *cvt = task->cvt;
+  const cvtm_division *v = cvt->division;
+  const double *const arrays[] = {v->sites, v->best, v->scale};
+  const int64_t numbers = 2 * v->parts->own;
+  const size_t of_order = (size_t)task->count * sizeof *v->order;
+  cvtm_status status = CVTM_OK;
+  if (g->to) {
+    status = cvtm_device_copy_out(cvt->device, g->to, v->order, of_order);
+    g->to += of_order;
+  }
+  for (int k = 0; status == CVTM_OK && k < (in_solver ? 3 : 2); ++k) {
+    status =
+        cvtm_device_copy_out(cvt->device, scratch, arrays[k], (size_t)numbers * sizeof(double));
+    if (status == CVTM_OK) status = gather_numbers(g, scratch, numbers);
+  }
+  return status == CVTM_OK && in_solver ? gather_solver(g, cvt->solver, scratch) : status;
+}
+
+static cvtm_status save(const cvtm_cvt_task *task, int in_solver, unsigned char *to) {
+  const cvtm_cvt *cvt = task->cvt;
+  const size_t size = (size_t)cvt->division->parts->size,
+               own = 2 * (size_t)cvt->division->parts->own * sizeof(double),
+               of_solver = in_solver ? cvtm_lbfgsb_save_bytes(cvt->solver) : 0;
+  void *scratch = malloc((own > of_solver ? own : of_solver) + 1);
+  double *memory = malloc((SLAB + size + 1) * sizeof *memory);
+  gathering g = {cvt->device, to, memory, memory + SLAB, malloc(size * sizeof *g.counts)};
+  const cvtm_status status =
+      scratch && memory && g.counts
+          ? gather_state(&g, task, in_solver, scratch)
+          : cvtm_fail(cvtm_device_error(cvt->device), CVTM_ERROR_MEMORY, "out of memory");
+  free(scratch);
+  free(memory);
+  free(g.counts);
+  return status;
+}
+
+static cvtm_status restore(const cvtm_cvt_task *task, int in_solver, const unsigned char *from) {
+  const cvtm_cvt *cvt = task->cvt;
+  const cvtm_division *v = cvt->division;
+  double *const arrays[] = {v->sites, v->best, v->scale};
+  const size_t pair = 2 * sizeof(double), of_order = (size_t)task->count * sizeof *v->order;
+  cvtm_status status = cvtm_device_copy_in(cvt->device, v->order, from, of_order);
+  from += of_order + (size_t)v->parts->first * pair;
+  for (int k = 0; status == CVTM_OK && k < (in_solver ? 3 : 2);
+       ++k, from += (size_t)task->count * pair)
+    status = cvtm_device_copy_in(cvt->device, arrays[k], from, (size_t)v->parts->own * pair);
+  return status;
+}
+
+static cvtm_status restore_solver(const cvtm_cvt *cvt, const unsigned char *from) {
+  cvtm_lbfgsb *solver = cvt->solver;
+  const size_t bytes = cvtm_lbfgsb_save_bytes(solver);
+  cvtm_lbfgsb_piece pieces[CVTM_LBFGSB_PIECES];
+  unsigned char *own = malloc(bytes);
+  if (!own) return cvtm_fail(cvtm_device_error(cvt->device), CVTM_ERROR_MEMORY, "out of memory");
+  (void)cvtm_lbfgsb_save_pieces(solver, pieces);
+  size_t before = 0;
+  for (int k = 0; k < CVTM_LBFGSB_PIECES; before += pieces[k++].bytes)
+    memcpy(own + before, from + pieces[k].at, pieces[k].bytes);
+  const cvtm_status status = cvtm_lbfgsb_restore(solver, own, bytes, NULL);
+  free(own);
+  return status;
+}
+
 const cvtm_evaluator cvtm_evaluator_of_ranks = {.waits = 1,
                                                 .prepare = prepare_divided,
                                                 .evaluate_all = evaluate_all,
@@ -232,4 +371,9 @@ const cvtm_evaluator cvtm_evaluator_of_ranks = {.waits = 1,
                                                 .evaluate = evaluate_own,
                                                 .moments = get_moments,
                                                 .end = end_divided,
-                                                .create_solver = create_solver};
+                                                .create_solver = create_solver,
+                                                .agree = agree,
+                                                .array_bytes = array_bytes,
+                                                .save = save,
+                                                .restore = restore,
+                                                .restore_solver = restore_solver};

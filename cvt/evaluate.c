@@ -78,6 +78,40 @@ static cvtm_status create_solver(const cvtm_cvt_task *task, const cvtm_lbfgsb_op
   return cvtm_lbfgsb_create(task->cvt->device, 2 * task->cvt->capacity, options, solver);
 }
 
+static cvtm_status agree(const cvtm_cvt *cvt, int64_t *decision) {
+  (void)cvt;
+  (void)decision;
+  return CVTM_OK;
+}
+
+static size_t array_bytes(const cvtm_cvt_task *task, int in_solver) {
+  return (in_solver ? 6U : 4U) * (size_t)task->count * sizeof(double);
+}
+
+static cvtm_status save(const cvtm_cvt_task *task, int in_solver, unsigned char *to) {
+  cvtm_cvt *cvt = task->cvt;
+  const double *const arrays[] = {cvt->sites, cvt->best, cvt->scale};
+  const size_t bytes = 2 * (size_t)task->count * sizeof(double);
+  cvtm_status status = CVTM_OK;
+  for (int k = 0; status == CVTM_OK && k < (in_solver ? 3 : 2); ++k, to += bytes)
+    status = cvtm_device_copy_out(cvt->device, to, arrays[k], bytes);
+  return status == CVTM_OK && in_solver ? cvtm_lbfgsb_save(cvt->solver, to) : status;
+}
+
+static cvtm_status restore(const cvtm_cvt_task *task, int in_solver, const unsigned char *from) {
+  cvtm_cvt *cvt = task->cvt;
+  double *const arrays[] = {cvt->sites, cvt->best, cvt->scale};
+  const size_t bytes = 2 * (size_t)task->count * sizeof(double);
+  cvtm_status status = CVTM_OK;
+  for (int k = 0; status == CVTM_OK && k < (in_solver ? 3 : 2); ++k, from += bytes)
+    status = cvtm_device_copy_in(cvt->device, arrays[k], from, bytes);
+  return status;
+}
+
+static cvtm_status restore_solver(const cvtm_cvt *cvt, const unsigned char *from) {
+  return cvtm_lbfgsb_restore(cvt->solver, from, cvtm_lbfgsb_save_bytes(cvt->solver), NULL);
+}
+
 const cvtm_evaluator cvtm_evaluator_of_device = {.solver_resizes = 1,
                                                  .prepare = prepare,
                                                  .evaluate_all = evaluate,
@@ -86,7 +120,12 @@ const cvtm_evaluator cvtm_evaluator_of_device = {.solver_resizes = 1,
                                                  .evaluate = evaluate,
                                                  .moments = get_moments,
                                                  .end = end,
-                                                 .create_solver = create_solver};
+                                                 .create_solver = create_solver,
+                                                 .agree = agree,
+                                                 .array_bytes = array_bytes,
+                                                 .save = save,
+                                                 .restore = restore,
+                                                 .restore_solver = restore_solver};
 
 cvtm_status cvtm_cvt_enqueue(const cvtm_cvt_task *task, const double *sites, double *value,
                              double *gradient) {

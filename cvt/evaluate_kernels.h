@@ -12,12 +12,11 @@ extern "C" {
 
 typedef struct cvtm_cvt_table cvtm_cvt_table;
 struct cvtm_site_updates_table; /* site_updates.h */
-struct cvtm_checkpoint;         /* checkpoint.h */
 struct cvtm_evaluator;          /* descent.h */
 struct cvtm_division;           /* division.h */
 struct cvtm_pyramid;            /* pyramid.h */
 
-enum { CVTM_CVT_WINDOW = 10 }; /* iterations over which the relative decrease is averaged */
+enum { CVTM_CVT_WINDOW = 10 }; /* steps of Lloyd's method whose energies are read together */
 
 /* A plan. Pointers are to device memory unless said otherwise. */
 struct cvtm_cvt {
@@ -54,8 +53,7 @@ struct cvtm_cvt {
   cvtm_lbfgsb *solver; /* of the last descent, kept for the next; or NULL */
   int64_t solver_count, solver_fixed; /* the sites to which its bounds belong; count 0: none */
   int solver_history;
-  int solver_runs;                    /* the current sites are those of the solver */
-  struct cvtm_checkpoint *checkpoint; /* of the cvtm_cvt_solve at work; NULL: none */
+  int solver_runs; /* the current sites are those of the solver */
   /* For the pixel energy: pixels sorted by label. */
   cvtm_voronoi *voronoi;
   int32_t *labels, *pixels, *pixels_alt;

@@ -1,5 +1,4 @@
-/* From a density to a tessellation: the start, the descent with transfers of sites, the search
- * beyond it, and sites at one place. */
+/* From a density to a tessellation: the phases, each a descent and what follows it. */
 #include "cvt/solve.h"
 
 #include "base/clock.h"
@@ -10,18 +9,35 @@
 #include <stdlib.h>
 
 enum {
-  TRANSFERS = 4,         /* during the descent of the full set: */
-  FIRST_TRANSFER = 40,   /* the first after this many iterations at the latest, */
-  BETWEEN_TRANSFERS = 30 /* each other after this many more */
+  LATTICE_ITERATIONS = 10, /* of each lattice that is tried */
+  COARSE_ITERATIONS_NORMAL = 30,
+  COARSE_ITERATIONS_HIGH = 300,
+  SEARCHED_LEVEL = 2, /* at normal effort: a search costs little on a sixteenth of the sites, */
+  NORMAL_ROUNDS = 8,  /* whose defects become those of the full set */
+  NORMAL_ITERATIONS = 15,
+  SEARCH_ROUNDS = 24, /* from the high effort on */
+  SEARCH_ITERATIONS = 60,
+  BALANCE_ROUNDS = 5,
+  BALANCE_STEPS = 2,      /* of Lloyd's method, between two transfers */
+  TRANSFERS = 4,          /* during the descent of the full set: */
+  FIRST_TRANSFER = 40,    /* the first after this many iterations at the latest, */
+  BETWEEN_TRANSFERS = 30, /* each other after this many more */
+  ANNEAL_ROUNDS = 200,
+  ANNEAL_PATIENCE = 15, /* rounds without a gain that end it */
+  ANNEAL_ITERATIONS = 60
 };
 
-/* The fraction of the sites that the last of these transfers moves; it grows linearly for earlier
- * ones. */
+/* The tolerance of a coarse level at normal effort is this many times that of the full set, up to a
+ * largest one: the finer levels continue from there. */
+static const double coarse_tolerance = 5, largest_coarse_tolerance = 1e-4;
+
+/* The fraction of the sites that the last transfer during the descent of the full set moves; it
+ * grows linearly for earlier ones. */
 static const double share_of_transfer = 0.0035;
 
-/* A transfer happens early when the relative decrease of the energy per iteration is below this:
- * the energies of the cells then tell where there are too many sites, and few iterations have been
- * spent on a minimum that is given up. */
+/* Such a transfer happens early when the relative decrease of the energy per iteration is below
+ * this: the energies of the cells then tell where there are too many sites, and few iterations have
+ * been spent on a minimum that is given up. */
 static const double slow_decrease = 2e-4;
 
 cvtm_cvt_task cvtm_solve_task(const cvtm_solve *s) {
@@ -29,144 +45,320 @@ cvtm_cvt_task cvtm_solve_task(const cvtm_solve *s) {
   return (cvtm_cvt_task){s->cvt, s->count, o->fixed, o->energy, o->voronoi};
 }
 
-/* If the note cannot be read, the run counts as in time; the next descent reports the damaged note.
- */
-int cvtm_solve_is_late(cvtm_solve *s, double deadline) {
+int cvtm_solve_is_late(const cvtm_solve *s, double deadline) {
   int64_t late = cvtm_clock() >= deadline;
-  if (cvtm_ranks_agree(s->cvt->device, &late) != CVTM_OK) return 1;
-  return cvtm_checkpoint_note(s->checkpoint, &late) == CVTM_OK && late;
+  return s->cvt->evaluator->agree(s->cvt, &late) != CVTM_OK || late;
 }
 
-cvtm_status cvtm_solve_count_empty(cvtm_solve *s, int64_t *empty) {
-  cvtm_status status = CVTM_OK;
-  if (!cvtm_checkpoint_replays(s->checkpoint))
-    status = cvtm_cvt_count_empty(s->cvt, s->count, empty);
-  return status == CVTM_OK ? cvtm_checkpoint_note(s->checkpoint, empty) : status;
+double cvtm_solve_deadline(const cvtm_solve *s, int64_t level) {
+  const double most = s->options->max_seconds;
+  return most > 0 ? s->deadline - most * (1 - ldexp(1, (int)-level)) : s->deadline;
 }
 
-/* Of a descent in larger pixels. */
-typedef struct descent_units {
-  const cvtm_cvt_options *options;
-  int order;
-} descent_units;
-
-static int report_in_pixels(void *context, const cvtm_cvt_record *record) {
-  const descent_units *u = context;
-  cvtm_cvt_record whole = *record;
-  whole.energy = ldexp(whole.energy, 4 * u->order);
-  whole.gradient_norm = ldexp(whole.gradient_norm, u->order);
-  return u->options->monitor(u->options->monitor_context, &whole);
+static int has_effort(const cvtm_solve *s, cvtm_cvt_effort effort) {
+  return s->options->effort >= effort;
 }
 
-cvtm_status cvtm_solve_descend(cvtm_solve *s, const cvtm_cvt_options *options, double deadline,
-                               cvtm_cvt_result *found) {
-  const cvtm_cvt_task task = cvtm_solve_task(s);
-  descent_units units = {options, s->pyramid.order};
-  cvtm_cvt_options own = *options;
-  if (options->monitor) own.monitor = report_in_pixels;
-  own.monitor_context = &units;
-  own.gradient_tolerance = ldexp(options->gradient_tolerance, -units.order);
-  if (!cvtm_checkpoint_recall_descent(s->checkpoint, found)) {
-    cvtm_status status = cvtm_cvt_descend(&task, &own, deadline, found);
-    if (status == CVTM_OK) status = cvtm_checkpoint_note_descent(s->checkpoint, found);
-    if (status != CVTM_OK) return status;
-  }
-  if (found->stop == CVTM_STOP_REQUEST) {
-    s->result.stop = CVTM_STOP_REQUEST;
-    s->deadline = 0;
-  }
-  s->result.evaluations += found->evaluations;
-  s->result.seconds_evaluation += found->seconds_evaluation;
-  s->result.seconds_optimizer += found->seconds_optimizer;
-  return CVTM_OK;
-}
-
-/* Numbers the iterations of several descents in sequence, for the monitor. */
-typedef struct iteration_offset {
-  const cvtm_cvt_options *options;
-  int64_t before; /* iterations of the descents before */
-  int continues;  /* the start of this one has been reported as the end of the last */
-} iteration_offset;
-
-static int report_shifted(void *context, const cvtm_cvt_record *record) {
-  const iteration_offset *a = context;
-  cvtm_cvt_record whole = *record;
-  if (a->continues && record->iteration == 0) return 0;
-  whole.iteration += a->before;
-  return a->options->monitor(a->options->monitor_context, &whole);
-}
+/* --- the full set ------------------------------------------------------------------------------
+ */
 
 /* The number of iterations to the next transfer, at most; 0 if there is none, or no time to descend
  * after it. */
-static int64_t iterations_to_transfer(cvtm_solve *s, int round) {
+static int64_t iterations_to_transfer(const cvtm_solve *s) {
+  const cvtm_solve_state *st = &s->state;
   const int64_t most = s->options->max_iterations;
-  const int64_t own = round == 0 ? FIRST_TRANSFER : BETWEEN_TRANSFERS;
-  if (s->options->method == CVTM_CVT_LLOYD || !s->sampled || round == TRANSFERS) return 0;
-  if (cvtm_solve_is_late(s, s->deadline - BETWEEN_TRANSFERS * s->pace)) return 0;
-  return most > 0 && s->result.iterations + own + BETWEEN_TRANSFERS > most ? 0 : own;
+  const int64_t own = st->round == 0 ? FIRST_TRANSFER : BETWEEN_TRANSFERS;
+  if (s->options->method == CVTM_CVT_LLOYD || !s->transfers_help || st->round == TRANSFERS)
+    return 0;
+  if (cvtm_solve_is_late(s, s->deadline - BETWEEN_TRANSFERS * st->pace)) return 0;
+  return most > 0 && st->result.iterations + own + BETWEEN_TRANSFERS > most ? 0 : own;
 }
 
-/* Descends for at most `iterations`, up to a transfer; 0: to the end. */
-static cvtm_status continue_descent(cvtm_solve *s, int round, int64_t iterations,
-                                    cvtm_cvt_result *found) {
-  const double start = cvtm_clock();
-  cvtm_cvt_options options = *s->options;
-  iteration_offset a = {s->options, s->result.iterations, round > 0};
-  if (options.monitor) options.monitor = report_shifted;
-  options.monitor_context = &a;
-  if (round > 0) options.lloyd_steps = 0;
-  if (options.max_iterations > 0) options.max_iterations -= s->result.iterations;
-  if (iterations > 0) {
-    options.max_iterations = iterations;
-    options.tolerance = fmax(options.tolerance, slow_decrease);
+static void begin_fine(cvtm_solve *s) {
+  s->state.phase = CVTM_SOLVE_FINE;
+  s->state.round = s->state.transferred = 0;
+  s->state.limit = iterations_to_transfer(s);
+}
+
+static double set_fine(const cvtm_solve *s, cvtm_cvt_options *o) {
+  if (s->state.round > 0) o->lloyd_steps = 0;
+  if (o->max_iterations > 0) o->max_iterations -= s->state.result.iterations;
+  if (s->state.limit > 0) {
+    o->max_iterations = s->state.limit;
+    o->tolerance = fmax(o->tolerance, slow_decrease);
   }
-  const cvtm_status status = cvtm_solve_descend(s, &options, s->deadline, found);
-  if (status != CVTM_OK) return status;
-  s->result.iterations += found->iterations;
-  if (found->iterations > 0) s->pace = (cvtm_clock() - start) / (double)found->iterations;
+  return s->deadline;
+}
+
+static cvtm_status begin_search(cvtm_solve *s);
+
+/* The iterations and the stop of the result are those of the descent of the full set. */
+static cvtm_status end_fine(cvtm_solve *s, const cvtm_cvt_result *found) {
+  const int stopped = s->state.result.stop == CVTM_STOP_REQUEST;
+  if (!stopped) s->state.result.stop = found->stop;
+  if (!stopped && has_effort(s, CVTM_CVT_EFFORT_HIGH)) return begin_search(s);
+  s->state.phase = CVTM_SOLVE_END;
   return CVTM_OK;
 }
 
 /* A transfer is undone if the descent after it does not end lower; then there are no more. */
-static cvtm_status descend_with_transfers(cvtm_solve *s) {
-  cvtm_cvt_result found = {0};
+static cvtm_status after_fine(cvtm_solve *s, const cvtm_cvt_result *found) {
+  cvtm_solve_state *st = &s->state;
+  const int undone = st->round > 0 && !(found->objective < st->result.objective);
   cvtm_status status = CVTM_OK;
-  int64_t iterations = 1, transfers = 0;
-  int undone = 0;
-  for (int round = 0; status == CVTM_OK && iterations > 0; ++round) {
-    iterations = undone ? 0 : iterations_to_transfer(s, round);
-    status = continue_descent(s, round, iterations, &found);
-    if (status != CVTM_OK) return status;
-    undone = round > 0 && !(found.objective < s->result.objective);
-    if (undone) {
-      transfers = 0;
-      status = cvtm_solve_restore(s);
-    } else {
-      s->result.rounds += transfers > 0;
-      s->result.transfers += transfers;
-      status = cvtm_solve_keep(s, &found);
-    }
-    if (cvtm_solve_is_late(s, s->deadline)) break;
-    const double share = (TRANSFERS - round) * share_of_transfer;
-    if (status == CVTM_OK && iterations > 0 && !undone)
-      status = cvtm_solve_transfer(s, (int64_t)(share * (double)s->count) + 1, contrast_of_search,
-                                   &transfers);
+  st->result.iterations += found->iterations;
+  if (found->iterations > 0) st->pace = found->seconds / (double)found->iterations;
+  if (undone) {
+    status = cvtm_solve_restore(s);
+  } else {
+    st->result.rounds += st->transferred > 0;
+    st->result.transfers += st->transferred;
+    status = cvtm_solve_keep(s, found);
   }
-  if (s->result.stop != CVTM_STOP_REQUEST) s->result.stop = found.stop;
+  if (cvtm_solve_is_late(s, s->deadline) || st->limit == 0)
+    return status == CVTM_OK ? end_fine(s, found) : status;
+  const double share = (TRANSFERS - (int)st->round) * share_of_transfer;
+  st->transferred = 0;
+  if (status == CVTM_OK && !undone)
+    status = cvtm_solve_transfer(s, (int64_t)(share * (double)s->count) + 1, contrast_of_search);
+  ++st->round;
+  st->limit = undone ? 0 : iterations_to_transfer(s);
   return status;
 }
 
-/* The iterations and the stop of the result are those of the descent of the full set. */
-static cvtm_status descend_fine(cvtm_solve *s) {
-  cvtm_status status = descend_with_transfers(s);
-  if (status == CVTM_OK) status = cvtm_solve_count_empty(s, &s->result.empty_cells);
-  if (status != CVTM_OK || s->result.stop == CVTM_STOP_REQUEST) return status;
-  if (status != CVTM_OK || s->options->effort < CVTM_CVT_EFFORT_HIGH) return status;
-  const cvtm_search search = {CVTM_SEARCH_ROUNDS, CVTM_SEARCH_ITERATIONS, s->deadline};
-  status = cvtm_solve_search(s, &search);
-  if (status == CVTM_OK && s->options->effort == CVTM_CVT_EFFORT_BEST)
-    status = cvtm_solve_anneal(s);
-  return status == CVTM_OK ? cvtm_solve_count_empty(s, &s->result.empty_cells) : status;
+/* --- annealing ---------------------------------------------------------------------------------
+ *
+ * Every site moves away from the nearest other one by less than half of their distance, and all
+ * descend; the next round continues from there, higher or lower, and the best sites are kept
+ * (Gonzalez, Choksi & Nave 2021, "A simple geometric method for navigating the energy landscape of
+ * centroidal Voronoi tessellations", between whose displacements are a few steps of Lloyd's
+ * method). */
+
+static cvtm_status next_anneal(cvtm_solve *s) {
+  cvtm_solve_state *st = &s->state;
+  if (st->round < ANNEAL_ROUNDS && st->idle < ANNEAL_PATIENCE &&
+      !cvtm_solve_is_late(s, s->deadline)) {
+    ++st->result.anneal_rounds;
+    return cvtm_solve_displace(s);
+  }
+  st->phase = CVTM_SOLVE_END;
+  return cvtm_solve_restore(s);
+}
+
+static cvtm_status begin_anneal(cvtm_solve *s) {
+  s->state.phase = CVTM_SOLVE_ANNEAL;
+  s->state.round = s->state.idle = 0;
+  return next_anneal(s);
+}
+
+static double set_anneal(const cvtm_solve *s, cvtm_cvt_options *o) {
+  o->max_iterations = ANNEAL_ITERATIONS;
+  return s->deadline;
+}
+
+static cvtm_status after_anneal(cvtm_solve *s, const cvtm_cvt_result *found) {
+  const int lower = found->objective < s->state.result.objective;
+  const cvtm_status status = lower ? cvtm_solve_keep(s, found) : CVTM_OK;
+  s->state.idle = lower ? 0 : s->state.idle + 1;
+  ++s->state.round;
+  return status == CVTM_OK ? next_anneal(s) : status;
+}
+
+/* --- coarse levels -----------------------------------------------------------------------------
+ */
+
+/* Alternates steps of Lloyd's method with transfers: after refinement there are too many sites
+ * where the density falls within a coarse cell, and too few where it rises. Leaves half of the
+ * level's time to its descent. */
+static cvtm_status balance(cvtm_solve *s) {
+  const cvtm_cvt_task task = cvtm_solve_task(s);
+  const int64_t level = s->state.level;
+  const double deadline = 0.5 * (cvtm_solve_deadline(s, level + 1) + cvtm_solve_deadline(s, level));
+  for (int round = 0; round < BALANCE_ROUNDS && !cvtm_solve_is_late(s, deadline); ++round) {
+    cvtm_status status = cvtm_cvt_enqueue_lloyd(&task, BALANCE_STEPS);
+    if (status == CVTM_OK) status = cvtm_solve_transfer(s, s->count / 10 + 1, contrast_of_balance);
+    s->state.result.evaluations += BALANCE_STEPS + 1;
+    if (status != CVTM_OK || s->state.transferred == 0) return status;
+  }
+  return CVTM_OK;
+}
+
+static cvtm_status next_level(cvtm_solve *s) {
+  cvtm_status status = cvtm_solve_refine(s);
+  if (status == CVTM_OK) status = balance(s);
+  s->state.phase = CVTM_SOLVE_COARSE;
+  if (status == CVTM_OK && s->state.level == 0) begin_fine(s);
+  return status;
+}
+
+static double set_coarse(const cvtm_solve *s, cvtm_cvt_options *o) {
+  const int high = has_effort(s, CVTM_CVT_EFFORT_HIGH);
+  o->max_iterations = high ? COARSE_ITERATIONS_HIGH : COARSE_ITERATIONS_NORMAL;
+  if (!high) o->tolerance = fmin(coarse_tolerance * o->tolerance, largest_coarse_tolerance);
+  return cvtm_solve_deadline(s, s->state.level);
+}
+
+static cvtm_status after_coarse(cvtm_solve *s, const cvtm_cvt_result *found) {
+  s->state.result.coarse_iterations += found->iterations;
+  if (!has_effort(s, CVTM_CVT_EFFORT_HIGH) && s->state.level != SEARCHED_LEVEL)
+    return next_level(s);
+  const cvtm_status status = cvtm_solve_keep(s, found);
+  return status == CVTM_OK ? begin_search(s) : status;
+}
+
+/* --- search ------------------------------------------------------------------------------------
+ */
+
+static cvtm_status next_search(cvtm_solve *s) {
+  cvtm_solve_state *st = &s->state;
+  const int rounds = has_effort(s, CVTM_CVT_EFFORT_HIGH) ? SEARCH_ROUNDS : NORMAL_ROUNDS;
+  if (st->round < rounds && st->most > 0 &&
+      !cvtm_solve_is_late(s, cvtm_solve_deadline(s, st->level))) {
+    const cvtm_status status = cvtm_solve_transfer(s, st->most, contrast_of_search);
+    if (status != CVTM_OK || st->transferred > 0) return status;
+  }
+  if (st->level > 0) return next_level(s);
+  if (has_effort(s, CVTM_CVT_EFFORT_BEST)) return begin_anneal(s);
+  st->phase = CVTM_SOLVE_END;
+  return CVTM_OK;
+}
+
+static cvtm_status begin_search(cvtm_solve *s) {
+  s->state.phase = CVTM_SOLVE_SEARCH;
+  s->state.round = 0;
+  s->state.most = s->count / 50 + 1;
+  return next_search(s);
+}
+
+static double set_search(const cvtm_solve *s, cvtm_cvt_options *o) {
+  o->max_iterations = has_effort(s, CVTM_CVT_EFFORT_HIGH) ? SEARCH_ITERATIONS : NORMAL_ITERATIONS;
+  return cvtm_solve_deadline(s, s->state.level);
+}
+
+/* A transfer after which the descent does not end lower is undone, and the next one is half as
+ * large. */
+static cvtm_status after_search(cvtm_solve *s, const cvtm_cvt_result *found) {
+  cvtm_solve_state *st = &s->state;
+  cvtm_status status = CVTM_OK;
+  if (found->objective < st->result.objective) {
+    ++st->result.rounds;
+    st->result.transfers += st->transferred;
+    status = cvtm_solve_keep(s, found);
+  } else {
+    st->most = st->transferred / 2;
+    status = cvtm_solve_restore(s);
+  }
+  ++st->round;
+  return status == CVTM_OK ? next_search(s) : status;
+}
+
+/* --- lattices ----------------------------------------------------------------------------------
+ */
+
+static double set_lattice(const cvtm_solve *s, cvtm_cvt_options *o) {
+  o->max_iterations = LATTICE_ITERATIONS;
+  return cvtm_solve_deadline(s, 1);
+}
+
+/* The lattice whose descent ends lowest is the start of the full set. */
+static cvtm_status after_lattice(cvtm_solve *s, const cvtm_cvt_result *found) {
+  cvtm_solve_state *st = &s->state;
+  cvtm_status status = CVTM_OK;
+  if (st->round == 0 || found->objective < st->result.objective) status = cvtm_solve_keep(s, found);
+  ++st->result.lattices;
+  if (status != CVTM_OK) return status;
+  if (++st->round < s->lattices && !cvtm_solve_is_late(s, cvtm_solve_deadline(s, 1)))
+    return cvtm_solve_place_lattice(s, &s->lattice[st->round]);
+  status = cvtm_device_copy(s->cvt->device, s->cvt->sites, s->kept,
+                            2 * (size_t)s->count * sizeof *s->kept);
+  if (status == CVTM_OK) status = cvtm_cvt_get_sites(s->cvt, s->sites, s->count);
+  if (status == CVTM_OK) status = cvtm_cvt_put_sites(s->cvt, s->sites, s->count);
+  if (status == CVTM_OK) begin_fine(s);
+  return status;
+}
+
+/* --- all phases --------------------------------------------------------------------------------
+ */
+
+typedef struct phase {
+  /* Changes the run's options to those of the descent; returns its deadline. */
+  double (*set_options)(const cvtm_solve *s, cvtm_cvt_options *options);
+  /* Sets sites and state for the next descent. */
+  cvtm_status (*proceed)(cvtm_solve *s, const cvtm_cvt_result *found);
+} phase;
+
+static const phase phases[CVTM_SOLVE_END] = {[CVTM_SOLVE_LATTICE] = {set_lattice, after_lattice},
+                                             [CVTM_SOLVE_COARSE] = {set_coarse, after_coarse},
+                                             [CVTM_SOLVE_SEARCH] = {set_search, after_search},
+                                             [CVTM_SOLVE_FINE] = {set_fine, after_fine},
+                                             [CVTM_SOLVE_ANNEAL] = {set_anneal, after_anneal}};
+
+/* Gives the caller's monitor a record in the picture's units. The iterations of the full set's
+ * descents are numbered in sequence. */
+static int report(void *context, const cvtm_cvt_record *record) {
+  const cvtm_solve *s = context;
+  const cvtm_solve_state *st = &s->state;
+  cvtm_cvt_record seen = *record;
+  seen.energy = ldexp(record->energy, 4 * s->pyramid.order);
+  seen.gradient_norm = ldexp(record->gradient_norm, s->pyramid.order);
+  if (st->phase == CVTM_SOLVE_FINE) {
+    if (st->round > 0 && record->iteration == 0) return 0; /* the end of the descent before */
+    seen.iteration += st->result.iterations;
+  } else if (st->phase != CVTM_SOLVE_COARSE) {
+    seen.sites = 0;
+  }
+  return s->options->monitor(s->options->monitor_context, &seen);
+}
+
+static cvtm_status descend(cvtm_solve *s, cvtm_cvt_result *found) {
+  const cvtm_cvt_task task = cvtm_solve_task(s);
+  cvtm_solve_state *st = &s->state;
+  cvtm_cvt_options options = *s->options;
+  cvtm_descent descent = {.task = &task, .options = &options};
+  descent.deadline = phases[st->phase].set_options(s, &options);
+  if (options.monitor) options.monitor = report;
+  options.monitor_context = s;
+  options.gradient_tolerance = ldexp(options.gradient_tolerance, -s->pyramid.order);
+  cvtm_checkpoint_attach(s, &descent);
+  const cvtm_status status = cvtm_cvt_descend(&descent, found);
+  if (status != CVTM_OK) return status;
+  if (found->stop == CVTM_STOP_REQUEST) {
+    st->result.stop = CVTM_STOP_REQUEST;
+    s->deadline = 0;
+  }
+  st->result.evaluations += found->evaluations;
+  st->result.seconds_evaluation += found->seconds_evaluation;
+  st->result.seconds_optimizer += found->seconds_optimizer;
+  return CVTM_OK;
+}
+
+static cvtm_status run_phases(cvtm_solve *s) {
+  cvtm_status status = CVTM_OK;
+  while (status == CVTM_OK && s->state.phase != CVTM_SOLVE_END) {
+    cvtm_cvt_result found;
+    status = descend(s, &found);
+    if (status == CVTM_OK) status = phases[s->state.phase].proceed(s, &found);
+    if (status == CVTM_OK) status = cvtm_checkpoint_visit(s);
+  }
+  return status;
+}
+
+/* Places the sites of the first phase. */
+static cvtm_status place(cvtm_solve *s) {
+  s->state.level = s->levels;
+  s->state.result.levels = s->levels;
+  cvtm_status status = cvtm_solve_enter(s);
+  if (status != CVTM_OK) return status;
+  if (s->lattices > 0) return cvtm_solve_place_lattice(s, &s->lattice[0]); /* the first phase */
+  status = cvtm_solve_sample(s);
+  s->state.phase = CVTM_SOLVE_COARSE;
+  if (status == CVTM_OK && s->levels == 0) begin_fine(s);
+  return status;
+}
+
+static cvtm_status continue_from_checkpoint(cvtm_solve *s) {
+  const cvtm_status status = cvtm_solve_enter(s);
+  return status == CVTM_OK ? cvtm_checkpoint_restore(s) : status;
 }
 
 static cvtm_status prepare_solve(cvtm_solve *s) {
@@ -179,53 +371,42 @@ static cvtm_status prepare_solve(cvtm_solve *s) {
   if (status == CVTM_OK && !s->spare)
     status = cvtm_fail(cvtm_device_error(s->cvt->device), CVTM_ERROR_MEMORY,
                        "no memory for %lld sites", (long long)s->count);
-  if (status != CVTM_OK || (o->effort == CVTM_CVT_EFFORT_LOW && !s->sampled)) return status;
-  return cvtm_solve_allocate_transfers(s);
-}
-
-/* The time limit is for all processes that have worked at the run. */
-static cvtm_status start_checkpoints(cvtm_solve *s, int64_t given, const double *sites) {
-  const cvtm_checkpoint_run run = {s->cvt, s->options, s->density, sites, given, s->count};
-  if (!s->options->checkpoint) return CVTM_OK;
-  const cvtm_status status = cvtm_checkpoint_create(&run, &s->checkpoint);
-  if (status != CVTM_OK) return status;
-  s->deadline -= cvtm_checkpoint_elapsed(s->checkpoint);
-  s->cvt->checkpoint = s->checkpoint;
-  return CVTM_OK;
-}
-
-static void end_checkpoints(cvtm_solve *s) {
-  s->cvt->checkpoint = NULL;
-  cvtm_checkpoint_destroy(s->checkpoint);
+  if (status == CVTM_OK && (o->effort != CVTM_CVT_EFFORT_LOW || s->transfers_help))
+    status = cvtm_solve_allocate_transfers(s);
+  return status == CVTM_OK ? cvtm_solve_plan_start(s) : status;
 }
 
 cvtm_status cvtm_cvt_solve(cvtm_cvt *cvt, const cvtm_cvt_options *options, int64_t given,
                            double *sites, int64_t count, cvtm_cvt_result *result) {
   CVTM_DEFAULT_OPTIONS(cvtm_cvt, options)
-  cvtm_error *error = cvtm_device_error(cvt->device);
   if (count < 1 || count > cvt->capacity || given < options->fixed || given > count)
-    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%lld sites, %lld given and %lld fixed",
-                     (long long)count, (long long)given, (long long)options->fixed);
+    return cvtm_fail(cvtm_device_error(cvt->device), CVTM_ERROR_ARGUMENT,
+                     "%lld sites, %lld given and %lld fixed", (long long)count, (long long)given,
+                     (long long)options->fixed);
   const double start = cvtm_clock();
   cvtm_solve s = {.cvt = cvt,
                   .options = options,
-                  .count = count,
-                  .sampled = given == options->fixed,
+                  .given = given,
+                  .sites = sites,
+                  .spare = malloc(2 * (size_t)count * sizeof(double)),
                   .deadline = cvtm_cvt_deadline(options, start),
-                  .spare = malloc(2 * (size_t)count * sizeof(double))};
+                  .counts = {count},
+                  .count = count,
+                  .transfers_help = given == options->fixed};
   cvtm_status status = prepare_solve(&s);
-  if (status == CVTM_OK) status = start_checkpoints(&s, given, sites);
-  if (status == CVTM_OK) status = cvtm_solve_place(&s, given, sites);
-  if (status == CVTM_OK) status = descend_fine(&s);
-  if (status == CVTM_OK && cvtm_checkpoint_replays(s.checkpoint))
-    status = cvtm_fail(error, CVTM_ERROR_INPUT, "the checkpoint is damaged");
+  if (status == CVTM_OK && options->checkpoint) status = cvtm_checkpoint_open(&s);
+  if (status == CVTM_OK)
+    status = cvtm_checkpoint_continues(&s) ? continue_from_checkpoint(&s) : place(&s);
+  if (status == CVTM_OK) status = run_phases(&s);
+  if (cvt->pyramid) cvtm_pyramid_end(&s.pyramid);
+  if (status == CVTM_OK) status = cvtm_cvt_count_empty(cvt, count, &s.state.result.empty_cells);
   if (status == CVTM_OK) status = cvtm_cvt_get_sites(cvt, sites, count);
-  if (status == CVTM_OK) status = cvtm_solve_separate(&s, sites);
-  end_checkpoints(&s);
+  if (status == CVTM_OK) status = cvtm_solve_separate(&s);
+  cvtm_checkpoint_close(&s);
   cvtm_solve_free_transfers(&s);
   free(s.copied);
   free(s.spare);
-  s.result.seconds = cvtm_clock() - start;
-  if (status == CVTM_OK && result) *result = s.result;
+  s.state.result.seconds = cvtm_clock() - start;
+  if (status == CVTM_OK && result) *result = s.state.result;
   return status;
 }

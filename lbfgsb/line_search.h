@@ -28,11 +28,9 @@ CVTM_HD int cvtm_lbfgsb_may_speculate(const cvtm_lbfgsb_state *state) {
 
 /* Accepts the trial point. The pair (s, y) is stored if s'y > eps |g's|, as in L-BFGS-B 3.0. */
 CVTM_HD void cvtm_lbfgsb_accept(cvtm_lbfgsb_state *state, double trial_slope) {
-  const double larger =
-      fabs(state->f) > fabs(state->trial_f) ? fabs(state->f) : fabs(state->trial_f);
   state->speculative = state->search_evaluations == 1 && !state->exact;
   state->decrease[state->iteration % CVTM_LBFGSB_WINDOW] =
-      larger > 0.0 ? (state->f - state->trial_f) / larger : 0.0;
+      cvtm_relative_decrease(state->f, state->trial_f);
   state->iteration++;
   state->f = state->trial_f;
   state->measure = state->trial_measure;

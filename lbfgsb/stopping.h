@@ -1,11 +1,24 @@
 /* The new iterate of an iteration: what pass A summed over it, its record for the monitor, and the
- * stopping tests. */
+ * stopping tests. Descents by other methods (cvt/descent.c) stop by the same decrease. */
 #ifndef CVTMESH_LBFGSB_STOPPING_H
 #define CVTMESH_LBFGSB_STOPPING_H
 
 #include "lbfgsb/lbfgsb_state.h"
 
 #include <float.h>
+
+/* The decrease of a function from `before` to `after`, relative to the larger of the two. */
+CVTM_HD double cvtm_relative_decrease(double before, double after) {
+  const double larger = fabs(before) > fabs(after) ? fabs(before) : fabs(after);
+  return larger > 0.0 ? (before - after) / larger : 0.0;
+}
+
+/* The mean relative decrease over a window of iterations, in any order. */
+CVTM_HD double cvtm_mean_decrease(const double decrease[CVTM_LBFGSB_WINDOW]) {
+  double mean = 0.0;
+  for (int i = 0; i < CVTM_LBFGSB_WINDOW; ++i) mean += decrease[i] / CVTM_LBFGSB_WINDOW;
+  return mean;
+}
 
 /* Ends the run of the problem. */
 CVTM_HD void cvtm_lbfgsb_stop(cvtm_lbfgsb_state *state, cvtm_stop stop) {
@@ -45,8 +58,7 @@ CVTM_HD cvtm_stop cvtm_lbfgsb_find_interruption(const cvtm_lbfgsb_state *state, 
  * is where its mean relative decrease is rounding. With a gradient tolerance alone, the projected
  * gradient must have ceased to decrease as well. */
 CVTM_HD int cvtm_lbfgsb_has_stalled(const cvtm_lbfgsb_state *state) {
-  double mean = 0.0;
-  for (int i = 0; i < CVTM_LBFGSB_WINDOW; ++i) mean += state->decrease[i] / CVTM_LBFGSB_WINDOW;
+  const double mean = cvtm_mean_decrease(state->decrease);
   if (state->decrease_tolerance > 0.0) return mean <= state->decrease_tolerance;
   if (!(state->gradient_tolerance > 0.0)) return mean <= 8.0 * DBL_EPSILON;
   return mean <= 0.0 && state->iteration - state->least_gradient_iteration >= CVTM_LBFGSB_WINDOW;

@@ -281,13 +281,12 @@ static cvtm_status descend_equal_mass(equal_mass_run *r) {
   cvtm_descent d = {.task = &r->task,
                     .objective = &cost,
                     .options = r->options,
-                    .deadline = r->deadline,
-                    .best = INFINITY};
+                    .deadline = r->deadline};
   if (r->stop == CVTM_STOP_NONE && cvtm_clock() >= r->deadline) r->stop = CVTM_STOP_TIME;
   if (r->stop != CVTM_STOP_NONE) return CVTM_OK;
   const cvtm_status status = cvtm_descent_run(&d);
   r->stop = d.stop;
-  r->result.descent.iterations = d.iterations;
+  r->result.descent.iterations = d.state.iterations;
   return status;
 }
 
