@@ -14,8 +14,8 @@
 
 /* --- links ------------------------------------------------------------------------------------ */
 
-/* Links of one weight between neighbouring pixels of the mask, and none elsewhere: a Neumann
- * boundary around it. Without a mask nothing is stored. */
+/* The five-point Laplacian: links of one weight between neighbouring pixels of the mask, no links
+ * across its border (Neumann). Without a mask nothing is stored. */
 typedef struct link_set {
   cvtm_device *device;
   cvtm_lcp_grid grid; /* its arrays are device memory; no diagonal */
@@ -64,7 +64,7 @@ static void destroy_links(link_set *links) {
   memset(links, 0, sizeof *links);
 }
 
-/* mask: width * height in host memory, 0 outside; NULL: all inside. */
+/* mask: width * height in host memory, 0 outside; NULL: all pixels are inside. */
 static cvtm_status create_links(cvtm_device *device, int width, int height, const uint8_t *mask,
                                 double weight, link_set *links) {
   memset(links, 0, sizeof *links);
@@ -104,8 +104,9 @@ cvtm_status cvtm_grade_create(cvtm_device *device, int width, int height, const 
   cvtm_error *error = cvtm_device_error(device);
   *grade = NULL;
   if (!(lambda > 0) || !isfinite(lambda) || !(tolerance > 0)) {
-    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "grading with lambda %g to a tolerance of %g",
-                     lambda, tolerance);
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT,
+                     "grading needs a positive lambda and tolerance, not %g and %g", lambda,
+                     tolerance);
   }
   cvtm_grade *g = calloc(1, sizeof *g);
   if (g == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory");
@@ -156,7 +157,7 @@ static double upwind(const field *f, int64_t i, int64_t j) {
   return apart < s ? 0.5 * (a + b + sqrt(2 * s * s - apart * apart)) : low + s;
 }
 
-/* One sweep in one of the four orders; nonzero if a value changed. */
+/* One sweep in one of the four orders; returns nonzero if a value changed. */
 static int sweep_in_order(field *f, int order) {
   int changed = 0;
   for (int64_t y = 0; y < f->height; ++y) {
@@ -165,7 +166,7 @@ static int sweep_in_order(field *f, int order) {
       const int64_t i = order & 1 ? f->width - 1 - x : x, p = j * f->width + i;
       if (f->mask != NULL && !f->mask[p]) continue;
       const double value = upwind(f, i, j);
-      /* A decrease within rounding would cause further sweeps without effect. */
+      /* A decrease of the size of rounding would only cause further sweeps. */
       if (!(value < f->value[p] * (1 - 1e-14))) continue;
       f->value[p] = value;
       changed = 1;
@@ -212,11 +213,11 @@ struct cvtm_bias {
   cvtm_bias_options options;
   link_set links;
   cvtm_hlcp_grid *newton;
-  double *memory;        /* device memory: all that follows */
+  double *memory;        /* device memory that holds the next four */
   double *q, *x, *z, *w; /* right side; unknowns */
 };
 
-/* The weights above and below rho, of which the smaller is 1. */
+/* The weights where u is above and below rho. */
 static void weights_of(double p, double *a, double *b) {
   *a = p > 0.5 ? p / (1 - p) : 1;
   *b = p > 0.5 ? 1 : (1 - p) / p;
@@ -237,13 +238,14 @@ cvtm_status cvtm_bias_create(cvtm_device *device, int width, int height, const u
   cvtm_error *error = cvtm_device_error(device);
   *bias = NULL;
   if (options == NULL) {
-    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "smoothing has no default of p and lambda");
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "smoothing has no default values of p and lambda");
   }
   if (!(options->p > 0 && options->p < 1)) {
-    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "a bias of %g is not between 0 and 1", options->p);
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "p must be between 0 and 1, not %g", options->p);
   }
   if (!(options->lambda > 0) || !isfinite(options->lambda)) {
-    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "smoothing with lambda %g", options->lambda);
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT,
+                     "lambda of smoothing must be positive and finite, not %g", options->lambda);
   }
   cvtm_bias *s = calloc(1, sizeof *s);
   if (s == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory");
@@ -278,7 +280,7 @@ void cvtm_bias_destroy(cvtm_bias *s) {
   free(s);
 }
 
-/* --- all of these ----------------------------------------------------------------------------- */
+/* --- all steps -------------------------------------------------------------------------------- */
 
 void cvtm_condition_defaults(cvtm_condition_options *options) {
   *options = (cvtm_condition_options){.bias = 0.5, .grade_max = (double)INFINITY};
@@ -291,7 +293,7 @@ int cvtm_condition_wanted(const cvtm_condition_options *options) {
 
 void cvtm_grade_size(int width, int height, const uint8_t *mask, double slope, double *density) {
   const int64_t count = (int64_t)width * height;
-  const double up = 1 + 0x1p-49; /* no density falls: 13 roundings of 2^-53 */
+  const double up = 1 + 0x1p-49; /* so that no density decreases by the 13 roundings of 2^-53 */
   for (int64_t p = 0; p < count; ++p) density[p] = 1 / sqrt(sqrt(density[p]));
   cvtm_eikonal(width, height, mask, NULL, slope, density);
   for (int64_t p = 0; p < count; ++p) {
@@ -347,7 +349,7 @@ static cvtm_status grade(work *w, cvtm_condition_result *result) {
   return status == CVTM_OK ? cvtm_device_copy(w->device, w->rho, w->u, bytes) : status;
 }
 
-/* The largest of w->rho; w->u is used. */
+/* The largest value of w->rho; overwrites w->u. */
 static cvtm_status find_largest(const work *w, double *largest) {
   const int64_t count = (int64_t)w->width * w->height;
   size_t bytes = 0;
@@ -375,7 +377,7 @@ cvtm_status cvtm_density_condition_on_device(cvtm_device *device, int width, int
   *result = (cvtm_condition_result){.converged = 1};
   if (options->grade_size > 0)
     return cvtm_fail(cvtm_device_error(device), CVTM_ERROR_UNSUPPORTED,
-                     "the gradation of sizes is bounded on the host");
+                     "grade_size is supported only for a density in host memory");
   cvtm_status status = cvtm_device_allocate(device, (int64_t)width * height, CVTM_TYPED(w.u));
   if (status == CVTM_OK) status = find_largest(&w, &largest);
   w.tolerance = 0.9e-8 * largest;
@@ -387,7 +389,7 @@ cvtm_status cvtm_density_condition_on_device(cvtm_device *device, int width, int
   return status;
 }
 
-/* The complementarity problems of a density on the host. */
+/* Smooths and grades a density in host memory. */
 static cvtm_status solve_problems(cvtm_device *device, int width, int height, const uint8_t *mask,
                                   cvtm_condition_options options, double *density,
                                   cvtm_condition_result *result) {

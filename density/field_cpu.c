@@ -1,6 +1,6 @@
 #include "density/field_kernels.h"
 
-/* Few rows are not worth waking many threads. */
+/* Waking many threads for few pixels takes longer than the work. */
 static int threads_for_pixels(const cvtm_device *device, int64_t pixels) {
   const int64_t useful = 1 + pixels / 16384;
   const int threads = cvtm_device_threads(device);

@@ -7,7 +7,7 @@ enum { block_size = 256, tile_x = 64, tile_y = 4 };
 
 __device__ int64_t column() { return static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; }
 
-/* Calls body(i, j) for each pixel of a grid of any size, by a grid of blocks of any size. */
+/* Calls body(i, j) for each pixel; works for any size of image and of launch grid. */
 template <typename body_type>
 __device__ void for_pixels(int64_t width, int64_t height, body_type body) {
   const int64_t step_x = static_cast<int64_t>(gridDim.x) * tile_x;
@@ -42,7 +42,7 @@ __global__ void detector_kernel(cvtm_level_set set) {
              [&](int64_t i, int64_t j) { cvtm_level_detector(&set, i, j); });
 }
 
-/* The block's sums, in a fixed order, in the first thread's `sum`. */
+/* Adds the sums of the block's threads in a fixed order, into `sum` of the first thread. */
 __device__ void sum_block(double sum[CVTM_LEVEL_SUMS]) {
   __shared__ double lanes[CVTM_LEVEL_SUMS][block_size];
   for (int k = 0; k < CVTM_LEVEL_SUMS; ++k) lanes[k][threadIdx.x] = sum[k];
@@ -55,7 +55,7 @@ __device__ void sum_block(double sum[CVTM_LEVEL_SUMS]) {
   for (int k = 0; k < CVTM_LEVEL_SUMS; ++k) sum[k] = lanes[k][0];
 }
 
-/* A block does whole rows of pixels. */
+/* Each block processes whole rows of pixels. */
 __global__ void __launch_bounds__(block_size, 4) advance_kernel(cvtm_level_set set) {
   for (int64_t j = blockIdx.x; j < set.height; j += gridDim.x) {
     double sum[CVTM_LEVEL_SUMS] = {0};
@@ -65,11 +65,11 @@ __global__ void __launch_bounds__(block_size, 4) advance_kernel(cvtm_level_set s
     sum_block(sum);
     for (int k = 0; threadIdx.x == 0 && k < CVTM_LEVEL_SUMS; ++k)
       set.partial[CVTM_LEVEL_SUMS * j + k] = sum[k];
-    __syncthreads(); /* before the lanes serve the next row */
+    __syncthreads(); /* before shared memory is reused for the next row */
   }
 }
 
-/* One block for all rows. */
+/* One block adds the sums of all rows. */
 __global__ void add_rows(cvtm_level_set set) {
   double sum[CVTM_LEVEL_SUMS] = {0};
   for (int64_t j = threadIdx.x; j < set.height; j += block_size) {

@@ -13,22 +13,22 @@
 extern "C" {
 #endif
 
-/* One step of the level set; a view, all in device memory. Edges are laid out as the links of
- * a cvtm_lcp_grid, horizontal ones first. */
+/* One step of the level set. All arrays are in device memory and borrowed. The edges between pixels
+ * are laid out as the links of a cvtm_lcp_grid. */
 typedef struct cvtm_level_set {
   int64_t width, height;
   double h, per_h2;           /* side of a pixel: 1 / longer side; 1 / h^2 */
-  double epsilon, k, tau;     /* of the regularisation, the edge detector, the step */
-  double *image, *u, *before; /* image; u of this step and of the last one */
-  double *next;               /* the initial guess of the next step: extrapolated from the last */
+  double epsilon, k, tau;     /* regularisation, edge detector, time step */
+  double *image, *u, *before; /* shades; u of this step and of the previous one */
+  double *next;               /* initial guess of the next step, extrapolated from the last two */
   double *detector_horizontal, *detector_vertical;  /* g at the edges */
   double *diagonal, *horizontal, *vertical, *right; /* the LCP of the step */
   double *partial;                                  /* CVTM_LEVEL_SUMS * height */
   double *sums;                                     /* CVTM_LEVEL_SUMS */
 } cvtm_level_set;
 
-/* Sums over the pixels: squares of the step's change, pixels with u < 0, and the mean of g Q
- * over each pixel's edges. */
+/* Sums over the pixels: the squared change of u, the number of pixels with u < 0, and the mean of g
+ * Q over the edges of each pixel. */
 enum { CVTM_LEVEL_CHANGE, CVTM_LEVEL_INSIDE, CVTM_LEVEL_ENERGY, CVTM_LEVEL_SUMS };
 
 /* (sign L v) at pixel p = (i, j), where L has the links of the grid. */
@@ -84,8 +84,8 @@ CVTM_HD void cvtm_level_detector(const cvtm_level_set *s, int64_t i, int64_t j) 
   }
 }
 
-/* Q at the four edges of a pixel, west, east, north, south, 0 beyond the image; returns how
- * many there are. */
+/* Q at the four edges of a pixel: west, east, north, south; 0 beyond the image. Returns the number
+ * of edges inside the image. */
 CVTM_HD int cvtm_level_edges(const cvtm_level_set *s, int64_t i, int64_t j, double q[4]) {
   int count = 0;
   for (int e = 0; e < 4; ++e) {
@@ -98,9 +98,9 @@ CVTM_HD int cvtm_level_edges(const cvtm_level_set *s, int64_t i, int64_t j, doub
   return count;
 }
 
-/* h^2 / mean Q u - tau div (g / Q grad u) = h^2 / mean Q u^n: the coefficients of one pixel and
- * of the edges west and north of it (and those beyond the image, which are 0). Adds the pixel's
- * part of the sums, of the step that has led to u. */
+/* Sets the coefficients of h^2 / mean Q u - tau div (g / Q grad u) = h^2 / mean Q u^n for one pixel
+ * and the edges west and north of it; those beyond the image are 0. Adds the pixel's part of the
+ * sums of the step that led to u. */
 CVTM_HD void cvtm_level_advance(const cvtm_level_set *s, int64_t i, int64_t j,
                                 double sum[CVTM_LEVEL_SUMS]) {
   const int64_t p = j * s->width + i, west = j * (s->width + 1) + i;
@@ -137,8 +137,8 @@ typedef struct cvtm_field_table {
                           double *out);
   /* g at all edges of the image. */
   cvtm_status (*detector)(cvtm_device *device, const cvtm_level_set *set);
-  /* Sets the LCP of the next step, and the sums of the last one over all pixels, in a fixed order.
-   * Then u becomes `before`. */
+  /* Sets the LCP of the next step and the sums of the previous one over all pixels, added in a
+   * fixed order. Then copies u to `before`. */
   cvtm_status (*advance)(cvtm_device *device, const cvtm_level_set *set);
 } cvtm_field_table;
 

@@ -45,7 +45,7 @@ static cvtm_status apply_weights(const cvtm_pipeline_options *o, const cvtm_imag
   return status;
 }
 
-/* The pixels of a picture that have data. */
+/* The region of the pixels with data. */
 static cvtm_status data_region(const cvtm_image *image, cvtm_region *region, cvtm_error *error) {
   const size_t count = (size_t)image->width * (size_t)image->height;
   *region = (cvtm_region){.width = image->width, .height = image->height, .inside = malloc(count)};
@@ -94,7 +94,7 @@ static cvtm_status check_range(const char *path, const double *density, size_t c
   for (size_t p = 0; p < count; ++p) most = density[p] > most ? density[p] : most;
   if (most > (double)FLT_MAX)
     return cvtm_fail(error, CVTM_ERROR_INPUT,
-                     "%s: the weights make a density beyond single precision", path);
+                     "%s: the weights give a density too large for single precision", path);
   if (most > 0) return CVTM_OK;
   return cvtm_fail(error, CVTM_ERROR_INPUT,
                    "%s: weights and domain leave no pixel with a density above zero;"
@@ -102,13 +102,13 @@ static cvtm_status check_range(const char *path, const double *density, size_t c
                    path);
 }
 
-/* 1 if a step after the tone changes the density or masks it. */
+/* 1 if a step after the tone changes the density. */
 static int shapes(const cvtm_image *image, const cvtm_pipeline_options *o) {
   return image->masked > 0 || o->segments || o->weight_count > 0 || o->within_count > 0 ||
          o->obstacle_count > 0 || cvtm_condition_wanted(&o->condition);
 }
 
-/* The steps after the tone, on result->precise. The device may be NULL if no step needs one. */
+/* The steps after the tone, applied to result->precise. device may be NULL if no step needs it. */
 static cvtm_status shape_density(cvtm_device *device, const cvtm_image *image, const char *name,
                                  const cvtm_pipeline_options *o, cvtm_pipeline_result *r,
                                  cvtm_error *error) {
@@ -141,7 +141,7 @@ static cvtm_status shape_density(cvtm_device *device, const cvtm_image *image, c
   return status;
 }
 
-/* taken: the image, if its values may be taken over; else NULL. */
+/* taken: the image, if the density may reuse its values; else NULL. */
 static cvtm_status run_steps(cvtm_device *device, const cvtm_image *image, cvtm_image *taken,
                              const char *name, const cvtm_pipeline_options *options,
                              cvtm_pipeline_result *result, cvtm_error *error) {
@@ -188,7 +188,7 @@ void cvtm_pipeline_free(cvtm_pipeline_result *result) {
 
 /* --- sites --------------------------------------------------------------------------------- */
 
-/* True if a site may be at this place. */
+/* Nonzero if a site may be at (x, y). */
 static int is_free(const cvtm_pipeline_result *r, double x, double y) {
   const int64_t i = (int64_t)fmin(x, r->width - 1);
   const int64_t j = (int64_t)fmin(y, r->height - 1);
@@ -200,7 +200,7 @@ static int is_free(const cvtm_pipeline_result *r, double x, double y) {
   return 1;
 }
 
-/* The centre of the pixel of the mask that is nearest to a place; the mask is not empty. */
+/* The pixel centre in the mask, which is not empty, nearest to a point. */
 static void nearest_centre(const cvtm_pipeline_result *r, const double *place, double *centre) {
   const int width = r->width, height = r->height;
   const int i0 = (int)fmin(place[0], width - 1), j0 = (int)fmin(place[1], height - 1);
@@ -220,7 +220,7 @@ static void nearest_centre(const cvtm_pipeline_result *r, const double *place, d
   }
 }
 
-/* Moves a site towards the nearest free pixel centre, to a little beyond the border. */
+/* Moves a site towards the nearest free pixel centre until it is `margin` inside the mask. */
 static void move_out(const cvtm_pipeline_result *r, double *site) {
   const double margin = 1e-3; /* pixels */
   double centre[2] = {site[0], site[1]}, low = 0, high = 1;

@@ -33,13 +33,13 @@ static int64_t crossings(const cvtm_polygons *polygons, int axis, double at, dou
   return count;
 }
 
-/* The first pixel of a line whose centre is at x or beyond. */
+/* The first pixel of a row or column whose centre is at x or beyond. */
 static int first_pixel(double x, int count) {
   const double pixel = ceil(x - 0.5);
   return pixel < 0 ? 0 : pixel < count ? (int)pixel : count;
 }
 
-/* Marks the pixels inside on a line of `count` pixels, `step` apart in memory. */
+/* Marks the inside pixels of a row or column of `count` pixels, `step` apart in memory. */
 static void mark_line(const double *where, int64_t crossed, int count, int64_t step,
                       uint8_t *inside) {
   for (int64_t k = 0; k + 1 < crossed; k += 2) {
@@ -152,8 +152,8 @@ static cvtm_status read_image(const char *path, cvtm_region *region, cvtm_error 
   if (status != CVTM_OK) return status;
   if (image.width != region->width || image.height != region->height) {
     status = cvtm_fail(error, CVTM_ERROR_INPUT,
-                       "%s: a region of %d x %d pixels for a picture of %d x %d", path, image.width,
-                       image.height, region->width, region->height);
+                       "%s: the region has %d x %d pixels, but the picture has %d x %d", path,
+                       image.width, image.height, region->width, region->height);
   } else {
     status = mark_image(&image, path, region->inside, error);
   }

@@ -12,28 +12,28 @@ CVTM_API_BEGIN
 
 typedef struct cvtm_region {
   int width, height;
-  uint8_t *inside;        /* width * height; 1 where the pixel belongs to the region */
-  uint8_t *divided;       /* likewise: an edge of a polygon passes through; NULL without polygons */
+  uint8_t *inside;  /* width * height; 1 for pixels of the region */
+  uint8_t *divided; /* width * height; 1 for pixels that an edge of a polygon crosses; NULL without
+                       polygons */
   cvtm_polygons polygons; /* empty for images */
 } cvtm_region;
 
 void cvtm_region_free(cvtm_region *region);
 
 /* Reads polygons (svg, geojson, csv), which may extend beyond the picture, or an image of the
- * picture's size. An image with an alpha channel marks its pixels that are more than half opaque,
- * another one those brighter than half (of sRGB values), data those that are positive. Pixels
+ * picture's size. The region of an image with an alpha channel are its pixels with alpha above 1/2;
+ * of another picture, the pixels with an sRGB value above 1/2; of data, the positive pixels. Pixels
  * without data are outside. */
 cvtm_status cvtm_region_read(const char *path, int width, int height, cvtm_region *region,
                              cvtm_error *error);
 /* The opaque pixels of a picture; CVTM_ERROR_INPUT if it has no alpha channel. */
 cvtm_status cvtm_region_of_alpha(const cvtm_image *image, const char *name, cvtm_region *region,
                                  cvtm_error *error);
-/* True if a place in the picture belongs to the region: within the polygons by the even-odd rule,
- * or in a pixel that the image marks. */
+/* Nonzero if the point belongs to the region: inside the polygons by the even-odd rule, or in a
+ * pixel of the image's region. */
 int cvtm_region_contains(const cvtm_region *region, double x, double y);
-/* Sets `inside` for the pixels whose centre is inside by the even-odd rule, and where a polygon is
- * so thin that it passes between the centres of a row or a column, for the pixels that it passes.
- */
+/* Sets `inside` for pixels whose centre is inside by the even-odd rule. Where a polygon is so thin
+ * that it passes between the centres of a row or column, also sets the pixels that it crosses. */
 cvtm_status cvtm_region_of_polygons(const cvtm_polygons *polygons, int width, int height,
                                     uint8_t *inside, cvtm_error *error);
 

@@ -37,7 +37,7 @@ cvtm_status cvtm_shades_of_image(const cvtm_image *image, double **shades, cvtm_
   const double scale = high > low ? 1 / (high - low) : 0;
   for (size_t p = 0; p < count; ++p) {
     const double value = (double)image->value[p];
-    /* Without data: as white paper, as the least of data. */
+    /* Pixels without data: white in pictures, the minimum in data. */
     if (isnan(value))
       (*shades)[p] = !image->is_data;
     else
@@ -46,7 +46,7 @@ cvtm_status cvtm_shades_of_image(const cvtm_image *image, double **shades, cvtm_
   return CVTM_OK;
 }
 
-/* One line of `count` values, `stride` apart. */
+/* Blurs a row or column of `count` values, `stride` apart. */
 static void blur_line(double *line, int64_t count, int64_t stride, const double *weights,
                       int radius, double *copy) {
   for (int64_t i = 0; i < count; ++i) copy[i] = line[i * stride];
@@ -112,7 +112,8 @@ cvtm_status cvtm_seeds_add_disc(cvtm_seeds *seeds, double x, double y, double ra
                      seeds->height);
   }
   if (!(radius >= 0))
-    return cvtm_fail(error, CVTM_ERROR_INPUT, "a seed with a radius of %g", radius);
+    return cvtm_fail(error, CVTM_ERROR_INPUT, "the radius of a seed must be 0 or more, not %g",
+                     radius);
   cvtm_status status = set_mark(seeds, (int)x, (int)y, seed, error);
   const int top = (int)fmax(0, floor(y - radius));
   const int left = (int)fmax(0, floor(x - radius));
@@ -139,9 +140,9 @@ cvtm_status cvtm_seeds_add_image(cvtm_seeds *seeds, const char *path, cvtm_error
   cvtm_status status = cvtm_image_read(path, &image, error);
   if (status != CVTM_OK) return status;
   if (image.width != seeds->width || image.height != seeds->height) {
-    status =
-        cvtm_fail(error, CVTM_ERROR_INPUT, "%s: seeds of %d x %d pixels for an image of %d x %d",
-                  path, image.width, image.height, seeds->width, seeds->height);
+    status = cvtm_fail(error, CVTM_ERROR_INPUT,
+                       "%s: the seeds have %d x %d pixels, but the image has %d x %d", path,
+                       image.width, image.height, seeds->width, seeds->height);
   }
   for (int j = 0; j < seeds->height && status == CVTM_OK; ++j) {
     for (int i = 0; i < seeds->width && status == CVTM_OK; ++i) {
@@ -275,7 +276,7 @@ cvtm_status cvtm_level_set_of_disc(int width, int height, double x, double y, do
 
 /* --- the level set ---------------------------------------------------------------------------- */
 
-enum { REFRESH = 10 }; /* steps that share one set of transfer operators */
+enum { REFRESH = 10 }; /* number of steps that share the transfer operators of multigrid */
 
 struct cvtm_segment {
   cvtm_device *device;
@@ -283,7 +284,7 @@ struct cvtm_segment {
   cvtm_segment_options options;
   cvtm_level_set set;
   cvtm_lcp *lcp;
-  double *memory; /* device memory of everything below and of the set */
+  double *memory; /* device memory that holds the bounds and the arrays of the set */
   double *lower, *upper;
 };
 
@@ -309,13 +310,16 @@ const char *cvtm_segment_stop_name(cvtm_segment_stop stop) {
 
 static cvtm_status check_segment_options(const cvtm_segment_options *o, cvtm_error *error) {
   if (!(o->k >= 0) || !isfinite(o->k))
-    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "an edge constant K of %g", o->k);
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "K must be finite and 0 or more, not %g", o->k);
   if (!(o->epsilon > 0) || !isfinite(o->epsilon))
-    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "an epsilon of %g", o->epsilon);
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "epsilon must be finite and positive, not %g",
+                     o->epsilon);
   if (!(o->tau > 0) || !isfinite(o->tau))
-    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "steps of %g in time", o->tau);
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT,
+                     "the time step must be finite and positive, not %g", o->tau);
   if (o->max_steps < 0 || !(o->tolerance >= 0))
-    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "at most %lld steps, a tolerance of %g",
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT,
+                     "max_steps and tolerance must be 0 or more, not %lld and %g",
                      (long long)o->max_steps, o->tolerance);
   return CVTM_OK;
 }
@@ -377,7 +381,7 @@ cvtm_status cvtm_segment_create(cvtm_device *device, int width, int height,
   cvtm_lcp_options lcp_options;
   cvtm_lcp_defaults(&lcp_options);
   lcp_options.tolerance = options->step_tolerance;
-  lcp_options.nested = 0; /* every step starts from the one before */
+  lcp_options.nested = 0; /* every step has a good initial guess */
   status = cvtm_lcp_create_grid(device, width, height, &lcp_options, &s->lcp);
   if (status == CVTM_OK) status = allocate_level_set(s);
   if (status == CVTM_OK)
@@ -411,11 +415,12 @@ static cvtm_status prepare_bounds(cvtm_segment *s, const double *lower, const do
     const double high = upper ? upper[p] : (double)INFINITY;
     if (!(low <= high)) {
       return cvtm_fail(error, CVTM_ERROR_INPUT,
-                       "pixel (%lld, %lld) would be inside and outside at once",
+                       "at pixel (%lld, %lld) the lower bound exceeds the upper bound",
                        (long long)(p % s->set.width), (long long)(p / s->set.width));
     }
     if (!isfinite(u[p])) {
-      return cvtm_fail(error, CVTM_ERROR_INPUT, "the start is not finite at pixel (%lld, %lld)",
+      return cvtm_fail(error, CVTM_ERROR_INPUT,
+                       "the first level set is not finite at pixel (%lld, %lld)",
                        (long long)(p % s->set.width), (long long)(p / s->set.width));
     }
     u[p] = u[p] < low ? low : u[p] > high ? high : u[p];
@@ -423,7 +428,7 @@ static cvtm_status prepare_bounds(cvtm_segment *s, const double *lower, const do
   return CVTM_OK;
 }
 
-/* Sets the LCP of the next step, and reads the figures of the last one. */
+/* Sets the LCP of the next step, and reads the sums of the previous one. */
 static cvtm_status prepare_step(cvtm_segment *s, cvtm_segment_progress *progress) {
   const double h = s->set.h, pixels = (double)s->set.width * (double)s->set.height;
   double sums[CVTM_LEVEL_SUMS];
@@ -436,7 +441,7 @@ static cvtm_status prepare_step(cvtm_segment *s, cvtm_segment_progress *progress
   return CVTM_OK;
 }
 
-/* The coefficients, and so the transfer operators, change little from one step to the next. */
+/* The operators are not renewed in every step, because the coefficients change little. */
 static cvtm_status refresh_operators(cvtm_segment *s, int64_t step) {
   const cvtm_lcp_grid grid = {.width = s->set.width,
                               .height = s->set.height,
@@ -508,7 +513,7 @@ cvtm_status cvtm_segment_solve(cvtm_segment *s, const double *image, const doubl
   return CVTM_OK;
 }
 
-/* --- the whole segmentation ------------------------------------------------------------------- */
+/* --- all steps ------------------------------------------------------------------------------ */
 
 void cvtm_segmentation_defaults(cvtm_segmentation_options *options) {
   *options = (cvtm_segmentation_options){.first = CVTM_FIRST_CURVE_GROW, .seed_value = 0.05};
@@ -547,7 +552,7 @@ static cvtm_status read_first_region(const char *path, int width, int height, ui
   return status;
 }
 
-/* s->inside = the region within the first curve, which is no disc. */
+/* Sets s->inside to the region within the first curve, unless that is a disc. */
 static cvtm_status make_first_region(const cvtm_segmentation_options *o, cvtm_segmentation *s,
                                      cvtm_error *error) {
   const int width = s->seeds.width, height = s->seeds.height;
@@ -564,7 +569,7 @@ static cvtm_status make_first_region(const cvtm_segmentation_options *o, cvtm_se
   return CVTM_OK;
 }
 
-/* s->u = the signed distance to the first curve on the unit square, negative inside. */
+/* Sets s->u to the signed distance to the first curve on the unit square, negative inside. */
 static cvtm_status make_first_level_set(const cvtm_segmentation_options *o, cvtm_segmentation *s,
                                         cvtm_error *error) {
   const int width = s->seeds.width, height = s->seeds.height;
@@ -635,7 +640,7 @@ static cvtm_status segment_image(cvtm_device *device, const cvtm_image *image,
   return status;
 }
 
-/* Puts the picture's name before a message that begins with no file's name. */
+/* Prefixes the message with the picture's name unless it begins with the name of a file. */
 static cvtm_status name_picture(const cvtm_segmentation_options *o, const char *name,
                                 cvtm_status status, cvtm_error *error) {
   const char *files[] = {name, o->seeds_file, o->first_file};

@@ -13,7 +13,7 @@ static const double largest_ratio = 32; /* of a size to the mean size */
 
 /* ---- neighbours ---- */
 
-/* The other two corners of every triangle around each vertex, in pairs. */
+/* For each vertex the pairs of other corners of the triangles around it. */
 typedef struct neighbours {
   int64_t *start;
   int32_t *list;
@@ -55,7 +55,7 @@ static int add_ring(const neighbours *n, int32_t *patch, int first, int end) {
 
 /* ---- the Hessian ---- */
 
-/* Solves the normal equations by Cholesky's method; 0: they are singular. */
+/* Solves the normal equations by Cholesky factorisation; returns 0 if they are singular. */
 static int solve_by_cholesky(double a[UNKNOWNS][UNKNOWNS], double b[UNKNOWNS]) {
   for (int j = 0; j < UNKNOWNS; ++j) {
     double pivot = a[j][j];
@@ -78,13 +78,13 @@ static int solve_by_cholesky(double a[UNKNOWNS][UNKNOWNS], double b[UNKNOWNS]) {
   return 1;
 }
 
-/* In magnitude. */
+/* The largest absolute eigenvalue. */
 static double largest_eigenvalue(cvtm_metric m) {
   return fabs(m.xx + m.yy) / 2 + hypot((m.xx - m.yy) / 2, m.xy);
 }
 
-/* The Hessian of the quadratic polynomial that fits a patch around its first vertex; 0: the
- * vertices do not decide it. */
+/* Fits a quadratic polynomial to a patch and sets its Hessian; returns 0 if the vertices do not
+ * determine it. */
 static int fit_patch(const cvtm_mesh *mesh, const double *values, const int32_t *patch, int count,
                      cvtm_metric *hessian) {
   const double *centre = mesh->points + 2 * (int64_t)patch[0];
@@ -122,7 +122,7 @@ static cvtm_metric hessian_at(const cvtm_mesh *mesh, const double *values, const
     const int end = count;
     count = add_ring(n, patch, first, end);
     first = end;
-    const int whole = count == end; /* a small mesh has no more vertices */
+    const int whole = count == end; /* the patch is the whole mesh */
     if (count >= PATCH_MIN || (whole && count >= UNKNOWNS))
       found = fit_patch(mesh, values, patch, count, &hessian);
   }
@@ -134,7 +134,7 @@ static double area_of(const cvtm_mesh *mesh, int64_t u, int64_t v, int64_t w) {
   return 0.5 * fabs((b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0]));
 }
 
-/* Of the triangles around a vertex: the square of the size there, up to a factor. */
+/* Mean area of the triangles around a vertex: the squared size there, up to a factor. */
 static double mean_area(const cvtm_mesh *mesh, const neighbours *n, int64_t v) {
   double sum = 0;
   for (int64_t k = n->start[v]; k < n->start[v + 1]; k += 2)
@@ -144,8 +144,8 @@ static double mean_area(const cvtm_mesh *mesh, const neighbours *n, int64_t v) {
 
 /* ---- log sizes at the vertices ---- */
 
-/* Turns wanted densities of vertices, h^-2 up to a factor, into log h; densities far below the mean
- * over the mesh are raised. */
+/* Converts h^-2 at the vertices, known up to a factor, into log h. Raises values far below the mean
+ * over the mesh. */
 static cvtm_status take_logarithms(const cvtm_mesh *mesh, double *wanted, cvtm_error *error) {
   double sum = 0, area = 0;
   for (int64_t t = 0; t < mesh->triangle_count; ++t) {
@@ -156,7 +156,8 @@ static cvtm_status take_logarithms(const cvtm_mesh *mesh, double *wanted, cvtm_e
   }
   const double mean = sum / area;
   if (!(mean > 0) || !isfinite(mean))
-    return cvtm_fail(error, CVTM_ERROR_INPUT, "the field asks for no size anywhere");
+    return cvtm_fail(error, CVTM_ERROR_INPUT,
+                     "the field has no positive curvature or error that determines sizes");
   for (int64_t v = 0; v < mesh->vertex_count; ++v)
     wanted[v] = -0.5 * log(fmax(wanted[v] / mean, 1 / (largest_ratio * largest_ratio)));
   return CVTM_OK;
@@ -168,8 +169,9 @@ static cvtm_status check_values(const cvtm_mesh *mesh, const double *values,
     const int bad = !isfinite(values[v]) || (source == CVTM_SIZE_GIVEN && !(values[v] > 0)) ||
                     (source == CVTM_SIZE_FROM_INDICATOR && values[v] < 0);
     if (bad)
-      return cvtm_fail(error, CVTM_ERROR_INPUT, "point %lld has the value %g, which is no %s",
-                       (long long)v, values[v],
+      return cvtm_fail(error, CVTM_ERROR_INPUT,
+                       "point %lld has the value %g, which is not a valid %s", (long long)v,
+                       values[v],
                        source == CVTM_SIZE_GIVEN            ? "size"
                        : source == CVTM_SIZE_FROM_INDICATOR ? "error"
                                                             : "number");
@@ -204,7 +206,7 @@ static cvtm_status find_logarithms(const cvtm_mesh *mesh, const double *values,
 
 /* ---- pixels ---- */
 
-/* Interpolates the values of the corners of a triangle at the centres of pixels in it. */
+/* Interpolates the values at the corners of a triangle at the pixel centres in it. */
 static void fill_triangle(const cvtm_mesh *mesh, const double *values, int64_t t, int width,
                           int height, double *pixel) {
   const int32_t *v = mesh->triangles + 3 * t;
@@ -229,7 +231,7 @@ static void fill_triangle(const cvtm_mesh *mesh, const double *values, int64_t t
   }
 }
 
-/* Pixels without a value (NAN) take that of a near pixel, ring by ring. */
+/* Pixels without a value (NAN) get that of a nearby pixel, ring by ring. */
 static cvtm_status spread_values(const cvtm_mesh *mesh, int width, int height, double *pixel,
                                  cvtm_error *error) {
   static const int step[4][2] = {{-1, 0}, {1, 0}, {0, -1}, {0, 1}};
@@ -260,8 +262,8 @@ static cvtm_status spread_values(const cvtm_mesh *mesh, int width, int height, d
       low[0], high[0], low[1], high[1], width, height);
 }
 
-/* Interpolates values at vertices, linearly, at the centres of width * height pixels. A pixel
- * beside the mesh has the value of a pixel near to it. */
+/* Interpolates the values at the vertices linearly at the centres of width * height pixels. A pixel
+ * outside the mesh gets the value of a nearby pixel. */
 static cvtm_status draw_values(const cvtm_mesh *mesh, const double *values, int width, int height,
                                double *pixel, cvtm_error *error) {
   for (int64_t p = 0; p < (int64_t)width * height; ++p) pixel[p] = NAN;
@@ -358,7 +360,7 @@ static double clamped_value(const double *u, const cvtm_metric_field *f, int i, 
   return u[(int64_t)y * f->width + x];
 }
 
-/* Second differences. */
+/* Hessians by second differences. */
 static void find_hessians(const double *u, cvtm_metric_field *f) {
   for (int j = 0; j < f->height; ++j) {
     for (int i = 0; i < f->width; ++i) {

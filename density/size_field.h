@@ -1,5 +1,5 @@
-/* Sizes of triangles from a field on a mesh: a solution whose interpolation error is to be equal
- * everywhere, an indicator of the error, or the sizes themselves. */
+/* Triangle sizes from a field on a mesh: a solution (the sizes make its interpolation error equal
+ * everywhere), an error indicator, or the sizes themselves. */
 #ifndef CVTMESH_DENSITY_SIZE_FIELD_H
 #define CVTMESH_DENSITY_SIZE_FIELD_H
 
@@ -13,15 +13,15 @@ typedef enum cvtm_size_source {
   CVTM_SIZE_GIVEN           /* h in pixels */
 } cvtm_size_source;
 
-/* The points of the mesh are in pixels, y down; values: one per vertex. size: width * height
- * pixels; up to a factor but for CVTM_SIZE_GIVEN. With h ~ |H|^(-1/2) the interpolation error of a
- * linear element in the energy norm, of order h^2 |H|, is the same in all triangles, and so is the
- * largest error in each. The Hessian at a vertex is that of the quadratic polynomial that fits the
- * values at the vertices around it best (Zhang & Naga 2005). Between vertices log h is linear;
- * sizes of a solution or an indicator are at most 32 times their mean. A pixel beside the mesh has
- * the size of a pixel near to it. CVTM_ERROR_INPUT if a value is not finite (a given size, not
- * positive; an indicator, negative), the mesh has no triangle in the image, or the solution is
- * linear. */
+/* The points of the mesh are in pixels, y down; values: one per vertex. size: width * height;
+ * determined only up to a factor, except with CVTM_SIZE_GIVEN. With h ~ |H|^(-1/2) the
+ * interpolation error of a linear element in the energy norm, of order h^2 |H|, is the same in all
+ * triangles, and so is the largest error in each. The Hessian at a vertex is that of the quadratic
+ * polynomial that best fits the values at the vertices around it (Zhang & Naga 2005). log h is
+ * linear between vertices; sizes from a solution or an indicator are at most 32 times their mean. A
+ * pixel outside the mesh gets the size of a nearby pixel. CVTM_ERROR_INPUT if a value is not
+ * finite, a given size is not positive, an indicator is negative, the mesh has no triangle in the
+ * image, or the solution is linear. */
 cvtm_status cvtm_size_field(const cvtm_mesh *mesh, const double *values, cvtm_size_source source,
                             int width, int height, float *size, cvtm_error *error);
 

@@ -30,7 +30,7 @@ static cvtm_status check_density_options(const cvtm_density_options *options, cv
                      options->black, options->white, options->contrast);
   }
   if (!(options->dot_ratio > 0 && options->dot_ratio <= 1)) {
-    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "the ratio of dots must be in (0, 1], not %g",
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "the ratio of dot sizes must be in (0, 1], not %g",
                      options->dot_ratio);
   }
   return CVTM_OK;
@@ -43,10 +43,11 @@ static cvtm_status bad_value(const cvtm_image *image, size_t i, const char *name
                    (double)image->value[i], i % width, i / width, reason);
 }
 
-/* Pixels are passed in blocks, which threads share; of a block only the first bad pixel matters. */
+/* Threads share the pixels in blocks; from each block only the first bad pixel is reported. */
 enum { BLOCK = 1 << 14 };
 
-/* The largest value; *first is the first one that is negative or not finite, if there is one. */
+/* Returns the largest value; *first is the index of the first value that is negative or not finite,
+ * if there is one. */
 static double scan_values(const float *value, int64_t count, int64_t *first) {
   int64_t bad = count;
   float max = 0;
@@ -56,7 +57,7 @@ static double scan_values(const float *value, int64_t count, int64_t *first) {
               : max) if (count >= 64 * BLOCK)
   for (int64_t start = 0; start < count; start += BLOCK) {
     const int64_t end = start + BLOCK < count ? start + BLOCK : count;
-    /* As integers, the bits of floats that are not negative are in the order of the floats. */
+    /* The bits of nonnegative floats, read as integers, have the order of the floats. */
     int32_t most = 0;
     int wrong = 0;
     for (int64_t i = start; i < end; ++i) {
@@ -106,7 +107,8 @@ static cvtm_status zero_everywhere(const cvtm_image *image, const cvtm_density_o
                                    cvtm_error *error) {
   const char *reason;
   if (changes_levels(options)) {
-    reason = "with these levels the density is zero everywhere; try others of --black, --white";
+    reason =
+        "with these levels the density is zero everywhere; try other values of --black, --white";
   } else if (!image->is_data && !options->invert && darkest >= 1) {
     reason = "no dark pixel, so the density is zero everywhere; try --invert";
   } else if (!image->is_data && options->invert && brightest <= 0) {
@@ -128,10 +130,10 @@ static cvtm_status zero_everywhere(const cvtm_image *image, const cvtm_density_o
 /* How values become densities. */
 typedef struct conversion {
   cvtm_density_from from; /* not AUTO */
-  int reversed;           /* the value is taken from `top` first */
+  int reversed;           /* nonzero: the value is first replaced by `top` - value */
   double top, gamma, floor;
   double dot_ratio;
-  const cvtm_density_options *levels; /* NULL: those of the picture */
+  const cvtm_density_options *levels; /* NULL: the levels do not change */
 } conversion;
 
 static conversion choose_conversion(const cvtm_image *image, const cvtm_density_options *options,
@@ -145,7 +147,7 @@ static conversion choose_conversion(const cvtm_image *image, const cvtm_density_
                   changes_levels(options) ? options : NULL};
   if (c.from == CVTM_DENSITY_FROM_AUTO)
     c.from = image->is_data ? CVTM_DENSITY_FROM_DENSITY : CVTM_DENSITY_FROM_TONE;
-  /* Pictures are dense where dark, data where large. */
+  /* Dark pixels of pictures are dense, and large values of data. */
   c.reversed = image->is_data ? options->invert : !options->invert;
   return c;
 }
@@ -208,10 +210,9 @@ static int convert_block(const float *value, int64_t count, const conversion *c,
 static cvtm_status refuse_value(const cvtm_image *image, size_t i, const conversion *c,
                                 const char *name, cvtm_error *error) {
   if (c->from == CVTM_DENSITY_FROM_SIZE && !(tone_of((double)image->value[i], c) > 0)) {
-    return bad_value(image, i, name, "makes a size of zero, which asks for infinite density",
-                     error);
+    return bad_value(image, i, name, "gives a size of zero, so an infinite density", error);
   }
-  return bad_value(image, i, name, "makes a density beyond single precision", error);
+  return bad_value(image, i, name, "gives a density too large for single precision", error);
 }
 
 /* density: may be the image's values. */

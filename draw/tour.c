@@ -591,7 +591,8 @@ cvtm_status cvtm_tour_create_until(const double *points, int64_t count, int thre
                                    cvtm_tour_stop stop, void *context, int32_t *order,
                                    cvtm_error *error) {
   if (count < 1 || count > 1 << 30)
-    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "a tour of %lld points", (long long)count);
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "a tour cannot have %lld points",
+                     (long long)count);
   double left = 0, top = 0, side = 0;
   cvtm_status status = measure_points(points, count, &left, &top, &side, error);
   if (status != CVTM_OK) return status;

@@ -7,15 +7,15 @@
 
 CVTM_API_BEGIN
 
-/* The constrained Delaunay triangulation of count points with the boundary's edges (its vertices
- * are the first points) as edges: no vertex that a triangle's inside can see, past no
- * constraint, lies in its circumcircle. Decided by exact predicates on the grid of
- * cvtm_delaunay, whose order of triangles and corners it keeps within each region. A triangle
- * belongs to the region that the edges' sides name; those of region 0, the outside, are dropped,
- * and so are points without a triangle: source[v] is the point that vertex v was. An edge that
- * passes exactly through a point is divided there. Edges of the boundary that cross, or whose sides
- * contradict each other, are CVTM_ERROR_INPUT with the places; then the outputs are
- * untouched. source is malloc'd. (Sloan 1993; Lawson 1977.) */
+/* The constrained Delaunay triangulation (Sloan 1993; Lawson 1977) of count points, of which the
+ * first are the vertices of the boundary. Every edge of the boundary is an edge of the mesh, and
+ * the circumcircle of a triangle contains no vertex that is visible from inside the triangle.
+ * Predicates are exact on the grid of cvtm_delaunay; triangles and corners have the order of
+ * cvtm_delaunay within each region. left and right of the boundary's edges give the region of a
+ * triangle. Triangles of region 0, the outside, are dropped, and so are points without triangles:
+ * vertex v was the point source[v]. source is malloc'd. An edge that passes exactly through a point
+ * is divided there. Fails with CVTM_ERROR_INPUT, naming the positions, if edges of the boundary
+ * cross or their regions contradict each other; then the outputs are unchanged. */
 cvtm_status cvtm_constrained_delaunay(const double *points, int64_t count,
                                       const cvtm_boundary *boundary, cvtm_mesh *mesh,
                                       cvtm_regions *regions, int32_t **source, cvtm_error *error);

@@ -1,5 +1,5 @@
-/* The boundary of a domain in an image: curves with sub-pixel places, corners and the regions on
- * their two sides, and their sampling by a size field. */
+/* The boundary of a domain in an image: curves with sub-pixel coordinates, their corners and the
+ * regions on both sides, and the sampling of the curves by a size field. */
 #ifndef CVTMESH_MESHES_CONTOUR_H
 #define CVTMESH_MESHES_CONTOUR_H
 
@@ -10,78 +10,82 @@
 
 CVTM_API_BEGIN
 
-/* Arcs: polylines that end in junctions, where three regions or more meet, or are closed, the
- * first point repeated at the end. Arc k has the points start[k] .. start[k + 1] - 1, in
- * pixels with y down. left and right, as seen with y up along the arc: the regions beside it,
- * 0 for the outside. Arrays are malloc'd and owned. */
+/* A contour consists of arcs. An arc is a polyline that ends in junctions, where three regions or
+ * more meet, or is closed and repeats its first point at the end. Arc k has the points start[k] ..
+ * start[k + 1] - 1, in pixels, y down. left and right are the regions beside it, seen with y up
+ * along the arc; 0 is the outside. Arrays are malloc'd and owned. */
 typedef struct cvtm_contour {
   int64_t arc_count;
   int64_t *start;
   double *points;
-  uint8_t *corner; /* per point: keeps its place as a vertex; ends of open arcs are corners */
+  uint8_t *corner; /* per point: nonzero for a corner, which becomes a vertex at this position; ends
+                      of open arcs are corners */
   int32_t *left, *right;
-  int64_t *twin; /* per arc: the earlier arc that it equals, on the opposite side of a periodic
-                    image, or -1; NULL: the image is not periodic */
-  /* With smoothed labels: the regions, ascending, and the areas of their pixels, which boundaries
-   * keep, and the sides of the image; else 0 and NULL. */
+  int64_t *twin; /* per arc: an earlier arc on the opposite side of a periodic image of which it is
+                    a copy, or -1; NULL: the image is not periodic */
+  /* Set for smoothed labels, else 0 and NULL: the regions in ascending order, the areas of their
+   * pixels, which the boundaries keep, and width and height of the image. */
   int64_t region_count;
   int32_t *region;
   double *region_area, size[2];
   double area;         /* of all regions */
-  double corner_shift; /* farthest that a corner was moved from the traced curve */
-  int64_t dropped;     /* closed curves around less than the smallest area */
-  int keep_on_curve;   /* set by the caller: samples of the boundary lie on the curve */
+  double corner_shift; /* largest distance of a corner from the traced curve */
+  int64_t dropped;     /* number of closed curves dropped because of their small area */
+  int keep_on_curve;   /* set by the caller, nonzero: vertices of the boundary stay on the curve */
 } cvtm_contour;
 
 void cvtm_contour_free(cvtm_contour *contour);
 
-/* What the sides of the image are to a domain that reaches them. empty: beyond them there is
- * nothing. flat: the domain ends exactly there. periodic: that, too, but regions continue at the
- * opposite side, whose points are the same but for one coordinate. */
+/* How a domain that reaches the sides of the image is bounded there. EMPTY: pixels beyond the sides
+ * count as outside. FLAT: the domain ends exactly on the sides. PERIODIC: as FLAT, but regions
+ * continue at the opposite side, and each vertex on one side has a copy on the opposite side. */
 typedef enum cvtm_border { CVTM_BORDER_EMPTY, CVTM_BORDER_FLAT, CVTM_BORDER_PERIODIC } cvtm_border;
 
 typedef struct cvtm_contour_options {
-  double corner_angle; /* degrees; a turn at least so sharp is a corner; 40 (polygons: 10) */
-  double smallest;     /* square pixels: closed curves around less are dropped; 1 */
+  double corner_angle; /* degrees; a turn by at least this is a corner; 40 (polygons: 10) */
+  double smallest;     /* square pixels; closed curves around a smaller area are dropped; 1 */
   cvtm_border border;  /* empty; rings of polygons may be periodic */
-  double smooth;       /* of labels: the scale on which curves are smoothed, pixels; 0: not */
+  double smooth;       /* for labels: the scale of the smoothing of curves, pixels; 0: none */
   CVTM_RESERVED(8);
 } cvtm_contour_options;
 
 void cvtm_contour_defaults(cvtm_contour_options *options);
 
-/* Marching squares (Lorensen & Cline 1987, in the plane) between the pixels' centres at half
- * coverage. What touches the border of the image ends there, or continues at the opposite side. Of
- * pixels that meet in a corner alone the brighter diagonal is joined. The regions are 1, and 0.
- * coverage: width * height in [0, 1]. A corner is where the straight lines fitted to both sides
- * turn by corner_angle or more; it is put where they meet, at most half a pixel from the curve
- * (pixels have blunt corners). A single pixel is a diamond of half its area and is dropped by
- * default. CVTM_ERROR_INPUT if nothing is left. */
+/* Traces the contour of half coverage by marching squares (Lorensen & Cline 1987, in the plane)
+ * between the centres of pixels. coverage: width * height in [0, 1]. The inside is region 1. Curves
+ * at the border of the image follow options->border. Where four pixels meet and only diagonal ones
+ * are inside or outside, the brighter diagonal is connected. There is a corner where the straight
+ * lines fitted on both sides turn by corner_angle or more. The corner is moved to the intersection
+ * of these lines, at most half a pixel from the curve, because pixels blunt corners. The contour of
+ * a single pixel is a diamond with half the pixel's area, which is dropped by default.
+ * CVTM_ERROR_INPUT if no curve is left. */
 cvtm_status cvtm_contour_of_mask(const float *coverage, int width, int height,
                                  const cvtm_contour_options *options, cvtm_contour *contour,
                                  cvtm_error *error);
-/* The same between labels >= 0, half way between the centres; 0 is the outside. With
+/* The same for labels >= 0, with curves half way between the centres; 0 is the outside. With
  * options->smooth > 0 the curves between junctions become smoothing splines that cross the segments
- * between the same centres, so that no curve crosses another and no region is lost; they are moved
- * along their normals until each region has the area of its pixels, if that is possible within half
- * a pixel. The border is flat then if it is empty, and `smallest` counts pixels. */
+ * between the same centres, so no curves cross and no region is lost. They are then moved along
+ * their normals until each region has the area of its pixels, if that is possible within half a
+ * pixel. With smoothing an empty border is treated as flat, and `smallest` is a number of
+ * pixels. */
 cvtm_status cvtm_contour_of_labels(const int32_t *labels, int width, int height,
                                    const cvtm_contour_options *options, cvtm_contour *contour,
                                    cvtm_error *error);
 /* The whole image, one region, with a flat or periodic border. */
 cvtm_status cvtm_contour_of_frame(int width, int height, const cvtm_contour_options *options,
                                   cvtm_contour *contour, cvtm_error *error);
-/* The rings as they are; CVTM_ERROR_INPUT if one leaves the image, or, with a periodic border, if
- * edges along opposite sides are not alike (sides without any equal edges need not be). */
+/* A contour of the unchanged rings. CVTM_ERROR_INPUT if a ring leaves the image. With a periodic
+ * border also if only some edges along a side have a copy on the opposite side, or no edge on any
+ * side has one. */
 cvtm_status cvtm_contour_of_polygons(const cvtm_polygons *polygons, int width, int height,
                                      const cvtm_contour_options *options, cvtm_contour *contour,
                                      cvtm_error *error);
 
-/* coverage (width * height): the share of each pixel that belongs to regions. */
+/* Sets coverage (width * height) to the share of each pixel that lies in regions > 0. */
 cvtm_status cvtm_contour_coverage(const cvtm_contour *contour, int width, int height,
                                   float *coverage, cvtm_error *error);
 
-/* The spacing wanted at a place, > 0, in pixels. */
+/* The wanted spacing at (x, y), > 0, in pixels. */
 typedef double (*cvtm_spacing)(const void *context, double x, double y);
 
 /* Vertices on the contour and the edges between neighbours. */
@@ -91,12 +95,12 @@ typedef struct cvtm_boundary {
   uint8_t *corner;       /* per vertex */
   int32_t *edges;        /* 2 * edge_count, in the direction of the arc */
   int32_t *left, *right; /* per edge */
-  double *deviation; /* per edge: largest distance between it (of second order where vertices are
-                        kept on the curve) and its stretch of the contour */
-  double *along;     /* per vertex: the arc length from the corner before it; 0 at corners */
-  double *home;      /* per vertex: `along` when the vertex was sampled */
+  double *deviation;     /* per edge: largest distance between the edge and its part of the contour;
+                            with keep_on_curve the edge is of second order */
+  double *along;         /* per vertex: the arc length from the corner before it; 0 at corners */
+  double *home;          /* per vertex: `along` when it was sampled */
   int32_t *pairs; /* 2 * pair_count: vertices on the left or upper side of a periodic image that are
-                     no ends of arcs, and the same on the opposite side */
+                     not ends of arcs, each followed by its copy on the opposite side */
   int64_t pair_count;
 } cvtm_boundary;
 
@@ -104,26 +108,28 @@ void cvtm_boundary_free(cvtm_boundary *boundary);
 /* The largest deviation of all edges. */
 double cvtm_boundary_deviation(const cvtm_boundary *boundary);
 
-/* Every corner is a vertex; between corners the vertices divide the integral of 1 / spacing
- * evenly. They then move across the curve, as far as makes the area beside each edge that of
- * the contour (at most half a pixel, and a fifth of the shorter edge), unless
- * contour->keep_on_curve is set: edges of second order bend with the curve. */
+/* Samples the contour: every corner becomes a vertex, and between corners the vertices divide the
+ * integral of 1 / spacing into equal parts. The vertices then move perpendicularly to the curve so
+ * that the edges bound the same area as the contour, by at most half a pixel and a fifth of the
+ * shorter edge. They stay if contour->keep_on_curve is set, because edges of second order bend with
+ * the curve. */
 cvtm_status cvtm_boundary_sample(const cvtm_contour *contour, cvtm_spacing spacing,
                                  const void *context, cvtm_boundary *boundary, cvtm_error *error);
 
-/* Moves vertices that are on no side of the image until each region has the contour's region_area,
- * in at most three passes of half a pixel and a fifth of their shortest edge; corners half as far,
- * and only with move_corners. What would make edges cross stays. Does nothing if the contour has no
- * areas. */
+/* Moves vertices until each region has the area in contour->region_area. Vertices on the sides of
+ * the image stay. There are at most three passes; in each a vertex moves by at most half a pixel
+ * and a fifth of its shortest edge. Corners move only with move_corners, and half as far. A vertex
+ * stays if moving it would make edges cross. Does nothing if the contour has no areas. */
 cvtm_status cvtm_boundary_fit(const cvtm_contour *contour, int move_corners,
                               cvtm_boundary *boundary, cvtm_error *error);
 
-/* Moves the vertices of a sampled boundary along the contour: all but corners, and one of every
- * curve without any, go `share` of the way to the place nearest to their wish (2 * vertex_count)
- * within a stretch of their own, a third of the way to the neighbours as sampled, so that their
- * order stays; and then across the curve as above. What would leave the contour by more than half
- * a pixel (or more than before), or cross another edge, stays where it was. On failure nothing
- * has moved. */
+/* Moves the vertices of a sampled boundary along the contour, except corners and one vertex of
+ * every curve without corners. A vertex moves by the fraction `share` towards the point of the
+ * contour nearest to its target wish (2 * vertex_count). It stays within a third of the way to its
+ * neighbours as sampled, so that the order of vertices does not change. It then moves
+ * perpendicularly to the curve as in cvtm_boundary_sample. A vertex does not move if an edge would
+ * then cross another one, or deviate from the contour by more than half a pixel and more than
+ * before. If the function fails, no vertex has moved. */
 cvtm_status cvtm_boundary_slide(const cvtm_contour *contour, const double *wish, double share,
                                 cvtm_boundary *boundary, cvtm_error *error);
 

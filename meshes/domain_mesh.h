@@ -6,10 +6,10 @@
 
 CVTM_API_BEGIN
 
-/* For meshes that cvtm_refine does not guard: cvtm_constrained_delaunay without sites that corners
- * of the boundary press so close to others that a triangle there has an angle below 20 degrees: the
- * later end of its shortest edge is left out, unless both are on the boundary. source: ascending.
- */
+/* As cvtm_constrained_delaunay, for meshes that cvtm_refine does not process. Near corners of the
+ * boundary sites may be so close to each other that a triangle has an angle below 20 degrees; then
+ * the later end of its shortest edge is dropped, unless both ends are on the boundary. source:
+ * ascending. */
 cvtm_status cvtm_domain_mesh(const double *sites, int64_t count, const cvtm_boundary *boundary,
                              cvtm_mesh *mesh, cvtm_regions *regions, int32_t **source,
                              cvtm_error *error);

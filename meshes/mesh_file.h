@@ -1,4 +1,4 @@
-/* Mesh and point files; the format goes by the extension. */
+/* Reads and writes mesh and point files; the extension names the format. */
 #ifndef CVTMESH_MESHES_MESH_FILE_H
 #define CVTMESH_MESHES_MESH_FILE_H
 
@@ -16,76 +16,74 @@ typedef enum cvtm_compression {
   CVTM_COMPRESS_ZLIB,
   CVTM_COMPRESS_LZ4
 } cvtm_compression;
-/* 1 if this build has it. */
+/* 1 if this build supports it. */
 int cvtm_compression_known(cvtm_compression kind);
-/* 1 if this build writes XDMF with HDF5; with options->ascii every build writes it. */
+/* 1 if this build writes XDMF with HDF5. Every build writes XDMF with options->ascii. */
 int cvtm_hdf5_known(void);
 
 typedef struct cvtm_mesh_file_options {
-  cvtm_domain domain; /* y up is domain.height - y */
-  int unit;           /* nonzero: coordinates divided by the domain's width */
-  int ascii;          /* nonzero: text where a format is binary by default */
-  int binary;         /* nonzero: binary where a format is text by default (MSH) */
+  cvtm_domain domain; /* y in the file is domain.height - y */
+  int unit;           /* nonzero: coordinates are divided by the width of the domain */
+  int ascii;          /* nonzero: write text if the format is binary by default */
+  int binary;         /* nonzero: write binary if the format is text by default (MSH) */
   cvtm_msh_version msh_version;
-  cvtm_compression compression; /* of binary VTU; one that this build has */
+  cvtm_compression compression; /* of binary VTU; must be supported by this build */
   const double *vertex_data;    /* vertex_count values for formats with vertex data, or NULL */
-  const char *vertex_data_name; /* NULL: "mass", of the vertex's cell */
+  const char *vertex_data_name; /* NULL: "mass" */
   const cvtm_regions *regions;  /* of the mesh, or NULL */
-  /* Of the mesh, for triangles of second order, or NULL. OBJ, OFF, PLY, STL and SVG have straight
-   * triangles alone. */
+  /* The nodes of second order of the mesh, or NULL. OBJ, OFF, PLY, STL and SVG files have only
+   * straight triangles. */
   const cvtm_second_order *second;
-  const char *format;  /* the extension that is taken in place of the path's, or NULL */
-  double scale;        /* without `unit`: units of the file per pixel; 0: 1 */
-  double left, bottom; /* of the domain in the file, with `scale` */
+  const char *format;  /* an extension that replaces that of the path, or NULL */
+  double scale;        /* if `unit` is 0: units of the file per pixel; 0 means 1 */
+  double left, bottom; /* of the domain in the file, in units of the file */
   CVTM_RESERVED(8);
 } cvtm_mesh_file_options; /* all 0 by default */
 
-/* obj off ply stl vtk vtu msh inp node ele poly xdmf (meshes, y up), svg (edges, y down). 1 if the
- * extension of `path` names a mesh format that can be written. PLY, STL, VTK and VTU are
- * binary unless options->ascii is set; MSH is text unless options->binary is set; the others are
- * always text. vertex_data
- * is written to PLY, VTK, VTU, MSH and NODE. The groups of regions (cvtm_regions_group) become
- * physical groups of MSH, where each curve and each region is an entity; a mesh without regions is
- * one physical group. In VTU lines follow the triangles, with the cell data `region` (0 of a line)
- * and `curve` (0 of a triangle). Pairs (cvtm_regions_pair) become the section Periodic of MSH and
- * the field data `periodic_pairs` of VTU, the table with three columns. INP (Abaqus, CalculiX) has
- * an element set for each region, and for each group of edges a set of nodes and a surface. NODE,
- * ELE and POLY are Triangle's: the tags of groups are boundary markers, regions attributes; POLY,
- * of a mesh with groups alone, holds the boundary. NAME.xdmf comes with NAME.h5 (not with
- * options->ascii) and, of a mesh with groups, NAME_boundary.xdmf with their edges. STL and SVG keep
- * what triangles and edges show: STL has single precision, SVG what a picture needs (and ignores
- * `unit`). */
+/* Returns 1 if the extension of `path` names a mesh format that can be written: obj off ply stl vtk
+ * vtu msh inp node ele poly xdmf (triangles, y up) or svg (edges, y down). PLY, STL, VTK and VTU
+ * are binary unless options->ascii is set; MSH is text unless options->binary is set; the others
+ * are always text. vertex_data is written to PLY, VTK, VTU, MSH and NODE. In MSH each curve and
+ * each region is an entity, and the groups of cvtm_regions_group become physical groups; a mesh
+ * without regions is one physical group. In VTU lines follow the triangles, with the cell data
+ * `region` (0 for a line) and `curve` (0 for a triangle). The pairs of cvtm_regions_pair become the
+ * section Periodic of MSH and the field data `periodic_pairs` of VTU, with three columns. INP
+ * (Abaqus, CalculiX) has an element set for each region, and a node set and a surface for each
+ * group of edges. NODE, ELE and POLY are Triangle's formats: the tags of groups are boundary
+ * markers, and regions are attributes. POLY holds the boundary of a mesh with groups. NAME.xdmf has
+ * its arrays in NAME.h5, except with options->ascii; for a mesh with groups NAME_boundary.xdmf has
+ * the boundary edges. STL is in single precision. SVG has the precision that a picture needs and
+ * ignores `unit`. */
 int cvtm_mesh_format_known(const char *path);
 cvtm_status cvtm_mesh_write(const char *path, const cvtm_mesh *mesh,
                             const cvtm_mesh_file_options *options, cvtm_error *error);
-/* Reads the triangles of obj, vtu, msh and ele (with the node file beside it, in memory before it);
- * y is flipped to y down as max(y) - y (the mesh keeps max(y) as file_top), polygons are refused. z
- * must be constant. Vertices and lines beside the triangles are skipped, clockwise triangles are
- * turned; a file without any vertex is refused. Another extension is CVTM_ERROR_ARGUMENT, a
- * malformed file CVTM_ERROR_INPUT with the line or the byte. */
+/* Reads the triangles of obj, vtu, msh and ele files. An ele file needs its node file in the same
+ * folder; in memory the node file comes first. y becomes max(y) - y, and max(y) is stored as
+ * file_top. z must be constant. Lines and single vertices are skipped, clockwise triangles are
+ * reversed, other polygons are refused, and so is a file without vertices. CVTM_ERROR_ARGUMENT for
+ * another extension, CVTM_ERROR_INPUT with the line or the byte for a malformed file. */
 cvtm_status cvtm_mesh_read(const char *path, cvtm_mesh *mesh, cvtm_error *error);
-/* The same with a field, one number for each vertex: the point data `field` of VTU or the node data
- * of MSH, which must be scalar; NULL: the first scalar there. *values is malloc'd: vertex_count. A
- * file without it is CVTM_ERROR_INPUT, another format CVTM_ERROR_ARGUMENT. */
+/* The same with a scalar field on the vertices: the point data of VTU or the node data of MSH with
+ * the name `field`; NULL: the first scalar one. *values: vertex_count numbers, malloc'd.
+ * CVTM_ERROR_INPUT if the file has no such field, CVTM_ERROR_ARGUMENT for another format. */
 cvtm_status cvtm_mesh_read_field(const char *path, const char *field, cvtm_mesh *mesh,
                                  double **values, cvtm_error *error);
-/* As cvtm_mesh_read from memory; `name` is used in messages. */
+/* As cvtm_mesh_read, from memory; `name` is used in messages. */
 cvtm_status cvtm_mesh_read_bytes(const char *extension, const unsigned char *bytes, size_t size,
                                  const char *name, cvtm_mesh *mesh, cvtm_error *error);
 
-/* csv, npy (n x 2, any kind of number; float64 is written), xyz: pixels, y down. `-` is CSV.
- * Text is written with as many digits as it takes to read back to the same bits.
- * CSV: columns separated by commas, semicolons, tabs or blanks, `#` starts a comment. A
- * first line that is no number is a header; columns named x and y are taken wherever they
- * stand, else the first two. XYZ: lines `x y z`, z is ignored; a first line with one
- * integer is taken as the number of points and must agree. Further columns are ignored;
- * NaN and Inf are refused with the line, or the row from 0. Triangle's .node files are read, not
- * written, here; y is flipped as that of meshes is. Of an SVG the centres of its circles are read.
- */
+/* Point files: csv, npy (n x 2, any kind of number; float64 is written) and xyz, in pixels, y down.
+ * `-` is CSV. Text has as many digits as are needed to read back the same bits. CSV: columns are
+ * separated by commas, semicolons, tabs or blanks; `#` starts a comment. A first line that is not
+ * numeric is a header; the columns named x and y are read, or else the first two. XYZ: lines `x y
+ * z`, where z is ignored; if the first line is a single integer, it must be the number of points.
+ * Further columns are ignored. NaN and Inf are refused; the message names the line, or the row
+ * counted from 0. Two formats are only read: Triangle's .node files, with y flipped as for meshes,
+ * and SVG, from which the centres of circles are read. */
 int cvtm_points_format_known(const char *path);
 cvtm_status cvtm_points_write(const char *path, const double *points, int64_t count,
                               cvtm_error *error);
-/* The same; `extension` names the format, whatever that of the path. */
+/* The same; `extension` names the format, and that of the path is ignored. */
 cvtm_status cvtm_points_write_as(const char *extension, const char *path, const double *points,
                                  int64_t count, cvtm_error *error);
 /* Points of which those of class k are start[k] .. start[k + 1) - 1, with a third column, the
@@ -110,7 +108,7 @@ typedef struct cvtm_dots {
   double *points, *radius; /* 2 * count, count: user units */
   double box[4];           /* the viewBox: left, top, width, height; zeros: there is none */
 } cvtm_dots;
-/* Fails with CVTM_ERROR_INPUT, with the line, also if there is no circle; then *dots is empty. */
+/* Fails with CVTM_ERROR_INPUT and the line, also if there is no circle; then *dots is empty. */
 cvtm_status cvtm_dots_read(const char *path, cvtm_dots *dots, cvtm_error *error);
 /* The same from memory; `name` is used in messages. */
 cvtm_status cvtm_dots_read_bytes(const unsigned char *bytes, size_t size, const char *name,
@@ -125,10 +123,10 @@ typedef enum cvtm_svg_kind {
   CVTM_SVG_PATH, /* one line through the vertices of the mesh, in their order */
   CVTM_SVG_TOUR  /* the same, and back to the first */
 } cvtm_svg_kind;
-/* Stipples (a circle per site), edges (each once) and paths are drawn of the mesh, cells (a path
- * per cell) of the cells; the other one may be NULL. radius: per-site stipple radii in
- * pixels, or NULL for one radius chosen from the mean spacing. light: stipples are white on
- * black. mm: of a pixel, so that the picture has its real size; 0: a pixel is one of CSS. */
+/* Draws stipples (a circle per site), edges (each once) or paths from the mesh, or cells (a path
+ * per cell) from the cells; the other argument may be NULL. radius: stipple radii of the sites in
+ * pixels; NULL: one radius, chosen from the mean spacing. light: nonzero: white stipples on black.
+ * mm: the size of a pixel, which gives the picture its real size; 0: a pixel is a CSS pixel. */
 cvtm_status cvtm_svg_write(const char *path, cvtm_svg_kind kind, const cvtm_mesh *mesh,
                            const cvtm_cells *cells, const double *radius, int light, double mm,
                            cvtm_domain domain, cvtm_error *error);

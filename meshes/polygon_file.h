@@ -1,4 +1,4 @@
-/* Polygons with holes, and the files that hold them. */
+/* Polygons with holes, and their files. */
 #ifndef CVTMESH_MESHES_POLYGON_FILE_H
 #define CVTMESH_MESHES_POLYGON_FILE_H
 
@@ -9,39 +9,38 @@
 
 CVTM_API_BEGIN
 
-/* Closed rings that bound an area: ring k has the points start[k] .. start[k + 1] - 1, three
- * or more, the first not repeated at its end; no two neighbours are equal. Rings may touch
- * in points but neither cross nor run along each other, so that even-odd and winding number
- * agree: outer rings run counterclockwise as seen with y up, holes clockwise, islands in
- * holes counterclockwise again. Arrays are malloc'd and owned. */
+/* Closed rings that bound an area: ring k has the points start[k] .. start[k + 1] - 1, three or
+ * more, the first not repeated at its end; no two neighbours are equal. Rings may touch in points
+ * but neither cross nor share part of an edge. Outer rings run counterclockwise as seen with y up,
+ * holes clockwise, and islands in holes counterclockwise again, so the even-odd rule and the
+ * winding number agree. Arrays are malloc'd and owned. */
 typedef struct cvtm_polygons {
   int64_t ring_count;
   int64_t *start; /* ring_count + 1 */
   double *points; /* 2 * start[ring_count]: x, y in pixels, y down */
-  int y_up;       /* nonzero: as read, y is up, and cvtm_polygons_turn is still to be called */
+  int y_up; /* nonzero: y is up as in the file, and the caller has to call cvtm_polygons_turn */
 } cvtm_polygons;
 
-/* Polygons with y up become such with y down in an image of that height; others stay. */
+/* Converts polygons with y up to y down in an image of this height; does nothing to others. */
 void cvtm_polygons_turn(cvtm_polygons *polygons, int height);
 
-/* A file with more corners is refused; chords of curves count. */
+/* A file with more corners is refused, counting the chords of curves. */
 enum { CVTM_POLYGON_CORNERS_MAX = 10000000 };
 
 void cvtm_polygons_free(cvtm_polygons *polygons);
 
-/* svg, geojson (or json) and csv, in pixels with y down as everywhere in the library; poly, with y
- * up as in mesh files (y_up is set).
- * SVG: the `d` of every path and the `points` of every polygon, circles, ellipses and rectangles,
- * moved by the `transform` attributes of the element and of those around it. Curves become chords
- * within 0.02 px, those shorter than 3 px within 1/140 of their extent. A style, a viewBox and
- * `use` change nothing, and what stands in defs, clipPath, mask, symbol, pattern or marker is
- * skipped. An entity that is long or names another is refused. GeoJSON: Polygon and MultiPolygon,
- * alone, in features or in collections. CSV: lines `x, y`, an empty line between rings, `#` starts
- * a comment. POLY (of Triangle): segments that make closed rings; its vertices may stand in the
- * .node file beside it (in memory: before it). What is inside follows the even-odd rule; the rings'
- * own directions do not matter. Repeated points and rings without area are dropped; a ring that
- * meets itself in a corner becomes two. CVTM_ERROR_INPUT with the line, or the two edges that
- * cross. */
+/* Reads svg, geojson (or json) and csv files, in pixels, y down, and poly files, with y up as in
+ * mesh files (y_up is set). SVG: paths, polygons, circles, ellipses and rectangles, with the
+ * `transform` attributes of the element and its ancestors applied. Curves become chords within 0.02
+ * px of the curve, or within 1/140 of the extent of a curve smaller than 3 px. Styles, viewBox and
+ * `use` are ignored, and the contents of defs, clipPath, mask, symbol, pattern and marker are
+ * skipped. Entities that are long or refer to others are refused. GeoJSON: Polygon and
+ * MultiPolygon, alone, in features or in collections. CSV: lines `x, y`; an empty line separates
+ * rings; `#` starts a comment. POLY (Triangle's): segments that form closed rings; the vertices may
+ * be in the .node file of the same name (in memory: before it). The even-odd rule decides what is
+ * inside; the direction of rings in the file does not matter. Repeated points and rings without
+ * area are dropped; a ring that touches itself in a corner becomes two rings. CVTM_ERROR_INPUT with
+ * the line, or with the two edges that cross. */
 int cvtm_polygon_format_known(const char *path);
 cvtm_status cvtm_polygons_read(const char *path, cvtm_polygons *polygons, cvtm_error *error);
 /* The same from memory; `name` is used in messages. */

@@ -355,7 +355,7 @@ static cvtm_status read_place(const action *a, int word, double screen[2]) {
     if (status != CVTM_OK) return status;
   }
   if (of_image == 0) return CVTM_OK;
-  if (of_image != 3) return complain(a, "one coordinate is of the image, the other is not");
+  if (of_image != 3) return complain(a, "x and y must both have the suffix i, or neither");
   memcpy(domain, screen, sizeof domain);
   cvtm_view_to_screen(&a->control->view, domain, screen);
   return CVTM_OK;
@@ -389,7 +389,7 @@ static cvtm_status do_key(const action *a) {
   if (key >= 'A' && key <= 'Z') key += 'a' - 'A';
   for (size_t k = 0; k < sizeof named / sizeof named[0]; ++k)
     if (strcmp(named[k].name, a->words[1]) == 0) key = named[k].key;
-  if (key == 0) return complain(a, "there is no such key");
+  if (key == 0) return complain(a, "unknown key");
   send_event(a, (cvtm_event){.kind = CVTM_EVENT_KEY, .key = key});
   return CVTM_OK;
 }
@@ -443,7 +443,7 @@ static cvtm_status do_size(const action *a) {
   if (status == CVTM_OK) status = read_number(a, 2, &height);
   if (status != CVTM_OK) return status;
   if (!(width >= 16 && height >= 16 && width <= 16384 && height <= 16384))
-    return complain(a, "a side is not between 16 and 16384");
+    return complain(a, "width and height must be between 16 and 16384");
   return a->surface->resize(a->surface, (int)width, (int)height, a->error);
 }
 
@@ -502,7 +502,7 @@ static cvtm_status act(const action *a) {
                  {"settle", do_settle}, {"shot", do_shot}};
   for (size_t k = 0; k < sizeof actions / sizeof actions[0]; ++k)
     if (strcmp(a->words[0], actions[k].name) == 0) return actions[k].function(a);
-  return complain(a, "there is no such action");
+  return complain(a, "unknown action");
 }
 
 /* ---- Scripts: the whole ---- */

@@ -86,8 +86,8 @@ extern "C" cvtm_status cvtm_points_cuda_copy(void *resource, void *stream, const
   status = check_cuda(cudaGraphicsResourceGetMappedPointer(&to, &mapped_bytes, mapped),
                       "cudaGraphicsResourceGetMappedPointer", error);
   if (status == CVTM_OK && mapped_bytes < bytes)
-    status =
-        cvtm_fail(error, CVTM_ERROR_INTERNAL, "a buffer of %zu bytes for %zu", mapped_bytes, bytes);
+    status = cvtm_fail(error, CVTM_ERROR_INTERNAL,
+                       "the OpenGL buffer has %zu bytes, but %zu are needed", mapped_bytes, bytes);
   if (status == CVTM_OK)
     status = check_cuda(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, order),
                         "cudaMemcpyAsync", error);

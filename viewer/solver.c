@@ -501,7 +501,7 @@ static cvtm_status copy_inputs(cvtm_solver *s, const cvtm_solver_options *option
 cvtm_status cvtm_solver_start(const cvtm_solver_options *options, cvtm_points *points,
                               cvtm_solver **solver, cvtm_error *error) {
   if (options->count < 1)
-    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "there is no site to begin with");
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "there are no sites at the start");
   cvtm_solver *s = calloc(1, sizeof *s);
   if (!s) return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory");
   s->options = *options;

@@ -283,7 +283,7 @@ static cvtm_status show(viewer *v) {
     v->surface->poll(v->surface, wanted ? 0 : 0.005);
   }
   if (v->surface->lost) {
-    say(v, "the display went away");
+    say(v, "the connection to the display was lost");
     return CVTM_OK; /* a lost display is no failure of the run */
   }
   return status;

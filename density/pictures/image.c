@@ -123,7 +123,7 @@ cvtm_status cvtm_image_check_size(const cvtm_image_source *source, uint64_t widt
   }
   if (width > CVTM_MAX_SIDE || height > CVTM_MAX_SIDE) {
     return cvtm_fail(error, CVTM_ERROR_INPUT,
-                     "%s: %llu x %llu pixels are more than the limit of %d a side", source->name,
+                     "%s: %llu x %llu pixels exceed the limit of %d per side", source->name,
                      (unsigned long long)width, (unsigned long long)height, CVTM_MAX_SIDE);
   }
   const uint64_t planes = source->with_rgb ? 4 : 1;
@@ -228,8 +228,8 @@ cvtm_status cvtm_image_store_data(const cvtm_image_source *source, cvtm_image *i
   float narrow = (float)value;
   if (isfinite(value) && !isfinite(narrow)) {
     return cvtm_fail(error, CVTM_ERROR_INPUT,
-                     "%s: the value %g at pixel (%d, %d) is beyond single precision", source->name,
-                     value, x, y);
+                     "%s: the value %g at pixel (%d, %d) is too large for single precision",
+                     source->name, value, x, y);
   }
   image->value[(size_t)y * (size_t)image->width + (size_t)x] = narrow;
   return CVTM_OK;

@@ -1,4 +1,4 @@
-/* Inside density only: what the decoders of pictures share. */
+/* Inside density only: the interface of the picture decoders and the functions that they share. */
 #ifndef CVTMESH_DENSITY_PICTURES_IMAGE_FORMATS_H
 #define CVTMESH_DENSITY_PICTURES_IMAGE_FORMATS_H
 
@@ -8,128 +8,132 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* --- one function for each format ------------------------------------------------------------- */
+/* --- one function per format ------------------------------------------------------------------ */
 
 /* A file in memory; `name` begins every message. */
 typedef struct cvtm_image_source {
   const unsigned char *bytes;
   size_t size;
   const char *name;
-  /* Malloc'd bytes that a decoder may keep, which it then replaces by NULL. NULL: it must not. */
+  /* The malloc'd bytes, if the decoder may keep them; it then sets *owned to NULL. NULL: it must
+   * not keep them. */
   unsigned char **owned;
-  int with_rgb; /* linear red, green and blue are wanted beside the luminance */
+  int with_rgb; /* nonzero: decode linear red, green and blue beside the luminance */
 } cvtm_image_source;
 
-/* Decodes into *image, which was empty; on failure the caller frees it. Those of TIFF, WebP, GIF
- * and HEIF are there only with their libraries: CVTMESH_HAVE_TIFF, _WEBP, _GIF, _HEIF. */
+/* Decodes into *image, which is empty before; on failure the caller frees it. The decoders of TIFF,
+ * WebP, GIF and HEIF exist only in builds with their libraries: CVTMESH_HAVE_TIFF, _WEBP, _GIF,
+ * _HEIF. */
 typedef cvtm_status cvtm_image_decoder(const cvtm_image_source *source, cvtm_image *image,
                                        cvtm_error *error);
 cvtm_image_decoder cvtm_image_decode_png, cvtm_image_decode_jpeg, cvtm_image_decode_tiff,
     cvtm_image_decode_pnm, cvtm_image_decode_bmp, cvtm_image_decode_webp, cvtm_image_decode_gif,
     cvtm_image_decode_heif;
 
-/* Refuses sides of 0 and beyond CVTM_MAX_SIDE, and planes that cvtm_check_expansion refuses. */
+/* Refuses sides of 0 and above CVTM_MAX_SIDE, and planes that cvtm_check_expansion refuses. */
 cvtm_status cvtm_image_check_size(const cvtm_image_source *source, uint64_t width, uint64_t height,
                                   cvtm_error *error);
 
-/* Refuses, before any pixel is allocated, a header whose `raw` bytes of pixels cannot come out of
- * this file when every byte of it stands for at most `ratio` of them. */
+/* Refuses a header that promises more than `ratio` bytes of pixels per byte of the file: no file of
+ * this format expands by more than that. raw: the promised bytes. Called before pixels are
+ * allocated. */
 cvtm_status cvtm_image_check_ratio(const cvtm_image_source *source, uint64_t raw, uint64_t ratio,
                                    cvtm_error *error);
 
-/* Allocates the planes of an image of checked size, without those of red, green and blue. */
+/* Allocates the planes of an image of checked size, except red, green and blue. */
 cvtm_status cvtm_image_allocate(const cvtm_image_source *source, int width, int height,
                                 int with_alpha, cvtm_image *image, cvtm_error *error);
 
 /* Adds a clause to image->note. */
 CVTM_PRINTF(2, 3) void cvtm_image_note(cvtm_image *image, const char *format, ...);
 
-/* Turns and mirrors by the orientation 1 to 8 of EXIF and TIFF; others are ignored. */
+/* Rotates and mirrors by the EXIF or TIFF orientation 1 to 8; other values are ignored. */
 cvtm_status cvtm_image_orient(const cvtm_image_source *source, int orientation, cvtm_image *image,
                               cvtm_error *error);
 
-/* Stores a value of float data; a finite one that no float holds is refused. */
+/* Stores a value of float data; refuses a finite value that overflows a float. */
 cvtm_status cvtm_image_store_data(const cvtm_image_source *source, cvtm_image *image, int x, int y,
                                   double value, cvtm_error *error);
 
 /* EXIF: the orientation (tag 274) in the first directory of a block that begins as a TIFF file,
- * with or without "Exif\0\0" before it. An integer of any type counts. 1 if there is none from 0 to
- * 8, or the block is damaged. */
+ * with or without "Exif\0\0" before it. The tag may have any integer type. Returns 1 if there is no
+ * value from 0 to 8, or the block is damaged. */
 int cvtm_exif_orientation(const unsigned char *data, size_t size);
 
 /* --- where a picture lies in the world, as files say it --------------------------------------- */
 
-/* Sets the size of a pixel from pixels per unit across and down; does nothing if one of them is not
- * positive and finite. unit_mm: the unit in mm; the size is given in mm. */
+/* Sets the size of a pixel, in mm, from the pixels per unit across and down; does nothing unless
+ * both are positive and finite. unit_mm: the unit in mm. */
 void cvtm_place_set_resolution(cvtm_image_place *place, double across, double down, double unit_mm);
 
 /* Sets the size of a pixel from the text of TIFF's ImageDescription: PhysicalSizeX and
  * PhysicalSizeY of OME-XML, or ImageJ's `unit=`, which names the unit of `across` and `down`, the
- * pixels per unit. Returns 0 if the text says nothing of either. */
+ * pixels per unit. Returns 0 if the text has neither. */
 int cvtm_place_set_description(cvtm_image_place *place, const char *text, double across,
                                double down);
 
 /* --- from decoded samples to linear light ----------------------------------------------------- */
 
-/* From decoded samples to linear light: what every decoder of pictures hands its rows to.
- * Luminance is that of Rec. 709 of the colour over white. Compositing is done on encoded values, as
- * viewers do it. */
+/* All decoders of pictures pass their rows to these functions, which convert decoded samples to
+ * linear light. The colour is composited over white on the encoded values, as viewers do. Its
+ * luminance is that of Rec. 709. */
 
 typedef enum cvtm_samples_kind {
   CVTM_SAMPLES_8,     /* unsigned char */
   CVTM_SAMPLES_16,    /* uint16_t, 0 .. max */
-  CVTM_SAMPLES_16_BIG /* two bytes, the high one first */
+  CVTM_SAMPLES_16_BIG /* two bytes, big-endian */
 } cvtm_samples_kind;
 
 typedef enum cvtm_alpha_kind {
   CVTM_ALPHA_NONE,
   CVTM_ALPHA_STRAIGHT,
-  CVTM_ALPHA_MULTIPLIED /* the colours are already multiplied by it */
+  CVTM_ALPHA_MULTIPLIED /* premultiplied: the colours are already multiplied by alpha */
 } cvtm_alpha_kind;
 
-/* The samples of a pixel lie together: its colours, then its alpha. */
+/* Samples are interleaved: the colours of a pixel, then its alpha. */
 typedef struct cvtm_pixel_layout {
   int colours; /* 1: grey; 3: red, green, blue; 4: cyan, magenta, yellow, black */
   cvtm_alpha_kind alpha;
   cvtm_samples_kind kind;
-  unsigned max; /* the value of 1; 255 of CVTM_SAMPLES_8, 65535 of CVTM_SAMPLES_16_BIG */
-  int is_light; /* of 4 colours: samples are max - ink, as in Adobe's JPEG */
+  unsigned max; /* the sample that means 1; 255 for CVTM_SAMPLES_8, 65535 for CVTM_SAMPLES_16_BIG */
+  int is_light; /* 4 colours: the samples are max - ink, as in Adobe's JPEG */
 } cvtm_pixel_layout;
 
 typedef struct cvtm_pixels {
   cvtm_image *image;
   cvtm_pixel_layout layout;
-  double *linear; /* max + 1: linear values of encoded samples of sRGB */
+  double *linear; /* table of max + 1 values: sRGB sample to linear light */
   float *narrow;  /* the same as floats */
   cvtm_colour colour;
-  /* Of cvtm_pixels_row: two blocks of rows, of which one is filled while the other is stored. */
+  /* For cvtm_pixels_row: two blocks of rows; the decoder fills one while tasks store the other. */
   unsigned char *block[2];
   int block_rows, first; /* the first row of the block that is filled */
 } cvtm_pixels;
 
-/* Allocates the planes of *image, of checked size, and the tables. colour: what the file says of
- * its colours; NULL: nothing. Call cvtm_pixels_end in either case; it
- * leaves the image. */
+/* Allocates the planes of *image, of checked size, and the tables. colour: the file's colour
+ * information; NULL: none. Call cvtm_pixels_end also after a failure; it does not free the
+ * image. */
 cvtm_status cvtm_pixels_begin(const cvtm_image_source *source, cvtm_pixel_layout layout,
                               const cvtm_colour_source *colour, int width, int height,
                               cvtm_image *image, cvtm_pixels *pixels, cvtm_error *error);
 void cvtm_pixels_end(cvtm_pixels *pixels);
 
-/* Stores `count` pixels of row y from column x on. Threads may store different pixels at a time. */
+/* Stores `count` pixels of row y from column x on. Threads may store different pixels at the same
+ * time. */
 void cvtm_pixels_store(const cvtm_pixels *pixels, int x, int y, int count, const void *samples);
 
 /* For decoders that yield whole rows from the top: allocates two blocks of rows. */
 cvtm_status cvtm_pixels_begin_rows(const cvtm_image_source *source, cvtm_pixels *pixels,
                                    cvtm_error *error);
-/* Where the samples of row y go, y from 0 in steps of 1. In a team of OpenMP the rows of a full
- * block are stored by tasks, while the caller decodes the next block; call all three from one
- * thread of the team. */
+/* Returns the memory for the samples of row y; call it for y = 0, 1, 2, ... In an OpenMP team tasks
+ * store the rows of a full block while the caller decodes the next one. Call these three functions
+ * from one thread of the team. */
 unsigned char *cvtm_pixels_row(cvtm_pixels *pixels, int y);
-/* Stores the rows that are left, after the last one. */
+/* Stores the remaining rows; call it after the last row. */
 void cvtm_pixels_finish_rows(cvtm_pixels *pixels);
 
-/* Stores rows [first, end), which lie one after another, by tasks of a team of OpenMP; the samples
- * are needed until cvtm_pixels_end. */
+/* Stores rows [first, end), which are contiguous, by tasks of an OpenMP team. The samples must stay
+ * valid until cvtm_pixels_end. */
 void cvtm_pixels_store_rows(const cvtm_pixels *pixels, int first, int end,
                             const unsigned char *samples);
 
@@ -138,10 +142,11 @@ size_t cvtm_pixel_bytes(const cvtm_pixel_layout *layout);
 
 /* --- in image_png.c --------------------------------------------------------------------------- */
 
-/* Reads all rows of a picture of 8 or 16 bits, neither interlaced nor with a palette, into *pixels,
- * whose blocks of rows are allocated. *position: the length of the first IDAT chunk; afterwards the
- * first chunk behind them. *done is 0, and *position as before, where the file is anything but
- * plain and intact, which libpng then judges, or without ISA-L. */
+/* Reads all rows of a picture of 8 or 16 bits without interlacing or palette into *pixels, whose
+ * blocks of rows are allocated. *position: the offset of the length of the first IDAT chunk;
+ * afterwards that of the first chunk after the IDAT chunks. Sets *done to 0 and leaves *position if
+ * the build has no ISA-L or the file is unusual or damaged; libpng then reads it or reports the
+ * error. */
 cvtm_status cvtm_png_rows_read(const cvtm_image_source *source, size_t *position,
                                cvtm_pixels *pixels, int *done, cvtm_error *error);
 

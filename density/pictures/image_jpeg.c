@@ -102,7 +102,7 @@ static cvtm_status choose_colours(jpeg_reader *reader, cvtm_error *error) {
       reader->jpeg.out_color_space = JCS_CMYK;
       return CVTM_OK;
     default:
-      return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: a JPEG of %d channels is not read",
+      return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: JPEG with %d channels is not supported",
                        reader->source->name, reader->jpeg.num_components);
   }
 }

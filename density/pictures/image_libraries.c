@@ -207,7 +207,7 @@ static cvtm_status open_webp(webp_reader *r, cvtm_error *error) {
   r->width = (int)width;
   r->height = (int)height;
   if (!WebPDemuxGetFrame(r->file, 1, &r->frame) || !r->frame.complete)
-    return bad_webp(r, "no whole frame", error);
+    return bad_webp(r, "no complete frame", error);
   const WebPIterator *f = &r->frame;
   if (f->x_offset < 0 || f->y_offset < 0 || f->width > r->width - f->x_offset ||
       f->height > r->height - f->y_offset)
@@ -397,8 +397,8 @@ static cvtm_status read_heif(heif_picture *r, cvtm_image *image, cvtm_error *err
   const int width = heif_image_get_width(r->decoded, heif_channel_interleaved);
   const int height = heif_image_get_height(r->decoded, heif_channel_interleaved);
   if (width < 1 || height < 1 || bits < 8 || bits > 16 || (bits > 8) != is_wide)
-    return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: HEIF of %d bits is not read", r->source->name,
-                     bits);
+    return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: HEIF with %d bits is not supported",
+                     r->source->name, bits);
   status = cvtm_image_check_size(r->source, (uint64_t)width, (uint64_t)height, error);
   if (status != CVTM_OK) return status;
   const cvtm_pixel_layout layout = {.colours = 3,

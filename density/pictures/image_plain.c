@@ -41,7 +41,7 @@ static unsigned get16(const unsigned char *p) { return p[0] | (unsigned)p[1] << 
 static uint32_t get32(const unsigned char *p) { return get16(p) | (uint32_t)get16(p + 2) << 16; }
 
 static cvtm_status bmp_truncated(const bmp_reader *r, cvtm_error *error) {
-  return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: bmp_truncated", r->source->name);
+  return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: truncated", r->source->name);
 }
 
 static cvtm_status bad_bmp(const bmp_reader *r, const char *reason, cvtm_error *error) {
@@ -78,8 +78,9 @@ static cvtm_status check_kind(const bmp_reader *r, cvtm_error *error) {
                    (r->compression == BI_RLE4 && bits == 4) ||
                    (has_fields(r) && (bits == 16 || bits == 32));
   if (fits) return CVTM_OK;
-  return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: BMP of %u bits and compression %u is not read",
-                   r->source->name, bits, r->compression);
+  return cvtm_fail(error, CVTM_ERROR_INPUT,
+                   "%s: BMP with %u bits and compression %u is not supported", r->source->name,
+                   bits, r->compression);
 }
 
 /* The masks of bit fields lie in the header, or between a short one and the palette. */
@@ -97,7 +98,7 @@ static cvtm_status read_masks(bmp_reader *r, cvtm_error *error) {
   if (FILE_HEADER + INFO_HEADER + 4 * count > r->source->size) return bmp_truncated(r, error);
   for (size_t c = 0; c < count; ++c) r->mask[c] = get32(fields + 4 * c);
   for (size_t c = 0; c < 3; ++c)
-    if (r->mask[c] == 0) return bad_bmp(r, "a colour without bits", error);
+    if (r->mask[c] == 0) return bad_bmp(r, "a colour has no bits", error);
   if (r->header == INFO_HEADER) r->palette += 4 * count;
   return CVTM_OK;
 }
@@ -124,7 +125,7 @@ static cvtm_status read_palette(bmp_reader *r, const unsigned char *info, cvtm_e
   const size_t end = r->palette + r->entry * r->colours;
   if (end > r->source->size) return bmp_truncated(r, error);
   if (r->start >= end) return CVTM_OK;
-  return bad_bmp(r, "the pixels begin within the header or the palette", error);
+  return bad_bmp(r, "the pixels overlap the header or the palette", error);
 }
 
 static cvtm_status read_bmp_header(bmp_reader *r, cvtm_error *error) {
@@ -134,7 +135,7 @@ static cvtm_status read_bmp_header(bmp_reader *r, cvtm_error *error) {
   r->header = get32(info);
   r->start = get32(source->bytes + 10);
   if (r->header != CORE_HEADER && (r->header < INFO_HEADER || r->header > PROFILE_HEADER))
-    return bad_bmp(r, "a header of unknown size", error);
+    return bad_bmp(r, "unknown size of the header", error);
   if (source->size - FILE_HEADER < r->header || r->start > source->size)
     return bmp_truncated(r, error);
   read_bmp_size(r, info);
@@ -320,7 +321,7 @@ typedef struct pnm_reader {
 } pnm_reader;
 
 static cvtm_status pnm_truncated(const pnm_reader *reader, cvtm_error *error) {
-  return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: pnm_truncated", reader->source->name);
+  return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: truncated", reader->source->name);
 }
 
 static size_t bytes_left(const pnm_reader *reader) {

@@ -498,8 +498,9 @@ cvtm_status cvtm_png_write(const char *path, int width, int height, int channels
                            const unsigned char *pixels, cvtm_error *error) {
   if (width < 1 || height < 1 || width > CVTM_MAX_SIDE || height > CVTM_MAX_SIDE ||
       (channels != 1 && channels != 3 && channels != 4)) {
-    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s: no PNG of %d x %d pixels of %d channels",
-                     path, width, height, channels);
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT,
+                     "%s: cannot write a PNG of %d x %d pixels with %d channels", path, width,
+                     height, channels);
   }
   cvtm_output *output = NULL;
   cvtm_status status = cvtm_output_open(path, &output, error);

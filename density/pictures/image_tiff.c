@@ -208,7 +208,7 @@ static cvtm_status bad_tiff(const tiff_reader *reader, cvtm_error *error) {
 }
 
 static cvtm_status not_read(const tiff_reader *reader, const char *what, cvtm_error *error) {
-  return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: %s is not read", reader->source->name, what);
+  return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: %s is not supported", reader->source->name, what);
 }
 
 static cvtm_status open_tiff(tiff_reader *reader, cvtm_error *error) {
@@ -280,18 +280,18 @@ static cvtm_status check_samples(const tiff_reader *reader, cvtm_error *error) {
   char text[96];
   if (is_float(reader)) {
     if (bits != 32 && bits != 64)
-      return not_read(reader, "float TIFF of other than 32 or 64 bits", error);
+      return not_read(reader, "float TIFF with neither 32 nor 64 bits", error);
     if (reader->channels != 1 || !is_grey(reader)) {
-      return not_read(reader, "float TIFF of more than one channel", error);
+      return not_read(reader, "float TIFF with more than one channel", error);
     }
     return CVTM_OK;
   }
   if (reader->format != SAMPLEFORMAT_UINT && reader->format != SAMPLEFORMAT_VOID) {
-    return not_read(reader, "TIFF of signed or complex samples", error);
+    return not_read(reader, "TIFF with signed or complex samples", error);
   }
   int narrow = bits == 1 || bits == 2 || bits == 4;
   if (bits != 8 && bits != 16 && !(narrow && reader->channels == 1)) {
-    snprintf(text, sizeof text, "integer TIFF of %u bits and %u channels", bits,
+    snprintf(text, sizeof text, "integer TIFF with %u bits and %u channels", bits,
              (unsigned)reader->channels);
     return not_read(reader, text, error);
   }
@@ -318,7 +318,7 @@ static cvtm_status check_colours(tiff_reader *reader, cvtm_error *error) {
   } else if (!is_grey(reader)) {
     char text[96];
     snprintf(text, sizeof text,
-             "TIFF of photometric interpretation %u (not grey, RGB, palette, CMYK)",
+             "TIFF with photometric interpretation %u (not grey, RGB, palette, CMYK)",
              (unsigned)reader->photometric);
     return not_read(reader, text, error);
   }
@@ -404,7 +404,7 @@ static cvtm_status read_tiff_header(tiff_reader *reader, cvtm_error *error) {
   if (reader->channels == 0 || reader->lost_tag) return bad_tiff(reader, error);
   if (!TIFFIsCODECConfigured(reader->compression)) {
     char text[64];
-    snprintf(text, sizeof text, "TIFF of compression %u", (unsigned)reader->compression);
+    snprintf(text, sizeof text, "TIFF with compression %u", (unsigned)reader->compression);
     return not_read(reader, text, error);
   }
   reader->planes = planar == PLANARCONFIG_SEPARATE ? reader->channels : 1;
@@ -637,7 +637,7 @@ static int is_transparent(const cvtm_image *image) {
 
 static void note_reading(const tiff_reader *reader, cvtm_image *image) {
   if (reader->is_guessed)
-    cvtm_image_note(image, "the fourth sample, which the file does not explain, is taken as alpha");
+    cvtm_image_note(image, "the file does not say what the fourth sample is; it is used as alpha");
   if (image->masked > 0)
     cvtm_image_note(image, "%lld of %lld pixels have no data (GDAL_NODATA is %.9g)",
                     (long long)image->masked, (long long)image->width * image->height,

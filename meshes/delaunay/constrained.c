@@ -193,8 +193,7 @@ static cvtm_status spread(triangulation *t, int64_t first, int32_t *region) {
         if (region_beside(t, h) == region[triangle]) continue;
         const double *p = t->points + 2 * (int64_t)t->m.corner[h];
         return cvtm_fail(t->error, CVTM_ERROR_INPUT,
-                         "the boundary does not close, or crosses itself, near (%g, %g)", p[0],
-                         p[1]);
+                         "the boundary is open or crosses itself near (%g, %g)", p[0], p[1]);
       }
       const int64_t g = t->m.twin[h];
       if (g < 0 || region[g / 3] >= 0) continue;

@@ -21,8 +21,8 @@ typedef struct cvtm_grid_point {
 } cvtm_grid_point;
 
 /* Order from left to right, then upwards. Of points on one circle the first is a corner of all
- * triangles: as if the squares of points, which in-circle tests lift them to, were less by amounts
- * that vanish the sooner the later the point comes (Edelsbrunner & Muecke 1990). */
+ * triangles. This is a symbolic perturbation of the lifted points, larger for earlier points
+ * (Edelsbrunner & Muecke 1990). */
 CVTM_HD int cvtm_precedes(cvtm_grid_point p, cvtm_grid_point q) {
   return p.x != q.x ? p.x < q.x : p.y < q.y;
 }
@@ -68,7 +68,7 @@ static inline int cvtm_in_circle(cvtm_grid_point a, cvtm_grid_point b, cvtm_grid
 
 enum { CVTM_STAR_KEY_BITS = 2 * CVTM_GRID_BITS + 2 };
 
-/* The lower 31 bits of v at the even places. */
+/* Moves the lower 31 bits of v to the even bit positions. */
 CVTM_HD uint64_t cvtm_star_spread(uint32_t v) {
   uint64_t x = v;
   x = (x | x << 16) & 0x0000FFFF0000FFFFu;
@@ -78,7 +78,7 @@ CVTM_HD uint64_t cvtm_star_spread(uint32_t v) {
   return (x | x << 1) & 0x5555555555555555u;
 }
 
-/* The even places of x. */
+/* The inverse: collects the even bits of x. */
 CVTM_HD uint32_t cvtm_star_collect(uint64_t x) {
   x &= 0x5555555555555555u;
   x = (x | x >> 1) & 0x3333333333333333u;
@@ -92,7 +92,7 @@ CVTM_HD uint64_t cvtm_star_code(uint32_t i, uint32_t j) {
   return cvtm_star_spread(i) | cvtm_star_spread(j) << 1;
 }
 
-/* The code of the square of level 30, then two bits that tell 2^30 from 2^30 - 1. */
+/* The code of the square of level 30, then two bits that distinguish 2^30 from 2^30 - 1. */
 CVTM_HD uint64_t cvtm_star_key(cvtm_grid_point p) {
   const uint32_t right = (uint32_t)p.x >> CVTM_GRID_BITS, top = (uint32_t)p.y >> CVTM_GRID_BITS;
   return cvtm_star_code((uint32_t)p.x - right, (uint32_t)p.y - top) << 2 | top << 1 | right;
@@ -110,40 +110,42 @@ CVTM_HD cvtm_grid_point cvtm_star_place(uint64_t key) {
 extern "C" {
 #endif
 /* Rounds count >= 1 points (x, y) in place to multiples of a power of two, such that the longer
- * side of their bounding box is at most 2^30 steps, and gives their places on that grid with
- * y up. CVTM_ERROR_INPUT if a coordinate is not finite or beyond 1e300. */
+ * side of their bounding box is at most 2^30 steps, and returns their coordinates on that grid,
+ * with y up. CVTM_ERROR_INPUT if a coordinate is not finite or its magnitude exceeds 1e300. */
 cvtm_status cvtm_snap_points(double *points, int64_t count, cvtm_grid_point *grid,
                              cvtm_error *error);
 
-/* Where a grid lies: (x, y) is the place of (0, 0), step the distance between its points. */
+/* Position of a grid: (x, y) are the coordinates of grid point (0, 0), step is the distance between
+ * grid points. */
 typedef struct cvtm_grid_frame {
   double x, y, step;
 } cvtm_grid_frame;
 
-/* The frame of the grid of cvtm_snap_points, from one of the points that it moved. */
+/* The frame of the grid of cvtm_snap_points, computed from one of the rounded points. */
 static inline cvtm_grid_frame cvtm_frame_of(const double *point, cvtm_grid_point at, double step) {
   const cvtm_grid_frame frame = {point[0] - at.x * step, point[1] + at.y * step, step};
   return frame;
 }
 
-/* As cvtm_snap_points; *step: the grid's. */
+/* As cvtm_snap_points; *step: the step of the grid. */
 cvtm_status cvtm_snap_to_steps(double *points, int64_t count, cvtm_grid_point *grid, double *step,
                                cvtm_error *error);
 
-/* The parts of cvtm_snap_points, for both devices. */
+/* The steps of cvtm_snap_points, for both devices. */
 
-/* The least and largest coordinates; usable is 0 if one is not finite or beyond 1e300. */
+/* The bounding box; usable is 0 if a coordinate is not finite or its magnitude exceeds 1e300. */
 typedef struct cvtm_bounds {
   double low[2], high[2];
   int32_t usable;
 } cvtm_bounds;
 
-/* How the coordinates of one axis become steps of 2^exponent above the lowest; with `flip`, below
- * the highest. */
+/* Converts coordinates on one axis to steps of 2^exponent above the lowest; with `flip`, below the
+ * highest. */
 typedef struct cvtm_snap_axis {
   double first, last;
   int32_t exponent, flip;
-  int32_t already; /* all are multiples of the step, and could overflow if counted in steps */
+  int32_t already; /* nonzero: all coordinates are multiples of the step; rounding is skipped, since
+                      it could overflow */
 } cvtm_snap_axis;
 
 typedef struct cvtm_snapping {
@@ -153,12 +155,12 @@ typedef struct cvtm_snapping {
 /* Coordinates beyond this could overflow when rounded to the grid. */
 #define CVTM_LARGEST_COORDINATE 1e300
 
-/* The exponent of the step: the longer side of the box is 2^29 to 2^30 steps. Points that are on
- * their grid already stay where they are. */
+/* The exponent of the step, such that the longer side of the box has 2^29 to 2^30 steps. Points
+ * that are already on their grid do not move. */
 int cvtm_snap_exponent(const cvtm_bounds *bounds);
 cvtm_snapping cvtm_snapping_for(const cvtm_bounds *bounds, int exponent);
 
-/* Rounds a coordinate in place; returns its place on the axis. */
+/* Rounds a coordinate in place; returns it in steps. */
 CVTM_HD int32_t cvtm_snap_coordinate(const cvtm_snap_axis *axis, double *v) {
   const double steps = axis->already ? *v : rint(ldexp(*v, -axis->exponent));
   const double offset = axis->flip ? axis->last - steps : steps - axis->first;

@@ -1,5 +1,5 @@
-/* Inside meshes only: a triangulation that changes by insertions, removals and moves of single
- * vertices, and takes changes back. Half-edges as in meshes/elements/twins.h, counterclockwise. */
+/* Inside meshes only: a triangulation in which single vertices can be inserted, removed and moved,
+ * and these changes undone. Half-edges as in meshes/elements/twins.h, counterclockwise. */
 #ifndef CVTMESH_MESHES_DELAUNAY_HALF_EDGES_H
 #define CVTMESH_MESHES_DELAUNAY_HALF_EDGES_H
 
@@ -38,13 +38,13 @@ typedef struct cvtm_half_edges {
   int32_t *segment;      /* per half-edge: the segment that it is a part of, or -1 */
   int32_t *region;       /* per triangle */
   int records_changes;   /* the functions below record what they change */
-  int64_t *unused;       /* dropped triangles, to be taken again */
+  int64_t *unused;       /* dropped triangles, to be reused */
   int64_t unused_count, unused_capacity;
   cvtm_change *changes; /* since the last commit */
   int64_t change_count, change_capacity;
   int64_t *stack; /* of half-edges that may have to be flipped */
   int64_t depth, stack_capacity;
-  int out_of_memory; /* from then on the triangulation is good for nothing but free */
+  int out_of_memory; /* nonzero: the triangulation is invalid and can only be freed */
 } cvtm_half_edges;
 
 /* Copies count points and `triangles` triangles; no half-edge is part of a segment yet. region
@@ -57,37 +57,37 @@ void cvtm_half_edges_free(cvtm_half_edges *m);
 /* Marks both halves of an edge. */
 void cvtm_half_edges_mark(cvtm_half_edges *m, int64_t h, int32_t segment);
 
-/* Inserts a vertex strictly inside triangle t, or strictly inside half-edge h and its twin: there
- * it may lie beside the edge as long as all new triangles are positively oriented. Parts of a
- * segment stay parts of it. Returns the vertex; -1 if it cannot be there. */
+/* Inserts a vertex strictly inside triangle t, or on half-edge h and its twin. A vertex on an edge
+ * may lie beside the edge if all new triangles are positively oriented. If the edge is part of a
+ * segment, so are its two halves. Returns the vertex; -1 if it cannot be inserted there. */
 int32_t cvtm_half_edges_insert_inside(cvtm_half_edges *m, int64_t t, cvtm_grid_point place);
 int32_t cvtm_half_edges_insert_on(cvtm_half_edges *m, int64_t h, cvtm_grid_point place);
 
-/* Removes a vertex that is inside, or where two parts of one segment meet, which become one.
- * Returns 0 if that is impossible; then take back the changes. */
+/* Removes an interior vertex, or one between two parts of a segment, which become one part. Returns
+ * 0 if that is impossible; the caller then undoes the changes. */
 int cvtm_half_edges_remove(cvtm_half_edges *m, int32_t v);
 
-/* Moves a vertex, unless a triangle around it would turn over; returns 0 then. */
+/* Moves a vertex; returns 0, and moves nothing, if a triangle around it would be inverted. */
 int cvtm_half_edges_move(cvtm_half_edges *m, int32_t v, cvtm_grid_point place);
 
-/* Replaces the diagonal h of the quadrilateral of its two triangles by the other one, which
- * becomes h too. */
+/* Flips edge h: replaces it by the other diagonal of the quadrilateral of its two triangles. h is
+ * then that diagonal. */
 void cvtm_half_edges_flip(cvtm_half_edges *m, int64_t h);
 
-/* Lawson's flips after the functions above: the triangulation is constrained Delaunay again. */
+/* Restores the constrained Delaunay property after the functions above, by Lawson's flips. */
 void cvtm_half_edges_restore(cvtm_half_edges *m);
 /* The same for any triangulation: every edge is tested. */
 void cvtm_half_edges_restore_all(cvtm_half_edges *m);
 
-/* The triangles of regions > 0 with the numbers of their vertices, each from its smallest vertex,
- * sorted by region and then by vertices. triangles, region: room for all. Returns how many there
- * are; -1: no memory. */
+/* Lists the triangles of regions > 0, each from its smallest vertex, sorted by region and then by
+ * vertices. number: the number of each vertex. triangles, region: arrays for all triangles. Returns
+ * the number of triangles; -1: out of memory. */
 int64_t cvtm_half_edges_list(const cvtm_half_edges *m, const int32_t *number, int32_t *triangles,
                              int32_t *region);
 
-/* Takes back all changes since there were `mark` of them. */
+/* Undoes all changes after the first `mark`. */
 void cvtm_half_edges_undo(cvtm_half_edges *m, int64_t mark);
-/* Forgets the changes. */
+/* Drops the record of changes, which can then not be undone. */
 void cvtm_half_edges_commit(cvtm_half_edges *m);
 
 /* The next half-edge that leaves the same vertex, counterclockwise; -1 at the border. */
@@ -99,7 +99,7 @@ static inline int64_t cvtm_turn_right(const cvtm_half_edges *m, int64_t h) {
   return m->twin[h] < 0 ? -1 : cvtm_half_after(m->twin[h]);
 }
 
-/* The half-edge that leaves its vertex first: the others of its fan follow by cvtm_turn_left. */
+/* The first half-edge of the fan of a vertex; cvtm_turn_left gives the others. */
 static inline int64_t cvtm_first_of_fan(const cvtm_half_edges *m, int64_t begin) {
   int64_t h = begin;
   for (;;) {

@@ -1,22 +1,26 @@
-/* Inside meshes only, for both devices: the triangles of the Delaunay triangulation, or of the
- * regular triangulation of weighted points, around one point, found and proved by that point alone.
- * Decisions are made in integers, and in floating point where rounding cannot change them.
+/* Inside meshes only, for both devices: finds the star of a point, that is, the triangles around it
+ * in the Delaunay triangulation or in the regular triangulation of weighted points, without the
+ * stars of other points. Predicates are evaluated in floating point where rounding cannot change
+ * the result, else in integers.
  *
- * The edge from a point o to its nearest neighbour q is Delaunay. The triangle on one side of a
- * Delaunay edge oq has as its third corner the point c whose circle through o and q reaches least
- * far to that side: with cross = q x c > 0, the one of least t = c.(c - q) / cross. From edge to
- * edge the triangles close around o, or end at the hull. Points that could be better than the best
- * so far lie inside its circle, so that squares of a quadtree outside it need no look.
+ * The edge from a point o to its nearest neighbour q is a Delaunay edge. The third corner of the
+ * triangle on one side of a Delaunay edge oq is the point c whose circle through o and q extends
+ * least far to that side: with cross = q x c > 0, the point with the least t = c.(c - q) / cross.
+ * The search continues from edge to edge until the triangles close around o, or end at the hull. A
+ * point that is better than the best so far lies inside its circle, so squares of a quadtree
+ * outside the circle are skipped.
  *
  * Ties: of cocircular points the first from left to right, then upwards, is a corner of all
- * triangles (cvtm_precedes). So of four the diagonal from it is in the triangulation, and a
- * triangle of more is exactly if it is for each fourth point alone.
+ * triangles (cvtm_precedes). So of four such points the diagonal from the first is in the
+ * triangulation. A triangle of more than four is in it exactly if it is in the triangulation of its
+ * corners and any fourth point.
  *
- * With weights |y - p|^2 - w_p takes the place of the squared distance from p to y. A point whose
- * power cell is empty has no triangles. One that lies inside its own cell begins with the neighbour
- * whose bisector is nearest. Any other begins with a neighbour that has found it, which happens
- * sooner or later, since the triangulation is connected. Ties of powers are broken by distances, as
- * if each weight were less by a vanishing share of |p|^2, and then as without weights. */
+ * With weights the power |y - p|^2 - w_p replaces the squared distance from p to y. A point whose
+ * power cell is empty has no triangles. The search for a point inside its own cell begins with the
+ * neighbour whose bisector is nearest. For any other point it begins with a neighbour in whose star
+ * the point was found; there is one after finitely many passes, because the triangulation is
+ * connected. Ties of powers are broken by distances, as if each weight were reduced by an
+ * infinitesimal multiple of |p|^2, and then as without weights. */
 #ifndef CVTMESH_MESHES_DELAUNAY_STAR_H
 #define CVTMESH_MESHES_DELAUNAY_STAR_H
 
@@ -44,8 +48,8 @@ CVTM_HD int cvtm_star_reaches_less(int64_t a, int64_t a2, int64_t b, int64_t b2)
   return a2 < b2;
 }
 
-/* Takes the point if its bisector is nearer than that of the best so far. If weighted, the star is
- * undone if o is not inside its own cell. */
+/* Makes the point the best neighbour if its bisector is nearer than that of the best so far. With
+ * weights, marks the star as undone if o is not inside its own cell. */
 CVTM_HD void cvtm_star_offer_first(cvtm_star_search *s, int32_t place, int weighted) {
   const cvtm_grid_point c = cvtm_star_from(s, place);
   const int64_t distance2 = (int64_t)c.x * c.x + (int64_t)c.y * c.y;
@@ -64,14 +68,14 @@ CVTM_HD void cvtm_star_offer_first(cvtm_star_search *s, int32_t place, int weigh
   s->distance2 = distance2;
 }
 
-/* Twice the distance from o to the nearest bisector, with the room that rounding needs. */
+/* Twice the distance from o to the nearest bisector, increased by the error of rounding. */
 CVTM_HD double cvtm_star_first_reach(const cvtm_star_search *s, int weighted) {
   if (s->best < 0) return HUGE_VAL;
   const double distance = sqrt((double)s->distance2);
   return (weighted ? (double)s->bisector / distance : distance) * (1 + 1e-9) + (weighted ? 1 : 0);
 }
 
-/* s->best: a neighbour, that whose bisector is nearest to o; -1 if there is no other point. */
+/* Sets s->best to the neighbour whose bisector is nearest to o; -1 if there is no other point. */
 CVTM_HD void cvtm_star_find_first(cvtm_star_search *s, int weighted) {
   s->best = -1;
   for (int32_t k = 0; k < s->near_count && !s->undone; ++k)
@@ -112,15 +116,15 @@ typedef struct cvtm_star_corners {
   int32_t first, second, third;
 } cvtm_star_corners;
 
-/* Triangles around a point. undecided NULL: those of which the point is the first vertex. Otherwise
- * those that have vertices of smaller numbers, all of which are undecided. Triangles beyond `room`
- * are counted and not stored. */
+/* Triangles around a point. With undecided NULL, those of which the point is the first vertex.
+ * Otherwise those whose vertices with smaller numbers are all undecided. Triangles beyond `room`
+ * are counted but not stored. */
 typedef struct cvtm_star_fan {
   cvtm_star_corners *triangles;
   int32_t room, count;
-  const int32_t *undecided; /* nonzero for such vertices; NULL: the first vertex counts */
+  const int32_t *undecided; /* nonzero for undecided vertices; NULL: see above */
   int32_t open;             /* the point lies on the hull */
-  int32_t end[2];           /* the places of its neighbours there */
+  int32_t end[2];           /* the places of its two neighbours on the hull */
 } cvtm_star_fan;
 
 CVTM_HD cvtm_star_fan cvtm_star_fan_in(cvtm_star_corners *triangles, int32_t room,
@@ -147,7 +151,8 @@ CVTM_HD void cvtm_star_add(const cvtm_star_search *s, int32_t q, int32_t r, cvtm
   fan->count++;
 }
 
-/* Tells the neighbour at a place that it is one. Others may do the same at the same time. */
+/* Records this point as a neighbour of the one at `place`. Several threads may do so at the same
+ * time. */
 CVTM_HD void cvtm_star_link(const cvtm_star_search *s, int32_t place) {
 #ifdef __CUDA_ARCH__
   *(volatile int32_t *)(s->tree->link + place) = s->self;
@@ -164,8 +169,8 @@ CVTM_HD int32_t cvtm_star_link_of(const cvtm_star_search *s) {
 #endif
 }
 
-/* Goes around the point from the edge to `start` in one sense. Returns nonzero if it comes back to
- * that edge. */
+/* Goes around the point from the edge to `start` in one direction. Returns nonzero if it comes back
+ * to that edge. */
 CVTM_HD int cvtm_star_sweep(cvtm_star_search *s, int32_t start, int32_t sense, int weighted,
                             cvtm_star_fan *fan) {
   int32_t at = start;
@@ -184,9 +189,9 @@ CVTM_HD int cvtm_star_sweep(cvtm_star_search *s, int32_t start, int32_t sense, i
   }
 }
 
-/* The fan of the point at a place, in no particular order. weighted: a constant, whether the tree
- * has weights. visits: how far it may search. stack: NULL, or memory that the threads of a warp
- * share, of which all call. */
+/* Finds the fan of the point at a place, in no particular order. weighted: a compile-time constant,
+ * nonzero if the tree has weights. visits: limit of the search. stack: NULL, or memory that the
+ * threads of a warp share; then all of them call. */
 CVTM_HD cvtm_star_outcome cvtm_star_make(const cvtm_star_tree *tree, int weighted, int32_t place,
                                          int32_t visits, cvtm_star_node *stack,
                                          cvtm_star_fan *fan) {
@@ -216,7 +221,7 @@ CVTM_HD cvtm_star_outcome cvtm_star_make(const cvtm_star_tree *tree, int weighte
   return (cvtm_star_outcome)s.undone;
 }
 
-/* Sorts a fan by the second corner: heapsort, so that a long one takes no room. */
+/* Sorts a fan by the second corner; heapsort, because it needs no memory for a long fan. */
 CVTM_HD void cvtm_star_sift(cvtm_star_corners *fan, int32_t at, int32_t count) {
   const cvtm_star_corners moving = fan[at];
   for (;;) {
@@ -256,12 +261,12 @@ extern "C" {
 #endif
 enum { CVTM_STAR_ROOM = 16 /* triangles of a fan that are kept while it is made */ };
 
-/* What the kernels count. */
+/* Counters of the kernels. */
 typedef struct cvtm_star_counts {
-  int32_t triangles; /* in fans */
+  int32_t triangles; /* triangles in fans */
   int32_t deferred;  /* stars left undone */
-  int32_t unlinked;  /* so many of them for want of a neighbour */
-  int32_t open;      /* stars of the hull */
+  int32_t unlinked;  /* of these, stars without a known neighbour */
+  int32_t open;      /* stars of points on the hull */
   int32_t adopted;   /* triangles of undecided vertices */
 } cvtm_star_counts;
 
@@ -274,7 +279,7 @@ typedef struct cvtm_star_output {
   cvtm_star_counts *counts;
 } cvtm_star_output;
 
-/* Weights count from `least` on, in units of 2^exponent. */
+/* The integer weight is the weight minus `least`, in units of 2^exponent. */
 typedef struct cvtm_star_scale {
   double least;
   int32_t exponent;
@@ -286,49 +291,48 @@ CVTM_HD int64_t cvtm_star_weight(cvtm_star_scale scale, double weight) {
 
 /* Each phase enqueues its work; all arrays are in device memory. */
 typedef struct cvtm_star_table {
-  /* *bounds: of count >= 1 points. Not finite or too large: see cvtm_bounds. */
+  /* Sets *bounds to the bounding box of count >= 1 points. */
   cvtm_status (*bound)(cvtm_device *device, const double *points, int64_t count,
                        cvtm_bounds *bounds);
-  /* Snaps the points, and makes a key of each; index[i] = i. */
+  /* Rounds the points to the grid, and computes their keys; index[i] = i. */
   cvtm_status (*snap)(cvtm_device *device, cvtm_snapping snapping, double *points, int64_t count,
                       uint64_t *keys, int32_t *index);
-  /* distinct[k]: does sorted key k differ from the one before? */
+  /* distinct[k]: 1 if sorted key k differs from the one before. */
   cvtm_status (*mark)(cvtm_device *device, const uint64_t *keys, int64_t count, int32_t *distinct);
-  /* The distinct keys: to place sums[k] of the tree's arrays. */
+  /* Copies the distinct keys to place sums[k] of the tree's arrays. */
   cvtm_status (*compact)(cvtm_device *device, const uint64_t *keys, const int32_t *index,
                          const int32_t *distinct, const int64_t *sums, int64_t count,
                          uint64_t *tree_keys, cvtm_grid_point *place, int32_t *vertex);
-  /* The weights of the tree's points, and which of those at one place each stands for: the
-   * heaviest, of equals the first. weights: of all points, to be taken as
-   * cvtm_star_weight says. */
+  /* Sets weight and vertex of the tree's points. Of coincident points the heaviest is used; of
+   * equal weights the first. weights: those of all points, converted by cvtm_star_weight. */
   cvtm_status (*weigh)(cvtm_device *device, const double *weights, cvtm_star_scale scale,
                        const int32_t *index, const int32_t *distinct, const int64_t *sums,
                        int64_t count, int64_t *weight, int32_t *vertex);
-  /* The largest weights in the squares of a level, of the tree's points (level = tree->levels), or
-   * of the four squares below each. */
+  /* Sets the largest weight in each square of a level, from the points if level = tree->levels,
+   * else from the four squares below. */
   cvtm_status (*find_heaviest)(cvtm_device *device, const cvtm_star_tree *tree, int32_t level,
                                int64_t *heaviest);
-  /* start of 4^levels squares. */
+  /* Sets start of the 4^levels squares. */
   cvtm_status (*divide)(cvtm_device *device, const uint64_t *tree_keys, int64_t count,
                         int32_t levels, int32_t *start);
-  /* The stars of the places list[0 .. count - 1], or of 0 .. count - 1 (list NULL). With the tree's
-   * weights, if it has any. */
+  /* Finds the stars of the places list[0 .. count - 1], or of 0 .. count - 1 if list is NULL; with
+   * weights if the tree has them. */
   cvtm_status (*make)(cvtm_device *device, const cvtm_star_tree *tree, const int32_t *list,
                       int64_t count, int32_t visits, const cvtm_star_output *output);
-  /* undecided[v] = 1 for the vertices v at the places of a list. */
+  /* Sets undecided[v] = 1 for the vertices v at the places of a list. */
   cvtm_status (*flag)(cvtm_device *device, const cvtm_star_tree *tree, const int32_t *list,
                       int64_t count, int32_t *undecided);
-  /* Without weights: finds the triangles of undecided vertices by their other corners: to
-   * `adopted`, which has output->room, and counted in fan_count. undecided[v] becomes 2 on the
-   * hull. */
+  /* Without weights: the stars of other vertices contain triangles of undecided vertices. Copies
+   * these to `adopted` (output->room triangles), and counts them in fan_count. undecided[v] becomes
+   * 2 on the hull. */
   cvtm_status (*adopt)(cvtm_device *device, const cvtm_star_tree *tree, int32_t visits,
                        int32_t *undecided, cvtm_star_corners *adopted,
                        const cvtm_star_output *output);
-  /* Makes fans of them, for the vertices at the places of the list. */
+  /* Sorts the adopted triangles into fans, for the vertices at the places of the list. */
   cvtm_status (*settle)(cvtm_device *device, const cvtm_star_tree *tree, const int32_t *list,
                         int64_t count, const int32_t *undecided, const cvtm_star_corners *adopted,
                         int64_t adopted_count, const cvtm_star_output *output);
-  /* Turns fans into triangles: the fan of vertex v from first[v] on. */
+  /* Writes the triangles of all fans; those of vertex v begin at first[v]. */
   cvtm_status (*collect)(cvtm_device *device, const cvtm_star_output *output, const int64_t *first,
                          int64_t count, cvtm_star_corners *triangles);
 } cvtm_star_table;
@@ -338,7 +342,7 @@ extern const cvtm_star_table cvtm_star_table_cpu, cvtm_star_table_cuda;
 #ifdef __cplusplus
 }
 #endif
-/* The fan of a place, whose triangles are those from `at` on. */
+/* Records where the fan of a place begins: at `at`. */
 CVTM_HD void cvtm_star_keep(const cvtm_star_tree *tree, int32_t place, int32_t at, int32_t count,
                             const cvtm_star_output *output) {
   output->fan_start[tree->vertex[place]] = at;
@@ -346,8 +350,8 @@ CVTM_HD void cvtm_star_keep(const cvtm_star_tree *tree, int32_t place, int32_t a
   cvtm_star_sort(output->fans + at, count);
 }
 
-/* Stores a fan of at most CVTM_STAR_ROOM triangles from `at` on. There is room for all triangles
- * that a triangulation can have; more would be told by their number. */
+/* Stores a fan of at most CVTM_STAR_ROOM triangles from `at` on. The array has room for all
+ * triangles of a triangulation; the count shows if there are more. */
 CVTM_HD void cvtm_star_copy(const cvtm_star_tree *tree, int32_t place, int32_t at,
                             const cvtm_star_fan *fan, const cvtm_star_output *output) {
   if (fan->count > output->room - at) return;
@@ -355,7 +359,7 @@ CVTM_HD void cvtm_star_copy(const cvtm_star_tree *tree, int32_t place, int32_t a
   cvtm_star_keep(tree, place, at, fan->count, output);
 }
 
-/* Stores a fan; a longer one is made again. */
+/* Stores a fan; if it has more than CVTM_STAR_ROOM triangles, the search is repeated. */
 CVTM_HD void cvtm_star_store(const cvtm_star_tree *tree, int weighted, int32_t place,
                              int32_t visits, int32_t at, const cvtm_star_fan *fan,
                              const cvtm_star_output *output) {
@@ -368,13 +372,13 @@ CVTM_HD void cvtm_star_store(const cvtm_star_tree *tree, int weighted, int32_t p
   }
 }
 
-/* The triangles of a fan that it has room for. More than that, of undecided vertices, are missed;
- * the number of all triangles tells. */
+/* The number of stored triangles of a fan. If triangles of undecided vertices are lost, the total
+ * count shows it. */
 CVTM_HD int32_t cvtm_star_kept(const cvtm_star_fan *fan) {
   return fan->count < fan->room ? fan->count : fan->room;
 }
 
-/* The triangles of vertex v. */
+/* Writes the triangles of vertex v. */
 CVTM_HD void cvtm_star_collect_fan(const cvtm_star_output *output, const int64_t *first, int64_t v,
                                    cvtm_star_corners *triangles) {
   const int32_t count = output->fan_count[v];

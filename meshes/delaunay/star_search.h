@@ -1,5 +1,6 @@
 /* Inside meshes only, for both devices: the search for the third corner of a triangle, for star.h.
- * `weighted` is a constant of every call: the compiler makes two searches of this one. */
+ * `weighted` is a constant in every call, so that the compiler makes a search with and one without
+ * weights. */
 #ifndef CVTMESH_MESHES_DELAUNAY_STAR_SEARCH_H
 #define CVTMESH_MESHES_DELAUNAY_STAR_SEARCH_H
 
@@ -18,22 +19,22 @@ typedef struct cvtm_star_tree {
   int64_t count;
   const uint64_t *key;          /* ascending; cvtm_star_key */
   const cvtm_grid_point *place; /* of each */
-  const int32_t *vertex;        /* which each stands for */
+  const int32_t *vertex;        /* the vertex of each */
   const int32_t *start;         /* 4^levels + 1: the first point of each square of that level */
   int32_t levels;
   cvtm_grid_point most; /* the largest coordinates */
   /* Of weighted points; else NULL. */
-  const int64_t *weight;   /* of each, in squares of the grid's step: 0 .. 2^61 */
-  const int64_t *heaviest; /* of each square from level 0 to `levels`, the largest weight in it */
+  const int64_t *weight;   /* of each, in units of the squared grid step: 0 .. 2^61 */
+  const int64_t *heaviest; /* largest weight in each square from level 0 to `levels` */
   int32_t *link;           /* of each, the place of a neighbour; -1: none is known */
 } cvtm_star_tree;
 
-/* Where the squares of a level begin in `heaviest`. */
+/* Index of the first square of a level in `heaviest`. */
 CVTM_HD int64_t cvtm_star_first_of_level(int32_t level) {
   return (((int64_t)1 << 2 * level) - 1) / 3;
 }
 
-/* The largest weight in a square, or more than that if it is smaller than a bin. */
+/* The largest weight in a square, or an upper bound if the square is smaller than a bin. */
 CVTM_HD int64_t cvtm_star_heaviest(const cvtm_star_tree *tree, int32_t level, int32_t i,
                                    int32_t j) {
   const int32_t up = level > tree->levels ? level - tree->levels : 0;
@@ -60,12 +61,13 @@ CVTM_HD void cvtm_star_range(const cvtm_star_tree *tree, int32_t level, uint64_t
 /* ---- The search ---- */
 
 enum {
-  CVTM_STAR_BLOCK = 4,    /* squares along a side of the block around a point */
-  CVTM_STAR_FEW = 12,     /* the fewest points of a block */
-  CVTM_STAR_MANY = 128,   /* the most points of a block, unless its squares are the smallest */
-  CVTM_STAR_CROWDED = 64, /* points of a square that are not looked at one by one */
-  CVTM_STAR_SIDE = 8,     /* squares along a side of the area that is searched square by square */
-  CVTM_STAR_LEAF = 8,     /* points in a square that is not divided further */
+  CVTM_STAR_BLOCK = 4,  /* squares along a side of the block around a point */
+  CVTM_STAR_FEW = 12,   /* the fewest points of a block */
+  CVTM_STAR_MANY = 128, /* the most points of a block, unless its squares are the smallest */
+  CVTM_STAR_CROWDED =
+      64,             /* a square with this many points is divided, not searched point by point */
+  CVTM_STAR_SIDE = 8, /* squares along a side of the area that is searched square by square */
+  CVTM_STAR_LEAF = 8, /* points in a square that is not divided further */
   CVTM_STAR_STACK = 3 * CVTM_GRID_BITS + 4
 };
 
@@ -73,30 +75,31 @@ typedef struct cvtm_star_node {
   int32_t level, i, j;
 } cvtm_star_node;
 
-/* How far a star may search. Above 0: the number of squares, from the root down. */
+/* How far a star may search. Above 0: the number of squares it may visit, from the root of the
+ * tree. */
 enum { CVTM_STAR_NEAR = -1 /* the block alone */, CVTM_STAR_AROUND = 0 /* squares near it */ };
 
 typedef struct cvtm_star_search {
   const cvtm_star_tree *tree;
   cvtm_grid_point o;
   int32_t self;
-  int32_t visits;        /* visits that are left, counted as above */
+  int32_t visits;        /* remaining visits, counted as above */
   int32_t undone;        /* nonzero: without a result; see cvtm_star_outcome */
   cvtm_star_node *stack; /* memory that the threads of a warp share; NULL: one thread searches */
-  /* The block of squares around o, of which the first is (i, j): its points but for o, and the
-   * distance below which it holds all points. */
+  /* The block of squares around o; its first square is (i, j). The points in it except o, and the
+   * distance from o up to which the block contains all points. */
   int32_t level, i, j, near_count;
   int32_t near[CVTM_STAR_MANY];
   double cover;
   /* The edge from o to q, the side looked at, and the best third corner. */
-  cvtm_grid_point q; /* less o, as all that follow */
+  cvtm_grid_point q; /* relative to o, like all points below */
   int32_t q_place, sense;
   int32_t best; /* -1: none */
   cvtm_grid_point c;
   int64_t dot, cross;
   int64_t distance2;                    /* of the best first neighbour */
   int64_t weight, bisector, q_bisector; /* if weighted: of o; of c and q, cvtm_star_bisector */
-  double x, y, radius2;                 /* its circle; infinite if there is none */
+  double x, y, radius2;                 /* circle of the best corner; infinite if there is none */
 } cvtm_star_search;
 
 typedef enum cvtm_star_outcome {
@@ -119,7 +122,7 @@ CVTM_HD cvtm_grid_point cvtm_star_from(const cvtm_star_search *s, int32_t place)
   return step;
 }
 
-/* The first of CVTM_STAR_BLOCK squares along an axis, such that v is about in their middle. */
+/* The first of CVTM_STAR_BLOCK squares along an axis, such that v is near their middle. */
 CVTM_HD int32_t cvtm_star_first_square(int32_t v, int32_t level) {
   const int32_t shift = CVTM_GRID_BITS - level;
   const int32_t half = shift > 0 ? v >> (shift - 1) : 2 * v;
@@ -147,7 +150,7 @@ CVTM_HD int cvtm_star_gather(cvtm_star_search *s, int32_t level) {
   return 1;
 }
 
-/* How far a coordinate is inside the block of a level; infinite towards where no points are. */
+/* Distance of a coordinate from the edge of the block; infinite towards sides without points. */
 CVTM_HD double cvtm_star_cover_along(int32_t v, int32_t level) {
   const double side = (double)((int32_t)1 << (CVTM_GRID_BITS - level));
   const int32_t first = cvtm_star_first_square(v, level);
@@ -161,17 +164,17 @@ CVTM_HD double cvtm_star_cover(const cvtm_star_search *s, int32_t level) {
   return fmin(cvtm_star_cover_along(s->o.x, level), cvtm_star_cover_along(s->o.y, level));
 }
 
-/* By how much the heaviest point of a square is heavier than o. */
+/* Weight of the heaviest point of a square minus the weight of o. */
 CVTM_HD double cvtm_star_gain(const cvtm_star_search *s, int32_t level, int32_t i, int32_t j) {
   return (double)(cvtm_star_heaviest(s->tree, level, i, j) - s->weight);
 }
 
-/* A point at a distance of at least d from o, and heavier by at most `gain`, has a bisector that is
- * at least half of this away from o. */
+/* Twice the least distance from o to the bisector of a point at a distance of at least d from o
+ * that is heavier by at most `gain`. */
 CVTM_HD double cvtm_star_least_reach(double d, double gain) { return gain > 0 ? d - gain / d : d; }
 
-/* The cover with weights: the points beyond the block, of ever larger blocks around it, have
- * bisectors that are at least half of it away from o. */
+/* The cover with weights: half of it is a lower bound of the distance from o to the bisectors of
+ * all points beyond the block, found in ever larger blocks. */
 CVTM_HD double cvtm_star_weighted_cover(const cvtm_star_search *s) {
   double cover = HUGE_VAL;
   int32_t level = s->level;
@@ -192,8 +195,8 @@ CVTM_HD double cvtm_star_weighted_cover(const cvtm_star_search *s) {
   }
 }
 
-/* The block: squares of the bins' level, or larger or smaller ones where it holds few or many
- * points. */
+/* Chooses the block: squares of the level of the bins, or larger or smaller ones if the block has
+ * few or many points. */
 CVTM_HD void cvtm_star_set_block(cvtm_star_search *s, int weighted) {
   int32_t level = s->tree->levels;
   while (!cvtm_star_gather(s, level) && level < CVTM_GRID_BITS) ++level;
@@ -209,8 +212,8 @@ CVTM_HD void cvtm_star_set_block(cvtm_star_search *s, int weighted) {
 
 /* ---- Candidates for the third corner ---- */
 
-/* True if c rather than the best corner so far makes the triangle, given that they and the edge are
- * cocircular. */
+/* Nonzero if c makes the triangle and not the best corner so far, where both are on one circle with
+ * the edge. */
 CVTM_HD int cvtm_star_wins_tie(const cvtm_star_search *s, cvtm_grid_point c) {
   /* From q on around the circle: u, then v, then o. */
   const int best_first = (cvtm_star_cross(s->c, c) > 0) == (s->sense > 0);
@@ -235,9 +238,9 @@ CVTM_HD int64_t cvtm_star_bisector(const cvtm_star_search *s, int32_t place, cvt
   return (int64_t)c.x * c.x + (int64_t)c.y * c.y + s->weight - s->tree->weight[place];
 }
 
-/* -1, 0, 1: is the point c, of these figures, better than the best corner, equal, or worse? The
- * sign of 2 y.c - bisector at the corner y of the best. Bisectors are below 2^62, crosses up to
- * 2^60. */
+/* Returns -1, 0 or 1 if the point c is better than the best corner, equal or worse: the sign of 2
+ * y.c - bisector at the power centre y of the best corner. Bisectors are below 2^62, cross products
+ * at most 2^60. */
 CVTM_HD int cvtm_star_compare_weighted(const cvtm_star_search *s, cvtm_grid_point c, int64_t cross,
                                        int64_t bisector) {
   const int64_t turn = s->sense * cvtm_star_cross(c, s->c);
@@ -252,7 +255,7 @@ CVTM_HD int cvtm_star_compare_weighted(const cvtm_star_search *s, cvtm_grid_poin
   return (exact > 0) - (exact < 0);
 }
 
-/* Takes the point if it is better than the best so far. Returns nonzero if so. */
+/* Makes the point the best corner if it is better than the best so far; returns nonzero if so. */
 CVTM_HD int cvtm_star_offer(cvtm_star_search *s, int32_t place, int weighted) {
   const cvtm_grid_point c = cvtm_star_from(s, place);
   const int64_t cross = s->sense * cvtm_star_cross(s->q, c);
@@ -273,15 +276,15 @@ CVTM_HD int cvtm_star_offer(cvtm_star_search *s, int32_t place, int weighted) {
   return 1;
 }
 
-/* a / b for b > 0, rounded: what cancels is summed before. */
+/* a / b for b > 0, rounded; cancellation has happened in the exact a. */
 CVTM_HD double cvtm_star_quotient(cvtm_int128 a, double b) {
   const cvtm_int128 size = a < 0 ? -a : a;
   const double value = (double)(int64_t)(size >> 64) * 0x1p64 + (double)(uint64_t)size;
   return (a < 0 ? -value : value) / b;
 }
 
-/* Of the best corner: the point with equal powers to o, q and c, and its squared distance from o.
- */
+/* Sets the circle of the best corner: the point with equal powers to o, q and c, and its squared
+ * distance from o. */
 CVTM_HD void cvtm_star_set_circle(cvtm_star_search *s, int weighted) {
   s->x = s->y = 0;
   s->radius2 = HUGE_VAL;
@@ -301,7 +304,7 @@ CVTM_HD void cvtm_star_set_circle(cvtm_star_search *s, int weighted) {
   s->radius2 = s->x * s->x + s->y * s->y;
 }
 
-/* A square less o, cut to where points can be. */
+/* A square relative to o, clipped to the region that contains points. */
 typedef struct cvtm_star_box {
   int32_t x0, y0, x1, y1;
 } cvtm_star_box;
@@ -324,8 +327,8 @@ CVTM_HD double cvtm_star_distance2(const cvtm_star_box *box, double x, double y)
   return dx * dx + dy * dy;
 }
 
-/* True unless no point of a square, which is cut to the box, can be better than the best corner:
- * all lie on the wrong side of the edge, or outside its circle by more than rounding. */
+/* Zero if no point of a square can be better than the best corner, because all of them lie on the
+ * wrong side of the edge, or outside the circle by more than rounding. */
 CVTM_HD int cvtm_star_may_hold(const cvtm_star_search *s, cvtm_star_node node,
                                const cvtm_star_box *box, int weighted) {
   const int32_t qx = s->sense * s->q.x, qy = s->sense * s->q.y;
@@ -343,14 +346,14 @@ CVTM_HD int cvtm_star_may_hold(const cvtm_star_search *s, cvtm_star_node node,
 
 /* ---- Squares ---- */
 
-/* Offers the points of a square. */
+/* Compares the points of a square with the best corner. */
 CVTM_HD void cvtm_star_offer_range(cvtm_star_search *s, int32_t first, int32_t last, int weighted) {
   int better = 0;
   for (int32_t k = first; k < last; ++k) better |= cvtm_star_offer(s, k, weighted);
   if (better) cvtm_star_set_circle(s, weighted);
 }
 
-/* Puts the children of a node on the stack, that nearest to o last. */
+/* Puts the children of a node on the stack, the one nearest to o last. */
 CVTM_HD int32_t cvtm_star_push_children(cvtm_star_node node, const cvtm_star_box *box,
                                         cvtm_star_node *stack, int32_t top) {
   const int nearest = (box->x0 + box->x1 < 0) | (box->y0 + box->y1 < 0) << 1;
@@ -380,7 +383,7 @@ CVTM_HD int cvtm_star_visit(cvtm_star_search *s, cvtm_star_node node, cvtm_star_
 #ifdef __CUDACC__
 enum { CVTM_STAR_SHARED = 1024 /* nodes of a warp's stack, before one node is taken at a time */ };
 
-/* All lanes get the best corner of any. */
+/* Sets the best corner of all lanes to the best of any lane. */
 static __device__ inline void cvtm_star_agree(cvtm_star_search *s, int weighted) {
   for (int apart = 16; apart > 0; apart /= 2) {
     const int32_t other = __shfl_xor_sync(0xFFFFFFFFu, s->best, apart);
@@ -389,7 +392,7 @@ static __device__ inline void cvtm_star_agree(cvtm_star_search *s, int weighted)
   cvtm_star_set_circle(s, weighted);
 }
 
-/* cvtm_star_descend by the threads of a warp, which all have the same search. */
+/* cvtm_star_descend by the threads of a warp, which share one search. */
 static __device__ inline void cvtm_star_descend_together(cvtm_star_search *s, int weighted) {
   const int lane = static_cast<int>(threadIdx.x % 32);
   int32_t top = 1;
@@ -423,7 +426,7 @@ static __device__ inline void cvtm_star_descend_together(cvtm_star_search *s, in
 }
 #endif
 
-/* Offers all points that may be better, from the root down. */
+/* Searches all points that may be better, from the root of the tree down. */
 CVTM_HD void cvtm_star_descend(cvtm_star_search *s, int weighted) {
 #ifdef __CUDA_ARCH__
   if (s->stack != NULL) {
@@ -453,8 +456,8 @@ CVTM_HD int32_t cvtm_star_square(double v, int32_t level) {
   return (int32_t)fmin(fmax(k, 0), most);
 }
 
-/* Offers the points of the squares around the best corner's circle beyond the block. Returns 0 if
- * these are many. */
+/* Searches the squares beyond the block that the circle of the best corner meets. Returns 0 if
+ * there are too many. */
 CVTM_HD int cvtm_star_search_squares(cvtm_star_search *s, int weighted) {
   if (s->best < 0) return 0;
   const double gain = weighted ? cvtm_star_gain(s, 0, 0, 0) : 0;
@@ -480,14 +483,15 @@ CVTM_HD int cvtm_star_search_squares(cvtm_star_search *s, int weighted) {
   return 1;
 }
 
-/* A candidate in single precision: dot and cross, and the sums of magnitudes in which their
- * rounding is small. With weights, dot is bisector - (q_bisector / |q|^2) (q.c). */
+/* A candidate in single precision: dot and cross, and the sums of magnitudes that bound their
+ * rounding errors. With weights, dot is bisector - (q_bisector / |q|^2) (q.c). */
 typedef struct cvtm_star_rough {
   float dot, cross, dots, crosses;
 } cvtm_star_rough;
 
-/* A candidate of the block: 1 if it is better than the best so far, -1 if it is worse or none at
- * all, 0 if rounding could decide. Products of four coordinates are below 2^126. */
+/* Compares a candidate of the block with the best so far: 1 if it is better, -1 if it is worse or
+ * no candidate, 0 if rounding could change the answer. Products of four coordinates are below
+ * 2^126. */
 CVTM_HD int cvtm_star_judge(const cvtm_star_search *s, float qx, float qy, float share,
                             int32_t place, const cvtm_star_rough *best, cvtm_star_rough *here,
                             int weighted) {
@@ -512,7 +516,7 @@ CVTM_HD int cvtm_star_judge(const cvtm_star_search *s, float qx, float qy, float
   return apart < -bound ? 1 : -(apart > bound);
 }
 
-/* Offers the points of the block that may be the best of it. */
+/* Searches the points of the block. */
 CVTM_HD void cvtm_star_offer_near(cvtm_star_search *s, int weighted) {
   const float qx = (float)s->q.x, qy = (float)s->q.y;
   const double q2 = (double)s->q.x * s->q.x + (double)s->q.y * s->q.y;

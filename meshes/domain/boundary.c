@@ -236,7 +236,7 @@ static int32_t add_vertex(sampler *s, const double *place, double along, int cor
 
 static cvtm_status no_vertex(const sampler *s) {
   if (s->made.vertex_count < INT32_MAX) return cvtm_no_memory(s->error, "the boundary");
-  return cvtm_fail(s->error, CVTM_ERROR_INPUT, "a boundary of more than %ld vertices",
+  return cvtm_fail(s->error, CVTM_ERROR_INPUT, "the boundary needs more than %ld vertices",
                    (long)INT32_MAX);
 }
 

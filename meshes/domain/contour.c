@@ -155,7 +155,7 @@ static cvtm_status join_twins(splitter *s, cvtm_error *error) {
   }
   if (paired[0] + paired[1] == 0)
     return cvtm_fail(error, CVTM_ERROR_INPUT,
-                     "--periodic: no edges on opposite sides of the image are alike");
+                     "--periodic: no edge on a side of the image has a copy on the opposite side");
   const int64_t alone =
       (paired[0] > 0 ? count[0] - paired[0] : 0) + (paired[1] > 0 ? count[1] - paired[1] : 0);
   if (alone == 0) return CVTM_OK;
@@ -216,7 +216,8 @@ static cvtm_status check_size(int width, int height, const cvtm_contour_options 
                               cvtm_error *error) {
   if (width < 1 || height < 1 || !options || !(options->corner_angle > 0) ||
       !(options->smallest >= 0) || !(options->smooth >= 0)) {
-    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "no contour of %d x %d pixels", width, height);
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "cannot trace a contour of %d x %d pixels", width,
+                     height);
   }
   return CVTM_OK;
 }
@@ -228,8 +229,8 @@ static cvtm_status contour_of(const cvtm_contour_picture *picture,
   cvtm_contour made = {0};
   if (picture->border == CVTM_BORDER_PERIODIC &&
       (picture->width < least || picture->height < least))
-    return cvtm_fail(error, CVTM_ERROR_INPUT, "a periodic domain has %d x %d pixels or more", least,
-                     least);
+    return cvtm_fail(error, CVTM_ERROR_INPUT, "a periodic domain needs at least %d x %d pixels",
+                     least, least);
   const int smooth = picture->labels != NULL && options->smooth > 0;
   cvtm_status status = cvtm_contour_trace(picture, smooth ? 0 : options->smallest, &made, error);
   if (status == CVTM_OK && picture->labels != NULL)

@@ -539,7 +539,8 @@ cvtm_status cvtm_contour_fit(const cvtm_contour_picture *picture, cvtm_contour *
   int32_t *edges = malloc((4 * (size_t)points + 1) * sizeof *edges);
   cvtm_status status = CVTM_OK;
   if (points > INT32_MAX / 2)
-    status = cvtm_fail(error, CVTM_ERROR_INPUT, "a contour of %lld points", (long long)points);
+    status = cvtm_fail(error, CVTM_ERROR_INPUT, "the contour has too many points: %lld",
+                       (long long)points);
   else if (bounds == NULL || edges == NULL)
     status = cvtm_no_memory(error, "the contour");
   if (status == CVTM_OK) {

@@ -29,16 +29,17 @@ static inline int32_t cvtm_contour_label(const cvtm_contour_picture *picture, in
   return picture->labels != NULL ? picture->labels[pixel] : picture->coverage[pixel] >= 0.5F;
 }
 
-/* Marching squares: the arcs between the regions; corners are the ends of arcs in junctions alone,
- * and none of an empty border. At a flat border arcs end on it. On a torus, the image with a
- * periodic border, arcs continue beyond the image, and an arc without a junction ends at its begin
- * or at an image of that. On failure the caller frees the contour. */
+/* Traces the arcs between the regions by marching squares; the only corners are the ends of arcs in
+ * junctions. With a flat border arcs end on it. With a periodic border the image is a torus: arcs
+ * continue beyond the image, and an arc without a junction ends at its first point or at a periodic
+ * copy of it. On failure the caller frees the contour. */
 cvtm_status cvtm_contour_trace(const cvtm_contour_picture *picture, double smallest,
                                cvtm_contour *contour, cvtm_error *error);
 
-/* Smooth labels, see contour_smooth.c: counts the pixels of the regions into contour->region_area;
- * drops closed arcs around fewer pixels than `smallest`, for which the areas change; moves the
- * points of traced arcs; and, when the sides have been added, moves them to the areas. */
+/* The steps of smoothing labels (contour_smooth.c): count the pixels of the regions into
+ * contour->region_area; drop closed arcs around fewer pixels than `smallest` and correct the areas;
+ * move the points of traced arcs; after the sides have been added, move the points until the
+ * regions have these areas. */
 cvtm_status cvtm_contour_count_areas(const cvtm_contour_picture *picture, cvtm_contour *contour,
                                      cvtm_error *error);
 void cvtm_contour_drop_specks(cvtm_contour *contour, double smallest);
@@ -48,15 +49,15 @@ cvtm_status cvtm_contour_fit(const cvtm_contour_picture *picture, cvtm_contour *
                              cvtm_error *error);
 
 /* Adds the sides of the image to arcs traced with a flat or periodic border: straight arcs between
- * the corners of the image and the ends of arcs, where a region lies beside them. Arcs on a torus
- * are cut along the sides first; points within a quarter of a pixel of a side are put on it, or
- * beside the outside that far into the region. */
+ * the corners of the image and the ends of arcs, wherever a region touches the side. Arcs on a
+ * torus are first cut at the sides. Points within a quarter of a pixel of a side are moved onto it
+ * or, if the other side of the arc is outside, a quarter of a pixel into the region. */
 cvtm_status cvtm_contour_add_sides(const cvtm_contour_picture *picture, cvtm_contour *contour,
                                    cvtm_error *error);
 
-/* Finds the corners of traced arcs and puts them where the lines beside them meet, unless curves
- * then cross or, with any but an empty border, a corner came to a side of the image. `angle`, in
- * degrees: the least turn of a corner. */
+/* Finds the corners of traced arcs and moves each to the intersection of the lines on its two
+ * sides, unless curves would then cross or, with a flat or periodic border, the corner would be
+ * near a side of the image. angle: the least turn of a corner, degrees. */
 cvtm_status cvtm_contour_find_corners(cvtm_contour *contour, const cvtm_contour_picture *picture,
                                       double angle, cvtm_error *error);
 
@@ -70,10 +71,10 @@ typedef struct cvtm_area_map {
   int64_t edge_count;
 } cvtm_area_map;
 
-/* Moves the points so that the regions (ascending, > 0) have the areas wanted, as far as the bounds
- * allow. All other regions may have any area. The movement is along the normals, the same along a
- * boundary but for the bounds, and the smallest one: Newton's method for the areas, with steps of
- * least squares weighted by the lengths of the edges. *worst: the largest relative error left. */
+/* Moves the points so that the regions (ascending, > 0) have the wanted areas, as far as the bounds
+ * allow; other regions may have any area. Finds the smallest movement along the normals by Newton's
+ * method, with least-squares steps weighted by the lengths of the edges. *worst: the largest
+ * remaining relative error. */
 cvtm_status cvtm_fit_areas(const cvtm_area_map *map, const int32_t *regions, const double *areas,
                            int64_t region_count, double *worst, cvtm_error *error);
 

@@ -776,8 +776,9 @@ static int64_t move_back(cvtm_contour *c, const double *traced, const uint8_t *c
 static cvtm_status untangle_corners(cvtm_contour *c, const double *traced, cvtm_error *error) {
   const int64_t points = c->start[c->arc_count];
   if (points > INT32_MAX) {
-    return cvtm_fail(error, CVTM_ERROR_INPUT, "a contour of %lld points; the most is %ld",
-                     (long long)points, (long)INT32_MAX);
+    return cvtm_fail(error, CVTM_ERROR_INPUT,
+                     "the contour has %lld points; at most %ld are possible", (long long)points,
+                     (long)INT32_MAX);
   }
   int32_t *edges = malloc((size_t)points * 2 * sizeof *edges);
   uint8_t *crossed = calloc((size_t)points + 1, 1);

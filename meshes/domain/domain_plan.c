@@ -321,7 +321,7 @@ static cvtm_status raise_density(planner *p, int64_t sites, cvtm_domain_plan_fig
     area += (double)p->coverage[k];
   }
   if (!(roots > 0)) {
-    return cvtm_fail(error, CVTM_ERROR_INPUT, "the density is zero all over the domain");
+    return cvtm_fail(error, CVTM_ERROR_INPUT, "the density is zero everywhere in the domain");
   }
   const double mean = roots / area;
   const double least = mean * mean / 625;
@@ -329,8 +329,9 @@ static cvtm_status raise_density(planner *p, int64_t sites, cvtm_domain_plan_fig
     if ((double)p->density[k] < least) p->density[k] = (float)least;
   }
   if (sites == 0 && hexagon * roots > most_sites) {
-    return cvtm_fail(error, CVTM_ERROR_INPUT, "the sizes ask for %.3g sites; at most %g",
-                     hexagon * roots, most_sites);
+    return cvtm_fail(error, CVTM_ERROR_INPUT,
+                     "the sizes ask for %.3g sites; at most %g are possible", hexagon * roots,
+                     most_sites);
   }
   p->scale = sites > 0 ? sqrt(hexagon * roots / (double)sites) : 1;
   figures->spacing = p->scale / sqrt(mean);
@@ -386,8 +387,8 @@ static cvtm_status settle(planner *p, int64_t sites, cvtm_boundary *boundary, cv
     if (round == ROUNDS) {
       if (wanted < 1.1 * (double)sites && boundary->vertex_count <= sites) return CVTM_OK;
       return cvtm_fail(error, CVTM_ERROR_INPUT,
-                       "%" PRId64 " sites are too few: the boundary takes %" PRId64
-                       ", and the finest places of the shape about %.0f in all",
+                       "%" PRId64 " sites are too few: the boundary needs %" PRId64
+                       ", and the domain about %.0f in all where the shape is finest",
                        sites, boundary->vertex_count,
                        fmax(wanted, fmax((double)sites, (double)boundary->vertex_count)));
     }
@@ -407,7 +408,8 @@ cvtm_status cvtm_domain_plan(const cvtm_contour *contour, int width, int height,
                              double tolerance, float *density, cvtm_boundary *boundary,
                              cvtm_domain_plan_figures *figures, cvtm_error *error) {
   if (!contour || !density || width < 1 || height < 1 || sites < 0 || !(tolerance > 0)) {
-    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "no domain, or no sites for it");
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT,
+                     "the domain is missing or empty, or an argument is out of range");
   }
   const size_t pixels = (size_t)width * (size_t)height;
   planner p = {.contour = contour,

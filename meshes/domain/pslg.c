@@ -604,7 +604,7 @@ static cvtm_status read_attributes(cvtm_source *s, place *p) {
   cvtm_token token;
   for (int k = 0; k < 2 && cvtm_source_line_token(s, &token); ++k)
     if (!cvtm_token_number(token, values[k]))
-      return cvtm_source_fail(s, "a region's attribute or area is no number");
+      return cvtm_source_fail(s, "the attribute or area of a region is not a number");
   return CVTM_OK;
 }
 
@@ -617,7 +617,7 @@ static cvtm_status read_places(cvtm_source *s, const char *what, int have_attrib
   if (!cvtm_source_token(&ahead, &token)) return CVTM_OK;
   cvtm_status status = cvtm_source_integer(s, CVTM_I64, 0, INT32_MAX / 2, what, count);
   if (status == CVTM_OK && (uint64_t)*count > s->size)
-    status = cvtm_source_fail(s, "more points are claimed than the file can hold");
+    status = cvtm_source_fail(s, "the header claims more points than the file can hold");
   if (status != CVTM_OK) return status;
   *list = malloc(((size_t)*count + 1) * sizeof **list);
   if (*list == NULL) return cvtm_source_no_memory(s);
@@ -687,7 +687,8 @@ static cvtm_status number_parts(const graph *g, plane_parts *p, cvtm_pslg *made,
     const int named =
         at->attribute >= 1 && at->attribute <= most && at->attribute == floor(at->attribute);
     if (part < 0 || p->region[part] == 0)
-      return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: the point (%g, %g) of a region is outside",
+      return cvtm_fail(error, CVTM_ERROR_INPUT,
+                       "%s: the point (%g, %g) that marks a region lies outside the domain",
                        g->source->name, at->x, at->y);
     const int32_t region = named ? (int32_t)at->attribute : (int32_t)(k + 1);
     p->region[part] = region;
@@ -700,7 +701,7 @@ static cvtm_status number_parts(const graph *g, plane_parts *p, cvtm_pslg *made,
   }
   if (inside > 0) return CVTM_OK;
   return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: the segments bound nothing: %s", g->source->name,
-                   holes > 0 ? "all that they enclose is a hole" : "they make no closed ring");
+                   holes > 0 ? "everything they enclose is a hole" : "they form no closed ring");
 }
 
 static cvtm_status divide_plane(const graph *g, cvtm_pslg *made, cvtm_error *error) {

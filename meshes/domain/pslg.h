@@ -1,53 +1,51 @@
-/* Planar straight-line graphs: segments that divide the plane into regions, as .poly files of
- * Triangle hold them, and as the shapes of other polygon files with common edges do. */
+/* Planar straight-line graphs: segments that divide the plane into regions, from Triangle's .poly
+ * files, or from other polygon files whose shapes share edges. */
 #ifndef CVTMESH_MESHES_DOMAIN_PSLG_H
 #define CVTMESH_MESHES_DOMAIN_PSLG_H
 
 #include "meshes/contour.h"
 #include "meshes/mesh.h"
 
-/* The largest area of triangles that a file asks for in a region. */
+/* The largest area of triangles in a region, as given in a file. */
 typedef struct cvtm_region_area {
   int32_t region;
   double area; /* > 0 */
 } cvtm_region_area;
 
 typedef struct cvtm_pslg {
-  cvtm_boundary boundary; /* segments, divided where vertices lie on them; without what only samples
-                             of a contour have. y is taken to be up. */
+  cvtm_boundary boundary; /* segments, divided where vertices lie on them, with y up; fields that
+                             only cvtm_boundary_sample sets are empty */
   int64_t area_count;
   cvtm_region_area *areas;
   int64_t name_count;
   cvtm_region_name *names; /* of regions that have one in the file */
-  char **text;             /* name_count: what the names point to */
-  int64_t skipped;         /* segments of the file with equal ends, which are left out */
+  char **text;             /* name_count: the memory of the names */
+  int64_t skipped;         /* number of segments dropped because their ends are equal */
 } cvtm_pslg;
 
 void cvtm_pslg_free(cvtm_pslg *pslg);
 
-/* What has been read becomes y down, as everywhere in the library. y_up: the file's y is up; then
- * it is counted from `height` downwards. */
+/* Converts a graph to y down. y_up: nonzero if y is up in the file; y then becomes height - y. */
 void cvtm_pslg_turn(cvtm_pslg *pslg, int y_up, int height);
 
-/* The boundary as arcs, as cvtm_contour_of_polygons makes them of rings; y down. */
+/* The boundary as arcs, as cvtm_contour_of_polygons makes from rings; y down. */
 cvtm_status cvtm_contour_of_pslg(const cvtm_pslg *pslg, int width, int height,
                                  const cvtm_contour_options *options, cvtm_contour *contour,
                                  cvtm_error *error);
 
-/* Reads a polygon file (meshes/polygon_file.h) whose segments bound several regions. *is_rings:
- * nonzero if they are closed rings of one region, which cvtm_polygons_read reads; then there is no
- * graph, but `skipped` is set.
- * .poly: as in Triangle, what is reached from outside without crossing a segment is outside, and so
- * is every part of the plane that has a point in the list of holes. A part with a point in the list
- * of regions has the number that is its attribute, if that is an integer from 1 on, else its place
- * in the list; other parts have numbers after these. Vertices without a segment are left out.
- * Others: if edges of two shapes (GeoJSON: features, or geometries outside of features; SVG:
- * elements; CSV: rings) run along each other, or features have names, each shape is a region, by
- * the even-odd rule; where shapes overlap, the last one counts. Shapes of one name are one region.
- * Names: of the first property that a feature has of `name`, `material`, `label`, `region` and
- * `class` in any case, else its `id`; of SVG the attribute inkscape:label or id. Letters, digits, _
- * and - stay; all else becomes _.
- * CVTM_ERROR_INPUT if segments cross, nothing is inside, or a point of a region is outside. */
+/* Reads a polygon file (meshes/polygon_file.h) whose segments bound several regions. *is_rings is
+ * nonzero if the file has only closed rings of one region, which cvtm_polygons_read reads; then the
+ * graph is empty except `skipped`. .poly files: as in Triangle, a part of the plane is outside if
+ * it is unbounded or has a point in the list of holes. A part with a point in the list of regions
+ * has the region number given by the attribute, if that is a positive integer, else the position in
+ * the list; the other parts have the numbers that follow. Vertices without a segment are dropped.
+ * Other files: if two shapes (GeoJSON: features, or geometries outside features; SVG: elements;
+ * CSV: rings) share part of an edge, or features have names, each shape is a region, by the
+ * even-odd rule. Where shapes overlap, the last one counts. Shapes with the same name are one
+ * region. The name of a GeoJSON feature is the first of its properties `name`, `material`, `label`,
+ * `region` and `class`, in upper or lower case, else its `id`; that of an SVG element is
+ * inkscape:label or id. Characters other than letters, digits, _ and - become _. CVTM_ERROR_INPUT
+ * if segments cross, nothing is inside, or a point of a region is outside. */
 cvtm_status cvtm_pslg_read(const char *path, cvtm_pslg *pslg, int *is_rings, cvtm_error *error);
 /* The same from memory; `name` is used in messages. */
 cvtm_status cvtm_pslg_read_bytes(const char *extension, const unsigned char *bytes, size_t size,

@@ -357,7 +357,8 @@ static cvtm_status check_mesh(const cvtm_mesh *mesh, cvtm_error *error) {
   }
   for (int64_t k = 0; k < 3 * mesh->triangle_count; ++k) {
     if (mesh->triangles[k] < 0 || mesh->triangles[k] >= mesh->vertex_count) {
-      return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "triangle %lld names vertex %d of %lld",
+      return cvtm_fail(error, CVTM_ERROR_ARGUMENT,
+                       "triangle %lld has vertex %d, but there are %lld vertices",
                        (long long)(k / 3), (int)mesh->triangles[k], (long long)mesh->vertex_count);
     }
   }

@@ -433,9 +433,9 @@ cvtm_status cvtm_quality_compute(const cvtm_mesh *mesh, const cvtm_domain *domai
   if (!mesh || !quality) return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "no mesh or no quality");
   const int64_t bad = find_bad_corner(mesh);
   if (bad < 3 * mesh->triangle_count)
-    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "triangle %lld names vertex %d of %lld",
-                     (long long)(bad / 3), (int)mesh->triangles[bad],
-                     (long long)mesh->vertex_count);
+    return cvtm_fail(
+        error, CVTM_ERROR_ARGUMENT, "triangle %lld has vertex %d, but there are %lld vertices",
+        (long long)(bad / 3), (int)mesh->triangles[bad], (long long)mesh->vertex_count);
   vertex_star *stars = calloc((size_t)mesh->vertex_count + 1, sizeof *stars);
   if (!stars) return fail_memory(mesh, error);
   cvtm_quality made = {.vertices = mesh->vertex_count};

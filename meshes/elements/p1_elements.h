@@ -8,11 +8,11 @@
 extern "C" {
 #endif
 
-/* The system of the inner vertices, those of triangles that are on no boundary edge. Lengths are
- * such that the longer side of the mesh's bounding box is 1. The matrix is symmetric and positive
- * definite, in compressed rows with ascending columns; of a Delaunay mesh no entry beside the
- * diagonal is positive, but for the edges of triangles whose angle at a boundary edge is obtuse.
- * All arrays are malloc'd and owned. */
+/* The linear system. The unknowns are the vertices of triangles that are not on a boundary edge.
+ * Lengths are scaled so that the longer side of the bounding box is 1. The matrix is symmetric and
+ * positive definite, in compressed rows with ascending columns. For a Delaunay mesh off-diagonal
+ * entries are not positive, except for edges of triangles with an obtuse angle opposite a boundary
+ * edge. All arrays are malloc'd and owned. */
 typedef struct cvtm_p1 {
   int64_t count;      /* unknowns, at least 1 */
   int32_t *vertex;    /* count: the vertex of each unknown, ascending */

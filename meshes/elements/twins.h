@@ -6,14 +6,14 @@
 
 #include <stdint.h>
 
-/* Half-edge h = 3 t + k runs from corner k of triangle t to the next one; its twin is the same
- * edge in the other triangle, -1 on the border. corners and twin: 3 * triangles; at: per vertex a
- * half-edge that leaves it, -1 if none does, or NULL. */
+/* Half-edge h = 3 t + k runs from corner k of triangle t to the next corner; its twin is the same
+ * edge in the neighbouring triangle, -1 on the border. corners, twin: 3 * triangles. at: for each
+ * vertex a half-edge that leaves it, or -1; may be NULL. */
 cvtm_status cvtm_find_twins(const int32_t *corners, int64_t triangles, int64_t vertices,
                             int64_t *twin, int64_t *at, cvtm_error *error);
 
-/* face[e] = 3 t + k: edge e runs from corner k of triangle t, on its left, to the next one. 0: no
- * memory. */
+/* face[e] = 3 t + k: edge e runs from corner k of triangle t, which is on its left, to the next
+ * corner. Returns 0 if memory runs out. */
 int cvtm_find_edge_faces(const int32_t *triangles, int64_t triangle_count, int64_t vertex_count,
                          const cvtm_regions *regions, int64_t *face);
 

@@ -260,7 +260,7 @@ static cvtm_status read_circle(dot_reader *r, cvtm_source *source, const char **
   if (!transform->is_identity)
     radius *= sqrt(fabs(transform->xx * transform->yy - transform->xy * transform->yx));
   if (!isfinite(x) || !isfinite(y) || !(radius >= 0) || !isfinite(radius))
-    return cvtm_source_fail(source, "a circle is not finite, or its radius negative");
+    return cvtm_source_fail(source, "a circle has a negative radius or a value that is not finite");
   if (!cvtm_grow(&dots->points, 2 * sizeof *dots->points, &r->point_capacity, dots->count + 1) ||
       !cvtm_grow(&dots->radius, sizeof *dots->radius, &r->radius_capacity, dots->count + 1))
     return cvtm_source_no_memory(source);
@@ -539,7 +539,7 @@ static cvtm_status read_path(cvtm_source *s, outline *o) {
     if (given) command = (char)s->data[s->at++];
     const char large = (char)(command & ~32);
     const int relative = command != large;
-    if (p.last == 0 && large != 'M') return cvtm_source_fail(s, "a path begins with M");
+    if (p.last == 0 && large != 'M') return cvtm_source_fail(s, "a path must begin with M");
     if (large == 'Z' && given) {
       const cvtm_status closed = cvtm_ring_close(o->rings);
       if (closed != CVTM_OK) return closed;

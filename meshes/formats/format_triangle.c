@@ -180,7 +180,7 @@ cvtm_status cvtm_triangle_read_vertices(cvtm_source *s, cvtm_triangle_vertices *
   if (status == CVTM_OK) status = read_count(s, 0, 1, "number of markers", &markers);
   if (status != CVTM_OK) return status;
   if ((uint64_t)count > s->size)
-    return cvtm_source_fail(s, "more vertices are claimed than the file can hold");
+    return cvtm_source_fail(s, "the header claims more vertices than the file can hold");
   double *points = malloc(2 * (size_t)(count + 1) * sizeof *points);
   if (points == NULL) return cvtm_source_no_memory(s);
   for (int64_t i = 0; i < count && status == CVTM_OK; ++i) {
@@ -338,9 +338,11 @@ static cvtm_status list_segments(segments *g, const cvtm_triangle_vertices *vert
   for (int64_t k = 0; k < 2 * g->count; ++k) ++g->start[g->end[k] + 1];
   for (int64_t v = 0; v < n; ++v) {
     if (g->start[v + 1] % 2 != 0) {
-      return cvtm_source_fail(g->source,
-                              "the segments are no closed rings: vertex %" PRId64 " has %" PRId64,
-                              v + (int64_t)vertices->first, g->start[v + 1]);
+      return cvtm_source_fail(
+          g->source,
+          "the segments do not form closed rings: the number of segments at vertex %" PRId64
+          " has %" PRId64,
+          v + (int64_t)vertices->first, g->start[v + 1]);
     }
     g->start[v + 1] += g->start[v];
   }
@@ -411,7 +413,7 @@ static cvtm_status read_segments(cvtm_source *s, const cvtm_triangle_vertices *v
   if (status == CVTM_OK) status = cvtm_source_integer(s, CVTM_I64, 0, 1, "markers", &markers);
   if (status != CVTM_OK) return status;
   if ((uint64_t)*count > s->size)
-    return cvtm_source_fail(s, "more segments are claimed than the file can hold");
+    return cvtm_source_fail(s, "the header claims more segments than the file can hold");
   *ends = malloc(2 * ((size_t)*count + 1) * sizeof **ends);
   if (*ends == NULL) return cvtm_source_no_memory(s);
   return read_ends(s, vertices, markers, count, *ends);

@@ -157,7 +157,7 @@ static cvtm_status start_file(document *d, const char **attributes) {
   if (compressor != NULL && *compressor != 0) {
     d->compression = compressor_named(compressor);
     if (d->compression == CVTM_COMPRESS_NONE)
-      return cvtm_source_fail(s, "this build has not the compressor %.60s", compressor);
+      return cvtm_source_fail(s, "this build does not support the compressor %.60s", compressor);
   }
   s->big = attribute_is(attributes, "byte_order", "BigEndian");
   d->wide_headers = attribute_is(attributes, "header_type", "UInt64");
@@ -328,7 +328,7 @@ static cvtm_status take_bytes(document *d, const array *a, const unsigned char *
   inner.binary = 0;
   inner.line = a->line;
   if (status != CVTM_OK || length != (double)needed || size - inner.at < needed) {
-    return cvtm_source_fail(&inner, "a data array does not hold the values that it should");
+    return cvtm_source_fail(&inner, "the size of a data array does not match its number of values");
   }
   inner.binary = 1;
   return cvtm_source_values(&inner, a->type, count, values);
@@ -338,7 +338,8 @@ static cvtm_status take_base64(document *d, const array *a, size_t begin, size_t
                                double **values) {
   size_t most = (size_t)count * cvtm_scalar_size(a->type) + (d->wide_headers ? 8 : 4);
   if (most > end - begin) {
-    return cvtm_source_fail(d->source, "a data array does not hold the values that it should");
+    return cvtm_source_fail(d->source,
+                            "the size of a data array does not match its number of values");
   }
   unsigned char *bytes = malloc(most);
   if (bytes == NULL) return cvtm_source_no_memory(d->source);
@@ -403,8 +404,8 @@ static cvtm_status take_packed(document *d, const array *a, int64_t count, doubl
     if (blocks < most / width) size = first_bytes(d, a, most, room, &bytes);
     if (blocks >= most / width || size < width * (size_t)(3 + blocks) ||
         !unpack_blocks(d, bytes, size, blocks, block, raw, needed))
-      status =
-          cvtm_source_fail(s, "a compressed data array does not hold the values that it should");
+      status = cvtm_source_fail(
+          s, "the size of a compressed data array does not match its number of values");
   }
   if (status == CVTM_OK) {
     cvtm_source inner = *s;
@@ -429,7 +430,7 @@ static cvtm_status take_array(document *d, const array *a, const char *what, int
    * products below from overflowing. */
   const uint64_t most = d->compression != CVTM_COMPRESS_NONE ? 1032 : 1;
   if ((uint64_t)count / most > s->size) {
-    return cvtm_source_fail(s, "more %s are claimed than the file can hold", what);
+    return cvtm_source_fail(s, "the header claims more %s than the file can hold", what);
   }
   if (a->how == TEXT) {
     cvtm_source inner = *s;

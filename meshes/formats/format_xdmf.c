@@ -92,8 +92,8 @@ static cvtm_status write_hdf5(const char *path, const array *arrays, int count, 
 #else
 static cvtm_status write_hdf5(const char *path, const array *arrays, int count, cvtm_error *error) {
   (void)arrays, (void)count;
-  return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s: this build has no HDF5; as text it needs none",
-                   path);
+  return cvtm_fail(error, CVTM_ERROR_ARGUMENT,
+                   "%s: this build has no HDF5, which binary XDMF needs; write it as text", path);
 }
 #endif
 
@@ -271,9 +271,10 @@ cvtm_status cvtm_write_xdmf(const char *path, const cvtm_file_mesh *m, cvtm_erro
   names n = {NULL, NULL, NULL};
   cvtm_status status;
   if (strcmp(path, "-") == 0 && !m->ascii)
-    status = cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s: XDMF goes to a stream as text alone", path);
+    status = cvtm_fail(error, CVTM_ERROR_ARGUMENT,
+                       "%s: only XDMF as text can be written to a stream", path);
   else if (m->triangle_count == 0)
-    status = cvtm_fail(error, CVTM_ERROR_INPUT, "%s: no triangle to write", path);
+    status = cvtm_fail(error, CVTM_ERROR_INPUT, "%s: the mesh has no triangles", path);
   else if (!make_names(path, &n) || !make_content(m, &c))
     status = cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", path);
   else

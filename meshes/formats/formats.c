@@ -158,8 +158,8 @@ cvtm_status cvtm_source_values(cvtm_source *s, cvtm_scalar type, int64_t count, 
   /* In text a value takes a digit and a blank, but the last needs no blank. */
   size_t most = s->binary ? rest / cvtm_scalar_size(type) : (rest + 1) / 2;
   if (count < 0 || (uint64_t)count > most) {
-    return cvtm_source_fail(s, "%" PRId64 " values are claimed but the file is too short for them",
-                            count);
+    return cvtm_source_fail(
+        s, "%" PRId64 " values are promised, but the file is too short for them", count);
   }
   double *v = malloc(((size_t)count + 1) * sizeof *v);
   if (v == NULL) return cvtm_source_no_memory(s);

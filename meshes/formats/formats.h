@@ -1,6 +1,7 @@
-/* Inside meshes only: what the file formats share. A source is a file in memory with one cursor for
- * text and for binary numbers, since MSH mixes both; messages name its position. A builder collects
- * a mesh that is read. A file mesh has the coordinates of the file. */
+/* Inside meshes only: functions that the file formats share. A source is a file in memory with one
+ * cursor for text and for binary numbers, because MSH mixes both; messages name its position. A
+ * builder collects the mesh that is being read. A file mesh is a mesh to write, in the coordinates
+ * of the file. */
 #ifndef CVTMESH_MESHES_FORMATS_FORMATS_H
 #define CVTMESH_MESHES_FORMATS_FORMATS_H
 
@@ -14,7 +15,7 @@
 
 /* ---- numbers as bytes ---- */
 
-/* Inline, so that a type that is known where it is used costs one move of bytes. */
+/* Inline, so that with a constant type the compiler makes a single move. */
 typedef enum cvtm_scalar {
   CVTM_I8,
   CVTM_U8,
@@ -33,7 +34,7 @@ static inline size_t cvtm_scalar_size(cvtm_scalar type) {
   return size[type];
 }
 
-/* 4 or 8 bytes in either order; compilers make one instruction of each line of bytes. */
+/* 4 or 8 bytes in either order; compilers turn each line into one instruction. */
 static inline uint32_t cvtm_bytes_to_32(int big, const unsigned char *b) {
   return big ? (uint32_t)b[0] << 24 | (uint32_t)b[1] << 16 | (uint32_t)b[2] << 8 | b[3]
              : (uint32_t)b[3] << 24 | (uint32_t)b[2] << 16 | (uint32_t)b[1] << 8 | b[0];
@@ -112,7 +113,7 @@ static inline char *cvtm_text_scalar(char *to, cvtm_scalar type, int big, double
 
 /* ---- numbers as text in memory, and files written item by item in parallel ---- */
 
-/* Room that one number takes at most. */
+/* The most bytes that a number takes as text. */
 enum { CVTM_TEXT_INTEGER = 20, CVTM_TEXT_NUMBER = 32, CVTM_TEXT_FIXED = 340 };
 
 /* Each of these writes at `to`, without a terminating zero, and returns the end of the text. */
@@ -140,15 +141,15 @@ typedef struct cvtm_source {
   const unsigned char *data;
   size_t size, at;
   int64_t line;    /* of the cursor, from 1; counted by the text functions */
-  char comment;    /* text from here to the end of the line is skipped; 0: none */
+  char comment;    /* the character that starts a comment, which ends with the line; 0: none */
   int binary;      /* nonzero: values are bytes */
-  int offsets;     /* nonzero: lines mean nothing here, messages give the offset */
+  int offsets;     /* nonzero: messages give the byte offset instead of the line */
   int big;         /* nonzero: binary values are big-endian */
-  int64_t skipped; /* items that mean nothing and are left out */
+  int64_t skipped; /* number of items that were ignored */
   cvtm_error *error;
 } cvtm_source;
 
-/* A source of a file in memory, without the UTF-8 byte order mark that text may begin with. */
+/* Makes a source from a file in memory, and skips a UTF-8 byte order mark. */
 cvtm_source cvtm_source_open(const char *name, const unsigned char *bytes, size_t size,
                              cvtm_error *error);
 
@@ -168,18 +169,18 @@ int cvtm_source_line_token(cvtm_source *source, cvtm_token *token);
 /* Moves to the start of the next line. */
 void cvtm_source_end_line(cvtm_source *source);
 int cvtm_token_is(cvtm_token token, const char *word);
-/* A decimal number, or nan or inf with sign; 0: it is none. */
+/* Parses a decimal number, or nan or inf with a sign; returns 0 if the token is not a number. */
 int cvtm_token_number(cvtm_token token, double *value);
 /* The next token must be `word`. */
 cvtm_status cvtm_source_expect(cvtm_source *source, const char *word);
 
-/* The next value: a token, or bytes of the type where source->binary is set. */
+/* The next value: a token or, if source->binary is set, bytes of the type. */
 cvtm_status cvtm_source_value(cvtm_source *source, cvtm_scalar type, double *value);
 /* The same, an integer in [low, high]; `what` names it in the message. */
 cvtm_status cvtm_source_integer(cvtm_source *source, cvtm_scalar type, int64_t low, int64_t high,
                                 const char *what, int64_t *value);
-/* count values into malloc'd memory; refused before allocating if the rest of the file
- * cannot hold them. */
+/* Reads count values into malloc'd memory; fails before allocating if the rest of the file is too
+ * short for them. */
 cvtm_status cvtm_source_values(cvtm_source *source, cvtm_scalar type, int64_t count,
                                double **values);
 
@@ -191,22 +192,23 @@ typedef struct cvtm_builder {
   int64_t triangle_count, triangle_capacity;
   double z; /* of the first vertex; the others' must be equal */
   int wants_field;
-  const char *field;     /* the name that is wanted; NULL: any */
-  double *values;        /* of the field, per vertex; NULL: not found */
-  unsigned char *middle; /* per vertex: 1: a node in the middle of an edge; NULL: there is none */
+  const char *field; /* the name of the field to read; NULL: any */
+  double *values;    /* of the field, per vertex; NULL: not found */
+  unsigned char
+      *middle; /* per vertex: 1 for a node in the middle of an edge; NULL: there are none */
 } cvtm_builder;
 
 cvtm_status cvtm_builder_vertex(cvtm_builder *builder, double x, double y, double z);
-/* place: x, y, z of each. */
+/* place: x, y, z. */
 cvtm_status cvtm_builder_vertices(cvtm_builder *builder, const double *place, int64_t count);
 /* Indices from 0, below vertex_count. */
 cvtm_status cvtm_builder_triangle(cvtm_builder *builder, const double index[3]);
-/* A node that second-order triangles have in the middle of an edge: no vertex of the mesh unless
- * some triangle has it as a corner. All vertices must be known by then. */
+/* Marks a node that a second-order triangle has in the middle of an edge; it becomes a vertex of
+ * the mesh only if some triangle has it as a corner. All vertices must be added before. */
 cvtm_status cvtm_builder_middle(cvtm_builder *builder, double index);
 
-/* Cell k has the corners connectivity[ends[k - 1]] .. connectivity[ends[k] - 1]. types are
- * VTK's: triangles are taken, vertices and lines skipped, all else refused. */
+/* Cell k has the corners connectivity[ends[k - 1]] .. connectivity[ends[k] - 1]. types are VTK's:
+ * triangles are added, vertices and lines are skipped, others are refused. */
 cvtm_status cvtm_builder_cells(cvtm_builder *builder, int64_t cells, const double *ends,
                                const double *connectivity, int64_t corners, const double *types);
 
@@ -221,15 +223,16 @@ cvtm_status cvtm_read_ele(cvtm_source *source, cvtm_builder *builder);
  * other than CVTM_OK ends the parse. */
 typedef struct cvtm_xml_handlers {
   /* attributes: names and values in turn, NULL at the end. source->at: the first byte of the
-   * element's content. *stop = 1: nothing more is parsed, and what follows need not be XML. */
+   * content of the element. Set *stop = 1 to end parsing; the rest of the file need not be XML. */
   cvtm_status (*start)(void *context, const char *name, const char **attributes, int *stop);
   cvtm_status (*end)(void *context, const char *name);
 } cvtm_xml_handlers;
 
-/* Parses up to the end of the root element. Character data are not handed on: they lie in the
- * source, between the positions of the calls. CVTM_ERROR_INPUT with the line for a document that is
- * not well-formed, for an entity that names another one or is longer than 1024 bytes, and for
- * entities that make the document much longer (expat's limit); external entities are not read. */
+/* Parses up to the end of the root element. Character data is not passed on; the caller finds it in
+ * the source, between the positions of the calls. CVTM_ERROR_INPUT with the line for a document
+ * that is not well-formed, for an entity that names another one or is longer than 1024 bytes, and
+ * for entities that make the document much longer (expat's limit); external entities are not
+ * read. */
 cvtm_status cvtm_xml_parse(cvtm_source *source, const cvtm_xml_handlers *handlers, void *context);
 
 /* The value of an attribute, NULL if it is absent. */
@@ -241,26 +244,28 @@ const char *cvtm_xml_attribute(const char **attributes, const char *name);
 typedef struct cvtm_triangle_vertices {
   double *points; /* 2 * count, malloc'd */
   int64_t count;
-  double first; /* the number of the first one */
+  double first; /* the number of the first vertex */
 } cvtm_triangle_vertices;
 
-/* Reads a list of vertices: its first line, and a line for each. On failure nothing is held. */
+/* Reads a list of vertices: its header line, then a line for each. On failure nothing has to be
+ * freed. */
 cvtm_status cvtm_triangle_read_vertices(cvtm_source *source, cvtm_triangle_vertices *vertices);
 
-/* Reads the vertices and segments of a .poly file, which may follow those of its .node file. ends:
- * 2 per segment, counted from 0; the caller frees both, on failure too. */
+/* Reads the vertices and segments of a .poly file, or the vertices of its .node file and then the
+ * segments. ends: 2 per segment, counted from 0. The caller frees both, also on failure. */
 cvtm_status cvtm_triangle_read_graph(cvtm_source *source, cvtm_triangle_vertices *vertices,
                                      int32_t **ends, int64_t *count);
 
-/* A .poly file, after its .node file if that has the vertices. bytes: malloc'd. */
+/* Reads a .poly file; if its .node file has the vertices, that file comes first in bytes
+ * (malloc'd). */
 cvtm_status cvtm_triangle_load_poly(const char *path, unsigned char **bytes, size_t *size,
                                     cvtm_error *error);
 
-/* True if the .poly file `path`, one on the disk or in memory, is whole and has no vertices. */
+/* Nonzero if the .poly file `path`, on disk or in memory, is complete and has no vertices. */
 int cvtm_poly_has_no_nodes(const char *path);
 
-/* The file `path` and, before it, the .node file beside it, as cvtm_mesh_read and
- * cvtm_polygons_read take them. bytes: malloc'd. */
+/* Reads the .node file with the same name as `path`, then `path`, into one array, as cvtm_mesh_read
+ * and cvtm_polygons_read expect. bytes: malloc'd. */
 cvtm_status cvtm_triangle_read_pair(const char *path, size_t limit, unsigned char **bytes,
                                     size_t *size, cvtm_error *error);
 
@@ -271,40 +276,41 @@ typedef struct cvtm_ring_collector {
   cvtm_source *source; /* for messages */
   cvtm_polygons rings;
   int64_t ring_capacity, point_capacity;
-  int64_t open;   /* points of the ring being read, which follow those of the finished rings */
-  int64_t read;   /* points read, dropped ones included */
-  int32_t *shape; /* per ring: the shape that it is of; -1: the reader knows no shapes */
+  int64_t open;   /* number of points of the ring being read, after those of the finished rings */
+  int64_t read;   /* number of points read, including dropped ones */
+  int32_t *shape; /* per ring: its shape; -1: the format has no shapes */
   int64_t shape_capacity;
   char **name; /* per shape; NULL: it has none */
   int64_t shape_count, name_capacity;
-  int names_divide; /* shapes with names are regions, whether or not they have common edges */
+  int names_divide; /* nonzero: shapes with names are regions even if they share no edges */
 } cvtm_ring_collector;
 
 void cvtm_ring_collector_free(cvtm_ring_collector *collector);
 
-/* The rings that follow are of another shape. name: copied, or NULL. */
+/* Begins a shape; later rings belong to it. name: copied, or NULL. */
 cvtm_status cvtm_ring_begin_shape(cvtm_ring_collector *collector, const char *name);
 
 /* A point equal to the one before it is dropped. */
 cvtm_status cvtm_ring_add_point(cvtm_ring_collector *collector, double x, double y);
-/* The ring being read is complete; one without area is dropped. */
+/* Ends the ring being read; drops it if it has no area. */
 cvtm_status cvtm_ring_close(cvtm_ring_collector *collector);
 
 static inline int cvtm_is_letter(unsigned char c) { return (c | 32) >= 'a' && (c | 32) <= 'z'; }
 
-/* Rings that touch but for rounding touch exactly, as after cvtm_rings_join; here edges get corners
- * of other rings that are exactly on them, too, no ring is divided, and corners may be repeated. */
+/* Makes rings touch exactly that touch except for rounding, as cvtm_rings_join does. In addition
+ * edges get the corners of other rings that lie exactly on them, no ring is divided, and corners
+ * may be repeated. */
 cvtm_status cvtm_rings_touch(cvtm_polygons *rings, cvtm_error *error);
 
-/* Refuses rings that cross so far that neither of these two joins them: where many long edges
- * cross, they take time of the square of the edges. */
+/* Refuses rings that cross so deeply that neither function above can join them. Without this test
+ * many long edges that cross would take quadratic time. */
 cvtm_status cvtm_rings_refuse_crossings(const cvtm_polygons *rings, const char *name,
                                         cvtm_error *error);
 
-/* The bytes of a polygon file; of .poly with those of its .node file. bytes: malloc'd. */
+/* Reads a polygon file into bytes (malloc'd); for .poly also its .node file. */
 cvtm_status cvtm_polygons_load(const char *path, unsigned char **bytes, size_t *size,
                                cvtm_error *error);
-/* Reads the rings of a file as they are. The caller frees the collector, on failure too. */
+/* Reads the rings of a file unchanged. The caller frees the collector, also on failure. */
 cvtm_status cvtm_rings_read(const char *extension, cvtm_source *source,
                             cvtm_ring_collector *collector);
 
@@ -313,30 +319,32 @@ cvtm_status cvtm_read_polygons_poly(cvtm_source *source, cvtm_ring_collector *co
 /* The paths and closed shapes of an SVG document, with their transforms. */
 cvtm_status cvtm_read_polygons_svg(cvtm_source *source, cvtm_ring_collector *collector);
 
-/* ---- files beside ---- */
+/* ---- companion files ---- */
 
-/* What stands in place of the extension in the names of files that belong to another one. */
+/* The endings that replace the extension in the names of companion files. */
 #define CVTM_TRIANGLE_NODES ".node"
 #define CVTM_XDMF_HEAVY ".h5"
 #define CVTM_XDMF_BOUNDARY "_boundary.xdmf"
 #define CVTM_XDMF_BOUNDARY_HEAVY "_boundary.h5"
 enum { CVTM_FILES_BESIDE = 3 };
 
-/* The path of such a file, malloc'd; NULL without memory. */
+/* The path of a companion file, malloc'd; NULL if memory runs out. */
 char *cvtm_path_beside(const char *path, const char *ending);
-/* The endings of the files that are written with the mesh `path`; returns how many. grouped: the
- * mesh has groups. */
+/* The endings of the companion files that are written with the mesh `path`; returns their number.
+ * grouped: nonzero if the mesh has groups. */
 int cvtm_mesh_written_beside(const char *path, int ascii, int grouped,
                              const char *ending[CVTM_FILES_BESIDE]);
-/* The ending of the file that is read with the mesh or polygon `path`; NULL: none. */
+/* The ending of the companion file that is read with the mesh or polygon file `path`; NULL:
+ * none. */
 const char *cvtm_mesh_read_beside(const char *path);
 
 /* ---- writing ---- */
 
-/* Of the line groups of the regions. face[e] = 3 t + k: edge e is that from corner k to the next
- * one of triangle t, on its left. Group k (its tag less 1) has the nodes start[k] .. start[k + 1] -
- * 1, ascending. marker: per node the smallest tag of its groups, 0 if it has none. seeds: a
- * triangle of every connected part of every region. number: per vertex, for the writer to use. */
+/* Nodes and faces of the line groups of the regions. face[e] = 3 t + k: edge e runs from corner k
+ * of triangle t, on its left, to the next corner. Group k (tag k + 1) has the nodes start[k] ..
+ * start[k + 1] - 1, ascending. marker: per node the smallest tag of its groups; 0: it is in no
+ * group. seeds: one triangle of every connected part of every region. number: one per vertex,
+ * scratch memory for the writer. */
 typedef struct cvtm_file_sets {
   int64_t *face;
   int64_t *start;
@@ -362,22 +370,22 @@ typedef struct cvtm_file_mesh {
   int binary;                  /* bytes where text is the default */
   cvtm_msh_version msh_version;
   cvtm_compression compression;
-  int *no_memory; /* a writer that has not the memory it needs sets it to 1 */
+  int *no_memory; /* a writer sets it to 1 if memory runs out */
 } cvtm_file_mesh;
 
-/* The nodes of a triangle (3 or 6) or of an edge of the regions (2 or 3); returns how many. */
+/* The nodes of a triangle (3 or 6) or of an edge of the regions (2 or 3); returns their number. */
 int cvtm_triangle_nodes(const cvtm_file_mesh *mesh, int64_t triangle, int32_t node[6]);
 int cvtm_edge_nodes(const cvtm_file_mesh *mesh, int64_t edge, int32_t node[3]);
 
 /* 15 significant digits if they read back to the same bits, else 17. */
 void cvtm_put_number(FILE *file, double value);
 
-/* In memory: x and y; three vertices counted from `first` and the end of the line. */
+/* Text in memory: x and y; three vertices, numbered from `first`, and the end of the line. */
 enum { CVTM_TEXT_POINT = 2 * CVTM_TEXT_NUMBER + 1, CVTM_TEXT_CORNERS = 3 * CVTM_TEXT_INTEGER + 3 };
 char *cvtm_text_point(char *to, char separator, const double *p);
 char *cvtm_text_corners(char *to, const int32_t *v, int first);
 
-/* Errors of the stream are found when it is closed. */
+/* Stream errors are detected when the stream is closed. */
 void cvtm_write_obj(FILE *file, const cvtm_file_mesh *mesh);
 void cvtm_write_off(FILE *file, const cvtm_file_mesh *mesh);
 void cvtm_write_ply(FILE *file, const cvtm_file_mesh *mesh);

@@ -239,7 +239,8 @@ static cvtm_status write_with_sets(const char *path, const format *f, const cvtm
       return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", path);
     with_sets.sets = &sets;
   } else if (f->sets == NEEDS_SETS) {
-    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s: only a domain has a boundary to write", path);
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT,
+                     "%s: this mesh has no domain, so no boundary to write", path);
   }
   const cvtm_status status = write_file(path, f, &with_sets, error);
   file_sets_free(&sets);

@@ -106,10 +106,10 @@ cvtm_status cvtm_points_write_classes(const char *extension, const char *path, c
   const format f = name_format(extension);
   const classed_points c = {points, start, classes};
   if (f != CSV && f != NPY)
-    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s: points of several classes go to csv or npy",
-                     path);
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT,
+                     "%s: points of several classes can be written only as csv or npy", path);
   if (classes < 1 || start[0] != 0)
-    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s: %d classes", path, classes);
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s: the number of classes is %d", path, classes);
   for (int k = 0; k < classes; ++k)
     if (start[k + 1] < start[k] || start[k + 1] > MOST_POINTS)
       return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s: class %d ends at point %" PRId64, path,

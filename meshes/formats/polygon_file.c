@@ -65,12 +65,11 @@ static int64_t finished_points(const cvtm_ring_collector *c) {
 
 cvtm_status cvtm_ring_add_point(cvtm_ring_collector *c, double x, double y) {
   if (!(fabs(x) <= 1e9) || !(fabs(y) <= 1e9)) {
-    return cvtm_source_fail(c->source, "the point (%g, %g) is no place in an image", x, y);
+    return cvtm_source_fail(c->source, "the point (%g, %g) is too far away", x, y);
   }
   const int64_t at = finished_points(c) + c->open;
   if (++c->read > CVTM_POLYGON_CORNERS_MAX) {
-    return cvtm_source_fail(c->source,
-                            "more than %d corners, counting the chords that curves become",
+    return cvtm_source_fail(c->source, "more than %d corners, counting the chords of curves",
                             CVTM_POLYGON_CORNERS_MAX);
   }
   if (!cvtm_grow(&c->rings.points, 2 * sizeof *c->rings.points, &c->point_capacity, at + 1))
@@ -521,7 +520,7 @@ static cvtm_status read_csv(cvtm_source *s, cvtm_ring_collector *c) {
 
 static cvtm_status read_json_ring(const cJSON *ring, cvtm_ring_collector *c) {
   const cJSON *position;
-  if (!cJSON_IsArray(ring)) return cvtm_source_fail(c->source, "a ring is no array");
+  if (!cJSON_IsArray(ring)) return cvtm_source_fail(c->source, "a ring is not an array");
   cJSON_ArrayForEach(position, ring) {
     const cJSON *x = cJSON_IsArray(position) ? position->child : NULL;
     const cJSON *y = x != NULL ? x->next : NULL;
@@ -538,7 +537,7 @@ static cvtm_status read_json_ring(const cJSON *ring, cvtm_ring_collector *c) {
 /* Arrays nested so deep: 1 for rings of a polygon, 2 for polygons. */
 static cvtm_status read_json_rings(const cJSON *array, int depth, cvtm_ring_collector *c) {
   const cJSON *item;
-  if (!cJSON_IsArray(array)) return cvtm_source_fail(c->source, "coordinates are no array");
+  if (!cJSON_IsArray(array)) return cvtm_source_fail(c->source, "the coordinates are not an array");
   cJSON_ArrayForEach(item, array) {
     const cvtm_status status =
         depth > 1 ? read_json_rings(item, depth - 1, c) : read_json_ring(item, c);
@@ -573,7 +572,7 @@ static cvtm_status begin_feature(const cJSON *feature, cvtm_ring_collector *c) {
 /* Depth is limited by the parser. in_feature: the geometry's shape has begun. */
 static cvtm_status read_json_object(const cJSON *object, int in_feature, cvtm_ring_collector *c) {
   const char *type = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, "type"));
-  if (type == NULL) return cvtm_source_fail(c->source, "an object without a type");
+  if (type == NULL) return cvtm_source_fail(c->source, "an object has no type");
   const cJSON *coordinates = cJSON_GetObjectItemCaseSensitive(object, "coordinates");
   const int depth = strcmp(type, "Polygon") == 0 ? 1 : strcmp(type, "MultiPolygon") == 0 ? 2 : 0;
   if (depth > 0) {
@@ -607,7 +606,7 @@ static cvtm_status read_geojson(cvtm_source *s, cvtm_ring_collector *c) {
   s->offsets = 1;
   if (root == NULL) {
     s->at = end != NULL ? (size_t)(end - (const char *)s->data) : 0;
-    return cvtm_source_fail(s, "this is no JSON");
+    return cvtm_source_fail(s, "not valid JSON");
   }
   const cvtm_status status = read_json_object(root, 0, c);
   cJSON_Delete(root);

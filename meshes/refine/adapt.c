@@ -54,7 +54,8 @@ cvtm_status cvtm_metric_of_hessians(cvtm_metric_field *f, double ratio, cvtm_err
   }
   const double mean = sum / (double)cells;
   if (!(mean > 0 && isfinite(mean)))
-    return cvtm_fail(error, CVTM_ERROR_INPUT, "the field is linear: it asks for no size anywhere");
+    return cvtm_fail(error, CVTM_ERROR_INPUT,
+                     "the field is linear, so its second derivatives determine no sizes");
   for (int64_t k = 0; k < cells; ++k)
     f->log[k] = logarithm(f->log[k], mean / (longest * longest), ratio);
   return CVTM_OK;

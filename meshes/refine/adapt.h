@@ -1,6 +1,5 @@
-/* Inside the library: metrics, which say how long an edge is to be in each direction: an edge e
- * from a to b has the length sqrt (e' M e), and is to have the length 1; and meshes of triangles
- * that are even in a metric. */
+/* Inside the library: metrics, and triangle meshes with edges of length 1 in a metric. The length
+ * of an edge e in the metric M is sqrt (e' M e). */
 #ifndef CVTMESH_MESHES_REFINE_ADAPT_H
 #define CVTMESH_MESHES_REFINE_ADAPT_H
 
@@ -47,13 +46,14 @@ typedef struct cvtm_metric_field {
 
 void cvtm_metric_field_free(cvtm_metric_field *field);
 
-/* Hessians (in field->log, per unit of length squared) become metrics in which triangles of equal
- * size minimise the interpolation error of linear elements in L2 for their number, up to a factor:
- * det (|H|)^(-1/6) |H| (Alauzet & Loseille 2010, p = 2). In no place an edge is to be longer than
- * `ratio` times a shorter one, nor than 32 times the mean. CVTM_ERROR_INPUT if all are zero. */
+/* Replaces Hessians in field->log, per unit of length squared, by the logarithms of metrics: det
+ * (|H|)^(-1/6) |H| up to a factor. For a given number of triangles such a metric minimises the L2
+ * interpolation error of linear elements (Alauzet & Loseille 2010, p = 2). At each point the
+ * longest wanted edge is at most `ratio` times the shortest, and at most 32 times the mean.
+ * CVTM_ERROR_INPUT if all Hessians are zero. */
 cvtm_status cvtm_metric_of_hessians(cvtm_metric_field *field, double ratio, cvtm_error *error);
-/* Metrics (in field->log) become their logarithms, by the same ratio. CVTM_ERROR_INPUT if one is
- * not positive definite. */
+/* Replaces metrics in field->log by their logarithms, limited by the same ratio. CVTM_ERROR_INPUT
+ * if one is not positive definite. */
 cvtm_status cvtm_metric_of_given(cvtm_metric_field *field, double ratio, cvtm_error *error);
 
 /* ---- Meshes ---- */
@@ -61,19 +61,18 @@ cvtm_status cvtm_metric_of_given(cvtm_metric_field *field, double ratio, cvtm_er
 typedef struct cvtm_adapt_figures {
   int64_t divided, removed, flipped, moved;
   int rounds;
-  double shortest, longest; /* edges, in the metric that the number of vertices leads to */
+  double shortest, longest; /* lengths of edges, in the metric scaled for the number of vertices */
   double good_edges;        /* share of edges between 1 / sqrt (2) and sqrt (2) */
   double least_quality, mean_quality; /* of triangles in the metric; 1: equilateral */
 } cvtm_adapt_figures;
 
-/* Meshes the regions inside a boundary with about `wanted` vertices, such that edges have the
- * length 1 in a multiple of the metric: edges that are too long are divided, those that are too
- * short vanish with one of their ends, diagonals are exchanged and vertices moved where that makes
- * the worst triangle better (Frey & Alauzet 2005). Corners of the boundary stay; vertices on its
- * edges are within one grid step of them (2^-30 of the longer side of the bounding box). No
- * triangle is ever turned over: all tests of orientation are exact. Regions are not grouped.
- * stop: asked now and then, nonzero ends the work, the result being what has been reached; NULL:
- * nothing does. Fails as cvtm_constrained_delaunay. */
+/* Meshes the regions inside a boundary with about `wanted` vertices, such that edges have length 1
+ * in a multiple of the metric: long edges are divided, short edges collapsed, edges flipped and
+ * vertices moved where that improves the worst triangle (Frey & Alauzet 2005). Corners of the
+ * boundary stay; vertices on its edges are within one grid step of them (2^-30 of the longer side
+ * of the bounding box). No triangle is inverted, because all orientation tests are exact. Regions
+ * are not grouped. stop: called from time to time; a nonzero value ends the work, and the result is
+ * the mesh so far; NULL: never. Fails as cvtm_constrained_delaunay. */
 cvtm_status cvtm_adapt(const cvtm_boundary *boundary, const cvtm_metric_field *field,
                        int64_t wanted, int (*stop)(const void *context), const void *context,
                        cvtm_mesh *mesh, cvtm_regions *regions, cvtm_adapt_figures *figures,

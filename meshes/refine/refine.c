@@ -342,8 +342,7 @@ static cvtm_status check_demand(const cvtm_refiner *r) {
   for (int64_t t = 0; t < r->m.triangle_count; ++t) triangles += cvtm_triangle_excess(r, t);
   if (triangles <= 2 * (double)most) return CVTM_OK;
   return cvtm_fail(r->error, CVTM_ERROR_INPUT,
-                   "the areas ask for %.3g triangles, and with that for more than %" PRId64
-                   " points",
+                   "the areas ask for %.3g triangles, which have more than %" PRId64 " points",
                    triangles, most);
 }
 
@@ -592,7 +591,8 @@ static cvtm_status check_arguments(const double *points, const cvtm_boundary *bo
   if (!points || !boundary || !options)
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "no points, no boundary or no options");
   if (!(options->min_angle >= 0 && options->min_angle <= 40))
-    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "a smallest angle of %g degrees: 0 to 40 is known",
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT,
+                     "the smallest angle must be between 0 and 40 degrees, not %g",
                      options->min_angle);
   return CVTM_OK;
 }

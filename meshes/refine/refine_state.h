@@ -7,35 +7,34 @@
 #include "meshes/delaunay/grid.h"
 
 typedef enum cvtm_vertex_kind {
-  CVTM_VERTEX_GIVEN,      /* of the boundary as given: stays */
+  CVTM_VERTEX_GIVEN,      /* vertex of the given boundary: does not move */
   CVTM_VERTEX_ON_SEGMENT, /* added between the ends of a segment */
   CVTM_VERTEX_SITE,       /* given inside */
   CVTM_VERTEX_FREE        /* added inside */
 } cvtm_vertex_kind;
 
 typedef struct cvtm_refine_vertex {
-  double scale;    /* grid steps: the distances in the input around it, or around its parents */
-  int32_t segment; /* that it is on, or -1 */
-  int32_t copy;    /* on a segment with a twin: the vertex at the same place on the twin */
+  double scale;    /* grid steps: distances in the input around the vertex, or around its parents */
+  int32_t segment; /* the segment that it lies on, or -1 */
+  int32_t copy;    /* on a segment with a twin: the copy of the vertex on the twin */
   uint8_t kind;    /* cvtm_vertex_kind */
   uint8_t cause;   /* why it was added: CVTM_CAUSE_... */
 } cvtm_refine_vertex;
 
 enum { CVTM_CAUSE_NONE, CVTM_CAUSE_ANGLE, CVTM_CAUSE_AREA };
 
-/* No twin: the segment is on no side; or there is none, and the segment is not divided. */
+/* No twin: the segment is not on a side; or it is, but has no copy, and is not divided. */
 enum { CVTM_TWIN_NONE = -1, CVTM_TWIN_MISSING = -2 };
 
-/* A triangle with a side shorter than this share of the distance between the pieces of the input
- * around it is not split for its angle: where the bound cannot be reached, refinement would not
- * end. */
+/* A triangle is not split for its angle if it has a side shorter than this share of the distances
+ * in the input around it; otherwise refinement would not end where the bound cannot be reached. */
 static const double cvtm_least_share = 1.0 / 8;
-static const double cvtm_fewest_steps = 2; /* of a part that is split, or a side */
-/* Where pieces of the input are nearer to each other, in steps, or sides are shorter than half of
- * this, rounding to the grid changes angles by degrees, and they may stay below the bound. */
+static const double cvtm_fewest_steps = 2; /* length of a part that may be split, or of a side */
+/* Grid steps. Between parts of the input that are closer than this, or if sides are shorter than
+ * half of it, rounding to the grid changes angles by degrees, so they may stay below the bound. */
 static const double cvtm_narrow_steps = 32;
 
-/* A triangle that has to be split, or has to be looked at again. */
+/* A triangle to split or to test again. */
 typedef struct cvtm_bad_triangle {
   double priority; /* larger ones first */
   int64_t number;  /* earlier ones first */
@@ -44,11 +43,11 @@ typedef struct cvtm_bad_triangle {
   int tries;
 } cvtm_bad_triangle;
 
-/* A part of a segment that has to be split, by its ends as it was found. */
+/* A part of a segment to split, given by its ends. */
 typedef struct cvtm_bad_part {
   int64_t half;
   int32_t from, to;
-  double scale; /* of the vertex that asks for it */
+  double scale; /* scale of the vertex that encroaches on it */
 } cvtm_bad_part;
 
 typedef struct cvtm_refiner {
@@ -70,14 +69,15 @@ typedef struct cvtm_refiner {
   int touch_count;   /* of such vertices */
   int64_t given_count; /* vertices of the boundary: the first ones */
   int64_t segment_count;
-  int keeps_inside; /* nonzero: new vertices on the border are not outside, so that pieces of it
-                       that are a grid step apart do not cross */
-  double cotangent; /* of the smallest angle that is good */
-  int relocates;    /* nonzero: corners are moved before vertices are inserted */
+  int keeps_inside; /* nonzero: new vertices on the border are never outside, so that parts of the
+                       border that are a grid step apart do not cross */
+  double cotangent; /* cotangent of the bound */
+  int relocates;    /* nonzero: try to move corners before vertices are inserted */
   int64_t most;     /* the number of vertices at which insertion for angles ends */
-  int64_t polls;    /* how often options->stop was due */
+  int64_t polls;    /* number of opportunities to call options->stop */
   int stopped;
-  double lens; /* a vertex that sees a part at an angle with at most this cosine is too near */
+  double lens; /* a vertex encroaches on a part if it sees the part at an angle with at most this
+                  cosine */
   double off_centre;
   cvtm_bad_triangle *heap;
   int64_t heap_count, heap_capacity, numbers;
@@ -85,7 +85,7 @@ typedef struct cvtm_refiner {
   int64_t part_count, part_capacity;
   int64_t *changed; /* triangles */
   int64_t changed_count, changed_capacity;
-  int64_t *stamp; /* per triangle: the round in which it was listed as changed */
+  int64_t *stamp; /* per triangle: the round in which it was last listed as changed */
   int64_t stamp_capacity, round;
   cvtm_refine_figures *figures;
   cvtm_error *error;
@@ -114,54 +114,57 @@ static inline double cvtm_dot_at(cvtm_grid_point a, cvtm_grid_point b, cvtm_grid
 double cvtm_triangle_cotangent(const cvtm_refiner *r, int64_t t);
 /* The half-edge of a triangle's shortest side. */
 int64_t cvtm_shortest_side(const cvtm_refiner *r, int64_t t);
-/* The area of a triangle over its cap. */
+/* The area of a triangle divided by its cap. */
 double cvtm_triangle_excess(const cvtm_refiner *r, int64_t t);
-/* The given vertex whose small angle keeps a triangle below the bound; -1 if none does.
- * *cotangent: of that angle. */
+/* The given vertex whose small angle forces a triangle below the bound; -1: none. *cotangent: that
+ * of the angle. */
 int32_t cvtm_small_corner_of(const cvtm_refiner *r, int64_t t, double *cotangent);
 
-/* Lists in r->changed the triangles that changed since there were `mark` changes, each once. */
+/* Lists in r->changed, each once, the triangles changed after the first `mark` changes. */
 cvtm_status cvtm_list_changed(cvtm_refiner *r, int64_t mark);
 
-/* Where a segment passes the parameter s (0: its first end, 1: the second): a grid point exactly on
- * it if there is one within the tolerance of s, else the nearest to it; with r->keeps_inside, of a
- * segment with the outside beside it, one that is not outside. */
+/* The grid point for parameter s of a segment (0: its first end, 1: the second): a grid point
+ * exactly on the segment if there is one within the tolerance of s, else the nearest one. With
+ * r->keeps_inside and a segment on the border, it is not outside. */
 cvtm_grid_point cvtm_segment_place(const cvtm_refiner *r, int32_t segment, double s,
                                    double tolerance);
 double cvtm_segment_parameter(const cvtm_refiner *r, int32_t segment, cvtm_grid_point p);
 
-/* Finds the twins of segments, by the places of the mesh's vertices. */
+/* Finds the twins of segments from the positions of their vertices. */
 cvtm_status cvtm_refine_pair_segments(cvtm_refiner *r, const double *points);
-/* Vertices at the ends of twins have the smaller scale of both, and are acute if one of them is. */
+/* Gives vertices at corresponding ends of twins the smaller scale of the two, and makes both acute
+ * if one is. */
 void cvtm_refine_share_corners(cvtm_refiner *r);
 
 /* Finds the vertices at which the boundary touches itself. */
 cvtm_status cvtm_refine_find_touches(cvtm_refiner *r);
-/* Divides segments between two of these, which cvtm_refine_find_part may not find. */
+/* Divides segments between two such vertices, because cvtm_refine_find_part may not find them. */
 cvtm_status cvtm_refine_divide_between_touches(cvtm_refiner *r);
 
-/* Nonzero from the moment on that options->stop ends the refinement. */
+/* Nonzero once options->stop has ended the refinement. */
 int cvtm_refine_is_over(cvtm_refiner *r);
-/* Splits until all is good, or nothing more is allowed. */
+/* Splits triangles until all are good, or no further split is allowed. */
 cvtm_status cvtm_refine_insert(cvtm_refiner *r);
-/* Moves vertices of bad triangles; nothing becomes worse. */
+/* Moves vertices of bad triangles; no triangle becomes worse than before. */
 cvtm_status cvtm_refine_repair(cvtm_refiner *r);
-/* Moves a corner of a bad triangle so that all triangles around are good. *done: it did. */
+/* Moves a corner of a bad triangle so that all triangles around it are good. *done: nonzero if it
+ * succeeded. */
 cvtm_status cvtm_refine_relocate(cvtm_refiner *r, int64_t t, int *done);
-/* Moves sites towards their wishes (2 per vertex, in grid steps) as far as all stays good. */
+/* Moves sites towards their targets (2 per vertex, in grid steps) as far as all triangles stay
+ * good. */
 cvtm_status cvtm_refine_approach(cvtm_refiner *r, const double *wish, int64_t *moved);
-/* Makes one segment of those that are parts of a straight edge, so that the vertices between them
- * may move along it. corner: per vertex, it stays. */
+/* Joins segments that are parts of one straight edge, so that the vertices between them can move
+ * along it. corner: per vertex, nonzero if it stays. */
 cvtm_status cvtm_refine_join_segments(cvtm_refiner *r, const uint8_t *corner);
-/* cvtm_refine_boundary_angles, for a refiner that has been set up. */
+/* cvtm_refine_boundary_angles, for an initialised refiner. */
 cvtm_status cvtm_refine_raise_at_boundary(cvtm_refiner *r, cvtm_boundary_angles *figures);
-/* Moves vertices so that all angles are larger than the bound, which holds, as far as steps of a
- * quarter of a degree succeed. */
+/* Raises the bound, which holds, in steps of a quarter of a degree as long as moving vertices
+ * reaches it. */
 cvtm_status cvtm_refine_raise(cvtm_refiner *r, double bound);
-/* Removes vertices as long as all stays good. */
+/* Removes vertices as long as all triangles stay good. */
 cvtm_status cvtm_refine_simplify(cvtm_refiner *r);
-/* Puts vertices at the circumcentres of the largest triangles while there are fewer than `wanted`,
- * where no triangle becomes bad and no segment comes too near. */
+/* While there are fewer than `wanted` vertices, inserts the circumcentres of the largest triangles,
+ * if no triangle becomes bad and no segment is too close. */
 cvtm_status cvtm_refine_fill(cvtm_refiner *r, int64_t wanted);
 
 #endif

@@ -106,12 +106,12 @@ def test_a_segment_with_equal_ends_is_left_out(cvtmesh, segments):
 
 
 @pytest.mark.parametrize("text, names", [
-    (poly(SQUARES, SEGMENTS[:6] + [(10, 11)], [(4, 3.5)]), ("x.poly", "all that they enclose is a hole")),
+    (poly(SQUARES, SEGMENTS[:6] + [(10, 11)], [(4, 3.5)]), ("x.poly", "everything they enclose is a hole")),
     (poly(SQUARES, SEGMENTS, regions=[(1, 1, 1), (30, 30, 2)]), ("x.poly", "(30, 30)", "outside")),
     (poly(SQUARES, SEGMENTS + [(1, 4)]), ("x.poly", "crosses itself", "(20, 10)")),
     (poly(SQUARES, SEGMENTS[:5]), ("x.poly", "bound nothing")),
     (poly(SQUARES, SEGMENTS).replace("\n1 1 2\n", "\n1 1 99\n"), ("x.poly",)),
-    (poly(SQUARES, SEGMENTS, regions=[(1, 1, "x")]), ("x.poly", "line", "no number")),
+    (poly(SQUARES, SEGMENTS, regions=[(1, 1, "x")]), ("x.poly", "line", "not a number")),
     (poly(SQUARES, SEGMENTS)[:-2] + "7\n1 2", ("x.poly",)),
 ])
 def test_bad_files(cvtmesh, text, names):

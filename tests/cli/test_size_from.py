@@ -163,9 +163,9 @@ def test_refusals(cvtmesh):
             (["--size-from", "f.vtu", "-n", 90, "--density-from", "size"], 2, "--density-from"),
             (["--size-from", "f.vtu", "-n", 90, "--size-field", "w"], 3, "no field w"),
             (["--size-from", "f.vtu", "-n", 90, "--size-field", "v"], 3, "no field v"),
-            (["--size-from", "f.vtu", "-n", 90, "--size-field", "bad"], 3, "no number"),
-            (["--size-from", "f.vtu", "-n", 90, "--size-field", "linear"], 3, "no size anywhere"),
-            (["--size-from", "f.vtu", "--size-as", "size", "--size-field", "u"], 3, "no size"),
+            (["--size-from", "f.vtu", "-n", 90, "--size-field", "bad"], 3, "not a valid number"),
+            (["--size-from", "f.vtu", "-n", 90, "--size-field", "linear"], 3, "determines sizes"),
+            (["--size-from", "f.vtu", "--size-as", "size", "--size-field", "u"], 3, "not a valid size"),
             (["--size-from", "absent.vtu", "-n", 90], 3, "absent.vtu"),
             (["--size-from", "flat.npy", "-n", 90], 3, "rows of x, y"),
             (["--size-from", "flat.npy", "-n", 90, "--size-field", "u"], 2, "no names")):

@@ -368,5 +368,5 @@ def test_display_goes_away(window):
     window.server.terminate()
     window.server.wait()
     assert window.process.wait(PATIENCE) == 0, window.said()
-    assert "the display went away" in window.said()
+    assert "the connection to the display was lost" in window.said()
     assert len(read_points(window.path("out.csv"))) == 5

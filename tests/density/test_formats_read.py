@@ -300,7 +300,7 @@ def test_bmp_refused(cvtmesh):
                           (bmp(24, 4, b"", 9, 9), "compression 4"),
                           (bmp(24, 0, b"", 300000, 300000), "limit"),
                           (bmp(13, 0, b"", 9, 9), "13 bits"), (bmp(8, 0, b"", 9, 9)[:30], "truncated"),
-                          (bmp(16, 3, b"", 9, 9, masks=(0, 1, 2)), "without bits")):
+                          (bmp(16, 3, b"", 9, 9, masks=(0, 1, 2)), "has no bits")):
         cvtmesh.file("bad.bmp", content)
         cvtmesh.refused("density", "bad.bmp", "-o", "x.npy", code=3, names=["bad.bmp", part])
 

@@ -251,7 +251,7 @@ TEST(large_arrays) {
     value[WIDTH * 900 + 7] = value[WIDTH * 1000] = 1e300;
     assert_ok(cvtm_npy_write(path, 'f', 8, 2, shape, value, NULL));
     assert_int_equal(cvtm_image_read(path, &image, &error), CVTM_ERROR_INPUT);
-    assert_non_null(strstr(error.message, "at pixel (7, 900) is beyond single precision"));
+    assert_non_null(strstr(error.message, "at pixel (7, 900) is too large for single precision"));
     value[WIDTH * 900 + 7] = kept;
     value[WIDTH * 1000] = (double)(WIDTH * 1000LL * 7919 % COUNT) / 1024.0;
   }

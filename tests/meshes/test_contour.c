@@ -350,24 +350,24 @@ TEST(bad_polygons_are_refused) {
       {"csv", "0,0\n1-2\n", "line 2"},
       {"csv", "0,0\n1,1\n2,2\n", "no polygon"},
       {"csv", "", "no polygon"},
-      {"csv", "1e30,0\n1,1\n2,2\n", "no place"},
+      {"csv", "1e30,0\n1,1\n2,2\n", "too far away"},
       {"svg", "<svg><path d='M0 0A1 1 0 2 0 5 5'/></svg>", "`A` needs 7"},
       {"svg", "<svg><path d='M0 0B1 1'/></svg>", "`B`"},
       {"svg", "<svg>\n<rect width='50%' height='9'/></svg>", "line 2: width=\"50%\""},
       {"svg", "<svg><circle r='0'/></svg>", "no polygon"},
-      {"svg", "<svg><path d='L1 1'/></svg>", "begins with M"},
+      {"svg", "<svg><path d='L1 1'/></svg>", "must begin with M"},
       {"svg", "<svg>\n<path d='M1'/></svg>", "line 2"},
       {"svg", "<svg>\n<g transform='turn(2)'/></svg>", "line 2: the transform `turn`"},
       {"svg", "<svg><g transform='scale(2'/></svg>", "the transform `scale` has wrong arguments"},
       {"svg", "<svg><g transform='rotate(1 2)'/></svg>", "`rotate` has wrong arguments"},
       {"svg", "<svg><g transform='matrix(1 2 3)'/></svg>", "`matrix` has wrong arguments"},
-      {"svg", "<svg><g transform='scale(1e300)'><path d='M1 1h9v9'/></g></svg>", "no place"},
+      {"svg", "<svg><g transform='scale(1e300)'><path d='M1 1h9v9'/></g></svg>", "too far away"},
       {"svg", "<svg><g transform='scale(2)'/></svg>", "no polygon"},
       {"svg", "<svg><path d='M0 0L1", "malformed XML"},
       {"svg", "<svg>\n<path d='M0 0h9v9'></svg>", "line 2: malformed XML: mismatched tag"},
       {"svg", "<!DOCTYPE s [<!ENTITY a 'M0'>\n<!ENTITY b '&a;&a;'>]><s/>", "line 2: an entity"},
       {"json", "{\"type\":\"Polygon\",\"coordinates\":[[[1],[2]]]}", "two numbers"},
-      {"json", "{\"type\":\"Polygon\",\"coord", "no JSON"},
+      {"json", "{\"type\":\"Polygon\",\"coord", "not valid JSON"},
       {"json", "[1]", "type"},
       {"txt", "", "unknown"},
   };
@@ -403,7 +403,7 @@ TEST(corners_are_limited) {
     assert_int_equal(read_text("svg", text, &p, &error), CVTM_ERROR_INPUT);
     assert_string_equal(error.message,
                         "it: line 1: more than 10000000 corners, counting the "
-                        "chords that curves become");
+                        "chords of curves");
     assert_null(p.points);
   }
 }
