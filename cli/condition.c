@@ -1,7 +1,7 @@
 #include "cli/condition.h"
 
 #include "base/file.h"
-#include "base/host_memory.h"
+#include "base/host.h"
 #include "base/npy.h"
 #include "cli/cli.h"
 #include "cli/input.h"

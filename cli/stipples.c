@@ -1,6 +1,6 @@
 #include "cli/stipples.h"
 
-#include "base/host_memory.h"
+#include "base/host.h"
 #include "base/portable.h"
 #include "cli/cli.h"
 #include "cli/domain.h"

@@ -1,8 +1,8 @@
 #include "cvt/checkpoint.h"
 
-#include "base/checksum.h"
+#include "base/text.h"
 #include "base/clock.h"
-#include "base/grow.h"
+#include "base/host.h"
 #include "base/ranks.h"
 #include "cvt/division.h"
 #include "lbfgsb/lbfgsb_ranks.h"

@@ -2,7 +2,7 @@
 #include "cvt/descent.h"
 
 #include "base/clock.h"
-#include "base/options.h"
+#include "base/select.h"
 #include "base/ranks.h"
 #include "cvt/checkpoint.h"
 #include "cvt/division.h"

@@ -1,5 +1,5 @@
 /* Sites at one place, of which all but one have no mass, are moved apart. */
-#include "base/point_order.h"
+#include "base/geometry.h"
 #include "base/random.h"
 #include "cvt/solve.h"
 

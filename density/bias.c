@@ -1,6 +1,6 @@
 #include "density/bias.h"
 
-#include "base/table_select.h"
+#include "base/select.h"
 #include "base/primitives.h"
 #include "density/field_kernels.h"
 #include "density/links.h"

@@ -1,6 +1,6 @@
 #include "density/seeds.h"
 
-#include "base/host_memory.h"
+#include "base/host.h"
 #include "base/srgb.h"
 #include "density/eikonal.h"
 #include "density/pictures/image_formats.h"

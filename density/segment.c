@@ -1,8 +1,7 @@
 #include "density/segment.h"
 
-#include "base/table_select.h"
+#include "base/select.h"
 #include "base/clock.h"
-#include "base/options.h"
 #include "density/field_kernels.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
 /* Netpbm's PBM, PGM, PPM (plain and raw) and PFM. */
-#include "base/numeric_locale.h"
+#include "base/text.h"
 #include "density/pictures/image_pixels.h"
 
 #include <ctype.h>

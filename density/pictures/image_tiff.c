@@ -1,4 +1,4 @@
-#include "base/numeric_locale.h"
+#include "base/text.h"
 #include "density/pictures/image_pixels.h"
 
 #if CVTMESH_HAVE_TIFF
