@@ -1,7 +1,7 @@
 #include "base/device.h"
 
 #include "base/device_kernels.h"
-#include "base/large_pages.h"
+#include "base/host.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -340,4 +340,17 @@ int cvtm_loop_claim(cvtm_device *device, uint64_t *handle) {
   device->loop_open = 0;
   *handle = open ? device->loop_condition : 0;
   return open;
+}
+
+/* --- plain kernels (base/select.h) ------------------------------------------------------------ */
+
+int cvtm_uses_plain(const char *name) {
+  const char *at = getenv("CVTMESH_PLAIN");
+  const size_t length = strlen(name);
+  while (at) {
+    if (strncmp(at, name, length) == 0 && (at[length] == 0 || at[length] == ',')) return 1;
+    at = strchr(at, ',');
+    if (at) ++at;
+  }
+  return 0;
 }

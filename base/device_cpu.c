@@ -1,5 +1,5 @@
 #include "base/device_kernels.h"
-#include "base/host_memory.h"
+#include "base/host.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "base/cuda_check.h"
+#include "base/cuda_utils.h"
 #include "base/device_kernels.h"
 #include "base/ranks.h"
 

@@ -2,10 +2,8 @@
 
 #include "base/file.h"
 
-#include "base/csv.h"
-#include "base/grow.h"
-#include "base/large_pages.h"
-#include "base/memory_file.h"
+#include "base/text.h"
+#include "base/host.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -554,4 +552,22 @@ const char *cvtm_file_extension(const char *path, char *buffer, size_t capacity)
   }
   buffer[length] = 0;
   return buffer;
+}
+
+/* --- files in memory -------------------------------------------------------------------------- */
+
+static _Thread_local const cvtm_memory_files *used;
+
+void cvtm_memory_files_use(const cvtm_memory_files *files) { used = files; }
+
+const cvtm_memory_file *cvtm_memory_file_find(const char *path) {
+  for (size_t k = 0; used != NULL && k < used->input_count; ++k)
+    if (strcmp(used->inputs[k].path, path) == 0) return &used->inputs[k];
+  return NULL;
+}
+
+cvtm_memory_output *cvtm_memory_output_find(const char *path) {
+  for (size_t k = 0; used != NULL && k < used->output_count; ++k)
+    if (strcmp(used->outputs[k].path, path) == 0) return &used->outputs[k];
+  return NULL;
 }

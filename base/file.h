@@ -11,7 +11,7 @@
 CVTM_API_BEGIN
 
 /* A file being written beside its final place, as .cvtmesh-*.tmp; `-` is standard output. Files in
- * memory (base/memory_file.h) come before those on the disk. */
+ * memory (base/file.h) come before those on the disk. */
 typedef struct cvtm_output cvtm_output;
 
 /* Removes such files of processes that have ended from the folder, once in a process. */
@@ -32,7 +32,7 @@ cvtm_status cvtm_folder_sync(const char *path, cvtm_error *error);
 
 /* Reads a whole file (`-`: standard input) of at most `limit` bytes into malloc'd memory
  * that the caller frees; one extra zero byte follows the data. Files in memory
- * (base/memory_file.h) come before those on the disk. */
+ * (base/file.h) come before those on the disk. */
 cvtm_status cvtm_file_read(const char *path, size_t limit, unsigned char **bytes, size_t *size,
                            cvtm_error *error);
 
@@ -48,6 +48,42 @@ const char *cvtm_file_extension(const char *path, char *buffer, size_t capacity)
 /* The same of a text, without the UTF-8 byte order mark that it may begin with. */
 cvtm_status cvtm_text_read(const char *path, size_t limit, unsigned char **bytes, size_t *size,
                            cvtm_error *error);
+
+/* --- files in memory -------------------------------------------------------------------------- */
+
+/* Files that lie in memory: while a thread uses a list of them, cvtm_file_read and cvtm_output_open
+ * find them by their paths before they look on the disk. A caller that has arrays instead of files,
+ * such as a binding for another language, thereby passes them to every reader of the library, and
+ * takes them from every writer. */
+
+/* The contents in two parts, so that a header can stand before an array that lies elsewhere. All is
+ * borrowed. */
+typedef struct cvtm_memory_file {
+  const char *path;
+  const void *head, *body;
+  size_t head_size, body_size;
+} cvtm_memory_file;
+
+/* path: "-" is standard output. bytes: NULL until the file is whole, then malloc'd; freed by the
+ * owner of the list. */
+typedef struct cvtm_memory_output {
+  const char *path;
+  char *bytes;
+  size_t size;
+} cvtm_memory_output;
+
+/* The lists are borrowed. */
+typedef struct cvtm_memory_files {
+  const cvtm_memory_file *inputs;
+  cvtm_memory_output *outputs;
+  size_t input_count, output_count;
+} cvtm_memory_files;
+
+/* The files of the calling thread from now on, borrowed until the next call; NULL: none. */
+void cvtm_memory_files_use(const cvtm_memory_files *files);
+/* The calling thread's file of that path; NULL if there is none. */
+const cvtm_memory_file *cvtm_memory_file_find(const char *path);
+cvtm_memory_output *cvtm_memory_output_find(const char *path);
 
 CVTM_API_END
 

@@ -1,6 +1,6 @@
 #include "base/primitives.h"
 
-#include "base/table_select.h"
+#include "base/select.h"
 #include "base/device_kernels.h"
 #include "base/primitives_kernels.h"
 

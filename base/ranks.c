@@ -1,7 +1,7 @@
 #include "base/ranks.h"
 
 #include "base/device_kernels.h"
-#include "base/plain.h"
+#include "base/select.h"
 
 #include <stdlib.h>
 #include <string.h>

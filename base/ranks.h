@@ -6,7 +6,7 @@
 #define CVTMESH_BASE_RANKS_H
 
 #include "base/device.h"
-#include "base/nccl.h"
+#include "base/cuda_libraries.h"
 
 #ifdef __cplusplus
 extern "C" {

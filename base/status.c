@@ -1,7 +1,8 @@
 #define CVTM_STATUS_SOURCE
 #include "base/status.h"
 
-#include "base/numeric_locale.h"
+#include "base/text.h"
+#include "base/version.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -28,3 +29,13 @@ cvtm_status cvtm_fail(cvtm_error *error, cvtm_status status, const char *format,
   }
   return status;
 }
+
+#define TEXT_OF(number) #number
+#define TEXT(number) TEXT_OF(number)
+
+const char *cvtmesh_version(void) {
+  return TEXT(CVTMESH_VERSION_MAJOR) "." TEXT(CVTMESH_VERSION_MINOR) "." TEXT(
+      CVTMESH_VERSION_PATCH);
+}
+
+int cvtmesh_version_number(void) { return CVTMESH_VERSION_NUMBER; }

@@ -3,7 +3,7 @@
  * read and write while others compute. */
 #include "base/clock.h"
 #include "base/device.h"
-#include "base/numeric_locale.h"
+#include "base/text.h"
 #include "cli/batch.h"
 #include "cli/cli.h"
 #include "run/files.h"

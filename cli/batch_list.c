@@ -1,8 +1,8 @@
 #include "cli/batch.h"
 
-#include "base/csv.h"
+#include "base/text.h"
 #include "base/file.h"
-#include "base/host_memory.h"
+#include "base/host.h"
 #include "cli/cli.h"
 #include "run/output.h"
 #include "run/json.h"

@@ -4,7 +4,7 @@
 #include "cli/cli.h"
 
 #include "base/clock.h"
-#include "base/grow.h"
+#include "base/host.h"
 #include "run/files.h"
 
 #include <signal.h>

@@ -2,7 +2,7 @@
 
 #include "cli/processes.h"
 
-#include "base/checksum.h"
+#include "base/text.h"
 #include "base/file.h"
 #include "base/version.h"
 #include "cli/cli.h"

@@ -1,6 +1,6 @@
 /* cvtmesh stats: the quality of a mesh or of the Delaunay mesh of a point file. */
 #include "base/file.h"
-#include "base/grow.h"
+#include "base/host.h"
 #include "cli/cli.h"
 #include "run/input.h"
 #include "run/page.h"

@@ -1,7 +1,7 @@
 #include "run/stages.h"
 
 #include "base/clock.h"
-#include "base/grow.h"
+#include "base/host.h"
 #include "cli/cli.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* The state of a run as bytes: the solve's, the numbers of the descent at work, and arrays. It is
  * saved between two descents, or in a pause of one. */
-#include "base/checksum.h"
+#include "base/text.h"
 #include "base/clock.h"
 #include "base/ranks.h"
 #include "cvt/solve.h"

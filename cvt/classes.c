@@ -3,7 +3,7 @@
 #include "cvt/classes.h"
 
 #include "base/clock.h"
-#include "base/options.h"
+#include "base/select.h"
 #include "cvt/descent.h"
 
 #include <math.h>

@@ -3,7 +3,7 @@
 #include "cvt/descent.h"
 
 #include "base/clock.h"
-#include "base/options.h"
+#include "base/select.h"
 #include "cvt/pyramid.h"
 #include "cvt/site_updates.h"
 #include "lbfgsb/lbfgsb_ranks.h"

@@ -1,6 +1,6 @@
 #include "cvt/differential_power.h"
 
-#include "base/polygon.h"
+#include "base/geometry.h"
 #include "meshes/mesh.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
 #include "cvt/division.h"
 
 #include "base/primitives.h"
-#include "base/table_select.h"
+#include "base/select.h"
 #include "lbfgsb/lbfgsb_ranks.h"
 
 #include <stdlib.h>

@@ -1,4 +1,3 @@
-#include "base/cuda_check.h"
 #include "base/cuda_utils.h"
 #include "cvt/site_updates.h"
 #include "jfa/cell_warp_cuda.h"

@@ -1,6 +1,6 @@
 /* One evaluation: energy, gradient and moments of given sites. */
 #include "base/primitives.h"
-#include "base/table_select.h"
+#include "base/select.h"
 #include "cvt/descent.h"
 #include "cvt/pull.h"
 

@@ -1,6 +1,6 @@
 #include "base/primitives.h"
 #include "base/ranks.h"
-#include "base/search.h"
+#include "base/portable.h"
 #include "cvt/cell_host.h"
 #include "cvt/evaluate_kernels.h"
 #include "cvt/integral.h"

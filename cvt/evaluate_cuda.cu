@@ -8,11 +8,10 @@
  * number of blocks that the device holds at once does not matter. Where cells are deferred, an
  * evaluation takes as long with a kernel for each stage (4,000 to 600,000 sites, H200); where none
  * is, those launches would do nothing. */
-#include "base/cuda_check.h"
 #include "base/cuda_utils.h"
-#include "base/plain.h"
+#include "base/select.h"
 #include "base/ranks.h"
-#include "base/search.h"
+#include "base/portable.h"
 #include "cvt/evaluate_cuda.h"
 #include "cvt/integral.h"
 #include "cvt/moments_cuda.h"

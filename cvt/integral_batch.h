@@ -9,7 +9,7 @@
 #ifndef CVTMESH_CVT_INTEGRAL_BATCH_H
 #define CVTMESH_CVT_INTEGRAL_BATCH_H
 
-#include "base/vectors.h"
+#include "base/host.h"
 #include "cvt/density_row.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
 /* Integrals over the cells of a Voronoi diagram: hull construction, then the integral by segments.
  * The lanes of a warp share a few neighbouring cells. One kernel for few cells, two for many. All
  * sums have a fixed order. */
-#include "base/cuda_check.h"
+#include "base/cuda_utils.h"
 #include "cvt/evaluate_cuda.h"
 #include "cvt/integral_segments.h"
 #include "cvt/moments_cuda.h"

@@ -1,7 +1,6 @@
 /* Sums over the pixels of each label. All sums have a fixed order. */
-#include "base/cuda_check.h"
 #include "base/cuda_utils.h"
-#include "base/search.h"
+#include "base/portable.h"
 #include "cvt/evaluate_cuda.h"
 #include "cvt/moments_cuda.h"
 

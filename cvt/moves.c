@@ -1,5 +1,5 @@
 /* Moves of single sites between descents: transfers, displacements, and sites at one place. */
-#include "base/point_order.h"
+#include "base/geometry.h"
 #include "base/primitives.h"
 #include "base/random.h"
 #include "cvt/solve.h"

@@ -2,7 +2,7 @@
 
 #include "base/clock.h"
 #include "base/primitives.h"
-#include "base/table_select.h"
+#include "base/select.h"
 
 #include <stdlib.h>
 #include <string.h>

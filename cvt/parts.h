@@ -14,7 +14,7 @@
 
 #include "base/ranks.h"
 #include "cvt/evaluate_kernels.h"
-#include "jfa/site_tree_part.h"
+#include "jfa/site_tree_kernels.h"
 
 #ifdef __cplusplus
 extern "C" {

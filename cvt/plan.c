@@ -1,11 +1,11 @@
 /* The plan: a density on a device, its buffers, and the sites in them. */
 #include "base/primitives.h"
 #include "base/ranks.h"
-#include "base/table_select.h"
+#include "base/select.h"
 #include "cvt/density_scan.h"
 #include "cvt/division.h"
 #include "cvt/site_updates.h"
-#include "jfa/site_tree_part.h"
+#include "jfa/site_tree_kernels.h"
 
 #include <stdlib.h>
 #include <string.h>

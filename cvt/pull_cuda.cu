@@ -1,6 +1,6 @@
 /* Derivatives by the density: a warp for each tile of pixels. Derivatives by the sites: a warp for
  * a few cells, of which each lane takes edges. */
-#include "base/cuda_check.h"
+#include "base/cuda_utils.h"
 #include "cvt/pull.h"
 #include "jfa/cell_by_tree_warp_cuda.h"
 #include "jfa/cell_warp_cuda.h"

@@ -1,7 +1,7 @@
 #include "cvt/pyramid.h"
 
 #include "cvt/site_updates.h"
-#include "jfa/site_tree_part.h"
+#include "jfa/site_tree_kernels.h"
 
 #include <math.h>
 

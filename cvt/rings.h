@@ -13,7 +13,7 @@
 #ifndef CVTMESH_CVT_RINGS_H
 #define CVTMESH_CVT_RINGS_H
 
-#include "base/polygon.h"
+#include "base/geometry.h"
 #include "jfa/cell_by_hull.h"
 
 enum {

@@ -1,7 +1,7 @@
 #include "cvt/slide.h"
 
 #include "base/clock.h"
-#include "base/options.h"
+#include "base/select.h"
 #include "cvt/descent.h"
 
 #include <math.h>

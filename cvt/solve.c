@@ -2,7 +2,7 @@
 #include "cvt/solve.h"
 
 #include "base/clock.h"
-#include "base/options.h"
+#include "base/select.h"
 #include "base/ranks.h"
 
 #include <math.h>

@@ -1,8 +1,7 @@
 #include "density/condition.h"
 
-#include "base/options.h"
+#include "base/select.h"
 #include "base/primitives.h"
-#include "base/table_select.h"
 #include "density/field_kernels.h"
 #include "lcp/hlcp/grid.h"
 #include "lcp/lcp.h"

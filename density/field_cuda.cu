@@ -1,4 +1,4 @@
-#include "base/cuda_check.h"
+#include "base/cuda_utils.h"
 #include "density/field_kernels.h"
 
 namespace {

@@ -1,7 +1,7 @@
 #include "density/pipeline.h"
 
-#include "base/host_memory.h"
-#include "base/options.h"
+#include "base/host.h"
+#include "base/select.h"
 #include "density/take.h"
 
 #include <float.h>

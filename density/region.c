@@ -1,6 +1,6 @@
 #include "density/region.h"
 
-#include "base/host_memory.h"
+#include "base/host.h"
 #include "base/srgb.h"
 #include "density/pictures/image_formats.h"
 

@@ -1,10 +1,9 @@
 #include "density/segmentation.h"
 
 #include "base/clock.h"
-#include "base/host_memory.h"
-#include "base/options.h"
+#include "base/host.h"
+#include "base/select.h"
 #include "base/srgb.h"
-#include "base/table_select.h"
 #include "density/condition.h"
 #include "density/field_kernels.h"
 #include "density/pictures/image_formats.h"

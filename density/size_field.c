@@ -1,6 +1,6 @@
 #include "density/size_field.h"
 
-#include "base/host_memory.h"
+#include "base/host.h"
 #include "density/metric_source.h"
 #include "density/segmentation.h"
 

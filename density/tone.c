@@ -1,7 +1,6 @@
-#include "base/large_pages.h"
-#include "base/options.h"
+#include "base/host.h"
+#include "base/select.h"
 #include "base/srgb.h"
-#include "base/vectors.h"
 #include "density/take.h"
 
 #include <float.h>

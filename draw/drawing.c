@@ -1,6 +1,6 @@
 #include "draw/drawing.h"
 
-#include "base/grow.h"
+#include "base/host.h"
 
 #include <math.h>
 #include <stdlib.h>

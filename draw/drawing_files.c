@@ -3,7 +3,7 @@
 
 #include "base/file.h"
 #include "base/portable.h"
-#include "base/xml_text.h"
+#include "base/text.h"
 
 #include <ctype.h>
 #include <math.h>

@@ -1,7 +1,7 @@
 #include "draw/picture.h"
 
-#include "base/grow.h"
-#include "base/options.h"
+#include "base/host.h"
+#include "base/select.h"
 #include "base/portable.h"
 #include "density/density.h"
 #include "draw/raster.h"

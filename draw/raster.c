@@ -1,6 +1,6 @@
 #include "draw/raster.h"
 
-#include "base/coverage.h"
+#include "base/geometry.h"
 #include "base/portable.h"
 #include "base/srgb.h"
 #include "draw/oklab.h"

@@ -1,6 +1,6 @@
 #include "draw/tour.h"
 
-#include "base/point_order.h"
+#include "base/geometry.h"
 #include "base/random.h"
 #include "draw/nearest.h"
 

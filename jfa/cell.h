@@ -15,7 +15,7 @@
 #ifndef CVTMESH_JFA_CELL_H
 #define CVTMESH_JFA_CELL_H
 
-#include "base/polygon.h"
+#include "base/geometry.h"
 #include "jfa/site_query.h"
 
 /* A convex polygon relative to its site, in the caller's memory: corner k is x[k * stride],

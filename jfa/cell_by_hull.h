@@ -19,13 +19,11 @@
 
 #ifdef __CUDACC__
 #include "jfa/hull_lanes_cuda.h"
-#else
-#include "jfa/hull_lanes.h"
 #endif
 
 #include <string.h>
 
-/* --- the sites around ------------------------------------------------------------------ */
+/* --- the sites around ------------------------------------------------------------------------- */
 
 /* Replaces sites first .. end - 1 by their poles, and appends the origin, which is a corner of no
  * hull, up to a multiple of CVTM_HULL_STEP. */
@@ -95,7 +93,7 @@ CVTM_HD void cvtm_hull_add_edges(const cvtm_hull_search *s, cvtm_hull *hull) {
   }
 }
 
-/* --- the hull -------------------------------------------------------------------------- */
+/* --- the hull --------------------------------------------------------------------------------- */
 
 /* The number that belongs to the largest value of the cell's lanes; of equal values the least. */
 CVTM_HD int32_t cvtm_hull_farthest(cvtm_lanes lanes, float value, int32_t number) {
@@ -145,7 +143,7 @@ CVTM_INLINE int32_t cvtm_hull_wrap(cvtm_lanes lanes, cvtm_hull *hull, int active
   return at == CVTM_HULL_NONE || count == 0 ? 0 : CVTM_HULL_SIDES + 1;
 }
 
-/* --- the cell -------------------------------------------------------------------------- */
+/* --- the cell --------------------------------------------------------------------------------- */
 
 /* Removes the poles that are not corners of the hull. */
 CVTM_HD void cvtm_hull_compact(cvtm_lanes lanes, cvtm_hull *hull, int wanted) {

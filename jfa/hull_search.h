@@ -3,7 +3,7 @@
 #ifndef CVTMESH_JFA_HULL_SEARCH_H
 #define CVTMESH_JFA_HULL_SEARCH_H
 
-#include "base/vectors.h"
+#include "base/host.h"
 #include "jfa/cell.h"
 #include "jfa/cell_lanes.h"
 
@@ -159,5 +159,223 @@ CVTM_HD double cvtm_hull_distance2(const cvtm_hull_search *s, int32_t place) {
   cvtm_hull_neighbor(s, place, &dx, &dy);
   return dx * dx + dy * dy;
 }
+
+/* --- on the CPU ------------------------------------------------------------------------------- */
+
+#ifndef __CUDACC__
+/* The corner of the hull after each pole, for all poles
+ * side by side. It is the one that cvtm_hull_next finds, by the same comparisons in the same order,
+ * but without branches, which no processor can predict. */
+
+enum { CVTM_HULL_LANES = 8 };
+
+typedef float cvtm_hull_floats __attribute__((vector_size(CVTM_HULL_LANES * sizeof(float))));
+typedef int32_t cvtm_hull_integers __attribute__((vector_size(CVTM_HULL_LANES * sizeof(int32_t))));
+
+#define CVTM_HULL_SELECT(type, where, yes, no) \
+  ((type)(((where) & (cvtm_hull_integers)(yes)) | (~(where) & (cvtm_hull_integers)(no))))
+
+/* next[k] = the corner after pole k for k = first .. first + 7, of poles (x[j], y[j]), j < count;
+ * -1 if there is none. */
+CVTM_INLINE void cvtm_hull_next_lanes(const float *x, const float *y, int32_t first, int32_t count,
+                                      int32_t *next) {
+  cvtm_hull_floats px, py, best_out = (cvtm_hull_floats){0} - 1, best_across = {0};
+  cvtm_hull_integers best = (cvtm_hull_integers){0} - 1;
+  for (int k = 0; k < CVTM_HULL_LANES; ++k) {
+    px[k] = x[first + k];
+    py[k] = y[first + k];
+  }
+  for (int32_t j = 0; j < count; ++j) {
+    const cvtm_hull_floats dx = x[j] - px, dy = y[j] - py;
+    const cvtm_hull_floats out = px * dx + py * dy, across = py * dx - px * dy;
+    const cvtm_hull_integers better = (across > 0) & (out * best_across > best_out * across);
+    best_out = CVTM_HULL_SELECT(cvtm_hull_floats, better, out, best_out);
+    best_across = CVTM_HULL_SELECT(cvtm_hull_floats, better, across, best_across);
+    best = CVTM_HULL_SELECT(cvtm_hull_integers, better, (cvtm_hull_integers){0} + j, best);
+  }
+  for (int k = 0; k < CVTM_HULL_LANES; ++k) next[first + k] = best[k];
+}
+
+enum { CVTM_SIDE_LANES = 4 };
+
+typedef double cvtm_side_lanes
+    __attribute__((vector_size(CVTM_SIDE_LANES * sizeof(double)), may_alias, aligned(8)));
+typedef int64_t cvtm_side_masks __attribute__((vector_size(CVTM_SIDE_LANES * sizeof(int64_t))));
+
+#define CVTM_SIDE_READ(from) (*(const cvtm_side_lanes *)(const void *)(from))
+#define CVTM_SIDE_WRITE(to, value) (*(cvtm_side_lanes *)(void *)(to) = (value))
+#define CVTM_SIDE_SELECT(where, yes, no) \
+  ((cvtm_side_lanes)(((where) & (cvtm_side_masks)(yes)) | (~(where) & (cvtm_side_masks)(no))))
+/* cvtm_within_rounding. */
+#define CVTM_SIDE_ROUNDS(value, scale2) (((value) <= 0) | ((value) * (value) <= 1.6e-23 * (scale2)))
+#define CVTM_SIDE_ALL(mask) (((mask)[0] & (mask)[1] & (mask)[2] & (mask)[3]) != 0)
+
+/* Corners x[k], y[k], k < sides, of the bisectors with (nx[k], ny[k]) and the ones after them, and
+ * copies of the first corners up to a whole number of lanes; nx and ny repeat their first ones one
+ * beyond that. Returns the squared distance of the farthest, infinite unless each bisector turns in
+ * the same sense from the one before. *good: cvtm_hull_on_bisector of both, for all corners. */
+CVTM_INLINE double cvtm_hull_corner_lanes(const double *nx, const double *ny, int32_t sides,
+                                          double *x, double *y, int *good) {
+  cvtm_side_lanes largest = {0};
+  cvtm_side_masks on = ~(cvtm_side_masks){0};
+  for (int32_t k = 0; k < sides; k += CVTM_SIDE_LANES) {
+    const cvtm_side_lanes ax = CVTM_SIDE_READ(nx + k), ay = CVTM_SIDE_READ(ny + k);
+    const cvtm_side_lanes bx = CVTM_SIDE_READ(nx + k + 1), by = CVTM_SIDE_READ(ny + k + 1);
+    const cvtm_side_lanes a2 = ax * ax + ay * ay, b2 = bx * bx + by * by, a = 0.5 * a2;
+    const cvtm_side_lanes b = 0.5 * b2, left = ax * by, right = ay * bx, t = 1 / (left - right);
+    const cvtm_side_lanes any_x = CVTM_SIDE_SELECT(by == 0, 0.5 * bx, (a * by - b * ay) * t);
+    const cvtm_side_lanes any_y = CVTM_SIDE_SELECT(bx == 0, 0.5 * by, (ax * b - bx * a) * t);
+    const cvtm_side_lanes cx = CVTM_SIDE_SELECT(ay == 0, 0.5 * ax, any_x);
+    const cvtm_side_lanes cy = CVTM_SIDE_SELECT(ax == 0, 0.5 * ay, any_y);
+    const cvtm_side_lanes r2 = cx * cx + cy * cy;
+    const cvtm_side_lanes off_a = ax * cx + ay * cy - a, off_b = bx * cx + by * cy - b;
+    const cvtm_side_masks turns = (left < right) & (r2 < HUGE_VAL);
+    const cvtm_side_lanes reach = CVTM_SIDE_SELECT(turns, r2, HUGE_VAL + (cvtm_side_lanes){0});
+    largest = CVTM_SIDE_SELECT(reach > largest, reach, largest);
+    on &= (off_a * off_a <= 1.6e-23 * (a2 * r2)) & (off_b * off_b <= 1.6e-23 * (b2 * r2));
+    CVTM_SIDE_WRITE(x + k, cx);
+    CVTM_SIDE_WRITE(y + k, cy);
+  }
+  *good = CVTM_SIDE_ALL(on);
+  return fmax(fmax(largest[0], largest[1]), fmax(largest[2], largest[3]));
+}
+
+/* True if the corners x[k + 1], y[k + 1], for which x[k], y[k] is the one before, advance along
+ * each edge, at a right angle to (dx[k], dy[k]). The arrays hold a whole number of lanes. */
+CVTM_INLINE int cvtm_hull_advances_lanes(const double *dx, const double *dy, int32_t sides,
+                                         const double *x, const double *y, double radius2) {
+  cvtm_side_masks good = ~(cvtm_side_masks){0};
+  for (int32_t k = 0; k < sides; k += CVTM_SIDE_LANES) {
+    const cvtm_side_lanes px = CVTM_SIDE_READ(dx + k), py = CVTM_SIDE_READ(dy + k);
+    const cvtm_side_lanes back = (CVTM_SIDE_READ(y + k + 1) - CVTM_SIDE_READ(y + k)) * px -
+                                 (CVTM_SIDE_READ(x + k + 1) - CVTM_SIDE_READ(x + k)) * py;
+    good &= CVTM_SIDE_ROUNDS(back, (px * px + py * py) * radius2);
+  }
+  return CVTM_SIDE_ALL(good);
+}
+
+/* True if no corner is beyond the bisector with (dx, dy) by more than rounding. */
+CVTM_INLINE int cvtm_hull_contains_lanes(double dx, double dy, int32_t sides, const double *x,
+                                         const double *y, double radius2) {
+  const double d2 = dx * dx + dy * dy;
+  cvtm_side_masks good = ~(cvtm_side_masks){0};
+  for (int32_t k = 0; k < sides; k += CVTM_SIDE_LANES) {
+    const cvtm_side_lanes excess =
+        dx * CVTM_SIDE_READ(x + k) + dy * CVTM_SIDE_READ(y + k) - 0.5 * d2;
+    good &= CVTM_SIDE_ROUNDS(excess, d2 * radius2);
+  }
+  return CVTM_SIDE_ALL(good);
+}
+
+/* --- the steps -------------------------------------------------------------------------------- */
+
+/* Adds the sites to gather that can cut the cell. Returns 1 if the cell belongs to another,
+ * coincident site. Sites are written before it is known whether they are taken, as that cannot be
+ * predicted. */
+CVTM_INLINE int cvtm_hull_gather(const cvtm_hull_search *s, int wanted, const cvtm_cell *cell,
+                                 cvtm_hull *hull) {
+  cvtm_hull_pole found[CVTM_HULL_MAX_SCAN + 1];
+  int32_t places[CVTM_HULL_MAX_SCAN + 1];
+  const int32_t sites = wanted ? cvtm_hull_find_bins(s, hull) : 0;
+  const double x = s->o.x, y = s->o.y, shift_x = s->o.shift_x, shift_y = s->o.shift_y;
+  const double *position = s->tree->position;
+  const float from = s->from, to = s->to;
+  int32_t taken = 0, owned = 0, seen = 0;
+  if (sites > CVTM_HULL_MAX_SCAN) {
+    hull->count = 2 * hull->capacity;
+    return 0;
+  }
+  for (const int32_t *bin = hull->scratch; seen < sites; bin += 2 * hull->stride) {
+    const int32_t first = bin[0], end = bin[hull->stride];
+    seen += end - first;
+    for (int32_t place = first; place < end; ++place) {
+      const double dx = (position[2 * place] - shift_x) - x;
+      const double dy = (position[2 * place + 1] - shift_y) - y;
+      const float near_x = (float)dx, near_y = (float)dy;
+      const float distance2 = near_x * near_x + near_y * near_y;
+      const int near = (distance2 >= from) & (distance2 < to), same = (dx == 0) & (dy == 0);
+      owned |= near & same & (place < s->o.place); /* the first of them has the lowest index */
+      int take = near & !same;
+      if (cell->count > 0) take = take && cvtm_hull_cuts(cell, dx, dy);
+      found[taken].x = near_x;
+      found[taken].y = near_y;
+      places[taken] = place;
+      taken += take;
+    }
+  }
+  for (int32_t k = 0; k < taken && hull->count + k < hull->capacity; ++k) {
+    hull->pole[(hull->count + k) * hull->stride] = found[k];
+    hull->place[(hull->count + k) * hull->stride] = places[k];
+  }
+  hull->count += taken;
+  hull->tests += sites;
+  return owned;
+}
+
+/* Sets scratch[k] = the corner after pole k, for this lane's share of the poles. */
+CVTM_INLINE void cvtm_hull_find_next(cvtm_lanes lanes, cvtm_hull *hull, int32_t count) {
+  float x[CVTM_HULL_POLES] = {0}, y[CVTM_HULL_POLES] = {0};
+  int32_t next[CVTM_HULL_POLES];
+  (void)lanes;
+  for (int32_t k = 0; k < count; ++k) {
+    x[k] = hull->pole[k * hull->stride].x;
+    y[k] = hull->pole[k * hull->stride].y;
+  }
+  for (int32_t k = 0; k < count; k += CVTM_HULL_LANES) cvtm_hull_next_lanes(x, y, k, count, next);
+  for (int32_t k = 0; k < count; ++k) {
+    const int turn = next[k] >= 0 && y[k] < 0 && !(y[next[k]] < 0);
+    hull->scratch[k * hull->stride] =
+        next[k] < 0 ? CVTM_HULL_NONE : next[k] | (turn ? CVTM_HULL_TURN : 0);
+  }
+}
+
+/* Computes the cell's corners, and copies of the first up to a whole vector. Returns the squared
+ * distance of the farthest; infinite unless each bisector turns in the same sense from the one
+ * before. *good: each corner is within rounding of its two bisectors. */
+CVTM_INLINE double cvtm_hull_set_corners(const cvtm_hull_search *s, const cvtm_hull *hull,
+                                         int32_t sides, cvtm_cell *cell, int *good) {
+  double nx[CVTM_HULL_PADDED + 1], ny[CVTM_HULL_PADDED + 1];
+  const int32_t padded = (sides + CVTM_SIDE_LANES - 1) & -CVTM_SIDE_LANES;
+  cell->count = sides;
+  *good = 1;
+  if (sides == 0) return 0;
+  for (int32_t k = 0; k < sides; ++k)
+    cvtm_hull_neighbor(s, hull->place[hull->order[k * hull->stride] * hull->stride], nx + k,
+                       ny + k);
+  for (int32_t k = sides; k <= padded; ++k) {
+    nx[k] = nx[k - sides];
+    ny[k] = ny[k - sides];
+  }
+  return cvtm_hull_corner_lanes(nx, ny, sides, cell->x, cell->y, good);
+}
+
+/* True if no corner is beyond a bisector by more than rounding, given that the corners are on their
+ * own two. */
+CVTM_INLINE int cvtm_hull_verify(const cvtm_hull_search *s, const cvtm_hull *hull,
+                                 const cvtm_cell *cell, double radius2) {
+  double x[CVTM_HULL_PADDED + 1], y[CVTM_HULL_PADDED + 1];
+  double dx[CVTM_HULL_PADDED], dy[CVTM_HULL_PADDED];
+  const int32_t sides = cell->count, padded = (sides + CVTM_SIDE_LANES - 1) & -CVTM_SIDE_LANES;
+  if (sides == 0) return 1;
+  x[0] = cell->x[sides - 1];
+  y[0] = cell->y[sides - 1];
+  for (int32_t k = 0; k < padded; ++k) { /* corners beyond the sides are copies of the first */
+    const int32_t side = k < sides ? k : k - sides;
+    const cvtm_hull_pole pole = hull->pole[hull->order[side * hull->stride] * hull->stride];
+    dx[k] = (double)pole.x;
+    dy[k] = (double)pole.y;
+    x[k + 1] = cell->x[k];
+    y[k + 1] = cell->y[k];
+  }
+  int good = cvtm_hull_advances_lanes(dx, dy, sides, x, y, radius2);
+  uint32_t inside = ((1u << hull->count) - 1) & ~hull->corners;
+  for (; inside > 0; inside &= inside - 1) {
+    double nx, ny;
+    cvtm_hull_neighbor(s, hull->place[cvtm_lowest_bit(inside) * hull->stride], &nx, &ny);
+    good &= cvtm_hull_contains_lanes(nx, ny, sides, x + 1, y + 1, radius2);
+  }
+  return good;
+}
+#endif
 
 #endif

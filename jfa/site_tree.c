@@ -1,10 +1,8 @@
 #include "jfa/site_tree.h"
 
-#include "base/plain.h"
+#include "base/select.h"
 #include "base/primitives.h"
-#include "base/table_select.h"
 #include "jfa/site_tree_kernels.h"
-#include "jfa/site_tree_part.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -8,10 +8,9 @@
  * millionth of the area 0.8 to 0.25 times from 60,000 sites on. Whole evaluations take 1.15 to 1.25
  * times as long with it at 60,000 sites and 0.94 to 1.06 times from 10^6 on, so that no size calls
  * for it. sort_by_radix is the reference. */
-#include "base/cuda_check.h"
 #include "base/cuda_utils.h"
 #include "base/primitives.h"
-#include "jfa/site_tree_boxes_cuda.h"
+#include "jfa/site_tree_kernels.h"
 
 #include <cub/block/block_scan.cuh>
 
@@ -293,6 +292,38 @@ static __global__ void __launch_bounds__(BLOCK)
     *tree.taken = *tree.done = *tree.ended = *tree.fullest = 0;
 }
 
+/* --- boxes ------------------------------------------------------------------------------------ */
+
+enum { CVTM_TREE_SUBTREE_LEAVES = 512 /* of a subtree, at most */ };
+
+CVTM_HD int64_t cvtm_tree_subtrees(int64_t leaf_count) {
+  return leaf_count > CVTM_TREE_SUBTREE_LEAVES ? leaf_count / CVTM_TREE_SUBTREE_LEAVES : 1;
+}
+
+template <int THREADS>
+__device__ void cvtm_tree_subtree_boxes(const double *position, int64_t count, int64_t leaf_count,
+                                        int64_t subtree, double *box) {
+  const int64_t first = subtree * CVTM_TREE_SUBTREE_LEAVES;
+  int64_t width = leaf_count < CVTM_TREE_SUBTREE_LEAVES ? leaf_count : CVTM_TREE_SUBTREE_LEAVES;
+  int64_t node = leaf_count + first;
+  for (int64_t k = threadIdx.x; k < width; k += THREADS)
+    cvtm_tree_leaf_box(position, count, first + k, box + 4 * (node + k));
+  while (width > 1) {
+    __syncthreads();
+    width /= 2;
+    node /= 2;
+    for (int64_t k = threadIdx.x; k < width; k += THREADS) cvtm_tree_unite_children(node + k, box);
+  }
+}
+
+template <int THREADS>
+__device__ void cvtm_tree_upper_boxes(int64_t leaf_count, double *box) {
+  for (int64_t level = cvtm_tree_subtrees(leaf_count) / 2; level >= 1; level /= 2) {
+    for (int64_t k = threadIdx.x; k < level; k += THREADS) cvtm_tree_unite_children(level + k, box);
+    __syncthreads();
+  }
+}
+
 /* Each block makes the boxes of some subtrees; the last block to end makes the boxes above. */
 static __global__ void __launch_bounds__(BLOCK)
     bound_kernel(cvtm_site_tree_arrays tree, const int32_t *wanted, int64_t subtrees) {
@@ -305,7 +336,7 @@ static __global__ void __launch_bounds__(BLOCK)
   cvtm_tree_upper_boxes<BLOCK>(tree.leaf_count, tree.box);
 }
 
-/* --- by radix sort ------------------------------------------------------------------ */
+/* --- by radix sort ---------------------------------------------------------------------------- */
 
 static __global__ void encode_kernel(cvtm_site_tree_arrays tree, const double *sites) {
   const cvtm_metric metric = cvtm_metric_of(tree.domain);

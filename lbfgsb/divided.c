@@ -1,7 +1,7 @@
 #include "lbfgsb/divided.h"
 
 #include "base/ranks.h"
-#include "base/table_select.h"
+#include "base/select.h"
 #include "lbfgsb/lists.h"
 
 #include <stdlib.h>

@@ -1,6 +1,5 @@
 /* The passes of divided.h on CUDA. A block of rows is cut into chunks, each of which one block of
  * threads has, as it has a problem of a batch. */
-#include "base/cuda_check.h"
 #include "base/cuda_utils.h"
 #include "lbfgsb/divided.h"
 #include "lbfgsb/passes_cuda.h"

@@ -1,4 +1,4 @@
-#include "base/cuda_check.h"
+#include "base/cuda_utils.h"
 #include "lbfgsb/decisions_cuda.h"
 #include "lbfgsb/lbfgsb_kernels.h"
 #include "lbfgsb/passes_cuda.h"

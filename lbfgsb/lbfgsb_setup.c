@@ -1,8 +1,6 @@
 /* Making a solver: options, memory, bounds and scaling. */
-#include "base/options.h"
-#include "base/plain.h"
+#include "base/select.h"
 #include "base/ranks.h"
-#include "base/table_select.h"
 #include "lbfgsb/lbfgsb_private.h"
 
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 #include "lbfgsb/lists.h"
 
 #include "base/primitives.h"
-#include "base/table_select.h"
+#include "base/select.h"
 
 enum { ARRAYS = 6 };
 

@@ -6,7 +6,7 @@
 #ifndef CVTMESH_LBFGSB_MEMORY_CUDA_H
 #define CVTMESH_LBFGSB_MEMORY_CUDA_H
 
-#include "base/cuda_copies.h"
+#include "base/cuda_utils.h"
 #include "lbfgsb/lbfgsb_arrays.h"
 
 enum {

@@ -4,7 +4,7 @@
  * anew: O(n m) operations and O(m^2) for each fixed row. */
 #define CVTM_LBFGSB_ORDER 128
 
-#include "base/table_select.h"
+#include "base/select.h"
 #include "lbfgsb/panels.h"
 
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* The passes of panels.h on the CPU. W has the tiles of cvtm_lbfgsb_at, as in passes_cpu.c, whose
  * passes these are; no library multiplies the panels, since the order of its sums would depend on
  * the processor and on the number of threads (docs/design.md, rule 4). */
-#include "base/vectors.h"
+#include "base/host.h"
 #include "lbfgsb/panels.h"
 #include "lbfgsb/variables.h"
 

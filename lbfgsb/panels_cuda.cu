@@ -1,7 +1,6 @@
 /* The passes of panels.h on CUDA. W is column-major, a column of Y or S being n doubles padded to
  * whole tiles; cuBLAS multiplies the panels. */
-#include "base/cublas.h"
-#include "base/cuda_check.h"
+#include "base/cuda_libraries.h"
 #include "base/cuda_utils.h"
 #include "lbfgsb/panels.h"
 

@@ -1,7 +1,7 @@
 /* The passes over the rows on the CPU. */
 #include "lbfgsb/passes_cpu.h"
 
-#include "base/vectors.h"
+#include "base/host.h"
 #include "lbfgsb/variables.h"
 
 #include <stdlib.h>

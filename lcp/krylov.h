@@ -6,7 +6,7 @@
 
 #include "base/device.h"
 #include "base/portable.h"
-#include "base/table_select.h"
+#include "base/select.h"
 
 #include <math.h>
 

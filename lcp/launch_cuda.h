@@ -3,8 +3,8 @@
 #ifndef CVTMESH_LCP_LAUNCH_CUDA_H
 #define CVTMESH_LCP_LAUNCH_CUDA_H
 
-#include "base/cuda_check.h"
-#include "base/plain.h"
+#include "base/cuda_utils.h"
+#include "base/select.h"
 
 namespace {
 

@@ -1,9 +1,8 @@
 #include "lcp/lcp_solver.h"
 
-#include "base/table_select.h"
+#include "base/select.h"
 #include "base/clock.h"
-#include "base/names.h"
-#include "base/options.h"
+#include "base/text.h"
 #include "lcp/sparse/csr.h"
 #include "lcp/sparse/sparse_solver.h"
 

@@ -3,7 +3,7 @@
 #include "lcp/matrix_market.h"
 
 #include "base/file.h"
-#include "base/numeric_locale.h"
+#include "base/text.h"
 
 #include <ctype.h>
 #include <inttypes.h>

@@ -2,7 +2,7 @@
 # each other as <cvtmesh/ROOM/FILE.h>, beside cvtmesh.h, which includes them all.
 set(cvtmesh_public_headers
     base/api.h base/version.h base/status.h base/device.h base/domain.h base/file.h
-    base/memory_file.h base/npy.h base/srgb.h
+    base/npy.h base/srgb.h
     density/density.h density/pipeline.h density/condition.h
     density/region.h density/segmentation.h density/size_field.h
     cvt/cvt.h cvt/classes.h cvt/slide.h cvt/differential.h cvt/cell_mass.h cvt/equal_mass.h
@@ -22,7 +22,7 @@ set(cvtmesh_moved_headers
     "plot/trails.h draw/drawing.h"
     "draw/ink_drawing.h draw/likeness.h" "draw/palettes.h draw/raster.h" "voronoi/site_tree.h jfa/site_tree.h"
     "power/equal_mass.h cvt/equal_mass.h" "noise/gaussian.h cvt/gaussian.h"
-    "noise/nearest.h cvt/nearest.h")
+    "noise/nearest.h cvt/nearest.h" "base/memory_file.h base/file.h")
 
 # Writes the file only where it changes, so that nothing is compiled again without need.
 function(cvtmesh_write_header name text)

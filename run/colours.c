@@ -3,7 +3,7 @@
 #include "run/colours.h"
 
 #include "base/file.h"
-#include "base/host_memory.h"
+#include "base/host.h"
 #include "base/srgb.h"
 #include "cli/cli.h"
 #include "run/input.h"

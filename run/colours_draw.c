@@ -1,6 +1,6 @@
 /* The sizes of the dots of several inks, the comparison with the picture, and the drawing as PNG.
  */
-#include "base/host_memory.h"
+#include "base/host.h"
 #include "base/srgb.h"
 #include "run/colours.h"
 #include "density/density.h"

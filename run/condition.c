@@ -1,7 +1,7 @@
 #include "run/condition.h"
 
 #include "base/file.h"
-#include "base/host_memory.h"
+#include "base/host.h"
 #include "base/npy.h"
 #include "cli/cli.h"
 #include "run/input.h"

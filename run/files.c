@@ -2,8 +2,8 @@
 
 #include "run/files.h"
 
-#include "base/grow.h"
-#include "base/memory_file.h"
+#include "base/host.h"
+#include "base/file.h"
 #include "cli/cli.h"
 #include "run/domain.h"
 #include "cli/option_table.h"

@@ -1,6 +1,6 @@
 #include "run/stipples.h"
 
-#include "base/host_memory.h"
+#include "base/host.h"
 #include "base/portable.h"
 #include "cli/cli.h"
 #include "run/domain.h"

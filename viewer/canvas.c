@@ -1,7 +1,7 @@
 #include "viewer/canvas.h"
 
-#include "base/grow.h"
-#include "base/segment.h"
+#include "base/host.h"
+#include "base/geometry.h"
 
 #include <epoxy/gl.h>
 #include <math.h>

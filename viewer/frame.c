@@ -1,6 +1,6 @@
 #include "viewer/frame.h"
 
-#include "base/grow.h"
+#include "base/host.h"
 #include "meshes/mesh.h"
 
 #include <math.h>

@@ -1,8 +1,7 @@
 #include "viewer/page.h"
 
-#include "base/base64.h"
+#include "base/text.h"
 #include "base/file.h"
-#include "base/xml_text.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,6 +1,5 @@
 #include "viewer/points_kernels.h"
 
-#include "base/cuda_check.h"
 #include "base/cuda_utils.h"
 
 #include <cuda_gl_interop.h>

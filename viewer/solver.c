@@ -1,7 +1,7 @@
 #include "viewer/solver.h"
 
 #include "base/clock.h"
-#include "base/grow.h"
+#include "base/host.h"
 #include "base/portable.h"
 #include "viewer/mailbox.h"
 

@@ -4,7 +4,7 @@
  * Newton method finds its maximum (Kitagawa, Merigot & Thibert 2019). */
 #include "cvt/equal_mass/balance.h"
 
-#include "base/table_select.h"
+#include "base/select.h"
 #include "base/clock.h"
 #include "base/primitives.h"
 

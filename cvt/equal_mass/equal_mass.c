@@ -4,8 +4,8 @@
 #include "cvt/equal_mass.h"
 
 #include "base/clock.h"
-#include "base/options.h"
-#include "base/point_order.h"
+#include "base/select.h"
+#include "base/geometry.h"
 #include "base/primitives.h"
 #include "cvt/descent.h"
 #include "cvt/equal_mass/balance.h"

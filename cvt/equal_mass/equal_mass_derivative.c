@@ -1,6 +1,6 @@
 #include "cvt/equal_mass/equal_mass_derivative.h"
 
-#include "base/host_memory.h"
+#include "base/host.h"
 #include "cvt/differential_power.h"
 #include "cvt/equal_mass.h"
 

@@ -1,6 +1,6 @@
 #include "cvt/equal_mass/hierarchy.h"
 
-#include "base/grow.h"
+#include "base/host.h"
 
 #include <stdlib.h>
 #include <string.h>

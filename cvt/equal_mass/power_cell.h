@@ -6,7 +6,7 @@
 #ifndef CVTMESH_CVT_EQUAL_MASS_POWER_CELL_H
 #define CVTMESH_CVT_EQUAL_MASS_POWER_CELL_H
 
-#include "base/polygon.h"
+#include "base/geometry.h"
 #include "cvt/density_row.h"
 #include "jfa/cell_by_tree.h"
 

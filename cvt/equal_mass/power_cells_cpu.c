@@ -1,5 +1,5 @@
 /* The cells of a power diagram on the CPU: kept by their rings (ring.h), or cut out by the tree. */
-#include "base/vectors.h"
+#include "base/host.h"
 #include "cvt/integral.h"
 #include "cvt/integral_batch.h"
 #include "cvt/equal_mass/power_cpu.h"

@@ -2,7 +2,6 @@
  * makes. The lanes of a warp share some cells. large_kernel computes the cells with more corners
  * than a polygon has room for, a warp each, and those with more than a block's scratch holds one
  * after the other. All sums have a fixed order. */
-#include "base/cuda_check.h"
 #include "base/cuda_utils.h"
 #include "cvt/evaluate_cuda.h"
 #include "cvt/integral.h"

@@ -1,4 +1,4 @@
-#include "base/cuda_check.h"
+#include "base/cuda_utils.h"
 #include "cvt/equal_mass/power_cuda.h"
 
 #include <string.h>

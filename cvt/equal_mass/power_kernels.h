@@ -3,7 +3,7 @@
 #ifndef CVTMESH_CVT_EQUAL_MASS_POWER_KERNELS_H
 #define CVTMESH_CVT_EQUAL_MASS_POWER_KERNELS_H
 
-#include "base/conjugate_gradients.h"
+#include "cvt/equal_mass/conjugate_gradients.h"
 #include "cvt/evaluate_kernels.h"
 #include "cvt/equal_mass/hierarchy.h"
 #include "cvt/equal_mass/power_cell.h"

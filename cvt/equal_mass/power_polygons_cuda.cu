@@ -3,7 +3,6 @@
  * cut out by the tree, a lane each, in a few rounds. Where kept cells disagree with cut ones after
  * them, all are cut. A warp takes the same places each time, so that the bits do not depend on the
  * order of the warps. */
-#include "base/cuda_check.h"
 #include "base/cuda_utils.h"
 #include "cvt/equal_mass/power_cuda.h"
 #include "cvt/equal_mass/ring.h"

@@ -1,6 +1,5 @@
 /* Figures of a diagram, and conjugate gradients for the system of its couplings, V-cycles included,
  * in one cooperative kernel. All sums have a fixed order. */
-#include "base/cuda_check.h"
 #include "base/cuda_utils.h"
 #include "cvt/equal_mass/power_cuda.h"
 

@@ -1,7 +1,7 @@
 #include "cvt/gaussian.h"
 
 #include "base/clock.h"
-#include "base/options.h"
+#include "base/select.h"
 #include "cvt/noise/blue_noise.h"
 #include "cvt/noise/target_value.h"
 

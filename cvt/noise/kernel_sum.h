@@ -7,7 +7,7 @@
 #define CVTMESH_CVT_NOISE_KERNEL_SUM_H
 
 #include "base/portable.h"
-#include "base/vectors.h"
+#include "base/host.h"
 #include "cvt/noise/kernels.h"
 
 #include <math.h>

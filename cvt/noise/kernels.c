@@ -1,7 +1,7 @@
 #include "cvt/noise/kernels.h"
 
 #include "base/primitives.h"
-#include "base/table_select.h"
+#include "base/select.h"
 #include "cvt/noise/noise_kernels.h"
 
 #include <stdlib.h>

@@ -1,4 +1,3 @@
-#include "base/cuda_check.h"
 #include "base/cuda_utils.h"
 #include "base/primitives.h"
 #include "cvt/noise/noise_kernels.h"

@@ -1,9 +1,9 @@
 #include "density/pictures/image_formats.h"
 
 #include "base/file.h"
-#include "base/large_pages.h"
+#include "base/host.h"
 #include "base/npy.h"
-#include "base/numeric_locale.h"
+#include "base/text.h"
 
 #include <ctype.h>
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* Formats that need no library: BMP; Netpbm's PBM, PGM, PPM (plain and raw) and PFM. */
-#include "base/numeric_locale.h"
+#include "base/text.h"
 #include "density/pictures/image_formats.h"
 
 #include <ctype.h>

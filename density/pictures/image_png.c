@@ -1,7 +1,7 @@
 #include "density/pictures/image_formats.h"
 
 #include "base/file.h"
-#include "base/vectors.h"
+#include "base/host.h"
 
 #include <errno.h>
 #include <png.h>

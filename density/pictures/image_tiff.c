@@ -1,4 +1,4 @@
-#include "base/numeric_locale.h"
+#include "base/text.h"
 #include "density/pictures/image_formats.h"
 
 #if CVTMESH_HAVE_TIFF

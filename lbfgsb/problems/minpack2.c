@@ -3,7 +3,7 @@
 #include "lbfgsb/problems/minpack2.h"
 
 #include "base/portable.h"
-#include "base/table_select.h"
+#include "base/select.h"
 #include "lbfgsb/problems/minpack2_kernels.h"
 
 #include <stdlib.h>

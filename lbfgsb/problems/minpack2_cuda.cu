@@ -1,4 +1,3 @@
-#include "base/cuda_check.h"
 #include "base/cuda_utils.h"
 #include "lbfgsb/problems/minpack2_kernels.h"
 

@@ -1,6 +1,6 @@
 /* The CUDA table of phases: the specialised kernels for the cycles that they know, the reference
  * kernels for all others. */
-#include "base/plain.h"
+#include "base/select.h"
 #include "lcp/grid/grid_cuda.h"
 
 namespace {

@@ -9,7 +9,7 @@
 #ifndef CVTMESH_LCP_GRID_GRID_CUDA_H
 #define CVTMESH_LCP_GRID_GRID_CUDA_H
 
-#include "base/cuda_check.h"
+#include "base/cuda_utils.h"
 #include "lcp/grid/grid_kernels.h"
 #include "lcp/launch_cuda.h"
 

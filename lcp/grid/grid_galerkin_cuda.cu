@@ -6,7 +6,7 @@
  * galerkin_bilinear_kernel  bilinear interpolation, below a problem without stored links or below
  *                           another level; flags as bits in shared memory
  * galerkin_kernel           any coarsening and any weights */
-#include "base/plain.h"
+#include "base/select.h"
 #include "lcp/grid/grid_cuda.h"
 #include "lcp/grid/grid_galerkin.h"
 

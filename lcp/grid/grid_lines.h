@@ -1,5 +1,5 @@
 /* Inside lcp/grid, CPU only: phases on one line of a grid (the nodes of one y) at a time, in a form
- * that compilers turn into vector code. Compiled twice (base/vectors.h), for the machine's baseline
+ * that compilers turn into vector code. Compiled twice (base/host.h), for the machine's baseline
  * and for AVX2, with the same bits. */
 #ifndef CVTMESH_LCP_GRID_GRID_LINES_H
 #define CVTMESH_LCP_GRID_GRID_LINES_H

@@ -4,7 +4,7 @@
 #ifndef CVTMESH_LCP_GRID_GRID_LINES_PROBLEM_H
 #define CVTMESH_LCP_GRID_GRID_LINES_PROBLEM_H
 
-#include "base/vectors.h"
+#include "base/host.h"
 #include "lcp/grid/grid_lines.h"
 #include "lcp/grid/grid_measure.h"
 #include "lcp/grid/grid_smoother.h"

@@ -4,7 +4,7 @@
 #ifndef CVTMESH_LCP_GRID_GRID_MARCH_STRIP_H
 #define CVTMESH_LCP_GRID_GRID_MARCH_STRIP_H
 
-#include "base/cuda_copies.h"
+#include "base/cuda_utils.h"
 #include "lcp/grid/grid_kernels.h"
 #include "lcp/grid/grid_operator.h"
 

@@ -1,10 +1,8 @@
 /* Multigrid for five-point complementarity problems that are never stored as matrices: the solver
  * behind cvtm_lcp_create_grid. The V-cycle is in grid_cycle.c, the setup in grid_setup.c. */
 #include "lcp/grid/grid_solver.h"
-#include "base/options.h"
+#include "base/select.h"
 
-#include "base/plain.h"
-#include "base/table_select.h"
 #include "lcp/grid/grid_hierarchy.h"
 
 #include <stdlib.h>

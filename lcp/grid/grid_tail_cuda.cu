@@ -5,7 +5,7 @@
  *
  * With tiles on all levels a cycle takes 1.15 to 1.6 times as long at 255 x 255, and 1.2 to 1.6
  * times at 1024 x 1024 (H200). */
-#include "base/plain.h"
+#include "base/select.h"
 #include "lcp/grid/grid_cuda.h"
 #include "lcp/grid/grid_galerkin.h"
 #include "lcp/grid/grid_smoother.h"

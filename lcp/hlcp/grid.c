@@ -1,6 +1,6 @@
 #include "lcp/hlcp/grid.h"
 
-#include "base/table_select.h"
+#include "base/select.h"
 #include "base/clock.h"
 #include "base/primitives.h"
 #include "lcp/grid/grid_solver.h"

@@ -1,9 +1,8 @@
 #include "lcp/hlcp.h"
 
-#include "base/table_select.h"
+#include "base/select.h"
 #include "base/clock.h"
-#include "base/names.h"
-#include "base/options.h"
+#include "base/text.h"
 #include "base/primitives.h"
 #include "lcp/hlcp/hlcp_solver.h"
 

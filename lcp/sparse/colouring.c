@@ -1,6 +1,6 @@
 #include "lcp/colouring.h"
 
-#include "base/table_select.h"
+#include "base/select.h"
 #include "lcp/sparse/colouring_kernels.h"
 #include "lcp/sparse/csr.h"
 

@@ -1,7 +1,7 @@
 #include "lcp/sparse/csr.h"
 
-#include "base/host_memory.h"
-#include "base/search.h"
+#include "base/host.h"
+#include "base/portable.h"
 #include "lcp/sparse/sell_kernels.h"
 
 #include <math.h>

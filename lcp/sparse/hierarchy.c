@@ -1,7 +1,6 @@
 #include "lcp/sparse/hierarchy.h"
 
-#include "base/plain.h"
-#include "base/table_select.h"
+#include "base/select.h"
 #include "lcp/sparse/coarsening.h"
 #include "lcp/colouring.h"
 #include "lcp/sparse/csr.h"

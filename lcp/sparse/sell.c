@@ -1,7 +1,7 @@
 #include "lcp/sparse/sell_kernels.h"
 
 #include "base/primitives.h"
-#include "base/table_select.h"
+#include "base/select.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
 #ifndef CVTMESH_LCP_SPARSE_SPARSE_KERNELS_H
 #define CVTMESH_LCP_SPARSE_SPARSE_KERNELS_H
 
-#include "base/table_select.h"
+#include "base/select.h"
 #include "lcp/sparse/row_functions.h"
 
 #ifdef __cplusplus

@@ -1,8 +1,7 @@
 #include "meshes/constrained.h"
 
-#include "base/grow.h"
-#include "base/host_memory.h"
-#include "base/point_order.h"
+#include "base/host.h"
+#include "base/geometry.h"
 #include "meshes/delaunay/half_edges.h"
 #include "meshes/delaunay/grid.h"
 

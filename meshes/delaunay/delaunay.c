@@ -1,6 +1,6 @@
 /* Delaunay triangulation of grid points by divide and conquer (Guibas & Stolfi 1985), with
  * triangles that know their neighbours (Shewchuk 1996) and cuts along both axes (Dwyer 1987). */
-#include "base/large_pages.h"
+#include "base/host.h"
 #include "base/status.h"
 #include "meshes/delaunay/grid.h"
 #include "meshes/mesh.h"

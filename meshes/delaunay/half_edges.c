@@ -1,6 +1,6 @@
 #include "meshes/delaunay/half_edges.h"
 
-#include "base/grow.h"
+#include "base/host.h"
 
 #include <stdlib.h>
 #include <string.h>

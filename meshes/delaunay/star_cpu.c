@@ -1,7 +1,7 @@
 /* The phases of star.h in loops over points, shared by threads. */
 #include "meshes/delaunay/star.h"
 
-#include "base/table_select.h"
+#include "base/select.h"
 
 /* Threads that share a loop over count points. */
 static int threads_for_stars(const cvtm_device *device, int64_t count) {

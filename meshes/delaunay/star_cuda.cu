@@ -1,5 +1,4 @@
 /* The phases of star.h, a thread for each point. */
-#include "base/cuda_check.h"
 #include "base/cuda_utils.h"
 #include "meshes/delaunay/star.h"
 

@@ -4,7 +4,7 @@
 #ifndef CVTMESH_MESHES_DELAUNAY_STAR_SEARCH_H
 #define CVTMESH_MESHES_DELAUNAY_STAR_SEARCH_H
 
-#include "base/search.h"
+#include "base/portable.h"
 #include "meshes/delaunay/grid.h"
 
 #include <math.h>

@@ -1,10 +1,8 @@
 /* Vertices on a contour, spaced by a size field; they slide along it, and move to where the regions
  * have given areas. */
-#include "base/grow.h"
-#include "base/host_memory.h"
-#include "base/point_order.h"
+#include "base/host.h"
+#include "base/geometry.h"
 #include "base/portable.h"
-#include "base/segment.h"
 #include "meshes/contour.h"
 #include "meshes/delaunay/crossings.h"
 #include "meshes/domain/contour_steps.h"

@@ -1,6 +1,6 @@
 /* Contours of masks, labels, polygons and graphs. */
-#include "base/coverage.h"
-#include "base/options.h"
+#include "base/geometry.h"
+#include "base/select.h"
 #include "base/portable.h"
 #include "meshes/contour.h"
 #include "meshes/domain/contour_steps.h"

@@ -1,6 +1,6 @@
 /* The sides of an image as arcs of a contour: arcs on a torus are cut along them, and the sides are
  * divided where arcs meet them. */
-#include "base/grow.h"
+#include "base/host.h"
 #include "meshes/domain/contour_steps.h"
 
 #include <stdlib.h>

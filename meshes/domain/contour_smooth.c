@@ -7,7 +7,7 @@
  * crossings move to where the spline meets their segments, but for its ends. Junctions stay in
  * their squares between four centres. Hence no arcs cross, whatever the spline does: within a
  * square the arcs join points of its sides in the same order as before. */
-#include "base/search.h"
+#include "base/portable.h"
 #include "meshes/domain/contour_steps.h"
 
 #include <math.h>

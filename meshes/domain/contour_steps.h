@@ -2,7 +2,7 @@
 #ifndef CVTMESH_MESHES_DOMAIN_CONTOUR_STEPS_H
 #define CVTMESH_MESHES_DOMAIN_CONTOUR_STEPS_H
 
-#include "base/host_memory.h"
+#include "base/host.h"
 #include "meshes/contour.h"
 
 #include <math.h>

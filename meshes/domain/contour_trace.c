@@ -1,8 +1,8 @@
 /* Marching squares over a mask or labels, the arcs that their segments form, and the corners of
  * these. */
-#include "base/grow.h"
+#include "base/host.h"
 #include "base/portable.h"
-#include "base/segment.h"
+#include "base/geometry.h"
 #include "meshes/delaunay/crossings.h"
 #include "meshes/domain/contour_steps.h"
 

@@ -1,5 +1,5 @@
 /* From a contour to the mesh of a domain. */
-#include "base/host_memory.h"
+#include "base/host.h"
 #include "base/portable.h"
 #include "meshes/constrained.h"
 #include "meshes/delaunay/crossings.h"

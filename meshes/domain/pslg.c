@@ -1,6 +1,6 @@
 /* Planar straight-line graphs: .poly files, and shapes with common edges or with names. */
 #include "base/file.h"
-#include "base/host_memory.h"
+#include "base/host.h"
 #include "meshes/constrained.h"
 #include "meshes/contour.h"
 #include "meshes/delaunay/grid.h"

@@ -1,7 +1,6 @@
 /* Voronoi cells: the domain's rectangle cut by the bisectors of Delaunay neighbours. */
-#include "base/grow.h"
-#include "base/point_order.h"
-#include "base/polygon.h"
+#include "base/host.h"
+#include "base/geometry.h"
 #include "meshes/elements/twins.h"
 #include "meshes/mesh.h"
 

@@ -1,6 +1,6 @@
 /* What is asked of a mesh: its edges, half-edges and where edges of regions lie in it, and its
  * quality: angles, shapes, areas, degrees. */
-#include "base/large_pages.h"
+#include "base/host.h"
 #include "meshes/elements/twins.h"
 #include "meshes/mesh.h"
 

@@ -1,8 +1,8 @@
 #include "meshes/elements/p1_elements.h"
 
-#include "base/host_memory.h"
-#include "base/search.h"
-#include "base/segment.h"
+#include "base/host.h"
+#include "base/portable.h"
+#include "base/geometry.h"
 #include "meshes/elements/twins.h"
 
 #include <inttypes.h>

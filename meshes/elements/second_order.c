@@ -1,6 +1,6 @@
 #include "meshes/second_order.h"
 
-#include "base/host_memory.h"
+#include "base/host.h"
 #include "meshes/elements/twins.h"
 
 #include <math.h>

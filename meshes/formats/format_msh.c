@@ -1,7 +1,7 @@
 /* Gmsh MSH 4.1 and 2.2, text or binary. In files that are written entities are the curves and
  * regions of a mesh, physical groups its named groups.
  * https://gmsh.info/doc/texinfo/gmsh.html#MSH-file-format */
-#include "base/grow.h"
+#include "base/host.h"
 #include "meshes/formats/formats.h"
 
 #include <inttypes.h>

@@ -2,8 +2,7 @@
  * written, y down like the image. Coordinates have as many decimals as a thousandth of the mean
  * spacing needs, at least two. */
 #include "base/file.h"
-#include "base/grow.h"
-#include "base/large_pages.h"
+#include "base/host.h"
 #include "base/portable.h"
 #include "meshes/formats/formats.h"
 #include "meshes/mesh_file.h"

@@ -1,7 +1,7 @@
 /* VTK's XML unstructured grid: inline or appended, raw or base64 or text, compressed or not;
  * written with inline base64 (the default) or as text.
  * https://docs.vtk.org/en/latest/design_documents/VTKFileFormats.html */
-#include "base/base64.h"
+#include "base/text.h"
 #include "base/file.h"
 #include "meshes/formats/formats.h"
 #include "meshes/mesh_file.h"

@@ -3,7 +3,7 @@
  * NAME_boundary.h5, since dolfinx looks for them by the name of the file, or there as text.
  * https://www.xdmf.org/index.php/XDMF_Model_and_Format */
 #include "base/file.h"
-#include "base/xml_text.h"
+#include "base/text.h"
 #include "meshes/formats/formats.h"
 
 #include <inttypes.h>

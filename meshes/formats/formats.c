@@ -1,8 +1,7 @@
 #define _XOPEN_SOURCE 700
 
-#include "base/csv.h"
-#include "base/grow.h"
-#include "base/numeric_locale.h"
+#include "base/text.h"
+#include "base/host.h"
 #include "meshes/formats/formats.h"
 
 #include <expat.h>

@@ -1,7 +1,7 @@
 /* Mesh files: what their formats share, and which format is which. */
 #include "base/file.h"
-#include "base/grow.h"
-#include "base/point_order.h"
+#include "base/host.h"
+#include "base/geometry.h"
 #include "meshes/elements/twins.h"
 #include "meshes/formats/formats.h"
 #include "meshes/mesh_file.h"

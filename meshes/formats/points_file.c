@@ -1,8 +1,8 @@
 #include "meshes/mesh_file.h"
 
-#include "base/csv.h"
+#include "base/text.h"
 #include "base/file.h"
-#include "base/grow.h"
+#include "base/host.h"
 #include "base/npy.h"
 #include "meshes/formats/formats.h"
 

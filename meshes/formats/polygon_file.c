@@ -1,10 +1,8 @@
 /* Polygons and the files that hold them, but for SVG and .poly files. */
-#include "base/csv.h"
+#include "base/text.h"
 #include "base/file.h"
-#include "base/grow.h"
-#include "base/host_memory.h"
-#include "base/numeric_locale.h"
-#include "base/search.h"
+#include "base/host.h"
+#include "base/portable.h"
 #include "meshes/delaunay/crossings.h"
 #include "meshes/delaunay/grid.h"
 #include "meshes/formats/formats.h"

@@ -1,6 +1,5 @@
 /* Metrics, and meshes of triangles that are even in one. */
-#include "base/grow.h"
-#include "base/host_memory.h"
+#include "base/host.h"
 #include "meshes/constrained.h"
 #include "meshes/delaunay/grid.h"
 #include "meshes/delaunay/half_edges.h"

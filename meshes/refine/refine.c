@@ -1,6 +1,5 @@
-#include "base/grow.h"
-#include "base/host_memory.h"
-#include "base/options.h"
+#include "base/host.h"
+#include "base/select.h"
 #include "base/portable.h"
 #include "meshes/delaunay/crossings.h"
 #include "meshes/refine.h"

@@ -1,6 +1,6 @@
 /* Vertices that move or vanish without any triangle becoming bad. */
-#include "base/host_memory.h"
-#include "base/polygon.h"
+#include "base/host.h"
+#include "base/geometry.h"
 #include "base/portable.h"
 #include "meshes/refine/refine_state.h"
 
@@ -142,7 +142,7 @@ static int find_good_place(const star *s, double cotangent, double place[2]) {
   for (int k = 0; k < s->count; ++k)
     if (is_narrow(s, k, cotangent)) return 0;
   if (!bound_discs(s, cotangent, low, high)) return 0;
-  for (int k = 0; k < 4; ++k) { /* clockwise, as base/polygon.h has it with y up */
+  for (int k = 0; k < 4; ++k) { /* clockwise, as base/geometry.h has it with y up */
     x[k] = k < 2 ? low[0] : high[0];
     y[k] = k == 1 || k == 2 ? high[1] : low[1];
   }

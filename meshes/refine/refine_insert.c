@@ -1,6 +1,5 @@
 /* Refinement by new vertices: on segments that others come too near to, and in bad triangles. */
-#include "base/grow.h"
-#include "base/host_memory.h"
+#include "base/host.h"
 #include "meshes/refine/refine_state.h"
 
 #include <math.h>

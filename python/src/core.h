@@ -19,8 +19,8 @@
 #include <vector>
 
 extern "C" {
-#include "base/memory_file.h"
-#include "base/numeric_locale.h"
+#include "base/file.h"
+#include "base/text.h"
 #include "cli/cli.h"
 #include "cli/options.h"
 }

@@ -1,5 +1,4 @@
 /* The generator as a kernel sees it, for test_random.c. */
-#include "base/cuda_check.h"
 #include "base/cuda_utils.h"
 #include "base/random.h"
 

@@ -1,7 +1,7 @@
 /* Tables of numbers: fields, comments, byte order marks. */
 #include "testing.h"
 
-#include "base/csv.h"
+#include "base/text.h"
 
 /* The fields of the first line, each in brackets. */
 static const char *fields_of(const char *text, size_t *at) {

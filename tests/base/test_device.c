@@ -1,4 +1,4 @@
-#include "base/large_pages.h"
+#include "base/host.h"
 #include "tests/test_devices.h"
 
 static int is_cuda(const cvtm_device *device) {

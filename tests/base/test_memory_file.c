@@ -1,8 +1,7 @@
 #include "testing.h"
 
-#include "base/memory_file.h"
-
 #include "base/file.h"
+
 #include "base/npy.h"
 
 #include <unistd.h>

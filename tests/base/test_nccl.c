@@ -1,6 +1,6 @@
 /* NCCL with one rank: the transport starts, works on the device's stream, and changes nothing. Two
  * ranks need two devices. */
-#include "base/nccl.h"
+#include "base/cuda_libraries.h"
 #include "tests/test_devices.h"
 
 enum { COUNT = 1000 };

@@ -1,7 +1,7 @@
 /* The environment chooses the version of loops that are compiled twice. */
 #include "testing.h"
 
-#include "base/vectors.h"
+#include "base/host.h"
 
 #include <sys/wait.h>
 #include <unistd.h>

@@ -15,7 +15,7 @@
  * 2014, Figure 3):
  *
  *   bench_lbfgsb --panels 1 [--device cuda] */
-#include "base/cublas.h"
+#include "base/cuda_libraries.h"
 #include "base/random.h"
 #include "tests/bench/panel.h"
 #include "lbfgsb/problems/minpack2.h"

@@ -1,4 +1,3 @@
-#include "base/cuda_check.h"
 #include "base/cuda_utils.h"
 #include "tests/bench/panel.h"
 

@@ -8,7 +8,7 @@
 #if CVTMESH_HAVE_CUDA
 #include <cuda_runtime_api.h>
 
-/* base/cuda_check.h, which only .cu files include. */
+/* base/cuda_utils.h, which only .cu files include. */
 void cvtm_cuda_fail_call(int64_t n);
 
 enum { SIDE = 40, AREA = SIDE * SIDE, SITES = 60, MOST_CALLS = 20000 };

@@ -1,6 +1,6 @@
 /* Time limits, on a clock that jumps beyond the limit after so many looks at it. */
 #include "base/clock.h"
-#include "base/point_order.h"
+#include "base/geometry.h"
 #include "cvt/cvt.h"
 #include "cvt/equal_mass.h"
 #include "tests/test_devices.h"

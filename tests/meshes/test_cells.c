@@ -2,7 +2,7 @@
 
 #include "testing.h"
 
-#include "base/polygon.h"
+#include "base/geometry.h"
 #include "meshes/mesh.h"
 #include "splitmix64.h"
 

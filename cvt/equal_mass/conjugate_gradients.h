@@ -1,7 +1,7 @@
 /* The scalars of preconditioned conjugate gradients, for both devices: r is the residual, z the
  * preconditioned residual, d the direction, A the matrix. */
-#ifndef CVTMESH_BASE_CONJUGATE_GRADIENTS_H
-#define CVTMESH_BASE_CONJUGATE_GRADIENTS_H
+#ifndef CVTMESH_CVT_CONJUGATE_GRADIENTS_H
+#define CVTMESH_CVT_CONJUGATE_GRADIENTS_H
 
 #include "base/portable.h"
 

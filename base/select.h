@@ -1,3 +1,32 @@
+/* Inside the library: what a function selects before it begins: default options, the table of
+ * kernels of its device, plain kernels. */
+#ifndef CVTMESH_BASE_SELECT_H
+#define CVTMESH_BASE_SELECT_H
+
+#include "base/device.h"
+
+#include <stddef.h>
+
+/* NULL options of a public function mean the defaults. First in such a function: points a NULL
+ * `options` to the defaults of its type, ROOM_options. */
+#define CVTM_DEFAULT_OPTIONS(room, options) \
+  room##_options room##_default;            \
+  if ((options) == NULL) {                  \
+    room##_defaults(&room##_default);       \
+    (options) = &room##_default;            \
+  }
+
+/* Which table of kernels a device uses. A room declares the two sides of a table in one line,
+ *   extern const cvtm_x_table cvtm_x_table_cpu, cvtm_x_table_cuda;
+ * and a build without CUDA does not name the second.
+ * CVTM_TABLE is &NAME_cuda for a CUDA device, &NAME_cpu for the CPU. */
+#if CVTMESH_HAVE_CUDA
+#define CVTM_TABLE(device, name) \
+  (cvtm_device_get_kind(device) == CVTM_DEVICE_CUDA ? &name##_cuda : &name##_cpu)
+#else
+#define CVTM_TABLE(device, name) ((void)(device), &name##_cpu)
+#endif
+
 /* Which specialised kernels the plain ones replace, for tests and benchmarks. A specialised kernel
  * that wins time stands beside a plain one that gives the same result. CVTMESH_PLAIN=NAME,NAME,...
  * of the environment has the plain ones of these names run:
@@ -15,9 +44,6 @@
  *
  * bench_lcp times those of grids, bench_cvt stages and sort, bench_voronoi
  * flooding, with and without the variable. */
-#ifndef CVTMESH_BASE_PLAIN_H
-#define CVTMESH_BASE_PLAIN_H
-
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -28,4 +54,5 @@ int cvtm_uses_plain(const char *name);
 #ifdef __cplusplus
 }
 #endif
+
 #endif

@@ -1,0 +1,60 @@
+/* Inside the library: cuBLAS and NCCL, loaded at run time, so that nothing links them and a program
+ * starts without them. */
+#ifndef CVTMESH_BASE_CUDA_LIBRARIES_H
+#define CVTMESH_BASE_CUDA_LIBRARIES_H
+
+#include "base/device.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* --- cuBLAS ----------------------------------------------------------------------------------- */
+
+typedef struct cvtm_cublas cvtm_cublas;
+
+/* Opens a handle on the stream of a CUDA device. CVTM_ERROR_UNSUPPORTED if the library is missing.
+ */
+cvtm_status cvtm_cublas_open(cvtm_device *device, cvtm_cublas **cublas);
+void cvtm_cublas_close(cvtm_cublas *cublas);
+
+/* All matrices are column-major, in device memory; the work is enqueued. */
+
+/* C (m x n) = A' B + beta C; A is k x m, B is k x n. */
+cvtm_status cvtm_cublas_multiply(cvtm_cublas *cublas, int m, int n, int k, const double *a, int lda,
+                                 const double *b, int ldb, double beta, double *c, int ldc);
+/* The upper triangle of C (n x n) = A' A + beta C; A is k x n. */
+cvtm_status cvtm_cublas_square(cvtm_cublas *cublas, int n, int k, const double *a, int lda,
+                               double beta, double *c, int ldc);
+/* y = A x + beta y; A is m x n. */
+cvtm_status cvtm_cublas_apply(cvtm_cublas *cublas, int m, int n, const double *a, int lda,
+                              const double *x, double beta, double *y);
+
+/* --- NCCL ------------------------------------------------------------------------------------- */
+
+/* Arrays of several CUDA devices go from one to the other. One process
+ * for each device. Unless the environment has NCCL_NVLS_ENABLE, NCCL_MAX_NCHANNELS and
+ * NCCL_MAX_P2P_NCHANNELS, multicast over NVLink (NVLS) stays off, and there are 4 channels. */
+typedef struct cvtm_nccl cvtm_nccl;
+
+enum { CVTM_NCCL_ID_BYTES = 128 };
+
+/* CVTM_ERROR_UNSUPPORTED if there is no NCCL. */
+cvtm_status cvtm_nccl_load(cvtm_device *device, cvtm_nccl **nccl);
+/* id: made by one rank, for all. */
+cvtm_status cvtm_nccl_make_id(cvtm_nccl *nccl, char id[CVTM_NCCL_ID_BYTES]);
+/* Collective: this process becomes rank `rank` of `size`. */
+cvtm_status cvtm_nccl_join(cvtm_nccl *nccl, const char id[CVTM_NCCL_ID_BYTES], int rank, int size);
+/* As in cvtm_ranks, of an array in device memory; enqueued on the device's stream. */
+cvtm_status cvtm_nccl_gather(cvtm_nccl *nccl, double *all, const int64_t *counts);
+/* As cvtm_ranks_exchange; enqueued on the device's stream. */
+cvtm_status cvtm_nccl_exchange(cvtm_nccl *nccl, const double *from, const int64_t *counts, int rank,
+                               double *to, int64_t gap);
+/* NULL is allowed. */
+void cvtm_nccl_close(cvtm_nccl *nccl);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

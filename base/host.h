@@ -1,0 +1,89 @@
+/* Inside the library: the host: its memory, and loops that are compiled for wide vectors, too. */
+#ifndef CVTMESH_BASE_HOST_H
+#define CVTMESH_BASE_HOST_H
+
+#include "base/status.h"
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#ifdef __linux__
+#include <sys/mman.h>
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* --- memory for arrays ------------------------------------------------------------------------ */
+
+enum { CVTM_HOST_ALIGNMENT = 64, CVTM_HOST_HUGE = 2 << 20 };
+
+/* Uninitialised, aligned, freed by free(); NULL if there is none. Large blocks ask for huge pages,
+ * which are much cheaper to touch first. */
+static inline void *cvtm_host_allocate(size_t bytes) {
+  const size_t huge = CVTM_HOST_HUGE;
+  const size_t alignment = bytes >= 2 * huge ? huge : CVTM_HOST_ALIGNMENT;
+  if (bytes > SIZE_MAX / 2) return NULL;
+  const size_t rounded = bytes == 0 ? alignment : (bytes + alignment - 1) / alignment * alignment;
+  void *block = aligned_alloc(alignment, rounded);
+#ifdef MADV_HUGEPAGE
+  /* Advice: without it, the pages are small ones. */
+  if (block != NULL && alignment == huge) (void)madvise(block, rounded, MADV_HUGEPAGE);
+#endif
+  return block;
+}
+
+/* Returns CVTM_ERROR_MEMORY. what: what the memory was for, as in "the boundary". */
+static inline cvtm_status cvtm_no_memory(cvtm_error *error, const char *what) {
+  return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory for %s", what);
+}
+
+/* --- arrays that grow ------------------------------------------------------------------------- */
+
+/* One of the arrays that grow together. */
+typedef struct cvtm_growing {
+  void *array; /* the address of the pointer to the elements, which is NULL or from malloc */
+  size_t size; /* bytes of an element */
+} cvtm_growing;
+
+/* Raises the capacity to `needed` elements or more, at least doubling it, so that appending n
+ * elements one by one moves O(n) of them. Elements keep their values; new ones are uninitialised.
+ * Returns 0 if there is no memory: then arrays, elements and *capacity are still good. */
+int cvtm_grow_all(const cvtm_growing *arrays, int count, int64_t *capacity, int64_t needed);
+
+/* The same for one array; array: the address of its pointer. */
+int cvtm_grow(void *array, size_t size, int64_t *capacity, int64_t needed);
+
+/* --- large pages ------------------------------------------------------------------------------ */
+
+/* Asks the system for large pages where `size` bytes of malloc'd memory have room for some. The
+ * first touch of small ones can take longer than what is then done with the memory. */
+void cvtm_prefer_large_pages(void *memory, size_t size);
+/* Has threads touch the pages of memory, if it is large, so that a copy to it by one thread need
+ * not wait for them. Contents stay: the copy may fail. Asks for large pages first. */
+void cvtm_touch_pages(void *memory, size_t size);
+
+/* --- vectors ---------------------------------------------------------------------------------- */
+
+#if defined(__CUDACC__)
+#define CVTM_INLINE static __host__ __device__ inline
+#define CVTM_WIDE
+#elif defined(__x86_64__)
+#define CVTM_INLINE static inline __attribute__((always_inline))
+#define CVTM_WIDE __attribute__((target("avx2")))
+#else
+#define CVTM_INLINE static inline
+#define CVTM_WIDE
+#endif
+
+/* True if functions marked CVTM_WIDE may be called: the processor has AVX2, and the environment
+ * variable CVTMESH_VECTORS is not "baseline". The variable is read at the first call. */
+int cvtm_has_wide_vectors(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,94 @@
+/* Inside the library: text in files: tables, Base64, XML, numbers, names; a checksum of bytes. */
+#ifndef CVTMESH_BASE_TEXT_H
+#define CVTMESH_BASE_TEXT_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* --- CSV tables of numbers -------------------------------------------------------------------- */
+
+/* The fields of a line that have not been taken, without comment and outer blanks. Fields are
+ * separated by commas or blanks, in a line that has semicolons by these, so that a decimal comma is
+ * an error and not two fields. Quotes have no meaning. */
+typedef struct cvtm_csv_line {
+  const char *at, *end; /* equal where no field is left */
+  char separator;       /* , or ; */
+  int has_comment;      /* text from # to the end of the line was cut off */
+} cvtm_csv_line;
+
+typedef struct cvtm_csv_field {
+  const char *text; /* not terminated */
+  size_t length;    /* 0 between two separators */
+} cvtm_csv_field;
+
+/* The size of a UTF-8 byte order mark at the start of the data: 3 or 0. */
+size_t cvtm_csv_byte_order_mark(const void *data, size_t size);
+/* The line that begins at data[*at], *at < size; moves *at to the start of the next line. */
+cvtm_csv_line cvtm_csv_take_line(const void *data, size_t size, size_t *at);
+/* Takes the next field; returns 0 if there is none. */
+int cvtm_csv_next_field(cvtm_csv_line *line, cvtm_csv_field *field);
+
+/* --- Base64 (RFC 4648) ------------------------------------------------------------------------ */
+
+/* Appends the digits of `size` bytes, four for each three bytes or part of them; returns the end.
+ */
+char *cvtm_base64_encode(char *to, const unsigned char *bytes, size_t size);
+
+/* Writes `size` bytes with padding and without line breaks; the stream's error says if it failed.
+ */
+void cvtm_base64_write(FILE *stream, const unsigned char *bytes, size_t size);
+
+/* --- XML and HTML ----------------------------------------------------------------------------- */
+
+static inline void cvtm_put_xml_text(FILE *file, const char *text) {
+  for (; *text != '\0'; ++text) {
+    if (strchr("<>&\"", *text) != NULL)
+      fprintf(file, "&#%d;", *text);
+    else
+      fputc(*text, file);
+  }
+}
+
+/* --- numbers in any locale -------------------------------------------------------------------- */
+
+/* As strtod in the C locale. */
+double cvtm_strtod(const char *text, char **end);
+
+/* What the calling thread had before. */
+typedef void *cvtm_numeric_locale;
+
+/* Between enter and leave the calling thread prints numbers as in the C locale; so does a thread
+ * that never leaves. Other threads, those of OpenMP too, need their own. Where there is no memory
+ * for that, nothing changes. */
+cvtm_numeric_locale cvtm_numeric_locale_enter(void);
+void cvtm_numeric_locale_leave(cvtm_numeric_locale previous);
+
+/* --- names of an enumeration ------------------------------------------------------------------ */
+
+#define CVTM_NAME_IN_LIST(code, name) name,
+
+/* const char *function(type value). */
+#define CVTM_DEFINE_NAMES(function, type, LIST)                   \
+  const char *function(type value) {                              \
+    static const char *const names[] = {LIST(CVTM_NAME_IN_LIST)}; \
+    return names[value];                                          \
+  }
+
+/* --- checksums -------------------------------------------------------------------------------- */
+
+/* The sum over 64-bit words (the last one padded with zeros) of each word and its place, mixed by
+ * the finaliser of splitmix64 (Steele, Lea & Flood 2014), plus the number of bytes. The same on
+ * machines of one byte order. */
+uint64_t cvtm_checksum(const void *bytes, size_t count);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
