@@ -244,7 +244,7 @@ static void print_hlcp_summary(const problem *p) {
           cli_word(r->iterations, "iteration", "iterations"), r->residual, r->seconds,
           cvtm_lcp_stop_name(r->stop));
   if (r->stop != CVTM_LCP_CONVERGED && p->settings.method != CVTM_HLCP_NEWTON)
-    fprintf(stderr, "  --method newton does without the theory of the sweeps\n");
+    fprintf(stderr, "  --method newton may converge where the sweeps do not\n");
 }
 
 static int finish_hlcp(const problem *p) {

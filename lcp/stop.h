@@ -1,5 +1,4 @@
-/* Inside lcp only: projection, and the stop rule of all iterations for LCPs and HLCPs, on both
- * devices. */
+/* Inside lcp only: the stop rule of all iterations for LCPs and HLCPs, on both devices. */
 #ifndef CVTMESH_LCP_STOP_H
 #define CVTMESH_LCP_STOP_H
 
@@ -7,12 +6,6 @@
 #include "lcp/lcp.h"
 
 #include <math.h>
-
-/* Projects x onto [lower, upper]. A NaN stays NaN. */
-CVTM_HD double cvtm_lcp_clip(double x, double lower, double upper) {
-  const double raised = x < lower ? lower : x;
-  return raised > upper ? upper : raised;
-}
 
 enum { CVTM_UNDECIDED = -1 }; /* instead of a cvtm_lcp_stop: the iteration continues */
 

@@ -1,7 +1,522 @@
-/* The CPU's table of phases, and those of them that go node by node. */
-#include "lcp/grid/grid_cpu.h"
-#include "lcp/grid/grid_measure.h"
-#include "lcp/grid/grid_nested.h"
+/* The CPU's table of phases.
+ *
+ * On the five-point problem a thread passes once down its band of lines in each phase: black
+ * follows red one line behind, residuals and norms follow black, so that a line is still in the
+ * cache when it is read again. On coarse levels it does so with pairs of lines. What happens on a
+ * line is in grid_lines.c. */
+#include "lcp/grid/grid_galerkin.h"
+#include "lcp/grid/grid_lines.h"
+#include "lcp/grid/grid_node.h"
+
+#include <omp.h>
+#include <string.h>
+
+enum { MIN_PASS_LINES = 16 }; /* of a grid whose restriction goes by lines */
+enum { ONE_THREAD = 8192 };   /* nodes below which a second thread costs more than it gains */
+
+/* Threads for loops over the nodes of the problem. */
+static int threads_of(const cvtm_grid_top *top) {
+  const int64_t nodes = top->shape->width * top->shape->height;
+  return nodes < ONE_THREAD ? 1 : cvtm_device_threads(top->device);
+}
+
+/* Lines first .. end - 1 of a grid, which belong to one thread; on coarse levels, pairs of lines.
+ */
+typedef struct band {
+  int64_t first, end;
+} band;
+
+/* The band of the calling thread of a parallel region, out of `lines`. */
+static band band_of_thread(int64_t lines) {
+  const int thread = omp_get_thread_num(), threads = omp_get_num_threads();
+  const band own = {lines * thread / threads, lines * (thread + 1) / threads};
+  return own;
+}
+
+/* Threads whose bands have enough lines. */
+static int band_threads(const cvtm_grid_top *top) {
+  const int64_t most = top->shape->height / 32;
+  const int threads = threads_of(top);
+  return most < 1 ? 1 : most < threads ? (int)most : threads;
+}
+
+/* Threads for a coarse level, whose bands have enough lines. */
+static int level_threads(const cvtm_grid_top *top, const cvtm_grid_level *level) {
+  const int64_t most = level->width * level->height < ONE_THREAD ? 1 : level->height / 16;
+  const int threads = cvtm_device_threads(top->device);
+  return most < 1 ? 1 : most < threads ? (int)most : threads;
+}
+
+/* True if interpolation is bilinear. */
+static int bilinear(const cvtm_grid_level *coarse) {
+  return !coarse->weight && coarse->halved_x && coarse->halved_y;
+}
+
+/* A band keeps few lines of residuals at a time: its first three, and the last three that it has
+ * computed. slot_of: the slot of line j of a band that begins at `first`. */
+enum { LINE_SLOTS = 6 };
+static int64_t slot_of(int64_t first, int64_t j) {
+  return j - first < 3 ? j - first : 3 + (j - first) % 3;
+}
+
+/* ------ the five-point problem ------ */
+
+/* --- norms --- */
+
+/* Stores the norms of line j in top->partial. */
+static void measure_line(const cvtm_grid_top *top, const double *x, int64_t j) {
+  const cvtm_grid_problem *p = top->problem;
+  cvtm_grid_norms sum = {0, 0, 0};
+  if (!p->mask) {
+    cvtm_grid_lines_of_machine()->measure(p, x, j, &sum);
+  } else {
+    for (int64_t i = 0; i < p->width; ++i) cvtm_grid_add_node_natural(p, x, i, j, &sum);
+  }
+  top->partial[3 * j] = sum.squares;
+  top->partial[3 * j + 1] = sum.maximum;
+  top->partial[3 * j + 2] = sum.rounding;
+}
+
+static cvtm_grid_norms sum_of_partials(const cvtm_grid_top *top) {
+  const double *partial = top->partial;
+  cvtm_grid_norms sum = {0, 0, 0};
+  for (int64_t j = 0; j < top->shape->height; ++j) {
+    sum.squares += partial[3 * j];
+    if (!(partial[3 * j + 1] <= sum.maximum)) sum.maximum = partial[3 * j + 1];
+    sum.rounding += partial[3 * j + 2];
+  }
+  return sum;
+}
+
+static cvtm_grid_norms measure_lines(const cvtm_grid_top *top, const double *x) {
+#pragma omp parallel for num_threads(threads_of(top)) schedule(static)
+  for (int64_t j = 0; j < top->shape->height; ++j) measure_line(top, x, j);
+  return sum_of_partials(top);
+}
+
+static void judge_norms(const cvtm_grid_top *top, cvtm_grid_norms n, int counted) {
+  cvtm_grid_judge(top->state, top->history, n.squares, n.maximum, n.rounding, counted);
+}
+
+/* --- a pass down a band --- */
+
+typedef struct pass {
+  const cvtm_grid_top *top;
+  const cvtm_grid_lines *lines;
+  const double *step; /* before the sweep x moves along d by this step; NULL: it does not */
+  /* Called with each line once x is final on it and on the lines beside it; NULL: nothing. */
+  void (*finished)(const struct pass *pass, int64_t first, int64_t j);
+  const cvtm_grid_level *coarse; /* for `finished` */
+} pass;
+
+/* One colour of line j; `shared` as in cvtm_grid_lines. */
+static void relax_line(const pass *s, int64_t j, int colour, int shared) {
+  const cvtm_grid_problem *p = s->top->problem;
+  const double omega = s->top->omega;
+  if (!p->mask) {
+    s->lines->relax(p, j, colour, omega, shared);
+    return;
+  }
+  for (int64_t i = (j + colour) & 1; i < p->width; i += 2) {
+    const int64_t k = j * p->width + i;
+    if (!cvtm_grid_masked(p, k)) p->x[k] = cvtm_grid_relaxed(p, p->x, i, j, omega);
+  }
+}
+
+static void step_line(const pass *s, int64_t j) {
+  const cvtm_grid_problem *p = s->top->problem;
+  if (!p->mask) {
+    s->lines->step(p, j, *s->step);
+    return;
+  }
+  for (int64_t k = j * p->width; k < (j + 1) * p->width; ++k) {
+    p->x[k] = cvtm_grid_stepped(p, k, *s->step);
+  }
+}
+
+/* True if line j of the band first .. end - 1 is next to another band. */
+static int is_shared(const cvtm_grid_problem *p, int64_t first, int64_t end, int64_t j) {
+  return (j == first && first > 0) || (j == end - 1 && end < p->height);
+}
+
+/* The pass, by all threads of a parallel region. Bands read the first and last lines of each other:
+ * these are relaxed before the pass, and finished after it by the caller. */
+static void sweep_band(const pass *s, int64_t first, int64_t end) {
+  const cvtm_grid_problem *p = s->top->problem;
+  if (s->step) {
+    for (int64_t j = first; j < end; ++j) {
+      if (j == first + 2 && j < end - 2) j = end - 2; /* the pass moves the lines between */
+      step_line(s, j);
+    }
+#pragma omp barrier
+  }
+  if (first < end) relax_line(s, first, 0, is_shared(p, first, end, first));
+  if (first < end - 1) relax_line(s, end - 1, 0, is_shared(p, first, end, end - 1));
+#pragma omp barrier
+  for (int64_t j = first + 1; j <= end && first < end; ++j) {
+    if (s->step && j + 1 < end - 2) step_line(s, j + 1);
+    if (j < end - 1) relax_line(s, j, 0, 0);
+    relax_line(s, j - 1, 1, is_shared(p, first, end, j - 1));
+    if (s->finished && j - 2 > first) s->finished(s, first, j - 2);
+  }
+}
+
+static cvtm_status smooth_cpu(const cvtm_grid_top *top, int sweeps) {
+  const pass s = {.top = top, .lines = cvtm_grid_lines_of_machine()};
+  const int threads = band_threads(top);
+  for (int sweep = 0; sweep < sweeps; ++sweep) {
+#pragma omp parallel num_threads(threads) if (threads > 1)
+    {
+      const band own = band_of_thread(top->shape->height);
+      sweep_band(&s, own.first, own.end);
+    }
+  }
+  return CVTM_OK;
+}
+
+/* --- pre-smoothing and restriction --- */
+
+/* The slots of line j, in the part of d that belongs to the band from line `first` on. */
+static double *residual_slot(const cvtm_grid_problem *p, int64_t first, int64_t j) {
+  return p->d + (first + slot_of(first, j)) * p->width;
+}
+
+static uint8_t *changes_slot(const cvtm_grid_problem *p, int64_t first, int64_t j) {
+  return (uint8_t *)(p->d + (first + LINE_SLOTS) * p->width) + slot_of(first, j) * p->width;
+}
+
+/* Residuals of line j, 0 where nodes are active, and where active nodes changed. */
+static void compute_residual(const pass *s, int64_t first, int64_t j, int store) {
+  const cvtm_grid_problem *p = s->top->problem;
+  double *residual = residual_slot(p, first, j);
+  s->lines->residual(p, j, residual);
+  s->lines->truncate(p, j, store, residual, changes_slot(p, first, j));
+}
+
+/* Coarse line y, from residuals and changes in the slots. */
+static void restrict_line(const pass *s, int64_t first, int64_t y) {
+  const cvtm_grid_problem *p = s->top->problem;
+  const double *residual[3] = {NULL, NULL, NULL};
+  const uint8_t *changed[3] = {NULL, NULL, NULL};
+  for (int64_t dy = 0; dy < 3 && 2 * y + dy < p->height; ++dy) {
+    residual[dy] = residual_slot(p, first, 2 * y + dy);
+    changed[dy] = changes_slot(p, first, 2 * y + dy);
+  }
+  s->lines->restrict_line(s->coarse, p->width, p->height, y, residual);
+  s->lines->mark_changes(s->coarse, p->width, y, changed);
+}
+
+/* Line j may be the last one that a coarse line waits for. */
+static void restrict_finished_line(const pass *s, int64_t first, int64_t j) {
+  compute_residual(s, first, j, j > first);
+  if (j % 2 == 0 && j >= first + 4) restrict_line(s, first, j / 2 - 1);
+}
+
+/* Without masks, line by line. Bands begin at even lines, so that no two bands share a coarse line.
+ */
+static void pre_smooth_and_restrict_lines(const cvtm_grid_top *top, const cvtm_grid_level *coarse) {
+  const cvtm_grid_problem *p = top->problem;
+  const int threads = band_threads(top);
+  const pass s = {.top = top,
+                  .lines = cvtm_grid_lines_of_machine(),
+                  .finished = restrict_finished_line,
+                  .coarse = coarse};
+#pragma omp parallel num_threads(threads) if (threads > 1)
+  {
+    const band own = band_of_thread(coarse->height);
+    const int64_t first = 2 * own.first, end = own.end < coarse->height ? 2 * own.end : p->height;
+    sweep_band(&s, first, end);
+#pragma omp barrier
+    restrict_finished_line(&s, first, first);
+    restrict_line(&s, first, own.first);
+    restrict_finished_line(&s, first, end - 1);
+    if (end % 2 == 0) {
+      if (end < p->height) compute_residual(&s, first, end, 0);
+      restrict_line(&s, first, own.end - 1);
+    }
+    /* The band above has compared its residuals with the active nodes of the cycle before. */
+#pragma omp barrier
+    for (int64_t k = first * p->width; k < (first + 1) * p->width; ++k) {
+      p->active[k] = (uint8_t)cvtm_grid_is_active(p, k);
+    }
+  }
+}
+
+static cvtm_status pre_smooth_and_restrict_cpu(const cvtm_grid_top *top,
+                                               const cvtm_grid_level *coarse) {
+  const cvtm_grid_problem *p = top->problem;
+  if (bilinear(coarse) && !p->mask && p->height >= MIN_PASS_LINES) {
+    pre_smooth_and_restrict_lines(top, coarse);
+    return CVTM_OK;
+  }
+  const cvtm_grid_finer f = {p, NULL};
+  smooth_cpu(top, 1);
+#pragma omp parallel for num_threads(threads_of(top)) schedule(static)
+  for (int64_t y = 0; y < coarse->height; ++y) {
+    for (int64_t x = 0; x < coarse->width; ++x) cvtm_grid_restrict(&f, coarse, x, y);
+  }
+  /* After cvtm_grid_restrict, which compares with the active nodes of the cycle before. */
+#pragma omp parallel for num_threads(threads_of(top)) schedule(static)
+  for (int64_t k = 0; k < p->width * p->height; ++k) {
+    p->active[k] = (uint8_t)cvtm_grid_is_active(p, k);
+  }
+  return CVTM_OK;
+}
+
+/* --- correction and line search --- */
+
+/* d = the move of line j by the interpolated correction. */
+static void correct_line(const cvtm_grid_top *top, const cvtm_grid_level *coarse, int64_t j) {
+  const cvtm_grid_problem *p = top->problem;
+  if (bilinear(coarse) && !p->mask) {
+    cvtm_grid_lines_of_machine()->correct(p, coarse, j);
+    return;
+  }
+  for (int64_t i = 0; i < p->width; ++i) {
+    const int64_t k = j * p->width + i;
+    p->d[k] = cvtm_grid_corrected(p, coarse, i, j) - p->x[k];
+  }
+}
+
+static cvtm_status prolong_and_correct_cpu(const cvtm_grid_top *top,
+                                           const cvtm_grid_level *coarse) {
+  const cvtm_grid_problem *p = top->problem;
+  const cvtm_grid_lines *lines = cvtm_grid_lines_of_machine();
+  const int searched = top->state->line_search_due, threads = band_threads(top);
+  double *partial = top->partial;
+#pragma omp parallel num_threads(threads) if (threads > 1)
+  {
+    const band own = band_of_thread(p->height);
+    const int64_t first = own.first, end = own.end;
+    for (int64_t j = first; j < end; ++j) {
+      correct_line(top, coarse, j);
+      const int64_t i = j - 1; /* slope and curvature follow one line behind */
+      if (searched && i > first) lines->line_search(p, i, &partial[2 * i], &partial[2 * i + 1]);
+    }
+#pragma omp barrier
+    if (searched) {
+      lines->line_search(p, first, &partial[2 * first], &partial[2 * first + 1]);
+      lines->line_search(p, end - 1, &partial[2 * end - 2], &partial[2 * end - 1]);
+    }
+  }
+  if (!searched) return CVTM_OK;
+  top->state->slope = top->state->curvature = 0;
+  for (int64_t j = 0; j < p->height; ++j) {
+    top->state->slope += partial[2 * j];
+    top->state->curvature += partial[2 * j + 1];
+  }
+  return CVTM_OK;
+}
+
+/* --- post-smoothing and norms --- */
+
+static void measure_finished_line(const pass *s, int64_t first, int64_t j) {
+  (void)first;
+  measure_line(s->top, s->top->problem->x, j);
+}
+
+static cvtm_status post_smooth_and_measure_cpu(const cvtm_grid_top *top,
+                                               const cvtm_grid_level *coarse) {
+  (void)coarse;
+  const int threads = band_threads(top);
+  const double step = cvtm_grid_line_search_step(top->state);
+  const pass s = {.top = top,
+                  .lines = cvtm_grid_lines_of_machine(),
+                  .step = &step,
+                  .finished = measure_finished_line};
+#pragma omp parallel num_threads(threads) if (threads > 1)
+  {
+    const band own = band_of_thread(top->shape->height);
+    sweep_band(&s, own.first, own.end);
+#pragma omp barrier
+    s.finished(&s, own.first, own.first);
+    if (own.first < own.end - 1) s.finished(&s, own.first, own.end - 1);
+  }
+  judge_norms(top, sum_of_partials(top), 1);
+  return CVTM_OK;
+}
+
+/* ------ coarse levels ------ */
+
+/* --- P'AP --- */
+
+/* due[x] = 1: the stencil of (x, y) may have changed. */
+static void find_due(const cvtm_grid_lines *lines, const cvtm_grid_finer *f,
+                     const cvtm_grid_level *coarse, int64_t y, uint8_t *due) {
+  if (f->problem) {
+    lines->due_below_problem(coarse, y, due);
+  } else if (coarse->halved_x && coarse->halved_y) {
+    lines->due_below_level(f->level, coarse, y, due);
+  } else {
+    for (int64_t x = 0; x < coarse->width; ++x) {
+      due[x] = (uint8_t)cvtm_grid_needs_galerkin(f, coarse, x, y, 0);
+    }
+  }
+}
+
+static void galerkin_level(const cvtm_grid_top *top, const cvtm_grid_finer *f,
+                           const cvtm_grid_level *coarse, int all) {
+  const cvtm_grid_lines *lines = cvtm_grid_lines_of_machine();
+  const int threads = level_threads(top, coarse);
+#pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1)
+  for (int64_t y = 0; y < coarse->height; ++y) {
+    uint8_t *due = coarse->stencil_changed + y * coarse->width;
+    if (all) {
+      memset(due, 1, (size_t)coarse->width);
+    } else {
+      find_due(lines, f, coarse, y, due);
+    }
+    lines->galerkin(f, coarse, y, due);
+  }
+}
+
+static cvtm_status galerkin_cpu(const cvtm_grid_top *top, const cvtm_grid_level *levels, int first,
+                                int last, int all) {
+  for (int l = first; l <= last; ++l) {
+    const int below_problem = l == top->number + 1;
+    const cvtm_grid_finer f = {below_problem ? top->problem : NULL,
+                               below_problem ? NULL : &levels[l - 1]};
+    galerkin_level(top, &f, &levels[l], all);
+  }
+  return CVTM_OK;
+}
+
+static cvtm_status interpolation_weights_cpu(const cvtm_grid_top *top, const cvtm_grid_level *finer,
+                                             const cvtm_grid_level *coarse) {
+  const cvtm_grid_finer f = {finer ? NULL : top->problem, finer};
+#pragma omp parallel for num_threads(threads_of(top)) schedule(static)
+  for (int64_t y = 0; y < coarse->blocks_y; ++y) {
+    for (int64_t x = 0; x < coarse->blocks_x; ++x) cvtm_grid_compute_weights(&f, coarse, x, y);
+  }
+  return CVTM_OK;
+}
+
+/* --- smoothing and restriction --- */
+
+static void clear_lines(const cvtm_grid_level *level, int64_t first, int64_t end) {
+  memset(level->e + first * level->width, 0,
+         (size_t)((end - first) * level->width) * sizeof *level->e);
+}
+
+/* The slot of line j, in the part of `scratch` that belongs to the band from line `first` on. */
+static double *coarse_residual_slot(const cvtm_grid_level *level, int64_t first, int64_t j) {
+  return level->scratch + (first + slot_of(first, j)) * level->width;
+}
+
+static void compute_coarse_residual(const cvtm_grid_level *level, int64_t first, int64_t j) {
+  if (j >= level->height) return;
+  cvtm_grid_lines_of_machine()->residual_coarse(level, j, coarse_residual_slot(level, first, j));
+}
+
+/* Coarse line y, from the residuals in the slots of the band whose first pair of lines is `first`.
+ */
+static void restrict_coarse_line(const cvtm_grid_level *level, const cvtm_grid_level *coarse,
+                                 int64_t first, int64_t y) {
+  if (y >= coarse->height) return;
+  const double *fine[3] = {NULL, NULL, NULL};
+  for (int64_t dy = 0; dy < 3 && 2 * y + dy < level->height; ++dy) {
+    fine[dy] = coarse_residual_slot(level, 2 * first, 2 * y + dy);
+  }
+  cvtm_grid_lines_of_machine()->restrict_line(coarse, level->width, level->height, y, fine);
+}
+
+/* A sweep of all four colours down pairs of lines first .. end - 1: an even line,
+ * then the odd line before it. A band's first line comes before the pass, since the band above
+ * needs it. With `coarse`, residuals and their restriction follow, but for the band's first line
+ * and for its first and last coarse lines. */
+static void sweep_pairs(const cvtm_grid_level *level, const cvtm_grid_level *coarse, int64_t first,
+                        int64_t end) {
+  const cvtm_grid_lines *lines = cvtm_grid_lines_of_machine();
+  lines->relax_coarse(level, 2 * first);
+#pragma omp barrier
+  for (int64_t pair = first + 1; pair <= end; ++pair) {
+    const int64_t odd = 2 * pair - 1;
+    if (pair < end) lines->relax_coarse(level, odd + 1);
+    if (odd < level->height) lines->relax_coarse(level, odd);
+    if (!coarse) continue;
+    if (pair > first + 1) compute_coarse_residual(level, 2 * first, odd - 1);
+    if (pair > first + 2) restrict_coarse_line(level, coarse, first, pair - 2);
+    compute_coarse_residual(level, 2 * first, odd);
+  }
+#pragma omp barrier
+}
+
+/* coarse_pre_smooth_and_restrict, line by line. */
+static void pre_smooth_and_restrict_pairs(const cvtm_grid_top *top, const cvtm_grid_level *level,
+                                          const cvtm_grid_level *coarse) {
+  const int threads = level_threads(top, level);
+#pragma omp parallel num_threads(threads) if (threads > 1)
+  {
+    const band pairs = band_of_thread((level->height + 1) / 2);
+    const int64_t first = pairs.first, end = pairs.end;
+    const int64_t stop = 2 * end < level->height ? 2 * end : level->height;
+    clear_lines(level, 2 * first, stop);
+#pragma omp barrier
+    sweep_pairs(level, coarse, first, end);
+    compute_coarse_residual(level, 2 * first, 2 * first);
+    compute_coarse_residual(level, 2 * first, 2 * end);
+    restrict_coarse_line(level, coarse, first, first);
+    if (end - 1 > first) restrict_coarse_line(level, coarse, first, end - 1);
+  }
+}
+
+static void relax_level(const cvtm_grid_top *top, const cvtm_grid_level *level, int sweeps) {
+  const int threads = level_threads(top, level);
+#pragma omp parallel num_threads(threads) if (threads > 1)
+  {
+    const band pairs = band_of_thread((level->height + 1) / 2);
+    for (int k = 0; k < sweeps; ++k) sweep_pairs(level, NULL, pairs.first, pairs.end);
+  }
+}
+
+static cvtm_status coarse_pre_smooth_and_restrict_cpu(const cvtm_grid_top *top,
+                                                      const cvtm_grid_level *level,
+                                                      const cvtm_grid_level *coarse) {
+  if (bilinear(coarse)) {
+    pre_smooth_and_restrict_pairs(top, level, coarse);
+    return CVTM_OK;
+  }
+  const cvtm_grid_finer f = {NULL, level};
+  const int threads = level_threads(top, level);
+  clear_lines(level, 0, level->height);
+  relax_level(top, level, 1);
+#pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1)
+  for (int64_t y = 0; y < coarse->height; ++y) {
+    for (int64_t x = 0; x < coarse->width; ++x) cvtm_grid_restrict(&f, coarse, x, y);
+  }
+  return CVTM_OK;
+}
+
+/* --- interpolation and smoothing --- */
+
+static cvtm_status coarse_prolong_and_post_smooth_cpu(const cvtm_grid_top *top,
+                                                      const cvtm_grid_level *level,
+                                                      const cvtm_grid_level *coarse) {
+  const cvtm_grid_lines *lines = cvtm_grid_lines_of_machine();
+  const int threads = level_threads(top, level);
+#pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1)
+  for (int64_t y = 0; y < level->height; ++y) {
+    if (bilinear(coarse)) {
+      lines->prolong(level, coarse, y);
+      continue;
+    }
+    for (int64_t x = 0; x < level->width; ++x) {
+      level->e[y * level->width + x] += cvtm_grid_interpolated(coarse, coarse->e, x, y);
+    }
+  }
+  relax_level(top, level, 1);
+  return CVTM_OK;
+}
+
+static cvtm_status tail_cycle_cpu(const cvtm_grid_top *top, const cvtm_grid_level *levels,
+                                  int first, int last) {
+  (void)first; /* the tail is the last level */
+  clear_lines(&levels[last], 0, levels[last].height);
+  relax_level(top, &levels[last], cvtm_grid_bottom_sweeps(&levels[last]));
+  return CVTM_OK;
+}
+
+/* ------ phases that go node by node, and the table ------ */
 
 static int64_t partial_doubles_cpu(int64_t width, int64_t height) {
   (void)width;
@@ -15,9 +530,7 @@ static cvtm_status clip_start_cpu(const cvtm_grid_top *top, int warm, int into_d
 #pragma omp parallel for num_threads(threads_of(top)) schedule(static)
   for (int64_t k = 0; k < count; ++k) {
     const double value = warm ? p->x[k] : 0.0;
-    out[k] = cvtm_grid_masked(p, k)
-                 ? 0.0
-                 : cvtm_lcp_clip(value, cvtm_grid_lower(p, k), cvtm_grid_upper(p, k));
+    out[k] = cvtm_grid_clipped(p, k, value);
   }
   return CVTM_OK;
 }
@@ -39,7 +552,7 @@ static cvtm_status raise_limit_cpu(const cvtm_grid_top *top, int64_t limit) {
 }
 
 static cvtm_status measure_cpu(const cvtm_grid_top *top, int counted) {
-  cvtm_grid_judge_norms(top, measure_lines(top, top->problem->x), counted);
+  judge_norms(top, measure_lines(top, top->problem->x), counted);
   return CVTM_OK;
 }
 
@@ -120,18 +633,18 @@ const cvtm_grid_table cvtm_grid_table_cpu = {
     .begin_iteration = begin_iteration_cpu,
     .raise_limit = raise_limit_cpu,
     .measure = measure_cpu,
-    .smooth = cvtm_grid_smooth_cpu,
+    .smooth = smooth_cpu,
     .measure_energy = measure_energy_cpu,
-    .pre_smooth_and_restrict = cvtm_grid_pre_smooth_and_restrict_cpu,
-    .galerkin = cvtm_grid_galerkin_cpu,
-    .coarse_pre_smooth_and_restrict = cvtm_grid_coarse_pre_smooth_and_restrict_cpu,
+    .pre_smooth_and_restrict = pre_smooth_and_restrict_cpu,
+    .galerkin = galerkin_cpu,
+    .coarse_pre_smooth_and_restrict = coarse_pre_smooth_and_restrict_cpu,
     .is_tail = is_tail_cpu,
-    .tail_cycle = cvtm_grid_tail_cycle_cpu,
-    .coarse_prolong_and_post_smooth = cvtm_grid_coarse_prolong_and_post_smooth_cpu,
-    .prolong_and_correct = cvtm_grid_prolong_and_correct_cpu,
-    .post_smooth_and_measure = cvtm_grid_post_smooth_and_measure_cpu,
+    .tail_cycle = tail_cycle_cpu,
+    .coarse_prolong_and_post_smooth = coarse_prolong_and_post_smooth_cpu,
+    .prolong_and_correct = prolong_and_correct_cpu,
+    .post_smooth_and_measure = post_smooth_and_measure_cpu,
     .mark_masked = mark_masked_cpu,
-    .interpolation_weights = cvtm_grid_interpolation_weights_cpu,
+    .interpolation_weights = interpolation_weights_cpu,
     .coarsen_data = coarsen_data_cpu,
     .coarsen_links = coarsen_links_cpu,
     .prolong_solution = prolong_solution_cpu,

@@ -1,9 +1,561 @@
-/* The CUDA table of phases: the specialised kernels for the cycles that they know, the reference
- * kernels for all others. */
+/* The CUDA table of phases: the specialised kernels for the cycles that they know, and for all
+ * others the reference kernels, which call the node functions of lcp/grid, one node per thread.
+ * CVTMESH_PLAIN=grid makes a solver use nothing else. */
 #include "base/select.h"
 #include "lcp/grid/grid_cuda.h"
+#include "lcp/grid/grid_galerkin.h"
 
 namespace {
+
+/* Blocks for for_nodes, at most max_parts: their partial sums are added up. */
+dim3 summing_blocks(const cvtm_grid_top *top) {
+  dim3 grid = blocks_for_nodes(top);
+  while (static_cast<int64_t>(grid.x) * grid.y > max_parts && grid.y > 1) grid.y = (grid.y + 1) / 2;
+  return grid;
+}
+
+/* --- the iteration --- */
+
+__global__ void clip_start_kernel(const cvtm_grid_problem *problem, int warm, int into_d) {
+  const cvtm_grid_problem p = *problem;
+  double *out = into_d ? p.d : p.x;
+  for_nodes(p.width, p.height, [&](int64_t i, int64_t j) {
+    const int64_t k = j * p.width + i;
+    const double value = warm ? p.x[k] : 0.0;
+    out[k] = cvtm_grid_clipped(&p, k, value);
+  });
+}
+
+__global__ void begin_iteration_kernel(cvtm_grid_state *state, cvtm_grid_stop_rule rule) {
+  cvtm_grid_begin(state, &rule);
+}
+
+__global__ void raise_limit_kernel(cvtm_grid_state *state, int64_t limit) {
+  state->loop.limit = limit;
+  state->loop.go_on = 1;
+}
+
+/* Norms at x, or at d for MEASURE_COLD_START. */
+__global__ void measure_kernel(const cvtm_grid_problem *problem, cvtm_grid_measured what,
+                               cvtm_grid_state *state, double *partial, double *history) {
+  const cvtm_grid_problem p = *problem;
+  const double *x = what == MEASURE_COLD_START ? p.d : p.x;
+  cvtm_grid_norms norms = {0, 0, 0};
+  for_nodes(p.width, p.height,
+            [&](int64_t i, int64_t j) { cvtm_grid_add_node_natural(&p, x, i, j, &norms); });
+  const unsigned block = blockIdx.y * gridDim.x + blockIdx.x;
+  if (!reduce_norms(&norms, partial, state, block, gridDim.x * gridDim.y)) return;
+  if (threadIdx.x != 0 || threadIdx.y != 0) return;
+  enter_norms(norms, what, state, history);
+}
+
+__global__ void smooth_kernel(const cvtm_grid_problem *problem, int colour, double omega) {
+  const cvtm_grid_problem p = *problem;
+  for_nodes((p.width + 1) / 2, p.height, [&](int64_t half, int64_t j) {
+    const int64_t i = 2 * half + ((j + colour) & 1), k = j * p.width + i;
+    if (i >= p.width) return;
+    if (!cvtm_grid_masked(&p, k)) p.x[k] = cvtm_grid_relaxed(&p, p.x, i, j, omega);
+  });
+}
+
+/* Four blocks per multiprocessor: enough to hide the latency of memory. */
+__global__ void __launch_bounds__(tile_x *tile_y, 4)
+    measure_energy_kernel(const cvtm_grid_problem *problem, cvtm_grid_state *state,
+                          double *partial) {
+  const cvtm_grid_problem p = *problem;
+  double sum[3] = {0, 0, 0}; /* counts below 2^53 are exact */
+  for_nodes(p.width, p.height, [&](int64_t i, int64_t j) {
+    const int64_t k = j * p.width + i;
+    if (cvtm_grid_masked(&p, k)) return;
+    sum[0] += cvtm_grid_node_energy(&p, i, j);
+    sum[1] += p.x[k] <= cvtm_grid_lower(&p, k);
+    sum[2] += p.x[k] >= cvtm_grid_upper(&p, k);
+  });
+  if (!reduce_grid(sum, -1, partial, state)) return;
+  if (threadIdx.x != 0 || threadIdx.y != 0) return;
+  state->energy = sum[0];
+  state->active_lower = static_cast<int64_t>(sum[1]);
+  state->active_upper = static_cast<int64_t>(sum[2]);
+}
+
+/* --- the V-cycle on the five-point problem --- */
+
+__global__ void mark_active_kernel(const cvtm_grid_problem *problem, int only_masked) {
+  const cvtm_grid_problem p = *problem;
+  for_nodes(p.width, p.height, [&](int64_t i, int64_t j) {
+    const int64_t k = j * p.width + i;
+    p.active[k] =
+        static_cast<uint8_t>(only_masked ? cvtm_grid_masked(&p, k) : cvtm_grid_is_active(&p, k));
+  });
+}
+
+/* The residual, from the problem to the level below it. */
+__global__ void restrict_problem_kernel(const cvtm_grid_problem *problem, cvtm_grid_level coarse) {
+  const cvtm_grid_problem p = *problem;
+  const cvtm_grid_finer f = {&p, nullptr};
+  for_nodes(coarse.width, coarse.height,
+            [&](int64_t x, int64_t y) { cvtm_grid_restrict(&f, &coarse, x, y); });
+}
+
+__global__ void correct_kernel(const cvtm_grid_problem *problem, cvtm_grid_level coarse) {
+  const cvtm_grid_problem p = *problem;
+  for_nodes(p.width, p.height, [&](int64_t i, int64_t j) {
+    const int64_t k = j * p.width + i;
+    p.d[k] = cvtm_grid_corrected(&p, &coarse, i, j) - p.x[k];
+  });
+}
+
+__global__ void line_search_kernel(const cvtm_grid_problem *problem, cvtm_grid_state *state,
+                                   double *partial) {
+  if (!state->line_search_due) return;
+  const cvtm_grid_problem p = *problem;
+  double sum[2] = {0, 0};
+  for_nodes(p.width, p.height,
+            [&](int64_t i, int64_t j) { cvtm_grid_add_line_search(&p, i, j, &sum[0], &sum[1]); });
+  if (!reduce_grid(sum, -1, partial, state)) return;
+  if (threadIdx.x != 0 || threadIdx.y != 0) return;
+  state->slope = sum[0];
+  state->curvature = sum[1];
+}
+
+__global__ void step_kernel(const cvtm_grid_problem *problem, const cvtm_grid_state *state) {
+  const cvtm_grid_problem p = *problem;
+  const double step = cvtm_grid_line_search_step(state);
+  for_nodes(p.width, p.height, [&](int64_t i, int64_t j) {
+    p.x[j * p.width + i] = cvtm_grid_stepped(&p, j * p.width + i, step);
+  });
+}
+
+/* --- the V-cycle on coarse levels --- */
+
+/* below_problem: the finer level is the problem, not `finer`. */
+__global__ void galerkin_reference_kernel(const cvtm_grid_problem *problem, cvtm_grid_level finer,
+                                          cvtm_grid_level coarse, int below_problem, int all) {
+  const cvtm_grid_problem p = *problem;
+  const cvtm_grid_finer f = {below_problem ? &p : nullptr, &finer};
+  for_nodes(coarse.width, coarse.height,
+            [&](int64_t x, int64_t y) { cvtm_grid_update_galerkin(&f, &coarse, x, y, all); });
+}
+
+__global__ void weights_kernel(const cvtm_grid_problem *problem, cvtm_grid_level finer,
+                               cvtm_grid_level coarse, int first) {
+  const cvtm_grid_problem p = *problem;
+  const cvtm_grid_finer f = {first ? &p : nullptr, &finer};
+  for_nodes(coarse.blocks_x, coarse.blocks_y,
+            [&](int64_t x, int64_t y) { cvtm_grid_compute_weights(&f, &coarse, x, y); });
+}
+
+__global__ void clear_kernel(cvtm_grid_level level) {
+  for_nodes(level.width, level.height,
+            [&](int64_t x, int64_t y) { level.e[y * level.width + x] = 0; });
+}
+
+__global__ void relax_kernel(cvtm_grid_level level, int colour) {
+  const int64_t from_x = colour & 1, from_y = colour >> 1;
+  for_nodes((level.width - from_x + 1) / 2, (level.height - from_y + 1) / 2,
+            [&](int64_t half_x, int64_t half_y) {
+              const int64_t x = 2 * half_x + from_x, y = 2 * half_y + from_y;
+              level.e[y * level.width + x] = cvtm_grid_coarse_relaxed(&level, x, y);
+            });
+}
+
+__global__ void restrict_level_kernel(cvtm_grid_level level, cvtm_grid_level coarse) {
+  const cvtm_grid_finer f = {nullptr, &level};
+  for_nodes(coarse.width, coarse.height,
+            [&](int64_t x, int64_t y) { cvtm_grid_restrict(&f, &coarse, x, y); });
+}
+
+__global__ void prolong_kernel(cvtm_grid_level level, cvtm_grid_level coarse) {
+  for_nodes(level.width, level.height, [&](int64_t x, int64_t y) {
+    level.e[y * level.width + x] += cvtm_grid_interpolated(&coarse, coarse.e, x, y);
+  });
+}
+
+/* --- the nested start --- */
+
+__global__ void coarsen_data_kernel(const cvtm_grid_problem *fine, const cvtm_grid_problem *coarse,
+                                    cvtm_grid_level level) {
+  const cvtm_grid_problem f = *fine, c = *coarse;
+  for_nodes(c.width, c.height,
+            [&](int64_t x, int64_t y) { cvtm_grid_coarsen_data(&f, &c, &level, x, y); });
+}
+
+__global__ void coarsen_links_kernel(const cvtm_grid_problem *fine, const cvtm_grid_problem *coarse,
+                                     cvtm_grid_level level) {
+  const cvtm_grid_problem f = *fine, c = *coarse;
+  for_nodes(c.width + 1, c.height + 1,
+            [&](int64_t x, int64_t y) { cvtm_grid_coarsen_links(&f, &c, &level, x, y); });
+}
+
+__global__ void prolong_solution_kernel(const cvtm_grid_problem *fine,
+                                        const cvtm_grid_problem *coarse, cvtm_grid_level level) {
+  const cvtm_grid_problem p = *fine;
+  for_nodes(p.width, p.height, [&](int64_t i, int64_t j) {
+    p.x[j * p.width + i] = cvtm_grid_nested_start_value(&p, &level, coarse->x, i, j);
+  });
+}
+
+/* --- launchers of phases that both tables have --- */
+
+cvtm_status clip_start_cuda(const cvtm_grid_top *top, int warm, int into_d) {
+  return launch_nodes(top, "clip_start_kernel", clip_start_kernel, blocks_for_nodes(top),
+                      top->problem, warm, into_d);
+}
+
+cvtm_status begin_iteration_cuda(const cvtm_grid_top *top, const cvtm_grid_stop_rule *rule) {
+  begin_iteration_kernel<<<1, 1, 0, stream_of(top)>>>(top->state, *rule);
+  return cvtm_cuda_launched(top->device, "begin_iteration_kernel");
+}
+
+cvtm_status raise_limit_cuda(const cvtm_grid_top *top, int64_t limit) {
+  raise_limit_kernel<<<1, 1, 0, stream_of(top)>>>(top->state, limit);
+  return cvtm_cuda_launched(top->device, "raise_limit_kernel");
+}
+
+cvtm_status smooth_cuda(const cvtm_grid_top *top, int sweeps) {
+  const dim3 grid = blocks_for_nodes((top->shape->width + 1) / 2, top->shape->height);
+  for (int colour = 0; colour < 2 * sweeps; ++colour) {
+    smooth_kernel<<<grid, tile_threads_xy(), 0, stream_of(top)>>>(top->problem, colour & 1,
+                                                                  top->omega);
+  }
+  return cvtm_cuda_launched(top->device, "smooth_kernel");
+}
+
+cvtm_status step_and_smooth_cuda(const cvtm_grid_top *top) {
+  step_kernel<<<blocks_for_nodes(top), tile_threads_xy(), 0, stream_of(top)>>>(top->problem,
+                                                                               top->state);
+  return smooth_cuda(top, 1);
+}
+
+cvtm_status measure_energy_cuda(const cvtm_grid_top *top) {
+  return launch_nodes(top, "measure_energy_kernel", measure_energy_kernel, summing_blocks(top),
+                      top->problem, top->state, cvtm_grid_sums_of(top));
+}
+
+cvtm_status mark_masked_cuda(const cvtm_grid_top *top) {
+  return launch_nodes(top, "mark_active_kernel", mark_active_kernel, blocks_for_nodes(top),
+                      top->problem, 1);
+}
+
+cvtm_status interpolation_weights_cuda(const cvtm_grid_top *top, const cvtm_grid_level *finer,
+                                       const cvtm_grid_level *coarse) {
+  return launch_nodes(top, "weights_kernel", weights_kernel,
+                      blocks_for_nodes(coarse->blocks_x, coarse->blocks_y), top->problem,
+                      finer ? *finer : *coarse, *coarse, finer == nullptr);
+}
+
+cvtm_status coarsen_data_cuda(const cvtm_grid_top *top, const cvtm_grid_top *coarse,
+                              const cvtm_grid_level *level) {
+  return launch_nodes(top, "coarsen_data_kernel", coarsen_data_kernel, blocks_for_nodes(coarse),
+                      top->problem, coarse->problem, *level);
+}
+
+cvtm_status coarsen_links_cuda(const cvtm_grid_top *top, const cvtm_grid_top *coarse,
+                               const cvtm_grid_level *level) {
+  coarsen_links_kernel<<<blocks_for_nodes(level->width + 1, level->height + 1), tile_threads_xy(),
+                         0, stream_of(top)>>>(top->problem, coarse->problem, *level);
+  return cvtm_cuda_launched(top->device, "coarsen_links_kernel");
+}
+
+cvtm_status prolong_solution_cuda(const cvtm_grid_top *top, const cvtm_grid_top *coarse,
+                                  const cvtm_grid_level *level) {
+  return launch_nodes(top, "prolong_solution_kernel", prolong_solution_kernel,
+                      blocks_for_nodes(top), top->problem, coarse->problem, *level);
+}
+
+/* --- launchers of phases that only this table has --- */
+
+cvtm_status launch_measure(const cvtm_grid_top *top, cvtm_grid_measured what) {
+  return launch_nodes(top, "measure_kernel", measure_kernel, summing_blocks(top), top->problem,
+                      what, top->state, cvtm_grid_sums_of(top), top->history);
+}
+
+cvtm_status measure_cold_start_reference(const cvtm_grid_top *top) {
+  return launch_measure(top, MEASURE_COLD_START);
+}
+
+cvtm_status measure_reference(const cvtm_grid_top *top, int counted) {
+  return launch_measure(top, counted ? MEASURE_ITERATION : MEASURE_START);
+}
+
+cvtm_status pre_smooth_and_restrict_reference(const cvtm_grid_top *top,
+                                              const cvtm_grid_level *coarse) {
+  cvtm_status status = smooth_cuda(top, 1);
+  if (status != CVTM_OK) return status;
+  status = launch_nodes(top, "restrict_problem_kernel", restrict_problem_kernel,
+                        blocks_for_nodes(coarse), top->problem, *coarse);
+  if (status != CVTM_OK) return status;
+  if (top->changed) CVTM_CUDA_TRY(top->device, cudaMemsetAsync(top->changed, 1, 1, stream_of(top)));
+  return launch_nodes(top, "mark_active_kernel", mark_active_kernel, blocks_for_nodes(top),
+                      top->problem, 0);
+}
+
+cvtm_status galerkin_reference(const cvtm_grid_top *top, const cvtm_grid_level *levels, int first,
+                               int last, int all) {
+  for (int l = first; l <= last; ++l) {
+    const cvtm_grid_level *coarse = &levels[l];
+    const int below_problem = l == top->number + 1;
+    galerkin_reference_kernel<<<blocks_for_nodes(coarse), tile_threads_xy(), 0, stream_of(top)>>>(
+        top->problem, below_problem ? *coarse : levels[l - 1], *coarse, below_problem, all);
+  }
+  return cvtm_cuda_launched(top->device, "galerkin_reference_kernel");
+}
+
+cvtm_status relax_level(const cvtm_grid_top *top, const cvtm_grid_level *level, int sweeps) {
+  const dim3 grid = blocks_for_nodes((level->width + 1) / 2, (level->height + 1) / 2);
+  for (int colour = 0; colour < 4 * sweeps; ++colour) {
+    relax_kernel<<<grid, tile_threads_xy(), 0, stream_of(top)>>>(*level, colour & 3);
+  }
+  return cvtm_cuda_launched(top->device, "relax_kernel");
+}
+
+cvtm_status coarse_pre_smooth_and_restrict_reference(const cvtm_grid_top *top,
+                                                     const cvtm_grid_level *level,
+                                                     const cvtm_grid_level *coarse) {
+  clear_kernel<<<blocks_for_nodes(level), tile_threads_xy(), 0, stream_of(top)>>>(*level);
+  const cvtm_status status = relax_level(top, level, 1);
+  if (status != CVTM_OK) return status;
+  return launch_nodes(top, "restrict_level_kernel", restrict_level_kernel, blocks_for_nodes(coarse),
+                      *level, *coarse);
+}
+
+int is_tail_reference(const cvtm_grid_top * /* top */, const cvtm_grid_level * /* levels */,
+                      int first, int last) {
+  return first == last;
+}
+
+cvtm_status tail_cycle_reference(const cvtm_grid_top *top, const cvtm_grid_level *levels,
+                                 int /* first */, int last) {
+  const cvtm_grid_level *level = &levels[last];
+  clear_kernel<<<blocks_for_nodes(level), tile_threads_xy(), 0, stream_of(top)>>>(*level);
+  return relax_level(top, level, cvtm_grid_bottom_sweeps(level));
+}
+
+cvtm_status coarse_prolong_and_post_smooth_reference(const cvtm_grid_top *top,
+                                                     const cvtm_grid_level *level,
+                                                     const cvtm_grid_level *coarse) {
+  prolong_kernel<<<blocks_for_nodes(level), tile_threads_xy(), 0, stream_of(top)>>>(*level,
+                                                                                    *coarse);
+  return relax_level(top, level, 1);
+}
+
+cvtm_status prolong_and_correct_reference(const cvtm_grid_top *top, const cvtm_grid_level *coarse) {
+  correct_kernel<<<blocks_for_nodes(top), tile_threads_xy(), 0, stream_of(top)>>>(top->problem,
+                                                                                  *coarse);
+  line_search_kernel<<<summing_blocks(top), tile_threads_xy(), 0, stream_of(top)>>>(
+      top->problem, top->state, cvtm_grid_sums_of(top));
+  return cvtm_cuda_launched(top->device, "correct_kernel");
+}
+
+cvtm_status post_smooth_and_measure_reference(const cvtm_grid_top *top,
+                                              const cvtm_grid_level * /* coarse */) {
+  const cvtm_status status = step_and_smooth_cuda(top);
+  return status == CVTM_OK ? measure_reference(top, 1) : status;
+}
+
+/* ------ P'AP ------
+ *
+ * P'AP on coarse levels. galerkin_bilinear_kernel saves 10 to 18 % of a cycle of tnnmg on a torsion
+ * problem at 1024 x 1024 and 4096 x 4096 beside galerkin_kernel (H200); one cluster of blocks for
+ * all small levels saved nothing. Most stencils do not change from one cycle to the next: a block
+ * first reads the flags of its tile, all threads at once, and computes nothing if none is set.
+ *
+ * galerkin_bilinear_kernel  bilinear interpolation, below a problem without stored links or below
+ *                           another level; flags as bits in shared memory
+ * galerkin_kernel           any coarsening and any weights */
+
+/* The tiles of a level, of tile_x columns and `lines` lines; a block each. */
+struct level_tiles {
+  int across, count;
+
+  __host__ __device__ level_tiles(const cvtm_grid_level &level, int lines)
+      : across(static_cast<int>((level.width + tile_x - 1) / tile_x)),
+        count(static_cast<int>(across * ((level.height + lines - 1) / lines))) {}
+};
+
+/* below_problem: the finer level is the problem, not `finer`. rounds: tiles of `rounds` * tile_y
+ * lines.
+ */
+__global__ void __launch_bounds__(tile_x *tile_y, 2)
+    galerkin_kernel(const cvtm_grid_problem *problem, cvtm_grid_level finer, cvtm_grid_level coarse,
+                    int below_problem, int all, int rounds, const uint8_t *changed,
+                    launch_part part) {
+  pdl_trigger_and_wait();
+  if (!all && changed && !*changed) return;
+  const cvtm_grid_problem p = *problem;
+  const cvtm_grid_finer f = {below_problem ? &p : nullptr, &finer};
+  const level_tiles tiles(coarse, tile_y * rounds);
+  const int tile = part.block();
+  const int64_t left = static_cast<int64_t>(tile % tiles.across) * tile_x;
+  const int64_t top = static_cast<int64_t>(tile / tiles.across) * tile_y * rounds;
+  const int64_t x = left + threadIdx.x;
+  int any = all;
+  if (!all) {
+    const uint8_t *flags = below_problem ? coarse.support_changed : finer.stencil_changed;
+    const int64_t width = below_problem ? coarse.width : finer.width;
+    const int64_t height = below_problem ? coarse.height : finer.height;
+    const int scale_x = below_problem || !coarse.halved_x ? 1 : 2;
+    const int scale_y = below_problem || !coarse.halved_y ? 1 : 2;
+    /* The nodes that cvtm_grid_needs_galerkin reads, with one more on each side. */
+    const int across = scale_x * tile_x + 4, down = scale_y * tile_y * rounds + 4;
+    const int64_t first_i = left * scale_x - 1, first_j = top * scale_y - 1;
+#pragma unroll 4
+    for (int n = static_cast<int>(threadIdx.y * tile_x + threadIdx.x); n < across * down;
+         n += tile_x * tile_y) {
+      const int64_t i = first_i + n % across, j = first_j + n / across;
+      any |= i >= 0 && j >= 0 && i < width && j < height ? flags[j * width + i] : 0;
+    }
+  }
+  any = __syncthreads_or(any);
+  for (int64_t y = top + threadIdx.y; y < top + tile_y * rounds; y += tile_y) {
+    if (x >= coarse.width || y >= coarse.height) continue;
+    if (any) {
+      cvtm_grid_update_galerkin(&f, &coarse, x, y, all);
+    } else {
+      coarse.stencil_changed[y * coarse.width + x] = 0;
+    }
+  }
+}
+
+/* --- bilinear interpolation --- */
+
+/* Flags of the finer nodes around a tile as bits, 32 columns to a word, in shared memory. */
+template <int lines, int words>
+struct near_bits {
+  uint32_t word[lines][words];
+
+  /* From the node (left, top) on; nodes outside the grid count as `outside`. True if the calling
+   * warp has read a flag that is set. All warps call. */
+  __device__ bool load(const uint8_t *flags, int64_t width, int64_t height, int64_t left,
+                       int64_t top, bool outside) {
+    const int lane = static_cast<int>(threadIdx.x), warp = static_cast<int>(threadIdx.y);
+    constexpr int rounds = (lines + tile_y - 1) / tile_y;
+    bool set[rounds][words];
+    uint32_t any = 0;
+#pragma unroll
+    for (int t = 0; t < rounds; ++t) {
+#pragma unroll
+      for (int w = 0; w < words; ++w) {
+        const int64_t i = left + 32 * w + lane, j = top + t * tile_y + warp;
+        const bool inside = i >= 0 && i < width && j >= 0 && j < height;
+        set[t][w] = inside ? flags[j * width + i] != 0 : outside;
+      }
+    }
+#pragma unroll
+    for (int t = 0; t < rounds; ++t) {
+      const int r = t * tile_y + warp;
+#pragma unroll
+      for (int w = 0; w < words; ++w) {
+        const uint32_t bits = __ballot_sync(0xffffffffU, set[t][w]);
+        if (lane == 0 && r < lines) word[r][w] = bits;
+        any |= bits;
+      }
+    }
+    return any != 0;
+  }
+  /* 32 bits of a line, from bit `first` on. */
+  __device__ uint32_t at(int line, int first) const {
+    const int w = first >> 5;
+    return __funnelshift_r(word[line][w], w + 1 < words ? word[line][w + 1] : 0U, first & 31);
+  }
+};
+
+/* Two blocks at a time on a multiprocessor, since most of them only read flags. */
+template <bool below_problem, int lines>
+__global__ void __launch_bounds__(tile_x *tile_y, !below_problem && lines == tile_y ? 2 : 0)
+    galerkin_bilinear_kernel(const cvtm_grid_problem *problem,
+                             const __grid_constant__ cvtm_grid_level finer,
+                             const __grid_constant__ cvtm_grid_level coarse, int all,
+                             const uint8_t *changed, launch_part part) {
+  constexpr int changed_lines = below_problem ? lines + 2 : 2 * lines + 1;
+  __shared__ near_bits<changed_lines, below_problem ? 2 : 3> changes;
+  __shared__ near_bits<2 * lines + 3, 3> truncated;
+  pdl_trigger_and_wait();
+  if (!all && changed && !*changed) return;
+  const cvtm_grid_problem p = *problem;
+  const cvtm_grid_finer f = {below_problem ? &p : nullptr, &finer};
+  const level_tiles tiles(coarse, lines);
+  const int tile = part.block();
+  const int left = tile % tiles.across * tile_x, top = tile / tiles.across * lines;
+  const int64_t x = left + static_cast<int>(threadIdx.x);
+  bool any = below_problem ? changes.load(coarse.support_changed, coarse.width, coarse.height,
+                                          left - 1, top - 1, false)
+                           : changes.load(finer.stencil_changed, finer.width, finer.height,
+                                          2 * left, 2 * top, false);
+  any = __syncthreads_or(any || all);
+  if (below_problem && any) {
+    truncated.load(p.active, p.width, p.height, 2 * left - 1, 2 * top - 1, true);
+    __syncthreads();
+  }
+  const int lane = static_cast<int>(threadIdx.x), scale = below_problem ? 1 : 2;
+  for (int r = static_cast<int>(threadIdx.y); r < lines; r += tile_y) {
+    const int64_t y = top + r;
+    if (x >= coarse.width || y >= coarse.height) continue;
+    uint32_t due = all ? 7 : 0;
+    for (int d = 0; d < 3; ++d) due |= changes.at(scale * r + d, scale * lane) & 7U;
+    coarse.stencil_changed[y * coarse.width + x] = due != 0;
+    if (due == 0) continue;
+    uint32_t truncated_bits = 0;
+    if (below_problem) {
+#pragma unroll
+      for (int t = 0; t < 5; ++t)
+        truncated_bits |= (truncated.at(2 * r + t, 2 * lane) & 31U) << (5 * t);
+    }
+    double sum[3][3] = {{0, 0, 0}, {0, 0, 0}, {0, 0, 0}};
+    cvtm_grid_constant_stencil constant;
+    const bool is_constant =
+        truncated_bits == 0 && cvtm_grid_galerkin_is_constant(&f, x, y, &constant);
+    if (is_constant) {
+      cvtm_grid_constant_entries(constant, sum);
+    } else {
+      cvtm_grid_galerkin_halved(&f, &coarse, x, y, truncated_bits, 0, sum);
+    }
+    cvtm_grid_store_stencil(&coarse, x, y, sum, is_constant);
+  }
+}
+
+/* --- launchers --- */
+
+cvtm_status galerkin_level(const cvtm_grid_top *top, const cvtm_grid_level *finer,
+                           const cvtm_grid_level *coarse, int all) {
+  cvtm_status status = CVTM_OK;
+  const bool large = coarse->width * coarse->height > 1 << 20;
+  const bool halved = coarse->halved_x && coarse->halved_y;
+  if (halved && !coarse->weight && !cvtm_uses_plain("bilinear") &&
+      (finer || !top->shape->horizontal)) {
+    with_flag(finer == nullptr, [&](auto below_problem) {
+      with_flag(large, [&](auto is_large) {
+        constexpr int lines = decltype(is_large)::value ? 4 * tile_y : tile_y;
+        status = launch_phase(top, "galerkin_bilinear_kernel",
+                              galerkin_bilinear_kernel<decltype(below_problem)::value, lines>,
+                              level_tiles(*coarse, lines).count, tile_threads_xy(), 0, top->problem,
+                              finer ? *finer : *coarse, *coarse, all, top->changed);
+      });
+    });
+    return status;
+  }
+  const int rounds = large ? 4 : 1;
+  return launch_phase(top, "galerkin_kernel", galerkin_kernel,
+                      level_tiles(*coarse, tile_y * rounds).count, tile_threads_xy(), 0,
+                      top->problem, finer ? *finer : *coarse, *coarse, finer == nullptr, all,
+                      rounds, top->changed);
+}
+
+cvtm_status galerkin_cuda(const cvtm_grid_top *top, const cvtm_grid_level *levels, int first,
+                          int last, int all) {
+  if (cvtm_uses_plain("galerkin")) {
+    return galerkin_reference(top, levels, first, last, all);
+  }
+  if (!all) last = cvtm_grid_last_before_tail(top, levels, first, last);
+  cvtm_status status = CVTM_OK;
+  for (int l = first; l <= last && status == CVTM_OK; ++l) {
+    const bool below_problem = l == top->number + 1;
+    status = galerkin_level(top, below_problem ? nullptr : &levels[l - 1], &levels[l], all);
+  }
+  return status;
+}
+
+/* ------ which phase runs where ------ */
 
 bool marches(const cvtm_grid_top *top) {
   return cvtm_grid_can_march(top->shape) && !cvtm_uses_plain("march");
@@ -19,46 +571,44 @@ bool has_tiles(const cvtm_grid_level *coarse) {
 
 cvtm_status measure_cold_start_cuda(const cvtm_grid_top *top) {
   return marches(top) ? cvtm_grid_measure_march(top, MEASURE_COLD_START)
-                      : cvtm_grid_reference_table_cuda.measure_cold_start(top);
+                      : measure_cold_start_reference(top);
 }
 
 cvtm_status measure_cuda(const cvtm_grid_top *top, int counted) {
   return marches(top) ? cvtm_grid_measure_march(top, counted ? MEASURE_ITERATION : MEASURE_START)
-                      : cvtm_grid_reference_table_cuda.measure(top, counted);
+                      : measure_reference(top, counted);
 }
 
 cvtm_status pre_smooth_and_restrict_cuda(const cvtm_grid_top *top, const cvtm_grid_level *coarse) {
   return marches(top, coarse) ? cvtm_grid_pre_smooth_and_restrict_march(top, coarse)
-                              : cvtm_grid_reference_table_cuda.pre_smooth_and_restrict(top, coarse);
+                              : pre_smooth_and_restrict_reference(top, coarse);
 }
 
 cvtm_status coarse_pre_smooth_and_restrict_cuda(const cvtm_grid_top *top,
                                                 const cvtm_grid_level *level,
                                                 const cvtm_grid_level *coarse) {
-  return has_tiles(coarse)
-             ? cvtm_grid_pre_smooth_and_restrict_tiles(top, level, coarse)
-             : cvtm_grid_reference_table_cuda.coarse_pre_smooth_and_restrict(top, level, coarse);
+  return has_tiles(coarse) ? cvtm_grid_pre_smooth_and_restrict_tiles(top, level, coarse)
+                           : coarse_pre_smooth_and_restrict_reference(top, level, coarse);
 }
 
 cvtm_status coarse_prolong_and_post_smooth_cuda(const cvtm_grid_top *top,
                                                 const cvtm_grid_level *level,
                                                 const cvtm_grid_level *coarse) {
-  return has_tiles(coarse)
-             ? cvtm_grid_prolong_and_post_smooth_tiles(top, level, coarse)
-             : cvtm_grid_reference_table_cuda.coarse_prolong_and_post_smooth(top, level, coarse);
+  return has_tiles(coarse) ? cvtm_grid_prolong_and_post_smooth_tiles(top, level, coarse)
+                           : coarse_prolong_and_post_smooth_reference(top, level, coarse);
 }
 
 /* The march of post_smooth_and_measure prolongs and corrects. */
 cvtm_status prolong_and_correct_cuda(const cvtm_grid_top *top, const cvtm_grid_level *coarse) {
   return marches(top, coarse) ? cvtm_grid_line_search_march(top, coarse)
-                              : cvtm_grid_reference_table_cuda.prolong_and_correct(top, coarse);
+                              : prolong_and_correct_reference(top, coarse);
 }
 
 cvtm_status post_smooth_and_measure_cuda(const cvtm_grid_top *top, const cvtm_grid_level *coarse) {
   if (marches(top, coarse)) {
     return cvtm_grid_post_smooth_and_measure_march(top, coarse);
   }
-  const cvtm_status status = cvtm_grid_step_and_smooth_reference(top);
+  const cvtm_status status = step_and_smooth_cuda(top);
   return status == CVTM_OK ? measure_cuda(top, 1) : status;
 }
 
@@ -66,24 +616,48 @@ cvtm_status post_smooth_and_measure_cuda(const cvtm_grid_top *top, const cvtm_gr
 
 const cvtm_grid_table cvtm_grid_table_cuda = {
     cvtm_grid_partial_doubles_cuda,
-    cvtm_grid_clip_start_reference,
+    clip_start_cuda,
     measure_cold_start_cuda,
-    cvtm_grid_begin_iteration_reference,
-    cvtm_grid_raise_limit_reference,
+    begin_iteration_cuda,
+    raise_limit_cuda,
     measure_cuda,
-    cvtm_grid_smooth_reference,
-    cvtm_grid_measure_energy_reference,
+    smooth_cuda,
+    measure_energy_cuda,
     pre_smooth_and_restrict_cuda,
-    cvtm_grid_galerkin_cuda,
+    galerkin_cuda,
     coarse_pre_smooth_and_restrict_cuda,
     cvtm_grid_is_tail_cuda,
     cvtm_grid_tail_cycle_cuda,
     coarse_prolong_and_post_smooth_cuda,
     prolong_and_correct_cuda,
     post_smooth_and_measure_cuda,
-    cvtm_grid_mark_masked_reference,
-    cvtm_grid_interpolation_weights_reference,
-    cvtm_grid_coarsen_data_reference,
-    cvtm_grid_coarsen_links_reference,
-    cvtm_grid_prolong_solution_reference,
+    mark_masked_cuda,
+    interpolation_weights_cuda,
+    coarsen_data_cuda,
+    coarsen_links_cuda,
+    prolong_solution_cuda,
+};
+
+const cvtm_grid_table cvtm_grid_reference_table_cuda = {
+    cvtm_grid_partial_doubles_cuda,
+    clip_start_cuda,
+    measure_cold_start_reference,
+    begin_iteration_cuda,
+    raise_limit_cuda,
+    measure_reference,
+    smooth_cuda,
+    measure_energy_cuda,
+    pre_smooth_and_restrict_reference,
+    galerkin_reference,
+    coarse_pre_smooth_and_restrict_reference,
+    is_tail_reference,
+    tail_cycle_reference,
+    coarse_prolong_and_post_smooth_reference,
+    prolong_and_correct_reference,
+    post_smooth_and_measure_reference,
+    mark_masked_cuda,
+    interpolation_weights_cuda,
+    coarsen_data_cuda,
+    coarsen_links_cuda,
+    prolong_solution_cuda,
 };

@@ -1,16 +1,16 @@
-/* For .cu files of lcp/grid only: loops over nodes, launches, and the phases of each file.
+/* For .cu files of lcp/grid only: loops over nodes, launches, sums over all blocks, and the phases
+ * that the files share.
  *
- * grid_reference_cuda.cu  every phase, by kernels that call the node functions: the reference
- * grid_march_cuda.cu      phases on the five-point problem, a warp for each strip of the grid
- * grid_tiles_cuda.cu      phases on a coarse level, a block for each tile, in shared memory
- * grid_galerkin_cuda.cu   P'AP, where flags say that it may have changed
- * grid_tail_cuda.cu       the V-cycle of the small levels in one block
- * grid_cuda.cu            the table: which phase runs where */
+ * grid_cuda.cu         every phase, by kernels that call the node functions: the reference; P'AP,
+ *                      where flags say that it may have changed; the table: which phase runs where
+ * grid_march_cuda.cu   phases on the five-point problem, a warp for each strip of the grid
+ * grid_levels_cuda.cu  phases on a coarse level, a block for each tile, in shared memory, and the
+ *                      V-cycle of the small levels in one block */
 #ifndef CVTMESH_LCP_GRID_GRID_CUDA_H
 #define CVTMESH_LCP_GRID_GRID_CUDA_H
 
 #include "base/cuda_utils.h"
-#include "lcp/grid/grid_kernels.h"
+#include "lcp/grid/grid_node.h"
 #include "lcp/launch_cuda.h"
 
 #include <type_traits>
@@ -91,14 +91,116 @@ static inline bool is_specialised(const cvtm_grid_level *coarse) {
   return coarse->halved_x && coarse->halved_y;
 }
 
-/* --- partial sums --- */
+/* --- sums over all blocks in a fixed order: every block stores partial sums; the last block to do
+ * so adds them up --- */
 
-/* How top->partial is divided: slacks (see grid_march_strip.h), then partial sums of blocks. */
-unsigned *cvtm_grid_slacks_of(const cvtm_grid_top *top);
-double *cvtm_grid_sums_of(const cvtm_grid_top *top);
+namespace {
+
+/* The most blocks of a kernel of for_nodes with sums: enough to fill any device several times. */
+constexpr int64_t max_parts = 4096;
+
+/* Sums over the block in a fixed order, in thread 0; value[maximum_at] is a maximum (-1: none is).
+ */
+template <int count>
+__device__ void reduce_block(double (&value)[count], int maximum_at) {
+  __shared__ double shared[count][32];
+  const int thread = static_cast<int>(threadIdx.y * blockDim.x + threadIdx.x);
+  const int lane = thread & 31, warp = thread >> 5;
+  const int warps = static_cast<int>(blockDim.x * blockDim.y + 31) / 32;
+  for (int c = 0; c < count; ++c) {
+    for (int step = 16; step > 0; step >>= 1) {
+      const double other = __shfl_down_sync(0xffffffffU, value[c], step);
+      if (c != maximum_at) {
+        value[c] += other;
+      } else if (!(other <= value[c])) {
+        value[c] = other;
+      }
+    }
+    if (lane == 0) shared[c][warp] = value[c];
+  }
+  __syncthreads();
+  if (thread == 0) {
+    for (int c = 0; c < count; ++c) {
+      for (int w = 1; w < warps; ++w) {
+        if (c != maximum_at) {
+          value[c] += shared[c][w];
+        } else if (!(shared[c][w] <= value[c])) {
+          value[c] = shared[c][w];
+        }
+      }
+    }
+  }
+  __syncthreads();
+}
+
+/* Sums over `blocks` blocks, of which this is number `block`: in thread 0 of the last block to
+ * call, for which the function returns true. All threads of all blocks call once. */
+template <int count>
+__device__ bool reduce_blocks(double (&value)[count], int maximum_at, double *partial,
+                              cvtm_grid_state *state, unsigned block, unsigned blocks) {
+  __shared__ bool last;
+  const int thread = static_cast<int>(threadIdx.y * blockDim.x + threadIdx.x);
+  reduce_block(value, maximum_at);
+  if (thread == 0) {
+    for (int c = 0; c < count; ++c) partial[block * count + c] = value[c];
+    __threadfence();
+    last = atomicAdd(&state->blocks_arrived, 1U) == blocks - 1;
+  }
+  __syncthreads();
+  if (!last) return false;
+  __threadfence();
+  for (int c = 0; c < count; ++c) value[c] = 0;
+  for (unsigned b = static_cast<unsigned>(thread); b < blocks; b += blockDim.x * blockDim.y) {
+    for (int c = 0; c < count; ++c) {
+      const double other = __ldcg(partial + b * count + c);
+      if (c != maximum_at) {
+        value[c] += other;
+      } else if (!(other <= value[c])) {
+        value[c] = other;
+      }
+    }
+  }
+  reduce_block(value, maximum_at);
+  if (thread == 0) state->blocks_arrived = 0;
+  return true;
+}
+
+/* The same over the blocks of one launch. */
+template <int count>
+__device__ bool reduce_grid(double (&value)[count], int maximum_at, double *partial,
+                            cvtm_grid_state *state) {
+  return reduce_blocks(value, maximum_at, partial, state, blockIdx.y * gridDim.x + blockIdx.x,
+                       gridDim.x * gridDim.y);
+}
+
+/* Norms over `blocks` blocks, of which this is number `block`; as reduce_blocks. */
+__device__ bool reduce_norms(cvtm_grid_norms *norms, double *partial, cvtm_grid_state *state,
+                             unsigned block, unsigned blocks) {
+  double sum[3] = {norms->squares, norms->rounding, norms->maximum};
+  const bool is_last = reduce_blocks(sum, 2, partial, state, block, blocks);
+  norms->squares = sum[0];
+  norms->rounding = sum[1];
+  norms->maximum = sum[2];
+  return is_last;
+}
+
+} /* namespace */
 
 /* What norms are measured for. */
 enum cvtm_grid_measured { MEASURE_COLD_START, MEASURE_START, MEASURE_ITERATION };
+
+static __device__ inline void enter_norms(const cvtm_grid_norms &norms, cvtm_grid_measured what,
+                                          cvtm_grid_state *state, double *history) {
+  if (what == MEASURE_COLD_START) {
+    state->cold_norm = sqrt(norms.squares);
+  } else {
+    cvtm_grid_judge(state, history, norms.squares, norms.maximum, norms.rounding,
+                    what == MEASURE_ITERATION);
+  }
+}
+
+/* Where the partial sums of blocks are in top->partial. */
+double *cvtm_grid_sums_of(const cvtm_grid_top *top);
 
 /* --- grid_march_cuda.cu --- */
 
@@ -113,7 +215,7 @@ cvtm_status cvtm_grid_line_search_march(const cvtm_grid_top *top, const cvtm_gri
 cvtm_status cvtm_grid_post_smooth_and_measure_march(const cvtm_grid_top *top,
                                                     const cvtm_grid_level *coarse);
 
-/* --- grid_tiles_cuda.cu --- */
+/* --- grid_levels_cuda.cu --- */
 
 cvtm_status cvtm_grid_pre_smooth_and_restrict_tiles(const cvtm_grid_top *top,
                                                     const cvtm_grid_level *level,
@@ -121,14 +223,6 @@ cvtm_status cvtm_grid_pre_smooth_and_restrict_tiles(const cvtm_grid_top *top,
 cvtm_status cvtm_grid_prolong_and_post_smooth_tiles(const cvtm_grid_top *top,
                                                     const cvtm_grid_level *level,
                                                     const cvtm_grid_level *coarse);
-
-/* --- grid_galerkin_cuda.cu --- */
-
-cvtm_status cvtm_grid_galerkin_cuda(const cvtm_grid_top *top, const cvtm_grid_level *levels,
-                                    int first, int last, int all);
-
-/* --- grid_tail_cuda.cu --- */
-
 int cvtm_grid_is_tail_cuda(const cvtm_grid_top *top, const cvtm_grid_level *levels, int first,
                            int last);
 cvtm_status cvtm_grid_tail_cycle_cuda(const cvtm_grid_top *top, const cvtm_grid_level *levels,
@@ -136,27 +230,5 @@ cvtm_status cvtm_grid_tail_cycle_cuda(const cvtm_grid_top *top, const cvtm_grid_
 /* The last of levels first .. last whose P'AP the tail does not compute itself. */
 int cvtm_grid_last_before_tail(const cvtm_grid_top *top, const cvtm_grid_level *levels, int first,
                                int last);
-
-/* --- grid_reference_cuda.cu --- */
-
-cvtm_status cvtm_grid_clip_start_reference(const cvtm_grid_top *top, int warm, int into_d);
-cvtm_status cvtm_grid_begin_iteration_reference(const cvtm_grid_top *top,
-                                                const cvtm_grid_stop_rule *rule);
-cvtm_status cvtm_grid_raise_limit_reference(const cvtm_grid_top *top, int64_t limit);
-cvtm_status cvtm_grid_smooth_reference(const cvtm_grid_top *top, int sweeps);
-/* The step along d, and a sweep on x. */
-cvtm_status cvtm_grid_step_and_smooth_reference(const cvtm_grid_top *top);
-cvtm_status cvtm_grid_measure_energy_reference(const cvtm_grid_top *top);
-cvtm_status cvtm_grid_mark_masked_reference(const cvtm_grid_top *top);
-cvtm_status cvtm_grid_interpolation_weights_reference(const cvtm_grid_top *top,
-                                                      const cvtm_grid_level *finer,
-                                                      const cvtm_grid_level *coarse);
-cvtm_status cvtm_grid_coarsen_data_reference(const cvtm_grid_top *top, const cvtm_grid_top *coarse,
-                                             const cvtm_grid_level *level);
-cvtm_status cvtm_grid_coarsen_links_reference(const cvtm_grid_top *top, const cvtm_grid_top *coarse,
-                                              const cvtm_grid_level *level);
-cvtm_status cvtm_grid_prolong_solution_reference(const cvtm_grid_top *top,
-                                                 const cvtm_grid_top *coarse,
-                                                 const cvtm_grid_level *level);
 
 #endif

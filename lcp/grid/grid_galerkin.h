@@ -8,14 +8,12 @@
  *
  * cvtm_grid_galerkin chooses among these functions:
  *   _constant  a constant operator and no truncated node: three numbers in closed form;
- *   _bilinear  both directions halved, weights in closed form;
- *   _inside    the same away from the boundary of a coarse level;
- *   _weighted  both directions halved, stored weights;
+ *   _halved    both directions halved;
  *   _any       any coarsening. */
 #ifndef CVTMESH_LCP_GRID_GRID_GALERKIN_H
 #define CVTMESH_LCP_GRID_GRID_GALERKIN_H
 
-#include "lcp/grid/grid_transfer.h"
+#include "lcp/grid/grid_node.h"
 
 /* --- which stencils must be computed --- */
 
@@ -120,10 +118,10 @@ CVTM_HD void cvtm_grid_add_stencil(double own, int dx, int dy, double link[3][3]
   }
 }
 
-/* Adds `part`, of node (tx, ty) of the 5 x 5, to the entries of those of its parents that are
- * stored. */
+/* Adds q of node (tx, ty) of the 5 x 5, times its interpolation weights (stored), or `part`, which
+ * contains the weight, to the entries of those of its parents that are stored. */
 CVTM_HD void cvtm_grid_add_to_parents(const cvtm_grid_level *c, int64_t x, int64_t y, int tx,
-                                      int ty, double part, double sum[3][3]) {
+                                      int ty, int stored, double part, double sum[3][3]) {
   const int has_west = x > 0, has_east = x + 1 < c->width, has_south = y + 1 < c->height;
   CVTM_UNROLL
   for (int py = ty / 2; py <= (ty + 1) / 2; ++py) { /* 0: y - 1, 1: y, 2: y + 1 */
@@ -131,50 +129,37 @@ CVTM_HD void cvtm_grid_add_to_parents(const cvtm_grid_level *c, int64_t x, int64
     for (int px = tx / 2; px <= (tx + 1) / 2; ++px) {
       if (py == 0 || (py == 1 && px == 0) || (py == 2 && !has_south)) continue;
       if ((px == 0 && !has_west) || (px == 2 && !has_east)) continue;
-      sum[py][px] += part;
+      sum[py][px] += stored
+                         ? part * cvtm_grid_weight(c, 2 * x - 1 + tx, 2 * y - 1 + ty, 1 + (tx & 1),
+                                                   1 + (ty & 1), px - tx / 2, py - ty / 2)
+                         : part;
     }
   }
 }
 
-/* The sums of q over the bilinear basis functions, without truncated nodes. across, along:
- * cvtm_grid_closed_form_weights in x and y. */
+/* The sums of q over the basis functions, without truncated nodes. across, along:
+ * cvtm_grid_closed_form_weights in x and y, used unless the weights are stored. */
 CVTM_HD void cvtm_grid_add_all_to_parents(const cvtm_grid_level *c, int64_t x, int64_t y,
                                           const double across[3], const double along[3],
-                                          uint32_t truncated, double q[5][5], double sum[3][3]) {
+                                          uint32_t truncated, int stored, double q[5][5],
+                                          double sum[3][3]) {
   CVTM_UNROLL
   for (int ty = 0; ty < 5; ++ty) {
     CVTM_UNROLL
     for (int tx = 0; tx < 5; ++tx) {
+      const int is_truncated = truncated >> (5 * ty + tx) & 1;
+      if (stored && is_truncated) continue; /* it may be outside the grid, where no weights are */
       const double share = (ty & 1 ? along[ty - 1] : 1.0) * (tx & 1 ? across[tx - 1] : 1.0);
-      const double part = truncated >> (5 * ty + tx) & 1 ? 0.0 : share * q[ty][tx];
-      cvtm_grid_add_to_parents(c, x, y, tx, ty, part, sum);
+      const double part = is_truncated ? 0.0 : share * q[ty][tx];
+      cvtm_grid_add_to_parents(c, x, y, tx, ty, stored, stored ? q[ty][tx] : part, sum);
     }
   }
 }
 
-/* Adds q of fine node (2 x - 1 + tx, 2 y - 1 + ty) to the entries of those of its parents that are
- * stored, with the interpolation weights of that fine node. */
-CVTM_HD void cvtm_grid_spread(const cvtm_grid_level *c, int64_t x, int64_t y, int tx, int ty,
-                              double q, double sum[3][3]) {
-  const int64_t i = 2 * x - 1 + tx, j = 2 * y - 1 + ty;
-  const int count_x = 1 + (tx & 1), count_y = 1 + (ty & 1);
-  CVTM_UNROLL
-  for (int ky = 0; ky < count_y; ++ky) {
-    CVTM_UNROLL
-    for (int kx = 0; kx < count_x; ++kx) {
-      const int px = tx / 2 + kx, py = ty / 2 + ky; /* 0: x - 1, 1: x, 2: x + 1 */
-      if (py == 0 || (py == 1 && px == 0)) continue;
-      const int64_t cx = x + px - 1, cy = y + py - 1;
-      if (cx < 0 || cx >= c->width || cy >= c->height) continue;
-      sum[py][px] += q * cvtm_grid_weight(c, i, j, count_x, count_y, kx, ky);
-    }
-  }
-}
-
-/* cvtm_grid_galerkin with bilinear weights, both directions halved. */
-CVTM_HD void cvtm_grid_galerkin_bilinear(const cvtm_grid_finer *f, const cvtm_grid_level *c,
-                                         int64_t x, int64_t y, uint32_t truncated,
-                                         double sum[3][3]) {
+/* cvtm_grid_galerkin with both directions halved. stored: a constant, c->weight != NULL. */
+CVTM_HD void cvtm_grid_galerkin_halved(const cvtm_grid_finer *f, const cvtm_grid_level *c,
+                                       int64_t x, int64_t y, uint32_t truncated, int stored,
+                                       double sum[3][3]) {
   double across[3], along[3], q[5][5] = {{0}};
   cvtm_grid_closed_form_weights(c->neumann, x, c->width, across);
   cvtm_grid_closed_form_weights(c->neumann, y, c->height, along);
@@ -183,59 +168,14 @@ CVTM_HD void cvtm_grid_galerkin_bilinear(const cvtm_grid_finer *f, const cvtm_gr
     CVTM_UNROLL
     for (int dx = 0; dx < 3; ++dx) {
       if (truncated >> (5 * dy + dx + 6) & 1) continue;
-      double link[3][3];
-      cvtm_grid_finer_stencil(f, 2 * x + dx, 2 * y + dy, link);
-      cvtm_grid_add_stencil(along[dy] * across[dx], dx, dy, link, q);
-    }
-  }
-  cvtm_grid_add_all_to_parents(c, x, y, across, along, truncated, q, sum);
-}
-
-/* cvtm_grid_galerkin with stored weights, both directions halved. */
-CVTM_HD void cvtm_grid_galerkin_weighted(const cvtm_grid_finer *f, const cvtm_grid_level *c,
-                                         int64_t x, int64_t y, double sum[3][3]) {
-  const int64_t width = cvtm_grid_finer_width(f), height = cvtm_grid_finer_height(f);
-  double q[5][5] = {{0}};
-  CVTM_UNROLL
-  for (int dy = 0; dy < 3; ++dy) {
-    CVTM_UNROLL
-    for (int dx = 0; dx < 3; ++dx) {
       const int64_t i = 2 * x + dx, j = 2 * y + dy;
-      if (i >= width || j >= height || cvtm_grid_finer_active(f, i, j)) continue;
+      const double own = stored ? cvtm_grid_basis(c, x, y, i, j) : along[dy] * across[dx];
       double link[3][3];
-      const double own = cvtm_grid_basis(c, x, y, i, j);
       cvtm_grid_finer_stencil(f, i, j, link);
       cvtm_grid_add_stencil(own, dx, dy, link, q);
     }
   }
-  CVTM_UNROLL
-  for (int ty = 0; ty < 5; ++ty) {
-    CVTM_UNROLL
-    for (int tx = 0; tx < 5; ++tx) {
-      const int64_t i = 2 * x - 1 + tx, j = 2 * y - 1 + ty;
-      if (i < 0 || j < 0 || i >= width || j >= height) continue;
-      if (cvtm_grid_finer_active(f, i, j)) continue;
-      cvtm_grid_spread(c, x, y, tx, ty, q[ty][tx], sum);
-    }
-  }
-}
-
-/* cvtm_grid_galerkin_bilinear where all 5 x 5 nodes are inside the grid of a coarse level and none
- * is truncated, as at most nodes; it needs fewer registers on CUDA. */
-CVTM_HD void cvtm_grid_galerkin_inside(const cvtm_grid_level *f, const cvtm_grid_level *c,
-                                       int64_t x, int64_t y, double sum[3][3]) {
-  const double half[3] = {0.5, 1, 0.5};
-  double q[5][5] = {{0}};
-  CVTM_UNROLL
-  for (int dy = 0; dy < 3; ++dy) {
-    CVTM_UNROLL
-    for (int dx = 0; dx < 3; ++dx) {
-      double link[3][3];
-      cvtm_grid_coarse_stencil_inside(f, 2 * x + dx, 2 * y + dy, link);
-      cvtm_grid_add_stencil(half[dy] * half[dx], dx, dy, link, q);
-    }
-  }
-  cvtm_grid_add_all_to_parents(c, x, y, half, half, 0, q, sum);
+  cvtm_grid_add_all_to_parents(c, x, y, across, along, truncated, stored, q, sum);
 }
 
 /* --- any coarsening --- */
@@ -301,17 +241,16 @@ CVTM_HD void cvtm_grid_galerkin(const cvtm_grid_finer *f, const cvtm_grid_level 
   int is_constant = 0;
   if (!c->halved_x || !c->halved_y) {
     cvtm_grid_galerkin_any(f, c, x, y, sum);
-  } else if (c->weight) {
-    cvtm_grid_galerkin_weighted(f, c, x, y, sum);
   } else {
     const uint32_t truncated = cvtm_grid_truncated_nodes(f, x, y);
-    is_constant = truncated == 0 && cvtm_grid_galerkin_is_constant(f, x, y, &constant);
-    if (is_constant) {
+    is_constant =
+        !c->weight && truncated == 0 && cvtm_grid_galerkin_is_constant(f, x, y, &constant);
+    if (c->weight) {
+      cvtm_grid_galerkin_halved(f, c, x, y, truncated, 1, sum);
+    } else if (is_constant) {
       cvtm_grid_constant_entries(constant, sum);
-    } else if (truncated == 0 && !f->problem) {
-      cvtm_grid_galerkin_inside(f->level, c, x, y, sum);
     } else {
-      cvtm_grid_galerkin_bilinear(f, c, x, y, truncated, sum);
+      cvtm_grid_galerkin_halved(f, c, x, y, truncated, 0, sum);
     }
   }
   cvtm_grid_store_stencil(c, x, y, sum, is_constant);

@@ -5,8 +5,7 @@
 #define CVTMESH_LCP_GRID_GRID_MARCH_STRIP_H
 
 #include "base/cuda_utils.h"
-#include "lcp/grid/grid_kernels.h"
-#include "lcp/grid/grid_operator.h"
+#include "lcp/grid/grid_node.h"
 
 #include <type_traits>
 
@@ -198,7 +197,7 @@ struct constant_stencil {
   __device__ double around(const neighbours &c) const {
     return link * ((c.west + c.east) + (c.north + c.south));
   }
-  __device__ double divide(double sum, double) const { return sum * inverse; }
+  __device__ double relax(double sum, double) const { return cvtm_relax_by_inverse(sum, inverse); }
 };
 
 /* Constant links, no mass and a Dirichlet boundary: the same stencil at every node. */
@@ -233,9 +232,7 @@ struct diagonal_stencil {
   __device__ double around(const neighbours &c) const {
     return link * ((c.west + c.east) + (c.north + c.south));
   }
-  __device__ double divide(double sum, double old) const {
-    return diagonal > 0 ? sum / diagonal : old;
-  }
+  __device__ double relax(double sum, double old) const { return cvtm_relax(sum, diagonal, old); }
 };
 
 struct diagonal_operator {
@@ -415,7 +412,8 @@ __device__ double residual_of(const Lines &lines, const Operator &op, int j, nod
   const neighbours c = neighbours_of<second>(north, line, south);
   const auto &s = lines.s;
   const auto a = op.template at<interior>(lines.p, 2 * s.pair + second, j);
-  return (lines.template b<second>(j) + a.around(c)) - a.diagonal * value_of<second>(line);
+  return cvtm_residual(lines.template b<second>(j) + a.around(c), a.diagonal,
+                       value_of<second>(line));
 }
 
 /* Projected Gauss-Seidel at the lane's first or second node of line j, in place. Returns the
@@ -429,9 +427,9 @@ __device__ double relax(const Lines &lines, const Operator &op, int j, node_pair
   const bool has = s.has_line(j) && (second ? s.has_y() : s.has_x());
   const auto a = op.template at<interior>(lines.p, 2 * s.pair + second, j);
   const double sum = lines.template b<second>(j) + a.around(c);
-  const double relaxed = clip<second>(lines, j, a.divide(sum, value));
+  const double relaxed = clip<second>(lines, j, a.relax(sum, value));
   value = has ? relaxed : 0.0;
-  return sum - a.diagonal * value;
+  return cvtm_residual(sum, a.diagonal, value);
 }
 
 } /* namespace */

@@ -1,18 +1,500 @@
 /* Multigrid for five-point complementarity problems that are never stored as matrices: the solver
- * behind cvtm_lcp_create_grid. The V-cycle is in grid_cycle.c, the setup in grid_setup.c. */
+ * behind cvtm_lcp_create_grid. Setup of levels, memory and coefficients; the V-cycle, the iteration
+ * around it, and the nested start; create and solve. */
 #include "lcp/grid/grid_solver.h"
 #include "base/select.h"
 
-#include "lcp/grid/grid_hierarchy.h"
+#include "base/primitives.h"
+#include "lcp/grid/grid_node.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+typedef struct cvtm_grid_solver {
+  cvtm_lcp head;
+  const cvtm_grid_table *table;
+  int levels; /* coarse levels: level[1] .. level[levels] */
+  int bottom; /* the coarsest level that cycles use */
+  cvtm_grid_level level[CVTM_GRID_MAX_LEVELS];
+  cvtm_grid_problem shape[CVTM_GRID_MAX_LEVELS]; /* host copies of `problem` */
+  cvtm_grid_problem *problem;                    /* device memory, levels + 1 */
+  cvtm_grid_top top[CVTM_GRID_MAX_LEVELS];
+  cvtm_loop *loop[CVTM_GRID_MAX_LEVELS]; /* the iteration on each level's problem */
+  struct cvtm_grid_body {
+    struct cvtm_grid_solver *solver;
+    int at;
+  } body[CVTM_GRID_MAX_LEVELS]; /* context of each loop */
+  void *arena, *extra;          /* device memory of all grids; of those with coefficients */
+  int ready;                    /* the coefficients are set */
+  int linked;                   /* the levels are laid out for links of their own */
+  int kind;                     /* which coefficients the loops were made for; 0: none */
+  double constant, mass;        /* their values */
+} cvtm_grid_solver;
+
+/* ------ setup: the levels, their memory, and their coefficients ------ */
+
+enum { COARSEST = 3 }; /* nodes per side of the coarsest grid */
+
+/* With links below this share of the mass a sweep solves the problem: no coarser level is used. */
+static const double negligible_links = 1.0 / 16;
+
+/* --- memory --- */
+
+static void drop_loops(cvtm_grid_solver *s) {
+  for (int l = 0; l <= s->levels; ++l) {
+    cvtm_loop_destroy(s->loop[l]);
+    s->loop[l] = NULL;
+  }
+}
+
+/* Places arrays one after the other in a block of memory; with base NULL it only counts bytes. */
+typedef struct bump_allocator {
+  char *base;
+  size_t used;
+} bump_allocator;
+
+static size_t padded(int64_t count, size_t size) {
+  return ((size_t)count * size + 255) / 256 * 256;
+}
+
+static void *bump(bump_allocator *c, int64_t count, size_t size) {
+  void *at = c->base ? c->base + c->used : NULL;
+  c->used += padded(count, size);
+  return at;
+}
+
+static void place_arena(cvtm_grid_solver *s, bump_allocator *c) {
+  const cvtm_grid_problem *fine = &s->shape[0];
+  const int64_t partials = s->table->partial_doubles(fine->width, fine->height);
+  s->problem = bump(c, s->levels + 1, sizeof *s->problem);
+  s->top[0].state = bump(c, 1, sizeof(cvtm_grid_state));
+  s->top[0].partial = bump(c, partials, sizeof(double));
+  if (s->head.options.monitor) {
+    s->top[0].history = bump(c, 2 * (s->head.options.max_iterations + 1), sizeof(double));
+  }
+  for (int l = 0; l <= s->levels; ++l) {
+    cvtm_grid_problem *p = &s->shape[l];
+    const int64_t count = p->width * p->height;
+    p->active = bump(c, count, 1);
+    if (l == 0) {
+      p->d = bump(c, count, sizeof(double));
+      continue;
+    }
+    cvtm_grid_level *level = &s->level[l];
+    level->coefficient = bump(c, CVTM_GRID_PLANES * count, sizeof(double));
+    level->e = bump(c, count, sizeof(double));
+    level->scratch = bump(c, count, sizeof(double));
+    level->r = bump(c, count, sizeof(double));
+    level->lower = bump(c, count, sizeof(double));
+    level->upper = bump(c, count, sizeof(double));
+    level->support_changed = bump(c, count + 1, 1); /* the last one: whether any is set */
+    s->top[l - 1].changed = level->support_changed + count;
+    level->stencil_changed = bump(c, count, 1);
+    level->kind = bump(c, count, 1);
+    /* While the problem of a level is solved, the level corrects no finer one. */
+    p->x = level->e;
+    p->b = level->r;
+    p->d = level->coefficient;
+  }
+}
+
+/* Zeros the memory that is read before a cycle has written it: the state; the flags of active
+ * nodes, of which CUDA copies whole words with the padding behind the last one; and the operators
+ * of small levels, which the tail of the V-cycle on CUDA loads before it knows whether they have
+ * changed. */
+static cvtm_status clear_arena(const cvtm_grid_solver *s) {
+  cvtm_status status =
+      cvtm_device_fill(s->head.device, s->top[0].state, 0, sizeof *s->top[0].state);
+  for (int l = 0; l <= s->levels && status == CVTM_OK; ++l) {
+    const cvtm_grid_problem *p = &s->shape[l];
+    const size_t bytes = padded(p->width * p->height, 1);
+    status = cvtm_device_fill(s->head.device, p->active, 0, bytes);
+    if (l == 0 || status != CVTM_OK || p->width * p->height > CVTM_GRID_TAIL_NODES) continue;
+    const size_t planes = CVTM_GRID_PLANES * (size_t)(p->width * p->height);
+    status = cvtm_device_fill(s->head.device, s->level[l].coefficient, 0, planes * sizeof(double));
+  }
+  return status;
+}
+
+static cvtm_status allocate_arena(cvtm_grid_solver *s) {
+  bump_allocator count = {NULL, 0};
+  place_arena(s, &count);
+  const cvtm_status status =
+      cvtm_device_allocate(s->head.device, (int64_t)count.used, 1, &s->arena);
+  if (status != CVTM_OK) return status;
+  bump_allocator give = {s->arena, 0};
+  place_arena(s, &give);
+  return clear_arena(s);
+}
+
+static void place_extra(cvtm_grid_solver *s, bump_allocator *c, int weights,
+                        const cvtm_lcp_grid *grid) {
+  for (int l = 1; l <= s->levels; ++l) {
+    cvtm_grid_problem *p = &s->shape[l];
+    cvtm_grid_level *level = &s->level[l];
+    const int64_t count = p->width * p->height;
+    float *weight = bump(c, CVTM_GRID_WEIGHTS * level->blocks_x * level->blocks_y, sizeof(float));
+    double *horizontal = bump(c, (p->width + 1) * p->height, sizeof(double));
+    double *vertical = bump(c, p->width * (p->height + 1), sizeof(double));
+    double *diagonal = bump(c, count, sizeof(double));
+    uint8_t *mask = bump(c, count, 1);
+    if (!c->base) continue;
+    const int constant = !s->shape[l - 1].horizontal && !grid->mask && !grid->neumann &&
+                         s->shape[l - 1].width % 2 == 1 && s->shape[l - 1].height % 2 == 1 &&
+                         level->halved_x && level->halved_y;
+    level->weight = weights ? weight : NULL;
+    p->horizontal = constant ? NULL : horizontal;
+    p->vertical = constant ? NULL : vertical;
+    p->diagonal = grid->diagonal || grid->mass > 0 ? diagonal : NULL;
+    p->mask = grid->mask ? mask : NULL;
+  }
+}
+
+/* Allocates memory for the coefficients of all levels once, and assigns the part that this grid
+ * uses. */
+static cvtm_status lay_out_extra(cvtm_grid_solver *s, int weights, const cvtm_lcp_grid *grid) {
+  if (!s->extra) {
+    bump_allocator count = {NULL, 0};
+    place_extra(s, &count, weights, grid);
+    const cvtm_status status =
+        cvtm_device_allocate(s->head.device, (int64_t)count.used, 1, &s->extra);
+    if (status != CVTM_OK) return status;
+  }
+  bump_allocator give = {s->extra, 0};
+  place_extra(s, &give, weights, grid);
+  return CVTM_OK;
+}
+
+/* --- levels --- */
+
+static void plan_levels(cvtm_grid_solver *s, int64_t width, int64_t height, double aspect) {
+  s->levels = 0;
+  s->shape[0].width = width;
+  s->shape[0].height = height;
+  while (width > COARSEST || height > COARSEST) {
+    cvtm_grid_level *level = &s->level[++s->levels];
+    memset(level, 0, sizeof *level);
+    level->halved_x = cvtm_grid_is_halved(width, height, aspect, 1);
+    level->halved_y = cvtm_grid_is_halved(height, width, 1, aspect);
+    level->blocks_x = level->halved_x ? (width + 1) / 2 : width;
+    level->blocks_y = level->halved_y ? (height + 1) / 2 : height;
+    if (level->halved_x) width /= 2;
+    if (level->halved_y) height /= 2;
+    if (!level->halved_x) aspect *= 4;
+    if (!level->halved_y) aspect /= 4;
+    level->width = s->shape[s->levels].width = width;
+    level->height = s->shape[s->levels].height = height;
+  }
+}
+
+/* Lays out levels and their memory in place of those before, with their loops. aspect: links along
+ * x over links along y. On failure the solver has no memory, and may be laid out again. */
+static cvtm_status lay_out(cvtm_grid_solver *s, int64_t width, int64_t height, double aspect) {
+  drop_loops(s);
+  s->kind = 0;
+  cvtm_device_free(s->head.device, s->extra);
+  cvtm_device_free(s->head.device, s->arena);
+  s->extra = s->arena = NULL;
+  plan_levels(s, width, height, aspect);
+  const cvtm_status status = allocate_arena(s);
+  if (status != CVTM_OK) return status;
+  for (int l = 0; l <= s->levels; ++l) {
+    cvtm_grid_top *top = &s->top[l];
+    top->device = s->head.device;
+    top->omega = s->head.options.method == CVTM_LCP_PSOR ? s->head.options.omega : 1;
+    top->problem = s->problem + l;
+    top->shape = &s->shape[l];
+    top->state = s->top[0].state;
+    top->partial = s->top[0].partial;
+    top->number = l;
+    s->body[l].solver = s;
+    s->body[l].at = l;
+  }
+  return CVTM_OK;
+}
+
+/* ------ the V-cycle, the iteration around it, and the nested start ------ */
+
+enum {
+  COARSEST_SWEEPS = 40,     /* on the first problem of the nested start */
+  MASS_COARSEST_SWEEPS = 4, /* on it if its mass dominates its links */
+  NESTED_CYCLES = 1,        /* on each level of the nested start */
+};
+
+/* --- the V-cycle --- */
+
+/* The V-cycle of the coarse levels l .. last. */
+static cvtm_status coarse_cycle(const cvtm_grid_solver *s, const cvtm_grid_top *top, int l,
+                                int last) {
+  const cvtm_grid_table *table = s->table;
+  const cvtm_grid_level *level = &s->level[l], *coarse = level + 1;
+  if (l == last || table->is_tail(top, s->level, l, last)) {
+    return table->tail_cycle(top, s->level, l, last);
+  }
+  cvtm_status status = table->coarse_pre_smooth_and_restrict(top, level, coarse);
+  if (status == CVTM_OK) status = coarse_cycle(s, top, l + 1, last);
+  if (status == CVTM_OK) status = table->coarse_prolong_and_post_smooth(top, level, coarse);
+  return status;
+}
+
+/* One V-cycle on the problem of level `at`. */
+static cvtm_status v_cycle(const cvtm_grid_solver *s, int at) {
+  const cvtm_grid_table *table = s->table;
+  const cvtm_grid_top *top = &s->top[at];
+  const cvtm_grid_level *coarse = &s->level[at + 1];
+  const int last = s->bottom > at ? s->bottom : at + 1;
+  cvtm_status status = table->pre_smooth_and_restrict(top, coarse);
+  if (status == CVTM_OK) status = table->galerkin(top, s->level, at + 1, last, 0);
+  if (status == CVTM_OK) status = coarse_cycle(s, top, at + 1, last);
+  if (status == CVTM_OK) status = table->prolong_and_correct(top, coarse);
+  return status == CVTM_OK ? table->post_smooth_and_measure(top, coarse) : status;
+}
+
+/* --- the iteration --- */
+
+/* One iteration: a V-cycle, or sweeps where there is no coarse level. */
+static cvtm_status iteration(void *context) {
+  const struct cvtm_grid_body *body = context;
+  const cvtm_grid_solver *s = body->solver;
+  const cvtm_grid_top *top = &s->top[body->at];
+  const int psor = s->head.options.method == CVTM_LCP_PSOR;
+  if (psor || body->at == s->levels) {
+    const cvtm_status status = s->table->smooth(top, psor ? 1 : CVTM_GRID_BOTTOM_SWEEPS);
+    return status == CVTM_OK ? s->table->measure(top, 1) : status;
+  }
+  return v_cycle(s, body->at);
+}
+
+static cvtm_status make_loops(cvtm_grid_solver *s) {
+  drop_loops(s);
+  const int nested = s->head.options.nested && s->head.options.method != CVTM_LCP_PSOR;
+  for (int l = 0; l <= (nested ? s->levels : 0); ++l) {
+    const cvtm_status status = cvtm_loop_create(s->head.device, iteration, &s->body[l],
+                                                &s->top[0].state->loop.go_on, &s->loop[l]);
+    if (status != CVTM_OK) return status;
+  }
+  return CVTM_OK;
+}
+
+/* Puts the problem to solve on all levels. The arrays are borrowed for the solve. */
+static cvtm_status set_problem(cvtm_grid_solver *s, const double *b, const double *lower,
+                               const double *upper, double *x) {
+  if (!s->ready) {
+    return cvtm_fail(cvtm_device_error(s->head.device), CVTM_ERROR_ARGUMENT,
+                     "the grid's coefficients have not been set");
+  }
+  s->shape[0].b = b;
+  s->shape[0].x = x;
+  s->shape[0].lower = lower;
+  s->shape[0].upper = upper;
+  for (int l = 1; l <= s->levels; ++l) {
+    s->shape[l].lower = lower ? s->level[l].lower : NULL;
+    s->shape[l].upper = upper ? s->level[l].upper : NULL;
+  }
+  return cvtm_device_copy_in(s->head.device, s->problem, s->shape,
+                             (size_t)(s->levels + 1) * sizeof *s->problem);
+}
+
+/* Lets all active nodes count as changed, so that the first cycle computes all of P'AP. */
+static cvtm_status forget_active(const cvtm_grid_top *top) {
+  const size_t nodes = (size_t)(top->shape->width * top->shape->height);
+  return cvtm_device_fill(top->device, top->shape->active, CVTM_GRID_CHANGED, nodes);
+}
+
+/* Iterates on the problem of level `at` from its x until it converges or `limit` is reached. */
+static cvtm_status iterate(const cvtm_grid_solver *s, int at, int64_t limit) {
+  const cvtm_lcp_options *options = &s->head.options;
+  const cvtm_grid_table *table = s->table;
+  const cvtm_grid_top *top = &s->top[at];
+  const int psor = options->method == CVTM_LCP_PSOR;
+  const cvtm_grid_stop_rule rule = {
+      .relative = at == 0 ? options->tolerance : 0,
+      .absolute = at == 0 ? options->absolute_tolerance : 0,
+      .limit = limit,
+      .window = psor ? 1000 : 40,
+  };
+  cvtm_status status = forget_active(top);
+  if (status == CVTM_OK) status = table->begin_iteration(top, &rule);
+  /* The cycle of a nested start needs no norms of its start. */
+  if (status == CVTM_OK && at == 0) status = table->measure(top, 0);
+  return status == CVTM_OK ? cvtm_loop_run(s->loop[at]) : status;
+}
+
+/* --- the nested start --- */
+
+/* x from the solutions of the coarser problems. */
+static cvtm_status start_nested(const cvtm_grid_solver *s) {
+  const cvtm_grid_table *table = s->table;
+  const cvtm_grid_top *top = s->top;
+  const int first = s->bottom;
+  const int sweeps = first < s->levels ? MASS_COARSEST_SWEEPS : COARSEST_SWEEPS;
+  cvtm_status status = CVTM_OK;
+  for (int l = 1; l <= first && status == CVTM_OK; ++l) {
+    status = table->coarsen_data(&top[l - 1], &top[l], &s->level[l]);
+  }
+  if (status == CVTM_OK) status = table->clip_start(&top[first], 0, 0);
+  if (status == CVTM_OK) status = table->smooth(&top[first], sweeps);
+  for (int l = first - 1; l >= 0 && status == CVTM_OK; --l) {
+    status = table->prolong_solution(&top[l], &top[l + 1], &s->level[l + 1]);
+    if (l == 0) break;
+    if (status == CVTM_OK) status = iterate(s, l, NESTED_CYCLES);
+  }
+  return status;
+}
+
+/* --- single cycles --- */
+
+cvtm_status cvtm_grid_begin_cycles(cvtm_lcp *lcp, const double *b, double *x) {
+  cvtm_grid_solver *s = (cvtm_grid_solver *)lcp;
+  const cvtm_grid_stop_rule rule = {.limit = INT64_MAX, .window = INT64_MAX};
+  cvtm_status status = set_problem(s, b, NULL, NULL, x);
+  if (status == CVTM_OK) status = forget_active(&s->top[0]);
+  return status == CVTM_OK ? s->table->begin_iteration(&s->top[0], &rule) : status;
+}
+
+uint8_t *cvtm_grid_changes(cvtm_lcp *lcp) {
+  const cvtm_grid_solver *s = (const cvtm_grid_solver *)lcp;
+  return s->arena ? s->shape[0].active : NULL;
+}
+
+cvtm_status cvtm_grid_cycle(cvtm_lcp *lcp) {
+  const cvtm_grid_solver *s = (const cvtm_grid_solver *)lcp;
+  return s->levels > 0 ? v_cycle(s, 0) : iteration((void *)&s->body[0]);
+}
+
+/* --- coefficients --- */
+
+static cvtm_status check_grid(cvtm_error *error, const cvtm_grid_solver *s,
+                              const cvtm_lcp_grid *grid) {
+  if (grid->width != s->shape[0].width || grid->height != s->shape[0].height) {
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT,
+                     "coefficients of %lld x %lld nodes for a solver of %lld x %lld",
+                     (long long)grid->width, (long long)grid->height, (long long)s->shape[0].width,
+                     (long long)s->shape[0].height);
+  }
+  if (!grid->horizontal != !grid->vertical) {
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "horizontal links without vertical ones");
+  }
+  if (!grid->horizontal && !(grid->constant >= 0 && isfinite(grid->constant))) {
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "links of %g", grid->constant);
+  }
+  if (!(grid->mass >= 0 && isfinite(grid->mass))) {
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "a mass of %g", grid->mass);
+  }
+  return CVTM_OK;
+}
+
+/* *aspect: the root mean square of the horizontal links over that of the vertical ones; 1 where
+ * that is no positive number. */
+static cvtm_status find_aspect(const cvtm_grid_solver *s, const cvtm_lcp_grid *grid,
+                               double *aspect) {
+  const int64_t across = (grid->width + 1) * grid->height, down = grid->width * (grid->height + 1);
+  cvtm_device *device = s->head.device;
+  double squares[2] = {0, 0}, *result = NULL;
+  void *workspace = NULL;
+  size_t bytes = 0;
+  *aspect = 1;
+  cvtm_status status = cvtm_reduce_workspace(device, across > down ? across : down, &bytes);
+  if (status == CVTM_OK) status = cvtm_device_allocate(device, (int64_t)bytes, 1, &workspace);
+  if (status == CVTM_OK) status = cvtm_device_allocate(device, 2, CVTM_TYPED(result));
+  if (status == CVTM_OK)
+    status = cvtm_dot(device, grid->horizontal, grid->horizontal, across, result, workspace, bytes);
+  if (status == CVTM_OK)
+    status = cvtm_dot(device, grid->vertical, grid->vertical, down, result + 1, workspace, bytes);
+  if (status == CVTM_OK) status = cvtm_device_copy_out(device, squares, result, sizeof squares);
+  cvtm_device_free(device, result);
+  cvtm_device_free(device, workspace);
+  const double found = sqrt(squares[0] / (double)across) / sqrt(squares[1] / (double)down);
+  if (found > 0 && isfinite(found)) *aspect = found;
+  return status;
+}
+
+/* Operator-dependent weights on all levels, from the operator without active nodes. */
+static cvtm_status compute_weights(const cvtm_grid_solver *s) {
+  cvtm_status status = s->table->mark_masked(&s->top[0]);
+  for (int l = 1; l <= s->levels && status == CVTM_OK; ++l) {
+    const cvtm_grid_level *finer = l == 1 ? NULL : &s->level[l - 1];
+    status = s->table->interpolation_weights(&s->top[0], finer, &s->level[l]);
+    if (status == CVTM_OK) status = s->table->galerkin(&s->top[0], s->level, l, l, 1);
+  }
+  return status;
+}
+
+/* The coarsest level that cycles use. With constant links each level has the links of the one above
+ * and four times its mass: soon the mass dominates. */
+static int find_bottom(const cvtm_grid_solver *s, const cvtm_lcp_grid *grid) {
+  double mass = grid->horizontal ? 0 : grid->mass;
+  int level = 0;
+  while (level < s->levels && !(mass > 0 && grid->constant <= negligible_links * mass)) {
+    mass *= 4;
+    ++level;
+  }
+  return level;
+}
+
+/* The loops, unless those there are were made for such coefficients. */
+static cvtm_status renew_loops(cvtm_grid_solver *s, const cvtm_lcp_grid *grid) {
+  const int kind =
+      1 + !!grid->diagonal + 2 * !!grid->horizontal + 4 * !!grid->mask + 8 * !!grid->neumann;
+  if (kind == s->kind && grid->constant == s->constant && grid->mass == s->mass) return CVTM_OK;
+  const cvtm_status status = make_loops(s);
+  s->kind = status == CVTM_OK ? kind : 0;
+  s->constant = grid->constant;
+  s->mass = grid->mass;
+  return status;
+}
+
+/* Stores the given coefficients, and decides which arrays the levels below have. */
+static cvtm_status place_coefficients(cvtm_grid_solver *s, const cvtm_lcp_grid *grid, int weights) {
+  cvtm_grid_problem *p = &s->shape[0];
+  p->diagonal = grid->diagonal;
+  p->mass = grid->mass;
+  p->horizontal = grid->horizontal;
+  p->vertical = grid->vertical;
+  p->mask = grid->mask;
+  cvtm_status status = lay_out_extra(s, weights, grid);
+  if (status != CVTM_OK) return status;
+  for (int l = 0; l <= s->levels; ++l) {
+    s->shape[l].constant = grid->constant;
+    s->shape[l].neumann = s->level[l].neumann = grid->neumann;
+  }
+  return cvtm_device_copy_in(s->head.device, s->problem, s->shape,
+                             (size_t)(s->levels + 1) * sizeof *s->problem);
+}
+
+static cvtm_status set_coefficients(cvtm_grid_solver *s, const cvtm_lcp_grid *grid) {
+  const cvtm_lcp_options *options = &s->head.options;
+  const int weights = grid->horizontal || grid->mask;
+  double aspect = 1;
+  cvtm_status status = check_grid(cvtm_device_error(s->head.device), s, grid);
+  if (status != CVTM_OK) return status;
+  s->ready = 0;
+  if (!s->linked && grid->horizontal) status = find_aspect(s, grid, &aspect);
+  const int is_stretched =
+      aspect > CVTM_GRID_SEMICOARSENING || CVTM_GRID_SEMICOARSENING * aspect < 1;
+  if (status == CVTM_OK && (!s->arena || is_stretched)) {
+    status = lay_out(s, grid->width, grid->height, aspect);
+  }
+  if (status != CVTM_OK) return status;
+  if (grid->horizontal) s->linked = 1;
+  status = place_coefficients(s, grid, weights);
+  if (status == CVTM_OK && weights && options->method != CVTM_LCP_PSOR) status = compute_weights(s);
+  s->bottom = find_bottom(s, grid);
+  for (int l = 1; l <= s->bottom && status == CVTM_OK && options->nested; ++l) {
+    status = s->table->coarsen_links(&s->top[l - 1], &s->top[l], &s->level[l]);
+  }
+  if (status == CVTM_OK) status = renew_loops(s, grid);
+  s->ready = status == CVTM_OK;
+  return status;
+}
+
+/* ------ the solver ------ */
 
 enum { MONITOR_STRIDE = 4 }; /* iterations between two polls by the host, if there is a monitor */
 
 static void destroy_grid_solver(cvtm_lcp *lcp) {
   cvtm_grid_solver *s = (cvtm_grid_solver *)lcp;
-  cvtm_grid_drop_loops(s);
+  drop_loops(s);
   cvtm_device_free(s->head.device, s->arena);
   cvtm_device_free(s->head.device, s->extra);
   cvtm_lcp_close(lcp);
@@ -42,7 +524,7 @@ static cvtm_status run_iterations(const cvtm_grid_solver *s, cvtm_grid_state *st
   const int64_t most = options->max_iterations, stride = options->monitor ? MONITOR_STRIDE : most;
   int64_t reported = 0, limit = stride < most ? stride : most;
   int stop = 0;
-  cvtm_status status = cvtm_grid_iterate(s, 0, limit);
+  cvtm_status status = iterate(s, 0, limit);
   while (status == CVTM_OK) {
     status = cvtm_device_copy_out(s->head.device, state, s->top[0].state, sizeof *state);
     if (status == CVTM_OK && options->monitor) {
@@ -71,7 +553,7 @@ static cvtm_status set_start(const cvtm_grid_solver *s, int warm) {
     if (status != CVTM_OK) return status;
   }
   const int nested = !warm && options->nested && s->levels > 0 && options->method != CVTM_LCP_PSOR;
-  return nested ? cvtm_grid_nested_start(s) : s->table->clip_start(top, warm, 0);
+  return nested ? start_nested(s) : s->table->clip_start(top, warm, 0);
 }
 
 static cvtm_status solve_on_grid(cvtm_lcp *lcp, const double *b, const double *lower,
@@ -81,7 +563,7 @@ static cvtm_status solve_on_grid(cvtm_lcp *lcp, const double *b, const double *l
   const cvtm_grid_top *top = &s->top[0];
   cvtm_grid_state state, final;
   memset(&state, 0, sizeof state);
-  cvtm_status status = cvtm_grid_set_problem(s, b, lower, upper, x);
+  cvtm_status status = set_problem(s, b, lower, upper, x);
   if (status == CVTM_OK) status = set_start(s, warm);
   if (status == CVTM_OK) status = run_iterations(s, &state);
   const cvtm_iteration_state *loop = &state.loop;
@@ -139,7 +621,7 @@ cvtm_status cvtm_lcp_create_grid(cvtm_device *device, int64_t width, int64_t hei
     return status;
   }
   s->table = choose_table(device);
-  status = cvtm_grid_lay_out(s, width, height, 1);
+  status = lay_out(s, width, height, 1);
   if (status != CVTM_OK) {
     destroy_grid_solver(&s->head);
     return status;
@@ -154,5 +636,5 @@ cvtm_status cvtm_lcp_set_grid(cvtm_lcp *lcp, const cvtm_lcp_grid *grid) {
     return cvtm_fail(cvtm_device_error(lcp->device), CVTM_ERROR_ARGUMENT,
                      "no coefficients, or not a solver on a grid");
   }
-  return cvtm_grid_set_coefficients((cvtm_grid_solver *)lcp, grid);
+  return set_coefficients((cvtm_grid_solver *)lcp, grid);
 }

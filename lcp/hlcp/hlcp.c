@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "base/primitives.h"
 #include "lcp/hlcp/hlcp_solver.h"
+#include "lcp/sparse/csr.h"
 
 #include <float.h>
 #include <math.h>
@@ -97,6 +98,142 @@ static cvtm_status check_input(const cvtm_csr *a, const cvtm_csr *b,
   return status;
 }
 
+/* ------ from matrices to the triangular systems of a sweep: the strictly lower parts of the
+ * blocks, times beta ------ */
+
+static cvtm_status no_memory(cvtm_error *error) {
+  return cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory to set up a multisplitting");
+}
+
+/* --- Omega -------------------------------------------------------------------------------- */
+
+static cvtm_status omega_row(const cvtm_csr *a, const cvtm_csr *b, const cvtm_hlcp_options *options,
+                             int64_t row, double *omega, cvtm_error *error) {
+  double value = options->omega;
+  if (options->scaling == CVTM_HLCP_OMEGA_VECTOR) value = options->omega_vector[row];
+  if (options->scaling == CVTM_HLCP_OMEGA_RATIO) {
+    value *= cvtm_csr_entry(a, row, row) / cvtm_csr_entry(b, row, row);
+  }
+  *omega = value;
+  if (value > 0 && isfinite(value)) return CVTM_OK;
+  return cvtm_fail(error, CVTM_ERROR_INPUT, "Omega: row %lld: %g is not positive",
+                   (long long)row + 1, value);
+}
+
+/* The diagonal Omega of the options, n doubles on the host; the caller frees. */
+static cvtm_status find_omega(const cvtm_csr *a, const cvtm_csr *b,
+                              const cvtm_hlcp_options *options, double **omega, cvtm_error *error) {
+  double *values = malloc(((size_t)a->rows + 1) * sizeof *values);
+  if (values == NULL) return no_memory(error);
+  cvtm_status status = CVTM_OK;
+  for (int64_t row = 0; row < a->rows && status == CVTM_OK; ++row) {
+    status = omega_row(a, b, options, row, &values[row], error);
+  }
+  if (status != CVTM_OK) free(values);
+  if (status == CVTM_OK) *omega = values;
+  return status;
+}
+
+/* B Omega: entries times their column's omega. The caller frees. */
+static cvtm_status scale_columns(const cvtm_csr *b, const double *omega, cvtm_csr *scaled,
+                                 cvtm_error *error) {
+  const int64_t entries = b->row_start[b->rows];
+  const cvtm_status status = cvtm_csr_create(b->rows, b->columns, entries, scaled, error);
+  if (status != CVTM_OK) return status;
+  memcpy(scaled->row_start, b->row_start, ((size_t)b->rows + 1) * sizeof *b->row_start);
+  memcpy(scaled->column, b->column, (size_t)entries * sizeof *b->column);
+  for (int64_t k = 0; k < entries; ++k) scaled->value[k] = b->value[k] * omega[b->column[k]];
+  return CVTM_OK;
+}
+
+/* --- the systems in host memory ------------------------------------------------------------ */
+
+/* Row i of beta / M_ii times the strictly lower part of its block, which has the rows from `first`
+ * on, written from entry `at` of csr on (NULL: not written). Returns the number of entries. */
+static int64_t put_lower_row(const cvtm_csr *a, const cvtm_csr *b, const cvtm_hlcp_options *o,
+                             int64_t i, int64_t first, int64_t at, cvtm_csr *csr) {
+  const int a_only = o->split == CVTM_HLCP_SPLIT_A_ONLY;
+  const double diagonal =
+      cvtm_csr_entry(a, i, i) + (a_only ? o->alpha : 1) * cvtm_csr_entry(b, i, i);
+  int64_t at_a = a->row_start[i], at_b = b->row_start[i], place[2], count = 0;
+  if (o->beta == 0) return 0;
+  for (;;) {
+    const int64_t j = cvtm_csr_next_column(a, b, i, &at_a, &at_b, place);
+    if (j < 0 || j >= i) break;
+    const double of_a = place[0] >= 0 ? a->value[place[0]] : 0;
+    const double of_b = place[1] >= 0 && !a_only ? b->value[place[1]] : 0;
+    const double value = of_a + of_b;
+    if (value == 0 || (j < first && o->rule == CVTM_HLCP_BLOCK)) continue;
+    if (csr != NULL) {
+      csr->column[at + count] = (int32_t)(j < first ? j : a->rows + j);
+      csr->value[at + count] = o->beta * value / diagonal;
+    }
+    ++count;
+  }
+  return count;
+}
+
+static cvtm_status build_lower(const cvtm_csr *a, const cvtm_csr *b, const cvtm_hlcp_options *o,
+                               int64_t splits, cvtm_csr *lower, cvtm_error *error) {
+  const int64_t n = a->rows;
+  if (n > INT32_MAX / 2)
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%lld unknowns are too many", (long long)n);
+  int64_t entries = 0;
+  /* First pass: count; second pass: fill. */
+  for (int pass = 0; pass < 2; ++pass) {
+    if (pass == 1) {
+      const cvtm_status status = cvtm_csr_create(n, 2 * n, entries, lower, error);
+      if (status != CVTM_OK) return status;
+    }
+    for (int64_t k = 0; k < splits; ++k) {
+      const int64_t first = cvtm_hlcp_block_start(n, splits, k);
+      const int64_t end = cvtm_hlcp_block_start(n, splits, k + 1);
+      for (int64_t i = first; i < end; ++i) {
+        const int64_t start = pass == 1 ? lower->row_start[i] : 0;
+        const int64_t count = put_lower_row(a, b, o, i, first, start, pass == 1 ? lower : NULL);
+        if (pass == 1) lower->row_start[i + 1] = start + count;
+        entries += count;
+      }
+    }
+  }
+  return CVTM_OK;
+}
+
+/* --- to the device ------------------------------------------------------------------------- */
+
+/* True if some unknown depends on another. */
+static int is_chained(const cvtm_csr *lower) {
+  for (int64_t t = 0; t < lower->row_start[lower->rows]; ++t) {
+    if (lower->column[t] >= lower->rows) return 1;
+  }
+  return 0;
+}
+
+static void free_systems(cvtm_device *device, cvtm_hlcp_systems *systems) {
+  cvtm_sell_free(device, &systems->lower);
+  memset(systems, 0, sizeof *systems);
+}
+
+/* What a sweep of the options' method with l splits solves, built on the host and copied to the
+ * device. b is B Omega. On failure nothing is left to free. */
+static cvtm_status create_systems(cvtm_device *device, const cvtm_csr *a, const cvtm_csr *b,
+                                  const cvtm_hlcp_options *options, int64_t splits,
+                                  cvtm_hlcp_systems *systems) {
+  cvtm_csr lower = {0, 0, NULL, NULL, NULL};
+  memset(systems, 0, sizeof *systems);
+  cvtm_status status = build_lower(a, b, options, splits, &lower, cvtm_device_error(device));
+  if (status == CVTM_OK) {
+    systems->blocks = splits;
+    systems->chained = is_chained(&lower);
+    systems->largest = cvtm_hlcp_block_start(a->rows, splits, 1); /* the first is the largest */
+    systems->block_threads = options->block_threads;
+    status = cvtm_sell_create(device, &lower, &systems->lower);
+  }
+  cvtm_csr_free(&lower);
+  if (status != CVTM_OK) free_systems(device, systems);
+  return status;
+}
+
 /* --- setup ---------------------------------------------------------------------------- */
 
 /* mmj and mmgs are members of the AOR family. */
@@ -134,12 +271,11 @@ static cvtm_status set_up_sweeps(cvtm_hlcp *h, const cvtm_csr *a, const cvtm_csr
   cvtm_hlcp_arrays *arrays = &h->arrays;
   double *omega = NULL;
   cvtm_csr scaled = {0, 0, NULL, NULL, NULL};
-  cvtm_status status = cvtm_hlcp_omega(a, b, &h->options, &omega, error);
-  if (status == CVTM_OK) status = cvtm_hlcp_scale_columns(b, omega, &scaled, error);
+  cvtm_status status = find_omega(a, b, &h->options, &omega, error);
+  if (status == CVTM_OK) status = scale_columns(b, omega, &scaled, error);
   if (status == CVTM_OK) {
     h->splits = number_of_splits(h);
-    status =
-        cvtm_hlcp_systems_create(h->device, a, &scaled, &h->options, h->splits, &arrays->systems);
+    status = create_systems(h->device, a, &scaled, &h->options, h->splits, &arrays->systems);
   }
   if (status == CVTM_OK) status = cvtm_sell_create(h->device, &scaled, &arrays->b);
   if (status == CVTM_OK && h->options.scaling != CVTM_HLCP_OMEGA_NUMBER) {
@@ -224,7 +360,7 @@ void cvtm_hlcp_destroy(cvtm_hlcp *h) {
   if (h == NULL) return;
   cvtm_loop_destroy(h->loop);
   cvtm_hlcp_newton_destroy(h);
-  cvtm_hlcp_systems_free(h->device, &h->arrays.systems);
+  free_systems(h->device, &h->arrays.systems);
   cvtm_sell_free(h->device, &h->arrays.a);
   cvtm_sell_free(h->device, &h->arrays.b);
   cvtm_device_free(h->device, h->workspace);

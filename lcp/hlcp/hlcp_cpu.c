@@ -1,5 +1,7 @@
+#include "base/host.h"
 #include "lcp/hlcp/hlcp_kernels.h"
-#include "lcp/hlcp/row_functions.h"
+
+#include <string.h>
 
 /* A part of the residual is made of whole slices. */
 enum { PART_SLICES = 32, PART_ROWS = PART_SLICES * CVTM_SLICE_ROWS, AUTOMATIC_BLOCKS = 64 };
@@ -19,28 +21,25 @@ typedef struct lanes {
   double a[CVTM_SLICE_ROWS], b[CVTM_SLICE_ROWS]; /* diagonals */
 } lanes;
 
-static void residual_lanes(const cvtm_hlcp_arrays *s, int64_t slice, lanes *l) {
+/* Adds the rows of a slice of A (positive) or B Omega times max(x, 0) or min(x, 0). */
+CVTM_INLINE void add_slice(const cvtm_sell *m, int64_t slice, const double *x, int positive,
+                           double *half, double *diagonal) {
   const int32_t first = (int32_t)(slice * CVTM_SLICE_ROWS);
-  const double *x = s->x;
-  for (int lane = 0; lane < CVTM_SLICE_ROWS; ++lane) {
-    l->half[lane] = l->a[lane] = l->b[lane] = 0;
-  }
-  for (int64_t k = s->a.slice_start[slice]; k < s->a.slice_start[slice + 1]; k += CVTM_SLICE_ROWS) {
-    const int32_t *column = s->a.column + k;
-    const double *value = s->a.value + k;
+  for (int64_t k = m->slice_start[slice]; k < m->slice_start[slice + 1]; k += CVTM_SLICE_ROWS) {
+    const int32_t *column = m->column + k;
+    const double *value = m->value + k;
     for (int lane = 0; lane < CVTM_SLICE_ROWS; ++lane) {
-      l->half[lane] += value[lane] * cvtm_hlcp_plus(x[column[lane]]);
-      l->a[lane] += column[lane] == first + lane ? value[lane] : 0;
+      const double at = x[column[lane]];
+      half[lane] += value[lane] * (positive ? cvtm_hlcp_plus(at) : cvtm_hlcp_minus(at));
+      diagonal[lane] += column[lane] == first + lane ? value[lane] : 0;
     }
   }
-  for (int64_t k = s->b.slice_start[slice]; k < s->b.slice_start[slice + 1]; k += CVTM_SLICE_ROWS) {
-    const int32_t *column = s->b.column + k;
-    const double *value = s->b.value + k;
-    for (int lane = 0; lane < CVTM_SLICE_ROWS; ++lane) {
-      l->half[lane] += value[lane] * cvtm_hlcp_minus(x[column[lane]]);
-      l->b[lane] += column[lane] == first + lane ? value[lane] : 0;
-    }
-  }
+}
+
+static void residual_lanes(const cvtm_hlcp_arrays *s, int64_t slice, lanes *l) {
+  memset(l, 0, sizeof *l);
+  add_slice(&s->a, slice, s->x, 1, l->half, l->a);
+  add_slice(&s->b, slice, s->x, 0, l->half, l->b);
 }
 
 static double residual_part(const cvtm_hlcp_arrays *s, int64_t part) {

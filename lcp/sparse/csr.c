@@ -211,10 +211,8 @@ cvtm_status cvtm_csr_transpose(const cvtm_csr *matrix, int threads, cvtm_csr *tr
 
 /* --- symmetry -------------------------------------------------------------------------- */
 
-/* Walks row `row` of both matrices, columns ascending; returns the next column, with the
- * places of its entries (-1: none), or -1 at the end. */
-static int32_t next_column(const cvtm_csr *a, const cvtm_csr *b, int64_t row, int64_t *at_a,
-                           int64_t *at_b, int64_t place[2]) {
+int32_t cvtm_csr_next_column(const cvtm_csr *a, const cvtm_csr *b, int64_t row, int64_t *at_a,
+                             int64_t *at_b, int64_t place[2]) {
   const int has_a = *at_a < a->row_start[row + 1], has_b = *at_b < b->row_start[row + 1];
   if (!has_a && !has_b) return -1;
   const int32_t column_a = has_a ? a->column[*at_a] : INT32_MAX;
@@ -231,7 +229,7 @@ static int64_t join_row(const cvtm_csr *matrix, const cvtm_csr *transpose, int64
   int64_t at_a = matrix->row_start[row], at_b = transpose->row_start[row], place[2];
   int64_t to = pattern->column != NULL ? pattern->row_start[row] : 0;
   int32_t column;
-  for (; (column = next_column(matrix, transpose, row, &at_a, &at_b, place)) >= 0; ++to) {
+  for (; (column = cvtm_csr_next_column(matrix, transpose, row, &at_a, &at_b, place)) >= 0; ++to) {
     if (pattern->column == NULL) continue;
     pattern->column[to] = column;
     pattern->value[to] = place[0] >= 0 ? matrix->value[place[0]] : 0;

@@ -22,6 +22,10 @@ cvtm_status cvtm_csr_transpose(const cvtm_csr *matrix, int threads, cvtm_csr *tr
 cvtm_status cvtm_csr_galerkin(const cvtm_csr *matrix, const cvtm_csr *prolongation,
                               const cvtm_csr *restriction, int threads, cvtm_csr *product,
                               cvtm_error *error);
+/* Walks row `row` of two matrices side by side, columns ascending, from the entries *at_a and *at_b
+ * on. Returns the next column, with the places of its entries (-1: none), or -1 at the end. */
+int32_t cvtm_csr_next_column(const cvtm_csr *a, const cvtm_csr *b, int64_t row, int64_t *at_a,
+                             int64_t *at_b, int64_t place[2]);
 /* A with zeros added wherever A' alone has entries: a symmetric pattern. */
 cvtm_status cvtm_csr_symmetric_pattern(const cvtm_csr *matrix, int threads, cvtm_csr *pattern,
                                        cvtm_error *error);

@@ -204,8 +204,6 @@ static cvtm_status pdas_solve(cvtm_lcp *lcp, const double *b, const double *lowe
   return status == CVTM_OK ? cvtm_sparse_unload(s, x, result) : status;
 }
 
-static void pdas_destroy(cvtm_lcp *lcp) { cvtm_sparse_close((cvtm_sparse_solver *)lcp); }
-
 static cvtm_status allocate_pdas(cvtm_sparse_solver *s, int is_band) {
   const cvtm_hierarchy *h = &s->hierarchy;
   pdas *in = calloc(1, sizeof *in);
@@ -292,7 +290,7 @@ static cvtm_status set_weights(cvtm_sparse_solver *s, const double *weight) {
 static cvtm_status create_weighted(cvtm_device *device, const cvtm_csr *matrix,
                                    const double *weight, const cvtm_hierarchy_options *levels,
                                    const cvtm_lcp_options *options, cvtm_lcp **lcp) {
-  static const cvtm_lcp_table table = {pdas_solve, pdas_destroy};
+  static const cvtm_lcp_table table = {pdas_solve, cvtm_sparse_close};
   cvtm_sparse_solver *s = NULL;
   cvtm_status status = cvtm_sparse_open(&table, device, matrix, levels, options, &s);
   if (status != CVTM_OK) return status;
@@ -300,7 +298,7 @@ static cvtm_status create_weighted(cvtm_device *device, const cvtm_csr *matrix,
   if (status == CVTM_OK && weight != NULL) status = set_weights(s, weight);
   if (status == CVTM_OK && levels->levels == 1) status = allocate_band(s, matrix);
   if (status != CVTM_OK) {
-    pdas_destroy(&s->head);
+    cvtm_sparse_close(&s->head);
     return status;
   }
   *lcp = &s->head;

@@ -1,11 +1,75 @@
-/* Inside lcp only: what the kernels compute in a row of a level, for both devices. The structure of
- * the Galerkin product P'AP is that of cvtm_csr_galerkin; only its values are computed again, in
- * the rows that a change of the active set affects. */
+/* Inside lcp only: one level of a hierarchy of sparse matrices, and what the kernels compute in a
+ * row of it, for both devices. The rows of a level are ordered by colour. The structure of the
+ * Galerkin product P'AP is that of cvtm_csr_galerkin; only its values are computed again, in the
+ * rows that a change of the active set affects. */
 #ifndef CVTMESH_LCP_SPARSE_ROW_FUNCTIONS_H
 #define CVTMESH_LCP_SPARSE_ROW_FUNCTIONS_H
 
-#include "lcp/sparse/level.h"
+#include "lcp/relax.h"
+#include "lcp/sparse/sell_kernels.h"
 #include "lcp/stop.h"
+
+#include <math.h>
+
+/* Bits of cvtm_level.state. On the finest level of a cycle they say which bound holds x; on
+ * coarser levels, whether a row of the Galerkin product is up to date. */
+enum {
+  CVTM_ROW_LOWER = 1,                                /* x is held at the lower bound */
+  CVTM_ROW_UPPER = 2,                                /* x is held at the upper bound */
+  CVTM_ROW_ACTIVE = CVTM_ROW_LOWER | CVTM_ROW_UPPER, /* mask: either of them */
+  CVTM_ROW_PENDING = 4,                              /* the row of `correction` is out of date */
+  CVTM_ROW_RENEWED = 8                               /* it was computed in this cycle */
+};
+
+enum { CVTM_LEVELS_MAX = 32 };
+
+/* A plain struct of borrowed pointers, in device memory unless said otherwise, that kernels take by
+ * value. The problem is A x = b with bounds: the user's, its image on a coarser grid, or that of a
+ * correction. */
+typedef struct cvtm_level {
+  int64_t rows;
+  cvtm_sell matrix;
+  /* The matrix of corrections: the structure of `matrix` with separate values where active nodes
+   * are truncated from the coarse basis functions, else the same arrays. */
+  cvtm_sell correction;
+  cvtm_sell prolongation; /* rows x rows of the next coarser level; empty on the coarsest */
+  /* The transpose of the prolongation. Its rows are in the user's order, so that neighbouring
+   * threads read neighbouring entries; row k belongs to row place[k] of the coarser level. */
+  cvtm_sell restriction;
+  const int32_t *place;  /* row of this level by the user's row */
+  const int32_t *centre; /* by row: the finer level's node at the centre of its basis function */
+  double *x, *b, *lower, *upper;
+  const uint8_t *has_bounds; /* two flags: 0 where no row has a lower, an upper bound, whose array
+                                is then not read */
+  double *r;                 /* residuals and directions */
+  uint8_t *state;
+  const double *weight; /* powers of two; row i times weight[i] is the user's row, whose residual is
+                           judged. NULL: all 1 */
+  int64_t colours;
+  const int64_t *colour_start;        /* colours + 1; host memory */
+  const int64_t *colour_start_device; /* the same in device memory */
+} cvtm_level;
+
+/* How a kernel treats a level. */
+typedef struct cvtm_kernel_flags {
+  int correction; /* the operator is level.correction, else level.matrix */
+  int bounded;    /* x is kept within the bounds */
+  int masked;     /* active rows are left out */
+  int residual;   /* relaxation stores the residual of its rows in level.r */
+} cvtm_kernel_flags;
+
+CVTM_HD double cvtm_lower_at(const cvtm_level *level, int64_t row) {
+  return level->has_bounds[0] ? level->lower[row] : -(double)INFINITY;
+}
+CVTM_HD double cvtm_upper_at(const cvtm_level *level, int64_t row) {
+  return level->has_bounds[1] ? level->upper[row] : (double)INFINITY;
+}
+CVTM_HD double cvtm_clip_at(const cvtm_level *level, int64_t row, double x) {
+  return cvtm_lcp_clip(x, cvtm_lower_at(level, row), cvtm_upper_at(level, row));
+}
+CVTM_HD int cvtm_is_active(const cvtm_level *level, int64_t row) {
+  return (level->state[row] & CVTM_ROW_ACTIVE) != 0;
+}
 
 /* --- the active set --- */
 
@@ -61,20 +125,28 @@ CVTM_HD int cvtm_active_set_row(const cvtm_level *level, const cvtm_level *next,
 
 /* --- smoother and residual --- */
 
-/* A row times x, the diagonal apart. */
+/* A row times a vector, the diagonal apart. */
 typedef struct cvtm_split_product {
   double diagonal;
   double others; /* sum of a_ij x_j over j != i */
 } cvtm_split_product;
 
-CVTM_HD cvtm_split_product cvtm_split_row(const cvtm_sell *a, const double *x, int64_t row) {
+/* The vector is x; if `along`, which is a constant, x + step * direction in its entries from
+ * `first` on. */
+CVTM_HD cvtm_split_product cvtm_split_row(const cvtm_sell *a, const double *x, int along,
+                                          const double *direction, double step, int64_t first,
+                                          int64_t row) {
   const int64_t end = cvtm_sell_end(a, row);
   cvtm_split_product product = {0, 0};
   for (int64_t k = cvtm_sell_first(a, row); k < end; k += CVTM_SELL_STEP) {
     const cvtm_sell_batch batch = cvtm_sell_read(a, row, k, end);
     double at[CVTM_SELL_BATCH];
     CVTM_UNROLLED
-    for (int j = 0; j < CVTM_SELL_BATCH; ++j) at[j] = x[batch.column[j]];
+    for (int j = 0; j < CVTM_SELL_BATCH; ++j) {
+      const int32_t column = batch.column[j];
+      at[j] = x[column];
+      if (along && column >= first) at[j] += step * direction[column];
+    }
     CVTM_UNROLLED
     for (int j = 0; j < CVTM_SELL_BATCH; ++j) {
       const int is_own = batch.column[j] == row;
@@ -113,12 +185,13 @@ CVTM_HD cvtm_row cvtm_relax_row(const cvtm_level *level, cvtm_kernel_flags flags
                                 int64_t row) {
   cvtm_row here = cvtm_read_row(level, flags.bounded, row);
   if (flags.masked && cvtm_is_active(level, row)) return here;
-  const cvtm_split_product product =
-      cvtm_split_row(flags.correction ? &level->correction : &level->matrix, level->x, row);
+  const cvtm_split_product product = cvtm_split_row(
+      flags.correction ? &level->correction : &level->matrix, level->x, 0, NULL, 0, 0, row);
   if (product.diagonal > 0) {
-    double x = (here.b - product.others) / product.diagonal;
-    if (omega != 1) x = level->x[row] + omega * (x - level->x[row]);
-    here.x = flags.bounded ? cvtm_lcp_clip(x, here.lower, here.upper) : x;
+    const double before = omega != 1 ? level->x[row] : 0;
+    const double relaxed = cvtm_relax(here.b - product.others, product.diagonal, 0);
+    here.x = flags.bounded ? cvtm_relax_projected(before, relaxed, omega, here.lower, here.upper)
+                           : cvtm_overrelax(before, relaxed, omega);
     level->x[row] = here.x;
   } else {
     here.x = level->x[row];
@@ -132,26 +205,10 @@ CVTM_HD cvtm_row cvtm_relax_row(const cvtm_level *level, cvtm_kernel_flags flags
  * colour_end are relaxed already, the others still hold x. */
 CVTM_HD void cvtm_relax_along_row(const cvtm_level *level, const double *direction, double step,
                                   int64_t colour_end, int64_t row) {
-  const cvtm_sell *a = &level->matrix;
-  const int64_t end = cvtm_sell_end(a, row);
-  double sum = 0, diagonal = 0;
-  for (int64_t k = cvtm_sell_first(a, row); k < end; k += CVTM_SELL_STEP) {
-    const cvtm_sell_batch batch = cvtm_sell_read(a, row, k, end);
-    double at[CVTM_SELL_BATCH];
-    CVTM_UNROLLED
-    for (int j = 0; j < CVTM_SELL_BATCH; ++j) {
-      const int32_t column = batch.column[j];
-      at[j] = level->x[column];
-      if (column >= colour_end) at[j] += step * direction[column];
-    }
-    CVTM_UNROLLED
-    for (int j = 0; j < CVTM_SELL_BATCH; ++j) {
-      const int is_own = batch.column[j] == row;
-      diagonal += is_own ? batch.value[j] : 0;
-      sum += is_own ? 0 : batch.value[j] * at[j];
-    }
-  }
-  level->x[row] = cvtm_clip_at(level, row, (level->b[row] - sum) / diagonal);
+  const cvtm_split_product product =
+      cvtm_split_row(&level->matrix, level->x, 1, direction, step, colour_end, row);
+  const double relaxed = cvtm_relax(level->b[row] - product.others, product.diagonal, 0);
+  level->x[row] = cvtm_clip_at(level, row, relaxed);
 }
 
 /* r = b - A x, 0 in active rows if masked. */
@@ -363,7 +420,7 @@ CVTM_HD cvtm_row cvtm_judged_row(const cvtm_level *level, double omega, int64_t 
   if (omega > 0) return cvtm_relax_row(level, projected, omega, row);
   cvtm_row here = cvtm_read_row(level, 1, row);
   here.x = level->x[row];
-  cvtm_set_product(&here, cvtm_split_row(&level->matrix, level->x, row));
+  cvtm_set_product(&here, cvtm_split_row(&level->matrix, level->x, 0, NULL, 0, 0, row));
   return here;
 }
 

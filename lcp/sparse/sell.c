@@ -1,8 +1,12 @@
+/* Sliced ELLPACK matrices, and colourings of the rows of a matrix. */
 #include "lcp/sparse/sell_kernels.h"
 
 #include "base/primitives.h"
 #include "base/select.h"
+#include "lcp/colouring.h"
+#include "lcp/sparse/csr.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* A CSR matrix in device memory and the workspace of its conversion. */
@@ -175,3 +179,145 @@ static cvtm_status find_runs_cpu(cvtm_device *device, const cvtm_sell *sell) {
 }
 
 const cvtm_sell_table cvtm_sell_table_cpu = {slice_sizes_cpu, fill_sell_cpu, find_runs_cpu};
+
+/* ------ colourings ------ */
+
+static cvtm_status allocate_colours(int64_t rows, cvtm_colouring *colouring, cvtm_error *error) {
+  colouring->rows = rows;
+  colouring->count = 0;
+  colouring->colour = malloc(((size_t)rows + 1) * sizeof *colouring->colour);
+  if (colouring->colour != NULL) return CVTM_OK;
+  return cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory for the colours of %lld rows",
+                   (long long)rows);
+}
+
+void cvtm_colouring_free(cvtm_colouring *colouring) {
+  free(colouring->colour);
+  memset(colouring, 0, sizeof *colouring);
+}
+
+/* Rounds until every row has a colour. Each colours at least the row of the largest weight left. */
+static cvtm_status run_colouring_rounds(cvtm_device *device, const cvtm_sell *graph,
+                                        int32_t *colours[2], int32_t *left,
+                                        cvtm_colouring *colouring) {
+  const size_t bytes = (size_t)graph->rows * sizeof(int32_t);
+  cvtm_status status = cvtm_device_fill(device, colours[0], 0xff, bytes);
+  int from = 0;
+  for (int32_t any = graph->rows > 0; any && status == CVTM_OK; from = 1 - from) {
+    status = cvtm_device_fill(device, left, 0, sizeof *left);
+    if (status != CVTM_OK) break;
+    status = CVTM_TABLE(device, cvtm_colouring_table)
+                 ->round(device, graph, colours[from], colours[1 - from], left);
+    if (status == CVTM_OK) status = cvtm_device_copy_out(device, &any, left, sizeof any);
+  }
+  if (status != CVTM_OK) return status;
+  status = allocate_colours(graph->rows, colouring, cvtm_device_error(device));
+  if (status != CVTM_OK) return status;
+  return cvtm_device_copy_out(device, colouring->colour, colours[from], bytes);
+}
+
+cvtm_status cvtm_colouring_create(cvtm_device *device, const cvtm_csr *matrix,
+                                  cvtm_colouring *colouring) {
+  memset(colouring, 0, sizeof *colouring);
+  cvtm_csr pattern = {0, 0, NULL, NULL, NULL};
+  cvtm_sell graph;
+  memset(&graph, 0, sizeof graph);
+  int32_t *colours[2] = {NULL, NULL}, *left = NULL;
+  cvtm_status status = cvtm_csr_symmetric_pattern(matrix, cvtm_device_threads(device), &pattern,
+                                                  cvtm_device_error(device));
+  if (status == CVTM_OK) status = cvtm_sell_create(device, &pattern, &graph);
+  for (int k = 0; k < 2 && status == CVTM_OK; ++k)
+    status = cvtm_device_allocate(device, matrix->rows, CVTM_TYPED(colours[k]));
+  if (status == CVTM_OK) status = cvtm_device_allocate(device, 1, CVTM_TYPED(left));
+  if (status == CVTM_OK) status = run_colouring_rounds(device, &graph, colours, left, colouring);
+  cvtm_csr_free(&pattern);
+  cvtm_sell_free(device, &graph);
+  cvtm_device_free(device, colours[0]);
+  cvtm_device_free(device, colours[1]);
+  cvtm_device_free(device, left);
+  if (status != CVTM_OK) {
+    cvtm_colouring_free(colouring);
+    return status;
+  }
+  for (int64_t row = 0; row < colouring->rows; ++row)
+    if (colouring->colour[row] >= colouring->count) colouring->count = colouring->colour[row] + 1;
+  return CVTM_OK;
+}
+
+cvtm_status cvtm_colouring_create_grid(int64_t width, int64_t height, int32_t colours, int threads,
+                                       cvtm_colouring *colouring, cvtm_error *error) {
+  memset(colouring, 0, sizeof *colouring);
+  if (colours != 2 && colours != 4) {
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%ld colours for a grid; 2 or 4 are possible",
+                     (long)colours);
+  }
+  const cvtm_status status = allocate_colours(width * height, colouring, error);
+  if (status != CVTM_OK) return status;
+  colouring->count = colours;
+  (void)threads; /* without OpenMP */
+#pragma omp parallel for num_threads(threads) schedule(static)
+  for (int64_t j = 0; j < height; ++j) {
+    for (int64_t i = 0; i < width; ++i) {
+      const int64_t colour = colours == 2 ? (i + j) % 2 : i % 2 + 2 * (j % 2);
+      colouring->colour[j * width + i] = (int32_t)colour;
+    }
+  }
+  return CVTM_OK;
+}
+
+static cvtm_status check_row(const cvtm_csr *matrix, const cvtm_colouring *colouring, int64_t row,
+                             cvtm_error *error) {
+  const int32_t colour = colouring->colour[row];
+  if (colour < 0 || colour >= colouring->count) {
+    return cvtm_fail(error, CVTM_ERROR_INPUT, "row %lld: colour %ld is not within 0 .. %ld",
+                     (long long)row + 1, (long)colour, (long)colouring->count - 1);
+  }
+  for (int64_t k = matrix->row_start[row]; k < matrix->row_start[row + 1]; ++k) {
+    const int32_t column = matrix->column[k];
+    if (column != row && column < colouring->rows && colouring->colour[column] == colour) {
+      return cvtm_fail(error, CVTM_ERROR_INPUT, "row %lld has the colour of row %lld beside it",
+                       (long long)row + 1, (long long)column + 1);
+    }
+  }
+  return CVTM_OK;
+}
+
+cvtm_status cvtm_colouring_check(const cvtm_csr *matrix, const cvtm_colouring *colouring,
+                                 int threads, cvtm_error *error) {
+  if (colouring->rows != matrix->rows) {
+    return cvtm_fail(error, CVTM_ERROR_INPUT, "colours of %lld rows for a matrix of %lld",
+                     (long long)colouring->rows, (long long)matrix->rows);
+  }
+  int64_t first = matrix->rows;
+#pragma omp parallel for num_threads(threads) schedule(static) reduction(min : first)
+  for (int64_t row = 0; row < matrix->rows; ++row)
+    if (row < first && check_row(matrix, colouring, row, NULL) != CVTM_OK) first = row;
+  (void)threads;
+  return first < matrix->rows ? check_row(matrix, colouring, first, error) : CVTM_OK;
+}
+
+void cvtm_colouring_sort(const cvtm_colouring *colouring, int32_t *order, int64_t *start) {
+  memset(start, 0, ((size_t)colouring->count + 1) * sizeof *start);
+  for (int64_t row = 0; row < colouring->rows; ++row) ++start[colouring->colour[row] + 1];
+  for (int32_t colour = 0; colour < colouring->count; ++colour) start[colour + 1] += start[colour];
+  for (int64_t row = 0; row < colouring->rows; ++row)
+    order[start[colouring->colour[row]]++] = (int32_t)row;
+  for (int32_t colour = colouring->count; colour > 0; --colour) start[colour] = start[colour - 1];
+  start[0] = 0;
+}
+
+static cvtm_status round_cpu(cvtm_device *device, const cvtm_sell *graph, const int32_t *from,
+                             int32_t *to, int32_t *left) {
+  int32_t any = 0;
+#pragma omp parallel for num_threads(cvtm_device_threads(device)) schedule(static) \
+    reduction(|                                                                    \
+              : any)
+  for (int64_t row = 0; row < graph->rows; ++row) {
+    to[row] = cvtm_colour_row(graph, row, from);
+    any |= to[row] < 0;
+  }
+  *left |= any;
+  return CVTM_OK;
+}
+
+const cvtm_colouring_table cvtm_colouring_table_cpu = {round_cpu};

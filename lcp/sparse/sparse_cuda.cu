@@ -1,11 +1,11 @@
+#include "lcp/krylov.h"
 #include "lcp/launch_cuda.h"
-#include "lcp/sparse/colouring_kernels.h"
 #include "lcp/sparse/sell_kernels.h"
 #include "lcp/sparse/sparse_kernels.h"
 
 namespace {
 
-constexpr int block_size = 256;
+constexpr int block_size = 256, krylov_block = 128;
 /* Resident blocks per multiprocessor: few enough to leave registers for a batch of entries. */
 constexpr int row_blocks = 5, sum_blocks_resident = 4;
 constexpr int small_block = 1024;
@@ -327,6 +327,22 @@ cvtm_status find_runs_cuda(cvtm_device *device, const cvtm_sell *sell) {
                                            *sell);
 }
 
+/* --- BiCGStab --- */
+
+__global__ void krylov_scalars(cvtm_krylov_state *state, cvtm_krylov_pass pass) {
+  cvtm_krylov_decide(state, pass);
+}
+
+cvtm_status krylov_pass_cuda(cvtm_device *device, const cvtm_krylov_view *view,
+                             cvtm_krylov_pass pass) {
+  if (cvtm_krylov_is_scalar(pass)) {
+    krylov_scalars<<<1, 1, 0, cvtm_cuda_stream(device)>>>(view->state, pass);
+    return cvtm_cuda_launched(device, "krylov_scalars");
+  }
+  return launch_rows<cvtm_krylov_element, krylov_block>(device, "krylov_vectors", 0, view->n, *view,
+                                                        pass);
+}
+
 }  // namespace
 
 extern "C" const cvtm_sparse_table cvtm_sparse_table_cuda = {
@@ -339,3 +355,5 @@ extern "C" const cvtm_colouring_table cvtm_colouring_table_cuda = {round_cuda};
 
 extern "C" const cvtm_sell_table cvtm_sell_table_cuda = {slice_sizes_cuda, fill_sell_cuda,
                                                          find_runs_cuda};
+
+extern "C" const cvtm_krylov_table cvtm_krylov_table_cuda = {krylov_pass_cuda};

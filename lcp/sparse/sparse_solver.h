@@ -46,7 +46,7 @@ cvtm_status cvtm_sparse_open(const cvtm_lcp_table *table, cvtm_device *device,
 /* Records the iteration as a loop for each of the `loops` finest levels. */
 cvtm_status cvtm_sparse_record(cvtm_sparse_solver *solver, cvtm_sparse_iteration iteration,
                                int loops);
-void cvtm_sparse_close(cvtm_sparse_solver *solver);
+void cvtm_sparse_close(cvtm_lcp *lcp);
 
 /* Copies the problem to level 0. *target: the 2-norm of the natural residual to reach. */
 cvtm_status cvtm_sparse_load(cvtm_sparse_solver *solver, const double *b, const double *lower,

@@ -1,0 +1,615 @@
+/* Inside lcp/grid only: what happens at a node, once for both devices, C11 and CUDA C++: operators,
+ * smoother, norms, transfers, the interpolation weights, and the problems of the nested start. */
+#ifndef CVTMESH_LCP_GRID_GRID_NODE_H
+#define CVTMESH_LCP_GRID_GRID_NODE_H
+
+#include "lcp/grid/grid_kernels.h"
+
+/* --- the five-point problem --- */
+
+/* The part of the diagonal entry that the links do not make. */
+CVTM_HD double cvtm_grid_mass_at(const cvtm_grid_problem *p, int64_t k) {
+  return p->diagonal ? p->diagonal[k] : p->mass;
+}
+
+/* link: to the west, east, north and south of node (i, j). Returns the diagonal entry. */
+CVTM_HD double cvtm_grid_links(const cvtm_grid_problem *p, int64_t i, int64_t j, double link[4]) {
+  if (p->horizontal) {
+    const double *h = p->horizontal + j * (p->width + 1) + i;
+    const double *v = p->vertical + j * p->width + i;
+    link[0] = h[0];
+    link[1] = h[1];
+    link[2] = v[0];
+    link[3] = v[p->width];
+  } else {
+    const double outer = p->neumann ? 0.0 : p->constant;
+    link[0] = i > 0 ? p->constant : outer;
+    link[1] = i + 1 < p->width ? p->constant : outer;
+    link[2] = j > 0 ? p->constant : outer;
+    link[3] = j + 1 < p->height ? p->constant : outer;
+  }
+  return cvtm_grid_mass_at(p, j * p->width + i) + ((link[0] + link[1]) + (link[2] + link[3]));
+}
+
+/* Sum over the four neighbours of link times x; x is 0 outside the grid, and at masked nodes. */
+CVTM_HD double cvtm_grid_neighbour_sum(const cvtm_grid_problem *p, const double *x, int64_t i,
+                                       int64_t j, const double link[4]) {
+  const int64_t k = j * p->width + i;
+  const double west = i > 0 ? link[0] * x[k - 1] : 0.0;
+  const double east = i + 1 < p->width ? link[1] * x[k + 1] : 0.0;
+  const double north = j > 0 ? link[2] * x[k - p->width] : 0.0;
+  const double south = j + 1 < p->height ? link[3] * x[k + p->width] : 0.0;
+  return (west + east) + (north + south);
+}
+
+/* b - A x at (i, j). */
+CVTM_HD double cvtm_grid_residual(const cvtm_grid_problem *p, const double *x, int64_t i,
+                                  int64_t j) {
+  double link[4];
+  const int64_t k = j * p->width + i;
+  const double diagonal = cvtm_grid_links(p, i, j, link);
+  return cvtm_residual(p->b[k] + cvtm_grid_neighbour_sum(p, x, i, j, link), diagonal, x[k]);
+}
+
+/* --- coarse levels --- */
+
+/* A stored link of node (x, y); 0 outside the grid. */
+CVTM_HD double cvtm_grid_coarse_link(const cvtm_grid_level *c, int plane, int64_t x, int64_t y) {
+  if (x < 0 || y < 0 || x >= c->width || y >= c->height) return 0.0;
+  return c->coefficient[(plane * c->height + y) * c->width + x];
+}
+
+/* cvtm_grid_coarse_stencil of a node that has all eight neighbours. */
+CVTM_HD void cvtm_grid_coarse_stencil_inside(const cvtm_grid_level *c, int64_t x, int64_t y,
+                                             double link[3][3]) {
+  const int64_t plane = c->width * c->height;
+  const double *at = c->coefficient + y * c->width + x;
+  const double *east = at + CVTM_GRID_EAST * plane, *south = at + CVTM_GRID_SOUTH * plane;
+  const double *south_east = at + CVTM_GRID_SOUTH_EAST * plane;
+  const double *south_west = at + CVTM_GRID_SOUTH_WEST * plane;
+  link[0][0] = south_east[-c->width - 1];
+  link[0][1] = south[-c->width];
+  link[0][2] = south_west[-c->width + 1];
+  link[1][0] = east[-1];
+  link[1][1] = at[0];
+  link[1][2] = east[0];
+  link[2][0] = south_west[0];
+  link[2][1] = south[0];
+  link[2][2] = south_east[0];
+}
+
+/* link[dy + 1][dx + 1]: the link to the neighbour at (dx, dy); in the middle, the diagonal entry.
+ */
+CVTM_HD void cvtm_grid_coarse_stencil(const cvtm_grid_level *c, int64_t x, int64_t y,
+                                      double link[3][3]) {
+  if (x > 0 && y > 0 && x + 1 < c->width && y + 1 < c->height) {
+    cvtm_grid_coarse_stencil_inside(c, x, y, link);
+    return;
+  }
+  link[0][0] = cvtm_grid_coarse_link(c, CVTM_GRID_SOUTH_EAST, x - 1, y - 1);
+  link[0][1] = cvtm_grid_coarse_link(c, CVTM_GRID_SOUTH, x, y - 1);
+  link[0][2] = cvtm_grid_coarse_link(c, CVTM_GRID_SOUTH_WEST, x + 1, y - 1);
+  link[1][0] = cvtm_grid_coarse_link(c, CVTM_GRID_EAST, x - 1, y);
+  link[1][1] = cvtm_grid_coarse_link(c, CVTM_GRID_DIAGONAL, x, y);
+  link[1][2] = cvtm_grid_coarse_link(c, CVTM_GRID_EAST, x, y);
+  link[2][0] = cvtm_grid_coarse_link(c, CVTM_GRID_SOUTH_WEST, x, y);
+  link[2][1] = cvtm_grid_coarse_link(c, CVTM_GRID_SOUTH, x, y);
+  link[2][2] = cvtm_grid_coarse_link(c, CVTM_GRID_SOUTH_EAST, x, y);
+}
+
+/* The parts of a sum over the eight neighbours, inside the grid: three nodes of the line above or
+ * below, of which e[k] is the middle one; the two beside node `e`; all together. */
+CVTM_HD double cvtm_grid_three_points(double west, double middle, double east, const double *e,
+                                      int k) {
+  return (west * e[k - 1] + middle * e[k]) + east * e[k + 1];
+}
+CVTM_HD double cvtm_grid_two_points(double west, double east, const double *e) {
+  return west * e[-1] + east * e[1];
+}
+CVTM_HD double cvtm_grid_nine_point_sum(double north, double beside, double south) {
+  return (north + beside) + south;
+}
+
+/* Sum over the eight neighbours of link times e; links that leave the grid count as 0. */
+CVTM_HD double cvtm_grid_coarse_neighbour_sum(const cvtm_grid_level *c, const double *e, int64_t x,
+                                              int64_t y, double link[3][3]) {
+  double row[3];
+  CVTM_UNROLL
+  for (int64_t dy = -1; dy <= 1; ++dy) {
+    row[dy + 1] = 0;
+    CVTM_UNROLL
+    for (int64_t dx = -1; dx <= 1; ++dx) {
+      const int64_t nx = x + dx, ny = y + dy;
+      if ((dx == 0 && dy == 0) || nx < 0 || ny < 0 || nx >= c->width || ny >= c->height) continue;
+      row[dy + 1] += link[dy + 1][dx + 1] * e[ny * c->width + nx];
+    }
+  }
+  return cvtm_grid_nine_point_sum(row[0], row[1], row[2]);
+}
+
+/* r - A e at (x, y). */
+CVTM_HD double cvtm_grid_coarse_residual(const cvtm_grid_level *c, int64_t x, int64_t y) {
+  double link[3][3];
+  const int64_t k = y * c->width + x;
+  cvtm_grid_coarse_stencil(c, x, y, link);
+  return cvtm_residual(c->r[k] + cvtm_grid_coarse_neighbour_sum(c, c->e, x, y, link), link[1][1],
+                       c->e[k]);
+}
+
+/* --- either --- */
+
+/* As cvtm_grid_coarse_stencil, for a five-point problem as well. */
+CVTM_HD void cvtm_grid_finer_stencil(const cvtm_grid_finer *f, int64_t i, int64_t j,
+                                     double link[3][3]) {
+  if (!f->problem) {
+    cvtm_grid_coarse_stencil(f->level, i, j, link);
+    return;
+  }
+  double four[4];
+  link[0][0] = link[0][2] = link[2][0] = link[2][2] = 0;
+  link[1][1] = cvtm_grid_links(f->problem, i, j, four);
+  link[1][0] = four[0];
+  link[1][2] = four[1];
+  link[0][1] = four[2];
+  link[2][1] = four[3];
+}
+
+/* A nine-point stencil with constant coefficients: the diagonal entry, the link to each side and
+ * the link to each corner. */
+typedef struct cvtm_grid_constant_stencil {
+  double diagonal, side, corner;
+} cvtm_grid_constant_stencil;
+
+/* The stencil of a five-point problem whose coefficients are constants. */
+CVTM_HD cvtm_grid_constant_stencil cvtm_grid_constant_stencil_of(const cvtm_grid_problem *p) {
+  cvtm_grid_constant_stencil a;
+  a.diagonal = 4 * p->constant + p->mass;
+  a.side = p->constant;
+  a.corner = 0;
+  return a;
+}
+
+/* --- the smoother: projected SOR on the five-point problem, Gauss-Seidel on coarse levels. Sweeps
+ * run by colours: red-black on five points, four colours on nine --- */
+
+/* The value that projected SOR gives to node (i, j). Where the diagonal entry is 0, x stays. */
+CVTM_HD double cvtm_grid_relaxed(const cvtm_grid_problem *p, const double *x, int64_t i, int64_t j,
+                                 double omega) {
+  double link[4];
+  const int64_t k = j * p->width + i;
+  const double diagonal = cvtm_grid_links(p, i, j, link);
+  const double sum = p->b[k] + cvtm_grid_neighbour_sum(p, x, i, j, link);
+  /* The bounds are loaded last: CUDA needs fewer registers. */
+  const double relaxed = cvtm_overrelax(x[k], cvtm_relax(sum, diagonal, x[k]), omega);
+  return cvtm_lcp_clip(relaxed, cvtm_grid_lower(p, k), cvtm_grid_upper(p, k));
+}
+
+/* The value that Gauss-Seidel gives to coarse node (x, y); 0 where the basis function is truncated
+ * altogether. */
+CVTM_HD double cvtm_grid_coarse_relaxed(const cvtm_grid_level *c, int64_t x, int64_t y) {
+  double link[3][3];
+  const int64_t k = y * c->width + x;
+  cvtm_grid_coarse_stencil(c, x, y, link);
+  return cvtm_relax(c->r[k] + cvtm_grid_coarse_neighbour_sum(c, c->e, x, y, link), link[1][1], 0.0);
+}
+
+/* Sweeps on the coarsest level: it has at most 3 x 3 nodes, or its mass dominates its links. */
+enum { CVTM_GRID_BOTTOM_SWEEPS = 8, CVTM_GRID_MASS_DOMINATED_SWEEPS = 2 };
+
+CVTM_HD int cvtm_grid_bottom_sweeps(const cvtm_grid_level *bottom) {
+  return bottom->width <= 3 && bottom->height <= 3 ? CVTM_GRID_BOTTOM_SWEEPS
+                                                   : CVTM_GRID_MASS_DOMINATED_SWEEPS;
+}
+
+/* --- the natural residual, the line search and the energy --- */
+
+/* The natural residual x - clip(x + b - A x) of a node. product: the diagonal's part of A x; sum: b
+ * less the other part. */
+CVTM_HD double cvtm_grid_natural(double x, double product, double sum, double lower, double upper) {
+  return x - cvtm_lcp_clip(x - (product - sum), lower, upper);
+}
+
+/* The size of the terms that it is the difference of, which its rounding error is proportional to.
+ */
+CVTM_HD double cvtm_grid_natural_size(double b, double product) {
+  return fabs(b) + 2 * fabs(product);
+}
+
+/* Norms of the natural residual over some nodes. */
+typedef struct cvtm_grid_norms {
+  double squares;
+  double rounding; /* sum of squares of the terms' sizes */
+  double maximum;
+} cvtm_grid_norms;
+
+CVTM_HD void cvtm_grid_add_natural(cvtm_grid_norms *sum, double residual, double size) {
+  sum->squares += residual * residual;
+  sum->rounding += size * size;
+  if (!(fabs(residual) <= sum->maximum)) sum->maximum = fabs(residual);
+}
+
+/* Adds node (i, j), unless it is masked. */
+CVTM_HD void cvtm_grid_add_node_natural(const cvtm_grid_problem *p, const double *x, int64_t i,
+                                        int64_t j, cvtm_grid_norms *sum) {
+  const int64_t k = j * p->width + i;
+  double link[4];
+  if (cvtm_grid_masked(p, k)) return;
+  const double product = cvtm_grid_links(p, i, j, link) * x[k];
+  const double right = p->b[k] + cvtm_grid_neighbour_sum(p, x, i, j, link);
+  cvtm_grid_add_natural(
+      sum, cvtm_grid_natural(x[k], product, right, cvtm_grid_lower(p, k), cvtm_grid_upper(p, k)),
+      cvtm_grid_natural_size(p->b[k], product));
+}
+
+/* Adds the node's part of r'd and of d'Ad, the slope and the curvature of the energy along d. */
+CVTM_HD void cvtm_grid_add_line_search(const cvtm_grid_problem *p, int64_t i, int64_t j,
+                                       double *slope, double *curvature) {
+  const int64_t k = j * p->width + i;
+  const double d = p->d[k];
+  double link[4];
+  const double diagonal = cvtm_grid_links(p, i, j, link);
+  const double sum = p->b[k] + cvtm_grid_neighbour_sum(p, p->x, i, j, link);
+  *slope += d * cvtm_residual(sum, diagonal, p->x[k]);
+  *curvature += d * (diagonal * d - cvtm_grid_neighbour_sum(p, p->d, i, j, link));
+}
+
+/* x of node k after a step along d. */
+CVTM_HD double cvtm_grid_stepped(const cvtm_grid_problem *p, int64_t k, double step) {
+  return cvtm_grid_clipped(p, k, p->x[k] + step * p->d[k]);
+}
+
+/* The part of node (i, j) in the energy 1/2 x'Ax - b'x, by differences of neighbours, which do not
+ * cancel as the entries of A x do. The two ends of a link inside the grid share its energy. */
+CVTM_HD double cvtm_grid_node_energy(const cvtm_grid_problem *p, int64_t i, int64_t j) {
+  const int64_t k = j * p->width + i;
+  const int64_t next[4] = {k - 1, k + 1, k - p->width, k + p->width};
+  const int inside[4] = {i > 0, i + 1 < p->width, j > 0, j + 1 < p->height};
+  double link[4];
+  double sum = 0;
+  cvtm_grid_links(p, i, j, link);
+  for (int side = 0; side < 4; ++side) {
+    const int shared = inside[side] && !cvtm_grid_masked(p, next[side]);
+    const double difference = p->x[k] - (shared ? p->x[next[side]] : 0.0);
+    sum += (shared ? 0.25 : 0.5) * link[side] * difference * difference;
+  }
+  return sum + (0.5 * cvtm_grid_mass_at(p, k) * p->x[k] - p->b[k]) * p->x[k];
+}
+
+/* --- transfers ---
+ *
+ * Coarsening takes every second node of a direction: coarse node I lies on fine node 2 I + 1, and
+ * fine node 2 I lies between coarse nodes I - 1 and I, for any number of nodes. A direction that is
+ * not halved keeps its nodes. Interpolation between nodes of a constant five-point operator is
+ * bilinear ("closed form": zero beyond a Dirichlet boundary, constant beyond a Neumann one). For
+ * other operators the weights follow from the operator (Dendy, Black box multigrid, J. Comput.
+ * Phys. 48, 1982), which keeps jumps and holes. */
+
+/* A direction is halved unless the links along it are weaker than those across it by more than this
+ * factor (semicoarsening): each halving of the other direction makes that difference four times
+ * smaller. */
+enum { CVTM_GRID_SEMICOARSENING = 3 };
+
+CVTM_HD int cvtm_grid_is_halved(int64_t side, int64_t other_side, double along, double across) {
+  return side > 1 && (other_side == 1 || CVTM_GRID_SEMICOARSENING * along >= across);
+}
+
+/* --- interpolation --- */
+
+/* The parents (coarse nodes interpolated from) of fine index i in one direction: *first and perhaps
+ * the one after it. Returns how many. Parents may lie outside the coarse grid. */
+CVTM_HD int cvtm_grid_parents(int halved, int64_t i, int64_t *first) {
+  if (!halved) {
+    *first = i;
+    return 1;
+  }
+  const int between = (i & 1) == 0;
+  *first = i / 2 - between;
+  return 1 + between;
+}
+
+/* Closed form, one direction: the weight of each parent of a fine node with `count` parents from
+ * `first` on. */
+CVTM_HD double cvtm_grid_closed_form_weight(int neumann, int count, int64_t first,
+                                            int64_t coarse_count) {
+  if (count == 1) return 1.0;
+  return neumann && (first < 0 || first + 1 >= coarse_count) ? 1.0 : 0.5;
+}
+
+/* Closed form, one direction: the weights of coarse index `coarse` at its three fine nodes. */
+CVTM_HD void cvtm_grid_closed_form_weights(int neumann, int64_t coarse, int64_t count,
+                                           double weight[3]) {
+  weight[0] = neumann && coarse == 0 ? 1.0 : 0.5;
+  weight[1] = 1;
+  weight[2] = neumann && coarse + 1 == count ? 1.0 : 0.5;
+}
+
+/* The weight of the parent (first_x + kx, first_y + ky), inside the coarse grid, of fine node
+ * (i, j). */
+CVTM_HD double cvtm_grid_weight(const cvtm_grid_level *c, int64_t i, int64_t j, int count_x,
+                                int count_y, int kx, int ky) {
+  if (!c->weight) {
+    return cvtm_grid_closed_form_weight(c->neumann, count_x, i / 2 - 1, c->width) *
+           cvtm_grid_closed_form_weight(c->neumann, count_y, j / 2 - 1, c->height);
+  }
+  if (count_x == 1 && count_y == 1) return 1.0;
+  const int64_t block = (c->halved_y ? j / 2 : j) * c->blocks_x + (c->halved_x ? i / 2 : i);
+  const int plane = count_x == 2 ? (count_y == 2 ? 2 * ky + kx : 4 + kx) : 6 + ky;
+  return (double)c->weight[plane * c->blocks_x * c->blocks_y + block];
+}
+
+/* The value interpolated at fine node (i, j) from coarse values e. */
+CVTM_HD double cvtm_grid_interpolated(const cvtm_grid_level *c, const double *e, int64_t i,
+                                      int64_t j) {
+  if (!c->weight && c->halved_x && c->halved_y) {
+    const int64_t x = i / 2, y = j / 2, west = x - !(i & 1), north = y - !(j & 1);
+    if (west >= 0 && north >= 0 && x < c->width && y < c->height) {
+      /* The same sum without branches: a single parent counts twice, with weights 0 and 1. */
+      const double wx = i & 1 ? 0.0 : 0.5, wy = j & 1 ? 0.0 : 0.5;
+      const double *above = e + north * c->width, *below = e + y * c->width;
+      return (((wx * wy) * above[west] + ((1 - wx) * wy) * above[x]) +
+              (wx * (1 - wy)) * below[west]) +
+             ((1 - wx) * (1 - wy)) * below[x];
+    }
+  }
+  int64_t x0, y0;
+  const int count_x = cvtm_grid_parents(c->halved_x, i, &x0);
+  const int count_y = cvtm_grid_parents(c->halved_y, j, &y0);
+  double sum = 0;
+  for (int ky = 0; ky < count_y; ++ky) {
+    for (int kx = 0; kx < count_x; ++kx) {
+      const int64_t x = x0 + kx, y = y0 + ky;
+      if (x < 0 || x >= c->width || y < 0 || y >= c->height) continue;
+      sum += cvtm_grid_weight(c, i, j, count_x, count_y, kx, ky) * e[y * c->width + x];
+    }
+  }
+  return sum;
+}
+
+/* --- restriction --- */
+
+/* The support of coarse index `coarse`, the fine indices that it is a parent of: *first .. *last,
+ * inside 0 .. count - 1. */
+CVTM_HD void cvtm_grid_support(int halved, int64_t coarse, int64_t count, int64_t *first,
+                               int64_t *last) {
+  *first = halved ? 2 * coarse : coarse;
+  *last = halved ? 2 * coarse + 2 : coarse;
+  if (*last > count - 1) *last = count - 1;
+}
+
+/* The basis function of coarse node (x, y) at fine node (i, j) of its support. */
+CVTM_HD double cvtm_grid_basis(const cvtm_grid_level *c, int64_t x, int64_t y, int64_t i,
+                               int64_t j) {
+  int64_t x0, y0;
+  const int count_x = cvtm_grid_parents(c->halved_x, i, &x0);
+  const int count_y = cvtm_grid_parents(c->halved_y, j, &y0);
+  return cvtm_grid_weight(c, i, j, count_x, count_y, (int)(x - x0), (int)(y - y0));
+}
+
+/* Restricts the residual to coarse node (x, y), without truncated nodes. Below a five-point
+ * problem, also compares the active nodes of the support with f->problem->active:
+ * c->support_changed. */
+CVTM_HD void cvtm_grid_restrict(const cvtm_grid_finer *f, const cvtm_grid_level *c, int64_t x,
+                                int64_t y) {
+  const cvtm_grid_problem *p = f->problem;
+  const int64_t width = cvtm_grid_finer_width(f), height = cvtm_grid_finer_height(f);
+  double sum = 0;
+  int changed = 0;
+  int64_t i0, i1, j0, j1;
+  cvtm_grid_support(c->halved_x, x, width, &i0, &i1);
+  cvtm_grid_support(c->halved_y, y, height, &j0, &j1);
+  for (int64_t j = j0; j <= j1; ++j) {
+    for (int64_t i = i0; i <= i1; ++i) {
+      const int64_t k = j * width + i;
+      const int active = p && cvtm_grid_is_active(p, k);
+      if (p) changed |= active != p->active[k];
+      if (active) continue;
+      const double weight = cvtm_grid_basis(c, x, y, i, j);
+      if (!(weight > 0)) continue;
+      sum += weight *
+             (p ? cvtm_grid_residual(p, p->x, i, j) : cvtm_grid_coarse_residual(f->level, i, j));
+    }
+  }
+  c->r[y * c->width + x] = sum;
+  if (p) c->support_changed[y * c->width + x] = (uint8_t)changed;
+}
+
+/* --- corrections --- */
+
+/* x at node (i, j) after the interpolated correction, moved into its bounds; active nodes keep
+ * theirs. */
+CVTM_HD double cvtm_grid_corrected(const cvtm_grid_problem *p, const cvtm_grid_level *c, int64_t i,
+                                   int64_t j) {
+  const int64_t k = j * p->width + i;
+  if (p->active[k]) return p->x[k];
+  return cvtm_lcp_clip(p->x[k] + cvtm_grid_interpolated(c, c->e, i, j), cvtm_grid_lower(p, k),
+                       cvtm_grid_upper(p, k));
+}
+
+/* --- interpolation weights from the operator --- */
+
+CVTM_HD double cvtm_grid_positive(double value) { return value > 0 ? value : 0.0; }
+
+/* Weights of the two parents of fine node (i, j), which lies between them in x (or y if
+ * `vertical`): the operator's stencil summed over the other direction. Links to active nodes count
+ * as links to 0. */
+CVTM_HD void cvtm_grid_line_weights(const cvtm_grid_finer *f, int64_t i, int64_t j, int vertical,
+                                    double weight[2]) {
+  double link[3][3], total = 0, side[3] = {0, 0, 0};
+  weight[0] = weight[1] = 0;
+  const int64_t width = cvtm_grid_finer_width(f), height = cvtm_grid_finer_height(f);
+  if (i < 0 || j < 0 || i >= width || j >= height || cvtm_grid_finer_active(f, i, j)) return;
+  cvtm_grid_finer_stencil(f, i, j, link);
+  double excess = link[1][1];
+  for (int dy = 0; dy < 3; ++dy) {
+    for (int dx = 0; dx < 3; ++dx) {
+      const int64_t ni = i + dx - 1, nj = j + dy - 1;
+      if ((dx == 1 && dy == 1) || ni < 0 || nj < 0 || ni >= width || nj >= height) continue;
+      if (cvtm_grid_finer_active(f, ni, nj)) continue;
+      excess -= link[dy][dx];
+      side[vertical ? dy : dx] += link[dy][dx];
+    }
+  }
+  side[0] = cvtm_grid_positive(side[0]);
+  side[2] = cvtm_grid_positive(side[2]);
+  total = side[0] + side[2] + cvtm_grid_positive(excess);
+  if (!(total > 0)) return;
+  weight[0] = side[0] / total;
+  weight[1] = side[2] / total;
+}
+
+/* Stores all weights of block (x, y): of the fine nodes between two parents, then of the one amid
+ * four, which takes those of its neighbours. */
+CVTM_HD void cvtm_grid_compute_weights(const cvtm_grid_finer *f, const cvtm_grid_level *c,
+                                       int64_t x, int64_t y) {
+  const int64_t i = c->halved_x ? 2 * x : x, j = c->halved_y ? 2 * y : y;
+  const int64_t width = cvtm_grid_finer_width(f), height = cvtm_grid_finer_height(f);
+  double row[2], column[2], amid[4] = {0, 0, 0, 0};
+  cvtm_grid_line_weights(f, i, j + c->halved_y, 0, row);
+  cvtm_grid_line_weights(f, i + c->halved_x, j, 1, column);
+  if (c->halved_x && c->halved_y && i < width && j < height && !cvtm_grid_finer_active(f, i, j)) {
+    double link[3][3], west[2], north[2];
+    cvtm_grid_line_weights(f, i - 1, j, 1, west);
+    cvtm_grid_line_weights(f, i, j - 1, 0, north);
+    cvtm_grid_finer_stencil(f, i, j, link);
+    double excess = link[1][1];
+    for (int dy = 0; dy < 3; ++dy) {
+      for (int dx = 0; dx < 3; ++dx) {
+        const int64_t ni = i + dx - 1, nj = j + dy - 1;
+        if (dx == 1 && dy == 1) continue;
+        const int inside = ni >= 0 && nj >= 0 && ni < width && nj < height;
+        if (!inside || cvtm_grid_finer_active(f, ni, nj)) link[dy][dx] = 0;
+        excess -= link[dy][dx];
+        link[dy][dx] = cvtm_grid_positive(link[dy][dx]);
+      }
+    }
+    const double *east = column, *south = row;
+    const double total = ((link[0][0] + link[0][1] + link[0][2]) + (link[1][0] + link[1][2])) +
+                         (link[2][0] + link[2][1] + link[2][2]) + cvtm_grid_positive(excess);
+    if (total > 0) {
+      amid[0] = (link[0][0] + link[0][1] * north[0] + link[1][0] * west[0]) / total;
+      amid[1] = (link[0][2] + link[0][1] * north[1] + link[1][2] * east[0]) / total;
+      amid[2] = (link[2][0] + link[2][1] * south[0] + link[1][0] * west[1]) / total;
+      amid[3] = (link[2][2] + link[2][1] * south[1] + link[1][2] * east[1]) / total;
+    }
+  }
+  const int64_t plane = c->blocks_x * c->blocks_y, k = y * c->blocks_x + x;
+  for (int a = 0; a < 4; ++a) c->weight[a * plane + k] = (float)amid[a];
+  for (int a = 0; a < 2; ++a) {
+    c->weight[(4 + a) * plane + k] = (float)row[a];
+    c->weight[(6 + a) * plane + k] = (float)column[a];
+  }
+}
+
+/* --- the nested start: coarser problems in finite volumes, and the start that the solution of a
+ * coarser problem gives --- */
+
+/* b and bounds of node (x, y) of problem c below problem f: b is restricted as residuals are, the
+ * bounds are those of the fine node in the same place. c owns its arrays: const in a problem only
+ * says that a solve does not write them. */
+CVTM_HD void cvtm_grid_coarsen_data(const cvtm_grid_problem *f, const cvtm_grid_problem *c,
+                                    const cvtm_grid_level *level, int64_t x, int64_t y) {
+  double sum = 0;
+  int64_t i0, i1, j0, j1;
+  cvtm_grid_support(level->halved_x, x, f->width, &i0, &i1);
+  cvtm_grid_support(level->halved_y, y, f->height, &j0, &j1);
+  for (int64_t j = j0; j <= j1; ++j) {
+    for (int64_t i = i0; i <= i1; ++i) {
+      const int64_t k = j * f->width + i;
+      if (!cvtm_grid_masked(f, k)) sum += cvtm_grid_basis(level, x, y, i, j) * f->b[k];
+    }
+  }
+  const int64_t k = y * c->width + x;
+  const int64_t same =
+      (y + (level->halved_y ? y + 1 : 0)) * f->width + (x + (level->halved_x ? x + 1 : 0));
+  /* A coarse problem owns the arrays that other problems borrow. */
+  ((double *)c->b)[k] = sum;
+  if (c->lower) ((double *)c->lower)[k] = f->lower[same];
+  if (c->upper) ((double *)c->upper)[k] = f->upper[same];
+}
+
+/* The share of fine index `fine` in its coarse control volume in one direction: half of a node
+ * between two volumes, all of it at a Neumann boundary. */
+CVTM_HD double cvtm_grid_control_volume_share(const cvtm_grid_level *level, int halved,
+                                              int64_t coarse_count, int64_t fine) {
+  int64_t first;
+  const int count = cvtm_grid_parents(halved, fine, &first);
+  return cvtm_grid_closed_form_weight(level->neumann, count, first, coarse_count);
+}
+
+/* Link `index` (0: the one before node 0) of line `line` of the finer problem; lines run down if
+ * `vertical`. */
+CVTM_HD double cvtm_grid_line_link(const cvtm_grid_problem *f, int vertical, int64_t index,
+                                   int64_t line) {
+  double link[4];
+  const int64_t count = vertical ? f->height : f->width;
+  const int beyond = index == count; /* seen from the last node */
+  const int64_t at = index - beyond;
+  cvtm_grid_links(f, vertical ? line : at, vertical ? at : line, link);
+  return link[2 * vertical + beyond];
+}
+
+/* The same link of the coarser problem: conductances of two fine links in series, of fine lines
+ * side by side. */
+CVTM_HD double cvtm_grid_coarse_volume_link(const cvtm_grid_problem *f,
+                                            const cvtm_grid_level *level, int vertical,
+                                            int64_t index, int64_t line) {
+  const int along = vertical ? level->halved_y : level->halved_x;
+  const int across = vertical ? level->halved_x : level->halved_y;
+  const int64_t count = vertical ? f->height : f->width;
+  const int64_t lines = vertical ? f->width : f->height;
+  const int64_t coarse_lines = vertical ? level->width : level->height;
+  int64_t first, last;
+  cvtm_grid_support(across, line, lines, &first, &last);
+  double sum = 0;
+  for (int64_t l = first; l <= last; ++l) {
+    double link = cvtm_grid_line_link(f, vertical, along ? 2 * index : index, l);
+    if (along && 2 * index < count) {
+      const double next = cvtm_grid_line_link(f, vertical, 2 * index + 1, l);
+      link = link + next > 0 ? link * next / (link + next) : 0.0;
+    }
+    sum += cvtm_grid_control_volume_share(level, across, coarse_lines, l) * link;
+  }
+  return sum;
+}
+
+/* Links, diagonal and mask of node (x, y) of problem c below problem f; x = width and y = height
+ * have the last links. */
+CVTM_HD void cvtm_grid_coarsen_links(const cvtm_grid_problem *f, const cvtm_grid_problem *c,
+                                     const cvtm_grid_level *level, int64_t x, int64_t y) {
+  if (c->horizontal && y < c->height) {
+    ((double *)c->horizontal)[y * (c->width + 1) + x] =
+        cvtm_grid_coarse_volume_link(f, level, 0, x, y);
+  }
+  if (c->vertical && x < c->width) {
+    ((double *)c->vertical)[y * c->width + x] = cvtm_grid_coarse_volume_link(f, level, 1, y, x);
+  }
+  if (x >= c->width || y >= c->height) return;
+  const int64_t k = y * c->width + x;
+  int64_t i0, i1, j0, j1;
+  cvtm_grid_support(level->halved_x, x, f->width, &i0, &i1);
+  cvtm_grid_support(level->halved_y, y, f->height, &j0, &j1);
+  if (c->diagonal) {
+    double sum = 0;
+    for (int64_t j = j0; j <= j1; ++j) {
+      for (int64_t i = i0; i <= i1; ++i) {
+        if (cvtm_grid_masked(f, j * f->width + i)) continue;
+        sum += cvtm_grid_control_volume_share(level, level->halved_x, c->width, i) *
+               cvtm_grid_control_volume_share(level, level->halved_y, c->height, j) *
+               cvtm_grid_mass_at(f, j * f->width + i);
+      }
+    }
+    ((double *)c->diagonal)[k] = sum;
+  }
+  if (c->mask) {
+    const int64_t i = level->halved_x ? 2 * x + 1 : x, j = level->halved_y ? 2 * y + 1 : y;
+    ((uint8_t *)c->mask)[k] = f->mask[j * f->width + i];
+  }
+}
+
+/* x of node (i, j) from the solution x of the coarser problem. */
+CVTM_HD double cvtm_grid_nested_start_value(const cvtm_grid_problem *p, const cvtm_grid_level *c,
+                                            const double *x, int64_t i, int64_t j) {
+  return cvtm_grid_clipped(p, j * p->width + i, cvtm_grid_interpolated(c, x, i, j));
+}
+
+#endif

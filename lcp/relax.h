@@ -1,0 +1,41 @@
+/* Inside lcp only: the smoother's update of one unknown, and the residual that it leaves: the only
+ * place where they are written. Grids and stored matrices, the five-point problem and the coarse
+ * levels, the loops over nodes, lines, strips, tiles and rows on both devices call these functions.
+ * They differ in how they find `sum`: the right side less the terms of all other unknowns. */
+#ifndef CVTMESH_LCP_RELAX_H
+#define CVTMESH_LCP_RELAX_H
+
+#include "base/portable.h"
+
+/* Projects x onto [lower, upper]. A NaN stays NaN. */
+CVTM_HD double cvtm_lcp_clip(double x, double lower, double upper) {
+  const double raised = x < lower ? lower : x;
+  return raised > upper ? upper : raised;
+}
+
+/* Gauss-Seidel: the solution of diagonal * x = sum; `otherwise` if the diagonal entry is 0. */
+CVTM_HD double cvtm_relax(double sum, double diagonal, double otherwise) {
+  return diagonal > 0 ? sum / diagonal : otherwise;
+}
+
+/* The same for loops that divide by an entry more than once: they keep its inverse, and get 0 if
+ * the entry is 0. */
+CVTM_HD double cvtm_relax_inverse(double diagonal) { return diagonal > 0 ? 1 / diagonal : 0.0; }
+CVTM_HD double cvtm_relax_by_inverse(double sum, double inverse) { return sum * inverse; }
+
+/* Overrelaxation: moves from x towards the Gauss-Seidel value `relaxed`, and beyond it. */
+CVTM_HD double cvtm_overrelax(double x, double relaxed, double omega) {
+  if (omega != 1.0) relaxed = x + omega * (relaxed - x);
+  return relaxed;
+}
+
+/* Projected SOR, the smoother of problems with bounds. */
+CVTM_HD double cvtm_relax_projected(double x, double relaxed, double omega, double lower,
+                                    double upper) {
+  return cvtm_lcp_clip(cvtm_overrelax(x, relaxed, omega), lower, upper);
+}
+
+/* b - A x of the row. */
+CVTM_HD double cvtm_residual(double sum, double diagonal, double x) { return sum - diagonal * x; }
+
+#endif
