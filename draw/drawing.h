@@ -44,7 +44,7 @@ typedef struct cvtm_drawing {
   const cvtm_pen *pens; /* borrowed; NULL: one black pen, or a white one if `light` */
   double *radius;       /* of each dot, in mm; NULL: the drawing has no dots */
   double line_width;    /* mm; used in SVG and PDF */
-  int light;            /* nonzero: white ink on black paper in SVG */
+  int light;            /* nonzero: SVG and PDF show white ink on black paper */
 } cvtm_drawing;
 
 /* A dot for each of `count` points (x, y in pixels) that lies inside the margins. radius: radii of
