@@ -48,7 +48,7 @@ static int find_rows(const cvtm_disc_grid *grid, const double *centre, double ra
   return 1;
 }
 
-/* start[j + 1] becomes the number of discs in the rows up to j. */
+/* Sets start[j + 1] to the number of discs in the rows up to j. */
 static void count_rows(const cvtm_disc_grid *grid, const double *centres, const double *radii,
                        int64_t count, int64_t *start) {
   int first, last;
@@ -59,7 +59,7 @@ static void count_rows(const cvtm_disc_grid *grid, const double *centres, const 
   for (int j = 0; j < grid->height; ++j) start[j + 1] += start[j];
 }
 
-/* Fills the lists. start[j] counts up to the end of row j, and is set back afterwards. */
+/* Fills the lists. Meanwhile start[j] advances to the end of row j; it is reset afterwards. */
 static void fill_rows(const cvtm_disc_grid *grid, const double *centres, const double *radii,
                       const placed *order, int64_t count, rows *lists) {
   int first, last;
@@ -96,8 +96,8 @@ static int compare_intervals(const void *a, const void *b) {
   return (p->begin > q->begin) - (p->begin < q->begin);
 }
 
-/* Sorts by the beginning. Insertion is fastest for discs that are hardly larger than their
- * spacing, whose centres are sorted already. */
+/* Sorts by the begin of intervals. The centres are sorted already, so insertion sort is fastest if
+ * discs are hardly larger than their spacing. */
 static void sort_intervals(interval *list, int64_t count) {
   int64_t moves = 0;
   for (int64_t k = 1; k < count; ++k) {
@@ -161,7 +161,7 @@ static void cover_row(const cvtm_disc_grid *grid, const double *centres, const d
   }
 }
 
-/* Lines in a row of the grid: some 32 through a disc of mean size. */
+/* The number of lines per row of the grid, such that about 32 pass through a disc of mean size. */
 static int choose_lines(const cvtm_disc_grid *grid, const double *radii, int64_t count) {
   double sum = 0;
   for (int64_t i = 0; i < count; ++i) sum += radii[i];
@@ -267,7 +267,7 @@ double cvtm_disc_radius_for(const double *corners, int64_t count, const double *
   enum { STEPS = 60 };
   const double far = farthest_corner(corners, count, centre), exact = 1e-12 * area;
   if (!(area > 0)) return 0;
-  /* Newton's method between bounds. A whole disc is never smaller than its part. */
+  /* Newton's method between bounds; a full disc of this area is a lower bound of the radius. */
   double low = sqrt(area / CVTM_PI), high = far, radius = low;
   for (int k = 0; k < STEPS && low < high; ++k) {
     double arc;

@@ -69,7 +69,7 @@ cvtm_status cvtm_drawing_of_dots(const cvtm_page *page, const double *points, co
 typedef struct stroke_builder {
   cvtm_drawing *drawing;
   int64_t point_count, point_capacity, start_capacity;
-  int is_new; /* the next line begins a stroke, wherever it begins */
+  int is_new; /* nonzero: the next line begins a stroke */
 } stroke_builder;
 
 static int add_stroke_point(stroke_builder *b, const double *mm) {
@@ -88,8 +88,7 @@ static int begin_stroke(stroke_builder *b, const double *mm) {
   return add_stroke_point(b, mm);
 }
 
-/* Cuts the line from a to b at the margins (Liang & Barsky 1984). Returns 0 if nothing of it is
- * inside. */
+/* Clips the line from a to b to the margins (Liang & Barsky 1984). Returns 0 if it lies outside. */
 static int clip_line(const cvtm_page *page, const double *a, const double *b, double *from,
                      double *to) {
   double first = 0, last = 1;
@@ -196,7 +195,8 @@ typedef struct part_builder {
   double used; /* mm of line in the part so far */
 } part_builder;
 
-/* Begins a part, at `point`, which may have begun a stroke already. Returns 0 without memory. */
+/* Begins a part, at `point` unless a stroke has begun there already. Returns 0 if memory runs
+ * out. */
 static int begin_part(part_builder *b, const double *point) {
   cvtm_drawing *made = b->strokes.drawing;
   const int has_begun = b->strokes.point_count == made->start[made->stroke_count - 1] + 1;
@@ -360,7 +360,7 @@ static int64_t take_edge(trail_graph *g, int32_t v) {
   return -1;
 }
 
-/* Adds the trail that begins at v, if an edge is left there. */
+/* Adds the trail that begins at v, if v has an unused edge. */
 static void walk_trail(trail_graph *g, int32_t v, cvtm_trails *trails) {
   int64_t length = trails->start[trails->count];
   int64_t edge = take_edge(g, v);

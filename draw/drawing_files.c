@@ -31,7 +31,7 @@ static void put_fixed(FILE *file, double mm) {
   fputs(text, file);
 }
 
-/* True for the layer of a pen that draws nothing. */
+/* Nonzero for the layer of a pen without strokes. */
 static int part_is_empty(const cvtm_drawing *drawing, int64_t part) {
   int64_t first, end;
   cvtm_drawing_part(drawing, part, &first, &end);
@@ -141,7 +141,7 @@ static cairo_status_t write_bytes(void *file, const unsigned char *bytes, unsign
   return fwrite(bytes, 1, size, file) == size ? CAIRO_STATUS_SUCCESS : CAIRO_STATUS_WRITE_ERROR;
 }
 
-/* One area for many dots keeps the file small. */
+/* Filling many dots as one path keeps the file small. */
 static void draw_dots(cairo_t *cairo, const cvtm_drawing *drawing, int64_t first, int64_t end) {
   enum { PER_AREA = 256 };
   for (int64_t k = first; k < end; ++k) {
@@ -173,7 +173,7 @@ static void draw_parts(cairo_t *cairo, const cvtm_drawing *drawing, int64_t firs
   }
 }
 
-/* Each pen is a transparency group, so that where its own strokes overlap its ink is not darker;
+/* Each pen is a transparency group, so that overlapping strokes of one pen are not darker, while
  * the colours of different pens multiply. */
 static void draw_pens(cairo_t *cairo, const cvtm_drawing *drawing) {
   const int64_t parts = cvtm_drawing_parts(drawing);
@@ -274,7 +274,7 @@ static void put_dxf_point(FILE *file, const cvtm_drawing *drawing, int code, int
   put_real_group(file, code + 10, drawing->page.height - drawing->points[2 * i + 1]);
 }
 
-/* R12 knows capital letters, digits, _ - and $ in names. */
+/* R12 allows capital letters, digits, _ - and $ in names. */
 static void format_layer_name(const cvtm_drawing *drawing, int64_t part,
                               char name[LAYER_NAME_MAX + 1]) {
   const char *pen = drawing->pens != NULL ? drawing->pens[cvtm_drawing_pen_of(drawing, part)].name
@@ -440,7 +440,7 @@ static void put_lines(FILE *file, const cvtm_gcode_lines *lines) {
   for (int k = 0; k < lines->count; ++k) fprintf(file, "%s\n", lines->line[k]);
 }
 
-/* Writes the template with numbers in the places of {x} and {y}. */
+/* Writes the template with {x} and {y} replaced by numbers. */
 static void put_move(FILE *file, const char *template, double x, double y) {
   for (const char *c = template; *c != '\0'; ++c) {
     if (strncmp(c, "{x}", 3) != 0 && strncmp(c, "{y}", 3) != 0) {
@@ -453,7 +453,7 @@ static void put_move(FILE *file, const char *template, double x, double y) {
   fputc('\n', file);
 }
 
-/* A name as it may stand in a comment in parentheses or in a message. */
+/* Writes a name such that it is valid in a comment in parentheses and in a message. */
 static void put_name(FILE *file, const char *name) {
   for (; *name != '\0'; ++name) fputc(strchr("();", *name) != NULL ? ' ' : *name, file);
 }
@@ -473,7 +473,8 @@ static void put_pen_line(FILE *file, const char *template, const cvtm_pen *pen, 
   fputc('\n', file);
 }
 
-/* What stands before a part: a pause, unless it is the first, and the lines of a new pen. */
+/* Writes what comes before a part: a pause, unless it is the first part, and the lines of a new
+ * pen. */
 static void begin_gcode_part(FILE *file, const cvtm_drawing *drawing,
                              const cvtm_gcode_profile *profile, int64_t part, int64_t before) {
   const int pen = cvtm_drawing_pen_of(drawing, part);
@@ -581,7 +582,7 @@ const char *cvtm_gcode_builtin(const char *name) {
   return NULL;
 }
 
-/* Where the reader is, for messages. */
+/* The position of the reader, for messages. */
 typedef struct profile_reader {
   cvtm_gcode_profile *profile;
   const char *name;

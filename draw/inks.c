@@ -58,7 +58,7 @@ static double product(double metric[3][3], const double a[3], const double b[3])
 
 static double square(double x) { return x * x; }
 
-/* cost[k]: how much dots of ink k vary the lightness around a colour. */
+/* cost[k]: the variation of lightness that dots of ink k cause around a colour. */
 static void find_costs(const cvtm_inks *inks, const double rgb[3], double *cost) {
   const double lightness = cvtm_oklab_of_linear(rgb).l;
   for (int k = 0; k < inks->count; ++k)
@@ -107,9 +107,9 @@ static double move_coverage(mixture *m, int k, const double wanted[3], double me
   return fabs(m->coverage[k] - before);
 }
 
-/* Minimises by one coverage after the other: each minimum is that of a parabola. The weights of
- * variation and ink choose among the mixtures first, while they still cost some of the colour, and
- * then fade: from there the colour is found near that choice. */
+/* Coordinate descent over the coverages; each step minimises a parabola. The weights of variation
+ * and ink are large at first, to choose among the mixtures, and then decrease, so that the result
+ * is the mixture near that choice with the nearest colour. */
 static void separate(const cvtm_inks *inks, const double rgb[3], int stages, double *coverage) {
   enum { SWEEPS = 400 };
   const double variation_weight = 0.02, ink_weight = 5e-4, fading = 0.25, close = 1e-5;
@@ -137,7 +137,7 @@ void cvtm_inks_separate_roughly(const cvtm_inks *inks, const double rgb[3], doub
   separate(inks, rgb, 1, coverage);
 }
 
-/* The same with the weighted squares of changes as costs. */
+/* The same, with weighted squared changes as the cost. */
 static void adjust_colour(const cvtm_inks *inks, const double rgb[3], const double *first,
                           double *coverage) {
   enum { SWEEPS = 8 };
@@ -169,7 +169,8 @@ void cvtm_inks_adjust(const cvtm_inks *inks, const float *rgb, int64_t pixels, f
 
 enum { SIDE = 33 };
 
-/* node[((r * SIDE + g) * SIDE + b) * count + k]; r, g, b: by steps of the sRGB values. */
+/* node[((r * SIDE + g) * SIDE + b) * count + k], where r, g and b are equal steps of the sRGB
+ * values. */
 static void fill_cube(const cvtm_inks *inks, float *node) {
 #pragma omp parallel for schedule(dynamic, SIDE)
   for (int i = 0; i < SIDE * SIDE * SIDE; ++i) {
@@ -222,23 +223,23 @@ cvtm_status cvtm_inks_separate(const cvtm_inks *inks, const float *rgb, int64_t 
 
 /* --- inks chosen from a picture --------------------------------------------------------------- */
 
-/* Candidates by k-means of its full colours in OKLab, then a selection by the error of the colours
- * that they give. */
+/* Clusters the full colours of the picture in OKLab by k-means to get candidates, then selects
+ * candidates by the error of the resulting colours. */
 enum {
   STEPS = 16,
   BINS = STEPS * STEPS * STEPS,
   DEPTHS = 64,
   ROUNDS = 100,
   CANDIDATES = 32,
-  COLOURS = 400, /* the most colours of the picture by which a selection is judged */
+  COLOURS = 400, /* number of colours of the picture, at most, on which a selection is evaluated */
   EXCHANGES = 2  /* rounds of exchanges */
 };
 
 /* Pixels of about the same colour. */
 typedef struct colour_bin {
   double weight;   /* the number of pixels, then its square root */
-  double light[3]; /* their sum, then their mean */
-  double depth;    /* the coverage by ink of the full colour that gives this colour */
+  double light[3]; /* sum of the colours of the pixels, then their mean */
+  double depth;    /* the coverage of an ink of the full colour that gives this colour */
   cvtm_oklab full;
   int ink;
 } colour_bin;
@@ -261,7 +262,7 @@ static void count_colours(const float *rgb, int64_t pixels, colour_bin *bin) {
   }
 }
 
-/* Keeps the bins that need ink, with their full colours; returns their number. */
+/* Drops bins that need no ink, and finds the full colours of the others; returns their number. */
 static int find_full_colours(colour_bin *bin) {
   const double paper = 0.01;
   int kept = 0;
@@ -285,8 +286,9 @@ static double square_distance(cvtm_oklab p, cvtm_oklab q) {
   return distance * distance;
 }
 
-/* The first centre is the full colour of most weight; each other one that which is farthest from
- * the centres, by weight. Returns the number of centres, fewer where there are fewer colours. */
+/* The first centre is the full colour with the largest weight; each further centre is the colour
+ * with the largest weighted distance from the centres so far. Returns the number of centres; it is
+ * smaller than count if there are fewer colours. */
 static int start_centres(const colour_bin *bin, int bins, int count, cvtm_oklab *centre) {
   const double least = 1e-4;
   for (int k = 0; k < count; ++k) {
@@ -304,7 +306,7 @@ static int start_centres(const colour_bin *bin, int bins, int count, cvtm_oklab 
   return count;
 }
 
-/* Assigns each bin to its nearest centre; returns 0 if none changes. */
+/* Assigns each bin to its nearest centre; returns 0 if no assignment changes. */
 static int assign_bins(colour_bin *bin, int bins, int count, const cvtm_oklab *centre) {
   int changes = 0;
   for (int i = 0; i < bins; ++i) {
@@ -333,7 +335,7 @@ static void move_centres(const colour_bin *bin, int bins, int count, cvtm_oklab 
       centre[k] = (cvtm_oklab){sum[k].l / weight[k], sum[k].a / weight[k], sum[k].b / weight[k]};
 }
 
-/* The depth that 98 % of the cluster's ink does not exceed. */
+/* The 98 % quantile of depth in a cluster, weighted by ink. */
 static double depth_of_cluster(const colour_bin *bin, int bins, int ink) {
   const double share = 0.98;
   double amount[DEPTHS] = {0}, total = 0, sum = 0;
@@ -367,7 +369,7 @@ static void sort_inks(cvtm_inks *inks) {
 
 /* --- the selection --- */
 
-/* Candidates, and the colours of the picture that they are judged by. */
+/* The candidates, and the colours of the picture on which selections are evaluated. */
 typedef struct ink_selection {
   double candidate[CANDIDATES][3];
   int candidates;
@@ -395,8 +397,8 @@ static int has_ink(const cvtm_inks *inks, const double colour[3]) {
   return 0;
 }
 
-/* Sets ink k to the candidate of the least error; `error` is the one to be improved on. Returns the
- * new error. */
+/* Sets ink k to the candidate with the least error if that is less than `error`. Returns the new
+ * error. */
 static double improve_ink(const ink_selection *s, int k, double error, cvtm_inks *inks) {
   double best[3];
   memcpy(best, inks->colour[k], sizeof best);
@@ -424,7 +426,7 @@ static void select_inks(const ink_selection *s, int count, cvtm_inks *inks) {
     for (int k = 0; k < inks->count; ++k) error = improve_ink(s, k, error, inks);
 }
 
-/* The bins of most weight come first. */
+/* For qsort: the bins with the largest weight come first. */
 static int compare_bins(const void *a, const void *b) {
   const colour_bin *one = a, *other = b;
   if (one->weight != other->weight) return one->weight > other->weight ? -1 : 1;
@@ -441,7 +443,7 @@ static void set_candidates(const colour_bin *bin, int bins, const cvtm_oklab *ce
   }
 }
 
-/* --- the whole --- */
+/* --- all steps --- */
 
 static void choose_from_bins(colour_bin *bin, int bins, int count, cvtm_inks *inks) {
   cvtm_oklab centre[CANDIDATES] = {{0, 0, 0}};

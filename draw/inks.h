@@ -1,5 +1,5 @@
-/* Inks on white paper: the colour that dots of several inks give, and the dots that a colour needs.
- * Colours are linear red, green and blue in [0, 1], relative to the paper. */
+/* Inks on white paper: the mixed colour of dots of several inks, and the coverages of inks for a
+ * colour. Colours are linear red, green and blue in [0, 1], relative to the paper. */
 #ifndef CVTMESH_DRAW_INKS_H
 #define CVTMESH_DRAW_INKS_H
 
@@ -13,47 +13,47 @@ enum { CVTM_INKS_MAX = 16 };
 
 typedef struct cvtm_inks {
   int count;
-  double colour[CVTM_INKS_MAX][3]; /* of paper that the ink covers */
+  double colour[CVTM_INKS_MAX][3]; /* of paper fully covered by the ink */
 } cvtm_inks;
 
 /* Process cyan (#00aeef), magenta (#ec008c) and yellow (#fff200), and black (#000000). */
 void cvtm_inks_cmyk(cvtm_inks *inks);
 
-/* The mean colour of paper that ink k covers to the share coverage[k]: the Neugebauer equations
- * (1937) with Demichel's shares, that is, dots of different inks overlap as if they were placed
- * independently, and inks are filters, whose colours multiply. For these the sum over all 2^count
+/* The mean colour of paper of which ink k covers the share coverage[k], by the Neugebauer equations
+ * (1937) with Demichel's shares: dots of different inks overlap as if they were placed
+ * independently. Inks act as filters, so their colours multiply, and the sum over all 2^count
  * overprints is the product over the inks of 1 - coverage[k] (1 - colour[k]). */
 void cvtm_inks_mix(const cvtm_inks *inks, const double *coverage, double rgb[3]);
 
-/* The inverse for one colour in [0, 1]: the coverages whose mixed colour comes nearest to rgb, by
- * OKLab's metric at rgb; of coverages that give a colour nearly as well those of inks that differ
- * least from it in lightness (the minimal brightness variation criterion of Shaked, Arad, Fitzhugh
- * & Sobel 1996), and then those of least ink. So greys are mixed from coloured inks where they are
- * light, and black ink takes their place the more the darker they are. */
+/* The inverse for one colour in [0, 1]: the coverages whose mixed colour is nearest to rgb, by
+ * OKLab's metric at rgb. Of coverages with nearly the same error, those are chosen whose inks
+ * differ least from the colour in lightness (the minimal brightness variation criterion of Shaked,
+ * Arad, Fitzhugh & Sobel 1996), and then those with least ink. So light greys are mixed from
+ * coloured inks, and the darker a grey is, the more black ink it has. */
 void cvtm_inks_separate_colour(const cvtm_inks *inks, const double rgb[3], double *coverage);
-/* A faster approximation: minimises one weighted sum of the errors of colour and lightness and of
- * the ink, so that its colour is not the nearest. */
+/* A faster approximation: minimises a weighted sum of the error of the colour, the variation of
+ * lightness and the ink. Its colour is therefore not the nearest one. */
 void cvtm_inks_separate_roughly(const cvtm_inks *inks, const double rgb[3], double *coverage);
 
 /* The same for three planes of `pixels` floats, which are clamped to [0, 1]; coverage[k]: `pixels`
- * floats. Coverages are computed for a cube of colours and interpolated. */
+ * floats. Coverages are computed on a grid of colours and interpolated. */
 cvtm_status cvtm_inks_separate(const cvtm_inks *inks, const float *rgb, int64_t pixels,
                                float *const *coverage, cvtm_error *error);
 
-/* Coverages whose mixed colour comes nearer to rgb than that of `first`, and which lie near
- * `first`: the squares of changes count more the smaller the coverage is, and an ink of coverage 0
- * is not added. Planes as above; `adjusted` may not be `first`. */
+/* Improves the coverages `first`: the mixed colour of `adjusted` is nearer to rgb, and the
+ * coverages stay near `first`. Squared changes are penalised, more for small coverages, and an ink
+ * of coverage 0 is not added. Planes as above; `adjusted` must not be `first`. */
 void cvtm_inks_adjust(const cvtm_inks *inks, const float *rgb, int64_t pixels, float *const *first,
                       float *const *adjusted);
 
-/* Chooses at most `count` inks for a picture. A colour made by dots of one ink lies on the line
- * from white to the ink; so each colour of the picture is continued on that line as far as colours
- * go, and these full colours are clustered in OKLab (k-means from a start that takes the farthest
- * colour next). A candidate is as light as the darkest colours of its cluster allow. Of the
- * candidates, that ink is taken next, and later exchanged, which lowers most the mean square error
- * in OKLab of the picture's colours separated into the inks; a colour counts by the square root of
- * the area that it has. The inks come in the order of luminance, the lightest first. A picture of
- * few colours gets fewer inks; a white one is CVTM_ERROR_INPUT. */
+/* Chooses at most `count` inks for a picture. The colours that dots of one ink can give lie on the
+ * line from white to the ink. So each colour of the picture is extended along the line from white
+ * until it leaves the gamut, and these full colours are clustered in OKLab by k-means. Each cluster
+ * gives a candidate, as light as the darkest colours of the cluster allow. Inks are selected
+ * greedily from the candidates, then exchanged, to minimise the mean square error in OKLab of the
+ * picture's colours after separation, weighted by the square root of their area. The inks are in
+ * order of luminance, the lightest first. A picture with few colours gets fewer inks.
+ * CVTM_ERROR_INPUT if the picture is white. */
 cvtm_status cvtm_inks_choose(const float *rgb, int64_t pixels, int count, cvtm_inks *inks,
                              cvtm_error *error);
 

@@ -27,7 +27,7 @@ static int make_gaussian(double sigma, gaussian *g) {
   return 1;
 }
 
-/* The pixel of 0 .. size - 1 that a mirrored picture shows at place k. */
+/* The index in 0 .. size - 1 of the pixel at index k of the mirrored picture. */
 static int mirror(int k, int size) {
   const int period = 2 * size;
   k %= period;
@@ -47,7 +47,7 @@ static void blur_row(const gaussian *g, const float *from, int width, double *wi
   }
 }
 
-/* Row j of a picture that is blurred along its columns; `sum` is a buffer of width numbers. */
+/* Row j of the picture blurred along its columns; `sum` is a buffer of width numbers. */
 static void blur_across(const gaussian *g, const float *from, int width, int height, int j,
                         double *sum, float *to) {
   for (int i = 0; i < width; ++i) sum[i] = 0;
@@ -92,8 +92,7 @@ cvtm_status cvtm_plane_blur(float *plane, int width, int height, double sigma, c
   return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory to blur %d x %d pixels", width, height);
 }
 
-/* What is compared: the blurred pictures, and the local means of these, their squares and their
- * product. */
+/* The blurred pictures, and the local means of their values, squares and product. */
 typedef struct comparison {
   float *a, *b, *mean_a, *mean_b, *square_a, *square_b, *product, *other;
   float *memory;
@@ -261,7 +260,7 @@ static void compare_colours(const float *a, const float *b, int64_t pixels,
   likeness->rms = sqrt(squares / (double)pixels);
 }
 
-/* Into the first plane of `to`. */
+/* Writes the luminance to the first plane of `to`. */
 static void find_luminance(const float *rgb, int64_t pixels, float *to) {
   for (int64_t p = 0; p < pixels; ++p)
     to[p] = (float)(0.2126 * (double)rgb[p] + 0.7152 * (double)rgb[pixels + p] +

@@ -1,5 +1,5 @@
-/* How much a drawing looks like a picture from a distance: both are blurred, then compared. A
- * picture in colours is three planes of linear red, green and blue, one after another. */
+/* Compares a drawing with a picture as they look from a distance: both are blurred, then compared.
+ * A colour picture is three consecutive planes of linear red, green and blue. */
 #ifndef CVTMESH_DRAW_LIKENESS_H
 #define CVTMESH_DRAW_LIKENESS_H
 
@@ -8,11 +8,11 @@
 
 CVTM_API_BEGIN
 
-/* Figures of the blurred drawing a and picture b. A figure is NaN where a constant picture or
- * drawing leaves it undefined. */
+/* Figures of the blurred drawing a and the blurred picture b. NaN: undefined, because one of them
+ * is constant. */
 typedef struct cvtm_likeness {
   double contrast;    /* standard deviation of a over that of b */
-  double correlation; /* of a and b */
+  double correlation; /* correlation of a and b */
   double ssim;        /* mean structural similarity (Wang, Bovik, Sheikh & Simoncelli 2004), with
                          windows as wide as the blur */
 } cvtm_likeness;
@@ -28,13 +28,13 @@ cvtm_status cvtm_plane_blur(float *plane, int width, int height, double sigma, c
 
 /* --- drawings by dots of several inks --------------------------------------------------------- */
 
-/* A canvas of a domain that is enlarged by `scale`. */
+/* The canvas for a domain enlarged by `scale`. */
 cvtm_domain cvtm_canvas_of(cvtm_domain domain, double scale);
 
-/* Renders dots on white paper: those of ink k are start[k] .. start[k + 1) - 1 of centres and
- * radii, in pixels of the domain. rgb: three planes of the canvas. mean: of each ink, the share of
- * the canvas that its dots cover. Inks are filters; where a pixel is partly covered by two inks,
- * they overlap in it as if they were independent. */
+/* Renders dots on white paper. The dots of ink k are start[k] .. start[k + 1] - 1 of centres and
+ * radii, in pixels of the domain. rgb: three planes of the canvas. mean: the share of the canvas
+ * that each ink covers. Inks act as filters; two inks that partly cover a pixel overlap in it as if
+ * they were independent. */
 cvtm_status cvtm_ink_drawing_render(const cvtm_inks *inks, cvtm_domain domain, double scale,
                                     const double *centres, const double *radii,
                                     const int64_t *start, float *rgb, double *mean,
@@ -44,8 +44,8 @@ cvtm_status cvtm_ink_drawing_render(const cvtm_inks *inks, cvtm_domain domain, d
  * ceil(height / side) values. */
 void cvtm_plane_shrink(const float *from, int width, int height, int side, float *to);
 
-/* How near two blurred pictures are: distances of their colours in OKLab, where 0.02 is about what
- * the eye just sees, and the likeness of their luminances. */
+/* Mean and root mean square distance of the colours of two blurred pictures in OKLab, where the eye
+ * just sees a distance of about 0.02; and the likeness of their luminances. */
 typedef struct cvtm_colour_likeness {
   double mean, rms;
   cvtm_likeness luminance;

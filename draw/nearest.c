@@ -1,5 +1,5 @@
-/* A k-d tree without pointers: the points of a node are a range of `order`, the node's median
- * stands in its middle, and the halves beside it are its children. */
+/* A k-d tree without pointers: the points of a node are a range of `order`, with the median in the
+ * middle; the two halves are its children. */
 #include "draw/nearest.h"
 
 #include <omp.h>
@@ -11,7 +11,7 @@ enum { LEAF = 8 }; /* points of a range that is searched one by one */
 typedef struct kd_tree {
   const double *points;
   int32_t *order;
-  unsigned char *axis; /* of the range whose median stands here */
+  unsigned char *axis; /* at the index of a median: the axis of its range */
 } kd_tree;
 
 static double coordinate(const kd_tree *tree, int32_t at, int axis) {
@@ -105,8 +105,8 @@ static void offer_point(found_points *found, const kd_tree *tree, int32_t at) {
   found->index[k] = index;
 }
 
-/* A subtree as far away as the last neighbour is left out: of many coincident points it does not
- * matter which ones are listed, and to visit all of them would take quadratic time. */
+/* Skips a subtree that is as far away as the last neighbour. With many coincident points any of
+ * them may be listed, and visiting all would take quadratic time. */
 static void search_range(found_points *found, const kd_tree *tree, int32_t first, int32_t end) {
   if (end - first <= LEAF) {
     for (int32_t k = first; k < end; ++k) offer_point(found, tree, k);

@@ -1,4 +1,4 @@
-/* OKLab, a space of colours of even steps to the eye (Ottosson 2020). */
+/* OKLab, a perceptually uniform colour space (Ottosson 2020). */
 #ifndef CVTMESH_DRAW_OKLAB_H
 #define CVTMESH_DRAW_OKLAB_H
 

@@ -18,7 +18,7 @@ void cvtm_picture_defaults(cvtm_picture_options *options) {
                                               CVTM_PICTURE_SITES};
 }
 
-/* What the drawing functions share. */
+/* Data that the drawing functions share. */
 typedef struct picture {
   const cvtm_picture_options *options;
   const float *density;
@@ -36,14 +36,13 @@ typedef struct picture {
 
 /* --- Colour --- */
 
-/* The depth of a colour as dark as the tone, or as light if inverted: lightness is the cube root of
- * luminance. */
+/* The depth of the colour for a tone. Lightness is the cube root of luminance. */
 static double depth_of(const picture *p, double tone) {
   tone = fmin(fmax(tone, 0), 1);
   return 1 - cbrt(p->options->invert ? tone : 1 - tone);
 }
 
-/* The depth of the density's tint under other layers. */
+/* The strength of the density's tint under other layers. */
 static const double tint_strength = 0.4;
 
 /* A line or dot on ground of this depth: darker on light ground, lighter on dark. */
@@ -156,8 +155,9 @@ static cvtm_status tones_from_areas(picture *p, cvtm_error *error) {
   return CVTM_OK;
 }
 
-/* The spacing of a site is the side of a square of its cell's area, but little more than the
- * distance to the nearest site, because cells at the rim of a dark shape are long and narrow. */
+/* The spacing of a site is the square root of the area of its cell. It is limited to little more
+ * than the distance to the nearest site, because cells at the border of a dark shape are long and
+ * narrow. */
 static void find_spacing(picture *p) {
   const double *points = p->mesh->points;
   for (int64_t i = 0; i < p->cells->count; ++i) {
@@ -196,8 +196,8 @@ static cvtm_status measure_cells(picture *p, cvtm_error *error) {
 
 /* --- Layers --- */
 
-/* The tone at a point of the domain: bilinear, over a pixel of the picture or of the domain,
- * whichever is larger. */
+/* The tone at a point of the domain: bilinear interpolation over a pixel of the picture or of the
+ * domain, whichever is larger. */
 static double smooth_tone(const picture *p, double x, double y) {
   double reach = fmax(1, 1 / p->scale), sum = 0, weights = 0;
   int x0 = (int)fmax(ceil(x - reach - 0.5), 0);
@@ -215,7 +215,7 @@ static double smooth_tone(const picture *p, double x, double y) {
 }
 
 static void draw_density(picture *p) {
-  /* Under other layers only a light tint. */
+  /* The density is only a light tint if there are other layers. */
   double strength = p->options->layers == CVTM_PICTURE_DENSITY ? 1 : tint_strength;
   double ground = p->options->invert ? 1 : 0;
   for (int y = 0; y < p->raster.height; ++y) {
@@ -348,7 +348,7 @@ static cvtm_status draw_mesh_edges(picture *p, cvtm_error *error) {
   return CVTM_OK;
 }
 
-/* Draws a dot on each site; the dot covers the share of its cell that the tone asks for. */
+/* Draws a dot on each site. The share of the cell that the dot covers is the tone. */
 static void draw_stipples(picture *p) {
   const double *points = p->mesh->points;
   cvtm_colour colour = cvtm_picture_colour(p->options->invert ? 0 : 1);
@@ -378,9 +378,9 @@ static cvtm_status draw_layers(picture *p, cvtm_error *error) {
   return CVTM_OK;
 }
 
-/* --- The whole --- */
+/* --- All layers --- */
 
-/* The longer side: sites about ten pixels apart, but between 1600 and 2048 pixels. */
+/* The longer side, such that sites are about ten pixels apart, limited to 1600 .. 2048 pixels. */
 static int choose_side(const picture *p) {
   if (p->options->long_side > 0) return p->options->long_side;
   double width = p->domain.width, height = p->domain.height;

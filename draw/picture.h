@@ -17,22 +17,23 @@ enum {
   CVTM_PICTURE_TRIANGLES = 8,   /* Delaunay triangles filled by their tone */
   CVTM_PICTURE_MESH_EDGES = 16, /* Delaunay edges */
   CVTM_PICTURE_SITES = 32,      /* one dot per site, sized by its cell */
-  CVTM_PICTURE_STIPPLES = 64    /* dots on white paper that reproduce the tone, nothing else */
+  CVTM_PICTURE_STIPPLES = 64    /* only dots on white paper that reproduce the tone */
 };
 
 typedef struct cvtm_picture_options {
   unsigned layers; /* CVTM_PICTURE_* or-ed */
-  int long_side;   /* pixels of the longer side, at most 16384; 0: chosen from the sites' spacing */
-  int invert;      /* nonzero: dense is light on a dark ground, for densities made with invert */
+  int long_side; /* pixels of the longer side, at most 16384; 0: chosen from the spacing of sites */
+  int invert;    /* nonzero: dense areas are light on dark ground, for densities made with invert */
   CVTM_RESERVED(8);
 } cvtm_picture_options;
 
-/* Cells, their edges and sites; size chosen. */
+/* Layers: cells, their edges and sites; the size is chosen. */
 void cvtm_picture_defaults(cvtm_picture_options *options);
 
 /* Draws and writes a PNG at `path` (`-`: standard output). density: width * height values of the
- * domain; NULL: tones follow from the areas of the cells. CELLS, CELL_EDGES, SITES and STIPPLES
- * need cells, all layers but DENSITY need the mesh; what no layer needs may be NULL. */
+ * domain; NULL: tones are computed from the areas of cells. CELLS, CELL_EDGES, SITES and STIPPLES
+ * need `cells`, and all layers except DENSITY need `mesh`; an argument that no layer needs may be
+ * NULL. */
 cvtm_status cvtm_picture_write(const char *path, const float *density, cvtm_domain domain,
                                const cvtm_mesh *mesh, const cvtm_cells *cells,
                                const cvtm_picture_options *options, cvtm_error *error);

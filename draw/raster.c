@@ -55,7 +55,8 @@ static void add_area(void *accumulator, int x, int y, double change) {
   raster->area[(size_t)y * ((size_t)raster->width + 2) + (size_t)x] += (float)change;
 }
 
-/* Adds the colour by the accumulated coverage and clears the accumulator. */
+/* Adds the colour, weighted by the accumulated coverage, to the layer, and clears the
+ * accumulator. */
 static void flush_box(cvtm_raster *raster, cvtm_pixel_box box, cvtm_colour colour) {
   for (int y = box.y0; y < box.y1; ++y) {
     float *row = raster->area + (size_t)y * ((size_t)raster->width + 2);
@@ -87,7 +88,7 @@ void cvtm_raster_polygon(cvtm_raster *raster, const double *corners, int count,
   flush_box(raster, box, colour);
 }
 
-/* A rectangle about the segment, its ends rounded off by a half square. */
+/* A rectangle around the segment with half a square at each end. */
 void cvtm_raster_line(cvtm_raster *raster, double x0, double y0, double x1, double y1, double width,
                       cvtm_colour colour) {
   double dx = x1 - x0, dy = y1 - y0, length = sqrt(dx * dx + dy * dy);
@@ -148,7 +149,8 @@ void cvtm_raster_encode(const cvtm_raster *raster, unsigned char *pixels) {
 
 /* --- Palettes --------------------------------------------------------------------------------- */
 
-/* From paper over sand and sea green to night blue; and from night over sea green to pale gold. */
+/* Light theme: from paper over sand and sea green to night blue. Dark theme: from night blue over
+ * sea green to pale gold. */
 static const cvtm_oklab light_ramp[] = {{0.975, 0.001, 0.012},   {0.915, -0.006, 0.034},
                                         {0.830, -0.032, 0.038},  {0.720, -0.060, 0.012},
                                         {0.600, -0.058, -0.032}, {0.475, -0.034, -0.066},
@@ -174,8 +176,8 @@ static cvtm_oklab on_ramp(const cvtm_oklab *ramp, int stops, double t) {
                       ramp[k].b + (ramp[k + 1].b - ramp[k].b) * f};
 }
 
-/* From paper to ink: lightness falls evenly, the hue turns from warm sand over sea green to night
- * blue. Columns: a, b at even steps of lightness. */
+/* From paper to ink: lightness decreases linearly, and the hue changes from warm sand over sea
+ * green to night blue. Columns: a, b at equal steps of lightness. */
 static const double paper_lightness = 0.975, ink_lightness = 0.20;
 static const double hues[][2] = {{0.001, 0.011},   {0.002, 0.030},   {-0.012, 0.030},
                                  {-0.038, 0.004},  {-0.046, -0.030}, {-0.036, -0.056},
@@ -195,7 +197,7 @@ cvtm_colour cvtm_picture_colour(double depth) {
   return (cvtm_colour){{(float)rgb[0], (float)rgb[1], (float)rgb[2]}};
 }
 
-/* Hues a golden angle apart, so that neighbours in number differ. */
+/* Hues are a golden angle apart, so that consecutive numbers have different hues. */
 static cvtm_oklab site_colour(int dark, int k) {
   const double hue = 2.399963229728653 * k, wave = 0.5 + 0.5 * sin(1.7 * k);
   const double chroma = dark ? 0.075 : 0.065;
@@ -203,7 +205,7 @@ static cvtm_oklab site_colour(int dark, int k) {
                       chroma * sin(hue)};
 }
 
-/* Six sides are the rule and stay in the background. */
+/* Most cells have six sides, so these have an inconspicuous colour. */
 static cvtm_oklab sides_colour(int dark, int sides) {
   const double rule = dark ? 0.30 : 0.94;
   if (sides == 6) return (cvtm_oklab){rule, 0, dark ? -0.012 : 0.008};

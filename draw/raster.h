@@ -1,5 +1,5 @@
-/* A small antialiased rasteriser: shapes are covered by their exact area per pixel and
- * blended in linear light. The colours of pictures and of the viewer. */
+/* A small antialiased rasteriser: it computes the exact area of a shape in each pixel and blends in
+ * linear light. Also the colours of pictures and of the viewer. */
 #ifndef CVTMESH_DRAW_RASTER_H
 #define CVTMESH_DRAW_RASTER_H
 
@@ -12,11 +12,12 @@ typedef struct cvtm_colour {
   float channel[3];
 } cvtm_colour;
 
-/* Pictures: depth 0 is paper, 1 is ink; lightness falls evenly between. */
+/* The colour of pictures for a depth: 0 is paper, 1 is ink; lightness decreases linearly
+ * between. */
 cvtm_colour cvtm_picture_colour(double depth);
 
-/* Shapes go to a layer, where those that share an edge meet without a seam and those that
- * overlap do not darken; merging lays the layer over the canvas and empties it. */
+/* Shapes are drawn on a layer. There shapes that share an edge meet without a seam, and overlapping
+ * shapes are not darker. cvtm_raster_merge blends the layer over the canvas and clears it. */
 typedef struct cvtm_raster {
   int width, height;
   float *canvas; /* 3 * width * height */
@@ -28,7 +29,8 @@ cvtm_status cvtm_raster_create(int width, int height, cvtm_colour ground, cvtm_r
                                cvtm_error *error);
 void cvtm_raster_destroy(cvtm_raster *raster);
 
-/* A polygon of count corners x, y that does not cross itself; any part may lie outside. */
+/* A polygon with count corners x, y that does not cross itself; parts of it may lie outside the
+ * canvas. */
 void cvtm_raster_polygon(cvtm_raster *raster, const double *corners, int count, cvtm_colour colour);
 void cvtm_raster_line(cvtm_raster *raster, double x0, double y0, double x1, double y1, double width,
                       cvtm_colour colour);
@@ -42,11 +44,11 @@ void cvtm_raster_encode(const cvtm_raster *raster, unsigned char *pixels);
 
 enum { CVTM_PALETTE_WIDTH = 256, CVTM_PALETTE_ROWS = 3 };
 
-/* Rows of cvtm_fill: 256 steps from large cells to small ones; hues for sites; sides, entry k for
- * k sides. */
+/* One row of 256 colours for each cvtm_fill: from large cells to small ones; hues for sites; entry
+ * k for cells with k sides. */
 void cvtm_palette_fill(int dark, unsigned char pixels[CVTM_PALETTE_ROWS][CVTM_PALETTE_WIDTH][4]);
 
-/* Colours of everything else. */
+/* All other colours. */
 typedef struct cvtm_theme {
   float ground[3]; /* around the domain */
   float paper[3];  /* the domain */

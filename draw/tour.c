@@ -18,8 +18,8 @@ static double squared_distance(const double *points, int32_t i, int32_t j) {
 
 /* --- Greedy edges ----------------------------------------------------------------------------- */
 
-/* First the edges of the lists of nearest neighbours, then, again and again, those between near
- * ends of the fragments. */
+/* First takes edges from the lists of nearest neighbours, then repeatedly edges between the nearest
+ * ends of fragments. */
 typedef struct edge {
   double length; /* squared */
   int32_t from, to;
@@ -30,7 +30,7 @@ typedef struct fragments {
   int32_t count;
   int32_t *link;   /* 2 * count: the points that an edge joins to this one; -1: none */
   int32_t *parent; /* of the union-find forest */
-  int32_t open;    /* edges that are missing to one path */
+  int32_t open;    /* number of edges that are missing for a single path */
 } fragments;
 
 static int32_t find_root(int32_t *parent, int32_t i) {
@@ -56,8 +56,8 @@ static void add_greedy_edge(fragments *f, const edge *e) {
   --f->open;
 }
 
-/* Takes greedy edges from the lists of `count` points, whose numbers among all are ends[], or the
- * same if ends is NULL. edges: degree * count. */
+/* Takes greedy edges from the neighbour lists of `count` points. ends: the indices of these points
+ * among all; NULL: the same indices. edges: memory for degree * count. */
 static void add_listed_edges(fragments *f, const int32_t *nearest, int degree, int32_t count,
                              const int32_t *ends, edge *edges) {
   int64_t found = 0;
@@ -84,9 +84,9 @@ static int32_t list_ends(const fragments *f, int32_t *ends, double *places) {
   return count;
 }
 
-/* Each round joins at least the two nearest ends of different fragments, and usually most of the
- * fragments. Two neighbours of an end always suffice, since just one can be the other end of its
- * own fragment. */
+/* Each round joins at least the two nearest ends of different fragments, and usually most
+ * fragments. Lists of two neighbours suffice, because at most one of them is the other end of the
+ * same fragment. */
 static cvtm_status join_fragments(fragments *f, int threads, int32_t *ends, double *places,
                                   int32_t *nearest, edge *edges, cvtm_error *error) {
   while (f->open > 0) {
@@ -112,7 +112,7 @@ static void follow_path(const fragments *f, int32_t *order) {
 }
 
 /* Sets order[0 .. count) to a tour of greedy edges: the shortest edge is taken that neither closes
- * a circle nor gives a point a third edge. nearest: degree * count, from cvtm_nearest_lists. */
+ * a cycle nor gives a point a third edge. nearest: degree * count, from cvtm_nearest_lists. */
 static cvtm_status find_greedy_tour(const double *points, int32_t count, const int32_t *nearest,
                                     int degree, int threads, int32_t *order, cvtm_error *error) {
   const size_t n = (size_t)count;
@@ -147,17 +147,17 @@ static cvtm_status find_greedy_tour(const double *points, int32_t count, const i
 
 /* 2-opt and Or-opt on a tour that is an array: a move reverses ranges of it. */
 enum {
-  SEGMENT_MAX = 3,       /* points that an Or-opt move carries */
-  REVERSAL_MAX = 50000,  /* moves that reverse more are left out; that is half of 100,000 points */
+  SEGMENT_MAX = 3,       /* largest number of points in an Or-opt move */
+  REVERSAL_MAX = 50000,  /* moves that reverse more points are skipped, since they take too long */
   KICK_SEGMENT_MAX = 50, /* points of a segment that a kick exchanges */
-  KICK_REVERSAL_MAX = 1000, /* REVERSAL_MAX after a kick, whose repair is nearby */
+  KICK_REVERSAL_MAX = 1000, /* the same after a kick, which needs only local repairs */
   KICKS_PER_POINT = 10,
   KICKED_MIN = 8,         /* points of the smallest tour that is kicked */
-  POINTS_PER_LOOK = 1024, /* after this many points, the improvement may be stopped */
+  POINTS_PER_LOOK = 1024, /* points between two calls of `stop` */
 };
 
-/* A move is made if it shortens the tour of the unit square by more than this, which rounding
- * cannot turn round. */
+/* A move is made if it shortens the tour in the unit square by more than this, which is more than
+ * rounding errors. */
 static const double least_gain = 1e-12;
 
 typedef struct reversal {
@@ -171,13 +171,13 @@ typedef struct tour_state {
   int degree;
   int32_t *tour;         /* count: the point at each place */
   int32_t *place;        /* count: the place of each point */
-  int32_t *queue;        /* a ring of `count`: points whose moves have to be looked at */
+  int32_t *queue;        /* ring buffer of `count` points whose moves have to be tried */
   unsigned char *queued; /* of each point; the opposite of its don't-look bit */
   int32_t queue_first, queue_count;
   int32_t reversal_max;
   reversal *journal; /* reversals since the last kick; NULL before the first */
   int64_t journal_count, journal_capacity;
-  double gain; /* by which the moves since the last kick shortened the tour */
+  double gain; /* decrease of the length by the moves since the last kick */
   cvtm_tour_stop stop;
   void *context;
   int is_stopped, points_until_look;
@@ -218,7 +218,7 @@ static int32_t pop_point(tour_state *t) {
   return a;
 }
 
-/* Reverses `length` places from `first` on, around the end of the array if need be. */
+/* Reverses `length` places from `first` on, which may wrap around the end of the array. */
 static void reverse_places(tour_state *t, int32_t first, int32_t length) {
   int64_t last = (int64_t)first + length - 1;
   int32_t i = first, j = (int32_t)(last < t->count ? last : last - t->count);
@@ -289,9 +289,9 @@ typedef struct segment {
   int32_t length;
 } segment;
 
-/* Carries the segment between c and d, the point after c: c-first, last-d, or if `turned` c-last,
- * first-d. The path between the segment and its new place is reversed together with the segment and
- * once more alone. */
+/* Moves the segment between c and the point d after it. The new edges are c-first and last-d or, if
+ * `turned`, c-last and first-d. This takes two reversals: of the path from the segment to its new
+ * position including the segment, and then of the path alone. */
 static int carry_segment(tour_state *t, segment s, int32_t c, int32_t d, int turned) {
   const int32_t ahead = path_points(t, s.after, c), behind = t->count - s.length - ahead;
   const int32_t path = ahead < behind ? ahead : behind;
@@ -311,7 +311,7 @@ static int carry_segment(tour_state *t, segment s, int32_t c, int32_t d, int tur
   return 1;
 }
 
-/* Carries the segment, one end of which is a, next to a neighbour of a, on either side of it. */
+/* Tries to move the segment, one end of which is a, next to a neighbour of a, on either side. */
 static int try_places(tour_state *t, segment s, int32_t a) {
   const int32_t other = a == s.first ? s.last : s.first;
   const int32_t *neighbor = t->nearest + (int64_t)a * t->degree;
@@ -337,7 +337,7 @@ static int try_places(tour_state *t, segment s, int32_t a) {
   return 0;
 }
 
-/* Or-opt: one to three points from a on, forward or backward, are carried elsewhere. */
+/* Or-opt: moves one to three points from a on, forward or backward, to another position. */
 static int try_or_opt(tour_state *t, int32_t a) {
   for (int backward = 0; backward < 2; ++backward) {
     int32_t end = a;
@@ -366,7 +366,7 @@ static void search_queue(tour_state *t) {
   }
 }
 
-/* Exchanges two segments that follow each other, from the place after `start` on. */
+/* Exchanges two consecutive segments, which begin after place `start`. */
 static void exchange_segments(tour_state *t, int32_t start, int32_t length_a, int32_t length_b) {
   int32_t at[4] = {start, start + 1, start + 1 + length_a, start + 1 + length_a + length_b};
   int32_t end[6];
@@ -393,7 +393,7 @@ static void undo_reversals(tour_state *t) {
   }
 }
 
-/* Kicks one place of the tour after the other; every kick has its own random numbers. */
+/* Kicks the tour at one place after another; each kick has its own random numbers. */
 static void kick_tour(tour_state *t) {
   const uint64_t longest =
       (uint64_t)(t->count / 4 < KICK_SEGMENT_MAX ? t->count / 4 : KICK_SEGMENT_MAX);
@@ -454,7 +454,8 @@ static cvtm_status improve_tour(const double *points, int32_t count, const int32
   return status;
 }
 
-/* --- The whole -------------------------------------------------------------------------------- */
+/* --- All steps - -------------------------------------------------------------------------------
+ */
 
 /* Finds the rectangle of the points. */
 static cvtm_status measure_points(const double *points, int64_t count, double *left, double *top,
@@ -505,8 +506,8 @@ static void start_at_origin(const double *points, int64_t count, int32_t *order)
     reverse_order(order + 1, count - 1);
 }
 
-/* The arrays of the steps, for distinct points. The greedy tour gives the points new numbers, so
- * that neighbours lie side by side in memory. */
+/* The arrays of the steps, for distinct points. Points are renumbered along the greedy tour, so
+ * that neighbours are close in memory. */
 typedef struct tour_arrays {
   cvtm_placed *placed;           /* all points, those in one place side by side */
   int32_t *group;                /* distinct + 1: where the points of a place start in placed[] */

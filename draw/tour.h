@@ -11,37 +11,37 @@ CVTM_API_BEGIN
 /* Sets order[0 .. count) to the points (x, y; finite) along a closed tour: greedy edges, then 2-opt
  * and Or-opt moves among nearest neighbours with don't-look bits (Bentley 1992; Johnson & McGeoch
  * 1997), then exchanges of random neighbouring segments, each followed by the same moves and undone
- * where the tour is longer (Martin, Otto & Felten 1991, with segments as in Or-3opt). The tour
- * starts at the point nearest to (0, 0) and continues to its nearer neighbour. O(n log n) but for
- * the reversals. threads: of the CPU, 0: as many as there are cores; the order does not depend on
- * it. Fails with CVTM_ERROR_ARGUMENT for count < 1 or count > 2^30, with CVTM_ERROR_INPUT for a
- * coordinate that is not finite or beyond 1e150, with CVTM_ERROR_MEMORY. */
+ * if the tour became longer (Martin, Otto & Felten 1991, with segments as in Or-3opt). The tour
+ * starts at the point nearest to (0, 0) and continues to the nearer of its two neighbours. O(n log
+ * n) without the reversals. threads: number of CPU threads; 0: one per core; the order does not
+ * depend on it. Fails with CVTM_ERROR_ARGUMENT for count < 1 or count > 2^30, with CVTM_ERROR_INPUT
+ * if a coordinate is not finite or its magnitude exceeds 1e150, and with CVTM_ERROR_MEMORY. */
 cvtm_status cvtm_tour_create(const double *points, int64_t count, int threads, int32_t *order,
                              cvtm_error *error);
 
-/* The same, but stop(context) is asked from time to time while the tour gets shorter; once it
- * returns nonzero, the tour stays as it is then. stop NULL: never. */
+/* The same, but calls stop(context) from time to time while it shortens the tour, and returns the
+ * current tour once stop returns nonzero. stop may be NULL. */
 typedef int (*cvtm_tour_stop)(void *context);
 cvtm_status cvtm_tour_create_until(const double *points, int64_t count, int threads,
                                    cvtm_tour_stop stop, void *context, int32_t *order,
                                    cvtm_error *error);
 
-/* Opens a tour at its longest edge, in place: the path that is left starts at the end nearer to
- * (0, 0). */
+/* Removes the longest edge of a tour, in place; the remaining path starts at the end nearer to (0,
+ * 0). */
 void cvtm_tour_open(const double *points, int64_t count, int32_t *order);
 
-/* The length of the path order[0], order[1], ...; closed: with the edge from the last point to the
- * first. */
+/* The length of the path order[0], order[1], ...; closed: nonzero: includes the edge from the last
+ * point to the first. */
 double cvtm_tour_length(const double *points, int64_t count, const int32_t *order, int closed);
 
-/* Sets *bound to half the sum of the distances of every point to its two nearest: no closed tour is
- * shorter, and on a triangular lattice the shortest tour is that long. points, count, threads and
- * errors as for cvtm_tour_create. */
+/* Sets *bound to half the sum of the distances of every point to its two nearest points. No closed
+ * tour is shorter; on a triangular lattice the shortest tour has this length. points, count,
+ * threads and errors as for cvtm_tour_create. */
 cvtm_status cvtm_tour_bound(const double *points, int64_t count, int threads, double *bound,
                             cvtm_error *error);
 
-/* The length that the shortest tour of `count` independent uniform points of a region of this area
- * approaches, 0.7124 sqrt(count * area) (Johnson, McGeoch & Rothberg 1996). */
+/* The asymptotic length of the shortest tour through `count` independent uniform points in a region
+ * of this area: 0.7124 sqrt(count * area) (Johnson, McGeoch & Rothberg 1996). */
 double cvtm_tour_estimate(int64_t count, double area);
 
 CVTM_API_END

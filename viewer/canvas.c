@@ -102,7 +102,8 @@ const char *const cvtm_font_strokes[CVTM_FONT_GLYPHS] = {
 enum { CURVE_STEPS = 6, MAX_POINTS = 24 };
 
 typedef struct pen {
-  double unit_x, unit_y, left, top; /* pixels to a unit of the grid, and where its origin is */
+  double unit_x, unit_y, left,
+      top; /* pixels per unit of the grid, and the position of its origin */
   double radius;
   int width, height, stride;
   unsigned char *pixels;
@@ -123,7 +124,7 @@ static void middle(const double *a, const double *b, double *result) {
   for (int c = 0; c < 2; ++c) result[c] = 0.5 * (a[c] + b[c]);
 }
 
-/* The quadratic arc from a to b that leans to `control`. */
+/* The quadratic Bezier curve from a to b with control point `control`. */
 static void draw_arc(const pen *p, const double *a, const double *control, const double *b) {
   double from[2] = {a[0], a[1]};
   for (int k = 1; k <= CURVE_STEPS; ++k) {
@@ -164,7 +165,7 @@ void cvtm_font_draw(int glyph, int width, int height, double capital, double wei
   p.unit_x = 0.62 * p.unit_y;
   p.left = 0.5 * (width - 8 * p.unit_x);
   p.top = 0.5 * (height - 11 * p.unit_y) + 0.5 * p.unit_y;
-  /* Stems and base lines on whole pixels are sharp. */
+  /* Stems and base lines are sharp if they lie on whole pixels. */
   const double base = floor(p.top + 8 * p.unit_y) + 0.5;
   p.top = base - 8 * p.unit_y;
   p.radius = 0.5 * weight;
@@ -188,8 +189,9 @@ void cvtm_font_draw(int glyph, int width, int height, double capital, double wei
 typedef enum shape { SHAPE_BOX, SHAPE_RING, SHAPE_LINE, SHAPE_GLYPH } shape;
 
 typedef struct vertex {
-  float x, y;       /* place */
-  float u, v;       /* from the middle of the shape, in pixels; of a glyph in the atlas */
+  float x, y; /* place */
+  float u,
+      v; /* position relative to the middle of the shape, in pixels; for a glyph, in the atlas */
   float w, h, size; /* half width and height, radius or half thickness */
   float kind;
   unsigned char colour[4];
@@ -282,7 +284,7 @@ void cvtm_canvas_destroy(cvtm_canvas *canvas) {
   free(canvas);
 }
 
-/* The glyphs side by side, at the size that the scale asks for. */
+/* Draws all glyphs side by side, at the size for the scale. */
 static cvtm_status make_atlas(cvtm_canvas *canvas, double scale, cvtm_error *error) {
   if (canvas->scale == scale) return CVTM_OK;
   const int width = (int)ceil(8.2 * scale), height = (int)ceil(18 * scale);
@@ -314,7 +316,7 @@ cvtm_status cvtm_canvas_begin(cvtm_canvas *canvas, int width, int height, double
   return make_atlas(canvas, scale, error);
 }
 
-/* Two triangles over the four corners, in the order of a strip. */
+/* Adds two triangles with these four corners, in the order of a triangle strip. */
 static void add_quad(cvtm_canvas *canvas, const vertex corners[4]) {
   if (!cvtm_grow(&canvas->vertices, sizeof *canvas->vertices, &canvas->capacity,
                  canvas->count + 6)) {
@@ -332,7 +334,7 @@ static vertex make_vertex(shape kind, const float colour[3], double opacity) {
   return v;
 }
 
-/* A shape about x, y that reaches so far along and across the direction (cx, cy). */
+/* Adds a shape around x, y with the given extents along and across the direction (cx, cy). */
 static void add_shape(cvtm_canvas *canvas, vertex v, double x, double y, double reach_along,
                       double reach_across, double cx, double cy) {
   vertex corners[4];

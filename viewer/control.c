@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const double nearest_click = 9;   /* design pixels about a site that grab it */
+static const double nearest_click = 9;   /* design pixels within which a click grabs a site */
 static const double double_click = 0.35; /* seconds */
 static const double smallest_drag = 4;   /* design pixels */
 
@@ -34,8 +34,8 @@ static void send_command(cvtm_control *c, cvtm_solver_command command) {
 
 /* ---- Sites under the cursor ---- */
 
-/* The site nearest to a place of the screen if it is within reach: the click's, but no more than
- * a part of the spacing, so that a drag that starts between sites pans. -1: none. */
+/* The site nearest to a point of the screen; -1 if there is none within reach. The reach is at most
+ * a fraction of the spacing, so that a drag that starts between sites pans. */
 static int64_t site_at(const cvtm_control *c, const double screen[2]) {
   if (!c->frame) return -1;
   double at[2], best = INFINITY;
@@ -108,14 +108,14 @@ static void size_brush(cvtm_control *c, double factor) {
   set_brush(c, c->brush);
 }
 
-/* A tenth more or fewer, at least one. */
+/* Adds or removes a tenth of the sites, at least one. */
 static void scatter_tenth(cvtm_control *c, int sign) {
   const int64_t count = c->frame ? c->frame->state.count : 10;
   const int64_t tenth = count / 10 > 0 ? count / 10 : 1;
   send_command(c, (cvtm_solver_command){.kind = CVTM_SOLVE_SCATTER, .site = sign * tenth});
 }
 
-/* Nonzero if the key is one that the solver answers to. */
+/* Handles keys that send commands to the solver; returns 0 for other keys. */
 static int press_solver_key(cvtm_control *c, int key) {
   static const struct {
     int key;
@@ -137,7 +137,7 @@ static int press_solver_key(cvtm_control *c, int key) {
 static void press_key(cvtm_control *c, int key) {
   const unsigned layer = layer_of_key(key);
   c->view.layers ^= layer;
-  if (layer && c->fitted) fit(c); /* the line of figures needs space */
+  if (layer && c->fitted) fit(c); /* the status line needs space */
   if (press_solver_key(c, key)) return;
   switch (key) {
     case 'f':
@@ -505,7 +505,7 @@ static cvtm_status act(const action *a) {
   return complain(a, "unknown action");
 }
 
-/* ---- Scripts: the whole ---- */
+/* ---- Scripts: all lines ---- */
 
 static cvtm_status play_line(cvtm_script *script, cvtm_control *control, cvtm_surface *surface,
                              cvtm_error *error) {

@@ -1,5 +1,5 @@
-/* Keys and mouse: they change the view, or send commands to the solver. Events come from a window
- * or from a script. */
+/* Handles events of keys and mouse, from a window or a script: they change the view, or send
+ * commands to the solver. */
 #ifndef CVTMESH_VIEWER_CONTROL_H
 #define CVTMESH_VIEWER_CONTROL_H
 
@@ -11,27 +11,26 @@
 typedef struct cvtm_control {
   cvtm_view view;
   cvtm_solver *solver;
-  const cvtm_view_frame *frame; /* the newest, for finding sites; NULL: none yet */
+  const cvtm_view_frame
+      *frame; /* newest frame, to find the site under the cursor; NULL: none yet */
   cvtm_domain domain;
   cvtm_brush brush;
   double brush_radius; /* pixels of the domain */
-  int fitted;          /* the view follows the size of the window */
+  int fitted;          /* nonzero: the view is fitted to the window whenever its size changes */
   int dragging, painting;
-  int64_t grabbed; /* the site that the mouse moves, -1: none */
+  int64_t grabbed; /* the site that the mouse drags; -1: none */
   double last[2], pressed[2], released_time;
-  uint64_t sent; /* the last command's number */
-  int changed;   /* nonzero: draw another frame */
+  uint64_t sent; /* number of the last command */
+  int changed;   /* nonzero: the view has changed; draw another frame */
   int save, quit;
 } cvtm_control;
 
-/* view.device, tool and note are set by the caller or empty. */
+/* view.device, tool and note are empty; the caller sets them. */
 void cvtm_control_init(cvtm_control *control, cvtm_solver *solver, cvtm_domain domain);
 void cvtm_control_event(cvtm_control *control, const cvtm_event *event);
 
-/* Scripts: every action of keys and mouse, one a line. Numbers are framebuffer pixels; with the
- * suffix i, pixels of the image.
- *
- *   key K              a character, or: space plus minus escape
+/* Scripts: one action of keys or mouse per line. Numbers are framebuffer pixels; with the suffix i,
+ * pixels of the image. key K a character, or: space plus minus escape
  *   move X Y           press X Y [BUTTON [shift|ctrl]]           release X Y [BUTTON]
  *   click X Y [BUTTON [shift|ctrl]]        drag X Y X Y [BUTTON]
  *   scroll X Y NOTCHES size W H            layers LIST (as --layers)
@@ -47,23 +46,24 @@ typedef struct cvtm_script {
   const char *name; /* for messages */
   const char *next; /* the rest of the text */
   int line;
-  int64_t frames; /* to draw before going on */
-  int64_t until;  /* wait: for this iteration; -1: not waiting */
+  int64_t frames; /* frames to draw before the next action */
+  int64_t until;  /* wait: the iteration to wait for; -1: not waiting */
   int converging, settling;
-  uint64_t settled; /* settle: for the state with this many commands */
-  char shot[640];   /* to be written after the next frame; "" */
-  double clock;     /* scripted events have a time of their own */
+  uint64_t settled; /* settle: the number of commands that the state must include */
+  char shot[640];   /* file to write after the next frame; "": none */
+  double clock;     /* time of scripted events, seconds */
 } cvtm_script;
 
 /* text is borrowed. */
 void cvtm_script_init(cvtm_script *script, const char *name, const char *text);
-/* Carries out actions until a frame has to be drawn or waited for. *waits: nonzero if the frame is
- * not yet the one that the script waits for. CVTM_ERROR_INPUT names the line. */
+/* Runs actions until the next frame is needed. *waits: nonzero if the script waits for a later
+ * state. The message of CVTM_ERROR_INPUT names the line. */
 cvtm_status cvtm_script_play(cvtm_script *script, cvtm_control *control, cvtm_surface *surface,
                              int *waits, cvtm_error *error);
 int cvtm_script_over(const cvtm_script *script);
 
-/* "cells,sites,...": the message of CVTM_ERROR_ARGUMENT names the unknown word. */
+/* Parses a list such as "cells,sites". The message of CVTM_ERROR_ARGUMENT names the unknown
+ * word. */
 cvtm_status cvtm_layers_parse(const char *list, unsigned *layers, cvtm_error *error);
 
 #endif

@@ -34,7 +34,7 @@ double cvtm_view_history_floor(const cvtm_view_history *history) {
   return low > 1 ? 1 : fmin(low - 0.01 * (high - low), low * (1 - 1e-6));
 }
 
-/* Grows an array to `count` elements, at least one, so that NULL means failure. */
+/* Grows an array to `count` elements, at least one, so that NULL always means failure. */
 static cvtm_status grow_array(void *array, int64_t *capacity, int64_t count, size_t size,
                               cvtm_error *error) {
   if (cvtm_grow(array, size, capacity, count > 0 ? count : 1)) return CVTM_OK;
@@ -74,8 +74,8 @@ static double polygon_area(const double *corners, int64_t count) {
   return 0.5 * fabs(twice);
 }
 
-/* The number of sides that are long enough to be seen: where four cells nearly meet in one point,
- * the edge between two of them is not counted. */
+/* The number of visible sides. Where four cells nearly meet in one point, the short edge between
+ * two of them is not counted. */
 static int count_sides(const double *corners, int64_t count, double area) {
   const double shortest = 1e-6 * sqrt(area);
   int sides = 0;
@@ -122,8 +122,8 @@ static int compare_floats(const void *left, const void *right) {
   return (a > b) - (a < b);
 }
 
-/* Colours span the bulk of the areas, but no less than a factor of four, so that an even
- * tessellation looks even. */
+/* The colour scale covers most areas, but at least a factor of four, so that an even tessellation
+ * looks even. */
 static void find_area_range(cvtm_view_frame *frame) {
   enum { SAMPLE = 2048 };
   float sample[SAMPLE];

@@ -1,4 +1,4 @@
-/* The state of an optimisation at one iteration, and the geometry that is drawn from it. */
+/* The state of an optimisation at one iteration, and the geometry to draw. */
 #ifndef CVTMESH_VIEWER_FRAME_H
 #define CVTMESH_VIEWER_FRAME_H
 
@@ -9,10 +9,10 @@
 
 enum { CVTM_VIEW_HISTORY = 1024 };
 
-/* Energy ratio and gradient over iterations; thinned to every second entry when full. */
+/* Energy ratio and gradient over iterations; when it is full, every second entry is dropped. */
 typedef struct cvtm_view_history {
   int count;
-  int64_t stride; /* iterations that one entry stands for */
+  int64_t stride; /* iterations between two entries */
   int64_t seen;
   float iteration[CVTM_VIEW_HISTORY], ratio[CVTM_VIEW_HISTORY], gradient[CVTM_VIEW_HISTORY];
 } cvtm_view_history;
@@ -20,8 +20,8 @@ typedef struct cvtm_view_history {
 void cvtm_view_history_add(cvtm_view_history *history, int64_t iteration, double ratio,
                            double gradient);
 
-/* The number that plots on a log scale subtract from the ratios: 1, or slightly less than the
- * lowest ratio where that is not above 1, as for a density that varies within cells. */
+/* The number to subtract from the ratios for a log scale: 1, or slightly less than the lowest ratio
+ * if that is at most 1, which happens if the density varies within cells. */
 double cvtm_view_history_floor(const cvtm_view_history *history);
 
 typedef enum cvtm_view_phase {
@@ -36,18 +36,18 @@ typedef struct cvtm_view_state {
   int64_t count, capacity;
   double *sites; /* 2 * count, malloc'd */
   int64_t iteration;
-  double ratio;         /* energy to its bound */
+  double ratio;         /* energy / reference energy */
   double gradient_norm; /* pixels */
-  double milliseconds;  /* of an iteration */
+  double milliseconds;  /* per iteration */
   int lloyd;            /* nonzero: Lloyd's method, else L-BFGS-B */
   cvtm_view_phase phase;
-  uint64_t commands; /* number of commands to the solver that this state includes */
+  uint64_t commands; /* number of commands that the solver had received */
   cvtm_view_history history;
 } cvtm_view_state;
 
 cvtm_status cvtm_view_state_reserve(cvtm_view_state *state, int64_t count, cvtm_error *error);
 void cvtm_view_state_free(cvtm_view_state *state);
-/* *to = *from, in to's own memory. */
+/* Copies *from to *to, reusing the memory of *to. */
 cvtm_status cvtm_view_state_copy(cvtm_view_state *to, const cvtm_view_state *from,
                                  cvtm_error *error);
 
@@ -55,13 +55,13 @@ cvtm_status cvtm_view_state_copy(cvtm_view_state *to, const cvtm_view_state *fro
 typedef struct cvtm_view_vertex {
   float x, y;
   uint32_t cell;
-  uint32_t across; /* the cell beyond the edge to the next corner, or one of the numbers below */
+  uint32_t across; /* the cell on the other side of the edge to the next corner, or a value below */
 } cvtm_view_vertex;
 enum { CVTM_VIEW_BORDER = 0x7fffffff, CVTM_VIEW_CENTRE = 0x7ffffffe };
 
 typedef struct cvtm_view_cell {
   float area;  /* square pixels */
-  float sides; /* their number; negative if the cell touches the border */
+  float sides; /* number of sides; negative if the cell touches the border */
 } cvtm_view_cell;
 
 /* Arrays grow and are reused. */
@@ -69,10 +69,10 @@ typedef struct cvtm_view_frame {
   cvtm_view_state state;
   int64_t vertex_count, index_count, cell_count, corner_count, defect_count;
   cvtm_view_vertex *vertices;
-  uint32_t *indices;         /* triples: site, corner k + 1, corner k, which carries the edge */
-  cvtm_view_cell *cells;     /* cell_count */
-  float *corners;            /* x, y of 3 corners of each Delaunay triangle */
-  float *defects;            /* x, y, sides of every inner cell that has not six sides */
+  uint32_t *indices; /* triples: site, corner k + 1, corner k; corner k has `across` of the edge */
+  cvtm_view_cell *cells; /* cell_count */
+  float *corners;        /* x, y of 3 corners of each Delaunay triangle */
+  float *defects;        /* x, y and sides of every inner cell whose number of sides is not six */
   float low_area, high_area; /* the ends of the colour scale */
   int64_t capacity[5];
 } cvtm_view_frame;

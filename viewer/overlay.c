@@ -21,7 +21,7 @@ static void panel(const overlay *o, double x, double y, double width, double hei
   cvtm_canvas_box(o->canvas, x, y, width, height, 8 * s, o->theme->paper, 0.93);
 }
 
-/* 1234567 as 1,234,567. */
+/* Formats 1234567 as 1,234,567. */
 static void group_digits(int64_t number, char *text, size_t capacity) {
   char decimal[32];
   const int digits = snprintf(decimal, sizeof decimal, "%lld", (long long)number);
@@ -33,7 +33,7 @@ static void group_digits(int64_t number, char *text, size_t capacity) {
   text[used] = '\0';
 }
 
-/* The rim of the domain. */
+/* Draws the border of the domain. */
 static void draw_boundary(const overlay *o) {
   const double sides[2] = {(double)o->state->domain.width, (double)o->state->domain.height};
   const double origin[2] = {0, 0}, thickness = 2 * o->scale;
@@ -47,7 +47,7 @@ static void draw_boundary(const overlay *o) {
                      thickness, o->theme->boundary, 1);
 }
 
-/* ---- The line of figures ---- */
+/* ---- The status line ---- */
 
 static const char *phase_text(const cvtm_view_state *state) {
   static const char *const texts[] = {"running", "paused", "converged", "stopped"};

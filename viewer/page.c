@@ -51,7 +51,7 @@ static const char script[] =
     "document.body.dataset.ready=frames.length;\n"
     "</script>\n";
 
-/* JSON has no number that is not finite. */
+/* JSON has no NaN and no infinity. */
 static void write_number(FILE *stream, double value) {
   fprintf(stream, "%.9g", isfinite(value) ? value : 0.0);
 }

@@ -1,5 +1,4 @@
-/* One self-contained HTML page of a run: its pictures, the energy over the iterations, and a
- * report. It loads no other file. */
+/* Writes a self-contained HTML page about a run: pictures, energy over iterations, and a report. */
 #ifndef CVTMESH_VIEWER_PAGE_H
 #define CVTMESH_VIEWER_PAGE_H
 
@@ -19,11 +18,11 @@ typedef struct cvtm_page {
   const cvtm_page_picture *pictures;
   int64_t picture_count;
   const cvtm_view_history *history;
-  const char *report; /* JSON text, shown as it is; NULL: none */
+  const char *report; /* JSON text, shown unchanged; NULL: none */
 } cvtm_page;
 
-/* Of more than 120 pictures the page shows every k-th, with the smallest k that leaves 120, and the
- * last. */
+/* The page shows at most about 120 pictures: of more, every k-th, with the smallest sufficient k,
+ * and the last. */
 cvtm_status cvtm_page_write(const char *path, const cvtm_page *page, cvtm_error *error);
 
 #endif

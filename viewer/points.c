@@ -18,7 +18,7 @@ struct cvtm_points {
   points_path path;
   cvtm_mailbox box;
   slot slots[CVTM_MAILBOX_SLOTS];
-  slot narrowed;  /* pinned: the device's side of a copy */
+  slot narrowed;  /* pinned: the single-precision copy in device memory */
   void *stream;   /* interop: the drawing thread's */
   void *resource; /* interop: the registered buffer */
 };

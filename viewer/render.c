@@ -12,20 +12,20 @@
 
 /* ---- Labels ---- */
 
-/* A picture of labels: which site is nearest to each pixel of the screen, drawn by OpenGL from the
- * sites alone. A site is a disc whose depth is the distance to it (Hoff, Keyser, Lin, Manocha &
- * Culver 1999), so the depth test keeps the nearest one. A second pass colours the pixels. It
- * follows the sites at every frame where the geometry of their cells takes seconds. */
+/* The picture of labels holds the nearest site of each screen pixel. OpenGL draws it from the sites
+ * alone: each site is a disc whose depth is the distance to the site (Hoff, Keyser, Lin, Manocha &
+ * Culver 1999), so the depth test keeps the nearest site. A second pass colours the pixels. The
+ * picture follows the sites in every frame, while the geometry of many cells takes seconds. */
 enum {
-  LABELS_MARGIN = 128,    /* pixels around the screen whose sites also have labels; the radius of
-                             the largest disc */
-  LABELS_FEWEST = 200000, /* sites from which the picture replaces geometry that lags behind */
+  LABELS_MARGIN = 128, /* width of the margin around the screen, in pixels; also the radius of the
+                          largest disc */
+  LABELS_FEWEST = 200000, /* number of sites from which the picture replaces outdated geometry */
 };
 
 typedef struct label_picture {
   unsigned framebuffer, picture, depth; /* OpenGL's names; 0 before the first use */
   int width, height;                    /* with the margins */
-  int outer;                            /* the framebuffer to return to */
+  int outer;                            /* the framebuffer that was bound before */
 } label_picture;
 
 static void create_labels(label_picture *l) {
@@ -98,8 +98,8 @@ struct cvtm_render {
   const cvtm_view_frame *frame;
   int stale_cells, stale_vertices, stale_mesh, stale_defects;
   int64_t site_count, fewest; /* fewest: sites from which labels are drawn instead of cells */
-  int moved;                  /* the sites are newer than the frame */
-  double reference;           /* the root of the density that is shown as full tone */
+  int moved;                  /* nonzero: the sites are newer than the frame */
+  double reference;           /* square root of the density that is shown as full tone */
 };
 
 static cvtm_status create_programs(cvtm_render *r, cvtm_error *error) {
@@ -220,7 +220,7 @@ const char *cvtm_render_name(void) {
   return name ? (const char *)name : "OpenGL";
 }
 
-/* ---- What is drawn ---- */
+/* ---- Data to draw ---- */
 
 void cvtm_render_set_frame(cvtm_render *r, const cvtm_view_frame *frame) {
   r->frame = frame;
@@ -264,8 +264,8 @@ static int compare_doubles(const void *left, const void *right) {
   return (a > b) - (a < b);
 }
 
-/* The 99.5 % quantile of the square root of the density: a few outliers do not darken the picture.
- */
+/* The 99.5 % quantile of the square root of the density, so that a few outliers do not affect the
+ * picture. */
 static double find_reference(const float *density, int64_t count) {
   enum { SAMPLE = 4096 };
   double sample[SAMPLE];
@@ -312,12 +312,12 @@ static void upload_buffer(GLenum target, buffer *b, const void *data, int64_t co
   const int64_t bytes = count * (int64_t)size;
   if (bytes > b->count) b->count = bytes + bytes / 8 + 64;
   glBindBuffer(target, b->name);
-  /* A new buffer store: commands that are being executed keep the old one. */
+  /* Allocates new storage; commands still being executed use the old one. */
   glBufferData(target, (GLsizeiptr)b->count, NULL, GL_STREAM_DRAW);
   if (bytes > 0) glBufferSubData(target, 0, (GLsizeiptr)bytes, data);
 }
 
-/* Only the arrays that the layers need are uploaded. */
+/* Uploads the arrays that the layers need. */
 static void upload_frame(cvtm_render *r, unsigned layers) {
   const cvtm_view_frame *f = r->frame;
   if (r->stale_cells && f->cell_count > 0) {
@@ -394,13 +394,13 @@ static void draw_cells(const cvtm_render *r, const cvtm_view *view) {
   glDrawElements(GL_TRIANGLES, (GLsizei)r->frame->index_count, GL_UNSIGNED_INT, NULL);
 }
 
-/* The mean distance of sites, in pixels of the screen. */
+/* Mean spacing of sites in screen pixels. */
 static double mean_spacing(const cvtm_render *r, const cvtm_view *view) {
   const cvtm_domain domain = r->frame->state.domain;
   return sqrt((double)domain.width * domain.height / fmax((double)r->site_count, 1)) * view->zoom;
 }
 
-/* True if labels are drawn: the geometry of many cells is older than the sites. */
+/* Nonzero if labels are drawn: there are many cells, and their geometry is older than the sites. */
 static int draws_labels(const cvtm_render *r, const cvtm_view *view) {
   return r->site_count >= r->fewest && (r->moved || r->frame->state.phase == CVTM_VIEW_RUNNING) &&
          mean_spacing(r, view) < 0.3 * LABELS_MARGIN;
@@ -477,7 +477,7 @@ static void draw_sites(const cvtm_render *r, const cvtm_view *view) {
   glDrawArrays(GL_POINTS, 0, (GLsizei)r->site_count);
 }
 
-/* Layers that fade out where cells are small are not drawn if even the largest cells are small. */
+/* Removes the layers that fade out on small cells if even the largest cells are small. */
 static unsigned visible_layers(const cvtm_render *r, const cvtm_view *view) {
   const double spacing = sqrt((double)r->frame->high_area) * view->zoom / view->scale;
   unsigned layers = view->layers;

@@ -1,5 +1,5 @@
-/* Draws frames into whatever framebuffer is bound, by OpenGL 3.3 core. The
- * caller keeps a context current until the renderer is destroyed. */
+/* Draws frames into the currently bound framebuffer with OpenGL 3.3 core. The caller keeps a
+ * context current until the renderer is destroyed. */
 #ifndef CVTMESH_VIEWER_RENDER_H
 #define CVTMESH_VIEWER_RENDER_H
 
@@ -14,24 +14,24 @@ void cvtm_render_destroy(cvtm_render *render);
 /* The name of OpenGL's renderer ("llvmpipe ..."); a context is current. Borrowed. */
 const char *cvtm_render_name(void);
 
-/* The frame to draw from now on; borrowed until the next one. */
+/* Sets the frame to draw; it is borrowed until the next call. */
 void cvtm_render_set_frame(cvtm_render *render, const cvtm_view_frame *frame);
 cvtm_status cvtm_render_set_density(cvtm_render *render, const float *density, cvtm_domain domain,
                                     cvtm_error *error);
-/* An OpenGL buffer for the coordinates of `count` sites, float x, y, which the caller fills;
- * *renewed: nonzero if the buffer is not that of the last call. */
+/* Returns an OpenGL buffer for the coordinates of `count` sites (float x, y), for the caller to
+ * fill. *renewed: nonzero if it is not the buffer of the last call. */
 unsigned cvtm_render_sites_buffer(cvtm_render *render, int64_t count, int *renewed);
 /* The same, filled with the sites of the frame. */
 cvtm_status cvtm_render_set_sites(cvtm_render *render, cvtm_error *error);
 
-/* From this number of sites on (200,000) cells are drawn as labels while their geometry
- * is older than the sites. */
+/* With at least this many sites (default 200,000), cells are drawn by labels of pixels as long as
+ * their geometry is older than the sites. */
 void cvtm_render_set_fewest_labels(cvtm_render *render, int64_t fewest);
 
 /* Draws the frame into view->width x view->height pixels. CVTM_ERROR_DEVICE if OpenGL reports an
  * error. */
 cvtm_status cvtm_render_draw(cvtm_render *render, const cvtm_view *view, cvtm_error *error);
-/* Reads what was drawn, rows from the top: RGB, 3 * width * height bytes. */
+/* Reads the picture: RGB, rows from the top, 3 * width * height bytes. */
 cvtm_status cvtm_render_read(int width, int height, unsigned char *pixels, cvtm_error *error);
 
 #endif

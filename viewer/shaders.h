@@ -1,9 +1,9 @@
-/* For render.c only: its shaders. */
+/* The shaders of render.c. */
 #ifndef CVTMESH_VIEWER_SHADERS_H
 #define CVTMESH_VIEWER_SHADERS_H
 
-/* Places of the domain become places of the screen; colours of cells come from a palette with a
- * row for each kind of filling. */
+/* Transforms domain coordinates to screen coordinates. The colours of cells come from a palette
+ * with a row for each kind of filling. */
 static const char preamble[] =
     "#version 330 core\n"
     "uniform vec2 centre, screen;\n"
@@ -28,8 +28,8 @@ static const char preamble[] =
     "}\n"
     "uniform float fill_opacity, edge_opacity;\n"
     "uniform vec3 ink;\n"
-    /* A pixel at a distance from the edge between two cells, in pixels, of colours own and other.
-     */
+    /* The colour of a pixel of cell `own`, at a distance in pixels from the edge to cell
+     * `other`. */
     "vec4 shade_cell(vec3 own, vec3 other, float distance, float spacing) {\n"
     "  vec3 colour = mix(own, other, clamp(0.5 - distance, 0.0, 0.5));\n"
     "  float half_width = clamp(0.035 * spacing, 0.35 * scale, 1.1 * scale);\n"
@@ -46,8 +46,9 @@ static const char preamble[] =
     "  return vec4(colour * rest + line * edge, rest + edge);\n"
     "}\n";
 
-/* A cell is a fan of triangles about its site, so the distance to the cell's edge is linear in
- * each: edges and the seams between colours are exact and smooth without multisampling. */
+/* A cell is a fan of triangles around its site, so the distance to the edge of the cell is linear
+ * in each triangle. Edges and borders of colours are therefore exact and antialiased without
+ * multisampling. */
 static const char cell_vertex[] =
     "layout(location = 0) in vec2 place;\n"
     "layout(location = 1) in ivec2 cell;\n"
@@ -96,7 +97,7 @@ static const char mesh_fragment[] =
     "  result = vec4(ink * cover, cover);\n"
     "}\n";
 
-/* Sites: dark dots on light cells, light ones on dark cells. */
+/* Sites are dark dots on light cells and light dots on dark cells. */
 static const char site_vertex[] =
     "layout(location = 0) in vec2 place;\n"
     "uniform int filled;\n"
@@ -142,7 +143,7 @@ static const char dot_fragment[] =
     "  result = vec4(tint.rgb * cover, cover);\n"
     "}\n";
 
-/* The domain's rectangle: paper, or the density on it. */
+/* The rectangle of the domain: paper, with the density if that is shown. */
 static const char ground_vertex[] =
     "uniform vec2 domain;\n"
     "out vec2 at;\n"
@@ -162,8 +163,8 @@ static const char ground_fragment[] =
     "  result = vec4(mix(paper, ink, t), 1.0);\n"
     "}\n";
 
-/* The disc of a site reaches 1.3 times the root of its cell's area, which was known when the
- * geometry was made last. */
+/* The radius of a site's disc is 1.3 times the square root of the area of its cell, as of the last
+ * geometry. */
 static const char label_site_vertex[] =
     "layout(location = 0) in vec2 place;\n"
     "uniform float least_area;\n"
@@ -191,8 +192,9 @@ static const char label_site_fragment[] =
     "  result = label;\n"
     "}\n";
 
-/* Colours a pixel as the fragment shader of cells does. The edge of a cell is the bisector to the
- * site of a label nearby. A pixel that no disc covers takes the nearest site of labels around. */
+/* Colours a pixel like the fragment shader of cells. The edge of a cell is the bisector with the
+ * site of a nearby label. A pixel that no disc covers gets the nearest of the sites whose labels
+ * are around it. */
 static const char label_fragment[] =
     "uniform isampler2D labels;\n"
     "uniform samplerBuffer sites;\n"

@@ -22,8 +22,8 @@ struct cvtm_solver {
 
   /* Shared, under `lock`. */
   pthread_mutex_t lock;
-  pthread_cond_t wake;  /* a command, or the end */
-  pthread_cond_t fresh; /* a state */
+  pthread_cond_t wake;  /* signals a command, or the end */
+  pthread_cond_t fresh; /* signals a new state */
   cvtm_solver_command *queue;
   int64_t queued, queue_capacity;
   uint64_t sent;
@@ -43,23 +43,23 @@ struct cvtm_solver {
   cvtm_cvt *cvt;
   int64_t plan_capacity;
   double *sites;
-  int64_t count, capacity, fixed, held; /* held: the site that stands still, -1: none */
+  int64_t count, capacity, fixed, held; /* held: the site that is held in place; -1: none */
   double bound;                         /* lower bound of the energy of bound_count sites */
   int64_t bound_count;
   double reference; /* the density that the brush paints */
   int paused, converged, dirty;
-  int64_t steps; /* iterations to do while paused */
+  int64_t steps; /* number of iterations to run while paused */
   uint64_t applied, draws;
   int64_t base; /* iterations of earlier descents */
   cvtm_cvt_record record;
   cvtm_view_history history;
   double milliseconds, clock;
-  cvtm_status publishing; /* of the states of the descent under way */
+  cvtm_status publishing; /* status of publishing states of the current descent */
 };
 
-/* ---- What a dab of the brush does to a density of width * height pixels ---- */
+/* ---- Dabs of the brush on a density of width * height pixels ---- */
 
-/* A dab moves the pixel at its centre by this fraction of the difference to the target. */
+/* A dab changes the pixel at its centre by this fraction of the difference to the target. */
 static const double dab_strength = 0.3;
 
 /* distance: from the centre, in radii. */
@@ -75,7 +75,7 @@ static float dabbed(float rho, double reference, cvtm_brush brush, double distan
   }
 }
 
-/* Nonzero if the dab would leave no pixel with density. */
+/* Nonzero if the density would be zero everywhere after the dab. */
 static int empties_density(const float *density, cvtm_domain domain,
                            const cvtm_solver_command *dab) {
   if (dab->brush != CVTM_BRUSH_OBSTACLE) return 0;
@@ -87,8 +87,8 @@ static int empties_density(const float *density, cvtm_domain domain,
   return 1;
 }
 
-/* Dense dabs raise the density towards `reference`, softly to the dab's rim; sparse ones lower it;
- * an obstacle makes it 0. dab->radius > 0. */
+/* Dense dabs raise the density towards `reference` and sparse dabs lower it, less towards the edge
+ * of the dab; an obstacle sets it to 0. dab->radius > 0. */
 static void dab_pixels(float *density, cvtm_domain domain, double reference,
                        const cvtm_solver_command *dab) {
   const int x0 = (int)fmax(floor(dab->x - dab->radius), 0);
@@ -119,7 +119,7 @@ static void swap_sites(double *sites, int64_t i, int64_t j) {
   }
 }
 
-/* During a descent a held site stands right after the fixed ones. */
+/* During a descent the held site is the first one after the fixed sites. */
 static int holds(const cvtm_solver *s) { return s->held >= s->fixed; }
 
 static void fill_figures(const cvtm_solver *s, cvtm_view_state *state, cvtm_view_phase phase) {
@@ -142,7 +142,7 @@ static void publish_state(cvtm_solver *s) {
   pthread_mutex_unlock(&s->lock);
 }
 
-/* From inside a descent: the sites are on the device. */
+/* During a descent the sites are on the device. */
 static cvtm_status publish_current(cvtm_solver *s) {
   cvtm_device *device = s->options.device;
   const double *current = cvtm_cvt_current_sites(s->cvt);
@@ -185,7 +185,7 @@ static cvtm_status reserve_sites(cvtm_solver *s, int64_t count) {
                    "no memory for %lld sites", (long long)count);
 }
 
-/* Fresh samples of the density in sites[first ..]. */
+/* Draws `count` new random sites from the density. */
 static cvtm_status sample_sites(cvtm_solver *s, int64_t count, double *sites) {
   return cvtm_cvt_sample(s->options.domain, s->density, count, s->options.seed + s->draws++,
                          s->options.start, sites, cvtm_device_error(s->options.device));
@@ -200,7 +200,7 @@ static cvtm_status reseed(cvtm_solver *s) {
   return sample_sites(s, s->count - s->fixed, s->sites + 2 * s->fixed);
 }
 
-/* Removes sites at even steps of the list. */
+/* Removes sites at equal steps of the list. */
 static void thin(cvtm_solver *s, int64_t fewer) {
   const int64_t movable = s->count - s->fixed;
   if (fewer >= movable) fewer = movable - (s->fixed == 0);
@@ -253,7 +253,7 @@ static void dab_density(cvtm_solver *s, const cvtm_solver_command *dab) {
   pthread_mutex_unlock(&s->density_lock);
 }
 
-/* No density moves a site out of an obstacle, so such a site is replaced by a sample. */
+/* In an obstacle a site has no gradient that moves it out, so it is replaced by a random site. */
 static cvtm_status leave_obstacle(cvtm_solver *s, const cvtm_solver_command *dab) {
   const cvtm_domain domain = s->options.domain;
   cvtm_status status = CVTM_OK;
@@ -302,7 +302,7 @@ static cvtm_status apply(cvtm_solver *s, const cvtm_solver_command *command, int
       return CVTM_OK;
     case CVTM_SOLVE_STEP:
       apply_soft(s, command);
-      s->dirty = 1; /* a step is done even if the descent had converged */
+      s->dirty = 1; /* a step runs even if the descent had converged */
       return CVTM_OK;
     case CVTM_SOLVE_RESEED:
       return reseed(s);
@@ -333,7 +333,7 @@ static cvtm_status apply(cvtm_solver *s, const cvtm_solver_command *command, int
 
 /* ---- The thread ---- */
 
-/* Makes a plan for the number of sites, and gives it the density as it is painted. */
+/* Creates the plan for the number of sites, with the painted density. */
 static cvtm_status prepare_plan(cvtm_solver *s, int painted) {
   cvtm_status status = CVTM_OK;
   if (!s->cvt || s->count > s->plan_capacity) {
@@ -358,7 +358,7 @@ static void take_time(cvtm_solver *s) {
   s->clock = time;
 }
 
-/* Carries out the pauses and steps at the head of the queue; nonzero if there was one. */
+/* Executes pauses and steps at the head of the queue; returns nonzero if there were any. */
 static int take_soft(cvtm_solver *s) {
   int64_t taken = 0;
   while (taken < s->queued && is_soft(&s->queue[taken])) apply_soft(s, &s->queue[taken++]);
@@ -369,8 +369,8 @@ static int take_soft(cvtm_solver *s) {
   return 1;
 }
 
-/* Publishes a state if the reader has taken the last one, and waits while paused. Nonzero ends the
- * descent. */
+/* Monitor of a descent: publishes a state if the reader has taken the last one, and waits while
+ * paused. Returns nonzero to end the descent. */
 static int publish_and_wait(void *context, const cvtm_cvt_record *record) {
   cvtm_solver *s = context;
   const int first = record->iteration == 0;
@@ -381,7 +381,8 @@ static int publish_and_wait(void *context, const cvtm_cvt_record *record) {
                           record->gradient_norm);
   int publish = first || s->paused || cvtm_mailbox_wanted(&s->box);
   cvtm_status status = CVTM_OK;
-  /* The drawing thread shows the sites of every frame, while geometry is made of a few states. */
+  /* The drawing thread shows new sites in every frame; geometry is computed only from some
+   * states. */
   if (!publish && s->points && cvtm_points_wanted(s->points))
     status = cvtm_points_publish(s->points, cvtm_cvt_current_sites(s->cvt), s->count);
   pthread_mutex_lock(&s->lock);
@@ -469,7 +470,7 @@ static cvtm_status work(cvtm_solver *s) {
 
 static void *serve_commands(void *context) {
   cvtm_solver *s = context;
-  /* On the CPU the solver shares the cores with the drawing, which has priority. */
+  /* On the CPU solver and drawing share the cores; drawing has priority. */
   if (cvtm_device_get_kind(s->options.device) == CVTM_DEVICE_CPU)
     (void)setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), 10);
   const cvtm_status status = work(s);
@@ -483,7 +484,7 @@ static void *serve_commands(void *context) {
   return NULL;
 }
 
-/* ---- The other threads' side ---- */
+/* ---- Functions for other threads ---- */
 
 static cvtm_status copy_inputs(cvtm_solver *s, const cvtm_solver_options *options) {
   const size_t pixels = (size_t)options->domain.width * (size_t)options->domain.height;
@@ -552,7 +553,7 @@ void cvtm_solver_stop(cvtm_solver *s) {
   free(s);
 }
 
-/* While a site is dragged faster than the descent follows, only its last position matters. */
+/* While a site is dragged, a new position replaces one that the solver has not taken yet. */
 static int replaces_last(const cvtm_solver *s, const cvtm_solver_command *command) {
   if (command->kind != CVTM_SOLVE_HOLD || s->queued == 0) return 0;
   const cvtm_solver_command *last = &s->queue[s->queued - 1];

@@ -14,7 +14,7 @@
 typedef struct window {
   cvtm_surface base;
   GLFWwindow *handle;
-  double ratio_x, ratio_y; /* framebuffer pixels to a unit of the cursor's place */
+  double ratio_x, ratio_y; /* framebuffer pixels per unit of the cursor position */
 } window;
 
 static void emit_event(window *w, cvtm_event event) {
@@ -58,7 +58,7 @@ static void on_close(GLFWwindow *handle) {
   emit_event(glfwGetWindowUserPointer(handle), (cvtm_event){.kind = CVTM_EVENT_CLOSE});
 }
 
-/* Characters follow the keyboard's layout; + may need Shift. */
+/* Uses characters, not keys, because + needs Shift on some keyboards. */
 static void on_character(GLFWwindow *handle, unsigned code) {
   if (code > 126) return;
   emit_event(glfwGetWindowUserPointer(handle),
@@ -213,8 +213,8 @@ typedef struct headless {
   GLuint framebuffer, colour;
 } headless;
 
-/* One EGL display and a context on it, or nothing. A display belongs to the whole process, so it
- * is never terminated here: another surface may use it. */
+/* Opens an EGL display and a context on it; on failure nothing stays open. The display is never
+ * terminated, because it belongs to the process and another surface may use it. */
 static int open_context(headless *h, EGLDisplay display, const char *name) {
   static const EGLint wanted[] = {EGL_RENDERABLE_TYPE, EGL_OPENGL_BIT, EGL_SURFACE_TYPE,
                                   EGL_PBUFFER_BIT, EGL_NONE};
@@ -248,7 +248,7 @@ static int has_client_extension(const char *name) {
   return epoxy_has_egl_extension(EGL_NO_DISPLAY, name);
 }
 
-/* OpenGL on the GPU of the CUDA device has buffers that CUDA can map. */
+/* CUDA can map buffers of OpenGL only if both use the same GPU. */
 static int is_cuda_device(EGLDeviceEXT device, int cuda) {
   EGLAttrib index = -1;
   return cuda < 0 ||

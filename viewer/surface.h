@@ -1,5 +1,5 @@
-/* A target for pictures: a window, or memory. A surface has an OpenGL context that is current for
- * the thread that made it, and delivers the events of keys and mouse. */
+/* A surface is a window or a framebuffer in memory. Its OpenGL context is current for the thread
+ * that created it. A window delivers events of keys and mouse. */
 #ifndef CVTMESH_VIEWER_SURFACE_H
 #define CVTMESH_VIEWER_SURFACE_H
 
@@ -19,7 +19,7 @@ typedef enum cvtm_event_kind {
 enum { CVTM_KEY_ESCAPE = 27 };
 enum { CVTM_SHIFT = 1, CVTM_CONTROL = 2 };
 
-/* Places are framebuffer pixels, y down. */
+/* Coordinates are framebuffer pixels, y down. */
 typedef struct cvtm_event {
   cvtm_event_kind kind;
   int key;
@@ -38,10 +38,10 @@ struct cvtm_surface {
   const char *name;  /* "window", "EGL device", ... */
   int width, height; /* of the framebuffer */
   double scale;
-  int lost;                   /* nonzero: display and context are lost */
+  int lost;                   /* nonzero: the connection to the display is lost */
   cvtm_event_handler handler; /* set by the user of the surface */
   void *handler_context;
-  /* Delivers the events; if there are none, waits for one, at most the given time. */
+  /* Delivers pending events; if there are none, waits for one up to the given time. */
   void (*poll)(cvtm_surface *surface, double seconds);
   /* Shows the picture. */
   void (*present)(cvtm_surface *surface);
@@ -52,7 +52,8 @@ struct cvtm_surface {
 /* A visible window. CVTM_ERROR_DEVICE_UNAVAILABLE without a display. */
 cvtm_status cvtm_window_create(const char *title, int width, int height, cvtm_surface **surface,
                                cvtm_error *error);
-/* Memory, by EGL, without a display. cuda: the CUDA device whose GPU should draw, -1: any. */
+/* A framebuffer in memory, by EGL, without a display. cuda: the CUDA device whose GPU should draw;
+ * -1: any. */
 cvtm_status cvtm_headless_create(int width, int height, int cuda, cvtm_surface **surface,
                                  cvtm_error *error);
 

@@ -1,4 +1,4 @@
-/* The view of a frame: used by the drawing and by the controls. */
+/* What part of a frame is shown and how; shared by drawing and controls. */
 #ifndef CVTMESH_VIEWER_VIEW_H
 #define CVTMESH_VIEWER_VIEW_H
 
@@ -31,16 +31,16 @@ typedef enum cvtm_fill {
 
 typedef struct cvtm_view {
   int width, height; /* of the framebuffer */
-  double scale;      /* framebuffer pixels to a design pixel: 2 on a screen of double density */
-  double x, y;       /* the point of the domain in the middle */
-  double zoom;       /* framebuffer pixels to a pixel of the domain */
+  double scale;      /* framebuffer pixels per design pixel: 2 on a high-density screen */
+  double x, y;       /* the point of the domain at the centre of the screen */
+  double zoom;       /* framebuffer pixels per pixel of the domain */
   unsigned layers;
   cvtm_fill fill;
   int dark, help;
-  double brush;       /* radius, pixels of the domain; 0: none is shown */
+  double brush;       /* radius of the brush, pixels of the domain; 0: no brush is shown */
   double cursor[2];   /* framebuffer */
-  const char *device; /* for the figures */
-  const char *tool;   /* the action of the mouse; may be empty */
+  const char *device; /* for the status line */
+  const char *tool;   /* what the mouse does; may be empty */
   const char *note;   /* a message; may be empty */
 } cvtm_view;
 
@@ -54,7 +54,7 @@ static inline void cvtm_view_to_domain(const cvtm_view *view, const double s[2],
   p[1] = (s[1] - 0.5 * view->height) / view->zoom + view->y;
 }
 
-/* Shows the whole domain, with a margin, above the line of figures. */
+/* Shows the whole domain, with a margin, above the status line. */
 static inline void cvtm_view_fit(cvtm_view *view, cvtm_domain domain) {
   const double margin = 16 * view->scale;
   const double bar = view->layers & CVTM_LAYER_FIGURES ? 34 * view->scale : 0;

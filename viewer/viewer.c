@@ -16,7 +16,8 @@
 #include <string.h>
 #include <time.h>
 
-/* ---- A thread that makes frames of states, each after the reader has taken the last one ---- */
+/* ---- A thread that builds a frame from the newest state once the reader has taken the last frame
+ * ---- */
 
 typedef struct builder {
   cvtm_solver *solver;
@@ -74,14 +75,14 @@ static void stop_builder(builder *b) {
   free(b);
 }
 
-/* Nonzero if there is a newer frame, then in *frame until the next call. */
+/* Nonzero if there is a newer frame; *frame is then valid until the next call. */
 static int take_frame(builder *b, const cvtm_view_frame **frame) {
   if (!cvtm_mailbox_take(&b->box)) return 0;
   *frame = &b->frames[b->box.front];
   return 1;
 }
 
-/* CVTM_OK, or why there will be no further frame. */
+/* CVTM_OK, or the error that ended the thread. */
 static cvtm_status builder_error(builder *b, cvtm_error *error) {
   const cvtm_status status = (cvtm_status)atomic_load(&b->status);
   if (status != CVTM_OK) *error = b->error;
@@ -100,7 +101,7 @@ typedef struct viewer {
   cvtm_control control;
   cvtm_script script;
   uint64_t density_version;
-  cvtm_status density_status; /* of the visit */
+  cvtm_status density_status; /* result of the last visit */
   cvtm_error *error;
   unsigned char *pixels;
   int64_t pixel_capacity, frames;
@@ -144,9 +145,8 @@ static cvtm_status write_mesh(viewer *v, const cvtm_view_state *state, const cha
   return status;
 }
 
-/* Saves the state that is on the screen. A file that cannot be written is reported; the viewer goes
- * on.
- */
+/* Saves the state on the screen. If a file cannot be written, the viewer reports it and
+ * continues. */
 static void save_screen(viewer *v) {
   const cvtm_view_frame *frame = v->control.frame;
   const char *prefix = v->options->save ? v->options->save : "cvtmesh-view";
@@ -239,7 +239,7 @@ static int converged(const viewer *v) {
          frame->state.commands >= v->control.sent;
 }
 
-/* Nonzero if no further frame is to be drawn. */
+/* Nonzero if the viewer ends. */
 static int finished(const viewer *v) {
   const cvtm_viewer_options *o = v->options;
   if (v->surface->lost) return 1;
@@ -251,8 +251,8 @@ static int finished(const viewer *v) {
 }
 
 /* Nonzero if a frame is to be drawn. In a window: if it differs from the last one. Offscreen: every
- * frame that was asked for; frames that only wait for the script or for convergence are drawn if
- * they are recorded. */
+ * requested frame; a frame in which the script only waits, or the viewer waits for convergence, is
+ * drawn only if frames are recorded. */
 static int wants_frame(const viewer *v, int waits) {
   const cvtm_viewer_options *o = v->options;
   if (!o->offscreen) return v->control.changed || v->script.shot[0];
@@ -289,7 +289,7 @@ static cvtm_status show(viewer *v) {
   return status;
 }
 
-/* ---- From start to end ---- */
+/* ---- The whole run ---- */
 
 static int cuda_index(const cvtm_device *device) {
   int index = -1;
@@ -355,7 +355,7 @@ static cvtm_status create_parts(viewer *v) {
   return status;
 }
 
-/* The sites of the last frame, or those of the start if there was none. */
+/* The sites of the last frame, or the initial sites if there was no frame. */
 static cvtm_status fill_result(viewer *v, cvtm_viewer_result *result) {
   const cvtm_viewer_options *o = v->options;
   const cvtm_view_state *state = v->control.frame ? &v->control.frame->state : NULL;
@@ -374,7 +374,7 @@ static cvtm_status fill_result(viewer *v, cvtm_viewer_result *result) {
   return CVTM_OK;
 }
 
-/* The threads end before the objects that they use. */
+/* Ends the threads before the objects that they use are destroyed. */
 static void stop(viewer *v) {
   stop_builder(v->builder);
   cvtm_solver_stop(v->solver);

@@ -1,4 +1,4 @@
-/* The live viewer: an optimisation in a window, or in pictures without one. */
+/* The viewer shows a running optimisation in a window, or writes pictures of it. */
 #ifndef CVTMESH_VIEWER_VIEWER_H
 #define CVTMESH_VIEWER_VIEWER_H
 
@@ -11,45 +11,45 @@ extern "C" {
 
 /* All pointers are borrowed. NULL and zero mean the default. */
 typedef struct cvtm_viewer_options {
-  cvtm_device *device; /* used by a thread of the viewer until the viewer returns */
+  cvtm_device *device; /* a thread of the viewer uses it until cvtm_viewer_run returns */
   cvtm_domain domain;
   const float *density;
   double *sites; /* 2 * count */
   int64_t count;
-  cvtm_cvt_options cvt; /* without a monitor */
+  cvtm_cvt_options cvt; /* monitor must be NULL */
   cvtm_cvt_start start;
   uint64_t seed;
 
   const char *title;
   int width, height;
-  unsigned layers; /* 0: the usual ones */
+  unsigned layers; /* 0: the default layers */
   cvtm_fill fill;
   int dark, paused;
   int pinned; /* nonzero: no CUDA-OpenGL interop */
 
-  int offscreen;      /* no window: pictures in memory, by EGL */
-  const char *script; /* text of a script, and its name for messages */
-  const char *script_name;
-  int64_t frames;           /* draw this many, then end; 0: until the user or the script ends it, or
-                               offscreen without a script until the optimisation has converged */
-  const char *shot;         /* write the last frame here (PNG) */
-  const char *record;       /* write every frame into this folder, which exists */
-  const char *save;         /* S writes this plus .png, .csv and .obj; NULL: cvtmesh-view */
-  int (*interrupted)(void); /* nonzero: end soon */
+  int offscreen;           /* nonzero: draw into memory by EGL, without a window */
+  const char *script;      /* text of a script */
+  const char *script_name; /* for messages */
+  int64_t frames;   /* number of frames to draw; 0: until the user or the script ends the viewer or,
+                       offscreen without a script, until the optimisation has converged */
+  const char *shot; /* file for the last frame (PNG) */
+  const char *record; /* existing folder for all frames */
+  const char *save;   /* key S writes this name plus .png, .csv and .obj; NULL: cvtmesh-view */
+  int (*interrupted)(void); /* called often; returns nonzero to end the viewer */
   void (*say)(void *context, const char *line);
   void *say_context;
 } cvtm_viewer_options;
 
 typedef struct cvtm_viewer_result {
-  double *sites; /* 2 * count, malloc'd, of the last frame; the caller frees */
+  double *sites; /* those of the last frame, 2 * count, malloc'd; the caller frees them */
   int64_t count, iterations;
   double ratio, gradient_norm;
   int64_t frames; /* drawn */
-  double seconds; /* from the first frame on */
+  double seconds; /* since the first frame */
 } cvtm_viewer_result;
 
-/* Returns when the window is closed or the script has ended. CVTM_ERROR_DEVICE_UNAVAILABLE if there
- * is no display, or no OpenGL 3.3. */
+/* Runs until the window is closed or the script has ended. CVTM_ERROR_DEVICE_UNAVAILABLE if there
+ * is no display or no OpenGL 3.3. */
 cvtm_status cvtm_viewer_run(const cvtm_viewer_options *options, cvtm_viewer_result *result,
                             cvtm_error *error);
 

@@ -66,7 +66,7 @@ static double from_hlg_scene(double v) {
 /* ARIB STD-B67; the reference white is the signal 0.75. */
 static double from_hlg(double v) { return from_hlg_scene(v) / from_hlg_scene(0.75); }
 
-/* Writes the curve of a transfer characteristic; returns 0 if it is not known. */
+/* Fills the curve of a transfer characteristic; returns 0 if it is unknown. */
 static int fill_transfer(int transfer, float *curve) {
   static const struct {
     int code;
@@ -105,7 +105,7 @@ static int invert(const double a[3][3], double inverse[3][3]) {
   return 1;
 }
 
-/* XYZ of a chromaticity at Y = 1. */
+/* The XYZ of a chromaticity at Y = 1. */
 static int xyz_of(const double xy[2], double xyz[3]) {
   if (!(xy[1] > 1e-6)) return 0;
   xyz[0] = xy[0] / xy[1];
@@ -131,8 +131,8 @@ static int adapt_to_d50(const double white[3], double matrix[3][3]) {
   return 1;
 }
 
-/* The matrix from linear light of these primaries to XYZ relative to D50. Returns 0 if the
- * primaries span no colours. */
+/* The matrix from linear light with these primaries to XYZ relative to D50. Returns 0 if the
+ * primaries lie on one line. */
 static int find_matrix_to_xyz(const double chromaticities[8], double matrix[3][3]) {
   double white[3], column[3], primaries[3][3], inverse[3][3], adapted[3][3];
   if (!xyz_of(chromaticities, white)) return 0;
@@ -154,9 +154,9 @@ static int find_matrix_to_xyz(const double chromaticities[8], double matrix[3][3
   return 1;
 }
 
-/* Sets colour->matrix to lead from the light whose matrix to XYZ (D50) is given to that of sRGB.
- * White becomes white exactly where it is within 0.01 of it. Returns 0 if the matrix has numbers
- * that are not finite. */
+/* Sets colour->matrix, which converts linear light to that of sRGB; to_xyz converts it to XYZ
+ * (D50). If white is mapped to within 0.01 of white, it is mapped exactly to white. Returns 0 if
+ * the matrix is not finite. */
 static int set_matrix(const double to_xyz[3][3], cvtm_colour *colour) {
   double srgb[3][3], inverse[3][3];
   if (!find_matrix_to_xyz(srgb_chromaticities, srgb) || !invert(srgb, inverse)) return 0;
@@ -185,13 +185,13 @@ static void copy_curves(cvtm_colour *colour) {
 
 /* --- ICC profiles by lcms2 --- */
 
-/* Those of curves and a matrix become such; others stay with lcms2. */
+/* Profiles with curves and a matrix become CVTM_COLOUR_MATRIX; lcms2 evaluates the others. */
 
 #if CVTMESH_HAVE_LCMS2
 
-/* lcms2 takes a profile that it has no memory for as one that it cannot read, and does not check
- * its mutexes: so its allocations are counted here, and its mutexes, of contexts that one thread
- * uses, are none. */
+/* If an allocation fails, lcms2 reports an unreadable profile, so failed allocations are recorded
+ * here. It does not check whether creating a mutex failed, so mutexes are replaced by none; only
+ * one thread uses each context. */
 static _Thread_local int failed_allocations;
 
 static void *checked(void *memory) {
@@ -260,7 +260,7 @@ static int read_curve(cmsHPROFILE profile, cmsTagSignature tag, float *curve) {
   return 1;
 }
 
-/* Returns 0 if the profile is not one of curves and a matrix. */
+/* Returns 0 if the profile does not consist of curves and a matrix. */
 static int take_curves(cmsHPROFILE profile, cvtm_colour *colour) {
   static const cmsTagSignature curves[] = {cmsSigRedTRCTag, cmsSigGreenTRCTag, cmsSigBlueTRCTag};
   static const cmsTagSignature columns[] = {cmsSigRedColorantTag, cmsSigGreenColorantTag,
@@ -305,7 +305,7 @@ static void take_transform(cmsHPROFILE profile, cvtm_colour *colour) {
   if (colour->transform != NULL) colour->kind = CVTM_COLOUR_PROFILE;
 }
 
-/* Sets *colour by the profile; leaves CVTM_COLOUR_SRGB where it cannot be used. */
+/* Sets *colour from the profile; leaves CVTM_COLOUR_SRGB if the profile cannot be used. */
 static cvtm_status from_profile(const cvtm_colour_source *source, cvtm_colour *colour,
                                 cvtm_error *error) {
   const cmsColorSpaceSignature space = colour->colours == 1   ? cmsSigGrayData
@@ -345,8 +345,8 @@ static void from_codes(const cvtm_colour_source *source, cvtm_colour *colour) {
     colour->kind = CVTM_COLOUR_MATRIX;
 }
 
-/* Writers of sRGB give a gamma of 1/2.2 for readers that know no better. With other primaries than
- * those of sRGB it is meant. */
+/* Writers of sRGB give a gamma of 1/2.2 as an approximation for simple readers, so it means sRGB.
+ * With other primaries it is meant literally. */
 static int is_gamma_of_srgb(double gamma) { return gamma == 0 || fabs(gamma * 2.2 - 1) < 0.01; }
 
 static int are_those_of_srgb(const cvtm_colour_source *source) {
@@ -370,7 +370,7 @@ static void from_chunks(const cvtm_colour_source *source, cvtm_colour *colour) {
     colour->kind = CVTM_COLOUR_MATRIX;
 }
 
-/* --- What all share --- */
+/* --- The public functions --- */
 
 static int is_nearly_srgb(const cvtm_colour *colour) {
   const double tolerance = 0.001;

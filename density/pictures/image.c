@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- The place --- */
+/* --- Physical size and position --- */
 
 static int is_size(double value) { return isfinite(value) && value > 0; }
 
@@ -29,8 +29,8 @@ void cvtm_place_set_resolution(cvtm_image_place *place, double across, double do
   if (is_size(across) && is_size(down)) set_pixel(place, unit_mm / across, unit_mm / down, "mm");
 }
 
-/* The program's name of a unit that a file names; NULL if it is not known. The sign for micro is
- * written in UTF-8 (two characters look alike), in Latin-1, or as ImageJ's escape. */
+/* Our name for a unit in a file; NULL if it is unknown. The micro sign may be in UTF-8 (two
+ * different characters), in Latin-1, or ImageJ's escape sequence. */
 static const char *find_unit(const char *text, size_t length) {
   static const char *const known[][2] = {
       {"nm", "nm"},         {"um", "um"},       {"\xc2\xb5m", "um"},  {"\xce\xbcm", "um"},
@@ -67,7 +67,7 @@ static double read_length(const char *text, const char *name) {
   return value != NULL && end == value + length ? size : 0;
 }
 
-/* The unit of an attribute that may be absent, and then is the micrometre. */
+/* The unit in an attribute; micrometres if the attribute is absent. */
 static const char *read_unit(const char *text, const char *name) {
   size_t length;
   const char *value = find_attribute(text, name, &length);
@@ -102,7 +102,7 @@ int cvtm_place_set_description(cvtm_image_place *place, const char *text, double
                    : strstr(text, "<OME") != NULL && set_by_ome(place, text);
 }
 
-/* Turns the size of a pixel as the orientation 1 to 8 turns the picture; an origin is lost. */
+/* Exchanges width and height of a pixel if the orientation 1 to 8 does so, and drops the origin. */
 static void orient_place(cvtm_image_place *place, int orientation) {
   if (orientation < 2 || orientation > 8) return;
   place->has_origin = 0;
@@ -112,7 +112,7 @@ static void orient_place(cvtm_image_place *place, int orientation) {
   place->pixel[1] = width;
 }
 
-/* --- What the decoders share --- */
+/* --- Functions for decoders --- */
 
 cvtm_status cvtm_image_check_size(const cvtm_image_source *source, uint64_t width, uint64_t height,
                                   cvtm_error *error) {
@@ -177,7 +177,8 @@ void cvtm_image_free(cvtm_image *image) {
   image->note[0] = 0;
 }
 
-/* Writes one plane turned; the new one is height x width where the orientation swaps the sides. */
+/* Writes a rotated copy of one plane; it has height x width pixels if the orientation exchanges the
+ * sides. */
 static void orient_plane(const float *plane, int width, int height, int orientation,
                          float *turned) {
   int swap = orientation >= 5;
@@ -194,7 +195,7 @@ static void orient_plane(const float *plane, int width, int height, int orientat
   }
 }
 
-/* Turns `count` planes that lie one after another. Returns 0 without memory. */
+/* Rotates `count` consecutive planes. Returns 0 if memory runs out. */
 static int orient_planes(float **planes, size_t count, const cvtm_image *image, int orientation) {
   if (*planes == NULL) return 1;
   const size_t plane = (size_t)image->width * (size_t)image->height;
@@ -254,7 +255,7 @@ static cvtm_status check_shape(const cvtm_image_source *source, const cvtm_npy *
                    source->name, array->dimensions);
 }
 
-/* The image takes the array's floats over. */
+/* The image takes ownership of the array's floats. */
 static void take_floats(cvtm_npy *array, cvtm_image *image) {
   *image = (cvtm_image){.width = (int)array->shape[1],
                         .height = (int)array->shape[0],
@@ -263,7 +264,7 @@ static void take_floats(cvtm_npy *array, cvtm_image *image) {
   array->data = array->storage = NULL;
 }
 
-/* Stores all values; of those that no float holds the first is refused. */
+/* Stores all values; fails at the first one that overflows a float. */
 static cvtm_status store_values(const cvtm_image_source *source, const cvtm_npy *array,
                                 cvtm_image *image, cvtm_error *error) {
   int first = image->height;
@@ -316,7 +317,7 @@ static size_t get32(const unsigned char *p, int big) {
   return big ? first << 16 | second : second << 16 | first;
 }
 
-/* The first value of an entry. The standard asks for SHORT here; some writers use LONG. */
+/* The first value of an entry. The standard requires SHORT here, but some writers use LONG. */
 static size_t get_value(const unsigned char *entry, int big) {
   enum { BYTE = 1, LONG = 4, SBYTE = 6, SLONG = 9 };
   const unsigned type = get16(entry + 2, big);
@@ -345,7 +346,7 @@ int cvtm_exif_orientation(const unsigned char *data, size_t size) {
   return 1;
 }
 
-/* --- Which format a file has, by its first bytes --- */
+/* --- The format of a file, from its first bytes --- */
 
 #if CVTMESH_HAVE_TIFF
 #define DECODE_TIFF cvtm_image_decode_tiff
@@ -376,7 +377,7 @@ int cvtm_exif_orientation(const unsigned char *data, size_t size) {
 #define NAMES_HEIF ""
 #endif
 
-/* `magic` at offset `at`. */
+/* Nonzero if the file has `magic` at offset `at`. */
 static int has_magic(const cvtm_image_source *source, size_t at, const char *magic, size_t length) {
   return source->size >= at + length && memcmp(source->bytes + at, magic, length) == 0;
 }
@@ -387,13 +388,13 @@ static int is_netpbm(const cvtm_image_source *source) {
          (isspace(source->bytes[2]) || source->bytes[2] == '#');
 }
 
-/* The size of the second header, since `BM` begins many a text. */
+/* Also tests the size of the second header, because texts may begin with `BM`. */
 static int is_bmp(const cvtm_image_source *source) {
   return has_magic(source, 0, "BM", 2) && source->size >= 18 && source->bytes[14] >= 12 &&
          source->bytes[15] == 0 && source->bytes[16] == 0 && source->bytes[17] == 0;
 }
 
-/* A file of the ISO base media format of one of these brands. */
+/* Nonzero for a file of the ISO base media format with one of these brands. */
 static int is_heif(const cvtm_image_source *source) {
   static const char *const brands[] = {"heic", "heix", "heim", "heis", "hevc",
                                        "hevx", "mif1", "msf1", "avif", "avis"};
@@ -407,8 +408,8 @@ typedef struct image_kind {
   size_t at, length;
   int (*matches)(const cvtm_image_source *source); /* instead of the magic bytes */
   cvtm_image_decoder *decode; /* NULL: no decoder in this build, or none at all */
-  /* A command that converts the file to PNG: what stands before its name, and between that and the
-   * name of the PNG. */
+  /* A command that converts the file to PNG: the text before the name of the file, and the text
+   * between that name and the name of the PNG. */
   const char *convert, *into;
 } image_kind;
 
@@ -441,7 +442,7 @@ static const image_kind *find_kind(const cvtm_image_source *source) {
   return NULL;
 }
 
-/* The format that the extension promises, or NULL. */
+/* The format of the extension, or NULL. */
 static const char *promised_format(const char *name) {
   static const char *const promises[][2] = {
       {"png", "a PNG"},   {"jpg", "a JPEG"}, {"jpeg", "a JPEG"}, {"tif", "a TIFF"},
@@ -456,8 +457,8 @@ static const char *promised_format(const char *name) {
   return NULL;
 }
 
-/* The decoder by the first bytes of a file. A format that this build does not read is
- * CVTM_ERROR_UNSUPPORTED, with a command that converts the file. */
+/* The decoder for a file, from its first bytes. CVTM_ERROR_UNSUPPORTED if this build cannot read
+ * the format; the message has a command that converts the file. */
 static cvtm_status find_decoder(const cvtm_image_source *source, cvtm_image_decoder **decode,
                                 cvtm_error *error) {
   const char *name = source->name;
@@ -487,7 +488,7 @@ int cvtm_image_applies_profiles(void) { return CVTMESH_HAVE_LCMS2; }
 /* The calling thread decodes rows; the other threads of the team store them. */
 static cvtm_status decode_in_team(cvtm_image_decoder *decode, const cvtm_image_source *source,
                                   cvtm_image *image, cvtm_error *error) {
-  const size_t small = (size_t)1 << 16; /* bytes of a file that one thread reads as quickly */
+  const size_t small = (size_t)1 << 16; /* bytes of a file below which one thread is as fast */
   const int has_tasks = decode == cvtm_image_decode_png || decode == cvtm_image_decode_jpeg;
   if (!has_tasks || source->size < small) return decode(source, image, error);
   cvtm_status status = CVTM_OK;
@@ -507,7 +508,7 @@ static cvtm_status parse_image(const cvtm_image_source *source, cvtm_image *imag
   if (status != CVTM_OK) return status;
   errno = 0;
   status = decode_in_team(decode, source, image, error);
-  /* The formats' libraries tell a lack of memory only as text; the C library has told it, too. */
+  /* The image libraries report a failed allocation only as text, but errno shows it. */
   if (status == CVTM_ERROR_INPUT && errno == ENOMEM)
     status = cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", name);
   if (status != CVTM_OK) cvtm_image_free(image);

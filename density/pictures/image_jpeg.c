@@ -10,8 +10,8 @@
 
 enum { MAX_SCANS = 1000 };
 
-/* Everything that an error inside libjpeg must find again, so that no local variable has to
- * survive the longjmp. `errors` comes first: libjpeg hands back a pointer to it. */
+/* All state of the decoder, so that no local variable has to survive a longjmp out of libjpeg.
+ * `errors` comes first, because libjpeg passes a pointer to it. */
 typedef struct jpeg_reader {
   struct jpeg_error_mgr errors;
   jmp_buf jump;
@@ -32,8 +32,9 @@ static void on_error(j_common_ptr jpeg) {
   longjmp(reader->jump, 1);
 }
 
-/* libjpeg fills missing pixels with grey and warns: for a density that is an error. Only warnings
- * that leave the pixels whole pass; cameras do leave padding between markers. */
+/* libjpeg fills missing pixels with grey and only warns. For a density that is an error, so only
+ * warnings that do not concern pixels are accepted, such as padding between markers, which cameras
+ * write. */
 static void on_message(j_common_ptr jpeg, int level) {
   if (level >= 0) return;
   int code = jpeg->err->msg_code;
@@ -46,7 +47,7 @@ static void on_message(j_common_ptr jpeg, int level) {
 
 static void on_output(j_common_ptr jpeg) { (void)jpeg; }
 
-/* A small file can ask for endless passes over a large picture. */
+/* A small file can require a huge number of passes over a large picture. */
 static void on_progress(j_common_ptr jpeg) {
   jpeg_reader *reader = (jpeg_reader *)jpeg->err;
   if (reader->jpeg.input_scan_number > MAX_SCANS) {
@@ -68,7 +69,7 @@ static int find_orientation(const jpeg_reader *reader) {
   return 1;
 }
 
-/* The profile of all APP2 markers; libjpeg-turbo since 2.0 joins them. */
+/* The profile from all APP2 markers, which libjpeg-turbo joins since version 2.0. */
 static void find_profile(jpeg_reader *reader) {
 #if defined(LIBJPEG_TURBO_VERSION_NUMBER) && LIBJPEG_TURBO_VERSION_NUMBER >= 1005090
   jpeg_read_icc_profile(&reader->jpeg, &reader->profile, &reader->profile_size);
@@ -77,7 +78,7 @@ static void find_profile(jpeg_reader *reader) {
 #endif
 }
 
-/* The density of JFIF. */
+/* The resolution in the JFIF header. */
 static void find_place(jpeg_reader *reader) {
   const double inch = 25.4, centimetre = 10;
   const struct jpeg_decompress_struct *jpeg = &reader->jpeg;
@@ -112,7 +113,7 @@ static cvtm_status prepare_jpeg(jpeg_reader *reader, cvtm_error *error) {
   uint64_t width = reader->jpeg.image_width, height = reader->jpeg.image_height;
   cvtm_status status = cvtm_image_check_size(source, width, height, error);
   if (status != CVTM_OK) return status;
-  /* Huffman codes spend at least one bit on each block of 64 pixels; arithmetic ones less. */
+  /* Huffman codes take at least one bit per block of 64 pixels, arithmetic codes less. */
   if (!reader->jpeg.arith_code) {
     status = cvtm_image_check_ratio(source, width * height, 64 * 8, error);
     if (status != CVTM_OK) return status;
@@ -143,8 +144,8 @@ static void read_pixels(jpeg_reader *reader) {
   jpeg_finish_decompress(&reader->jpeg);
 }
 
-/* The only function that libjpeg's errors come back to; it changes no local variable that is
- * read after a jump. */
+/* The only function to which libjpeg's errors jump; it changes no local variable that is read after
+ * a jump. */
 static cvtm_status run_reader(jpeg_reader *reader, cvtm_error *error) {
   if (setjmp(reader->jump) != 0) {
     return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: bad JPEG: %s", reader->source->name,

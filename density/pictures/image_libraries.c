@@ -66,7 +66,7 @@ static cvtm_status find_frame(gif_reader *r, cvtm_error *error) {
   }
 }
 
-/* A screen without a side has that of the frame. */
+/* If the screen has a width or height of 0, that of the frame is used. */
 static cvtm_status check_frame(gif_reader *r, cvtm_error *error) {
   const GifImageDesc *frame = &r->gif->Image;
   const uint64_t largest_ratio = 4096; /* of LZW with codes of 12 bits */
@@ -78,7 +78,7 @@ static cvtm_status check_frame(gif_reader *r, cvtm_error *error) {
     status = cvtm_image_check_ratio(r->source, (uint64_t)frame->Width * (uint64_t)frame->Height,
                                     largest_ratio, error);
   if (status != CVTM_OK) return status;
-  /* A screen beyond the frame costs no bytes. */
+  /* The part of the screen outside the frame takes no bytes of the file, so it is checked, too. */
   return cvtm_image_check_ratio(r->source, (uint64_t)r->width * (uint64_t)r->height, largest_ratio,
                                 error);
 }
@@ -304,7 +304,7 @@ static cvtm_status check_heif(const heif_picture *r, struct heif_error result, c
   if (result.code == heif_error_Memory_allocation_error &&
       result.subcode != heif_suberror_Security_limit_exceeded)
     return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", r->source->name);
-  const int length = (int)strcspn(result.message, "\n"); /* some end with a line */
+  const int length = (int)strcspn(result.message, "\n"); /* some messages end with a newline */
   return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: bad HEIF: %.*s", r->source->name, length,
                    result.message);
 }
@@ -341,7 +341,7 @@ static cvtm_status decode_pixels(heif_picture *r, int with_alpha, int is_wide, c
                     error);
 }
 
-/* A profile, else code points. */
+/* Uses a profile if there is one, else code points. */
 static cvtm_status find_colour(heif_picture *r, cvtm_colour_source *colour, cvtm_error *error) {
   const enum heif_color_profile_type kind = heif_image_handle_get_color_profile_type(r->handle);
   struct heif_color_profile_nclx *codes = NULL;

@@ -62,14 +62,14 @@ static inline unsigned sample_at(const unsigned char *bytes, cvtm_samples_kind k
 
 /* --- sRGB, one pixel --- */
 
-/* Rec. 709. Greys keep their value to the last bit, so that white is exactly 1. */
+/* Luminance by Rec. 709. A grey keeps its exact value, so that white is 1. */
 static inline double luminance_of(const double light[3]) {
   if (light[0] == light[1] && light[1] == light[2]) return light[0];
   const double luminance = 0.2126 * light[0] + 0.7152 * light[1] + 0.0722 * light[2];
   return luminance > 1 ? 1 : luminance;
 }
 
-/* Light of a colour over white, from its samples and 0 <= alpha <= max. */
+/* Linear light of a colour composited over white, from its samples and 0 <= alpha <= max. */
 static void composite(const cvtm_pixels *pixels, const unsigned colour[3], unsigned alpha,
                       double light[3]) {
   const double max = (double)pixels->layout.max, opaque = (double)alpha / max;
@@ -87,7 +87,7 @@ static void composite(const cvtm_pixels *pixels, const unsigned colour[3], unsig
   }
 }
 
-/* Light as the product of the inks. */
+/* Linear light as the product of the inks. */
 static void mix_inks(const cvtm_pixels *pixels, const unsigned ink[4], double light[3]) {
   const unsigned max = pixels->layout.max;
   double part[4];
@@ -129,7 +129,7 @@ static void store_any(const cvtm_pixels *pixels, size_t target, size_t count,
   }
 }
 
-/* Opaque rows whose luminance alone is wanted; the kind is a constant where this is called. */
+/* Luminance of opaque rows. The kind is a constant in every call, for the compiler. */
 static inline void store_opaque(const cvtm_pixels *pixels, size_t target, size_t count,
                                 const unsigned char *samples, cvtm_samples_kind kind) {
   float *value = pixels->image->value + target;
@@ -151,7 +151,7 @@ static inline uint16_t to_16_bits(unsigned value, unsigned max) {
   return (uint16_t)(max == 65535 ? value : (value * 65535 + max / 2) / max);
 }
 
-/* Encoded colours over white, as 16 bits; of ink white is 0. */
+/* Encoded colours composited over white, as 16 bits; for inks white is 0. */
 static void widen_pixels(const cvtm_pixels *pixels, size_t target, size_t count,
                          const unsigned char *samples, uint16_t *wide) {
   const cvtm_pixel_layout *layout = &pixels->layout;
@@ -245,7 +245,7 @@ void cvtm_pixels_store_rows(const cvtm_pixels *pixels, int first, int end,
   enum { TASKS = 8 };
   const int step = (end - first) / TASKS + 1;
   const size_t bytes = row_bytes(pixels);
-  const cvtm_pixels own = *pixels; /* the caller's blocks are exchanged */
+  const cvtm_pixels own = *pixels; /* a copy, because the caller exchanges its blocks */
   for (int y = first; y < end; y += step) {
     const int stop = end - y < step ? end : y + step;
     const unsigned char *part = samples + (size_t)(y - first) * bytes;
@@ -254,7 +254,8 @@ void cvtm_pixels_store_rows(const cvtm_pixels *pixels, int first, int end,
   }
 }
 
-/* Lets tasks store the rows before `end` that are in the block, once the other block is free. */
+/* Starts tasks that store the rows of the block before `end`, after the tasks of the other block
+ * have ended. */
 static void hand_over(cvtm_pixels *pixels, int end) {
   unsigned char *filled = pixels->block[0];
 #pragma omp taskwait

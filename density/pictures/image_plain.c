@@ -31,7 +31,7 @@ typedef struct bmp_reader {
   unsigned colours;      /* entries */
   uint32_t mask[4];      /* red, green, blue, alpha */
   unsigned char *index;  /* of run lengths: width * height, top row last as in the file */
-  int is_cut;            /* runs pass the end of a row or of the picture */
+  int is_cut;            /* nonzero: a run extends beyond its row or the picture */
   uint16_t *row;
   cvtm_pixels pixels;
 } bmp_reader;
@@ -83,7 +83,7 @@ static cvtm_status check_kind(const bmp_reader *r, cvtm_error *error) {
                    bits, r->compression);
 }
 
-/* The masks of bit fields lie in the header, or between a short one and the palette. */
+/* The masks of bit fields are in the header or, if the header is short, after it. */
 static cvtm_status read_masks(bmp_reader *r, cvtm_error *error) {
   const uint32_t five = 31, eight = 255;
   const unsigned char *fields = r->source->bytes + FILE_HEADER + INFO_HEADER;
@@ -103,7 +103,7 @@ static cvtm_status read_masks(bmp_reader *r, cvtm_error *error) {
   return CVTM_OK;
 }
 
-/* Many writers leave the bits of alpha empty: where all are 0, the picture is opaque. */
+/* Many writers leave alpha at 0; if it is 0 everywhere, the picture is opaque. */
 static void drop_empty_alpha(bmp_reader *r, size_t stride) {
   for (size_t y = 0; r->mask[3] != 0 && y < r->height; ++y) {
     const unsigned char *line = r->source->bytes + r->start + y * stride;
@@ -118,7 +118,8 @@ static cvtm_status read_palette(bmp_reader *r, const unsigned char *info, cvtm_e
     r->entry = r->header == CORE_HEADER ? 3 : 4;
     r->colours = r->header == CORE_HEADER ? 0 : get32(info + 32);
     if (r->colours == 0 || r->colours > 1u << r->bits) r->colours = 1u << r->bits;
-    /* The short header has no number of colours: the palette ends where the pixels begin. */
+    /* The short header does not give the number of colours; the palette ends where the pixels
+     * begin. */
     const size_t room = r->start > r->palette ? (r->start - r->palette) / r->entry : 0;
     if (r->header == CORE_HEADER && room > 0 && room < r->colours) r->colours = (unsigned)room;
   }
@@ -159,7 +160,7 @@ static cvtm_colour_source find_profile(const bmp_reader *r) {
 
 /* --- Run lengths ------------------------------------------------------------------------------ */
 
-/* Copies the pixels that stand for themselves; returns the bytes used, 0: the file ends. */
+/* Copies a run of literal pixels; returns the number of bytes used, or 0 if the file ends. */
 static size_t copy_absolute(const bmp_reader *r, const unsigned char *bytes, size_t left,
                             unsigned count, unsigned char *target, size_t room) {
   const size_t used = r->bits == 8 ? count : (count + 1) / 2, padded = used + used % 2;
@@ -176,7 +177,7 @@ static void fill_run(const bmp_reader *r, unsigned value, unsigned count, unsign
     target[i] = (unsigned char)(r->bits == 8 ? value : (i % 2 == 0 ? value >> 4 : value & 15));
 }
 
-/* Pixels that are skipped have the colour 0. The end of the picture must be marked or reached. */
+/* Skipped pixels have colour 0. The data must have an end mark or reach the end of the picture. */
 static cvtm_status unpack_runs(bmp_reader *r, cvtm_error *error) {
   const unsigned char *p = r->source->bytes + r->start, *end = r->source->bytes + r->source->size;
   size_t x = 0, y = 0;
@@ -213,7 +214,7 @@ static cvtm_status unpack_runs(bmp_reader *r, cvtm_error *error) {
 
 /* --- Pixels ----------------------------------------------------------------------------------- */
 
-/* The bits of a mask in a value, from 0 to 65535. */
+/* The bits of a value that a mask selects, scaled to 0 .. 65535. */
 static uint16_t field_of(uint32_t value, uint32_t mask) {
   if (mask == 0) return 65535;
   unsigned shift = 0;
@@ -233,7 +234,7 @@ static void put_direct(const bmp_reader *r, const unsigned char *line) {
   }
 }
 
-/* Colours beyond the palette are black. */
+/* Indices beyond the palette are black. */
 static void put_indexed(const bmp_reader *r, const unsigned char *line, unsigned bits) {
   const unsigned char *palette = r->source->bytes + r->palette;
   for (size_t x = 0; x < r->width; ++x) {
@@ -284,7 +285,7 @@ static cvtm_status read_bmp(bmp_reader *r, cvtm_image *image, cvtm_error *error)
   const size_t stride = ((size_t)r->width * r->bits + 31) / 32 * 4;
   const uint64_t pixels = (uint64_t)r->width * r->height;
   const int has_runs = r->compression == BI_RLE8 || r->compression == BI_RLE4;
-  /* Two bytes end a row of any length. */
+  /* Two bytes can end a row of any length. */
   if (has_runs) status = cvtm_image_check_ratio(r->source, pixels, CVTM_MAX_SIDE / 2, error);
   if (!has_runs && (r->source->size - r->start) / stride < r->height)
     status = bmp_truncated(r, error);
@@ -328,7 +329,7 @@ static size_t bytes_left(const pnm_reader *reader) {
   return reader->source->size - reader->position;
 }
 
-/* White space and comments from # to the end of the line. */
+/* Skips white space and comments, from # to the end of the line. */
 static void skip_space(pnm_reader *reader) {
   const unsigned char *bytes = reader->source->bytes;
   while (bytes_left(reader) > 0) {
@@ -364,7 +365,7 @@ static cvtm_status read_number(pnm_reader *reader, unsigned *number, cvtm_error 
   return CVTM_OK;
 }
 
-/* The one white space between header and raw pixels. */
+/* Skips the single white space between header and raw pixels. */
 static cvtm_status end_header(pnm_reader *reader, cvtm_error *error) {
   if (bytes_left(reader) == 0) return pnm_truncated(reader, error);
   if (!isspace(reader->source->bytes[reader->position])) {
@@ -446,7 +447,7 @@ static cvtm_status read_pixel(pnm_reader *reader, char kind, int x, int y, unsig
   return status;
 }
 
-/* The least number of bytes that the pixels take. */
+/* The least number of bytes of the pixels. */
 static uint64_t smallest_body(const pnm_reader *reader, char kind) {
   uint64_t width = (uint64_t)reader->width, height = (uint64_t)reader->height;
   uint64_t samples = width * height * (uint64_t)reader->channels;

@@ -14,13 +14,13 @@
 #include <isa-l.h>
 #endif
 
-/* The message of an error goes to the caller's png_reason before libpng jumps back; warnings are
- * dropped; nothing is printed. */
+/* Error handlers of libpng: an error is copied to the caller's png_reason before the jump, a
+ * warning is ignored, and nothing is printed. */
 typedef struct png_reason {
   char text[160];
 } png_reason;
 
-/* The error pointer given to libpng. */
+/* The error pointer that libpng gets. */
 static void on_error(png_structp png, png_const_charp message) {
   png_reason *reason = png_get_error_ptr(png);
   snprintf(reason->text, sizeof reason->text, "%s", message);
@@ -34,19 +34,19 @@ static void on_warning(png_structp png, png_const_charp message) {
 
 /* --- Rows of plain files --- */
 
-/* Sooner than libpng has them: inflated by ISA-L in a task, while the caller undoes the filters of
- * the rows before. */
+/* A faster way than libpng: a task inflates rows with ISA-L while the caller reverses the filters
+ * of the rows before. */
 
 #if CVTMESH_HAVE_ISAL
 
 typedef struct idat_stream {
   const unsigned char *bytes; /* of the file */
-  size_t size, next;          /* where the chunk after the one in work begins */
+  size_t size, next;          /* next: offset of the chunk after the current one */
   struct inflate_state state;
 } idat_stream;
 
-/* ISA-L 2.30 returns with the upper halves of the vector registers set. Until these are cleared,
- * Intel processors run the SSE instructions of this thread several times as slowly. */
+/* ISA-L 2.30 returns with the upper halves of the vector registers set. Until they are cleared, SSE
+ * instructions of this thread are several times slower on Intel processors. */
 #ifdef __x86_64__
 __attribute__((target("avx"))) static void zero_upper_halves(void) { __builtin_ia32_vzeroupper(); }
 static void clear_vectors(void) {
@@ -60,7 +60,7 @@ static uint32_t big_endian(const unsigned char *p) {
   return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
 }
 
-/* Goes on to the next chunk. Returns 0 if it is no IDAT chunk, or damaged. */
+/* Moves to the next chunk. Returns 0 if it is damaged or not an IDAT chunk. */
 static int open_chunk(idat_stream *stream) {
   const size_t left = stream->size - stream->next;
   const unsigned char *chunk = stream->bytes + stream->next;
@@ -76,7 +76,8 @@ static int open_chunk(idat_stream *stream) {
   return 1;
 }
 
-/* One step, with a further chunk if the last one is used up. Returns 0 if nothing more can come. */
+/* Inflates one step, from a further chunk if the current one is used up. Returns 0 if no data is
+ * left. */
 static int inflate_some(idat_stream *stream) {
   struct inflate_state *state = &stream->state;
   const uint32_t in = state->avail_in, out = state->avail_out;
@@ -88,7 +89,7 @@ static int inflate_some(idat_stream *stream) {
   return in == 0 && open_chunk(stream);
 }
 
-/* Returns 0 if `count` bytes cannot be had. */
+/* Inflates `count` bytes; returns 0 on failure. */
 static int inflate_bytes(idat_stream *stream, unsigned char *target, size_t count) {
   struct inflate_state *state = &stream->state;
   state->next_out = target;
@@ -98,7 +99,7 @@ static int inflate_bytes(idat_stream *stream, unsigned char *target, size_t coun
   return 1;
 }
 
-/* 1 if the stream ends here, with the right checksum, and the chunks with it. */
+/* 1 if the stream ends here with the right checksum, and the IDAT chunks end, too. */
 static int ends(idat_stream *stream) {
   struct inflate_state *state = &stream->state;
   unsigned char extra;
@@ -109,8 +110,8 @@ static int ends(idat_stream *stream) {
   return state->avail_out == 1 && state->avail_in == 0 && !open_chunk(stream);
 }
 
-/* A smaller window than 32 KiB, which only small pictures have, is left to zlib: ISA-L would allow
- * distances beyond it. */
+/* Leaves windows smaller than 32 KiB to zlib, because ISA-L would accept distances beyond the
+ * window. Only small pictures have them. */
 static int begin_inflation(idat_stream *stream) {
   const unsigned char largest_window = 0x78;
   isal_inflate_init(&stream->state);
@@ -119,8 +120,8 @@ static int begin_inflation(idat_stream *stream) {
          *stream->state.next_in == largest_window;
 }
 
-/* Of the bytes to the left, above, and above that to the left the one nearest to
- * left + above - corner (PNG, 9.4). */
+/* The Paeth predictor: the one of left, above and corner (upper left) nearest to left + above -
+ * corner (PNG, 9.4). */
 static inline unsigned char predict(int left, int above, int corner) {
   const int to_left = abs(above - corner), to_above = abs(left - corner);
   const int to_corner = abs(left + above - 2 * corner);
@@ -129,8 +130,8 @@ static inline unsigned char predict(int left, int above, int corner) {
   return (unsigned char)(to_corner < least ? corner : nearer);
 }
 
-/* Undoes the filter that `line` begins with. step: the bytes of a pixel, at most 8, a constant
- * where this is called. Returns 0 if there is no such filter. */
+/* Reverses the filter named by the first byte of `line`. step: bytes per pixel, at most 8, a
+ * constant in every call. Returns 0 for an unknown filter. */
 CVTM_INLINE int undo_filter(const unsigned char *line, const unsigned char *above,
                             unsigned char *row, size_t count, size_t step) {
   const int filter = *line++;
@@ -179,7 +180,7 @@ static int undo_filter_of(const unsigned char *line, const unsigned char *above,
   }
 }
 
-/* Returns 0 where libpng has to judge. raw: two blocks; above: a row of zeros. */
+/* Returns 0 if libpng has to read the file instead. raw: two blocks; above: a row of zeros. */
 static int read_plain(idat_stream *stream, cvtm_pixels *pixels, unsigned char *const raw[2],
                       const unsigned char *above) {
   const int height = pixels->image->height, block = pixels->block_rows;
@@ -221,7 +222,7 @@ cvtm_status cvtm_png_rows_read(const cvtm_image_source *source, size_t *position
     cvtm_pixels_finish_rows(pixels);
     *position = stream->next;
   } else {
-    pixels->first = 0; /* libpng begins anew */
+    pixels->first = 0; /* libpng starts again from the first row */
   }
   free(stream);
   free(raw[0]);
@@ -244,8 +245,7 @@ cvtm_status cvtm_png_rows_read(const cvtm_image_source *source, size_t *position
 
 /* --- Reading --- */
 
-/* Everything that an error inside libpng must find again, so that no local variable has to
- * survive the longjmp. */
+/* All state of the decoder, so that no local variable has to survive a longjmp out of libpng. */
 typedef struct png_reader {
   const cvtm_image_source *source;
   size_t position;
@@ -256,7 +256,7 @@ typedef struct png_reader {
   cvtm_pixels pixels;
   cvtm_image *image;
   int orientation;
-  int is_plain; /* rows are stored as they are filtered: no palette, no interlacing, no few bits */
+  int is_plain; /* nonzero: rows need no conversion: no palette, no interlacing, 8 or 16 bits */
   png_reason reason;
 } png_reader;
 
@@ -267,14 +267,15 @@ static void read_bytes(png_structp png, png_bytep target, size_t count) {
   reader->position += count;
 }
 
-/* Whatever the file holds becomes 8 or 16 bits of grey or RGB, alpha last if there is any. */
+/* Makes libpng convert every kind of file to 8 or 16 bits of grey or RGB, with alpha last if there
+ * is any. */
 static void set_transformations(png_reader *reader) {
   png_set_expand(reader->png); /* palette to RGB, few bits to 8, tRNS to alpha */
   (void)png_set_interlace_handling(reader->png);
   png_read_update_info(reader->png, reader->info);
 }
 
-/* cICP: code points of RGB with the full range, which libpng 1.6 hands over as an unknown chunk. */
+/* cICP has code points for full-range RGB; libpng 1.6 passes it as an unknown chunk. */
 static void find_codes(png_reader *reader, cvtm_colour_source *colour) {
   png_unknown_chunkp chunks = NULL;
   const int count = png_get_unknown_chunks(reader->png, reader->info, &chunks);
@@ -327,7 +328,7 @@ static void find_place(png_reader *reader) {
     cvtm_place_set_resolution(&reader->image->place, across, down, metre);
 }
 
-/* eXIf may stand after the pixels. */
+/* eXIf may come after the pixels. */
 static int find_orientation(png_reader *reader) {
 #ifdef PNG_eXIf_SUPPORTED
   png_uint_32 size = 0;
@@ -369,7 +370,7 @@ static cvtm_status prepare_png(png_reader *reader, cvtm_error *error) {
   png_uint_32 height = png_get_image_height(reader->png, reader->info);
   cvtm_status status = cvtm_image_check_size(source, width, height, error);
   if (status != CVTM_OK) return status;
-  /* Deflate makes at most 1032 bytes of one. */
+  /* Deflate expands a byte to at most 1032 bytes. */
   size_t file_row = png_get_rowbytes(reader->png, reader->info);
   status = cvtm_image_check_ratio(source, (uint64_t)file_row * height, 1032, error);
   if (status != CVTM_OK) return status;
@@ -394,7 +395,7 @@ static cvtm_status read_plain_rows(png_reader *reader, int *done, cvtm_error *er
       cvtm_png_rows_read(reader->source, &next, &reader->pixels, done, error);
   if (!*done) return status;
   reader->position = next;
-  /* png_read_end shall not inflate what is left. */
+  /* so that png_read_end does not inflate the remaining data */
   png_set_keep_unknown_chunks(reader->png, PNG_HANDLE_CHUNK_NEVER, (png_const_bytep) "IDAT", 1);
   return CVTM_OK;
 }
@@ -410,7 +411,7 @@ static void read_by_libpng(png_reader *reader) {
   }
 }
 
-/* The only function that libpng's errors come back to; it changes no local variable. */
+/* The only function to which libpng's errors jump; it changes no local variable. */
 static cvtm_status run_reader(png_reader *reader, cvtm_error *error) {
   if (setjmp(png_jmpbuf(reader->png)) != 0) {
     return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: bad PNG: %s", reader->source->name,
@@ -420,7 +421,7 @@ static cvtm_status run_reader(png_reader *reader, cvtm_error *error) {
   png_set_user_limits(reader->png, PNG_UINT_31_MAX, PNG_UINT_31_MAX); /* checked in prepare */
   png_set_keep_unknown_chunks(reader->png, PNG_HANDLE_CHUNK_ALWAYS, (png_const_bytep) "cICP", 1);
   png_read_info(reader->png, reader->info);
-  /* libpng leaves out a chunk for which it finds no memory. */
+  /* If an allocation fails, libpng skips the chunk. */
   if (errno == ENOMEM)
     return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", reader->source->name);
   cvtm_status status = prepare_png(reader, error);
@@ -473,7 +474,7 @@ static void write_bytes(png_structp png, png_bytep source, size_t count) {
 
 static void flush_bytes(png_structp png) { (void)png; }
 
-/* The only function that libpng's errors come back to; it changes no local variable. */
+/* The only function to which libpng's errors jump; it changes no local variable. */
 static cvtm_status run_writer(png_writer *writer, int width, int height, int channels,
                               const unsigned char *pixels, cvtm_error *error) {
   if (setjmp(png_jmpbuf(writer->png)) != 0) {

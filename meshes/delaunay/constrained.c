@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The segments of the half-edges are the edges of the boundary that they lie on. */
+/* The segment of a half-edge is the edge of the boundary that it lies on. */
 typedef struct triangulation {
   cvtm_half_edges m;
   const double *points; /* for messages */
@@ -32,7 +32,7 @@ static cvtm_status push(triangulation *t, int64_t value) {
 
 /* ---- Constraints ---- */
 
-/* Nonzero if c lies on the ray from a through b, beyond a. */
+/* Nonzero if c lies on the ray from a through b and is not a. */
 static int is_ahead(const triangulation *t, int32_t a, int32_t b, int32_t c) {
   const int64_t bx = (int64_t)t->m.grid[b].x - t->m.grid[a].x,
                 by = (int64_t)t->m.grid[b].y - t->m.grid[a].y;
@@ -41,8 +41,8 @@ static int is_ahead(const triangulation *t, int32_t a, int32_t b, int32_t c) {
   return bx * cy == by * cx && bx * cx + by * cy > 0;
 }
 
-/* From a towards b: *along, the half-edge that leaves a exactly in that direction, or *across,
- * the one opposite to a that the way crosses. */
+/* Looks from a towards b: sets *along to the half-edge that leaves a exactly in that direction, or
+ * *across to the half-edge opposite to a that the line crosses. */
 static void look(const triangulation *t, int32_t a, int32_t b, int64_t *along, int64_t *across) {
   const int64_t begin = cvtm_first_of_fan(&t->m, t->m.at[a]);
   *along = *across = -1;
@@ -53,7 +53,7 @@ static void look(const triangulation *t, int32_t a, int32_t b, int64_t *along, i
       return;
     }
     if (is_ahead(t, a, b, left)) {
-      *along = cvtm_half_before(h); /* arrives at a: its twin may be missing */
+      *along = cvtm_half_before(h); /* the half-edge into a, because its twin may be missing */
       return;
     }
     if (orient(t, a, b, right) < 0 && orient(t, a, b, left) > 0) {
@@ -88,8 +88,8 @@ static cvtm_status fail_lost(const triangulation *t, int32_t a, int32_t b) {
                    "the edge from point %" PRId32 " to %" PRId32 " was lost", a, b);
 }
 
-/* Lists the edges between a and b as pairs of vertices, up to b or the first vertex on the
- * way: that becomes *reached. */
+/* Lists, as pairs of vertices, the edges that the line from a to b crosses before *reached: b, or
+ * the first vertex on the line. */
 static cvtm_status collect_crossed(triangulation *t, int32_t a, int32_t b, int64_t across,
                                    int32_t *reached) {
   t->depth = 0;
@@ -106,16 +106,17 @@ static cvtm_status collect_crossed(triangulation *t, int32_t a, int32_t b, int64
       *reached = opposite;
       return CVTM_OK;
     }
-    /* g runs from left to right of the way; on to the side that it leaves through. */
+    /* g crosses the line from left to right; continue with the side through which the line
+     * leaves. */
     h = side > 0 ? cvtm_half_after(g) : cvtm_half_before(g);
     if (orient(t, a, b, t->m.corner[h]) > 0) return fail_lost(t, a, b);
   }
 }
 
-/* Flips the listed edges until none crosses the way from a to b (Sloan 1993). */
+/* Flips the listed edges until none crosses the line from a to b (Sloan 1993). */
 static cvtm_status clear_way(triangulation *t, int32_t a, int32_t b) {
   int64_t count = t->depth / 2;
-  /* A ring of pairs: what cannot be flipped yet goes to the end. */
+  /* A ring buffer of pairs: an edge that cannot be flipped yet goes to the end. */
   int64_t patience = 4 * (count + 4) * (count + 4);
   while (count > 0 && patience-- > 0) {
     int64_t kept = 0;
@@ -168,7 +169,7 @@ static cvtm_status insert_constraint(triangulation *t, int32_t a, int32_t b, int
 
 /* ---- Regions ---- */
 
-/* What the constraint under half-edge h says about its triangle. */
+/* The region of the triangle of h, from the constraint on h. */
 static int32_t region_beside(const triangulation *t, int64_t h) {
   const int32_t constraint = t->m.segment[h];
   const int32_t *edge = t->boundary->edges + 2 * (int64_t)constraint;
@@ -180,7 +181,7 @@ static int32_t region_beside(const triangulation *t, int64_t h) {
   return way > 0 ? t->boundary->left[constraint] : t->boundary->right[constraint];
 }
 
-/* region: per triangle, -1 where it is not known yet. Spreads the region of triangle `first`. */
+/* Spreads the region of triangle `first` up to constraints. region: per triangle, -1: unknown. */
 static cvtm_status spread(triangulation *t, int64_t first, int32_t *region) {
   t->depth = 0;
   cvtm_status status = push(t, first);
@@ -253,8 +254,8 @@ static int32_t root_of(int32_t *parent, int32_t v) {
   return v;
 }
 
-/* Numbers the curves of edges that are sorted by their sides: within each pair of sides the
- * vertices that edges connect are united. parent: one entry per vertex. */
+/* Numbers the curves of edges that are sorted by their pair of regions: for each pair, a union-find
+ * joins the vertices that edges connect. parent: one entry per vertex. */
 static int32_t find_curves(kept_edge *list, int64_t count, int32_t *parent) {
   int32_t curves = 0;
   for (int64_t first = 0, end; first < count; first = end) {
@@ -278,7 +279,7 @@ static int32_t find_curves(kept_edge *list, int64_t count, int32_t *parent) {
   return curves;
 }
 
-/* Numbers the vertices of triangles inside; returns how many. */
+/* Numbers the vertices of inside triangles; returns their number. */
 static int64_t number_vertices(const triangulation *t, const int32_t *region, int32_t *number) {
   for (int64_t v = 0; v < t->m.vertex_count; ++v) number[v] = -1;
   for (int64_t h = 0; h < 3 * t->m.triangle_count; ++h) {
@@ -354,9 +355,9 @@ static cvtm_status extract_mesh(const triangulation *t, const int32_t *region, c
   return CVTM_OK;
 }
 
-/* ---- The whole ---- */
+/* ---- All steps ---- */
 
-/* first[i]: the first point at the place of point i, the one that has triangles. */
+/* first[i]: the first point that coincides with point i; it has the triangles. */
 static cvtm_status find_first(const cvtm_grid_point *grid, int64_t count, int32_t *first,
                               cvtm_error *error) {
   cvtm_placed *list = malloc((size_t)count * sizeof *list);
@@ -390,7 +391,7 @@ static cvtm_status constrain_triangulation(const cvtm_mesh *delaunay, const cvtm
   triangulation t = {.points = delaunay->points, .boundary = boundary, .error = error};
   cvtm_status status =
       grid && first ? CVTM_OK : cvtm_no_memory(error, "the constrained triangulation");
-  /* The points are on their grid and stay where they are. */
+  /* The points are already on the grid and do not move. */
   if (status == CVTM_OK) status = cvtm_snap_points(delaunay->points, n, grid, error);
   if (status == CVTM_OK) status = find_first(grid, n, first, error);
   if (status == CVTM_OK)

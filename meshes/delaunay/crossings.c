@@ -13,8 +13,8 @@
 typedef struct side {
   cvtm_grid_point a, b;
   struct side *below, *above; /* neighbours in the sweep's order */
-  uint8_t turned;             /* a is the edge's second vertex */
-  uint8_t present;            /* in the sweep's order */
+  uint8_t turned;             /* nonzero: a is the second vertex of the edge */
+  uint8_t present;            /* nonzero: in the order of the sweep */
   uint8_t crossed;
 } side;
 
@@ -44,11 +44,11 @@ static int sides_cross(const side *p, const side *q) {
 
 /* ---- The sweep (Shamos & Hoey 1976) ----
  *
- * A line passes the ends of all sides by x, and by y at equal x. The sides that it meets are
- * kept in their order along it, in a search tree and linked. Sides that become neighbours are
- * tested. Just before the first point where two sides cross, only sides that end there lie
- * between them; so the two are neighbours at the latest when those have left. A side that crosses
- * another is taken out, so the order of the others stays right. */
+ * A vertical line sweeps over the ends of all sides, in the order of x, then y. The sides that it
+ * meets are kept in their order along the line, in a search tree and a linked list. Sides that
+ * become neighbours are tested. Just before the first point where two sides cross, only sides that
+ * end in this point lie between them, so the two become neighbours once those are removed. A side
+ * that crosses another is removed, so that the order of the others stays valid. */
 
 typedef struct event {
   cvtm_grid_point at;
@@ -63,10 +63,10 @@ typedef struct sweeper {
   event *events;
   int64_t event_count;
   void *tree;
-  side *through;            /* the side with the current place between its ends, or NULL */
+  side *through;            /* the side with the current point strictly between its ends, or NULL */
   struct ring_check *rings; /* NULL: edges of any kind */
   int64_t pair[2];          /* the first two sides that cross, by more than `depth` */
-  int first_only;           /* stop there */
+  int first_only;           /* nonzero: stop at the first pair */
   double depth;             /* grid steps; 0: any crossing counts */
 } sweeper;
 
@@ -76,13 +76,13 @@ static int compare_events(const void *first, const void *second) {
   return places != 0 ? places : (p->code > q->code) - (p->code < q->code);
 }
 
-/* Which side of q the later side p begins or, if it begins on q, ends. */
+/* On which side of q the later side p begins or, if it begins on q, ends. */
 static int later_against(const side *p, const side *q) {
   const int begin = sign(cvtm_orient(q->a, q->b, p->a));
   return begin != 0 ? begin : sign(cvtm_orient(q->a, q->b, p->b));
 }
 
-/* The order of two sides that a line meets; the search for the new one also finds its
+/* The order of two sides along the line. The search for the position of a new side also finds its
  * neighbours. */
 static int compare_sides(const void *first, const void *second) {
   side *p = (side *)(uintptr_t)first, *q = (side *)(uintptr_t)second;
@@ -128,7 +128,7 @@ static void mark_pair(sweeper *s, side *p, side *q) {
 
 static int is_over(const sweeper *s) { return s->first_only && s->pair[0] >= 0; }
 
-/* Takes out neighbours that cross, then those that become neighbours. */
+/* Removes neighbours that cross, and then new neighbours that cross. */
 static void test_neighbours(sweeper *s, side *below, side *above) {
   while (below != NULL && above != NULL && sides_cross(below, above)) {
     mark_pair(s, below, above);
@@ -157,7 +157,7 @@ static cvtm_status begin_side(sweeper *s, side *p, cvtm_error *error) {
     return cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory to compare %lld edges",
                      (long long)s->count);
   }
-  if (*node != p) { /* along each other */
+  if (*node != p) { /* they overlap */
     side *other = *node, *below = other->below, *above = other->above;
     mark_pair(s, p, other);
     if (is_over(s)) return CVTM_OK;
@@ -179,7 +179,8 @@ static cvtm_status begin_rings(sweeper *s, cvtm_error *error);
 static void leave_place(struct ring_check *c, const event *events, int64_t count);
 static void enter_place(struct ring_check *c, sweeper *s, const event *events, int64_t count);
 
-/* All events at one place: what ends there leaves before what begins there comes. */
+/* Handles all events at one point: first removes the sides that end there, then inserts those that
+ * begin there. */
 static cvtm_status pass_place(sweeper *s, const event *events, int64_t count, cvtm_error *error) {
   s->through = NULL;
   if (s->rings != NULL) leave_place(s->rings, events, count);
@@ -248,7 +249,8 @@ typedef struct active_list {
   int64_t count;
 } active_list;
 
-/* Marks p and what it crosses in a list; sides to the left of p leave the list. */
+/* Marks p and the sides in the list that it crosses; removes sides to the left of p from the
+ * list. */
 static void compare_with(active_list *list, side *p, uint8_t *crossed, const side *sides) {
   int64_t kept = 0;
   for (int64_t k = 0; k < list->count; ++k) {
@@ -265,8 +267,8 @@ static int compare_lefts(const void *first, const void *second) {
   return compare_points(p->a, q->a);
 }
 
-/* The sweep finds for each crossing at least one of its two sides. The others are found here:
- * each side against those that the sweep marked. */
+/* For each crossing the sweep marks at least one of its two sides. This finds the other ones by
+ * testing each side against those that the sweep marked. */
 static cvtm_status mark_others(side *sides, int64_t count, uint8_t *crossed, cvtm_error *error) {
   side **memory = malloc(((size_t)count + 1) * 3 * sizeof *memory);
   if (memory == NULL) {
@@ -322,9 +324,10 @@ typedef struct ring_check {
   const int64_t *start;
   int32_t *ring; /* of each edge */
   uint8_t *kind; /* of each ring */
-  uint8_t *open; /* of each ring: met an odd number of times around the current place */
+  uint8_t *open; /* of each ring: met an odd number of times so far around the current point */
   uint8_t *reversed;
-  side **around; /* the sides at the current place: a half turn to the left, then to the right */
+  side **
+      around; /* the sides at the current point: first those to the left, then those to the right */
   int64_t left_count;
   side **stack;
 } ring_check;
@@ -343,7 +346,7 @@ static int are_consecutive(const ring_check *c, int64_t e, int64_t f) {
   return edge_after(c, e) == f || edge_after(c, f) == e;
 }
 
-/* Finds two corners of a ring, or a corner and an edge, that share this place. */
+/* Finds two corners of one ring, or a corner and an edge, at this point. */
 static void find_self_touch(const ring_check *c, sweeper *s, const event *events, int64_t count) {
   const int64_t through = s->through != NULL ? s->through - s->sides : -1;
   int64_t last = -1; /* edge that begins here */
@@ -362,8 +365,8 @@ static void find_self_touch(const ring_check *c, sweeper *s, const event *events
   }
 }
 
-/* Two rings that touch here cross if their sides alternate around the place. Each ring has two
- * sides here. */
+/* Two rings that touch at a point cross there if their sides alternate around the point. Each ring
+ * has two sides at the point. */
 static void find_crossing_at_corner(const ring_check *c, sweeper *s, int64_t around) {
   int64_t depth = 0;
   for (int64_t k = 0; k < around; ++k) {
@@ -381,21 +384,21 @@ static void find_crossing_at_corner(const ring_check *c, sweeper *s, int64_t aro
   }
 }
 
-/* True if the area above a side belongs to what the rings bound. The ring's direction is
- * known: unless it is reversed, the area that it bounds lies on its left. */
+/* Nonzero if the area above a side is inside. The direction of the ring is known: the inside lies
+ * on its left unless it is reversed. */
 static int bounded_above(const ring_check *c, const sweeper *s, const side *p) {
   return p->turned == c->reversed[c->ring[p - s->sides]];
 }
 
-/* A ring is met first at the lowest of its corners, where two of its sides begin. Its kind follows
- * from the sides below them. */
+/* The sweep meets a ring first at its lowest corner, where two of its sides begin. The side below
+ * them tells whether the ring is a hole. */
 static void classify_ring(const ring_check *c, const sweeper *s, const side *lower) {
   const int64_t e = lower - s->sides;
   const int32_t r = c->ring[e];
   if (c->kind[r] != RING_NEW) return;
   const int hole = lower->below != NULL && bounded_above(c, s, lower->below);
   c->kind[r] = hole ? RING_HOLE : RING_OUTER;
-  /* Along the lower side the ring's inside is on the left if the side is not turned. */
+  /* The inside of the ring is on the left of the lower side unless the side is turned. */
   c->reversed[r] = lower->turned != hole;
 }
 
@@ -403,7 +406,7 @@ static int is_on(const side *p, cvtm_grid_point at) {
   return p != NULL && cvtm_orient(p->a, p->b, at) == 0;
 }
 
-/* Before anything has left: the sides that come from the left, from above to below. */
+/* Called before sides are removed: lists the sides that come from the left, from top to bottom. */
 static void leave_place(ring_check *c, const event *events, int64_t count) {
   const cvtm_grid_point at = events->at;
   side *p = NULL;
@@ -416,7 +419,7 @@ static void leave_place(ring_check *c, const event *events, int64_t count) {
   for (; is_on(p, at); p = p->below) c->around[c->left_count++] = p;
 }
 
-/* When all has come: the sides that go to the right, from below to above. */
+/* Called after sides are inserted: lists the sides that go to the right, from bottom to top. */
 static void enter_place(ring_check *c, sweeper *s, const event *events, int64_t count) {
   find_self_touch(c, s, events, count);
   if (s->pair[0] >= 0) return;
@@ -435,8 +438,8 @@ static void enter_place(ring_check *c, sweeper *s, const event *events, int64_t 
   find_crossing_at_corner(c, s, around);
 }
 
-/* A ring of four points or more must not have two corners in one place, though no side is
- * between them. */
+/* A ring with at least four points must not have two consecutive corners at one point; no side
+ * between them shows it. */
 static int find_short_edge(const ring_check *c, const sweeper *s, int64_t pair[2]) {
   for (int64_t e = 0; e < s->count; ++e) {
     const int32_t r = c->ring[e];
@@ -448,7 +451,7 @@ static int find_short_edge(const ring_check *c, const sweeper *s, int64_t pair[2
   return 0;
 }
 
-/* Room for the sides at one place; one more, that passes through it, lies on both hands. */
+/* Allocates memory for the sides at one point; a side that passes through it counts twice. */
 static cvtm_status begin_rings(sweeper *s, cvtm_error *error) {
   int64_t most = 0;
   for (int64_t first = 0, end; first < s->event_count; first = end) {
@@ -479,7 +482,7 @@ static cvtm_status sweep_rings(sweeper *s, ring_check *c, const double *points, 
   return status;
 }
 
-/* depth: as of the sweeper; 0: the rules of rings hold, too. */
+/* depth: see sweeper; 0: also checks the rules of rings. */
 static cvtm_status check_rings(const double *points, const int64_t *start, int64_t ring_count,
                                double depth, uint8_t *reversed, int64_t pair[2],
                                cvtm_error *error) {

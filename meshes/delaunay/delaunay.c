@@ -89,8 +89,8 @@ static inline int column_of(keyed k) {
   return column < COLUMNS ? (int)column : COLUMNS - 1;
 }
 
-/* Moves keys to their columns, block by block, so that points that share a place stay in order;
- * start[c] becomes where column c begins. `place` has room for SORT_BLOCKS * COLUMNS. */
+/* Moves keys to their columns, block by block, so that coincident points stay in order. Sets
+ * start[c] to the begin of column c. `place`: memory for SORT_BLOCKS * COLUMNS. */
 static void spread_columns(const keyed *from, keyed *to, int64_t count, int64_t *place,
                            int64_t *start) {
   memset(place, 0, (size_t)SORT_BLOCKS * COLUMNS * sizeof *place);
@@ -138,7 +138,7 @@ static void sorted_points_free(sorted_points *sorted) {
   free(sorted->vertex);
 }
 
-/* Is key k another than the one before? */
+/* Nonzero if key k differs from the one before. */
 static int is_distinct(const keyed *order, int64_t k) {
   return k == 0 || order[k].key != order[k - 1].key;
 }
@@ -196,17 +196,17 @@ enum { WORTH_THREADS = 1 << 13 /* points */ };
 
 /* ---- Triangles ---- */
 
-/* Side 3 t + k of triangle t goes from its corner k to the next one, counterclockwise. Outside the
- * hull there are triangles, too: one at each of its edges, whose third corner is BEYOND. So n
- * points have 2 n - 2 triangles, however they lie: those of the points low .. low + n - 1 begin
- * with number 2 low. */
+/* Side 3 t + k of triangle t goes from its corner k to the next corner, counterclockwise. There is
+ * also an outer triangle at each edge of the hull, whose third corner is BEYOND. So n points always
+ * have 2 n - 2 triangles; the triangles of the points low .. low + n - 1 are numbered from 2 low
+ * on. */
 typedef uint32_t side;
 
 enum { BEYOND = -1 };
 
 typedef struct side_record {
-  int32_t corner; /* where the side begins: a point's place in sorted_points */
-  side twin;      /* the same side of the triangle across */
+  int32_t corner; /* the point where the side begins: its index in sorted_points */
+  side twin;      /* the same side in the neighbouring triangle */
 } side_record;
 
 typedef struct triangulation {
@@ -232,15 +232,15 @@ static inline void set_corners(side_record *sides, side s, int32_t from, int32_t
 
 /* ---- Hulls ---- */
 
-/* Order along an axis: 0 from left to right, then upwards; 1 the same turned by a right angle:
+/* Order along an axis. 0: from left to right, then upwards. 1: the same rotated by a right angle,
  * upwards, then from right to left. */
 static inline int precedes(int axis, cvtm_grid_point p, cvtm_grid_point q) {
   if (axis == 0) return cvtm_precedes(p, q);
   return p.y != q.y ? p.y < q.y : p.x > q.x;
 }
 
-/* A point of the hull. `out` goes from it to BEYOND, in the triangle at the hull's edge that begins
- * there, counterclockwise. */
+/* A point of the hull. `out` is the side from it to BEYOND in the outer triangle of the hull's edge
+ * that begins at the point, counterclockwise. */
 typedef struct hull_point {
   int32_t point;
   side out;
@@ -251,7 +251,7 @@ typedef struct hull {
   hull_point end[2][2];
 } hull;
 
-/* The ends of two parts together, of which one precedes the other along `axis`. */
+/* The extreme points of two parts together, where `one` precedes `other` along `axis`. */
 static hull join_ends(const triangulation *dt, const hull *one, const hull *other, int axis) {
   const int across = 1 - axis;
   hull both = *one;
@@ -286,7 +286,7 @@ static int64_t orient(const triangulation *dt, int32_t a, int32_t b, int32_t c) 
   return cvtm_orient(place[a], place[b], place[c]);
 }
 
-/* Triangles outside the edges ring[0] ring[1], ring[1] ring[2], ..., around a part. */
+/* Makes the outer triangles of the edges ring[0] ring[1], ring[1] ring[2], ..., around a part. */
 static void surround(const triangulation *dt, side outer, const int32_t *ring, side count) {
   for (side k = 0; k < count; ++k) {
     const side next = k + 1 < count ? k + 1 : 0;
@@ -310,7 +310,7 @@ static hull triangulate_three(const triangulation *dt, int32_t low) {
     set_corners(dt->sides, first, ring[0], ring[1], ring[2]);
     for (side k = 0; k < 3; ++k) join(dt->sides, first + k, outer + 3 * k);
   }
-  /* The ring has the point low + 1 at place 1, or after low + 2. */
+  /* In the ring the point low + 1 is either at index 1 or after low + 2. */
   const hull a = hull_of_point(low, outer + 1);
   const hull b = hull_of_point(low + 1, outer + (turn >= 0 ? 4 : 7));
   const hull c = hull_of_point(low + 2, outer + (turn >= 0 ? 7 : 4));
@@ -345,18 +345,19 @@ static inline seen_point seen_from(const triangulation *dt, int32_t from, int32_
   return s;
 }
 
-/* The hull of one of two parts at the gap between them. The base is the uppermost edge that joins
- * the parts; the chain begins at one of its ends. */
+/* The border of one of two parts at the gap between them. The base is the uppermost edge so far
+ * that joins the parts; the chain begins at one end of the base. */
 typedef struct chain {
-  int32_t end;     /* of the base */
-  side outer;      /* in the triangle at the gap: from `end` to BEYOND (left part), or to `end` */
+  int32_t end;     /* end of the base in this part */
+  side outer;      /* side of the outer triangle at the gap: from `end` to BEYOND (left part), or to
+                      `end` */
   seen_point near; /* from `end`: the third corner of that triangle */
   side edge;       /* between `end` and `near`, of the triangle inside */
-  seen_point far;  /* from `end`: the third corner of that */
-  int64_t turn;    /* from near to far, away from the gap */
+  seen_point far;  /* from `end`: the third corner of the triangle inside */
+  int64_t turn;    /* cross product of near and far, positive away from the gap */
 } chain;
 
-/* The next side of a triangle, upwards and downwards. */
+/* The next side of a triangle in the direction of the merge, and against it. */
 static inline side onward(int right, side s) { return right ? before(s) : after(s); }
 static inline side backward(int right, side s) { return right ? after(s) : before(s); }
 
@@ -374,8 +375,8 @@ static inline chain chain_from(const triangulation *dt, int right, int32_t end, 
   return c;
 }
 
-/* Removes the edge from `end` to `near`: the two triangles there become outer ones, of the edges
- * between `end` and `far` and between `far` and `near`. */
+/* Removes the edge from `end` to `near`: its two triangles become the outer triangles of the edges
+ * `end`-`far` and `far`-`near`. */
 static inline void open_edge(const triangulation *dt, int right, chain *c) {
   side_record *sides = dt->sides;
   const side up = onward(right, c->outer);
@@ -399,16 +400,16 @@ static inline int is_first(const triangulation *dt, int32_t p, int32_t a, int32_
          cvtm_precedes(place[p], place[c]);
 }
 
-/* Negative if q lies in the circle through p and the ends of the base, by their heights above it.
- */
+/* Negative if q lies in the circle through p and the ends of the base; uses the heights of p and q
+ * above the base. */
 static inline cvtm_int128 circle(int64_t base2, int64_t turn, const seen_point *p, int64_t p_height,
                                  const seen_point *q, int64_t q_height) {
   return (cvtm_int128)base2 * turn - (cvtm_int128)p->distance2 * q_height +
          (cvtm_int128)q->distance2 * p_height;
 }
 
-/* Removes edges whose triangle with the base holds a point. Returns how high `near` is above the
- * base (from left to right); 0: not at all. */
+/* Removes edges while the circle of their triangle with the base contains a point of this part.
+ * Returns the height of `near` above the base (from left to right); 0 if it is not above. */
 static inline int64_t clear_chain(const triangulation *dt, int right, vector base, int64_t base2,
                                   int32_t other_end, chain *c) {
   int64_t height = cross(base, c->near.away);
@@ -426,7 +427,7 @@ static inline int64_t clear_chain(const triangulation *dt, int right, vector bas
   return height;
 }
 
-/* Does the triangulation have the triangle of the base and the right chain's `near`? */
+/* Nonzero if the next triangle is that of the base and the right chain's `near`. */
 static inline int right_wins(const triangulation *dt, int64_t base2, const chain *left,
                              int64_t left_height, const chain *right, int64_t right_height) {
   if (left_height == 0 || right_height == 0) return left_height == 0;
@@ -439,8 +440,8 @@ static inline int right_wins(const triangulation *dt, int64_t base2, const chain
          (turn < 0 ? is_first(dt, a, b, p, q.point) : is_first(dt, b, a, p, q.point));
 }
 
-/* Joins two parts, of which the left one precedes the other along the axis, from their lower common
- * tangent upwards. The two triangles at `spare` become those outside the tangents. */
+/* Merges two parts, where `left` precedes `right` along the axis, from their lower common tangent
+ * upwards. The two triangles at `spare` become the outer triangles of the tangents. */
 static hull merge(const triangulation *dt, const hull *left, const hull *right, int axis,
                   side spare) {
   side_record *sides = dt->sides;
@@ -465,7 +466,7 @@ static hull merge(const triangulation *dt, const hull *left, const hull *right, 
   set_corners(sides, bottom, l_end, BEYOND, r_end);
   join(sides, bottom, l);
   join(sides, bottom + 1, r);
-  side gap = bottom + 2; /* the base's, from right to left */
+  side gap = bottom + 2; /* side of the base at the gap, from right to left */
   for (;;) {
     const vector base =
         from_to(dt->points.place[left_chain.end], dt->points.place[right_chain.end]);
@@ -500,7 +501,7 @@ static hull merge(const triangulation *dt, const hull *left, const hull *right, 
 
 /* ---- Division ---- */
 
-/* Moves point `from` to place `to`, and those between by one. */
+/* Moves the point at index `from` to index `to`, and shifts those between by one. */
 static void move_point(const sorted_points *p, int64_t from, int64_t to) {
   const cvtm_grid_point place = p->place[from];
   const int32_t vertex = p->vertex[from];
@@ -512,7 +513,7 @@ static void move_point(const sorted_points *p, int64_t from, int64_t to) {
   p->vertex[to] = vertex;
 }
 
-/* Of the points low .. end - 1 the first one along an axis, or the last one. */
+/* The first or the last of the points low .. end - 1 along an axis. */
 static int64_t find_end(const sorted_points *p, int64_t low, int64_t end, int axis, int last) {
   int64_t best = low;
   for (int64_t k = low + 1; k < end; ++k)
@@ -522,13 +523,13 @@ static int64_t find_end(const sorted_points *p, int64_t low, int64_t end, int ax
 
 static inline int32_t along(int axis, cvtm_grid_point p) { return axis == 0 ? p.x : p.y; }
 
-/* Cuts points at the middle of the smallest square of the Morton curve that holds them: one part
- * precedes the other along *axis. Returns where the second begins. If one has a single point, it
- * gets the nearest one of the other, too. */
+/* Divides points at the middle of the smallest square of the Morton curve that contains them, so
+ * that one part precedes the other along *axis. If a part has a single point, it also gets the
+ * nearest point of the other part. Returns the index where the second part begins. */
 static int32_t divide(const sorted_points *p, int32_t low, int32_t count, int *axis) {
   const int32_t last = low + count - 1;
   const int32_t x = p->place[low].x ^ p->place[last].x, y = p->place[low].y ^ p->place[last].y;
-  *axis = y >= x || y > (x ^ y); /* the highest bit is that of y, which comes before that of x */
+  *axis = y >= x || y > (x ^ y); /* the highest bit of the code is from y, which comes before x */
   int32_t bit = 1 << CVTM_GRID_BITS, first = low, end = last;
   while (!((*axis == 0 ? x : y) & bit)) bit /= 2;
   while (first < end) {
@@ -585,7 +586,7 @@ typedef struct triangle_corners {
   int32_t first, second, third;
 } triangle_corners;
 
-/* Returns start[k], and adds `count` to it. */
+/* Adds `count` to start[k] and returns its old value. */
 static uint32_t take_places(uint32_t *start, int64_t k, int64_t count, int shared) {
   uint32_t at;
   if (!shared) {
@@ -601,23 +602,22 @@ static uint32_t take_places(uint32_t *start, int64_t k, int64_t count, int share
   return at;
 }
 
-/* The number of triangles with the same smallest vertex from found[t] on. Threads add such a
- * stretch at once, since a vertex may have most of all triangles. */
+/* The number of consecutive triangles with the same smallest vertex from found[t] on. Threads add
+ * them with one operation, because a vertex may have most of the triangles. */
 static int64_t length_of_stretch(const triangle_corners *found, int64_t t, int64_t count) {
   int64_t end = t + 1;
   while (end < count && found[end].first == found[t].first) ++end;
   return end - t;
 }
 
-/* A block of triangles. Those inside the hull, as the mesh has them, take the memory of its sides.
- */
+/* A block of triangles. The triangles of the mesh overwrite the sides of the block. */
 typedef struct block {
   int64_t first, end, count;
   triangle_corners *found;
 } block;
 
-/* Finds a block's triangles, and adds their numbers to start[vertex + 2], each to that of its
- * smallest vertex. */
+/* Finds the triangles of a block, and counts them in start[vertex + 2] of their smallest
+ * vertices. */
 static void find_triangles(const triangulation *dt, block *b, uint32_t *start, int shared) {
   const int32_t *vertex = dt->points.vertex;
   b->found = (triangle_corners *)(dt->sides + 3 * b->first);
@@ -635,8 +635,8 @@ static void find_triangles(const triangulation *dt, block *b, uint32_t *start, i
   }
 }
 
-/* Moves triangles to the fans of their smallest vertices: start[v + 1] moves to the end of v's fan,
- * so that start[v] ends up as its beginning. */
+/* Moves triangles to the fans of their smallest vertices. start[v + 1] advances to the end of the
+ * fan of v, so that finally start[v] is its begin. */
 static void spread_triangles(const block *b, uint32_t *start, triangle_corners *fans, int shared) {
   for (int64_t t = 0, length = 0; t < b->count; t += length) {
     length = length_of_stretch(b->found, t, b->count);
@@ -650,8 +650,8 @@ static int compare_seconds(const void *left, const void *right) {
   return (a->second > b->second) - (a->second < b->second);
 }
 
-/* Sorts a fan whose second corners, which all differ, lie close together. Returns 0 if they do not,
- * or without memory. */
+/* Sorts a fan by counting if its second corners, which are distinct, are in a small range. Returns
+ * 0 if they are not, or if memory runs out. */
 static int sort_dense_fan(triangle_corners *fan, int64_t count) {
   enum { MOST_GAPS = 4 /* places for each corner */ };
   int32_t least = fan[0].second, most = fan[0].second;
@@ -690,7 +690,7 @@ static void *allocate_large(int64_t count, size_t size) {
   return made;
 }
 
-/* All triangles, each from its smallest vertex, in lexicographic order. */
+/* Writes all triangles, each from its smallest vertex, in lexicographic order. */
 static cvtm_status collect_triangles(const triangulation *dt, cvtm_mesh *mesh, cvtm_error *error) {
   enum { BLOCKS = 64 };
   const int64_t vertices = mesh->vertex_count, all = 2 * dt->points.count - 2;

@@ -8,26 +8,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Squares that all stars of a pass may visit together, and one star at most. One point in this many
- * may be left to its neighbours. */
+/* The most squares that all stars of a pass may visit together, and that one star may visit. At
+ * most one point in ADOPTED_SHARE may get its triangles from its neighbours. */
 enum { VISITS_OF_ALL = 1 << 26, VISITS_OF_ONE = 1 << 18, ADOPTED_SHARE = 16 };
 
-/* Where more than one star in HARD_SHARE has to search far, TRIED of them try first. */
+/* If more than one star in HARD_SHARE has to search far, TRIED of them are tried first. */
 enum { HARD_SHARE = 4, TRIED = 4096 };
 
 struct cvtm_device_delaunay {
   cvtm_device *device;
   const cvtm_star_table *table;
   int64_t count, distinct, triangle_count;
-  int64_t hidden; /* points of empty cells */
-  int thorough;   /* stars search as far as they need */
-  int32_t levels; /* of the bins that there is memory for */
+  int64_t hidden; /* number of points with empty cells */
+  int thorough;   /* nonzero: the search of a star is not limited */
+  int32_t levels; /* the deepest level of bins that fits into the memory */
   double *points;
   uint64_t *keys, *keys_alt, *tree_keys;
-  int32_t *index; /* then flags of undecided vertices */
+  int32_t *index; /* later flags of undecided vertices */
   int32_t *index_alt, *vertex, *start;
-  int32_t *is_distinct; /* then the stars left undone */
-  int32_t *undone;      /* the list of those from the pass before */
+  int32_t *is_distinct; /* later the list of undone stars */
+  int32_t *undone;      /* the undone stars of the pass before */
   cvtm_grid_point *place;
   int64_t *sums;
   cvtm_bounds *bounds;
@@ -36,12 +36,12 @@ struct cvtm_device_delaunay {
   cvtm_star_corners *triangles;
   void *workspace;
   size_t workspace_bytes;
-  double *weights; /* of all points; NULL: they have none, nor what follows */
+  double *weights; /* of all points; NULL, like the next fields, without weights */
   int64_t *weight, *heaviest;
   int32_t *link;
 };
 
-/* One and a half to six points for each bin of the grid's square. */
+/* The level at which a bin of the grid's square has 1.5 to 6 points on average. */
 static int32_t levels_for(int64_t count) {
   int32_t levels = 0;
   while (levels < 13 && (int64_t)3 << 2 * (levels + 1) <= 2 * count) ++levels;
@@ -142,7 +142,7 @@ void cvtm_device_delaunay_destroy(cvtm_device_delaunay *d) {
 
 double *cvtm_device_delaunay_points(const cvtm_device_delaunay *d) { return d->points; }
 
-/* The difference of the largest and the least weight, which is *least. */
+/* Finds the range of the weights; *least is the smallest. */
 static cvtm_status bound_weights(cvtm_device_delaunay *d, double *least, double *range) {
   cvtm_device *device = d->device;
   double most = 0, *result = (double *)d->sums;
@@ -161,14 +161,15 @@ static cvtm_status bound_weights(cvtm_device_delaunay *d, double *least, double 
   return status;
 }
 
-/* The steps of the grid are at least so large that weights differ by at most 2^61 of their squares:
- * with that the predicates of star_search.h are exact. */
+/* The least exponent of the grid step with which weights differ by at most 2^61 squared steps; then
+ * the predicates of star_search.h are exact. */
 static int exponent_for_weights(double range, int exponent) {
   while (ldexp(range, -2 * exponent) > 0x1p61) ++exponent;
   return exponent;
 }
 
-/* Snapped points along the Morton curve: keys and index. *most: the largest coordinates. */
+/* Rounds the points and sorts them along the Morton curve, into keys and index. *most: the largest
+ * coordinates. */
 static cvtm_status sort_points(cvtm_device_delaunay *d, cvtm_grid_point *most,
                                cvtm_star_scale *scale) {
   cvtm_device *device = d->device;
@@ -197,7 +198,7 @@ static cvtm_status sort_points(cvtm_device_delaunay *d, cvtm_grid_point *most,
                          CVTM_STAR_KEY_BITS, d->workspace, d->workspace_bytes);
 }
 
-/* The weights of the tree, and the vertices of its places. */
+/* Sets the weights of the tree, and the vertices of its places. */
 static cvtm_status weigh_tree(cvtm_device_delaunay *d, cvtm_star_scale scale,
                               cvtm_star_tree *tree) {
   cvtm_status status = d->table->weigh(d->device, d->weights, scale, d->index, d->is_distinct,
@@ -239,7 +240,7 @@ static cvtm_status make_tree(cvtm_device_delaunay *d, cvtm_star_tree *tree) {
   return status == CVTM_OK && d->weights ? weigh_tree(d, scale, tree) : status;
 }
 
-/* Stars of a list (NULL: all). Those left undone are appended to d->output.deferred. */
+/* Finds the stars of a list (NULL: all). Undone ones are appended to d->output.deferred. */
 static cvtm_status make_some(cvtm_device_delaunay *d, const cvtm_star_tree *tree,
                              const int32_t *list, int64_t count, int32_t visits,
                              cvtm_star_counts *counts) {
@@ -250,8 +251,9 @@ static cvtm_status make_some(cvtm_device_delaunay *d, const cvtm_star_tree *tree
   return status;
 }
 
-/* One pass over the stars of a list (NULL: all). Those left undone are in d->output.deferred then.
- * Before many search far some try; if nearly all of these fail, none is made. */
+/* One pass over the stars of a list (NULL: all), which leaves the undone ones in
+ * d->output.deferred. If many stars have to search far, some are tried first; if nearly all of them
+ * fail, the pass ends. */
 static cvtm_status make_pass(cvtm_device_delaunay *d, const cvtm_star_tree *tree,
                              const int32_t *list, int64_t count, int32_t visits,
                              cvtm_star_counts *counts) {
@@ -269,7 +271,7 @@ static cvtm_status make_pass(cvtm_device_delaunay *d, const cvtm_star_tree *tree
   return make_some(d, tree, list ? list + tried : NULL, count - tried, visits, counts);
 }
 
-/* How far stars may search that were left undone: the fewer, the farther. */
+/* The limit of the search in the next pass: the fewer stars are undone, the larger it is. */
 static int32_t next_visits(const cvtm_device_delaunay *d, int32_t visits, int64_t undone) {
   const int64_t share = VISITS_OF_ALL / undone;
   if (visits == CVTM_STAR_NEAR) return CVTM_STAR_AROUND;
@@ -277,8 +279,9 @@ static int32_t next_visits(const cvtm_device_delaunay *d, int32_t visits, int64_
   return share < VISITS_OF_ONE ? (int32_t)share : VISITS_OF_ONE;
 }
 
-/* Makes all stars, or as many as can be made with some effort. Stars that lack a neighbour are
- * tried again until no other star finds them: then their cells are empty. */
+/* Finds all stars, or as many as is possible with limited effort. Stars without a known neighbour
+ * are tried again after each pass. Once no other star finds any of these points, their cells are
+ * empty. */
 static cvtm_status make_stars(cvtm_device_delaunay *d, const cvtm_star_tree *tree,
                               cvtm_star_counts *counts) {
   int64_t left = tree->count;
@@ -304,8 +307,8 @@ static cvtm_status make_stars(cvtm_device_delaunay *d, const cvtm_star_tree *tre
   }
 }
 
-/* Finds the triangles of vertices whose stars are undone by the stars of their neighbours. It
- * misses those between three of them. */
+/* Takes the triangles of vertices with undone stars from the stars of their neighbours. It misses
+ * triangles of which all three vertices have undone stars. */
 static cvtm_status adopt(cvtm_device_delaunay *d, const cvtm_star_tree *tree,
                          cvtm_star_counts *counts) {
   const cvtm_star_table *table = d->table;
@@ -324,9 +327,9 @@ static cvtm_status adopt(cvtm_device_delaunay *d, const cvtm_star_tree *tree,
   return status;
 }
 
-/* A triangulation of n points with h of them on the hull has 2 n - 2 - h triangles. With stars
- * undone both numbers may be too small, and no sum hides that. Points of empty cells do not count.
- */
+/* A triangulation of n points, h of them on the hull, has 2 n - 2 - h triangles. With undone stars
+ * the number of triangles and h can only be too small, so errors cannot cancel. Points with empty
+ * cells do not count. */
 static int is_complete(const cvtm_device_delaunay *d, const cvtm_star_counts *counts) {
   if (counts->triangles == 0) return counts->deferred == 0;
   return counts->triangles == 2 * (d->distinct - d->hidden) - 2 - counts->open;
@@ -391,7 +394,7 @@ cvtm_status cvtm_device_delaunay_copy_out(const cvtm_device_delaunay *d, cvtm_me
   return CVTM_OK;
 }
 
-/* The whole way on the device. weights: NULL for none. *undecided is not 0 if there is no mesh. */
+/* Triangulates on the device. weights: NULL for none. If *undecided is not 0, there is no mesh. */
 static cvtm_status triangulate_on(cvtm_device *device, const double *points, const double *weights,
                                   int64_t count, cvtm_mesh *mesh, cvtm_delaunay_report *report) {
   cvtm_device_delaunay *d = NULL;
@@ -416,8 +419,8 @@ static cvtm_status triangulate_on(cvtm_device *device, const double *points, con
   return status;
 }
 
-/* True if a device has made the mesh. *status: an error that the host would have, too. The host has
- * more memory, and names the point of a bad coordinate. */
+/* Nonzero if a device has made the mesh. *status: an error that would also occur on the host. Other
+ * errors are left to the host, which has more memory and names the point with a bad coordinate. */
 static int made_on_device(cvtm_device *device, const double *points, const double *weights,
                           int64_t count, cvtm_mesh *mesh, cvtm_delaunay_report *report,
                           cvtm_status *status) {

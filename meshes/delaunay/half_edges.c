@@ -139,7 +139,7 @@ static void drop_triangle(cvtm_half_edges *m, int64_t t) {
   record(m, CVTM_DROPPED_TRIANGLE, t, 0);
 }
 
-/* A half-edge with its origin, its twin and its segment; both halves may have to be flipped. */
+/* Sets origin, twin and segment of a half-edge, and pushes it on the stack of flips. */
 static void put_half(cvtm_half_edges *m, int64_t h, int32_t origin, int64_t twin, int32_t segment) {
   set_corner(m, h, origin);
   set_twin(m, h, twin);
@@ -228,8 +228,8 @@ int32_t cvtm_half_edges_insert_inside(cvtm_half_edges *m, int64_t t, cvtm_grid_p
   return v;
 }
 
-/* Cuts the triangle of h = ab, with its apex c, at v: a v c keeps h, v b c is new. Returns the
- * half-edge v b. */
+/* Splits the triangle of h = ab, with apex c, at v: triangle a v c keeps h, and v b c is new.
+ * Returns the half-edge v b. */
 static int64_t cut_triangle(cvtm_half_edges *m, int64_t h, int32_t v) {
   const int64_t h1 = cvtm_half_after(h);
   const int32_t b = m->corner[h1], c = cvtm_apex_of(m, h), segment = m->segment[h];
@@ -261,7 +261,7 @@ int32_t cvtm_half_edges_insert_on(cvtm_half_edges *m, int64_t h, cvtm_grid_point
   const int64_t va = g >= 0 ? cut_triangle(m, g, v) : -1;
   if (m->out_of_memory) return -1;
   if (g >= 0) {
-    /* h is a v now, g is b v. */
+    /* Now h is a v and g is b v. */
     set_twin(m, h, va);
     set_twin(m, va, h);
     set_twin(m, g, vb);
@@ -294,8 +294,8 @@ int cvtm_half_edges_move(cvtm_half_edges *m, int32_t v, cvtm_grid_point place) {
   return 1;
 }
 
-/* The triangles around a vertex from half-edge h on, up to `end` (which leaves the same vertex), a
- * segment or the border. */
+/* The number of triangles around a vertex from half-edge h on, up to `end` (which leaves the same
+ * vertex), a segment or the border. */
 static int count_fan(const cvtm_half_edges *m, int64_t h, int64_t end) {
   for (int count = 1;; ++count) {
     const int64_t arriving = cvtm_half_before(h);
@@ -304,12 +304,12 @@ static int count_fan(const cvtm_half_edges *m, int64_t h, int64_t end) {
   }
 }
 
-/* Flips a spoke of the vertex v that h leaves, between h and the end of its fan; 0 if none can be
- * flipped. Triangles at v may become flat: they go in the end. */
+/* h leaves the vertex v. Flips an edge at v between h and the end of the fan; returns 0 if none can
+ * be flipped. Triangles at v may become flat, because they are removed later. */
 static int flip_spoke(cvtm_half_edges *m, int64_t h, int count, int closed) {
   const int32_t v = m->corner[h];
   for (int k = 0; k < count; ++k) {
-    /* The spoke v w between the triangles (v, y, w) and (v, w, x). */
+    /* The edge v w between the triangles (v, y, w) and (v, w, x). */
     const int64_t spoke = h;
     h = cvtm_turn_left(m, h);
     if (k == 0 && !closed) continue;
@@ -345,8 +345,8 @@ static int remove_inside(cvtm_half_edges *m, int32_t v) {
   return 1;
 }
 
-/* Merges the two triangles (v, p, c) and (v, c, q) on one side of v, whose segment parts are v p
- * and q v, into (p, c, q). Returns the half-edge q p, -1 if that is impossible. */
+/* v lies between the parts v p and q v of a segment. Merges the triangles (v, p, c) and (v, c, q)
+ * on one side of it into (p, c, q). Returns the half-edge q p; -1 if that is impossible. */
 static int64_t close_side(cvtm_half_edges *m, int64_t first) {
   const int32_t v = m->corner[first];
   int count;
@@ -369,7 +369,7 @@ static int64_t close_side(cvtm_half_edges *m, int64_t first) {
   return 3 * t + 2;
 }
 
-/* v is where two parts of a segment meet. */
+/* Removes a vertex v between two parts of a segment. */
 static int remove_on_segment(cvtm_half_edges *m, int32_t v) {
   int64_t side[2] = {cvtm_first_of_fan(m, m->at[v]), -1}, joined[2] = {-1, -1};
   while (m->segment[side[0]] < 0) side[0] = cvtm_turn_left(m, side[0]);
@@ -378,7 +378,7 @@ static int remove_on_segment(cvtm_half_edges *m, int32_t v) {
   while (h >= 0 && m->segment[h] < 0);
   side[1] = h;
   if (side[1] >= 0 && m->segment[side[1]] != m->segment[side[0]]) return 0;
-  for (int k = 0; k < 2 && side[1] >= 0; ++k) { /* each side becomes a border */
+  for (int k = 0; k < 2 && side[1] >= 0; ++k) { /* open the segment: both sides become borders */
     set_twin(m, m->twin[side[k]], -1);
     set_twin(m, side[k], -1);
   }
@@ -404,7 +404,7 @@ int cvtm_half_edges_remove(cvtm_half_edges *m, int32_t v) {
   return on_segment ? remove_on_segment(m, v) : remove_inside(m, v);
 }
 
-/* ---- The whole ---- */
+/* ---- All triangles ---- */
 
 void cvtm_half_edges_mark(cvtm_half_edges *m, int64_t h, int32_t segment) {
   m->segment[h] = segment;

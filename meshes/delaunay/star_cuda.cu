@@ -1,4 +1,4 @@
-/* The phases of star.h, a thread for each point. */
+/* The phases of star.h, with one thread per point. */
 #include "base/cuda_utils.h"
 #include "meshes/delaunay/star.h"
 
@@ -11,8 +11,8 @@ constexpr unsigned most_bound_blocks = 16 * CVTM_CUDA_PARTS;
 
 /* ---- Bounds ---- */
 
-/* Atomic minima of doubles: the bits of numbers that are not negative are in order, those of
- * negative ones in the opposite order. */
+/* Atomic minimum of doubles: the bits of nonnegative numbers, read as integers, have the same
+ * order, those of negative numbers the opposite order. */
 __device__ void atomic_lower(double *least, double v) {
   v += 0.0; /* no negative zero */
   if (v < 0) {
@@ -183,8 +183,8 @@ cvtm_status divide_keys(cvtm_device *device, const uint64_t *tree_keys, int64_t 
 
 /* ---- Stars ---- */
 
-/* Adds the values of a warp to *sum at once; returns what was there before this lane's. All lanes
- * call. */
+/* Adds the values of all lanes of a warp to *sum with one atomic; returns the sum before the value
+ * of this lane. All lanes must call. */
 __device__ int32_t hand_out(int32_t *sum, int32_t value) {
   const int lane = static_cast<int>(threadIdx.x % 32);
   int32_t upto = value;
@@ -197,7 +197,7 @@ __device__ int32_t hand_out(int32_t *sum, int32_t value) {
   return __shfl_sync(0xFFFFFFFFu, first, 31) + upto - value;
 }
 
-/* near: with the block of squares alone. Then a long fan is left undone, too. */
+/* near: the search uses only the block of squares, and long fans stay undone. */
 template <bool near, bool weighted>
 __global__ void __launch_bounds__(star_block)
     star_kernel(cvtm_star_tree tree, const int32_t *list, int64_t count, cvtm_star_output output) {
@@ -229,7 +229,8 @@ __global__ void __launch_bounds__(star_block)
   }
 }
 
-/* Stars that search far: a warp each. Its lanes do the same, but for the search. */
+/* Stars with a far search, one per warp. All lanes do the same work, except in the search, which
+ * they share. */
 template <bool weighted>
 __global__ void __launch_bounds__(32)
     far_star_kernel(cvtm_star_tree tree, const int32_t *list, int64_t count, int32_t visits,

@@ -1,8 +1,8 @@
-/* The points and copies of them around the domain are triangulated in the plane. A triangle whose
- * circumcircle lies where there are copies holds no other of the infinitely many copies, and is one
- * of the torus; where these are twice as many as the points, they are all. Otherwise copies are
- * taken from farther around. Points on one circle are triangulated alike wherever they are
- * (mesh.h), so that copies of a triangle are triangles. */
+/* Triangulates in the plane the points and their copies within a margin around the domain. A
+ * triangle whose circumcircle lies within the margin contains none of the infinitely many other
+ * copies, so it is a triangle of the torus. If there are twice as many such triangles as points,
+ * they are all triangles of the torus; otherwise the margin is enlarged. Cocircular points are
+ * triangulated in the same way everywhere (mesh.h), so copies of a triangle are triangles. */
 #include "meshes/delaunay/torus.h"
 
 #include "meshes/device_delaunay.h"
@@ -12,12 +12,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Copies lie up to this many mean spacings around the domain at first, and up to GROWTH times as
- * far whenever that is not enough. */
+/* The first margin in mean spacings, and the factor by which it is enlarged. */
 enum { SPACINGS = 10, GROWTH = 4, WORTH_THREADS = 1 << 15 };
 
 typedef struct copy {
-  int32_t point, right, above; /* widths and heights away from the point */
+  int32_t point, right, above; /* shift from the point, in widths and heights */
 } copy;
 
 typedef struct layout {
@@ -31,8 +30,8 @@ typedef struct layout {
       *place; /* of each vertex, in steps from the lower left corner of the surroundings */
   int64_t count;
   cvtm_mesh plane;
-  char *used;   /* per point: it is a corner of some triangle */
-  char *chosen; /* per triangle of the plane */
+  char *used;   /* per point: nonzero if it is a corner of a triangle */
+  char *chosen; /* per triangle of the plane: nonzero if it belongs to the torus */
 } layout;
 
 static void free_layout(layout *l) {
@@ -58,7 +57,7 @@ static cvtm_status no_memory(const layout *l, cvtm_error *error) {
 
 /* ---- Points and copies ---- */
 
-/* On the grid, in [0, size). */
+/* Rounds a coordinate to the grid and moves it into [0, size). */
 static double place_on_grid(double x, int size, int exponent) {
   const double inside = fmod(x, size);
   const double snapped =
@@ -129,8 +128,8 @@ static cvtm_status lay_out(layout *l, const double *points, cvtm_error *error) {
 
 /* ---- Triangles of the torus ---- */
 
-/* The copy of a triangle that is kept: none of its corners lies left of the domain or below it, and
- * one at least is no copy to the right, and one no copy above. */
+/* Nonzero for the copy of a triangle to keep: no corner lies left of the domain or below it, at
+ * least one corner is not shifted to the right, and at least one is not shifted up. */
 static int is_kept_copy(const layout *l, const int32_t *v) {
   int right = 0, above = 0;
   for (int k = 0; k < 3; ++k) {
@@ -141,7 +140,8 @@ static int is_kept_copy(const layout *l, const int32_t *v) {
   return right == 0 && above == 0;
 }
 
-/* The circle is where all copies are. Its centre is computed exactly up to the last division. */
+/* Nonzero if the circumcircle lies within the margin. Its centre is exact except for the last
+ * division. */
 static int is_certain(const layout *l, const int32_t *v) {
   const cvtm_grid_point a = l->place[v[0]], b = l->place[v[1]], c = l->place[v[2]];
   const int64_t bx = (int64_t)b.x - a.x, by = (int64_t)b.y - a.y;
@@ -157,7 +157,7 @@ static int is_certain(const layout *l, const int32_t *v) {
   return x >= -room && x <= l->domain.width + room && y >= -room && y <= l->domain.height + room;
 }
 
-/* Chooses the triangles of the torus; returns 1 if all are there. */
+/* Chooses the triangles of the torus; returns 1 if all were found. */
 static int choose_triangles(layout *l, int64_t *triangles, int64_t *distinct) {
   *triangles = *distinct = 0;
 #pragma omp parallel for schedule(static) if (l->count >= WORTH_THREADS)
@@ -175,8 +175,8 @@ static int choose_triangles(layout *l, int64_t *triangles, int64_t *distinct) {
   return *triangles > 0 && *triangles == 2 * *distinct;
 }
 
-/* name[v]: the number of vertex v of the plane in the torus mesh; -1: it is none. Returns how many
- * there are. */
+/* name[v]: the number in the torus mesh of vertex v of the plane; -1 if it is not in that mesh.
+ * Returns the number of vertices. */
 static int64_t name_vertices(const layout *l, int32_t *name) {
   memset(name, 0xFF, (size_t)l->count * sizeof *name);
   for (int64_t t = 0; t < l->plane.triangle_count; ++t)
@@ -222,7 +222,7 @@ static cvtm_status make_torus(const layout *l, int64_t triangles, int64_t distin
   return CVTM_OK;
 }
 
-/* *complete: the copies within the margin were enough. */
+/* *complete: nonzero if the margin was large enough. */
 static cvtm_status triangulate(cvtm_device *device, const double *points, layout *l,
                                cvtm_torus_mesh *torus, int *complete, cvtm_error *error) {
   int64_t triangles = 0, distinct = 0;
@@ -242,8 +242,8 @@ cvtm_status cvtm_delaunay_torus(cvtm_device *device, const double *points, int64
   if (!points || !torus || count < 1 || count > CVTM_DELAUNAY_MOST)
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%lld points; 1 to %d can be triangulated",
                      (long long)count, CVTM_DELAUNAY_MOST);
-  /* A circle without points is at most as wide as the diagonal, so that with twice that all
-   * circumcircles of kept triangles are certain. */
+  /* The diameter of an empty circle is at most the diagonal, so with a margin of twice the diagonal
+   * the circumcircles of all kept triangles lie within it. */
   const double most = 2 * hypot(domain.width, domain.height) + 2;
   double margin = SPACINGS * sqrt((double)domain.width * domain.height / (double)count);
   cvtm_status status = CVTM_OK;

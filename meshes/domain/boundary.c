@@ -1,5 +1,5 @@
-/* Vertices on a contour, spaced by a size field; they slide along it, and move to where the regions
- * have given areas. */
+/* Vertices on a contour: sampling by a size field, sliding along the contour, and moving until the
+ * regions have given areas. */
 #include "base/host.h"
 #include "base/geometry.h"
 #include "base/portable.h"
@@ -12,9 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- Stretches of a contour, cut where vertices are put ---- */
+/* ---- Stretches: parts of a contour between corners, cut at vertices ---- */
 
-static const double largest_shift = 0.5; /* of a vertex off the curve, pixels */
+static const double largest_shift = 0.5; /* largest distance of a vertex from the curve, pixels */
 
 /* Points of the stretch, at most half a pixel apart, with the arc length and the integral of
  * 1 / spacing up to each. */
@@ -24,7 +24,7 @@ typedef struct cvtm_track {
 } cvtm_track;
 
 typedef struct cvtm_stretch {
-  cvtm_spacing spacing; /* NULL: nothing is measured */
+  cvtm_spacing spacing; /* NULL: the integral is not needed */
   const void *context;
   int keep_on_curve;
   cvtm_track track;
@@ -70,7 +70,7 @@ static cvtm_status stretch_lay(cvtm_stretch *s, const double *p, int64_t count) 
   return status;
 }
 
-/* Cuts the track into parts of equal measure; parts + 1 cuts, all different. */
+/* Cuts the track into parts with equal integrals; there are parts + 1 distinct cuts. */
 static cvtm_status stretch_choose_cuts(cvtm_stretch *s, int64_t parts) {
   if (!cvtm_grow(&s->cuts, sizeof *s->cuts, &s->cut_capacity, parts + 1))
     return cvtm_no_memory(s->error, "the boundary");
@@ -81,7 +81,8 @@ static cvtm_status stretch_choose_cuts(cvtm_stretch *s, int64_t parts) {
   for (int64_t i = 1; i < parts; ++i) {
     const double wanted = total * (double)i / (double)parts;
     while (k + 1 < t->count && t->measure[k + 1] < wanted) ++k;
-    /* The nearer of both, apart from the last cut and early enough for those that follow. */
+    /* The nearer point, but after the last cut, and with enough points left for the following
+     * cuts. */
     int64_t best = wanted - t->measure[k] < t->measure[k + 1] - wanted ? k : k + 1;
     if (best <= s->cuts[i - 1]) best = s->cuts[i - 1] + 1;
     if (best > t->count - 1 - (parts - i)) best = t->count - 1 - (parts - i);
@@ -102,7 +103,7 @@ static void stretch_free(cvtm_stretch *s) {
   free(s->cuts);
 }
 
-/* Area between the chord of cuts i, i + 1 and its stretch of the curve, to the chord's left as
+/* The area between the chord from cut i to cut i + 1 and the curve, on the left of the chord as
  * seen with y up. */
 static double area_beside(const cvtm_stretch *s, int64_t i) {
   const int64_t first = s->cuts[i], last = s->cuts[i + 1];
@@ -114,8 +115,8 @@ static double chord(const cvtm_stretch *s, int64_t i) {
   return hypot(b[0] - a[0], b[1] - a[1]);
 }
 
-/* The place of cut i, moved across the curve so that the edges bound the contour's area. An end
- * that stays leaves its share to the other. */
+/* Position of cut i, moved perpendicularly to the curve so that the edges bound the same area as
+ * the contour. If one end of an edge does not move, the other end compensates for it. */
 static void stretch_place_cut(const cvtm_stretch *s, int64_t i, int64_t parts, int closed,
                               double place[2]) {
   const double *points = s->track.points;
@@ -138,8 +139,8 @@ static void stretch_place_cut(const cvtm_stretch *s, int64_t i, int64_t parts, i
   place[1] -= shift * (b[0] - a[0]) / span;
 }
 
-/* A point in the coordinates of an edge: its share of the way from a to b, and the distance from
- * the edge, in edge lengths. */
+/* A point in the coordinates of an edge: along it, from a (0) to b (1), and the distance from it in
+ * edge lengths. */
 static void measure_from_edge(const double *a, const double *b, const double *p, double *share,
                               double *height) {
   const double ux = b[0] - a[0], uy = b[1] - a[1], square = ux * ux + uy * uy;
@@ -148,7 +149,7 @@ static void measure_from_edge(const double *a, const double *b, const double *p,
 }
 
 /* The largest distance of the curve, across the edge, from the parabola through the ends of the
- * edge and the point of the curve between them. HUGE_VAL: the curve turns back along the edge. */
+ * edge and the point of the curve between them. HUGE_VAL if the curve turns back along the edge. */
 static double bent_deviation(const cvtm_stretch *s, int64_t i, const double *a, const double *b) {
   const int64_t first = s->cuts[i], last = s->cuts[i + 1];
   double middle = HUGE_VAL, largest = 0, before = 0, before_height = 0;
@@ -217,7 +218,7 @@ typedef struct sampler {
   cvtm_error *error;
 } sampler;
 
-/* -1: see no_vertex. */
+/* Returns -1 on failure. */
 static int32_t add_vertex(sampler *s, const double *place, double along, int corner) {
   cvtm_boundary *b = &s->made;
   if (b->vertex_count == INT32_MAX) return -1;
@@ -278,8 +279,8 @@ static cvtm_status emit_piece(sampler *s, int64_t parts, int closed, int32_t fir
 
 /* ---- Arcs ---- */
 
-/* Ends of arcs, by place: arcs that meet share a vertex. An end has the number 2 * arc + (0: first,
- * 1: last). */
+/* Adds the vertices at the ends of arcs; arcs that end in the same point share a vertex. The first
+ * end of an arc has the number 2 * arc, the last 2 * arc + 1. */
 static cvtm_status add_end_vertices(sampler *s, const cvtm_contour *c, int32_t *vertex_of) {
   cvtm_placed *ends = malloc((2 * (size_t)c->arc_count + 1) * sizeof *ends);
   if (ends == NULL) return cvtm_no_memory(s->error, "the boundary");
@@ -307,7 +308,7 @@ static cvtm_status sample_arc(sampler *s, const cvtm_contour *c, int64_t arc, co
   const int loop = ends[0] == ends[1];
   int64_t corners = 0; /* inside the arc */
   for (int64_t k = first + 1; k < last; ++k) corners += c->corner[k];
-  /* A closed curve takes three edges, shared by its pieces. */
+  /* A closed curve needs at least three edges, which its pieces share. */
   const int64_t least = !loop ? 1 : corners == 0 ? 3 : corners == 1 ? 2 : 1;
   int32_t from = ends[0];
   cvtm_status status = CVTM_OK;
@@ -332,7 +333,7 @@ static cvtm_status sample_arc(sampler *s, const cvtm_contour *c, int64_t arc, co
   return status;
 }
 
-/* The vertices of the arc's twin, moved to this side of the image. */
+/* Copies the vertices of the arc's twin to this side of the image. */
 static cvtm_status copy_twin(sampler *s, const cvtm_contour *c, int64_t arc, const int32_t *ends) {
   cvtm_boundary *b = &s->made;
   const int64_t twin = c->twin[arc], first = s->first_edge[twin];
@@ -398,12 +399,12 @@ typedef struct slider {
   cvtm_boundary *made;
   const double *wish;
   double share;
-  uint8_t *held;    /* per vertex: stays */
-  double *wanted;   /* ways of a piece's vertices */
+  uint8_t *held;    /* per vertex: nonzero if it must not move */
+  double *wanted;   /* wanted arc lengths of the vertices of a piece */
   cvtm_track spare; /* swapped with that of the stretch */
 } slider;
 
-/* The last of the track's points that is not behind `way`. */
+/* The last point of the track at an arc length of at most `way`. */
 static int64_t point_before(const cvtm_track *t, double way) {
   int64_t low = 0, high = t->count - 1;
   while (low < high) {
@@ -417,7 +418,7 @@ static int64_t point_before(const cvtm_track *t, double way) {
   return low;
 }
 
-/* The way along the track, from `low` to `high`, of the place nearest to a point. */
+/* The arc length, from `low` to `high`, of the point of the track nearest to a given point. */
 static double nearest_way(const cvtm_track *t, double low, double high, const double *point) {
   double best = low, least = INFINITY;
   for (int64_t k = point_before(t, low); k + 1 < t->count && t->way[k] <= high; ++k) {
@@ -453,7 +454,7 @@ static void find_wanted(slider *s, int64_t first, int64_t parts) {
   }
 }
 
-/* Lays the track anew with a point at every wanted place, and cuts it there. */
+/* Rebuilds the track with a point at every wanted arc length, and cuts it there. */
 static cvtm_status cut_at_wanted(slider *s, int64_t parts) {
   cvtm_stretch *to = &s->stretch;
   const cvtm_track sampled = to->track;
@@ -481,7 +482,8 @@ static cvtm_status cut_at_wanted(slider *s, int64_t parts) {
   return CVTM_OK;
 }
 
-/* The piece of `parts` edges from `first` on, whose stretch of the contour is given. */
+/* Slides the vertices of a piece of `parts` edges from `first` on; p: its stretch of the
+ * contour. */
 static cvtm_status slide_piece(slider *s, const double *p, int64_t count, int64_t first,
                                int64_t parts) {
   cvtm_boundary *b = s->made;
@@ -523,7 +525,8 @@ static cvtm_status slide_all(slider *s, const cvtm_contour *c) {
   return status;
 }
 
-/* Holds the ends of edges that must not be as they are now; `found` of them, `held` new ones. */
+/* Holds the ends of edges that violate the conditions. *found: number of such edges; *held: number
+ * of vertices newly held. */
 static cvtm_status hold_bad_edges(slider *s, const double *deviation, int64_t *found,
                                   int64_t *held) {
   const cvtm_boundary *b = s->made;
@@ -551,8 +554,8 @@ static cvtm_status hold_bad_edges(slider *s, const double *deviation, int64_t *f
   return status;
 }
 
-/* Two vertices on opposite sides of a periodic image have one wish, the mean of both; where it lies
- * across the side does not matter. */
+/* Replaces the targets of two paired vertices on opposite sides of a periodic image by their mean;
+ * the coordinate perpendicular to the side does not matter. */
 static void share_wishes(const cvtm_boundary *b, double *wish) {
   for (int64_t k = 0; k < b->pair_count; ++k) {
     const int64_t u = b->pairs[2 * k], v = b->pairs[2 * k + 1];
@@ -617,18 +620,18 @@ cvtm_status cvtm_boundary_slide(const cvtm_contour *contour, const double *wish,
 /* ---- Areas of the regions ---- */
 
 enum {
-  PASSES = 3, /* in each the vertices move as far as the edges of the last pass allow */
-  ROUNDS = 8  /* the most attempts to make crossing edges disappear */
+  PASSES = 3, /* in each pass the lengths of edges limit how far vertices move */
+  ROUNDS = 8  /* attempts to remove crossings */
 };
 
-/* The share of a vertex's shortest edge that it may move; half as much for a corner. */
+/* A vertex may move by this share of its shortest edge, a corner by half as much. */
 static const double largest_share = 0.2;
 
 static int is_on_side(const cvtm_contour *c, const double *p) {
   return p[0] == 0 || p[1] == 0 || p[0] == c->size[0] || p[1] == c->size[1];
 }
 
-/* Turns reach, the length of each vertex's shortest edge, into the distance that the vertex may
+/* Replaces reach, the length of each vertex's shortest edge, by the distance that the vertex may
  * move. */
 static void find_reach(const cvtm_contour *c, const cvtm_boundary *b, int move_corners,
                        double *reach) {
@@ -646,7 +649,7 @@ static void find_reach(const cvtm_contour *c, const cvtm_boundary *b, int move_c
   }
 }
 
-/* Vertices of edges that cross stay; returns how many of these still moved. */
+/* Holds the vertices of edges that cross. *held: the number of these that could still move. */
 static cvtm_status hold_crossed(const cvtm_boundary *b, double *reach, int64_t *held,
                                 cvtm_error *error) {
   int64_t found;
@@ -667,7 +670,7 @@ static cvtm_status hold_crossed(const cvtm_boundary *b, double *reach, int64_t *
   return status;
 }
 
-enum { MOST_EDGES = 8 }; /* at a vertex: pixels have four corners, and two sides may pass */
+enum { MOST_EDGES = 8 }; /* at a vertex: four arcs between pixels, and two sides of the image */
 
 /* The edges at a vertex, by the vertices at their other ends. */
 typedef struct fan {
@@ -694,7 +697,7 @@ static void sort_fan(const double *points, int64_t v, fan *f) {
   }
 }
 
-/* Nonzero if the edges at v follow each other otherwise than before. */
+/* Nonzero if the cyclic order of the edges at v has changed. */
 static int is_turned(const double *before, const double *after, int64_t v, const fan *f) {
   fan then = *f, now = *f;
   sort_fan(before, v, &then);
@@ -702,8 +705,8 @@ static int is_turned(const double *before, const double *after, int64_t v, const
   return memcmp(then.end, now.end, (size_t)f->count * sizeof *f->end) != 0;
 }
 
-/* A thin region may turn inside out between two junctions although no edges cross. Such junctions
- * and their neighbours stay; adds to *held how many of these still moved. */
+/* A thin region between two junctions may be inverted although no edges cross. Holds such junctions
+ * and their neighbours; adds to *held the number of these that could still move. */
 static cvtm_status hold_turned(const cvtm_boundary *b, const double *before, double *reach,
                                int64_t *held, cvtm_error *error) {
   fan *fans = calloc((size_t)b->vertex_count + 1, sizeof *fans);
@@ -726,7 +729,7 @@ static cvtm_status hold_turned(const cvtm_boundary *b, const double *before, dou
   return CVTM_OK;
 }
 
-/* The edges' deviation from the contour grows by no more than their ends move. */
+/* Increases the deviation of edges by the distances that their ends have moved, an upper bound. */
 static void widen_deviations(cvtm_boundary *b, const double *before) {
   for (int64_t e = 0; e < b->edge_count; ++e) {
     double most = 0;
@@ -739,13 +742,13 @@ static void widen_deviations(cvtm_boundary *b, const double *before) {
   }
 }
 
-/* Memory of a fit: per vertex its reach, per coordinate its start and its bounds. */
+/* Memory of a fit: the reach of each vertex, and for each coordinate its start and bounds. */
 typedef struct fit_memory {
   double *reach, *start, *low, *high;
 } fit_memory;
 
-/* Moves the vertices within the reach that their edges give them, without new crossings. *worst:
- * the largest relative error of an area. */
+/* Moves the vertices within their reach without new crossings. *worst: the largest relative error
+ * of an area. */
 static cvtm_status fit_within_reach(const cvtm_contour *contour, int move_corners, cvtm_boundary *b,
                                     const fit_memory *m, double *worst, cvtm_error *error) {
   const size_t numbers = 2 * (size_t)b->vertex_count;

@@ -57,7 +57,7 @@ void cvtm_contour_drop_small(cvtm_contour *made, double smallest, int64_t *point
 
 /* An arc along a side, in increasing coordinates. */
 typedef struct side_edge {
-  int axis; /* the coordinate that is the same on all the side */
+  int axis; /* the coordinate that is constant on the side */
   int is_far;
   double low, high;
   int64_t arc;
@@ -72,7 +72,7 @@ typedef struct splitter {
   int64_t edge_count;
 } splitter;
 
-/* The axis across the side that a and b are on, or -1. */
+/* The axis perpendicular to the side that contains a and b, or -1. */
 static int side_axis(const splitter *s, const double *a, const double *b) {
   for (int axis = 0; axis < 2; ++axis)
     if (a[axis] == b[axis] && (a[axis] == 0 || a[axis] == s->size[axis])) return axis;
@@ -103,7 +103,8 @@ static void add_side_edge(splitter *s, int axis, const double *a, const double *
   add_arc_point(s, high, 1);
 }
 
-/* Splits one arc, a closed one from an edge along a side if it has one. */
+/* Splits an arc into arcs along sides and others; for a closed arc, starts at an edge along a side
+ * if there is one. */
 static void split_ring(splitter *s, int64_t ring) {
   const cvtm_contour *c = s->rings;
   const int64_t n = c->start[ring + 1] - c->start[ring] - 1;
@@ -139,7 +140,7 @@ static int compare_edges(const void *left, const void *right) {
   return a->is_far - b->is_far;
 }
 
-/* Fails if edges of two sides have copies, and others have none. */
+/* Fails if some edges on a pair of sides have copies, and others have none. */
 static cvtm_status join_twins(splitter *s, cvtm_error *error) {
   int64_t paired[2] = {0, 0}, count[2] = {0, 0};
   qsort(s->edges, (size_t)s->edge_count, sizeof *s->edges, compare_edges);
@@ -175,9 +176,9 @@ static cvtm_status allocate_splitter(splitter *s, cvtm_error *error) {
   return s->made.twin != NULL && s->edges != NULL ? CVTM_OK : cvtm_no_memory(error, "the contour");
 }
 
-/* Makes separate arcs of the edges of polygons along the sides of a periodic image; two arcs that
- * are the same but for one coordinate are twins. CVTM_ERROR_INPUT if there are none, or if an edge
- * has no copy on a side that has others with copies. */
+/* Makes separate arcs of polygon edges along the sides of a periodic image; two arcs that differ in
+ * only one coordinate are twins. CVTM_ERROR_INPUT if there are no twins, or if an edge has no copy
+ * although other edges on its side have. */
 static cvtm_status contour_pair_rings(cvtm_contour *contour, int width, int height,
                                       cvtm_error *error) {
   const double size[2] = {width, height};
@@ -225,7 +226,7 @@ static cvtm_status check_size(int width, int height, const cvtm_contour_options 
 static cvtm_status contour_of(const cvtm_contour_picture *picture,
                               const cvtm_contour_options *options, cvtm_contour *contour,
                               cvtm_error *error) {
-  const int least = 3; /* pixels of a side, so that the images of a square on a torus differ */
+  const int least = 3; /* pixels of a side, so that the periodic copies of a square are distinct */
   cvtm_contour made = {0};
   if (picture->border == CVTM_BORDER_PERIODIC &&
       (picture->width < least || picture->height < least))
@@ -343,8 +344,8 @@ static cvtm_status contour_check_inside(const double *points, int64_t count, int
   return CVTM_OK;
 }
 
-/* What follows when all arcs are there, which is an error if there are none: pairs of a periodic
- * image, and the area. */
+/* Completes a contour of polygons: pairs on a periodic image, and the area. Fails if there are no
+ * arcs. */
 static cvtm_status contour_finish_polygons(int width, int height,
                                            const cvtm_contour_options *options, cvtm_contour *made,
                                            cvtm_error *error) {
@@ -388,7 +389,7 @@ cvtm_status cvtm_contour_of_polygons(const cvtm_polygons *polygons, int width, i
 
 /* ---- Coverage ---- */
 
-/* (width + 1) * height: the last entry of a row takes changes beyond its last pixel. */
+/* (width + 1) * height entries: the last entry of a row is for changes beyond its last pixel. */
 typedef struct accumulator {
   double *change;
   int width;
@@ -416,7 +417,7 @@ cvtm_status cvtm_contour_coverage(const cvtm_contour *contour, int width, int he
     double sum = 0;
     for (int i = 0; i < width; ++i) {
       sum += rows[(int64_t)j * (width + 1) + i];
-      /* Rounding errors put the share slightly outside 0 .. 1. */
+      /* Rounding errors may put the share slightly outside 0 .. 1. */
       const double share = sum < 1e-6 ? 0 : sum > 1 - 1e-6 ? 1 : sum;
       coverage[(int64_t)j * width + i] = (float)share;
     }
@@ -455,7 +456,7 @@ static int32_t other_end(const walker *w, int64_t edge, int32_t v) {
   return ends[0] == v ? ends[1] : ends[0];
 }
 
-/* The region on the left of an edge as it is passed from v. */
+/* The region on the left of an edge that starts at v. */
 static int32_t left_from(const walker *w, int64_t edge, int32_t v) {
   return w->b->edges[2 * edge] == v ? w->b->left[edge] : w->b->right[edge];
 }
@@ -476,7 +477,7 @@ static int64_t continue_at(const walker *w, int64_t edge, int32_t v) {
 
 static const double *place(const walker *w, int32_t v) { return w->b->points + 2 * (int64_t)v; }
 
-/* Nonzero if an arc through v, by `edge` from there, begins or turns there. */
+/* Nonzero if the arc that continues from v along `edge` begins at v or has a corner there. */
 static int is_corner(const walker *w, int64_t edge, int32_t v) {
   const int64_t before = continue_at(w, edge, v);
   return before < 0 || cvtm_turn_cosine(place(w, other_end(w, before, v)), place(w, v),
@@ -504,7 +505,8 @@ static void walk_arc(walker *w, int64_t edge, int32_t v, double smallest) {
   cvtm_contour_drop_small(made, smallest, &w->points);
 }
 
-/* First the arcs between branches, then closed ones from a corner, then those without one. */
+/* First walks the arcs between junctions, then closed arcs from a corner, then closed arcs without
+ * corners. */
 static void walk_all(walker *w, double smallest) {
   for (int pass = 0; pass < 3; ++pass) {
     for (int32_t v = 0; v < w->b->vertex_count; ++v) {

@@ -1,29 +1,29 @@
-/* The sides of an image as arcs of a contour: arcs on a torus are cut along them, and the sides are
- * divided where arcs meet them. */
+/* Adds the sides of an image as arcs of a contour. Arcs on a torus are cut at the sides, and the
+ * sides are divided where arcs meet them. */
 #include "base/host.h"
 #include "meshes/domain/contour_steps.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Points nearer to a side than this are put on it, so that no sliver is left beside the side: those
- * between regions, and those beside the outside. */
+/* Points of arcs nearer to a side than this are moved onto it, so that no sliver remains: for arcs
+ * between two regions, and for arcs beside the outside. */
 static const double snap_between = 0.45;
 static const double snap = 0.25;
-/* Places on a torus are multiples of this (contour_trace.c). */
+/* Coordinates on a torus are multiples of this (contour_trace.c). */
 static const double torus_step = 0x1p-30;
 
 enum { X_AXIS, Y_AXIS };
 enum { LEFT_SIDE, RIGHT_SIDE, UPPER_SIDE, LOWER_SIDE, SIDES };
 
-/* A point of an arc on a torus that is refined by the places where the arc meets a side. */
+/* A point of an arc on a torus; points where the arc meets a side are added. */
 typedef struct step {
   double place[2];
   int cut;
 } step;
 
-/* A place on a side. With an arc there: its slope, along the side per step inwards, and the regions
- * beside it, before and behind it along the side. */
+/* A point on a side. If an arc ends there: its slope (along the side per step inwards), and the
+ * regions before and after it along the side. */
 typedef struct meeting {
   double at, slope;
   int32_t before, behind;
@@ -33,7 +33,7 @@ typedef struct meeting {
 typedef struct side {
   meeting *places;
   int64_t count, capacity;
-  int32_t label; /* of the whole side, if no arc meets it */
+  int32_t label; /* region along the whole side, if no arc meets it */
 } side;
 
 typedef struct cutter {
@@ -80,15 +80,15 @@ static cvtm_status add_contour_point(cutter *c, double x, double y, int corner) 
 
 /* ---- Points near a side of a torus ---- */
 
-/* The line that is an image of a side across `axis` and nearest to a coordinate. */
+/* The periodic copy of a side perpendicular to `axis` that is nearest to a coordinate. */
 static double nearest_line(const cutter *c, int axis, double v) {
   return rint(v / c->size[axis]) * c->size[axis];
 }
 
 static int is_on_line(const cutter *c, int axis, double v) { return v == nearest_line(c, axis, v); }
 
-/* Along `axis`, the side of a point of an arc beside the outside on which its region is, if the
- * stretch from `before` to `after` runs along the line there: -1 or 1; else 0. */
+/* For a point of an arc between a region and the outside: -1 or 1, the direction along `axis` in
+ * which the region lies, if the arc from `before` to `after` runs along the line; else 0. */
 static int region_side(int axis, const double *before, const double *after, int32_t left,
                        int32_t right) {
   const double across = after[axis] - before[axis], along = after[!axis] - before[!axis];
@@ -98,7 +98,7 @@ static int region_side(int axis, const double *before, const double *after, int3
   return (to_left > 0) == (left != 0) ? 1 : -1;
 }
 
-/* The pixels around a junction that are in regions: on either side of it, along each axis. */
+/* Counts the pixels around a junction that are in regions, on both sides along each axis. */
 static void count_filled(const cutter *c, const double *junction, int filled[2][2]) {
   const int w = c->picture->width, h = c->picture->height;
   const int i = (int)floor(junction[0] - 0.5), j = (int)floor(junction[1] - 0.5);
@@ -111,8 +111,8 @@ static void count_filled(const cutter *c, const double *junction, int filled[2][
   }
 }
 
-/* Puts a junction near sides on them, but away from a side beyond which all is outside, and away
- * from a corner of the image if some is outside there. */
+/* Moves a junction near sides onto them. But moves it away from a side beyond which all pixels are
+ * outside, and away from a corner of the image if some pixels there are outside. */
 static void snap_junction(const cutter *c, double *place) {
   int filled[2][2];
   count_filled(c, place, filled);
@@ -128,9 +128,9 @@ static void snap_junction(const cutter *c, double *place) {
   }
 }
 
-/* Puts a point of an arc near a side on it or, where the outside lies on the other side, into the
- * region: a face that lies on one side of a torus has no opposite. before, after: the points beside
- * it on the arc. */
+/* Moves a point of an arc near a side onto the side or, if one side of the arc is outside, into the
+ * region, because an edge on the side of a torus needs a region on both sides. before, after: the
+ * neighbouring points on the arc. */
 static void snap_point(const cutter *c, const double *before, const double *after, int32_t left,
                        int32_t right, double *place) {
   const int between = left != 0 && right != 0;
@@ -142,7 +142,7 @@ static void snap_point(const cutter *c, const double *before, const double *afte
 }
 
 /* Moves points of an arc beside the outside into the region where the arc would run along a side.
- * Of an arc without ends, the last point is an image of the first. */
+ * The last point of an arc without ends is a periodic copy of the first. */
 static void leave_lines(cutter *c, int32_t left, int32_t right, int joined) {
   const int64_t last = c->step_count - 1;
   if (left != 0 && right != 0) return;
@@ -158,7 +158,7 @@ static void leave_lines(cutter *c, int32_t left, int32_t right, int joined) {
   }
 }
 
-/* The points of an arc, snapped, as steps. */
+/* Converts an arc to steps, with points snapped to sides. */
 static cvtm_status snap_arc(cutter *c, const cvtm_contour *traced, int64_t arc, int joined) {
   const double *p = traced->points + 2 * traced->start[arc];
   const int64_t count = traced->start[arc + 1] - traced->start[arc];
@@ -203,8 +203,8 @@ static cvtm_status add_place(const cutter *c, side *s, meeting p) {
   return CVTM_OK;
 }
 
-/* The end p of an arc, whose next point is q, on all sides that it lies on; q NULL: a place without
- * an arc. left, right: as seen from p. */
+/* Adds the end p of an arc, whose next point is q, to all sides that contain p; q NULL: a point
+ * without an arc. left, right: as seen from p. */
 static cvtm_status add_end(cutter *c, const double *p, const double *q, int32_t left,
                            int32_t right) {
   cvtm_status status = CVTM_OK;
@@ -215,7 +215,8 @@ static cvtm_status add_end(cutter *c, const double *p, const double *q, int32_t 
     if (q != NULL) {
       const double inwards = fabs(q[across] - p[across]);
       made.slope = (q[!across] - p[!across]) / inwards;
-      /* From the left side inwards, y down, the left is before, and the same from the lower one. */
+      /* Looking inwards from the left or the lower side, y down, the left comes before the
+       * right. */
       const int left_before = s == LEFT_SIDE || s == LOWER_SIDE;
       made.before = left_before ? left : right;
       made.behind = left_before ? right : left;
@@ -227,14 +228,14 @@ static cvtm_status add_end(cutter *c, const double *p, const double *q, int32_t 
 
 /* ---- Cutting ---- */
 
-/* The first line of `axis` strictly between two coordinates; 0 if there is none. */
+/* Finds the first line of `axis` strictly between two coordinates; returns 0 if there is none. */
 static int line_between(const cutter *c, int axis, double from, double to, double *line) {
   *line = nearest_line(c, axis, 0.5 * (from + to));
   return (from < *line && *line < to) || (to < *line && *line < from);
 }
 
-/* Where the way from a to b first meets a line, if that is between them. Near a corner of the image
- * the way between two regions is led through the corner. */
+/* The first point where the segment from a to b meets a line. An arc between two regions that
+ * passes near a corner of the image is led through the corner. */
 static int find_cut(const cutter *c, const double *a, const double *b, int between, double cut[2]) {
   double first = 2;
   for (int axis = X_AXIS; axis <= Y_AXIS; ++axis) {
@@ -251,13 +252,12 @@ static int find_cut(const cutter *c, const double *a, const double *b, int betwe
   return first < 2;
 }
 
-/* Adds the places where the arc of the steps meets lines, and marks them and all others on lines.
- */
+/* Adds the points where the arc meets lines, and marks all points on lines. */
 static cvtm_status refine_arc(cutter *c, int between) {
   const int64_t count = c->step_count;
   if (!cvtm_grow(&c->steps, sizeof *c->steps, &c->step_capacity, 4 * count))
     return cvtm_no_memory(c->error, "the contour");
-  /* The refined arc is made behind the arc itself: two cuts of a segment at most. */
+  /* The refined arc is written after the arc itself; each segment has at most two cuts. */
   step *from = c->steps, *to = c->steps + count;
   int64_t n = 0;
   for (int64_t k = 0; k < count; ++k) {
@@ -276,8 +276,8 @@ static cvtm_status refine_arc(cutter *c, int between) {
   return CVTM_OK;
 }
 
-/* Turns a closed arc so that it begins at a cut, if it has any. Its end is its begin, or an image
- * of it. */
+/* Rotates a closed arc so that it begins at a cut, if it has any. Its end is its first point, or a
+ * periodic copy of it. */
 static cvtm_status rotate_to_cut(cutter *c) {
   const int64_t n = c->step_count - 1;
   int64_t first = 0;
@@ -296,8 +296,8 @@ static cvtm_status rotate_to_cut(cutter *c) {
   return CVTM_OK;
 }
 
-/* The steps first .. last, which lie in one image of the picture, as an arc in the picture. What
- * runs along a side becomes part of the side, divided at its ends. */
+/* Adds the steps first .. last, which lie in one periodic copy of the picture, as an arc of the
+ * picture. Parts along a side become part of the side, divided at their ends. */
 static cvtm_status emit_piece(cutter *c, int64_t first, int64_t last, int corner, int32_t left,
                               int32_t right) {
   const double *a = c->steps[first].place, *b = c->steps[first + 1].place;
@@ -343,7 +343,8 @@ static cvtm_status copy_arc(cutter *c, const cvtm_contour *traced, int64_t arc) 
 
 /* ---- The sides ---- */
 
-/* Is a crossing between the centres of pixels beside a side on the inner half of their distance? */
+/* Nonzero if some crossing between a pixel at the side and the opposite one lies on the inner
+ * half. */
 static int crosses_inside(const cutter *c, int s) {
   const int across = axis_across(s);
   const double coordinate = side_coordinate(c, s);
@@ -355,8 +356,8 @@ static int crosses_inside(const cutter *c, int s) {
   return 0;
 }
 
-/* The region along a side that no arc meets: that of the pixel at its begin, or of the one beyond
- * it. */
+/* The region along a side that no arc meets: that of the pixel at the begin of the side, or of the
+ * pixel beyond it. */
 static int32_t whole_label(const cutter *c, int s) {
   const int w = c->picture->width, h = c->picture->height;
   static const int last[SIDES][2] = {{0, 0}, {1, 0}, {0, 0}, {0, 1}};
@@ -366,7 +367,7 @@ static int32_t whole_label(const cutter *c, int s) {
   return cvtm_contour_label(c->picture, at[0] * (w - 1), at[1] * (h - 1));
 }
 
-/* The region beside each interval between places: label[k] from the k-th place on. */
+/* The region beside each interval between points: label[k] for the interval after point k. */
 static void find_labels(const side *s, const double *cuts, int64_t count, int32_t *label) {
   int32_t now = s->label;
   int64_t next = 0;
@@ -381,8 +382,8 @@ static void find_labels(const side *s, const double *cuts, int64_t count, int32_
   }
 }
 
-/* The places that divide a side, and those of the opposite side too if `other` is not NULL;
- * *cuts is malloc'd. */
+/* The points that divide a side, including those of the opposite side if `other` is not NULL; *cuts
+ * is malloc'd. */
 static cvtm_status list_cuts(const cutter *c, int s, const side *own, const side *other,
                              double **cuts, int64_t *count) {
   const int64_t most = own->count + (other != NULL ? other->count : 0) + 2;
@@ -420,8 +421,8 @@ static cvtm_status add_interval(cutter *c, int s, double from, double to, int32_
   return status;
 }
 
-/* A side that is divided at `cuts`. arc[i], in: the arc of interval i on the opposite side, or -1;
- * out: that on this side. */
+/* Adds a side divided at `cuts`. arc[i]: on input the arc of interval i on the opposite side, or
+ * -1; on output the arc on this side. */
 static cvtm_status add_side(cutter *c, int s, const double *cuts, int64_t count, int64_t *arc) {
   int32_t *label = malloc((size_t)(count + 1) * sizeof *label);
   if (label == NULL) return cvtm_no_memory(c->error, "the contour");
@@ -436,7 +437,7 @@ static cvtm_status add_side(cutter *c, int s, const double *cuts, int64_t count,
   return status;
 }
 
-/* Two opposite sides; on a torus they are divided in the same places. */
+/* Adds two opposite sides; on a torus both are divided at the same positions. */
 static cvtm_status add_opposite_sides(cutter *c, int s) {
   const int torus = c->picture->border == CVTM_BORDER_PERIODIC;
   cvtm_status status = CVTM_OK;

@@ -1,12 +1,12 @@
 /* Smooth curves between labels.
  *
  * A traced point is a crossing: it lies on the segment between the centres of two neighbouring
- * pixels of different labels. Every curve that leaves all centres on the side of their labels
- * crosses the same segments, so the smoothest of these curves is looked for: each arc becomes a
- * smoothing spline (Reinsch 1967) of its points, which stays within half a pixel of them, and the
- * crossings move to where the spline meets their segments, but for its ends. Junctions stay in
- * their squares between four centres. Hence no arcs cross, whatever the spline does: within a
- * square the arcs join points of its sides in the same order as before. */
+ * pixels with different labels. Every curve that separates these centres crosses the same segments,
+ * so we look for the smoothest such curve. Each arc is approximated by a smoothing spline (Reinsch
+ * 1967) that stays within half a pixel of its points, and each crossing moves to the point where
+ * the spline meets its segment, except near the ends of the segment. Junctions stay in their
+ * squares between four centres. So no arcs cross, whatever the spline does: within a square the
+ * arcs join points on its sides in the same order as before. */
 #include "base/portable.h"
 #include "meshes/domain/contour_steps.h"
 
@@ -21,10 +21,11 @@ enum { FIT_ROUNDS = 60, FIT_ITERATIONS = 400 };
 static const double good_enough = 1e-9; /* relative error of an area */
 static const double solved = 1e-6;      /* reduction of the residual in a round */
 static const double longest_step = 0.1; /* of a coordinate in a round, pixels */
-/* Added to the matrix, whose diagonal are the regions' perimeters: a region that cannot move then
- * leaves the others alone. */
+/* Added to the diagonal of the matrix, which has the perimeters of the regions, so that a region
+ * that cannot move does not affect the others. */
 static const double damping = 1e-3;
-static const double shortest_reach = 1e-3; /* of a point's edges, pixels: bounds its weight */
+static const double shortest_reach =
+    1e-3; /* least length of edges at a point, pixels; bounds the weight of the point */
 
 typedef struct fit {
   const cvtm_area_map *map;
@@ -42,7 +43,7 @@ static int64_t find_region(const int32_t *regions, int64_t count, int32_t wanted
 
 /* ---- Areas and their derivatives ---- */
 
-/* By Green's theorem; y is down, so that the left is positive. */
+/* Areas by Green's theorem; y is down, so the region on the left has the positive sign. */
 static void find_areas(const fit *f, double *areas) {
   const double *p = f->map->points;
   for (int64_t r = 0; r <= f->regions; ++r) areas[r] = 0;
@@ -55,7 +56,7 @@ static void find_areas(const fit *f, double *areas) {
   }
 }
 
-/* The movement that belongs to a multiplier of each region's area. */
+/* The movement for given multipliers of the areas. */
 static void find_move(const fit *f, const double *multiplier) {
   const double *p = f->map->points;
   memset(f->move, 0, 2 * (size_t)f->map->point_count * sizeof *f->move);
@@ -74,7 +75,7 @@ static void find_move(const fit *f, const double *multiplier) {
   for (int64_t k = 0; k < 2 * f->map->point_count; ++k) f->move[k] *= f->weight[k];
 }
 
-/* What the movement changes the areas by, to first order. */
+/* The change of the areas by the movement, to first order. */
 static void find_changes(const fit *f, double *changes) {
   const double *p = f->map->points;
   for (int64_t r = 0; r <= f->regions; ++r) changes[r] = 0;
@@ -97,8 +98,8 @@ static double dot_product(const double *a, const double *b, int64_t count) {
 
 /* ---- The steps ---- */
 
-/* Multipliers whose movement changes the areas by the errors: conjugate gradients. The matrix is
- * the Laplacian of the regions' neighbourhood. */
+/* Solves, by conjugate gradients, for the multipliers whose movement removes the errors of the
+ * areas. The matrix is the Laplacian of the graph of neighbouring regions. */
 static void solve_for_multipliers(const fit *f) {
   const int64_t n = f->regions;
   memset(f->step, 0, ((size_t)n + 1) * sizeof *f->step);
@@ -123,7 +124,7 @@ static void solve_for_multipliers(const fit *f) {
   }
 }
 
-/* Moves the points; a coordinate that meets its bound stays there. */
+/* Moves the points; a coordinate that reaches its bound stays there. */
 static void take_step(const fit *f) {
   const cvtm_area_map *m = f->map;
   find_move(f, f->step);
@@ -135,7 +136,7 @@ static void take_step(const fit *f) {
   }
 }
 
-/* One over the length of the edges at each point that moves. */
+/* The weight of each point that moves: 1 / length of its edges. */
 static void set_weights(const fit *f) {
   const cvtm_area_map *m = f->map;
   memset(f->weight, 0, 2 * (size_t)m->point_count * sizeof *f->weight);
@@ -208,15 +209,17 @@ cvtm_status cvtm_fit_areas(const cvtm_area_map *map, const int32_t *regions, con
 enum {
   ROUNDS = 3,      /* of splines, after each of which the ends of arcs move */
   ITERATIONS = 40, /* for the bounds of a spline */
-  REACH = 4        /* points, within which a spline meets the segment of a crossing */
+  REACH = 4        /* the spline meets the segment of a crossing within this many points */
 };
 
-static const double half_pixel = 0.5;     /* between a spline and the points that it smooths */
-static const double crossing_reach = 0.4; /* from the middle of its segment to a crossing */
-static const double fitted_reach = 0.45;  /* that the areas may ask for */
-static const double junction_reach = 0.3; /* from its traced place to a junction */
-static const double torus_step = 0x1p-30; /* of places on a torus (contour_trace.c) */
-static const double side_room = 0.3;      /* crossings so near to a side stay where they are */
+static const double half_pixel = 0.5; /* largest distance of a spline from its points */
+static const double crossing_reach =
+    0.4; /* largest distance of a crossing from the middle of its segment */
+static const double fitted_reach = 0.45; /* the same, when areas are fitted */
+static const double junction_reach =
+    0.3; /* largest distance of a junction from its traced position */
+static const double torus_step = 0x1p-30; /* grid of coordinates on a torus (contour_trace.c) */
+static const double side_room = 0.3;      /* crossings nearer to a side do not move */
 
 /* The workspace of one arc: `count` points, an arc without ends repeated at both. */
 typedef struct spline {
@@ -227,7 +230,7 @@ typedef struct spline {
 
 /* ---- Splines ---- */
 
-/* Factors (1 + penalty) I + sigma^4 D' D for the points between the ends, with D the second
+/* Factorises (1 + penalty) I + sigma^4 D' D for the points between the ends, where D are the second
  * differences. */
 static void factor(spline *s, double sigma, double penalty) {
   const double bend = pow(sigma, 4);
@@ -247,7 +250,7 @@ static void factor(spline *s, double sigma, double penalty) {
   }
 }
 
-/* Solves for the points, whose entries hold the right side; the ends hold their places. */
+/* Solves the system; the points hold the right side on input, and the two ends their positions. */
 static void substitute(const spline *s, double sigma) {
   const double bend = pow(sigma, 4);
   const int64_t last = s->count - 2;
@@ -307,7 +310,8 @@ static int64_t padding(double sigma) { return (int64_t)ceil(6 * sigma) + 8; }
 
 static int is_joined(const cvtm_contour *c, int64_t arc) { return !c->corner[c->start[arc]]; }
 
-/* The traced points of the arc, its ends where they are now. Returns the index of the first. */
+/* Loads the traced points of an arc, with its ends at their current positions. Returns the index of
+ * the first point. */
 static int64_t load_arc(smoother *m, int64_t arc) {
   const cvtm_contour *c = m->contour;
   const int64_t first = c->start[arc], count = c->start[arc + 1] - first;
@@ -331,13 +335,13 @@ static int64_t load_arc(smoother *m, int64_t arc) {
   return pad;
 }
 
-/* The axis along which a crossing may move: the other coordinate is that of pixels' centres. */
+/* The axis along which a crossing may move; the other coordinate is that of pixel centres. */
 static int moving_axis(const double *crossing) {
   return crossing[0] - floor(crossing[0]) == 0.5 ? 1 : 0;
 }
 
-/* Where the spline meets the line of a crossing's segment near its point k; its point k if it does
- * not. */
+/* The point near point k where the spline meets the line of the crossing's segment; point k itself
+ * if there is none. */
 static double meet(const spline *s, int64_t k, int fixed, double at) {
   for (int64_t step = 0; step < 2 * REACH; ++step) {
     const int64_t i = k + (step % 2 == 0 ? -1 - step / 2 : step / 2);
@@ -378,10 +382,11 @@ static void smooth_arc(smoother *m, int64_t arc) {
 
 /* ---- Ends of arcs ---- */
 
-/* An end, by the traced place of the junction in the image. */
+/* An end of an arc, with the traced position of its junction in the image. */
 typedef struct arc_end {
   double x, y;
-  int64_t point, next; /* of the contour: the end and the one beside it; -1: none but an end */
+  int64_t point, next; /* indices in the contour: the end and the point beside it; -1: that point is
+                          an end, too */
 } arc_end;
 
 static int compare_ends(const void *first, const void *second) {
@@ -412,8 +417,8 @@ static int64_t list_ends(const smoother *m, arc_end *ends) {
   return count;
 }
 
-/* Where an arc would continue from its crossing beside the end: to the side at x or y, for an end
- * on a side; else as far as the crossing is from the one before it, at most half a pixel. */
+/* Extrapolates an arc beyond its last crossing: for an end on a side, to the side; else by the
+ * distance between the last two crossings, at most half a pixel. */
 static void extrapolate(const smoother *m, const arc_end *end, double place[2]) {
   const double *p = m->contour->points + 2 * end->next;
   const double *q = p + (end->next > end->point ? 2 : -2);
@@ -422,7 +427,7 @@ static void extrapolate(const smoother *m, const arc_end *end, double place[2]) 
   const int64_t other = end->next + way;
   const int is_end = other < 0 || m->contour->corner[other];
   double dx = p[0] - q[0], dy = p[1] - q[1];
-  if (is_end) { /* an arc of three points: straight to the other end */
+  if (is_end) { /* an arc of three points: use the line to the other end */
     dx = from[0] - q[0];
     dy = from[1] - q[1];
   }
@@ -431,7 +436,7 @@ static void extrapolate(const smoother *m, const arc_end *end, double place[2]) 
   place[1] = p[1] + step * dy;
 }
 
-/* Ends on a side move along it, to where the way on meets it. */
+/* Moves an end on a side along the side, to the extrapolated point. */
 static void move_side_end(const smoother *m, const arc_end *end) {
   double *p = m->contour->points + 2 * end->point;
   const double *q = m->contour->points + 2 * end->next;
@@ -445,7 +450,7 @@ static void move_side_end(const smoother *m, const arc_end *end) {
   if (isfinite(met)) p[!across] = fmin(fmax(met, traced - crossing_reach), traced + crossing_reach);
 }
 
-/* The count ends of a junction go to the mean of where their arcs lead. */
+/* Moves the `count` ends of a junction to the mean of the extrapolated points. */
 static void move_junction(const smoother *m, const arc_end *ends, int64_t count) {
   double mean[2] = {0, 0};
   for (int64_t k = 0; k < count; ++k) {
@@ -509,13 +514,14 @@ cvtm_status cvtm_contour_smooth(const cvtm_contour_picture *picture, double sigm
 
 /* ---- Areas ---- */
 
-/* Keeps what lies between `from` and its bounds on one side of a line, and `side_room` away. */
+/* Restricts bounds so that the point stays on its side of a line, and `side_room` away from it. */
 static void stay_beside(double line, double from, double *low, double *high) {
   if (from > line) *low = fmax(*low, fmin(line + side_room, from));
   if (from < line) *high = fmin(*high, fmax(line - side_room, from));
 }
 
-/* The bounds of crossings that are no ends and not beside a side; other points stay. */
+/* Sets the bounds of crossings that are neither ends nor beside a side; other points do not
+ * move. */
 static void bound_crossings(const cvtm_contour *c, const cvtm_contour_picture *picture, double *low,
                             double *high) {
   const double size[2] = {picture->width, picture->height};

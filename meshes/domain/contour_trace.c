@@ -1,5 +1,5 @@
-/* Marching squares over a mask or labels, the arcs that their segments form, and the corners of
- * these. */
+/* Marching squares over a mask or labels, the arcs formed by the segments, and the corners of
+ * arcs. */
 #include "base/host.h"
 #include "base/portable.h"
 #include "base/geometry.h"
@@ -12,8 +12,8 @@
 
 /* ---- Segments ---- */
 
-/* Between the places `a` and `b` (crossings, and junctions of squares) of the plane, with the
- * regions beside it on the way from a to b. */
+/* A segment between two places a and b, which are crossings or junctions; left and right are the
+ * regions beside it, looking from a to b. */
 typedef struct segment {
   int64_t a, b;
   int32_t left, right;
@@ -32,7 +32,7 @@ typedef struct tracer {
   cvtm_error *error;
 } tracer;
 
-/* The pixel that stands for (i, j), which may lie beyond the image; -1: there is nothing. */
+/* The pixel for (i, j), which may lie beyond the image; -1 if there is none. */
 static int64_t pixel_at(const tracer *t, int i, int j) {
   const int w = t->width, h = t->height;
   const int outside = i < 0 || j < 0 || i >= w || j >= h;
@@ -58,14 +58,14 @@ static int32_t label_at(const tracer *t, int i, int j) {
   return pixel < 0 ? 0 : t->labels[pixel];
 }
 
-/* Where the squares have a corner: at the pixel's centre or, for pixels beyond a flat border, on
+/* Coordinate of a corner of squares: the centre of the pixel or, for pixels beyond a flat border,
  * the border. */
 static double node_at(const tracer *t, int i, int size) {
   if (t->border != CVTM_BORDER_FLAT) return i + 0.5;
   return fmin(fmax(i + 0.5, 0), size);
 }
 
-/* Places on a torus are multiples of this, so that a shift by the image's sides is exact. */
+/* Coordinates on a torus are multiples of this, so that a shift by the width or height is exact. */
 static const double torus_step = 0x1p-30;
 
 static int64_t add_place(tracer *t, double x, double y) {
@@ -87,7 +87,8 @@ static cvtm_status add_segment(tracer *t, int64_t a, int64_t b, int32_t left, in
   return CVTM_OK;
 }
 
-/* The crossing between the centres of two neighbouring pixels into *place, -1 if there is none. */
+/* Sets *place to the crossing between the centres of two neighbouring pixels, or to -1 if there is
+ * none. */
 static cvtm_status place_crossing(tracer *t, int i, int j, int di, int dj, int64_t *place) {
   *place = -1;
   if (label_at(t, i, j) == label_at(t, i + di, j + dj)) return CVTM_OK;
@@ -95,7 +96,7 @@ static cvtm_status place_crossing(tracer *t, int i, int j, int di, int dj, int64
   if (t->coverage != NULL) {
     const double here = coverage_at(t, i, j), there = coverage_at(t, i + di, j + dj);
     share = (0.5 - here) / (there - here);
-    /* Not on a centre, where up to four crossings would coincide; and a line of single pixels,
+    /* Keep away from centres, where up to four crossings would coincide. A line of single pixels,
      * however faint, is half a pixel wide. */
     const double least = here >= 0.5 && !label_at(t, i - di, j - dj) ? 0.25 : 0.001;
     const double most = there >= 0.5 && !label_at(t, i + 2 * di, j + 2 * dj) ? 0.75 : 0.999;
@@ -113,7 +114,7 @@ static cvtm_status join_crossings(tracer *t, const int64_t *crossing, const int3
   return add_segment(t, crossing[p], crossing[q], label[p + 1], label[p]);
 }
 
-/* A crossing on a side of the square (i, j); on a torus the one of its images that lies there. */
+/* A crossing on a side of the square (i, j); on a torus, its periodic copy there. */
 static void take_crossing(const tracer *t, int i, int j, int64_t crossing, double place[2]) {
   memcpy(place, t->points + 2 * crossing, 2 * sizeof *place);
   if (t->border != CVTM_BORDER_PERIODIC) return;
@@ -121,8 +122,8 @@ static void take_crossing(const tracer *t, int i, int j, int64_t crossing, doubl
   place[1] += rint((j + 1 - place[1]) / t->height) * t->height;
 }
 
-/* Is the bridge narrower than half a pixel that is left of the square (i, j) when its second and
- * fourth corners are cut off (`falling`), or its first and third? */
+/* When two opposite corners of the square (i, j) are cut off (the second and fourth if `falling`,
+ * else the first and third), a bridge remains. Nonzero if it is narrower than half a pixel. */
 static int is_narrow(const tracer *t, int i, int j, const int64_t *crossing, int falling) {
   double end[4][2];
   for (int k = 0; k < 4; ++k) take_crossing(t, i, j, crossing[(k + !falling) % 4], end[k]);
@@ -185,8 +186,8 @@ static cvtm_status trace_square(tracer *t, int i, int j, const int64_t *crossing
   return CVTM_OK;
 }
 
-/* The crossings between the rows j and j + 1 of centres, and those of row j + 1 unless `below` has
- * them. A torus has the columns 0 .. width - 1 alone. */
+/* Finds the crossings between the rows j and j + 1 of centres, and those within row j + 1 unless
+ * `below` has them already. A torus has only the columns 0 .. width - 1. */
 static cvtm_status cross_rows(tracer *t, int j, int has_below) {
   const int torus = t->border == CVTM_BORDER_PERIODIC;
   cvtm_status status = CVTM_OK;
@@ -199,7 +200,7 @@ static cvtm_status cross_rows(tracer *t, int j, int has_below) {
   return status;
 }
 
-/* The squares between the rows j and j + 1 of centres. `above` is known. */
+/* Traces the squares between the rows j and j + 1 of centres; `above` is known. */
 static cvtm_status trace_row(tracer *t, int j, int has_below) {
   cvtm_status status = cross_rows(t, j, has_below);
   for (int i = t->border == CVTM_BORDER_PERIODIC ? 0 : -1; i < t->width && status == CVTM_OK; ++i) {
@@ -243,7 +244,7 @@ static cvtm_status trace_squares(tracer *t) {
 
 /* ---- Arcs ---- */
 
-/* The segments at each place: `at` lists them place by place. */
+/* The segments at each place, listed in `at`. */
 typedef struct incidence {
   int64_t *start, *at;
   uint8_t *used; /* per segment */
@@ -277,7 +278,7 @@ static int is_junction(const incidence *n, int64_t place) {
   return n->start[place + 1] - n->start[place] != 2;
 }
 
-/* Appends a place to the last arc; on a torus the image that is nearest to the arc's last point. */
+/* Appends a place to the last arc; on a torus, its periodic copy nearest to the last point. */
 static void append_place(const tracer *t, cvtm_contour *made, int64_t place, int64_t *points) {
   double *p = made->points + 2 * *points;
   memcpy(p, t->points + 2 * place, 2 * sizeof *p);
@@ -313,7 +314,7 @@ static void follow_arc(const tracer *t, incidence *n, int64_t place, int64_t fir
     made->corner[made->start[arc]] = made->corner[*points - 1] = 1;
 }
 
-/* From junction to junction first, then the closed curves. */
+/* First follows the arcs between junctions, then closed curves. */
 static cvtm_status collect_arcs(const tracer *t, double smallest, cvtm_contour *made) {
   incidence n = {0};
   cvtm_status status = find_incidence(t, &n);
@@ -335,7 +336,7 @@ static cvtm_status collect_arcs(const tracer *t, double smallest, cvtm_contour *
 
 /* ---- Specks of labels ---- */
 
-/* A closed curve around less than the smallest area. */
+/* Nonzero for a closed curve around less than the smallest area. */
 static int is_speck(const cvtm_contour *c, int64_t arc, double smallest, int32_t *inside,
                     int32_t *outside) {
   const int64_t first = c->start[arc], count = c->start[arc + 1] - first;
@@ -351,7 +352,7 @@ static int compare_labels(const void *first, const void *second) {
   return (a > b) - (a < b);
 }
 
-/* The labels that are not in specks alone, sorted; 0 is one of them. */
+/* The sorted list of labels that do not occur only in specks; it includes 0. */
 static int64_t list_kept(const cvtm_contour *c, double smallest, int32_t *kept) {
   int64_t count = 0;
   kept[count++] = 0;
@@ -374,7 +375,7 @@ static void move_arc(cvtm_contour *c, int64_t arc, int64_t to, int64_t points) {
   c->start[to] = points;
 }
 
-/* Drops specks, but those of labels that would vanish with them. */
+/* Drops specks, except those of labels that would vanish. */
 static cvtm_status drop_label_specks(cvtm_contour *c, double smallest, cvtm_error *error) {
   int32_t *kept = malloc((2 * (size_t)c->arc_count + 1) * sizeof *kept);
   if (kept == NULL) return cvtm_no_memory(error, "the contour");
@@ -445,7 +446,7 @@ cvtm_status cvtm_contour_count_areas(const cvtm_contour_picture *picture, cvtm_c
              : cvtm_no_memory(error, "the contour");
 }
 
-/* Adds `change` to the area of a region; a region without any is forgotten. */
+/* Adds `change` to the area of a region; removes a region whose area becomes 0. */
 static void change_area(cvtm_contour *c, int32_t region, double change) {
   for (int64_t r = 0; r < c->region_count; ++r) {
     if (c->region[r] != region) continue;
@@ -459,8 +460,8 @@ static void change_area(cvtm_contour *c, int32_t region, double change) {
   }
 }
 
-/* A curve that cuts off the corners of pixels encloses half a pixel less than their outline, which
- * has four more corners than notches. */
+/* A curve that cuts off the corners of pixels encloses half a pixel less than the outline of the
+ * pixels, which has four more convex than concave corners. */
 void cvtm_contour_drop_specks(cvtm_contour *c, double smallest) {
   int64_t arcs = 0, points = 0;
   for (int64_t arc = 0; arc < c->arc_count; ++arc) {
@@ -486,24 +487,27 @@ void cvtm_contour_drop_specks(cvtm_contour *c, double smallest) {
  * sides meet. */
 
 /* Lengths in pixels. */
-static const double line_tolerance = 0.6;  /* of lines to the curve: a blunt corner is 0.5 off */
-static const double largest_shift = 0.5;   /* of a corner from the traced curve */
-static const double farthest_meeting = 1;  /* of a corner from the point that it replaces */
-static const double least_distance = 1.25; /* between corners: what an edge needs */
-static const double wide_reach = 4;        /* steps of pixels turn at close range only */
-/* A corner turns by this share of the angle at the wide reach, too. */
+static const double line_tolerance =
+    0.6; /* largest distance of a line from the curve; a blunt corner is off by 0.5 */
+static const double largest_shift = 0.5; /* largest distance of a corner from the traced curve */
+static const double farthest_meeting =
+    1; /* largest distance of a corner from the point that it replaces */
+static const double least_distance =
+    1.25; /* least distance between corners: the least length of an edge */
+static const double wide_reach = 4; /* beyond this distance the steps of pixels cause no turn */
+/* At the wide reach a corner must turn by at least this share of the angle. */
 static const double wide_share = 0.75;
-/* The cosine that the way over a corner may turn more sharply than its lines. */
+/* The curve around a corner may turn more sharply than its lines by this much, as a cosine. */
 static const double turn_slack = 0.3;
-/* Lines of at least LONG_LINE points are fitted without END_POINTS at each end, which may lie on
- * the blunt corner. */
+/* Lines with at least LONG_LINE points are fitted without END_POINTS points at each end, which may
+ * lie on a blunt corner. */
 enum { END_POINTS = 2, LONG_LINE = 8 };
 
 typedef struct line {
   double x, y, dx, dy; /* through (x, y) along the unit vector (dx, dy) */
 } line;
 
-/* The line of least squared distances from count points, in their direction. */
+/* The least-squares line through count points, in their direction. */
 static line fit_line(const double *p, int64_t count) {
   line l = {0, 0, 1, 0};
   double xx = 0, xy = 0, yy = 0;
@@ -566,7 +570,8 @@ static int64_t farthest_from(const double *p, int64_t count, double x, double y)
   return best;
 }
 
-/* Turns a closed arc of count points (the last repeats the first) so that it begins at `first`. */
+/* Rotates a closed arc of count points (the last repeats the first) so that it begins at
+ * `first`. */
 static void rotate_points(double *p, int64_t count, int64_t first, double *copy) {
   const int64_t n = count - 1;
   memcpy(copy, p, (size_t)n * 2 * sizeof *p);
@@ -581,8 +586,8 @@ static void rotate_flags(uint8_t *flags, int64_t count, int64_t first, uint8_t *
   flags[n] = flags[0];
 }
 
-/* Where two lines meet, if that is within half a pixel of the curve's stretch around point k and
- * the curve does not turn back there. */
+/* The intersection of two lines, if it is within half a pixel of the curve around point k and the
+ * curve does not turn back there. */
 static int meet(line l, line m, const double *p, int64_t before, int64_t k, int64_t after,
                 double place[2], double *shift) {
   const double sine = l.dx * m.dy - l.dy * m.dx;
@@ -597,15 +602,15 @@ static int meet(line l, line m, const double *p, int64_t before, int64_t k, int6
          hypot(place[0] - p[2 * k], place[1] - p[2 * k + 1]) <= farthest_meeting;
 }
 
-/* A point of the blunt corner that is now behind the sharp one. */
+/* Moves a point of the blunt corner onto the line, if it now lies behind the sharp corner. */
 static void straighten(const double *corner, double *point, const double *beyond) {
   if (!(cvtm_turn_cosine(corner, point, beyond) < 0)) return;
   point[0] = 0.5 * (corner[0] + beyond[0]);
   point[1] = 0.5 * (corner[1] + beyond[1]);
 }
 
-/* Cosine of the turn at point k, seen from the points about four pixels before and behind (nearer
- * ones at the ends of an open arc): steps of pixels turn at close range only. */
+/* Cosine of the turn at point k between the points about four pixels before and after it (nearer at
+ * the ends of an open arc), so that the steps of pixels do not matter. */
 static double wide_turn(const double *p, int64_t count, int closed, int64_t k) {
   double way[2][2] = {{0, 0}, {0, 0}};
   for (int side = 0; side < 2; ++side) {
@@ -631,9 +636,9 @@ typedef struct corner_workspace {
   line *lines;
 } corner_workspace;
 
-/* Of two corners closer than an edge may be, the sharper one stays (of equals the first); the ends
- * of an open arc, given with a cosine of -2, stay in any case. On a closed arc the last corner is
- * next to the first. */
+/* Of two corners that are too close for an edge, drops the less sharp one (if equal, the second).
+ * The ends of an open arc, which have a cosine of -2, always stay. On a closed arc the last corner
+ * is next to the first. */
 static void thin_corners(const double *p, const double *cosine, int64_t count, int closed,
                          uint8_t *corner) {
   int64_t last = -1;
@@ -650,8 +655,8 @@ static void thin_corners(const double *p, const double *cosine, int64_t count, i
   }
 }
 
-/* Cuts the arc's count points into pieces that are nearly straight: piece s has the points kept[s]
- * .. kept[s + 1] and the line lines[s]. Returns the number of pieces. */
+/* Divides the points of an arc into nearly straight pieces: piece s has the points kept[s] ..
+ * kept[s + 1] and the line lines[s]. Returns the number of pieces. */
 static int64_t fit_lines(const double *p, int64_t count, int closed, corner_workspace *work) {
   memset(work->mark, 0, (size_t)count);
   const int64_t middle = closed ? farthest_from(p, count, p[0], p[1]) : 0;
@@ -670,7 +675,7 @@ static int64_t fit_lines(const double *p, int64_t count, int closed, corner_work
   return kept - 1;
 }
 
-/* Marks and moves the corners between the pieces. Returns how far one was moved at most. */
+/* Marks and moves the corners between pieces. Returns the largest distance moved. */
 static double place_corners(double *p, int64_t count, int closed, int64_t pieces, double angle,
                             uint8_t *corner, corner_workspace *work) {
   const double sharp = cos(angle * CVTM_PI / 180);
@@ -703,7 +708,8 @@ static void find_corners(cvtm_contour *c, double *traced, int64_t arc, double an
   uint8_t *corner = c->corner + c->start[arc];
   const int64_t count = c->start[arc + 1] - c->start[arc];
   const int closed = cvtm_contour_is_closed(c, arc) && !corner[0];
-  if (!closed && count < LONG_LINE && c->region_count > 0) { /* smooth, and too short for lines */
+  if (!closed && count < LONG_LINE &&
+      c->region_count > 0) { /* too short for fitting lines: no corners */
     corner[0] = corner[count - 1] = 1;
     return;
   }
@@ -730,7 +736,7 @@ static void find_corners(cvtm_contour *c, double *traced, int64_t arc, double an
   rotate_flags(corner, count, first, (uint8_t *)work->copy);
 }
 
-/* traced: a copy of the points, turned with them and not moved. */
+/* traced: a copy of the points at their traced positions, rotated like the points. */
 static cvtm_status find_all_corners(cvtm_contour *c, double *traced, double angle,
                                     cvtm_error *error) {
   const size_t n = (size_t)cvtm_contour_longest(c) + 1;
@@ -755,8 +761,8 @@ static cvtm_status find_all_corners(cvtm_contour *c, double *traced, double angl
   return status;
 }
 
-/* Moved corners can make curves cross that are less than a pixel apart: then the ends of what
- * crosses go back to where they were traced. */
+/* Moved corners can make curves cross that are less than a pixel apart. Then the ends of the
+ * crossing segments return to their traced positions. */
 static int64_t move_back(cvtm_contour *c, const double *traced, const uint8_t *crossed) {
   int64_t moved = 0;
   for (int64_t arc = 0; arc < c->arc_count; ++arc) {
@@ -785,7 +791,7 @@ static cvtm_status untangle_corners(cvtm_contour *c, const double *traced, cvtm_
   cvtm_status status =
       edges != NULL && crossed != NULL ? CVTM_OK : cvtm_no_memory(error, "the contour");
   if (status == CVTM_OK) {
-    /* Edge k begins at point k; behind an arc's last point there is none. */
+    /* Edge k begins at point k; no edge begins at the last point of an arc. */
     for (int64_t k = 0; k < points; ++k) edges[2 * k] = edges[2 * k + 1] = (int32_t)k;
     for (int64_t arc = 0; arc < c->arc_count; ++arc) {
       for (int64_t k = c->start[arc]; k + 1 < c->start[arc + 1]; ++k) ++edges[2 * k + 1];
@@ -801,7 +807,8 @@ static cvtm_status untangle_corners(cvtm_contour *c, const double *traced, cvtm_
   return status;
 }
 
-/* Corners that came too close to a side of the image, where the sides' vertices are, go back. */
+/* Corners that are too close to a side of the image, where vertices of the side are, return to
+ * their traced positions. */
 static void leave_sides(cvtm_contour *c, const double *traced,
                         const cvtm_contour_picture *picture) {
   const double room = 0.2; /* pixels */
@@ -821,7 +828,7 @@ cvtm_status cvtm_contour_find_corners(cvtm_contour *c, const cvtm_contour_pictur
   memcpy(traced, c->points, 2 * (size_t)points * sizeof *traced);
   cvtm_status status = find_all_corners(c, traced, angle, error);
   if (status == CVTM_OK && picture->border != CVTM_BORDER_EMPTY) leave_sides(c, traced, picture);
-  /* A corner that was moved may have left the image. */
+  /* A moved corner may lie outside the image. */
   for (int64_t k = 0; status == CVTM_OK && k < points; ++k) {
     c->points[2 * k] = fmin(fmax(c->points[2 * k], 0), picture->width);
     c->points[2 * k + 1] = fmin(fmax(c->points[2 * k + 1], 0), picture->height);
