@@ -1,40 +1,26 @@
-/* Inside cvt and power: a cell on the host, in memory that grows with its corners. */
+/* Inside cvt only, on the CPU: a cell in memory that grows with its corners, how it is cut out, and
+ * its moments. evaluate_cpu.c compiles the hull construction into its own loop; all others call
+ * what is compiled once. */
 #ifndef CVTMESH_CVT_CELL_HOST_H
 #define CVTMESH_CVT_CELL_HOST_H
 
+#include "cvt/density_row.h"
 #include "jfa/cell_by_hull.h"
-#include "jfa/cell_by_tree.h"
-
-#include <stdlib.h>
 
 enum { CVTM_CELL_CORNERS = 64 }; /* at first: enough for most cells */
 
-static inline void cvtm_cell_release(cvtm_cell *cell) {
-  free(cell->x); /* the other arrays follow in the same memory */
-  *cell = (cvtm_cell){0};
-}
+/* Room for `capacity` corners, whose old ones are lost; returns 0, and changes nothing, if memory
+ * ran out. */
+int cvtm_cell_grow(cvtm_cell *cell, int32_t capacity);
+void cvtm_cell_release(cvtm_cell *cell);
 
-static inline int cvtm_cell_grow(cvtm_cell *cell, int32_t capacity) {
-  cvtm_cell grown = {.capacity = capacity, .stride = 1};
-  grown.x = malloc((size_t)capacity * (4 * sizeof *grown.x + sizeof *grown.neighbor));
-  if (!grown.x) return 0;
-  grown.y = grown.x + capacity;
-  grown.slope = grown.y + capacity;
-  grown.inverse = grown.slope + capacity;
-  grown.neighbor = (int32_t *)(void *)(grown.inverse + capacity);
-  cvtm_cell_release(cell);
-  *cell = grown;
-  return 1;
-}
-
-/* The cell of the site at a place, by tree clipping. Returns 0 if memory ran out. */
-static inline int cvtm_cell_cut_out_by_tree(const cvtm_site_tree_view *tree, cvtm_domain domain,
-                                            int64_t place, cvtm_cell *cell) {
-  while (cvtm_cell_by_tree(tree, domain, place, cell) == CVTM_CELL_OVERFLOW) {
-    if (cell->capacity > INT32_MAX / 2 || !cvtm_cell_grow(cell, 2 * cell->capacity)) return 0;
-  }
-  return 1;
-}
+/* The cell of the site at a place, by hull construction, or by tree clipping where that fails.
+ * Returns 0 if memory ran out. */
+int cvtm_cell_cut_out(const cvtm_site_tree_view *tree, cvtm_domain domain, int64_t place,
+                      cvtm_cell *cell);
+/* The same by tree clipping alone. */
+int cvtm_cell_cut_out_by_tree(const cvtm_site_tree_view *tree, cvtm_domain domain, int64_t place,
+                              cvtm_cell *cell);
 
 /* A hull in the caller's memory: CVTM_HULL_POLES, CVTM_HULL_SIDES, CVTM_HULL_SCRATCH. */
 CVTM_INLINE cvtm_hull cvtm_hull_in(const cvtm_site_tree_view *tree, cvtm_hull_pole *poles,
@@ -50,17 +36,9 @@ CVTM_INLINE cvtm_hull cvtm_hull_in(const cvtm_site_tree_view *tree, cvtm_hull_po
   return hull;
 }
 
-/* The same by hull construction, or by tree clipping where that fails. */
-CVTM_INLINE int cvtm_cell_cut_out(const cvtm_site_tree_view *tree, cvtm_domain domain,
-                                  int64_t place, cvtm_cell *cell) {
-  cvtm_hull_pole poles[CVTM_HULL_POLES];
-  int32_t places[CVTM_HULL_POLES], order[CVTM_HULL_SIDES], scratch[CVTM_HULL_SCRATCH];
-  cvtm_hull hull = cvtm_hull_in(tree, poles, places, order, scratch);
-  const cvtm_lanes one = {.lane = 0, .count = 1};
-  double radius2;
-  if (cvtm_cell_by_hull(tree, domain, place, 1, one, &hull, cell, &radius2) == CVTM_CELL_DONE)
-    return 1;
-  return cvtm_cell_cut_out_by_tree(tree, domain, place, cell);
-}
+/* The moments of a cell of the site at (sx, sy), with any number of corners, by integral.h. Sets
+ * the slopes of its edges. */
+cvtm_cell_moments cvtm_cell_integrate(const cvtm_density_view *density, cvtm_domain domain,
+                                      double sx, double sy, cvtm_cell *cell);
 
 #endif

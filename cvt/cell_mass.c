@@ -1,7 +1,6 @@
 #include "cvt/cell_mass.h"
 
 #include "cvt/cell_host.h"
-#include "cvt/integral.h"
 
 /* Copies a cell, relative to its site. Returns 0 if memory ran out. */
 static int copy_cell(const cvtm_cells *cells, int64_t i, const double *site, cvtm_cell *cell) {
@@ -16,17 +15,6 @@ static int copy_cell(const cvtm_cells *cells, int64_t i, const double *site, cvt
   return 1;
 }
 
-static double integrate_mass(const cvtm_density_view *density, cvtm_domain domain,
-                             const double *site, cvtm_cell *cell) {
-  cvtm_cell_moments sums = {0, 0, 0, 0};
-  cvtm_cell_walk rows;
-  if (cell->count < 3) return 0;
-  cvtm_cell_set_slopes(cell);
-  cvtm_cell_begin_walk(domain, site[0], site[1], cell, &rows);
-  cvtm_integral_add_rows(density, cell, &rows, rows.first, rows.last, &sums);
-  return sums.mass > 0 ? sums.mass : 0;
-}
-
 cvtm_status cvtm_cells_mass(const cvtm_cells *cells, const double *points, cvtm_domain domain,
                             const float *density, double *mass, cvtm_error *error) {
   const cvtm_density_view view = {density, domain.width, domain.height, domain.periodic};
@@ -39,7 +27,9 @@ cvtm_status cvtm_cells_mass(const cvtm_cells *cells, const double *points, cvtm_
     for (int64_t i = 0; i < cells->count; ++i) {
       if (failed) continue;
       failed |= !copy_cell(cells, i, points + 2 * i, &cell);
-      if (!failed) mass[i] = integrate_mass(&view, domain, points + 2 * i, &cell);
+      if (failed) continue;
+      const double *site = points + 2 * i;
+      mass[i] = fmax(cvtm_cell_integrate(&view, domain, site[0], site[1], &cell).mass, 0);
     }
     cvtm_cell_release(&cell);
   }

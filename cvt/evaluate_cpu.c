@@ -3,7 +3,6 @@
 #include "base/portable.h"
 #include "cvt/cell_host.h"
 #include "cvt/evaluate_kernels.h"
-#include "cvt/integral.h"
 #include "cvt/integral_batch.h"
 #include "cvt/rings.h"
 
@@ -83,24 +82,13 @@ typedef struct cell_sums {
   cvtm_batch batch; /* of cells whose integrals are due */
 } cell_sums;
 
-static void sum_polygon(const cell_sums *s, int64_t place, cvtm_cell_moments *sums) {
-  const cvtm_cvt *cvt = s->cvt;
-  cvtm_cell *cell = s->cell;
-  cvtm_cell_walk rows;
-  cvtm_cell_set_slopes(cell);
-  cvtm_cell_begin_walk(cvt->domain, s->tree.position[2 * place], s->tree.position[2 * place + 1],
-                       cell, &rows);
-  cvtm_integral_add_rows(&cvt->density, cell, &rows, rows.first, rows.last, sums);
-}
-
-/* Sets the moments of the cell that was made, or adds it to the batch. */
+/* Sets the moments of the cell in s->cell, or adds it to the batch. */
 CVTM_INLINE void sum_made_cell(cell_sums *s, int64_t place) {
   const cvtm_cvt *cvt = s->cvt;
   const double sx = s->tree.position[2 * place], sy = s->tree.position[2 * place + 1];
   const int32_t index = s->tree.index[place];
-  if (s->cell->count < 3) return;
   if (!cvtm_batch_add(&s->batch, cvt->domain, s->cell, sx, sy, index))
-    sum_polygon(s, place, &cvt->moments[index]);
+    cvt->moments[index] = cvtm_cell_integrate(&cvt->density, cvt->domain, sx, sy, s->cell);
 }
 
 /* Sets the moments to 0, or NaN for a site that is not finite; returns 0 for that. */
@@ -111,18 +99,6 @@ static int clear_moments(const cell_sums *s, int64_t place) {
   if (isfinite(sx) && isfinite(sy)) return 1;
   sums->mass = sums->x = sums->y = sums->second = NAN;
   return 0;
-}
-
-/* Sets the moments of one site's cell, or adds the cell to the batch; returns 0 if memory ran out.
- */
-CVTM_INLINE int sum_cell(cell_sums *s, int64_t place) {
-  const cvtm_cvt *cvt = s->cvt;
-  if (!clear_moments(s, place)) return 1;
-  if (!(cvt->tree_clipping ? cvtm_cell_cut_out_by_tree(&s->tree, cvt->domain, place, s->cell)
-                           : cvtm_cell_cut_out(&s->tree, cvt->domain, place, s->cell)))
-    return 0;
-  sum_made_cell(s, place);
-  return 1;
 }
 
 /* --- cells that are kept (rings.h) --------------------------------------------------------- */
@@ -136,7 +112,7 @@ static int is_kept(const int32_t *cut) { return mark_of(cut) == 0; }
 
 enum { PREFETCHED = 6 /* places ahead: rings are in the caller's order */ };
 
-/* Adds the cell to the batch if it is kept; else marks the cells that cannot be. */
+/* Makes the cell if it is kept; else marks the cells that cannot be. */
 CVTM_INLINE void keep_cell(cell_sums *s, int64_t place) {
   const int64_t later = place + PREFETCHED < s->tree.count ? place + PREFETCHED : place;
   __builtin_prefetch(&s->kept->ring[s->tree.index[later]]);
@@ -150,10 +126,7 @@ CVTM_INLINE void keep_cell(cell_sums *s, int64_t place) {
     return;
   }
   const int32_t gone = cvtm_ring_set_corners(&sites, s->cvt->domain, place, ring, s->cell);
-  if (gone == 0) {
-    sum_made_cell(s, place);
-    return;
-  }
+  if (gone == 0) return;
   mark_cell(&cut[i], 1);
   for (int32_t k = 0; gone != CVTM_RING_TURNS && k < ring->count; ++k) {
     if (!(gone >> k & 1)) continue;
@@ -165,7 +138,7 @@ CVTM_INLINE void keep_cell(cell_sums *s, int64_t place) {
 
 /* Sets the ring of a cell that tree clipping has made, and its corners from that where they could
  * be kept: a cell has the same corners however it was found. */
-CVTM_INLINE void set_ring_of_tree(cell_sums *s, int64_t place, cvtm_ring *ring) {
+static void set_ring_of_tree(cell_sums *s, int64_t place, cvtm_ring *ring) {
   const cvtm_ring_sites sites = {&s->tree, s->kept->place_of};
   cvtm_cell *cell = s->cell;
   const int32_t n = cell->count;
@@ -179,20 +152,24 @@ CVTM_INLINE void set_ring_of_tree(cell_sums *s, int64_t place, cvtm_ring *ring) 
   memcpy(cell->y, y, (size_t)found.count * sizeof y[0]);
 }
 
-/* Cuts out a cell and sets its ring; returns 0 if memory ran out. */
-CVTM_INLINE int cut_out_with_ring(cell_sums *s, int64_t place, cvtm_ring *ring) {
+/* cut_out for the few cells that the hull construction cannot decide. */
+static int cut_out_by_tree(cell_sums *s, int64_t place, cvtm_ring *ring) {
+  if (!cvtm_cell_cut_out_by_tree(&s->tree, s->cvt->domain, place, s->cell)) return 0;
+  if (ring) set_ring_of_tree(s, place, ring);
+  return 1;
+}
+
+/* Makes a cell, and sets its ring unless that is NULL; returns 0 if memory ran out. */
+CVTM_INLINE int cut_out(cell_sums *s, int64_t place, cvtm_ring *ring) {
   cvtm_hull_pole poles[CVTM_HULL_POLES];
   int32_t places[CVTM_HULL_POLES], order[CVTM_HULL_SIDES], scratch[CVTM_HULL_SCRATCH];
   cvtm_hull hull = cvtm_hull_in(&s->tree, poles, places, order, scratch);
   const cvtm_lanes one = {.lane = 0, .count = 1};
   double radius2;
-  if (cvtm_cell_by_hull(&s->tree, s->cvt->domain, place, 1, one, &hull, s->cell, &radius2) ==
-      CVTM_CELL_DONE) {
-    cvtm_ring_of_hull(&s->tree, &hull, s->cell->count, ring);
-    return 1;
-  }
-  if (!cvtm_cell_cut_out_by_tree(&s->tree, s->cvt->domain, place, s->cell)) return 0;
-  set_ring_of_tree(s, place, ring);
+  if (s->cvt->tree_clipping || cvtm_cell_by_hull(&s->tree, s->cvt->domain, place, 1, one, &hull,
+                                                 s->cell, &radius2) != CVTM_CELL_DONE)
+    return cut_out_by_tree(s, place, ring);
+  if (ring) cvtm_ring_of_hull(&s->tree, &hull, s->cell->count, ring);
   return 1;
 }
 
@@ -211,15 +188,12 @@ static void mark_disagreeing(cell_sums *s, int32_t i, const cvtm_ring *old, cons
   }
 }
 
-/* Sets the moments of a cell marked for this round; returns 0 if memory ran out. */
+/* Makes a cell marked for this round; returns 0 if memory ran out. */
 CVTM_INLINE int cut_cell(cell_sums *s, int64_t place) {
   const int32_t i = s->tree.index[place];
   cvtm_ring now = {0};
   if (s->round != CUT_ALL && mark_of(&s->kept->cut[i]) != s->round) return 1;
-  if (clear_moments(s, place)) {
-    if (!cut_out_with_ring(s, place, &now)) return 0;
-    sum_made_cell(s, place);
-  }
+  if (clear_moments(s, place) && !cut_out(s, place, s->kept ? &now : NULL)) return 0;
   if (s->round == CUT_ALL) return 1;
   mark_disagreeing(s, i, &s->kept->ring[i], &now);
   s->kept->ring[i] = now;
@@ -227,11 +201,15 @@ CVTM_INLINE int cut_cell(cell_sums *s, int64_t place) {
 }
 
 CVTM_INLINE int visit_cell(cell_sums *s, int64_t place) {
+  int good = 1;
+  s->cell->count = 0;
   if (!cvtm_tree_is_own(&s->tree, place)) return 1;
-  if (!s->kept) return sum_cell(s, place);
-  if (s->round != KEEP) return cut_cell(s, place);
-  keep_cell(s, place);
-  return 1;
+  if (s->round == KEEP)
+    keep_cell(s, place);
+  else
+    good = cut_cell(s, place);
+  if (good && s->cell->count >= 3) sum_made_cell(s, place);
+  return good;
 }
 
 /* Visits the cells at places first .. end - 1; returns 0 if memory ran out. */

@@ -1,6 +1,6 @@
 /* The cells of a power diagram on the CPU: kept by their rings (ring.h), or cut out by the tree. */
 #include "base/host.h"
-#include "cvt/integral.h"
+#include "cvt/cell_host.h"
 #include "cvt/integral_batch.h"
 #include "cvt/equal_mass/power_cpu.h"
 #include "cvt/equal_mass/ring.h"
@@ -115,14 +115,9 @@ static void sum_alone(power_part *s, int64_t place) {
   const double *site = s->view.tree.position + 2 * place;
   const int32_t i = s->view.tree.index[place];
   int32_t next = allocate_entries(s->power, new_entries(s->power, i, cell->polygon.count));
-  cvtm_cell_walk rows;
-  cvt->moments[i] = (cvtm_cell_moments){0, 0, 0, 0};
   store_couplings(s, place, cell, NULL, &next);
-  if (cell->polygon.count < 3) return;
-  cvtm_cell_set_slopes(&cell->polygon);
-  cvtm_cell_begin_walk(cvt->domain, site[0], site[1], &cell->polygon, &rows);
-  cvtm_integral_add_rows(&cvt->density, &cell->polygon, &rows, rows.first, rows.last,
-                         &cvt->moments[i]);
+  cvt->moments[i] =
+      cvtm_cell_integrate(&cvt->density, cvt->domain, site[0], site[1], &cell->polygon);
 }
 
 /* The means along the edges of cell c of the batch. An edge goes on from its upper end, or ends

@@ -1,7 +1,8 @@
 /* Power cells on the host, and their dual, the regular triangulation of the sites. */
-#include "meshes/device_delaunay.h"
+#include "cvt/cell_host.h"
 #include "cvt/equal_mass.h"
-#include "cvt/equal_mass/power_cell_host.h"
+#include "cvt/equal_mass/power_cpu.h"
+#include "meshes/device_delaunay.h"
 
 #include <math.h>
 #include <stdlib.h>

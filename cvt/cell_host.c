@@ -1,0 +1,55 @@
+#include "cvt/cell_host.h"
+
+#include "cvt/integral.h"
+#include "jfa/cell_by_tree.h"
+
+#include <stdlib.h>
+
+void cvtm_cell_release(cvtm_cell *cell) {
+  free(cell->x); /* the other arrays follow in the same memory */
+  *cell = (cvtm_cell){0};
+}
+
+int cvtm_cell_grow(cvtm_cell *cell, int32_t capacity) {
+  cvtm_cell grown = {.capacity = capacity, .stride = 1};
+  grown.x = malloc((size_t)capacity * (4 * sizeof *grown.x + sizeof *grown.neighbor));
+  if (!grown.x) return 0;
+  grown.y = grown.x + capacity;
+  grown.slope = grown.y + capacity;
+  grown.inverse = grown.slope + capacity;
+  grown.neighbor = (int32_t *)(void *)(grown.inverse + capacity);
+  cvtm_cell_release(cell);
+  *cell = grown;
+  return 1;
+}
+
+int cvtm_cell_cut_out_by_tree(const cvtm_site_tree_view *tree, cvtm_domain domain, int64_t place,
+                              cvtm_cell *cell) {
+  while (cvtm_cell_by_tree(tree, domain, place, cell) == CVTM_CELL_OVERFLOW) {
+    if (cell->capacity > INT32_MAX / 2 || !cvtm_cell_grow(cell, 2 * cell->capacity)) return 0;
+  }
+  return 1;
+}
+
+int cvtm_cell_cut_out(const cvtm_site_tree_view *tree, cvtm_domain domain, int64_t place,
+                      cvtm_cell *cell) {
+  cvtm_hull_pole poles[CVTM_HULL_POLES];
+  int32_t places[CVTM_HULL_POLES], order[CVTM_HULL_SIDES], scratch[CVTM_HULL_SCRATCH];
+  cvtm_hull hull = cvtm_hull_in(tree, poles, places, order, scratch);
+  const cvtm_lanes one = {.lane = 0, .count = 1};
+  double radius2;
+  if (cvtm_cell_by_hull(tree, domain, place, 1, one, &hull, cell, &radius2) == CVTM_CELL_DONE)
+    return 1;
+  return cvtm_cell_cut_out_by_tree(tree, domain, place, cell);
+}
+
+cvtm_cell_moments cvtm_cell_integrate(const cvtm_density_view *density, cvtm_domain domain,
+                                      double sx, double sy, cvtm_cell *cell) {
+  cvtm_cell_moments sums = {0, 0, 0, 0};
+  cvtm_cell_walk rows;
+  if (cell->count < 3) return sums;
+  cvtm_cell_set_slopes(cell);
+  cvtm_cell_begin_walk(domain, sx, sy, cell, &rows);
+  cvtm_integral_add_rows(density, cell, &rows, rows.first, rows.last, &sums);
+  return sums;
+}
