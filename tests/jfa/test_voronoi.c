@@ -16,28 +16,25 @@ typedef struct diagram {
 static int64_t pixels_of(cvtm_domain domain) { return (int64_t)domain.width * domain.height; }
 
 static void put_sites(const diagram *d, const double *sites) {
-  assert_device_ok(d->device, cvtm_device_copy_in(d->device, d->sites, sites,
-                                                  2 * (size_t)d->count * sizeof *sites));
+  assert_copy_in(d->device, d->sites, sites, 2 * (size_t)d->count * sizeof *sites);
 }
 
 static void put_labels(const diagram *d, const int32_t *labels) {
-  assert_device_ok(d->device, cvtm_device_copy_in(d->device, d->labels, labels,
-                                                  (size_t)pixels_of(d->domain) * sizeof *labels));
+  assert_copy_in(d->device, d->labels, labels, (size_t)pixels_of(d->domain) * sizeof *labels);
 }
 
 /* Free with free. */
 static int32_t *get_labels(const diagram *d) {
-  int32_t *labels = test_allocate(pixels_of(d->domain), sizeof *labels);
-  assert_device_ok(d->device, cvtm_device_copy_out(d->device, labels, d->labels,
-                                                   (size_t)pixels_of(d->domain) * sizeof *labels));
+  int32_t *labels = allocated(pixels_of(d->domain), sizeof *labels);
+  assert_copy_out(d->device, labels, d->labels, (size_t)pixels_of(d->domain) * sizeof *labels);
   return labels;
 }
 
 static diagram open_diagram(cvtm_device *device, cvtm_domain domain, const double *sites,
                             int64_t count) {
   diagram d = {.device = device, .domain = domain, .count = count};
-  assert_device_ok(device, cvtm_device_allocate(device, 2 * count, CVTM_TYPED(d.sites)));
-  assert_device_ok(device, cvtm_device_allocate(device, pixels_of(domain), CVTM_TYPED(d.labels)));
+  d.sites = device_array(device, 2 * count, sizeof *d.sites);
+  d.labels = device_array(device, pixels_of(domain), sizeof *d.labels);
   assert_device_ok(device, cvtm_voronoi_create(device, domain, count, &d.voronoi));
   put_sites(&d, sites);
   return d;
@@ -202,7 +199,7 @@ TEST_ON_DEVICE(test_error_rates) {
 /* Sites on pixel centres own their pixels; with every pixel a site, each owns just its own. */
 TEST_ON_DEVICE(test_centred_sites_own_their_pixels) {
   const cvtm_domain domain = {60, 50, 0};
-  double *sites = test_allocate(2 * 3000, sizeof *sites);
+  double *sites = allocated(2 * 3000, sizeof *sites);
   for (int i = 0; i < 3000; ++i) {
     sites[2 * i] = (2999 - i) % 60 + 0.5;
     sites[2 * i + 1] = (2999 - i) / 60 + 0.5;
@@ -455,13 +452,11 @@ TEST_ON_DEVICE(test_infinite_distances) {
 TEST_ON_DEVICE(test_arguments) {
   cvtm_voronoi *voronoi = NULL;
   const cvtm_domain bad = {-1, 5, 0};
-  assert_int_equal(cvtm_voronoi_create(device, bad, 1, &voronoi), CVTM_ERROR_ARGUMENT);
+  assert_refused(cvtm_voronoi_create(device, bad, 1, &voronoi));
   assert_null(voronoi);
   assert_device_ok(device, cvtm_voronoi_create(device, domains[0], 2, &voronoi));
-  assert_int_equal(cvtm_voronoi_compute(voronoi, NULL, 3, CVTM_VORONOI_EXACT, NULL),
-                   CVTM_ERROR_ARGUMENT);
-  assert_int_equal(cvtm_voronoi_compute(voronoi, NULL, 1, (cvtm_voronoi_method)17, NULL),
-                   CVTM_ERROR_ARGUMENT);
+  assert_refused(cvtm_voronoi_compute(voronoi, NULL, 3, CVTM_VORONOI_EXACT, NULL));
+  assert_refused(cvtm_voronoi_compute(voronoi, NULL, 1, (cvtm_voronoi_method)17, NULL));
   cvtm_voronoi_destroy(voronoi);
   cvtm_voronoi_destroy(NULL);
 }
