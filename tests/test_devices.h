@@ -70,6 +70,21 @@ static inline cvtm_device *test_cpu_open(int threads) {
     }                                                                       \
   } while (0)
 
+#define assert_copy_in(device, ...) \
+  assert_device_ok(device, cvtm_device_copy_in(device, __VA_ARGS__))
+#define assert_copy_out(device, ...) \
+  assert_device_ok(device, cvtm_device_copy_out(device, __VA_ARGS__))
+/* Declares and creates: NEW_CVT(name, device, domain, density, capacity). */
+/* NOLINTBEGIN(bugprone-macro-parentheses): as of DEFAULT_OPTIONS */
+#define NEW_CVT(name, device, ...) \
+  cvtm_cvt *name = NULL;           \
+  assert_device_ok(device, cvtm_cvt_create(device, __VA_ARGS__, &name))
+/* NOLINTEND(bugprone-macro-parentheses) */
+/* Of exact cells; value and moments as in cvtm_cvt_evaluate. */
+#define evaluate_cvt(device, cvt, sites, count, value, moments)                 \
+  assert_device_ok(device, cvtm_cvt_evaluate(cvt, sites, count, CVTM_CVT_EXACT, \
+                                             CVTM_VORONOI_EXACT, value, moments))
+
 static inline void *device_array(cvtm_device *device, int64_t count, size_t size) {
   void *memory = NULL;
   assert_device_ok(device, cvtm_device_allocate(device, count, size, &memory));
@@ -82,6 +97,13 @@ static inline void *copied_in(cvtm_device *device, const void *host, int64_t cou
   void *memory = device_array(device, count, size);
   assert_device_ok(device, cvtm_device_copy_in(device, memory, host, (size_t)count * size));
   return memory;
+}
+
+/* Free with free. */
+static inline void *copied_out(cvtm_device *device, const void *from, int64_t count, size_t size) {
+  void *host = allocated(count, size);
+  assert_device_ok(device, cvtm_device_copy_out(device, host, from, (size_t)count * size));
+  return host;
 }
 
 static inline void test_device_free(cvtm_device *device, void *const *memory, size_t count) {

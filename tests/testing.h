@@ -63,6 +63,7 @@ static inline void testing_set_state(void *common) {
   } while (0)
 
 #define assert_ok(status) assert_int_equal(status, CVTM_OK)
+#define assert_refused(status) assert_int_equal(status, CVTM_ERROR_ARGUMENT)
 
 /* The options of a type, as DEFAULT_OPTIONS(cvtm_cvt, options). */
 /* NOLINTBEGIN(bugprone-macro-parentheses): a name that is declared takes none. */
@@ -70,6 +71,16 @@ static inline void testing_set_state(void *common) {
   type##_options name;              \
   type##_defaults(&name)
 /* NOLINTEND(bugprone-macro-parentheses) */
+
+/* Bytes of 0xff, NaN as numbers, so that a test sees what is not written; free with free. */
+static inline void *allocated(int64_t count, size_t size) {
+  const size_t bytes = (size_t)count * size;
+  void *memory = malloc(bytes + (bytes == 0));
+  assert_non_null(memory);
+  return memset(memory, 0xff, bytes);
+}
+
+static inline double *doubles(int64_t count) { return allocated(count, sizeof(double)); }
 
 static inline void testing_free(void *const *memory, size_t count) {
   for (size_t k = 0; k < count; ++k) free(memory[k]);

@@ -20,7 +20,7 @@ TEST(test_one_rank) {
   assert_device_ok(device, cvtm_nccl_join(nccl, id, 0, 1));
   void *memory = copied_in(device, numbers, COUNT, sizeof(double));
   assert_device_ok(device, cvtm_nccl_gather(nccl, memory, counts));
-  assert_device_ok(device, cvtm_device_copy_out(device, back, memory, sizeof back));
+  assert_copy_out(device, back, memory, sizeof back);
   assert_memory_equal(back, numbers, sizeof numbers);
   cvtm_device_free(device, memory);
   cvtm_nccl_close(nccl);

@@ -109,7 +109,7 @@ TEST_ON_DEVICE(every_device_draws_the_same_bits) {
   const uint64_t stream = UINT64_C(0x0123456789abcdef);
   void *numbers = device_array(device, N, sizeof(double));
   assert_device_ok(device, draw(device, seed, stream, N, numbers));
-  assert_device_ok(device, cvtm_device_copy_out(device, host, numbers, sizeof host));
+  assert_copy_out(device, host, numbers, sizeof host);
   for (int i = 0; i < N; ++i) {
     assert_true(host[i] == cvtm_random_uniform(seed, stream, (uint64_t)i));
   }

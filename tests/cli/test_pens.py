@@ -67,7 +67,7 @@ def render(path):
     return fine.reshape(SIDE, SAMPLES, SIDE, SAMPLES, 3).mean((1, 3)), shares
 
 
-@pytest.mark.parametrize("source", [("--colours", "cmyk"), ("--palette", 5)])
+@pytest.mark.parametrize("source", [("--colours", "cmyk"), ("--palette", 3)])
 def test_the_drawing_has_the_colours_of_the_picture(cvtmesh, picture, source):
     report = cvtmesh.report("run", picture, "-n", 2500, *source, "-o", "a.svg", "-o", "a.csv")
     drawn, shares = render(cvtmesh.path("a.svg"))
@@ -182,7 +182,7 @@ def test_size_of_pens_gives_their_numbers(cvtmesh, picture):
 
 
 def test_no_dots_overlap(cvtmesh, picture):
-    cvtmesh.call("run", picture, *FEW, "--palette", 4, "--no-overlap", "-o", "a.svg")
+    cvtmesh.call("run", picture, *FEW, "--palette", 3, "--no-overlap", "-o", "a.svg")
     dots = np.concatenate([dots_of(layer) for layer in layers_of(cvtmesh.path("a.svg"))[1]])
     gap = np.linalg.norm(dots[:, None, :2] - dots[None, :, :2], axis=-1)
     gap -= dots[:, None, 2] + dots[None, :, 2]
@@ -192,14 +192,14 @@ def test_no_dots_overlap(cvtmesh, picture):
 
 def test_same_files_for_any_number_of_threads(cvtmesh, picture):
     for threads in (1, 2):
-        cvtmesh.call("run", picture, *FEW, "--palette", 3, "--threads", threads, "-o",
+        cvtmesh.call("run", picture, *FEW, "--palette", 2, "--threads", threads, "-o",
                      f"{threads}.svg", "-o", f"{threads}.png", "--picture-size", 300)
     assert cvtmesh.read("1.svg") == cvtmesh.read("2.svg")
     assert cvtmesh.read("1.png") == cvtmesh.read("2.png")
 
 
 def test_grey_pictures_and_regions(cvtmesh, picture):
-    report = cvtmesh.report("run", EXAMPLES / "coins.png", *FEW, "--palette", 4, "-o", "a.svg")
+    report = cvtmesh.report("run", EXAMPLES / "coins.png", *FEW, "--palette", 3, "-o", "a.svg")
     assert len(report["pens"]) == 1  # black gives all greys
     mask = np.zeros((SIDE, SIDE), np.uint8)
     mask[:, :40] = 255

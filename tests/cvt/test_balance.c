@@ -33,8 +33,7 @@ static fixture open_fixture(double steep, int64_t count) {
   static float rho[SIDE * SIDE];
   const cvtm_domain d = {SIDE, SIDE, 0};
   fixture f = {.device = test_device_open_threads(0), .count = count};
-  f.sites = malloc(2 * (size_t)count * sizeof *f.sites);
-  assert_non_null(f.sites);
+  f.sites = allocated(2 * count, sizeof *f.sites);
   for (int64_t k = 0; k < 2 * count; ++k) f.sites[k] = SIDE * uniform();
   paint(rho, steep);
   assert_device_ok(f.device, cvtm_cvt_create(f.device, d, rho, count, &f.cvt));
@@ -50,15 +49,14 @@ static void close_fixture(fixture *f) {
 }
 
 static void put_sites(const fixture *f, const double *sites) {
-  assert_device_ok(f->device, cvtm_device_copy_in(f->device, f->cvt->sites, sites,
-                                                  2 * (size_t)f->count * sizeof *sites));
+  assert_copy_in(f->device, f->cvt->sites, sites, 2 * (size_t)f->count * sizeof *sites);
 }
 
 /* An array of the device; the caller frees. */
 static void *copied(const fixture *f, const void *from, int64_t count, size_t size) {
   void *to = malloc((size_t)count * size + 1);
   assert_non_null(to);
-  assert_device_ok(f->device, cvtm_device_copy_out(f->device, to, from, (size_t)count * size));
+  assert_copy_out(f->device, to, from, (size_t)count * size);
   return to;
 }
 
@@ -139,8 +137,7 @@ TEST(test_following_diagrams) {
     }
     put_sites(&f, f.sites);
     assert_device_ok(f.device, cvtm_site_tree_build(f.cvt->tree, f.cvt->sites, COUNT));
-    assert_device_ok(f.device,
-                     cvtm_device_copy_in(f.device, f.power->weight, weight, sizeof weight));
+    assert_copy_in(f.device, f.power->weight, weight, sizeof weight);
     assert_device_ok(f.device, cvtm_power_enqueue(f.power, f.power->weight));
     cvtm_power *fresh = fresh_diagram(&f, f.power->weight);
     const double scale = f.power->target;
@@ -186,8 +183,7 @@ TEST(test_estimate) {
   assert_device_ok(f.device, cvtm_power_estimate(f.power, f.cvt->sites, &figures, &known, &effort));
   assert_true(known && figures.deviation > 1e-5 * f.power->target);
   assert_int_equal(effort.evaluations, 1);
-  void *memory = NULL;
-  assert_device_ok(f.device, cvtm_device_allocate(f.device, 2 * N, sizeof(double), &memory));
+  void *memory = device_array(f.device, 2 * N, sizeof(double));
   assert_device_ok(f.device, f.cvt->table->finish(f.cvt, N, 0, f.cvt->value, memory));
   double *raw = copied(&f, memory, 2 * N, sizeof *raw);
   assert_device_ok(f.device, f.power->table->correct(f.power, 0, memory));

@@ -9,7 +9,7 @@ static uint64_t state = 1;
 static double uniform(void) { return congruential_unit(&state); }
 
 static float *make_density(cvtm_domain d, int graded) {
-  float *rho = malloc((size_t)(d.width * d.height) * sizeof *rho);
+  float *rho = allocated(d.width * d.height, sizeof *rho);
   for (int p = 0; p < d.width * d.height; ++p) {
     const double x = (double)(p % d.width) / d.width;
     rho[p] = graded ? (float)pow(10, -graded * x) : 1;
@@ -18,21 +18,19 @@ static float *make_density(cvtm_domain d, int graded) {
 }
 
 static cvtm_cvt *make_plan(cvtm_device *device, cvtm_domain d, const float *rho, int64_t n) {
-  cvtm_cvt *cvt = NULL;
-  assert_device_ok(device, cvtm_cvt_create(device, d, rho, n, &cvt));
+  NEW_CVT(cvt, device, d, rho, n);
   return cvt;
 }
 
 static double *make_sites(cvtm_domain d, const float *rho, int64_t n, uint64_t seed) {
-  double *sites = malloc(2 * (size_t)n * sizeof *sites);
+  double *sites = doubles(2 * n);
   assert_ok(cvtm_cvt_sample(d, rho, n, seed, CVTM_CVT_START_RANDOM, sites, NULL));
   return sites;
 }
 
 static double energy_of(cvtm_device *device, cvtm_cvt *cvt, const double *sites, int64_t n) {
   double value = -1;
-  assert_device_ok(
-      device, cvtm_cvt_evaluate(cvt, sites, n, CVTM_CVT_EXACT, CVTM_VORONOI_EXACT, &value, NULL));
+  evaluate_cvt(device, cvt, sites, n, &value, NULL);
   return value;
 }
 
@@ -56,7 +54,7 @@ TEST_ON_DEVICE(test_failed_set_density) {
   enum { N = 300 };
   const cvtm_domain d = {60, 60, 0};
   float *flat = make_density(d, 0), *graded = make_density(d, 4);
-  double *sites = make_sites(d, flat, N, 5), *expected = malloc(2 * N * sizeof *expected);
+  double *sites = make_sites(d, flat, N, 5), *expected = doubles(2 * N);
   cvtm_cvt *cvt = make_plan(device, d, flat, N);
   DEFAULT_OPTIONS(cvtm_cvt, how);
   how.max_iterations = 5;
@@ -74,7 +72,7 @@ TEST_ON_DEVICE(test_failed_set_density) {
     device->table = own_table;
     assert_int_not_equal(status, CVTM_OK);
     assert_true(energy_of(device, cvt, sites, N) == energy);
-    double *again = malloc(2 * N * sizeof *again);
+    double *again = doubles(2 * N);
     assert_device_ok(device, cvtm_cvt_solve(cvt, &how, 0, again, N, &result));
     assert_memory_equal(again, expected, 2 * N * sizeof *again);
     free(again);
@@ -96,8 +94,7 @@ static void check_gradient(cvtm_device *device, cvtm_domain d, int graded) {
   cvtm_cvt *cvt = make_plan(device, d, rho, N);
   double mass[N], centroid[2 * N], value;
   const cvtm_cvt_moments moments = {mass, centroid, NULL};
-  assert_device_ok(device, cvtm_cvt_evaluate(cvt, sites, N, CVTM_CVT_EXACT, CVTM_VORONOI_EXACT,
-                                             &value, &moments));
+  evaluate_cvt(device, cvt, sites, N, &value, &moments);
   double largest = 0;
   for (int k = 0; k < 2 * N; ++k)
     largest = fmax(largest, fabs(2 * mass[k / 2] * (sites[k] - centroid[k])));
@@ -126,8 +123,8 @@ static void check_pixels(cvtm_device *device, cvtm_domain d, int n) {
   float *rho = make_density(d, 2);
   double *sites = make_sites(d, rho, n, 9);
   cvtm_cvt *cvt = make_plan(device, d, rho, n);
-  double *mass = malloc((size_t)n * sizeof *mass), *second = malloc((size_t)n * sizeof *second);
-  double *centroid = malloc(2 * (size_t)n * sizeof *centroid), value = -1;
+  double *mass = doubles(n), *second = doubles(n);
+  double *centroid = doubles(2 * n), value = -1;
   double *expected = calloc(4 * (size_t)n, sizeof *expected), total = 0;
   const cvtm_cvt_moments moments = {mass, centroid, second};
   assert_device_ok(device, cvtm_cvt_evaluate(cvt, sites, n, CVTM_CVT_PIXEL, CVTM_VORONOI_EXACT,
@@ -259,8 +256,7 @@ TEST_ON_DEVICE(test_lloyd) {
 static double optimized_ratio(cvtm_device *device, cvtm_domain d, int graded, int64_t n,
                               cvtm_cvt_options *options, cvtm_cvt_result *result) {
   float *rho = make_density(d, graded);
-  double *sites = make_sites(d, rho, n, 4);
-  double *before = malloc(2 * (size_t)n * sizeof *before);
+  double *sites = make_sites(d, rho, n, 4), *before = doubles(2 * n);
   memcpy(before, sites, 2 * (size_t)n * sizeof *before);
   cvtm_cvt *cvt = make_plan(device, d, rho, n);
   assert_device_ok(device, cvtm_cvt_optimize(cvt, options, sites, n, result));
@@ -383,19 +379,19 @@ TEST_ON_DEVICE(test_hard_cases) {
   assert_device_ok(device, cvtm_cvt_optimize(cvt, &options, sites, 20, &result));
   for (int i = 0; i < 40; ++i) assert_true(sites[i] >= 0 && sites[i] <= 32);
   sites[7] = NAN;
-  assert_int_equal(cvtm_cvt_optimize(cvt, &options, sites, 20, &result), CVTM_ERROR_ARGUMENT);
+  assert_refused(cvtm_cvt_optimize(cvt, &options, sites, 20, &result));
   sites[7] = 1;
-  assert_int_equal(cvtm_cvt_optimize(cvt, &options, sites, 21, &result), CVTM_ERROR_ARGUMENT);
+  assert_refused(cvtm_cvt_optimize(cvt, &options, sites, 21, &result));
   options.fixed = 21;
-  assert_int_equal(cvtm_cvt_optimize(cvt, &options, sites, 20, &result), CVTM_ERROR_ARGUMENT);
+  assert_refused(cvtm_cvt_optimize(cvt, &options, sites, 20, &result));
   cvtm_cvt_destroy(cvt);
 
   rho[5] = -1;
-  assert_int_equal(cvtm_cvt_create(device, d, rho, 20, &cvt), CVTM_ERROR_ARGUMENT);
+  assert_refused(cvtm_cvt_create(device, d, rho, 20, &cvt));
   rho[5] = NAN;
-  assert_int_equal(cvtm_cvt_create(device, d, rho, 20, &cvt), CVTM_ERROR_ARGUMENT);
+  assert_refused(cvtm_cvt_create(device, d, rho, 20, &cvt));
   rho[5] = rho[900] = 0;
-  assert_int_equal(cvtm_cvt_create(device, d, rho, 20, &cvt), CVTM_ERROR_ARGUMENT);
+  assert_refused(cvtm_cvt_create(device, d, rho, 20, &cvt));
 }
 
 TEST(test_threads) {
@@ -460,9 +456,8 @@ TEST(test_sample) {
   }
   const float zero = 0;
   cvtm_error error;
-  assert_int_equal(
-      cvtm_cvt_sample((cvtm_domain){1, 1, 0}, &zero, 1, 3, CVTM_CVT_START_RANDOM, one, &error),
-      CVTM_ERROR_ARGUMENT);
+  assert_refused(
+      cvtm_cvt_sample((cvtm_domain){1, 1, 0}, &zero, 1, 3, CVTM_CVT_START_RANDOM, one, &error));
 }
 
 /* A borrowed density, on the host alone or on the device too, gives the sites of a copied one. */
@@ -471,24 +466,22 @@ TEST_ON_DEVICE(test_borrowed_density) {
   const cvtm_domain d = {70, 60, 0};
   const size_t pixels = (size_t)(d.width * d.height);
   float *rho = make_density(d, 2);
-  void *on_device = NULL;
   double sites[3][2 * N];
   cvtm_cvt *plan[3] = {make_plan(device, d, rho, N), NULL, NULL};
   DEFAULT_OPTIONS(cvtm_cvt, options);
   options.max_iterations = 20;
-  assert_device_ok(device, cvtm_device_allocate(device, (int64_t)pixels, 4, &on_device));
-  assert_device_ok(device, cvtm_device_copy_in(device, on_device, rho, 4 * pixels));
+  void *on_device = device_array(device, (int64_t)pixels, 4);
+  assert_copy_in(device, on_device, rho, 4 * pixels);
   assert_device_ok(device, cvtm_cvt_create_borrowed(device, d, rho, NULL, N, &plan[1]));
   assert_device_ok(device, cvtm_cvt_create_borrowed(device, d, rho, on_device, N, &plan[2]));
   for (int k = 0; k < 3; ++k)
     assert_device_ok(device, cvtm_cvt_solve(plan[k], &options, 0, sites[k], N, NULL));
   assert_memory_equal(sites[1], sites[0], sizeof sites[0]);
   assert_memory_equal(sites[2], sites[0], sizeof sites[0]);
-  assert_int_equal(cvtm_cvt_view_density(plan[2], on_device), CVTM_ERROR_ARGUMENT);
+  assert_refused(cvtm_cvt_view_density(plan[2], on_device));
   rho[17] = -1;
   cvtm_cvt *none = NULL;
-  assert_int_equal(cvtm_cvt_create_borrowed(device, d, rho, on_device, N, &none),
-                   CVTM_ERROR_ARGUMENT);
+  assert_refused(cvtm_cvt_create_borrowed(device, d, rho, on_device, N, &none));
   assert_null(none);
   for (int k = 0; k < 3; ++k) cvtm_cvt_destroy(plan[k]);
   cvtm_device_free(device, on_device);
@@ -504,38 +497,37 @@ TEST_ON_DEVICE(test_on_device) {
   const cvtm_cvt_moments wanted = {mass, NULL, second};
   void *on_density = NULL, *on_sites = NULL, *on_values = NULL;
   const size_t pixels = (size_t)(d.width * d.height);
-  assert_device_ok(device, cvtm_device_allocate(device, (int64_t)pixels, 4, &on_density));
-  assert_device_ok(device, cvtm_device_allocate(device, 2 * N, sizeof(double), &on_sites));
-  assert_device_ok(device, cvtm_device_allocate(device, 4 * N + 1, sizeof(double), &on_values));
+  on_density = device_array(device, (int64_t)pixels, 4);
+  on_sites = device_array(device, 2 * N, sizeof(double));
+  on_values = device_array(device, 4 * N + 1, sizeof(double));
   cvtm_cvt *own = make_plan(device, d, rho, N), *view = NULL;
   assert_device_ok(device, cvtm_cvt_create_view(device, d, on_density, N, &view));
   for (int k = 0; k < 2; ++k) { /* of the second density one pixel differs */
     rho[17] += (float)k;
     assert_device_ok(device, cvtm_cvt_set_density(own, rho));
-    assert_device_ok(device, cvtm_cvt_evaluate(own, sites, N, CVTM_CVT_EXACT, CVTM_VORONOI_EXACT,
-                                               &value, &wanted));
-    assert_device_ok(device, cvtm_device_copy_in(device, on_density, rho, 4 * pixels));
+    evaluate_cvt(device, own, sites, N, &value, &wanted);
+    assert_copy_in(device, on_density, rho, 4 * pixels);
     assert_device_ok(device, cvtm_cvt_view_density(view, on_density));
-    assert_device_ok(device, cvtm_device_copy_in(device, on_sites, sites, 2 * N * sizeof(double)));
+    assert_copy_in(device, on_sites, sites, 2 * N * sizeof(double));
     assert_device_ok(
         device, cvtm_cvt_evaluate_on_device(view, on_sites, N, CVTM_CVT_EXACT, CVTM_VORONOI_EXACT,
                                             (double *)on_values + 4 * N, on_values));
-    assert_device_ok(device, cvtm_device_copy_out(device, values, on_values, sizeof values));
+    assert_copy_out(device, values, on_values, sizeof values);
     assert_true(values[4 * N] == value);
     for (int i = 0; i < N; ++i)
       assert_true(values[4 * i] == mass[i] && values[4 * i + 3] == second[i]);
   }
   sites[9] = NAN;
-  assert_device_ok(device, cvtm_device_copy_in(device, on_sites, sites, 2 * N * sizeof(double)));
+  assert_copy_in(device, on_sites, sites, 2 * N * sizeof(double));
   for (int energy = CVTM_CVT_EXACT; energy <= CVTM_CVT_PIXEL; ++energy) {
     assert_device_ok(device, cvtm_cvt_evaluate_on_device(view, on_sites, N, (cvtm_cvt_energy)energy,
                                                          CVTM_VORONOI_EXACT, on_values, NULL));
-    assert_device_ok(device, cvtm_device_copy_out(device, &value, on_values, sizeof value));
+    assert_copy_out(device, &value, on_values, sizeof value);
     assert_true(isnan(value));
   }
   DEFAULT_OPTIONS(cvtm_cvt, options);
-  assert_int_equal(cvtm_cvt_optimize(view, &options, sites, 4, NULL), CVTM_ERROR_ARGUMENT);
-  assert_int_equal(cvtm_cvt_view_density(own, on_density), CVTM_ERROR_ARGUMENT);
+  assert_refused(cvtm_cvt_optimize(view, &options, sites, 4, NULL));
+  assert_refused(cvtm_cvt_view_density(own, on_density));
   cvtm_cvt_destroy(own);
   cvtm_cvt_destroy(view);
   device_free_all(device, on_density, on_sites, on_values);
@@ -552,10 +544,10 @@ typedef struct pull {
 
 static pull open_pull(cvtm_domain d, int64_t count) {
   pull p = {.device = test_device_open(), .count = count, .pixels = (int64_t)d.width * d.height};
-  assert_device_ok(p.device, cvtm_device_allocate(p.device, p.pixels, 4, &p.density));
-  assert_device_ok(p.device, cvtm_device_allocate(p.device, 2 * count, 8, &p.sites));
-  assert_device_ok(p.device, cvtm_device_allocate(p.device, 4 * count, 8, &p.phi));
-  assert_device_ok(p.device, cvtm_device_allocate(p.device, p.pixels, 4, &p.result));
+  p.density = device_array(p.device, p.pixels, 4);
+  p.sites = device_array(p.device, 2 * count, 8);
+  p.phi = device_array(p.device, 4 * count, 8);
+  p.result = device_array(p.device, p.pixels, 4);
   assert_device_ok(p.device, cvtm_cvt_create_view(p.device, d, p.density, count, &p.cvt));
   return p;
 }
@@ -568,8 +560,8 @@ static void close_pull(pull *p) {
 
 static void put_sites(pull *p, const double *sites, const double *phi) {
   const size_t bytes = 2 * (size_t)p->count * sizeof *sites;
-  assert_device_ok(p->device, cvtm_device_copy_in(p->device, p->sites, sites, bytes));
-  assert_device_ok(p->device, cvtm_device_copy_in(p->device, p->phi, phi, 2 * bytes));
+  assert_copy_in(p->device, p->sites, sites, bytes);
+  assert_copy_in(p->device, p->phi, phi, 2 * bytes);
 }
 
 static cvtm_status pull_back(pull *p, const double *sites, const double *phi, float *result) {
@@ -577,15 +569,14 @@ static cvtm_status pull_back(pull *p, const double *sites, const double *phi, fl
   const cvtm_status status =
       cvtm_cvt_pull_back(p->cvt, p->sites, p->count, p->phi, p->result, NULL);
   if (status == CVTM_OK)
-    assert_device_ok(p->device, cvtm_device_copy_out(p->device, result, p->result,
-                                                     (size_t)p->pixels * sizeof *result));
+    assert_copy_out(p->device, result, p->result, (size_t)p->pixels * sizeof *result);
   return status;
 }
 
 /* Some outside 61 x 47 pixels, two at one place; and their polynomials. */
 static double *scattered_sites(int64_t n, double **phi) {
-  double *sites = malloc(2 * (size_t)n * sizeof *sites);
-  *phi = malloc(4 * (size_t)n * sizeof **phi);
+  double *sites = doubles(2 * n);
+  *phi = allocated(4 * n, sizeof **phi);
   for (int64_t i = 0; i < n; ++i) {
     sites[2 * i] = 70 * uniform() - 5;
     sites[2 * i + 1] = 55 * uniform() - 4;
@@ -645,22 +636,19 @@ TEST(test_pull_to_sites) {
       sites[2 * i] = sites[0] + 12 * cos(0.03 * (double)i);
       sites[2 * i + 1] = sites[1] + 12 * sin(0.03 * (double)i);
     }
-    double *wanted = malloc(2 * (size_t)n * sizeof *wanted),
-           *found = malloc(2 * (size_t)n * sizeof *found);
+    double *wanted = doubles(2 * n), *found = doubles(2 * n);
     pull p = open_pull(d, n);
-    void *result = NULL;
-    assert_device_ok(p.device, cvtm_device_allocate(p.device, 2 * n, 8, &result));
-    assert_device_ok(p.device, cvtm_device_copy_in(p.device, p.density, rho, sizeof rho));
+    void *result = device_array(p.device, 2 * n, 8);
+    assert_copy_in(p.device, p.density, rho, sizeof rho);
     put_sites(&p, sites, phi);
-    assert_int_equal(cvtm_cvt_pull_back(p.cvt, NULL, n, p.phi, NULL, result), CVTM_ERROR_ARGUMENT);
+    assert_refused(cvtm_cvt_pull_back(p.cvt, NULL, n, p.phi, NULL, result));
     /* Derivatives by the density have a limit of cells in a pixel, which 9000 sites may exceed. */
     const int both = n < 9000;
     if (both)
       assert_device_ok(p.device, cvtm_cvt_pull_back(p.cvt, p.sites, n, p.phi, p.result, NULL));
     assert_device_ok(p.device,
                      cvtm_cvt_pull_back(p.cvt, both ? NULL : p.sites, n, p.phi, NULL, result));
-    assert_device_ok(p.device,
-                     cvtm_device_copy_out(p.device, found, result, 2 * (size_t)n * sizeof *found));
+    assert_copy_out(p.device, found, result, 2 * (size_t)n * sizeof *found);
     cvtm_differential *reference = NULL;
     assert_ok(cvtm_differential_create(d, sites, n, &reference, NULL));
     cvtm_differential_pull_back(reference, exact, phi, NULL, wanted);

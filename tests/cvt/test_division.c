@@ -59,13 +59,12 @@ static void work_at(cvtm_device *device, int rank, void *context) {
                                           .saved = r->resumed,
                                           .saved_bytes = r->resumed_bytes};
   cvtm_cvt_options options = p->options;
-  cvtm_cvt *cvt = NULL;
   if (r->saved || r->resumed) options.checkpoint = &checkpoint;
   memset(found, 0, sizeof *found);
   memcpy(found->sites, p->first, sizeof found->sites);
   /* Rank 0 alone has the density. */
   const float *density = rank == 0 ? p->density : NULL;
-  assert_device_ok(device, cvtm_cvt_create(device, p->domain, density, COUNT, &cvt));
+  NEW_CVT(cvt, device, p->domain, density, COUNT);
   if (p->solves)
     assert_device_ok(device,
                      cvtm_cvt_solve(cvt, &options, p->given, found->sites, COUNT, &found->result));
@@ -95,9 +94,8 @@ static void run_by(int ranks, run r, outcome *outcomes) {
 
 /* 1 .. 4 ranks; then two that save, and other numbers that continue from states of theirs. */
 static void compare_ranks(const problem *p) {
-  outcome *whole = malloc((MOST_RANKS + 1) * sizeof *whole), *other = whole + 1;
+  outcome *whole = allocated(MOST_RANKS + 1, sizeof *whole), *other = whole + 1;
   states saved = {.count = 0};
-  assert_non_null(whole);
   cvtm_device *device = test_device_open_threads(1);
   run plain = {.problem = p, .found = whole};
   work_at(device, 0, &plain);
@@ -186,11 +184,10 @@ static void refuse(cvtm_device *device, int rank, void *context) {
   problem *p = context;
   outcome *found = malloc(sizeof *found);
   cvtm_cvt_options options = p->options;
-  cvtm_cvt *cvt = NULL;
   (void)rank;
   assert_non_null(found);
   memcpy(found->sites, p->first, sizeof found->sites);
-  assert_device_ok(device, cvtm_cvt_create(device, p->domain, p->density, COUNT, &cvt));
+  NEW_CVT(cvt, device, p->domain, p->density, COUNT);
   options.energy = CVTM_CVT_PIXEL;
   assert_int_equal(cvtm_cvt_optimize(cvt, &options, found->sites, COUNT, NULL),
                    CVTM_ERROR_UNSUPPORTED);
@@ -201,11 +198,8 @@ static void refuse(cvtm_device *device, int rank, void *context) {
 /* An evaluation by ranks has no gradient of all sites. */
 static void refuse_gradient(cvtm_device *device, int rank, void *context) {
   const problem *p = context;
-  void *gradient = NULL;
-  cvtm_cvt *cvt = NULL;
-  assert_device_ok(device, cvtm_device_allocate(device, 2 * COUNT, sizeof(double), &gradient));
-  assert_device_ok(device,
-                   cvtm_cvt_create(device, p->domain, rank == 0 ? p->density : NULL, COUNT, &cvt));
+  void *gradient = device_array(device, 2 * COUNT, sizeof(double));
+  NEW_CVT(cvt, device, p->domain, rank == 0 ? p->density : NULL, COUNT);
   const cvtm_cvt_task task = {cvt, COUNT, 0, CVTM_CVT_EXACT, CVTM_VORONOI_EXACT};
   assert_int_equal(cvtm_cvt_enqueue(&task, cvt->sites, cvt->value, gradient),
                    CVTM_ERROR_UNSUPPORTED);

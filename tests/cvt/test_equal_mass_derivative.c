@@ -101,7 +101,7 @@ TEST(what_has_no_derivative_is_refused) {
   assert_int_equal(create(&p, "share a place"), CVTM_ERROR_INPUT);
   p = random_problem();
   p.density[7] = -1;
-  assert_int_equal(create(&p, "pixel"), CVTM_ERROR_ARGUMENT);
+  assert_refused(create(&p, "pixel"));
 }
 
 /* Two parts of the density that share no cell: the difference of their weights is free. */

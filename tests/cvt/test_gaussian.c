@@ -11,7 +11,7 @@
 #include "tests/test_devices.h"
 
 static double *random_points(cvtm_domain domain, int64_t count) {
-  double *points = malloc(2 * (size_t)count * sizeof *points);
+  double *points = doubles(2 * count);
   for (int64_t i = 0; i < count; ++i) {
     cvtm_random_uniform2(11, 0, (uint64_t)i, points + 2 * i);
     points[2 * i] *= domain.width;
@@ -78,7 +78,7 @@ TEST_ON_DEVICE(test_sums_of_kernels) {
     assert_device_ok(device, cvtm_kernels_create(device, domain, COUNT, &kernels));
     assert_device_ok(device, cvtm_kernels_set(kernels, sources, COUNT));
     assert_device_ok(device, cvtm_kernels_sum(kernels, places, PLACES, sums));
-    assert_device_ok(device, cvtm_device_copy_out(device, sum, sums, sizeof sum));
+    assert_copy_out(device, sum, sums, sizeof sum);
     for (int i = 0; i < PLACES; ++i) check_sum(domain, source, COUNT, &place[i], &sum[i]);
     cvtm_kernels_destroy(kernels);
     device_free_all(device, sources, places, sums);
@@ -132,9 +132,8 @@ static double evaluate(cvtm_device *device, cvtm_domain domain, const float *den
   g = device_array(device, 2 * count, sizeof *gradient);
   assert_device_ok(device, cvtm_blue_noise_create(device, domain, density, 0.9, count, &noise));
   assert_device_ok(device, cvtm_blue_noise_evaluate(noise, x, value, g, NULL));
-  assert_device_ok(device, cvtm_device_copy_out(device, f, value, sizeof *f));
-  assert_device_ok(device,
-                   cvtm_device_copy_out(device, gradient, g, 2 * (size_t)count * sizeof *gradient));
+  assert_copy_out(device, f, value, sizeof *f);
+  assert_copy_out(device, gradient, g, 2 * (size_t)count * sizeof *gradient);
   cvtm_blue_noise_destroy(noise);
   device_free_all(device, x, value, g);
   return f[0];
@@ -161,11 +160,9 @@ TEST_ON_DEVICE(test_energy_is_the_same_on_the_cpu) {
   for (size_t k = 0; k < sizeof cases / sizeof cases[0]; ++k) {
     const cvtm_domain domain = cases[k].domain;
     const int64_t count = cases[k].count;
-    float *density = malloc((size_t)domain.width * (size_t)domain.height * sizeof *density);
+    float *density = allocated(domain.width * domain.height, sizeof *density);
     double *points = random_points(domain, count);
-    double *here = malloc(2 * (size_t)count * sizeof *here);
-    double *there = malloc(2 * (size_t)count * sizeof *there);
-    assert_true(density && here && there);
+    double *here = doubles(2 * count), *there = doubles(2 * count);
     fill_square(domain, density);
     for (int64_t i = 0; i < count / 2; ++i) { /* half of the points where the density is */
       points[2 * i] = domain.width / 3.0 + points[2 * i] / 6;

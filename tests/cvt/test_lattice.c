@@ -6,13 +6,11 @@
 static double energy_ratio(cvtm_device *device, cvtm_domain domain, const double *sites,
                            int64_t count) {
   const int64_t pixels = (int64_t)domain.width * domain.height;
-  float *density = malloc((size_t)pixels * sizeof *density);
+  float *density = allocated(pixels, sizeof *density);
   for (int64_t p = 0; p < pixels; ++p) density[p] = 0.25F;
-  cvtm_cvt *cvt = NULL;
   double energy = 0;
-  assert_device_ok(device, cvtm_cvt_create(device, domain, density, count, &cvt));
-  assert_device_ok(device, cvtm_cvt_evaluate(cvt, sites, count, CVTM_CVT_EXACT, CVTM_VORONOI_EXACT,
-                                             &energy, NULL));
+  NEW_CVT(cvt, device, domain, density, count);
+  evaluate_cvt(device, cvt, sites, count, &energy, NULL);
   const double ratio = energy / cvtm_cvt_energy_bound(domain, density, count);
   cvtm_cvt_destroy(cvt);
   free(density);
@@ -51,7 +49,7 @@ TEST_ON_DEVICE(the_ratio_is_that_of_the_evaluated_energy) {
     for (int c = 0; c < 5; ++c) {
       cvtm_lattice lattice[CVTM_LATTICE_MAX];
       assert_int_equal(cvtm_lattice_find(domains[d], counts[c], lattice), 1);
-      double *sites = malloc(2 * (size_t)counts[c] * sizeof *sites);
+      double *sites = doubles(2 * counts[c]);
       cvtm_lattice_place(domains[d], lattice, counts[c], sites);
       assert_true(fabs(energy_ratio(device, domains[d], sites, counts[c]) - lattice[0].ratio) <
                   1e-9);
@@ -82,9 +80,8 @@ TEST(lattices_have_the_count_asked_for) {
 
 static cvtm_cvt_result solve(cvtm_device *device, cvtm_domain domain, const float *density,
                              int64_t count, const cvtm_cvt_options *options, double *sites) {
-  cvtm_cvt *cvt = NULL;
   cvtm_cvt_result result;
-  assert_device_ok(device, cvtm_cvt_create(device, domain, density, count, &cvt));
+  NEW_CVT(cvt, device, domain, density, count);
   assert_device_ok(device, cvtm_cvt_solve(cvt, options, 0, sites, count, &result));
   cvtm_cvt_destroy(cvt);
   return result;

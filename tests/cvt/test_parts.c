@@ -25,13 +25,10 @@ typedef struct problem {
 /* What one process computes. */
 static void evaluate_alone(problem *p) {
   cvtm_device *device = test_device_open_threads(1);
-  cvtm_cvt *cvt = NULL;
-  assert_device_ok(device, cvtm_cvt_create(device, p->domain, density, p->count, &cvt));
+  NEW_CVT(cvt, device, p->domain, density, p->count);
   cvt->tree_clipping = p->tree_clipping;
-  assert_device_ok(device, cvtm_cvt_evaluate(cvt, p->sites, p->count, CVTM_CVT_EXACT,
-                                             CVTM_VORONOI_EXACT, NULL, NULL));
-  assert_device_ok(device, cvtm_device_copy_out(device, p->moments, cvt->moments,
-                                                (size_t)p->count * sizeof *p->moments));
+  evaluate_cvt(device, cvt, p->sites, p->count, NULL, NULL);
+  assert_copy_out(device, p->moments, cvt->moments, (size_t)p->count * sizeof *p->moments);
   cvtm_cvt_destroy(cvt);
   cvtm_device_destroy(device);
 }
@@ -43,9 +40,9 @@ static void compare_rank(cvtm_device *device, const problem *p, cvtm_parts *part
   double *own = malloc(bytes + 1);
   assert_non_null(moments);
   assert_non_null(own);
-  assert_device_ok(device, cvtm_device_copy_out(device, moments, cvtm_parts_moments(parts), bytes));
+  assert_copy_out(device, moments, cvtm_parts_moments(parts), bytes);
   assert_memory_equal(moments, p->moments + parts->first, bytes);
-  assert_device_ok(device, cvtm_device_copy_out(device, own, gradient, bytes / 2));
+  assert_copy_out(device, own, gradient, bytes / 2);
   for (int64_t i = 0; i < parts->own; ++i) {
     assert_true(own[2 * i] == -2 * p->moments[parts->first + i].x);
     assert_true(own[2 * i + 1] == -2 * p->moments[parts->first + i].y);
@@ -57,23 +54,21 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static void evaluate_part(cvtm_device *device, int rank, void *context) {
   problem *p = context;
-  float *on_device = NULL;
   double *own = NULL, *gradient = NULL, *value = NULL, found[2];
   cvtm_parts *parts = NULL;
   (void)rank;
-  on_device = copied_in(device, density, SIDE * SIDE, sizeof *density);
+  float *on_device = copied_in(device, density, SIDE * SIDE, sizeof *density);
   assert_device_ok(device, cvtm_parts_create(device, p->domain, on_device, &parts));
   assert_device_ok(device, cvtm_parts_divide(parts, p->count, p->block));
   parts->tree_clipping = p->tree_clipping;
   own = copied_in(device, p->sites + 2 * parts->first, 2 * parts->own, sizeof *own);
-  assert_device_ok(
-      device, cvtm_device_allocate(device, 2 * parts->own, sizeof *gradient, (void **)&gradient));
-  assert_device_ok(device, cvtm_device_allocate(device, 2, sizeof *value, (void **)&value));
+  gradient = device_array(device, 2 * parts->own, sizeof *gradient);
+  value = device_array(device, 2, sizeof *value);
   for (int k = 0; k < 2; ++k) {
     const int64_t before = parts->repeats;
     assert_device_ok(device, cvtm_parts_evaluate(parts, own));
     assert_device_ok(device, cvtm_parts_total(parts, 0, value, gradient));
-    assert_device_ok(device, cvtm_device_copy_out(device, found, value, sizeof found));
+    assert_copy_out(device, found, value, sizeof found);
     compare_rank(device, p, parts, gradient);
     assert_true(k == 0 || parts->repeats == before); /* what was lacking is kept */
     pthread_mutex_lock(&lock);
@@ -152,8 +147,7 @@ static void make_site(int kind, int64_t i, int64_t count, double *site) {
 
 /* In the order of the curve, as in a descent. */
 static double *make_sites(int kind, int64_t count) {
-  double *sites = malloc(2 * (size_t)count * sizeof *sites);
-  assert_non_null(sites);
+  double *sites = doubles(2 * count);
   for (int64_t i = 0; i < count; ++i) make_site(kind, i, count, sites + 2 * i);
   qsort(sites, (size_t)count, 2 * sizeof *sites, compare_codes);
   return sites;
@@ -207,14 +201,12 @@ TEST(test_in_any_order) {
 /* Even sites in order: a rank of four has few more than its own. */
 static void measure_near(cvtm_device *device, int rank, void *context) {
   const problem *p = context;
-  float *on_device = NULL;
-  double *own = NULL;
   cvtm_parts *parts = NULL;
   (void)rank;
-  on_device = copied_in(device, density, SIDE * SIDE, sizeof *density);
+  float *on_device = copied_in(device, density, SIDE * SIDE, sizeof *density);
   assert_device_ok(device, cvtm_parts_create(device, p->domain, on_device, &parts));
   assert_device_ok(device, cvtm_parts_divide(parts, p->count, p->block));
-  own = copied_in(device, p->sites + 2 * parts->first, 2 * parts->own, sizeof *own);
+  double *own = copied_in(device, p->sites + 2 * parts->first, 2 * parts->own, sizeof *own);
   assert_device_ok(device, cvtm_parts_evaluate(parts, own));
   assert_true(4 * parts->own >= p->count - 4 * p->block);
   assert_true(parts->near < parts->own + p->count / 8);
@@ -238,13 +230,11 @@ static cvtm_status no_memory(cvtm_device *device, size_t bytes, void **memory) {
 /* A rank whose plan cannot be made does not leave the others waiting. */
 static void fail_on_rank_1(cvtm_device *device, int rank, void *context) {
   const problem *p = context;
-  float *on_device = NULL;
-  double *own = NULL;
   cvtm_parts *parts = NULL;
-  on_device = copied_in(device, density, SIDE * SIDE, sizeof *density);
+  float *on_device = copied_in(device, density, SIDE * SIDE, sizeof *density);
   assert_device_ok(device, cvtm_parts_create(device, p->domain, on_device, &parts));
   assert_device_ok(device, cvtm_parts_divide(parts, p->count, p->block));
-  own = copied_in(device, p->sites + 2 * parts->first, 2 * parts->own, sizeof *own);
+  double *own = copied_in(device, p->sites + 2 * parts->first, 2 * parts->own, sizeof *own);
   const cvtm_device_table *own_table = device->table;
   cvtm_device_table faulty = *own_table;
   faulty.allocate = no_memory;

@@ -18,14 +18,12 @@ static void evaluate(cvtm_cvt *cvt, cvtm_device *device, const double *sites, in
                      evaluation *e) {
   const cvtm_cvt_moments moments = {e->mass, e->centroid, e->second};
   memset(e, 0, sizeof *e);
-  assert_device_ok(device, cvtm_cvt_evaluate(cvt, sites, count, CVTM_CVT_EXACT, CVTM_VORONOI_EXACT,
-                                             &e->value, &moments));
+  evaluate_cvt(device, cvt, sites, count, &e->value, &moments);
 }
 
 static cvtm_cvt *create(cvtm_device *device, int64_t count) {
   const cvtm_domain domain = {SIDE, SIDE, 0};
-  cvtm_cvt *cvt = NULL;
-  assert_device_ok(device, cvtm_cvt_create(device, domain, density, count, &cvt));
+  NEW_CVT(cvt, device, domain, density, count);
   return cvt;
 }
 

@@ -43,14 +43,12 @@ typedef struct outcome {
 static outcome solve_on(cvtm_device *device, const float *density, int periodic, int64_t count,
                         int64_t given, const double *first, const cvtm_cvt_options *options) {
   const cvtm_domain domain = {SIDE, SIDE, periodic};
-  cvtm_cvt *cvt = NULL;
   double energy = 0;
   outcome o = {.sites = calloc(2 * (size_t)count, sizeof(double))};
   if (given > 0) memcpy(o.sites, first, 2 * (size_t)given * sizeof(double));
-  assert_device_ok(device, cvtm_cvt_create(device, domain, density, count, &cvt));
+  NEW_CVT(cvt, device, domain, density, count);
   assert_device_ok(device, cvtm_cvt_solve(cvt, options, given, o.sites, count, &o.result));
-  assert_device_ok(device, cvtm_cvt_evaluate(cvt, o.sites, count, CVTM_CVT_EXACT,
-                                             CVTM_VORONOI_EXACT, &energy, NULL));
+  evaluate_cvt(device, cvt, o.sites, count, &energy, NULL);
   /* What is reported belongs to the sites returned; sums may round. */
   assert_true(fabs(energy - o.result.objective) <= 1e-12 * energy);
   for (int64_t k = 0; k < 2 * count; ++k) assert_true(o.sites[k] >= 0 && o.sites[k] <= SIDE);
@@ -151,7 +149,7 @@ TEST(any_number_of_threads_gives_the_same_sites) {
 TEST(large_samples_do_not_depend_on_threads) {
   enum { WIDTH = 1300, HEIGHT = 1100, COUNT = 3000 };
   const cvtm_domain domain = {WIDTH, HEIGHT, 0};
-  float *density = malloc((size_t)WIDTH * HEIGHT * sizeof *density);
+  float *density = allocated(WIDTH * HEIGHT, sizeof *density);
   double one[2 * COUNT], more[2 * COUNT];
   for (int p = 0; p < WIDTH * HEIGHT; ++p)
     density[p] = p % WIDTH < 200 ? 0 : (float)(1 + p / WIDTH % 7);
@@ -309,7 +307,6 @@ TEST_ON_DEVICE(coarse_levels_of_the_pixel_energy) {
   static float density[PIXELS];
   static double sites[2 * COUNT];
   for (int p = 0; p < PIXELS; ++p) density[p] = 1 + 0.5F * (float)(p % 160) / 160;
-  cvtm_cvt *cvt = NULL;
   DEFAULT_OPTIONS(cvtm_cvt, options);
   cvtm_cvt_result result;
   coarsest first = {0, 0};
@@ -317,8 +314,7 @@ TEST_ON_DEVICE(coarse_levels_of_the_pixel_energy) {
   options.live = 1;
   options.monitor = keep_coarsest;
   options.monitor_context = &first;
-  assert_device_ok(device,
-                   cvtm_cvt_create(device, (cvtm_domain){160, 160, 0}, density, COUNT, &cvt));
+  NEW_CVT(cvt, device, (cvtm_domain){160, 160, 0}, density, COUNT);
   assert_device_ok(device, cvtm_cvt_solve(cvt, &options, 0, sites, COUNT, &result));
   const double ratio = first.energy / cvtm_cvt_plan_bound(cvt, first.sites);
   assert_true(first.sites > 0 && first.sites < COUNT / 4);
@@ -370,10 +366,9 @@ TEST_ON_DEVICE(a_pyramid_has_the_means_of_pixels) {
   enum { ORDERS = 3 };
   const cvtm_domain domain = {ODD_WIDTH, ODD_HEIGHT, 0};
   float density[ODD_AREA], half[ODD_AREA];
-  cvtm_cvt *cvt = NULL;
   cvtm_pyramid pyramid;
   fill_waves(density);
-  assert_device_ok(device, cvtm_cvt_create(device, domain, density, 1, &cvt));
+  NEW_CVT(cvt, device, domain, density, 1);
   assert_device_ok(device, cvtm_pyramid_begin(cvt, ORDERS, 0, &pyramid));
   for (int order = ORDERS; order > 0; --order) {
     cvtm_pyramid_use(&pyramid, order, 1);
@@ -382,8 +377,7 @@ TEST_ON_DEVICE(a_pyramid_has_the_means_of_pixels) {
     double mass = 0;
     assert_int_equal(cvt->domain.width, width);
     assert_int_equal(cvt->domain.height, height);
-    assert_device_ok(device, cvtm_device_copy_out(device, half, cvt->density.value,
-                                                  (size_t)(width * height) * sizeof *half));
+    assert_copy_out(device, half, cvt->density.value, (size_t)(width * height) * sizeof *half);
     for (int p = 0; p < width * height; ++p) {
       const double mean = mean_of_pixels(density, order, p % width, p / width);
       assert_true(fabs((double)half[p] - mean) <= 2e-7 * mean); /* rounded to float at each order */
@@ -422,8 +416,7 @@ static int check_level(void *context, const cvtm_cvt_record *record) {
   assert_true(cvtm_pyramid_order((cvtm_domain){ODD_WIDTH, ODD_HEIGHT, 0}, record->sites) > 0);
   assert_true(record->energy > 0.99 * bound && record->energy < 2 * bound);
   assert_true(record->gradient_norm < 20);
-  assert_device_ok(log->device, cvtm_device_copy_out(log->device, log->sites,
-                                                     cvtm_cvt_current_sites(log->cvt), bytes));
+  assert_copy_out(log->device, log->sites, cvtm_cvt_current_sites(log->cvt), bytes);
   for (int64_t i = 0; i < record->sites; ++i) right = fmax(right, log->sites[2 * i]);
   assert_true(right > 0.9 * ODD_WIDTH && right <= ODD_WIDTH + 1);
   ++log->coarse;
@@ -438,18 +431,16 @@ TEST(coarse_levels_report_in_the_pictures_units) {
   cvtm_cvt_options options = sampled_options(CVTM_CVT_EFFORT_NORMAL);
   cvtm_cvt_result result;
   level_log log = {.device = test_device_open()};
-  cvtm_cvt *cvt = NULL;
   fill_waves(density);
   for (int p = 0; p < ODD_AREA; ++p) log.root += sqrt((double)density[p]);
   options.max_iterations = 60;
   options.live = 1;
   options.monitor = check_level;
   options.monitor_context = &log;
-  assert_device_ok(log.device, cvtm_cvt_create(log.device, domain, density, COUNT, &cvt));
+  NEW_CVT(cvt, log.device, domain, density, COUNT);
   log.cvt = cvt;
   assert_device_ok(log.device, cvtm_cvt_solve(cvt, &options, 0, sites, COUNT, &result));
-  assert_device_ok(log.device, cvtm_cvt_evaluate(cvt, sites, COUNT, CVTM_CVT_EXACT,
-                                                 CVTM_VORONOI_EXACT, &energy, NULL));
+  evaluate_cvt(log.device, cvt, sites, COUNT, &energy, NULL);
   assert_true(fabs(energy - result.objective) <= 1e-12 * energy);
   assert_true(energy < 1.02 * cvtm_cvt_energy_bound(domain, density, COUNT));
   assert_true(log.coarse >= 10);
@@ -508,8 +499,7 @@ TEST_ON_DEVICE(devices_refine_as_the_host) {
   for (int periodic = 0; periodic < 2; ++periodic) {
     const cvtm_domain domain = {SIDE, SIDE, periodic};
     double coarse[2 * COARSE], fine[2 * MOST], of_host[2 * MOST];
-    cvtm_cvt *cvt = NULL;
-    assert_device_ok(device, cvtm_cvt_create(device, domain, density, MOST, &cvt));
+    NEW_CVT(cvt, device, domain, density, MOST);
     assert_device_ok(device, cvtm_cvt_sample(domain, density, COARSE, 3, CVTM_CVT_START_STRATIFIED,
                                              coarse, NULL));
     for (int count = COARSE; cvt->updates->edge_midpoints && count <= MOST; count += 400) {

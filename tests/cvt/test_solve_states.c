@@ -61,12 +61,11 @@ typedef struct outcome {
 static outcome solve(const problem *p, const cvtm_cvt_checkpoint *checkpoint) {
   cvtm_device *device = test_device_open_threads(1);
   cvtm_cvt_options options = p->options;
-  cvtm_cvt *cvt = NULL;
   outcome o;
   memset(&o, 0, sizeof o);
   options.checkpoint = checkpoint;
   memcpy(o.sites, p->first, 2 * (size_t)p->given * sizeof(double));
-  assert_device_ok(device, cvtm_cvt_create(device, p->domain, p->density, COUNT, &cvt));
+  NEW_CVT(cvt, device, p->domain, p->density, COUNT);
   o.status = cvtm_cvt_solve(cvt, &options, p->given, o.sites, p->count, &o.result);
   memcpy(o.message, cvtm_device_error(device)->message, sizeof o.message);
   cvtm_cvt_destroy(cvt);
@@ -167,7 +166,8 @@ TEST(test_pixel_energy) {
   check_problem(&p, 3);
 }
 
-static void assert_refused(const problem *p, const void *bytes, size_t size, const char *text) {
+static void assert_state_refused(const problem *p, const void *bytes, size_t size,
+                                 const char *text) {
   const cvtm_cvt_checkpoint resume = {.saved = bytes, .saved_bytes = size};
   const outcome o = solve(p, &resume);
   assert_int_equal(o.status, CVTM_ERROR_INPUT);
@@ -183,18 +183,18 @@ TEST(test_other_runs_are_refused) {
   const size_t size = all.size[all.count / 2];
   other = p;
   other.density[7] *= 2;
-  assert_refused(&other, state, size, "density");
+  assert_state_refused(&other, state, size, "density");
   other = p;
   other.options.seed = 2;
-  assert_refused(&other, state, size, "seed");
+  assert_state_refused(&other, state, size, "seed");
   other = p;
   other.options.tolerance *= 2;
-  assert_refused(&other, state, size, ": tolerance");
+  assert_state_refused(&other, state, size, ": tolerance");
   other = p;
   other.domain.periodic = 1;
-  assert_refused(&other, state, size, "border");
+  assert_state_refused(&other, state, size, "border");
   for (size_t cut = 0; cut < size; cut += size / 40 + 1)
-    assert_refused(&p, state, cut, "checkpoint");
+    assert_state_refused(&p, state, cut, "checkpoint");
   free_states(&all);
 }
 

@@ -50,11 +50,10 @@ static void set_options(cvtm_cvt_effort effort, cvtm_cvt_options *options) {
 static cvtm_cvt_result solve(cvtm_domain domain, const float *density,
                              const cvtm_cvt_options *options) {
   cvtm_device *device = test_device_open();
-  cvtm_cvt *cvt = NULL;
   cvtm_cvt_result result;
   double *sites = calloc(2 * (size_t)COUNT, sizeof *sites), energy = 0;
   for (int64_t i = 0; i < 2 * COUNT; ++i) sites[i] = NAN;
-  assert_device_ok(device, cvtm_cvt_create(device, domain, density, COUNT, &cvt));
+  NEW_CVT(cvt, device, domain, density, COUNT);
   looks = 0;
   assert_device_ok(device, cvtm_cvt_solve(cvt, options, 0, sites, COUNT, &result));
   /* A CUDA device iterates between two looks of the host, and may end before the limit. */
@@ -62,8 +61,7 @@ static cvtm_cvt_result solve(cvtm_domain domain, const float *density,
     assert_int_equal(result.stop, CVTM_STOP_TIME);
   }
   assert_distinct_inside(sites, COUNT);
-  assert_device_ok(device, cvtm_cvt_evaluate(cvt, sites, COUNT, CVTM_CVT_EXACT, CVTM_VORONOI_EXACT,
-                                             &energy, NULL));
+  evaluate_cvt(device, cvt, sites, COUNT, &energy, NULL);
   assert_true(fabs(energy - result.objective) <= 1e-12 * energy);
   free(sites);
   cvtm_cvt_destroy(cvt);
@@ -115,9 +113,8 @@ TEST(cells_have_equal_masses_after_any_limit) {
   set_options(CVTM_CVT_EFFORT_NORMAL, &options);
   for (int64_t k = 1; k < 200; k *= 3) {
     cvtm_device *device = test_device_open();
-    cvtm_cvt *cvt = NULL;
     cvtm_equal_mass_result result;
-    assert_device_ok(device, cvtm_cvt_create(device, domain, density, FEW, &cvt));
+    NEW_CVT(cvt, device, domain, density, FEW);
     looks = 0;
     looks_in_time = k;
     assert_device_ok(

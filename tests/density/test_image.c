@@ -621,7 +621,7 @@ TEST(png_written_and_read) {
     cvtm_error error = {CVTM_OK, ""};
     cvtm_status status = cvtm_png_write(path, 5, 7, channels, pixels, &error);
     if (channels == 2) {
-      assert_int_equal(status, CVTM_ERROR_ARGUMENT);
+      assert_refused(status);
       continue;
     }
     assert_ok(status);

@@ -119,7 +119,7 @@ TEST_ON_DEVICE(refusals) {
   DEFAULT_OPTIONS(cvtm_segment, options);
   cvtm_segment *segment = NULL;
   options.tau = 0;
-  assert_int_equal(cvtm_segment_create(device, 4, 4, &options, &segment), CVTM_ERROR_ARGUMENT);
+  assert_refused(cvtm_segment_create(device, 4, 4, &options, &segment));
   assert_null(segment);
   cvtm_segment_defaults(&options);
   assert_device_ok(device, cvtm_segment_create(device, 2, 2, &options, &segment));

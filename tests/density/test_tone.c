@@ -209,10 +209,8 @@ TEST(large_arrays) {
   const int threads[] = {1, 2, 5}, before = omp_get_max_threads();
   char path[] = "/tmp/cvtmesh-test-XXXXXX";
   close(mkstemp(path));
-  double *value = malloc(COUNT * sizeof *value);
-  float *narrow = malloc(COUNT * sizeof *narrow);
-  assert_non_null(value);
-  assert_non_null(narrow);
+  double *value = doubles(COUNT);
+  float *narrow = allocated(COUNT, sizeof *narrow);
   for (int k = 0; k < COUNT; ++k) {
     value[k] = (double)(k * 7919LL % COUNT) / 1024.0;
     narrow[k] = (float)value[k];

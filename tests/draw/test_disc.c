@@ -58,8 +58,7 @@ TEST(radius_for_an_area) {
 static double covered_area(cvtm_domain domain, int side, const double *centres, const double *radii,
                            int64_t count) {
   const cvtm_disc_grid grid = cvtm_disc_grid_make(domain, side);
-  float *coverage = malloc((size_t)(grid.width * grid.height) * sizeof *coverage);
-  assert_non_null(coverage);
+  float *coverage = allocated(grid.width * grid.height, sizeof *coverage);
   assert_ok(cvtm_disc_coverage(&grid, centres, radii, count, coverage, NULL));
   double area = 0;
   for (int j = 0; j < grid.height; ++j) {

@@ -100,8 +100,7 @@ enum { SIDE = 30, PIXELS = SIDE * SIDE };
 /* Tints of red, blue and black in three bands, each on white. */
 TEST(test_choice_finds_the_inks_of_tints) {
   const double ink[3][3] = {{0.9, 0.1, 0.1}, {0.1, 0.2, 0.9}, {0.02, 0.02, 0.02}};
-  float *rgb = malloc(3 * PIXELS * sizeof *rgb);
-  assert_non_null(rgb);
+  float *rgb = allocated(3 * PIXELS, sizeof *rgb);
   for (int p = 0; p < PIXELS; ++p) {
     const double coverage = (p % SIDE) / (SIDE - 1.0);
     for (int c = 0; c < 3; ++c)

@@ -6,8 +6,9 @@ one line on stderr, and every output is absent, as it was before, or whole. Wher
 built with AddressSanitizer, each of these runs is also searched for memory errors and, except for
 those that draw, as OpenGL drivers leak, for leaks.
 
-CVTMESH_FAULTS=all takes every K of every kind; otherwise at most MOST of a kind, evenly spread
-over those that the program reaches by a stack of calls at which no earlier fault was.
+CVTMESH_FAULTS=N takes at most N calls of a kind and command, 2 where it is not set, evenly spread
+over those that the program reaches by a stack of calls at which no earlier fault was; "all" takes
+every K of every kind.
 CVTMESH_FAULTS_KEEP_ON=1 lets all later calls of the kind fail too, as on a full disk.
 CVTMESH_FAULTS_FIGURES names a file that gets a line of figures for every command."""
 
@@ -26,9 +27,8 @@ SHIM = str(BUILD / "tests" / "libfault_shim.so")
 SUPPRESSIONS = ROOT / "tests" / "faults" / "lsan.supp"
 SEEDS = ROOT / "tests" / "fuzz" / "seeds"
 KINDS = ("alloc", "open", "read", "write", "close", "sync", "rename")
-EVERY = os.environ.get("CVTMESH_FAULTS") == "all"
+MOST = os.environ.get("CVTMESH_FAULTS", "2")
 KEEP_ON = "+" if os.environ.get("CVTMESH_FAULTS_KEEP_ON") == "1" else ""
-MOST = 24
 EARLIER = b"an earlier file\n"
 # What differs from run to run.
 PASSING = re.compile("seconds|peak_memory|done_per_second")
@@ -68,7 +68,8 @@ COMMANDS = {
     "run_tiff": RUN + ["tiny.tif", "-o", "o.ply", "-o", "o.stl"],
     "run_npy": RUN + ["tiny.npy", "-o", "o.msh", "-o", "o.vtk"],
     "run_config": RUN + ["tiny.npy", "--config", "options.txt", "-o", "o.npy"],
-    "run_picture": RUN + ["tiny.npy", "--picture", "o.png", "-o", "o.obj"],
+    "run_picture": RUN + ["tiny.npy", "--picture", "o.png", "--picture-size", "64",
+                          "-o", "o.obj"],
     "run_stdout": RUN + ["tiny.npy", "-o", "-"],
     "run_lloyd": RUN + ["tiny.npy", "-o", "o.xyz", "--method", "lloyd", "--init", "points.csv",
                         "-n", "15"],
@@ -282,13 +283,13 @@ tried = set()
 
 def numbers(kind, stacks):
     """The calls, counted from 1, that fail in turn."""
-    if EVERY:
+    if MOST == "all":
         return range(1, len(stacks) + 1)
     first = {}
     for number, stack in enumerate(stacks, 1):
         if (kind, stack) not in tried:
             first.setdefault(stack, number)
-    chosen = list(first.values())[::max(1, -(-len(first) // MOST))]
+    chosen = list(first.values())[::max(1, -(-len(first) // int(MOST)))]
     tried.update((kind, stacks[number - 1]) for number in chosen)
     return chosen
 

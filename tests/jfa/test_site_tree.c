@@ -11,12 +11,6 @@ typedef struct host_tree {
   float *spacing;
 } host_tree;
 
-static void *copy_out(cvtm_device *device, const void *from, int64_t count, size_t size) {
-  void *memory = test_allocate(count, size);
-  assert_device_ok(device, cvtm_device_copy_out(device, memory, from, (size_t)count * size));
-  return memory;
-}
-
 static host_tree build(cvtm_device *device, cvtm_domain domain, const double *sites,
                        int64_t count) {
   void *memory = copied_in(device, sites, 2 * count, sizeof(double));
@@ -26,11 +20,11 @@ static host_tree build(cvtm_device *device, cvtm_domain domain, const double *si
   assert_device_ok(device, cvtm_device_synchronize(device));
   const cvtm_site_tree_view view = cvtm_site_tree_get_view(tree);
   host_tree host;
-  host.position = copy_out(device, view.position, 2 * count, sizeof(double));
-  host.index = copy_out(device, view.index, count, sizeof(int32_t));
-  host.box = copy_out(device, view.box, 8 * view.leaf_count, sizeof(double));
-  host.start = copy_out(device, view.start, (INT64_C(1) << 2 * view.levels) + 1, sizeof(int32_t));
-  host.spacing = copy_out(device, view.spacing, count, sizeof(float));
+  host.position = copied_out(device, view.position, 2 * count, sizeof(double));
+  host.index = copied_out(device, view.index, count, sizeof(int32_t));
+  host.box = copied_out(device, view.box, 8 * view.leaf_count, sizeof(double));
+  host.start = copied_out(device, view.start, (INT64_C(1) << 2 * view.levels) + 1, sizeof(int32_t));
+  host.spacing = copied_out(device, view.spacing, count, sizeof(float));
   host.view = view;
   host.view.position = host.position;
   host.view.index = host.index;
@@ -51,7 +45,8 @@ static void check_structure(const host_tree *tree, cvtm_domain domain, const dou
   const cvtm_metric metric = cvtm_metric_of(domain);
   assert_true(view->leaf_count >= 1 && (view->leaf_count & (view->leaf_count - 1)) == 0);
   assert_true(view->leaf_count * CVTM_TREE_LEAF >= view->count);
-  char *seen = test_allocate(view->count, 1);
+  char *seen = calloc((size_t)view->count + 1, 1);
+  assert_non_null(seen);
   for (int64_t place = 0; place < view->count; ++place) {
     const int32_t i = view->index[place];
     assert_true(i >= 0 && i < view->count && !seen[i]);
@@ -293,21 +288,21 @@ TEST_ON_DEVICE(test_boxes_if_wanted) {
   double *sites = uniform_sites(domains[0], COUNT, 6);
   void *memory = NULL, *wanted = NULL;
   cvtm_site_tree *tree = NULL;
-  assert_device_ok(device, cvtm_device_allocate(device, 2 * COUNT, sizeof(double), &memory));
-  assert_device_ok(device, cvtm_device_allocate(device, 1, sizeof(int32_t), &wanted));
+  memory = device_array(device, 2 * COUNT, sizeof(double));
+  wanted = device_array(device, 1, sizeof(int32_t));
   assert_device_ok(device, cvtm_site_tree_create(device, domains[0], COUNT, &tree));
   double *boxes[3];
   size_t size = 0;
   static const int32_t wishes[3] = {1, 0, 1};
   for (int k = 0; k < 3; ++k) {
-    assert_device_ok(device, cvtm_device_copy_in(device, memory, sites, 2 * COUNT * sizeof *sites));
-    assert_device_ok(device, cvtm_device_copy_in(device, wanted, &wishes[k], sizeof wishes[k]));
+    assert_copy_in(device, memory, sites, 2 * COUNT * sizeof *sites);
+    assert_copy_in(device, wanted, &wishes[k], sizeof wishes[k]);
     assert_device_ok(device, cvtm_site_tree_sort(tree, memory, COUNT));
     assert_device_ok(device, cvtm_site_tree_build_boxes(tree, wanted));
     assert_device_ok(device, cvtm_device_synchronize(device));
     const cvtm_site_tree_view view = cvtm_site_tree_get_view(tree);
     size = 8 * (size_t)view.leaf_count * sizeof(double);
-    boxes[k] = copy_out(device, view.box, 8 * view.leaf_count, sizeof(double));
+    boxes[k] = copied_out(device, view.box, 8 * view.leaf_count, sizeof(double));
     for (int i = 0; i < COUNT; ++i) sites[2 * i] *= 0.5;
   }
   assert_memory_equal(boxes[1] + 4, boxes[0] + 4, size - 4 * sizeof(double));
@@ -321,14 +316,13 @@ TEST_ON_DEVICE(test_boxes_if_wanted) {
 TEST_ON_DEVICE(test_arguments) {
   cvtm_site_tree *tree = NULL;
   const cvtm_domain none = {0, 5, 0}, huge = {5, CVTM_MAX_SIDE + 1, 0};
-  assert_int_equal(cvtm_site_tree_create(device, none, 1, &tree), CVTM_ERROR_ARGUMENT);
-  assert_int_equal(cvtm_site_tree_create(device, huge, 1, &tree), CVTM_ERROR_ARGUMENT);
-  assert_int_equal(cvtm_site_tree_create(device, domains[0], -1, &tree), CVTM_ERROR_ARGUMENT);
-  assert_int_equal(cvtm_site_tree_create(device, domains[0], INT64_C(1) << 31, &tree),
-                   CVTM_ERROR_ARGUMENT);
+  assert_refused(cvtm_site_tree_create(device, none, 1, &tree));
+  assert_refused(cvtm_site_tree_create(device, huge, 1, &tree));
+  assert_refused(cvtm_site_tree_create(device, domains[0], -1, &tree));
+  assert_refused(cvtm_site_tree_create(device, domains[0], INT64_C(1) << 31, &tree));
   assert_null(tree);
   assert_device_ok(device, cvtm_site_tree_create(device, domains[0], 4, &tree));
-  assert_int_equal(cvtm_site_tree_build(tree, NULL, 5), CVTM_ERROR_ARGUMENT);
+  assert_refused(cvtm_site_tree_build(tree, NULL, 5));
   cvtm_site_tree_destroy(tree);
   cvtm_site_tree_destroy(NULL);
 }

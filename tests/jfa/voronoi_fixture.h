@@ -7,15 +7,9 @@
 #include "base/domain.h"
 #include "base/random.h"
 
-static inline void *test_allocate(int64_t count, size_t size) {
-  void *memory = calloc((size_t)(count > 0 ? count : 1), size);
-  assert_non_null(memory);
-  return memory;
-}
-
 /* count sites, uniform over the domain; free with free. */
 static inline double *uniform_sites(cvtm_domain domain, int64_t count, uint64_t seed) {
-  double *sites = test_allocate(2 * count, sizeof *sites);
+  double *sites = doubles(2 * count);
   for (int64_t i = 0; i < count; ++i) {
     cvtm_random_uniform2(seed, 1, (uint64_t)i, sites + 2 * i);
     sites[2 * i] *= domain.width;

@@ -15,12 +15,6 @@ typedef struct subject {
   double *host_x, *host_g;
 } subject;
 
-static double *doubles(int64_t n) {
-  double *values = malloc((size_t)n * sizeof *values);
-  if (!values) abort();
-  return values;
-}
-
 static subject make(cvtm_device *on, cvtm_minpack2_kind kind,
                     const cvtm_minpack2_options *options) {
   subject s;

@@ -10,8 +10,7 @@
 #include "splitmix64.h"
 
 static inline double *new_points(int64_t count) {
-  double *points = malloc((size_t)count * 2 * sizeof *points);
-  assert_non_null(points);
+  double *points = doubles(count * 2);
   return points;
 }
 

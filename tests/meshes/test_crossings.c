@@ -261,8 +261,7 @@ TEST(points_are_no_edges) {
 /* Teeth that a vertical line meets all: 250,000 of them are no matter for the sweep. */
 TEST(many_long_edges) {
   const int64_t teeth = 250000, n = 4 * teeth + 2, start[] = {0, n};
-  double *points = malloc((size_t)n * 2 * sizeof *points);
-  assert_non_null(points);
+  double *points = doubles(n * 2);
   for (int64_t k = 0; k < teeth; ++k) {
     static const double x[4] = {1, 100, 100, 1};
     for (int64_t j = 0; j < 4; ++j) {

@@ -99,10 +99,7 @@ static int64_t list_side(const cvtm_mesh *mesh, int across, double at, double *p
 }
 
 static void check_pairs(const cvtm_mesh *mesh, const micrograph *m, uint64_t seed) {
-  double *near = malloc((size_t)mesh->vertex_count * sizeof *near);
-  double *far = malloc((size_t)mesh->vertex_count * sizeof *far);
-  assert_non_null(near);
-  assert_non_null(far);
+  double *near = doubles(mesh->vertex_count), *far = doubles(mesh->vertex_count);
   for (int across = 0; across < 2; ++across) {
     const double size = across == 0 ? m->width : m->height;
     const int64_t count = list_side(mesh, across, 0, near);
@@ -168,8 +165,7 @@ static void check_corners(const cvtm_mesh *mesh, const cvtm_contour *contour) {
 static double *add_sites(const cvtm_boundary *boundary, const micrograph *m, int64_t count,
                          uint64_t seed) {
   uint64_t state = seed;
-  double *sites = malloc(2 * (size_t)count * sizeof *sites);
-  assert_non_null(sites);
+  double *sites = doubles(2 * count);
   memcpy(sites, boundary->points, 2 * (size_t)boundary->vertex_count * sizeof *sites);
   for (int64_t k = boundary->vertex_count; k < count; ++k) {
     sites[2 * k] = 0.5 + (m->width - 1) * random_unit(&state);

@@ -16,7 +16,7 @@ typedef struct rounded {
 } rounded;
 
 static rounded round_all(const double *points, const double *weights, int64_t count) {
-  rounded r = {malloc((size_t)count * sizeof *r.place), malloc((size_t)count * sizeof *r.weight)};
+  rounded r = {allocated(count, sizeof *r.place), allocated(count, sizeof *r.weight)};
   double *copy = new_points(count), step = 0, least = weights[0];
   assert_true(r.place && r.weight);
   memcpy(copy, points, (size_t)(2 * count) * sizeof *copy);
@@ -70,7 +70,7 @@ static int compare_int64(const void *left, const void *right) {
 static void assert_regular(const cvtm_mesh *mesh, const double *weights) {
   const int64_t n = mesh->vertex_count, edges = 3 * mesh->triangle_count;
   rounded r = round_all(mesh->points, weights, n);
-  int64_t *edge = malloc((size_t)(edges + 1) * sizeof *edge), border = 0, used = 0;
+  int64_t *edge = allocated(edges + 1, sizeof *edge), border = 0, used = 0;
   char *is_used = calloc((size_t)n, 1);
   assert_true(edge && is_used);
   for (int64_t t = 0; t < mesh->triangle_count; ++t) {
@@ -243,8 +243,7 @@ TEST(test_large_weights) {
 TEST(test_many_points) {
   random_state = 6;
   enum { COUNT = 20000 };
-  double *points = new_points(COUNT), *weights = malloc(COUNT * sizeof *weights);
-  assert_non_null(weights);
+  double *points = new_points(COUNT), *weights = doubles(COUNT);
   for (int kind = 0; kind < 3; ++kind) {
     for (int k = 0; k < COUNT; ++k) {
       double *p = points + 2 * (ptrdiff_t)k;

@@ -91,10 +91,9 @@ enum { FORMATS = 10, MESHES = 8 /* the first of them */, COUNT = 30000 };
 static const cvtm_domain domain = {100, 70, 0};
 
 static cvtm_mesh make_mesh(double *mass) {
-  double *points = malloc(2 * COUNT * sizeof *points);
+  double *points = doubles(2 * COUNT);
   uint64_t random = 2;
   cvtm_mesh mesh;
-  assert_non_null(points);
   for (int k = 0; k < 2 * COUNT; ++k)
     points[k] = random_unit(&random) * (k % 2 == 0 ? domain.width : domain.height);
   for (int k = 0; k < COUNT; ++k) mass[k] = random_unit(&random);
@@ -113,8 +112,7 @@ static cvtm_status write_mesh(const char *path, int format, const cvtm_mesh *mes
 
 TEST(large_files_do_not_depend_on_threads) {
   const int threads[] = {1, 2, 5}, before = omp_get_max_threads();
-  double *mass = malloc(COUNT * sizeof *mass);
-  assert_non_null(mass);
+  double *mass = doubles(COUNT);
   const cvtm_mesh mesh = make_mesh(mass);
   char path[] = "/tmp/cvtmesh-test-XXXXXX";
   close(mkstemp(path));

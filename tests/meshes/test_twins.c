@@ -42,10 +42,9 @@ TEST(twins_are_those_of_every_pair) {
 /* A vertex of a million triangles. */
 TEST(a_wheel_has_no_border_inside) {
   const int32_t n = 1000000;
-  int32_t *corners = malloc(3 * (size_t)n * sizeof *corners);
-  int64_t *twin = malloc(3 * (size_t)n * sizeof *twin);
-  int64_t *at = malloc(((size_t)n + 1) * sizeof *at);
-  assert_true(corners != NULL && twin != NULL && at != NULL);
+  int32_t *corners = allocated(3 * n, sizeof *corners);
+  int64_t *twin = allocated(3 * n, sizeof *twin);
+  int64_t *at = allocated(n + 1, sizeof *at);
   for (int32_t k = 0; k < n; ++k) {
     corners[3 * k] = 0;
     corners[3 * k + 1] = 1 + k;
