@@ -13,17 +13,17 @@ typedef struct cvtm_page_picture {
   double ratio;
 } cvtm_page_picture;
 
-typedef struct cvtm_page {
+typedef struct cvtm_html_page {
   const char *title;
   int dark;
   const cvtm_page_picture *pictures;
   int64_t picture_count;
   const cvtm_view_history *history;
   const char *report; /* JSON text, shown as it is; NULL: none */
-} cvtm_page;
+} cvtm_html_page;
 
 /* Of more than 120 pictures the page shows every k-th, with the smallest k that leaves 120, and the
  * last. */
-cvtm_status cvtm_page_write(const char *path, const cvtm_page *page, cvtm_error *error);
+cvtm_status cvtm_page_write(const char *path, const cvtm_html_page *page, cvtm_error *error);
 
 #endif
