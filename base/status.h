@@ -19,7 +19,8 @@ CVTM_API_BEGIN
   X(CVTM_ERROR_INPUT, "bad input")                         \
   X(CVTM_ERROR_UNSUPPORTED, "not supported by this build") \
   X(CVTM_ERROR_EVALUATION, "the objective is not finite")  \
-  X(CVTM_ERROR_INTERNAL, "internal error")
+  X(CVTM_ERROR_INTERNAL, "internal error")                 \
+  X(CVTM_ERROR_USAGE, "options contradict each other")
 
 typedef enum cvtm_status {
 #define CVTM_STATUS_CODE(code, text) code,

@@ -11,7 +11,7 @@
 #include "cli/options.h"
 #include "run/output.h"
 #include "run/json.h"
-#include "run/stages.h"
+#include "cli/run.h"
 
 #include <cjson/cJSON.h>
 
@@ -73,7 +73,7 @@ static cvtm_status add_names(batch_devices *devices, const char *names, cvtm_err
 /* On the CPU many runs with one thread each use the cores best. A run gets several threads only if
  * there are fewer jobs than cores. */
 static void share_out(batch_devices *devices, const cli_options *options, int64_t jobs) {
-  const int available = options->threads > 0 ? (int)options->threads : omp_get_num_procs();
+  const int available = options->run.threads > 0 ? (int)options->run.threads : omp_get_num_procs();
   const int most = devices->is_cuda ? RUNS_PER_GPU : available;
   const int64_t needed = (jobs + devices->count - 1) / devices->count;
   devices->runs = options->batch.jobs > 0 ? (int)options->batch.jobs : most;
@@ -254,7 +254,7 @@ static cvtm_status next_job(batch *b, batch_job **job, cvtm_error *error) {
   if (b->next >= b->mine) return CVTM_OK;
   cvtm_status status = batch_list_get(b->list, b->shard + b->next++ * b->shards, job, error);
   if (status == CVTM_OK && *job == NULL)
-    status = cvtm_fail(error, CVTM_ERROR_INPUT, "%s: it changed meanwhile", b->options->input);
+    status = cvtm_fail(error, CVTM_ERROR_INPUT, "%s: it changed meanwhile", b->options->run.input);
   return status;
 }
 
@@ -287,10 +287,10 @@ static void end_stage(batch *b, stage which, double *begin) {
   *begin = now;
 }
 
-static int solve_job(batch *b, cvtm_run *run, double *begin) {
+static int solve_job(batch *b, const cli_progress *progress, cvtm_run *run, double *begin) {
   cvtm_device *device = batch_devices_lend(b->devices);
   end_stage(b, STAGE_WAIT, begin);
-  const int code = cli_run_solve(run, device);
+  const int code = cli_run_place(progress, run, device);
   batch_devices_give_back(b->devices, device);
   end_stage(b, STAGE_SOLVE, begin);
   return code;
@@ -298,28 +298,29 @@ static int solve_job(batch *b, cvtm_run *run, double *begin) {
 
 /* Only a large mesh is made sooner on a device than on the host. */
 static int mesh_job(batch *b, cvtm_run *run) {
-  if (!run_mesh_is_large(run)) return run_mesh(run, NULL);
+  if (!run_mesh_is_large(run)) return cli_run_mesh(run, NULL);
   cvtm_device *device = batch_devices_lend(b->devices);
-  const int code = run_mesh(run, device);
+  const int code = cli_run_mesh(run, device);
   batch_devices_give_back(b->devices, device);
   return code;
 }
 
 /* Runs all stages of a job. Returns CLI_EXIT_INTERRUPTED if it was abandoned before it wrote a
  * file, CLI_EXIT_NOT_CONVERGED if it has written them all. */
-static int run_stages(batch *b, const batch_job *job) {
+static int run_stages(batch *b, batch_job *job) {
   double begin = cvtm_clock();
+  cli_progress progress = {0};
   cvtm_run *run = NULL;
   int code = cli_outputs_check(&job->options);
-  if (code == CLI_EXIT_OK) code = cli_run_create(&job->options, &run);
-  if (code == CLI_EXIT_OK) code = run_read(run, NULL);
+  if (code == CLI_EXIT_OK) code = cli_run_create(&job->options, &progress, &run);
+  if (code == CLI_EXIT_OK) code = cli_run_read(run, NULL);
   end_stage(b, STAGE_READ, &begin);
-  if (code == CLI_EXIT_OK) code = solve_job(b, run, &begin);
-  if (code == CLI_EXIT_OK) code = run_order(run);
+  if (code == CLI_EXIT_OK) code = solve_job(b, &progress, run, &begin);
+  if (code == CLI_EXIT_OK) code = cli_run_order(run);
   if (cli_interrupted()) code = CLI_EXIT_INTERRUPTED;
   if (code == CLI_EXIT_OK) {
     code = mesh_job(b, run);
-    if (code == CLI_EXIT_OK) code = cli_run_write(run);
+    if (code == CLI_EXIT_OK) code = cli_run_write(&progress, run);
     if (code == CLI_EXIT_OK && !run_converged(run)) code = CLI_EXIT_NOT_CONVERGED;
     end_stage(b, STAGE_WRITE, &begin);
   }
@@ -328,7 +329,7 @@ static int run_stages(batch *b, const batch_job *job) {
 }
 
 static void tell(const batch *b, const batch_job *job, double seconds, const char *reason) {
-  const char *input = job->options.input;
+  const char *input = job->options.run.input;
   const long long number = (long long)job->index + 1;
   if (b->listener != NULL) return; /* the listener reads the report instead */
   if (reason != NULL) {
@@ -342,7 +343,7 @@ static void tell(const batch *b, const batch_job *job, double seconds, const cha
 
 /* An error of the device ends the batch, since it would recur in every job; any other error ends
  * this job alone. */
-static void do_job(batch *b, const batch_job *job, batch_key key) {
+static void do_job(batch *b, batch_job *job, batch_key key) {
   cvtm_error error = {CVTM_OK, ""};
   cvtm_error message = {CVTM_OK, ""};
   const double start = cvtm_clock();
@@ -586,7 +587,7 @@ static cvtm_status make_folders(batch *b, cvtm_error *error) {
 /* The path of the journal, malloc'd: --journal, or one made from the name of the list. */
 static char *make_journal_base(const cli_options *options) {
   static const char plain[] = "cvtmesh-batch.journal";
-  const char *list = options->input, *dot = strrchr(list, '.');
+  const char *list = options->run.input, *dot = strrchr(list, '.');
   if (options->batch.journal != NULL) return strdup(options->batch.journal);
   const int is_list = dot != NULL && strpbrk(list, "*?[") == NULL &&
                       (strcmp(dot, ".jsonl") == 0 || strcmp(dot, ".ndjson") == 0);
@@ -665,7 +666,7 @@ static void print_batch_summary(const batch *b, double seconds) {
   char devices[400];
   const int64_t left = b->mine - b->count[DONE] - b->count[SKIPPED] - b->count[FAILED];
   batch_devices_describe(b->devices, devices, sizeof devices);
-  fprintf(stderr, "%s: %lld %s on %s", cli_visible(b->options->input), (long long)b->mine,
+  fprintf(stderr, "%s: %lld %s on %s", cli_visible(b->options->run.input), (long long)b->mine,
           cli_word(b->mine, "job", "jobs"), devices);
   fprintf(stderr, "\n  done       %lld\n", (long long)b->count[DONE]);
   if (b->count[SKIPPED] > 0)

@@ -6,7 +6,7 @@
 #include "cli/cli.h"
 #include "run/output.h"
 #include "run/json.h"
-#include "run/stages.h"
+#include "cli/run.h"
 
 #include <cjson/cJSON.h>
 
@@ -177,7 +177,7 @@ static cvtm_status set_pair(batch_job *job, const char *name, const char *value,
   cvtm_status status = copy_text(job, value, &copy, error);
   if (status != CVTM_OK) return status;
   if (!is_input) return cli_options_set(&job->options, name, copy, error);
-  job->options.input = copy;
+  job->options.run.input = copy;
   return CVTM_OK;
 }
 
@@ -231,7 +231,7 @@ static void count_streams(void *context, cli_file_use use, const char *option, c
 
 static cvtm_status check_job(const batch_job *job, cvtm_error *error) {
   const cli_options *options = &job->options;
-  if (options->input == NULL) return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "no input");
+  if (options->run.input == NULL) return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "no input");
   int streams = 0;
   cli_options_visit_files(options, count_streams, &streams);
   if (streams > 0)
@@ -262,7 +262,7 @@ static cvtm_status make_from_file(const batch_list *list, batch_job *job, cvtm_e
   fill_placeholders(path, number, context.known);
   status = cli_options_inherit(list->options, expand, &context, &job->options, error);
   if (status != CVTM_OK) return status;
-  job->options.input = path;
+  job->options.run.input = path;
   return check_job(job, error);
 }
 
@@ -333,7 +333,7 @@ static cvtm_status open_file(batch_list *list, const char *path, cvtm_error *err
 }
 
 cvtm_status batch_list_open(const cli_options *options, batch_list **result, cvtm_error *error) {
-  const char *path = options->input;
+  const char *path = options->run.input;
   char buffer[16];
   const char *extension = cvtm_file_extension(path, buffer, sizeof buffer);
   if (strcmp(extension, "csv") == 0)

@@ -7,6 +7,8 @@
 #include "cli/options.h"
 #include "cvt/cvt.h"
 
+#include <cjson/cJSON.h>
+
 #include <stddef.h>
 
 typedef enum cli_exit {
@@ -30,9 +32,9 @@ CVTM_PRINTF(2, 3)
 int cli_usage_error(cli_command command, const char *format, ...);
 /* The same for an operand or an option that is missing, with the usage of the command. */
 int cli_missing(cli_command command, const char *name);
+/* The exit code of a function of run/, with the message of a failure. */
+int cli_result(cli_command command, cli_phase phase, cvtm_status status, const cvtm_error *error);
 
-/* The bytes of the UTF-8 character at `text`, which is not ""; 0: it begins with none. */
-size_t cli_character_length(const char *text);
 /* The text as messages show it: control characters and bytes that are not UTF-8 as \xHH. Borrowed;
  * from a buffer of the thread, the text cut to it and good until the second call from now. */
 const char *cli_visible(const char *text);
@@ -51,59 +53,18 @@ static inline const char *cli_word(int64_t count, const char *one, const char *m
   return count == 1 ? one : many;
 }
 
-/* The word of a list that a mistyped word probably means. */
-typedef struct cli_nearest {
-  const char *word;
-  const char *best; /* borrowed; NULL: no candidate is near enough */
-  int distance;     /* of `best`; without one, the least that is too far */
-} cli_nearest;
-
-/* word: borrowed. A candidate is near if at most a third of the word's characters must be
- * inserted, deleted, replaced or exchanged with their neighbours, and one at least. */
-cli_nearest cli_nearest_start(const char *word);
-/* Of candidates at the same distance the first stays. */
-void cli_nearest_offer(cli_nearest *nearest, const char *candidate);
-
-/* The optimiser's monitor: the history, the progress line, and Ctrl-C. */
-
-/* The records of all iterations of a run, for its report. */
-typedef struct cli_history {
-  void *records; /* freed by its owner */
-  int64_t count, capacity;
-  int lost; /* true if there was no memory for a record */
-} cli_history;
-
-/* Adds a record of `size` bytes and returns it; NULL without memory. Then the monitor asks to stop,
- * and the command fails by cli_history_check: it was not interrupted. */
-void *cli_history_add(cli_history *history, size_t size);
-/* CVTM_ERROR_MEMORY if a record was lost. */
-cvtm_status cli_history_check(const cli_history *history, cvtm_error *error);
-
+/* What stderr and the pictures of --watch show of a run. */
 typedef struct cli_progress {
-  int line;    /* nonzero: one line on stderr, rewritten */
-  int verbose; /* nonzero: a line for every iteration */
-  int64_t sites;
-  double bound;
-  int64_t max_iterations; /* 0: none */
-  double max_seconds;     /* 0: none */
-  double start, shown;    /* by cvtm_clock */
-  double first;           /* the time of the first record of all sites; 0: none yet */
-  int drawn;              /* true while the terminal shows a progress line */
-  cli_history history;    /* of cvtm_cvt_record */
+  const cli_options *options; /* borrowed */
+  double start, first;        /* by cvtm_clock: the begin, the first record of all sites */
+  double shown;               /* when the line was drawn */
+  int drawn;                  /* true while the terminal shows a line */
+  struct cli_watch *watch;    /* of --watch; cli_watch_destroy */
 } cli_progress;
 
-/* sites: records of coarser levels are left out. bound: energies are shown as ratios to it.
- * The line needs a terminal on stderr. */
-void cli_progress_start(cli_progress *progress, const cli_options *options, int64_t sites,
-                        double bound);
-/* A cvtm_cvt_monitor; context is the cli_progress. Asks to stop after a signal, and without memory
- * for the record; cli_history_check tells them apart. */
-int cli_progress_monitor(void *context, const cvtm_cvt_record *record);
-/* Erases the line on the terminal; the history stays. */
-void cli_progress_finish(cli_progress *progress);
-/* A line of the segmentation on a terminal, which the next line replaces; `step` -1 erases it. */
-void cli_progress_segment(const cli_options *options, int64_t step, double change);
-void cli_progress_free(cli_progress *progress);
+/* Sets the callbacks of options->run, and what is to be measured. Both must stay where they are as
+ * long as these are called. */
+void cli_progress_attach(cli_progress *progress, cli_options *options);
 
 /* Who waits for a command in place of a person at a terminal. Both functions are called in the
  * thread of the command, or in those of a batch. */
@@ -131,6 +92,19 @@ int cli_interrupted(void);
 int cli_outline_wanted(const cli_options *options);
 /* Returns an exit code. */
 int cli_outline_mesh(const cli_options *options);
+
+/* The options with which a report begins: `version`, the device (NULL: none), `options`. */
+cJSON *cli_report_begin(const cvtm_device *device, const cli_options *options);
+/* Adds every option of the command, with the value that was in effect. */
+void cli_report_options(const cli_options *options, cJSON *entry);
+
+/* Refuses a file that is written and also read, or written twice, and two outputs to standard
+ * output. Changes no file. Returns an exit code. */
+int cli_files_check(const cli_options *options);
+/* Refuses outputs by their formats, and files that cannot be created. Returns an exit code. */
+int cli_outputs_check(const cli_options *options);
+/* The same for commands whose outputs are .npy. */
+int cli_outputs_check_npy(const cli_options *options);
 
 /* The functions of the commands. Options are parsed and within their ranges. Each returns the exit
  * code. */

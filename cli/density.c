@@ -22,15 +22,16 @@ typedef struct work {
 
 static int check_density_usage(const cli_options *o) {
   char buffer[RUN_EXTENSION_MAX];
-  if (o->output.count == 0 && o->report == NULL) return cli_missing(o->command, "--output");
-  for (int k = 0; k < o->output.count; ++k) {
-    const char *kind = run_output_extension(o, o->output.item[k], buffer);
+  if (o->run.output.count == 0 && o->run.report == NULL) return cli_missing(o->command, "--output");
+  for (int k = 0; k < o->run.output.count; ++k) {
+    const char *kind = run_output_extension(&o->run, o->run.output.item[k], buffer);
     if (strcmp(kind, "npy") != 0 && strcmp(kind, "png") != 0)
       return cli_usage_error(o->command, "%s: a density is written as .npy or .png",
-                             o->output.item[k]);
+                             o->run.output.item[k]);
   }
-  int code = run_condition_check(o);
-  if (code == CLI_EXIT_OK) code = run_segment_check(o);
+  cvtm_error error = {CVTM_OK, ""};
+  if (run_condition_check(&o->run, &error) == CVTM_OK) (void)run_segment_check(&o->run, &error);
+  const int code = cli_result(o->command, CLI_READING, error.status, &error);
   return code == CLI_EXIT_OK ? cli_outputs_check(o) : code;
 }
 
@@ -61,14 +62,14 @@ static cvtm_status write_density(void *context, const char *path, const char *ex
 }
 
 static cvtm_status write_density_report(const work *w, cvtm_error *error) {
-  if (w->options.report == NULL) return CVTM_OK;
+  if (w->options.run.report == NULL) return CVTM_OK;
   cJSON *report = cli_report_begin(w->device, &w->options);
   run_json_integer(report, "width", w->made.width);
   run_json_integer(report, "height", w->made.height);
-  run_condition_report(&w->options, &w->made, report);
+  run_condition_report(&w->options.run, &w->made, report);
   cJSON *seconds = cJSON_AddObjectToObject(report, "seconds");
   run_json_real(seconds, "total", cvtm_clock() - w->start);
-  return run_json_write(w->options.report, report, error);
+  return run_json_write(w->options.run.report, report, error);
 }
 
 static int perform_density(work *w) {
@@ -77,13 +78,14 @@ static int perform_density(work *w) {
   const int code = cli_open_device(o, &w->device);
   if (code != CLI_EXIT_OK) return code;
   cli_catch_signals();
-  cvtm_status status = run_read_conditioned(w->device, o->input, o, &w->made, NULL, NULL, &error);
+  cvtm_status status =
+      run_read_conditioned(w->device, o->run.input, &o->run, &w->made, NULL, NULL, &error);
   if (status != CVTM_OK) return cli_failed(CLI_READING, status, &error);
-  status = run_outputs_write(o, write_density, w, &error);
+  status = run_outputs_write(&o->run, write_density, w, &error);
   if (status == CVTM_OK) status = write_density_report(w, &error);
   if (status != CVTM_OK) return cli_failed(CLI_WRITING, status, &error);
   if (!o->quiet) {
-    fprintf(stderr, "%s: %d x %d pixels, on %s (%s), %.3f seconds\n", cli_visible(o->input),
+    fprintf(stderr, "%s: %d x %d pixels, on %s (%s), %.3f seconds\n", cli_visible(o->run.input),
             w->made.width, w->made.height, cvtm_device_name(w->device),
             cvtm_device_description(w->device), cvtm_clock() - w->start);
   }

@@ -3,6 +3,7 @@
 #include "base/npy.h"
 #include "lcp/problems/complementarity.h"
 #include "cli/cli.h"
+#include "cli/input.h"
 #include "run/input.h"
 #include "run/output.h"
 #include "run/json.h"
@@ -15,7 +16,7 @@
 #include <string.h>
 
 typedef struct history {
-  cli_history residuals; /* a double for each iteration */
+  run_history residuals; /* a double for each iteration */
   int verbose;
 } history;
 
@@ -38,7 +39,7 @@ static int record_hlcp_step(void *context, const cvtm_hlcp_progress *progress) {
   if (h->verbose)
     fprintf(stderr, "iteration %lld  residual %.6e\n", (long long)progress->iteration,
             progress->residual);
-  double *residual = cli_history_add(&h->residuals, sizeof *residual);
+  double *residual = run_history_add(&h->residuals, sizeof *residual);
   if (residual == NULL) return 1;
   *residual = progress->residual;
   return cli_interrupted();
@@ -136,8 +137,8 @@ cvtm_status cli_hlcp_settings(const cli_options *o, int64_t rows, double **omega
   settings->split = (cvtm_hlcp_split)o->hlcp.split;
   settings->splits = o->hlcp.splits;
   settings->start = o->hlcp.start;
-  settings->tolerance = o->tolerance;
-  settings->max_iterations = o->iterations;
+  settings->tolerance = o->run.tolerance;
+  settings->max_iterations = o->run.iterations;
   if (cli_option_given(o, "splits") && o->hlcp.splits < 1)
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "--splits: %lld is less than 1",
                      (long long)o->hlcp.splits);
@@ -166,7 +167,7 @@ static cvtm_status solve_hlcp(problem *p) {
   cli_catch_signals();
   cvtm_status status = cvtm_hlcp_solve(p->solver, p->q, NULL, 0, p->z, p->w, &p->result);
   if (status == CVTM_OK)
-    status = cli_history_check(&p->history.residuals, cvtm_device_error(p->device));
+    status = run_history_check(&p->history.residuals, cvtm_device_error(p->device));
   p->z_out = malloc(bytes + 1);
   p->w_out = malloc(bytes + 1);
   if (status == CVTM_OK && (p->z_out == NULL || p->w_out == NULL))
@@ -200,7 +201,7 @@ static void add_lists(cJSON *report, const problem *p) {
 }
 
 static cvtm_status write_hlcp_report(const problem *p, cvtm_error *error) {
-  if (p->options.report == NULL) return CVTM_OK;
+  if (p->options.run.report == NULL) return CVTM_OK;
   const cvtm_hlcp_result *result = &p->result;
   double largest_z, largest_w;
   const int64_t positive_z = count_positive(p->z_out, p->given.a.rows, &largest_z);
@@ -223,7 +224,7 @@ static cvtm_status write_hlcp_report(const problem *p, cvtm_error *error) {
   run_json_real(seconds, "setup", result->setup_seconds);
   run_json_real(seconds, "solve", result->seconds);
   add_lists(report, p);
-  return run_json_write(p->options.report, report, error);
+  return run_json_write(p->options.run.report, report, error);
 }
 
 static cvtm_status write_vector(const problem *p, const char *path, const double *values,

@@ -1,6 +1,7 @@
 /* cvtmesh lcp: a linear complementarity problem, from the model problems or from files. */
 #include "base/npy.h"
 #include "cli/cli.h"
+#include "cli/input.h"
 #include "run/input.h"
 #include "cli/options.h"
 #include "run/output.h"
@@ -83,15 +84,16 @@ static double cli_lcp_mesh_integral(const cli_lcp_mesh *made, const double *x) {
 /* Refuses outputs of other formats. Returns CLI_EXIT_OK, or the exit code after a message. */
 static int cli_lcp_mesh_check_outputs(const cli_options *options) {
   static const char *const known[] = {"npy", "png", "vtu", "vtk", "msh", "ply"};
-  for (int k = 0; k < options->output.count; ++k) {
+  for (int k = 0; k < options->run.output.count; ++k) {
     char buffer[RUN_EXTENSION_MAX];
-    const char *extension = run_output_extension(options, options->output.item[k], buffer);
+    const char *extension =
+        run_output_extension(&options->run, options->run.output.item[k], buffer);
     int found = 0;
     for (size_t f = 0; f < sizeof known / sizeof *known; ++f)
       found |= strcmp(extension, known[f]) == 0;
     if (!found)
       return cli_usage_error(CLI_LCP, "%s: x is written as npy, png, vtu, vtk, msh or ply",
-                             options->output.item[k]);
+                             options->run.output.item[k]);
   }
   return cli_outputs_check(options);
 }
@@ -108,7 +110,7 @@ static cvtm_status write_mesh(const cli_lcp_mesh *m, const cli_options *options,
                               const double *value, const char *path, const char *extension,
                               cvtm_error *error) {
   const cvtm_mesh_file_options settings = {.domain = {1, 1, 0},
-                                           .ascii = options->ascii,
+                                           .ascii = options->run.ascii,
                                            .vertex_data = value,
                                            .vertex_data_name = "solution",
                                            .format = extension,
@@ -223,7 +225,7 @@ static cvtm_status cli_lcp_mesh_write(const cli_lcp_mesh *made, const cli_option
 /* --- the command ---------------------------------------------------------------------------- */
 
 typedef struct history {
-  cli_history list; /* a cvtm_lcp_progress for each iteration */
+  run_history list; /* a cvtm_lcp_progress for each iteration */
   int keep, verbose, interrupted;
 } history;
 
@@ -253,7 +255,7 @@ static int record_lcp_step(void *context, const cvtm_lcp_progress *progress) {
             progress->natural_residual_max);
   }
   if (h->keep) {
-    cvtm_lcp_progress *next = cli_history_add(&h->list, sizeof *next);
+    cvtm_lcp_progress *next = run_history_add(&h->list, sizeof *next);
     if (next == NULL) return 1;
     *next = *progress;
   }
@@ -358,8 +360,8 @@ static void drop_vectors(work *w) {
 void cli_lcp_settings(const cli_options *o, cvtm_lcp_options *settings) {
   cvtm_lcp_defaults(settings);
   settings->method = (cvtm_lcp_method)o->lcp.method;
-  settings->tolerance = o->tolerance;
-  settings->max_iterations = o->iterations;
+  settings->tolerance = o->run.tolerance;
+  settings->max_iterations = o->run.iterations;
   settings->omega = o->lcp.omega;
   settings->nested = o->lcp.nested;
 }
@@ -390,7 +392,7 @@ static cvtm_status solve_once(work *w) {
   cvtm_status status =
       cvtm_lcp_solve(w->lcp, w->on_b, w->on_lower, w->on_upper, w->on_x, 0, &w->result);
   if (status == CVTM_OK) status = cvtm_device_copy_out(w->device, w->x, w->on_x, bytes);
-  if (status == CVTM_OK) status = cli_history_check(&w->history.list, cvtm_device_error(w->device));
+  if (status == CVTM_OK) status = run_history_check(&w->history.list, cvtm_device_error(w->device));
   return status;
 }
 
@@ -398,7 +400,7 @@ static int solve_lcp(work *w) {
   cli_options *o = &w->options;
   const int code = cli_open_device(o, &w->device);
   if (code != CLI_EXIT_OK) return code;
-  w->history.keep = o->report != NULL;
+  w->history.keep = o->run.report != NULL;
   w->history.verbose = o->verbose && !o->quiet;
   cli_catch_signals();
   cvtm_status status = to_device(w);
@@ -452,7 +454,7 @@ static int64_t nonzeros(const work *w) {
 }
 
 static cvtm_status write_lcp_report(const work *w, cvtm_error *error) {
-  if (w->options.report == NULL) return CVTM_OK;
+  if (w->options.run.report == NULL) return CVTM_OK;
   const cvtm_lcp_result *r = &w->result;
   cJSON *report = cli_report_begin(w->device, &w->options);
   run_json_text(report, "method", cvtm_lcp_method_name(r->method));
@@ -471,7 +473,7 @@ static cvtm_status write_lcp_report(const work *w, cvtm_error *error) {
   run_json_real(seconds, "setup", r->setup_seconds);
   run_json_real(seconds, "solve", r->seconds);
   add_history(report, w);
-  return run_json_write(w->options.report, report, error);
+  return run_json_write(w->options.run.report, report, error);
 }
 
 static void print_lcp_summary(const work *w) {
@@ -489,7 +491,7 @@ static void print_lcp_summary(const work *w) {
 
 static int finish_lcp(work *w) {
   cvtm_error error = {CVTM_OK, ""};
-  cvtm_status status = run_outputs_write(&w->options, write_solution, w, &error);
+  cvtm_status status = run_outputs_write(&w->options.run, write_solution, w, &error);
   if (status == CVTM_OK) status = write_lcp_report(w, &error);
   if (status != CVTM_OK) return cli_failed(CLI_WRITING, status, &error);
   if (!w->options.quiet) print_lcp_summary(w);

@@ -3,6 +3,7 @@
 
 #include "base/file.h"
 #include "cli/cli.h"
+#include "run/options.h"
 #include "run/json.h"
 #include "meshes/mesh_file.h"
 #include "meshes/polygon_file.h"
@@ -66,7 +67,7 @@ static int run_command(cli_command command, int argc, char **argv) {
     case CLI_PARSE_FAILED:
       break;
     case CLI_PARSED:
-      if (options.threads > 0) omp_set_num_threads((int)options.threads);
+      if (options.run.threads > 0) omp_set_num_threads((int)options.run.threads);
       code = cli_command_run(&options);
       if (code == CLI_EXIT_OK) code = printed();
       break;
@@ -89,13 +90,13 @@ static int print_completion(int argc, char **argv) {
 /* --- a first word that is no command --- */
 
 static const char *command_near(const char *word) {
-  cli_nearest nearest = cli_nearest_start(word);
+  run_nearest nearest = run_nearest_start(word);
   for (int k = 0; k < CLI_COMMAND_COUNT; ++k)
-    cli_nearest_offer(&nearest, cli_command_name((cli_command)k));
-  cli_nearest_offer(&nearest, "completion");
-  cli_nearest_offer(&nearest, "help");
-  cli_nearest_offer(&nearest, "--help");
-  cli_nearest_offer(&nearest, "--version");
+    run_nearest_offer(&nearest, cli_command_name((cli_command)k));
+  run_nearest_offer(&nearest, "completion");
+  run_nearest_offer(&nearest, "help");
+  run_nearest_offer(&nearest, "--help");
+  run_nearest_offer(&nearest, "--version");
   return nearest.best;
 }
 

@@ -4,6 +4,8 @@
 #include "base/file.h"
 #include "base/npy.h"
 #include "cli/cli.h"
+#include "cli/input.h"
+#include "cli/summary.h"
 #include "run/condition.h"
 #include "run/domain.h"
 #include "run/input.h"
@@ -27,12 +29,12 @@
 
 /* Nonzero if the operand of `mesh` is the picture whose frame is to be meshed. */
 static int cli_metric_is_of_picture(const cli_options *o) {
-  return o->metric.from != NULL && !cvtm_polygon_format_known(o->input);
+  return o->metric.from != NULL && !cvtm_polygon_format_known(o->run.input);
 }
 
 /* The picture that the metric is of; NULL: it is of a field on a mesh or at points. */
 static const char *picture_of(const cli_options *o) {
-  if (strcmp(o->metric.from, "hessian") == 0) return o->input;
+  if (strcmp(o->metric.from, "hessian") == 0) return o->run.input;
   return run_field_file_known(o->metric.from) ? NULL : o->metric.from;
 }
 
@@ -41,26 +43,27 @@ static const char *picture_of(const cli_options *o) {
 static int cli_metric_check(const cli_options *o) {
   const int of_picture = cli_metric_is_of_picture(o);
   if (o->metric.from == NULL) {
-    if (cli_option_given(o, "metric-ratio") || o->points > 0)
+    if (cli_option_given(o, "metric-ratio") || o->run.points > 0)
       return cli_usage_error(o->command, "--points and --metric-ratio need --metric");
     return CLI_EXIT_OK;
   }
   if (strcmp(o->metric.from, "hessian") == 0 && !of_picture)
     return cli_usage_error(o->command, "--metric hessian is of pictures: name the field");
-  if (cli_option_given(o, "min-angle") || o->refine.max_area.count > 0 || o->size.from != NULL)
+  if (cli_option_given(o, "min-angle") || o->run.refine.max_area.count > 0 ||
+      o->run.size.from != NULL)
     return cli_usage_error(o->command,
                            "--metric decides sizes and angles: --min-angle, --max-area and "
                            "--size-from contradict it");
-  if (o->periodic || o->element_order == 2)
+  if (o->run.periodic || o->run.element_order == 2)
     return cli_usage_error(o->command, "--metric knows neither --periodic nor --element-order 2");
-  return o->points > 0 ? CLI_EXIT_OK : cli_missing(o->command, "--points");
+  return o->run.points > 0 ? CLI_EXIT_OK : cli_missing(o->command, "--points");
 }
 
 /* The size of that picture. */
 static cvtm_status cli_metric_picture_size(const cli_options *o, cvtm_domain *domain,
                                            cvtm_error *error) {
   cvtm_image image = {0};
-  const cvtm_status status = cvtm_image_read(o->input, &image, error);
+  const cvtm_status status = cvtm_image_read(o->run.input, &image, error);
   if (status == CVTM_OK) *domain = (cvtm_domain){image.width, image.height, 0};
   cvtm_image_free(&image);
   return status;
@@ -70,7 +73,7 @@ static cvtm_status cli_metric_picture_size(const cli_options *o, cvtm_domain *do
 static cvtm_status read_metric_picture(const cli_options *o, cvtm_domain domain, const char *path,
                                        cvtm_metric_field *field, cvtm_error *error) {
   cvtm_image image = {0};
-  cvtm_status status = run_read_image(o, path, 0, &image, error);
+  cvtm_status status = run_read_image(&o->run, path, 0, &image, error);
   if (status == CVTM_OK && image.masked > 0)
     status = cvtm_fail(error, CVTM_ERROR_INPUT, "%s: a metric needs data in every pixel", path);
   if (status != CVTM_OK) {
@@ -78,7 +81,7 @@ static cvtm_status read_metric_picture(const cli_options *o, cvtm_domain domain,
     return status;
   }
   /* A fifth of the mean distance of vertices: noise that is finer decides nothing. */
-  const double spacing = sqrt((double)image.width * image.height / (double)o->points);
+  const double spacing = sqrt((double)image.width * image.height / (double)o->run.points);
   *field = (cvtm_metric_field){.upper = domain.height - image.height,
                                .step = 1,
                                .width = image.width,
@@ -108,7 +111,7 @@ static cvtm_status cli_metric_read(const cli_options *o, cvtm_domain domain,
   if (picture != NULL) return read_metric_picture(o, domain, picture, field, error);
   run_field source;
   choose_cells(rectangle, field);
-  cvtm_status status = run_field_read(o, o->metric.from, domain, &source, error);
+  cvtm_status status = run_field_read(&o->run, o->metric.from, domain, &source, error);
   for (int64_t v = 0; v < source.mesh.vertex_count && status == CVTM_OK; ++v) {
     double *p = source.mesh.points + 2 * v; /* in cells */
     p[0] = (p[0] - field->left) / field->step;
@@ -165,13 +168,14 @@ typedef struct outline {
   cvtm_regions regions;
   cvtm_second_order second; /* of --element-order 2; else empty */
   cvtm_quality quality;
-  double sides[4];          /* of the rectangle around the outline: left, upper, right, lower */
-  double seconds, deadline; /* deadline: 0, or when the refinement has to end */
+  double sides[4]; /* of the rectangle around the outline: left, upper, right, lower */
+  double seconds;
+  run_limit limit; /* of the refinement */
 } outline;
 
 int cli_outline_wanted(const cli_options *options) {
-  return cli_option_given(options, "min-angle") || options->refine.max_area.count > 0 ||
-         options->size.from != NULL || options->metric.from != NULL;
+  return cli_option_given(options, "min-angle") || options->run.refine.max_area.count > 0 ||
+         options->run.size.from != NULL || options->metric.from != NULL;
 }
 
 /* The rectangle of pictures: from 0 to the largest coordinates, or of the sides that the options
@@ -234,16 +238,16 @@ static cvtm_status take_graph(outline *o, cvtm_error *error) {
   cvtm_pslg_turn(&o->graph, o->y_up, o->domain.height);
   o->boundary = o->graph.boundary;
   o->graph.boundary = (cvtm_boundary){0};
-  if (o->graph.area_count > CLI_LIST_MAX - caps->count)
+  if (o->graph.area_count > CVTM_RUN_LIST_MAX - caps->count)
     return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: more than %d regions have an area",
-                     o->options.input, CLI_LIST_MAX - caps->count);
+                     o->options.run.input, CVTM_RUN_LIST_MAX - caps->count);
   for (int64_t k = 0; k < o->graph.area_count; ++k)
     caps->cap[caps->count++] = (run_area_cap){o->graph.areas[k].region, o->graph.areas[k].area, -1};
   return CVTM_OK;
 }
 
 static cvtm_status read_rings(outline *o, cvtm_error *error) {
-  const char *path = o->options.input;
+  const char *path = o->options.run.input;
   const cvtm_status status = cvtm_polygons_read(path, &o->polygons, error);
   if (status != CVTM_OK) return status;
   o->domain =
@@ -255,12 +259,12 @@ static cvtm_status read_rings(outline *o, cvtm_error *error) {
 
 /* Coordinates of an outline have y up, like those of its mesh, except in SVG. */
 static cvtm_status read_outline(outline *o, cvtm_error *error) {
-  const char *path = o->options.input;
+  const char *path = o->options.run.input;
   char buffer[16];
   int is_rings = 1;
   if (cli_metric_is_of_picture(&o->options)) return take_frame(o, error);
   const cvtm_status status =
-      run_name_file(path, run_read_pslg(&o->options, path, &o->graph, &is_rings, error), error);
+      run_name_file(path, run_read_pslg(&o->options.run, path, &o->graph, &is_rings, error), error);
   o->y_up = strcmp(cvtm_file_extension(path, buffer, sizeof buffer), "svg") != 0;
   if (status != CVTM_OK) return status;
   return is_rings ? read_rings(o, error) : take_graph(o, error);
@@ -279,7 +283,7 @@ static void find_sides(outline *o) {
 static cvtm_status pair_sides(outline *o, cvtm_error *error) {
   const int64_t *paired = o->figures.paired;
   double sides[4];
-  if (!o->options.periodic) return CVTM_OK;
+  if (!o->options.run.periodic) return CVTM_OK;
   if (paired[0] + paired[1] == 0)
     return cvtm_fail(error, CVTM_ERROR_INPUT,
                      "--periodic: no edges on opposite sides of the outline are alike");
@@ -310,7 +314,7 @@ static cvtm_status mesh_outline(outline *o, cvtm_error *error) {
   const double start = cvtm_clock();
   cvtm_status status =
       o->options.metric.from != NULL
-          ? cvtm_adapt(&o->boundary, &o->metric, o->options.points, o->refine.stop,
+          ? cvtm_adapt(&o->boundary, &o->metric, o->options.run.points, o->refine.stop,
                        o->refine.stop_context, &o->mesh, &o->regions, &o->adapted, error)
           : triangulate_refined(o, error);
   o->seconds = cvtm_clock() - start;
@@ -318,15 +322,15 @@ static cvtm_status mesh_outline(outline *o, cvtm_error *error) {
     status = cvtm_regions_group(&o->mesh, o->domain, o->graph.names, o->graph.name_count,
                                 &o->regions, error);
   if (status == CVTM_OK) status = pair_sides(o, error);
-  if (status == CVTM_OK && o->options.element_order == 2)
+  if (status == CVTM_OK && o->options.run.element_order == 2)
     status = cvtm_second_order_create(&o->mesh, &o->regions, NULL, &o->second, error);
   if (status == CVTM_OK) status = cvtm_cells_of_domain(&o->mesh, &o->cells, error);
   if (status == CVTM_OK) status = cvtm_quality_compute(&o->mesh, NULL, &o->quality, error);
-  return run_name_file(o->options.input, status, error);
+  return run_name_file(o->options.run.input, status, error);
 }
 
 static cvtm_status write_outline_report(const outline *o, cvtm_error *error) {
-  if (o->options.report == NULL) return CVTM_OK;
+  if (o->options.run.report == NULL) return CVTM_OK;
   cJSON *report = cli_report_begin(NULL, &o->options);
   run_json_integer(report, "width", o->domain.width);
   run_json_integer(report, "height", o->domain.height);
@@ -340,22 +344,22 @@ static cvtm_status write_outline_report(const outline *o, cvtm_error *error) {
     run_refine_report(&o->refine, &o->figures, o->y_up ? o->domain.height : 0, report);
   cJSON *seconds = cJSON_AddObjectToObject(report, "seconds");
   run_json_real(seconds, "mesh", o->seconds);
-  run_page_report(&o->options, o->domain, report);
-  run_world_report(&o->options, o->domain, &o->mesh, report);
+  run_page_report(&o->options.run, o->domain, report);
+  run_world_report(&o->options.run, o->domain, &o->mesh, report);
   run_json_quality(report, &o->quality);
-  return run_json_write(o->options.report, report, error);
+  return run_json_write(o->options.run.report, report, error);
 }
 
 static void print_outline_summary(const outline *o) {
   const cvtm_quality_figures *all = &o->quality.all;
-  fprintf(stderr, "%s: %lld %s, %lld %s, %lld %s in %.3f seconds\n", cli_visible(o->options.input),
-          (long long)o->boundary.vertex_count,
+  fprintf(stderr, "%s: %lld %s, %lld %s, %lld %s in %.3f seconds\n",
+          cli_visible(o->options.run.input), (long long)o->boundary.vertex_count,
           cli_word(o->boundary.vertex_count, "corner", "corners"), (long long)o->mesh.vertex_count,
           cli_word(o->mesh.vertex_count, "point", "points"), (long long)o->mesh.triangle_count,
           cli_word(o->mesh.triangle_count, "triangle", "triangles"), o->seconds);
   fprintf(stderr, "  smallest angle %.3g degrees, mean %.1f; mean Q %.4f\n", all->min_angle,
           all->mean_min_angle, all->mean_q);
-  cli_world_print(&o->options, o->domain, stderr);
+  cli_world_print(&o->options.run, o->domain);
   if (o->regions.pairs != NULL)
     fprintf(stderr, "  periodic   %lld %s of vertices on opposite sides\n",
             (long long)o->regions.pair_count, cli_word(o->regions.pair_count, "pair", "pairs"));
@@ -368,19 +372,23 @@ static void print_outline_summary(const outline *o) {
 static int perform_outline(outline *o) {
   cli_options *options = &o->options;
   cvtm_error error = {CVTM_OK, ""};
-  if (options->output.count == 0 && options->report == NULL)
+  if (options->run.output.count == 0 && options->run.report == NULL)
     return cli_missing(CLI_MESH, "--output");
-  if (options->domain.pairs_out != NULL && !options->periodic)
+  if (options->run.domain.pairs_out != NULL && !options->run.periodic)
     return cli_usage_error(CLI_MESH, "--pairs-out needs --periodic");
-  if (options->order != CLI_ORDER_NONE)
+  if (options->run.order != CVTM_RUN_ORDER_NONE)
     return cli_usage_error(CLI_MESH, "--order has no use for the mesh of an outline");
   if (strcmp(options->device, "auto") != 0 && strcmp(options->device, "cpu") != 0)
     return cli_usage_error(CLI_MESH, "--device %s: an outline is meshed on the CPU",
                            options->device);
-  int code = run_area_caps_read(options, &o->caps);
-  if (code == CLI_EXIT_OK) code = run_size_from_check(options);
+  cvtm_run_options sizes = options->run;
+  if (options->metric.from != NULL) sizes.size.field = NULL; /* it is the metric's */
+  if (run_area_caps_read(&options->run, &o->caps, &error) == CVTM_OK)
+    (void)run_size_from_check(&sizes, &error);
+  int code = cli_result(CLI_MESH, CLI_READING, error.status, &error);
   if (code == CLI_EXIT_OK) code = cli_metric_check(options);
-  if (code == CLI_EXIT_OK) code = run_page_check(options);
+  if (code == CLI_EXIT_OK)
+    code = cli_result(CLI_MESH, CLI_READING, run_page_check(&options->run, &error), &error);
   if (code == CLI_EXIT_OK) code = cli_outputs_check(options);
   if (code != CLI_EXIT_OK) return code;
   cvtm_status status = read_outline(o, &error);
@@ -388,20 +396,21 @@ static int perform_outline(outline *o) {
   options->width = o->domain.width;
   options->height = o->domain.height;
   find_sides(o);
-  status = run_world_set(options, NULL, options->input, o->domain.height, &error);
-  if (status == CVTM_OK) status = run_area_caps_convert(options, o->domain, &o->caps, &error);
-  if (status == CVTM_OK && options->size.from != NULL)
-    status = run_size_raster_read(options, o->domain, o->sides, &o->caps.sizes, &error);
+  status = run_world_set(&options->run, NULL, options->run.input, o->domain.height, &error);
+  if (status == CVTM_OK) status = run_area_caps_convert(&options->run, o->domain, &o->caps, &error);
+  if (status == CVTM_OK && options->run.size.from != NULL)
+    status = run_size_raster_read(&options->run, o->domain, o->sides, &o->caps.sizes, &error);
   if (status == CVTM_OK && options->metric.from != NULL)
     status = cli_metric_read(options, o->domain, o->sides, &o->metric, &error);
   if (status != CVTM_OK) return cli_failed(CLI_READING, status, &error);
-  run_refine_choose(options, &o->caps, &o->deadline, &o->refine);
-  if (options->periodic) memcpy(o->refine.paired_sides, o->sides, sizeof o->sides);
+  run_refine_choose(&options->run, &o->caps, &o->limit, &o->refine);
+  if (options->run.periodic) memcpy(o->refine.paired_sides, o->sides, sizeof o->sides);
   cli_catch_signals();
-  if (options->time_limit > 0) o->deadline = cvtm_clock() + options->time_limit;
+  o->limit.options = &options->run;
+  if (options->run.time_limit > 0) o->limit.deadline = cvtm_clock() + options->run.time_limit;
   status = mesh_outline(o, &error);
   if (status != CVTM_OK) return cli_failed(CLI_WORKING, status, &error);
-  const run_scene scene = {.options = options,
+  const run_scene scene = {.options = &options->run,
                            .domain = o->domain,
                            .sites = o->mesh.points,
                            .count = o->mesh.vertex_count,
@@ -410,7 +419,7 @@ static int perform_outline(outline *o) {
                            .regions = &o->regions,
                            .second = o->second.count > 0 ? &o->second : NULL};
   status = run_scene_write(&scene, &error);
-  if (status == CVTM_OK) status = run_domain_write_pairs(options, &o->regions, &error);
+  if (status == CVTM_OK) status = run_domain_write_pairs(&options->run, &o->regions, &error);
   if (status == CVTM_OK) status = write_outline_report(o, &error);
   if (status != CVTM_OK) return cli_failed(CLI_WRITING, status, &error);
   if (!options->quiet) print_outline_summary(o);
@@ -422,6 +431,7 @@ int cli_outline_mesh(const cli_options *options) {
   outline o;
   memset(&o, 0, sizeof o);
   o.options = *options;
+  o.options.run.purpose = CVTM_RUN_OUTLINE;
   const int code = perform_outline(&o);
   cvtm_polygons_free(&o.polygons);
   cvtm_pslg_free(&o.graph);
@@ -461,23 +471,23 @@ typedef struct meshing {
 } meshing;
 
 static cvtm_status write_mesh_report(const meshing *m, cvtm_error *error) {
-  if (m->options.report == NULL) return CVTM_OK;
+  if (m->options.run.report == NULL) return CVTM_OK;
   cJSON *report = cli_report_begin(m->device, &m->options);
   run_json_integer(report, "width", m->domain.width);
   run_json_integer(report, "height", m->domain.height);
   run_json_integer(report, "sites", m->count);
   run_json_integer(report, "triangles", m->mesh.triangle_count);
-  if (m->options.periodic) run_json_integer(report, "copies", m->copy_count);
+  if (m->options.run.periodic) run_json_integer(report, "copies", m->copy_count);
   run_json_integer(report, "coincident_sites", m->mesh.coincident_count);
   cJSON_AddBoolToObject(report, "collinear", m->mesh.collinear != 0);
   cJSON *seconds = cJSON_AddObjectToObject(report, "seconds");
   run_json_real(seconds, "mesh", m->triangulation.seconds);
   run_json_triangulation(report, &m->triangulation);
-  run_order_report(&m->order, &m->options, report);
-  run_page_report(&m->options, m->domain, report);
-  run_world_report(&m->options, m->domain, &m->mesh, report);
+  run_order_report(&m->order, &m->options.run, report);
+  run_page_report(&m->options.run, m->domain, report);
+  run_world_report(&m->options.run, m->domain, &m->mesh, report);
   run_json_quality(report, &m->quality);
-  return run_json_write(m->options.report, report, error);
+  return run_json_write(m->options.run.report, report, error);
 }
 
 static void print_mesh_summary(const meshing *m) {
@@ -485,11 +495,11 @@ static void print_mesh_summary(const meshing *m) {
   char from[64] = "";
   if (m->moved != NULL)
     snprintf(from, sizeof from, " from (%.10g, %.10g)", m->corner[0], m->corner[1]);
-  fprintf(stderr, "%s: %lld %s, %lld %s in %.3f seconds\n", cli_visible(m->options.input),
+  fprintf(stderr, "%s: %lld %s, %lld %s in %.3f seconds\n", cli_visible(m->options.run.input),
           (long long)m->count, cli_word(m->count, "point", "points"),
           (long long)m->mesh.triangle_count,
           cli_word(m->mesh.triangle_count, "triangle", "triangles"), m->triangulation.seconds);
-  if (m->options.periodic)
+  if (m->options.run.periodic)
     fprintf(stderr, "  torus      %d x %d, %lld %s of points beyond its sides\n", m->domain.width,
             m->domain.height, (long long)m->copy_count, cli_word(m->copy_count, "copy", "copies"));
   if (all->triangles > 0)
@@ -501,7 +511,7 @@ static void print_mesh_summary(const meshing *m) {
             "picture's\n",
             m->domain.width, m->domain.height, from);
   cli_order_print_summary(&m->order);
-  cli_world_print(&m->options, m->domain, stderr);
+  cli_world_print(&m->options.run, m->domain);
   if (m->mesh.coincident_count > 0)
     fprintf(stderr, "  %lld %s no triangle\n", (long long)m->mesh.coincident_count,
             cli_word(m->mesh.coincident_count, "point shares another's place and has",
@@ -533,7 +543,7 @@ static cvtm_status triangulate_torus(meshing *m, cvtm_error *error) {
                      (long long)m->count);
   for (int64_t v = 0; v < m->mesh.vertex_count; ++v)
     m->original[v] = (double)(v < m->count ? v : m->copies[3 * (v - m->count)]);
-  return m->options.report != NULL || !m->options.quiet
+  return m->options.run.report != NULL || !m->options.quiet
              ? cvtm_quality_compute(&m->mesh, NULL, &m->quality, error)
              : CVTM_OK;
 }
@@ -542,7 +552,7 @@ static cvtm_status triangulate_torus(meshing *m, cvtm_error *error) {
  * both. */
 static cvtm_status write_copies(const meshing *m, cvtm_error *error) {
   const int64_t shape[2] = {m->copy_count, 3};
-  if (m->options.domain.pairs_out == NULL) return CVTM_OK;
+  if (m->options.run.domain.pairs_out == NULL) return CVTM_OK;
   int32_t *rows = malloc((3 * (size_t)m->copy_count + 1) * sizeof *rows);
   if (rows == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory for pairs");
   for (int64_t k = 0; k < m->copy_count; ++k) {
@@ -551,8 +561,8 @@ static cvtm_status write_copies(const meshing *m, cvtm_error *error) {
     rows[3 * k + 1] = (int32_t)(m->count + k);
     rows[3 * k + 2] = copy[1] && copy[2] ? 2 : copy[2];
   }
-  const cvtm_status status =
-      cvtm_npy_write(m->options.domain.pairs_out, 'i', (int)sizeof *rows, 2, shape, rows, error);
+  const cvtm_status status = cvtm_npy_write(m->options.run.domain.pairs_out, 'i', (int)sizeof *rows,
+                                            2, shape, rows, error);
   free(rows);
   return status;
 }
@@ -579,71 +589,73 @@ static cvtm_status move_mesh(meshing *m, cvtm_error *error) {
 /* Computes cells only for an output that draws them, and quality only for a report or a summary.
  * Points outside the domain have empty cells. */
 static cvtm_status triangulate_points(meshing *m, cvtm_error *error) {
-  if (m->options.periodic) return triangulate_torus(m, error);
+  if (m->options.run.periodic) return triangulate_torus(m, error);
   cvtm_status status =
       cvtm_delaunay_on(m->device, m->points, m->count, &m->mesh, &m->triangulation, error);
-  if (status == CVTM_OK && m->options.element_order == 2)
+  if (status == CVTM_OK && m->options.run.element_order == 2)
     status = cvtm_second_order_create(&m->mesh, NULL, NULL, &m->second, error);
   if (status == CVTM_OK) status = move_mesh(m, error);
   const cvtm_mesh mesh = mesh_in_domain(m);
-  if (status == CVTM_OK && run_outputs_draw(&m->options))
+  if (status == CVTM_OK && run_outputs_draw(&m->options.run))
     status = cvtm_cells_create(&mesh, m->domain, &m->cells, error);
-  if (status == CVTM_OK && (m->options.report != NULL || !m->options.quiet))
+  if (status == CVTM_OK && (m->options.run.report != NULL || !m->options.quiet))
     status = cvtm_quality_compute(&mesh, &m->domain, &m->quality, error);
   return status;
 }
 
 static int perform_mesh(meshing *m) {
   cli_options *options = &m->options;
-  if (options->output.count == 0 && options->report == NULL)
+  if (options->run.output.count == 0 && options->run.report == NULL)
     return cli_missing(CLI_MESH, "--output");
-  if (options->size.field != NULL || cli_option_given(options, "size-as"))
+  if (options->run.size.field != NULL || cli_option_given(options, "size-as"))
     return cli_usage_error(CLI_MESH, "--size-field and --size-as need --size-from");
-  if (options->domain.pairs_out != NULL && !options->periodic)
+  if (options->run.domain.pairs_out != NULL && !options->run.periodic)
     return cli_usage_error(CLI_MESH, "--pairs-out needs --periodic");
-  if (options->periodic && (run_outputs_draw(options) || options->element_order == 2))
+  if (options->run.periodic && (run_outputs_draw(&options->run) || options->run.element_order == 2))
     return cli_usage_error(CLI_MESH, "--periodic: points make meshes of straight triangles alone");
-  if (options->periodic && options->like == NULL && (options->width == 0 || options->height == 0))
+  if (options->run.periodic && options->like == NULL &&
+      (options->width == 0 || options->height == 0))
     return cli_usage_error(CLI_MESH,
                            "the size of the torus is missing: --like PICTURE, or --width and "
                            "--height");
-  if (options->points > 0 || cli_option_given(options, "metric-ratio"))
+  if (options->run.points > 0 || cli_option_given(options, "metric-ratio"))
     return cli_usage_error(CLI_MESH, "--points and --metric-ratio need --metric");
   char buffer[RUN_EXTENSION_MAX];
-  const char *extension = cvtm_file_extension(options->input, buffer, sizeof buffer);
+  const char *extension = cvtm_file_extension(options->run.input, buffer, sizeof buffer);
   if (strcmp(extension, "geojson") == 0 || strcmp(extension, "poly") == 0)
     return cli_usage_error(CLI_MESH, "%s is an outline: --min-angle or --max-area is missing",
-                           options->input);
-  if (!cvtm_points_format_known(options->input))
+                           options->run.input);
+  if (!cvtm_points_format_known(options->run.input))
     return cli_usage_error(CLI_MESH,
                            "%s: the extension names neither points (csv npy xyz node svg) nor an "
                            "outline; a picture needs --metric hessian, or cvtmesh run",
-                           options->input);
-  int code = run_order_check(options);
-  if (code == CLI_EXIT_OK) code = run_page_check(options);
+                           options->run.input);
+  cvtm_error error = {CVTM_OK, ""};
+  if (run_order_check(&options->run, &error) == CVTM_OK)
+    (void)run_page_check(&options->run, &error);
+  int code = cli_result(CLI_MESH, CLI_READING, error.status, &error);
   if (code == CLI_EXIT_OK) code = cli_outputs_check(options);
   if (code != CLI_EXIT_OK) return code;
-  cvtm_error error = {CVTM_OK, ""};
-  cvtm_status status = cvtm_points_read(options->input, &m->points, &m->count, &error);
+  cvtm_status status = cvtm_points_read(options->run.input, &m->points, &m->count, &error);
   if (status == CVTM_OK)
-    status = cli_domain_of_points(options, options->input, m->points, m->count, &m->domain,
+    status = cli_domain_of_points(options, options->run.input, m->points, m->count, &m->domain,
                                   m->corner, &error);
   if (status != CVTM_OK) return cli_failed(CLI_READING, status, &error);
   m->is_guessed = options->like == NULL && (options->width == 0 || options->height == 0);
   options->width = m->domain.width;
   options->height = m->domain.height;
-  status = run_world_set(options, NULL, options->input, m->domain.height, &error);
+  status = run_world_set(&options->run, NULL, options->run.input, m->domain.height, &error);
   if (status != CVTM_OK) return cli_failed(CLI_READING, status, &error);
   code = open_device(m);
   if (code != CLI_EXIT_OK) return code;
-  const double deadline = options->time_limit > 0 ? cvtm_clock() + options->time_limit : 0;
+  const double deadline = options->run.time_limit > 0 ? cvtm_clock() + options->run.time_limit : 0;
   cli_catch_signals();
-  status = run_order_find(options, m->points, m->count, deadline, &m->order, &error);
+  status = run_order_find(&options->run, m->points, m->count, deadline, &m->order, &error);
   if (status == CVTM_OK) status = run_order_apply(&m->order, m->count, 2, m->points, &error);
   if (status == CVTM_OK) status = triangulate_points(m, &error);
   if (status != CVTM_OK) return cli_failed(CLI_WORKING, status, &error);
   cvtm_mesh mesh = mesh_in_domain(m);
-  run_scene scene = {.options = options,
+  run_scene scene = {.options = &options->run,
                      .domain = m->domain,
                      .sites = mesh.points,
                      .count = m->count,

@@ -5,8 +5,10 @@
 
 #include "base/clock.h"
 #include "base/host.h"
-#include "run/files.h"
+#include "cli/watch.h"
+#include "run/job.h"
 
+#include <math.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -23,26 +25,12 @@ cvtm_error *cli_capture_messages(cvtm_error *message) {
   return before;
 }
 
-size_t cli_character_length(const char *text) {
-  const unsigned char *c = (const unsigned char *)text;
-  if (c[0] < 0x80) return 1;
-  if (c[0] < 0xC2 || c[0] > 0xF4) return 0;
-  const size_t length = c[0] < 0xE0 ? 2 : c[0] < 0xF0 ? 3 : 4;
-  for (size_t k = 1; k < length; ++k)
-    if ((c[k] & 0xC0) != 0x80) return 0;
-  /* Overlong forms, surrogates, and what is beyond U+10FFFF. */
-  if ((c[0] == 0xE0 && c[1] < 0xA0) || (c[0] == 0xED && c[1] > 0x9F) ||
-      (c[0] == 0xF0 && c[1] < 0x90) || (c[0] == 0xF4 && c[1] > 0x8F))
-    return 0;
-  return length;
-}
-
 /* The bytes of the character; 0: the next byte is one of no character, or of a control character.
  */
 static size_t visible_length(const char *text) {
   const unsigned char *c = (const unsigned char *)text;
   if (c[0] < 0x20 || c[0] == 0x7F || (c[0] == 0xC2 && c[1] < 0xA0)) return 0;
-  return cli_character_length(text);
+  return run_character_length(text);
 }
 
 const char *cli_visible(const char *text) {
@@ -97,6 +85,18 @@ int cli_usage_error(cli_command command, const char *format, ...) {
   return CLI_EXIT_USAGE;
 }
 
+int cli_result(cli_command command, cli_phase phase, cvtm_status status, const cvtm_error *error) {
+  static const char missing[] = " is missing";
+  char name[64];
+  const size_t length = strcspn(error->message, " ");
+  if (status == CVTM_OK) return CLI_EXIT_OK;
+  if (status != CVTM_ERROR_USAGE) return cli_failed(phase, status, error);
+  if (length >= sizeof name || strcmp(error->message + length, missing) != 0)
+    return cli_usage_error(command, "%s", error->message);
+  snprintf(name, sizeof name, "%.*s", (int)length, error->message);
+  return cli_missing(command, name);
+}
+
 int cli_missing(cli_command command, const char *name) {
   if (captured != NULL) return cli_usage_error(command, "%s is missing", name);
   const char *operand = cli_operand_name(command);
@@ -108,50 +108,11 @@ int cli_missing(cli_command command, const char *name) {
 int cli_open_device(cli_options *options, cvtm_device **device) {
   cvtm_error error = {CVTM_OK, ""};
   const cvtm_status status =
-      cvtm_device_create(options->device, (int)options->threads, device, &error);
+      cvtm_device_create(options->device, (int)options->run.threads, device, &error);
   if (status == CVTM_ERROR_ARGUMENT) return cli_usage_error(options->command, "%s", error.message);
   if (status != CVTM_OK) return cli_failed(CLI_WORKING, status, &error);
   options->device = cvtm_device_name(*device);
   return CLI_EXIT_OK;
-}
-
-/* --- the word that was meant ---------------------------------------------------------------- */
-
-enum { LENGTH_MAX = 40 }; /* longer words are like no name */
-
-static int least(int a, int b) { return a < b ? a : b; }
-
-/* The number of insertions, deletions, replacements and exchanges of neighbours that make b of a,
- * no part of the word being edited twice (Damerau 1964). */
-static int edit_distance(const char *a, const char *b) {
-  const int m = (int)strlen(a), n = (int)strlen(b);
-  int table[3][LENGTH_MAX + 1]; /* rows i - 2, i - 1 and i, modulo 3 */
-  for (int j = 0; j <= n; ++j) table[0][j] = j;
-  for (int i = 1; i <= m; ++i) {
-    int *row = table[i % 3];
-    const int *above = table[(i + 2) % 3], *above2 = table[(i + 1) % 3];
-    row[0] = i;
-    for (int j = 1; j <= n; ++j) {
-      row[j] = above[j - 1] + (a[i - 1] != b[j - 1]);
-      row[j] = least(row[j], 1 + least(above[j], row[j - 1]));
-      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
-        row[j] = least(row[j], above2[j - 2] + 1);
-    }
-  }
-  return table[m % 3][n];
-}
-
-cli_nearest cli_nearest_start(const char *word) {
-  const int length = (int)strnlen(word, LENGTH_MAX + 1);
-  return (cli_nearest){word, NULL, (length < 3 ? 1 : length / 3) + 1};
-}
-
-void cli_nearest_offer(cli_nearest *nearest, const char *candidate) {
-  if (strlen(nearest->word) > LENGTH_MAX || strlen(candidate) > LENGTH_MAX) return;
-  const int found = edit_distance(nearest->word, candidate);
-  if (found >= nearest->distance) return;
-  nearest->best = candidate;
-  nearest->distance = found;
 }
 
 /* --- commands ------------------------------------------------------------------------------- */
@@ -180,9 +141,31 @@ const char *cli_command_usage(cli_command command) { return commands[command].us
 
 const char *cli_command_summary(cli_command command) { return commands[command].summary; }
 
+cvtm_run_purpose cli_command_purpose(cli_command command) {
+  switch (command) {
+    case CLI_MESH:
+      return CVTM_RUN_POINTS;
+    case CLI_DENSITY:
+      return CVTM_RUN_DENSITY;
+    case CLI_SEGMENT:
+      return CVTM_RUN_SEGMENTATION;
+    case CLI_VORONOI:
+      return CVTM_RUN_LABELS;
+    case CLI_VIEW:
+      return CVTM_RUN_VIEW;
+    case CLI_STATS:
+      return CVTM_RUN_STATS;
+    default:
+      return CVTM_RUN_ALL;
+  }
+}
+
 int cli_command_run(const cli_options *options) {
-  const int code = cli_files_check(options);
-  return code == CLI_EXIT_OK ? commands[options->command].run(options) : code;
+  cli_options own = *options;
+  cli_progress progress = {0};
+  cli_progress_attach(&progress, &own);
+  const int code = cli_files_check(&own);
+  return code == CLI_EXIT_OK ? commands[own.command].run(&own) : code;
 }
 
 int cli_command_is_research(cli_command command) {
@@ -229,113 +212,112 @@ int cli_interrupted(void) {
          (listening != NULL && listening->interrupted(listening->context));
 }
 
-void cli_progress_start(cli_progress *progress, const cli_options *options, int64_t sites,
-                        double bound) {
-  memset(progress, 0, sizeof *progress);
-  progress->verbose = options->verbose && !options->quiet;
-  progress->line = !options->quiet && !options->verbose && isatty(STDERR_FILENO);
-  progress->sites = sites;
-  progress->bound = bound;
-  progress->max_iterations = options->iterations;
-  progress->max_seconds = options->time_limit;
-  progress->start = cvtm_clock();
-}
-
-void *cli_history_add(cli_history *history, size_t size) {
-  if (!cvtm_grow(&history->records, size, &history->capacity, history->count + 1)) {
-    history->lost = 1;
-    return NULL;
-  }
-  return (char *)history->records + (size_t)history->count++ * size;
-}
-
-cvtm_status cli_history_check(const cli_history *history, cvtm_error *error) {
-  if (!history->lost) return CVTM_OK;
-  return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory for the history of the iterations");
-}
-
 /* Seconds until the first limit is reached, extrapolated from the pace with all sites; -1 if
  * unknown. */
-static double time_left(const cli_progress *progress, int64_t iteration, double now) {
+static double time_left(const cli_progress *progress, const cvtm_run_progress *run, double now) {
+  const cvtm_run_options *o = &run->run->options;
+  const int64_t iteration = run->record->iteration;
   double left = -1;
-  if (progress->max_iterations > 0 && iteration > 0)
-    left = (now - progress->first) / (double)iteration *
-           (double)(progress->max_iterations - iteration);
-  if (progress->max_seconds > 0) {
-    double by_time = progress->max_seconds - (now - progress->start);
-    if (by_time < 0) by_time = 0;
+  if (o->iterations > 0 && iteration > 0)
+    left = (now - progress->first) / (double)iteration * (double)(o->iterations - iteration);
+  if (o->time_limit > 0) {
+    const double by_time = fmax(o->time_limit - (now - progress->start), 0);
     if (left < 0 || by_time < left) left = by_time;
   }
   return left;
 }
 
-static void print_progress(const cli_progress *progress, const cvtm_cvt_record *record,
-                           double now) {
-  double left = time_left(progress, record->iteration, now);
+static void print_progress(const cli_progress *progress, const cvtm_run_progress *run, double now) {
+  const cvtm_cvt_record *record = run->record;
+  const double left = time_left(progress, run, now);
+  if (record->sites != run->sites) {
+    fprintf(stderr, "\rcoarse level: %lld sites, iteration %lld\033[K", (long long)record->sites,
+            (long long)record->iteration);
+    return;
+  }
   fprintf(stderr, "\riteration %lld  ratio %.6f  gradient %.2e px", (long long)record->iteration,
-          record->energy / progress->bound, record->gradient_norm);
+          record->energy / run->bound, record->gradient_norm);
   if (left >= 0) {
-    long long seconds = (long long)(left + 0.5);
+    const long long seconds = (long long)(left + 0.5);
     fprintf(stderr, "  at most %lld:%02lld left", seconds / 60, seconds % 60);
   }
   fputs("\033[K", stderr);
 }
 
-static void print_coarse(const cvtm_cvt_record *record) {
-  fprintf(stderr, "\rcoarse level: %lld sites, iteration %lld\033[K", (long long)record->sites,
-          (long long)record->iteration);
-}
-
 /* Rewrites the line on the terminal, at most ten times a second. */
-static void draw_line(cli_progress *progress, const cvtm_cvt_record *record) {
+static void draw_line(cli_progress *progress, const cvtm_run_progress *run) {
+  const cli_options *o = progress->options;
   const double now = cvtm_clock();
-  if (!progress->line || now - progress->shown <= 0.1) return;
-  if (record->sites == progress->sites)
-    print_progress(progress, record, now);
-  else
-    print_coarse(record);
+  if (o->quiet || o->verbose || !isatty(STDERR_FILENO) || now - progress->shown <= 0.1) return;
+  print_progress(progress, run, now);
   fflush(stderr);
   progress->drawn = 1;
   progress->shown = now;
 }
 
-void cli_progress_segment(const cli_options *options, int64_t step, double change) {
-  if (options->quiet || options->verbose || !isatty(STDERR_FILENO)) return;
-  if (step >= 0)
-    fprintf(stderr, "\rsegmentation: step %lld, change %.1e, ends at %.1e", (long long)step, change,
-            options->segment.tolerance);
-  else
-    fputc('\r', stderr);
+static void print_iteration(cli_progress *progress, const cvtm_run_progress *run) {
+  const cvtm_cvt_record *record = run->record;
+  const cli_options *o = progress->options;
+  if (record->sites == run->sites && progress->first == 0) progress->first = cvtm_clock();
+  if (record->sites == run->sites && o->verbose && !o->quiet)
+    fprintf(stderr, "iteration %lld  ratio %.9f  gradient %.3e px  step %.3g\n",
+            (long long)record->iteration, record->energy / run->bound, record->gradient_norm,
+            record->step);
+  draw_line(progress, run);
+}
+
+static int show_run(void *context, const cvtm_run_progress *now) {
+  cli_progress *progress = context;
+  int stop = 0;
+  if (now->event == CVTM_RUN_BEGINS) progress->start = cvtm_clock();
+  if (now->event == CVTM_RUN_ITERATION) {
+    print_iteration(progress, now);
+    stop = listening != NULL && now->record->sites == now->sites &&
+           listening->iteration(listening->context, now->record, now->bound);
+  }
+  if (now->event == CVTM_RUN_ENDS && progress->drawn) {
+    fputs("\r\033[K", stderr);
+    progress->drawn = 0;
+  }
+  if (progress->options->view.watch != NULL)
+    stop |= cli_watch_event(progress->options, now, &progress->watch);
+  return stop;
+}
+
+static void show_segmentation(void *context, const cvtm_segment_progress *step) {
+  const cli_options *o = ((const cli_progress *)context)->options;
+  if (o->quiet) return;
+  if (step != NULL && o->verbose)
+    fprintf(stderr, "step %lld  energy %.8g  area %.6f  change %.3e  %lld %s\n",
+            (long long)step->step, step->energy, step->area, step->change, (long long)step->cycles,
+            cli_word(step->cycles, "cycle", "cycles"));
+  if (o->verbose || !isatty(STDERR_FILENO)) return;
+  fputc('\r', stderr);
+  if (step != NULL)
+    fprintf(stderr, "segmentation: step %lld, change %.1e, ends at %.1e", (long long)step->step,
+            step->change, o->run.segment.tolerance);
   fputs("\033[K", stderr);
   fflush(stderr);
 }
 
-int cli_progress_monitor(void *context, const cvtm_cvt_record *record) {
-  cli_progress *progress = context;
-  if (record->sites != progress->sites) {
-    draw_line(progress, record);
-    return cli_interrupted();
-  }
-  if (progress->first == 0) progress->first = cvtm_clock();
-  cvtm_cvt_record *copy = cli_history_add(&progress->history, sizeof *copy);
-  if (copy == NULL) return 1;
-  *copy = *record;
-  if (progress->verbose)
-    fprintf(stderr, "iteration %lld  ratio %.9f  gradient %.3e px  step %.3g\n",
-            (long long)record->iteration, record->energy / progress->bound, record->gradient_norm,
-            record->step);
-  draw_line(progress, record);
-  if (listening != NULL && listening->iteration(listening->context, record, progress->bound))
-    return 1;
+static int is_interrupted(void *context) {
+  (void)context;
   return cli_interrupted();
 }
 
-void cli_progress_finish(cli_progress *progress) {
-  if (progress->drawn) fputs("\r\033[K", stderr);
-  progress->drawn = 0;
+static void print_note(void *context, const char *text) {
+  (void)context;
+  fprintf(stderr, "%s\n", text);
 }
 
-void cli_progress_free(cli_progress *progress) {
-  free(progress->history.records);
-  memset(&progress->history, 0, sizeof progress->history);
+void cli_progress_attach(cli_progress *progress, cli_options *options) {
+  progress->options = options;
+  options->run.context = progress;
+  options->run.progress = show_run;
+  options->run.interrupted = is_interrupted;
+  options->run.segmented = show_segmentation;
+  options->run.note = options->quiet ? NULL : print_note;
+  options->run.live = options->view.watch != NULL;
+  options->run.measure =
+      !options->quiet || options->json || options->run.report != NULL || options->run.live;
 }

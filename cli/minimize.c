@@ -12,7 +12,7 @@
 #include <string.h>
 
 typedef struct history {
-  cli_history list; /* of cvtm_lbfgsb_progress */
+  run_history list; /* of cvtm_lbfgsb_progress */
   double start_objective;
   int keep, verbose;
 } history;
@@ -41,7 +41,7 @@ static int record_lbfgsb_step(void *context, const cvtm_lbfgsb_progress *progres
             (long long)progress->iteration, progress->f, progress->projected_gradient,
             progress->step, (long long)progress->active);
   if (h->keep) {
-    cvtm_lbfgsb_progress *next = cli_history_add(&h->list, sizeof *next);
+    cvtm_lbfgsb_progress *next = run_history_add(&h->list, sizeof *next);
     if (next == NULL) return 1;
     *next = *progress;
   }
@@ -107,8 +107,8 @@ static int set_sizes(solution *s) {
 
 static int check_problem(solution *s) {
   const cli_options *o = &s->options;
-  s->kind = cvtm_minpack2_find(o->input);
-  if (s->kind == CVTM_MINPACK2_COUNT) return unknown_problem(o->input);
+  s->kind = cvtm_minpack2_find(o->run.input);
+  if (s->kind == CVTM_MINPACK2_COUNT) return unknown_problem(o->run.input);
   cvtm_minpack2_defaults(s->kind, &s->sizes);
   int code = set_sizes(s);
   for (int k = 0; k < o->minimize.parameters.count && code == CLI_EXIT_OK; ++k)
@@ -151,13 +151,13 @@ static cvtm_status set_bounds(solution *s) {
 void cli_minimize_settings(const cli_options *o, cvtm_lbfgsb_options *settings) {
   cvtm_lbfgsb_defaults(settings);
   settings->history = (int)o->minimize.memory;
-  settings->max_iterations = o->iterations;
-  settings->max_evaluations = o->iterations == 0 ? 1 : o->minimize.evaluations;
-  settings->max_seconds = o->time_limit;
-  settings->gradient_tolerance = o->gradient_tolerance;
-  settings->decrease_tolerance = o->tolerance;
+  settings->max_iterations = o->run.iterations;
+  settings->max_evaluations = o->run.iterations == 0 ? 1 : o->minimize.evaluations;
+  settings->max_seconds = o->run.time_limit;
+  settings->gradient_tolerance = o->run.gradient_tolerance;
+  settings->decrease_tolerance = o->run.tolerance;
   settings->cauchy = (cvtm_lbfgsb_cauchy)o->minimize.cauchy;
-  settings->time_evaluations = o->report != NULL;
+  settings->time_evaluations = o->run.report != NULL;
 }
 
 static int create_problem(solution *s) {
@@ -182,19 +182,19 @@ static int create_problem(solution *s) {
 }
 
 static int solve_minimize(solution *s) {
-  s->history.keep = s->options.minimize.history && s->options.report != NULL;
+  s->history.keep = s->options.minimize.history && s->options.run.report != NULL;
   s->history.verbose = s->options.verbose && !s->options.quiet;
   cli_catch_signals();
   cvtm_status status =
       cvtm_lbfgsb_minimize(s->solver, s->x, cvtm_minpack2_evaluate, s->problem, &s->result);
-  if (status == CVTM_OK) status = cli_history_check(&s->history.list, cvtm_device_error(s->device));
+  if (status == CVTM_OK) status = run_history_check(&s->history.list, cvtm_device_error(s->device));
   if (status == CVTM_OK) return CLI_EXIT_OK;
   const int code = cli_failed(CLI_WORKING, status, cvtm_device_error(s->device));
   return status == CVTM_ERROR_EVALUATION ? CLI_EXIT_INPUT : code;
 }
 
 int cli_minimize_converged(const cli_options *o, const cvtm_lbfgsb_result *result) {
-  const int exhausted = o->tolerance == 0 && o->gradient_tolerance == 0;
+  const int exhausted = o->run.tolerance == 0 && o->run.gradient_tolerance == 0;
   return result->stop == CVTM_STOP_GRADIENT || result->stop == CVTM_STOP_DECREASE ||
          (result->stop == CVTM_STOP_LINE_SEARCH && exhausted);
 }
@@ -259,7 +259,7 @@ static void add_history(cJSON *report, const history *h) {
 }
 
 static cvtm_status write_minimize_report(const solution *s, cvtm_error *error) {
-  if (s->options.report == NULL) return CVTM_OK;
+  if (s->options.run.report == NULL) return CVTM_OK;
   const cvtm_lbfgsb_result *result = &s->result;
   cJSON *report = cli_report_begin(s->device, &s->options);
   run_json_text(report, "problem", cvtm_minpack2_name(s->kind));
@@ -286,7 +286,7 @@ static cvtm_status write_minimize_report(const solution *s, cvtm_error *error) {
   run_json_real(seconds, "optimizer", result->seconds - result->evaluation_seconds);
   run_json_real(seconds, "write", s->write);
   if (s->options.minimize.history) add_history(report, &s->history);
-  return run_json_write(s->options.report, report, error);
+  return run_json_write(s->options.run.report, report, error);
 }
 
 static void print_minimize_summary(const solution *s) {
@@ -310,7 +310,7 @@ static void print_minimize_summary(const solution *s) {
 static int finish_minimize(solution *s) {
   cvtm_error error = {CVTM_OK, ""};
   const double start = cvtm_clock();
-  cvtm_status status = run_outputs_write(&s->options, write_minimiser, s, &error);
+  cvtm_status status = run_outputs_write(&s->options.run, write_minimiser, s, &error);
   s->write = cvtm_clock() - start;
   if (status == CVTM_OK) status = write_minimize_report(s, &error);
   if (status != CVTM_OK) return cli_failed(CLI_WRITING, status, &error);

@@ -2,6 +2,8 @@
  * read to complete arguments. */
 #include "cli/cli.h"
 #include "cli/option_table.h"
+
+#include "run/options.h"
 #include "density/density.h"
 #include "lbfgsb/problems/minpack2.h"
 
@@ -118,11 +120,11 @@ static int find_group(cli_command command, const char *name) {
   return CLI_GROUP_COUNT;
 }
 
-/* A cli_name_visitor: context is a cli_nearest. */
-static void offer_topic(void *context, const char *name) { cli_nearest_offer(context, name); }
+/* A cli_name_visitor: context is a run_nearest. */
+static void offer_topic(void *context, const char *name) { run_nearest_offer(context, name); }
 
 const char *cli_help_topic_near(cli_command command, const char *word) {
-  cli_nearest nearest = cli_nearest_start(word);
+  run_nearest nearest = run_nearest_start(word);
   cli_visit_help_topics(command, offer_topic, &nearest);
   return nearest.best;
 }

@@ -2,6 +2,8 @@
  */
 #include "cli/option_table.h"
 
+#include "run/options.h"
+
 #include <ctype.h>
 #include <string.h>
 

@@ -1,5 +1,7 @@
 #include "cli/option_table.h"
 
+#include "run/options.h"
+
 #include "lcp/problems/complementarity.h"
 #include "run/domain.h"
 #include "cvt/cvt.h"
@@ -33,26 +35,28 @@ static const cli_choice svg_kinds[] = {{"stipples", CVTM_SVG_STIPPLES},
                                        {"mesh", CVTM_SVG_MESH},
                                        {"path", CVTM_SVG_PATH},
                                        END_OF_CHOICES};
-static const cli_choice dot_areas[] = {{"auto", CLI_DOTS_AUTO},
-                                       {"equal", CLI_DOTS_EQUAL},
-                                       {"mass", CLI_DOTS_MASS},
-                                       {"tone", CLI_DOTS_TONE},
+static const cli_choice dot_areas[] = {{"auto", CVTM_RUN_DOTS_AUTO},
+                                       {"equal", CVTM_RUN_DOTS_EQUAL},
+                                       {"mass", CVTM_RUN_DOTS_MASS},
+                                       {"tone", CVTM_RUN_DOTS_TONE},
                                        END_OF_CHOICES};
-static const cli_choice point_orders[] = {
-    {"none", CLI_ORDER_NONE}, {"tsp", CLI_ORDER_TSP}, {"plot", CLI_ORDER_PLOT}, END_OF_CHOICES};
+static const cli_choice point_orders[] = {{"none", CVTM_RUN_ORDER_NONE},
+                                          {"tsp", CVTM_RUN_ORDER_TSP},
+                                          {"plot", CVTM_RUN_ORDER_PLOT},
+                                          END_OF_CHOICES};
 static const cli_choice ink_sets[] = {{"none", 0}, {"cmyk", 1}, END_OF_CHOICES};
-static const cli_choice page_orientations[] = {{"auto", CLI_PAGE_AUTO},
-                                               {"portrait", CLI_PAGE_PORTRAIT},
-                                               {"landscape", CLI_PAGE_LANDSCAPE},
+static const cli_choice page_orientations[] = {{"auto", CVTM_RUN_PAGE_AUTO},
+                                               {"portrait", CVTM_RUN_PAGE_PORTRAIT},
+                                               {"landscape", CVTM_RUN_PAGE_LANDSCAPE},
                                                END_OF_CHOICES};
 #define LENGTH_UNIT(code, name, mm) {name, code},
-static const cli_choice coordinate_units[] = {{"pixel", CLI_UNIT_PIXEL},
-                                              {"width", CLI_UNIT_WIDTH},
-                                              CLI_LENGTH_LIST(LENGTH_UNIT) END_OF_CHOICES};
+static const cli_choice coordinate_units[] = {{"pixel", CVTM_RUN_UNIT_PIXEL},
+                                              {"width", CVTM_RUN_UNIT_WIDTH},
+                                              CVTM_RUN_LENGTH_LIST(LENGTH_UNIT) END_OF_CHOICES};
 static const cli_choice presets[] = {
-    {"none", CLI_PRESET_NONE}, {"paper", CLI_PRESET_PAPER}, END_OF_CHOICES};
+    {"none", CVTM_RUN_PRESET_NONE}, {"paper", CVTM_RUN_PRESET_PAPER}, END_OF_CHOICES};
 static const cli_choice noise_kinds[] = {
-    {"hexagonal", CLI_NOISE_HEXAGONAL}, {"blue", CLI_NOISE_BLUE}, END_OF_CHOICES};
+    {"hexagonal", CVTM_RUN_NOISE_HEXAGONAL}, {"blue", CVTM_RUN_NOISE_BLUE}, END_OF_CHOICES};
 static const cli_choice cvt_methods[] = {
     {"lloyd", CVTM_CVT_LLOYD}, {"lbfgsb", CVTM_CVT_LBFGSB}, END_OF_CHOICES};
 static const cli_choice cvt_energies[] = {
@@ -67,10 +71,10 @@ static const cli_choice cvt_efforts[] = {{"low", CVTM_CVT_EFFORT_LOW},
                                          {"best", CVTM_CVT_EFFORT_BEST},
                                          END_OF_CHOICES};
 static const cli_choice domain_kinds[] = {
-    {"none", CLI_DOMAIN_NONE},     {"image", CLI_DOMAIN_IMAGE},
-    {"mask", CLI_DOMAIN_MASK},     {"polygon", CLI_DOMAIN_POLYGON},
-    {"labels", CLI_DOMAIN_LABELS}, {"segment", CLI_DOMAIN_SEGMENT},
-    {"frame", CLI_DOMAIN_FRAME},   END_OF_CHOICES};
+    {"none", CVTM_RUN_DOMAIN_NONE},     {"image", CVTM_RUN_DOMAIN_IMAGE},
+    {"mask", CVTM_RUN_DOMAIN_MASK},     {"polygon", CVTM_RUN_DOMAIN_POLYGON},
+    {"labels", CVTM_RUN_DOMAIN_LABELS}, {"segment", CVTM_RUN_DOMAIN_SEGMENT},
+    {"frame", CVTM_RUN_DOMAIN_FRAME},   END_OF_CHOICES};
 static const cli_choice size_sources[] = {{"solution", CVTM_SIZE_FROM_SOLUTION},
                                           {"indicator", CVTM_SIZE_FROM_INDICATOR},
                                           {"size", CVTM_SIZE_GIVEN},
@@ -162,7 +166,7 @@ int cli_choice_names(const cli_choice *choices, char separator, char *text, size
 #pragma GCC diagnostic ignored "-Wmissing-field-initializers"
 /* clang-format off */
 const cli_option_row cli_option_rows[] = {
-  {"points", 'n', RUN | MESH | VIEW, INTEGER(points, "N", 1, COUNT_MAX), CHIEF(BASIC),
+  {"points", 'n', RUN | MESH | VIEW, INTEGER(run.points, "N", 1, COUNT_MAX), CHIEF(BASIC),
    "number of sites (of vertices, with --metric); if omitted, as many dots as the ink of the picture needs (see "
    "--dot-size)",
    .manual = "At most 715827882 sites; 5k is 5000 and 2M is 2000000, as for every count. It can be omitted with "
@@ -171,7 +175,7 @@ const cli_option_row cli_option_rows[] = {
    "the number. In a domain (--domain) sites that lie too near to the boundary for a triangle are moved to where "
    "there is room, and the descent continues for a few iterations. Sites for which there is no room or no time are "
    "dropped: the report has `sites` beside `sites_asked`."},
-  {"output", 'o', RUN | VORONOI | MESH | VIEW | MINIMIZE | LCP | DENSITY | SEGMENT, LIST(output, "FILE"), CHIEF(BASIC),
+  {"output", 'o', RUN | VORONOI | MESH | VIEW | MINIMIZE | LCP | DENSITY | SEGMENT, LIST(run.output, "FILE"), CHIEF(BASIC),
    "write FILE in the format of its extension; can be repeated; - is standard output",
    .manual = "Meshes: obj, off, ply, stl, vtk, vtu, msh, inp (Abaqus, CalculiX: plane stress triangles CPS3), node, "
    "ele and poly (Triangle), xdmf (meshio, dolfinx). In .node, .ele and .poly files the markers are the tags of "
@@ -182,17 +186,17 @@ const cli_option_row cli_option_rows[] = {
    "or, with --ascii, in the .xdmf files themselves. In dolfinx the grids are called `mesh` and `boundary`. Points: "
    "csv, npy, xyz; .node, and the circles of .svg, are read too. svg (see --svg), png (see --layers).",
    .file = CLI_WRITES},
-  {"format", 0, RUN | VORONOI | MESH | VIEW | MINIMIZE | LCP | DENSITY | SEGMENT, TEXT(format, "EXT"), OTHER(BASIC),
+  {"format", 0, RUN | VORONOI | MESH | VIEW | MINIMIZE | LCP | DENSITY | SEGMENT, TEXT(run.format, "EXT"), OTHER(BASIC),
    "the format of standard output, as an extension"},
-  {"picture", 0, RUN, TEXT(picture, "FILE"), CHIEF(BASIC), "draw density, cells, edges and sites in a PNG file",
+  {"picture", 0, RUN, TEXT(run.picture, "FILE"), CHIEF(BASIC), "draw density, cells, edges and sites in a PNG file",
    .file = CLI_WRITES},
-  {"layers", 0, RUN | MESH, TEXT(layers, "LIST"), OTHER(DRAWING),
+  {"layers", 0, RUN | MESH, TEXT(run.layers, "LIST"), OTHER(DRAWING),
    "what a picture shows, separated by commas: density, cells, cell-edges, triangles, mesh-edges, sites, stipples"},
-  {"picture-size", 0, RUN | MESH | VIEW, INTEGER(picture_size, "PIXELS", 0, 16384), OTHER(BASIC),
+  {"picture-size", 0, RUN | MESH | VIEW, INTEGER(run.picture_size, "PIXELS", 0, 16384), OTHER(BASIC),
    "length of the longer side of a picture; 0: chosen from the spacing of the sites"},
-  {"density-out", 0, RUN, TEXT(density_out, "FILE"), OTHER(BASIC),
+  {"density-out", 0, RUN, TEXT(run.density_out, "FILE"), OTHER(BASIC),
    "write the density that was used as NPY, float32, height x width", .file = CLI_WRITES},
-  {"report", 0, RUN_ALONE | VORONOI | MESH | MINIMIZE | HLCP | LCP | DENSITY | SEGMENT, TEXT(report, "FILE"), CHIEF(BASIC),
+  {"report", 0, RUN_ALONE | VORONOI | MESH | MINIMIZE | HLCP | LCP | DENSITY | SEGMENT, TEXT(run.report, "FILE"), CHIEF(BASIC),
    "write a JSON report; - is standard output",
    .manual = "It has version, options, seed, device, timings, history, energy and quality. `triangulation` says where "
    "the mesh was made: on a CUDA device from 20,000 sites on (without --domain and --equal-mass), else on the CPU. "
@@ -202,10 +206,10 @@ const cli_option_row cli_option_rows[] = {
    "tessellation is: 1.002 to 1.01 is good. The reference is asymptotic and not a bound: the ratio of an even density "
    "is above 1, but where the density changes much within a cell, as in detailed pictures, it can be below 1. "
    "`energy_bound` is the older name of the reference, and has the same value.", .file = CLI_WRITES},
-  {"run-report", 0, BATCH, TEXT(report, "FILE"), OTHER(BASIC), "write a JSON report of each run", .file = CLI_WRITES},
-  {"svg", 0, RUN | MESH | VIEW, CHOICE(svg, svg_kinds), CHIEF(DRAWING), "what an SVG or another drawing shows",
+  {"run-report", 0, BATCH, TEXT(run.report, "FILE"), OTHER(BASIC), "write a JSON report of each run", .file = CLI_WRITES},
+  {"svg", 0, RUN | MESH | VIEW, CHOICE(run.svg, svg_kinds), CHIEF(DRAWING), "what an SVG or another drawing shows",
    .manual = "`path` is one line through all points, in the order of --order."},
-  {"dots", 0, RUN | STATS | VIEW, CHOICE(dots, dot_areas), CHIEF(DRAWING),
+  {"dots", 0, RUN | STATS | VIEW, CHOICE(run.dots, dot_areas), CHIEF(DRAWING),
    "sizes of the dots of a drawing. mass: each has the ink of its cell; tone: the same, with larger dots where the "
    "picture is darker; equal: one size, with the mean ink of the picture; auto: mass for pictures, equal for data",
    .manual = "`mass`: the area of each dot inside its cell is the integral of the tone over the cell. So the drawing "
@@ -220,7 +224,7 @@ const cli_option_row cli_option_rows[] = {
    "light and after a Gaussian blur of 1.5 mean spacings: `contrast` (ratio of the standard deviations), "
    "`correlation`, `ssim` (structural similarity); `ink` and `picture_ink` (mean share of the paper), `blur` "
    "(standard deviation, pixels), `smallest_dot` and `largest_dot` (diameters)."},
-  {"dot-size", 0, RUN | STATS | VIEW, TEXT(dot_size, "MIN,MAX"), CHIEF(DRAWING),
+  {"dot-size", 0, RUN | STATS | VIEW, TEXT(run.dot_size, "MIN,MAX"), CHIEF(DRAWING),
    "smallest and largest diameter of the dots, or one number for both: in mm on a page, else in pixels, or with a "
    "unit (mm, px); without -n it also gives the number of sites",
    .manual = "Any unit of --unit may follow the last number. Without -n the number of sites is that at which dots of "
@@ -229,27 +233,27 @@ const cli_option_row cli_option_rows[] = {
    "this is 1/128 of the longer side of the picture. The summary prints the number and the diameter, and the report "
    "has them in `points_found`: `from` (dot-size or default), `smallest_dot` and `largest_dot` (diameters, pixels), "
    "`picture_ink` (mean tone)."},
-  {"overlap", 0, RUN | STATS | VIEW, FLAG(overlap), OTHER(DRAWING),
+  {"overlap", 0, RUN | STATS | VIEW, FLAG(run.overlap), OTHER(DRAWING),
    "allow dots to overlap; with --no-overlap dots shrink until they do not",
    .manual = "A dot that reaches farther than halfway to its nearest neighbour shrinks to that. Dark places of the "
    "drawing are then too light."},
-  {"colours", 0, RUN, CHOICE(colours.cmyk, ink_sets), CHIEF(DRAWING),
+  {"colours", 0, RUN, CHOICE(run.colours.cmyk, ink_sets), CHIEF(DRAWING),
    "draw with several inks; cmyk: cyan, magenta, yellow and black",
    .manual = "The inks are #00aeef, #ec008c, #fff200 and #000000; see SEVERAL COLOURS."},
-  {"pens", 0, RUN, TEXT(colours.pens, "FILE"), OTHER(DRAWING),
+  {"pens", 0, RUN, TEXT(run.colours.pens, "FILE"), OTHER(DRAWING),
    "draw with the inks in FILE: lines `name = #rrggbb`, or `name = #rrggbb MIN,MAX` with the diameters of dots",
    .manual = "See SEVERAL COLOURS.", .file = CLI_READS},
-  {"palette", 0, RUN, INTEGER(colours.palette, "N", 0, CVTM_INKS_MAX), CHIEF(DRAWING),
+  {"palette", 0, RUN, INTEGER(run.colours.palette, "N", 0, CVTM_INKS_MAX), CHIEF(DRAWING),
    "draw with N inks chosen from the picture; 0: in one colour",
    .manual = "At most 16. Dots of one ink on white paper give colours between white and the ink. So the colours of "
    "the picture are extended away from white and clustered in OKLab, and those clusters are taken whose inks "
    "reproduce the picture with the least error. Inks are drawn from light to dark; a picture of fewer colours gets "
    "fewer inks."},
-  {"coupling", 0, RUN, REAL(colours.coupling, "W", 0, 1e6), OTHER(DRAWING),
+  {"coupling", 0, RUN, REAL(run.colours.coupling, "W", 0, 1e6), OTHER(DRAWING),
    "with several inks: the weight of the spacing of all dots together, relative to that of the dots of each ink; 0: "
    "each ink is placed alone",
    .manual = "A smaller W spaces the dots of each ink better, a larger one all dots together."},
-  {"order", 0, RUN | MESH, CHOICE(order, point_orders), CHIEF(DRAWING),
+  {"order", 0, RUN | MESH, CHOICE(run.order, point_orders), CHIEF(DRAWING),
    "order of the points. tsp: along a short closed path through all; plot: along the same path, opened, so that a pen "
    "travels little between dots",
    .manual = "The order of the points in point files, of the dots of a drawing and of the points of --svg path. `tsp` "
@@ -261,33 +265,33 @@ const cli_option_row cli_option_rows[] = {
    "the report is then true. Fixed sites do not come first then. The report has, under `order`, the `length` in "
    "pixels, a `bound` that no closed path is shorter than, `uniform_estimate` (0.7124 sqrt(n A) for the rectangle of "
    "the points) and the `seconds`. Meshes and --domain have no order of points and are refused."},
-  {"page", 0, RUN | MESH | STATS | VIEW, TEXT(page.size, "SIZE"), CHIEF(PAGE),
+  {"page", 0, RUN | MESH | STATS | VIEW, TEXT(run.page.size, "SIZE"), CHIEF(PAGE),
    "draw on a page: A0 to A6, letter, legal, tabloid, or WIDTHxHEIGHT in mm; for svg, pdf, dxf, hpgl (plt) and gcode "
    "(nc)",
    .manual = "SVG, PDF and DXF then have the size of the page; so have the files of pen machines, HPGL (`.hpgl`, "
    "`.plt`) and G-code (`.gcode`, `.nc`), which need this option; see DRAWINGS and PEN MACHINES.",
    .words = "A0 A1 A2 A3 A4 A5 A6 letter legal tabloid"},
-  {"margin", 0, RUN | MESH | STATS | VIEW, REAL(page.margin, "MM", 0, 10000), CHIEF(PAGE),
+  {"margin", 0, RUN | MESH | STATS | VIEW, REAL(run.page.margin, "MM", 0, 10000), CHIEF(PAGE),
    "margin of the page; nothing is drawn there"},
-  {"orientation", 0, RUN | MESH | STATS | VIEW, CHOICE(page.orientation, page_orientations), OTHER(PAGE),
+  {"orientation", 0, RUN | MESH | STATS | VIEW, CHOICE(run.page.orientation, page_orientations), OTHER(PAGE),
    "orientation of the page; auto: that of the picture, except for WIDTHxHEIGHT"},
-  {"fill", 0, RUN | MESH | STATS | VIEW, FLAG(page.fill), OTHER(PAGE),
+  {"fill", 0, RUN | MESH | STATS | VIEW, FLAG(run.page.fill), OTHER(PAGE),
    "fill the page inside the margins and crop the picture; otherwise the whole picture is drawn"},
-  {"split", 0, RUN | MESH, REAL(page.split, "MM", 0, HUGE_VAL), OTHER(PAGE),
+  {"split", 0, RUN | MESH, REAL(run.page.split, "MM", 0, HUGE_VAL), OTHER(PAGE),
    "split lines into parts of at most this length, to refill the pen between them; 0: never",
    .manual = "HPGL puts the pen into its holder and takes it again, G-code has the lines `pause` of the profile, an "
    "SVG a layer for each part. Dots have no length."},
-  {"gcode", 0, RUN | MESH, TEXT(page.gcode, "PROFILE"), OTHER(PAGE),
+  {"gcode", 0, RUN | MESH, TEXT(run.page.gcode, "PROFILE"), OTHER(PAGE),
    "how to write G-code: grbl-servo, grbl-z, marlin-servo, or a file with a profile", .manual = "See PEN MACHINES.",
    .words = "grbl-servo grbl-z marlin-servo", .file = CLI_READS_PROFILE},
-  {"unit", 0, RUN | MESH | STATS | VIEW, SWITCH(unit, coordinate_units, CLI_UNIT_PIXEL, CLI_UNIT_WIDTH), OTHER(PAGE),
+  {"unit", 0, RUN | MESH | STATS | VIEW, SWITCH(run.unit, coordinate_units, CVTM_RUN_UNIT_PIXEL, CVTM_RUN_UNIT_WIDTH), OTHER(PAGE),
    "unit of coordinates in files. A length: on the page, or in the world (--pixel-size); width, or no value: "
    "coordinates of meshes are divided by the width of the image",
    .manual = "A unit of length needs a --pixel-size or a --page; with a page the coordinates are those of the drawing "
    "on it, measured from the upper left corner of the page in point files, where y goes down, and from the lower left "
    "corner in mesh files, where y goes up. `width` divides those of meshes by the width of the image, and leaves "
    "points in pixels; --unit without a value is the same."},
-  {"pixel-size", 0, RUN | MESH | STATS, TEXT(world.pixel_size, "LENGTH"), CHIEF(PAGE),
+  {"pixel-size", 0, RUN | MESH | STATS, TEXT(run.world.pixel_size, "LENGTH"), CHIEF(PAGE),
    "the size of a pixel in the world, for example 0.65um; or file: what the picture's file says. Files then have real "
    "units, y up",
    .manual = "LENGTH is a number with or without a unit of --unit. `file` takes what the picture's file says: GeoTIFF "
@@ -300,36 +304,36 @@ const cli_option_row cli_option_rows[] = {
    "mesh_area, mean_triangle_area, shortest_edge, mean_edge, longest_edge. Points and polygons that are read (--init, "
    "--polygon) are in pixels all the same; but give `stats` the options with which its file was written. Pixels that "
    "are not square are refused.", .words = "file"},
-  {"origin", 0, RUN | MESH | STATS, TEXT(world.origin, "X,Y"), OTHER(PAGE),
+  {"origin", 0, RUN | MESH | STATS, TEXT(run.world.origin, "X,Y"), OTHER(PAGE),
    "with --pixel-size: the coordinates of the picture's lower left corner",
    .manual = "The unit is that of the files unless one follows Y. Without this option the origin is 0,0, or that of "
    "the file."},
-  {"ascii", 0, RUN | MESH | VIEW | LCP, FLAG(ascii), OTHER(FILES),
+  {"ascii", 0, RUN | MESH | VIEW | LCP, FLAG(run.ascii), OTHER(FILES),
    "write text if the mesh format is binary by default"},
-  {"binary", 0, RUN | MESH | VIEW, FLAG(binary), OTHER(FILES),
+  {"binary", 0, RUN | MESH | VIEW, FLAG(run.binary), OTHER(FILES),
    "write binary if the mesh format is text by default (msh)"},
-  {"compress", 0, RUN | MESH | VIEW, CHOICE(compression, compressions), OTHER(FILES),
+  {"compress", 0, RUN | MESH | VIEW, CHOICE(run.compression, compressions), OTHER(FILES),
    "compression of binary vtu files",
    .manual = "Files of both kinds are read. `cvtmesh info` says whether the build has them."},
-  {"element-order", 0, RUN | MESH, INTEGER(element_order, "N", 1, 2), OTHER(FILES),
+  {"element-order", 0, RUN | MESH, INTEGER(run.element_order, "N", 1, 2), OTHER(FILES),
    "2: add nodes in the middle of edges; on the boundary they lie on its curves (vtu, vtk, msh, inp, ele)",
    .manual = "These nodes are in vtu, vtk, msh, inp (CPS6), ele and xdmf files; other formats have the corners alone, "
    "and a run that writes no file of the former is refused. With --domain the vertices of the boundary then lie on "
    "its contour, and the nodes of its edges where their perpendicular bisectors meet it. Where such a bent edge would "
    "turn a triangle over (a Jacobian that is not positive, or below 1/20 of that of the straight triangle), the edge "
    "is straight. The report has a member `second_order`: `nodes`, `curved_edges` and `straightened_edges`."},
-  {"msh-version", 0, RUN | MESH | VIEW, CHOICE(msh_version, msh_versions), OTHER(FILES), "version of Gmsh's format",
+  {"msh-version", 0, RUN | MESH | VIEW, CHOICE(run.msh_version, msh_versions), OTHER(FILES), "version of Gmsh's format",
    .manual = "Both versions are read."},
-  {"preset", 0, RUN | VIEW, CHOICE(preset, presets), OTHER(SOLVER),
+  {"preset", 0, RUN | VIEW, CHOICE(run.preset, presets), OTHER(SOLVER),
    "paper: the method of Fei, Rong, Wang & Wang 2014: random start, pixel energy, jump flooding, and L-BFGS-B with m "
    "= 8 and the approximate Cauchy point until the energy stops falling",
    .manual = "Options that are given keep their values. `paper` stands for --start random --energy pixel --voronoi "
    "jfa --effort low --tolerance 0; no steps of Lloyd's method come first."},
-  {"preview", 0, RUN_ALONE, FLAG(preview.on), CHIEF(BASIC),
+  {"preview", 0, RUN_ALONE, FLAG(run.preview.on), CHIEF(BASIC),
    "a rough result in some seconds: few iterations, and at most 20000 sites",
    .manual = "Low effort and a time limit of 2 seconds, unless they are given; the summary says what was left out. "
    "The picture is read whole, and segmentation, smoothing and grading are not shortened."},
-  {"noise", 0, RUN, CHOICE(noise, noise_kinds), CHIEF(BASIC),
+  {"noise", 0, RUN, CHOICE(run.noise, noise_kinds), CHIEF(BASIC),
    "kind of sites. hexagonal: a tessellation, nearly a hexagonal lattice; blue: irregular, isotropic blue noise, "
    "whose density follows that of the image (as with --equal-mass)",
    .manual = "`blue` is Gaussian blue noise (Ahmed, Ren and Wonka 2022), irregular and isotropic, with hardly any "
@@ -340,25 +344,25 @@ const cli_option_row cli_option_rows[] = {
    "--fixed, --init, --tolerance and --time-limit mean the same as for tessellations; other options of tessellations "
    "are refused. The report has the member `noise`: `kind` and `energy`, the energy of the kernels for each site; its "
    "`energy_ratio` is that of the sites' Voronoi cells."},
-  {"method", 0, RUN | VIEW, CHOICE(method, cvt_methods), CHIEF(SOLVER), "how the energy is minimised",
+  {"method", 0, RUN | VIEW, CHOICE(run.method, cvt_methods), CHIEF(SOLVER), "how the energy is minimised",
    .manual = "`lloyd` moves every site to the centroid of its cell, again and again; it needs about ten times as "
    "long."},
-  {"method", 0, VORONOI, CHOICE(voronoi, voronoi_methods), CHIEF(SOLVER), "how the diagram is computed",
+  {"method", 0, VORONOI, CHOICE(run.voronoi, voronoi_methods), CHIEF(SOLVER), "how the diagram is computed",
    .manual = "`exact` has no wrong pixel. `jfa` is jump flooding: passes with steps of half the side, a quarter, and "
    "so on to 1, after which a few pixels may have the wrong site. `1+jfa` has a pass of step 1 before these, `jfa+1` "
    "one after them, `jfa+2` passes of steps 2 and 1 after them, and `jfa2` does all passes twice. If a point lies "
    "outside the domain, every method has no wrong pixel."},
-  {"energy", 0, RUN | VIEW, CHOICE(energy, cvt_energies), OTHER(SOLVER),
+  {"energy", 0, RUN | VIEW, CHOICE(run.energy, cvt_energies), OTHER(SOLVER),
    "objective. exact: integrals over polygonal cells; pixel: sums over pixels"},
-  {"voronoi", 0, RUN | VIEW, CHOICE(voronoi, voronoi_methods), OTHER(SOLVER),
+  {"voronoi", 0, RUN | VIEW, CHOICE(run.voronoi, voronoi_methods), OTHER(SOLVER),
    "how to compute the diagram of the pixel energy", .manual = "See OPTIONS OF VORONOI."},
-  {"iterations", 0, RUN | VIEW | MINIMIZE, INTEGER(iterations, "N", 0, 1e15), OTHER(SOLVER),
+  {"iterations", 0, RUN | VIEW | MINIMIZE, INTEGER(run.iterations, "N", 0, 1e15), OTHER(SOLVER),
    "maximum number of iterations; 0 keeps the start"},
-  {"tolerance", 0, RUN | VIEW | MINIMIZE, REAL(tolerance, "T", 0, 1), OTHER(SOLVER),
+  {"tolerance", 0, RUN | VIEW | MINIMIZE, REAL(run.tolerance, "T", 0, 1), OTHER(SOLVER),
    "stop when the mean relative decrease over 10 iterations is at most this; 0: never"},
-  {"gradient-tolerance", 0, RUN | VIEW, REAL(gradient_tolerance, "PIXELS", 0, HUGE_VAL), OTHER(SOLVER),
+  {"gradient-tolerance", 0, RUN | VIEW, REAL(run.gradient_tolerance, "PIXELS", 0, HUGE_VAL), OTHER(SOLVER),
    "stop when no site is farther than this from its centroid; 0: never"},
-  {"time-limit", 0, RUN | MESH | VIEW | MINIMIZE, REAL(time_limit, "SECONDS", 0, HUGE_VAL), CHIEF(SOLVER),
+  {"time-limit", 0, RUN | MESH | VIEW | MINIMIZE, REAL(run.time_limit, "SECONDS", 0, HUGE_VAL), CHIEF(SOLVER),
    "stop optimising, or shortening a path, after this time; 0: never",
    .manual = "The time is counted from the start of sampling to the last iteration; reading the picture, evaluating "
    "the final sites, making the mesh and writing the files are not included. At least half of the time is for the "
@@ -382,15 +386,15 @@ const cli_option_row cli_option_rows[] = {
    .manual = "--device cuda:all starts one for each GPU. Only as many are started as have 5x10^7 sites each, or as "
    "the memory of GPUs for the sites needs; of fewer a note says so, and of one the run stays in its process. The "
    "files are those of --distributed.", .effect = CLI_NO_EFFECT},
-  {"checkpoint", 0, RUN_ALONE, TEXT(checkpoint.file, "FILE"), OTHER(SOLVER),
+  {"checkpoint", 0, RUN_ALONE, TEXT(run.checkpoint.file, "FILE"), OTHER(SOLVER),
    "write the state of the optimisation here from time to time, for --resume",
    .manual = "The file is always whole: it is written under a temporary name, synced and renamed. It has about 400 "
    "bytes for each site, with --effort best some 60 more; writing it needs as much memory. The file is kept when the "
    "run has ended; a run that takes less than SECONDS writes none. The sites are the same with and without "
    "checkpoints.", .file = CLI_WRITES, .effect = CLI_NO_EFFECT},
-  {"checkpoint-every", 0, RUN_ALONE, REAL(checkpoint.every, "SECONDS", 0, HUGE_VAL), OTHER(SOLVER),
+  {"checkpoint-every", 0, RUN_ALONE, REAL(run.checkpoint.every, "SECONDS", 0, HUGE_VAL), OTHER(SOLVER),
    "time between two checkpoints", .effect = CLI_NO_EFFECT},
-  {"resume", 0, RUN_ALONE, TEXT(checkpoint.resume, "FILE"), CHIEF(BASIC),
+  {"resume", 0, RUN_ALONE, TEXT(run.checkpoint.resume, "FILE"), CHIEF(BASIC),
    "continue the run that wrote this checkpoint, to the same files",
    .manual = "The files are the same, to the last bit, as those of a run without a break. The picture, the density, "
    "the options that the sites depend on, the version of cvtmesh, the kind of device and, with GPUs, the model must "
@@ -400,17 +404,17 @@ const cli_option_row cli_option_rows[] = {
    "report are those since the run was resumed. What follows the optimisation (the boundary that slides, refinement, "
    "files) is done again. --checkpoint and --resume are not for --equal-mass, --noise blue and drawings in several "
    "colours.", .file = CLI_READS, .effect = CLI_NO_EFFECT},
-  {"seed", 0, RUN | VIEW, INTEGER(seed, "N", 0, SEED_MAX), CHIEF(SOLVER),
+  {"seed", 0, RUN | VIEW, INTEGER(run.seed, "N", 0, SEED_MAX), CHIEF(SOLVER),
    "seed of the random start; the same seed gives the same files",
    .manual = "The files do not depend on the number of threads, on CPUs of one architecture, and on GPUs of one "
    "model."},
-  {"start", 0, RUN | VIEW, CHOICE(start, cvt_starts), OTHER(SOLVER),
+  {"start", 0, RUN | VIEW, CHOICE(run.start, cvt_starts), OTHER(SOLVER),
    "how to place the first sites; auto: a hexagonal lattice if the density is even, else stratified",
    .manual = "`random` and `stratified` sample them from the density. `auto` starts from a hexagonal lattice if all "
    "pixels have the same density, no site is given and the effort is not `low`: the lattices that fit the rectangle "
    "or the torus are tried, and the best one is relaxed. Otherwise it is `stratified`. The report has the number of "
    "lattices that were tried (`lattices`)."},
-  {"effort", 0, RUN, CHOICE(effort, cvt_efforts), CHIEF(SOLVER),
+  {"effort", 0, RUN, CHOICE(run.effort, cvt_efforts), CHIEF(SOLVER),
    "low: one descent from the first sites; normal: from coarse to fine; high: then move sites from crowded to sparse "
    "places, several times as long; best: then rounds of random changes, keeping those that lower the energy",
    .manual = "`low` is one descent from the first sites. `normal` goes from coarse to fine: each level starts from a "
@@ -423,11 +427,11 @@ const cli_option_row cli_option_rows[] = {
    "Each round moves every site away from its nearest neighbour and descends, starting from the sites of the round "
    "before it. After 15 rounds without a gain, or 200 rounds, the best sites found are taken. See also --time-limit. "
    "The report has the number of rounds (`anneal_rounds`)."},
-  {"init", 0, RUN | VIEW, TEXT(init, "FILE"), OTHER(SOLVER), "start from the points of FILE (csv, npy, xyz)",
+  {"init", 0, RUN | VIEW, TEXT(run.init, "FILE"), OTHER(SOLVER), "start from the points of FILE (csv, npy, xyz)",
    .manual = "The points must all lie inside the image.", .file = CLI_READS},
-  {"fixed", 0, RUN | VIEW, TEXT(fixed, "FILE"), OTHER(SOLVER),
+  {"fixed", 0, RUN | VIEW, TEXT(run.fixed, "FILE"), OTHER(SOLVER),
    "sites that do not move; they come first and count among the N", .file = CLI_READS},
-  {"periodic", 0, RUN | MESH | VORONOI | STATS | VIEW, FLAG(periodic), CHIEF(SOLVER),
+  {"periodic", 0, RUN | MESH | VORONOI | STATS | VIEW, FLAG(run.periodic), CHIEF(SOLVER),
    "opposite sides are joined: a torus",
    .manual = "The mesh is the triangulation of the sites in the plane; that of the torus is made of them by `cvtmesh "
    "mesh --periodic`. With --domain the mesh ends at the sides, and their vertices are paired; see MESHES THAT KEEP A "
@@ -446,7 +450,7 @@ const cli_option_row cli_option_rows[] = {
    "rounded to a power of two that divides the sides, at most 2^-29 of the longer side and its surroundings. Of "
    "points on one circle the leftmost (of these the lowest) is a corner of all triangles. There are no pictures of it "
    "and no triangles of second order."},
-  {"equal-mass", 0, RUN, FLAG(equal_mass.on), CHIEF(BASIC),
+  {"equal-mass", 0, RUN, FLAG(run.equal_mass.on), CHIEF(BASIC),
    "cells of equal mass, by weighted cells (a power diagram); the density of the sites is then that of the image: "
    "tone, value or value^-2",
    .manual = "The cells are then power cells: the cell of site i holds the points where |x - x_i|^2 - w_i is least, "
@@ -458,22 +462,22 @@ const cli_option_row cli_option_rows[] = {
    "in the plane; like a Delaunay triangulation it is exact for the coordinates of the mesh, and is made on the GPU "
    "if there is one. On a torus masses and sites are those of the torus; mesh and pictures show the diagram of the "
    "same weights in the plane. Sites that share a place are refused, as are --energy pixel, --domain and --watch."},
-  {"mass-tolerance", 0, RUN, REAL(equal_mass.tolerance, "T", 1e-13, 1), OTHER(SOLVER),
+  {"mass-tolerance", 0, RUN, REAL(run.equal_mass.tolerance, "T", 1e-13, 1), OTHER(SOLVER),
    "of --equal-mass: the largest relative deviation of a cell's mass",
    .manual = "If rounding does not let the masses come so close, the best result is written and the exit status is "
    "4."},
-  {"weights-out", 0, RUN, TEXT(equal_mass.weights_out, "FILE"), OTHER(SOLVER),
+  {"weights-out", 0, RUN, TEXT(run.equal_mass.weights_out, "FILE"), OTHER(SOLVER),
    "of --equal-mass: write the weights of the sites as NPY, float64",
    .manual = "The weights are in the order of the sites; their mean is 0.", .file = CLI_WRITES},
-  {"domain", 0, RUN, CHOICE(domain.kind, domain_kinds), CHIEF(DOMAIN),
+  {"domain", 0, RUN, CHOICE(run.domain.kind, domain_kinds), CHIEF(DOMAIN),
    "mesh a domain and keep its boundary: what is dark in the image (bright with --invert), what a file holds, or the "
    "whole image (frame); none: all sites are free",
    .manual = "See MESHES THAT KEEP A BOUNDARY. `mask`, `polygon` and `labels` are what the file of the option of that "
    "name holds; `segment` is what --segment finds."},
-  {"mask", 0, RUN, TEXT(domain.mask, "IMAGE"), CHIEF(DOMAIN),
+  {"mask", 0, RUN, TEXT(run.domain.mask, "IMAGE"), CHIEF(DOMAIN),
    "of --domain mask: the alpha channel of IMAGE if it has one, else what is bright",
    .manual = "The pictures of --mask and --labels have the size of the image that is meshed.", .file = CLI_READS},
-  {"polygon", 0, RUN, TEXT(domain.polygon, "FILE"), CHIEF(DOMAIN),
+  {"polygon", 0, RUN, TEXT(run.domain.polygon, "FILE"), CHIEF(DOMAIN),
    "of --domain polygon: polygons with holes (svg, geojson, csv, poly)",
    .manual = "Polygons with holes by the even-odd rule, in pixels with y down: SVG (paths, polygons, circles, "
    "ellipses and rectangles, with their transforms), GeoJSON (Polygon and MultiPolygon), or CSV (x,y in a line, an "
@@ -485,25 +489,25 @@ const cli_option_row cli_option_rows[] = {
    "property that a feature has of name, material, label, region and class, else by its id, and by inkscape:label or "
    "id of an element; what is no letter, digit or hyphen becomes an underscore. Segments of a .poly file may also "
    "divide the plane, as with `mesh`.", .file = CLI_READS},
-  {"labels", 0, RUN, TEXT(domain.labels, "IMAGE"), OTHER(DOMAIN),
+  {"labels", 0, RUN, TEXT(run.domain.labels, "IMAGE"), OTHER(DOMAIN),
    "of --domain labels: a region for each grey level (or number of an NPY) except 0",
    .manual = "Regions of a picture are numbered in ascending order of grey level.", .file = CLI_READS},
-  {"region-name", 0, RUN, LIST(domain.region_names, "N=NAME"), OTHER(DOMAIN),
+  {"region-name", 0, RUN, LIST(run.domain.region_names, "N=NAME"), OTHER(DOMAIN),
    "name of region N in msh, inp and the report; can be repeated",
    .manual = "A name has up to 31 letters, digits, _ and -, and starts with a letter."},
-  {"domain-smooth", 0, RUN, REAL(domain.smooth, "SIGMA", 0, 100), OTHER(DOMAIN),
+  {"domain-smooth", 0, RUN, REAL(run.domain.smooth, "SIGMA", 0, 100), OTHER(DOMAIN),
    "smooth the boundary from an image, a mask or labels on this scale, in pixels"},
-  {"domain-smallest", 0, RUN, REAL(domain.smallest, "AREA", 0, 1e12), OTHER(DOMAIN),
+  {"domain-smallest", 0, RUN, REAL(run.domain.smallest, "AREA", 0, 1e12), OTHER(DOMAIN),
    "drop islands and holes smaller than this, in square pixels", .manual = "The last part of a label is not dropped."},
-  {"pairs-out", 0, RUN | MESH, TEXT(domain.pairs_out, "FILE"), OTHER(DOMAIN),
+  {"pairs-out", 0, RUN | MESH, TEXT(run.domain.pairs_out, "FILE"), OTHER(DOMAIN),
    "with --periodic: write the pairs of vertices on opposite sides as NPY",
    .manual = "The array is int32, n x 3; see MESHES THAT KEEP A BOUNDARY, and --periodic for points.",
    .file = CLI_WRITES},
-  {"boundary", 0, RUN, CHOICE(domain.sliding, boundary_kinds), CHIEF(DOMAIN),
+  {"boundary", 0, RUN, CHOICE(run.domain.sliding, boundary_kinds), CHIEF(DOMAIN),
    "locked: sites on the boundary stay; sliding: they move along it to lower energy"},
-  {"boundary-tolerance", 0, RUN, REAL(domain.tolerance, "PIXELS", 0.01, 100), OTHER(DOMAIN),
+  {"boundary-tolerance", 0, RUN, REAL(run.domain.tolerance, "PIXELS", 0.01, 100), OTHER(DOMAIN),
    "largest distance between edges and a smooth boundary"},
-  {"min-angle", 0, RUN | MESH, REAL(refine.min_angle, "DEGREES", 0, 40), CHIEF(DOMAIN),
+  {"min-angle", 0, RUN | MESH, REAL(run.refine.min_angle, "DEGREES", 0, 40), CHIEF(DOMAIN),
    "refine the mesh until no angle is smaller, except at sharper corners of the boundary",
    .manual = "Of `run` see MESHES THAT KEEP A BOUNDARY.\nOf `cvtmesh mesh` the outline is a polygon with holes in a "
    "svg, geojson, csv or poly file, as with `run --polygon`. Segments of a .poly file may also divide the plane into "
@@ -524,7 +528,7 @@ const cli_option_row cli_option_rows[] = {
    "times as many points as 33 degrees is lowered in steps of 2 degrees until it does not (`bound` in the report); "
    "the mesh is then written, and the exit status is 4. A signal or --time-limit ends the refinement: the mesh as it "
    "is then is written (`stopped`)."},
-  {"max-area", 0, RUN | MESH, LIST(refine.max_area, "[REGION=]AREA[UNIT2]"), CHIEF(DOMAIN),
+  {"max-area", 0, RUN | MESH, LIST(run.refine.max_area, "[REGION=]AREA[UNIT2]"), CHIEF(DOMAIN),
    "refine the mesh until no triangle (of the region) is larger; can be repeated",
    .manual = "AREA is in square units of the outline, of a picture in square pixels. With the square of a unit of "
    "length, as in 4mm2 or 3=20um2, the area is one in the world of --pixel-size (whose unit is needed), or on the "
@@ -536,18 +540,18 @@ const cli_option_row cli_option_rows[] = {
    "what goes with it say where the picture stands.", .file = CLI_READS},
   {"density", 0, STATS, TEXT(density, "IMAGE"), CHIEF(BASIC), "also print the energy ratio for this density",
    .manual = "The image of the density is the domain.", .file = CLI_READS},
-  {"invert", 0, RUN | STATS | VIEW | DENSITY, FLAG(invert), CHIEF(TONE), "bright is dense"},
-  {"gamma", 0, RUN | STATS | VIEW | DENSITY, REAL(gamma, "G", 1e-6, 1e6), OTHER(TONE), "raise the tone to this power"},
-  {"black", 0, RUN | STATS | VIEW | DENSITY, REAL(black, "LEVEL", 0, 1), OTHER(TONE),
+  {"invert", 0, RUN | STATS | VIEW | DENSITY, FLAG(run.invert), CHIEF(TONE), "bright is dense"},
+  {"gamma", 0, RUN | STATS | VIEW | DENSITY, REAL(run.gamma, "G", 1e-6, 1e6), OTHER(TONE), "raise the tone to this power"},
+  {"black", 0, RUN | STATS | VIEW | DENSITY, REAL(run.black, "LEVEL", 0, 1), OTHER(TONE),
    "levels of a picture (sRGB values, 0 to 1) up to this become black"},
-  {"white", 0, RUN | STATS | VIEW | DENSITY, REAL(white, "LEVEL", 0, 1), OTHER(TONE),
+  {"white", 0, RUN | STATS | VIEW | DENSITY, REAL(run.white, "LEVEL", 0, 1), OTHER(TONE),
    "levels of a picture from this on become white"},
-  {"contrast", 0, RUN | STATS | VIEW | DENSITY, REAL(contrast, "FACTOR", 1e-3, 1e3), CHIEF(TONE),
+  {"contrast", 0, RUN | STATS | VIEW | DENSITY, REAL(run.contrast, "FACTOR", 1e-3, 1e3), CHIEF(TONE),
    "multiply the distances of levels from middle grey by this"},
-  {"density-from", 0, RUN | STATS | VIEW | DENSITY, CHOICE(density_from, density_sources), CHIEF(TONE),
+  {"density-from", 0, RUN | STATS | VIEW | DENSITY, CHOICE(run.density_from, density_sources), CHIEF(TONE),
    "density = tone^2, value, or value^-4; auto: tone for pictures, density for data",
    .manual = "See FROM A PICTURE TO A DENSITY."},
-  {"size-from", 0, RUN | MESH, TEXT(size.from, "FILE"), CHIEF(DENSITY),
+  {"size-from", 0, RUN | MESH, TEXT(run.size.from, "FILE"), CHIEF(DENSITY),
    "take the sizes of triangles from a field on a mesh (vtu, msh) or at points (npy), not from the picture",
    .manual = "The field is the point data NAME of a .vtu file or the node data NAME of a .msh file (by default the "
    "first with one number for each point), in the coordinates that this run writes. A .npy array, whose rows are x, y "
@@ -557,9 +561,9 @@ const cli_option_row cli_option_rows[] = {
    "read on a raster of 1024 cells along the longer side of the outline, and lowered where it grows by more than 0.3 "
    "per unit of distance. Sizes from a solution or an indicator, which are known up to a factor, need a number of "
    "points: `cvtmesh run --domain polygon`.", .file = CLI_READS},
-  {"size-field", 0, RUN | MESH, TEXT(size.field, "NAME"), OTHER(DENSITY),
+  {"size-field", 0, RUN | MESH, TEXT(run.size.field, "NAME"), OTHER(DENSITY),
    "of --size-from: the name of the field; if omitted, the first"},
-  {"size-as", 0, RUN | MESH, CHOICE(size.as, size_sources), OTHER(DENSITY),
+  {"size-as", 0, RUN | MESH, CHOICE(run.size.as, size_sources), OTHER(DENSITY),
    "of --size-from: what the field is. solution: its interpolation error becomes the same everywhere; indicator: of "
    "the error; size: in the unit of the mesh",
    .manual = "`solution`: sizes are |H|^-1/2, where |H| is the largest eigenvalue of the Hessian of the quadratic "
@@ -581,9 +585,9 @@ const cli_option_row cli_option_rows[] = {
    "with --min-angle; --periodic and --element-order 2 are refused. The report says what was reached (`metric`)."},
   {"metric-ratio", 0, MESH, REAL(metric.ratio, "R", 1, 1e6), OTHER(DOMAIN),
    "of --metric: the largest ratio of sizes in two directions"},
-  {"floor", 0, RUN | STATS | VIEW | DENSITY, REAL(floor, "RHO", 0, 3e38), OTHER(TONE),
+  {"floor", 0, RUN | STATS | VIEW | DENSITY, REAL(run.floor, "RHO", 0, 3e38), OTHER(TONE),
    "raise smaller densities to this"},
-  {"within", 0, RUN | DENSITY, LIST(condition.within, "FILE"), OTHER(DENSITY),
+  {"within", 0, RUN | DENSITY, LIST(run.condition.within, "FILE"), OTHER(DENSITY),
    "keep the density only inside: an image (what is bright), polygons (svg, geojson, csv, poly), or alpha for the "
    "picture's own alpha channel; can be repeated: where all overlap",
    .manual = "The steps below change the density only where these options leave it, and do not act through obstacles. "
@@ -591,10 +595,10 @@ const cli_option_row cli_option_rows[] = {
    "a place nearby, so that no site is outside the regions or in an obstacle (polygons are taken exactly), and prints "
    "their number (`moved_sites` in the report). Not moved are fixed sites, those of --equal-mass, and those of --init "
    "if there are no iterations.", .words = "alpha", .file = CLI_READS_REGION},
-  {"obstacle", 0, RUN | DENSITY, LIST(condition.obstacle, "FILE"), OTHER(DENSITY),
+  {"obstacle", 0, RUN | DENSITY, LIST(run.condition.obstacle, "FILE"), OTHER(DENSITY),
    "no density inside, and no smoothing through it; regions as for --within; can be repeated", .words = "alpha",
    .file = CLI_READS_REGION},
-  {"weight", 0, RUN | DENSITY, LIST(condition.weight, "FILE=FACTOR"), CHIEF(DENSITY),
+  {"weight", 0, RUN | DENSITY, LIST(run.condition.weight, "FILE=FACTOR"), CHIEF(DENSITY),
    "multiply the density of a region; regions as for --within; can be repeated",
    .manual = "The number of sites in a place follows the root of the density: a factor of 4 doubles it. With "
    "--equal-mass and --noise blue it follows the density itself. A region is an image of the picture's size, polygons "
@@ -602,34 +606,34 @@ const cli_option_row cli_option_rows[] = {
    "is more than half opaque, if the image has an alpha channel, else what is brighter than half; of data, what is "
    "positive. Of polygons it is the pixels whose centre is inside, and those through which a part thinner than a "
    "pixel passes.", .file = CLI_READS_WEIGHT},
-  {"smooth", 0, RUN | DENSITY, REAL(condition.smooth, "LAMBDA", 0, 1e12), CHIEF(DENSITY),
+  {"smooth", 0, RUN | DENSITY, REAL(run.condition.smooth, "LAMBDA", 0, 1e12), CHIEF(DENSITY),
    "smooth the density, over about sqrt(LAMBDA) pixels; 0: not at all",
    .manual = "The density rho is replaced by the u that minimises the sum of (u - rho)^2 over all pixels plus LAMBDA "
    "times the sum of (u_i - u_j)^2 over neighbouring pixels. This smooths over about sqrt(LAMBDA) pixels. With --bias "
    "the first sum is weighted, so that u leans to higher values (P below 1/2) or to lower ones (P above 1/2): for P "
    "below 1/2 pixels with u < rho weigh (1 - P)/P times as much as others, for P above 1/2 those with u > rho weigh "
    "P/(1 - P) times as much."},
-  {"bias", 0, RUN | DENSITY, REAL(condition.bias, "P", 1e-9, 1 - 1e-9), OTHER(DENSITY),
+  {"bias", 0, RUN | DENSITY, REAL(run.condition.bias, "P", 1e-9, 1 - 1e-9), OTHER(DENSITY),
    "of --smooth: below 1/2 the result leans above the density, over 1/2 below it"},
-  {"grade", 0, RUN | DENSITY, REAL(condition.grade, "LAMBDA", 0, 1e12), OTHER(DENSITY),
+  {"grade", 0, RUN | DENSITY, REAL(run.condition.grade, "LAMBDA", 0, 1e12), OTHER(DENSITY),
    "the smoothest density that is nowhere below the image's; 0: not at all",
    .manual = "The same minimum as --smooth, but under the constraint u >= rho: the smoothest density that is nowhere "
    "lower. --grade-max also keeps u <= RHO where rho is."},
-  {"grade-max", 0, RUN | DENSITY, REAL(condition.grade_max, "RHO", 0, HUGE_VAL), OTHER(DENSITY),
+  {"grade-max", 0, RUN | DENSITY, REAL(run.condition.grade_max, "RHO", 0, HUGE_VAL), OTHER(DENSITY),
    "upper limit of grading, except where the image is higher; 0: none"},
-  {"grade-size", 0, RUN | DENSITY, REAL(condition.grade_size, "G", 0, 1e6), CHIEF(DENSITY),
+  {"grade-size", 0, RUN | DENSITY, REAL(run.condition.grade_size, "G", 0, 1e6), CHIEF(DENSITY),
    "sizes (density^-1/4) grow by at most G per pixel; 0: no limit"},
-  {"segment", 0, RUN | DENSITY, FLAG(segment.on), CHIEF(SEGMENTATION),
+  {"segment", 0, RUN | DENSITY, FLAG(run.segment.on), CHIEF(SEGMENTATION),
    "keep the density only inside the object that seeds mark (see cvtmesh segment)",
    .manual = "See OPTIONS OF SEGMENT."},
-  {"inside", 0, RUN | DENSITY | SEGMENT, LIST(segment.inside, "X,Y,R"), CHIEF(SEGMENTATION),
+  {"inside", 0, RUN | DENSITY | SEGMENT, LIST(run.segment.inside, "X,Y,R"), CHIEF(SEGMENTATION),
    "a disc inside the object, in pixels; can be repeated", .manual = "Seeds that contradict each other are refused."},
-  {"outside", 0, RUN | DENSITY | SEGMENT, LIST(segment.outside, "X,Y,R"), CHIEF(SEGMENTATION),
+  {"outside", 0, RUN | DENSITY | SEGMENT, LIST(run.segment.outside, "X,Y,R"), CHIEF(SEGMENTATION),
    "a disc outside the object; can be repeated"},
-  {"seeds", 0, RUN | DENSITY | SEGMENT, TEXT(segment.seeds, "IMAGE"), CHIEF(SEGMENTATION),
+  {"seeds", 0, RUN | DENSITY | SEGMENT, TEXT(run.segment.seeds, "IMAGE"), CHIEF(SEGMENTATION),
    "seeds as a picture: white is inside, black outside, grey or transparent neither; data: by sign",
    .file = CLI_READS},
-  {"initial", 0, RUN | DENSITY | SEGMENT, TEXT(segment.initial, "WHAT"), OTHER(SEGMENTATION),
+  {"initial", 0, RUN | DENSITY | SEGMENT, TEXT(run.segment.initial, "WHAT"), OTHER(SEGMENTATION),
    "the first curve: grow (from the seeds up to edges), image (its border), X,Y,R (a circle) or a file as for "
    "--within of cvtmesh density",
    .manual = "`grow`: one front starts from the seeds inside, another from those outside, or from the border of the "
@@ -637,19 +641,19 @@ const cli_option_row cli_option_rows[] = {
    "photograph with weak edges needs seeds on both sides of these. `image`: the border of the image, for a single "
    "object on a plain ground. X,Y,R: a circle, whose level set is the exact distance at the pixel centres. A file as "
    "for --within: a curve drawn around the object.", .words = "grow image", .file = CLI_READS_CURVE},
-  {"sigma", 0, RUN | DENSITY | SEGMENT, REAL(segment.sigma, "PIXELS", 0, 1000), OTHER(SEGMENTATION),
+  {"sigma", 0, RUN | DENSITY | SEGMENT, REAL(run.segment.sigma, "PIXELS", 0, 1000), OTHER(SEGMENTATION),
    "smooth the image by a Gaussian of this width first", .manual = "With a smaller width noise holds the curve."},
-  {"k", 0, RUN | DENSITY | SEGMENT, REAL(segment.k, "K", 0, 1e12), OTHER(SEGMENTATION),
+  {"k", 0, RUN | DENSITY | SEGMENT, REAL(run.segment.k, "K", 0, 1e12), OTHER(SEGMENTATION),
    "how much edges slow the curve: by 1 / (1 + K |grad I|^2), on the unit square"},
-  {"epsilon", 0, RUN | DENSITY | SEGMENT, REAL(segment.epsilon, "E", 1e-6, 1e6), OTHER(SEGMENTATION),
+  {"epsilon", 0, RUN | DENSITY | SEGMENT, REAL(run.segment.epsilon, "E", 1e-6, 1e6), OTHER(SEGMENTATION),
    "of Q = sqrt(E^2 + |grad u|^2) in the level set's equation"},
-  {"seed-value", 0, RUN | DENSITY | SEGMENT, REAL(segment.seed_value, "V", 1e-6, 1e6), OTHER(SEGMENTATION),
+  {"seed-value", 0, RUN | DENSITY | SEGMENT, REAL(run.segment.seed_value, "V", 1e-6, 1e6), OTHER(SEGMENTATION),
    "the level set is at most -V on what belongs to the object, at least V on what does not; the longer side of the "
    "image is 1"},
-  {"tau", 0, RUN | DENSITY | SEGMENT, REAL(segment.tau, "T", 1e-12, 1e6), OTHER(SEGMENTATION), "step in time"},
-  {"steps", 0, RUN | DENSITY | SEGMENT, INTEGER(segment.steps, "N", 0, 1e6), OTHER(SEGMENTATION),
+  {"tau", 0, RUN | DENSITY | SEGMENT, REAL(run.segment.tau, "T", 1e-12, 1e6), OTHER(SEGMENTATION), "step in time"},
+  {"steps", 0, RUN | DENSITY | SEGMENT, INTEGER(run.segment.steps, "N", 0, 1e6), OTHER(SEGMENTATION),
    "maximum number of steps"},
-  {"tolerance", 0, SEGMENT, REAL(segment.tolerance, "T", 0, HUGE_VAL), OTHER(SEGMENTATION),
+  {"tolerance", 0, SEGMENT, REAL(run.segment.tolerance, "T", 0, HUGE_VAL), OTHER(SEGMENTATION),
    "stop when a step changes the level set by less (root mean square)"},
   {"width", 0, VORONOI | MESH | STATS | VIEW, INTEGER(width, "W", 0, CVTM_MAX_SIDE), CHIEF(BASIC),
    "width of the domain; 0: from the points, except for voronoi",
@@ -676,7 +680,7 @@ const cli_option_row cli_option_rows[] = {
    "(`exact`)."},
   {"evaluations", 0, MINIMIZE, INTEGER(minimize.evaluations, "N", 0, 1e15), OTHER(SOLVER),
    "maximum number of evaluations; 0: no limit", .manual = "A run that ends at a limit exits with 4."},
-  {"gradient-tolerance", 0, MINIMIZE, REAL(gradient_tolerance, "G", 0, HUGE_VAL), OTHER(SOLVER),
+  {"gradient-tolerance", 0, MINIMIZE, REAL(run.gradient_tolerance, "G", 0, HUGE_VAL), OTHER(SOLVER),
    "stop when no component of the projected gradient is larger; 0: when the decrease of the objective is rounding",
    .manual = "Without this option and --tolerance the run ends when the decrease is rounding, 1.8e-15; with this "
    "option alone, no earlier than when neither the objective nor the projected gradient decreases."},
@@ -708,8 +712,8 @@ const cli_option_row cli_option_rows[] = {
   {"split", 0, HLCP, CHOICE(hlcp.split, hlcp_splits), OTHER(SOLVER), "split A and B, or A alone (B diagonal)",
    .manual = "These are the two forms for LCPs."},
   {"start", 0, HLCP, REAL(hlcp.start, "X", -HUGE_VAL, HUGE_VAL), OTHER(SOLVER), "every component of the first x"},
-  {"iterations", 0, HLCP, INTEGER(iterations, "N", 0, 1e15), CHIEF(SOLVER), "most sweeps or Newton steps"},
-  {"tolerance", 0, HLCP, REAL(tolerance, "T", 0, HUGE_VAL), CHIEF(SOLVER), "stop when ||A z - B w - q|| is less",
+  {"iterations", 0, HLCP, INTEGER(run.iterations, "N", 0, 1e15), CHIEF(SOLVER), "most sweeps or Newton steps"},
+  {"tolerance", 0, HLCP, REAL(run.tolerance, "T", 0, HUGE_VAL), CHIEF(SOLVER), "stop when ||A z - B w - q|| is less",
    .manual = "With T = 0 all N are done, unless the residual becomes exactly 0, and the exit status is 4."},
   {"check", 0, VORONOI, FLAG(check), OTHER(BASIC), "compare with the exact diagram",
    .manual = "The share of wrong pixels is printed; the labels written stay as they are."},
@@ -753,9 +757,9 @@ const cli_option_row cli_option_rows[] = {
   {"nested", 0, LCP, FLAG(lcp.nested), OTHER(SOLVER), "start multigrid from coarser grids",
    .manual = "Without this a cycle moves the free boundary by a few nodes only, and the number of cycles grows with "
    "the size."},
-  {"iterations", 0, LCP, INTEGER(iterations, "N", 0, 1e15), CHIEF(SOLVER),
+  {"iterations", 0, LCP, INTEGER(run.iterations, "N", 0, 1e15), CHIEF(SOLVER),
    "most sweeps, cycles or steps; 0: 100000 sweeps of psor, else 200"},
-  {"tolerance", 0, LCP, REAL(tolerance, "T", 0, 1 - 1e-9), CHIEF(SOLVER),
+  {"tolerance", 0, LCP, REAL(run.tolerance, "T", 0, 1 - 1e-9), CHIEF(SOLVER),
    "stop when the natural residual has fallen by this factor from its value at x = 0",
    .manual = "If rounding does not let it fall so far, the solver stops at the least that rounding allows, and the "
    "exit status is 0."},
@@ -785,11 +789,11 @@ const cli_option_row cli_option_rows[] = {
   {"report", 0, BATCH, TEXT(batch.report, "FILE"), CHIEF(BASIC), "write a JSON report of the batch; - is stdout",
    .manual = "It has counts, seconds, devices, and the first 1000 failures with their reasons.", .file = CLI_WRITES,
    .effect = CLI_NO_EFFECT},
-  {"layers", 0, VIEW, TEXT(layers, "LIST"), CHIEF(VIEW),
+  {"layers", 0, VIEW, TEXT(run.layers, "LIST"), CHIEF(VIEW),
    "shown at the start, split by commas: density, cells, cell-edges, sites, mesh-edges, defects, boundary, plot, "
    "figures", .manual = "`defects` are the cells that have not six sides."},
   {"colour", 0, VIEW, CHOICE(view.colour, cell_fills), OTHER(VIEW), "what the colour of filled cells shows"},
-  {"dark", 0, VIEW | RUN_ALONE, FLAG(view.dark), OTHER(VIEW), "light on a dark ground (--watch, view)"},
+  {"dark", 0, VIEW | RUN_ALONE, FLAG(run.dark), OTHER(VIEW), "light on a dark ground (--watch, view)"},
   {"size", 0, VIEW | RUN_ALONE, TEXT(view.size, "WxH"), OTHER(VIEW),
    "size of the window or of the pictures (--watch, view) [1280x800]"},
   {"paused", 0, VIEW, FLAG(view.paused), OTHER(VIEW), "begin with a pause"},
@@ -827,7 +831,7 @@ const cli_option_row cli_option_rows[] = {
    "auto, cpu, cuda, cuda:N, several of them split by commas, or all",
    .manual = "`auto` is every CUDA device or else the CPU, `all` every CUDA device.", .words = "auto cpu cuda",
    .effect = CLI_NO_EFFECT},
-  {"threads", 0, RUN | VORONOI | STATS | VIEW | MINIMIZE | HLCP | LCP | DENSITY | SEGMENT, INTEGER(threads, "N", 0, 4096), OTHER(GENERAL),
+  {"threads", 0, RUN | VORONOI | STATS | VIEW | MINIMIZE | HLCP | LCP | DENSITY | SEGMENT, INTEGER(run.threads, "N", 0, 4096), OTHER(GENERAL),
    "CPU threads; 0: as many as there are cores", .effect = CLI_NO_EFFECT},
   {"config", 0, CLI_EVERY_COMMAND, TEXT(config, "FILE"), OTHER(GENERAL),
    "read options from FILE: lines `name = value`; the command line wins", .manual = "See CONFIG FILES.",

@@ -8,8 +8,8 @@
 
 #include <stddef.h>
 
-/* The types of the fields: int, int64_t, double, int, int, const char *, cli_list. A switch is a
- * choice that can stand without its value, as a flag: --NAME is the choice `most` of the row,
+/* The types of the fields: int, int64_t, double, int, int, const char *, cvtm_run_list. A switch is
+ * a choice that can stand without its value, as a flag: --NAME is the choice `most` of the row,
  * --no-NAME is `least`. */
 typedef enum cli_option_type {
   CLI_FLAG,

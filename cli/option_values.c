@@ -1,6 +1,8 @@
 /* Values of options: from text, from the options of another command, and to a visitor; their
  * defaults. */
 #include "cli/option_table.h"
+
+#include "run/options.h"
 #include "cvt/classes.h"
 #include "density/condition.h"
 #include "density/density.h"
@@ -102,8 +104,9 @@ cvtm_status cli_option_set_row(cli_options *options, int index, const char *valu
   const cli_option_row *row = &cli_option_rows[index];
   void *field = cli_option_field(row, options);
   if (row->type == CLI_LIST && options->given[index] == CLI_INHERITED)
-    ((cli_list *)field)->count = 0;
+    ((cvtm_run_list *)field)->count = 0;
   options->given[index] = CLI_GIVEN;
+  options->run.given |= run_given_bit(cli_option_rows[index].name);
   switch (row->type) {
     case CLI_FLAG:
       return parse_flag(row, value, (int *)field, error);
@@ -125,10 +128,10 @@ cvtm_status cli_option_set_row(cli_options *options, int index, const char *valu
     *(const char **)field = value;
     return CVTM_OK;
   }
-  cli_list *list = field;
-  if (list->count == CLI_LIST_MAX)
+  cvtm_run_list *list = field;
+  if (list->count == CVTM_RUN_LIST_MAX)
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "--%s: more than %d of them", row->name,
-                     CLI_LIST_MAX);
+                     CVTM_RUN_LIST_MAX);
   list->item[list->count++] = value;
   return CVTM_OK;
 }
@@ -155,8 +158,8 @@ static cvtm_status inherit_field(const cli_option_row *row, const cli_options *f
     case CLI_LIST:
       break;
   }
-  const cli_list *list = source;
-  cli_list *mapped = field;
+  const cvtm_run_list *list = source;
+  cvtm_run_list *mapped = field;
   cvtm_status status = CVTM_OK;
   for (mapped->count = 0; mapped->count < list->count && status == CVTM_OK; ++mapped->count)
     status = map(context, list->item[mapped->count], &mapped->item[mapped->count], error);
@@ -172,6 +175,7 @@ cvtm_status cli_options_inherit(const cli_options *from, cli_text_map map, void 
     const int own = cli_option_find_field(CLI_RUN, cli_option_rows[row].offset);
     if (own < 0) continue;
     options->given[own] = CLI_INHERITED;
+    options->run.given |= run_given_bit(cli_option_rows[own].name);
     status = inherit_field(&cli_option_rows[row], from, map, context, options, error);
   }
   return status;
@@ -207,52 +211,6 @@ cvtm_status cli_options_set(cli_options *options, const char *name, const char *
 int cli_option_given(const cli_options *options, const char *name) {
   int row = cli_option_find(options->command, name);
   return row >= 0 && options->given[row];
-}
-
-int cli_numbers_parse(const char *text, int count, double *numbers) {
-  for (int k = 0; k < count; ++k) {
-    char *end;
-    numbers[k] = strtod(text, &end);
-    if (end == text || !isfinite(numbers[k]) || *end != (k + 1 < count ? ',' : '\0')) return 0;
-    text = end + 1;
-  }
-  return 1;
-}
-
-/* --- lengths --- */
-
-static const struct {
-  const char *name;
-  double mm;
-} units[] = {[CLI_UNIT_PIXEL] = {"px", 0},
-             [CLI_UNIT_WIDTH] = {"width", 0},
-#define UNIT_ROW(code, name, mm) [code] = {name, mm},
-             CLI_LENGTH_LIST(UNIT_ROW)};
-
-double cli_unit_mm(int unit) { return units[unit].mm; }
-
-const char *cli_unit_name(int unit) { return units[unit].name; }
-
-int cli_lengths_parse(const char *text, int count, double *numbers, int *unit) {
-  for (int k = 0; k < count; ++k) {
-    char *end;
-    numbers[k] = strtod(text, &end);
-    if (end == text || !isfinite(numbers[k]) || (k + 1 < count && *end != ',')) return 0;
-    text = k + 1 < count ? end + 1 : end;
-  }
-  *unit = -1;
-  if (*text == '\0') return 1;
-  if (strcmp(text, "\xc2\xb5m") == 0 || strcmp(text, "\xce\xbcm") == 0) text = "um";
-  for (int k = 0; k < (int)(sizeof units / sizeof units[0]); ++k)
-    if (k != CLI_UNIT_WIDTH && strcmp(units[k].name, text) == 0) *unit = k;
-  return *unit >= 0;
-}
-
-int cli_weight_parse(const char *text, size_t *length, double *factor) {
-  const char *equals = strrchr(text, '=');
-  if (equals == NULL || equals == text) return 0;
-  *length = (size_t)(equals - text);
-  return cli_numbers_parse(equals + 1, 1, factor) && *factor >= 0;
 }
 
 void cli_options_visit(const cli_options *options, const cli_option_visitor *visitor) {
@@ -292,9 +250,9 @@ void cli_options_visit(const cli_options *options, const cli_option_visitor *vis
 static void set_minimize_defaults(cli_options *options) {
   cvtm_lbfgsb_options lbfgsb;
   cvtm_lbfgsb_defaults(&lbfgsb);
-  options->iterations = 20000;
-  options->tolerance = lbfgsb.decrease_tolerance;
-  options->gradient_tolerance = lbfgsb.gradient_tolerance;
+  options->run.iterations = 20000;
+  options->run.tolerance = lbfgsb.decrease_tolerance;
+  options->run.gradient_tolerance = lbfgsb.gradient_tolerance;
   options->minimize.memory = lbfgsb.history;
   options->minimize.cauchy = (int)lbfgsb.cauchy;
   options->minimize.dimension = 2;
@@ -303,8 +261,8 @@ static void set_minimize_defaults(cli_options *options) {
 static void set_hlcp_defaults(cli_options *options) {
   cvtm_hlcp_options hlcp;
   cvtm_hlcp_defaults(&hlcp);
-  options->iterations = hlcp.max_iterations;
-  options->tolerance = hlcp.tolerance;
+  options->run.iterations = hlcp.max_iterations;
+  options->run.tolerance = hlcp.tolerance;
   options->hlcp.method = (int)hlcp.method;
   options->hlcp.alpha = hlcp.alpha;
   options->hlcp.beta = hlcp.beta;
@@ -316,75 +274,28 @@ static void set_hlcp_defaults(cli_options *options) {
 static void set_lcp_defaults(cli_options *options) {
   cvtm_lcp_options lcp;
   cvtm_lcp_defaults(&lcp);
-  options->tolerance = lcp.tolerance;
-  options->iterations = lcp.max_iterations;
+  options->run.tolerance = lcp.tolerance;
+  options->run.iterations = lcp.max_iterations;
   options->lcp.size = 255;
   options->lcp.omega = lcp.omega;
   options->lcp.nested = lcp.nested;
 }
 
-static void set_condition_defaults(cli_options *options) {
-  cvtm_condition_options condition;
-  cvtm_condition_defaults(&condition);
-  cvtm_segmentation_options segmentation;
-  cvtm_segmentation_defaults(&segmentation);
-  const cvtm_segment_options segment = segmentation.segment;
-  options->condition.bias = condition.bias;
-  options->segment.initial = "grow";
-  options->segment.sigma = 1;
-  options->segment.k = segment.k;
-  options->segment.epsilon = segment.epsilon;
-  options->segment.seed_value = segmentation.seed_value;
-  options->segment.tau = segment.tau;
-  options->segment.steps = segment.max_steps;
-  options->segment.tolerance = segment.tolerance;
-}
-
 void cli_options_set_defaults(cli_command command, cli_options *options) {
   memset(options, 0, sizeof *options);
-  cvtm_cvt_options cvt;
-  cvtm_cvt_defaults(&cvt);
-  cvtm_density_options density;
-  cvtm_density_defaults(&density);
-  cvtm_classes_options classes;
-  cvtm_classes_defaults(&classes);
+  cvtm_run_defaults(&options->run);
+  options->run.keep = 0; /* the files are named before the run */
+  options->run.purpose = cli_command_purpose(command);
   options->command = command;
-  options->format = command == CLI_RUN || command == CLI_BATCH || command == CLI_VIEW ? "csv"
-                    : command == CLI_MESH                                             ? "obj"
-                                                                                      : "npy";
-  options->overlap = 1;
-  options->colours.coupling = classes.union_weight;
-  options->element_order = 1;
-  options->svg = command == CLI_MESH ? CVTM_SVG_MESH : CVTM_SVG_STIPPLES;
-  options->page.margin = 10;
-  options->page.gcode = "grbl-servo";
-  options->method = (int)cvt.method;
-  options->energy = (int)cvt.energy;
-  options->voronoi = (int)CVTM_VORONOI_EXACT;
-  options->start = (int)cvt.start;
-  options->effort = (int)cvt.effort;
-  options->iterations = cvt.max_iterations;
-  options->tolerance = cvt.tolerance;
-  options->gradient_tolerance = cvt.gradient_tolerance;
-  options->time_limit = cvt.max_seconds;
-  options->checkpoint.every = 600;
-  options->seed = 1;
-  options->density_from = (int)density.from;
-  options->gamma = density.gamma;
-  options->floor = density.floor;
-  options->black = density.black;
-  options->white = density.white;
-  options->contrast = density.contrast;
-  options->equal_mass.tolerance = 1e-6;
-  options->domain.smallest = 1;
-  options->domain.tolerance = 0.3;
-  options->refine.min_angle = 30;
+  options->run.format = command == CLI_RUN || command == CLI_BATCH || command == CLI_VIEW ? "csv"
+                        : command == CLI_MESH                                             ? "obj"
+                                                                                          : "npy";
+  if (command == CLI_MESH) options->run.svg = CVTM_SVG_MESH;
   options->metric.ratio = 100;
   options->device = "auto";
-  set_condition_defaults(options);
   options->view.save = "cvtmesh-view";
   options->view.every = 10;
-  if (command == CLI_VIEW) options->iterations = 1000000;
+  if (command == CLI_VIEW) options->run.iterations = 1000000;
   if (command == CLI_MINIMIZE) set_minimize_defaults(options);
   if (command == CLI_HLCP) set_hlcp_defaults(options);
   if (command == CLI_LCP) set_lcp_defaults(options);

@@ -7,6 +7,8 @@
 #include "cli/cli.h"
 #include "cli/option_table.h"
 
+#include "run/options.h"
+
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -171,9 +173,9 @@ static void refuse_name(cli_command command, const char *word) {
     cli_usage_error(command, "unknown option '%s': it is one of %s", word, list);
     return;
   }
-  cli_nearest nearest = cli_nearest_start(name);
+  run_nearest nearest = run_nearest_start(name);
   for (int row = 0; row < cli_option_row_count; ++row)
-    if (cli_option_applies(row, command)) cli_nearest_offer(&nearest, cli_option_rows[row].name);
+    if (cli_option_applies(row, command)) run_nearest_offer(&nearest, cli_option_rows[row].name);
   if (nearest.best != NULL)
     cli_usage_error(command, "unknown option '%s'; did you mean '%s%s'?", word, dashes,
                     nearest.best);
@@ -228,7 +230,7 @@ static cvtm_status apply_options(cli_options *options, const found_option *found
                                  cvtm_error *error) {
   for (int k = 0; k < count; ++k)
     if (cli_option_rows[found[k].row].type == CLI_LIST)
-      ((cli_list *)cli_option_field(&cli_option_rows[found[k].row], options))->count = 0;
+      ((cvtm_run_list *)cli_option_field(&cli_option_rows[found[k].row], options))->count = 0;
   cvtm_status status = CVTM_OK;
   for (int k = 0; k < count && status == CVTM_OK; ++k)
     status = cli_option_set_row(options, found[k].row, found[k].value, error);
@@ -252,7 +254,7 @@ static cli_parsed parse_operand(int argc, char **argv, cli_options *options) {
     cli_usage_error(options->command, "%s: the name is empty", operand);
     return CLI_PARSE_FAILED;
   }
-  if (wanted) options->input = argv[optind];
+  if (wanted) options->run.input = argv[optind];
   return CLI_PARSED;
 }
 

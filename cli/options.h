@@ -5,6 +5,7 @@
 #define CVTMESH_CLI_OPTIONS_H
 
 #include "base/status.h"
+#include "run/run.h"
 
 #include <stdint.h>
 #include <stdio.h>
@@ -51,148 +52,30 @@ const char *cli_operand_name(cli_command command);
 /* What `usage:` prints after the operand; "" or text that begins with a blank. */
 const char *cli_command_usage(cli_command command);
 const char *cli_command_summary(cli_command command);
+cvtm_run_purpose cli_command_purpose(cli_command command);
 /* True if the command runs one solver on a problem of that solver, not on a picture. */
 int cli_command_is_research(cli_command command);
 
-enum { CLI_LIST_MAX = 64, CLI_OPTIONS_MAX = 256 };
+enum { CLI_OPTIONS_MAX = 256 };
 
-typedef enum cli_dots { CLI_DOTS_AUTO, CLI_DOTS_EQUAL, CLI_DOTS_MASS, CLI_DOTS_TONE } cli_dots;
-typedef enum cli_preset { CLI_PRESET_NONE, CLI_PRESET_PAPER } cli_preset;
-typedef enum cli_noise { CLI_NOISE_HEXAGONAL, CLI_NOISE_BLUE } cli_noise;
-typedef enum cli_order { CLI_ORDER_NONE, CLI_ORDER_TSP, CLI_ORDER_PLOT } cli_order;
-typedef enum cli_orientation {
-  CLI_PAGE_AUTO,
-  CLI_PAGE_PORTRAIT,
-  CLI_PAGE_LANDSCAPE
-} cli_orientation;
-/* Units of lengths: code, name, mm. */
-#define CLI_LENGTH_LIST(X)   \
-  X(CLI_UNIT_NM, "nm", 1e-6) \
-  X(CLI_UNIT_UM, "um", 1e-3) \
-  X(CLI_UNIT_MM, "mm", 1.0)  \
-  X(CLI_UNIT_CM, "cm", 10.0) \
-  X(CLI_UNIT_M, "m", 1000.0) \
-  X(CLI_UNIT_IN, "in", 25.4) \
-  X(CLI_UNIT_FT, "ft", 304.8)
-
-/* Of coordinates: pixels, parts of the width of the domain, or lengths. */
-typedef enum cli_unit {
-  CLI_UNIT_PIXEL,
-  CLI_UNIT_WIDTH,
-#define CLI_UNIT_CODE(code, name, mm) code,
-  CLI_LENGTH_LIST(CLI_UNIT_CODE)
-#undef CLI_UNIT_CODE
-      CLI_UNIT_COUNT
-} cli_unit;
 typedef enum cli_bounds { CLI_BOUNDS_NATURAL, CLI_BOUNDS_BOX, CLI_BOUNDS_NONE } cli_bounds;
-
-typedef struct cli_list {
-  const char *item[CLI_LIST_MAX];
-  int count;
-} cli_list;
 
 /* The strings are borrowed from argv or from `config_text`. An int that one of several names sets
  * holds an enumerator, most often of the library. */
 typedef struct cli_options {
   cli_command command;
-  const char *input; /* the operand */
+  /* The fields of a run, some of which other commands have, too; `input` is the operand. */
+  cvtm_run_options run;
 
-  int64_t points; /* 0: not given */
-  cli_list output;
-  const char *format; /* the extension that stands for the output `-` */
-  const char *picture, *density_out, *report;
-  const char *layers; /* of the picture, split by commas; NULL: the default */
-  int64_t picture_size;
-  const char *dot_size; /* MIN,MAX, perhaps with a unit; NULL: any */
-  int overlap;          /* of dots */
-  int svg, dots, order, ascii, binary, msh_version, compression;
-  int64_t element_order; /* of meshes: 1 or 2 */
-  int unit;              /* cli_unit */
-
-  struct {
-    int cmyk;
-    const char *pens; /* a file; NULL: none */
-    int64_t palette;  /* the number of inks; 0: none are chosen */
-    double coupling;  /* weight of the union of all dots */
-  } colours;
-
-  struct {
-    const char *size;     /* a name or WIDTHxHEIGHT in mm; NULL: no page */
-    double margin, split; /* mm; split 0: the pen needs no refill */
-    int orientation, fill;
-    const char *gcode; /* a profile that the program knows, or its file */
-  } page;
-
-  struct {
-    const char *pixel_size, *origin; /* NULL: files are in pixels; the origin is 0 or the file's */
-    /* Set by run_world_set. */
-    double scale;        /* of a pixel in the unit of files; 0: files are in pixels */
-    double left, bottom; /* of the picture in the unit of files, y up */
-    double mm;           /* of a pixel; 0: the size has no unit of length */
-    const char *unit;    /* of files; NULL: none */
-  } world;
-
-  struct {
-    int on;
-    int64_t asked; /* sites, where the preview has fewer; else 0 */
-  } preview;
-  int preset, noise, method, energy, voronoi, start, periodic, effort;
-  int64_t iterations, seed;
-  double tolerance, gradient_tolerance, time_limit;
-  const char *init, *fixed;
   int distributed;
   int64_t ranks; /* processes to start; 0: none */
-  struct {
-    const char *file, *resume; /* NULL: none */
-    double every;              /* seconds */
-  } checkpoint;
-  struct {
-    int on;
-    double tolerance;
-    const char *weights_out;
-  } equal_mass;
-
-  int invert, density_from;
-  double gamma, floor, black, white, contrast;
   const char *density;
   const char *photograph; /* that stats compares with */
-
-  struct {
-    const char *from, *field; /* a mesh with a field; NULL: none, the first field */
-    int as;                   /* cvtm_size_source */
-  } size;
 
   struct {
     const char *from; /* `hessian`, or a picture or a field; NULL: no metric */
     double ratio;     /* of edges at one place */
   } metric;
-
-  struct {
-    int kind; /* run_domain_kind */
-    const char *mask, *polygon, *labels;
-    const char *pairs_out;
-    cli_list region_names; /* N=NAME */
-    double smooth, smallest, tolerance;
-    int sliding;
-  } domain;
-
-  struct {
-    double min_angle;
-    cli_list max_area;
-  } refine;
-
-  struct {
-    double bias, smooth, grade, grade_max, grade_size; /* all but bias: 0 for none */
-    cli_list within, obstacle, weight;
-  } condition;
-
-  struct {
-    int on; /* of run and density */
-    cli_list inside, outside;
-    const char *seeds, *initial;
-    double sigma, k, epsilon, seed_value, tau, tolerance;
-    int64_t steps;
-  } segment;
 
   int64_t width, height; /* 0: not given */
   const char *like;      /* a picture of the same size; NULL: none */
@@ -204,7 +87,7 @@ typedef struct cli_options {
 
   struct {
     int64_t nx, ny, n, atoms, dimension; /* 0: the default of the problem */
-    cli_list parameters;
+    cvtm_run_list parameters;
     int bounds, cauchy, history;
     int64_t memory, evaluations;
   } minimize;
@@ -234,12 +117,11 @@ typedef struct cli_options {
   struct {
     const char *script, *shot, *record, *save, *size;
     int64_t frames, every;
-    int dark, colour, paused, pinned;
+    int colour, paused, pinned;
     const char *watch; /* of run */
   } view;
 
   const char *device, *config;
-  int64_t threads;
   int quiet, verbose, help, version;
 
   /* For each row of the option table: 0 (default), CLI_GIVEN or CLI_INHERITED. */
@@ -307,7 +189,7 @@ typedef struct cli_option_visitor {
   void (*integer)(void *context, const char *name, int64_t value);
   void (*real)(void *context, const char *name, double value);
   void (*text)(void *context, const char *name, const char *value); /* NULL: not given */
-  void (*list)(void *context, const char *name, const cli_list *value);
+  void (*list)(void *context, const char *name, const cvtm_run_list *value);
 } cli_option_visitor;
 
 void cli_options_visit(const cli_options *options, const cli_option_visitor *visitor);
@@ -329,18 +211,5 @@ void cli_options_visit_files(const cli_options *options, cli_file_visitor visito
 
 /* Takes back every option that names a file to write. */
 void cli_options_clear_written(cli_options *options);
-
-/* Parses exactly `count` finite numbers separated by commas; returns 0 for any other text. */
-int cli_numbers_parse(const char *text, int count, double *numbers);
-/* Parses a number and, after a comma, more, `count` in all, with a unit of length at the end:
- * 0.3,0.8mm. *unit is CLI_UNIT_PIXEL for px, -1 if there is no unit. Returns 0 if the text is not
- * of this form. */
-int cli_lengths_parse(const char *text, int count, double *numbers, int *unit);
-/* A unit of lengths in mm; 0 for pixels and widths. */
-double cli_unit_mm(int unit);
-const char *cli_unit_name(int unit);
-/* Parses FILE=FACTOR: *length is the length of FILE. Returns 0 if the text is not of this form, or
- * the factor is negative. */
-int cli_weight_parse(const char *text, size_t *length, double *factor);
 
 #endif

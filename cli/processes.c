@@ -2,9 +2,6 @@
 
 #include "cli/processes.h"
 
-#include "base/text.h"
-#include "base/file.h"
-#include "base/version.h"
 #include "cli/cli.h"
 #include "run/colours.h"
 #include "run/stages.h"
@@ -17,18 +14,17 @@
 #include <time.h>
 #include <unistd.h>
 
-/* --- side by side: ranks -------------------------------------------------------------------- */
-
 int cli_distributed_check(const cli_options *options) {
   if (!options->distributed) return CLI_EXIT_OK;
-  if (options->equal_mass.on || options->noise == CLI_NOISE_BLUE || run_colours_wanted(options) ||
-      options->domain.kind != 0 || options->view.watch != NULL)
+  if (options->run.equal_mass.on || options->run.noise == CVTM_RUN_NOISE_BLUE ||
+      run_colours_wanted(&options->run) || options->run.domain.kind != 0 ||
+      options->view.watch != NULL)
     return cli_usage_error(options->command,
                            "--distributed is of plain tessellations, not of --equal-mass, --noise "
                            "blue, colours, --domain and --watch");
   cli_options chosen = *options;
-  run_preset_apply(&chosen);
-  if (chosen.energy == CVTM_CVT_PIXEL)
+  run_preset_apply(&chosen.run);
+  if (chosen.run.energy == CVTM_CVT_PIXEL)
     return cli_usage_error(
         options->command,
         "--distributed divides the exact energy, not --energy pixel and --preset paper");
@@ -61,7 +57,7 @@ static int64_t processes_that_fit(int64_t sites, int64_t most) {
 
 int64_t cli_distributed_useful(const cli_options *options, int64_t asked) {
   const int on_gpus = strcmp(options->device, "cpu") != 0 && cvtm_cuda_count(NULL) > 0;
-  const int64_t sites = options->points, pays = sites / SITES_THAT_PAY;
+  const int64_t sites = options->run.points, pays = sites / SITES_THAT_PAY;
   if (sites == 0 || pays >= asked) return asked; /* 0: what is read decides on the sites */
   const int64_t fits = on_gpus ? processes_that_fit(sites, asked) : 1;
   const int64_t chosen = fits > pays ? fits : pays;
@@ -91,11 +87,11 @@ int cli_distributed_join(cli_options *options, cli_distributed *d) {
   if (status != CVTM_OK) return cli_failed(CLI_WORKING, status, &error);
   d->ranks = mpi_ranks_collective(d->processes);
   choose_device(options, d);
-  if (options->threads == 0) {
+  if (options->run.threads == 0) {
     const int on_cpu = strcmp(options->device, "cpu") == 0;
-    options->threads = mpi_ranks_cores(d->processes);
+    options->run.threads = mpi_ranks_cores(d->processes);
     /* On rank 0 the host reads, makes the mesh and writes alone. */
-    omp_set_num_threads(d->ranks.rank > 0 || on_cpu ? (int)options->threads
+    omp_set_num_threads(d->ranks.rank > 0 || on_cpu ? (int)options->run.threads
                                                     : mpi_ranks_cores_alone(d->processes));
   }
   if (!options->quiet) mpi_ranks_print_note(d->processes);
@@ -234,156 +230,3 @@ int cli_launch_ranks(int64_t ranks) {
 }
 
 #endif
-
-/* --- one after another: checkpoints --------------------------------------------------------- */
-
-typedef struct file_head {
-  char magic[8];
-  int32_t version, byte_order;
-  char program[32];      /* the version that wrote the file */
-  uint64_t checksums[3]; /* of the records, of the state, of this head with this number zero */
-  int64_t records, state_bytes;
-} file_head;
-
-enum { VERSION = 1, OF_RECORDS = 0, OF_STATE, OF_HEAD };
-
-static file_head make_head(void) {
-  file_head head;
-  memset(&head, 0, sizeof head);
-  memcpy(head.magic, "cvtmrun", sizeof head.magic);
-  head.version = VERSION;
-  head.byte_order = 0x01020304;
-  strncpy(head.program, cvtmesh_version(), sizeof head.program - 1);
-  return head;
-}
-
-int run_checkpoint_check(const cli_options *options) {
-  const cli_command command = options->command;
-  const char *named = options->checkpoint.file != NULL ? "checkpoint" : "resume";
-  if (options->checkpoint.file == NULL && cli_option_given(options, "checkpoint-every"))
-    return cli_usage_error(command, "--checkpoint-every belongs to --checkpoint");
-  if (options->checkpoint.file == NULL && options->checkpoint.resume == NULL) return CLI_EXIT_OK;
-  if (options->checkpoint.file != NULL && strcmp(options->checkpoint.file, "-") == 0)
-    return cli_usage_error(command, "--checkpoint needs a file that can be replaced, not -");
-  if (options->iterations == 0)
-    return cli_usage_error(command, "--%s: --iterations 0 leaves nothing to be resumed", named);
-  if (options->equal_mass.on || options->noise == CLI_NOISE_BLUE || run_colours_wanted(options))
-    return cli_usage_error(
-        command, "--%s is of plain tessellations, not of --equal-mass, --noise blue and colours",
-        named);
-  return CLI_EXIT_OK;
-}
-
-/* --- writing -------------------------------------------------------------------------------- */
-
-static cvtm_status write_file(const char *path, const file_head *head, const void *records,
-                              const void *state, cvtm_error *error) {
-  cvtm_output *output = NULL;
-  const cvtm_status status = cvtm_output_open(path, &output, error);
-  if (status != CVTM_OK) return status;
-  FILE *stream = cvtm_output_stream(output);
-  /* What fails here shows when the file is committed. */
-  (void)fwrite(head, sizeof *head, 1, stream);
-  if (head->records > 0)
-    (void)fwrite(records, sizeof(cvtm_cvt_record), (size_t)head->records, stream);
-  (void)fwrite(state, 1, (size_t)head->state_bytes, stream);
-  return cvtm_output_commit(output, error);
-}
-
-static cvtm_status save_file(void *context, const void *bytes, size_t count, cvtm_error *error) {
-  const run_checkpoint *c = context;
-  const cli_history *history = &c->progress->history;
-  file_head head = make_head();
-  head.records = history->count;
-  head.state_bytes = (int64_t)count;
-  head.checksums[OF_RECORDS] =
-      cvtm_checksum(history->records, (size_t)history->count * sizeof(cvtm_cvt_record));
-  head.checksums[OF_STATE] = cvtm_checksum(bytes, count);
-  head.checksums[OF_HEAD] = cvtm_checksum(&head, sizeof head);
-  return write_file(c->path, &head, history->records, bytes, error);
-}
-
-/* --- reading -------------------------------------------------------------------------------- */
-
-static int is_damaged(const file_head *head, const unsigned char *rest, size_t left) {
-  file_head zeroed = *head;
-  zeroed.checksums[OF_HEAD] = 0;
-  if (cvtm_checksum(&zeroed, sizeof zeroed) != head->checksums[OF_HEAD]) return 1;
-  if (head->records < 0 || (uint64_t)head->records > left / sizeof(cvtm_cvt_record)) return 1;
-  const size_t records = (size_t)head->records * sizeof(cvtm_cvt_record);
-  if (head->state_bytes < 0 || (uint64_t)head->state_bytes != left - records) return 1;
-  return cvtm_checksum(rest, records) != head->checksums[OF_RECORDS] ||
-         cvtm_checksum(rest + records, left - records) != head->checksums[OF_STATE];
-}
-
-cvtm_status run_checkpoint_find_parts(const char *path, const unsigned char *bytes, size_t size,
-                                      run_checkpoint_parts *parts, cvtm_error *error) {
-  const file_head wanted = make_head();
-  file_head head;
-  if (size < sizeof head || memcmp(bytes, wanted.magic, sizeof wanted.magic) != 0)
-    return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: not a checkpoint of cvtmesh", path);
-  memcpy(&head, bytes, sizeof head);
-  if (head.version != wanted.version || head.byte_order != wanted.byte_order ||
-      memcmp(head.program, wanted.program, sizeof head.program) != 0)
-    return cvtm_fail(error, CVTM_ERROR_INPUT,
-                     "%s: written by another version of cvtmesh (%.31s), or on another kind of "
-                     "machine",
-                     path, head.program);
-  if (is_damaged(&head, bytes + sizeof head, size - sizeof head))
-    return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: the checkpoint is damaged or incomplete", path);
-  parts->records = bytes + sizeof head;
-  parts->count = head.records;
-  parts->state = parts->records + (size_t)head.records * sizeof(cvtm_cvt_record);
-  parts->state_bytes = (size_t)head.state_bytes;
-  return CVTM_OK;
-}
-
-cvtm_status run_checkpoint_open(const cli_options *options, run_checkpoint *c, cvtm_error *error) {
-  memset(c, 0, sizeof *c);
-  c->path = options->checkpoint.file;
-  c->resumed = options->checkpoint.resume;
-  c->solve.seconds = options->checkpoint.every;
-  if (c->path != NULL) c->solve.save = save_file;
-  /* Thus one command line starts a run and, repeated, continues it. */
-  if (c->path != NULL && c->resumed != NULL && strcmp(c->path, c->resumed) == 0 &&
-      access(c->path, F_OK) != 0)
-    c->resumed = NULL;
-  if (c->resumed == NULL) return CVTM_OK;
-  size_t size = 0;
-  run_checkpoint_parts parts;
-  cvtm_status status = cvtm_file_read(c->resumed, SIZE_MAX / 2, &c->bytes, &size, error);
-  if (status == CVTM_OK)
-    status = run_checkpoint_find_parts(c->resumed, c->bytes, size, &parts, error);
-  if (status != CVTM_OK) return status;
-  c->solve.saved = parts.state;
-  c->solve.saved_bytes = parts.state_bytes;
-  return CVTM_OK;
-}
-
-cvtm_status run_checkpoint_attach(run_checkpoint *c, cli_progress *progress, cvtm_error *error) {
-  c->progress = progress;
-  c->solve.context = c;
-  if (c->resumed == NULL) return CVTM_OK;
-  file_head head;
-  memcpy(&head, c->bytes, sizeof head);
-  const unsigned char *from = c->bytes + sizeof head;
-  for (int64_t k = 0; k < head.records; ++k, from += sizeof(cvtm_cvt_record)) {
-    void *record = cli_history_add(&progress->history, sizeof(cvtm_cvt_record));
-    if (record == NULL) return cli_history_check(&progress->history, error);
-    memcpy(record, from, sizeof(cvtm_cvt_record));
-  }
-  return CVTM_OK;
-}
-
-void run_checkpoint_explain(const run_checkpoint *c, cvtm_error *error) {
-  char message[sizeof error->message];
-  if (c->resumed == NULL || error->status != CVTM_ERROR_INPUT) return;
-  memcpy(message, error->message, sizeof message);
-  cvtm_fail(error, CVTM_ERROR_INPUT, "%s: %.400s", c->resumed, message);
-}
-
-void run_checkpoint_close(run_checkpoint *c) {
-  free(c->bytes);
-  c->bytes = NULL;
-  c->solve.saved = NULL;
-}

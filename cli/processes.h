@@ -1,4 +1,4 @@
-/* One run in several processes: side by side, or, with --checkpoint, one after another.
+/* One run in several processes.
  *
  * `mpirun -n K cvtmesh run ... --distributed`: K ranks, on CPUs or on GPUs, share the work of one
  * run. Every rank reads the picture and makes the same decisions; descents and evaluations are
@@ -45,39 +45,5 @@ void cli_distributed_leave(cli_distributed *distributed, int code);
 /* Replaces this process by `mpirun -n RANKS` with the same command line and --distributed. Returns
  * an exit code after a message if that failed. */
 int cli_launch_ranks(int64_t ranks);
-
-/* `run --checkpoint` and `--resume`: the state of a run in a file. */
-
-/* The checkpoints of one run. */
-typedef struct run_checkpoint {
-  cvtm_cvt_checkpoint solve; /* for cvtm_cvt_options; its context is this struct */
-  const char *path;          /* of --checkpoint; NULL: none is written */
-  const char *resumed;       /* of --resume; NULL: a new run */
-  cli_progress *progress;    /* its history is part of a checkpoint */
-  unsigned char *bytes;      /* the file of --resume */
-} run_checkpoint;
-
-/* Checks the options against each other. Returns CLI_EXIT_OK, or CLI_EXIT_USAGE after a message. */
-int run_checkpoint_check(const cli_options *options);
-/* Checks the bytes of a file: where its records of iterations and its state are in it.
- * CVTM_ERROR_INPUT if it is no checkpoint, damaged, or of another version of the program. */
-typedef struct run_checkpoint_parts {
-  const unsigned char *records; /* of cvtm_cvt_record, perhaps not aligned */
-  int64_t count;
-  const unsigned char *state;
-  size_t state_bytes;
-} run_checkpoint_parts;
-cvtm_status run_checkpoint_find_parts(const char *path, const unsigned char *bytes, size_t size,
-                                      run_checkpoint_parts *parts, cvtm_error *error);
-/* Reads the file of --resume, if there is one; its state is then in checkpoint->solve. Without
- * either option checkpoint->solve has neither `save` nor `saved`. */
-cvtm_status run_checkpoint_open(const cli_options *options, run_checkpoint *checkpoint,
-                                cvtm_error *error);
-/* Gives a progress that has started the history of the run that is resumed. */
-cvtm_status run_checkpoint_attach(run_checkpoint *checkpoint, cli_progress *progress,
-                                  cvtm_error *error);
-/* The message of a solver that refused the state names the file. */
-void run_checkpoint_explain(const run_checkpoint *checkpoint, cvtm_error *error);
-void run_checkpoint_close(run_checkpoint *checkpoint);
 
 #endif

@@ -22,17 +22,18 @@ typedef struct work {
 
 static int check_segment_usage(const cli_options *o) {
   char buffer[RUN_EXTENSION_MAX];
-  if (o->output.count == 0 && o->report == NULL) return cli_missing(o->command, "--output");
-  for (int k = 0; k < o->output.count; ++k) {
-    const char *path = o->output.item[k];
-    const char *kind = run_output_extension(o, path, buffer);
+  if (o->run.output.count == 0 && o->run.report == NULL) return cli_missing(o->command, "--output");
+  for (int k = 0; k < o->run.output.count; ++k) {
+    const char *path = o->run.output.item[k];
+    const char *kind = run_output_extension(&o->run, path, buffer);
     if (strcmp(kind, "npy") != 0 && strcmp(kind, "png") != 0 && strcmp(kind, "svg") != 0)
       return cli_usage_error(o->command,
                              "%s: a mask is written as .png, its contour as .svg, the level set "
                              "as .npy",
                              path);
   }
-  const int code = run_segment_check(o);
+  cvtm_error error = {CVTM_OK, ""};
+  const int code = cli_result(o->command, CLI_READING, run_segment_check(&o->run, &error), &error);
   return code == CLI_EXIT_OK ? cli_outputs_check(o) : code;
 }
 
@@ -93,14 +94,14 @@ static cvtm_status write_segmentation(void *context, const char *path, const cha
 }
 
 static cvtm_status write_segment_report(const work *w, cvtm_error *error) {
-  if (w->options.report == NULL) return CVTM_OK;
+  if (w->options.run.report == NULL) return CVTM_OK;
   cJSON *report = cli_report_begin(w->device, &w->options);
   run_json_integer(report, "width", w->image.width);
   run_json_integer(report, "height", w->image.height);
   run_segment_report(&w->made, report);
   cJSON *seconds = cJSON_AddObjectToObject(report, "seconds");
   run_json_real(seconds, "total", cvtm_clock() - w->start);
-  return run_json_write(w->options.report, report, error);
+  return run_json_write(w->options.run.report, report, error);
 }
 
 static void print_segment_summary(const work *w) {
@@ -109,7 +110,7 @@ static void print_segment_summary(const work *w) {
           "%s: %d x %d pixels, on %s (%s)\n"
           "  %lld %s, %.3f seconds; stopped by: %s\n"
           "  inside %.4f of the image, energy %.6g, last change %.2g\n",
-          cli_visible(w->options.input), w->image.width, w->image.height,
+          cli_visible(w->options.run.input), w->image.width, w->image.height,
           cvtm_device_name(w->device), cvtm_device_description(w->device), (long long)r->steps,
           cli_word(r->steps, "step", "steps"), r->seconds, cvtm_segment_stop_name(r->stop), r->area,
           r->energy, r->change);
@@ -121,10 +122,11 @@ static int perform_segment(work *w) {
   const int code = cli_open_device(o, &w->device);
   if (code != CLI_EXIT_OK) return code;
   cli_catch_signals();
-  cvtm_status status = run_read_image(o, o->input, 0, &w->image, &error);
-  if (status == CVTM_OK) status = run_segment_image(w->device, o, &w->image, &w->made, &error);
+  cvtm_status status = run_read_image(&o->run, o->run.input, 0, &w->image, &error);
+  if (status == CVTM_OK)
+    status = run_segment_image(w->device, &o->run, &w->image, &w->made, &error);
   if (status != CVTM_OK) return cli_failed(CLI_READING, status, &error);
-  status = run_outputs_write(o, write_segmentation, w, &error);
+  status = run_outputs_write(&o->run, write_segmentation, w, &error);
   if (status == CVTM_OK) status = write_segment_report(w, &error);
   if (status != CVTM_OK) return cli_failed(CLI_WRITING, status, &error);
   if (!o->quiet) print_segment_summary(w);

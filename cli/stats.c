@@ -2,6 +2,8 @@
 #include "base/file.h"
 #include "base/host.h"
 #include "cli/cli.h"
+#include "cli/input.h"
+#include "cli/summary.h"
 #include "run/input.h"
 #include "run/page.h"
 #include "run/json.h"
@@ -132,13 +134,14 @@ typedef struct stats {
 /* Points in a length come back to pixels. */
 static cvtm_status find_pixels(const stats *s, cvtm_error *error) {
   run_frame frame;
-  if (!(cli_unit_mm(s->options.unit) > 0) && s->options.world.pixel_size == NULL) return CVTM_OK;
+  if (!(run_unit_mm(s->options.run.unit) > 0) && s->options.run.world.pixel_size == NULL)
+    return CVTM_OK;
   if (!s->has_domain)
     return cvtm_fail(error, CVTM_ERROR_INPUT,
                      "%s: --unit and --pixel-size need the domain: --picture, --density, or "
                      "--width and --height",
-                     s->options.input);
-  const cvtm_status status = run_frame_find(&s->options, s->domain, &frame, error);
+                     s->options.run.input);
+  const cvtm_status status = run_frame_find(&s->options.run, s->domain, &frame, error);
   for (int64_t i = 0; status == CVTM_OK && i < s->count; ++i) {
     double *p = s->points + 2 * i;
     p[0] = (p[0] - frame.left) / frame.scale;
@@ -153,16 +156,16 @@ static void set_given_domain(stats *s) {
   if (s->has_domain || s->options.width <= 0 || s->options.height <= 0) return;
   s->domain.width = (int)s->options.width;
   s->domain.height = (int)s->options.height;
-  s->domain.periodic = s->options.periodic;
+  s->domain.periodic = s->options.run.periodic;
   s->has_domain = 1;
 }
 
 /* Scales a drawing to the picture, or takes the domain from it. */
 static cvtm_status fit_drawing(stats *s, const double *box, cvtm_error *error) {
   const double same = 0.005; /* relative difference of scales; sides of drawings are rounded */
-  if (s->has_domain && cli_unit_mm(s->options.unit) > 0) {
+  if (s->has_domain && run_unit_mm(s->options.run.unit) > 0) {
     run_frame frame;
-    const cvtm_status status = run_frame_find(&s->options, s->domain, &frame, error);
+    const cvtm_status status = run_frame_find(&s->options.run, s->domain, &frame, error);
     for (int64_t i = 0; status == CVTM_OK && i < s->count; ++i) s->radius[i] /= frame.scale;
     return status; /* find_pixels moves the points */
   }
@@ -172,7 +175,7 @@ static cvtm_status fit_drawing(stats *s, const double *box, cvtm_error *error) {
     return cvtm_fail(error, CVTM_ERROR_INPUT,
                      "%s: a drawing of %g x %g is not of the shape of %d x %d pixels; of one on a "
                      "page give --page",
-                     s->options.input, box[2], box[3], s->domain.width, s->domain.height);
+                     s->options.run.input, box[2], box[3], s->domain.width, s->domain.height);
   for (int64_t i = 0; i < s->count; ++i) {
     s->points[2 * i] = across * (s->points[2 * i] - box[0]);
     s->points[2 * i + 1] = across * (s->points[2 * i + 1] - box[1]);
@@ -184,13 +187,13 @@ static cvtm_status fit_drawing(stats *s, const double *box, cvtm_error *error) {
 /* The dots of an SVG, with their sizes. */
 static cvtm_status read_drawing(stats *s, cvtm_error *error) {
   cvtm_dots dots;
-  cvtm_status status = cvtm_dots_read(s->options.input, &dots, error);
+  cvtm_status status = cvtm_dots_read(s->options.run.input, &dots, error);
   if (status != CVTM_OK) return status;
   s->points = dots.points;
   s->radius = dots.radius;
   s->count = dots.count;
-  if (s->options.page.size != NULL && s->options.unit == CLI_UNIT_PIXEL)
-    s->options.unit = CLI_UNIT_MM;
+  if (s->options.run.page.size != NULL && s->options.run.unit == CVTM_RUN_UNIT_PIXEL)
+    s->options.run.unit = CVTM_RUN_UNIT_MM;
   return fit_drawing(s, dots.box, error);
 }
 
@@ -200,7 +203,7 @@ static int is_drawing(const char *path) {
 }
 
 static cvtm_status read_points(stats *s, cvtm_error *error) {
-  const char *path = s->options.input;
+  const char *path = s->options.run.input;
   double corner[2] = {0, 0};
   cvtm_status status =
       is_drawing(path) ? read_drawing(s, error)
@@ -219,10 +222,10 @@ static cvtm_status read_points(stats *s, cvtm_error *error) {
 
 /* Maps the coordinates of the file to pixels of the domain, y down. */
 static cvtm_status place_in_domain(stats *s, cvtm_error *error) {
-  const double scale = s->options.unit == CLI_UNIT_WIDTH ? s->domain.width : 1;
+  const double scale = s->options.run.unit == CVTM_RUN_UNIT_WIDTH ? s->domain.width : 1;
   double *points = s->mesh.points;
   run_frame frame;
-  const cvtm_status status = run_frame_find(&s->options, s->domain, &frame, error);
+  const cvtm_status status = run_frame_find(&s->options.run, s->domain, &frame, error);
   if (status != CVTM_OK) return status;
   for (int64_t i = 0; i < s->mesh.vertex_count; ++i) {
     const double up = (s->mesh.file_top - points[2 * i + 1] - frame.bottom) / frame.scale;
@@ -236,20 +239,20 @@ static cvtm_status place_in_domain(stats *s, cvtm_error *error) {
     if (points[i] < 0 && points[i] > -slack) points[i] = 0;
     if (points[i] > side && points[i] < side + slack) points[i] = side;
   }
-  return run_require_inside(s->options.input, points, s->mesh.vertex_count, s->domain, error);
+  return run_require_inside(s->options.run.input, points, s->mesh.vertex_count, s->domain, error);
 }
 
 /* A mesh has a domain if a density or both sides were given. */
 static cvtm_status read_mesh(stats *s, cvtm_error *error) {
-  cvtm_status status = cvtm_mesh_read(s->options.input, &s->mesh, error);
+  cvtm_status status = cvtm_mesh_read(s->options.run.input, &s->mesh, error);
   if (status != CVTM_OK) return status;
   s->count = s->mesh.vertex_count;
   if (s->has_domain) return place_in_domain(s, error);
-  if (s->options.world.pixel_size == NULL) return CVTM_OK;
+  if (s->options.run.world.pixel_size == NULL) return CVTM_OK;
   return cvtm_fail(error, CVTM_ERROR_INPUT,
                    "%s: --pixel-size needs the domain: --picture, --density, or --width and "
                    "--height",
-                   s->options.input);
+                   s->options.run.input);
 }
 
 /* The ink that a drawing of --picture needs. */
@@ -257,10 +260,10 @@ static cvtm_status read_photograph(stats *s, cvtm_error *error) {
   const char *path = s->options.photograph;
   cvtm_image image = {0};
   cvtm_density_options how;
-  cvtm_status status = run_read_image(&s->options, path, 0, &image, error);
+  cvtm_status status = run_read_image(&s->options.run, path, 0, &image, error);
   if (status != CVTM_OK) return status;
-  const cvtm_domain domain = {image.width, image.height, s->options.periodic};
-  run_choose_tone(&image, &s->options, &how);
+  const cvtm_domain domain = {image.width, image.height, s->options.run.periodic};
+  run_choose_tone(&image, &s->options.run, &how);
   if (image.is_data)
     status = cvtm_fail(error, CVTM_ERROR_INPUT, "%s: data has no tone", path);
   else if (s->has_domain && (domain.width != s->domain.width || domain.height != s->domain.height))
@@ -269,7 +272,7 @@ static cvtm_status read_photograph(stats *s, cvtm_error *error) {
   else
     status = cvtm_tone_from_image(&image, &how, path, &s->tone, error);
   if (status == CVTM_OK && s->options.density == NULL)
-    status = run_world_set(&s->options, &image.place, path, image.height, error);
+    status = run_world_set(&s->options.run, &image.place, path, image.height, error);
   cvtm_image_free(&image);
   s->domain = domain;
   s->has_domain = 1;
@@ -280,14 +283,14 @@ static cvtm_status read_stats_input(stats *s, cvtm_error *error) {
   cvtm_status status = CVTM_OK;
   if (s->options.density != NULL) {
     status =
-        run_read_density(s->options.density, &s->options, &s->density, NULL, &s->domain, error);
+        run_read_density(s->options.density, &s->options.run, &s->density, NULL, &s->domain, error);
     s->has_domain = 1;
   }
   if (status == CVTM_OK && s->options.photograph != NULL) status = read_photograph(s, error);
   if (status != CVTM_OK) return status;
   set_given_domain(s);
-  if (s->has_domain && !(s->options.world.scale > 0))
-    status = run_world_set(&s->options, NULL, s->options.input, s->domain.height, error);
+  if (s->has_domain && !(s->options.run.world.scale > 0))
+    status = run_world_set(&s->options.run, NULL, s->options.run.input, s->domain.height, error);
   if (status != CVTM_OK) return status;
   return s->is_mesh ? read_mesh(s, error) : read_points(s, error);
 }
@@ -307,7 +310,7 @@ static cvtm_status evaluate_stats(stats *s) {
 static int print_json(const stats *s) {
   cJSON *report = cJSON_CreateObject();
   run_json_text(report, "version", CVTMESH_VERSION);
-  run_json_text(report, "file", s->options.input);
+  run_json_text(report, "file", s->options.run.input);
   if (s->has_domain) {
     run_json_integer(report, "width", s->domain.width);
     run_json_integer(report, "height", s->domain.height);
@@ -322,7 +325,7 @@ static int print_json(const stats *s) {
   run_json_integer(report, "coincident_sites", s->mesh.coincident_count);
   run_stipples_report(&s->stipples, report);
   cli_class_spacing_report(&s->spacing, report);
-  run_world_report(&s->options, s->domain, &s->mesh, report);
+  run_world_report(&s->options.run, s->domain, &s->mesh, report);
   run_json_quality(report, &s->quality);
   cvtm_error error = {CVTM_OK, ""};
   cvtm_status status = run_json_write("-", report, &error);
@@ -343,8 +346,9 @@ static void print_figures(const char *title, const cvtm_quality_figures *f) {
 }
 
 static void print_text(const stats *s) {
-  printf("%s: %lld %s, %lld %s\n", cli_visible(s->options.input), (long long)s->quality.vertices,
-         cli_word(s->quality.vertices, "vertex", "vertices"), (long long)s->mesh.triangle_count,
+  printf("%s: %lld %s, %lld %s\n", cli_visible(s->options.run.input),
+         (long long)s->quality.vertices, cli_word(s->quality.vertices, "vertex", "vertices"),
+         (long long)s->mesh.triangle_count,
          cli_word(s->mesh.triangle_count, "triangle", "triangles"));
   if (s->mesh.coincident_count > 0)
     printf("points that share another's place: %lld\n", (long long)s->mesh.coincident_count);
@@ -359,9 +363,13 @@ static void print_text(const stats *s) {
 }
 
 static int perform_stats(stats *s) {
-  const char *path = s->options.input;
-  int code = run_stipples_check(&s->options);
-  if (code == CLI_EXIT_OK) code = run_page_check_size(&s->options);
+  const char *path = s->options.run.input;
+  cvtm_error error = {CVTM_OK, ""};
+  if (s->options.photograph == NULL && s->options.density == NULL)
+    s->options.run.purpose = CVTM_RUN_POINTS; /* there is no picture */
+  if (run_stipples_check(&s->options.run, &error) == CVTM_OK)
+    (void)run_page_check_size(&s->options.run, &error);
+  const int code = cli_result(CLI_STATS, CLI_READING, error.status, &error);
   if (code != CLI_EXIT_OK) return code;
   s->is_mesh = !cvtm_points_format_known(path);
   if (s->is_mesh && !cvtm_mesh_format_known(path))
@@ -371,7 +379,6 @@ static int perform_stats(stats *s) {
     const int opened = cli_open_device(&s->options, &s->device);
     if (opened != CLI_EXIT_OK) return opened;
   }
-  cvtm_error error = {CVTM_OK, ""};
   cvtm_status status = read_stats_input(s, &error);
   if (status != CVTM_OK) return cli_failed(CLI_READING, status, &error);
   status = cvtm_quality_compute(&s->mesh, s->has_domain ? &s->domain : NULL, &s->quality, &error);
@@ -382,7 +389,7 @@ static int perform_stats(stats *s) {
   }
   if (s->tone != NULL) {
     const run_stipples_source source = {s->domain, s->tone, NULL, &s->mesh, NULL, s->radius};
-    status = run_stipples_make(&s->options, &source, &s->stipples, &error);
+    status = run_stipples_make(&s->options.run, &source, &s->stipples, &error);
     if (status != CVTM_OK) return cli_failed(CLI_WORKING, status, &error);
   }
   const double *points = s->is_mesh ? s->mesh.points : s->points;

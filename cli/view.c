@@ -1,5 +1,8 @@
 /* cvtmesh view: the optimisation in a window, or in pictures without one. */
 #include "cli/cli.h"
+#include "cli/input.h"
+#include "cli/summary.h"
+#include "cli/watch.h"
 
 #if CVTMESH_HAVE_VIEWER
 
@@ -57,11 +60,11 @@ static int names_points(const char *path) {
 /* Reads a point file: the points are the sites, the density is 1. */
 static cvtm_status read_sites(view *v, cvtm_error *error) {
   cli_options *o = &v->options;
-  cvtm_status status = cvtm_points_read(o->input, &v->sites, &v->count, error);
+  cvtm_status status = cvtm_points_read(o->run.input, &v->sites, &v->count, error);
   if (status == CVTM_OK)
-    status = cli_domain_of_points(o, o->input, v->sites, v->count, &v->domain, NULL, error);
+    status = cli_domain_of_points(o, o->run.input, v->sites, v->count, &v->domain, NULL, error);
   if (status == CVTM_OK)
-    status = run_require_inside(o->input, v->sites, v->count, v->domain, error);
+    status = run_require_inside(o->run.input, v->sites, v->count, v->domain, error);
   if (status != CVTM_OK) return status;
   const size_t pixels = (size_t)v->domain.width * (size_t)v->domain.height;
   v->density = malloc(pixels * sizeof *v->density);
@@ -76,14 +79,14 @@ static cvtm_status place_sites(view *v, cvtm_error *error) {
   double *fixed = NULL, *init = NULL;
   int64_t given = 0;
   cvtm_status status = CVTM_OK;
-  if (o->fixed != NULL) status = cvtm_points_read(o->fixed, &fixed, &v->fixed, error);
-  if (status == CVTM_OK && o->fixed != NULL)
-    status = run_require_inside(o->fixed, fixed, v->fixed, v->domain, error);
-  if (status == CVTM_OK && o->init != NULL)
-    status = cvtm_points_read(o->init, &init, &given, error);
+  if (o->run.fixed != NULL) status = cvtm_points_read(o->run.fixed, &fixed, &v->fixed, error);
+  if (status == CVTM_OK && o->run.fixed != NULL)
+    status = run_require_inside(o->run.fixed, fixed, v->fixed, v->domain, error);
+  if (status == CVTM_OK && o->run.init != NULL)
+    status = cvtm_points_read(o->run.init, &init, &given, error);
   if (status == CVTM_OK) {
     const int64_t least = v->fixed + given;
-    v->count = o->points > least ? o->points : least > 0 ? least : 2000;
+    v->count = o->run.points > least ? o->run.points : least > 0 ? least : 2000;
     v->sites = malloc(2 * (size_t)v->count * sizeof *v->sites);
     if (v->sites == NULL) status = cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory");
   }
@@ -93,8 +96,8 @@ static cvtm_status place_sites(view *v, cvtm_error *error) {
     if (given > 0) memcpy(v->sites + 2 * v->fixed, init, (size_t)given * pair);
     const int64_t sampled = v->count - v->fixed - given;
     if (sampled > 0)
-      status = cvtm_cvt_sample(v->domain, v->density, sampled, (uint64_t)o->seed,
-                               (cvtm_cvt_start)o->start, v->sites + 2 * (v->fixed + given), error);
+      status = cvtm_cvt_sample(v->domain, v->density, sampled, (uint64_t)o->run.seed, o->run.start,
+                               v->sites + 2 * (v->fixed + given), error);
   }
   free(fixed);
   free(init);
@@ -102,13 +105,14 @@ static cvtm_status place_sites(view *v, cvtm_error *error) {
 }
 
 static cvtm_status read_view_input(view *v, cvtm_error *error) {
-  if (names_points(v->options.input)) return read_sites(v, error);
-  cvtm_status status =
-      run_read_density(v->options.input, &v->options, &v->density, &v->tone, &v->domain, error);
+  if (names_points(v->options.run.input)) return read_sites(v, error);
+  cvtm_status status = run_read_density(v->options.run.input, &v->options.run, &v->density,
+                                        &v->tone, &v->domain, error);
   if (status != CVTM_OK) return status;
-  if (v->options.dots == CLI_DOTS_TONE && v->options.density_from != CVTM_DENSITY_FROM_TONE)
+  if (v->options.run.dots == CVTM_RUN_DOTS_TONE &&
+      v->options.run.density_from != CVTM_DENSITY_FROM_TONE)
     return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: --dots tone needs the density of a tone",
-                     v->options.input);
+                     v->options.run.input);
   return place_sites(v, error);
 }
 
@@ -124,26 +128,26 @@ static void set_up_viewer(view *v) {
   const cli_options *o = &v->options;
   cvtm_viewer_options *settings = &v->viewer;
   cvtm_cvt_defaults(&settings->cvt);
-  settings->cvt.method = (cvtm_cvt_method)o->method;
-  settings->cvt.energy = (cvtm_cvt_energy)o->energy;
-  settings->cvt.voronoi = (cvtm_voronoi_method)o->voronoi;
-  settings->cvt.max_iterations = o->iterations;
-  settings->cvt.tolerance = o->tolerance;
-  settings->cvt.gradient_tolerance = o->gradient_tolerance;
-  settings->cvt.max_seconds = o->time_limit;
+  settings->cvt.method = o->run.method;
+  settings->cvt.energy = o->run.energy;
+  settings->cvt.voronoi = o->run.voronoi;
+  settings->cvt.max_iterations = o->run.iterations;
+  settings->cvt.tolerance = o->run.tolerance;
+  settings->cvt.gradient_tolerance = o->run.gradient_tolerance;
+  settings->cvt.max_seconds = o->run.time_limit;
   settings->cvt.fixed = v->fixed;
-  run_preset_descent(o, &settings->cvt);
+  run_preset_descent(&o->run, &settings->cvt);
   settings->device = v->device;
   settings->domain = v->domain;
   settings->density = v->density;
   settings->sites = v->sites;
   settings->count = v->count;
-  settings->start = (cvtm_cvt_start)o->start;
-  settings->seed = (uint64_t)o->seed;
-  settings->title = o->input;
+  settings->start = o->run.start;
+  settings->seed = (uint64_t)o->run.seed;
+  settings->title = o->run.input;
   settings->fill = (cvtm_fill)o->view.colour;
-  settings->dark = o->view.dark;
-  settings->paused = o->view.paused || o->iterations == 0;
+  settings->dark = o->run.dark;
+  settings->paused = o->view.paused || o->run.iterations == 0;
   settings->pinned = o->view.pinned;
   settings->offscreen = o->view.shot != NULL || o->view.record != NULL;
   settings->script = (const char *)v->script;
@@ -168,9 +172,10 @@ static int check_view_options(view *v) {
   if (!cli_view_size(o, &v->viewer.width, &v->viewer.height))
     return cli_usage_error(o->command, "--size: '%s' is not WxH with sides of 16 to 16384",
                            o->view.size);
-  if (o->layers != NULL && cvtm_layers_parse(o->layers, &v->viewer.layers, &error) != CVTM_OK)
+  if (o->run.layers != NULL &&
+      cvtm_layers_parse(o->run.layers, &v->viewer.layers, &error) != CVTM_OK)
     return cli_usage_error(o->command, "--layers: %s", error.message);
-  v->options.layers =
+  v->options.run.layers =
       NULL; /* --layers is for the window; pictures among the outputs have their own layers */
   return CLI_EXIT_OK;
 }
@@ -181,13 +186,14 @@ static int check_view_options(view *v) {
 static cvtm_status make_stipples(view *v, const cvtm_mesh *mesh, const cvtm_cells *cells,
                                  run_stipples *stipples, cvtm_error *error) {
   cli_options *o = &v->options;
-  if (!run_stipples_wanted(o)) return CVTM_OK;
-  if (o->dots == CLI_DOTS_AUTO) o->dots = v->tone != NULL ? CLI_DOTS_MASS : CLI_DOTS_EQUAL;
+  if (!run_stipples_wanted(&o->run)) return CVTM_OK;
+  if (o->run.dots == CVTM_RUN_DOTS_AUTO)
+    o->run.dots = v->tone != NULL ? CVTM_RUN_DOTS_MASS : CVTM_RUN_DOTS_EQUAL;
   double *mass = malloc((size_t)cells->count * sizeof *mass);
   if (mass == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory for dots");
   cvtm_status status = cvtm_cells_mass(cells, mesh->points, v->domain, v->density, mass, error);
   const run_stipples_source source = {v->domain, v->tone, mass, mesh, cells, NULL};
-  if (status == CVTM_OK) status = run_stipples_make(o, &source, stipples, error);
+  if (status == CVTM_OK) status = run_stipples_make(&o->run, &source, stipples, error);
   free(mass);
   if (status == CVTM_OK && !o->quiet) cli_stipples_print(stipples, stderr, "cvtmesh view: tone: ");
   return status;
@@ -197,12 +203,12 @@ static cvtm_status write_outputs(view *v, cvtm_error *error) {
   cvtm_mesh mesh = {0};
   cvtm_cells cells = {0};
   run_stipples stipples = {0};
-  if (v->options.output.count == 0) return CVTM_OK;
+  if (v->options.run.output.count == 0) return CVTM_OK;
   cvtm_status status = cvtm_delaunay(v->result.sites, v->result.count, &mesh, error);
   if (status == CVTM_OK) status = cvtm_cells_create(&mesh, v->domain, &cells, error);
   if (status == CVTM_OK) status = make_stipples(v, &mesh, &cells, &stipples, error);
   if (status == CVTM_OK) {
-    const run_scene scene = {.options = &v->options,
+    const run_scene scene = {.options = &v->options.run,
                              .domain = v->domain,
                              .sites = v->result.sites,
                              .count = v->result.count,
@@ -232,12 +238,13 @@ static void print_view_summary(const view *v) {
 /* The caller frees what `v` holds, whatever is returned. */
 static int perform_view(view *v) {
   cli_options *o = &v->options;
+  cvtm_error error = {CVTM_OK, ""};
   int code = check_view_options(v);
-  if (code == CLI_EXIT_OK) code = run_stipples_check(o);
-  if (code == CLI_EXIT_OK) code = run_page_check(o);
+  if (code != CLI_EXIT_OK) return code;
+  if (run_stipples_check(&o->run, &error) == CVTM_OK) (void)run_page_check(&o->run, &error);
+  code = cli_result(CLI_VIEW, CLI_READING, error.status, &error);
   if (code == CLI_EXIT_OK) code = cli_outputs_check(o);
   if (code != CLI_EXIT_OK) return code;
-  cvtm_error error = {CVTM_OK, ""};
   cvtm_status status = read_view_input(v, &error);
   if (status == CVTM_OK) status = read_script(v, &error);
   if (status != CVTM_OK) return cli_failed(CLI_READING, status, &error);
@@ -258,7 +265,7 @@ int cli_view(const cli_options *options) {
   view v;
   memset(&v, 0, sizeof v);
   v.options = *options;
-  run_preset_apply(&v.options);
+  run_preset_apply(&v.options.run);
   const int code = perform_view(&v);
   free(v.result.sites);
   free(v.script);

@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "base/npy.h"
 #include "cli/cli.h"
+#include "cli/input.h"
 #include "run/input.h"
 #include "run/output.h"
 #include "run/json.h"
@@ -60,7 +61,7 @@ static cvtm_status write_labels(void *context, const char *path, const char *ext
                                 cvtm_error *error) {
   (void)extension;
   const diagram *d = context;
-  const run_output_kind kind = run_output_kind_of(&d->options, path);
+  const run_output_kind kind = run_output_kind_of(&d->options.run, path);
   if (kind == RUN_OUTPUT_LABELS) {
     const int64_t shape[2] = {d->domain.height, d->domain.width};
     return cvtm_npy_write(path, 'i', (int)sizeof(int32_t), 2, shape, d->labels, error);
@@ -127,8 +128,7 @@ static cvtm_status compute_labels(diagram *d, const arrays *a) {
       d->options.warm.labels
           ? cvtm_voronoi_update(a->plan, a->sites, d->count, (int)d->options.warm.first_step,
                                 a->labels)
-          : cvtm_voronoi_compute(a->plan, a->sites, d->count,
-                                 (cvtm_voronoi_method)d->options.voronoi, a->labels);
+          : cvtm_voronoi_compute(a->plan, a->sites, d->count, d->options.run.voronoi, a->labels);
   if (status == CVTM_OK) status = cvtm_device_synchronize(d->device);
   d->seconds = cvtm_clock() - start;
   return status == CVTM_OK ? copy_labels(d, a) : status;
@@ -166,7 +166,7 @@ static cvtm_status solve_voronoi(diagram *d) {
 static double wrong_share(const diagram *d) { return (double)d->wrong / (double)pixels(d->domain); }
 
 static cvtm_status write_voronoi_report(const diagram *d, cvtm_error *error) {
-  if (d->options.report == NULL) return CVTM_OK;
+  if (d->options.run.report == NULL) return CVTM_OK;
   cJSON *report = cli_report_begin(d->device, &d->options);
   run_json_integer(report, "width", d->domain.width);
   run_json_integer(report, "height", d->domain.height);
@@ -179,14 +179,14 @@ static cvtm_status write_voronoi_report(const diagram *d, cvtm_error *error) {
   cJSON *seconds = cJSON_AddObjectToObject(report, "seconds");
   run_json_real(seconds, "diagram", d->seconds);
   if (is_checked(d)) run_json_real(seconds, "check", d->check_seconds);
-  return run_json_write(d->options.report, report, error);
+  return run_json_write(d->options.run.report, report, error);
 }
 
 static void print_voronoi_summary(const diagram *d) {
   fprintf(stderr, "%s: %lld %s, %d x %d pixels, on %s (%s), %.3f seconds\n",
-          cli_visible(d->options.input), (long long)d->count, cli_word(d->count, "site", "sites"),
-          d->domain.width, d->domain.height, cvtm_device_name(d->device),
-          cvtm_device_description(d->device), d->seconds);
+          cli_visible(d->options.run.input), (long long)d->count,
+          cli_word(d->count, "site", "sites"), d->domain.width, d->domain.height,
+          cvtm_device_name(d->device), cvtm_device_description(d->device), d->seconds);
   if (is_checked(d))
     fprintf(stderr, "  %s pixels: %lld of %lld (%.3g %%), %.3f seconds\n",
             d->options.warm.labels ? "corrected" : "wrong", (long long)d->wrong,
@@ -199,13 +199,15 @@ static int has_domain(const cli_options *o) {
 }
 
 static int perform_voronoi(diagram *d) {
-  if (d->options.output.count == 0 && d->options.report == NULL && !d->options.check)
+  if (d->options.run.output.count == 0 && d->options.run.report == NULL && !d->options.check)
     return cli_missing(CLI_VORONOI, "--output");
   if (d->options.warm.labels && cli_option_given(&d->options, "method"))
     return cli_usage_error(CLI_VORONOI, "--labels-from has passes of its own: no --method");
   if (!d->options.warm.labels && cli_option_given(&d->options, "first-step"))
     return cli_usage_error(CLI_VORONOI, "--first-step goes with --labels-from");
-  int code = run_outputs_check(&d->options);
+  cvtm_error error = {CVTM_OK, ""};
+  int code =
+      cli_result(CLI_VORONOI, CLI_WRITING, run_outputs_check(&d->options.run, &error), &error);
   if (code != CLI_EXIT_OK) return code;
   if (!d->options.warm.labels && !has_domain(&d->options))
     return cli_usage_error(CLI_VORONOI,
@@ -213,12 +215,11 @@ static int perform_voronoi(diagram *d) {
                            "--height");
   code = cli_outputs_check(&d->options);
   if (code != CLI_EXIT_OK) return code;
-  cvtm_error error = {CVTM_OK, ""};
-  cvtm_status status = cvtm_points_read(d->options.input, &d->points, &d->count, &error);
+  cvtm_status status = cvtm_points_read(d->options.run.input, &d->points, &d->count, &error);
   if (status == CVTM_OK) status = read_start(d, &error);
   if (status == CVTM_OK)
-    status = cli_domain_of_points(&d->options, d->options.input, d->points, d->count, &d->domain,
-                                  NULL, &error);
+    status = cli_domain_of_points(&d->options, d->options.run.input, d->points, d->count,
+                                  &d->domain, NULL, &error);
   if (status == CVTM_OK) status = check_start(d, &error);
   if (status != CVTM_OK) return cli_failed(CLI_READING, status, &error);
   d->options.width = d->domain.width;
@@ -227,7 +228,7 @@ static int perform_voronoi(diagram *d) {
   if (code != CLI_EXIT_OK) return code;
   status = solve_voronoi(d);
   if (status != CVTM_OK) return cli_failed(CLI_WORKING, status, cvtm_device_error(d->device));
-  status = run_outputs_write(&d->options, write_labels, d, &error);
+  status = run_outputs_write(&d->options.run, write_labels, d, &error);
   if (status == CVTM_OK) status = write_voronoi_report(d, &error);
   if (status != CVTM_OK) return cli_failed(CLI_WRITING, status, &error);
   if (!d->options.quiet) print_voronoi_summary(d);

@@ -1,8 +1,10 @@
-#include "run/stages.h"
+#include "cli/watch.h"
 
 #include "base/clock.h"
 #include "base/host.h"
 #include "cli/cli.h"
+#include "run/job.h"
+#include "run/json.h"
 
 #include <stdio.h>
 
@@ -36,10 +38,8 @@ typedef struct picture {
 
 struct cli_watch {
   const cli_options *options;
-  cvtm_device *device;
-  const cvtm_cvt *cvt;
-  cli_progress *progress;
-  int64_t count;
+  const cvtm_run *run;
+  int64_t count; /* sites at the end */
   double bound;
   cvtm_surface *surface;
   cvtm_render *render;
@@ -79,8 +79,8 @@ static void close_context(cli_watch *w) {
   w->pixels = NULL;
 }
 
-static cvtm_status open_context(cli_watch *w, cvtm_domain domain, const float *density,
-                                cvtm_error *error) {
+static cvtm_status open_context(cli_watch *w, cvtm_error *error) {
+  const cvtm_domain domain = w->run->domain;
   int width, height;
   (void)cli_view_size(w->options, &width, &height);
   w->frame.state.domain = domain;
@@ -89,8 +89,8 @@ static cvtm_status open_context(cli_watch *w, cvtm_domain domain, const float *d
                         .scale = 1,
                         .layers = CVTM_LAYER_CELLS | CVTM_LAYER_CELL_EDGES | CVTM_LAYER_SITES |
                                   CVTM_LAYER_PLOT | CVTM_LAYER_FIGURES,
-                        .dark = w->options->view.dark,
-                        .device = cvtm_device_name(w->device),
+                        .dark = w->options->run.dark,
+                        .device = cvtm_device_name(w->run->device),
                         .tool = "",
                         .note = ""};
   cvtm_view_fit(&w->view, domain);
@@ -98,31 +98,9 @@ static cvtm_status open_context(cli_watch *w, cvtm_domain domain, const float *d
   if (w->pixels == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory");
   cvtm_status status = cvtm_headless_create(width, height, -1, &w->surface, error);
   if (status == CVTM_OK) status = cvtm_render_create(&w->render, error);
-  if (status == CVTM_OK) status = cvtm_render_set_density(w->render, density, domain, error);
+  if (status == CVTM_OK)
+    status = cvtm_render_set_density(w->render, w->run->density, domain, error);
   return status;
-}
-
-cvtm_status cli_watch_start(const cli_options *options, cvtm_device *device, cvtm_domain domain,
-                            const float *density, const cvtm_cvt *cvt, int64_t count, double bound,
-                            cli_progress *progress, cli_watch **watch, cvtm_error *error) {
-  cvtm_status status = make_folder(options->view.watch, error);
-  if (status != CVTM_OK) return status;
-  cli_watch *w = calloc(1, sizeof *w);
-  if (w == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory");
-  w->options = options;
-  w->device = device;
-  w->cvt = cvt;
-  w->progress = progress;
-  w->count = count;
-  w->bound = bound;
-  w->last_time = cvtm_clock();
-  status = open_context(w, domain, density, error);
-  if (status != CVTM_OK) {
-    cli_watch_destroy(w);
-    return status;
-  }
-  *watch = w;
-  return CVTM_OK;
 }
 
 /* The path of a file in the folder, malloc'd; NULL if there is no memory. */
@@ -168,7 +146,7 @@ static void set_figures(cli_watch *w, int64_t sites, int64_t iteration, double e
   state->count = sites;
   state->iteration = iteration;
   state->gradient_norm = gradient_norm;
-  state->lloyd = w->options->method == CVTM_CVT_LLOYD;
+  state->lloyd = w->options->run.method == CVTM_CVT_LLOYD;
 }
 
 static void wrap_sites(cvtm_view_state *state) {
@@ -181,20 +159,19 @@ static cvtm_status draw_current(cli_watch *w, int64_t sites) {
   cvtm_view_state *state = &w->frame.state;
   cvtm_status status = cvtm_view_state_reserve(state, sites, &w->error);
   if (status != CVTM_OK) return status;
-  status = cvtm_device_copy_out(w->device, state->sites, cvtm_cvt_current_sites(w->cvt),
+  status = cvtm_device_copy_out(w->run->device, state->sites, cvtm_cvt_current_sites(w->run->cvt),
                                 2 * (size_t)sites * sizeof *state->sites);
   if (status != CVTM_OK)
-    return cvtm_fail(&w->error, status, "%s", cvtm_device_error(w->device)->message);
+    return cvtm_fail(&w->error, status, "%s", cvtm_device_error(w->run->device)->message);
   wrap_sites(state);
   return draw_frame(w, &w->error);
 }
 
-int cli_watch_monitor(void *context, const cvtm_cvt_record *record) {
-  cli_watch *w = context;
-  const int stop = cli_progress_monitor(w->progress, record);
-  if (record->sites == 0) return stop;
+static void draw_iteration(cli_watch *w, const cvtm_cvt_record *record) {
   const double now = cvtm_clock();
   cvtm_view_state *state = &w->frame.state;
+  if (record->sites == 0 || w->run->options.iterations == 0 || w->run->fixed == w->run->count)
+    return; /* no site moves */
   set_figures(w, record->sites, record->iteration, record->energy, record->gradient_norm);
   if (record->iteration > 0)
     state->milliseconds = 0.8 * state->milliseconds + 0.2e3 * (now - w->last_time);
@@ -203,35 +180,69 @@ int cli_watch_monitor(void *context, const cvtm_cvt_record *record) {
   if (w->status == CVTM_OK && record->iteration % w->options->view.every == 0)
     w->status = draw_current(w, record->sites);
   w->last_time = cvtm_clock();
-  return stop || w->status != CVTM_OK;
 }
 
-cvtm_status cli_watch_last(cli_watch *w, const double *sites, const cvtm_cvt_result *result,
-                           cvtm_error *error) {
+/* Draws the final sites. */
+static void draw_last(cli_watch *w) {
+  const cvtm_cvt_result *result = &w->run->result;
   cvtm_view_state *state = &w->frame.state;
   if (w->status == CVTM_OK) w->status = cvtm_view_state_reserve(state, w->count, &w->error);
   if (w->status == CVTM_OK) {
     set_figures(w, w->count, result->iterations, result->objective, result->gradient_norm);
-    memcpy(state->sites, sites, 2 * (size_t)w->count * sizeof *sites);
+    memcpy(state->sites, w->run->sites, 2 * (size_t)w->count * sizeof *state->sites);
     state->phase = result->stop == CVTM_STOP_REQUEST ? CVTM_VIEW_PAUSED : CVTM_VIEW_CONVERGED;
     w->status = draw_frame(w, &w->error);
   }
   const cvtm_view_history history = state->history;
   close_context(w);
   w->frame.state.history = history;
+}
+
+int cli_watch_event(const cli_options *options, const cvtm_run_progress *now, cli_watch **watch) {
+  cli_watch *w = *watch;
+  if (now->event == CVTM_RUN_BEGINS) {
+    *watch = w = calloc(1, sizeof *w);
+    if (w == NULL) return 1;
+    w->options = options;
+    w->run = now->run;
+    w->count = now->sites;
+    w->bound = now->bound;
+    w->last_time = cvtm_clock();
+    w->status = make_folder(options->view.watch, &w->error);
+    if (w->status == CVTM_OK) w->status = open_context(w, &w->error);
+  }
+  if (w == NULL) return 1;
+  if (now->event == CVTM_RUN_ITERATION) draw_iteration(w, now->record);
+  if (now->event == CVTM_RUN_ENDS && now->status == CVTM_OK) draw_last(w);
+  return w->status != CVTM_OK;
+}
+
+cvtm_status cli_watch_status(const cli_watch *w, cvtm_error *error) {
+  if (w == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory");
   return w->status == CVTM_OK ? CVTM_OK : cvtm_fail(error, w->status, "%s", w->error.message);
 }
 
-cvtm_status cli_watch_page(const cli_watch *w, const char *report, cvtm_error *error) {
-  const char *input = w->options->input;
+/* The report without the history, of which the page has a plot; freed by cJSON_free. */
+static char *text_of(const cvtm_run *run) {
+  cJSON *report = run_report_make(run);
+  cJSON_DeleteItemFromObject(report, "history");
+  char *text = run_json_print(report, 1);
+  cJSON_Delete(report);
+  return text;
+}
+
+cvtm_status cli_watch_page(const cli_watch *w, const cvtm_run *run, cvtm_error *error) {
+  const char *input = w->options->run.input;
   const size_t title_size = strlen(input) + 40;
   char *title = malloc(title_size);
   char *path = path_in_folder(w, "index.html");
   cvtm_page_picture *pictures = malloc((size_t)(w->made + 1) * sizeof *pictures);
-  if (title == NULL || path == NULL || pictures == NULL) {
+  char *report = text_of(run);
+  if (title == NULL || path == NULL || pictures == NULL || report == NULL) {
     free(title);
     free(path);
     free(pictures);
+    cJSON_free(report);
     return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory");
   }
   for (int64_t k = 0; k < w->made; ++k) {
@@ -240,16 +251,17 @@ cvtm_status cli_watch_page(const cli_watch *w, const char *report, cvtm_error *e
   }
   snprintf(title, title_size, "%s: %lld %s", input, (long long)w->count,
            cli_word(w->count, "site", "sites"));
-  const cvtm_page page = {.title = title,
-                          .dark = w->options->view.dark,
-                          .pictures = pictures,
-                          .picture_count = w->made,
-                          .history = &w->frame.state.history,
-                          .report = report};
+  const cvtm_html_page page = {.title = title,
+                               .dark = w->options->run.dark,
+                               .pictures = pictures,
+                               .picture_count = w->made,
+                               .history = &w->frame.state.history,
+                               .report = report};
   const cvtm_status status = cvtm_page_write(path, &page, error);
   free(pictures);
   free(path);
   free(title);
+  cJSON_free(report);
   return status;
 }
 
@@ -264,32 +276,25 @@ void cli_watch_destroy(cli_watch *w) {
 #else
 
 int cli_watch_check(const cli_options *options) {
-  (void)options;
-  return CLI_EXIT_OK;
+  cvtm_error error;
+  if (options->view.watch == NULL) return CLI_EXIT_OK;
+  (void)cvtm_fail(&error, CVTM_ERROR_UNSUPPORTED,
+                  "--watch: this build has no viewer, which needs GLFW 3.3 and libepoxy");
+  return cli_failed(CLI_WORKING, error.status, &error);
 }
 
-cvtm_status cli_watch_start(const cli_options *options, cvtm_device *device, cvtm_domain domain,
-                            const float *density, const cvtm_cvt *cvt, int64_t count, double bound,
-                            cli_progress *progress, cli_watch **watch, cvtm_error *error) {
-  (void)options, (void)device, (void)domain, (void)density, (void)cvt, (void)count, (void)bound;
-  (void)progress, (void)watch;
-  return cvtm_fail(error, CVTM_ERROR_UNSUPPORTED,
-                   "--watch: this build has no viewer, which needs GLFW 3.3 and libepoxy");
-}
-
-int cli_watch_monitor(void *context, const cvtm_cvt_record *record) {
-  (void)context, (void)record;
+int cli_watch_event(const cli_options *options, const cvtm_run_progress *now, cli_watch **watch) {
+  (void)options, (void)now, (void)watch;
   return 1;
 }
 
-cvtm_status cli_watch_last(cli_watch *watch, const double *sites, const cvtm_cvt_result *result,
-                           cvtm_error *error) {
-  (void)watch, (void)sites, (void)result, (void)error;
+cvtm_status cli_watch_status(const cli_watch *watch, cvtm_error *error) {
+  (void)watch, (void)error;
   return CVTM_ERROR_UNSUPPORTED;
 }
 
-cvtm_status cli_watch_page(const cli_watch *watch, const char *report, cvtm_error *error) {
-  (void)watch, (void)report, (void)error;
+cvtm_status cli_watch_page(const cli_watch *watch, const cvtm_run *run, cvtm_error *error) {
+  (void)watch, (void)run, (void)error;
   return CVTM_ERROR_UNSUPPORTED;
 }
 

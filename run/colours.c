@@ -5,9 +5,8 @@
 #include "base/file.h"
 #include "base/host.h"
 #include "base/srgb.h"
-#include "cli/cli.h"
 #include "run/input.h"
-#include "cli/options.h"
+#include "run/options.h"
 #include "run/output.h"
 #include "run/json.h"
 #include "meshes/mesh_file.h"
@@ -53,31 +52,13 @@ static char *trim_line(char *text) {
   return text;
 }
 
-/* The length of the UTF-8 sequence at `text`, 0 if it is none or a control character. */
-static size_t character_length(const unsigned char *text) {
-  const unsigned char first = text[0];
-  const size_t length = first < 0x80   ? 1
-                        : first < 0xc2 ? 0
-                        : first < 0xe0 ? 2
-                        : first < 0xf0 ? 3
-                                       : 4;
-  if (first < 0x20 || first == 0x7f || first > 0xf4) return 0;
-  for (size_t k = 1; k < length; ++k)
-    if ((text[k] & 0xc0) != 0x80) return 0;
-  if ((first == 0xe0 && text[1] < 0xa0) || (first == 0xed && text[1] > 0x9f) ||
-      (first == 0xf0 && text[1] < 0x90) || (first == 0xf4 && text[1] > 0x8f))
-    return 0;
-  return length;
-}
-
 static int is_printable(const char *text) {
-  const unsigned char *at = (const unsigned char *)text;
-  while (*at != '\0') {
-    const size_t length = character_length(at);
-    if (length == 0) return 0;
-    at += length;
+  size_t length = 1;
+  for (; *text != '\0' && length > 0; text += length) {
+    const int is_control = (unsigned char)*text < 0x20 || *text == 0x7f;
+    length = is_control ? 0 : run_character_length(text);
   }
-  return 1;
+  return length > 0;
 }
 
 static cvtm_status set_colour(pens_reader *r, int k, const char *text) {
@@ -101,8 +82,8 @@ static size_t count_digits(const char *text) {
 
 static cvtm_status set_size(pens_reader *r, int k, const char *text) {
   double size[2];
-  int unit, is_pair = cli_lengths_parse(text, 2, size, &unit);
-  if (!is_pair && cli_lengths_parse(text, 1, size, &unit)) size[1] = size[0], is_pair = 1;
+  int unit, is_pair = run_lengths_parse(text, 2, size, &unit);
+  if (!is_pair && run_lengths_parse(text, 1, size, &unit)) size[1] = size[0], is_pair = 1;
   if (!is_pair || !(size[0] > 0 && size[0] <= size[1]) || strlen(text) >= RUN_PEN_SIZE)
     return fail_at_line(r, "the size of dots is a diameter or MIN,MAX, as of --dot-size");
   snprintf(r->pens->size[k], RUN_PEN_SIZE, "%s", text);
@@ -191,31 +172,31 @@ static cvtm_status run_pens_choose(const float *rgb, int64_t pixels, int count, 
   return CVTM_OK;
 }
 
-int run_colours_wanted(const cli_options *o) {
+int run_colours_wanted(const cvtm_run_options *o) {
   return o->colours.cmyk || o->colours.pens != NULL || o->colours.palette > 0;
 }
 
 /* --- checks --- */
 
 /* The option that keeps a drawing from several colours; NULL: none. */
-static const char *option_against(const cli_options *o) {
+static const char *option_against(const cvtm_run_options *o) {
   const struct {
     int is_set;
     const char *name;
   } table[] = {
       {o->invert, "--invert"},
-      {o->view.dark, "--dark"},
+      {o->dark, "--dark"},
       {o->domain.kind != 0, "--domain"},
       {o->equal_mass.on, "--equal-mass"},
       {o->init != NULL, "--init"},
       {o->fixed != NULL, "--fixed"},
-      {o->noise != CLI_NOISE_HEXAGONAL, "--noise blue"},
+      {o->noise != CVTM_RUN_NOISE_HEXAGONAL, "--noise blue"},
       {o->size.from != NULL, "--size-from"},
-      {o->dots == CLI_DOTS_TONE, "--dots tone"},
-      {cli_option_given(o, "density-from"), "--density-from"},
+      {o->dots == CVTM_RUN_DOTS_TONE, "--dots tone"},
+      {(o->given & CVTM_RUN_GIVEN_DENSITY_FROM), "--density-from"},
       {o->energy != (int)CVTM_CVT_EXACT, "--energy pixel"},
-      {o->preset != (int)CLI_PRESET_NONE, "--preset"},
-      {o->view.watch != NULL, "--watch"},
+      {o->preset != (int)CVTM_RUN_PRESET_NONE, "--preset"},
+      {o->live, "--watch"},
       {o->floor > 0, "--floor"},
       {o->condition.smooth > 0, "--smooth"},
       {o->condition.grade > 0, "--grade"},
@@ -230,7 +211,7 @@ static const char *option_against(const cli_options *o) {
   return NULL;
 }
 
-static int shows_colours(const cli_options *o, const char *path) {
+static int shows_colours(const cvtm_run_options *o, const char *path) {
   char buffer[RUN_EXTENSION_MAX];
   const char *extension = run_output_extension(o, path, buffer);
   switch (run_output_kind_of(o, path)) {
@@ -245,22 +226,22 @@ static int shows_colours(const cli_options *o, const char *path) {
   }
 }
 
-int run_colours_check(const cli_options *o) {
+cvtm_status run_colours_check(const cvtm_run_options *o, cvtm_error *error) {
   const int sources = o->colours.cmyk + (o->colours.pens != NULL) + (o->colours.palette > 0);
-  if (sources == 0) return CLI_EXIT_OK;
+  if (sources == 0) return CVTM_OK;
   if (sources > 1)
-    return cli_usage_error(o->command, "--colours, --pens and --palette exclude each other");
+    return run_usage_error(error, "--colours, --pens and --palette exclude each other");
   const char *against = option_against(o);
   if (against != NULL)
-    return cli_usage_error(o->command, "%s is not for a drawing in several colours", against);
+    return run_usage_error(error, "%s is not for a drawing in several colours", against);
   for (int k = 0; k < o->output.count; ++k)
     if (!shows_colours(o, o->output.item[k]))
-      return cli_usage_error(
-          o->command,
+      return run_usage_error(
+          error,
           "%s: several colours go to csv, npy, png, svg of stipples or paths, and"
           " pens",
           o->output.item[k]);
-  return CLI_EXIT_OK;
+  return CVTM_OK;
 }
 
 /* --- reading --- */
@@ -269,7 +250,7 @@ static int64_t count_canvas_pixels(const run_colours *c) {
   return (int64_t)c->domain.width * c->domain.height;
 }
 
-static cvtm_status find_pens(const cli_options *o, run_colours *c, cvtm_error *error) {
+static cvtm_status find_pens(const cvtm_run_options *o, run_colours *c, cvtm_error *error) {
   if (o->colours.pens != NULL) return run_pens_read(o->colours.pens, &c->pens, error);
   if (o->colours.cmyk) {
     run_pens_cmyk(&c->pens);
@@ -290,13 +271,13 @@ static cvtm_status separate(run_colours *c, cvtm_error *error) {
 
 /* The dots of all pens, if each had the number that its ink needs; their sum becomes the number of
  * points unless that is given. */
-static cvtm_status share_dots(cli_options *o, run_colours *c, run_dot_count *dots,
+static cvtm_status share_dots(cvtm_run_options *o, run_colours *c, run_dot_count *dots,
                               cvtm_error *error) {
   const double most = 1e9;
   double amount[CVTM_INKS_MAX], total = 0;
   run_dot_count all = {.smallest = INFINITY};
   for (int k = 0; k < c->count; ++k) {
-    cli_options own = *o;
+    cvtm_run_options own = *o;
     run_dot_count found;
     if (c->pens.size[k][0] != '\0') own.dot_size = c->pens.size[k];
     const cvtm_status status = run_stipples_count(&own, c->domain, c->coverage[k], &found, error);
@@ -324,7 +305,7 @@ static cvtm_status share_dots(cli_options *o, run_colours *c, run_dot_count *dot
   return cvtm_classes_share(amount, c->count, o->points, c->start, error);
 }
 
-cvtm_status run_colours_read(cli_options *o, cvtm_domain domain, float *rgb, run_colours *c,
+cvtm_status run_colours_read(cvtm_run_options *o, cvtm_domain domain, float *rgb, run_colours *c,
                              run_dot_count *dots, cvtm_error *error) {
   *c = (run_colours){.domain = domain, .rgb = rgb};
   cvtm_status status = find_pens(o, c, error);
@@ -336,18 +317,19 @@ cvtm_status run_colours_read(cli_options *o, cvtm_domain domain, float *rgb, run
 
 /* --- places and order --- */
 
-cvtm_status run_colours_solve(const cli_options *o, cvtm_device *device,
+cvtm_status run_colours_solve(const cvtm_run_options *o, cvtm_device *device,
                               const cvtm_cvt_options *descent, run_colours *c, double *sites) {
   const cvtm_classes_options options = {.union_weight = o->colours.coupling, .cvt = *descent};
   return cvtm_classes_solve(device, c->domain, (const float *const *)c->coverage, c->count,
                             c->start, &options, sites, &c->solved);
 }
 
-cvtm_status run_colours_order(const cli_options *options, const run_colours *c, double deadline,
-                              double *sites, run_point_order *order, cvtm_error *error) {
+cvtm_status run_colours_order(const cvtm_run_options *options, const run_colours *c,
+                              double deadline, double *sites, run_point_order *order,
+                              cvtm_error *error) {
   cvtm_status status = CVTM_OK;
   *order = (run_point_order){0};
-  if (options->order == CLI_ORDER_NONE) return CVTM_OK;
+  if (options->order == CVTM_RUN_ORDER_NONE) return CVTM_OK;
   for (int k = 0; status == CVTM_OK && k < c->count; ++k) {
     run_point_order own = {0};
     const int64_t count = c->start[k + 1] - c->start[k];
@@ -415,31 +397,4 @@ void run_colours_report(const run_colours *c, cJSON *report) {
   report_likeness(&c->reached, part);
   run_json_real(part, "blur", c->blur);
   report_likeness(&c->possible, cJSON_AddObjectToObject(part, "of_inks"));
-}
-
-static void print_pen(const run_colours *c, int k) {
-  const int64_t dots = c->start[k + 1] - c->start[k];
-  const run_pen_figures *f = &c->figures[k];
-  fprintf(stderr, "  %-10s %-16s %lld %s", k == 0 ? "pens" : "", c->pens.pen[k].name,
-          (long long)dots, cli_word(dots, "dot", "dots"));
-  if (dots > 1)
-    fprintf(stderr, ", the nearest at %.3g px (%.3g at least)", f->nearest.mean, f->nearest.least);
-  fprintf(stderr, "; ink %.2f %%, asked %.2f %%", 100 * f->drawn, 100 * f->asked);
-  if (dots > 0) fprintf(stderr, "; energy %.4f of the reference", c->solved.ratio[k]);
-  fputc('\n', stderr);
-}
-
-void cli_colours_print(const cli_options *o, const run_colours *c) {
-  for (int k = 0; k < c->count; ++k) print_pen(c, k);
-  if (c->count > 0 && o->colours.palette > c->count)
-    fprintf(stderr, "  note       the picture has the colours of %d %s, not of %lld\n", c->count,
-            cli_word(c->count, "ink", "inks"), (long long)o->colours.palette);
-  if (!c->is_measured) return;
-  fprintf(stderr, "  colour     error %.4f in OKLab (rms %.4f), %.4f is the inks'", c->reached.mean,
-          c->reached.rms, c->possible.mean);
-  /* An even picture has no contrast to compare with. */
-  if (isfinite(c->reached.luminance.contrast))
-    fprintf(stderr, "; contrast %.3f of the picture's, correlation %.4f",
-            c->reached.luminance.contrast, c->reached.luminance.correlation);
-  fputc('\n', stderr);
 }

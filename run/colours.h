@@ -6,7 +6,7 @@
 
 #include "base/device.h"
 #include "base/status.h"
-#include "cli/options.h"
+#include "run/options.h"
 #include "run/page.h"
 #include "run/stipples.h"
 #include "cvt/classes.h"
@@ -58,31 +58,30 @@ typedef struct run_colours {
   int is_measured;
 } run_colours;
 
-int run_colours_wanted(const cli_options *options);
-/* Checks the options against each other. Returns CLI_EXIT_OK, or CLI_EXIT_USAGE after a message. */
-int run_colours_check(const cli_options *options);
+int run_colours_wanted(const cvtm_run_options *options);
+/* Checks the options against each other. CVTM_ERROR_USAGE. */
+cvtm_status run_colours_check(const cvtm_run_options *options, cvtm_error *error);
 
 /* Chooses pens, separates the picture and shares the dots, whose number becomes options->points if
  * it is not given. rgb: three planes, taken over. *dots: what gave the number. */
-cvtm_status run_colours_read(cli_options *options, cvtm_domain domain, float *rgb,
+cvtm_status run_colours_read(cvtm_run_options *options, cvtm_domain domain, float *rgb,
                              run_colours *colours, run_dot_count *dots, cvtm_error *error);
 /* Places the dots: sites (2 * start[count]). */
-cvtm_status run_colours_solve(const cli_options *options, cvtm_device *device,
+cvtm_status run_colours_solve(const cvtm_run_options *options, cvtm_device *device,
                               const cvtm_cvt_options *descent, run_colours *colours, double *sites);
 /* --order: of the dots of each pen. *order: the sums of the figures. deadline: as of
  * run_order_find. */
-cvtm_status run_colours_order(const cli_options *options, const run_colours *colours,
+cvtm_status run_colours_order(const cvtm_run_options *options, const run_colours *colours,
                               double deadline, double *sites, run_point_order *order,
                               cvtm_error *error);
 /* Sizes the dots and measures the drawing. cells: those of all sites together. */
-cvtm_status run_colours_draw(const cli_options *options, run_colours *colours, const double *sites,
-                             const cvtm_cells *cells, cvtm_error *error);
+cvtm_status run_colours_draw(const cvtm_run_options *options, run_colours *colours,
+                             const double *sites, const cvtm_cells *cells, cvtm_error *error);
 void run_colours_free(run_colours *colours);
 
 /* Writes the drawing as PNG; long_side: pixels, 0: chosen. */
 cvtm_status run_colours_picture(const run_colours *colours, const double *sites, int64_t long_side,
                                 const char *path, cvtm_error *error);
 void run_colours_report(const run_colours *colours, cJSON *report);
-void cli_colours_print(const cli_options *options, const run_colours *colours);
 
 #endif

@@ -24,7 +24,7 @@ typedef struct pen_cells {
 /* The state of one run_colours_draw. Planes of the grid are coarser than the picture by `side`;
  * those of the canvas are finer than the grid by `fine`. */
 typedef struct colour_drawing {
-  const cli_options *options;
+  const cvtm_run_options *options;
   run_colours *c;
   const double *sites;
   const cvtm_cells *all;
@@ -128,8 +128,8 @@ static cvtm_status blur_planes(const colour_drawing *d, float *planes, cvtm_erro
 
 /* --- sizes --- */
 
-static cli_options options_of_pen(const colour_drawing *d, int k) {
-  cli_options own = *d->options;
+static cvtm_run_options options_of_pen(const colour_drawing *d, int k) {
+  cvtm_run_options own = *d->options;
   if (d->c->pens.size[k][0] != '\0') own.dot_size = d->c->pens.size[k];
   return own;
 }
@@ -137,7 +137,7 @@ static cli_options options_of_pen(const colour_drawing *d, int k) {
 /* True if the dots of each pen have one given size, which no correction changes. */
 static int sizes_are_given(const colour_drawing *d) {
   for (int k = 0; k < d->c->count; ++k) {
-    const cli_options own = options_of_pen(d, k);
+    const cvtm_run_options own = options_of_pen(d, k);
     if (own.dot_size == NULL || run_dot_ratio(&own) < 1) return 0;
   }
   return 1;
@@ -146,13 +146,11 @@ static int sizes_are_given(const colour_drawing *d) {
 /* Sizes the dots of pen k by its coverage. measures: also compares them with it. */
 static cvtm_status size_pen(colour_drawing *d, int k, int measures, cvtm_error *error) {
   run_colours *c = d->c;
-  cli_options own = options_of_pen(d, k);
+  cvtm_run_options own = options_of_pen(d, k);
   const run_stipples_source source = {c->domain,       d->coverage[k],   NULL,
                                       &d->pen[k].mesh, &d->pen[k].cells, NULL};
   run_stipples dots;
-  own.quiet |= !measures;
-  if (!measures) own.report = NULL;
-  if (!measures) own.json = 0;
+  own.measure = own.measure && measures;
   const cvtm_status status = run_stipples_make(&own, &source, &dots, error);
   if (status != CVTM_OK) return status;
   memcpy(c->radius + c->start[k], dots.radius, (size_t)count_of(c, k) * sizeof *dots.radius);
@@ -295,7 +293,7 @@ static cvtm_status measure_spacings(const colour_drawing *d, cvtm_error *error) 
   return status;
 }
 
-cvtm_status run_colours_draw(const cli_options *options, run_colours *c, const double *sites,
+cvtm_status run_colours_draw(const cvtm_run_options *options, run_colours *c, const double *sites,
                              const cvtm_cells *cells, cvtm_error *error) {
   colour_drawing d = {.options = options, .c = c, .sites = sites, .all = cells};
   choose_grids(&d);

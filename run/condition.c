@@ -3,7 +3,6 @@
 #include "base/file.h"
 #include "base/host.h"
 #include "base/npy.h"
-#include "cli/cli.h"
 #include "run/input.h"
 #include "run/page.h"
 #include "run/json.h"
@@ -30,24 +29,23 @@ int run_field_file_known(const char *path) {
   return is_array(path) || has_extension(path, "vtu") || has_extension(path, "msh");
 }
 
-int run_size_from_check(const cli_options *o) {
+cvtm_status run_size_from_check(const cvtm_run_options *o, cvtm_error *error) {
   if (o->size.from == NULL) {
-    if ((o->size.field != NULL && o->metric.from == NULL) || cli_option_given(o, "size-as"))
-      return cli_usage_error(o->command, "--size-field and --size-as need --size-from");
-    return CLI_EXIT_OK;
+    if (o->size.field != NULL || (o->given & CVTM_RUN_GIVEN_SIZE_AS))
+      return run_usage_error(error, "--size-field and --size-as need --size-from");
+    return CVTM_OK;
   }
   if (o->size.field != NULL && is_array(o->size.from))
-    return cli_usage_error(o->command, "--size-field: %s has no names", o->size.from);
-  if (cli_option_given(o, "density-from"))
-    return cli_usage_error(o->command, "--size-from takes the place of --density-from");
-  if (o->command == CLI_MESH && o->size.as != CVTM_SIZE_GIVEN)
-    return cli_usage_error(o->command,
+    return run_usage_error(error, "--size-field: %s has no names", o->size.from);
+  if ((o->given & CVTM_RUN_GIVEN_DENSITY_FROM))
+    return run_usage_error(error, "--size-from takes the place of --density-from");
+  if (o->purpose == CVTM_RUN_OUTLINE && o->size.as != CVTM_SIZE_GIVEN)
+    return run_usage_error(error,
                            "an outline takes given sizes: --size-as size; sizes from a solution or "
                            "an indicator: cvtmesh run --domain polygon --points N");
   if (o->size.as != CVTM_SIZE_GIVEN && o->points == 0)
-    return cli_usage_error(o->command,
-                           "--points is missing: --size-from gives sizes up to a factor");
-  return CLI_EXIT_OK;
+    return run_usage_error(error, "--points is missing: --size-from gives sizes up to a factor");
+  return CVTM_OK;
 }
 
 /* The Delaunay triangulation of the points of an array whose rows are x, y, with y up, and the
@@ -93,9 +91,9 @@ static cvtm_status read_field_file(const char *path, const char *name, run_field
 }
 
 /* From the coordinates of mesh files, y down from their top, to pixels. */
-static void place_in_image(const cli_options *o, const run_frame *frame, int width, int height,
+static void place_in_image(const cvtm_run_options *o, const run_frame *frame, int width, int height,
                            cvtm_mesh *mesh, double *scale) {
-  *scale = o->unit == CLI_UNIT_WIDTH ? 1.0 / width : frame->scale;
+  *scale = o->unit == CVTM_RUN_UNIT_WIDTH ? 1.0 / width : frame->scale;
   for (int64_t v = 0; v < mesh->vertex_count; ++v) {
     double *p = mesh->points + 2 * v;
     p[0] = (p[0] - frame->left) / *scale;
@@ -103,7 +101,7 @@ static void place_in_image(const cli_options *o, const run_frame *frame, int wid
   }
 }
 
-cvtm_status run_field_read(const cli_options *o, const char *path, cvtm_domain domain,
+cvtm_status run_field_read(const cvtm_run_options *o, const char *path, cvtm_domain domain,
                            run_field *field, cvtm_error *error) {
   run_frame frame;
   *field = (run_field){.scale = 1};
@@ -121,7 +119,7 @@ void run_field_free(run_field *field) {
 }
 
 /* The same of --size-from, which is no metric; sizes in pixels. */
-static cvtm_status read_sizes(const cli_options *o, cvtm_domain domain, run_field *field,
+static cvtm_status read_sizes(const cvtm_run_options *o, cvtm_domain domain, run_field *field,
                               cvtm_error *error) {
   const cvtm_status status = run_field_read(o, o->size.from, domain, field, error);
   if (status != CVTM_OK) return status;
@@ -133,13 +131,12 @@ static cvtm_status read_sizes(const cli_options *o, cvtm_domain domain, run_fiel
   return CVTM_OK;
 }
 
-static cvtm_status replace_values(const cli_options *o, const cvtm_mesh *mesh, const double *values,
-                                  cvtm_image *image, cvtm_error *error) {
+static cvtm_status replace_values(const cvtm_run_options *o, const cvtm_mesh *mesh,
+                                  const double *values, cvtm_image *image, cvtm_error *error) {
   const int width = image->width, height = image->height;
   float *size = malloc((size_t)width * (size_t)height * sizeof *size);
   if (size == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory for the sizes");
-  const cvtm_status status =
-      cvtm_size_field(mesh, values, (cvtm_size_source)o->size.as, width, height, size, error);
+  const cvtm_status status = cvtm_size_field(mesh, values, o->size.as, width, height, size, error);
   if (status != CVTM_OK) {
     free(size);
     return status;
@@ -160,7 +157,7 @@ static cvtm_status replace_values(const cli_options *o, const cvtm_mesh *mesh, c
 
 /* With --size-from, replaces the values of the image by sizes in pixels and sets
  * options->density_from. The coordinates of files must be known (run_world_set). */
-static cvtm_status run_size_from_apply(cli_options *o, cvtm_image *image, cvtm_error *error) {
+static cvtm_status run_size_from_apply(cvtm_run_options *o, cvtm_image *image, cvtm_error *error) {
   if (o->size.from == NULL) return CVTM_OK;
   const cvtm_domain domain = {image->width, image->height, o->periodic};
   run_field field;
@@ -203,7 +200,7 @@ static cvtm_status fill_raster(cvtm_mesh *mesh, const double *values, run_size_r
   return status;
 }
 
-cvtm_status run_size_raster_read(const cli_options *options, cvtm_domain domain,
+cvtm_status run_size_raster_read(const cvtm_run_options *options, cvtm_domain domain,
                                  const double rectangle[4], run_size_raster *raster,
                                  cvtm_error *error) {
   enum { CELLS = 1024 }; /* along the longer side */
@@ -238,49 +235,48 @@ double run_size_at(const run_size_raster *raster, double x, double y) {
 
 /* --- checks -------------------------------------------------------------------------------- */
 
-static int check_discs(const cli_options *options, const char *name, const cli_list *list) {
+static cvtm_status check_discs(const char *name, const cvtm_run_list *list, cvtm_error *error) {
   double disc[3];
   for (int k = 0; k < list->count; ++k) {
-    if (!cli_numbers_parse(list->item[k], 3, disc) || !(disc[2] >= 0))
-      return cli_usage_error(options->command, "--%s: '%s' is not X,Y,RADIUS", name, list->item[k]);
+    if (!run_numbers_parse(list->item[k], 3, disc) || !(disc[2] >= 0))
+      return run_usage_error(error, "--%s: '%s' is not X,Y,RADIUS", name, list->item[k]);
   }
-  return CLI_EXIT_OK;
+  return CVTM_OK;
 }
 
-int run_segment_check(const cli_options *o) {
-  const int asked = o->command == CLI_SEGMENT || o->segment.on;
-  int code = check_discs(o, "inside", &o->segment.inside);
-  if (code == CLI_EXIT_OK) code = check_discs(o, "outside", &o->segment.outside);
-  if (code != CLI_EXIT_OK) return code;
+cvtm_status run_segment_check(const cvtm_run_options *o, cvtm_error *error) {
+  const int asked = o->purpose == CVTM_RUN_SEGMENTATION || o->segment.on;
+  cvtm_status status = check_discs("inside", &o->segment.inside, error);
+  if (status == CVTM_OK) status = check_discs("outside", &o->segment.outside, error);
+  if (status != CVTM_OK) return status;
   const int seeded = o->segment.inside.count > 0 || o->segment.seeds != NULL;
   if (asked && !seeded)
-    return cli_usage_error(o->command,
-                           "no seeds inside: give --inside X,Y,RADIUS or --seeds IMAGE");
+    return run_usage_error(error, "no seeds inside: give --inside X,Y,RADIUS or --seeds IMAGE");
   if (!asked && (seeded || o->segment.outside.count > 0))
-    return cli_usage_error(o->command, "--inside, --outside and --seeds need --segment");
-  return CLI_EXIT_OK;
+    return run_usage_error(error, "--inside, --outside and --seeds need --segment");
+  return CVTM_OK;
 }
 
-int run_condition_check(const cli_options *o) {
-  if (cli_option_given(o, "bias") && !(o->condition.smooth > 0))
-    return cli_usage_error(o->command, "--bias needs --smooth LAMBDA");
-  if (cli_option_given(o, "grade-max") && !(o->condition.grade > 0))
-    return cli_usage_error(o->command, "--grade-max needs --grade LAMBDA");
+cvtm_status run_condition_check(const cvtm_run_options *o, cvtm_error *error) {
+  if ((o->given & CVTM_RUN_GIVEN_BIAS) && !(o->condition.smooth > 0))
+    return run_usage_error(error, "--bias needs --smooth LAMBDA");
+  if ((o->given & CVTM_RUN_GIVEN_GRADE_MAX) && !(o->condition.grade > 0))
+    return run_usage_error(error, "--grade-max needs --grade LAMBDA");
   for (int k = 0; k < o->condition.weight.count; ++k) {
     size_t length;
     double factor;
-    if (!cli_weight_parse(o->condition.weight.item[k], &length, &factor))
-      return cli_usage_error(o->command, "--weight: '%s' is not FILE=FACTOR",
+    if (!run_weight_parse(o->condition.weight.item[k], &length, &factor))
+      return run_usage_error(error, "--weight: '%s' is not FILE=FACTOR",
                              o->condition.weight.item[k]);
   }
-  return CLI_EXIT_OK;
+  return CVTM_OK;
 }
 
 /* --- segmentation -------------------------------------------------------------------------- */
 
 static cvtm_disc disc_of(const char *text) {
   double number[3] = {0, 0, 0};
-  (void)cli_numbers_parse(text, 3, number);
+  (void)run_numbers_parse(text, 3, number);
   return (cvtm_disc){number[0], number[1], number[2]};
 }
 
@@ -291,7 +287,7 @@ static void set_first_curve(const char *text, cvtm_segmentation_options *made) {
     made->first = CVTM_FIRST_CURVE_GROW;
   } else if (strcmp(text, "image") == 0) {
     made->first = CVTM_FIRST_CURVE_IMAGE;
-  } else if (cli_numbers_parse(text, 3, disc)) {
+  } else if (run_numbers_parse(text, 3, disc)) {
     made->first = CVTM_FIRST_CURVE_DISC;
     made->first_disc = disc_of(text);
   } else {
@@ -300,20 +296,18 @@ static void set_first_curve(const char *text, cvtm_segmentation_options *made) {
   }
 }
 
-/* Prints a step, if the options ask for it; their monitor. */
-static int print_segment_step(void *context, const cvtm_segment_progress *progress) {
-  const cli_options *o = context;
-  if (o->verbose && !o->quiet) {
-    fprintf(stderr, "step %lld  energy %.8g  area %.6f  change %.3e  %lld %s\n",
-            (long long)progress->step, progress->energy, progress->area, progress->change,
-            (long long)progress->cycles, cli_word(progress->cycles, "cycle", "cycles"));
-  }
-  cli_progress_segment(o, progress->step, progress->change);
-  return cli_interrupted();
+static int show_step(void *context, const cvtm_segment_progress *progress) {
+  const cvtm_run_options *o = context;
+  if (o->segmented != NULL) o->segmented(o->context, progress);
+  return run_interrupted(o);
+}
+
+static void show_end(const cvtm_run_options *o) {
+  if (o->segmented != NULL) o->segmented(o->context, NULL);
 }
 
 /* discs: room for all discs of the options. */
-static void set_segmentation(const cli_options *o, cvtm_disc *discs,
+static void set_segmentation(const cvtm_run_options *o, cvtm_disc *discs,
                              cvtm_segmentation_options *made) {
   const int inside = o->segment.inside.count, outside = o->segment.outside.count;
   cvtm_segment_options *settings = &made->segment;
@@ -336,16 +330,16 @@ static void set_segmentation(const cli_options *o, cvtm_disc *discs,
   if (settings->tolerance > 0)
     settings->step_tolerance =
         fmin(settings->step_tolerance, fmax(0.2 * settings->tolerance, 1e-9));
-  settings->monitor = print_segment_step;
+  settings->monitor = show_step;
   settings->monitor_context = (void *)(uintptr_t)o;
 }
 
-static cvtm_disc *allocate_discs(const cli_options *o) {
+static cvtm_disc *allocate_discs(const cvtm_run_options *o) {
   return malloc((size_t)(o->segment.inside.count + o->segment.outside.count + 1) *
                 sizeof(cvtm_disc));
 }
 
-cvtm_status run_segment_image(cvtm_device *device, const cli_options *options,
+cvtm_status run_segment_image(cvtm_device *device, const cvtm_run_options *options,
                               const cvtm_image *image, cvtm_segmentation *made, cvtm_error *error) {
   cvtm_segmentation_options settings;
   cvtm_disc *discs = allocate_discs(options);
@@ -354,7 +348,7 @@ cvtm_status run_segment_image(cvtm_device *device, const cli_options *options,
   set_segmentation(options, discs, &settings);
   const cvtm_status status =
       cvtm_segmentation_run(device, image, options->input, &settings, made, error);
-  cli_progress_segment(options, -1, 0);
+  show_end(options);
   free(discs);
   return status;
 }
@@ -392,7 +386,7 @@ typedef struct pipeline_memory {
   char **paths; /* of the weights */
 } pipeline_memory;
 
-static void free_pipeline_memory(const cli_options *o, pipeline_memory *memory) {
+static void free_pipeline_memory(const cvtm_run_options *o, pipeline_memory *memory) {
   for (int k = 0; memory->paths != NULL && k < o->condition.weight.count; ++k)
     free(memory->paths[k]);
   free(memory->paths);
@@ -400,7 +394,7 @@ static void free_pipeline_memory(const cli_options *o, pipeline_memory *memory) 
   free(memory->discs);
 }
 
-static cvtm_status set_weights(const cli_options *o, pipeline_memory *memory,
+static cvtm_status set_weights(const cvtm_run_options *o, pipeline_memory *memory,
                                cvtm_pipeline_options *made, cvtm_error *error) {
   const int count = o->condition.weight.count;
   memory->weights = calloc((size_t)count + 1, sizeof *memory->weights);
@@ -409,7 +403,7 @@ static cvtm_status set_weights(const cli_options *o, pipeline_memory *memory,
   for (int k = 0; k < count; ++k) {
     size_t length = 0;
     double factor = 1;
-    (void)cli_weight_parse(o->condition.weight.item[k], &length, &factor);
+    (void)run_weight_parse(o->condition.weight.item[k], &length, &factor);
     memory->paths[k] = strndup(o->condition.weight.item[k], length);
     if (memory->paths[k] == NULL) return cvtm_no_memory(error, "a picture");
     memory->weights[k] = (cvtm_region_weight){memory->paths[k], factor};
@@ -419,7 +413,7 @@ static cvtm_status set_weights(const cli_options *o, pipeline_memory *memory,
   return CVTM_OK;
 }
 
-cvtm_condition_options run_condition_settings(const cli_options *o) {
+cvtm_condition_options run_condition_settings(const cvtm_run_options *o) {
   return (cvtm_condition_options){
       .bias = o->condition.bias,
       .smooth = o->condition.smooth,
@@ -428,7 +422,7 @@ cvtm_condition_options run_condition_settings(const cli_options *o) {
       .grade_size = o->condition.grade_size};
 }
 
-static cvtm_status set_pipeline(const cli_options *o, pipeline_memory *memory,
+static cvtm_status set_pipeline(const cvtm_run_options *o, pipeline_memory *memory,
                                 cvtm_pipeline_options *made, cvtm_error *error) {
   memory->discs = allocate_discs(o);
   if (memory->discs == NULL) return cvtm_no_memory(error, "a picture");
@@ -439,21 +433,21 @@ static cvtm_status set_pipeline(const cli_options *o, pipeline_memory *memory,
   made->obstacles = o->condition.obstacle.item;
   made->obstacle_count = o->condition.obstacle.count;
   made->condition = run_condition_settings(o);
-  made->precise = o->command == CLI_DENSITY;
+  made->precise = o->purpose == CVTM_RUN_DENSITY;
   made->threads = (int)o->threads;
   return set_weights(o, memory, made, error);
 }
 
 /* The tone without the halved gamma of --equal-mass. */
-static cvtm_status read_tone(const cvtm_image *image, const char *path, const cli_options *options,
-                             const cvtm_density_options *settings, float **tone,
-                             cvtm_error *error) {
+static cvtm_status read_tone(const cvtm_image *image, const char *path,
+                             const cvtm_run_options *options, const cvtm_density_options *settings,
+                             float **tone, cvtm_error *error) {
   cvtm_density_options asked = *settings;
   asked.gamma = options->gamma;
   return cvtm_tone_from_image(image, &asked, path, tone, error);
 }
 
-cvtm_status run_read_conditioned(cvtm_device *device, const char *path, cli_options *options,
+cvtm_status run_read_conditioned(cvtm_device *device, const char *path, cvtm_run_options *options,
                                  cvtm_pipeline_result *made, float **tone, float **rgb,
                                  cvtm_error *error) {
   cvtm_image image = {0};
@@ -475,7 +469,7 @@ cvtm_status run_read_conditioned(cvtm_device *device, const char *path, cli_opti
     status = tone != NULL || rgb != NULL
                  ? cvtm_pipeline_run(device, &image, path, &settings, made, error)
                  : cvtm_pipeline_take(device, &image, path, &settings, made, error);
-  if (options->segment.on) cli_progress_segment(options, -1, 0);
+  if (options->segment.on) show_end(options);
   if (status == CVTM_OK && tone != NULL) {
     status = read_tone(&image, path, options, &settings.tone, tone, error);
     if (status != CVTM_OK) cvtm_pipeline_free(made);
@@ -489,7 +483,8 @@ cvtm_status run_read_conditioned(cvtm_device *device, const char *path, cli_opti
   return status;
 }
 
-void run_condition_report(const cli_options *o, const cvtm_pipeline_result *made, cJSON *report) {
+void run_condition_report(const cvtm_run_options *o, const cvtm_pipeline_result *made,
+                          cJSON *report) {
   if (o->segment.on) run_segment_report(&made->segmentation, report);
   if (o->condition.smooth > 0) {
     const cvtm_hlcp_result *r = &made->condition.bias;

@@ -4,7 +4,7 @@
 #define CVTMESH_RUN_CONDITION_H
 
 #include "base/device.h"
-#include "cli/options.h"
+#include "run/options.h"
 #include "density/density.h"
 #include "density/pipeline.h"
 #include "meshes/mesh.h"
@@ -12,26 +12,25 @@
 
 #include <cjson/cJSON.h>
 
-/* Check options that depend on each other. Return CLI_EXIT_OK, or CLI_EXIT_USAGE after a message.
- */
-int run_segment_check(const cli_options *options);
-int run_condition_check(const cli_options *options);
+/* Check options that depend on each other. CVTM_ERROR_USAGE names the first contradiction. */
+cvtm_status run_segment_check(const cvtm_run_options *options, cvtm_error *error);
+cvtm_status run_condition_check(const cvtm_run_options *options, cvtm_error *error);
 
 /* Segments a picture by the options; cvtm_segmentation_free. The message is in *error. */
-cvtm_status run_segment_image(cvtm_device *device, const cli_options *options,
+cvtm_status run_segment_image(cvtm_device *device, const cvtm_run_options *options,
                               const cvtm_image *image, cvtm_segmentation *made, cvtm_error *error);
 void run_segment_report(const cvtm_segmentation *made, cJSON *report);
 
-cvtm_condition_options run_condition_settings(const cli_options *options);
+cvtm_condition_options run_condition_settings(const cvtm_run_options *options);
 
 /* Reads a picture and makes its density by the options; cvtm_pipeline_free. Device NULL: the CPU.
  * The choice replaces an automatic density_from. *tone: the ink that a drawing needs in each pixel,
  * malloc'd, 0 where the density is 0; NULL of data. *rgb: cvtm_colours_from_image. `tone` and `rgb`
  * may be NULL. */
-cvtm_status run_read_conditioned(cvtm_device *device, const char *path, cli_options *options,
+cvtm_status run_read_conditioned(cvtm_device *device, const char *path, cvtm_run_options *options,
                                  cvtm_pipeline_result *made, float **tone, float **rgb,
                                  cvtm_error *error);
-void run_condition_report(const cli_options *options, const cvtm_pipeline_result *made,
+void run_condition_report(const cvtm_run_options *options, const cvtm_pipeline_result *made,
                           cJSON *report);
 
 /* --size-from: sizes from a field on a mesh. In `run` they take the place of the picture, in `mesh`
@@ -49,13 +48,13 @@ typedef struct run_field {
 int run_field_file_known(const char *path);
 /* Reads the field that --size-field names, or rows of x, y and the value, or of x, y and the
  * components xx, xy and yy of a metric. The caller frees, on failure too. */
-cvtm_status run_field_read(const cli_options *options, const char *path, cvtm_domain domain,
+cvtm_status run_field_read(const cvtm_run_options *options, const char *path, cvtm_domain domain,
                            run_field *field, cvtm_error *error);
 void run_field_free(run_field *field);
 
-/* Checks options that depend on one another. Returns CLI_EXIT_OK, or CLI_EXIT_USAGE after a
- * message. */
-int run_size_from_check(const cli_options *options);
+/* Checks options that depend on one another. CVTM_ERROR_USAGE names the first
+ * contradiction. */
+cvtm_status run_size_from_check(const cvtm_run_options *options, cvtm_error *error);
 
 /* Sizes on a raster over a rectangle. */
 typedef struct run_size_raster {
@@ -66,7 +65,7 @@ typedef struct run_size_raster {
 
 /* The sizes of --size-from over the rectangle (left, upper, right, lower; y down, in pixels of the
  * domain), lowered so that they grow by at most 0.3 per unit of distance. */
-cvtm_status run_size_raster_read(const cli_options *options, cvtm_domain domain,
+cvtm_status run_size_raster_read(const cvtm_run_options *options, cvtm_domain domain,
                                  const double rectangle[4], run_size_raster *raster,
                                  cvtm_error *error);
 double run_size_at(const run_size_raster *raster, double x, double y);

@@ -3,7 +3,6 @@
 #include "base/file.h"
 #include "base/npy.h"
 #include "base/srgb.h"
-#include "cli/cli.h"
 #include "run/input.h"
 #include "run/json.h"
 #include "density/density.h"
@@ -16,59 +15,56 @@
 
 /* ---- Options ---- */
 
-static const char *file_of(const cli_options *options, int kind) {
+static const char *file_of(const cvtm_run_options *options, int kind) {
   switch (kind) {
-    case CLI_DOMAIN_MASK:
+    case CVTM_RUN_DOMAIN_MASK:
       return options->domain.mask;
-    case CLI_DOMAIN_POLYGON:
+    case CVTM_RUN_DOMAIN_POLYGON:
       return options->domain.polygon;
-    case CLI_DOMAIN_LABELS:
+    case CVTM_RUN_DOMAIN_LABELS:
       return options->domain.labels;
     default:
       return NULL;
   }
 }
 
-int run_domain_check(const cli_options *options) {
+cvtm_status run_domain_check(const cvtm_run_options *options, cvtm_error *error) {
   static const char *const names[] = {"none",   "image",   "mask", "polygon",
                                       "labels", "segment", "frame"};
-  const int kind = options->domain.kind;
-  for (int other = CLI_DOMAIN_MASK; other <= CLI_DOMAIN_LABELS; ++other) {
+  const int kind = (int)options->domain.kind;
+  for (int other = CVTM_RUN_DOMAIN_MASK; other <= CVTM_RUN_DOMAIN_LABELS; ++other) {
     const char *file = file_of(options, other);
     if (other == kind && file == NULL)
-      return cli_usage_error(options->command, "--domain %s needs --%s FILE", names[kind],
-                             names[kind]);
+      return run_usage_error(error, "--domain %s needs --%s FILE", names[kind], names[kind]);
     if (other != kind && file != NULL)
-      return cli_usage_error(options->command, "--%s needs --domain %s", names[other],
-                             names[other]);
+      return run_usage_error(error, "--%s needs --domain %s", names[other], names[other]);
   }
-  if (kind == CLI_DOMAIN_SEGMENT && !options->segment.on)
-    return cli_usage_error(options->command, "--domain segment needs --segment");
-  if (options->domain.smooth > 0 && kind != CLI_DOMAIN_IMAGE && kind != CLI_DOMAIN_MASK &&
-      kind != CLI_DOMAIN_LABELS)
-    return cli_usage_error(options->command,
-                           "--domain-smooth needs --domain image, mask or labels");
-  if (options->domain.sliding && kind == CLI_DOMAIN_NONE)
-    return cli_usage_error(options->command, "--boundary sliding needs --domain");
-  if (options->domain.pairs_out != NULL && !(kind != CLI_DOMAIN_NONE && options->periodic))
-    return cli_usage_error(options->command, "--pairs-out needs --domain and --periodic");
+  if (kind == CVTM_RUN_DOMAIN_SEGMENT && !options->segment.on)
+    return run_usage_error(error, "--domain segment needs --segment");
+  if (options->domain.smooth > 0 && kind != CVTM_RUN_DOMAIN_IMAGE && kind != CVTM_RUN_DOMAIN_MASK &&
+      kind != CVTM_RUN_DOMAIN_LABELS)
+    return run_usage_error(error, "--domain-smooth needs --domain image, mask or labels");
+  if (options->domain.sliding && kind == CVTM_RUN_DOMAIN_NONE)
+    return run_usage_error(error, "--boundary sliding needs --domain");
+  if (options->domain.pairs_out != NULL && !(kind != CVTM_RUN_DOMAIN_NONE && options->periodic))
+    return run_usage_error(error, "--pairs-out needs --domain and --periodic");
   run_area_caps caps;
-  const int code = run_area_caps_read(options, &caps);
-  if (code != CLI_EXIT_OK) return code;
-  if (kind == CLI_DOMAIN_NONE) {
-    if (cli_option_given(options, "min-angle"))
-      return cli_usage_error(options->command, "--min-angle needs --domain");
+  const cvtm_status status = run_area_caps_read(options, &caps, error);
+  if (status != CVTM_OK) return status;
+  if (kind == CVTM_RUN_DOMAIN_NONE) {
+    if ((options->given & CVTM_RUN_GIVEN_MIN_ANGLE))
+      return run_usage_error(error, "--min-angle needs --domain");
     if (options->refine.max_area.count > 0)
-      return cli_usage_error(options->command, "--max-area needs --domain");
-    return CLI_EXIT_OK;
+      return run_usage_error(error, "--max-area needs --domain");
+    return CVTM_OK;
   }
   if (options->points == 0 && options->density_from != CVTM_DENSITY_FROM_SIZE)
-    return cli_missing(options->command, "--points");
+    return run_usage_error(error, "--points is missing");
   if (options->init != NULL || options->fixed != NULL)
-    return cli_usage_error(options->command, "--domain places the fixed sites itself");
-  if (kind == CLI_DOMAIN_IMAGE && strcmp(options->input, "-") == 0)
-    return cli_usage_error(options->command, "--domain image reads the image twice: name a file");
-  return CLI_EXIT_OK;
+    return run_usage_error(error, "--domain places the fixed sites itself");
+  if (kind == CVTM_RUN_DOMAIN_IMAGE && strcmp(options->input, "-") == 0)
+    return run_usage_error(error, "--domain image reads the image twice: name a file");
+  return CVTM_OK;
 }
 
 /* ---- Reading ---- */
@@ -97,9 +93,9 @@ static int is_translucent(const cvtm_image *image) {
 /* Replaces the values of an image by coverage, 0 .. 1. The input image covers where it is dark
  * (bright with --invert); a mask covers by its alpha channel, or where it is bright if it has
  * none. Pixels without data are not covered. */
-static void make_coverage(const cli_options *options, cvtm_image *image) {
+static void make_coverage(const cvtm_run_options *options, cvtm_image *image) {
   const int64_t pixels = (int64_t)image->width * image->height;
-  const int own = options->domain.kind == CLI_DOMAIN_IMAGE;
+  const int own = options->domain.kind == CVTM_RUN_DOMAIN_IMAGE;
   const int by_alpha = !own && is_translucent(image);
   const int dark = own && !options->invert && !image->is_data;
   for (int64_t k = 0; k < pixels; ++k) {
@@ -215,9 +211,9 @@ static cvtm_status trace_labels(const char *path, const cvtm_image *picture,
   return status;
 }
 
-static cvtm_status trace_picture(const cli_options *options, const char *path, cvtm_domain image,
-                                 const cvtm_contour_options *settings, cvtm_contour *contour,
-                                 cvtm_error *error) {
+static cvtm_status trace_picture(const cvtm_run_options *options, const char *path,
+                                 cvtm_domain image, const cvtm_contour_options *settings,
+                                 cvtm_contour *contour, cvtm_error *error) {
   cvtm_image picture = {0};
   /* The input has been read before, with its notes. */
   cvtm_status status = strcmp(path, options->input) == 0
@@ -225,7 +221,7 @@ static cvtm_status trace_picture(const cli_options *options, const char *path, c
                            : run_read_image(options, path, 0, &picture, error);
   if (status != CVTM_OK) return status;
   status = check_same_size(path, &picture, image, error);
-  if (status == CVTM_OK && options->domain.kind == CLI_DOMAIN_LABELS) {
+  if (status == CVTM_OK && options->domain.kind == CVTM_RUN_DOMAIN_LABELS) {
     status = trace_labels(path, &picture, settings, contour, error);
   } else if (status == CVTM_OK) {
     make_coverage(options, &picture);
@@ -250,9 +246,9 @@ static cvtm_status trace_rings(const char *path, cvtm_domain image,
   return status;
 }
 
-static cvtm_status trace_polygons(const cli_options *options, const char *path, cvtm_domain image,
-                                  cvtm_contour_options *settings, run_domain *domain,
-                                  cvtm_error *error) {
+static cvtm_status trace_polygons(const cvtm_run_options *options, const char *path,
+                                  cvtm_domain image, cvtm_contour_options *settings,
+                                  run_domain *domain, cvtm_error *error) {
   char buffer[16];
   int is_rings;
   cvtm_status status = run_read_pslg(options, path, &domain->graph, &is_rings, error);
@@ -267,27 +263,30 @@ static cvtm_status trace_polygons(const cli_options *options, const char *path, 
                               error);
 }
 
-cvtm_status run_domain_read(const cli_options *options, cvtm_domain image, const float *segmented,
-                            float *density, run_domain *domain, cvtm_error *error) {
-  const int kind = options->domain.kind;
+cvtm_status run_domain_read(const cvtm_run_options *options, cvtm_domain image,
+                            const float *segmented, float *density, run_domain *domain,
+                            cvtm_error *error) {
+  const int kind = (int)options->domain.kind;
   const char *file = file_of(options, kind), *path = file != NULL ? file : options->input;
   cvtm_contour_options settings;
   cvtm_contour_defaults(&settings);
   settings.smallest = domain->smallest = options->domain.smallest;
-  settings.smooth = kind == CLI_DOMAIN_LABELS ? options->domain.smooth : 0;
-  (void)run_area_caps_read(options, &domain->caps); /* run_domain_check has refused bad ones */
-  settings.border = options->periodic           ? CVTM_BORDER_PERIODIC
-                    : kind == CLI_DOMAIN_LABELS ? CVTM_BORDER_FLAT
-                                                : CVTM_BORDER_EMPTY;
+  settings.smooth = kind == CVTM_RUN_DOMAIN_LABELS ? options->domain.smooth : 0;
+  (void)run_area_caps_read(options, &domain->caps,
+                           NULL); /* run_domain_check has refused bad ones */
+  settings.border = options->periodic                ? CVTM_BORDER_PERIODIC
+                    : kind == CVTM_RUN_DOMAIN_LABELS ? CVTM_BORDER_FLAT
+                                                     : CVTM_BORDER_EMPTY;
   cvtm_status status = run_area_caps_convert(options, image, &domain->caps, error);
   if (status != CVTM_OK) return status;
-  status = kind == CLI_DOMAIN_SEGMENT ? cvtm_contour_of_mask(segmented, image.width, image.height,
+  status =
+      kind == CVTM_RUN_DOMAIN_SEGMENT ? cvtm_contour_of_mask(segmented, image.width, image.height,
                                                              &settings, &domain->contour, error)
-           : kind == CLI_DOMAIN_FRAME ? cvtm_contour_of_frame(image.width, image.height, &settings,
-                                                              &domain->contour, error)
-           : kind == CLI_DOMAIN_POLYGON
-               ? trace_polygons(options, path, image, &settings, domain, error)
-               : trace_picture(options, path, image, &settings, &domain->contour, error);
+      : kind == CVTM_RUN_DOMAIN_FRAME
+          ? cvtm_contour_of_frame(image.width, image.height, &settings, &domain->contour, error)
+      : kind == CVTM_RUN_DOMAIN_POLYGON
+          ? trace_polygons(options, path, image, &settings, domain, error)
+          : trace_picture(options, path, image, &settings, &domain->contour, error);
   domain->contour.keep_on_curve = options->element_order == 2;
   if (status == CVTM_OK)
     status = cvtm_domain_plan(&domain->contour, image.width, image.height, options->points,
@@ -412,7 +411,7 @@ cvtm_status run_domain_triangulate(run_domain *domain, double *sites, double *ma
   return CVTM_OK;
 }
 
-cvtm_status run_domain_write_pairs(const cli_options *options, const cvtm_regions *regions,
+cvtm_status run_domain_write_pairs(const cvtm_run_options *options, const cvtm_regions *regions,
                                    cvtm_error *error) {
   const int64_t shape[2] = {regions->pair_count, 3};
   if (options->domain.pairs_out == NULL) return CVTM_OK;
@@ -422,15 +421,14 @@ cvtm_status run_domain_write_pairs(const cli_options *options, const cvtm_region
 
 /* ---- What is said about it ---- */
 
-static int64_t count_corners(const cvtm_boundary *boundary) {
+int64_t run_domain_corners(const run_domain *domain) {
+  const cvtm_boundary *boundary = &domain->boundary;
   int64_t corners = 0;
   for (int64_t v = 0; v < boundary->vertex_count; ++v) corners += boundary->corner[v];
   return corners;
 }
 
-/* An upper bound of the Hausdorff distance between the edges of the boundary, after sliding, and
- * the contour. */
-static double hausdorff(const run_domain *domain) {
+double run_domain_deviation(const run_domain *domain) {
   return fmax(domain->contour.corner_shift,
               fmax(domain->deviation, cvtm_boundary_deviation(&domain->boundary)));
 }
@@ -445,10 +443,10 @@ static void list_groups(const cvtm_group *groups, int32_t count, int dimension, 
   }
 }
 
-void run_domain_paired_sides(const cli_options *options, cvtm_domain image,
+void run_domain_paired_sides(const cvtm_run_options *options, cvtm_domain image,
                              const cvtm_contour *contour, double sides[4]) {
   const double whole[4] = {0, 0, image.width, image.height};
-  int paired[2] = {options->domain.kind != CLI_DOMAIN_POLYGON, 0};
+  int paired[2] = {options->domain.kind != CVTM_RUN_DOMAIN_POLYGON, 0};
   paired[1] = paired[0];
   for (int64_t arc = 0; arc < contour->arc_count && contour->twin != NULL; ++arc) {
     const double *p = contour->points + 2 * contour->start[arc];
@@ -481,7 +479,7 @@ void run_domain_report(const run_domain *domain, cJSON *report) {
   run_json_integer(entry, "dropped_curves", domain->contour.dropped);
   run_json_integer(entry, "boundary_vertices", boundary->vertex_count);
   run_json_integer(entry, "boundary_edges", boundary->edge_count);
-  run_json_integer(entry, "corners", count_corners(boundary));
+  run_json_integer(entry, "corners", run_domain_corners(domain));
   run_json_integer(entry, "limited_edges", domain->figures.limited);
   run_json_integer(entry, "dropped_sites", domain->dropped);
   run_json_integer(entry, "slides", domain->slides.count);
@@ -493,7 +491,7 @@ void run_domain_report(const run_domain *domain, cJSON *report) {
   run_json_real(entry, "spacing", domain->figures.spacing);
   run_json_real(entry, "area", domain->contour.area);
   run_json_real(entry, "mesh_area", domain->mesh_area);
-  run_json_real(entry, "hausdorff", hausdorff(domain));
+  run_json_real(entry, "hausdorff", run_domain_deviation(domain));
   cJSON *groups = cJSON_AddArrayToObject(entry, "groups");
   const cvtm_regions *regions = &domain->regions;
   list_groups(regions->line_groups, regions->line_group_count, 1, groups);
@@ -501,27 +499,6 @@ void run_domain_report(const run_domain *domain, cJSON *report) {
   if (!domain->refined) return;
   run_refine_report(&domain->refine, &domain->refinement, 0, report);
   report_angles(&domain->angles, report);
-}
-
-void cli_domain_print_summary(const run_domain *domain) {
-  fprintf(stderr,
-          "  domain     %lld boundary %s, %lld of them corners; within %.2f px of the"
-          " contour, area off by %.3f %%\n",
-          (long long)domain->boundary.vertex_count,
-          cli_word(domain->boundary.vertex_count, "vertex", "vertices"),
-          (long long)count_corners(&domain->boundary), hausdorff(domain),
-          100 * fabs(domain->mesh_area - domain->contour.area) / domain->contour.area);
-  if (domain->regions.pairs != NULL)
-    fprintf(stderr, "  periodic   %lld %s of vertices on opposite sides, %lld without a copy\n",
-            (long long)domain->regions.pair_count,
-            cli_word(domain->regions.pair_count, "pair", "pairs"),
-            (long long)domain->regions.unpaired);
-  if (domain->refined) cli_refine_print_summary(&domain->refine, &domain->refinement);
-  if (domain->contour.dropped > 0)
-    fprintf(stderr, "  note       %lld %s of less than %g square pixels %s left out\n",
-            (long long)domain->contour.dropped,
-            cli_word(domain->contour.dropped, "speck", "specks"), domain->smallest,
-            cli_word(domain->contour.dropped, "was", "were"));
 }
 
 void run_domain_free(run_domain *domain) {
@@ -553,30 +530,30 @@ static int parse_name(const char *text, cvtm_region_name *made) {
   return length > 0;
 }
 
-int run_region_names_check(const cli_options *o) {
-  cvtm_region_name made[CLI_LIST_MAX];
-  const cli_list *list = &o->domain.region_names;
-  if (list->count > 0 && o->domain.kind == CLI_DOMAIN_NONE)
-    return cli_usage_error(o->command, "--region-name needs --domain");
+cvtm_status run_region_names_check(const cvtm_run_options *o, cvtm_error *error) {
+  cvtm_region_name made[CVTM_RUN_LIST_MAX];
+  const cvtm_run_list *list = &o->domain.region_names;
+  if (list->count > 0 && o->domain.kind == CVTM_RUN_DOMAIN_NONE)
+    return run_usage_error(error, "--region-name needs --domain");
   for (int k = 0; k < list->count; ++k) {
     if (!parse_name(list->item[k], &made[k]))
-      return cli_usage_error(o->command,
+      return run_usage_error(error,
                              "--region-name: '%s' is not N=NAME, with a name of letters, digits, _"
                              " and -",
                              list->item[k]);
     for (int j = 0; j < k; ++j) {
       if (made[j].region == made[k].region || strcmp(made[j].name, made[k].name) == 0)
-        return cli_usage_error(o->command, "--region-name: '%s' and '%s' contradict each other",
+        return run_usage_error(error, "--region-name: '%s' and '%s' contradict each other",
                                list->item[j], list->item[k]);
     }
   }
-  return CLI_EXIT_OK;
+  return CVTM_OK;
 }
 
-cvtm_status run_region_names_group(const cli_options *o, const cvtm_pslg *graph,
+cvtm_status run_region_names_group(const cvtm_run_options *o, const cvtm_pslg *graph,
                                    const cvtm_mesh *mesh, cvtm_domain image, cvtm_regions *regions,
                                    cvtm_error *error) {
-  const size_t most = CLI_LIST_MAX + (size_t)graph->name_count;
+  const size_t most = CVTM_RUN_LIST_MAX + (size_t)graph->name_count;
   cvtm_region_name *made = malloc(most * sizeof *made);
   int64_t count = 0;
   if (made == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory for names");

@@ -4,7 +4,7 @@
 
 #include "base/domain.h"
 #include "run/condition.h"
-#include "cli/options.h"
+#include "run/options.h"
 #include "cvt/slide.h"
 #include "meshes/domain_mesh.h"
 #include "meshes/domain_plan.h"
@@ -24,41 +24,29 @@ typedef struct run_area_cap {
 
 typedef struct run_area_caps {
   int count;
-  run_area_cap cap[CLI_LIST_MAX];
+  run_area_cap cap[CVTM_RUN_LIST_MAX];
   run_size_raster sizes; /* of --size-from of an outline: no triangle is larger than an equilateral
                             one with the size at its centroid as its side */
 } run_area_caps;
 
-/* Checks and reads --max-area. Returns CLI_EXIT_OK, or CLI_EXIT_USAGE after a message. */
-int run_area_caps_read(const cli_options *options, run_area_caps *caps);
+/* Checks and reads --max-area. CVTM_ERROR_USAGE. */
+cvtm_status run_area_caps_read(const cvtm_run_options *options, run_area_caps *caps,
+                               cvtm_error *error);
 /* Converts areas in squares of units of length, by --page or the size of pixels. */
-cvtm_status run_area_caps_convert(const cli_options *options, cvtm_domain domain,
+cvtm_status run_area_caps_convert(const cvtm_run_options *options, cvtm_domain domain,
                                   run_area_caps *caps, cvtm_error *error);
 
-/* The options of a refinement, which a signal ends, or the deadline (0: none; by cvtm_clock). caps
- * and deadline are borrowed. */
-void run_refine_choose(const cli_options *options, const run_area_caps *caps,
-                       const double *deadline, cvtm_refine_options *refine);
+/* The options of a refinement, which the limit ends. caps and limit are borrowed. */
+void run_refine_choose(const cvtm_run_options *options, const run_area_caps *caps,
+                       const run_limit *limit, cvtm_refine_options *refine);
 
-/* Nonzero if triangles are worse than was asked for without a small angle of the input as reason:
- * the exit code is then CLI_EXIT_NOT_CONVERGED. */
+/* Nonzero if triangles are worse than was asked for without a small angle of the input as reason.
+ */
 int run_refine_fell_short(const cvtm_refine_figures *figures);
 
 /* Adds the member `refinement`. height: the corners are reported at height - y; 0: as they are. */
 void run_refine_report(const cvtm_refine_options *refine, const cvtm_refine_figures *figures,
                        double height, cJSON *report);
-void cli_refine_print_summary(const cvtm_refine_options *refine,
-                              const cvtm_refine_figures *figures);
-
-typedef enum run_domain_kind {
-  CLI_DOMAIN_NONE,
-  CLI_DOMAIN_IMAGE,
-  CLI_DOMAIN_MASK,
-  CLI_DOMAIN_POLYGON,
-  CLI_DOMAIN_LABELS,
-  CLI_DOMAIN_SEGMENT,
-  CLI_DOMAIN_FRAME
-} run_domain_kind;
 
 typedef struct run_domain {
   cvtm_contour contour;
@@ -69,7 +57,7 @@ typedef struct run_domain {
   cvtm_cvt_slides slides; /* of --boundary sliding */
   int64_t dropped;        /* sites that the mesh leaves out */
   run_area_caps caps;
-  double deadline; /* of the refinement, by cvtm_clock; 0: none */
+  run_limit limit; /* of the refinement */
   int refined;     /* nonzero: by run_domain_refine */
   cvtm_refine_options refine;
   cvtm_refine_figures refinement;
@@ -78,13 +66,14 @@ typedef struct run_domain {
   double mesh_area, smallest; /* smallest: area of the smallest part of the domain that is kept */
 } run_domain;
 
-/* Checks options that depend on one another. Returns CLI_EXIT_OK, or CLI_EXIT_USAGE after a
- * message. */
-int run_domain_check(const cli_options *options);
+/* Checks options that depend on one another. CVTM_ERROR_USAGE names the first
+ * contradiction. */
+cvtm_status run_domain_check(const cvtm_run_options *options, cvtm_error *error);
 /* Reads the domain, plans its boundary, and changes the density to match. segmented: coverage of
  * the object that --segment found, else NULL. */
-cvtm_status run_domain_read(const cli_options *options, cvtm_domain image, const float *segmented,
-                            float *density, run_domain *domain, cvtm_error *error);
+cvtm_status run_domain_read(const cvtm_run_options *options, cvtm_domain image,
+                            const float *segmented, float *density, run_domain *domain,
+                            cvtm_error *error);
 /* Moves sites that run_domain_triangulate would leave out into the triangles where the density asks
  * for most sites. sites: 2 * count. *moved: the number of moved sites. */
 cvtm_status run_domain_move_dropped(const run_domain *domain, cvtm_domain image,
@@ -98,40 +87,44 @@ cvtm_status run_domain_triangulate(run_domain *domain, double *sites, double *ma
                                    cvtm_error *error);
 /* The left, upper, right and lower side of a periodic image; NAN where polygons have no equal edges
  * on two opposite sides. */
-void run_domain_paired_sides(const cli_options *options, cvtm_domain image,
+void run_domain_paired_sides(const cvtm_run_options *options, cvtm_domain image,
                              const cvtm_contour *contour, double sides[4]);
 /* --pairs-out, if it is given. */
-cvtm_status run_domain_write_pairs(const cli_options *options, const cvtm_regions *regions,
+cvtm_status run_domain_write_pairs(const cvtm_run_options *options, const cvtm_regions *regions,
                                    cvtm_error *error);
+int64_t run_domain_corners(const run_domain *domain);
+/* An upper bound of the Hausdorff distance between the edges of the boundary, after sliding, and
+ * the contour. */
+double run_domain_deviation(const run_domain *domain);
 void run_domain_report(const run_domain *domain, cJSON *report);
-void cli_domain_print_summary(const run_domain *domain);
 void run_domain_free(run_domain *domain);
 
 /* --min-angle and --max-area with --domain. */
 
 /* Nonzero unless --min-angle 0 without --max-area leaves the mesh as it is. */
-int run_domain_refines(const cli_options *options);
+int run_domain_refines(const cvtm_run_options *options);
 /* Refines the mesh of the sites: they move, vanish or get company, and the edges of the boundary
  * may be divided. *sites: 2 * *count, malloc'd; the vertices of the boundary come first, before and
  * after. Does nothing unless run_domain_refines. */
-cvtm_status run_domain_refine(const cli_options *options, cvtm_domain image, run_domain *domain,
-                              double **sites, int64_t *count, cvtm_error *error);
+cvtm_status run_domain_refine(const cvtm_run_options *options, cvtm_domain image,
+                              run_domain *domain, double **sites, int64_t *count,
+                              cvtm_error *error);
 /* Moves the sites inside towards the centroids of their cells (2 * count) where that keeps what
  * run_domain_refine has reached. */
-cvtm_status run_domain_relax(const cli_options *options, cvtm_domain image, run_domain *domain,
+cvtm_status run_domain_relax(const cvtm_run_options *options, cvtm_domain image, run_domain *domain,
                              double *sites, int64_t count, const double *centroid, int64_t *moved,
                              cvtm_error *error);
 /* Then moves sites near the boundary so that the smallest angles there grow. */
-cvtm_status run_domain_raise_angles(const cli_options *options, cvtm_domain image,
+cvtm_status run_domain_raise_angles(const cvtm_run_options *options, cvtm_domain image,
                                     run_domain *domain, double *sites, int64_t count,
                                     cvtm_error *error);
 
 /* --region-name of `run`: names of the regions of a domain. */
 
-/* Returns CLI_EXIT_OK, or CLI_EXIT_USAGE after a message. */
-int run_region_names_check(const cli_options *options);
+/* CVTM_ERROR_USAGE. */
+cvtm_status run_region_names_check(const cvtm_run_options *options, cvtm_error *error);
 /* cvtm_regions_group with the names that the options give, else those of the graph. */
-cvtm_status run_region_names_group(const cli_options *options, const cvtm_pslg *graph,
+cvtm_status run_region_names_group(const cvtm_run_options *options, const cvtm_pslg *graph,
                                    const cvtm_mesh *mesh, cvtm_domain image, cvtm_regions *regions,
                                    cvtm_error *error);
 

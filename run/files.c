@@ -2,15 +2,10 @@
 
 #include "run/files.h"
 
-#include "base/host.h"
 #include "base/file.h"
-#include "cli/cli.h"
-#include "run/domain.h"
-#include "cli/option_table.h"
 #include "meshes/formats/formats.h"
 #include "draw/drawing.h"
 
-#include <dirent.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -162,259 +157,106 @@ static int same_key(batch_key a, batch_key b) {
   return a.word[0] == b.word[0] && a.word[1] == b.word[1];
 }
 
-static int same_file(const run_file_id *a, const run_file_id *b) {
+int run_same_file(const run_file_id *a, const run_file_id *b) {
   if (!a->is_file || !b->is_file) return 0;
   return same_key(a->name, b->name) || (a->exists && b->exists && same_key(a->inode, b->inode));
 }
 
-/* --- the files of a command --------------------------------------------------------------- */
+/* --- the files that a run reads --------------------------------------------------------------- */
 
-typedef struct named_file {
-  cli_file_use use;
-  const char *option; /* NULL: the operand */
-  char *path;
-  run_file_id id;
-} named_file;
-
-typedef struct file_list {
-  named_file *file;
-  int count;
-  int64_t capacity;
-  int failed; /* no memory */
-} file_list;
-
-static int is_stream(const char *path) { return strcmp(path, "-") == 0; }
-
-static void add_file(file_list *list, cli_file_use use, const char *option, const char *path) {
-  if (!cvtm_grow(&list->file, sizeof *list->file, &list->capacity, list->count + 1)) {
-    list->failed = 1;
-    return;
-  }
-  named_file *file = &list->file[list->count];
-  *file = (named_file){.use = use, .option = option, .path = strdup(path)};
-  if (file->path == NULL) {
-    list->failed = 1;
-    return;
-  }
-  const char *stream = use == CLI_FILE_READ ? "/dev/stdin" : "/dev/stdout";
-  file->id = run_file_id_of(is_stream(path) ? stream : path);
-  ++list->count;
-}
-
-/* Adds FOLDER/NAME or PREFIX.NAME. A path of PATH_MAX bytes or more is skipped: no file can be
- * opened by it. */
-static void add_joined(file_list *list, const char *option, const char *start, char between,
-                       const char *name) {
+/* A name of PATH_MAX bytes or more is skipped: no file can be opened by it. */
+static void visit_name(const char *option, const char *name, size_t length, void *context,
+                       run_read_visitor visitor) {
   char path[PATH_MAX];
-  const int length = snprintf(path, sizeof path, "%s%c%s", start, between, name);
-  if (length > 0 && length < PATH_MAX) add_file(list, CLI_FILE_WRITTEN, option, path);
-}
-
-static int is_frame(const char *name) {
-  static const char start[] = "frame-";
-  if (strncmp(name, start, sizeof start - 1) != 0) return 0;
-  name += sizeof start - 1;
-  const size_t digits = strspn(name, "0123456789");
-  return digits >= 6 && strcmp(name + digits, ".png") == 0;
-}
-
-/* Adds the frames that the folder holds, and those that other files of the list would be. */
-static void add_frames(file_list *list, const char *option, const char *folder) {
-  const int others = list->count;
-  for (int k = 0; k < others; ++k) {
-    const char *slash = strrchr(list->file[k].path, '/');
-    const char *name = slash != NULL ? slash + 1 : list->file[k].path;
-    if (is_frame(name)) add_joined(list, option, folder, '/', name);
-  }
-  add_joined(list, option, folder, '/', "index.html");
-  DIR *entries = opendir(folder);
-  if (entries == NULL) return;
-  for (const struct dirent *entry; (entry = readdir(entries)) != NULL;)
-    if (is_frame(entry->d_name)) add_joined(list, option, folder, '/', entry->d_name);
-  closedir(entries);
-}
-
-/* A cli_file_visitor. */
-static void collect(void *context, cli_file_use use, const char *option, const char *path) {
-  static const char *const extensions[] = {"png", "csv", "obj"};
-  file_list *list = context;
-  switch (use) {
-    case CLI_FILE_READ:
-    case CLI_FILE_WRITTEN:
-      add_file(list, use, option, path);
-      break;
-    case CLI_FILE_NAMES:
-      for (int k = 0; k < 3; ++k) add_joined(list, option, path, '.', extensions[k]);
-      break;
-    case CLI_FILE_FRAMES:
-      break;
-  }
-}
-
-/* A cli_file_visitor that runs after `collect`: the names of frames depend on all other files. */
-static void collect_frames(void *context, cli_file_use use, const char *option, const char *path) {
-  if (use == CLI_FILE_FRAMES) add_frames(context, option, path);
-}
-
-/* --resume has read its file before --checkpoint replaces it. */
-static int goes_on(const named_file *a, const named_file *b) {
-  const char *x = a->option, *y = b->option;
-  if (x == NULL || y == NULL) return 0; /* the operand */
-  return (strcmp(x, "checkpoint") == 0 && strcmp(y, "resume") == 0) ||
-         (strcmp(x, "resume") == 0 && strcmp(y, "checkpoint") == 0);
-}
-
-static int clash(const named_file *a, const named_file *b) {
-  if ((a->use == CLI_FILE_READ && b->use == CLI_FILE_READ) || goes_on(a, b)) return 0;
-  if (a->use == b->use && is_stream(a->path) && is_stream(b->path)) return 1;
-  return same_file(&a->id, &b->id);
-}
-
-static int refuse_overwrite(cli_command command, const named_file *a, const named_file *b) {
-  const named_file *written = b->use == CLI_FILE_WRITTEN ? b : a;
-  const named_file *other = written == b ? a : b;
-  if (is_stream(written->path) && is_stream(other->path) && other->use == CLI_FILE_WRITTEN)
-    return cli_usage_error(command, "two outputs go to standard output: --%s and --%s",
-                           other->option, written->option);
-  return cli_usage_error(command, "%s: --%s would overwrite %s, which %s%s %s", written->path,
-                         written->option, other->path, other->option != NULL ? "--" : "",
-                         other->option != NULL ? other->option : cli_operand_name(command),
-                         other->use == CLI_FILE_READ ? "reads" : "writes");
-}
-
-int cli_files_check(const cli_options *options) {
-  file_list list = {NULL, 0, 0, 0};
-  int code = CLI_EXIT_OK;
-  cli_options_visit_files(options, collect, &list);
-  const int named = list.count; /* frames of a folder are compared with these only */
-  cli_options_visit_files(options, collect_frames, &list);
-  if (list.failed) {
-    cvtm_error error;
-    (void)cvtm_fail(&error, CVTM_ERROR_MEMORY, "out of memory for file names");
-    code = cli_failed(CLI_WORKING, error.status, &error);
-  }
-  for (int b = 0; b < list.count && code == CLI_EXIT_OK; ++b)
-    for (int a = 0; a < b && a < named && code == CLI_EXIT_OK; ++a)
-      if (clash(&list.file[a], &list.file[b]))
-        code = refuse_overwrite(options->command, &list.file[a], &list.file[b]);
-  for (int k = 0; k < list.count; ++k) free(list.file[k].path);
-  free(list.file);
-  return code;
-}
-
-/* --- the files that the values of options name ---------------------------------------------- */
-
-/* The length of the file name that begins `text`; 0 if the text names no file. */
-static size_t length_of_name(cli_file_role role, const char *text) {
-  size_t length = strlen(text);
-  double numbers[3];
-  switch (role) {
-    case CLI_READS_WEIGHT:
-      if (!cli_weight_parse(text, &length, numbers)) return 0;
-      return length == 5 && strncmp(text, "alpha", 5) == 0 ? 0 : length;
-    case CLI_READS_REGION:
-      return strcmp(text, "alpha") == 0 ? 0 : length;
-    case CLI_READS_CURVE:
-      if (strcmp(text, "grow") == 0 || strcmp(text, "image") == 0) return 0;
-      return cli_numbers_parse(text, 3, numbers) ? 0 : length;
-    case CLI_READS_PROFILE:
-      return cvtm_gcode_builtin(text) != NULL ? 0 : length;
-    case CLI_READS_OMEGA:
-      if (strcmp(text, "ratio") == 0) return 0;
-      return cli_numbers_parse(text, 1, numbers) ? 0 : length;
-    default:
-      return length;
-  }
-}
-
-static void visit_beside(cli_file_use use, const char *option, const char *path, const char *ending,
-                         void *context, cli_file_visitor visitor) {
-  char *beside = cvtm_path_beside(path, ending);
-  if (beside != NULL) visitor(context, use, option, beside);
+  if (length >= sizeof path) return;
+  memcpy(path, name, length);
+  path[length] = '\0';
+  visitor(context, option, path);
+  const char *ending = cvtm_mesh_read_beside(path);
+  char *beside = ending != NULL ? cvtm_path_beside(path, ending) : NULL;
+  if (beside != NULL) visitor(context, option, beside);
   free(beside);
 }
 
-/* A name of PATH_MAX bytes or more is skipped: no file can be opened by it. */
-static void visit_read(cli_file_role role, const char *option, const char *text, void *context,
-                       cli_file_visitor visitor) {
-  char path[PATH_MAX];
-  const size_t length = length_of_name(role, text);
-  if (length == 0 || length >= sizeof path) return;
-  memcpy(path, text, length);
-  path[length] = '\0';
-  visitor(context, CLI_FILE_READ, option, path);
-  const char *ending = cvtm_mesh_read_beside(path);
-  if (ending != NULL) visit_beside(CLI_FILE_READ, option, path, ending, context, visitor);
+/* region: a file or `alpha`. */
+static void visit_region(const char *option, const char *region, size_t length, void *context,
+                         run_read_visitor visitor) {
+  if (length != 5 || strncmp(region, "alpha", 5) != 0)
+    visit_name(option, region, length, context, visitor);
 }
 
-/* A file of --output, and those that come with a mesh. */
-static void visit_output(const cli_options *options, const char *path, void *context,
-                         cli_file_visitor visitor) {
+static void visit_regions(const char *option, const cvtm_run_list *list, void *context,
+                          run_read_visitor visitor) {
+  for (int k = 0; k < list->count; ++k)
+    visit_region(option, list->item[k], strlen(list->item[k]), context, visitor);
+}
+
+void run_visit_read(const cvtm_run_options *o, run_read_visitor visitor, void *context) {
+  double numbers[3];
+  const char *first = o->segment.initial, *profile = o->page.gcode;
+  if (first != NULL && (strcmp(first, "grow") == 0 || strcmp(first, "image") == 0 ||
+                        run_numbers_parse(first, 3, numbers)))
+    first = NULL;
+  if (profile != NULL && cvtm_gcode_builtin(profile) != NULL) profile = NULL;
+  const struct {
+    const char *option, *path;
+  } files[] = {{NULL, o->input},
+               {"init", o->init},
+               {"fixed", o->fixed},
+               {"pens", o->colours.pens},
+               {"gcode", profile},
+               {"resume", o->checkpoint.resume},
+               {"size-from", o->size.from},
+               {"mask", o->domain.mask},
+               {"polygon", o->domain.polygon},
+               {"labels", o->domain.labels},
+               {"seeds", o->segment.seeds},
+               {"initial", first}};
+  for (size_t k = 0; k < sizeof files / sizeof files[0]; ++k)
+    if (files[k].path != NULL)
+      visit_name(files[k].option, files[k].path, strlen(files[k].path), context, visitor);
+  visit_regions("within", &o->condition.within, context, visitor);
+  visit_regions("obstacle", &o->condition.obstacle, context, visitor);
+  for (int k = 0; k < o->condition.weight.count; ++k) {
+    size_t length;
+    if (run_weight_parse(o->condition.weight.item[k], &length, numbers))
+      visit_region("weight", o->condition.weight.item[k], length, context, visitor);
+  }
+}
+
+/* A file that is to be written. */
+typedef struct written_file {
+  const char *path;
+  run_file_id id;
+  cvtm_error *error;
+  cvtm_status status;
+} written_file;
+
+static void compare_with_read(void *context, const char *option, const char *path) {
+  written_file *written = context;
+  const run_file_id id = run_file_id_of(path);
+  if (written->status != CVTM_OK || !run_same_file(&written->id, &id)) return;
+  written->status = cvtm_fail(written->error, CVTM_ERROR_USAGE,
+                              "%s would overwrite %s, which %s%s reads", written->path, path,
+                              option != NULL ? "--" : "", option != NULL ? option : "the run");
+}
+
+static cvtm_status refuse_file(const cvtm_run_options *o, const char *path, cvtm_error *error) {
+  written_file written = {.path = path, .id = run_file_id_of(path), .error = error};
+  run_visit_read(o, compare_with_read, &written);
+  return written.status;
+}
+
+cvtm_status run_refuse_overwriting(const cvtm_run_options *o, const char *path, cvtm_error *error) {
   const char *ending[CVTM_FILES_BESIDE];
-  const int grouped = options->domain.kind != CLI_DOMAIN_NONE || cli_outline_wanted(options);
-  const int count = cvtm_mesh_written_beside(path, options->ascii, grouped, ending);
-  visitor(context, CLI_FILE_WRITTEN, "output", path);
-  for (int k = 0; k < count; ++k)
-    visit_beside(CLI_FILE_WRITTEN, "output", path, ending[k], context, visitor);
-}
-
-static void visit_file(cli_file_role role, const char *option, const char *text, void *context,
-                       cli_file_visitor visitor) {
-  switch (role) {
-    case CLI_NO_FILE:
-      return;
-    case CLI_WRITES:
-      visitor(context, CLI_FILE_WRITTEN, option, text);
-      return;
-    case CLI_WRITES_NAMES:
-      visitor(context, CLI_FILE_NAMES, option, text);
-      return;
-    case CLI_WRITES_FRAMES:
-      visitor(context, CLI_FILE_FRAMES, option, text);
-      return;
-    default:
-      visit_read(role, option, text, context, visitor);
+  if (strcmp(path, "-") == 0) return CVTM_OK;
+  const int count =
+      cvtm_mesh_written_beside(path, o->ascii, o->domain.kind != CVTM_RUN_DOMAIN_NONE, ending);
+  cvtm_status status = refuse_file(o, path, error);
+  for (int k = 0; status == CVTM_OK && k < count; ++k) {
+    char *beside = cvtm_path_beside(path, ending[k]);
+    if (beside != NULL) status = refuse_file(o, beside, error);
+    free(beside);
   }
-}
-
-/* True if the option of `batch` is passed on to the jobs: it names their files, or is a template of
- * their names.
- */
-static int names_files_of_jobs(cli_command command, const cli_option_row *row) {
-  return command == CLI_BATCH && row->commands != CLI_EVERY_COMMAND &&
-         cli_option_find_field(CLI_RUN, row->offset) >= 0;
-}
-
-void cli_options_visit_files(const cli_options *options, cli_file_visitor visitor, void *context) {
-  const int operand_is_file = options->command != CLI_MINIMIZE;
-  if (operand_is_file && options->input != NULL)
-    visit_read(CLI_READS, NULL, options->input, context, visitor);
-  for (int index = 0; index < cli_option_row_count; ++index) {
-    const cli_option_row *row = &cli_option_rows[index];
-    if (row->file == CLI_NO_FILE || !cli_option_applies(index, options->command)) continue;
-    if (names_files_of_jobs(options->command, row)) continue;
-    const void *field = cli_option_field_const(row, options);
-    if (row->offset == CLI_FIELD(output)) {
-      for (int k = 0; k < options->output.count; ++k)
-        visit_output(options, options->output.item[k], context, visitor);
-    } else if (row->type == CLI_LIST) {
-      const cli_list *list = field;
-      for (int k = 0; k < list->count; ++k)
-        visit_file(row->file, row->name, list->item[k], context, visitor);
-    } else if (*(const char *const *)field != NULL) {
-      visit_file(row->file, row->name, *(const char *const *)field, context, visitor);
-    }
-  }
-}
-
-void cli_options_clear_written(cli_options *options) {
-  for (int index = 0; index < cli_option_row_count; ++index) {
-    const cli_option_row *row = &cli_option_rows[index];
-    if (row->file < CLI_WRITES || !cli_option_applies(index, options->command)) continue;
-    void *field = cli_option_field(row, options);
-    if (row->type == CLI_LIST)
-      ((cli_list *)field)->count = 0;
-    else
-      *(const char **)field = NULL;
-  }
+  return status;
 }

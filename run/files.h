@@ -1,9 +1,8 @@
-/* Identifies the file that a path names, and refuses commands that would overwrite a file which
- * they read or write under another name. */
+/* Identifies the file that a path names, and the files that a run reads. */
 #ifndef CVTMESH_RUN_FILES_H
 #define CVTMESH_RUN_FILES_H
 
-#include "cli/options.h"
+#include "run/options.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -46,8 +45,16 @@ typedef struct run_file_id {
 /* The file need not exist. */
 run_file_id run_file_id_of(const char *path);
 
-/* Refuses a file that is written and also read, or written twice, and two outputs to standard
- * output. Changes no file. Returns CLI_EXIT_OK, or the exit code after a message. */
-int cli_files_check(const cli_options *options);
+int run_same_file(const run_file_id *a, const run_file_id *b);
+
+/* option: without the dashes; NULL for the picture. The path does not outlive the call; `-` is
+ * standard input. */
+typedef void (*run_read_visitor)(void *context, const char *option, const char *path);
+/* Visits every file that a run of these options reads, and those that belong to them. */
+void run_visit_read(const cvtm_run_options *options, run_read_visitor visitor, void *context);
+/* CVTM_ERROR_USAGE if writing the file, or one that comes with it, would overwrite a file that the
+ * run reads. */
+cvtm_status run_refuse_overwriting(const cvtm_run_options *options, const char *path,
+                                   cvtm_error *error);
 
 #endif

@@ -4,80 +4,60 @@
 
 #include "base/domain.h"
 #include "base/status.h"
-#include "cli/options.h"
+#include "run/options.h"
 #include "density/density.h"
 #include "meshes/mesh.h"
 #include "meshes/domain/pslg.h"
 
 #include <cjson/cJSON.h>
 
-/* Reads an image, with its colours if with_rgb; what its reader notes goes to stderr unless the
- * options are quiet. */
-cvtm_status run_read_image(const cli_options *options, const char *path, int with_rgb,
+/* Reads an image, with its colours if with_rgb; what its reader notes goes to options->note. */
+cvtm_status run_read_image(const cvtm_run_options *options, const char *path, int with_rgb,
                            cvtm_image *image, cvtm_error *error);
 
 /* Reads a graph or finds rings, as cvtm_pslg_read; a note says which segments are left out. */
-cvtm_status run_read_pslg(const cli_options *options, const char *path, cvtm_pslg *pslg,
+cvtm_status run_read_pslg(const cvtm_run_options *options, const char *path, cvtm_pslg *pslg,
                           int *is_rings, cvtm_error *error);
 
 /* Reads an image and computes its density by the tone options. *density: width * height floats,
  * malloc'd. *tone: the ink that a drawing needs, the same; NULL of data; `tone` may be NULL. An
  * automatic density_from becomes the chosen one. */
-cvtm_status run_read_density(const char *path, cli_options *options, float **density, float **tone,
-                             cvtm_domain *domain, cvtm_error *error);
+cvtm_status run_read_density(const char *path, cvtm_run_options *options, float **density,
+                             float **tone, cvtm_domain *domain, cvtm_error *error);
 
 /* The tone options for an image. An automatic density_from becomes the chosen one. */
-void run_choose_tone(const cvtm_image *image, cli_options *options, cvtm_density_options *tone);
+void run_choose_tone(const cvtm_image *image, cvtm_run_options *options,
+                     cvtm_density_options *tone);
 
 /* Fails if --density-from size shall give the number of sites of a picture, whose values, 0 to 1,
  * are no sizes in pixels. */
-cvtm_status run_check_sizes(const cvtm_image *image, const cli_options *options, cvtm_error *error);
+cvtm_status run_check_sizes(const cvtm_image *image, const cvtm_run_options *options,
+                            cvtm_error *error);
 
-/* The domain of --width and --height, or else of --like. A side that none of them gives is the
- * smallest integer that holds the points. corner: where the domain's upper left corner is among the
- * points; on an axis whose side is not given and where points lie below 0 or beyond the largest
- * side it is not 0. NULL: such points lie outside or are refused. */
-cvtm_status cli_domain_of_points(const cli_options *options, const char *path, const double *points,
-                                 int64_t count, cvtm_domain *domain, double corner[2],
-                                 cvtm_error *error);
-
-/* Subtracts the corner. */
-void cli_move_to_corner(const double corner[2], double *points, int64_t count);
-
-/* Unless the options are quiet, or the domain is a torus: says on stderr how many points are
- * outside the domain, if any. */
-void cli_note_outside(const cli_options *options, const double *points, int64_t count,
-                      cvtm_domain domain);
-
+int run_is_inside(const double *point, cvtm_domain domain);
 /* Fails if a point is outside the domain; the message gives its index. */
 cvtm_status run_require_inside(const char *path, const double *points, int64_t count,
                                cvtm_domain domain, cvtm_error *error);
-
-/* Reads a vector of `rows` numbers from an NPY file; *vector is malloc'd. Does nothing if the path
- * is NULL. */
-cvtm_status cli_read_vector(const char *path, int64_t rows, double **vector, cvtm_error *error);
 
 /* Returns `status`; if that is bad input, puts the file's name before the message. */
 cvtm_status run_name_file(const char *path, cvtm_status status, cvtm_error *error);
 
 /* --pixel-size and --origin: the picture's place in the world, x to the right and y up. */
 
-/* Checks --pixel-size, --origin and --unit with them. Returns CLI_EXIT_OK, or CLI_EXIT_USAGE after
- * a message. */
-int run_world_check(const cli_options *options);
+/* Checks --pixel-size, --origin and --unit with them. CVTM_ERROR_USAGE. */
+cvtm_status run_world_check(const cvtm_run_options *options, cvtm_error *error);
 
 /* True if --pixel-size has a unit of length, or its file may have one. */
-int run_world_may_have_unit(const cli_options *options);
+int run_world_may_have_unit(const cvtm_run_options *options);
 
 /* Sets the numbers of options->world. place: what the picture `path` of `height` pixels says of its
  * place; NULL where there is no picture. Does nothing without --pixel-size. */
-cvtm_status run_world_set(cli_options *options, const cvtm_image_place *place, const char *path,
-                          int height, cvtm_error *error);
+cvtm_status run_world_set(cvtm_run_options *options, const cvtm_image_place *place,
+                          const char *path, int height, cvtm_error *error);
 
 /* Adds `world` to the report: sizes, lengths and areas in its unit. Does nothing without
  * --pixel-size. */
-void run_world_report(const cli_options *options, cvtm_domain domain, const cvtm_mesh *mesh,
+void run_world_report(const cvtm_run_options *options, cvtm_domain domain, const cvtm_mesh *mesh,
                       cJSON *report);
-void cli_world_print(const cli_options *options, cvtm_domain domain, FILE *stream);
 
 #endif

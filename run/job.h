@@ -1,15 +1,14 @@
-/* The state of one run and its parts, shared by the files run*.c: run.c has the stages and what is
- * read, run_solve.c the optimisation, run_report.c the report and the summary. */
+/* The state of a run: run.c has the stages and what is read, solve.c the optimisation, report.c the
+ * report. */
 #ifndef CVTMESH_RUN_JOB_H
 #define CVTMESH_RUN_JOB_H
 
-#include "cli/cli.h"
 #include "run/colours.h"
 #include "run/condition.h"
 #include "run/domain.h"
-#include "cli/options.h"
+#include "run/options.h"
 #include "run/page.h"
-#include "cli/processes.h"
+#include "run/checkpoint.h"
 #include "run/stages.h"
 #include "run/stipples.h"
 #include "cvt/cvt.h"
@@ -30,20 +29,19 @@ typedef struct run_equal_mass {
   cvtm_equal_mass_result result;
 } run_equal_mass;
 
-/* Checks options that depend on one another. Returns CLI_EXIT_OK, or CLI_EXIT_USAGE after a
- * message. */
-int run_equal_mass_check(const cli_options *options);
+/* Checks options that depend on one another. CVTM_ERROR_USAGE names the first
+ * contradiction. */
+cvtm_status run_equal_mass_check(const cvtm_run_options *options, cvtm_error *error);
 void run_equal_mass_free(run_equal_mass *made);
 void run_equal_mass_report(const run_equal_mass *made, cJSON *report);
-void cli_equal_mass_print_summary(const run_equal_mass *made);
 
 /* `run --noise`: what kind of noise the sites shall be. */
 
-/* Checks options that depend on one another. Returns CLI_EXIT_OK, or CLI_EXIT_USAGE after a
- * message. */
-int run_noise_check(const cli_options *options);
+/* Checks options that depend on one another. CVTM_ERROR_USAGE names the first
+ * contradiction. */
+cvtm_status run_noise_check(const cvtm_run_options *options, cvtm_error *error);
 /* Sets the defaults of options that depend on --noise. */
-void run_noise_choose(cli_options *options);
+void run_noise_choose(cvtm_run_options *options);
 
 /* code, name in the report's `seconds` */
 #define RUN_PHASE_LIST(X)               \
@@ -61,15 +59,18 @@ typedef enum run_phase {
       RUN_PHASE_COUNT
 } run_phase;
 
+extern const char *const run_phase_names[];
+
 struct cvtm_run {
-  cli_options options; /* with the chosen values in place of automatic ones */
-  cvtm_device *device; /* borrowed; NULL until cli_run_solve */
+  cvtm_run_options options; /* with the chosen values in place of automatic ones */
+  cvtm_device *device;      /* borrowed; NULL before run_place */
+  run_describe describe;    /* adds `options` to the report; NULL: nobody */
+  void *describe_context;
   cvtm_domain domain;
   float *density;         /* width * height; borrowed from `made`; of several ranks on rank 0 */
   const float *on_device; /* the same in the device's memory, borrowed; NULL: not there */
   cvtm_pipeline_result made;
   float *tone;   /* ink wanted in each pixel; NULL without an SVG of dots, or of data */
-  int keep_tone; /* make `tone` in any case */
   double *sites; /* 2 * count; first the fixed sites, then those of --init, then samples */
   int64_t count, fixed;
   int64_t given; /* fixed sites and those of --init */
@@ -87,17 +88,17 @@ struct cvtm_run {
   cvtm_cells cells;
   cvtm_quality quality;
   run_stipples stipples;
-  run_colours colours;      /* of a drawing in several colours; else empty */
-  run_dot_count dots;       /* if the number of sites was found from the picture */
-  run_domain shape;         /* of --domain; else empty */
-  cvtm_second_order second; /* of --element-order 2; else empty */
-  run_point_order order;    /* of --order; else empty */
-  cli_progress progress;
+  run_colours colours;             /* of a drawing in several colours; else empty */
+  run_dot_count dots;              /* if the number of sites was found from the picture */
+  run_domain shape;                /* of --domain; else empty */
+  cvtm_second_order second;        /* of --element-order 2; else empty */
+  run_point_order order;           /* of --order; else empty */
+  run_history history;             /* of cvtm_cvt_record */
   run_checkpoint checkpoint;       /* of --checkpoint and --resume */
-  cli_watch *watch;                /* NULL without --watch */
   double seconds[RUN_PHASE_COUNT]; /* spent in each phase */
   double start, phase_start;       /* by cvtm_clock */
   double solve_start;              /* from which --time-limit is counted */
+  cvtm_run_result got;             /* of cvtm_run_get */
 };
 
 /* Samples the sites that were not given, then minimises the energy. */
@@ -106,10 +107,7 @@ cvtm_status run_optimize(cvtm_run *r);
 cvtm_status run_refine(cvtm_run *r);
 /* Moves sites out of obstacles, then computes energies, masses and centroids. */
 cvtm_status run_evaluate_result(cvtm_run *r);
-cvtm_status run_write_report(const cvtm_run *r, cvtm_error *error);
-/* The report as text, to be freed by cJSON_free; NULL without memory. */
-char *run_report_text(const cvtm_run *r);
-/* The page of --watch. */
-cvtm_status cli_run_write_watch_page(const cvtm_run *r, cvtm_error *error);
+/* The report; the caller deletes it. */
+cJSON *run_report_make(const cvtm_run *r);
 
 #endif

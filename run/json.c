@@ -1,8 +1,7 @@
 #include "run/json.h"
 
-#include "cli/cli.h"
-
 #include "base/file.h"
+#include "base/host.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -10,6 +9,20 @@
 #include <string.h>
 
 static _Thread_local int starved;
+
+size_t run_character_length(const char *text) {
+  const unsigned char *c = (const unsigned char *)text;
+  if (c[0] < 0x80) return 1;
+  if (c[0] < 0xC2 || c[0] > 0xF4) return 0;
+  const size_t length = c[0] < 0xE0 ? 2 : c[0] < 0xF0 ? 3 : 4;
+  for (size_t k = 1; k < length; ++k)
+    if ((c[k] & 0xC0) != 0x80) return 0;
+  /* Overlong forms, surrogates, and what is beyond U+10FFFF. */
+  if ((c[0] == 0xE0 && c[1] < 0xA0) || (c[0] == 0xED && c[1] > 0x9F) ||
+      (c[0] == 0xF0 && c[1] < 0x90) || (c[0] == 0xF4 && c[1] > 0x8F))
+    return 0;
+  return length;
+}
 
 static void *allocate_json(size_t size) {
   void *memory = malloc(size);
@@ -97,49 +110,6 @@ void run_json_quality(cJSON *object, const cvtm_quality *quality) {
   add_figures(object, "quality_all", &quality->all, quality);
 }
 
-/* JSON names have underscores where the command line has dashes. */
-static const char *key_of(const char *name, char *key, size_t capacity) {
-  snprintf(key, capacity, "%s", name);
-  for (char *c = key; *c != '\0'; ++c)
-    if (*c == '-') *c = '_';
-  return key;
-}
-
-static void visit_flag(void *context, const char *name, int value) {
-  char key[64];
-  cJSON_AddBoolToObject(context, key_of(name, key, sizeof key), value);
-}
-
-static void visit_integer(void *context, const char *name, int64_t value) {
-  char key[64];
-  run_json_integer(context, key_of(name, key, sizeof key), value);
-}
-
-static void visit_real(void *context, const char *name, double value) {
-  char key[64];
-  run_json_real(context, key_of(name, key, sizeof key), value);
-}
-
-static void visit_text(void *context, const char *name, const char *value) {
-  char key[64];
-  run_json_text(context, key_of(name, key, sizeof key), value);
-}
-
-static void visit_list(void *context, const char *name, const cli_list *value) {
-  char key[64];
-  cJSON *array = cJSON_AddArrayToObject(context, key_of(name, key, sizeof key));
-  for (int k = 0; k < value->count; ++k) run_json_append(array, cJSON_CreateString(value->item[k]));
-}
-
-/* Adds `options`: every option of the subcommand with the value that was in effect. */
-static void add_options(cJSON *object, const cli_options *options) {
-  cJSON *entry = cJSON_AddObjectToObject(object, "options");
-  run_json_text(entry, "input", options->input);
-  const cli_option_visitor visitor = {entry,      visit_flag, visit_integer,
-                                      visit_real, visit_text, visit_list};
-  cli_options_visit(options, &visitor);
-}
-
 void run_json_triangulation(cJSON *object, const cvtm_delaunay_report *report) {
   cJSON *entry = cJSON_AddObjectToObject(object, "triangulation");
   run_json_text(entry, "device", report->on_device ? "cuda" : "cpu");
@@ -154,28 +124,20 @@ void run_json_device(cJSON *object, const cvtm_device *device) {
   run_json_text(object, "device_description", cvtm_device_description(device));
 }
 
-cJSON *cli_report_begin(const cvtm_device *device, const cli_options *options) {
-  cJSON *report = cJSON_CreateObject();
-  run_json_text(report, "version", CVTMESH_VERSION);
-  if (device != NULL) run_json_device(report, device);
-  add_options(report, options);
-  return report;
-}
-
 /* Writes every byte that is not UTF-8, as names of files may have them, as \xHH in its string.
  * Takes over the text. */
 static char *escape_bytes(char *text) {
   enum { ESCAPE = 5 };
   size_t bad = 0;
   for (const char *c = text; *c != '\0';) {
-    const size_t length = cli_character_length(c);
+    const size_t length = run_character_length(c);
     bad += length == 0;
     c += length > 0 ? length : 1;
   }
   if (bad == 0) return text;
   char *escaped = allocate_json(strlen(text) + (ESCAPE - 1) * bad + 1), *end = escaped;
   for (const char *c = text; escaped != NULL && *c != '\0';) {
-    const size_t length = cli_character_length(c);
+    const size_t length = run_character_length(c);
     if (length > 0)
       memcpy(end, c, length);
     else
@@ -208,4 +170,24 @@ cvtm_status run_json_write(const char *path, cJSON *object, cvtm_error *error) {
   }
   cJSON_free(text);
   return status;
+}
+
+void *run_history_add(run_history *history, size_t size) {
+  if (!cvtm_grow(&history->records, size, &history->capacity, history->count + 1)) {
+    history->lost = 1;
+    return NULL;
+  }
+  return (char *)history->records + (size_t)history->count++ * size;
+}
+
+cvtm_status run_history_check(const run_history *history, cvtm_error *error) {
+  if (!history->lost) return CVTM_OK;
+  return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory for the history of the iterations");
+}
+
+cJSON *run_json_begin(const cvtm_device *device) {
+  cJSON *report = cJSON_CreateObject();
+  run_json_text(report, "version", CVTMESH_VERSION);
+  if (device != NULL) run_json_device(report, device);
+  return report;
 }

@@ -4,7 +4,6 @@
 
 #include "base/device.h"
 #include "base/status.h"
-#include "cli/options.h"
 #include "meshes/device_delaunay.h"
 #include "meshes/mesh.h"
 
@@ -19,6 +18,9 @@ int run_json_starved(void);
  * or for a member. */
 char *run_json_print(const cJSON *object, int indented);
 
+/* The bytes of the UTF-8 character at `text`, which is not ""; 0: it begins with none. */
+size_t run_character_length(const char *text);
+
 /* Deletes the item if it cannot be added; either may be NULL. */
 void run_json_append(cJSON *array, cJSON *item);
 void run_json_real(cJSON *object, const char *name, double value);
@@ -32,10 +34,22 @@ void run_json_triangulation(cJSON *object, const cvtm_delaunay_report *report);
 /* Adds `device` (cpu, cuda:0) and `device_description`. */
 void run_json_device(cJSON *object, const cvtm_device *device);
 
-/* What every report begins with: `version`, the device (NULL: none), `options`. */
-cJSON *cli_report_begin(const cvtm_device *device, const cli_options *options);
-
+/* A report with `version` and the device (NULL: none). */
+cJSON *run_json_begin(const cvtm_device *device);
 /* Writes the object to a file or, for `-`, to stdout, and deletes it in any case. */
 cvtm_status run_json_write(const char *path, cJSON *object, cvtm_error *error);
+
+/* The records of all iterations of a run, for its report. */
+typedef struct run_history {
+  void *records; /* freed by its owner */
+  int64_t count, capacity;
+  int lost; /* true if there was no memory for a record */
+} run_history;
+
+/* Adds a record of `size` bytes and returns it; NULL without memory. Then the monitor asks to stop,
+ * and the command fails by run_history_check: it was not interrupted. */
+void *run_history_add(run_history *history, size_t size);
+/* CVTM_ERROR_MEMORY if a record was lost. */
+cvtm_status run_history_check(const run_history *history, cvtm_error *error);
 
 #endif

@@ -1,9 +1,7 @@
 #include "run/output.h"
 
 #include "base/file.h"
-#include "cli/cli.h"
 #include "run/colours.h"
-#include "run/domain.h"
 #include "run/page.h"
 #include "run/stipples.h"
 #include "meshes/mesh_file.h"
@@ -15,11 +13,11 @@
 
 static int is_stream(const char *path) { return strcmp(path, "-") == 0; }
 
-const char *run_output_extension(const cli_options *options, const char *path, char *buffer) {
+const char *run_output_extension(const cvtm_run_options *options, const char *path, char *buffer) {
   return is_stream(path) ? options->format : cvtm_file_extension(path, buffer, RUN_EXTENSION_MAX);
 }
 
-run_output_kind run_output_kind_of(const cli_options *options, const char *path) {
+run_output_kind run_output_kind_of(const cvtm_run_options *options, const char *path) {
   char name[RUN_EXTENSION_MAX + 8], buffer[RUN_EXTENSION_MAX];
   const char *extension = run_output_extension(options, path, buffer);
   if (is_stream(path)) {
@@ -27,7 +25,7 @@ run_output_kind run_output_kind_of(const cli_options *options, const char *path)
     path = name;
   }
   const int png = strcmp(extension, "png") == 0;
-  if (options->command == CLI_VORONOI) {
+  if (options->purpose == CVTM_RUN_LABELS) {
     if (png) return RUN_OUTPUT_PICTURE;
     if (strcmp(extension, "npy") == 0) return RUN_OUTPUT_LABELS;
     return strcmp(extension, "ppm") == 0 ? RUN_OUTPUT_PPM : RUN_OUTPUT_UNKNOWN;
@@ -35,30 +33,10 @@ run_output_kind run_output_kind_of(const cli_options *options, const char *path)
   if (strcmp(extension, "svg") == 0) return RUN_OUTPUT_SVG;
   if (png) return RUN_OUTPUT_PICTURE;
   const int is_for_another =
-      options->command == CLI_VIEW && run_page_extension_is_of_pens(extension);
+      options->purpose == CVTM_RUN_VIEW && run_page_extension_is_of_pens(extension);
   if (run_page_extension_known(extension) && !is_for_another) return RUN_OUTPUT_DRAWING;
   if (cvtm_mesh_format_known(path)) return RUN_OUTPUT_MESH;
   return cvtm_points_format_known(path) ? RUN_OUTPUT_POINTS : RUN_OUTPUT_UNKNOWN;
-}
-
-/* Checks that `path` can be written: creates its temporary file and removes it again. */
-static cvtm_status probe(const char *path, cvtm_error *error) {
-  struct stat found;
-  if (is_stream(path)) return CVTM_OK;
-  /* Opening a pipe or a device may have effects, so they are opened only to be written. */
-  if (lstat(path, &found) == 0 && !S_ISREG(found.st_mode) && !S_ISDIR(found.st_mode))
-    return CVTM_OK;
-  cvtm_output *output;
-  cvtm_status status = cvtm_output_open(path, &output, error);
-  if (status == CVTM_OK) cvtm_output_abort(output);
-  return status;
-}
-
-/* A cli_file_visitor; the context is a cvtm_error. */
-static void probe_written(void *context, cli_file_use use, const char *option, const char *path) {
-  cvtm_error *error = context;
-  (void)option;
-  if (use == CLI_FILE_WRITTEN && error->status == CVTM_OK) (void)probe(path, error);
 }
 
 static int has_extension(const char *path, const char *wanted) {
@@ -67,34 +45,34 @@ static int has_extension(const char *path, const char *wanted) {
 }
 
 /* Refuses an output by its extension, and names those that this command writes. */
-static int refuse_extension(const cli_options *options, const char *path, const char *extension) {
+static cvtm_status refuse_extension(const cvtm_run_options *options, const char *path,
+                                    const char *extension, cvtm_error *error) {
   static const char *const every[] = {"obj",  "off", "ply",  "stl",  "vtk",   "vtu", "msh", "inp",
                                       "node", "ele", "poly", "xdmf", "csv",   "npy", "xyz", "svg",
                                       "pdf",  "dxf", "hpgl", "plt",  "gcode", "nc",  "png", "ppm"};
-  cli_nearest nearest = cli_nearest_start(extension);
+  run_nearest nearest = run_nearest_start(extension);
   char list[128] = "";
   size_t used = 0;
   for (size_t k = 0; k < sizeof every / sizeof every[0]; ++k) {
     char name[16];
     snprintf(name, sizeof name, "x.%s", every[k]);
     if (run_output_kind_of(options, name) == RUN_OUTPUT_UNKNOWN) continue;
-    cli_nearest_offer(&nearest, every[k]);
+    run_nearest_offer(&nearest, every[k]);
     if (used < sizeof list)
       used += (size_t)snprintf(list + used, sizeof list - used, " %s", every[k]);
   }
   if (is_stream(path)) path = "--format";
   if (*extension == '\0')
-    return cli_usage_error(options->command, "%s: the name has no extension; formats:%s", path,
-                           list);
+    return run_usage_error(error, "%s: the name has no extension; formats:%s", path, list);
   if (nearest.best != NULL)
-    return cli_usage_error(options->command, "%s: '%s' is no format; did you mean '%s'? Formats:%s",
-                           path, extension, nearest.best, list);
-  return cli_usage_error(options->command, "%s: '%s' is not a format written here; formats:%s",
-                         path, extension, list);
+    return run_usage_error(error, "%s: '%s' is no format; did you mean '%s'? Formats:%s", path,
+                           extension, nearest.best, list);
+  return run_usage_error(error, "%s: '%s' is not a format written here; formats:%s", path,
+                         extension, list);
 }
 
 /* True if the nodes of --element-order 2 have a place in one of the outputs. */
-static int holds_middle_nodes(const cli_options *options) {
+static int holds_middle_nodes(const cvtm_run_options *options) {
   static const char *const formats[] = {"vtu", "vtk", "msh", "inp", "ele", "node", "xdmf"};
   char buffer[RUN_EXTENSION_MAX];
   for (int k = 0; k < options->output.count; ++k) {
@@ -105,42 +83,38 @@ static int holds_middle_nodes(const cli_options *options) {
   return 0;
 }
 
-static int check_extensions(const cli_options *options) {
+static cvtm_status check_extensions(const cvtm_run_options *options, cvtm_error *error) {
   char buffer[RUN_EXTENSION_MAX];
   if (options->element_order == 2 && options->output.count > 0 && !holds_middle_nodes(options))
-    return cli_usage_error(options->command,
+    return run_usage_error(error,
                            "--element-order 2: no output is vtu, vtk, msh, inp, ele or xdmf");
   for (int k = 0; k < options->output.count && !options->ascii; ++k) {
     const char *path = options->output.item[k];
     if (strcmp(run_output_extension(options, path, buffer), "xdmf") != 0) continue;
     if (!cvtm_hdf5_known())
-      return cli_usage_error(options->command, "%s: this build has no HDF5; --ascii needs none",
-                             path);
-    if (is_stream(path))
-      return cli_usage_error(options->command, "XDMF goes to a stream with --ascii alone");
+      return run_usage_error(error, "%s: this build has no HDF5; --ascii needs none", path);
+    if (is_stream(path)) return run_usage_error(error, "XDMF goes to a stream with --ascii alone");
   }
-  if (!cvtm_compression_known((cvtm_compression)options->compression))
-    return cli_usage_error(options->command, "--compress: this build does not have it");
+  if (!cvtm_compression_known(options->compression))
+    return run_usage_error(error, "--compress: this build does not have it");
   for (int k = 0; k < options->output.count; ++k) {
     const char *path = options->output.item[k];
     if (strcmp(run_output_extension(options, path, buffer), "poly") == 0 &&
-        options->domain.kind == CLI_DOMAIN_NONE && !cli_outline_wanted(options))
-      return cli_usage_error(options->command, "%s: a boundary to write needs --domain", path);
+        options->domain.kind == CVTM_RUN_DOMAIN_NONE && options->purpose != CVTM_RUN_OUTLINE)
+      return run_usage_error(error, "%s: a boundary to write needs --domain", path);
     if (run_output_kind_of(options, path) != RUN_OUTPUT_UNKNOWN) continue;
-    return refuse_extension(options, path, run_output_extension(options, path, buffer));
+    return refuse_extension(options, path, run_output_extension(options, path, buffer), error);
   }
   if (!has_extension(options->picture, "png"))
-    return cli_usage_error(options->command, "%s: --picture is written as .png", options->picture);
+    return run_usage_error(error, "%s: --picture is written as .png", options->picture);
   if (!has_extension(options->density_out, "npy"))
-    return cli_usage_error(options->command, "%s: --density-out is written as .npy",
-                           options->density_out);
+    return run_usage_error(error, "%s: --density-out is written as .npy", options->density_out);
   if (!has_extension(options->equal_mass.weights_out, "npy"))
-    return cli_usage_error(options->command, "%s: --weights-out is written as .npy",
+    return run_usage_error(error, "%s: --weights-out is written as .npy",
                            options->equal_mass.weights_out);
   if (!has_extension(options->domain.pairs_out, "npy"))
-    return cli_usage_error(options->command, "%s: --pairs-out is written as .npy",
-                           options->domain.pairs_out);
-  return CLI_EXIT_OK;
+    return run_usage_error(error, "%s: --pairs-out is written as .npy", options->domain.pairs_out);
+  return CVTM_OK;
 }
 
 static unsigned layer_bit(const char *name, size_t length) {
@@ -157,48 +131,39 @@ static unsigned layer_bit(const char *name, size_t length) {
   return 0;
 }
 
-/* Sets *picture by --layers and --picture-size. Returns CLI_EXIT_OK, or CLI_EXIT_USAGE after a
- * message. */
-static int choose_picture(const cli_options *options, cvtm_picture_options *picture) {
+/* Sets *picture by --layers and --picture-size. CVTM_ERROR_USAGE names the first
+ * contradiction. */
+static cvtm_status choose_picture(const cvtm_run_options *options, cvtm_picture_options *picture,
+                                  cvtm_error *error) {
   cvtm_picture_defaults(picture);
   picture->long_side = (int)options->picture_size;
   picture->invert = options->invert;
-  if (options->layers == NULL) return CLI_EXIT_OK;
+  if (options->layers == NULL) return CVTM_OK;
   picture->layers = 0;
   for (const char *name = options->layers;; ++name) {
     size_t length = strcspn(name, ",");
     unsigned bit = layer_bit(name, length);
     if (bit == 0)
-      return cli_usage_error(options->command, "--layers: there is no layer '%.*s'", (int)length,
-                             name);
+      return run_usage_error(error, "--layers: there is no layer '%.*s'", (int)length, name);
     picture->layers |= bit;
     name += length;
-    if (*name == '\0') return CLI_EXIT_OK;
+    if (*name == '\0') return CVTM_OK;
   }
 }
 
-int run_outputs_check(const cli_options *options) {
-  int code = check_extensions(options);
-  if (code != CLI_EXIT_OK) return code;
+cvtm_status run_outputs_check(const cvtm_run_options *options, cvtm_error *error) {
   cvtm_picture_options picture;
-  return choose_picture(options, &picture);
+  const cvtm_status status = check_extensions(options, error);
+  return status == CVTM_OK ? choose_picture(options, &picture, error) : status;
 }
 
-int cli_outputs_check(const cli_options *options) {
-  int code = run_outputs_check(options);
-  if (code != CLI_EXIT_OK) return code;
-  cvtm_error error = {CVTM_OK, ""};
-  cli_options_visit_files(options, probe_written, &error);
-  return error.status == CVTM_OK ? CLI_EXIT_OK : cli_failed(CLI_WRITING, error.status, &error);
-}
-
-int run_outputs_have_mesh(const cli_options *options) {
+int run_outputs_have_mesh(const cvtm_run_options *options) {
   for (int k = 0; k < options->output.count; ++k)
     if (run_output_kind_of(options, options->output.item[k]) == RUN_OUTPUT_MESH) return 1;
   return 0;
 }
 
-int run_outputs_draw(const cli_options *options) {
+int run_outputs_draw(const cvtm_run_options *options) {
   for (int k = 0; k < options->output.count; ++k) {
     const run_output_kind kind = run_output_kind_of(options, options->output.item[k]);
     if (kind != RUN_OUTPUT_MESH && kind != RUN_OUTPUT_POINTS) return 1;
@@ -206,16 +171,7 @@ int run_outputs_draw(const cli_options *options) {
   return options->picture != NULL;
 }
 
-int cli_outputs_check_npy(const cli_options *options) {
-  for (int k = 0; k < options->output.count; ++k) {
-    const char *path = options->output.item[k];
-    if (is_stream(path) ? strcmp(options->format, "npy") != 0 : !has_extension(path, "npy"))
-      return cli_usage_error(options->command, "%s: x is written as .npy", path);
-  }
-  return cli_outputs_check(options);
-}
-
-cvtm_status run_outputs_write(const cli_options *options, run_writer writer, void *context,
+cvtm_status run_outputs_write(const cvtm_run_options *options, run_writer writer, void *context,
                               cvtm_error *error) {
   cvtm_status status = CVTM_OK;
   for (int k = 0; k < options->output.count && status == CVTM_OK; ++k) {
@@ -229,8 +185,8 @@ cvtm_status run_outputs_write(const cli_options *options, run_writer writer, voi
 static cvtm_status write_svg(const run_scene *scene, const char *path, cvtm_error *error) {
   if (scene->options->page.size != NULL || scene->colours != NULL)
     return run_page_write(scene, path, "svg", error);
-  cvtm_svg_kind kind = (cvtm_svg_kind)scene->options->svg;
-  if (kind == CVTM_SVG_PATH && scene->options->order == CLI_ORDER_TSP) kind = CVTM_SVG_TOUR;
+  cvtm_svg_kind kind = scene->options->svg;
+  if (kind == CVTM_SVG_PATH && scene->options->order == CVTM_RUN_ORDER_TSP) kind = CVTM_SVG_TOUR;
   return cvtm_svg_write(path, kind, scene->mesh, scene->cells, scene->radius,
                         run_stipples_are_light(scene->options), scene->options->world.mm,
                         scene->domain, error);
@@ -242,27 +198,27 @@ static cvtm_status write_scene_picture(const run_scene *scene, const char *path,
   if (scene->colours != NULL)
     return run_colours_picture(scene->colours, scene->sites, scene->options->picture_size, path,
                                error);
-  if (choose_picture(scene->options, &picture) != CLI_EXIT_OK)
-    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s: unknown layer", path);
+  const cvtm_status status = choose_picture(scene->options, &picture, error);
+  if (status != CVTM_OK) return status;
   return cvtm_picture_write(path, scene->density, scene->domain, scene->mesh, scene->cells,
                             &picture, error);
 }
 
 static cvtm_status write_mesh(const run_scene *scene, const char *path, const char *extension,
                               cvtm_error *error) {
-  const cli_options *options = scene->options;
+  const cvtm_run_options *options = scene->options;
   run_frame frame;
   const cvtm_status status = run_frame_find(options, scene->domain, &frame, error);
   if (status != CVTM_OK) return status;
   const cvtm_mesh_file_options how = {
       .domain = scene->domain,
-      .unit = options->unit == CLI_UNIT_WIDTH,
+      .unit = options->unit == CVTM_RUN_UNIT_WIDTH,
       .ascii = options->ascii,
       .binary = options->binary,
-      .msh_version = (cvtm_msh_version)options->msh_version,
+      .msh_version = options->msh_version,
       .vertex_data = scene->original ? scene->original : scene->mass,
       .vertex_data_name = scene->original ? "original" : NULL,
-      .compression = (cvtm_compression)options->compression,
+      .compression = options->compression,
       .regions = scene->regions,
       .second = scene->second,
       .format = extension,
@@ -285,7 +241,7 @@ static cvtm_status write_points(const run_scene *scene, const char *path, const 
   run_frame frame;
   cvtm_status status = run_frame_find(scene->options, scene->domain, &frame, error);
   if (status != CVTM_OK) return status;
-  if (!(cli_unit_mm(scene->options->unit) > 0) && !frame.is_up)
+  if (!(run_unit_mm(scene->options->unit) > 0) && !frame.is_up)
     return put_points(scene, path, extension, scene->sites, error);
   double *placed = malloc(2 * (size_t)scene->count * sizeof *placed);
   if (placed == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", path);
@@ -305,7 +261,7 @@ static cvtm_status write_scene_file(void *context, const char *path, const char 
   const run_scene *scene = context;
   const run_output_kind kind = run_output_kind_of(scene->options, path);
   const int has_places = (kind == RUN_OUTPUT_MESH || kind == RUN_OUTPUT_POINTS) &&
-                         scene->options->unit != CLI_UNIT_WIDTH &&
+                         scene->options->unit != CVTM_RUN_UNIT_WIDTH &&
                          scene->options->page.size == NULL;
   if (scene->drawn != NULL && !has_places) scene = scene->drawn;
   switch (kind) {
@@ -326,7 +282,7 @@ static cvtm_status write_scene_file(void *context, const char *path, const char 
 
 cvtm_status run_scene_write(const run_scene *scene, cvtm_error *error) {
   run_scene context = *scene;
-  const cli_options *options = scene->options;
+  const cvtm_run_options *options = scene->options;
   cvtm_status status = run_outputs_write(options, write_scene_file, &context, error);
   if (status == CVTM_OK && options->picture != NULL)
     status =

@@ -4,7 +4,7 @@
 #define CVTMESH_RUN_OUTPUT_H
 
 #include "base/status.h"
-#include "cli/options.h"
+#include "run/options.h"
 #include "draw/picture.h"
 #include "meshes/second_order.h"
 
@@ -21,33 +21,28 @@ typedef enum run_output_kind {
 
 enum { RUN_EXTENSION_MAX = 64 };
 /* The extension of the output `path`, or --format if it is `-`; buffer: RUN_EXTENSION_MAX bytes. */
-const char *run_output_extension(const cli_options *options, const char *path, char *buffer);
+const char *run_output_extension(const cvtm_run_options *options, const char *path, char *buffer);
 /* The kind of the output `path` for this command, by its extension, or by --format if it is `-`. */
-run_output_kind run_output_kind_of(const cli_options *options, const char *path);
+run_output_kind run_output_kind_of(const cvtm_run_options *options, const char *path);
 
-/* Refuses unknown extensions. Returns CLI_EXIT_OK, or CLI_EXIT_USAGE after a message. */
-int run_outputs_check(const cli_options *options);
-/* Also refuses files that cannot be created; then it returns CLI_EXIT_FAILURE. */
-int cli_outputs_check(const cli_options *options);
+/* Refuses unknown extensions. CVTM_ERROR_USAGE. */
+cvtm_status run_outputs_check(const cvtm_run_options *options, cvtm_error *error);
 
 /* True if an output is a mesh. */
-int run_outputs_have_mesh(const cli_options *options);
+int run_outputs_have_mesh(const cvtm_run_options *options);
 /* True if an output shows more than points and a mesh: a drawing or a picture. */
-int run_outputs_draw(const cli_options *options);
-
-/* As cli_outputs_check, for commands whose outputs are .npy. */
-int cli_outputs_check_npy(const cli_options *options);
+int run_outputs_draw(const cvtm_run_options *options);
 
 /* Writes one output. extension: of the path, in lower case; --format if the path is `-`. */
 typedef cvtm_status (*run_writer)(void *context, const char *path, const char *extension,
                                   cvtm_error *error);
 /* Calls `writer` for every -o, until one fails. */
-cvtm_status run_outputs_write(const cli_options *options, run_writer writer, void *context,
+cvtm_status run_outputs_write(const cvtm_run_options *options, run_writer writer, void *context,
                               cvtm_error *error);
 
 /* What the outputs of a command show. What the command does not have is NULL. */
 typedef struct run_scene {
-  const cli_options *options;
+  const cvtm_run_options *options;
   cvtm_domain domain;
   const double
       *sites; /* 2 * count, for point formats; unlike the points of the mesh they are not snapped */

@@ -2,9 +2,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "cli/cli.h"
 #include "run/colours.h"
-#include "run/domain.h"
 #include "run/input.h"
 #include "run/output.h"
 #include "run/json.h"
@@ -148,14 +146,14 @@ int run_page_extension_known(const char *extension) {
 
 /* What a drawing with this extension shows (cvtm_svg_kind): what --svg says. Pen machines draw
  * dots, and they and DXF the closed path of --order tsp, unless --svg is given. */
-static int run_page_shows(const cli_options *options, const char *extension) {
+static cvtm_svg_kind run_page_shows(const cvtm_run_options *options, const char *extension) {
   const int is_picture = is_svg(extension) || is_pdf(extension);
-  if (is_picture || cli_option_given(options, "svg")) return options->svg;
-  if (options->order == CLI_ORDER_TSP) return CVTM_SVG_PATH;
+  if (is_picture || (options->given & CVTM_RUN_GIVEN_SVG)) return options->svg;
+  if (options->order == CVTM_RUN_ORDER_TSP) return CVTM_SVG_PATH;
   return is_dxf(extension) ? options->svg : CVTM_SVG_STIPPLES;
 }
 
-int run_page_shows_sizes(const cli_options *options, const char *extension) {
+int run_page_shows_sizes(const cvtm_run_options *options, const char *extension) {
   return run_page_shows(options, extension) == CVTM_SVG_STIPPLES &&
          (is_svg(extension) || is_pdf(extension) || is_dxf(extension));
 }
@@ -179,7 +177,7 @@ static int parse_page(const char *text, double *width, double *height, int *is_n
          *width <= most && *height <= most;
 }
 
-static cvtm_status place_on_page(const cli_options *options, double width, double height,
+static cvtm_status place_on_page(const cvtm_run_options *options, double width, double height,
                                  cvtm_page *page, cvtm_error *error) {
   double page_width, page_height;
   int is_named;
@@ -188,9 +186,9 @@ static cvtm_status place_on_page(const cli_options *options, double width, doubl
         error, CVTM_ERROR_ARGUMENT,
         "--page: '%s' is neither A0 to A6, letter, legal, tabloid nor WIDTHxHEIGHT in mm",
         options->page.size);
-  const int is_auto = options->page.orientation == CLI_PAGE_AUTO;
+  const int is_auto = options->page.orientation == CVTM_RUN_PAGE_AUTO;
   const int is_landscape =
-      options->page.orientation == CLI_PAGE_LANDSCAPE || (is_auto && width > height);
+      options->page.orientation == CVTM_RUN_PAGE_LANDSCAPE || (is_auto && width > height);
   const int stays = is_auto && (!is_named || width == height);
   if (!stays && is_landscape != (page_width > page_height)) {
     const double kept = page_width;
@@ -211,7 +209,7 @@ static cvtm_page page_of_picture(double width, double height, double scale) {
 
 /* The page of a drawing. Without --page the picture has its size in the world; else a pixel of a
  * PDF is as large as browsers show it. */
-static cvtm_status find_page(const cli_options *options, const char *extension, double width,
+static cvtm_status find_page(const cvtm_run_options *options, const char *extension, double width,
                              double height, cvtm_page *page, cvtm_error *error) {
   const double mm_per_browser_pixel = 25.4 / 96;
   if (options->page.size != NULL) return place_on_page(options, width, height, page, error);
@@ -241,28 +239,27 @@ static cvtm_status read_profile(const char *name, cvtm_gcode_profile *profile, c
 }
 
 /* Reads the profile of G-code before the work begins. */
-static int check_profile(const cli_options *options) {
+static cvtm_status check_profile(const cvtm_run_options *options, cvtm_error *error) {
   cvtm_gcode_profile profile;
-  cvtm_error error = {CVTM_OK, ""};
-  cvtm_status status = read_profile(options->page.gcode, &profile, &error);
-  if (status != CVTM_OK) return cli_failed(CLI_READING, status, &error);
-  cvtm_gcode_profile_free(&profile);
-  return CLI_EXIT_OK;
+  const cvtm_status status = read_profile(options->page.gcode, &profile, error);
+  if (status == CVTM_OK) cvtm_gcode_profile_free(&profile);
+  return status;
 }
 
-static int check_page_output(const cli_options *options, const char *path) {
+static cvtm_status check_page_output(const cvtm_run_options *options, const char *path,
+                                     cvtm_error *error) {
   char buffer[RUN_EXTENSION_MAX];
   const char *extension = run_output_extension(options, path, buffer);
-  if (run_output_kind_of(options, path) != RUN_OUTPUT_DRAWING) return CLI_EXIT_OK;
+  if (run_output_kind_of(options, path) != RUN_OUTPUT_DRAWING) return CVTM_OK;
   if (is_pdf(extension) && !cvtm_drawing_writes_pdf())
-    return cli_usage_error(options->command, "%s: this build writes no PDF: it needs cairo", path);
+    return run_usage_error(error, "%s: this build writes no PDF: it needs cairo", path);
   if (run_page_extension_is_of_pens(extension) && options->page.size == NULL &&
       !run_world_may_have_unit(options))
-    return cli_usage_error(options->command, "%s: --page is missing, as in --page A4", path);
-  return is_gcode(extension) ? check_profile(options) : CLI_EXIT_OK;
+    return run_usage_error(error, "%s: --page is missing, as in --page A4", path);
+  return is_gcode(extension) ? check_profile(options, error) : CVTM_OK;
 }
 
-cvtm_status run_page_scale(const cli_options *options, cvtm_domain domain, double *scale,
+cvtm_status run_page_scale(const cvtm_run_options *options, cvtm_domain domain, double *scale,
                            cvtm_error *error) {
   cvtm_page page;
   *scale = options->world.mm;
@@ -275,9 +272,9 @@ cvtm_status run_page_scale(const cli_options *options, cvtm_domain domain, doubl
   return status;
 }
 
-cvtm_status run_frame_find(const cli_options *options, cvtm_domain domain, run_frame *frame,
+cvtm_status run_frame_find(const cvtm_run_options *options, cvtm_domain domain, run_frame *frame,
                            cvtm_error *error) {
-  const double mm = cli_unit_mm(options->unit);
+  const double mm = run_unit_mm(options->unit);
   cvtm_page page;
   *frame = (run_frame){.scale = 1, .height = domain.height};
   if (options->world.scale > 0) {
@@ -297,24 +294,23 @@ cvtm_status run_frame_find(const cli_options *options, cvtm_domain domain, run_f
   return CVTM_OK;
 }
 
-int run_page_check_size(const cli_options *options) {
+cvtm_status run_page_check_size(const cvtm_run_options *options, cvtm_error *error) {
   cvtm_page page;
-  cvtm_error error = {CVTM_OK, ""};
-  if (options->page.size != NULL && place_on_page(options, 1, 1, &page, &error) != CVTM_OK)
-    return cli_usage_error(options->command, "%s", error.message);
-  if (cli_unit_mm(options->unit) > 0 && options->page.size == NULL &&
+  cvtm_error reason = {CVTM_OK, ""};
+  if (options->page.size != NULL && place_on_page(options, 1, 1, &page, &reason) != CVTM_OK)
+    return run_usage_error(error, "%s", reason.message);
+  if (run_unit_mm(options->unit) > 0 && options->page.size == NULL &&
       options->world.pixel_size == NULL)
-    return cli_usage_error(options->command,
-                           "--unit %s: --page is missing, as in --page A4, or --pixel-size",
-                           cli_unit_name(options->unit));
-  return run_world_check(options);
+    return run_usage_error(error, "--unit %s: --page is missing, as in --page A4, or --pixel-size",
+                           run_unit_name(options->unit));
+  return run_world_check(options, error);
 }
 
-int run_page_check(const cli_options *options) {
-  int code = run_page_check_size(options);
-  for (int k = 0; code == CLI_EXIT_OK && k < options->output.count; ++k)
-    code = check_page_output(options, options->output.item[k]);
-  return code;
+cvtm_status run_page_check(const cvtm_run_options *options, cvtm_error *error) {
+  cvtm_status status = run_page_check_size(options, error);
+  for (int k = 0; status == CVTM_OK && k < options->output.count; ++k)
+    status = check_page_output(options, options->output.item[k], error);
+  return status;
 }
 
 static cvtm_status make_dots(const run_scene *scene, const cvtm_page *page, double spacing,
@@ -331,7 +327,7 @@ static cvtm_status make_dots(const run_scene *scene, const cvtm_page *page, doub
   return status;
 }
 
-static cvtm_status write_gcode(const cli_options *options, const char *path,
+static cvtm_status write_gcode(const cvtm_run_options *options, const char *path,
                                const cvtm_drawing *drawing, cvtm_error *error) {
   cvtm_gcode_profile profile;
   cvtm_status status = read_profile(options->page.gcode, &profile, error);
@@ -342,7 +338,7 @@ static cvtm_status write_gcode(const cli_options *options, const char *path,
 }
 
 /* --split: on failure nothing is left. */
-static cvtm_status split_lines(const cli_options *options, cvtm_drawing *drawing,
+static cvtm_status split_lines(const cvtm_run_options *options, cvtm_drawing *drawing,
                                cvtm_error *error) {
   if (!(options->page.split > 0)) return CVTM_OK;
   const cvtm_status status = cvtm_drawing_split(drawing, options->page.split, error);
@@ -356,7 +352,7 @@ static cvtm_status make_layer(const run_scene *scene, const char *extension, con
   const double line_share = 0.25; /* of the mean spacing: the width of a path */
   const cvtm_domain domain = scene->domain;
   const double spacing = sqrt((double)domain.width * domain.height / fmax((double)scene->count, 1));
-  const int is_closed = scene->options->order == CLI_ORDER_TSP;
+  const int is_closed = scene->options->order == CVTM_RUN_ORDER_TSP;
   cvtm_status status;
   switch (run_page_shows(scene->options, extension)) {
     case CVTM_SVG_CELLS:
@@ -391,7 +387,7 @@ static cvtm_status make_layers(const run_scene *scene, const char *extension, co
   return status;
 }
 
-static cvtm_status write_drawing(const cli_options *options, const char *path,
+static cvtm_status write_drawing(const cvtm_run_options *options, const char *path,
                                  const char *extension, const cvtm_drawing *drawing,
                                  cvtm_error *error) {
   if (is_svg(extension)) return cvtm_drawing_write_svg(path, drawing, error);
@@ -405,7 +401,7 @@ static cvtm_status write_drawing(const cli_options *options, const char *path,
 
 cvtm_status run_page_write(const run_scene *scene, const char *path, const char *extension,
                            cvtm_error *error) {
-  const cli_options *options = scene->options;
+  const cvtm_run_options *options = scene->options;
   cvtm_page page;
   cvtm_drawing drawing;
   cvtm_status status =
@@ -421,7 +417,7 @@ cvtm_status run_page_write(const run_scene *scene, const char *path, const char 
   return status;
 }
 
-void run_page_report(const cli_options *options, cvtm_domain domain, cJSON *report) {
+void run_page_report(const cvtm_run_options *options, cvtm_domain domain, cJSON *report) {
   cvtm_page page;
   if (options->page.size == NULL ||
       place_on_page(options, domain.width, domain.height, &page, NULL) != CVTM_OK)
@@ -434,31 +430,31 @@ void run_page_report(const cli_options *options, cvtm_domain domain, cJSON *repo
 
 /* --- the order of points -------------------------------------------------------------------- */
 
-static int has_order(const cli_options *options, const char *path) {
+static int has_order(const cvtm_run_options *options, const char *path) {
   const run_output_kind kind = run_output_kind_of(options, path);
   if (kind == RUN_OUTPUT_SVG || kind == RUN_OUTPUT_DRAWING) {
     char buffer[RUN_EXTENSION_MAX];
-    const int shown = run_page_shows(options, run_output_extension(options, path, buffer));
+    const cvtm_svg_kind shown =
+        run_page_shows(options, run_output_extension(options, path, buffer));
     return shown == CVTM_SVG_STIPPLES || shown == CVTM_SVG_PATH;
   }
   return kind != RUN_OUTPUT_MESH;
 }
 
-int run_order_check(const cli_options *options) {
-  if (options->order == CLI_ORDER_NONE) {
-    if (options->command == CLI_RUN && options->svg == CVTM_SVG_PATH)
-      return cli_usage_error(options->command, "--svg path: --order is missing: tsp or plot");
-    return CLI_EXIT_OK;
+cvtm_status run_order_check(const cvtm_run_options *options, cvtm_error *error) {
+  if (options->order == CVTM_RUN_ORDER_NONE) {
+    if (options->purpose == CVTM_RUN_ALL && options->svg == CVTM_SVG_PATH)
+      return run_usage_error(error, "--svg path: --order is missing: tsp or plot");
+    return CVTM_OK;
   }
-  if (options->domain.kind != CLI_DOMAIN_NONE)
-    return cli_usage_error(
-        options->command,
-        "--order: the sites of --domain are vertices of a mesh, without an order");
+  if (options->domain.kind != CVTM_RUN_DOMAIN_NONE)
+    return run_usage_error(
+        error, "--order: the sites of --domain are vertices of a mesh, without an order");
   for (int k = 0; k < options->output.count; ++k)
     if (!has_order(options, options->output.item[k]))
-      return cli_usage_error(options->command, "--order: %s: cells and meshes have no order",
+      return run_usage_error(error, "--order: %s: cells and meshes have no order",
                              options->output.item[k]);
-  return CLI_EXIT_OK;
+  return CVTM_OK;
 }
 
 /* The area of the rectangle of the points. */
@@ -471,34 +467,34 @@ static double rectangle_area(const double *points, int64_t count) {
   return (most[0] - least[0]) * (most[1] - least[1]);
 }
 
-/* A cvtm_tour_stop. */
 typedef struct order_watch {
-  double deadline;
+  run_limit limit;
   int is_stopped;
 } order_watch;
 
+/* A cvtm_tour_stop. */
 static int has_ended(void *context) {
   order_watch *watch = context;
-  watch->is_stopped |= cli_interrupted() || (watch->deadline > 0 && cvtm_clock() > watch->deadline);
+  watch->is_stopped |= run_is_over(&watch->limit);
   return watch->is_stopped;
 }
 
-cvtm_status run_order_find(const cli_options *options, const double *points, int64_t count,
+cvtm_status run_order_find(const cvtm_run_options *options, const double *points, int64_t count,
                            double deadline, run_point_order *order, cvtm_error *error) {
   memset(order, 0, sizeof *order);
-  if (options->order == CLI_ORDER_NONE) return CVTM_OK;
+  if (options->order == CVTM_RUN_ORDER_NONE) return CVTM_OK;
   const double start = cvtm_clock();
   order->order = malloc((size_t)count * sizeof *order->order);
   if (order->order == NULL)
     return cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory to order %lld points", (long long)count);
-  order_watch watch = {deadline, 0};
+  order_watch watch = {{options, deadline}, 0};
   cvtm_status status = cvtm_tour_create_until(points, count, (int)options->threads, has_ended,
                                               &watch, order->order, error);
   order->is_stopped = watch.is_stopped;
   if (status == CVTM_OK)
     status = cvtm_tour_bound(points, count, (int)options->threads, &order->bound, error);
   if (status != CVTM_OK) return status;
-  const int is_closed = options->order == CLI_ORDER_TSP;
+  const int is_closed = options->order == CVTM_RUN_ORDER_TSP;
   if (!is_closed) cvtm_tour_open(points, count, order->order);
   order->length = cvtm_tour_length(points, count, order->order, is_closed);
   order->estimate = cvtm_tour_estimate(count, rectangle_area(points, count));
@@ -525,21 +521,14 @@ void run_order_free(run_point_order *order) {
   order->order = NULL;
 }
 
-void run_order_report(const run_point_order *order, const cli_options *options, cJSON *report) {
+void run_order_report(const run_point_order *order, const cvtm_run_options *options,
+                      cJSON *report) {
   if (order->order == NULL) return;
   cJSON *part = cJSON_AddObjectToObject(report, "order");
-  run_json_text(part, "kind", options->order == CLI_ORDER_TSP ? "tsp" : "plot");
+  run_json_text(part, "kind", options->order == CVTM_RUN_ORDER_TSP ? "tsp" : "plot");
   run_json_real(part, "length", order->length);
   run_json_real(part, "bound", order->bound);
   run_json_real(part, "uniform_estimate", order->estimate);
   run_json_real(part, "seconds", order->seconds);
   cJSON_AddBoolToObject(part, "stopped", order->is_stopped);
-}
-
-void cli_order_print_summary(const run_point_order *order) {
-  if (order->order == NULL) return;
-  fprintf(stderr,
-          "  path       %.6g px, %.3f of a lower bound of closed paths, in %.2f seconds%s\n",
-          order->length, order->length / order->bound, order->seconds,
-          order->is_stopped ? ", stopped early" : "");
 }

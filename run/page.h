@@ -2,7 +2,7 @@
 #ifndef CVTMESH_RUN_PAGE_H
 #define CVTMESH_RUN_PAGE_H
 
-#include "cli/options.h"
+#include "run/options.h"
 #include "run/output.h"
 
 #include <cjson/cJSON.h>
@@ -13,19 +13,19 @@ int run_page_extension_known(const char *extension);
 /* True of those that need a page: hpgl, plt, gcode, nc. */
 int run_page_extension_is_of_pens(const char *extension);
 /* True if a drawing with this extension shows dots with their sizes. */
-int run_page_shows_sizes(const cli_options *options, const char *extension);
-/* Checks --page, --margin and --unit. Returns CLI_EXIT_OK, or CLI_EXIT_USAGE after a message. */
-int run_page_check_size(const cli_options *options);
-/* Also checks the outputs, and reads the profile of G-code if one is written. Returns CLI_EXIT_OK,
+int run_page_shows_sizes(const cvtm_run_options *options, const char *extension);
+/* Checks --page, --margin and --unit. CVTM_ERROR_USAGE. */
+cvtm_status run_page_check_size(const cvtm_run_options *options, cvtm_error *error);
+/* Also checks the outputs, and reads the profile of G-code if one is written. Returns CVTM_OK,
  * or an exit code after a message. */
-int run_page_check(const cli_options *options);
+cvtm_status run_page_check(const cvtm_run_options *options, cvtm_error *error);
 /* Writes a drawing of the scene as svg, pdf, dxf, hpgl, plt, gcode or nc. Without a page a pixel of
  * a PDF is 1/96 inch, and the unit of a DXF is the pixel; the others need a page. */
 cvtm_status run_page_write(const run_scene *scene, const char *path, const char *extension,
                            cvtm_error *error);
 /* Sets *scale to the mm of a pixel on the page or, without a page, in the world. Fails if neither
  * is known. */
-cvtm_status run_page_scale(const cli_options *options, cvtm_domain domain, double *scale,
+cvtm_status run_page_scale(const cvtm_run_options *options, cvtm_domain domain, double *scale,
                            cvtm_error *error);
 
 /* The coordinates of files: the point (x, y) of the domain is (left + scale x, top + scale y) of
@@ -37,11 +37,11 @@ typedef struct run_frame {
   int is_up;     /* y is up in points, too: with --pixel-size */
   double bottom; /* of the domain where y is up */
 } run_frame;
-cvtm_status run_frame_find(const cli_options *options, cvtm_domain domain, run_frame *frame,
+cvtm_status run_frame_find(const cvtm_run_options *options, cvtm_domain domain, run_frame *frame,
                            cvtm_error *error);
 
 /* Adds `page` to the report, if there is one. */
-void run_page_report(const cli_options *options, cvtm_domain domain, cJSON *report);
+void run_page_report(const cvtm_run_options *options, cvtm_domain domain, cJSON *report);
 
 /* --order of `run` and `mesh`: points in the order in which a pen visits them. */
 
@@ -54,18 +54,17 @@ typedef struct run_point_order {
   int is_stopped; /* by a signal or at the deadline, before the improvement ended */
 } run_point_order;
 
-/* Refuses outputs that have no order of points. Returns CLI_EXIT_OK, or CLI_EXIT_USAGE after a
- * message. */
-int run_order_check(const cli_options *options);
+/* Refuses outputs that have no order of points. CVTM_ERROR_USAGE names the first
+ * contradiction. */
+cvtm_status run_order_check(const cvtm_run_options *options, cvtm_error *error);
 /* Finds the order of --order. points: x, y. A signal stops it early; so does the deadline, a time
  * of cvtm_clock, 0: none. Free *order whatever is returned. */
-cvtm_status run_order_find(const cli_options *options, const double *points, int64_t count,
+cvtm_status run_order_find(const cvtm_run_options *options, const double *points, int64_t count,
                            double deadline, run_point_order *order, cvtm_error *error);
 /* Puts `count` rows of `columns` values (at most 2) into the order; `values` NULL is allowed. */
 cvtm_status run_order_apply(const run_point_order *order, int64_t count, int columns,
                             double *values, cvtm_error *error);
 void run_order_free(run_point_order *order);
-void run_order_report(const run_point_order *order, const cli_options *options, cJSON *report);
-void cli_order_print_summary(const run_point_order *order);
+void run_order_report(const run_point_order *order, const cvtm_run_options *options, cJSON *report);
 
 #endif

@@ -1,7 +1,5 @@
 #include "run/domain.h"
 
-#include "base/clock.h"
-#include "cli/cli.h"
 #include "run/input.h"
 #include "run/page.h"
 #include "run/json.h"
@@ -16,14 +14,14 @@ static int parse_area(const char *text, double *area, int *unit) {
   char length[64];
   const size_t size = strlen(text);
   *unit = -1;
-  if (cli_numbers_parse(text, 1, area)) return *area > 0;
+  if (run_numbers_parse(text, 1, area)) return *area > 0;
   for (int k = 0; k < 3; ++k) {
     const size_t end = strlen(squares[k]);
     if (size <= end || size >= sizeof length || strcmp(text + size - end, squares[k]) != 0)
       continue;
     memcpy(length, text, size - end);
     length[size - end] = '\0';
-    return cli_lengths_parse(length, 1, area, unit) && *unit >= 0 && *area > 0;
+    return run_lengths_parse(length, 1, area, unit) && *unit >= 0 && *area > 0;
   }
   return 0;
 }
@@ -40,40 +38,40 @@ static int parse_cap(const char *text, run_area_cap *cap) {
   if (length == 0 || length >= sizeof number) return 0;
   memcpy(number, text, length);
   number[length] = '\0';
-  if (!cli_numbers_parse(number, 1, &region) || region != floor(region)) return 0;
+  if (!run_numbers_parse(number, 1, &region) || region != floor(region)) return 0;
   if (!(region >= 1 && region <= INT32_MAX)) return 0;
   cap->region = (int32_t)region;
   return 1;
 }
 
 static int has_length(const run_area_cap *cap) {
-  return cap->unit >= 0 && cli_unit_mm(cap->unit) > 0;
+  return cap->unit >= 0 && run_unit_mm(cap->unit) > 0;
 }
 
-int run_area_caps_read(const cli_options *options, run_area_caps *caps) {
-  const cli_list *list = &options->refine.max_area;
+cvtm_status run_area_caps_read(const cvtm_run_options *options, run_area_caps *caps,
+                               cvtm_error *error) {
+  const cvtm_run_list *list = &options->refine.max_area;
   *caps = (run_area_caps){.count = list->count};
   for (int k = 0; k < list->count; ++k) {
     const char *text = list->item[k];
     if (!parse_cap(text, &caps->cap[k]))
-      return cli_usage_error(options->command, "--max-area: '%s' is neither AREA nor REGION=AREA",
-                             text);
+      return run_usage_error(error, "--max-area: '%s' is neither AREA nor REGION=AREA", text);
     if (has_length(&caps->cap[k]) && options->page.size == NULL &&
         !run_world_may_have_unit(options))
-      return cli_usage_error(options->command,
-                             "--max-area %s: --pixel-size with a unit is missing, or --page", text);
+      return run_usage_error(error, "--max-area %s: --pixel-size with a unit is missing, or --page",
+                             text);
   }
-  return CLI_EXIT_OK;
+  return CVTM_OK;
 }
 
-cvtm_status run_area_caps_convert(const cli_options *options, cvtm_domain domain,
+cvtm_status run_area_caps_convert(const cvtm_run_options *options, cvtm_domain domain,
                                   run_area_caps *caps, cvtm_error *error) {
   for (int k = 0; k < caps->count; ++k) {
     double mm_per_pixel;
     if (!has_length(&caps->cap[k])) continue;
     const cvtm_status status = run_page_scale(options, domain, &mm_per_pixel, error);
     if (status != CVTM_OK) return status;
-    const double pixels = cli_unit_mm(caps->cap[k].unit) / mm_per_pixel;
+    const double pixels = run_unit_mm(caps->cap[k].unit) / mm_per_pixel;
     caps->cap[k].area *= pixels * pixels;
     caps->cap[k].unit = -1;
   }
@@ -94,17 +92,12 @@ static double find_cap(const void *context, int32_t region, double x, double y) 
   return least;
 }
 
-static int is_over(const void *context) {
-  const double deadline = *(const double *)context;
-  return cli_interrupted() || (deadline > 0 && cvtm_clock() >= deadline);
-}
-
-void run_refine_choose(const cli_options *options, const run_area_caps *caps,
-                       const double *deadline, cvtm_refine_options *refine) {
+void run_refine_choose(const cvtm_run_options *options, const run_area_caps *caps,
+                       const run_limit *limit, cvtm_refine_options *refine) {
   cvtm_refine_defaults(refine);
-  refine->stop = is_over;
-  refine->stop_context = deadline;
-  if (cli_option_given(options, "min-angle")) refine->min_angle = options->refine.min_angle;
+  refine->stop = run_is_over;
+  refine->stop_context = limit;
+  if ((options->given & CVTM_RUN_GIVEN_MIN_ANGLE)) refine->min_angle = options->refine.min_angle;
   if (caps->count == 0 && caps->sizes.size == NULL) return;
   refine->area = find_cap;
   refine->area_context = caps;
@@ -160,70 +153,38 @@ void run_refine_report(const cvtm_refine_options *refine, const cvtm_refine_figu
   report_narrow(figures, height, entry);
 }
 
-static const char *triangles_are(int64_t count) {
-  return cli_word(count, "triangle is", "triangles are");
-}
-
-void cli_refine_print_summary(const cvtm_refine_options *refine,
-                              const cvtm_refine_figures *figures) {
-  fprintf(stderr,
-          "  refined    to %.3g degrees: %lld %s added on the boundary, %lld for angles,"
-          " %lld for areas\n",
-          figures->bound, (long long)figures->added_on_boundary,
-          cli_word(figures->added_on_boundary, "point", "points"),
-          (long long)figures->added_for_angles, (long long)figures->added_for_areas);
-  if (figures->stopped)
-    fprintf(stderr, "  warning    the refinement was stopped before its end\n");
-  else if (figures->bound < refine->min_angle)
-    fprintf(stderr, "  warning    %.3g degrees take too many points here; %.3g were worked for\n",
-            refine->min_angle, figures->bound);
-  const int64_t at_corners = figures->below - figures->below_free - figures->narrow_count;
-  if (figures->corner_count > 0)
-    fprintf(stderr, "  note       %lld %s sharper, at %lld small %s of the input\n",
-            (long long)at_corners, triangles_are(at_corners), (long long)figures->corner_count,
-            cli_word(figures->corner_count, "angle", "angles"));
-  if (figures->narrow_count > 0)
-    fprintf(stderr, "  note       %lld %s sharper where the input is too narrow for the grid\n",
-            (long long)figures->narrow_count, triangles_are(figures->narrow_count));
-  if (figures->below_free > 0)
-    fprintf(stderr, "  warning    %lld %s sharper without such a reason: %.3g degrees\n",
-            (long long)figures->below_free, triangles_are(figures->below_free),
-            figures->min_angle_free);
-  if (figures->oversized > 0)
-    fprintf(stderr, "  warning    %lld %s larger than --max-area\n", (long long)figures->oversized,
-            triangles_are(figures->oversized));
-}
-
 /* --- the mesh of a domain ------------------------------------------------------------------- */
 
-static void choose(const cli_options *options, cvtm_domain image, const run_domain *domain,
+static void choose(const cvtm_run_options *options, cvtm_domain image, const run_domain *domain,
                    cvtm_refine_options *refine) {
-  run_refine_choose(options, &domain->caps, &domain->deadline, refine);
+  run_refine_choose(options, &domain->caps, &domain->limit, refine);
   refine->headroom = 0; /* sites have places of less energy */
   if (!options->periodic) return;
   refine->paired_sides[2] = image.width;
   refine->paired_sides[3] = image.height;
 }
 
-int run_domain_refines(const cli_options *options) {
-  const int is_zero = cli_option_given(options, "min-angle") && options->refine.min_angle == 0;
+int run_domain_refines(const cvtm_run_options *options) {
+  const int is_zero = (options->given & CVTM_RUN_GIVEN_MIN_ANGLE) && options->refine.min_angle == 0;
   return !is_zero || options->refine.max_area.count > 0;
 }
 
 /* The best of some bounds that all triangles reach, if none was asked for: 30, 28 or 26 degrees. */
-static int may_ask_less(const cli_options *options, const cvtm_refine_options *refine,
+static int may_ask_less(const cvtm_run_options *options, const cvtm_refine_options *refine,
                         const cvtm_refine_figures *figures) {
-  return !cli_option_given(options, "min-angle") && figures->below_free > 0 && !figures->stopped &&
-         refine->min_angle > 26;
+  return !(options->given & CVTM_RUN_GIVEN_MIN_ANGLE) && figures->below_free > 0 &&
+         !figures->stopped && refine->min_angle > 26;
 }
 
-cvtm_status run_domain_refine(const cli_options *options, cvtm_domain image, run_domain *domain,
-                              double **sites, int64_t *count, cvtm_error *error) {
+cvtm_status run_domain_refine(const cvtm_run_options *options, cvtm_domain image,
+                              run_domain *domain, double **sites, int64_t *count,
+                              cvtm_error *error) {
   cvtm_refine_options *refine = &domain->refine;
   cvtm_boundary boundary = {0};
   double *made = NULL;
   int32_t *source = NULL;
   int64_t made_count = 0;
+  domain->limit.options = options;
   choose(options, image, domain, refine);
   refine->wanted = *count;
   domain->refined = run_domain_refines(options);
@@ -250,7 +211,7 @@ cvtm_status run_domain_refine(const cli_options *options, cvtm_domain image, run
 }
 
 /* The options of moves that keep the bound which was reached. */
-static cvtm_refine_options keep_bound(const cli_options *options, cvtm_domain image,
+static cvtm_refine_options keep_bound(const cvtm_run_options *options, cvtm_domain image,
                                       const run_domain *domain) {
   cvtm_refine_options refine;
   choose(options, image, domain, &refine);
@@ -258,7 +219,7 @@ static cvtm_refine_options keep_bound(const cli_options *options, cvtm_domain im
   return refine;
 }
 
-cvtm_status run_domain_raise_angles(const cli_options *options, cvtm_domain image,
+cvtm_status run_domain_raise_angles(const cvtm_run_options *options, cvtm_domain image,
                                     run_domain *domain, double *sites, int64_t count,
                                     cvtm_error *error) {
   const cvtm_refine_options refine = keep_bound(options, image, domain);
@@ -275,7 +236,7 @@ cvtm_status run_domain_raise_angles(const cli_options *options, cvtm_domain imag
   return CVTM_OK;
 }
 
-cvtm_status run_domain_relax(const cli_options *options, cvtm_domain image, run_domain *domain,
+cvtm_status run_domain_relax(const cvtm_run_options *options, cvtm_domain image, run_domain *domain,
                              double *sites, int64_t count, const double *centroid, int64_t *moved,
                              cvtm_error *error) {
   const cvtm_refine_options refine = keep_bound(options, image, domain);

@@ -1,24 +1,20 @@
-/* The report of `run`, and the summary on stderr. */
+/* The report of a run. */
 #include "base/clock.h"
-#include "cli/cli.h"
 #include "run/input.h"
 #include "run/page.h"
 #include "run/json.h"
-#include "run/stages.h"
 #include "run/job.h"
 
-#include <string.h>
-
-static const char *const phase_names[] = {
+const char *const run_phase_names[] = {
 #define RUN_PHASE_NAME(code, name) name,
     RUN_PHASE_LIST(RUN_PHASE_NAME)
 #undef RUN_PHASE_NAME
 };
 
-static void add_history(cJSON *report, const cli_progress *progress) {
+static void add_history(cJSON *report, const run_history *made) {
   cJSON *history = cJSON_AddArrayToObject(report, "history");
-  const cvtm_cvt_record *records = progress->history.records;
-  for (int64_t k = 0; k < progress->history.count; ++k) {
+  const cvtm_cvt_record *records = made->records;
+  for (int64_t k = 0; k < made->count; ++k) {
     const cvtm_cvt_record *record = &records[k];
     cJSON *entry = cJSON_CreateObject();
     run_json_integer(entry, "iteration", record->iteration);
@@ -43,7 +39,8 @@ static void add_effort(cJSON *report, const cvtm_run *r) {
 
 static void add_seconds(cJSON *report, const cvtm_run *r) {
   cJSON *seconds = cJSON_AddObjectToObject(report, "seconds");
-  for (int k = 0; k < RUN_PHASE_COUNT; ++k) run_json_real(seconds, phase_names[k], r->seconds[k]);
+  for (int k = 0; k < RUN_PHASE_COUNT; ++k)
+    run_json_real(seconds, run_phase_names[k], r->seconds[k]);
   run_json_real(seconds, "total", cvtm_clock() - r->start);
   run_json_real(seconds, "optimize_evaluation", r->result.seconds_evaluation);
   run_json_real(seconds, "optimize_optimizer", r->result.seconds_optimizer);
@@ -62,8 +59,10 @@ static void add_noise(cJSON *report, const cvtm_run *r) {
   run_json_real(entry, "energy", r->noise_energy);
 }
 
-static cJSON *make_run_report(const cvtm_run *r) {
-  cJSON *report = cli_report_begin(r->device, &r->options);
+cJSON *run_report_make(const cvtm_run *r) {
+  cJSON *report = run_json_begin(r->device);
+  if (r->describe != NULL)
+    r->describe(r->describe_context, r, cJSON_AddObjectToObject(report, "options"));
   run_json_integer(report, "seed", r->options.seed);
   run_json_integer(report, "width", r->domain.width);
   run_json_integer(report, "height", r->domain.height);
@@ -91,147 +90,23 @@ static cJSON *make_run_report(const cvtm_run *r) {
   cJSON_AddBoolToObject(report, "collinear", r->mesh.collinear != 0);
   run_condition_report(&r->options, &r->made, report);
   run_stipples_report(&r->stipples, report);
-  if (r->options.noise == CLI_NOISE_BLUE) add_noise(report, r);
+  if (r->options.noise == CVTM_RUN_NOISE_BLUE) add_noise(report, r);
   run_colours_report(&r->colours, report);
-  add_history(report, &r->progress);
+  add_history(report, &r->history);
   add_seconds(report, r);
   if (r->triangulation.seconds > 0) run_json_triangulation(report, &r->triangulation);
   run_order_report(&r->order, &r->options, report);
   run_page_report(&r->options, r->domain, report);
   run_world_report(&r->options, r->domain, &r->mesh, report);
-  if (r->options.domain.kind != CLI_DOMAIN_NONE) run_domain_report(&r->shape, report);
+  if (r->options.domain.kind != CVTM_RUN_DOMAIN_NONE) run_domain_report(&r->shape, report);
   if (r->second.count > 0) add_second_order(report, r);
   run_json_quality(report, &r->quality);
   return report;
 }
 
-char *run_report_text(const cvtm_run *r) {
-  cJSON *report = make_run_report(r);
+char *cvtm_run_report(const cvtm_run *r) {
+  cJSON *report = run_report_make(r);
   char *text = run_json_print(report, 0);
   cJSON_Delete(report);
   return text;
-}
-
-cvtm_status run_write_report(const cvtm_run *r, cvtm_error *error) {
-  if (r->options.report == NULL) return CVTM_OK;
-  cJSON *report = make_run_report(r);
-  return run_json_write(r->options.report, report, error);
-}
-
-cvtm_status cli_run_write_watch_page(const cvtm_run *r, cvtm_error *error) {
-  if (r->watch == NULL) return CVTM_OK;
-  cJSON *report = make_run_report(r);
-  cJSON_DeleteItemFromObject(report, "history"); /* the page has a plot */
-  char *text = run_json_print(report, 1);
-  const cvtm_status status =
-      text != NULL ? cli_watch_page(r->watch, text, error)
-                   : cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory for a report");
-  cJSON_free(text);
-  cJSON_Delete(report);
-  return status;
-}
-
-static const char *stop_text(const cvtm_run *r) {
-  switch (r->result.stop) {
-    case CVTM_STOP_GRADIENT:
-      return "every site that moves is near enough to its centroid";
-    case CVTM_STOP_DECREASE:
-      return "the energy hardly decreases any more (--tolerance)";
-    case CVTM_STOP_ITERATIONS:
-      return "the limit on iterations (--iterations)";
-    case CVTM_STOP_TIME:
-      return "the time limit (--time-limit)";
-    case CVTM_STOP_REQUEST:
-      return "interrupted; the best state was kept";
-    case CVTM_STOP_LINE_SEARCH:
-      return "no step decreases the energy any further";
-    default:
-      return r->stop_reason;
-  }
-}
-
-static void print_name(const char *path, int *first) {
-  fprintf(stderr, "%s%s", *first ? "" : ", ",
-          strcmp(path, "-") == 0 ? "standard output" : cli_visible(path));
-  *first = 0;
-}
-
-static void print_written(const cli_options *options) {
-  int first = 1;
-  fprintf(stderr, "  wrote      ");
-  for (int k = 0; k < options->output.count; ++k) print_name(options->output.item[k], &first);
-  if (options->picture != NULL) print_name(options->picture, &first);
-  if (options->density_out != NULL) print_name(options->density_out, &first);
-  if (options->equal_mass.weights_out != NULL) print_name(options->equal_mass.weights_out, &first);
-  if (options->domain.pairs_out != NULL) print_name(options->domain.pairs_out, &first);
-  if (options->report != NULL) print_name(options->report, &first);
-  if (options->view.watch != NULL) print_name(options->view.watch, &first);
-  fputc('\n', stderr);
-}
-
-/* Every phase that takes time. Reading includes what is done to the density. */
-static void print_seconds(const cvtm_run *r) {
-  const cli_options *o = &r->options;
-  const char *reading = o->segment.on                                       ? "read and segment"
-                        : o->condition.smooth > 0 || o->condition.grade > 0 ? "read and smooth"
-                                                                            : "read";
-  fprintf(stderr, "  seconds    %.2f: %s %.2f", cvtm_clock() - r->start, reading,
-          r->seconds[RUN_PHASE_READ]);
-  const double least = 0.005; /* seen as 0.01 */
-  for (int k = RUN_PHASE_READ + 1; k < RUN_PHASE_COUNT; ++k)
-    if (r->seconds[k] >= least) fprintf(stderr, ", %s %.2f", phase_names[k], r->seconds[k]);
-  fprintf(stderr, "\n");
-}
-
-void cli_run_print_summary(const cvtm_run *r) {
-  const cvtm_quality_figures *inner = &r->quality.inner;
-  fprintf(stderr, "%s: %d x %d pixels, %lld %s, on %s (%s)\n", cli_visible(r->options.input),
-          r->domain.width, r->domain.height, (long long)r->count,
-          cli_word(r->count, "site", "sites"), cvtm_device_name(r->device),
-          cvtm_device_description(r->device));
-  cli_dot_count_print(&r->dots, stderr);
-  fprintf(stderr,
-          "  energy     %.6f of the hexagonal reference; sites within %.2g px of their centroids\n",
-          r->energy / r->bound, r->result.gradient_norm);
-  fprintf(stderr, "  stopped    after %lld %s, %lld %s: %s\n", (long long)r->result.iterations,
-          cli_word(r->result.iterations, "iteration", "iterations"),
-          (long long)r->result.evaluations,
-          cli_word(r->result.evaluations, "evaluation", "evaluations"), stop_text(r));
-  if (r->options.equal_mass.on) cli_equal_mass_print_summary(&r->equal);
-  if (inner->triangles > 0)
-    fprintf(stderr,
-            "  mesh       %lld %s; smallest angle %.1f degrees, mean %.1f; mean Q %.4f;"
-            " degree 6 at %.1f %%\n",
-            (long long)r->mesh.triangle_count,
-            cli_word(r->mesh.triangle_count, "triangle", "triangles"), inner->min_angle,
-            inner->mean_min_angle, inner->mean_q, 100 * r->quality.degree6_share);
-  else
-    fprintf(stderr, "  mesh       %lld %s\n", (long long)r->mesh.triangle_count,
-            cli_word(r->mesh.triangle_count, "triangle", "triangles"));
-  cli_order_print_summary(&r->order);
-  cli_world_print(&r->options, r->domain, stderr);
-  if (r->options.domain.kind != CLI_DOMAIN_NONE) cli_domain_print_summary(&r->shape);
-  if (r->second.straightened > 0)
-    fprintf(stderr, "  note       %lld %s straight that would turn a triangle over\n",
-            (long long)r->second.straightened,
-            cli_word(r->second.straightened, "edge is", "edges are"));
-  cli_stipples_print(&r->stipples, stderr, "  tone       ");
-  cli_colours_print(&r->options, &r->colours);
-  if (r->count < r->options.points)
-    fprintf(stderr, "  note       %lld of the %lld sites asked for: no room for the others\n",
-            (long long)r->count, (long long)r->options.points);
-  if (r->mesh.coincident_count > 0)
-    fprintf(stderr, "  note       %lld %s another's place\n", (long long)r->mesh.coincident_count,
-            cli_word(r->mesh.coincident_count, "site shares", "sites share"));
-  if (r->moved > 0)
-    fprintf(stderr, "  note       %lld %s moved into the domain, or out of an obstacle\n",
-            (long long)r->moved, cli_word(r->moved, "site was", "sites were"));
-  if (r->result.empty_cells > 0)
-    fprintf(stderr, "  note       %lld %s no mass\n", (long long)r->result.empty_cells,
-            cli_word(r->result.empty_cells, "cell has", "cells have"));
-  if (cli_option_given(&r->options, "voronoi") && r->options.energy != CVTM_CVT_PIXEL)
-    fprintf(stderr, "  note       --voronoi has an effect only with --energy pixel\n");
-  cli_preview_print(&r->options);
-  print_seconds(r);
-  print_written(&r->options);
 }

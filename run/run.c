@@ -1,69 +1,49 @@
-/* cvtmesh run: density image -> centroidal Voronoi tessellation -> files. */
-#include "run/stages.h"
+/* A run in its stages, and the public functions. */
+#include "run/run.h"
 
 #include "base/clock.h"
 #include "base/npy.h"
 #include "base/ranks.h"
-#include "cli/cli.h"
-#include "run/condition.h"
-#include "run/domain.h"
+#include "meshes/mesh_file.h"
 #include "run/files.h"
 #include "run/input.h"
-#include "run/output.h"
-#include "run/page.h"
-#include "cli/processes.h"
 #include "run/job.h"
-#include "meshes/mesh_file.h"
+#include "run/output.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* --- presets and previews ------------------------------------------------------------------- */
 
-enum { PREVIEW_SITES = 20000 };
 static const double preview_seconds = 2; /* of the descent */
 
-static void replace(const cli_options *options, const char *name, int *field, int value) {
-  if (!cli_option_given(options, name)) *field = value;
-}
-
 /* In a preview: no more sites than it has time for. */
-static void run_preview_limit(cli_options *o) {
-  if (!o->preview.on || o->points <= PREVIEW_SITES) return;
+static void limit_preview(cvtm_run_options *o) {
+  if (!o->preview.on || o->points <= RUN_PREVIEW_SITES) return;
   o->preview.asked = o->points;
-  o->points = PREVIEW_SITES;
+  o->points = RUN_PREVIEW_SITES;
 }
 
-void cli_preview_print(const cli_options *o) {
+static void apply_preview(cvtm_run_options *o) {
   if (!o->preview.on) return;
-  fprintf(stderr, "  preview    ");
-  if (o->preview.asked > 0)
-    fprintf(stderr, "%d of %lld sites; ", PREVIEW_SITES, (long long)o->preview.asked);
-  fprintf(stderr, "at most %g %s of descent; a run without --preview is better\n", o->time_limit,
-          o->time_limit == 1 ? "second" : "seconds");
+  if (!(o->given & CVTM_RUN_GIVEN_EFFORT)) o->effort = CVTM_CVT_EFFORT_LOW;
+  if (!(o->given & CVTM_RUN_GIVEN_TIME_LIMIT)) o->time_limit = preview_seconds;
+  limit_preview(o);
 }
 
-static void apply_preview(cli_options *o) {
-  if (!o->preview.on) return;
-  replace(o, "effort", &o->effort, CVTM_CVT_EFFORT_LOW);
-  if (!cli_option_given(o, "time-limit")) o->time_limit = preview_seconds;
-  run_preview_limit(o);
-}
-
-void run_preset_apply(cli_options *o) {
+void run_preset_apply(cvtm_run_options *o) {
   apply_preview(o);
-  if (o->preset != CLI_PRESET_PAPER) return;
-  replace(o, "energy", &o->energy, CVTM_CVT_PIXEL);
-  replace(o, "voronoi", &o->voronoi, CVTM_VORONOI_JFA);
-  replace(o, "start", &o->start, CVTM_CVT_START_RANDOM);
-  replace(o, "effort", &o->effort, CVTM_CVT_EFFORT_LOW);
-  if (!cli_option_given(o, "tolerance")) o->tolerance = 0;
+  if (o->preset != CVTM_RUN_PRESET_PAPER) return;
+  if (!(o->given & CVTM_RUN_GIVEN_ENERGY)) o->energy = CVTM_CVT_PIXEL;
+  if (!(o->given & CVTM_RUN_GIVEN_VORONOI)) o->voronoi = CVTM_VORONOI_JFA;
+  if (!(o->given & CVTM_RUN_GIVEN_START)) o->start = CVTM_CVT_START_RANDOM;
+  if (!(o->given & CVTM_RUN_GIVEN_EFFORT)) o->effort = CVTM_CVT_EFFORT_LOW;
+  if (!(o->given & CVTM_RUN_GIVEN_TOLERANCE)) o->tolerance = 0;
 }
 
-void run_preset_descent(const cli_options *options, cvtm_cvt_options *settings) {
-  if (options->preset != CLI_PRESET_PAPER) return;
+void run_preset_descent(const cvtm_run_options *options, cvtm_cvt_options *settings) {
+  if (options->preset != CVTM_RUN_PRESET_PAPER) return;
   settings->history = 8;
   settings->lloyd_steps = 0;
 }
@@ -89,51 +69,50 @@ static cvtm_status read_sites(const cvtm_run *r, const char *path, double **site
 }
 
 /* Allocates r->count sites: first the r->fixed fixed ones, then those of --init. */
-static int set_sites(cvtm_run *r, const double *fixed, const double *init, int64_t init_count) {
+static cvtm_status set_sites(cvtm_run *r, const double *fixed, const double *init,
+                             int64_t init_count, cvtm_error *error) {
   const size_t pair = 2 * sizeof *r->sites;
   r->sites = malloc((size_t)r->count * pair);
-  if (r->sites == NULL) {
-    cvtm_error error;
-    cvtm_fail(&error, CVTM_ERROR_MEMORY, "out of memory for %lld sites", (long long)r->count);
-    return cli_failed(CLI_WORKING, error.status, &error);
-  }
+  if (r->sites == NULL)
+    return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory for %lld sites", (long long)r->count);
   if (r->fixed > 0) memcpy(r->sites, fixed, (size_t)r->fixed * pair);
   if (init_count > 0) memcpy(r->sites + 2 * r->fixed, init, (size_t)init_count * pair);
   r->given = r->fixed + init_count;
-  return CLI_EXIT_OK;
+  return CVTM_OK;
 }
 
-/* Allocates all sites and sets the given ones. Returns as read_on_rank_0. */
-static int run_place_given_sites(cvtm_run *r) {
-  cli_options *options = &r->options;
-  cvtm_error error = {CVTM_OK, ""};
+static cvtm_status check_count(const cvtm_run *r, int64_t init_count, cvtm_error *error) {
+  const cvtm_run_options *o = &r->options;
+  if (r->count > CVTM_DELAUNAY_MOST)
+    return run_usage_error(error, "%lld sites: a triangulation has at most %d", (long long)r->count,
+                           CVTM_DELAUNAY_MOST);
+  if (r->fixed > r->count)
+    return run_usage_error(error, "%s: %lld fixed sites are more than the %lld of --points",
+                           o->fixed, (long long)r->fixed, (long long)r->count);
+  if (init_count > 0 && r->fixed + init_count != r->count)
+    return run_usage_error(error,
+                           "%s: %lld sites, fixed ones included, are not the %lld of --points",
+                           o->init, (long long)(r->fixed + init_count), (long long)r->count);
+  return CVTM_OK;
+}
+
+/* Allocates all sites and sets the given ones. */
+static cvtm_status place_given_sites(cvtm_run *r, cvtm_error *error) {
+  const cvtm_run_options *options = &r->options;
   double *fixed = NULL, *init = NULL;
   int64_t init_count = 0;
   cvtm_status status = CVTM_OK;
-  int code = CLI_EXIT_OK;
-  if (options->fixed != NULL) status = read_sites(r, options->fixed, &fixed, &r->fixed, &error);
-  if (options->domain.kind != CLI_DOMAIN_NONE) status = copy_boundary(r, &fixed, &r->fixed, &error);
+  if (options->fixed != NULL) status = read_sites(r, options->fixed, &fixed, &r->fixed, error);
+  if (options->domain.kind != CVTM_RUN_DOMAIN_NONE)
+    status = copy_boundary(r, &fixed, &r->fixed, error);
   if (status == CVTM_OK && options->init != NULL)
-    status = read_sites(r, options->init, &init, &init_count, &error);
+    status = read_sites(r, options->init, &init, &init_count, error);
   r->count = options->points > 0 ? options->points : r->fixed + init_count;
-  if (status != CVTM_OK) {
-    code = cli_failed(CLI_READING, status, &error);
-  } else if (r->count > CVTM_DELAUNAY_MOST) {
-    code = cli_usage_error(CLI_RUN, "%lld sites: a triangulation has at most %d",
-                           (long long)r->count, CVTM_DELAUNAY_MOST);
-  } else if (r->fixed > r->count) {
-    code = cli_usage_error(CLI_RUN, "%s: %lld fixed sites are more than the %lld of --points",
-                           options->fixed, (long long)r->fixed, (long long)r->count);
-  } else if (init_count > 0 && r->fixed + init_count != r->count) {
-    code = cli_usage_error(CLI_RUN,
-                           "%s: %lld sites, fixed ones included, are not the %lld of --points",
-                           options->init, (long long)(r->fixed + init_count), (long long)r->count);
-  } else {
-    code = set_sites(r, fixed, init, init_count);
-  }
+  if (status == CVTM_OK) status = check_count(r, init_count, error);
+  if (status == CVTM_OK) status = set_sites(r, fixed, init, init_count, error);
   free(fixed);
   free(init);
-  return code;
+  return status;
 }
 
 static cvtm_status read_domain(cvtm_run *r, cvtm_error *error) {
@@ -163,21 +142,21 @@ static cvtm_status count_by_size(cvtm_run *r, cvtm_error *error) {
     return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: the sizes ask for %.3g sites; at most %g",
                      r->options.input, sites, most);
   r->options.points = (int64_t)fmax(round(sites), 1);
-  run_preview_limit(&r->options);
+  limit_preview(&r->options);
   return CVTM_OK;
 }
 
 /* True if the number of sites is that of the dots that the picture needs. */
-static int count_by_dots(const cli_options *o) {
+static int count_by_dots(const cvtm_run_options *o) {
   return o->points == 0 && o->init == NULL && (o->dot_size != NULL || o->fixed == NULL) &&
-         o->density_from != CVTM_DENSITY_FROM_SIZE && o->domain.kind == CLI_DOMAIN_NONE;
+         o->density_from != CVTM_DENSITY_FROM_SIZE && o->domain.kind == CVTM_RUN_DOMAIN_NONE;
 }
 
 /* Chooses the dots, and their number if it is not given. */
 static cvtm_status choose_dots(cvtm_run *r, cvtm_error *error) {
-  cli_options *o = &r->options;
+  cvtm_run_options *o = &r->options;
   const double most = 1e9;
-  if (o->dots == CLI_DOTS_TONE && o->density_from != CVTM_DENSITY_FROM_TONE)
+  if (o->dots == CVTM_RUN_DOTS_TONE && o->density_from != CVTM_DENSITY_FROM_TONE)
     return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: --dots tone needs the density of a tone",
                      o->input);
   if (!count_by_dots(o)) return CVTM_OK;
@@ -191,16 +170,16 @@ static cvtm_status choose_dots(cvtm_run *r, cvtm_error *error) {
                      "%s: the ink needs %.3g dots of --dot-size; at most %g", o->input,
                      r->dots.count, most);
   o->points = (int64_t)r->dots.count;
-  run_preview_limit(o);
+  limit_preview(o);
   return CVTM_OK;
 }
 
 /* Chooses the dots, and leaves out the ink where no sites may be. */
 static void finish_tone(cvtm_run *r) {
   const size_t pixels = (size_t)r->domain.width * (size_t)r->domain.height;
-  if (r->options.dots == CLI_DOTS_AUTO)
-    r->options.dots =
-        r->tone != NULL || run_colours_wanted(&r->options) ? CLI_DOTS_MASS : CLI_DOTS_EQUAL;
+  if (r->options.dots == CVTM_RUN_DOTS_AUTO)
+    r->options.dots = r->tone != NULL || run_colours_wanted(&r->options) ? CVTM_RUN_DOTS_MASS
+                                                                         : CVTM_RUN_DOTS_EQUAL;
   for (size_t p = 0; p < pixels && r->tone != NULL; ++p)
     if (!(r->made.density[p] > 0)) r->tone[p] = 0;
 }
@@ -223,67 +202,58 @@ static cvtm_status share_reading(cvtm_run *r, cvtm_device *device) {
   return status;
 }
 
-static int read_density(cvtm_run *r, cvtm_device *device) {
-  cvtm_error error = {CVTM_OK, ""};
-  const int tone = r->keep_tone || run_stipples_wanted(&r->options) || count_by_dots(&r->options);
-  const int in_colours = run_colours_wanted(&r->options);
+static cvtm_status read_density(cvtm_run *r, cvtm_device *device, cvtm_error *error) {
+  cvtm_run_options *o = &r->options;
+  const int tone = o->keep || run_stipples_wanted(o) || count_by_dots(o);
+  const int in_colours = run_colours_wanted(o);
   float *rgb = NULL;
-  cvtm_status status =
-      run_read_conditioned(device, r->options.input, &r->options, &r->made, tone ? &r->tone : NULL,
-                           in_colours ? &rgb : NULL, &error);
-  r->domain = (cvtm_domain){r->made.width, r->made.height, r->options.periodic};
-  const int by_size = r->options.density_from == CVTM_DENSITY_FROM_SIZE && r->options.points == 0 &&
-                      r->options.init == NULL;
-  if (status == CVTM_OK && r->options.domain.kind != CLI_DOMAIN_NONE) {
-    status = read_domain(r, &error);
+  cvtm_status status = run_read_conditioned(device, o->input, o, &r->made, tone ? &r->tone : NULL,
+                                            in_colours ? &rgb : NULL, error);
+  r->domain = (cvtm_domain){r->made.width, r->made.height, o->periodic};
+  const int by_size =
+      o->density_from == CVTM_DENSITY_FROM_SIZE && o->points == 0 && o->init == NULL;
+  if (status == CVTM_OK && o->domain.kind != CVTM_RUN_DOMAIN_NONE) {
+    status = read_domain(r, error);
     r->domain.periodic = 0; /* the sites of both sides are there: cells end at the sides */
-    if (status == CVTM_OK) r->options.points = r->shape.figures.sites;
+    if (status == CVTM_OK) o->points = r->shape.figures.sites;
   } else if (status == CVTM_OK && by_size) {
-    status = count_by_size(r, &error);
+    status = count_by_size(r, error);
   }
   r->density = r->made.density;
   if (status == CVTM_OK) finish_tone(r);
   if (status == CVTM_OK)
-    status = in_colours ? choose_colours(r, rgb, &error) : choose_dots(r, &error);
+    status = in_colours ? choose_colours(r, rgb, error) : choose_dots(r, error);
   if (r->colours.rgb != rgb) free(rgb);
-  if (status != CVTM_OK) return cli_failed(CLI_READING, status, &error);
-  return CLI_EXIT_OK;
+  return status;
 }
 
-/* Reads image, density and domain, of several ranks on rank 0. Returns CLI_EXIT_OK, or an exit code
- * after a message. */
-static int read_on_rank_0(cvtm_run *r, cvtm_device *device) {
-  if (device == NULL || cvtm_device_ranks(device) == NULL) return read_density(r, device);
-  const int code = cvtm_ranks_lead(device) ? read_density(r, device) : CLI_EXIT_OK;
-  if (code != CLI_EXIT_OK) return code;
-  const cvtm_status status = share_reading(r, device);
-  return status == CVTM_OK ? code : cli_failed(CLI_WORKING, status, cvtm_device_error(device));
+/* Reads image, density and domain, of several ranks on rank 0. */
+static cvtm_status read_on_rank_0(cvtm_run *r, cvtm_device *device, cvtm_error *error) {
+  if (device == NULL || cvtm_device_ranks(device) == NULL) return read_density(r, device, error);
+  cvtm_status status = cvtm_ranks_lead(device) ? read_density(r, device, error) : CVTM_OK;
+  if (status != CVTM_OK) return status;
+  status = share_reading(r, device);
+  return status == CVTM_OK ? status
+                           : cvtm_fail(error, status, "%s", cvtm_device_error(device)->message);
 }
 
 /* --- the stages ----------------------------------------------------------------------------- */
 
-int cli_run_check_values(const cli_options *options) {
+cvtm_status run_check(const cvtm_run_options *options, cvtm_error *error) {
+  static cvtm_status (*const checks[])(const cvtm_run_options *, cvtm_error *) = {
+      run_condition_check, run_segment_check,    run_size_from_check, run_region_names_check,
+      run_domain_check,    run_equal_mass_check, run_noise_check,     run_checkpoint_check,
+      run_stipples_check,  run_colours_check,    run_order_check,     run_page_check,
+      run_outputs_check};
+  if (options->input == NULL) return run_usage_error(error, "IMAGE is missing");
   if (options->points == 0 && options->init == NULL && options->fixed == NULL &&
-      options->density_from != CVTM_DENSITY_FROM_SIZE && options->domain.kind != CLI_DOMAIN_NONE)
-    return cli_missing(options->command, "--points");
-  static int (*const checks[])(const cli_options *) = {
-      cli_watch_check,        run_condition_check,   run_segment_check,    run_size_from_check,
-      run_region_names_check, run_domain_check,      run_equal_mass_check, run_noise_check,
-      run_checkpoint_check,   cli_distributed_check, run_stipples_check,   run_colours_check,
-      run_order_check,        run_page_check,        run_outputs_check};
-  int code = CLI_EXIT_OK;
-  for (size_t k = 0; code == CLI_EXIT_OK && k < sizeof checks / sizeof checks[0]; ++k)
-    code = checks[k](options);
-  return code;
-}
-
-int cli_run_check(const cli_options *options) {
-  const int code = cli_run_check_values(options);
-  if (code != CLI_EXIT_OK) return code;
-  if (options->output.count == 0 && options->picture == NULL && options->density_out == NULL &&
-      options->report == NULL && options->view.watch == NULL)
-    return cli_missing(options->command, "--output");
-  return CLI_EXIT_OK;
+      options->density_from != CVTM_DENSITY_FROM_SIZE &&
+      options->domain.kind != CVTM_RUN_DOMAIN_NONE)
+    return run_usage_error(error, "--points is missing");
+  cvtm_status status = CVTM_OK;
+  for (size_t k = 0; status == CVTM_OK && k < sizeof checks / sizeof checks[0]; ++k)
+    status = checks[k](options, error);
+  return status;
 }
 
 static void start_phase(cvtm_run *r) { r->phase_start = cvtm_clock(); }
@@ -296,12 +266,10 @@ static void end_phase(cvtm_run *r, run_phase phase) {
 
 /* A job that keeps the ink of its picture may be asked for any output later. */
 static int needs_cells(const cvtm_run *r) {
-  return r->keep_tone || r->colours.count > 0 || run_outputs_draw(&r->options);
+  return r->options.keep || r->colours.count > 0 || run_outputs_draw(&r->options);
 }
 
-static int needs_quality(const cvtm_run *r) {
-  return r->keep_tone || !r->options.quiet || r->options.report != NULL || r->watch != NULL;
-}
+static int needs_quality(const cvtm_run *r) { return r->options.keep || r->options.measure; }
 
 static int needs_mesh(const cvtm_run *r) {
   return needs_cells(r) || needs_quality(r) || run_outputs_have_mesh(&r->options);
@@ -310,7 +278,7 @@ static int needs_mesh(const cvtm_run *r) {
 /* Computes mesh, cells and quality, as far as they are used: with --domain the constrained mesh and
  * cells clipped to the boundary, with --equal-mass the power diagram. */
 static cvtm_status triangulate_sites(cvtm_run *r, cvtm_device *device, cvtm_error *error) {
-  if (r->options.domain.kind != CLI_DOMAIN_NONE) {
+  if (r->options.domain.kind != CVTM_RUN_DOMAIN_NONE) {
     cvtm_status status = run_domain_triangulate(&r->shape, r->sites, r->mass, r->centroid,
                                                 &r->count, &r->mesh, error);
     const cvtm_domain image = {r->domain.width, r->domain.height, r->options.periodic};
@@ -342,13 +310,13 @@ static cvtm_status triangulate_sites(cvtm_run *r, cvtm_device *device, cvtm_erro
 
 static cvtm_status add_middle_nodes(cvtm_run *r, cvtm_error *error) {
   if (r->options.element_order < 2 || r->second.count > 0) return CVTM_OK;
-  const int has_domain = r->options.domain.kind != CLI_DOMAIN_NONE;
+  const int has_domain = r->options.domain.kind != CVTM_RUN_DOMAIN_NONE;
   return cvtm_second_order_create(&r->mesh, has_domain ? &r->shape.regions : NULL,
                                   has_domain ? &r->shape.contour : NULL, &r->second, error);
 }
 
 static cvtm_status make_stipples(cvtm_run *r, cvtm_error *error) {
-  const int own_cells = r->options.equal_mass.on || r->options.domain.kind != CLI_DOMAIN_NONE;
+  const int own_cells = r->options.equal_mass.on || r->options.domain.kind != CVTM_RUN_DOMAIN_NONE;
   const run_stipples_source source = {
       r->domain, r->tone, r->mass, &r->mesh, own_cells ? NULL : &r->cells, NULL};
   if (r->colours.count > 0)
@@ -358,7 +326,7 @@ static cvtm_status make_stipples(cvtm_run *r, cvtm_error *error) {
 }
 
 static cvtm_status write_outputs(cvtm_run *r, cvtm_error *error) {
-  const int has_domain = r->options.domain.kind != CLI_DOMAIN_NONE;
+  const int has_domain = r->options.domain.kind != CVTM_RUN_DOMAIN_NONE;
   const run_scene scene = {.options = &r->options,
                            .domain = r->domain,
                            .sites = r->sites,
@@ -382,43 +350,37 @@ static cvtm_status write_outputs(cvtm_run *r, cvtm_error *error) {
                         error);
 }
 
-int cli_run_create(const cli_options *options, cvtm_run **job) {
+cvtm_status run_create(const cvtm_run_options *options, cvtm_run **run, cvtm_error *error) {
   cvtm_run *r = calloc(1, sizeof *r);
-  if (r == NULL) {
-    cvtm_error error;
-    cvtm_fail(&error, CVTM_ERROR_MEMORY, "out of memory");
-    return cli_failed(CLI_WORKING, error.status, &error);
-  }
+  if (r == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory");
   r->options = *options;
   run_preset_apply(&r->options);
   run_noise_choose(&r->options);
-  *job = r;
-  return CLI_EXIT_OK;
+  *run = r;
+  return CVTM_OK;
 }
 
-void run_keep_tone(cvtm_run *r) { r->keep_tone = 1; }
+void run_describe_by(cvtm_run *r, run_describe describe, void *context) {
+  r->describe = describe;
+  r->describe_context = context;
+}
 
-int run_read(cvtm_run *r, cvtm_device *device) {
-  cvtm_error error = {CVTM_OK, ""};
+cvtm_status run_read(cvtm_run *r, cvtm_device *device, cvtm_error *error) {
   start_phase(r);
   r->start = r->phase_start;
-  const cvtm_status status = run_checkpoint_open(&r->options, &r->checkpoint, &error);
-  if (status != CVTM_OK) return cli_failed(CLI_READING, status, &error);
-  int code = read_on_rank_0(r, device);
-  if (code != CLI_EXIT_OK) return code;
+  cvtm_status status = run_checkpoint_open(&r->options, &r->checkpoint, error);
+  if (status == CVTM_OK) status = read_on_rank_0(r, device, error);
   end_phase(r, RUN_PHASE_READ);
-  code = run_place_given_sites(r);
-  if (code != CLI_EXIT_OK) return code;
+  if (status == CVTM_OK) status = place_given_sites(r, error);
   r->options.points = r->count;
   end_phase(r, RUN_PHASE_SAMPLE);
-  return CLI_EXIT_OK;
+  return status;
 }
 
-int cli_run_solve(cvtm_run *r, cvtm_device *device) {
+cvtm_status run_place(cvtm_run *r, cvtm_device *device, cvtm_error *error) {
   start_phase(r);
   r->solve_start = r->phase_start;
   r->device = device;
-  r->options.device = cvtm_device_name(device);
   cvtm_status status = run_optimize(r);
   if (status == CVTM_OK) status = run_refine(r);
   end_phase(r, RUN_PHASE_OPTIMIZE);
@@ -426,8 +388,8 @@ int cli_run_solve(cvtm_run *r, cvtm_device *device) {
   cvtm_cvt_destroy(r->cvt);
   r->cvt = NULL;
   end_phase(r, RUN_PHASE_EVALUATION);
-  if (status == CVTM_OK) return CLI_EXIT_OK;
-  return cli_failed(CLI_WORKING, status, cvtm_device_error(device));
+  return status == CVTM_OK ? status
+                           : cvtm_fail(error, status, "%s", cvtm_device_error(device)->message);
 }
 
 void run_lend(cvtm_run *r, const float *array, int64_t pixels, const float *on_device) {
@@ -449,66 +411,132 @@ static cvtm_status order_sites(cvtm_run *r, cvtm_error *error) {
   return status;
 }
 
-int run_order(cvtm_run *r) {
-  cvtm_error error = {CVTM_OK, ""};
+cvtm_status run_order(cvtm_run *r, cvtm_error *error) {
   start_phase(r);
-  const cvtm_status status = order_sites(r, &error);
+  const cvtm_status status = order_sites(r, error);
   end_phase(r, RUN_PHASE_MESH);
-  return status == CVTM_OK ? CLI_EXIT_OK : cli_failed(CLI_WORKING, status, &error);
+  return status;
 }
 
 int run_mesh_is_large(const cvtm_run *r) {
   enum { LARGE = 20000 }; /* memory of a device takes milliseconds */
-  return r->count >= LARGE && r->options.domain.kind == CLI_DOMAIN_NONE;
+  return r->count >= LARGE && r->options.domain.kind == CVTM_RUN_DOMAIN_NONE;
 }
 
-int run_mesh(cvtm_run *r, cvtm_device *device) {
-  cvtm_error error = {CVTM_OK, ""};
+cvtm_status run_mesh(cvtm_run *r, cvtm_device *device, cvtm_error *error) {
   start_phase(r);
-  const cvtm_status status = triangulate_sites(r, run_mesh_is_large(r) ? device : NULL, &error);
+  const cvtm_status status = triangulate_sites(r, run_mesh_is_large(r) ? device : NULL, error);
   end_phase(r, RUN_PHASE_MESH);
-  return status == CVTM_OK ? CLI_EXIT_OK : cli_failed(CLI_WORKING, status, &error);
+  return status;
 }
 
-int cli_run_write(cvtm_run *r) {
-  cvtm_error error = {CVTM_OK, ""};
+cvtm_status run_write(cvtm_run *r, cvtm_error *error) {
   start_phase(r);
-  cvtm_status status = make_stipples(r, &error);
-  if (status == CVTM_OK) status = add_middle_nodes(r, &error);
-  if (status != CVTM_OK) return cli_failed(CLI_WORKING, status, &error);
-  status = write_outputs(r, &error);
+  cvtm_status status = make_stipples(r, error);
+  if (status == CVTM_OK) status = add_middle_nodes(r, error);
+  if (status == CVTM_OK) status = write_outputs(r, error);
   end_phase(r, RUN_PHASE_WRITE);
-  if (status == CVTM_OK) status = run_write_report(r, &error);
-  if (status == CVTM_OK) status = cli_run_write_watch_page(r, &error);
-  return status == CVTM_OK ? CLI_EXIT_OK : cli_failed(CLI_WRITING, status, &error);
+  if (status == CVTM_OK && r->options.report != NULL)
+    status = run_json_write(r->options.report, run_report_make(r), error);
+  return status;
 }
 
-/* True if an option of the write that follows would change the sites. */
-static int changes_sites(const cli_options *asked, const cli_options *made) {
-  return asked->order != made->order || asked->points != made->points;
-}
-
-int cli_run_save(cvtm_run *r, const cli_options *asked) {
-  if (changes_sites(asked, &r->options))
-    return cli_usage_error(CLI_RUN, "--order and --points are options of the run itself");
-  int code = cli_run_check(asked);
-  if (code == CLI_EXIT_OK) code = cli_files_check(asked);
-  if (code == CLI_EXIT_OK) code = cli_outputs_check(asked);
-  if (code != CLI_EXIT_OK) return code;
-  const cli_options made = r->options;
+cvtm_status run_save(cvtm_run *r, const cvtm_run_options *asked, cvtm_error *error) {
+  if (asked->order != r->options.order || asked->points != r->options.points)
+    return run_usage_error(error, "--order and --points are options of the run itself");
+  cvtm_status status = run_check(asked, error);
+  if (status != CVTM_OK) return status;
+  const cvtm_run_options made = r->options;
   r->options = *asked;
   run_stipples_free(&r->stipples);
-  r->stipples = (run_stipples){0};
-  code = cli_run_write(r);
+  status = run_write(r, error);
   r->options = made;
-  return code;
+  return status;
+}
+
+int run_converged(const cvtm_run *r) {
+  if (r->options.equal_mass.on && !r->equal.result.converged) return 0;
+  return !run_refine_fell_short(&r->shape.refinement);
+}
+
+/* --- the public functions ------------------------------------------------------------------- */
+
+cvtm_status cvtm_run_create(cvtm_device *device, const cvtm_run_options *options, cvtm_run **run,
+                            cvtm_error *error) {
+  cvtm_run_options defaults;
+  if (options == NULL) {
+    cvtm_run_defaults(&defaults);
+    options = &defaults;
+  }
+  run_json_start();
+  cvtm_status status = run_check(options, error);
+  if (status == CVTM_OK) status = run_create(options, run, error);
+  if (status == CVTM_OK) (*run)->device = device;
+  return status;
+}
+
+cvtm_status cvtm_run_solve(cvtm_run *r, cvtm_error *error) {
+  cvtm_device *device = r->device;
+  cvtm_status status = run_read(r, device, error);
+  if (status == CVTM_OK) status = run_place(r, device, error);
+  if (status == CVTM_OK) status = run_order(r, error);
+  return status == CVTM_OK ? run_mesh(r, device, error) : status;
+}
+
+cvtm_status cvtm_run_write(cvtm_run *r, const char *path, const cvtm_run_options *options,
+                           cvtm_error *error) {
+  cvtm_run_options asked = r->options;
+  if (options != NULL) {
+    asked.format = options->format;
+    asked.layers = options->layers;
+    asked.picture_size = options->picture_size;
+    asked.ascii = options->ascii;
+    asked.binary = options->binary;
+    asked.msh_version = options->msh_version;
+    asked.compression = options->compression;
+    asked.element_order = options->element_order;
+    asked.unit = options->unit;
+    asked.given = options->given;
+    asked.svg = options->svg;
+    if (options->dots != CVTM_RUN_DOTS_AUTO) asked.dots = options->dots;
+    asked.dot_size = options->dot_size;
+    asked.overlap = options->overlap;
+    asked.dark = options->dark;
+    asked.page = options->page;
+  }
+  asked.output = (cvtm_run_list){{path}, 1};
+  asked.picture = asked.density_out = asked.report = NULL;
+  asked.equal_mass.weights_out = asked.domain.pairs_out = NULL;
+  const cvtm_status status = run_refuse_overwriting(&asked, path, error);
+  return status == CVTM_OK ? run_save(r, &asked, error) : status;
+}
+
+const cvtm_run_result *cvtm_run_get(cvtm_run *r) {
+  const int has_domain = r->options.domain.kind != CVTM_RUN_DOMAIN_NONE;
+  r->got = (cvtm_run_result){.domain = r->domain,
+                             .density = r->density,
+                             .points = r->sites,
+                             .count = r->count,
+                             .fixed = r->fixed,
+                             .mass = r->mass,
+                             .centroid = r->centroid,
+                             .weights = r->equal.weights,
+                             .mesh = &r->mesh,
+                             .cells = &r->cells,
+                             .regions = has_domain ? &r->shape.regions : NULL,
+                             .quality = &r->quality,
+                             .solve = &r->result,
+                             .energy = r->energy,
+                             .bound = r->bound,
+                             .seconds = r->phase_start - r->start,
+                             .converged = run_converged(r)};
+  return &r->got;
 }
 
 void cvtm_run_destroy(cvtm_run *r) {
   if (r == NULL) return;
-  cli_watch_destroy(r->watch);
   run_checkpoint_close(&r->checkpoint);
-  cli_progress_free(&r->progress);
+  free(r->history.records);
   cvtm_cells_free(&r->cells);
   cvtm_mesh_free(&r->mesh);
   run_stipples_free(&r->stipples);
@@ -524,68 +552,4 @@ void cvtm_run_destroy(cvtm_run *r) {
   free(r->sites);
   cvtm_pipeline_free(&r->made);
   free(r);
-}
-
-/* Ranks that do not write end with the sites. */
-static int run_on(cvtm_run *job, cvtm_device *device, int writes) {
-  int code = run_read(job, device);
-  if (code == CLI_EXIT_OK) code = cli_run_solve(job, device);
-  if (code != CLI_EXIT_OK || !writes) return code;
-  code = run_order(job);
-  if (code == CLI_EXIT_OK) code = run_mesh(job, device);
-  if (code == CLI_EXIT_OK) code = cli_run_write(job);
-  return code;
-}
-
-int run_converged(const cvtm_run *r) {
-  if (r->options.equal_mass.on && !r->equal.result.converged) return 0;
-  return !run_refine_fell_short(&r->shape.refinement);
-}
-
-/* How a run that has written its files ends. */
-static int exit_code_of(const cvtm_run *job) {
-  if (cli_interrupted()) return CLI_EXIT_INTERRUPTED;
-  return run_converged(job) ? CLI_EXIT_OK : CLI_EXIT_NOT_CONVERGED;
-}
-
-/* *failed: the code of a failure that ends all ranks. */
-static int run_part(cli_options *options, cli_distributed *distributed, int *failed) {
-  const int writes = cli_distributed_writes(distributed);
-  cvtm_device *device = NULL;
-  int code = cli_open_device(options, &device);
-  if (code != CLI_EXIT_OK) return *failed = code;
-  code = cli_distributed_attach(distributed, device);
-  cli_catch_signals();
-  cvtm_run *job = NULL;
-  if (code == CLI_EXIT_OK) code = cli_run_create(options, &job);
-  if (code == CLI_EXIT_OK) code = run_on(job, device, writes);
-  *failed = code;
-  if (code == CLI_EXIT_OK && !options->quiet) cli_run_print_summary(job);
-  if (code == CLI_EXIT_OK) code = exit_code_of(job);
-  cvtm_run_destroy(job);
-  if (*failed == CLI_EXIT_OK) cli_distributed_detach(distributed, device);
-  cvtm_device_destroy(device);
-  return code;
-}
-
-static int check_run(const cli_options *options) {
-  const int code = cli_run_check(options);
-  return code == CLI_EXIT_OK ? cli_outputs_check(options) : code;
-}
-
-int cli_run(const cli_options *options) {
-  cli_options chosen = *options;
-  cli_distributed distributed;
-  int failed = CLI_EXIT_OK;
-  const int64_t asked = cli_distributed_count(&chosen);
-  int code = asked > 1 ? check_run(&chosen) : CLI_EXIT_OK;
-  if (code != CLI_EXIT_OK) return code;
-  const int64_t ranks = asked > 1 ? cli_distributed_useful(&chosen, asked) : 1;
-  if (ranks > 1) return cli_launch_ranks(ranks);
-  code = cli_distributed_join(&chosen, &distributed);
-  if (code != CLI_EXIT_OK) return code;
-  code = check_run(&chosen);
-  if (code == CLI_EXIT_OK) code = run_part(&chosen, &distributed, &failed);
-  cli_distributed_leave(&distributed, failed);
-  return code;
 }

@@ -3,10 +3,8 @@
 #include "base/portable.h"
 #include "base/random.h"
 #include "base/ranks.h"
-#include "cli/cli.h"
 #include "run/domain.h"
 #include "run/json.h"
-#include "run/stages.h"
 #include "run/job.h"
 #include "cvt/gaussian.h"
 
@@ -16,33 +14,31 @@
 
 /* --- cells of equal mass -------------------------------------------------------------------- */
 
-int run_equal_mass_check(const cli_options *options) {
-  const cli_command command = options->command;
+cvtm_status run_equal_mass_check(const cvtm_run_options *options, cvtm_error *error) {
   if (!options->equal_mass.on) {
-    if (cli_option_given(options, "mass-tolerance"))
-      return cli_usage_error(command, "--mass-tolerance belongs to --equal-mass");
+    if ((options->given & CVTM_RUN_GIVEN_MASS_TOLERANCE))
+      return run_usage_error(error, "--mass-tolerance belongs to --equal-mass");
     if (options->equal_mass.weights_out != NULL)
-      return cli_usage_error(command, "--weights-out belongs to --equal-mass");
-    return CLI_EXIT_OK;
+      return run_usage_error(error, "--weights-out belongs to --equal-mass");
+    return CVTM_OK;
   }
   if (options->energy != CVTM_CVT_EXACT)
-    return cli_usage_error(command, "--equal-mass needs --energy exact");
-  if (options->preset != CLI_PRESET_NONE)
-    return cli_usage_error(command, "--preset is of plain tessellations, not of --equal-mass");
+    return run_usage_error(error, "--equal-mass needs --energy exact");
+  if (options->preset != CVTM_RUN_PRESET_NONE)
+    return run_usage_error(error, "--preset is of plain tessellations, not of --equal-mass");
   if (options->domain.kind != 0)
-    return cli_usage_error(command,
+    return run_usage_error(error,
                            "--equal-mass cannot keep the boundary of a --domain, nor "
                            "angles: --within FILE keeps the sites in a shape");
-  if (options->view.watch != NULL)
-    return cli_usage_error(command, "--watch cannot show the cells of --equal-mass");
-  return CLI_EXIT_OK;
+  if (options->live) return run_usage_error(error, "--watch cannot show the cells of --equal-mass");
+  return CVTM_OK;
 }
 
 static cvtm_status hold_sites(cvtm_run *r, const cvtm_cvt_moments *moments) {
   run_equal_mass *made = &r->equal;
   cvtm_status status = cvtm_equal_mass_sample(
-      r->domain, r->density, r->count - r->given, (uint64_t)r->options.seed,
-      (cvtm_cvt_start)r->options.start, r->sites + 2 * r->given, cvtm_device_error(r->device));
+      r->domain, r->density, r->count - r->given, (uint64_t)r->options.seed, r->options.start,
+      r->sites + 2 * r->given, cvtm_device_error(r->device));
   if (status == CVTM_OK)
     status = cvtm_equal_mass_weights(r->cvt, r->sites, r->count, made->tolerance, made->weights,
                                      moments, &made->result);
@@ -83,49 +79,42 @@ void run_equal_mass_report(const run_equal_mass *made, cJSON *report) {
   run_json_real(entry, "seconds_solver", result->seconds_solver);
 }
 
-void cli_equal_mass_print_summary(const run_equal_mass *made) {
-  const cvtm_equal_mass_result *result = &made->result;
-  fprintf(stderr, "  masses     equal to %.1e; %lld %s, %lld Newton %s\n", result->deviation,
-          (long long)result->diagrams, cli_word(result->diagrams, "diagram", "diagrams"),
-          (long long)result->newton_steps, cli_word(result->newton_steps, "step", "steps"));
-  if (!result->converged)
-    fprintf(stderr, "  note       rounding keeps the masses from --mass-tolerance %g\n",
-            made->tolerance);
-}
-
 /* --- blue noise ----------------------------------------------------------------------------- */
 
-int run_noise_check(const cli_options *options) {
-  static const char *const of_tessellations[] = {"preset",  "method", "energy",
-                                                 "voronoi", "watch",  "gradient-tolerance"};
-  const cli_command command = options->command;
-  if (options->noise != CLI_NOISE_BLUE) return CLI_EXIT_OK;
+cvtm_status run_noise_check(const cvtm_run_options *options, cvtm_error *error) {
+  static const struct {
+    int given;
+    const char *name;
+  } of_tessellations[] = {
+      {CVTM_RUN_GIVEN_PRESET, "preset"}, {CVTM_RUN_GIVEN_METHOD, "method"},
+      {CVTM_RUN_GIVEN_ENERGY, "energy"}, {CVTM_RUN_GIVEN_VORONOI, "voronoi"},
+      {CVTM_RUN_GIVEN_WATCH, "watch"},   {CVTM_RUN_GIVEN_GRADIENT_TOLERANCE, "gradient-tolerance"}};
+  if (options->noise != CVTM_RUN_NOISE_BLUE) return CVTM_OK;
   if (options->equal_mass.on)
-    return cli_usage_error(command, "--equal-mass makes a tessellation, which --noise blue is not");
-  if (options->domain.kind != 0)
-    return cli_usage_error(command, "--noise blue cannot keep the boundary of a --domain");
+    return run_usage_error(error, "--equal-mass makes a tessellation, which --noise blue is not");
+  if (options->domain.kind != CVTM_RUN_DOMAIN_NONE)
+    return run_usage_error(error, "--noise blue cannot keep the boundary of a --domain");
   for (size_t k = 0; k < sizeof of_tessellations / sizeof of_tessellations[0]; ++k)
-    if (cli_option_given(options, of_tessellations[k]))
-      return cli_usage_error(command, "--%s is of tessellations; --noise blue makes none",
-                             of_tessellations[k]);
-  return CLI_EXIT_OK;
+    if ((int)options->given & of_tessellations[k].given)
+      return run_usage_error(error, "--%s is of tessellations; --noise blue makes none",
+                             of_tessellations[k].name);
+  return CVTM_OK;
 }
 
-void run_noise_choose(cli_options *options) {
+void run_noise_choose(cvtm_run_options *options) {
   cvtm_gaussian_options gaussian;
-  if (options->noise != CLI_NOISE_BLUE) return;
+  if (options->noise != CVTM_RUN_NOISE_BLUE) return;
   cvtm_gaussian_defaults(&gaussian);
-  if (!cli_option_given(options, "tolerance")) options->tolerance = gaussian.tolerance;
-  if (cli_option_given(options, "iterations")) return;
+  if (!(options->given & CVTM_RUN_GIVEN_TOLERANCE)) options->tolerance = gaussian.tolerance;
+  if ((options->given & CVTM_RUN_GIVEN_ITERATIONS)) return;
   options->iterations = gaussian.max_iterations;
   if (options->effort == CVTM_CVT_EFFORT_LOW) options->iterations /= 2;
   if (options->effort >= CVTM_CVT_EFFORT_HIGH) options->iterations *= 2;
 }
 
 static int ask_to_stop(void *context, const cvtm_lbfgsb_progress *progress) {
-  (void)context;
   (void)progress;
-  return cli_interrupted();
+  return run_interrupted(context);
 }
 
 static float *root_of(cvtm_domain domain, const float *density) {
@@ -173,9 +162,9 @@ static cvtm_status solve_noise(cvtm_run *r) {
   gaussian.max_seconds = r->options.time_limit;
   gaussian.fixed = r->fixed;
   gaussian.monitor = ask_to_stop;
-  cvtm_status status =
-      cvtm_cvt_sample(r->domain, r->density, sampled, seed, (cvtm_cvt_start)r->options.start,
-                      r->sites + 2 * r->given, error);
+  gaussian.monitor_context = &r->options;
+  cvtm_status status = cvtm_cvt_sample(r->domain, r->density, sampled, seed, r->options.start,
+                                       r->sites + 2 * r->given, error);
   if (status != CVTM_OK) return status;
   float *root = root_of(r->domain, r->density);
   if (root == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory for a density");
@@ -193,6 +182,28 @@ static cvtm_status solve_noise(cvtm_run *r) {
 }
 
 /* --- the optimisation ----------------------------------------------------------------------- */
+
+static int announce(const cvtm_run *r, cvtm_run_event event, const cvtm_cvt_record *record,
+                    cvtm_status status) {
+  const cvtm_run_options *o = &r->options;
+  /* The objective of several inks has two such parts: of the classes and of their union. */
+  const double bound = r->colours.count > 0 ? 2 * r->bound : r->bound;
+  const cvtm_run_progress now = {event, r, record, r->count, bound, status};
+  return o->progress != NULL && o->progress(o->context, &now);
+}
+
+/* A cvtm_cvt_monitor; context is the run. Asks to stop without memory for the record, too;
+ * run_history_check tells that apart. */
+static int record_iteration(void *context, const cvtm_cvt_record *record) {
+  cvtm_run *r = context;
+  if (record->sites == r->count) {
+    cvtm_cvt_record *copy = run_history_add(&r->history, sizeof *copy);
+    if (copy == NULL) return 1;
+    *copy = *record;
+  }
+  const int stop = announce(r, CVTM_RUN_ITERATION, record, CVTM_OK);
+  return run_interrupted(&r->options) || stop;
+}
 
 /* The energy of the sites, with the masses and centroids of their cells, which of several ranks
  * rank 0 has. */
@@ -228,44 +239,44 @@ static cvtm_status keep_start(cvtm_run *r) {
   cvtm_cvt_record record = {r->count, 0, 0, 0, 0};
   cvtm_status status = CVTM_OK;
   if (cvtm_ranks_lead(r->device))
-    status = cvtm_cvt_sample(r->domain, r->density, r->count - r->given, (uint64_t)r->options.seed,
-                             (cvtm_cvt_start)r->options.start, r->sites + 2 * r->given,
-                             cvtm_device_error(r->device));
+    status =
+        cvtm_cvt_sample(r->domain, r->density, r->count - r->given, (uint64_t)r->options.seed,
+                        r->options.start, r->sites + 2 * r->given, cvtm_device_error(r->device));
   if (status == CVTM_OK) status = share_sites(r);
   if (status != CVTM_OK) return status;
-  status = evaluate_sites(r, (cvtm_cvt_energy)r->options.energy,
-                          (cvtm_voronoi_method)r->options.voronoi, &record.energy);
+  status = evaluate_sites(r, r->options.energy, r->options.voronoi, &record.energy);
   if (status != CVTM_OK) return status;
   if (cvtm_ranks_lead(r->device)) record.gradient_norm = largest_offset(r);
   r->result.stop = r->fixed == r->count ? CVTM_STOP_GRADIENT : CVTM_STOP_ITERATIONS;
   r->result.evaluations = 1;
   r->result.objective = record.energy;
   r->result.gradient_norm = record.gradient_norm;
-  (void)cli_progress_monitor(&r->progress, &record);
+  (void)record_iteration(r, &record);
   return CVTM_OK;
 }
 
 static cvtm_cvt_options descent_options(cvtm_run *r) {
   cvtm_cvt_options settings;
   cvtm_cvt_defaults(&settings);
-  settings.method = (cvtm_cvt_method)r->options.method;
-  settings.energy = (cvtm_cvt_energy)r->options.energy;
-  settings.voronoi = (cvtm_voronoi_method)r->options.voronoi;
+  settings.method = r->options.method;
+  settings.energy = r->options.energy;
+  settings.voronoi = r->options.voronoi;
   settings.max_iterations = r->options.iterations;
   settings.tolerance = r->options.tolerance;
   settings.gradient_tolerance = r->options.gradient_tolerance;
   settings.max_seconds = r->options.time_limit;
-  if (r->options.order != CLI_ORDER_NONE) settings.max_seconds *= 0.75; /* the order has the rest */
-  if (r->options.domain.kind != CLI_DOMAIN_NONE && run_domain_refines(&r->options))
+  if (r->options.order != CVTM_RUN_ORDER_NONE)
+    settings.max_seconds *= 0.75; /* the order has the rest */
+  if (r->options.domain.kind != CVTM_RUN_DOMAIN_NONE && run_domain_refines(&r->options))
     settings.max_seconds *= 0.85; /* the refinement has the rest */
   settings.fixed = r->fixed;
-  settings.effort = (cvtm_cvt_effort)r->options.effort;
-  settings.start = (cvtm_cvt_start)r->options.start;
+  settings.effort = r->options.effort;
+  settings.start = r->options.start;
   settings.seed = (uint64_t)r->options.seed;
   run_preset_descent(&r->options, &settings);
-  settings.monitor = r->watch != NULL ? cli_watch_monitor : cli_progress_monitor;
-  settings.monitor_context = r->watch != NULL ? (void *)r->watch : (void *)&r->progress;
-  settings.live = r->watch != NULL;
+  settings.monitor = record_iteration;
+  settings.monitor_context = r;
+  settings.live = r->options.live;
   return settings;
 }
 
@@ -302,7 +313,7 @@ static cvtm_status optimize_energy(cvtm_run *r) {
   cvtm_cvt_options locked = settings;
   if (r->options.domain.sliding) locked.max_seconds *= 0.75;
   cvtm_status status =
-      run_checkpoint_attach(&r->checkpoint, &r->progress, cvtm_device_error(r->device));
+      run_checkpoint_attach(&r->checkpoint, &r->history, cvtm_device_error(r->device));
   if (status != CVTM_OK) return status;
   if (r->checkpoint.path != NULL || r->checkpoint.resumed != NULL)
     locked.checkpoint = &r->checkpoint.solve;
@@ -312,7 +323,7 @@ static cvtm_status optimize_energy(cvtm_run *r) {
   if (status == CVTM_OK && r->options.domain.sliding)
     status = cvtm_cvt_slide(r->cvt, &r->shape.contour, &settings, &r->shape.boundary, r->sites,
                             r->count, &r->result, &r->shape.slides);
-  if (status == CVTM_OK && r->options.domain.kind != CLI_DOMAIN_NONE &&
+  if (status == CVTM_OK && r->options.domain.kind != CVTM_RUN_DOMAIN_NONE &&
       !run_domain_refines(&r->options))
     status = place_all_in_mesh(r, &settings);
   return status;
@@ -348,11 +359,11 @@ static cvtm_status optimize_colours(cvtm_run *r) {
   const double hexagon = 5 / (18 * sqrt(3.0)); /* the energy of a cell at the bound */
   cvtm_error *error = cvtm_device_error(r->device);
   r->bound = hexagon * (double)r->count;
-  cli_progress_start(&r->progress, &r->options, r->count, 2 * r->bound);
+  (void)announce(r, CVTM_RUN_BEGINS, NULL, CVTM_OK);
   const cvtm_cvt_options settings = descent_options(r);
   cvtm_status status = run_colours_solve(&r->options, r->device, &settings, &r->colours, r->sites);
-  cli_progress_finish(&r->progress);
-  if (status == CVTM_OK) status = cli_history_check(&r->progress.history, error);
+  (void)announce(r, CVTM_RUN_ENDS, NULL, status);
+  if (status == CVTM_OK) status = run_history_check(&r->history, error);
   r->result = r->colours.solved.descent;
   r->energy = r->colours.solved.union_ratio * r->bound;
   r->moved = cvtm_pipeline_move_sites(&r->made, r->sites, r->count);
@@ -373,23 +384,18 @@ cvtm_status run_optimize(cvtm_run *r) {
   if (status != CVTM_OK) return status;
   r->bound = r->options.equal_mass.on ? cvtm_equal_mass_bound(r->domain, r->density, r->count)
                                       : cvtm_cvt_plan_bound(r->cvt, r->count);
-  cli_progress_start(&r->progress, &r->options, r->count, r->bound);
-  if (r->options.view.watch != NULL)
-    status = cli_watch_start(&r->options, r->device, r->domain, r->density, r->cvt, r->count,
-                             r->bound, &r->progress, &r->watch, error);
+  (void)announce(r, CVTM_RUN_BEGINS, NULL, CVTM_OK);
   const int hold = r->options.iterations == 0 || r->fixed == r->count;
   if (status == CVTM_OK && r->options.equal_mass.on)
     status = optimize_equal_mass(r, hold);
   else if (status == CVTM_OK && hold)
     status = keep_start(r);
-  else if (status == CVTM_OK && r->options.noise == CLI_NOISE_BLUE)
+  else if (status == CVTM_OK && r->options.noise == CVTM_RUN_NOISE_BLUE)
     status = solve_noise(r);
   else if (status == CVTM_OK)
     status = optimize_energy(r);
-  cli_progress_finish(&r->progress);
-  if (status == CVTM_OK) status = cli_history_check(&r->progress.history, error);
-  if (status == CVTM_OK && r->watch != NULL)
-    status = cli_watch_last(r->watch, r->sites, &r->result, error);
+  (void)announce(r, CVTM_RUN_ENDS, NULL, status);
+  if (status == CVTM_OK) status = run_history_check(&r->history, error);
   r->stop_reason =
       r->result.stop == CVTM_STOP_REQUEST ? "interrupted" : cvtm_stop_name(r->result.stop);
   return status;
@@ -421,9 +427,9 @@ cvtm_status run_refine(cvtm_run *r) {
   enum { RELAXATIONS = 3 };
   const cvtm_domain image = {r->domain.width, r->domain.height, r->options.periodic};
   cvtm_error *error = cvtm_device_error(r->device);
-  if (r->options.domain.kind == CLI_DOMAIN_NONE || r->options.equal_mass.on) return CVTM_OK;
+  if (r->options.domain.kind == CVTM_RUN_DOMAIN_NONE || r->options.equal_mass.on) return CVTM_OK;
   if (r->options.time_limit > 0)
-    r->shape.deadline =
+    r->shape.limit.deadline =
         fmax(r->solve_start + r->options.time_limit,
              cvtm_clock() + (r->options.preview.on ? preview_seconds : least_seconds));
   const cvtm_status status =
@@ -448,7 +454,7 @@ cvtm_status run_evaluate_result(cvtm_run *r) {
   if (r->options.equal_mass.on) return CVTM_OK; /* the solver has computed all of it */
   const int64_t first = r->options.iterations == 0 ? r->given : r->fixed;
   /* With --domain sites on the boundary must stay. */
-  if (r->options.domain.kind == CLI_DOMAIN_NONE)
+  if (r->options.domain.kind == CVTM_RUN_DOMAIN_NONE)
     r->moved = cvtm_pipeline_move_sites(&r->made, r->sites + 2 * first, r->count - first);
   cvtm_status status = cvtm_ranks_agree(r->device, &r->moved);
   if (status == CVTM_OK && r->moved > 0) status = share_sites(r);
@@ -457,7 +463,7 @@ cvtm_status run_evaluate_result(cvtm_run *r) {
                                &r->energy_pixel, NULL);
   if (status == CVTM_OK) status = evaluate_sites(r, CVTM_CVT_EXACT, CVTM_VORONOI_EXACT, &r->energy);
   if (status != CVTM_OK) return status;
-  if (r->options.noise == CLI_NOISE_BLUE) r->result.gradient_norm = largest_offset(r);
+  if (r->options.noise == CVTM_RUN_NOISE_BLUE) r->result.gradient_norm = largest_offset(r);
   r->result.empty_cells = 0;
   for (int64_t i = 0; cvtm_ranks_lead(r->device) && i < r->count; ++i)
     r->result.empty_cells += !(r->mass[i] > 0);

@@ -1,89 +1,56 @@
-/* One run in stages, so that a batch can read and write files while a device computes. Each stage
- * returns CLI_EXIT_OK, or the exit code after a message; then no further stage may follow. */
+/* One run in stages, so that a batch can read and write files while a device computes. After a
+ * failure no further stage may follow. */
 #ifndef CVTMESH_RUN_STAGES_H
 #define CVTMESH_RUN_STAGES_H
 
-#include "base/device.h"
-#include "base/domain.h"
-#include "cli/cli.h"
-#include "cli/options.h"
-#include "cvt/cvt.h"
+#include "run/options.h"
 
-typedef struct cvtm_run cvtm_run;
+#include <cjson/cJSON.h>
 
-/* Checks the options against each other, before any file is read or written. */
-int cli_run_check(const cli_options *options);
-/* The same, but a run that writes no file is allowed. */
-int cli_run_check_values(const cli_options *options);
+/* Checks the options against each other, before any file is read but the profile of G-code.
+ * CVTM_ERROR_USAGE names the first contradiction. */
+cvtm_status run_check(const cvtm_run_options *options, cvtm_error *error);
 
-/* Copies the options; their strings must outlive the job. */
-int cli_run_create(const cli_options *options, cvtm_run **job);
+/* Copies the options; their strings must outlive the run. */
+cvtm_status run_create(const cvtm_run_options *options, cvtm_run **run, cvtm_error *error);
 /* Reads the image, computes its density and takes the sites of --fixed and --init. device: for
  * smoothing and segmentation; NULL: the CPU. */
-int run_read(cvtm_run *job, cvtm_device *device);
-/* Before cli_run_solve: the array that was read is also in the memory of the device of the run,
- * with `pixels` values, and stays there unchanged. array: its values on the host. Where they are
- * the density, bit for bit, the device uses that array and gets no copy. */
-void run_lend(cvtm_run *job, const float *array, int64_t pixels, const float *on_device);
+cvtm_status run_read(cvtm_run *run, cvtm_device *device, cvtm_error *error);
+/* Before run_place: the array that was read is also in the memory of the device of the run, with
+ * `pixels` values, and stays there unchanged. array: its values on the host. Where they are the
+ * density, bit for bit, the device uses that array and gets no copy. */
+void run_lend(cvtm_run *run, const float *array, int64_t pixels, const float *on_device);
 /* Minimises the energy and evaluates the result. Other runs may use the device afterwards, but it
- * must outlive the job, which reports its name. */
-int cli_run_solve(cvtm_run *job, cvtm_device *device);
-/* --order: puts the sites into the order of a pen. A signal or --time-limit stops this early; the
- * files then differ from those of a run without. */
-int run_order(cvtm_run *job);
+ * must outlive the run, which reports its name. */
+cvtm_status run_place(cvtm_run *run, cvtm_device *device, cvtm_error *error);
+/* --order: puts the sites into the order of a pen. An interruption or --time-limit stops this
+ * early; the files then differ from those of a run without. */
+cvtm_status run_order(cvtm_run *run, cvtm_error *error);
 /* Is the mesh so large that a CUDA device makes it sooner? */
-int run_mesh_is_large(const cvtm_run *job);
+int run_mesh_is_large(const cvtm_run *run);
 /* Computes mesh, cells and quality. device: for a large mesh; NULL: the CPU. */
-int run_mesh(cvtm_run *job, cvtm_device *device);
+cvtm_status run_mesh(cvtm_run *run, cvtm_device *device, cvtm_error *error);
 /* Writes every file that the options name; uses no device. */
-int cli_run_write(cvtm_run *job);
-/* Writes the files that other options name, once the mesh is made. asked: the options of the job,
- * of which those of the outputs may be others. An SVG of dots needs run_keep_tone. */
-int cli_run_save(cvtm_run *job, const cli_options *asked);
-/* Before run_read: the job keeps the ink of the picture, whatever its outputs are. */
-void run_keep_tone(cvtm_run *job);
+cvtm_status run_write(cvtm_run *run, cvtm_error *error);
+/* Writes the files that other options name, once the mesh is made. asked: the options of the run,
+ * of which those of the outputs may be others. Some files need `keep`. */
+cvtm_status run_save(cvtm_run *run, const cvtm_run_options *asked, cvtm_error *error);
 /* After the mesh: false if a solver did not converge, or a mesh misses its smallest angle. */
-int run_converged(const cvtm_run *job);
-void cli_run_print_summary(const cvtm_run *job);
-void cvtm_run_destroy(cvtm_run *job);
+int run_converged(const cvtm_run *run);
+
+/* Adds the options that a report shows to its member `options`. chosen: those of the run, with the
+ * chosen values in place of automatic ones. */
+typedef void (*run_describe)(void *context, const cvtm_run *run, cJSON *options);
+void run_describe_by(cvtm_run *run, run_describe describe, void *context);
 
 /* --preset and --preview: defaults of several options at once. Options that are given keep their
  * values. */
 
 /* Replaces defaults by those of the preset and of a preview. */
-void run_preset_apply(cli_options *options);
-/* Says on stderr what a preview left out. */
-void cli_preview_print(const cli_options *options);
+void run_preset_apply(cvtm_run_options *options);
 /* Sets what has no option: of the paper's pipeline a history of m = 8, the approximate Cauchy point
  * (of L-BFGS-B in every descent) and no steps of Lloyd's method before. */
-void run_preset_descent(const cli_options *options, cvtm_cvt_options *settings);
-
-/* `run --watch DIR`: draws a picture of the optimisation every --every iterations, without a
- * display, and writes the page DIR/index.html with all of them. */
-
-typedef struct cli_watch cli_watch;
-
-/* --size of `view` and `run --watch`, or its default; 0 if it is no size. */
-int cli_view_size(const cli_options *options, int *width, int *height);
-/* Checks --watch and --size. Returns CLI_EXIT_OK, or CLI_EXIT_USAGE after a message. */
-int cli_watch_check(const cli_options *options);
-
-/* Creates the folder, and an OpenGL context of the calling thread. Every argument is borrowed until
- * cli_watch_last. The monitor passes each record to `progress` first. count: the final number of
- * sites; bound: the lower bound of their energy. Fails with CVTM_ERROR_UNSUPPORTED in a build
- * without the viewer. */
-cvtm_status cli_watch_start(const cli_options *options, cvtm_device *device, cvtm_domain domain,
-                            const float *density, const cvtm_cvt *cvt, int64_t count, double bound,
-                            cli_progress *progress, cli_watch **watch, cvtm_error *error);
-/* A cvtm_cvt_monitor; context is the cli_watch. Asks to stop if a picture fails; cli_watch_last
- * then returns the error. */
-int cli_watch_monitor(void *context, const cvtm_cvt_record *record);
-/* Draws the final sites, in the same thread, and frees the OpenGL context. */
-cvtm_status cli_watch_last(cli_watch *watch, const double *sites, const cvtm_cvt_result *result,
-                           cvtm_error *error);
-/* Writes the page. report: JSON text that it shows. */
-cvtm_status cli_watch_page(const cli_watch *watch, const char *report, cvtm_error *error);
-/* NULL is allowed. */
-void cli_watch_destroy(cli_watch *watch);
+void run_preset_descent(const cvtm_run_options *options, cvtm_cvt_options *settings);
+enum { RUN_PREVIEW_SITES = 20000 };
 
 #endif

@@ -2,7 +2,6 @@
 
 #include "base/host.h"
 #include "base/portable.h"
-#include "cli/cli.h"
 #include "run/domain.h"
 #include "run/output.h"
 #include "run/page.h"
@@ -17,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-int run_stipples_wanted(const cli_options *options) {
+int run_stipples_wanted(const cvtm_run_options *options) {
   for (int k = 0; k < options->output.count; ++k) {
     char buffer[RUN_EXTENSION_MAX];
     const char *path = options->output.item[k];
@@ -26,54 +25,52 @@ int run_stipples_wanted(const cli_options *options) {
   return 0;
 }
 
-int run_stipples_are_light(const cli_options *options) {
-  return options->invert || options->view.dark;
+int run_stipples_are_light(const cvtm_run_options *options) {
+  return options->invert || options->dark;
 }
 
 /* Sets the bounds of --dot-size and their unit: 0 and infinity without the option. Sizes without a
  * unit are pixels, on a page mm. Returns 0 if the text is wrong. */
-static int read_sizes(const cli_options *options, double *size, int *unit) {
+static int read_sizes(const cvtm_run_options *options, double *size, int *unit) {
   size[0] = 0;
   size[1] = INFINITY;
-  *unit = CLI_UNIT_PIXEL;
+  *unit = CVTM_RUN_UNIT_PIXEL;
   if (options->dot_size == NULL) return 1;
-  if (cli_lengths_parse(options->dot_size, 1, size, unit))
+  if (run_lengths_parse(options->dot_size, 1, size, unit))
     size[1] = size[0];
-  else if (!cli_lengths_parse(options->dot_size, 2, size, unit))
+  else if (!run_lengths_parse(options->dot_size, 2, size, unit))
     return 0;
-  if (*unit < 0) *unit = options->page.size != NULL ? CLI_UNIT_MM : CLI_UNIT_PIXEL;
+  if (*unit < 0) *unit = options->page.size != NULL ? CVTM_RUN_UNIT_MM : CVTM_RUN_UNIT_PIXEL;
   return size[0] > 0 && size[0] <= size[1];
 }
 
 /* The bounds of --dot-size in pixels. */
-static cvtm_status find_sizes(const cli_options *options, cvtm_domain domain, double *size,
+static cvtm_status find_sizes(const cvtm_run_options *options, cvtm_domain domain, double *size,
                               cvtm_error *error) {
   int unit;
   double scale;
   (void)read_sizes(options, size, &unit);
-  if (!(cli_unit_mm(unit) > 0)) return CVTM_OK;
+  if (!(run_unit_mm(unit) > 0)) return CVTM_OK;
   const cvtm_status status = run_page_scale(options, domain, &scale, error);
-  for (int k = 0; k < 2 && status == CVTM_OK; ++k) size[k] *= cli_unit_mm(unit) / scale;
+  for (int k = 0; k < 2 && status == CVTM_OK; ++k) size[k] *= run_unit_mm(unit) / scale;
   return status;
 }
 
-int run_stipples_check(const cli_options *o) {
+cvtm_status run_stipples_check(const cvtm_run_options *o, cvtm_error *error) {
   double size[2];
   int unit;
   if (!read_sizes(o, size, &unit))
-    return cli_usage_error(o->command, "--dot-size: '%s' is neither a diameter above 0 nor MIN,MAX",
+    return run_usage_error(error, "--dot-size: '%s' is neither a diameter above 0 nor MIN,MAX",
                            o->dot_size);
-  if (cli_unit_mm(unit) > 0 && o->page.size == NULL && !run_world_may_have_unit(o))
-    return cli_usage_error(o->command,
-                           "--dot-size %s: --page is missing, as in --page A4, or --pixel-size",
-                           o->dot_size);
-  if (o->dots == CLI_DOTS_TONE && o->equal_mass.on)
-    return cli_usage_error(o->command,
-                           "--dots tone is not for --equal-mass, which places the sites");
-  return CLI_EXIT_OK;
+  if (run_unit_mm(unit) > 0 && o->page.size == NULL && !run_world_may_have_unit(o))
+    return run_usage_error(
+        error, "--dot-size %s: --page is missing, as in --page A4, or --pixel-size", o->dot_size);
+  if (o->dots == CVTM_RUN_DOTS_TONE && o->equal_mass.on)
+    return run_usage_error(error, "--dots tone is not for --equal-mass, which places the sites");
+  return CVTM_OK;
 }
 
-double run_dot_ratio(const cli_options *options) {
+double run_dot_ratio(const cvtm_run_options *options) {
   double size[2];
   int unit;
   const double without = 0.5;
@@ -81,8 +78,8 @@ double run_dot_ratio(const cli_options *options) {
                                                                        : without;
 }
 
-cvtm_status run_stipples_count(const cli_options *options, cvtm_domain domain, const float *tone,
-                               run_dot_count *dots, cvtm_error *error) {
+cvtm_status run_stipples_count(const cvtm_run_options *options, cvtm_domain domain,
+                               const float *tone, run_dot_count *dots, cvtm_error *error) {
   const int64_t pixels = (int64_t)domain.width * domain.height;
   const double dots_along = 128; /* the longer side, without --dot-size */
   double size[2], count = 0, ink = 0;
@@ -91,7 +88,7 @@ cvtm_status run_stipples_count(const cli_options *options, cvtm_domain domain, c
   const int is_default = options->dot_size == NULL;
   if (is_default) size[0] = size[1] = fmax(domain.width, domain.height) / dots_along;
   for (int64_t p = 0; p < pixels; ++p) {
-    const double share = options->dots == CLI_DOTS_TONE ? (double)tone[p] : 0.5;
+    const double share = options->dots == CVTM_RUN_DOTS_TONE ? (double)tone[p] : 0.5;
     const double diameter = size[0] + (size[1] - size[0]) * share;
     count += (double)tone[p] / (0.25 * CVTM_PI * diameter * diameter);
     ink += (double)tone[p];
@@ -112,16 +109,6 @@ void run_dot_count_report(const run_dot_count *dots, cJSON *report) {
   run_json_real(part, "smallest_dot", dots->smallest);
   run_json_real(part, "largest_dot", dots->largest);
   run_json_real(part, "picture_ink", dots->ink);
-}
-
-void cli_dot_count_print(const run_dot_count *dots, FILE *stream) {
-  if (!(dots->count > 0)) return;
-  const double unit = dots->mm_per_pixel > 0 ? dots->mm_per_pixel : 1;
-  fprintf(stream, "  points     %.0f: as many dots of ", dots->count);
-  if (dots->largest > dots->smallest) fprintf(stream, "%.3g to ", unit * dots->smallest);
-  fprintf(stream, "%.3g %s%s as have the ink of the picture, %.2f %% of the paper\n",
-          unit * dots->largest, dots->mm_per_pixel > 0 ? "mm" : "px",
-          dots->is_default ? " (1/128 of its side)" : "", 100 * dots->ink);
 }
 
 static double mean_spacing(const run_stipples_source *s) {
@@ -211,7 +198,7 @@ static cvtm_status set_equal_radii(const run_stipples_source *s, const cvtm_cell
 /* The discs of a union meet along the borders of their power cells, so the union is the sum of the
  * parts of the discs in their own power cells. Each dot gets the radius at which this part is the
  * ink of its power cell, for the cells that belong to the radii so far. */
-static cvtm_status match_power_cells(const cli_options *o, const run_stipples_source *s,
+static cvtm_status match_power_cells(const cvtm_run_options *o, const run_stipples_source *s,
                                      double *radius, cvtm_error *error) {
   const int64_t count = s->mesh->vertex_count;
   cvtm_cells cells = {0};
@@ -228,20 +215,20 @@ static cvtm_status match_power_cells(const cli_options *o, const run_stipples_so
   return status;
 }
 
-static cvtm_status set_radii(const cli_options *o, const run_stipples_source *s,
+static cvtm_status set_radii(const cvtm_run_options *o, const run_stipples_source *s,
                              const cvtm_cells *cells, double *radius, cvtm_error *error) {
   enum { MATCHES = 8 };
   double *ink = malloc((size_t)cells->count * sizeof *ink);
   if (ink == NULL) return cvtm_no_memory(error, "dots");
   cvtm_status status = cvtm_cells_mass(cells, s->mesh->points, s->domain, s->tone, ink, error);
-  if (status == CVTM_OK && o->dots == CLI_DOTS_EQUAL)
+  if (status == CVTM_OK && o->dots == CVTM_RUN_DOTS_EQUAL)
     status = set_equal_radii(s, cells, ink, radius, error);
   else if (status == CVTM_OK)
     set_radii_by_ink(s, cells, ink, radius);
   free(ink);
   /* Dots on the outline of a domain are much smaller than the dots inside, which reach into the
    * cells of the outline. */
-  const int has_outline = o->domain.kind != CLI_DOMAIN_NONE && o->dots != CLI_DOTS_EQUAL;
+  const int has_outline = o->domain.kind != CVTM_RUN_DOMAIN_NONE && o->dots != CVTM_RUN_DOTS_EQUAL;
   for (int k = 0; k < MATCHES && has_outline && status == CVTM_OK; ++k)
     status = match_power_cells(o, s, radius, error);
   return status;
@@ -275,7 +262,7 @@ void run_stipples_separate(cvtm_domain domain, const double *points, const cvtm_
   }
 }
 
-static cvtm_status bound_radii(const cli_options *o, const run_stipples_source *s,
+static cvtm_status bound_radii(const cvtm_run_options *o, const run_stipples_source *s,
                                const cvtm_cells *cells, double *radius, cvtm_error *error) {
   double size[2];
   const cvtm_status status = find_sizes(o, s->domain, size, error);
@@ -350,7 +337,7 @@ static double mean_of(const float *value, int64_t count) {
 }
 
 /* drawn: the coverage of each pixel. */
-static cvtm_status compare_tones(const cli_options *o, const run_stipples_source *s,
+static cvtm_status compare_tones(const cvtm_run_options *o, const run_stipples_source *s,
                                  const float *drawn, run_stipples *stipples, cvtm_error *error) {
   const double spacing = mean_spacing(s);
   const comparison c = make_comparison(s->domain, spacing);
@@ -372,7 +359,7 @@ static cvtm_status compare_tones(const cli_options *o, const run_stipples_source
   return status;
 }
 
-static cvtm_status measure_tones(const cli_options *o, const run_stipples_source *s,
+static cvtm_status measure_tones(const cvtm_run_options *o, const run_stipples_source *s,
                                  run_stipples *stipples, cvtm_error *error) {
   const cvtm_disc_grid grid = cvtm_disc_grid_make(s->domain, 1);
   const int64_t pixels = (int64_t)s->domain.width * s->domain.height;
@@ -401,8 +388,8 @@ static void find_extremes(run_stipples *stipples, int64_t count) {
 
 /* --- the whole --- */
 
-static cvtm_status make(const cli_options *o, const run_stipples_source *s, run_stipples *stipples,
-                        cvtm_error *error) {
+static cvtm_status make(const cvtm_run_options *o, const run_stipples_source *s,
+                        run_stipples *stipples, cvtm_error *error) {
   const int64_t count = s->mesh->vertex_count;
   cvtm_status status = CVTM_OK;
   stipples->radius = malloc((size_t)count * sizeof *stipples->radius);
@@ -411,7 +398,7 @@ static cvtm_status make(const cli_options *o, const run_stipples_source *s, run_
     memcpy(stipples->radius, s->radius, (size_t)count * sizeof *s->radius);
   else if (s->tone != NULL)
     status = set_radii(o, s, s->cells, stipples->radius, error);
-  else if (o->dots == CLI_DOTS_MASS)
+  else if (o->dots == CVTM_RUN_DOTS_MASS)
     set_radii_by_mass(s, stipples->radius);
   else
     for (int64_t i = 0; i < count; ++i) stipples->radius[i] = 0.3 * mean_spacing(s);
@@ -419,11 +406,10 @@ static cvtm_status make(const cli_options *o, const run_stipples_source *s, run_
     status = bound_radii(o, s, s->cells, stipples->radius, error);
   if (status != CVTM_OK) return status;
   find_extremes(stipples, count);
-  const int is_shown = o->report != NULL || o->json || !o->quiet;
-  return s->tone != NULL && is_shown ? measure_tones(o, s, stipples, error) : CVTM_OK;
+  return s->tone != NULL && o->measure ? measure_tones(o, s, stipples, error) : CVTM_OK;
 }
 
-cvtm_status run_stipples_make(const cli_options *options, const run_stipples_source *source,
+cvtm_status run_stipples_make(const cvtm_run_options *options, const run_stipples_source *source,
                               run_stipples *stipples, cvtm_error *error) {
   run_stipples_source s = *source;
   cvtm_cells own = {0};
@@ -455,16 +441,4 @@ void run_stipples_report(const run_stipples *stipples, cJSON *report) {
   run_json_real(tone, "blur", stipples->blur);
   run_json_real(tone, "smallest_dot", stipples->smallest);
   run_json_real(tone, "largest_dot", stipples->largest);
-}
-
-void cli_stipples_print(const run_stipples *stipples, FILE *stream, const char *title) {
-  if (!stipples->is_measured) return;
-  const cvtm_likeness *likeness = &stipples->likeness;
-  fputs(title, stream);
-  /* An even picture has no contrast to compare with. */
-  if (isfinite(likeness->contrast))
-    fprintf(stream, "contrast %.3f of the picture's, correlation %.4f; ", likeness->contrast,
-            likeness->correlation);
-  fprintf(stream, "ink %.2f %% of the paper, of the picture %.2f %%\n", 100 * stipples->ink,
-          100 * stipples->picture_ink);
 }

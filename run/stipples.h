@@ -4,7 +4,7 @@
 #define CVTMESH_RUN_STIPPLES_H
 
 #include "base/domain.h"
-#include "cli/options.h"
+#include "run/options.h"
 #include "draw/likeness.h"
 #include "meshes/mesh.h"
 
@@ -20,13 +20,13 @@ typedef struct run_stipples {
 } run_stipples;
 
 /* True if a drawing of dots with their sizes is among the outputs. */
-int run_stipples_wanted(const cli_options *options);
+int run_stipples_wanted(const cvtm_run_options *options);
 
-/* Checks --dots and --dot-size. Returns CLI_EXIT_OK, or CLI_EXIT_USAGE after a message. */
-int run_stipples_check(const cli_options *options);
+/* Checks --dots and --dot-size. CVTM_ERROR_USAGE. */
+cvtm_status run_stipples_check(const cvtm_run_options *options, cvtm_error *error);
 
 /* Of --dots tone: the diameter of dots in bright places over that in dark ones. */
-double run_dot_ratio(const cli_options *options);
+double run_dot_ratio(const cvtm_run_options *options);
 
 /* How many dots a picture needs. */
 typedef struct run_dot_count {
@@ -39,14 +39,13 @@ typedef struct run_dot_count {
 /* The number of dots of --dot-size that have the ink of the picture if none overlap, as in
  * Linde-Buzo-Gray stippling (Deussen, Spicker & Zheng 2017). Without --dot-size the diameter is
  * 1/128 of the longer side. */
-cvtm_status run_stipples_count(const cli_options *options, cvtm_domain domain, const float *tone,
-                               run_dot_count *dots, cvtm_error *error);
+cvtm_status run_stipples_count(const cvtm_run_options *options, cvtm_domain domain,
+                               const float *tone, run_dot_count *dots, cvtm_error *error);
 /* Adds `points_found` if the number was found; prints the same. */
 void run_dot_count_report(const run_dot_count *dots, cJSON *report);
-void cli_dot_count_print(const run_dot_count *dots, FILE *stream);
 
 /* True if the dots are light on a dark ground. */
-int run_stipples_are_light(const cli_options *options);
+int run_stipples_are_light(const cvtm_run_options *options);
 
 /* What the dots are made from. */
 typedef struct run_stipples_source {
@@ -59,7 +58,7 @@ typedef struct run_stipples_source {
 } run_stipples_source;
 
 /* *stipples is empty on failure; else run_stipples_free frees it. */
-cvtm_status run_stipples_make(const cli_options *options, const run_stipples_source *source,
+cvtm_status run_stipples_make(const cvtm_run_options *options, const run_stipples_source *source,
                               run_stipples *stipples, cvtm_error *error);
 void run_stipples_free(run_stipples *stipples);
 
@@ -70,7 +69,5 @@ void run_stipples_separate(cvtm_domain domain, const double *points, const cvtm_
 
 /* Adds `tone` if the dots were measured. */
 void run_stipples_report(const run_stipples *stipples, cJSON *report);
-/* Prints a line that begins with `title` if the dots were measured. */
-void cli_stipples_print(const run_stipples *stipples, FILE *stream, const char *title);
 
 #endif

@@ -17,6 +17,7 @@ CXX = ["c++", "-std=c++17", *WARNINGS]
 # The example, and what its output must hold.
 RESULTS = {
     "minimal.c": r"[01]\.\d{4} of the energy of hexagons",
+    "run.c": r"^5000 sites$",
     "domain_mesh.c": r"smallest angle (29\.9|30|[34]\d)",
     "minimize.c": r"500 variables at a bound",
     "lcp.c": r"tolerance after .*x in the middle 0\.100000, 1 at the bound",
@@ -26,8 +27,8 @@ RESULTS = {
     "cxx.cpp": r"cvtmesh \d+\.\d+\.\d+: 1\.0",
 }
 CUDA = [name for name in RESULTS if name.endswith(".cu")]
-ARGUMENTS = {"domain_mesh.c": [EXAMPLES / "horse.png", "horse.msh"]}
-
+ARGUMENTS = {"domain_mesh.c": [EXAMPLES / "horse.png", "horse.msh"],
+             "run.c": [EXAMPLES / "camera.png"]}
 
 @pytest.fixture(scope="module")
 def prefix(tmp_path_factory):
@@ -36,7 +37,6 @@ def prefix(tmp_path_factory):
                    stdout=subprocess.DEVNULL)
     return folder
 
-
 @pytest.fixture(scope="module")
 def shared(prefix):
     found = list(prefix.rglob("libcvtmesh.so"))
@@ -44,19 +44,16 @@ def shared(prefix):
         pytest.skip("this build has no shared library")
     return found[0]
 
-
 @pytest.fixture(scope="module")
 def headers(prefix):
     include = prefix / "include"
     assert [path.name for path in include.iterdir()] == ["cvtmesh"]
     return sorted(str(path.relative_to(include)) for path in include.rglob("*.h"))
 
-
 @pytest.fixture(scope="module")
 def sanitizers(shared):
     """What programs need that link a library with sanitizers."""
     return ["-fsanitize=address,undefined"] if b"__asan_init" in shared.read_bytes() else []
-
 
 def flags_of(prefix, *options, package="cvtmesh"):
     folder = next(prefix.rglob("cvtmesh.pc")).parent
@@ -64,7 +61,6 @@ def flags_of(prefix, *options, package="cvtmesh"):
     return subprocess.run(["pkg-config", *options, package], check=True, text=True,
                           stdout=subprocess.PIPE,
                           env={**os.environ, "PKG_CONFIG_PATH": path}).stdout.split()
-
 
 @pytest.mark.parametrize("compiler", [C, CXX], ids=["C", "C++"])
 def test_every_header_compiles_alone(prefix, headers, compiler):
@@ -74,14 +70,12 @@ def test_every_header_compiles_alone(prefix, headers, compiler):
         subprocess.run([*compiler, "-I", prefix / "include", "-fsyntax-only", "-x", language, "-"],
                        input=f"#include <{header}>\n", text=True, check=True)
 
-
 def test_one_header_includes_all(prefix, headers):
     text = (prefix / "include/cvtmesh/cvtmesh.h").read_text()
     assert sorted(re.findall("#include <(.*)>", text)) == [
         name for name in headers if name != "cvtmesh/cvtmesh.h"
         and not (prefix / "include" / name).read_text().startswith("/* Moved to ")
     ]
-
 
 def test_names_have_a_prefix(prefix, headers):
     """Macros, functions, types and enumerators of the headers cannot collide with others."""
@@ -96,7 +90,6 @@ def test_names_have_a_prefix(prefix, headers):
         name = re.match(r"#define (\w+)", line)
         assert not (ours and name) or name.group(1).startswith(("CVTM_", "CVTMESH_")), line
 
-
 def declared(prefix, headers):
     """The functions of the headers that are not inline."""
     text = "".join(f"#include <{header}>\n" for header in headers)
@@ -110,12 +103,10 @@ def declared(prefix, headers):
             names.add(name.group(1))
     return names
 
-
 def exported(library):
     table = subprocess.run(["nm", "-D", "--defined-only", library], text=True, check=True,
                            stdout=subprocess.PIPE).stdout
     return {line.split()[2] for line in table.splitlines() if line.split()[1] in "TDB"}
-
 
 def test_exports(prefix, headers, shared):
     names = exported(shared)
@@ -123,23 +114,19 @@ def test_exports(prefix, headers, shared):
     wanted = declared(prefix, headers)
     assert names - wanted == set() and wanted - names == set() and len(names) > 200
 
-
 def test_soname(shared):
     text = subprocess.run(["readelf", "-d", shared], check=True, text=True,
                           stdout=subprocess.PIPE).stdout
     major = re.search(r"VERSION_MAJOR (\d+)", (ROOT / "base/version.h").read_text()).group(1)
     assert f"[libcvtmesh.so.{major}]" in text
 
-
 def run_example(name, program, folder):
     done = subprocess.run([program, *ARGUMENTS.get(name, [])], cwd=folder, check=True, text=True,
                           stdout=subprocess.PIPE)
     assert re.search(RESULTS[name], done.stdout), done.stdout
 
-
 def test_every_example_is_here():
     assert set(RESULTS) == {path.name for path in EXAMPLES.glob("*.c*")}
-
 
 @pytest.mark.parametrize("name", [name for name in RESULTS if name not in CUDA])
 def test_example_with_the_shared_library(prefix, shared, sanitizers, name, tmp_path, monkeypatch):
@@ -156,6 +143,21 @@ def test_example_with_the_shared_library(prefix, shared, sanitizers, name, tmp_p
                                               check=True).stdout
     run_example(name, program, tmp_path)
 
+def test_run_example_writes_what_the_program_writes(prefix, sanitizers, tmp_path):
+    if not list(prefix.rglob("libcvtmesh.a")):
+        pytest.skip("this build has no static library")
+    flags = flags_of(prefix, "--cflags", "--libs", package="cvtmesh-static")
+    subprocess.run([*C, *sanitizers, EXAMPLES / "run.c", *flags, "-o", tmp_path / "run"], check=True)
+    picture, files = EXAMPLES / "camera.png", ["a.svg", "a.msh"]
+    commands = {"library": [tmp_path / "run", picture],
+                "program": [prefix / "bin/cvtmesh", "run", picture, "-n", "5000", "-q",
+                            *(word for file in files for word in ("-o", file))]}
+    for name, command in commands.items():
+        (tmp_path / name).mkdir()
+        subprocess.run(command, cwd=tmp_path / name, check=True, stdout=subprocess.DEVNULL)
+    for file in files:
+        made = [(tmp_path / name / file).read_bytes() for name in commands]
+        assert len(made[0]) > 100000 and made[0] == made[1], file
 
 def test_example_with_the_static_library(prefix, sanitizers, tmp_path):
     if not list(prefix.rglob("libcvtmesh.a")):
@@ -166,7 +168,6 @@ def test_example_with_the_static_library(prefix, sanitizers, tmp_path):
     assert b"libcvtmesh" not in subprocess.run(["ldd", program], stdout=subprocess.PIPE,
                                                check=True).stdout
     run_example("minimal.c", program, tmp_path)
-
 
 @pytest.mark.parametrize("name", CUDA)
 def test_cuda_example(prefix, shared, name, tmp_path, monkeypatch):
@@ -185,14 +186,12 @@ def test_cuda_example(prefix, shared, name, tmp_path, monkeypatch):
     monkeypatch.setenv("LD_LIBRARY_PATH", str(shared.parent))
     run_example(name, program, tmp_path)
 
-
 PROJECT = """cmake_minimum_required(VERSION 3.25)
 project(user C CXX)
 find_package(cvtmesh {version} REQUIRED)
 add_executable(program {source})
 target_link_libraries(program PRIVATE cvtmesh::cvtmesh)
 """
-
 
 @pytest.mark.parametrize("library", ["shared", "static"])
 def test_cmake_package(prefix, sanitizers, library, tmp_path):
@@ -210,7 +209,6 @@ def test_cmake_package(prefix, sanitizers, library, tmp_path):
     assert (b"libcvtmesh.so" in linked) == (library == "shared")
     run_example("cxx.cpp", build / "program", tmp_path)
 
-
 def test_a_package_of_another_major_version_is_refused(prefix, tmp_path):
     (tmp_path / "CMakeLists.txt").write_text(
         PROJECT.format(version="2.0", source=EXAMPLES / "cxx.cpp"))
@@ -219,14 +217,12 @@ def test_a_package_of_another_major_version_is_refused(prefix, tmp_path):
                           stderr=subprocess.PIPE, check=False)
     assert done.returncode != 0 and b"2.0" in done.stderr
 
-
 def test_program_manual_and_packages(prefix):
     for wanted in ("bin/cvtmesh", "share/man/man1/cvtmesh.1"):
         assert (prefix / wanted).is_file(), wanted
     for pattern in ("cvtmesh-config.cmake", "cvtmesh.pc", "bash-completion/completions/cvtmesh",
                     "_cvtmesh", "vendor_completions.d/cvtmesh.fish"):
         assert list(prefix.rglob(pattern)), pattern
-
 
 def test_the_tree_can_be_moved(prefix, sanitizers, shared, tmp_path, monkeypatch):
     moved = tmp_path / "moved"

@@ -17,6 +17,7 @@
 #include "cvt/equal_mass.h"
 #include "cvt/gaussian.h"
 #include "draw/picture.h"
+#include "run/run.h"
 
 #include <unistd.h>
 
@@ -315,6 +316,33 @@ static double hlcp(const void *options) {
   return (double)status;
 }
 
+/* A drawing of 40 dots of a picture in memory. */
+static double run(const void *options) {
+  unsigned char bytes[16 + PIXELS] = "P5 32 32 255\n";
+  const size_t header = strlen((char *)bytes);
+  for (int p = 0; p < PIXELS; ++p) bytes[header + (size_t)p] = (unsigned char)(p % 200);
+  const cvtm_memory_file file = {"a.pgm", bytes, NULL, header + PIXELS, 0};
+  cvtm_memory_output drawing = {"a.svg", NULL, 0};
+  const cvtm_memory_files files = {&file, &drawing, 1, 1};
+  cvtm_run_options o;
+  cvtm_run *made = NULL;
+  cvtm_run_defaults(&o);
+  o.input = "a.pgm";
+  o.points = 40;
+  cvtm_memory_files_use(&files);
+  assert_int_equal(cvtm_run_create(device, options, &made, NULL), CVTM_ERROR_USAGE);
+  assert_ok(cvtm_run_create(device, &o, &made, NULL));
+  assert_ok(cvtm_run_solve(made, NULL));
+  assert_ok(cvtm_run_write(made, "a.svg", options, NULL));
+  cvtm_memory_files_use(NULL);
+  const double x = cvtm_run_get(made)->points[7];
+  const double figure = x * (double)drawing.size;
+  assert_true(drawing.size > 1000);
+  free(drawing.bytes);
+  cvtm_run_destroy(made);
+  return figure;
+}
+
 #define DEFAULTS(room) \
   static void room##_fill(void *options) { room##_defaults(options); }
 DEFAULTS(cvtm_density)
@@ -331,6 +359,7 @@ DEFAULTS(cvtm_picture)
 DEFAULTS(cvtm_lbfgsb)
 DEFAULTS(cvtm_lcp)
 DEFAULTS(cvtm_hlcp)
+DEFAULTS(cvtm_run)
 static void nothing(void *options) { (void)options; }
 
 TEST(test_no_options_are_the_defaults) {
@@ -354,14 +383,83 @@ TEST(test_no_options_are_the_defaults) {
                {picture_file, cvtm_picture_fill},
                {lbfgsb, cvtm_lbfgsb_fill},
                {lcp, cvtm_lcp_fill},
-               {hlcp, cvtm_hlcp_fill}};
+               {hlcp, cvtm_hlcp_fill},
+               {run, cvtm_run_fill}};
   for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; ++k) {
-    double options[256] = {0}; /* larger than any */
+    double options[2048] = {0}; /* larger than any */
     kinds[k].fill(options);
     const double wanted = kinds[k].figure(options), found = kinds[k].figure(NULL);
     if (memcmp(&found, &wanted, sizeof found) != 0)
       fail_msg("kind %zu: %.17g without options, %.17g with the defaults", k, found, wanted);
   }
+}
+
+static int count_event(void *context, const cvtm_run_progress *now) {
+  int *events = context;
+  ++events[now->event];
+  return now->event == CVTM_RUN_ITERATION && events[CVTM_RUN_ITERATION] == 2;
+}
+
+static int holds(const char *path, const char *text) {
+  unsigned char *bytes;
+  size_t size;
+  assert_ok(cvtm_text_read(path, 1 << 20, &bytes, &size, NULL));
+  const int found = strstr((char *)bytes, text) != NULL;
+  free(bytes);
+  return found;
+}
+
+/* A run refuses to overwrite what it reads, and writes several kinds of a file. */
+TEST(test_files_of_a_run) {
+  char folder[] = "/tmp/cvtmesh-run-XXXXXX", path[64], link[64];
+  cvtm_run_options o;
+  cvtm_run *made = NULL;
+  cvtm_error error;
+  assert_non_null(mkdtemp(folder));
+  snprintf(path, sizeof path, "%s/a.png", folder);
+  snprintf(link, sizeof link, "%s/b.png", folder);
+  unsigned char grey[PIXELS];
+  for (int p = 0; p < PIXELS; ++p) grey[p] = (unsigned char)(p % 200);
+  assert_ok(cvtm_png_write(path, SIDE, SIDE, 1, grey, NULL));
+  assert_int_equal(symlink(path, link), 0);
+  cvtm_run_defaults(&o);
+  o.input = path;
+  o.points = 40;
+  assert_ok(cvtm_run_create(device, &o, &made, NULL));
+  assert_ok(cvtm_run_solve(made, NULL));
+  assert_int_equal(cvtm_run_write(made, link, NULL, &error), CVTM_ERROR_USAGE);
+  assert_non_null(strstr(error.message, "overwrite"));
+  snprintf(link, sizeof link, "%s/a.unknown", folder);
+  assert_int_equal(cvtm_run_write(made, link, NULL, &error), CVTM_ERROR_USAGE);
+  snprintf(link, sizeof link, "%s/a.svg", folder);
+  assert_ok(cvtm_run_write(made, link, NULL, &error));
+  assert_true(holds(link, "<circle"));
+  cvtm_run_options cells = o;
+  cells.svg = CVTM_SVG_CELLS;
+  assert_ok(cvtm_run_write(made, link, &cells, &error));
+  assert_false(holds(link, "<circle"));
+  assert_int_equal(unlink(link), 0);
+  const cvtm_run_result *got = cvtm_run_get(made);
+  assert_int_equal(got->count, 40);
+  assert_int_equal(got->mesh->vertex_count, 40);
+  assert_int_equal(got->cells->count, 40);
+  char *report = cvtm_run_report(made);
+  assert_non_null(strstr(report, "\"sites\":40,"));
+  free(report);
+  cvtm_run_destroy(made);
+  int events[3] = {0, 0, 0};
+  o.context = events;
+  o.progress = count_event;
+  assert_ok(cvtm_run_create(device, &o, &made, &error));
+  assert_ok(cvtm_run_solve(made, &error));
+  assert_int_equal(cvtm_run_get(made)->solve->stop, CVTM_STOP_REQUEST);
+  assert_true(events[CVTM_RUN_BEGINS] == 1 && events[CVTM_RUN_ITERATION] == 2 &&
+              events[CVTM_RUN_ENDS] == 1);
+  cvtm_run_destroy(made);
+  o.svg = CVTM_SVG_PATH; /* without an order */
+  assert_int_equal(cvtm_run_create(device, &o, &made, &error), CVTM_ERROR_USAGE);
+  snprintf(link, sizeof link, "%s/b.png", folder);
+  assert_int_equal(unlink(path) | unlink(link) | rmdir(folder), 0);
 }
 
 /* Smoothing has none. */

@@ -56,7 +56,7 @@ static void write_number(FILE *stream, double value) {
   fprintf(stream, "%.9g", isfinite(value) ? value : 0.0);
 }
 
-static cvtm_status write_pictures(FILE *stream, const cvtm_page *page, cvtm_error *error) {
+static cvtm_status write_pictures(FILE *stream, const cvtm_html_page *page, cvtm_error *error) {
   const int64_t every = (page->picture_count + MOST_PICTURES - 1) / MOST_PICTURES;
   int first = 1;
   for (int64_t k = 0; k < page->picture_count; ++k) {
@@ -160,7 +160,7 @@ static void write_plot(FILE *stream, const cvtm_view_history *h) {
       PLOT_WIDTH / 2 - 330, PLOT_HEIGHT - 8, above, PLOT_WIDTH / 2 - 100, PLOT_HEIGHT - 8);
 }
 
-static cvtm_status write_body(FILE *stream, const cvtm_page *page, cvtm_error *error) {
+static cvtm_status write_body(FILE *stream, const cvtm_html_page *page, cvtm_error *error) {
   fputs("<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n<title>", stream);
   cvtm_put_xml_text(stream, page->title);
   fputs("</title>\n", stream);
@@ -187,7 +187,7 @@ static cvtm_status write_body(FILE *stream, const cvtm_page *page, cvtm_error *e
   return CVTM_OK;
 }
 
-cvtm_status cvtm_page_write(const char *path, const cvtm_page *page, cvtm_error *error) {
+cvtm_status cvtm_page_write(const char *path, const cvtm_html_page *page, cvtm_error *error) {
   cvtm_output *output = NULL;
   cvtm_status status = cvtm_output_open(path, &output, error);
   if (status != CVTM_OK) return status;

@@ -12,17 +12,17 @@ typedef struct cvtm_page_picture {
   double ratio;
 } cvtm_page_picture;
 
-typedef struct cvtm_page {
+typedef struct cvtm_html_page {
   const char *title;
   int dark;
   const cvtm_page_picture *pictures;
   int64_t picture_count;
   const cvtm_view_history *history;
   const char *report; /* JSON text, shown unchanged; NULL: none */
-} cvtm_page;
+} cvtm_html_page;
 
 /* The page shows at most about 120 pictures: of more, every k-th, with the smallest sufficient k,
  * and the last. */
-cvtm_status cvtm_page_write(const char *path, const cvtm_page *page, cvtm_error *error);
+cvtm_status cvtm_page_write(const char *path, const cvtm_html_page *page, cvtm_error *error);
 
 #endif

@@ -72,7 +72,7 @@ Arguments::Arguments(const std::string &command, const std::optional<std::string
   options.quiet = 1;
   if (operand) {
     strings_.push_back(*operand);
-    options.input = strings_.back().c_str();
+    options.run.input = strings_.back().c_str();
   }
   set(&options, values);
 }

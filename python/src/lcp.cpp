@@ -46,7 +46,7 @@ template <typename Work>
 void solve(const std::shared_ptr<Work> &work) {
   Work *w = work.get();
   perform(
-      work, [w] { w->run(); }, nb::none(), w->arguments.options.threads);
+      work, [w] { w->run(); }, nb::none(), w->arguments.options.run.threads);
 }
 
 /* --- lcp ----------------------------------------------------------------------------------------

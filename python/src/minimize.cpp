@@ -82,7 +82,7 @@ class Minimizer {
   /* x of the evaluation that is wanted, or the result after finish; borrowed from the solver. */
   const double *x(bool wanted) const { return wanted ? at_.x : x_; }
   size_t size() const { return static_cast<size_t>(n_); }
-  int64_t threads() const { return arguments_.options.threads; }
+  int64_t threads() const { return arguments_.options.run.threads; }
   bool on_cuda() const { return on_.is_cuda(); }
   int ordinal() const { return on_.ordinal(); }
   uintptr_t stream() const { return on_.stream(); }

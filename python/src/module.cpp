@@ -31,6 +31,7 @@ PyObject *exception_of(cvtm_status status, const std::string &message) {
   if (ends_with(message, EISDIR)) return PyExc_IsADirectoryError;
   switch (status) {
     case CVTM_ERROR_ARGUMENT:
+    case CVTM_ERROR_USAGE:
     case CVTM_ERROR_INPUT:
       return PyExc_ValueError;
     case CVTM_ERROR_MEMORY:
@@ -76,7 +77,7 @@ std::vector<Array<uint8_t>> command(const std::string &name,
   Arguments *a = arguments.get();
   perform(
       arguments, [a] { a->stage([a] { return cli_command_run(&a->options); }); }, nb::none(),
-      a->options.threads);
+      a->options.run.threads);
   std::vector<Array<uint8_t>> contents;
   for (size_t k = 0; k < outputs.size(); ++k) contents.push_back(a->take_output(k));
   return contents;

@@ -90,9 +90,13 @@ struct Condition {
       : arguments("density", "density", values, {}, {}), density(given) {}
 
   void run() {
-    const cvtm_condition_options options = run_condition_settings(&arguments.options);
+    const cvtm_condition_options options = run_condition_settings(&arguments.options.run);
     cvtm_condition_result result;
-    arguments.stage([&] { return run_condition_check(&arguments.options); });
+    arguments.stage([&] {
+      cvtm_error error = {CVTM_OK, ""};
+      return cli_result(CLI_DENSITY, CLI_READING,
+                        run_condition_check(&arguments.options.run, &error), &error);
+    });
     on.open(arguments);
     on.require(cvtm_density_condition_on_device(on.device, static_cast<int>(density.shape(1)),
                                                 static_cast<int>(density.shape(0)), nullptr,
@@ -108,7 +112,7 @@ void condition(const std::vector<Value> &values, const Density &density) {
   auto work = std::make_shared<Condition>(values, density);
   Condition *w = work.get();
   perform(
-      work, [w] { w->run(); }, nb::none(), w->arguments.options.threads);
+      work, [w] { w->run(); }, nb::none(), w->arguments.options.run.threads);
 }
 
 /* --- labels ------------------------------------------------------------------------------------
@@ -120,7 +124,8 @@ class Labels {
   Labels(const std::vector<Value> &values, int64_t capacity)
       : arguments_("voronoi", "points", values, {}, {}) {
     const cli_options &o = arguments_.options;
-    const cvtm_domain domain = {static_cast<int>(o.width), static_cast<int>(o.height), o.periodic};
+    const cvtm_domain domain = {static_cast<int>(o.width), static_cast<int>(o.height),
+                                o.run.periodic};
     cvtm_voronoi *made = nullptr;
     on_.open(arguments_);
     on_.require(cvtm_voronoi_create(on_.device, domain, capacity, &made));
@@ -130,9 +135,9 @@ class Labels {
   /* Enqueued. labels: (height, width); of a warm start those of the earlier diagram. */
   void compute(const Sites &sites, const nb::ndarray<int32_t> &labels) {
     const cli_options &o = arguments_.options;
-    on_.require(cvtm_voronoi_compute(plan_.get(), sites.data(),
-                                     static_cast<int64_t>(sites.shape(0)),
-                                     static_cast<cvtm_voronoi_method>(o.voronoi), labels.data()));
+    on_.require(
+        cvtm_voronoi_compute(plan_.get(), sites.data(), static_cast<int64_t>(sites.shape(0)),
+                             static_cast<cvtm_voronoi_method>(o.run.voronoi), labels.data()));
   }
   void update(const Sites &sites, const nb::ndarray<int32_t> &labels) {
     int64_t wrong = 0;

@@ -2,9 +2,9 @@
 #include "python/src/core.h"
 
 extern "C" {
-#include "run/files.h"
-#include "run/output.h"
 #include "cli/processes.h"
+#include "cli/run.h"
+#include "cli/watch.h"
 #include "run/job.h"
 }
 
@@ -23,36 +23,47 @@ class Run {
     if (lent) file_ = inputs.size() - 1;
   }
   ~Run() {
+    cli_watch_destroy(progress_.watch);
     cvtm_run_destroy(job);
     cvtm_device_destroy(device);
   }
   Run(const Run &) = delete;
 
   void solve() {
-    const cli_options *options = &arguments.options;
-    if (cli_distributed_count(&arguments.options) > 1 || options->distributed)
+    cli_options *options = &arguments.options;
+    if (cli_distributed_count(options) > 1 || options->distributed)
       throw Failure(CVTM_ERROR_UNSUPPORTED,
                     "ranks, distributed: a call in Python is one process; use the program");
+    options->run.keep = 1;
+    cli_progress_attach(&progress_, options);
     arguments.stage([&] { return cli_run_check_values(options); });
     arguments.stage([&] { return cli_files_check(options); });
     arguments.stage([&] { return cli_outputs_check(options); });
-    arguments.stage([&] { return cli_open_device(&arguments.options, &device); });
-    arguments.stage([&] { return cli_run_create(options, &job); });
-    run_keep_tone(job);
-    arguments.stage([&] { return run_read(job, device); });
+    arguments.stage([&] { return cli_open_device(options, &device); });
+    arguments.stage([&] { return cli_run_create(options, &progress_, &job); });
+    arguments.stage([&] { return cli_run_read(job, device); });
     if (lent_) lend();
-    arguments.stage([&] { return cli_run_solve(job, device); });
-    arguments.stage([&] { return run_order(job); });
-    arguments.stage([&] { return run_mesh(job, device); });
-    arguments.stage([&] { return cli_run_write(job); });
+    arguments.stage([&] { return cli_run_place(&progress_, job, device); });
+    arguments.stage([&] { return cli_run_order(job); });
+    arguments.stage([&] { return cli_run_mesh(job, device); });
+    arguments.stage([&] { return cli_run_write(&progress_, job); });
   }
 
   void save(const std::vector<Value> &values) {
     std::lock_guard<std::mutex> lock(saving_);
-    cli_options asked = job->options;
+    cli_progress none = {};
+    cli_options asked = arguments.options;
+    asked.run = job->options;
     cli_options_clear_written(&asked);
     arguments.set(&asked, values);
-    arguments.stage([&] { return cli_run_save(job, &asked); });
+    cli_progress_attach(&none, &asked);
+    arguments.stage([&] { return cli_run_check_values(&asked); });
+    arguments.stage([&] { return cli_files_check(&asked); });
+    arguments.stage([&] { return cli_outputs_check(&asked); });
+    arguments.stage([&] {
+      cvtm_error error = {CVTM_OK, ""};
+      return cli_result(CLI_RUN, CLI_WRITING, run_save(job, &asked.run, &error), &error);
+    });
   }
 
   Arguments arguments;
@@ -73,6 +84,7 @@ class Run {
   std::optional<Lent> lent_;
   size_t file_ = 0;
   std::mutex saving_;
+  cli_progress progress_ = {};
 };
 
 std::shared_ptr<Run> run(const std::optional<std::string> &image, const std::vector<Value> &values,
@@ -81,7 +93,7 @@ std::shared_ptr<Run> run(const std::optional<std::string> &image, const std::vec
   auto made = std::make_shared<Run>(image, values, inputs, lent);
   Run *r = made.get();
   perform(
-      made, [r] { r->solve(); }, callback, r->arguments.options.threads);
+      made, [r] { r->solve(); }, callback, r->arguments.options.run.threads);
   r->give_back();
   return made;
 }
@@ -100,7 +112,7 @@ std::optional<Array<double>> weights(const Run &r) {
 
 nb::str report(const Run &r) {
   const NumericLocale locale;
-  char *text = run_report_text(r.job);
+  char *text = cvtm_run_report(r.job);
   if (text == nullptr) throw std::bad_alloc();
   nb::str result(text);
   cJSON_free(text);
@@ -122,7 +134,7 @@ using Names = std::vector<std::tuple<std::string, int32_t, int>>; /* name, tag, 
 /* region of each triangle; ends, curve and group of each edge between regions; names of the groups.
  * None without a domain. */
 std::optional<std::tuple<Integers, Integers, Integers, Integers, Names>> groups(const Run &r) {
-  if (r.job->options.domain.kind == CLI_DOMAIN_NONE) return std::nullopt;
+  if (r.job->options.domain.kind == CVTM_RUN_DOMAIN_NONE) return std::nullopt;
   const cvtm_regions &g = r.job->shape.regions;
   const size_t edges = static_cast<size_t>(g.edge_count);
   Names names;

@@ -2,7 +2,7 @@
  * input, then the state behind them. An input is a list of changes to a good state: two bytes for
  * the place and one to be added there. */
 #include "base/device.h"
-#include "cli/processes.h"
+#include "run/checkpoint.h"
 #include "cvt/cvt.h"
 
 #include "fuzz.h"

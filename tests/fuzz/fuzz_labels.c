@@ -1,4 +1,5 @@
 /* Labels as the domain of run: read, traced, and planned for a few sites. */
+#include "cli/options.h"
 #include "run/domain.h"
 #include "density/density.h"
 
@@ -19,8 +20,8 @@ static void plan(const char *path, int width, int height) {
   for (int k = 0; k < width * height; ++k) density[k] = 1;
   run_domain made = {0};
   cvtm_error error;
-  (void)run_domain_read(&options, (cvtm_domain){.width = width, .height = height}, NULL, density,
-                        &made, &error);
+  (void)run_domain_read(&options.run, (cvtm_domain){.width = width, .height = height}, NULL,
+                        density, &made, &error);
   run_domain_free(&made);
   cli_options_free(&options);
 }

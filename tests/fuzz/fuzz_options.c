@@ -2,7 +2,7 @@
  * run ask of each other is checked, seeds (X,Y,RADIUS) and weights (FILE=FACTOR) among them. */
 #include "cli/cli.h"
 #include "run/condition.h"
-#include "run/stages.h"
+#include "cli/run.h"
 
 #include "fuzz.h"
 
@@ -31,9 +31,9 @@ static void check(const cli_options *options) {
   if (options->command == CLI_RUN) {
     (void)cli_run_check(options);
   } else if (options->command == CLI_SEGMENT) {
-    (void)run_segment_check(options);
+    (void)run_segment_check(&options->run, NULL);
   } else if (options->command == CLI_DENSITY) {
-    (void)run_condition_check(options);
+    (void)run_condition_check(&options->run, NULL);
   }
 }
 

@@ -223,7 +223,7 @@ TEST(test_page_is_safe_and_whole) {
   cvtm_view_history_add(&history, 0, 1.5, 2);
   cvtm_view_history_add(&history, 1, 1.25, (double)NAN);
   const cvtm_page_picture pictures[] = {{picture, 3, 10, 1.25}};
-  cvtm_page page = {"<b>&\"", 1, pictures, 1, &history, "{\"a\": \"</pre>\"}"};
+  cvtm_html_page page = {"<b>&\"", 1, pictures, 1, &history, "{\"a\": \"</pre>\"}"};
   cvtm_error error = {CVTM_OK, ""};
   assert_ok(cvtm_page_write(path, &page, &error));
   char *text = read_text(path);

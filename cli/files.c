@@ -1,0 +1,292 @@
+/* The files that the options of a command name. */
+#define _XOPEN_SOURCE 700
+
+#include "base/file.h"
+#include "base/host.h"
+#include "cli/cli.h"
+#include "cli/option_table.h"
+#include "meshes/formats/formats.h"
+#include "run/files.h"
+#include "run/options.h"
+#include "run/output.h"
+
+#include <dirent.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* --- the files of a command --------------------------------------------------------------- */
+
+typedef struct named_file {
+  cli_file_use use;
+  const char *option; /* NULL: the operand */
+  char *path;
+  run_file_id id;
+} named_file;
+
+typedef struct file_list {
+  named_file *file;
+  int count;
+  int64_t capacity;
+  int failed; /* no memory */
+} file_list;
+
+static int is_stream(const char *path) { return strcmp(path, "-") == 0; }
+
+static void add_file(file_list *list, cli_file_use use, const char *option, const char *path) {
+  if (!cvtm_grow(&list->file, sizeof *list->file, &list->capacity, list->count + 1)) {
+    list->failed = 1;
+    return;
+  }
+  named_file *file = &list->file[list->count];
+  *file = (named_file){.use = use, .option = option, .path = strdup(path)};
+  if (file->path == NULL) {
+    list->failed = 1;
+    return;
+  }
+  const char *stream = use == CLI_FILE_READ ? "/dev/stdin" : "/dev/stdout";
+  file->id = run_file_id_of(is_stream(path) ? stream : path);
+  ++list->count;
+}
+
+/* Adds FOLDER/NAME or PREFIX.NAME. A path of PATH_MAX bytes or more is skipped: no file can be
+ * opened by it. */
+static void add_joined(file_list *list, const char *option, const char *start, char between,
+                       const char *name) {
+  char path[PATH_MAX];
+  const int length = snprintf(path, sizeof path, "%s%c%s", start, between, name);
+  if (length > 0 && length < PATH_MAX) add_file(list, CLI_FILE_WRITTEN, option, path);
+}
+
+static int is_frame(const char *name) {
+  static const char start[] = "frame-";
+  if (strncmp(name, start, sizeof start - 1) != 0) return 0;
+  name += sizeof start - 1;
+  const size_t digits = strspn(name, "0123456789");
+  return digits >= 6 && strcmp(name + digits, ".png") == 0;
+}
+
+/* Adds the frames that the folder holds, and those that other files of the list would be. */
+static void add_frames(file_list *list, const char *option, const char *folder) {
+  const int others = list->count;
+  for (int k = 0; k < others; ++k) {
+    const char *slash = strrchr(list->file[k].path, '/');
+    const char *name = slash != NULL ? slash + 1 : list->file[k].path;
+    if (is_frame(name)) add_joined(list, option, folder, '/', name);
+  }
+  add_joined(list, option, folder, '/', "index.html");
+  DIR *entries = opendir(folder);
+  if (entries == NULL) return;
+  for (const struct dirent *entry; (entry = readdir(entries)) != NULL;)
+    if (is_frame(entry->d_name)) add_joined(list, option, folder, '/', entry->d_name);
+  closedir(entries);
+}
+
+/* A cli_file_visitor. */
+static void collect(void *context, cli_file_use use, const char *option, const char *path) {
+  static const char *const extensions[] = {"png", "csv", "obj"};
+  file_list *list = context;
+  switch (use) {
+    case CLI_FILE_READ:
+    case CLI_FILE_WRITTEN:
+      add_file(list, use, option, path);
+      break;
+    case CLI_FILE_NAMES:
+      for (int k = 0; k < 3; ++k) add_joined(list, option, path, '.', extensions[k]);
+      break;
+    case CLI_FILE_FRAMES:
+      break;
+  }
+}
+
+/* A cli_file_visitor that runs after `collect`: the names of frames depend on all other files. */
+static void collect_frames(void *context, cli_file_use use, const char *option, const char *path) {
+  if (use == CLI_FILE_FRAMES) add_frames(context, option, path);
+}
+
+/* --resume has read its file before --checkpoint replaces it. */
+static int goes_on(const named_file *a, const named_file *b) {
+  const char *x = a->option, *y = b->option;
+  if (x == NULL || y == NULL) return 0; /* the operand */
+  return (strcmp(x, "checkpoint") == 0 && strcmp(y, "resume") == 0) ||
+         (strcmp(x, "resume") == 0 && strcmp(y, "checkpoint") == 0);
+}
+
+static int clash(const named_file *a, const named_file *b) {
+  if ((a->use == CLI_FILE_READ && b->use == CLI_FILE_READ) || goes_on(a, b)) return 0;
+  if (a->use == b->use && is_stream(a->path) && is_stream(b->path)) return 1;
+  return run_same_file(&a->id, &b->id);
+}
+
+static int refuse_overwrite(cli_command command, const named_file *a, const named_file *b) {
+  const named_file *written = b->use == CLI_FILE_WRITTEN ? b : a;
+  const named_file *other = written == b ? a : b;
+  if (is_stream(written->path) && is_stream(other->path) && other->use == CLI_FILE_WRITTEN)
+    return cli_usage_error(command, "two outputs go to standard output: --%s and --%s",
+                           other->option, written->option);
+  return cli_usage_error(command, "%s: --%s would overwrite %s, which %s%s %s", written->path,
+                         written->option, other->path, other->option != NULL ? "--" : "",
+                         other->option != NULL ? other->option : cli_operand_name(command),
+                         other->use == CLI_FILE_READ ? "reads" : "writes");
+}
+
+int cli_files_check(const cli_options *options) {
+  file_list list = {NULL, 0, 0, 0};
+  int code = CLI_EXIT_OK;
+  cli_options_visit_files(options, collect, &list);
+  const int named = list.count; /* frames of a folder are compared with these only */
+  cli_options_visit_files(options, collect_frames, &list);
+  if (list.failed) {
+    cvtm_error error;
+    (void)cvtm_fail(&error, CVTM_ERROR_MEMORY, "out of memory for file names");
+    code = cli_failed(CLI_WORKING, error.status, &error);
+  }
+  for (int b = 0; b < list.count && code == CLI_EXIT_OK; ++b)
+    for (int a = 0; a < b && a < named && code == CLI_EXIT_OK; ++a)
+      if (clash(&list.file[a], &list.file[b]))
+        code = refuse_overwrite(options->command, &list.file[a], &list.file[b]);
+  for (int k = 0; k < list.count; ++k) free(list.file[k].path);
+  free(list.file);
+  return code;
+}
+
+/* --- the files that the values of options name ---------------------------------------------- */
+
+static void visit_beside(cli_file_use use, const char *option, const char *path, const char *ending,
+                         void *context, cli_file_visitor visitor) {
+  char *beside = cvtm_path_beside(path, ending);
+  if (beside != NULL) visitor(context, use, option, beside);
+  free(beside);
+}
+
+/* A file of --output, and those that come with a mesh. */
+static void visit_output(const cli_options *options, const char *path, void *context,
+                         cli_file_visitor visitor) {
+  const char *ending[CVTM_FILES_BESIDE];
+  const int grouped =
+      options->run.domain.kind != CVTM_RUN_DOMAIN_NONE || cli_outline_wanted(options);
+  const int count = cvtm_mesh_written_beside(path, options->run.ascii, grouped, ending);
+  visitor(context, CLI_FILE_WRITTEN, "output", path);
+  for (int k = 0; k < count; ++k)
+    visit_beside(CLI_FILE_WRITTEN, "output", path, ending[k], context, visitor);
+}
+
+static void visit_value(const cli_option_row *row, const char *text, void *context,
+                        cli_file_visitor visitor) {
+  double number;
+  switch (row->file) {
+    case CLI_WRITES:
+      visitor(context, CLI_FILE_WRITTEN, row->name, text);
+      return;
+    case CLI_WRITES_NAMES:
+      visitor(context, CLI_FILE_NAMES, row->name, text);
+      return;
+    case CLI_WRITES_FRAMES:
+      visitor(context, CLI_FILE_FRAMES, row->name, text);
+      return;
+    case CLI_READS_OMEGA:
+      if (strcmp(text, "ratio") == 0 || run_numbers_parse(text, 1, &number)) return;
+      break;
+    default:
+      break;
+  }
+  visitor(context, CLI_FILE_READ, row->name, text);
+  const char *ending = cvtm_mesh_read_beside(text);
+  if (ending != NULL) visit_beside(CLI_FILE_READ, row->name, text, ending, context, visitor);
+}
+
+static int is_of_run(const cli_option_row *row) {
+  return row->offset >= offsetof(cli_options, run) &&
+         row->offset < offsetof(cli_options, run) + sizeof(cvtm_run_options);
+}
+
+/* True if others visit the row's files: run_visit_read those that a run reads; the jobs of `batch`
+ * their own, of which its options are templates. */
+static int is_left_out(cli_command command, const cli_option_row *row) {
+  if (is_of_run(row) && row->file < CLI_WRITES) return 1;
+  return command == CLI_BATCH && row->commands != CLI_EVERY_COMMAND &&
+         cli_option_find_field(CLI_RUN, row->offset) >= 0;
+}
+
+typedef struct read_visit {
+  void *context;
+  cli_file_visitor visitor;
+} read_visit;
+
+static void visit_read(void *context, const char *option, const char *path) {
+  const read_visit *visit = context;
+  visit->visitor(visit->context, CLI_FILE_READ, option, path);
+}
+
+void cli_options_visit_files(const cli_options *options, cli_file_visitor visitor, void *context) {
+  read_visit visit = {context, visitor};
+  if (options->command == CLI_BATCH && options->run.input != NULL)
+    visitor(context, CLI_FILE_READ, NULL, options->run.input);
+  else if (options->command != CLI_MINIMIZE) /* whose operand is a problem */
+    run_visit_read(&options->run, visit_read, &visit);
+  for (int index = 0; index < cli_option_row_count; ++index) {
+    const cli_option_row *row = &cli_option_rows[index];
+    if (row->file == CLI_NO_FILE || !cli_option_applies(index, options->command)) continue;
+    if (is_left_out(options->command, row)) continue;
+    const void *field = cli_option_field_const(row, options);
+    if (row->offset == CLI_FIELD(run.output)) {
+      for (int k = 0; k < options->run.output.count; ++k)
+        visit_output(options, options->run.output.item[k], context, visitor);
+    } else if (*(const char *const *)field != NULL) {
+      visit_value(row, *(const char *const *)field, context, visitor);
+    }
+  }
+}
+
+void cli_options_clear_written(cli_options *options) {
+  for (int index = 0; index < cli_option_row_count; ++index) {
+    const cli_option_row *row = &cli_option_rows[index];
+    if (row->file < CLI_WRITES || !cli_option_applies(index, options->command)) continue;
+    void *field = cli_option_field(row, options);
+    if (row->type == CLI_LIST)
+      ((cvtm_run_list *)field)->count = 0;
+    else
+      *(const char **)field = NULL;
+  }
+}
+
+/* --- outputs -------------------------------------------------------------------------------- */
+
+/* Checks that `path` can be written: creates its temporary file and removes it again. */
+static cvtm_status probe(const char *path, cvtm_error *error) {
+  struct stat found;
+  if (is_stream(path)) return CVTM_OK;
+  /* Opening a pipe or a device may have effects, so they are opened only to be written. */
+  if (lstat(path, &found) == 0 && !S_ISREG(found.st_mode) && !S_ISDIR(found.st_mode))
+    return CVTM_OK;
+  cvtm_output *output;
+  cvtm_status status = cvtm_output_open(path, &output, error);
+  if (status == CVTM_OK) cvtm_output_abort(output);
+  return status;
+}
+
+/* A cli_file_visitor; the context is a cvtm_error. */
+static void probe_written(void *context, cli_file_use use, const char *option, const char *path) {
+  cvtm_error *error = context;
+  (void)option;
+  if (use == CLI_FILE_WRITTEN && error->status == CVTM_OK) (void)probe(path, error);
+}
+
+int cli_outputs_check(const cli_options *options) {
+  cvtm_error error = {CVTM_OK, ""};
+  if (run_outputs_check(&options->run, &error) == CVTM_OK)
+    cli_options_visit_files(options, probe_written, &error);
+  return cli_result(options->command, CLI_WRITING, error.status, &error);
+}
+
+int cli_outputs_check_npy(const cli_options *options) {
+  for (int k = 0; k < options->run.output.count; ++k) {
+    char buffer[RUN_EXTENSION_MAX];
+    const char *path = options->run.output.item[k];
+    if (strcmp(run_output_extension(&options->run, path, buffer), "npy") != 0)
+      return cli_usage_error(options->command, "%s: x is written as .npy", path);
+  }
+  return cli_outputs_check(options);
+}

@@ -1,0 +1,131 @@
+/* cvtmesh run: density image -> centroidal Voronoi tessellation -> files. */
+#include "cli/run.h"
+
+#include "cli/processes.h"
+#include "cli/summary.h"
+#include "cli/watch.h"
+#include "run/job.h"
+
+int cli_run_check_values(const cli_options *options) {
+  cvtm_error error = {CVTM_OK, ""};
+  int code = cli_watch_check(options);
+  if (code == CLI_EXIT_OK)
+    code = cli_result(options->command, CLI_READING, run_check(&options->run, &error), &error);
+  return code == CLI_EXIT_OK ? cli_distributed_check(options) : code;
+}
+
+int cli_run_check(const cli_options *options) {
+  const cvtm_run_options *o = &options->run;
+  const int code = cli_run_check_values(options);
+  if (code != CLI_EXIT_OK) return code;
+  if (o->output.count == 0 && o->picture == NULL && o->density_out == NULL && o->report == NULL &&
+      options->view.watch == NULL)
+    return cli_missing(options->command, "--output");
+  return CLI_EXIT_OK;
+}
+
+/* A run_describe; context: the options of the command. */
+static void describe(void *context, const cvtm_run *run, cJSON *entry) {
+  cli_options options = *(const cli_options *)context;
+  options.run = run->options;
+  if (run->device != NULL) options.device = cvtm_device_name(run->device);
+  cli_report_options(&options, entry);
+}
+
+int cli_run_create(cli_options *options, cli_progress *progress, cvtm_run **run) {
+  cvtm_error error = {CVTM_OK, ""};
+  cli_progress_attach(progress, options);
+  const cvtm_status status = run_create(&options->run, run, &error);
+  if (status == CVTM_OK) run_describe_by(*run, describe, options);
+  return cli_result(CLI_RUN, CLI_WORKING, status, &error);
+}
+
+int cli_run_read(cvtm_run *run, cvtm_device *device) {
+  cvtm_error error = {CVTM_OK, ""};
+  return cli_result(CLI_RUN, CLI_READING, run_read(run, device, &error), &error);
+}
+
+int cli_run_place(const cli_progress *progress, cvtm_run *run, cvtm_device *device) {
+  cvtm_error error = {CVTM_OK, ""};
+  cvtm_status status = run_place(run, device, &error);
+  if (status == CVTM_OK && run->options.live) status = cli_watch_status(progress->watch, &error);
+  return cli_result(CLI_RUN, CLI_WORKING, status, &error);
+}
+
+int cli_run_order(cvtm_run *run) {
+  cvtm_error error = {CVTM_OK, ""};
+  return cli_result(CLI_RUN, CLI_WORKING, run_order(run, &error), &error);
+}
+
+int cli_run_mesh(cvtm_run *run, cvtm_device *device) {
+  cvtm_error error = {CVTM_OK, ""};
+  return cli_result(CLI_RUN, CLI_WORKING, run_mesh(run, device, &error), &error);
+}
+
+int cli_run_write(const cli_progress *progress, cvtm_run *run) {
+  cvtm_error error = {CVTM_OK, ""};
+  cvtm_status status = run_write(run, &error);
+  if (status == CVTM_OK && run->options.live) status = cli_watch_page(progress->watch, run, &error);
+  return cli_result(CLI_RUN, CLI_WRITING, status, &error);
+}
+
+/* How a run that has written its files ends. */
+static int exit_code_of(const cvtm_run *run) {
+  if (cli_interrupted()) return CLI_EXIT_INTERRUPTED;
+  return run_converged(run) ? CLI_EXIT_OK : CLI_EXIT_NOT_CONVERGED;
+}
+
+/* Ranks that do not write end with the sites. */
+static int run_on(const cli_progress *progress, cvtm_run *run, cvtm_device *device, int writes) {
+  int code = cli_run_read(run, device);
+  if (code == CLI_EXIT_OK) code = cli_run_place(progress, run, device);
+  if (code != CLI_EXIT_OK || !writes) return code;
+  code = cli_run_order(run);
+  if (code == CLI_EXIT_OK) code = cli_run_mesh(run, device);
+  if (code == CLI_EXIT_OK) code = cli_run_write(progress, run);
+  return code;
+}
+
+/* *failed: the code of a failure that ends all ranks. */
+static int run_part(cli_options *options, cli_distributed *distributed, int *failed) {
+  const int writes = cli_distributed_writes(distributed);
+  cli_progress progress = {0};
+  cvtm_device *device = NULL;
+  cvtm_run *run = NULL;
+  int code = cli_open_device(options, &device);
+  if (code != CLI_EXIT_OK) return *failed = code;
+  code = cli_distributed_attach(distributed, device);
+  cli_catch_signals();
+  if (code == CLI_EXIT_OK) code = cli_run_create(options, &progress, &run);
+  if (code == CLI_EXIT_OK) code = run_on(&progress, run, device, writes);
+  *failed = code;
+  if (code == CLI_EXIT_OK && !options->quiet) cli_run_print_summary(options, run);
+  if (code == CLI_EXIT_OK) code = exit_code_of(run);
+  cli_watch_destroy(progress.watch);
+  cvtm_run_destroy(run);
+  if (*failed == CLI_EXIT_OK) cli_distributed_detach(distributed, device);
+  cvtm_device_destroy(device);
+  return code;
+}
+
+static int check_all(const cli_options *options) {
+  const int code = cli_run_check(options);
+  return code == CLI_EXIT_OK ? cli_outputs_check(options) : code;
+}
+
+int cli_run(const cli_options *options) {
+  cli_options chosen = *options;
+  cli_distributed distributed;
+  int failed = CLI_EXIT_OK;
+  const int64_t asked = cli_distributed_count(&chosen);
+  int code = asked > 1 ? check_all(&chosen) : CLI_EXIT_OK;
+  if (code != CLI_EXIT_OK) return code;
+  const int64_t ranks = asked > 1 ? cli_distributed_useful(&chosen, asked) : 1;
+  if (ranks > 1) return cli_launch_ranks(ranks);
+  code = cli_distributed_join(&chosen, &distributed);
+  if (code != CLI_EXIT_OK) return code;
+  code = check_all(&chosen);
+  if (code == CLI_EXIT_OK) code = run_part(&chosen, &distributed, &failed);
+  cli_distributed_leave(&distributed, failed);
+  return code;
+}

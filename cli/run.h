@@ -1,0 +1,22 @@
+/* The stages of `run` for a command: each returns CLI_EXIT_OK, or the exit code after a message. */
+#ifndef CVTMESH_CLI_RUN_H
+#define CVTMESH_CLI_RUN_H
+
+#include "cli/cli.h"
+#include "run/stages.h"
+
+/* Checks the options against each other, before any file is read or written. */
+int cli_run_check(const cli_options *options);
+/* The same, but a run that writes no file is allowed. */
+int cli_run_check_values(const cli_options *options);
+
+/* progress: 0 at first. It and the options are borrowed as long as the run lives. */
+int cli_run_create(cli_options *options, cli_progress *progress, cvtm_run **run);
+int cli_run_read(cvtm_run *run, cvtm_device *device);
+int cli_run_place(const cli_progress *progress, cvtm_run *run, cvtm_device *device);
+int cli_run_order(cvtm_run *run);
+int cli_run_mesh(cvtm_run *run, cvtm_device *device);
+/* Writes every file of the options, and the page of --watch. */
+int cli_run_write(const cli_progress *progress, cvtm_run *run);
+
+#endif

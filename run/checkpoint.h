@@ -1,0 +1,40 @@
+/* `--checkpoint` and `--resume`: the state of a run in a file. */
+#ifndef CVTMESH_RUN_CHECKPOINT_H
+#define CVTMESH_RUN_CHECKPOINT_H
+
+#include "run/json.h"
+#include "run/options.h"
+
+/* The checkpoints of one run. */
+typedef struct run_checkpoint {
+  cvtm_cvt_checkpoint solve; /* for cvtm_cvt_options; its context is this struct */
+  const char *path;          /* of --checkpoint; NULL: none is written */
+  const char *resumed;       /* of --resume; NULL: a new run */
+  run_history *history;      /* part of a checkpoint */
+  unsigned char *bytes;      /* the file of --resume */
+} run_checkpoint;
+
+/* CVTM_ERROR_USAGE names the first contradiction. */
+cvtm_status run_checkpoint_check(const cvtm_run_options *options, cvtm_error *error);
+/* Checks the bytes of a file: where its records of iterations and its state are in it.
+ * CVTM_ERROR_INPUT if it is no checkpoint, damaged, or of another version of the program. */
+typedef struct run_checkpoint_parts {
+  const unsigned char *records; /* of cvtm_cvt_record, perhaps not aligned */
+  int64_t count;
+  const unsigned char *state;
+  size_t state_bytes;
+} run_checkpoint_parts;
+cvtm_status run_checkpoint_find_parts(const char *path, const unsigned char *bytes, size_t size,
+                                      run_checkpoint_parts *parts, cvtm_error *error);
+/* Reads the file of --resume, if there is one; its state is then in checkpoint->solve. Without
+ * either option checkpoint->solve has neither `save` nor `saved`. */
+cvtm_status run_checkpoint_open(const cvtm_run_options *options, run_checkpoint *checkpoint,
+                                cvtm_error *error);
+/* Fills an empty history with that of the run that is resumed. It is borrowed. */
+cvtm_status run_checkpoint_attach(run_checkpoint *checkpoint, run_history *history,
+                                  cvtm_error *error);
+/* The message of a solver that refused the state names the file. */
+void run_checkpoint_explain(const run_checkpoint *checkpoint, cvtm_error *error);
+void run_checkpoint_close(run_checkpoint *checkpoint);
+
+#endif

@@ -1,0 +1,167 @@
+/* The options of a run: their defaults, and what their text says. */
+#include "run/options.h"
+
+#include "base/clock.h"
+#include "cvt/classes.h"
+#include "density/condition.h"
+#include "density/segmentation.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+void cvtm_run_defaults(cvtm_run_options *options) {
+  cvtm_cvt_options cvt;
+  cvtm_cvt_defaults(&cvt);
+  cvtm_density_options density;
+  cvtm_density_defaults(&density);
+  cvtm_classes_options classes;
+  cvtm_classes_defaults(&classes);
+  cvtm_condition_options condition;
+  cvtm_condition_defaults(&condition);
+  cvtm_segmentation_options segmentation;
+  cvtm_segmentation_defaults(&segmentation);
+  const cvtm_segment_options *segment = &segmentation.segment;
+  *options = (cvtm_run_options){
+      .format = "csv",
+      .keep = 1,
+      .measure = 1,
+      .element_order = 1,
+      .svg = CVTM_SVG_STIPPLES,
+      .overlap = 1,
+      .colours.coupling = classes.union_weight,
+      .page = {.margin = 10, .gcode = "grbl-servo"},
+      .method = cvt.method,
+      .energy = cvt.energy,
+      .voronoi = CVTM_VORONOI_EXACT,
+      .start = cvt.start,
+      .effort = cvt.effort,
+      .iterations = cvt.max_iterations,
+      .seed = 1,
+      .tolerance = cvt.tolerance,
+      .gradient_tolerance = cvt.gradient_tolerance,
+      .time_limit = cvt.max_seconds,
+      .checkpoint.every = 600,
+      .equal_mass.tolerance = 1e-6,
+      .density_from = density.from,
+      .gamma = density.gamma,
+      .floor = density.floor,
+      .black = density.black,
+      .white = density.white,
+      .contrast = density.contrast,
+      .condition.bias = condition.bias,
+      .segment = {.initial = "grow",
+                  .sigma = 1,
+                  .k = segment->k,
+                  .epsilon = segment->epsilon,
+                  .seed_value = segmentation.seed_value,
+                  .tau = segment->tau,
+                  .tolerance = segment->tolerance,
+                  .steps = segment->max_steps},
+      .domain = {.smallest = 1, .tolerance = 0.3},
+      .refine.min_angle = 30,
+  };
+}
+
+unsigned run_given_bit(const char *option) {
+  static const char *const names[] = {
+#define RUN_GIVEN_NAME(code, bit, name) [bit] = name,
+      CVTM_RUN_GIVEN_LIST(RUN_GIVEN_NAME)
+#undef RUN_GIVEN_NAME
+  };
+  for (unsigned k = 0; k < sizeof names / sizeof names[0]; ++k)
+    if (strcmp(names[k], option) == 0) return 1U << k;
+  return 0;
+}
+
+int run_is_over(const void *limit) {
+  const run_limit *l = limit;
+  return run_interrupted(l->options) || (l->deadline > 0 && cvtm_clock() >= l->deadline);
+}
+
+/* --- what text says --- */
+
+int run_numbers_parse(const char *text, int count, double *numbers) {
+  for (int k = 0; k < count; ++k) {
+    char *end;
+    numbers[k] = strtod(text, &end);
+    if (end == text || !isfinite(numbers[k]) || *end != (k + 1 < count ? ',' : '\0')) return 0;
+    text = end + 1;
+  }
+  return 1;
+}
+
+/* --- lengths --- */
+
+static const struct {
+  const char *name;
+  double mm;
+} units[] = {[CVTM_RUN_UNIT_PIXEL] = {"px", 0},
+             [CVTM_RUN_UNIT_WIDTH] = {"width", 0},
+#define UNIT_ROW(code, name, mm) [code] = {name, mm},
+             CVTM_RUN_LENGTH_LIST(UNIT_ROW)};
+
+double run_unit_mm(int unit) { return units[unit].mm; }
+
+const char *run_unit_name(int unit) { return units[unit].name; }
+
+int run_lengths_parse(const char *text, int count, double *numbers, int *unit) {
+  for (int k = 0; k < count; ++k) {
+    char *end;
+    numbers[k] = strtod(text, &end);
+    if (end == text || !isfinite(numbers[k]) || (k + 1 < count && *end != ',')) return 0;
+    text = k + 1 < count ? end + 1 : end;
+  }
+  *unit = -1;
+  if (*text == '\0') return 1;
+  if (strcmp(text, "\xc2\xb5m") == 0 || strcmp(text, "\xce\xbcm") == 0) text = "um";
+  for (int k = 0; k < (int)(sizeof units / sizeof units[0]); ++k)
+    if (k != CVTM_RUN_UNIT_WIDTH && strcmp(units[k].name, text) == 0) *unit = k;
+  return *unit >= 0;
+}
+
+int run_weight_parse(const char *text, size_t *length, double *factor) {
+  const char *equals = strrchr(text, '=');
+  if (equals == NULL || equals == text) return 0;
+  *length = (size_t)(equals - text);
+  return run_numbers_parse(equals + 1, 1, factor) && *factor >= 0;
+}
+
+/* --- the word that was meant ---------------------------------------------------------------- */
+
+enum { LENGTH_MAX = 40 }; /* longer words are like no name */
+
+static int least(int a, int b) { return a < b ? a : b; }
+
+/* The number of insertions, deletions, replacements and exchanges of neighbours that make b of a,
+ * no part of the word being edited twice (Damerau 1964). */
+static int edit_distance(const char *a, const char *b) {
+  const int m = (int)strlen(a), n = (int)strlen(b);
+  int table[3][LENGTH_MAX + 1]; /* rows i - 2, i - 1 and i, modulo 3 */
+  for (int j = 0; j <= n; ++j) table[0][j] = j;
+  for (int i = 1; i <= m; ++i) {
+    int *row = table[i % 3];
+    const int *above = table[(i + 2) % 3], *above2 = table[(i + 1) % 3];
+    row[0] = i;
+    for (int j = 1; j <= n; ++j) {
+      row[j] = above[j - 1] + (a[i - 1] != b[j - 1]);
+      row[j] = least(row[j], 1 + least(above[j], row[j - 1]));
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+        row[j] = least(row[j], above2[j - 2] + 1);
+    }
+  }
+  return table[m % 3][n];
+}
+
+run_nearest run_nearest_start(const char *word) {
+  const int length = (int)strnlen(word, LENGTH_MAX + 1);
+  return (run_nearest){word, NULL, (length < 3 ? 1 : length / 3) + 1};
+}
+
+void run_nearest_offer(run_nearest *nearest, const char *candidate) {
+  if (strlen(nearest->word) > LENGTH_MAX || strlen(candidate) > LENGTH_MAX) return;
+  const int found = edit_distance(nearest->word, candidate);
+  if (found >= nearest->distance) return;
+  nearest->best = candidate;
+  nearest->distance = found;
+}

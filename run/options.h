@@ -1,0 +1,54 @@
+/* What the text of options says: numbers, lengths, factors. */
+#ifndef CVTMESH_RUN_OPTIONS_H
+#define CVTMESH_RUN_OPTIONS_H
+
+#include "run/run.h"
+
+#include <stddef.h>
+
+/* Fails because options contradict each other. */
+#define run_usage_error(error, ...) cvtm_fail(error, CVTM_ERROR_USAGE, __VA_ARGS__)
+
+/* True if the caller asks to stop. */
+static inline int run_interrupted(const cvtm_run_options *options) {
+  return options->interrupted != NULL && options->interrupted(options->context);
+}
+
+/* When work has to end. */
+typedef struct run_limit {
+  const cvtm_run_options *options;
+  double deadline; /* by cvtm_clock; 0: none */
+} run_limit;
+
+/* True after the deadline, or if the caller asks to stop; limit: a run_limit. */
+int run_is_over(const void *limit);
+
+/* Parses exactly `count` finite numbers separated by commas; returns 0 for any other text. */
+int run_numbers_parse(const char *text, int count, double *numbers);
+/* Parses a number and, after a comma, more, `count` in all, with a unit of length at the end:
+ * 0.3,0.8mm. *unit is CVTM_RUN_UNIT_PIXEL for px, -1 if there is no unit. Returns 0 if the text is
+ * not of this form. */
+int run_lengths_parse(const char *text, int count, double *numbers, int *unit);
+/* A unit of lengths in mm; 0 for pixels and widths. */
+double run_unit_mm(int unit);
+const char *run_unit_name(int unit);
+/* Parses FILE=FACTOR: *length is the length of FILE. Returns 0 if the text is not of this form, or
+ * the factor is negative. */
+int run_weight_parse(const char *text, size_t *length, double *factor);
+/* The bit of CVTM_RUN_GIVEN_LIST of an option; 0: it has none. */
+unsigned run_given_bit(const char *option);
+
+/* The word of a list that a mistyped word probably means. */
+typedef struct run_nearest {
+  const char *word;
+  const char *best; /* borrowed; NULL: no candidate is near enough */
+  int distance;     /* of `best`; without one, the least that is too far */
+} run_nearest;
+
+/* word: borrowed. A candidate is near if at most a third of the word's characters must be
+ * inserted, deleted, replaced or exchanged with their neighbours, and one at least. */
+run_nearest run_nearest_start(const char *word);
+/* Of candidates at the same distance the first stays. */
+void run_nearest_offer(run_nearest *nearest, const char *candidate);
+
+#endif

@@ -1,0 +1,314 @@
+/* A whole run: from a picture to sites, their mesh and files, as the program `cvtmesh run` does it.
+ * Set the options, then
+ *
+ *     cvtm_run_create(device, &options, &run, &error);   checks the options
+ *     cvtm_run_solve(run, &error);                       reads, places the sites, makes the mesh
+ *     cvtm_run_write(run, "dots.svg", NULL, &error);     as often as there are files
+ *     cvtm_run_destroy(run);
+ *
+ * The fields have the names of the program's options (docs/cvtmesh.1), in which messages speak,
+ * too. Text that a field takes has the form of the option's value. */
+#ifndef CVTMESH_RUN_RUN_H
+#define CVTMESH_RUN_RUN_H
+
+#include "base/api.h"
+#include "base/device.h"
+#include "base/domain.h"
+#include "base/status.h"
+#include "cvt/cvt.h"
+#include "density/density.h"
+#include "density/segmentation.h"
+#include "density/size_field.h"
+#include "meshes/mesh.h"
+#include "meshes/mesh_file.h"
+
+#include <stdint.h>
+
+CVTM_API_BEGIN
+
+enum { CVTM_RUN_LIST_MAX = 64 };
+
+/* Texts, borrowed. */
+typedef struct cvtm_run_list {
+  const char *item[CVTM_RUN_LIST_MAX];
+  int count;
+} cvtm_run_list;
+
+typedef enum cvtm_run_dots {
+  CVTM_RUN_DOTS_AUTO,
+  CVTM_RUN_DOTS_EQUAL,
+  CVTM_RUN_DOTS_MASS,
+  CVTM_RUN_DOTS_TONE
+} cvtm_run_dots;
+typedef enum cvtm_run_preset { CVTM_RUN_PRESET_NONE, CVTM_RUN_PRESET_PAPER } cvtm_run_preset;
+typedef enum cvtm_run_noise { CVTM_RUN_NOISE_HEXAGONAL, CVTM_RUN_NOISE_BLUE } cvtm_run_noise;
+typedef enum cvtm_run_order {
+  CVTM_RUN_ORDER_NONE,
+  CVTM_RUN_ORDER_TSP,
+  CVTM_RUN_ORDER_PLOT
+} cvtm_run_order;
+typedef enum cvtm_run_orientation {
+  CVTM_RUN_PAGE_AUTO,
+  CVTM_RUN_PAGE_PORTRAIT,
+  CVTM_RUN_PAGE_LANDSCAPE
+} cvtm_run_orientation;
+typedef enum cvtm_run_domain_kind {
+  CVTM_RUN_DOMAIN_NONE,
+  CVTM_RUN_DOMAIN_IMAGE,
+  CVTM_RUN_DOMAIN_MASK,
+  CVTM_RUN_DOMAIN_POLYGON,
+  CVTM_RUN_DOMAIN_LABELS,
+  CVTM_RUN_DOMAIN_SEGMENT,
+  CVTM_RUN_DOMAIN_FRAME
+} cvtm_run_domain_kind;
+
+/* Units of lengths: code, name, mm. */
+#define CVTM_RUN_LENGTH_LIST(X)   \
+  X(CVTM_RUN_UNIT_NM, "nm", 1e-6) \
+  X(CVTM_RUN_UNIT_UM, "um", 1e-3) \
+  X(CVTM_RUN_UNIT_MM, "mm", 1.0)  \
+  X(CVTM_RUN_UNIT_CM, "cm", 10.0) \
+  X(CVTM_RUN_UNIT_M, "m", 1000.0) \
+  X(CVTM_RUN_UNIT_IN, "in", 25.4) \
+  X(CVTM_RUN_UNIT_FT, "ft", 304.8)
+
+/* Of coordinates: pixels, parts of the width of the domain, or lengths. */
+typedef enum cvtm_run_unit {
+  CVTM_RUN_UNIT_NONE = -1, /* a number without a unit */
+  CVTM_RUN_UNIT_PIXEL,
+  CVTM_RUN_UNIT_WIDTH,
+#define CVTM_RUN_UNIT_CODE(code, name, mm) code,
+  CVTM_RUN_LENGTH_LIST(CVTM_RUN_UNIT_CODE)
+#undef CVTM_RUN_UNIT_CODE
+      CVTM_RUN_UNIT_COUNT
+} cvtm_run_unit;
+
+/* What the options are of. The program's other commands share parts of a run. */
+typedef enum cvtm_run_purpose {
+  CVTM_RUN_ALL,
+  CVTM_RUN_OUTLINE, /* the mesh of a polygon */
+  CVTM_RUN_POINTS,  /* the mesh of points */
+  CVTM_RUN_DENSITY,
+  CVTM_RUN_SEGMENTATION,
+  CVTM_RUN_LABELS,
+  CVTM_RUN_VIEW,
+  CVTM_RUN_STATS
+} cvtm_run_purpose;
+
+/* Values that presets, previews and automatic choices keep if `given` has their bit. Code, bit,
+ * name of the option. */
+#define CVTM_RUN_GIVEN_LIST(X)                                  \
+  X(CVTM_RUN_GIVEN_BIAS, 0, "bias")                             \
+  X(CVTM_RUN_GIVEN_CHECKPOINT_EVERY, 1, "checkpoint-every")     \
+  X(CVTM_RUN_GIVEN_DENSITY_FROM, 2, "density-from")             \
+  X(CVTM_RUN_GIVEN_EFFORT, 3, "effort")                         \
+  X(CVTM_RUN_GIVEN_ENERGY, 4, "energy")                         \
+  X(CVTM_RUN_GIVEN_GRADE_MAX, 5, "grade-max")                   \
+  X(CVTM_RUN_GIVEN_GRADIENT_TOLERANCE, 6, "gradient-tolerance") \
+  X(CVTM_RUN_GIVEN_ITERATIONS, 7, "iterations")                 \
+  X(CVTM_RUN_GIVEN_MASS_TOLERANCE, 8, "mass-tolerance")         \
+  X(CVTM_RUN_GIVEN_METHOD, 9, "method")                         \
+  X(CVTM_RUN_GIVEN_MIN_ANGLE, 10, "min-angle")                  \
+  X(CVTM_RUN_GIVEN_PRESET, 11, "preset")                        \
+  X(CVTM_RUN_GIVEN_SIZE_AS, 12, "size-as")                      \
+  X(CVTM_RUN_GIVEN_START, 13, "start")                          \
+  X(CVTM_RUN_GIVEN_SVG, 14, "svg")                              \
+  X(CVTM_RUN_GIVEN_TIME_LIMIT, 15, "time-limit")                \
+  X(CVTM_RUN_GIVEN_TOLERANCE, 16, "tolerance")                  \
+  X(CVTM_RUN_GIVEN_VORONOI, 17, "voronoi")                      \
+  X(CVTM_RUN_GIVEN_WATCH, 18, "watch")
+
+enum {
+#define CVTM_RUN_GIVEN_CODE(code, bit, name) code = 1 << (bit),
+  CVTM_RUN_GIVEN_LIST(CVTM_RUN_GIVEN_CODE)
+#undef CVTM_RUN_GIVEN_CODE
+};
+
+typedef struct cvtm_run cvtm_run;
+
+typedef enum cvtm_run_event {
+  CVTM_RUN_BEGINS,    /* the optimisation, with all that it needs */
+  CVTM_RUN_ITERATION, /* one is done */
+  CVTM_RUN_ENDS       /* the optimisation; the mesh of a domain is refined afterwards */
+} cvtm_run_event;
+
+typedef struct cvtm_run_progress {
+  cvtm_run_event event;
+  const cvtm_run *run;
+  const cvtm_cvt_record *record; /* of an iteration; else NULL */
+  int64_t sites;                 /* of the run: the records of coarser levels have fewer */
+  double bound;                  /* of the energy, which is shown as its ratio to this */
+  cvtm_status status;            /* at the end: of the optimisation */
+} cvtm_run_progress;
+
+/* Strings and arrays are borrowed; they must outlive the run. 0 and NULL are the defaults but where
+ * a comment says another value. */
+typedef struct cvtm_run_options {
+  const char *input; /* the picture: a file, `-`, or a file in memory (base/file.h) */
+  int64_t points;    /* sites; 0: as many as the picture needs dots */
+  unsigned given;    /* bits of CVTM_RUN_GIVEN_LIST */
+  cvtm_run_purpose purpose;
+  int64_t threads; /* for meshes and drawings; 0: all */
+
+  /* Files. What a program writes may be named here before the run, which then refuses what cannot
+   * be written, and makes no more than these files need. cvtm_run_write writes any other, too, if
+   * `keep` is set. */
+  cvtm_run_list output;
+  const char *format; /* the extension that stands for the output `-`; csv */
+  const char *picture, *density_out, *report;
+  int keep;           /* what every kind of file needs; 1 */
+  int measure;        /* the quality of the mesh and the likeness of a drawing; 1 */
+  const char *layers; /* of the picture, separated by commas */
+  int64_t picture_size;
+  int ascii, binary;
+  cvtm_msh_version msh_version;
+  cvtm_compression compression;
+  int64_t element_order; /* of meshes: 1 or 2; 1 */
+  cvtm_run_unit unit;
+
+  /* Drawings. */
+  cvtm_svg_kind svg;
+  cvtm_run_dots dots;
+  const char *dot_size; /* MIN,MAX, perhaps with a unit; NULL: any */
+  int overlap;          /* of dots; 1 */
+  int dark;             /* light dots on a dark ground */
+  cvtm_run_order order;
+  struct {
+    int cmyk;
+    const char *pens; /* a file */
+    int64_t palette;  /* the number of inks */
+    double coupling;  /* weight of the union of all dots; that of cvtm_classes_defaults */
+  } colours;
+  struct {
+    const char *size;     /* a name or WIDTHxHEIGHT in mm; NULL: no page */
+    double margin, split; /* mm; margin 10; split 0: the pen needs no refill */
+    cvtm_run_orientation orientation;
+    int fill;
+    const char *gcode; /* a profile of the library, or its file; grbl-servo */
+  } page;
+  struct {
+    const char *pixel_size, *origin; /* NULL: files are in pixels; the origin is 0 or the file's */
+    /* Set by the run. */
+    double scale;        /* of a pixel in the unit of files; 0: files are in pixels */
+    double left, bottom; /* of the picture in the unit of files, y up */
+    double mm;           /* of a pixel; 0: the size has no unit of length */
+    const char *unit;    /* of files; NULL: none */
+  } world;
+
+  /* Sites. */
+  struct {
+    int on;
+    int64_t asked; /* set by the run: sites, where the preview has fewer; else 0 */
+  } preview;
+  cvtm_run_preset preset;
+  cvtm_run_noise noise;
+  cvtm_cvt_method method; /* these as in cvtm_cvt_options */
+  cvtm_cvt_energy energy;
+  cvtm_voronoi_method voronoi;
+  cvtm_cvt_start start;
+  cvtm_cvt_effort effort;
+  int64_t iterations, seed;
+  double tolerance, gradient_tolerance, time_limit;
+  int periodic;
+  const char *init, *fixed; /* files of points */
+  struct {
+    const char *file, *resume;
+    double every; /* seconds; 600 */
+  } checkpoint;
+  struct {
+    int on;
+    double tolerance; /* 1e-6 */
+    const char *weights_out;
+  } equal_mass;
+
+  /* The density. */
+  int invert;
+  cvtm_density_from density_from; /* these as in cvtm_density_options */
+  double gamma, floor, black, white, contrast;
+  struct {
+    const char *from, *field; /* a mesh with a field; NULL: none, the first field */
+    cvtm_size_source as;
+  } size;
+  struct {
+    double bias, smooth, grade, grade_max, grade_size; /* as in cvtm_condition_options */
+    cvtm_run_list within, obstacle, weight;            /* weight: FILE=FACTOR */
+  } condition;
+  struct {
+    int on;
+    cvtm_run_list inside, outside;                        /* X,Y,RADIUS */
+    const char *seeds, *initial;                          /* initial: grow */
+    double sigma, k, epsilon, seed_value, tau, tolerance; /* as in cvtm_segmentation_options */
+    int64_t steps;
+  } segment;
+
+  /* The mesh of a domain. */
+  struct {
+    cvtm_run_domain_kind kind;
+    const char *mask, *polygon, *labels;
+    const char *pairs_out;
+    cvtm_run_list region_names;         /* N=NAME */
+    double smooth, smallest, tolerance; /* smallest 1; tolerance 0.3 */
+    int sliding;
+  } domain;
+  struct {
+    double min_angle; /* 30 */
+    cvtm_run_list max_area;
+  } refine;
+
+  /* Called in the thread of the run. Each may be NULL. */
+  void *context;
+  int (*progress)(void *context, const cvtm_run_progress *now); /* nonzero asks to stop */
+  int live;                          /* `progress` asks for the sites (as in cvtm_cvt_options) */
+  int (*interrupted)(void *context); /* nonzero asks to stop */
+  void (*segmented)(void *context, const cvtm_segment_progress *step); /* NULL: the last is done */
+  void (*note)(void *context, const char *text); /* one line about a file that was read */
+  CVTM_RESERVED(16);
+} cvtm_run_options;
+
+void cvtm_run_defaults(cvtm_run_options *options);
+
+/* What a run has made; borrowed from the run until it is destroyed. Coordinates are in pixels, y
+ * down. What was not made is 0 or NULL. */
+typedef struct cvtm_run_result {
+  cvtm_domain domain;
+  const float *density; /* height * width */
+  const double *points; /* 2 * count */
+  int64_t count;
+  int64_t fixed;                 /* the first ones, which did not move */
+  const double *mass, *centroid; /* of the cells: count, 2 * count */
+  const double *weights;         /* of cells of equal mass: count */
+  const cvtm_mesh *mesh;
+  const cvtm_cells *cells;
+  const cvtm_regions *regions; /* of the mesh of a domain */
+  const cvtm_quality *quality;
+  const cvtm_cvt_result *solve;
+  double energy, bound; /* of the sites, and of regular hexagons */
+  double seconds;       /* from reading to the last file */
+  int converged;        /* 0: a solver did not, or a mesh misses its smallest angle */
+  CVTM_RESERVED(16);
+} cvtm_run_result;
+
+/* Checks the options against each other, and copies them. `output` and the other files of the
+ * options may be empty. NULL: the defaults, which lack a picture. The device is borrowed until
+ * cvtm_run_destroy. CVTM_ERROR_USAGE: options contradict each other. */
+cvtm_status cvtm_run_create(cvtm_device *device, const cvtm_run_options *options, cvtm_run **run,
+                            cvtm_error *error);
+/* Once for each run: reads the picture, places the sites and makes the mesh. A run that is
+ * interrupted keeps its best state and succeeds; result->solve->stop says so. Afterwards the device
+ * may be used for other work.
+ */
+cvtm_status cvtm_run_solve(cvtm_run *run, cvtm_error *error);
+/* After cvtm_run_solve: writes a file in the format of its extension; `-` is standard output.
+ * options: those of the run with other values for the kind of file, as svg, dots, page, unit or
+ * ascii; NULL: those of the run. Refuses to overwrite a file that the run reads. */
+cvtm_status cvtm_run_write(cvtm_run *run, const char *path, const cvtm_run_options *options,
+                           cvtm_error *error);
+/* What the program writes by --report, without its member `options`: JSON text, freed by the
+ * caller; NULL without memory. */
+char *cvtm_run_report(const cvtm_run *run);
+const cvtm_run_result *cvtm_run_get(cvtm_run *run);
+/* NULL is allowed. */
+void cvtm_run_destroy(cvtm_run *run);
+
+CVTM_API_END
+#endif
