@@ -106,7 +106,7 @@ static cvtm_status set_fields(const cvtm_solve *s, uint64_t field[FIELDS]) {
                                 (uint64_t)o->effort,
                                 (uint64_t)o->start,
                                 o->seed,
-                                cvt->division != NULL};
+                                cvt->decomposition != NULL};
   memcpy(field, all, sizeof all);
   return cvtm_ranks_broadcast(cvt->device, field, sizeof all);
 }

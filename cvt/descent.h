@@ -13,7 +13,7 @@ typedef struct cvtm_cvt_task {
   cvtm_voronoi_method voronoi;
 } cvtm_cvt_task;
 
-/* The sites that this process moves: all of them, or those of its rank (division.h): first .. first
+/* The sites that this process moves: all of them, or those of its rank (decomposition.h): first .. first
  * + count - 1 in the order of the ranks. The arrays are in device memory. */
 typedef struct cvtm_own_sites {
   int64_t first, count;
@@ -22,7 +22,7 @@ typedef struct cvtm_own_sites {
 } cvtm_own_sites;
 
 /* How a plan evaluates and moves sites: by its device alone (evaluate.c), or divided among ranks
- * (division.c), where all functions but `own` and `moments` are collective. Between descents and
+ * (decomposition.c), where all functions but `own` and `moments` are collective. Between descents and
  * evaluations cvt->sites and cvt->moments hold all sites. */
 typedef struct cvtm_evaluator {
   int waits;          /* evaluations have ended when their function returns */

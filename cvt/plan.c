@@ -3,7 +3,7 @@
 #include "base/ranks.h"
 #include "base/table_select.h"
 #include "cvt/density_scan.h"
-#include "cvt/division.h"
+#include "cvt/decomposition.h"
 #include "cvt/site_updates.h"
 #include "jfa/site_tree_part.h"
 
@@ -55,7 +55,7 @@ static void keep_sums(cvtm_cvt *cvt, const cvtm_density_sums *sums, double *squa
 enum { ARRAYS = 9 };
 
 static void list_plan_arrays(cvtm_cvt *cvt, cvtm_array arrays[ARRAYS]) {
-  const int64_t n = cvt->capacity, of_descents = cvt->whole > 0 || cvt->division ? 0 : n;
+  const int64_t n = cvt->capacity, of_descents = cvt->whole > 0 || cvt->decomposition ? 0 : n;
   const cvtm_array list[ARRAYS] = {
       CVTM_ARRAY(cvt->sites, 2 * n),
       CVTM_ARRAY(cvt->best, 2 * of_descents),
@@ -81,7 +81,7 @@ static cvtm_status allocate_plan(cvtm_cvt *cvt) {
     status = cvt->whole > 0
                  ? cvtm_site_tree_create_part(device, cvt->domain, n, cvt->whole, &cvt->tree)
                  : cvtm_site_tree_create(device, cvt->domain, n, &cvt->tree);
-  if (status == CVTM_OK && !cvt->division) status = cvt->table->create_state(cvt);
+  if (status == CVTM_OK && !cvt->decomposition) status = cvt->table->create_state(cvt);
   return status;
 }
 
@@ -133,7 +133,7 @@ static cvtm_status create_plan(cvtm_device *device, cvtm_domain domain, int64_t 
   cvtm_status status = CVTM_OK;
   const int divided = whole == 0 && cvtm_device_ranks(device);
   cvt->evaluator = divided ? &cvtm_evaluator_of_ranks : &cvtm_evaluator_of_device;
-  if (divided) status = cvtm_division_create(cvt);
+  if (divided) status = cvtm_decomposition_create(cvt);
   if (status == CVTM_OK) status = allocate_plan(cvt);
   if (status != CVTM_OK) {
     cvtm_cvt_destroy(cvt);
@@ -236,7 +236,7 @@ static void release_labels(cvtm_cvt *cvt) {
 void cvtm_cvt_destroy(cvtm_cvt *cvt) {
   if (!cvt) return;
   cvt->table->destroy_state(cvt);
-  cvtm_division_destroy(cvt);
+  cvtm_decomposition_destroy(cvt);
   cvtm_lbfgsb_destroy(cvt->solver);
   release_labels(cvt);
   cvtm_site_tree_destroy(cvt->tree);

@@ -4,7 +4,7 @@
 
 #include "base/random.h"
 #include "cvt/cvt.h"
-#include "cvt/division.h"
+#include "cvt/decomposition.h"
 #include "tests/thread_ranks.h"
 
 /* Sites in three blocks of sums, so that three of four ranks have some. */
