@@ -68,6 +68,9 @@ typedef struct cvtm_site_updates_table {
   /* to[k] = factor * from[k], k < numbers. */
   cvtm_status (*enlarge)(cvtm_device *device, const double *from, int64_t numbers, double factor,
                          double *to);
+  /* sums = weight * sums + more. */
+  cvtm_status (*add_moments)(cvtm_device *device, const cvtm_cell_moments *more, int64_t count,
+                             double weight, cvtm_cell_moments *sums);
 } cvtm_site_updates_table;
 
 extern const cvtm_site_updates_table cvtm_site_updates_cpu, cvtm_site_updates_cuda;
@@ -109,6 +112,15 @@ CVTM_HD double cvtm_cvt_scale_of(const cvtm_cell_moments *sums, double mean, dou
   const double mass = root > 0 ? cvtm_cvt_final_mass(sums, root) : sums->mass;
   const double least = 1e-6 * mean;
   return 1 / sqrt(2 * (mass > 0 ? (mass > least ? mass : least) : mean));
+}
+
+/* weight * sums + more. */
+CVTM_HD cvtm_cell_moments cvtm_cvt_add_moments(const cvtm_cell_moments *sums,
+                                               const cvtm_cell_moments *more, double weight) {
+  const cvtm_cell_moments added = {weight * sums->mass + more->mass, weight * sums->x + more->x,
+                                   weight * sums->y + more->y,
+                                   weight * sums->second + more->second};
+  return added;
 }
 
 /* A key that sorts as the energy does: the bits of a number >= 0. */
