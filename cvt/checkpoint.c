@@ -216,8 +216,8 @@ cvtm_status cvtm_checkpoint_restore(cvtm_solve *s) {
  */
 
 /* memory: NULL on other ranks than 0. */
-static cvtm_status fill(const cvtm_checkpoint *c, const saved_head *head, const cvtm_cvt_task *task,
-                        unsigned char *memory) {
+static cvtm_status fill_state(const cvtm_checkpoint *c, const saved_head *head,
+                              const cvtm_cvt_task *task, unsigned char *memory) {
   const cvtm_cvt *cvt = task->cvt;
   const size_t kept = bytes_of(head->solve.kept);
   const int64_t stage = head->descent.stage;
@@ -236,7 +236,7 @@ static cvtm_status fill(const cvtm_checkpoint *c, const saved_head *head, const 
                 : CVTM_OK;
 }
 
-static cvtm_status save(cvtm_checkpoint *c, const cvtm_descent_state *descent) {
+static cvtm_status save_state(cvtm_checkpoint *c, const cvtm_descent_state *descent) {
   const cvtm_solve *s = c->solve;
   const cvtm_cvt_task task = cvtm_solve_task(s);
   const int saves = cvtm_ranks_lead(s->cvt->device);
@@ -253,7 +253,7 @@ static cvtm_status save(cvtm_checkpoint *c, const cvtm_descent_state *descent) {
   if (saves && !memory)
     return cvtm_fail(error_of(s), CVTM_ERROR_MEMORY, "no memory for a checkpoint of %zu bytes",
                      bytes);
-  cvtm_status status = fill(c, &head, &task, memory);
+  cvtm_status status = fill_state(c, &head, &task, memory);
   if (status == CVTM_OK && saves)
     status = c->user->save(c->user->context, memory, bytes, error_of(s));
   free(memory);
@@ -266,7 +266,7 @@ static cvtm_status save_if_due(cvtm_checkpoint *c, const cvtm_descent_state *des
   if (!c->user->save || s->state.result.stop == CVTM_STOP_REQUEST) return CVTM_OK;
   int64_t due = cvtm_clock() - c->last >= c->user->seconds;
   const cvtm_status status = cvtm_ranks_agree(s->cvt->device, &due);
-  return status == CVTM_OK && due ? save(c, descent) : status;
+  return status == CVTM_OK && due ? save_state(c, descent) : status;
 }
 
 static cvtm_status pause_descent(void *context, const cvtm_descent *descent) {

@@ -20,7 +20,7 @@ static cvtm_status all_succeed(cvtm_device *device, cvtm_status status) {
   return cvtm_fail(cvtm_device_error(device), CVTM_ERROR_MEMORY, "another rank has no memory");
 }
 
-static cvtm_status no_memory(const cvtm_subdomain *p) {
+static cvtm_status no_memory_to_divide(const cvtm_subdomain *p) {
   return cvtm_fail(cvtm_device_error(p->device), CVTM_ERROR_MEMORY,
                    "no memory to divide %lld sites", (long long)p->count);
 }
@@ -43,7 +43,7 @@ cvtm_status cvtm_subdomain_create(cvtm_device *device, cvtm_domain domain, const
   p->gathered = malloc(size * sizeof *p->gathered);
   p->room = calloc(2 * size, sizeof *p->room);
   if (!p->first_block || !p->matrix || !p->matrix_row || !p->gathered || !p->room) {
-    const cvtm_status status = no_memory(p);
+    const cvtm_status status = no_memory_to_divide(p);
     cvtm_subdomain_destroy(p);
     return status;
   }
@@ -106,7 +106,7 @@ static cvtm_status allocate_subdomain(cvtm_subdomain *p) {
     status = cvtm_device_fill(p->device, p->kept, 0, (size_t)p->words * sizeof *p->kept);
   if (status != CVTM_OK || cvtm_device_get_kind(p->device) == CVTM_DEVICE_CPU) return status;
   p->staging = malloc((size_t)(bits > sums ? bits : sums) * sizeof *p->staging);
-  return p->staging ? CVTM_OK : no_memory(p);
+  return p->staging ? CVTM_OK : no_memory_to_divide(p);
 }
 
 int64_t cvtm_subdomain_first(const cvtm_subdomain *p, int rank) {
@@ -451,8 +451,8 @@ static cvtm_status evaluate_own(const cvtm_cvt_task *task, const double *sites, 
                   : cvtm_subdomain_total(subdomain, task->fixed, value, NULL);
 }
 
-static cvtm_status evaluate_all(const cvtm_cvt_task *task, const double *sites, double *value,
-                                double *gradient) {
+static cvtm_status evaluate_all_divided(const cvtm_cvt_task *task, const double *sites,
+                                        double *value, double *gradient) {
   if (gradient)
     return cvtm_fail(cvtm_device_error(task->cvt->device), CVTM_ERROR_UNSUPPORTED,
                      "ranks evaluate the gradient of their own sites alone");
@@ -461,14 +461,14 @@ static cvtm_status evaluate_all(const cvtm_cvt_task *task, const double *sites, 
   return status == CVTM_OK ? share_moments(task->cvt) : status;
 }
 
-static cvtm_own_sites get_own(const cvtm_cvt_task *task) {
+static cvtm_own_sites get_own_divided(const cvtm_cvt_task *task) {
   const cvtm_decomposition *v = task->cvt->decomposition;
   const int64_t first = v->subdomain->first, own = v->subdomain->own, fixed = task->fixed - first;
   return (cvtm_own_sites){first,    own,     fixed < 0 ? 0 : fixed < own ? fixed : own,
                           v->sites, v->best, v->scale};
 }
 
-static cvtm_cell_moments *get_moments(const cvtm_cvt *cvt) {
+static cvtm_cell_moments *get_moments_divided(const cvtm_cvt *cvt) {
   return cvtm_subdomain_moments(cvt->decomposition->subdomain);
 }
 
@@ -478,14 +478,14 @@ static cvtm_status end_divided(const cvtm_cvt_task *task) {
   return status == CVTM_OK ? share_moments(cvt) : status;
 }
 
-static cvtm_status create_solver(const cvtm_cvt_task *task, const cvtm_lbfgsb_options *options,
-                                 cvtm_lbfgsb **solver) {
+static cvtm_status create_solver_divided(const cvtm_cvt_task *task,
+                                         const cvtm_lbfgsb_options *options, cvtm_lbfgsb **solver) {
   const cvtm_subdomain *p = task->cvt->decomposition->subdomain;
   const cvtm_lbfgsb_share share = {2 * p->first, 2 * p->own, 2 * p->count};
   return cvtm_lbfgsb_create_divided(task->cvt->device, &share, options, solver);
 }
 
-static cvtm_status agree(const cvtm_cvt *cvt, int64_t *decision) {
+static cvtm_status agree_divided(const cvtm_cvt *cvt, int64_t *decision) {
   return cvtm_ranks_agree(cvt->device, decision);
 }
 
@@ -494,7 +494,7 @@ static cvtm_status agree(const cvtm_cvt *cvt, int64_t *decision) {
  * The order of the sites, then arrays of all ranks, so that other numbers of ranks can restore
  * them: each is that of rank 0, then that of rank 1, and so on. */
 
-static size_t array_bytes(const cvtm_cvt_task *task, int in_solver) {
+static size_t array_bytes_divided(const cvtm_cvt_task *task, int in_solver) {
   return (size_t)task->count * (sizeof(int32_t) + (in_solver ? 6U : 4U) * sizeof(double));
 }
 
@@ -577,7 +577,7 @@ static cvtm_status gather_state(gathering *g, const cvtm_cvt_task *task, int in_
   return status == CVTM_OK && in_solver ? gather_solver(g, cvt->solver, scratch) : status;
 }
 
-static cvtm_status save(const cvtm_cvt_task *task, int in_solver, unsigned char *to) {
+static cvtm_status save_divided(const cvtm_cvt_task *task, int in_solver, unsigned char *to) {
   const cvtm_cvt *cvt = task->cvt;
   const size_t size = (size_t)cvt->decomposition->subdomain->size,
                own = 2 * (size_t)cvt->decomposition->subdomain->own * sizeof(double),
@@ -597,7 +597,8 @@ static cvtm_status save(const cvtm_cvt_task *task, int in_solver, unsigned char 
   return status;
 }
 
-static cvtm_status restore(const cvtm_cvt_task *task, int in_solver, const unsigned char *from) {
+static cvtm_status restore_divided(const cvtm_cvt_task *task, int in_solver,
+                                   const unsigned char *from) {
   const cvtm_cvt *cvt = task->cvt;
   const cvtm_decomposition *v = cvt->decomposition;
   double *const arrays[] = {v->sites, v->best, v->scale};
@@ -610,7 +611,7 @@ static cvtm_status restore(const cvtm_cvt_task *task, int in_solver, const unsig
   return status;
 }
 
-static cvtm_status restore_solver(const cvtm_cvt *cvt, const unsigned char *from) {
+static cvtm_status restore_solver_divided(const cvtm_cvt *cvt, const unsigned char *from) {
   cvtm_lbfgsb *solver = cvt->solver;
   const size_t bytes = cvtm_lbfgsb_save_bytes(solver);
   cvtm_lbfgsb_piece pieces[CVTM_LBFGSB_PIECES];
@@ -627,15 +628,15 @@ static cvtm_status restore_solver(const cvtm_cvt *cvt, const unsigned char *from
 
 const cvtm_evaluator cvtm_evaluator_of_ranks = {.waits = 1,
                                                 .prepare = prepare_divided,
-                                                .evaluate_all = evaluate_all,
+                                                .evaluate_all = evaluate_all_divided,
                                                 .begin = begin_divided,
-                                                .own = get_own,
+                                                .own = get_own_divided,
                                                 .evaluate = evaluate_own,
-                                                .moments = get_moments,
+                                                .moments = get_moments_divided,
                                                 .end = end_divided,
-                                                .create_solver = create_solver,
-                                                .agree = agree,
-                                                .array_bytes = array_bytes,
-                                                .save = save,
-                                                .restore = restore,
-                                                .restore_solver = restore_solver};
+                                                .create_solver = create_solver_divided,
+                                                .agree = agree_divided,
+                                                .array_bytes = array_bytes_divided,
+                                                .save = save_divided,
+                                                .restore = restore_divided,
+                                                .restore_solver = restore_solver_divided};

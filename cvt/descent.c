@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 #include "base/options.h"
-#include "cvt/pyramid.h"
+#include "cvt/levels.h"
 #include "cvt/site_updates.h"
 #include "lbfgsb/lbfgsb_ranks.h"
 #include "lbfgsb/stopping.h"

@@ -13,8 +13,8 @@ extern "C" {
 typedef struct cvtm_cvt_table cvtm_cvt_table;
 struct cvtm_site_updates_table; /* site_updates.h */
 struct cvtm_evaluator;          /* descent.h */
-struct cvtm_decomposition;           /* decomposition.h */
-struct cvtm_pyramid;            /* pyramid.h */
+struct cvtm_decomposition;      /* decomposition.h */
+struct cvtm_pyramid;            /* levels.h */
 
 enum { CVTM_CVT_WINDOW = 10 }; /* steps of Lloyd's method whose energies are read together */
 
@@ -25,11 +25,12 @@ struct cvtm_cvt {
   const struct cvtm_site_updates_table *updates;
   cvtm_domain domain;
   int64_t capacity;
-  int64_t whole; /* of a plan for some of the sites of ranks (decomposition.h): the number of all; else 0 */
+  int64_t whole; /* of a plan for some of the sites of ranks (decomposition.h): the number of all;
+                    else 0 */
   const struct cvtm_evaluator *evaluator;
   struct cvtm_decomposition *decomposition; /* of the evaluator of ranks; else NULL */
-  struct cvtm_pyramid *pyramid;   /* while it has the plan's density; else NULL */
-  double mass, root;              /* integrals of rho and sqrt(rho) */
+  struct cvtm_pyramid *pyramid;             /* while it has the plan's density; else NULL */
+  double mass, root;                        /* integrals of rho and sqrt(rho) */
   /* On the host, of several ranks on rank 0: integrals of sqrt(rho) over squares, of
    * cvtm_density_scan. */
   double *square_roots;
@@ -84,8 +85,8 @@ struct cvtm_cvt_table {
                        int64_t fixed, double *sites);
 };
 
-/* A plan for the evaluations of decomposition.h alone, of up to `capacity` of `whole` sites. density: in
- * the device's memory, borrowed. */
+/* A plan for the evaluations of decomposition.h alone, of up to `capacity` of `whole` sites.
+ * density: in the device's memory, borrowed. */
 cvtm_status cvtm_cvt_create_part(cvtm_device *device, cvtm_domain domain, const float *density,
                                  int64_t capacity, int64_t whole, cvtm_cvt **cvt);
 

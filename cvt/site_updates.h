@@ -5,7 +5,7 @@
 
 #include "base/random.h"
 #include "cvt/edge_midpoints.h"
-#include "cvt/pyramid.h"
+#include "cvt/levels.h"
 
 #include <math.h>
 #include <string.h>

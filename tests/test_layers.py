@@ -49,6 +49,7 @@ LINES_WITHOUT_REASON = 600
 REASONS = {
     "cli/batch.c": "the jobs, their devices and the journal share one state",
     "cli/mesh.c": "two ways to a mesh, of an outline and of points, with one set of options",
+    "cvt/decomposition.c": "subdomains, their ghost sites, and the evaluator over them",
     "density/pictures/image_tiff.c": "every layout of samples that TIFF has",
     "draw/drawing_files.c": "a writer for each kind of drawing, over one walk along its strokes",
     "draw/tour.c": "a tour, from its first edges to its last exchange",
