@@ -64,8 +64,7 @@ static cvtm_status fail_damaged(const cvtm_solve *s) {
 
 static size_t bytes_of(int64_t sites) { return 2 * (size_t)sites * sizeof(double); }
 
-/* --- what identifies a run ----------------------------------------------------------------------
- */
+/* --- what identifies a run -------------------------------------------------------------------- */
 
 static uint64_t bits_of(double value) {
   uint64_t bits;
@@ -127,8 +126,7 @@ static cvtm_status check_head(const cvtm_solve *s, const saved_head *own, const 
   return CVTM_OK;
 }
 
-/* --- reading ------------------------------------------------------------------------------------
- */
+/* --- reading ---------------------------------------------------------------------------------- */
 
 /* Counts of anything, small enough to be added up. */
 static int are_counts(const int64_t *value, int count) {
@@ -212,8 +210,7 @@ cvtm_status cvtm_checkpoint_restore(cvtm_solve *s) {
   return status;
 }
 
-/* --- saving -------------------------------------------------------------------------------------
- */
+/* --- saving ----------------------------------------------------------------------------------- */
 
 /* memory: NULL on other ranks than 0. */
 static cvtm_status fill_state(const cvtm_checkpoint *c, const saved_head *head,
@@ -279,8 +276,7 @@ cvtm_status cvtm_checkpoint_visit(cvtm_solve *s) {
   return save_if_due(s->checkpoint, &start);
 }
 
-/* --- from start to end --------------------------------------------------------------------------
- */
+/* --- from start to end ------------------------------------------------------------------------ */
 
 cvtm_status cvtm_checkpoint_open(cvtm_solve *s) {
   cvtm_checkpoint *c = calloc(1, sizeof *c);

@@ -16,7 +16,7 @@ void cvtm_classes_defaults(cvtm_classes_options *options) {
   cvtm_cvt_defaults(&options->cvt);
 }
 
-/* --- numbers of sites ---------------------------------------------------------------- */
+/* --- numbers of sites ------------------------------------------------------------------------- */
 
 static double integral_of(cvtm_domain domain, const float *intensity) {
   double sum = 0;
@@ -55,7 +55,7 @@ cvtm_status cvtm_classes_share(const double *amount, int classes, int64_t count,
   return CVTM_OK;
 }
 
-/* --- plans --------------------------------------------------------------------------- */
+/* --- plans ------------------------------------------------------------------------------------ */
 
 typedef struct class_plan {
   cvtm_cvt *cvt; /* NULL: the class has no sites */
@@ -149,7 +149,7 @@ static cvtm_status place_classes(classes_run *r, const float *const *intensity, 
   return status;
 }
 
-/* --- the coupled energy -------------------------------------------------------------- */
+/* --- the coupled energy ----------------------------------------------------------------------- */
 
 /* The energy of a plan's last evaluation, added up in the order of the sites. */
 static cvtm_status sum_energy(cvtm_cvt *cvt, int64_t count, double *energy) {
@@ -235,7 +235,7 @@ static cvtm_status descend_classes(classes_run *r, double deadline, cvtm_classes
   return status;
 }
 
-/* --- the whole ----------------------------------------------------------------------- */
+/* --- the whole -------------------------------------------------------------------------------- */
 
 static void destroy_run(classes_run *r) {
   for (int k = 0; k < r->classes; ++k) cvtm_cvt_destroy(r->plan[k].cvt);

@@ -8,8 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- subdomains --------------------------------------------------------------------------------
- */
+/* --- subdomains ------------------------------------------------------------------------------- */
 
 /* Collective: CVTM_OK if no rank has failed. Thus no rank waits for one that has. */
 static cvtm_status all_succeed(cvtm_device *device, cvtm_status status) {
@@ -259,8 +258,7 @@ cvtm_status cvtm_subdomain_total(cvtm_subdomain *p, int64_t fixed, double *value
   return status == CVTM_OK ? p->table->total(p->device, p->sums, p->blocks, value) : status;
 }
 
-/* --- the decomposition of a descent ------------------------------------------------------------
- */
+/* --- the decomposition of a descent ----------------------------------------------------------- */
 
 enum { MOMENTS = sizeof(cvtm_cell_moments) / sizeof(double) };
 
@@ -433,8 +431,7 @@ static cvtm_status share_moments(const cvtm_cvt *cvt) {
       MOMENTS, (double *)(void *)cvt->moments);
 }
 
-/* --- the evaluator ------------------------------------------------------------------------------
- */
+/* --- the evaluator ---------------------------------------------------------------------------- */
 
 static cvtm_status prepare_divided(const cvtm_cvt_task *task) {
   if (task->energy == CVTM_CVT_EXACT) return CVTM_OK;

@@ -32,36 +32,38 @@ typedef struct cvtm_subdomain {
   cvtm_domain domain;
   const float *density; /* width * height, borrowed */
   int rank, size;
-  int64_t count, block; /* of all ranks: sites, and those of a block of sums */
-  int64_t blocks;       /* their number */
-  int64_t *first_block; /* on the host, size + 1: rank r has the blocks from first_block[r] on */
-  int64_t first, own;   /* this rank has the sites first .. first + own - 1 */
-  int64_t ghosts_before, local; /* ghost sites of lower ranks; ghost and own sites */
-  int tree_clipping;            /* for tests: that of the plan */
-  int64_t repeats;              /* evaluations that were repeated with more sites around */
-  cvtm_cvt *plan; /* of the sites around and own, in order of their numbers; or NULL */
-  double seconds; /* for the own cells in the last evaluation */
-  /* Bits of the coarse bins, `words` 32-bit words for each. */
+  int64_t count; /* sites of all ranks */
+  int64_t block; /* sites of a block of sums */
+  int64_t blocks;
+  int64_t *first_block;  /* on the host, size + 1: rank r has the blocks from first_block[r] on */
+  int64_t first, own;    /* this rank has the sites first .. first + own - 1 */
+  int64_t ghosts_before; /* ghost sites of lower ranks, which come before the own ones in `plan` */
+  int64_t local;         /* own and ghost sites */
+  int tree_clipping;     /* tests: the value of the plan's field */
+  int64_t repeats;       /* evaluations that were repeated with more ghost sites */
+  cvtm_cvt *plan;        /* of own and ghost sites, in order of their numbers; or NULL */
+  double seconds;        /* that the own cells took in the last evaluation */
+  /* Sets of coarse bins, a bit for each bin, in `words` 32-bit words: */
   int64_t words;
-  uint32_t *marked;  /* that hold own sites */
-  uint32_t *kept;    /* that searches have asked for */
-  uint32_t *covered; /* of each rank in turn: whose sites it gets */
-  uint32_t *missed;
+  uint32_t *marked;  /* bins that hold own sites */
+  uint32_t *kept;    /* bins that searches have asked for */
+  uint32_t *covered; /* of each rank in turn: bins whose sites it gets */
+  uint32_t *missed;  /* nonzero: a search needed the sites of another bin */
   cvtm_tree_cover *cover;
-  /* Of the sites that other ranks get: in each piece of CVTM_SUBDOMAIN_PIECE own ones, by
-   * destination; their sums; and the sites. */
+  /* The own sites that other ranks get, by destination, and by piece of CVTM_SUBDOMAIN_PIECE own
+   * sites: */
   int64_t pieces;
-  int32_t *counts;
-  int64_t *offsets;
-  double *sent;
-  void *workspace; /* of the sums */
+  int32_t *counts;  /* of each destination and piece */
+  int64_t *offsets; /* the sums of `counts` */
+  double *sent;     /* the sites */
+  void *workspace;  /* for the sums */
   size_t workspace_bytes;
-  double *partial; /* of each CVTM_SUBDOMAIN_PIECE sites of the own blocks: energy, distance */
-  double *sums;    /* the same of all blocks */
+  double *partial; /* energy and largest distance of each piece of the own blocks */
+  double *sums;    /* energy and largest distance of each block of all ranks */
   /* On the host: */
   int64_t *matrix;    /* size * size: numbers that go from each rank to each */
   int64_t *gathered;  /* size: scratch */
-  int64_t *room;      /* size x 2: of each rank, sites that `plan` and `sent` have room for */
+  int64_t *room;      /* size x 2: the sites for which `plan` and `sent` of each rank have room */
   double *matrix_row; /* size * size: scratch */
   double *staging;    /* as large as covered or sums; NULL on a CPU */
 } cvtm_subdomain;
@@ -71,18 +73,18 @@ enum { CVTM_SUBDOMAIN_PIECE = 1024 };
 cvtm_status cvtm_subdomain_create(cvtm_device *device, cvtm_domain domain, const float *density,
                                   cvtm_subdomain **subdomain);
 void cvtm_subdomain_destroy(cvtm_subdomain *subdomain);
-/* Divides `count` sites in blocks of `block`, which may be any number up to CVTM_SUBDOMAIN_PIECE or
- * a multiple of it. Forgets what earlier searches have asked for. */
+/* Divides `count` sites into blocks of `block`, any number up to CVTM_SUBDOMAIN_PIECE or a multiple
+ * of it. Forgets the bins that earlier searches have asked for. */
 cvtm_status cvtm_subdomain_divide(cvtm_subdomain *subdomain, int64_t count, int64_t block);
 /* The first site of a rank; of rank `size`, the number of all. */
 int64_t cvtm_subdomain_first(const cvtm_subdomain *subdomain, int rank);
-/* Collective: the moments of the cells of this rank's sites (2 * own, in the device's memory),
- * which are then at cvtm_subdomain_moments. */
+/* Collective: computes the moments of the cells of this rank's sites (2 * own, in the device's
+ * memory). cvtm_subdomain_moments returns them, for the own sites. */
 cvtm_status cvtm_subdomain_evaluate(cvtm_subdomain *subdomain, const double *sites);
 cvtm_cell_moments *cvtm_subdomain_moments(const cvtm_subdomain *subdomain);
-/* From these: sums[2 b] = the energy of own block b, sums[2 b + 1] = the largest distance of a site
- * to its centroid (not of the first `fixed` of all sites), and the gradient (2 * own) unless that
- * is NULL. */
+/* From the moments: sums[2 b] = the energy of own block b, sums[2 b + 1] = the largest distance of
+ * a site to its centroid, without the first `fixed` of all sites; and the gradient (2 * own) unless
+ * that is NULL. */
 cvtm_status cvtm_subdomain_finish(cvtm_subdomain *subdomain, int64_t fixed, double *sums,
                                   double *gradient);
 /* Collective: cvtm_subdomain_finish, then value[0] = the energy, value[1] = the largest distance.
@@ -90,9 +92,9 @@ cvtm_status cvtm_subdomain_finish(cvtm_subdomain *subdomain, int64_t fixed, doub
 cvtm_status cvtm_subdomain_total(cvtm_subdomain *subdomain, int64_t fixed, double *value,
                                  double *gradient);
 
-/* A job of cvtm_subdomain_table.finish: blocks of sums over the sites of a rank. */
+/* The arguments of cvtm_subdomain_table.finish: sums over the blocks of a rank. */
 typedef struct cvtm_subdomain_sums {
-  const cvtm_cell_moments *moments; /* own */
+  const cvtm_cell_moments *moments; /* of the own sites */
   int64_t first, own, fixed, block;
   double *partial, *sums, *gradient;
 } cvtm_subdomain_sums;
@@ -115,15 +117,15 @@ extern const cvtm_subdomain_table cvtm_subdomain_cpu, cvtm_subdomain_cuda;
 
 struct cvtm_decomposition_table;
 
-/* The state of a plan on a device with ranks. In device memory, but for `subdomain`. */
+/* What a plan has on a device with ranks. The arrays are in device memory. */
 typedef struct cvtm_decomposition {
   const struct cvtm_decomposition_table *table;
   cvtm_subdomain *subdomain;    /* of the last descent or evaluation; or NULL */
   int32_t *order;               /* capacity: the caller's index of each number */
-  double *sites, *best, *scale; /* 2 * own: the arrays of that name of the plan */
+  double *sites, *best, *scale; /* 2 * own: as the plan's arrays of these names */
 } cvtm_decomposition;
 
-/* Sets cvt->decomposition, for cvtm_evaluator_of_ranks. */
+/* Sets cvt->decomposition, which cvtm_evaluator_of_ranks uses. */
 cvtm_status cvtm_decomposition_create(cvtm_cvt *cvt);
 void cvtm_decomposition_destroy(cvtm_cvt *cvt);
 
@@ -137,7 +139,7 @@ typedef struct cvtm_decomposition_table {
   /* flags[k] = 1 if index[k] < fixed, else 0. */
   cvtm_status (*flag_fixed)(cvtm_device *device, const int32_t *index, int64_t count, int64_t fixed,
                             int32_t *flags);
-  /* order = index with the `fixed` ones first; before[k]: of these, those before k. */
+  /* order = index with the `fixed` sites first; before[k]: the fixed ones before item k. */
   cvtm_status (*put_fixed_first)(cvtm_device *device, const int32_t *index, const int64_t *before,
                                  int64_t count, int64_t fixed, int32_t *order);
 } cvtm_decomposition_table;

@@ -1,4 +1,4 @@
-/* One evaluation: energy, gradient and moments of given sites. */
+/* Evaluations on one device, and evaluations of given sites: energy, gradient and moments. */
 #include "base/primitives.h"
 #include "base/table_select.h"
 #include "cvt/descent.h"
@@ -37,8 +37,7 @@ static cvtm_status enqueue_labels(cvtm_cvt *cvt, const double *sites, int64_t co
   return status;
 }
 
-/* --- the evaluator of a device ------------------------------------------------------------------
- */
+/* --- the evaluator of a device ---------------------------------------------------------------- */
 
 static cvtm_status prepare_on_device(const cvtm_cvt_task *task) {
   return task->energy == CVTM_CVT_PIXEL ? cvtm_cvt_prepare_labels(task->cvt) : CVTM_OK;
@@ -134,8 +133,7 @@ cvtm_status cvtm_cvt_enqueue(const cvtm_cvt_task *task, const double *sites, dou
   return task->cvt->evaluator->evaluate_all(task, sites, value, gradient);
 }
 
-/* --- evaluations of given sites -----------------------------------------------------------------
- */
+/* --- evaluations of given sites --------------------------------------------------------------- */
 
 static cvtm_status check_count(const cvtm_cvt *cvt, const double *sites, int64_t count) {
   if (count >= 1 && count <= cvt->capacity && sites) return CVTM_OK;

@@ -25,14 +25,14 @@ struct cvtm_cvt {
   const struct cvtm_site_updates_table *updates;
   cvtm_domain domain;
   int64_t capacity;
-  int64_t whole; /* of a plan for some of the sites of ranks (decomposition.h): the number of all;
-                    else 0 */
+  int64_t whole; /* the number of sites of all ranks, if this plan has only those of one and its
+                    ghost sites (decomposition.h); else 0 */
   const struct cvtm_evaluator *evaluator;
-  struct cvtm_decomposition *decomposition; /* of the evaluator of ranks; else NULL */
+  struct cvtm_decomposition *decomposition; /* on a device with ranks; else NULL */
   struct cvtm_pyramid *pyramid;             /* while it has the plan's density; else NULL */
-  double mass, root;                        /* integrals of rho and sqrt(rho) */
-  /* On the host, of several ranks on rank 0: integrals of sqrt(rho) over squares, of
-   * cvtm_density_scan. */
+  double mass, root;                        /* the total mass, and the integral of sqrt(rho) */
+  /* On the host: integrals of sqrt(rho) over squares of pixels, by cvtm_density_scan_squares. Only
+   * rank 0 has them. */
   double *square_roots;
   cvtm_density_view density;
   float *own_density;        /* the memory of `density`; NULL if the caller owns it */
@@ -40,7 +40,7 @@ struct cvtm_cvt {
   cvtm_site_tree *tree;
   double *sites;              /* 2 * capacity: the current sites */
   cvtm_cell_moments *moments; /* capacity, in the caller's order */
-  /* These and `state` are not of a plan on a device with ranks: */
+  /* A plan on a device with ranks has none of these up to `distance`, and no `state`: */
   double *best;     /* 2 * capacity: the best sites of Lloyd's method */
   double *scale;    /* 2 * capacity: cvtm_cvt_scale_of */
   double *second;   /* capacity: second moments */
@@ -49,8 +49,8 @@ struct cvtm_cvt {
   double *least;    /* CVTM_CVT_WINDOW + 1: the energy of `best` before and after each evaluation */
   void *workspace;  /* of sorts and reductions */
   size_t workspace_bytes;
-  void *state;         /* of the table */
-  int tree_clipping;   /* for tests and benchmarks: no cell is left to the hull construction */
+  void *state;         /* what the functions of the table keep */
+  int tree_clipping;   /* tests and benchmarks: nonzero makes all cells by tree clipping */
   cvtm_lbfgsb *solver; /* of the last descent, kept for the next; or NULL */
   int64_t solver_count, solver_fixed; /* the sites to which its bounds belong; count 0: none */
   int solver_history;

@@ -16,8 +16,7 @@
 
 enum { WORTH_THREADS = 1 << 17 /* sites */ };
 
-/* --- the density in larger pixels --------------------------------------------------------------
- */
+/* --- the density in larger pixels ------------------------------------------------------------- */
 
 /* A site has at least so many pixels: enough that the sites of the finer levels, which continue
  * from there, end as low as with all pixels. */
@@ -90,8 +89,7 @@ void cvtm_pyramid_end(cvtm_pyramid *p) {
   cvtm_device_free(p->cvt->device, p->shown);
 }
 
-/* --- numbers of sites --------------------------------------------------------------------------
- */
+/* --- numbers of sites ------------------------------------------------------------------------- */
 
 double cvtm_cvt_border_share(cvtm_domain domain, const float *density, double root) {
   if (domain.periodic) return 0;
@@ -225,8 +223,7 @@ cvtm_status cvtm_cvt_refine_on_device(cvtm_cvt *cvt, int64_t from, int64_t to, i
   return status == CVTM_OK ? cvt->updates->place_midpoints(cvt, found, before, from, to) : status;
 }
 
-/* --- the start of a solve ----------------------------------------------------------------------
- */
+/* --- the start of a solve --------------------------------------------------------------------- */
 
 /* sites *= 2^order */
 static void scale_sites(double *sites, int64_t count, int order) {
@@ -261,8 +258,7 @@ cvtm_status cvtm_solve_place_lattice(cvtm_solve *s, const cvtm_lattice *lattice)
   return cvtm_cvt_put_sites(s->cvt, s->spare, s->count);
 }
 
-/* --- the plan of the start ---------------------------------------------------------------------
- */
+/* --- the plan of the start -------------------------------------------------------------------- */
 
 static int density_is_even(const cvtm_solve *s) {
   const int64_t pixels = (int64_t)s->cvt->domain.width * s->cvt->domain.height;

@@ -20,30 +20,29 @@ enum { CVTM_PYRAMID_ORDERS = 8 };
 
 typedef struct cvtm_pyramid {
   cvtm_cvt *cvt;
-  int order; /* of the density that the plan has */
-  /* Of order 0: */
+  int order; /* of the density that the plan has now */
+  /* The plan's own values, of order 0: */
   cvtm_domain domain;
   double mass, root;
-  const float *density[CVTM_PYRAMID_ORDERS + 1]; /* in device memory, of each order; or NULL */
-  float *made;                                   /* the memory of those from order 1 on */
-  double *shown; /* in device memory: room for cvtm_pyramid_show; or NULL */
-  int64_t count; /* of the sites that the plan has */
+  const float *density[CVTM_PYRAMID_ORDERS + 1]; /* of each order, in device memory; or NULL */
+  float *made;                                   /* the memory of orders 1 and more */
+  double *shown;                                 /* device memory for cvtm_pyramid_show; or NULL */
+  int64_t count;                                 /* of the plan's sites */
 } cvtm_pyramid;
 
 /* The order for a descent of `count` sites in a domain. */
 int cvtm_pyramid_order(cvtm_domain domain, int64_t count);
-/* Makes the densities up to an order. shown: cvtm_pyramid_show is wanted, for this many sites; 0:
- * it is not. The plan points to the pyramid until cvtm_pyramid_end. */
+/* Makes the densities up to an order. shown: the most sites for which cvtm_pyramid_show will be
+ * called; 0: none. The plan points to the pyramid until cvtm_pyramid_end. */
 cvtm_status cvtm_pyramid_begin(cvtm_cvt *cvt, int order, int64_t shown, cvtm_pyramid *pyramid);
 /* Gives the plan, which has `count` sites, the density of an order. */
 void cvtm_pyramid_use(cvtm_pyramid *pyramid, int order, int64_t count);
-/* The plan's sites in the picture's units. */
+/* Converts the plan's sites to the picture's units. */
 const double *cvtm_pyramid_show(cvtm_pyramid *pyramid, const double *sites);
 /* Gives the plan its own density back. */
 void cvtm_pyramid_end(cvtm_pyramid *pyramid);
 
-/* --- refinement --------------------------------------------------------------------------------
- */
+/* --- refinement ------------------------------------------------------------------------------- */
 
 /* The least number of sites of a level. */
 enum { CVTM_CVT_MIN_COARSE_SITES = 64 };

@@ -31,8 +31,8 @@ static cvtm_status check_plan(cvtm_device *device, cvtm_domain domain, const flo
   return CVTM_OK;
 }
 
-/* The sums of the density, which of several ranks rank 0 has; squares: on rank 0, NULL on failure.
- */
+/* Sums up the density. Only rank 0 has it, and sends the sums to the others; it alone gets
+ * *squares, which is NULL after a failure. */
 static cvtm_status check_density(cvtm_device *device, cvtm_domain domain, const float *density,
                                  int64_t capacity, cvtm_density_sums *sums, double **squares) {
   cvtm_status status = check_plan(device, domain, density, capacity);
@@ -85,13 +85,13 @@ static cvtm_status allocate_plan(cvtm_cvt *cvt) {
   return status;
 }
 
-/* value: memory of the device, which on several ranks becomes that of rank 0. */
+/* Sends the density of rank 0, in device memory, to the other ranks. */
 static cvtm_status share_density(cvtm_cvt *cvt, float *value) {
   const size_t bytes = (size_t)count_plan_pixels(cvt->domain) * sizeof *value;
   return cvtm_ranks_broadcast_on_device(cvt->device, value, bytes);
 }
 
-/* Says whose memory is missing. */
+/* Adds to an error of memory that it was for the density. */
 static cvtm_status explain_memory(cvtm_cvt *cvt, cvtm_status status) {
   cvtm_error *error = cvtm_device_error(cvt->device);
   const cvtm_error reason = *error;
@@ -100,8 +100,8 @@ static cvtm_status explain_memory(cvtm_cvt *cvt, cvtm_status status) {
                    cvt->domain.height, reason.message);
 }
 
-/* Gives the plan a copy of the density, which of several ranks rank 0 has. An earlier density is
- * not freed. */
+/* Copies the density to the device; of several ranks rank 0 copies it, and sends it to the others.
+ * Does not free an earlier density. */
 static cvtm_status copy_density(cvtm_cvt *cvt, const float *density) {
   const int64_t area = count_plan_pixels(cvt->domain);
   const size_t bytes = (size_t)area * sizeof *density;
@@ -143,7 +143,7 @@ static cvtm_status create_plan(cvtm_device *device, cvtm_domain domain, int64_t 
   return CVTM_OK;
 }
 
-/* A plan that knows the sums of the density, which is on the host, but does not have it. */
+/* Creates a plan with the sums of a density on the host, but without the density. */
 static cvtm_status create_scanned(cvtm_device *device, cvtm_domain domain, const float *density,
                                   int64_t capacity, cvtm_cvt **result) {
   cvtm_density_sums sums;
@@ -281,7 +281,7 @@ cvtm_status cvtm_cvt_find_density(cvtm_cvt *cvt, const float **density, float **
   return status;
 }
 
-/* These take 28 bytes a pixel more, and most plans never need them. */
+/* Allocated when first needed: 28 bytes a pixel, of which most plans have no use. */
 cvtm_status cvtm_cvt_prepare_labels(cvtm_cvt *cvt) {
   if (cvt->voronoi) return CVTM_OK;
   cvtm_device *device = cvt->device;
@@ -306,13 +306,13 @@ cvtm_status cvtm_cvt_prepare_labels(cvtm_cvt *cvt) {
   return status;
 }
 
-/* --- sites --------------------------------------------------------------------------- */
+/* --- sites ------------------------------------------------------------------------------------ */
 
 enum { WORTH_THREADS = 1 << 17 /* sites */ };
 
 static size_t bytes_of_sites(int64_t count) { return 2 * (size_t)count * sizeof(double); }
 
-/* inside: may be sites. */
+/* `inside` may be the same array as `sites`. */
 static void move_inside(cvtm_domain domain, const double *sites, int64_t count, double *inside) {
 #pragma omp parallel for schedule(static) if (count >= WORTH_THREADS)
   for (int64_t k = 0; k < 2 * count; ++k)

@@ -1,5 +1,5 @@
-/* Inside cvt only: the phases that change the sites between evaluations, or prepare a descent, and
- * that differ between devices. */
+/* Inside cvt only: what changes sites between evaluations, or prepares a descent, and differs
+ * between devices. */
 #ifndef CVTMESH_CVT_SITE_UPDATES_H
 #define CVTMESH_CVT_SITE_UPDATES_H
 
@@ -20,7 +20,7 @@ typedef struct cvtm_cvt_transfer {
   double *sites;                    /* to which the moments belong; changed in place */
   const cvtm_cell_moments *moments; /* by site */
   const int32_t *order;             /* the `movable` sites, by the energies of their cells */
-  int64_t movable, most;            /* at most `most` sites move, and at most half of them */
+  int64_t movable, most;            /* at most `most` sites move, and at most half of `movable` */
   double contrast; /* the larger energy is more than this many times the smaller one */
   uint64_t seed, draw;
 } cvtm_cvt_transfer;
@@ -63,7 +63,7 @@ typedef struct cvtm_site_updates_table {
   cvtm_status (*transfer)(cvtm_device *device, const cvtm_cvt_transfer *transfer, int64_t *moved);
   /* Performs a displacement. */
   cvtm_status (*repel)(cvtm_device *device, const cvtm_cvt_repulsion *repulsion);
-  /* The density in pixels twice as long: cvtm_pyramid_pixel. */
+  /* Sets `half` to the density in pixels twice as long: cvtm_pyramid_pixel. */
   cvtm_status (*halve)(cvtm_device *device, const cvtm_density_view *density, float *half);
   /* to[k] = factor * from[k], k < numbers. */
   cvtm_status (*enlarge)(cvtm_device *device, const double *from, int64_t numbers, double factor,
