@@ -2,7 +2,7 @@
  *
  * `mpirun -n K cvtmesh run ... --distributed`: K ranks, on CPUs or on GPUs, share the work of one
  * run. Every rank reads the picture and makes the same decisions; descents and evaluations are
- * divided among them (cvt/division.h). Rank 0 makes mesh and files. */
+ * divided among them (cvt/decomposition.h). Rank 0 makes mesh and files. */
 #ifndef CVTMESH_CLI_PROCESSES_H
 #define CVTMESH_CLI_PROCESSES_H
 

@@ -64,8 +64,7 @@ static cvtm_status fail_damaged(const cvtm_solve *s) {
 
 static size_t bytes_of(int64_t sites) { return 2 * (size_t)sites * sizeof(double); }
 
-/* --- what identifies a run ----------------------------------------------------------------------
- */
+/* --- what identifies a run -------------------------------------------------------------------- */
 
 static uint64_t bits_of(double value) {
   uint64_t bits;
@@ -106,7 +105,7 @@ static cvtm_status set_fields(const cvtm_solve *s, uint64_t field[FIELDS]) {
                                 (uint64_t)o->effort,
                                 (uint64_t)o->start,
                                 o->seed,
-                                cvt->division != NULL};
+                                cvt->decomposition != NULL};
   memcpy(field, all, sizeof all);
   return cvtm_ranks_broadcast(cvt->device, field, sizeof all);
 }
@@ -127,8 +126,7 @@ static cvtm_status check_head(const cvtm_solve *s, const saved_head *own, const 
   return CVTM_OK;
 }
 
-/* --- reading ------------------------------------------------------------------------------------
- */
+/* --- reading ---------------------------------------------------------------------------------- */
 
 /* Counts of anything, small enough to be added up. */
 static int are_counts(const int64_t *value, int count) {
@@ -212,12 +210,11 @@ cvtm_status cvtm_checkpoint_restore(cvtm_solve *s) {
   return status;
 }
 
-/* --- saving -------------------------------------------------------------------------------------
- */
+/* --- saving ----------------------------------------------------------------------------------- */
 
 /* memory: NULL on other ranks than 0. */
-static cvtm_status fill(const cvtm_checkpoint *c, const saved_head *head, const cvtm_cvt_task *task,
-                        unsigned char *memory) {
+static cvtm_status fill_state(const cvtm_checkpoint *c, const saved_head *head,
+                              const cvtm_cvt_task *task, unsigned char *memory) {
   const cvtm_cvt *cvt = task->cvt;
   const size_t kept = bytes_of(head->solve.kept);
   const int64_t stage = head->descent.stage;
@@ -236,7 +233,7 @@ static cvtm_status fill(const cvtm_checkpoint *c, const saved_head *head, const 
                 : CVTM_OK;
 }
 
-static cvtm_status save(cvtm_checkpoint *c, const cvtm_descent_state *descent) {
+static cvtm_status save_state(cvtm_checkpoint *c, const cvtm_descent_state *descent) {
   const cvtm_solve *s = c->solve;
   const cvtm_cvt_task task = cvtm_solve_task(s);
   const int saves = cvtm_ranks_lead(s->cvt->device);
@@ -253,7 +250,7 @@ static cvtm_status save(cvtm_checkpoint *c, const cvtm_descent_state *descent) {
   if (saves && !memory)
     return cvtm_fail(error_of(s), CVTM_ERROR_MEMORY, "no memory for a checkpoint of %zu bytes",
                      bytes);
-  cvtm_status status = fill(c, &head, &task, memory);
+  cvtm_status status = fill_state(c, &head, &task, memory);
   if (status == CVTM_OK && saves)
     status = c->user->save(c->user->context, memory, bytes, error_of(s));
   free(memory);
@@ -266,7 +263,7 @@ static cvtm_status save_if_due(cvtm_checkpoint *c, const cvtm_descent_state *des
   if (!c->user->save || s->state.result.stop == CVTM_STOP_REQUEST) return CVTM_OK;
   int64_t due = cvtm_clock() - c->last >= c->user->seconds;
   const cvtm_status status = cvtm_ranks_agree(s->cvt->device, &due);
-  return status == CVTM_OK && due ? save(c, descent) : status;
+  return status == CVTM_OK && due ? save_state(c, descent) : status;
 }
 
 static cvtm_status pause_descent(void *context, const cvtm_descent *descent) {
@@ -279,8 +276,7 @@ cvtm_status cvtm_checkpoint_visit(cvtm_solve *s) {
   return save_if_due(s->checkpoint, &start);
 }
 
-/* --- from start to end --------------------------------------------------------------------------
- */
+/* --- from start to end ------------------------------------------------------------------------ */
 
 cvtm_status cvtm_checkpoint_open(cvtm_solve *s) {
   cvtm_checkpoint *c = calloc(1, sizeof *c);

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/select.h"
 #include "cvt/descent.h"
+#include "cvt/site_updates.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -15,7 +16,7 @@ void cvtm_classes_defaults(cvtm_classes_options *options) {
   cvtm_cvt_defaults(&options->cvt);
 }
 
-/* --- numbers of sites ---------------------------------------------------------------- */
+/* --- numbers of sites ------------------------------------------------------------------------- */
 
 static double integral_of(cvtm_domain domain, const float *intensity) {
   double sum = 0;
@@ -54,7 +55,7 @@ cvtm_status cvtm_classes_share(const double *amount, int classes, int64_t count,
   return CVTM_OK;
 }
 
-/* --- plans --------------------------------------------------------------------------- */
+/* --- plans ------------------------------------------------------------------------------------ */
 
 typedef struct class_plan {
   cvtm_cvt *cvt; /* NULL: the class has no sites */
@@ -70,8 +71,7 @@ typedef struct classes_run {
   int classes;
   int64_t count;
   cvtm_cvt *all;                                 /* the plan of the union */
-  cvtm_cell_moments *sums, *of_class;            /* on the host */
-  double energy[CVTM_CLASSES_MAX], union_energy; /* of the last evaluation */
+  double energy[CVTM_CLASSES_MAX], union_energy; /* of the result */
   cvtm_stop stop;                                /* of the last class that was placed alone */
 } classes_run;
 
@@ -149,69 +149,65 @@ static cvtm_status place_classes(classes_run *r, const float *const *intensity, 
   return status;
 }
 
-/* --- the coupled energy -------------------------------------------------------------- */
+/* --- the coupled energy ----------------------------------------------------------------------- */
 
-static cvtm_status read_moments(classes_run *r, cvtm_cvt *cvt, int64_t count,
-                                cvtm_cell_moments *sums) {
-  return cvtm_device_copy_out(r->device, sums, cvt->moments, (size_t)count * sizeof *sums);
+/* The energy of a plan's last evaluation, added up in the order of the sites. */
+static cvtm_status sum_energy(cvtm_cvt *cvt, int64_t count, double *energy) {
+  cvtm_cell_moments *sums = NULL;
+  const cvtm_status status = cvtm_cvt_read_cell_moments(cvt, count, &sums);
+  *energy = 0;
+  for (int64_t i = 0; status == CVTM_OK && i < count; ++i) *energy += sums[i].second;
+  free(sums);
+  return status;
 }
 
-static double energy_of(const cvtm_cell_moments *sums, int64_t count) {
-  double sum = 0;
-  for (int64_t i = 0; i < count; ++i) sum += sums[i].second;
-  return sum;
-}
-
-/* sums = weight * sums + more. */
-static void add_moments(cvtm_cell_moments *sums, const cvtm_cell_moments *more, int64_t count,
-                        double weight) {
-#pragma omp parallel for schedule(static)
-  for (int64_t i = 0; i < count; ++i) {
-    sums[i].mass = weight * sums[i].mass + more[i].mass;
-    sums[i].x = weight * sums[i].x + more[i].x;
-    sums[i].y = weight * sums[i].y + more[i].y;
-    sums[i].second = weight * sums[i].second + more[i].second;
-  }
+/* Evaluates the cells of a plan's sites; measures: reads their energy, too. */
+static cvtm_status evaluate_plan(cvtm_cvt *cvt, const double *sites, int64_t count, int measures,
+                                 double *energy) {
+  const cvtm_cvt_task task = {cvt, count, 0, CVTM_CVT_EXACT, CVTM_VORONOI_EXACT};
+  const cvtm_status status = cvtm_cvt_enqueue(&task, sites, cvt->value, NULL);
+  return status == CVTM_OK && measures ? sum_energy(cvt, count, energy) : status;
 }
 
 /* The moments of a site's two cells add up to those of one cell by which energy, gradient and
  * Lloyd's step of the coupled energy follow as those of any tessellation. Lloyd's step goes to the
- * mean of both centroids, weighted by their masses, and so never raises the energy. */
+ * mean of both centroids, weighted by their masses, and so never raises the energy. measures: sets
+ * the energies of r. */
+static cvtm_status evaluate_coupled(classes_run *r, const double *sites, int measures,
+                                    double *value, double *gradient) {
+  cvtm_cvt *all = r->all;
+  cvtm_status status = evaluate_plan(all, sites, r->count, measures, &r->union_energy);
+  for (int k = 0; status == CVTM_OK && k < r->classes; ++k) {
+    const class_plan *plan = &r->plan[k];
+    if (plan->cvt == NULL) continue;
+    status =
+        evaluate_plan(plan->cvt, sites + 2 * plan->first, plan->count, measures, &r->energy[k]);
+    if (status == CVTM_OK)
+      status = all->updates->add_moments(r->device, plan->cvt->moments, plan->count,
+                                         r->options->union_weight, all->moments + plan->first);
+  }
+  return status == CVTM_OK ? all->table->finish(all, r->count, 0, value, gradient) : status;
+}
+
 static cvtm_status evaluate_classes(void *context, const double *sites, double *value,
                                     double *gradient) {
   classes_run *r = context;
-  const cvtm_cvt_task all = {r->all, r->count, 0, CVTM_CVT_EXACT, CVTM_VORONOI_EXACT};
-  cvtm_status status = cvtm_cvt_enqueue(&all, sites, r->all->value, NULL);
-  if (status == CVTM_OK) status = read_moments(r, r->all, r->count, r->sums);
-  if (status != CVTM_OK) return status;
-  r->union_energy = energy_of(r->sums, r->count);
-  for (int k = 0; status == CVTM_OK && k < r->classes; ++k) {
-    const class_plan *plan = &r->plan[k];
-    const cvtm_cvt_task task = {plan->cvt, plan->count, 0, CVTM_CVT_EXACT, CVTM_VORONOI_EXACT};
-    if (plan->cvt == NULL) continue;
-    status = cvtm_cvt_enqueue(&task, sites + 2 * plan->first, plan->cvt->value, NULL);
-    if (status == CVTM_OK) status = read_moments(r, plan->cvt, plan->count, r->of_class);
-    if (status != CVTM_OK) return status;
-    r->energy[k] = energy_of(r->of_class, plan->count);
-    add_moments(r->sums + plan->first, r->of_class, plan->count, r->options->union_weight);
-  }
-  const size_t bytes = (size_t)r->count * sizeof *r->sums;
-  if (status == CVTM_OK) status = cvtm_device_copy_in(r->device, r->all->moments, r->sums, bytes);
-  return status == CVTM_OK ? r->all->table->finish(r->all, r->count, 0, value, gradient) : status;
+  const cvtm_status status = evaluate_coupled(r, sites, 0, value, gradient);
+  return status == CVTM_OK ? cvtm_device_synchronize(r->device) : status;
 }
 
 /* Evaluates the plan's sites; sets objective, gradient_norm and empty_cells. */
 static cvtm_status evaluate_result(classes_run *r, cvtm_classes_result *result) {
   double value[2];
-  cvtm_status status = evaluate_classes(r, r->all->sites, r->all->value, NULL);
+  cvtm_status status = evaluate_coupled(r, r->all->sites, 1, r->all->value, NULL);
   if (status == CVTM_OK)
     status = cvtm_device_copy_out(r->device, value, r->all->value, sizeof value);
+  if (status == CVTM_OK)
+    status = cvtm_cvt_count_empty(r->all, r->count, &result->descent.empty_cells);
   if (status != CVTM_OK) return status;
   const double hexagon = 5 / (18 * sqrt(3.0));
   result->descent.objective = value[0];
   result->descent.gradient_norm = value[1];
-  result->descent.empty_cells = 0;
-  for (int64_t i = 0; i < r->count; ++i) result->descent.empty_cells += !(r->sums[i].mass > 0);
   for (int k = 0; k < r->classes; ++k)
     result->ratio[k] =
         r->plan[k].cvt != NULL ? r->energy[k] / (hexagon * (double)r->plan[k].count) : 0;
@@ -239,13 +235,11 @@ static cvtm_status descend_classes(classes_run *r, double deadline, cvtm_classes
   return status;
 }
 
-/* --- the whole ----------------------------------------------------------------------- */
+/* --- the whole -------------------------------------------------------------------------------- */
 
 static void destroy_run(classes_run *r) {
   for (int k = 0; k < r->classes; ++k) cvtm_cvt_destroy(r->plan[k].cvt);
   cvtm_cvt_destroy(r->all);
-  free(r->sums);
-  free(r->of_class);
 }
 
 static cvtm_status check_run(const classes_run *r) {
@@ -275,10 +269,7 @@ cvtm_status cvtm_classes_solve(cvtm_device *device, cvtm_domain domain,
   if (status != CVTM_OK) return status;
   for (int k = 0; k < classes; ++k)
     r.plan[k] = (class_plan){NULL, start[k], start[k + 1] - start[k]};
-  r.sums = malloc((size_t)r.count * sizeof *r.sums);
-  r.of_class = malloc((size_t)r.count * sizeof *r.of_class);
-  if (r.sums == NULL || r.of_class == NULL) status = no_memory_for_sites(&r);
-  if (status == CVTM_OK) status = place_classes(&r, intensity, sites);
+  status = place_classes(&r, intensity, sites);
   if (status == CVTM_OK) status = cvtm_cvt_put_sites(r.all, sites, r.count);
   found.descent.stop = r.stop;
   if (status == CVTM_OK && options->union_weight > 0 && r.stop != CVTM_STOP_REQUEST)

@@ -11,28 +11,29 @@
 
 CVTM_API_BEGIN
 
-/* exact: rho, constant on each pixel, integrated over the polygonal cells. pixel: the sum over
- * pixel centres, each in the cell of its label (Fei et al.). */
+/* exact: integrals over the polygonal cells of rho, which is constant on each pixel. pixel: a sum
+ * over the pixels, each of which counts, at its centre, for the cell of its label (Fei et al.). */
 typedef enum cvtm_cvt_energy { CVTM_CVT_EXACT, CVTM_CVT_PIXEL } cvtm_cvt_energy;
 typedef enum cvtm_cvt_method { CVTM_CVT_LLOYD, CVTM_CVT_LBFGSB } cvtm_cvt_method;
 
-/* A density on a device and all buffers for up to `capacity` sites. */
+/* A plan: a density on a device, and all memory for up to `capacity` sites. */
 typedef struct cvtm_cvt cvtm_cvt;
 
-/* density: width * height floats on the host, >= 0, finite, not all zero; copied. Where it is not,
- * CVTM_ERROR_ARGUMENT names the pixel; *cvt is untouched on failure. Device memory: 4 bytes a
- * pixel, and 28 more for the pixel energy; about 700 bytes a site in
- * a run with a history of 8, on a CPU 72 more, and on CUDA 170 more for 100,000 sites and up, of at
- * most 2^20 of them. */
+/* density: width * height floats on the host, finite, >= 0 and not all zero; the plan copies them.
+ * CVTM_ERROR_ARGUMENT names the first pixel that is not so. On failure *cvt is untouched. Device
+ * memory: 4 bytes a pixel, and 28 more for the pixel energy; about 700 bytes a site in a run with a
+ * history of 8, and 72 more on a CPU; on CUDA, from 100,000 sites on, 170 more for each of up to
+ * 2^20 sites. */
 cvtm_status cvtm_cvt_create(cvtm_device *device, cvtm_domain domain, const float *density,
                             int64_t capacity, cvtm_cvt **cvt);
-/* The same of a density that is not copied where that can be avoided, but borrowed as long as the
- * plan lives. on_device: the same in the device's memory, borrowed too; NULL: on a CPU `density`,
- * on CUDA a copy. */
+/* As cvtm_cvt_create, but the plan borrows the density as long as it lives. on_device: the same
+ * density in the device's memory, borrowed too; if it is NULL, a CPU uses `density`, and CUDA a
+ * copy of it. */
 cvtm_status cvtm_cvt_create_borrowed(cvtm_device *device, cvtm_domain domain, const float *density,
                                      const float *on_device, int64_t capacity, cvtm_cvt **cvt);
 void cvtm_cvt_destroy(cvtm_cvt *cvt);
-/* Replaces the density; the same size and rules. On failure the old one stays. */
+/* Replaces the density by one of the same size, under the same rules. On failure the old one stays.
+ */
 cvtm_status cvtm_cvt_set_density(cvtm_cvt *cvt, const float *density);
 
 /* Moments of the cells, in host memory of the caller; a pointer may be NULL. */
@@ -42,26 +43,25 @@ typedef struct cvtm_cvt_moments {
   double *second;   /* count: integral of rho |x - x_i|^2 over the cell */
 } cvtm_cvt_moments;
 
-/* A plan for cvtm_cvt_evaluate_on_device on a density in the device's memory: width * height
- * floats,
- * >= 0 and finite (not checked), borrowed as long as work on them may be enqueued.
- * cvtm_cvt_view_density exchanges it for another of the same size. */
+/* A plan for cvtm_cvt_evaluate_on_device. density: width * height floats in the device's memory,
+ * finite and >= 0, which is not checked; borrowed as long as work on them may be enqueued.
+ * cvtm_cvt_view_density exchanges it for another density of the same size. */
 cvtm_status cvtm_cvt_create_view(cvtm_device *device, cvtm_domain domain, const float *density,
                                  int64_t capacity, cvtm_cvt **cvt);
 cvtm_status cvtm_cvt_view_density(cvtm_cvt *cvt, const float *density);
 
-/* Energy (and moments, if not NULL) of sites (host, 2 * count), which may lie outside the domain;
- * one that is not finite, or beyond 1e9, is refused by its index (CVTM_ERROR_ARGUMENT). Of sites
- * that share a place the first has the cell and the others no mass. `voronoi` is used by the pixel
- * energy alone. In a periodic domain the cells are those of the torus. The time is proportional to
- * the numbers of pixels and sites, however unevenly the sites lie; in the worst case, all on one
+/* Computes the energy of sites (host, 2 * count), and their moments unless that is NULL. Sites may
+ * lie outside the domain; CVTM_ERROR_ARGUMENT names the first that is not finite or lies beyond
+ * 1e9. Where sites share a place the first has the cell, and the others have no mass. Only the
+ * pixel energy uses `voronoi`. In a periodic domain the cells are those of the torus. The time is
+ * proportional to the numbers of pixels and sites, however uneven the sites lie; if all lie on one
  * circle to the last bits, to the number of pairs of sites. */
 cvtm_status cvtm_cvt_evaluate(cvtm_cvt *cvt, const double *sites, int64_t count,
                               cvtm_cvt_energy energy, cvtm_voronoi_method voronoi, double *value,
                               const cvtm_cvt_moments *moments);
 
-/* The same of arrays in the device's memory, enqueued: nothing crosses the bus, and on CUDA nothing
- * is waited for. sites: 2 * count. value: 1. moments: 4 * count, or NULL; of each cell the
+/* Enqueues the same for arrays in the device's memory: nothing crosses the bus, and on CUDA the
+ * call does not wait. sites: 2 * count. value: 1. moments: 4 * count, or NULL; of each cell the
  * integrals of rho, rho (x - x_i), rho (y - y_i) and rho |x - x_i|^2, so that the gradient of the
  * energy is -2 times the second and third. A site that is not finite makes its moments and the
  * energy NaN; one beyond 1e9 is not refused, and its moments are not specified. */
@@ -80,7 +80,7 @@ cvtm_status cvtm_cvt_evaluate_on_device(cvtm_cvt *cvt, const double *sites, int6
 cvtm_status cvtm_cvt_pull_back(cvtm_cvt *cvt, const double *sites, int64_t count, const double *phi,
                                float *by_density, double *by_sites);
 
-/* 5 / (18 sqrt 3) (integral of sqrt rho)^2 / count: the energy of regular hexagons
+/* 5 / (18 sqrt 3) (integral of sqrt rho)^2 / count: the energy if all cells were regular hexagons
  * (Fejes Toth; Gersho and Zador for graded densities). */
 double cvtm_cvt_energy_bound(cvtm_domain domain, const float *density, int64_t count);
 /* The same of the plan's density, without a pass over it. */
@@ -99,8 +99,8 @@ cvtm_status cvtm_cvt_sample(cvtm_domain domain, const float *density, int64_t co
                             cvtm_cvt_start start, double *sites, cvtm_error *error);
 
 typedef struct cvtm_cvt_record {
-  int64_t sites; /* of the level: fewer than asked for on coarse levels; 0 in the descents that
-                    rounds of transfers and of annealing add */
+  int64_t sites; /* the level's number of sites; 0 in the descents of rounds of transfers, of
+                    annealing, and of lattices */
   int64_t iteration;
   double energy;        /* of the objective */
   double gradient_norm; /* max_i |dF/dx_i| / (2 m_i): largest distance to a centroid, pixels */
@@ -130,17 +130,18 @@ typedef enum cvtm_cvt_effort {
  * where the device runs ahead (CUDA). On a torus they may lie outside the domain. */
 const double *cvtm_cvt_current_sites(const cvtm_cvt *cvt);
 
-/* The state of cvtm_cvt_solve as bytes, so that a run that was killed can continue and lead to the
- * same bits. Each state contains all that a run needs of the states before it. */
+/* The state of cvtm_cvt_solve as bytes, by which a run that was killed continues to the same bits.
+ * The last state is enough. */
 typedef struct cvtm_cvt_checkpoint {
-  double seconds; /* between two calls of `save`, at least; 0: as often as possible */
-  /* Called on the host: stores the bytes, which are valid during the call alone. An error ends the
+  double seconds; /* the least time between two calls of `save`; 0: as often as possible */
+  /* Called on the host, to store the bytes, which are valid only during the call. An error ends the
    * run. NULL: nothing is saved. */
   cvtm_status (*save)(void *context, const void *bytes, size_t count, cvtm_error *error);
   void *context;
-  /* What the last call of `save` got; NULL: a new run. Density, sites, options and kind of device
-   * must be those of that run, except max_seconds, which is for all processes together;
-   * else CVTM_ERROR_INPUT names the difference. The caller has checked that no byte was damaged. */
+  /* The bytes of the last call of `save`; NULL: a new run. Density, sites, kind of device and
+   * options must be those of that run, else CVTM_ERROR_INPUT names the difference. Only max_seconds
+   * may differ: it limits the time of all processes together. The caller has checked that the bytes
+   * are not damaged. */
   const void *saved;
   size_t saved_bytes;
 } cvtm_cvt_checkpoint;
@@ -184,8 +185,9 @@ typedef struct cvtm_cvt_result {
   CVTM_RESERVED(3);
 } cvtm_cvt_result;
 
-/* Minimises the energy of sites (host, 2 * count; first clamped or wrapped into the domain). On
- * return they are the best found, inside the domain, whatever result->stop is. */
+/* Minimises the energy of sites (host, 2 * count), which are first clamped or wrapped into the
+ * domain. On return they are the best that were found, inside the domain, whatever result->stop is.
+ */
 cvtm_status cvtm_cvt_optimize(cvtm_cvt *cvt, const cvtm_cvt_options *options, double *sites,
                               int64_t count, cvtm_cvt_result *result);
 

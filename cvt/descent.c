@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 #include "base/select.h"
-#include "cvt/pyramid.h"
+#include "cvt/levels.h"
 #include "cvt/site_updates.h"
 #include "lbfgsb/lbfgsb_ranks.h"
 #include "lbfgsb/stopping.h"
@@ -66,7 +66,7 @@ double cvtm_cvt_deadline(const cvtm_cvt_options *options, double start) {
   return options->max_seconds > 0 ? start + options->max_seconds : INFINITY;
 }
 
-/* --- Lloyd's method ------------------------------------------------------------------ */
+/* --- Lloyd's method --------------------------------------------------------------------------- */
 
 static cvtm_status step_by_lloyd(cvtm_cvt *cvt, const cvtm_own_sites *own) {
   return cvt->table->lloyd(cvt, cvt->evaluator->moments(cvt), own->count, own->fixed, own->sites);
@@ -369,7 +369,7 @@ cvtm_status cvtm_descent_run(cvtm_descent *d) {
   return status == CVTM_OK && lbfgsb && d->stop == CVTM_STOP_NONE ? run_lbfgsb(d) : status;
 }
 
-/* --- the descent of the plan's energy ------------------------------------------------ */
+/* --- the descent of the plan's energy --------------------------------------------------------- */
 
 static cvtm_status evaluate_energy(void *context, const double *x, double *f, double *g) {
   const cvtm_cvt_task *task = context;

@@ -1,4 +1,4 @@
-/* One evaluation: energy, gradient and moments of given sites. */
+/* Evaluations on one device, and evaluations of given sites: energy, gradient and moments. */
 #include "base/primitives.h"
 #include "base/select.h"
 #include "cvt/descent.h"
@@ -37,15 +37,14 @@ static cvtm_status enqueue_labels(cvtm_cvt *cvt, const double *sites, int64_t co
   return status;
 }
 
-/* --- the evaluator of a device ------------------------------------------------------------------
- */
+/* --- the evaluator of a device ---------------------------------------------------------------- */
 
-static cvtm_status prepare(const cvtm_cvt_task *task) {
+static cvtm_status prepare_on_device(const cvtm_cvt_task *task) {
   return task->energy == CVTM_CVT_PIXEL ? cvtm_cvt_prepare_labels(task->cvt) : CVTM_OK;
 }
 
-static cvtm_status evaluate(const cvtm_cvt_task *task, const double *sites, double *value,
-                            double *gradient) {
+static cvtm_status evaluate_on_device(const cvtm_cvt_task *task, const double *sites, double *value,
+                                      double *gradient) {
   cvtm_cvt *cvt = task->cvt;
   const cvtm_status status = task->energy == CVTM_CVT_PIXEL
                                  ? enqueue_labels(cvt, sites, task->count, task->voronoi)
@@ -54,41 +53,42 @@ static cvtm_status evaluate(const cvtm_cvt_task *task, const double *sites, doub
                            : status;
 }
 
-static cvtm_status begin(const cvtm_cvt_task *task, int restored) {
+static cvtm_status begin_on_device(const cvtm_cvt_task *task, int restored) {
   (void)task;
   (void)restored;
   return CVTM_OK;
 }
 
-static cvtm_own_sites get_own(const cvtm_cvt_task *task) {
+static cvtm_own_sites get_own_on_device(const cvtm_cvt_task *task) {
   const cvtm_cvt *cvt = task->cvt;
   return (cvtm_own_sites){0, task->count, task->fixed, cvt->sites, cvt->best, cvt->scale};
 }
 
-static cvtm_cell_moments *get_moments(const cvtm_cvt *cvt) { return cvt->moments; }
+static cvtm_cell_moments *get_moments_on_device(const cvtm_cvt *cvt) { return cvt->moments; }
 
-static cvtm_status end(const cvtm_cvt_task *task) {
+static cvtm_status end_on_device(const cvtm_cvt_task *task) {
   (void)task;
   return CVTM_OK;
 }
 
 /* The solver has memory for any number of sites of the plan. */
-static cvtm_status create_solver(const cvtm_cvt_task *task, const cvtm_lbfgsb_options *options,
-                                 cvtm_lbfgsb **solver) {
+static cvtm_status create_solver_on_device(const cvtm_cvt_task *task,
+                                           const cvtm_lbfgsb_options *options,
+                                           cvtm_lbfgsb **solver) {
   return cvtm_lbfgsb_create(task->cvt->device, 2 * task->cvt->capacity, options, solver);
 }
 
-static cvtm_status agree(const cvtm_cvt *cvt, int64_t *decision) {
+static cvtm_status agree_on_device(const cvtm_cvt *cvt, int64_t *decision) {
   (void)cvt;
   (void)decision;
   return CVTM_OK;
 }
 
-static size_t array_bytes(const cvtm_cvt_task *task, int in_solver) {
+static size_t array_bytes_on_device(const cvtm_cvt_task *task, int in_solver) {
   return (in_solver ? 6U : 4U) * (size_t)task->count * sizeof(double);
 }
 
-static cvtm_status save(const cvtm_cvt_task *task, int in_solver, unsigned char *to) {
+static cvtm_status save_on_device(const cvtm_cvt_task *task, int in_solver, unsigned char *to) {
   cvtm_cvt *cvt = task->cvt;
   const double *const arrays[] = {cvt->sites, cvt->best, cvt->scale};
   const size_t bytes = 2 * (size_t)task->count * sizeof(double);
@@ -98,7 +98,8 @@ static cvtm_status save(const cvtm_cvt_task *task, int in_solver, unsigned char 
   return status == CVTM_OK && in_solver ? cvtm_lbfgsb_save(cvt->solver, to) : status;
 }
 
-static cvtm_status restore(const cvtm_cvt_task *task, int in_solver, const unsigned char *from) {
+static cvtm_status restore_on_device(const cvtm_cvt_task *task, int in_solver,
+                                     const unsigned char *from) {
   cvtm_cvt *cvt = task->cvt;
   double *const arrays[] = {cvt->sites, cvt->best, cvt->scale};
   const size_t bytes = 2 * (size_t)task->count * sizeof(double);
@@ -108,32 +109,31 @@ static cvtm_status restore(const cvtm_cvt_task *task, int in_solver, const unsig
   return status;
 }
 
-static cvtm_status restore_solver(const cvtm_cvt *cvt, const unsigned char *from) {
+static cvtm_status restore_solver_on_device(const cvtm_cvt *cvt, const unsigned char *from) {
   return cvtm_lbfgsb_restore(cvt->solver, from, cvtm_lbfgsb_save_bytes(cvt->solver), NULL);
 }
 
 const cvtm_evaluator cvtm_evaluator_of_device = {.solver_resizes = 1,
-                                                 .prepare = prepare,
-                                                 .evaluate_all = evaluate,
-                                                 .begin = begin,
-                                                 .own = get_own,
-                                                 .evaluate = evaluate,
-                                                 .moments = get_moments,
-                                                 .end = end,
-                                                 .create_solver = create_solver,
-                                                 .agree = agree,
-                                                 .array_bytes = array_bytes,
-                                                 .save = save,
-                                                 .restore = restore,
-                                                 .restore_solver = restore_solver};
+                                                 .prepare = prepare_on_device,
+                                                 .evaluate_all = evaluate_on_device,
+                                                 .begin = begin_on_device,
+                                                 .own = get_own_on_device,
+                                                 .evaluate = evaluate_on_device,
+                                                 .moments = get_moments_on_device,
+                                                 .end = end_on_device,
+                                                 .create_solver = create_solver_on_device,
+                                                 .agree = agree_on_device,
+                                                 .array_bytes = array_bytes_on_device,
+                                                 .save = save_on_device,
+                                                 .restore = restore_on_device,
+                                                 .restore_solver = restore_solver_on_device};
 
 cvtm_status cvtm_cvt_enqueue(const cvtm_cvt_task *task, const double *sites, double *value,
                              double *gradient) {
   return task->cvt->evaluator->evaluate_all(task, sites, value, gradient);
 }
 
-/* --- evaluations of given sites -----------------------------------------------------------------
- */
+/* --- evaluations of given sites --------------------------------------------------------------- */
 
 static cvtm_status check_count(const cvtm_cvt *cvt, const double *sites, int64_t count) {
   if (count >= 1 && count <= cvt->capacity && sites) return CVTM_OK;

@@ -13,8 +13,8 @@ extern "C" {
 typedef struct cvtm_cvt_table cvtm_cvt_table;
 struct cvtm_site_updates_table; /* site_updates.h */
 struct cvtm_evaluator;          /* descent.h */
-struct cvtm_division;           /* division.h */
-struct cvtm_pyramid;            /* pyramid.h */
+struct cvtm_decomposition;      /* decomposition.h */
+struct cvtm_pyramid;            /* levels.h */
 
 enum { CVTM_CVT_WINDOW = 10 }; /* steps of Lloyd's method whose energies are read together */
 
@@ -25,13 +25,14 @@ struct cvtm_cvt {
   const struct cvtm_site_updates_table *updates;
   cvtm_domain domain;
   int64_t capacity;
-  int64_t whole; /* of a plan for some of the sites of ranks (parts.h): the number of all; else 0 */
+  int64_t whole; /* the number of sites of all ranks, if this plan has only those of one and its
+                    ghost sites (decomposition.h); else 0 */
   const struct cvtm_evaluator *evaluator;
-  struct cvtm_division *division; /* of the evaluator of ranks; else NULL */
-  struct cvtm_pyramid *pyramid;   /* while it has the plan's density; else NULL */
-  double mass, root;              /* integrals of rho and sqrt(rho) */
-  /* On the host, of several ranks on rank 0: integrals of sqrt(rho) over squares, of
-   * cvtm_density_scan. */
+  struct cvtm_decomposition *decomposition; /* on a device with ranks; else NULL */
+  struct cvtm_pyramid *pyramid;             /* while it has the plan's density; else NULL */
+  double mass, root;                        /* the total mass, and the integral of sqrt(rho) */
+  /* On the host: integrals of sqrt(rho) over squares of pixels, by cvtm_density_scan_squares. Only
+   * rank 0 has them. */
   double *square_roots;
   cvtm_density_view density;
   float *own_density;        /* the memory of `density`; NULL if the caller owns it */
@@ -39,7 +40,7 @@ struct cvtm_cvt {
   cvtm_site_tree *tree;
   double *sites;              /* 2 * capacity: the current sites */
   cvtm_cell_moments *moments; /* capacity, in the caller's order */
-  /* These and `state` are not of a plan on a device with ranks: */
+  /* A plan on a device with ranks has none of these up to `distance`, and no `state`: */
   double *best;     /* 2 * capacity: the best sites of Lloyd's method */
   double *scale;    /* 2 * capacity: cvtm_cvt_scale_of */
   double *second;   /* capacity: second moments */
@@ -48,8 +49,8 @@ struct cvtm_cvt {
   double *least;    /* CVTM_CVT_WINDOW + 1: the energy of `best` before and after each evaluation */
   void *workspace;  /* of sorts and reductions */
   size_t workspace_bytes;
-  void *state;         /* of the table */
-  int tree_clipping;   /* for tests and benchmarks: no cell is left to the hull construction */
+  void *state;         /* what the functions of the table keep */
+  int tree_clipping;   /* tests and benchmarks: nonzero makes all cells by tree clipping */
   cvtm_lbfgsb *solver; /* of the last descent, kept for the next; or NULL */
   int64_t solver_count, solver_fixed; /* the sites to which its bounds belong; count 0: none */
   int solver_history;
@@ -84,8 +85,8 @@ struct cvtm_cvt_table {
                        int64_t fixed, double *sites);
 };
 
-/* A plan for the evaluations of parts.h alone, of up to `capacity` of `whole` sites. density: in
- * the device's memory, borrowed. */
+/* A plan for the evaluations of decomposition.h alone, of up to `capacity` of `whole` sites.
+ * density: in the device's memory, borrowed. */
 cvtm_status cvtm_cvt_create_part(cvtm_device *device, cvtm_domain domain, const float *density,
                                  int64_t capacity, int64_t whole, cvtm_cvt **cvt);
 

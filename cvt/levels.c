@@ -1,12 +1,229 @@
-/* The start of the sites: sampled, coarse to fine, or a lattice; and refinement to a finer level.
- */
+/* Coarse levels: the density in larger pixels, numbers of sites, refinement; and from there the
+ * start of a solve, which is sampled, coarse to fine, or a lattice. */
+#include "cvt/levels.h"
+
+#include "base/primitives.h"
 #include "base/ranks.h"
-#include "cvt/refine.h"
+#include "cvt/cell_host.h"
+#include "cvt/site_updates.h"
 #include "cvt/solve.h"
+#include "jfa/site_tree_kernels.h"
 
 #include <math.h>
+#include <omp.h>
+#include <stdlib.h>
+#include <string.h>
 
 enum { WORTH_THREADS = 1 << 17 /* sites */ };
+
+/* --- the density in larger pixels ------------------------------------------------------------- */
+
+/* A site has at least so many pixels: enough that the sites of the finer levels, which continue
+ * from there, end as low as with all pixels. */
+static const double least_pixels = 16;
+
+/* A torus has whole pixels of every order. */
+int cvtm_pyramid_order(cvtm_domain domain, int64_t count) {
+  const double pixels = (double)domain.width * (double)domain.height / (double)count;
+  const int32_t sides = domain.periodic ? domain.width | domain.height : 0;
+  int order = 0;
+  while (order < CVTM_PYRAMID_ORDERS && ldexp(pixels, -2 * (order + 1)) >= least_pixels &&
+         (sides & ((1 << (order + 1)) - 1)) == 0)
+    ++order;
+  return order;
+}
+
+static cvtm_density_view view_of(const cvtm_pyramid *p, int order) {
+  const int32_t side = 1 << order;
+  return (cvtm_density_view){p->density[order], (p->domain.width + side - 1) / side,
+                             (p->domain.height + side - 1) / side, p->domain.periodic != 0};
+}
+
+static int64_t pixels_of(const cvtm_pyramid *p, int order) {
+  const cvtm_density_view view = view_of(p, order);
+  return (int64_t)view.width * view.height;
+}
+
+cvtm_status cvtm_pyramid_begin(cvtm_cvt *cvt, int order, int64_t shown, cvtm_pyramid *p) {
+  *p = (cvtm_pyramid){.cvt = cvt, .domain = cvt->domain, .mass = cvt->mass, .root = cvt->root};
+  p->density[0] = cvt->density.value;
+  cvt->pyramid = p;
+  int64_t pixels = 0;
+  for (int k = 1; k <= order; ++k) pixels += pixels_of(p, k);
+  if (order == 0) return CVTM_OK;
+  cvtm_status status = cvtm_device_allocate_large(cvt->device, pixels, CVTM_TYPED(p->made));
+  if (status == CVTM_OK && shown > 0)
+    status = cvtm_device_allocate(cvt->device, 2 * shown, CVTM_TYPED(p->shown));
+  float *next = p->made;
+  for (int k = 1; status == CVTM_OK && k <= order; next += pixels_of(p, k++)) {
+    const cvtm_density_view finer = view_of(p, k - 1);
+    p->density[k] = next;
+    status = cvt->updates->halve(cvt->device, &finer, next);
+  }
+  return status;
+}
+
+void cvtm_pyramid_use(cvtm_pyramid *p, int order, int64_t count) {
+  cvtm_cvt *cvt = p->cvt;
+  cvt->density = view_of(p, order);
+  cvt->domain = (cvtm_domain){cvt->density.width, cvt->density.height, p->domain.periodic};
+  cvt->mass = ldexp(p->mass, -2 * order);
+  cvt->root = ldexp(p->root, -2 * order);
+  cvtm_site_tree_set_domain(cvt->tree, cvt->domain);
+  p->order = order;
+  p->count = count;
+}
+
+const double *cvtm_pyramid_show(cvtm_pyramid *p, const double *sites) {
+  if (p->order == 0 || !p->shown) return sites;
+  return p->cvt->updates->enlarge(p->cvt->device, sites, 2 * p->count, ldexp(1, p->order),
+                                  p->shown) == CVTM_OK
+             ? p->shown
+             : sites;
+}
+
+void cvtm_pyramid_end(cvtm_pyramid *p) {
+  cvtm_pyramid_use(p, 0, 0);
+  p->cvt->pyramid = NULL;
+  cvtm_device_free(p->cvt->device, p->made);
+  cvtm_device_free(p->cvt->device, p->shown);
+}
+
+/* --- numbers of sites ------------------------------------------------------------------------- */
+
+double cvtm_cvt_border_share(cvtm_domain domain, const float *density, double root) {
+  if (domain.periodic) return 0;
+  const int64_t width = domain.width, height = domain.height;
+  double border = 0;
+  for (int64_t j = 0; j < height; ++j) {
+    border += pow((double)density[j * width], 0.25);
+    border += pow((double)density[j * width + width - 1], 0.25);
+  }
+  for (int64_t i = 0; i < width; ++i) {
+    border += pow((double)density[i], 0.25);
+    border += pow((double)density[(height - 1) * width + i], 0.25);
+  }
+  return 1.07 * border / sqrt(root); /* a row of hexagons is narrower than its height */
+}
+
+/* The solution v of 4 v - c sqrt(v) - 3 = count, by Euler's formula. */
+int64_t cvtm_cvt_coarse_count(double border_share, int64_t count) {
+  const double c = border_share;
+  const double root = (c + sqrt(c * c + 16 * ((double)count + 3))) / 8;
+  return (int64_t)fmin(ceil(root * root), (double)count);
+}
+
+/* --- refinement --------------------------------------------------------------------------------
+ *
+ * Each pair of neighbours of a coarse tessellation gets a site between them. Hexagons of the coarse
+ * level become hexagons of the fine one; the number of defects stays, so that they become rare. */
+
+static cvtm_status find_all_midpoints(cvtm_device *cpu, cvtm_domain domain,
+                                      const cvtm_site_tree_view *tree,
+                                      cvtm_edge_midpoints *midpoints) {
+  int failed = 0;
+#pragma omp parallel num_threads(cvtm_device_threads(cpu)) reduction(| : failed)
+  {
+    cvtm_cell cell = {0};
+    failed = !cvtm_cell_grow(&cell, CVTM_CELL_CORNERS);
+#pragma omp for schedule(dynamic, 64)
+    for (int64_t place = 0; place < tree->count; ++place) {
+      if (failed) continue;
+      failed = !cvtm_cell_cut_out(tree, domain, place, &cell);
+      cvtm_find_edge_midpoints(domain, tree, place, &cell, &midpoints[place]);
+    }
+    cvtm_cell_release(&cell);
+  }
+  if (!failed) return CVTM_OK;
+  return cvtm_fail(cvtm_device_error(cpu), CVTM_ERROR_MEMORY, "no memory to refine sites");
+}
+
+enum { CHUNKS = 256 };
+
+/* Appends as many midpoints to the `placed` sites of fine as `count` allows, evenly chosen. Returns
+ * the number of sites then. */
+static int64_t add_midpoints(const cvtm_edge_midpoints *midpoints, int64_t placed, double *fine,
+                             int64_t count) {
+  const int64_t sites = placed, room = count - placed;
+  int64_t before[CHUNKS + 1] = {0}; /* midpoints before each chunk */
+#pragma omp parallel for schedule(static) if (sites >= WORTH_THREADS)
+  for (int64_t c = 0; c < CHUNKS; ++c)
+    for (int64_t i = sites * c / CHUNKS; i < sites * (c + 1) / CHUNKS; ++i)
+      before[c + 1] += midpoints[i].count;
+  for (int64_t c = 0; c < CHUNKS; ++c) before[c + 1] += before[c];
+  const int64_t total = before[CHUNKS];
+#pragma omp parallel for schedule(static) if (sites >= WORTH_THREADS)
+  for (int64_t c = 0; c < CHUNKS; ++c) {
+    int64_t k = before[c];
+    for (int64_t i = sites * c / CHUNKS; i < sites * (c + 1) / CHUNKS; ++i) {
+      cvtm_place_midpoints(&midpoints[i], k, total, room, fine + 2 * placed);
+      k += midpoints[i].count;
+    }
+  }
+  return placed + cvtm_chosen_before(total, total, room);
+}
+
+enum { CELLS_OF_THREAD = 1000 /* the least number for which a thread pays */ };
+
+static cvtm_status refine_on(cvtm_device *cpu, cvtm_domain domain, const double *coarse,
+                             int64_t coarse_count, double *fine, int64_t count) {
+  cvtm_site_tree *tree = NULL;
+  cvtm_edge_midpoints *midpoints = malloc((size_t)coarse_count * sizeof *midpoints);
+  cvtm_status status = cvtm_site_tree_create(cpu, domain, coarse_count, &tree);
+  if (!midpoints)
+    status = cvtm_fail(cvtm_device_error(cpu), CVTM_ERROR_MEMORY, "no memory to refine sites");
+  if (status == CVTM_OK) status = cvtm_site_tree_sort(tree, coarse, coarse_count);
+  if (status == CVTM_OK) {
+    const cvtm_site_tree_view view = cvtm_site_tree_get_view(tree);
+    status = find_all_midpoints(cpu, domain, &view, midpoints);
+  }
+  if (status == CVTM_OK) {
+    memcpy(fine, coarse, 2 * (size_t)coarse_count * sizeof *fine);
+    const int64_t have = add_midpoints(midpoints, coarse_count, fine, count);
+    for (int64_t k = 0; have + k < count; ++k) cvtm_fill_up(fine, have, count, k);
+  }
+  cvtm_site_tree_destroy(tree);
+  free(midpoints);
+  return status;
+}
+
+cvtm_status cvtm_cvt_refine(cvtm_domain domain, int threads, const double *coarse,
+                            int64_t coarse_count, double *fine, int64_t count, cvtm_error *error) {
+  cvtm_device *cpu = NULL;
+  const int most = threads > 0 ? threads : omp_get_max_threads();
+  const int64_t worth = coarse_count / CELLS_OF_THREAD + 1;
+  cvtm_status status = cvtm_device_create("cpu", worth < most ? (int)worth : most, &cpu, error);
+  if (status != CVTM_OK) return status;
+  status = refine_on(cpu, domain, coarse, coarse_count, fine, count);
+  if (status != CVTM_OK && error) *error = *cvtm_device_error(cpu);
+  cvtm_device_destroy(cpu);
+  return status;
+}
+
+cvtm_status cvtm_cvt_refine_on_device(cvtm_cvt *cvt, int64_t from, int64_t to, int32_t *failed) {
+  cvtm_device *device = cvt->device;
+  size_t bytes = 0;
+  void *memory = NULL;
+  cvtm_status status = cvtm_scan_workspace(device, from, &bytes);
+  const size_t workspace = (bytes + 7) / 8 * 8;
+  const size_t midpoints = (size_t)from * sizeof(cvtm_edge_midpoints);
+  const size_t counts = (size_t)(from + 1) * (sizeof(int64_t) + sizeof(int32_t));
+  if (status == CVTM_OK)
+    status = cvtm_device_scratch(device, workspace + midpoints + counts, &memory);
+  if (status == CVTM_OK) status = cvtm_site_tree_sort(cvt->tree, cvt->sites, from);
+  if (status != CVTM_OK) return status;
+  cvtm_edge_midpoints *found = (void *)((char *)memory + workspace);
+  int64_t *before = (int64_t *)(void *)(found + from);
+  int32_t *count = (int32_t *)(void *)(before + from + 1), *undone = count + from;
+  status = cvtm_device_fill(device, undone, 0, sizeof *undone);
+  if (status == CVTM_OK) status = cvt->updates->edge_midpoints(cvt, found, count, undone);
+  if (status == CVTM_OK) status = cvtm_device_copy_out(device, failed, undone, sizeof *failed);
+  if (status != CVTM_OK || *failed > 0) return status;
+  status = cvtm_scan_64(device, count, from, before, memory, bytes);
+  return status == CVTM_OK ? cvt->updates->place_midpoints(cvt, found, before, from, to) : status;
+}
+
+/* --- the start of a solve --------------------------------------------------------------------- */
 
 /* sites *= 2^order */
 static void scale_sites(double *sites, int64_t count, int order) {
@@ -41,8 +258,7 @@ cvtm_status cvtm_solve_place_lattice(cvtm_solve *s, const cvtm_lattice *lattice)
   return cvtm_cvt_put_sites(s->cvt, s->spare, s->count);
 }
 
-/* --- the plan of the start ---------------------------------------------------------------------
- */
+/* --- the plan of the start -------------------------------------------------------------------- */
 
 static int density_is_even(const cvtm_solve *s) {
   const int64_t pixels = (int64_t)s->cvt->domain.width * s->cvt->domain.height;
@@ -77,7 +293,7 @@ cvtm_status cvtm_solve_plan_start(cvtm_solve *s) {
   return status == CVTM_OK && s->lattices == 0 ? plan_levels(s) : status;
 }
 
-/* --- levels ------------------------------------------------------------------------------------
+/* --- the levels of a solve ---------------------------------------------------------------------
  *
  * Only coarse levels have a density of larger pixels. */
 

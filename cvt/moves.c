@@ -87,8 +87,7 @@ cvtm_status cvtm_solve_restore(cvtm_solve *s) {
   return status == CVTM_OK ? cvtm_cvt_enqueue(&task, s->cvt->sites, s->cvt->value, NULL) : status;
 }
 
-/* --- displacements -----------------------------------------------------------------------------
- */
+/* --- displacements ---------------------------------------------------------------------------- */
 
 /* In root mean square radii of the cell: 0.4 of the spacing of hexagons. */
 static const double anneal_reach = 1.07;
@@ -106,8 +105,7 @@ cvtm_status cvtm_solve_displace(cvtm_solve *s) {
   return cvt->updates->repel(cvt->device, &repulsion);
 }
 
-/* --- sites at one place ------------------------------------------------------------------------
- */
+/* --- sites at one place ----------------------------------------------------------------------- */
 
 enum { SEPARATE_ROUNDS = 5 };
 

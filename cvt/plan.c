@@ -3,7 +3,7 @@
 #include "base/ranks.h"
 #include "base/select.h"
 #include "cvt/density_scan.h"
-#include "cvt/division.h"
+#include "cvt/decomposition.h"
 #include "cvt/site_updates.h"
 #include "jfa/site_tree_kernels.h"
 
@@ -31,8 +31,8 @@ static cvtm_status check_plan(cvtm_device *device, cvtm_domain domain, const flo
   return CVTM_OK;
 }
 
-/* The sums of the density, which of several ranks rank 0 has; squares: on rank 0, NULL on failure.
- */
+/* Sums up the density. Only rank 0 has it, and sends the sums to the others; it alone gets
+ * *squares, which is NULL after a failure. */
 static cvtm_status check_density(cvtm_device *device, cvtm_domain domain, const float *density,
                                  int64_t capacity, cvtm_density_sums *sums, double **squares) {
   cvtm_status status = check_plan(device, domain, density, capacity);
@@ -55,7 +55,7 @@ static void keep_sums(cvtm_cvt *cvt, const cvtm_density_sums *sums, double *squa
 enum { ARRAYS = 9 };
 
 static void list_plan_arrays(cvtm_cvt *cvt, cvtm_array arrays[ARRAYS]) {
-  const int64_t n = cvt->capacity, of_descents = cvt->whole > 0 || cvt->division ? 0 : n;
+  const int64_t n = cvt->capacity, of_descents = cvt->whole > 0 || cvt->decomposition ? 0 : n;
   const cvtm_array list[ARRAYS] = {
       CVTM_ARRAY(cvt->sites, 2 * n),
       CVTM_ARRAY(cvt->best, 2 * of_descents),
@@ -81,17 +81,17 @@ static cvtm_status allocate_plan(cvtm_cvt *cvt) {
     status = cvt->whole > 0
                  ? cvtm_site_tree_create_part(device, cvt->domain, n, cvt->whole, &cvt->tree)
                  : cvtm_site_tree_create(device, cvt->domain, n, &cvt->tree);
-  if (status == CVTM_OK && !cvt->division) status = cvt->table->create_state(cvt);
+  if (status == CVTM_OK && !cvt->decomposition) status = cvt->table->create_state(cvt);
   return status;
 }
 
-/* value: memory of the device, which on several ranks becomes that of rank 0. */
+/* Sends the density of rank 0, in device memory, to the other ranks. */
 static cvtm_status share_density(cvtm_cvt *cvt, float *value) {
   const size_t bytes = (size_t)count_plan_pixels(cvt->domain) * sizeof *value;
   return cvtm_ranks_broadcast_on_device(cvt->device, value, bytes);
 }
 
-/* Says whose memory is missing. */
+/* Adds to an error of memory that it was for the density. */
 static cvtm_status explain_memory(cvtm_cvt *cvt, cvtm_status status) {
   cvtm_error *error = cvtm_device_error(cvt->device);
   const cvtm_error reason = *error;
@@ -100,8 +100,8 @@ static cvtm_status explain_memory(cvtm_cvt *cvt, cvtm_status status) {
                    cvt->domain.height, reason.message);
 }
 
-/* Gives the plan a copy of the density, which of several ranks rank 0 has. An earlier density is
- * not freed. */
+/* Copies the density to the device; of several ranks rank 0 copies it, and sends it to the others.
+ * Does not free an earlier density. */
 static cvtm_status copy_density(cvtm_cvt *cvt, const float *density) {
   const int64_t area = count_plan_pixels(cvt->domain);
   const size_t bytes = (size_t)area * sizeof *density;
@@ -133,7 +133,7 @@ static cvtm_status create_plan(cvtm_device *device, cvtm_domain domain, int64_t 
   cvtm_status status = CVTM_OK;
   const int divided = whole == 0 && cvtm_device_ranks(device);
   cvt->evaluator = divided ? &cvtm_evaluator_of_ranks : &cvtm_evaluator_of_device;
-  if (divided) status = cvtm_division_create(cvt);
+  if (divided) status = cvtm_decomposition_create(cvt);
   if (status == CVTM_OK) status = allocate_plan(cvt);
   if (status != CVTM_OK) {
     cvtm_cvt_destroy(cvt);
@@ -143,7 +143,7 @@ static cvtm_status create_plan(cvtm_device *device, cvtm_domain domain, int64_t 
   return CVTM_OK;
 }
 
-/* A plan that knows the sums of the density, which is on the host, but does not have it. */
+/* Creates a plan with the sums of a density on the host, but without the density. */
 static cvtm_status create_scanned(cvtm_device *device, cvtm_domain domain, const float *density,
                                   int64_t capacity, cvtm_cvt **result) {
   cvtm_density_sums sums;
@@ -236,7 +236,7 @@ static void release_labels(cvtm_cvt *cvt) {
 void cvtm_cvt_destroy(cvtm_cvt *cvt) {
   if (!cvt) return;
   cvt->table->destroy_state(cvt);
-  cvtm_division_destroy(cvt);
+  cvtm_decomposition_destroy(cvt);
   cvtm_lbfgsb_destroy(cvt->solver);
   release_labels(cvt);
   cvtm_site_tree_destroy(cvt->tree);
@@ -281,7 +281,7 @@ cvtm_status cvtm_cvt_find_density(cvtm_cvt *cvt, const float **density, float **
   return status;
 }
 
-/* These take 28 bytes a pixel more, and most plans never need them. */
+/* Allocated when first needed: 28 bytes a pixel, of which most plans have no use. */
 cvtm_status cvtm_cvt_prepare_labels(cvtm_cvt *cvt) {
   if (cvt->voronoi) return CVTM_OK;
   cvtm_device *device = cvt->device;
@@ -306,13 +306,13 @@ cvtm_status cvtm_cvt_prepare_labels(cvtm_cvt *cvt) {
   return status;
 }
 
-/* --- sites --------------------------------------------------------------------------- */
+/* --- sites ------------------------------------------------------------------------------------ */
 
 enum { WORTH_THREADS = 1 << 17 /* sites */ };
 
 static size_t bytes_of_sites(int64_t count) { return 2 * (size_t)count * sizeof(double); }
 
-/* inside: may be sites. */
+/* `inside` may be the same array as `sites`. */
 static void move_inside(cvtm_domain domain, const double *sites, int64_t count, double *inside) {
 #pragma omp parallel for schedule(static) if (count >= WORTH_THREADS)
   for (int64_t k = 0; k < 2 * count; ++k)

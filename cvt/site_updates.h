@@ -1,11 +1,11 @@
-/* Inside cvt only: the phases that change the sites between evaluations, or prepare a descent, and
- * that differ between devices. */
+/* Inside cvt only: what changes sites between evaluations, or prepares a descent, and differs
+ * between devices. */
 #ifndef CVTMESH_CVT_SITE_UPDATES_H
 #define CVTMESH_CVT_SITE_UPDATES_H
 
 #include "base/random.h"
 #include "cvt/edge_midpoints.h"
-#include "cvt/pyramid.h"
+#include "cvt/levels.h"
 
 #include <math.h>
 #include <string.h>
@@ -20,7 +20,7 @@ typedef struct cvtm_cvt_transfer {
   double *sites;                    /* to which the moments belong; changed in place */
   const cvtm_cell_moments *moments; /* by site */
   const int32_t *order;             /* the `movable` sites, by the energies of their cells */
-  int64_t movable, most;            /* at most `most` sites move, and at most half of them */
+  int64_t movable, most;            /* at most `most` sites move, and at most half of `movable` */
   double contrast; /* the larger energy is more than this many times the smaller one */
   uint64_t seed, draw;
 } cvtm_cvt_transfer;
@@ -63,11 +63,14 @@ typedef struct cvtm_site_updates_table {
   cvtm_status (*transfer)(cvtm_device *device, const cvtm_cvt_transfer *transfer, int64_t *moved);
   /* Performs a displacement. */
   cvtm_status (*repel)(cvtm_device *device, const cvtm_cvt_repulsion *repulsion);
-  /* The density in pixels twice as long: cvtm_pyramid_pixel. */
+  /* Sets `half` to the density in pixels twice as long: cvtm_pyramid_pixel. */
   cvtm_status (*halve)(cvtm_device *device, const cvtm_density_view *density, float *half);
   /* to[k] = factor * from[k], k < numbers. */
   cvtm_status (*enlarge)(cvtm_device *device, const double *from, int64_t numbers, double factor,
                          double *to);
+  /* sums = weight * sums + more. */
+  cvtm_status (*add_moments)(cvtm_device *device, const cvtm_cell_moments *more, int64_t count,
+                             double weight, cvtm_cell_moments *sums);
 } cvtm_site_updates_table;
 
 extern const cvtm_site_updates_table cvtm_site_updates_cpu, cvtm_site_updates_cuda;
@@ -109,6 +112,15 @@ CVTM_HD double cvtm_cvt_scale_of(const cvtm_cell_moments *sums, double mean, dou
   const double mass = root > 0 ? cvtm_cvt_final_mass(sums, root) : sums->mass;
   const double least = 1e-6 * mean;
   return 1 / sqrt(2 * (mass > 0 ? (mass > least ? mass : least) : mean));
+}
+
+/* weight * sums + more. */
+CVTM_HD cvtm_cell_moments cvtm_cvt_add_moments(const cvtm_cell_moments *sums,
+                                               const cvtm_cell_moments *more, double weight) {
+  const cvtm_cell_moments added = {weight * sums->mass + more->mass, weight * sums->x + more->x,
+                                   weight * sums->y + more->y,
+                                   weight * sums->second + more->second};
+  return added;
 }
 
 /* A key that sorts as the energy does: the bits of a number >= 0. */

@@ -65,6 +65,13 @@ static cvtm_status enlarge_cpu(cvtm_device *device, const double *from, int64_t 
   return CVTM_OK;
 }
 
+static cvtm_status add_moments_cpu(cvtm_device *device, const cvtm_cell_moments *more,
+                                   int64_t count, double weight, cvtm_cell_moments *sums) {
+#pragma omp parallel for num_threads(cvtm_device_threads(device)) schedule(static)
+  for (int64_t i = 0; i < count; ++i) sums[i] = cvtm_cvt_add_moments(&sums[i], &more[i], weight);
+  return CVTM_OK;
+}
+
 const cvtm_site_updates_table cvtm_site_updates_cpu = {
     .keep_best = keep_best_cpu,
     .bounds = bounds_cpu,
@@ -74,4 +81,5 @@ const cvtm_site_updates_table cvtm_site_updates_cpu = {
     .repel = repel_cpu,
     .halve = halve_cpu,
     .enlarge = enlarge_cpu,
+    .add_moments = add_moments_cpu,
 };

@@ -63,6 +63,12 @@ __global__ void enlarge_kernel(const double *from, int64_t numbers, double facto
     to[k] = factor * from[k];
 }
 
+__global__ void add_moments_kernel(const cvtm_cell_moments *more, int64_t count, double weight,
+                                   cvtm_cell_moments *sums) {
+  for (int64_t i = cvtm_first_thread(); i < count; i += cvtm_thread_count())
+    sums[i] = cvtm_cvt_add_moments(&sums[i], &more[i], weight);
+}
+
 cvtm_status keep_best_cuda(cvtm_device *device, const double *sites, int64_t count,
                            const double *value, double *least, double *best) {
   keep_best_kernel<<<cvtm_cuda_blocks(2 * count, THREADS), THREADS, 0, cvtm_cuda_stream(device)>>>(
@@ -119,6 +125,13 @@ cvtm_status enlarge_cuda(cvtm_device *device, const double *from, int64_t number
   return cvtm_cuda_launched(device, "enlarge_kernel");
 }
 
+cvtm_status add_moments_cuda(cvtm_device *device, const cvtm_cell_moments *more, int64_t count,
+                             double weight, cvtm_cell_moments *sums) {
+  add_moments_kernel<<<cvtm_cuda_blocks(count, THREADS), THREADS, 0, cvtm_cuda_stream(device)>>>(
+      more, count, weight, sums);
+  return cvtm_cuda_launched(device, "add_moments_kernel");
+}
+
 }  // namespace
 
 extern "C" const cvtm_site_updates_table cvtm_site_updates_cuda = {
@@ -133,4 +146,5 @@ extern "C" const cvtm_site_updates_table cvtm_site_updates_cuda = {
     repel_cuda,
     halve_cuda,
     enlarge_cuda,
+    add_moments_cuda,
 };

@@ -59,8 +59,7 @@ static int has_effort(const cvtm_solve *s, cvtm_cvt_effort effort) {
   return s->options->effort >= effort;
 }
 
-/* --- the full set ------------------------------------------------------------------------------
- */
+/* --- the full set ----------------------------------------------------------------------------- */
 
 /* The number of iterations to the next transfer, at most; 0 if there is none, or no time to descend
  * after it. */
@@ -164,8 +163,7 @@ static cvtm_status after_anneal(cvtm_solve *s, const cvtm_cvt_result *found) {
   return status == CVTM_OK ? next_anneal(s) : status;
 }
 
-/* --- coarse levels -----------------------------------------------------------------------------
- */
+/* --- coarse levels ---------------------------------------------------------------------------- */
 
 /* Alternates steps of Lloyd's method with transfers: after refinement there are too many sites
  * where the density falls within a coarse cell, and too few where it rises. Leaves half of the
@@ -206,8 +204,7 @@ static cvtm_status after_coarse(cvtm_solve *s, const cvtm_cvt_result *found) {
   return status == CVTM_OK ? begin_search(s) : status;
 }
 
-/* --- search ------------------------------------------------------------------------------------
- */
+/* --- search ----------------------------------------------------------------------------------- */
 
 static cvtm_status next_search(cvtm_solve *s) {
   cvtm_solve_state *st = &s->state;
@@ -252,8 +249,7 @@ static cvtm_status after_search(cvtm_solve *s, const cvtm_cvt_result *found) {
   return status == CVTM_OK ? next_search(s) : status;
 }
 
-/* --- lattices ----------------------------------------------------------------------------------
- */
+/* --- lattices --------------------------------------------------------------------------------- */
 
 static double set_lattice(const cvtm_solve *s, cvtm_cvt_options *o) {
   o->max_iterations = LATTICE_ITERATIONS;
@@ -277,8 +273,7 @@ static cvtm_status after_lattice(cvtm_solve *s, const cvtm_cvt_result *found) {
   return status;
 }
 
-/* --- all phases --------------------------------------------------------------------------------
- */
+/* --- all phases ------------------------------------------------------------------------------- */
 
 typedef struct phase {
   /* Changes the run's options to those of the descent; returns its deadline. */

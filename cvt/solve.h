@@ -77,8 +77,7 @@ int cvtm_solve_is_late(const cvtm_solve *solve, double deadline);
 /* The time at which a level must end: a level has as long as all coarser levels together. */
 double cvtm_solve_deadline(const cvtm_solve *solve, int64_t level);
 
-/* --- levels.c ----------------------------------------------------------------------------------
- */
+/* --- levels.c --------------------------------------------------------------------------------- */
 
 /* cvtm_cvt_sample for a density that cvtm_density_scan has accepted; root: its integrals of
  * sqrt(rho) over squares. */
@@ -95,8 +94,7 @@ cvtm_status cvtm_solve_place_lattice(cvtm_solve *solve, const cvtm_lattice *latt
 /* Goes to the next finer level. */
 cvtm_status cvtm_solve_refine(cvtm_solve *solve);
 
-/* --- moves.c -----------------------------------------------------------------------------------
- */
+/* --- moves.c ---------------------------------------------------------------------------------- */
 
 cvtm_status cvtm_solve_allocate_transfers(cvtm_solve *solve);
 void cvtm_solve_free_transfers(cvtm_solve *solve);
@@ -114,8 +112,7 @@ cvtm_status cvtm_solve_restore(cvtm_solve *solve);
  * The sites are those of the last evaluation, before and after. */
 cvtm_status cvtm_solve_separate(cvtm_solve *solve);
 
-/* --- checkpoint.c ------------------------------------------------------------------------------
- */
+/* --- checkpoint.c ----------------------------------------------------------------------------- */
 
 /* With options->checkpoint, before sites are placed: reads the state of a run to be continued;
  * CVTM_ERROR_INPUT if it is damaged or that of another run. */

@@ -50,6 +50,7 @@ REASONS = {
     "cli/batch.c": "the jobs, their devices and the journal share one state",
     "cli/mesh.c": "two ways to a mesh, of an outline and of points, with one set of options",
     "cli/option_table.c": "a row for each option, with its paragraph of the manual page",
+    "cvt/decomposition.c": "subdomains, their ghost sites, and the evaluator over them",
     "density/pictures/image_tiff.c": "every layout of samples that TIFF has",
     "density/segmentation.c": "seeds, the level set that they bound, and the steps from a picture to a segment",
     "draw/drawing_files.c": "a writer for each kind of drawing, over one walk along its strokes",

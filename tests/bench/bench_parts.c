@@ -1,10 +1,10 @@
-/* Exact evaluations whose sites are divided among ranks (cvt/parts.h), and the same by rank 0
+/* Exact evaluations whose sites are divided among ranks (cvt/decomposition.h), and the same by rank 0
  * alone. The checksums do not depend on the number of ranks. Usage: bench_parts [--device cpu|cuda]
  * [--side PIXELS] [--sites N] [--rounds N]
  */
 #include "base/random.h"
 #include "tests/bench/ranks.h"
-#include "cvt/parts.h"
+#include "cvt/decomposition.h"
 
 enum { MOST_BLOCKS = 256 };
 
@@ -74,7 +74,7 @@ static void add_time(timed *t, double seconds, int64_t rounds) {
 }
 
 static void print_row(const problem *p, const char *name, timed t, const double value[2],
-                      int64_t sum, const cvtm_parts *parts) {
+                      int64_t sum, const cvtm_subdomain *parts) {
   int64_t near = parts ? parts->near : p->count;
   bench_check(p->device, cvtm_ranks_sum(p->device, &sum, 1));
   bench_check(p->device, cvtm_ranks_sum(p->device, &near, 1));
@@ -87,13 +87,13 @@ static void print_row(const problem *p, const char *name, timed t, const double 
 }
 
 static void measure_parts(const problem *p) {
-  cvtm_parts *parts = NULL;
+  cvtm_subdomain *parts = NULL;
   double value[2], *own = NULL;
   timed t = {INFINITY, 0};
-  const int64_t block = CVTM_PARTS_PIECE * ((p->count + MOST_BLOCKS * CVTM_PARTS_PIECE - 1) /
-                                            (MOST_BLOCKS * CVTM_PARTS_PIECE));
-  bench_check(p->device, cvtm_parts_create(p->device, p->domain, p->density, &parts));
-  bench_check(p->device, cvtm_parts_divide(parts, p->count, block));
+  const int64_t block = CVTM_SUBDOMAIN_PIECE * ((p->count + MOST_BLOCKS * CVTM_SUBDOMAIN_PIECE - 1) /
+                                            (MOST_BLOCKS * CVTM_SUBDOMAIN_PIECE));
+  bench_check(p->device, cvtm_subdomain_create(p->device, p->domain, p->density, &parts));
+  bench_check(p->device, cvtm_subdomain_divide(parts, p->count, block));
   double *gradient = bench_doubles(p->device, 2 * parts->own), *sum = bench_doubles(p->device, 2);
   own = bench_doubles(p->device, 2 * parts->own);
   bench_check(p->device, cvtm_device_copy(p->device, own, p->sites + 2 * parts->first,
@@ -101,8 +101,8 @@ static void measure_parts(const problem *p) {
   for (int64_t k = -2; k < p->rounds; ++k) {
     bench_ranks_meet(&p->r);
     const double start = cvtm_clock();
-    bench_check(p->device, cvtm_parts_evaluate(parts, own));
-    bench_check(p->device, cvtm_parts_total(parts, 0, sum, gradient));
+    bench_check(p->device, cvtm_subdomain_evaluate(parts, own));
+    bench_check(p->device, cvtm_subdomain_total(parts, 0, sum, gradient));
     bench_ranks_meet(&p->r);
     if (k >= 0) add_time(&t, cvtm_clock() - start, p->rounds);
   }
@@ -116,7 +116,7 @@ static void measure_parts(const problem *p) {
   cvtm_device_free(p->device, gradient);
   cvtm_device_free(p->device, own);
   cvtm_device_free(p->device, sum);
-  cvtm_parts_destroy(parts);
+  cvtm_subdomain_destroy(parts);
 }
 
 static void measure_alone(const problem *p) {

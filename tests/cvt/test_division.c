@@ -2,9 +2,10 @@
  * depend on the number of ranks, nor on a break that another number of ranks continues. */
 #include "testing.h"
 
+#include "base/device_kernels.h"
 #include "base/random.h"
 #include "cvt/cvt.h"
-#include "cvt/division.h"
+#include "cvt/decomposition.h"
 #include "tests/thread_ranks.h"
 
 /* Sites in three blocks of sums, so that three of four ranks have some. */
@@ -223,6 +224,36 @@ TEST(test_a_lost_rank_leaves_no_memory) {
   assert_int_equal(cvtm_cvt_create(device, p.domain, p.density, COUNT, &cvt), CVTM_ERROR_INTERNAL);
   assert_null(cvt);
   cvtm_device_destroy(device);
+}
+
+static cvtm_status no_memory_on_rank(cvtm_device *device, size_t bytes, void **memory) {
+  (void)bytes, (void)memory;
+  return cvtm_fail(cvtm_device_error(device), CVTM_ERROR_MEMORY, "no memory");
+}
+
+static void fail_on_rank_1(cvtm_device *device, int rank, void *context) {
+  const problem *p = context;
+  cvtm_cvt *cvt = NULL;
+  double *sites = malloc(sizeof p->first);
+  assert_non_null(sites);
+  memcpy(sites, p->first, sizeof p->first);
+  assert_device_ok(device,
+                   cvtm_cvt_create(device, p->domain, rank == 0 ? p->density : NULL, COUNT, &cvt));
+  const cvtm_device_table *own_table = device->table;
+  cvtm_device_table faulty = *own_table;
+  faulty.allocate = no_memory_on_rank;
+  if (rank == 1) device->table = &faulty;
+  assert_int_equal(cvtm_cvt_optimize(cvt, &p->options, sites, COUNT, NULL), CVTM_ERROR_MEMORY);
+  device->table = own_table;
+  assert_device_ok(device, cvtm_cvt_optimize(cvt, &p->options, sites, COUNT, NULL));
+  cvtm_cvt_destroy(cvt);
+  free(sites);
+}
+
+/* A rank that has no memory for its sites does not leave the others waiting. */
+TEST(test_all_ranks_fail_with_one) {
+  problem p = make_problem(3);
+  run_ranks(3, fail_on_rank_1, &p);
 }
 
 TEST(test_what_is_not_divided_is_refused) {

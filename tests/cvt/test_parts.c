@@ -3,7 +3,7 @@
  * ranks, however uneven the sites lie. */
 #include "base/device_kernels.h"
 #include "base/random.h"
-#include "cvt/parts.h"
+#include "cvt/decomposition.h"
 #include "tests/test_devices.h"
 #include "tests/thread_ranks.h"
 
@@ -33,14 +33,14 @@ static void evaluate_alone(problem *p) {
   cvtm_device_destroy(device);
 }
 
-static void compare_rank(cvtm_device *device, const problem *p, cvtm_parts *parts,
+static void compare_rank(cvtm_device *device, const problem *p, cvtm_subdomain *parts,
                          const double *gradient) {
   const size_t bytes = (size_t)parts->own * sizeof *p->moments;
   cvtm_cell_moments *moments = malloc(bytes + 1);
   double *own = malloc(bytes + 1);
   assert_non_null(moments);
   assert_non_null(own);
-  assert_copy_out(device, moments, cvtm_parts_moments(parts), bytes);
+  assert_copy_out(device, moments, cvtm_subdomain_moments(parts), bytes);
   assert_memory_equal(moments, p->moments + parts->first, bytes);
   assert_copy_out(device, own, gradient, bytes / 2);
   for (int64_t i = 0; i < parts->own; ++i) {
@@ -55,19 +55,19 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static void evaluate_part(cvtm_device *device, int rank, void *context) {
   problem *p = context;
   double *own = NULL, *gradient = NULL, *value = NULL, found[2];
-  cvtm_parts *parts = NULL;
+  cvtm_subdomain *parts = NULL;
   (void)rank;
   float *on_device = copied_in(device, density, SIDE * SIDE, sizeof *density);
-  assert_device_ok(device, cvtm_parts_create(device, p->domain, on_device, &parts));
-  assert_device_ok(device, cvtm_parts_divide(parts, p->count, p->block));
+  assert_device_ok(device, cvtm_subdomain_create(device, p->domain, on_device, &parts));
+  assert_device_ok(device, cvtm_subdomain_divide(parts, p->count, p->block));
   parts->tree_clipping = p->tree_clipping;
   own = copied_in(device, p->sites + 2 * parts->first, 2 * parts->own, sizeof *own);
   gradient = device_array(device, 2 * parts->own, sizeof *gradient);
   value = device_array(device, 2, sizeof *value);
   for (int k = 0; k < 2; ++k) {
     const int64_t before = parts->repeats;
-    assert_device_ok(device, cvtm_parts_evaluate(parts, own));
-    assert_device_ok(device, cvtm_parts_total(parts, 0, value, gradient));
+    assert_device_ok(device, cvtm_subdomain_evaluate(parts, own));
+    assert_device_ok(device, cvtm_subdomain_total(parts, 0, value, gradient));
     assert_copy_out(device, found, value, sizeof found);
     compare_rank(device, p, parts, gradient);
     assert_true(k == 0 || parts->repeats == before); /* what was lacking is kept */
@@ -78,7 +78,7 @@ static void evaluate_part(cvtm_device *device, int rank, void *context) {
     assert_memory_equal(found, p->value, sizeof found);
     pthread_mutex_unlock(&lock);
   }
-  cvtm_parts_destroy(parts);
+  cvtm_subdomain_destroy(parts);
   device_free_all(device, on_device, own, gradient, value);
 }
 
@@ -201,16 +201,16 @@ TEST(test_in_any_order) {
 /* Even sites in order: a rank of four has few more than its own. */
 static void measure_near(cvtm_device *device, int rank, void *context) {
   const problem *p = context;
-  cvtm_parts *parts = NULL;
+  cvtm_subdomain *parts = NULL;
   (void)rank;
   float *on_device = copied_in(device, density, SIDE * SIDE, sizeof *density);
-  assert_device_ok(device, cvtm_parts_create(device, p->domain, on_device, &parts));
-  assert_device_ok(device, cvtm_parts_divide(parts, p->count, p->block));
+  assert_device_ok(device, cvtm_subdomain_create(device, p->domain, on_device, &parts));
+  assert_device_ok(device, cvtm_subdomain_divide(parts, p->count, p->block));
   double *own = copied_in(device, p->sites + 2 * parts->first, 2 * parts->own, sizeof *own);
-  assert_device_ok(device, cvtm_parts_evaluate(parts, own));
+  assert_device_ok(device, cvtm_subdomain_evaluate(parts, own));
   assert_true(4 * parts->own >= p->count - 4 * p->block);
-  assert_true(parts->near < parts->own + p->count / 8);
-  cvtm_parts_destroy(parts);
+  assert_true(parts->local < parts->own + p->count / 8);
+  cvtm_subdomain_destroy(parts);
   device_free_all(device, on_device, own);
 }
 
@@ -230,20 +230,20 @@ static cvtm_status no_memory(cvtm_device *device, size_t bytes, void **memory) {
 /* A rank whose plan cannot be made does not leave the others waiting. */
 static void fail_on_rank_1(cvtm_device *device, int rank, void *context) {
   const problem *p = context;
-  cvtm_parts *parts = NULL;
+  cvtm_subdomain *parts = NULL;
   float *on_device = copied_in(device, density, SIDE * SIDE, sizeof *density);
-  assert_device_ok(device, cvtm_parts_create(device, p->domain, on_device, &parts));
-  assert_device_ok(device, cvtm_parts_divide(parts, p->count, p->block));
+  assert_device_ok(device, cvtm_subdomain_create(device, p->domain, on_device, &parts));
+  assert_device_ok(device, cvtm_subdomain_divide(parts, p->count, p->block));
   double *own = copied_in(device, p->sites + 2 * parts->first, 2 * parts->own, sizeof *own);
   const cvtm_device_table *own_table = device->table;
   cvtm_device_table faulty = *own_table;
   faulty.allocate = no_memory;
   if (rank == 1) device->table = &faulty;
   for (int again = 0; again < 2; ++again)
-    assert_int_equal(cvtm_parts_evaluate(parts, own), CVTM_ERROR_MEMORY);
+    assert_int_equal(cvtm_subdomain_evaluate(parts, own), CVTM_ERROR_MEMORY);
   device->table = own_table;
-  assert_device_ok(device, cvtm_parts_evaluate(parts, own));
-  cvtm_parts_destroy(parts);
+  assert_device_ok(device, cvtm_subdomain_evaluate(parts, own));
+  cvtm_subdomain_destroy(parts);
   device_free_all(device, on_device, own);
 }
 

@@ -3,9 +3,8 @@
 
 #include "cvt/cvt.h"
 #include "cvt/descent.h"
-#include "cvt/pyramid.h"
+#include "cvt/levels.h"
 #include "cvt/site_updates.h"
-#include "cvt/refine.h"
 #include "tests/test_devices.h"
 
 enum { SIDE = 96, AREA = SIDE * SIDE };

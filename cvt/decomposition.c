@@ -1,0 +1,639 @@
+#include "cvt/decomposition.h"
+
+#include "base/clock.h"
+#include "base/primitives.h"
+#include "base/select.h"
+#include "lbfgsb/lbfgsb_ranks.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* --- subdomains ------------------------------------------------------------------------------- */
+
+/* Collective: CVTM_OK if no rank has failed. Thus no rank waits for one that has. */
+static cvtm_status all_succeed(cvtm_device *device, cvtm_status status) {
+  int64_t failed = status != CVTM_OK;
+  const cvtm_status shared = cvtm_ranks_sum(device, &failed, 1);
+  if (status != CVTM_OK) return status;
+  if (shared != CVTM_OK || failed == 0) return shared;
+  return cvtm_fail(cvtm_device_error(device), CVTM_ERROR_MEMORY, "another rank has no memory");
+}
+
+static cvtm_status no_memory_to_divide(const cvtm_subdomain *p) {
+  return cvtm_fail(cvtm_device_error(p->device), CVTM_ERROR_MEMORY,
+                   "no memory to divide %lld sites", (long long)p->count);
+}
+
+cvtm_status cvtm_subdomain_create(cvtm_device *device, cvtm_domain domain, const float *density,
+                                  cvtm_subdomain **result) {
+  const cvtm_ranks *ranks = cvtm_device_ranks(device);
+  cvtm_subdomain *p = calloc(1, sizeof *p);
+  if (!p) return cvtm_fail(cvtm_device_error(device), CVTM_ERROR_MEMORY, "out of memory");
+  p->device = device;
+  p->table = CVTM_TABLE(device, cvtm_subdomain);
+  p->domain = domain;
+  p->density = density;
+  p->rank = ranks ? ranks->rank : 0;
+  p->size = ranks ? ranks->size : 1;
+  const size_t size = (size_t)p->size;
+  p->first_block = calloc(size + 1, sizeof *p->first_block);
+  p->matrix = malloc(size * size * sizeof *p->matrix);
+  p->matrix_row = malloc(size * size * sizeof *p->matrix_row);
+  p->gathered = malloc(size * sizeof *p->gathered);
+  p->room = calloc(2 * size, sizeof *p->room);
+  if (!p->first_block || !p->matrix || !p->matrix_row || !p->gathered || !p->room) {
+    const cvtm_status status = no_memory_to_divide(p);
+    cvtm_subdomain_destroy(p);
+    return status;
+  }
+  *result = p;
+  return CVTM_OK;
+}
+
+enum { SUBDOMAIN_ARRAYS = 10 };
+
+static void list_subdomain_arrays(cvtm_subdomain *p, cvtm_array arrays[SUBDOMAIN_ARRAYS]) {
+  const int64_t pieces = p->pieces, lists = p->size * pieces;
+  const int64_t partial =
+      p->block > 0 && p->block < CVTM_SUBDOMAIN_PIECE ? (p->own + p->block - 1) / p->block : pieces;
+  const cvtm_array list[SUBDOMAIN_ARRAYS] = {
+      CVTM_ARRAY(p->marked, p->words),
+      CVTM_ARRAY(p->kept, p->words),
+      CVTM_ARRAY(p->covered, p->size * p->words),
+      CVTM_ARRAY(p->missed, 1),
+      CVTM_ARRAY(p->cover, 1),
+      CVTM_ARRAY(p->counts, lists),
+      CVTM_ARRAY(p->offsets, lists + 1),
+      {&p->workspace, (int64_t)p->workspace_bytes, 1},
+      CVTM_ARRAY(p->partial, 2 * partial),
+      CVTM_ARRAY(p->sums, 2 * p->blocks),
+  };
+  memcpy(arrays, list, sizeof list);
+}
+
+static void free_subdomain(cvtm_subdomain *p) {
+  cvtm_array arrays[SUBDOMAIN_ARRAYS];
+  list_subdomain_arrays(p, arrays);
+  cvtm_device_free_all(p->device, arrays, SUBDOMAIN_ARRAYS);
+  cvtm_device_free(p->device, p->sent);
+  p->sent = NULL;
+  if (p->room) memset(p->room, 0, 2 * (size_t)p->size * sizeof *p->room);
+  free(p->staging);
+  p->staging = NULL;
+  cvtm_cvt_destroy(p->plan);
+  p->plan = NULL;
+}
+
+void cvtm_subdomain_destroy(cvtm_subdomain *p) {
+  if (!p) return;
+  free_subdomain(p);
+  free(p->first_block);
+  free(p->matrix);
+  free(p->matrix_row);
+  free(p->gathered);
+  free(p->room);
+  free(p);
+}
+
+static cvtm_status allocate_subdomain(cvtm_subdomain *p) {
+  const int64_t bits = p->size * p->words / 2, sums = 2 * p->blocks;
+  cvtm_array arrays[SUBDOMAIN_ARRAYS];
+  cvtm_status status = cvtm_scan_workspace(p->device, p->size * p->pieces, &p->workspace_bytes);
+  list_subdomain_arrays(p, arrays);
+  if (status == CVTM_OK) status = cvtm_device_allocate_all(p->device, arrays, SUBDOMAIN_ARRAYS);
+  if (status == CVTM_OK)
+    status = cvtm_device_fill(p->device, p->kept, 0, (size_t)p->words * sizeof *p->kept);
+  if (status != CVTM_OK || cvtm_device_get_kind(p->device) == CVTM_DEVICE_CPU) return status;
+  p->staging = malloc((size_t)(bits > sums ? bits : sums) * sizeof *p->staging);
+  return p->staging ? CVTM_OK : no_memory_to_divide(p);
+}
+
+int64_t cvtm_subdomain_first(const cvtm_subdomain *p, int rank) {
+  const int64_t first = p->first_block[rank] * p->block;
+  return first < p->count ? first : p->count;
+}
+
+cvtm_status cvtm_subdomain_divide(cvtm_subdomain *p, int64_t count, int64_t block) {
+  free_subdomain(p);
+  p->count = count;
+  p->block = block;
+  p->blocks = (count + block - 1) / block;
+  for (int r = 0; r <= p->size; ++r) p->first_block[r] = p->blocks * r / p->size;
+  p->first = cvtm_subdomain_first(p, p->rank);
+  p->own = cvtm_subdomain_first(p, p->rank + 1) - p->first;
+  p->pieces = (p->own + CVTM_SUBDOMAIN_PIECE - 1) / CVTM_SUBDOMAIN_PIECE;
+  const int64_t words = cvtm_tree_cover_words(cvtm_site_tree_levels(p->domain, count));
+  p->words = words + words % 2; /* ranks exchange them as 64-bit numbers */
+  return allocate_subdomain(p);
+}
+
+/* Sets what each rank covers, from the own sites and the kept bins. */
+static cvtm_status find_covers(cvtm_subdomain *p, const double *sites) {
+  const cvtm_status status = p->table->cover(p, sites, p->covered + p->rank * p->words);
+  for (int r = 0; r < p->size; ++r) p->gathered[r] = p->words / 2;
+  return status == CVTM_OK ? cvtm_ranks_gather_on_device(p->device, (double *)(void *)p->covered,
+                                                         p->gathered, p->staging)
+                           : status;
+}
+
+/* Counts the sites that go from each rank to each. */
+static cvtm_status count_exchange(cvtm_subdomain *p, const double *sites) {
+  double *row = p->matrix_row + (int64_t)p->rank * p->size;
+  int64_t before = 0;
+  cvtm_status status = p->table->count(p, sites);
+  if (status == CVTM_OK)
+    status = cvtm_scan_64(p->device, p->counts, p->size * p->pieces, p->offsets, p->workspace,
+                          p->workspace_bytes);
+  for (int q = 0; status == CVTM_OK && q < p->size; ++q) {
+    int64_t end = before;
+    if (q != p->rank)
+      status = cvtm_device_copy_out(p->device, &end, p->offsets + (q + 1) * p->pieces, sizeof end);
+    row[q] = 2 * (double)(end - before);
+    before = end;
+    p->gathered[q] = p->size;
+  }
+  if (status == CVTM_OK) status = cvtm_ranks_gather(p->device, p->matrix_row, p->gathered);
+  p->ghosts_before = 0;
+  p->local = p->own;
+  for (int k = 0; k < p->size * p->size; ++k) {
+    p->matrix[k] = (int64_t)p->matrix_row[k];
+    if (k % p->size != p->rank) continue;
+    p->local += p->matrix[k] / 2;
+    if (k / p->size < p->rank) p->ghosts_before += p->matrix[k] / 2;
+  }
+  return status;
+}
+
+static cvtm_status make_own_room(cvtm_subdomain *p, int64_t near, int64_t leaving) {
+  cvtm_device_free(p->device, p->sent);
+  cvtm_cvt_destroy(p->plan);
+  p->sent = NULL;
+  p->plan = NULL;
+  const cvtm_status status = cvtm_device_allocate(p->device, 2 * leaving, CVTM_TYPED(p->sent));
+  return status == CVTM_OK
+             ? cvtm_cvt_create_part(p->device, p->domain, p->density, near, p->count, &p->plan)
+             : status;
+}
+
+/* Room for the sites around and own and for those that leave, some more than there are now. Each
+ * rank knows from the matrix which ranks need more room. Only then do the ranks wait for each
+ * other: if one has no memory, all fail. */
+static cvtm_status make_room(cvtm_subdomain *p) {
+  cvtm_status status = CVTM_OK;
+  int grows = 0;
+  for (int r = 0; r < p->size; ++r) {
+    const int64_t own = cvtm_subdomain_first(p, r + 1) - cvtm_subdomain_first(p, r);
+    int64_t *room = p->room + 2 * (int64_t)r, near = own, leaving = 0;
+    for (int q = 0; q < p->size; ++q) {
+      near += p->matrix[q * p->size + r] / 2;
+      leaving += p->matrix[r * p->size + q] / 2;
+    }
+    if (room[0] > 0 && near <= room[0] && leaving <= room[1]) continue;
+    const int64_t most = near + (near - own) / 2 + 64;
+    grows = 1;
+    room[0] = most < p->count ? most : p->count;
+    room[1] = leaving + leaving / 8;
+    if (r == p->rank) status = make_own_room(p, room[0], room[1]);
+  }
+  if (!grows) return CVTM_OK;
+  status = all_succeed(p->device, status);
+  if (status != CVTM_OK) memset(p->room, 0, 2 * (size_t)p->size * sizeof *p->room);
+  return status;
+}
+
+/* Brings together the sites around and own, and sorts them. */
+static cvtm_status gather_sites(cvtm_subdomain *p, const double *sites) {
+  cvtm_status status = find_covers(p, sites);
+  if (status == CVTM_OK) status = count_exchange(p, sites);
+  if (status == CVTM_OK) status = make_room(p);
+  if (status == CVTM_OK) status = p->table->write(p, sites);
+  if (status != CVTM_OK) return status;
+  const size_t bytes = 2 * (size_t)p->own * sizeof *sites;
+  const cvtm_tree_cover cover = {p->covered + p->rank * p->words, p->kept, p->missed,
+                                 (int32_t)p->ghosts_before, (int32_t)(p->ghosts_before + p->own)};
+  status = cvtm_ranks_exchange(p->device, p->sent, p->matrix, p->plan->sites, 2 * p->own);
+  if (status == CVTM_OK)
+    status = cvtm_device_copy(p->device, p->plan->sites + 2 * p->ghosts_before, sites, bytes);
+  if (status == CVTM_OK) status = cvtm_device_fill(p->device, p->missed, 0, sizeof *p->missed);
+  if (status == CVTM_OK) status = cvtm_device_copy_in(p->device, p->cover, &cover, sizeof cover);
+  return status == CVTM_OK
+             ? cvtm_site_tree_sort_part(p->plan->tree, p->plan->sites, p->local, p->count, p->cover)
+             : status;
+}
+
+cvtm_status cvtm_subdomain_evaluate(cvtm_subdomain *p, const double *sites) {
+  int64_t lacking = 1;
+  cvtm_status status = CVTM_OK;
+  for (int again = 0; status == CVTM_OK && lacking > 0; again = 1) {
+    status = gather_sites(p, sites);
+    const double start = cvtm_clock();
+    if (status == CVTM_OK) p->plan->tree_clipping = p->tree_clipping;
+    if (status == CVTM_OK)
+      status = p->plan->table->part_moments(p->plan, p->local, p->missed, &lacking);
+    p->seconds = cvtm_clock() - start;
+    p->repeats += again;
+  }
+  return status;
+}
+
+cvtm_cell_moments *cvtm_subdomain_moments(const cvtm_subdomain *p) {
+  return p->plan->moments + p->ghosts_before;
+}
+
+cvtm_status cvtm_subdomain_finish(cvtm_subdomain *p, int64_t fixed, double *sums,
+                                  double *gradient) {
+  const cvtm_subdomain_sums job = {
+      cvtm_subdomain_moments(p), p->first, p->own, fixed, p->block, p->partial, sums, gradient};
+  return p->table->finish(p->device, &job);
+}
+
+cvtm_status cvtm_subdomain_total(cvtm_subdomain *p, int64_t fixed, double *value,
+                                 double *gradient) {
+  cvtm_status status =
+      cvtm_subdomain_finish(p, fixed, p->sums + 2 * p->first_block[p->rank], gradient);
+  for (int r = 0; r < p->size; ++r)
+    p->gathered[r] = 2 * (p->first_block[r + 1] - p->first_block[r]);
+  if (status == CVTM_OK)
+    status = cvtm_ranks_gather_on_device(p->device, p->sums, p->gathered, p->staging);
+  return status == CVTM_OK ? p->table->total(p->device, p->sums, p->blocks, value) : status;
+}
+
+/* --- the decomposition of a descent ----------------------------------------------------------- */
+
+enum { MOMENTS = sizeof(cvtm_cell_moments) / sizeof(double) };
+
+_Static_assert(MOMENTS * sizeof(double) == sizeof(cvtm_cell_moments), "moments are doubles alone");
+
+enum { OWN_ARRAYS = 3 };
+
+static void list_own_arrays(cvtm_decomposition *v, cvtm_array arrays[OWN_ARRAYS]) {
+  const int64_t own = v->subdomain ? v->subdomain->own : 0;
+  arrays[0] = (cvtm_array)CVTM_ARRAY(v->sites, 2 * own);
+  arrays[1] = (cvtm_array)CVTM_ARRAY(v->best, 2 * own);
+  arrays[2] = (cvtm_array)CVTM_ARRAY(v->scale, 2 * own);
+}
+
+cvtm_status cvtm_decomposition_create(cvtm_cvt *cvt) {
+  cvtm_decomposition *v = calloc(1, sizeof *v);
+  if (!v) return cvtm_fail(cvtm_device_error(cvt->device), CVTM_ERROR_MEMORY, "out of memory");
+  v->table = CVTM_TABLE(cvt->device, cvtm_decomposition);
+  cvt->decomposition = v;
+  return cvtm_device_allocate(cvt->device, cvt->capacity, CVTM_TYPED(v->order));
+}
+
+static void forget_subdomain(cvtm_cvt *cvt) {
+  cvtm_array arrays[OWN_ARRAYS];
+  list_own_arrays(cvt->decomposition, arrays);
+  cvtm_device_free_all(cvt->device, arrays, OWN_ARRAYS);
+  cvtm_subdomain_destroy(cvt->decomposition->subdomain);
+  cvt->decomposition->subdomain = NULL;
+}
+
+void cvtm_decomposition_destroy(cvtm_cvt *cvt) {
+  if (!cvt->decomposition) return;
+  forget_subdomain(cvt);
+  cvtm_device_free(cvt->device, cvt->decomposition->order);
+  free(cvt->decomposition);
+  cvt->decomposition = NULL;
+}
+
+/* Divides the task's sites; their order and positions follow. */
+static cvtm_status reserve(const cvtm_cvt_task *task) {
+  cvtm_cvt *cvt = task->cvt;
+  cvtm_decomposition *v = cvt->decomposition;
+  cvtm_array arrays[OWN_ARRAYS];
+  if (v->subdomain && v->subdomain->count == task->count &&
+      v->subdomain->density == cvt->density.value)
+    return CVTM_OK;
+  forget_subdomain(cvt);
+  cvtm_status status =
+      cvtm_subdomain_create(cvt->device, cvt->domain, cvt->density.value, &v->subdomain);
+  if (status == CVTM_OK)
+    status =
+        cvtm_subdomain_divide(v->subdomain, task->count, cvtm_lbfgsb_block(2 * task->count) / 2);
+  list_own_arrays(v, arrays);
+  if (status == CVTM_OK) status = cvtm_device_allocate_all(cvt->device, arrays, OWN_ARRAYS);
+  status = all_succeed(cvt->device, status);
+  if (status != CVTM_OK) forget_subdomain(cvt);
+  return status;
+}
+
+/* The order of the site tree, with the fixed sites first. */
+static cvtm_status set_order(const cvtm_cvt_task *task) {
+  cvtm_device *device = task->cvt->device;
+  const cvtm_decomposition *v = task->cvt->decomposition;
+  const int32_t *index = cvtm_site_tree_get_view(task->cvt->tree).index;
+  const int64_t n = task->count;
+  size_t bytes = 0;
+  void *memory = NULL;
+  if (task->fixed == 0)
+    return cvtm_device_copy(device, v->order, index, (size_t)n * sizeof *v->order);
+  cvtm_status status = cvtm_scan_workspace(device, n, &bytes);
+  const size_t of_workspace = (bytes + 7) / 8 * 8, of_sums = (size_t)(n + 1) * sizeof(int64_t);
+  if (status == CVTM_OK)
+    status =
+        cvtm_device_scratch(device, of_workspace + of_sums + (size_t)n * sizeof(int32_t), &memory);
+  if (status != CVTM_OK) return status;
+  int64_t *before = (int64_t *)(void *)((char *)memory + of_workspace);
+  int32_t *flags = (int32_t *)(void *)(before + n + 1);
+  status = v->table->flag_fixed(device, index, n, task->fixed, flags);
+  if (status == CVTM_OK) status = cvtm_scan_64(device, flags, n, before, memory, bytes);
+  return status == CVTM_OK
+             ? v->table->put_fixed_first(device, index, before, n, task->fixed, v->order)
+             : status;
+}
+
+static cvtm_status divide(const cvtm_cvt_task *task, const double *sites) {
+  cvtm_cvt *cvt = task->cvt;
+  const cvtm_decomposition *v = cvt->decomposition;
+  cvtm_status status = reserve(task);
+  if (status == CVTM_OK) status = cvtm_site_tree_sort(cvt->tree, sites, task->count);
+  if (status == CVTM_OK) status = set_order(task);
+  if (status != CVTM_OK) return status;
+  v->subdomain->tree_clipping = cvt->tree_clipping;
+  return v->table->collect(cvt->device, sites, v->order + v->subdomain->first, v->subdomain->own, 2,
+                           v->sites);
+}
+
+static cvtm_status begin_divided(const cvtm_cvt_task *task, int restored) {
+  return restored ? reserve(task) : divide(task, task->cvt->sites);
+}
+
+enum { SLAB = 1 << 20 /* items of each rank that are exchanged at once */ };
+
+/* Memory for a slab of every rank. */
+typedef struct slabs {
+  double *all;
+  double *staging; /* the same on the host, where the GPUs do not exchange it; else NULL */
+  int64_t *counts; /* numbers of each rank */
+} slabs;
+
+static cvtm_status create_slabs(const cvtm_cvt *cvt, int width, slabs *s) {
+  const cvtm_ranks *ranks = cvtm_device_ranks(cvt->device);
+  const cvtm_subdomain *p = cvt->decomposition->subdomain;
+  const int64_t most = p->count < p->size * SLAB ? p->count : p->size * SLAB;
+  const size_t bytes = (size_t)(width * most) * sizeof(double);
+  const int through_host =
+      p->size > 1 && !ranks->nccl && cvtm_device_get_kind(cvt->device) == CVTM_DEVICE_CUDA;
+  s->staging = through_host ? malloc(bytes) : NULL;
+  s->counts = malloc((size_t)p->size * sizeof *s->counts);
+  if (!s->counts || (through_host && !s->staging))
+    return cvtm_fail(cvtm_device_error(cvt->device), CVTM_ERROR_MEMORY, "out of memory");
+  return cvtm_device_scratch(cvt->device, bytes, (void **)&s->all);
+}
+
+/* Items from .. from + SLAB - 1 of each rank, as far as it has them. */
+static cvtm_status share_slab(const cvtm_cvt *cvt, const double *own, int width, int64_t from,
+                              const slabs *s, double *to) {
+  const cvtm_decomposition *v = cvt->decomposition;
+  const cvtm_subdomain *p = v->subdomain;
+  int64_t before = 0;
+  cvtm_status status = CVTM_OK;
+  for (int r = 0; r < p->size; ++r) {
+    const int64_t left = cvtm_subdomain_first(p, r + 1) - cvtm_subdomain_first(p, r) - from;
+    s->counts[r] = width * (left < 0 ? 0 : left < SLAB ? left : SLAB);
+    if (r == p->rank && left > 0)
+      status = cvtm_device_copy(cvt->device, s->all + before, own + width * from,
+                                (size_t)s->counts[r] * sizeof *own);
+    before += s->counts[r];
+  }
+  if (status == CVTM_OK)
+    status = cvtm_ranks_gather_on_device(cvt->device, s->all, s->counts, s->staging);
+  before = 0;
+  for (int r = 0; status == CVTM_OK && r < p->size; before += s->counts[r++])
+    if (s->counts[r] > 0)
+      status = v->table->spread(cvt->device, s->all + before,
+                                v->order + cvtm_subdomain_first(p, r) + from, s->counts[r] / width,
+                                width, to);
+  return status;
+}
+
+/* Items of `width` numbers, of which this rank has its own, come in the caller's order to `to`. */
+static cvtm_status share_items(const cvtm_cvt *cvt, const double *own, int width, double *to) {
+  const cvtm_subdomain *p = cvt->decomposition->subdomain;
+  slabs s = {NULL, NULL, NULL};
+  int64_t most = 0;
+  for (int r = 0; r < p->size; ++r) {
+    const int64_t items = cvtm_subdomain_first(p, r + 1) - cvtm_subdomain_first(p, r);
+    most = items > most ? items : most;
+  }
+  cvtm_status status = all_succeed(cvt->device, create_slabs(cvt, width, &s));
+  for (int64_t from = 0; status == CVTM_OK && from < most; from += SLAB)
+    status = share_slab(cvt, own, width, from, &s, to);
+  free(s.counts);
+  free(s.staging);
+  return status;
+}
+
+static cvtm_status share_moments(const cvtm_cvt *cvt) {
+  return share_items(
+      cvt, (const double *)(const void *)cvtm_subdomain_moments(cvt->decomposition->subdomain),
+      MOMENTS, (double *)(void *)cvt->moments);
+}
+
+/* --- the evaluator ---------------------------------------------------------------------------- */
+
+static cvtm_status prepare_divided(const cvtm_cvt_task *task) {
+  if (task->energy == CVTM_CVT_EXACT) return CVTM_OK;
+  return cvtm_fail(cvtm_device_error(task->cvt->device), CVTM_ERROR_UNSUPPORTED,
+                   "ranks divide the exact energy alone");
+}
+
+static cvtm_status evaluate_own(const cvtm_cvt_task *task, const double *sites, double *value,
+                                double *gradient) {
+  cvtm_subdomain *subdomain = task->cvt->decomposition->subdomain;
+  const cvtm_status status = cvtm_subdomain_evaluate(subdomain, sites);
+  if (status != CVTM_OK) return status;
+  return gradient ? cvtm_subdomain_finish(subdomain, task->fixed, value, gradient)
+                  : cvtm_subdomain_total(subdomain, task->fixed, value, NULL);
+}
+
+static cvtm_status evaluate_all_divided(const cvtm_cvt_task *task, const double *sites,
+                                        double *value, double *gradient) {
+  if (gradient)
+    return cvtm_fail(cvtm_device_error(task->cvt->device), CVTM_ERROR_UNSUPPORTED,
+                     "ranks evaluate the gradient of their own sites alone");
+  cvtm_status status = divide(task, sites);
+  if (status == CVTM_OK) status = evaluate_own(task, task->cvt->decomposition->sites, value, NULL);
+  return status == CVTM_OK ? share_moments(task->cvt) : status;
+}
+
+static cvtm_own_sites get_own_divided(const cvtm_cvt_task *task) {
+  const cvtm_decomposition *v = task->cvt->decomposition;
+  const int64_t first = v->subdomain->first, own = v->subdomain->own, fixed = task->fixed - first;
+  return (cvtm_own_sites){first,    own,     fixed < 0 ? 0 : fixed < own ? fixed : own,
+                          v->sites, v->best, v->scale};
+}
+
+static cvtm_cell_moments *get_moments_divided(const cvtm_cvt *cvt) {
+  return cvtm_subdomain_moments(cvt->decomposition->subdomain);
+}
+
+static cvtm_status end_divided(const cvtm_cvt_task *task) {
+  const cvtm_cvt *cvt = task->cvt;
+  const cvtm_status status = share_items(cvt, cvt->decomposition->sites, 2, cvt->sites);
+  return status == CVTM_OK ? share_moments(cvt) : status;
+}
+
+static cvtm_status create_solver_divided(const cvtm_cvt_task *task,
+                                         const cvtm_lbfgsb_options *options, cvtm_lbfgsb **solver) {
+  const cvtm_subdomain *p = task->cvt->decomposition->subdomain;
+  const cvtm_lbfgsb_share share = {2 * p->first, 2 * p->own, 2 * p->count};
+  return cvtm_lbfgsb_create_divided(task->cvt->device, &share, options, solver);
+}
+
+static cvtm_status agree_divided(const cvtm_cvt *cvt, int64_t *decision) {
+  return cvtm_ranks_agree(cvt->device, decision);
+}
+
+/* --- the state of a descent ---------------------------------------------------------------------
+ *
+ * The order of the sites, then arrays of all ranks, so that other numbers of ranks can restore
+ * them: each is that of rank 0, then that of rank 1, and so on. */
+
+static size_t array_bytes_divided(const cvtm_cvt_task *task, int in_solver) {
+  return (size_t)task->count * (sizeof(int32_t) + (in_solver ? 6U : 4U) * sizeof(double));
+}
+
+static int64_t clamp(int64_t value, int64_t least, int64_t most) {
+  return value < least ? least : value < most ? value : most;
+}
+
+/* Memory on the host to gather arrays of numbers. */
+typedef struct gathering {
+  cvtm_device *device;
+  unsigned char *to; /* where rank 0 puts the next numbers; NULL on the other ranks */
+  double *slab;      /* SLAB numbers */
+  double *start;     /* ranks + 1: where the numbers of each rank start in those of all */
+  int64_t *counts;   /* ranks */
+} gathering;
+
+/* The numbers from `at` on, up to SLAB of them. */
+static cvtm_status gather_slab(gathering *g, const double *own, int64_t at) {
+  const cvtm_ranks *ranks = cvtm_device_ranks(g->device);
+  const int64_t end = clamp(at + SLAB, 0, (int64_t)g->start[ranks->size]);
+  for (int r = 0; r < ranks->size; ++r) {
+    const int64_t first = (int64_t)g->start[r], from = clamp(first, at, end),
+                  to = clamp((int64_t)g->start[r + 1], at, end);
+    g->counts[r] = to - from;
+    if (r == ranks->rank && to > from)
+      memcpy(g->slab + (from - at), own + (from - first), (size_t)(to - from) * sizeof *own);
+  }
+  const cvtm_status status = cvtm_ranks_gather(g->device, g->slab, g->counts);
+  if (status != CVTM_OK || !g->to) return status;
+  memcpy(g->to, g->slab, (size_t)(end - at) * sizeof *own);
+  g->to += (size_t)(end - at) * sizeof *own;
+  return CVTM_OK;
+}
+
+/* `count` own numbers on the host, and those of the other ranks. */
+static cvtm_status gather_numbers(gathering *g, const double *own, int64_t count) {
+  const cvtm_ranks *ranks = cvtm_device_ranks(g->device);
+  for (int r = 0; r < ranks->size; ++r) g->counts[r] = 1;
+  g->start[0] = 0;
+  g->start[ranks->rank + 1] = (double)count;
+  cvtm_status status = cvtm_ranks_gather(g->device, g->start + 1, g->counts);
+  for (int r = 0; r < ranks->size; ++r) g->start[r + 1] += g->start[r];
+  for (int64_t at = 0; status == CVTM_OK && (double)at < g->start[ranks->size]; at += SLAB)
+    status = gather_slab(g, own, at);
+  return status;
+}
+
+/* The first piece of a solver's state is the same on every rank; each is a whole number of
+ * doubles. */
+static cvtm_status gather_solver(gathering *g, cvtm_lbfgsb *solver, unsigned char *own) {
+  cvtm_lbfgsb_piece pieces[CVTM_LBFGSB_PIECES];
+  cvtm_status status = cvtm_lbfgsb_save(solver, own);
+  (void)cvtm_lbfgsb_save_pieces(solver, pieces);
+  if (g->to) memcpy(g->to, own, pieces[0].bytes);
+  if (g->to) g->to += pieces[0].bytes;
+  own += pieces[0].bytes;
+  for (int k = 1; status == CVTM_OK && k < CVTM_LBFGSB_PIECES; own += pieces[k++].bytes)
+    status = gather_numbers(g, (const double *)(const void *)own,
+                            (int64_t)(pieces[k].bytes / sizeof(double)));
+  return status;
+}
+
+static cvtm_status gather_state(gathering *g, const cvtm_cvt_task *task, int in_solver,
+                                void *scratch) {
+  const cvtm_cvt *cvt = task->cvt;
+  const cvtm_decomposition *v = cvt->decomposition;
+  const double *const arrays[] = {v->sites, v->best, v->scale};
+  const int64_t numbers = 2 * v->subdomain->own;
+  const size_t of_order = (size_t)task->count * sizeof *v->order;
+  cvtm_status status = CVTM_OK;
+  if (g->to) {
+    status = cvtm_device_copy_out(cvt->device, g->to, v->order, of_order);
+    g->to += of_order;
+  }
+  for (int k = 0; status == CVTM_OK && k < (in_solver ? 3 : 2); ++k) {
+    status =
+        cvtm_device_copy_out(cvt->device, scratch, arrays[k], (size_t)numbers * sizeof(double));
+    if (status == CVTM_OK) status = gather_numbers(g, scratch, numbers);
+  }
+  return status == CVTM_OK && in_solver ? gather_solver(g, cvt->solver, scratch) : status;
+}
+
+static cvtm_status save_divided(const cvtm_cvt_task *task, int in_solver, unsigned char *to) {
+  const cvtm_cvt *cvt = task->cvt;
+  const size_t size = (size_t)cvt->decomposition->subdomain->size,
+               own = 2 * (size_t)cvt->decomposition->subdomain->own * sizeof(double),
+               of_solver = in_solver ? cvtm_lbfgsb_save_bytes(cvt->solver) : 0;
+  void *scratch = malloc((own > of_solver ? own : of_solver) + 1);
+  double *memory = malloc((SLAB + size + 1) * sizeof *memory);
+  gathering g = {cvt->device, to, memory, memory + SLAB, malloc(size * sizeof *g.counts)};
+  cvtm_status status =
+      scratch && memory && g.counts
+          ? CVTM_OK
+          : cvtm_fail(cvtm_device_error(cvt->device), CVTM_ERROR_MEMORY, "out of memory");
+  status = all_succeed(cvt->device, status);
+  if (status == CVTM_OK) status = gather_state(&g, task, in_solver, scratch);
+  free(scratch);
+  free(memory);
+  free(g.counts);
+  return status;
+}
+
+static cvtm_status restore_divided(const cvtm_cvt_task *task, int in_solver,
+                                   const unsigned char *from) {
+  const cvtm_cvt *cvt = task->cvt;
+  const cvtm_decomposition *v = cvt->decomposition;
+  double *const arrays[] = {v->sites, v->best, v->scale};
+  const size_t pair = 2 * sizeof(double), of_order = (size_t)task->count * sizeof *v->order;
+  cvtm_status status = cvtm_device_copy_in(cvt->device, v->order, from, of_order);
+  from += of_order + (size_t)v->subdomain->first * pair;
+  for (int k = 0; status == CVTM_OK && k < (in_solver ? 3 : 2);
+       ++k, from += (size_t)task->count * pair)
+    status = cvtm_device_copy_in(cvt->device, arrays[k], from, (size_t)v->subdomain->own * pair);
+  return status;
+}
+
+static cvtm_status restore_solver_divided(const cvtm_cvt *cvt, const unsigned char *from) {
+  cvtm_lbfgsb *solver = cvt->solver;
+  const size_t bytes = cvtm_lbfgsb_save_bytes(solver);
+  cvtm_lbfgsb_piece pieces[CVTM_LBFGSB_PIECES];
+  unsigned char *own = malloc(bytes);
+  if (!own) return cvtm_fail(cvtm_device_error(cvt->device), CVTM_ERROR_MEMORY, "out of memory");
+  (void)cvtm_lbfgsb_save_pieces(solver, pieces);
+  size_t before = 0;
+  for (int k = 0; k < CVTM_LBFGSB_PIECES; before += pieces[k++].bytes)
+    memcpy(own + before, from + pieces[k].at, pieces[k].bytes);
+  const cvtm_status status = cvtm_lbfgsb_restore(solver, own, bytes, NULL);
+  free(own);
+  return status;
+}
+
+const cvtm_evaluator cvtm_evaluator_of_ranks = {.waits = 1,
+                                                .prepare = prepare_divided,
+                                                .evaluate_all = evaluate_all_divided,
+                                                .begin = begin_divided,
+                                                .own = get_own_divided,
+                                                .evaluate = evaluate_own,
+                                                .moments = get_moments_divided,
+                                                .end = end_divided,
+                                                .create_solver = create_solver_divided,
+                                                .agree = agree_divided,
+                                                .array_bytes = array_bytes_divided,
+                                                .save = save_divided,
+                                                .restore = restore_divided,
+                                                .restore_solver = restore_solver_divided};

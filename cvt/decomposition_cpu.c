@@ -1,0 +1,124 @@
+#include "cvt/decomposition.h"
+
+#include <string.h>
+
+static int32_t coarse_of(const cvtm_subdomain *p) {
+  return cvtm_tree_coarse(cvtm_site_tree_levels(p->domain, p->count));
+}
+
+static cvtm_status cover_cpu(const cvtm_subdomain *p, const double *sites, uint32_t *covered) {
+  const int threads = cvtm_device_threads(p->device);
+  const int32_t coarse = coarse_of(p), bins = (int32_t)1 << 2 * coarse;
+  memset(p->marked, 0, (size_t)p->words * sizeof *p->marked);
+  memcpy(covered, p->kept, (size_t)p->words * sizeof *covered);
+#pragma omp parallel for num_threads(threads) schedule(static)
+  for (int64_t i = 0; i < p->own; ++i) {
+    const int32_t bin = cvtm_subdomain_bin(p->domain, coarse, sites + 2 * i);
+    cvtm_set_bits(p->marked + bin / 32, (uint32_t)1 << bin % 32);
+  }
+#pragma omp parallel for num_threads(threads) schedule(static)
+  for (int32_t bin = 0; bin < bins; ++bin) {
+    for (int k = 0; cvtm_subdomain_has(p->marked, bin) && k < 9; ++k) {
+      const int32_t other = cvtm_subdomain_beside(p->domain, coarse, bin, k % 3 - 1, k / 3 - 1);
+      if (other >= 0) cvtm_set_bits(covered + other / 32, (uint32_t)1 << other % 32);
+    }
+  }
+  return CVTM_OK;
+}
+
+/* Visits the sites of piece `piece` that rank q gets; returns their number. to: for them, or NULL.
+ */
+static int32_t visit_piece(const cvtm_subdomain *p, const double *sites, int q, int64_t piece,
+                           double *to) {
+  const int64_t first = piece * CVTM_SUBDOMAIN_PIECE, end = first + CVTM_SUBDOMAIN_PIECE;
+  const int32_t coarse = coarse_of(p);
+  const uint32_t *covered = p->covered + q * p->words;
+  int32_t found = 0;
+  for (int64_t i = first; q != p->rank && i < (end < p->own ? end : p->own); ++i) {
+    if (!cvtm_subdomain_has(covered, cvtm_subdomain_bin(p->domain, coarse, sites + 2 * i)))
+      continue;
+    if (to) memcpy(to + 2 * (int64_t)found, sites + 2 * i, 2 * sizeof *to);
+    ++found;
+  }
+  return found;
+}
+
+static cvtm_status count_cpu(const cvtm_subdomain *p, const double *sites) {
+#pragma omp parallel for num_threads(cvtm_device_threads(p->device)) schedule(static)
+  for (int64_t k = 0; k < p->size * p->pieces; ++k)
+    p->counts[k] = visit_piece(p, sites, (int)(k / p->pieces), k % p->pieces, NULL);
+  return CVTM_OK;
+}
+
+static cvtm_status write_cpu(const cvtm_subdomain *p, const double *sites) {
+#pragma omp parallel for num_threads(cvtm_device_threads(p->device)) schedule(static)
+  for (int64_t k = 0; k < p->size * p->pieces; ++k)
+    (void)visit_piece(p, sites, (int)(k / p->pieces), k % p->pieces, p->sent + 2 * p->offsets[k]);
+  return CVTM_OK;
+}
+
+static cvtm_status finish_cpu(cvtm_device *device, const cvtm_subdomain_sums *s) {
+  const int64_t blocks = (s->own + s->block - 1) / s->block;
+#pragma omp parallel for num_threads(cvtm_device_threads(device)) schedule(static)
+  for (int64_t b = 0; b < blocks; ++b) {
+    const int64_t end = (b + 1) * s->block < s->own ? (b + 1) * s->block : s->own;
+    double energy = 0, distance = 0;
+    for (int64_t i = b * s->block; i < end; ++i) {
+      energy += s->moments[i].second;
+      distance = cvtm_cvt_larger(
+          distance, cvtm_cvt_finish_site(&s->moments[i], i, s->fixed - s->first, s->gradient));
+    }
+    s->sums[2 * b] = energy;
+    s->sums[2 * b + 1] = distance;
+  }
+  return CVTM_OK;
+}
+
+static cvtm_status total_cpu(cvtm_device *device, const double *sums, int64_t blocks,
+                             double *value) {
+  (void)device;
+  value[0] = value[1] = 0;
+  for (int64_t b = 0; b < blocks; ++b) {
+    value[0] += sums[2 * b];
+    value[1] = cvtm_cvt_larger(value[1], sums[2 * b + 1]);
+  }
+  return CVTM_OK;
+}
+
+const cvtm_subdomain_table cvtm_subdomain_cpu = {cover_cpu, count_cpu, write_cpu, finish_cpu,
+                                                 total_cpu};
+
+static cvtm_status collect_items(cvtm_device *device, const double *from, const int32_t *order,
+                                 int64_t count, int width, double *to) {
+  const size_t bytes = (size_t)width * sizeof *to;
+#pragma omp parallel for num_threads(cvtm_device_threads(device)) schedule(static)
+  for (int64_t k = 0; k < count; ++k)
+    memcpy(to + width * k, from + width * (int64_t)order[k], bytes);
+  return CVTM_OK;
+}
+
+static cvtm_status spread_items(cvtm_device *device, const double *from, const int32_t *order,
+                                int64_t count, int width, double *to) {
+  const size_t bytes = (size_t)width * sizeof *to;
+#pragma omp parallel for num_threads(cvtm_device_threads(device)) schedule(static)
+  for (int64_t k = 0; k < count; ++k)
+    memcpy(to + width * (int64_t)order[k], from + width * k, bytes);
+  return CVTM_OK;
+}
+
+static cvtm_status flag_fixed(cvtm_device *device, const int32_t *index, int64_t count,
+                              int64_t fixed, int32_t *flags) {
+#pragma omp parallel for num_threads(cvtm_device_threads(device)) schedule(static)
+  for (int64_t k = 0; k < count; ++k) flags[k] = index[k] < fixed;
+  return CVTM_OK;
+}
+
+static cvtm_status put_fixed_first(cvtm_device *device, const int32_t *index, const int64_t *before,
+                                   int64_t count, int64_t fixed, int32_t *order) {
+#pragma omp parallel for num_threads(cvtm_device_threads(device)) schedule(static)
+  for (int64_t k = 0; k < count; ++k) order[cvtm_decomposition_place(before, fixed, k)] = index[k];
+  return CVTM_OK;
+}
+
+const cvtm_decomposition_table cvtm_decomposition_cpu = {collect_items, spread_items, flag_fixed,
+                                                         put_fixed_first};
