@@ -1,10 +1,13 @@
 /* What each pass does with one variable, that is, with row i of the vectors and of W; the same on
  * both devices. The executors differ in how they go through the rows and add them up: `sums` are
- * the entries of a pass that belong to one thread or to one part of the rows. Arrays hold x in the
- * caller's units; W, s, y and the gradient are those of the scaled variable x / scale. */
+ * the entries of a pass that belong to one thread or to one part of the rows. What the passes of
+ * the CPU call in their inner loops is inlined, so that it is compiled for wide vectors as they
+ * are. Arrays hold x in the caller's units; W, s, y and the gradient are those of the scaled
+ * variable x / scale. */
 #ifndef CVTMESH_LBFGSB_VARIABLES_H
 #define CVTMESH_LBFGSB_VARIABLES_H
 
+#include "base/host.h"
 #include "lbfgsb/lbfgsb_state.h"
 
 #include <float.h>
@@ -93,9 +96,9 @@ CVTM_HD cvtm_lbfgsb_pair cvtm_lbfgsb_make_pair(const cvtm_lbfgsb_arrays *arrays,
 }
 
 /* Pass A: adds row i to the entries that need neither W nor the pair. */
-CVTM_HD void cvtm_lbfgsb_add_point(const cvtm_lbfgsb_arrays *arrays,
-                                   const cvtm_lbfgsb_variable *row, int64_t i, int is_free,
-                                   double *sums) {
+CVTM_INLINE void cvtm_lbfgsb_add_point(const cvtm_lbfgsb_arrays *arrays,
+                                       const cvtm_lbfgsb_variable *row, int64_t i, int is_free,
+                                       double *sums) {
   sums[CVTM_MAX_GRADIENT] = cvtm_lbfgsb_combine(CVTM_MAX_GRADIENT, sums[CVTM_MAX_GRADIENT],
                                                 cvtm_lbfgsb_projected_gradient(arrays, row));
   if (is_free) {
@@ -167,9 +170,10 @@ CVTM_HD double cvtm_lbfgsb_direction(const cvtm_lbfgsb_state *state,
 
 /* Pass B: d_i and the trial point of step 1, and their entries. g in the caller's units; wq,
  * factor: as for cvtm_lbfgsb_direction. */
-CVTM_HD void cvtm_lbfgsb_step_row(const cvtm_lbfgsb_arrays *arrays, const cvtm_lbfgsb_state *state,
-                                  const cvtm_lbfgsb_variable *row, int64_t i, double g, double wq,
-                                  double factor, double *sums) {
+CVTM_INLINE void cvtm_lbfgsb_step_row(const cvtm_lbfgsb_arrays *arrays,
+                                      const cvtm_lbfgsb_state *state,
+                                      const cvtm_lbfgsb_variable *row, int64_t i, double g,
+                                      double wq, double factor, double *sums) {
   const double d = cvtm_lbfgsb_direction(state, row, wq, factor, &sums[CVTM_MIN_TRUNCATION]);
   const double scaled = cvtm_lbfgsb_unscaled(arrays, row, d);
   arrays->d[i] = d;
