@@ -15,7 +15,7 @@ enum {
   WARP = 32,
   TILE = CVTM_LBFGSB_TILE,
   MAX_WARPS = 16,
-  BATCH_WARPS = 4, /* of a block that has a whole problem */
+  BATCH_WARPS = 4, /* of a block that has a problem to itself */
   STAGES = 2,      /* tiles of a warp in shared memory, one of them being loaded */
   COLUMNS = 8,     /* of a fragment of the tensor cores, which has 16 rows */
   FRAGMENT = 2 * COLUMNS * COLUMNS,
@@ -67,7 +67,7 @@ struct shared_memory {
   alignas(128) double buffer[1];
 };
 
-static_assert(sizeof(cvtm_lbfgsb_work) % sizeof(double) == 0, "whole words");
+static_assert(sizeof(cvtm_lbfgsb_work) % sizeof(double) == 0, "a multiple of the word");
 
 /* Breakpoints that a block can sort in shared memory. */
 static __host__ __device__ int sort_capacity(const cvtm_lbfgsb_arrays *arrays) {
@@ -113,7 +113,7 @@ static __device__ void copy_doubles(double *to, const double *from, int count) {
 template <typename T>
 static __device__ void copy_words(T *to, const T *from) {
   const int words = static_cast<int>(sizeof(T) / sizeof(int64_t));
-  static_assert(sizeof(T) % sizeof(int64_t) == 0, "whole words");
+  static_assert(sizeof(T) % sizeof(int64_t) == 0, "a multiple of the word");
   int64_t *target = reinterpret_cast<int64_t *>(to);
   const int64_t *source = reinterpret_cast<const int64_t *>(from);
   for (int i = static_cast<int>(threadIdx.x); i < words; i += static_cast<int>(blockDim.x)) {
