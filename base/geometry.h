@@ -23,7 +23,7 @@ typedef enum cvtm_clip {
 } cvtm_clip;
 
 /* Corners in the caller's memory: corner k is x[k * stride], y[k * stride]. neighbor is NULL, or
- * neighbor[k * stride] tells which half-plane edge k is from. */
+ * neighbor[k * stride] is the half-plane that edge k is from. */
 typedef struct cvtm_corners {
   int32_t count, capacity, stride; /* count: 0 if empty, else at least 3 */
   double *x, *y;

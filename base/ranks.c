@@ -43,14 +43,14 @@ static cvtm_status gather_from_first(cvtm_device *device, double *all, int64_t c
 }
 
 cvtm_status cvtm_ranks_broadcast(cvtm_device *device, void *memory, size_t bytes) {
-  const size_t whole = bytes / sizeof(double), rest = bytes % sizeof(double);
+  const size_t words = bytes / sizeof(double), rest = bytes % sizeof(double);
   double last = 0;
   if (!device->ranks || device->ranks->size == 1) return CVTM_OK;
-  cvtm_status status = gather_from_first(device, memory, (int64_t)whole, NULL, 0);
+  cvtm_status status = gather_from_first(device, memory, (int64_t)words, NULL, 0);
   if (status != CVTM_OK || rest == 0) return status;
-  memcpy(&last, (double *)memory + whole, rest);
+  memcpy(&last, (double *)memory + words, rest);
   status = gather_from_first(device, &last, 1, NULL, 0);
-  memcpy((double *)memory + whole, &last, rest);
+  memcpy((double *)memory + words, &last, rest);
   return status;
 }
 
@@ -72,12 +72,12 @@ static cvtm_status broadcast_in_slabs(cvtm_device *device, double *memory, int64
 }
 
 cvtm_status cvtm_ranks_broadcast_on_device(cvtm_device *device, void *memory, size_t bytes) {
-  const size_t whole = bytes / sizeof(double), rest = bytes % sizeof(double);
+  const size_t words = bytes / sizeof(double), rest = bytes % sizeof(double);
   double last = 0;
   if (!device->ranks || device->ranks->size == 1) return CVTM_OK;
   if (device->kind == CVTM_DEVICE_CPU) return cvtm_ranks_broadcast(device, memory, bytes);
-  double *end = (double *)memory + whole;
-  cvtm_status status = broadcast_in_slabs(device, memory, (int64_t)whole);
+  double *end = (double *)memory + words;
+  cvtm_status status = broadcast_in_slabs(device, memory, (int64_t)words);
   if (status == CVTM_OK) status = cvtm_device_copy_out(device, &last, end, rest);
   if (status == CVTM_OK) status = cvtm_ranks_broadcast(device, &last, rest);
   return status == CVTM_OK ? cvtm_device_copy_in(device, end, &last, rest) : status;
@@ -196,7 +196,7 @@ cvtm_status cvtm_ranks_exchange(cvtm_device *device, const double *from, const i
 
 /* --- NCCL ------------------------------------------------------------------------------------- */
 
-/* What a rank tells of its GPU, in numbers that are whole and exact. */
+/* What a rank sends of its GPU: integers that a double holds exactly. */
 enum { DEVICE_KIND, DEVICE_PARTS, DEVICE_LOW, DEVICE_HIGH, HAS_NCCL, FACTS };
 
 static void describe(const cvtm_device *device, int has_nccl, double facts[FACTS]) {

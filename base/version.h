@@ -1,4 +1,4 @@
-/* The version of the library. tests/test_layers.py compares what else tells it. */
+/* The version of the library. tests/test_layers.py compares other files that state it. */
 #ifndef CVTMESH_BASE_VERSION_H
 #define CVTMESH_BASE_VERSION_H
 

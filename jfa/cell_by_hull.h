@@ -46,10 +46,10 @@ CVTM_INLINE void cvtm_hull_set_poles(const cvtm_hull_search *s, int32_t first, i
   }
 }
 
-/* Tells the cover of a tree that may lack sites which ones the next gathering needs. The tree
- * covers the coarse bins beside the site's. The reach is at most 4/3 of the side of a bin of the
- * level, so that it stays within these if the level is finer. */
-CVTM_HD void cvtm_hull_tell_cover(const cvtm_hull_search *s, int wanted, const cvtm_hull *hull) {
+/* Marks, in the cover of a tree that may lack sites, the bins that the next gathering needs. The
+ * tree has all sites of the coarse bins beside the site's. The reach is at most 4/3 of the side of
+ * a bin of the level, so that it stays within these if the level is finer. */
+CVTM_HD void cvtm_hull_mark_cover(const cvtm_hull_search *s, int wanted, const cvtm_hull *hull) {
   const int far =
       s->bins.level <= cvtm_tree_coarse(s->tree->levels) || s->o.shift_x != 0 || s->o.shift_y != 0;
   if (hull->partial && wanted && far)
@@ -70,7 +70,7 @@ CVTM_HD int cvtm_hull_gather_images(cvtm_hull_search *s, const cvtm_cell *cell, 
     if (!cvtm_lanes_any(wanted)) continue;
     s->o.shift_x = ix * width;
     s->o.shift_y = iy * height;
-    cvtm_hull_tell_cover(s, wanted, hull);
+    cvtm_hull_mark_cover(s, wanted, hull);
     owned |= cvtm_hull_gather(s, wanted, cell, hull);
   }
   s->o.shift_x = s->o.shift_y = 0;
@@ -224,7 +224,7 @@ CVTM_HD float cvtm_hull_begin(const cvtm_site_tree_view *tree, cvtm_domain domai
 /* Adds the sites to gather, with all their images. Returns 1 if the cell belongs to another,
  * coincident site. */
 CVTM_INLINE int cvtm_hull_collect(cvtm_hull_search *s, const cvtm_cell *cell, cvtm_hull *hull) {
-  if (!s->domain.periodic) cvtm_hull_tell_cover(s, s->active, hull);
+  if (!s->domain.periodic) cvtm_hull_mark_cover(s, s->active, hull);
   const int owned = s->domain.periodic ? cvtm_hull_gather_images(s, cell, hull)
                                        : cvtm_hull_gather(s, s->active, cell, hull);
   return cvtm_lanes_vote(s->lanes, owned) != 0;
@@ -275,8 +275,8 @@ CVTM_INLINE cvtm_cell_status cvtm_hull_round(cvtm_hull_search *s, cvtm_hull *hul
   return CVTM_CELL_DONE;
 }
 
-/* True if the search has taken too long to continue. All lanes of the warp call. */
-CVTM_HD int cvtm_hull_is_tired(cvtm_lanes lanes, cvtm_hull *hull) {
+/* True if the search has made more tests than it may. All lanes of the warp call. */
+CVTM_HD int cvtm_hull_exceeds_tests(cvtm_lanes lanes, cvtm_hull *hull) {
   hull->tests += CVTM_HULL_ROUND_TESTS;
   return cvtm_lanes_vote(lanes, hull->most_tests > 0 && hull->tests > hull->most_tests) != 0;
 }
@@ -302,12 +302,12 @@ CVTM_INLINE cvtm_cell_status cvtm_cell_by_hull(const cvtm_site_tree_view *tree, 
   }
   for (int round = 0; round < CVTM_HULL_MAX_ROUNDS && cvtm_lanes_any(s.active); ++round) {
     const cvtm_cell_status status = cvtm_hull_round(&s, hull, cell, radius2);
-    const int tired = cvtm_hull_is_tired(lanes, hull);
+    const int exceeded = cvtm_hull_exceeds_tests(lanes, hull);
     if (!s.active) continue;
     if (status == CVTM_CELL_DONE && 4.000004 * *radius2 <= (double)s.to) {
       result = CVTM_CELL_DONE;
       s.active = 0;
-    } else if (status == CVTM_CELL_UNDECIDED || tired) {
+    } else if (status == CVTM_CELL_UNDECIDED || exceeded) {
       s.active = 0;
     } else if (status == CVTM_CELL_OVERFLOW) {
       cvtm_hull_set_reach(&s, sqrt((double)(s.from + 0.5F * (s.to - s.from))));

@@ -9,7 +9,7 @@
 /* --- squares ---------------------------------------------------------------------------------- */
 
 /* The squares of the Morton curve as a binary tree over the sites of a site tree. Square 1 is the
- * whole one; 2 k and 2 k + 1 are the halves of square k, divided along y and x in turn, so that
+ * Morton square; 2 k and 2 k + 1 are the halves of square k, divided along y and x in turn, so that
  * half of the "squares" are twice as high as wide. Their sites are consecutive in the tree's order.
  *
  * What a search through these squares meets, and in which order, depends on the sites near its goal

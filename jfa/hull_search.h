@@ -11,7 +11,7 @@ enum {
   CVTM_HULL_POLES = 16,       /* of a cell at a time, at most */
   CVTM_HULL_STEP = 4,         /* poles per unrolled step of gift wrapping */
   CVTM_HULL_SIDES = 10,       /* of a cell, at most */
-  CVTM_HULL_PADDED = 12,      /* the same, in whole vectors */
+  CVTM_HULL_PADDED = 12,      /* the same, rounded up to vectors */
   CVTM_HULL_MAX_ROUNDS = 8,   /* of gathering */
   CVTM_HULL_SCRATCH = 32,     /* numbers in cvtm_hull.scratch */
   CVTM_HULL_MAX_SCAN = 256,   /* sites that a lane tests in a round, at most */
@@ -35,7 +35,7 @@ typedef struct CVTM_HULL_ALIGNED cvtm_hull_pole {
 } cvtm_hull_pole;
 
 /* Pole k is pole[k * stride], its site at place[k * stride], up to `capacity`. order lists the
- * corners of the hull, and bit k of corners tells whether pole k is one. scratch holds the bins of
+ * corners of the hull, and bit k of corners is set if pole k is one. scratch holds the bins of
  * a round, then the corner after each pole. In memory that the cell's lanes share. */
 typedef struct cvtm_hull {
   int32_t count, stride, capacity;
@@ -45,7 +45,7 @@ typedef struct cvtm_hull {
   int32_t *place, *order, *scratch;
   int32_t most_tests; /* of sites by a lane; then the cell is undecided; 0: any number */
   int32_t tests;      /* so far, by this lane */
-  int32_t partial;    /* the tree may lack sites, which its cover is to be told */
+  int32_t partial; /* the tree may lack sites: the bins that are needed are marked in its cover */
 } cvtm_hull;
 
 /* A search for one cell; the same in all its lanes. */

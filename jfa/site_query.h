@@ -309,7 +309,7 @@ CVTM_HD void cvtm_set_bits(uint32_t *word, uint32_t bits) {
 #endif
 }
 
-/* Tells the cover that a search needs all sites of a bin: number `bin` of those of a level. */
+/* Marks in the cover that a search needs all sites of a bin: number `bin` of those of a level. */
 CVTM_HD void cvtm_tree_want(const cvtm_tree_cover *cover, int32_t levels, int32_t level,
                             uint32_t bin) {
   const int32_t coarse = cvtm_tree_coarse(levels), up = level - coarse;

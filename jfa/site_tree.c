@@ -11,7 +11,7 @@ struct cvtm_site_tree {
   cvtm_device *device;
   const cvtm_site_tree_table *table;
   int64_t capacity;
-  int64_t whole; /* of a part: sites in all at most; else `capacity` */
+  int64_t total; /* sites of the tree of all sites, at most; `capacity` unless sites are lacking */
   int has_boxes;
   cvtm_site_tree_arrays arrays;
 };
@@ -23,7 +23,7 @@ static int64_t leaves_for(int64_t count) {
 }
 
 /* The number of levels of bins: at least one bin per site inside the domain, but fewer than 16 per
- * site over the whole Morton square, which can be much larger than a long and thin domain. */
+ * site over the Morton square, which can be much larger than a long and thin domain. */
 int32_t cvtm_site_tree_levels(cvtm_domain domain, int64_t count) {
   const double side = (double)((uint64_t)1 << (32 - cvtm_morton_shift(domain)));
   const double share = (double)domain.width * (double)domain.height / (side * side);
@@ -44,7 +44,7 @@ static int on_cuda(const cvtm_site_tree *tree) {
 
 /* The bins of a full tree; on CUDA their counts are summed in tiles. */
 static int64_t most_bins(const cvtm_site_tree *tree) {
-  return bins_of(cvtm_site_tree_levels(tree->arrays.domain, tree->whole));
+  return bins_of(cvtm_site_tree_levels(tree->arrays.domain, tree->total));
 }
 
 static int64_t most_tiles(const cvtm_site_tree *tree) {
@@ -104,7 +104,7 @@ static cvtm_status allocate_tree(cvtm_site_tree *tree) {
 }
 
 static cvtm_status create_tree(cvtm_device *device, cvtm_domain domain, int64_t capacity,
-                               int64_t whole, int has_boxes, cvtm_site_tree **result) {
+                               int64_t total, int has_boxes, cvtm_site_tree **result) {
   if (domain.width < 1 || domain.height < 1 || domain.width > CVTM_MAX_SIDE ||
       domain.height > CVTM_MAX_SIDE)
     return cvtm_fail(cvtm_device_error(device), CVTM_ERROR_ARGUMENT,
@@ -121,7 +121,7 @@ static cvtm_status create_tree(cvtm_device *device, cvtm_domain domain, int64_t 
   tree->arrays.domain = domain;
   tree->arrays.by_radix = !on_cuda(tree) || cvtm_uses_plain("sort");
   tree->capacity = capacity;
-  tree->whole = whole;
+  tree->total = total;
   tree->has_boxes = has_boxes;
   const cvtm_status status = allocate_tree(tree);
   if (status != CVTM_OK) {
@@ -138,8 +138,8 @@ cvtm_status cvtm_site_tree_create(cvtm_device *device, cvtm_domain domain, int64
 }
 
 cvtm_status cvtm_site_tree_create_part(cvtm_device *device, cvtm_domain domain, int64_t capacity,
-                                       int64_t whole, cvtm_site_tree **tree) {
-  return create_tree(device, domain, capacity, whole, 0, tree);
+                                       int64_t total, cvtm_site_tree **tree) {
+  return create_tree(device, domain, capacity, total, 0, tree);
 }
 
 void cvtm_site_tree_destroy(cvtm_site_tree *tree) {
@@ -151,7 +151,7 @@ void cvtm_site_tree_destroy(cvtm_site_tree *tree) {
 }
 
 static cvtm_status sort_sites(cvtm_site_tree *tree, const double *sites, int64_t count,
-                              int64_t whole, const cvtm_tree_cover *cover) {
+                              int64_t total, const cvtm_tree_cover *cover) {
   cvtm_device *device = tree->device;
   cvtm_site_tree_arrays *a = &tree->arrays;
   if (count < 0 || count > tree->capacity)
@@ -162,7 +162,7 @@ static cvtm_status sort_sites(cvtm_site_tree *tree, const double *sites, int64_t
   if (status != CVTM_OK) return status;
   a->count = count;
   a->leaf_count = leaves_for(count);
-  a->levels = cvtm_site_tree_levels(a->domain, whole);
+  a->levels = cvtm_site_tree_levels(a->domain, total);
   a->cover = cover;
   if (count == 0)
     return cvtm_device_fill(device, a->start, 0,
@@ -179,8 +179,8 @@ cvtm_status cvtm_site_tree_sort(cvtm_site_tree *tree, const double *sites, int64
 }
 
 cvtm_status cvtm_site_tree_sort_part(cvtm_site_tree *tree, const double *sites, int64_t count,
-                                     int64_t whole, const cvtm_tree_cover *cover) {
-  return sort_sites(tree, sites, count, whole, cover);
+                                     int64_t total, const cvtm_tree_cover *cover) {
+  return sort_sites(tree, sites, count, total, cover);
 }
 
 cvtm_status cvtm_site_tree_build_boxes(cvtm_site_tree *tree, const int32_t *wanted) {

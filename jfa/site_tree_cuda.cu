@@ -77,24 +77,26 @@ static __device__ int64_t take_tile(int32_t *taken) {
   return tile;
 }
 
-/* What a tile says: the number of its sites, or `whole`, of those of all tiles before it, too.
- * Never 0, which is a tile that has said nothing yet. */
-static __device__ unsigned long long tile_word(int32_t sites, bool whole) {
-  return static_cast<unsigned long long>(sites) << 2 | 2 | whole;
+/* What a block publishes of a tile: the number of its sites or, with `is_prefix`, the number of the
+ * sites of this tile and all tiles before it. Never 0, which stands for a tile that is not counted
+ * yet. */
+static __device__ unsigned long long tile_word(int32_t sites, bool is_prefix) {
+  return static_cast<unsigned long long>(sites) << 2 | 2 | is_prefix;
 }
 
-/* The number of the sites of all tiles before this one: looks back until a tile says the whole
- * (Merrill & Garland 2016, "Single-pass parallel prefix scan with decoupled look-back"). */
+/* The number of the sites of all tiles before this one. Looks back, BLOCK tiles at a time, to the
+ * nearest tile with a prefix (Merrill & Garland 2016, "Single-pass parallel prefix scan with
+ * decoupled look-back"). */
 static __device__ int32_t count_before(const cvtm_site_tree_arrays &tree, int64_t tile) {
-  int32_t before = 0, wholes = 0, nearer;
-  for (int64_t last = tile - 1; last >= 0 && wholes == 0; last -= BLOCK) {
+  int32_t before = 0, prefixes = 0, nearer;
+  for (int64_t last = tile - 1; last >= 0 && prefixes == 0; last -= BLOCK) {
     const int64_t k = last - threadIdx.x;
-    const volatile unsigned long long *told = tree.tile_count + k;
-    unsigned long long said = 0;
-    while (k >= 0 && said == 0) said = *told;
-    wholes = block_sums(said & 1, &nearer);
+    const volatile unsigned long long *published = tree.tile_count + k;
+    unsigned long long word = 0;
+    while (k >= 0 && word == 0) word = *published;
+    prefixes = block_sums(word & 1, &nearer);
     int32_t ignored;
-    before += block_sums(nearer == 0 ? static_cast<int32_t>(said >> 2) : 0, &ignored);
+    before += block_sums(nearer == 0 ? static_cast<int32_t>(word >> 2) : 0, &ignored);
   }
   return before;
 }

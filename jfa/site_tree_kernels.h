@@ -55,16 +55,16 @@ extern const cvtm_site_tree_table cvtm_site_tree_table_cpu, cvtm_site_tree_table
 
 /* The levels of bins of a tree of `count` sites. */
 int32_t cvtm_site_tree_levels(cvtm_domain domain, int64_t count);
-/* A tree without boxes for `capacity` of at most `whole` sites in all. */
+/* A tree without boxes for `capacity` sites; the tree of all sites has at most `total`. */
 cvtm_status cvtm_site_tree_create_part(cvtm_device *device, cvtm_domain domain, int64_t capacity,
-                                       int64_t whole, cvtm_site_tree **tree);
+                                       int64_t total, cvtm_site_tree **tree);
 /* The domain of the sorts that follow: that of creation in larger units. */
 void cvtm_site_tree_set_domain(cvtm_site_tree *tree, cvtm_domain domain);
-/* cvtm_site_tree_sort of `count` of `whole` sites. cover: in the device's memory, borrowed until
+/* cvtm_site_tree_sort of `count` of `total` sites. cover: in the device's memory, borrowed until
  * the next sort; the sort marks the bins that the spacings of own sites need. Of sites with equal
  * codes the order must be that of all sites. */
 cvtm_status cvtm_site_tree_sort_part(cvtm_site_tree *tree, const double *sites, int64_t count,
-                                     int64_t whole, const cvtm_tree_cover *cover);
+                                     int64_t total, const cvtm_tree_cover *cover);
 
 #ifdef __cplusplus
 }

@@ -12,7 +12,6 @@
 
 #include "lbfgsb/blocks_cuda.h"
 #include "lbfgsb/iteration.h"
-#include "lbfgsb/memory_cuda.h"
 #include "lbfgsb/passes_cuda.h"
 #include "lbfgsb/subspace.h"
 
@@ -374,11 +373,11 @@ static __device__ void decide_speculatively() {
 /* Lists the breakpoints of the window, in an order that varies from run to run. */
 static __device__ void list_breakpoints(block_group on) {
   const cvtm_lbfgsb_arrays &arrays = block_memory()->arrays;
-  const double start = block_memory()->state.window_start, end = block_memory()->state.window_end;
+  const cvtm_lbfgsb_state *state = &block_memory()->state;
   for (int64_t i = first_index(on); i < arrays.n; i += index_stride(on)) {
     const cvtm_lbfgsb_variable row = cvtm_lbfgsb_get_variable(&arrays, i, arrays.x[i], arrays.g[i]);
-    const double t = cvtm_lbfgsb_breakpoint(&row);
-    if (!(t > start && t <= end)) continue;
+    double t;
+    if (!cvtm_lbfgsb_selects(state, CVTM_ROWS_WINDOW, &row, &t)) continue;
     const unsigned long long at =
         atomicAdd(reinterpret_cast<unsigned long long *>(arrays.breakpoint_count), 1ull);
     arrays.breakpoints[at] = t;
@@ -404,25 +403,24 @@ static __device__ void sort_stage(double *t, int64_t *rows, int64_t count, int64
   }
 }
 
-/* Walks past the sorted breakpoints of the window while the model decreases; by one warp. */
-static __device__ void walk(block_group on, const double *t, const int64_t *rows, int64_t count,
-                            cvtm_lane_group lanes) {
-  const cvtm_lbfgsb_arrays &arrays = block_memory()->arrays;
-  shared_memory *shared = block_memory();
-  cvtm_lbfgsb_work *work = warp_work(0);
-  cvtm_lbfgsb_list_columns(lanes, &shared->state, work);
-  for (int64_t b = 0; b < count; ++b) {
-    const double minimum = cvtm_lbfgsb_walk_minimum(lanes, &shared->state, arrays.walk);
-    if (minimum <= t[b]) break;
-    const int64_t i = rows[b];
-    const double g = (arrays.scale ? arrays.scale[i] : 1.0) * arrays.g[i];
-    for (int r = lanes.lane; r < 2 * shared->state.count; r += lanes.lanes) {
-      shared->w[r] =
-          read_row(arrays, shared->state, i, cvtm_lbfgsb_w_column(&shared->state, work, r), 0);
-    }
-    cvtm_lanes_sync();
-    cvtm_lbfgsb_walk_to(lanes, &shared->state, arrays.walk, t[b], g, shared->w);
-  }
+/* The sorted breakpoints of a window and their rows, for cvtm_lbfgsb_walk_window by one warp. */
+struct sorted_window {
+  const double *t;
+  const int64_t *rows;
+  int64_t count, *walked;
+};
+
+template <typename executor>
+static __device__ int next_breakpoint(executor on, double *t) {
+  if (*on.walked == on.count) return 0;
+  *t = on.t[(*on.walked)++];
+  return 1;
+}
+
+template <typename executor>
+static __device__ double breakpoint_column(executor on, int column) {
+  return read_row(block_memory()->arrays, block_memory()->state, on.rows[*on.walked - 1], column,
+                  0);
 }
 
 /* walk_breakpoints of iteration.h. Few breakpoints are sorted in the shared memory of block 0, more
@@ -463,7 +461,9 @@ static __device__ __noinline__ void walk_window(block_group on) {
     __syncthreads();
     if (threadIdx.x >= WARP) return;
     const cvtm_lane_group lanes = {static_cast<int>(threadIdx.x), WARP};
-    walk(on, t, rows, count, lanes);
+    int64_t walked = 0;
+    cvtm_lbfgsb_walk_window(sorted_window{t, rows, count, &walked}, lanes, warp_work(0),
+                            arrays.walk, shared->w);
     cvtm_lbfgsb_end_window(lanes, &shared->state, &shared->model, warp_work(0), arrays.walk);
     if (!shared->state.due_breakpoints && !shared->state.due_restrict) {
       warp_solve_subspace(NOW, 0);

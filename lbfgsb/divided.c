@@ -2,7 +2,8 @@
 
 #include "base/ranks.h"
 #include "base/select.h"
-#include "lbfgsb/lists.h"
+#include "lbfgsb/host_rounds.h"
+#include "lbfgsb/rows.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -32,25 +33,9 @@ struct cvtm_divided {
   double *breakpoints;    /* [ranks][CVTM_DIVIDED_BATCH][PLACE + 2m + 1], on the host */
   double *times, *rows_w; /* of this rank's batch, on the host */
   int32_t *rows;
-  cvtm_status status; /* of the first pass that failed in this round */
 };
 
-typedef struct executor {
-  const cvtm_lbfgsb_arrays *arrays;
-  cvtm_device *device;
-} executor;
-
-#include "lbfgsb/rounds_host.h"
-
 /* --- passes ----------------------------------------------------------------------------------- */
-
-/* Ends the round after a pass that failed. */
-static void check_pass(executor on, cvtm_status status) {
-  cvtm_lbfgsb_state *state = on.arrays->state;
-  if (status == CVTM_OK) return;
-  if (on.arrays->divided->status == CVTM_OK) on.arrays->divided->status = status;
-  state->running = state->due_breakpoints = state->due_restrict = state->due_step = 0;
-}
 
 static int rank_count(cvtm_device *device) {
   const cvtm_ranks *ranks = cvtm_device_ranks(device);
@@ -140,13 +125,24 @@ static void test_trial_point(executor on) {
     run_pass(on, CVTM_PASS_SEARCH, CVTM_SUM_COLUMNS, arrays->reduced);
     slope = arrays->reduced[CVTM_SUM_SLOPE];
   }
-  if (!state->running) return;
-  cvtm_lbfgsb_decide_search(state, d->decided->total + entries, slope, arrays->requests->stop);
+  if (has_failed(on)) return;
+  cvtm_lbfgsb_decide_search(state, d->decided->total + entries, slope, requested_stop(on));
   state->due_commit = speculates && state->due_update && state->store_pair;
   if (state->due_commit) memcpy(arrays->sums, arrays->reduced, sizeof d->decided->sums);
 }
 
-static void restrict_row(executor on) { restrict_to(on, on.arrays->sums + layout_of(on).entries); }
+static void update_matrices(executor on) {
+  const cvtm_lbfgsb_arrays *arrays = on.arrays;
+  const cvtm_lbfgsb_layout layout = layout_of(on);
+  if (!arrays->state->due_update) return;
+  cvtm_lbfgsb_update_model(single_lane, arrays->state, arrays->model, &layout, arrays->sums);
+}
+
+/* The record of pass A has the row. */
+static void read_nearest_row(executor on, double *w) {
+  const double *row = on.arrays->sums + layout_of(on).entries;
+  memcpy(w, row, (size_t)(2 * on.arrays->state->history + 1) * sizeof *w);
+}
 
 static void move_trial_point(executor on) {
   check_pass(on, on.arrays->divided->table->move(on.device, on.arrays));
@@ -155,23 +151,33 @@ static void move_trial_point(executor on) {
 /* --- the exact Cauchy point --------------------------------------------------------------------
  */
 
-/* This rank's breakpoints first .. of the `count` of the window, as many as fit a batch; infinite
- * ones fill the rest. Then those of all ranks. */
-static void exchange_breakpoints(executor on, int64_t first, int64_t count) {
+static void list_window(executor on) {
+  host_window *window = on.window;
+  window->first = 0; /* of this rank's breakpoints: the first that the walk has not passed */
+  window->next = 0;  /* 0: no batch has been exchanged */
+  check_pass(on, cvtm_lbfgsb_list_breakpoints(on.device, &on.arrays->divided->list, on.arrays,
+                                              &window->count));
+}
+
+/* This rank's next breakpoints, as many as fit a batch; infinite ones fill the rest. Then those of
+ * all ranks. */
+static void exchange_breakpoints(executor on) {
   const cvtm_divided *d = on.arrays->divided;
+  const host_window *window = on.window;
   const int row = 2 * on.arrays->state->history + 1, size = PLACE + row;
-  const int64_t batch = (int64_t)CVTM_DIVIDED_BATCH * size, left = count - first;
+  const int64_t batch = (int64_t)CVTM_DIVIDED_BATCH * size, left = window->count - window->first;
   const int own = left < CVTM_DIVIDED_BATCH ? (int)left : CVTM_DIVIDED_BATCH;
   double *to = d->breakpoints + own_rank(on.device) * batch;
   cvtm_status status = CVTM_OK;
   if (own > 0) {
-    status = cvtm_device_copy_out(on.device, d->times, on.arrays->breakpoints + first,
+    status = cvtm_device_copy_out(on.device, d->times, on.arrays->breakpoints + window->first,
                                   (size_t)own * sizeof *d->times);
     if (status == CVTM_OK)
-      status = cvtm_device_copy_out(on.device, d->rows, d->list.rows + first,
+      status = cvtm_device_copy_out(on.device, d->rows, d->list.rows + window->first,
                                     (size_t)own * sizeof *d->rows);
     if (status == CVTM_OK)
-      status = d->table->read_rows(on.device, on.arrays, d->list.rows + first, own, d->rows_w);
+      status =
+          d->table->read_rows(on.device, on.arrays, d->list.rows + window->first, own, d->rows_w);
   }
   for (int b = 0; b < CVTM_DIVIDED_BATCH; ++b, to += size) {
     to[0] = b < own ? d->times[b] : HUGE_VAL;
@@ -181,68 +187,63 @@ static void exchange_breakpoints(executor on, int64_t first, int64_t count) {
   for (int r = 0; r < rank_count(on.device); ++r) d->counts[r] = batch;
   if (status == CVTM_OK) status = cvtm_ranks_gather(on.device, d->breakpoints, d->counts);
   check_pass(on, status);
+  /* Now those of each rank that the walk has passed. */
+  memset(d->counts, 0, (size_t)rank_count(on.device) * sizeof *d->counts);
 }
 
-/* Walks past the breakpoints of all ranks in the order of (t, row), as far as the batches go.
- * *past: those of this rank. Returns 0 if the minimiser comes before the next, or there is none. */
-static int walk_batches(executor on, int64_t *past) {
+/* The rank whose batch has the nearest breakpoint left, by (t, row). */
+static int find_nearest_rank(executor on, const double **nearest) {
   const cvtm_divided *d = on.arrays->divided;
-  const cvtm_lbfgsb_state *state = on.arrays->state;
-  const int ranks = rank_count(on.device), size = PLACE + 2 * state->history + 1;
-  const int64_t batch = (int64_t)CVTM_DIVIDED_BATCH * size;
-  memset(d->counts, 0, (size_t)ranks * sizeof *d->counts); /* now those walked past */
-  for (;;) {
-    const double *next = NULL;
-    int of = 0;
-    for (int r = 0; r < ranks; ++r) {
-      const double *head = d->breakpoints + r * batch + d->counts[r] * size;
-      if (next && !(head[0] < next[0] || (head[0] == next[0] && head[1] < next[1]))) continue;
-      next = head;
-      of = r;
-    }
-    if (!(next[0] < HUGE_VAL)) return 0;
-    if (cvtm_lbfgsb_walk_minimum(single_lane, state, on.arrays->walk) <= next[0]) return 0;
-    walk_past(on, next[0], next + PLACE);
-    if (of == own_rank(on.device)) ++*past;
-    if (++d->counts[of] == CVTM_DIVIDED_BATCH) return 1;
+  const int size = PLACE + 2 * on.arrays->state->history + 1;
+  int of = 0;
+  *nearest = NULL;
+  for (int r = 0; r < rank_count(on.device); ++r) {
+    const double *head = d->breakpoints + (r * (int64_t)CVTM_DIVIDED_BATCH + d->counts[r]) * size;
+    const double *next = *nearest;
+    if (next && !(head[0] < next[0] || (head[0] == next[0] && head[1] < next[1]))) continue;
+    *nearest = head;
+    of = r;
   }
+  return of;
 }
 
-static void walk_breakpoints(executor on) {
-  const cvtm_lbfgsb_arrays *arrays = on.arrays;
-  const cvtm_divided *d = arrays->divided;
-  int64_t count = 0, first = 0;
-  int more = 1;
-  cvtm_lbfgsb_list_columns(single_lane, arrays->state, arrays->work);
-  check_pass(on, cvtm_lbfgsb_list_breakpoints(on.device, &d->list, arrays, &count));
-  while (more && arrays->state->running) {
-    exchange_breakpoints(on, first, count);
-    if (arrays->state->running) more = walk_batches(on, &first);
-  }
-  if (arrays->state->running) end_window(on);
+/* A walk that goes beyond a batch of some rank has the ranks exchange again. */
+static int next_breakpoint(executor on, double *t) {
+  const cvtm_divided *d = on.arrays->divided;
+  host_window *window = on.window;
+  const double *nearest;
+  if (window->next == 0) exchange_breakpoints(on);
+  if (has_failed(on)) return 0;
+  const int of = find_nearest_rank(on, &nearest);
+  if (!(nearest[0] < HUGE_VAL)) return 0;
+  if (of == own_rank(on.device)) ++window->first;
+  window->next = ++d->counts[of] < CVTM_DIVIDED_BATCH;
+  window->row = nearest + PLACE;
+  *t = nearest[0];
+  return 1;
 }
 
 /* --- the functions of the table ----------------------------------------------------------------
  */
 
 cvtm_status cvtm_divided_start(cvtm_device *device, const cvtm_lbfgsb_arrays *arrays, int m) {
-  const executor on = {arrays, device};
+  cvtm_status status = cvtm_device_synchronize(device); /* the state has been written */
+  const executor on = {arrays, device, 0, &status, NULL};
   (void)m;
-  arrays->divided->status = cvtm_device_synchronize(device); /* the state has been written */
-  if (arrays->divided->status != CVTM_OK) return arrays->divided->status;
-  run_pass(on, CVTM_PASS_START, CVTM_SUM_COLUMNS, arrays->sums);
-  if (arrays->divided->status == CVTM_OK) cvtm_lbfgsb_init_state(arrays->state, arrays->sums);
-  return arrays->divided->status;
+  if (status == CVTM_OK) run_pass(on, CVTM_PASS_START, CVTM_SUM_COLUMNS, arrays->sums);
+  if (status == CVTM_OK) cvtm_lbfgsb_init_state(arrays->state, arrays->sums);
+  return status;
 }
 
 cvtm_status cvtm_divided_round(cvtm_device *device, const cvtm_lbfgsb_arrays *arrays, int m) {
-  const executor on = {arrays, device};
+  cvtm_status status = CVTM_OK;
+  host_window window;
+  const executor on = {arrays, device, 0, &status, &window};
   (void)m;
-  arrays->divided->status = CVTM_OK;
   if (!arrays->state->running) return CVTM_OK;
   cvtm_lbfgsb_round(on);
   commit(on);
-  return arrays->divided->status;
+  return status;
 }
 
 /* --- memory and shares -------------------------------------------------------------------------
@@ -318,7 +319,7 @@ const cvtm_lbfgsb_share *cvtm_divided_share(const cvtm_divided *divided) { retur
 
 int64_t cvtm_divided_own_blocks(const cvtm_divided *divided) { return divided->own_blocks; }
 
-/* What the ranks tell each other of their shares. */
+/* What the ranks exchange about their shares. */
 enum { FIRST, COUNT, TOTAL, FITS, FACTS };
 
 static cvtm_status check_shares(cvtm_device *device, const double *facts, int ranks) {

@@ -6,7 +6,7 @@
 #define CVTMESH_LBFGSB_DIVIDED_H
 
 #include "lbfgsb/lbfgsb_ranks.h"
-#include "lbfgsb/passes_cpu.h"
+#include "lbfgsb/rows.h"
 #include "lbfgsb/variables.h"
 
 #ifdef __cplusplus

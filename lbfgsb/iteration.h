@@ -1,7 +1,7 @@
 /* One round of L-BFGS-B, from an evaluation of f and g at the trial point to the next trial point.
  * A round that accepts its trial point ends an iteration and begins the next. The order of the
- * phases stands here alone; lbfgsb_cpu.c, panels.c (both by decisions_host.h) and lbfgsb_cuda.cu
- * include this header and then define the phases declared below.
+ * phases stands here alone; where the host decides, host_rounds.h defines the
+ * phases declared below, and in the CUDA kernel lbfgsb_cuda.cu and decisions_cuda.h do.
  *
  * Algorithm L-BFGS-B (Byrd, Lu, Nocedal & Zhu 1995, section 6) and its phases here:
  *
@@ -51,8 +51,8 @@ CVTM_PHASE void test_trial_point(executor on);
  * sums projected gradient, t^1, the new columns of W and the products with W. Then
  * cvtm_lbfgsb_coefficients_from_sums finds t^c and q. */
 CVTM_PHASE void find_coefficients(executor on);
-/* One window of the breakpoints along the projected gradient path; at its end the exact Cauchy
- * point and the subspace minimisation, or another window. */
+/* One window of the breakpoints along the projected gradient path, by cvtm_lbfgsb_walk_window; at
+ * its end the exact Cauchy point and the subspace minimisation, or another window. */
 CVTM_PHASE void walk_breakpoints(executor on);
 /* Several rows have 0 < t_i <= t^c: a pass over these takes them out of the sums, and the subspace
  * problem is solved. */
@@ -83,6 +83,12 @@ CVTM_PHASE void restrict_row(executor on);
 /* Finds q, the coefficients of the subspace step. restricted: after restrict_row. */
 CVTM_PHASE void solve_subspace(executor on, int restricted);
 
+/* The next breakpoint of the window in the order of (t, row). Returns 0 if there is no further one.
+ */
+CVTM_PHASE int next_breakpoint(executor on, double *t);
+/* Column `column` of W in the row of that breakpoint; 2m: its g, scaled. */
+CVTM_PHASE double breakpoint_column(executor on, int column);
+
 /* --- the order -------------------------------------------------------------------------------- */
 
 /* Steps 2 and 3 after find_curvature, by the threads that decide alone. The CUDA kernel calls it in
@@ -104,6 +110,22 @@ CVTM_PHASE void cvtm_lbfgsb_coefficients_from_sums(executor on) {
   if (!executor_state(on)->running) return;
   find_curvature(on);
   if (is_decider(on)) cvtm_lbfgsb_cauchy_and_subspace(on);
+}
+
+/* Walks past the breakpoints of a window while the model decreases. w: room for a row of W. */
+CVTM_PHASE void cvtm_lbfgsb_walk_window(executor on, cvtm_lane_group lanes, cvtm_lbfgsb_work *work,
+                                        cvtm_lbfgsb_walk *walk, double *w) {
+  cvtm_lbfgsb_state *state = executor_state(on);
+  double t;
+  cvtm_lbfgsb_list_columns(lanes, state, work);
+  while (next_breakpoint(on, &t)) {
+    if (cvtm_lbfgsb_walk_minimum(lanes, state, walk) <= t) return;
+    const double g = breakpoint_column(on, 2 * state->history);
+    for (int r = lanes.lane; r < 2 * state->count; r += lanes.lanes)
+      w[r] = breakpoint_column(on, cvtm_lbfgsb_w_column(state, work, r));
+    cvtm_lanes_sync();
+    cvtm_lbfgsb_walk_to(lanes, state, walk, t, g, w);
+  }
 }
 
 /* The run of the problem must not have ended. */

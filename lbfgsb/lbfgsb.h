@@ -126,8 +126,9 @@ cvtm_status cvtm_lbfgsb_set_size(cvtm_lbfgsb *solver, int64_t n);
 /* lower, upper: n doubles in device memory, copied; NULL or infinities for none.
  * lower > upper or NaN is refused with the index. Drops the history. */
 cvtm_status cvtm_lbfgsb_set_bounds(cvtm_lbfgsb *solver, const double *lower, const double *upper);
-/* The solver works on y with x_i = scale_i y_i (scale_i > 0, n doubles in device memory, copied;
- * NULL: all ones). projected_gradient is then the one with respect to y. Drops the history. */
+/* The solver works on y with x_i = scale_i y_i; scale: n doubles in device memory, copied; NULL:
+ * all ones. A scale that is not positive and finite is refused with the index. projected_gradient
+ * is then the one with respect to y. Drops the history. */
 cvtm_status cvtm_lbfgsb_set_scaling(cvtm_lbfgsb *solver, const double *scale);
 /* Replaces the limits, tolerances and monitor; `history` and `cauchy` must stay. */
 cvtm_status cvtm_lbfgsb_set_options(cvtm_lbfgsb *solver, const cvtm_lbfgsb_options *options);

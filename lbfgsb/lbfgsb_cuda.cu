@@ -1,6 +1,6 @@
 #include "base/cuda_utils.h"
 #include "lbfgsb/decisions_cuda.h"
-#include "lbfgsb/lbfgsb_kernels.h"
+#include "lbfgsb/lbfgsb_private.h"
 #include "lbfgsb/passes_cuda.h"
 
 /* The blocks that share a problem in a round. COLUMN_BLOCKS: blocks of 8 columns of Y; WARPS: of a

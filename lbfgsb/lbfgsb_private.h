@@ -3,8 +3,27 @@
 #define CVTMESH_LBFGSB_LBFGSB_PRIVATE_H
 
 #include "lbfgsb/divided.h"
-#include "lbfgsb/lbfgsb_kernels.h"
 #include "lbfgsb/panels.h"
+#include "lbfgsb/rows.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What differs between devices. Each function enqueues its work on the device's stream. */
+typedef struct cvtm_lbfgsb_table {
+  /* The parts into which a pass over n rows is divided. The number fixes the order of sums; it
+   * depends on n, problems and the device alone. */
+  int64_t (*parts)(cvtm_device *device, int64_t n, int64_t problems);
+  /* x = trial_x = x projected onto the box, g = d = 0; the states become those before the first
+   * evaluation. */
+  cvtm_status (*start)(cvtm_device *device, const cvtm_lbfgsb_arrays *arrays, int m);
+  /* The phases of iteration.h for every problem that is running. *arrays->flag becomes 0 when the
+   * loop is to end. */
+  cvtm_status (*round)(cvtm_device *device, const cvtm_lbfgsb_arrays *arrays, int m);
+} cvtm_lbfgsb_table;
+
+extern const cvtm_lbfgsb_table cvtm_lbfgsb_table_cpu, cvtm_lbfgsb_table_cuda;
 
 /* One call of minimize or resume, or a run in reverse communication (objective NULL). */
 typedef struct cvtm_lbfgsb_run {
@@ -24,7 +43,7 @@ enum { CVTM_LBFGSB_OWNED = 32 }; /* arrays of a solver, at most */
 struct cvtm_lbfgsb {
   cvtm_device *device;
   const cvtm_lbfgsb_table *table;
-  const cvtm_lbfgsb_inputs_table *inputs;
+  const cvtm_lbfgsb_rows_table *rows;
   cvtm_lbfgsb_options options;
   int64_t n, problems;
   int64_t capacity;      /* the n that memory was allocated for */
@@ -52,27 +71,14 @@ size_t cvtm_lbfgsb_values_bytes(const cvtm_lbfgsb *solver);
 /* From now on there is no run to resume, advance or save. */
 void cvtm_lbfgsb_forget_run(cvtm_lbfgsb *solver);
 
-/* lbfgsb_run.c */
+/* lbfgsb.c */
 
 /* Sets those members of a state that follow from options and bounds. */
 void cvtm_lbfgsb_apply_options(const cvtm_lbfgsb *solver, cvtm_lbfgsb_state *state);
 cvtm_status cvtm_lbfgsb_write_states(cvtm_lbfgsb *solver);
 cvtm_status cvtm_lbfgsb_read_states(cvtm_lbfgsb *solver);
-/* Problems whose run has not ended, by the states as last read. */
-int cvtm_lbfgsb_count_running(const cvtm_lbfgsb *solver);
 /* No request, an empty mailbox, and the loop's flag set if a problem is running. */
 cvtm_status cvtm_lbfgsb_clear_signals(cvtm_lbfgsb *solver);
-/* Enqueues the phases that follow an evaluation. */
-cvtm_status cvtm_lbfgsb_enqueue_round(const cvtm_lbfgsb *solver);
-/* Gives new records to the monitor, and passes requests to stop to the device. */
-cvtm_status cvtm_lbfgsb_deliver(cvtm_lbfgsb_run *current);
-/* Runs rounds until no problem is running. */
-cvtm_status cvtm_lbfgsb_iterate(cvtm_lbfgsb_run *current);
-/* Measures evaluation_seconds by evaluations repeated at the last trial point. */
-cvtm_status cvtm_lbfgsb_time_evaluations(cvtm_lbfgsb_run *current);
-
-/* lbfgsb.c */
-
 /* Begins reverse communication; *at receives the arrays of the evaluations (may be NULL). */
 void cvtm_lbfgsb_start_reverse_run(cvtm_lbfgsb *solver, cvtm_lbfgsb_evaluation *at);
 
@@ -85,4 +91,7 @@ static inline int cvtm_lbfgsb_on_cpu(const cvtm_lbfgsb *solver) {
   return cvtm_device_get_kind(solver->device) == CVTM_DEVICE_CPU;
 }
 
+#ifdef __cplusplus
+}
+#endif
 #endif

@@ -50,8 +50,8 @@ static saved_array divide_array(void *memory, int64_t first, int64_t count, int6
 static void list_saved(const cvtm_lbfgsb *solver, saved_array *list) {
   const cvtm_lbfgsb_arrays *a = &solver->arrays;
   const int64_t problems = solver->problems, figures = problems * a->entries;
-  const cvtm_lbfgsb_share whole = {0, solver->total, solver->total};
-  const cvtm_lbfgsb_share *share = a->divided ? cvtm_divided_share(a->divided) : &whole;
+  const cvtm_lbfgsb_share all_rows = {0, solver->total, solver->total};
+  const cvtm_lbfgsb_share *share = a->divided ? cvtm_divided_share(a->divided) : &all_rows;
   const int64_t first = share->first, count = share->count, n = share->total;
   const int64_t values = (int64_t)(cvtm_lbfgsb_values_bytes(solver) / (2 * sizeof(double)));
   const int64_t blocks = a->divided ? (n + a->block - 1) / a->block : values;

@@ -138,6 +138,7 @@ static void allocate_decisions(cvtm_lbfgsb *solver, cvtm_status *status) {
     arrays->walk = allocate_owned(solver, problems, sizeof(cvtm_lbfgsb_walk), status);
   arrays->state = allocate_owned(solver, problems, sizeof(cvtm_lbfgsb_state), status);
   arrays->model = allocate_owned(solver, problems, sizeof(cvtm_lbfgsb_model), status);
+  arrays->requests = allocate_owned(solver, 1, sizeof *arrays->requests, status);
   if (cvtm_device_get_kind(solver->device) == CVTM_DEVICE_CPU)
     arrays->work = allocate_owned(solver, problems, sizeof(cvtm_lbfgsb_work), status);
 }
@@ -182,7 +183,6 @@ static cvtm_status allocate_arrays(cvtm_lbfgsb *solver, const cvtm_lbfgsb_share 
   } else if (status == CVTM_OK) {
     status = cvtm_panels_create(solver->device, arrays, m, exact, &arrays->panels);
   }
-  if (!share) arrays->requests = allocate_owned(solver, 1, sizeof *arrays->requests, &status);
   solver->found = allocate_owned(solver, 1, sizeof *solver->found, &status);
   arrays->flag = allocate_owned(solver, 1, sizeof(int), &status);
   arrays->barrier = allocate_owned(solver, 1, sizeof *arrays->barrier, &status);
@@ -226,7 +226,7 @@ static cvtm_status allocate_solver(cvtm_device *device, int64_t problems, int64_
   result->table = find_table(device, options, share);
   result->model_bytes =
       result->table == &panels_table ? cvtm_panels_model_bytes() : sizeof(cvtm_lbfgsb_model);
-  result->inputs = CVTM_TABLE(device, cvtm_lbfgsb_inputs_table);
+  result->rows = CVTM_TABLE(device, cvtm_lbfgsb_rows_table);
   result->options = *options;
   result->n = result->capacity = n;
   result->problems = problems;
@@ -320,7 +320,7 @@ static cvtm_status check_inputs(cvtm_lbfgsb *solver, const double *lower, const 
   if (!lower && !upper && !scale) return share_findings(solver, found);
   cvtm_status status = cvtm_device_fill(device, solver->found, 0, sizeof *found);
   if (status == CVTM_OK) {
-    status = solver->inputs->check(device, lower, upper, scale, solver->total, solver->found);
+    status = solver->rows->check(device, lower, upper, scale, solver->total, solver->found);
   }
   if (status == CVTM_OK) status = cvtm_device_copy_out(device, found, solver->found, sizeof *found);
   return status == CVTM_OK ? share_findings(solver, found) : status;

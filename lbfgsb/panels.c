@@ -1,10 +1,12 @@
-/* The phases of iteration.h for histories of more than CVTM_LBFGSB_SHORT pairs. The host decides;
- * panels_cpu.c and panels_cuda.cu pass over the rows. Sums over the free rows are those over all
- * rows, of which an iteration changes one column, less those over the fixed rows, which are summed
- * anew: O(n m) operations and O(m^2) for each fixed row. */
+/* The phases of iteration.h for histories of more than CVTM_LBFGSB_SHORT pairs, and the passes on
+ * the CPU; those on CUDA are in panels_cuda.cu. The host decides. Sums over the free rows are those
+ * over all rows, of which an iteration changes one column, less those over the fixed rows, which
+ * are summed anew: O(n m) operations and O(m^2) for each fixed row. */
 #define CVTM_LBFGSB_ORDER 128
 
+#include "base/host.h"
 #include "base/select.h"
+#include "lbfgsb/host_rounds.h"
 #include "lbfgsb/panels.h"
 
 #include <stdlib.h>
@@ -19,29 +21,11 @@ struct cvtm_panels {
   double *times;           /* [CVTM_PANELS_BATCH] */
   int32_t *numbers;        /* [CVTM_PANELS_BATCH] */
   cvtm_lbfgsb_list list;
-  cvtm_status status; /* of the first pass that failed in this round */
 };
-
-typedef struct executor {
-  const cvtm_lbfgsb_arrays *arrays; /* of the problem */
-  cvtm_device *device;
-} executor;
-
-#include "lbfgsb/decisions_host.h"
 
 _Static_assert((int)CVTM_LBFGSB_ORDER == (int)CVTM_LBFGSB_MAX_HISTORY, "room for every history");
 
 /* --- passes -------------------------------------------------------------------------------- */
-
-/* Ends the round after a pass that failed. */
-static void check_pass(executor on, cvtm_status status) {
-  cvtm_lbfgsb_state *state = on.arrays->state;
-  if (status == CVTM_OK) return;
-  if (on.arrays->panels->status == CVTM_OK) on.arrays->panels->status = status;
-  state->running = state->due_breakpoints = state->due_restrict = state->due_step = 0;
-}
-
-static int has_failed(executor on) { return on.arrays->panels->status != CVTM_OK; }
 
 /* The arrays with a state in which products over the free rows are not asked for. */
 typedef struct pass_view {
@@ -57,19 +41,18 @@ static const cvtm_lbfgsb_arrays *view_pass(executor on, pass_view *view) {
   return &view->arrays;
 }
 
-static void run_pass(executor on, cvtm_lbfgsb_pass pass, int entries, double *result) {
-  pass_view view;
-  const cvtm_panels *panels = on.arrays->panels;
-  check_pass(on, panels->table->pass(on.device, panels->own, view_pass(on, &view), pass,
-                                     on.arrays->model->q, entries, result));
+/* Where pass A puts the products over all rows. */
+static cvtm_lbfgsb_layout layout_of_all_rows(executor on) {
+  return cvtm_lbfgsb_get_layout(on.arrays->state->history, 0);
 }
 
 /* Lists rows in panels->list and returns their number. */
 static int64_t list_rows(executor on, cvtm_lbfgsb_rows which) {
   pass_view view;
   int64_t count = 0;
-  check_pass(on, cvtm_lbfgsb_list_make(on.device, &on.arrays->panels->list, view_pass(on, &view),
-                                       which, &count));
+  check_pass(on,
+             CVTM_TABLE(on.device, cvtm_lbfgsb_rows_table)
+                 ->list(on.device, &on.arrays->panels->list, view_pass(on, &view), which, &count));
   return has_failed(on) ? 0 : count;
 }
 
@@ -85,43 +68,6 @@ static void sum_listed(executor on, int64_t count) {
   }
   check_pass(on, panels->table->gram(on.device, panels->own, view_pass(on, &view),
                                      panels->list.rows, count, panels->gram, panels->wg));
-}
-
-static int request_of(executor on) {
-  cvtm_lbfgsb_requests requests = {0, (int)CVTM_STOP_NONE};
-  check_pass(on, cvtm_device_copy_out(on.device, &requests, on.arrays->requests, sizeof requests));
-  return requests.stop;
-}
-
-static cvtm_lbfgsb_layout layout_of(const cvtm_lbfgsb_arrays *arrays, int bounded) {
-  return cvtm_lbfgsb_get_layout(arrays->state->history, bounded);
-}
-
-/* --- phases of a round, see iteration.h ------------------------------------------------------ */
-
-static void test_trial_point(executor on) {
-  const cvtm_lbfgsb_arrays *arrays = on.arrays;
-  double sums[CVTM_SUM_COLUMNS] = {0.0}, values[2] = {0.0, 0.0};
-  if (arrays->state->phase != (int)CVTM_PHASE_RESUME) {
-    run_pass(on, CVTM_PASS_SEARCH, CVTM_SUM_COLUMNS, sums);
-    check_pass(on, cvtm_device_copy_out(on.device, values, arrays->values, sizeof values));
-  }
-  const int request = request_of(on);
-  if (!has_failed(on))
-    cvtm_lbfgsb_decide_search(arrays->state, values, sums[CVTM_SUM_SLOPE], request);
-}
-
-static void find_coefficients(executor on) {
-  const cvtm_lbfgsb_arrays *arrays = on.arrays;
-  if (arrays->state->due_update)
-    run_pass(on, CVTM_PASS_A, layout_of(arrays, 0).entries, arrays->sums);
-  if (!has_failed(on)) cvtm_lbfgsb_coefficients_from_sums(on);
-}
-
-static void take_point(executor on) {
-  const int request = request_of(on);
-  if (!has_failed(on))
-    cvtm_lbfgsb_decide_point(on.arrays->state, on.arrays->sums, on.arrays->mailbox, request);
 }
 
 /* The products over the listed rows, as an entry of `layout` is placed. */
@@ -141,11 +87,49 @@ static void place_listed(executor on, const cvtm_lbfgsb_layout *layout, double *
   }
 }
 
+static void run_pass(executor on, cvtm_lbfgsb_pass pass, int entries, double *result) {
+  pass_view view;
+  const cvtm_panels *panels = on.arrays->panels;
+  if (pass == CVTM_PASS_RESTRICT) {
+    const cvtm_lbfgsb_layout layout = layout_of(on);
+    sum_listed(on, list_rows(on, CVTM_ROWS_LEAVING));
+    if (!has_failed(on)) place_listed(on, &layout, result);
+    return;
+  }
+  if (pass == CVTM_PASS_A) entries = layout_of_all_rows(on).entries;
+  check_pass(on, panels->table->pass(on.device, panels->own, view_pass(on, &view), pass,
+                                     on.arrays->model->q, entries, result));
+}
+
+static void read_rows(executor on, const int32_t *rows, int count, double *w) {
+  const cvtm_panels *panels = on.arrays->panels;
+  check_pass(on, panels->table->read_rows(on.device, panels->own, on.arrays, rows, count, w));
+}
+
+static void read_nearest_row(executor on, double *w) {
+  const int32_t row = (int32_t)on.arrays->state->nearest_row;
+  read_rows(on, &row, 1, w);
+}
+
+/* --- phases of a round, see iteration.h and host_rounds.h --------------------------------------
+ */
+
+static void test_trial_point(executor on) {
+  const cvtm_lbfgsb_arrays *arrays = on.arrays;
+  double sums[CVTM_SUM_COLUMNS] = {0.0}, values[2] = {0.0, 0.0};
+  if (arrays->state->phase != (int)CVTM_PHASE_RESUME) {
+    run_pass(on, CVTM_PASS_SEARCH, CVTM_SUM_COLUMNS, sums);
+    check_pass(on, cvtm_device_copy_out(on.device, values, arrays->values, sizeof values));
+  }
+  if (has_failed(on)) return;
+  cvtm_lbfgsb_decide_search(arrays->state, values, sums[CVTM_SUM_SLOPE], requested_stop(on));
+}
+
 /* Replaces the products of pass A, over all rows, by those with bounds, see cvtm_lbfgsb_layout. */
 static void separate_fixed_rows(executor on) {
   const cvtm_lbfgsb_state *state = on.arrays->state;
   const cvtm_lbfgsb_model *model = on.arrays->model;
-  const cvtm_lbfgsb_layout layout = layout_of(on.arrays, 1);
+  const cvtm_lbfgsb_layout layout = layout_of(on);
   const int m = state->history, k = state->count, row = CVTM_LBFGSB_ORDER;
   double *sums = on.arrays->sums;
   sum_listed(on, state->active > 0 ? list_rows(on, CVTM_ROWS_FIXED) : 0);
@@ -166,7 +150,7 @@ static void separate_fixed_rows(executor on) {
 
 static void update_matrices(executor on) {
   const cvtm_lbfgsb_arrays *arrays = on.arrays;
-  const cvtm_lbfgsb_layout layout = layout_of(arrays, 0);
+  const cvtm_lbfgsb_layout layout = layout_of_all_rows(on);
   if (!arrays->state->due_update || has_failed(on)) return;
   cvtm_lbfgsb_state all = *arrays->state;
   all.bounded = 0;
@@ -176,103 +160,40 @@ static void update_matrices(executor on) {
   if (arrays->state->bounded) separate_fixed_rows(on);
 }
 
-static void read_rows(executor on, const int32_t *rows, int count) {
+static void list_window(executor on) {
+  host_window *window = on.window;
+  window->first = window->next = 0;
+  check_pass(on, cvtm_lbfgsb_list_breakpoints(on.device, &on.arrays->panels->list, on.arrays,
+                                              &window->count));
+}
+
+/* Reads the next breakpoints and their rows of W, as many as fit a batch. */
+static void read_batch(executor on) {
   const cvtm_panels *panels = on.arrays->panels;
+  const host_window *window = on.window;
+  const int64_t left = window->count - window->first;
+  const int count = left < CVTM_PANELS_BATCH ? (int)left : CVTM_PANELS_BATCH;
   check_pass(on,
-             panels->table->read_rows(on.device, panels->own, on.arrays, rows, count, panels->row));
-}
-
-static void restrict_row(executor on) {
-  const cvtm_lbfgsb_arrays *arrays = on.arrays;
-  const cvtm_lbfgsb_layout layout = layout_of(arrays, 1);
-  const int32_t row = (int32_t)arrays->state->nearest_row;
-  const double *w = arrays->panels->row;
-  read_rows(on, &row, 1);
-  if (has_failed(on)) return;
-  cvtm_lbfgsb_restrict_row(single_lane, arrays->state, &layout, arrays->sums, arrays->reduced, w,
-                           w[2 * arrays->state->history]);
-}
-
-/* The subspace step from `sums`, which are those of the rows with t_i > t^c. */
-static void solve_from_sums(executor on, const double *sums, int first_segment) {
-  const cvtm_lbfgsb_arrays *arrays = on.arrays;
-  const cvtm_lbfgsb_layout layout = layout_of(arrays, arrays->state->bounded);
-  if (has_failed(on)) return;
-  cvtm_lbfgsb_list_columns(single_lane, arrays->state, arrays->work);
-  const int solved = cvtm_lbfgsb_solve_subspace(single_lane, arrays->state, arrays->model,
-                                                arrays->work, &layout, sums, first_segment);
-  cvtm_lbfgsb_decide_subspace(single_lane, arrays->state, solved);
-}
-
-static void solve_subspace(executor on, int restricted) {
-  solve_from_sums(on, restricted ? on.arrays->reduced : on.arrays->sums, !restricted);
-}
-
-static void restrict_rows(executor on) {
-  const cvtm_lbfgsb_arrays *arrays = on.arrays;
-  const cvtm_lbfgsb_layout layout = layout_of(arrays, 1);
-  sum_listed(on, list_rows(on, CVTM_ROWS_LEAVING));
-  if (has_failed(on)) return;
-  place_listed(on, &layout, arrays->reduced);
-  cvtm_lbfgsb_restrict_sums(single_lane, arrays->state, &layout, arrays->sums, arrays->reduced);
-  solve_from_sums(on, arrays->reduced, 0);
-}
-
-/* --- the exact Cauchy point ------------------------------------------------------------------ */
-
-/* Reads breakpoints first .. first + count - 1 and their rows of W. */
-static void read_breakpoints(executor on, int64_t first, int count) {
-  const cvtm_panels *panels = on.arrays->panels;
-  check_pass(on, cvtm_device_copy_out(on.device, panels->times, on.arrays->breakpoints + first,
-                                      (size_t)count * sizeof(double)));
-  check_pass(on, cvtm_device_copy_out(on.device, panels->numbers, panels->list.rows + first,
+             cvtm_device_copy_out(on.device, panels->times, on.arrays->breakpoints + window->first,
+                                  (size_t)count * sizeof(double)));
+  check_pass(on, cvtm_device_copy_out(on.device, panels->numbers, panels->list.rows + window->first,
                                       (size_t)count * sizeof(int32_t)));
-  read_rows(on, panels->numbers, count);
+  read_rows(on, panels->numbers, count, panels->row);
 }
 
-/* Walks past breakpoint b of those that were read; 0 if the minimiser comes before it. */
-static int walk_past(executor on, int b) {
-  const cvtm_lbfgsb_arrays *arrays = on.arrays;
-  cvtm_lbfgsb_state *state = arrays->state;
-  const int m = state->history;
-  const double *row = arrays->panels->row + (size_t)b * (size_t)(2 * m + 1);
-  const double t = arrays->panels->times[b];
-  double w[CVTM_LBFGSB_PAIR];
-  if (cvtm_lbfgsb_walk_minimum(single_lane, state, arrays->walk) <= t) return 0;
-  for (int r = 0; r < 2 * state->count; ++r)
-    w[r] = row[cvtm_lbfgsb_w_column(state, arrays->work, r)];
-  cvtm_lbfgsb_walk_to(single_lane, state, arrays->walk, t, row[2 * m], w);
-  return 1;
-}
-
-static void walk_breakpoints(executor on) {
-  const cvtm_lbfgsb_arrays *arrays = on.arrays;
-  cvtm_lbfgsb_state *state = arrays->state;
-  cvtm_lbfgsb_list_columns(single_lane, state, arrays->work);
-  int64_t count = 0;
-  check_pass(on, cvtm_lbfgsb_list_breakpoints(on.device, &arrays->panels->list, arrays, &count));
-  int more = 1;
-  for (int64_t first = 0; more && first < count && !has_failed(on); first += CVTM_PANELS_BATCH) {
-    const int64_t left = count - first;
-    const int batch = left < CVTM_PANELS_BATCH ? (int)left : CVTM_PANELS_BATCH;
-    read_breakpoints(on, first, batch);
-    for (int b = 0; more && b < batch && !has_failed(on); ++b) more = walk_past(on, b);
+static int next_breakpoint(executor on, double *t) {
+  const cvtm_panels *panels = on.arrays->panels;
+  host_window *window = on.window;
+  if (window->next == CVTM_PANELS_BATCH) {
+    window->first += CVTM_PANELS_BATCH;
+    window->next = 0;
   }
-  if (has_failed(on)) return;
-  cvtm_lbfgsb_end_window(single_lane, state, arrays->model, arrays->work, arrays->walk);
-  if (!state->due_breakpoints && !state->due_restrict) solve_from_sums(on, arrays->sums, 0);
-}
-
-/* --- the step -------------------------------------------------------------------------------- */
-
-static void compute_direction(executor on) {
-  run_pass(on, CVTM_PASS_B, CVTM_SUM_COLUMNS, on.arrays->reduced);
-  if (!has_failed(on)) cvtm_lbfgsb_decide_step(on.arrays->state, on.arrays->reduced);
-}
-
-static void truncate_direction(executor on) {
-  run_pass(on, CVTM_PASS_B, CVTM_SUM_COLUMNS, on.arrays->reduced);
-  if (!has_failed(on)) cvtm_lbfgsb_decide_fallback(on.arrays->state, on.arrays->reduced);
+  if (window->first + window->next >= window->count) return 0;
+  if (window->next == 0) read_batch(on);
+  if (has_failed(on)) return 0;
+  window->row = panels->row + (size_t)window->next * (size_t)(2 * on.arrays->state->history + 1);
+  *t = panels->times[window->next++];
+  return 1;
 }
 
 static void move_trial_point(executor on) {
@@ -292,25 +213,24 @@ static cvtm_lbfgsb_arrays problem_arrays(const cvtm_lbfgsb_arrays *arrays, int64
 
 cvtm_status cvtm_panels_start(cvtm_device *device, const cvtm_lbfgsb_arrays *arrays, int m) {
   cvtm_status status = cvtm_device_synchronize(device); /* the state has been written */
-  arrays->panels->status = CVTM_OK;
   for (int64_t p = 0; status == CVTM_OK && p < arrays->problems; ++p) {
     const cvtm_lbfgsb_arrays one = problem_arrays(arrays, p, m);
-    const executor on = {&one, device};
+    const executor on = {&one, device, 0, &status, NULL};
     run_pass(on, CVTM_PASS_START, CVTM_SUM_COLUMNS, one.sums);
-    status = arrays->panels->status;
     if (status == CVTM_OK) cvtm_lbfgsb_init_state(one.state, one.sums);
   }
   return status;
 }
 
 cvtm_status cvtm_panels_round(cvtm_device *device, const cvtm_lbfgsb_arrays *arrays, int m) {
-  arrays->panels->status = CVTM_OK;
-  for (int64_t p = 0; arrays->panels->status == CVTM_OK && p < arrays->problems; ++p) {
+  cvtm_status status = CVTM_OK;
+  host_window window;
+  for (int64_t p = 0; status == CVTM_OK && p < arrays->problems; ++p) {
     const cvtm_lbfgsb_arrays one = problem_arrays(arrays, p, m);
-    const executor on = {&one, device};
+    const executor on = {&one, device, 0, &status, &window};
     if (one.state->running) cvtm_lbfgsb_round(on);
   }
-  return arrays->panels->status;
+  return status;
 }
 
 /* --- memory ------------------------------------------------------------------------------------
@@ -330,6 +250,7 @@ static void divide_block(cvtm_panels *panels, cvtm_lbfgsb_arrays *arrays, int m,
   arrays->state = take(panels, &at, problems * sizeof *arrays->state);
   arrays->model = take(panels, &at, problems * sizeof *arrays->model);
   arrays->work = take(panels, &at, problems * sizeof *arrays->work);
+  arrays->requests = take(panels, &at, sizeof *arrays->requests);
   if (exact) arrays->walk = take(panels, &at, problems * sizeof *arrays->walk);
   arrays->sums = take(panels, &at, figures);
   arrays->reduced = take(panels, &at, figures);
@@ -368,3 +289,176 @@ void cvtm_panels_destroy(cvtm_device *device, cvtm_panels *panels) {
   cvtm_device_free_mapped(device, panels->block);
   free(panels);
 }
+
+/* --- the passes on the CPU ---------------------------------------------------------------------
+ */
+
+/* W has the tiles of cvtm_lbfgsb_at, as for short histories, whose passes these are; no library
+ * multiplies the panels, since the order of its sums would depend on the processor and on the
+ * number of threads (docs/design.md, rule 4). */
+enum {
+  BLOCK = 128,       /* listed rows that are multiplied at once */
+  PART = 32 * BLOCK, /* listed rows of a part */
+  MOST = 2 * CVTM_LBFGSB_MAX_HISTORY
+};
+
+typedef double lanes __attribute__((vector_size(4 * sizeof(double)), may_alias));
+
+typedef struct panels_cpu {
+  double *partial; /* the products of each part of the listed rows, then its block of columns */
+  size_t capacity; /* doubles; grows with the number of listed rows */
+} panels_cpu;
+
+static cvtm_status cpu_open(cvtm_device *device, int64_t n, int m, void **own) {
+  (void)n;
+  (void)m;
+  *own = calloc(1, sizeof(panels_cpu));
+  if (*own) return CVTM_OK;
+  return cvtm_fail(cvtm_device_error(device), CVTM_ERROR_MEMORY, "out of memory");
+}
+
+static void cpu_close(cvtm_device *device, void *own) {
+  (void)device;
+  free(((panels_cpu *)own)->partial);
+  free(own);
+}
+
+static cvtm_status cpu_pass(cvtm_device *device, void *own, const cvtm_lbfgsb_arrays *arrays,
+                            cvtm_lbfgsb_pass pass, const double *q, int entries, double *result) {
+  (void)own;
+  cvtm_lbfgsb_cpu_pass(cvtm_device_threads(device), arrays, pass, q, entries, result);
+  return CVTM_OK;
+}
+
+static cvtm_status cpu_move(cvtm_device *device, void *own, const cvtm_lbfgsb_arrays *arrays) {
+  (void)own;
+  cvtm_lbfgsb_cpu_move(cvtm_device_threads(device), arrays);
+  return CVTM_OK;
+}
+
+/* Column c of [Y S], of the stored pairs alone, as a column of W. */
+static int column_of(int c, int k, int m) { return c < k ? c : m + c - k; }
+
+/* columns[c][r]: the rows `rows` of the 2k columns, and of g; 0 from `count` on. */
+static void gather_panel(const cvtm_lbfgsb_arrays *arrays, const int32_t *rows, int count,
+                         double *columns) {
+  const int m = arrays->state->history, k = arrays->state->count;
+  const double *w = arrays->w;
+  int64_t first[BLOCK];
+  for (int r = 0; r < count; ++r) first[r] = cvtm_lbfgsb_at(rows[r], 0, m);
+  for (int c = 0; c < 2 * k; ++c) {
+    const double *column = w + column_of(c, k, m) * CVTM_LBFGSB_TILE;
+    for (int r = 0; r < count; ++r) columns[c * BLOCK + r] = column[first[r]];
+  }
+  for (int r = 0; r < count; ++r)
+    columns[2 * k * BLOCK + r] =
+        (arrays->scale ? arrays->scale[rows[r]] : 1.0) * arrays->g[rows[r]];
+  for (int c = 0; c <= 2 * k && count < BLOCK; ++c)
+    memset(columns + c * BLOCK + count, 0, (size_t)(BLOCK - count) * sizeof *columns);
+}
+
+/* products[b] += a'b_b, b < count, over a block; column b is at columns + b * BLOCK. */
+CVTM_INLINE void add_block(const double *a, const double *columns, int count, double *products) {
+  const lanes *av = (const lanes *)a;
+  for (int b = 0; b < count; b += 4) {
+    const int c1 = b + 1 < count ? b + 1 : b, c2 = b + 2 < count ? b + 2 : b,
+              c3 = b + 3 < count ? b + 3 : b;
+    const lanes *b0 = (const lanes *)(columns + b * BLOCK),
+                *b1 = (const lanes *)(columns + c1 * BLOCK),
+                *b2 = (const lanes *)(columns + c2 * BLOCK),
+                *b3 = (const lanes *)(columns + c3 * BLOCK);
+    lanes s[4] = {{0.0}, {0.0}, {0.0}, {0.0}};
+    for (int r = 0; r < BLOCK / 4; ++r) {
+      s[0] += av[r] * b0[r];
+      s[1] += av[r] * b1[r];
+      s[2] += av[r] * b2[r];
+      s[3] += av[r] * b3[r];
+    }
+    for (int c = 0; c < 4 && b + c < count; ++c)
+      products[b + c] += (s[c][0] + s[c][1]) + (s[c][2] + s[c][3]);
+  }
+}
+
+CVTM_INLINE void sum_part(const cvtm_lbfgsb_arrays *arrays, const int32_t *rows, int64_t count,
+                          double *columns, double *products) {
+  const int size = 2 * arrays->state->count;
+  memset(products, 0, (size_t)(size * size + size) * sizeof *products);
+  for (int64_t first = 0; first < count; first += BLOCK) {
+    const int64_t left = count - first;
+    gather_panel(arrays, rows + first, left < BLOCK ? (int)left : BLOCK, columns);
+    for (int a = 0; a < size; ++a)
+      add_block(columns + a * BLOCK, columns, a + 1, products + a * size);
+    add_block(columns + size * BLOCK, columns, size, products + size * size);
+  }
+}
+
+typedef void (*part_function)(const cvtm_lbfgsb_arrays *arrays, const int32_t *rows, int64_t count,
+                              double *columns, double *products);
+
+static void sum_part_narrow(const cvtm_lbfgsb_arrays *arrays, const int32_t *rows, int64_t count,
+                            double *columns, double *products) {
+  sum_part(arrays, rows, count, columns, products);
+}
+
+CVTM_WIDE static void sum_part_wide(const cvtm_lbfgsb_arrays *arrays, const int32_t *rows,
+                                    int64_t count, double *columns, double *products) {
+  sum_part(arrays, rows, count, columns, products);
+}
+
+static cvtm_status grow(cvtm_device *device, panels_cpu *own, size_t count) {
+  if (count <= own->capacity) return CVTM_OK;
+  free(own->partial);
+  own->partial = aligned_alloc(64, (count * sizeof *own->partial + 63) / 64 * 64);
+  own->capacity = own->partial ? count : 0;
+  if (own->partial) return CVTM_OK;
+  return cvtm_fail(cvtm_device_error(device), CVTM_ERROR_MEMORY, "out of memory");
+}
+
+/* Parts of fixed size, added in the order of their indices: the same bits for any number of
+ * threads. */
+static cvtm_status cpu_gram(cvtm_device *device, void *own, const cvtm_lbfgsb_arrays *arrays,
+                            const int32_t *rows, int64_t count, double *gram, double *wg) {
+  panels_cpu *panels = own;
+  const size_t size = 2 * (size_t)arrays->state->count, each = (size * size + size + 7) / 8 * 8;
+  const int64_t parts = (count - 1) / PART + 1;
+  const int wanted = cvtm_device_threads(device);
+  const int threads = wanted < parts ? wanted : (int)parts;
+  const size_t space = (size_t)(MOST + 1) * BLOCK;
+  const part_function function = cvtm_has_wide_vectors() ? sum_part_wide : sum_part_narrow;
+  const cvtm_status status = grow(device, panels, (size_t)parts * each + (size_t)parts * space);
+  if (status != CVTM_OK) return status;
+  double *columns = panels->partial + (size_t)parts * each;
+  (void)threads;
+#pragma omp parallel for schedule(static) num_threads(threads) if (threads > 1)
+  for (int64_t part = 0; part < parts; ++part) {
+    const int64_t left = count - part * PART;
+    function(arrays, rows + part * PART, left < PART ? left : PART, columns + (size_t)part * space,
+             panels->partial + (size_t)part * each);
+  }
+  memset(gram, 0, size * size * sizeof *gram);
+  memset(wg, 0, size * sizeof *wg);
+  for (int64_t part = 0; part < parts; ++part) {
+    const double *products = panels->partial + (size_t)part * each;
+    for (size_t e = 0; e < size * size; ++e) gram[e] += products[e];
+    for (size_t e = 0; e < size; ++e) wg[e] += products[size * size + e];
+  }
+  return CVTM_OK;
+}
+
+static cvtm_status cpu_read_rows(cvtm_device *device, void *own, const cvtm_lbfgsb_arrays *arrays,
+                                 const int32_t *rows, int count, double *w) {
+  (void)device;
+  (void)own;
+  for (int r = 0; r < count; ++r, w += 2 * arrays->state->history + 1)
+    cvtm_lbfgsb_cpu_read_row(arrays, rows[r], w);
+  return CVTM_OK;
+}
+
+const cvtm_panels_table cvtm_panels_table_cpu = {
+    .open = cpu_open,
+    .close = cpu_close,
+    .pass = cpu_pass,
+    .move = cpu_move,
+    .gram = cpu_gram,
+    .read_rows = cpu_read_rows,
+};

@@ -4,8 +4,7 @@
 #ifndef CVTMESH_LBFGSB_PANELS_H
 #define CVTMESH_LBFGSB_PANELS_H
 
-#include "lbfgsb/lists.h"
-#include "lbfgsb/passes_cpu.h"
+#include "lbfgsb/rows.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -39,8 +38,8 @@ typedef struct cvtm_panels_table {
 extern const cvtm_panels_table cvtm_panels_table_cpu, cvtm_panels_table_cuda;
 
 /* Allocates for the arrays' n, problems, entries and history what needs room for
- * CVTM_LBFGSB_MAX_HISTORY columns: state, model, walk, work, sums and reduced, which the host and
- * the device see at one address. */
+ * CVTM_LBFGSB_MAX_HISTORY columns: state, model, walk, work, sums and reduced; and requests. The
+ * host and the device see all of these at one address. */
 cvtm_status cvtm_panels_create(cvtm_device *device, cvtm_lbfgsb_arrays *arrays, int m, int exact,
                                cvtm_panels **panels);
 void cvtm_panels_destroy(cvtm_device *device, cvtm_panels *panels);

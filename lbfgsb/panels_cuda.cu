@@ -65,13 +65,7 @@ static __global__ void __launch_bounds__(THREADS)
     start_kernel(const __grid_constant__ cvtm_lbfgsb_arrays arrays, double *to) {
   figures own = empty_figures();
   for (int64_t i = cvtm_first_thread(); i < arrays.n; i += cvtm_thread_count()) {
-    const cvtm_lbfgsb_variable row = cvtm_lbfgsb_get_variable(&arrays, i, arrays.x[i], 0.0);
-    const double x = cvtm_clamp(row.x, row.lower, row.upper);
-    if (x != row.x) own.value[CVTM_SUM_ACTIVE] += 1.0;
-    arrays.x[i] = x;
-    arrays.trial_x[i] = x;
-    arrays.g[i] = 0.0;
-    arrays.d[i] = 0.0;
+    cvtm_lbfgsb_start_row(&arrays, i, own.value);
   }
   write_figures(own, 0, to);
 }
@@ -90,35 +84,24 @@ static __global__ void __launch_bounds__(THREADS)
     update_kernel(const __grid_constant__ cvtm_lbfgsb_arrays arrays,
                   const __grid_constant__ cvtm_lbfgsb_state state, double *vectors, double *to) {
   const int64_t stride = stride_of(arrays.n);
-  double *w = static_cast<double *>(arrays.w);
+  double *w = arrays.w;
   figures own = empty_figures();
   for (int64_t i = cvtm_first_thread(); i < arrays.n; i += cvtm_thread_count()) {
     const double x = arrays.trial_x[i], g = arrays.trial_g[i];
     const cvtm_lbfgsb_variable row = cvtm_lbfgsb_get_variable(&arrays, i, x, g);
-    const double s = cvtm_lbfgsb_unscaled(&arrays, &row, x - arrays.x[i]);
-    const double y = (g - arrays.g[i]) * row.scale;
+    const cvtm_lbfgsb_pair pair = cvtm_lbfgsb_make_pair(&arrays, &row, arrays.x[i], g, arrays.g[i]);
     const int is_free = cvtm_lbfgsb_is_free(&row);
     const double free_g = is_free ? row.g : 0.0;
     arrays.x[i] = x;
     arrays.g[i] = g;
-    own.value[CVTM_MAX_GRADIENT] =
-        cvtm_lbfgsb_combine(CVTM_MAX_GRADIENT, own.value[CVTM_MAX_GRADIENT],
-                            cvtm_lbfgsb_projected_gradient(&arrays, &row));
-    if (x == row.lower || x == row.upper) own.value[CVTM_SUM_ACTIVE] += 1.0;
-    if (is_free) {
-      const cvtm_lbfgsb_nearest found = cvtm_lbfgsb_add_breakpoint(
-          &row, i, {own.value[CVTM_MIN_BREAKPOINT], own.value[CVTM_NEAREST_ROW]});
-      own.value[CVTM_MIN_BREAKPOINT] = found.t;
-      own.value[CVTM_NEAREST_ROW] = found.row;
-    }
-    own.value[CVTM_SUM_FREE_GG] += free_g * free_g;
+    cvtm_lbfgsb_add_point(&arrays, &row, i, is_free, own.value);
     vectors[i] = free_g;
-    vectors[stride + i] = s;
-    vectors[2 * stride + i] = y;
+    vectors[stride + i] = pair.s;
+    vectors[2 * stride + i] = pair.y;
     if (!state.store_pair) continue;
-    own.value[CVTM_SUM_YY] += y * y;
-    w[state.newest * stride + i] = y;
-    w[(state.history + state.newest) * stride + i] = s;
+    own.value[CVTM_SUM_YY] += pair.y * pair.y;
+    w[state.newest * stride + i] = pair.y;
+    w[(state.history + state.newest) * stride + i] = pair.s;
   }
   write_figures(own, 1, to);
 }
@@ -132,14 +115,8 @@ static __global__ void __launch_bounds__(THREADS)
   for (int64_t i = cvtm_first_thread(); i < arrays.n; i += cvtm_thread_count()) {
     const double g = arrays.g[i];
     const cvtm_lbfgsb_variable row = cvtm_lbfgsb_get_variable(&arrays, i, arrays.x[i], g);
-    const double d = cvtm_lbfgsb_direction(&state, &row, state.count > 0 ? wq[i] : 0.0, factor,
-                                           &own.value[CVTM_MIN_TRUNCATION]);
-    const double scaled = cvtm_lbfgsb_unscaled(&arrays, &row, d);
-    arrays.d[i] = d;
-    arrays.trial_x[i] = cvtm_lbfgsb_trial(&row, d, 1.0);
-    own.value[CVTM_MIN_STEP] = cvtm_lbfgsb_least_step(&row, row.x, d, own.value[CVTM_MIN_STEP]);
-    own.value[CVTM_SUM_SLOPE] += g * d;
-    own.value[CVTM_SUM_DD] += scaled * scaled;
+    cvtm_lbfgsb_step_row(&arrays, &state, &row, i, g, state.count > 0 ? wq[i] : 0.0, factor,
+                         own.value);
   }
   write_figures(own, 0, to);
 }
@@ -147,8 +124,7 @@ static __global__ void __launch_bounds__(THREADS)
 static __global__ void __launch_bounds__(THREADS)
     move_kernel(const __grid_constant__ cvtm_lbfgsb_arrays arrays, double step) {
   for (int64_t i = cvtm_first_thread(); i < arrays.n; i += cvtm_thread_count()) {
-    const cvtm_lbfgsb_variable row = cvtm_lbfgsb_get_variable(&arrays, i, arrays.x[i], 0.0);
-    arrays.trial_x[i] = cvtm_lbfgsb_trial(&row, arrays.d[i], step);
+    cvtm_lbfgsb_move_row(&arrays, i, step);
   }
 }
 
@@ -158,7 +134,7 @@ static __global__ void __launch_bounds__(THREADS)
     gather_kernel(const __grid_constant__ cvtm_lbfgsb_arrays arrays, const int32_t *rows, int count,
                   int half, int m, int64_t column_step, int64_t row_step, double *to) {
   const int64_t stride = stride_of(arrays.n);
-  const double *w = static_cast<const double *>(arrays.w);
+  const double *w = arrays.w;
   const int64_t all = static_cast<int64_t>(count) * (2 * half + 1);
   for (int64_t e = cvtm_first_thread(); e < all; e += cvtm_thread_count()) {
     const int c = static_cast<int>(e / count), r = static_cast<int>(e % count);
@@ -251,8 +227,7 @@ static cvtm_status multiply_vectors(cvtm_device *device, panels_cuda *own,
          static_cast<size_t>(layout.entries - CVTM_SUM_COLUMNS) * sizeof *result);
   if (k == 0) return CVTM_OK;
   for (int half = 0; half < 2; ++half) {
-    const double *w =
-        static_cast<const double *>(arrays->w) + static_cast<int64_t>(half) * m * stride;
+    const double *w = arrays->w + static_cast<int64_t>(half) * m * stride;
     const cvtm_status status =
         cvtm_cublas_multiply(own->cublas, k, VECTORS, n, w, stride, own->vectors, stride, 0.0,
                              own->products + half * VECTORS * k, k);
@@ -283,7 +258,7 @@ static cvtm_status pass_b(cvtm_device *device, panels_cuda *own, const cvtm_lbfg
                           const double *q, double *result) {
   const int m = arrays->state->history, k = arrays->state->count, n = static_cast<int>(arrays->n);
   const int stride = static_cast<int>(stride_of(n));
-  const double *w = static_cast<const double *>(arrays->w);
+  const double *w = arrays->w;
   cvtm_status status =
       cvtm_device_copy_in(device, own->q, q, 2 * static_cast<size_t>(m) * sizeof *q);
   for (int half = 0; half < 2 && k > 0 && status == CVTM_OK; ++half) {

@@ -180,19 +180,6 @@ static __device__ row_data load_row(const cvtm_lbfgsb_arrays &arrays, int64_t i)
   return data;
 }
 
-/* The entries of a pair (s, y) in one row. */
-struct pair_entry {
-  double y, s;
-};
-
-static __device__ pair_entry make_pair(const cvtm_lbfgsb_arrays &arrays,
-                                       const cvtm_lbfgsb_variable &row, double old_x, double g,
-                                       double old_g) {
-  const double s = cvtm_lbfgsb_unscaled(&arrays, &row, row.x - old_x);
-  const double y = (g - old_g) * row.scale;
-  return {y, s};
-}
-
 /* Column c of row i of W, or with c = 2m the row's scaled g. pending: after a speculative pass A
  * the row is that of the trial point, and its new pair is not yet in W. */
 static __device__ double read_row(const cvtm_lbfgsb_arrays &arrays, const cvtm_lbfgsb_state &state,
@@ -203,27 +190,10 @@ static __device__ double read_row(const cvtm_lbfgsb_arrays &arrays, const cvtm_l
   const cvtm_lbfgsb_variable row = cvtm_lbfgsb_get_variable(&arrays, i, x, g);
   if (c == 2 * m) return row.g;
   if (pending && c % m == state.newest) {
-    const pair_entry pair = make_pair(arrays, row, arrays.x[i], g, arrays.g[i]);
+    const cvtm_lbfgsb_pair pair = cvtm_lbfgsb_make_pair(&arrays, &row, arrays.x[i], g, arrays.g[i]);
     return c < m ? pair.y : pair.s;
   }
   return arrays.w[cvtm_lbfgsb_at(i, c, m)];
-}
-
-/* Adds the part of a row of the trial point to those entries that need no column of W. */
-static __device__ void add_row(const cvtm_lbfgsb_arrays &arrays, const cvtm_lbfgsb_variable &row,
-                               int64_t i, int is_free, thread_sums &own) {
-  own.value[CVTM_MAX_GRADIENT] =
-      cvtm_lbfgsb_combine(CVTM_MAX_GRADIENT, own.value[CVTM_MAX_GRADIENT],
-                          cvtm_lbfgsb_projected_gradient(&arrays, &row));
-  if (is_free) {
-    const cvtm_lbfgsb_nearest before = {own.value[CVTM_MIN_BREAKPOINT],
-                                        own.value[CVTM_NEAREST_ROW]};
-    const cvtm_lbfgsb_nearest first = cvtm_lbfgsb_add_breakpoint(&row, i, before);
-    own.value[CVTM_MIN_BREAKPOINT] = first.t;
-    own.value[CVTM_NEAREST_ROW] = first.row;
-    own.value[CVTM_SUM_FREE_GG] += row.g * row.g;
-  }
-  if (row.x == row.lower || row.x == row.upper) own.value[CVTM_SUM_ACTIVE] += 1.0;
 }
 
 /* A warp's tiles and their vectors in shared memory. */
@@ -283,8 +253,9 @@ static __device__ __noinline__ void pass_a(block_group on, int speculative) {
     const int is_row = i < arrays.n, is_free = is_row && cvtm_lbfgsb_is_free(&row);
     const unsigned free_rows = __ballot_sync(0xffffffffu, is_free);
     const unsigned fixed_rows = __ballot_sync(0xffffffffu, is_row && !is_free);
-    const pair_entry pair = make_pair(arrays, row, data.old_x, data.g, data.old_g);
-    if (is_row) add_row(arrays, row, i, is_free, own);
+    const cvtm_lbfgsb_pair pair =
+        cvtm_lbfgsb_make_pair(&arrays, &row, data.old_x, data.g, data.old_g);
+    if (is_row) cvtm_lbfgsb_add_point(&arrays, &row, i, is_free, own.value);
     own.value[CVTM_SUM_TRIAL] += data.g * data.d;
     if (!speculative && is_row) {
       arrays.x[i] = data.x;
@@ -294,12 +265,12 @@ static __device__ __noinline__ void pass_a(block_group on, int speculative) {
     double *tile = slots.tiles + stage * size;
     wait_for_tile<stages - 1>();
     slots.vectors[lane] = is_free ? row.g : 0.0;
-    slots.vectors[TILE + lane] = static_cast<double>(pair.s);
-    slots.vectors[2 * TILE + lane] = static_cast<double>(pair.y);
+    slots.vectors[TILE + lane] = pair.s;
+    slots.vectors[2 * TILE + lane] = pair.y;
     if (newest >= 0) {
       tile[newest * TILE + lane] = pair.y;
       tile[(m + newest) * TILE + lane] = pair.s;
-      own.value[CVTM_SUM_YY] += static_cast<double>(pair.y) * static_cast<double>(pair.y);
+      own.value[CVTM_SUM_YY] += pair.y * pair.y;
       if (!speculative) {
         w[at * size + newest * TILE + lane] = pair.y;
         w[at * size + (m + newest) * TILE + lane] = pair.s;
@@ -323,7 +294,6 @@ static __device__ __noinline__ void pass_restrict(block_group on) {
   const cvtm_lbfgsb_arrays arrays = block_memory()->arrays;
   const cvtm_lbfgsb_state *state = &block_memory()->state;
   const int m = state->history, size = 2 * m * TILE;
-  const double cauchy = state->cauchy;
   const int lane = static_cast<int>(threadIdx.x) % WARP;
   const warp_slots slots = find_slots<WARPS>(m);
   const double *w = arrays.w;
@@ -343,8 +313,8 @@ static __device__ __noinline__ void pass_restrict(block_group on) {
     if (i < arrays.n) {
       const cvtm_lbfgsb_variable row =
           cvtm_lbfgsb_get_variable(&arrays, i, arrays.x[i], arrays.g[i]);
-      const double t = cvtm_lbfgsb_breakpoint(&row);
-      leaves = t > 0.0 && t <= cauchy;
+      double t;
+      leaves = cvtm_lbfgsb_selects(state, CVTM_ROWS_LEAVING, &row, &t);
       g = leaves ? row.g : 0.0;
     }
     const unsigned rows = __ballot_sync(0xffffffffu, leaves);
@@ -366,13 +336,7 @@ static __device__ void pass_start(block_group on) {
   const cvtm_lbfgsb_arrays &arrays = block_memory()->arrays;
   thread_sums own = empty_sums();
   for (int64_t i = first_index(on); i < arrays.n; i += index_stride(on)) {
-    const cvtm_lbfgsb_variable row = cvtm_lbfgsb_get_variable(&arrays, i, arrays.x[i], 0.0);
-    const double x = cvtm_clamp(row.x, row.lower, row.upper);
-    if (x != row.x) own.value[CVTM_SUM_ACTIVE] += 1.0;
-    arrays.x[i] = x;
-    arrays.trial_x[i] = x;
-    arrays.g[i] = 0.0;
-    arrays.d[i] = 0.0;
+    cvtm_lbfgsb_start_row(&arrays, i, own.value);
   }
   write_block_sums(on, own, 0);
 }
@@ -387,17 +351,15 @@ static __device__ void pass_search(block_group on) {
 }
 
 /* Writes x, g and the new pair of row i from the trial point, after a speculative pass A. */
-static __device__ pair_entry commit_row(const cvtm_lbfgsb_arrays &arrays, int64_t i, int m,
-                                        int newest) {
+static __device__ void commit_row(const cvtm_lbfgsb_arrays &arrays, int64_t i, int m, int newest) {
   const double x = arrays.trial_x[i], g = arrays.trial_g[i];
   const cvtm_lbfgsb_variable row = cvtm_lbfgsb_get_variable(&arrays, i, x, g);
-  const pair_entry pair = make_pair(arrays, row, arrays.x[i], g, arrays.g[i]);
+  const cvtm_lbfgsb_pair pair = cvtm_lbfgsb_make_pair(&arrays, &row, arrays.x[i], g, arrays.g[i]);
   double *w = arrays.w;
   w[cvtm_lbfgsb_at(i, newest, m)] = pair.y;
   w[cvtm_lbfgsb_at(i, m + newest, m)] = pair.s;
   arrays.x[i] = x;
   arrays.g[i] = g;
-  return pair;
 }
 
 /* Writes what a speculative pass A did not, if no pass B follows that does. */
@@ -427,18 +389,15 @@ static __device__ __noinline__ void pass_b(block_group on, int commit) {
     const double *w = arrays.w + cvtm_lbfgsb_at(i, 0, m);
     const double g = gradient[i];
     const cvtm_lbfgsb_variable row = cvtm_lbfgsb_get_variable(&arrays, i, point[i], g);
-    pair_entry pair = {0, 0};
-    if (commit) pair = make_pair(arrays, row, arrays.x[i], g, arrays.g[i]);
+    cvtm_lbfgsb_pair pair = {0.0, 0.0};
+    if (commit) pair = cvtm_lbfgsb_make_pair(&arrays, &row, arrays.x[i], g, arrays.g[i]);
     double wq = 0.0;
 #pragma unroll 8
     for (int p = 0; p < k; ++p) {
       const double y = p == newest ? pair.y : w[p * TILE];
       const double s = p == newest ? pair.s : w[(m + p) * TILE];
-      wq += static_cast<double>(y) * q[p] + static_cast<double>(s) * q[m + p];
+      wq += y * q[p] + s * q[m + p];
     }
-    const double d =
-        cvtm_lbfgsb_direction(state, &row, wq, factor, &own.value[CVTM_MIN_TRUNCATION]);
-    const double scaled = cvtm_lbfgsb_unscaled(&arrays, &row, d);
     if (commit) {
       double *to = arrays.w + cvtm_lbfgsb_at(i, 0, m);
       to[newest * TILE] = pair.y;
@@ -446,11 +405,7 @@ static __device__ __noinline__ void pass_b(block_group on, int commit) {
       arrays.x[i] = row.x;
       arrays.g[i] = g;
     }
-    arrays.d[i] = d;
-    arrays.trial_x[i] = cvtm_lbfgsb_trial(&row, d, 1.0);
-    own.value[CVTM_MIN_STEP] = cvtm_lbfgsb_least_step(&row, row.x, d, own.value[CVTM_MIN_STEP]);
-    own.value[CVTM_SUM_SLOPE] += g * d;
-    own.value[CVTM_SUM_DD] += scaled * scaled;
+    cvtm_lbfgsb_step_row(&arrays, state, &row, i, g, wq, factor, own.value);
   }
   write_block_sums(on, own, 0);
 }
@@ -460,8 +415,7 @@ static __device__ void pass_trial(block_group on) {
   const cvtm_lbfgsb_arrays &arrays = block_memory()->arrays;
   const double step = block_memory()->state.step;
   for (int64_t i = first_index(on); i < arrays.n; i += index_stride(on)) {
-    const cvtm_lbfgsb_variable row = cvtm_lbfgsb_get_variable(&arrays, i, arrays.x[i], 0.0);
-    arrays.trial_x[i] = cvtm_lbfgsb_trial(&row, arrays.d[i], step);
+    cvtm_lbfgsb_move_row(&arrays, i, step);
   }
 }
 

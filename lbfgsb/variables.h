@@ -1,10 +1,14 @@
-/* The work of a pass on one variable, that is, on row i of the vectors and of W; the same on both
- * devices. Arrays hold x in the caller's units; W, s, y and the gradient are those of the scaled
+/* What each pass does with one variable, that is, with row i of the vectors and of W; the same on
+ * both devices. The executors differ in how they go through the rows and add them up: `sums` are
+ * the entries of a pass that belong to one thread or to one part of the rows. What the passes of
+ * the CPU call in their inner loops is inlined, so that it is compiled for wide vectors as they
+ * are. Arrays hold x in the caller's units; W, s, y and the gradient are those of the scaled
  * variable x / scale. */
 #ifndef CVTMESH_LBFGSB_VARIABLES_H
 #define CVTMESH_LBFGSB_VARIABLES_H
 
-#include "lbfgsb/lbfgsb_arrays.h"
+#include "base/host.h"
+#include "lbfgsb/lbfgsb_state.h"
 
 #include <float.h>
 #include <math.h>
@@ -73,6 +77,60 @@ CVTM_HD double cvtm_lbfgsb_projected_gradient(const cvtm_lbfgsb_arrays *arrays,
   return cvtm_lbfgsb_unscaled(arrays, row, fabs(cvtm_clamp(to, row->lower, row->upper) - row->x));
 }
 
+/* --- pass A and the passes like it --------------------------------------------------------------
+ */
+
+/* The entries of the pair (s, y) in one row. */
+typedef struct cvtm_lbfgsb_pair {
+  double y, s;
+} cvtm_lbfgsb_pair;
+
+/* row, g: at the new point; g in the caller's units, as is old_g. */
+CVTM_HD cvtm_lbfgsb_pair cvtm_lbfgsb_make_pair(const cvtm_lbfgsb_arrays *arrays,
+                                               const cvtm_lbfgsb_variable *row, double old_x,
+                                               double g, double old_g) {
+  cvtm_lbfgsb_pair pair;
+  pair.s = cvtm_lbfgsb_unscaled(arrays, row, row->x - old_x);
+  pair.y = (g - old_g) * row->scale;
+  return pair;
+}
+
+/* Pass A: adds row i to the entries that need neither W nor the pair. */
+CVTM_INLINE void cvtm_lbfgsb_add_point(const cvtm_lbfgsb_arrays *arrays,
+                                       const cvtm_lbfgsb_variable *row, int64_t i, int is_free,
+                                       double *sums) {
+  sums[CVTM_MAX_GRADIENT] = cvtm_lbfgsb_combine(CVTM_MAX_GRADIENT, sums[CVTM_MAX_GRADIENT],
+                                                cvtm_lbfgsb_projected_gradient(arrays, row));
+  if (is_free) {
+    const cvtm_lbfgsb_nearest before = {sums[CVTM_MIN_BREAKPOINT], sums[CVTM_NEAREST_ROW]};
+    const cvtm_lbfgsb_nearest found = cvtm_lbfgsb_add_breakpoint(row, i, before);
+    sums[CVTM_MIN_BREAKPOINT] = found.t;
+    sums[CVTM_NEAREST_ROW] = found.row;
+    sums[CVTM_SUM_FREE_GG] += row->g * row->g;
+  }
+  if (row->x == row->lower || row->x == row->upper) sums[CVTM_SUM_ACTIVE] += 1.0;
+}
+
+/* The rows that a phase singles out. */
+typedef enum cvtm_lbfgsb_rows {
+  CVTM_ROWS_FIXED,   /* t_i = 0 */
+  CVTM_ROWS_LEAVING, /* 0 < t_i <= t^c: they leave the free set at the Cauchy point */
+  CVTM_ROWS_WINDOW   /* window_start < t_i <= window_end */
+} cvtm_lbfgsb_rows;
+
+/* True if the phase singles out this row; *t = t_i, but for CVTM_ROWS_FIXED. */
+CVTM_HD int cvtm_lbfgsb_selects(const cvtm_lbfgsb_state *state, cvtm_lbfgsb_rows which,
+                                const cvtm_lbfgsb_variable *row, double *t) {
+  if (which == CVTM_ROWS_FIXED) return !cvtm_lbfgsb_is_free(row);
+  const double least = which == CVTM_ROWS_WINDOW ? state->window_start : 0.0;
+  const double most = which == CVTM_ROWS_WINDOW ? state->window_end : state->cauchy;
+  *t = cvtm_lbfgsb_breakpoint(row);
+  return *t > least && *t <= most;
+}
+
+/* --- pass B, and steps along d ------------------------------------------------------------------
+ */
+
 /* x + step d within the box. A step that reaches the bound up to rounding ends on the bound. */
 CVTM_HD double cvtm_lbfgsb_trial(const cvtm_lbfgsb_variable *row, double d, double step) {
   const double nearly = 1.0 - 4.0 * DBL_EPSILON;
@@ -108,6 +166,38 @@ CVTM_HD double cvtm_lbfgsb_direction(const cvtm_lbfgsb_state *state,
   *truncation = cvtm_lbfgsb_least_step(row, cauchy, move, *truncation);
   const double to = cvtm_clamp(cauchy + factor * move, row->lower, row->upper);
   return to - row->x;
+}
+
+/* Pass B: d_i and the trial point of step 1, and their entries. g in the caller's units; wq,
+ * factor: as for cvtm_lbfgsb_direction. */
+CVTM_INLINE void cvtm_lbfgsb_step_row(const cvtm_lbfgsb_arrays *arrays,
+                                      const cvtm_lbfgsb_state *state,
+                                      const cvtm_lbfgsb_variable *row, int64_t i, double g,
+                                      double wq, double factor, double *sums) {
+  const double d = cvtm_lbfgsb_direction(state, row, wq, factor, &sums[CVTM_MIN_TRUNCATION]);
+  const double scaled = cvtm_lbfgsb_unscaled(arrays, row, d);
+  arrays->d[i] = d;
+  arrays->trial_x[i] = cvtm_lbfgsb_trial(row, d, 1.0);
+  sums[CVTM_MIN_STEP] = cvtm_lbfgsb_least_step(row, row->x, d, sums[CVTM_MIN_STEP]);
+  sums[CVTM_SUM_SLOPE] += g * d;
+  sums[CVTM_SUM_DD] += scaled * scaled;
+}
+
+/* The trial point of another step. */
+CVTM_HD void cvtm_lbfgsb_move_row(const cvtm_lbfgsb_arrays *arrays, int64_t i, double step) {
+  const cvtm_lbfgsb_variable row = cvtm_lbfgsb_get_variable(arrays, i, arrays->x[i], 0.0);
+  arrays->trial_x[i] = cvtm_lbfgsb_trial(&row, arrays->d[i], step);
+}
+
+/* The start: x = trial_x = x projected onto the box, g = d = 0. */
+CVTM_HD void cvtm_lbfgsb_start_row(const cvtm_lbfgsb_arrays *arrays, int64_t i, double *sums) {
+  const cvtm_lbfgsb_variable row = cvtm_lbfgsb_get_variable(arrays, i, arrays->x[i], 0.0);
+  const double x = cvtm_clamp(row.x, row.lower, row.upper);
+  if (x != row.x) sums[CVTM_SUM_ACTIVE] += 1.0;
+  arrays->x[i] = x;
+  arrays->trial_x[i] = x;
+  arrays->g[i] = 0.0;
+  arrays->d[i] = 0.0;
 }
 
 #endif

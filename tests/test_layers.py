@@ -93,7 +93,7 @@ FUNCTION = re.compile(r"^(?!return|else|typedef)[A-Za-z_][\w \t*]*[ *](\w+)\(([^
 # Files that may define a function of the same name; the tables of devices need three.
 SAME_NAME_MAX = 3
 # Phases of lbfgsb/iteration.h, which every kind of executor defines: CPU, CUDA, panels, divided.
-PHASES = {"restrict_row", "test_trial_point", "move_trial_point", "walk_breakpoints"}
+PHASES = {"test_trial_point", "move_trial_point", "update_matrices", "next_breakpoint"}
 
 
 def test_names_lead_home():

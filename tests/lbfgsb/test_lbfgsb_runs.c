@@ -204,7 +204,17 @@ TEST(test_refusals) {
   assert_int_equal(cvtm_lbfgsb_set_bounds(solver, lower, upper), CVTM_ERROR_ARGUMENT);
   assert_non_null(strstr(cvtm_device_error(device)->message, "variable 3"));
   assert_device_ok(device, cvtm_lbfgsb_set_bounds(solver, lower, NULL));
-  assert_int_equal(cvtm_lbfgsb_set_scaling(solver, lower), CVTM_ERROR_ARGUMENT);
+  const double bad_scales[] = {0.0, -1.0, NAN, HUGE_VAL};
+  for (int k = 0; k < 4; ++k) {
+    double scale[10] = {1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0};
+    scale[k + 5] = bad_scales[k];
+    char name[32];
+    (void)snprintf(name, sizeof name, "variable %d is", k + 5);
+    assert_device_ok(device,
+                     cvtm_device_copy_in(device, (void *)(uintptr_t)upper, scale, sizeof scale));
+    assert_int_equal(cvtm_lbfgsb_set_scaling(solver, upper), CVTM_ERROR_ARGUMENT);
+    assert_non_null(strstr(cvtm_device_error(device)->message, name));
+  }
   options.history = 9;
   assert_int_equal(cvtm_lbfgsb_set_options(solver, &options), CVTM_ERROR_ARGUMENT);
   cvtm_lbfgsb_destroy(solver);

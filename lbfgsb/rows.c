@@ -1,4 +1,4 @@
-#include "lbfgsb/lists.h"
+#include "lbfgsb/rows.h"
 
 #include "base/primitives.h"
 #include "base/select.h"
@@ -41,15 +41,10 @@ void cvtm_lbfgsb_list_destroy(cvtm_device *device, cvtm_lbfgsb_list *list) {
   cvtm_device_free_all(device, arrays, ARRAYS);
 }
 
-cvtm_status cvtm_lbfgsb_list_make(cvtm_device *device, const cvtm_lbfgsb_list *list,
-                                  const cvtm_lbfgsb_arrays *arrays, cvtm_lbfgsb_rows which,
-                                  int64_t *count) {
-  return CVTM_TABLE(device, cvtm_lbfgsb_list_table)->make(device, list, arrays, which, count);
-}
-
 cvtm_status cvtm_lbfgsb_list_breakpoints(cvtm_device *device, const cvtm_lbfgsb_list *list,
                                          const cvtm_lbfgsb_arrays *arrays, int64_t *count) {
-  const cvtm_status status = cvtm_lbfgsb_list_make(device, list, arrays, CVTM_ROWS_WINDOW, count);
+  const cvtm_status status = CVTM_TABLE(device, cvtm_lbfgsb_rows_table)
+                                 ->list(device, list, arrays, CVTM_ROWS_WINDOW, count);
   if (status != CVTM_OK || *count < 2) return status;
   /* The bits of positive doubles have the order of the numbers, and the sort is stable. */
   return cvtm_sort_pairs(device, (uint64_t *)(void *)arrays->breakpoints, list->rows,
@@ -57,18 +52,29 @@ cvtm_status cvtm_lbfgsb_list_breakpoints(cvtm_device *device, const cvtm_lbfgsb_
                          list->workspace_bytes);
 }
 
-static cvtm_status cpu_make(cvtm_device *device, const cvtm_lbfgsb_list *list,
-                            const cvtm_lbfgsb_arrays *arrays, cvtm_lbfgsb_rows which,
-                            int64_t *count) {
+static cvtm_status check_rows(cvtm_device *device, const double *lower, const double *upper,
+                              const double *scale, int64_t n, cvtm_lbfgsb_inputs *found) {
+  (void)device;
+  for (int64_t i = 0; i < n && found->bad == 0; ++i) {
+    if (!cvtm_lbfgsb_input_is_valid(lower, upper, scale, i, &found->finite)) found->bad = n - i;
+  }
+  return CVTM_OK;
+}
+
+static cvtm_status list_rows(cvtm_device *device, const cvtm_lbfgsb_list *list,
+                             const cvtm_lbfgsb_arrays *arrays, cvtm_lbfgsb_rows which,
+                             int64_t *count) {
   (void)device;
   *count = 0;
   for (int64_t i = 0; i < arrays->n; ++i) {
+    const cvtm_lbfgsb_variable row =
+        cvtm_lbfgsb_get_variable(arrays, i, arrays->x[i], arrays->g[i]);
     double t;
-    if (!cvtm_lbfgsb_selects(arrays, arrays->state, which, i, &t)) continue;
+    if (!cvtm_lbfgsb_selects(arrays->state, which, &row, &t)) continue;
     if (which == CVTM_ROWS_WINDOW) arrays->breakpoints[*count] = t;
     list->rows[(*count)++] = (int32_t)i;
   }
   return CVTM_OK;
 }
 
-const cvtm_lbfgsb_list_table cvtm_lbfgsb_list_table_cpu = {.make = cpu_make};
+const cvtm_lbfgsb_rows_table cvtm_lbfgsb_rows_table_cpu = {.check = check_rows, .list = list_rows};

@@ -1,0 +1,152 @@
+/* The phases of iteration.h where the host decides: for lbfgsb_cpu.c, panels.c and divided.c. They
+ * define after this header how a pass is carried out (the functions declared here) and the phases
+ * test_trial_point, update_matrices and move_trial_point. */
+#ifndef CVTMESH_LBFGSB_HOST_ROUNDS_H
+#define CVTMESH_LBFGSB_HOST_ROUNDS_H
+
+#include "base/device.h"
+#include "lbfgsb/lbfgsb_state.h"
+#include "lbfgsb/rows.h"
+
+/* The breakpoints of a window, in the order of (t, row), as far as next_breakpoint has come. */
+typedef struct host_window {
+  int64_t count;     /* listed by this process; on the CPU: left on the heap */
+  int64_t first;     /* the first of the batch that was read */
+  int next;          /* in the batch */
+  const double *row; /* of the breakpoint found last: the 2m columns of W, then g, scaled */
+  double memory[CVTM_LBFGSB_PAIR + 1];
+} host_window;
+
+/* A problem and what carries out its passes. */
+typedef struct executor {
+  const cvtm_lbfgsb_arrays *arrays; /* of the problem */
+  cvtm_device *device;
+  int threads;         /* CPU: those that share the problem */
+  cvtm_status *status; /* of the first pass that failed in this round */
+  host_window *window;
+} executor;
+
+#include "lbfgsb/iteration.h"
+
+static const cvtm_lane_group single_lane = {0, 1};
+
+/* A pass over the rows; result[0 .. entries - 1]: what it reduces to. */
+static void run_pass(executor on, cvtm_lbfgsb_pass pass, int entries, double *result);
+/* w[0 .. 2m]: the columns of W and g, scaled, of the row with the smallest positive breakpoint. */
+static void read_nearest_row(executor on, double *w);
+/* Lists the breakpoints of the window for next_breakpoint. */
+static void list_window(executor on);
+
+/* The stop that is asked for. */
+static int requested_stop(executor on) { return on.arrays->requests->stop; }
+
+static inline int has_failed(executor on) { return *on.status != CVTM_OK; }
+
+/* Ends the round after a pass that failed. */
+static inline void check_pass(executor on, cvtm_status status) {
+  cvtm_lbfgsb_state *state = on.arrays->state;
+  if (status == CVTM_OK) return;
+  if (*on.status == CVTM_OK) *on.status = status;
+  state->running = state->due_breakpoints = state->due_restrict = state->due_step = 0;
+}
+
+static cvtm_lbfgsb_layout layout_of(executor on) {
+  return cvtm_lbfgsb_get_layout(on.arrays->state->history, on.arrays->state->bounded);
+}
+
+/* --- phases, see iteration.h -------------------------------------------------------------------
+ */
+
+static cvtm_lbfgsb_state *executor_state(executor on) { return on.arrays->state; }
+
+static int is_decider(executor on) {
+  (void)on;
+  return 1;
+}
+
+static void find_coefficients(executor on) {
+  const cvtm_lbfgsb_state *state = on.arrays->state;
+  if (state->due_update && !state->due_commit)
+    run_pass(on, CVTM_PASS_A, layout_of(on).entries, on.arrays->sums);
+  if (!has_failed(on)) cvtm_lbfgsb_coefficients_from_sums(on);
+}
+
+static void take_point(executor on) {
+  const cvtm_lbfgsb_arrays *arrays = on.arrays;
+  cvtm_lbfgsb_decide_point(arrays->state, arrays->sums, arrays->mailbox, requested_stop(on));
+}
+
+static void find_curvature(executor on) {
+  const cvtm_lbfgsb_arrays *arrays = on.arrays;
+  const cvtm_lbfgsb_state *state = arrays->state;
+  cvtm_lbfgsb_work *work = arrays->work;
+  cvtm_lbfgsb_list_columns(single_lane, state, work);
+  work->curvature = state->count > 0
+                        ? cvtm_lbfgsb_model_curvature(single_lane, state, arrays->model, work)
+                        : state->free_gg;
+}
+
+static void find_cauchy_point(executor on) {
+  const cvtm_lbfgsb_arrays *arrays = on.arrays;
+  cvtm_lbfgsb_decide_cauchy(single_lane, arrays->state, arrays->model, arrays->work, arrays->walk,
+                            arrays->work->curvature);
+}
+
+static void restrict_row(executor on) {
+  const cvtm_lbfgsb_arrays *arrays = on.arrays;
+  const cvtm_lbfgsb_layout layout = layout_of(on);
+  double w[CVTM_LBFGSB_PAIR + 1];
+  read_nearest_row(on, w);
+  if (has_failed(on)) return;
+  cvtm_lbfgsb_restrict_row(single_lane, arrays->state, &layout, arrays->sums, arrays->reduced, w,
+                           w[2 * arrays->state->history]);
+}
+
+/* The subspace step from `sums`, which are those of the rows with t_i > t^c. */
+static void solve_from_sums(executor on, const double *sums, int first_segment) {
+  const cvtm_lbfgsb_arrays *arrays = on.arrays;
+  const cvtm_lbfgsb_layout layout = layout_of(on);
+  if (has_failed(on)) return;
+  cvtm_lbfgsb_list_columns(single_lane, arrays->state, arrays->work);
+  const int solved = cvtm_lbfgsb_solve_subspace(single_lane, arrays->state, arrays->model,
+                                                arrays->work, &layout, sums, first_segment);
+  cvtm_lbfgsb_decide_subspace(single_lane, arrays->state, solved);
+}
+
+static void solve_subspace(executor on, int restricted) {
+  solve_from_sums(on, restricted ? on.arrays->reduced : on.arrays->sums, !restricted);
+}
+
+static void restrict_rows(executor on) {
+  const cvtm_lbfgsb_arrays *arrays = on.arrays;
+  const cvtm_lbfgsb_layout layout = layout_of(on);
+  run_pass(on, CVTM_PASS_RESTRICT, layout.entries, arrays->reduced);
+  if (has_failed(on)) return;
+  cvtm_lbfgsb_restrict_sums(single_lane, arrays->state, &layout, arrays->sums, arrays->reduced);
+  solve_from_sums(on, arrays->reduced, 0);
+}
+
+static double breakpoint_column(executor on, int column) { return on.window->row[column]; }
+
+static void walk_breakpoints(executor on) {
+  const cvtm_lbfgsb_arrays *arrays = on.arrays;
+  const cvtm_lbfgsb_state *state = arrays->state;
+  double w[CVTM_LBFGSB_PAIR];
+  list_window(on);
+  if (!has_failed(on)) cvtm_lbfgsb_walk_window(on, single_lane, arrays->work, arrays->walk, w);
+  if (has_failed(on)) return;
+  cvtm_lbfgsb_end_window(single_lane, arrays->state, arrays->model, arrays->work, arrays->walk);
+  if (!state->due_breakpoints && !state->due_restrict) solve_from_sums(on, arrays->sums, 0);
+}
+
+static void compute_direction(executor on) {
+  run_pass(on, CVTM_PASS_B, CVTM_SUM_COLUMNS, on.arrays->reduced);
+  if (!has_failed(on)) cvtm_lbfgsb_decide_step(on.arrays->state, on.arrays->reduced);
+}
+
+static void truncate_direction(executor on) {
+  run_pass(on, CVTM_PASS_B, CVTM_SUM_COLUMNS, on.arrays->reduced);
+  if (!has_failed(on)) cvtm_lbfgsb_decide_fallback(on.arrays->state, on.arrays->reduced);
+}
+
+#endif
