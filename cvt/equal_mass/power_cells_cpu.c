@@ -1,9 +1,9 @@
-/* The cells of a power diagram on the CPU: kept by their rings (ring.h), or cut out by the tree. */
+/* The cells of a power diagram on the CPU: kept by their rings (cvt/rings.h), or cut out by the
+ * tree. */
 #include "base/vectors.h"
 #include "cvt/cell_host.h"
 #include "cvt/integral_batch.h"
 #include "cvt/equal_mass/power_cpu.h"
-#include "cvt/equal_mass/ring.h"
 
 #include <omp.h>
 #include <stdlib.h>
@@ -34,10 +34,6 @@ typedef struct power_part {
 } power_part;
 
 static cvtm_power_state_cpu *state_of(const cvtm_power *power) { return power->state; }
-
-/* Threads mark cells, and look at the marks, at the same time. */
-static void mark(int32_t *cut, int32_t round) { __atomic_store_n(cut, round, __ATOMIC_RELAXED); }
-static int32_t mark_of(const int32_t *cut) { return __atomic_load_n(cut, __ATOMIC_RELAXED); }
 
 /* --- sums and couplings ---------------------------------------------------------------- */
 
@@ -157,24 +153,19 @@ CVTM_INLINE void empty_batch(power_part *s) {
  * cell that is marked later is made again. */
 CVTM_INLINE void keep_cell(power_part *s, int64_t place) {
   const int32_t i = s->view.tree.index[place];
-  const cvtm_power_row row = cvtm_power_hints_of(&s->view, i);
+  const cvtm_ring row = cvtm_power_hints_of(&s->view, i);
   const cvtm_domain domain = s->power->cvt->domain;
   due_cell *due = &s->due[s->batch.cells];
   int32_t *cut = state_of(s->power)->cut;
   if (!state_of(s->power)->is_ring[i]) {
-    mark(&cut[i], 1);
+    cvtm_ring_mark(&cut[i], 1);
     return;
   }
   const uint32_t missing =
       cvtm_power_set_by_ring(&s->view, domain, place, row, due->x, due->y, due->other, 1);
-  if (missing != 0) mark(&cut[i], 1);
-  for (int32_t k = 0; missing != 0 && k < row.count; ++k) {
-    if (!(missing >> k & 1)) continue;
-    mark(&cut[row.index[k > 0 ? k - 1 : row.count - 1]], 1);
-    mark(&cut[row.index[k]], 1);
-    mark(&cut[row.index[k + 1 < row.count ? k + 1 : 0]], 1);
-  }
-  if (mark_of(&cut[i]) != 0) return;
+  if (missing != 0) cvtm_ring_mark(&cut[i], 1);
+  cvtm_ring_mark_gone(row, missing, cut);
+  if (cvtm_ring_mark_of(&cut[i]) != 0) return;
   s->power->empty[i] = 0;
   due->corners = row.count;
   const cvtm_power_cell cell = cell_of(due);
@@ -230,32 +221,9 @@ CVTM_WIDE static int visit_block_wide(power_part *s, int64_t first, int64_t end)
 
 /* --- agreement --------------------------------------------------------------------------- */
 
-static cvtm_power_row row_of(const cvtm_power *power, int32_t i) {
-  return (cvtm_power_row){power->neighbor + power->first[i], power->degree[i]};
-}
-
-/* Marks for the next round the kept cells that do not agree with cell i, which was cut. Returns
- * their number. */
-static int64_t mark_disagreeing(const cvtm_power *power, const cvtm_power_view *view, int32_t i,
-                                int32_t next) {
-  int32_t *cut = state_of(power)->cut;
-  const cvtm_power_row old = cvtm_power_hints_of(view, i), row = row_of(power, i);
-  int64_t marked = 0;
-  for (int32_t k = 0; k < row.count; ++k) {
-    const int32_t j = row.index[k], before = row.index[k > 0 ? k - 1 : row.count - 1];
-    const int32_t after = row.index[k + 1 < row.count ? k + 1 : 0];
-    if (mark_of(&cut[j]) != 0 || cvtm_power_row_agrees(row_of(power, j), i, before, after))
-      continue;
-    mark(&cut[j], next);
-    ++marked;
-  }
-  for (int32_t k = 0; k < old.count; ++k) {
-    const int32_t j = old.index[k];
-    if (mark_of(&cut[j]) != 0 || cvtm_power_find_in_row(row, j) >= 0) continue;
-    mark(&cut[j], next);
-    ++marked;
-  }
-  return marked;
+static cvtm_ring row_of(const void *of, int32_t i) {
+  const cvtm_power *power = of;
+  return (cvtm_ring){power->neighbor + power->first[i], power->degree[i]};
 }
 
 static power_part begin_part(cvtm_power *power, int32_t round) {
@@ -285,8 +253,10 @@ static int make_round(cvtm_power *power, int32_t round, int64_t *marked) {
       failed |= !visit(&s, first, first + BLOCK < n ? first + BLOCK : n);
 #pragma omp for schedule(static)
     for (int64_t i = 0; i < n; ++i)
-      if (round != KEEP && mark_of(&state->cut[i]) == round)
-        found += mark_disagreeing(power, &s.view, (int32_t)i, round + 1);
+      if (round != KEEP && cvtm_ring_mark_of(&state->cut[i]) == round)
+        found += cvtm_ring_mark_disagreeing((int32_t)i, cvtm_power_hints_of(&s.view, (int32_t)i),
+                                            row_of(power, (int32_t)i), row_of, power, round + 1,
+                                            state->cut);
   }
   *marked = round == KEEP ? 1 : found;
   return !failed;
