@@ -13,9 +13,27 @@
 
 enum { DOUBTED = -1 }; /* the cell does not agree with a neighbour, by rounding: it is not kept */
 
+enum {
+  RING = 15,        /* neighbours, at most */
+  RING_PADDED = 16, /* in whole vectors */
+  RING_TURNS = -1   /* the polygon does not go around the site once */
+};
+
+/* The squared length below which an edge counts as gone, relative to the squared radius of the
+ * cell. */
+#define RING_SHORT 1e-6
+
+/* The ring of a cell; count 0: none. */
+typedef struct kept_ring {
+  int32_t count;
+  int32_t site[RING];
+} kept_ring;
+
+static cvtm_ring ring_view(const kept_ring *ring) { return (cvtm_ring){ring->site, ring->count}; }
+
 /* What the next evaluation of as many sites begins with (rings.h). */
 typedef struct kept_cells {
-  cvtm_ring *ring;   /* of each site */
+  kept_ring *ring;   /* of each site */
   int32_t *place_of; /* of each site, in this evaluation's tree */
   int32_t *cut;  /* the round in which each cell is cut out; 0: it is kept; at the end, DOUBTED */
   int64_t count; /* of sites with a ring */
@@ -103,12 +121,108 @@ static int clear_moments(const cell_sums *s, int64_t place) {
 
 /* --- cells that are kept (rings.h) --------------------------------------------------------- */
 
-/* Threads mark cells, and look at the marks, at the same time. */
-static void mark_cell(int32_t *cut, int32_t round) {
-  __atomic_store_n(cut, round, __ATOMIC_RELAXED);
+static int is_kept(const int32_t *cut) { return cvtm_ring_mark_of(cut) == 0; }
+
+/* Sites in the tree's order, and where the caller's are in it. */
+typedef struct ring_sites {
+  const cvtm_site_tree_view *tree;
+  const int32_t *place_of;
+} ring_sites;
+
+CVTM_INLINE int may_be_kept(const kept_ring *ring) {
+  int touches_border = 0;
+  for (int32_t k = 0; k < ring->count; ++k) touches_border |= ring->site[k] < 0;
+  return ring->count >= 3 && !touches_border;
 }
-static int32_t mark_of(const int32_t *cut) { return __atomic_load_n(cut, __ATOMIC_RELAXED); }
-static int is_kept(const int32_t *cut) { return mark_of(cut) == 0; }
+
+/* The edges of the polygon that are too short or begin too near to the border of the domain, a bit
+ * each; edge k begins at corner (x[k], y[k]) and ends at the next, and is at a right angle to
+ * (dx[k], dy[k]). */
+CVTM_INLINE uint32_t gone_edges(const double *dx, const double *dy, int32_t sides, const double *x,
+                                const double *y, double radius2, const cvtm_cell_box *inner) {
+  uint32_t gone = 0;
+  for (int32_t k = 0; k < sides; k += CVTM_SIDE_LANES) {
+    const cvtm_side_lanes px = CVTM_SIDE_READ(dx + k), py = CVTM_SIDE_READ(dy + k);
+    const cvtm_side_lanes cx = CVTM_SIDE_READ(x + k), cy = CVTM_SIDE_READ(y + k);
+    const cvtm_side_lanes forth =
+        (CVTM_SIDE_READ(x + k + 1) - cx) * py - (CVTM_SIDE_READ(y + k + 1) - cy) * px;
+    const cvtm_side_masks there =
+        (forth > 0) & (forth * forth > RING_SHORT * radius2 * (px * px + py * py)) &
+        (cx > inner->x0) & (cx < inner->x1) & (cy > inner->y0) & (cy < inner->y1);
+    for (int32_t lane = 0; lane < CVTM_SIDE_LANES && k + lane < sides; ++lane)
+      gone |= (uint32_t)(there[lane] == 0) << (k + lane);
+  }
+  return gone;
+}
+
+/* Sets the corners of the cell of the site at a place from its ring, which does not touch the
+ * border. Returns 0 if they bound the cell, as far as it can tell, RING_TURNS, or a bit for
+ * each edge that is gone; the cell then has no corners. Memory for RING_PADDED corners. */
+CVTM_INLINE int32_t set_corners(const ring_sites *sites, cvtm_domain domain, int64_t place,
+                                const kept_ring *ring, cvtm_cell *cell) {
+  double dx[RING_PADDED + 2], dy[RING_PADDED + 2];
+  double x[RING_PADDED + 1], y[RING_PADDED + 1];
+  const double *position = sites->tree->position;
+  const double sx = position[2 * place], sy = position[2 * place + 1];
+  const int32_t n = ring->count, padded = (n + CVTM_SIDE_LANES - 1) & -CVTM_SIDE_LANES;
+  int32_t turns = 0;
+  int good = 1;
+  for (int32_t k = 0; k < n; ++k) {
+    const int64_t other = sites->place_of[ring->site[k]];
+    dx[k] = position[2 * other] - sx;
+    dy[k] = position[2 * other + 1] - sy;
+  }
+  for (int32_t k = n; k <= padded + 1; ++k) {
+    dx[k] = dx[k - n];
+    dy[k] = dy[k - n];
+  }
+  for (int32_t k = 0; k < n; ++k) turns += dy[k] < 0 && !(dy[k + 1] < 0);
+  cell->count = 0;
+  /* Corner k is where bisectors k and k + 1 meet. */
+  const double radius2 = cvtm_hull_corner_lanes(dx, dy, n, cell->x, cell->y, &good);
+  if (turns != 1 || !good || !(radius2 < HUGE_VAL)) return RING_TURNS;
+  for (int32_t k = 0; k < padded; ++k) {
+    x[k] = cell->x[k];
+    y[k] = cell->y[k];
+  }
+  x[padded] = x[padded - n];
+  y[padded] = y[padded - n];
+  const double margin = sqrt(RING_SHORT * radius2);
+  const cvtm_cell_box inner = {margin - sx, margin - sy, (double)domain.width - sx - margin,
+                               (double)domain.height - sy - margin};
+  const uint32_t gone = gone_edges(dx + 1, dy + 1, n, x, y, radius2, &inner);
+  if (gone == 0) cell->count = n;
+  return (int32_t)(gone << 1 | gone >> (n - 1)) & ((1 << n) - 1); /* bit k: with neighbour k */
+}
+
+/* The ring of a cell that the hull construction has made. */
+CVTM_INLINE void ring_of_hull(const cvtm_site_tree_view *tree, const cvtm_hull *hull, int32_t sides,
+                              kept_ring *ring) {
+  /* Poles may have been compacted after the corners were listed; else these are the same. */
+  const int compacted = hull->count == __builtin_popcount(hull->corners);
+  ring->count = sides;
+  for (int32_t k = 0; k < sides; ++k) {
+    const int32_t order = hull->order[k];
+    const int32_t at = compacted ? __builtin_popcount(hull->corners & ((1u << order) - 1)) : order;
+    const int32_t place = hull->place[at];
+    ring->site[k] = place < 0 ? CVTM_POLYGON_BORDER : tree->index[place];
+  }
+}
+
+/* The ring of a polygon that tree clipping has made. Two clips by one site may have left an edge by
+ * rounding. Returns 0, and sets an empty ring, if there are too many. */
+CVTM_INLINE int ring_of_polygon(const int32_t *neighbor, int32_t corners, kept_ring *ring) {
+  ring->count = 0;
+  for (int32_t k = 0; k < corners; ++k) {
+    if (neighbor[k] == neighbor[k > 0 ? k - 1 : corners - 1]) continue;
+    if (ring->count == RING) {
+      ring->count = 0;
+      return 0;
+    }
+    ring->site[ring->count++] = neighbor[k];
+  }
+  return 1;
+}
 
 enum { PREFETCHED = 6 /* places ahead: rings are in the caller's order */ };
 
@@ -116,51 +230,46 @@ enum { PREFETCHED = 6 /* places ahead: rings are in the caller's order */ };
 CVTM_INLINE void keep_cell(cell_sums *s, int64_t place) {
   const int64_t later = place + PREFETCHED < s->tree.count ? place + PREFETCHED : place;
   __builtin_prefetch(&s->kept->ring[s->tree.index[later]]);
-  const cvtm_ring_sites sites = {&s->tree, s->kept->place_of};
+  const ring_sites sites = {&s->tree, s->kept->place_of};
   const int32_t i = s->tree.index[place];
-  const cvtm_ring *ring = &s->kept->ring[i];
+  const kept_ring *ring = &s->kept->ring[i];
   int32_t *cut = s->kept->cut;
   if (!is_kept(&cut[i])) return;
-  if (!clear_moments(s, place) || !cvtm_ring_may_be_kept(ring)) {
-    mark_cell(&cut[i], 1);
+  if (!clear_moments(s, place) || !may_be_kept(ring)) {
+    cvtm_ring_mark(&cut[i], 1);
     return;
   }
-  const int32_t gone = cvtm_ring_set_corners(&sites, s->cvt->domain, place, ring, s->cell);
+  const int32_t gone = set_corners(&sites, s->cvt->domain, place, ring, s->cell);
   if (gone == 0) return;
-  mark_cell(&cut[i], 1);
-  for (int32_t k = 0; gone != CVTM_RING_TURNS && k < ring->count; ++k) {
-    if (!(gone >> k & 1)) continue;
-    mark_cell(&cut[ring->site[k > 0 ? k - 1 : ring->count - 1]], 1);
-    mark_cell(&cut[ring->site[k]], 1);
-    mark_cell(&cut[ring->site[k + 1 < ring->count ? k + 1 : 0]], 1);
-  }
+  cvtm_ring_mark(&cut[i], 1);
+  if (gone != RING_TURNS) cvtm_ring_mark_gone(ring_view(ring), (uint32_t)gone, cut);
 }
 
 /* Sets the ring of a cell that tree clipping has made, and its corners from that where they could
  * be kept: a cell has the same corners however it was found. */
-static void set_ring_of_tree(cell_sums *s, int64_t place, cvtm_ring *ring) {
-  const cvtm_ring_sites sites = {&s->tree, s->kept->place_of};
+static void set_ring_of_tree(cell_sums *s, int64_t place, kept_ring *ring) {
+  const ring_sites sites = {&s->tree, s->kept->place_of};
   cvtm_cell *cell = s->cell;
   const int32_t n = cell->count;
-  double x[CVTM_RING_PADDED], y[CVTM_RING_PADDED];
-  cvtm_cell found = {.capacity = CVTM_RING_PADDED, .stride = 1, .x = x, .y = y};
-  if (!cvtm_ring_of_polygon(cell->neighbor, n, ring)) s->found |= FOUND_TANGLE;
-  if (!cvtm_ring_may_be_kept(ring)) return;
-  if (cvtm_ring_set_corners(&sites, s->cvt->domain, place, ring, &found) != 0) return;
+  double x[RING_PADDED], y[RING_PADDED];
+  cvtm_cell found = {.capacity = RING_PADDED, .stride = 1, .x = x, .y = y};
+  if (!ring_of_polygon(cell->neighbor, n, ring)) s->found |= FOUND_TANGLE;
+  if (!may_be_kept(ring)) return;
+  if (set_corners(&sites, s->cvt->domain, place, ring, &found) != 0) return;
   cell->count = found.count;
   memcpy(cell->x, x, (size_t)found.count * sizeof x[0]);
   memcpy(cell->y, y, (size_t)found.count * sizeof y[0]);
 }
 
 /* cut_out for the few cells that the hull construction cannot decide. */
-static int cut_out_by_tree(cell_sums *s, int64_t place, cvtm_ring *ring) {
+static int cut_out_by_tree(cell_sums *s, int64_t place, kept_ring *ring) {
   if (!cvtm_cell_cut_out_by_tree(&s->tree, s->cvt->domain, place, s->cell)) return 0;
   if (ring) set_ring_of_tree(s, place, ring);
   return 1;
 }
 
 /* Makes a cell, and sets its ring unless that is NULL; returns 0 if memory ran out. */
-CVTM_INLINE int cut_out(cell_sums *s, int64_t place, cvtm_ring *ring) {
+CVTM_INLINE int cut_out(cell_sums *s, int64_t place, kept_ring *ring) {
   cvtm_hull_pole poles[CVTM_HULL_POLES];
   int32_t places[CVTM_HULL_POLES], order[CVTM_HULL_SIDES], scratch[CVTM_HULL_SCRATCH];
   cvtm_hull hull = cvtm_hull_in(&s->tree, poles, places, order, scratch);
@@ -169,33 +278,24 @@ CVTM_INLINE int cut_out(cell_sums *s, int64_t place, cvtm_ring *ring) {
   if (s->cvt->tree_clipping || cvtm_cell_by_hull(&s->tree, s->cvt->domain, place, 1, one, &hull,
                                                  s->cell, &radius2) != CVTM_CELL_DONE)
     return cut_out_by_tree(s, place, ring);
-  if (ring) cvtm_ring_of_hull(&s->tree, &hull, s->cell->count, ring);
+  if (ring) ring_of_hull(&s->tree, &hull, s->cell->count, ring);
   return 1;
 }
 
-/* Marks for the next round the kept cells that do not agree with site i, whose cell was cut out. */
-static void mark_disagreeing(cell_sums *s, int32_t i, const cvtm_ring *old, const cvtm_ring *now) {
-  int32_t *cut = s->kept->cut;
-  for (int32_t k = 0; k < old->count + now->count; ++k) {
-    const int of_now = k >= old->count;
-    const int32_t j = of_now ? now->site[k - old->count] : old->site[k];
-    if (j < 0 || !is_kept(&cut[j])) continue;
-    if (of_now ? cvtm_ring_agrees(now, i, k - old->count, &s->kept->ring[j])
-               : cvtm_ring_find(now, j) >= 0)
-      continue;
-    mark_cell(&cut[j], s->round + 1);
-    s->found |= FOUND_MORE;
-  }
+static cvtm_ring ring_of_site(const void *kept, int32_t i) {
+  return ring_view(&((const kept_cells *)kept)->ring[i]);
 }
 
 /* Makes a cell marked for this round; returns 0 if memory ran out. */
 CVTM_INLINE int cut_cell(cell_sums *s, int64_t place) {
   const int32_t i = s->tree.index[place];
-  cvtm_ring now = {0};
-  if (s->round != CUT_ALL && mark_of(&s->kept->cut[i]) != s->round) return 1;
+  kept_ring now = {0};
+  if (s->round != CUT_ALL && cvtm_ring_mark_of(&s->kept->cut[i]) != s->round) return 1;
   if (clear_moments(s, place) && !cut_out(s, place, s->kept ? &now : NULL)) return 0;
   if (s->round == CUT_ALL) return 1;
-  mark_disagreeing(s, i, &s->kept->ring[i], &now);
+  if (cvtm_ring_mark_disagreeing(i, ring_of_site(s->kept, i), ring_view(&now), ring_of_site,
+                                 s->kept, s->round + 1, s->kept->cut) > 0)
+    s->found |= FOUND_MORE;
   s->kept->ring[i] = now;
   return 1;
 }
@@ -283,13 +383,15 @@ static void mark_kept(kept_cells *kept, int32_t round) {
 static void doubt_disagreeing(const cvtm_cvt *cvt, kept_cells *kept) {
 #pragma omp parallel for num_threads(cvtm_device_threads(cvt->device)) schedule(static)
   for (int64_t i = 0; i < kept->count; ++i) {
-    const cvtm_ring *ring = &kept->ring[i];
+    const cvtm_ring ring = ring_of_site(kept, (int32_t)i);
     if (is_kept(&kept->cut[i])) continue;
-    for (int32_t k = 0; k < ring->count; ++k) {
-      const int32_t j = ring->site[k];
-      if (j < 0 || cvtm_ring_agrees(ring, (int32_t)i, k, &kept->ring[j])) continue;
-      mark_cell(&kept->cut[i], DOUBTED);
-      mark_cell(&kept->cut[j], DOUBTED);
+    for (int32_t k = 0; k < ring.count; ++k) {
+      const int32_t j = ring.site[k];
+      if (j < 0 || cvtm_ring_agrees(ring_of_site(kept, j), (int32_t)i, cvtm_ring_at(ring, k - 1),
+                                    cvtm_ring_at(ring, k + 1)))
+        continue;
+      cvtm_ring_mark(&kept->cut[i], DOUBTED);
+      cvtm_ring_mark(&kept->cut[j], DOUBTED);
     }
   }
 }

@@ -1,9 +1,18 @@
+/* The phases of cells of equal mass on a CPU. Cells are kept by their rings (cvt/rings.h), or cut
+ * out by the tree. */
 #include "cvt/equal_mass/power_cpu.h"
 
 #include "base/primitives.h"
+#include "base/host.h"
 #include "cvt/cell_host.h"
+#include "cvt/equal_mass/power_kernels.h"
+#include "cvt/integral_batch.h"
 
+#include <omp.h>
 #include <stdlib.h>
+#include <string.h>
+
+_Static_assert((int)CVTM_POWER_RING == (int)CVTM_BATCH_CORNERS, "a batch has room for a kept cell");
 
 void cvtm_power_cell_release(cvtm_power_cell *cell) {
   cvtm_cell_release(&cell->polygon);
@@ -34,8 +43,20 @@ int cvtm_power_cut_out(const cvtm_power_view *view, cvtm_domain domain, int64_t 
   return 1;
 }
 
+/* --- the state ----------------------------------------------------------------------------- */
+
+/* Arrays of one number per site, in the caller's order, and one polygon for each thread. */
+typedef struct power_state {
+  int32_t *is_ring; /* 1: the row of couplings lists all neighbours of the cell around it */
+  int32_t *cut;     /* the round in which the cell was cut out by the tree; 0: it was not */
+  int threads;
+  cvtm_power_cell cell[];
+} power_state;
+
+static power_state *state_of(const cvtm_power *power) { return power->state; }
+
 static void destroy_state_cpu(cvtm_power *power) {
-  cvtm_power_state_cpu *state = power->state;
+  power_state *state = power->state;
   if (!state) return;
   for (int t = 0; t < state->threads; ++t) cvtm_power_cell_release(&state->cell[t]);
   free(state->is_ring);
@@ -48,7 +69,7 @@ static cvtm_status create_state_cpu(cvtm_power *power) {
   cvtm_device *device = power->cvt->device;
   const int threads = cvtm_device_threads(device);
   const size_t n = (size_t)power->count;
-  cvtm_power_state_cpu *state = calloc(1, sizeof *state + (size_t)threads * sizeof state->cell[0]);
+  power_state *state = calloc(1, sizeof *state + (size_t)threads * sizeof state->cell[0]);
   int good = state != NULL;
   if (good) {
     state->threads = threads;
@@ -64,6 +85,271 @@ static cvtm_status create_state_cpu(cvtm_power *power) {
   return cvtm_fail(cvtm_device_error(device), CVTM_ERROR_MEMORY, "no memory for %lld cells",
                    (long long)power->count);
 }
+
+/* --- the diagram --------------------------------------------------------------------------- */
+
+/* A cell of the batch, whose couplings need the means along its edges. */
+typedef struct due_cell {
+  int64_t place;
+  int32_t corners;
+  double x[CVTM_POWER_RING], y[CVTM_POWER_RING];
+  int32_t other[CVTM_POWER_RING];
+} due_cell;
+
+/* A round, or: */
+enum { KEEP = 0 /* what can be kept */ };
+
+/* A thread's part of a diagram. */
+typedef struct power_part {
+  cvtm_power *power;
+  cvtm_power_view view;
+  int32_t round;
+  cvtm_power_cell *cell;
+  cvtm_batch batch; /* of cells whose integrals are due */
+  /* The same cells; the next one is made in the entry after them. */
+  due_cell due[CVTM_BATCH_CELLS];
+} power_part;
+
+/* --- sums and couplings ---------------------------------------------------------------- */
+
+/* The first of `count` entries for new rows. */
+static int32_t allocate_entries(cvtm_power *power, int32_t count) {
+  int32_t first = 0;
+  if (count == 0) return first;
+#pragma omp atomic capture
+  {
+    first = *power->edges;
+    *power->edges += count;
+  }
+  return first;
+}
+
+/* The number of new entries for the row of cell i: 0 if it has a row of an earlier round that is
+ * long enough. */
+CVTM_INLINE int32_t new_entries(const cvtm_power *power, int32_t i, int32_t corners) {
+  return corners > power->degree[i] ? corners : 0;
+}
+
+/* Stores the row of couplings of a cell, in its new entries from *next on or in its old ones, if
+ * the arrays have room for it. mean: along each edge; NULL: to be found. */
+CVTM_INLINE void store_couplings(const power_part *s, int64_t place, const cvtm_power_cell *cell,
+                                 const cvtm_power_mean *mean, int32_t *next) {
+  cvtm_power *power = s->power;
+  const int32_t i = s->view.tree.index[place], corners = cell->polygon.count;
+  const int32_t first =
+      power->degree[i] > 0 && new_entries(power, i, corners) == 0 ? power->first[i] : *next;
+  int32_t degree = 0;
+  double diagonal = 0;
+  *next += new_entries(power, i, corners);
+  power->degree[i] = state_of(power)->is_ring[i] = 0;
+  if (first > power->edge_capacity - corners) return;
+  for (int32_t k = 0; k < corners; ++k) {
+    const cvtm_power_edge edge =
+        cvtm_power_edge_of(&s->view, power->cvt->domain, &power->cvt->density, place, cell, k,
+                           mean ? &mean[k] : NULL, power->target, power->regularisation);
+    if (edge.index < 0) continue;
+    const int32_t entry = first + degree++;
+    double *offset = power->edge_offset + 4 * (int64_t)entry;
+    power->neighbor[entry] = edge.index;
+    power->coupling[entry] = edge.coupling;
+    for (int a = 0; a < 4; ++a) offset[a] = edge.offset[a];
+    diagonal += edge.coupling;
+  }
+  power->first[i] = first;
+  power->degree[i] = degree;
+  power->diagonal[i] = diagonal;
+  state_of(power)->is_ring[i] =
+      degree == corners && degree > 2 && degree <= CVTM_POWER_RING && !power->cvt->domain.periodic;
+}
+
+CVTM_INLINE cvtm_power_cell cell_of(due_cell *due) {
+  return (cvtm_power_cell){
+      {.count = due->corners, .capacity = CVTM_POWER_RING, .stride = 1, .x = due->x, .y = due->y},
+      due->other};
+}
+
+/* Adds a cell, which is also in the next entry of `due` if it has so few corners, to the batch;
+ * returns 0 if it does not belong there. */
+CVTM_INLINE int add_to_batch(power_part *s, int64_t place, const cvtm_cell *polygon) {
+  const double *site = s->view.tree.position + 2 * place;
+  due_cell *due = &s->due[s->batch.cells];
+  due->place = place;
+  due->corners = polygon->count;
+  return cvtm_batch_add(&s->batch, s->power->cvt->domain, polygon, site[0], site[1],
+                        s->view.tree.index[place]);
+}
+
+/* Sets the moments and the couplings of the cell in s->cell, which does not belong in a batch. */
+static void sum_alone(power_part *s, int64_t place) {
+  cvtm_power_cell *cell = s->cell;
+  const cvtm_cvt *cvt = s->power->cvt;
+  const double *site = s->view.tree.position + 2 * place;
+  const int32_t i = s->view.tree.index[place];
+  int32_t next = allocate_entries(s->power, new_entries(s->power, i, cell->polygon.count));
+  store_couplings(s, place, cell, NULL, &next);
+  cvt->moments[i] =
+      cvtm_cell_integrate(&cvt->density, cvt->domain, site[0], site[1], &cell->polygon);
+}
+
+/* The means along the edges of cell c of the batch. An edge goes on from its upper end, or ends
+ * there. */
+CVTM_INLINE void read_means(const cvtm_batch *batch, int32_t c,
+                            cvtm_power_mean mean[CVTM_POWER_RING]) {
+  const cvtm_batch_cell *cell = &batch->cell[c];
+  for (int32_t e = cell->first_edge; e < cell->first_edge + cell->edges; ++e) {
+    const int32_t upper = batch->upper[e], lower = batch->lower[e];
+    const int goes_down = lower == (upper + 1 < cell->edges ? upper + 1 : 0);
+    mean[goes_down ? upper : lower] =
+        (cvtm_power_mean){batch->mean[e], goes_down ? batch->moment[e] : -batch->moment[e]};
+  }
+}
+
+/* Sets the moments and the couplings of the cells of the batch. */
+CVTM_INLINE void empty_batch(power_part *s) {
+  cvtm_power *power = s->power;
+  int32_t entries = 0;
+  for (int32_t c = 0; c < s->batch.cells; ++c)
+    entries += new_entries(power, (int32_t)s->batch.cell[c].place, s->due[c].corners);
+  int32_t next = allocate_entries(power, entries);
+  cvtm_batch_integrate_with_means(&s->batch, power->cvt->moments);
+  for (int32_t c = 0; c < s->batch.cells; ++c) {
+    const cvtm_power_cell cell = cell_of(&s->due[c]);
+    cvtm_power_mean mean[CVTM_POWER_RING];
+    read_means(&s->batch, c, mean);
+    store_couplings(s, s->due[c].place, &cell, mean, &next);
+  }
+  cvtm_batch_clear(&s->batch);
+}
+
+/* --- cells ------------------------------------------------------------------------------- */
+
+/* Keeps the cell if its ring still bounds it and no other cell has marked it. Else marks the cells
+ * to be cut: those without a ring, and the four cells that meet at each edge that has vanished. A
+ * cell that is marked later is made again. */
+CVTM_INLINE void keep_cell(power_part *s, int64_t place) {
+  const int32_t i = s->view.tree.index[place];
+  const cvtm_ring row = cvtm_power_hints_of(&s->view, i);
+  const cvtm_domain domain = s->power->cvt->domain;
+  due_cell *due = &s->due[s->batch.cells];
+  int32_t *cut = state_of(s->power)->cut;
+  if (!state_of(s->power)->is_ring[i]) {
+    cvtm_ring_mark(&cut[i], 1);
+    return;
+  }
+  const uint32_t missing =
+      cvtm_power_set_by_ring(&s->view, domain, place, row, due->x, due->y, due->other, 1);
+  if (missing != 0) cvtm_ring_mark(&cut[i], 1);
+  cvtm_ring_mark_gone(row, missing, cut);
+  if (cvtm_ring_mark_of(&cut[i]) != 0) return;
+  s->power->empty[i] = 0;
+  due->corners = row.count;
+  const cvtm_power_cell cell = cell_of(due);
+  if (add_to_batch(s, place, &cell.polygon)) return;
+  s->cell->polygon.count = row.count;
+  (void)cvtm_power_set_by_ring(&s->view, domain, place, row, s->cell->polygon.x, s->cell->polygon.y,
+                               s->cell->other, 1);
+  sum_alone(s, place);
+}
+
+/* Cuts out a cell; returns 0 if memory ran out. */
+CVTM_INLINE int cut_cell(power_part *s, int64_t place) {
+  cvtm_power *power = s->power;
+  const cvtm_cell *polygon = &s->cell->polygon;
+  if (!cvtm_power_cut_out(&s->view, power->cvt->domain, place, NULL, s->cell)) return 0;
+  const size_t corners = (size_t)polygon->count;
+  due_cell *due = &s->due[s->batch.cells];
+  power->empty[s->view.tree.index[place]] = corners < 3;
+  if (corners >= 3 && corners <= CVTM_POWER_RING) {
+    memcpy(due->x, polygon->x, corners * sizeof *due->x);
+    memcpy(due->y, polygon->y, corners * sizeof *due->y);
+    memcpy(due->other, s->cell->other, corners * sizeof *due->other);
+    if (add_to_batch(s, place, polygon)) return 1;
+  }
+  sum_alone(s, place);
+  return 1;
+}
+
+enum { BLOCK = 32 }; /* places that a thread takes at a time */
+
+/* Visits the cells at some places; returns 0 if memory ran out. */
+CVTM_INLINE int visit_block(power_part *s, int64_t first, int64_t end) {
+  const int32_t *cut = state_of(s->power)->cut;
+  int good = 1;
+  cvtm_batch_clear(&s->batch);
+  for (int64_t place = first; place < end; ++place) {
+    if (s->round == KEEP)
+      keep_cell(s, place);
+    else if (cut[s->view.tree.index[place]] == s->round)
+      good &= cut_cell(s, place);
+    if (place + 1 == end || cvtm_batch_is_full(&s->batch)) empty_batch(s);
+  }
+  return good;
+}
+
+static int visit_block_baseline(power_part *s, int64_t first, int64_t end) {
+  return visit_block(s, first, end);
+}
+
+CVTM_WIDE static int visit_block_wide(power_part *s, int64_t first, int64_t end) {
+  return visit_block(s, first, end);
+}
+
+/* --- agreement --------------------------------------------------------------------------- */
+
+static cvtm_ring row_of(const void *of, int32_t i) {
+  const cvtm_power *power = of;
+  return (cvtm_ring){power->neighbor + power->first[i], power->degree[i]};
+}
+
+static power_part begin_part(cvtm_power *power, int32_t round) {
+  power_part s;
+  s.power = power;
+  s.round = round;
+  s.view = cvtm_power_view_of(power);
+  s.cell = &state_of(power)->cell[omp_get_thread_num()];
+  s.batch.density = power->cvt->density;
+  return s;
+}
+
+/* Makes the cells of a round; *marked: at least 1 if there are any for the next one. Returns 0 if
+ * memory ran out. */
+static int make_round(cvtm_power *power, int32_t round, int64_t *marked) {
+  int (*const visit)(power_part *, int64_t, int64_t) =
+      cvtm_has_wide_vectors() ? visit_block_wide : visit_block_baseline;
+  const int64_t n = power->count;
+  const power_state *state = state_of(power);
+  int64_t found = 0;
+  int failed = 0;
+#pragma omp parallel num_threads(state->threads) reduction(| : failed) reduction(+ : found)
+  {
+    power_part s = begin_part(power, round);
+#pragma omp for schedule(dynamic, 1)
+    for (int64_t first = 0; first < n; first += BLOCK)
+      failed |= !visit(&s, first, first + BLOCK < n ? first + BLOCK : n);
+#pragma omp for schedule(static)
+    for (int64_t i = 0; i < n; ++i)
+      if (round != KEEP && cvtm_ring_mark_of(&state->cut[i]) == round)
+        found += cvtm_ring_mark_disagreeing((int32_t)i, cvtm_power_hints_of(&s.view, (int32_t)i),
+                                            row_of(power, (int32_t)i), row_of, power, round + 1,
+                                            state->cut);
+  }
+  *marked = round == KEEP ? 1 : found;
+  return !failed;
+}
+
+static cvtm_status cells_cpu(cvtm_power *power) {
+  const size_t n = (size_t)power->count;
+  int64_t marked = 1;
+  memset(state_of(power)->cut, 0, n * sizeof *state_of(power)->cut);
+  memset(power->degree, 0, n * sizeof *power->degree);
+  for (int32_t round = KEEP; marked > 0; ++round)
+    if (!make_round(power, round, &marked))
+      return cvtm_fail(cvtm_device_error(power->cvt->device), CVTM_ERROR_MEMORY,
+                       "no memory for a cell with very many corners");
+  return CVTM_OK;
+}
+
+/* --- the other phases ---------------------------------------------------------------------- */
 
 static cvtm_status set_weights_cpu(cvtm_power *power, const double *weight) {
   const int threads = cvtm_device_threads(power->cvt->device);
@@ -234,7 +520,7 @@ const cvtm_power_table cvtm_power_table_cpu = {
     .create_state = create_state_cpu,
     .destroy_state = destroy_state_cpu,
     .set_weights = set_weights_cpu,
-    .cells = cvtm_power_cells_cpu,
+    .cells = cells_cpu,
     .figures = figures_cpu,
     .predict = predict_cpu,
     .correct = correct_cpu,

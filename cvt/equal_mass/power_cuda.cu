@@ -1,11 +1,20 @@
+/* The state of a power diagram on a CUDA device, and its sums and couplings, of the polygons that
+ * power_polygons_cuda.cu makes. The lanes of a warp share some cells. large_kernel computes the
+ * cells with more corners than a polygon has room for, a warp each, and those with more than a
+ * block's scratch holds one after the other. All sums have a fixed order. */
 #include "base/cuda_utils.h"
 #include "cvt/equal_mass/power_cuda.h"
+#include "cvt/evaluate_cuda.h"
+#include "cvt/integral.h"
+#include "cvt/moments_cuda.h"
 
 #include <string.h>
 
 #include <new>
 
 namespace {
+
+/* --- the state ----------------------------------------------------------------------------- */
 
 enum { ARRAYS = 14 };
 
@@ -60,7 +69,250 @@ cvtm_status create_state_cuda(cvtm_power *power) {
   return status;
 }
 
+/* --- the cells ----------------------------------------------------------------------------- */
+
+enum {
+  WARP = 32,
+  CELLS = 8,        /* per warp */
+  PLAIN_ROWS = 500, /* of a cell that is integrated by segments, at most */
+};
+
+struct warp_cells {
+  double x[CVTM_POWER_SLOTS * CELLS], y[CVTM_POWER_SLOTS * CELLS], slope[CVTM_POWER_SLOTS * CELLS],
+      inverse[CVTM_POWER_SLOTS * CELLS];
+  int32_t other[CVTM_POWER_SLOTS * CELLS];
+};
+
+__device__ cvtm_power_cell warp_cell(warp_cells *memory, int c) {
+  const int at = CVTM_POWER_SLOTS * c;
+  const cvtm_power_cell cell = {{0, CVTM_POWER_CORNERS, 1, memory->x + at, memory->y + at,
+                                 memory->slope + at, memory->inverse + at, 0},
+                                memory->other + at};
+  return cell;
+}
+
+/* The integral over the rows that are the share of one of `lanes` lanes. The slopes are set. */
+__device__ cvtm_cell_moments integrate_share(const cvtm_power_view &view, cvtm_domain domain,
+                                             const cvtm_density_view &density, int64_t place,
+                                             const cvtm_cell &cell, int lane, int lanes) {
+  cvtm_cell_moments sums = {0, 0, 0, 0};
+  if (cell.count < 3) return sums;
+  cvtm_cell_walk rows;
+  cvtm_cell_begin_walk(domain, view.tree.position[2 * place], view.tree.position[2 * place + 1],
+                       &cell, &rows);
+  const int32_t share = (rows.last - rows.first + lanes) / lanes;
+  const int32_t first = rows.first + lane * share;
+  const int32_t last = first + share - 1 < rows.last ? first + share - 1 : rows.last;
+  cvtm_integral_add_rows(&density, &cell, &rows, first, last, &sums);
+  return sums;
+}
+
+/* Stores edge k of the cell as an entry; returns its coupling. An edge on the border couples the
+ * cell with itself. */
+__device__ double store_edge(const cvtm_power &power, const cvtm_power_view &view,
+                             cvtm_domain domain, const cvtm_density_view &density, int64_t place,
+                             const cvtm_power_cell &cell, int32_t k, int32_t entry) {
+  const cvtm_power_edge edge = cvtm_power_edge_of(&view, domain, &density, place, &cell, k, nullptr,
+                                                  power.target, power.regularisation);
+  power.neighbor[entry] = edge.index < 0 ? view.tree.index[place] : edge.index;
+  power.coupling[entry] = edge.coupling;
+  for (int a = 0; a < 4; ++a)
+    power.edge_offset[4 * static_cast<int64_t>(entry) + a] = edge.offset[a];
+  return edge.coupling;
+}
+
+/* Reserves entries for the edges of each lane's cell, in the order of the lanes; returns the first.
+ */
+__device__ int32_t reserve_edges(const cvtm_power &power, int32_t corners, int lane) {
+  int32_t end = corners;
+  for (int offset = 1; offset < WARP; offset *= 2) {
+    const int32_t before = __shfl_up_sync(0xFFFFFFFFu, end, offset);
+    if (lane >= offset) end += before;
+  }
+  int32_t base = 0;
+  if (lane == WARP - 1) base = atomicAdd(power.edges, end);
+  return __shfl_sync(0xFFFFFFFFu, base, WARP - 1) + end - corners;
+}
+
+/* True if a cell has few enough corners and rows to be integrated by segments. */
+__device__ bool is_plain(const cvtm_cell &cell) {
+  double least = 0, most = 0;
+  for (int32_t k = 0; k < cell.count; ++k) {
+    least = k == 0 || cell.y[k] < least ? cell.y[k] : least;
+    most = k == 0 || cell.y[k] > most ? cell.y[k] : most;
+  }
+  return cell.count <= CVTM_CLIPPED_CORNERS && most - least <= PLAIN_ROWS;
+}
+
+/* Integrates over the lanes' cells by rows, if they are `mine`. */
+__device__ void sum_by_rows(const cvtm_power_view &view, cvtm_domain domain,
+                            const cvtm_density_view &density, int64_t place, bool mine, int part,
+                            cvtm_power_cell cell, cvtm_cell_moments *sums) {
+  if (!mine) cell.polygon.count = 0;
+  if (part == 0) cvtm_cell_set_slopes(&cell.polygon);
+  __syncwarp();
+  const cvtm_cell_moments sum = cvtm_moments_sum_lanes<CELLS>(
+      integrate_share(view, domain, density, place, cell.polygon, part, WARP / CELLS));
+  if (mine && part == 0) sums[view.tree.index[place]] = sum;
+  __syncwarp();
+}
+
+/* The couplings of all cells but the large ones, and the sums of those that are not plain. count:
+ * the corners of the plain ones, CVTM_CELL_DEFERRED of the others. */
+__global__ void __launch_bounds__(WARP)
+    couple_kernel(cvtm_power power, cvtm_power_view view, cvtm_domain domain,
+                  cvtm_density_view density, cvtm_power_polygons polygons, int32_t *count,
+                  cvtm_cell_moments *sums) {
+  __shared__ warp_cells memory;
+  const int lane = static_cast<int>(threadIdx.x), c = lane % CELLS, part = lane / CELLS;
+  const int64_t n = view.tree.count, place = static_cast<int64_t>(blockIdx.x) * CELLS + c;
+  cvtm_power_cell cell = warp_cell(&memory, c);
+  const int32_t found = place < n ? polygons.corners[place] : CVTM_POWER_IS_LARGE;
+  const bool mine = found != CVTM_POWER_IS_LARGE;
+  const int32_t corners = mine ? found : 0;
+  for (int32_t k = part; k < corners; k += WARP / CELLS) {
+    cell.polygon.x[k] = polygons.x[k * n + place];
+    cell.polygon.y[k] = polygons.y[k * n + place];
+    cell.other[k] = polygons.other[k * n + place];
+  }
+  __syncwarp();
+  cell.polygon.count = corners;
+  const bool plain = is_plain(cell.polygon);
+  if (part == 0 && place < n) count[place] = mine && plain ? corners : CVTM_CELL_DEFERRED;
+  if (__any_sync(0xFFFFFFFFu, !plain))
+    sum_by_rows(view, domain, density, place, !plain, part, cell, sums);
+  const int32_t taken = reserve_edges(power, part == 0 ? corners : 0, lane);
+  const int32_t first = __shfl_sync(0xFFFFFFFFu, taken, c);
+  const bool fits = first <= power.edge_capacity - corners;
+  for (int32_t k = part; fits && k < corners; k += WARP / CELLS)
+    cell.polygon.slope[k] = store_edge(power, view, domain, density, place, cell, k, first + k);
+  __syncwarp();
+  if (!mine || part != 0) return;
+  const int32_t i = view.tree.index[place];
+  double diagonal = 0;
+  for (int32_t k = 0; fits && k < corners; ++k) diagonal += cell.polygon.slope[k];
+  power.empty[i] = corners < 3;
+  power.first[i] = first;
+  power.degree[i] = fits ? corners : 0;
+  power.diagonal[i] = diagonal;
+}
+
+/* Lane 0 clips a cell in scratch; all lanes get it. False if it has too many corners. */
+__device__ bool warp_cut(const cvtm_power_view &view, cvtm_domain domain, int64_t place, int lane,
+                         cvtm_power_cell *cell) {
+  int32_t count = 0;
+  if (lane == 0) {
+    cvtm_cell_box start;
+    cvtm_cell_origin o = cvtm_cell_origin_at(&view.tree, domain, place, &start);
+    const cvtm_cell_status status = cvtm_power_cut_from(&view, domain, &start, &o, cell);
+    count = status == CVTM_CELL_DONE ? cell->polygon.count : -1;
+    if (count >= 3) cvtm_cell_set_slopes(&cell->polygon);
+  }
+  __syncwarp();
+  count = __shfl_sync(0xFFFFFFFFu, count, 0);
+  cell->polygon.count = count;
+  return count >= 0;
+}
+
+__device__ void warp_integrate(const cvtm_power &power, const cvtm_power_view &view,
+                               cvtm_domain domain, const cvtm_density_view &density, int64_t place,
+                               int lane, const cvtm_power_cell &cell, cvtm_cell_moments *sums) {
+  const int32_t i = view.tree.index[place], corners = cell.polygon.count;
+  cvtm_cell_moments sum = integrate_share(view, domain, density, place, cell.polygon, lane, WARP);
+  sum = cvtm_moments_sum_lanes<1>(sum);
+  const int32_t own = reserve_edges(power, lane == 0 ? corners : 0, lane);
+  const int32_t first = __shfl_sync(0xFFFFFFFFu, own, 0);
+  const bool fits = first <= power.edge_capacity - corners;
+  double diagonal = 0;
+  for (int32_t k = lane; fits && k < corners; k += WARP)
+    diagonal += store_edge(power, view, domain, density, place, cell, k, first + k);
+  diagonal = cvtm_warp_sum(diagonal);
+  if (lane != 0) return;
+  sums[i] = sum;
+  power.empty[i] = corners < 3;
+  power.first[i] = first;
+  power.degree[i] = fits ? corners : 0;
+  power.diagonal[i] = diagonal;
+}
+
+__device__ cvtm_power_cell scratch_cell(double *corners, int32_t *other, int64_t n) {
+  const cvtm_power_cell cell = {
+      {0, static_cast<int32_t>(n), 1, corners, corners + n, corners + 2 * n, corners + 3 * n, 0},
+      other};
+  return cell;
+}
+
+/* Computes the giant cells one after the other, by one warp. */
+__device__ void sum_giant(const cvtm_power &power, const cvtm_power_view &view, cvtm_domain domain,
+                          const cvtm_density_view &density, const cvtm_power_state_cuda &state,
+                          int lane, cvtm_cell_moments *sums) {
+  cvtm_power_cell cell = scratch_cell(state.giant_corners, state.giant_other, state.giant_capacity);
+  const int32_t listed = __ldcg(state.counter + CVTM_POWER_GIANT);
+  for (int32_t entry = 0; entry < listed; ++entry) {
+    const int64_t place = __ldcg(state.giant + entry);
+    (void)warp_cut(view, domain, place, lane, &cell);
+    warp_integrate(power, view, domain, density, place, lane, cell, sums);
+    __syncwarp();
+  }
+}
+
+/* Computes the large cells that a round has found; the last block computes the giant ones. */
+__global__ void __launch_bounds__(WARP)
+    large_kernel(cvtm_power power, cvtm_power_view view, cvtm_domain domain,
+                 cvtm_density_view density, cvtm_power_state_cuda state, cvtm_cell_moments *sums) {
+  const int lane = static_cast<int>(threadIdx.x);
+  const int64_t block = blockIdx.x;
+  cvtm_power_cell cell =
+      scratch_cell(state.corners + block * (4 * CVTM_POWER_SCRATCH_CORNERS),
+                   state.other + block * CVTM_POWER_SCRATCH_CORNERS, CVTM_POWER_SCRATCH_CORNERS);
+  const int32_t listed = state.counter[CVTM_POWER_LARGE];
+  if (listed == 0) return;
+  for (int32_t entry = blockIdx.x; entry < listed; entry += gridDim.x) {
+    const int64_t place = state.large[entry];
+    if (warp_cut(view, domain, place, lane, &cell))
+      warp_integrate(power, view, domain, density, place, lane, cell, sums);
+    else if (lane == 0)
+      state.giant[atomicAdd(state.counter + CVTM_POWER_GIANT, 1)] = static_cast<int32_t>(place);
+    __syncwarp();
+  }
+  if (!cvtm_last_block(state.counter + CVTM_POWER_ENDED)) return;
+  sum_giant(power, view, domain, density, state, lane, sums);
+  if (lane == 0) state.counter[CVTM_POWER_LARGE] = state.counter[CVTM_POWER_GIANT] = 0;
+}
+
+cvtm_status sum_large(cvtm_power *power, const cvtm_power_view &view) {
+  cvtm_cvt *cvt = power->cvt;
+  const cvtm_power_state_cuda state = cvtm_power_get_state_cuda(power);
+  large_kernel<<<cvtm_cuda_cap(CVTM_POWER_SCRATCH_BLOCKS), WARP, 0,
+                 cvtm_cuda_stream(cvt->device)>>>(*power, view, cvt->domain, cvt->density, state,
+                                                  cvt->moments);
+  return cvtm_cuda_launched(cvt->device, "large_kernel");
+}
+
+cvtm_status sum_others(cvtm_power *power, const cvtm_power_view &view) {
+  cvtm_cvt *cvt = power->cvt;
+  const cvtm_power_state_cuda state = cvtm_power_get_state_cuda(power);
+  const cvtm_power_polygons p = state.polygons;
+  const cvtm_clipped_cells cells = {p.x, p.y, state.plain, static_cast<int32_t>(power->count)};
+  couple_kernel<<<cvtm_cuda_blocks(power->count, CELLS), WARP, 0, cvtm_cuda_stream(cvt->device)>>>(
+      *power, view, cvt->domain, cvt->density, p, state.plain, cvt->moments);
+  const cvtm_status status = cvtm_cuda_launched(cvt->device, "couple_kernel");
+  return status == CVTM_OK ? cvtm_integrate_clipped_cuda(cvt, &view.tree, &cells) : status;
+}
+
 }  // namespace
+
+cvtm_status cvtm_power_cells_cuda(cvtm_power *power) {
+  const cvtm_power_view view = cvtm_power_view_of(power);
+  cvtm_status status = cvtm_power_keep_cuda(power);
+  for (int32_t round = 1; status == CVTM_OK && round <= CVTM_POWER_ROUNDS + 1; ++round) {
+    status = cvtm_power_cut_cuda(power, round);
+    if (status == CVTM_OK) status = sum_large(power, view);
+    if (status == CVTM_OK && round <= CVTM_POWER_ROUNDS)
+      status = cvtm_power_agree_cuda(power, round);
+  }
+  return status == CVTM_OK ? sum_others(power, view) : status;
+}
 
 extern "C" const cvtm_power_table cvtm_power_table_cuda = {
     create_state_cuda,       destroy_state_cuda,      cvtm_power_set_weights_cuda,

@@ -1,11 +1,10 @@
 /* The polygons of a power diagram on a CUDA device. First come the largest weights of the tree's
- * nodes, level by level. Then each cell is set by its ring (ring.h); those that cannot be kept are
- * cut out by the tree, a lane each, in a few rounds. Where kept cells disagree with cut ones after
- * them, all are cut. A warp takes the same places each time, so that the bits do not depend on the
- * order of the warps. */
+ * nodes, level by level. Then each cell is set by its ring (cvt/rings.h); those that cannot be kept
+ * are cut out by the tree, a lane each, in a few rounds. Where kept cells disagree with cut ones
+ * after them, all are cut. A warp takes the same places each time, so that the bits do not depend
+ * on the order of the warps. */
 #include "base/cuda_utils.h"
 #include "cvt/equal_mass/power_cuda.h"
-#include "cvt/equal_mass/ring.h"
 
 namespace {
 
@@ -48,9 +47,9 @@ __global__ void max_of_top_kernel(int64_t first, double *max_weight) {
 
 /* --- cells that are kept ------------------------------------------------------------------ */
 
-__device__ bool is_ring(cvtm_domain domain, cvtm_power_row row, int32_t i) {
+__device__ bool is_ring(cvtm_domain domain, cvtm_ring row, int32_t i) {
   return !domain.periodic && row.count > 2 && row.count <= CVTM_POWER_RING &&
-         cvtm_power_find_in_row(row, i) < 0;
+         cvtm_ring_find(row, i) < 0;
 }
 
 /* Sets the polygons of all cells that have a ring, and marks those to be cut: those without, and
@@ -59,7 +58,7 @@ __global__ void ring_kernel(cvtm_power_view view, cvtm_domain domain,
                             cvtm_power_polygons polygons) {
   for (int64_t place = cvtm_first_thread(); place < view.tree.count; place += cvtm_thread_count()) {
     const int32_t i = view.tree.index[place];
-    const cvtm_power_row row = cvtm_power_hints_of(&view, i);
+    const cvtm_ring row = cvtm_power_hints_of(&view, i);
     if (!is_ring(domain, row, i)) {
       polygons.round[i] = 1;
       continue;
@@ -71,9 +70,9 @@ __global__ void ring_kernel(cvtm_power_view view, cvtm_domain domain,
     if (missing != 0) polygons.round[i] = 1;
     for (int32_t k = 0; k < row.count; ++k) {
       if (!(missing >> k & 1)) continue;
-      polygons.round[row.index[k > 0 ? k - 1 : row.count - 1]] = 1;
-      polygons.round[row.index[k]] = 1;
-      polygons.round[row.index[k + 1 < row.count ? k + 1 : 0]] = 1;
+      polygons.round[row.site[k > 0 ? k - 1 : row.count - 1]] = 1;
+      polygons.round[row.site[k]] = 1;
+      polygons.round[row.site[k + 1 < row.count ? k + 1 : 0]] = 1;
     }
   }
 }
@@ -252,17 +251,16 @@ __global__ void agree_kernel(cvtm_power power, cvtm_power_view view, cvtm_power_
     const int32_t i = static_cast<int32_t>(at);
     if (polygons.round[i] != round) continue;
     const cut_row row = row_of_cut(power, view, polygons, i);
-    const cvtm_power_row old = cvtm_power_hints_of(&view, i);
+    const cvtm_ring old = cvtm_power_hints_of(&view, i);
     for (int32_t k = 0; k < row.count; ++k) {
       const int32_t j = row[k];
       if (j == i || polygons.round[j] != 0) continue;
-      if (!cvtm_power_row_agrees(cvtm_power_hints_of(&view, j), i,
-                                 row[k > 0 ? k - 1 : row.count - 1],
-                                 row[k + 1 < row.count ? k + 1 : 0]))
+      if (!cvtm_ring_agrees(cvtm_power_hints_of(&view, j), i, row[k > 0 ? k - 1 : row.count - 1],
+                            row[k + 1 < row.count ? k + 1 : 0]))
         mark_kept(polygons, j, round + 1, next);
     }
     for (int32_t k = 0; k < old.count; ++k) {
-      const int32_t j = old.index[k];
+      const int32_t j = old.site[k];
       bool found = polygons.round[j] != 0;
       for (int32_t l = 0; l < row.count && !found; ++l) found = row[l] == j;
       if (!found) mark_kept(polygons, j, round + 1, next);

@@ -6,6 +6,114 @@
 
 #include <stdlib.h>
 
+/* --- sums of kernels ----------------------------------------------------------------------- */
+
+struct cvtm_kernels {
+  cvtm_device *device;
+  const cvtm_noise_table *table;
+  cvtm_kernel_cells cells;
+  int64_t count;
+};
+
+/* Everything that is allocated; `sorts`: also what CUDA sorts with. */
+static int list_kernel_arrays(cvtm_kernel_cells *c, int sorts, cvtm_array *list) {
+  const int64_t n = c->capacity, stored = n + CVTM_KERNEL_LANES;
+  const int64_t most = cvtm_kernel_most_cells(n), sorted = sorts ? n : 0;
+  const cvtm_array arrays[] = {
+      CVTM_ARRAY(c->classes, CVTM_WIDTH_CLASSES),
+      CVTM_ARRAY(c->starts, most + 1),
+      CVTM_ARRAY(c->order, n),
+      CVTM_ARRAY(c->x, stored),
+      CVTM_ARRAY(c->y, stored),
+      CVTM_ARRAY(c->variance, stored),
+      CVTM_ARRAY(c->strength, stored),
+      CVTM_ARRAY(c->cell, n),
+      CVTM_ARRAY(c->keys, sorted),
+      CVTM_ARRAY(c->keys_alt, sorted),
+      CVTM_ARRAY(c->order_alt, sorted),
+      CVTM_ARRAY(c->cell_count, sorts ? most : 0),
+      CVTM_ARRAY(c->least, 1),
+      {&c->workspace, (int64_t)c->workspace_bytes, 1},
+  };
+  const int count = sizeof arrays / sizeof arrays[0];
+  for (int k = 0; k < count; ++k) list[k] = arrays[k];
+  return count;
+}
+
+enum { ARRAYS_MOST = 16 };
+
+static cvtm_status find_workspace(cvtm_device *device, cvtm_kernel_cells *c) {
+  size_t sort = 0, scan = 0, reduce = 0;
+  cvtm_status status = cvtm_sort_workspace(device, c->capacity, &sort);
+  if (status == CVTM_OK)
+    status = cvtm_scan_workspace(device, cvtm_kernel_most_cells(c->capacity), &scan);
+  if (status == CVTM_OK) status = cvtm_reduce_workspace(device, c->capacity, &reduce);
+  sort = sort > scan ? sort : scan;
+  c->workspace_bytes = sort > reduce ? sort : reduce;
+  return status;
+}
+
+/* Lanes beyond the last source read zeros. */
+static cvtm_status clear(cvtm_device *device, const cvtm_kernel_cells *c) {
+  double *const stored[] = {c->x, c->y, c->variance, c->strength};
+  const size_t bytes = (size_t)(c->capacity + CVTM_KERNEL_LANES) * sizeof(double);
+  cvtm_status status = CVTM_OK;
+  for (int k = 0; k < 4 && status == CVTM_OK; ++k)
+    status = cvtm_device_fill(device, stored[k], 0, bytes);
+  return status;
+}
+
+cvtm_status cvtm_kernels_create(cvtm_device *device, cvtm_domain domain, int64_t capacity,
+                                cvtm_kernels **kernels) {
+  const int sorts = cvtm_device_get_kind(device) == CVTM_DEVICE_CUDA;
+  cvtm_array arrays[ARRAYS_MOST];
+  cvtm_kernels *k = calloc(1, sizeof *k);
+  if (k == NULL || capacity > INT32_MAX / 4 - CVTM_WIDTH_CLASSES) {
+    free(k);
+    return cvtm_fail(cvtm_device_error(device), CVTM_ERROR_MEMORY,
+                     "no memory for the kernels of %lld points", (long long)capacity);
+  }
+  k->device = device;
+  k->table = CVTM_TABLE(device, cvtm_noise_table);
+  k->cells.domain = domain;
+  k->cells.capacity = capacity;
+  cvtm_status status = sorts ? find_workspace(device, &k->cells) : CVTM_OK;
+  const int count = list_kernel_arrays(&k->cells, sorts, arrays);
+  if (status == CVTM_OK) status = cvtm_device_allocate_all(device, arrays, (size_t)count);
+  if (status == CVTM_OK) status = clear(device, &k->cells);
+  if (status != CVTM_OK) {
+    cvtm_kernels_destroy(k);
+    return status;
+  }
+  *kernels = k;
+  return CVTM_OK;
+}
+
+void cvtm_kernels_destroy(cvtm_kernels *k) {
+  cvtm_array arrays[ARRAYS_MOST];
+  if (k == NULL) return;
+  const int count = list_kernel_arrays(&k->cells, 0, arrays);
+  cvtm_device_free_all(k->device, arrays, (size_t)count);
+  free(k);
+}
+
+cvtm_status cvtm_kernels_set(cvtm_kernels *k, const cvtm_kernel_source *sources, int64_t count) {
+  k->count = count;
+  return k->table->sort(k->device, &k->cells, sources, count);
+}
+
+cvtm_status cvtm_kernels_sum(const cvtm_kernels *k, const cvtm_kernel_source *places, int64_t count,
+                             cvtm_kernel_sum *sums) {
+  return k->table->sums(k->device, &k->cells, places, NULL, count, sums);
+}
+
+cvtm_status cvtm_kernels_sum_at_sources(const cvtm_kernels *k, const cvtm_kernel_source *sources,
+                                        cvtm_kernel_sum *sums) {
+  return k->table->sums(k->device, &k->cells, sources, k->cells.order, k->count, sums);
+}
+
+/* --- energy and gradient ------------------------------------------------------------------- */
+
 struct cvtm_blue_noise {
   cvtm_device *device;
   const cvtm_noise_table *table;

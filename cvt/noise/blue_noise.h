@@ -1,9 +1,51 @@
-/* Inside noise/: the energy of Gaussian blue noise (gaussian.h) and its gradient, on a device. */
+/* Inside noise/: sums of Gaussian kernels of different widths, and the energy of Gaussian blue
+ * noise (gaussian.h) and its gradient, on a device.
+ *
+ * K(p, q) = 2 a b / (a^2 + b^2) exp(-|p - q|^2 / (2 (a^2 + b^2))) for places p, q of widths a, b:
+ * the product of two Gaussians of the widths a and b and of equal norms, integrated over the plane.
+ */
 #ifndef CVTMESH_CVT_NOISE_BLUE_NOISE_H
 #define CVTMESH_CVT_NOISE_BLUE_NOISE_H
 
 #include "base/device.h"
 #include "base/domain.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What a sum runs over. Sources are sorted by octaves of their variances, then by cells. */
+typedef struct cvtm_kernels cvtm_kernels;
+
+typedef struct cvtm_kernel_source {
+  double x, y; /* inside the domain */
+  double width;
+  double variance; /* width^2, or more for a source that is spread */
+  double mass;
+} cvtm_kernel_source;
+
+typedef struct cvtm_kernel_sum {
+  double value;        /* sum of mass K */
+  double by_x, by_y;   /* its derivatives by the place, */
+  double by_log_width; /* and by the logarithm of the width */
+} cvtm_kernel_sum;
+
+/* Room for up to `capacity` sources. Fails with the device's error. */
+cvtm_status cvtm_kernels_create(cvtm_device *device, cvtm_domain domain, int64_t capacity,
+                                cvtm_kernels **kernels);
+void cvtm_kernels_destroy(cvtm_kernels *kernels);
+/* Replaces the sources; those given are in device memory. Enqueued; allocates nothing. */
+cvtm_status cvtm_kernels_set(cvtm_kernels *kernels, const cvtm_kernel_source *sources,
+                             int64_t count);
+/* The sum at each place, of its x, y and width; in a torus over all images. Kernels below 1e-7 are
+ * left out. Arrays are in device memory. Enqueued; allocates nothing. The bits depend on neither
+ * threads nor vectors. */
+cvtm_status cvtm_kernels_sum(const cvtm_kernels *kernels, const cvtm_kernel_source *places,
+                             int64_t count, cvtm_kernel_sum *sums);
+/* The same at the sources, which are the array given to cvtm_kernels_set: faster, since places that
+ * follow each other are near. */
+cvtm_status cvtm_kernels_sum_at_sources(const cvtm_kernels *kernels,
+                                        const cvtm_kernel_source *sources, cvtm_kernel_sum *sums);
 
 typedef struct cvtm_blue_noise cvtm_blue_noise;
 
@@ -18,4 +60,7 @@ cvtm_status cvtm_blue_noise_evaluate(void *context, const double *x, double *f, 
 /* The widths (host, count) of the kernels of points at x (device memory). */
 cvtm_status cvtm_blue_noise_widths(const cvtm_blue_noise *noise, const double *x, double *width);
 
+#ifdef __cplusplus
+}
+#endif
 #endif

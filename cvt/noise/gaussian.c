@@ -3,7 +3,7 @@
 #include "base/clock.h"
 #include "base/select.h"
 #include "cvt/noise/blue_noise.h"
-#include "cvt/noise/target_value.h"
+#include "cvt/noise/target.h"
 
 #include <math.h>
 #include <stdlib.h>

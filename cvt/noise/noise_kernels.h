@@ -1,9 +1,231 @@
-/* Inside noise/ only: the phases of Gaussian blue noise that differ between devices. */
+/* Inside noise/ only: how a sum of kernels is computed, written once for both devices, and the
+ * phases of Gaussian blue noise that differ between them.
+ *
+ * Sources are divided into classes, the octaves of their variances, and the sources of a class into
+ * square cells. A sum runs over the cells within reach of the place: over each row of cells, since
+ * the sources of a row's cells lie one after the other. */
 #ifndef CVTMESH_CVT_NOISE_NOISE_KERNELS_H
 #define CVTMESH_CVT_NOISE_NOISE_KERNELS_H
 
-#include "cvt/noise/kernel_sum.h"
-#include "cvt/noise/target_value.h"
+#include "base/portable.h"
+#include "base/host.h"
+#include "cvt/noise/blue_noise.h"
+#include "cvt/noise/target.h"
+
+#include <math.h>
+#include <string.h>
+
+enum {
+  CVTM_WIDTH_CLASSES = 64,
+  CVTM_KERNEL_LANES = 4, /* that sum every 4th source of a run */
+};
+
+/* A kernel is left out beyond this many root mean square widths. */
+#define CVTM_KERNEL_REACH 6.0
+
+/* The sources of one octave of variances. */
+typedef struct cvtm_width_class {
+  int64_t count;
+  int columns, rows;
+  double width, height; /* of a cell */
+  double widest;        /* the largest variance */
+  int64_t start;        /* of its cells among all */
+} cvtm_width_class;
+
+/* Sorted sources. The arrays are in device memory. */
+typedef struct cvtm_kernel_cells {
+  cvtm_domain domain;
+  int64_t capacity;          /* in sources */
+  cvtm_width_class *classes; /* CVTM_WIDTH_CLASSES */
+  int64_t *starts;           /* of each cell's sources; one more */
+  int32_t *order;            /* number of each stored source */
+  double *x, *y, *variance;  /* as stored, and CVTM_KERNEL_LANES more */
+  double *strength;          /* 2 mass width */
+  int32_t *cell;             /* of each source, in the order given */
+  /* Of CUDA alone: */
+  uint64_t *keys, *keys_alt;
+  int32_t *order_alt, *cell_count;
+  double *least; /* variance */
+  void *workspace;
+  size_t workspace_bytes;
+} cvtm_kernel_cells;
+
+/* --- cells ------------------------------------------------------------------------------- */
+
+/* An upper bound of the number of cells for this number of sources. */
+CVTM_HD int64_t cvtm_kernel_most_cells(int64_t sources) { return 4 * sources + CVTM_WIDTH_CLASSES; }
+
+CVTM_HD int cvtm_width_class_of(double variance, double least) {
+  const int octave = ilogb(variance / least);
+  return octave < 0 ? 0 : octave < CVTM_WIDTH_CLASSES ? octave : CVTM_WIDTH_CLASSES - 1;
+}
+
+CVTM_HD int cvtm_cells_of_length(double length, double side) {
+  return (int)fmax(1, fmin(length / side, 32768));
+}
+
+/* Cells of a class that has sources: as large as its kernels ask for, but no more than 4 for a
+ * source. narrowest: the least width that the class may hold. cells: number before and after. */
+CVTM_HD void cvtm_width_class_shape(cvtm_domain domain, double narrowest, cvtm_width_class *c,
+                                    int64_t *cells) {
+  const double width = domain.width, height = domain.height, most = 4 * (double)c->count;
+  const double least = fmax(sqrt(width * height / most), fmax(width, height) / most);
+  const double side = fmax(2 * narrowest, least);
+  c->columns = cvtm_cells_of_length(width, side);
+  c->rows = cvtm_cells_of_length(height, side);
+  c->width = width / c->columns;
+  c->height = height / c->rows;
+  c->start = *cells;
+  *cells += (int64_t)c->columns * c->rows;
+}
+
+/* Shapes all classes, whose counts and largest variances are known. Returns the number of cells. */
+CVTM_HD int64_t cvtm_width_classes_shape(cvtm_domain domain, double least,
+                                         cvtm_width_class *classes) {
+  int64_t cells = 0;
+  for (int c = 0; c < CVTM_WIDTH_CLASSES; ++c)
+    if (classes[c].count > 0)
+      cvtm_width_class_shape(domain, sqrt(ldexp(least, c)), &classes[c], &cells);
+  return cells;
+}
+
+CVTM_HD int cvtm_kernel_on_axis(double x, double side, int cells) {
+  const int i = (int)(x / side);
+  return i < 0 ? 0 : i >= cells ? cells - 1 : i;
+}
+
+CVTM_HD int32_t cvtm_kernel_cell_of(const cvtm_width_class *c, double x, double y) {
+  return (int32_t)(c->start + (int64_t)cvtm_kernel_on_axis(y, c->height, c->rows) * c->columns +
+                   cvtm_kernel_on_axis(x, c->width, c->columns));
+}
+
+/* Stores source i of the caller's. */
+CVTM_HD void cvtm_kernel_store(const cvtm_kernel_cells *cells, const cvtm_kernel_source *source,
+                               int32_t i, int64_t at) {
+  cells->x[at] = source[i].x;
+  cells->y[at] = source[i].y;
+  cells->variance[at] = source[i].variance;
+  cells->strength[at] = 2 * source[i].mass * source[i].width;
+}
+
+/* --- runs -------------------------------------------------------------------------------- */
+
+/* The cells of a class within reach of a place, row by row. In a torus rows and columns may lie
+ * outside 0 .. rows - 1 and 0 .. columns - 1; they are then those of another image. */
+typedef struct cvtm_kernel_walk {
+  double x, y, radius;
+  int row, last_row, column, last_column;
+} cvtm_kernel_walk;
+
+/* Stored sources begin .. end - 1, and the place as seen from their image. */
+typedef struct cvtm_kernel_run {
+  int64_t begin, end;
+  double x, y;
+} cvtm_kernel_run;
+
+CVTM_HD int cvtm_kernel_clip(int i, int cells) { return i < 0 ? 0 : i >= cells ? cells - 1 : i; }
+
+/* The cells of an axis between two coordinates. */
+CVTM_HD void cvtm_kernel_range(double low, double high, double side, int cells, int periodic,
+                               int *first, int *last) {
+  *first = (int)floor(low / side);
+  *last = (int)floor(high / side);
+  if (periodic) return;
+  *first = cvtm_kernel_clip(*first, cells);
+  *last = cvtm_kernel_clip(*last, cells);
+}
+
+CVTM_HD void cvtm_kernel_enter_row(const cvtm_width_class *c, int periodic,
+                                   cvtm_kernel_walk *walk) {
+  const double above = walk->row * c->height - walk->y;
+  const double below = walk->y - (walk->row + 1) * c->height;
+  const double off = fmax(fmax(above, below), 0);
+  const double half = sqrt(fmax(walk->radius * walk->radius - off * off, 0));
+  cvtm_kernel_range(walk->x - half, walk->x + half, c->width, c->columns, periodic, &walk->column,
+                    &walk->last_column);
+}
+
+/* square: of the width at the place. */
+CVTM_HD cvtm_kernel_walk cvtm_kernel_walk_from(const cvtm_width_class *c, int periodic, double x,
+                                               double y, double square) {
+  cvtm_kernel_walk walk;
+  walk.x = x;
+  walk.y = y;
+  walk.radius = CVTM_KERNEL_REACH * sqrt(square + c->widest);
+  cvtm_kernel_range(y - walk.radius, y + walk.radius, c->height, c->rows, periodic, &walk.row,
+                    &walk.last_row);
+  cvtm_kernel_enter_row(c, periodic, &walk);
+  return walk;
+}
+
+/* The next run; 0 if there is none. A row that continues into another image has several. */
+CVTM_HD int cvtm_kernel_walk_next(const cvtm_kernel_cells *cells, const cvtm_width_class *c,
+                                  cvtm_kernel_walk *walk, cvtm_kernel_run *run) {
+  while (walk->column > walk->last_column) {
+    if (++walk->row > walk->last_row) return 0;
+    cvtm_kernel_enter_row(c, cells->domain.periodic, walk);
+  }
+  const int turn_y = (int)floor((double)walk->row / c->rows);
+  const int turn_x = (int)floor((double)walk->column / c->columns), base = turn_x * c->columns;
+  const int64_t row = c->start + (int64_t)(walk->row - turn_y * c->rows) * c->columns;
+  const int end =
+      walk->last_column < base + c->columns - 1 ? walk->last_column : base + c->columns - 1;
+  run->begin = cells->starts[row + walk->column - base];
+  run->end = cells->starts[row + end - base + 1];
+  run->x = walk->x - turn_x * (double)cells->domain.width;
+  run->y = walk->y - turn_y * (double)cells->domain.height;
+  walk->column = end + 1;
+  return 1;
+}
+
+/* --- terms ------------------------------------------------------------------------------- */
+
+/* exp(x) for -700 < x <= 0, by 2^k times a polynomial, so that compilers make vectors of it. */
+CVTM_INLINE double cvtm_kernel_exponential(double x) {
+  const double shift = 0x1.8p52; /* its lowest bits become the nearest integer */
+  const double whole = x * 1.4426950408889634 + shift;
+  const double k = whole - shift;
+  /* log 2 in two parts. */
+  const double r = (x - k * 0x1.62e42fefa38p-1) - k * 0x1.ef35793c7673p-45;
+  double p = 1.0 / 39916800;
+  p = p * r + 1.0 / 3628800;
+  p = p * r + 1.0 / 362880;
+  p = p * r + 1.0 / 40320;
+  p = p * r + 1.0 / 5040;
+  p = p * r + 1.0 / 720;
+  p = p * r + 1.0 / 120;
+  p = p * r + 1.0 / 24;
+  p = p * r + 1.0 / 6;
+  p = p * r + 0.5;
+  p = p * r + 1;
+  p = p * r + 1;
+  uint64_t exponent, bits;
+  memcpy(&exponent, &whole, sizeof exponent);
+  memcpy(&bits, &p, sizeof bits);
+  bits += exponent << 52;
+  memcpy(&p, &bits, sizeof bits);
+  return p;
+}
+
+/* What stored source j adds to a sum over the width of the place; square: of that width. */
+CVTM_INLINE cvtm_kernel_sum cvtm_kernel_term(const cvtm_kernel_cells *cells, int64_t j,
+                                             double strength, double x, double y, double square) {
+  const double dx = x - cells->x[j], dy = y - cells->y[j];
+  const double inverse = 1 / (square + cells->variance[j]);
+  const double q = (dx * dx + dy * dy) * inverse;
+  /* -q / 2 or -60, the larger, without a branch. */
+  const double power = 0.5 * ((-0.5 * q - 60) + fabs(60 - 0.5 * q));
+  const double part = strength * inverse * cvtm_kernel_exponential(power);
+  const double force = part * inverse, share = square * inverse;
+  cvtm_kernel_sum term;
+  term.value = part;
+  term.by_x = -(force * dx);
+  term.by_y = -(force * dy);
+  term.by_log_width = part * (1 + share * (q - 2));
+  return term;
+}
+
+/* --- the phases ---------------------------------------------------------------------------- */
 
 #ifdef __cplusplus
 extern "C" {

@@ -1,12 +1,198 @@
 #include "cvt/noise/target.h"
 
-#include "cvt/noise/local_width.h"
+#include "base/device.h"
+#include "cvt/noise/blue_noise.h"
 
 #include <math.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { MARGIN = CVTM_TARGET_MARGIN };
+
+/* --- the widths of kernels ----------------------------------------------------------------- */
+
+/* The means are taken for widths two to an octave, each on the grid of its octave: every coarser
+ * grid adds four cells of the one before. Between two widths the logarithm of s^2 times the mean is
+ * interpolated, which is exact where the density is constant. */
+
+enum { TAPS_MOST = 16 };
+
+static const double narrowest = 0.7; /* of the means, in cells of the finest grid */
+static const double nothing = -60;   /* for the logarithm of 0 */
+
+/* A grid of one octave. */
+typedef struct octave {
+  int cells[2], periodic, threads;
+  double *mass, *area;         /* of its cells; area in cells of the finest grid */
+  double *row_mass, *row_area; /* means along rows */
+  double *value;               /* ln(s^2 mean density) */
+} octave;
+
+static int wrap(int i, int cells, int periodic) {
+  if (i >= 0 && i < cells) return i;
+  return periodic ? ((i % cells) + cells) % cells : -1;
+}
+
+static int fill_taps(double deviation, double *tap) {
+  const int most = (int)fmin(ceil(4 * deviation), TAPS_MOST - 1);
+  for (int k = 0; k <= most; ++k) tap[k] = exp(-0.5 * k * k / (deviation * deviation));
+  return most;
+}
+
+/* The sum over a line around cell i, with the weights of the taps. */
+static void sum_taps(const octave *o, const double *from, int i, int axis, int64_t stride,
+                     const double *tap, int most, double *sum) {
+  *sum = 0;
+  for (int k = -most; k <= most; ++k) {
+    const int j = wrap(i + k, o->cells[axis], o->periodic);
+    if (j >= 0) *sum += tap[k < 0 ? -k : k] * from[j * stride];
+  }
+}
+
+/* Sets the values for the standard deviation `deviation`, in cells of this octave; side: of such a
+ * cell, in cells of the finest grid. */
+static void take_means(octave *o, double deviation, double side) {
+  double tap[TAPS_MOST];
+  const int columns = o->cells[0], rows = o->cells[1], most = fill_taps(deviation, tap);
+#pragma omp parallel for schedule(static) num_threads(o->threads)
+  for (int j = 0; j < rows; ++j) {
+    for (int i = 0; i < columns; ++i) {
+      const int64_t row = (int64_t)j * columns;
+      sum_taps(o, o->mass + row, i, 0, 1, tap, most, &o->row_mass[row + i]);
+      sum_taps(o, o->area + row, i, 0, 1, tap, most, &o->row_area[row + i]);
+    }
+  }
+  const double square = deviation * side * deviation * side;
+#pragma omp parallel for schedule(static) num_threads(o->threads)
+  for (int j = 0; j < rows; ++j) {
+    for (int i = 0; i < columns; ++i) {
+      double mass, area;
+      sum_taps(o, o->row_mass + i, j, 1, columns, tap, most, &mass);
+      sum_taps(o, o->row_area + i, j, 1, columns, tap, most, &area);
+      const double value = log(square * mass / area);
+      o->value[(int64_t)j * columns + i] = value > nothing ? value : nothing;
+    }
+  }
+}
+
+/* Replaces the cells by those of the next octave. */
+static void make_next_octave(octave *o) {
+  const int columns = o->cells[0], rows = o->cells[1];
+  const int half[2] = {(columns + 1) / 2, (rows + 1) / 2};
+  for (int j = 0; j < half[1]; ++j) {
+    for (int i = 0; i < half[0]; ++i) {
+      double mass = 0, area = 0;
+      for (int k = 0; k < 4; ++k) {
+        const int x = 2 * i + k % 2, y = 2 * j + k / 2;
+        if (x >= columns || y >= rows) continue;
+        mass += o->mass[(int64_t)y * columns + x];
+        area += o->area[(int64_t)y * columns + x];
+      }
+      o->mass[(int64_t)j * half[0] + i] = mass;
+      o->area[(int64_t)j * half[0] + i] = area;
+    }
+  }
+  memcpy(o->cells, half, sizeof half);
+}
+
+/* The value at the middle of cell (i, j) of the finest grid, linear between middles of cells. */
+static double value_at(const octave *o, int i, int j, double side) {
+  const double u = (i + 0.5) / side - 0.5, v = (j + 0.5) / side - 0.5;
+  const int x = (int)floor(u), y = (int)floor(v);
+  double sum = 0;
+  for (int k = 0; k < 4; ++k) {
+    int a = wrap(x + k % 2, o->cells[0], o->periodic),
+        b = wrap(y + k / 2, o->cells[1], o->periodic);
+    const double weight = (k % 2 ? u - x : 1 - u + x) * (k / 2 ? v - y : 1 - v + y);
+    if (a < 0) a = x < 0 ? 0 : o->cells[0] - 1;
+    if (b < 0) b = y < 0 ? 0 : o->cells[1] - 1;
+    sum += weight * o->value[(int64_t)b * o->cells[0] + a];
+  }
+  return sum;
+}
+
+static cvtm_status allocate_octave(octave *o, int64_t count, double **before, cvtm_error *error) {
+  const size_t n = (size_t)count;
+  o->mass = malloc(n * sizeof *o->mass);
+  o->area = malloc(n * sizeof *o->area);
+  o->row_mass = malloc(n * sizeof *o->row_mass);
+  o->row_area = malloc(n * sizeof *o->row_area);
+  o->value = malloc(n * sizeof *o->value);
+  *before = malloc(n * sizeof **before);
+  if (o->mass && o->area && o->row_mass && o->row_area && o->value && *before) return CVTM_OK;
+  return cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory for a density");
+}
+
+/* Where the value passes the target for the first time between the last two widths. s: the wider,
+ * as a logarithm; step: between both. */
+static void find_crossings(const octave *o, const int cells[2], double side, double target,
+                           double s, double step, int is_first, double *before, double *log_width) {
+#pragma omp parallel for schedule(static) num_threads(o->threads)
+  for (int j = 0; j < cells[1]; ++j) {
+    for (int i = 0; i < cells[0]; ++i) {
+      const int64_t at = (int64_t)j * cells[0] + i;
+      if (!isnan(log_width[at])) continue;
+      const double value = value_at(o, i, j, side), last = fmax(before[at], value - 8);
+      before[at] = value;
+      if (value < target) continue;
+      log_width[at] = is_first || !(value > last) ? s - 0.5 * (value - target)
+                                                  : s - step * (value - target) / (value - last);
+    }
+  }
+}
+
+static void search_widths(octave *o, const int cells[2], const double step[2], double target,
+                          double *before, double *log_width) {
+  const double unit = step[0] * step[1], half_octave = 0.5 * log(2.0);
+  const double most = log(4 * fmax(cells[0], cells[1]));
+  double s = log(narrowest), side = 1;
+  for (int k = 0; s < most; ++k, s += half_octave) {
+    /* Grids of an octave serve deviations of 1.4 to 2.8 of their cells; the finest smaller ones. */
+    if (k > 3 && k % 2 == 0 && (o->cells[0] > 1 || o->cells[1] > 1)) {
+      make_next_octave(o);
+      side *= 2;
+    }
+    take_means(o, exp(s) / side, side);
+    find_crossings(o, cells, side, target, s, half_octave, k == 0, before, log_width);
+  }
+  const int64_t count = (int64_t)cells[0] * cells[1];
+  for (int64_t c = 0; c < count; ++c) {
+    if (isnan(log_width[c])) log_width[c] = s;
+    log_width[c] += 0.5 * log(unit);
+  }
+}
+
+/* mass: of cells[0] x cells[1] cells of step[0] x step[1] pixels, >= 0, not all 0. Sets log_width
+ * of each cell to the logarithm of the s for which s^2 times the mean density, with Gaussian
+ * weights of the standard deviation s, is width^2. The mean is over the grid, in a torus over all
+ * images. Fails with CVTM_ERROR_MEMORY. */
+static cvtm_status find_widths(const int cells[2], const double step[2], int periodic,
+                               const double *mass, double width, int threads, double *log_width,
+                               cvtm_error *error) {
+  const int64_t count = (int64_t)cells[0] * cells[1];
+  octave o = {.cells = {cells[0], cells[1]}, .periodic = periodic, .threads = threads};
+  double *before = NULL;
+  const cvtm_status status = allocate_octave(&o, count, &before, error);
+  if (status == CVTM_OK) {
+    memcpy(o.mass, mass, (size_t)count * sizeof *mass);
+    for (int64_t c = 0; c < count; ++c) {
+      o.area[c] = 1;
+      before[c] = -INFINITY;
+      log_width[c] = NAN;
+    }
+    search_widths(&o, cells, step, 2 * log(width), before, log_width);
+  }
+  free(o.mass);
+  free(o.area);
+  free(o.row_mass);
+  free(o.row_area);
+  free(o.value);
+  free(before);
+  return status;
+}
+
+/* --- the nodes ----------------------------------------------------------------------------- */
 
 static const double step_of_spacing = 0.5; /* of the nodes, where the density is largest */
 static const double nodes_of_point = 8, nodes_least = 16384;
@@ -68,8 +254,7 @@ static void choose_nodes(cvtm_domain domain, const float *density, int64_t count
   cells[1] = (int)fmin(fmax(ceil(domain.height / step), 4), 30000);
 }
 
-/* --- the whole -----------------------------------------------------------------------------------
- */
+/* --- the whole ----------------------------------------------------------------------------- */
 
 /* Copies the inner values outwards: those of the nearest nodes, in a torus those a turn away. */
 static void fill_margins(cvtm_target *target, const int cells[2], const double *inner) {
@@ -123,8 +308,7 @@ cvtm_status cvtm_target_create(cvtm_domain domain, const float *density, int64_t
                       .step = {(double)domain.width / cells[0], (double)domain.height / cells[1]}};
   status = allocate_nodes(&made, &inner, error);
   if (status == CVTM_OK)
-    status =
-        cvtm_local_width(cells, made.step, domain.periodic, mass, width, threads, inner, error);
+    status = find_widths(cells, made.step, domain.periodic, mass, width, threads, inner, error);
   if (status == CVTM_OK) fill_margins(&made, cells, inner);
   free(inner);
   if (status != CVTM_OK) cvtm_target_free(&made);
@@ -141,4 +325,175 @@ void cvtm_target_free(cvtm_target *target) {
   free(target->log_width);
   free(target->potential);
   memset(target, 0, sizeof *target);
+}
+
+/* --- the potential ------------------------------------------------------------------------- */
+
+/* The potential of a target: the sum over its density of kernels, at each node. The density is
+ * divided into squares that are small beside their kernels, and each is one source. */
+
+enum { NODES_AT_ONCE = 1 << 18 };
+
+static const double leaf_of_width = 1.2; /* the largest side of a square that is one source */
+
+/* --- sources -------------------------------------------------------------------------------------
+ */
+
+/* Squares of the nodes' cells that are one source each. */
+typedef struct leaves {
+  const cvtm_target *target;
+  const double *mass; /* of inner cells, without margins */
+  int cells[2];
+  cvtm_kernel_source *source;
+  int64_t count;
+} leaves;
+
+static double log_width_of(const leaves *l, int i, int j) {
+  return l->target->log_width[(int64_t)(j + MARGIN) * l->target->columns + i + MARGIN];
+}
+
+/* A source of the mass, the centroid and the mean variance of cells i0 .. i1 - 1, j0 .. j1 - 1. */
+static void add_leaf(leaves *l, int i0, int i1, int j0, int j1) {
+  const double *step = l->target->step;
+  const double own = (step[0] * step[0] + step[1] * step[1]) / 24; /* variance of one cell */
+  double m = 0, x = 0, y = 0, square = 0, width = 0;
+  for (int j = j0; j < j1; ++j) {
+    for (int i = i0; i < i1; ++i) {
+      const double mass = l->mass[(int64_t)j * l->cells[0] + i];
+      const double px = (i + 0.5) * step[0], py = (j + 0.5) * step[1];
+      m += mass;
+      x += mass * px;
+      y += mass * py;
+      square += mass * (px * px + py * py);
+      width += mass * log_width_of(l, i, j);
+    }
+  }
+  if (!(m > 0)) return;
+  x /= m;
+  y /= m;
+  const double a = exp(width / m);
+  const double spread = fmax(square / m - x * x - y * y, 0) / 2 + own;
+  l->source[l->count++] = (cvtm_kernel_source){x, y, a, a * a + spread, m};
+}
+
+static void divide_square(leaves *l, int i, int j, int side) {
+  const int i1 = i + side < l->cells[0] ? i + side : l->cells[0];
+  const int j1 = j + side < l->cells[1] ? j + side : l->cells[1];
+  double least = INFINITY;
+  if (i >= i1 || j >= j1) return;
+  for (int y = j; y < j1; ++y)
+    for (int x = i; x < i1; ++x) least = fmin(least, log_width_of(l, x, y));
+  if (side == 1 || side * l->target->step[0] <= leaf_of_width * exp(least)) {
+    add_leaf(l, i, i1, j, j1);
+    return;
+  }
+  for (int k = 0; k < 4; ++k)
+    divide_square(l, i + k % 2 * side / 2, j + k / 2 * side / 2, side / 2);
+}
+
+/* The value of the B-spline at a node; beyond the margins that at the nearest. */
+static double smoothed(const cvtm_target *target, int i, int j) {
+  static const double weight[3] = {1.0 / 6, 4.0 / 6, 1.0 / 6};
+  double sum = 0;
+  for (int b = -1; b <= 1; ++b) {
+    for (int a = -1; a <= 1; ++a) {
+      const int x = (int)fmin(fmax(i + a, 0), target->columns - 1);
+      const int y = (int)fmin(fmax(j + b, 0), target->rows - 1);
+      sum += weight[a + 1] * weight[b + 1] * target->log_width[(int64_t)y * target->columns + x];
+    }
+  }
+  return sum;
+}
+
+/* --- sums ----------------------------------------------------------------------------------------
+ */
+
+/* Nodes that are summed at once. */
+typedef struct node_batch {
+  cvtm_kernel_source *place, *place_on_device;
+  cvtm_kernel_sum *sum, *sum_on_device;
+} node_batch;
+
+static void set_places(const cvtm_target *target, int64_t first, int64_t count, int threads,
+                       cvtm_kernel_source *place) {
+#pragma omp parallel for schedule(static) num_threads(threads)
+  for (int64_t k = 0; k < count; ++k) {
+    const int i = (int)((first + k) % target->columns), j = (int)((first + k) / target->columns);
+    place[k] = (cvtm_kernel_source){.x = (i - MARGIN + 0.5) * target->step[0],
+                                    .y = (j - MARGIN + 0.5) * target->step[1],
+                                    .width = exp(smoothed(target, i, j))};
+  }
+}
+
+static cvtm_status sum_batch(cvtm_device *device, const cvtm_kernels *kernels,
+                             const node_batch *batch, int64_t first, int64_t count,
+                             cvtm_target *target) {
+  set_places(target, first, count, cvtm_device_threads(device), batch->place);
+  cvtm_status status = cvtm_device_copy_in(device, batch->place_on_device, batch->place,
+                                           (size_t)count * sizeof *batch->place);
+  if (status == CVTM_OK)
+    status = cvtm_kernels_sum(kernels, batch->place_on_device, count, batch->sum_on_device);
+  if (status == CVTM_OK)
+    status = cvtm_device_copy_out(device, batch->sum, batch->sum_on_device,
+                                  (size_t)count * sizeof *batch->sum);
+  for (int64_t k = 0; k < count && status == CVTM_OK; ++k)
+    target->potential[first + k] = batch->sum[k].value;
+  return status;
+}
+
+static cvtm_status sum_at_nodes(cvtm_device *device, const cvtm_kernels *kernels,
+                                cvtm_target *target) {
+  const int64_t nodes = (int64_t)target->columns * target->rows;
+  const int64_t most = nodes < NODES_AT_ONCE ? nodes : NODES_AT_ONCE;
+  node_batch b = {NULL, NULL, NULL, NULL};
+  const cvtm_array arrays[] = {CVTM_ARRAY(b.place_on_device, most),
+                               CVTM_ARRAY(b.sum_on_device, most)};
+  cvtm_status status = cvtm_device_allocate_all(device, arrays, 2);
+  b.place = malloc((size_t)most * sizeof *b.place);
+  b.sum = malloc((size_t)most * sizeof *b.sum);
+  if (status == CVTM_OK && (b.place == NULL || b.sum == NULL))
+    status = cvtm_fail(cvtm_device_error(device), CVTM_ERROR_MEMORY, "no memory for a density");
+  for (int64_t first = 0; first < nodes && status == CVTM_OK; first += most)
+    status =
+        sum_batch(device, kernels, &b, first, first + most < nodes ? most : nodes - first, target);
+  free(b.place);
+  free(b.sum);
+  cvtm_device_free_all(device, arrays, 2);
+  return status;
+}
+
+/* *source: in device memory, or NULL. */
+static cvtm_status make_sources(cvtm_device *device, const double *masses,
+                                const cvtm_target *target, cvtm_kernel_source **source,
+                                int64_t *count) {
+  leaves l = {.target = target,
+              .mass = masses,
+              .cells = {target->columns - 2 * MARGIN, target->rows - 2 * MARGIN}};
+  int side = 1;
+  while (side < l.cells[0] || side < l.cells[1]) side *= 2;
+  l.source = malloc((size_t)l.cells[0] * (size_t)l.cells[1] * sizeof *l.source);
+  if (l.source == NULL)
+    return cvtm_fail(cvtm_device_error(device), CVTM_ERROR_MEMORY, "no memory for a density");
+  divide_square(&l, 0, 0, side);
+  const cvtm_array array = CVTM_ARRAY(*source, l.count);
+  cvtm_status status = cvtm_device_allocate_all(device, &array, 1);
+  if (status == CVTM_OK)
+    status = cvtm_device_copy_in(device, *source, l.source, (size_t)l.count * sizeof *l.source);
+  free(l.source);
+  *count = l.count;
+  return status;
+}
+
+cvtm_status cvtm_target_add_potential(cvtm_device *device, const double *masses,
+                                      cvtm_target *target) {
+  cvtm_kernel_source *source = NULL;
+  cvtm_kernels *kernels = NULL;
+  int64_t count = 0;
+  cvtm_status status = make_sources(device, masses, target, &source, &count);
+  if (status == CVTM_OK) status = cvtm_kernels_create(device, target->domain, count, &kernels);
+  if (status == CVTM_OK) status = cvtm_kernels_set(kernels, source, count);
+  if (status == CVTM_OK) status = sum_at_nodes(device, kernels, target);
+  cvtm_kernels_destroy(kernels);
+  cvtm_device_free(device, source);
+  return status;
 }

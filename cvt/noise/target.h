@@ -1,11 +1,14 @@
 /* Inside noise/: a wanted density of points, as the optimiser of Gaussian blue noise sees it: the
  * width of the kernel at each place, and the potential of the density, the sum over it of kernels.
- * target_value.h has the values between the nodes. */
+ */
 #ifndef CVTMESH_CVT_NOISE_TARGET_H
 #define CVTMESH_CVT_NOISE_TARGET_H
 
 #include "base/device.h"
 #include "base/domain.h"
+#include "base/portable.h"
+
+#include <math.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -44,5 +47,92 @@ void cvtm_target_free(cvtm_target *target);
 #ifdef __cplusplus
 }
 #endif
+
+/* --- between the nodes --------------------------------------------------------------------- */
+
+typedef struct cvtm_target_value {
+  double log_width, potential;
+  double width_by[2], potential_by[2]; /* derivatives of both by x and y */
+} cvtm_target_value;
+
+/* Four nodes along each axis, their weights, and the derivatives of the weights. */
+typedef struct cvtm_target_stencil {
+  int first[2]; /* node */
+  double spline[2][4], spline_by[2][4], keys[2][4], keys_by[2][4];
+} cvtm_target_stencil;
+
+/* Weights of four nodes, and their derivatives, at t of the way from the second to the third. */
+CVTM_HD void cvtm_spline_weights(double t, double *w, double *dw) {
+  const double u = 1 - t;
+  w[0] = u * u * u / 6;
+  w[1] = 2.0 / 3 - t * t + t * t * t / 2;
+  w[2] = 2.0 / 3 - u * u + u * u * u / 2;
+  w[3] = t * t * t / 6;
+  dw[0] = -u * u / 2;
+  dw[1] = -2 * t + 1.5 * t * t;
+  dw[2] = 2 * u - 1.5 * u * u;
+  dw[3] = t * t / 2;
+}
+
+CVTM_HD void cvtm_keys_weights(double t, double *w, double *dw) {
+  w[0] = t * (-0.5 + t * (1 - 0.5 * t));
+  w[1] = 1 + t * t * (-2.5 + 1.5 * t);
+  w[2] = t * (0.5 + t * (2 - 1.5 * t));
+  w[3] = t * t * (-0.5 + 0.5 * t);
+  dw[0] = -0.5 + t * (2 - 1.5 * t);
+  dw[1] = t * (-5 + 4.5 * t);
+  dw[2] = 0.5 + t * (4 - 4.5 * t);
+  dw[3] = t * (-1 + 1.5 * t);
+}
+
+CVTM_HD cvtm_target_stencil cvtm_target_stencil_at(const cvtm_target *target, double x, double y) {
+  cvtm_target_stencil s;
+  const double place[2] = {x, y};
+  const int nodes[2] = {target->columns, target->rows};
+  for (int axis = 0; axis < 2; ++axis) {
+    const double u = place[axis] / target->step[axis] - 0.5 + CVTM_TARGET_MARGIN;
+    const int i = (int)fmin(fmax(floor(u), 1), nodes[axis] - 3);
+    s.first[axis] = i - 1;
+    cvtm_spline_weights(u - i, s.spline[axis], s.spline_by[axis]);
+    cvtm_keys_weights(u - i, s.keys[axis], s.keys_by[axis]);
+  }
+  return s;
+}
+
+/* A coordinate of a place inside the domain: on a torus its image there, else the nearest. */
+CVTM_HD double cvtm_into_domain(double x, double side, int periodic) {
+  if (periodic) {
+    x -= side * floor(x / side);
+    return x < side ? x : 0;
+  }
+  return fmin(fmax(x, 0), side);
+}
+
+/* At a place inside the domain. */
+CVTM_HD cvtm_target_value cvtm_target_at(const cvtm_target *target, double x, double y) {
+  const cvtm_target_stencil s = cvtm_target_stencil_at(target, x, y);
+  cvtm_target_value v = {0, 0, {0, 0}, {0, 0}};
+  for (int j = 0; j < 4; ++j) {
+    const int64_t row = (int64_t)(s.first[1] + j) * target->columns + s.first[0];
+    double sum[4] = {0, 0, 0, 0}; /* along the row: value and derivative of both */
+    for (int i = 0; i < 4; ++i) {
+      sum[0] += s.spline[0][i] * target->log_width[row + i];
+      sum[1] += s.spline_by[0][i] * target->log_width[row + i];
+      sum[2] += s.keys[0][i] * target->potential[row + i];
+      sum[3] += s.keys_by[0][i] * target->potential[row + i];
+    }
+    v.log_width += s.spline[1][j] * sum[0];
+    v.width_by[0] += s.spline[1][j] * sum[1];
+    v.width_by[1] += s.spline_by[1][j] * sum[0];
+    v.potential += s.keys[1][j] * sum[2];
+    v.potential_by[0] += s.keys[1][j] * sum[3];
+    v.potential_by[1] += s.keys_by[1][j] * sum[2];
+  }
+  for (int axis = 0; axis < 2; ++axis) {
+    v.width_by[axis] /= target->step[axis];
+    v.potential_by[axis] /= target->step[axis];
+  }
+  return v;
+}
 
 #endif

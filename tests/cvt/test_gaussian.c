@@ -6,8 +6,7 @@
 #include "base/random.h"
 #include "cvt/noise/blue_noise.h"
 #include "cvt/gaussian.h"
-#include "cvt/noise/kernels.h"
-#include "cvt/noise/target_value.h"
+#include "cvt/noise/target.h"
 #include "tests/test_devices.h"
 
 static double *random_points(cvtm_domain domain, int64_t count) {
