@@ -22,8 +22,9 @@ typedef struct tiff_reader {
   uint16_t bits, channels, format, photometric, compression;
   int planes;        /* 1: samples of a pixel are interleaved; else one plane per channel */
   int alpha_channel; /* -1: none */
-  int guesses_alpha; /* a fourth sample of RGB that the file does not explain is taken as alpha */
-  int is_guessed;    /* that is so in this file */
+  int guesses_alpha; /* nonzero: use a fourth sample of RGB as alpha if the file does not say what
+                        it is */
+  int is_guessed;    /* nonzero: this file has such a sample */
   int associated;    /* colour is already multiplied by alpha */
   int has_nodata;
   double nodata; /* the sample value that means no data; NaN always means no data */
@@ -32,7 +33,7 @@ typedef struct tiff_reader {
   size_t chunk_bytes, row_bytes;
   unsigned char *chunk; /* planes chunks, one after another */
   uint16_t *palette[3];
-  uint16_t *row; /* of one chunk: colours, then alpha */
+  uint16_t *row; /* one row of a chunk: per pixel the colours, then alpha */
   cvtm_pixels pixels;
   cvtm_image *image;
 } tiff_reader;
@@ -221,7 +222,7 @@ static cvtm_status open_tiff(tiff_reader *reader, cvtm_error *error) {
   TIFFOpenOptionsSetMaxSingleMemAlloc(options, largest_allocation);
   TIFFOpenOptionsSetErrorHandlerExtR(options, on_error, reader);
   TIFFOpenOptionsSetWarningHandlerExtR(options, on_warning, reader);
-  /* "m": do not ask for a memory map. */
+  /* "m" disables memory mapping. */
   reader->tiff = TIFFClientOpenExt(reader->source->name, "rm", reader, read_bytes, write_bytes,
                                    seek_bytes, close_bytes, size_of_bytes, NULL, NULL, options);
   TIFFOpenOptionsFree(options);
@@ -257,7 +258,7 @@ static void find_alpha(tiff_reader *reader) {
     reader->associated = kinds[i] == EXTRASAMPLE_ASSOCALPHA;
     return;
   }
-  /* As libtiff's own RGBA interface, ImageMagick and GIMP do. */
+  /* libtiff's own RGBA interface, ImageMagick and GIMP do the same. */
   reader->is_guessed =
       reader->guesses_alpha && reader->channels == 4 && reader->photometric == PHOTOMETRIC_RGB;
   if (reader->is_guessed) reader->alpha_channel = 3;
@@ -331,7 +332,7 @@ static cvtm_status check_colours(tiff_reader *reader, cvtm_error *error) {
   return CVTM_OK;
 }
 
-/* The most bytes that one byte of the file can become. */
+/* The largest number of bytes into which one byte of the file can expand. */
 static uint64_t largest_ratio(uint16_t compression) {
   switch (compression) {
     case COMPRESSION_NONE:
@@ -610,7 +611,7 @@ static cvtm_status read_pixels(tiff_reader *reader, cvtm_error *error) {
   return CVTM_OK;
 }
 
-/* Very old writers filled the palette with 8-bit values. Widens a private copy. */
+/* Very old writers used 8-bit values in the palette; these are widened in a copy. */
 static cvtm_status copy_palette(tiff_reader *reader, cvtm_error *error) {
   if (reader->palette[0] == NULL) return CVTM_OK;
   size_t entries = (size_t)1 << reader->bits;
@@ -668,7 +669,7 @@ static cvtm_status decode_tiff(const cvtm_image_source *source, int guesses_alph
   free(reader.row);
   cvtm_pixels_end(&reader.pixels);
   if (status == CVTM_OK && reader.is_guessed && is_transparent(image)) {
-    cvtm_image_free(image); /* an unused sample, after all */
+    cvtm_image_free(image); /* the sample is 0 everywhere, so it is not alpha */
     return decode_tiff(source, 0, image, error);
   }
   if (status != CVTM_OK) return status;

@@ -1,4 +1,4 @@
-/* From a contour to the mesh of a domain. */
+/* Plans the vertices of a domain's boundary and the density inside, and meshes the domain. */
 #include "base/host_memory.h"
 #include "base/portable.h"
 #include "meshes/constrained.h"
@@ -17,25 +17,28 @@ static const double gradation = 0.3;      /* growth of a limited spacing per pix
 static const double smallest_edge = 1.25; /* pixels: below that the contour is noise */
 static const double largest_deviation =
     0.5;                                /* largest distance of an edge from the contour, pixels */
-static const double every_point = 0.05; /* a spacing that uses all points of a contour */
-static const double least_limit = 0.25; /* least ratio to lengths that are short already */
-static const double most_sites = 1e9;   /* that sizes may ask for */
-static const double largest_jump = 1.3; /* of lengths, from one edge to another, */
-static const double largest_at_corner = 2.2;      /* and behind the triangle in a corner */
-static const double hexagon = 1.1547005383792517; /* 2 / sqrt 3: area of a cell is h^2 / that */
+static const double every_point = 0.05; /* pixels; a spacing that uses all points of a contour */
+static const double least_limit = 0.25; /* least spacing, away from corners, pixels */
+static const double most_sites = 1e9;   /* largest number of sites for given sizes */
+/* The spacing at two vertices that see each other is at most this many times their distance; the
+ * second value is for the neighbours of a corner, which form a triangle with it. */
+static const double largest_jump = 1.3, largest_at_corner = 2.2;
+static const double hexagon =
+    1.1547005383792517; /* 2 / sqrt 3; a cell has the area h^2 / hexagon */
 
 typedef struct planner {
   const cvtm_contour *contour;
   int width, height;
-  float *density;  /* within the domain raised to the floor */
-  float *coverage; /* of pixels by the domain */
-  float *limit;    /* of the spacing, by the shape; grows away from where it is set */
-  double scale;    /* spacing = scale * rho^(-1/4) */
+  float *density;  /* inside the domain at least the floor */
+  float *coverage; /* share of each pixel inside the domain */
+  float *limit; /* upper bound of the spacing because of the shape; it grows with the distance from
+                   where it is set */
+  double scale; /* spacing = scale * rho^(-1/4) */
   double tolerance;
   int64_t limited;
 } planner;
 
-/* On a torus the pixels beyond a side are those at the opposite one. */
+/* Nonzero on a torus, where the pixels beyond a side are those at the opposite side. */
 static int is_torus(const planner *p) { return p->contour->twin != NULL; }
 
 static int64_t pixel_of(const planner *p, double x, double y) {
@@ -92,7 +95,7 @@ static double edge_length(const cvtm_boundary *b, int64_t e) {
   return vertex_distance(b, b->edges[2 * e], b->edges[2 * e + 1]);
 }
 
-/* The turn between edge e and the next, if they meet where the contour is smooth; else 0. */
+/* The turn between edge e and the next edge, if the contour is smooth there; else 0. */
 static double turn_after(const cvtm_boundary *b, int64_t e) {
   if (e < 0 || e + 1 >= b->edge_count) return 0;
   const int32_t middle = b->edges[2 * e + 1];

@@ -24,9 +24,9 @@ typedef struct plane_parts {
   int32_t *source;     /* per vertex: the point that it was */
   int64_t *twin;       /* as cvtm_find_twins gives them */
   int64_t *face;       /* per segment: its half-edge */
-  int64_t *stack;      /* as long as there are half-edges */
+  int64_t *stack;      /* memory for all half-edges */
   uint8_t *is_segment; /* per half-edge */
-  int32_t *part;       /* per triangle: from 0 on */
+  int32_t *part;       /* per triangle: the number of its part */
   int32_t *region; /* per part: 0 if it reaches the hull without crossing a segment; else -1, which
                       the caller replaces */
   int32_t part_count;
@@ -497,7 +497,7 @@ static int add_name(cvtm_pslg *made, const named_shape *s) {
  * region: per shape. */
 static cvtm_status number_regions(const cvtm_ring_collector *c, int32_t *region, cvtm_pslg *made,
                                   cvtm_error *error) {
-  int64_t shapes = 0; /* with rings; these come in ascending order */
+  int64_t shapes = 0; /* number of shapes with rings; they are in ascending order */
   named_shape *list = malloc((size_t)c->shape_count * sizeof *list);
   made->names = malloc((size_t)c->shape_count * sizeof *made->names);
   made->text = malloc((size_t)c->shape_count * sizeof *made->text);
@@ -509,7 +509,7 @@ static cvtm_status number_regions(const cvtm_ring_collector *c, int32_t *region,
       list[shapes++] = (named_shape){c->name[shape], shape, 0};
   }
   if (good) qsort(list, (size_t)shapes, sizeof *list, compare_names);
-  for (int64_t k = 0; k < shapes && good; ++k) { /* for now, the first shape of the name */
+  for (int64_t k = 0; k < shapes && good; ++k) { /* at first, the first shape with the same name */
     const int same = k > 0 && list[k].name && strcmp(list[k].name, list[k - 1].name) == 0;
     list[k].region = same ? list[k - 1].region : list[k].shape;
   }
@@ -579,7 +579,7 @@ void cvtm_pslg_free(cvtm_pslg *pslg) {
 
 /* ---- Reading ---- */
 
-/* A point in a hole or a region. */
+/* A point that marks a hole or a region. */
 typedef struct place {
   double x, y, attribute, area; /* NAN: there is none */
 } place;

@@ -44,7 +44,7 @@ static void adjacency_of_triangles(const cvtm_mesh *mesh, adjacency *adjacent) {
   }
 }
 
-/* Points on a line have the points before and after them as neighbours. */
+/* For points on one line: the neighbours are the points before and after. */
 static void adjacency_of_line(const cvtm_mesh *mesh, cvtm_placed *order, adjacency *adjacent) {
   int64_t *start = adjacent->start;
   for (int64_t i = 0; i < mesh->vertex_count; ++i) {
@@ -236,7 +236,8 @@ static void place_corner(workspace *work, const neighbor_site *site, int32_t rem
   work->y_ring[corner] = work->y_ring[removed] + (work->y_ring[kept] - work->y_ring[removed]) * t;
 }
 
-/* Cuts the run of corners around `corner`; returns the first new corner, -1 if nothing is left. */
+/* Cuts off the consecutive corners around `corner`; returns the first new corner, -1 if no corner
+ * is left. */
 static int32_t cut_ring(workspace *work, const neighbor_site *site, int32_t corner, int32_t *used) {
   int32_t first = corner, last = corner;
   int32_t kept_before = work->before[first], kept_after = work->after[last];
@@ -449,7 +450,8 @@ static void add_middle(builder *b, int32_t v, int32_t w, int32_t across) {
   add_corner(b, 0.5 * (p[0] + q[0]), 0.5 * (p[1] + q[1]), across);
 }
 
-/* The triangles around v from half-edge `first` counterclockwise, to the border or around. */
+/* Adds the triangles around v from half-edge `first` counterclockwise, up to the border or all
+ * around. */
 static void add_fan(builder *b, int32_t v, int64_t first) {
   const int32_t *corners = b->mesh->triangles;
   const int at_border = b->twin[first] < 0;
@@ -479,7 +481,7 @@ static void add_cell(builder *b, const int64_t *start, const int64_t *leaving, i
   }
 }
 
-/* The half-edges that leave each vertex, listed. */
+/* Lists the half-edges that leave each vertex. */
 static void list_leaving(const cvtm_mesh *mesh, int64_t *start, int64_t *leaving) {
   for (int64_t h = 0; h < 3 * mesh->triangle_count; ++h) ++start[mesh->triangles[h] + 2];
   for (int64_t v = 0; v < mesh->vertex_count; ++v) start[v + 2] += start[v + 1];

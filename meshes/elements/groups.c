@@ -159,7 +159,7 @@ static int same_class(const grouped_edge *a, const grouped_edge *b) {
   return a->left == b->left && a->right == b->right && compare_labels(&a->bounds, &b->bounds) == 0;
 }
 
-/* Joins edges of one group, between the same regions, that meet in a vertex. */
+/* Joins edges of the same group and between the same regions that meet in a vertex. */
 static void find_curves(grouping *g, edge_end *ends) {
   const int64_t count = 2 * g->count;
   for (int64_t e = 0; e < g->count; ++e) {

@@ -167,7 +167,7 @@ cvtm_status cvtm_find_twins(const int32_t *corners, int64_t triangles, int64_t v
 
 /* ---- Where the edges of regions lie in the triangles ---- */
 
-/* An edge by its ends, in its direction. */
+/* A directed edge, given by its ends. */
 typedef struct directed_edge {
   int32_t from, to, edge;
 } directed_edge;
@@ -238,7 +238,7 @@ static triangle_figures measure_triangle(const double *a, const double *b, const
   triangle_figures t = {.area = 0.5 * fabs(cross), .clockwise = cross > 0};
   t.inner = circumcentre_inside(domain, a, bx, by, cx, cy, cross);
   if (cross == 0) return t;
-  /* The smallest angle is opposite to the shortest edge, between the other two. */
+  /* The smallest angle is opposite the shortest edge. */
   double cosine;
   if (shortest == bc) {
     cosine = bx * cx + by * cy;
@@ -275,7 +275,7 @@ static void add_triangle(cvtm_quality_figures *figures, const triangle_figures *
   figures->angle_histogram[bin < CVTM_ANGLE_BINS ? bin : CVTM_ANGLE_BINS - 1]++;
 }
 
-/* Adds the figures of other triangles. */
+/* Adds the figures of other triangles to the sum. */
 static void add_figures(cvtm_quality_figures *sum, const cvtm_quality_figures *other) {
   if (other->triangles == 0) return;
   if (sum->triangles == 0) {
@@ -308,7 +308,7 @@ static void finish_means(cvtm_quality_figures *figures) {
 
 typedef struct vertex_star {
   uint64_t open;      /* 0 if the triangles close around the vertex */
-  uint64_t triangles; /* their number, and 2^32 for each that is not inner */
+  uint64_t triangles; /* number of triangles, plus 2^32 for each that is not inner */
 } vertex_star;
 
 /* A bijection of 64-bit numbers (Steele, Lea & Flood 2014). */

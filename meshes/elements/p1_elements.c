@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BLOCK = 64 /* boundary edges that share a bounding box */ };
+enum { BLOCK = 64 /* number of boundary edges with a common bounding box */ };
 
 typedef struct boundary_block {
   double low[2], high[2];

@@ -31,8 +31,8 @@ typedef struct piece_grid {
   int64_t size[2];
   int64_t count;
   piece *pieces;
-  int64_t *start; /* per cell and one more */
-  int32_t *list;  /* pieces by the cell of their middle */
+  int64_t *start; /* number of cells + 1 */
+  int32_t *list;  /* pieces, sorted by the cell of their midpoint */
 } piece_grid;
 
 static void free_grid(piece_grid *g) {
@@ -237,7 +237,7 @@ static int triangle_is_valid(const cvtm_mesh *mesh, const cvtm_second_order *mad
   return is_valid((const double(*)[2])corner, (const double(*)[2])middle);
 }
 
-/* Moves the nodes of boundary edges to the contour. curved: per node, set to 1. */
+/* Moves the nodes of boundary edges to the contour, and sets their entries of `curved` to 1. */
 static void curve_edges(const cvtm_mesh *mesh, const cvtm_regions *r, const piece_grid *g,
                         cvtm_second_order *made, char *curved) {
   for (int64_t e = 0; e < r->edge_count; ++e) {

@@ -103,7 +103,8 @@ static cvtm_status read_int(reader *r, int64_t low, int64_t high, const char *wh
   return cvtm_source_integer(r->source, CVTM_I32, low, high, what, value);
 }
 
-/* Dimension, tag and a third integer of an entity, and the number of its items. */
+/* Reads the header of a block: dimension and tag of the entity, a third integer, and the number of
+ * items. */
 static cvtm_status read_block(reader *r, int64_t *dimension, int64_t *third, int64_t *count) {
   int64_t tag;
   cvtm_status status = read_int(r, 0, 3, "dimension", dimension);
@@ -130,7 +131,7 @@ static cvtm_status read_node_block(reader *r) {
   return status;
 }
 
-/* Blocks, items, smallest and largest tag. */
+/* Reads the header of a section: number of blocks, number of items, smallest and largest tag. */
 static cvtm_status read_summary(reader *r, int64_t *blocks) {
   int64_t ignored;
   cvtm_status status = read_count(r, "number of blocks", blocks);
@@ -145,7 +146,7 @@ static cvtm_status read_nodes(reader *r) {
   return status;
 }
 
-/* Version 2 writes the number of nodes or elements as text even in a binary file. */
+/* In version 2 the number of nodes or elements is text even in a binary file. */
 static cvtm_status read_count_2(reader *r, const char *what, int64_t *count) {
   r->source->binary = 0;
   const cvtm_status status = read_count(r, what, count);
@@ -154,7 +155,7 @@ static cvtm_status read_count_2(reader *r, const char *what, int64_t *count) {
   return status;
 }
 
-/* The tag of a node or an element. */
+/* Reads the tag of a node or an element. */
 static cvtm_status read_tag(reader *r, const char *what, int64_t *tag) {
   return r->old ? read_int(r, 0, INT32_MAX, what, tag) : read_count(r, what, tag);
 }
@@ -194,7 +195,7 @@ static int node_count_of(int64_t type) {
                                  : 0;
 }
 
-/* The nodes of an element: the corners of a triangle are kept, points and lines are skipped. */
+/* Reads the nodes of an element; keeps the corners of triangles, and skips points and lines. */
 static cvtm_status read_element_nodes(reader *r, int64_t type) {
   const int count = node_count_of(type);
   double index[6];
@@ -305,7 +306,7 @@ static cvtm_status skip_section(cvtm_source *s, cvtm_token name) {
   }
 }
 
-/* The name of a field on the next line that is not empty, without its quotes. */
+/* Reads the name of a field from the next line that is not empty, without quotes. */
 static cvtm_token read_name(cvtm_source *s) {
   cvtm_source_end_line(s);
   size_t first = s->at;
@@ -470,7 +471,7 @@ typedef struct run {
   int32_t tag;
 } run;
 
-/* The run that begins at `first` among count tagged items; tags NULL: all are 1. */
+/* The run of equal tags that begins at `first` among count items; tags NULL: all tags are 1. */
 static run find_run(const int32_t *tags, int64_t first, int64_t count) {
   run r = {first, count, tags != NULL ? tags[first] : 1};
   for (int64_t k = first; tags != NULL && k < count; ++k) {

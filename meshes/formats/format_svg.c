@@ -97,7 +97,7 @@ static affine rotation(double degrees, double x, double y) {
   return (affine){c, s, -s, c, x - c * x + s * y, y - s * x - c * y, 0};
 }
 
-/* `count` arguments a, the others 0; SVG 1.1, section 7.6. */
+/* The transform with `count` arguments a, the others being 0; SVG 1.1, section 7.6. */
 static affine make_transform(transform_kind kind, int count, const double a[6]) {
   switch (kind) {
     case MATRIX:
@@ -690,7 +690,7 @@ static char *put_path_point(char *to, char command, const double *p, int decimal
 
 typedef struct stipples {
   const cvtm_mesh *mesh;
-  const double *radius; /* of each, or NULL for the one */
+  const double *radius; /* one per site; NULL: one_radius for all */
   double one_radius;
   int decimals;
 } stipples;
@@ -708,7 +708,7 @@ static char *put_stipple(char *to, const void *context, int64_t i) {
 
 static void write_stipples(FILE *file, const cvtm_mesh *mesh, const double *radius, int light,
                            double spacing) {
-  const double share = 0.3; /* of the mean spacing: neighbours do not touch */
+  const double share = 0.3; /* share of the mean spacing, such that neighbours do not touch */
   const stipples s = {mesh, radius, share * spacing, choose_decimals(spacing)};
   fprintf(file, "<g fill=\"%s\">\n", light ? "#fff" : "#000");
   cvtm_write_items(file, mesh->vertex_count, 3 * CVTM_TEXT_FIXED + 40, put_stipple, &s);
@@ -775,7 +775,7 @@ static char *put_vertex(char *to, char command, const edge_path *path, int32_t v
     return put_path_point(to, command, path->mesh->points + 2 * (ptrdiff_t)v, path->decimals);
   const vertex_text *made = &path->vertices[v];
   *to++ = command;
-  memcpy(to, made->text, sizeof made->text); /* compilers copy a fixed size without a call */
+  memcpy(to, made->text, sizeof made->text); /* a fixed size, which compilers copy without a call */
   return to + made->length;
 }
 
@@ -813,7 +813,7 @@ static char *put_step(char *to, const void *context, int64_t i) {
 }
 
 static void write_path(FILE *file, const cvtm_mesh *mesh, int closed, double spacing) {
-  const double share = 0.25; /* of the mean spacing: the width of the line */
+  const double share = 0.25; /* width of the line as a share of the mean spacing */
   const stipples s = {.mesh = mesh, .decimals = choose_decimals(spacing)};
   fputs(
       "<path fill=\"none\" stroke=\"#000\" stroke-linejoin=\"round\" stroke-linecap=\"round\" "

@@ -1,6 +1,6 @@
-/* Files of Shewchuk's Triangle: .node (vertices), .ele (triangles) and .poly (the boundary, with a
- * point in every hole and in every part of a region), all counted from 1; .node and .ele are read.
- * https://www.cs.cmu.edu/~quake/triangle.html */
+/* Files of Shewchuk's Triangle, numbered from 1: .node (vertices), .ele (triangles) and .poly (the
+ * boundary, with a point in every hole and in every part of a region). Reads .node and .ele, and
+ * the boundary of .poly. https://www.cs.cmu.edu/~quake/triangle.html */
 #include "base/file.h"
 #include "meshes/formats/formats.h"
 
@@ -223,7 +223,7 @@ static cvtm_status read_triangle(cvtm_source *s, cvtm_builder *b, double first, 
   return status;
 }
 
-/* The vertices, as in a .node file, and then the triangles. */
+/* Reads the vertices, as in a .node file, and then the triangles. */
 cvtm_status cvtm_read_ele(cvtm_source *s, cvtm_builder *b) {
   cvtm_triangle_vertices vertices;
   int64_t count = 0, nodes = 0, attributes = 0;
@@ -282,7 +282,8 @@ int cvtm_poly_has_no_nodes(const char *path) {
   struct stat found;
   unsigned char *bytes = NULL;
   size_t size = 0;
-  if (stat(path, &found) == 0 && !S_ISREG(found.st_mode)) return 0; /* a pipe is read once */
+  if (stat(path, &found) == 0 && !S_ISREG(found.st_mode))
+    return 0; /* a pipe can be read only once */
   const int has_none = cvtm_file_read(path, MOST_BYTES, &bytes, &size, NULL) == CVTM_OK &&
                        refers_to_nodes(bytes, size);
   free(bytes);

@@ -1,5 +1,5 @@
-/* VTK's XML unstructured grid: inline or appended, raw or base64 or text, compressed or not;
- * written with inline base64 (the default) or as text.
+/* VTK's XML unstructured grids. Reads inline and appended data, raw, base64 or text, compressed or
+ * not; writes inline base64 (the default) or text.
  * https://docs.vtk.org/en/latest/design_documents/VTKFileFormats.html */
 #include "base/base64.h"
 #include "base/file.h"
@@ -23,7 +23,7 @@ int cvtm_compression_known(cvtm_compression kind) {
          (kind == CVTM_COMPRESS_LZ4 && CVTMESH_HAVE_LZ4);
 }
 
-/* The name in a file, as vtkZLibDataCompressor; "" for CVTM_COMPRESS_NONE. */
+/* The name in a file, for example vtkZLibDataCompressor; "" for CVTM_COMPRESS_NONE. */
 static const char *compressor_name(cvtm_compression kind) {
   return kind == CVTM_COMPRESS_ZLIB  ? "vtkZLibDataCompressor"
          : kind == CVTM_COMPRESS_LZ4 ? "vtkLZ4DataCompressor"
@@ -52,7 +52,8 @@ static size_t compressed_most(cvtm_compression kind, size_t size) {
   return size;
 }
 
-/* Returns the number of bytes that were written to `to`, which has room for the most; 0: failed. */
+/* Compresses into `to`, which has compressed_most bytes; returns the compressed size, or 0 on
+ * failure. */
 static size_t compress_bytes(cvtm_compression kind, const unsigned char *from, size_t size,
                              unsigned char *to) {
   const size_t most = compressed_most(kind, size);
@@ -69,7 +70,7 @@ static size_t compress_bytes(cvtm_compression kind, const unsigned char *from, s
   return 0;
 }
 
-/* 1 if `from` becomes exactly `expected` bytes. */
+/* Decompresses `from`; returns 1 if the result has exactly `expected` bytes. */
 static int decompress_bytes(cvtm_compression kind, const unsigned char *from, size_t size,
                             unsigned char *to, size_t expected) {
 #if CVTMESH_HAVE_ZLIB
@@ -114,7 +115,7 @@ typedef struct document {
   const char *field_name; /* NULL: any */
   size_t appended;        /* of its first byte in the file; 0: none */
   int appended_raw;
-  uint64_t expanded; /* bytes that compressed arrays become */
+  uint64_t expanded; /* total size of compressed arrays after decompression */
 } document;
 
 static int is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }

@@ -16,7 +16,7 @@
 
 int cvtm_hdf5_known(void) { return CVTMESH_HAVE_HDF5; }
 
-/* An array of rows x columns numbers, of which one kind is not NULL. */
+/* An array of rows x columns numbers; one of the pointers is not NULL. */
 typedef struct array {
   const char *name;
   int64_t rows;
@@ -47,7 +47,7 @@ static int put_dataset(hid_t file, const array *a) {
   return done;
 }
 
-/* The bytes of a file with the arrays, malloc'd; NULL: failed. */
+/* Makes the bytes of an HDF5 file with the arrays, malloc'd; NULL on failure. */
 static void *make_image(const array *arrays, int count, size_t *size) {
   const hid_t access = H5Pcreate(H5P_FILE_ACCESS);
   void *bytes = NULL;
@@ -131,7 +131,7 @@ static void put_item(FILE *file, const array *a) {
 typedef struct grid {
   const char *name, *kind;
   const array *cells, *points;
-  const array *data; /* their names are those of the arrays */
+  const array *data; /* the names of the data are those of the arrays */
   int data_count;
 } grid;
 

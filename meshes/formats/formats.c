@@ -286,7 +286,8 @@ static int reads_back(binary b, scaled s, int power, wide digits) {
 
 enum { DIGITS = 15 }; /* significant digits, if they read back to the same bits */
 
-/* The power for which value * 10^power has DIGITS digits before the point; -1 if none is found. */
+/* Finds the power such that value * 10^power has DIGITS digits before the point; -1 if there is
+ * none. */
 static int find_power(binary b, double value, scaled *s) {
   int exponent;
   (void)frexp(value, &exponent);
@@ -301,7 +302,7 @@ static int find_power(binary b, double value, scaled *s) {
   return -1;
 }
 
-/* digits / 10^decimals without trailing zeros; digits are below 10^19. */
+/* Writes digits / 10^decimals without trailing zeros; digits < 10^19. */
 static char *put_decimal(char *to, uint64_t digits, int decimals) {
   while (decimals > 0 && digits % 10 == 0) {
     digits /= 10;
@@ -430,7 +431,7 @@ typedef struct parse {
   cvtm_source *source;
   const cvtm_xml_handlers *handlers;
   void *context;
-  size_t first; /* of the document in the source, and its line there, from 0 */
+  size_t first; /* begin of the document in the source; first_line: its line, from 0 */
   int64_t first_line;
   int depth, done;
   cvtm_status status;
@@ -499,7 +500,7 @@ static cvtm_status fail_malformed(parse *p) {
 
 static cvtm_status parse_all(parse *p) {
   const cvtm_source *s = p->source;
-  const size_t most = (size_t)1 << 30; /* a length is an int */
+  const size_t most = (size_t)1 << 30; /* because expat's lengths are int */
   for (size_t at = p->first; !p->done;) {
     const size_t left = s->size - at, taken = left < most ? left : most;
     const int is_last = taken == left;

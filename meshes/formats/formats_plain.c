@@ -190,8 +190,8 @@ void cvtm_write_stl(FILE *file, const cvtm_file_mesh *m) {
 
 /* ---- Legacy VTK ---- */
 
-/* Legacy VTK: text or big-endian binary. Written as an unstructured grid of version 3.0,
- * which every reader knows. */
+/* Legacy VTK: an unstructured grid of version 3.0, which every reader supports, as text or
+ * big-endian binary. */
 
 static char *append_vtk(char *to, const cvtm_file_mesh *m, cvtm_scalar type, double value,
                         char separator) {
@@ -258,10 +258,10 @@ void cvtm_write_vtk(FILE *file, const cvtm_file_mesh *m) {
 
 /* ---- Abaqus and CalculiX ---- */
 
-/* Input decks of Abaqus and CalculiX: the mesh part: plane stress triangles (CPS3, CPS6), an
- * element set for each region, and for each part of the boundary a set of nodes and a surface of
- * element edges, all with the names of the groups. CalculiX CrunchiX User's Manual, *NODE,
- * *ELEMENT, *NSET, *ELSET, *SURFACE. */
+/* The mesh part of input decks for Abaqus and CalculiX: plane stress triangles (CPS3, CPS6), an
+ * element set for each region, and a node set and a surface of element edges for each part of the
+ * boundary, with the names of the groups. CalculiX CrunchiX User's Manual, *NODE, *ELEMENT, *NSET,
+ * *ELSET, *SURFACE. */
 
 static char *inp_node(char *to, const void *context, int64_t i) {
   const cvtm_file_mesh *m = context;

@@ -195,7 +195,7 @@ const char *cvtm_mesh_read_beside(const char *path) {
 
 /* ---- writing ---- */
 
-/* Pixels, y down, to the coordinates of the file. */
+/* Converts pixels, y down, to the coordinates of the file. */
 static void place_points(const double *from, int64_t count, const cvtm_mesh_file_options *options,
                          double *to) {
   const double divisor = options->unit ? options->domain.width : 1;

@@ -70,7 +70,7 @@ cvtm_status cvtm_points_write_as(const char *extension, const char *path, const 
 
 /* ---- points of several classes ---- */
 
-/* Points of which those of class k are start[k] .. start[k + 1) - 1. */
+/* Points sorted by class: those of class k are start[k] .. start[k + 1] - 1. */
 typedef struct classed_points {
   const double *points;
   const int64_t *start;

@@ -251,7 +251,7 @@ typedef struct touch {
 
 typedef struct touch_finder {
   const cvtm_grid_point *grid;
-  const int64_t *next; /* the corner after each in its ring */
+  const int64_t *next; /* per corner: the next corner of its ring */
   const int32_t *ring; /* of each corner */
   int with_exact;      /* nonzero: also find exact touches */
   touch *found;
@@ -591,7 +591,7 @@ static cvtm_status read_json_object(const cJSON *object, int in_feature, cvtm_ri
   const char *list = strcmp(type, "FeatureCollection") == 0    ? "features"
                      : strcmp(type, "GeometryCollection") == 0 ? "geometries"
                                                                : NULL;
-  if (list == NULL) return CVTM_OK; /* points and lines bound nothing */
+  if (list == NULL) return CVTM_OK; /* points and lines enclose no area */
   const cJSON *item;
   cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(object, list)) {
     const cvtm_status status = read_json_object(item, in_feature, c);
@@ -663,7 +663,7 @@ void cvtm_polygons_turn(cvtm_polygons *polygons, int height) {
 
 cvtm_status cvtm_rings_refuse_crossings(const cvtm_polygons *rings, const char *name,
                                         cvtm_error *error) {
-  const double depth = 32; /* grid steps; joining moves an edge by fewer */
+  const double depth = 32; /* grid steps; joining moves edges by less */
   int64_t pair[2];
   const cvtm_status status =
       cvtm_find_deep_crossing(rings->points, rings->start, rings->ring_count, depth, pair, error);

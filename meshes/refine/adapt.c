@@ -32,7 +32,7 @@ static cvtm_metric exponential(cvtm_metric m) {
   return cvtm_metric_of_axes(a);
 }
 
-/* det (|H|)^(-1/6) |H|, the smaller eigenvalue raised to what the ratio allows. */
+/* det (|H|)^(-1/6) |H|, with the smaller eigenvalue raised as the ratio demands. */
 static cvtm_metric optimal(cvtm_metric hessian, double ratio) {
   cvtm_metric_axes a = cvtm_metric_axes_of(hessian);
   for (int k = 0; k < 2; ++k) a.value[k] = fabs(a.value[k]);

@@ -729,7 +729,7 @@ static double least_kept(const cvtm_refiner *r) {
 }
 
 cvtm_status cvtm_refine_raise_at_boundary(cvtm_refiner *r, cvtm_boundary_angles *figures) {
-  static const double bounds[] = {36, 40, 44, 48}; /* degrees; 60 is the most */
+  static const double bounds[] = {36, 40, 44, 48}; /* degrees; the largest possible bound is 60 */
   const double given = r->cotangent;
   uint8_t *near = malloc((size_t)r->m.vertex_count + 1);
   double *angle = malloc(((size_t)r->m.triangle_count + 1) * sizeof *angle);

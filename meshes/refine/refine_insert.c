@@ -108,7 +108,7 @@ static cvtm_status refine_describe(cvtm_refiner *r, int32_t v, cvtm_refine_verte
 
 /* A segment on a side of the image, in grid steps along it. */
 typedef struct side_segment {
-  int axis; /* of the coordinate that is constant along the side */
+  int axis; /* axis of the coordinate that is constant on the side */
   int32_t low, high, segment;
   int is_far;
 } side_segment;
@@ -231,9 +231,9 @@ static int64_t refine_find_part(const cvtm_half_edges *m, const cvtm_bad_part *p
   return joins(m, h, part->from, part->to) ? h : -1;
 }
 
-/* The number in the middle third of an interval that is a multiple of the largest power of two.
- * Segments that meet at a small angle are divided at such distances from their common end, so that
- * their vertices come in pairs. */
+/* The number in the middle third of an interval that is a multiple of the largest possible power of
+ * two. Segments that meet at a small angle are divided at such distances from their common end, so
+ * their vertices have equal distances from it. */
 static double shell_distance(double low, double high) {
   const double third = (high - low) / 3;
   double unit = 1;
