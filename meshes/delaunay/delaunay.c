@@ -33,7 +33,7 @@ enum {
 };
 enum { WORTH_COLUMNS = 1 << 15, WORTH_DIGITS = 1 << 16 };
 
-/* Stable radix sort. Returns the array of the two that holds the result. */
+/* Stable radix sort. Returns the one of the two arrays that holds the result. */
 static keyed *sort_by_digits(keyed *from, keyed *to, int64_t count) {
   for (int shift = 0; shift < CVTM_STAR_KEY_BITS; shift += DIGIT_BITS) {
     int64_t start[DIGITS] = {0};
@@ -117,7 +117,7 @@ static void spread_columns(const keyed *from, keyed *to, int64_t count, int64_t 
   }
 }
 
-/* Returns the array of the two that holds the result; NULL without memory. */
+/* Sorts; returns the one of the two arrays that holds the result, or NULL if memory runs out. */
 static keyed *sort_keys(keyed *keys, keyed *other, int64_t count) {
   if (count < WORTH_COLUMNS) {
     sort_column(keys, other, count);
@@ -551,7 +551,7 @@ static int32_t divide(const sorted_points *p, int32_t low, int32_t count, int *a
   return first;
 }
 
-/* Two or three points. */
+/* Triangulates two or three points. */
 static hull triangulate_few(const triangulation *dt, int32_t low, int32_t count) {
   for (int32_t k = 0; k + 1 < count; ++k)
     move_point(&dt->points, find_end(&dt->points, low + k, low + count, 0, 0), low + k);

@@ -105,7 +105,7 @@ static void push(cvtm_half_edges *m, int64_t h) {
   m->stack[m->depth++] = h;
 }
 
-/* -1 without memory. */
+/* Returns -1 if memory runs out. */
 static int64_t take_triangle(cvtm_half_edges *m, int32_t region) {
   int64_t t = m->triangle_count;
   if (m->unused_count > 0) {

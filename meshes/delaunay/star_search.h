@@ -278,7 +278,7 @@ CVTM_HD int cvtm_star_offer(cvtm_star_search *s, int32_t place, int weighted) {
   return 1;
 }
 
-/* a / b for b > 0, rounded; cancellation has happened in the exact a. */
+/* a / b for b > 0, rounded. a is an exact difference, so the quotient has no cancellation error. */
 CVTM_HD double cvtm_star_quotient(cvtm_int128 a, double b) {
   const cvtm_int128 size = a < 0 ? -a : a;
   const double value = (double)(int64_t)(size >> 64) * 0x1p64 + (double)(uint64_t)size;
