@@ -17,7 +17,7 @@
  * across its border (Neumann). Without a mask nothing is stored. */
 typedef struct link_set {
   cvtm_device *device;
-  cvtm_lcp_grid grid; /* its arrays are device memory; no diagonal */
+  cvtm_lcp_grid grid; /* arrays in device memory; `diagonal` is not set */
   void *memory;
 } link_set;
 
@@ -323,7 +323,7 @@ static cvtm_status smooth(work *w, cvtm_condition_result *result) {
   if (status == CVTM_OK) status = cvtm_bias_solve(bias, w->rho, w->u, &result->bias);
   cvtm_bias_destroy(bias);
   result->converged &= result->bias.stop == CVTM_LCP_CONVERGED;
-  /* Rounding may leave the smallest value a little below zero. */
+  /* Rounding can make the smallest value slightly negative. */
   return status == CVTM_OK ? at_least(w, 0, w->u, w->rho) : status;
 }
 

@@ -13,7 +13,7 @@ CVTM_API_BEGIN
 /* The physical size and position of a picture, as given by GeoTIFF, OME-TIFF, ImageJ's TIFF, or the
  * resolution of TIFF, PNG and JPEG. All zero: the file gives none. */
 typedef struct cvtm_image_place {
-  double pixel[2];  /* the width and the height of a pixel */
+  double pixel[2];  /* width and height of a pixel */
   const char *unit; /* of these: nm, um, mm, cm, m, in, ft; NULL: unknown; static */
   int has_origin;
   double left, top; /* corner of the picture, in the same unit, y up */

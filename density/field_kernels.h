@@ -31,7 +31,7 @@ typedef struct cvtm_level_set {
  * Q over the edges of each pixel. */
 enum { CVTM_LEVEL_CHANGE, CVTM_LEVEL_INSIDE, CVTM_LEVEL_ENERGY, CVTM_LEVEL_SUMS };
 
-/* (sign L v) at pixel p = (i, j), where L has the links of the grid. */
+/* (sign L v) at pixel p = (i, j), where L is the Laplacian with the links of the grid. */
 CVTM_HD double cvtm_field_laplacian(const cvtm_lcp_grid *grid, double sign, const double *v,
                                     int64_t i, int64_t j) {
   const int64_t width = grid->width, p = j * width + i;
@@ -132,7 +132,7 @@ typedef struct cvtm_field_table {
   /* out = v + up - down. */
   cvtm_status (*displace)(cvtm_device *device, int64_t count, const double *v, const double *up,
                           const double *down, double *out);
-  /* out = v, or `least` where v is smaller. */
+  /* out = max(v, least). */
   cvtm_status (*at_least)(cvtm_device *device, int64_t count, double least, const double *v,
                           double *out);
   /* g at all edges of the image. */

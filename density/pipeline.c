@@ -56,8 +56,8 @@ static cvtm_status data_region(const cvtm_image *image, cvtm_region *region, cvt
   return CVTM_OK;
 }
 
-/* result->mask = the segmented object, the pixels with data and the regions within, less the
- * obstacles. */
+/* Sets result->mask to the intersection of the segmented object, the pixels with data and the
+ * regions `within`, minus the obstacles. */
 static cvtm_status make_mask(const cvtm_pipeline_options *o, const cvtm_image *image,
                              const char *name, cvtm_pipeline_result *r, cvtm_error *error) {
   const size_t count = (size_t)image->width * (size_t)image->height;

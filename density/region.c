@@ -15,8 +15,8 @@ static int ascending(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-/* The coordinates `axis` at which the rings cross the line where the other coordinate is `at`, in
- * ascending order; returns their number. */
+/* Intersects the rings with the line on which one coordinate is `at`. Lists the other coordinate,
+ * `axis`, of the crossings in ascending order; returns their number. */
 static int64_t crossings(const cvtm_polygons *polygons, int axis, double at, double *where) {
   int64_t count = 0;
   for (int64_t ring = 0; ring < polygons->ring_count; ++ring) {

@@ -21,9 +21,9 @@ typedef struct cvtm_region {
 void cvtm_region_free(cvtm_region *region);
 
 /* Reads polygons (svg, geojson, csv), which may extend beyond the picture, or an image of the
- * picture's size. The region of an image with an alpha channel are its pixels with alpha above 1/2;
- * of another picture, the pixels with an sRGB value above 1/2; of data, the positive pixels. Pixels
- * without data are outside. */
+ * picture's size. The region of an image with an alpha channel consists of the pixels with alpha
+ * above 1/2; that of another picture, of the pixels with an sRGB value above 1/2; that of data, of
+ * the positive pixels. Pixels without data are outside. */
 cvtm_status cvtm_region_read(const char *path, int width, int height, cvtm_region *region,
                              cvtm_error *error);
 /* The opaque pixels of a picture; CVTM_ERROR_INPUT if it has no alpha channel. */

@@ -28,7 +28,7 @@ cvtm_status cvtm_shades_of_image(const cvtm_image *image, double **shades, cvtm_
   if (*shades == NULL) return cvtm_no_memory(error, "a segmentation");
   if (image->is_data) {
     low = high = (double)image->value[0];
-    for (size_t p = 0; p < count; ++p) { /* fmin and fmax pass over NaN */
+    for (size_t p = 0; p < count; ++p) { /* fmin and fmax ignore NaN */
       low = fmin(low, (double)image->value[p]);
       high = fmax(high, (double)image->value[p]);
     }

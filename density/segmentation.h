@@ -86,7 +86,7 @@ typedef struct cvtm_segment_progress {
   double area;    /* share of the pixels with u < 0 */
   double energy;  /* the integral of g Q over the unit square */
   int64_t cycles; /* multigrid cycles of this step */
-  int stalled;    /* the step's LCP was not solved */
+  int stalled;    /* nonzero: the LCP of the step was not solved */
 } cvtm_segment_progress;
 
 /* Called on the host after every step; returns nonzero to stop. */
@@ -97,7 +97,7 @@ typedef struct cvtm_segment_options {
   double epsilon;        /* 1 */
   double tau;            /* the time step; 5e-3 */
   int64_t max_steps;     /* 200 */
-  double tolerance;      /* stop when the change is less; 5e-4 */
+  double tolerance;      /* stop when the change of a step is less; 5e-4 */
   double step_tolerance; /* relative decrease of the natural residual that ends an LCP; 3e-5 */
   cvtm_segment_monitor monitor;
   void *monitor_context;

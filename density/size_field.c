@@ -9,7 +9,7 @@
 
 enum { UNKNOWNS = 6, PATCH_MAX = 96, PATCH_MIN = 10 };
 
-static const double largest_ratio = 32; /* of a size to the mean size */
+static const double largest_ratio = 32; /* largest ratio of a size to the mean size */
 
 /* ---- neighbours ---- */
 

@@ -174,7 +174,8 @@ static inline double convert_value(double value, const conversion *c) {
   return rho < c->floor ? c->floor : rho;
 }
 
-/* Converts count values. Sets *positive if a density is above 0; returns 1 if one is not finite. */
+/* Converts count values. Sets *positive if some density is above 0; returns 1 if some density is
+ * not finite. */
 CVTM_INLINE int convert_values(const float *value, int64_t count, const conversion *c,
                                float *density, int *positive) {
   int wrong = 0, above = 0;
@@ -188,8 +189,8 @@ CVTM_INLINE int convert_values(const float *value, int64_t count, const conversi
   return wrong;
 }
 
-/* As convert_values. The two default conversions, of pictures and of data, are compiled separately,
- * so that their loops have constant options. */
+/* As convert_values, with separate loops with constant options for the two default conversions, of
+ * pictures and of data. */
 static int convert_block(const float *value, int64_t count, const conversion *c, float *density,
                          int *positive) {
   const double floor = c->floor;
@@ -223,7 +224,7 @@ static cvtm_status convert(const cvtm_image *image, size_t count,
   const float *value = image->value;
   int64_t bad = pixels;
   int positive = 0;
-  double least = max; /* of blocks without a density above 0 */
+  double least = max; /* least value in blocks without a density above 0 */
 #pragma omp parallel for schedule(static) reduction(min           \
                                                     : bad, least) \
     reduction(|                                                   \
@@ -258,8 +259,8 @@ static void clear_masked(const cvtm_image *image, float *plane) {
     if (isnan(image->value[i])) plane[i] = 0;
 }
 
-/* A copy of the values in which the pixels without data have the value of one with data, so that
- * they decide nothing. */
+/* A copy of the values in which pixels without data have the value of a pixel with data, so that
+ * they do not affect the result. */
 static cvtm_status fill_masked(const cvtm_image *image, const char *name, float **filled,
                                cvtm_error *error) {
   const size_t count = (size_t)image->width * (size_t)image->height;
@@ -273,7 +274,7 @@ static cvtm_status fill_masked(const cvtm_image *image, const char *name, float 
   return CVTM_OK;
 }
 
-/* own: memory for the density, which may be the image's values; NULL: it is allocated. */
+/* own: memory for the density, which may be the values of the image; NULL: allocates it. */
 static cvtm_status make_density(const cvtm_image *image, const cvtm_density_options *options,
                                 const char *name, float *own, float **density, cvtm_error *error) {
   *density = NULL;

@@ -15,7 +15,7 @@ typedef struct interval {
   double begin, end;
 } interval;
 
-/* The discs that reach into each row, from left to right: disc[start[j] .. start[j + 1]). */
+/* The discs that overlap row j, from left to right: disc[start[j] .. start[j + 1]). */
 typedef struct rows {
   int64_t *start;
   int32_t *disc;

@@ -126,7 +126,7 @@ static int add_line(stroke_builder *b, const cvtm_page *page, const double *from
   return (goes_on || begin_stroke(b, from)) && add_stroke_point(b, to);
 }
 
-/* Adds the line through `count` points. Returns 0 without memory. */
+/* Adds the line through `count` points. Returns 0 if memory runs out. */
 static int add_path(stroke_builder *b, const cvtm_page *page, const double *points, int64_t count,
                     int closed) {
   b->is_new = 1;
@@ -192,7 +192,7 @@ int cvtm_drawing_pen_of(const cvtm_drawing *drawing, int64_t k) {
 typedef struct part_builder {
   stroke_builder strokes;
   int64_t capacity;
-  double used; /* mm of line in the part so far */
+  double used; /* length of lines in the part so far, mm */
 } part_builder;
 
 /* Begins a part, at `point` unless a stroke has begun there already. Returns 0 if memory runs

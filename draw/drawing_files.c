@@ -88,7 +88,7 @@ static void write_lines(FILE *file, const cvtm_drawing *drawing, int64_t first_s
   }
 }
 
-/* Layers are numbered: programs for plotters pause between them. */
+/* Layer names begin with a number, because plotter software pauses between numbered layers. */
 static void write_layer_name(FILE *file, const cvtm_drawing *drawing, int64_t part,
                              const cvtm_pen *pen) {
   fprintf(file, "<g inkscape:groupmode=\"layer\" inkscape:label=\"%lld ", (long long)part + 1);
@@ -205,7 +205,7 @@ static void draw_page(cairo_t *cairo, const cvtm_drawing *drawing) {
     draw_parts(cairo, drawing, 0, cvtm_drawing_parts(drawing));
 }
 
-/* The date is fixed: the same drawing gives the same bytes. */
+/* The date is fixed, so that the same drawing gives the same bytes. */
 static cairo_status_t draw_file(FILE *file, const cvtm_drawing *drawing) {
   const double points_per_mm = 72 / 25.4;
   cairo_surface_t *surface = cairo_pdf_surface_create_for_stream(
@@ -318,7 +318,7 @@ static void put_header(FILE *file, const cvtm_drawing *drawing, int in_mm) {
 }
 
 static void put_layers(FILE *file, const cvtm_drawing *drawing) {
-  const int white = 7; /* black on a light screen */
+  const int white = 7; /* colour 7 is shown black on a light background */
   const int64_t parts = cvtm_drawing_parts(drawing);
   char name[LAYER_NAME_MAX + 1];
   fputs("  0\nSECTION\n  2\nTABLES\n  0\nTABLE\n  2\nLAYER\n", file);

@@ -65,7 +65,7 @@ static void find_costs(const cvtm_inks *inks, const double rgb[3], double *cost)
     cost[k] = square(cvtm_oklab_of_linear(inks->colour[k]).l - lightness);
 }
 
-/* Coverages that change one by one, and their mixed colour. */
+/* Coverages, which change one at a time, and their mixed colour. */
 typedef struct mixture {
   const cvtm_inks *inks;
   double *coverage;
@@ -76,7 +76,7 @@ static double light_through(const mixture *m, int k, int c) {
   return 1 - m->coverage[k] * (1 - m->inks->colour[k][c]);
 }
 
-/* The colour without ink k. */
+/* The mixed colour of all inks except k. */
 static void mix_without(const mixture *m, int k, double without[3]) {
   const double safe = 1e-3; /* divisors */
   for (int c = 0; c < 3; ++c) {

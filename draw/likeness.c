@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A Gaussian filter: weight[0] of the centre, weight[k] of the two values k pixels from it. */
+/* A Gaussian filter: weight[0] is for the centre, weight[k] for the two values at a distance of k
+ * pixels. */
 typedef struct gaussian {
   int reach;
   double *weight;
@@ -59,7 +60,7 @@ static void blur_across(const gaussian *g, const float *from, int width, int hei
   for (int i = 0; i < width; ++i) to[i] = (float)sum[i];
 }
 
-/* Blurs `image` in place; `other` is a buffer of as many pixels. Returns 0 without memory. */
+/* Blurs `image` in place; `other` is a buffer of the same size. Returns 0 if memory runs out. */
 static int blur(const gaussian *g, float *image, float *other, int width, int height) {
   int failed = 0;
 #pragma omp parallel reduction(| : failed)

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LEAF = 8 }; /* points of a range that is searched one by one */
+enum { LEAF = 8 }; /* ranges of at most this many points are searched linearly */
 
 typedef struct kd_tree {
   const double *points;
@@ -24,8 +24,8 @@ static void swap_points(int32_t *order, int32_t i, int32_t j) {
   order[j] = kept;
 }
 
-/* Reorders [first, end) so that no point before `middle` has a larger coordinate than the one
- * there, and no point after it a smaller one (Hoare's selection). */
+/* Reorders [first, end) such that no point before `middle` has a larger coordinate than the point
+ * at `middle`, and no point after it a smaller one (Hoare's selection). */
 static void select_median(kd_tree *tree, int32_t first, int32_t end, int32_t middle, int axis) {
   int32_t low = first, high = end - 1;
   while (low < high) {
@@ -126,7 +126,8 @@ static void search_range(found_points *found, const kd_tree *tree, int32_t first
 static void fill_lists(const kd_tree *tree, int32_t count, int degree, int threads,
                        int32_t *nearest) {
 #pragma omp parallel for schedule(dynamic, 1024) num_threads(threads)
-  for (int32_t at = 0; at < count; ++at) { /* in the tree's order: neighbours stay in the cache */
+  for (int32_t at = 0; at < count;
+       ++at) { /* in the order of the tree, so that neighbours are in the cache */
     const int32_t i = tree->order[at];
     found_points found = {.self = i,
                           .degree = degree,

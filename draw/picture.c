@@ -26,8 +26,8 @@ typedef struct picture {
   const cvtm_mesh *mesh;
   const cvtm_cells *cells;
   double scale;     /* pixels of the picture for each pixel of the domain */
-  double reference; /* the square root of the density that counts as tone 1 */
-  int even;         /* true if the density is nearly constant */
+  double reference; /* square root of the density that is drawn as tone 1 */
+  int even;         /* nonzero: the density is nearly constant */
   double *tone;     /* of each cell, 0 .. 1; NULL without cells */
   double *area;     /* of each cell, in square pixels of the picture */
   double *spacing;  /* between sites, in pixels of the picture; dots and lines scale with it */
@@ -45,7 +45,8 @@ static double depth_of(const picture *p, double tone) {
 /* The strength of the density's tint under other layers. */
 static const double tint_strength = 0.4;
 
-/* A line or dot on ground of this depth: darker on light ground, lighter on dark. */
+/* The depth of a line or dot on a background of this depth: darker on a light background, lighter
+ * on a dark one. */
 static double contrast_depth(double depth, double amount) {
   return depth < 0.5 ? depth + amount : depth - amount;
 }
@@ -137,7 +138,7 @@ static double cell_area(const picture *p, int64_t i) {
   return 0.5 * fabs(sum);
 }
 
-/* Without a density, the tone of a cell follows from its area: small cells are dark. */
+/* Computes the tones of cells from their areas if there is no density: small cells are dark. */
 static cvtm_status tones_from_areas(picture *p, cvtm_error *error) {
   int64_t count = p->cells->count;
   double *sample = malloc(((size_t)count + 1) * sizeof *sample);
@@ -260,7 +261,7 @@ static cvtm_status draw_cells(picture *p, cvtm_error *error) {
   return status;
 }
 
-/* The depth of the background of lines and dots where the density has this tone. */
+/* The depth of the background of lines and dots for a tone. */
 static double ground_depth(const picture *p, double tone) {
   unsigned layers = p->options->layers;
   double paper = p->options->invert ? 1 : 0, depth = depth_of(p, tone);

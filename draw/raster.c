@@ -103,7 +103,7 @@ void cvtm_raster_disc(cvtm_raster *raster, double x, double y, double radius, cv
   enum { MOST = 96 };
   double corners[2 * MOST];
   int count = cvtm_clamp_pixel(12 + 4 * radius, 12, MOST);
-  /* The polygon has the disc's area, so that small dots keep their weight. */
+  /* The polygon has the area of the disc, so that small dots are not too light. */
   double angle = 2 * CVTM_PI / count, reach = radius * sqrt(angle / sin(angle));
   for (int i = 0; i < count; ++i) {
     corners[2 * i] = x + reach * cos(i * angle);

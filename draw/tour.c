@@ -152,7 +152,7 @@ enum {
   KICK_SEGMENT_MAX = 50, /* points of a segment that a kick exchanges */
   KICK_REVERSAL_MAX = 1000, /* the same after a kick, which needs only local repairs */
   KICKS_PER_POINT = 10,
-  KICKED_MIN = 8,         /* points of the smallest tour that is kicked */
+  KICKED_MIN = 8,         /* least number of points of a tour that is kicked */
   POINTS_PER_LOOK = 1024, /* points between two calls of `stop` */
 };
 
@@ -244,8 +244,8 @@ static int has_journal_space(const tour_state *t, int reversals) {
   return t->journal == NULL || t->journal_count + reversals <= t->journal_capacity;
 }
 
-/* Replaces the edges a-b and c-d, b after a and d after c, by a-c and b-d: reverses the path from b
- * to c, or that from d to a, whichever is shorter. */
+/* Replaces the edges a-b and c-d, where b follows a and d follows c, by a-c and b-d: reverses the
+ * shorter of the paths b to c and d to a. */
 static int exchange_edges(tour_state *t, int32_t a, int32_t b, int32_t c, int32_t d) {
   const int32_t inner = path_points(t, b, c), outer = t->count - inner;
   if ((inner < outer ? inner : outer) > t->reversal_max || !has_journal_space(t, 1)) return 0;
@@ -261,7 +261,8 @@ static int exchange_edges(tour_state *t, int32_t a, int32_t b, int32_t c, int32_
   return 1;
 }
 
-/* 2-opt: an edge from a is replaced by one to a neighbour that is nearer than its other end. */
+/* 2-opt: tries to replace an edge at a by an edge from a to a neighbour nearer than the other
+ * end. */
 static int try_two_opt(tour_state *t, int32_t a) {
   const int32_t *neighbor = t->nearest + (int64_t)a * t->degree;
   for (int backward = 0; backward < 2; ++backward) {
@@ -324,7 +325,7 @@ static int try_places(tour_state *t, segment s, int32_t a) {
     if (path_points(t, s.first, c) <= s.length) continue;
     for (int side = 0; side < 2; ++side) {
       const int32_t d = side ? previous_point(t, c) : next_point(t, c);
-      if (c == (side ? s.after : s.before)) continue; /* the edge to the segment itself */
+      if (c == (side ? s.after : s.before)) continue; /* this edge leads to the segment itself */
       const double whole = gain + point_distance(t, c, d) - point_distance(t, other, d);
       if (whole <= least_gain) continue;
       const int turned = (a == s.last) != side;
@@ -457,7 +458,7 @@ static cvtm_status improve_tour(const double *points, int32_t count, const int32
 /* --- All steps - -------------------------------------------------------------------------------
  */
 
-/* Finds the rectangle of the points. */
+/* Finds the bounding box of the points. */
 static cvtm_status measure_points(const double *points, int64_t count, double *left, double *top,
                                   double *side, cvtm_error *error) {
   const double largest = 1e150; /* whose square is finite */
@@ -509,9 +510,9 @@ static void start_at_origin(const double *points, int64_t count, int32_t *order)
 /* The arrays of the steps, for distinct points. Points are renumbered along the greedy tour, so
  * that neighbours are close in memory. */
 typedef struct tour_arrays {
-  cvtm_placed *placed;           /* all points, those in one place side by side */
-  int32_t *group;                /* distinct + 1: where the points of a place start in placed[] */
-  double *unit, *sorted;         /* 2 * distinct: in the unit square; the same in greedy order */
+  cvtm_placed *placed;   /* all points; coincident points are consecutive */
+  int32_t *group;        /* distinct + 1: the first index in placed[] of each distinct point */
+  double *unit, *sorted; /* 2 * distinct: in the unit square; the same in greedy order */
   int32_t *nearest, *renumbered; /* degree * distinct */
   int32_t *greedy, *rank;        /* distinct: the greedy order, and its inverse */
   int32_t *tour;                 /* distinct */
@@ -546,7 +547,7 @@ static cvtm_status allocate_arrays(tour_arrays *a, int64_t count, cvtm_error *er
   return cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory to order %lld points", (long long)count);
 }
 
-/* Groups points that share a place. Returns the number of places. */
+/* Groups coincident points. Returns the number of distinct points. */
 static int32_t group_points(tour_arrays *a, const double *points, int64_t count) {
   for (int64_t i = 0; i < count; ++i)
     a->placed[i] = (cvtm_placed){points[2 * i], points[2 * i + 1], i};

@@ -44,7 +44,7 @@ typedef enum cvtm_border { CVTM_BORDER_EMPTY, CVTM_BORDER_FLAT, CVTM_BORDER_PERI
 typedef struct cvtm_contour_options {
   double corner_angle; /* degrees; a turn by at least this is a corner; 40 (polygons: 10) */
   double smallest;     /* square pixels; closed curves around a smaller area are dropped; 1 */
-  cvtm_border border;  /* empty; rings of polygons may be periodic */
+  cvtm_border border;  /* EMPTY; PERIODIC is also possible for polygons */
   double smooth;       /* for labels: the scale of the smoothing of curves, pixels; 0: none */
   CVTM_RESERVED(8);
 } cvtm_contour_options;
@@ -71,7 +71,7 @@ cvtm_status cvtm_contour_of_mask(const float *coverage, int width, int height,
 cvtm_status cvtm_contour_of_labels(const int32_t *labels, int width, int height,
                                    const cvtm_contour_options *options, cvtm_contour *contour,
                                    cvtm_error *error);
-/* The whole image, one region, with a flat or periodic border. */
+/* The whole image as one region, with a flat or periodic border. */
 cvtm_status cvtm_contour_of_frame(int width, int height, const cvtm_contour_options *options,
                                   cvtm_contour *contour, cvtm_error *error);
 /* A contour of the unchanged rings. CVTM_ERROR_INPUT if a ring leaves the image. With a periodic

@@ -1,4 +1,4 @@
-/* The mesh of a domain whose boundary is given. */
+/* Meshes a domain with a given boundary. */
 #ifndef CVTMESH_MESHES_DOMAIN_MESH_H
 #define CVTMESH_MESHES_DOMAIN_MESH_H
 

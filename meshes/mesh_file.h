@@ -86,14 +86,14 @@ cvtm_status cvtm_points_write(const char *path, const double *points, int64_t co
 /* The same; `extension` names the format, and that of the path is ignored. */
 cvtm_status cvtm_points_write_as(const char *extension, const char *path, const double *points,
                                  int64_t count, cvtm_error *error);
-/* Points of which those of class k are start[k] .. start[k + 1) - 1, with a third column, the
- * number k + 1 of the class. CSV (header x,y,class) and NPY (n x 3). */
+/* Writes points sorted by class: those of class k are start[k] .. start[k + 1] - 1. A third column
+ * holds k + 1. For CSV (header x,y,class) and NPY (n x 3). */
 cvtm_status cvtm_points_write_classes(const char *extension, const char *path, const double *points,
                                       const int64_t *start, int classes, cvtm_error *error);
 /* points is malloc'd: 2 * count. An empty list is an error. */
 cvtm_status cvtm_points_read(const char *path, double **points, int64_t *count, cvtm_error *error);
-/* The same, with the whole numbers >= 0 of the column `class` of a CSV file: *classes is malloc'd:
- * count; NULL if there is no such column. */
+/* The same, and reads the column `class` of a CSV file, integers >= 0. *classes: count numbers,
+ * malloc'd; NULL if there is no such column. */
 cvtm_status cvtm_points_read_classes(const char *path, double **points, int32_t **classes,
                                      int64_t *count, cvtm_error *error);
 /* The same from memory; classes may be NULL. `name` is used in messages. */
@@ -101,8 +101,8 @@ cvtm_status cvtm_points_read_bytes(const char *extension, const unsigned char *b
                                    const char *name, double **points, int32_t **classes,
                                    int64_t *count, cvtm_error *error);
 
-/* The circles of an SVG, in the order of the file, moved by the transforms of their elements;
- * shapes of other kinds are skipped. Arrays are malloc'd and owned. */
+/* The circles of an SVG file, in the order of the file, with the transforms of their elements
+ * applied; other shapes are skipped. Arrays are malloc'd and owned. */
 typedef struct cvtm_dots {
   int64_t count;
   double *points, *radius; /* 2 * count, count: user units */

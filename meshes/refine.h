@@ -26,7 +26,8 @@ typedef struct cvtm_refine_options {
                              a copy */
   int64_t wanted;      /* wanted number of points: if fewer are left, points are inserted into the
                           largest triangles as long as no angle falls below the bound; 0: any number */
-  int64_t most_points; /* fails with CVTM_ERROR_INPUT rather than have more; 0: 100 million */
+  int64_t most_points; /* limit of the number of points; if more are needed, fails with
+                          CVTM_ERROR_INPUT; 0: 100 million */
   int (*stop)(const void *context); /* called from time to time; a nonzero value ends the
                                        refinement, and the result is the mesh so far; NULL: never */
   const void *stop_context;
@@ -40,7 +41,7 @@ void cvtm_refine_defaults(cvtm_refine_options *options); /* 30 degrees, no cap, 
 typedef struct cvtm_small_corner {
   double x, y;
   double angle;      /* degrees, between the two edges */
-  int64_t triangles; /* below the bound, in that corner */
+  int64_t triangles; /* number of triangles below the bound in that corner */
 } cvtm_small_corner;
 
 /* A triangle below the bound between parts of the boundary that are less than 32 grid steps apart
@@ -65,7 +66,7 @@ typedef struct cvtm_refine_figures {
   int64_t added_on_boundary, added_for_angles, added_for_areas;
   int64_t removed, moved;
   int64_t paired[2]; /* pairs of edges on the left and right, and on the upper and lower side */
-  int64_t unpaired;  /* edges without a copy that are not divided */
+  int64_t unpaired;  /* number of edges that are not divided because they have no copy */
   int64_t corner_count;
   cvtm_small_corner *corners; /* malloc'd and owned */
   int64_t narrow_count;

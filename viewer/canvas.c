@@ -192,7 +192,7 @@ typedef struct vertex {
   float x, y; /* place */
   float u,
       v; /* position relative to the middle of the shape, in pixels; for a glyph, in the atlas */
-  float w, h, size; /* half width and height, radius or half thickness */
+  float w, h, size; /* half width, half height; size: corner radius or half thickness */
   float kind;
   unsigned char colour[4];
 } vertex;

@@ -339,7 +339,7 @@ static cvtm_status read_number(const action *a, int word, double *number) {
   return CVTM_OK;
 }
 
-/* Two coordinates, of the framebuffer or, with an i, of the image. */
+/* Reads two coordinates, of the framebuffer or, with the suffix i, of the image. */
 static cvtm_status read_place(const action *a, int word, double screen[2]) {
   double domain[2];
   int of_image = 0;

@@ -41,7 +41,7 @@ void cvtm_control_event(cvtm_control *control, const cvtm_event *event);
  *   shot FILE          write the picture
  *   # comment */
 
-/* A position in a text. */
+/* A script and its state. */
 typedef struct cvtm_script {
   const char *name; /* for messages */
   const char *next; /* the rest of the text */

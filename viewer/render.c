@@ -97,9 +97,10 @@ struct cvtm_render {
   unsigned ground_array, cell_texture, site_texture, palette[2], tone;
   const cvtm_view_frame *frame;
   int stale_cells, stale_vertices, stale_mesh, stale_defects;
-  int64_t site_count, fewest; /* fewest: sites from which labels are drawn instead of cells */
-  int moved;                  /* nonzero: the sites are newer than the frame */
-  double reference;           /* square root of the density that is shown as full tone */
+  int64_t site_count,
+      fewest;       /* fewest: number of sites from which labels are drawn instead of cells */
+  int moved;        /* nonzero: the sites are newer than the frame */
+  double reference; /* square root of the density that is shown as full tone */
 };
 
 static cvtm_status create_programs(cvtm_render *r, cvtm_error *error) {
@@ -120,7 +121,7 @@ static cvtm_status create_programs(cvtm_render *r, cvtm_error *error) {
   return status;
 }
 
-/* The layout of a vertex array over one buffer: floats only. */
+/* Creates a vertex array over one buffer of floats. */
 static void create_array(buffer *b, int floats) {
   glGenBuffers(1, &b->name);
   glGenVertexArrays(1, &b->array);
@@ -406,7 +407,7 @@ static int draws_labels(const cvtm_render *r, const cvtm_view *view) {
          mean_spacing(r, view) < 0.3 * LABELS_MARGIN;
 }
 
-/* The labels of the screen and its margins. */
+/* Draws the labels of the screen and its margins. */
 static cvtm_status draw_label_picture(cvtm_render *r, const cvtm_view *view, cvtm_error *error) {
   const cvtm_domain domain = r->frame->state.domain;
   const unsigned p = r->label_program;

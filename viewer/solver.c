@@ -279,7 +279,7 @@ static void flip_method(cvtm_solver *s) {
       s->options.cvt.method == CVTM_CVT_LLOYD ? CVTM_CVT_LBFGSB : CVTM_CVT_LLOYD;
 }
 
-/* Pausing and stepping do not interrupt a descent. */
+/* Nonzero for pause and step, which do not interrupt a descent. */
 static int is_soft(const cvtm_solver_command *command) {
   return command->kind == CVTM_SOLVE_PAUSE || command->kind == CVTM_SOLVE_STEP;
 }

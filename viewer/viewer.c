@@ -66,7 +66,7 @@ static cvtm_status start_builder(cvtm_solver *solver, builder **result, cvtm_err
   return CVTM_OK;
 }
 
-/* To be called before the solver is stopped. */
+/* Call it before the solver is stopped. */
 static void stop_builder(builder *b) {
   if (!b) return;
   atomic_store(&b->quit, 1);
@@ -284,7 +284,7 @@ static cvtm_status show(viewer *v) {
   }
   if (v->surface->lost) {
     say(v, "the connection to the display was lost");
-    return CVTM_OK; /* a lost display is no failure of the run */
+    return CVTM_OK; /* the run is still valid if the display is lost */
   }
   return status;
 }

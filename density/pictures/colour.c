@@ -138,7 +138,7 @@ static int find_matrix_to_xyz(const double chromaticities[8], double matrix[3][3
   if (!xyz_of(chromaticities, white)) return 0;
   for (int c = 0; c < 3; ++c) {
     const double *xy = chromaticities + 2 + 2 * c;
-    /* Not at Y = 1: the y of a primary may be 0. */
+    /* Not scaled to Y = 1, because the y of a primary may be 0. */
     column[0] = xy[0];
     column[1] = xy[1];
     column[2] = 1 - xy[0] - xy[1];

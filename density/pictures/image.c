@@ -406,8 +406,8 @@ static int is_heif(const cvtm_image_source *source) {
 typedef struct image_kind {
   const char *name, *magic;
   size_t at, length;
-  int (*matches)(const cvtm_image_source *source); /* instead of the magic bytes */
-  cvtm_image_decoder *decode; /* NULL: no decoder in this build, or none at all */
+  int (*matches)(const cvtm_image_source *source); /* test that replaces the magic bytes */
+  cvtm_image_decoder *decode; /* NULL: this build has no decoder, or there is none */
   /* A command that converts the file to PNG: the text before the name of the file, and the text
    * between that name and the name of the PNG. */
   const char *convert, *into;

@@ -107,7 +107,7 @@ typedef struct cvtm_pixels {
   cvtm_colour colour;
   /* For cvtm_pixels_row: two blocks of rows; the decoder fills one while tasks store the other. */
   unsigned char *block[2];
-  int block_rows, first; /* the first row of the block that is filled */
+  int block_rows, first; /* first: the first row of the block that is being filled */
 } cvtm_pixels;
 
 /* Allocates the planes of *image, of checked size, and the tables. colour: the file's colour
@@ -122,7 +122,7 @@ void cvtm_pixels_end(cvtm_pixels *pixels);
  * time. */
 void cvtm_pixels_store(const cvtm_pixels *pixels, int x, int y, int count, const void *samples);
 
-/* For decoders that yield whole rows from the top: allocates two blocks of rows. */
+/* For decoders that produce rows from top to bottom: allocates two blocks of rows. */
 cvtm_status cvtm_pixels_begin_rows(const cvtm_image_source *source, cvtm_pixels *pixels,
                                    cvtm_error *error);
 /* Returns the memory for the samples of row y; call it for y = 0, 1, 2, ... In an OpenMP team tasks
@@ -137,7 +137,7 @@ void cvtm_pixels_finish_rows(cvtm_pixels *pixels);
 void cvtm_pixels_store_rows(const cvtm_pixels *pixels, int first, int end,
                             const unsigned char *samples);
 
-/* The bytes of a pixel. */
+/* Number of bytes per pixel. */
 size_t cvtm_pixel_bytes(const cvtm_pixel_layout *layout);
 
 /* --- in image_png.c --------------------------------------------------------------------------- */

@@ -37,7 +37,7 @@ static cvtm_status bad_gif(const gif_reader *r, int code, cvtm_error *error) {
                    reason != NULL ? reason : "cannot be decoded");
 }
 
-/* Reads an extension to its end, for the transparent colour of the next frame. */
+/* Reads an extension, which may give the transparent colour of the next frame. */
 static int read_extension(gif_reader *r) {
   int code;
   GifByteType *block;
@@ -199,7 +199,7 @@ static cvtm_status open_webp(webp_reader *r, cvtm_error *error) {
   const uint32_t width = WebPDemuxGetI(r->file, WEBP_FF_CANVAS_WIDTH);
   const uint32_t height = WebPDemuxGetI(r->file, WEBP_FF_CANVAS_HEIGHT);
   cvtm_status status = cvtm_image_check_size(r->source, width, height, error);
-  /* The library decodes the whole frame. */
+  /* The library decodes the whole frame at once. */
   if (status == CVTM_OK)
     status = cvtm_check_expansion(r->source->name, r->source->size,
                                   (uint64_t)width * height * (sizeof(float) + 4), error);
@@ -324,7 +324,7 @@ static cvtm_status open_heif(heif_picture *r, cvtm_error *error) {
   const int height = heif_image_handle_get_height(r->handle);
   status = cvtm_image_check_size(r->source, width > 0 ? (uint64_t)width : 0,
                                  height > 0 ? (uint64_t)height : 0, error);
-  /* The library decodes the whole picture, to its own planes and to RGBA. */
+  /* The library decodes the whole picture at once, into its own planes and then into RGBA. */
   if (status == CVTM_OK)
     status =
         cvtm_check_expansion(r->source->name, r->source->size,

@@ -224,7 +224,7 @@ static size_t row_bytes(const cvtm_pixels *pixels) {
 
 cvtm_status cvtm_pixels_begin_rows(const cvtm_image_source *source, cvtm_pixels *pixels,
                                    cvtm_error *error) {
-  const size_t wanted = (size_t)1 << 19; /* bytes of a block, to stay in a cache */
+  const size_t wanted = (size_t)1 << 19; /* bytes of a block, so that it fits into a cache */
   const size_t rows = wanted / row_bytes(pixels) + 1, height = (size_t)pixels->image->height;
   pixels->block_rows = (int)(rows < height ? rows : height);
   for (int k = 0; k < 2; ++k)

@@ -24,13 +24,13 @@ enum { BI_RGB = 0, BI_RLE8 = 1, BI_RLE4 = 2, BI_BITFIELDS = 3, BI_ALPHABITFIELDS
 
 typedef struct bmp_reader {
   const cvtm_image_source *source;
-  size_t header, start; /* the size of the header; where the pixels begin */
+  size_t header, start; /* size of the header; offset of the pixels */
   unsigned width, height, bits, compression;
   int is_top_down;
-  size_t palette, entry; /* where it begins; bytes of an entry: 3 or 4 */
+  size_t palette, entry; /* offset of the palette; bytes per entry: 3 or 4 */
   unsigned colours;      /* entries */
   uint32_t mask[4];      /* red, green, blue, alpha */
-  unsigned char *index;  /* of run lengths: width * height, top row last as in the file */
+  unsigned char *index;  /* for run lengths: width * height indices, top row last as in the file */
   int is_cut;            /* nonzero: a run extends beyond its row or the picture */
   uint16_t *row;
   cvtm_pixels pixels;
@@ -346,7 +346,7 @@ static void skip_space(pnm_reader *reader) {
   }
 }
 
-/* A decimal number; those of 10^9 and more become 10^9. */
+/* Reads a decimal number; larger numbers become 10^9. */
 static cvtm_status read_number(pnm_reader *reader, unsigned *number, cvtm_error *error) {
   enum { LARGE = 1000000000 };
   skip_space(reader);
@@ -407,7 +407,7 @@ static cvtm_status check_sample(const pnm_reader *reader, unsigned sample, int x
                    reader->source->name, sample, x, y, reader->max);
 }
 
-/* Plain bitmaps need no space between their digits; 1 is black. */
+/* Plain bitmaps may have no space between digits; 1 is black. */
 static cvtm_status read_plain_bit(pnm_reader *reader, unsigned *sample, cvtm_error *error) {
   skip_space(reader);
   if (bytes_left(reader) == 0) return pnm_truncated(reader, error);

@@ -270,7 +270,7 @@ static void read_bytes(png_structp png, png_bytep target, size_t count) {
 /* Makes libpng convert every kind of file to 8 or 16 bits of grey or RGB, with alpha last if there
  * is any. */
 static void set_transformations(png_reader *reader) {
-  png_set_expand(reader->png); /* palette to RGB, few bits to 8, tRNS to alpha */
+  png_set_expand(reader->png); /* palette to RGB, fewer than 8 bits to 8, tRNS to alpha */
   (void)png_set_interlace_handling(reader->png);
   png_read_update_info(reader->png, reader->info);
 }
@@ -385,7 +385,7 @@ static cvtm_status prepare_png(png_reader *reader, cvtm_error *error) {
                     : cvtm_pixels_begin_rows(source, &reader->pixels, error);
 }
 
-/* libpng has read the head of the first IDAT chunk. */
+/* Called after libpng has read the header of the first IDAT chunk. */
 static cvtm_status read_plain_rows(png_reader *reader, int *done, cvtm_error *error) {
   const size_t head = 8;
   size_t next = reader->position - head;

@@ -15,24 +15,25 @@ typedef struct tiff_reader {
   const cvtm_image_source *source;
   uint64_t position;
   TIFF *tiff;
-  char reason[256]; /* libtiff's first complaint */
+  char reason[256]; /* the first error or warning of libtiff */
   int lost_tag;     /* the file ends within a tag's values */
-  int lacks_memory; /* libtiff left a tag out because an allocation failed */
+  int lacks_memory; /* nonzero: libtiff skipped a tag because an allocation failed */
   uint32_t width, height;
   uint16_t bits, channels, format, photometric, compression;
-  int planes;        /* 1: samples of a pixel lie together; else one plane per channel */
+  int planes;        /* 1: samples of a pixel are interleaved; else one plane per channel */
   int alpha_channel; /* -1: none */
-  int guesses_alpha; /* a fourth sample of RGB that the file does not explain is taken as alpha */
-  int is_guessed;    /* that is so in this file */
+  int guesses_alpha; /* nonzero: use a fourth sample of RGB as alpha if the file does not say what
+                        it is */
+  int is_guessed;    /* nonzero: this file has such a sample */
   int associated;    /* colour is already multiplied by alpha */
   int has_nodata;
-  double nodata; /* the samples of a pixel without data; NaN has none in any case */
+  double nodata; /* the sample value that means no data; NaN always means no data */
   int tiled;
   uint32_t chunk_width, chunk_height; /* of a tile or a strip */
   size_t chunk_bytes, row_bytes;
   unsigned char *chunk; /* planes chunks, one after another */
   uint16_t *palette[3];
-  uint16_t *row; /* of one chunk: colours, then alpha */
+  uint16_t *row; /* one row of a chunk: per pixel the colours, then alpha */
   cvtm_pixels pixels;
   cvtm_image *image;
 } tiff_reader;
@@ -54,7 +55,7 @@ enum {
   UNITS_FOOT = 9002
 };
 
-/* The values of a tag that libtiff does not know, if they are of this type; else NULL. */
+/* The values of a tag unknown to libtiff, if they have this type; else NULL. */
 static const void *read_values(TIFF *tiff, uint32_t tag, TIFFDataType type, uint32_t *count) {
   const TIFFField *field = TIFFFindField(tiff, tag, TIFF_ANY);
   const void *values = NULL;
@@ -98,8 +99,9 @@ static int set_by_geotiff(TIFF *tiff, cvtm_image_place *place) {
   return 1;
 }
 
-/* The first that is there: GeoTIFF's tags, OME-XML or ImageJ's text, the resolution. Metres and
- * feet are the units of GeoTIFF; others, and degrees, are not named. */
+/* Uses the first of these that is present: GeoTIFF's tags, OME-XML or ImageJ's text, the
+ * resolution. Of GeoTIFF's units only metres and feet are named; others, such as degrees, are
+ * not. */
 static cvtm_image_place find_place(TIFF *tiff) {
   const double inch = 25.4, centimetre = 10;
   cvtm_image_place place = {0};
@@ -119,8 +121,8 @@ static cvtm_image_place find_place(TIFF *tiff) {
   return place;
 }
 
-/* The number by which samples say that there are no data, which may be NaN: GDAL's tag, a text.
- * Returns 0 if there is none. */
+/* The sample value that means no data, from the text of GDAL's tag; it may be NaN. Returns 0 if
+ * there is none. */
 static int find_nodata(TIFF *tiff, double *nodata) {
   uint32_t count = 0;
   const char *value = read_values(tiff, TAG_NODATA, TIFF_ASCII, &count);
@@ -167,7 +169,7 @@ static int close_bytes(thandle_t handle) {
 
 static toff_t size_of_bytes(thandle_t handle) { return ((tiff_reader *)handle)->source->size; }
 
-/* libtiff opens a file without a tag that it has no memory for. */
+/* If an allocation for a tag fails, libtiff opens the file without the tag. */
 static int is_about_memory(const char *text) {
   return strstr(text, "Out of memory") != NULL || strstr(text, "Failed to allocate") != NULL;
 }
@@ -185,7 +187,7 @@ static int on_error(TIFF *tiff, void *context, const char *module, const char *f
   return 1;
 }
 
-/* libtiff only warns, and guesses, where the file ends within a tag (a palette, say). */
+/* If the file ends within a tag, for example a palette, libtiff only warns and guesses. */
 CVTM_PRINTF(4, 0)
 static int on_warning(TIFF *tiff, void *context, const char *module, const char *format,
                       va_list arguments) {
@@ -220,11 +222,11 @@ static cvtm_status open_tiff(tiff_reader *reader, cvtm_error *error) {
   TIFFOpenOptionsSetMaxSingleMemAlloc(options, largest_allocation);
   TIFFOpenOptionsSetErrorHandlerExtR(options, on_error, reader);
   TIFFOpenOptionsSetWarningHandlerExtR(options, on_warning, reader);
-  /* "m": do not ask for a memory map. */
+  /* "m" disables memory mapping. */
   reader->tiff = TIFFClientOpenExt(reader->source->name, "rm", reader, read_bytes, write_bytes,
                                    seek_bytes, close_bytes, size_of_bytes, NULL, NULL, options);
   TIFFOpenOptionsFree(options);
-  /* The file stays open then: libtiff 4.5 crashes where it frees a list of tags that could not
+  /* The file stays open, because libtiff 4.5 crashes when it frees a list of tags that could not
    * grow. */
   if (reader->lacks_memory)
     return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", reader->source->name);
@@ -233,8 +235,8 @@ static cvtm_status open_tiff(tiff_reader *reader, cvtm_error *error) {
 
 /* --- The header --- */
 
-/* Moves to the first page that is neither a thumbnail nor a mask; without one the first page
- * counts. */
+/* Moves to the first page that is neither a thumbnail nor a mask; if there is none, to the first
+ * page. */
 static int find_page(TIFF *tiff) {
   for (;;) {
     uint32_t kind = 0;
@@ -256,7 +258,7 @@ static void find_alpha(tiff_reader *reader) {
     reader->associated = kinds[i] == EXTRASAMPLE_ASSOCALPHA;
     return;
   }
-  /* As libtiff's own RGBA interface, ImageMagick and GIMP do. */
+  /* libtiff's own RGBA interface, ImageMagick and GIMP do the same. */
   reader->is_guessed =
       reader->guesses_alpha && reader->channels == 4 && reader->photometric == PHOTOMETRIC_RGB;
   if (reader->is_guessed) reader->alpha_channel = 3;
@@ -301,7 +303,7 @@ static cvtm_status check_samples(const tiff_reader *reader, cvtm_error *error) {
 static cvtm_status check_colours(tiff_reader *reader, cvtm_error *error) {
   int needed = 1;
   if (reader->photometric == PHOTOMETRIC_YCBCR && reader->compression == COMPRESSION_JPEG) {
-    /* The JPEG decoder inside libtiff hands out RGB. */
+    /* The JPEG decoder of libtiff converts to RGB. */
     TIFFSetField(reader->tiff, TIFFTAG_JPEGCOLORMODE, JPEGCOLORMODE_RGB);
     reader->photometric = PHOTOMETRIC_RGB;
   }
@@ -330,7 +332,7 @@ static cvtm_status check_colours(tiff_reader *reader, cvtm_error *error) {
   return CVTM_OK;
 }
 
-/* The most bytes that one byte of the file can become. */
+/* The largest number of bytes into which one byte of the file can expand. */
 static uint64_t largest_ratio(uint16_t compression) {
   switch (compression) {
     case COMPRESSION_NONE:
@@ -372,7 +374,7 @@ static cvtm_status measure_chunks(tiff_reader *reader, cvtm_error *error) {
       bytes / reader->chunk_height < row) {
     return bad_tiff(reader, error);
   }
-  /* Of every strip but the last and of every tile the file must hold all rows. */
+  /* The file must contain all rows of every tile and of every strip except the last. */
   uint64_t image_row = ((uint64_t)reader->width * reader->channels * reader->bits + 7) / 8;
   uint64_t ratio = largest_ratio(reader->compression);
   cvtm_status status =
@@ -465,7 +467,7 @@ static cvtm_status allocate_image(tiff_reader *reader, cvtm_error *error) {
   return CVTM_OK;
 }
 
-/* Where channel c of the chunk's pixel (x, y) begins, in samples from *row. */
+/* Offset of channel c of pixel (x, y) of the chunk, in samples from *row. */
 static size_t locate(const tiff_reader *reader, uint32_t x, uint32_t y, int c,
                      const unsigned char **row) {
   size_t plane = reader->planes > 1 ? (size_t)c * reader->chunk_bytes : 0;
@@ -534,7 +536,7 @@ static void mask_pixel(tiff_reader *reader, uint32_t x, uint32_t y) {
   for (size_t c = 0; c < 3 && image->rgb != NULL; ++c) image->rgb[c * plane + at] = 1;
 }
 
-/* True if all colours of the chunk's pixel have the number of no data, as the file stores them. */
+/* Nonzero if all stored colours of the pixel have the value that means no data. */
 static int is_nodata(const tiff_reader *reader, uint32_t x, uint32_t y) {
   const int count = count_colours(reader);
   for (int c = 0; c < count; ++c)
@@ -609,7 +611,7 @@ static cvtm_status read_pixels(tiff_reader *reader, cvtm_error *error) {
   return CVTM_OK;
 }
 
-/* Very old writers filled the palette with 8-bit values. Widens a private copy. */
+/* Very old writers used 8-bit values in the palette; these are widened in a copy. */
 static cvtm_status copy_palette(tiff_reader *reader, cvtm_error *error) {
   if (reader->palette[0] == NULL) return CVTM_OK;
   size_t entries = (size_t)1 << reader->bits;
@@ -667,7 +669,7 @@ static cvtm_status decode_tiff(const cvtm_image_source *source, int guesses_alph
   free(reader.row);
   cvtm_pixels_end(&reader.pixels);
   if (status == CVTM_OK && reader.is_guessed && is_transparent(image)) {
-    cvtm_image_free(image); /* an unused sample, after all */
+    cvtm_image_free(image); /* the sample is 0 everywhere, so it is not alpha */
     return decode_tiff(source, 0, image, error);
   }
   if (status != CVTM_OK) return status;

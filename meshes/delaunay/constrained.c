@@ -292,7 +292,7 @@ static int64_t number_vertices(const triangulation *t, const int32_t *region, in
   return count;
 }
 
-/* The kept vertices at their new numbers; origin: their old numbers. */
+/* Copies the kept vertices to their new numbers. origin: their old numbers. */
 static void copy_vertices(const triangulation *t, const int32_t *number, double *points,
                           int32_t *origin) {
   for (int64_t v = 0; v < t->m.vertex_count; ++v) {
@@ -315,7 +315,8 @@ static void copy_edges(const kept_edge *sides, cvtm_regions *regions) {
 static cvtm_status extract_mesh(const triangulation *t, const int32_t *region, cvtm_mesh *mesh,
                                 cvtm_regions *regions, int32_t **source) {
   const size_t n = (size_t)t->m.vertex_count, triangles = (size_t)t->m.triangle_count + 1;
-  const size_t edges = (size_t)t->boundary->edge_count + n; /* divided edges have more parts */
+  const size_t edges =
+      (size_t)t->boundary->edge_count + n; /* more than one edge where edges are divided */
   int32_t *number = malloc(n * sizeof *number);
   kept_edge *sides = malloc(edges * sizeof *sides);
   cvtm_mesh made = {.points = malloc(2 * n * sizeof *made.points),

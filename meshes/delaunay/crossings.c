@@ -9,7 +9,7 @@
 
 /* ---- Edges on the grid ---- */
 
-/* An edge from its lower end a to its upper end b, by x and then by y. */
+/* An edge from its lower end a to its upper end b, in the order of x, then y. */
 typedef struct side {
   cvtm_grid_point a, b;
   struct side *below, *above; /* neighbours in the sweep's order */

@@ -1,5 +1,6 @@
-/* Delaunay triangulation of grid points by divide and conquer (Guibas & Stolfi 1985), with
- * triangles that know their neighbours (Shewchuk 1996) and cuts along both axes (Dwyer 1987). */
+/* Delaunay triangulation of grid points by divide and conquer (Guibas & Stolfi 1985), with a data
+ * structure of triangles and their neighbours (Shewchuk 1996) and alternating cuts along both axes
+ * (Dwyer 1987). */
 #include "base/host.h"
 #include "base/status.h"
 #include "meshes/delaunay/grid.h"
@@ -14,7 +15,7 @@
 typedef struct sorted_points {
   int64_t count;
   cvtm_grid_point *place;
-  int32_t *vertex; /* of each point; of coincident vertices the first */
+  int32_t *vertex; /* the vertex of each point; the first of coincident vertices */
 } sorted_points;
 
 enum { SORT_SPACE = 32 /* bytes a point */ };
@@ -32,7 +33,7 @@ enum {
 };
 enum { WORTH_COLUMNS = 1 << 15, WORTH_DIGITS = 1 << 16 };
 
-/* Stable radix sort. Returns the array of the two that holds the result. */
+/* Stable radix sort. Returns the one of the two arrays that holds the result. */
 static keyed *sort_by_digits(keyed *from, keyed *to, int64_t count) {
   for (int shift = 0; shift < CVTM_STAR_KEY_BITS; shift += DIGIT_BITS) {
     int64_t start[DIGITS] = {0};
@@ -60,7 +61,7 @@ static void sort_by_insertion(keyed *keys, int64_t count) {
   }
 }
 
-/* Stable, in place; with space for half of the points. */
+/* Stable merge sort in place; space: memory for half of the points. */
 static void sort_by_merging(keyed *keys, keyed *space, int64_t count) {
   if (count <= 16) {
     sort_by_insertion(keys, count);
@@ -116,7 +117,7 @@ static void spread_columns(const keyed *from, keyed *to, int64_t count, int64_t 
   }
 }
 
-/* Returns the array of the two that holds the result; NULL without memory. */
+/* Sorts; returns the one of the two arrays that holds the result, or NULL if memory runs out. */
 static keyed *sort_keys(keyed *keys, keyed *other, int64_t count) {
   if (count < WORTH_COLUMNS) {
     sort_column(keys, other, count);
@@ -269,7 +270,7 @@ static hull hull_of_point(int32_t point, side out) {
   return (hull){{{p, p}, {p, p}}};
 }
 
-/* The points low and low + 1, from left to right. */
+/* Triangulates the points low and low + 1, from left to right. */
 static hull triangulate_two(const triangulation *dt, int32_t low) {
   const side a = first_side(low), b = a + 3;
   set_corners(dt->sides, a, low, low + 1, BEYOND);
@@ -295,7 +296,7 @@ static void surround(const triangulation *dt, side outer, const int32_t *ring, s
   }
 }
 
-/* Three points, from left to right. */
+/* Triangulates three points, from left to right. */
 static hull triangulate_three(const triangulation *dt, int32_t low) {
   const int64_t turn = orient(dt, low, low + 1, low + 2);
   const side first = first_side(low), outer = turn == 0 ? first : first + 3;
@@ -550,7 +551,7 @@ static int32_t divide(const sorted_points *p, int32_t low, int32_t count, int *a
   return first;
 }
 
-/* Two or three points. */
+/* Triangulates two or three points. */
 static hull triangulate_few(const triangulation *dt, int32_t low, int32_t count) {
   for (int32_t k = 0; k + 1 < count; ++k)
     move_point(&dt->points, find_end(&dt->points, low + k, low + count, 0, 0), low + k);
@@ -721,7 +722,7 @@ no_memory:
                    (long long)vertices);
 }
 
-/* Two triangles a point, three sides each, counted in 32 bits. */
+/* Two triangles per point with three sides each must be countable in 32 bits. */
 _Static_assert(CVTM_DELAUNAY_MOST == UINT32_MAX / 6, "sides are counted in 32 bits");
 
 /* The points are sorted in the memory of the sides. */

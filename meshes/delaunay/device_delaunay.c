@@ -212,7 +212,7 @@ static cvtm_status weigh_tree(cvtm_device_delaunay *d, cvtm_star_scale scale,
   return cvtm_device_fill(d->device, d->link, 0xFF, (size_t)d->count * sizeof *d->link);
 }
 
-/* The tree of the distinct points. */
+/* Builds the tree of the distinct points. */
 static cvtm_status make_tree(cvtm_device_delaunay *d, cvtm_star_tree *tree) {
   const cvtm_star_table *table = d->table;
   cvtm_device *device = d->device;

@@ -105,7 +105,7 @@ static void push(cvtm_half_edges *m, int64_t h) {
   m->stack[m->depth++] = h;
 }
 
-/* -1 without memory. */
+/* Returns -1 if memory runs out. */
 static int64_t take_triangle(cvtm_half_edges *m, int32_t region) {
   int64_t t = m->triangle_count;
   if (m->unused_count > 0) {
@@ -157,7 +157,7 @@ void cvtm_half_edges_flip(cvtm_half_edges *m, int64_t h) {
   const int64_t bc = m->twin[h1], ca = m->twin[h2], ad = m->twin[g1], db = m->twin[g2];
   const int32_t on_bc = m->segment[h1], on_ca = m->segment[h2];
   const int32_t on_ad = m->segment[g1], on_db = m->segment[g2];
-  /* d c a and c d b. */
+  /* The new triangles are d c a and c d b. */
   put_half(m, h1, c, ca, on_ca);
   put_half(m, h2, a, ad, on_ad);
   put_half(m, g1, d, db, on_db);
@@ -218,7 +218,7 @@ int32_t cvtm_half_edges_insert_inside(cvtm_half_edges *m, int64_t t, cvtm_grid_p
   made[1] = take_triangle(m, m->region[t]);
   made[2] = take_triangle(m, m->region[t]);
   if (v < 0 || m->out_of_memory) return -1;
-  /* Triangle k: corner k, the next one, v. */
+  /* Triangle k has corner k, the next corner and v. */
   for (int k = 0; k < 3; ++k) put_half(m, 3 * made[k], corner[k], outer[k], segment[k]);
   for (int k = 0; k < 3; ++k) {
     const int64_t next = made[(k + 1) % 3];

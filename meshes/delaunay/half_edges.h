@@ -26,8 +26,8 @@ typedef struct cvtm_change {
   cvtm_change_kind kind;
 } cvtm_change;
 
-/* Triangles and vertices keep their numbers; corner[3 * t] is -1 for a triangle that is dropped,
- * at[v] for a vertex. A half-edge with segment >= 0 is never flipped. Every function below but
+/* Triangles and vertices keep their numbers; corner[3 * t] is -1 for a removed triangle, and at[v]
+ * for a removed vertex. A half-edge with segment >= 0 is never flipped. Every function below except
  * cvtm_half_edges_flip keeps the triangles positively oriented. */
 typedef struct cvtm_half_edges {
   int64_t vertex_count, vertex_capacity, triangle_count, triangle_capacity;
@@ -37,7 +37,7 @@ typedef struct cvtm_half_edges {
   int64_t *twin;         /* per half-edge; -1 on the border */
   int32_t *segment;      /* per half-edge: the segment that it is a part of, or -1 */
   int32_t *region;       /* per triangle */
-  int records_changes;   /* the functions below record what they change */
+  int records_changes;   /* nonzero: the functions below record their changes */
   int64_t *unused;       /* dropped triangles, to be reused */
   int64_t unused_count, unused_capacity;
   cvtm_change *changes; /* since the last commit */
@@ -76,7 +76,7 @@ void cvtm_half_edges_flip(cvtm_half_edges *m, int64_t h);
 
 /* Restores the constrained Delaunay property after the functions above, by Lawson's flips. */
 void cvtm_half_edges_restore(cvtm_half_edges *m);
-/* The same for any triangulation: every edge is tested. */
+/* The same for any triangulation, by testing every edge. */
 void cvtm_half_edges_restore_all(cvtm_half_edges *m);
 
 /* Lists the triangles of regions > 0, each from its smallest vertex, sorted by region and then by

@@ -123,7 +123,7 @@ typedef struct cvtm_star_fan {
   cvtm_star_corners *triangles;
   int32_t room, count;
   const int32_t *undecided; /* nonzero for undecided vertices; NULL: see above */
-  int32_t open;             /* the point lies on the hull */
+  int32_t open;             /* nonzero: the point lies on the hull */
   int32_t end[2];           /* the places of its two neighbours on the hull */
 } cvtm_star_fan;
 
@@ -133,7 +133,7 @@ CVTM_HD cvtm_star_fan cvtm_star_fan_in(cvtm_star_corners *triangles, int32_t roo
   return fan;
 }
 
-/* Is the triangle of the vertices a, b and c one for the fan of a? */
+/* Nonzero if the triangle of the vertices a, b and c belongs to the fan of a. */
 CVTM_HD int cvtm_star_belongs(const cvtm_star_fan *fan, int32_t a, int32_t b, int32_t c) {
   if (fan->undecided == NULL) return a < b && a < c;
   if (a < b && a < c) return 0;
@@ -259,7 +259,7 @@ CVTM_HD void cvtm_star_sort(cvtm_star_corners *fan, int32_t count) {
 #ifdef __cplusplus
 extern "C" {
 #endif
-enum { CVTM_STAR_ROOM = 16 /* triangles of a fan that are kept while it is made */ };
+enum { CVTM_STAR_ROOM = 16 /* triangles of a fan that are stored during the search */ };
 
 /* Counters of the kernels. */
 typedef struct cvtm_star_counts {
@@ -275,7 +275,7 @@ typedef struct cvtm_star_output {
   cvtm_star_corners *fans; /* `room` triangles; the triangles of a fan are consecutive */
   int32_t room;
   int32_t *fan_start, *fan_count; /* of each vertex */
-  int32_t *deferred;              /* places of stars left undone */
+  int32_t *deferred;              /* places of undone stars */
   cvtm_star_counts *counts;
 } cvtm_star_output;
 
@@ -387,7 +387,7 @@ CVTM_HD void cvtm_star_collect_fan(const cvtm_star_output *output, const int64_t
   for (int32_t k = 0; k < count; ++k) triangles[first[v] + k] = fan[k];
 }
 
-/* The heaviest of the points at the place whose first sorted key is k; see `weigh`. */
+/* Sets the heaviest of the coincident points whose first sorted key is k; see `weigh`. */
 CVTM_HD void cvtm_star_weigh(const double *weights, cvtm_star_scale scale, const int32_t *index,
                              const int32_t *distinct, int64_t k, int64_t count, int64_t *weight,
                              int32_t *vertex) {
@@ -399,7 +399,7 @@ CVTM_HD void cvtm_star_weigh(const double *weights, cvtm_star_scale scale, const
   } while (++k < count && !distinct[k]);
 }
 
-/* The largest weight in square `code` of a level; see `find_heaviest`. */
+/* Sets the largest weight in square `code` of a level; see `find_heaviest`. */
 CVTM_HD void cvtm_star_set_heaviest(const cvtm_star_tree *tree, int32_t level, int64_t code,
                                     int64_t *heaviest) {
   const int64_t *below = heaviest + cvtm_star_first_of_level(level + 1) + 4 * code;

@@ -1,9 +1,9 @@
-/* The phases of star.h in loops over points, shared by threads. */
+/* The phases of star.h as parallel loops over points. */
 #include "meshes/delaunay/star.h"
 
 #include "base/select.h"
 
-/* Threads that share a loop over count points. */
+/* Number of threads for a loop over count points. */
 static int threads_for_stars(const cvtm_device *device, int64_t count) {
   enum { WORTH_THREADS = 4096 };
   return count < WORTH_THREADS ? 1 : cvtm_device_threads(device);
@@ -90,7 +90,7 @@ static cvtm_status divide_keys(cvtm_device *device, const uint64_t *tree_keys, i
   return CVTM_OK;
 }
 
-/* Adds to a number that threads share; returns what it was before. */
+/* Atomic addition; returns the old value. */
 static int32_t add_to(int32_t *sum, int32_t value) {
   int32_t before;
 #pragma omp atomic capture

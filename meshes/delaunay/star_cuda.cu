@@ -203,7 +203,8 @@ __global__ void __launch_bounds__(star_block)
     star_kernel(cvtm_star_tree tree, const int32_t *list, int64_t count, cvtm_star_output output) {
   cvtm_star_corners triangles[CVTM_STAR_ROOM];
   const int32_t visits = near ? CVTM_STAR_NEAR : CVTM_STAR_AROUND;
-  const int64_t padded = (count + 31) / 32 * 32; /* all lanes of a warp reach the shuffles */
+  const int64_t padded =
+      (count + 31) / 32 * 32; /* so that all lanes of a warp take part in the shuffles */
   for (int64_t k = cvtm_first_thread(); k < padded; k += cvtm_thread_count()) {
     cvtm_star_fan fan = cvtm_star_fan_in(triangles, CVTM_STAR_ROOM, nullptr);
     int32_t place = 0;

@@ -61,9 +61,10 @@ CVTM_HD void cvtm_star_range(const cvtm_star_tree *tree, int32_t level, uint64_t
 /* ---- The search ---- */
 
 enum {
-  CVTM_STAR_BLOCK = 4,  /* squares along a side of the block around a point */
-  CVTM_STAR_FEW = 12,   /* the fewest points of a block */
-  CVTM_STAR_MANY = 128, /* the most points of a block, unless its squares are the smallest */
+  CVTM_STAR_BLOCK = 4, /* squares along a side of the block around a point */
+  CVTM_STAR_FEW = 12,  /* least number of points in a block */
+  CVTM_STAR_MANY =
+      128, /* largest number of points in a block, unless its squares are the smallest */
   CVTM_STAR_CROWDED =
       64,             /* a square with this many points is divided, not searched point by point */
   CVTM_STAR_SIDE = 8, /* squares along a side of the area that is searched square by square */
@@ -84,22 +85,23 @@ typedef struct cvtm_star_search {
   cvtm_grid_point o;
   int32_t self;
   int32_t visits;        /* remaining visits, counted as above */
-  int32_t undone;        /* nonzero: without a result; see cvtm_star_outcome */
+  int32_t undone;        /* nonzero: the search had no result; see cvtm_star_outcome */
   cvtm_star_node *stack; /* memory that the threads of a warp share; NULL: one thread searches */
   /* The block of squares around o; its first square is (i, j). The points in it except o, and the
    * distance from o up to which the block contains all points. */
   int32_t level, i, j, near_count;
   int32_t near[CVTM_STAR_MANY];
   double cover;
-  /* The edge from o to q, the side looked at, and the best third corner. */
+  /* The edge from o to q, the side to search, and the best third corner so far. */
   cvtm_grid_point q; /* relative to o, like all points below */
   int32_t q_place, sense;
   int32_t best; /* -1: none */
   cvtm_grid_point c;
   int64_t dot, cross;
-  int64_t distance2;                    /* of the best first neighbour */
-  int64_t weight, bisector, q_bisector; /* if weighted: of o; of c and q, cvtm_star_bisector */
-  double x, y, radius2;                 /* circle of the best corner; infinite if there is none */
+  int64_t distance2; /* of the best first neighbour */
+  int64_t weight, bisector,
+      q_bisector;       /* with weights: weight of o; cvtm_star_bisector of c and q */
+  double x, y, radius2; /* circle of the best corner; infinite if there is none */
 } cvtm_star_search;
 
 typedef enum cvtm_star_outcome {
@@ -215,7 +217,7 @@ CVTM_HD void cvtm_star_set_block(cvtm_star_search *s, int weighted) {
 /* Nonzero if c makes the triangle and not the best corner so far, where both are on one circle with
  * the edge. */
 CVTM_HD int cvtm_star_wins_tie(const cvtm_star_search *s, cvtm_grid_point c) {
-  /* From q on around the circle: u, then v, then o. */
+  /* In the order around the circle from q: u, then v, then o. */
   const int best_first = (cvtm_star_cross(s->c, c) > 0) == (s->sense > 0);
   const cvtm_grid_point o = {0, 0}, u = best_first ? s->c : c, v = best_first ? c : s->c;
   const cvtm_grid_point one = cvtm_precedes(u, o) ? u : o;
@@ -276,7 +278,7 @@ CVTM_HD int cvtm_star_offer(cvtm_star_search *s, int32_t place, int weighted) {
   return 1;
 }
 
-/* a / b for b > 0, rounded; cancellation has happened in the exact a. */
+/* a / b for b > 0, rounded. a is an exact difference, so the quotient has no cancellation error. */
 CVTM_HD double cvtm_star_quotient(cvtm_int128 a, double b) {
   const cvtm_int128 size = a < 0 ? -a : a;
   const double value = (double)(int64_t)(size >> 64) * 0x1p64 + (double)(uint64_t)size;
@@ -381,7 +383,10 @@ CVTM_HD int cvtm_star_visit(cvtm_star_search *s, cvtm_star_node node, cvtm_star_
 }
 
 #ifdef __CUDACC__
-enum { CVTM_STAR_SHARED = 1024 /* nodes of a warp's stack, before one node is taken at a time */ };
+enum {
+  CVTM_STAR_SHARED =
+      1024 /* with more nodes than this on the stack of a warp, one node is taken at a time */
+};
 
 /* Sets the best corner of all lanes to the best of any lane. */
 static __device__ inline void cvtm_star_agree(cvtm_star_search *s, int weighted) {
@@ -416,7 +421,7 @@ static __device__ inline void cvtm_star_descend_together(cvtm_star_search *s, in
     __syncwarp();
     top -= take;
     const unsigned parents = __ballot_sync(0xFFFFFFFFu, parent);
-    /* The first lane had the nearest node: its children go on top. */
+    /* The first lane has the nearest node, so its children go on top of the stack. */
     const int32_t above = __popc(lane < 31 ? parents >> (lane + 1) : 0);
     if (parent) cvtm_star_push_children(node, &box, s->stack, top + 4 * above);
     top += 4 * __popc(parents);
@@ -539,8 +544,8 @@ CVTM_HD void cvtm_star_offer_near(cvtm_star_search *s, int weighted) {
   }
 }
 
-/* Finds the third corner of the triangle on the side `sense` of the edge to q: s->best, -1 at the
- * hull. */
+/* Finds the third corner of the triangle on the side `sense` of the edge to q, and sets s->best to
+ * it; -1 at the hull. */
 CVTM_HD void cvtm_star_find(cvtm_star_search *s, int32_t q_place, int32_t sense, int weighted) {
   s->q_place = q_place;
   s->q = cvtm_star_from(s, q_place);

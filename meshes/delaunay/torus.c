@@ -25,7 +25,7 @@ typedef struct layout {
   double margin;  /* around the domain, in pixels */
   int exponent;   /* of the grid's step */
   double *points; /* 2 * count: the points, then the copies */
-  copy *copies;   /* of each vertex; of a point itself */
+  copy *copies;   /* per vertex: the point and the shift; a point is its own copy with shift 0 */
   cvtm_grid_point
       *place; /* of each vertex, in steps from the lower left corner of the surroundings */
   int64_t count;
@@ -70,7 +70,7 @@ static int is_near(const layout *l, const double *p) {
          p[1] <= l->domain.height + l->margin;
 }
 
-/* Calls for every copy within the margin; with `copies` NULL only counts them. */
+/* Lists the copies within the margin; with `copies` NULL only counts them. */
 static int64_t list_copies(const layout *l, double *points, copy *copies) {
   const int wide = (int)ceil(l->margin / l->domain.width);
   const int high = (int)ceil(l->margin / l->domain.height);

@@ -16,8 +16,8 @@
 
 static const double largest_shift = 0.5; /* largest distance of a vertex from the curve, pixels */
 
-/* Points of the stretch, at most half a pixel apart, with the arc length and the integral of
- * 1 / spacing up to each. */
+/* Points of a stretch, at most half a pixel apart, with the arc length and the integral of 1 /
+ * spacing from its begin to each. */
 typedef struct cvtm_track {
   double *points, *way, *measure;
   int64_t count, capacity;
@@ -48,8 +48,8 @@ static cvtm_status stretch_add_point(cvtm_stretch *s, double x, double y, double
   return CVTM_OK;
 }
 
-/* Lays the track along a polygon of `count` points. Errors of this and the next two functions:
- * CVTM_ERROR_MEMORY. */
+/* Builds the track along a polyline of `count` points. This and the next two functions fail only
+ * with CVTM_ERROR_MEMORY. */
 static cvtm_status stretch_lay(cvtm_stretch *s, const double *p, int64_t count) {
   s->track.count = 0;
   cvtm_status status = stretch_add_point(s, p[0], p[1], 0);
@@ -134,7 +134,7 @@ static void stretch_place_cut(const cvtm_stretch *s, int64_t i, int64_t parts, i
                  (chord(s, before) + chord(s, after));
   const double most = fmin(largest_shift, 0.2 * fmin(chord(s, before), chord(s, after)));
   shift = fmin(fmax(shift, -most), most);
-  /* The left of (dx, dy), y down, is (dy, -dx). */
+  /* With y down, the left of (dx, dy) is (dy, -dx). */
   place[0] += shift * (b[1] - a[1]) / span;
   place[1] -= shift * (b[0] - a[0]) / span;
 }
@@ -170,8 +170,8 @@ static double bent_deviation(const cvtm_stretch *s, int64_t i, const double *a, 
   return middle < HUGE_VAL ? largest * hypot(b[0] - a[0], b[1] - a[1]) : HUGE_VAL;
 }
 
-/* The largest distance of part i of the curve from the edge a b, or, where the curve is kept, from
- * the parabola through the ends of the edge and a point of the curve between them. */
+/* The largest distance of part i of the curve from the edge a b or, with keep_on_curve, from the
+ * parabola through the ends of the edge and a point of the curve between them. */
 static double stretch_deviation(const cvtm_stretch *s, int64_t i, const double *a,
                                 const double *b) {
   const double bent = s->keep_on_curve ? bent_deviation(s, i, a, b) : HUGE_VAL;
@@ -257,8 +257,8 @@ static cvtm_status add_edge(sampler *s, int32_t from, int32_t to, int32_t left, 
   return CVTM_OK;
 }
 
-/* Vertices and edges between the vertices `first` and `last` (the same, and free to move, on a
- * closed curve without a corner). */
+/* Adds the vertices and edges between the vertices `first` and `last`. On a closed curve without a
+ * corner these are the same vertex, which may move. */
 static cvtm_status emit_piece(sampler *s, int64_t parts, int closed, int32_t first, int32_t last,
                               int32_t left, int32_t right) {
   cvtm_status status = CVTM_OK;
@@ -401,7 +401,7 @@ typedef struct slider {
   double share;
   uint8_t *held;    /* per vertex: nonzero if it must not move */
   double *wanted;   /* wanted arc lengths of the vertices of a piece */
-  cvtm_track spare; /* swapped with that of the stretch */
+  cvtm_track spare; /* scratch memory, swapped with the track of the stretch */
 } slider;
 
 /* The last point of the track at an arc length of at most `way`. */
@@ -672,7 +672,7 @@ static cvtm_status hold_crossed(const cvtm_boundary *b, double *reach, int64_t *
 
 enum { MOST_EDGES = 8 }; /* at a vertex: four arcs between pixels, and two sides of the image */
 
-/* The edges at a vertex, by the vertices at their other ends. */
+/* The edges at a vertex, given by their other ends. */
 typedef struct fan {
   int64_t end[MOST_EDGES];
   int count;

@@ -311,7 +311,7 @@ cvtm_status cvtm_contour_of_frame(int width, int height, const cvtm_contour_opti
   return status;
 }
 
-/* One ring, begun at a corner if it has any. */
+/* Adds a ring; it begins at a corner if it has one. */
 static void add_ring(const double *p, int64_t n, double sharp, cvtm_contour *made,
                      int64_t *points) {
   const int64_t arc = made->arc_count++;

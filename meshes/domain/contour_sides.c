@@ -93,7 +93,7 @@ static int region_side(int axis, const double *before, const double *after, int3
                        int32_t right) {
   const double across = after[axis] - before[axis], along = after[!axis] - before[!axis];
   if ((left != 0 && right != 0) || !(fabs(along) > fabs(across))) return 0;
-  /* The left of (dx, dy), y down, is (dy, -dx). */
+  /* With y down, the left of (dx, dy) is (dy, -dx). */
   const double to_left = axis == X_AXIS ? along : -along;
   return (to_left > 0) == (left != 0) ? 1 : -1;
 }
@@ -407,7 +407,7 @@ static cvtm_status list_cuts(const cutter *c, int s, const side *own, const side
   return CVTM_OK;
 }
 
-/* One interval of a side, in the direction of increasing coordinates. */
+/* Adds an interval of a side, in the direction of increasing coordinates. */
 static cvtm_status add_interval(cutter *c, int s, double from, double to, int32_t label,
                                 int64_t twin) {
   const int across = axis_across(s), inside_left = s == LEFT_SIDE || s == LOWER_SIDE;

@@ -20,7 +20,7 @@ enum { FIT_ROUNDS = 60, FIT_ITERATIONS = 400 };
 
 static const double good_enough = 1e-9; /* relative error of an area */
 static const double solved = 1e-6;      /* reduction of the residual in a round */
-static const double longest_step = 0.1; /* of a coordinate in a round, pixels */
+static const double longest_step = 0.1; /* largest change of a coordinate in a round, pixels */
 /* Added to the diagonal of the matrix, which has the perimeters of the regions, so that a region
  * that cannot move does not affect the others. */
 static const double damping = 1e-3;
@@ -207,8 +207,8 @@ cvtm_status cvtm_fit_areas(const cvtm_area_map *map, const int32_t *regions, con
 /* ---- Curves between labels ---- */
 
 enum {
-  ROUNDS = 3,      /* of splines, after each of which the ends of arcs move */
-  ITERATIONS = 40, /* for the bounds of a spline */
+  ROUNDS = 3,      /* rounds of splines; after each the ends of arcs move */
+  ITERATIONS = 40, /* iterations for the bounds of a spline */
   REACH = 4        /* the spline meets the segment of a crossing within this many points */
 };
 
@@ -221,7 +221,8 @@ static const double junction_reach =
 static const double torus_step = 0x1p-30; /* grid of coordinates on a torus (contour_trace.c) */
 static const double side_room = 0.3;      /* crossings nearer to a side do not move */
 
-/* The workspace of one arc: `count` points, an arc without ends repeated at both. */
+/* The workspace of an arc of `count` points; points of an arc without ends are repeated at both
+ * ends. */
 typedef struct spline {
   double *target, *points, *bounded, *excess; /* 2 per point */
   double *diagonal, *first, *second;          /* of the factors L D L' of a banded matrix */

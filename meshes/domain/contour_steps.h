@@ -23,7 +23,7 @@ typedef struct cvtm_contour_picture {
   cvtm_border border;
 } cvtm_contour_picture;
 
-/* The region of a pixel: 1 or 0 of a mask. */
+/* The region of a pixel; for a mask 1 or 0. */
 static inline int32_t cvtm_contour_label(const cvtm_contour_picture *picture, int i, int j) {
   const int64_t pixel = (int64_t)j * picture->width + i;
   return picture->labels != NULL ? picture->labels[pixel] : picture->coverage[pixel] >= 0.5F;
@@ -78,7 +78,7 @@ typedef struct cvtm_area_map {
 cvtm_status cvtm_fit_areas(const cvtm_area_map *map, const int32_t *regions, const double *areas,
                            int64_t region_count, double *worst, cvtm_error *error);
 
-/* The most points of an arc. */
+/* The largest number of points of an arc. */
 static inline int64_t cvtm_contour_longest(const cvtm_contour *c) {
   int64_t longest = 0;
   for (int64_t arc = 0; arc < c->arc_count; ++arc)

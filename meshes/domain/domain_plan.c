@@ -1,4 +1,4 @@
-/* From a contour to the mesh of a domain. */
+/* Plans the vertices of a domain's boundary and the density inside, and meshes the domain. */
 #include "base/host.h"
 #include "base/portable.h"
 #include "meshes/constrained.h"
@@ -13,28 +13,32 @@
 
 /* ---- Vertices and their spacing ---- */
 
-static const double gradation = 0.3;         /* growth of a limited spacing per pixel */
-static const double smallest_edge = 1.25;    /* pixels: below that the contour is noise */
-static const double largest_deviation = 0.5; /* of an edge from the contour, pixels */
-static const double every_point = 0.05; /* spacing so small that all points of a contour count */
-static const double least_limit = 0.25; /* beside what is short anyway */
-static const double most_sites = 1e9;   /* that sizes may ask for */
-static const double largest_jump = 1.3; /* of lengths, from one edge to another, */
-static const double largest_at_corner = 2.2;      /* and behind the triangle in a corner */
-static const double hexagon = 1.1547005383792517; /* 2 / sqrt 3: area of a cell is h^2 / that */
+static const double gradation = 0.3;      /* growth of a limited spacing per pixel */
+static const double smallest_edge = 1.25; /* pixels: below that the contour is noise */
+static const double largest_deviation =
+    0.5;                                /* largest distance of an edge from the contour, pixels */
+static const double every_point = 0.05; /* pixels; a spacing that uses all points of a contour */
+static const double least_limit = 0.25; /* least spacing, away from corners, pixels */
+static const double most_sites = 1e9;   /* largest number of sites for given sizes */
+/* The spacing at two vertices that see each other is at most this many times their distance; the
+ * second value is for the neighbours of a corner, which form a triangle with it. */
+static const double largest_jump = 1.3, largest_at_corner = 2.2;
+static const double hexagon =
+    1.1547005383792517; /* 2 / sqrt 3; a cell has the area h^2 / hexagon */
 
 typedef struct planner {
   const cvtm_contour *contour;
   int width, height;
-  float *density;  /* within the domain raised to the floor */
-  float *coverage; /* of pixels by the domain */
-  float *limit;    /* of the spacing, by the shape; grows away from where it is set */
-  double scale;    /* spacing = scale * rho^(-1/4) */
+  float *density;  /* inside the domain at least the floor */
+  float *coverage; /* share of each pixel inside the domain */
+  float *limit; /* upper bound of the spacing because of the shape; it grows with the distance from
+                   where it is set */
+  double scale; /* spacing = scale * rho^(-1/4) */
   double tolerance;
   int64_t limited;
 } planner;
 
-/* On a torus the pixels beyond a side are those at the opposite one. */
+/* Nonzero on a torus, where the pixels beyond a side are those at the opposite side. */
 static int is_torus(const planner *p) { return p->contour->twin != NULL; }
 
 static int64_t pixel_of(const planner *p, double x, double y) {
@@ -43,8 +47,8 @@ static int64_t pixel_of(const planner *p, double x, double y) {
   return (int64_t)j * p->width + i;
 }
 
-/* The mean root of the density over the 5 x 5 pixels around a place, as far as they are in the
- * domain: on the boundary pixels are mixed with the outside. */
+/* The mean square root of the density over the pixels of the domain in the 5 x 5 pixels around a
+ * point; single pixels on the boundary also contain outside. */
 static double mean_root(const planner *p, double x, double y) {
   const int64_t middle = pixel_of(p, x, y);
   const int i0 = (int)(middle % p->width), j0 = (int)(middle / p->width);
@@ -69,7 +73,7 @@ static double plane_spacing_at(const planner *p, double x, double y) {
   return root > 0 ? fmin(p->scale / sqrt(root), limit) : limit;
 }
 
-/* On a side of a torus: the smaller of both sides'. */
+/* On a side of a torus, the smaller value of both sides. */
 static double spacing_at(const void *context, double x, double y) {
   const planner *p = context;
   double least = plane_spacing_at(p, x, y);
@@ -91,7 +95,7 @@ static double edge_length(const cvtm_boundary *b, int64_t e) {
   return vertex_distance(b, b->edges[2 * e], b->edges[2 * e + 1]);
 }
 
-/* The turn between edge e and the next, if they meet where the contour is smooth; else 0. */
+/* The turn between edge e and the next edge, if the contour is smooth there; else 0. */
 static double turn_after(const cvtm_boundary *b, int64_t e) {
   if (e < 0 || e + 1 >= b->edge_count) return 0;
   const int32_t middle = b->edges[2 * e + 1];
@@ -103,14 +107,14 @@ static double turn_after(const cvtm_boundary *b, int64_t e) {
   return fabs(atan2(ux * vy - uy * vx, ux * vx + uy * vy));
 }
 
-/* The longest that an edge may be, by the contour that it follows; its length if nothing objects.
- */
+/* The largest length of an edge that the shape of its contour allows; its current length if that is
+ * allowed. */
 static double allowed_length(const planner *p, const cvtm_boundary *b, int64_t e) {
   const double length = edge_length(b, e);
   const double divided = b->deviation[e] > largest_deviation ? 0.6 * length : length; /* in two */
   if (!(length > smallest_edge)) return divided;
-  /* The sagitta of an arc that turns like the edges: deviations themselves are made of steps of
-   * pixels, which shorter edges would only follow. */
+  /* Uses the sagitta of an arc that turns like the edges. The deviation itself consists of pixel
+   * steps, which shorter edges would only follow. */
   const double sagitta = length * fmax(turn_after(b, e - 1), turn_after(b, e)) / 8;
   const double bent = sagitta > p->tolerance ? 0.9 * length * sqrt(p->tolerance / sagitta) : length;
   return fmax(fmin(divided, bent), smallest_edge);
@@ -133,8 +137,8 @@ static void set_limit(planner *p, const cvtm_boundary *b, int64_t e, double allo
   }
 }
 
-/* From each pixel to its neighbours, forwards and backwards (Borgefors 1986, weights 1, sqrt 2);
- * on a torus a second time, for what came over its sides. */
+/* Chamfer distance transform, a forward and a backward pass (Borgefors 1986, weights 1 and sqrt 2);
+ * on a torus twice, so that values cross the sides. */
 static void spread_limits(planner *p) {
   static const int di[4] = {-1, -1, 0, 1}, dj[4] = {0, -1, -1, -1};
   const int w = p->width, h = p->height, torus = is_torus(p);
@@ -161,8 +165,8 @@ static void spread_limits(planner *p) {
   }
 }
 
-/* Edges that cross each other become shorter, in the end so short that they follow the contour,
- * which does not cross itself, point by point. */
+/* Shortens edges that cross each other. Finally they follow the contour point by point, and the
+ * contour does not cross itself. */
 static cvtm_status separate_edges(planner *p, const cvtm_boundary *b, int64_t *found,
                                   cvtm_error *error) {
   uint8_t *crossed = malloc((size_t)b->edge_count + 1);
@@ -177,7 +181,7 @@ static cvtm_status separate_edges(planner *p, const cvtm_boundary *b, int64_t *f
   return status;
 }
 
-/* Limits from every edge that is too long; returns how many there are. */
+/* Sets limits for every edge that is too long; returns their number. */
 static int64_t limit_long_edges(planner *p, const cvtm_boundary *b) {
   int64_t found = 0;
   for (int64_t e = 0; e < b->edge_count; ++e) {
@@ -191,8 +195,8 @@ static int64_t limit_long_edges(planner *p, const cvtm_boundary *b) {
 
 /* ---- Narrow places ---- */
 
-/* Of each vertex, on either side along the boundary: the next vertex and the next corner, -1 for
- * none. Its own index twice for a corner. */
+/* For each vertex and direction along the boundary: the next vertex and the next corner; -1: none.
+ * For a corner the next corner is itself. */
 typedef struct vicinity {
   int32_t next[2], corner[2];
 } vicinity;
@@ -213,8 +217,8 @@ static void find_vicinities(const cvtm_boundary *b, vicinity *around) {
   }
 }
 
-/* The corner on whose two sides u and v lie, not much farther away than they are from each other;
- * -1 if there is none. */
+/* The corner such that u and v lie on its two sides, at distances not much larger than their own
+ * distance; -1 if there is none. */
 static int32_t corner_between(const cvtm_boundary *b, const vicinity *around, int32_t u,
                               int32_t v) {
   for (int k = 0; k < 4; ++k) {
@@ -229,8 +233,8 @@ static int is_next_to(const vicinity *around, int32_t u, int32_t c) {
   return around[u].next[0] == c || around[u].next[1] == c;
 }
 
-/* The spacing that two vertices allow which see each other; infinity where nothing objects. The two
- * sides of a corner are near each other in any case. */
+/* The spacing that two vertices which see each other allow; infinite if they give no limit. The two
+ * sides of a corner give no limit, because they are always close to each other. */
 static double limit_between(const planner *p, const cvtm_boundary *b, const vicinity *around,
                             int32_t u, int32_t v) {
   const double *from = b->points + 2 * (int64_t)u, *to = b->points + 2 * (int64_t)v;
@@ -244,8 +248,8 @@ static double limit_between(const planner *p, const cvtm_boundary *b, const vici
   return here > 1.05 * allowed ? allowed : INFINITY;
 }
 
-/* Limits from every two vertices, neighbours on the boundary or on opposite sides of a narrow
- * place, that are much closer to each other than sites are to be there. */
+/* Sets limits for every two vertices, neighbours on the boundary or on opposite sides of a narrow
+ * part, that are much closer to each other than the spacing there. */
 static cvtm_status limit_narrow_places(planner *p, const cvtm_boundary *b, int64_t *found,
                                        cvtm_error *error) {
   cvtm_mesh mesh = {0};
@@ -273,7 +277,7 @@ static cvtm_status limit_narrow_places(planner *p, const cvtm_boundary *b, int64
   return status;
 }
 
-/* All limits that the boundary as it is asks for. */
+/* Sets all limits for the current boundary. */
 static cvtm_status apply_limits(planner *p, const cvtm_boundary *b, int64_t *found,
                                 cvtm_error *error) {
   int64_t crossed = 0, narrow = 0;
@@ -292,7 +296,8 @@ static double limited_spacing(const planner *p, int64_t k) {
   return fmin(h, (double)p->limit[k]);
 }
 
-/* Sites of a hexagonal tessellation with these spacings, the boundary's half cells included. */
+/* The number of sites of a hexagonal tessellation with these spacings, including the half cells at
+ * the boundary. */
 static double count_sites(const planner *p, const cvtm_boundary *b) {
   double total = 0;
   for (int j = 0; j < p->height; ++j) {
@@ -311,7 +316,7 @@ static double count_sites(const planner *p, const cvtm_boundary *b) {
   return total + half_cells;
 }
 
-/* Raises the density to the floor, and sets the first scale, or that of sizes. */
+/* Raises the density to its floor, and sets the first scale, or the scale for sizes. */
 static cvtm_status raise_density(planner *p, int64_t sites, cvtm_domain_plan_figures *figures,
                                  cvtm_error *error) {
   const int64_t pixels = (int64_t)p->width * p->height;
@@ -338,7 +343,7 @@ static cvtm_status raise_density(planner *p, int64_t sites, cvtm_domain_plan_fig
   return CVTM_OK;
 }
 
-/* The density that the planned spacings come from. */
+/* Sets the density that gives the planned spacings. */
 static void write_density(const planner *p) {
   for (int64_t k = 0; k < (int64_t)p->width * p->height; ++k) {
     double rho = p->coverage[k] > 0 ? (double)p->density[k] : 0;
@@ -360,8 +365,8 @@ static void clamp_to_image(const planner *p, cvtm_boundary *b) {
 
 enum { ROUNDS = 16 };
 
-/* Samples the boundary by the given spacings, and applies limits to them until all limits hold.
- * *sites: the number of all sites. */
+/* Samples the boundary and reduces the spacings until all limits hold. *sites: the total number of
+ * sites. */
 static cvtm_status settle_sizes(planner *p, cvtm_boundary *boundary, int64_t *sites,
                                 cvtm_error *error) {
   int64_t found = 1;
@@ -376,7 +381,7 @@ static cvtm_status settle_sizes(planner *p, cvtm_boundary *boundary, int64_t *si
   return CVTM_OK;
 }
 
-/* Spacing and limits in turn, until both hold. */
+/* Alternates scaling and limits until both hold. */
 static cvtm_status settle(planner *p, int64_t sites, cvtm_boundary *boundary, cvtm_error *error) {
   const double largest_scale = 16 * p->scale;
   for (int round = 0;; ++round) {
@@ -399,7 +404,7 @@ static cvtm_status settle(planner *p, int64_t sites, cvtm_boundary *boundary, cv
     p->limited = p->limited > found ? p->limited : found;
     const int enough = boundary->vertex_count <= sites;
     if (found == 0 && enough && fabs(ratio - 1) < 2e-3) return CVTM_OK;
-    /* Where the shape alone asks for more sites than there are, no scale is large enough. */
+    /* If the shape alone needs more sites than there are, no scale suffices. */
     p->scale = fmin(p->scale * sqrt(ratio), largest_scale);
   }
 }
@@ -460,7 +465,7 @@ static double angle_at(const double *a, const double *b, const double *c) {
   return fabs(atan2(ux * vy - uy * vx, ux * vx + uy * vy));
 }
 
-/* A site to leave out for the sake of a triangle; -1 if there is none, or no need. */
+/* The site to drop because of a triangle; -1 if there is none, or the triangle is good. */
 static int32_t crowded_site(const cvtm_mesh *mesh, const int32_t *source, int64_t fixed,
                             const int32_t *corners) {
   for (int k = 0; k < 3; ++k) {
@@ -475,7 +480,7 @@ static int32_t crowded_site(const cvtm_mesh *mesh, const int32_t *source, int64_
   return -1;
 }
 
-/* The sites that are left, and what they were in the whole list. */
+/* Lists the remaining sites and their indices in the whole list. */
 typedef struct selection {
   double *sites;
   int32_t *from;

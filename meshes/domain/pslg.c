@@ -17,18 +17,18 @@
 
 /* ---- Parts of the plane ---- */
 
-/* The constrained triangulation of the convex hull, and the parts that its segments bound. */
+/* The constrained triangulation of the convex hull, and the parts into which segments divide it. */
 typedef struct plane_parts {
-  cvtm_mesh mesh;      /* y is taken to be up, so that it is one in a mirror */
+  cvtm_mesh mesh;      /* mirrored, because y is up here */
   cvtm_regions edges;  /* the segments */
   int32_t *source;     /* per vertex: the point that it was */
   int64_t *twin;       /* as cvtm_find_twins gives them */
   int64_t *face;       /* per segment: its half-edge */
-  int64_t *stack;      /* as long as there are half-edges */
+  int64_t *stack;      /* memory for all half-edges */
   uint8_t *is_segment; /* per half-edge */
-  int32_t *part;       /* per triangle: from 0 on */
-  int32_t *region;     /* per part: 0 if the hull is reached without crossing a segment; else -1,
-                          for the caller to replace */
+  int32_t *part;       /* per triangle: the number of its part */
+  int32_t *region; /* per part: 0 if it reaches the hull without crossing a segment; else -1, which
+                      the caller replaces */
   int32_t part_count;
 } plane_parts;
 
@@ -45,8 +45,8 @@ static void plane_parts_free(plane_parts *p) {
   *p = (plane_parts){0};
 }
 
-/* Both sides of all segments are region 1, so that every triangle stays. y is up, so that this is
- * the triangulation in a mirror. */
+/* Region 1 is on both sides of all segments, so that no triangle is dropped. The triangulation is
+ * mirrored, because y is up. */
 static cvtm_status triangulate(double *points, int64_t count, int32_t *segments,
                                int64_t segment_count, plane_parts *p, cvtm_error *error) {
   const size_t edges = (size_t)segment_count;
@@ -86,7 +86,7 @@ static cvtm_status find_neighbours(plane_parts *p, cvtm_error *error) {
   return status;
 }
 
-/* Numbers the parts; one that reaches the hull without a segment between is outside. */
+/* Numbers the parts; a part that reaches the hull without crossing a segment is outside. */
 static void find_parts(plane_parts *p) {
   for (int64_t t = 0; t < p->mesh.triangle_count; ++t) p->part[t] = -1;
   for (int64_t t = 0; t < p->mesh.triangle_count; ++t) {
@@ -114,8 +114,8 @@ static int32_t region_of(const plane_parts *p, int64_t half) {
   return half < 0 ? 0 : p->region[p->part[half / 3]];
 }
 
-/* The segments with a region other than 0 beside them, and their ends, all of them corners.
- * with_cracks: those with the same region on both sides, too. */
+/* Lists the segments beside a region other than 0, and their ends, which are all corners.
+ * with_cracks: nonzero: also segments with the same region on both sides. */
 static cvtm_status plane_parts_boundary(const double *points, const plane_parts *p, int with_cracks,
                                         cvtm_boundary *b, cvtm_error *error) {
   const size_t n = (size_t)p->mesh.vertex_count, edges = (size_t)p->edges.edge_count + 1;
@@ -131,7 +131,7 @@ static cvtm_status plane_parts_boundary(const double *points, const plane_parts 
   }
   for (size_t v = 0; v < n; ++v) number[v] = -1;
   for (int64_t e = 0; e < p->edges.edge_count; ++e) {
-    /* Left and right as without the mirror. */
+    /* Exchange left and right to undo the mirroring. */
     const int32_t right = region_of(p, p->face[e]), left = region_of(p, p->twin[p->face[e]]);
     if (left == right && (left == 0 || !with_cracks)) continue;
     for (int i = 0; i < 2; ++i) {
@@ -151,8 +151,8 @@ static cvtm_status plane_parts_boundary(const double *points, const plane_parts 
   return CVTM_OK;
 }
 
-/* Segments, 2 * segment_count points, may meet in their ends and in points; CVTM_ERROR_INPUT if
- * they cross. The caller frees, on failure too. */
+/* Triangulates segments (2 * segment_count points), which may meet in ends or touch in points.
+ * CVTM_ERROR_INPUT if they cross. The caller frees the result, also on failure. */
 static cvtm_status plane_parts_create(double *points, int64_t count, int32_t *segments,
                                       int64_t segment_count, plane_parts *p, cvtm_error *error) {
   *p = (plane_parts){0};
@@ -174,11 +174,11 @@ typedef struct shape_edge {
 typedef struct edge_list {
   double *points; /* of the places: 2 * count */
   int64_t count;
-  shape_edge *edges; /* sorted; an edge of several shapes is there for each of them */
+  shape_edge *edges; /* sorted; an edge of several shapes is listed once for each */
   int64_t edge_count;
   int32_t *segments; /* 2 * segment_count: each edge once */
   int64_t segment_count;
-  int64_t *first; /* segment_count + 1: where each segment begins in edges */
+  int64_t *first; /* segment_count + 1: begin of each segment in edges */
 } edge_list;
 
 static void free_edges(edge_list *l) {
@@ -213,7 +213,7 @@ static int compare_shape_edges(const void *left, const void *right) {
   return ends != 0 ? ends : (a->shape > b->shape) - (a->shape < b->shape);
 }
 
-/* Corners that share a place of the grid are one; number: of each corner's place. */
+/* Merges corners at the same grid point. number: the place of each corner. */
 static cvtm_status number_places(const cvtm_polygons *rings, int32_t *number, edge_list *l,
                                  cvtm_error *error) {
   const size_t n = (size_t)rings->start[rings->ring_count];
@@ -257,7 +257,7 @@ static void collect_edges(const cvtm_ring_collector *c, const int32_t *number, e
   qsort(l->edges, (size_t)l->edge_count, sizeof *l->edges, compare_shape_edges);
 }
 
-/* Two equal edges of one shape bound nothing. */
+/* Two equal edges of the same shape cancel. */
 static void cancel_edges(edge_list *l) {
   int64_t kept = 0;
   for (int64_t k = 0; k < l->edge_count; ++k) {
@@ -303,13 +303,14 @@ static cvtm_status make_edges(const cvtm_ring_collector *c, edge_list *l, cvtm_e
 typedef struct coverer {
   const edge_list *edges;
   const plane_parts *parts;
-  int32_t *from; /* per part: the part beside it that is nearer to the outside; -1: the outside */
-  int64_t *through; /* per part: the segment between; -1: none, it is outside itself */
+  int32_t *from; /* per part: the neighbouring part that is nearer to the outside; -1: the part is
+                    outside */
+  int64_t *through; /* per part: the segment between them; -1: the part is outside */
   uint8_t *reached; /* per part */
-  uint8_t *inside;  /* per shape, while a part is looked at */
+  uint8_t *inside;  /* per shape: scratch memory for one part */
 } coverer;
 
-/* The segment that a half-edge is; -1 if it is only a piece of one. */
+/* The segment of a half-edge; -1 if the half-edge is only part of a segment. */
 static int64_t segment_at(const coverer *c, int64_t half) {
   const plane_parts *p = c->parts;
   const int64_t after = half % 3 == 2 ? half - 2 : half + 1;
@@ -328,8 +329,8 @@ static int64_t segment_at(const coverer *c, int64_t half) {
   return -1;
 }
 
-/* Enters the part of the triangle behind a half-edge, if that is new. Returns 0 if the segment
- * between is not known. */
+/* Enters the part on the other side of a half-edge, if it was not visited. Returns 0 if the segment
+ * between is unknown. */
 static int enter_part(coverer *c, int32_t from, int64_t half, int64_t *tail) {
   const plane_parts *p = c->parts;
   const int32_t part = p->part[half / 3];
@@ -342,7 +343,7 @@ static int enter_part(coverer *c, int32_t from, int64_t half, int64_t *tail) {
   return through >= 0 || !p->is_segment[half];
 }
 
-/* The half-edges on the border of each part, one part after another: from[part] .. in `list`. */
+/* Lists the half-edges on the border of each part: those of a part begin at from[part]. */
 static void list_borders(const plane_parts *p, int64_t *begin, int64_t *list) {
   const int64_t halves = 3 * p->mesh.triangle_count;
   for (int32_t k = 0; k <= p->part_count; ++k) begin[k] = 0;
@@ -350,11 +351,11 @@ static void list_borders(const plane_parts *p, int64_t *begin, int64_t *list) {
   for (int32_t k = 0; k < p->part_count; ++k) begin[k + 1] += begin[k];
   for (int64_t h = halves - 1; h >= 0; --h)
     if (p->is_segment[h]) list[--begin[p->part[h / 3] + 1]] = h;
-  /* begin[k + 1] is where part k begins now. */
+  /* Now begin[k + 1] is the begin of part k. */
   for (int32_t k = 0; k < p->part_count; ++k) begin[k] = begin[k + 1];
 }
 
-/* From the outside inwards. Returns the part at which it failed, or -1. */
+/* Visits the parts from the outside inwards. Returns the part at which this failed, or -1. */
 static int32_t reach_parts(coverer *c, const int64_t *begin, const int64_t *list,
                            int64_t list_count) {
   const plane_parts *p = c->parts;
@@ -372,8 +373,8 @@ static int32_t reach_parts(coverer *c, const int64_t *begin, const int64_t *list
   return -1;
 }
 
-/* Toggles the shapes of all segments between a part and the outside; returns the last shape that
- * it is inside of after the first call, -1 if there is none. */
+/* Toggles the shapes of all segments between a part and the outside. After the first call, returns
+ * the last shape that contains the part; -1 if there is none. A second call resets the shapes. */
 static int32_t toggle_shapes(coverer *c, int32_t part) {
   const edge_list *l = c->edges;
   int32_t last = -1;
@@ -451,7 +452,7 @@ static int compare_shapes(const void *left, const void *right) {
   return a->shape - b->shape;
 }
 
-/* What every mesh format takes: at most 31 bytes, a letter first. */
+/* Makes a name that is valid in every mesh format: at most 31 bytes, beginning with a letter. */
 enum { NAME_BYTES = 32 };
 
 static void clean_name(const char *name, char made[NAME_BYTES]) {
@@ -460,7 +461,7 @@ static void clean_name(const char *name, char made[NAME_BYTES]) {
   if (!begins) length = snprintf(made, NAME_BYTES, "region-");
   for (const char *at = name; *at != 0 && length + 1 < NAME_BYTES; ++at) {
     const unsigned char byte = (unsigned char)*at;
-    if ((byte & 0xc0) == 0x80) continue; /* the rest of a character of UTF-8 */
+    if ((byte & 0xc0) == 0x80) continue; /* continuation byte of UTF-8 */
     const int stays = cvtm_is_letter(byte) || (byte >= '0' && byte <= '9') || byte == '-';
     if (!stays && length > 0 && made[length - 1] == '_') continue;
     made[length++] = stays ? (char)byte : '_';
@@ -468,7 +469,7 @@ static void clean_name(const char *name, char made[NAME_BYTES]) {
   made[length] = 0;
 }
 
-/* Appends the region's number to a name that another region has. */
+/* Appends the number of the region to a name that another region already has. */
 static void distinguish_name(const cvtm_pslg *made, int32_t region, char name[NAME_BYTES]) {
   char number[16];
   for (int64_t k = 0; k < made->name_count; ++k) {
@@ -492,11 +493,11 @@ static int add_name(cvtm_pslg *made, const named_shape *s) {
   return 1;
 }
 
-/* Regions are numbered from 1 in the order of their first shapes; shapes without a ring are none.
+/* Numbers regions from 1 in the order of their first shapes; shapes without rings are not regions.
  * region: per shape. */
 static cvtm_status number_regions(const cvtm_ring_collector *c, int32_t *region, cvtm_pslg *made,
                                   cvtm_error *error) {
-  int64_t shapes = 0; /* with rings; these come in ascending order */
+  int64_t shapes = 0; /* number of shapes with rings; they are in ascending order */
   named_shape *list = malloc((size_t)c->shape_count * sizeof *list);
   made->names = malloc((size_t)c->shape_count * sizeof *made->names);
   made->text = malloc((size_t)c->shape_count * sizeof *made->text);
@@ -508,7 +509,7 @@ static cvtm_status number_regions(const cvtm_ring_collector *c, int32_t *region,
       list[shapes++] = (named_shape){c->name[shape], shape, 0};
   }
   if (good) qsort(list, (size_t)shapes, sizeof *list, compare_names);
-  for (int64_t k = 0; k < shapes && good; ++k) { /* for now, the first shape of the name */
+  for (int64_t k = 0; k < shapes && good; ++k) { /* at first, the first shape with the same name */
     const int same = k > 0 && list[k].name && strcmp(list[k].name, list[k - 1].name) == 0;
     list[k].region = same ? list[k - 1].region : list[k].shape;
   }
@@ -538,7 +539,7 @@ static cvtm_status divide_by_shapes(const cvtm_ring_collector *c, const edge_lis
   return status;
 }
 
-/* The part of cvtm_pslg_read_bytes for files of shapes. */
+/* cvtm_pslg_read_bytes for files with shapes. */
 static cvtm_status pslg_read_shapes(const char *extension, const unsigned char *bytes, size_t size,
                                     const char *name, cvtm_pslg *pslg, int *is_rings,
                                     cvtm_error *error) {
@@ -578,7 +579,7 @@ void cvtm_pslg_free(cvtm_pslg *pslg) {
 
 /* ---- Reading ---- */
 
-/* A point in a hole or a region. */
+/* A point that marks a hole or a region. */
 typedef struct place {
   double x, y, attribute, area; /* NAN: there is none */
 } place;
@@ -598,7 +599,7 @@ static void free_graph(graph *g) {
   free(g->regions);
 }
 
-/* What follows the coordinates on their line. */
+/* Reads the values after the coordinates on the same line. */
 static cvtm_status read_attributes(cvtm_source *s, place *p) {
   double *const values[2] = {&p->attribute, &p->area};
   cvtm_token token;
@@ -608,7 +609,7 @@ static cvtm_status read_attributes(cvtm_source *s, place *p) {
   return CVTM_OK;
 }
 
-/* A list of points; at the end of the file there is none. */
+/* Reads a list of points; the list is empty if the file ends. */
 static cvtm_status read_places(cvtm_source *s, const char *what, int have_attributes, place **list,
                                int64_t *count) {
   cvtm_source ahead = *s;
@@ -643,7 +644,8 @@ static cvtm_status read_graph(graph *g) {
   return status;
 }
 
-/* Every vertex has an even number of segments, and there is one region. */
+/* Nonzero if every vertex has an even number of segments and there is one region, so that the
+ * segments are closed rings. */
 static int find_rings(const graph *g) {
   uint8_t *odd = calloc((size_t)g->vertices.count + 1, 1);
   int rings = odd != NULL && g->region_count <= 1;
@@ -653,7 +655,7 @@ static int find_rings(const graph *g) {
   return rings;
 }
 
-/* The part that a place is in; -1: none. */
+/* The part that contains a point; -1: none. */
 static int32_t part_at(const plane_parts *p, const place *at) {
   const double x = at->x, y = at->y;
   for (int64_t t = 0; t < p->mesh.triangle_count; ++t) {
@@ -661,7 +663,7 @@ static int32_t part_at(const plane_parts *p, const place *at) {
     for (int k = 0; k < 3 && inside; ++k) {
       const double *a = p->mesh.points + 2 * (int64_t)p->mesh.triangles[3 * t + k];
       const double *b = p->mesh.points + 2 * (int64_t)p->mesh.triangles[3 * t + (k + 1) % 3];
-      /* Clockwise, in the mirror counterclockwise. */
+      /* Clockwise; counterclockwise after mirroring. */
       inside = (b[0] - a[0]) * (y - a[1]) - (b[1] - a[1]) * (x - a[0]) <= 0;
     }
     if (inside) return p->part[t];

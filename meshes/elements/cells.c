@@ -1,4 +1,4 @@
-/* Voronoi cells: the domain's rectangle cut by the bisectors of Delaunay neighbours. */
+/* Voronoi cells: the rectangle of the domain, cut by the bisectors with Delaunay neighbours. */
 #include "base/host.h"
 #include "base/geometry.h"
 #include "meshes/elements/twins.h"
@@ -10,11 +10,11 @@
 
 /* ---- Neighbours ---- */
 
-/* Who is adjacent to vertex v: id[start[v] .. start[v + 1]), with repetitions. */
+/* The neighbours of vertex v: id[start[v] .. start[v + 1]), with repetitions. */
 typedef struct adjacency {
   int64_t *start;
   int32_t *id;
-  int64_t largest; /* most entries of one vertex */
+  int64_t largest; /* largest number of entries of a vertex */
 } adjacency;
 
 static void free_adjacency(adjacency *adjacent) {
@@ -29,7 +29,7 @@ static void find_largest(adjacency *adjacent, int64_t vertices) {
   }
 }
 
-/* Both other corners of every triangle. */
+/* Adds the two other corners of every triangle. */
 static void adjacency_of_triangles(const cvtm_mesh *mesh, adjacency *adjacent) {
   const int64_t corners = 3 * mesh->triangle_count;
   int64_t *start = adjacent->start;
@@ -43,7 +43,7 @@ static void adjacency_of_triangles(const cvtm_mesh *mesh, adjacency *adjacent) {
   }
 }
 
-/* Points on a line have the points before and after them as neighbours. */
+/* For points on one line: the neighbours are the points before and after. */
 static void adjacency_of_line(const cvtm_mesh *mesh, cvtm_placed *order, adjacency *adjacent) {
   int64_t *start = adjacent->start;
   for (int64_t i = 0; i < mesh->vertex_count; ++i) {
@@ -102,14 +102,14 @@ static int compare_ids(const void *left, const void *right) {
   return (a->id > b->id) - (a->id < b->id);
 }
 
-/* Clockwise in stored numbers, as corners go; then by id. */
+/* Clockwise in stored coordinates, like corners; then by id. */
 static int compare_angles(const void *left, const void *right) {
   const neighbor_site *a = left, *b = right;
   if (a->angle != b->angle) return a->angle > b->angle ? -1 : 1;
   return compare_ids(left, right);
 }
 
-/* The distinct neighbours of v, by id; returns how many. */
+/* The distinct neighbours of v, sorted by id; returns their number. */
 static int32_t gather_neighbors(const cvtm_mesh *mesh, const adjacency *adjacent, int64_t v,
                                 neighbor_site *sites) {
   int32_t count = 0;
@@ -127,7 +127,7 @@ static int32_t gather_neighbors(const cvtm_mesh *mesh, const adjacency *adjacent
   return distinct;
 }
 
-/* Room for the largest cell, reused for every one. */
+/* Memory for the largest cell, reused for all cells. */
 typedef struct workspace {
   neighbor_site *sites;
   int32_t capacity; /* corners */
@@ -152,8 +152,8 @@ static void free_workspace(workspace *work) {
 }
 
 static cvtm_status make_workspace(int64_t largest, workspace *work, cvtm_error *error) {
-  /* Every neighbour adds a corner to the rectangle's four at most; rings also keep the
-   * corners that were cut off. */
+  /* Every neighbour adds at most one corner to the four of the rectangle; rings also keep corners
+   * that were cut off. */
   if (largest > INT32_MAX / 2 - 8) {
     return cvtm_fail(error, CVTM_ERROR_MEMORY, "a cell of %lld corners", (long long)largest);
   }
@@ -188,9 +188,10 @@ static void clip_in_turn(workspace *work, int32_t sites) {
 
 /* ---- Hubs ---- */
 
-/* A hub of d neighbours would cost d^2 steps that way. Its neighbours are taken in the order of
- * their directions instead: then the corner farthest beyond each bisector moves
- * around the cell just once, and corners in a ring make a cut cost what it removes. */
+/* A hub is a vertex with many neighbours: d neighbours would take d^2 steps in the simple way. Its
+ * neighbours are processed in the order of their directions. Then the corner farthest beyond each
+ * bisector moves around the cell only once, and with corners in a linked ring the cost of a cut is
+ * the number of corners that it removes. */
 enum { HUB_NEIGHBORS = 64 };
 
 static double beyond(const workspace *work, const neighbor_site *site, int32_t corner) {
@@ -198,8 +199,9 @@ static double beyond(const workspace *work, const neighbor_site *site, int32_t c
          0.5 * (site->dx * site->dx + site->dy * site->dy);
 }
 
-/* The corner farthest beyond the site's bisector: the best of the whole ring, or the top of
- * the climb onwards from `corner`. Steps down by mere rounding do not end the climb. */
+/* The corner farthest beyond the bisector of a site: the maximum over the whole ring, or the local
+ * maximum found by walking from `corner` onwards. Decreases of the size of rounding do not end the
+ * walk. */
 static int32_t farthest_corner(const workspace *work, const neighbor_site *site, int32_t corner,
                                int whole_ring) {
   int32_t best = corner;
@@ -224,7 +226,7 @@ static void link_corners(workspace *work, int32_t a, int32_t b) {
   work->before[b] = a;
 }
 
-/* Where the bisector meets the edge from the removed to the kept corner. */
+/* Places the corner where the bisector meets the edge from a removed to a kept corner. */
 static void place_corner(workspace *work, const neighbor_site *site, int32_t removed, int32_t kept,
                          int32_t corner) {
   const double s = beyond(work, site, removed);
@@ -233,7 +235,8 @@ static void place_corner(workspace *work, const neighbor_site *site, int32_t rem
   work->y_ring[corner] = work->y_ring[removed] + (work->y_ring[kept] - work->y_ring[removed]) * t;
 }
 
-/* Cuts the run of corners around `corner`; returns the first new corner, -1 if nothing is left. */
+/* Cuts off the consecutive corners around `corner`; returns the first new corner, -1 if no corner
+ * is left. */
 static int32_t cut_ring(workspace *work, const neighbor_site *site, int32_t corner, int32_t *used) {
   int32_t first = corner, last = corner;
   int32_t kept_before = work->before[first], kept_after = work->after[last];
@@ -271,8 +274,8 @@ static void clip_by_direction(workspace *work, int32_t sites) {
   }
   int32_t corner = 0;
   for (int32_t k = 0; k < sites; ++k) {
-    /* The way onwards climbs only if it is less than half a turn. A turn has two gaps of more
-     * than 3 at most. */
+    /* Walking onwards reaches the maximum only if the turn is less than half a circle. At most two
+     * gaps between directions exceed 3 radians. */
     const int far = k == 0 || work->sites[k - 1].angle - work->sites[k].angle > 3;
     corner = farthest_corner(work, &work->sites[k], corner, far);
     if (!(beyond(work, &work->sites[k], corner) > 0)) continue;
@@ -294,8 +297,8 @@ static void clip_by_direction(workspace *work, int32_t sites) {
 
 /* ---- All cells ---- */
 
-/* The cell of v relative to v; coincident points but the first have no neighbours among
- * several vertices, and no cell. */
+/* Makes the cell of v, relative to v. Coincident points except the first have no neighbours and no
+ * cell. */
 static void make_cell(const cvtm_mesh *mesh, const adjacency *adjacent, cvtm_domain domain,
                       int64_t v, workspace *work) {
   const double x = mesh->points[2 * v], y = mesh->points[2 * v + 1];
@@ -312,7 +315,7 @@ static void make_cell(const cvtm_mesh *mesh, const adjacency *adjacent, cvtm_dom
   }
 }
 
-/* site + relative, exactly on the domain's side where it is meant to be. */
+/* site + relative, rounded to the side of the domain where the corner lies on it. */
 static double absolute(double relative, double site, double side) {
   if (relative <= 0 - site) return 0;
   if (relative >= side - site) return side;
@@ -409,14 +412,14 @@ typedef struct builder {
   const cvtm_mesh *mesh;
   int64_t *twin;
   double *centre; /* 2 per triangle */
-  uint8_t *begun; /* per half-edge: its fan is in a cell already */
+  uint8_t *begun; /* per half-edge: nonzero if its fan is already part of a cell */
   cvtm_cells made;
   int64_t corners;
 } builder;
 
 static const double *point(const builder *b, int32_t v) { return b->mesh->points + 2 * (int64_t)v; }
 
-/* The circumcentre; behind an edge of the border, the middle of that edge. */
+/* The circumcentre; if it lies beyond a border edge, the midpoint of that edge. */
 static void find_centre(const builder *b, int64_t t, double centre[2]) {
   const int32_t *v = b->mesh->triangles + 3 * t;
   const double *a = point(b, v[0]);
@@ -446,7 +449,8 @@ static void add_middle(builder *b, int32_t v, int32_t w, int32_t across) {
   add_corner(b, 0.5 * (p[0] + q[0]), 0.5 * (p[1] + q[1]), across);
 }
 
-/* The triangles around v from half-edge `first` counterclockwise, to the border or around. */
+/* Adds the triangles around v from half-edge `first` counterclockwise, up to the border or all
+ * around. */
 static void add_fan(builder *b, int32_t v, int64_t first) {
   const int32_t *corners = b->mesh->triangles;
   const int at_border = b->twin[first] < 0;
@@ -466,7 +470,7 @@ static void add_fan(builder *b, int32_t v, int64_t first) {
   }
 }
 
-/* Fans that begin at the border first; where rings touch, a vertex has several. */
+/* Adds fans that begin at the border first; a vertex where rings touch has several. */
 static void add_cell(builder *b, const int64_t *start, const int64_t *leaving, int32_t v) {
   for (int border = 1; border >= 0; --border) {
     for (int64_t k = start[v]; k < start[v + 1]; ++k) {
@@ -476,7 +480,7 @@ static void add_cell(builder *b, const int64_t *start, const int64_t *leaving, i
   }
 }
 
-/* The half-edges that leave each vertex, listed. */
+/* Lists the half-edges that leave each vertex. */
 static void list_leaving(const cvtm_mesh *mesh, int64_t *start, int64_t *leaving) {
   for (int64_t h = 0; h < 3 * mesh->triangle_count; ++h) ++start[mesh->triangles[h] + 2];
   for (int64_t v = 0; v < mesh->vertex_count; ++v) start[v + 2] += start[v + 1];
@@ -492,8 +496,8 @@ cvtm_status cvtm_cells_of_domain(const cvtm_mesh *mesh, cvtm_cells *cells, cvtm_
                      (long long)mesh->vertex_count, (long)INT32_MAX);
   }
   const size_t n = (size_t)mesh->vertex_count, halves = 3 * (size_t)mesh->triangle_count;
-  /* A corner for each triangle, and three for each of the fans, of which every one at the
-   * border has a half-edge of its own there. */
+  /* One corner per triangle, and three per fan at the border, each of which has its own half-edge
+   * there. */
   const size_t most = 4 * halves + 1;
   builder b = {.mesh = mesh,
                .twin = malloc((halves + 1) * sizeof *b.twin),

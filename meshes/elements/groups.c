@@ -10,12 +10,12 @@
 /* In the order of their tags. */
 typedef enum group_kind { OUTER, LEFT, RIGHT, BOTTOM, TOP, HOLE, INTERFACE } group_kind;
 
-/* What an edge bounds; edges with equal labels are one group. */
+/* Describes what an edge bounds; edges with equal labels form a group. */
 typedef struct label {
   int32_t kind, first, second; /* HOLE: its number; INTERFACE: the regions, ascending */
 } label;
 
-/* An edge on its way to its new place. */
+/* An edge that is being reordered. */
 typedef struct grouped_edge {
   label bounds;
   int32_t left, right, root, edge; /* root: the first edge of its curve */
@@ -27,7 +27,7 @@ typedef struct grouping {
   int64_t count;
   grouped_edge *edges;
   int32_t *order; /* edges by their first vertex */
-  int64_t *next;  /* after an edge with the outside beside it; -1: not known yet */
+  int64_t *next;  /* the edge after a boundary edge; -1: unknown */
   int32_t *parent;
 } grouping;
 
@@ -46,7 +46,7 @@ static double direction(const double *a, const double *b) {
   return atan2(a[1] - b[1], b[0] - a[0]);
 }
 
-/* Where the edges that start at vertex v begin in g->order. */
+/* The index in g->order of the first edge that starts at vertex v. */
 static int64_t first_from(const grouping *g, int32_t v) {
   int64_t low = 0, high = g->count;
   while (low < high) {
@@ -59,8 +59,8 @@ static int64_t first_from(const grouping *g, int32_t v) {
   return low;
 }
 
-/* The edge that bounds the same sector of the outside at the end of edge e: the first one
- * counterclockwise from the way back. */
+/* The edge that continues e along the same part of the outside: at the end of e, the first one
+ * counterclockwise from the reverse of e. */
 static int64_t find_next(const grouping *g, int64_t e) {
   const cvtm_regions *r = g->regions;
   const int32_t v = r->edges[2 * e + 1];
@@ -81,7 +81,7 @@ static int64_t find_next(const grouping *g, int64_t e) {
   return best;
 }
 
-/* Labels the loop that edge e is on: a hole is passed clockwise, as seen with y up. */
+/* Labels the loop that contains edge e; the loop of a hole runs clockwise, as seen with y up. */
 static void label_loop(grouping *g, int64_t first, int32_t *holes) {
   double twice_area = 0;
   int64_t e = first;
@@ -100,8 +100,8 @@ static void label_loop(grouping *g, int64_t first, int32_t *holes) {
 
 /* ---- labels ---- */
 
-/* OUTER unless both ends lie on the same side of the image. A traced contour may leave a side by up
- * to half a pixel where two regions and the side meet. */
+/* The side of the image that contains both ends, else OUTER. A traced contour may deviate from a
+ * side by up to half a pixel where two regions meet at the side. */
 static group_kind side_of(const double *a, const double *b, cvtm_domain image) {
   const double slack = image.periodic ? 0 : 0.5;
   for (int axis = 0; axis < 2; ++axis) {
@@ -159,7 +159,7 @@ static int same_class(const grouped_edge *a, const grouped_edge *b) {
   return a->left == b->left && a->right == b->right && compare_labels(&a->bounds, &b->bounds) == 0;
 }
 
-/* Joins edges of one group, between the same regions, that meet in a vertex. */
+/* Joins edges of the same group and between the same regions that meet in a vertex. */
 static void find_curves(grouping *g, edge_end *ends) {
   const int64_t count = 2 * g->count;
   for (int64_t e = 0; e < g->count; ++e) {
@@ -194,7 +194,7 @@ static const char *given_name(const cvtm_region_name *names, int64_t count, int3
   return NULL;
 }
 
-/* The part that a region has in the name of an interface. */
+/* The name of a region as part of the name of an interface. */
 static void short_name(const cvtm_region_name *names, int64_t count, int32_t region, char *text,
                        size_t capacity) {
   const char *given = given_name(names, count, region);
@@ -223,7 +223,7 @@ static int compare_bounds(const void *first, const void *second) {
   return compare_labels(first, second);
 }
 
-/* Lists the distinct labels in ascending order; returns how many there are. */
+/* Lists the distinct labels in ascending order; returns their number. */
 static int32_t list_labels(const grouping *g, label *labels) {
   for (int64_t e = 0; e < g->count; ++e) labels[e] = g->edges[e].bounds;
   qsort(labels, (size_t)g->count, sizeof *labels, compare_bounds);
@@ -234,7 +234,8 @@ static int32_t list_labels(const grouping *g, label *labels) {
   return count;
 }
 
-/* Triangles of one region stand together, regions ascending. groups NULL: only counts. */
+/* Lists the regions, whose triangles are consecutive and ascending; groups NULL: only counts
+ * them. */
 static int32_t list_areas(const cvtm_mesh *mesh, const cvtm_regions *r,
                           const cvtm_region_name *names, int64_t name_count, cvtm_group *groups) {
   int32_t count = 0;
@@ -254,10 +255,10 @@ static int32_t list_areas(const cvtm_mesh *mesh, const cvtm_regions *r,
   return count;
 }
 
-/* ---- the whole ---- */
+/* ---- all steps ---- */
 
-/* Puts the edges in their new order, but for their vertices, which are returned; NULL: no memory.
- */
+/* Puts the edges in their new order and returns their vertices in that order; NULL if memory runs
+ * out. */
 static int32_t *take_edges(const grouping *g, const label *labels, int32_t label_count,
                            cvtm_regions *r, int32_t *group) {
   int32_t *edges = malloc(2 * (size_t)(g->count + 1) * sizeof *edges);
@@ -348,19 +349,19 @@ cvtm_status cvtm_regions_group(const cvtm_mesh *mesh, cvtm_domain image,
 
 /* ---- Periodic pairs ---- */
 
-/* Vertices and edges on opposite sides of a periodic image that are the same but for one
+/* Pairs vertices and edges on opposite sides of a periodic image that differ in only one
  * coordinate. */
 
 typedef struct pairing {
   const cvtm_mesh *mesh;
   cvtm_regions *regions;
   const double *sides; /* left, upper, right, lower */
-  int32_t *copy_of[2]; /* per axis and vertex on the right or upper side: the vertex on the other
-                          side, -1: none */
+  int32_t *copy_of[2]; /* per axis and vertex on the right or upper side: its copy on the opposite
+                          side; -1: none */
   int32_t *edge_from;  /* per vertex: the edge on a side that begins there, -1: none */
 } pairing;
 
-/* Along y files count from below: the lower side comes first, whose y is the height. */
+/* In files y is up, so along y the lower side, where y is the height, comes first. */
 static double near_side(const pairing *p, int axis) { return p->sides[axis == 0 ? 0 : 3]; }
 static double far_side(const pairing *p, int axis) { return p->sides[axis == 0 ? 2 : 1]; }
 
@@ -387,7 +388,7 @@ static int64_t list_side(const pairing *p, int axis, double side, side_vertex *l
   return count;
 }
 
-/* The pairs along one axis, behind those that are there; list: 2 * vertex_count. */
+/* Appends the pairs along one axis; list: 2 * vertex_count. */
 static void pair_vertices(pairing *p, int axis, side_vertex *list) {
   cvtm_regions *r = p->regions;
   side_vertex *other = list + p->mesh->vertex_count;
@@ -416,7 +417,7 @@ static int lies_on(const pairing *p, int64_t edge, int axis, double side) {
          p->mesh->points[2 * (int64_t)v[1] + axis] == side;
 }
 
-/* Edges of the border have their region on the left, so that copies run the other way. */
+/* Border edges have their region on the left, so copies run in the opposite direction. */
 static void pair_edges(pairing *p) {
   cvtm_regions *r = p->regions;
   for (int64_t e = 0; e < r->edge_count; ++e) r->edge_copy[e] = -1;
@@ -437,10 +438,10 @@ static void pair_edges(pairing *p) {
 
 /* ---- Curves ---- */
 
-/* An edge on its way to its new place. */
+/* An edge that is being reordered. */
 typedef struct moving_edge {
   int32_t curve, edge;
-  int64_t opposite; /* the curve of the edge on the other side, and which side, 0: none */
+  int64_t opposite; /* the curve of the edge's copy, and the side; 0: none */
 } moving_edge;
 
 static int compare_moving(const void *first, const void *second) {
@@ -450,7 +451,7 @@ static int compare_moving(const void *first, const void *second) {
   return (a->edge > b->edge) - (a->edge < b->edge);
 }
 
-/* Rows of `width` integers in a new order; copy: as many. */
+/* Puts rows of `width` integers into a new order; copy: memory of the same size. */
 static void reorder(int32_t *rows, int width, const moving_edge *order, int64_t count,
                     int32_t *copy) {
   const size_t bytes = (size_t)width * sizeof *rows;
@@ -460,8 +461,8 @@ static void reorder(int32_t *rows, int width, const moving_edge *order, int64_t 
     memcpy(rows + width * k, copy + width * (int64_t)order[k].edge, bytes);
 }
 
-/* Divides curves on the sides where those on the opposite side end, so that each is the copy of
- * one. order: edge_count; copy: 2 * edge_count. */
+/* Divides curves on the sides where curves on the opposite side end, so that each is the copy of
+ * one curve. order: memory for edge_count; copy: for 2 * edge_count. */
 static void divide_curves(const pairing *p, moving_edge *order, int32_t *copy) {
   cvtm_regions *r = p->regions;
   const int64_t n = r->edge_count;

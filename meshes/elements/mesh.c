@@ -1,5 +1,5 @@
-/* What is asked of a mesh: its edges, half-edges and where edges of regions lie in it, and its
- * quality: angles, shapes, areas, degrees. */
+/* Edges and half-edges of a mesh, positions of edges in its triangles, and its quality: angles,
+ * shapes, areas, degrees. */
 #include "base/host.h"
 #include "meshes/elements/twins.h"
 #include "meshes/mesh.h"
@@ -60,7 +60,7 @@ static inline side side_of(const int32_t *corners, int k) {
 }
 
 /* Sets pairs to the edges, sorted by the lower and then the higher vertex. start: vertex_count + 2
- * zeros; higher: room for three vertices of each triangle. Returns the number of edges. */
+ * zeros; higher: memory for three vertices per triangle. Returns the number of edges. */
 static int64_t list_edges(const cvtm_mesh *mesh, int64_t *start, int32_t *higher, int32_t *pairs) {
   const int64_t vertices = mesh->vertex_count;
   for (int64_t t = 0; t < mesh->triangle_count; ++t)
@@ -107,8 +107,8 @@ cvtm_status cvtm_mesh_edges(const cvtm_mesh *mesh, int32_t **edges, int64_t *cou
 
 /* ---- Half-edges ---- */
 
-/* Half-edges (from; NULL: all) sorted by the vertex where they begin or end, without changing the
- * order of equals. Those of vertex v are to[start[v]] .. to[start[v + 1] - 1]. */
+/* Stable sort of half-edges (from; NULL: all) by the vertex where they begin or end. Those of
+ * vertex v are to[start[v]] .. to[start[v + 1] - 1]. */
 static void sort_halves(const int32_t *corners, int by_end, const int64_t *from, int64_t halves,
                         int64_t vertices, int64_t *start, int64_t *to) {
   for (int64_t v = 0; v < vertices + 2; ++v) start[v] = 0;
@@ -120,8 +120,8 @@ static void sort_halves(const int32_t *corners, int by_end, const int64_t *from,
   }
 }
 
-/* Of the half-edges leaving[low .. high - 1], in the order of their ends, the last that ends in
- * `end`; -1: none does. */
+/* The last of the half-edges leaving[low .. high - 1], sorted by their ends, that ends in `end`;
+ * -1: none. */
 static int64_t last_ending(const int32_t *corners, const int64_t *leaving, int64_t low,
                            int64_t high, int32_t end) {
   const int64_t first = low;
@@ -137,8 +137,8 @@ static int64_t last_ending(const int32_t *corners, const int64_t *leaving, int64
   return found >= 0 && corners[cvtm_half_after(found)] == end ? found : -1;
 }
 
-/* The half-edges that leave each vertex are listed by their ends, and each edge looks up its
- * reverse: a vertex may have any number of triangles. */
+/* Lists the half-edges that leave each vertex by their ends, and looks up the reverse of each
+ * half-edge. This is fast for any number of triangles at a vertex. */
 cvtm_status cvtm_find_twins(const int32_t *corners, int64_t triangles, int64_t vertices,
                             int64_t *twin, int64_t *at, cvtm_error *error) {
   const int64_t halves = 3 * triangles;
@@ -167,7 +167,7 @@ cvtm_status cvtm_find_twins(const int32_t *corners, int64_t triangles, int64_t v
 
 /* ---- Where the edges of regions lie in the triangles ---- */
 
-/* An edge by its ends, in its direction. */
+/* A directed edge, given by its ends. */
 typedef struct directed_edge {
   int32_t from, to, edge;
 } directed_edge;
@@ -211,7 +211,7 @@ typedef struct triangle_figures {
   int inner;     /* circumcentre in the domain */
 } triangle_figures;
 
-/* a b - c d, right to the last place or two however much cancels (Kahan). */
+/* a b - c d, exact to one or two units in the last place also under cancellation (Kahan). */
 static double difference_of_products(double a, double b, double c, double d) {
   const double cd = c * d;
   return fma(a, b, -cd) + fma(-c, d, cd);
@@ -238,7 +238,7 @@ static triangle_figures measure_triangle(const double *a, const double *b, const
   triangle_figures t = {.area = 0.5 * fabs(cross), .clockwise = cross > 0};
   t.inner = circumcentre_inside(domain, a, bx, by, cx, cy, cross);
   if (cross == 0) return t;
-  /* The smallest angle is opposite to the shortest edge, between the other two. */
+  /* The smallest angle is opposite the shortest edge. */
   double cosine;
   if (shortest == bc) {
     cosine = bx * cx + by * cy;
@@ -275,7 +275,7 @@ static void add_triangle(cvtm_quality_figures *figures, const triangle_figures *
   figures->angle_histogram[bin < CVTM_ANGLE_BINS ? bin : CVTM_ANGLE_BINS - 1]++;
 }
 
-/* Adds the figures of other triangles. */
+/* Adds the figures of other triangles to the sum. */
 static void add_figures(cvtm_quality_figures *sum, const cvtm_quality_figures *other) {
   if (other->triangles == 0) return;
   if (sum->triangles == 0) {
@@ -308,7 +308,7 @@ static void finish_means(cvtm_quality_figures *figures) {
 
 typedef struct vertex_star {
   uint64_t open;      /* 0 if the triangles close around the vertex */
-  uint64_t triangles; /* their number, and 2^32 for each that is not inner */
+  uint64_t triangles; /* number of triangles, plus 2^32 for each that is not inner */
 } vertex_star;
 
 /* A bijection of 64-bit numbers (Steele, Lea & Flood 2014). */
@@ -319,9 +319,9 @@ static uint64_t mix(uint64_t z) {
   return z ^ (z >> 31);
 }
 
-/* Around a vertex every triangle enters by one edge and leaves by another. If they
- * close, each neighbour is entered and left once, and the sum of what is entered less
- * what is left is 0; an open fan leaves the difference of its two ends. */
+/* Each triangle at a vertex goes from one neighbour to the next. If the triangles close around the
+ * vertex, each neighbour is once the first and once the second, and the sum of the differences of
+ * their hashes is 0. For an open fan it is the difference of the two ends. */
 static void add_corner(vertex_star *star, int32_t entered, int32_t left, uint64_t triangle,
                        int threads) {
   const uint64_t difference = mix((uint64_t)entered) - mix((uint64_t)left);
@@ -351,7 +351,7 @@ static void count_degrees(const vertex_star *stars, cvtm_quality *quality) {
       (int)(sizeof quality->degree_histogram / sizeof quality->degree_histogram[0]);
   for (int64_t v = 0; v < quality->vertices; ++v) {
     const vertex_star *star = &stars[v];
-    const int64_t degree = (int64_t)star->triangles; /* unless a triangle is not inner */
+    const int64_t degree = (int64_t)star->triangles; /* at least 2^32 if a triangle is not inner */
     if (degree == 0 || degree >> 32 != 0 || star->open) continue;
     quality->interior_vertices++;
     quality->degree_histogram[degree < bins ? degree : bins - 1]++;
@@ -364,7 +364,8 @@ static void count_degrees(const vertex_star *stars, cvtm_quality *quality) {
 
 /* ---- All triangles ---- */
 
-/* Triangles whose figures are added in sequence; then those of the blocks are. */
+/* Number of triangles whose figures are added in sequence; then the figures of blocks are added in
+ * their order. */
 enum { BLOCK = 1 << 14 };
 
 typedef struct block_figures {
@@ -392,7 +393,7 @@ static block_figures measure_block(const cvtm_mesh *mesh, const cvtm_domain *dom
   return block;
 }
 
-/* The first corner that names no vertex; 3 * triangle_count: there is none. */
+/* The first corner that is not the index of a vertex; 3 * triangle_count if there is none. */
 static int64_t find_bad_corner(const cvtm_mesh *mesh) {
   int64_t bad = 3 * mesh->triangle_count;
 #pragma omp parallel for schedule(static) reduction(min : bad) if (bad > BLOCK)

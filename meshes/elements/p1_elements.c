@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BLOCK = 64 /* boundary edges that share a bounding box */ };
+enum { BLOCK = 64 /* number of boundary edges with a common bounding box */ };
 
 typedef struct boundary_block {
   double low[2], high[2];
@@ -20,7 +20,7 @@ typedef struct builder {
   const cvtm_mesh *mesh;
   cvtm_p1 *p1;
   cvtm_error *error;
-  double scale;            /* units of the mesh's coordinates to 1 */
+  double scale;            /* length 1 in units of the mesh's coordinates */
   int64_t *twin, *leaving; /* of cvtm_find_twins */
   int32_t *unknown;        /* of each vertex; -1: on the boundary or in no triangle */
   int64_t edge_count;      /* boundary edges */
@@ -40,8 +40,8 @@ void cvtm_p1_free(cvtm_p1 *p1) {
 
 /* --- the boundary --------------------------------------------------------------------------- */
 
-/* Lists the half-edges without a twin. In the meshes of this program neighbours on the boundary are
- * mostly near each other in the list. */
+/* Lists the half-edges without a twin. In our meshes neighbours on the boundary are mostly near
+ * each other in the list, so blocks have small bounding boxes. */
 static void list_boundary(builder *b) {
   const int32_t *corner = b->mesh->triangles;
   double *edge = b->edges;
@@ -127,7 +127,7 @@ static cvtm_status number_unknowns(builder *b) {
   return CVTM_OK;
 }
 
-/* Counts the entries of the rows, and makes row_start of them. */
+/* Counts the entries of the rows, and sets row_start. */
 static void count_entries(const builder *b, const int32_t *edges, int64_t edge_count) {
   int64_t *start = b->p1->row_start;
   for (int64_t i = 0; i < b->p1->count; ++i) start[i + 1] = 1;
@@ -140,8 +140,8 @@ static void count_entries(const builder *b, const int32_t *edges, int64_t edge_c
   for (int64_t i = 0; i < b->p1->count; ++i) start[i + 1] += start[i];
 }
 
-/* Edges come in lexicographic order, the smaller end first: a row gets its columns below the
- * diagonal, then the diagonal, then those above. next: a buffer of `count` numbers. */
+/* Edges are in lexicographic order, the smaller end first, so each row gets its columns in
+ * ascending order: below the diagonal, the diagonal, above. next: a buffer of `count` numbers. */
 static void fill_columns(const builder *b, const int32_t *edges, int64_t edge_count,
                          int64_t *next) {
   const cvtm_p1 *p1 = b->p1;
@@ -182,8 +182,8 @@ static void add_entry(cvtm_p1 *p1, int32_t row, int32_t column, double value) {
   p1->value[cvtm_lower_bound_32(p1->column, start, end, column)] += value;
 }
 
-/* The gradient of phi at corner k is the opposite edge, turned by a right angle, over twice the
- * area. */
+/* The gradient of phi at corner k is the opposite edge, rotated by a right angle, divided by twice
+ * the area. */
 static cvtm_status add_triangle(builder *b, int64_t t) {
   const int32_t *corner = b->mesh->triangles + 3 * t;
   double side[3][2];

@@ -20,7 +20,7 @@ typedef struct cvtm_p1 {
   int32_t *column;    /* row_start[count] */
   double *value;      /* stiffness: the integral of grad phi_i . grad phi_j */
   double *load;       /* count: the integral of phi_i */
-  double *distance;   /* count: to the boundary */
+  double *distance;   /* count: distance of each unknown's vertex to the boundary */
 } cvtm_p1;
 
 /* Fails with CVTM_ERROR_INPUT if the mesh has no inner vertex or a triangle without area, and with

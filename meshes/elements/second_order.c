@@ -20,7 +20,7 @@ void cvtm_second_order_free(cvtm_second_order *second) {
 
 enum { CELL = 4 }; /* pixels */
 
-/* A stretch of the contour of at most a cell's size. */
+/* A piece of the contour that is at most as large as a cell. */
 typedef struct piece {
   double a[2], b[2];
   int32_t left, right;
@@ -31,8 +31,8 @@ typedef struct piece_grid {
   int64_t size[2];
   int64_t count;
   piece *pieces;
-  int64_t *start; /* per cell and one more */
-  int32_t *list;  /* pieces by the cell of their middle */
+  int64_t *start; /* number of cells + 1 */
+  int32_t *list;  /* pieces, sorted by the cell of their midpoint */
 } piece_grid;
 
 static void free_grid(piece_grid *g) {
@@ -115,7 +115,8 @@ typedef struct bisector {
   int32_t left, right;
 } bisector;
 
-/* Where the bisector meets a piece between the same regions, if that is nearer than *best. */
+/* Sets *best to the distance where the bisector meets a piece between the same regions, if that is
+ * smaller. */
 static void meet_piece(const bisector *line, const piece *p, double *best) {
   if (!(p->left == line->left && p->right == line->right) &&
       !(p->left == line->right && p->right == line->left))
@@ -131,7 +132,7 @@ static void meet_piece(const bisector *line, const piece *p, double *best) {
   if (fabs(way) < fabs(*best)) *best = way;
 }
 
-/* The cells around the place that is `way` along the bisector. */
+/* Searches the cells around the point at the distance `way` along the bisector. */
 static void search_around(const piece_grid *g, const bisector *line, double way, double *best) {
   int64_t low[2], high[2];
   for (int axis = 0; axis < 2; ++axis) {
@@ -146,7 +147,7 @@ static void search_around(const piece_grid *g, const bisector *line, double way,
   }
 }
 
-/* The way along the bisector to the contour, or HUGE_VAL. */
+/* The distance along the bisector to the contour, or HUGE_VAL. */
 static double find_contour(const piece_grid *g, const bisector *line, double limit) {
   double best = HUGE_VAL;
   for (double way = 0; way <= limit + CELL && fabs(best) > way - CELL; way += CELL) {
@@ -236,7 +237,7 @@ static int triangle_is_valid(const cvtm_mesh *mesh, const cvtm_second_order *mad
   return is_valid((const double(*)[2])corner, (const double(*)[2])middle);
 }
 
-/* Moves the nodes of boundary edges to the contour. curved: per node, set to 1. */
+/* Moves the nodes of boundary edges to the contour, and sets their entries of `curved` to 1. */
 static void curve_edges(const cvtm_mesh *mesh, const cvtm_regions *r, const piece_grid *g,
                         cvtm_second_order *made, char *curved) {
   for (int64_t e = 0; e < r->edge_count; ++e) {
@@ -281,7 +282,8 @@ static void straighten(const cvtm_mesh *mesh, cvtm_second_order *made, char *cur
   }
 }
 
-/* An edge whose node is off its middle by `way`, towards the region of the larger number. */
+/* A curved edge; its node is at the distance `way` from the midpoint, towards the region with the
+ * larger number. */
 typedef struct bent_edge {
   int32_t low, high; /* the regions beside it */
   double length, way;
@@ -321,9 +323,10 @@ static int64_t list_bent(const cvtm_mesh *mesh, const cvtm_regions *r,
   return count;
 }
 
-/* A parabola over an edge encloses 2/3 of its length times the way of its node. The straight edges
- * give every region its area, so the parabolas between two regions are to enclose nothing in all:
- * their nodes move by the mean of their ways. */
+/* The area between a parabola and its chord is 2/3 of the length of the chord times the distance of
+ * the node. With straight edges every region has its area, so the parabolas between two regions
+ * must enclose a total area of 0. To achieve this, the weighted mean distance is subtracted from
+ * the nodes. */
 static cvtm_status balance_areas(const cvtm_mesh *mesh, const cvtm_regions *r, const char *curved,
                                  cvtm_second_order *made, cvtm_error *error) {
   bent_edge *list = malloc(((size_t)r->edge_count + 1) * sizeof *list);

@@ -1,6 +1,5 @@
-/* Gmsh MSH 4.1 and 2.2, text or binary. In files that are written entities are the curves and
- * regions of a mesh, physical groups its named groups.
- * https://gmsh.info/doc/texinfo/gmsh.html#MSH-file-format */
+/* Gmsh MSH 4.1 and 2.2, text or binary. We write the curves and regions of a mesh as entities, and
+ * its named groups as physical groups. https://gmsh.info/doc/texinfo/gmsh.html#MSH-file-format */
 #include "base/host.h"
 #include "meshes/formats/formats.h"
 
@@ -19,11 +18,11 @@ typedef struct node_tag {
   int32_t vertex;
 } node_tag;
 
-/* Numbers that nodes have in the file. Vertices are numbered from 0 as they are added. */
+/* The tags of nodes in the file. Vertices are numbered from 0 in the order of the file. */
 typedef struct node_tags {
   node_tag *list; /* by tag once sorted */
   int64_t count, capacity;
-  int consecutive; /* vertex k has the tag of vertex 0 plus k */
+  int consecutive; /* nonzero: vertex k has the tag of vertex 0 plus k */
 } node_tags;
 
 static cvtm_status add_tag(node_tags *tags, cvtm_source *source, double tag) {
@@ -57,7 +56,7 @@ static cvtm_status sort_tags(node_tags *tags, cvtm_source *source) {
   return CVTM_OK;
 }
 
-/* The vertex of a tag, -1 if there is none; the tags are sorted. */
+/* The vertex with a tag; -1 if there is none. The tags are sorted. */
 static double vertex_of_tag(const node_tags *tags, double tag) {
   if (tags->count == 0) return -1;
   const double guess = tag - tags->list[0].tag; /* tags are mostly consecutive */
@@ -104,7 +103,8 @@ static cvtm_status read_int(reader *r, int64_t low, int64_t high, const char *wh
   return cvtm_source_integer(r->source, CVTM_I32, low, high, what, value);
 }
 
-/* Dimension, tag and a third integer of an entity, and the number of its items. */
+/* Reads the header of a block: dimension and tag of the entity, a third integer, and the number of
+ * items. */
 static cvtm_status read_block(reader *r, int64_t *dimension, int64_t *third, int64_t *count) {
   int64_t tag;
   cvtm_status status = read_int(r, 0, 3, "dimension", dimension);
@@ -131,7 +131,7 @@ static cvtm_status read_node_block(reader *r) {
   return status;
 }
 
-/* Blocks, items, smallest and largest tag. */
+/* Reads the header of a section: number of blocks, number of items, smallest and largest tag. */
 static cvtm_status read_summary(reader *r, int64_t *blocks) {
   int64_t ignored;
   cvtm_status status = read_count(r, "number of blocks", blocks);
@@ -146,7 +146,7 @@ static cvtm_status read_nodes(reader *r) {
   return status;
 }
 
-/* Version 2 writes the number of nodes or elements as text even in a binary file. */
+/* In version 2 the number of nodes or elements is text even in a binary file. */
 static cvtm_status read_count_2(reader *r, const char *what, int64_t *count) {
   r->source->binary = 0;
   const cvtm_status status = read_count(r, what, count);
@@ -155,13 +155,13 @@ static cvtm_status read_count_2(reader *r, const char *what, int64_t *count) {
   return status;
 }
 
-/* The tag of a node or an element. */
+/* Reads the tag of a node or an element. */
 static cvtm_status read_tag(reader *r, const char *what, int64_t *tag) {
   return r->old ? read_int(r, 0, INT32_MAX, what, tag) : read_count(r, what, tag);
 }
 
-/* After the place of a node of $ParametricNodes: the dimension and the tag of its entity, and its
- * parameters on a curve or a surface. */
+/* Skips what follows the coordinates of a node in $ParametricNodes: dimension and tag of its
+ * entity, and its parameters on a curve or a surface. */
 static cvtm_status skip_parameters(reader *r) {
   int64_t dimension = 0, tag;
   cvtm_status status = read_int(r, 0, 3, "dimension", &dimension);
@@ -185,7 +185,7 @@ static cvtm_status read_nodes_2(reader *r, int is_parametric) {
   return status;
 }
 
-/* The number of nodes of an element; 0: it is none of a planar mesh of triangles. */
+/* The number of nodes of an element; 0 for types that a planar triangle mesh cannot have. */
 static int node_count_of(int64_t type) {
   return type == POINT           ? 1
          : type == LINE          ? 2
@@ -195,7 +195,7 @@ static int node_count_of(int64_t type) {
                                  : 0;
 }
 
-/* The nodes of an element: the corners of a triangle are kept, points and lines are skipped. */
+/* Reads the nodes of an element; keeps the corners of triangles, and skips points and lines. */
 static cvtm_status read_element_nodes(reader *r, int64_t type) {
   const int count = node_count_of(type);
   double index[6];
@@ -287,7 +287,7 @@ static cvtm_status read_format(reader *r) {
   return cvtm_source_expect(s, "$EndMeshFormat");
 }
 
-/* Moves past `$EndName`, which starts a line or, after binary data, follows them. */
+/* Moves past `$EndName`, which starts a line or directly follows binary data. */
 static cvtm_status skip_section(cvtm_source *s, cvtm_token name) {
   char end[64];
   int length = snprintf(end, sizeof end, "$End%.*s", (int)name.length - 1, name.text + 1);
@@ -306,7 +306,7 @@ static cvtm_status skip_section(cvtm_source *s, cvtm_token name) {
   }
 }
 
-/* The name of a field on the next line that is not empty, without its quotes. */
+/* Reads the name of a field from the next line that is not empty, without quotes. */
 static cvtm_token read_name(cvtm_source *s) {
   cvtm_source_end_line(s);
   size_t first = s->at;
@@ -321,7 +321,8 @@ static cvtm_token read_name(cvtm_source *s) {
   return (cvtm_token){(const char *)s->data + first, end - first};
 }
 
-/* Text before the values: names, real numbers, and integers with components and nodes. */
+/* The header of data: names, real numbers, and integers, among them the numbers of components and
+ * nodes. */
 static cvtm_status read_data_header(reader *r, cvtm_token *name, int64_t integer[3]) {
   cvtm_source *s = r->source;
   int64_t count = 0, ignored;
@@ -342,7 +343,7 @@ static cvtm_status read_data_header(reader *r, cvtm_token *name, int64_t integer
   return status;
 }
 
-/* The values of the field that is wanted; other data are skipped. */
+/* Reads the values of the wanted field; skips other data. */
 static cvtm_status read_node_data(reader *r, cvtm_token section) {
   cvtm_source *s = r->source;
   cvtm_builder *b = r->builder;
@@ -418,12 +419,12 @@ cvtm_status cvtm_read_msh(cvtm_source *s, cvtm_builder *b) {
 
 /* ---- Writing ---- */
 
-/* ---- one number after the other ---- */
+/* ---- single numbers ---- */
 
 /* A line of numbers in a text, or their bytes. */
 typedef struct line {
   FILE *file;
-  int binary, filled; /* filled: numbers that the line of a text has */
+  int binary, filled; /* filled: number of numbers in the line of text so far */
 } line;
 
 static void put_bytes(const line *l, cvtm_scalar type, double value) {
@@ -464,13 +465,13 @@ static void end_section(line *l, const char *name) {
 
 /* ---- runs of one entity ---- */
 
-/* Elements of one entity: first .. end - 1 of the triangles or of the edges, and its tag. */
+/* The elements of an entity: triangles or edges first .. end - 1; and its tag. */
 typedef struct run {
   int64_t first, end;
   int32_t tag;
 } run;
 
-/* The run that begins at `first` among count tagged items; tags NULL: all are 1. */
+/* The run of equal tags that begins at `first` among count items; tags NULL: all tags are 1. */
 static run find_run(const int32_t *tags, int64_t first, int64_t count) {
   run r = {first, count, tags != NULL ? tags[first] : 1};
   for (int64_t k = first; tags != NULL && k < count; ++k) {
@@ -522,7 +523,7 @@ static void write_physical_names(FILE *file, const cvtm_file_mesh *m) {
   fputs("$EndPhysicalNames\n", file);
 }
 
-/* The box around the vertices of a list of corners; NULL: all vertices. */
+/* Writes the bounding box of the vertices of a list of corners; NULL: of all vertices. */
 static void put_box(line *l, const cvtm_file_mesh *m, const int32_t *corners, int64_t count) {
   double low[2] = {0, 0}, high[2] = {0, 0};
   for (int64_t i = 0; i < count; ++i) {
@@ -555,7 +556,7 @@ static void put_curves(line *l, const cvtm_file_mesh *m) {
   }
 }
 
-/* The curves around a region: with a minus sign those that have it on their right. */
+/* Writes the curves around a region; those with the region on their right have a minus sign. */
 static void put_bounding_curves(line *l, const cvtm_regions *r, int32_t region) {
   int64_t count = 0;
   for (int pass = 0; pass < 2; ++pass) {
@@ -568,7 +569,7 @@ static void put_bounding_curves(line *l, const cvtm_regions *r, int32_t region) 
   }
 }
 
-/* Surfaces are the regions; of a mesh without any there is one. */
+/* Each region is a surface; a mesh without regions is one surface. */
 static void write_entities(FILE *file, const cvtm_file_mesh *m) {
   line l = {file, m->binary, 0};
   const int64_t surfaces = m->regions != NULL ? count_runs(surface_tags(m), m->triangle_count) : 1;
@@ -655,7 +656,7 @@ typedef struct element_block {
   const cvtm_file_mesh *mesh;
   int is_line;
   run items;
-  int64_t tag; /* of the element before the first one */
+  int64_t tag; /* tag of the element before the first one */
 } element_block;
 
 static int element_type(const cvtm_file_mesh *m, int is_line) {
@@ -694,7 +695,7 @@ static char *element_item_2(char *to, const void *context, int64_t k) {
   const int64_t entity = block->items.tag;
   const int64_t group = block->is_line ? line_group(m, block->items.first) : entity;
   const int64_t head[5] = {block->tag + k + 1, element_type(m, block->is_line), 2, group, entity};
-  if (m->binary) { /* type and number of tags stand before the block */
+  if (m->binary) { /* the block has a header with type and number of tags */
     to = cvtm_text_scalar(to, CVTM_I32, 0, (double)head[0]);
     to = cvtm_text_scalar(to, CVTM_I32, 0, (double)head[3]);
     to = cvtm_text_scalar(to, CVTM_I32, 0, (double)head[4]);
@@ -776,7 +777,8 @@ static void write_elements_2(FILE *file, const cvtm_file_mesh *m) {
 
 /* ---- periodic curves ---- */
 
-/* A curve that is the copy of another: the part from low to high of a side across `axis`. */
+/* A curve that is the copy of another one: the part from low to high of a side perpendicular to
+ * `axis`. */
 typedef struct periodic_curve {
   run edges;
   int axis;
@@ -824,7 +826,7 @@ static void put_copies(line *l, const cvtm_file_mesh *m, const periodic_curve *c
     put_copy(l, m->edge_middle[e], m->edge_middle[m->regions->edge_copy[e]]);
 }
 
-/* The translation to the copy, as a matrix of 4 x 4. */
+/* Writes the translation to the copy as a 4 x 4 matrix. */
 static void put_translation(line *l, const cvtm_file_mesh *m, const periodic_curve *c) {
   const int64_t original = m->regions->edge_copy[c->edges.first];
   const double to = m->points[2 * (int64_t)m->regions->edges[2 * c->edges.first] + c->axis];
@@ -839,7 +841,7 @@ static int64_t count_links(const cvtm_file_mesh *m) {
   return links;
 }
 
-/* Version 2.2 has this section as text in any file. */
+/* In version 2.2 this section is text in binary files, too. */
 static void write_periodic(FILE *file, const cvtm_file_mesh *m) {
   if (m->regions == NULL || m->regions->edge_copy == NULL || count_links(m) == 0) return;
   const int old = m->msh_version == CVTM_MSH_2_2;
@@ -865,7 +867,7 @@ static void write_periodic(FILE *file, const cvtm_file_mesh *m) {
   end_section(&l, "Periodic");
 }
 
-/* ---- data and the whole ---- */
+/* ---- data, and the whole file ---- */
 
 static char *value_item(char *to, const void *context, int64_t i) {
   const cvtm_file_mesh *m = context;

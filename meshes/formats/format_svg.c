@@ -1,6 +1,6 @@
-/* SVG: circles and closed shapes are read, moved by the transforms of their elements; pictures are
- * written, y down like the image. Coordinates have as many decimals as a thousandth of the mean
- * spacing needs, at least two. */
+/* SVG: reads circles and closed shapes, with the transforms of their elements applied, and writes
+ * pictures, y down like the image. Coordinates are written to a thousandth of the mean spacing,
+ * with at least two decimals. */
 #include "base/file.h"
 #include "base/host.h"
 #include "base/portable.h"
@@ -19,8 +19,8 @@ typedef struct affine {
   int is_identity;
 } affine;
 
-/* Called for each element that is drawn where it stands; attributes as in cvtm_xml_handlers. A
- * status other than CVTM_OK ends the walk. */
+/* Called for each element that is drawn, except in definitions; attributes as in cvtm_xml_handlers.
+ * A status other than CVTM_OK ends parsing. */
 typedef cvtm_status (*svg_visitor)(void *context, cvtm_source *source, const char *name,
                                    const char **attributes, const affine *transform);
 
@@ -34,7 +34,8 @@ static int take_sign(cvtm_source *s) {
   return 1;
 }
 
-/* The next number, after blanks and at most one comma (or semicolon); 0: there is none. */
+/* Reads the next number, after blanks and at most one comma or semicolon; returns 0 if there is
+ * none. */
 static int svg_take_number(cvtm_source *s, double *value) {
   const size_t before = s->at;
   int commas = 0;
@@ -66,7 +67,7 @@ static int svg_take_number(cvtm_source *s, double *value) {
 
 static const affine identity = {1, 0, 0, 1, 0, 0, 1};
 
-/* The identity leaves every bit as it is. */
+/* Applies a transform; the identity changes no bit. */
 static void affine_apply(const affine *m, double *x, double *y) {
   if (m->is_identity) return;
   const double px = *x, py = *y;
@@ -74,7 +75,7 @@ static void affine_apply(const affine *m, double *x, double *y) {
   *y = m->yx * px + m->yy * py + m->y0;
 }
 
-/* First `inner`, then `outer`. */
+/* The transform that applies `inner`, then `outer`. */
 static affine compose(const affine *outer, const affine *inner) {
   if (outer->is_identity) return *inner;
   affine m = {outer->xx * inner->xx + outer->xy * inner->yx,
@@ -95,7 +96,7 @@ static affine rotation(double degrees, double x, double y) {
   return (affine){c, s, -s, c, x - c * x + s * y, y - s * x - c * y, 0};
 }
 
-/* `count` arguments a, the others 0; SVG 1.1, section 7.6. */
+/* The transform with `count` arguments a, the others being 0; SVG 1.1, section 7.6. */
 static affine make_transform(transform_kind kind, int count, const double a[6]) {
   switch (kind) {
     case MATRIX:
@@ -113,11 +114,11 @@ static affine make_transform(transform_kind kind, int count, const double a[6]) 
   }
 }
 
-/* A list such as `translate(3 4) rotate(90)`: the last one is applied first. */
+/* Reads a list such as `translate(3 4) rotate(90)`, of which the last one is applied first. */
 static cvtm_status read_transforms(cvtm_source *s, affine *transform) {
   static const struct {
     const char *name;
-    int fewest, most; /* arguments: one of both */
+    int fewest, most; /* numbers of arguments: one of the two */
   } kinds[] = {{"matrix", 6, 6}, {"translate", 1, 2}, {"scale", 1, 2},
                {"rotate", 1, 3}, {"skewX", 1, 1},     {"skewY", 1, 1}};
   for (;;) {
@@ -163,7 +164,7 @@ typedef struct document {
   int64_t level_count, level_capacity;
 } document;
 
-/* Shapes inside these elements are not drawn where they stand. */
+/* Nonzero for elements whose contents are not drawn directly. */
 static int is_definition(const char *element) {
   static const char *const names[] = {"defs", "clipPath", "mask", "symbol", "pattern", "marker"};
   for (size_t k = 0; k < sizeof names / sizeof names[0]; ++k)
@@ -171,7 +172,7 @@ static int is_definition(const char *element) {
   return 0;
 }
 
-/* An attribute's value as a source of its own, on the line of the element. */
+/* A source for the value of an attribute, with the line of the element. */
 static cvtm_source svg_value(const cvtm_source *source, const char *value) {
   cvtm_source s = *source;
   s.data = (const unsigned char *)value;
@@ -180,7 +181,7 @@ static cvtm_source svg_value(const cvtm_source *source, const char *value) {
   return s;
 }
 
-/* The attribute `name` as a number, perhaps with px behind it; absent: 0. */
+/* Reads the attribute `name` as a number, optionally with px; 0 if it is absent. */
 static cvtm_status svg_length(cvtm_source *source, const char **attributes, const char *name,
                               double *value) {
   const char *text = cvtm_xml_attribute(attributes, name);
@@ -269,7 +270,7 @@ static cvtm_status read_circle(dot_reader *r, cvtm_source *source, const char **
   return CVTM_OK;
 }
 
-/* The viewBox of the outermost element; it stays 0 if there is none. */
+/* Reads the viewBox of the outermost element; leaves it 0 if there is none. */
 static void read_box(dot_reader *r, const cvtm_source *source, const char **attributes) {
   const char *text = cvtm_xml_attribute(attributes, "viewBox");
   double box[4];
@@ -325,10 +326,11 @@ void cvtm_dots_free(cvtm_dots *dots) {
 
 /* ---- Polygons ---- */
 
-/* Chords of a curve stay within this of it, in pixels. */
+/* The largest distance of chords from their curve, in pixels. */
 static const double curve_tolerance = 0.02;
 
-/* Of a curve of such an extent: small ones, of drawings in another unit, keep their shape. */
+/* The tolerance for a curve of this extent; smaller for small curves, so that drawings in other
+ * units keep their shape. */
 static double tolerance_of(double extent) { return fmin(curve_tolerance, extent / 140); }
 
 /* ---- Paths ---- */
@@ -340,10 +342,10 @@ typedef struct outline {
 } outline;
 
 typedef struct pen {
-  double x, y;             /* where it is, before the transform */
+  double x, y;             /* position, before the transform */
   double start_x, start_y; /* of the subpath */
   double control_x, control_y;
-  char last; /* command, large */
+  char last; /* last command, as a capital letter */
 } pen;
 
 static cvtm_status add_outline_point(outline *o, double x, double y) {
@@ -351,8 +353,8 @@ static cvtm_status add_outline_point(outline *o, double x, double y) {
   return cvtm_ring_add_point(o->rings, x, y);
 }
 
-/* A cubic from the pen to its last control point, as chords; their number follows from the second
- * differences. */
+/* Draws a cubic from the pen to its last control point as chords. The second differences give the
+ * number of chords. */
 static cvtm_status draw_cubic(outline *o, pen *p, const double control[6]) {
   double x[4] = {p->x, control[0], control[2], control[4]};
   double y[4] = {p->y, control[1], control[3], control[5]};
@@ -397,13 +399,12 @@ static cvtm_status draw_quadratic(outline *o, pen *p, double qx, double qy, doub
   return draw_cubic(o, p, control);
 }
 
-/* Part of an ellipse: its half axes are (ux, uy) and (vx, vy), and t runs from `from` over `by`. */
+/* An elliptic arc with half axes (ux, uy) and (vx, vy); t runs from `from` to `from` + `by`. */
 typedef struct arc {
   double x, y, ux, uy, vx, vy, from, by;
 } arc;
 
-/* The points of an arc behind its first one, as ends of chords of equal steps in t; the last one is
- * left to the caller. */
+/* Adds the points of an arc except the first and the last, at equal steps of t. */
 static cvtm_status draw_arc(outline *o, const arc *a) {
   const affine *m = &o->transform;
   const double ux = m->xx * a->ux + m->xy * a->uy, uy = m->yx * a->ux + m->yy * a->uy;
@@ -426,17 +427,18 @@ static double angle_between(double ux, double uy, double vx, double vy) {
   return atan2(ux * vy - uy * vx, ux * vx + uy * vy);
 }
 
-/* Path command A: from the pen to (a[5], a[6]), as SVG 1.1, F.6 has it. */
+/* Path command A: an arc from the pen to (a[5], a[6]), by SVG 1.1, F.6. */
 static cvtm_status draw_path_arc(outline *o, pen *p, const double a[7]) {
   const double turn = a[2] * CVTM_PI / 180, c = cos(turn), s = sin(turn);
   const double dx = 0.5 * (p->x - a[5]), dy = 0.5 * (p->y - a[6]);
-  const double px = c * dx + s * dy, py = c * dy - s * dx; /* half the way back, in its axes */
+  const double px = c * dx + s * dy,
+               py = c * dy - s * dx; /* half the vector to the end, in the axes of the ellipse */
   double rx = fabs(a[0]), ry = fabs(a[1]);
   const int is_line = rx == 0 || ry == 0 || (dx == 0 && dy == 0);
   cvtm_status status = CVTM_OK;
   if (!is_line) {
     const double excess = hypot(px / rx, py / ry);
-    if (excess > 1) { /* too small to reach: as large as needed */
+    if (excess > 1) { /* the radii are too small: scale them up */
       rx *= excess;
       ry *= excess;
     }
@@ -483,7 +485,7 @@ static int arguments_of(char command) {
   }
 }
 
-/* One command with its absolute arguments a. */
+/* Runs a path command with absolute arguments a. */
 static cvtm_status run_path_command(outline *o, pen *p, char command, const double *a) {
   const int cubic = p->last == 'C' || p->last == 'S', quadratic = p->last == 'Q' || p->last == 'T';
   cvtm_status status = CVTM_OK;
@@ -520,7 +522,7 @@ static cvtm_status run_path_command(outline *o, pen *p, char command, const doub
   }
 }
 
-/* Of an arc: 0 or 1, which needs no blank behind it. */
+/* Reads a flag of an arc: 0 or 1; no blank has to follow. */
 static int take_flag(cvtm_source *s, double *value) {
   while (s->at < s->size && strchr(" \t\r\n,", s->data[s->at])) ++s->at;
   if (s->at >= s->size || (s->data[s->at] != '0' && s->data[s->at] != '1')) return 0;
@@ -561,7 +563,7 @@ static cvtm_status read_path(cvtm_source *s, outline *o) {
       if (relative && (large != 'A' || k >= 5)) a[k] += vertical ? p.y : p.x;
     }
     cvtm_status status = CVTM_OK;
-    /* After Z the next subpath may begin without M, where the last one did. */
+    /* After Z a subpath without M begins where the last one began. */
     if (p.last == 'Z' && large != 'M') status = add_outline_point(o, p.x, p.y);
     if (status == CVTM_OK) status = run_path_command(o, &p, large, a);
     if (status != CVTM_OK) return status;
@@ -592,7 +594,7 @@ static cvtm_status read_lengths(cvtm_source *source, const char **attributes,
   return CVTM_OK;
 }
 
-/* An arc with its first point. */
+/* Adds an arc including its first point. */
 static cvtm_status add_arc(outline *o, double x, double y, double rx, double ry, double from,
                            double by) {
   const arc whole = {x, y, rx, 0, 0, ry, from, by};
@@ -687,7 +689,7 @@ static char *put_path_point(char *to, char command, const double *p, int decimal
 
 typedef struct stipples {
   const cvtm_mesh *mesh;
-  const double *radius; /* of each, or NULL for the one */
+  const double *radius; /* one per site; NULL: one_radius for all */
   double one_radius;
   int decimals;
 } stipples;
@@ -705,7 +707,7 @@ static char *put_stipple(char *to, const void *context, int64_t i) {
 
 static void write_stipples(FILE *file, const cvtm_mesh *mesh, const double *radius, int light,
                            double spacing) {
-  const double share = 0.3; /* of the mean spacing: neighbours do not touch */
+  const double share = 0.3; /* share of the mean spacing, such that neighbours do not touch */
   const stipples s = {mesh, radius, share * spacing, choose_decimals(spacing)};
   fprintf(file, "<g fill=\"%s\">\n", light ? "#fff" : "#000");
   cvtm_write_items(file, mesh->vertex_count, 3 * CVTM_TEXT_FIXED + 40, put_stipple, &s);
@@ -735,9 +737,9 @@ static void write_cells(FILE *file, const cvtm_cells *cells, double spacing) {
   fputs("</g>\n", file);
 }
 
-/* A vertex as text, without the command before it: each is the end of six edges. */
+/* The text of a vertex, stored because about six edges end at it. */
 typedef struct vertex_text {
-  char length; /* 0: it does not fit */
+  char length; /* 0: the text does not fit */
   char text[47];
 } vertex_text;
 
@@ -749,7 +751,7 @@ typedef struct edge_path {
   const vertex_text *vertices; /* or NULL */
 } edge_path;
 
-/* malloc'd; NULL: no memory, and each edge formats its ends again. */
+/* malloc'd; NULL if memory runs out: then each edge formats its ends again. */
 static vertex_text *format_vertices(const cvtm_mesh *mesh, int decimals) {
   const size_t bytes = ((size_t)mesh->vertex_count + 1) * sizeof(vertex_text);
   vertex_text *made = malloc(bytes);
@@ -772,12 +774,15 @@ static char *put_vertex(char *to, char command, const edge_path *path, int32_t v
     return put_path_point(to, command, path->mesh->points + 2 * (ptrdiff_t)v, path->decimals);
   const vertex_text *made = &path->vertices[v];
   *to++ = command;
-  memcpy(to, made->text, sizeof made->text); /* compilers copy a fixed size without a call */
+  memcpy(to, made->text, sizeof made->text); /* a fixed size, which compilers copy without a call */
   return to + made->length;
 }
 
 static char *put_edge(char *to, const void *context, int64_t k) {
-  enum { PER_LINE = 8, AHEAD = 16 /* edges; their second ends are scattered over the memory */ };
+  enum {
+    PER_LINE = 8,
+    AHEAD = 16 /* edges to prefetch ahead, because their second ends are scattered in memory */
+  };
   const edge_path *path = context;
   if (path->vertices != NULL && k + AHEAD < path->count)
     __builtin_prefetch(path->vertices + path->edges[2 * (k + AHEAD) + 1]);
@@ -786,7 +791,7 @@ static char *put_edge(char *to, const void *context, int64_t k) {
   return put_vertex(to, 'L', path, path->edges[2 * k + 1]);
 }
 
-/* One path, so that the picture stays small. */
+/* Writes all edges as one path, which keeps the file small. */
 static void write_edges(FILE *file, const cvtm_mesh *mesh, const int32_t *edges, int64_t count,
                         double spacing) {
   const int decimals = choose_decimals(spacing);
@@ -807,7 +812,7 @@ static char *put_step(char *to, const void *context, int64_t i) {
 }
 
 static void write_path(FILE *file, const cvtm_mesh *mesh, int closed, double spacing) {
-  const double share = 0.25; /* of the mean spacing: the width of the line */
+  const double share = 0.25; /* width of the line as a share of the mean spacing */
   const stipples s = {.mesh = mesh, .decimals = choose_decimals(spacing)};
   fputs(
       "<path fill=\"none\" stroke=\"#000\" stroke-linejoin=\"round\" stroke-linecap=\"round\" "
@@ -819,7 +824,7 @@ static void write_path(FILE *file, const cvtm_mesh *mesh, int closed, double spa
   fputs(closed ? "Z\"/>\n" : "\"/>\n", file);
 }
 
-/* The size of the picture, in mm if that of a pixel is known. */
+/* Writes the size of the picture, in mm if the size of a pixel is known. */
 static void write_head(FILE *file, cvtm_domain domain, double mm) {
   fputs("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<svg xmlns=\"http://www.w3.org/2000/svg\" ",
         file);

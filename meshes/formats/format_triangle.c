@@ -1,6 +1,6 @@
-/* Files of Shewchuk's Triangle: .node (vertices), .ele (triangles) and .poly (the boundary, with a
- * point in every hole and in every part of a region), all counted from 1; .node and .ele are read.
- * https://www.cs.cmu.edu/~quake/triangle.html */
+/* Files of Shewchuk's Triangle, numbered from 1: .node (vertices), .ele (triangles) and .poly (the
+ * boundary, with a point in every hole and in every part of a region). Reads .node and .ele, and
+ * the boundary of .poly. https://www.cs.cmu.edu/~quake/triangle.html */
 #include "base/file.h"
 #include "meshes/formats/formats.h"
 
@@ -28,14 +28,14 @@ static char *node_line(char *to, const void *context, int64_t i) {
   return to;
 }
 
-/* The attribute is the vertex's value, the marker the tag of its boundary group. */
+/* The attribute of a vertex is its value, and the marker is the tag of its boundary group. */
 void cvtm_write_node(FILE *file, const cvtm_file_mesh *m) {
   fprintf(file, "%" PRId64 " 2 %d %d\n", m->node_count, m->value != NULL, m->sets != NULL);
   cvtm_write_items(file, m->node_count, 2 * CVTM_TEXT_INTEGER + 3 * CVTM_TEXT_NUMBER + 5, node_line,
                    m);
 }
 
-/* Node 4 of Triangle lies opposite corner 1. */
+/* In Triangle's order node 4 lies opposite corner 1. */
 static char *triangle_line(char *to, const void *context, int64_t t) {
   static const int order[6] = {0, 1, 2, 4, 5, 3};
   const cvtm_file_mesh *m = context;
@@ -60,8 +60,8 @@ void cvtm_write_ele(FILE *file, const cvtm_file_mesh *m) {
   cvtm_write_items(file, m->triangle_count, 8 * (CVTM_TEXT_INTEGER + 1), triangle_line, m);
 }
 
-/* A place in the outside just beside edge e: half way to the next edge with the outside beside it,
- * on the horizontal line through the middle of e, which is not horizontal. */
+/* A point outside, beside edge e, which is not horizontal: on the horizontal line through the
+ * midpoint of e, half way to the next boundary edge. */
 static void find_outside(const cvtm_file_mesh *m, int64_t e, double place[2]) {
   const cvtm_regions *r = m->regions;
   const double *a = m->points + 2 * (int64_t)r->edges[2 * e];
@@ -80,7 +80,7 @@ static void find_outside(const cvtm_file_mesh *m, int64_t e, double place[2]) {
   place[1] = y;
 }
 
-/* The edge of a group that rises or falls most; -1: none does. */
+/* The edge of a group with the largest difference in y; -1 if all are horizontal. */
 static int64_t steepest_edge(const cvtm_file_mesh *m, int32_t group) {
   const cvtm_regions *r = m->regions;
   int64_t best = -1;
@@ -138,7 +138,7 @@ static void write_seeds(FILE *file, const cvtm_file_mesh *m) {
   }
 }
 
-/* The vertices of the boundary alone, so that Triangle can mesh the domain anew. */
+/* Writes only the vertices of the boundary, so that Triangle can mesh the domain again. */
 void cvtm_write_poly(FILE *file, const cvtm_file_mesh *m) {
   const cvtm_regions *r = m->regions;
   const int32_t *marker = m->sets->marker;
@@ -223,7 +223,7 @@ static cvtm_status read_triangle(cvtm_source *s, cvtm_builder *b, double first, 
   return status;
 }
 
-/* The vertices, as in a .node file, and then the triangles. */
+/* Reads the vertices, as in a .node file, and then the triangles. */
 cvtm_status cvtm_read_ele(cvtm_source *s, cvtm_builder *b) {
   cvtm_triangle_vertices vertices;
   int64_t count = 0, nodes = 0, attributes = 0;
@@ -270,7 +270,7 @@ cvtm_status cvtm_triangle_read_pair(const char *path, size_t limit, unsigned cha
 
 static const size_t MOST_BYTES = (size_t)1 << 31;
 
-/* A .poly file without vertices has them in the .node file beside it. */
+/* Nonzero for a .poly file without vertices, which are then in its .node file. */
 static int refers_to_nodes(const unsigned char *bytes, size_t size) {
   cvtm_source source = cvtm_source_open("", bytes, size, NULL);
   cvtm_token count;
@@ -282,7 +282,8 @@ int cvtm_poly_has_no_nodes(const char *path) {
   struct stat found;
   unsigned char *bytes = NULL;
   size_t size = 0;
-  if (stat(path, &found) == 0 && !S_ISREG(found.st_mode)) return 0; /* a pipe is read once */
+  if (stat(path, &found) == 0 && !S_ISREG(found.st_mode))
+    return 0; /* a pipe can be read only once */
   const int has_none = cvtm_file_read(path, MOST_BYTES, &bytes, &size, NULL) == CVTM_OK &&
                        refers_to_nodes(bytes, size);
   free(bytes);
@@ -299,8 +300,8 @@ cvtm_status cvtm_triangle_load_poly(const char *path, unsigned char **bytes, siz
 
 /* ---- Rings of a .poly file ---- */
 
-/* The boundary in a .poly file of Shewchuk's Triangle: vertices and segments; what is inside
- * follows the even-odd rule, so that the points in holes say nothing new. */
+/* The boundary in a .poly file of Shewchuk's Triangle: vertices and segments. The even-odd rule
+ * decides what is inside, so the points in holes are not needed. */
 
 typedef struct segments {
   cvtm_source *source;
@@ -360,7 +361,7 @@ static int32_t next_segment(const segments *g, int32_t v) {
   return -1;
 }
 
-/* Walks from `first` along unused segments until it is there again and none is left. */
+/* Walks from `first` along unused segments until it is back and no unused segment starts there. */
 static cvtm_status walk_rings(segments *g, int32_t first, const double *points,
                               cvtm_ring_collector *c) {
   int32_t segment, v = first;
@@ -395,7 +396,7 @@ static cvtm_status find_rings(segments *g, const cvtm_triangle_vertices *vertice
   return status;
 }
 
-/* Numbers that follow on the next line that has any. */
+/* The number of numbers on the next line that is not empty. */
 static int count_on_line(cvtm_source s) {
   cvtm_token token;
   int count = 0;
@@ -425,7 +426,7 @@ cvtm_status cvtm_triangle_read_graph(cvtm_source *s, cvtm_triangle_vertices *ver
   *ends = NULL;
   cvtm_status status = cvtm_triangle_read_vertices(s, vertices);
   if (status != CVTM_OK) return status;
-  /* After the vertices of a .node file, the empty list that refers to them. */
+  /* After the vertices of a .node file, skip the empty vertex list of the .poly file. */
   if (count_on_line(*s) > 2) {
     status = cvtm_triangle_read_vertices(s, &none);
     if (status == CVTM_OK && none.count > 0)

@@ -1,5 +1,5 @@
-/* VTK's XML unstructured grid: inline or appended, raw or base64 or text, compressed or not;
- * written with inline base64 (the default) or as text.
+/* VTK's XML unstructured grids. Reads inline and appended data, raw, base64 or text, compressed or
+ * not; writes inline base64 (the default) or text.
  * https://docs.vtk.org/en/latest/design_documents/VTKFileFormats.html */
 #include "base/text.h"
 #include "base/file.h"
@@ -23,7 +23,7 @@ int cvtm_compression_known(cvtm_compression kind) {
          (kind == CVTM_COMPRESS_LZ4 && CVTMESH_HAVE_LZ4);
 }
 
-/* The name in a file, as vtkZLibDataCompressor; "" for CVTM_COMPRESS_NONE. */
+/* The name in a file, for example vtkZLibDataCompressor; "" for CVTM_COMPRESS_NONE. */
 static const char *compressor_name(cvtm_compression kind) {
   return kind == CVTM_COMPRESS_ZLIB  ? "vtkZLibDataCompressor"
          : kind == CVTM_COMPRESS_LZ4 ? "vtkLZ4DataCompressor"
@@ -40,7 +40,7 @@ static cvtm_compression compressor_named(const char *name) {
   return CVTM_COMPRESS_NONE;
 }
 
-/* The most bytes that `size` bytes become. */
+/* The largest size that `size` bytes can have after compression. */
 static size_t compressed_most(cvtm_compression kind, size_t size) {
 #if CVTMESH_HAVE_ZLIB
   if (kind == CVTM_COMPRESS_ZLIB) return (size_t)compressBound((uLong)size);
@@ -52,7 +52,8 @@ static size_t compressed_most(cvtm_compression kind, size_t size) {
   return size;
 }
 
-/* Returns the number of bytes that were written to `to`, which has room for the most; 0: failed. */
+/* Compresses into `to`, which has compressed_most bytes; returns the compressed size, or 0 on
+ * failure. */
 static size_t compress_bytes(cvtm_compression kind, const unsigned char *from, size_t size,
                              unsigned char *to) {
   const size_t most = compressed_most(kind, size);
@@ -69,7 +70,7 @@ static size_t compress_bytes(cvtm_compression kind, const unsigned char *from, s
   return 0;
 }
 
-/* 1 if `from` becomes exactly `expected` bytes. */
+/* Decompresses `from`; returns 1 if the result has exactly `expected` bytes. */
 static int decompress_bytes(cvtm_compression kind, const unsigned char *from, size_t size,
                             unsigned char *to, size_t expected) {
 #if CVTMESH_HAVE_ZLIB
@@ -90,7 +91,7 @@ static int decompress_bytes(cvtm_compression kind, const unsigned char *from, si
 
 typedef enum encoding { TEXT, BASE64, APPENDED } encoding;
 
-/* Where the values of a data array lie. */
+/* The location and type of the values of a data array. */
 typedef struct array {
   int seen;
   cvtm_scalar type;
@@ -114,7 +115,7 @@ typedef struct document {
   const char *field_name; /* NULL: any */
   size_t appended;        /* of its first byte in the file; 0: none */
   int appended_raw;
-  uint64_t expanded; /* bytes that compressed arrays become */
+  uint64_t expanded; /* total size of compressed arrays after decompression */
 } document;
 
 static int is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
@@ -238,7 +239,7 @@ static cvtm_status start_element(void *context, const char *name, const char **a
     return start_file(d, attributes);
   }
   if (strcmp(name, "AppendedData") == 0) {
-    *stop = 1; /* raw bytes are no XML */
+    *stop = 1; /* raw bytes are not XML */
     return start_appended(d, attributes);
   }
   if (strcmp(name, "Piece") == 0) {
@@ -268,8 +269,8 @@ static int digit_value(unsigned char c) {
   return c == '/' ? 63 : -1;
 }
 
-/* Decodes whole groups of four digits up to the first that has another character. Returns the
- * number of groups. */
+/* Decodes groups of four digits up to the first group with another character. Returns the number of
+ * groups. */
 static size_t decode_groups(const unsigned char *text, size_t groups, unsigned char *bytes) {
   int16_t value[256];
   for (int c = 0; c < 256; ++c) value[c] = (int16_t)digit_value((unsigned char)c);
@@ -283,8 +284,9 @@ static size_t decode_groups(const unsigned char *text, size_t groups, unsigned c
   return groups;
 }
 
-/* Decodes up to `most` bytes. Padding inside is allowed: some writers encode the length apart from
- * the values. Returns the number of bytes, stopping at a character that is no base64. */
+/* Decodes up to `most` bytes and returns their number; stops at a character that is not base64.
+ * Padding inside the text is allowed, because some writers encode the length separately from the
+ * values. */
 static size_t decode_base64(const unsigned char *text, size_t length, unsigned char *bytes,
                             size_t most) {
   uint32_t bits = 0;
@@ -314,7 +316,7 @@ static size_t decode_base64(const unsigned char *text, size_t length, unsigned c
   return made;
 }
 
-/* Values of bytes that start with their length. */
+/* Reads the values from bytes that begin with their length. */
 static cvtm_status take_bytes(document *d, const array *a, const unsigned char *bytes, size_t size,
                               int64_t count, double **values) {
   cvtm_source inner = *d->source;
@@ -349,7 +351,7 @@ static cvtm_status take_base64(document *d, const array *a, size_t begin, size_t
   return status;
 }
 
-/* The first `most` bytes of an array that is not text: into `to` from base64, or where they lie. */
+/* The first `most` bytes of an array that is not text: decoded into `to`, or in place. */
 static size_t first_bytes(const document *d, const array *a, size_t most, unsigned char *to,
                           const unsigned char **bytes) {
   const cvtm_source *s = d->source;
@@ -369,7 +371,7 @@ static uint64_t header_word(const document *d, const unsigned char *bytes, uint6
   return value < 0x1p62 ? (uint64_t)value : (uint64_t)1 << 62;
 }
 
-/* Blocks of `block` bytes become `needed` bytes at `raw`. */
+/* Decompresses blocks of `block` bytes into `needed` bytes at `raw`. */
 static int unpack_blocks(const document *d, const unsigned char *bytes, size_t size,
                          uint64_t blocks, uint64_t block, unsigned char *raw, size_t needed) {
   size_t at = (d->wide_headers ? 8 : 4) * (size_t)(3 + blocks), made = 0;
@@ -384,8 +386,8 @@ static int unpack_blocks(const document *d, const unsigned char *bytes, size_t s
   return made == needed;
 }
 
-/* Values of compressed blocks: their number, the bytes of one and of the last, and the compressed
- * bytes of each stand before them. */
+/* Reads the values of compressed blocks. The header has the number of blocks, the size of a block
+ * and of the last block, and the compressed size of each. */
 static cvtm_status take_packed(document *d, const array *a, int64_t count, double **values) {
   cvtm_source *s = d->source;
   const size_t most = s->size, needed = (size_t)count * cvtm_scalar_size(a->type);
@@ -426,8 +428,8 @@ static cvtm_status take_array(document *d, const array *a, const char *what, int
   *values = NULL;
   if (!a->seen) return cvtm_source_fail(s, "no %s", what);
   s->line = a->line;
-  /* A value takes a byte at least, and zlib makes no more than 1032 of one: this also keeps the
-   * products below from overflowing. */
+  /* A value takes at least one byte, and zlib expands a byte to at most 1032. This test also keeps
+   * the products below from overflowing. */
   const uint64_t most = d->compression != CVTM_COMPRESS_NONE ? 1032 : 1;
   if ((uint64_t)count / most > s->size) {
     return cvtm_source_fail(s, "the header claims more %s than the file can hold", what);
@@ -509,7 +511,7 @@ static char *text_item(char *to, const void *context, int64_t k) {
 }
 
 enum {
-  LENGTH_BYTES = 8, /* bytes of an array's length, which stands before its values */
+  LENGTH_BYTES = 8, /* bytes of the length of an array, which precedes its values */
   ITEM = 24,        /* bytes that are encoded together; a multiple of 3 and of every type's size */
   ITEM_TEXT = 32,   /* their text */
 };
@@ -548,7 +550,7 @@ typedef struct blocks {
   int64_t count;
   size_t most; /* bytes of a compressed block */
   unsigned char *data;
-  uint64_t *head; /* 3 + count: what stands before the blocks */
+  uint64_t *head; /* 3 + count: the header of the blocks */
 } blocks;
 
 static size_t block_size(const data_array *a, int64_t block) {
@@ -572,8 +574,8 @@ static int compress_blocks(const data_array *a, blocks *b) {
   return !failed;
 }
 
-/* Numbers of blocks, bytes of a block and of the last one if it is smaller, compressed bytes of
- * each; then, in a base64 of their own, the blocks. */
+/* Writes the header: the number of blocks, the size of a block, the size of the last block if it is
+ * smaller, and the compressed size of each. Then writes the blocks, as a separate base64 text. */
 static void write_blocks(FILE *file, const data_array *a, const blocks *b) {
   const size_t last = b->count > 0 ? block_size(a, b->count - 1) : 0;
   size_t end = 0;
@@ -624,14 +626,15 @@ static int64_t line_count(const cvtm_file_mesh *m) {
   return m->regions != NULL && m->triangle_count > 0 ? m->regions->edge_count : 0;
 }
 
-/* A mesh without triangles shows its vertices: several readers fail on a file without cells. */
+/* A mesh without triangles is written with vertices as cells, because several readers fail on a
+ * file without cells. */
 static int64_t first_cells(const cvtm_file_mesh *m) {
   return m->triangle_count > 0 ? m->triangle_count : m->vertex_count;
 }
 
 static int64_t cell_count(const cvtm_file_mesh *m) { return first_cells(m) + line_count(m); }
 
-/* Nodes of a cell before the lines, and of a line. */
+/* Number of nodes of a cell before the lines, and of a line. */
 static int64_t first_nodes(const cvtm_file_mesh *m) {
   return m->triangle_count == 0 ? 1 : m->triangle_middle != NULL ? 6 : 3;
 }
@@ -697,7 +700,7 @@ static void write_cell_data(FILE *file, const cvtm_file_mesh *m) {
 
 static double pair_at(const cvtm_file_mesh *m, int64_t k) { return m->regions->pairs[k]; }
 
-/* The table of the vertices that are copies of others. */
+/* Writes the table of vertices that are copies of others. */
 static void write_pairs(FILE *file, const cvtm_file_mesh *m) {
   char attributes[128];
   if (m->regions == NULL || m->regions->pairs == NULL) return;

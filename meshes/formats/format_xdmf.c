@@ -1,6 +1,6 @@
-/* XDMF 3 with HDF5: the layout that meshio and dolfinx read. A file has one grid, so that the edges
- * of the boundary stand in a file of their own, NAME_boundary.xdmf. The arrays are in NAME.h5 and
- * NAME_boundary.h5, since dolfinx looks for them by the name of the file, or there as text.
+/* XDMF 3 with HDF5: the layout that meshio and dolfinx read. A file has one grid, so the edges of
+ * the boundary are in a second file, NAME_boundary.xdmf. The arrays are in NAME.h5 and
+ * NAME_boundary.h5, where dolfinx looks for them, or in the XDMF file as text.
  * https://www.xdmf.org/index.php/XDMF_Model_and_Format */
 #include "base/file.h"
 #include "base/text.h"
@@ -16,14 +16,14 @@
 
 int cvtm_hdf5_known(void) { return CVTMESH_HAVE_HDF5; }
 
-/* An array of rows x columns numbers, of which one kind is not NULL. */
+/* An array of rows x columns numbers; one of the pointers is not NULL. */
 typedef struct array {
   const char *name;
   int64_t rows;
   int columns;
   const double *reals;
   const int32_t *integers;
-  const char *file; /* the HDF5 file that holds it, without its folder; NULL: none */
+  const char *file; /* name of the HDF5 file with the array, without its folder; NULL: none */
 } array;
 
 /* ---- HDF5 ---- */
@@ -47,7 +47,7 @@ static int put_dataset(hid_t file, const array *a) {
   return done;
 }
 
-/* The bytes of a file with the arrays, malloc'd; NULL: failed. */
+/* Makes the bytes of an HDF5 file with the arrays, malloc'd; NULL on failure. */
 static void *make_image(const array *arrays, int count, size_t *size) {
   const hid_t access = H5Pcreate(H5P_FILE_ACCESS);
   void *bytes = NULL;
@@ -69,7 +69,7 @@ static void *make_image(const array *arrays, int count, size_t *size) {
   return bytes;
 }
 
-/* HDF5 is not made for several threads. */
+/* HDF5 is not thread-safe. */
 static pthread_mutex_t hdf5_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static cvtm_status write_hdf5(const char *path, const array *arrays, int count, cvtm_error *error) {
@@ -131,7 +131,7 @@ static void put_item(FILE *file, const array *a) {
 typedef struct grid {
   const char *name, *kind;
   const array *cells, *points;
-  const array *data; /* their names are those of the arrays */
+  const array *data; /* the names of the data are those of the arrays */
   int data_count;
 } grid;
 
@@ -166,7 +166,7 @@ static cvtm_status write_grid(const char *path, const grid *g, cvtm_error *error
   return cvtm_output_commit(output, error);
 }
 
-/* ---- the whole ---- */
+/* ---- the whole file ---- */
 
 typedef struct names {
   char *heavy, *boundary, *boundary_heavy; /* paths beside the file */
@@ -181,7 +181,7 @@ static int make_names(const char *path, names *n) {
 
 enum { TRIANGLES, POINTS, REGION, VALUE, LINES, BOUNDARY, ARRAYS };
 
-/* What the mesh has; arrays without rows are left out of the files. */
+/* The arrays of the mesh; those without rows are not written. */
 typedef struct content {
   array arrays[ARRAYS];
   int32_t *nodes, *lines; /* owned */

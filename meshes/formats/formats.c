@@ -77,7 +77,7 @@ int cvtm_token_is(cvtm_token token, const char *word) {
   return token.length == strlen(word) && memcmp(token.text, word, token.length) == 0;
 }
 
-/* Case does not matter; the sign has been taken. */
+/* Ignores case; the sign has already been removed. */
 static int is_nan_or_inf(const char *text) {
   static const char *const words[] = {"nan", "inf", "infinity"};
   for (size_t w = 0; w < sizeof words / sizeof words[0]; ++w) {
@@ -95,7 +95,7 @@ int cvtm_token_number(cvtm_token token, double *value) {
   text[token.length] = 0;
   if (strlen(text) != token.length) return 0;
   const char *unsigned_text = text + (text[0] == '+' || text[0] == '-');
-  /* strtod knows more than decimal numbers: hexadecimal ones, and blanks before them. */
+  /* strtod also accepts hexadecimal numbers and leading blanks. */
   if (unsigned_text[strspn(unsigned_text, "0123456789+-.eE")] != 0 &&
       !is_nan_or_inf(unsigned_text)) {
     return 0;
@@ -137,7 +137,7 @@ cvtm_status cvtm_source_integer(cvtm_source *s, cvtm_scalar type, int64_t low, i
   return CVTM_OK;
 }
 
-/* The usual types have loops of their own, in which the type is known. */
+/* The usual types have their own loops, in which the type is a constant. */
 static void unpack_values(cvtm_scalar type, int big, const unsigned char *bytes, int64_t count,
                           double *to) {
   const size_t size = cvtm_scalar_size(type);
@@ -154,7 +154,7 @@ static void unpack_values(cvtm_scalar type, int big, const unsigned char *bytes,
 cvtm_status cvtm_source_values(cvtm_source *s, cvtm_scalar type, int64_t count, double **values) {
   *values = NULL;
   size_t rest = s->size - s->at;
-  /* In text a value takes a digit and a blank, but the last needs no blank. */
+  /* In text a value takes at least a digit and a blank; the last one needs no blank. */
   size_t most = s->binary ? rest / cvtm_scalar_size(type) : (rest + 1) / 2;
   if (count < 0 || (uint64_t)count > most) {
     return cvtm_source_fail(
@@ -251,7 +251,7 @@ typedef struct scaled {
   int shift; /* 0 .. 127 */
 } scaled;
 
-/* Returns 0 if that does not fit. */
+/* Returns 0 if the product overflows. */
 static int scale(binary b, int power, scaled *s) {
   if (power < 0 || power > MOST_POWER) return 0;
   s->product = (wide)b.significand * power_of_five(power);
@@ -272,8 +272,8 @@ static wide round_scaled(scaled s) {
   return quotient + (rest > half || (rest == half && (quotient & 1) != 0));
 }
 
-/* True if digits / 10^power reads back as this double. Also 0 at powers of two, below which doubles
- * are denser and this test does not decide. */
+/* Nonzero if digits / 10^power reads back as this double. Returns 0 also for powers of two, where
+ * this test is not valid because doubles below are denser. */
 static int reads_back(binary b, scaled s, int power, wide digits) {
   const wide back = digits << s.shift;
   const wide error = back > s.product ? back - s.product : s.product - back;
@@ -283,9 +283,10 @@ static int reads_back(binary b, scaled s, int power, wide digits) {
   return 2 * error < power_of_five(power) << (s.shift + b.exponent + power);
 }
 
-enum { DIGITS = 15 }; /* of a number, if they read back to the same bits */
+enum { DIGITS = 15 }; /* significant digits, if they read back to the same bits */
 
-/* The power for which value * 10^power has DIGITS digits before the point; -1 if none is found. */
+/* Finds the power such that value * 10^power has DIGITS digits before the point; -1 if there is
+ * none. */
 static int find_power(binary b, double value, scaled *s) {
   int exponent;
   (void)frexp(value, &exponent);
@@ -300,7 +301,7 @@ static int find_power(binary b, double value, scaled *s) {
   return -1;
 }
 
-/* digits / 10^decimals without trailing zeros; digits are below 10^19. */
+/* Writes digits / 10^decimals without trailing zeros; digits < 10^19. */
 static char *put_decimal(char *to, uint64_t digits, int decimals) {
   while (decimals > 0 && digits % 10 == 0) {
     digits /= 10;
@@ -325,7 +326,7 @@ static char *print_number(char *to, double value) {
 
 char *cvtm_text_number(char *to, double value) {
   const double size = fabs(value);
-  /* Where %g writes no exponent. */
+  /* The range in which %g writes no exponent. */
   if (!(size >= 1e-4 && size < 1e14)) {
     if (size == 0) return cvtm_text_word(to, signbit(value) ? "-0" : "0");
     return print_number(to, value);
@@ -429,7 +430,7 @@ typedef struct parse {
   cvtm_source *source;
   const cvtm_xml_handlers *handlers;
   void *context;
-  size_t first; /* of the document in the source, and its line there, from 0 */
+  size_t first; /* begin of the document in the source; first_line: its line, from 0 */
   int64_t first_line;
   int depth, done;
   cvtm_status status;
@@ -466,7 +467,7 @@ static void XMLCALL on_end(void *data, const char *name) {
   if (status != CVTM_OK || p->depth == 0) end_parse(p, status);
 }
 
-/* Entities that name others are how a small document becomes a huge one. */
+/* Refuses nested entities, which can expand a small document to a huge one. */
 static void XMLCALL on_entity(void *data, const char *name, int is_parameter, const char *value,
                               int length, const char *base, const char *system,
                               const char *public_id, const char *notation) {
@@ -479,7 +480,7 @@ static void XMLCALL on_entity(void *data, const char *name, int is_parameter, co
   end_parse(p, cvtm_source_fail(p->source, "an entity that is long or names another is refused"));
 }
 
-/* Names, numbers and base64 are ASCII, so that any 8-bit encoding may be taken for Latin-1. */
+/* Names, numbers and base64 are ASCII, so any 8-bit encoding can be read as Latin-1. */
 static int XMLCALL on_encoding(void *data, const char *name, XML_Encoding *encoding) {
   (void)data, (void)name;
   for (int k = 0; k < 256; ++k) encoding->map[k] = k;
@@ -498,7 +499,7 @@ static cvtm_status fail_malformed(parse *p) {
 
 static cvtm_status parse_all(parse *p) {
   const cvtm_source *s = p->source;
-  const size_t most = (size_t)1 << 30; /* a length is an int */
+  const size_t most = (size_t)1 << 30; /* because expat's lengths are int */
   for (size_t at = p->first; !p->done;) {
     const size_t left = s->size - at, taken = left < most ? left : most;
     const int is_last = taken == left;
@@ -513,7 +514,7 @@ static cvtm_status parse_all(parse *p) {
 
 cvtm_status cvtm_xml_parse(cvtm_source *source, const cvtm_xml_handlers *handlers, void *context) {
   parse p = {.source = source, .handlers = handlers, .context = context, .first = source->at};
-  /* Blanks before the XML declaration are an error to expat. */
+  /* Skip blanks before the XML declaration, which expat would refuse. */
   while (p.first < source->size && strchr(" \t\r\n", source->data[p.first]) != NULL &&
          source->data[p.first] != 0)
     p.first_line += source->data[p.first++] == '\n';

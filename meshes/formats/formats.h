@@ -53,7 +53,7 @@ static inline void cvtm_bytes_of_64(int big, uint64_t bits, unsigned char *b) {
   for (int k = 0; k < 8; ++k) b[k] = (unsigned char)(bits >> (big ? 56 - 8 * k : 8 * k) & 255);
 }
 
-/* Bytes to value and back. Integers beyond 2^53 lose bits: no index is that large. */
+/* Converts bytes to a value and back. Integers above 2^53 lose bits, but no index is that large. */
 static inline double cvtm_scalar_unpack(cvtm_scalar type, int big, const unsigned char *bytes) {
   uint32_t bits;
   uint64_t wide;
@@ -105,7 +105,7 @@ static inline void cvtm_scalar_pack(cvtm_scalar type, int big, double value, uns
   }
 }
 
-/* The bytes of a number; returns their end. */
+/* Writes the bytes of a number; returns their end. */
 static inline char *cvtm_text_scalar(char *to, cvtm_scalar type, int big, double value) {
   cvtm_scalar_pack(type, big, value, (unsigned char *)to);
   return to + cvtm_scalar_size(type);
@@ -116,11 +116,11 @@ static inline char *cvtm_text_scalar(char *to, cvtm_scalar type, int big, double
 /* The most bytes that a number takes as text. */
 enum { CVTM_TEXT_INTEGER = 20, CVTM_TEXT_NUMBER = 32, CVTM_TEXT_FIXED = 340 };
 
-/* Each of these writes at `to`, without a terminating zero, and returns the end of the text. */
+/* The next functions write at `to`, without a terminating zero, and return the end of the text. */
 
-/* As printf does by %.15g if that reads back to the same bits, else by %.17g. */
+/* As %.15g of printf if that reads back to the same bits, else as %.17g. */
 char *cvtm_text_number(char *to, double value);
-/* As by %.*f with 0 to 15 decimals, without trailing zeros; 0 instead of -0. */
+/* As %.*f with 0 to 15 decimals, but without trailing zeros, and 0 instead of -0. */
 char *cvtm_text_fixed(char *to, double value, int decimals);
 char *cvtm_text_integer(char *to, int64_t value);
 char *cvtm_text_word(char *to, const char *word);
@@ -130,7 +130,8 @@ typedef char *(*cvtm_item_writer)(char *to, const void *context, int64_t item);
 
 enum { CVTM_MOST_ITEM_BYTES = 2048 };
 
-/* Items 0 .. count - 1 in their order. Errors are left in the stream, as fwrite leaves them. */
+/* Writes items 0 .. count - 1 in order. Errors set the error indicator of the stream, as with
+ * fwrite. */
 void cvtm_write_items(FILE *file, int64_t count, size_t most, cvtm_item_writer writer,
                       const void *context);
 
@@ -140,7 +141,7 @@ typedef struct cvtm_source {
   const char *name;
   const unsigned char *data;
   size_t size, at;
-  int64_t line;    /* of the cursor, from 1; counted by the text functions */
+  int64_t line;    /* line of the cursor, from 1, as counted by the text functions */
   char comment;    /* the character that starts a comment, which ends with the line; 0: none */
   int binary;      /* nonzero: values are bytes */
   int offsets;     /* nonzero: messages give the byte offset instead of the line */
@@ -163,7 +164,7 @@ CVTM_PRINTF(2, 3)
 cvtm_status cvtm_source_fail(cvtm_source *source, const char *format, ...);
 cvtm_status cvtm_source_no_memory(cvtm_source *source);
 
-/* The next token on any line, or on this line only; 0: there is none. */
+/* Reads the next token, on any line or on this line only; returns 0 if there is none. */
 int cvtm_source_token(cvtm_source *source, cvtm_token *token);
 int cvtm_source_line_token(cvtm_source *source, cvtm_token *token);
 /* Moves to the start of the next line. */
@@ -171,7 +172,7 @@ void cvtm_source_end_line(cvtm_source *source);
 int cvtm_token_is(cvtm_token token, const char *word);
 /* Parses a decimal number, or nan or inf with a sign; returns 0 if the token is not a number. */
 int cvtm_token_number(cvtm_token token, double *value);
-/* The next token must be `word`. */
+/* Reads a token and fails unless it is `word`. */
 cvtm_status cvtm_source_expect(cvtm_source *source, const char *word);
 
 /* The next value: a token or, if source->binary is set, bytes of the type. */
@@ -190,7 +191,7 @@ typedef struct cvtm_builder {
   int64_t vertex_count, vertex_capacity;
   int32_t *triangles;
   int64_t triangle_count, triangle_capacity;
-  double z; /* of the first vertex; the others' must be equal */
+  double z; /* z of the first vertex; all others must be equal */
   int wants_field;
   const char *field; /* the name of the field to read; NULL: any */
   double *values;    /* of the field, per vertex; NULL: not found */
@@ -290,7 +291,7 @@ void cvtm_ring_collector_free(cvtm_ring_collector *collector);
 /* Begins a shape; later rings belong to it. name: copied, or NULL. */
 cvtm_status cvtm_ring_begin_shape(cvtm_ring_collector *collector, const char *name);
 
-/* A point equal to the one before it is dropped. */
+/* Adds a point, unless it equals the one before. */
 cvtm_status cvtm_ring_add_point(cvtm_ring_collector *collector, double x, double y);
 /* Ends the ring being read; drops it if it has no area. */
 cvtm_status cvtm_ring_close(cvtm_ring_collector *collector);
@@ -314,9 +315,9 @@ cvtm_status cvtm_polygons_load(const char *path, unsigned char **bytes, size_t *
 cvtm_status cvtm_rings_read(const char *extension, cvtm_source *source,
                             cvtm_ring_collector *collector);
 
-/* Vertices and segments of Triangle; y stays up. */
+/* Reads vertices and segments of Triangle; y stays up. */
 cvtm_status cvtm_read_polygons_poly(cvtm_source *source, cvtm_ring_collector *collector);
-/* The paths and closed shapes of an SVG document, with their transforms. */
+/* Reads the paths and closed shapes of an SVG document, with their transforms. */
 cvtm_status cvtm_read_polygons_svg(cvtm_source *source, cvtm_ring_collector *collector);
 
 /* ---- companion files ---- */
@@ -366,8 +367,8 @@ typedef struct cvtm_file_mesh {
   const char *value_name;
   const cvtm_regions *regions; /* or NULL */
   const cvtm_file_sets *sets;  /* of grouped regions, for formats that need them, or NULL */
-  int ascii;                   /* text where bytes are the default */
-  int binary;                  /* bytes where text is the default */
+  int ascii;                   /* nonzero: text where binary is the default */
+  int binary;                  /* nonzero: binary where text is the default */
   cvtm_msh_version msh_version;
   cvtm_compression compression;
   int *no_memory; /* a writer sets it to 1 if memory runs out */

@@ -1,4 +1,4 @@
-/* Formats that are little more than lists of vertices and triangles; OBJ alone is read. */
+/* Formats that are little more than lists of vertices and triangles; only OBJ is also read. */
 #include "meshes/formats/formats.h"
 
 #include <inttypes.h>
@@ -44,7 +44,7 @@ static cvtm_status read_obj_face(cvtm_source *s, cvtm_builder *b) {
   cvtm_token token;
   while (cvtm_source_line_token(s, &token)) {
     if (corners == 3) return cvtm_source_fail(s, "a face is not a triangle");
-    size_t length = 0; /* what follows a slash is a texture or a normal */
+    size_t length = 0; /* ignore the texture or normal after a slash */
     while (length < token.length && token.text[length] != '/') ++length;
     token.length = length;
     if (!cvtm_token_number(token, &index[corners])) {
@@ -190,8 +190,8 @@ void cvtm_write_stl(FILE *file, const cvtm_file_mesh *m) {
 
 /* ---- Legacy VTK ---- */
 
-/* Legacy VTK: text or big-endian binary. Written as an unstructured grid of version 3.0,
- * which every reader knows. */
+/* Legacy VTK: an unstructured grid of version 3.0, which every reader supports, as text or
+ * big-endian binary. */
 
 static char *append_vtk(char *to, const cvtm_file_mesh *m, cvtm_scalar type, double value,
                         char separator) {
@@ -208,7 +208,8 @@ static char *vtk_point(char *to, const void *context, int64_t i) {
   return append_vtk(to, m, CVTM_F64, 0, '\n');
 }
 
-/* A mesh without triangles shows its vertices: several readers fail on a file without cells. */
+/* A mesh without triangles is written with vertices as cells, because several readers fail on a
+ * file without cells. */
 static char *vtk_cell(char *to, const void *context, int64_t t) {
   const cvtm_file_mesh *m = context;
   int32_t node[6] = {(int32_t)t};
@@ -257,10 +258,10 @@ void cvtm_write_vtk(FILE *file, const cvtm_file_mesh *m) {
 
 /* ---- Abaqus and CalculiX ---- */
 
-/* Input decks of Abaqus and CalculiX: the mesh part: plane stress triangles (CPS3, CPS6), an
- * element set for each region, and for each part of the boundary a set of nodes and a surface of
- * element edges, all with the names of the groups. CalculiX CrunchiX User's Manual, *NODE,
- * *ELEMENT, *NSET, *ELSET, *SURFACE. */
+/* The mesh part of input decks for Abaqus and CalculiX: plane stress triangles (CPS3, CPS6), an
+ * element set for each region, and a node set and a surface of element edges for each part of the
+ * boundary, with the names of the groups. CalculiX CrunchiX User's Manual, *NODE, *ELEMENT, *NSET,
+ * *ELSET, *SURFACE. */
 
 static char *inp_node(char *to, const void *context, int64_t i) {
   const cvtm_file_mesh *m = context;
@@ -269,7 +270,7 @@ static char *inp_node(char *to, const void *context, int64_t i) {
   return cvtm_text_word(cvtm_text_number(to, m->points[2 * i + 1]), ", 0\n");
 }
 
-/* Elements from `first` on. */
+/* Lines of elements, numbered from `first` on. */
 typedef struct element_lines {
   const cvtm_file_mesh *mesh;
   int64_t first;

@@ -1,4 +1,4 @@
-/* Mesh files: what their formats share, and which format is which. */
+/* Mesh files: the table of formats, and functions for reading and writing that they share. */
 #include "base/file.h"
 #include "base/host.h"
 #include "base/geometry.h"
@@ -18,7 +18,7 @@ static int compare_nodes(const void *a, const void *b) {
   return (p > q) - (p < q);
 }
 
-/* Sorts the nodes of each group and drops those that are there twice. */
+/* Sorts the nodes of each group and removes duplicates. */
 static void sort_nodes(const cvtm_regions *r, cvtm_file_sets *sets) {
   int64_t kept = 0;
   for (int32_t g = 0; g < r->line_group_count; ++g) {
@@ -48,19 +48,19 @@ static void list_nodes(const cvtm_file_mesh *m, cvtm_file_sets *sets) {
         }
       }
     }
-    /* After the first pass start[g] is made the end of group g, which the second one moves to its
-     * beginning. */
+    /* After the first pass start[g] is the end of group g; the second pass moves it to the
+     * begin. */
     for (int32_t g = 0; pass == 0 && g < r->line_group_count; ++g)
       sets->start[g + 1] += sets->start[g];
   }
-  /* start[g] belongs to the group of tag g; groups are counted from 0 from here. */
+  /* So far start[g] belongs to the group with tag g; from here groups are numbered from 0. */
   const int64_t all = (m->edge_middle != NULL ? 3 : 2) * r->edge_count;
   for (int32_t g = 0; g < r->line_group_count; ++g) sets->start[g] = sets->start[g + 1];
   sets->start[r->line_group_count] = all;
   sort_nodes(r, sets);
 }
 
-/* Of each connected part of a region the first triangle. */
+/* Finds the first triangle of each connected part of a region. */
 static int find_seeds(const cvtm_file_mesh *m, cvtm_file_sets *sets) {
   const size_t n = (size_t)m->triangle_count + 1;
   int64_t *twin = malloc(3 * n * sizeof *twin), *stack = malloc(n * sizeof *stack);
@@ -99,7 +99,7 @@ static void file_sets_free(cvtm_file_sets *sets) {
   *sets = (cvtm_file_sets){0};
 }
 
-/* The mesh has grouped regions; 0: no memory. */
+/* For a mesh with grouped regions; returns 0 if memory runs out. */
 static int file_sets_create(const cvtm_file_mesh *mesh, cvtm_file_sets *sets) {
   const cvtm_regions *r = mesh->regions;
   const size_t edges = (size_t)r->edge_count + 1;
@@ -162,7 +162,7 @@ int cvtm_mesh_format_known(const char *path) {
          find_format(extension) != NULL;
 }
 
-/* ---- files beside ---- */
+/* ---- companion files ---- */
 
 char *cvtm_path_beside(const char *path, const char *ending) {
   const char *slash = strrchr(path, '/'), *dot = strrchr(slash != NULL ? slash : path, '.');
@@ -195,7 +195,7 @@ const char *cvtm_mesh_read_beside(const char *path) {
 
 /* ---- writing ---- */
 
-/* Pixels, y down, to the coordinates of the file. */
+/* Converts pixels, y down, to the coordinates of the file. */
 static void place_points(const double *from, int64_t count, const cvtm_mesh_file_options *options,
                          double *to) {
   const double divisor = options->unit ? options->domain.width : 1;
@@ -207,7 +207,7 @@ static void place_points(const double *from, int64_t count, const cvtm_mesh_file
   }
 }
 
-/* The vertices, and behind them the nodes of second order. */
+/* The coordinates of the vertices, then of the nodes of second order. */
 static double *place_nodes(const cvtm_mesh *mesh, const cvtm_mesh_file_options *options) {
   const int64_t middles = options->second != NULL ? options->second->count : 0;
   double *points = malloc((2 * (size_t)(mesh->vertex_count + middles) + 1) * sizeof *points);
@@ -292,7 +292,7 @@ cvtm_status cvtm_mesh_write(const char *path, const cvtm_mesh *mesh,
   return status;
 }
 
-/* ---- what readers build ---- */
+/* ---- the builder ---- */
 
 cvtm_status cvtm_builder_vertices(cvtm_builder *b, const double *place, int64_t count) {
   if (count > INT32_MAX - b->vertex_count) return cvtm_source_fail(b->source, "too many vertices");
@@ -373,7 +373,7 @@ cvtm_status cvtm_builder_cells(cvtm_builder *b, int64_t cells, const double *end
 
 /* ---- reading ---- */
 
-/* Returns the largest y, from which y is now measured downwards. */
+/* Replaces y by max(y) - y; returns max(y). */
 static double flip(double *points, int64_t count) {
   double top = count > 0 ? points[1] : 0;
   for (int64_t i = 1; i < count; ++i) top = points[2 * i + 1] > top ? points[2 * i + 1] : top;
@@ -381,7 +381,7 @@ static double flip(double *points, int64_t count) {
   return top;
 }
 
-/* Turns triangles that are clockwise with y up, beyond the rounding of this test. */
+/* Reverses triangles that are clockwise with y up, unless rounding makes this uncertain. */
 static void orient(cvtm_mesh *mesh) {
   const double rounding = 0x1p-50;
   for (int64_t t = 0; t < mesh->triangle_count; ++t) {
@@ -400,7 +400,7 @@ static void orient(cvtm_mesh *mesh) {
   }
 }
 
-/* Counts vertices without a triangle that share a place with another vertex. used: nonzero for the
+/* Counts vertices without triangles that coincide with another vertex. used: nonzero for the
  * vertices of triangles. */
 static cvtm_status find_coincident(cvtm_mesh *mesh, const unsigned char *used, const char *name,
                                    cvtm_error *error) {
@@ -432,7 +432,7 @@ static cvtm_status check_unused(cvtm_mesh *mesh, const char *name, cvtm_error *e
   return status;
 }
 
-/* Leaves out the nodes in the middle of edges. */
+/* Removes the nodes in the middle of edges. */
 static cvtm_status drop_middle_nodes(cvtm_builder *b, cvtm_error *error) {
   int32_t *number = malloc((size_t)b->vertex_count * sizeof *number);
   if (number == NULL)
@@ -453,7 +453,7 @@ static cvtm_status drop_middle_nodes(cvtm_builder *b, cvtm_error *error) {
   return CVTM_OK;
 }
 
-/* Takes the builder's arrays. */
+/* Moves the arrays of the builder into the mesh. */
 static cvtm_status finish_mesh(cvtm_builder *b, cvtm_mesh *mesh, const char *name,
                                cvtm_error *error) {
   if (b->vertex_count == 0) {
@@ -481,7 +481,7 @@ static cvtm_status finish_mesh(cvtm_builder *b, cvtm_mesh *mesh, const char *nam
   return CVTM_OK;
 }
 
-/* values: NULL, or where the field goes. */
+/* values: NULL, or the output for the field. */
 static cvtm_status read_mesh_bytes(const format *f, const unsigned char *bytes, size_t size,
                                    const char *name, const char *field, cvtm_mesh *mesh,
                                    double **values, cvtm_error *error) {

@@ -46,7 +46,8 @@ static char *xyz_line(char *to, const void *context, int64_t i) {
   return cvtm_text_word(cvtm_text_point(to, ' ', (const double *)context + 2 * i), " 0\n");
 }
 
-static const int64_t MOST_POINTS = INT64_MAX / 24; /* whose bytes, with a class, can be counted */
+static const int64_t MOST_POINTS =
+    INT64_MAX / 24; /* so that their size in bytes does not overflow */
 
 cvtm_status cvtm_points_write_as(const char *extension, const char *path, const double *points,
                                  int64_t count, cvtm_error *error) {
@@ -69,7 +70,7 @@ cvtm_status cvtm_points_write_as(const char *extension, const char *path, const 
 
 /* ---- points of several classes ---- */
 
-/* Points of which those of class k are start[k] .. start[k + 1) - 1. */
+/* Points sorted by class: those of class k are start[k] .. start[k + 1] - 1. */
 typedef struct classed_points {
   const double *points;
   const int64_t *start;
@@ -130,7 +131,7 @@ typedef struct table {
   cvtm_source *source;
   int x_column, y_column, class_column; /* class_column is -1 where the file has no such column */
   int wants_class;
-  int64_t announced; /* by an XYZ file's first line; -1: nothing is */
+  int64_t announced; /* number of points in the first line of an XYZ file; -1: none */
   double *points;
   int32_t *class; /* NULL without that column */
   int64_t count, capacity, class_capacity;
@@ -151,7 +152,7 @@ static int is_class_column(cvtm_csv_field field) {
   return field.length == 5 && memcmp(field.text, "class", 5) == 0;
 }
 
-/* A header may put the columns x and y anywhere; without these names they are the first two. */
+/* Finds the columns x and y in a header; without these names they are the first two. */
 static void read_column_names(table *t, cvtm_csv_line line) {
   int x = -1, y = -1, column = 0;
   cvtm_csv_field field;
@@ -175,7 +176,7 @@ static cvtm_status add_table_point(table *t, double x, double y) {
   return CVTM_OK;
 }
 
-/* The class of the point that comes next. A column of anything but whole numbers is no column of
+/* Reads the class of the next point. A column with other values than integers is not a column of
  * classes. */
 static cvtm_status read_class(table *t, cvtm_csv_line line) {
   double value = 0;
@@ -208,14 +209,14 @@ static cvtm_status read_point(table *t, cvtm_csv_line line) {
   return add_table_point(t, x, y);
 }
 
-/* The first line that is not empty may be something else than a point. */
+/* Nonzero if the first non-empty line is not a point. */
 static int is_special(table *t, cvtm_csv_line line, format f) {
   cvtm_csv_field first, second;
   double value;
   cvtm_csv_line rest = line;
   if (!cvtm_csv_next_field(&rest, &first)) return 0;
   int number = cvtm_token_number(token_of(first), &value);
-  /* What merely resembles a number (`1,5` beside a semicolon) is an error, not a title. */
+  /* Text that looks like a number (`1,5` next to a semicolon) is an error, not a title. */
   int resembles = first.length > 0 && memchr("0123456789+-.", first.text[0], 13) != NULL;
   if (f == CSV && !number && !resembles) {
     read_column_names(t, line);

@@ -1,4 +1,4 @@
-/* Polygons and the files that hold them, but for SVG and .poly files. */
+/* Polygons, and polygon files except SVG and .poly. */
 #include "base/text.h"
 #include "base/file.h"
 #include "base/host.h"
@@ -22,7 +22,8 @@ void cvtm_polygons_free(cvtm_polygons *polygons) {
   *polygons = (cvtm_polygons){0};
 }
 
-/* Relative to the first point, so that a small ring far from the origin keeps its digits. */
+/* Uses coordinates relative to the first point, so that the area of a small ring far from the
+ * origin is accurate. */
 double cvtm_ring_area(const double *points, int64_t count) {
   double twice = 0;
   for (int64_t k = 2; k < count; ++k) {
@@ -106,7 +107,7 @@ cvtm_status cvtm_ring_close(cvtm_ring_collector *c) {
   return CVTM_OK;
 }
 
-/* ---- Rings that meet themselves in corners become the loops between these ---- */
+/* ---- Dividing rings that touch themselves in corners into loops ---- */
 
 typedef struct placed_corner {
   int64_t ring, corner;
@@ -128,9 +129,9 @@ typedef struct loop_finder {
   double *places;
   cvtm_grid_point *grid;
   placed_corner *sorted;
-  int64_t *first; /* the first corner of its ring at its place */
-  int64_t *path;  /* corners on the way, each at another place */
-  int64_t *at;    /* per first corner: where the path has it; -1: not */
+  int64_t *first; /* per corner: the first corner of its ring at the same point */
+  int64_t *path;  /* corners of the current path, all at distinct points */
+  int64_t *at;    /* per first corner: its index in the path; -1: not in it */
   cvtm_polygons loops;
 } loop_finder;
 
@@ -162,7 +163,7 @@ static void free_finder(loop_finder *f) {
   cvtm_polygons_free(&f->loops);
 }
 
-/* Fills `first`. Returns how many corners are not the first at their place. */
+/* Fills `first`. Returns the number of corners that are not the first at their point. */
 static int64_t find_first(loop_finder *f) {
   const int64_t count = f->rings->start[f->rings->ring_count];
   int64_t repeated = 0;
@@ -180,7 +181,7 @@ static int64_t find_first(loop_finder *f) {
   return repeated;
 }
 
-/* The end of the path, from `begin` on, is a loop. */
+/* Makes a loop of the end of the path, from `begin` on. */
 static void take_loop(loop_finder *f, int64_t begin, int64_t length) {
   cvtm_polygons *loops = &f->loops;
   const int64_t made = loops->start[loops->ring_count];
@@ -193,7 +194,7 @@ static void take_loop(loop_finder *f, int64_t begin, int64_t length) {
     loops->start[++loops->ring_count] = made + length - begin;
 }
 
-/* A corner that is met again ends the loop that began there. */
+/* When the path returns to a point, the part since then is a loop. */
 static void find_loops(loop_finder *f) {
   const cvtm_polygons *rings = f->rings;
   for (int64_t v = 0; v < rings->start[rings->ring_count]; ++v) f->at[v] = -1;
@@ -213,8 +214,8 @@ static void find_loops(loop_finder *f) {
   }
 }
 
-/* Corners of a ring that share a place of the predicates' grid are one corner: there the ring is
- * divided into loops, which are rings of their own; those without area are dropped. */
+/* Corners of a ring that coincide on the grid of the predicates are one corner. There the ring is
+ * divided into loops, which become rings; loops without area are dropped. */
 static cvtm_status rings_divide(cvtm_polygons *rings, cvtm_error *error) {
   loop_finder f;
   const int good = create_finder(rings, &f);
@@ -233,9 +234,8 @@ static cvtm_status rings_divide(cvtm_polygons *rings, cvtm_error *error) {
 
 /* ---- Rings that touch ---- */
 
-/* Rings that are meant to touch, as tangent circles are, but miss each other by rounding: their
- * coordinates are made to agree, so that they neither cross nor leave a gap that no mesh fits in.
- */
+/* Rings that should touch, like tangent circles, may miss each other by rounding. Their coordinates
+ * are made equal, so that they neither cross nor leave a gap too narrow for a mesh. */
 
 /* Grid steps. Rounding to the grid moves a corner and an edge apart by up to sqrt (2). */
 static const double reach = 1.5;
@@ -249,9 +249,9 @@ typedef struct touch {
 
 typedef struct touch_finder {
   const cvtm_grid_point *grid;
-  const int64_t *next; /* the corner after each in its ring */
+  const int64_t *next; /* per corner: the next corner of its ring */
   const int32_t *ring; /* of each corner */
-  int with_exact;      /* touches that are exact count, too */
+  int with_exact;      /* nonzero: also find exact touches */
   touch *found;
   int64_t count, capacity;
 } touch_finder;
@@ -294,14 +294,15 @@ static box box_of(const touch_finder *f, const int64_t *corner, int64_t count) {
   return b;
 }
 
-/* Whether an edge may come within reach of a box. */
+/* Nonzero if an edge may be within reach of a box. */
 static int is_near(const touch_finder *f, int64_t edge, const box *b) {
   const cvtm_grid_point p = f->grid[edge], q = f->grid[f->next[edge]];
   const double px = p.x, py = p.y, qx = q.x, qy = q.y;
   if (fmax(px, qx) < b->low[0] - reach || fmin(px, qx) > b->high[0] + reach ||
       fmax(py, qy) < b->low[1] - reach || fmin(py, qy) > b->high[1] + reach)
     return 0;
-  /* The distance of the box's centre from the line, against the box's extent across it. */
+  /* Compares the distance of the centre from the line with the extent of the box perpendicular to
+   * it. */
   const double nx = py - qy, ny = qx - px;
   const double side =
       nx * (0.5 * (b->low[0] + b->high[0]) - px) + ny * (0.5 * (b->low[1] + b->high[1]) - py);
@@ -310,7 +311,7 @@ static int is_near(const touch_finder *f, int64_t edge, const box *b) {
   return fabs(side) <= extent + 2 * reach * (fabs(nx) + fabs(ny));
 }
 
-/* Puts the corners below the middle of an axis first; returns how many they are. */
+/* Moves the corners below the middle of an axis to the front; returns their number. */
 static int64_t partition(const touch_finder *f, int64_t *corner, int64_t count, int axis,
                          double middle) {
   int64_t low = 0;
@@ -324,8 +325,8 @@ static int64_t partition(const touch_finder *f, int64_t *corner, int64_t count, 
   return low;
 }
 
-/* All touches between some corners and some edges: halves the corners' box until few are left.
- * Returns 0 without memory. */
+/* Finds all touches between some corners and some edges by halving the bounding box of the corners
+ * until few are left. Returns 0 if memory runs out. */
 static int find_touches(touch_finder *f, int64_t *corner, int64_t count, const int64_t *edge,
                         int64_t edge_count) {
   enum { FEW = 12 };
@@ -348,7 +349,7 @@ static int find_touches(touch_finder *f, int64_t *corner, int64_t count, const i
   return good;
 }
 
-/* ---- Corners that agree ---- */
+/* ---- Joining corners and edges ---- */
 
 /* For qsort. */
 static int compare_touches(const void *left, const void *right) {
@@ -358,7 +359,7 @@ static int compare_touches(const void *left, const void *right) {
   return (a->corner > b->corner) - (a->corner < b->corner);
 }
 
-/* Corners at an end of an edge move there. Returns how many moved. */
+/* Moves corners near an end of an edge to that end. Returns the number of corners moved. */
 static int64_t merge_corners(const touch_finder *f, cvtm_polygons *rings) {
   int64_t moved = 0;
   for (int64_t k = 0; k < f->count; ++k) {
@@ -375,7 +376,7 @@ static int64_t merge_corners(const touch_finder *f, cvtm_polygons *rings) {
   return moved;
 }
 
-/* Edges get the corners that touch them. */
+/* Inserts into edges the corners that touch them. */
 static int insert_corners(const touch_finder *f, cvtm_polygons *rings) {
   const int64_t count = rings->start[rings->ring_count];
   double *points = malloc(2 * (size_t)(count + f->count) * sizeof *points);
@@ -424,7 +425,7 @@ static int describe_corners(const cvtm_polygons *rings, corners *c) {
   return 1;
 }
 
-/* *changed: whether corners moved or were added. */
+/* *changed: nonzero if corners were moved or added. */
 static cvtm_status join_once(cvtm_polygons *rings, int with_exact, int *changed,
                              cvtm_error *error) {
   const int64_t count = rings->start[rings->ring_count];
@@ -452,9 +453,10 @@ static cvtm_status join_once(cvtm_polygons *rings, int with_exact, int *changed,
   return good ? status : cvtm_no_memory(error, "the rings");
 }
 
-/* Without `divide` rings that meet themselves stay whole, and edges get all corners on them. */
+/* Without `divide`, rings that touch themselves are not divided, and edges get all corners on
+ * them. */
 static cvtm_status join_all(cvtm_polygons *rings, int divide, cvtm_error *error) {
-  enum { ROUNDS = 8 }; /* an edge that bends may come within reach of another corner */
+  enum { ROUNDS = 8 }; /* inserting a corner bends an edge, which may then be near another corner */
   int changed = 1;
   for (int round = 0; round < ROUNDS && changed && rings->ring_count > 0; ++round) {
     cvtm_status status = divide ? rings_divide(rings, error) : CVTM_OK;
@@ -466,10 +468,10 @@ static cvtm_status join_all(cvtm_polygons *rings, int divide, cvtm_error *error)
   return CVTM_OK;
 }
 
-/* Divides rings (cvtm_rings_divide). Corners within 1.5 steps of the predicates' grid (2^-30 of the
- * longer side of the bounding box) of corners of other rings move there, and those so near edges of
- * other rings become corners of these, too: rings that touch but for rounding then touch exactly.
- */
+/* Divides rings, then joins them: a corner within 1.5 grid steps (2^-30 of the longer side of the
+ * bounding box) of a corner of another ring moves onto it, and a corner that near to an edge of
+ * another ring also becomes a corner of that edge. Rings that touch except for rounding then touch
+ * exactly. */
 static cvtm_status rings_join(cvtm_polygons *rings, cvtm_error *error) {
   return join_all(rings, 1, error);
 }
@@ -532,7 +534,7 @@ static cvtm_status read_json_ring(const cJSON *ring, cvtm_ring_collector *c) {
   return cvtm_ring_close(c);
 }
 
-/* Arrays nested so deep: 1 for rings of a polygon, 2 for polygons. */
+/* depth: nesting of the arrays, 1 for the rings of a polygon, 2 for polygons. */
 static cvtm_status read_json_rings(const cJSON *array, int depth, cvtm_ring_collector *c) {
   const cJSON *item;
   if (!cJSON_IsArray(array)) return cvtm_source_fail(c->source, "the coordinates are not an array");
@@ -544,7 +546,7 @@ static cvtm_status read_json_rings(const cJSON *array, int depth, cvtm_ring_coll
   return CVTM_OK;
 }
 
-/* The name of a feature: a property, or its id. NULL: none. number: space for one. */
+/* The name of a feature: a property, or its id; NULL: none. number: memory for a number as text. */
 static const char *name_of_feature(const cJSON *feature, char number[32]) {
   static const char *const keys[] = {"name", "material", "label", "region", "class"};
   enum { KEYS = sizeof keys / sizeof keys[0] };
@@ -567,7 +569,8 @@ static cvtm_status begin_feature(const cJSON *feature, cvtm_ring_collector *c) {
   return cvtm_ring_begin_shape(c, name);
 }
 
-/* Depth is limited by the parser. in_feature: the geometry's shape has begun. */
+/* The parser limits the depth of recursion. in_feature: nonzero if the shape of the geometry has
+ * begun. */
 static cvtm_status read_json_object(const cJSON *object, int in_feature, cvtm_ring_collector *c) {
   const char *type = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, "type"));
   if (type == NULL) return cvtm_source_fail(c->source, "an object has no type");
@@ -586,7 +589,7 @@ static cvtm_status read_json_object(const cJSON *object, int in_feature, cvtm_ri
   const char *list = strcmp(type, "FeatureCollection") == 0    ? "features"
                      : strcmp(type, "GeometryCollection") == 0 ? "geometries"
                                                                : NULL;
-  if (list == NULL) return CVTM_OK; /* points and lines bound nothing */
+  if (list == NULL) return CVTM_OK; /* points and lines enclose no area */
   const cJSON *item;
   cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(object, list)) {
     const cvtm_status status = read_json_object(item, in_feature, c);
@@ -599,7 +602,7 @@ static cvtm_status read_geojson(cvtm_source *s, cvtm_ring_collector *c) {
   const char *end = NULL;
   errno = 0;
   cJSON *root = cJSON_ParseWithLengthOpts((const char *)s->data, s->size, &end, 0);
-  /* cJSON does not tell; the C library does. */
+  /* cJSON does not report a failed allocation, but errno does. */
   if (root == NULL && errno == ENOMEM) return cvtm_source_no_memory(s);
   s->offsets = 1;
   if (root == NULL) {
@@ -611,7 +614,7 @@ static cvtm_status read_geojson(cvtm_source *s, cvtm_ring_collector *c) {
   return status;
 }
 
-/* ---- What crosses what, and which way round ---- */
+/* ---- Crossings, and the direction of rings ---- */
 
 static int64_t ring_of(const cvtm_polygons *rings, int64_t point) {
   return cvtm_lower_bound_64((const uint64_t *)rings->start, 0, rings->ring_count,
@@ -658,7 +661,7 @@ void cvtm_polygons_turn(cvtm_polygons *polygons, int height) {
 
 cvtm_status cvtm_rings_refuse_crossings(const cvtm_polygons *rings, const char *name,
                                         cvtm_error *error) {
-  const double depth = 32; /* grid steps; joining moves an edge by fewer */
+  const double depth = 32; /* grid steps; joining moves edges by less */
   int64_t pair[2];
   const cvtm_status status =
       cvtm_find_deep_crossing(rings->points, rings->start, rings->ring_count, depth, pair, error);

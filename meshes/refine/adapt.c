@@ -1,4 +1,4 @@
-/* Metrics, and meshes of triangles that are even in one. */
+/* Metrics, and triangle meshes with edges of length 1 in a metric. */
 #include "base/host.h"
 #include "meshes/constrained.h"
 #include "meshes/delaunay/grid.h"
@@ -31,7 +31,7 @@ static cvtm_metric exponential(cvtm_metric m) {
   return cvtm_metric_of_axes(a);
 }
 
-/* det (|H|)^(-1/6) |H|, the smaller eigenvalue raised to what the ratio allows. */
+/* det (|H|)^(-1/6) |H|, with the smaller eigenvalue raised as the ratio demands. */
 static cvtm_metric optimal(cvtm_metric hessian, double ratio) {
   cvtm_metric_axes a = cvtm_metric_axes_of(hessian);
   for (int k = 0; k < 2; ++k) a.value[k] = fabs(a.value[k]);
@@ -72,7 +72,7 @@ cvtm_status cvtm_metric_of_given(cvtm_metric_field *f, double ratio, cvtm_error 
   return CVTM_OK;
 }
 
-/* The metric at a place, the logarithms interpolated linearly (Arsigny et al. 2006). */
+/* The metric at a point; logarithms are interpolated linearly (Arsigny et al. 2006). */
 static cvtm_metric cvtm_metric_at(const cvtm_metric_field *f, double x, double y) {
   const double u = fmin(fmax((x - f->left) / f->step - 0.5, 0), f->width - 1);
   const double v = fmin(fmax((y - f->upper) / f->step - 0.5, 0), f->height - 1);
@@ -100,7 +100,7 @@ static double metric_mean_density(const cvtm_metric_field *f) {
 
 /* ---- State ---- */
 
-/* What is no segment. */
+/* Values of `on` that are not segments. */
 enum { ADAPT_INSIDE = -1, ADAPT_CORNER = -2 };
 
 typedef struct adapter {
@@ -109,10 +109,10 @@ typedef struct adapter {
   const cvtm_metric_field *field;
   double scale;             /* of the field */
   cvtm_metric *metric;      /* per vertex, scaled, per grid step squared */
-  int32_t *on;              /* per vertex: the segment that it may move along, or ADAPT_... */
+  int32_t *on;              /* per vertex: the segment along which it may move, or ADAPT_... */
   int64_t capacity;         /* of both */
-  int64_t live;             /* vertices that are left */
-  double longest, shortest; /* an edge with a larger, smaller length is divided, removed */
+  int64_t live;             /* number of remaining vertices */
+  double longest, shortest; /* longer edges are divided, shorter ones collapsed */
   cvtm_regions given;       /* of the first triangulation; its edges are the segments */
   int (*stop)(const void *context);
   const void *stop_context;
@@ -123,7 +123,7 @@ typedef struct adapter {
 } adapter;
 
 static int adapt_is_over(adapter *a) {
-  enum { STEPS = 64 }; /* between two questions */
+  enum { STEPS = 64 }; /* between two calls of stop */
   if (a->stopped || a->stop == NULL || a->polls++ % STEPS != 0) return a->stopped;
   return a->stopped = a->stop(a->stop_context) != 0;
 }
@@ -136,7 +136,7 @@ static cvtm_metric metric_at(const adapter *a, cvtm_grid_point p) {
   return (cvtm_metric){factor * m.xx, -factor * m.xy, factor * m.yy}; /* y is up here */
 }
 
-/* The length of an edge: the mean of those by the metrics of its ends. */
+/* The length of an edge: the mean of its lengths in the metrics at both ends. */
 static double adapt_length(const adapter *a, int32_t u, int32_t v) {
   const cvtm_grid_point p = a->m.grid[u], q = a->m.grid[v];
   const double x = (double)q.x - p.x, y = (double)q.y - p.y;
@@ -144,10 +144,10 @@ static double adapt_length(const adapter *a, int32_t u, int32_t v) {
                 sqrt(cvtm_metric_square(a->metric[v], x, y)));
 }
 
-/* The same by the metrics at places between the ends, too, if the edge passes over many cells of
- * the field. */
+/* The same, also with the metrics at points between the ends if the edge crosses many cells of the
+ * field. */
 static double adapt_length_along(const adapter *a, int32_t u, int32_t v) {
-  enum { MOST = 16, CELLS = 4 }; /* pieces, and what one of them is long */
+  enum { MOST = 16, CELLS = 4 }; /* number of pieces; length of a piece in cells */
   const cvtm_grid_point p = a->m.grid[u], q = a->m.grid[v];
   const double x = (double)q.x - p.x, y = (double)q.y - p.y;
   const int pieces = (int)fmin(hypot(x, y) * a->frame.step / (CELLS * a->field->step), MOST);
@@ -160,8 +160,8 @@ static double adapt_length_along(const adapter *a, int32_t u, int32_t v) {
   return sum / fmax(pieces, 1);
 }
 
-/* Of the triangle of three places with metrics: 1 if it is equilateral in the mean metric, <= 0 if
- * it is not positively oriented. */
+/* The quality of a triangle with metrics at its corners: 1 if it is equilateral in the mean metric,
+ * <= 0 if it is not positively oriented. */
 static double adapt_shape(const cvtm_grid_point p[3], const cvtm_metric *const metric[3]) {
   const double twice = (double)cvtm_orient(p[0], p[1], p[2]);
   if (twice <= 0) return -1;
@@ -185,7 +185,7 @@ static double adapt_quality(const adapter *a, int32_t u, int32_t v, int32_t w) {
   return adapt_shape(p, metric);
 }
 
-/* The place on a segment nearest to (x, y), in grid steps. */
+/* The point of a segment nearest to (x, y), in grid steps. */
 static cvtm_grid_point adapt_place_on(const adapter *a, int32_t segment, double x, double y) {
   const int32_t *ends = a->given.edges + 2 * (int64_t)segment;
   const cvtm_grid_point p = a->m.grid[ends[0]], q = a->m.grid[ends[1]];
@@ -196,7 +196,7 @@ static cvtm_grid_point adapt_place_on(const adapter *a, int32_t segment, double 
 
 /* ---- Beginning and end ---- */
 
-/* Sets what a new vertex is. */
+/* Sets the data of a new vertex. */
 static cvtm_status adapt_describe(adapter *a, int32_t v, int32_t segment) {
   const cvtm_growing arrays[] = {{&a->metric, sizeof *a->metric}, {&a->on, sizeof *a->on}};
   if (!cvtm_grow_all(arrays, 2, &a->capacity, v + 1)) return cvtm_no_memory(a->error, "the mesh");
@@ -242,7 +242,7 @@ static cvtm_status start_half_edges(adapter *a, cvtm_mesh *mesh) {
   return status;
 }
 
-/* Triangulates the boundary. The caller calls adapt_end, on failure too. */
+/* Triangulates the boundary. The caller calls adapt_end, also on failure. */
 static cvtm_status adapt_begin(adapter *a, const cvtm_boundary *boundary, int64_t wanted) {
   cvtm_mesh mesh = {0};
   int32_t *source = NULL;
@@ -250,8 +250,8 @@ static cvtm_status adapt_begin(adapter *a, const cvtm_boundary *boundary, int64_
                                                  &mesh, &a->given, &source, a->error);
   if (status == CVTM_OK) status = start_half_edges(a, &mesh);
   if (status == CVTM_OK) {
-    /* A triangle that is equilateral with sides 1 has the area sqrt (3) / 4, and there are twice as
-     * many as vertices. */
+    /* An equilateral triangle with sides 1 has the area sqrt (3) / 4, and there are about twice as
+     * many triangles as vertices. */
     const double area = area_of(&a->m) * a->frame.step * a->frame.step;
     a->scale = 0.5 * sqrt(3) * (double)wanted / (metric_mean_density(a->field) * area);
   }
@@ -273,11 +273,11 @@ static void adapt_end(adapter *a) {
 
 enum { MOST_NEIGHBOURS = 64 };
 
-/* The vertices around v; a fan that is not closed has one more than triangles. */
+/* The vertices around v; an open fan has one vertex more than triangles. */
 typedef struct ring {
   int32_t vertex[MOST_NEIGHBOURS + 1];
   int count, triangles;
-  int on_segment[MOST_NEIGHBOURS + 1]; /* the edge to it is a piece of the segment of v */
+  int on_segment[MOST_NEIGHBOURS + 1]; /* nonzero: the edge to it is part of the segment of v */
 } ring;
 
 static int find_ring(const adapter *a, int32_t v, ring *r) {
@@ -313,8 +313,8 @@ static double worst_around(const adapter *a, const ring *r, cvtm_grid_point plac
   return worst;
 }
 
-/* The mean of the places at the distance 1 from each neighbour, in its direction; of a vertex on a
- * segment from the two neighbours there. */
+/* The goal of v: the mean of the points at distance 1 from each neighbour in the direction of v.
+ * For a vertex on a segment only the two neighbours on the segment count. */
 static int find_goal(const adapter *a, int32_t v, const ring *r, double goal[2]) {
   const cvtm_grid_point at = a->m.grid[v];
   const int on = a->on[v] >= 0;
@@ -357,8 +357,8 @@ static void move_vertex(adapter *a, int32_t v) {
   }
 }
 
-/* Moves each vertex once towards where its edges have the length 1, if no triangle around it
- * becomes worse than the worst. Diagonals are not exchanged. */
+/* Moves each vertex once towards its goal, if the worst triangle around it does not become worse.
+ * Flips no edges. */
 static cvtm_status adapt_smooth(adapter *a) {
   for (int32_t v = 0; v < a->m.vertex_count && !adapt_is_over(a); ++v) {
     if (a->m.at[v] < 0 || a->on[v] == ADAPT_CORNER) continue;
@@ -371,7 +371,7 @@ static cvtm_status adapt_smooth(adapter *a) {
 
 /* ---- The result ---- */
 
-/* The pieces of segments. As in the first triangulation the outside is never on the left. */
+/* Lists the parts of segments. As in the first triangulation, the outside is never on the left. */
 static void list_pieces(const adapter *a, const int32_t *number, cvtm_regions *made) {
   const cvtm_half_edges *m = &a->m;
   for (int64_t h = 0; h < 3 * m->triangle_count; ++h) {
@@ -413,7 +413,7 @@ static void measure(const adapter *a, cvtm_adapt_figures *f) {
   f->mean_quality /= (double)triangles;
 }
 
-/* The mesh, and what came out. */
+/* Extracts the mesh and the figures. */
 static cvtm_status adapt_extract(const adapter *a, cvtm_mesh *mesh, cvtm_regions *regions) {
   const cvtm_half_edges *m = &a->m;
   const size_t n = (size_t)m->vertex_count + 1, t = (size_t)m->triangle_count + 1;
@@ -452,7 +452,7 @@ static cvtm_status adapt_extract(const adapter *a, cvtm_mesh *mesh, cvtm_regions
 
 /* ---- Edges whose length is out of bounds ---- */
 
-/* An edge whose length is out of bounds, as it was found. */
+/* An edge whose length is out of bounds. */
 typedef struct long_edge {
   double length;
   int64_t half;
@@ -466,7 +466,8 @@ static int compare_lengths(const void *left, const void *right) {
   return (a->half > b->half) - (a->half < b->half);
 }
 
-/* The edges longer than a bound, the longest first; below: shorter, the shortest first. */
+/* Lists the edges longer than a bound, the longest first; with `below`, the edges shorter than it,
+ * the shortest first. */
 static cvtm_status list_uneven_edges(const adapter *a, double bound, int below, long_edge **list,
                                      int64_t *count) {
   const cvtm_half_edges *m = &a->m;
@@ -490,11 +491,11 @@ static int is_there(const cvtm_half_edges *m, const long_edge *e) {
   return m->corner[e->half] == e->from && cvtm_end_of(m, e->half) == e->to;
 }
 
-/* ---- Diagonals ---- */
+/* ---- Flips ---- */
 
-/* Exchanges diagonals where that makes the worse of two triangles better, until none does,
- * beginning at the half-edges that changed. It ends: the list of qualities, in ascending order,
- * grows. */
+/* Flips edges, beginning at the half-edges that changed, until no flip improves the worse of its
+ * two triangles. This terminates, because each flip increases the ascending list of qualities in
+ * lexicographic order. */
 static void exchange_diagonals(adapter *a) {
   cvtm_half_edges *m = &a->m;
   while (m->depth > 0 && !m->out_of_memory) {
@@ -520,7 +521,7 @@ static cvtm_status keep(adapter *a) {
 
 /* ---- Division ---- */
 
-/* Where the lengths to both ends are equal, if the length per step changes linearly. */
+/* The point with equal lengths to both ends, if the length per step changes linearly. */
 static double find_middle(double from, double to) {
   if (fabs(to - from) <= 1e-3 * fmax(from, to)) return 0.5;
   const double t = (sqrt(0.5 * (from * from + to * to)) - from) / (to - from);
@@ -547,7 +548,7 @@ static cvtm_status divide_edge(adapter *a, int64_t h) {
   return status == CVTM_OK ? keep(a) : status;
 }
 
-/* The longest first, until there are `most` vertices. */
+/* Divides edges longer than the bound, the longest first, until there are `most` vertices. */
 static cvtm_status divide_long_edges(adapter *a, double bound, int64_t most) {
   long_edge *list;
   int64_t count;
@@ -560,7 +561,7 @@ static cvtm_status divide_long_edges(adapter *a, double bound, int64_t most) {
 
 /* ---- Removal ---- */
 
-/* Whether the triangles that changed have no edge that is too long and no bad shape. */
+/* Nonzero if no changed triangle has a long edge or a bad shape. */
 static int is_good_change(const adapter *a) {
   const cvtm_half_edges *m = &a->m;
   for (int64_t k = 0; k < m->change_count; ++k) {
@@ -573,7 +574,7 @@ static int is_good_change(const adapter *a) {
   return 1;
 }
 
-/* A vertex on a segment vanishes only with a piece of that segment. */
+/* A vertex on a segment may be removed only by collapsing a part of that segment. */
 static int may_vanish(const adapter *a, int32_t v, int32_t segment) {
   return a->on[v] == ADAPT_INSIDE || (a->on[v] >= 0 && a->on[v] == segment);
 }
@@ -598,7 +599,8 @@ static cvtm_status remove_end(adapter *a, int32_t v, int *done) {
   return CVTM_OK;
 }
 
-/* The shortest first, while there are more than `least` vertices. */
+/* Collapses edges shorter than the bound, the shortest first, while there are more than `least`
+ * vertices. */
 static cvtm_status remove_short_edges(adapter *a, double bound, int64_t least) {
   long_edge *list;
   int64_t count;
@@ -615,7 +617,7 @@ static cvtm_status remove_short_edges(adapter *a, double bound, int64_t least) {
   return status;
 }
 
-/* ---- The whole ---- */
+/* ---- All steps ---- */
 
 static cvtm_status exchange_all(adapter *a) {
   cvtm_half_edges *m = &a->m;
@@ -638,7 +640,7 @@ static cvtm_status smooth(adapter *a) {
   return status;
 }
 
-/* Rounds until hardly anything changes, or there are far too many vertices. */
+/* Repeats all operations until little changes, or there are far too many vertices. */
 static cvtm_status adapt_to_scale(adapter *a, int rounds, int64_t most) {
   cvtm_status status = CVTM_OK;
   for (int round = 0; round < rounds && status == CVTM_OK && !adapt_is_over(a); ++round) {
@@ -660,9 +662,9 @@ static void multiply_metrics(adapter *a, double factor) {
   }
 }
 
-/* The scale follows from the number of vertices that it leads to. In the end edges of nearly the
- * length 1 are divided or removed until the number is what is wanted, as far as the corners of the
- * boundary leave that. */
+/* Finds the scale of the metric that gives the wanted number of vertices. Finally divides or
+ * collapses edges with a length near 1 until the number is exact, as far as the corners of the
+ * boundary allow. */
 static cvtm_status adapt_to_number(adapter *a, int64_t wanted) {
   enum { TRIALS = 6, FIRST_ROUNDS = 40, ROUNDS = 4, LAST_ROUNDS = 5 };
   const int64_t most = 2 * wanted + 100;
@@ -674,7 +676,7 @@ static cvtm_status adapt_to_number(adapter *a, int64_t wanted) {
     status = adapt_to_scale(a, ROUNDS, most);
   }
   const double longest = a->longest;
-  a->longest = 2; /* for single edges that removal makes longer */
+  a->longest = 2; /* because collapsing makes some edges longer */
   for (int round = 0;
        round < LAST_ROUNDS && a->live != wanted && status == CVTM_OK && !adapt_is_over(a);
        ++round) {

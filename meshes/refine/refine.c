@@ -55,7 +55,7 @@ static int is_given(const cvtm_refiner *r, int32_t v) {
   return r->vertex[v].kind == CVTM_VERTEX_GIVEN;
 }
 
-/* The segments that a vertex is on: *count of them. */
+/* The segments that contain a vertex; *count: their number. */
 static const int32_t *segments_of(const cvtm_refiner *r, int32_t v, int64_t *count) {
   if (is_given(r, v)) {
     *count = r->meeting[v + 1] - r->meeting[v];
@@ -71,8 +71,8 @@ static int32_t common_end(const cvtm_refiner *r, int32_t s, int32_t t) {
   return p[1] == q[0] || p[1] == q[1] ? p[1] : -1;
 }
 
-/* The common end c of the segments s and t, if u on s and w on t are equally far from it and the
- * angle between them, *cotangent, is below 60 degrees; else -1. */
+/* The common end c of the segments s and t, if u on s and w on t have the same distance from it and
+ * the angle between the segments is below 60 degrees; else -1. *cotangent: that of the angle. */
 static int32_t shared_shell(const cvtm_refiner *r, int32_t s, int32_t t, int32_t u, int32_t w,
                             double *cotangent) {
   const int32_t c = s == t ? -1 : common_end(r, s, t);
@@ -84,7 +84,8 @@ static int32_t shared_shell(const cvtm_refiner *r, int32_t s, int32_t t, int32_t
   return pq > 0 && pq * pq > 0.2501 * pp * qq ? c : -1;
 }
 
-/* The given vertex at which the triangle has its smallest angle, between two segments. */
+/* The given vertex at which the triangle has its smallest angle, if that is between two
+ * segments. */
 static int32_t corner_within(const cvtm_refiner *r, int64_t t, double *cotangent) {
   const cvtm_half_edges *m = &r->m;
   const int64_t before = cvtm_half_after(cvtm_shortest_side(r, t)), h = cvtm_half_after(before);
@@ -158,7 +159,7 @@ cvtm_grid_point cvtm_segment_place(const cvtm_refiner *r, int32_t segment, doubl
 /* ---- Changes ---- */
 
 int cvtm_refine_is_over(cvtm_refiner *r) {
-  enum { STEPS = 64 }; /* between two questions */
+  enum { STEPS = 64 }; /* between two calls of stop */
   if (r->stopped || r->options->stop == NULL || r->polls++ % STEPS != 0) return r->stopped;
   return r->stopped = r->options->stop(r->options->stop_context) != 0;
 }
@@ -194,13 +195,15 @@ void cvtm_refine_figures_free(cvtm_refine_figures *figures) {
   *figures = (cvtm_refine_figures){0};
 }
 
-static const double usual_bound = 33; /* degrees; up to here insertion alone ends soon */
-static const double lower_step = 2;   /* degrees, off a bound that takes too many points */
-static const double room = 1000;      /* points that any bound may take */
+static const double usual_bound =
+    33; /* degrees; up to this bound insertion terminates quickly without moves */
+static const double lower_step =
+    2; /* degrees by which a bound that takes too many points is reduced */
+static const double room = 1000; /* points that are allowed for any bound */
 
 /* ---- Setting up ---- */
 
-/* The vertices of a mesh in the order of the caller's points: those of the boundary first. */
+/* Orders the vertices of a mesh like the caller's points: those of the boundary first. */
 typedef struct start {
   cvtm_mesh mesh;
   cvtm_regions regions;
@@ -230,7 +233,7 @@ static cvtm_status triangulate_start(const double *points, int64_t count,
                                 s->mesh.triangle_count, &r->m, r->error);
 }
 
-/* The segments are the boundary's edges between the vertices that the mesh has. */
+/* The segments are the edges of the boundary, divided at vertices of the mesh that lie on them. */
 static cvtm_status take_segments(cvtm_refiner *r, const start *s) {
   const size_t edges = (size_t)s->regions.edge_count, n = (size_t)s->mesh.vertex_count;
   r->segment_count = s->regions.edge_count;
@@ -249,7 +252,8 @@ static cvtm_status take_segments(cvtm_refiner *r, const start *s) {
   return CVTM_OK;
 }
 
-/* Marks the half-edges of segments: of each, the one that its two vertices have in common. */
+/* Marks the half-edges of segments; each is the half-edge between the two vertices of the
+ * segment. */
 static void mark_segments(cvtm_refiner *r) {
   cvtm_half_edges *m = &r->m;
   for (int64_t h = 0; h < 3 * m->triangle_count; ++h) {
@@ -278,13 +282,13 @@ static double corner_angle(const cvtm_refiner *r, int32_t v) {
   return smallest;
 }
 
-/* Angles of 60 degrees are not acute, also where rounding makes them smaller. */
+/* Slightly less than 60 degrees, so that rounding does not make an angle of 60 degrees acute. */
 static void find_acute(cvtm_refiner *r) {
   for (int64_t v = 0; v < r->given_count; ++v) r->is_acute[v] = corner_angle(r, (int32_t)v) < 59.99;
 }
 
-/* The distance of a vertex from the part of a segment across its triangle counts, too: a corner may
- * lie near the middle of a long segment. */
+/* Also uses the distance of a vertex from the opposite part of a segment in its triangle, because a
+ * corner may lie near the middle of a long segment. */
 static void lower_scales_at_segments(cvtm_refiner *r) {
   const cvtm_half_edges *m = &r->m;
   for (int64_t h = 0; h < 3 * m->triangle_count; ++h) {
@@ -327,14 +331,14 @@ static cvtm_status describe_vertices(cvtm_refiner *r, const start *s, int64_t bo
 
 static void set_bound(cvtm_refiner *r, double degrees) {
   const double angle = degrees * CVTM_PI / 180;
-  /* A place in the last digits is left for rounding: the angles of the result are not below. */
+  /* Slightly stricter than the bound, so that rounding leaves no angle below the bound. */
   r->cotangent = angle > 0 ? (1 - 1e-12) / tan(angle) : INFINITY;
   r->lens = fmax(cos(2 * angle), 0);
   r->relocates = degrees > usual_bound;
   r->off_centre = angle > 0 ? 0.475 * sqrt((1 + cos(angle)) / (1 - cos(angle))) : INFINITY;
 }
 
-/* Refuses caps that ask for far more triangles than there may be. */
+/* Refuses area caps that need many more triangles than are allowed. */
 static cvtm_status check_demand(const cvtm_refiner *r) {
   const int64_t most = cvtm_most_points(r->options);
   double triangles = 0;
@@ -385,8 +389,8 @@ static void destroy(cvtm_refiner *r) {
 
 static int is_kept(const cvtm_refiner *r, int64_t v) { return r->m.at[v] >= 0; }
 
-/* number[v]: the place of v in the result: the boundary first. Returns how many there are;
- * *on_boundary of them on the boundary. */
+/* number[v]: the index of v in the result, which has the boundary first. Returns the number of
+ * vertices; *on_boundary: the number on the boundary. */
 static int64_t number_vertices(const cvtm_refiner *r, int32_t *number, int64_t *on_boundary) {
   int64_t count = 0;
   for (int pass = 1; pass >= 0; --pass) {
@@ -424,7 +428,8 @@ static cvtm_status allocate_boundary(int64_t vertices, int64_t edges, cvtm_bound
   return cvtm_no_memory(error, "the refinement");
 }
 
-/* The parts of segments, from one end of the segment towards the other, with its sides. */
+/* Lists the parts of each segment from its first end to its second, with left and right of the
+ * segment. */
 static void list_parts(const cvtm_refiner *r, const int32_t *number, const cvtm_regions *regions,
                        cvtm_boundary *b) {
   const cvtm_half_edges *m = &r->m;
@@ -512,7 +517,7 @@ static double distance_around(const cvtm_refiner *r, int64_t t) {
               fmin(r->vertex[corner[1]].scale, r->vertex[corner[2]].scale));
 }
 
-/* Nonzero if a triangle, or the input around it, is narrow for the grid. */
+/* Nonzero if a triangle, or the input around it, is narrow compared with the grid. */
 static int is_narrow(const cvtm_refiner *r, int64_t t) {
   const int64_t side = cvtm_shortest_side(r, t);
   const double length2 =
@@ -620,8 +625,8 @@ static cvtm_status work_for_bound(cvtm_refiner *r, double bound) {
   return status;
 }
 
-/* The result for a bound. *enough: it is to be kept. A bound with headroom is given up if it leaves
- * anything bad, another one if it takes too many points. */
+/* Refines for a bound. *enough: nonzero if the result is to be kept. A bound with headroom is
+ * dropped if a bad triangle remains, another bound if it takes too many points. */
 static cvtm_status refine_to(double bound, int keeps_inside, const double *points, int64_t count,
                              const cvtm_boundary *boundary, const cvtm_refine_options *options,
                              result *made, int *enough, cvtm_error *error) {
@@ -653,7 +658,7 @@ static void free_result(result *made) {
   *made = (result){0};
 }
 
-/* *crosses: edges of the boundary meet where they do not end. */
+/* *crosses: nonzero if edges of the boundary meet in a point that is not an end of both. */
 static cvtm_status test_boundary(const cvtm_boundary *b, int *crosses, cvtm_error *error) {
   uint8_t *crossed = malloc((size_t)b->edge_count + 1);
   int64_t found = 0;
@@ -698,7 +703,7 @@ cvtm_status cvtm_refine(const double *points, int64_t count, const cvtm_boundary
   return status;
 }
 
-/* Points that move while their number stays. */
+/* A refiner whose points move but are neither added nor removed. */
 typedef struct moving {
   start begin;
   cvtm_refine_figures found;
@@ -743,7 +748,7 @@ cvtm_status cvtm_refine_move(double *points, int64_t count, const cvtm_boundary 
   return status;
 }
 
-/* What stays where it is: corners of the boundary, and sites that happen to be on it. */
+/* The points that do not move: corners of the boundary, and sites that lie on it. */
 static cvtm_status join_edges(moving *m, const cvtm_boundary *boundary) {
   const int64_t n = m->r.m.vertex_count;
   uint8_t *corner = malloc((size_t)n + 1);

@@ -1,4 +1,4 @@
-/* Vertices that move or vanish without any triangle becoming bad. */
+/* Moves and removals of vertices that leave no triangle bad. */
 #include "base/host.h"
 #include "base/geometry.h"
 #include "base/portable.h"
@@ -11,14 +11,15 @@ enum { MOST_LINKS = 24, MOST_CORNERS = 80, CUTS = 16 };
 
 /* ---- Where a vertex may be ---- */
 
-/* The triangles around a vertex: link k runs from (ax, ay) to (bx, by), counterclockwise, in
- * grid steps from the vertex; area: twice the largest area that its triangle may have. */
+/* The triangles around a vertex. Link k is the edge opposite the vertex in triangle k, from (ax,
+ * ay) to (bx, by), counterclockwise, in grid steps relative to the vertex. area: twice the largest
+ * area allowed for the triangle. */
 typedef struct star {
   int count;
   double ax[MOST_LINKS], ay[MOST_LINKS], bx[MOST_LINKS], by[MOST_LINKS], area[MOST_LINKS];
 } star;
 
-/* fmax and fmin of numbers that are never NaN, in one instruction. */
+/* fmax and fmin for numbers that are not NaN, which compile to one instruction. */
 static inline double larger(double a, double b) { return a > b ? a : b; }
 static inline double smaller(double a, double b) { return a < b ? a : b; }
 
@@ -43,8 +44,8 @@ static int find_star(const cvtm_refiner *r, int32_t v, star *s) {
   return 1;
 }
 
-/* The half-planes nx x + ny y <= offset in which the angles at both ends of a link have at most
- * the cotangent, and the area is not too large. */
+/* The half-planes nx x + ny y <= offset of the points for which the angles at both ends of a link
+ * have at most the cotangent, and the area is at most the cap. */
 typedef struct half_plane {
   double nx, ny, offset;
 } half_plane;
@@ -62,7 +63,7 @@ static int link_half_planes(const star *s, int k, double cotangent, half_plane p
   return 3;
 }
 
-/* (a - p) . (b - p) - cotangent * cross (p), <= 0 where the angle at p is good: a disc. */
+/* (a - p) . (b - p) - cotangent * cross (p); the angle at p is good where this is <= 0, a disc. */
 static double disc_value(const star *s, int k, double cotangent, double x, double y) {
   const double px = s->ax[k] - x, py = s->ay[k] - y, qx = s->bx[k] - x, qy = s->by[k] - y;
   return px * qx + py * qy - cotangent * (px * qy - py * qx);
@@ -82,7 +83,7 @@ static void centroid_of(const cvtm_corners *c, double place[2]) {
   place[1] = c->y[0] + (twice != 0 ? y / (3 * twice) : 0);
 }
 
-/* The tangent at the place of largest violation of a disc; 0 if no disc is violated there. */
+/* The tangent of the disc that is violated most; returns 0 if none is violated. */
 static int violated_disc(const star *s, double cotangent, const double place[2],
                          half_plane *tangent) {
   int worst = -1;
@@ -104,8 +105,8 @@ static int violated_disc(const star *s, double cotangent, const double place[2],
   return 1;
 }
 
-/* Nonzero if the corner of the star between the links k and k + 1 is less than two good angles
- * wide, so that there is no good place. */
+/* Nonzero if the corner of the star between links k and k + 1 is smaller than two good angles, so
+ * that no point is good. */
 static int is_narrow(const star *s, int k, double cotangent) {
   const int next = k + 1 < s->count ? k + 1 : 0;
   const double ux = s->ax[k] - s->bx[k], uy = s->ay[k] - s->by[k];
@@ -114,8 +115,8 @@ static int is_narrow(const star *s, int k, double cotangent) {
   return cross > 0 && 2 * cotangent * dot > (cotangent * cotangent - 1) * (1 + 1e-9) * cross;
 }
 
-/* The rectangle around the intersection of the discs in which the angles over all links are good; 0
- * if that is empty. */
+/* The bounding rectangle of the intersection of the discs in which the angles over all links are
+ * good; returns 0 if it is empty. */
 static int bound_discs(const star *s, double cotangent, double low[2], double high[2]) {
   const double tall = sqrt(1 + cotangent * cotangent);
   low[0] = low[1] = -INFINITY;
@@ -133,8 +134,8 @@ static int bound_discs(const star *s, double cotangent, double low[2], double hi
   return low[0] < high[0] && low[1] < high[1];
 }
 
-/* A place for the centre of a star from which all its triangles are good, by the method of centres
- * of gravity; 0 if there is none. */
+/* Finds a centre of a star for which all its triangles are good, by the method of centres of
+ * gravity; returns 0 if there is none. */
 static int find_good_place(const star *s, double cotangent, double place[2]) {
   double x[MOST_CORNERS], y[MOST_CORNERS], low[2], high[2];
   int32_t at;
@@ -142,7 +143,7 @@ static int find_good_place(const star *s, double cotangent, double place[2]) {
   for (int k = 0; k < s->count; ++k)
     if (is_narrow(s, k, cotangent)) return 0;
   if (!bound_discs(s, cotangent, low, high)) return 0;
-  for (int k = 0; k < 4; ++k) { /* clockwise, as base/geometry.h has it with y up */
+  for (int k = 0; k < 4; ++k) { /* clockwise with y up, as base/geometry.h expects */
     x[k] = k < 2 ? low[0] : high[0];
     y[k] = k == 1 || k == 2 ? high[1] : low[1];
   }
@@ -165,7 +166,8 @@ static int find_good_place(const star *s, double cotangent, double place[2]) {
   return 0;
 }
 
-/* The same on the line t (dx, dy): the interval of t that all half-planes and discs leave. */
+/* The same on the line t (dx, dy): finds the interval of t that satisfies all half-planes and
+ * discs. */
 static int find_good_share(const star *s, double cotangent, double dx, double dy, double *t) {
   double low = -1, high = 1;
   for (int k = 0; k < s->count; ++k) {
@@ -192,8 +194,8 @@ static int find_good_share(const star *s, double cotangent, double dx, double dy
   return low <= high;
 }
 
-/* Nonzero if a small angle of the boundary excuses a triangle that is no sharper than this angle.
- */
+/* Nonzero if a triangle below the bound is excused: a small angle of the boundary forces it, and it
+ * is not sharper than that angle. */
 static int is_excused(const cvtm_refiner *r, int64_t t, double cotangent) {
   double of_corner = 0;
   return cvtm_small_corner_of(r, t, &of_corner) >= 0 && cotangent <= of_corner * (1 + 1e-9);
@@ -212,14 +214,15 @@ static int is_at_excused(const cvtm_refiner *r, int32_t v) {
   return 0;
 }
 
-/* Where vertex v sees no cotangent above the bound; 0 if nowhere, or v may not move. */
+/* Finds a position of vertex v without a cotangent above the bound; returns 0 if there is none or v
+ * must not move. */
 static int find_move(const cvtm_refiner *r, int32_t v, double cotangent, cvtm_grid_point *to) {
   const cvtm_refine_vertex *vertex = &r->vertex[v];
   star s;
   if (vertex->kind == CVTM_VERTEX_GIVEN || vertex->copy >= 0 || !find_star(r, v, &s)) return 0;
   const cvtm_grid_point at = r->m.grid[v];
   if (vertex->kind == CVTM_VERTEX_ON_SEGMENT) {
-    if (is_at_excused(r, v)) return 0; /* it would leave its shell */
+    if (is_at_excused(r, v)) return 0; /* it must stay at its power-of-two distance */
     const cvtm_grid_point a = r->m.grid[r->ends[2 * (int64_t)vertex->segment]],
                           b = r->m.grid[r->ends[2 * (int64_t)vertex->segment + 1]];
     double t;
@@ -236,7 +239,7 @@ static int find_move(const cvtm_refiner *r, int32_t v, double cotangent, cvtm_gr
 
 /* ---- Moves that make the worst better ---- */
 
-/* How bad a triangle is: 0 if it is good. */
+/* The badness of a triangle; 0 if it is good. */
 static double badness(const cvtm_refiner *r, int64_t t) {
   const double cotangent = cvtm_triangle_cotangent(r, t), excess = cvtm_triangle_excess(r, t);
   const double sharp =
@@ -244,7 +247,7 @@ static double badness(const cvtm_refiner *r, int64_t t) {
   return fmax(sharp, excess > 1 ? excess : 0);
 }
 
-/* The worst of the triangles that changed since `mark`; -1 if all are good. */
+/* The worst triangle changed after the first `mark` changes; -1 if all are good. */
 static cvtm_status find_worst(cvtm_refiner *r, int64_t mark, int64_t *triangle, double *worst) {
   const cvtm_status status = cvtm_list_changed(r, mark);
   *triangle = -1;
@@ -270,7 +273,7 @@ static double worst_around(const cvtm_refiner *r, int32_t v) {
   return worst;
 }
 
-/* Moves a vertex so that its worst triangle becomes better. *better: it did. */
+/* Moves a vertex so that its worst triangle improves. *better: nonzero if it moved. */
 static cvtm_status improve_vertex(cvtm_refiner *r, int32_t v, int *better) {
   static const double shares[] = {1, 0.5, 0.2};
   cvtm_half_edges *m = &r->m;
@@ -297,8 +300,8 @@ static cvtm_status improve_vertex(cvtm_refiner *r, int32_t v, int *better) {
   return CVTM_OK;
 }
 
-/* How bad the worst triangle may be after this many moves: of the attempts with a worse one, less
- * than one in a hundred ends well. */
+/* The largest badness after this many moves with which an attempt continues. Of the attempts with a
+ * worse triangle less than one in a hundred succeeds. */
 static double hopeless(int moves) {
   static const double limit[] = {INFINITY, 2.4, 1.7, 1.45, 1.28, 1.2, 1.14, 1.09, 1.05, 1.03, 1.02};
   const int last = (int)(sizeof limit / sizeof *limit) - 1;
@@ -315,7 +318,7 @@ static cvtm_status improve_corners(cvtm_refiner *r, int64_t t, int *better) {
   return status;
 }
 
-/* Moves corners of the worst triangles that changed until all are good, or little hope is left. */
+/* Moves corners of the worst changed triangles until all are good, or success is unlikely. */
 static cvtm_status improve_changed(cvtm_refiner *r, int rounds, int *good) {
   *good = 0;
   for (int round = 0; round < rounds; ++round) {
@@ -361,7 +364,7 @@ static int is_free(const cvtm_refiner *r, int32_t v) {
   return r->vertex[v].kind == CVTM_VERTEX_SITE || r->vertex[v].kind == CVTM_VERTEX_FREE;
 }
 
-/* Removes a vertex, with its copy on the opposite side, if all stays good. */
+/* Removes a vertex and its copy on the opposite side, if all triangles stay good. */
 static cvtm_status try_without(cvtm_refiner *r, int32_t v, int *removed) {
   cvtm_half_edges *m = &r->m;
   const int32_t copy = r->vertex[v].copy;
@@ -378,15 +381,14 @@ static cvtm_status try_without(cvtm_refiner *r, int32_t v, int *removed) {
   return status;
 }
 
-/* The same, and forgets the changes. */
+/* The same, and commits the changes. */
 static cvtm_status improve_triangle(cvtm_refiner *r, int64_t t, int *better) {
   const cvtm_status status = improve_corners(r, t, better);
   cvtm_half_edges_commit(&r->m);
   return status;
 }
 
-/* Moves a corner of a bad triangle, or removes a vertex inside whose neighbours can take its
- * place. */
+/* Moves a corner of a bad triangle, or removes an interior vertex and moves its neighbours. */
 static cvtm_status repair_triangle(cvtm_refiner *r, int64_t t, int *better) {
   const int32_t corner[3] = {r->m.corner[3 * t], r->m.corner[3 * t + 1], r->m.corner[3 * t + 2]};
   cvtm_status status = improve_triangle(r, t, better);
@@ -415,8 +417,8 @@ cvtm_status cvtm_refine_repair(cvtm_refiner *r) {
   return CVTM_OK;
 }
 
-/* Moves vertices of bad triangles that have a corner v with near[v] nonzero; nothing becomes worse,
- * and nothing is removed. */
+/* Moves vertices of bad triangles that have a corner v with near[v] nonzero; no triangle becomes
+ * worse, and no vertex is removed. */
 static cvtm_status refine_repair_near(cvtm_refiner *r, const uint8_t *near, int64_t *moved) {
   enum { ROUNDS = 4 };
   int64_t changed = 1;
@@ -465,7 +467,7 @@ cvtm_status cvtm_refine_approach(cvtm_refiner *r, const double *wish, int64_t *m
   return CVTM_OK;
 }
 
-/* Makes a bad triangle good by moves of several vertices. *done: that succeeded. */
+/* Moves several vertices to make a bad triangle good. *done: nonzero if that succeeded. */
 static cvtm_status move_several(cvtm_refiner *r, int64_t t, int *done) {
   enum { MOVES = 24 };
   const int32_t corner[3] = {r->m.corner[3 * t], r->m.corner[3 * t + 1], r->m.corner[3 * t + 2]};
@@ -483,7 +485,8 @@ static cvtm_status move_several(cvtm_refiner *r, int64_t t, int *done) {
   return status;
 }
 
-/* Moves corners of bad triangles while that helps. *left: triangles that stay bad. */
+/* Moves corners of bad triangles as long as that helps. *left: number of remaining bad
+ * triangles. */
 static cvtm_status relocate_all(cvtm_refiner *r, int64_t *left) {
   enum { ROUNDS = 4 };
   int64_t before = INT64_MAX;
@@ -518,13 +521,13 @@ cvtm_status cvtm_refine_raise(cvtm_refiner *r, double bound) {
 
 /* ---- Removal ---- */
 
-/* Per vertex: when a triangle at it changed last, and when its removal was tried last, in numbers
- * of tries. */
+/* Per vertex: the last change of a triangle at it, and the last attempt to remove it. Times are
+ * counted in attempts. */
 typedef struct trial {
   int64_t changed, tried;
 } trial;
 
-/* Nonzero if triangles around the vertex, or around its neighbours, changed since it was tried. */
+/* Nonzero if triangles around the vertex or its neighbours have changed since the last attempt. */
 static int is_worth_trying(const cvtm_refiner *r, const trial *trials, int32_t v) {
   const cvtm_half_edges *m = &r->m;
   const int64_t first = cvtm_first_of_fan(m, m->at[v]);
@@ -537,7 +540,7 @@ static int is_worth_trying(const cvtm_refiner *r, const trial *trials, int32_t v
   return trials[v].changed > trials[v].tried;
 }
 
-/* Tries each vertex once, if that is worth it. */
+/* Tries to remove each vertex once, unless nothing around it has changed. */
 static cvtm_status remove_some(cvtm_refiner *r, trial *trials, int64_t *tries, int64_t *removed) {
   *removed = 0;
   for (int32_t v = 0; v < r->m.vertex_count && !cvtm_refine_is_over(r); ++v) {
@@ -561,7 +564,7 @@ cvtm_status cvtm_refine_simplify(cvtm_refiner *r) {
   trial *trials = calloc((size_t)r->m.vertex_count, sizeof *trials);
   if (trials == NULL) return cvtm_no_memory(r->error, "the refinement");
   cvtm_status status = CVTM_OK;
-  /* A pass after one that has removed few costs more than it saves. */
+  /* After a pass that removes few vertices, another pass takes more time than it is worth. */
   for (int pass = 0; pass < PASSES && 200 * removed >= r->m.vertex_count; ++pass) {
     status = remove_some(r, trials, &tries, &removed);
     if (status != CVTM_OK) break;
@@ -573,11 +576,10 @@ cvtm_status cvtm_refine_simplify(cvtm_refiner *r) {
 
 /* ---- Smallest angles beside the boundary ---- */
 
-/* Smallest angles beside the boundary. The sites inside have room for the least energy; those
- * beside the boundary, whose vertices stay, have less, and triangles there are the worst ones. */
+/* Smallest angles beside the boundary. There the triangles of least energy are the worst ones,
+ * because the vertices of the boundary do not move. */
 
-/* Refinement puts vertices on edges within one grid step (cvtm_refine), and rounding adds to that.
- */
+/* Refinement places vertices on edges to within one grid step (cvtm_refine), plus rounding. */
 static const double steps_off_edge = 1.5;
 
 /* near[v]: 2 on the boundary, 1 beside it, else 0. */
@@ -605,7 +607,7 @@ static double distance_from_line(cvtm_grid_point a, cvtm_grid_point b, cvtm_grid
   return fabs((double)cvtm_orient(a, b, p)) / sqrt(cvtm_length2(a, b));
 }
 
-/* Nonzero if a vertex only divides a straight edge that has no copy on an opposite side. */
+/* Nonzero if a vertex only divides a straight edge without a copy on the opposite side. */
 static int divides_edge(const cvtm_refiner *r, const uint8_t *corner, int32_t v) {
   const int32_t *met = r->met + r->meeting[v];
   if (corner[v] || r->meeting[v + 1] - r->meeting[v] != 2) return 0;
@@ -615,9 +617,8 @@ static int divides_edge(const cvtm_refiner *r, const uint8_t *corner, int32_t v)
   return cvtm_dot_at(at, a, b) < 0 && distance_from_line(a, b, at) <= steps_off_edge;
 }
 
-/* The vertices from v on along a segment up to the next one that does more than divide an edge:
- * the segments into list, and the last vertex. Returns how many segments there are; 0 for a ring.
- */
+/* Follows segments from v up to the next vertex that does more than divide an edge. Lists these
+ * segments, and sets the last vertex. Returns the number of segments; 0 for a ring. */
 static int64_t follow_line(const cvtm_refiner *r, const uint8_t *divides, int32_t v,
                            int32_t segment, int32_t *list, int32_t *last) {
   const int32_t first = v;
@@ -634,8 +635,8 @@ static int64_t follow_line(const cvtm_refiner *r, const uint8_t *divides, int32_
   return count;
 }
 
-/* Makes one segment, the first of the list, of `count` segments from `first` to `last`, if all
- * vertices between them are on the line. joined: what becomes of each segment. */
+/* Joins `count` segments from `first` to `last` into the first one of the list, if all vertices
+ * between are on the line. joined: the new segment of each segment. */
 static void join_segments(cvtm_refiner *r, int32_t first, int32_t last, const int32_t *list,
                           int64_t count, int32_t *joined) {
   const cvtm_grid_point a = r->m.grid[first], b = r->m.grid[last];
@@ -677,7 +678,7 @@ cvtm_status cvtm_refine_join_segments(cvtm_refiner *r, const uint8_t *corner) {
   for (int32_t v = 0; v < r->given_count; ++v) {
     for (int64_t k = r->meeting[v]; k < r->meeting[v + 1] && !divides[v]; ++k) {
       int32_t last = v;
-      if (joined[r->met[k]] != r->met[k]) continue; /* found from the other end */
+      if (joined[r->met[k]] != r->met[k]) continue; /* already found from the other end */
       const int64_t count = follow_line(r, divides, v, r->met[k], list, &last);
       if (count > 1 && v != last) join_segments(r, v, last, list, count, joined);
     }
@@ -703,7 +704,7 @@ static cvtm_smallest_angles sum_up(double *angle, int64_t count) {
   return (cvtm_smallest_angles){count, angle[0], angle[count / 20], angle[count / 2]};
 }
 
-/* The angles of triangles near the boundary, or of the others. angle: room for all triangles. */
+/* The angles of triangles near the boundary, or of the others. angle: memory for all triangles. */
 static cvtm_smallest_angles measure_angles(const cvtm_refiner *r, const uint8_t *near, int beside,
                                            double *angle) {
   int64_t count = 0;
@@ -728,7 +729,7 @@ static double least_kept(const cvtm_refiner *r) {
 }
 
 cvtm_status cvtm_refine_raise_at_boundary(cvtm_refiner *r, cvtm_boundary_angles *figures) {
-  static const double bounds[] = {36, 40, 44, 48}; /* degrees; 60 is the most */
+  static const double bounds[] = {36, 40, 44, 48}; /* degrees; the largest possible bound is 60 */
   const double given = r->cotangent;
   uint8_t *near = malloc((size_t)r->m.vertex_count + 1);
   double *angle = malloc(((size_t)r->m.triangle_count + 1) * sizeof *angle);

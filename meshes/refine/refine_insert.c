@@ -1,4 +1,4 @@
-/* Refinement by new vertices: on segments that others come too near to, and in bad triangles. */
+/* Insertion of vertices: on segments that are encroached on, and in bad triangles. */
 #include "base/host.h"
 #include "meshes/refine/refine_state.h"
 
@@ -6,7 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_TRIES = 64 }; /* to split a triangle after parts of segments have been divided */
+enum {
+  MOST_TRIES = 64
+}; /* to try to split a triangle again after parts of segments have been divided */
 
 static cvtm_status refine_check_memory(cvtm_refiner *r) {
   return r->m.out_of_memory ? cvtm_no_memory(r->error, "the refinement") : CVTM_OK;
@@ -47,8 +49,8 @@ static cvtm_bad_triangle pop_triangle(cvtm_refiner *r) {
 
 /* ---- What is bad ---- */
 
-/* Nonzero if p is in the lens of a part of a segment: it sees it at an angle of at least
- * 180 degrees less twice the bound. */
+/* Nonzero if p is in the lens of a part of a segment: p sees the part at an angle of at least 180
+ * degrees minus twice the bound. */
 static int is_too_near(const cvtm_refiner *r, cvtm_grid_point p, cvtm_grid_point from,
                        cvtm_grid_point to) {
   const double dot = cvtm_dot_at(p, from, to);
@@ -80,7 +82,7 @@ static cvtm_status check_triangle(cvtm_refiner *r, int64_t t) {
   return push_triangle(r, item);
 }
 
-/* Looks at all changed triangles; the changes stay. */
+/* Queues all changed triangles that are bad, and commits the changes. */
 static cvtm_status refine_keep_changes(cvtm_refiner *r) {
   cvtm_status status = cvtm_list_changed(r, 0);
   cvtm_half_edges_commit(&r->m);
@@ -89,7 +91,7 @@ static cvtm_status refine_keep_changes(cvtm_refiner *r) {
   return status;
 }
 
-/* Sets what a new vertex is. CVTM_ERROR_INPUT if there are too many. */
+/* Sets the data of a new vertex. CVTM_ERROR_INPUT if there are too many vertices. */
 static cvtm_status refine_describe(cvtm_refiner *r, int32_t v, cvtm_refine_vertex made) {
   const int64_t most = cvtm_most_points(r->options);
   if (r->m.vertex_count > most)
@@ -105,7 +107,7 @@ static cvtm_status refine_describe(cvtm_refiner *r, int32_t v, cvtm_refine_verte
 
 /* A segment on a side of the image, in grid steps along it. */
 typedef struct side_segment {
-  int axis; /* of the coordinate that is constant along the side */
+  int axis; /* axis of the coordinate that is constant on the side */
   int32_t low, high, segment;
   int is_far;
 } side_segment;
@@ -168,7 +170,7 @@ cvtm_status cvtm_refine_pair_segments(cvtm_refiner *r, const double *points) {
   return CVTM_OK;
 }
 
-/* The coordinate that is the same on a segment that has a twin. */
+/* The axis of the coordinate that is constant on a segment with a twin. */
 static int axis_of(const cvtm_refiner *r, int32_t segment) {
   const int32_t *ends = r->ends + 2 * (int64_t)segment;
   return r->m.grid[ends[0]].x == r->m.grid[ends[1]].x ? 0 : 1;
@@ -220,7 +222,7 @@ static int joins(const cvtm_half_edges *m, int64_t h, int32_t from, int32_t to) 
           (m->corner[h] == to && cvtm_end_of(m, h) == from));
 }
 
-/* The half-edge of a part; -1 if it has been divided, or is not reached. */
+/* The half-edge of a part; -1 if the part has been divided or is not found. */
 static int64_t refine_find_part(const cvtm_half_edges *m, const cvtm_bad_part *part) {
   if (joins(m, part->half, part->from, part->to)) return part->half;
   int64_t h = find_half(m, part->from, part->to);
@@ -228,9 +230,9 @@ static int64_t refine_find_part(const cvtm_half_edges *m, const cvtm_bad_part *p
   return joins(m, h, part->from, part->to) ? h : -1;
 }
 
-/* The number in the middle third of an interval that is a multiple of the largest power of two.
- * Segments that meet at a small angle are divided at such distances from their common end, so that
- * their vertices come in pairs. */
+/* The number in the middle third of an interval that is a multiple of the largest possible power of
+ * two. Segments that meet at a small angle are divided at such distances from their common end, so
+ * their vertices have equal distances from it. */
 static double shell_distance(double low, double high) {
   const double third = (high - low) / 3;
   double unit = 1;
@@ -246,8 +248,9 @@ static int is_acute(const cvtm_refiner *r, int32_t v) {
   return v < r->given_count && r->is_acute[v];
 }
 
-/* Where to divide a part of a segment, by the parameters s and e of its ends: near the middle, and
- * in shells around an end of the segment where its angle is small, the nearer one of two. */
+/* The parameter at which to divide the part of a segment between s and e: near the middle. If the
+ * segment has a small angle at an end, the nearer end if both have one, the distance from that end
+ * is a power of two. */
 static double find_middle(const cvtm_refiner *r, int32_t segment, double s, double e) {
   const int32_t *ends = r->ends + 2 * (int64_t)segment;
   const double length = sqrt(cvtm_length2(r->m.grid[ends[0]], r->m.grid[ends[1]]));
@@ -270,7 +273,8 @@ static cvtm_grid_point middle_of_part(const cvtm_refiner *r, int64_t h) {
   return cvtm_segment_place(r, segment, middle, (is_plain ? 1e-2 : 1e-4) * fabs(e - s));
 }
 
-/* Whether a part is long enough; scale: of the vertex that is too near, 0 where areas ask. */
+/* Nonzero if a part is long enough to be divided. scale: that of the vertex that encroaches on it;
+ * 0 for areas. */
 static int refine_may_divide(const cvtm_refiner *r, int64_t h, double scale) {
   const cvtm_half_edges *m = &r->m;
   const int32_t from = m->corner[h], to = cvtm_end_of(m, h);
@@ -281,7 +285,8 @@ static int refine_may_divide(const cvtm_refiner *r, int64_t h, double scale) {
   return length2 >= cvtm_fewest_steps * cvtm_fewest_steps && length2 >= least * least;
 }
 
-/* Removes vertices that refinement put inside the circle over a part (Chew 1993). */
+/* Removes vertices that refinement has inserted inside the diametral circle of a part (Chew
+ * 1993). */
 static cvtm_status clear_circle(cvtm_refiner *r, int32_t from, int32_t to) {
   cvtm_half_edges *m = &r->m;
   for (int side = 0; side < 2; ++side) {
@@ -304,13 +309,13 @@ static cvtm_status clear_circle(cvtm_refiner *r, int32_t from, int32_t to) {
   return refine_check_memory(r);
 }
 
-/* Makes room for a vertex on a part. Near small angles the circle over the part may be full. */
+/* Removes such vertices before a vertex is inserted on a part; not near small angles. */
 static cvtm_status prepare_part(cvtm_refiner *r, const cvtm_bad_part *part) {
   if (is_acute(r, part->from) || is_acute(r, part->to)) return CVTM_OK;
   return clear_circle(r, part->from, part->to);
 }
 
-/* Puts a vertex on a part. *v: the vertex; -1 if there is no place for it. */
+/* Inserts a vertex on a part. *v: the vertex; -1 if it cannot be inserted. */
 static cvtm_status put_on_part(cvtm_refiner *r, const cvtm_bad_part *part, cvtm_grid_point place,
                                cvtm_refine_vertex made, int32_t *v) {
   const int64_t h = refine_find_part(&r->m, part);
@@ -319,7 +324,7 @@ static cvtm_status put_on_part(cvtm_refiner *r, const cvtm_bad_part *part, cvtm_
   return refine_describe(r, *v, made);
 }
 
-/* The same on the copy of the part; both vertices vanish if there is no place for this one. */
+/* The same on the copy of the part; if this fails, the first vertex is removed, too. */
 static cvtm_status put_on_copy(cvtm_refiner *r, const cvtm_bad_part *copy, int64_t mark,
                                cvtm_refine_vertex made, int32_t v) {
   int32_t other;
@@ -333,7 +338,7 @@ static cvtm_status put_on_copy(cvtm_refiner *r, const cvtm_bad_part *copy, int64
   return status;
 }
 
-/* The description of a new vertex between the ends of a part. */
+/* The data of a new vertex between the ends of a part. */
 static cvtm_refine_vertex describe_middle(const cvtm_refiner *r, const cvtm_bad_part *part,
                                           int32_t segment) {
   const cvtm_grid_point *grid = r->m.grid;
@@ -345,7 +350,7 @@ static cvtm_refine_vertex describe_middle(const cvtm_refiner *r, const cvtm_bad_
                               (uint8_t)(for_angle ? CVTM_CAUSE_ANGLE : CVTM_CAUSE_AREA)};
 }
 
-/* Puts a vertex on a part, and one on its copy if the segment has a twin. */
+/* Inserts a vertex on a part, and on its copy if the segment has a twin. */
 static cvtm_status refine_divide(cvtm_refiner *r, const cvtm_bad_part *part) {
   cvtm_half_edges *m = &r->m;
   int64_t h = refine_find_part(m, part);
@@ -368,7 +373,8 @@ static cvtm_status refine_divide(cvtm_refiner *r, const cvtm_bad_part *part) {
   status = put_on_part(r, &here, middle_of_part(r, h), made, &v);
   if (status == CVTM_OK && v >= 0 && has_twin) status = put_on_copy(r, &copy, mark, made, v);
   if (status != CVTM_OK) return status;
-  if (m->change_count == mark) { /* what the circle held is back, or it would come and go forever */
+  if (m->change_count == mark) { /* restore the vertices in the circle; otherwise they would be
+                                    removed and inserted forever */
     cvtm_half_edges_undo(m, 0);
     r->figures->removed = removed;
     return CVTM_OK;
@@ -401,7 +407,8 @@ cvtm_status cvtm_refine_find_touches(cvtm_refiner *r) {
 cvtm_status cvtm_refine_divide_between_touches(cvtm_refiner *r) {
   const cvtm_half_edges *m = &r->m;
   int64_t before = -1;
-  while (r->touch_count > 0 && m->vertex_count != before) { /* divisions change half-edges */
+  while (r->touch_count > 0 &&
+         m->vertex_count != before) { /* half-edges change when parts are divided */
     before = m->vertex_count;
     for (int64_t h = 0; h < 3 * m->triangle_count; ++h) {
       if (m->corner[h] < 0 || m->segment[h] < 0) continue;
@@ -418,8 +425,8 @@ cvtm_status cvtm_refine_divide_between_touches(cvtm_refiner *r) {
 
 /* ---- Where a new vertex goes ---- */
 
-/* The circumcentre, or a place nearer to the shortest side, from which that is seen at the angle of
- * the bound (Uengoer 2004). */
+/* The circumcentre, or the off-centre: a point nearer to the shortest side that sees this side at
+ * the angle of the bound (Uengoer 2004). */
 static void find_centre(const cvtm_refiner *r, int64_t t, int for_angle, double place[2]) {
   const cvtm_half_edges *m = &r->m;
   const int64_t side = cvtm_shortest_side(r, t);
@@ -439,19 +446,21 @@ static void find_centre(const cvtm_refiner *r, int64_t t, int for_angle, double 
   place[1] = a.y + y;
 }
 
-/* Within half the grid's width of the grid, so that orientations fit 64 bits. */
+/* Limits the point to half the grid's width beyond the grid, so that orientations fit into 64
+ * bits. */
 static int32_t round_near_grid(double x) {
   const double width = (double)(1 << CVTM_GRID_BITS);
   return (int32_t)llround(fmin(fmax(x, -0.5 * width), 1.5 * width));
 }
 
 typedef struct location {
-  int64_t triangle; /* that holds the place, or -1 */
-  int64_t half;     /* of the triangle: the place is on it, or behind it and it is on a segment */
+  int64_t triangle; /* the triangle that contains the point, or -1 */
+  int64_t half; /* half-edge of the triangle: the point is on it, or beyond it and it is part of a
+                   segment */
   int blocked;
 } location;
 
-/* Walks from the middle of triangle t straight to a place. */
+/* Walks on a straight line from the centroid of triangle t to a point. */
 static location walk_to(const cvtm_refiner *r, int64_t t, cvtm_grid_point to) {
   const cvtm_half_edges *m = &r->m;
   double fx = 0, fy = 0;
@@ -492,8 +501,7 @@ static double shortest_link(const cvtm_refiner *r, int32_t v) {
   return sqrt(shortest);
 }
 
-/* Asks for the division of the parts that the new vertex v is too near to; *found: how many there
- * are. */
+/* Queues the parts that the new vertex v encroaches on; *found: their number. */
 static cvtm_status ask_for_parts(cvtm_refiner *r, int32_t v, double scale, int64_t *found) {
   const cvtm_half_edges *m = &r->m;
   const int64_t first = m->at[v];
@@ -512,7 +520,7 @@ static cvtm_status ask_for_parts(cvtm_refiner *r, int32_t v, double scale, int64
   return status;
 }
 
-/* Of the parts asked for since there were `before`, keeps those that may be divided. */
+/* Of the parts queued after the first `before`, keeps those that may be divided. */
 static int keep_divisible(cvtm_refiner *r, int64_t before) {
   int64_t kept = before;
   for (int64_t k = before; k < r->part_count; ++k) {
@@ -523,8 +531,8 @@ static int keep_divisible(cvtm_refiner *r, int64_t before) {
   return kept > before;
 }
 
-/* Puts a vertex at a place in the triangle found. *again: parts of segments are asked for instead,
- * and then the triangle has to be looked at again. */
+/* Inserts a vertex at a point in the triangle found. *again: nonzero if parts of segments were
+ * queued instead; the triangle is then tested again after they are divided. */
 static cvtm_status insert_vertex(cvtm_refiner *r, location at, cvtm_grid_point place,
                                  cvtm_refine_vertex made, int *again) {
   cvtm_half_edges *m = &r->m;
@@ -553,8 +561,7 @@ static cvtm_status insert_vertex(cvtm_refiner *r, location at, cvtm_grid_point p
   return refine_keep_changes(r);
 }
 
-/* Puts a vertex at the centre of a triangle, or asks for the division of parts of segments first.
- */
+/* Inserts a vertex at the centre of a triangle, or queues parts of segments to divide first. */
 static cvtm_status split_at_centre(cvtm_refiner *r, const cvtm_bad_triangle *bad, double scale,
                                    int for_angle) {
   const cvtm_half_edges *m = &r->m;
@@ -659,8 +666,8 @@ static cvtm_status changes_are_good(cvtm_refiner *r, int *good) {
   return status;
 }
 
-/* Puts a vertex at the circumcentre of a triangle, if that lies inside and leaves no bad triangle.
- * *put: it did. */
+/* Inserts the circumcentre of a triangle if it lies inside and no triangle becomes bad. *put:
+ * nonzero if it was inserted. */
 static cvtm_status put_centre(cvtm_refiner *r, int64_t t, int *put) {
   cvtm_half_edges *m = &r->m;
   const int64_t side = cvtm_shortest_side(r, t), before = r->part_count;

@@ -1,4 +1,4 @@
-/* Inside meshes only: what the files refine*.c share. */
+/* Inside meshes only: data and functions that the files refine*.c share. */
 #ifndef CVTMESH_MESHES_REFINE_REFINE_STATE_H
 #define CVTMESH_MESHES_REFINE_REFINE_STATE_H
 
@@ -64,8 +64,8 @@ typedef struct cvtm_refiner {
   int32_t *twin;     /* per segment on a side of a periodic image: the same segment on the opposite
                         side, with which it is divided, or CVTM_TWIN_... */
   uint8_t *is_acute; /* per given vertex: two segments meet at less than 60 degrees */
-  uint8_t *touches;  /* per given vertex: the boundary touches itself there, so that the vertex has
-                        triangles that are not reached from the others */
+  uint8_t *touches;  /* per given vertex: nonzero if the boundary touches itself there, so that the
+                        triangles around the vertex form several fans */
   int touch_count;   /* of such vertices */
   int64_t given_count; /* vertices of the boundary: the first ones */
   int64_t segment_count;
@@ -73,7 +73,7 @@ typedef struct cvtm_refiner {
                        border that are a grid step apart do not cross */
   double cotangent; /* cotangent of the bound */
   int relocates;    /* nonzero: try to move corners before vertices are inserted */
-  int64_t most;     /* the number of vertices at which insertion for angles ends */
+  int64_t most;     /* number of vertices at which insertion for angles stops */
   int64_t polls;    /* number of opportunities to call options->stop */
   int stopped;
   double lens; /* a vertex encroaches on a part if it sees the part at an angle with at most this

@@ -257,7 +257,7 @@ def test_polygons_in_a_picture(inputs):
     inputs.file("uneven.csv", "0,5\n48,5\n48,30\n24,40\n0,29\n")
     inputs.file("alone.csv", "0,5\n48,5\n48,20\n40,22\n48,25\n48,30\n0,30\n0,25\n9,22\n0,20\n"
                 "\n0,31\n3,33\n0,35\n")
-    for name, reason in (("wall", "alike"), ("uneven", "alike"), ("alone", "1 edge")):
+    for name, reason in (("wall", "has a copy"), ("uneven", "has a copy"), ("alone", "1 edge")):
         inputs.refused(*wish, f"{name}.csv", "-o", "n.msh", code=3,
                        names=[f"{name}.csv", "--periodic", reason])
 
