@@ -7,6 +7,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import signal
 import struct
 import subprocess
@@ -49,9 +50,13 @@ def strict_json(text):
     return json.loads(text, parse_constant=refuse)
 
 
+def output_of(*command, **options):
+    """What a program prints, as text; it must end with 0."""
+    return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, **options).stdout
+
+
 def help_text(*arguments):
-    return subprocess.run([PROGRAM, *arguments], check=True, stdout=subprocess.PIPE,
-                          text=True).stdout
+    return output_of(PROGRAM, *arguments)
 
 
 def commands():
@@ -159,9 +164,21 @@ def blurred(image, sigma):
 
 
 def check_gmsh(path):
-    done = subprocess.run(["gmsh", "-check", path], capture_output=True, text=True, timeout=120)
-    said = done.stdout + done.stderr
-    assert done.returncode == 0 and "Warning" not in said and "Error" not in said, (path, said)
+    said = output_of("gmsh", "-check", path, stderr=subprocess.STDOUT, timeout=PATIENCE)
+    assert "Warning" not in said and "Error" not in said, (path, said)
+
+
+def clip(polygon, normal, offset):
+    """The part of a convex polygon, an array of corners, where normal . x <= offset."""
+    side = polygon @ normal - offset
+    kept = []
+    for k in range(len(polygon)):
+        n = (k + 1) % len(polygon)
+        if side[k] <= 0:
+            kept.append(polygon[k])
+        if side[k] * side[n] < 0:
+            kept.append(polygon[k] + (polygon[n] - polygon[k]) * side[k] / (side[k] - side[n]))
+    return np.array(kept).reshape(-1, 2)
 
 
 def read_obj(path):
@@ -203,8 +220,16 @@ class Program:
     def json(self, *names):
         return strict_json(self.path(*names).read_text())
 
-    def names(self):
-        return sorted(os.listdir(self.folder))
+    def names(self, *folder):
+        return sorted(os.listdir(self.path(*folder)))
+
+    def outputs(self):
+        """Name -> content of the files in out/; temporary files included."""
+        return {name: self.read("out", name) for name in self.names("out")}
+
+    def empty(self):
+        shutil.rmtree(self.path("out"))
+        self.path("out").mkdir()
 
     def command(self, *arguments):
         """The command line, on the CPU unless it names a device."""

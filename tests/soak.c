@@ -92,6 +92,10 @@ static void *room_for(size_t count, size_t size) {
   return memory;
 }
 
+static void free_on_device(const caller *c, void *const *memory, int count) {
+  for (int k = 0; k < count; ++k) cvtm_device_free(c->device, memory[k]);
+}
+
 /* --- what is called ------------------------------------------------------------------------- */
 
 /* A ramp, steeper with every variant. */
@@ -176,8 +180,7 @@ static void label(caller *c, int variant) {
   CALL(c, cvtm_device_copy_out(c->device, labels, device_labels, sizeof labels));
   add(c, labels, sizeof labels);
   add(c, &wrong, sizeof wrong);
-  cvtm_device_free(c->device, device_sites);
-  cvtm_device_free(c->device, device_labels);
+  free_on_device(c, (void *[]){device_sites, device_labels}, 2);
   cvtm_voronoi_destroy(voronoi);
 }
 
@@ -240,9 +243,7 @@ static void obstacle(caller *c, int variant) {
   CALL(c, cvtm_lcp_solve(lcp, b, lower, NULL, to, 0, &result));
   CALL(c, cvtm_device_copy_out(c->device, x, to, (size_t)n * sizeof *x));
   add(c, x, (size_t)n * sizeof *x);
-  cvtm_device_free(c->device, b);
-  cvtm_device_free(c->device, lower);
-  cvtm_device_free(c->device, to);
+  free_on_device(c, (void *[]){b, lower, to}, 3);
   cvtm_lcp_destroy(lcp);
   cvtm_model_problem_free(&problem);
   free(x);
@@ -266,9 +267,7 @@ static void split(caller *c, int variant) {
   CALL(c, cvtm_hlcp_solve(hlcp, q, NULL, 0, to, w, &result));
   CALL(c, cvtm_device_copy_out(c->device, z, to, (size_t)n * sizeof *z));
   add(c, z, (size_t)n * sizeof *z);
-  cvtm_device_free(c->device, q);
-  cvtm_device_free(c->device, to);
-  cvtm_device_free(c->device, w);
+  free_on_device(c, (void *[]){q, to, w}, 3);
   cvtm_hlcp_destroy(hlcp);
   cvtm_hlcp_problem_free(&problem);
   free(z);

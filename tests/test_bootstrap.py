@@ -79,6 +79,16 @@ def test_check_all():
         assert text.count(part) == 1, part
 
 
+@pytest.mark.parametrize("page", ["CONTRIBUTING.md", "docs/testing.md"])
+def test_the_cases_of_the_examples_are_there(page):
+    text = (ROOT / page).read_text()
+    found = re.findall(r"='(?:-k )?(\w+)\*?' \./bootstrap check '\^(\w+)\$'", text)
+    assert len(found) == 2
+    for case, name in found:
+        test, = ROOT.glob(f"tests/*/{name}.*")
+        assert re.search(rf"^(def test_\w*|TEST\(){case}", test.read_text(), re.M), (case, name)
+
+
 @pytest.mark.parametrize("arguments", [("chekc",), ("--al",), ("--all",), ("check", "a", "b"),
                                        ("check", "--all", "a")])
 def test_bad_arguments(arguments):

@@ -64,10 +64,9 @@ static inline cvtm_device *test_cpu_open(int threads) {
 #define assert_device_ok(device, expression)                                \
   do {                                                                      \
     const cvtm_status assert_status_ = (expression);                        \
-    if (assert_status_ != CVTM_OK) {                                        \
+    if (assert_status_ != CVTM_OK)                                          \
       fail_msg("%s: %s: %s", #expression, cvtm_status_text(assert_status_), \
                cvtm_device_error(device)->message);                         \
-    }                                                                       \
   } while (0)
 
 #define assert_copy_in(device, ...) \

@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 
-from conftest import BUILD, EXAMPLES, ROOT
+from conftest import BUILD, EXAMPLES, ROOT, output_of
 
 WARNINGS = ["-Wall", "-Wextra", "-Werror"]
 C = ["cc", "-std=c11", *WARNINGS]
@@ -30,12 +30,14 @@ CUDA = [name for name in RESULTS if name.endswith(".cu")]
 ARGUMENTS = {"domain_mesh.c": [EXAMPLES / "horse.png", "horse.msh"],
              "run.c": [EXAMPLES / "camera.png"]}
 
+
 @pytest.fixture(scope="module")
 def prefix(tmp_path_factory):
     folder = tmp_path_factory.mktemp("prefix")
     subprocess.run(["cmake", "--install", BUILD, "--prefix", folder], check=True,
                    stdout=subprocess.DEVNULL)
     return folder
+
 
 @pytest.fixture(scope="module")
 def shared(prefix):
@@ -44,23 +46,31 @@ def shared(prefix):
         pytest.skip("this build has no shared library")
     return found[0]
 
+
 @pytest.fixture(scope="module")
 def headers(prefix):
     include = prefix / "include"
     assert [path.name for path in include.iterdir()] == ["cvtmesh"]
     return sorted(str(path.relative_to(include)) for path in include.rglob("*.h"))
 
+
 @pytest.fixture(scope="module")
 def sanitizers(shared):
     """What programs need that link a library with sanitizers."""
     return ["-fsanitize=address,undefined"] if b"__asan_init" in shared.read_bytes() else []
 
+
 def flags_of(prefix, *options, package="cvtmesh"):
     folder = next(prefix.rglob("cvtmesh.pc")).parent
     path = f"{folder}:{os.environ.get('PKG_CONFIG_PATH', '')}"
-    return subprocess.run(["pkg-config", *options, package], check=True, text=True,
-                          stdout=subprocess.PIPE,
-                          env={**os.environ, "PKG_CONFIG_PATH": path}).stdout.split()
+    return output_of("pkg-config", *options, package,
+                     env={**os.environ, "PKG_CONFIG_PATH": path}).split()
+
+
+def preprocessed(prefix, headers, *options):
+    text = "".join(f"#include <{header}>\n" for header in headers)
+    return output_of(*C, "-I", prefix / "include", "-E", *options, "-x", "c", "-", input=text)
+
 
 @pytest.mark.parametrize("compiler", [C, CXX], ids=["C", "C++"])
 def test_every_header_compiles_alone(prefix, headers, compiler):
@@ -70,6 +80,7 @@ def test_every_header_compiles_alone(prefix, headers, compiler):
         subprocess.run([*compiler, "-I", prefix / "include", "-fsyntax-only", "-x", language, "-"],
                        input=f"#include <{header}>\n", text=True, check=True)
 
+
 def test_one_header_includes_all(prefix, headers):
     text = (prefix / "include/cvtmesh/cvtmesh.h").read_text()
     assert sorted(re.findall("#include <(.*)>", text)) == [
@@ -77,25 +88,21 @@ def test_one_header_includes_all(prefix, headers):
         and not (prefix / "include" / name).read_text().startswith("/* Moved to ")
     ]
 
+
 def test_names_have_a_prefix(prefix, headers):
     """Macros, functions, types and enumerators of the headers cannot collide with others."""
-    text = "".join(f"#include <{header}>\n" for header in headers)
-    words = [*C, "-I", prefix / "include", "-E", "-x", "c", "-"]
-    macros = subprocess.run([*words, "-dD"], input=text, text=True, stdout=subprocess.PIPE,
-                            check=True).stdout
     ours = False
-    for line in macros.splitlines():
+    for line in preprocessed(prefix, headers, "-dD").splitlines():
         if re.match(r"# \d+ ", line):
             ours = "/cvtmesh/" in line
         name = re.match(r"#define (\w+)", line)
         assert not (ours and name) or name.group(1).startswith(("CVTM_", "CVTMESH_")), line
 
+
 def declared(prefix, headers):
     """The functions of the headers that are not inline."""
-    text = "".join(f"#include <{header}>\n" for header in headers)
-    flat = subprocess.run([*C, "-I", prefix / "include", "-E", "-P", "-x", "c", "-"], input=text,
-                          text=True, stdout=subprocess.PIPE, check=True).stdout
-    flat = re.sub(r"^#.*$|__attribute__\(\(format\(.*?\)\)\)", "", flat, flags=re.M)
+    flat = re.sub(r"^#.*$|__attribute__\(\(format\(.*?\)\)\)", "",
+                  preprocessed(prefix, headers, "-P"), flags=re.M)
     names = set()
     for line in re.split(r"[;}]", flat):
         name = re.search(r"^[^{(=]*?\b(cvtm\w+)\s*\((?!\*)[^{]*\)(\s*__attribute__.*)?\s*$", line, re.S)
@@ -103,30 +110,29 @@ def declared(prefix, headers):
             names.add(name.group(1))
     return names
 
-def exported(library):
-    table = subprocess.run(["nm", "-D", "--defined-only", library], text=True, check=True,
-                           stdout=subprocess.PIPE).stdout
-    return {line.split()[2] for line in table.splitlines() if line.split()[1] in "TDB"}
 
 def test_exports(prefix, headers, shared):
-    names = exported(shared)
+    table = output_of("nm", "-D", "--defined-only", shared)
+    names = {line.split()[2] for line in table.splitlines() if line.split()[1] in "TDB"}
     names = {name for name in names if not name.startswith((".gomp", "__", "_init", "_fini"))}
     wanted = declared(prefix, headers)
     assert names - wanted == set() and wanted - names == set() and len(names) > 200
 
+
 def test_soname(shared):
-    text = subprocess.run(["readelf", "-d", shared], check=True, text=True,
-                          stdout=subprocess.PIPE).stdout
+    text = output_of("readelf", "-d", shared)
     major = re.search(r"VERSION_MAJOR (\d+)", (ROOT / "base/version.h").read_text()).group(1)
     assert f"[libcvtmesh.so.{major}]" in text
 
+
 def run_example(name, program, folder):
-    done = subprocess.run([program, *ARGUMENTS.get(name, [])], cwd=folder, check=True, text=True,
-                          stdout=subprocess.PIPE)
-    assert re.search(RESULTS[name], done.stdout), done.stdout
+    said = output_of(program, *ARGUMENTS.get(name, []), cwd=folder)
+    assert re.search(RESULTS[name], said), said
+
 
 def test_every_example_is_here():
     assert set(RESULTS) == {path.name for path in EXAMPLES.glob("*.c*")}
+
 
 @pytest.mark.parametrize("name", [name for name in RESULTS if name not in CUDA])
 def test_example_with_the_shared_library(prefix, shared, sanitizers, name, tmp_path, monkeypatch):
@@ -136,12 +142,11 @@ def test_example_with_the_shared_library(prefix, shared, sanitizers, name, tmp_p
     program = tmp_path / "program"
     command = re.search(rf"\b{re.escape(name)} .*", (EXAMPLES / name).read_text()).group()
     own = [flag for flag in ("-pthread", "-lm") if flag in command]  # as its first comment says
-    subprocess.run([*compiler, *sanitizers, EXAMPLES / name, *flags, *own, "-o", program],
-                   check=True)
+    subprocess.run([*compiler, *sanitizers, EXAMPLES / name, *flags, *own, "-o", program], check=True)
     monkeypatch.setenv("LD_LIBRARY_PATH", str(shared.parent))
-    assert b"libcvtmesh.so" in subprocess.run(["ldd", program], stdout=subprocess.PIPE,
-                                              check=True).stdout
+    assert "libcvtmesh.so" in output_of("ldd", program)
     run_example(name, program, tmp_path)
+
 
 def test_run_example_writes_what_the_program_writes(prefix, sanitizers, tmp_path):
     if not list(prefix.rglob("libcvtmesh.a")):
@@ -159,15 +164,16 @@ def test_run_example_writes_what_the_program_writes(prefix, sanitizers, tmp_path
         made = [(tmp_path / name / file).read_bytes() for name in commands]
         assert len(made[0]) > 100000 and made[0] == made[1], file
 
+
 def test_example_with_the_static_library(prefix, sanitizers, tmp_path):
     if not list(prefix.rglob("libcvtmesh.a")):
         pytest.skip("this build has no static library")
     flags = flags_of(prefix, "--cflags", "--libs", package="cvtmesh-static")
     program = tmp_path / "program"
     subprocess.run([*C, *sanitizers, EXAMPLES / "minimal.c", *flags, "-o", program], check=True)
-    assert b"libcvtmesh" not in subprocess.run(["ldd", program], stdout=subprocess.PIPE,
-                                               check=True).stdout
+    assert "libcvtmesh" not in output_of("ldd", program)
     run_example("minimal.c", program, tmp_path)
+
 
 @pytest.mark.parametrize("name", CUDA)
 def test_cuda_example(prefix, shared, name, tmp_path, monkeypatch):
@@ -179,12 +185,12 @@ def test_cuda_example(prefix, shared, name, tmp_path, monkeypatch):
     subprocess.run(["nvcc", "-Werror=all-warnings", "-arch=sm_90", EXAMPLES / name,
                     *flags_of(prefix, "--cflags", "--libs"), "-c" if b"__asan_init" in
                     shared.read_bytes() else "-O1", "-o", program], check=True)
-    info = subprocess.run([prefix / "bin/cvtmesh", "info", "--json"], check=True,
-                          stdout=subprocess.PIPE).stdout
+    info = output_of(prefix / "bin/cvtmesh", "info", "--json")
     if not any(device["name"].startswith("cuda") for device in json.loads(info)["devices"]):
         pytest.skip("compiled; no GPU to run it")
     monkeypatch.setenv("LD_LIBRARY_PATH", str(shared.parent))
     run_example(name, program, tmp_path)
+
 
 PROJECT = """cmake_minimum_required(VERSION 3.25)
 project(user C CXX)
@@ -192,6 +198,7 @@ find_package(cvtmesh {version} REQUIRED)
 add_executable(program {source})
 target_link_libraries(program PRIVATE cvtmesh::cvtmesh)
 """
+
 
 @pytest.mark.parametrize("library", ["shared", "static"])
 def test_cmake_package(prefix, sanitizers, library, tmp_path):
@@ -205,9 +212,9 @@ def test_cmake_package(prefix, sanitizers, library, tmp_path):
                     f"-DCMAKE_CXX_FLAGS={' '.join(sanitizers)}"], check=True,
                    stdout=subprocess.DEVNULL)
     subprocess.run(["cmake", "--build", build], check=True, stdout=subprocess.DEVNULL)
-    linked = subprocess.run(["ldd", build / "program"], stdout=subprocess.PIPE, check=True).stdout
-    assert (b"libcvtmesh.so" in linked) == (library == "shared")
+    assert ("libcvtmesh.so" in output_of("ldd", build / "program")) == (library == "shared")
     run_example("cxx.cpp", build / "program", tmp_path)
+
 
 def test_a_package_of_another_major_version_is_refused(prefix, tmp_path):
     (tmp_path / "CMakeLists.txt").write_text(
@@ -217,12 +224,14 @@ def test_a_package_of_another_major_version_is_refused(prefix, tmp_path):
                           stderr=subprocess.PIPE, check=False)
     assert done.returncode != 0 and b"2.0" in done.stderr
 
+
 def test_program_manual_and_packages(prefix):
     for wanted in ("bin/cvtmesh", "share/man/man1/cvtmesh.1"):
         assert (prefix / wanted).is_file(), wanted
     for pattern in ("cvtmesh-config.cmake", "cvtmesh.pc", "bash-completion/completions/cvtmesh",
                     "_cvtmesh", "vendor_completions.d/cvtmesh.fish"):
         assert list(prefix.rglob(pattern)), pattern
+
 
 def test_the_tree_can_be_moved(prefix, sanitizers, shared, tmp_path, monkeypatch):
     moved = tmp_path / "moved"

@@ -10,7 +10,7 @@ import tarfile
 
 import pytest
 
-from conftest import BUILD, ROOT
+from conftest import BUILD, ROOT, output_of
 
 PACKAGING = ROOT / "packaging"
 # What CMake finds, as Debian names the packages with headers.
@@ -53,8 +53,7 @@ def test_symbols_of_the_library():
     library = BUILD / "libcvtmesh.so"
     if not library.exists():
         pytest.skip("this build has no shared library")
-    table = subprocess.run(["nm", "-D", "--defined-only", library], text=True, check=True,
-                           stdout=subprocess.PIPE).stdout
+    table = output_of("nm", "-D", "--defined-only", library)
     listed = re.findall(r"^ (\S+)@Base", (PACKAGING / "debian/libcvtmesh1.symbols").read_text(), re.M)
     assert len(listed) > 200 and listed == sorted(set(listed))
     assert set(listed) == {line.split()[2] for line in table.splitlines()}
@@ -74,8 +73,7 @@ def test_every_file_has_a_licence():
                      for path in (ROOT / "LICENSES").iterdir()}
     if not shutil.which("reuse"):
         return
-    version = subprocess.run(["reuse", "--version"], text=True, check=True, stdout=subprocess.PIPE)
-    if int(re.search(r"\d+", version.stdout).group()) >= 4:  # those before do not know REUSE.toml
+    if int(re.search(r"\d+", output_of("reuse", "--version")).group()) >= 4:  # those before do not know REUSE.toml
         subprocess.run(["reuse", "lint", "--quiet"], cwd=ROOT, check=True)
 
 
@@ -97,18 +95,15 @@ def test_the_source_tarball_is_the_same_each_time(tmp_path):
 
 def test_bill_of_materials():
     """SPDX 2.3: every library of the pkg-config file with its version, and a licence for each."""
-    done = subprocess.run([PACKAGING / "sbom.py", BUILD], check=True, text=True,
-                          stdout=subprocess.PIPE, env={**os.environ, "SOURCE_DATE_EPOCH": "0"})
-    bill = json.loads(done.stdout)
+    bill = json.loads(output_of(PACKAGING / "sbom.py", BUILD,
+                                env={**os.environ, "SOURCE_DATE_EPOCH": "0"}))
     assert bill["creationInfo"]["created"] == "1970-01-01T00:00:00Z"
     packages = {package["name"]: package for package in bill["packages"]}
     needed = re.search("^Requires.private: (.*)$",
                        (BUILD / "cvtmesh.pc").read_text(), re.M).group(1).split()
     assert "libpng" in needed and set(needed) < set(packages)
     for name in needed:
-        version = subprocess.run(["pkg-config", "--modversion", name], check=True, text=True,
-                                 stdout=subprocess.PIPE).stdout.strip()
-        assert packages[name]["versionInfo"] == version
+        assert packages[name]["versionInfo"] == output_of("pkg-config", "--modversion", name).strip()
         assert packages[name]["licenseDeclared"] != "NOASSERTION"
     linked = {row["relatedSpdxElement"] for row in bill["relationships"]}
     assert linked == {package["SPDXID"] for package in bill["packages"]}

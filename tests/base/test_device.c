@@ -230,9 +230,8 @@ typedef struct countdown {
 static cvtm_status shift_tape(void *context) {
   countdown *c = context;
   ++c->calls;
-  if (c->result != CVTM_OK) {
+  if (c->result != CVTM_OK)
     return cvtm_fail(cvtm_device_error(c->device), c->result, "the body says no");
-  }
   const size_t bytes = (TAPE - 1) * sizeof(int);
   cvtm_status status = cvtm_device_copy(c->device, c->spare, c->tape + 1, bytes);
   if (status == CVTM_OK) status = cvtm_device_copy(c->device, c->tape, c->spare, bytes);

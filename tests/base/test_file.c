@@ -26,9 +26,8 @@ static int leave_directory(void **state) {
 static int count_entries(void) {
   int count = 0;
   DIR *listing = opendir(".");
-  for (struct dirent *entry; (entry = readdir(listing)) != NULL;) {
+  for (struct dirent *entry; (entry = readdir(listing)) != NULL;)
     count += strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
-  }
   closedir(listing);
   return count;
 }

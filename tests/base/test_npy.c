@@ -53,9 +53,7 @@ TEST(what_is_written_reads_back) {
       assert_int_equal(array.item, types[t].item);
       assert_int_equal(array.dimensions, dimensions);
       assert_int_equal(array.count, dimensions == 0 ? 1 : 24);
-      for (int k = 0; k < dimensions; ++k) {
-        assert_int_equal(array.shape[k], shapes[dimensions][k]);
-      }
+      for (int k = 0; k < dimensions; ++k) assert_int_equal(array.shape[k], shapes[dimensions][k]);
       assert_memory_equal(array.data, data, (size_t)array.count * (size_t)array.item);
       cvtm_npy_free(&array);
     }
@@ -103,9 +101,8 @@ TEST(fortran_order_is_transposed) {
   unsigned char data[24];
   /* Element (i, j, k) of shape (2, 3, 4) is at i + 2 (j + 3 k) and is worth 12 i + 4 j + k. */
   for (int i = 0; i < 2; ++i) {
-    for (int j = 0; j < 3; ++j) {
+    for (int j = 0; j < 3; ++j)
       for (int k = 0; k < 4; ++k) data[i + 2 * (j + 3 * k)] = (unsigned char)(12 * i + 4 * j + k);
-    }
   }
   assert_ok(
       parse("{'descr': '|u1', 'fortran_order': True, 'shape': (2, 3, 4), }", data, 24, &a, NULL));

@@ -84,9 +84,8 @@ TEST_ON_DEVICE(sorting_is_right_and_stable) {
 static void check_scan(cvtm_device *device, int64_t count, int32_t largest) {
   int32_t *counts = host_array(count, sizeof *counts);
   int64_t *sums = host_array(count + 1, sizeof *sums);
-  for (int64_t i = 0; i < count; ++i) {
+  for (int64_t i = 0; i < count; ++i)
     counts[i] = (int32_t)(cvtm_random_uniform(3, 0, (uint64_t)i) * largest);
-  }
   int32_t *d_counts = copied_in(device, counts, count, sizeof *counts);
   int64_t *d_sums = device_array(device, count + 1, sizeof *sums);
   size_t bytes = 0;
@@ -149,9 +148,8 @@ static double reference_block(cvtm_reduction reduction, const double *x, int64_t
     lanes[k] = of_nothing(reduction);
     for (int64_t i = k; i < count; i += 256) lanes[k] = join(reduction, lanes[k], x[i]);
   }
-  for (int half = 128; half > 0; half /= 2) {
+  for (int half = 128; half > 0; half /= 2)
     for (int k = 0; k < half; ++k) lanes[k] = join(reduction, lanes[k], lanes[k + half]);
-  }
   return lanes[0];
 }
 
@@ -248,9 +246,8 @@ TEST_ON_DEVICE(reductions_have_the_right_value) {
   for (size_t p = 0; p < sizeof places / sizeof places[0]; ++p) {
     const double kept = x[places[p]];
     x[places[p]] = NAN;
-    for (int r = CVTM_REDUCE_SUM; r <= CVTM_REDUCE_MAX_ABS; ++r) {
+    for (int r = CVTM_REDUCE_SUM; r <= CVTM_REDUCE_MAX_ABS; ++r)
       assert_true(isnan(device_reduction(device, (cvtm_reduction)r, x, NULL, count)));
-    }
     x[places[p]] = kept;
   }
   free_all(x, y);
@@ -347,13 +344,11 @@ static cvtm_status one_round(void *context) {
   int *copy = r->flags + ROUNDS + 1;
   cvtm_status status = cvtm_sort_pairs(d, r->keys, r->values, r->keys_alt, r->values_alt, r->count,
                                        20, r->workspace, r->bytes);
-  if (status == CVTM_OK) {
+  if (status == CVTM_OK)
     status = cvtm_scan_64(d, r->values, r->count, r->sums, r->workspace, r->bytes);
-  }
   if (status == CVTM_OK) status = cvtm_vector_axpy(d, 1, r->minus, r->ones, r->count);
-  if (status == CVTM_OK) {
+  if (status == CVTM_OK)
     status = cvtm_reduce(d, CVTM_REDUCE_SUM, r->ones, r->count, r->total, r->workspace, r->bytes);
-  }
   /* All flags move down by one place; the last one is 0. */
   if (status == CVTM_OK) status = cvtm_device_copy(d, copy, r->flags + 1, ROUNDS * sizeof *copy);
   if (status == CVTM_OK) status = cvtm_device_copy(d, r->flags, copy, ROUNDS * sizeof *copy);
@@ -369,9 +364,8 @@ TEST_ON_DEVICE(primitives_run_inside_a_loop) {
   assert_device_ok(device, cvtm_sort_workspace(device, COUNT, &sizes_needed[0]));
   assert_device_ok(device, cvtm_scan_workspace(device, COUNT, &sizes_needed[1]));
   assert_device_ok(device, cvtm_reduce_workspace(device, COUNT, &sizes_needed[2]));
-  for (int k = 0; k < 3; ++k) {
+  for (int k = 0; k < 3; ++k)
     if (sizes_needed[k] > r.bytes) r.bytes = sizes_needed[k];
-  }
   r.workspace = device_array(device, (int64_t)r.bytes, 1);
   uint64_t *keys = host_array(COUNT, sizeof *keys);
   int32_t *values = host_array(COUNT, sizeof *values);
@@ -410,9 +404,7 @@ TEST_ON_DEVICE(primitives_run_inside_a_loop) {
   free_all(keys, values, sums);
   void *const memory[] = {r.keys,  r.keys_alt, r.values, r.values_alt, r.sums,
                           r.flags, r.ones,     r.minus,  r.total,      r.workspace};
-  for (size_t k = 0; k < sizeof memory / sizeof memory[0]; ++k) {
-    cvtm_device_free(device, memory[k]);
-  }
+  for (size_t k = 0; k < sizeof memory / sizeof memory[0]; ++k) cvtm_device_free(device, memory[k]);
 }
 
 TEST_DEVICE_MAIN_AS(common, 3)

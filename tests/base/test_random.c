@@ -90,14 +90,11 @@ cvtm_status test_draw_cuda(cvtm_device *device, uint64_t seed, uint64_t stream, 
 static cvtm_status draw(cvtm_device *device, uint64_t seed, uint64_t stream, int64_t count,
                         double *numbers) {
 #if CVTMESH_HAVE_CUDA
-  if (cvtm_device_get_kind(device) == CVTM_DEVICE_CUDA) {
+  if (cvtm_device_get_kind(device) == CVTM_DEVICE_CUDA)
     return test_draw_cuda(device, seed, stream, count, numbers);
-  }
 #endif
   (void)device;
-  for (int64_t i = 0; i < count; ++i) {
-    numbers[i] = cvtm_random_uniform(seed, stream, (uint64_t)i);
-  }
+  for (int64_t i = 0; i < count; ++i) numbers[i] = cvtm_random_uniform(seed, stream, (uint64_t)i);
   return CVTM_OK;
 }
 
@@ -110,9 +107,8 @@ TEST_ON_DEVICE(every_device_draws_the_same_bits) {
   void *numbers = device_array(device, N, sizeof(double));
   assert_device_ok(device, draw(device, seed, stream, N, numbers));
   assert_copy_out(device, host, numbers, sizeof host);
-  for (int i = 0; i < N; ++i) {
+  for (int i = 0; i < N; ++i)
     assert_true(host[i] == cvtm_random_uniform(seed, stream, (uint64_t)i));
-  }
   cvtm_device_free(device, numbers);
 }
 

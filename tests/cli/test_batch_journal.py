@@ -6,17 +6,16 @@ import fcntl
 import json
 import os
 import re
-import shutil
 import signal
 import subprocess
 import time
 
 import pytest
 
-from conftest import PROGRAM, ROOT, grey_ramp, strict_json
+from conftest import ROOT, grey_ramp, strict_json, wait_until
 
 SMALL = ("-n", 12, "--iterations", 3)
-OUTPUTS = ("-o", "out/{stem}.csv", "-o", "out/{stem}.msh")
+TEMPLATE = (*SMALL, "-o", "out/{stem}.csv", "-o", "out/{stem}.msh")
 
 
 @pytest.fixture
@@ -39,16 +38,6 @@ def shim(tmp_path_factory):
     return {"LD_PRELOAD": str(library), "ASAN_OPTIONS": "verify_asan_link_order=0"}
 
 
-def outputs(work):
-    """Name -> content; temporary files included."""
-    return {path.name: path.read_bytes() for path in work.path("out").iterdir()}
-
-
-def empty(work):
-    shutil.rmtree(work.path("out"))
-    work.path("out").mkdir()
-
-
 def entries(path):
     return [strict_json(line) for line in path.read_text().splitlines()]
 
@@ -60,15 +49,10 @@ def living(work):
 
     def start(journal, *options):
         work.file("big.pgm", grey_ramp(9, 300))
-        process = subprocess.Popen(
-            [PROGRAM, "batch", "big.pgm", "-n", "3000", "--iterations", "1000000", "--tolerance",
-             "0", "-o", "out/big.csv", "--device", "cpu", *options], cwd=work.folder,
-            stderr=subprocess.DEVNULL)
+        process = work.start("batch", "big.pgm", "-n", 3000, "--iterations", 1000000, "--tolerance", 0,
+                             "-o", "out/big.csv", *options, stderr=subprocess.DEVNULL)
         started.append(process)
-        deadline = time.monotonic() + 60
-        while not (work.path(journal).exists() and work.path(journal).read_bytes().count(b"\n")):
-            assert process.poll() is None and time.monotonic() < deadline
-            time.sleep(0.01)
+        wait_until(lambda: work.path(journal).exists() and b"\n" in work.read(journal), "a journal")
         process.send_signal(signal.SIGSTOP)
         os.waitid(os.P_PID, process.pid, os.WSTOPPED)  # not before all its threads stand still
         return process
@@ -90,32 +74,30 @@ def disguise(path):
 
 def test_two_batches_with_one_journal(work, living):
     living("j", "--journal", "j")
-    before = outputs(work)  # it may hold a temporary file
+    before = work.outputs()  # it may hold a temporary file
     for is_disguised in (False, True):
         if is_disguised:
             disguise(work.path("j"))
         for options in ((), ("--resume",)):
-            work.refused("batch", "in/*.pgm", *SMALL, *OUTPUTS, "--journal", "j", *options, code=1,
+            work.refused("batch", "in/*.pgm", *TEMPLATE, "--journal", "j", *options, code=1,
                          names=["j: another batch is writing it"])
-    assert outputs(work) == before
+    assert work.outputs() == before
 
 
 def test_the_journal_of_a_living_shard_stays(work, living):
     living("j.shard0", "--journal", "j", "--shard", "0/1")
     disguise(work.path("j.shard0"))
     work.file("j.shard1", "")
-    before = work.path("j.shard0").read_bytes(), outputs(work)
-    work.refused("batch", "in/*.pgm", *SMALL, *OUTPUTS, "--journal", "j", code=1,
+    before = work.path("j.shard0").read_bytes(), work.outputs()
+    work.refused("batch", "in/*.pgm", *TEMPLATE, "--journal", "j", code=1,
                  names=["j.shard0: another batch is writing it"])
-    assert (work.path("j.shard0").read_bytes(), outputs(work)) == before
+    assert (work.path("j.shard0").read_bytes(), work.outputs()) == before
 
 
 def killed_while_writing(work, shim, name):
     """The temporary file of a run that was killed before it was renamed."""
-    killed = subprocess.run(work.command("run", "in/p0.pgm", *SMALL, "-o", name), cwd=work.folder,
-                            stderr=subprocess.DEVNULL, check=False,
-                            env={**os.environ, **shim, "SHIM_KILL": "3"})
-    assert killed.returncode == -signal.SIGKILL
+    work.call("run", "in/p0.pgm", *SMALL, "-o", name, environment={**shim, "SHIM_KILL": "3"},
+              code=-signal.SIGKILL)
     left, = work.path(name).parent.glob(".cvtmesh-*.tmp")
     return left
 
@@ -125,7 +107,7 @@ def test_temporary_files_of_killed_runs_are_removed(work, shim):
     work.call("run", "in/p1.pgm", *SMALL, "-o", "b.csv")  # another folder
     assert left.exists()
     work.call("run", "in/p1.pgm", *SMALL, "-o", "out/b.csv")
-    assert list(outputs(work)) == ["b.csv"]
+    assert list(work.outputs()) == ["b.csv"]
 
 
 def test_temporary_files_stay_while_their_writer_lives(work, shim):
@@ -168,22 +150,22 @@ def test_a_file_that_is_no_journal_stays(work):
         for options in ((), ("--resume",)):
             if name == "n" or ("shard" in name and options):
                 continue
-            work.refused("batch", "in/*.pgm", *SMALL, *OUTPUTS, "--journal", journal, *options, code=1,
+            work.refused("batch", "in/*.pgm", *TEMPLATE, "--journal", journal, *options, code=1,
                          names=[name, "not a journal"])
             assert path.read_text() == content
-    work.call("batch", "in/*.pgm", *SMALL, *OUTPUTS, "--journal", "n")  # a first line that was torn
-    assert outputs(work)
+    work.call("batch", "in/*.pgm", *TEMPLATE, "--journal", "n")  # a first line that was torn
+    assert work.outputs()
 
 
 def test_a_line_after_a_torn_one(work, shim):
     """The third write to the journal is short, then the disk is full for one write."""
-    work.call("batch", "in/*.pgm", *SMALL, *OUTPUTS, "--journal", "j", "--jobs", 2, code=1,
+    work.call("batch", "in/*.pgm", *TEMPLATE, "--journal", "j", "--jobs", 2, code=1,
               environment={**shim, "SHIM_SHORT_WRITE": "3", "SHIM_SHORT_NAME": str(work.path("j"))})
     lines = work.path("j").read_text().splitlines()
     whole = [line for line in lines if line.endswith("}")]
     assert len(lines) == len(whole) + 1
     done = sum('"done"' in line for line in whole)
-    report = work.report("batch", "in/*.pgm", *SMALL, *OUTPUTS, "--journal", "j", "--resume")
+    report = work.report("batch", "in/*.pgm", *TEMPLATE, "--journal", "j", "--resume")
     assert (report["done"], report["skipped"]) == (4 - done, done)
 
 
@@ -191,14 +173,14 @@ def test_only_journals_are_removed(work):
     for name in ("j.shard0", "j.shard12", "j.shard", "j.shard1.bak", "j.shard-notes", "j.shard1x",
                  "k.shard0"):
         work.file(name, "")
-    work.call("batch", "in/*.pgm", *SMALL, *OUTPUTS, "--journal", "j")
+    work.call("batch", "in/*.pgm", *TEMPLATE, "--journal", "j")
     assert [name for name in work.names() if name[0] in "jk"] == [
         "j", "j.shard", "j.shard-notes", "j.shard1.bak", "j.shard1x", "k.shard0"]
 
 
 def test_a_journal_that_is_no_file(work):
     for options in ((), ("--resume",)):
-        work.refused("batch", "in/*.pgm", *SMALL, *OUTPUTS, "--journal", "/dev/zero", *options,
+        work.refused("batch", "in/*.pgm", *TEMPLATE, "--journal", "/dev/zero", *options,
                      code=1, names=["/dev/zero"])
 
 
@@ -207,27 +189,27 @@ def test_errors_of_locking(work, shim, number):
     work.file("j", "")
     work.file("j.shard0", "")
     for options in ((), ("--resume",)):
-        work.refused("batch", "in/*.pgm", *SMALL, *OUTPUTS, "--journal", "j", *options, code=1,
+        work.refused("batch", "in/*.pgm", *TEMPLATE, "--journal", "j", *options, code=1,
                      names=["j", "cannot be locked", os.strerror(number)],
                      environment={**shim, "SHIM_FLOCK_ERROR": str(number)})
-    assert outputs(work) == {}
+    assert work.outputs() == {}
 
 
 def test_an_interrupted_lock_is_tried_again(work, shim):
-    done = work.call("batch", "in/*.pgm", *SMALL, *OUTPUTS, "-q", environment={
+    done = work.call("batch", "in/*.pgm", *TEMPLATE, "-q", environment={
         **shim, "SHIM_FLOCK_ERROR": str(errno.EINTR), "SHIM_FLOCK_ONCE": "1"})
     assert done.stderr == b""
-    assert len(outputs(work)) == 8
+    assert len(work.outputs()) == 8
 
 
 @pytest.mark.parametrize("number", [errno.EOPNOTSUPP, errno.ENOSYS])
 def test_a_file_system_without_locks(work, shim, number):
     without = {**shim, "SHIM_FLOCK_ERROR": str(number)}
     for options in ((), ("--resume",)):
-        text = work.call("batch", "in/*.pgm", *SMALL, *OUTPUTS, "-q", "--journal", "j", *options,
+        text = work.call("batch", "in/*.pgm", *TEMPLATE, "-q", "--journal", "j", *options,
                          environment=without).stderr.decode()
         assert text.count("\n") == 1 and "j: the file system has no locks" in text
-    assert len(outputs(work)) == 8
+    assert len(work.outputs()) == 8
 
 
 def calls(work, shim, *arguments):
@@ -251,7 +233,7 @@ def check_order(found, folder, name):
 def test_order_of_syncs(work, shim):
     for k in range(1, 4):
         work.path("in/p%d.pgm" % k).unlink()
-    found = calls(work, shim, "batch", "in/*.pgm", *SMALL, *OUTPUTS, "--journal", "j")
+    found = calls(work, shim, "batch", "in/*.pgm", *TEMPLATE, "--journal", "j")
     folder, journal = work.path("out"), ("fdatasync", str(work.path("j")))
     assert found.index(("fsync", str(work.folder))) < found.index(journal)
     last = len(found) - 1 - found[::-1].index(journal)
@@ -265,21 +247,21 @@ def test_order_of_syncs(work, shim):
 def test_a_folder_that_cannot_be_synced(work, shim):
     run = ("run", "in/p0.pgm", *SMALL, "-q", "-o", "out/a.csv")
     work.call(*run, environment={**shim, "SHIM_SYNC_ERROR": str(errno.EINVAL)})
-    whole = outputs(work)
-    empty(work)
+    whole = work.outputs()
+    work.empty()
     done = work.call(*run, code=1, environment={**shim, "SHIM_SYNC_ERROR": str(errno.EIO)})
     text = done.stderr.decode()
     assert text.count("\n") == 1 and "out/a.csv" in text and os.strerror(errno.EIO) in text
-    assert outputs(work) == whole
+    assert work.outputs() == whole
 
 
 @pytest.mark.parametrize("first", [0, 1, 2, 3])
 def test_killed_before_every_call(work, shim, first):
     """Kills the program before its k-th sync, rename or removal; four tests share the k."""
-    batch = ("batch", "in/*.pgm", *SMALL, *OUTPUTS, "--report", "out/report.json")
+    batch = ("batch", "in/*.pgm", *TEMPLATE, "--report", "out/report.json")
 
     def state():
-        found = outputs(work)
+        found = work.outputs()
         report = json.loads(found.pop("report.json"))
         return found, report["done"] + report["skipped"]
 
@@ -288,16 +270,13 @@ def test_killed_before_every_call(work, shim, first):
     assert len(whole) == 8 and count == 4
     kills = 0
     for k in range(first + 1, 1000, 4):
-        empty(work)
+        work.empty()
         work.path("cvtmesh-batch.journal").unlink()
-        killed = subprocess.run([PROGRAM, *map(str, batch), "--device", "cpu"], cwd=work.folder,
-                                stderr=subprocess.DEVNULL, check=False, timeout=60,
-                                env={**os.environ, **shim, "SHIM_KILL": str(k)})
+        killed = work.call(*batch, environment={**shim, "SHIM_KILL": str(k)}, code=(0, -signal.SIGKILL))
         if killed.returncode == 0:
             break
-        assert killed.returncode == -signal.SIGKILL
         kills += 1
-        for name, content in outputs(work).items():
+        for name, content in work.outputs().items():
             assert name.startswith(".") or name == "report.json" or content == whole[name]
         work.call(*batch, "--resume")
         assert state() == (whole, 4)  # and no temporary file is left

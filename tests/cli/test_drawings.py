@@ -9,7 +9,7 @@ import zlib
 import numpy as np
 import pytest
 
-from conftest import EXAMPLES, length_of, read_obj, strict_json
+from conftest import EXAMPLES, length_of, output_of, read_obj, strict_json
 
 CAMERA, COINS, HORSE = [EXAMPLES / name for name in ("camera.png", "coins.png", "horse.png")]
 SMALL = "run", CAMERA, "-n", 300, "--iterations", 5
@@ -26,18 +26,18 @@ def pdf(cvtmesh):
 
 
 def size_in_mm(path):
-    text = subprocess.run(["pdfinfo", path], check=True, stdout=subprocess.PIPE, text=True).stdout
+    text = output_of("pdfinfo", path)
     assert re.search(r"^Pages: +1$", text, re.M)
     return [float(n) * 25.4 / 72 for n in re.search(r"Page size: +(\S+) x (\S+) pts", text).groups()]
 
 
-def rendered(path, dots_per_mm):
-    """The ink, 0 to 1, of each pixel."""
-    done = subprocess.run(["pdftoppm", "-r", str(25.4 * dots_per_mm), "-gray", path], check=True,
+def rendered(path, dots_per_mm, *options):
+    """The light, 0 to 1, of each pixel in each channel."""
+    done = subprocess.run(["pdftoppm", "-r", str(25.4 * dots_per_mm), *options, path], check=True,
                           stdout=subprocess.PIPE)
     _, size, _, data = done.stdout.split(b"\n", 3)
     width, height = map(int, size.split())
-    return 1 - np.frombuffer(data, np.uint8).reshape(height, width) / 255
+    return np.frombuffer(data, np.uint8).reshape(height, width, -1) / 255
 
 
 def dots_of_svg(cvtmesh, name):
@@ -61,7 +61,7 @@ def test_dots_of_a_pdf(pdf, light):
     """The size of the page, and the discs of the SVG in their places."""
     pdf.call(*SMALL, *light, "--page", "A6", "-o", "a.pdf", "-o", "a.svg")
     assert size_in_mm(pdf.path("a.pdf")) == pytest.approx([105, 148], abs=0.01)
-    drawn = rendered(pdf.path("a.pdf"), 10)
+    drawn = 1 - rendered(pdf.path("a.pdf"), 10, "-gray")[..., 0]
     assert drawn.shape == pytest.approx((1480, 1050), abs=1)
     wanted = discs(dots_of_svg(pdf, "a.svg"), drawn.shape, 10)
     if light:
@@ -91,11 +91,8 @@ def test_inks_of_a_pdf(pdf):
     """Dots of each pen in the colour of its layer; where pens overlap, their colours multiply."""
     pdf.call("run", COINS, "-n", 300, "--iterations", 3, "--colours", "cmyk", "--page", "A6", "-o",
              "a.pdf", "-o", "a.svg", "-o", "a.dxf")
-    done = subprocess.run(["pdftoppm", "-r", "254", pdf.path("a.pdf")], check=True,
-                          stdout=subprocess.PIPE)
-    _, size, _, data = done.stdout.split(b"\n", 3)
-    width, height = map(int, size.split())
-    drawn = np.frombuffer(data, np.uint8).reshape(height, width, 3) / 255
+    drawn = rendered(pdf.path("a.pdf"), 10)
+    height, width, _ = drawn.shape
     wanted = np.ones_like(drawn)
     layers = re.findall(r'<g [^>]*label="([^"]+)"[^>]* fill="#(\w{6})">(.*?)</g>',
                         pdf.read("a.svg").decode(), re.S)

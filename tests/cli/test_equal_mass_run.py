@@ -5,23 +5,10 @@ run; options that do not go together are refused."""
 import numpy as np
 import pytest
 
-from conftest import read_obj
+from conftest import clip, read_obj
 
 pytestmark = pytest.mark.usefixtures("two_threads")
 WIDTH, HEIGHT = 60, 40
-
-
-def clip(polygon, normal, offset):
-    """The part of a convex polygon where normal . x <= offset."""
-    side = polygon @ normal - offset
-    kept = []
-    for k in range(len(polygon)):
-        n = (k + 1) % len(polygon)
-        if side[k] <= 0:
-            kept.append(polygon[k])
-        if side[k] * side[n] < 0:
-            kept.append(polygon[k] + (polygon[n] - polygon[k]) * side[k] / (side[k] - side[n]))
-    return np.array(kept).reshape(-1, 2)
 
 
 def area(polygon):

@@ -2,13 +2,13 @@
 but for one coordinate in every file, edges too, and the files say which belong together."""
 
 import re
-import subprocess
+from subprocess import STDOUT
 
 import meshio
 import numpy as np
 import pytest
 
-from conftest import pgm_bytes
+from conftest import output_of, pgm_bytes
 
 pytestmark = pytest.mark.usefixtures("two_threads")
 WIDTH, HEIGHT = 48, 40
@@ -128,11 +128,8 @@ def test_gmsh_knows_the_pairs(inputs, options):
     """Gmsh reads the section and writes it again; its version 4.8 skips that of MSH 2.2."""
     inputs.call("run", "rho.npy", "-n", 500, "--periodic", *DOMAINS["grains"], "-o", "m.msh",
                 "--pairs-out", "pairs.npy", *options)
-    checked = subprocess.run(["gmsh", "-check", "m.msh"], cwd=inputs.path(), capture_output=True,
-                             text=True, check=True)
-    assert "Error" not in checked.stdout + checked.stderr
-    subprocess.run(["gmsh", "m.msh", "-0", "-save", "-format", "msh41", "-o", "again.msh"],
-                   cwd=inputs.path(), capture_output=True, check=True)
+    assert "Error" not in output_of("gmsh", "-check", "m.msh", cwd=inputs.path(), stderr=STDOUT)
+    output_of("gmsh", "m.msh", "-0", "-save", "-format", "msh41", "-o", "again.msh", cwd=inputs.path())
     links = periodic_links(inputs.path("again.msh").read_text())
     mesh = meshio.read(inputs.path("m.msh"))
     entity = dict()

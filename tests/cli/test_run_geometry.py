@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from conftest import EXAMPLES, in_circle, read_obj
+from conftest import EXAMPLES, clip, in_circle, read_obj
 
 HORSE = EXAMPLES / "horse.png"
 
@@ -121,20 +121,6 @@ def test_coincident_and_collinear(cvtmesh):
     assert b"line" in done.stderr
 
 
-def clip(polygon, nx, ny, limit):
-    """The part of a polygon where nx x + ny y <= limit."""
-    kept = []
-    for k, p in enumerate(polygon):
-        q = polygon[(k + 1) % len(polygon)]
-        dp, dq = nx * p[0] + ny * p[1] - limit, nx * q[0] + ny * q[1] - limit
-        if dp <= 0:
-            kept.append(p)
-        if (dp < 0 < dq) or (dq < 0 < dp):
-            t = dp / (dp - dq)
-            kept.append((p[0] + t * (q[0] - p[0]), p[1] + t * (q[1] - p[1])))
-    return kept
-
-
 def second_moment(polygon, x, y):
     """Integral of |p - (x, y)|^2 over a counterclockwise polygon, edge by edge."""
     total = 0.0
@@ -157,11 +143,11 @@ def energy_by_clipping(sites, rho, periodic):
             near = min(math.hypot(x - i - 0.5, y - j - 0.5) for x, y in images) + 1.5
             close = [p for p in images if math.hypot(p[0] - i - 0.5, p[1] - j - 0.5) <= near]
             for x, y in close:
-                polygon = [(i, j), (i + 1, j), (i + 1, j + 1), (i, j + 1)]
+                polygon = np.array([(i, j), (i + 1, j), (i + 1, j + 1), (i, j + 1)], float)
                 for ox, oy in close:
-                    if (ox, oy) != (x, y) and polygon:
+                    if (ox, oy) != (x, y):
                         limit = (ox * ox + oy * oy - x * x - y * y) / 2
-                        polygon = clip(polygon, ox - x, oy - y, limit)
+                        polygon = clip(polygon, (ox - x, oy - y), limit)
                 if len(polygon) > 2:
                     energy += float(rho[j, i]) * second_moment(polygon, x, y)
     return energy

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from conftest import EXAMPLES, PATIENCE, PROGRAM, ROOT, Program, read_obj, wait_until
+from conftest import EXAMPLES, PATIENCE, PROGRAM, ROOT, Program, output_of, read_obj, wait_until
 
 HORSE = EXAMPLES / "horse.png"
 pytestmark = pytest.mark.skipif(
@@ -218,13 +218,11 @@ def test_page_in_a_browser(viewer):
         f"--user-data-dir={viewer.path('profile')}", "--virtual-time-budget=3000"
     ]
     url = viewer.path("w/index.html").as_uri()
-    done = subprocess.run(command + ["--dump-dom", url], stdout=subprocess.PIPE,
-                          stderr=subprocess.DEVNULL, timeout=PATIENCE, check=True, text=True)
-    assert 'data-ready="4"' in done.stdout
-    assert re.search(r'<img id="shown" alt="iteration 20" src="data:image/png',
-                     done.stdout)
-    assert re.search(r'id="label">iteration 20, 80 sites, ratio 1\.\d{6}<', done.stdout)
-    assert "<polyline" in done.stdout
+    page = output_of(*command, "--dump-dom", url, stderr=subprocess.DEVNULL, timeout=PATIENCE)
+    assert 'data-ready="4"' in page
+    assert re.search(r'<img id="shown" alt="iteration 20" src="data:image/png', page)
+    assert re.search(r'id="label">iteration 20, 80 sites, ratio 1\.\d{6}<', page)
+    assert "<polyline" in page
 
 
 class Window(Viewer):

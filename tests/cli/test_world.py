@@ -6,7 +6,7 @@ import meshio
 import numpy as np
 import pytest
 
-from conftest import read_obj, strict_json
+from conftest import output_of, read_obj, strict_json
 
 Image = pytest.importorskip("PIL.Image")
 from PIL.TiffImagePlugin import ImageFileDirectory_v2, IFDRational  # noqa: E402
@@ -132,8 +132,7 @@ def test_gmsh_reads_the_coordinates(cvtmesh, picture):
     geo = f'Merge "{cvtmesh.path("w.msh")}"; Printf("corners %.17g %.17g %.17g %.17g", ' \
           'General.MinX, General.MinY, General.MaxX, General.MaxY);\n'
     path = cvtmesh.file("w.geo", geo)
-    said = subprocess.run(["gmsh", "-", str(path)], check=True, stdout=subprocess.PIPE, text=True,
-                          stderr=subprocess.STDOUT).stdout
+    said = output_of("gmsh", "-", str(path), stderr=subprocess.STDOUT)
     assert "corners " in said, said
     found = [float(word) for word in said.split("corners ")[1].split()[:4]]
     want = [LEFT, BOTTOM, LEFT + SCALE * WIDTH, BOTTOM + SCALE * HEIGHT]

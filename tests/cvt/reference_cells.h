@@ -49,11 +49,10 @@ static void set_rectangle(shape *p, real x0, real y0, real x1, real y1) {
 static void reference_cell(cvtm_domain d, const double *sites, const double *weights, int n, int i,
                            shape *cell) {
   const real sx = sites[2 * i], sy = sites[2 * i + 1], w = d.width, h = d.height;
-  if (d.periodic) {
+  if (d.periodic)
     set_rectangle(cell, -w / 2, -h / 2, w / 2, h / 2);
-  } else {
+  else
     set_rectangle(cell, -sx, -sy, w - sx, h - sy);
-  }
   for (int j = 0; j < n; ++j) {
     const real lead = weights ? (real)weights[i] - (real)weights[j] : 0;
     for (int image = 0; image < 9; ++image) {

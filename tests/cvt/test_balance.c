@@ -52,23 +52,17 @@ static void put_sites(const fixture *f, const double *sites) {
   assert_copy_in(f->device, f->cvt->sites, sites, 2 * (size_t)f->count * sizeof *sites);
 }
 
-/* An array of the device; the caller frees. */
-static void *copied(const fixture *f, const void *from, int64_t count, size_t size) {
-  void *to = malloc((size_t)count * size + 1);
-  assert_non_null(to);
-  assert_copy_out(f->device, to, from, (size_t)count * size);
-  return to;
-}
-
 /* The largest component of matrix * step - (deficit - its mean), relative to the largest of the
  * deficit. */
 static double residual(const fixture *f) {
   const cvtm_power *p = f->power;
   const int64_t n = f->count;
-  int32_t *first = copied(f, p->first, n, 4), *degree = copied(f, p->degree, n, 4);
-  int32_t *neighbor = copied(f, p->neighbor, p->edge_capacity, 4);
-  double *coupling = copied(f, p->coupling, p->edge_capacity, 8);
-  double *step = copied(f, p->step, n, 8), *deficit = copied(f, p->deficit, n, 8);
+  int32_t *first = copied_out(f->device, p->first, n, 4),
+          *degree = copied_out(f->device, p->degree, n, 4);
+  int32_t *neighbor = copied_out(f->device, p->neighbor, p->edge_capacity, 4);
+  double *coupling = copied_out(f->device, p->coupling, p->edge_capacity, 8);
+  double *step = copied_out(f->device, p->step, n, 8),
+         *deficit = copied_out(f->device, p->deficit, n, 8);
   double mean = 0, most = 0, scale = 0;
   for (int64_t i = 0; i < n; ++i) mean += deficit[i] / (double)n;
   for (int64_t i = 0; i < n; ++i) {
@@ -104,7 +98,8 @@ TEST(test_systems) {
 
 /* The largest difference of two arrays of the device. */
 static double difference(const fixture *f, const double *a, const double *b) {
-  double *x = copied(f, a, f->count, 8), *y = copied(f, b, f->count, 8), most = 0;
+  double *x = copied_out(f->device, a, f->count, 8), *y = copied_out(f->device, b, f->count, 8),
+         most = 0;
   for (int64_t i = 0; i < f->count; ++i) most = fmax(most, fabs(x[i] - y[i]));
   free_all(x, y);
   return most;
@@ -185,9 +180,9 @@ TEST(test_estimate) {
   assert_int_equal(effort.evaluations, 1);
   void *memory = device_array(f.device, 2 * N, sizeof(double));
   assert_device_ok(f.device, f.cvt->table->finish(f.cvt, N, 0, f.cvt->value, memory));
-  double *raw = copied(&f, memory, 2 * N, sizeof *raw);
+  double *raw = copied_out(f.device, memory, 2 * N, sizeof *raw);
   assert_device_ok(f.device, f.power->table->correct(f.power, 0, memory));
-  double *gradient = copied(&f, memory, 2 * N, sizeof *gradient);
+  double *gradient = copied_out(f.device, memory, 2 * N, sizeof *gradient);
   const double cost = balanced_cost(&f, moved);
   assert_true(fabs(figures.dual - cost) <= 1e-6 * cost);
   for (int c = 0; c < CHECKED; ++c) {

@@ -36,13 +36,9 @@ static void evaluate_alone(problem *p) {
 static void compare_rank(cvtm_device *device, const problem *p, cvtm_subdomain *parts,
                          const double *gradient) {
   const size_t bytes = (size_t)parts->own * sizeof *p->moments;
-  cvtm_cell_moments *moments = malloc(bytes + 1);
-  double *own = malloc(bytes + 1);
-  assert_non_null(moments);
-  assert_non_null(own);
-  assert_copy_out(device, moments, cvtm_subdomain_moments(parts), bytes);
+  void *moments = copied_out(device, cvtm_subdomain_moments(parts), (int64_t)bytes, 1);
+  double *own = copied_out(device, gradient, 2 * parts->own, sizeof *own);
   assert_memory_equal(moments, p->moments + parts->first, bytes);
-  assert_copy_out(device, own, gradient, bytes / 2);
   for (int64_t i = 0; i < parts->own; ++i) {
     assert_true(own[2 * i] == -2 * p->moments[parts->first + i].x);
     assert_true(own[2 * i + 1] == -2 * p->moments[parts->first + i].y);
@@ -50,23 +46,30 @@ static void compare_rank(cvtm_device *device, const problem *p, cvtm_subdomain *
   free_all(moments, own);
 }
 
+/* A rank's plan; its density and its own sites on the device, to be freed after the plan. */
+static cvtm_subdomain *open_parts(cvtm_device *device, const problem *p, void *memory[2]) {
+  cvtm_subdomain *parts = NULL;
+  memory[0] = copied_in(device, density, SIDE * SIDE, sizeof *density);
+  assert_device_ok(device, cvtm_subdomain_create(device, p->domain, memory[0], &parts));
+  assert_device_ok(device, cvtm_subdomain_divide(parts, p->count, p->block));
+  memory[1] = copied_in(device, p->sites + 2 * parts->first, 2 * parts->own, sizeof(double));
+  return parts;
+}
+
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static void evaluate_part(cvtm_device *device, int rank, void *context) {
   problem *p = context;
-  double *own = NULL, *gradient = NULL, *value = NULL, found[2];
-  cvtm_subdomain *parts = NULL;
+  double found[2];
+  void *memory[2];
   (void)rank;
-  float *on_device = copied_in(device, density, SIDE * SIDE, sizeof *density);
-  assert_device_ok(device, cvtm_subdomain_create(device, p->domain, on_device, &parts));
-  assert_device_ok(device, cvtm_subdomain_divide(parts, p->count, p->block));
+  cvtm_subdomain *parts = open_parts(device, p, memory);
   parts->tree_clipping = p->tree_clipping;
-  own = copied_in(device, p->sites + 2 * parts->first, 2 * parts->own, sizeof *own);
-  gradient = device_array(device, 2 * parts->own, sizeof *gradient);
-  value = device_array(device, 2, sizeof *value);
+  double *gradient = device_array(device, 2 * parts->own, sizeof *gradient);
+  double *value = device_array(device, 2, sizeof *value);
   for (int k = 0; k < 2; ++k) {
     const int64_t before = parts->repeats;
-    assert_device_ok(device, cvtm_subdomain_evaluate(parts, own));
+    assert_device_ok(device, cvtm_subdomain_evaluate(parts, memory[1]));
     assert_device_ok(device, cvtm_subdomain_total(parts, 0, value, gradient));
     assert_copy_out(device, found, value, sizeof found);
     compare_rank(device, p, parts, gradient);
@@ -79,7 +82,7 @@ static void evaluate_part(cvtm_device *device, int rank, void *context) {
     pthread_mutex_unlock(&lock);
   }
   cvtm_subdomain_destroy(parts);
-  device_free_all(device, on_device, own, gradient, value);
+  device_free_all(device, memory[0], memory[1], gradient, value);
 }
 
 /* Compares 1 .. MOST_RANKS ranks with one process. Returns how often ranks evaluated again. */
@@ -201,17 +204,14 @@ TEST(test_in_any_order) {
 /* Even sites in order: a rank of four has few more than its own. */
 static void measure_near(cvtm_device *device, int rank, void *context) {
   const problem *p = context;
-  cvtm_subdomain *parts = NULL;
+  void *memory[2];
   (void)rank;
-  float *on_device = copied_in(device, density, SIDE * SIDE, sizeof *density);
-  assert_device_ok(device, cvtm_subdomain_create(device, p->domain, on_device, &parts));
-  assert_device_ok(device, cvtm_subdomain_divide(parts, p->count, p->block));
-  double *own = copied_in(device, p->sites + 2 * parts->first, 2 * parts->own, sizeof *own);
-  assert_device_ok(device, cvtm_subdomain_evaluate(parts, own));
+  cvtm_subdomain *parts = open_parts(device, p, memory);
+  assert_device_ok(device, cvtm_subdomain_evaluate(parts, memory[1]));
   assert_true(4 * parts->own >= p->count - 4 * p->block);
   assert_true(parts->local < parts->own + p->count / 8);
   cvtm_subdomain_destroy(parts);
-  device_free_all(device, on_device, own);
+  device_free_all(device, memory[0], memory[1]);
 }
 
 TEST(test_a_rank_has_few_sites_of_others) {
@@ -230,21 +230,18 @@ static cvtm_status no_memory(cvtm_device *device, size_t bytes, void **memory) {
 /* A rank whose plan cannot be made does not leave the others waiting. */
 static void fail_on_rank_1(cvtm_device *device, int rank, void *context) {
   const problem *p = context;
-  cvtm_subdomain *parts = NULL;
-  float *on_device = copied_in(device, density, SIDE * SIDE, sizeof *density);
-  assert_device_ok(device, cvtm_subdomain_create(device, p->domain, on_device, &parts));
-  assert_device_ok(device, cvtm_subdomain_divide(parts, p->count, p->block));
-  double *own = copied_in(device, p->sites + 2 * parts->first, 2 * parts->own, sizeof *own);
+  void *memory[2];
+  cvtm_subdomain *parts = open_parts(device, p, memory);
   const cvtm_device_table *own_table = device->table;
   cvtm_device_table faulty = *own_table;
   faulty.allocate = no_memory;
   if (rank == 1) device->table = &faulty;
   for (int again = 0; again < 2; ++again)
-    assert_int_equal(cvtm_subdomain_evaluate(parts, own), CVTM_ERROR_MEMORY);
+    assert_int_equal(cvtm_subdomain_evaluate(parts, memory[1]), CVTM_ERROR_MEMORY);
   device->table = own_table;
-  assert_device_ok(device, cvtm_subdomain_evaluate(parts, own));
+  assert_device_ok(device, cvtm_subdomain_evaluate(parts, memory[1]));
   cvtm_subdomain_destroy(parts);
-  device_free_all(device, on_device, own);
+  device_free_all(device, memory[0], memory[1]);
 }
 
 TEST(test_all_ranks_fail_with_one) {

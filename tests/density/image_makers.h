@@ -72,9 +72,7 @@ static inline made_file make_png(const png_recipe *recipe, const unsigned char *
   png_set_IHDR(png, info, (png_uint_32)recipe->width, (png_uint_32)recipe->height, recipe->depth,
                recipe->colour, recipe->interlace, PNG_COMPRESSION_TYPE_DEFAULT,
                PNG_FILTER_TYPE_DEFAULT);
-  if (recipe->palette != NULL) {
-    png_set_PLTE(png, info, recipe->palette, recipe->palette_count);
-  }
+  if (recipe->palette != NULL) png_set_PLTE(png, info, recipe->palette, recipe->palette_count);
   if (recipe->palette_alpha != NULL || recipe->transparent != NULL) {
     png_set_tRNS(png, info, recipe->palette_alpha,
                  recipe->palette_alpha != NULL ? recipe->palette_count : 0, recipe->transparent);
@@ -84,9 +82,8 @@ static inline made_file make_png(const png_recipe *recipe, const unsigned char *
   if (recipe->filters != 0) png_set_filter(png, PNG_FILTER_TYPE_BASE, recipe->filters);
   png_bytep *pointers = malloc((size_t)recipe->height * sizeof *pointers);
   assert_non_null(pointers);
-  for (int y = 0; y < recipe->height; ++y) {
+  for (int y = 0; y < recipe->height; ++y)
     pointers[y] = (png_bytep)(uintptr_t)(rows + (size_t)y * row_bytes);
-  }
   png_write_image(png, pointers);
   png_write_end(png, info);
   free(pointers);
@@ -120,14 +117,12 @@ static inline made_file make_jpeg(const jpeg_recipe *recipe, const unsigned char
   jpeg_set_defaults(&jpeg);
   jpeg_set_colorspace(&jpeg, recipe->stored);
   jpeg_set_quality(&jpeg, 100, TRUE);
-  for (int c = 0; c < jpeg.num_components; ++c) {
+  for (int c = 0; c < jpeg.num_components; ++c)
     jpeg.comp_info[c].h_samp_factor = jpeg.comp_info[c].v_samp_factor = 1;
-  }
   if (recipe->progressive) jpeg_simple_progression(&jpeg);
   jpeg_start_compress(&jpeg, TRUE);
-  if (recipe->exif != NULL) {
+  if (recipe->exif != NULL)
     jpeg_write_marker(&jpeg, JPEG_APP0 + 1, recipe->exif, recipe->exif_size);
-  }
   while (jpeg.next_scanline < jpeg.image_height) {
     JSAMPROW row = (JSAMPROW)(uintptr_t)(pixels + (size_t)jpeg.next_scanline *
                                                       (size_t)(recipe->width * recipe->channels));
@@ -173,9 +168,8 @@ static inline void read_fails(const made_file *file, const char *name, const cha
 }
 
 static inline void assert_near(double found, double expected, double tolerance, int x, int y) {
-  if (!(fabs(found - expected) <= tolerance)) {
+  if (!(fabs(found - expected) <= tolerance))
     fail_msg("pixel (%d, %d): %.9g, expected %.9g", x, y, found, expected);
-  }
 }
 
 /* Cuts the file at every byte: whatever the answer, it is a clean one. Cuts shorter than

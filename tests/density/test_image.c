@@ -49,9 +49,8 @@ static void check_png_variant(int colour, int channels, int depth, int interlace
   for (int y = 0; y < HEIGHT; ++y) {
     for (int x = 0; x < WIDTH; ++x) {
       double v[4] = {0};
-      for (int c = 0; c < channels; ++c) {
+      for (int c = 0; c < channels; ++c)
         v[c] = scramble((unsigned)((y * WIDTH + x) * channels + c), limit) / (limit - 1.0);
-      }
       double a = has_alpha ? v[channels - 1] : 1;
       double want = channels >= 3 ? expected_luminance(v[0], v[1], v[2], a)
                                   : expected_luminance(v[0], v[0], v[0], a);
@@ -187,9 +186,8 @@ TEST(png_damage) {
   for (size_t i = 0; i < file.size; ++i) { /* every byte flipped in turn: no crash */
     file.bytes[i] ^= 0x5A;
     cvtm_image image = {0};
-    if (cvtm_image_parse(file.bytes, file.size, "flip.png", &image, NULL) != CVTM_OK) {
+    if (cvtm_image_parse(file.bytes, file.size, "flip.png", &image, NULL) != CVTM_OK)
       assert_null(image.value);
-    }
     cvtm_image_free(&image);
     file.bytes[i] ^= 0x5A;
   }
@@ -210,11 +208,9 @@ static unsigned block_value(int x, int y, int c) {
 static void check_jpeg(J_COLOR_SPACE in, J_COLOR_SPACE stored, int channels, int progressive) {
   unsigned char pixels[JPEG_WIDTH * JPEG_HEIGHT * 4];
   for (int y = 0; y < JPEG_HEIGHT; ++y) {
-    for (int x = 0; x < JPEG_WIDTH; ++x) {
-      for (int c = 0; c < channels; ++c) {
+    for (int x = 0; x < JPEG_WIDTH; ++x)
+      for (int c = 0; c < channels; ++c)
         pixels[(y * JPEG_WIDTH + x) * channels + c] = (unsigned char)block_value(x, y, c);
-      }
-    }
   }
   jpeg_recipe recipe = {.width = JPEG_WIDTH,
                         .height = JPEG_HEIGHT,
@@ -232,13 +228,12 @@ static void check_jpeg(J_COLOR_SPACE in, J_COLOR_SPACE stored, int channels, int
       double v[4] = {0};
       for (int c = 0; c < channels; ++c) v[c] = block_value(x, y, c) / 255.0;
       double want;
-      if (channels == 4) { /* Adobe's: samples are light, not ink */
+      if (channels == 4) /* Adobe's: samples are light, not ink */
         want = expected_luminance(v[0] * v[3], v[1] * v[3], v[2] * v[3], 1);
-      } else if (channels == 3) {
+      else if (channels == 3)
         want = expected_luminance(v[0], v[1], v[2], 1);
-      } else {
+      else
         want = linear_of(v[0]);
-      }
       /* Grey blocks come back exactly; colours are rounded by the transform. */
       double tolerance = channels == 1 ? exact : 0.012;
       assert_near((double)image.value[y * JPEG_WIDTH + x], want, tolerance, x, y);
@@ -342,9 +337,8 @@ static void check_values(const made_file *file, const char *name, int width, int
   cvtm_image image = read_ok(file, name);
   assert_int_equal(image.width, width);
   assert_int_equal(image.height, height);
-  for (int i = 0; i < width * height; ++i) {
+  for (int i = 0; i < width * height; ++i)
     assert_near((double)image.value[i], want[i], exact, i % width, i / width);
-  }
   cvtm_image_free(&image);
 }
 

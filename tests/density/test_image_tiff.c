@@ -25,6 +25,13 @@ typedef struct tiff_recipe {
   const char *mode; /* "wl", "wb": byte order; "w8": BigTIFF */
 } tiff_recipe;
 
+/* 19 x 21 unsigned samples in one plane of strips, not compressed, without alpha. */
+static tiff_recipe recipe_of(int bits, int channels, int photometric) {
+  return (tiff_recipe){
+      19, 21, bits, channels, SAMPLEFORMAT_UINT, photometric, COMPRESSION_NONE, PLANARCONFIG_CONTIG,
+      0,  -1, 0,    NULL};
+}
+
 /* Integer samples are scrambled numbers, float ones multiples of 1/8. */
 static double sample_of(const tiff_recipe *recipe, unsigned x, unsigned y, int c) {
   unsigned index = (y * recipe->width + x) * (unsigned)recipe->channels + (unsigned)c;
@@ -120,9 +127,8 @@ static made_file make_tiff(const tiff_recipe *recipe) {
   }
   static uint16_t palette[3][256];
   if (recipe->photometric == PHOTOMETRIC_PALETTE) {
-    for (unsigned i = 0; i < 256; ++i) {
+    for (unsigned i = 0; i < 256; ++i)
       palette_entry(i, &palette[0][i], &palette[1][i], &palette[2][i]);
-    }
     TIFFSetField(tiff, TIFFTAG_COLORMAP, palette[0], palette[1], palette[2]);
   }
   write_pixels(tiff, recipe);
@@ -155,11 +161,6 @@ static double luminance_of(const tiff_recipe *recipe, unsigned x, unsigned y) {
 }
 
 static void check_tiff(tiff_recipe recipe) {
-  if (recipe.format == 0) recipe.format = SAMPLEFORMAT_UINT;
-  if (recipe.planar == 0) recipe.planar = PLANARCONFIG_CONTIG;
-  if (recipe.compression == 0) recipe.compression = COMPRESSION_NONE;
-  recipe.width = 19;
-  recipe.height = 21;
   made_file file = make_tiff(&recipe);
   cvtm_image image = read_ok(&file, "a.tif");
   int is_float = recipe.format == SAMPLEFORMAT_IEEEFP;
@@ -186,21 +187,15 @@ TEST(integer_samples) {
     for (int tile = 0; tile <= 16; tile += 16) {
       for (int bits = 8; bits <= 16; bits += 8) {
         int compression = compressions[k];
-        tiff_recipe grey = {.bits = bits,
-                            .channels = 1,
-                            .photometric = PHOTOMETRIC_MINISBLACK,
-                            .tile = tile,
-                            .compression = compression,
-                            .alpha = -1};
+        tiff_recipe grey = recipe_of(bits, 1, PHOTOMETRIC_MINISBLACK);
+        grey.tile = tile;
+        grey.compression = compression;
         check_tiff(grey);
         grey.photometric = PHOTOMETRIC_MINISWHITE;
         check_tiff(grey);
-        tiff_recipe rgb = {.bits = bits,
-                           .channels = 3,
-                           .photometric = PHOTOMETRIC_RGB,
-                           .tile = tile,
-                           .compression = compression,
-                           .alpha = -1};
+        tiff_recipe rgb = recipe_of(bits, 3, PHOTOMETRIC_RGB);
+        rgb.tile = tile;
+        rgb.compression = compression;
         check_tiff(rgb);
         rgb.planar = PLANARCONFIG_SEPARATE;
         check_tiff(rgb);
@@ -210,37 +205,26 @@ TEST(integer_samples) {
 }
 
 TEST(narrow_samples) {
-  for (int bits = 1; bits <= 4; bits *= 2) {
-    tiff_recipe grey = {
-        .bits = bits, .channels = 1, .photometric = PHOTOMETRIC_MINISWHITE, .alpha = -1};
-    check_tiff(grey);
-  }
-  tiff_recipe fax = {.bits = 1,
-                     .channels = 1,
-                     .photometric = PHOTOMETRIC_MINISWHITE,
-                     .alpha = -1,
-                     .compression = COMPRESSION_CCITTFAX4};
+  for (int bits = 1; bits <= 4; bits *= 2) check_tiff(recipe_of(bits, 1, PHOTOMETRIC_MINISWHITE));
+  tiff_recipe fax = recipe_of(1, 1, PHOTOMETRIC_MINISWHITE);
+  fax.compression = COMPRESSION_CCITTFAX4;
   check_tiff(fax);
 }
 
 TEST(palettes) {
-  for (int bits = 2; bits <= 8; bits *= 2) {
-    tiff_recipe palette = {
-        .bits = bits, .channels = 1, .photometric = PHOTOMETRIC_PALETTE, .alpha = -1};
-    check_tiff(palette);
-  }
+  for (int bits = 2; bits <= 8; bits *= 2) check_tiff(recipe_of(bits, 1, PHOTOMETRIC_PALETTE));
 }
 
 TEST(alpha_of_both_kinds) {
   for (int kind = EXTRASAMPLE_ASSOCALPHA; kind <= EXTRASAMPLE_UNASSALPHA; ++kind) {
     for (int bits = 8; bits <= 16; bits += 8) {
-      tiff_recipe rgba = {
-          .bits = bits, .channels = 4, .photometric = PHOTOMETRIC_RGB, .alpha = kind};
+      tiff_recipe rgba = recipe_of(bits, 4, PHOTOMETRIC_RGB);
+      rgba.alpha = kind;
       check_tiff(rgba);
       rgba.planar = PLANARCONFIG_SEPARATE;
       check_tiff(rgba);
-      tiff_recipe grey = {
-          .bits = bits, .channels = 2, .photometric = PHOTOMETRIC_MINISBLACK, .alpha = kind};
+      tiff_recipe grey = recipe_of(bits, 2, PHOTOMETRIC_MINISBLACK);
+      grey.alpha = kind;
       check_tiff(grey);
     }
   }
@@ -251,13 +235,10 @@ TEST(float_samples) {
   for (int bits = 32; bits <= 64; bits += 32) {
     for (int m = 0; m < 3; ++m) {
       for (int tile = 0; tile <= 16; tile += 16) {
-        tiff_recipe grey = {.bits = bits,
-                            .channels = 1,
-                            .format = SAMPLEFORMAT_IEEEFP,
-                            .photometric = PHOTOMETRIC_MINISBLACK,
-                            .tile = tile,
-                            .alpha = -1,
-                            .mode = modes[m]};
+        tiff_recipe grey = recipe_of(bits, 1, PHOTOMETRIC_MINISBLACK);
+        grey.format = SAMPLEFORMAT_IEEEFP;
+        grey.tile = tile;
+        grey.mode = modes[m];
         check_tiff(grey);
       }
     }
@@ -267,23 +248,17 @@ TEST(float_samples) {
 TEST(byte_orders) {
   static const char *const modes[] = {"wl", "wb", "w8"};
   for (int m = 0; m < 3; ++m) {
-    tiff_recipe rgb = {
-        .bits = 16, .channels = 3, .photometric = PHOTOMETRIC_RGB, .alpha = -1, .mode = modes[m]};
+    tiff_recipe rgb = recipe_of(16, 3, PHOTOMETRIC_RGB);
+    rgb.mode = modes[m];
     check_tiff(rgb);
   }
 }
 
 TEST(orientation) {
-  tiff_recipe recipe = {.width = 5,
-                        .height = 3,
-                        .bits = 8,
-                        .channels = 1,
-                        .alpha = -1,
-                        .format = SAMPLEFORMAT_UINT,
-                        .planar = PLANARCONFIG_CONTIG,
-                        .photometric = PHOTOMETRIC_MINISBLACK,
-                        .compression = COMPRESSION_NONE,
-                        .orientation = ORIENTATION_RIGHTTOP};
+  tiff_recipe recipe = recipe_of(8, 1, PHOTOMETRIC_MINISBLACK);
+  recipe.width = 5;
+  recipe.height = 3;
+  recipe.orientation = ORIENTATION_RIGHTTOP;
   made_file file = make_tiff(&recipe);
   cvtm_image image = read_ok(&file, "o.tif");
   assert_int_equal(image.width, 3);
@@ -298,15 +273,10 @@ TEST(orientation) {
 }
 
 TEST(refused) {
-  tiff_recipe recipe = {.width = 4,
-                        .height = 4,
-                        .bits = 32,
-                        .channels = 1,
-                        .alpha = -1,
-                        .format = SAMPLEFORMAT_IEEEFP,
-                        .planar = PLANARCONFIG_CONTIG,
-                        .photometric = PHOTOMETRIC_MINISBLACK,
-                        .compression = COMPRESSION_NONE};
+  tiff_recipe recipe = recipe_of(32, 1, PHOTOMETRIC_MINISBLACK);
+  recipe.width = 4;
+  recipe.height = 4;
+  recipe.format = SAMPLEFORMAT_IEEEFP;
   made_file file = make_tiff(&recipe);
   for (size_t i = 0; i < file.size; ++i) { /* every byte flipped in turn: no crash */
     file.bytes[i] ^= 0xA5;
@@ -318,9 +288,8 @@ TEST(refused) {
   /* Directory entries of 12 bytes: tag, type, count, value; width and length are first. */
   for (size_t i = 8; i + 24 < file.size; ++i) {
     if (file.bytes[i] != 0 || file.bytes[i + 1] != 1 || file.bytes[i + 2] > 4 ||
-        file.bytes[i + 12] != 1 || file.bytes[i + 13] != 1) {
+        file.bytes[i + 12] != 1 || file.bytes[i + 13] != 1)
       continue;
-    }
     file.bytes[i + 2] = 4; /* LONG: a width of 327680 */
     memcpy(file.bytes + i + 8, "\0\0\5\0", 4);
     read_fails(&file, "wide.tif", "limit of");
@@ -335,15 +304,9 @@ TEST(refused) {
   file = make_tiff(&recipe);
   read_fails(&file, "float_rgb.tif", "more than one channel");
   free(file.bytes);
-  recipe = (tiff_recipe){.width = 4,
-                         .height = 4,
-                         .bits = 8,
-                         .channels = 4,
-                         .alpha = -1,
-                         .format = SAMPLEFORMAT_UINT,
-                         .planar = PLANARCONFIG_CONTIG,
-                         .photometric = PHOTOMETRIC_SEPARATED,
-                         .compression = COMPRESSION_NONE};
+  recipe = recipe_of(8, 4, PHOTOMETRIC_SEPARATED);
+  recipe.width = 4;
+  recipe.height = 4;
   file = make_tiff(&recipe);
   cvtm_image image = read_ok(&file, "cmyk.tif");
   free_both(&image, &file);

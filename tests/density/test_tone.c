@@ -31,9 +31,8 @@ static void take_alike(const cvtm_image *image, const cvtm_density_options *opti
 static float *convert_ok(const cvtm_image *image, const cvtm_density_options *options) {
   float *density = NULL;
   cvtm_error error = {CVTM_OK, ""};
-  if (cvtm_density_from_image(image, options, "a.png", &density, &error) != CVTM_OK) {
+  if (cvtm_density_from_image(image, options, "a.png", &density, &error) != CVTM_OK)
     fail_msg("%s", error.message);
-  }
   take_alike(image, options, density, NULL);
   return density;
 }
@@ -54,9 +53,8 @@ static void check(const cvtm_image *image, const cvtm_density_options *options,
   float *density = convert_ok(image, options);
   for (int i = 0; i < image->width * image->height; ++i) {
     double tolerance = 1e-6 * fmax(1, fabs(expected[i]));
-    if (!(fabs((double)density[i] - expected[i]) <= tolerance)) {
+    if (!(fabs((double)density[i] - expected[i]) <= tolerance))
       fail_msg("%d: %.9g, expected %.9g", i, (double)density[i], expected[i]);
-    }
   }
   free(density);
 }

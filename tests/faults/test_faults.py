@@ -21,7 +21,7 @@ import subprocess
 
 import numpy as np
 import pytest
-from conftest import BUILD, PROGRAM, ROOT
+from conftest import BUILD, PROGRAM, ROOT, output_of
 
 SHIM = str(BUILD / "tests" / "libfault_shim.so")
 SUPPRESSIONS = ROOT / "tests" / "faults" / "lsan.supp"
@@ -318,5 +318,4 @@ def write_figures(command, wrong):
 
 
 def has_viewer():
-    done = subprocess.run([PROGRAM, "info", "--json"], stdout=subprocess.PIPE, check=True)
-    return json.loads(done.stdout)["viewer"]
+    return json.loads(output_of(PROGRAM, "info", "--json"))["viewer"]

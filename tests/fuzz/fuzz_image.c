@@ -54,9 +54,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   cvtm_density_defaults(&options);
   float *density = NULL;
   if (cvtm_density_from_image(&image, &options, "fuzz", &density, &error) != CVTM_OK &&
-      density != NULL) {
+      density != NULL)
     abort();
-  }
   free(density);
   cvtm_image_free(&image);
   return 0;

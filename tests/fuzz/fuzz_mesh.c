@@ -12,15 +12,12 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size) {
   cvtm_mesh mesh;
   cvtm_error error;
   const char *extension = extensions[(size_t)(data[0] - 'a') % count];
-  if (cvtm_mesh_read_bytes(extension, data + 1, size - 1, "fuzz", &mesh, &error) != CVTM_OK) {
+  if (cvtm_mesh_read_bytes(extension, data + 1, size - 1, "fuzz", &mesh, &error) != CVTM_OK)
     return 0;
-  }
-  for (int64_t k = 0; k < 3 * mesh.triangle_count; ++k) {
+  for (int64_t k = 0; k < 3 * mesh.triangle_count; ++k)
     if (mesh.triangles[k] < 0 || mesh.triangles[k] >= mesh.vertex_count) abort();
-  }
-  for (int64_t k = 0; k < mesh.vertex_count; ++k) {
+  for (int64_t k = 0; k < mesh.vertex_count; ++k)
     if (isnan(mesh.points[2 * k]) || isnan(mesh.points[2 * k + 1])) abort();
-  }
   cvtm_mesh_free(&mesh);
   return 0;
 }

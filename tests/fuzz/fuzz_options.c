@@ -21,20 +21,18 @@ static int split_words(char *text, char **argv) {
 }
 
 static int reads_a_file(int argc, char **argv) {
-  for (int k = 0; k < argc; ++k) {
+  for (int k = 0; k < argc; ++k)
     if (strncmp(argv[k], "--c", 3) == 0) return 1; /* --config, abbreviated too */
-  }
   return 0;
 }
 
 static void check(const cli_options *options) {
-  if (options->command == CLI_RUN) {
+  if (options->command == CLI_RUN)
     (void)cli_run_check(options);
-  } else if (options->command == CLI_SEGMENT) {
+  else if (options->command == CLI_SEGMENT)
     (void)run_segment_check(&options->run, NULL);
-  } else if (options->command == CLI_DENSITY) {
+  else if (options->command == CLI_DENSITY)
     (void)run_condition_check(&options->run, NULL);
-  }
 }
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size) {

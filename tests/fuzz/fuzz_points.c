@@ -15,14 +15,12 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size) {
   cvtm_error error;
   const char *extension = extensions[(size_t)(data[0] - 'a') % formats];
   if (cvtm_points_read_bytes(extension, data + 1, size - 1, "fuzz", &points, &classes, &count,
-                             &error) != CVTM_OK) {
+                             &error) != CVTM_OK)
     return 0;
-  }
   for (int64_t k = 0; classes != NULL && k < count; ++k)
     if (classes[k] < 0) abort();
-  for (int64_t k = 0; k < 2 * count; ++k) {
+  for (int64_t k = 0; k < 2 * count; ++k)
     if (!isfinite(points[k])) abort();
-  }
   free(points);
   free(classes);
   return 0;
@@ -31,8 +29,7 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size) {
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned seed) {
   uint32_t state = fuzz_seed(seed);
   size_t made = 0;
-  if (size > 1 && fuzz_random(&state) % 2) {
+  if (size > 1 && fuzz_random(&state) % 2)
     made = fuzz_mutate_npy(data + 1, size - 1, most - 1, &state);
-  }
   return made > 0 ? made + 1 : LLVMFuzzerMutate(data, size, most);
 }

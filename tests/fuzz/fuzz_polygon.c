@@ -48,12 +48,10 @@ static void read_graph(const char *extension, const unsigned char *data, size_t 
       is_rings)
     return;
   const cvtm_boundary *b = &graph.boundary;
-  for (int64_t k = 0; k < 2 * b->vertex_count; ++k) {
+  for (int64_t k = 0; k < 2 * b->vertex_count; ++k)
     if (!isfinite(b->points[k])) abort();
-  }
-  for (int64_t e = 0; e < b->edge_count; ++e) {
+  for (int64_t e = 0; e < b->edge_count; ++e)
     if (b->left[e] < 0 || b->right[e] < 0 || b->left[e] + (int64_t)b->right[e] == 0) abort();
-  }
   cvtm_pslg_free(&graph);
 }
 
@@ -65,13 +63,10 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size) {
   cvtm_error error;
   const char *extension = extensions[(size_t)(data[0] - 'a') % formats];
   read_graph(extension, data + 1, size - 1);
-  if (cvtm_polygons_read_bytes(extension, data + 1, size - 1, "fuzz", &polygons, &error) !=
-      CVTM_OK) {
+  if (cvtm_polygons_read_bytes(extension, data + 1, size - 1, "fuzz", &polygons, &error) != CVTM_OK)
     return 0;
-  }
-  for (int64_t k = 0; k < 2 * polygons.start[polygons.ring_count]; ++k) {
+  for (int64_t k = 0; k < 2 * polygons.start[polygons.ring_count]; ++k)
     if (!isfinite(polygons.points[k])) abort();
-  }
   mesh_polygons(&polygons);
   cvtm_polygons_free(&polygons);
   return 0;

@@ -12,16 +12,14 @@ typedef struct fuzz_tiff {
 
 static inline uint32_t fuzz_tiff_get(const fuzz_tiff *t, size_t at, int bytes) {
   uint32_t value = 0;
-  for (int k = 0; k < bytes; ++k) {
+  for (int k = 0; k < bytes; ++k)
     value |= (uint32_t)t->data[at + (size_t)k] << 8 * (t->big ? bytes - 1 - k : k);
-  }
   return value;
 }
 
 static inline void fuzz_tiff_put(const fuzz_tiff *t, size_t at, int bytes, uint32_t value) {
-  for (int k = 0; k < bytes; ++k) {
+  for (int k = 0; k < bytes; ++k)
     t->data[at + (size_t)k] = (uint8_t)(value >> 8 * (t->big ? bytes - 1 - k : k));
-  }
 }
 
 static inline uint32_t fuzz_tiff_number(uint32_t size, uint32_t *state) {
@@ -56,11 +54,10 @@ static inline size_t fuzz_mutate_tiff(uint8_t *data, size_t size, uint32_t *stat
       fuzz_tiff_put(&t, at + 4, 4, fuzz_tiff_number((uint32_t)size, state));
       break;
     default:
-      if (fuzz_tiff_get(&t, at + 2, 2) == 3) {
+      if (fuzz_tiff_get(&t, at + 2, 2) == 3)
         fuzz_tiff_put(&t, at + 8, 2, fuzz_tiff_number((uint32_t)size, state));
-      } else {
+      else
         fuzz_tiff_put(&t, at + 8, 4, fuzz_tiff_number((uint32_t)size, state));
-      }
   }
   return size;
 }

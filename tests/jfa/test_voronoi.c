@@ -25,9 +25,7 @@ static void put_labels(const diagram *d, const int32_t *labels) {
 
 /* Free with free. */
 static int32_t *get_labels(const diagram *d) {
-  int32_t *labels = allocated(pixels_of(d->domain), sizeof *labels);
-  assert_copy_out(d->device, labels, d->labels, (size_t)pixels_of(d->domain) * sizeof *labels);
-  return labels;
+  return copied_out(d->device, d->labels, pixels_of(d->domain), sizeof *d->labels);
 }
 
 static diagram open_diagram(cvtm_device *device, cvtm_domain domain, const double *sites,

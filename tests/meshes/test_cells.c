@@ -195,9 +195,8 @@ static void check_edge(const diagram *d, int64_t i, int64_t k) {
   /* A long edge is an edge of the neighbour, too. */
   if (distance(a, b) < 1e-6 * size) return;
   int shared = 0;
-  for (int64_t m = cells->start[other]; m < cells->start[other + 1]; ++m) {
+  for (int64_t m = cells->start[other]; m < cells->start[other + 1]; ++m)
     shared |= cells->neighbors[m] == i;
-  }
   assert_true(shared);
 }
 
@@ -206,9 +205,8 @@ static void check_nearest(const diagram *d, int64_t i) {
   for (int64_t k = d->cells.start[i]; k < d->cells.start[i + 1]; ++k) {
     const double *corner = d->cells.corners + 2 * k;
     const double own = distance(corner, d->mesh.points + 2 * i);
-    for (int64_t s = 0; s < d->mesh.vertex_count; ++s) {
+    for (int64_t s = 0; s < d->mesh.vertex_count; ++s)
       assert_true(distance(corner, d->mesh.points + 2 * s) >= own - 1e-9);
-    }
   }
 }
 
@@ -229,9 +227,8 @@ static void check_contains(const diagram *d, int64_t i) {
 }
 
 static int has_twin_before(const cvtm_mesh *mesh, int64_t i) {
-  for (int64_t k = 0; k < i; ++k) {
+  for (int64_t k = 0; k < i; ++k)
     if (memcmp(mesh->points + 2 * k, mesh->points + 2 * i, 2 * sizeof(double)) == 0) return 1;
-  }
   return 0;
 }
 
@@ -252,11 +249,10 @@ static diagram checked_cells(const double *points, int64_t count, cvtm_domain do
     if (corners > 0 && in_domain(d.mesh.points + 2 * i, domain)) check_contains(&d, i);
     if (count > 500) continue;
     check_nearest(&d, i);
-    if (has_twin_before(&d.mesh, i)) {
+    if (has_twin_before(&d.mesh, i))
       assert_int_equal(corners, 0);
-    } else if (in_domain(d.mesh.points + 2 * i, domain)) {
+    else if (in_domain(d.mesh.points + 2 * i, domain))
       assert_true(corners >= 3);
-    }
   }
   const double whole = (double)domain.width * domain.height;
   assert_true(fabs(sum - whole) <= 1e-12 * whole);
@@ -306,9 +302,7 @@ TEST(test_lattice) {
     points[2 * k + 1] = k / SIDE + 0.5;
   }
   diagram d = checked_cells(points, SIDE * SIDE, (cvtm_domain){SIDE, SIDE, 0});
-  for (int k = 0; k < SIDE * SIDE; ++k) {
-    assert_true(fabs(cell_area(&d.cells, k) - 1) < 1e-12);
-  }
+  for (int k = 0; k < SIDE * SIDE; ++k) assert_true(fabs(cell_area(&d.cells, k) - 1) < 1e-12);
   cvtm_cells_free(&d.cells);
   cvtm_mesh_free(&d.mesh);
 }

@@ -223,9 +223,8 @@ TEST(chords_divide_a_disc) {
     }
     if (s < 4) add_edge(&in, cut[s + 1], 40 - cut[s + 1], s + 1, s + 2);
   }
-  for (int k = 0; k < 400; ++k) {
+  for (int k = 0; k < 400; ++k)
     (void)add_point(&in, random_below(&random_state, 10000), random_below(&random_state, 10000));
-  }
   output out;
   if (triangulate(&in, &out) != CVTM_OK) fail_msg("%s", out.error.message);
   int64_t twice = 0;
@@ -236,12 +235,10 @@ TEST(chords_divide_a_disc) {
   assert_true(check(&out) == twice);
   /* Of each strip its outline, in two parts but for the first and last, and four chords. */
   assert_int_equal(out.regions.curve_count, 12);
-  for (int64_t t = 1; t < out.mesh.triangle_count; ++t) {
+  for (int64_t t = 1; t < out.mesh.triangle_count; ++t)
     assert_true(out.regions.region[t] >= out.regions.region[t - 1]);
-  }
-  for (int64_t v = 0; v < out.mesh.vertex_count; ++v) {
+  for (int64_t v = 0; v < out.mesh.vertex_count; ++v)
     assert_memory_equal(out.mesh.points + 2 * v, in.points + 2 * out.source[v], 2 * sizeof(double));
-  }
   discard(&out);
 }
 
@@ -343,9 +340,8 @@ TEST(noise_can_be_meshed) {
     double inside = 0, outline = 0;
     for (int64_t t = 0; t < out.mesh.triangle_count; ++t) {
       double p[3][2];
-      for (int k = 0; k < 3; ++k) {
+      for (int k = 0; k < 3; ++k)
         memcpy(p[k], out.mesh.points + 2 * out.mesh.triangles[3 * t + k], sizeof p[k]);
-      }
       inside +=
           (p[1][1] - p[0][1]) * (p[2][0] - p[0][0]) - (p[1][0] - p[0][0]) * (p[2][1] - p[0][1]);
     }

@@ -20,23 +20,20 @@ static cvtm_contour trace(const float *mask) {
 }
 
 static void fill(float *mask, int x0, int y0, int x1, int y1, float value) {
-  for (int j = y0; j < y1; ++j) {
+  for (int j = y0; j < y1; ++j)
     for (int i = x0; i < x1; ++i) mask[j * W + i] = value;
-  }
 }
 
 static int has_corner(const cvtm_contour *c, double x, double y) {
-  for (int64_t k = 0; k < c->start[c->arc_count]; ++k) {
+  for (int64_t k = 0; k < c->start[c->arc_count]; ++k)
     if (c->corner[k] && hypot(c->points[2 * k] - x, c->points[2 * k + 1] - y) < 1e-9) return 1;
-  }
   return 0;
 }
 
 static int64_t count_corners(const cvtm_contour *c) {
   int64_t corners = 0;
-  for (int64_t arc = 0; arc < c->arc_count; ++arc) {
+  for (int64_t arc = 0; arc < c->arc_count; ++arc)
     for (int64_t k = c->start[arc]; k + 1 < c->start[arc + 1]; ++k) corners += c->corner[k];
-  }
   return corners;
 }
 
@@ -116,9 +113,8 @@ TEST(empty_domains_are_refused) {
 /* Three labels around a point: three arcs to the outside, and interfaces between them. */
 TEST(labels_meet_in_junctions) {
   int32_t labels[W * H] = {0};
-  for (int j = 4; j < 44; ++j) {
+  for (int j = 4; j < 44; ++j)
     for (int i = 4; i < 60; ++i) labels[j * W + i] = i < 30 ? 1 : j < 20 ? 2 : 7;
-  }
   DEFAULT_OPTIONS(cvtm_contour, how);
   cvtm_contour c = {0};
   cvtm_error error = {CVTM_OK, ""};
@@ -131,9 +127,8 @@ TEST(labels_meet_in_junctions) {
     assert_true(c.corner[c.start[arc]] && c.corner[c.start[arc + 1] - 1]);
   }
   const int32_t names[4] = {0, 1, 2, 7};
-  for (int a = 0; a < 4; ++a) {
+  for (int a = 0; a < 4; ++a)
     for (int b = 0; b < a; ++b) assert_int_equal(seen[names[a]][names[b]], 1);
-  }
   cvtm_contour_free(&c);
   labels[9] = -1;
   assert_int_equal(cvtm_contour_of_labels(labels, W, H, &how, &c, &error), CVTM_ERROR_INPUT);
@@ -149,9 +144,8 @@ static cvtm_status read_text(const char *extension, const char *text, cvtm_polyg
 
 static double total_area(const cvtm_polygons *p) {
   double area = 0;
-  for (int64_t r = 0; r < p->ring_count; ++r) {
+  for (int64_t r = 0; r < p->ring_count; ++r)
     area += cvtm_ring_area(p->points + 2 * p->start[r], p->start[r + 1] - p->start[r]);
-  }
   return area;
 }
 

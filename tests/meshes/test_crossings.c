@@ -54,16 +54,13 @@ TEST(crossed_edges_are_those_of_every_pair) {
     for (int k = 0; k < 2 * m; ++k) edges[k] = random_below(n);
     int64_t wanted = 0, found;
     for (int e = 0; e < m; ++e) {
-      for (int f = 0; f < e; ++f) {
+      for (int f = 0; f < e; ++f)
         if (meeting(points + 2 * edges[2 * e], points + 2 * edges[2 * e + 1],
-                    points + 2 * edges[2 * f], points + 2 * edges[2 * f + 1]) == CROSS) {
+                    points + 2 * edges[2 * f], points + 2 * edges[2 * f + 1]) == CROSS)
           expected[e] = expected[f] = 1;
-        }
-      }
     }
     for (int e = 0; e < m; ++e) wanted += expected[e];
-    cvtm_error error;
-    assert_ok(cvtm_find_crossed(points, n, edges, m, crossed, &found, &error));
+    assert_ok(cvtm_find_crossed(points, n, edges, m, crossed, &found, NULL));
     assert_int_equal(found, wanted);
     assert_memory_equal(crossed, expected, (size_t)m);
     some += wanted > 0;
@@ -121,9 +118,8 @@ static int cross_in_corner(const rings *r, int64_t p, int64_t q) {
   for (int64_t k = r->start[p]; k < r->start[p + 1]; ++k) {
     const double *place = r->points + 2 * k, *own[2], *others[2];
     if (neighbours(r, p, place, own) && neighbours(r, q, place, others) &&
-        alternate(place, own, others)) {
+        alternate(place, own, others))
       return 1;
-    }
   }
   return 0;
 }
@@ -137,14 +133,12 @@ static int64_t ring_of(const rings *r, int64_t edge) {
 static int any_bad_pair(const rings *r) {
   const int64_t n = r->start[r->count];
   for (int64_t e = 0; e < n; ++e) {
-    for (int64_t f = 0; f < e; ++f) {
+    for (int64_t f = 0; f < e; ++f)
       if (pair_is_bad(r, ring_of(r, e), e, ring_of(r, f), f)) return 1;
-    }
   }
   for (int64_t p = 0; p < r->count; ++p) {
-    for (int64_t q = 0; q < r->count; ++q) {
+    for (int64_t q = 0; q < r->count; ++q)
       if (p != q && cross_in_corner(r, p, q)) return 1;
-    }
   }
   return 0;
 }
@@ -172,9 +166,8 @@ static int runs_wrong(const rings *r, int64_t ring) {
     place[1] = a[1] + 0.4863 * (b[1] - a[1]);
   }
   int hole = 0;
-  for (int64_t other = 0; other < r->count; ++other) {
+  for (int64_t other = 0; other < r->count; ++other)
     if (other != ring) hole ^= inside(r, other, place[0], place[1]);
-  }
   return (area > 0) == hole;
 }
 
@@ -191,9 +184,8 @@ static void check_rings(const rings *r, int *good, int *bad, int compare_ways) {
     return;
   }
   ++*good;
-  for (int64_t k = 0; k < r->count && compare_ways; ++k) {
+  for (int64_t k = 0; k < r->count && compare_ways; ++k)
     assert_int_equal(reversed[k], runs_wrong(r, k));
-  }
 }
 
 TEST(rings_are_refused_as_by_every_pair) {
@@ -289,8 +281,7 @@ TEST(only_deep_crossings_are_deep) {
   for (double by = -2; by <= 100; by += 2) {
     const double points[14] = {0, 0, side, 0, side, side, 0, side, 9, 9, side + by, half, 9, half};
     int64_t pair[2];
-    cvtm_error error;
-    assert_ok(cvtm_find_deep_crossing(points, start, 2, 32, pair, &error));
+    assert_ok(cvtm_find_deep_crossing(points, start, 2, 32, pair, NULL));
     /* The box, and with it the grid's step, has grown to 2. */
     assert_int_equal(pair[0] >= 0, by > 64);
     if (by <= 64) continue;

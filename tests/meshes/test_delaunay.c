@@ -97,9 +97,8 @@ static int128 hull_area(const place *sorted, int64_t count) {
       while (size > 1 && orient(hull[size - 2], hull[size - 1], p) <= 0) --size;
       hull[size++] = p;
     }
-    for (int64_t k = 0; k + 1 < size; ++k) {
+    for (int64_t k = 0; k + 1 < size; ++k)
       twice += (int128)hull[k].x * hull[k + 1].y - (int128)hull[k].y * hull[k + 1].x;
-    }
   }
   free(hull);
   return twice;
@@ -111,11 +110,9 @@ static place *distinct_places(const place *grid, int64_t count, int64_t *distinc
   memcpy(sorted, grid, (size_t)count * sizeof *sorted);
   qsort(sorted, (size_t)count, sizeof *sorted, compare_places);
   *distinct = 0;
-  for (int64_t i = 0; i < count; ++i) {
-    if (i == 0 || compare_places(&sorted[i], &sorted[i - 1]) != 0) {
+  for (int64_t i = 0; i < count; ++i)
+    if (i == 0 || compare_places(&sorted[i], &sorted[i - 1]) != 0)
       sorted[(*distinct)++] = sorted[i];
-    }
-  }
   return sorted;
 }
 
@@ -149,11 +146,10 @@ static int64_t check_edges(const cvtm_mesh *mesh, const place *grid) {
     if (k > 0) assert_true(compare_sides(&sides[k - 1], &sides[k]) != 0);
     const side twin = {sides[k].to, sides[k].from, 0};
     const side *found = bsearch(&twin, sides, (size_t)count, sizeof *sides, compare_sides);
-    if (!found) {
+    if (!found)
       ++border;
-    } else {
+    else
       check_circle(grid[sides[k].from], grid[sides[k].to], grid[sides[k].apex], grid[found->apex]);
-    }
   }
   free(sides);
   return border;
@@ -162,9 +158,8 @@ static int64_t check_edges(const cvtm_mesh *mesh, const place *grid) {
 static void check_circles(const cvtm_mesh *mesh, const place *grid) {
   for (int64_t t = 0; t < mesh->triangle_count; ++t) {
     const int32_t *v = mesh->triangles + 3 * t;
-    for (int64_t i = 0; i < mesh->vertex_count; ++i) {
+    for (int64_t i = 0; i < mesh->vertex_count; ++i)
       check_circle(grid[v[0]], grid[v[1]], grid[v[2]], grid[i]);
-    }
   }
 }
 
@@ -366,9 +361,8 @@ TEST(test_order_does_not_matter) {
     name[k] = name[other];
     name[other] = swap;
   }
-  for (int k = 0; k < COUNT; ++k) {
+  for (int k = 0; k < COUNT; ++k)
     memcpy(shuffled + 2 * k, points + (ptrdiff_t)2 * name[k], 2 * sizeof(double));
-  }
   cvtm_mesh a = triangulated(points, COUNT), b = triangulated(shuffled, COUNT);
   rename_triangles(&a, same);
   rename_triangles(&b, name);

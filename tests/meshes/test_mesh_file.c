@@ -177,9 +177,8 @@ TEST(files_of_others_are_read) {
     int first = 0;
     while (first < 3 && find_vertex(&mesh, corners[0]) != mesh.triangles[first]) ++first;
     assert_true(first < 3);
-    for (int c = 0; c < 3; ++c) {
+    for (int c = 0; c < 3; ++c)
       assert_int_equal(mesh.triangles[(first + c) % 3], find_vertex(&mesh, corners[c]));
-    }
     cvtm_mesh_free(&mesh);
   }
 }
@@ -338,9 +337,8 @@ TEST(points_read_back_to_the_same_bits) {
   static const char *const extensions[] = {"csv", "xyz", "npy"};
   uint64_t seed = 9;
   double points[2 * SITES];
-  for (int k = 0; k < 2 * SITES; ++k) {
+  for (int k = 0; k < 2 * SITES; ++k)
     points[k] = (congruential_unit(&seed) - 0.5) * pow(10, k % 40 - 20);
-  }
   points[0] = 5e-324;
   points[1] = -1.7976931348623157e308;
   for (int f = 0; f < 3; ++f) {
@@ -423,9 +421,8 @@ TEST(bad_point_files_are_refused) {
     int64_t count;
     cvtm_error error = {0};
     cvtm_status status = read_points(files[k].extension, files[k].text, &points, &count, &error);
-    if (status == CVTM_OK || strstr(error.message, files[k].reason) == NULL) {
+    if (status == CVTM_OK || strstr(error.message, files[k].reason) == NULL)
       print_error("points %zu: expected '%s', got '%s'\n", k, files[k].reason, error.message);
-    }
     assert_int_equal(status, CVTM_ERROR_INPUT);
     assert_non_null(strstr(error.message, files[k].reason));
     assert_null(points);

@@ -91,9 +91,8 @@ static int compare_numbers(const void *first, const void *second) {
 /* The places along the side where coordinate `across` is `at`, sorted. */
 static int64_t list_side(const cvtm_mesh *mesh, int across, double at, double *places) {
   int64_t count = 0;
-  for (int64_t v = 0; v < mesh->vertex_count; ++v) {
+  for (int64_t v = 0; v < mesh->vertex_count; ++v)
     if (mesh->points[2 * v + across] == at) places[count++] = mesh->points[2 * v + !across];
-  }
   qsort(places, (size_t)count, sizeof *places, compare_numbers);
   return count;
 }

@@ -24,10 +24,9 @@ static rounded round_all(const double *points, const double *weights, int64_t co
   double most = weights[0];
   for (int64_t i = 0; i < count; ++i) least = fmin(least, weights[i]);
   for (int64_t i = 0; i < count; ++i) most = fmax(most, weights[i]);
-  for (; (most - least) / step / step > 0x1p61; step *= 2) {
+  for (; (most - least) / step / step > 0x1p61; step *= 2)
     for (int64_t i = 0; i < count; ++i) /* points lie on the larger steps already */
       r.place[i] = (cvtm_grid_point){r.place[i].x / 2, r.place[i].y / 2};
-  }
   for (int64_t i = 0; i < count; ++i)
     r.weight[i] = (int64_t)rint((weights[i] - least) / step / step);
   free(copy);
