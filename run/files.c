@@ -247,16 +247,26 @@ static cvtm_status refuse_file(const cvtm_run_options *o, const char *path, cvtm
   return written.status;
 }
 
-cvtm_status run_refuse_overwriting(const cvtm_run_options *o, const char *path, cvtm_error *error) {
+static cvtm_status refuse_output(const cvtm_run_options *o, const char *path, cvtm_error *error) {
   const char *ending[CVTM_FILES_BESIDE];
-  if (strcmp(path, "-") == 0) return CVTM_OK;
-  const int count =
-      cvtm_mesh_written_beside(path, o->ascii, o->domain.kind != CVTM_RUN_DOMAIN_NONE, ending);
+  const int grouped = o->domain.kind != CVTM_RUN_DOMAIN_NONE;
+  const int count = cvtm_mesh_written_beside(path, o->ascii, grouped, ending);
   cvtm_status status = refuse_file(o, path, error);
   for (int k = 0; status == CVTM_OK && k < count; ++k) {
     char *beside = cvtm_path_beside(path, ending[k]);
     if (beside != NULL) status = refuse_file(o, beside, error);
     free(beside);
   }
+  return status;
+}
+
+cvtm_status run_refuse_overwriting(const cvtm_run_options *o, cvtm_error *error) {
+  const char *others[] = {o->picture, o->density_out, o->report, o->equal_mass.weights_out,
+                          o->domain.pairs_out};
+  cvtm_status status = CVTM_OK;
+  for (int k = 0; status == CVTM_OK && k < o->output.count; ++k)
+    if (strcmp(o->output.item[k], "-") != 0) status = refuse_output(o, o->output.item[k], error);
+  for (size_t k = 0; status == CVTM_OK && k < sizeof others / sizeof others[0]; ++k)
+    if (others[k] != NULL && strcmp(others[k], "-") != 0) status = refuse_file(o, others[k], error);
   return status;
 }

@@ -52,9 +52,8 @@ int run_same_file(const run_file_id *a, const run_file_id *b);
 typedef void (*run_read_visitor)(void *context, const char *option, const char *path);
 /* Visits every file that a run of these options reads, and those that belong to them. */
 void run_visit_read(const cvtm_run_options *options, run_read_visitor visitor, void *context);
-/* CVTM_ERROR_USAGE if writing the file, or one that comes with it, would overwrite a file that the
- * run reads. */
-cvtm_status run_refuse_overwriting(const cvtm_run_options *options, const char *path,
-                                   cvtm_error *error);
+/* CVTM_ERROR_USAGE if a file that the options name to be written, or one that comes with it, is one
+ * that the run reads. A checkpoint may replace the one that was read. */
+cvtm_status run_refuse_overwriting(const cvtm_run_options *options, cvtm_error *error);
 
 #endif

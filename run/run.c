@@ -483,31 +483,37 @@ cvtm_status cvtm_run_solve(cvtm_run *r, cvtm_error *error) {
   return status == CVTM_OK ? run_mesh(r, device, error) : status;
 }
 
+/* The options of the run, with one file to be written, of the kind that others say. */
+static cvtm_run_options options_of_file(const cvtm_run *r, const char *path,
+                                        const cvtm_run_options *kind) {
+  cvtm_run_options made = r->options;
+  made.format = kind->format;
+  made.layers = kind->layers;
+  made.picture_size = kind->picture_size;
+  made.ascii = kind->ascii;
+  made.binary = kind->binary;
+  made.msh_version = kind->msh_version;
+  made.compression = kind->compression;
+  made.element_order = kind->element_order;
+  made.unit = kind->unit;
+  made.given = kind->given;
+  made.svg = kind->svg;
+  if (kind->dots != CVTM_RUN_DOTS_AUTO) made.dots = kind->dots;
+  made.dot_size = kind->dot_size;
+  made.overlap = kind->overlap;
+  made.dark = kind->dark;
+  made.page = kind->page;
+  made.output = (cvtm_run_list){{path}, 1};
+  made.picture = made.density_out = made.report = NULL;
+  made.equal_mass.weights_out = made.domain.pairs_out = NULL;
+  return made;
+}
+
 cvtm_status cvtm_run_write(cvtm_run *r, const char *path, const cvtm_run_options *options,
                            cvtm_error *error) {
-  cvtm_run_options asked = r->options;
-  if (options != NULL) {
-    asked.format = options->format;
-    asked.layers = options->layers;
-    asked.picture_size = options->picture_size;
-    asked.ascii = options->ascii;
-    asked.binary = options->binary;
-    asked.msh_version = options->msh_version;
-    asked.compression = options->compression;
-    asked.element_order = options->element_order;
-    asked.unit = options->unit;
-    asked.given = options->given;
-    asked.svg = options->svg;
-    if (options->dots != CVTM_RUN_DOTS_AUTO) asked.dots = options->dots;
-    asked.dot_size = options->dot_size;
-    asked.overlap = options->overlap;
-    asked.dark = options->dark;
-    asked.page = options->page;
-  }
-  asked.output = (cvtm_run_list){{path}, 1};
-  asked.picture = asked.density_out = asked.report = NULL;
-  asked.equal_mass.weights_out = asked.domain.pairs_out = NULL;
-  const cvtm_status status = run_refuse_overwriting(&asked, path, error);
+  if (options == NULL) options = &r->options;
+  const cvtm_run_options asked = path != NULL ? options_of_file(r, path, options) : *options;
+  const cvtm_status status = run_refuse_overwriting(&asked, error);
   return status == CVTM_OK ? run_save(r, &asked, error) : status;
 }
 

@@ -150,9 +150,9 @@ typedef struct cvtm_run_options {
   cvtm_run_purpose purpose;
   int64_t threads; /* for meshes and drawings; 0: all */
 
-  /* Files. What a program writes may be named here before the run, which then refuses what cannot
-   * be written, and makes no more than these files need. cvtm_run_write writes any other, too, if
-   * `keep` is set. */
+  /* Files to be written. Those that are named before the run are checked by their formats at once.
+   * Without `keep` the run makes no more than these need; with it cvtm_run_write takes any other.
+   */
   cvtm_run_list output;
   const char *format; /* the extension that stands for the output `-`; csv */
   const char *picture, *density_out, *report;
@@ -298,9 +298,10 @@ cvtm_status cvtm_run_create(cvtm_device *device, const cvtm_run_options *options
  * may be used for other work.
  */
 cvtm_status cvtm_run_solve(cvtm_run *run, cvtm_error *error);
-/* After cvtm_run_solve: writes a file in the format of its extension; `-` is standard output.
- * options: those of the run with other values for the kind of file, as svg, dots, page, unit or
- * ascii; NULL: those of the run. Refuses to overwrite a file that the run reads. */
+/* After cvtm_run_solve: writes a file in the format of its extension; `-` is standard output. NULL:
+ * every file that the options name. options: those of the run with other values for the kind of
+ * file, as svg, dots, page, unit or ascii; NULL: those of the run. CVTM_ERROR_USAGE: a file that
+ * the run reads would be overwritten, or the options contradict each other. */
 cvtm_status cvtm_run_write(cvtm_run *run, const char *path, const cvtm_run_options *options,
                            cvtm_error *error);
 /* What the program writes by --report, without its member `options`: JSON text, freed by the

@@ -438,6 +438,12 @@ TEST(test_files_of_a_run) {
   cells.svg = CVTM_SVG_CELLS;
   assert_ok(cvtm_run_write(made, link, &cells, &error));
   assert_false(holds(link, "<circle"));
+  cells.svg = CVTM_SVG_STIPPLES;
+  cells.output = (cvtm_run_list){{link}, 1};
+  assert_ok(cvtm_run_write(made, NULL, &cells, &error));
+  assert_true(holds(link, "<circle"));
+  cells.report = path; /* the picture */
+  assert_int_equal(cvtm_run_write(made, NULL, &cells, &error), CVTM_ERROR_USAGE);
   assert_int_equal(unlink(link), 0);
   const cvtm_run_result *got = cvtm_run_get(made);
   assert_int_equal(got->count, 40);
