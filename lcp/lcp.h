@@ -72,7 +72,7 @@ typedef struct cvtm_lcp_progress {
 typedef int (*cvtm_lcp_monitor)(void *context, const cvtm_lcp_progress *progress);
 
 typedef struct cvtm_lcp_options {
-  cvtm_lcp_method method;    /* auto: tnnmg where A is symmetric, else pdas */
+  cvtm_lcp_method method;    /* auto: tnnmg where A is symmetric, definite or not; else pdas */
   double tolerance;          /* stop when the 2-norm of the natural residual has fallen by this
                                 factor from its value at the cold start clip(0); 1e-8 */
   double absolute_tolerance; /* or is at most this; 0: no such limit */

@@ -20,6 +20,19 @@ static int threads_of(const cvtm_grid_top *top) {
   return nodes < ONE_THREAD ? 1 : cvtm_device_threads(top->device);
 }
 
+/* Runs the statement for every node (i, j) of a grid, by lines in parallel. */
+#define FOR_NODES(threads, width, height, statement)                                           \
+  do {                                                                                         \
+    const int64_t width_ = (width), height_ = (height);                                        \
+    const int threads_ = (threads);                                                            \
+    _Pragma("omp parallel for num_threads(threads_) schedule(static) if (threads_ > 1)") for ( \
+        int64_t j = 0; j < height_; ++j) {                                                     \
+      for (int64_t i = 0; i < width_; ++i) {                                                   \
+        statement;                                                                             \
+      }                                                                                        \
+    }                                                                                          \
+  } while (0)
+
 /* Lines first .. end - 1 of a grid, which belong to one thread; on coarse levels, pairs of lines.
  */
 typedef struct band {
@@ -251,15 +264,10 @@ static cvtm_status pre_smooth_and_restrict_cpu(const cvtm_grid_top *top,
   }
   const cvtm_grid_finer f = {p, NULL};
   smooth_cpu(top, 1);
-#pragma omp parallel for num_threads(threads_of(top)) schedule(static)
-  for (int64_t y = 0; y < coarse->height; ++y) {
-    for (int64_t x = 0; x < coarse->width; ++x) cvtm_grid_restrict(&f, coarse, x, y);
-  }
+  FOR_NODES(threads_of(top), coarse->width, coarse->height, cvtm_grid_restrict(&f, coarse, i, j));
   /* After cvtm_grid_restrict, which compares with the active nodes of the cycle before. */
-#pragma omp parallel for num_threads(threads_of(top)) schedule(static)
-  for (int64_t k = 0; k < p->width * p->height; ++k) {
-    p->active[k] = (uint8_t)cvtm_grid_is_active(p, k);
-  }
+  FOR_NODES(threads_of(top), p->width, p->height,
+            p->active[j * p->width + i] = (uint8_t)cvtm_grid_is_active(p, j * p->width + i));
   return CVTM_OK;
 }
 
@@ -384,10 +392,8 @@ static cvtm_status galerkin_cpu(const cvtm_grid_top *top, const cvtm_grid_level 
 static cvtm_status interpolation_weights_cpu(const cvtm_grid_top *top, const cvtm_grid_level *finer,
                                              const cvtm_grid_level *coarse) {
   const cvtm_grid_finer f = {finer ? NULL : top->problem, finer};
-#pragma omp parallel for num_threads(threads_of(top)) schedule(static)
-  for (int64_t y = 0; y < coarse->blocks_y; ++y) {
-    for (int64_t x = 0; x < coarse->blocks_x; ++x) cvtm_grid_compute_weights(&f, coarse, x, y);
-  }
+  FOR_NODES(threads_of(top), coarse->blocks_x, coarse->blocks_y,
+            cvtm_grid_compute_weights(&f, coarse, i, j));
   return CVTM_OK;
 }
 
@@ -477,13 +483,10 @@ static cvtm_status coarse_pre_smooth_and_restrict_cpu(const cvtm_grid_top *top,
     return CVTM_OK;
   }
   const cvtm_grid_finer f = {NULL, level};
-  const int threads = level_threads(top, level);
   clear_lines(level, 0, level->height);
   relax_level(top, level, 1);
-#pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1)
-  for (int64_t y = 0; y < coarse->height; ++y) {
-    for (int64_t x = 0; x < coarse->width; ++x) cvtm_grid_restrict(&f, coarse, x, y);
-  }
+  FOR_NODES(level_threads(top, level), coarse->width, coarse->height,
+            cvtm_grid_restrict(&f, coarse, i, j));
   return CVTM_OK;
 }
 
@@ -526,12 +529,10 @@ static int64_t partial_doubles_cpu(int64_t width, int64_t height) {
 static cvtm_status clip_start_cpu(const cvtm_grid_top *top, int warm, int into_d) {
   const cvtm_grid_problem *p = top->problem;
   double *out = into_d ? p->d : p->x;
-  const int64_t count = p->width * p->height;
-#pragma omp parallel for num_threads(threads_of(top)) schedule(static)
-  for (int64_t k = 0; k < count; ++k) {
-    const double value = warm ? p->x[k] : 0.0;
-    out[k] = cvtm_grid_clipped(p, k, value);
-  }
+  FOR_NODES(threads_of(top), p->width, p->height, {
+    const int64_t k = j * p->width + i;
+    out[k] = cvtm_grid_clipped(p, k, warm ? p->x[k] : 0.0);
+  });
   return CVTM_OK;
 }
 
@@ -587,42 +588,33 @@ static int is_tail_cpu(const cvtm_grid_top *top, const cvtm_grid_level *levels, 
 
 static cvtm_status mark_masked_cpu(const cvtm_grid_top *top) {
   const cvtm_grid_problem *p = top->problem;
-#pragma omp parallel for num_threads(threads_of(top)) schedule(static)
-  for (int64_t k = 0; k < p->width * p->height; ++k) {
-    p->active[k] = (uint8_t)cvtm_grid_masked(p, k);
-  }
+  FOR_NODES(threads_of(top), p->width, p->height,
+            p->active[j * p->width + i] = (uint8_t)cvtm_grid_masked(p, j * p->width + i));
   return CVTM_OK;
 }
 
 static cvtm_status coarsen_data_cpu(const cvtm_grid_top *top, const cvtm_grid_top *coarse,
                                     const cvtm_grid_level *level) {
   const cvtm_grid_problem *c = coarse->problem;
-#pragma omp parallel for num_threads(threads_of(top)) schedule(static)
-  for (int64_t y = 0; y < c->height; ++y) {
-    for (int64_t x = 0; x < c->width; ++x) cvtm_grid_coarsen_data(top->problem, c, level, x, y);
-  }
+  FOR_NODES(threads_of(top), c->width, c->height,
+            cvtm_grid_coarsen_data(top->problem, c, level, i, j));
   return CVTM_OK;
 }
 
 static cvtm_status coarsen_links_cpu(const cvtm_grid_top *top, const cvtm_grid_top *coarse,
                                      const cvtm_grid_level *level) {
   const cvtm_grid_problem *c = coarse->problem;
-#pragma omp parallel for num_threads(threads_of(top)) schedule(static)
-  for (int64_t y = 0; y <= c->height; ++y) {
-    for (int64_t x = 0; x <= c->width; ++x) cvtm_grid_coarsen_links(top->problem, c, level, x, y);
-  }
+  FOR_NODES(threads_of(top), c->width + 1, c->height + 1,
+            cvtm_grid_coarsen_links(top->problem, c, level, i, j));
   return CVTM_OK;
 }
 
 static cvtm_status prolong_solution_cpu(const cvtm_grid_top *top, const cvtm_grid_top *coarse,
                                         const cvtm_grid_level *level) {
   const cvtm_grid_problem *p = top->problem;
-#pragma omp parallel for num_threads(threads_of(top)) schedule(static)
-  for (int64_t j = 0; j < p->height; ++j) {
-    for (int64_t i = 0; i < p->width; ++i) {
-      p->x[j * p->width + i] = cvtm_grid_nested_start_value(p, level, coarse->problem->x, i, j);
-    }
-  }
+  FOR_NODES(
+      threads_of(top), p->width, p->height,
+      p->x[j * p->width + i] = cvtm_grid_nested_start_value(p, level, coarse->problem->x, i, j));
   return CVTM_OK;
 }
 

@@ -9,42 +9,33 @@
 /* X(name, parameters, arguments): phases on line j of a five-point problem p, which must have no
  * mask, or on line y of level c (or of c below level f). Every value is that of the function for
  * one node, but for diagonals that are constant or of a coarse level: there lines multiply by the
- * inverse.
- *
- * The five-point problem:
- * relax       One colour. shared: another thread relaxes the same colour of a line next to this one
- *             at the same time.
- * residual    out = b - A x.
- * measure     *sum = the norms at x.
- * line_search
- * truncate    Sets the residuals of active nodes to 0; changed[i]: p->active[i] is no longer true,
- *             which `store` brings up to date.
- * correct     d from the interpolated correction.
- * step        x moved along d.
- * Coarse levels:
- * relax_coarse     Both colours of line y.
- * residual_coarse  out = r - A e.
- * Bilinear transfers:
- * restrict_line    c->r from the residuals of the three fine lines 2 y .. 2 y + 2 (NULL: outside
- * the grid). mark_changes     c->support_changed from the changes of the three fine lines. prolong
- * f->e += interpolated c->e. P'AP: due_below_problem, due_below_level  due[x] = 1: the stencil of
- * (x, y) may have changed. Right below a five-point problem, and below a coarse level with both
- * directions halved. galerkin    The stencils of the nodes x with due[x] = 1. */
+ * inverse. */
 #define CVTM_GRID_LINE_PHASES(X)                                                                   \
+  /* One colour. shared: another thread relaxes the same colour of a line next to this one at the  \
+   * same time. */                                                                                 \
   X(relax, (const cvtm_grid_problem *p, int64_t j, int colour, double omega, int shared),          \
     (p, j, colour, omega, shared))                                                                 \
+  /* out = b - A x. */                                                                             \
   X(residual, (const cvtm_grid_problem *p, int64_t j, double *out), (p, j, out))                   \
+  /* The norms at x. */                                                                            \
   X(measure, (const cvtm_grid_problem *p, const double *x, int64_t j, cvtm_grid_norms *sum),       \
     (p, x, j, sum))                                                                                \
   X(line_search, (const cvtm_grid_problem *p, int64_t j, double *slope, double *curvature),        \
     (p, j, slope, curvature))                                                                      \
+  /* Sets the residuals of active nodes to 0; changed[i]: p->active[i] is no longer true, which    \
+   * `store` brings up to date. */                                                                 \
   X(truncate,                                                                                      \
     (const cvtm_grid_problem *p, int64_t j, int store, double *residual, uint8_t *changed),        \
     (p, j, store, residual, changed))                                                              \
+  /* d from the interpolated correction. */                                                        \
   X(correct, (const cvtm_grid_problem *p, const cvtm_grid_level *c, int64_t j), (p, c, j))         \
+  /* x moved along d. */                                                                           \
   X(step, (const cvtm_grid_problem *p, int64_t j, double step), (p, j, step))                      \
+  /* Coarse levels: both colours of line y; out = r - A e. */                                      \
   X(relax_coarse, (const cvtm_grid_level *c, int64_t y), (c, y))                                   \
   X(residual_coarse, (const cvtm_grid_level *c, int64_t y, double *out), (c, y, out))              \
+  /* Bilinear transfers: c->r from the residuals of the three fine lines 2 y .. 2 y + 2 (NULL:     \
+   * outside the grid); c->support_changed from their changes; f->e += interpolated c->e. */       \
   X(restrict_line,                                                                                 \
     (const cvtm_grid_level *c, int64_t fine_width, int64_t fine_height, int64_t y,                 \
      const double *const lines[3]),                                                                \
@@ -53,9 +44,12 @@
     (const cvtm_grid_level *c, int64_t fine_width, int64_t y, const uint8_t *const lines[3]),      \
     (c, fine_width, y, lines))                                                                     \
   X(prolong, (const cvtm_grid_level *f, const cvtm_grid_level *c, int64_t y), (f, c, y))           \
+  /* due[x] = 1: the stencil of (x, y) may have changed. Right below a five-point problem, and     \
+   * below a coarse level with both directions halved. */                                          \
   X(due_below_problem, (const cvtm_grid_level *c, int64_t y, uint8_t *due), (c, y, due))           \
   X(due_below_level,                                                                               \
     (const cvtm_grid_level *f, const cvtm_grid_level *c, int64_t y, uint8_t *due), (f, c, y, due)) \
+  /* P'AP: the stencils of the nodes x with due[x] = 1. */                                         \
   X(galerkin, (const cvtm_grid_finer *f, const cvtm_grid_level *c, int64_t y, const uint8_t *due), \
     (f, c, y, due))
 

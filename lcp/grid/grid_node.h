@@ -179,9 +179,9 @@ CVTM_HD double cvtm_grid_relaxed(const cvtm_grid_problem *p, const double *x, in
   const int64_t k = j * p->width + i;
   const double diagonal = cvtm_grid_links(p, i, j, link);
   const double sum = p->b[k] + cvtm_grid_neighbour_sum(p, x, i, j, link);
-  /* The bounds are loaded last: CUDA needs fewer registers. */
-  const double relaxed = cvtm_overrelax(x[k], cvtm_relax(sum, diagonal, x[k]), omega);
-  return cvtm_lcp_clip(relaxed, cvtm_grid_lower(p, k), cvtm_grid_upper(p, k));
+  const double old = !(diagonal > 0) || omega != 1.0 ? x[k] : 0.0; /* loaded only if it is used */
+  return cvtm_relax_projected(old, cvtm_relax(sum, diagonal, old), omega, cvtm_grid_lower(p, k),
+                              cvtm_grid_upper(p, k));
 }
 
 /* The value that Gauss-Seidel gives to coarse node (x, y); 0 where the basis function is truncated

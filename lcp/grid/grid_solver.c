@@ -1,9 +1,7 @@
 /* Multigrid for five-point complementarity problems that are never stored as matrices: the solver
  * behind cvtm_lcp_create_grid. Setup of levels, memory and coefficients; the V-cycle, the iteration
  * around it, and the nested start; create and solve. */
-#include "lcp/grid/grid_solver.h"
 #include "base/select.h"
-
 #include "base/primitives.h"
 #include "lcp/grid/grid_node.h"
 

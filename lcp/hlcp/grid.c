@@ -3,7 +3,7 @@
 #include "base/select.h"
 #include "base/clock.h"
 #include "base/primitives.h"
-#include "lcp/grid/grid_solver.h"
+#include "lcp/lcp_solver.h"
 #include "lcp/hlcp/hlcp_solver.h"
 
 #include <float.h>

@@ -6,7 +6,7 @@
 #define CVTMESH_LCP_HLCP_HLCP_KERNELS_H
 
 #include "base/portable.h"
-#include "lcp/grid/grid_solver.h"
+#include "lcp/lcp_solver.h"
 #include "lcp/hlcp.h"
 #include "lcp/sparse/sell_kernels.h"
 #include "lcp/stop.h"

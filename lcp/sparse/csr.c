@@ -162,17 +162,8 @@ void cvtm_csr_sort_row(int32_t *column, double *value, int64_t count) {
     cvtm_sort_long_row(column, value, 1, count);
     return;
   }
-  for (int64_t k = 1; k < count; ++k) {
-    const int32_t c = column[k];
-    const double v = value[k];
-    int64_t to = k;
-    for (; to > 0 && column[to - 1] > c; --to) {
-      column[to] = column[to - 1];
-      value[to] = value[to - 1];
-    }
-    column[to] = c;
-    value[to] = v;
-  }
+  for (int64_t k = 1; k < count; ++k)
+    cvtm_insert_entry(column, value, 1, 0, k, column[k], value[k]);
 }
 
 cvtm_status cvtm_csr_transpose(const cvtm_csr *matrix, int threads, cvtm_csr *transpose,

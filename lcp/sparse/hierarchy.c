@@ -1,5 +1,5 @@
 /* A hierarchy of sparse matrices: its coarse unknowns, its levels, its cycles. */
-#include "lcp/sparse/hierarchy.h"
+#include "lcp/sparse/sparse_solver.h"
 
 #include "base/select.h"
 #include "lcp/colouring.h"

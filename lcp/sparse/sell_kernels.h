@@ -131,6 +131,17 @@ CVTM_HD int32_t cvtm_sell_slice_size(const cvtm_csr *csr, const cvtm_sell_order 
  */
 enum { CVTM_LONG_ROW = 256 };
 
+/* Inserts an entry among the sorted ones at first .. at - stride, of which entry `at` is free. */
+CVTM_HD void cvtm_insert_entry(int32_t *column, double *value, int64_t stride, int64_t first,
+                               int64_t at, int32_t new_column, double new_value) {
+  for (; at > first && column[at - stride] > new_column; at -= stride) {
+    column[at] = column[at - stride];
+    value[at] = value[at - stride];
+  }
+  column[at] = new_column;
+  value[at] = new_value;
+}
+
 /* Restores the heap below `place`; entries are `stride` apart. */
 CVTM_HD void cvtm_sift_down(int32_t *column, double *value, int64_t stride, int64_t place,
                             int64_t count) {
@@ -174,14 +185,8 @@ CVTM_HD void cvtm_sell_fill_row(const cvtm_csr *csr, const cvtm_sell_order *orde
   for (; from < from_end; at += CVTM_SLICE_ROWS, ++from) {
     const int32_t column =
         order->place != NULL ? order->place[csr->column[from]] : csr->column[from];
-    int64_t to = at;
-    for (; !is_long && to > first && sell->column[to - CVTM_SLICE_ROWS] > column;
-         to -= CVTM_SLICE_ROWS) {
-      sell->column[to] = sell->column[to - CVTM_SLICE_ROWS];
-      sell->value[to] = sell->value[to - CVTM_SLICE_ROWS];
-    }
-    sell->column[to] = column;
-    sell->value[to] = csr->value[from];
+    cvtm_insert_entry(sell->column, sell->value, CVTM_SLICE_ROWS, is_long ? at : first, at, column,
+                      csr->value[from]);
   }
   if (is_long)
     cvtm_sort_long_row(sell->column + first, sell->value + first, CVTM_SLICE_ROWS, count);
