@@ -83,7 +83,8 @@ typedef enum cvtm_run_unit {
       CVTM_RUN_UNIT_COUNT
 } cvtm_run_unit;
 
-/* What the options are of. The program's other commands share parts of a run. */
+/* What is made. Callers of cvtm_run_create make whole runs, CVTM_RUN_ALL; the other commands of the
+ * program share parts of a run. */
 typedef enum cvtm_run_purpose {
   CVTM_RUN_ALL,
   CVTM_RUN_OUTLINE, /* the mesh of a polygon */
@@ -95,8 +96,8 @@ typedef enum cvtm_run_purpose {
   CVTM_RUN_STATS
 } cvtm_run_purpose;
 
-/* Values that presets, previews and automatic choices keep if `given` has their bit. Code, bit,
- * name of the option. */
+/* Presets, previews and automatic choices replace these values unless `given` has their bit. A
+ * value that is given is refused where it has no effect. Code, bit, name of the option. */
 #define CVTM_RUN_GIVEN_LIST(X)                                  \
   X(CVTM_RUN_GIVEN_BIAS, 0, "bias")                             \
   X(CVTM_RUN_GIVEN_CHECKPOINT_EVERY, 1, "checkpoint-every")     \
@@ -141,8 +142,8 @@ typedef struct cvtm_run_progress {
   cvtm_status status;            /* at the end: of the optimisation */
 } cvtm_run_progress;
 
-/* Strings and arrays are borrowed; they must outlive the run. 0 and NULL are the defaults but where
- * a comment says another value. */
+/* Strings are borrowed; they must outlive the run. A default is 0 or NULL where no comment gives
+ * another value. */
 typedef struct cvtm_run_options {
   const char *input; /* the picture: a file, `-`, or a file in memory (base/file.h) */
   int64_t points;    /* sites; 0: as many as the picture needs dots */
@@ -156,8 +157,8 @@ typedef struct cvtm_run_options {
   cvtm_run_list output;
   const char *format; /* the extension that stands for the output `-`; csv */
   const char *picture, *density_out, *report;
-  int keep;           /* what every kind of file needs; 1 */
-  int measure;        /* the quality of the mesh and the likeness of a drawing; 1 */
+  int keep;           /* keep what every kind of file needs; 1 */
+  int measure;        /* measure the quality of the mesh and the likeness of a drawing; 1 */
   const char *layers; /* of the picture, separated by commas */
   int64_t picture_size;
   int ascii, binary;
@@ -258,10 +259,11 @@ typedef struct cvtm_run_options {
   /* Called in the thread of the run. Each may be NULL. */
   void *context;
   int (*progress)(void *context, const cvtm_run_progress *now); /* nonzero asks to stop */
-  int live;                          /* `progress` asks for the sites (as in cvtm_cvt_options) */
+  int live;                          /* `progress` copies the sites (as in cvtm_cvt_options) */
   int (*interrupted)(void *context); /* nonzero asks to stop */
-  void (*segmented)(void *context, const cvtm_segment_progress *step); /* NULL: the last is done */
-  void (*note)(void *context, const char *text); /* one line about a file that was read */
+  void (*segmented)(void *context,
+                    const cvtm_segment_progress *step); /* step NULL: the last is done */
+  void (*note)(void *context, const char *text);        /* one line about a file that was read */
   CVTM_RESERVED(16);
 } cvtm_run_options;
 
