@@ -85,6 +85,9 @@ def linked(text, roles):
 
 
 def prose(comment, roles):
+    section = re.fullmatch(r" --- (.+?) -+ ", comment)
+    if section:
+        return [f"## {section[1][0].upper()}{section[1][1:]}", ""]
     out = []
     for literal, lines in words(comment):
         if literal:

@@ -163,7 +163,7 @@ def test_frames(viewer):
 
 def test_wrong_use(viewer):
     done = viewer.play("key a\nfly\n", code=3)
-    assert "script: line 2: there is no such action" in done.stderr.decode()
+    assert "script: line 2: unknown action" in done.stderr.decode()
     viewer.call("view", "five.csv", "--shot", "a.png", "--size", "9x9", code=2)
     viewer.call("view", "five.csv", "--shot", "a.png", "--size", "99", code=2)
     viewer.call("view", "five.csv", "--shot", "a.png", "--layers", "cells,nothing", code=2)
