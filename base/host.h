@@ -23,8 +23,8 @@ enum { CVTM_HOST_ALIGNMENT = 64, CVTM_HOST_HUGE = 2 << 20 };
 /* Uninitialised, aligned, freed by free(); NULL if there is none. Large blocks ask for huge pages,
  * which are much cheaper to touch first. */
 static inline void *cvtm_host_allocate(size_t bytes) {
-  const size_t huge = CVTM_HOST_HUGE;
-  const size_t alignment = bytes >= 2 * huge ? huge : CVTM_HOST_ALIGNMENT;
+  const size_t huge = CVTM_HOST_HUGE, usual = CVTM_HOST_ALIGNMENT;
+  const size_t alignment = bytes >= 2 * huge ? huge : usual;
   if (bytes > SIZE_MAX / 2) return NULL;
   const size_t rounded = bytes == 0 ? alignment : (bytes + alignment - 1) / alignment * alignment;
   void *block = aligned_alloc(alignment, rounded);
