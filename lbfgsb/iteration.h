@@ -1,7 +1,7 @@
 /* One round of L-BFGS-B, from an evaluation of f and g at the trial point to the next trial point.
  * A round that accepts its trial point ends an iteration and begins the next. The order of the
- * phases stands here alone; where the host decides, host_rounds.h defines the
- * phases declared below, and in the CUDA kernel lbfgsb_cuda.cu and decisions_cuda.h do.
+ * phases stands here alone. The phases declared below are defined in host_rounds.h and its
+ * includers where the host decides, and in lbfgsb_cuda.cu and decisions_cuda.h for the CUDA kernel.
  *
  * Algorithm L-BFGS-B (Byrd, Lu, Nocedal & Zhu 1995, section 6) and its phases here:
  *
