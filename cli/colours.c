@@ -31,7 +31,7 @@ static void cli_pens_cmyk(cli_pens *pens) {
   }
 }
 
-/* --- the file of --pens --- */
+/* --- the file of --colours --- */
 
 /* Where the reader is, for messages. */
 typedef struct pens_reader {
@@ -171,7 +171,7 @@ static cvtm_status cli_pens_read(const char *path, cli_pens *pens, cvtm_error *e
   return status;
 }
 
-/* --- the inks of --palette --- */
+/* --- the inks that are chosen --- */
 
 /* Chooses at most `count` inks for a picture (cvtm_inks_choose). */
 static cvtm_status cli_pens_choose(const float *rgb, int64_t pixels, int count, cli_pens *pens,
@@ -213,7 +213,6 @@ static const char *option_against(const cli_options *o) {
       {o->size.from != NULL, "--size-from"},
       {o->dots == CLI_DOTS_TONE, "--dots tone"},
       {cli_option_given(o, "density-from"), "--density-from"},
-      {o->energy != (int)CVTM_CVT_EXACT, "--energy pixel"},
       {o->preset != (int)CLI_PRESET_NONE, "--preset"},
       {o->view.watch != NULL, "--watch"},
       {o->floor > 0, "--floor"},
@@ -246,10 +245,7 @@ static int shows_colours(const cli_options *o, const char *path) {
 }
 
 int cli_colours_check(const cli_options *o) {
-  const int sources = o->colours.cmyk + (o->colours.pens != NULL) + (o->colours.palette > 0);
-  if (sources == 0) return CLI_EXIT_OK;
-  if (sources > 1)
-    return cli_usage_error(o->command, "--colours, --pens and --palette exclude each other");
+  if (!cli_colours_wanted(o)) return CLI_EXIT_OK;
   const char *against = option_against(o);
   if (against != NULL)
     return cli_usage_error(o->command, "%s is not for a drawing in several colours", against);

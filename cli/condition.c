@@ -32,8 +32,8 @@ int cli_field_file_known(const char *path) {
 
 int cli_size_from_check(const cli_options *o) {
   if (o->size.from == NULL) {
-    if ((o->size.field != NULL && o->metric.from == NULL) || cli_option_given(o, "size-as"))
-      return cli_usage_error(o->command, "--size-field and --size-as need --size-from");
+    if (o->size.field != NULL && o->metric.from == NULL)
+      return cli_usage_error(o->command, "--size-field needs --size-from");
     return CLI_EXIT_OK;
   }
   if (o->size.field != NULL && is_array(o->size.from))
@@ -41,9 +41,10 @@ int cli_size_from_check(const cli_options *o) {
   if (cli_option_given(o, "density-from"))
     return cli_usage_error(o->command, "--size-from takes the place of --density-from");
   if (o->command == CLI_MESH && o->size.as != CVTM_SIZE_GIVEN)
-    return cli_usage_error(o->command,
-                           "an outline takes given sizes: --size-as size; sizes from a solution or "
-                           "an indicator: cvtmesh run --domain polygon --points N");
+    return cli_usage_error(
+        o->command,
+        "an outline takes given sizes: --size-from size=FILE; sizes from a solution or "
+        "an indicator: cvtmesh run --domain polygon=FILE --points N");
   if (o->size.as != CVTM_SIZE_GIVEN && o->points == 0)
     return cli_usage_error(o->command,
                            "--points is missing: --size-from gives sizes up to a factor");
@@ -248,24 +249,17 @@ static int check_discs(const cli_options *options, const char *name, const cli_l
 }
 
 int cli_segment_check(const cli_options *o) {
-  const int asked = o->command == CLI_SEGMENT || o->segment.on;
   int code = check_discs(o, "inside", &o->segment.inside);
   if (code == CLI_EXIT_OK) code = check_discs(o, "outside", &o->segment.outside);
   if (code != CLI_EXIT_OK) return code;
   const int seeded = o->segment.inside.count > 0 || o->segment.seeds != NULL;
-  if (asked && !seeded)
+  if (!seeded)
     return cli_usage_error(o->command,
                            "no seeds inside: give --inside X,Y,RADIUS or --seeds IMAGE");
-  if (!asked && (seeded || o->segment.outside.count > 0))
-    return cli_usage_error(o->command, "--inside, --outside and --seeds need --segment");
   return CLI_EXIT_OK;
 }
 
 int cli_condition_check(const cli_options *o) {
-  if (cli_option_given(o, "bias") && !(o->condition.smooth > 0))
-    return cli_usage_error(o->command, "--bias needs --smooth LAMBDA");
-  if (cli_option_given(o, "grade-max") && !(o->condition.grade > 0))
-    return cli_usage_error(o->command, "--grade-max needs --grade LAMBDA");
   for (int k = 0; k < o->condition.weight.count; ++k) {
     size_t length;
     double factor;
@@ -387,7 +381,6 @@ void cli_segment_report(const cvtm_segmentation *s, cJSON *report) {
 
 /* What the options of the pipeline point to. */
 typedef struct pipeline_memory {
-  cvtm_disc *discs;
   cvtm_region_weight *weights;
   char **paths; /* of the weights */
 } pipeline_memory;
@@ -397,7 +390,6 @@ static void free_pipeline_memory(const cli_options *o, pipeline_memory *memory) 
     free(memory->paths[k]);
   free(memory->paths);
   free(memory->weights);
-  free(memory->discs);
 }
 
 static cvtm_status set_weights(const cli_options *o, pipeline_memory *memory,
@@ -430,10 +422,6 @@ cvtm_condition_options cli_condition_settings(const cli_options *o) {
 
 static cvtm_status set_pipeline(const cli_options *o, pipeline_memory *memory,
                                 cvtm_pipeline_options *made, cvtm_error *error) {
-  memory->discs = allocate_discs(o);
-  if (memory->discs == NULL) return cvtm_no_memory(error, "a picture");
-  made->segments = o->segment.on;
-  set_segmentation(o, memory->discs, &made->segmentation);
   made->within = o->condition.within.item;
   made->within_count = o->condition.within.count;
   made->obstacles = o->condition.obstacle.item;
@@ -475,7 +463,6 @@ cvtm_status cli_read_conditioned(cvtm_device *device, const char *path, cli_opti
     status = tone != NULL || rgb != NULL
                  ? cvtm_pipeline_run(device, &image, path, &settings, made, error)
                  : cvtm_pipeline_take(device, &image, path, &settings, made, error);
-  if (options->segment.on) cli_progress_segment(options, -1, 0);
   if (status == CVTM_OK && tone != NULL) {
     status = read_tone(&image, path, options, &settings.tone, tone, error);
     if (status != CVTM_OK) cvtm_pipeline_free(made);
@@ -490,7 +477,6 @@ cvtm_status cli_read_conditioned(cvtm_device *device, const char *path, cli_opti
 }
 
 void cli_condition_report(const cli_options *o, const cvtm_pipeline_result *made, cJSON *report) {
-  if (o->segment.on) cli_segment_report(&made->segmentation, report);
   if (o->condition.smooth > 0) {
     const cvtm_hlcp_result *r = &made->condition.bias;
     cJSON *entry = cJSON_AddObjectToObject(report, "smoothing");

@@ -30,7 +30,6 @@ static int check_density_usage(const cli_options *o) {
                              o->output.item[k]);
   }
   int code = cli_condition_check(o);
-  if (code == CLI_EXIT_OK) code = cli_segment_check(o);
   return code == CLI_EXIT_OK ? cli_outputs_check(o) : code;
 }
 

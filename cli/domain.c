@@ -16,34 +16,8 @@
 
 /* ---- Options ---- */
 
-static const char *file_of(const cli_options *options, int kind) {
-  switch (kind) {
-    case CLI_DOMAIN_MASK:
-      return options->domain.mask;
-    case CLI_DOMAIN_POLYGON:
-      return options->domain.polygon;
-    case CLI_DOMAIN_LABELS:
-      return options->domain.labels;
-    default:
-      return NULL;
-  }
-}
-
 int cli_domain_check(const cli_options *options) {
-  static const char *const names[] = {"none",   "image",   "mask", "polygon",
-                                      "labels", "segment", "frame"};
   const int kind = options->domain.kind;
-  for (int other = CLI_DOMAIN_MASK; other <= CLI_DOMAIN_LABELS; ++other) {
-    const char *file = file_of(options, other);
-    if (other == kind && file == NULL)
-      return cli_usage_error(options->command, "--domain %s needs --%s FILE", names[kind],
-                             names[kind]);
-    if (other != kind && file != NULL)
-      return cli_usage_error(options->command, "--%s needs --domain %s", names[other],
-                             names[other]);
-  }
-  if (kind == CLI_DOMAIN_SEGMENT && !options->segment.on)
-    return cli_usage_error(options->command, "--domain segment needs --segment");
   if (options->domain.smooth > 0 && kind != CLI_DOMAIN_IMAGE && kind != CLI_DOMAIN_MASK &&
       kind != CLI_DOMAIN_LABELS)
     return cli_usage_error(options->command,
@@ -267,10 +241,10 @@ static cvtm_status trace_polygons(const cli_options *options, const char *path, 
                               error);
 }
 
-cvtm_status cli_domain_read(const cli_options *options, cvtm_domain image, const float *segmented,
-                            float *density, cli_domain *domain, cvtm_error *error) {
+cvtm_status cli_domain_read(const cli_options *options, cvtm_domain image, float *density,
+                            cli_domain *domain, cvtm_error *error) {
   const int kind = options->domain.kind;
-  const char *file = file_of(options, kind), *path = file != NULL ? file : options->input;
+  const char *file = options->domain.file, *path = file != NULL ? file : options->input;
   cvtm_contour_options settings;
   cvtm_contour_defaults(&settings);
   settings.smallest = domain->smallest = options->domain.smallest;
@@ -281,10 +255,8 @@ cvtm_status cli_domain_read(const cli_options *options, cvtm_domain image, const
                                                 : CVTM_BORDER_EMPTY;
   cvtm_status status = cli_area_caps_convert(options, image, &domain->caps, error);
   if (status != CVTM_OK) return status;
-  status = kind == CLI_DOMAIN_SEGMENT ? cvtm_contour_of_mask(segmented, image.width, image.height,
-                                                             &settings, &domain->contour, error)
-           : kind == CLI_DOMAIN_FRAME ? cvtm_contour_of_frame(image.width, image.height, &settings,
-                                                              &domain->contour, error)
+  status = kind == CLI_DOMAIN_FRAME ? cvtm_contour_of_frame(image.width, image.height, &settings,
+                                                            &domain->contour, error)
            : kind == CLI_DOMAIN_POLYGON
                ? trace_polygons(options, path, image, &settings, domain, error)
                : trace_picture(options, path, image, &settings, &domain->contour, error);

@@ -56,7 +56,7 @@ typedef enum cli_domain_kind {
   CLI_DOMAIN_MASK,
   CLI_DOMAIN_POLYGON,
   CLI_DOMAIN_LABELS,
-  CLI_DOMAIN_SEGMENT,
+
   CLI_DOMAIN_FRAME
 } cli_domain_kind;
 
@@ -81,10 +81,9 @@ typedef struct cli_domain {
 /* Checks options that depend on one another. Returns CLI_EXIT_OK, or CLI_EXIT_USAGE after a
  * message. */
 int cli_domain_check(const cli_options *options);
-/* Reads the domain, plans its boundary, and changes the density to match. segmented: coverage of
- * the object that --segment found, else NULL. */
-cvtm_status cli_domain_read(const cli_options *options, cvtm_domain image, const float *segmented,
-                            float *density, cli_domain *domain, cvtm_error *error);
+/* Reads the domain, plans its boundary, and changes the density to match. */
+cvtm_status cli_domain_read(const cli_options *options, cvtm_domain image, float *density,
+                            cli_domain *domain, cvtm_error *error);
 /* Moves sites that cli_domain_triangulate would leave out into the triangles where the density asks
  * for most sites. sites: 2 * count. *moved: the number of moved sites. */
 cvtm_status cli_domain_move_dropped(const cli_domain *domain, cvtm_domain image,

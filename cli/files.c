@@ -256,16 +256,8 @@ static void collect_frames(void *context, cli_file_use use, const char *option, 
   if (use == CLI_FILE_FRAMES) add_frames(context, option, path);
 }
 
-/* --resume has read its file before --checkpoint replaces it. */
-static int goes_on(const named_file *a, const named_file *b) {
-  const char *x = a->option, *y = b->option;
-  if (x == NULL || y == NULL) return 0; /* the operand */
-  return (strcmp(x, "checkpoint") == 0 && strcmp(y, "resume") == 0) ||
-         (strcmp(x, "resume") == 0 && strcmp(y, "checkpoint") == 0);
-}
-
 static int clash(const named_file *a, const named_file *b) {
-  if ((a->use == CLI_FILE_READ && b->use == CLI_FILE_READ) || goes_on(a, b)) return 0;
+  if (a->use == CLI_FILE_READ && b->use == CLI_FILE_READ) return 0;
   if (a->use == b->use && is_stream(a->path) && is_stream(b->path)) return 1;
   return same_file(&a->id, &b->id);
 }
@@ -304,10 +296,12 @@ int cli_files_check(const cli_options *options) {
 
 /* --- the files that the values of options name ---------------------------------------------- */
 
-/* The length of the file name that begins `text`; 0 if the text names no file. */
+/* The length of the file name that begins `text` (ends it: CLI_READS_KIND and _SIZES); 0 if the
+ * text names no file. */
 static size_t length_of_name(cli_file_role role, const char *text) {
   size_t length = strlen(text);
   double numbers[3];
+  int as;
   switch (role) {
     case CLI_READS_WEIGHT:
       if (!cli_weight_parse(text, &length, numbers)) return 0;
@@ -317,6 +311,13 @@ static size_t length_of_name(cli_file_role role, const char *text) {
     case CLI_READS_CURVE:
       if (strcmp(text, "grow") == 0 || strcmp(text, "image") == 0) return 0;
       return cli_numbers_parse(text, 3, numbers) ? 0 : length;
+    case CLI_READS_KIND:
+      return text[strcspn(text, "=")] == '=' ? strlen(strchr(text, '=') + 1) : 0;
+    case CLI_READS_SIZES:
+      return strlen(cli_size_file(text, &as));
+    case CLI_READS_PENS:
+      if (strcmp(text, "none") == 0 || strcmp(text, "cmyk") == 0) return 0;
+      return cli_numbers_parse(text, 1, numbers) ? 0 : length;
     case CLI_READS_PROFILE:
       return cvtm_gcode_builtin(text) != NULL ? 0 : length;
     case CLI_READS_OMEGA:
@@ -340,7 +341,8 @@ static void visit_read(cli_file_role role, const char *option, const char *text,
   char path[PATH_MAX];
   const size_t length = length_of_name(role, text);
   if (length == 0 || length >= sizeof path) return;
-  memcpy(path, text, length);
+  const int is_last = role == CLI_READS_KIND || role == CLI_READS_SIZES;
+  memcpy(path, is_last ? text + strlen(text) - length : text, length);
   path[length] = '\0';
   visitor(context, CLI_FILE_READ, option, path);
   const char *ending = cvtm_mesh_read_beside(path);

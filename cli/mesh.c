@@ -597,8 +597,8 @@ static int perform_mesh(meshing *m) {
   cli_options *options = &m->options;
   if (options->output.count == 0 && options->report == NULL)
     return cli_missing(CLI_MESH, "--output");
-  if (options->size.field != NULL || cli_option_given(options, "size-as"))
-    return cli_usage_error(CLI_MESH, "--size-field and --size-as need --size-from");
+  if (options->size.field != NULL)
+    return cli_usage_error(CLI_MESH, "--size-field needs --size-from");
   if (options->domain.pairs_out != NULL && !options->periodic)
     return cli_usage_error(CLI_MESH, "--pairs-out needs --periodic");
   if (options->periodic && (cli_outputs_draw(options) || options->element_order == 2))

@@ -1,10 +1,13 @@
 /* Values of options: from text, from the options of another command, and to a visitor; their
  * defaults. */
+#include "cli/domain.h"
 #include "cli/option_table.h"
 #include "cvt/classes.h"
 #include "density/condition.h"
 #include "density/density.h"
 #include "density/segmentation.h"
+#include "density/size_field.h"
+#include "draw/inks.h"
 #include "lcp/hlcp.h"
 #include "lcp/lcp.h"
 #include "meshes/mesh_file.h"
@@ -123,7 +126,7 @@ cvtm_status cli_option_set_row(cli_options *options, int index, const char *valu
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "--%s: the value is empty", row->name);
   if (row->type == CLI_TEXT) {
     *(const char **)field = value;
-    return CVTM_OK;
+    return row->set == NULL ? CVTM_OK : row->set(options, value, error);
   }
   cli_list *list = field;
   if (list->count == CLI_LIST_MAX)
@@ -138,6 +141,7 @@ static cvtm_status inherit_field(const cli_option_row *row, const cli_options *f
                                  cvtm_error *error) {
   const void *source = cli_option_field_const(row, from);
   void *field = cli_option_field(row, options);
+  cvtm_status status = CVTM_OK;
   switch (row->type) {
     case CLI_FLAG:
     case CLI_CHOICE:
@@ -151,13 +155,14 @@ static cvtm_status inherit_field(const cli_option_row *row, const cli_options *f
       *(double *)field = *(const double *)source;
       return CVTM_OK;
     case CLI_TEXT:
-      return map(context, *(const char *const *)source, field, error);
+      status = map(context, *(const char *const *)source, field, error);
+      if (status != CVTM_OK || row->set == NULL) return status;
+      return row->set(options, *(const char *const *)field, error);
     case CLI_LIST:
       break;
   }
   const cli_list *list = source;
   cli_list *mapped = field;
-  cvtm_status status = CVTM_OK;
   for (mapped->count = 0; mapped->count < list->count && status == CVTM_OK; ++mapped->count)
     status = map(context, list->item[mapped->count], &mapped->item[mapped->count], error);
   return status;
@@ -188,7 +193,8 @@ static int find_spelled(cli_command command, const char *name) {
 
 int cli_option_of_job(const char *name) {
   const int row = find_spelled(CLI_RUN, name);
-  return row >= 0 && cli_option_rows[row].effect == CLI_ON_RESULT &&
+  if (row < 0) return cli_former_option_instead(CLI_RUN, name) != NULL; /* refused when it is set */
+  return cli_option_rows[row].effect == CLI_ON_RESULT &&
          cli_option_find_field(CLI_BATCH, cli_option_rows[row].offset) >= 0;
 }
 
@@ -200,7 +206,12 @@ int cli_option_affects_result(const char *name) {
 cvtm_status cli_options_set(cli_options *options, const char *name, const char *value,
                             cvtm_error *error) {
   const int row = find_spelled(options->command, name);
-  if (row < 0) return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "unknown option '%s'", name);
+  if (row < 0) {
+    const char *instead = cli_former_option_instead(options->command, name);
+    if (instead != NULL)
+      return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "'%s' went; instead: %s", name, instead);
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "unknown option '%s'", name);
+  }
   return cli_option_set_row(options, row, value, error);
 }
 
@@ -286,6 +297,156 @@ void cli_options_visit(const cli_options *options, const cli_option_visitor *vis
   }
 }
 
+static const char *default_extension(cli_command command) {
+  if (command == CLI_MESH) return "obj";
+  return command == CLI_RUN || command == CLI_BATCH || command == CLI_VIEW ? "csv" : "npy";
+}
+
+/* --- values with parts ----------------------------------------------------------------------- */
+
+cvtm_status cli_set_domain(cli_options *options, const char *value, cvtm_error *error) {
+  static const struct {
+    const char *name;
+    int kind, has_file;
+  } kinds[] = {{"none", CLI_DOMAIN_NONE, 0},     {"image", CLI_DOMAIN_IMAGE, 0},
+               {"frame", CLI_DOMAIN_FRAME, 0},   {"mask", CLI_DOMAIN_MASK, 1},
+               {"labels", CLI_DOMAIN_LABELS, 1}, {"polygon", CLI_DOMAIN_POLYGON, 1}};
+  const size_t length = strcspn(value, "=");
+  const char *file = value[length] == '=' && value[length + 1] != '\0' ? value + length + 1 : NULL;
+  for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; ++k) {
+    if (strlen(kinds[k].name) != length || strncmp(kinds[k].name, value, length) != 0) continue;
+    if (kinds[k].has_file && file == NULL)
+      return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "--domain: '%s' has no file, as %s=FILE", value,
+                       kinds[k].name);
+    if (!kinds[k].has_file && value[length] == '=') break;
+    options->domain.kind = kinds[k].kind;
+    options->domain.file = file;
+    return CVTM_OK;
+  }
+  return cvtm_fail(error, CVTM_ERROR_ARGUMENT,
+                   "--domain: '%s' is not one of none, image, frame, mask=FILE, polygon=FILE, "
+                   "labels=FILE%s",
+                   value,
+                   strcmp(value, "segment") == 0
+                       ? "; cvtmesh segment IMAGE -o object.svg makes a file for polygon"
+                       : "");
+}
+
+cvtm_status cli_set_format(cli_options *options, const char *value, cvtm_error *error) {
+  static const char *const words[] = {"ascii", "binary", "zlib", "lz4", "msh2"};
+  int given[] = {0, 0, 0, 0, 0};
+  const cli_command command = options->command;
+  options->format = default_extension(command);
+  for (const char *word = value;; ++word) {
+    const size_t length = strcspn(word, ",");
+    size_t k = 0;
+    while (k < 5 && (strlen(words[k]) != length || strncmp(words[k], word, length) != 0)) ++k;
+    if (k < 5)
+      given[k] = 1;
+    else if (word[length] == ',' || length == 0)
+      return cvtm_fail(
+          error, CVTM_ERROR_ARGUMENT,
+          "--format: '%.*s' is not one of ascii, binary, zlib, lz4, msh2; an extension "
+          "comes last",
+          (int)length, word);
+    else
+      options->format = word;
+    word += length;
+    if (*word == '\0') break;
+  }
+  options->ascii = given[0];
+  options->binary = given[1];
+  options->compression = (int)(given[2]   ? CVTM_COMPRESS_ZLIB
+                               : given[3] ? CVTM_COMPRESS_LZ4
+                                          : CVTM_COMPRESS_NONE);
+  options->msh_version = (int)(given[4] ? CVTM_MSH_2_2 : CVTM_MSH_4_1);
+  return CVTM_OK;
+}
+
+cvtm_status cli_set_colours(cli_options *options, const char *value, cvtm_error *error) {
+  double count = 0;
+  options->colours.cmyk = strcmp(value, "cmyk") == 0;
+  options->colours.pens = NULL;
+  options->colours.palette = 0;
+  if (options->colours.cmyk || strcmp(value, "none") == 0) return CVTM_OK;
+  if (!cli_numbers_parse(value, 1, &count)) {
+    options->colours.pens = value;
+    return CVTM_OK;
+  }
+  if (count != floor(count) || count < 0 || count > CVTM_INKS_MAX)
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "--colours: %s is not between 0 and %d", value,
+                     CVTM_INKS_MAX);
+  options->colours.palette = (int64_t)count;
+  return CVTM_OK;
+}
+
+const char *cli_size_file(const char *text, int *as) {
+  static const cli_choice kinds[] = {{"solution=", CVTM_SIZE_FROM_SOLUTION},
+                                     {"indicator=", CVTM_SIZE_FROM_INDICATOR},
+                                     {"size=", CVTM_SIZE_GIVEN},
+                                     {NULL, 0}};
+  *as = (int)CVTM_SIZE_FROM_SOLUTION;
+  for (const cli_choice *kind = kinds; kind->name != NULL; ++kind) {
+    if (strncmp(text, kind->name, strlen(kind->name)) != 0) continue;
+    *as = kind->value;
+    return text + strlen(kind->name);
+  }
+  return text;
+}
+
+cvtm_status cli_set_size_from(cli_options *options, const char *value, cvtm_error *error) {
+  options->size.from = cli_size_file(value, &options->size.as);
+  if (*options->size.from != '\0') return CVTM_OK;
+  return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "--size-from: '%s' has no file", value);
+}
+
+/* A,B or, if the second number may be left out, A. form: as in "LAMBDA[,P]". */
+static cvtm_status parse_pair(const char *name, const char *form, const char *value,
+                              const double (*range)[2], double *first, double *second,
+                              cvtm_error *error) {
+  double found[2] = {*first, *second};
+  const int alone = strchr(form, '[') != NULL && cli_numbers_parse(value, 1, found);
+  if (!alone && !cli_numbers_parse(value, 2, found))
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "--%s: '%s' is not %s", name, value, form);
+  for (int k = 0; k < 2 - alone; ++k)
+    if (found[k] < range[k][0] || found[k] > range[k][1])
+      return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "--%s: %g is not between %g and %g", name,
+                       found[k], range[k][0], range[k][1]);
+  *first = found[0];
+  *second = found[1];
+  return CVTM_OK;
+}
+
+cvtm_status cli_set_levels(cli_options *options, const char *value, cvtm_error *error) {
+  static const double range[][2] = {{0, 1}, {0, 1}};
+  return parse_pair("levels", "BLACK,WHITE", value, range, &options->black, &options->white, error);
+}
+
+cvtm_status cli_set_smooth(cli_options *options, const char *value, cvtm_error *error) {
+  static const double range[][2] = {{0, 1e12}, {1e-9, 1 - 1e-9}};
+  return parse_pair("smooth", "LAMBDA[,P]", value, range, &options->condition.smooth,
+                    &options->condition.bias, error);
+}
+
+cvtm_status cli_set_grade(cli_options *options, const char *value, cvtm_error *error) {
+  static const double range[][2] = {{0, 1e12}, {0, HUGE_VAL}};
+  return parse_pair("grade", "LAMBDA[,MAX]", value, range, &options->condition.grade,
+                    &options->condition.grade_max, error);
+}
+
+cvtm_status cli_set_ranks(cli_options *options, const char *value, cvtm_error *error) {
+  double count = 0;
+  const int is_mpi = strcmp(value, "mpi") == 0;
+  if (!is_mpi &&
+      (!cli_numbers_parse(value, 1, &count) || count != floor(count) || count < 0 || count > 4096))
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT,
+                     "--ranks: '%s' is neither mpi nor a number between 0 and 4096", value);
+  /* A process that was started for `--ranks N` has `--ranks mpi` before it. */
+  options->distributed |= is_mpi;
+  options->ranks = options->distributed ? 0 : (int64_t)count;
+  return CVTM_OK;
+}
+
 /* --- defaults ------------------------------------------------------------------------------- */
 
 /* By default `minimize` stops only where the decrease of the objective is rounding. */
@@ -349,9 +510,7 @@ void cli_options_set_defaults(cli_command command, cli_options *options) {
   cvtm_classes_options classes;
   cvtm_classes_defaults(&classes);
   options->command = command;
-  options->format = command == CLI_RUN || command == CLI_BATCH || command == CLI_VIEW ? "csv"
-                    : command == CLI_MESH                                             ? "obj"
-                                                                                      : "npy";
+  options->format = default_extension(command);
   options->overlap = 1;
   options->colours.coupling = classes.union_weight;
   options->element_order = 1;
@@ -376,6 +535,7 @@ void cli_options_set_defaults(cli_command command, cli_options *options) {
   options->white = density.white;
   options->contrast = density.contrast;
   options->equal_mass.tolerance = 1e-6;
+  options->domain.text = "none";
   options->domain.smallest = 1;
   options->domain.tolerance = 0.3;
   options->refine.min_angle = 30;

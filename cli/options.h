@@ -57,6 +57,7 @@ int cli_command_is_research(cli_command command);
 enum { CLI_LIST_MAX = 64, CLI_OPTIONS_MAX = 256 };
 
 typedef enum cli_dots { CLI_DOTS_AUTO, CLI_DOTS_EQUAL, CLI_DOTS_MASS, CLI_DOTS_TONE } cli_dots;
+enum { CLI_EFFORT_PREVIEW = -1 }; /* of `effort`: low, with a limit of time and of sites */
 typedef enum cli_preset { CLI_PRESET_NONE, CLI_PRESET_PAPER } cli_preset;
 typedef enum cli_noise { CLI_NOISE_HEXAGONAL, CLI_NOISE_BLUE } cli_noise;
 typedef enum cli_order { CLI_ORDER_NONE, CLI_ORDER_TSP, CLI_ORDER_PLOT } cli_order;
@@ -99,8 +100,9 @@ typedef struct cli_options {
 
   int64_t points; /* 0: not given */
   cli_list output;
-  const char *format; /* the extension that stands for the output `-` */
-  const char *picture, *density_out, *report;
+  const char *format_text; /* the next one, and ascii, binary, msh_version, compression */
+  const char *format;      /* the extension that stands for the output `-` */
+  const char *density_out, *report;
   const char *layers; /* of the picture, split by commas; NULL: the default */
   int64_t picture_size;
   const char *dot_size; /* MIN,MAX, perhaps with a unit; NULL: any */
@@ -110,6 +112,7 @@ typedef struct cli_options {
   int unit;              /* cli_unit */
 
   struct {
+    const char *text; /* what the next three are parsed from; NULL: one colour */
     int cmyk;
     const char *pens; /* a file; NULL: none */
     int64_t palette;  /* the number of inks; 0: none are chosen */
@@ -140,11 +143,12 @@ typedef struct cli_options {
   int64_t iterations, seed;
   double tolerance, gradient_tolerance, time_limit;
   const char *init, *fixed;
-  int distributed;
-  int64_t ranks; /* processes to start; 0: none */
+  const char *ranks_text; /* N or mpi, of which the next two are the parts */
+  int distributed;        /* among the ranks of mpirun */
+  int64_t ranks;          /* processes to start; 0: none */
   struct {
-    const char *file, *resume; /* NULL: none */
-    double every;              /* seconds */
+    const char *file; /* NULL: none */
+    double every;     /* seconds */
   } checkpoint;
   struct {
     int on;
@@ -154,10 +158,12 @@ typedef struct cli_options {
 
   int invert, density_from;
   double gamma, floor, black, white, contrast;
+  const char *levels; /* black and white */
   const char *density;
   const char *photograph; /* that stats compares with */
 
   struct {
+    const char *text;         /* [KIND=]FILE, of which `as` and `from` are the parts */
     const char *from, *field; /* a mesh with a field; NULL: none, the first field */
     int as;                   /* cvtm_size_source */
   } size;
@@ -168,8 +174,9 @@ typedef struct cli_options {
   } metric;
 
   struct {
-    int kind; /* cli_domain_kind */
-    const char *mask, *polygon, *labels;
+    const char *text; /* KIND or KIND=FILE, of which the next two are the parts */
+    int kind;         /* cli_domain_kind */
+    const char *file;
     const char *pairs_out;
     cli_list region_names; /* N=NAME */
     double smooth, smallest, tolerance;
@@ -182,12 +189,12 @@ typedef struct cli_options {
   } refine;
 
   struct {
+    const char *smooth_text, *grade_text;              /* smooth and bias, grade and grade_max */
     double bias, smooth, grade, grade_max, grade_size; /* all but bias: 0 for none */
     cli_list within, obstacle, weight;
   } condition;
 
   struct {
-    int on; /* of run and density */
     cli_list inside, outside;
     const char *seeds, *initial;
     double sigma, k, epsilon, seed_value, tau, tolerance;
@@ -336,6 +343,8 @@ int cli_numbers_parse(const char *text, int count, double *numbers);
  * 0.3,0.8mm. *unit is CLI_UNIT_PIXEL for px, -1 if there is no unit. Returns 0 if the text is not
  * of this form. */
 int cli_lengths_parse(const char *text, int count, double *numbers, int *unit);
+/* The FILE of [KIND=]FILE, and the kind, a cvtm_size_source. */
+const char *cli_size_file(const char *text, int *as);
 /* A unit of lengths in mm; 0 for pixels and widths. */
 double cli_unit_mm(int unit);
 const char *cli_unit_name(int unit);

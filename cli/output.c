@@ -114,13 +114,14 @@ static int check_extensions(const cli_options *options) {
     const char *path = options->output.item[k];
     if (strcmp(cli_output_extension(options, path, buffer), "xdmf") != 0) continue;
     if (!cvtm_hdf5_known())
-      return cli_usage_error(options->command, "%s: this build has no HDF5; --ascii needs none",
-                             path);
+      return cli_usage_error(options->command,
+                             "%s: this build has no HDF5; --format ascii needs none", path);
     if (is_stream(path))
-      return cli_usage_error(options->command, "XDMF goes to a stream with --ascii alone");
+      return cli_usage_error(options->command, "XDMF goes to a stream with --format ascii alone");
   }
   if (!cvtm_compression_known((cvtm_compression)options->compression))
-    return cli_usage_error(options->command, "--compress: this build does not have it");
+    return cli_usage_error(options->command, "--format %s: this build does not have it",
+                           options->format_text);
   for (int k = 0; k < options->output.count; ++k) {
     const char *path = options->output.item[k];
     if (strcmp(cli_output_extension(options, path, buffer), "poly") == 0 &&
@@ -129,8 +130,8 @@ static int check_extensions(const cli_options *options) {
     if (cli_output_kind_of(options, path) != CLI_OUTPUT_UNKNOWN) continue;
     return refuse_extension(options, path, cli_output_extension(options, path, buffer));
   }
-  if (!has_extension(options->picture, "png"))
-    return cli_usage_error(options->command, "%s: --picture is written as .png", options->picture);
+  if (cli_output_kind_of(options, "-") == CLI_OUTPUT_UNKNOWN)
+    return refuse_extension(options, "-", options->format);
   if (!has_extension(options->density_out, "npy"))
     return cli_usage_error(options->command, "%s: --density-out is written as .npy",
                            options->density_out);
@@ -203,7 +204,7 @@ int cli_outputs_draw(const cli_options *options) {
     const cli_output_kind kind = cli_output_kind_of(options, options->output.item[k]);
     if (kind != CLI_OUTPUT_MESH && kind != CLI_OUTPUT_POINTS) return 1;
   }
-  return options->picture != NULL;
+  return 0;
 }
 
 int cli_outputs_check_npy(const cli_options *options) {
@@ -326,10 +327,5 @@ static cvtm_status write_scene_file(void *context, const char *path, const char 
 
 cvtm_status cli_scene_write(const cli_scene *scene, cvtm_error *error) {
   cli_scene context = *scene;
-  const cli_options *options = scene->options;
-  cvtm_status status = cli_outputs_write(options, write_scene_file, &context, error);
-  if (status == CVTM_OK && options->picture != NULL)
-    status =
-        write_scene_picture(scene->drawn != NULL ? scene->drawn : scene, options->picture, error);
-  return status;
+  return cli_outputs_write(scene->options, write_scene_file, &context, error);
 }

@@ -65,7 +65,7 @@ typedef struct cli_scene {
                                     NULL: the scene lies there */
 } cli_scene;
 
-/* Writes every -o and --picture. */
+/* Writes every -o. */
 cvtm_status cli_scene_write(const cli_scene *scene, cvtm_error *error);
 
 #endif

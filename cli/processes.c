@@ -24,14 +24,14 @@ int cli_distributed_check(const cli_options *options) {
   if (options->equal_mass.on || options->noise == CLI_NOISE_BLUE || cli_colours_wanted(options) ||
       options->domain.kind != 0 || options->view.watch != NULL)
     return cli_usage_error(options->command,
-                           "--distributed is of plain tessellations, not of --equal-mass, --noise "
-                           "blue, colours, --domain and --watch");
+                           "--ranks is of plain tessellations, not of --equal-mass, --noise blue, "
+                           "colours, --domain and --watch");
   cli_options chosen = *options;
   cli_preset_apply(&chosen);
   if (chosen.energy == CVTM_CVT_PIXEL)
     return cli_usage_error(
         options->command,
-        "--distributed divides the exact energy, not --energy pixel and --preset paper");
+        "--ranks divides the exact energy, not the pixel energy of --preset paper");
   return CLI_EXIT_OK;
 }
 
@@ -190,7 +190,7 @@ static size_t count_words(const char *text, size_t bytes) {
 
 /* The option is added behind the command's name, since `--` may end the options. */
 static void fill_words(char **words, char *number, char *program, char *text, size_t bytes) {
-  static char launcher[] = "mpirun", n[] = "-n", distributed[] = "--distributed";
+  static char launcher[] = "mpirun", n[] = "-n", distributed[] = "--ranks=mpi";
   size_t w = 0, word = 0;
   words[w++] = launcher;
   words[w++] = n;
@@ -259,18 +259,17 @@ static file_head make_head(void) {
 
 int cli_checkpoint_check(const cli_options *options) {
   const cli_command command = options->command;
-  const char *named = options->checkpoint.file != NULL ? "checkpoint" : "resume";
   if (options->checkpoint.file == NULL && cli_option_given(options, "checkpoint-every"))
     return cli_usage_error(command, "--checkpoint-every belongs to --checkpoint");
-  if (options->checkpoint.file == NULL && options->checkpoint.resume == NULL) return CLI_EXIT_OK;
-  if (options->checkpoint.file != NULL && strcmp(options->checkpoint.file, "-") == 0)
+  if (options->checkpoint.file == NULL) return CLI_EXIT_OK;
+  if (strcmp(options->checkpoint.file, "-") == 0)
     return cli_usage_error(command, "--checkpoint needs a file that can be replaced, not -");
   if (options->iterations == 0)
-    return cli_usage_error(command, "--%s: --iterations 0 leaves nothing to be resumed", named);
+    return cli_usage_error(command, "--checkpoint: --iterations 0 leaves nothing to continue");
   if (options->equal_mass.on || options->noise == CLI_NOISE_BLUE || cli_colours_wanted(options))
     return cli_usage_error(
-        command, "--%s is of plain tessellations, not of --equal-mass, --noise blue and colours",
-        named);
+        command,
+        "--checkpoint is of plain tessellations, not of --equal-mass, --noise blue and colours");
   return CLI_EXIT_OK;
 }
 
@@ -341,14 +340,11 @@ cvtm_status cli_checkpoint_find_parts(const char *path, const unsigned char *byt
 cvtm_status cli_checkpoint_open(const cli_options *options, cli_checkpoint *c, cvtm_error *error) {
   memset(c, 0, sizeof *c);
   c->path = options->checkpoint.file;
-  c->resumed = options->checkpoint.resume;
   c->solve.seconds = options->checkpoint.every;
   if (c->path != NULL) c->solve.save = save_file;
   /* Thus one command line starts a run and, repeated, continues it. */
-  if (c->path != NULL && c->resumed != NULL && strcmp(c->path, c->resumed) == 0 &&
-      access(c->path, F_OK) != 0)
-    c->resumed = NULL;
-  if (c->resumed == NULL) return CVTM_OK;
+  if (c->path == NULL || access(c->path, F_OK) != 0) return CVTM_OK;
+  c->resumed = c->path;
   size_t size = 0;
   cli_checkpoint_parts parts;
   cvtm_status status = cvtm_file_read(c->resumed, SIZE_MAX / 2, &c->bytes, &size, error);

@@ -25,10 +25,6 @@
 enum { PREVIEW_SITES = 20000 };
 static const double preview_seconds = 2; /* of the descent */
 
-static void replace(const cli_options *options, const char *name, int *field, int value) {
-  if (!cli_option_given(options, name)) *field = value;
-}
-
 /* In a preview: no more sites than it has time for. */
 static void cli_preview_limit(cli_options *o) {
   if (!o->preview.on || o->points <= PREVIEW_SITES) return;
@@ -41,13 +37,16 @@ void cli_preview_print(const cli_options *o) {
   fprintf(stderr, "  preview    ");
   if (o->preview.asked > 0)
     fprintf(stderr, "%d of %lld sites; ", PREVIEW_SITES, (long long)o->preview.asked);
-  fprintf(stderr, "at most %g %s of descent; a run without --preview is better\n", o->time_limit,
+  fprintf(stderr, "at most %g %s of descent; another --effort is better\n", o->time_limit,
           o->time_limit == 1 ? "second" : "seconds");
 }
 
 static void apply_preview(cli_options *o) {
+  if (o->effort == CLI_EFFORT_PREVIEW) {
+    o->preview.on = 1;
+    o->effort = CVTM_CVT_EFFORT_LOW;
+  }
   if (!o->preview.on) return;
-  replace(o, "effort", &o->effort, CVTM_CVT_EFFORT_LOW);
   if (!cli_option_given(o, "time-limit")) o->time_limit = preview_seconds;
   cli_preview_limit(o);
 }
@@ -55,10 +54,10 @@ static void apply_preview(cli_options *o) {
 void cli_preset_apply(cli_options *o) {
   apply_preview(o);
   if (o->preset != CLI_PRESET_PAPER) return;
-  replace(o, "energy", &o->energy, CVTM_CVT_PIXEL);
-  replace(o, "voronoi", &o->voronoi, CVTM_VORONOI_JFA);
-  replace(o, "start", &o->start, CVTM_CVT_START_RANDOM);
-  replace(o, "effort", &o->effort, CVTM_CVT_EFFORT_LOW);
+  o->energy = CVTM_CVT_PIXEL;
+  o->voronoi = CVTM_VORONOI_JFA;
+  o->start = CVTM_CVT_START_RANDOM;
+  if (!cli_option_given(o, "effort")) o->effort = CVTM_CVT_EFFORT_LOW;
   if (!cli_option_given(o, "tolerance")) o->tolerance = 0;
 }
 
@@ -136,19 +135,6 @@ static int cli_run_place_given_sites(cli_run_job *r) {
   return code;
 }
 
-static cvtm_status read_domain(cli_run_job *r, cvtm_error *error) {
-  float *segmented = NULL;
-  if (r->options.segment.on) {
-    segmented = malloc((size_t)r->domain.width * (size_t)r->domain.height * sizeof *segmented);
-    if (segmented == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory");
-    cvtm_segmentation_coverage(&r->made.segmentation, segmented);
-  }
-  const cvtm_status status =
-      cli_domain_read(&r->options, r->domain, segmented, r->made.density, &r->shape, error);
-  free(segmented);
-  return status;
-}
-
 /* For --density-from size: as many sites as hexagons of the wanted sizes fill the domain. A hexagon
  * of size s, the distance between centres of neighbours, has the area sqrt(3)/2 s^2. */
 static cvtm_status count_by_size(cli_run_job *r, cvtm_error *error) {
@@ -216,8 +202,12 @@ static cvtm_status choose_colours(cli_run_job *r, float *rgb, cvtm_error *error)
 /* What all ranks must know of what rank 0 has read: its density is brought to their devices by
  * cvtm_cvt_create_borrowed. */
 static cvtm_status share_reading(cli_run_job *r, cvtm_device *device) {
-  int64_t facts[] = {r->domain.width, r->domain.height, r->options.points};
+  const int64_t resumed = r->checkpoint.resumed != NULL;
+  int64_t facts[] = {r->domain.width, r->domain.height, r->options.points, resumed};
   const cvtm_status status = cvtm_ranks_broadcast(device, facts, sizeof facts);
+  if (status == CVTM_OK && facts[3] != resumed)
+    return cvtm_fail(cvtm_device_error(device), CVTM_ERROR_INPUT,
+                     "%s: some ranks have this checkpoint and others not", r->checkpoint.path);
   r->domain = (cvtm_domain){(int32_t)facts[0], (int32_t)facts[1], r->options.periodic};
   r->options.points = facts[2];
   return status;
@@ -235,7 +225,7 @@ static int read_density(cli_run_job *r, cvtm_device *device) {
   const int by_size = r->options.density_from == CVTM_DENSITY_FROM_SIZE && r->options.points == 0 &&
                       r->options.init == NULL;
   if (status == CVTM_OK && r->options.domain.kind != CLI_DOMAIN_NONE) {
-    status = read_domain(r, &error);
+    status = cli_domain_read(&r->options, r->domain, r->made.density, &r->shape, &error);
     r->domain.periodic = 0; /* the sites of both sides are there: cells end at the sides */
     if (status == CVTM_OK) r->options.points = r->shape.figures.sites;
   } else if (status == CVTM_OK && by_size) {
@@ -267,10 +257,10 @@ int cli_run_check_values(const cli_options *options) {
       options->density_from != CVTM_DENSITY_FROM_SIZE && options->domain.kind != CLI_DOMAIN_NONE)
     return cli_missing(options->command, "--points");
   static int (*const checks[])(const cli_options *) = {
-      cli_watch_check,        cli_condition_check,   cli_segment_check,      cli_size_from_check,
-      cli_region_names_check, cli_domain_check,      cli_equal_mass_check,   cli_noise_check,
-      cli_checkpoint_check,   cli_distributed_check, cli_stipples_check,     cli_colours_check,
-      cli_order_check,        cli_page_check,        cli_outputs_check_names};
+      cli_watch_check,       cli_condition_check,    cli_size_from_check, cli_region_names_check,
+      cli_domain_check,      cli_equal_mass_check,   cli_noise_check,     cli_checkpoint_check,
+      cli_distributed_check, cli_stipples_check,     cli_colours_check,   cli_order_check,
+      cli_page_check,        cli_outputs_check_names};
   int code = CLI_EXIT_OK;
   for (size_t k = 0; code == CLI_EXIT_OK && k < sizeof checks / sizeof checks[0]; ++k)
     code = checks[k](options);
@@ -280,8 +270,8 @@ int cli_run_check_values(const cli_options *options) {
 int cli_run_check(const cli_options *options) {
   const int code = cli_run_check_values(options);
   if (code != CLI_EXIT_OK) return code;
-  if (options->output.count == 0 && options->picture == NULL && options->density_out == NULL &&
-      options->report == NULL && options->view.watch == NULL)
+  if (options->output.count == 0 && options->density_out == NULL && options->report == NULL &&
+      options->view.watch == NULL)
     return cli_missing(options->command, "--output");
   return CLI_EXIT_OK;
 }

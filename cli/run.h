@@ -47,8 +47,8 @@ int cli_run_converged(const cli_run_job *job);
 void cli_run_print_summary(const cli_run_job *job);
 void cli_run_destroy(cli_run_job *job);
 
-/* --preset and --preview: defaults of several options at once. Options that are given keep their
- * values. */
+/* --preset and --effort preview: defaults of several options at once. Options that are given keep
+ * their values. */
 
 /* Replaces defaults by those of the preset and of a preview. */
 void cli_preset_apply(cli_options *options);
@@ -63,9 +63,9 @@ void cli_preset_descent(const cli_options *options, cvtm_cvt_options *settings);
 
 typedef struct cli_watch cli_watch;
 
-/* --size of `view` and `run --watch`, or its default; 0 if it is no size. */
+/* --window of `view` and `run --watch`, or its default; 0 if it is no size. */
 int cli_view_size(const cli_options *options, int *width, int *height);
-/* Checks --watch and --size. Returns CLI_EXIT_OK, or CLI_EXIT_USAGE after a message. */
+/* Checks --watch and --window. Returns CLI_EXIT_OK, or CLI_EXIT_USAGE after a message. */
 int cli_watch_check(const cli_options *options);
 
 /* Creates the folder, and an OpenGL context of the calling thread. Every argument is borrowed until

@@ -93,7 +93,7 @@ struct cli_run_job {
   cvtm_second_order second; /* of --element-order 2; else empty */
   cli_point_order order;    /* of --order; else empty */
   cli_progress progress;
-  cli_checkpoint checkpoint;           /* of --checkpoint and --resume */
+  cli_checkpoint checkpoint;           /* of --checkpoint */
   cli_watch *watch;                    /* NULL without --watch */
   double seconds[CLI_RUN_PHASE_COUNT]; /* spent in each phase */
   double start, phase_start;           /* by cvtm_clock */

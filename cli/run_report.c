@@ -161,7 +161,6 @@ static void print_written(const cli_options *options) {
   int first = 1;
   fprintf(stderr, "  wrote      ");
   for (int k = 0; k < options->output.count; ++k) print_name(options->output.item[k], &first);
-  if (options->picture != NULL) print_name(options->picture, &first);
   if (options->density_out != NULL) print_name(options->density_out, &first);
   if (options->equal_mass.weights_out != NULL) print_name(options->equal_mass.weights_out, &first);
   if (options->domain.pairs_out != NULL) print_name(options->domain.pairs_out, &first);
@@ -173,9 +172,8 @@ static void print_written(const cli_options *options) {
 /* Every phase that takes time. Reading includes what is done to the density. */
 static void print_seconds(const cli_run_job *r) {
   const cli_options *o = &r->options;
-  const char *reading = o->segment.on                                       ? "read and segment"
-                        : o->condition.smooth > 0 || o->condition.grade > 0 ? "read and smooth"
-                                                                            : "read";
+  const char *reading =
+      o->condition.smooth > 0 || o->condition.grade > 0 ? "read and smooth" : "read";
   fprintf(stderr, "  seconds    %.2f: %s %.2f", cvtm_clock() - r->start, reading,
           r->seconds[CLI_RUN_PHASE_READ]);
   const double least = 0.005; /* seen as 0.01 */
@@ -230,8 +228,8 @@ void cli_run_print_summary(const cli_run_job *r) {
   if (r->result.empty_cells > 0)
     fprintf(stderr, "  note       %lld %s no mass\n", (long long)r->result.empty_cells,
             cli_word(r->result.empty_cells, "cell has", "cells have"));
-  if (cli_option_given(&r->options, "voronoi") && r->options.energy != CVTM_CVT_PIXEL)
-    fprintf(stderr, "  note       --voronoi has an effect only with --energy pixel\n");
+  if (r->checkpoint.resumed != NULL)
+    fprintf(stderr, "  note       continued from %s\n", cli_visible(r->checkpoint.resumed));
   cli_preview_print(&r->options);
   print_seconds(r);
   print_written(&r->options);

@@ -25,8 +25,6 @@ int cli_equal_mass_check(const cli_options *options) {
       return cli_usage_error(command, "--weights-out belongs to --equal-mass");
     return CLI_EXIT_OK;
   }
-  if (options->energy != CVTM_CVT_EXACT)
-    return cli_usage_error(command, "--equal-mass needs --energy exact");
   if (options->preset != CLI_PRESET_NONE)
     return cli_usage_error(command, "--preset is of plain tessellations, not of --equal-mass");
   if (options->domain.kind != 0)
@@ -96,8 +94,7 @@ void cli_equal_mass_print_summary(const cli_equal_mass *made) {
 /* --- blue noise ----------------------------------------------------------------------------- */
 
 int cli_noise_check(const cli_options *options) {
-  static const char *const of_tessellations[] = {"preset",  "method", "energy",
-                                                 "voronoi", "watch",  "gradient-tolerance"};
+  static const char *const of_tessellations[] = {"preset", "method", "watch", "gradient-tolerance"};
   const cli_command command = options->command;
   if (options->noise != CLI_NOISE_BLUE) return CLI_EXIT_OK;
   if (options->equal_mass.on)
@@ -304,8 +301,7 @@ static cvtm_status optimize_energy(cli_run_job *r) {
   cvtm_status status =
       cli_checkpoint_attach(&r->checkpoint, &r->progress, cvtm_device_error(r->device));
   if (status != CVTM_OK) return status;
-  if (r->checkpoint.path != NULL || r->checkpoint.resumed != NULL)
-    locked.checkpoint = &r->checkpoint.solve;
+  if (r->checkpoint.path != NULL) locked.checkpoint = &r->checkpoint.solve;
   status = cvtm_cvt_solve(r->cvt, &locked, r->given, r->sites, r->count, &r->result);
   if (status != CVTM_OK) cli_checkpoint_explain(&r->checkpoint, cvtm_device_error(r->device));
   cli_checkpoint_close(&r->checkpoint);

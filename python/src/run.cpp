@@ -32,7 +32,7 @@ class Run {
     const cli_options *options = &arguments.options;
     if (cli_distributed_count(&arguments.options) > 1 || options->distributed)
       throw Failure(CVTM_ERROR_UNSUPPORTED,
-                    "ranks, distributed: a call in Python is one process; use the program");
+                    "ranks: a call in Python is one process; use the program");
     arguments.stage([&] { return cli_run_check_values(options); });
     arguments.stage([&] { return cli_files_check(options); });
     arguments.stage([&] { return cli_outputs_check(options); });
