@@ -165,8 +165,7 @@ const cli_option_row cli_option_rows[] = {
    "how files are written, separated by commas: ascii or binary, where a mesh format has both; zlib or lz4, for vtu; "
    "msh2, version 2.2 of Gmsh's format; at last the extension for standard output",
    .manual = "`ascii` is text where a format is binary by default, `binary` the other way (msh). `cvtmesh info` says "
-   "which compressions the build has. Standard output is csv of `run`, obj of `mesh`, and npy of commands that write "
-   "arrays. All of these formats are read.", .words = "ascii binary zlib lz4 msh2", .set = cli_set_format},
+   "which compressions the build has. All of these formats are read.", .words = "ascii binary zlib lz4 msh2", .set = cli_set_format},
   {"layers", 0, RUN | MESH, TEXT(layers, "LIST"), OTHER(DRAWING),
    "what a picture shows, separated by commas: density, cells, cell-edges, triangles, mesh-edges, sites, stipples"},
   {"picture-size", 0, RUN | MESH | VIEW, INTEGER(picture_size, "PIXELS", 0, 16384), OTHER(BASIC),

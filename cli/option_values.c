@@ -510,7 +510,9 @@ void cli_options_set_defaults(cli_command command, cli_options *options) {
   cvtm_classes_options classes;
   cvtm_classes_defaults(&classes);
   options->command = command;
-  options->format = default_extension(command);
+  options->format_text = options->format = default_extension(command);
+  options->ranks_text = "0";
+  options->colours.text = "none";
   options->overlap = 1;
   options->colours.coupling = classes.union_weight;
   options->element_order = 1;

@@ -158,7 +158,7 @@ def options_of(cvtmesh, command):
 # Texts that name no file, though the help gives them such an argument.
 NO_FILES = {"format", "device", "shard", "param", "inside", "outside", "layers", "size",
             "msh-version", "size-field"}
-WRITING = {"output", "picture", "density-out", "weights-out", "pairs-out", "report", "run-report",
+WRITING = {"output", "density-out", "weights-out", "pairs-out", "report", "run-report",
            "journal", "output-z", "output-w", "shot", "record", "save", "watch"}
 
 
@@ -376,7 +376,7 @@ def test_a_missing_file_beside_is_made_again(cvtmesh, options, beside):
 
 
 def test_what_affects_the_result_is_in_the_key(cvtmesh):
-    cvtmesh.file("jobs.jsonl", jobs("input,points,picture", "a.pgm,5,x.png"))
+    cvtmesh.file("jobs.jsonl", jobs("input,points,output", "a.pgm,5,x.png"))
     cvtmesh.call("batch", "jobs.jsonl", "-q")
     for options in (["--verbose"], ["--threads", "2"], ["--jobs", "1"]):
         assert done(cvtmesh, *options) == 0
