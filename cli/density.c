@@ -30,7 +30,7 @@ static int check_density_usage(const cli_options *o) {
                              o->run.output.item[k]);
   }
   cvtm_error error = {CVTM_OK, ""};
-  if (run_condition_check(&o->run, &error) == CVTM_OK) (void)run_segment_check(&o->run, &error);
+  (void)run_condition_check(&o->run, &error);
   const int code = cli_result(o->command, CLI_READING, error.status, &error);
   return code == CLI_EXIT_OK ? cli_outputs_check(o) : code;
 }

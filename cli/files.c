@@ -106,16 +106,8 @@ static void collect_frames(void *context, cli_file_use use, const char *option, 
   if (use == CLI_FILE_FRAMES) add_frames(context, option, path);
 }
 
-/* --resume has read its file before --checkpoint replaces it. */
-static int goes_on(const named_file *a, const named_file *b) {
-  const char *x = a->option, *y = b->option;
-  if (x == NULL || y == NULL) return 0; /* the operand */
-  return (strcmp(x, "checkpoint") == 0 && strcmp(y, "resume") == 0) ||
-         (strcmp(x, "resume") == 0 && strcmp(y, "checkpoint") == 0);
-}
-
 static int clash(const named_file *a, const named_file *b) {
-  if ((a->use == CLI_FILE_READ && b->use == CLI_FILE_READ) || goes_on(a, b)) return 0;
+  if (a->use == CLI_FILE_READ && b->use == CLI_FILE_READ) return 0;
   if (a->use == b->use && is_stream(a->path) && is_stream(b->path)) return 1;
   return run_same_file(&a->id, &b->id);
 }
@@ -198,8 +190,8 @@ static void visit_value(const cli_option_row *row, const char *text, void *conte
 }
 
 static int is_of_run(const cli_option_row *row) {
-  return row->offset >= offsetof(cli_options, run) &&
-         row->offset < offsetof(cli_options, run) + sizeof(cvtm_run_options);
+  return row->set != NULL || (row->offset >= offsetof(cli_options, run) &&
+                              row->offset < offsetof(cli_options, run) + sizeof(cvtm_run_options));
 }
 
 /* True if others visit the row's files: run_visit_read those that a run reads; the jobs of `batch`

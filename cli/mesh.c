@@ -607,8 +607,8 @@ static int perform_mesh(meshing *m) {
   cli_options *options = &m->options;
   if (options->run.output.count == 0 && options->run.report == NULL)
     return cli_missing(CLI_MESH, "--output");
-  if (options->run.size.field != NULL || cli_option_given(options, "size-as"))
-    return cli_usage_error(CLI_MESH, "--size-field and --size-as need --size-from");
+  if (options->run.size.field != NULL)
+    return cli_usage_error(CLI_MESH, "--size-field needs --size-from");
   if (options->run.domain.pairs_out != NULL && !options->run.periodic)
     return cli_usage_error(CLI_MESH, "--pairs-out needs --periodic");
   if (options->run.periodic && (run_outputs_draw(&options->run) || options->run.element_order == 2))

@@ -44,7 +44,6 @@ static const cli_choice point_orders[] = {{"none", CVTM_RUN_ORDER_NONE},
                                           {"tsp", CVTM_RUN_ORDER_TSP},
                                           {"plot", CVTM_RUN_ORDER_PLOT},
                                           END_OF_CHOICES};
-static const cli_choice ink_sets[] = {{"none", 0}, {"cmyk", 1}, END_OF_CHOICES};
 static const cli_choice page_orientations[] = {{"auto", CVTM_RUN_PAGE_AUTO},
                                                {"portrait", CVTM_RUN_PAGE_PORTRAIT},
                                                {"landscape", CVTM_RUN_PAGE_LANDSCAPE},
@@ -59,32 +58,10 @@ static const cli_choice noise_kinds[] = {
     {"hexagonal", CVTM_RUN_NOISE_HEXAGONAL}, {"blue", CVTM_RUN_NOISE_BLUE}, END_OF_CHOICES};
 static const cli_choice cvt_methods[] = {
     {"lloyd", CVTM_CVT_LLOYD}, {"lbfgsb", CVTM_CVT_LBFGSB}, END_OF_CHOICES};
-static const cli_choice cvt_energies[] = {
-    {"exact", CVTM_CVT_EXACT}, {"pixel", CVTM_CVT_PIXEL}, END_OF_CHOICES};
-static const cli_choice cvt_starts[] = {{"auto", CVTM_CVT_START_AUTO},
-                                        {"random", CVTM_CVT_START_RANDOM},
-                                        {"stratified", CVTM_CVT_START_STRATIFIED},
-                                        END_OF_CHOICES};
-static const cli_choice cvt_efforts[] = {{"low", CVTM_CVT_EFFORT_LOW},
-                                         {"normal", CVTM_CVT_EFFORT_NORMAL},
-                                         {"high", CVTM_CVT_EFFORT_HIGH},
-                                         {"best", CVTM_CVT_EFFORT_BEST},
-                                         END_OF_CHOICES};
-static const cli_choice domain_kinds[] = {
-    {"none", CVTM_RUN_DOMAIN_NONE},     {"image", CVTM_RUN_DOMAIN_IMAGE},
-    {"mask", CVTM_RUN_DOMAIN_MASK},     {"polygon", CVTM_RUN_DOMAIN_POLYGON},
-    {"labels", CVTM_RUN_DOMAIN_LABELS}, {"segment", CVTM_RUN_DOMAIN_SEGMENT},
-    {"frame", CVTM_RUN_DOMAIN_FRAME},   END_OF_CHOICES};
-static const cli_choice size_sources[] = {{"solution", CVTM_SIZE_FROM_SOLUTION},
-                                          {"indicator", CVTM_SIZE_FROM_INDICATOR},
-                                          {"size", CVTM_SIZE_GIVEN},
-                                          END_OF_CHOICES};
-static const cli_choice compressions[] = {{"none", CVTM_COMPRESS_NONE},
-                                          {"zlib", CVTM_COMPRESS_ZLIB},
-                                          {"lz4", CVTM_COMPRESS_LZ4},
-                                          END_OF_CHOICES};
-static const cli_choice msh_versions[] = {
-    {"4.1", CVTM_MSH_4_1}, {"2.2", CVTM_MSH_2_2}, END_OF_CHOICES};
+static const cli_choice cvt_efforts[] = {
+    {"preview", CVTM_RUN_EFFORT_PREVIEW}, {"low", CVTM_CVT_EFFORT_LOW},
+    {"normal", CVTM_CVT_EFFORT_NORMAL},   {"high", CVTM_CVT_EFFORT_HIGH},
+    {"best", CVTM_CVT_EFFORT_BEST},       END_OF_CHOICES};
 static const cli_choice boundary_kinds[] = {{"locked", 0}, {"sliding", 1}, END_OF_CHOICES};
 static const cli_choice density_sources[] = {{"auto", CVTM_DENSITY_FROM_AUTO},
                                              {"tone", CVTM_DENSITY_FROM_TONE},
@@ -183,13 +160,14 @@ const cli_option_row cli_option_rows[] = {
    "holds the boundary with a point in each hole and in each part of a region. For xdmf, NAME.xdmf has the triangles, "
    "with `region` and the tags as in MSH. With a --domain NAME_boundary.xdmf has the edges of the boundary, with the "
    "tag of their group as `boundary`. The numbers are in NAME.h5 and NAME_boundary.h5 (HDF5, if the build has it), "
-   "or, with --ascii, in the .xdmf files themselves. In dolfinx the grids are called `mesh` and `boundary`. Points: "
+   "or, with --format ascii, in the .xdmf files themselves. In dolfinx the grids are called `mesh` and `boundary`. Points: "
    "csv, npy, xyz; .node, and the circles of .svg, are read too. svg (see --svg), png (see --layers).",
    .file = CLI_WRITES},
-  {"format", 0, RUN | VORONOI | MESH | VIEW | MINIMIZE | LCP | DENSITY | SEGMENT, TEXT(run.format, "EXT"), OTHER(BASIC),
-   "the format of standard output, as an extension"},
-  {"picture", 0, RUN, TEXT(run.picture, "FILE"), CHIEF(BASIC), "draw density, cells, edges and sites in a PNG file",
-   .file = CLI_WRITES},
+  {"format", 0, RUN | VORONOI | MESH | VIEW | MINIMIZE | LCP | DENSITY | SEGMENT, TEXT(text.format, "LIST"), OTHER(BASIC),
+   "how files are written, separated by commas: ascii or binary, where a mesh format has both; zlib or lz4, for vtu; "
+   "msh2, version 2.2 of Gmsh's format; at last the extension for standard output",
+   .manual = "`ascii` is text where a format is binary by default, `binary` the other way (msh). `cvtmesh info` says "
+   "which compressions the build has. All of these formats are read.", .words = "ascii binary zlib lz4 msh2", .set = cli_set_format},
   {"layers", 0, RUN | MESH, TEXT(run.layers, "LIST"), OTHER(DRAWING),
    "what a picture shows, separated by commas: density, cells, cell-edges, triangles, mesh-edges, sites, stipples"},
   {"picture-size", 0, RUN | MESH | VIEW, INTEGER(run.picture_size, "PIXELS", 0, 16384), OTHER(BASIC),
@@ -237,22 +215,14 @@ const cli_option_row cli_option_rows[] = {
    "allow dots to overlap; with --no-overlap dots shrink until they do not",
    .manual = "A dot that reaches farther than halfway to its nearest neighbour shrinks to that. Dark places of the "
    "drawing are then too light."},
-  {"colours", 0, RUN, CHOICE(run.colours.cmyk, ink_sets), CHIEF(DRAWING),
-   "draw with several inks; cmyk: cyan, magenta, yellow and black",
-   .manual = "The inks are #00aeef, #ec008c, #fff200 and #000000; see SEVERAL COLOURS."},
-  {"pens", 0, RUN, TEXT(run.colours.pens, "FILE"), OTHER(DRAWING),
-   "draw with the inks in FILE: lines `name = #rrggbb`, or `name = #rrggbb MIN,MAX` with the diameters of dots",
-   .manual = "See SEVERAL COLOURS.", .file = CLI_READS},
-  {"palette", 0, RUN, INTEGER(run.colours.palette, "N", 0, CVTM_INKS_MAX), CHIEF(DRAWING),
-   "draw with N inks chosen from the picture; 0: in one colour",
-   .manual = "At most 16. Dots of one ink on white paper give colours between white and the ink. So the colours of "
-   "the picture are extended away from white and clustered in OKLab, and those clusters are taken whose inks "
-   "reproduce the picture with the least error. Inks are drawn from light to dark; a picture of fewer colours gets "
-   "fewer inks."},
-  {"coupling", 0, RUN, REAL(run.colours.coupling, "W", 0, 1e6), OTHER(DRAWING),
-   "with several inks: the weight of the spacing of all dots together, relative to that of the dots of each ink; 0: "
-   "each ink is placed alone",
-   .manual = "A smaller W spaces the dots of each ink better, a larger one all dots together."},
+  {"colours", 0, RUN, TEXT(text.colours, "INKS"), CHIEF(DRAWING),
+   "draw with several inks. cmyk: cyan, magenta, yellow and black; a number: as many, chosen from the picture; or a file "
+   "with lines `name = #rrggbb`, or `name = #rrggbb MIN,MAX` with the diameters of dots",
+   .manual = "See SEVERAL COLOURS. The inks of `cmyk` are #00aeef, #ec008c, #fff200 and #000000; a number is at most 16. "
+   "Dots of one ink on white paper give colours between white and the ink. So the colours of the picture are extended "
+   "away from white and clustered in OKLab, and those clusters are taken whose inks reproduce the picture with the "
+   "least error. Inks are drawn from light to dark; a picture of fewer colours gets fewer inks.", .words = "none cmyk",
+   .file = CLI_READS_PENS, .set = cli_set_colours},
   {"order", 0, RUN | MESH, CHOICE(run.order, point_orders), CHIEF(DRAWING),
    "order of the points. tsp: along a short closed path through all; plot: along the same path, opened, so that a pen "
    "travels little between dots",
@@ -302,19 +272,12 @@ const cli_option_row cli_option_rows[] = {
    "that of --unit; lengths of other options may have units without a --page; SVG, PDF, DXF, HPGL and G-code have the "
    "real size if the unit is known; and the report has `world`: unit, pixel_size, origin, width, height, area, "
    "mesh_area, mean_triangle_area, shortest_edge, mean_edge, longest_edge. Points and polygons that are read (--init, "
-   "--polygon) are in pixels all the same; but give `stats` the options with which its file was written. Pixels that "
+   "--domain) are in pixels all the same; but give `stats` the options with which its file was written. Pixels that "
    "are not square are refused.", .words = "file"},
   {"origin", 0, RUN | MESH | STATS, TEXT(run.world.origin, "X,Y"), OTHER(PAGE),
    "with --pixel-size: the coordinates of the picture's lower left corner",
    .manual = "The unit is that of the files unless one follows Y. Without this option the origin is 0,0, or that of "
    "the file."},
-  {"ascii", 0, RUN | MESH | VIEW | LCP, FLAG(run.ascii), OTHER(FILES),
-   "write text if the mesh format is binary by default"},
-  {"binary", 0, RUN | MESH | VIEW, FLAG(run.binary), OTHER(FILES),
-   "write binary if the mesh format is text by default (msh)"},
-  {"compress", 0, RUN | MESH | VIEW, CHOICE(run.compression, compressions), OTHER(FILES),
-   "compression of binary vtu files",
-   .manual = "Files of both kinds are read. `cvtmesh info` says whether the build has them."},
   {"element-order", 0, RUN | MESH, INTEGER(run.element_order, "N", 1, 2), OTHER(FILES),
    "2: add nodes in the middle of edges; on the boundary they lie on its curves (vtu, vtk, msh, inp, ele)",
    .manual = "These nodes are in vtu, vtk, msh, inp (CPS6), ele and xdmf files; other formats have the corners alone, "
@@ -322,17 +285,10 @@ const cli_option_row cli_option_rows[] = {
    "its contour, and the nodes of its edges where their perpendicular bisectors meet it. Where such a bent edge would "
    "turn a triangle over (a Jacobian that is not positive, or below 1/20 of that of the straight triangle), the edge "
    "is straight. The report has a member `second_order`: `nodes`, `curved_edges` and `straightened_edges`."},
-  {"msh-version", 0, RUN | MESH | VIEW, CHOICE(run.msh_version, msh_versions), OTHER(FILES), "version of Gmsh's format",
-   .manual = "Both versions are read."},
   {"preset", 0, RUN | VIEW, CHOICE(run.preset, presets), OTHER(SOLVER),
    "paper: the method of Fei, Rong, Wang & Wang 2014: random start, pixel energy, jump flooding, and L-BFGS-B with m "
    "= 8 and the approximate Cauchy point until the energy stops falling",
-   .manual = "Options that are given keep their values. `paper` stands for --start random --energy pixel --voronoi "
-   "jfa --effort low --tolerance 0; no steps of Lloyd's method come first."},
-  {"preview", 0, RUN_ALONE, FLAG(run.preview.on), CHIEF(BASIC),
-   "a rough result in some seconds: few iterations, and at most 20000 sites",
-   .manual = "Low effort and a time limit of 2 seconds, unless they are given; the summary says what was left out. "
-   "The picture is read whole, and segmentation, smoothing and grading are not shortened."},
+   .manual = "Options that are given keep their values. `paper` also has --effort low and --tolerance 0; no steps of Lloyd's method come first."},
   {"noise", 0, RUN, CHOICE(run.noise, noise_kinds), CHIEF(BASIC),
    "kind of sites. hexagonal: a tessellation, nearly a hexagonal lattice; blue: irregular, isotropic blue noise, "
    "whose density follows that of the image (as with --equal-mass)",
@@ -340,7 +296,7 @@ const cli_option_row cli_option_rows[] = {
    "power at low frequencies, for sampling and dithering; see docs/noise.md. The number of points in a place follows "
    "the density of the image itself, as with --equal-mass: tone, value, or value^-2 with --density-from size. Edges "
    "of the density are blurred by less than half the spacing of the sites. There are 150 iterations by default (75 "
-   "and 300 with --effort low and high); many more make the sites more regular. -n, --seed, --start, --periodic, "
+   "and 300 with --effort low and high); many more make the sites more regular. -n, --seed, --periodic, "
    "--fixed, --init, --tolerance and --time-limit mean the same as for tessellations; other options of tessellations "
    "are refused. The report has the member `noise`: `kind` and `energy`, the energy of the kernels for each site; its "
    "`energy_ratio` is that of the sites' Voronoi cells."},
@@ -352,10 +308,6 @@ const cli_option_row cli_option_rows[] = {
    "so on to 1, after which a few pixels may have the wrong site. `1+jfa` has a pass of step 1 before these, `jfa+1` "
    "one after them, `jfa+2` passes of steps 2 and 1 after them, and `jfa2` does all passes twice. If a point lies "
    "outside the domain, every method has no wrong pixel."},
-  {"energy", 0, RUN | VIEW, CHOICE(run.energy, cvt_energies), OTHER(SOLVER),
-   "objective. exact: integrals over polygonal cells; pixel: sums over pixels"},
-  {"voronoi", 0, RUN | VIEW, CHOICE(run.voronoi, voronoi_methods), OTHER(SOLVER),
-   "how to compute the diagram of the pixel energy", .manual = "See OPTIONS OF VORONOI."},
   {"iterations", 0, RUN | VIEW | MINIMIZE, INTEGER(run.iterations, "N", 0, 1e15), OTHER(SOLVER),
    "maximum number of iterations; 0 keeps the start"},
   {"tolerance", 0, RUN | VIEW | MINIMIZE, REAL(run.tolerance, "T", 0, 1), OTHER(SOLVER),
@@ -370,54 +322,41 @@ const cli_option_row cli_option_rows[] = {
    "a domain, and a quarter for the path of --order. A run exceeds the limit by one evaluation of the energy at most, "
    "or by a few just after the set of sites was refined or sites were transferred. With --equal-mass the masses are "
    "balanced once more after the limit."},
-  {"distributed", 0, RUN_ALONE, FLAG(distributed), OTHER(SOLVER),
-   "under mpirun: the ranks share the work of this one run",
-   .manual = "The ranks of `mpirun` or `srun` share the work of this run, on CPUs or, with --device cuda, on GPUs. In "
-   "descents and evaluations each rank has its part of the sites, their cells and the state of the optimiser. Rank 0 "
-   "reads the picture and writes the files. Every rank has the whole density on its device. The bits of the files do "
-   "not depend on the number of ranks. They differ in rounding from those of a run without the option. The ranks of a "
-   "machine take its GPUs in turn. Where each has one of its own, the GPUs exchange data by NCCL, if that library is "
-   "found, else through MPI. A rank that fails or is killed ends all of them. Not with --domain, --equal-mass, "
-   "--noise blue, --watch, the pixel energy (--energy pixel) and drawings in several colours. Open MPI by default "
-   "binds a rank to a core or a socket; a note says that this is undone, and the ranks of a machine share its cores. "
-   "This needs a build with MPI.", .effect = CLI_NO_EFFECT},
-  {"ranks", 0, RUN_ALONE, INTEGER(ranks, "N", 0, 4096), OTHER(SOLVER),
-   "start N processes on this machine that share the run; 0: none",
-   .manual = "--device cuda:all starts one for each GPU. Only as many are started as have 5x10^7 sites each, or as "
-   "the memory of GPUs for the sites needs; of fewer a note says so, and of one the run stays in its process. The "
-   "files are those of --distributed.", .effect = CLI_NO_EFFECT},
-  {"checkpoint", 0, RUN_ALONE, TEXT(run.checkpoint.file, "FILE"), OTHER(SOLVER),
-   "write the state of the optimisation here from time to time, for --resume",
+  {"ranks", 0, RUN_ALONE, TEXT(text.ranks, "N"), OTHER(SOLVER),
+   "processes that share the run: start N of them on this machine, or, under mpirun, mpi: its ranks; 0: one",
+   .manual = "With `mpi` the ranks that `mpirun` or `srun` has started share the work of this run, on CPUs or, with "
+   "--device cuda, on GPUs. In descents and evaluations each rank has its part of the sites, their cells and the "
+   "state of the optimiser. Rank 0 reads the picture and writes the files. Every rank has the whole density on its "
+   "device. The bits of the files do not depend on the number of ranks. They differ in rounding from those of a run "
+   "on one process. The ranks of a machine take its GPUs in turn. Where each has one of its own, the GPUs exchange "
+   "data by NCCL, if that library is found, else through MPI. A rank that fails or is killed ends all of them. Not "
+   "with --domain, --equal-mass, --noise blue, --watch, the pixel energy (--preset paper) and drawings in several "
+   "colours. Open MPI by default binds a rank to a core or a socket; a note says that this is undone, and the ranks "
+   "of a machine share its cores. This needs a build with MPI. --device cuda:all starts one for each GPU. Only as "
+   "many are started as have 5x10^7 sites each, or as the memory of GPUs for the sites needs; of fewer a note says "
+   "so, and of one the run stays in its process.", .words = "mpi", .effect = CLI_NO_EFFECT, .set = cli_set_ranks},
+  {"checkpoint", 0, RUN_ALONE, TEXT(run.checkpoint.file, "FILE"), CHIEF(SOLVER),
+   "write the state of the optimisation to FILE from time to time; where FILE exists, continue from it",
    .manual = "The file is always whole: it is written under a temporary name, synced and renamed. It has about 400 "
    "bytes for each site, with --effort best some 60 more; writing it needs as much memory. The file is kept when the "
-   "run has ended; a run that takes less than SECONDS writes none. The sites are the same with and without "
-   "checkpoints.", .file = CLI_WRITES, .effect = CLI_NO_EFFECT},
+   "run has ended; a run that takes less than --checkpoint-every writes none. The sites are the same with and without "
+   "checkpoints. With FILE from a run that was killed, the files are the same, to the last bit, as those of a run "
+   "without a break. The picture, the density, the options that the sites depend on, the version of cvtmesh, the kind "
+   "of device and, with GPUs, the model must be the same; else an error names the difference, and FILE is left as it "
+   "is. Threads, outputs and --time-limit may differ; the time limit counts all parts of the run together. Seconds in "
+   "the report are those since the run was resumed. What follows the optimisation (the boundary that slides, "
+   "refinement, files) is done again. Not for --equal-mass, --noise blue and drawings in several colours.",
+   .file = CLI_WRITES, .effect = CLI_NO_EFFECT},
   {"checkpoint-every", 0, RUN_ALONE, REAL(run.checkpoint.every, "SECONDS", 0, HUGE_VAL), OTHER(SOLVER),
    "time between two checkpoints", .effect = CLI_NO_EFFECT},
-  {"resume", 0, RUN_ALONE, TEXT(run.checkpoint.resume, "FILE"), CHIEF(BASIC),
-   "continue the run that wrote this checkpoint, to the same files",
-   .manual = "The files are the same, to the last bit, as those of a run without a break. The picture, the density, "
-   "the options that the sites depend on, the version of cvtmesh, the kind of device and, with GPUs, the model must "
-   "be the same; else an error names the difference. Threads, outputs and --time-limit may differ; the time limit "
-   "counts all parts of the run together. FILE may be that of --checkpoint; as long as this file does not exist, the "
-   "run then starts from the beginning, so that one command line, repeated, brings a run to its end. Seconds in the "
-   "report are those since the run was resumed. What follows the optimisation (the boundary that slides, refinement, "
-   "files) is done again. --checkpoint and --resume are not for --equal-mass, --noise blue and drawings in several "
-   "colours.", .file = CLI_READS, .effect = CLI_NO_EFFECT},
   {"seed", 0, RUN | VIEW, INTEGER(run.seed, "N", 0, SEED_MAX), CHIEF(SOLVER),
    "seed of the random start; the same seed gives the same files",
    .manual = "The files do not depend on the number of threads, on CPUs of one architecture, and on GPUs of one "
    "model."},
-  {"start", 0, RUN | VIEW, CHOICE(run.start, cvt_starts), OTHER(SOLVER),
-   "how to place the first sites; auto: a hexagonal lattice if the density is even, else stratified",
-   .manual = "`random` and `stratified` sample them from the density. `auto` starts from a hexagonal lattice if all "
-   "pixels have the same density, no site is given and the effort is not `low`: the lattices that fit the rectangle "
-   "or the torus are tried, and the best one is relaxed. Otherwise it is `stratified`. The report has the number of "
-   "lattices that were tried (`lattices`)."},
   {"effort", 0, RUN, CHOICE(run.effort, cvt_efforts), CHIEF(SOLVER),
-   "low: one descent from the first sites; normal: from coarse to fine; high: then move sites from crowded to sparse "
+   "preview: a rough result in some seconds; low: one descent from the first sites; normal: from coarse to fine; high: then move sites from crowded to sparse "
    "places, several times as long; best: then rounds of random changes, keeping those that lower the energy",
-   .manual = "`low` is one descent from the first sites. `normal` goes from coarse to fine: each level starts from a "
+   .manual = "`preview` is low effort with a time limit of 2 seconds, unless --time-limit is given, and at most 20000 sites; the summary says what was left out. `low` is one descent from the first sites. `normal` goes from coarse to fine: each level starts from a "
    "tessellation of a quarter of its sites; coarse levels whose cells hold many pixels see larger ones, the means of "
    "2 x 2 and more. After the descent of a sixteenth of the sites it goes on moving sites of these. During a descent "
    "a few sites at a time are moved from crowded places to sparse ones; the descent continues, and moves that do not "
@@ -461,7 +400,7 @@ const cli_option_row cli_option_rows[] = {
    "sampled sites and only finds the weights. The mesh is the regular triangulation, which is the dual of the cells "
    "in the plane; like a Delaunay triangulation it is exact for the coordinates of the mesh, and is made on the GPU "
    "if there is one. On a torus masses and sites are those of the torus; mesh and pictures show the diagram of the "
-   "same weights in the plane. Sites that share a place are refused, as are --energy pixel, --domain and --watch."},
+   "same weights in the plane. Sites that share a place are refused, as are --preset, --domain and --watch."},
   {"mass-tolerance", 0, RUN, REAL(run.equal_mass.tolerance, "T", 1e-13, 1), OTHER(SOLVER),
    "of --equal-mass: the largest relative deviation of a cell's mass",
    .manual = "If rounding does not let the masses come so close, the best result is written and the exit status is "
@@ -469,29 +408,22 @@ const cli_option_row cli_option_rows[] = {
   {"weights-out", 0, RUN, TEXT(run.equal_mass.weights_out, "FILE"), OTHER(SOLVER),
    "of --equal-mass: write the weights of the sites as NPY, float64",
    .manual = "The weights are in the order of the sites; their mean is 0.", .file = CLI_WRITES},
-  {"domain", 0, RUN, CHOICE(run.domain.kind, domain_kinds), CHIEF(DOMAIN),
-   "mesh a domain and keep its boundary: what is dark in the image (bright with --invert), what a file holds, or the "
-   "whole image (frame); none: all sites are free",
-   .manual = "See MESHES THAT KEEP A BOUNDARY. `mask`, `polygon` and `labels` are what the file of the option of that "
-   "name holds; `segment` is what --segment finds."},
-  {"mask", 0, RUN, TEXT(run.domain.mask, "IMAGE"), CHIEF(DOMAIN),
-   "of --domain mask: the alpha channel of IMAGE if it has one, else what is bright",
-   .manual = "The pictures of --mask and --labels have the size of the image that is meshed.", .file = CLI_READS},
-  {"polygon", 0, RUN, TEXT(run.domain.polygon, "FILE"), CHIEF(DOMAIN),
-   "of --domain polygon: polygons with holes (svg, geojson, csv, poly)",
-   .manual = "Polygons with holes by the even-odd rule, in pixels with y down: SVG (paths, polygons, circles, "
-   "ellipses and rectangles, with their transforms), GeoJSON (Polygon and MultiPolygon), or CSV (x,y in a line, an "
-   "empty line between rings); or a .poly of Triangle, with y up, whose segments make closed rings and whose vertices "
-   "may stand in the .node beside it. Rings may touch each other and themselves in points. If two shapes have a "
-   "common edge, or features of GeoJSON have names, each shape is a region, and the edges between regions are shared "
-   "by the triangles on both sides. Shapes are the features of GeoJSON, the elements of SVG, and the rings of CSV. "
-   "Where they overlap, the last one counts; those of one name are one region. The groups are named by the first "
-   "property that a feature has of name, material, label, region and class, else by its id, and by inkscape:label or "
-   "id of an element; what is no letter, digit or hyphen becomes an underscore. Segments of a .poly file may also "
-   "divide the plane, as with `mesh`.", .file = CLI_READS},
-  {"labels", 0, RUN, TEXT(run.domain.labels, "IMAGE"), OTHER(DOMAIN),
-   "of --domain labels: a region for each grey level (or number of an NPY) except 0",
-   .manual = "Regions of a picture are numbered in ascending order of grey level.", .file = CLI_READS},
+  {"domain", 0, RUN, TEXT(text.domain, "KIND[=FILE]"), CHIEF(DOMAIN),
+   "mesh a domain and keep its boundary: what is dark in the image (bright with --invert), the whole image (frame), "
+   "or what a file holds: mask=IMAGE, polygon=FILE, labels=IMAGE; none: all sites are free",
+   .manual = "See MESHES THAT KEEP A BOUNDARY. Pictures have the size of the image that is meshed. `mask`: what is "
+   "opaque, if IMAGE has an alpha channel, else what is bright. `labels`: a region for each grey level but black, "
+   "numbered in ascending order; in an NPY file, for each number but 0. `polygon`: polygons with holes by the "
+   "even-odd rule, in pixels with y down: SVG (paths, polygons, circles, ellipses and rectangles, with their "
+   "transforms), GeoJSON (Polygon and MultiPolygon), or CSV (x,y in a line, an empty line between rings); or a .poly "
+   "of Triangle, with y up, whose segments make closed rings and whose vertices may stand in the .node beside it. "
+   "Rings may touch each other and themselves in points. If two shapes have a common edge, or features of GeoJSON "
+   "have names, each shape is a region, and the edges between regions are shared by the triangles on both sides. "
+   "Shapes are the features of GeoJSON, the elements of SVG, and the rings of CSV. Where they overlap, the last one "
+   "counts; those of one name are one region. The groups are named by the first property that a feature has of name, "
+   "material, label, region and class, else by its id, and by inkscape:label or id of an element; what is no letter, "
+   "digit or hyphen becomes an underscore. Segments of a .poly file may also divide the plane, as with `mesh`.",
+   .words = "none image frame mask= polygon= labels=", .file = CLI_READS_KIND, .set = cli_set_domain},
   {"region-name", 0, RUN, LIST(run.domain.region_names, "N=NAME"), OTHER(DOMAIN),
    "name of region N in msh, inp and the report; can be repeated",
    .manual = "A name has up to 31 letters, digits, _ and -, and starts with a letter."},
@@ -510,7 +442,7 @@ const cli_option_row cli_option_rows[] = {
   {"min-angle", 0, RUN | MESH, REAL(run.refine.min_angle, "DEGREES", 0, 40), CHIEF(DOMAIN),
    "refine the mesh until no angle is smaller, except at sharper corners of the boundary",
    .manual = "Of `run` see MESHES THAT KEEP A BOUNDARY.\nOf `cvtmesh mesh` the outline is a polygon with holes in a "
-   "svg, geojson, csv or poly file, as with `run --polygon`. Segments of a .poly file may also divide the plane into "
+   "svg, geojson, csv or poly file, as with `run --domain polygon=FILE`. Segments of a .poly file may also divide the plane into "
    "several regions, or end inside: if the file lists two regions or more, or its segments are no closed rings, what "
    "is reached from outside without crossing a segment is outside, and so is what has a point in the list of holes; a "
    "part with a point in the list of regions has the number that is its attribute (its place in the list, if that is "
@@ -542,34 +474,33 @@ const cli_option_row cli_option_rows[] = {
    .manual = "The image of the density is the domain.", .file = CLI_READS},
   {"invert", 0, RUN | STATS | VIEW | DENSITY, FLAG(run.invert), CHIEF(TONE), "bright is dense"},
   {"gamma", 0, RUN | STATS | VIEW | DENSITY, REAL(run.gamma, "G", 1e-6, 1e6), OTHER(TONE), "raise the tone to this power"},
-  {"black", 0, RUN | STATS | VIEW | DENSITY, REAL(run.black, "LEVEL", 0, 1), OTHER(TONE),
-   "levels of a picture (sRGB values, 0 to 1) up to this become black"},
-  {"white", 0, RUN | STATS | VIEW | DENSITY, REAL(run.white, "LEVEL", 0, 1), OTHER(TONE),
-   "levels of a picture from this on become white"},
+  {"levels", 0, RUN | STATS | VIEW | DENSITY, TEXT(text.levels, "BLACK,WHITE"), OTHER(TONE),
+   "levels of a picture (sRGB values, 0 to 1): those up to BLACK become black, those from WHITE on white",
+   .set = cli_set_levels},
   {"contrast", 0, RUN | STATS | VIEW | DENSITY, REAL(run.contrast, "FACTOR", 1e-3, 1e3), CHIEF(TONE),
    "multiply the distances of levels from middle grey by this"},
   {"density-from", 0, RUN | STATS | VIEW | DENSITY, CHOICE(run.density_from, density_sources), CHIEF(TONE),
    "density = tone^2, value, or value^-4; auto: tone for pictures, density for data",
    .manual = "See FROM A PICTURE TO A DENSITY."},
-  {"size-from", 0, RUN | MESH, TEXT(run.size.from, "FILE"), CHIEF(DENSITY),
-   "take the sizes of triangles from a field on a mesh (vtu, msh) or at points (npy), not from the picture",
-   .manual = "The field is the point data NAME of a .vtu file or the node data NAME of a .msh file (by default the "
-   "first with one number for each point), in the coordinates that this run writes. A .npy array, whose rows are x, y "
-   "and the value, is a field on the Delaunay triangulation of its points. examples/l_shape.py solves and adapts in a "
-   "loop.\nOf `cvtmesh mesh` no triangle of an outline is larger than an equilateral one whose side is the size at "
-   "its centroid. The field is one on a mesh or at points, as with `run`, in the coordinates of mesh files; it is "
-   "read on a raster of 1024 cells along the longer side of the outline, and lowered where it grows by more than 0.3 "
-   "per unit of distance. Sizes from a solution or an indicator, which are known up to a factor, need a number of "
-   "points: `cvtmesh run --domain polygon`.", .file = CLI_READS},
+  {"size-from", 0, RUN | MESH, TEXT(text.size_from, "[KIND=]FILE"), CHIEF(DENSITY),
+   "take the sizes of triangles from a field on a mesh (vtu, msh) or at points (npy), not from the picture. KIND is "
+   "what the field is. solution: its interpolation error becomes the same everywhere; indicator: of the error; size: "
+   "in the unit of the mesh; if omitted, solution",
+   .manual = "The field is the point data of a .vtu file or the node data of a .msh file with the name that "
+   "--size-field gives (by default the first with one number for each point), in the coordinates that this run "
+   "writes. A .npy array, whose rows are x, y and the value, is a field on the Delaunay triangulation of its points. "
+   "`solution`: sizes are |H|^-1/2, where |H| is the largest eigenvalue of the Hessian of the quadratic polynomial "
+   "that best fits the values around a vertex, so that the interpolation error of linear elements becomes the same "
+   "everywhere. `indicator`: sizes are those of the mesh divided by the root of the field, an error indicator. Of "
+   "both -n gives the factor. With `size` -n may be left out. examples/l_shape.py solves and adapts in a loop.\nOf "
+   "`cvtmesh mesh` no triangle of an outline is larger than an equilateral one whose side is the size at its "
+   "centroid. The field is one on a mesh or at points, as with `run`, in the coordinates of mesh files; it is read on "
+   "a raster of 1024 cells along the longer side of the outline, and lowered where it grows by more than 0.3 per unit "
+   "of distance. Sizes from a solution or an indicator, which are known up to a factor, need a number of points: "
+   "`cvtmesh run --domain polygon=FILE`.", .words = "solution= indicator= size=", .file = CLI_READS_SIZES,
+   .set = cli_set_size_from},
   {"size-field", 0, RUN | MESH, TEXT(run.size.field, "NAME"), OTHER(DENSITY),
    "of --size-from: the name of the field; if omitted, the first"},
-  {"size-as", 0, RUN | MESH, CHOICE(run.size.as, size_sources), OTHER(DENSITY),
-   "of --size-from: what the field is. solution: its interpolation error becomes the same everywhere; indicator: of "
-   "the error; size: in the unit of the mesh",
-   .manual = "`solution`: sizes are |H|^-1/2, where |H| is the largest eigenvalue of the Hessian of the quadratic "
-   "polynomial that best fits the values around a vertex, so that the interpolation error of linear elements becomes "
-   "the same everywhere. `indicator`: sizes are those of the mesh divided by the root of the field, an error "
-   "indicator. Of both -n gives the factor. With `size` -n may be left out."},
   {"metric", 0, MESH, TEXT(metric.from, "FIELD"), CHIEF(DOMAIN),
    "stretch triangles along a field, so that --points vertices interpolate it best: the picture that is meshed "
    "(hessian), another one, a solution (vtu, msh, npy), or a metric (npy)",
@@ -606,34 +537,28 @@ const cli_option_row cli_option_rows[] = {
    "is more than half opaque, if the image has an alpha channel, else what is brighter than half; of data, what is "
    "positive. Of polygons it is the pixels whose centre is inside, and those through which a part thinner than a "
    "pixel passes.", .file = CLI_READS_WEIGHT},
-  {"smooth", 0, RUN | DENSITY, REAL(run.condition.smooth, "LAMBDA", 0, 1e12), CHIEF(DENSITY),
-   "smooth the density, over about sqrt(LAMBDA) pixels; 0: not at all",
+  {"smooth", 0, RUN | DENSITY, TEXT(text.smooth, "LAMBDA[,P]"), CHIEF(DENSITY),
+   "smooth the density, over about sqrt(LAMBDA) pixels; with P below 1/2 the result leans above the density, over 1/2 "
+   "below it",
    .manual = "The density rho is replaced by the u that minimises the sum of (u - rho)^2 over all pixels plus LAMBDA "
-   "times the sum of (u_i - u_j)^2 over neighbouring pixels. This smooths over about sqrt(LAMBDA) pixels. With --bias "
-   "the first sum is weighted, so that u leans to higher values (P below 1/2) or to lower ones (P above 1/2): for P "
-   "below 1/2 pixels with u < rho weigh (1 - P)/P times as much as others, for P above 1/2 those with u > rho weigh "
-   "P/(1 - P) times as much."},
-  {"bias", 0, RUN | DENSITY, REAL(run.condition.bias, "P", 1e-9, 1 - 1e-9), OTHER(DENSITY),
-   "of --smooth: below 1/2 the result leans above the density, over 1/2 below it"},
-  {"grade", 0, RUN | DENSITY, REAL(run.condition.grade, "LAMBDA", 0, 1e12), OTHER(DENSITY),
-   "the smoothest density that is nowhere below the image's; 0: not at all",
+   "times the sum of (u_i - u_j)^2 over neighbouring pixels. With P the first sum is weighted, so that u leans to "
+   "higher values (P below 1/2) or to lower ones (P above 1/2): for P below 1/2 pixels with u < rho weigh (1 - P)/P "
+   "times as much as others, for P above 1/2 those with u > rho weigh P/(1 - P) times as much.",
+   .set = cli_set_smooth},
+  {"grade", 0, RUN | DENSITY, TEXT(text.grade, "LAMBDA[,MAX]"), OTHER(DENSITY),
+   "the smoothest density that is nowhere below the image's, and at most MAX where the image is",
    .manual = "The same minimum as --smooth, but under the constraint u >= rho: the smoothest density that is nowhere "
-   "lower. --grade-max also keeps u <= RHO where rho is."},
-  {"grade-max", 0, RUN | DENSITY, REAL(run.condition.grade_max, "RHO", 0, HUGE_VAL), OTHER(DENSITY),
-   "upper limit of grading, except where the image is higher; 0: none"},
+   "lower.", .set = cli_set_grade},
   {"grade-size", 0, RUN | DENSITY, REAL(run.condition.grade_size, "G", 0, 1e6), CHIEF(DENSITY),
    "sizes (density^-1/4) grow by at most G per pixel; 0: no limit"},
-  {"segment", 0, RUN | DENSITY, FLAG(run.segment.on), CHIEF(SEGMENTATION),
-   "keep the density only inside the object that seeds mark (see cvtmesh segment)",
-   .manual = "See OPTIONS OF SEGMENT."},
-  {"inside", 0, RUN | DENSITY | SEGMENT, LIST(run.segment.inside, "X,Y,R"), CHIEF(SEGMENTATION),
+  {"inside", 0, SEGMENT, LIST(run.segment.inside, "X,Y,R"), CHIEF(SEGMENTATION),
    "a disc inside the object, in pixels; can be repeated", .manual = "Seeds that contradict each other are refused."},
-  {"outside", 0, RUN | DENSITY | SEGMENT, LIST(run.segment.outside, "X,Y,R"), CHIEF(SEGMENTATION),
+  {"outside", 0, SEGMENT, LIST(run.segment.outside, "X,Y,R"), CHIEF(SEGMENTATION),
    "a disc outside the object; can be repeated"},
-  {"seeds", 0, RUN | DENSITY | SEGMENT, TEXT(run.segment.seeds, "IMAGE"), CHIEF(SEGMENTATION),
+  {"seeds", 0, SEGMENT, TEXT(run.segment.seeds, "IMAGE"), CHIEF(SEGMENTATION),
    "seeds as a picture: white is inside, black outside, grey or transparent neither; data: by sign",
    .file = CLI_READS},
-  {"initial", 0, RUN | DENSITY | SEGMENT, TEXT(run.segment.initial, "WHAT"), OTHER(SEGMENTATION),
+  {"initial", 0, SEGMENT, TEXT(run.segment.initial, "WHAT"), OTHER(SEGMENTATION),
    "the first curve: grow (from the seeds up to edges), image (its border), X,Y,R (a circle) or a file as for "
    "--within of cvtmesh density",
    .manual = "`grow`: one front starts from the seeds inside, another from those outside, or from the border of the "
@@ -641,17 +566,17 @@ const cli_option_row cli_option_rows[] = {
    "photograph with weak edges needs seeds on both sides of these. `image`: the border of the image, for a single "
    "object on a plain ground. X,Y,R: a circle, whose level set is the exact distance at the pixel centres. A file as "
    "for --within: a curve drawn around the object.", .words = "grow image", .file = CLI_READS_CURVE},
-  {"sigma", 0, RUN | DENSITY | SEGMENT, REAL(run.segment.sigma, "PIXELS", 0, 1000), OTHER(SEGMENTATION),
+  {"sigma", 0, SEGMENT, REAL(run.segment.sigma, "PIXELS", 0, 1000), OTHER(SEGMENTATION),
    "smooth the image by a Gaussian of this width first", .manual = "With a smaller width noise holds the curve."},
-  {"k", 0, RUN | DENSITY | SEGMENT, REAL(run.segment.k, "K", 0, 1e12), OTHER(SEGMENTATION),
+  {"k", 0, SEGMENT, REAL(run.segment.k, "K", 0, 1e12), OTHER(SEGMENTATION),
    "how much edges slow the curve: by 1 / (1 + K |grad I|^2), on the unit square"},
-  {"epsilon", 0, RUN | DENSITY | SEGMENT, REAL(run.segment.epsilon, "E", 1e-6, 1e6), OTHER(SEGMENTATION),
+  {"epsilon", 0, SEGMENT, REAL(run.segment.epsilon, "E", 1e-6, 1e6), OTHER(SEGMENTATION),
    "of Q = sqrt(E^2 + |grad u|^2) in the level set's equation"},
-  {"seed-value", 0, RUN | DENSITY | SEGMENT, REAL(run.segment.seed_value, "V", 1e-6, 1e6), OTHER(SEGMENTATION),
+  {"seed-value", 0, SEGMENT, REAL(run.segment.seed_value, "V", 1e-6, 1e6), OTHER(SEGMENTATION),
    "the level set is at most -V on what belongs to the object, at least V on what does not; the longer side of the "
    "image is 1"},
-  {"tau", 0, RUN | DENSITY | SEGMENT, REAL(run.segment.tau, "T", 1e-12, 1e6), OTHER(SEGMENTATION), "step in time"},
-  {"steps", 0, RUN | DENSITY | SEGMENT, INTEGER(run.segment.steps, "N", 0, 1e6), OTHER(SEGMENTATION),
+  {"tau", 0, SEGMENT, REAL(run.segment.tau, "T", 1e-12, 1e6), OTHER(SEGMENTATION), "step in time"},
+  {"steps", 0, SEGMENT, INTEGER(run.segment.steps, "N", 0, 1e6), OTHER(SEGMENTATION),
    "maximum number of steps"},
   {"tolerance", 0, SEGMENT, REAL(run.segment.tolerance, "T", 0, HUGE_VAL), OTHER(SEGMENTATION),
    "stop when a step changes the level set by less (root mean square)"},
@@ -794,7 +719,7 @@ const cli_option_row cli_option_rows[] = {
    "figures", .manual = "`defects` are the cells that have not six sides."},
   {"colour", 0, VIEW, CHOICE(view.colour, cell_fills), OTHER(VIEW), "what the colour of filled cells shows"},
   {"dark", 0, VIEW | RUN_ALONE, FLAG(run.dark), OTHER(VIEW), "light on a dark ground (--watch, view)"},
-  {"size", 0, VIEW | RUN_ALONE, TEXT(view.size, "WxH"), OTHER(VIEW),
+  {"window", 0, VIEW | RUN_ALONE, TEXT(view.size, "WxH"), OTHER(VIEW),
    "size of the window or of the pictures (--watch, view) [1280x800]"},
   {"paused", 0, VIEW, FLAG(view.paused), OTHER(VIEW), "begin with a pause"},
   {"script", 0, VIEW, TEXT(view.script, "FILE"), CHIEF(VIEW), "do what FILE says: keys, mouse, waiting, pictures",
@@ -876,6 +801,51 @@ int cli_option_find_field(cli_command command, size_t offset) {
   for (int row = 0; row < ROW_COUNT; ++row)
     if (cli_option_applies(row, command) && cli_option_rows[row].offset == offset) return row;
   return -1;
+}
+
+/* clang-format off */
+const cli_former_option cli_former_options[] = {
+  {"segment", RUN | DENSITY, "cvtmesh segment IMAGE --inside X,Y,R -o object.png, then --within object.png"},
+  {"inside", RUN | DENSITY, "an option of cvtmesh segment"},
+  {"outside", RUN | DENSITY, "an option of cvtmesh segment"},
+  {"seeds", RUN | DENSITY, "an option of cvtmesh segment"},
+  {"initial", RUN | DENSITY, "an option of cvtmesh segment"},
+  {"sigma", RUN | DENSITY, "an option of cvtmesh segment"},
+  {"k", RUN | DENSITY, "an option of cvtmesh segment"},
+  {"epsilon", RUN | DENSITY, "an option of cvtmesh segment"},
+  {"seed-value", RUN | DENSITY, "an option of cvtmesh segment"},
+  {"tau", RUN | DENSITY, "an option of cvtmesh segment"},
+  {"steps", RUN | DENSITY, "an option of cvtmesh segment"},
+  {"mask", RUN, "--domain mask=FILE"},
+  {"polygon", RUN, "--domain polygon=FILE"},
+  {"labels", RUN, "--domain labels=FILE"},
+  {"ascii", RUN | MESH | VIEW | LCP, "--format ascii"},
+  {"binary", RUN | MESH | VIEW, "--format binary"},
+  {"compress", RUN | MESH | VIEW, "--format zlib or --format lz4"},
+  {"msh-version", RUN | MESH | VIEW, "--format msh2"},
+  {"distributed", RUN_ALONE, "--ranks mpi"},
+  {"resume", RUN_ALONE, "--checkpoint FILE, which continues where FILE exists"},
+  {"picture", RUN, "-o FILE.png"},
+  {"energy", RUN | VIEW, "--preset paper has the pixel energy"},
+  {"voronoi", RUN | VIEW, "--preset paper has jump flooding"},
+  {"start", RUN | VIEW, "--preset paper starts from random sites; --init FILE from any"},
+  {"coupling", RUN, "union_weight of cvtm_classes_options in the library"},
+  {"preview", RUN_ALONE, "--effort preview"},
+  {"pens", RUN, "--colours FILE"},
+  {"palette", RUN, "--colours N"},
+  {"size-as", RUN | MESH, "--size-from KIND=FILE"},
+  {"black", RUN | STATS | VIEW | DENSITY, "--levels BLACK,WHITE"},
+  {"white", RUN | STATS | VIEW | DENSITY, "--levels BLACK,WHITE"},
+  {"bias", RUN | DENSITY, "--smooth LAMBDA,P"},
+  {"grade-max", RUN | DENSITY, "--grade LAMBDA,MAX"},
+  {"size", RUN_ALONE | VIEW, "--window WxH"},
+  {NULL, 0, NULL}};
+/* clang-format on */
+
+const char *cli_former_option_instead(cli_command command, const char *name) {
+  for (const cli_former_option *k = cli_former_options; k->name != NULL; ++k)
+    if ((k->commands & IN(command)) != 0 && strcmp(k->name, name) == 0) return k->instead;
+  return NULL;
 }
 
 static const char *const group_texts[][2] = {

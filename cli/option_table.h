@@ -29,6 +29,9 @@ typedef enum cli_file_role {
   CLI_READS_WEIGHT,  /* FILE=FACTOR, FILE a file or `alpha` */
   CLI_READS_CURVE,   /* a file, `grow`, `image` or X,Y,R */
   CLI_READS_OMEGA,   /* a file, `ratio` or a number */
+  CLI_READS_KIND,    /* KIND or KIND=FILE */
+  CLI_READS_SIZES,   /* [KIND=]FILE */
+  CLI_READS_PENS,    /* a file, a name of inks or their number */
   CLI_READS_PROFILE, /* a file or the name of a profile of G-code */
   CLI_WRITES,        /* this and what follows: files that are written */
   CLI_WRITES_NAMES,  /* see CLI_FILE_NAMES */
@@ -86,13 +89,27 @@ typedef struct cli_option_row {
   const char *words; /* completions of free text, with blanks between; NULL: none */
   cli_file_role file;
   cli_option_effect effect;
+  /* Of CLI_TEXT whose value has parts: parses it into other fields; NULL: the text is the value. */
+  cvtm_status (*set)(cli_options *options, const char *value, cvtm_error *error);
 } cli_option_row;
+
+/* A name that options had before the last release, and what is written in its place. */
+typedef struct cli_former_option {
+  const char *name;
+  unsigned commands;
+  const char *instead;
+} cli_former_option;
 
 #define CLI_FIELD(field) offsetof(cli_options, field)
 #define CLI_EVERY_COMMAND (~0u)
 
 extern const cli_option_row cli_option_rows[];
 extern const int cli_option_row_count; /* at most CLI_OPTIONS_MAX */
+
+/* Ends with a NULL name. */
+extern const cli_former_option cli_former_options[];
+/* What stands in the place of a name that the command no longer has; NULL: it had none. */
+const char *cli_former_option_instead(cli_command command, const char *name);
 
 int cli_option_applies(int row, cli_command command);
 /* The row of this command's option `name`; -1 if it has none. */
@@ -123,5 +140,15 @@ enum { CLI_GIVEN = 1, CLI_INHERITED = 2 }; /* of cli_options.given */
 
 /* Parses `value` into the row's field and marks the option as given. */
 cvtm_status cli_option_set_row(cli_options *options, int row, const char *value, cvtm_error *error);
+
+/* `set` of the rows whose values have parts. */
+cvtm_status cli_set_domain(cli_options *options, const char *value, cvtm_error *error);
+cvtm_status cli_set_format(cli_options *options, const char *value, cvtm_error *error);
+cvtm_status cli_set_colours(cli_options *options, const char *value, cvtm_error *error);
+cvtm_status cli_set_size_from(cli_options *options, const char *value, cvtm_error *error);
+cvtm_status cli_set_levels(cli_options *options, const char *value, cvtm_error *error);
+cvtm_status cli_set_smooth(cli_options *options, const char *value, cvtm_error *error);
+cvtm_status cli_set_grade(cli_options *options, const char *value, cvtm_error *error);
+cvtm_status cli_set_ranks(cli_options *options, const char *value, cvtm_error *error);
 
 #endif

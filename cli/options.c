@@ -43,6 +43,10 @@ static cvtm_status config_line(cli_options *options, char *line, const char *pat
   const char *name = trim(text);
   const char *value = trim(equals + 1);
   int row = cli_option_find(options->command, name);
+  const char *instead = row < 0 ? cli_former_option_instead(options->command, name) : NULL;
+  if (instead != NULL)
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s: line %d: '%s' went; instead: %s", path,
+                     number, name, instead);
   if (row < 0 && option_exists(name)) return CVTM_OK; /* one file may serve all commands */
   if (row < 0 || cli_option_rows[row].offset == CLI_FIELD(config) ||
       cli_option_rows[row].offset == CLI_FIELD(help) ||
@@ -81,12 +85,12 @@ typedef struct found_option {
 } found_option;
 
 /* getopt_long returns FIRST_CODE + row for --NAME, FIRST_CODE + CLI_OPTIONS_MAX + row for
- * --no-NAME, and the letter itself for a short option. */
-enum { FIRST_CODE = 256 };
+ * --no-NAME, FORMER_CODE + row for a former name, and the letter itself for a short option. */
+enum { FIRST_CODE = 256, FORMER_CODE = FIRST_CODE + 2 * CLI_OPTIONS_MAX, FORMER_MAX = 64 };
 
 typedef struct getopt_tables {
   char letters[2 * CLI_OPTIONS_MAX + 2];
-  struct option names[2 * CLI_OPTIONS_MAX + 1];
+  struct option names[2 * CLI_OPTIONS_MAX + FORMER_MAX + 1];
   char negated[CLI_OPTIONS_MAX][32]; /* "no-" and the name of each flag */
 } getopt_tables;
 
@@ -114,6 +118,11 @@ static void build_tables(cli_command command, getopt_tables *tables) {
     entry->has_arg = no_argument;
     entry->val = FIRST_CODE + CLI_OPTIONS_MAX + row;
   }
+  /* Former names are known, so that none is taken for the start of another one. */
+  for (int k = 0; k < FORMER_MAX && cli_former_options[k].name != NULL; ++k)
+    if ((cli_former_options[k].commands & 1u << command) != 0)
+      tables->names[names++] =
+          (struct option){cli_former_options[k].name, optional_argument, NULL, FORMER_CODE + k};
 }
 
 static int row_of_letter(cli_command command, int letter) {
@@ -205,6 +214,11 @@ static int collect_options(cli_command command, int argc, char **argv, found_opt
         cli_usage_error(command, "option '%s' takes no value", argv[optind - 1]);
       else
         refuse_name(command, argv[optind - 1]);
+      return -1;
+    }
+    if (code >= FORMER_CODE) {
+      const cli_former_option *former = &cli_former_options[code - FORMER_CODE];
+      cli_usage_error(command, "'--%s' went; instead: %s", former->name, former->instead);
       return -1;
     }
     int row;

@@ -67,8 +67,11 @@ typedef struct cli_options {
   /* The fields of a run, some of which other commands have, too; `input` is the operand. */
   cvtm_run_options run;
 
-  int distributed;
-  int64_t ranks; /* processes to start; 0: none */
+  struct { /* values with parts, as they are given; cli_set_... sets the parts in `run` */
+    const char *format, *colours, *ranks, *levels, *size_from, *domain, *smooth, *grade;
+  } text;
+  int distributed; /* among the ranks of mpirun */
+  int64_t ranks;   /* processes to start; 0: none */
   const char *density;
   const char *photograph; /* that stats compares with */
 

@@ -20,14 +20,14 @@ int cli_distributed_check(const cli_options *options) {
       run_colours_wanted(&options->run) || options->run.domain.kind != 0 ||
       options->view.watch != NULL)
     return cli_usage_error(options->command,
-                           "--distributed is of plain tessellations, not of --equal-mass, --noise "
-                           "blue, colours, --domain and --watch");
+                           "--ranks is of plain tessellations, not of --equal-mass, --noise blue, "
+                           "colours, --domain and --watch");
   cli_options chosen = *options;
   run_preset_apply(&chosen.run);
   if (chosen.run.energy == CVTM_CVT_PIXEL)
     return cli_usage_error(
         options->command,
-        "--distributed divides the exact energy, not --energy pixel and --preset paper");
+        "--ranks divides the exact energy, not the pixel energy of --preset paper");
   return CLI_EXIT_OK;
 }
 
@@ -186,7 +186,7 @@ static size_t count_words(const char *text, size_t bytes) {
 
 /* The option is added behind the command's name, since `--` may end the options. */
 static void fill_words(char **words, char *number, char *program, char *text, size_t bytes) {
-  static char launcher[] = "mpirun", n[] = "-n", distributed[] = "--distributed";
+  static char launcher[] = "mpirun", n[] = "-n", distributed[] = "--ranks=mpi";
   size_t w = 0, word = 0;
   words[w++] = launcher;
   words[w++] = n;

@@ -18,7 +18,7 @@ int cli_run_check(const cli_options *options) {
   const cvtm_run_options *o = &options->run;
   const int code = cli_run_check_values(options);
   if (code != CLI_EXIT_OK) return code;
-  if (o->output.count == 0 && o->picture == NULL && o->density_out == NULL && o->report == NULL &&
+  if (o->output.count == 0 && o->density_out == NULL && o->report == NULL &&
       options->view.watch == NULL)
     return cli_missing(options->command, "--output");
   return CLI_EXIT_OK;

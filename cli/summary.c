@@ -144,7 +144,7 @@ static void print_preview(const cvtm_run_options *o) {
   fprintf(stderr, "  preview    ");
   if (o->preview.asked > 0)
     fprintf(stderr, "%d of %lld sites; ", RUN_PREVIEW_SITES, (long long)o->preview.asked);
-  fprintf(stderr, "at most %g %s of descent; a run without --preview is better\n", o->time_limit,
+  fprintf(stderr, "at most %g %s of descent; another --effort is better\n", o->time_limit,
           o->time_limit == 1 ? "second" : "seconds");
 }
 
@@ -177,7 +177,6 @@ static void print_written(const cli_options *command, const cvtm_run_options *op
   int first = 1;
   fprintf(stderr, "  wrote      ");
   for (int k = 0; k < options->output.count; ++k) print_name(options->output.item[k], &first);
-  if (options->picture != NULL) print_name(options->picture, &first);
   if (options->density_out != NULL) print_name(options->density_out, &first);
   if (options->equal_mass.weights_out != NULL) print_name(options->equal_mass.weights_out, &first);
   if (options->domain.pairs_out != NULL) print_name(options->domain.pairs_out, &first);
@@ -189,9 +188,8 @@ static void print_written(const cli_options *command, const cvtm_run_options *op
 /* Every phase that takes time. Reading includes what is done to the density. */
 static void print_seconds(const cvtm_run *r) {
   const cvtm_run_options *o = &r->options;
-  const char *reading = o->segment.on                                       ? "read and segment"
-                        : o->condition.smooth > 0 || o->condition.grade > 0 ? "read and smooth"
-                                                                            : "read";
+  const char *reading =
+      o->condition.smooth > 0 || o->condition.grade > 0 ? "read and smooth" : "read";
   fprintf(stderr, "  seconds    %.2f: %s %.2f", cvtm_clock() - r->start, reading,
           r->seconds[RUN_PHASE_READ]);
   const double least = 0.005; /* seen as 0.01 */
@@ -246,8 +244,8 @@ void cli_run_print_summary(const cli_options *options, const cvtm_run *r) {
   if (r->result.empty_cells > 0)
     fprintf(stderr, "  note       %lld %s no mass\n", (long long)r->result.empty_cells,
             cli_word(r->result.empty_cells, "cell has", "cells have"));
-  if ((r->options.given & CVTM_RUN_GIVEN_VORONOI) && r->options.energy != CVTM_CVT_PIXEL)
-    fprintf(stderr, "  note       --voronoi has an effect only with --energy pixel\n");
+  if (r->checkpoint.resumed != NULL)
+    fprintf(stderr, "  note       continued from %s\n", cli_visible(r->checkpoint.resumed));
   print_preview(&r->options);
   print_seconds(r);
   print_written(options, &r->options);

@@ -170,7 +170,7 @@ static int check_view_options(view *v) {
     return cli_usage_error(o->command, "--save and --record: names of at most %d bytes",
                            PREFIX_MAX);
   if (!cli_view_size(o, &v->viewer.width, &v->viewer.height))
-    return cli_usage_error(o->command, "--size: '%s' is not WxH with sides of 16 to 16384",
+    return cli_usage_error(o->command, "--window: '%s' is not WxH with sides of 16 to 16384",
                            o->view.size);
   if (o->run.layers != NULL &&
       cvtm_layers_parse(o->run.layers, &v->viewer.layers, &error) != CVTM_OK)

@@ -56,7 +56,7 @@ struct cli_watch {
 int cli_watch_check(const cli_options *options) {
   int width, height;
   if (options->view.watch == NULL || cli_view_size(options, &width, &height)) return CLI_EXIT_OK;
-  return cli_usage_error(options->command, "--size: '%s' is not WxH with sides of 16 to 16384",
+  return cli_usage_error(options->command, "--window: '%s' is not WxH with sides of 16 to 16384",
                          options->view.size);
 }
 

@@ -106,8 +106,7 @@ static cvtm_status zero_everywhere(const cvtm_image *image, const cvtm_density_o
                                    cvtm_error *error) {
   const char *reason;
   if (changes_levels(options)) {
-    reason =
-        "with these levels the density is zero everywhere; try other values of --black, --white";
+    reason = "with these levels the density is zero everywhere; try other values of --levels";
   } else if (!image->is_data && !options->invert && darkest >= 1) {
     reason = "no dark pixel, so the density is zero everywhere; try --invert";
   } else if (!image->is_data && options->invert && brightest <= 0) {

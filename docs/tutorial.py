@@ -48,7 +48,7 @@ size = 2 + 0.08 * np.maximum(np.hypot(x - 60, y - 50) - 15, 0)
 
 
 def part(points):
-    return cvtmesh.mesh_domain(size**-4.0, points, polygon=[ring, hole])
+    return cvtmesh.mesh_domain(size**-4.0, points, domain=("polygon", [ring, hole]))
 
 
 print(part(1200))

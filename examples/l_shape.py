@@ -7,7 +7,7 @@ The solution r^(2/3) sin(2/3 phi) has a singular gradient at the re-entrant corn
 the error falls like N^(-1/3) in the energy norm and N^(-2/3) in L2, on adapted meshes like N^(-1/2)
 and N^(-1). A step is two commands: `solve` in this file, which writes solution.vtu, and
 
-    cvtmesh run frame.pgm --domain polygon --polygon l.csv --size-from solution.vtu --unit -n N ...
+    cvtmesh run frame.pgm --domain polygon=l.csv --size-from solution.vtu --unit -n N ...
 
 The errors go to errors.csv, a plot of them to errors.svg. Needs numpy and scipy."""
 
@@ -125,8 +125,8 @@ def write_vtu(path, points, triangles, u):
 
 
 def run(program, folder, n, *sizes):
-    subprocess.run([program, "run", folder / "frame.pgm", "-n", str(n), "--domain", "polygon",
-                    "--polygon", folder / "l.csv", "--unit", "-o", folder / "mesh.node", "-o",
+    subprocess.run([program, "run", folder / "frame.pgm", "-n", str(n), "--domain",
+                    f"polygon={folder}/l.csv", "--unit", "-o", folder / "mesh.node", "-o",
                     folder / "mesh.ele", "-o", folder / "mesh.svg", "--svg", "mesh", "-q", *sizes],
                    check=True)
     return read_mesh(folder)

@@ -32,19 +32,18 @@ static file_head make_head(void) {
 }
 
 cvtm_status run_checkpoint_check(const cvtm_run_options *options, cvtm_error *error) {
-  const char *named = options->checkpoint.file != NULL ? "checkpoint" : "resume";
   if (options->checkpoint.file == NULL && (options->given & CVTM_RUN_GIVEN_CHECKPOINT_EVERY))
     return run_usage_error(error, "--checkpoint-every belongs to --checkpoint");
-  if (options->checkpoint.file == NULL && options->checkpoint.resume == NULL) return CVTM_OK;
-  if (options->checkpoint.file != NULL && strcmp(options->checkpoint.file, "-") == 0)
+  if (options->checkpoint.file == NULL) return CVTM_OK;
+  if (strcmp(options->checkpoint.file, "-") == 0)
     return run_usage_error(error, "--checkpoint needs a file that can be replaced, not -");
   if (options->iterations == 0)
-    return run_usage_error(error, "--%s: --iterations 0 leaves nothing to be resumed", named);
+    return run_usage_error(error, "--checkpoint: --iterations 0 leaves nothing to continue");
   if (options->equal_mass.on || options->noise == CVTM_RUN_NOISE_BLUE ||
       run_colours_wanted(options))
     return cvtm_fail(
         error, CVTM_ERROR_USAGE,
-        "--%s is of plain tessellations, not of --equal-mass, --noise blue and colours", named);
+        "--checkpoint is of plain tessellations, not of --equal-mass, --noise blue and colours");
   return CVTM_OK;
 }
 
@@ -116,14 +115,11 @@ cvtm_status run_checkpoint_open(const cvtm_run_options *options, run_checkpoint 
                                 cvtm_error *error) {
   memset(c, 0, sizeof *c);
   c->path = options->checkpoint.file;
-  c->resumed = options->checkpoint.resume;
   c->solve.seconds = options->checkpoint.every;
   if (c->path != NULL) c->solve.save = save_file;
   /* Thus one command line starts a run and, repeated, continues it. */
-  if (c->path != NULL && c->resumed != NULL && strcmp(c->path, c->resumed) == 0 &&
-      access(c->path, F_OK) != 0)
-    c->resumed = NULL;
-  if (c->resumed == NULL) return CVTM_OK;
+  if (c->path == NULL || access(c->path, F_OK) != 0) return CVTM_OK;
+  c->resumed = c->path;
   size_t size = 0;
   run_checkpoint_parts parts;
   cvtm_status status = cvtm_file_read(c->resumed, SIZE_MAX / 2, &c->bytes, &size, error);

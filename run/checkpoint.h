@@ -1,4 +1,4 @@
-/* `--checkpoint` and `--resume`: the state of a run in a file. */
+/* `--checkpoint`: the state of a run in a file. */
 #ifndef CVTMESH_RUN_CHECKPOINT_H
 #define CVTMESH_RUN_CHECKPOINT_H
 
@@ -9,9 +9,9 @@
 typedef struct run_checkpoint {
   cvtm_cvt_checkpoint solve; /* for cvtm_cvt_options; its context is this struct */
   const char *path;          /* of --checkpoint; NULL: none is written */
-  const char *resumed;       /* of --resume; NULL: a new run */
+  const char *resumed;       /* the file that the run continues from; NULL: a new run */
   run_history *history;      /* part of a checkpoint */
-  unsigned char *bytes;      /* the file of --resume */
+  unsigned char *bytes;      /* its contents */
 } run_checkpoint;
 
 /* CVTM_ERROR_USAGE names the first contradiction. */
@@ -26,8 +26,8 @@ typedef struct run_checkpoint_parts {
 } run_checkpoint_parts;
 cvtm_status run_checkpoint_find_parts(const char *path, const unsigned char *bytes, size_t size,
                                       run_checkpoint_parts *parts, cvtm_error *error);
-/* Reads the file of --resume, if there is one; its state is then in checkpoint->solve. Without
- * either option checkpoint->solve has neither `save` nor `saved`. */
+/* Reads the file of --checkpoint, if it exists; its state is then in checkpoint->solve. Without
+ * the option checkpoint->solve has neither `save` nor `saved`. */
 cvtm_status run_checkpoint_open(const cvtm_run_options *options, run_checkpoint *checkpoint,
                                 cvtm_error *error);
 /* Fills an empty history with that of the run that is resumed. It is borrowed. */

@@ -30,7 +30,7 @@ static void run_pens_cmyk(run_pens *pens) {
   }
 }
 
-/* --- the file of --pens --- */
+/* --- the file of --colours --- */
 
 /* Where the reader is, for messages. */
 typedef struct pens_reader {
@@ -152,7 +152,7 @@ static cvtm_status run_pens_read(const char *path, run_pens *pens, cvtm_error *e
   return status;
 }
 
-/* --- the inks of --palette --- */
+/* --- the inks that are chosen --- */
 
 /* Chooses at most `count` inks for a picture (cvtm_inks_choose). */
 static cvtm_status run_pens_choose(const float *rgb, int64_t pixels, int count, run_pens *pens,
@@ -194,7 +194,6 @@ static const char *option_against(const cvtm_run_options *o) {
       {o->size.from != NULL, "--size-from"},
       {o->dots == CVTM_RUN_DOTS_TONE, "--dots tone"},
       {(o->given & CVTM_RUN_GIVEN_DENSITY_FROM), "--density-from"},
-      {o->energy != (int)CVTM_CVT_EXACT, "--energy pixel"},
       {o->preset != (int)CVTM_RUN_PRESET_NONE, "--preset"},
       {o->live, "--watch"},
       {o->floor > 0, "--floor"},
@@ -227,10 +226,7 @@ static int shows_colours(const cvtm_run_options *o, const char *path) {
 }
 
 cvtm_status run_colours_check(const cvtm_run_options *o, cvtm_error *error) {
-  const int sources = o->colours.cmyk + (o->colours.pens != NULL) + (o->colours.palette > 0);
-  if (sources == 0) return CVTM_OK;
-  if (sources > 1)
-    return run_usage_error(error, "--colours, --pens and --palette exclude each other");
+  if (!run_colours_wanted(o)) return CVTM_OK;
   const char *against = option_against(o);
   if (against != NULL)
     return run_usage_error(error, "%s is not for a drawing in several colours", against);

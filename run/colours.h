@@ -1,4 +1,4 @@
-/* Drawings in several colours: --colours, --pens and --palette of `run`. The picture is separated
+/* Drawings in several colours: --colours of `run`. The picture is separated
  * into coverages by the inks, each ink has separate dots, and their sizes are corrected until the
  * drawing, blurred, has the colours that the inks can give. */
 #ifndef CVTMESH_RUN_COLOURS_H
@@ -19,7 +19,7 @@
 
 #include <stddef.h>
 
-/* The pens of --colours, --pens and --palette. */
+/* The pens of --colours. */
 
 enum { RUN_PEN_SIZE = 32 };
 

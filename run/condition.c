@@ -31,8 +31,7 @@ int run_field_file_known(const char *path) {
 
 cvtm_status run_size_from_check(const cvtm_run_options *o, cvtm_error *error) {
   if (o->size.from == NULL) {
-    if (o->size.field != NULL || (o->given & CVTM_RUN_GIVEN_SIZE_AS))
-      return run_usage_error(error, "--size-field and --size-as need --size-from");
+    if (o->size.field != NULL) return run_usage_error(error, "--size-field needs --size-from");
     return CVTM_OK;
   }
   if (o->size.field != NULL && is_array(o->size.from))
@@ -40,9 +39,10 @@ cvtm_status run_size_from_check(const cvtm_run_options *o, cvtm_error *error) {
   if ((o->given & CVTM_RUN_GIVEN_DENSITY_FROM))
     return run_usage_error(error, "--size-from takes the place of --density-from");
   if (o->purpose == CVTM_RUN_OUTLINE && o->size.as != CVTM_SIZE_GIVEN)
-    return run_usage_error(error,
-                           "an outline takes given sizes: --size-as size; sizes from a solution or "
-                           "an indicator: cvtmesh run --domain polygon --points N");
+    return run_usage_error(
+        error,
+        "an outline takes given sizes: --size-from size=FILE; sizes from a solution or "
+        "an indicator: cvtmesh run --domain polygon=FILE --points N");
   if (o->size.as != CVTM_SIZE_GIVEN && o->points == 0)
     return run_usage_error(error, "--points is missing: --size-from gives sizes up to a factor");
   return CVTM_OK;
@@ -245,23 +245,16 @@ static cvtm_status check_discs(const char *name, const cvtm_run_list *list, cvtm
 }
 
 cvtm_status run_segment_check(const cvtm_run_options *o, cvtm_error *error) {
-  const int asked = o->purpose == CVTM_RUN_SEGMENTATION || o->segment.on;
   cvtm_status status = check_discs("inside", &o->segment.inside, error);
   if (status == CVTM_OK) status = check_discs("outside", &o->segment.outside, error);
   if (status != CVTM_OK) return status;
   const int seeded = o->segment.inside.count > 0 || o->segment.seeds != NULL;
-  if (asked && !seeded)
+  if (!seeded)
     return run_usage_error(error, "no seeds inside: give --inside X,Y,RADIUS or --seeds IMAGE");
-  if (!asked && (seeded || o->segment.outside.count > 0))
-    return run_usage_error(error, "--inside, --outside and --seeds need --segment");
   return CVTM_OK;
 }
 
 cvtm_status run_condition_check(const cvtm_run_options *o, cvtm_error *error) {
-  if ((o->given & CVTM_RUN_GIVEN_BIAS) && !(o->condition.smooth > 0))
-    return run_usage_error(error, "--bias needs --smooth LAMBDA");
-  if ((o->given & CVTM_RUN_GIVEN_GRADE_MAX) && !(o->condition.grade > 0))
-    return run_usage_error(error, "--grade-max needs --grade LAMBDA");
   for (int k = 0; k < o->condition.weight.count; ++k) {
     size_t length;
     double factor;
@@ -381,7 +374,6 @@ void run_segment_report(const cvtm_segmentation *s, cJSON *report) {
 
 /* What the options of the pipeline point to. */
 typedef struct pipeline_memory {
-  cvtm_disc *discs;
   cvtm_region_weight *weights;
   char **paths; /* of the weights */
 } pipeline_memory;
@@ -391,7 +383,6 @@ static void free_pipeline_memory(const cvtm_run_options *o, pipeline_memory *mem
     free(memory->paths[k]);
   free(memory->paths);
   free(memory->weights);
-  free(memory->discs);
 }
 
 static cvtm_status set_weights(const cvtm_run_options *o, pipeline_memory *memory,
@@ -424,10 +415,6 @@ cvtm_condition_options run_condition_settings(const cvtm_run_options *o) {
 
 static cvtm_status set_pipeline(const cvtm_run_options *o, pipeline_memory *memory,
                                 cvtm_pipeline_options *made, cvtm_error *error) {
-  memory->discs = allocate_discs(o);
-  if (memory->discs == NULL) return cvtm_no_memory(error, "a picture");
-  made->segments = o->segment.on;
-  set_segmentation(o, memory->discs, &made->segmentation);
   made->within = o->condition.within.item;
   made->within_count = o->condition.within.count;
   made->obstacles = o->condition.obstacle.item;
@@ -469,7 +456,6 @@ cvtm_status run_read_conditioned(cvtm_device *device, const char *path, cvtm_run
     status = tone != NULL || rgb != NULL
                  ? cvtm_pipeline_run(device, &image, path, &settings, made, error)
                  : cvtm_pipeline_take(device, &image, path, &settings, made, error);
-  if (options->segment.on) show_end(options);
   if (status == CVTM_OK && tone != NULL) {
     status = read_tone(&image, path, options, &settings.tone, tone, error);
     if (status != CVTM_OK) cvtm_pipeline_free(made);
@@ -485,7 +471,6 @@ cvtm_status run_read_conditioned(cvtm_device *device, const char *path, cvtm_run
 
 void run_condition_report(const cvtm_run_options *o, const cvtm_pipeline_result *made,
                           cJSON *report) {
-  if (o->segment.on) run_segment_report(&made->segmentation, report);
   if (o->condition.smooth > 0) {
     const cvtm_hlcp_result *r = &made->condition.bias;
     cJSON *entry = cJSON_AddObjectToObject(report, "smoothing");

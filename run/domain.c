@@ -15,32 +15,8 @@
 
 /* ---- Options ---- */
 
-static const char *file_of(const cvtm_run_options *options, int kind) {
-  switch (kind) {
-    case CVTM_RUN_DOMAIN_MASK:
-      return options->domain.mask;
-    case CVTM_RUN_DOMAIN_POLYGON:
-      return options->domain.polygon;
-    case CVTM_RUN_DOMAIN_LABELS:
-      return options->domain.labels;
-    default:
-      return NULL;
-  }
-}
-
 cvtm_status run_domain_check(const cvtm_run_options *options, cvtm_error *error) {
-  static const char *const names[] = {"none",   "image",   "mask", "polygon",
-                                      "labels", "segment", "frame"};
   const int kind = (int)options->domain.kind;
-  for (int other = CVTM_RUN_DOMAIN_MASK; other <= CVTM_RUN_DOMAIN_LABELS; ++other) {
-    const char *file = file_of(options, other);
-    if (other == kind && file == NULL)
-      return run_usage_error(error, "--domain %s needs --%s FILE", names[kind], names[kind]);
-    if (other != kind && file != NULL)
-      return run_usage_error(error, "--%s needs --domain %s", names[other], names[other]);
-  }
-  if (kind == CVTM_RUN_DOMAIN_SEGMENT && !options->segment.on)
-    return run_usage_error(error, "--domain segment needs --segment");
   if (options->domain.smooth > 0 && kind != CVTM_RUN_DOMAIN_IMAGE && kind != CVTM_RUN_DOMAIN_MASK &&
       kind != CVTM_RUN_DOMAIN_LABELS)
     return run_usage_error(error, "--domain-smooth needs --domain image, mask or labels");
@@ -263,11 +239,10 @@ static cvtm_status trace_polygons(const cvtm_run_options *options, const char *p
                               error);
 }
 
-cvtm_status run_domain_read(const cvtm_run_options *options, cvtm_domain image,
-                            const float *segmented, float *density, run_domain *domain,
-                            cvtm_error *error) {
+cvtm_status run_domain_read(const cvtm_run_options *options, cvtm_domain image, float *density,
+                            run_domain *domain, cvtm_error *error) {
   const int kind = (int)options->domain.kind;
-  const char *file = file_of(options, kind), *path = file != NULL ? file : options->input;
+  const char *file = options->domain.file, *path = file != NULL ? file : options->input;
   cvtm_contour_options settings;
   cvtm_contour_defaults(&settings);
   settings.smallest = domain->smallest = options->domain.smallest;
@@ -279,14 +254,11 @@ cvtm_status run_domain_read(const cvtm_run_options *options, cvtm_domain image,
                                                      : CVTM_BORDER_EMPTY;
   cvtm_status status = run_area_caps_convert(options, image, &domain->caps, error);
   if (status != CVTM_OK) return status;
-  status =
-      kind == CVTM_RUN_DOMAIN_SEGMENT ? cvtm_contour_of_mask(segmented, image.width, image.height,
-                                                             &settings, &domain->contour, error)
-      : kind == CVTM_RUN_DOMAIN_FRAME
-          ? cvtm_contour_of_frame(image.width, image.height, &settings, &domain->contour, error)
-      : kind == CVTM_RUN_DOMAIN_POLYGON
-          ? trace_polygons(options, path, image, &settings, domain, error)
-          : trace_picture(options, path, image, &settings, &domain->contour, error);
+  status = kind == CVTM_RUN_DOMAIN_FRAME ? cvtm_contour_of_frame(image.width, image.height,
+                                                                 &settings, &domain->contour, error)
+           : kind == CVTM_RUN_DOMAIN_POLYGON
+               ? trace_polygons(options, path, image, &settings, domain, error)
+               : trace_picture(options, path, image, &settings, &domain->contour, error);
   domain->contour.keep_on_curve = options->element_order == 2;
   if (status == CVTM_OK)
     status = cvtm_domain_plan(&domain->contour, image.width, image.height, options->points,

@@ -69,11 +69,9 @@ typedef struct run_domain {
 /* Checks options that depend on one another. CVTM_ERROR_USAGE names the first
  * contradiction. */
 cvtm_status run_domain_check(const cvtm_run_options *options, cvtm_error *error);
-/* Reads the domain, plans its boundary, and changes the density to match. segmented: coverage of
- * the object that --segment found, else NULL. */
-cvtm_status run_domain_read(const cvtm_run_options *options, cvtm_domain image,
-                            const float *segmented, float *density, run_domain *domain,
-                            cvtm_error *error);
+/* Reads the domain, plans its boundary, and changes the density to match. */
+cvtm_status run_domain_read(const cvtm_run_options *options, cvtm_domain image, float *density,
+                            run_domain *domain, cvtm_error *error);
 /* Moves sites that run_domain_triangulate would leave out into the triangles where the density asks
  * for most sites. sites: 2 * count. *moved: the number of moved sites. */
 cvtm_status run_domain_move_dropped(const run_domain *domain, cvtm_domain image,

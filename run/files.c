@@ -200,17 +200,10 @@ void run_visit_read(const cvtm_run_options *o, run_read_visitor visitor, void *c
   if (profile != NULL && cvtm_gcode_builtin(profile) != NULL) profile = NULL;
   const struct {
     const char *option, *path;
-  } files[] = {{NULL, o->input},
-               {"init", o->init},
-               {"fixed", o->fixed},
-               {"pens", o->colours.pens},
-               {"gcode", profile},
-               {"resume", o->checkpoint.resume},
-               {"size-from", o->size.from},
-               {"mask", o->domain.mask},
-               {"polygon", o->domain.polygon},
-               {"labels", o->domain.labels},
-               {"seeds", o->segment.seeds},
+  } files[] = {{NULL, o->input},           {"init", o->init},
+               {"fixed", o->fixed},        {"colours", o->colours.pens},
+               {"gcode", profile},         {"size-from", o->size.from},
+               {"domain", o->domain.file}, {"seeds", o->segment.seeds},
                {"initial", first}};
   for (size_t k = 0; k < sizeof files / sizeof files[0]; ++k)
     if (files[k].path != NULL)
@@ -261,7 +254,7 @@ static cvtm_status refuse_output(const cvtm_run_options *o, const char *path, cv
 }
 
 cvtm_status run_refuse_overwriting(const cvtm_run_options *o, cvtm_error *error) {
-  const char *others[] = {o->picture, o->density_out, o->report, o->equal_mass.weights_out,
+  const char *others[] = {o->density_out, o->report, o->equal_mass.weights_out,
                           o->domain.pairs_out};
   cvtm_status status = CVTM_OK;
   for (int k = 0; status == CVTM_OK && k < o->output.count; ++k)

@@ -81,7 +81,7 @@ struct cvtm_run {
   run_equal_mass equal; /* of --equal-mass; else empty */
   double noise_energy;  /* with --noise blue: of cvtm_gaussian_noise, for each site */
   const char *stop_reason;
-  double energy, energy_pixel; /* of the final sites; energy_pixel with --energy pixel alone */
+  double energy, energy_pixel; /* of the final sites; energy_pixel with the pixel energy alone */
   double *mass, *centroid;     /* of the cells; count, 2 * count */
   cvtm_mesh mesh;
   cvtm_delaunay_report triangulation; /* seconds are 0 if the mesh is made in another way */
@@ -94,7 +94,7 @@ struct cvtm_run {
   cvtm_second_order second;        /* of --element-order 2; else empty */
   run_point_order order;           /* of --order; else empty */
   run_history history;             /* of cvtm_cvt_record */
-  run_checkpoint checkpoint;       /* of --checkpoint and --resume */
+  run_checkpoint checkpoint;       /* of --checkpoint */
   double seconds[RUN_PHASE_COUNT]; /* spent in each phase */
   double start, phase_start;       /* by cvtm_clock */
   double solve_start;              /* from which --time-limit is counted */

@@ -92,11 +92,13 @@ static cvtm_status check_extensions(const cvtm_run_options *options, cvtm_error 
     const char *path = options->output.item[k];
     if (strcmp(run_output_extension(options, path, buffer), "xdmf") != 0) continue;
     if (!cvtm_hdf5_known())
-      return run_usage_error(error, "%s: this build has no HDF5; --ascii needs none", path);
-    if (is_stream(path)) return run_usage_error(error, "XDMF goes to a stream with --ascii alone");
+      return run_usage_error(error, "%s: this build has no HDF5; --format ascii needs none", path);
+    if (is_stream(path))
+      return run_usage_error(error, "XDMF goes to a stream with --format ascii alone");
   }
   if (!cvtm_compression_known(options->compression))
-    return run_usage_error(error, "--compress: this build does not have it");
+    return run_usage_error(error, "--format %s: this build does not have it",
+                           options->compression == CVTM_COMPRESS_ZLIB ? "zlib" : "lz4");
   for (int k = 0; k < options->output.count; ++k) {
     const char *path = options->output.item[k];
     if (strcmp(run_output_extension(options, path, buffer), "poly") == 0 &&
@@ -105,8 +107,8 @@ static cvtm_status check_extensions(const cvtm_run_options *options, cvtm_error 
     if (run_output_kind_of(options, path) != RUN_OUTPUT_UNKNOWN) continue;
     return refuse_extension(options, path, run_output_extension(options, path, buffer), error);
   }
-  if (!has_extension(options->picture, "png"))
-    return run_usage_error(error, "%s: --picture is written as .png", options->picture);
+  if (run_output_kind_of(options, "-") == RUN_OUTPUT_UNKNOWN)
+    return refuse_extension(options, "-", options->format, error);
   if (!has_extension(options->density_out, "npy"))
     return run_usage_error(error, "%s: --density-out is written as .npy", options->density_out);
   if (!has_extension(options->equal_mass.weights_out, "npy"))
@@ -168,7 +170,7 @@ int run_outputs_draw(const cvtm_run_options *options) {
     const run_output_kind kind = run_output_kind_of(options, options->output.item[k]);
     if (kind != RUN_OUTPUT_MESH && kind != RUN_OUTPUT_POINTS) return 1;
   }
-  return options->picture != NULL;
+  return 0;
 }
 
 cvtm_status run_outputs_write(const cvtm_run_options *options, run_writer writer, void *context,
@@ -282,10 +284,5 @@ static cvtm_status write_scene_file(void *context, const char *path, const char 
 
 cvtm_status run_scene_write(const run_scene *scene, cvtm_error *error) {
   run_scene context = *scene;
-  const cvtm_run_options *options = scene->options;
-  cvtm_status status = run_outputs_write(options, write_scene_file, &context, error);
-  if (status == CVTM_OK && options->picture != NULL)
-    status =
-        write_scene_picture(scene->drawn != NULL ? scene->drawn : scene, options->picture, error);
-  return status;
+  return run_outputs_write(scene->options, write_scene_file, &context, error);
 }

@@ -60,7 +60,7 @@ typedef struct run_scene {
                                     NULL: the scene lies there */
 } run_scene;
 
-/* Writes every -o and --picture. */
+/* Writes every -o. */
 cvtm_status run_scene_write(const run_scene *scene, cvtm_error *error);
 
 #endif

@@ -26,8 +26,11 @@ static void limit_preview(cvtm_run_options *o) {
 }
 
 static void apply_preview(cvtm_run_options *o) {
+  if ((int)o->effort == CVTM_RUN_EFFORT_PREVIEW) {
+    o->preview.on = 1;
+    o->effort = CVTM_CVT_EFFORT_LOW;
+  }
   if (!o->preview.on) return;
-  if (!(o->given & CVTM_RUN_GIVEN_EFFORT)) o->effort = CVTM_CVT_EFFORT_LOW;
   if (!(o->given & CVTM_RUN_GIVEN_TIME_LIMIT)) o->time_limit = preview_seconds;
   limit_preview(o);
 }
@@ -35,9 +38,9 @@ static void apply_preview(cvtm_run_options *o) {
 void run_preset_apply(cvtm_run_options *o) {
   apply_preview(o);
   if (o->preset != CVTM_RUN_PRESET_PAPER) return;
-  if (!(o->given & CVTM_RUN_GIVEN_ENERGY)) o->energy = CVTM_CVT_PIXEL;
-  if (!(o->given & CVTM_RUN_GIVEN_VORONOI)) o->voronoi = CVTM_VORONOI_JFA;
-  if (!(o->given & CVTM_RUN_GIVEN_START)) o->start = CVTM_CVT_START_RANDOM;
+  o->energy = CVTM_CVT_PIXEL;
+  o->voronoi = CVTM_VORONOI_JFA;
+  o->start = CVTM_CVT_START_RANDOM;
   if (!(o->given & CVTM_RUN_GIVEN_EFFORT)) o->effort = CVTM_CVT_EFFORT_LOW;
   if (!(o->given & CVTM_RUN_GIVEN_TOLERANCE)) o->tolerance = 0;
 }
@@ -115,19 +118,6 @@ static cvtm_status place_given_sites(cvtm_run *r, cvtm_error *error) {
   return status;
 }
 
-static cvtm_status read_domain(cvtm_run *r, cvtm_error *error) {
-  float *segmented = NULL;
-  if (r->options.segment.on) {
-    segmented = malloc((size_t)r->domain.width * (size_t)r->domain.height * sizeof *segmented);
-    if (segmented == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory");
-    cvtm_segmentation_coverage(&r->made.segmentation, segmented);
-  }
-  const cvtm_status status =
-      run_domain_read(&r->options, r->domain, segmented, r->made.density, &r->shape, error);
-  free(segmented);
-  return status;
-}
-
 /* For --density-from size: as many sites as hexagons of the wanted sizes fill the domain. A hexagon
  * of size s, the distance between centres of neighbours, has the area sqrt(3)/2 s^2. */
 static cvtm_status count_by_size(cvtm_run *r, cvtm_error *error) {
@@ -195,8 +185,12 @@ static cvtm_status choose_colours(cvtm_run *r, float *rgb, cvtm_error *error) {
 /* What all ranks must know of what rank 0 has read: its density is brought to their devices by
  * cvtm_cvt_create_borrowed. */
 static cvtm_status share_reading(cvtm_run *r, cvtm_device *device) {
-  int64_t facts[] = {r->domain.width, r->domain.height, r->options.points};
+  const int64_t resumed = r->checkpoint.resumed != NULL;
+  int64_t facts[] = {r->domain.width, r->domain.height, r->options.points, resumed};
   const cvtm_status status = cvtm_ranks_broadcast(device, facts, sizeof facts);
+  if (status == CVTM_OK && facts[3] != resumed)
+    return cvtm_fail(cvtm_device_error(device), CVTM_ERROR_INPUT,
+                     "%s: some ranks have this checkpoint and others not", r->checkpoint.path);
   r->domain = (cvtm_domain){(int32_t)facts[0], (int32_t)facts[1], r->options.periodic};
   r->options.points = facts[2];
   return status;
@@ -213,7 +207,7 @@ static cvtm_status read_density(cvtm_run *r, cvtm_device *device, cvtm_error *er
   const int by_size =
       o->density_from == CVTM_DENSITY_FROM_SIZE && o->points == 0 && o->init == NULL;
   if (status == CVTM_OK && o->domain.kind != CVTM_RUN_DOMAIN_NONE) {
-    status = read_domain(r, error);
+    status = run_domain_read(&r->options, r->domain, r->made.density, &r->shape, error);
     r->domain.periodic = 0; /* the sites of both sides are there: cells end at the sides */
     if (status == CVTM_OK) o->points = r->shape.figures.sites;
   } else if (status == CVTM_OK && by_size) {
@@ -241,10 +235,9 @@ static cvtm_status read_on_rank_0(cvtm_run *r, cvtm_device *device, cvtm_error *
 
 cvtm_status run_check(const cvtm_run_options *options, cvtm_error *error) {
   static cvtm_status (*const checks[])(const cvtm_run_options *, cvtm_error *) = {
-      run_condition_check, run_segment_check,    run_size_from_check, run_region_names_check,
-      run_domain_check,    run_equal_mass_check, run_noise_check,     run_checkpoint_check,
-      run_stipples_check,  run_colours_check,    run_order_check,     run_page_check,
-      run_outputs_check};
+      run_condition_check,  run_size_from_check, run_region_names_check, run_domain_check,
+      run_equal_mass_check, run_noise_check,     run_checkpoint_check,   run_stipples_check,
+      run_colours_check,    run_order_check,     run_page_check,         run_outputs_check};
   if (options->input == NULL) return run_usage_error(error, "IMAGE is missing");
   if (options->points == 0 && options->init == NULL && options->fixed == NULL &&
       options->density_from != CVTM_DENSITY_FROM_SIZE &&
@@ -504,7 +497,7 @@ static cvtm_run_options options_of_file(const cvtm_run *r, const char *path,
   made.dark = kind->dark;
   made.page = kind->page;
   made.output = (cvtm_run_list){{path}, 1};
-  made.picture = made.density_out = made.report = NULL;
+  made.density_out = made.report = NULL;
   made.equal_mass.weights_out = made.domain.pairs_out = NULL;
   return made;
 }

@@ -40,6 +40,7 @@ typedef enum cvtm_run_dots {
   CVTM_RUN_DOTS_MASS,
   CVTM_RUN_DOTS_TONE
 } cvtm_run_dots;
+enum { CVTM_RUN_EFFORT_PREVIEW = -1 }; /* of `effort`: low, with limits of time and of sites */
 typedef enum cvtm_run_preset { CVTM_RUN_PRESET_NONE, CVTM_RUN_PRESET_PAPER } cvtm_run_preset;
 typedef enum cvtm_run_noise { CVTM_RUN_NOISE_HEXAGONAL, CVTM_RUN_NOISE_BLUE } cvtm_run_noise;
 typedef enum cvtm_run_order {
@@ -58,7 +59,6 @@ typedef enum cvtm_run_domain_kind {
   CVTM_RUN_DOMAIN_MASK,
   CVTM_RUN_DOMAIN_POLYGON,
   CVTM_RUN_DOMAIN_LABELS,
-  CVTM_RUN_DOMAIN_SEGMENT,
   CVTM_RUN_DOMAIN_FRAME
 } cvtm_run_domain_kind;
 
@@ -99,25 +99,19 @@ typedef enum cvtm_run_purpose {
 /* Presets, previews and automatic choices replace these values unless `given` has their bit. A
  * value that is given is refused where it has no effect. Code, bit, name of the option. */
 #define CVTM_RUN_GIVEN_LIST(X)                                  \
-  X(CVTM_RUN_GIVEN_BIAS, 0, "bias")                             \
-  X(CVTM_RUN_GIVEN_CHECKPOINT_EVERY, 1, "checkpoint-every")     \
-  X(CVTM_RUN_GIVEN_DENSITY_FROM, 2, "density-from")             \
-  X(CVTM_RUN_GIVEN_EFFORT, 3, "effort")                         \
-  X(CVTM_RUN_GIVEN_ENERGY, 4, "energy")                         \
-  X(CVTM_RUN_GIVEN_GRADE_MAX, 5, "grade-max")                   \
-  X(CVTM_RUN_GIVEN_GRADIENT_TOLERANCE, 6, "gradient-tolerance") \
-  X(CVTM_RUN_GIVEN_ITERATIONS, 7, "iterations")                 \
-  X(CVTM_RUN_GIVEN_MASS_TOLERANCE, 8, "mass-tolerance")         \
-  X(CVTM_RUN_GIVEN_METHOD, 9, "method")                         \
-  X(CVTM_RUN_GIVEN_MIN_ANGLE, 10, "min-angle")                  \
-  X(CVTM_RUN_GIVEN_PRESET, 11, "preset")                        \
-  X(CVTM_RUN_GIVEN_SIZE_AS, 12, "size-as")                      \
-  X(CVTM_RUN_GIVEN_START, 13, "start")                          \
-  X(CVTM_RUN_GIVEN_SVG, 14, "svg")                              \
-  X(CVTM_RUN_GIVEN_TIME_LIMIT, 15, "time-limit")                \
-  X(CVTM_RUN_GIVEN_TOLERANCE, 16, "tolerance")                  \
-  X(CVTM_RUN_GIVEN_VORONOI, 17, "voronoi")                      \
-  X(CVTM_RUN_GIVEN_WATCH, 18, "watch")
+  X(CVTM_RUN_GIVEN_CHECKPOINT_EVERY, 0, "checkpoint-every")     \
+  X(CVTM_RUN_GIVEN_DENSITY_FROM, 1, "density-from")             \
+  X(CVTM_RUN_GIVEN_EFFORT, 2, "effort")                         \
+  X(CVTM_RUN_GIVEN_GRADIENT_TOLERANCE, 3, "gradient-tolerance") \
+  X(CVTM_RUN_GIVEN_ITERATIONS, 4, "iterations")                 \
+  X(CVTM_RUN_GIVEN_MASS_TOLERANCE, 5, "mass-tolerance")         \
+  X(CVTM_RUN_GIVEN_METHOD, 6, "method")                         \
+  X(CVTM_RUN_GIVEN_MIN_ANGLE, 7, "min-angle")                   \
+  X(CVTM_RUN_GIVEN_PRESET, 8, "preset")                         \
+  X(CVTM_RUN_GIVEN_SVG, 9, "svg")                               \
+  X(CVTM_RUN_GIVEN_TIME_LIMIT, 10, "time-limit")                \
+  X(CVTM_RUN_GIVEN_TOLERANCE, 11, "tolerance")                  \
+  X(CVTM_RUN_GIVEN_WATCH, 12, "watch")
 
 enum {
 #define CVTM_RUN_GIVEN_CODE(code, bit, name) code = 1 << (bit),
@@ -156,7 +150,7 @@ typedef struct cvtm_run_options {
    */
   cvtm_run_list output;
   const char *format; /* the extension that stands for the output `-`; csv */
-  const char *picture, *density_out, *report;
+  const char *density_out, *report;
   int keep;           /* keep what every kind of file needs; 1 */
   int measure;        /* measure the quality of the mesh and the likeness of a drawing; 1 */
   const char *layers; /* of the picture, separated by commas */
@@ -197,9 +191,9 @@ typedef struct cvtm_run_options {
   } world;
 
   /* Sites. */
-  struct {
+  struct { /* set by the run */
     int on;
-    int64_t asked; /* set by the run: sites, where the preview has fewer; else 0 */
+    int64_t asked; /* sites, where the preview has fewer; else 0 */
   } preview;
   cvtm_run_preset preset;
   cvtm_run_noise noise;
@@ -213,8 +207,8 @@ typedef struct cvtm_run_options {
   int periodic;
   const char *init, *fixed; /* files of points */
   struct {
-    const char *file, *resume;
-    double every; /* seconds; 600 */
+    const char *file; /* a run continues from it if it exists */
+    double every;     /* seconds; 600 */
   } checkpoint;
   struct {
     int on;
@@ -235,7 +229,6 @@ typedef struct cvtm_run_options {
     cvtm_run_list within, obstacle, weight;            /* weight: FILE=FACTOR */
   } condition;
   struct {
-    int on;
     cvtm_run_list inside, outside;                        /* X,Y,RADIUS */
     const char *seeds, *initial;                          /* initial: grow */
     double sigma, k, epsilon, seed_value, tau, tolerance; /* as in cvtm_segmentation_options */
@@ -245,7 +238,7 @@ typedef struct cvtm_run_options {
   /* The mesh of a domain. */
   struct {
     cvtm_run_domain_kind kind;
-    const char *mask, *polygon, *labels;
+    const char *file; /* of a mask, polygons or labels */
     const char *pairs_out;
     cvtm_run_list region_names;         /* N=NAME */
     double smooth, smallest, tolerance; /* smallest 1; tolerance 0.3 */

@@ -22,8 +22,6 @@ cvtm_status run_equal_mass_check(const cvtm_run_options *options, cvtm_error *er
       return run_usage_error(error, "--weights-out belongs to --equal-mass");
     return CVTM_OK;
   }
-  if (options->energy != CVTM_CVT_EXACT)
-    return run_usage_error(error, "--equal-mass needs --energy exact");
   if (options->preset != CVTM_RUN_PRESET_NONE)
     return run_usage_error(error, "--preset is of plain tessellations, not of --equal-mass");
   if (options->domain.kind != 0)
@@ -85,10 +83,10 @@ cvtm_status run_noise_check(const cvtm_run_options *options, cvtm_error *error) 
   static const struct {
     int given;
     const char *name;
-  } of_tessellations[] = {
-      {CVTM_RUN_GIVEN_PRESET, "preset"}, {CVTM_RUN_GIVEN_METHOD, "method"},
-      {CVTM_RUN_GIVEN_ENERGY, "energy"}, {CVTM_RUN_GIVEN_VORONOI, "voronoi"},
-      {CVTM_RUN_GIVEN_WATCH, "watch"},   {CVTM_RUN_GIVEN_GRADIENT_TOLERANCE, "gradient-tolerance"}};
+  } of_tessellations[] = {{CVTM_RUN_GIVEN_PRESET, "preset"},
+                          {CVTM_RUN_GIVEN_METHOD, "method"},
+                          {CVTM_RUN_GIVEN_WATCH, "watch"},
+                          {CVTM_RUN_GIVEN_GRADIENT_TOLERANCE, "gradient-tolerance"}};
   if (options->noise != CVTM_RUN_NOISE_BLUE) return CVTM_OK;
   if (options->equal_mass.on)
     return run_usage_error(error, "--equal-mass makes a tessellation, which --noise blue is not");
@@ -315,8 +313,7 @@ static cvtm_status optimize_energy(cvtm_run *r) {
   cvtm_status status =
       run_checkpoint_attach(&r->checkpoint, &r->history, cvtm_device_error(r->device));
   if (status != CVTM_OK) return status;
-  if (r->checkpoint.path != NULL || r->checkpoint.resumed != NULL)
-    locked.checkpoint = &r->checkpoint.solve;
+  if (r->checkpoint.path != NULL) locked.checkpoint = &r->checkpoint.solve;
   status = cvtm_cvt_solve(r->cvt, &locked, r->given, r->sites, r->count, &r->result);
   if (status != CVTM_OK) run_checkpoint_explain(&r->checkpoint, cvtm_device_error(r->device));
   run_checkpoint_close(&r->checkpoint);

@@ -43,8 +43,8 @@ int run_converged(const cvtm_run *run);
 typedef void (*run_describe)(void *context, const cvtm_run *run, cJSON *options);
 void run_describe_by(cvtm_run *run, run_describe describe, void *context);
 
-/* --preset and --preview: defaults of several options at once. Options that are given keep their
- * values. */
+/* --preset and --effort preview: defaults of several options at once. Options that are given keep
+ * their values. */
 
 /* Replaces defaults by those of the preset and of a preview. */
 void run_preset_apply(cvtm_run_options *options);

@@ -3,6 +3,7 @@
 The program is the one that CVTMESH_PROGRAM names, as CTest does; without it, the newest in a build
 folder of this tree. None is taken from PATH."""
 
+import functools
 import json
 import os
 import pathlib
@@ -80,6 +81,7 @@ class Option:
             self.choices = value.group(1).split("|")
 
 
+@functools.lru_cache
 def options(command):
     rows = re.finditer(r"^  (?:-(\w),|   ) --([\w-]+)(?: (\S+))?.*(?:\n {20}.*)*",
                        help_text(command, "--help", "all"), re.M)

@@ -186,7 +186,7 @@ small_runs() {
   "$each" equal-mass mass.csv run "$tiny" -n 20 --effort low --iterations 4 --equal-mass -o mass.csv
   "$each" blue-noise blue.csv run "$tiny" -n 40 --iterations 4 --noise blue -o blue.csv
   "$each" colours colours.csv run "$tiny" "${small[@]}" --colours cmyk -o colours.csv
-  "$each" pixel pixel.csv run "$tiny" "${small[@]}" --energy pixel -o pixel.csv
+  "$each" pixel pixel.csv run "$tiny" "${small[@]}" --preset paper -o pixel.csv
   "$each" mesh mesh.obj mesh "$points" -o mesh.obj
   "$each" mesh-lattice lattice.obj mesh "$lattice" -o lattice.obj
   "$each" one-site one.csv run "$tiny" -n 1 -o one.csv
@@ -214,7 +214,7 @@ small_runs() {
     "$each" "hlcp-$method" - hlcp --example 3 --size 8 --splits 4 --method "$method"
   done
   "$each" grade grade.npy density "$tiny" --grade 4 -o grade.npy
-  "$each" bias bias.npy density "$tiny" --bias 0.1 --smooth 4 -o bias.npy
+  "$each" bias bias.npy density "$tiny" --smooth 4,0.1 -o bias.npy
   "$each" segment segment.png segment "$tiny" --inside 6,6,3 --outside 20,15,2 --steps 3 \
     -o segment.png
 }

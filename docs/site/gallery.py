@@ -9,7 +9,7 @@ import subprocess
 # Title, commands, the picture to show. The last command makes it.
 PICTURES = [
     ("Stipples", ["cvtmesh run camera.png -n 4000 -o stipples.svg"], "stipples.svg"),
-    ("Cells", ["cvtmesh run camera.png -n 3000 -o cells.csv --picture cells.png --picture-size 800"],
+    ("Cells", ["cvtmesh run camera.png -n 3000 -o cells.csv -o cells.png --picture-size 800"],
      "cells.png"),
     ("A mesh, fine where it is dark",
      ["cvtmesh run camera.png -n 1500 -o mesh.vtu -o mesh.svg --svg mesh"], "mesh.svg"),
@@ -31,7 +31,7 @@ PICTURES = [
     ("Triangles stretched along a picture",
      ["cvtmesh mesh camera.png --metric hessian -n 2500 -o stretched.svg"], "stretched.svg"),
     ("Cells of equal mass",
-     ["cvtmesh run camera.png -n 1500 --equal-mass -o mass.csv --picture mass.png"
+     ["cvtmesh run camera.png -n 1500 --equal-mass -o mass.csv -o mass.png"
       " --picture-size 800"], "mass.png"),
     ("Blue noise", ["cvtmesh run horse.png -n 3000 --noise blue -o blue.svg"], "blue.svg"),
     ("The density, graded", ["cvtmesh density camera.png --grade 200 -o graded.png"], "graded.png"),

@@ -10,11 +10,10 @@ from pathlib import Path
 RUNS = [
     "run {e}/camera.png -n 99 --iterations 3 -o a.svg",
     "run {e}/camera.png -n 99 --effort best --time-limit 0.1 -o a.csv",
-    "run {e}/camera.png -n 99 --iterations 3 --energy pixel -o a.csv",
+    "run {e}/camera.png -n 99 --iterations 3 --preset paper -o a.csv",
     "run {e}/horse.png -n 900 --iterations 3 --domain image --periodic --element-order 2 -o a.msh",
     "run {e}/horse.png -n 99 --iterations 3 --noise blue -o a.csv --order tsp",
-    "run {e}/coins.png -n 99 --iterations 3 --equal-mass --segment --inside 75,75,10"
-    " --pixel-size 0.5um -o b.csv",
+    "run {e}/coins.png -n 99 --iterations 3 --equal-mass --pixel-size 0.5um -o b.csv",
     "run {e}/coins.png -n 99 --iterations 3 --colours cmyk -o b.svg",
     "run {e}/coins.png --iterations 1 --dot-size 9 --smooth 4 --grade 3 --within p.csv -o c.svg",
     "voronoi a.csv --like {e}/horse.png -o l.npy --check",

@@ -197,7 +197,12 @@ def numbers(value: Any, separator: str = ",") -> str | None:
 def item(row: dict[str, Any], value: Any, name: str, inputs: list[Input]) -> str:
     """The text of a number, numbers, a name or a file."""
     text = None
-    if not is_array(value) and (not row["reads"] or row["argument"] in ("WHAT", "W")):
+    if "KIND" in (row["argument"] or "") and isinstance(value, tuple):
+        kind, source = value if len(value) == 2 else (None, None)
+        if not isinstance(kind, str):
+            raise TypeError(f"{name}: {value!r} is not a pair of a kind and a file")
+        return f"{kind}={file(source, kind, inputs)}"
+    if not is_array(value) and (not row["reads"] or row["argument"] in ("WHAT", "W", "INKS")):
         text = numbers(value, "x" if row["argument"] in ("SIZE", "WxH") else ",")
     return file(value, name, inputs) if text is None else text
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 # Options of `density` with which a density stays on its device.
-ON_DEVICE = {"smooth", "bias", "grade", "grade_max", "device", "threads"}
+ON_DEVICE = {"smooth", "grade", "device", "threads"}
 
 
 def condition_there(image: Any, framework: Torch | CuPy, options: dict[str, Any]) -> Any:
@@ -51,15 +51,14 @@ def condition_there(image: Any, framework: Torch | CuPy, options: dict[str, Any]
 
 @with_options("density")
 def condition(image: Any, **options: Unpack[DensityOptions]) -> Any:
-    """The density of an image: tone, domain, weights, smoothing (`smooth`, `bias`) and grading
-    (`grade`, `grade_max`, `grade_size`).
+    """The density of an image: tone, domain, weights, smoothing (`smooth`, which
+    takes a number or a pair) and grading (`grade`, likewise, and `grade_size`).
 
     Parameters
     ----------
     image : path, (height, width) array, bytes, or PIL image
         As of :func:`tessellate`, which takes the result as its image. An array on a CUDA device is
-        copied to the host if an option other than `smooth`, `bias`, `grade` and `grade_max` changes
-        it.
+        copied to the host if an option other than `smooth` and `grade` changes it.
     {options}
 
     Returns

@@ -15,6 +15,6 @@ LEFT_OUT = {
     "density": FILES,
     "segment": FILES,
     "minimize": FILES | set("nx ny n atoms dim param bounds history".split()),
-    "lcp": FILES | set("problem size mesh load matrix rhs lower upper storage ascii".split()),
+    "lcp": FILES | set("problem size mesh load matrix rhs lower upper storage".split()),
     "hlcp": set("example size matrix_a matrix_b rhs output_z output_w report".split()),
 }

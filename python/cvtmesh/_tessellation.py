@@ -144,7 +144,7 @@ class Tessellation(Mesh):
         path : path
             An earlier file is replaced when the new one is whole.
         **options
-            Options of outputs, as ``svg="cells"``, ``unit=True`` or ``ascii=True``.
+            Options of outputs, as ``svg="cells"``, ``unit=True`` or ``format="ascii"``.
 
         Examples
         --------
@@ -159,7 +159,7 @@ class Tessellation(Mesh):
         self._run.save(values)
 
     def _repr_png_(self) -> bytes:
-        self._run.save([("picture", "<picture>.png")])
+        self._run.save([("output", "<picture>.png")])
         picture: bytes = self._run.picture()
         return picture
 
@@ -316,8 +316,9 @@ def mesh_domain(
     image : path, array, bytes, PIL image, or polygons
         The domain is what is dark in a picture (bright with ``invert``), or where data is 1. Or it
         is polygons: a list of arrays (n, 2) of corners in pixels, holes by the even-odd rule; the
-        density is then 1. An option ``mask``, ``labels``, ``polygon`` or ``segment``, or
-        ``domain="frame"``, the whole picture, gives the domain instead, and the image the density. Arrays on a device are copied to the host, which
+        density is then 1. The option ``domain`` gives the domain instead, and the image the density:
+        ``("mask", picture)``, ``("labels", array)``, ``("polygon", rings)`` or a file of these, or
+        ``"frame"``, the whole picture. Arrays on a device are copied to the host, which
         computes the geometry; the arrays of the result are NumPy arrays.
     points : int, optional
         The number of vertices; those on the boundary count.
@@ -354,12 +355,9 @@ def mesh_domain(
             raise ValueError("polygon: there is no ring")
         rings = [points_array(ring, f"polygon[{k}]") for k, ring in enumerate(rings)]
         size = size_of(rectangle_around(rings) if shape is None else shape)
-        given |= {"domain": "polygon", "polygon": rings}
+        given |= {"domain": ("polygon", rings)}
         return run(np.ones(size, np.float32), given, callback, progress)
     if shape is not None:
         raise TypeError("shape: only polygons need one")
     given["domain"] = options.get("domain") or "image"
-    for name in ("mask", "labels", "segment", "polygon"):
-        if given.get(name) is not None and given[name] is not False:
-            given["domain"] = name
     return run(image, given, callback, progress)

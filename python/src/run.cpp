@@ -33,7 +33,7 @@ class Run {
     cli_options *options = &arguments.options;
     if (cli_distributed_count(options) > 1 || options->distributed)
       throw Failure(CVTM_ERROR_UNSUPPORTED,
-                    "ranks, distributed: a call in Python is one process; use the program");
+                    "ranks: a call in Python is one process; use the program");
     options->run.keep = 1;
     cli_progress_attach(&progress_, options);
     arguments.stage([&] { return cli_run_check_values(options); });

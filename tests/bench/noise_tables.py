@@ -47,9 +47,10 @@ def poisson_discs(count, random, _):
 def program(*options):
     def make(count, random, folder):
         np.save(folder / "flat.npy", np.ones((SIDE, SIDE), np.float32))
+        np.save(folder / "random.npy", SIDE * random.random((count, 2)))
         subprocess.run([PROGRAM, "run", folder / "flat.npy", "-n", str(count), "--periodic", "-q",
                         "--seed", str(random.integers(1, 10**6)), "-o", folder / "made.npy",
-                        *options], check=True)
+                        *options], check=True, cwd=folder)
         return np.load(folder / "made.npy") / SIDE
 
     return make
@@ -60,8 +61,8 @@ SETS = {
     "jittered": jittered,
     "Poisson discs": poisson_discs,
     "default": program(),
-    "descent from random points": program("--effort", "low", "--start", "random"),
-    "`--equal-mass`": program("--equal-mass", "--effort", "low", "--start", "random"),
+    "descent from random points": program("--effort", "low", "--init", "random.npy"),
+    "`--equal-mass`": program("--equal-mass", "--effort", "low", "--init", "random.npy"),
     "`--noise blue`": program("--noise", "blue"),
 }
 KEYS = ("least_distance", "low_frequency_power", "effective_nyquist", "oscillation", "peak_power",

@@ -191,8 +191,7 @@ def table3(given):
 def descend(given, side, sites, device):
     """By the paper's method: the energies, and milliseconds of an evaluation and of L-BFGS-B."""
     limits = {"iterations": given.iterations or 1000, "time_limit": given.seconds}
-    run = cvtmesh.tessellate(np.ones((side, side), np.float32), sites, preset="paper", voronoi=given.voronoi,
-                             device=device, **limits)  # fmt: skip
+    run = cvtmesh.tessellate(np.ones((side, side), np.float32), sites, preset="paper", device=device, **limits)  # fmt: skip
     seconds, report = run.report["seconds"], run.report
     return (run.history["energy"], 1e3 * seconds["optimize_evaluation"] / report["evaluations"],
             1e3 * seconds["optimize_optimizer"] / max(report["iterations"], 1),
@@ -369,7 +368,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("table", choices=TABLES)
     parser.add_argument("--device", default="auto")
-    parser.add_argument("--voronoi", default="exact", help="of table2, table3 and figure7: exact or jfa")
+    parser.add_argument("--voronoi", default="exact", help="of table3: exact or jfa")
     parser.add_argument("--limit", type=int, default=0)
     parser.add_argument("--iterations", type=int, default=0)
     parser.add_argument("--seconds", type=float, default=0, help="of a run; 0: no limit")

@@ -1,4 +1,4 @@
-"""run --checkpoint and --resume: a run that is killed at any moment continues to the same files."""
+"""run --checkpoint: a run that is killed at any moment continues to the same files."""
 
 import random
 import subprocess
@@ -44,10 +44,10 @@ def test_a_killed_run_continues_to_the_same_files(job, more):
     killed = kill(job, (*WORDS, *more, *files, *OFTEN), chance.uniform(0, 0.1))
     for _ in range(2):
         if killed:
-            killed = kill(job, (*WORDS, *more, *files, *OFTEN, "--resume", "run.chk"),
+            killed = kill(job, (*WORDS, *more, *files, *OFTEN),
                           chance.uniform(0, 0.1))
     assert not job.path("a.csv").exists() or job.read("a.csv") == expected[0]
-    resumed = job.report(*WORDS, *more, *files, "--resume", "run.chk")
+    resumed = job.report(*WORDS, *more, *files, "--checkpoint", "run.chk")
     assert (job.read("a.csv"), job.read("a.obj")) == expected
     assert resumed["history"] == whole["history"]
     for key in ("energy", "iterations", "evaluations", "stop_reason"):
@@ -55,29 +55,28 @@ def test_a_killed_run_continues_to_the_same_files(job, more):
 
 
 def test_one_command_line_starts_and_continues_a_run(job):
-    words = (*WORDS, *OFTEN, "--resume", "run.chk", "-o", "a.csv")
+    words = (*WORDS, *OFTEN, "-o", "a.csv")
     job.call(*words)
     started = job.read("a.csv")
     assert job.path("run.chk").exists()
-    job.call(*words)
+    assert b"continued from run.chk" in job.call(*words).stderr
     assert job.read("a.csv") == started
 
 
 def test_what_a_checkpoint_refuses(job):
     job.call(*WORDS, *OFTEN, "-o", "a.csv")
     whole = job.read("run.chk")
-    again = (*WORDS, "--resume", "run.chk", "-o", "b.csv")
+    again = (*WORDS, "--checkpoint", "run.chk", "-o", "b.csv")
     job.refused(*again, "--seed", 2, code=3, names=["run.chk", "seed"])
     job.refused(*again, "--gamma", 2, code=3, names=["run.chk", "density"])
     job.refused(*again, "--tolerance", 1e-5, code=3, names=["run.chk", "tolerance"])
     job.refused("run", "rho.npy", "-n", 401, "--density-from", "density", "--iterations", 80,
-                "--resume", "run.chk", "-o", "b.csv", code=3, names=["run.chk", "number of sites"])
+                "--checkpoint", "run.chk", "-o", "b.csv", code=3, names=["run.chk", "number of sites"])
     for at in (0, 20, 40, 100, len(whole) // 2, len(whole) - 1):
         job.file("run.chk", whole[:at])
         job.refused(*again, code=3, names=["run.chk"])
         job.file("run.chk", whole[:at] + bytes([whole[at] ^ 4]) + whole[at + 1:])
         job.refused(*again, code=3, names=["run.chk"])
-    job.refused(*WORDS, "--resume", "none.chk", "-o", "b.csv", code=3, names=["none.chk"])
     job.file("run.chk", whole)
     job.call(*again)
     assert job.read("a.csv") == job.read("b.csv")

@@ -11,7 +11,7 @@ SMALL = {
     "run": ["rho.npy", *RUN, "-o", "result.csv"],
     "batch": ["rho.npy", *RUN, "-o", "result.csv"],
     "view": [
-        "grey.pgm", "-n", 40, "--iterations", 8, "--shot", "shot.png", "--size", "64x48", "-o",
+        "grey.pgm", "-n", 40, "--iterations", 8, "--shot", "shot.png", "--window", "64x48", "-o",
         "result.csv"
     ],
     "voronoi": ["forty.npy", "--like", "grey.pgm", "-o", "result.npy"],

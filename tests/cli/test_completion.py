@@ -71,7 +71,7 @@ def test_commands(complete):
 
 def test_names_of_options(complete):
     assert complete("cvtmesh", "run", "--domain-sm") == {"--domain-smooth", "--domain-smallest"}
-    assert complete("cvtmesh", "mesh", "--compr") == {"--compress"}
+    assert complete("cvtmesh", "mesh", "--elem") == {"--element-order"}
     assert "--points" not in complete("cvtmesh", "stats", "--p")
 
 
@@ -80,17 +80,17 @@ def test_values(complete):
     assert complete("cvtmesh", "run", "--method", "l") == {"lloyd", "lbfgsb"}
     assert complete("cvtmesh", "voronoi", "--method", "jfa") >= {"jfa"}
     assert complete("cvtmesh", "run", "--page", "le") == {"letter", "legal"}
-    assert complete("cvtmesh", "run", "--mask", "a") == {"a photo.png"}
+    assert complete("cvtmesh", "run", "--init", "a") == {"a photo.png"}
     assert complete("cvtmesh", "run", "-o", "a") == {"a photo.png"}
     assert complete("cvtmesh", "run", "--gcode", "") >= {"grbl-z", "marlin-servo", "a photo.png"}
-    assert complete("cvtmesh", "run", "--initial", "g") == {"grow"}
+    assert complete("cvtmesh", "segment", "--initial", "g") == {"grow"}
     assert complete("cvtmesh", "run", "--gamma", "") == set()
 
 
 def test_operands(complete):
     assert complete("cvtmesh", "run", "a") == {"a photo.png"}
     assert complete("cvtmesh", "minimize", "g") == {"gl1", "gl2"}
-    assert complete("cvtmesh", "run", "--help", "seg") == {"segmentation"}
+    assert complete("cvtmesh", "run", "--help", "dra") == {"drawing"}
 
 
 def test_every_option_and_choice(cvtmesh):

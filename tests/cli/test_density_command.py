@@ -49,11 +49,11 @@ def test_solutions(cvtmesh):
         u = density(cvtmesh, image, "--grade", lam)
         assert (u >= rho).all(), f"grading by {lam} falls below the density"
         assert grading_residual(u, rho, everything, lam) < 1e-8, f"grading by {lam} is not optimal"
-    u = density(cvtmesh, image, "--grade", 16, "--grade-max", 0.5)
+    u = density(cvtmesh, image, "--grade", "16,0.5")
     assert (u >= rho).all() and (u <= np.maximum(rho, 0.5)).all(), "the box of grading"
     assert grading_residual(u, rho, everything, 16, 0.5) < 1e-8, "grading in a box is not optimal"
     for p in (0.1, 0.5, 0.8):
-        u = density(cvtmesh, image, "--smooth", 16, "--bias", p)
+        u = density(cvtmesh, image, "--smooth", f"16,{p}")
         assert bias_residual(u, rho, everything, 16, p) < 1e-8, f"bias {p} is not optimal"
     picture = "p.png"
     cvtmesh.call("density", image, "--grade", 16, "-o", picture)
@@ -139,11 +139,8 @@ def test_refusals(cvtmesh):
                                   (("--weight", "a.png"), 2,
                                    "FILE=FACTOR"), (("--weight", "a.png=-1"), 2, "FILE=FACTOR"),
                                   (("--weight", f"{EXAMPLES}/camera.png=1e300"), 3,
-                                   "single precision"), (("--bias", 0.1), 2, "--smooth"),
-                                  (("--grade-max", 1), 2,
-                                   "--grade"), (("--smooth", 1, "--bias", 1), 2,
-                                                "--bias"), (("--grade", "nan"), 2,
-                                                            "--grade"), (("--inside", "1,2,3"), 2,
-                                                                         "--segment")):
+                                   "single precision"), (("--smooth", "1,1"), 2, "--smooth"), (("--grade", "1,-1"), 2, "--grade"),
+                                  (("--grade", "nan"), 2,
+                                                            "--grade")):
         cvtmesh.refused("density", image, *arguments, "-o", "no.npy", code=code, names=[part])
     cvtmesh.refused("density", image, "-o", "a.msh", code=2)

@@ -1,4 +1,4 @@
-"""run --distributed: the ranks of mpirun share one run, and its files do not depend on their number."""
+"""run --ranks: the ranks of mpirun share one run, and its files do not depend on their number."""
 
 import os
 import pathlib
@@ -29,11 +29,11 @@ def job(cvtmesh):
 
 
 def launcher(job, ranks, *words):
-    return of_ranks(job, ranks, *words, "--distributed")
+    return of_ranks(job, ranks, *words, "--ranks", "mpi")
 
 
 def mpirun(job, ranks, *words, code=0):
-    return run_ranks(job, ranks, *words, "--distributed", code=code)
+    return run_ranks(job, ranks, *words, "--ranks", "mpi", code=code)
 
 
 @needs_mpi
@@ -42,7 +42,7 @@ def mpirun(job, ranks, *words, code=0):
     (2, ("--effort", "high", "-n", 1100, "--time-limit", 1000)),
     (3, ("--periodic", "--method", "lloyd"))])
 def test_the_bits_do_not_depend_on_the_ranks(job, ranks, more):
-    job.call(*WORDS, *more, *FILES, "--distributed")
+    job.call(*WORDS, *more, *FILES, "--ranks", "mpi")
     whole = job.read("a.csv"), job.read("a.obj")
     for name in ("a.csv", "a.obj"):
         job.path(name).unlink()
@@ -54,16 +54,16 @@ def test_the_bits_do_not_depend_on_the_ranks(job, ranks, more):
 @needs_mpi
 def test_a_checkpoint_of_two_ranks_continues_with_three_and_alone(job):
     often = ("--checkpoint", "run.chk", "--checkpoint-every", 0.001)
-    job.call(*WORDS, *FILES, "--distributed")
+    job.call(*WORDS, *FILES, "--ranks", "mpi")
     whole = job.read("a.csv")
     mpirun(job, 2, *WORDS, *often, *FILES)
     assert job.read("a.csv") == whole
     job.path("a.csv").unlink()
-    mpirun(job, 3, *WORDS, "--resume", "run.chk", *FILES)
+    mpirun(job, 3, *WORDS, "--checkpoint", "run.chk", *FILES)
     assert job.read("a.csv") == whole
-    job.call(*WORDS, "--resume", "run.chk", *FILES, "--distributed")
+    job.call(*WORDS, "--checkpoint", "run.chk", *FILES, "--ranks", "mpi")
     assert job.read("a.csv") == whole
-    job.refused(*WORDS, "--resume", "run.chk", *FILES, code=3, names=["division among ranks"])
+    job.refused(*WORDS, "--checkpoint", "run.chk", *FILES, code=3, names=["division among ranks"])
 
 
 def alive(folder):
@@ -95,8 +95,8 @@ def test_a_rank_that_is_killed_ends_the_others(job):
 
 @needs_mpi
 def test_a_rank_that_fails_says_why_and_ends_the_others(job):
-    good = job.command(*WORDS, "-o", "a.csv", "--distributed")
-    bad = job.command(*WORDS, "--init", "none.npy", "-o", "a.csv", "--distributed")
+    good = job.command(*WORDS, "-o", "a.csv", "--ranks", "mpi")
+    bad = job.command(*WORDS, "--init", "none.npy", "-o", "a.csv", "--ranks", "mpi")
     done = subprocess.run(["mpirun", "--oversubscribe", "-n", "1", *good, ":", "-n", "1", *bad],
                           cwd=job.folder, env=QUIET_MPI, capture_output=True, timeout=PATIENCE,
                           check=False)
@@ -108,8 +108,9 @@ def test_a_rank_that_fails_says_why_and_ends_the_others(job):
 
 def test_what_is_refused(job):
     for more in (("--equal-mass",), ("--noise", "blue"), ("--domain", "frame"),
-                 ("--energy", "pixel"), ("--preset", "paper")):
-        job.refused(*WORDS, *more, "-o", "b.csv", "--distributed", code=2, names=["--distributed"])
+                 ("--preset", "paper")):
+        job.refused(*WORDS, *more, "-o", "b.csv", "--ranks", "mpi", code=2, names=["--ranks"])
+    job.refused(*WORDS, "-o", "b.csv", "--ranks", "two", code=2, names=["'two'", "mpi"])
 
 
 @needs_mpi
@@ -122,12 +123,12 @@ def test_a_run_starts_its_own_ranks(job):
     launched = job.file("mpirun", "#!/bin/sh\necho mpirun $*\n")
     launched.chmod(0o755)
     done = job.call(*run, environment={"PATH": "%s:/bin" % job.folder})
-    assert done.stdout.decode().split()[:3] == ["mpirun", "-n", "2"] and b"--distributed" in done.stdout
+    assert done.stdout.decode().split()[:3] == ["mpirun", "-n", "2"] and b"--ranks=mpi" in done.stdout
 
 
 def test_ranks_that_do_not_pay_are_not_started(job):
     """The files are those of any number of ranks."""
-    job.call(*WORDS, *FILES, "--distributed")
+    job.call(*WORDS, *FILES, "--ranks", "mpi")
     whole = job.read("a.csv"), job.read("a.obj")
     for name in ("a.csv", "a.obj"):
         job.path(name).unlink()
@@ -147,7 +148,7 @@ def test_a_binding_that_nobody_asked_for_is_undone(job):
                                           (1, ("--bind-to", "core"), False, 1)):
         done = subprocess.run(
             ["mpirun", *options, "-n", str(ranks), *job.command(*words, "-o", "a.csv", "--report",
-                                                                "r.json", "--distributed")],
+                                                                "r.json", "--ranks", "mpi")],
             cwd=job.folder, env=QUIET_MPI, capture_output=True, timeout=PATIENCE, check=False)
         assert done.returncode == 0, done.stderr
         assert (b"note: Open MPI had bound" in done.stderr) == note, done.stderr
@@ -155,7 +156,7 @@ def test_a_binding_that_nobody_asked_for_is_undone(job):
 
 
 def test_ranks_are_not_started_in_vain(job):
-    job.refused(*WORDS, "--ranks", 2, "--equal-mass", "-o", "b.csv", code=2, names=["--distributed"])
+    job.refused(*WORDS, "--ranks", 2, "--equal-mass", "-o", "b.csv", code=2, names=["--ranks"])
     environment = dict(os.environ, PATH="/nowhere")
     done = subprocess.run(job.command(*WORDS, "-n", "100M", "-o", "b.csv", "--ranks", 2), cwd=job.folder,
                           env=environment, capture_output=True, timeout=PATIENCE, check=False)
@@ -167,7 +168,7 @@ def test_ranks_without_the_module_are_refused(job):
     alone = job.path("cvtmesh")
     shutil.copy(PROGRAM, alone)
     for size, code in ((2, 1), (1, 0)):
-        done = subprocess.run([alone, *job.command(*WORDS, "-o", "a.csv", "--distributed")[1:]],
+        done = subprocess.run([alone, *job.command(*WORDS, "-o", "a.csv", "--ranks", "mpi")[1:]],
                               cwd=job.folder, env=dict(os.environ, OMPI_COMM_WORLD_SIZE=str(size)),
                               capture_output=True, timeout=PATIENCE, check=False)
         assert done.returncode == code, done.stderr

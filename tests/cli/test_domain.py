@@ -254,7 +254,7 @@ def test_photograph(cvtmesh, black):
     noise = np.random.default_rng(1).normal(0, 0.25, (HEIGHT, WIDTH))
     disc = np.clip(60.5 - np.hypot(X - 97.3, Y - 81.6) + 0.5, 0, 1)
     file = cvtmesh.file("noise.pgm", pgm_bytes(255 * np.clip(disc + noise, 0, 1)))
-    mesh, said = make(cvtmesh, "noise", black, 800, "--domain", "mask", "--mask", file,
+    mesh, said = make(cvtmesh, "noise", black, 800, "--domain", f"mask={file}",
                       "--domain-smooth", 3)
     check_mesh("noise", mesh, loops=1)
     assert abs(mesh.areas().sum() / (math.pi * 60.5**2) - 1) < 3e-3, f"noise: {mesh.areas().sum()}"
@@ -267,7 +267,7 @@ def test_disc(cvtmesh, black):
     for name, values in (("disc", np.clip(60.5 - distance + 0.5, 0,
                                           1)), ("pixels", distance < 60.5)):
         mask = cvtmesh.file(f"{name}.pgm", pgm_bytes(255 * values))
-        disc, said = make(cvtmesh, name, black, 800, "--domain", "mask", "--mask", mask)
+        disc, said = make(cvtmesh, name, black, 800, "--domain", f"mask={mask}")
         check_mesh(name, disc, loops=1)
         # The area of a disc of whole pixels differs from that of the circle by so much.
         assert abs(disc.areas().sum() / (math.pi * 60.5**2) - 1) < 1e-3, f"{name}: area"
@@ -275,8 +275,8 @@ def test_disc(cvtmesh, black):
         assert np.abs(off).max() <= (0.25 if name == "disc" else
                                      1), f"{name}: {np.abs(off).max()} px off"
         assert said["hausdorff"] <= 0.5 and said["corners"] == 0, f"{name}: {said}"
-    fine, _ = make(cvtmesh, "fine", black, 1800, "--domain", "mask", "--mask", "disc.pgm")
-    coarse, _ = make(cvtmesh, "coarse", black, 450, "--domain", "mask", "--mask", "disc.pgm")
+    fine, _ = make(cvtmesh, "fine", black, 1800, "--domain", "mask=disc.pgm")
+    coarse, _ = make(cvtmesh, "coarse", black, 450, "--domain", "mask=disc.pgm")
     check_second_order("disc", coarse, fine)
 
 
@@ -287,7 +287,7 @@ def test_polygons(cvtmesh, black):
     shapes = {"star": ([star(), turn(100, 10)], 10), "plate": ([plate, hole], 11)}
     for name, (rings, corners) in shapes.items():
         file = cvtmesh.file(f"{name}.csv", rings_text(rings))
-        mesh, said = make(cvtmesh, name, black, 500, "--domain", "polygon", "--polygon", file)
+        mesh, said = make(cvtmesh, name, black, 500, "--domain", f"polygon={file}")
         check_mesh(name, mesh, loops=2)
         wanted = ring_area(rings[0]) - ring_area(rings[1])
         assert abs(mesh.areas().sum() / wanted - 1) < 1e-3, f"{name}: area {mesh.areas().sum()}"
@@ -301,7 +301,7 @@ def test_polygons(cvtmesh, black):
         off = distance_to_rings(along(np.array(mesh.border()), mesh.points), rings).max()
         assert off <= 0.5 and off <= said["hausdorff"] + 1e-6, f"{name}: {off} px off"
         assert len(set(mesh.curve)) == 2, f"{name}: curves"
-        finer, _ = make(cvtmesh, name + "4", black, 2000, "--domain", "polygon", "--polygon", file)
+        finer, _ = make(cvtmesh, name + "4", black, 2000, "--domain", f"polygon={file}")
         check_second_order(name, mesh, finer)
 
 
@@ -309,7 +309,7 @@ def test_labels(cvtmesh, black):
     """Labels: two halves and a disc that overlaps both; neighbours share their edges."""
     labels = three_labels()
     cvtmesh.file("labels.npy", labels)
-    mesh, said = make(cvtmesh, "labels", black, 700, "--domain", "labels", "--labels", "labels.npy")
+    mesh, said = make(cvtmesh, "labels", black, 700, "--domain", "labels=labels.npy")
     check_mesh("labels", mesh, loops=1)
     for region in (1, 2, 3):
         area = mesh.areas()[mesh.region == region].sum()
@@ -322,8 +322,8 @@ def test_labels(cvtmesh, black):
         for line in mesh.lines
     }
     assert pairs == {(1,), (2,), (1, 2), (1, 3), (2, 3)}, f"labels: pairs {pairs}"
-    grey, _ = make(cvtmesh, "grey", black, 700, "--domain", "labels", "--labels",
-                   cvtmesh.file("labels.pgm", pgm_bytes(80 * labels)))
+    grey, _ = make(cvtmesh, "grey", black, 700, "--domain",
+                   "labels=" + str(cvtmesh.file("labels.pgm", pgm_bytes(80 * labels))))
     assert (grey.triangles == mesh.triangles).all(), "labels: grey levels are other labels"
 
 
@@ -335,7 +335,7 @@ def test_border(cvtmesh, black):
     mask[70, 70] = 0
     mask[120, 150] = 255
     file = cvtmesh.file("border.pgm", pgm_bytes(mask))
-    mesh, said = make(cvtmesh, "border", black, 600, "--domain", "mask", "--mask", file)
+    mesh, said = make(cvtmesh, "border", black, 600, "--domain", f"mask={file}")
     check_mesh("border", mesh, loops=3, components=2)
     assert said["dropped_curves"] == 2, f"border: {said}"
     assert abs(mesh.areas().sum() -
@@ -346,8 +346,8 @@ def test_border(cvtmesh, black):
 
     # Same seed, same file, for any number of threads.
     first = cvtmesh.read("border.msh")
-    cvtmesh.call("run", black, "-n", 600, "-o", "again.msh", "--iterations", 40, "--domain", "mask",
-                 "--mask", file, "--threads", 1)
+    cvtmesh.call("run", black, "-n", 600, "-o", "again.msh", "--iterations", 40, "--domain",
+                 f"mask={file}", "--threads", 1)
     assert cvtmesh.read("again.msh") == first, "border: another file with one thread"
 
 
@@ -375,12 +375,12 @@ def test_refusals(cvtmesh, black):
                 ("polygon", cvtmesh.file("thin.csv", rings_text([[(5, 30), (75, 30),
                                                                   (75, 30.02)]])), "empty")]
     for kind, file, word in refused:
-        cvtmesh.refused("run", black, "-n", 300, "-o", "no.msh", "--domain", kind, f"--{kind}",
-                        file, code=3, names=[word, file])
+        cvtmesh.refused("run", black, "-n", 300, "-o", "no.msh", "--domain",
+                        f"{kind}={file}", code=3, names=[word, file])
     cvtmesh.file("star.csv", rings_text([star(), turn(100, 10)]))
-    cvtmesh.refused("run", black, "-n", 20, "-o", "no.msh", "--domain", "polygon", "--polygon",
-                    "star.csv", code=3, names=["too few"])
-    for arguments in (["--domain", "mask"], ["--mask", file],
+    cvtmesh.refused("run", black, "-n", 20, "-o", "no.msh", "--domain", "polygon=star.csv", code=3, names=["too few"])
+    for arguments in (["--domain", "mask"], ["--domain", "mask="],
+                      ["--domain", f"image={file}"], ["--domain", "segment"],
                       ["--domain", "image", "--fixed", file], ["--boundary", "sliding"],
-                      ["--domain", "polygon", "--polygon", file, "--domain-smooth", 1]):
+                      ["--domain", f"polygon={file}", "--domain-smooth", 1]):
         cvtmesh.refused("run", black, "-n", 300, "-o", "no.msh", *arguments, code=2)

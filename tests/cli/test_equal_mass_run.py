@@ -85,7 +85,7 @@ def test_refusals(cvtmesh):
     cvtmesh.file("flat.npy", np.ones((HEIGHT, WIDTH), np.float32))
     cvtmesh.file("twice.csv", "1,1\n5,5\n1,1\n")
     cvtmesh.file("corners.csv", f"0,0\n5,5\n{WIDTH},{HEIGHT}\n")
-    for options in (("--energy", "pixel"), ("--domain", "image"), ("--watch", "watch"),
+    for options in (("--preset", "paper"), ("--domain", "image"), ("--watch", "watch"),
                     ("--mass-tolerance", 0), ("--weights-out", "w.csv")):
         cvtmesh.refused("run", "flat.npy", "-n", 9, "--equal-mass", "-o", "x.csv", *options, code=2)
     for options in (("--mass-tolerance", 0.1), ("--weights-out", "w.npy")):

@@ -53,7 +53,7 @@ LCP = ["lcp", "--matrix", "m.mtx", "--rhs", "v.npy"]
 # Arguments, the file that would be overwritten, and the option that would write it.
 OVERWRITES = [
     (["run", "a.png", "-n", "5", "-o", "a.png"], "a.png", "--output"),
-    (["run", "a.png", "-n", "5", "--picture", "a.png"], "a.png", "--picture"),
+    (["run", "a.png", "-n", "5", "-o", "a.png"], "a.png", "--output"),
     (MESHED + ["--report", "a.pgm"], "a.pgm", "--report"),
     (["run", "labels.npy", "-n", "5", "--density-out", "labels.npy"], "labels.npy",
      "--density-out"),
@@ -61,17 +61,15 @@ OVERWRITES = [
      "--weights-out"),
     (RUN + ["--init", "p.csv", "-o", "p.csv"], "p.csv", "--init"),
     (RUN + ["--fixed", "p.csv", "-o", "p.csv"], "p.csv", "--fixed"),
-    (RUN + ["--domain", "mask", "--mask", "b.png", "-o", "b.png"], "b.png", "--mask"),
-    (RUN + ["--domain", "polygon", "--polygon", "ring.csv", "-o", "ring.csv"], "ring.csv",
-     "--polygon"),
-    (RUN + ["--domain", "labels", "--labels", "labels.npy", "-o", "labels.npy"], "labels.npy",
-     "--labels"),
+    (RUN + ["--domain", "mask=b.png", "-o", "b.png"], "b.png", "--domain"),
+    (RUN + ["--domain", "polygon=ring.csv", "-o", "ring.csv"], "ring.csv", "--domain"),
+    (RUN + ["--domain", "labels=labels.npy", "-o", "labels.npy"], "labels.npy",
+     "--domain"),
     (RUN + ["--within", "b.png", "-o", "b.png"], "b.png", "--within"),
     (RUN + ["--obstacle", "a.png", "--obstacle", "b.png", "-o", "b.png"], "b.png", "--obstacle"),
     (RUN + ["--weight", "b.png=2", "-o", "b.png"], "b.png", "--weight"),
-    (RUN + ["--segment", "--seeds", "b.png", "-o", "b.png"], "b.png", "--seeds"),
-    (RUN + ["--segment", "--inside", "8,8,2", "--initial", "b.png", "-o", "b.png"], "b.png",
-     "--initial"),
+    (SEGMENT + ["--seeds", "b.png", "-o", "b.png"], "b.png", "--seeds"),
+    (SEGMENT + ["--initial", "b.png", "-o", "b.png"], "b.png", "--initial"),
     (MESHED + ["--config", "options.txt", "--report", "options.txt"], "options.txt", "--config"),
     (["voronoi", "p.csv", "-o", "d.npy", "--report", "p.csv"], "p.csv", "--report"),
     (["voronoi", "p.csv", "--labels-from", "labels.npy", "-o", "labels.npy"], "labels.npy",
@@ -125,13 +123,13 @@ def has_hdf5(cvtmesh):
     (RUN + ["-o", "x.xdmf", "--report", "x.h5"], "x.h5"),
     (FRAME + ["--report", "x_boundary.h5"], "x_boundary.h5"),
     (FRAME + ["-o", "x_boundary.xdmf"], "x_boundary.xdmf"),
-    (FRAME + ["--ascii", "-o", "x_boundary.xdmf"], "x_boundary.xdmf"),
+    (FRAME + ["--format", "ascii", "-o", "x_boundary.xdmf"], "x_boundary.xdmf"),
     (RUN + ["--size-from", "x.ele", "-o", "x.node"], "x.node"),
-    (RUN + ["--domain", "polygon", "--polygon", "x.poly", "-o", "x.node"], "x.node"),
+    (RUN + ["--domain", "polygon=x.poly", "-o", "x.node"], "x.node"),
 ])
 def test_a_file_beside_is_not_overwritten(cvtmesh, arguments, name):
     """XDMF comes with up to three other files; ELE, and POLY without vertices, have a NODE file."""
-    if "x.xdmf" in arguments and "--ascii" not in arguments and not has_hdf5(cvtmesh):
+    if "x.xdmf" in arguments and "ascii" not in arguments and not has_hdf5(cvtmesh):
         return
     shutil.copy(cvtmesh.path("a.pgm"), cvtmesh.path("x.h5"))
     cvtmesh.file("x.poly", "0 2 0 0\n3 0\n1 1 2\n2 2 3\n3 3 1\n0\n")
@@ -146,8 +144,8 @@ def test_files_that_are_not_beside(cvtmesh):
                            "4 0\n1 1 2\n2 2 3\n3 3 4\n4 4 1\n0\n")
     cvtmesh.call("mesh", "x.poly", "--min-angle", "20", "-o", "x.node", "-o", "x.ele", "-q")
     cvtmesh.call("mesh", "x.poly", "--min-angle", "20", "-o", "x.node", "-o", "x.ele", "-q")
-    cvtmesh.call(*RUN, "--ascii", "-o", "x.xdmf", "--report", "x.h5", "-q")
-    cvtmesh.call(*RUN, "--ascii", "-o", "x.xdmf", "-o", "x_boundary.xdmf", "-q")
+    cvtmesh.call(*RUN, "--format", "ascii", "-o", "x.xdmf", "--report", "x.h5", "-q")
+    cvtmesh.call(*RUN, "--format", "ascii", "-o", "x.xdmf", "-o", "x_boundary.xdmf", "-q")
     assert cvtmesh.json("x.h5")["options"]["points"] == 5
 
 
@@ -160,7 +158,7 @@ def options_of(cvtmesh, command):
 # Texts that name no file, though the help gives them such an argument.
 NO_FILES = {"format", "device", "shard", "param", "inside", "outside", "layers", "size",
             "msh-version", "size-field"}
-WRITING = {"output", "picture", "density-out", "weights-out", "pairs-out", "report", "run-report",
+WRITING = {"output", "density-out", "weights-out", "pairs-out", "report", "run-report",
            "journal", "output-z", "output-w", "shot", "record", "save", "watch"}
 
 
@@ -205,8 +203,8 @@ def test_byte_order_marks(cvtmesh):
             cvtmesh.file(name, start + text)
         cvtmesh.file("q.npy", np.array([-1.0]))
         cvtmesh.call("run", "a.pgm", "--config", "options.txt", "-o", "config.csv")
-        cvtmesh.call("run", "a.pgm", "-n", 20, "--iterations", 2, "--pens", "pens.txt", "-o", "pens.svg")
-        cvtmesh.call("view", "p.csv", "--width", 16, "--height", 16, "--size", "64x64", "--shot", "shot.png",
+        cvtmesh.call("run", "a.pgm", "-n", 20, "--iterations", 2, "--colours", "pens.txt", "-o", "pens.svg")
+        cvtmesh.call("view", "p.csv", "--width", 16, "--height", 16, "--window", "64x64", "--shot", "shot.png",
                      "--script", "script.txt")
         for kind in ("geojson", "csv", "svg", "poly"):
             cvtmesh.call("density", "a.pgm", "--within", "region." + kind, "-o", kind + ".npy")
@@ -226,10 +224,9 @@ def test_byte_order_marks(cvtmesh):
 
 def test_words_are_no_files(cvtmesh):
     """A report may have the name of a word that an option takes instead of a file."""
-    cvtmesh.call(*MESHED, "--segment", "--inside", "8,8,3", "--initial", "grow", "--steps", "1",
-                 "--report", "grow")
-    cvtmesh.call(*MESHED, "--segment", "--inside", "8,8,3", "--initial", "8,8,3", "--steps", "1",
-                 "--report", "8,8,3")
+    cvtmesh.call(*SEGMENT, "--initial", "grow", "--steps", "1", "--report", "grow")
+    cvtmesh.call(*SEGMENT, "--initial", "8,8,3", "--steps", "1", "--report", "8,8,3")
+    cvtmesh.call(*MESHED, "-n", 40, "--domain", "frame", "--report", "frame")
     cvtmesh.call("hlcp", "--example", "1", "--size", "4", "--omega", "ratio", "--report", "ratio")
     cvtmesh.call("hlcp", "--example", "1", "--size", "4", "--omega", "2", "--report", "2")
     cvtmesh.call("minimize", "ept", "--nx", "8", "--ny", "8", "--report", "ept")
@@ -312,17 +309,17 @@ def test_page_overwrites_no_report(cvtmesh):
 
 @pytest.mark.parametrize("header, first, second, names", [
     ("input,output", "a.pgm,x.obj", "b.png,./x.obj", ["job 2", "./x.obj", "--output"]),
-    ("input,picture", "a.pgm,b.png", "b.png,c.png", ["job 2", "b.png", "input"]),
-    ("input,picture,within", "a.pgm,b.png,", "a.pgm,c.png,b.png", ["job 2", "b.png", "--within"]),
-    ("input,picture,mask,domain", "a.pgm,c.png,b.png,mask", "a.pgm,b.png,,",
-     ["job 2", "b.png", "--picture"]),
+    ("input,output", "a.pgm,b.png", "b.png,c.png", ["job 2", "b.png", "input"]),
+    ("input,output,within", "a.pgm,b.png,", "a.pgm,c.png,b.png", ["job 2", "b.png", "--within"]),
+    ("input,output,domain", "a.pgm,c.png,mask=b.png", "a.pgm,b.png,",
+     ["job 2", "b.png", "--output"]),
     ("input,output,init", "a.pgm,x.csv,", "a.pgm,y.csv,x.csv", ["job 2", "x.csv", "--init"]),
-    ("input,picture,weight", "a.pgm,b.png,", "a.pgm,c.png,b.png=2", ["job 2", "b.png",
+    ("input,output,weight", "a.pgm,b.png,", "a.pgm,c.png,b.png=2", ["job 2", "b.png",
                                                                      "--weight"]),
-    ("input,picture", "a.pgm,b.png", "a.pgm,hard.png", ["job 2", "hard.png", "--picture"]),
+    ("input,output", "a.pgm,b.png", "a.pgm,hard.png", ["job 2", "hard.png", "--output"]),
     ("input,report", "a.pgm,r.json", "a.pgm,jobs.jsonl", ["job 2", "jobs.jsonl"]),
     ("input,report", "a.pgm,r.json", "a.pgm,jobs.jsonl.journal", ["job 2", "jobs.jsonl.journal"]),
-    ("input,picture", "a.pgm,c.png", "b.png,b.png", ["job 2", "b.png"]),
+    ("input,output", "a.pgm,c.png", "b.png,b.png", ["job 2", "b.png"]),
 ])
 def test_jobs_keep_each_others_files(cvtmesh, header, first, second, names):
     os.link(cvtmesh.path("b.png"), cvtmesh.path("hard.png"))
@@ -353,7 +350,7 @@ def done(cvtmesh, *options):
     ("input,points,output,within", "a.pgm,5,x.obj,b.png", "b.png"),
     ("input,points,output,obstacle", "a.pgm,5,x.obj,b.png", "b.png"),
     ("input,output,init", "a.pgm,x.obj,p.csv", "p.csv"),
-    ("input,points,output,domain,polygon", "a.pgm,40,x.obj,polygon,ring.csv", "ring.csv"),
+    ("input,points,output,domain", "a.pgm,40,x.obj,polygon=ring.csv", "ring.csv"),
 ])
 def test_a_changed_file_is_read_again(cvtmesh, header, job, changed):
     white = b"P5\n16 16\n255\n" + bytes([0] * 100 + [255] * 156)
@@ -366,7 +363,7 @@ def test_a_changed_file_is_read_again(cvtmesh, header, job, changed):
     assert done(cvtmesh) == 0
 
 
-@pytest.mark.parametrize("options, beside", [("", "x.h5"), ("--ascii", "x_boundary.xdmf")])
+@pytest.mark.parametrize("options, beside", [("", "x.h5"), ("--format ascii", "x_boundary.xdmf")])
 def test_a_missing_file_beside_is_made_again(cvtmesh, options, beside):
     if beside == "x.h5" and not has_hdf5(cvtmesh):
         return
@@ -379,7 +376,7 @@ def test_a_missing_file_beside_is_made_again(cvtmesh, options, beside):
 
 
 def test_what_affects_the_result_is_in_the_key(cvtmesh):
-    cvtmesh.file("jobs.jsonl", jobs("input,points,picture", "a.pgm,5,x.png"))
+    cvtmesh.file("jobs.jsonl", jobs("input,points,output", "a.pgm,5,x.png"))
     cvtmesh.call("batch", "jobs.jsonl", "-q")
     for options in (["--verbose"], ["--threads", "2"], ["--jobs", "1"]):
         assert done(cvtmesh, *options) == 0
@@ -409,7 +406,7 @@ def test_long_names_of_folders(cvtmesh):
     if "viewer" not in cvtmesh.call("info").stdout.decode():
         pytest.skip("this build has no viewer")
     cvtmesh.call("run", "a.pgm", "-n", "5", "--watch", folder + "/w", "--iterations", "3",
-                 "--size", "64x64", "-q")
+                 "--window", "64x64", "-q")
     assert "index.html" in os.listdir(cvtmesh.path(folder + "/w"))
     assert "frame-000001.png" in os.listdir(cvtmesh.path(folder + "/w"))
 

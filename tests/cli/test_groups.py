@@ -13,7 +13,7 @@ pytestmark = pytest.mark.usefixtures("two_threads")
 WIDTH, HEIGHT = 160, 120
 DISC = (40, 60, 20)  # x, y (down) and radius of a region
 HOLES = [(110, 40, 14), (130, 90, 10)]
-RUN = ("flat.npy", "-n", 700, "--iterations", 25, "--domain", "labels", "--labels", "labels.npy")
+RUN = ("flat.npy", "-n", 700, "--iterations", 25, "--domain", "labels=labels.npy")
 AREAS = ["region-1", "region-2", "region-5"]
 LINES = ["left", "right", "bottom", "top", "hole-1", "hole-2", "interface-1-2", "interface-1-5"]
 
@@ -92,15 +92,15 @@ def groups_of_msh(path):
 
 def test_msh(labels):
     stats = set()
-    for version in ("4.1", "2.2"):
-        for form in ((), ("--binary",)):
-            name = f"m{version}{''.join(form)}.msh"
-            labels.call("run", *RUN, "-o", name, "--msh-version", version, *form)
-            path = labels.path(name)
-            assert path.read_bytes()[12:].startswith(f"{version} {len(form)} 8".encode())
-            check_gmsh(path)
-            check_groups(name, *groups_of_msh(path))
-            stats.add(labels.call("stats", name).stdout.replace(name.encode(), b""))
+    for form, start in (((), "4.1 0 8"), (("binary",), "4.1 1 8"), (("msh2",), "2.2 0 8"),
+                        (("msh2", "binary"), "2.2 1 8")):
+        name = f"m{''.join(form)}.msh"
+        labels.call("run", *RUN, "-o", name, *(["--format", ",".join(form)] if form else []))
+        path = labels.path(name)
+        assert path.read_bytes()[12:].startswith(start.encode())
+        check_gmsh(path)
+        check_groups(name, *groups_of_msh(path))
+        stats.add(labels.call("stats", name).stdout.replace(name.encode(), b""))
     assert len(stats) == 1, "the four files differ"
 
 
@@ -123,7 +123,7 @@ def test_region_names(labels):
 
 def test_msh_of_points_is_one_region(labels):
     labels.file("points.npy", np.random.default_rng(5).random((60, 2)) * (WIDTH, HEIGHT))
-    for words in ((), ("--binary",), ("--msh-version", "2.2")):
+    for words in ((), ("--format", "binary"), ("--format", "msh2")):
         labels.call("mesh", "points.npy", "-o", "p.msh", *words)
         check_gmsh(labels.path("p.msh"))
         found = meshio.read(labels.path("p.msh"))
@@ -140,8 +140,7 @@ def test_touching_holes(cvtmesh):
     cvtmesh.file("mask.npy", (mask / 255).astype(np.float32))
     ring = "10,10\n90,10\n90,90\n10,90\n\n30,30\n30,50\n50,50\n50,30\n\n50,50\n50,70\n70,70\n70,50\n"
     cvtmesh.file("rings.csv", ring + "\n10,90\n20,70\n30,80\n")  # the last one touches the outside
-    cvtmesh.call("run", "mask.npy", "-n", 500, "--iterations", 20, "--domain", "polygon",
-                 "--polygon", "rings.csv", "-o", "m.msh")
+    cvtmesh.call("run", "mask.npy", "-n", 500, "--iterations", 20, "--domain", "polygon=rings.csv", "-o", "m.msh")
     found = meshio.read(cvtmesh.path("m.msh"))
     points = found.points[:, :2] * [1, -1] + [0, 100]
     middle = {name: [] for name in found.field_data}
@@ -239,9 +238,9 @@ def test_poly_as_polygon(cvtmesh):
     """A .poly that was written is the same domain, with its vertices in it or beside it."""
     cvtmesh.file("flat.npy", np.ones((100, 100), np.float32))
     cvtmesh.file("rings.csv", "10,10\n90,15\n80,90\n10,80\n\n30,30\n30,50\n50,50\n50,30\n")
-    run = ("flat.npy", "-n", 400, "--iterations", 20, "--domain", "polygon", "--polygon")
-    first = cvtmesh.report("run", *run, "rings.csv", "-o", "a.poly", "-o", "a.msh")
-    again = cvtmesh.report("run", *run, "a.poly", "-o", "b.msh")
+    run = ("flat.npy", "-n", 400, "--iterations", 20, "--domain")
+    first = cvtmesh.report("run", *run, "polygon=rings.csv", "-o", "a.poly", "-o", "a.msh")
+    again = cvtmesh.report("run", *run, "polygon=a.poly", "-o", "b.msh")
     assert again["domain"]["area"] == pytest.approx(first["domain"]["area"], rel=1e-9)
     assert again["domain"]["corners"] == first["domain"]["corners"] == 8
     low, high = (np.sort(meshio.read(cvtmesh.path(name)).points[:, 1])[[0, -1]]
@@ -252,11 +251,11 @@ def test_poly_as_polygon(cvtmesh):
     cvtmesh.file("one.poly", corners + segments)
     cvtmesh.file("two.poly", "# no vertices here\n0 2 0 0\n" + segments)
     cvtmesh.file("two.node", corners)
-    areas = [cvtmesh.report("run", *run, name, "-o", "c.msh")["domain"]["area"]
+    areas = [cvtmesh.report("run", *run, f"polygon={name}", "-o", "c.msh")["domain"]["area"]
              for name in ("one.poly", "two.poly")]
     assert areas[0] == areas[1] == pytest.approx(4900, rel=1e-3)
     cvtmesh.file("open.poly", corners + "3 0\n1 0 1\n2 1 2\n3 2 3\n0\n")
-    cvtmesh.refused("run", *run, "open.poly", "-o", "c.msh", code=3, names=["open.poly", "closed"])
+    cvtmesh.refused("run", *run, "polygon=open.poly", "-o", "c.msh", code=3, names=["open.poly", "closed"])
 
 
 def test_formats_without_a_domain(cvtmesh):
@@ -280,7 +279,7 @@ def test_formats_without_a_domain(cvtmesh):
 def test_xdmf(labels):
     """With HDF5 and as text; the names of the tags are in the report."""
     built = strict_json(labels.call("info", "--json").stdout)
-    report = labels.report("run", *RUN, "-o", "m.msh", "-o", "t.xdmf", "--ascii")
+    report = labels.report("run", *RUN, "-o", "m.msh", "-o", "t.xdmf", "--format", "ascii")
     points, areas, lines = groups_of_msh(labels.path("m.msh"))
     names = {(group["dimension"], group["tag"]): group["name"]
              for group in report["domain"]["groups"]}

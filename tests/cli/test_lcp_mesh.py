@@ -72,7 +72,7 @@ def test_torsion_of_a_horse(cvtmesh):
     assert (written.point_data["solution"] == found).all()
     assert abs(written.points - mesh.points).max() < 1e-12 * abs(mesh.points).max()
     cvtmesh.call("lcp", "--mesh", "horse.msh", "--problem", "torsion", "--load", 25, "--tolerance",
-                 1e-12, "--ascii", "-o", "text.vtu")
+                 1e-12, "--format", "ascii", "-o", "text.vtu")
     assert b'format="ascii"' in cvtmesh.read("text.vtu")
     assert cvtmesh.read("x.png").startswith(b"\x89PNG")
 

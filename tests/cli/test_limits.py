@@ -84,7 +84,7 @@ def test_sizes_hold_in_a_domain(cvtmesh):
     cvtmesh.file("sizes.npy", GRADED)
     cvtmesh.file("domain.csv", "20,20\n200,30\n190,160\n30,150\n")
     report = cvtmesh.report("run", "sizes.npy", "--density-from", "size", "-o", "mesh.obj",
-                            "--domain", "polygon", "--polygon", "domain.csv")
+                            "--domain", "polygon=domain.csv")
     ratios = edges_over_sizes(cvtmesh.path("mesh.obj"), GRADED)
     assert abs(np.median(ratios) - 1) < 0.03
     assert report["sites_asked"] >= report["sites"] > 0.98 * report["sites_asked"]
@@ -136,11 +136,11 @@ def test_sites_that_are_missing_are_told_of(cvtmesh, examples):
 def test_preview(cvtmesh):
     """A preview of many sites has fewer, says so, and takes fewer iterations; options stand."""
     horse = EXAMPLES / "horse.png"
-    done = cvtmesh.call("run", horse, "-n", "30k", "--preview", "-o", "p.npy", "--report", "p.json")
+    done = cvtmesh.call("run", horse, "-n", "30k", "--effort", "preview", "-o", "p.npy", "--report", "p.json")
     report = cvtmesh.json("p.json")
     assert (report["sites_asked"], report["sites"]) == (30000, 20000)
     assert b"  preview    20000 of 30000 sites; at most 2 seconds" in done.stderr
-    done = cvtmesh.call("run", horse, "-n", 500, "--preview", "--time-limit", 1, "-o", "q.npy",
+    done = cvtmesh.call("run", horse, "-n", 500, "--effort", "preview", "--time-limit", 1, "-o", "q.npy",
                         "--report", "q.json")
     assert b"  preview    at most 1 second of" in done.stderr
     cvtmesh.call("run", horse, "-n", 500, "-o", "r.npy", "--report", "r.json")

@@ -72,8 +72,8 @@ def test_blue_noise_from_given_points(cvtmesh):
 
 
 @pytest.mark.parametrize("option", [["--equal-mass"], ["--domain", "image"],
-                                    ["--method", "lloyd"], ["--energy", "pixel"],
-                                    ["--voronoi", "jfa"], ["--gradient-tolerance", 1],
+                                    ["--method", "lloyd"], ["--preset", "paper"],
+                                    ["--gradient-tolerance", 1],
                                     ["--watch", "frames"]])
 def test_options_that_are_not_of_blue_noise(cvtmesh, option):
     cvtmesh.file("flat.npy", np.ones((9, 9), np.float32))

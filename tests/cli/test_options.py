@@ -68,7 +68,7 @@ def test_help_by_topics(cvtmesh):
     # A word that is no topic is an operand.
     assert cvtmesh.call("run", "--help", "photo.png").stdout.decode() == text
     cvtmesh.refused("help", "run", "clouds", code=2, names=["clouds"])
-    cvtmesh.refused("run", "--help", "segmentaton", code=2, names=["'segmentation'"])
+    cvtmesh.refused("run", "--help", "drawng", code=2, names=["'drawing'"])
 
 
 def test_overview_and_version(cvtmesh):
@@ -192,3 +192,22 @@ def test_an_option_is_one_row(tmp_path):
     assert ('.BR -F ", " --fake-count " COUNT"\nNumber of fakes to count [0].\n'
             "A fake is counted once.\nSee --json.\n") in page
     assert "fake" not in manual()
+
+
+def test_former_names(cvtmesh, tmp_path):
+    """A name that went says what stands in its place, wherever it is written."""
+    source = (ROOT / "cli/option_table.c").read_text()
+    table = source[source.index("cli_former_options[] = {"):source.index("{NULL, 0, NULL}")]
+    rows = re.findall(r'\{"([\w-]+)", ([\w |]+), "([^"]+)"\}', table)
+    assert len(rows) == table.count('{"') > 10
+    for k, (name, where, instead) in enumerate(rows):
+        command = where.lower().split(" | ")[0].replace("run_alone", "run")
+        assert name not in [option.name for option in options(command)]
+        words = ([f"--{name}", "x"], [f"--{name}"], [f"--{name}=x"])[k % 3]
+        cvtmesh.refused(command, *OPERANDS[command], *words, code=2, names=[f"--{name}", instead])
+    config = tmp_path / "old.conf"
+    config.write_text(f"{name} = x\n")
+    cvtmesh.refused(command, "operand", "--config", config, code=2, names=[f"'{name}'", instead])
+    jobs = tmp_path / "jobs.jsonl"
+    jobs.write_text('{"input": "a.png", "points": 9, "output": "a.csv", "mask": "b.png"}\n')
+    cvtmesh.refused("batch", jobs, code=2, names=["mask", "--domain mask=FILE"])

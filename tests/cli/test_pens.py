@@ -67,7 +67,7 @@ def render(path):
     return fine.reshape(SIDE, SAMPLES, SIDE, SAMPLES, 3).mean((1, 3)), shares
 
 
-@pytest.mark.parametrize("source", [("--colours", "cmyk"), ("--palette", 3)])
+@pytest.mark.parametrize("source", [("--colours", "cmyk"), ("--colours", 3)])
 def test_the_drawing_has_the_colours_of_the_picture(cvtmesh, picture, source):
     report = cvtmesh.report("run", picture, "-n", 2500, *source, "-o", "a.svg", "-o", "a.csv")
     drawn, shares = render(cvtmesh.path("a.svg"))
@@ -121,23 +121,12 @@ def test_every_class_and_the_union_are_spaced(cvtmesh, picture):
     assert np.quantile(union.min(1), 0.01) > 0.4 * spacing
 
 
-def test_coupling(cvtmesh, picture):
-    union, classes = [], []
-    for weight in (0, 0.2, 1, 4):
-        report = cvtmesh.report("run", picture, "-n", 1000, "--iterations", 60, "--colours", "cmyk",
-                                "--coupling", weight, "-o", "a.csv")
-        union.append(report["energy_ratio"])
-        classes.append(max(pen["energy_ratio"] for pen in report["pens"] if pen["sites"] > 100))
-    assert union == sorted(union)[::-1] and union[0] > 1.2
-    assert classes[0] == min(classes) and classes[-1] == max(classes)
-
-
 def test_pens_and_their_files(cvtmesh, picture):
     cvtmesh.file("my.pens", PENS)
     cvtmesh.file("tool.profile", "up = M5\ndown = M3\npause = M0\npen = T{pen} M6 ({name})\n"
                  "travel = G0 X{x} Y{y}\ndraw = G1 X{x} Y{y}\n")
     outputs = [word for end in ("svg", "hpgl", "gcode") for word in ("-o", "a." + end)]
-    report = cvtmesh.report("run", picture, *FEW, "--pens", "my.pens", "--page", "A5", "--order",
+    report = cvtmesh.report("run", picture, *FEW, "--colours", "my.pens", "--page", "A5", "--order",
                             "plot", "--gcode", "tool.profile", *outputs, "-o", "a.csv")
     names = [pen["name"] for pen in report["pens"]]
     assert names == ["sky & sea", "rose", "ink black"]
@@ -173,7 +162,7 @@ def test_paths_of_each_pen(cvtmesh, picture):
 
 def test_size_of_pens_gives_their_numbers(cvtmesh, picture):
     cvtmesh.file("a.pens", "thin = #0090e0 1\nthick = #d03000 2\n")
-    report = cvtmesh.report("run", picture, "--iterations", 20, "--pens", "a.pens", "-o", "a.svg")
+    report = cvtmesh.report("run", picture, "--iterations", 20, "--colours", "a.pens", "-o", "a.svg")
     for pen, diameter in zip(report["pens"], (1, 2)):
         assert pen["smallest_dot"] == pen["largest_dot"] == diameter
         count = pen["coverage_asked"] * SIDE**2 / (np.pi / 4 * diameter**2)
@@ -182,7 +171,7 @@ def test_size_of_pens_gives_their_numbers(cvtmesh, picture):
 
 
 def test_no_dots_overlap(cvtmesh, picture):
-    cvtmesh.call("run", picture, *FEW, "--palette", 3, "--no-overlap", "-o", "a.svg")
+    cvtmesh.call("run", picture, *FEW, "--colours", 3, "--no-overlap", "-o", "a.svg")
     dots = np.concatenate([dots_of(layer) for layer in layers_of(cvtmesh.path("a.svg"))[1]])
     gap = np.linalg.norm(dots[:, None, :2] - dots[None, :, :2], axis=-1)
     gap -= dots[:, None, 2] + dots[None, :, 2]
@@ -192,14 +181,14 @@ def test_no_dots_overlap(cvtmesh, picture):
 
 def test_same_files_for_any_number_of_threads(cvtmesh, picture):
     for threads in (1, 2):
-        cvtmesh.call("run", picture, *FEW, "--palette", 2, "--threads", threads, "-o",
+        cvtmesh.call("run", picture, *FEW, "--colours", 2, "--threads", threads, "-o",
                      f"{threads}.svg", "-o", f"{threads}.png", "--picture-size", 300)
     assert cvtmesh.read("1.svg") == cvtmesh.read("2.svg")
     assert cvtmesh.read("1.png") == cvtmesh.read("2.png")
 
 
 def test_grey_pictures_and_regions(cvtmesh, picture):
-    report = cvtmesh.report("run", EXAMPLES / "coins.png", *FEW, "--palette", 3, "-o", "a.svg")
+    report = cvtmesh.report("run", EXAMPLES / "coins.png", *FEW, "--colours", 3, "-o", "a.svg")
     assert len(report["pens"]) == 1  # black gives all greys
     mask = np.zeros((SIDE, SIDE), np.uint8)
     mask[:, :40] = 255
@@ -210,8 +199,7 @@ def test_grey_pictures_and_regions(cvtmesh, picture):
 
 def test_batch(cvtmesh, picture):
     cvtmesh.file("a.pens", PENS)
-    for k, source in enumerate((("--colours", "cmyk"), ("--pens", "a.pens"), ("--palette", 2))):
-        source += ("--coupling", 0.5)
+    for k, source in enumerate((("--colours", "cmyk"), ("--colours", "a.pens"), ("--colours", 2))):
         cvtmesh.call("batch", picture, *FEW, *source, "-o", "{stem}-%d.svg" % k)
         cvtmesh.call("run", picture, *FEW, *source, "-o", "b.svg")
         assert cvtmesh.read(f"a-{k}.svg") == cvtmesh.read("b.svg")
@@ -225,25 +213,25 @@ def test_batch(cvtmesh, picture):
     (b"a\0b = #ff0000\n", "not text"), ("".join(f"p{k} = #0000{k:02x}\n" for k in range(17)), "16")])
 def test_bad_pens(cvtmesh, picture, text, reason):
     cvtmesh.file("bad.pens", text)
-    cvtmesh.refused("run", picture, *FEW, "--pens", "bad.pens", "-o", "a.svg", code=3,
+    cvtmesh.refused("run", picture, *FEW, "--colours", "bad.pens", "-o", "a.svg", code=3,
                     names=("bad.pens", reason))
 
 
 @pytest.mark.parametrize("words", [
-    ("--palette", 3, "--colours", "cmyk"), ("--palette", 3, "--invert"),
-    ("--palette", 3, "--equal-mass"), ("--palette", 3, "--svg", "cells"),
-    ("--palette", 3, "-o", "a.obj"), ("--palette", 3, "-o", "a.xyz"),
-    ("--palette", 3, "--iterations", 0), ("--palette", 3, "--noise", "blue")])
+    ("--colours", 3, "--preset", "paper"), ("--colours", 3, "--invert"),
+    ("--colours", 3, "--equal-mass"), ("--colours", 3, "--svg", "cells"),
+    ("--colours", 3, "-o", "a.obj"), ("--colours", 3, "-o", "a.xyz"),
+    ("--colours", 3, "--iterations", 0), ("--colours", 3, "--noise", "blue")])
 def test_what_has_no_colours_is_refused(cvtmesh, picture, words):
     cvtmesh.refused("run", picture, "-n", 100, "-o", "a.svg", *words, code=2)
 
 
 def test_pictures_without_colours(cvtmesh):
     cvtmesh.file("d.npy", np.ones((20, 20)))
-    cvtmesh.refused("run", "d.npy", "-n", 100, "--palette", 3, "-o", "a.svg", code=3,
+    cvtmesh.refused("run", "d.npy", "-n", 100, "--colours", 3, "-o", "a.svg", code=3,
                     names=("d.npy", "data has no colours"))
     cvtmesh.file("pale.ppm", ppm(np.full((20, 20, 3), 254, np.uint8)))
-    cvtmesh.refused("run", "pale.ppm", "-n", 100, "--palette", 3, "-o", "a.svg", code=3,
+    cvtmesh.refused("run", "pale.ppm", "-n", 100, "--colours", 3, "-o", "a.svg", code=3,
                     names=("pale.ppm", "needs no ink"))
 
 

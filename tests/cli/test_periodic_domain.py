@@ -14,14 +14,14 @@ pytestmark = pytest.mark.usefixtures("two_threads")
 WIDTH, HEIGHT = 48, 40
 DOMAINS = {
     "frame": ("--domain", "frame"),
-    "grains": ("--domain", "labels", "--labels", "grains.npy"),
-    "sliding": ("--domain", "labels", "--labels", "grains.npy", "--boundary", "sliding"),
-    "pores": ("--domain", "mask", "--mask", "pores.pgm"),
-    "refined": ("--domain", "labels", "--labels", "grains.npy", "--min-angle", "36", "--max-area",
+    "grains": ("--domain", "labels=grains.npy"),
+    "sliding": ("--domain", "labels=grains.npy", "--boundary", "sliding"),
+    "pores": ("--domain", "mask=pores.pgm"),
+    "refined": ("--domain", "labels=grains.npy", "--min-angle", "36", "--max-area",
                 "1.5"),
     "refined frame": ("--domain", "frame", "--max-area", "0.4"),
-    "polygon": ("--domain", "polygon", "--polygon", "cell.csv"),
-    "sliding polygon": ("--domain", "polygon", "--polygon", "cell.csv", "--boundary", "sliding"),
+    "polygon": ("--domain", "polygon=cell.csv"),
+    "sliding polygon": ("--domain", "polygon=cell.csv", "--boundary", "sliding"),
     "image": ("--domain", "image", "--invert", "--domain-smooth", "1"),
 }
 
@@ -123,7 +123,7 @@ def periodic_links(text):
     return links
 
 
-@pytest.mark.parametrize("options", [(), ("--binary",), ("--unit",)], ids=["text", "binary", "unit"])
+@pytest.mark.parametrize("options", [(), ("--format", "binary"), ("--unit",)], ids=["text", "binary", "unit"])
 def test_gmsh_knows_the_pairs(inputs, options):
     """Gmsh reads the section and writes it again; its version 4.8 skips that of MSH 2.2."""
     inputs.call("run", "rho.npy", "-n", 500, "--periodic", *DOMAINS["grains"], "-o", "m.msh",
@@ -148,7 +148,7 @@ def test_gmsh_knows_the_pairs(inputs, options):
 
 def test_pairs_in_msh_2(inputs):
     inputs.call("run", "rho.npy", "-n", 500, "--periodic", *DOMAINS["grains"], "-o", "m.msh",
-                "--msh-version", "2.2", "--pairs-out", "pairs.npy")
+                "--format", "msh2", "--pairs-out", "pairs.npy")
     text = inputs.path("m.msh").read_text()
     section = re.search(r"\$Periodic\n(\d+)\n(.*)\$EndPeriodic", text, re.DOTALL)
     lines, at, seen = section[2].splitlines(), 0, set()
@@ -242,9 +242,9 @@ def test_outlines_that_are_not_periodic(inputs):
 
 def test_polygons_in_a_picture(inputs):
     """A channel is paired at its ends; polygons without equal edges on the sides are refused."""
-    wish = ("run", "rho.npy", "-n", 300, "--periodic", "--domain", "polygon", "--polygon")
+    wish = ("run", "rho.npy", "-n", 300, "--periodic", "--domain")
     inputs.file("channel.csv", "0,5\n48,5\n48,30\n24,40\n0,30\n")
-    report = inputs.report(*wish, "channel.csv", "-o", "m.off", "--pairs-out", "pairs.npy")
+    report = inputs.report(*wish, "polygon=channel.csv", "-o", "m.off", "--pairs-out", "pairs.npy")
     points = meshio.read(inputs.path("m.off")).points[:, :2]
     near, far = on_side(points, 0, 0), on_side(points, 0, WIDTH)
     assert np.array_equal(points[near, 1], points[far, 1])
@@ -255,7 +255,7 @@ def test_polygons_in_a_picture(inputs):
     inputs.file("alone.csv", "0,5\n48,5\n48,20\n40,22\n48,25\n48,30\n0,30\n0,25\n9,22\n0,20\n"
                 "\n0,31\n3,33\n0,35\n")
     for name, reason in (("wall", "has a copy"), ("uneven", "has a copy"), ("alone", "1 edge")):
-        inputs.refused(*wish, f"{name}.csv", "-o", "n.msh", code=3,
+        inputs.refused(*wish, f"polygon={name}.csv", "-o", "n.msh", code=3,
                        names=[f"{name}.csv", "--periodic", reason])
 
 

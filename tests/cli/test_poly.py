@@ -101,7 +101,7 @@ def test_a_segment_with_equal_ends_is_left_out(cvtmesh, segments):
         assert (ours == theirs).all()
     assert cvtmesh.call("mesh", "y.poly", "--min-angle", 20, "-q", "-o", "x.msh").stderr == b""
     cvtmesh.file("white.pgm", pgm_bytes(np.full((12, 24), 9)))
-    done = cvtmesh.call("run", "white.pgm", "-n", 30, "--domain", "polygon", "--polygon", "y.poly", "-o", "x.msh")
+    done = cvtmesh.call("run", "white.pgm", "-n", 30, "--domain", "polygon=y.poly", "-o", "x.msh")
     assert b"y.poly: note: 2 segments" in done.stderr
 
 
@@ -162,7 +162,7 @@ def test_features_are_regions_of_a_picture(cvtmesh):
     """y down: the regions are where rows and columns of the picture are."""
     cvtmesh.file("grey.pgm", pgm_bytes(np.full((15, 25), 128)))
     cvtmesh.file("x.geojson", COUNTIES)
-    cvtmesh.call("run", "grey.pgm", "-n", 400, "--domain", "polygon", "--polygon", "x.geojson",
+    cvtmesh.call("run", "grey.pgm", "-n", 400, "--domain", "polygon=x.geojson",
                 "--iterations", 5, "-o", "x.msh")
     assert area_of_groups(cvtmesh) == pytest.approx(WANTED)
     points, _, region, _ = read_msh(cvtmesh)

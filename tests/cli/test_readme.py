@@ -62,7 +62,7 @@ def test_labels_have_the_size_of_the_picture(coins):
 def test_like_beside_width_and_height(coins):
     coins.call("voronoi", "coins.csv", "--like", COINS, "--height", 310, "-o", "labels.npy")
     assert coins.array("labels.npy").shape == (310, 384)
-    coins.call("view", "coins.csv", "--like", COINS, "--frames", 1, "--shot", "v.png", "--size",
+    coins.call("view", "coins.csv", "--like", COINS, "--frames", 1, "--shot", "v.png", "--window",
                "64x48")
     coins.refused("voronoi", "coins.csv", "--like", "absent.png", "-o", "labels.npy", code=3,
                   names=["absent.png"])

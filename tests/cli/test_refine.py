@@ -456,8 +456,8 @@ def test_regions(cvtmesh, options, angle):
     """Of a picture: the bound, caps by region, and edges that stay between the regions."""
     cvtmesh.file("labels.npy", labels_with_corners())
     cvtmesh.file("flat.npy", np.ones((120, 160), np.float32))
-    report = cvtmesh.report("run", "flat.npy", "-n", 500, "--domain", "labels", "--labels",
-                            "labels.npy", "--max-area", 60, "--max-area", "3=6", *options, "-o",
+    report = cvtmesh.report("run", "flat.npy", "-n", 500, "--domain", "labels=labels.npy",
+                            "--max-area", 60, "--max-area", "3=6", *options, "-o",
                             "x.msh")
     mesh, found = Mesh(cvtmesh.path("x.msh")), report["refinement"]
     data = meshio.read(cvtmesh.path("x.msh"))

@@ -115,14 +115,10 @@ def small_horse(cvtmesh):
 def test_lloyd_and_pixel(cvtmesh):
     horse = small_horse(cvtmesh)
     for method in ("lloyd", "lbfgsb"):
-        for voronoi in ("jfa", "1+jfa", "jfa+1", "jfa+2", "jfa2", "exact"):
-            report = cvtmesh.report("run", horse, "-n", 200, "--method", method, "--energy",
-                                    "pixel", "--voronoi", voronoi, "--iterations", 8, "-o", "a.csv")
-            assert report["objective"] == "pixel"
-            assert report["history"][-1]["energy"] < report["history"][0]["energy"]
-            if voronoi == "exact":
-                assert report["energy_pixel"] / report["history"][-1]["energy"] == pytest.approx(
-                    1, abs=1e-9)
+        report = cvtmesh.report("run", horse, "-n", 200, "--method", method, "--preset", "paper",
+                                "--iterations", 8, "-o", "a.csv")
+        assert report["objective"] == "pixel"
+        assert report["history"][-1]["energy"] < report["history"][0]["energy"]
 
 
 def test_stops(cvtmesh):
@@ -173,7 +169,7 @@ def test_smallest_inputs(cvtmesh):
                         (CAMERA, 1), (CAMERA, 2), (CAMERA, 3)):
         for periodic in ([], ["--periodic"]):
             report = cvtmesh.report("run", name, "-n", count, "--iterations", 20, "-o", "a.obj",
-                                    "-o", "points.npy", "-o", "a.svg", "-o", "a.vtu", "--picture",
+                                    "-o", "points.npy", "-o", "a.svg", "-o", "a.vtu", "-o",
                                     "a.png", *periodic)
             assert report["sites"] == count
             assert np.isfinite(cvtmesh.array("points.npy")).all()
@@ -254,8 +250,7 @@ def test_same_seed_same_files(cvtmesh):
     cvtmesh.call("run", CAMERA, "-n", 1500, "--iterations", 5, "--seed", 6, "-o", "d.csv")
     assert cvtmesh.read("a.csv") != cvtmesh.read("d.csv")
     horse = small_horse(cvtmesh)
-    for method in (["--method", "lloyd"], ["--energy", "pixel", "--voronoi",
-                                           "jfa"], ["--start", "random", "--periodic"]):
+    for method in (["--method", "lloyd"], ["--preset", "paper"], ["--periodic"]):
         for threads in "12":
             cvtmesh.call("run", horse, "-n", 400, "--iterations", 6, *method, "--threads", threads,
                          "-o", threads + ".csv")
@@ -279,7 +274,7 @@ def test_other_options_of_outputs(cvtmesh):
     cvtmesh.call("run", HORSE, "-n", 60, "--iterations", 3, "-o", "a.svg", "--dots", "mass")
     radii = set(re.findall(rb'r="([^"]+)"', cvtmesh.read("a.svg")))
     assert len(radii) > 10
-    cvtmesh.call("run", HORSE, "-n", 60, "--iterations", 3, "--picture", "a.png", "--layers",
+    cvtmesh.call("run", HORSE, "-n", 60, "--iterations", 3, "-o", "a.png", "--layers",
                  "density,mesh-edges,sites", "--picture-size", 300)
     width, height = struct.unpack(">II", cvtmesh.read("a.png")[16:24])
     assert max(width, height) == 300

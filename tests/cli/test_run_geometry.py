@@ -170,7 +170,7 @@ def test_ratio_recomputed_by_clipping(cvtmesh):
 def test_pixel_energy_is_the_plain_sum(cvtmesh):
     rho = np.random.default_rng(4).random((30, 40)).astype(np.float32)
     cvtmesh.file("rho.npy", rho)
-    report = cvtmesh.report("run", "rho.npy", "-n", 25, "--energy", "pixel", "--iterations", 5, "-o",
+    report = cvtmesh.report("run", "rho.npy", "-n", 25, "--preset", "paper", "--iterations", 5, "-o",
                             "points.npy")
     y, x = np.mgrid[0:30, 0:40] + 0.5
     squared = np.min([(x - a)**2 + (y - b)**2 for a, b in cvtmesh.array("points.npy")], axis=0)

@@ -1,5 +1,5 @@
 """--element-order 2: nodes in the middle of edges, those of the boundary on its curves, as
-independent readers find them; and --compress, read by meshio."""
+independent readers find them; and compression, read by meshio."""
 
 import base64
 import re
@@ -27,8 +27,8 @@ def disc(cvtmesh):
 
 
 def run(n, *words):
-    return ("run", "flat.npy", "-n", n, "--iterations", 30, "--domain", "polygon", "--polygon",
-            "circle.csv", "--boundary-tolerance", 3, "--element-order", 2, *words)
+    return ("run", "flat.npy", "-n", n, "--iterations", 30, "--domain",
+            "polygon=circle.csv", "--boundary-tolerance", 3, "--element-order", 2, *words)
 
 
 def cells(found, kind):
@@ -85,7 +85,7 @@ def test_circle(disc):
 
 def test_every_format(disc):
     names = ["m.msh", "b.msh", "m.vtu", "m.vtk", "m.inp", "m.ele"]
-    for words in (("-o", "m.msh"), ("-o", "b.msh", "--msh-version", "2.2", "--binary"),
+    for words in (("-o", "m.msh"), ("-o", "b.msh", "--format", "msh2,binary"),
                   [w for name in names[2:] for w in ("-o", name)] + ["-o", "m.node"]):
         disc.call(*run(80, *words))
     said = {disc.call("stats", name).stdout.split(b":", 1)[1]
@@ -115,8 +115,8 @@ def test_sharp_bends_stay_valid(cvtmesh):
     rows = (f"{60 + r * np.cos(a):.9f},{60 + r * np.sin(a):.9f}" for a, r in zip(angle, radius))
     cvtmesh.file("star.csv", "\n".join(rows))
     cvtmesh.file("flat.npy", np.ones((120, 120), np.float32))
-    cvtmesh.call("run", "flat.npy", "-n", 1600, "--iterations", 20, "--domain", "polygon", "--polygon",
-                 "star.csv", "--boundary-tolerance", 20, "--element-order", 2, "-o", "m.msh")
+    cvtmesh.call("run", "flat.npy", "-n", 1600, "--iterations", 20, "--domain",
+                 "polygon=star.csv", "--boundary-tolerance", 20, "--element-order", 2, "-o", "m.msh")
     found = meshio.read(cvtmesh.path("m.msh"))
     assert jacobians(found.points[:, :2], cells(found, "triangle6")) > 0
     cvtmesh.file("p.csv", "0,0\n4,0\n4,4\n0,4\n1,2\n")
@@ -147,15 +147,15 @@ def test_compressed_vtu(disc):
     built = strict_json(disc.call("info", "--json").stdout)
     for kind in ("zlib", "lz4"):
         if not built[kind]:
-            disc.refused(*run(3000, "-o", "no.vtu", "--compress", kind), code=2, names=[kind])
+            disc.refused(*run(3000, "-o", "no.vtu", "--format", kind), code=2, names=[kind])
             continue
         name = f"{kind}.vtu"
-        disc.call(*run(3000, "-o", name, "--compress", kind))
+        disc.call(*run(3000, "-o", name, "--format", kind))
         assert disc.path(name).stat().st_size < 0.6 * disc.path("plain.vtu").stat().st_size
         both = [disc.call("stats", f).stdout.split(b":", 1)[1] for f in ("plain.vtu", name)]
         assert both[0] == both[1]
         disc.file("four.csv", "0,0\n9,0\n4,7\n5,3\n")
-        disc.call("mesh", "four.csv", "-o", "four.vtu", "--compress", kind)
+        disc.call("mesh", "four.csv", "-o", "four.vtu", "--format", kind)
         assert b"compressor=" in disc.read("four.vtu")
     if not built["zlib"]:
         return

@@ -72,14 +72,16 @@ def test_coins(cvtmesh):
 
 
 def test_run(cvtmesh):
-    cvtmesh.call("run", EXAMPLES / "coins.png", "--segment", "--inside", "270,120,5", "--invert",
-                 "-n", 200, "--iterations", 5, "-o", "p.csv", "--density-out", "d.npy")
+    """What is found is the domain of a run, as a mask or as a contour."""
+    cvtmesh.call("segment", EXAMPLES / "coins.png", "--inside", "270,120,5", "-o", "coin.png", "-o",
+                 "coin.svg")
+    cvtmesh.call("run", EXAMPLES / "coins.png", "--within", "coin.png", "--invert", "-n", 200,
+                 "--iterations", 5, "-o", "p.csv", "--density-out", "d.npy")
     points = np.loadtxt(cvtmesh.path("p.csv"), delimiter=",", skiprows=1)[:, :2]
     assert (np.hypot(points[:, 0] - 270.5, points[:, 1] - 119.5) <
             28).all(), "sites outside the coin"
-    cvtmesh.call("run", EXAMPLES / "coins.png", "--segment", "--inside", "270,120,5", "--invert",
-                 "--domain", "segment", "-n", 200, "--iterations", 5, "-o", "p.msh", "--report",
-                 "r.json")
+    cvtmesh.call("run", EXAMPLES / "coins.png", "--invert", "--domain", "polygon=coin.svg", "-n", 200,
+                 "--iterations", 5, "-o", "p.msh", "--report", "r.json")
     area = cvtmesh.json("r.json")["domain"]["mesh_area"]
     assert abs(area -
                np.count_nonzero(cvtmesh.array("d.npy"))) < 0.02 * area, f"a mesh of area {area}"

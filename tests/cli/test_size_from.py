@@ -63,8 +63,7 @@ def test_given_sizes(cvtmesh):
             else:
                 meshio.write(cvtmesh.path(field), mesh, kind, **more)
             named = ["--size-field", "h"] if extension != "npy" else []
-            cvtmesh.call("run", "flat.npy", "--size-from", field, *named, "--size-as", "size", "-o",
-                         "m.vtu", *words)
+            cvtmesh.call("run", "flat.npy", "--size-from", f"size={field}", *named, "-o", "m.vtu", *words)
             found = meshio.read(cvtmesh.path("m.vtu"))
             p = found.points[:, :2] / scale
             made = np.concatenate([c.data for c in found.cells if c.type == "triangle"])
@@ -86,7 +85,7 @@ def test_sizes_of_an_outline(cvtmesh, scale, words):
     x, y = (v.ravel() for v in np.meshgrid(np.linspace(0, 2, 81), np.linspace(0, 1, 41)))
     size = corner_size(np.stack([x, y], axis=1))
     cvtmesh.file("h.npy", scale * np.stack([x, y, size], axis=1))
-    report = cvtmesh.report("mesh", "o.csv", "--size-from", "h.npy", "--size-as", "size", *words,
+    report = cvtmesh.report("mesh", "o.csv", "--size-from", "size=h.npy", *words,
                             "-o", "m.vtu")
     assert report["refinement"]["oversized"] == report["refinement"]["below_free"] == 0
     found = meshio.read(cvtmesh.path("m.vtu"))
@@ -100,7 +99,7 @@ def test_sizes_of_an_outline(cvtmesh, scale, words):
     spot = np.full(len(x), 0.5)
     spot[np.hypot(x - 1, y - 0.25).argmin()] = 0.004
     cvtmesh.file("spot.npy", np.stack([x, y, spot], axis=1))
-    cvtmesh.call("mesh", "o.csv", "--size-from", "spot.npy", "--size-as", "size", "-o", "s.vtu")
+    cvtmesh.call("mesh", "o.csv", "--size-from", "size=spot.npy", "-o", "s.vtu")
     found = meshio.read(cvtmesh.path("s.vtu"))
     at = np.hypot(*(found.points[:, :2] - (1, 0.25)).T)
     assert np.sort(at)[2] < 0.01 and len(at) < 600, (np.sort(at)[:3], len(at))
@@ -114,8 +113,7 @@ def test_a_named_size_of_an_outline(cvtmesh):
         points, [("triangle", triangles)], point_data={"other": 12 - size, "h": size}))
     middle = {}
     for field in ("h", "other"):
-        cvtmesh.call("mesh", "o.csv", "--size-from", "h.vtu", "--size-field", field, "--size-as",
-                     "size", "-o", "m.vtu")
+        cvtmesh.call("mesh", "o.csv", "--size-from", "size=h.vtu", "--size-field", field, "-o", "m.vtu")
         middle[field] = np.median(meshio.read(cvtmesh.path("m.vtu")).points[:, 1]) / HEIGHT
     assert middle["h"] < 0.45 and middle["other"] > 0.55, middle
 
@@ -124,11 +122,11 @@ def test_sizes_of_an_outline_that_are_refused(cvtmesh):
     cvtmesh.file("o.csv", "0,0\n2,0\n2,1\n")
     cvtmesh.file("h.npy", np.array([[0.0, 0, 1], [2, 0, 1], [2, 1, -1]]))
     ends = ["-o", "no.vtu"]
-    for words in (["--size-from", "h.npy"], ["--size-from", "h.npy", "--size-as", "indicator"],
-                  ["--size-as", "size"], ["--size-as", "size", "--min-angle", 30],
-                  ["--size-from", "h.npy", "--size-as", "size", "--size-field", "h"]):
+    for words in (["--size-from", "h.npy"], ["--size-from", "indicator=h.npy"],
+                  ["--size-from", "size="], ["--size-field", "h", "--min-angle", 30],
+                  ["--size-from", "size=h.npy", "--size-field", "h"]):
         cvtmesh.refused("mesh", "o.csv", *words, *ends, code=2, names=["--size"])
-    cvtmesh.refused("mesh", "o.csv", "--size-from", "h.npy", "--size-as", "size", *ends, code=3,
+    cvtmesh.refused("mesh", "o.csv", "--size-from", "size=h.npy", *ends, code=3,
                     names=["h.npy", "-1"])
 
 
@@ -139,8 +137,8 @@ def test_solution_and_indicator(cvtmesh):
     cvtmesh.file("flat.npy", np.ones((HEIGHT, WIDTH), np.float32))
     data = {"u": (points[:, 0] + 20)**3, "eta": (points[:, 0] + 20)}
     meshio.write(cvtmesh.path("f.vtu"), meshio.Mesh(points, [("triangle", triangles)], point_data=data))
-    for words in (["--size-field", "u"], ["--size-field", "eta", "--size-as", "indicator"]):
-        cvtmesh.call("run", "flat.npy", "--size-from", "f.vtu", *words, "-n", 900, "--iterations", 0,
+    for words in (["f.vtu", "--size-field", "u"], ["indicator=f.vtu", "--size-field", "eta"]):
+        cvtmesh.call("run", "flat.npy", "--size-from", *words, "-n", 900, "--iterations", 0,
                      "-o", "m.csv", "--density-out", "rho.npy")
         root = np.sqrt(cvtmesh.array("rho.npy").astype(float))  # h^-2
         x = np.arange(WIDTH) + 20.5
@@ -165,7 +163,7 @@ def test_refusals(cvtmesh):
             (["--size-from", "f.vtu", "-n", 90, "--size-field", "v"], 3, "no field v"),
             (["--size-from", "f.vtu", "-n", 90, "--size-field", "bad"], 3, "not a valid number"),
             (["--size-from", "f.vtu", "-n", 90, "--size-field", "linear"], 3, "determines sizes"),
-            (["--size-from", "f.vtu", "--size-as", "size", "--size-field", "u"], 3, "not a valid size"),
+            (["--size-from", "size=f.vtu", "--size-field", "u"], 3, "not a valid size"),
             (["--size-from", "absent.vtu", "-n", 90], 3, "absent.vtu"),
             (["--size-from", "flat.npy", "-n", 90], 3, "rows of x, y"),
             (["--size-from", "flat.npy", "-n", 90, "--size-field", "u"], 2, "no names")):

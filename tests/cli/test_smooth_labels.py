@@ -74,7 +74,7 @@ def turns(mesh, lines):
 def run(cvtmesh, labels, points, *options):
     cvtmesh.file("labels.npy", labels.astype(np.int32))
     cvtmesh.file("flat.npy", np.ones(labels.shape, np.float32))
-    cvtmesh.call("run", "flat.npy", "-n", points, "--domain", "labels", "--labels", "labels.npy",
+    cvtmesh.call("run", "flat.npy", "-n", points, "--domain", "labels=labels.npy",
                  "-o", "m.msh", "--report", "r.json", *options)
     return Mesh(cvtmesh.path("m.msh"), labels.shape[0])
 
@@ -159,7 +159,7 @@ def test_parabolas_keep_areas(cvtmesh, options):
     labels[30, 35] = 21
     cvtmesh.file("labels.npy", labels.astype(np.int32))
     cvtmesh.file("flat.npy", np.ones(labels.shape, np.float32))
-    cvtmesh.call("run", "flat.npy", "-n", 2500, "--domain", "labels", "--labels", "labels.npy",
+    cvtmesh.call("run", "flat.npy", "-n", 2500, "--domain", "labels=labels.npy",
                  "--domain-smooth", 2, "--element-order", 2, "-o", "m.vtu", *options)
     found = meshio.read(cvtmesh.path("m.vtu"))
     kinds = [c.type for c in found.cells]

@@ -185,7 +185,7 @@ def test_dots_that_do_not_overlap(cvtmesh):
     assert read_dots(cvtmesh, "a.svg")[:, 2].max() > r.max()
 
 
-LEVELS = "--black", 0.1, "--white", 0.8, "--contrast", 1.2
+LEVELS = "--levels", "0.1,0.8", "--contrast", 1.2
 
 
 def test_levels(cvtmesh):
@@ -204,11 +204,11 @@ def test_levels(cvtmesh):
     assert strict_json(done.stdout)["energy_ratio"] == pytest.approx(report["energy_ratio"])
     cvtmesh.call("batch", "grey.pgm", "-n", 300, "-o", "b.svg", "-q", *LEVELS)
     assert cvtmesh.read("a.svg") == cvtmesh.read("b.svg")
-    few = "-n", 40, "--iterations", 8, "--shot", "shot.png", "--size", "64x48"
+    few = "-n", 40, "--iterations", 8, "--shot", "shot.png", "--window", "64x48"
     cvtmesh.call("view", "grey.pgm", *few, "-o", "v.csv")
     cvtmesh.call("view", "grey.pgm", *few, "-o", "w.csv", *LEVELS)
     assert cvtmesh.read("v.csv") != cvtmesh.read("w.csv")
-    cvtmesh.refused("run", "grey.pgm", "-n", 40, "-o", "c.svg", "--black", 0.5, "--white", 0.4, code=3)
+    cvtmesh.refused("run", "grey.pgm", "-n", 40, "-o", "c.svg", "--levels", "0.5,0.4", code=3)
     np.save(cvtmesh.path("even.npy"), np.ones((40, 60)))
     cvtmesh.refused("run", "even.npy", "-n", 40, "-o", "c.svg", "--contrast", 2, code=3)
     cvtmesh.call("batch", COINS, "-n", 100, "--iterations", 3, "-o", "d.svg", "--no-overlap", "-q")
@@ -227,7 +227,7 @@ def test_stats_agree_with_run(cvtmesh):
     cvtmesh.refused("stats", "a.npy", "--picture", "even.npy", code=3)
 
 
-SHOT = "--frames", 2, "--size", "64x48", "--shot", "shot.png"
+SHOT = "--frames", 2, "--window", "64x48", "--shot", "shot.png"
 
 
 def test_view_draws_the_dots_of_run(cvtmesh):

@@ -12,11 +12,12 @@ def test_counts(cvtmesh):
 
 
 def test_ranges_and_choices(cvtmesh):
-    for option, bad in (("--method", "bfgs"), ("--energy", "x"), ("--voronoi", "jfa3"),
+    for option, bad in (("--method", "bfgs"), ("--levels", "1"), ("--levels", "0,2"),
+                        ("--smooth", "1,1"), ("--grade", "-1"), ("--colours", "17"),
                         ("--tolerance", "-1"), ("--tolerance", "nan"), ("--time-limit", "inf"),
                         ("--iterations", "-1"), ("--seed", "-1"), ("--gamma", "0"),
                         ("--threads", "-1"), ("--device", "gpu"), ("--svg", "x"),
-                        ("--density-from", "x"), ("--start", "x"), ("--floor", "-1"),
+                        ("--density-from", "x"), ("--ranks", "x"), ("--floor", "-1"),
                         ("--floor", "1e300"), ("--layers", "cells,hills")):
         cvtmesh.refused("run", CAMERA, "-n", 5, "-o", "out.csv", option, bad, code=2)
 
@@ -39,12 +40,10 @@ def test_what_is_missing_comes_with_the_usage(cvtmesh):
 
 
 def test_options_that_contradict(cvtmesh):
-    cvtmesh.refused("run", CAMERA, "-n", 5, "-o", "a.csv", "--black", 0.9, "--white", 0.1, code=3,
+    cvtmesh.refused("run", CAMERA, "-n", 5, "-o", "a.csv", "--levels", "0.9,0.1", code=3,
                     names=["black is 0.9", "white 0.1"])
     cvtmesh.refused("run", CAMERA, "-n", 5, "-o", "a.stl", "--element-order", 2, code=2,
                     names=["--element-order 2"])
-    cvtmesh.refused("run", CAMERA, "-n", 5, "-o", "a.csv", "--outside", "1,2,3", code=2,
-                    names=["--segment"])
     cvtmesh.refused("run", "", "-n", 5, "-o", "a.csv", code=2, names=["IMAGE"])
     cvtmesh.refused("mesh", "points.csv", "--periodic", "--width", 9, "-o", "a.vtu", code=2,
                     names=["--like PICTURE"])
@@ -79,7 +78,7 @@ def test_unknown_extension_is_refused_before_work(cvtmesh):
         cvtmesh.refused("run", "absent.png", "-n", 5, "-o", "fine.obj", "-o", name, code=2,
                         names=[name])
     cvtmesh.refused("run", "absent.png", "-n", 5, "-o", "-", "--format", "doc", code=2)
-    cvtmesh.refused("run", "absent.png", "-n", 5, "--picture", "out.jpg", code=2, names=["out.jpg"])
+    cvtmesh.refused("run", "absent.png", "-n", 5, "-o", "out.jpg", code=2, names=["out.jpg"])
     cvtmesh.refused("run", "absent.png", "-n", 5, "--density-out", "out.csv", code=2)
     cvtmesh.refused("voronoi", "absent.csv", "-o", "out.obj", code=2, names=["out.obj"])
     cvtmesh.refused("stats", "file.doc", code=2, names=["file.doc"])

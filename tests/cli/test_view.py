@@ -63,7 +63,7 @@ class Viewer(Program):
         """A script, paused at its start."""
         self.file("script", script)
         domain = ["--width", 100, "--height", 100] if source == "five.csv" else []
-        return self.call("view", source, *domain, "--paused", "--size", size, "--script", "script",
+        return self.call("view", source, *domain, "--paused", "--window", size, "--script", "script",
                          "--shot", "shot.png", "--save", "saved", *options, code=code)
 
 
@@ -156,7 +156,7 @@ def test_record(viewer):
 
 
 def test_frames(viewer):
-    done = viewer.call("view", "five.csv", "--size", "160x120", "--frames", 3, "--shot", "a.png")
+    done = viewer.call("view", "five.csv", "--window", "160x120", "--frames", 3, "--shot", "a.png")
     assert re.search(r"3 frames in .* a second", done.stderr.decode())
     assert re.search(r"sites by host memory", done.stderr.decode())
 
@@ -164,8 +164,8 @@ def test_frames(viewer):
 def test_wrong_use(viewer):
     done = viewer.play("key a\nfly\n", code=3)
     assert "script: line 2: unknown action" in done.stderr.decode()
-    viewer.call("view", "five.csv", "--shot", "a.png", "--size", "9x9", code=2)
-    viewer.call("view", "five.csv", "--shot", "a.png", "--size", "99", code=2)
+    viewer.call("view", "five.csv", "--shot", "a.png", "--window", "9x9", code=2)
+    viewer.call("view", "five.csv", "--shot", "a.png", "--window", "99", code=2)
     viewer.call("view", "five.csv", "--shot", "a.png", "--layers", "cells,nothing", code=2)
     viewer.call("view", "missing.csv", "--shot", "a.png", code=3)
     viewer.call("view", "five.csv", "--shot", "no/where/a.png", "--frames", 1, code=1)
@@ -181,7 +181,7 @@ def test_no_display(viewer, monkeypatch):
 
 def test_interrupt(viewer):
     viewer.interrupted(
-        "view", HORSE, "-n", 300, "--tolerance", 0, "--shot", "a.png", "-o", "out.csv", "--size",
+        "view", HORSE, "-n", 300, "--tolerance", 0, "--shot", "a.png", "-o", "out.csv", "--window",
         "160x120", "--record", "r",
         when=lambda _: wait_until(lambda: list(viewer.path().glob("r/*.png")), "a picture"))
     assert len(read_points(viewer.path("out.csv"))) == 300
@@ -189,7 +189,7 @@ def test_interrupt(viewer):
 
 def test_watch(viewer):
     done = viewer.call("run", HORSE, "-n", 120, "--watch", "w", "--every", 5, "--iterations", 20,
-                       "--size", "320x240", "--report", "r.json", "-q", "--effort", "low")
+                       "--window", "320x240", "--report", "r.json", "-q", "--effort", "low")
     assert done.stderr.decode() == ""
     names = sorted(viewer.path("w").glob("frame-*.png"))
     assert len(names) == 6  # 0, 5, 10, 15, 20 and the end
@@ -207,11 +207,11 @@ def test_watch(viewer):
 
 def test_watch_failures(viewer):
     viewer.call("run", HORSE, "-n", 10, "--watch", "five.csv", code=1)
-    viewer.call("run", HORSE, "-n", 10, "--watch", "w", "--size", "x", code=2)
+    viewer.call("run", HORSE, "-n", 10, "--watch", "w", "--window", "x", code=2)
 
 
 def test_page_in_a_browser(viewer):
-    viewer.call("run", HORSE, "-n", 80, "--watch", "w", "--every", 10, "--iterations", 20, "--size",
+    viewer.call("run", HORSE, "-n", 80, "--watch", "w", "--every", 10, "--iterations", 20, "--window",
                 "160x120", "-q", "--effort", "low")
     command = [
         "chromium", "--headless", "--no-sandbox", "--disable-gpu",
@@ -255,7 +255,7 @@ class Window(Viewer):
     def open(self, *options):
         with open(self.path("errors"), "w", encoding="utf-8") as errors:
             self.process = self.start("view", "five.csv", "--width", 100, "--height", 100,
-                                      "--paused", "--size", "%dx%d" % self.SIZE, "--save", "saved",
+                                      "--paused", "--window", "%dx%d" % self.SIZE, "--save", "saved",
                                       *options, stderr=errors)
         wait_until(self.find_window, "the window")
         self.xdotool("windowfocus", "--sync", self.window)

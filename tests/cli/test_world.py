@@ -127,8 +127,8 @@ def test_sizes_of_dots(cvtmesh, picture):
 
 def test_gmsh_reads_the_coordinates(cvtmesh, picture):
     Image.new("L", (WIDTH, HEIGHT), 255).save(cvtmesh.path("white.png"))
-    cvtmesh.call("run", "plain.png", "-n", 900, "--iterations", 4, "--domain", "mask",
-                 "--mask", "white.png", *WORLD, "-o", "w.msh", "-o", "w.node")
+    cvtmesh.call("run", "plain.png", "-n", 900, "--iterations", 4, "--domain",
+                 "mask=white.png", *WORLD, "-o", "w.msh", "-o", "w.node")
     geo = f'Merge "{cvtmesh.path("w.msh")}"; Printf("corners %.17g %.17g %.17g %.17g", ' \
           'General.MinX, General.MinY, General.MaxX, General.MaxY);\n'
     path = cvtmesh.file("w.geo", geo)

@@ -414,8 +414,8 @@ def test_masks_and_labels_without_data(cvtmesh, tiff_is_read):
     values[:, :20] = 7
     cvtmesh.file("m.tif", tiff([(values, nodata("7"), 0)]))
     cvtmesh.file("one.npy", np.ones(values.shape, dtype="f4"))
-    for options in (("mask", "--mask"), ("labels", "--labels")):
-        done = cvtmesh.call("run", "one.npy", "-n", 60, "--domain", options[0], options[1], "m.tif", "-o",
+    for kind in ("mask", "labels"):
+        done = cvtmesh.call("run", "one.npy", "-n", 60, "--domain", f"{kind}=m.tif", "-o",
                             "m.csv")
         assert b"m.tif: note: 800 of 2400 pixels have no data" in done.stderr
         points = np.loadtxt(cvtmesh.path("m.csv"), delimiter=",", skiprows=1)

@@ -84,7 +84,7 @@ TEST(levels_of_pictures) {
   cvtm_density_defaults(&options);
   options.white = 1e-9;
   value[0] = 0.5f;
-  convert_fails(&image, &options, CVTM_ERROR_INPUT, "--white");
+  convert_fails(&image, &options, CVTM_ERROR_INPUT, "--levels");
   image.is_data = 1;
   convert_fails(&image, &options, CVTM_ERROR_INPUT, "data has no black");
   assert_ok(cvtm_tone_from_image(&image, &options, "a.png", &tone, NULL));

@@ -73,12 +73,12 @@ def test_every_reader_sees_the_same_mesh(cvtmesh, points_file, sites):
     expected = sites * [1, -1] + [0, HEIGHT]
     reference = None
     for extension in FORMATS:
-        for options in [(), ("--ascii",), ("--unit",), ("--ascii", "--unit")]:
+        for options in [(), ("--format", "ascii"), ("--unit",), ("--format", "ascii", "--unit")]:
             name = f"{extension} {' '.join(options)}"
             path = mesh(cvtmesh, points_file, f"mesh.{extension}", *options)
             points, triangles = read(path)
             scale = WIDTH if "--unit" in options else 1
-            single = extension == "stl" and "--ascii" not in options
+            single = extension == "stl" and "ascii" not in options
             assert np.all(points[:, 2] == 0), f"{name}: z is not 0"
             assert np.all(
                 areas(points, triangles) > 0), f"{name}: a triangle is not counterclockwise"
@@ -109,7 +109,7 @@ def test_few_sites(cvtmesh):
     for case in ["3.5,4.5", "3.5,4.5\n9,1", "1,1\n2,2\n3,3", "1,1\n9,2\n4,7\n9,2"]:
         cvtmesh.file("few.csv", "x,y\n" + case + "\n")
         for extension in FORMATS:
-            for options in [(), ("--ascii",)]:
+            for options in [(), ("--format", "ascii")]:
                 path = mesh(cvtmesh, "few.csv", f"few.{extension}", *options)
                 if extension == "stl":
                     continue

@@ -174,13 +174,11 @@ MASKED = np.ma.masked_array(ONES, mask=np.isnan(NAN))
         (lambda: cvtmesh.tessellate(ONES, 3, output="/no/such/x.csv"), OSError, "/no/such"),
         (lambda: cvtmesh.tessellate(ONES, 3, output=ONES), TypeError, "output: ndarray is not a"),
         (lambda: cvtmesh.tessellate(ONES, 3, checkpoint=ONES), TypeError, "checkpoint: ndarray"),
-        (lambda: cvtmesh.tessellate(ONES, 3, mask="no.png", domain="mask"), FileNotFoundError, "no.png"),
-        (lambda: cvtmesh.tessellate(ONES, 3, resume="no.ckpt"), FileNotFoundError, "no.ckpt"),
-        (lambda: cvtmesh.tessellate(ONES, 3, distributed=True), NotImplementedError, "one process"),
+        (lambda: cvtmesh.tessellate(ONES, 3, domain=("mask", "no.png")), FileNotFoundError, "no.png"),
         (lambda: cvtmesh.tessellate(ONES, 3, ranks=2), NotImplementedError, "one process"),
-        (lambda: cvtmesh.mesh_domain(ONES, 3, mask=np.ones((3, 3))), ValueError, "mask: 3 x 3"),
+        (lambda: cvtmesh.mesh_domain(ONES, 3, domain=("mask", np.ones((3, 3)))), ValueError, "mask: 3 x 3"),
         (lambda: cvtmesh.mesh_domain([[[0, 0], [1, float("inf")]]], 9), ValueError, r"\[1, 1\]"),
-        (lambda: cvtmesh.condition(ONES, grade_max=3), ValueError, "grade_max needs grade"),
+        (lambda: cvtmesh.condition(ONES, grade=(1, -3)), ValueError, "grade"),
         (lambda: cvtmesh.tessellate(ONES, 3, init=[[1, 1], [2, np.nan]]), ValueError, r"init\[1, 1\] is nan"),
         (lambda: cvtmesh.mesh_domain([[[0, 0], [9, 0], [9, 9]]], 9, shape=3), TypeError, "shape: 3"),
         (lambda: cvtmesh.condition(ONES, weight=[(ONES, "x")]), TypeError, "weight"),
@@ -215,7 +213,7 @@ if sys.argv[1:]:
     assert locale.str(1.5) == "1,5"
 y, x = np.mgrid[0:48, 0:64]
 t = cvtmesh.tessellate(1.0 + x, 40, gamma=1.5, grade=2.5, iterations=5, page="100x80")
-t.save("a.csv"), t.save("a.vtu", ascii=True), t.save("a.svg"), t.save("a.geojson.obj")
+t.save("a.csv"), t.save("a.vtu", format="ascii"), t.save("a.svg"), t.save("a.geojson.obj")
 np.save("image.npy", 1.0 + x)
 run = {"input": "image.npy", "points": 20, "gamma": 1.5, "output": "b.csv", "report": "b.json"}
 assert cvtmesh.batch([run], tolerance=0.5)["done"] == 1

@@ -88,7 +88,7 @@ def test_a_job_that_fails_is_reported(images, capfd):
         (3, TypeError, "runs: int"),
         ([{"points": 3}], TypeError, r"runs\[0\]: a dict of `input`"),
         ([{"input": np.ones((3, 3))}], TypeError, "reads files"),
-        ([{"input": "a.png", "mask": np.ones((3, 3))}], TypeError, "reads files"),
+        ([{"input": "a.png", "init": np.ones((3, 2))}], TypeError, "reads files"),
         ([{"input": "a.png", "pionts": 3}], TypeError, "did you mean 'points'"),
         ([{"input": "a.png", "points": -3, "output": "a.csv"}], ValueError, "points"),
         ([{"input": "a.png", "points": 3, "output": "a.csv"}] * 2, ValueError, "a.csv"),

@@ -93,8 +93,8 @@ def test_a_density_is_used_where_it_lies(put, image):
 @pytest.mark.parametrize("put", FRAMEWORKS)
 def test_a_density_is_conditioned_where_it_lies(put, image):
     for options in (
-        {"grade": 20.0, "smooth": 2.0, "bias": 0.3},
-        {"grade": 20.0, "grade_max": 5.0},
+        {"grade": 20.0, "smooth": (2.0, 0.3)},
+        {"grade": (20.0, 5.0)},
         {},
         {"grade_size": 0.1},  # on the host
         {"grade": 20.0, "floor": 2.0},
@@ -108,8 +108,8 @@ def test_a_density_is_conditioned_where_it_lies(put, image):
         spoilt = image.copy()
         spoilt[5, 7] = -1
         cvtmesh.condition(put(spoilt), grade=1.0)
-    with pytest.raises(ValueError, match="grade.max"):
-        cvtmesh.condition(put(image), grade_max=5.0)
+    with pytest.raises(ValueError, match="grade"):
+        cvtmesh.condition(put(image), grade=(-1.0, 5.0))
 
 
 def test_a_density_in_place_leaves_the_memory_of_a_copy():

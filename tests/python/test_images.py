@@ -12,8 +12,8 @@ meshio = pytest.importorskip("meshio")
 
 def test_condition_is_the_command_density(image, program, tmp_path):
     np.save(tmp_path / "image.npy", image)
-    program("density", "image.npy", "--grade", 20, "--smooth", 2, "--bias", 0.3, "-o", "rho.npy")
-    rho = cvtmesh.condition(image, grade=20, smooth=2, bias=0.3)
+    program("density", "image.npy", "--grade", 20, "--smooth", "2,0.3", "-o", "rho.npy")
+    rho = cvtmesh.condition(image, grade=20, smooth=(2, 0.3))
     assert np.array_equal(rho, np.load(tmp_path / "rho.npy"))
 
 
@@ -64,8 +64,8 @@ def test_groups_of_a_domain_survive_into_meshio(tmp_path):
     labels = np.zeros((60, 80), np.int32)
     labels[10:50, 10:40] = 1
     labels[10:50, 40:70] = 2
-    t = cvtmesh.mesh_domain(np.ones((60, 80)), 300, labels=labels)
-    t.save(tmp_path / "a.vtu", ascii=True)
+    t = cvtmesh.mesh_domain(np.ones((60, 80)), 300, domain=("labels", labels))
+    t.save(tmp_path / "a.vtu", format="ascii")
     t.save(tmp_path / "a.msh")
     ours, vtu, msh = t.to_meshio(), meshio.read(tmp_path / "a.vtu"), meshio.read(tmp_path / "a.msh")
     same_mesh(ours, vtu)

@@ -168,7 +168,7 @@ def test_no_input_is_overwritten(files):
     with pytest.raises(ValueError, match="report would overwrite"):
         t.save("a.csv", report="./a.csv")
     for call in (
-        lambda: cvtmesh.tessellate("p.png", 5, picture="p.png"),
+        lambda: cvtmesh.tessellate("p.png", 5, output="p.png"),
         lambda: cvtmesh.batch([{"input": "p.png", "points": 5, "output": "p.png"}]),
     ):
         with pytest.raises(ValueError, match="overwrite|also writes"):
