@@ -276,7 +276,6 @@ static void list_own_arrays(cvtm_decomposition *v, cvtm_array arrays[OWN_ARRAYS]
 cvtm_status cvtm_decomposition_create(cvtm_cvt *cvt) {
   cvtm_decomposition *v = calloc(1, sizeof *v);
   if (!v) return cvtm_fail(cvtm_device_error(cvt->device), CVTM_ERROR_MEMORY, "out of memory");
-  v->table = CVTM_TABLE(cvt->device, cvtm_decomposition);
   cvt->decomposition = v;
   return cvtm_device_allocate(cvt->device, cvt->capacity, CVTM_TYPED(v->order));
 }
@@ -336,10 +335,10 @@ static cvtm_status set_order(const cvtm_cvt_task *task) {
   if (status != CVTM_OK) return status;
   int64_t *before = (int64_t *)(void *)((char *)memory + of_workspace);
   int32_t *flags = (int32_t *)(void *)(before + n + 1);
-  status = v->table->flag_fixed(device, index, n, task->fixed, flags);
+  status = v->subdomain->table->flag_fixed(device, index, n, task->fixed, flags);
   if (status == CVTM_OK) status = cvtm_scan_64(device, flags, n, before, memory, bytes);
   return status == CVTM_OK
-             ? v->table->put_fixed_first(device, index, before, n, task->fixed, v->order)
+             ? v->subdomain->table->put_fixed_first(device, index, before, n, task->fixed, v->order)
              : status;
 }
 
@@ -351,8 +350,8 @@ static cvtm_status divide(const cvtm_cvt_task *task, const double *sites) {
   if (status == CVTM_OK) status = set_order(task);
   if (status != CVTM_OK) return status;
   v->subdomain->tree_clipping = cvt->tree_clipping;
-  return v->table->collect(cvt->device, sites, v->order + v->subdomain->first, v->subdomain->own, 2,
-                           v->sites);
+  return v->subdomain->table->collect(cvt->device, sites, v->order + v->subdomain->first,
+                                      v->subdomain->own, 2, v->sites);
 }
 
 static cvtm_status begin_divided(const cvtm_cvt_task *task, int restored) {
@@ -402,9 +401,9 @@ static cvtm_status share_slab(const cvtm_cvt *cvt, const double *own, int width,
   before = 0;
   for (int r = 0; status == CVTM_OK && r < p->size; before += s->counts[r++])
     if (s->counts[r] > 0)
-      status = v->table->spread(cvt->device, s->all + before,
-                                v->order + cvtm_subdomain_first(p, r) + from, s->counts[r] / width,
-                                width, to);
+      status = v->subdomain->table->spread(cvt->device, s->all + before,
+                                           v->order + cvtm_subdomain_first(p, r) + from,
+                                           s->counts[r] / width, width, to);
   return status;
 }
 
@@ -412,11 +411,7 @@ static cvtm_status share_slab(const cvtm_cvt *cvt, const double *own, int width,
 static cvtm_status share_items(const cvtm_cvt *cvt, const double *own, int width, double *to) {
   const cvtm_subdomain *p = cvt->decomposition->subdomain;
   slabs s = {NULL, NULL, NULL};
-  int64_t most = 0;
-  for (int r = 0; r < p->size; ++r) {
-    const int64_t items = cvtm_subdomain_first(p, r + 1) - cvtm_subdomain_first(p, r);
-    most = items > most ? items : most;
-  }
+  const int64_t most = (p->blocks + p->size - 1) / p->size * p->block; /* items of a rank */
   cvtm_status status = all_succeed(cvt->device, create_slabs(cvt, width, &s));
   for (int64_t from = 0; status == CVTM_OK && from < most; from += SLAB)
     status = share_slab(cvt, own, width, from, &s, to);

@@ -111,26 +111,6 @@ typedef struct cvtm_subdomain_table {
   cvtm_status (*finish)(cvtm_device *device, const cvtm_subdomain_sums *sums);
   /* value from the sums of all blocks. */
   cvtm_status (*total)(cvtm_device *device, const double *sums, int64_t blocks, double *value);
-} cvtm_subdomain_table;
-
-extern const cvtm_subdomain_table cvtm_subdomain_cpu, cvtm_subdomain_cuda;
-
-struct cvtm_decomposition_table;
-
-/* What a plan has on a device with ranks. The arrays are in device memory. */
-typedef struct cvtm_decomposition {
-  const struct cvtm_decomposition_table *table;
-  cvtm_subdomain *subdomain;    /* of the last descent or evaluation; or NULL */
-  int32_t *order;               /* capacity: the caller's index of each number */
-  double *sites, *best, *scale; /* 2 * own: as the plan's arrays of these names */
-} cvtm_decomposition;
-
-/* Sets cvt->decomposition, which cvtm_evaluator_of_ranks uses. */
-cvtm_status cvtm_decomposition_create(cvtm_cvt *cvt);
-void cvtm_decomposition_destroy(cvtm_cvt *cvt);
-
-/* What differs between devices. */
-typedef struct cvtm_decomposition_table {
   /* Item k of `to` = item order[k] of `from`, of `width` numbers each; spread: the reverse. */
   cvtm_status (*collect)(cvtm_device *device, const double *from, const int32_t *order,
                          int64_t count, int width, double *to);
@@ -142,9 +122,20 @@ typedef struct cvtm_decomposition_table {
   /* order = index with the `fixed` sites first; before[k]: the fixed ones before item k. */
   cvtm_status (*put_fixed_first)(cvtm_device *device, const int32_t *index, const int64_t *before,
                                  int64_t count, int64_t fixed, int32_t *order);
-} cvtm_decomposition_table;
+} cvtm_subdomain_table;
 
-extern const cvtm_decomposition_table cvtm_decomposition_cpu, cvtm_decomposition_cuda;
+extern const cvtm_subdomain_table cvtm_subdomain_cpu, cvtm_subdomain_cuda;
+
+/* What a plan has on a device with ranks. The arrays are in device memory. */
+typedef struct cvtm_decomposition {
+  cvtm_subdomain *subdomain;    /* of the last descent or evaluation; or NULL */
+  int32_t *order;               /* capacity: the caller's index of each number */
+  double *sites, *best, *scale; /* 2 * own: as the plan's arrays of these names */
+} cvtm_decomposition;
+
+/* Sets cvt->decomposition, which cvtm_evaluator_of_ranks uses. */
+cvtm_status cvtm_decomposition_create(cvtm_cvt *cvt);
+void cvtm_decomposition_destroy(cvtm_cvt *cvt);
 
 #ifdef __cplusplus
 }

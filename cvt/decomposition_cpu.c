@@ -85,9 +85,6 @@ static cvtm_status total_cpu(cvtm_device *device, const double *sums, int64_t bl
   return CVTM_OK;
 }
 
-const cvtm_subdomain_table cvtm_subdomain_cpu = {cover_cpu, count_cpu, write_cpu, finish_cpu,
-                                                 total_cpu};
-
 static cvtm_status collect_items(cvtm_device *device, const double *from, const int32_t *order,
                                  int64_t count, int width, double *to) {
   const size_t bytes = (size_t)width * sizeof *to;
@@ -120,5 +117,6 @@ static cvtm_status put_fixed_first(cvtm_device *device, const int32_t *index, co
   return CVTM_OK;
 }
 
-const cvtm_decomposition_table cvtm_decomposition_cpu = {collect_items, spread_items, flag_fixed,
-                                                         put_fixed_first};
+const cvtm_subdomain_table cvtm_subdomain_cpu = {cover_cpu,    count_cpu,  write_cpu,
+                                                 finish_cpu,   total_cpu,  collect_items,
+                                                 spread_items, flag_fixed, put_fixed_first};

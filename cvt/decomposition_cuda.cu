@@ -247,8 +247,6 @@ cvtm_status put_fixed_first(cvtm_device *device, const int32_t *index, const int
 
 }  // namespace
 
-extern "C" const cvtm_subdomain_table cvtm_subdomain_cuda = {cover_cuda, count_cuda, write_cuda,
-                                                             finish_cuda, total_cuda};
-
-extern "C" const cvtm_decomposition_table cvtm_decomposition_cuda = {collect_items, spread_items,
-                                                                     flag_fixed, put_fixed_first};
+extern "C" const cvtm_subdomain_table cvtm_subdomain_cuda = {
+    cover_cuda,    count_cuda,   write_cuda, finish_cuda,    total_cuda,
+    collect_items, spread_items, flag_fixed, put_fixed_first};

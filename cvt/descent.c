@@ -215,16 +215,9 @@ static cvtm_status set_bounds(const cvtm_cvt_task *task) {
   return status == CVTM_OK ? cvtm_lbfgsb_set_bounds(cvt->solver, lower, upper) : status;
 }
 
-static cvtm_status create_solver(const cvtm_cvt_task *task, const cvtm_lbfgsb_options *options) {
-  cvtm_cvt *cvt = task->cvt;
-  cvtm_lbfgsb_destroy(cvt->solver);
-  cvt->solver = NULL;
-  cvt->solver_count = 0;
-  cvt->solver_history = options->history;
-  return cvt->evaluator->create_solver(task, options, &cvt->solver);
-}
-
-cvtm_status cvtm_cvt_set_scale(const cvtm_cvt_task *task, int keeps_masses) {
+/* Enqueues the scale of the variables for the own sites: by the masses that their cells will have
+ * at the end, or, if keeps_masses, by those of the last evaluation. */
+static cvtm_status set_scale(const cvtm_cvt_task *task, int keeps_masses) {
   cvtm_cvt *cvt = task->cvt;
   const cvtm_own_sites own = cvt->evaluator->own(task);
   const double n = (double)task->count, root = keeps_masses ? 0 : cvt->root / n;
@@ -233,15 +226,21 @@ cvtm_status cvtm_cvt_set_scale(const cvtm_cvt_task *task, int keeps_masses) {
 }
 
 /* Keeps the solver of the last descent, and its bounds too if the number of sites is the same and
- * none is fixed. The variables are scaled by the masses
- * that the cells will have; a restored descent has the scale. */
+ * none is fixed. The variables are scaled by the masses that the cells will have; a restored
+ * descent has the scale. */
 static cvtm_status prepare_solver(const cvtm_descent *d, const cvtm_lbfgsb_options *options) {
   const cvtm_cvt_task *task = d->task;
   cvtm_cvt *cvt = task->cvt;
   const int keeps = cvt->solver && cvt->solver_history == options->history &&
                     (cvt->evaluator->solver_resizes || cvt->solver_count == task->count);
-  cvtm_status status =
-      keeps ? cvtm_lbfgsb_set_options(cvt->solver, options) : create_solver(task, options);
+  if (!keeps) {
+    cvtm_lbfgsb_destroy(cvt->solver);
+    cvt->solver = NULL;
+    cvt->solver_count = 0;
+    cvt->solver_history = options->history;
+  }
+  cvtm_status status = keeps ? cvtm_lbfgsb_set_options(cvt->solver, options)
+                             : cvt->evaluator->create_solver(task, options, &cvt->solver);
   const int fits = cvt->solver_count == task->count;
   if (status == CVTM_OK && !fits && cvt->evaluator->solver_resizes)
     status = cvtm_lbfgsb_set_size(cvt->solver, 2 * task->count);
@@ -250,7 +249,7 @@ static cvtm_status prepare_solver(const cvtm_descent *d, const cvtm_lbfgsb_optio
   cvt->solver_fixed = task->fixed;
   cvt->solver_count = status == CVTM_OK ? task->count : 0;
   if (status == CVTM_OK && d->state.stage != CVTM_DESCENT_LBFGSB)
-    status = cvtm_cvt_set_scale(task, d->objective->keeps_masses);
+    status = set_scale(task, d->objective->keeps_masses);
   return status == CVTM_OK ? cvtm_lbfgsb_set_scaling(cvt->solver, cvt->evaluator->own(task).scale)
                            : status;
 }

@@ -69,10 +69,6 @@ cvtm_status cvtm_cvt_prepare(const cvtm_cvt_task *task);
  * memory. */
 cvtm_status cvtm_cvt_enqueue(const cvtm_cvt_task *task, const double *sites, double *value,
                              double *gradient);
-/* Enqueues the scale of the variables of L-BFGS-B for the own sites, whose moments are those of the
- * last evaluation: by the masses that their cells will have at the end, or, if keeps_masses, by the
- * masses that they have. */
-cvtm_status cvtm_cvt_set_scale(const cvtm_cvt_task *task, int keeps_masses);
 /* Reads the moments of the last evaluation into memory that the caller frees. */
 cvtm_status cvtm_cvt_read_cell_moments(cvtm_cvt *cvt, int64_t count, cvtm_cell_moments **sums);
 /* The same, as masses, centroids and second moments of the sites (host). */

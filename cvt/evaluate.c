@@ -88,25 +88,28 @@ static size_t array_bytes_on_device(const cvtm_cvt_task *task, int in_solver) {
   return (in_solver ? 6U : 4U) * (size_t)task->count * sizeof(double);
 }
 
-static cvtm_status save_on_device(const cvtm_cvt_task *task, int in_solver, unsigned char *to) {
-  cvtm_cvt *cvt = task->cvt;
-  const double *const arrays[] = {cvt->sites, cvt->best, cvt->scale};
-  const size_t bytes = 2 * (size_t)task->count * sizeof(double);
-  cvtm_status status = CVTM_OK;
-  for (int k = 0; status == CVTM_OK && k < (in_solver ? 3 : 2); ++k, to += bytes)
-    status = cvtm_device_copy_out(cvt->device, to, arrays[k], bytes);
-  return status == CVTM_OK && in_solver ? cvtm_lbfgsb_save(cvt->solver, to) : status;
-}
-
-static cvtm_status restore_on_device(const cvtm_cvt_task *task, int in_solver,
-                                     const unsigned char *from) {
+/* Copies the arrays of a descent out to `to`, or in from `from`, whichever is not NULL. */
+static cvtm_status copy_arrays(const cvtm_cvt_task *task, int in_solver, unsigned char *to,
+                               const unsigned char *from) {
   cvtm_cvt *cvt = task->cvt;
   double *const arrays[] = {cvt->sites, cvt->best, cvt->scale};
   const size_t bytes = 2 * (size_t)task->count * sizeof(double);
   cvtm_status status = CVTM_OK;
-  for (int k = 0; status == CVTM_OK && k < (in_solver ? 3 : 2); ++k, from += bytes)
-    status = cvtm_device_copy_in(cvt->device, arrays[k], from, bytes);
+  for (size_t k = 0; status == CVTM_OK && k < (in_solver ? 3 : 2); ++k)
+    status = to ? cvtm_device_copy_out(cvt->device, to + k * bytes, arrays[k], bytes)
+                : cvtm_device_copy_in(cvt->device, arrays[k], from + k * bytes, bytes);
   return status;
+}
+
+static cvtm_status save_on_device(const cvtm_cvt_task *task, int in_solver, unsigned char *to) {
+  const cvtm_status status = copy_arrays(task, in_solver, to, NULL);
+  if (status != CVTM_OK || !in_solver) return status;
+  return cvtm_lbfgsb_save(task->cvt->solver, to + array_bytes_on_device(task, 1));
+}
+
+static cvtm_status restore_on_device(const cvtm_cvt_task *task, int in_solver,
+                                     const unsigned char *from) {
+  return copy_arrays(task, in_solver, NULL, from);
 }
 
 static cvtm_status restore_solver_on_device(const cvtm_cvt *cvt, const unsigned char *from) {

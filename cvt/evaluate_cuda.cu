@@ -14,7 +14,6 @@
 #include "base/portable.h"
 #include "cvt/evaluate_cuda.h"
 #include "cvt/integral.h"
-#include "cvt/moments_cuda.h"
 #include "jfa/cell_by_hull.h"
 #include "jfa/cell_by_tree_warp_cuda.h"
 
@@ -372,6 +371,37 @@ __global__ void __launch_bounds__(LARGE_THREADS)
   if (STAGE == STAGE_JOIN) join_huge(tree, state, sums);
 }
 
+enum { PIXEL_THREADS = 128 };
+
+__global__ void keys_kernel(const int32_t *labels, int64_t area, uint64_t *keys, int32_t *pixels) {
+  for (int64_t p = cvtm_first_thread(); p < area; p += cvtm_thread_count()) {
+    keys[p] = static_cast<uint32_t>(labels[p]);
+    pixels[p] = static_cast<int32_t>(p);
+  }
+}
+
+/* A block sums the pixels of one label. */
+__global__ void __launch_bounds__(PIXEL_THREADS)
+    pixel_kernel(cvtm_density_view density, const uint64_t *keys, const int32_t *pixels,
+                 const double *sites, int64_t count, cvtm_cell_moments *sums) {
+  __shared__ cvtm_cell_moments part[PIXEL_THREADS];
+  const int64_t area = static_cast<int64_t>(density.width) * density.height;
+  for (int64_t i = blockIdx.x; i < count; i += gridDim.x) {
+    const int64_t first = cvtm_lower_bound_64(keys, 0, area, static_cast<uint64_t>(i));
+    const int64_t last = cvtm_lower_bound_64(keys, 0, area, static_cast<uint64_t>(i) + 1);
+    cvtm_cell_moments mine = {0, 0, 0, 0};
+    for (int64_t k = first + threadIdx.x; k < last; k += PIXEL_THREADS)
+      cvtm_cvt_add_pixel(&density, pixels[k], sites[2 * i], sites[2 * i + 1], &mine);
+    part[threadIdx.x] = mine;
+    const cvtm_cell_moments all = cvtm_moments_sum_block(part, PIXEL_THREADS);
+    if (threadIdx.x == 0) {
+      sums[i] = cvtm_cvt_no_pixels(sites + 2 * i);
+      cvtm_cell_moments_add(&sums[i], &all);
+    }
+    __syncthreads();
+  }
+}
+
 __global__ void lloyd_kernel(const cvtm_cell_moments *sums, cvtm_domain domain, int64_t count,
                              int64_t fixed, double *sites) {
   for (int64_t i = fixed + cvtm_first_thread(); i < count; i += cvtm_thread_count()) {
@@ -492,6 +522,19 @@ cvtm_status part_moments_cuda(cvtm_cvt *cvt, int64_t count, const uint32_t *miss
   return status == CVTM_OK ? cvtm_ranks_sum(cvt->device, lacking, 1) : status;
 }
 
+cvtm_status pixel_keys_cuda(cvtm_cvt *cvt) {
+  const int64_t area = static_cast<int64_t>(cvt->domain.width) * cvt->domain.height;
+  keys_kernel<<<cvtm_cuda_blocks(area, 256), 256, 0, cvtm_cuda_stream(cvt->device)>>>(
+      cvt->labels, area, cvt->keys, cvt->pixels);
+  return cvtm_cuda_launched(cvt->device, "keys_kernel");
+}
+
+cvtm_status label_moments_cuda(cvtm_cvt *cvt, const double *sites, int64_t count) {
+  pixel_kernel<<<cvtm_cuda_blocks(count, 1), PIXEL_THREADS, 0, cvtm_cuda_stream(cvt->device)>>>(
+      cvt->density, cvt->keys, cvt->pixels, sites, count, cvt->moments);
+  return cvtm_cuda_launched(cvt->device, "pixel_kernel");
+}
+
 cvtm_status finish_cuda(cvtm_cvt *cvt, int64_t count, int64_t fixed, double *value,
                         double *gradient) {
   cuda_state state = *static_cast<const cuda_state *>(cvt->state);
@@ -517,6 +560,6 @@ cvtm_status lloyd_cuda(cvtm_cvt *cvt, const cvtm_cell_moments *moments, int64_t 
 }  // namespace
 
 extern "C" const cvtm_cvt_table cvtm_cvt_table_cuda = {
-    create_state_cuda,    destroy_state_cuda,      cell_moments_cuda, part_moments_cuda,
-    cvtm_pixel_keys_cuda, cvtm_label_moments_cuda, finish_cuda,       lloyd_cuda,
+    create_state_cuda, destroy_state_cuda, cell_moments_cuda, part_moments_cuda,
+    pixel_keys_cuda,   label_moments_cuda, finish_cuda,       lloyd_cuda,
 };

@@ -1,5 +1,6 @@
-/* For *_cuda.cu of cvt only: launchers that compute the moments of cells of ordinary size,
- * a few cells per warp, and list the other cells for evaluate_cuda.cu. */
+/* For *_cuda.cu of cvt only: launchers that compute the moments of cells of ordinary size, a few
+ * cells per warp, and list the other cells for evaluate_cuda.cu; sums of moments over lanes and
+ * blocks, in a fixed order. */
 #ifndef CVTMESH_CVT_EVALUATE_CUDA_H
 #define CVTMESH_CVT_EVALUATE_CUDA_H
 
@@ -44,6 +45,34 @@ static __device__ int64_t cvtm_cell_stride() {
   return static_cast<int64_t>(gridDim.x) * CELLS;
 }
 
+/* Adds up the parts of the lanes k, k + CELLS, k + 2 CELLS ... of a warp; lane k < CELLS gets the
+ * result. All lanes call. */
+template <int CELLS>
+static __device__ cvtm_cell_moments cvtm_moments_sum_lanes(cvtm_cell_moments part) {
+  const unsigned all = 0xFFFFFFFFu;
+  for (int offset = 16; offset >= CELLS; offset /= 2) {
+    const cvtm_cell_moments other = {
+        __shfl_down_sync(all, part.mass, offset), __shfl_down_sync(all, part.x, offset),
+        __shfl_down_sync(all, part.y, offset), __shfl_down_sync(all, part.second, offset)};
+    cvtm_cell_moments_add(&part, &other);
+  }
+  return part;
+}
+
+/* Adds up the parts of a block's threads, in shared memory, and returns the sum. threads: of the
+ * block, a power of 2. All threads call. */
+static __device__ inline cvtm_cell_moments cvtm_moments_sum_block(cvtm_cell_moments *part,
+                                                                  int threads) {
+  for (int half = threads / 2; half > 0; half /= 2) {
+    __syncthreads();
+    if (threadIdx.x < static_cast<unsigned>(half)) {
+      cvtm_cell_moments_add(part + threadIdx.x, part + threadIdx.x + half);
+    }
+  }
+  __syncthreads();
+  return part[0];
+}
+
 /* Integrals over the cells of the tree, or its own ones, except the deferred ones. cells: used if
  * there are CVTM_CHUNKED_CELLS sites or more. */
 cvtm_status cvtm_integrate_cells_cuda(cvtm_cvt *cvt, const cvtm_site_tree_view *tree,
@@ -52,8 +81,5 @@ cvtm_status cvtm_integrate_cells_cuda(cvtm_cvt *cvt, const cvtm_site_tree_view *
 /* Integrals over the constructed cells of all places, of at most 1000 rows each. */
 cvtm_status cvtm_integrate_clipped_cuda(cvtm_cvt *cvt, const cvtm_site_tree_view *tree,
                                         const cvtm_clipped_cells *cells);
-/* The entries pixel_keys and label_moments of the table. */
-cvtm_status cvtm_pixel_keys_cuda(cvtm_cvt *cvt);
-cvtm_status cvtm_label_moments_cuda(cvtm_cvt *cvt, const double *sites, int64_t count);
 
 #endif

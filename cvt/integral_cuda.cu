@@ -4,7 +4,6 @@
 #include "base/cuda_utils.h"
 #include "cvt/evaluate_cuda.h"
 #include "cvt/integral_segments.h"
-#include "cvt/moments_cuda.h"
 #include "jfa/cell_warp_cuda.h"
 
 namespace {

@@ -6,7 +6,6 @@
 #include "cvt/equal_mass/power_cuda.h"
 #include "cvt/evaluate_cuda.h"
 #include "cvt/integral.h"
-#include "cvt/moments_cuda.h"
 
 #include <string.h>
 

@@ -639,7 +639,8 @@ static int is_transparent(const cvtm_image *image) {
 
 static void note_reading(const tiff_reader *reader, cvtm_image *image) {
   if (reader->is_guessed)
-    cvtm_image_note(image, "the file does not say what the fourth sample is; it is used as alpha");
+    cvtm_image_note(
+        image, "the fourth sample is used as alpha, although the file does not say what it is");
   if (image->masked > 0)
     cvtm_image_note(image, "%lld of %lld pixels have no data (GDAL_NODATA is %.9g)",
                     (long long)image->masked, (long long)image->width * image->height,

@@ -1,5 +1,6 @@
-/* Exact evaluations whose sites are divided among ranks (cvt/decomposition.h), and the same by rank 0
- * alone. The checksums do not depend on the number of ranks. Usage: bench_parts [--device cpu|cuda]
+/* Exact evaluations whose sites are divided among ranks (cvt/decomposition.h), and the same by rank
+ * 0 alone. The checksums do not depend on the number of ranks. Usage: bench_parts [--device
+ * cpu|cuda]
  * [--side PIXELS] [--sites N] [--rounds N]
  */
 #include "base/random.h"
@@ -75,7 +76,7 @@ static void add_time(timed *t, double seconds, int64_t rounds) {
 
 static void print_row(const problem *p, const char *name, timed t, const double value[2],
                       int64_t sum, const cvtm_subdomain *parts) {
-  int64_t near = parts ? parts->near : p->count;
+  int64_t near = parts ? parts->local : p->count;
   bench_check(p->device, cvtm_ranks_sum(p->device, &sum, 1));
   bench_check(p->device, cvtm_ranks_sum(p->device, &near, 1));
   if (p->r.ranks.rank != 0) return;
@@ -90,8 +91,9 @@ static void measure_parts(const problem *p) {
   cvtm_subdomain *parts = NULL;
   double value[2], *own = NULL;
   timed t = {INFINITY, 0};
-  const int64_t block = CVTM_SUBDOMAIN_PIECE * ((p->count + MOST_BLOCKS * CVTM_SUBDOMAIN_PIECE - 1) /
-                                            (MOST_BLOCKS * CVTM_SUBDOMAIN_PIECE));
+  const int64_t block =
+      CVTM_SUBDOMAIN_PIECE *
+      ((p->count + MOST_BLOCKS * CVTM_SUBDOMAIN_PIECE - 1) / (MOST_BLOCKS * CVTM_SUBDOMAIN_PIECE));
   bench_check(p->device, cvtm_subdomain_create(p->device, p->domain, p->density, &parts));
   bench_check(p->device, cvtm_subdomain_divide(parts, p->count, block));
   double *gradient = bench_doubles(p->device, 2 * parts->own), *sum = bench_doubles(p->device, 2);
@@ -111,7 +113,7 @@ static void measure_parts(const problem *p) {
             bench_ranks_bits(&p->r, gradient, 2 * parts->first, 2 * parts->own), parts);
   if (p->r.ranks.rank == 0)
     printf("seconds of rank 0's cells: %.3f ms; %lld sites own, %lld around; %lld repeats\n",
-           1e3 * parts->seconds, (long long)parts->own, (long long)(parts->near - parts->own),
+           1e3 * parts->seconds, (long long)parts->own, (long long)(parts->local - parts->own),
            (long long)parts->repeats);
   cvtm_device_free(p->device, gradient);
   cvtm_device_free(p->device, own);
