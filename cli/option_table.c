@@ -54,12 +54,10 @@ static const cli_choice noise_kinds[] = {
     {"hexagonal", CLI_NOISE_HEXAGONAL}, {"blue", CLI_NOISE_BLUE}, END_OF_CHOICES};
 static const cli_choice cvt_methods[] = {
     {"lloyd", CVTM_CVT_LLOYD}, {"lbfgsb", CVTM_CVT_LBFGSB}, END_OF_CHOICES};
-static const cli_choice cvt_efforts[] = {{"preview", CLI_EFFORT_PREVIEW},
-                                         {"low", CVTM_CVT_EFFORT_LOW},
-                                         {"normal", CVTM_CVT_EFFORT_NORMAL},
-                                         {"high", CVTM_CVT_EFFORT_HIGH},
-                                         {"best", CVTM_CVT_EFFORT_BEST},
-                                         END_OF_CHOICES};
+static const cli_choice cvt_efforts[] = {
+    {"preview", CLI_EFFORT_PREVIEW},    {"low", CVTM_CVT_EFFORT_LOW},
+    {"normal", CVTM_CVT_EFFORT_NORMAL}, {"high", CVTM_CVT_EFFORT_HIGH},
+    {"best", CVTM_CVT_EFFORT_BEST},     END_OF_CHOICES};
 static const cli_choice boundary_kinds[] = {{"locked", 0}, {"sliding", 1}, END_OF_CHOICES};
 static const cli_choice density_sources[] = {{"auto", CVTM_DENSITY_FROM_AUTO},
                                              {"tone", CVTM_DENSITY_FROM_TONE},
