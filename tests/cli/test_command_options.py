@@ -17,7 +17,7 @@ SMALL = {
     "voronoi": ["forty.npy", "--like", "grey.pgm", "-o", "result.npy"],
     "mesh": ["forty.npy", "-o", "result.obj"],
     "density": ["rho.npy", "--grade", 2, "-o", "result.npy"],
-    "segment": ["rho.npy", *SEED[1:], "--steps", 3, "-o", "result.npy"],
+    "segment": ["rho.npy", *SEED, "--steps", 3, "-o", "result.npy"],
     "minimize": ["ept", "--nx", 60, "--ny", 50, "-o", "result.npy"],
     "lcp": ["--problem", "torsion", "--size", 15, "-o", "result.npy"],
     "hlcp": ["--example", 3, "--size", 8, "--output-z", "result.npy"],
