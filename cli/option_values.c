@@ -195,7 +195,8 @@ static int find_spelled(cli_command command, const char *name) {
 
 int cli_option_of_job(const char *name) {
   const int row = find_spelled(CLI_RUN, name);
-  return row >= 0 && cli_option_rows[row].effect == CLI_ON_RESULT &&
+  if (row < 0) return cli_former_option_instead(CLI_RUN, name) != NULL; /* refused when it is set */
+  return cli_option_rows[row].effect == CLI_ON_RESULT &&
          cli_option_find_field(CLI_BATCH, cli_option_rows[row].offset) >= 0;
 }
 
@@ -207,7 +208,12 @@ int cli_option_affects_result(const char *name) {
 cvtm_status cli_options_set(cli_options *options, const char *name, const char *value,
                             cvtm_error *error) {
   const int row = find_spelled(options->command, name);
-  if (row < 0) return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "unknown option '%s'", name);
+  if (row < 0) {
+    const char *instead = cli_former_option_instead(options->command, name);
+    if (instead != NULL)
+      return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "'%s' went; instead: %s", name, instead);
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "unknown option '%s'", name);
+  }
   return cli_option_set_row(options, row, value, error);
 }
 

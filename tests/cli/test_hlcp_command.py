@@ -47,7 +47,7 @@ def test_counts_of_table_2(cvtmesh):
     for size, method, splits, sweeps, residual in [(256, "mmgs", 256, 31, None),
                                                    (256, "mmsor", 32, 25, None),
                                                    (512, "mmgs", 4, 27, 9.98355e-7)]:
-        report = cvtmesh.report("hlcp", "--example", 3, "--window", size, "--method", method,
+        report = cvtmesh.report("hlcp", "--example", 3, "--size", size, "--method", method,
                                 "--splits", splits)
         assert report["iterations"] == sweeps
         assert report["stop_reason"] == "tolerance"
