@@ -492,7 +492,7 @@ const cli_option_row cli_option_rows[] = {
    "`solution`: sizes are |H|^-1/2, where |H| is the largest eigenvalue of the Hessian of the quadratic polynomial "
    "that best fits the values around a vertex, so that the interpolation error of linear elements becomes the same "
    "everywhere. `indicator`: sizes are those of the mesh divided by the root of the field, an error indicator. Of "
-   "both -n gives the factor. With `size` -n may be left out. examples/l_shape.py solves and adapts in a loop.\nOf "
+   "both -n gives the factor. With `size` -n may be left out. docs/examples/l_shape.py solves and adapts in a loop.\nOf "
    "`cvtmesh mesh` no triangle of an outline is larger than an equilateral one whose side is the size at its "
    "centroid. The field is one on a mesh or at points, as with `run`, in the coordinates of mesh files; it is read on "
    "a raster of 1024 cells along the longer side of the outline, and lowered where it grows by more than 0.3 per unit "

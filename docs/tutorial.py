@@ -17,7 +17,7 @@ import numpy as np
 import cvtmesh
 
 here = pathlib.Path(__file__).parent if "__file__" in globals() else pathlib.Path("docs")
-camera = here.parent / "examples" / "camera.png"
+camera = here / "examples" / "camera.png"
 out = pathlib.Path(tempfile.mkdtemp())
 print("files are written to", out)
 

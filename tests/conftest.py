@@ -21,7 +21,7 @@ import pytest
 
 collect_ignore = ["python"]  # the tests of the installed package
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-EXAMPLES = ROOT / "examples"
+EXAMPLES = ROOT / "docs/examples"
 
 def find_program():
     named = os.environ.get("CVTMESH_PROGRAM")

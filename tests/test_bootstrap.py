@@ -58,7 +58,7 @@ def test_no_gpu(tools, tmp_path):
 def test_run():
     text = bootstrap("--dry-run")
     assert "-DCVTMESH_CUDA=AUTO -UCMAKE_CUDA_ARCHITECTURES\n" in text
-    assert "--target cvtmesh_program\n" in text and "build/cvtmesh run examples/camera.png" in text
+    assert "--target cvtmesh_program\n" in text and "build/cvtmesh run docs/examples/camera.png" in text
     assert "ctest" not in text
     assert "-DCVTMESH_CUDA=ON " in bootstrap("--cuda", "--dry-run")
 

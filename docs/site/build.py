@@ -22,7 +22,7 @@ import report_keys
 
 ROOT = Path(__file__).resolve().parents[2]
 # Files that the pages link to.
-BESIDE = ["examples", "README.md", "CONTRIBUTING.md", "SECURITY.md", "packaging"]
+BESIDE = ["README.md", "CONTRIBUTING.md", "SECURITY.md", "packaging"]
 
 
 def copy_tree(out):
@@ -54,8 +54,8 @@ def main():
     options.write(program, docs / "reference")
     manual.write(program, ROOT / "docs/cvtmesh.1.in", docs / "reference/manual.md")
     headers.write(ROOT, docs / "reference/library")
-    report_keys.write(program, ROOT / "examples", docs / "reference/report.md")
-    gallery.write(program, ROOT / "examples", docs, draw=not asked.no_pictures)
+    report_keys.write(program, ROOT / "docs/examples", docs / "reference/report.md")
+    gallery.write(program, ROOT / "docs/examples", docs, draw=not asked.no_pictures)
     environment = {**os.environ, "CVTMESH_SITE_VERSION": version_of(program)}
     return subprocess.run(
         [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html", "-j", "auto",

@@ -78,7 +78,7 @@ def write(program, examples, docs, draw):
         for _, _, picture in PICTURES:
             (folder / picture).write_bytes((work / picture).read_bytes())
     page = ["# Gallery", "",
-            "The pictures come from the three in `examples/`, and each was made by the command under "
+            "The pictures come from the three in `docs/examples/`, and each was made by the command under "
             "it when these pages were built. `docs/site/gallery.py` has them all.", "",
             "```{raw} html", '<div class="gallery">']
     for title, commands, picture in PICTURES:

@@ -4,7 +4,7 @@
 records.py [--program build/cvtmesh] [--device cpu] [--densities NAME ...] [--points 1000 10000] [--effort normal high]
 
 Seconds are those of the optimisation on a GPU, of all processors on a CPU. The densities are written to the folder
-"records" as PFM; the pictures are those of examples/.
+"records" as PFM; the pictures are those of docs/examples/.
 """
 
 import argparse
@@ -15,7 +15,7 @@ import struct
 import subprocess
 from pathlib import Path
 
-EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+EXAMPLES = Path(__file__).resolve().parents[2] / "docs/examples"
 SIDE = 512
 DENSITIES = {
     "square": lambda x, y: 1,

@@ -1,4 +1,4 @@
-"""examples/poisson.py: scikit-fem reads the files as they come, and its solutions converge to that of
+"""docs/examples/poisson.py: scikit-fem reads the files as they come, and its solutions converge to that of
 the disc. Skipped without scikit-fem, which Debian does not have: pip install scikit-fem."""
 
 import math

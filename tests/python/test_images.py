@@ -6,7 +6,7 @@ import pytest
 import cvtmesh
 from conftest import ROOT
 
-COINS = ROOT / "examples" / "coins.png"
+COINS = ROOT / "docs/examples" / "coins.png"
 meshio = pytest.importorskip("meshio")
 
 

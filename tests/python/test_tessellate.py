@@ -10,7 +10,7 @@ import pytest
 import cvtmesh
 from conftest import ROOT
 
-CAMERA = ROOT / "examples" / "camera.png"
+CAMERA = ROOT / "docs/examples" / "camera.png"
 
 
 @pytest.mark.parametrize(

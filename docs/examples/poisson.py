@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Poisson's equation on a disc, from a mesh file as it comes.
 
-    python3 examples/poisson.py [--cvtmesh build/cvtmesh] [--folder poisson] [--order 2] [--area 20]
+    python3 docs/examples/poisson.py [--cvtmesh build/cvtmesh] [--folder poisson] [--order 2] [--area 20]
 
 Meshes a regular polygon of 256 corners with `cvtmesh mesh`, reads the file by scikit-fem, and solves
 -laplace u = 1 with u = 0 on the boundary by elements of the mesh's order. On the disc of radius R

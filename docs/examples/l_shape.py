@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Solve, adapt, solve: Laplace's equation on the L-shaped domain with linear elements.
 
-    python3 examples/l_shape.py [--cvtmesh build/cvtmesh] [--folder l-shape] [--steps 6]
+    python3 docs/examples/l_shape.py [--cvtmesh build/cvtmesh] [--folder l-shape] [--steps 6]
 
 The solution r^(2/3) sin(2/3 phi) has a singular gradient at the re-entrant corner: on even meshes
 the error falls like N^(-1/3) in the energy norm and N^(-2/3) in L2, on adapted meshes like N^(-1/2)
