@@ -263,7 +263,8 @@ static const char *default_extension(cli_command command) {
 cvtm_status cli_set_domain(cli_options *options, const char *value, cvtm_error *error) {
   static const struct {
     const char *name;
-    int kind, has_file;
+    cvtm_run_domain_kind kind;
+    int has_file;
   } kinds[] = {{"none", CVTM_RUN_DOMAIN_NONE, 0},     {"image", CVTM_RUN_DOMAIN_IMAGE, 0},
                {"frame", CVTM_RUN_DOMAIN_FRAME, 0},   {"mask", CVTM_RUN_DOMAIN_MASK, 1},
                {"labels", CVTM_RUN_DOMAIN_LABELS, 1}, {"polygon", CVTM_RUN_DOMAIN_POLYGON, 1}};

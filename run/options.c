@@ -65,7 +65,7 @@ void cvtm_run_defaults(cvtm_run_options *options) {
 
 unsigned run_given_bit(const char *option) {
   static const char *const names[] = {
-#define RUN_GIVEN_NAME(code, bit, name) [bit] = name,
+#define RUN_GIVEN_NAME(code, bit, name) [bit] = (name),
       CVTM_RUN_GIVEN_LIST(RUN_GIVEN_NAME)
 #undef RUN_GIVEN_NAME
   };

@@ -278,10 +278,8 @@ static cvtm_status descend_equal_mass(equal_mass_run *r) {
                                    .synchronous = 1,
                                    .keeps_masses = 1,
                                    .undefined = "the masses cannot be balanced"};
-  cvtm_descent d = {.task = &r->task,
-                    .objective = &cost,
-                    .options = r->options,
-                    .deadline = r->deadline};
+  cvtm_descent d = {
+      .task = &r->task, .objective = &cost, .options = r->options, .deadline = r->deadline};
   if (r->stop == CVTM_STOP_NONE && cvtm_clock() >= r->deadline) r->stop = CVTM_STOP_TIME;
   if (r->stop != CVTM_STOP_NONE) return CVTM_OK;
   const cvtm_status status = cvtm_descent_run(&d);

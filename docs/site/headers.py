@@ -112,7 +112,7 @@ def describe(code):
         return "type", flat[len("typedef "):], False
     if flat.startswith("static inline"):
         return "function", flat[len("static inline "):].split("{")[0].strip(), False
-    return ("function", flat, False) if "(" in flat else None
+    return ("function", flat, False) if "(" in flat and not flat.startswith("enum {") else None
 
 
 def name_of(directive, argument):

@@ -53,11 +53,13 @@
   X(galerkin, (const cvtm_grid_finer *f, const cvtm_grid_level *c, int64_t y, const uint8_t *due), \
     (f, c, y, due))
 
+/* NOLINTBEGIN(bugprone-macro-parentheses): a declaration takes none. */
 typedef struct cvtm_grid_lines {
 #define CVTM_GRID_LINE_PHASE(name, parameters, arguments) void(*name) parameters;
   CVTM_GRID_LINE_PHASES(CVTM_GRID_LINE_PHASE)
 #undef CVTM_GRID_LINE_PHASE
 } cvtm_grid_lines;
+/* NOLINTEND(bugprone-macro-parentheses) */
 
 /* The widest version that this machine runs. */
 const cvtm_grid_lines *cvtm_grid_lines_of_machine(void);

@@ -20,8 +20,8 @@ static void plan(const char *path, int width, int height) {
   for (int k = 0; k < width * height; ++k) density[k] = 1;
   run_domain made = {0};
   cvtm_error error;
-  (void)run_domain_read(&options.run, (cvtm_domain){.width = width, .height = height},
-                        density, &made, &error);
+  (void)run_domain_read(&options.run, (cvtm_domain){.width = width, .height = height}, density,
+                        &made, &error);
   run_domain_free(&made);
   cli_options_free(&options);
 }
