@@ -9,13 +9,12 @@
 enum { SIDE_MAX = 64 };
 
 static void plan(const char *path, int width, int height) {
-  char program[] = "run", input[] = "a.png", number[] = "-n40", domain[] = "--domain=labels",
-       labels[128];
-  snprintf(labels, sizeof labels, "--labels=%s", path);
-  char *argv[] = {program, input, number, domain, labels, NULL};
+  char program[] = "run", input[] = "a.png", number[] = "-n40", domain[128];
+  snprintf(domain, sizeof domain, "--domain=labels=%s", path);
+  char *argv[] = {program, input, number, domain, NULL};
   cli_options options;
   int code;
-  if (cli_options_parse(CLI_RUN, 5, argv, &options, &code) != CLI_PARSED) abort();
+  if (cli_options_parse(CLI_RUN, 4, argv, &options, &code) != CLI_PARSED) abort();
   float density[SIDE_MAX * SIDE_MAX];
   for (int k = 0; k < width * height; ++k) density[k] = 1;
   run_domain made = {0};
