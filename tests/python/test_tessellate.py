@@ -21,7 +21,7 @@ CAMERA = ROOT / "docs/examples" / "camera.png"
         {"equal_mass": True, "iterations": 5},
         {"periodic": True, "effort": "low"},
         {"order": "tsp", "grade": 10.0, "iterations": 10},
-        {"energy": "pixel", "voronoi": "jfa", "iterations": 5},
+        {"preset": "paper", "iterations": 5},
     ],
 )
 def test_points_have_the_bits_of_the_program(options, image, program, tmp_path):
@@ -205,7 +205,7 @@ def test_a_zero_byte_ends_no_name(files):
 
 def test_save_writes_what_it_is_asked_for(files):
     """The outputs of the call itself are written once."""
-    outputs = {"pairs_out": "pairs.npy", "report": "r.json", "picture": "a.png", "output": "a.obj",
+    outputs = {"pairs_out": "pairs.npy", "report": "r.json", "output": "a.obj",
                "density_out": "d.npy"}
     t = cvtmesh.tessellate("p.png", 200, domain="frame", periodic=True, iterations=3, **outputs)
     for name in outputs.values():
