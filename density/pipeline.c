@@ -14,7 +14,6 @@ enum { WORTH_THREADS = 1 << 20 /* pixels */ };
 void cvtm_pipeline_defaults(cvtm_pipeline_options *options) {
   *options = (cvtm_pipeline_options){0};
   cvtm_density_defaults(&options->tone);
-  cvtm_segmentation_defaults(&options->segmentation);
   cvtm_condition_defaults(&options->condition);
 }
 
@@ -56,20 +55,19 @@ static cvtm_status data_region(const cvtm_image *image, cvtm_region *region, cvt
   return CVTM_OK;
 }
 
-/* Sets result->mask to the intersection of the segmented object, the pixels with data and the
- * regions `within`, minus the obstacles. */
+/* Sets result->mask to the intersection of the pixels with data and the regions `within`, minus the
+ * obstacles. */
 static cvtm_status make_mask(const cvtm_pipeline_options *o, const cvtm_image *image,
                              const char *name, cvtm_pipeline_result *r, cvtm_error *error) {
   const size_t count = (size_t)image->width * (size_t)image->height;
-  const uint8_t *segmented = r->segmentation.inside;
   const int has_holes = image->masked > 0, obstacles = o->within_count + has_holes;
   const int regions = obstacles + o->obstacle_count;
-  if (regions == 0 && segmented == NULL) return CVTM_OK;
+  if (regions == 0) return CVTM_OK;
   r->mask = malloc(count);
-  r->regions = calloc((size_t)regions + 1, sizeof *r->regions);
+  r->regions = calloc((size_t)regions, sizeof *r->regions);
   if (r->mask == NULL || r->regions == NULL) return cvtm_no_memory(error, "a picture");
   r->first_obstacle = obstacles;
-  for (size_t p = 0; p < count; ++p) r->mask[p] = segmented == NULL || segmented[p] ? 1 : 0;
+  memset(r->mask, 1, count);
   for (int k = 0; k < regions; ++k) {
     const int obstacle = k >= obstacles;
     const char *path = obstacle        ? o->obstacles[k - obstacles]
@@ -104,8 +102,8 @@ static cvtm_status check_range(const char *path, const double *density, size_t c
 
 /* 1 if a step after the tone changes the density. */
 static int shapes(const cvtm_image *image, const cvtm_pipeline_options *o) {
-  return image->masked > 0 || o->segments || o->weight_count > 0 || o->within_count > 0 ||
-         o->obstacle_count > 0 || cvtm_condition_wanted(&o->condition);
+  return image->masked > 0 || o->weight_count > 0 || o->within_count > 0 || o->obstacle_count > 0 ||
+         cvtm_condition_wanted(&o->condition);
 }
 
 /* The steps after the tone, applied to result->precise. device may be NULL if no step needs it. */
@@ -113,14 +111,11 @@ static cvtm_status shape_density(cvtm_device *device, const cvtm_image *image, c
                                  const cvtm_pipeline_options *o, cvtm_pipeline_result *r,
                                  cvtm_error *error) {
   const size_t count = (size_t)image->width * (size_t)image->height;
-  cvtm_status status = CVTM_OK;
   r->precise = malloc(count * sizeof *r->precise);
   if (r->precise == NULL) return cvtm_no_memory(error, "a picture");
 #pragma omp parallel for schedule(static) if (count >= WORTH_THREADS)
   for (size_t p = 0; p < count; ++p) r->precise[p] = (double)r->density[p];
-  if (o->segments)
-    status = cvtm_segmentation_run(device, image, name, &o->segmentation, &r->segmentation, error);
-  if (status == CVTM_OK) status = apply_weights(o, image, name, r->precise, error);
+  cvtm_status status = apply_weights(o, image, name, r->precise, error);
   if (status == CVTM_OK) status = make_mask(o, image, name, r, error);
   if (status != CVTM_OK) return status;
 #pragma omp parallel for schedule(static) if (count >= WORTH_THREADS)
@@ -146,7 +141,7 @@ static cvtm_status run_steps(cvtm_device *device, const cvtm_image *image, cvtm_
                              const char *name, const cvtm_pipeline_options *options,
                              cvtm_pipeline_result *result, cvtm_error *error) {
   const int has_steps = options->precise || shapes(image, options);
-  const int needs_device = options->segments || cvtm_condition_wanted(&options->condition);
+  const int needs_device = cvtm_condition_wanted(&options->condition);
   cvtm_device *cpu = NULL;
   *result = (cvtm_pipeline_result){.width = image->width, .height = image->height};
   cvtm_status status =
@@ -182,7 +177,6 @@ void cvtm_pipeline_free(cvtm_pipeline_result *result) {
   free(result->mask);
   for (int k = 0; k < result->region_count; ++k) cvtm_region_free(&result->regions[k]);
   free(result->regions);
-  cvtm_segmentation_free(&result->segmentation);
   *result = (cvtm_pipeline_result){0};
 }
 
@@ -190,10 +184,6 @@ void cvtm_pipeline_free(cvtm_pipeline_result *result) {
 
 /* Nonzero if a site may be at (x, y). */
 static int is_free(const cvtm_pipeline_result *r, double x, double y) {
-  const int64_t i = (int64_t)fmin(x, r->width - 1);
-  const int64_t j = (int64_t)fmin(y, r->height - 1);
-  const uint8_t *segmented = r->segmentation.inside;
-  if (segmented != NULL && !segmented[j * r->width + i]) return 0;
   for (int k = 0; k < r->region_count; ++k) {
     if (cvtm_region_contains(&r->regions[k], x, y) == (k >= r->first_obstacle)) return 0;
   }

@@ -1,13 +1,11 @@
-/* All steps from a picture to a density, in this order: tone, segmentation, weights of regions,
- * mask (the density outside it becomes 0), asymmetric smoothing, grading, and the bound on the
- * gradation of sizes. */
+/* All steps from a picture to a density, in this order: tone, weights of regions, mask (the density
+ * outside it becomes 0), asymmetric smoothing, grading, and the bound on the gradation of sizes. */
 #ifndef CVTMESH_DENSITY_PIPELINE_H
 #define CVTMESH_DENSITY_PIPELINE_H
 
 #include "density/condition.h"
 #include "density/density.h"
 #include "density/region.h"
-#include "density/segmentation.h"
 
 CVTM_API_BEGIN
 
@@ -21,8 +19,6 @@ typedef struct cvtm_region_weight {
 /* The arrays and strings must outlive the call. */
 typedef struct cvtm_pipeline_options {
   cvtm_density_options tone;
-  int segments; /* nonzero: segment the picture; 0 */
-  cvtm_segmentation_options segmentation;
   const cvtm_region_weight *weights;
   int weight_count;
   const char *const *within;    /* the mask is the intersection of these regions, */
@@ -44,7 +40,6 @@ typedef struct cvtm_pipeline_result {
   cvtm_region *regions; /* the regions of the mask, then the obstacles */
   int region_count, first_obstacle;
   cvtm_condition_result condition;
-  cvtm_segmentation segmentation; /* empty without `segments` */
   CVTM_RESERVED(8);
 } cvtm_pipeline_result;
 
