@@ -222,7 +222,7 @@ const cli_option_row cli_option_rows[] = {
    "Dots of one ink on white paper give colours between white and the ink. So the colours of the picture are extended "
    "away from white and clustered in OKLab, and those clusters are taken whose inks reproduce the picture with the "
    "least error. Inks are drawn from light to dark; a picture of fewer colours gets fewer inks.", .words = "none cmyk",
-   .file = CLI_READS_PENS, .set = cli_set_colours},
+   .file = CLI_READS, .set = cli_set_colours},
   {"order", 0, RUN | MESH, CHOICE(run.order, point_orders), CHIEF(DRAWING),
    "order of the points. tsp: along a short closed path through all; plot: along the same path, opened, so that a pen "
    "travels little between dots",
@@ -253,7 +253,7 @@ const cli_option_row cli_option_rows[] = {
    "SVG a layer for each part. Dots have no length."},
   {"gcode", 0, RUN | MESH, TEXT(run.page.gcode, "PROFILE"), OTHER(PAGE),
    "how to write G-code: grbl-servo, grbl-z, marlin-servo, or a file with a profile", .manual = "See PEN MACHINES.",
-   .words = "grbl-servo grbl-z marlin-servo", .file = CLI_READS_PROFILE},
+   .words = "grbl-servo grbl-z marlin-servo", .file = CLI_READS},
   {"unit", 0, RUN | MESH | STATS | VIEW, SWITCH(run.unit, coordinate_units, CVTM_RUN_UNIT_PIXEL, CVTM_RUN_UNIT_WIDTH), OTHER(PAGE),
    "unit of coordinates in files. A length: on the page, or in the world (--pixel-size); width, or no value: "
    "coordinates of meshes are divided by the width of the image",
@@ -423,7 +423,7 @@ const cli_option_row cli_option_rows[] = {
    "counts; those of one name are one region. The groups are named by the first property that a feature has of name, "
    "material, label, region and class, else by its id, and by inkscape:label or id of an element; what is no letter, "
    "digit or hyphen becomes an underscore. Segments of a .poly file may also divide the plane, as with `mesh`.",
-   .words = "none image frame mask= polygon= labels=", .file = CLI_READS_KIND, .set = cli_set_domain},
+   .words = "none image frame mask= polygon= labels=", .file = CLI_READS, .set = cli_set_domain},
   {"region-name", 0, RUN, LIST(run.domain.region_names, "N=NAME"), OTHER(DOMAIN),
    "name of region N in msh, inp and the report; can be repeated",
    .manual = "A name has up to 31 letters, digits, _ and -, and starts with a letter."},
@@ -497,7 +497,7 @@ const cli_option_row cli_option_rows[] = {
    "centroid. The field is one on a mesh or at points, as with `run`, in the coordinates of mesh files; it is read on "
    "a raster of 1024 cells along the longer side of the outline, and lowered where it grows by more than 0.3 per unit "
    "of distance. Sizes from a solution or an indicator, which are known up to a factor, need a number of points: "
-   "`cvtmesh run --domain polygon=FILE`.", .words = "solution= indicator= size=", .file = CLI_READS_SIZES,
+   "`cvtmesh run --domain polygon=FILE`.", .words = "solution= indicator= size=", .file = CLI_READS,
    .set = cli_set_size_from},
   {"size-field", 0, RUN | MESH, TEXT(run.size.field, "NAME"), OTHER(DENSITY),
    "of --size-from: the name of the field; if omitted, the first"},
@@ -525,10 +525,10 @@ const cli_option_row cli_option_rows[] = {
    "The centroid of a cell around an obstacle may lie in the obstacle. At the end `run` therefore moves such sites to "
    "a place nearby, so that no site is outside the regions or in an obstacle (polygons are taken exactly), and prints "
    "their number (`moved_sites` in the report). Not moved are fixed sites, those of --equal-mass, and those of --init "
-   "if there are no iterations.", .words = "alpha", .file = CLI_READS_REGION},
+   "if there are no iterations.", .words = "alpha", .file = CLI_READS},
   {"obstacle", 0, RUN | DENSITY, LIST(run.condition.obstacle, "FILE"), OTHER(DENSITY),
    "no density inside, and no smoothing through it; regions as for --within; can be repeated", .words = "alpha",
-   .file = CLI_READS_REGION},
+   .file = CLI_READS},
   {"weight", 0, RUN | DENSITY, LIST(run.condition.weight, "FILE=FACTOR"), CHIEF(DENSITY),
    "multiply the density of a region; regions as for --within; can be repeated",
    .manual = "The number of sites in a place follows the root of the density: a factor of 4 doubles it. With "
@@ -536,7 +536,7 @@ const cli_option_row cli_option_rows[] = {
    "in a file (svg, geojson, csv, poly), or `alpha`, the picture's own alpha channel. Of an image the region is what "
    "is more than half opaque, if the image has an alpha channel, else what is brighter than half; of data, what is "
    "positive. Of polygons it is the pixels whose centre is inside, and those through which a part thinner than a "
-   "pixel passes.", .file = CLI_READS_WEIGHT},
+   "pixel passes.", .file = CLI_READS},
   {"smooth", 0, RUN | DENSITY, TEXT(text.smooth, "LAMBDA[,P]"), CHIEF(DENSITY),
    "smooth the density, over about sqrt(LAMBDA) pixels; with P below 1/2 the result leans above the density, over 1/2 "
    "below it",
@@ -565,7 +565,7 @@ const cli_option_row cli_option_rows[] = {
    "image if there are none. Edges slow both, and the curve is where they meet. One seed in a coin gives the coin; a "
    "photograph with weak edges needs seeds on both sides of these. `image`: the border of the image, for a single "
    "object on a plain ground. X,Y,R: a circle, whose level set is the exact distance at the pixel centres. A file as "
-   "for --within: a curve drawn around the object.", .words = "grow image", .file = CLI_READS_CURVE},
+   "for --within: a curve drawn around the object.", .words = "grow image", .file = CLI_READS},
   {"sigma", 0, SEGMENT, REAL(run.segment.sigma, "PIXELS", 0, 1000), OTHER(SEGMENTATION),
    "smooth the image by a Gaussian of this width first", .manual = "With a smaller width noise holds the curve."},
   {"k", 0, SEGMENT, REAL(run.segment.k, "K", 0, 1e12), OTHER(SEGMENTATION),

@@ -25,17 +25,10 @@ typedef enum cli_option_type {
 typedef enum cli_file_role {
   CLI_NO_FILE,
   CLI_READS,
-  CLI_READS_REGION,  /* a file or `alpha` */
-  CLI_READS_WEIGHT,  /* FILE=FACTOR, FILE a file or `alpha` */
-  CLI_READS_CURVE,   /* a file, `grow`, `image` or X,Y,R */
-  CLI_READS_OMEGA,   /* a file, `ratio` or a number */
-  CLI_READS_KIND,    /* KIND or KIND=FILE */
-  CLI_READS_SIZES,   /* [KIND=]FILE */
-  CLI_READS_PENS,    /* a file, a name of inks or their number */
-  CLI_READS_PROFILE, /* a file or the name of a profile of G-code */
-  CLI_WRITES,        /* this and what follows: files that are written */
-  CLI_WRITES_NAMES,  /* see CLI_FILE_NAMES */
-  CLI_WRITES_FRAMES  /* see CLI_FILE_FRAMES */
+  CLI_READS_OMEGA,  /* a file, `ratio` or a number */
+  CLI_WRITES,       /* this and what follows: files that are written */
+  CLI_WRITES_NAMES, /* see CLI_FILE_NAMES */
+  CLI_WRITES_FRAMES /* see CLI_FILE_FRAMES */
 } cli_file_role;
 
 /* Whether the option changes what a command writes, or where. */

@@ -202,7 +202,7 @@ nb::typed<nb::list, nb::typed<nb::dict, nb::str, nb::any>> options_of(const std:
     entry["choices"] = choices;
     entry["help"] = nb::str(row.help);
     entry["argument"] = row.argument != nullptr ? nb::object(nb::str(row.argument)) : nb::none();
-    entry["reads"] = nb::bool_(row.file >= CLI_READS && row.file <= CLI_READS_PROFILE);
+    entry["reads"] = nb::bool_(row.file >= CLI_READS && row.file < CLI_WRITES);
     entry["writes"] = nb::bool_(row.file >= CLI_WRITES);
     rows.append(entry);
   }
