@@ -90,8 +90,6 @@ int cli_interrupted(void);
 /* `mesh` of a polygon: Delaunay refinement of its inside. */
 /* Nonzero if the options ask for the mesh of an outline rather than of points. */
 int cli_outline_wanted(const cli_options *options);
-/* Returns an exit code. */
-int cli_outline_mesh(const cli_options *options);
 
 /* The options with which a report begins: `version`, the device (NULL: none), `options`. */
 cJSON *cli_report_begin(const cvtm_device *device, const cli_options *options);

@@ -427,7 +427,7 @@ static int perform_outline(outline *o) {
   return run_refine_fell_short(&o->figures) ? CLI_EXIT_NOT_CONVERGED : CLI_EXIT_OK;
 }
 
-int cli_outline_mesh(const cli_options *options) {
+static int run_outline(const cli_options *options) {
   outline o;
   memset(&o, 0, sizeof o);
   o.options = *options;
@@ -678,7 +678,7 @@ static int perform_mesh(meshing *m) {
 }
 
 int cli_mesh(const cli_options *options) {
-  if (cli_outline_wanted(options)) return cli_outline_mesh(options);
+  if (cli_outline_wanted(options)) return run_outline(options);
   meshing m;
   memset(&m, 0, sizeof m);
   m.options = *options;

@@ -107,7 +107,7 @@ static int has_options(cli_command command, int group) {
   return 0;
 }
 
-void cli_visit_help_topics(cli_command command, cli_name_visitor visitor, void *context) {
+static void visit_topics(cli_command command, cli_name_visitor visitor, void *context) {
   visitor(context, "all");
   for (int k = 0; k < CLI_GROUP_COUNT; ++k)
     if (has_options(command, k)) visitor(context, cli_group_name((cli_option_group)k));
@@ -125,7 +125,7 @@ static void offer_topic(void *context, const char *name) { run_nearest_offer(con
 
 const char *cli_help_topic_near(cli_command command, const char *word) {
   run_nearest nearest = run_nearest_start(word);
-  cli_visit_help_topics(command, offer_topic, &nearest);
+  visit_topics(command, offer_topic, &nearest);
   return nearest.best;
 }
 
@@ -163,7 +163,7 @@ static void print_more(FILE *stream, cli_command command) {
   fprintf(stream, "\nMore: cvtmesh %s --help TOPIC, with one of these:\n",
           cli_command_name(command));
   fputs("     ", stream);
-  cli_visit_help_topics(command, print_topic, stream);
+  visit_topics(command, print_topic, stream);
 }
 
 int cli_print_help(FILE *stream, cli_command command, const char *topic) {
@@ -291,7 +291,7 @@ static void print_bash_name(FILE *stream, const cli_option_row *row, cli_command
 static void print_bash_row(FILE *stream, const cli_option_row *row, cli_command command) {
   if (row->offset == CLI_FIELD(help)) {
     fputs("        --help | -h) words='", stream);
-    cli_visit_help_topics(command, print_word, stream);
+    visit_topics(command, print_word, stream);
     fputs("' ;;\n", stream);
     return;
   }
@@ -371,7 +371,7 @@ static void print_zsh_spec(FILE *stream, const cli_option_row *row, cli_command 
   if (row->type == CLI_SWITCH) fputc(':', stream); /* the value may be left out */
   if (row->offset == CLI_FIELD(help)) {
     fputs("::topic:(", stream);
-    cli_visit_help_topics(command, print_word, stream);
+    visit_topics(command, print_word, stream);
     fputc(')', stream);
   }
   if (row->type != CLI_FLAG)
@@ -458,7 +458,7 @@ static void print_fish_row(FILE *stream, const cli_option_row *row, cli_command 
           "complete -c cvtmesh -n '__fish_seen_subcommand_from %s; and __fish_prev_arg_in -h "
           "--help' -f -a '",
           cli_command_name(command));
-  cli_visit_help_topics(command, print_word, stream);
+  visit_topics(command, print_word, stream);
   fputs("'\n", stream);
 }
 

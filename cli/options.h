@@ -179,7 +179,6 @@ int cli_print_manual(FILE *template_page, FILE *stream);
 typedef void (*cli_name_visitor)(void *context, const char *name);
 /* The topic of --help that `word` is or probably means, or NULL. */
 const char *cli_help_topic_near(cli_command command, const char *word);
-void cli_visit_help_topics(cli_command command, cli_name_visitor visitor, void *context);
 /* Prints what the shell (bash, zsh, fish) reads to complete the program's arguments. Returns 0,
  * with nothing printed, for another shell. */
 int cli_print_completion(FILE *stream, const char *shell);

@@ -108,7 +108,8 @@ static cvtm_status allocate_subdomain(cvtm_subdomain *p) {
   return p->staging ? CVTM_OK : no_memory_to_divide(p);
 }
 
-int64_t cvtm_subdomain_first(const cvtm_subdomain *p, int rank) {
+/* The first site of a rank; of rank `size`, the number of all. */
+static int64_t first_site(const cvtm_subdomain *p, int rank) {
   const int64_t first = p->first_block[rank] * p->block;
   return first < p->count ? first : p->count;
 }
@@ -119,8 +120,8 @@ cvtm_status cvtm_subdomain_divide(cvtm_subdomain *p, int64_t count, int64_t bloc
   p->block = block;
   p->blocks = (count + block - 1) / block;
   for (int r = 0; r <= p->size; ++r) p->first_block[r] = p->blocks * r / p->size;
-  p->first = cvtm_subdomain_first(p, p->rank);
-  p->own = cvtm_subdomain_first(p, p->rank + 1) - p->first;
+  p->first = first_site(p, p->rank);
+  p->own = first_site(p, p->rank + 1) - p->first;
   p->pieces = (p->own + CVTM_SUBDOMAIN_PIECE - 1) / CVTM_SUBDOMAIN_PIECE;
   const int64_t words = cvtm_tree_cover_words(cvtm_site_tree_levels(p->domain, count));
   p->words = words + words % 2; /* ranks exchange them as 64-bit numbers */
@@ -182,7 +183,7 @@ static cvtm_status make_room(cvtm_subdomain *p) {
   cvtm_status status = CVTM_OK;
   int grows = 0;
   for (int r = 0; r < p->size; ++r) {
-    const int64_t own = cvtm_subdomain_first(p, r + 1) - cvtm_subdomain_first(p, r);
+    const int64_t own = first_site(p, r + 1) - first_site(p, r);
     int64_t *room = p->room + 2 * (int64_t)r, near = own, leaving = 0;
     for (int q = 0; q < p->size; ++q) {
       near += p->matrix[q * p->size + r] / 2;
@@ -389,7 +390,7 @@ static cvtm_status share_slab(const cvtm_cvt *cvt, const double *own, int width,
   int64_t before = 0;
   cvtm_status status = CVTM_OK;
   for (int r = 0; r < p->size; ++r) {
-    const int64_t left = cvtm_subdomain_first(p, r + 1) - cvtm_subdomain_first(p, r) - from;
+    const int64_t left = first_site(p, r + 1) - first_site(p, r) - from;
     s->counts[r] = width * (left < 0 ? 0 : left < SLAB ? left : SLAB);
     if (r == p->rank && left > 0)
       status = cvtm_device_copy(cvt->device, s->all + before, own + width * from,
@@ -402,8 +403,8 @@ static cvtm_status share_slab(const cvtm_cvt *cvt, const double *own, int width,
   for (int r = 0; status == CVTM_OK && r < p->size; before += s->counts[r++])
     if (s->counts[r] > 0)
       status = v->subdomain->table->spread(cvt->device, s->all + before,
-                                           v->order + cvtm_subdomain_first(p, r) + from,
-                                           s->counts[r] / width, width, to);
+                                           v->order + first_site(p, r) + from, s->counts[r] / width,
+                                           width, to);
   return status;
 }
 

@@ -76,8 +76,6 @@ void cvtm_subdomain_destroy(cvtm_subdomain *subdomain);
 /* Divides `count` sites into blocks of `block`, any number up to CVTM_SUBDOMAIN_PIECE or a multiple
  * of it. Forgets the bins that earlier searches have asked for. */
 cvtm_status cvtm_subdomain_divide(cvtm_subdomain *subdomain, int64_t count, int64_t block);
-/* The first site of a rank; of rank `size`, the number of all. */
-int64_t cvtm_subdomain_first(const cvtm_subdomain *subdomain, int rank);
 /* Collective: computes the moments of the cells of this rank's sites (2 * own, in the device's
  * memory). cvtm_subdomain_moments returns them, for the own sites. */
 cvtm_status cvtm_subdomain_evaluate(cvtm_subdomain *subdomain, const double *sites);

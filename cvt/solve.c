@@ -50,7 +50,8 @@ int cvtm_solve_is_late(const cvtm_solve *s, double deadline) {
   return s->cvt->evaluator->agree(s->cvt, &late) != CVTM_OK || late;
 }
 
-double cvtm_solve_deadline(const cvtm_solve *s, int64_t level) {
+/* The time at which a level must end: a level has as long as all coarser levels together. */
+static double deadline_of(const cvtm_solve *s, int64_t level) {
   const double most = s->options->max_seconds;
   return most > 0 ? s->deadline - most * (1 - ldexp(1, (int)-level)) : s->deadline;
 }
@@ -171,7 +172,7 @@ static cvtm_status after_anneal(cvtm_solve *s, const cvtm_cvt_result *found) {
 static cvtm_status balance(cvtm_solve *s) {
   const cvtm_cvt_task task = cvtm_solve_task(s);
   const int64_t level = s->state.level;
-  const double deadline = 0.5 * (cvtm_solve_deadline(s, level + 1) + cvtm_solve_deadline(s, level));
+  const double deadline = 0.5 * (deadline_of(s, level + 1) + deadline_of(s, level));
   for (int round = 0; round < BALANCE_ROUNDS && !cvtm_solve_is_late(s, deadline); ++round) {
     cvtm_status status = cvtm_cvt_enqueue_lloyd(&task, BALANCE_STEPS);
     if (status == CVTM_OK) status = cvtm_solve_transfer(s, s->count / 10 + 1, contrast_of_balance);
@@ -193,7 +194,7 @@ static double set_coarse(const cvtm_solve *s, cvtm_cvt_options *o) {
   const int high = has_effort(s, CVTM_CVT_EFFORT_HIGH);
   o->max_iterations = high ? COARSE_ITERATIONS_HIGH : COARSE_ITERATIONS_NORMAL;
   if (!high) o->tolerance = fmin(coarse_tolerance * o->tolerance, largest_coarse_tolerance);
-  return cvtm_solve_deadline(s, s->state.level);
+  return deadline_of(s, s->state.level);
 }
 
 static cvtm_status after_coarse(cvtm_solve *s, const cvtm_cvt_result *found) {
@@ -209,8 +210,7 @@ static cvtm_status after_coarse(cvtm_solve *s, const cvtm_cvt_result *found) {
 static cvtm_status next_search(cvtm_solve *s) {
   cvtm_solve_state *st = &s->state;
   const int rounds = has_effort(s, CVTM_CVT_EFFORT_HIGH) ? SEARCH_ROUNDS : NORMAL_ROUNDS;
-  if (st->round < rounds && st->most > 0 &&
-      !cvtm_solve_is_late(s, cvtm_solve_deadline(s, st->level))) {
+  if (st->round < rounds && st->most > 0 && !cvtm_solve_is_late(s, deadline_of(s, st->level))) {
     const cvtm_status status = cvtm_solve_transfer(s, st->most, contrast_of_search);
     if (status != CVTM_OK || st->transferred > 0) return status;
   }
@@ -229,7 +229,7 @@ static cvtm_status begin_search(cvtm_solve *s) {
 
 static double set_search(const cvtm_solve *s, cvtm_cvt_options *o) {
   o->max_iterations = has_effort(s, CVTM_CVT_EFFORT_HIGH) ? SEARCH_ITERATIONS : NORMAL_ITERATIONS;
-  return cvtm_solve_deadline(s, s->state.level);
+  return deadline_of(s, s->state.level);
 }
 
 /* A transfer after which the descent does not end lower is undone, and the next one is half as
@@ -253,7 +253,7 @@ static cvtm_status after_search(cvtm_solve *s, const cvtm_cvt_result *found) {
 
 static double set_lattice(const cvtm_solve *s, cvtm_cvt_options *o) {
   o->max_iterations = LATTICE_ITERATIONS;
-  return cvtm_solve_deadline(s, 1);
+  return deadline_of(s, 1);
 }
 
 /* The lattice whose descent ends lowest is the start of the full set. */
@@ -263,7 +263,7 @@ static cvtm_status after_lattice(cvtm_solve *s, const cvtm_cvt_result *found) {
   if (st->round == 0 || found->objective < st->result.objective) status = cvtm_solve_keep(s, found);
   ++st->result.lattices;
   if (status != CVTM_OK) return status;
-  if (++st->round < s->lattices && !cvtm_solve_is_late(s, cvtm_solve_deadline(s, 1)))
+  if (++st->round < s->lattices && !cvtm_solve_is_late(s, deadline_of(s, 1)))
     return cvtm_solve_place_lattice(s, &s->lattice[st->round]);
   status = cvtm_device_copy(s->cvt->device, s->cvt->sites, s->kept,
                             2 * (size_t)s->count * sizeof *s->kept);

@@ -74,8 +74,6 @@ typedef struct cvtm_solve {
 cvtm_cvt_task cvtm_solve_task(const cvtm_solve *solve);
 /* True at a time from `deadline` on. */
 int cvtm_solve_is_late(const cvtm_solve *solve, double deadline);
-/* The time at which a level must end: a level has as long as all coarser levels together. */
-double cvtm_solve_deadline(const cvtm_solve *solve, int64_t level);
 
 /* --- levels.c --------------------------------------------------------------------------------- */
 

@@ -110,15 +110,18 @@ static schedule plan_warm_start(cvtm_domain domain, int64_t count, int first_ste
 
 /* --- exact labels ----------------------------------------------------------------------------- */
 
-cvtm_diagram cvtm_diagram_of(const cvtm_site_tree *tree, cvtm_domain domain) {
+/* Valid as long as the tree's view is. */
+static cvtm_diagram diagram_of(const cvtm_site_tree *tree, cvtm_domain domain) {
   const cvtm_diagram diagram = {cvtm_site_tree_get_view(tree), domain, cvtm_metric_of(domain)};
   return diagram;
 }
 
-cvtm_status cvtm_exact_labels(cvtm_device *device, cvtm_site_tree *tree, cvtm_domain domain,
-                              int32_t *labels, int32_t *unlabelled) {
+/* Labels all pixels of the domain. The tree's sites are sorted and at least one; its boxes are
+ * built here if they are needed. Enqueued; allocates nothing. */
+static cvtm_status label_exactly(cvtm_device *device, cvtm_site_tree *tree, cvtm_domain domain,
+                                 int32_t *labels, int32_t *unlabelled) {
   const cvtm_exact_labels_table *table = CVTM_TABLE(device, cvtm_exact_labels_table);
-  const cvtm_diagram diagram = cvtm_diagram_of(tree, domain);
+  const cvtm_diagram diagram = diagram_of(tree, domain);
   int32_t *const left = table->label_cells ? unlabelled : NULL;
   cvtm_status status = CVTM_OK;
   if (table->label_cells) status = table->label_cells(device, &diagram, labels, left);
@@ -126,9 +129,11 @@ cvtm_status cvtm_exact_labels(cvtm_device *device, cvtm_site_tree *tree, cvtm_do
   return status == CVTM_OK ? table->label_tiles(device, &diagram, labels, left) : status;
 }
 
-cvtm_status cvtm_exact_labels_correct(cvtm_device *device, const cvtm_diagram *diagram,
-                                      const double *sites, const int32_t *exact, int32_t *labels,
-                                      uint64_t *wrong) {
+/* Replaces labels by the exact ones and sets *wrong to how many had a site farther than the
+ * nearest. A label that is no index counts as infinitely far. Enqueued. */
+static cvtm_status correct_labels(cvtm_device *device, const cvtm_diagram *diagram,
+                                  const double *sites, const int32_t *exact, int32_t *labels,
+                                  uint64_t *wrong) {
   const cvtm_status status = cvtm_device_fill(device, wrong, 0, sizeof *wrong);
   if (status != CVTM_OK) return status;
   return CVTM_TABLE(device, cvtm_exact_labels_table)
@@ -179,11 +184,11 @@ cvtm_status cvtm_voronoi_compute(cvtm_voronoi *voronoi, const double *sites, int
   voronoi->sites = sites;
   if (count == 0) return label_none(voronoi, labels);
   if (exact)
-    return cvtm_exact_labels(voronoi->device, voronoi->tree, voronoi->domain, labels,
-                             voronoi->unlabelled);
+    return label_exactly(voronoi->device, voronoi->tree, voronoi->domain, labels,
+                         voronoi->unlabelled);
   status = cvtm_site_tree_build_boxes(voronoi->tree, NULL);
   if (status != CVTM_OK) return status;
-  const cvtm_diagram diagram = cvtm_diagram_of(voronoi->tree, voronoi->domain);
+  const cvtm_diagram diagram = diagram_of(voronoi->tree, voronoi->domain);
   const schedule plan = plan_method(voronoi->domain, method);
   status = voronoi->table->set_seeds(voronoi->device, &diagram,
                                      codes_in(first_array(voronoi, &plan, labels)));
@@ -197,7 +202,7 @@ cvtm_status cvtm_voronoi_update(cvtm_voronoi *voronoi, const double *sites, int6
   voronoi->sites = sites;
   const schedule plan = plan_warm_start(voronoi->domain, count, first_step);
   if (count == 0) return label_none(voronoi, labels);
-  const cvtm_diagram diagram = cvtm_diagram_of(voronoi->tree, voronoi->domain);
+  const cvtm_diagram diagram = diagram_of(voronoi->tree, voronoi->domain);
   status = voronoi->table->warm_start(voronoi->device, &diagram, sites, labels,
                                       codes_in(first_array(voronoi, &plan, labels)));
   return status == CVTM_OK ? run_passes(voronoi, &diagram, &plan, labels) : status;
@@ -207,13 +212,12 @@ cvtm_status cvtm_voronoi_correct(cvtm_voronoi *voronoi, int32_t *labels, int64_t
   cvtm_device *device = voronoi->device;
   int32_t *const exact = voronoi->second_array;
   *wrong = 0;
-  const cvtm_diagram diagram = cvtm_diagram_of(voronoi->tree, voronoi->domain);
+  const cvtm_diagram diagram = diagram_of(voronoi->tree, voronoi->domain);
   if (diagram.tree.count == 0) return label_none(voronoi, labels);
   cvtm_status status =
-      cvtm_exact_labels(device, voronoi->tree, voronoi->domain, exact, voronoi->unlabelled);
+      label_exactly(device, voronoi->tree, voronoi->domain, exact, voronoi->unlabelled);
   if (status == CVTM_OK)
-    status =
-        cvtm_exact_labels_correct(device, &diagram, voronoi->sites, exact, labels, voronoi->wrong);
+    status = correct_labels(device, &diagram, voronoi->sites, exact, labels, voronoi->wrong);
   if (status != CVTM_OK) return status;
   return cvtm_device_copy_out(device, wrong, voronoi->wrong, sizeof *wrong);
 }

@@ -36,22 +36,6 @@ typedef struct cvtm_diagram {
   cvtm_metric metric;
 } cvtm_diagram;
 
-/* Valid as long as the tree's view is. */
-cvtm_diagram cvtm_diagram_of(const cvtm_site_tree *tree, cvtm_domain domain);
-
-/* Labels all width * height pixels of the domain. The tree's sites are sorted and at least one; its
- * boxes are built here if they are needed. labels, and the one number *unlabelled, which is
- * scratch, are in device memory. Enqueued; allocates nothing. */
-cvtm_status cvtm_exact_labels(cvtm_device *device, cvtm_site_tree *tree, cvtm_domain domain,
-                              int32_t *labels, int32_t *unlabelled);
-
-/* Replaces labels by the exact ones and sets *wrong to how many had a site farther than the
- * nearest. A label that is no index counts as infinitely far. sites: the caller's, in device
- * memory, as are the two arrays of labels and *wrong. Enqueued. */
-cvtm_status cvtm_exact_labels_correct(cvtm_device *device, const cvtm_diagram *diagram,
-                                      const double *sites, const int32_t *exact, int32_t *labels,
-                                      uint64_t *wrong);
-
 typedef struct cvtm_exact_labels_table {
   /* NULL, or: labels the pixels of those cells that hull construction can cut out; needs no boxes
    * of the tree. *unlabelled (device memory) becomes the number of the other pixels, whose label is

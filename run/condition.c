@@ -36,7 +36,7 @@ cvtm_status run_size_from_check(const cvtm_run_options *o, cvtm_error *error) {
   }
   if (o->size.field != NULL && is_array(o->size.from))
     return run_usage_error(error, "--size-field: %s has no names", o->size.from);
-  if ((o->given & CVTM_RUN_GIVEN_DENSITY_FROM))
+  if (o->given & CVTM_RUN_GIVEN_DENSITY_FROM)
     return run_usage_error(error, "--size-from takes the place of --density-from");
   if (o->purpose == CVTM_RUN_OUTLINE && o->size.as != CVTM_SIZE_GIVEN)
     return run_usage_error(

@@ -28,7 +28,7 @@ cvtm_status run_domain_check(const cvtm_run_options *options, cvtm_error *error)
   const cvtm_status status = run_area_caps_read(options, &caps, error);
   if (status != CVTM_OK) return status;
   if (kind == CVTM_RUN_DOMAIN_NONE) {
-    if ((options->given & CVTM_RUN_GIVEN_MIN_ANGLE))
+    if (options->given & CVTM_RUN_GIVEN_MIN_ANGLE)
       return run_usage_error(error, "--min-angle needs --domain");
     if (options->refine.max_area.count > 0)
       return run_usage_error(error, "--max-area needs --domain");

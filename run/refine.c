@@ -97,7 +97,7 @@ void run_refine_choose(const cvtm_run_options *options, const run_area_caps *cap
   cvtm_refine_defaults(refine);
   refine->stop = run_is_over;
   refine->stop_context = limit;
-  if ((options->given & CVTM_RUN_GIVEN_MIN_ANGLE)) refine->min_angle = options->refine.min_angle;
+  if (options->given & CVTM_RUN_GIVEN_MIN_ANGLE) refine->min_angle = options->refine.min_angle;
   if (caps->count == 0 && caps->sizes.size == NULL) return;
   refine->area = find_cap;
   refine->area_context = caps;

@@ -16,7 +16,7 @@
 
 cvtm_status run_equal_mass_check(const cvtm_run_options *options, cvtm_error *error) {
   if (!options->equal_mass.on) {
-    if ((options->given & CVTM_RUN_GIVEN_MASS_TOLERANCE))
+    if (options->given & CVTM_RUN_GIVEN_MASS_TOLERANCE)
       return run_usage_error(error, "--mass-tolerance belongs to --equal-mass");
     if (options->equal_mass.weights_out != NULL)
       return run_usage_error(error, "--weights-out belongs to --equal-mass");
@@ -104,7 +104,7 @@ void run_noise_choose(cvtm_run_options *options) {
   if (options->noise != CVTM_RUN_NOISE_BLUE) return;
   cvtm_gaussian_defaults(&gaussian);
   if (!(options->given & CVTM_RUN_GIVEN_TOLERANCE)) options->tolerance = gaussian.tolerance;
-  if ((options->given & CVTM_RUN_GIVEN_ITERATIONS)) return;
+  if (options->given & CVTM_RUN_GIVEN_ITERATIONS) return;
   options->iterations = gaussian.max_iterations;
   if (options->effort == CVTM_CVT_EFFORT_LOW) options->iterations /= 2;
   if (options->effort >= CVTM_CVT_EFFORT_HIGH) options->iterations *= 2;

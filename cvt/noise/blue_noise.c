@@ -107,8 +107,10 @@ cvtm_status cvtm_kernels_sum(const cvtm_kernels *k, const cvtm_kernel_source *pl
   return k->table->sums(k->device, &k->cells, places, NULL, count, sums);
 }
 
-cvtm_status cvtm_kernels_sum_at_sources(const cvtm_kernels *k, const cvtm_kernel_source *sources,
-                                        cvtm_kernel_sum *sums) {
+/* cvtm_kernels_sum at the sources, which are the array given to cvtm_kernels_set: faster, since
+ * places that follow each other are near. */
+static cvtm_status sum_at_sources(const cvtm_kernels *k, const cvtm_kernel_source *sources,
+                                  cvtm_kernel_sum *sums) {
   return k->table->sums(k->device, &k->cells, sources, k->cells.order, k->count, sums);
 }
 
@@ -196,7 +198,7 @@ cvtm_status cvtm_blue_noise_evaluate(void *context, const double *x, double *f, 
   (void)stream;
   cvtm_status status = b->table->place(b->device, p, x);
   if (status == CVTM_OK) status = cvtm_kernels_set(b->kernels, p->source, p->count);
-  if (status == CVTM_OK) status = cvtm_kernels_sum_at_sources(b->kernels, p->source, p->sum);
+  if (status == CVTM_OK) status = sum_at_sources(b->kernels, p->source, p->sum);
   if (status == CVTM_OK) status = b->table->gradient(b->device, p, f, g);
   return status;
 }

@@ -42,10 +42,6 @@ cvtm_status cvtm_kernels_set(cvtm_kernels *kernels, const cvtm_kernel_source *so
  * threads nor vectors. */
 cvtm_status cvtm_kernels_sum(const cvtm_kernels *kernels, const cvtm_kernel_source *places,
                              int64_t count, cvtm_kernel_sum *sums);
-/* The same at the sources, which are the array given to cvtm_kernels_set: faster, since places that
- * follow each other are near. */
-cvtm_status cvtm_kernels_sum_at_sources(const cvtm_kernels *kernels,
-                                        const cvtm_kernel_source *sources, cvtm_kernel_sum *sums);
 
 typedef struct cvtm_blue_noise cvtm_blue_noise;
 

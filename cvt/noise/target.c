@@ -272,7 +272,9 @@ static void fill_margins(cvtm_target *target, const int cells[2], const double *
   }
 }
 
-cvtm_status cvtm_target_masses(cvtm_domain domain, const float *density, int64_t count,
+/* Divides the domain into cells[0] x cells[1] cells, as small as the largest density wants, and
+ * sets *mass (malloc'd) to the number of points wanted in each, `count` in all. */
+static cvtm_status find_masses(cvtm_domain domain, const float *density, int64_t count,
                                int cells[2], double **mass, cvtm_error *error) {
   choose_nodes(domain, density, count, cells);
   *mass = malloc((size_t)cells[0] * (size_t)cells[1] * sizeof **mass);
@@ -300,7 +302,7 @@ cvtm_status cvtm_target_create(cvtm_domain domain, const float *density, int64_t
   int cells[2];
   double *mass = NULL, *inner = NULL;
   memset(target, 0, sizeof *target);
-  cvtm_status status = cvtm_target_masses(domain, density, count, cells, &mass, error);
+  cvtm_status status = find_masses(domain, density, count, cells, &mass, error);
   if (status != CVTM_OK) return status;
   cvtm_target made = {.domain = domain,
                       .columns = cells[0] + 2 * MARGIN,

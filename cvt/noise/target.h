@@ -25,17 +25,12 @@ typedef struct cvtm_target {
 
 enum { CVTM_TARGET_MARGIN = 2 };
 
-/* Divides the domain into cells[0] x cells[1] cells, as small as the largest density wants, and
- * sets *mass (malloc'd) to the number of points wanted in each, `count` in all. */
-cvtm_status cvtm_target_masses(cvtm_domain domain, const float *density, int64_t count,
-                               int cells[2], double **mass, cvtm_error *error);
-
 /* density: width * height, >= 0, finite, not all 0, proportional to the wanted density of `count`
  * points. width: of the kernels in units of the local spacing, the root of one over that density.
  * The local density is its mean with Gaussian weights of the kernel's own width, so that a place
  * without density has a finite width. The potential is 0. *target is empty on failure
- * (CVTM_ERROR_MEMORY); else cvtm_target_free frees it. masses, unless NULL, receives those of
- * cvtm_target_masses, which the caller frees. */
+ * (CVTM_ERROR_MEMORY); else cvtm_target_free frees it. masses, unless NULL, receives the number of
+ * points wanted in each cell, which the caller frees. */
 cvtm_status cvtm_target_create(cvtm_domain domain, const float *density, int64_t count,
                                double width, int threads, cvtm_target *target, double **masses,
                                cvtm_error *error);

@@ -152,12 +152,13 @@ cvtm_status cvtm_csr_check_diagonal(const cvtm_csr *matrix, const char *name, cv
 /* --- transposition ------------------------------------------------------------------------ */
 
 /* Row lengths in row_start[1 ...] become row starts. */
-void cvtm_csr_add_lengths(int64_t *row_start, int64_t rows) {
+static void add_lengths(int64_t *row_start, int64_t rows) {
   row_start[0] = 0;
   for (int64_t row = 0; row < rows; ++row) row_start[row + 1] += row_start[row];
 }
 
-void cvtm_csr_sort_row(int32_t *column, double *value, int64_t count) {
+/* Sorts the entries of a row by column. */
+static void sort_row(int32_t *column, double *value, int64_t count) {
   if (count > CVTM_LONG_ROW) {
     cvtm_sort_long_row(column, value, 1, count);
     return;
@@ -178,7 +179,7 @@ cvtm_status cvtm_csr_transpose(const cvtm_csr *matrix, int threads, cvtm_csr *tr
 #pragma omp atomic
     ++start[matrix->column[k] + 1];
   }
-  cvtm_csr_add_lengths(start, rows);
+  add_lengths(start, rows);
   /* Threads fill a row in any order; sorting makes it the same every time. */
 #pragma omp parallel for num_threads(threads) schedule(static)
   for (int64_t row = 0; row < matrix->rows; ++row) {
@@ -194,8 +195,8 @@ cvtm_status cvtm_csr_transpose(const cvtm_csr *matrix, int threads, cvtm_csr *tr
   start[0] = 0;
 #pragma omp parallel for num_threads(threads) schedule(static)
   for (int64_t row = 0; row < rows; ++row)
-    cvtm_csr_sort_row(transpose->column + start[row], transpose->value + start[row],
-                      start[row + 1] - start[row]);
+    sort_row(transpose->column + start[row], transpose->value + start[row],
+             start[row + 1] - start[row]);
   (void)threads;
   return CVTM_OK;
 }
@@ -240,7 +241,7 @@ cvtm_status cvtm_csr_symmetric_pattern(const cvtm_csr *matrix, int threads, cvtm
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int64_t row = 0; row < rows; ++row)
       lengths.row_start[row + 1] = join_row(matrix, &transpose, row, &lengths);
-    cvtm_csr_add_lengths(lengths.row_start, rows);
+    add_lengths(lengths.row_start, rows);
     status = cvtm_csr_create(rows, rows, lengths.row_start[rows], pattern, error);
   }
   if (status == CVTM_OK) {
@@ -350,7 +351,7 @@ static int add_product_row(const cvtm_csr *a, const cvtm_csr *p, const cvtm_csr 
     }
   }
   for (int64_t k = start; k < part->count; ++k) part->place[part->column[k]] = 0;
-  cvtm_csr_sort_row(part->column + start, part->value + start, part->count - start);
+  sort_row(part->column + start, part->value + start, part->count - start);
   return 1;
 }
 
@@ -402,7 +403,7 @@ cvtm_status cvtm_csr_galerkin(const cvtm_csr *matrix, const cvtm_csr *prolongati
   if (failed) {
     status = cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory for a coarse matrix");
   } else {
-    cvtm_csr_add_lengths(row_start, rows);
+    add_lengths(row_start, rows);
     status = join_parts(parts, threads, row_start, product, error);
   }
   for (int t = 0; t < threads && parts != NULL; ++t) part_free(&parts[t]);

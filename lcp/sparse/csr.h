@@ -11,10 +11,6 @@ cvtm_status cvtm_csr_check_square(const cvtm_csr *matrix, const char *name, int 
 cvtm_status cvtm_csr_copy(const cvtm_csr *matrix, cvtm_csr *copy, cvtm_error *error);
 /* The entry in that row and column, 0 where there is none. */
 double cvtm_csr_entry(const cvtm_csr *matrix, int64_t row, int64_t column);
-/* The lengths of the rows in row_start[1 ...] become the starts of the rows. */
-void cvtm_csr_add_lengths(int64_t *row_start, int64_t rows);
-/* Sorts the entries of a row by column. */
-void cvtm_csr_sort_row(int32_t *column, double *value, int64_t count);
 cvtm_status cvtm_csr_transpose(const cvtm_csr *matrix, int threads, cvtm_csr *transpose,
                                cvtm_error *error);
 /* P'AP with every entry that the patterns allow. restriction: the transpose of the prolongation P.
