@@ -1,0 +1,502 @@
+#include "base/host.h"
+#include "base/portable.h"
+#include "meshes/sized/sized_state.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ROUNDS = 4 };                  /* of dividing for narrow places, at most */
+static const double samples = 4;      /* of the size along an edge, per wanted length */
+static const double across = 1.2;     /* a gap of width w allows edges of this times w */
+static const double short_edge = 0.7; /* of the wanted length: edges below it change the division */
+static const double most_parts = 1e8; /* of the boundary */
+
+/* ---- Sizes ---- */
+
+double cvtm_sizer_given(const cvtm_sizer *z, int32_t region, double x, double y) {
+  const cvtm_sized_options *o = z->options;
+  if (o->size == NULL) return o->length / z->step;
+  return o->size(o->size_context, region, z->corner[0] + z->step * x, z->corner[1] - z->step * y) /
+         z->step;
+}
+
+/* On an edge: the smaller size of its two sides, without sources. */
+static double wanted_on(const cvtm_sizer *z, int64_t e, double x, double y) {
+  const int32_t left = z->given->left[e], right = z->given->right[e];
+  double size = z->options->edge_size != NULL ? z->options->edge_size[e] / z->step : INFINITY;
+  if (left > 0) size = fmin(size, cvtm_sizer_given(z, left, x, y));
+  if (right > 0 && right != left) size = fmin(size, cvtm_sizer_given(z, right, x, y));
+  return size;
+}
+
+static double size_on(const cvtm_sizer *z, int64_t e, double x, double y) {
+  return cvtm_size_tree_find(&z->tree, z->options->growth, x, y, wanted_on(z, e, x, y));
+}
+
+static cvtm_status add_source(cvtm_sizer *z, double x, double y, double size) {
+  return cvtm_size_tree_add(&z->tree, x, y, size) ? CVTM_OK : cvtm_no_memory(z->error, "the sizes");
+}
+
+/* ---- One edge ---- */
+
+/* The ends of an edge in the order of their coordinates, so that an edge that two parts share is
+ * divided alike in both. */
+typedef struct edge_ends {
+  int32_t lower, upper;
+  double x, y, dx, dy, length; /* on the grid; from the lower to the upper end */
+} edge_ends;
+
+static edge_ends ends_of(const cvtm_sizer *z, int64_t e) {
+  const double *points = z->given->points;
+  int32_t a = z->given->edges[2 * e], b = z->given->edges[2 * e + 1];
+  const double *p = points + 2 * (int64_t)a, *q = points + 2 * (int64_t)b;
+  if (p[0] > q[0] || (p[0] == q[0] && p[1] > q[1])) {
+    const int32_t swap = a;
+    a = b;
+    b = swap;
+    p = points + 2 * (int64_t)a;
+    q = points + 2 * (int64_t)b;
+  }
+  edge_ends ends = {.lower = a, .upper = b, .x = z->place[a].x, .y = z->place[a].y};
+  ends.dx = z->place[b].x - ends.x;
+  ends.dy = z->place[b].y - ends.y;
+  ends.length = hypot(q[0] - p[0], q[1] - p[1]) / z->step;
+  return ends;
+}
+
+typedef struct sampled {
+  double *t, *sum; /* shares of the edge, and the integral of 1 / size up to them */
+  int64_t count, capacity;
+  int is_even; /* the size is the same everywhere */
+} sampled;
+
+static cvtm_status take_sample(cvtm_sizer *z, sampled *s, double t, double sum) {
+  const cvtm_growing arrays[] = {{&s->t, sizeof *s->t}, {&s->sum, sizeof *s->sum}};
+  if (!cvtm_grow_all(arrays, 2, &s->capacity, s->count + 1))
+    return cvtm_no_memory(z->error, "the boundary");
+  s->t[s->count] = t;
+  s->sum[s->count++] = sum;
+  return CVTM_OK;
+}
+
+static cvtm_status sample_edge(cvtm_sizer *z, int64_t e, const edge_ends *ends, sampled *s) {
+  const double length = ends->length;
+  double least = INFINITY, largest = 0, t = 0, sum = 0;
+  double size = size_on(z, e, ends->x, ends->y);
+  s->count = 0;
+  cvtm_status status = take_sample(z, s, 0, 0);
+  while (t < 1 && status == CVTM_OK) {
+    if (!(size > 0) || length / size > most_parts)
+      return cvtm_fail(z->error, CVTM_ERROR_INPUT,
+                       "a size of %g at (%g, %g) is too small for the outline", size * z->step,
+                       z->corner[0] + z->step * (ends->x + t * ends->dx),
+                       z->corner[1] - z->step * (ends->y + t * ends->dy));
+    const double way = fmin(size, length) / samples;
+    const double next = t + way / length < 1 - 1e-9 ? t + way / length : 1;
+    const double middle =
+        size_on(z, e, ends->x + 0.5 * (t + next) * ends->dx, ends->y + 0.5 * (t + next) * ends->dy);
+    sum += (next - t) * length / middle;
+    least = fmin(least, middle);
+    largest = fmax(largest, middle);
+    t = next;
+    size = middle;
+    status = take_sample(z, s, t, sum);
+  }
+  s->is_even = largest - least <= 1e-9 * largest;
+  if (s->is_even) s->sum[s->count - 1] = length / largest;
+  return status;
+}
+
+/* The number of parts whose length is nearest to the wanted one, by ratio. */
+static int64_t parts_for(double wanted) {
+  const double n = fmax(floor(wanted), 1);
+  return (int64_t)(wanted > sqrt(n * (n + 1)) * (1 + 1e-9) ? n + 1 : n);
+}
+
+static double share_of(const sampled *s, int64_t k, int64_t parts, int64_t *at) {
+  if (s->is_even) return (double)k / (double)parts;
+  const double sum = s->sum[s->count - 1] * (double)k / (double)parts;
+  while (*at + 1 < s->count && s->sum[*at + 1] < sum) ++*at;
+  const double a = s->sum[*at], b = s->sum[*at + 1];
+  return s->t[*at] + (s->t[*at + 1] - s->t[*at]) * (sum - a) / (b - a);
+}
+
+/* ---- The boundary ---- */
+
+static void free_parts(cvtm_sizer *z) {
+  cvtm_boundary_free(&z->parts);
+  free(z->places);
+  free(z->part_edge);
+  z->places = NULL;
+  z->part_edge = NULL;
+  z->added = 0;
+}
+
+/* Places on all edges, one edge after another: first[e] is where those of edge e begin. */
+typedef struct division {
+  int64_t *first;
+  int64_t capacity;
+} division;
+
+static cvtm_status place_on_edges(cvtm_sizer *z, division *d) {
+  sampled s = {0};
+  cvtm_status status = CVTM_OK;
+  z->added = 0;
+  for (int64_t e = 0; e < z->given->edge_count && status == CVTM_OK; ++e) {
+    const edge_ends ends = ends_of(z, e);
+    int64_t at = 0;
+    d->first[e] = z->added;
+    if (!(ends.length > 0)) continue;
+    status = sample_edge(z, e, &ends, &s);
+    const int64_t parts = status == CVTM_OK ? parts_for(s.sum[s.count - 1]) : 1;
+    if (!cvtm_grow(&z->places, sizeof *z->places, &d->capacity, z->added + parts))
+      status = cvtm_no_memory(z->error, "the boundary");
+    for (int64_t k = 1; k < parts && status == CVTM_OK; ++k)
+      z->places[z->added++] = (cvtm_sized_place){(int32_t)e, share_of(&s, k, parts, &at)};
+    if (status == CVTM_OK && z->given->vertex_count + z->added > (int64_t)1 << 30)
+      status = cvtm_fail(z->error, CVTM_ERROR_INPUT, "the sizes ask for more than 2^30 vertices");
+  }
+  d->first[z->given->edge_count] = z->added;
+  free(s.t);
+  free(s.sum);
+  return status;
+}
+
+/* The distance from an end of an edge to the next vertex. */
+static double first_part(const cvtm_sizer *z, const division *d, int64_t e, int32_t v) {
+  const edge_ends ends = ends_of(z, e);
+  const int64_t from = d->first[e], to = d->first[e + 1];
+  if (from == to) return ends.length;
+  return ends.length * (ends.lower == v ? z->places[from].t : 1 - z->places[to - 1].t);
+}
+
+/* Where edges meet at acute angles their first parts get equal lengths: the others stretch. */
+static cvtm_status even_out_corners(cvtm_sizer *z, const division *d) {
+  const cvtm_boundary *b = z->given;
+  double *first = malloc(((size_t)b->vertex_count + 1) * sizeof *first);
+  if (first == NULL) return cvtm_no_memory(z->error, "the boundary");
+  for (int64_t v = 0; v < b->vertex_count; ++v) first[v] = INFINITY;
+  for (int64_t k = 0; k < 2 * b->edge_count; ++k) {
+    const int32_t v = b->edges[k];
+    if (z->is_acute[v]) first[v] = fmin(first[v], first_part(z, d, k / 2, v));
+  }
+  for (int64_t e = 0; e < b->edge_count; ++e) {
+    const edge_ends ends = ends_of(z, e);
+    const int64_t from = d->first[e], to = d->first[e + 1];
+    if (from == to) continue;
+    double low = z->places[from].t, high = z->places[to - 1].t;
+    const double new_low = z->is_acute[ends.lower] ? first[ends.lower] / ends.length : low;
+    const double new_high = z->is_acute[ends.upper] ? 1 - first[ends.upper] / ends.length : high;
+    if ((new_low == low && new_high == high) || new_low > new_high) continue;
+    if (to - from == 1) { /* one vertex cannot serve two corners */
+      z->places[from].t = new_low != low ? new_low : new_high;
+      continue;
+    }
+    const double ratio = (new_high - new_low) / (high - low);
+    for (int64_t k = from; k < to; ++k) z->places[k].t = new_low + ratio * (z->places[k].t - low);
+  }
+  free(first);
+  return CVTM_OK;
+}
+
+static cvtm_status allocate_parts(cvtm_sizer *z) {
+  const size_t vertices = (size_t)(z->given->vertex_count + z->added) + 1;
+  const size_t edges = (size_t)(z->given->edge_count + z->added) + 1;
+  cvtm_boundary *b = &z->parts;
+  *b = (cvtm_boundary){.points = malloc(2 * vertices * sizeof *b->points),
+                       .edges = malloc(2 * edges * sizeof *b->edges),
+                       .left = malloc(edges * sizeof *b->left),
+                       .right = malloc(edges * sizeof *b->right)};
+  z->part_edge = malloc(edges * sizeof *z->part_edge);
+  if (b->points && b->edges && b->left && b->right && z->part_edge) return CVTM_OK;
+  return cvtm_no_memory(z->error, "the boundary");
+}
+
+static void put_part(cvtm_sizer *z, int64_t e, int32_t from, int32_t to, int is_turned) {
+  cvtm_boundary *b = &z->parts;
+  const int64_t k = b->edge_count++;
+  b->edges[2 * k] = is_turned ? to : from;
+  b->edges[2 * k + 1] = is_turned ? from : to;
+  b->left[k] = z->given->left[e];
+  b->right[k] = z->given->right[e];
+  z->part_edge[k] = (int32_t)e;
+}
+
+/* The points and edges of the divided boundary. */
+static cvtm_status make_parts(cvtm_sizer *z, const division *d) {
+  const cvtm_status status = allocate_parts(z);
+  if (status != CVTM_OK) return status;
+  const int64_t n = z->given->vertex_count;
+  for (int64_t v = 0; v < n; ++v) {
+    z->parts.points[2 * v] = z->place[v].x;
+    z->parts.points[2 * v + 1] = -z->place[v].y;
+  }
+  for (int64_t e = 0; e < z->given->edge_count; ++e) {
+    const edge_ends ends = ends_of(z, e);
+    const int is_turned = ends.lower != z->given->edges[2 * e];
+    int32_t last = ends.lower;
+    for (int64_t k = d->first[e]; k < d->first[e + 1]; ++k) {
+      double *p = z->parts.points + 2 * (n + k);
+      p[0] = rint(ends.x + z->places[k].t * ends.dx);
+      p[1] = -rint(ends.y + z->places[k].t * ends.dy);
+      put_part(z, e, last, (int32_t)(n + k), is_turned);
+      last = (int32_t)(n + k);
+    }
+    if (ends.length > 0) put_part(z, e, last, ends.upper, is_turned);
+  }
+  z->parts.vertex_count = n + z->added;
+  return CVTM_OK;
+}
+
+/* ---- Its triangulation ---- */
+
+cvtm_status cvtm_sizer_triangulate(const cvtm_sizer *z, const double *points, int64_t count,
+                                   cvtm_mesh *mesh, cvtm_regions *regions, int32_t **source) {
+  return cvtm_constrained_delaunay(points, count, &z->parts, mesh, regions, source, z->error);
+}
+
+/* The half-edge between two vertices; -1: there is none. */
+static int64_t edge_between(const cvtm_half_edges *m, int32_t from, int32_t to) {
+  if (m->at[from] < 0) return -1;
+  const int64_t first = cvtm_first_of_fan(m, m->at[from]);
+  for (int64_t h = first; h >= 0;) {
+    if (cvtm_end_of(m, h) == to) return h;
+    if (cvtm_apex_of(m, h) == to) return cvtm_half_before(h);
+    h = cvtm_turn_left(m, h);
+    if (h == first) break;
+  }
+  return -1;
+}
+
+/* A vertex that touches the border from inside may have several fans, of which `at` knows one. */
+static cvtm_status mark_parts(cvtm_sizer *z, const cvtm_regions *regions, const int32_t *source) {
+  cvtm_half_edges *m = &z->m;
+  for (int64_t h = 0; h < 3 * m->triangle_count; ++h)
+    if (m->twin[h] < 0) m->segment[h] = 0;
+  for (int64_t e = 0; e < regions->edge_count; ++e) {
+    const int32_t a = source[regions->edges[2 * e]], b = source[regions->edges[2 * e + 1]];
+    if (regions->right[e] == 0) continue;
+    int64_t h = edge_between(m, a, b);
+    if (h < 0) h = edge_between(m, b, a);
+    for (int64_t k = 0; k < 3 * m->triangle_count && h < 0; ++k)
+      if (m->corner[k] == a && cvtm_end_of(m, k) == b) h = k;
+    if (h < 0)
+      return cvtm_fail(z->error, CVTM_ERROR_INTERNAL, "the edge from %d to %d was lost", a, b);
+    cvtm_half_edges_mark(m, h, 0);
+  }
+  return CVTM_OK;
+}
+
+/* Makes m of the divided boundary, with all its vertices, under their numbers. */
+static cvtm_status triangulate_parts(cvtm_sizer *z) {
+  const int64_t n = z->parts.vertex_count;
+  cvtm_mesh mesh = {0};
+  cvtm_regions regions = {0};
+  int32_t *source = NULL;
+  cvtm_grid_point *grid = malloc(((size_t)n + 1) * sizeof *grid);
+  if (grid == NULL) return cvtm_no_memory(z->error, "the boundary");
+  cvtm_half_edges_free(&z->m);
+  cvtm_status status = cvtm_sizer_triangulate(z, z->parts.points, n, &mesh, &regions, &source);
+  if (status == CVTM_OK) {
+    for (int64_t v = 0; v < n; ++v)
+      grid[v] =
+          (cvtm_grid_point){(int32_t)z->parts.points[2 * v], (int32_t)-z->parts.points[2 * v + 1]};
+    for (int64_t k = 0; k < 3 * mesh.triangle_count; ++k)
+      mesh.triangles[k] = source[mesh.triangles[k]];
+    status = cvtm_half_edges_create(grid, n, mesh.triangles, regions.region, mesh.triangle_count,
+                                    &z->m, z->error);
+  }
+  if (status == CVTM_OK) status = mark_parts(z, &regions, source);
+  free(grid);
+  free(source);
+  cvtm_mesh_free(&mesh);
+  cvtm_regions_free(&regions);
+  return status;
+}
+
+/* ---- Narrow places ---- */
+
+/* The edge of the given boundary on which a vertex of the divided one lies; -1: a given vertex. */
+static int32_t edge_under(const cvtm_sizer *z, int32_t v) {
+  const int64_t k = v - z->given->vertex_count;
+  return k < 0 ? -1 : z->places[k].edge;
+}
+
+/* A given vertex that two places on the boundary have in common; -1: none. */
+static int32_t common_corner(const cvtm_sizer *z, int32_t v, int32_t w) {
+  const int32_t e = edge_under(z, v), f = edge_under(z, w);
+  const int32_t p[2] = {e < 0 ? v : z->given->edges[2 * (int64_t)e],
+                        e < 0 ? v : z->given->edges[2 * (int64_t)e + 1]};
+  const int32_t q[2] = {f < 0 ? w : z->given->edges[2 * (int64_t)f],
+                        f < 0 ? w : z->given->edges[2 * (int64_t)f + 1]};
+  for (int i = 0; i < 4; ++i)
+    if (p[i / 2] == q[i % 2]) return p[i / 2];
+  return -1;
+}
+
+/* Asks for smaller edges at a gap between two places, of width `gap`. */
+static cvtm_status narrow(cvtm_sizer *z, int32_t region, int32_t v, double x, double y, int32_t w,
+                          double gap, int64_t *found) {
+  const cvtm_grid_point at = z->m.grid[v];
+  const double mx = 0.5 * (at.x + x), my = 0.5 * (at.y + y);
+  const double wanted = cvtm_sizer_at(z, region, mx, my);
+  const double size = across * gap;
+  if (size > 0.9 * wanted) return CVTM_OK;
+  const int32_t corner = common_corner(z, v, w);
+  if (corner >= 0) {
+    if (!z->is_acute[corner]) return CVTM_OK;
+    const cvtm_grid_point c = z->m.grid[corner];
+    const double tip = fmin(cvtm_sizer_given(z, region, c.x, c.y), z->least[corner]);
+    if (cvtm_sized_distance(at, c) < 0.45 * tip) return CVTM_OK;
+  }
+  ++*found;
+  cvtm_status status = add_source(z, at.x, at.y, size);
+  return status == CVTM_OK ? add_source(z, x, y, size) : status;
+}
+
+/* Gaps between vertices that an edge joins, and between vertices and the parts opposite to them. */
+static cvtm_status find_gaps(cvtm_sizer *z, int64_t *found) {
+  const cvtm_half_edges *m = &z->m;
+  cvtm_status status = CVTM_OK;
+  *found = 0;
+  for (int64_t h = 0; h < 3 * m->triangle_count && status == CVTM_OK; ++h) {
+    const int32_t a = m->corner[h], b = cvtm_end_of(m, h), c = cvtm_apex_of(m, h);
+    const cvtm_grid_point p = m->grid[a], q = m->grid[b], r = m->grid[c];
+    const int32_t region = m->region[h / 3];
+    const double length = cvtm_sized_distance(p, q);
+    if (m->segment[h] < 0) {
+      const int32_t e = edge_under(z, a);
+      if (e >= 0 && e == edge_under(z, b)) continue;
+      if (m->twin[h] > h) status = narrow(z, region, a, q.x, q.y, b, length, found);
+      continue;
+    }
+    const double along =
+        ((double)q.x - p.x) * ((double)r.x - p.x) + ((double)q.y - p.y) * ((double)r.y - p.y);
+    const double t = along / (length * length);
+    if (!(t > 0.1 && t < 0.9)) continue;
+    const double height = (double)cvtm_orient(p, q, r) / length;
+    status = narrow(z, region, c, p.x + t * ((double)q.x - p.x), p.y + t * ((double)q.y - p.y), a,
+                    height, found);
+  }
+  return status;
+}
+
+/* ---- All of it ---- */
+
+static double corner_angle(cvtm_grid_point at, cvtm_grid_point a, cvtm_grid_point b) {
+  const double dot =
+      ((double)a.x - at.x) * ((double)b.x - at.x) + ((double)a.y - at.y) * ((double)b.y - at.y);
+  return atan2(fabs((double)cvtm_orient(at, a, b)), dot);
+}
+
+static cvtm_status describe_corners(cvtm_sizer *z) {
+  const cvtm_boundary *b = z->given;
+  const size_t n = (size_t)b->vertex_count, edges = (size_t)b->edge_count;
+  int64_t *meeting = calloc(n + 2, sizeof *meeting);
+  int32_t *met = malloc((2 * edges + 1) * sizeof *met);
+  z->least = malloc((n + 1) * sizeof *z->least);
+  z->is_acute = calloc(n + 1, 1);
+  cvtm_status status = meeting && met && z->least && z->is_acute
+                           ? CVTM_OK
+                           : cvtm_no_memory(z->error, "the boundary");
+  if (status == CVTM_OK) {
+    for (size_t v = 0; v < n; ++v) z->least[v] = INFINITY;
+    for (size_t k = 0; k < 2 * edges; ++k) {
+      const int32_t v = b->edges[k];
+      z->least[v] = fmin(z->least[v], ends_of(z, (int64_t)k / 2).length);
+      ++meeting[v + 2];
+    }
+    for (size_t v = 0; v < n; ++v) meeting[v + 2] += meeting[v + 1];
+    for (size_t k = 0; k < 2 * edges; ++k) met[meeting[b->edges[k] + 1]++] = b->edges[k ^ 1];
+    for (size_t v = 0; v < n; ++v) {
+      double smallest = CVTM_PI;
+      for (int64_t i = meeting[v]; i < meeting[v + 1]; ++i)
+        for (int64_t k = meeting[v]; k < i; ++k)
+          smallest = fmin(smallest, corner_angle(z->place[v], z->place[met[i]], z->place[met[k]]));
+      z->is_acute[v] = smallest < CVTM_PI / 3 * 0.9999;
+    }
+  }
+  free(meeting);
+  free(met);
+  return status;
+}
+
+/* Short edges ask for short edges around them. */
+static cvtm_status add_short_edges(cvtm_sizer *z) {
+  cvtm_status status = CVTM_OK;
+  for (int64_t e = 0; e < z->given->edge_count && status == CVTM_OK; ++e) {
+    const edge_ends ends = ends_of(z, e);
+    const double x = ends.x + 0.5 * ends.dx, y = ends.y + 0.5 * ends.dy;
+    const double wanted = wanted_on(z, e, x, y);
+    if (!(ends.length > 0) || ends.length > short_edge * wanted) continue;
+    status = add_source(z, x, y, ends.length);
+  }
+  return status;
+}
+
+/* Sizes that are given for edges hold beside them, too. */
+static cvtm_status add_sized_edges(cvtm_sizer *z) {
+  cvtm_status status = CVTM_OK;
+  if (z->options->edge_size == NULL) return CVTM_OK;
+  for (int64_t e = 0; e < z->given->edge_count && status == CVTM_OK; ++e) {
+    const double size = z->options->edge_size[e] / z->step;
+    if (!isfinite(size)) continue;
+    const edge_ends ends = ends_of(z, e);
+    if (!(size > 0) || ends.length / size > most_parts)
+      return cvtm_fail(z->error, CVTM_ERROR_INPUT, "a size of %g is too small for the outline",
+                       size * z->step);
+    const int64_t parts = (int64_t)(2 * ends.length / size) + 1;
+    for (int64_t k = 0; k <= parts && status == CVTM_OK; ++k) {
+      const double t = (double)k / (double)parts;
+      status = add_source(z, ends.x + t * ends.dx, ends.y + t * ends.dy, size);
+    }
+  }
+  return status;
+}
+
+/* The parts that are shorter than wanted, because their number is rounded, ask for the same inside;
+ * with `length` for each vertex of the divided boundary as well. */
+static cvtm_status add_parts(cvtm_sizer *z) {
+  cvtm_status status = CVTM_OK;
+  for (int64_t k = 0; k < z->parts.edge_count && status == CVTM_OK; ++k) {
+    const double *p = z->parts.points + 2 * (int64_t)z->parts.edges[2 * k],
+                 *q = z->parts.points + 2 * (int64_t)z->parts.edges[2 * k + 1];
+    const double x = 0.5 * (p[0] + q[0]), y = -0.5 * (p[1] + q[1]);
+    const double length = hypot(p[0] - q[0], p[1] - q[1]);
+    if (length < 0.93 * size_on(z, z->part_edge[k], x, y)) status = add_source(z, x, y, length);
+  }
+  return status;
+}
+
+static cvtm_status divide_once(cvtm_sizer *z, division *d) {
+  free_parts(z);
+  d->capacity = 0;
+  cvtm_status status = place_on_edges(z, d);
+  if (status == CVTM_OK) status = even_out_corners(z, d);
+  if (status == CVTM_OK) status = make_parts(z, d);
+  return status == CVTM_OK ? triangulate_parts(z) : status;
+}
+
+static cvtm_status build_tree(cvtm_sizer *z) {
+  return cvtm_size_tree_build(&z->tree) ? CVTM_OK : cvtm_no_memory(z->error, "the sizes");
+}
+
+cvtm_status cvtm_sizer_divide(cvtm_sizer *z) {
+  division d = {malloc(((size_t)z->given->edge_count + 1) * sizeof *d.first), 0};
+  int64_t found = 1;
+  cvtm_status status = d.first ? CVTM_OK : cvtm_no_memory(z->error, "the boundary");
+  if (status == CVTM_OK) status = describe_corners(z);
+  if (status == CVTM_OK) status = add_short_edges(z);
+  if (status == CVTM_OK) status = add_sized_edges(z);
+  for (int round = 0; round < ROUNDS && found > 0 && status == CVTM_OK; ++round) {
+    status = build_tree(z);
+    if (status == CVTM_OK) status = divide_once(z, &d);
+    found = 0;
+    if (status == CVTM_OK && round + 1 < ROUNDS) status = find_gaps(z, &found);
+    z->figures->narrowed += found;
+  }
+  free(d.first);
+  if (status == CVTM_OK) status = add_parts(z);
+  return status == CVTM_OK ? build_tree(z) : status;
+}

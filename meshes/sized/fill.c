@@ -1,0 +1,317 @@
+#include "base/host.h"
+#include "base/portable.h"
+#include "meshes/sized/sized_state.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* In wanted lengths: the least distance of a new vertex from others, and from the boundary. */
+static const double least_distance = 0.75, least_height = 0.5;
+static const double widest_hole = 0.8; /* radius of the largest empty circle */
+
+/* A vertex around which the lattice grows: one of the directions of its edges. */
+typedef struct seed {
+  int32_t v;
+  float direction;
+} seed;
+
+typedef struct filler {
+  cvtm_sizer *z;
+  seed *queue;
+  int64_t head, count, capacity;
+} filler;
+
+static cvtm_status push_seed(filler *f, int32_t v, double direction) {
+  if (!cvtm_grow(&f->queue, sizeof *f->queue, &f->capacity, f->count + 1))
+    return cvtm_no_memory(f->z->error, "the mesh");
+  f->queue[f->count++] = (seed){v, (float)direction};
+  return CVTM_OK;
+}
+
+cvtm_status cvtm_sizer_take_vertex(cvtm_sizer *z, int32_t v, double size) {
+  if (!cvtm_grow(&z->vertex, sizeof *z->vertex, &z->vertex_capacity, (int64_t)v + 1))
+    return cvtm_no_memory(z->error, "the mesh");
+  z->vertex[v] = (cvtm_sized_vertex){.size = size, .at = z->m.grid[v]};
+  return CVTM_OK;
+}
+
+/* ---- Where a new vertex would be ---- */
+
+/* The half-edge leaving p whose triangle the line from p towards `to` enters; -1: none. */
+static int64_t find_wedge(const cvtm_half_edges *m, int32_t p, cvtm_grid_point to) {
+  if (m->at[p] < 0) return -1;
+  const cvtm_grid_point at = m->grid[p];
+  const int64_t first = cvtm_first_of_fan(m, m->at[p]);
+  for (int64_t h = first; h >= 0;) {
+    if (cvtm_orient(at, m->grid[cvtm_end_of(m, h)], to) >= 0 &&
+        cvtm_orient(at, to, m->grid[cvtm_apex_of(m, h)]) > 0)
+      return h;
+    h = cvtm_turn_left(m, h);
+    if (h == first) break;
+  }
+  return -1;
+}
+
+/* Walks from p along the line to `to`, first through the triangle of h, which leaves p. Returns the
+ * triangle that contains it; -1 if a part of the boundary is in the way. */
+static int64_t walk(const cvtm_half_edges *m, int64_t h, cvtm_grid_point to) {
+  const cvtm_grid_point p = m->grid[m->corner[h]];
+  for (h = cvtm_half_after(h);;) {
+    const cvtm_grid_point a = m->grid[m->corner[h]], b = m->grid[cvtm_end_of(m, h)];
+    if (cvtm_orient(a, b, to) >= 0) return h / 3;
+    const int64_t g = m->twin[h];
+    if (g < 0 || m->segment[h] >= 0) return -1;
+    const cvtm_grid_point apex = m->grid[cvtm_apex_of(m, g)];
+    h = cvtm_orient(p, to, apex) >= 0 ? cvtm_half_after(g) : cvtm_half_before(g);
+  }
+}
+
+/* Nonzero if a corner of triangle t, or of one beside it, is closer to `to` than allowed. */
+static int is_crowded(const cvtm_half_edges *m, int64_t t, cvtm_grid_point to, double size) {
+  const double least = least_distance * size;
+  for (int64_t h = 3 * t; h < 3 * t + 3; ++h) {
+    if (cvtm_sized_distance(m->grid[m->corner[h]], to) < least) return 1;
+    if (m->segment[h] >= 0 || m->twin[h] < 0) continue;
+    if (cvtm_sized_distance(m->grid[cvtm_apex_of(m, m->twin[h])], to) < least) return 1;
+  }
+  return 0;
+}
+
+/* The same for all neighbours of a vertex, and the parts of the boundary around it. */
+static int is_close(const cvtm_half_edges *m, int32_t v, double size) {
+  const cvtm_grid_point at = m->grid[v];
+  const int64_t first = m->at[v];
+  int64_t h = first;
+  do {
+    const int64_t link = cvtm_half_after(h);
+    const cvtm_grid_point a = m->grid[m->corner[link]];
+    if (cvtm_sized_distance(a, at) < least_distance * size) return 1;
+    if (m->segment[link] >= 0) {
+      const cvtm_grid_point b = m->grid[cvtm_end_of(m, link)];
+      const double height = (double)cvtm_orient(a, b, at) / cvtm_sized_distance(a, b);
+      if (height < least_height * size) return 1;
+    }
+    h = cvtm_turn_left(m, h);
+  } while (h != first);
+  return 0;
+}
+
+/* Inserts a vertex in triangle t, if nothing is too close. *made: the vertex, or -1. */
+static cvtm_status insert(cvtm_sizer *z, int64_t t, cvtm_grid_point to, double size,
+                          int32_t *made) {
+  cvtm_half_edges *m = &z->m;
+  *made = -1;
+  if (is_crowded(m, t, to, size)) return CVTM_OK;
+  int64_t on = -1;
+  for (int64_t h = 3 * t; h < 3 * t + 3; ++h)
+    if (cvtm_orient(m->grid[m->corner[h]], m->grid[cvtm_end_of(m, h)], to) == 0) on = h;
+  if (on >= 0 && (m->segment[on] >= 0 || m->twin[on] < 0)) return CVTM_OK;
+  const int32_t v =
+      on >= 0 ? cvtm_half_edges_insert_on(m, on, to) : cvtm_half_edges_insert_inside(m, t, to);
+  if (v >= 0) cvtm_half_edges_restore(m);
+  if (m->out_of_memory) return cvtm_no_memory(z->error, "the mesh");
+  if (v < 0 || is_close(m, v, size)) {
+    cvtm_half_edges_undo(m, 0);
+    return CVTM_OK;
+  }
+  cvtm_half_edges_commit(m);
+  *made = v;
+  return cvtm_sizer_take_vertex(z, v, size);
+}
+
+static cvtm_grid_point place_near(double x, double y) {
+  static const double most = 1 << CVTM_GRID_BITS;
+  return (cvtm_grid_point){(int32_t)rint(fmin(fmax(x, 0), most)),
+                           (int32_t)rint(fmin(fmax(y, 0), most))};
+}
+
+/* ---- The lattice ---- */
+
+/* Adds a vertex at about the wanted length from v. */
+static cvtm_status grow(filler *f, int32_t v, double direction) {
+  cvtm_sizer *z = f->z;
+  const cvtm_half_edges *m = &z->m;
+  const cvtm_grid_point p = m->grid[v];
+  const double c = cos(direction), s = sin(direction), from = z->vertex[v].size;
+  const int64_t h = find_wedge(m, v, place_near(p.x + from * c, p.y + from * s));
+  if (h < 0) return CVTM_OK;
+  const int32_t region = m->region[h / 3];
+  const double length = cvtm_sizer_at(z, region, p.x + 0.5 * from * c, p.y + 0.5 * from * s);
+  const cvtm_grid_point to = place_near(p.x + length * c, p.y + length * s);
+  const int64_t t = length > 2 ? walk(m, h, to) : -1;
+  int32_t made = -1;
+  if (t < 0) return CVTM_OK;
+  const cvtm_status status = insert(z, t, to, cvtm_sizer_at(z, region, to.x, to.y), &made);
+  return status == CVTM_OK && made >= 0 ? push_seed(f, made, direction) : status;
+}
+
+/* Adds the third corner of a triangle over a part of the boundary. */
+static cvtm_status grow_over(filler *f, int64_t h) {
+  cvtm_sizer *z = f->z;
+  const cvtm_half_edges *m = &z->m;
+  const int32_t a = m->corner[h], b = cvtm_end_of(m, h), region = m->region[h / 3];
+  const cvtm_grid_point p = m->grid[a], q = m->grid[b];
+  const double dx = (double)q.x - p.x, dy = (double)q.y - p.y, length = hypot(dx, dy);
+  const double mx = p.x + 0.5 * dx, my = p.y + 0.5 * dy;
+  double height = 0.5 * sqrt(3) * length;
+  for (int k = 0; k < 2; ++k) {
+    const double ux = -dy / length * height, uy = dx / length * height;
+    const double wanted = cvtm_sizer_at(z, region, mx + 0.6 * ux, my + 0.6 * uy);
+    height = sqrt(3) / 6 * (length + 2 * wanted);
+  }
+  const cvtm_grid_point to = place_near(mx - dy / length * height, my + dx / length * height);
+  const int64_t wedge = find_wedge(m, a, to);
+  const int64_t t = wedge >= 0 && length > 2 ? walk(m, wedge, to) : -1;
+  int32_t made = -1;
+  if (t < 0) return CVTM_OK;
+  const cvtm_status status = insert(z, t, to, cvtm_sizer_at(z, region, to.x, to.y), &made);
+  return status == CVTM_OK && made >= 0 ? push_seed(f, made, atan2(dy, dx)) : status;
+}
+
+static cvtm_status empty_queue(filler *f) {
+  cvtm_status status = CVTM_OK;
+  for (; f->head < f->count && status == CVTM_OK; ++f->head) {
+    const seed s = f->queue[f->head];
+    for (int k = 0; k < 6 && status == CVTM_OK; ++k)
+      status = grow(f, s.v, s.direction + k * CVTM_PI / 3);
+  }
+  return status;
+}
+
+/* ---- Holes ---- */
+
+/* The circumcentre of a triangle relative to its first corner, and its radius. */
+static double circumcentre(const cvtm_half_edges *m, int64_t t, double centre[2]) {
+  const cvtm_grid_point a = m->grid[m->corner[3 * t]], b = m->grid[m->corner[3 * t + 1]],
+                        c = m->grid[m->corner[3 * t + 2]];
+  const double ux = (double)b.x - a.x, uy = (double)b.y - a.y;
+  const double vx = (double)c.x - a.x, vy = (double)c.y - a.y;
+  const double cross = 2 * (double)cvtm_orient(a, b, c), u = ux * ux + uy * uy,
+               v = vx * vx + vy * vy;
+  centre[0] = (vy * u - uy * v) / cross;
+  centre[1] = (ux * v - vx * u) / cross;
+  return hypot(centre[0], centre[1]);
+}
+
+static cvtm_status fill_hole(filler *f, int64_t t, int64_t *filled) {
+  cvtm_sizer *z = f->z;
+  const cvtm_half_edges *m = &z->m;
+  double centre[2];
+  const double radius = circumcentre(m, t, centre);
+  const int32_t a = m->corner[3 * t], region = m->region[t];
+  const double x = m->grid[a].x + centre[0], y = m->grid[a].y + centre[1];
+  const double most = 1 << CVTM_GRID_BITS;
+  if (!(x >= 0 && y >= 0 && x <= most && y <= most)) return CVTM_OK;
+  const double size = cvtm_sizer_at(z, region, x, y);
+  if (radius < widest_hole * size || size < 2) return CVTM_OK;
+  const cvtm_grid_point to = place_near(x, y);
+  const int64_t h = find_wedge(m, a, to), at = h >= 0 ? walk(m, h, to) : -1;
+  int32_t made = -1;
+  if (at < 0) return CVTM_OK;
+  const cvtm_status status = insert(z, at, to, size, &made);
+  if (status != CVTM_OK || made < 0) return status;
+  ++*filled;
+  return push_seed(f, made, atan2(-centre[1], -centre[0]));
+}
+
+/* ---- The order of the boundary's parts ---- */
+
+/* A part of the boundary over which the lattice may begin. */
+typedef struct start {
+  double rank; /* smaller ones first */
+  int32_t edge;
+  int64_t part;
+} start;
+
+/* For qsort. */
+static int compare_starts(const void *left, const void *right) {
+  const start *a = left, *b = right;
+  if (a->rank != b->rank) return a->rank < b->rank ? -1 : 1;
+  if (a->edge != b->edge) return a->edge < b->edge ? -1 : 1;
+  return (a->part > b->part) - (a->part < b->part);
+}
+
+/* A lattice fits all edges whose directions differ by multiples of 60 degrees. The parts of long
+ * edges come first, and of those that fit much of the boundary. */
+static start *order_starts(const cvtm_sizer *z) {
+  const cvtm_boundary *b = &z->parts, *given = z->given;
+  start *starts = malloc(((size_t)b->edge_count + 1) * sizeof *starts);
+  double *angle = malloc(((size_t)given->edge_count + 1) * sizeof *angle);
+  double *length = malloc(((size_t)given->edge_count + 1) * sizeof *length);
+  double c = 0, s = 0, sum = 0;
+  for (int64_t e = 0; e < given->edge_count && starts && angle && length; ++e) {
+    const cvtm_grid_point p = z->place[given->edges[2 * e]], q = z->place[given->edges[2 * e + 1]];
+    angle[e] = 6 * atan2((double)q.y - p.y, (double)q.x - p.x);
+    length[e] = cvtm_sized_distance(p, q);
+    c += length[e] * cos(angle[e]);
+    s += length[e] * sin(angle[e]);
+    sum += length[e];
+  }
+  for (int64_t k = 0; k < b->edge_count && starts && angle && length; ++k) {
+    const int32_t e = z->part_edge[k];
+    const double fit = (c * cos(angle[e]) + s * sin(angle[e])) / sum;
+    starts[k] = (start){-length[e] * (1 + fit), e, k};
+  }
+  free(angle);
+  free(length);
+  if (starts == NULL || !angle || !length) {
+    free(starts);
+    return NULL;
+  }
+  qsort(starts, (size_t)b->edge_count, sizeof *starts, compare_starts);
+  return starts;
+}
+
+static cvtm_status grow_over_part(filler *f, int64_t part) {
+  const cvtm_half_edges *m = &f->z->m;
+  const int32_t *ends = f->z->parts.edges + 2 * part;
+  cvtm_status status = CVTM_OK;
+  for (int side = 0; side < 2 && status == CVTM_OK; ++side) {
+    const int32_t from = ends[side], to = ends[1 - side];
+    if (m->at[from] < 0) continue;
+    const int64_t first = cvtm_first_of_fan(m, m->at[from]);
+    for (int64_t h = first; h >= 0;) {
+      if (cvtm_end_of(m, h) == to) {
+        status = grow_over(f, h);
+        break;
+      }
+      h = cvtm_turn_left(m, h);
+      if (h == first) break;
+    }
+  }
+  return status;
+}
+
+/* The parts of one edge begin together; the lattice then grows as far as it can before another
+ * edge begins one. */
+static cvtm_status grow_from_boundary(filler *f) {
+  const cvtm_sizer *z = f->z;
+  start *starts = order_starts(z);
+  if (starts == NULL) return cvtm_no_memory(z->error, "the mesh");
+  cvtm_status status = CVTM_OK;
+  for (int64_t k = 0; k < z->parts.edge_count && status == CVTM_OK; ++k) {
+    status = grow_over_part(f, starts[k].part);
+    const int is_last = k + 1 == z->parts.edge_count || starts[k + 1].edge != starts[k].edge;
+    if (is_last && status == CVTM_OK) status = empty_queue(f);
+  }
+  for (int64_t v = 0; v < z->given->vertex_count && status == CVTM_OK; ++v)
+    if (!isfinite(z->least[v]) && z->m.at[v] >= 0) status = push_seed(f, (int32_t)v, 0);
+  free(starts);
+  return status == CVTM_OK ? empty_queue(f) : status;
+}
+
+cvtm_status cvtm_sizer_fill(cvtm_sizer *z) {
+  filler f = {.z = z};
+  int64_t filled = 1;
+  cvtm_status status = grow_from_boundary(&f);
+  if (status == CVTM_OK) status = empty_queue(&f);
+  for (int round = 0; round < 8 && filled > 0 && status == CVTM_OK; ++round) {
+    filled = 0;
+    for (int64_t t = 0; t < z->m.triangle_count && status == CVTM_OK; ++t) {
+      if (z->m.corner[3 * t] >= 0) status = fill_hole(&f, t, &filled);
+      if (status == CVTM_OK) status = empty_queue(&f);
+    }
+  }
+  free(f.queue);
+  return status;
+}

@@ -1,0 +1,198 @@
+#include "base/host.h"
+#include "base/portable.h"
+#include "meshes/sized/sized_state.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum {
+  RAISES = 8,  /* rounds of moves */
+  REPAIRS = 3, /* rounds of removals and additions */
+  SETTLES = 4  /* rounds of moves after one of them */
+};
+
+/* Degrees: vertices at smaller angles move; vertices at still smaller ones are removed, or others
+ * added. */
+static const double raised_to = 46, repaired_to = 40;
+static const double shortest = 0.45; /* in wanted lengths: of the halves of a side */
+
+/* ---- Moves ---- */
+
+/* The largest cotangent of the angles of the star's triangles with the vertex moved by (x, y);
+ * INFINITY if one is not positive. */
+static double worst_at(const cvtm_sized_star *s, double x, double y) {
+  double worst = 0;
+  for (int k = 0; k < s->count; ++k) {
+    const int next = k + 1 < s->count ? k + 1 : 0;
+    const double ux = s->x[k] - x, uy = s->y[k] - y, vx = s->x[next] - x, vy = s->y[next] - y;
+    const double wx = vx - ux, wy = vy - uy;
+    const double cross = ux * vy - uy * vx;
+    if (!(cross > 0)) return INFINITY;
+    const double at = ux * vx + uy * vy, first = -(ux * wx + uy * wy), second = vx * wx + vy * wy;
+    const double largest = fmax(at, fmax(first, second));
+    if (largest > worst * cross) worst = largest / cross;
+  }
+  return worst;
+}
+
+/* Finds a place of a vertex where the smallest angle around it is larger; returns 0 if none is
+ * near. */
+static int find_better(const cvtm_sizer *z, int32_t v, const cvtm_sized_star *s, double worst,
+                       cvtm_grid_point *to) {
+  static const double way[8][2] = {{1, 0},  {0.7, 0.7},   {0, 1},  {-0.7, 0.7},
+                                   {-1, 0}, {-0.7, -0.7}, {0, -1}, {0.7, -0.7}};
+  const cvtm_half_edges *m = &z->m;
+  const double size = z->vertex[v].size;
+  double x = 0, y = 0, best = worst;
+  for (double step = 0.1 * size; step > 0.01 * size && step > 0.5;) {
+    int found = -1;
+    for (int k = 0; k < 8; ++k) {
+      const double here = worst_at(s, x + step * way[k][0], y + step * way[k][1]);
+      if (here >= best) continue;
+      best = here;
+      found = k;
+    }
+    if (found >= 0) {
+      x += step * way[found][0];
+      y += step * way[found][1];
+    } else {
+      step *= 0.5;
+    }
+  }
+  *to = (cvtm_grid_point){(int32_t)(m->grid[v].x + rint(x)), (int32_t)(m->grid[v].y + rint(y))};
+  return best < worst * 0.999 && cvtm_sized_is_inside(m, s, *to);
+}
+
+/* Moves the vertices at angles below a bound; returns their number. */
+static int64_t raise_angles(cvtm_sizer *z, double degrees) {
+  const cvtm_half_edges *m = &z->m;
+  const double most = 1 / tan(degrees * CVTM_PI / 180);
+  int64_t moved = 0;
+  cvtm_sized_star s;
+  for (int32_t v = (int32_t)z->fixed_count; v < m->vertex_count; ++v) {
+    if (m->at[v] < 0 || !cvtm_sized_find_star(m, v, &s)) continue;
+    const double worst = worst_at(&s, 0, 0);
+    cvtm_grid_point to;
+    if (!(worst > most) || !find_better(z, v, &s, worst, &to)) continue;
+    m->grid[v] = to;
+    ++moved;
+  }
+  cvtm_half_edges_restore_all(&z->m);
+  return moved;
+}
+
+/* ---- Removals and additions ---- */
+
+/* The largest cotangent of a triangle's angles. */
+static double cotangent_of(const cvtm_half_edges *m, int64_t t) {
+  const cvtm_grid_point a = m->grid[m->corner[3 * t]], b = m->grid[m->corner[3 * t + 1]],
+                        c = m->grid[m->corner[3 * t + 2]];
+  const double ux = (double)b.x - a.x, uy = (double)b.y - a.y;
+  const double vx = (double)c.x - a.x, vy = (double)c.y - a.y;
+  const double wx = vx - ux, wy = vy - uy;
+  const double largest = fmax(ux * vx + uy * vy, fmax(-(ux * wx + uy * wy), vx * wx + vy * wy));
+  return largest / (ux * vy - uy * vx);
+}
+
+/* Lists the triangles that were changed since the last commit, perhaps more than once; returns
+ * their largest cotangent. */
+static double worst_changed(const cvtm_half_edges *m) {
+  double worst = 0;
+  for (int64_t k = 0; k < m->change_count; ++k) {
+    const int64_t t = m->changes[k].index / 3;
+    if (m->changes[k].kind != CVTM_CHANGED_CORNER || m->corner[3 * t] < 0) continue;
+    worst = fmax(worst, cotangent_of(m, t));
+  }
+  return worst;
+}
+
+/* Moves the vertices of changed triangles with an angle below the bound. */
+static void settle(cvtm_sizer *z, double most) {
+  cvtm_half_edges *m = &z->m;
+  cvtm_sized_star s;
+  for (int round = 0; round < SETTLES; ++round) {
+    const int64_t count = m->change_count;
+    int moved = 0;
+    for (int64_t k = 0; k < count && !m->out_of_memory; ++k) {
+      const int64_t h = m->changes[k].index;
+      if (m->changes[k].kind != CVTM_CHANGED_CORNER || m->corner[h] < z->fixed_count) continue;
+      const int32_t v = m->corner[h];
+      if (!cvtm_sized_find_star(m, v, &s)) continue;
+      const double worst = worst_at(&s, 0, 0);
+      cvtm_grid_point to;
+      if (!(worst > most) || !find_better(z, v, &s, worst, &to)) continue;
+      moved += cvtm_half_edges_move(m, v, to);
+      cvtm_half_edges_restore(m);
+    }
+    if (moved == 0) return;
+  }
+}
+
+/* Keeps the changes if all changed triangles are better than `worst`. */
+static int keep_if_better(cvtm_sizer *z, int is_done, double worst, double most) {
+  cvtm_half_edges *m = &z->m;
+  if (is_done) {
+    cvtm_half_edges_restore(m);
+    settle(z, most);
+  }
+  const int is_better = is_done && !m->out_of_memory && worst_changed(m) < 0.97 * worst;
+  if (!is_better) cvtm_half_edges_undo(m, 0);
+  cvtm_half_edges_commit(m);
+  return is_better;
+}
+
+/* Nonzero if the smallest angle of a triangle is between two parts of the boundary. */
+static int is_forced(const cvtm_half_edges *m, int64_t t) {
+  int64_t shortest = 3 * t;
+  double least = INFINITY;
+  for (int64_t h = 3 * t; h < 3 * t + 3; ++h) {
+    const double length = cvtm_sized_distance(m->grid[m->corner[h]], m->grid[cvtm_end_of(m, h)]);
+    if (length < least) shortest = h;
+    least = fmin(least, length);
+  }
+  return m->segment[cvtm_half_after(shortest)] >= 0 && m->segment[cvtm_half_before(shortest)] >= 0;
+}
+
+/* Removes a corner of a triangle, or divides a side, where that raises the smallest angle. */
+static int64_t repair_triangle(cvtm_sizer *z, int64_t t, double most) {
+  cvtm_half_edges *m = &z->m;
+  const double worst = cotangent_of(m, t);
+  const int32_t corner[3] = {m->corner[3 * t], m->corner[3 * t + 1], m->corner[3 * t + 2]};
+  for (int k = 0; k < 3; ++k) {
+    if (corner[k] < z->fixed_count) continue;
+    if (keep_if_better(z, cvtm_half_edges_remove(m, corner[k]), worst, most)) return 1;
+  }
+  for (int64_t h = 3 * t; h < 3 * t + 3; ++h) {
+    if (m->segment[h] >= 0) continue;
+    const cvtm_grid_point p = m->grid[m->corner[h]], q = m->grid[cvtm_end_of(m, h)];
+    const cvtm_grid_point to = {(int32_t)(((int64_t)p.x + q.x) / 2),
+                                (int32_t)(((int64_t)p.y + q.y) / 2)};
+    const double size = cvtm_sizer_at(z, m->region[t], to.x, to.y);
+    if (0.5 * cvtm_sized_distance(p, q) < shortest * size) continue;
+    const int32_t v = cvtm_half_edges_insert_on(m, h, to);
+    if (v >= 0 && cvtm_sizer_take_vertex(z, v, size) != CVTM_OK) m->out_of_memory = 1;
+    if (keep_if_better(z, v >= 0, worst, most)) return 1;
+  }
+  return 0;
+}
+
+static int64_t repair_triangles(cvtm_sizer *z, double degrees) {
+  const cvtm_half_edges *m = &z->m;
+  const double most = 1 / tan(degrees * CVTM_PI / 180);
+  int64_t changed = 0;
+  z->m.records_changes = 1;
+  for (int64_t t = 0; t < m->triangle_count && !m->out_of_memory; ++t) {
+    if (m->corner[3 * t] < 0 || cotangent_of(m, t) < most || is_forced(m, t)) continue;
+    changed += repair_triangle(z, t, most);
+  }
+  z->m.records_changes = 0;
+  return changed;
+}
+
+/* ---- Both ---- */
+
+cvtm_status cvtm_sizer_raise(cvtm_sizer *z) {
+  for (int k = 0; k < RAISES && raise_angles(z, raised_to) > 0;) ++k;
+  for (int k = 0; k < REPAIRS && repair_triangles(z, repaired_to) > 0;) ++k;
+  return z->m.out_of_memory ? cvtm_no_memory(z->error, "the mesh") : CVTM_OK;
+}

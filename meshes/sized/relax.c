@@ -1,0 +1,189 @@
+#include "base/host.h"
+#include "base/portable.h"
+#include "meshes/sized/sized_state.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum {
+  BALANCE_EVERY = 4, /* sweeps between two rounds of additions and removals */
+  STILL_EVERY = 4    /* sweeps between two visits of a vertex that moved little */
+};
+
+/* A vertex moves by this times the way to the centroid of its cell, in all sweeps but the last. */
+static const double over_relaxation = 1.6;
+/* In wanted lengths: edges that are divided, and whose ends are removed; the mean length of edges
+ * at a vertex that is removed, and of edges at the end of a short one. */
+static const double longest = 1.34, shortest = 0.6, shortest_mean = 0.78, crowded_mean = 0.93;
+static const double stale = 0.1;   /* the size of a vertex is found anew after a way of this size */
+static const double still = 0.003; /* a way that is short, in sizes */
+
+/* ---- Centroids ---- */
+
+/* The centroid, relative to the vertex, of its Voronoi cell with the density size^-4. The cell is
+ * made of the triangles between the vertex and two neighbouring circumcentres, each at one
+ * neighbour. A circumcentre beyond a part of the boundary moves to the middle of the part. */
+static void find_centroid(const cvtm_sizer *z, const cvtm_sized_star *s, double size,
+                          double centroid[2]) {
+  double cx[CVTM_SIZED_LINKS], cy[CVTM_SIZED_LINKS], mass = 0, x = 0, y = 0;
+  for (int k = 0; k < s->count; ++k) {
+    const int next = k + 1 < s->count ? k + 1 : 0;
+    const double ux = s->x[k], uy = s->y[k], vx = s->x[next], vy = s->y[next];
+    const double u = ux * ux + uy * uy, v = vx * vx + vy * vy;
+    const double scale = 0.5 / (ux * vy - uy * vx);
+    cx[k] = (vy * u - uy * v) * scale;
+    cy[k] = (ux * v - vx * u) * scale;
+    const int is_beyond = u + v < (ux - vx) * (ux - vx) + (uy - vy) * (uy - vy);
+    if (is_beyond && z->m.segment[cvtm_half_after(s->half[k])] >= 0) {
+      cx[k] = 0.5 * (ux + vx);
+      cy[k] = 0.5 * (uy + vy);
+    }
+  }
+  for (int k = 0; k < s->count; ++k) { /* the wedge at neighbour k, between two circumcentres */
+    const int last = k > 0 ? k - 1 : s->count - 1;
+    const double ratio = size / (size + (z->vertex[s->vertex[k]].size - size) / 3);
+    const double weight = ratio * ratio * ratio * ratio * (cx[last] * cy[k] - cy[last] * cx[k]);
+    mass += weight;
+    x += weight * (cx[last] + cx[k]);
+    y += weight * (cy[last] + cy[k]);
+  }
+  centroid[0] = mass > 0 ? x / (3 * mass) : 0;
+  centroid[1] = mass > 0 ? y / (3 * mass) : 0;
+}
+
+static void renew_size(cvtm_sizer *z, int32_t v) {
+  cvtm_sized_vertex *vertex = &z->vertex[v];
+  const cvtm_grid_point at = z->m.grid[v];
+  if (cvtm_sized_distance(at, vertex->at) < stale * vertex->size) return;
+  vertex->at = at;
+  vertex->size = cvtm_sizer_at(z, z->m.region[z->m.at[v] / 3], at.x, at.y);
+}
+
+/* Moves a vertex towards its centroid, as far as all triangles stay positive. */
+static void approach_centroid(cvtm_sizer *z, int32_t v, const cvtm_sized_star *s, double share) {
+  cvtm_half_edges *m = &z->m;
+  cvtm_sized_vertex *vertex = &z->vertex[v];
+  double way[2];
+  find_centroid(z, s, vertex->size, way);
+  vertex->is_still = fabs(way[0]) + fabs(way[1]) < still * vertex->size;
+  for (double part = share; part > 0.1; part *= 0.5) {
+    const cvtm_grid_point to = {(int32_t)(m->grid[v].x + rint(part * way[0])),
+                                (int32_t)(m->grid[v].y + rint(part * way[1]))};
+    if (!cvtm_sized_is_inside(m, s, to)) continue;
+    m->grid[v] = to;
+    renew_size(z, v);
+    return;
+  }
+}
+
+/* Moves all free vertices towards their centroids. */
+static void sweep(cvtm_sizer *z, double share, int with_still) {
+  const cvtm_half_edges *m = &z->m;
+  cvtm_sized_star s;
+  for (int32_t v = (int32_t)z->fixed_count; v < m->vertex_count; ++v) {
+    if (m->at[v] < 0 || (z->vertex[v].is_still && !with_still) || !cvtm_sized_find_star(m, v, &s))
+      continue;
+    approach_centroid(z, v, &s, share);
+  }
+  cvtm_half_edges_restore_all(&z->m);
+}
+
+/* ---- More and fewer vertices ---- */
+
+static double relative_length(const cvtm_sizer *z, int32_t v, int32_t w) {
+  return 2 * cvtm_sized_distance(z->m.grid[v], z->m.grid[w]) /
+         (z->vertex[v].size + z->vertex[w].size);
+}
+
+/* Removes a free vertex. */
+static cvtm_status remove_vertex(cvtm_sizer *z, int32_t v) {
+  cvtm_half_edges *m = &z->m;
+  if (cvtm_half_edges_remove(m, v))
+    cvtm_half_edges_restore(m);
+  else
+    cvtm_half_edges_undo(m, 0);
+  cvtm_half_edges_commit(m);
+  return m->out_of_memory ? cvtm_no_memory(z->error, "the mesh") : CVTM_OK;
+}
+
+/* Nonzero for a vertex with too few or too short edges. */
+static int is_crowded(const cvtm_sizer *z, int32_t v, const cvtm_sized_star *s) {
+  double mean = 0, least = INFINITY;
+  for (int k = 0; k < s->count; ++k) {
+    const double length = relative_length(z, v, s->vertex[k]);
+    mean += length / s->count;
+    least = fmin(least, length);
+  }
+  return s->count <= 4 || mean < shortest_mean || (least < shortest && mean < crowded_mean);
+}
+
+static cvtm_status remove_some(cvtm_sizer *z) {
+  const cvtm_half_edges *m = &z->m;
+  cvtm_status status = CVTM_OK;
+  cvtm_sized_star s;
+  for (int32_t v = (int32_t)z->fixed_count; v < m->vertex_count && status == CVTM_OK; ++v) {
+    if (m->at[v] >= 0 && cvtm_sized_find_star(m, v, &s) && is_crowded(z, v, &s))
+      status = remove_vertex(z, v);
+  }
+  return status;
+}
+
+/* Adds a vertex in the middle of edge h, unless that is close to others. */
+static cvtm_status divide_edge(cvtm_sizer *z, int64_t h) {
+  cvtm_half_edges *m = &z->m;
+  const int32_t a = m->corner[h], b = cvtm_end_of(m, h);
+  const cvtm_grid_point p = m->grid[a], q = m->grid[b];
+  const cvtm_grid_point to = {(int32_t)(((int64_t)p.x + q.x + 1) / 2),
+                              (int32_t)(((int64_t)p.y + q.y + 1) / 2)};
+  const double least = 0.5 * shortest * (z->vertex[a].size + z->vertex[b].size);
+  if (least < 2 || cvtm_sized_distance(m->grid[cvtm_apex_of(m, h)], to) < least ||
+      cvtm_sized_distance(m->grid[cvtm_apex_of(m, m->twin[h])], to) < least)
+    return CVTM_OK;
+  const int32_t v = cvtm_half_edges_insert_on(m, h, to);
+  if (v >= 0)
+    cvtm_half_edges_restore(m);
+  else
+    cvtm_half_edges_undo(m, 0);
+  cvtm_half_edges_commit(m);
+  if (m->out_of_memory) return cvtm_no_memory(z->error, "the mesh");
+  if (v < 0) return CVTM_OK;
+  return cvtm_sizer_take_vertex(z, v, cvtm_sizer_at(z, m->region[m->at[v] / 3], to.x, to.y));
+}
+
+static cvtm_status divide_long_edges(cvtm_sizer *z) {
+  const cvtm_half_edges *m = &z->m;
+  cvtm_status status = CVTM_OK;
+  for (int64_t h = 0; h < 3 * m->triangle_count && status == CVTM_OK; ++h) {
+    if (m->corner[h] < 0 || m->twin[h] < h || m->segment[h] >= 0) continue;
+    if (relative_length(z, m->corner[h], cvtm_end_of(m, h)) > longest) status = divide_edge(z, h);
+  }
+  return status;
+}
+
+static cvtm_status balance(cvtm_sizer *z) {
+  z->m.records_changes = 1;
+  cvtm_status status = divide_long_edges(z);
+  if (status == CVTM_OK) status = remove_some(z);
+  z->m.records_changes = 0;
+  return status;
+}
+
+/* ---- The whole ---- */
+
+cvtm_status cvtm_sizer_relax(cvtm_sizer *z) {
+  const cvtm_sized_options *o = z->options;
+  cvtm_status status = CVTM_OK;
+  z->m.records_changes = 0;
+  for (int k = 0; k < o->sweeps && status == CVTM_OK; ++k) {
+    if (o->stop != NULL && o->stop(o->stop_context)) {
+      z->figures->stopped = 1;
+      break;
+    }
+    const int is_last = k + 1 == o->sweeps;
+    sweep(z, is_last ? 1 : over_relaxation, is_last || k % STILL_EVERY == 0);
+    z->figures->sweeps = k + 1;
+    if ((k + 1) % BALANCE_EVERY == 0 && k + BALANCE_EVERY < o->sweeps) status = balance(z);
+  }
+  if (status == CVTM_OK) status = cvtm_sizer_raise(z);
+  return z->m.out_of_memory ? cvtm_no_memory(z->error, "the mesh") : status;
+}

@@ -1,0 +1,117 @@
+#include "meshes/sized/size_tree.h"
+
+#include "base/host.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum { LEAF = 8, MOST_LEVELS = 40 };
+
+void cvtm_size_tree_free(cvtm_size_tree *tree) {
+  free(tree->sources);
+  free(tree->nodes);
+  *tree = (cvtm_size_tree){0};
+}
+
+int cvtm_size_tree_add(cvtm_size_tree *tree, double x, double y, double size) {
+  if (!cvtm_grow(&tree->sources, sizeof *tree->sources, &tree->capacity, tree->count + 1)) return 0;
+  tree->sources[tree->count++] = (cvtm_size_source){x, y, size};
+  return 1;
+}
+
+static int order_by(double a, double b) { return (a > b) - (a < b); }
+
+/* For qsort: total orders, so that equal trees come out of equal sources. */
+static int compare_x(const void *left, const void *right) {
+  const cvtm_size_source *a = left, *b = right;
+  const int by_x = order_by(a->x, b->x), by_y = order_by(a->y, b->y);
+  return by_x != 0 ? by_x : by_y != 0 ? by_y : order_by(a->size, b->size);
+}
+
+static int compare_y(const void *left, const void *right) {
+  const cvtm_size_source *a = left, *b = right;
+  const int by_x = order_by(a->x, b->x), by_y = order_by(a->y, b->y);
+  return by_y != 0 ? by_y : by_x != 0 ? by_x : order_by(a->size, b->size);
+}
+
+static void describe(cvtm_size_node *node, const cvtm_size_source *s, int64_t count) {
+  *node = (cvtm_size_node){{INFINITY, INFINITY}, {-INFINITY, -INFINITY}, INFINITY};
+  for (int64_t k = 0; k < count; ++k) {
+    node->low[0] = fmin(node->low[0], s[k].x);
+    node->low[1] = fmin(node->low[1], s[k].y);
+    node->high[0] = fmax(node->high[0], s[k].x);
+    node->high[1] = fmax(node->high[1], s[k].y);
+    node->least = fmin(node->least, s[k].size);
+  }
+}
+
+static void build(cvtm_size_tree *tree, int64_t node, int level, int64_t begin, int64_t end) {
+  cvtm_size_node *n = tree->nodes + node;
+  describe(n, tree->sources + begin, end - begin);
+  if (level == tree->leaf_level) return;
+  const int wide = n->high[0] - n->low[0] > n->high[1] - n->low[1];
+  qsort(tree->sources + begin, (size_t)(end - begin), sizeof *tree->sources,
+        wide ? compare_x : compare_y);
+  const int64_t middle = begin + (end - begin) / 2;
+  build(tree, 2 * node + 1, level + 1, begin, middle);
+  build(tree, 2 * node + 2, level + 1, middle, end);
+}
+
+int cvtm_size_tree_build(cvtm_size_tree *tree) {
+  free(tree->nodes);
+  tree->nodes = NULL;
+  tree->built = tree->count;
+  tree->leaf_level = 0;
+  if (tree->count == 0) return 1;
+  while (tree->leaf_level < MOST_LEVELS - 1 && tree->count >> tree->leaf_level > LEAF)
+    ++tree->leaf_level;
+  tree->nodes = malloc(((size_t)2 << tree->leaf_level) * sizeof *tree->nodes);
+  if (tree->nodes == NULL) return 0;
+  build(tree, 0, 0, 0, tree->count);
+  return 1;
+}
+
+/* A bound from below on what the sources of a node give. */
+static double bound_of(const cvtm_size_node *n, double growth, double x, double y) {
+  const double dx = fmax(fmax(n->low[0] - x, x - n->high[0]), 0);
+  const double dy = fmax(fmax(n->low[1] - y, y - n->high[1]), 0);
+  return n->least + growth * sqrt(dx * dx + dy * dy);
+}
+
+typedef struct visit {
+  double bound;
+  int64_t node, begin, end;
+  int level;
+} visit;
+
+double cvtm_size_tree_find(const cvtm_size_tree *tree, double growth, double x, double y,
+                           double most) {
+  if (tree->built == 0) return most;
+  visit stack[MOST_LEVELS + 1];
+  int depth = 0;
+  stack[depth++] = (visit){bound_of(tree->nodes, growth, x, y), 0, 0, tree->built, 0};
+  while (depth > 0) {
+    visit v = stack[--depth];
+    while (v.bound < most && v.level < tree->leaf_level) {
+      const int64_t middle = v.begin + (v.end - v.begin) / 2;
+      const int64_t left = 2 * v.node + 1;
+      visit near = {bound_of(tree->nodes + left, growth, x, y), left, v.begin, middle, v.level + 1};
+      visit far = {bound_of(tree->nodes + left + 1, growth, x, y), left + 1, middle, v.end,
+                   v.level + 1};
+      if (far.bound < near.bound) {
+        const visit swap = far;
+        far = near;
+        near = swap;
+      }
+      if (far.bound < most) stack[depth++] = far;
+      v = near;
+    }
+    if (v.bound >= most) continue;
+    for (int64_t k = v.begin; k < v.end; ++k) {
+      const cvtm_size_source *s = tree->sources + k;
+      const double dx = s->x - x, dy = s->y - y;
+      most = fmin(most, s->size + growth * sqrt(dx * dx + dy * dy));
+    }
+  }
+  return most;
+}

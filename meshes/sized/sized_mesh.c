@@ -1,0 +1,139 @@
+#include "base/host.h"
+#include "base/portable.h"
+#include "meshes/sized/sized_state.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+void cvtm_sized_defaults(cvtm_sized_options *options) {
+  *options = (cvtm_sized_options){.growth = 0.25, .sweeps = 30};
+}
+
+/* ---- The grid ---- */
+
+/* Rounds the vertices of the boundary to the grid. */
+static cvtm_status place_given(cvtm_sizer *z) {
+  const int64_t n = z->given->vertex_count;
+  double *copy = malloc((2 * (size_t)n + 1) * sizeof *copy);
+  z->place = malloc(((size_t)n + 1) * sizeof *z->place);
+  cvtm_status status = copy && z->place ? CVTM_OK : cvtm_no_memory(z->error, "the boundary");
+  if (status == CVTM_OK) {
+    memcpy(copy, z->given->points, 2 * (size_t)n * sizeof *copy);
+    status = cvtm_snap_to_steps(copy, n, z->place, &z->step, z->error);
+  }
+  z->corner[0] = INFINITY;
+  z->corner[1] = -INFINITY;
+  for (int64_t v = 0; v < n && status == CVTM_OK; ++v) {
+    z->corner[0] = fmin(z->corner[0], copy[2 * v]);
+    z->corner[1] = fmax(z->corner[1], copy[2 * v + 1]);
+  }
+  free(copy);
+  return status;
+}
+
+static cvtm_status describe_fixed(cvtm_sizer *z) {
+  cvtm_status status = CVTM_OK;
+  z->fixed_count = z->parts.vertex_count;
+  for (int64_t v = 0; v < z->fixed_count && status == CVTM_OK; ++v)
+    status = cvtm_sizer_take_vertex(z, (int32_t)v, INFINITY);
+  const cvtm_half_edges *m = &z->m;
+  for (int64_t h = 0; h < 3 * m->triangle_count && status == CVTM_OK; ++h) {
+    const int32_t v = m->corner[h];
+    const double size = cvtm_sizer_at(z, m->region[h / 3], m->grid[v].x, m->grid[v].y);
+    z->vertex[v].size = fmin(z->vertex[v].size, size);
+  }
+  return status;
+}
+
+/* ---- The result ---- */
+
+/* The doubles of the input; on an edge as near to it as doubles allow; inside, those of the grid.
+ */
+static void place_exactly(const cvtm_sizer *z, int64_t v, double place[2]) {
+  const double *points = z->given->points;
+  const int64_t n = z->given->vertex_count;
+  if (v < n) {
+    memcpy(place, points + 2 * v, 2 * sizeof *place);
+  } else if (v < z->fixed_count) {
+    const cvtm_sized_place *on = &z->places[v - n];
+    const int32_t *ends = z->given->edges + 2 * (int64_t)on->edge;
+    const double *p = points + 2 * (int64_t)ends[0], *q = points + 2 * (int64_t)ends[1];
+    if (p[0] > q[0] || (p[0] == q[0] && p[1] > q[1])) {
+      const double *swap = p;
+      p = q;
+      q = swap;
+    }
+    for (int k = 0; k < 2; ++k) place[k] = fma(on->t, q[k] - p[k], p[k]);
+  } else {
+    place[0] = z->corner[0] + z->step * z->m.grid[v].x;
+    place[1] = z->corner[1] - z->step * z->m.grid[v].y;
+  }
+}
+
+static cvtm_status extract(cvtm_sizer *z, cvtm_mesh *mesh, cvtm_regions *regions, int32_t **source,
+                           cvtm_sized_figures *figures) {
+  const cvtm_half_edges *m = &z->m;
+  const size_t n = (size_t)m->vertex_count;
+  double *points = malloc((2 * n + 1) * sizeof *points);
+  int32_t *kept = malloc((n + 1) * sizeof *kept), *from = NULL;
+  int64_t count = 0;
+  cvtm_status status = points && kept ? CVTM_OK : cvtm_no_memory(z->error, "the mesh");
+  for (int64_t v = 0; v < m->vertex_count && status == CVTM_OK; ++v) {
+    if (v >= z->fixed_count && m->at[v] < 0) continue;
+    kept[count] = (int32_t)v;
+    points[2 * count] = m->grid[v].x;
+    points[2 * count++ + 1] = -m->grid[v].y;
+  }
+  if (status == CVTM_OK) status = cvtm_sizer_triangulate(z, points, count, mesh, regions, &from);
+  if (status == CVTM_OK) {
+    for (int64_t k = 0; k < mesh->vertex_count; ++k) {
+      const int32_t v = kept[from[k]];
+      place_exactly(z, v, mesh->points + 2 * k);
+      figures->on_boundary += v >= z->given->vertex_count && v < z->fixed_count;
+      figures->inside += v >= z->fixed_count;
+      from[k] = v < z->given->vertex_count ? v : -1;
+    }
+  }
+  free(points);
+  free(kept);
+  if (source != NULL && status == CVTM_OK)
+    *source = from;
+  else
+    free(from);
+  return status;
+}
+
+static cvtm_status check(const cvtm_boundary *b, const cvtm_sized_options *o, cvtm_error *error) {
+  if (b == NULL || o == NULL || b->edge_count < 3)
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "no boundary or no options");
+  if (!(o->growth > 0) || (o->size == NULL && !(o->length > 0)))
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "length and growth must be positive");
+  return CVTM_OK;
+}
+
+cvtm_status cvtm_sized_mesh(const cvtm_boundary *boundary, const cvtm_sized_options *options,
+                            cvtm_mesh *mesh, cvtm_regions *regions, int32_t **source,
+                            cvtm_sized_figures *figures, cvtm_error *error) {
+  cvtm_sized_figures found = {0};
+  cvtm_status status = check(boundary, options, error);
+  if (status != CVTM_OK) return status;
+  cvtm_sizer z = {.given = boundary, .options = options, .error = error, .figures = &found};
+  status = place_given(&z);
+  if (status == CVTM_OK) status = cvtm_sizer_divide(&z);
+  if (status == CVTM_OK) status = describe_fixed(&z);
+  if (status == CVTM_OK) status = cvtm_sizer_fill(&z);
+  if (status == CVTM_OK) status = cvtm_sizer_relax(&z);
+  if (status == CVTM_OK) status = extract(&z, mesh, regions, source, &found);
+  if (status == CVTM_OK && figures != NULL) *figures = found;
+  cvtm_half_edges_free(&z.m);
+  cvtm_boundary_free(&z.parts);
+  cvtm_size_tree_free(&z.tree);
+  free(z.place);
+  free(z.least);
+  free(z.is_acute);
+  free(z.places);
+  free(z.part_edge);
+  free(z.vertex);
+  return status;
+}

@@ -1,0 +1,116 @@
+/* Inside meshes/sized only: what its files share. Lengths are in steps of the grid of the
+ * predicates, y up, unless said otherwise. */
+#ifndef CVTMESH_MESHES_SIZED_SIZED_STATE_H
+#define CVTMESH_MESHES_SIZED_SIZED_STATE_H
+
+#include "meshes/delaunay/half_edges.h"
+#include "meshes/sized/size_tree.h"
+#include "meshes/sized_mesh.h"
+
+typedef struct cvtm_sized_vertex {
+  double size; /* wanted length of edges at `at` */
+  cvtm_grid_point at;
+  int is_still; /* its last move was short */
+} cvtm_sized_vertex;
+
+/* A vertex added on an edge of the boundary, at the share t between its lower and upper end, in the
+ * order of their coordinates. */
+typedef struct cvtm_sized_place {
+  int32_t edge;
+  double t;
+} cvtm_sized_place;
+
+typedef struct cvtm_sizer {
+  const cvtm_boundary *given;
+  const cvtm_sized_options *options;
+  cvtm_error *error;
+  double corner[2], step; /* of the grid: x = corner[0] + step * grid x, y = corner[1] - step * grid
+                             y */
+  cvtm_grid_point *place; /* of the given vertices */
+  cvtm_size_tree tree;    /* of sizes that the boundary asks for */
+  double *least;          /* per given vertex: length of its shortest edge */
+  uint8_t *is_acute;      /* per given vertex: two edges meet at less than 60 degrees */
+
+  /* The divided boundary: the given vertices, then the added ones. */
+  int64_t added;
+  cvtm_sized_place *places;
+  cvtm_boundary parts; /* points: on the grid, y down; edges, left, right */
+  int32_t *part_edge;  /* per part: the edge of the given boundary */
+
+  cvtm_half_edges m;
+  cvtm_sized_vertex *vertex; /* per vertex of m; the first are those of the divided boundary */
+  int64_t vertex_capacity;
+  int64_t fixed_count; /* of the divided boundary */
+  cvtm_sized_figures *figures;
+} cvtm_sizer;
+
+/* The wanted size in a region, without the boundary's demands, and with them. */
+double cvtm_sizer_given(const cvtm_sizer *z, int32_t region, double x, double y);
+static inline double cvtm_sizer_at(const cvtm_sizer *z, int32_t region, double x, double y) {
+  return cvtm_size_tree_find(&z->tree, z->options->growth, x, y, cvtm_sizer_given(z, region, x, y));
+}
+
+static inline double cvtm_sized_distance(cvtm_grid_point a, cvtm_grid_point b) {
+  const double x = (double)a.x - b.x, y = (double)a.y - b.y;
+  return sqrt(x * x + y * y);
+}
+
+/* ---- The star of a vertex ---- */
+
+enum { CVTM_SIZED_LINKS = 32 };
+
+/* Around a vertex, counterclockwise: links relative to it, and the vertices. */
+typedef struct cvtm_sized_star {
+  int count;
+  int64_t half[CVTM_SIZED_LINKS]; /* that leave the vertex */
+  int32_t vertex[CVTM_SIZED_LINKS];
+  double x[CVTM_SIZED_LINKS], y[CVTM_SIZED_LINKS];
+} cvtm_sized_star;
+
+/* Returns 0 if the vertex has too many neighbours. All neighbours of a free vertex are known,
+ * because it is not on the border. */
+static inline int cvtm_sized_find_star(const cvtm_half_edges *m, int32_t v, cvtm_sized_star *s) {
+  const cvtm_grid_point at = m->grid[v];
+  const int64_t first = m->at[v];
+  int64_t h = first;
+  s->count = 0;
+  do {
+    if (s->count == CVTM_SIZED_LINKS) return 0;
+    const int32_t w = cvtm_end_of(m, h);
+    s->half[s->count] = h;
+    s->vertex[s->count] = w;
+    s->x[s->count] = (double)m->grid[w].x - at.x;
+    s->y[s->count++] = (double)m->grid[w].y - at.y;
+    h = cvtm_turn_left(m, h);
+  } while (h != first);
+  return 1;
+}
+
+/* Nonzero if all triangles of the star are positive with the vertex at `to`. */
+static inline int cvtm_sized_is_inside(const cvtm_half_edges *m, const cvtm_sized_star *s,
+                                       cvtm_grid_point to) {
+  for (int k = 0; k < s->count; ++k) {
+    const int next = k + 1 < s->count ? k + 1 : 0;
+    if (cvtm_orient(to, m->grid[s->vertex[k]], m->grid[s->vertex[next]]) <= 0) return 0;
+  }
+  return 1;
+}
+
+/* ---- The steps ---- */
+
+/* Divides the boundary, as often as narrow places ask for smaller sizes, and triangulates it. */
+cvtm_status cvtm_sizer_divide(cvtm_sizer *z);
+/* Fills the triangulation with vertices. */
+cvtm_status cvtm_sizer_fill(cvtm_sizer *z);
+/* Moves, adds and removes vertices. */
+cvtm_status cvtm_sizer_relax(cvtm_sizer *z);
+/* Raises the smallest angles. */
+cvtm_status cvtm_sizer_raise(cvtm_sizer *z);
+/* Adds what belongs to a new vertex of m. */
+cvtm_status cvtm_sizer_take_vertex(cvtm_sizer *z, int32_t v, double size);
+/* Triangulates count points, of which the first are those of the divided boundary. mesh->points are
+ * grid places. */
+cvtm_status cvtm_sizer_triangulate(const cvtm_sizer *z, const double *points, int64_t count,
+                                   cvtm_mesh *mesh, cvtm_regions *regions, int32_t **source);
+
+#endif

@@ -1,0 +1,54 @@
+/* Triangle meshes of a wanted edge length. */
+#ifndef CVTMESH_MESHES_SIZED_MESH_H
+#define CVTMESH_MESHES_SIZED_MESH_H
+
+#include "meshes/constrained.h"
+
+CVTM_API_BEGIN
+
+/* The wanted length of edges, > 0, in `region` at (x, y). */
+typedef double (*cvtm_size_function)(const void *context, int32_t region, double x, double y);
+
+typedef struct cvtm_sized_options {
+  cvtm_size_function size; /* NULL: `length` everywhere */
+  const void *size_context;
+  double length;           /* > 0, if there is no function */
+  const double *edge_size; /* per edge of the boundary: the wanted length on it, INFINITY: as
+                              elsewhere; NULL: all as elsewhere */
+  double growth;           /* by which sizes that are smaller on or between parts of the boundary
+                              grow per unit of distance; > 0; 0.25 */
+  int sweeps;              /* of moves of all vertices; 30 */
+  int (*stop)(const void *context); /* called between sweeps; a nonzero value ends the moves, and
+                                       the result is the mesh so far; NULL: never */
+  const void *stop_context;
+  CVTM_RESERVED(8);
+} cvtm_sized_options;
+
+void cvtm_sized_defaults(cvtm_sized_options *options);
+
+typedef struct cvtm_sized_figures {
+  int64_t on_boundary;     /* vertices added on edges of the boundary */
+  int64_t inside;          /* vertices added inside */
+  int64_t narrowed;        /* places where the boundary asked for shorter edges */
+  int sweeps;              /* that were made */
+  int stopped;             /* nonzero: options->stop ended the moves */
+} cvtm_sized_figures;
+
+/* Meshes the regions inside a boundary by triangles whose edges have the wanted length. Vertices of
+ * the boundary keep their coordinates to the bit, also those without edges; edges are divided into
+ * parts of about the wanted length, by places that depend on the ends and the sizes along the edge
+ * alone where no part of the boundary is near. Sizes are reduced where edges are shorter or the
+ * boundary is narrower. The inside is filled from the boundary on by a lattice of equilateral
+ * triangles; its vertices then move to the centroids of their Voronoi cells by the density size^-4
+ * (Du, Faber & Gunzburger 1999), with flips that keep the triangulation constrained Delaunay;
+ * vertices are added and removed where edges are too long or too short. In the end the smallest
+ * angles are raised by moves of single vertices. One thread; the result is a function of the
+ * arguments alone. mesh, regions: as of cvtm_constrained_delaunay. *source (malloc'd, may be NULL):
+ * the vertex of the boundary that a vertex of the mesh was, or -1. Fails as
+ * cvtm_constrained_delaunay, and with CVTM_ERROR_INPUT if a size is not positive. */
+cvtm_status cvtm_sized_mesh(const cvtm_boundary *boundary, const cvtm_sized_options *options,
+                            cvtm_mesh *mesh, cvtm_regions *regions, int32_t **source,
+                            cvtm_sized_figures *figures, cvtm_error *error);
+
+CVTM_API_END
+#endif
