@@ -133,6 +133,14 @@ static void free_parts(cvtm_sizer *z) {
   z->added = 0;
 }
 
+/* At an acute corner vertices keep this distance, because triangles that are closer are not better:
+ * the corner's own angle bounds them. */
+static double tip_of(const cvtm_sizer *z, int64_t e, int32_t corner) {
+  if (!z->is_acute[corner]) return 0;
+  const cvtm_grid_point c = z->place[corner];
+  return 0.45 * fmin(wanted_on(z, e, c.x, c.y), z->least[corner]);
+}
+
 /* Places on all edges, one edge after another: first[e] is where those of edge e begin. */
 typedef struct division {
   int64_t *first;
@@ -152,8 +160,12 @@ static cvtm_status place_on_edges(cvtm_sizer *z, division *d) {
     const int64_t parts = status == CVTM_OK ? parts_for(s.sum[s.count - 1]) : 1;
     if (!cvtm_grow(&z->places, sizeof *z->places, &d->capacity, z->added + parts))
       status = cvtm_no_memory(z->error, "the boundary");
-    for (int64_t k = 1; k < parts && status == CVTM_OK; ++k)
-      z->places[z->added++] = (cvtm_sized_place){(int32_t)e, share_of(&s, k, parts, &at)};
+    const double first = tip_of(z, e, ends.lower) / ends.length;
+    const double last = 1 - tip_of(z, e, ends.upper) / ends.length;
+    for (int64_t k = 1; k < parts && status == CVTM_OK; ++k) {
+      const double t = share_of(&s, k, parts, &at);
+      if (t >= first && t <= last) z->places[z->added++] = (cvtm_sized_place){(int32_t)e, t};
+    }
     if (status == CVTM_OK && z->given->vertex_count + z->added > (int64_t)1 << 30)
       status = cvtm_fail(z->error, CVTM_ERROR_INPUT, "the sizes ask for more than 2^30 vertices");
   }
