@@ -5,6 +5,8 @@
 #include "base/npy.h"
 #include "cli/cli.h"
 #include "cli/input.h"
+#include "cli/outline_drawing.h"
+#include "cli/outline_sizes.h"
 #include "cli/summary.h"
 #include "run/condition.h"
 #include "run/domain.h"
@@ -43,16 +45,16 @@ static const char *picture_of(const cli_options *o) {
 static int cli_metric_check(const cli_options *o) {
   const int of_picture = cli_metric_is_of_picture(o);
   if (o->metric.from == NULL) {
-    if (cli_option_given(o, "metric-ratio") || o->run.points > 0)
-      return cli_usage_error(o->command, "--points and --metric-ratio need --metric");
+    if (cli_option_given(o, "metric-ratio"))
+      return cli_usage_error(o->command, "--metric-ratio needs --metric");
     return CLI_EXIT_OK;
   }
   if (strcmp(o->metric.from, "hessian") == 0 && !of_picture)
     return cli_usage_error(o->command, "--metric hessian is of pictures: name the field");
   if (cli_option_given(o, "min-angle") || o->run.refine.max_area.count > 0 ||
-      o->run.size.from != NULL)
+      o->run.size.from != NULL || o->outline.size.count > 0)
     return cli_usage_error(o->command,
-                           "--metric decides sizes and angles: --min-angle, --max-area and "
+                           "--metric decides sizes and angles: --size, --min-angle, --max-area and "
                            "--size-from contradict it");
   if (o->run.periodic || o->run.element_order == 2)
     return cli_usage_error(o->command, "--metric knows neither --periodic nor --element-order 2");
@@ -151,38 +153,48 @@ static void cli_metric_print_summary(const cvtm_adapt_figures *f) {
 
 typedef struct outline {
   cli_options options;
-  cvtm_domain domain;
+  cvtm_domain domain;     /* the frame of a picture in which the outline lies */
   cvtm_polygons polygons; /* or, of a file with several regions, */
   cvtm_pslg graph;        /* its boundary is moved to the field below */
-  int y_up;               /* in the file; here y is down */
+  int y_up;               /* y in the file is -y, to the last bit; else y is down there, too */
   cvtm_boundary boundary, refined;
   run_area_caps caps;
   cvtm_refine_options refine;
   cvtm_refine_figures figures;
+  cli_sizes sizes; /* of --size */
+  cli_outline_drawing drawing;
   cvtm_metric_field metric; /* of --metric */
   cvtm_adapt_figures adapted;
   double *points;
   int64_t count;
   cvtm_mesh mesh;
-  cvtm_cells cells;
   cvtm_regions regions;
   cvtm_second_order second; /* of --element-order 2; else empty */
   cvtm_quality quality;
   double sides[4]; /* of the rectangle around the outline: left, upper, right, lower */
+  int is_framed;   /* options or a picture gave the domain */
   double seconds;
   run_limit limit; /* of the refinement */
 } outline;
 
 int cli_outline_wanted(const cli_options *options) {
   return cli_option_given(options, "min-angle") || options->run.refine.max_area.count > 0 ||
-         options->run.size.from != NULL || options->metric.from != NULL;
+         options->run.size.from != NULL || options->metric.from != NULL ||
+         options->outline.size.count > 0 ||
+         (options->run.points > 0 && cvtm_polygon_format_known(options->run.input));
+}
+
+/* The domain whose lower side has y = 0 in files. */
+static cvtm_domain place_domain(const outline *o) {
+  return (cvtm_domain){o->domain.width, o->y_up ? 0 : o->domain.height, 0};
 }
 
 /* The rectangle of pictures: from 0 to the largest coordinates, or of the sides that the options
  * give. */
 static cvtm_domain domain_around(const cli_options *options, const double *points, int64_t count) {
   double side[2] = {1, 1};
-  for (int64_t i = 0; i < 2 * count; ++i) side[i % 2] = fmax(side[i % 2], ceil(points[i]));
+  for (int64_t i = 0; i < 2 * count; ++i)
+    side[i % 2] = fmax(side[i % 2], fmin(ceil(points[i]), CVTM_MAX_SIDE));
   const int64_t width = options->width > 0 ? options->width : (int64_t)side[0];
   const int64_t height = options->height > 0 ? options->height : (int64_t)side[1];
   return (cvtm_domain){(int)(width < CVTM_MAX_SIDE ? width : CVTM_MAX_SIDE),
@@ -235,7 +247,7 @@ static cvtm_status take_frame(outline *o, cvtm_error *error) {
 static cvtm_status take_graph(outline *o, cvtm_error *error) {
   run_area_caps *caps = &o->caps;
   o->domain = domain_around(&o->options, o->graph.boundary.points, o->graph.boundary.vertex_count);
-  cvtm_pslg_turn(&o->graph, o->y_up, o->domain.height);
+  cvtm_pslg_turn(&o->graph, o->y_up, 0);
   o->boundary = o->graph.boundary;
   o->graph.boundary = (cvtm_boundary){0};
   if (o->graph.area_count > CVTM_RUN_LIST_MAX - caps->count)
@@ -253,7 +265,7 @@ static cvtm_status read_rings(outline *o, cvtm_error *error) {
   o->domain =
       domain_around(&o->options, o->polygons.points, o->polygons.start[o->polygons.ring_count]);
   o->polygons.y_up = o->y_up;
-  cvtm_polygons_turn(&o->polygons, o->domain.height);
+  cvtm_polygons_turn(&o->polygons, 0);
   return bound_rings(o, error);
 }
 
@@ -296,36 +308,60 @@ static cvtm_status pair_sides(outline *o, cvtm_error *error) {
                    (long long)o->figures.unpaired, (long long)o->regions.unpaired);
 }
 
+/* Gives vertices of the outline the doubles of the file. first: of a vertex of the mesh the point
+ * of the refinement; second: of that the vertex of the outline, or -1. */
+static void place_exactly(outline *o, const int32_t *first, const int32_t *second) {
+  for (int64_t v = 0; v < o->mesh.vertex_count; ++v) {
+    const int32_t source = second[first[v]];
+    if (source < 0 || source >= o->boundary.vertex_count) continue;
+    memcpy(o->mesh.points + 2 * v, o->boundary.points + 2 * (int64_t)source, 2 * sizeof(double));
+  }
+}
+
 static cvtm_status triangulate_refined(outline *o, cvtm_error *error) {
-  int32_t *source = NULL;
+  int32_t *source = NULL, *kept = NULL;
   cvtm_status status =
       cvtm_refine(o->boundary.points, o->boundary.vertex_count, &o->boundary, &o->refine,
                   &o->points, &o->count, &o->refined, &source, &o->figures, error);
-  free(source);
-  source = NULL;
   if (status == CVTM_OK)
     status = cvtm_constrained_delaunay(o->points, o->count, &o->refined, &o->mesh, &o->regions,
-                                       &source, error);
+                                       &kept, error);
+  if (status == CVTM_OK && !o->options.run.periodic) place_exactly(o, kept, source);
   free(source);
+  free(kept);
   return status;
+}
+
+static cvtm_status triangulate_outline(outline *o, cvtm_error *error) {
+  const cli_sized_outline sized = {.boundary = &o->boundary,
+                                   .names = o->graph.names,
+                                   .name_count = o->graph.name_count,
+                                   .sides = o->sides,
+                                   .domain = o->domain,
+                                   .is_up = o->y_up};
+  if (o->options.metric.from != NULL)
+    return cvtm_adapt(&o->boundary, &o->metric, o->options.run.points, o->refine.stop,
+                      o->refine.stop_context, &o->mesh, &o->regions, &o->adapted, error);
+  return cli_sizes_wanted(&o->options) ? cli_sizes_mesh(&o->options, &sized, &o->caps, &o->limit,
+                                                        &o->sizes, &o->mesh, &o->regions, error)
+                                       : triangulate_refined(o, error);
 }
 
 static cvtm_status mesh_outline(outline *o, cvtm_error *error) {
   const double start = cvtm_clock();
-  cvtm_status status =
-      o->options.metric.from != NULL
-          ? cvtm_adapt(&o->boundary, &o->metric, o->options.run.points, o->refine.stop,
-                       o->refine.stop_context, &o->mesh, &o->regions, &o->adapted, error)
-          : triangulate_refined(o, error);
+  cvtm_status status = triangulate_outline(o, error);
   o->seconds = cvtm_clock() - start;
   if (status == CVTM_OK)
-    status = cvtm_regions_group(&o->mesh, o->domain, o->graph.names, o->graph.name_count,
-                                &o->regions, error);
+    status = cli_outline_group(&o->mesh, o->sides, o->graph.names, o->graph.name_count, &o->regions,
+                               error);
   if (status == CVTM_OK) status = pair_sides(o, error);
   if (status == CVTM_OK && o->options.run.element_order == 2)
     status = cvtm_second_order_create(&o->mesh, &o->regions, NULL, &o->second, error);
-  if (status == CVTM_OK) status = cvtm_cells_of_domain(&o->mesh, &o->cells, error);
   if (status == CVTM_OK) status = cvtm_quality_compute(&o->mesh, NULL, &o->quality, error);
+  if (status == CVTM_OK && (run_outputs_draw(&o->options.run) || o->options.run.page.size != NULL ||
+                            o->options.run.unit == CVTM_RUN_UNIT_WIDTH))
+    status =
+        cli_outline_draw(&o->mesh, o->sides, o->domain, o->is_framed, o->y_up, &o->drawing, error);
   return run_name_file(o->options.run.input, status, error);
 }
 
@@ -340,8 +376,10 @@ static cvtm_status write_outline_report(const outline *o, cvtm_error *error) {
   if (o->regions.pairs != NULL) run_json_integer(report, "pairs", o->regions.pair_count);
   if (o->options.metric.from != NULL)
     cli_metric_report(&o->adapted, report);
+  else if (cli_sizes_wanted(&o->options))
+    cli_sizes_report(&o->sizes, report);
   else
-    run_refine_report(&o->refine, &o->figures, o->y_up ? o->domain.height : 0, report);
+    run_refine_report(&o->refine, &o->figures, o->y_up ? 0 : NAN, report);
   cJSON *seconds = cJSON_AddObjectToObject(report, "seconds");
   run_json_real(seconds, "mesh", o->seconds);
   run_page_report(&o->options.run, o->domain, report);
@@ -365,7 +403,7 @@ static void print_outline_summary(const outline *o) {
             (long long)o->regions.pair_count, cli_word(o->regions.pair_count, "pair", "pairs"));
   if (o->options.metric.from != NULL)
     cli_metric_print_summary(&o->adapted);
-  else
+  else if (!cli_sizes_wanted(&o->options))
     cli_refine_print_summary(&o->refine, &o->figures);
 }
 
@@ -383,7 +421,8 @@ static int perform_outline(outline *o) {
                            options->device);
   cvtm_run_options sizes = options->run;
   if (options->metric.from != NULL) sizes.size.field = NULL; /* it is the metric's */
-  if (run_area_caps_read(&options->run, &o->caps, &error) == CVTM_OK)
+  if (run_area_caps_read(&options->run, &o->caps, &error) == CVTM_OK &&
+      cli_sizes_read(options, &o->sizes, &error) == CVTM_OK)
     (void)run_size_from_check(&sizes, &error);
   int code = cli_result(CLI_MESH, CLI_READING, error.status, &error);
   if (code == CLI_EXIT_OK) code = cli_metric_check(options);
@@ -391,6 +430,7 @@ static int perform_outline(outline *o) {
     code = cli_result(CLI_MESH, CLI_READING, run_page_check(&options->run, &error), &error);
   if (code == CLI_EXIT_OK) code = cli_outputs_check(options);
   if (code != CLI_EXIT_OK) return code;
+  o->is_framed = options->width > 0 || options->height > 0 || cli_metric_is_of_picture(options);
   cvtm_status status = read_outline(o, &error);
   if (status != CVTM_OK) return cli_failed(CLI_READING, status, &error);
   options->width = o->domain.width;
@@ -399,9 +439,9 @@ static int perform_outline(outline *o) {
   status = run_world_set(&options->run, NULL, options->run.input, o->domain.height, &error);
   if (status == CVTM_OK) status = run_area_caps_convert(&options->run, o->domain, &o->caps, &error);
   if (status == CVTM_OK && options->run.size.from != NULL)
-    status = run_size_raster_read(&options->run, o->domain, o->sides, &o->caps.sizes, &error);
+    status = run_size_raster_read(&options->run, place_domain(o), o->sides, &o->caps.sizes, &error);
   if (status == CVTM_OK && options->metric.from != NULL)
-    status = cli_metric_read(options, o->domain, o->sides, &o->metric, &error);
+    status = cli_metric_read(options, place_domain(o), o->sides, &o->metric, &error);
   if (status != CVTM_OK) return cli_failed(CLI_READING, status, &error);
   run_refine_choose(&options->run, &o->caps, &o->limit, &o->refine);
   if (options->run.periodic) memcpy(o->refine.paired_sides, o->sides, sizeof o->sides);
@@ -410,14 +450,20 @@ static int perform_outline(outline *o) {
   if (options->run.time_limit > 0) o->limit.deadline = cvtm_clock() + options->run.time_limit;
   status = mesh_outline(o, &error);
   if (status != CVTM_OK) return cli_failed(CLI_WORKING, status, &error);
-  const run_scene scene = {.options = &options->run,
-                           .domain = o->domain,
-                           .sites = o->mesh.points,
-                           .count = o->mesh.vertex_count,
-                           .mesh = &o->mesh,
-                           .cells = &o->cells,
-                           .regions = &o->regions,
-                           .second = o->second.count > 0 ? &o->second : NULL};
+  run_scene scene = {.options = &options->run,
+                     .domain = o->drawing.domain,
+                     .sites = o->drawing.mesh.points,
+                     .count = o->mesh.vertex_count,
+                     .mesh = &o->drawing.mesh,
+                     .cells = &o->drawing.cells,
+                     .regions = &o->regions,
+                     .second = o->second.count > 0 ? &o->second : NULL};
+  const run_scene drawn = scene;
+  scene.domain = place_domain(o);
+  scene.sites = o->mesh.points;
+  scene.mesh = &o->mesh;
+  scene.cells = NULL;
+  scene.drawn = &drawn;
   status = run_scene_write(&scene, &error);
   if (status == CVTM_OK) status = run_domain_write_pairs(&options->run, &o->regions, &error);
   if (status == CVTM_OK) status = write_outline_report(o, &error);
@@ -440,7 +486,8 @@ static int run_outline(const cli_options *options) {
   cvtm_refine_figures_free(&o.figures);
   free(o.caps.sizes.size);
   cvtm_metric_field_free(&o.metric);
-  cvtm_cells_free(&o.cells);
+  cli_sizes_free(&o.sizes);
+  cli_outline_drawing_free(&o.drawing);
   cvtm_mesh_free(&o.mesh);
   cvtm_second_order_free(&o.second);
   cvtm_regions_free(&o.regions);
@@ -619,7 +666,7 @@ static int perform_mesh(meshing *m) {
                            "the size of the torus is missing: --like PICTURE, or --width and "
                            "--height");
   if (options->run.points > 0 || cli_option_given(options, "metric-ratio"))
-    return cli_usage_error(CLI_MESH, "--points and --metric-ratio need --metric");
+    return cli_usage_error(CLI_MESH, "--points and --metric-ratio need --metric or an outline");
   char buffer[RUN_EXTENSION_MAX];
   const char *extension = cvtm_file_extension(options->run.input, buffer, sizeof buffer);
   if (strcmp(extension, "geojson") == 0 || strcmp(extension, "poly") == 0)

@@ -144,7 +144,7 @@ int cli_choice_names(const cli_choice *choices, char separator, char *text, size
 /* clang-format off */
 const cli_option_row cli_option_rows[] = {
   {"points", 'n', RUN | MESH | VIEW, INTEGER(run.points, "N", 1, COUNT_MAX), CHIEF(BASIC),
-   "number of sites (of vertices, with --metric); if omitted, as many dots as the ink of the picture needs (see "
+   "number of sites (of vertices, with --metric or of an outline); if omitted, as many dots as the ink of the picture needs (see "
    "--dot-size)",
    .manual = "At most 715827882 sites; 5k is 5000 and 2M is 2000000, as for every count. It can be omitted with "
    "--init, whose points, with the fixed ones, are then the sites; with --density-from size, where the sizes give the "
@@ -501,6 +501,21 @@ const cli_option_row cli_option_rows[] = {
    .set = cli_set_size_from},
   {"size-field", 0, RUN | MESH, TEXT(run.size.field, "NAME"), OTHER(DENSITY),
    "of --size-from: the name of the field; if omitted, the first"},
+  {"size", 0, MESH, LIST(outline.size, "[NAME=]SIZE"), CHIEF(DOMAIN),
+   "length of the edges in the mesh of an outline: a number (perhaps with a unit), a formula as 1+0.1*d(hole), or max; "
+   "NAME is a region or a part of the boundary; can be repeated",
+   .manual = "The mesh of an outline by triangles whose edges have this length, in the unit of the outline. Vertices "
+   "inside are those of a centroidal Voronoi tessellation; corners and edges of the outline stay, with the same "
+   "coordinates to the last bit. With a unit, as in 2mm, the size is one in the world of --pixel-size, or on the page "
+   "of --page. NAME=SIZE is for a region (its name or number) or for a part of the boundary (outer, hole-1, hole for "
+   "all holes, left, right, bottom, top, interface-A-B), from which sizes grow inward by --grade; without a name, "
+   "SIZE holds everywhere else. The least size at a place counts, and --max-area and --size-from reduce it. A formula has "
+   "numbers, x, y, + - * / ^, parentheses, sqrt, exp, log, sin, cos, abs, min, max, and distances: d(NAME) to a part of "
+   "the boundary or to a region's, and d(X,Y) to a point. Edges are shorter where edges of the outline are, or where "
+   "it is narrow. `max` asks for the fewest triangles with angles of --min-angle, as that option alone does. With -n "
+   "all sizes get a common factor so that about N vertices are made; -n alone makes equal sizes.", .words = "max"},
+  {"grade", 0, MESH, REAL(outline.grade, "G", 0.01, 10), OTHER(DOMAIN),
+   "of --size: by how much sizes grow per unit of distance from smaller ones at the boundary"},
   {"metric", 0, MESH, TEXT(metric.from, "FIELD"), CHIEF(DOMAIN),
    "stretch triangles along a field, so that --points vertices interpolate it best: the picture that is meshed "
    "(hessian), another one, a solution (vtu, msh, npy), or a metric (npy)",

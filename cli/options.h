@@ -80,6 +80,11 @@ typedef struct cli_options {
     double ratio;     /* of edges at one place */
   } metric;
 
+  struct {
+    cvtm_run_list size;
+    double grade;
+  } outline;
+
   int64_t width, height; /* 0: not given */
   const char *like;      /* a picture of the same size; NULL: none */
   int check, json;

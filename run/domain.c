@@ -469,7 +469,7 @@ void run_domain_report(const run_domain *domain, cJSON *report) {
   list_groups(regions->line_groups, regions->line_group_count, 1, groups);
   list_groups(regions->area_groups, regions->area_group_count, 2, groups);
   if (!domain->refined) return;
-  run_refine_report(&domain->refine, &domain->refinement, 0, report);
+  run_refine_report(&domain->refine, &domain->refinement, NAN, report);
   report_angles(&domain->angles, report);
 }
 

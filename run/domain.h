@@ -36,6 +36,9 @@ cvtm_status run_area_caps_read(const cvtm_run_options *options, run_area_caps *c
 cvtm_status run_area_caps_convert(const cvtm_run_options *options, cvtm_domain domain,
                                   run_area_caps *caps, cvtm_error *error);
 
+/* The length of edges with which triangles at (x, y) stay below their caps; INFINITY: any. */
+double run_area_caps_size(const run_area_caps *caps, int32_t region, double x, double y);
+
 /* The options of a refinement, which the limit ends. caps and limit are borrowed. */
 void run_refine_choose(const cvtm_run_options *options, const run_area_caps *caps,
                        const run_limit *limit, cvtm_refine_options *refine);
@@ -44,7 +47,7 @@ void run_refine_choose(const cvtm_run_options *options, const run_area_caps *cap
  */
 int run_refine_fell_short(const cvtm_refine_figures *figures);
 
-/* Adds the member `refinement`. height: the corners are reported at height - y; 0: as they are. */
+/* Adds the member `refinement`. height: the corners are reported at height - y; NaN: as they are. */
 void run_refine_report(const cvtm_refine_options *refine, const cvtm_refine_figures *figures,
                        double height, cJSON *report);
 

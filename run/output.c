@@ -140,6 +140,7 @@ static cvtm_status choose_picture(const cvtm_run_options *options, cvtm_picture_
   cvtm_picture_defaults(picture);
   picture->long_side = (int)options->picture_size;
   picture->invert = options->invert;
+  if (options->purpose == CVTM_RUN_OUTLINE) picture->layers = CVTM_PICTURE_MESH_EDGES;
   if (options->layers == NULL) return CVTM_OK;
   picture->layers = 0;
   for (const char *name = options->layers;; ++name) {

@@ -276,14 +276,14 @@ cvtm_status run_frame_find(const cvtm_run_options *options, cvtm_domain domain, 
                            cvtm_error *error) {
   const double mm = run_unit_mm(options->unit);
   cvtm_page page;
-  *frame = (run_frame){.scale = 1, .height = domain.height};
+  *frame = (run_frame){.scale = 1, .height = domain.height, .is_up = domain.height == 0};
   if (options->world.scale > 0) {
     frame->is_up = 1;
     frame->scale = options->world.scale;
     frame->left = options->world.left;
     frame->bottom = options->world.bottom;
   }
-  if (!(mm > 0) || frame->is_up) return CVTM_OK;
+  if (!(mm > 0) || options->world.scale > 0) return CVTM_OK;
   const cvtm_status status = place_on_page(options, domain.width, domain.height, &page, error);
   if (status != CVTM_OK) return status;
   frame->scale = page.scale / mm;

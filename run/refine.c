@@ -92,6 +92,15 @@ static double find_cap(const void *context, int32_t region, double x, double y) 
   return least;
 }
 
+double run_area_caps_size(const run_area_caps *caps, int32_t region, double x, double y) {
+  const double largest = 1.6; /* area of a triangle, in those of an equilateral one of that size */
+  double least = INFINITY;
+  for (int k = 0; k < caps->count; ++k)
+    if (caps->cap[k].region == 0 || caps->cap[k].region == region)
+      least = fmin(least, sqrt(4 / sqrt(3) / largest * caps->cap[k].area));
+  return caps->sizes.size != NULL ? fmin(least, run_size_at(&caps->sizes, x, y)) : least;
+}
+
 void run_refine_choose(const cvtm_run_options *options, const run_area_caps *caps,
                        const run_limit *limit, cvtm_refine_options *refine) {
   cvtm_refine_defaults(refine);
@@ -113,7 +122,7 @@ static void report_corners(const cvtm_refine_figures *figures, double height, cJ
     const cvtm_small_corner *corner = &figures->corners[k];
     cJSON *item = cJSON_CreateObject();
     run_json_real(item, "x", corner->x);
-    run_json_real(item, "y", height > 0 ? height - corner->y : corner->y);
+    run_json_real(item, "y", isnan(height) ? corner->y : height - corner->y);
     run_json_real(item, "angle", corner->angle);
     run_json_integer(item, "triangles", corner->triangles);
     run_json_append(list, item);
@@ -126,7 +135,7 @@ static void report_narrow(const cvtm_refine_figures *figures, double height, cJS
     const cvtm_narrow_triangle *narrow = &figures->narrow[k];
     cJSON *item = cJSON_CreateObject();
     run_json_real(item, "x", narrow->x);
-    run_json_real(item, "y", height > 0 ? height - narrow->y : narrow->y);
+    run_json_real(item, "y", isnan(height) ? narrow->y : height - narrow->y);
     run_json_real(item, "angle", narrow->angle);
     run_json_real(item, "distance", narrow->distance);
     run_json_append(list, item);

@@ -212,6 +212,19 @@ static cvtm_status even_out_corners(cvtm_sizer *z, const division *d) {
   return CVTM_OK;
 }
 
+void cvtm_sizer_place(const cvtm_sizer *z, int64_t v, double place[2]) {
+  const double *points = z->given->points;
+  const int64_t n = z->given->vertex_count;
+  if (v < n) {
+    memcpy(place, points + 2 * v, 2 * sizeof *place);
+    return;
+  }
+  const cvtm_sized_place *on = &z->places[v - n];
+  const edge_ends ends = ends_of(z, on->edge);
+  const double *p = points + 2 * (int64_t)ends.lower, *q = points + 2 * (int64_t)ends.upper;
+  for (int k = 0; k < 2; ++k) place[k] = fma(on->t, q[k] - p[k], p[k]);
+}
+
 static cvtm_status allocate_parts(cvtm_sizer *z) {
   const size_t vertices = (size_t)(z->given->vertex_count + z->added) + 1;
   const size_t edges = (size_t)(z->given->edge_count + z->added) + 1;
@@ -249,9 +262,11 @@ static cvtm_status make_parts(cvtm_sizer *z, const division *d) {
     const int is_turned = ends.lower != z->given->edges[2 * e];
     int32_t last = ends.lower;
     for (int64_t k = d->first[e]; k < d->first[e + 1]; ++k) {
+      double place[2];
       double *p = z->parts.points + 2 * (n + k);
-      p[0] = rint(ends.x + z->places[k].t * ends.dx);
-      p[1] = -rint(ends.y + z->places[k].t * ends.dy);
+      cvtm_sizer_place(z, n + k, place);
+      p[0] = rint(place[0] / z->step) - z->corner[0] / z->step;
+      p[1] = rint(place[1] / z->step) - z->corner[1] / z->step;
       put_part(z, e, last, (int32_t)(n + k), is_turned);
       last = (int32_t)(n + k);
     }
@@ -467,8 +482,15 @@ static cvtm_status add_sized_edges(cvtm_sizer *z) {
   return status;
 }
 
-/* The parts that are shorter than wanted, because their number is rounded, ask for the same inside;
- * with `length` for each vertex of the divided boundary as well. */
+/* The larger size of the two sides of a part. */
+static double larger_on(const cvtm_sizer *z, int64_t part, double x, double y) {
+  const int32_t left = z->parts.left[part], right = z->parts.right[part];
+  const double of_left = left > 0 ? cvtm_sizer_at(z, left, x, y) : 0;
+  return right > 0 && right != left ? fmax(of_left, cvtm_sizer_at(z, right, x, y)) : of_left;
+}
+
+/* Parts that are shorter than wanted on a side, because their number is rounded or the other side
+ * is finer, ask for the same inside. */
 static cvtm_status add_parts(cvtm_sizer *z) {
   cvtm_status status = CVTM_OK;
   for (int64_t k = 0; k < z->parts.edge_count && status == CVTM_OK; ++k) {
@@ -476,7 +498,7 @@ static cvtm_status add_parts(cvtm_sizer *z) {
                  *q = z->parts.points + 2 * (int64_t)z->parts.edges[2 * k + 1];
     const double x = 0.5 * (p[0] + q[0]), y = -0.5 * (p[1] + q[1]);
     const double length = hypot(p[0] - q[0], p[1] - q[1]);
-    if (length < 0.93 * size_on(z, z->part_edge[k], x, y)) status = add_source(z, x, y, length);
+    if (length < 0.93 * larger_on(z, k, x, y)) status = add_source(z, x, y, length);
   }
   return status;
 }

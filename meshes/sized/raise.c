@@ -143,14 +143,14 @@ static int keep_if_better(cvtm_sizer *z, int is_done, double worst, double most)
 
 /* Nonzero if the smallest angle of a triangle is between two parts of the boundary. */
 static int is_forced(const cvtm_half_edges *m, int64_t t) {
-  int64_t shortest = 3 * t;
+  int64_t side = 3 * t;
   double least = INFINITY;
   for (int64_t h = 3 * t; h < 3 * t + 3; ++h) {
     const double length = cvtm_sized_distance(m->grid[m->corner[h]], m->grid[cvtm_end_of(m, h)]);
-    if (length < least) shortest = h;
+    if (length < least) side = h;
     least = fmin(least, length);
   }
-  return m->segment[cvtm_half_after(shortest)] >= 0 && m->segment[cvtm_half_before(shortest)] >= 0;
+  return m->segment[cvtm_half_after(side)] >= 0 && m->segment[cvtm_half_before(side)] >= 0;
 }
 
 /* Removes a corner of a triangle, or divides a side, where that raises the smallest angle. */

@@ -15,7 +15,7 @@ void cvtm_size_tree_free(cvtm_size_tree *tree) {
 
 int cvtm_size_tree_add(cvtm_size_tree *tree, double x, double y, double size) {
   if (!cvtm_grow(&tree->sources, sizeof *tree->sources, &tree->capacity, tree->count + 1)) return 0;
-  tree->sources[tree->count++] = (cvtm_size_source){x, y, size};
+  tree->sources[tree->count++] = (cvtm_small_size){x, y, size};
   return 1;
 }
 
@@ -23,18 +23,18 @@ static int order_by(double a, double b) { return (a > b) - (a < b); }
 
 /* For qsort: total orders, so that equal trees come out of equal sources. */
 static int compare_x(const void *left, const void *right) {
-  const cvtm_size_source *a = left, *b = right;
+  const cvtm_small_size *a = left, *b = right;
   const int by_x = order_by(a->x, b->x), by_y = order_by(a->y, b->y);
   return by_x != 0 ? by_x : by_y != 0 ? by_y : order_by(a->size, b->size);
 }
 
 static int compare_y(const void *left, const void *right) {
-  const cvtm_size_source *a = left, *b = right;
+  const cvtm_small_size *a = left, *b = right;
   const int by_x = order_by(a->x, b->x), by_y = order_by(a->y, b->y);
   return by_y != 0 ? by_y : by_x != 0 ? by_x : order_by(a->size, b->size);
 }
 
-static void describe(cvtm_size_node *node, const cvtm_size_source *s, int64_t count) {
+static void describe(cvtm_size_node *node, const cvtm_small_size *s, int64_t count) {
   *node = (cvtm_size_node){{INFINITY, INFINITY}, {-INFINITY, -INFINITY}, INFINITY};
   for (int64_t k = 0; k < count; ++k) {
     node->low[0] = fmin(node->low[0], s[k].x);
@@ -108,7 +108,7 @@ double cvtm_size_tree_find(const cvtm_size_tree *tree, double growth, double x, 
     }
     if (v.bound >= most) continue;
     for (int64_t k = v.begin; k < v.end; ++k) {
-      const cvtm_size_source *s = tree->sources + k;
+      const cvtm_small_size *s = tree->sources + k;
       const double dx = s->x - x, dy = s->y - y;
       most = fmin(most, s->size + growth * sqrt(dx * dx + dy * dy));
     }

@@ -4,9 +4,9 @@
 
 #include <stdint.h>
 
-typedef struct cvtm_size_source {
+typedef struct cvtm_small_size {
   double x, y, size;
-} cvtm_size_source;
+} cvtm_small_size;
 
 typedef struct cvtm_size_node {
   double low[2], high[2], least; /* box and least size of its sources */
@@ -15,7 +15,7 @@ typedef struct cvtm_size_node {
 /* Sources in the order of a balanced tree over their places. */
 typedef struct cvtm_size_tree {
   int64_t count, capacity;
-  cvtm_size_source *sources;
+  cvtm_small_size *sources;
   int64_t built;         /* sources that the nodes know */
   int leaf_level;        /* level of the leaves; the root has level 0 */
   cvtm_size_node *nodes; /* children of node k: 2 k + 1, 2 k + 2 */

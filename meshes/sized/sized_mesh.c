@@ -48,27 +48,14 @@ static cvtm_status describe_fixed(cvtm_sizer *z) {
 
 /* ---- The result ---- */
 
-/* The doubles of the input; on an edge as near to it as doubles allow; inside, those of the grid.
- */
+/* Inside the coordinates are those of the grid. */
 static void place_exactly(const cvtm_sizer *z, int64_t v, double place[2]) {
-  const double *points = z->given->points;
-  const int64_t n = z->given->vertex_count;
-  if (v < n) {
-    memcpy(place, points + 2 * v, 2 * sizeof *place);
-  } else if (v < z->fixed_count) {
-    const cvtm_sized_place *on = &z->places[v - n];
-    const int32_t *ends = z->given->edges + 2 * (int64_t)on->edge;
-    const double *p = points + 2 * (int64_t)ends[0], *q = points + 2 * (int64_t)ends[1];
-    if (p[0] > q[0] || (p[0] == q[0] && p[1] > q[1])) {
-      const double *swap = p;
-      p = q;
-      q = swap;
-    }
-    for (int k = 0; k < 2; ++k) place[k] = fma(on->t, q[k] - p[k], p[k]);
-  } else {
-    place[0] = z->corner[0] + z->step * z->m.grid[v].x;
-    place[1] = z->corner[1] - z->step * z->m.grid[v].y;
+  if (v < z->fixed_count) {
+    cvtm_sizer_place(z, v, place);
+    return;
   }
+  place[0] = z->corner[0] + z->step * z->m.grid[v].x;
+  place[1] = z->corner[1] - z->step * z->m.grid[v].y;
 }
 
 static cvtm_status extract(cvtm_sizer *z, cvtm_mesh *mesh, cvtm_regions *regions, int32_t **source,

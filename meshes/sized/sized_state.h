@@ -100,6 +100,9 @@ static inline int cvtm_sized_is_inside(const cvtm_half_edges *m, const cvtm_size
 
 /* Divides the boundary, as often as narrow places ask for smaller sizes, and triangulates it. */
 cvtm_status cvtm_sizer_divide(cvtm_sizer *z);
+/* The coordinates of a vertex of the divided boundary: the doubles of the input, or on an edge as
+ * near to it as doubles allow. */
+void cvtm_sizer_place(const cvtm_sizer *z, int64_t v, double place[2]);
 /* Fills the triangulation with vertices. */
 cvtm_status cvtm_sizer_fill(cvtm_sizer *z);
 /* Moves, adds and removes vertices. */

@@ -100,14 +100,15 @@ def orientation(a, b, c):
 
 
 class Mesh:
-    """Triangles with integer coordinates: multiples of 1 / scale in the file."""
+    """Triangles, whose coordinates are rounded to the grid of the predicates: multiples of 1 / scale.
+    Corners of the outline have the coordinates of its file, which are no multiples."""
     def __init__(self, path):
         mesh = meshio.read(path)
         self.triangles = mesh.cells_dict["triangle"].tolist()
         self.places = mesh.points[:, :2].tolist()
-        exact = [[Fraction(c) for c in p] for p in self.places]
-        self.scale = max(c.denominator for p in exact for c in p)
-        self.points = [(int(x * self.scale), int(y * self.scale)) for x, y in exact]
+        mantissa, exponent = math.frexp(max(max(c) - min(c) for c in zip(*self.places)))
+        self.scale = Fraction(2) ** (30 - exponent + (mantissa == 0.5))
+        self.points = [tuple(round(Fraction(c) * self.scale) for c in p) for p in self.places]
         self.opposite = {}
         for t in self.triangles:
             for k in range(3):

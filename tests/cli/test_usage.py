@@ -35,7 +35,7 @@ def test_what_is_missing_comes_with_the_usage(cvtmesh):
                     names=["--order is missing: tsp or plot"])
     for name in ("plan.geojson", "plan.poly"):
         cvtmesh.refused("mesh", name, "-o", "a.msh", code=2,
-                        names=[name + " is an outline", "--min-angle or --max-area"])
+                        names=[name + " is an outline", "--size or -n is missing"])
     cvtmesh.refused("mesh", CAMERA, "-o", "a.vtu", code=2, names=["--metric hessian"])
 
 
@@ -66,7 +66,7 @@ def test_missing_and_unknown(cvtmesh):
     cvtmesh.refused("run", CAMERA, HORSE, "-n", "5", "-o", "out.obj", code=2, names=[HORSE])
     cvtmesh.refused("run", CAMERA, "-n", "5", "-o", "out.obj", "--frob", code=2, names=["--frob"])
     cvtmesh.refused("run", CAMERA, "-n", "5", "-o", "out.obj", "-Z", code=2, names=["-Z"])
-    cvtmesh.refused("mesh", "points.csv", "-o", "out.obj", "-n", "5", code=2)
+    cvtmesh.refused("mesh", "points.xyz", "-o", "out.obj", "-n", "5", code=2)
     cvtmesh.refused("run", CAMERA, "--device", "cpu", "-o", "out.obj", "-n", code=2)
     cvtmesh.refused("frobnicate", code=2, names=["frobnicate"])
     cvtmesh.refused("--hlep", code=2, names=["--help"])

@@ -1,0 +1,239 @@
+#include "cli/expression.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { STACK = 64, DEPTH = 64 };
+
+typedef enum step_code {
+  NUMBER,
+  X,
+  Y,
+  ADD,
+  SUBTRACT,
+  MULTIPLY,
+  DIVIDE,
+  POWER,
+  NEGATE,
+  SQRT,
+  EXP,
+  LOG,
+  SIN,
+  COS,
+  ABS,
+  MIN,
+  MAX,
+  DISTANCE,
+  DISTANCE_FROM_POINT
+} step_code;
+
+static const struct {
+  const char *name;
+  int arguments;
+  step_code code;
+} functions[] = {{"sqrt", 1, SQRT}, {"exp", 1, EXP}, {"log", 1, LOG}, {"sin", 1, SIN},
+                 {"cos", 1, COS},   {"abs", 1, ABS}, {"min", 2, MIN}, {"max", 2, MAX}};
+
+typedef struct parser {
+  const char *text, *at;
+  cli_expression *made;
+  cvtm_error *error;
+  int depth, level; /* of the stack at that step, and of parentheses */
+} parser;
+
+static cvtm_status fail(const parser *p, const char *wanted) {
+  return cvtm_fail(p->error, CVTM_ERROR_USAGE, "'%s': %s expected at '%s'", p->text, wanted,
+                   *p->at != '\0' ? p->at : "the end");
+}
+
+static void skip_blanks(parser *p) { p->at += strspn(p->at, " \t"); }
+
+static int take(parser *p, char wanted) {
+  skip_blanks(p);
+  if (*p->at != wanted) return 0;
+  ++p->at;
+  return 1;
+}
+
+/* effect: by which the step changes the depth of the stack. */
+static cvtm_status put(parser *p, step_code code, double value, int effect) {
+  p->depth += effect;
+  if (p->made->count == CLI_EXPRESSION_STEPS || p->depth > STACK)
+    return cvtm_fail(p->error, CVTM_ERROR_USAGE, "'%s': too long", p->text);
+  p->made->step[p->made->count++] = (cli_expression_step){(int)code, value};
+  return CVTM_OK;
+}
+
+static cvtm_status parse_sum(parser *p);
+
+static cvtm_status parse_arguments(parser *p, int count) {
+  for (int k = 0; k < count; ++k) {
+    if (!take(p, k == 0 ? '(' : ',')) return fail(p, k == 0 ? "'('" : "','");
+    const cvtm_status status = parse_sum(p);
+    if (status != CVTM_OK) return status;
+  }
+  return take(p, ')') ? CVTM_OK : fail(p, "')'");
+}
+
+/* What follows d: (NAME) or (X,Y). */
+static cvtm_status parse_distance(parser *p) {
+  cli_expression *made = p->made;
+  const char *const end = strchr(p->at, ')'), *const comma = strchr(p->at, ',');
+  if (end != NULL && comma != NULL && comma < end) {
+    const cvtm_status status = parse_arguments(p, 2);
+    return status == CVTM_OK ? put(p, DISTANCE_FROM_POINT, 0, -1) : status;
+  }
+  if (!take(p, '(') || end == NULL) return fail(p, "(NAME)");
+  const size_t length = (size_t)(end - p->at);
+  if (length == 0 || length >= CLI_EXPRESSION_NAME_BYTES) return fail(p, "a name");
+  if (made->name_count == CLI_EXPRESSION_NAMES)
+    return cvtm_fail(p->error, CVTM_ERROR_USAGE, "'%s': more than %d names", p->text,
+                     CLI_EXPRESSION_NAMES);
+  memcpy(made->name[made->name_count], p->at, length);
+  made->name[made->name_count][length] = '\0';
+  p->at = end + 1;
+  return put(p, DISTANCE, made->name_count++, 1);
+}
+
+static cvtm_status parse_word(parser *p) {
+  const size_t length = strspn(p->at, "abcdefghijklmnopqrstuvwxyz");
+  const char *word = p->at;
+  p->at += length;
+  if (length == 1 && *word == 'x') return put(p, X, 0, 1);
+  if (length == 1 && *word == 'y') return put(p, Y, 0, 1);
+  if (length == 1 && *word == 'd') return parse_distance(p);
+  for (size_t k = 0; k < sizeof functions / sizeof functions[0]; ++k) {
+    if (strlen(functions[k].name) != length || strncmp(functions[k].name, word, length) != 0)
+      continue;
+    const cvtm_status status = parse_arguments(p, functions[k].arguments);
+    return status == CVTM_OK ? put(p, functions[k].code, 0, 1 - functions[k].arguments) : status;
+  }
+  p->at = word;
+  return fail(p, "a number, x, y, d(NAME) or a function");
+}
+
+static cvtm_status parse_primary(parser *p) {
+  char *end;
+  skip_blanks(p);
+  if (take(p, '(')) {
+    if (++p->level > DEPTH) return cvtm_fail(p->error, CVTM_ERROR_USAGE, "'%s': too deep", p->text);
+    const cvtm_status status = parse_sum(p);
+    --p->level;
+    if (status != CVTM_OK) return status;
+    return take(p, ')') ? CVTM_OK : fail(p, "')'");
+  }
+  if (*p->at >= 'a' && *p->at <= 'z') return parse_word(p);
+  if (strchr("0123456789.", *p->at) == NULL || *p->at == '\0') return fail(p, "a number");
+  const double value = strtod(p->at, &end);
+  if (end == p->at) return fail(p, "a number");
+  p->at = end;
+  return put(p, NUMBER, value, 1);
+}
+
+/* -2^2 is -4, and 2^3^2 is 2^9. */
+static cvtm_status parse_power(parser *p) {
+  if (take(p, '-')) {
+    if (++p->level > DEPTH) return cvtm_fail(p->error, CVTM_ERROR_USAGE, "'%s': too deep", p->text);
+    const cvtm_status status = parse_power(p);
+    --p->level;
+    return status == CVTM_OK ? put(p, NEGATE, 0, 0) : status;
+  }
+  cvtm_status status = parse_primary(p);
+  if (status != CVTM_OK || !take(p, '^')) return status;
+  if (++p->level > DEPTH) return cvtm_fail(p->error, CVTM_ERROR_USAGE, "'%s': too deep", p->text);
+  status = parse_power(p);
+  --p->level;
+  return status == CVTM_OK ? put(p, POWER, 0, -1) : status;
+}
+
+static cvtm_status parse_product(parser *p) {
+  cvtm_status status = parse_power(p);
+  while (status == CVTM_OK) {
+    const int times = take(p, '*');
+    if (!times && !take(p, '/')) break;
+    status = parse_power(p);
+    if (status == CVTM_OK) status = put(p, times ? MULTIPLY : DIVIDE, 0, -1);
+  }
+  return status;
+}
+
+static cvtm_status parse_sum(parser *p) {
+  cvtm_status status = parse_product(p);
+  while (status == CVTM_OK) {
+    const int plus = take(p, '+');
+    if (!plus && !take(p, '-')) break;
+    status = parse_product(p);
+    if (status == CVTM_OK) status = put(p, plus ? ADD : SUBTRACT, 0, -1);
+  }
+  return status;
+}
+
+cvtm_status cli_expression_parse(const char *text, cli_expression *made, cvtm_error *error) {
+  parser p = {.text = text, .at = text, .made = made, .error = error};
+  made->count = made->name_count = 0;
+  const cvtm_status status = parse_sum(&p);
+  if (status != CVTM_OK) return status;
+  skip_blanks(&p);
+  return *p.at == '\0' ? CVTM_OK : fail(&p, "an operator");
+}
+
+static double of_one(int code, double a) {
+  switch (code) {
+    case NEGATE:
+      return -a;
+    case SQRT:
+      return sqrt(a);
+    case EXP:
+      return exp(a);
+    case LOG:
+      return log(a);
+    case SIN:
+      return sin(a);
+    case COS:
+      return cos(a);
+    default:
+      return fabs(a);
+  }
+}
+
+static double of_two(int code, double a, double b, double x, double y) {
+  switch (code) {
+    case ADD:
+      return a + b;
+    case SUBTRACT:
+      return a - b;
+    case MULTIPLY:
+      return a * b;
+    case DIVIDE:
+      return a / b;
+    case POWER:
+      return pow(a, b);
+    case MIN:
+      return fmin(a, b);
+    case MAX:
+      return fmax(a, b);
+    default:
+      return hypot(x - a, y - b);
+  }
+}
+
+double cli_expression_value(const cli_expression *e, double x, double y, cli_distance distance,
+                            const void *context) {
+  double stack[STACK + 1] = {0};
+  int depth = 0;
+  for (int k = 0; k < e->count; ++k) {
+    const cli_expression_step *s = &e->step[k];
+    if (s->code <= Y) {
+      stack[depth++] = s->code == NUMBER ? s->value : s->code == X ? x : y;
+    } else if (s->code == DISTANCE) {
+      stack[depth++] = distance(context, (int)s->value, x, y);
+    } else if (s->code >= NEGATE && s->code <= ABS) {
+      stack[depth - 1] = of_one(s->code, stack[depth - 1]);
+    } else {
+      --depth;
+      stack[depth - 1] = of_two(s->code, stack[depth - 1], stack[depth], x, y);
+    }
+  }
+  return stack[0];
+}

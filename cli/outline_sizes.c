@@ -1,0 +1,366 @@
+#include "cli/outline_sizes.h"
+
+#include "run/input.h"
+#include "run/json.h"
+#include "run/page.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- Reading ---- */
+
+static int is_max(const cli_options *o) {
+  for (int k = 0; k < o->outline.size.count; ++k)
+    if (strcmp(o->outline.size.item[k], "max") == 0) return 1;
+  return 0;
+}
+
+int cli_sizes_wanted(const cli_options *o) {
+  if (o->metric.from != NULL || is_max(o)) return 0;
+  return o->outline.size.count > 0 || o->run.points > 0;
+}
+
+/* A number with a unit, or a formula. */
+static cvtm_status read_size(const cli_options *o, const char *text, cli_size_rule *rule,
+                             cvtm_error *error) {
+  double number;
+  rule->unit = -1;
+  if (run_lengths_parse(text, 1, &number, &rule->unit)) {
+    if (!(number > 0)) return run_usage_error(error, "--size %s: a size is positive", text);
+    rule->formula.count = 1;
+    rule->formula.step[0].value = number;
+    if (rule->unit < 0 || !(run_unit_mm(rule->unit) > 0) || o->run.page.size != NULL)
+      return CVTM_OK;
+    if (run_world_may_have_unit(&o->run)) return CVTM_OK;
+    return run_usage_error(error, "--size %s: --pixel-size with a unit is missing, or --page",
+                           text);
+  }
+  cvtm_error reason = {CVTM_OK, ""};
+  if (cli_expression_parse(text, &rule->formula, &reason) == CVTM_OK) return CVTM_OK;
+  return run_usage_error(error, "--size %s", reason.message);
+}
+
+/* NAME=SIZE, or SIZE. */
+static cvtm_status read_rule(const cli_options *o, const char *text, cli_size_rule *rule,
+                             cvtm_error *error) {
+  const char *equals = strchr(text, '=');
+  const size_t length = equals != NULL ? (size_t)(equals - text) : 0;
+  if (equals == NULL) return read_size(o, text, rule, error);
+  if (length == 0 || length >= sizeof rule->name)
+    return run_usage_error(error, "--size %s: a name before '=' is missing or too long", text);
+  memcpy(rule->name, text, length);
+  rule->name[length] = '\0';
+  return read_size(o, equals + 1, rule, error);
+}
+
+cvtm_status cli_sizes_read(const cli_options *o, cli_sizes *sizes, cvtm_error *error) {
+  const cvtm_run_list *list = &o->outline.size;
+  cvtm_status status = CVTM_OK;
+  int everywhere = 0;
+  *sizes = (cli_sizes){.factor = 1, .base = INFINITY};
+  if (is_max(o) && (list->count > 1 || o->run.points > 0))
+    return run_usage_error(error, "--size max: neither another --size nor -n goes with it");
+  if (!cli_sizes_wanted(o)) return CVTM_OK;
+  sizes->rule = calloc((size_t)list->count + 1, sizeof *sizes->rule);
+  if (sizes->rule == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory");
+  for (; sizes->count < list->count && status == CVTM_OK; ++sizes->count) {
+    status = read_rule(o, list->item[sizes->count], &sizes->rule[sizes->count], error);
+    everywhere |= sizes->rule[sizes->count].name[0] == '\0';
+  }
+  if (status == CVTM_OK && !everywhere && o->run.points == 0)
+    return run_usage_error(error, "--size: a size without a name is missing, or -n");
+  return status;
+}
+
+void cli_sizes_free(cli_sizes *sizes) {
+  for (int k = 0; k < sizes->count; ++k)
+    for (int i = 0; i < CLI_EXPRESSION_NAMES; ++i) cvtm_size_tree_free(&sizes->rule[k].near[i]);
+  free(sizes->rule);
+  free(sizes->edge_size);
+  *sizes = (cli_sizes){0};
+}
+
+/* ---- Values ---- */
+
+typedef struct distances {
+  const cli_size_rule *rule;
+  int is_up;
+} distances;
+
+/* A cli_distance; y as in the file. */
+static double distance_from(const void *context, int name, double x, double y) {
+  const distances *d = context;
+  return cvtm_size_tree_find(&d->rule->near[name], 1, x, d->is_up ? -y : y, INFINITY);
+}
+
+/* Sizes that are not positive become NaN, which the mesher refuses. */
+static double value_of(const cli_sizes *sizes, const cli_size_rule *rule, double x, double y) {
+  const distances d = {rule, sizes->is_up};
+  const double value =
+      cli_expression_value(&rule->formula, x, sizes->is_up ? -y : y, distance_from, &d);
+  return value > 0 ? value : (double)NAN;
+}
+
+/* A cvtm_size_function. */
+static double find_size(const void *context, int32_t region, double x, double y) {
+  const cli_sizes *sizes = context;
+  double least = sizes->base;
+  for (int k = 0; k < sizes->count; ++k) {
+    const cli_size_rule *rule = &sizes->rule[k];
+    if (rule->is_of_boundary || (rule->region > 0 && rule->region != region)) continue;
+    const double value = value_of(sizes, rule, x, y);
+    if (!(value >= least)) least = value;
+  }
+  return fmin(sizes->factor * least, run_area_caps_size(sizes->caps, region, x, y));
+}
+
+/* ---- Names ---- */
+
+/* The outline's parts: its triangulation, and of each edge of the boundary the name of its group.
+ * Made only where options name parts. */
+typedef struct parts {
+  cvtm_mesh mesh;
+  cvtm_regions regions;
+  int32_t *source;
+} parts;
+
+static void free_parts(parts *p) {
+  cvtm_mesh_free(&p->mesh);
+  cvtm_regions_free(&p->regions);
+  free(p->source);
+}
+
+static const char *group_name(const cvtm_group *groups, int32_t count, int32_t tag) {
+  for (int32_t k = 0; k < count; ++k)
+    if (groups[k].tag == tag) return groups[k].name;
+  return "";
+}
+
+/* hole stands for hole-1, hole-2, ... */
+static int is_named(const char *group, const char *name) {
+  const size_t length = strlen(name);
+  return strncmp(group, name, length) == 0 && (group[length] == '\0' || group[length] == '-');
+}
+
+/* The region with a name, or with a number as its name; 0: there is none. */
+static int32_t region_named(const parts *p, const char *name) {
+  char *end;
+  const long number = strtol(name, &end, 10);
+  for (int32_t k = 0; k < p->regions.area_group_count; ++k) {
+    const cvtm_group *group = &p->regions.area_groups[k];
+    if (strcmp(group->name, name) == 0 || (*end == '\0' && number == group->tag)) return group->tag;
+  }
+  return 0;
+}
+
+static int edge_has_name(const parts *p, int64_t e, const char *name, int32_t region) {
+  const cvtm_regions *r = &p->regions;
+  if (region > 0) return r->left[e] == region || r->right[e] == region;
+  return is_named(group_name(r->line_groups, r->line_group_count, r->group[e]), name);
+}
+
+static cvtm_status fail_name(const parts *p, const char *name, cvtm_error *error) {
+  char list[256] = "";
+  size_t used = 0;
+  for (int32_t k = 0; k < p->regions.area_group_count + p->regions.line_group_count; ++k) {
+    const int32_t line = k - p->regions.area_group_count;
+    const char *known =
+        line < 0 ? p->regions.area_groups[k].name : p->regions.line_groups[line].name;
+    if (used < sizeof list) used += (size_t)snprintf(list + used, sizeof list - used, " %s", known);
+  }
+  return run_usage_error(error, "--size: the outline has no part '%s'; it has%s", name, list);
+}
+
+/* The edges of the boundary with a name get the size of a rule. */
+static cvtm_status size_edges(cli_sizes *sizes, const cli_sized_outline *o, const parts *p,
+                              const cli_size_rule *rule, cvtm_error *error) {
+  const cvtm_boundary *b = o->boundary;
+  const size_t n = (size_t)b->vertex_count;
+  int64_t *first = calloc(n + 2, sizeof *first),
+          *from = malloc(((size_t)b->edge_count + 1) * sizeof *from);
+  if (sizes->edge_size == NULL) {
+    sizes->edge_size = malloc(((size_t)b->edge_count + 1) * sizeof *sizes->edge_size);
+    for (int64_t e = 0; e < b->edge_count && sizes->edge_size != NULL; ++e)
+      sizes->edge_size[e] = INFINITY;
+  }
+  if (first == NULL || from == NULL || sizes->edge_size == NULL) {
+    free(first);
+    free(from);
+    return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory for the sizes");
+  }
+  for (int64_t e = 0; e < b->edge_count; ++e) ++first[b->edges[2 * e] + 2];
+  for (size_t v = 0; v < n; ++v) first[v + 2] += first[v + 1];
+  for (int64_t e = 0; e < b->edge_count; ++e) from[first[b->edges[2 * e] + 1]++] = e;
+  int64_t found = 0;
+  for (int64_t e = 0; e < p->regions.edge_count; ++e) {
+    if (!edge_has_name(p, e, rule->name, 0)) continue;
+    ++found;
+    const int32_t ends[2] = {p->source[p->regions.edges[2 * e]],
+                             p->source[p->regions.edges[2 * e + 1]]};
+    for (int i = 0; i < 2; ++i) {
+      for (int64_t k = first[ends[i]]; k < first[ends[i] + 1]; ++k) {
+        if (b->edges[2 * from[k] + 1] != ends[1 - i]) continue;
+        const double *u = b->points + 2 * (int64_t)ends[0], *v = b->points + 2 * (int64_t)ends[1];
+        const double size = value_of(sizes, rule, 0.5 * (u[0] + v[0]), 0.5 * (u[1] + v[1]));
+        if (!(size >= sizes->edge_size[from[k]])) sizes->edge_size[from[k]] = size;
+      }
+    }
+  }
+  free(first);
+  free(from);
+  return found > 0 ? CVTM_OK : fail_name(p, rule->name, error);
+}
+
+/* Places on the edges with a name, so near to each other that distances are good to a part in
+ * thousands of the outline. */
+static cvtm_status find_places(const cli_sized_outline *o, const parts *p, const char *name,
+                               cvtm_size_tree *near, cvtm_error *error) {
+  const double wide = fmax(o->sides[2] - o->sides[0], o->sides[3] - o->sides[1]);
+  const int32_t region = region_named(p, name);
+  int is_good = 1;
+  for (int64_t e = 0; e < p->regions.edge_count && is_good; ++e) {
+    if (!edge_has_name(p, e, name, region)) continue;
+    const double *u = p->mesh.points + 2 * (int64_t)p->regions.edges[2 * e],
+                 *v = p->mesh.points + 2 * (int64_t)p->regions.edges[2 * e + 1];
+    const int count = (int)ceil(4000 * hypot(v[0] - u[0], v[1] - u[1]) / wide) + 1;
+    for (int k = 0; k <= count && is_good; ++k) {
+      const double t = (double)k / count;
+      is_good = cvtm_size_tree_add(near, u[0] + t * (v[0] - u[0]), u[1] + t * (v[1] - u[1]), 0);
+    }
+  }
+  if (is_good && near->count == 0) return fail_name(p, name, error);
+  if (is_good && cvtm_size_tree_build(near)) return CVTM_OK;
+  return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory for the sizes");
+}
+
+static cvtm_status find_parts(const cli_sized_outline *o, parts *p, cvtm_error *error) {
+  const cvtm_status status =
+      cvtm_constrained_delaunay(o->boundary->points, o->boundary->vertex_count, o->boundary,
+                                &p->mesh, &p->regions, &p->source, error);
+  return status == CVTM_OK
+             ? cli_outline_group(&p->mesh, o->sides, o->names, o->name_count, &p->regions, error)
+             : status;
+}
+
+static cvtm_status resolve_names(cli_sizes *sizes, const cli_sized_outline *o, cvtm_error *error) {
+  parts p = {0};
+  cvtm_status status = CVTM_OK;
+  for (int k = 0; k < sizes->count && status == CVTM_OK; ++k) {
+    cli_size_rule *rule = &sizes->rule[k];
+    if (rule->name[0] == '\0' && rule->formula.name_count == 0) continue;
+    if (p.source == NULL) status = find_parts(o, &p, error);
+    for (int i = 0; i < rule->formula.name_count && status == CVTM_OK; ++i)
+      status = find_places(o, &p, rule->formula.name[i], &rule->near[i], error);
+    if (rule->name[0] == '\0' || status != CVTM_OK) continue;
+    rule->region = region_named(&p, rule->name);
+    rule->is_of_boundary = rule->region == 0;
+    if (rule->is_of_boundary) status = size_edges(sizes, o, &p, rule, error);
+  }
+  free_parts(&p);
+  return status;
+}
+
+static cvtm_status convert_units(const cli_options *options, cvtm_domain domain, cli_sizes *sizes,
+                                 cvtm_error *error) {
+  for (int k = 0; k < sizes->count; ++k) {
+    cli_size_rule *rule = &sizes->rule[k];
+    double mm_per_pixel;
+    if (rule->unit < 0 || !(run_unit_mm(rule->unit) > 0)) continue;
+    const cvtm_status status = run_page_scale(&options->run, domain, &mm_per_pixel, error);
+    if (status != CVTM_OK) return status;
+    rule->formula.step[0].value *= run_unit_mm(rule->unit) / mm_per_pixel;
+  }
+  return CVTM_OK;
+}
+
+/* ---- The mesh ---- */
+
+/* The sum of the areas of the regions. */
+static double outline_area(const cvtm_boundary *b) {
+  double twice = 0;
+  for (int64_t e = 0; e < b->edge_count; ++e) {
+    const double *o = b->points, *p = o + 2 * (int64_t)b->edges[2 * e],
+                 *q = o + 2 * (int64_t)b->edges[2 * e + 1];
+    const double cross = (p[0] - o[0]) * (q[1] - o[1]) - (p[1] - o[1]) * (q[0] - o[0]);
+    twice += cross * ((b->right[e] > 0) - (b->left[e] > 0));
+  }
+  return 0.5 * fabs(twice);
+}
+
+/* Finds the factor of the sizes by which the lattice, before it is relaxed, has the wanted number
+ * of vertices. */
+static cvtm_status fit_number(const cvtm_boundary *b, int64_t wanted, cli_sizes *sizes,
+                              cvtm_error *error) {
+  enum { TRIES = 6 };
+  cvtm_sized_options options = sizes->options;
+  cvtm_status status = CVTM_OK;
+  options.sweeps = 0;
+  if (!isfinite(sizes->base) && sizes->count == 0)
+    sizes->base = sqrt(2 / sqrt(3) * outline_area(b) / (double)wanted);
+  for (int k = 0; k < TRIES && status == CVTM_OK; ++k) {
+    cvtm_mesh mesh = {0};
+    cvtm_regions regions = {0};
+    status = cvtm_sized_mesh(b, &options, &mesh, &regions, NULL, NULL, error);
+    const double ratio = (double)mesh.vertex_count / (double)wanted;
+    cvtm_mesh_free(&mesh);
+    cvtm_regions_free(&regions);
+    if (status == CVTM_OK && fabs(ratio - 1) < 0.005) break;
+    if (status == CVTM_OK) sizes->factor *= sqrt(ratio);
+  }
+  return status;
+}
+
+cvtm_status cli_sizes_mesh(const cli_options *options, const cli_sized_outline *outline,
+                           const run_area_caps *caps, const run_limit *limit, cli_sizes *sizes,
+                           cvtm_mesh *mesh, cvtm_regions *regions, cvtm_error *error) {
+  sizes->caps = caps;
+  sizes->is_up = outline->is_up;
+  cvtm_status status = convert_units(options, outline->domain, sizes, error);
+  if (status == CVTM_OK) status = resolve_names(sizes, outline, error);
+  cvtm_sized_defaults(&sizes->options);
+  sizes->options.size = find_size;
+  sizes->options.size_context = sizes;
+  sizes->options.edge_size = sizes->edge_size;
+  sizes->options.growth = options->outline.grade;
+  sizes->options.stop = run_is_over;
+  sizes->options.stop_context = limit;
+  if (status == CVTM_OK && options->run.points > 0)
+    status = fit_number(outline->boundary, options->run.points, sizes, error);
+  if (status != CVTM_OK) return status;
+  return cvtm_sized_mesh(outline->boundary, &sizes->options, mesh, regions, NULL, &sizes->figures,
+                         error);
+}
+
+void cli_sizes_report(const cli_sizes *sizes, cJSON *report) {
+  const cvtm_sized_figures *f = &sizes->figures;
+  cJSON *entry = cJSON_AddObjectToObject(report, "sizes");
+  run_json_real(entry, "factor", sizes->factor);
+  run_json_real(entry, "grade", sizes->options.growth);
+  run_json_integer(entry, "added_on_boundary", f->on_boundary);
+  run_json_integer(entry, "added_inside", f->inside);
+  run_json_integer(entry, "narrow_places", f->narrowed);
+  run_json_integer(entry, "sweeps", f->sweeps);
+  cJSON_AddBoolToObject(entry, "stopped", f->stopped != 0);
+}
+
+/* ---- Groups ---- */
+
+cvtm_status cli_outline_group(const cvtm_mesh *mesh, const double sides[4],
+                              const cvtm_region_name *names, int64_t name_count,
+                              cvtm_regions *regions, cvtm_error *error) {
+  const int width = 1 << 30; /* so that half a pixel is a rounding error */
+  cvtm_mesh moved = *mesh;
+  moved.points = malloc((2 * (size_t)mesh->vertex_count + 1) * sizeof *moved.points);
+  if (moved.points == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory for groups");
+  for (int64_t i = 0; i < 2 * mesh->vertex_count; ++i) {
+    const int axis = (int)(i % 2);
+    const double span = sides[2 + axis] - sides[axis];
+    moved.points[i] = width * ((mesh->points[i] - sides[axis]) / (span > 0 ? span : 1));
+  }
+  const cvtm_domain image = {width, width, 0};
+  const cvtm_status status = cvtm_regions_group(&moved, image, names, name_count, regions, error);
+  free(moved.points);
+  return status;
+}

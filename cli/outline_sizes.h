@@ -1,0 +1,62 @@
+/* --size of `cvtmesh mesh`: meshes of an outline by edges of wanted lengths. */
+#ifndef CVTMESH_CLI_OUTLINE_SIZES_H
+#define CVTMESH_CLI_OUTLINE_SIZES_H
+
+#include "cli/expression.h"
+#include "cli/options.h"
+#include "meshes/domain/pslg.h"
+#include "meshes/sized/size_tree.h"
+#include "meshes/sized_mesh.h"
+#include "run/domain.h"
+
+#include <cjson/cJSON.h>
+
+/* The size of one --size. */
+typedef struct cli_size_rule {
+  char name[CLI_EXPRESSION_NAME_BYTES]; /* "": everywhere */
+  cli_expression formula;
+  int unit;       /* of a number that is still in this unit; -1: none */
+  int32_t region; /* > 0: only there */
+  int is_of_boundary;
+  cvtm_size_tree near[CLI_EXPRESSION_NAMES]; /* places on what d(NAME) names */
+} cli_size_rule;
+
+typedef struct cli_sizes {
+  int count;
+  cli_size_rule *rule;
+  double factor; /* of all sizes, for -n */
+  double base;   /* if no rule holds everywhere: the size elsewhere; INFINITY: with -n alone */
+  int is_up;     /* y of the formulas is -y of the boundary */
+  const run_area_caps *caps;
+  double *edge_size; /* per edge of the boundary; NULL: none has its own */
+  cvtm_sized_options options;
+  cvtm_sized_figures figures;
+} cli_sizes;
+
+/* True if --size or -n asks for such a mesh; not with --metric or --size max. */
+int cli_sizes_wanted(const cli_options *options);
+/* Reads every --size. CVTM_ERROR_USAGE. */
+cvtm_status cli_sizes_read(const cli_options *options, cli_sizes *sizes, cvtm_error *error);
+void cli_sizes_free(cli_sizes *sizes);
+
+/* The outline that is meshed; borrowed. */
+typedef struct cli_sized_outline {
+  const cvtm_boundary *boundary; /* y down */
+  const cvtm_region_name *names;
+  int64_t name_count;
+  const double *sides; /* left, upper, right, lower */
+  cvtm_domain domain;  /* for --page */
+  int is_up;           /* y in the file is -y */
+} cli_sized_outline;
+
+cvtm_status cli_sizes_mesh(const cli_options *options, const cli_sized_outline *outline,
+                           const run_area_caps *caps, const run_limit *limit, cli_sizes *sizes,
+                           cvtm_mesh *mesh, cvtm_regions *regions, cvtm_error *error);
+void cli_sizes_report(const cli_sizes *sizes, cJSON *report);
+
+/* cvtm_regions_group with the sides of the outline's rectangle in place of the image's. */
+cvtm_status cli_outline_group(const cvtm_mesh *mesh, const double sides[4],
+                              const cvtm_region_name *names, int64_t name_count,
+                              cvtm_regions *regions, cvtm_error *error);
+
+#endif
