@@ -6,6 +6,7 @@
 #include "cli/cli.h"
 #include "cli/input.h"
 #include "cli/outline_drawing.h"
+#include "cli/outline_sides.h"
 #include "cli/outline_sizes.h"
 #include "cli/summary.h"
 #include "run/condition.h"
@@ -21,6 +22,7 @@
 #include "meshes/mesh_file.h"
 #include "meshes/polygon_file.h"
 #include "meshes/domain/pslg.h"
+#include "meshes/delaunay/grid.h"
 #include "meshes/delaunay/torus.h"
 
 #include <cjson/cJSON.h>
@@ -171,8 +173,11 @@ typedef struct outline {
   cvtm_regions regions;
   cvtm_second_order second; /* of --element-order 2; else empty */
   cvtm_quality quality;
-  double sides[4]; /* of the rectangle around the outline: left, upper, right, lower */
-  int is_framed;   /* options or a picture gave the domain */
+  double sides[4];   /* of the rectangle around the outline: left, upper, right, lower */
+  double snapped[4]; /* the same in the mesh before place_exactly */
+  int32_t *twin;     /* of a periodic outline: the copy of each edge, or -1 */
+  int32_t *origin;   /* of --min-angle: of each vertex the corner of the outline, or -1 */
+  int is_framed;     /* options or a picture gave the domain */
   double seconds;
   run_limit limit; /* of the refinement */
 } outline;
@@ -282,24 +287,27 @@ static cvtm_status read_outline(outline *o, cvtm_error *error) {
   return is_rings ? read_rings(o, error) : take_graph(o, error);
 }
 
-static void find_sides(outline *o) {
-  const double *points = o->boundary.points;
-  for (int k = 0; k < 4; ++k) o->sides[k] = points[k % 2];
-  for (int64_t i = 0; i < 2 * o->boundary.vertex_count; ++i) {
-    o->sides[i % 2] = fmin(o->sides[i % 2], points[i]);
-    o->sides[2 + i % 2] = fmax(o->sides[2 + i % 2], points[i]);
+/* Sides of a periodic outline that have equal edges: of the width, of the height. */
+static void find_alike(const outline *o, int is_alike[2]) {
+  is_alike[0] = o->figures.paired[0] > 0;
+  is_alike[1] = o->figures.paired[1] > 0;
+  for (int64_t e = 0; o->twin != NULL && e < o->boundary.edge_count; ++e) {
+    const double *p = o->boundary.points + 2 * (int64_t)o->boundary.edges[2 * e],
+                 *q = o->boundary.points + 2 * (int64_t)o->boundary.edges[2 * e + 1];
+    if (o->twin[e] >= 0) is_alike[p[0] == q[0] ? 0 : 1] = 1;
   }
 }
 
 /* Of a periodic outline: the pairs of the mesh, between the sides that are alike. */
 static cvtm_status pair_sides(outline *o, cvtm_error *error) {
-  const int64_t *paired = o->figures.paired;
+  int is_alike[2];
   double sides[4];
   if (!o->options.run.periodic) return CVTM_OK;
-  if (paired[0] + paired[1] == 0)
+  find_alike(o, is_alike);
+  if (!is_alike[0] && !is_alike[1])
     return cvtm_fail(error, CVTM_ERROR_INPUT,
                      "--periodic: no edges on opposite sides of the outline are alike");
-  for (int k = 0; k < 4; ++k) sides[k] = paired[k % 2] > 0 ? o->sides[k] : NAN;
+  for (int k = 0; k < 4; ++k) sides[k] = is_alike[k % 2] ? o->snapped[k] : NAN;
   const cvtm_status status = cvtm_regions_pair(&o->mesh, sides, &o->regions, error);
   if (status != CVTM_OK || o->figures.unpaired + o->regions.unpaired == 0) return status;
   return cvtm_fail(error, CVTM_ERROR_INPUT,
@@ -308,27 +316,53 @@ static cvtm_status pair_sides(outline *o, cvtm_error *error) {
                    (long long)o->figures.unpaired, (long long)o->regions.unpaired);
 }
 
-/* Gives vertices of the outline the doubles of the file. first: of a vertex of the mesh the point
- * of the refinement; second: of that the vertex of the outline, or -1. */
-static void place_exactly(outline *o, const int32_t *first, const int32_t *second) {
-  for (int64_t v = 0; v < o->mesh.vertex_count; ++v) {
-    const int32_t source = second[first[v]];
-    if (source < 0 || source >= o->boundary.vertex_count) continue;
-    memcpy(o->mesh.points + 2 * v, o->boundary.points + 2 * (int64_t)source, 2 * sizeof(double));
+/* The box of the outline, and that of its corners on the grid of the mesh, where the mesh has
+ * those. */
+static cvtm_status find_sides(outline *o, cvtm_error *error) {
+  cvtm_boundary *b = &o->boundary;
+  const size_t n = (size_t)b->vertex_count;
+  cvtm_status status = o->options.run.periodic ? cli_outline_align(b, error) : CVTM_OK;
+  cli_outline_box(b->points, b->vertex_count, o->sides);
+  memcpy(o->snapped, o->sides, sizeof o->sides);
+  if (status != CVTM_OK || !o->options.run.periodic) return status;
+  if (cli_sizes_wanted(&o->options)) return cli_outline_twins(b, o->sides, &o->twin, error);
+  double *copy = malloc(2 * n * sizeof *copy);
+  cvtm_grid_point *grid = malloc(n * sizeof *grid);
+  if (copy == NULL || grid == NULL) {
+    status = cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory for %zu corners", n);
+  } else {
+    memcpy(copy, b->points, 2 * n * sizeof *copy);
+    status = cvtm_snap_points(copy, b->vertex_count, grid, error);
+    if (status == CVTM_OK) cli_outline_box(copy, b->vertex_count, o->snapped);
+  }
+  free(copy);
+  free(grid);
+  return status;
+}
+
+/* Vertices of the outline get the doubles of the file, and those on the sides of a periodic one
+ * stay on these. */
+static void place_exactly(outline *o) {
+  for (int64_t v = 0; v < o->mesh.vertex_count && o->origin != NULL; ++v) {
+    double *p = o->mesh.points + 2 * v;
+    const int32_t corner = o->origin[v];
+    for (int k = 0; k < 4 && o->options.run.periodic; ++k)
+      if (p[k % 2] == o->snapped[k]) p[k % 2] = o->sides[k];
+    if (corner >= 0) memcpy(p, o->boundary.points + 2 * (int64_t)corner, 2 * sizeof *p);
   }
 }
 
 static cvtm_status triangulate_refined(outline *o, cvtm_error *error) {
-  int32_t *source = NULL, *kept = NULL;
+  int32_t *source = NULL;
   cvtm_status status =
       cvtm_refine(o->boundary.points, o->boundary.vertex_count, &o->boundary, &o->refine,
                   &o->points, &o->count, &o->refined, &source, &o->figures, error);
   if (status == CVTM_OK)
     status = cvtm_constrained_delaunay(o->points, o->count, &o->refined, &o->mesh, &o->regions,
-                                       &kept, error);
-  if (status == CVTM_OK && !o->options.run.periodic) place_exactly(o, kept, source);
+                                       &o->origin, error);
+  for (int64_t v = 0; v < o->mesh.vertex_count && status == CVTM_OK; ++v)
+    o->origin[v] = source[o->origin[v]];
   free(source);
-  free(kept);
   return status;
 }
 
@@ -338,7 +372,8 @@ static cvtm_status triangulate_outline(outline *o, cvtm_error *error) {
                                    .name_count = o->graph.name_count,
                                    .sides = o->sides,
                                    .domain = o->domain,
-                                   .is_up = o->y_up};
+                                   .is_up = o->y_up,
+                                   .twin = o->twin};
   if (o->options.metric.from != NULL)
     return cvtm_adapt(&o->boundary, &o->metric, o->options.run.points, o->refine.stop,
                       o->refine.stop_context, &o->mesh, &o->regions, &o->adapted, error);
@@ -352,9 +387,10 @@ static cvtm_status mesh_outline(outline *o, cvtm_error *error) {
   cvtm_status status = triangulate_outline(o, error);
   o->seconds = cvtm_clock() - start;
   if (status == CVTM_OK)
-    status = cli_outline_group(&o->mesh, o->sides, o->graph.names, o->graph.name_count, &o->regions,
-                               error);
+    status = cli_outline_group(&o->mesh, o->snapped, o->graph.names, o->graph.name_count,
+                               &o->regions, error);
   if (status == CVTM_OK) status = pair_sides(o, error);
+  if (status == CVTM_OK) place_exactly(o);
   if (status == CVTM_OK && o->options.run.element_order == 2)
     status = cvtm_second_order_create(&o->mesh, &o->regions, NULL, &o->second, error);
   if (status == CVTM_OK) status = cvtm_quality_compute(&o->mesh, NULL, &o->quality, error);
@@ -435,7 +471,8 @@ static int perform_outline(outline *o) {
   if (status != CVTM_OK) return cli_failed(CLI_READING, status, &error);
   options->width = o->domain.width;
   options->height = o->domain.height;
-  find_sides(o);
+  status = find_sides(o, &error);
+  if (status != CVTM_OK) return cli_failed(CLI_WORKING, status, &error);
   status = run_world_set(&options->run, NULL, options->run.input, o->domain.height, &error);
   if (status == CVTM_OK) status = run_area_caps_convert(&options->run, o->domain, &o->caps, &error);
   if (status == CVTM_OK && options->run.size.from != NULL)
@@ -444,7 +481,7 @@ static int perform_outline(outline *o) {
     status = cli_metric_read(options, place_domain(o), o->sides, &o->metric, &error);
   if (status != CVTM_OK) return cli_failed(CLI_READING, status, &error);
   run_refine_choose(&options->run, &o->caps, &o->limit, &o->refine);
-  if (options->run.periodic) memcpy(o->refine.paired_sides, o->sides, sizeof o->sides);
+  if (options->run.periodic) memcpy(o->refine.paired_sides, o->snapped, sizeof o->snapped);
   cli_catch_signals();
   o->limit.options = &options->run;
   if (options->run.time_limit > 0) o->limit.deadline = cvtm_clock() + options->run.time_limit;
@@ -487,6 +524,8 @@ static int run_outline(const cli_options *options) {
   free(o.caps.sizes.size);
   cvtm_metric_field_free(&o.metric);
   cli_sizes_free(&o.sizes);
+  free(o.twin);
+  free(o.origin);
   cli_outline_drawing_free(&o.drawing);
   cvtm_mesh_free(&o.mesh);
   cvtm_second_order_free(&o.second);
@@ -670,7 +709,7 @@ static int perform_mesh(meshing *m) {
   char buffer[RUN_EXTENSION_MAX];
   const char *extension = cvtm_file_extension(options->run.input, buffer, sizeof buffer);
   if (strcmp(extension, "geojson") == 0 || strcmp(extension, "poly") == 0)
-    return cli_usage_error(CLI_MESH, "%s is an outline: --min-angle or --max-area is missing",
+    return cli_usage_error(CLI_MESH, "%s is an outline: --size or -n is missing, as in --size 5",
                            options->run.input);
   if (!cvtm_points_format_known(options->run.input))
     return cli_usage_error(CLI_MESH,

@@ -323,6 +323,7 @@ cvtm_status cli_sizes_mesh(const cli_options *options, const cli_sized_outline *
   sizes->options.size = find_size;
   sizes->options.size_context = sizes;
   sizes->options.edge_size = sizes->edge_size;
+  sizes->options.twin = outline->twin;
   sizes->options.growth = options->outline.grade;
   sizes->options.stop = run_is_over;
   sizes->options.stop_context = limit;

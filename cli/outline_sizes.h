@@ -47,6 +47,7 @@ typedef struct cli_sized_outline {
   const double *sides; /* left, upper, right, lower */
   cvtm_domain domain;  /* for --page */
   int is_up;           /* y in the file is -y */
+  const int32_t *twin; /* of cli_outline_twins; NULL: not periodic */
 } cli_sized_outline;
 
 cvtm_status cli_sizes_mesh(const cli_options *options, const cli_sized_outline *outline,

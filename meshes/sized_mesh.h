@@ -15,6 +15,8 @@ typedef struct cvtm_sized_options {
   double length;           /* > 0, if there is no function */
   const double *edge_size; /* per edge of the boundary: the wanted length on it, INFINITY: as
                               elsewhere; NULL: all as elsewhere */
+  const int32_t *twin;     /* per edge of the boundary: another one that is its copy, moved, and is
+                              divided alike; -1: none; NULL: no edge has one */
   double growth;           /* by which sizes that are smaller on or between parts of the boundary
                               grow per unit of distance; > 0; 0.25 */
   int sweeps;              /* of moves of all vertices; 30 */
@@ -27,11 +29,11 @@ typedef struct cvtm_sized_options {
 void cvtm_sized_defaults(cvtm_sized_options *options);
 
 typedef struct cvtm_sized_figures {
-  int64_t on_boundary;     /* vertices added on edges of the boundary */
-  int64_t inside;          /* vertices added inside */
-  int64_t narrowed;        /* places where the boundary asked for shorter edges */
-  int sweeps;              /* that were made */
-  int stopped;             /* nonzero: options->stop ended the moves */
+  int64_t on_boundary; /* vertices added on edges of the boundary */
+  int64_t inside;      /* vertices added inside */
+  int64_t narrowed;    /* places where the boundary asked for shorter edges */
+  int sweeps;          /* that were made */
+  int stopped;         /* nonzero: options->stop ended the moves */
 } cvtm_sized_figures;
 
 /* Meshes the regions inside a boundary by triangles whose edges have the wanted length. Vertices of

@@ -21,6 +21,12 @@ double cvtm_sizer_given(const cvtm_sizer *z, int32_t region, double x, double y)
          z->step;
 }
 
+cvtm_status cvtm_sizer_refuse(const cvtm_sizer *z, double size, double x, double y) {
+  return cvtm_fail(z->error, CVTM_ERROR_INPUT,
+                   "a size of %g near (%g, %g) is not positive, or too small for the outline",
+                   size * z->step, z->corner[0] + z->step * x, z->corner[1] - z->step * y);
+}
+
 /* On an edge: the smaller size of its two sides, without sources. */
 static double wanted_on(const cvtm_sizer *z, int64_t e, double x, double y) {
   const int32_t left = z->given->left[e], right = z->given->right[e];
@@ -80,22 +86,28 @@ static cvtm_status take_sample(cvtm_sizer *z, sampled *s, double t, double sum) 
   return CVTM_OK;
 }
 
+/* The size at a share of an edge: the smaller one of the edge and its copy. */
+static double size_along(const cvtm_sizer *z, int64_t e, const edge_ends *ends, double t) {
+  const double size = size_on(z, e, ends->x + t * ends->dx, ends->y + t * ends->dy);
+  const int32_t twin = z->options->twin != NULL ? z->options->twin[e] : -1;
+  if (twin < 0) return size;
+  const edge_ends other = ends_of(z, twin);
+  return fmin(size, size_on(z, twin, other.x + t * other.dx, other.y + t * other.dy));
+}
+
 static cvtm_status sample_edge(cvtm_sizer *z, int64_t e, const edge_ends *ends, sampled *s) {
   const double length = ends->length;
   double least = INFINITY, largest = 0, t = 0, sum = 0;
-  double size = size_on(z, e, ends->x, ends->y);
+  double size = size_along(z, e, ends, 0);
   s->count = 0;
   cvtm_status status = take_sample(z, s, 0, 0);
   while (t < 1 && status == CVTM_OK) {
     if (!(size > 0) || length / size > most_parts)
-      return cvtm_fail(z->error, CVTM_ERROR_INPUT,
-                       "a size of %g at (%g, %g) is too small for the outline", size * z->step,
-                       z->corner[0] + z->step * (ends->x + t * ends->dx),
-                       z->corner[1] - z->step * (ends->y + t * ends->dy));
+      return cvtm_sizer_refuse(z, size, ends->x + t * ends->dx, ends->y + t * ends->dy);
     const double way = fmin(size, length) / samples;
     const double next = t + way / length < 1 - 1e-9 ? t + way / length : 1;
-    const double middle =
-        size_on(z, e, ends->x + 0.5 * (t + next) * ends->dx, ends->y + 0.5 * (t + next) * ends->dy);
+    const double middle = size_along(z, e, ends, 0.5 * (t + next));
+    if (!(middle > 0)) return cvtm_sizer_refuse(z, middle, ends->x, ends->y);
     sum += (next - t) * length / middle;
     least = fmin(least, middle);
     largest = fmax(largest, middle);
@@ -136,7 +148,7 @@ static void free_parts(cvtm_sizer *z) {
 /* At an acute corner vertices keep this distance, because triangles that are closer are not better:
  * the corner's own angle bounds them. */
 static double tip_of(const cvtm_sizer *z, int64_t e, int32_t corner) {
-  if (!z->is_acute[corner]) return 0;
+  if (!z->is_acute[corner] || z->options->twin != NULL) return 0;
   const cvtm_grid_point c = z->place[corner];
   return 0.45 * fmin(wanted_on(z, e, c.x, c.y), z->least[corner]);
 }
@@ -471,8 +483,7 @@ static cvtm_status add_sized_edges(cvtm_sizer *z) {
     if (!isfinite(size)) continue;
     const edge_ends ends = ends_of(z, e);
     if (!(size > 0) || ends.length / size > most_parts)
-      return cvtm_fail(z->error, CVTM_ERROR_INPUT, "a size of %g is too small for the outline",
-                       size * z->step);
+      return cvtm_sizer_refuse(z, size, ends.x, ends.y);
     const int64_t parts = (int64_t)(2 * ends.length / size) + 1;
     for (int64_t k = 0; k <= parts && status == CVTM_OK; ++k) {
       const double t = (double)k / (double)parts;
@@ -507,7 +518,7 @@ static cvtm_status divide_once(cvtm_sizer *z, division *d) {
   free_parts(z);
   d->capacity = 0;
   cvtm_status status = place_on_edges(z, d);
-  if (status == CVTM_OK) status = even_out_corners(z, d);
+  if (status == CVTM_OK && z->options->twin == NULL) status = even_out_corners(z, d);
   if (status == CVTM_OK) status = make_parts(z, d);
   return status == CVTM_OK ? triangulate_parts(z) : status;
 }

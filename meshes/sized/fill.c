@@ -101,6 +101,7 @@ static cvtm_status insert(cvtm_sizer *z, int64_t t, cvtm_grid_point to, double s
                           int32_t *made) {
   cvtm_half_edges *m = &z->m;
   *made = -1;
+  if (!(size > 0)) return cvtm_sizer_refuse(z, size, to.x, to.y);
   if (is_crowded(m, t, to, size)) return CVTM_OK;
   int64_t on = -1;
   for (int64_t h = 3 * t; h < 3 * t + 3; ++h)

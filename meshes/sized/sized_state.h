@@ -46,6 +46,9 @@ typedef struct cvtm_sizer {
 
 /* The wanted size in a region, without the boundary's demands, and with them. */
 double cvtm_sizer_given(const cvtm_sizer *z, int32_t region, double x, double y);
+/* Fails because of a size at (x, y). */
+cvtm_status cvtm_sizer_refuse(const cvtm_sizer *z, double size, double x, double y);
+
 static inline double cvtm_sizer_at(const cvtm_sizer *z, int32_t region, double x, double y) {
   return cvtm_size_tree_find(&z->tree, z->options->growth, x, y, cvtm_sizer_given(z, region, x, y));
 }
