@@ -248,19 +248,23 @@ static cvtm_status take_frame(outline *o, cvtm_error *error) {
   return bound_rings(o, error);
 }
 
+/* For qsort. */
+static int compare_regions(const void *left, const void *right) {
+  const cvtm_region_area *a = left, *b = right;
+  return (a->region > b->region) - (a->region < b->region);
+}
+
 /* Areas that the file asks for are like those of --max-area. */
-static cvtm_status take_graph(outline *o, cvtm_error *error) {
+static void take_graph(outline *o) {
   run_area_caps *caps = &o->caps;
   o->domain = domain_around(&o->options, o->graph.boundary.points, o->graph.boundary.vertex_count);
   cvtm_pslg_turn(&o->graph, o->y_up, 0);
   o->boundary = o->graph.boundary;
   o->graph.boundary = (cvtm_boundary){0};
-  if (o->graph.area_count > CVTM_RUN_LIST_MAX - caps->count)
-    return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: more than %d regions have an area",
-                     o->options.run.input, CVTM_RUN_LIST_MAX - caps->count);
-  for (int64_t k = 0; k < o->graph.area_count; ++k)
-    caps->cap[caps->count++] = (run_area_cap){o->graph.areas[k].region, o->graph.areas[k].area, -1};
-  return CVTM_OK;
+  if (o->graph.area_count == 0) return;
+  qsort(o->graph.areas, (size_t)o->graph.area_count, sizeof *o->graph.areas, compare_regions);
+  caps->file_count = o->graph.area_count;
+  caps->file = o->graph.areas;
 }
 
 static cvtm_status read_rings(outline *o, cvtm_error *error) {
@@ -284,7 +288,9 @@ static cvtm_status read_outline(outline *o, cvtm_error *error) {
       run_name_file(path, run_read_pslg(&o->options.run, path, &o->graph, &is_rings, error), error);
   o->y_up = strcmp(cvtm_file_extension(path, buffer, sizeof buffer), "svg") != 0;
   if (status != CVTM_OK) return status;
-  return is_rings ? read_rings(o, error) : take_graph(o, error);
+  if (is_rings) return read_rings(o, error);
+  take_graph(o);
+  return CVTM_OK;
 }
 
 /* Sides of a periodic outline that have equal edges: of the width, of the height. */

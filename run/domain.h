@@ -25,6 +25,8 @@ typedef struct run_area_cap {
 typedef struct run_area_caps {
   int count;
   run_area_cap cap[CVTM_RUN_LIST_MAX];
+  int64_t file_count;
+  const cvtm_region_area *file; /* of the outline's file, by ascending region; borrowed */
   run_size_raster sizes; /* of --size-from of an outline: no triangle is larger than an equilateral
                             one with the size at its centroid as its side */
 } run_area_caps;
@@ -47,7 +49,8 @@ void run_refine_choose(const cvtm_run_options *options, const run_area_caps *cap
  */
 int run_refine_fell_short(const cvtm_refine_figures *figures);
 
-/* Adds the member `refinement`. height: the corners are reported at height - y; NaN: as they are. */
+/* Adds the member `refinement`. height: the corners are reported at height - y; NaN: as they are.
+ */
 void run_refine_report(const cvtm_refine_options *refine, const cvtm_refine_figures *figures,
                        double height, cJSON *report);
 

@@ -78,26 +78,37 @@ cvtm_status run_area_caps_convert(const cvtm_run_options *options, cvtm_domain d
   return CVTM_OK;
 }
 
-/* A cvtm_area_cap. */
-static double find_cap(const void *context, int32_t region, double x, double y) {
-  const run_area_caps *caps = context;
+/* The largest area of a triangle of a region by --max-area and the outline's file. */
+static double area_of_region(const run_area_caps *caps, int32_t region) {
   double least = INFINITY;
-  if (caps->sizes.size != NULL) {
-    const double size = run_size_at(&caps->sizes, x, y);
-    least = sqrt(3) / 4 * size * size;
-  }
+  int64_t first = 0, end = caps->file_count;
   for (int k = 0; k < caps->count; ++k)
     if (caps->cap[k].region == 0 || caps->cap[k].region == region)
       least = fmin(least, caps->cap[k].area);
+  while (first < end) {
+    const int64_t middle = first + (end - first) / 2;
+    if (caps->file[middle].region < region)
+      first = middle + 1;
+    else
+      end = middle;
+  }
+  for (; first < caps->file_count && caps->file[first].region == region; ++first)
+    least = fmin(least, caps->file[first].area);
   return least;
+}
+
+/* A cvtm_area_cap. */
+static double find_cap(const void *context, int32_t region, double x, double y) {
+  const run_area_caps *caps = context;
+  const double least = area_of_region(caps, region);
+  if (caps->sizes.size == NULL) return least;
+  const double size = run_size_at(&caps->sizes, x, y);
+  return fmin(least, sqrt(3) / 4 * size * size);
 }
 
 double run_area_caps_size(const run_area_caps *caps, int32_t region, double x, double y) {
   const double largest = 1.6; /* area of a triangle, in those of an equilateral one of that size */
-  double least = INFINITY;
-  for (int k = 0; k < caps->count; ++k)
-    if (caps->cap[k].region == 0 || caps->cap[k].region == region)
-      least = fmin(least, sqrt(4 / sqrt(3) / largest * caps->cap[k].area));
+  const double least = sqrt(4 / sqrt(3) / largest * area_of_region(caps, region));
   return caps->sizes.size != NULL ? fmin(least, run_size_at(&caps->sizes, x, y)) : least;
 }
 
@@ -107,7 +118,7 @@ void run_refine_choose(const cvtm_run_options *options, const run_area_caps *cap
   refine->stop = run_is_over;
   refine->stop_context = limit;
   if (options->given & CVTM_RUN_GIVEN_MIN_ANGLE) refine->min_angle = options->refine.min_angle;
-  if (caps->count == 0 && caps->sizes.size == NULL) return;
+  if (caps->count == 0 && caps->file_count == 0 && caps->sizes.size == NULL) return;
   refine->area = find_cap;
   refine->area_context = caps;
 }

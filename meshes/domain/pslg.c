@@ -114,8 +114,22 @@ static int32_t region_of(const plane_parts *p, int64_t half) {
   return half < 0 ? 0 : p->region[p->part[half / 3]];
 }
 
+/* Adds the points inside that are on no segment. */
+static void list_lone_points(const double *points, const plane_parts *p, int32_t *number,
+                             cvtm_boundary *b) {
+  for (int64_t h = 0; h < 3 * p->mesh.triangle_count; ++h) {
+    const int32_t v = p->mesh.triangles[h];
+    if (number[v] >= 0 || region_of(p, h) == 0) continue;
+    number[v] = (int32_t)b->vertex_count;
+    memcpy(b->points + 2 * b->vertex_count, points + 2 * (int64_t)p->source[v],
+           2 * sizeof *b->points);
+    b->corner[b->vertex_count++] = 1;
+  }
+}
+
 /* Lists the segments beside a region other than 0, and their ends, which are all corners.
- * with_cracks: nonzero: also segments with the same region on both sides. */
+ * with_cracks: nonzero: also segments with the same region on both sides, and points inside that
+ * are on no segment. */
 static cvtm_status plane_parts_boundary(const double *points, const plane_parts *p, int with_cracks,
                                         cvtm_boundary *b, cvtm_error *error) {
   const size_t n = (size_t)p->mesh.vertex_count, edges = (size_t)p->edges.edge_count + 1;
@@ -147,6 +161,7 @@ static cvtm_status plane_parts_boundary(const double *points, const plane_parts 
     b->left[b->edge_count] = left;
     b->right[b->edge_count++] = right;
   }
+  if (with_cracks) list_lone_points(points, p, number, b);
   free(number);
   return CVTM_OK;
 }
@@ -644,17 +659,6 @@ static cvtm_status read_graph(graph *g) {
   return status;
 }
 
-/* Nonzero if every vertex has an even number of segments and there is one region, so that the
- * segments are closed rings. */
-static int find_rings(const graph *g) {
-  uint8_t *odd = calloc((size_t)g->vertices.count + 1, 1);
-  int rings = odd != NULL && g->region_count <= 1;
-  for (int64_t k = 0; k < 2 * g->segment_count && odd != NULL; ++k) odd[g->ends[k]] ^= 1;
-  for (int64_t v = 0; v < g->vertices.count && rings; ++v) rings = !odd[v];
-  free(odd);
-  return rings;
-}
-
 /* The part that contains a point; -1: none. */
 static int32_t part_at(const plane_parts *p, const place *at) {
   const double x = at->x, y = at->y;
@@ -723,7 +727,7 @@ static cvtm_status read_poly(const unsigned char *bytes, size_t size, const char
   graph g = {.source = &source};
   cvtm_pslg made = {0};
   cvtm_status status = read_graph(&g);
-  *is_rings = status == CVTM_OK && (find_rings(&g) || g.segment_count < 3);
+  *is_rings = status == CVTM_OK && g.segment_count < 3; /* which its reader refuses */
   if (status == CVTM_OK && !*is_rings) status = divide_plane(&g, &made, error);
   free_graph(&g);
   if (status != CVTM_OK) {
