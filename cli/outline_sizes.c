@@ -92,7 +92,7 @@ typedef struct distances {
 /* A cli_distance; y as in the file. */
 static double distance_from(const void *context, int name, double x, double y) {
   const distances *d = context;
-  return cvtm_size_tree_find(&d->rule->near[name], 1, x, d->is_up ? -y : y, INFINITY);
+  return cvtm_size_tree_find(&d->rule->near[name], 1, x, d->is_up ? -y : y, (double)INFINITY);
 }
 
 /* Sizes that are not positive become NaN, which the mesher refuses. */
@@ -113,7 +113,8 @@ static double find_size(const void *context, int32_t region, double x, double y)
     const double value = value_of(sizes, rule, x, y);
     if (!(value >= least)) least = value;
   }
-  return fmin(sizes->factor * least, run_area_caps_size(sizes->caps, region, x, y));
+  const double most = run_area_caps_size(sizes->caps, region, x, y);
+  return sizes->factor * least > most ? most : sizes->factor * least;
 }
 
 /* ---- Names ---- */

@@ -10,6 +10,7 @@ enum { ROUNDS = 4 };                  /* of dividing for narrow places, at most 
 static const double samples = 4;      /* of the size along an edge, per wanted length */
 static const double across = 1.2;     /* a gap of width w allows edges of this times w */
 static const double short_edge = 0.7; /* of the wanted length: edges below it change the division */
+static const double fine = 0.93;      /* a size is smaller than another below this times it */
 static const double most_parts = 1e8; /* of the boundary */
 
 /* ---- Sizes ---- */
@@ -31,8 +32,12 @@ cvtm_status cvtm_sizer_refuse(const cvtm_sizer *z, double size, double x, double
 static double wanted_on(const cvtm_sizer *z, int64_t e, double x, double y) {
   const int32_t left = z->given->left[e], right = z->given->right[e];
   double size = z->options->edge_size != NULL ? z->options->edge_size[e] / z->step : INFINITY;
-  if (left > 0) size = fmin(size, cvtm_sizer_given(z, left, x, y));
-  if (right > 0 && right != left) size = fmin(size, cvtm_sizer_given(z, right, x, y));
+  for (int k = 0; k < 2; ++k) {
+    const int32_t region = k == 0 ? left : right;
+    if (region <= 0 || (k == 1 && right == left)) continue;
+    const double here = cvtm_sizer_given(z, region, x, y);
+    if (!(here >= size)) size = here; /* also if it is no number */
+  }
   return size;
 }
 
@@ -474,21 +479,34 @@ static cvtm_status add_short_edges(cvtm_sizer *z) {
   return status;
 }
 
-/* Sizes that are given for edges hold beside them, too. */
-static cvtm_status add_sized_edges(cvtm_sizer *z) {
+/* The larger given size of the two sides of an edge. */
+static double larger_given(const cvtm_sizer *z, int64_t e, double x, double y) {
+  const int32_t left = z->given->left[e], right = z->given->right[e];
+  const double of_left = left > 0 ? cvtm_sizer_given(z, left, x, y) : 0;
+  return right > 0 && right != left ? fmax(of_left, cvtm_sizer_given(z, right, x, y)) : of_left;
+}
+
+/* Where an edge asks for a smaller size than a region beside it, by itself or because of its other
+ * side, sizes grow from there. */
+static cvtm_status add_fine_edge(cvtm_sizer *z, int64_t e) {
+  const edge_ends ends = ends_of(z, e);
   cvtm_status status = CVTM_OK;
-  if (z->options->edge_size == NULL) return CVTM_OK;
+  for (double t = 0; ends.length > 0 && status == CVTM_OK;) {
+    const double x = ends.x + t * ends.dx, y = ends.y + t * ends.dy, size = wanted_on(z, e, x, y);
+    if (!(size > 0) || ends.length / size > most_parts) return cvtm_sizer_refuse(z, size, x, y);
+    if (size < fine * larger_given(z, e, x, y)) status = add_source(z, x, y, size);
+    if (t == 1) break;
+    t = fmin(t + 0.5 * size / ends.length, 1);
+  }
+  return status;
+}
+
+static cvtm_status add_fine_edges(cvtm_sizer *z) {
+  cvtm_status status = CVTM_OK;
   for (int64_t e = 0; e < z->given->edge_count && status == CVTM_OK; ++e) {
-    const double size = z->options->edge_size[e] / z->step;
-    if (!isfinite(size)) continue;
-    const edge_ends ends = ends_of(z, e);
-    if (!(size > 0) || ends.length / size > most_parts)
-      return cvtm_sizer_refuse(z, size, ends.x, ends.y);
-    const int64_t parts = (int64_t)(2 * ends.length / size) + 1;
-    for (int64_t k = 0; k <= parts && status == CVTM_OK; ++k) {
-      const double t = (double)k / (double)parts;
-      status = add_source(z, ends.x + t * ends.dx, ends.y + t * ends.dy, size);
-    }
+    const int32_t left = z->given->left[e], right = z->given->right[e];
+    const int is_sized = z->options->edge_size != NULL && !isinf(z->options->edge_size[e]);
+    if (is_sized || (left > 0 && right > 0 && left != right)) status = add_fine_edge(z, e);
   }
   return status;
 }
@@ -509,7 +527,7 @@ static cvtm_status add_parts(cvtm_sizer *z) {
                  *q = z->parts.points + 2 * (int64_t)z->parts.edges[2 * k + 1];
     const double x = 0.5 * (p[0] + q[0]), y = -0.5 * (p[1] + q[1]);
     const double length = hypot(p[0] - q[0], p[1] - q[1]);
-    if (length < 0.93 * larger_on(z, k, x, y)) status = add_source(z, x, y, length);
+    if (length < fine * larger_on(z, k, x, y)) status = add_source(z, x, y, length);
   }
   return status;
 }
@@ -533,7 +551,7 @@ cvtm_status cvtm_sizer_divide(cvtm_sizer *z) {
   cvtm_status status = d.first ? CVTM_OK : cvtm_no_memory(z->error, "the boundary");
   if (status == CVTM_OK) status = describe_corners(z);
   if (status == CVTM_OK) status = add_short_edges(z);
-  if (status == CVTM_OK) status = add_sized_edges(z);
+  if (status == CVTM_OK) status = add_fine_edges(z);
   for (int round = 0; round < ROUNDS && found > 0 && status == CVTM_OK; ++round) {
     status = build_tree(z);
     if (status == CVTM_OK) status = divide_once(z, &d);

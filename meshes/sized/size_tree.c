@@ -86,7 +86,7 @@ typedef struct visit {
 
 double cvtm_size_tree_find(const cvtm_size_tree *tree, double growth, double x, double y,
                            double most) {
-  if (tree->built == 0) return most;
+  if (tree->built == 0 || !(most > 0)) return most;
   visit stack[MOST_LEVELS + 1];
   int depth = 0;
   stack[depth++] = (visit){bound_of(tree->nodes, growth, x, y), 0, 0, tree->built, 0};
