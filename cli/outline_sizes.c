@@ -59,7 +59,7 @@ cvtm_status cli_sizes_read(const cli_options *o, cli_sizes *sizes, cvtm_error *e
   const cvtm_run_list *list = &o->outline.size;
   cvtm_status status = CVTM_OK;
   int everywhere = 0;
-  *sizes = (cli_sizes){.factor = 1, .base = INFINITY};
+  *sizes = (cli_sizes){.factor = 1, .cap_factor = 1, .base = INFINITY};
   if (is_max(o) && (list->count > 1 || o->run.points > 0))
     return run_usage_error(error, "--size max: neither another --size nor -n goes with it");
   if (!cli_sizes_wanted(o)) return CVTM_OK;
@@ -113,7 +113,7 @@ static double find_size(const void *context, int32_t region, double x, double y)
     const double value = value_of(sizes, rule, x, y);
     if (!(value >= least)) least = value;
   }
-  const double most = run_area_caps_size(sizes->caps, region, x, y);
+  const double most = sizes->cap_factor * run_area_caps_size(sizes->caps, region, x, y);
   return sizes->factor * least > most ? most : sizes->factor * least;
 }
 
@@ -171,7 +171,8 @@ static cvtm_status fail_name(const parts *p, const char *name, cvtm_error *error
         line < 0 ? p->regions.area_groups[k].name : p->regions.line_groups[line].name;
     if (used < sizeof list) used += (size_t)snprintf(list + used, sizeof list - used, " %s", known);
   }
-  return run_usage_error(error, "--size: the outline has no part '%s'; it has%s", name, list);
+  return cvtm_fail(error, CVTM_ERROR_INPUT, "--size: the outline has no part '%s'; it has%s", name,
+                   list);
 }
 
 /* The edges of the boundary with a name get the size of a rule. */
@@ -294,10 +295,10 @@ static double outline_area(const cvtm_boundary *b) {
  * of vertices. */
 static cvtm_status fit_number(const cvtm_boundary *b, int64_t wanted, cli_sizes *sizes,
                               cvtm_error *error) {
-  enum { TRIES = 6 };
+  enum { TRIES = 5 };
   cvtm_sized_options options = sizes->options;
   cvtm_status status = CVTM_OK;
-  options.sweeps = 0;
+  options.sweeps = 8; /* after which the number hardly changes */
   if (!isfinite(sizes->base) && sizes->count == 0)
     sizes->base = sqrt(2 / sqrt(3) * outline_area(b) / (double)wanted);
   for (int k = 0; k < TRIES && status == CVTM_OK; ++k) {
@@ -311,6 +312,33 @@ static cvtm_status fit_number(const cvtm_boundary *b, int64_t wanted, cli_sizes 
     if (status == CVTM_OK) sizes->factor *= sqrt(ratio);
   }
   return status;
+}
+
+/* Nonzero if a triangle is larger than its region allows. */
+static int is_oversized(const cli_sizes *sizes, const cvtm_mesh *mesh,
+                        const cvtm_regions *regions) {
+  for (int64_t t = 0; t < mesh->triangle_count; ++t) {
+    const double *p = mesh->points + 2 * (int64_t)mesh->triangles[3 * t],
+                 *q = mesh->points + 2 * (int64_t)mesh->triangles[3 * t + 1],
+                 *r = mesh->points + 2 * (int64_t)mesh->triangles[3 * t + 2];
+    const double twice = fabs((q[0] - p[0]) * (r[1] - p[1]) - (q[1] - p[1]) * (r[0] - p[0]));
+    if (0.5 * twice > run_area_cap_of(sizes->caps, regions->region[t])) return 1;
+  }
+  return 0;
+}
+
+/* Meshes with smaller sizes where areas are bounded until no triangle is too large. */
+static cvtm_status mesh_below_caps(const cli_sized_outline *outline, cli_sizes *sizes,
+                                   cvtm_mesh *mesh, cvtm_regions *regions, cvtm_error *error) {
+  enum { TRIES = 8 };
+  for (int k = 0;; ++k) {
+    const cvtm_status status = cvtm_sized_mesh(outline->boundary, &sizes->options, mesh, regions,
+                                               NULL, &sizes->figures, error);
+    if (status != CVTM_OK || k == TRIES || !is_oversized(sizes, mesh, regions)) return status;
+    sizes->cap_factor *= 0.95;
+    cvtm_mesh_free(mesh);
+    cvtm_regions_free(regions);
+  }
 }
 
 cvtm_status cli_sizes_mesh(const cli_options *options, const cli_sized_outline *outline,
@@ -330,9 +358,7 @@ cvtm_status cli_sizes_mesh(const cli_options *options, const cli_sized_outline *
   sizes->options.stop_context = limit;
   if (status == CVTM_OK && options->run.points > 0)
     status = fit_number(outline->boundary, options->run.points, sizes, error);
-  if (status != CVTM_OK) return status;
-  return cvtm_sized_mesh(outline->boundary, &sizes->options, mesh, regions, NULL, &sizes->figures,
-                         error);
+  return status == CVTM_OK ? mesh_below_caps(outline, sizes, mesh, regions, error) : status;
 }
 
 void cli_sizes_report(const cli_sizes *sizes, cJSON *report) {

@@ -24,9 +24,10 @@ typedef struct cli_size_rule {
 typedef struct cli_sizes {
   int count;
   cli_size_rule *rule;
-  double factor; /* of all sizes, for -n */
-  double base;   /* if no rule holds everywhere: the size elsewhere; INFINITY: with -n alone */
-  int is_up;     /* y of the formulas is -y of the boundary */
+  double factor;     /* of all sizes, for -n */
+  double cap_factor; /* of sizes that areas bound */
+  double base;       /* if no rule holds everywhere: the size elsewhere; INFINITY: with -n alone */
+  int is_up;         /* y of the formulas is -y of the boundary */
   const run_area_caps *caps;
   double *edge_size; /* per edge of the boundary; NULL: none has its own */
   cvtm_sized_options options;

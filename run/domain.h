@@ -38,6 +38,8 @@ cvtm_status run_area_caps_read(const cvtm_run_options *options, run_area_caps *c
 cvtm_status run_area_caps_convert(const cvtm_run_options *options, cvtm_domain domain,
                                   run_area_caps *caps, cvtm_error *error);
 
+/* The largest area of a triangle of a region by --max-area and the outline's file. */
+double run_area_cap_of(const run_area_caps *caps, int32_t region);
 /* The length of edges with which triangles at (x, y) stay below their caps; INFINITY: any. */
 double run_area_caps_size(const run_area_caps *caps, int32_t region, double x, double y);
 

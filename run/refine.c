@@ -78,8 +78,7 @@ cvtm_status run_area_caps_convert(const cvtm_run_options *options, cvtm_domain d
   return CVTM_OK;
 }
 
-/* The largest area of a triangle of a region by --max-area and the outline's file. */
-static double area_of_region(const run_area_caps *caps, int32_t region) {
+double run_area_cap_of(const run_area_caps *caps, int32_t region) {
   double least = INFINITY;
   int64_t first = 0, end = caps->file_count;
   for (int k = 0; k < caps->count; ++k)
@@ -100,7 +99,7 @@ static double area_of_region(const run_area_caps *caps, int32_t region) {
 /* A cvtm_area_cap. */
 static double find_cap(const void *context, int32_t region, double x, double y) {
   const run_area_caps *caps = context;
-  const double least = area_of_region(caps, region);
+  const double least = run_area_cap_of(caps, region);
   if (caps->sizes.size == NULL) return least;
   const double size = run_size_at(&caps->sizes, x, y);
   return fmin(least, sqrt(3) / 4 * size * size);
@@ -108,7 +107,7 @@ static double find_cap(const void *context, int32_t region, double x, double y) 
 
 double run_area_caps_size(const run_area_caps *caps, int32_t region, double x, double y) {
   const double largest = 1.6; /* area of a triangle, in those of an equilateral one of that size */
-  const double least = sqrt(4 / sqrt(3) / largest * area_of_region(caps, region));
+  const double least = sqrt(4 / sqrt(3) / largest * run_area_cap_of(caps, region));
   return caps->sizes.size != NULL ? fmin(least, run_size_at(&caps->sizes, x, y)) : least;
 }
 

@@ -63,7 +63,8 @@ static int64_t finished_points(const cvtm_ring_collector *c) {
 }
 
 cvtm_status cvtm_ring_add_point(cvtm_ring_collector *c, double x, double y) {
-  if (!(fabs(x) <= 1e9) || !(fabs(y) <= 1e9)) {
+  const double furthest = 1e15; /* thousandths of a millimetre between places on the earth */
+  if (!(fabs(x) <= furthest) || !(fabs(y) <= furthest)) {
     return cvtm_source_fail(c->source, "the point (%g, %g) is too far away", x, y);
   }
   const int64_t at = finished_points(c) + c->open;

@@ -1,0 +1,241 @@
+"""mesh OUTLINE --size: sizes by regions, parts of the boundary and formulas; exact coordinates;
+places and units of any size; drawings; periodic outlines."""
+
+import math
+import random
+import struct
+
+import meshio
+import numpy as np
+import pytest
+from PIL import Image
+
+from conftest import check_gmsh
+
+PLATE = "0,0\n40,0\n40,30\n0,30\n\n" + "\n".join(
+    f"{20 + 6 * math.cos(2 * math.pi * k / 24)!r},{15 + 6 * math.sin(2 * math.pi * k / 24)!r}"
+    for k in range(24)) + "\n"
+
+
+def rectangle(x, y, width, height):
+    corners = ((x, y), (x + width, y), (x + width, y + height), (x, y + height))
+    return "".join(f"{a!r},{b!r}\n" for a, b in corners)
+
+
+def read(cvtmesh, name="m.vtu"):
+    mesh = meshio.read(cvtmesh.path(name))
+    return mesh.points[:, :2], mesh.cells_dict["triangle"]
+
+
+def angles(points, triangles):
+    """The smallest angle of each triangle, degrees."""
+    found = []
+    for k in range(3):
+        a, b, c = (points[triangles[:, (k + i) % 3]] for i in range(3))
+        u, v = b - a, c - a
+        cross = u[:, 0] * v[:, 1] - u[:, 1] * v[:, 0]
+        found.append(np.degrees(np.arctan2(cross, (u * v).sum(axis=1))))
+    return np.min(found, axis=0)
+
+
+def lengths(points, triangles):
+    edges = np.unique(np.sort(np.concatenate([triangles[:, [k, (k + 1) % 3]] for k in range(3)]), axis=1),
+                      axis=0)
+    return edges, np.hypot(*(points[edges[:, 0]] - points[edges[:, 1]]).T)
+
+
+def area(points, triangles):
+    a, b, c = (points[triangles[:, k]] - points[0] for k in range(3))
+    u, v = b - a, c - a
+    return 0.5 * (u[:, 0] * v[:, 1] - u[:, 1] * v[:, 0]).sum()
+
+
+def test_one_size(cvtmesh):
+    cvtmesh.file("plate.csv", PLATE)
+    report = cvtmesh.report("mesh", "plate.csv", "--size", 1.5, "-o", "m.vtu", "-o", "m.msh")
+    points, triangles = read(cvtmesh)
+    smallest = angles(points, triangles)
+    assert smallest.min() > 38 and np.percentile(smallest, 1) > 43 and smallest.mean() > 55.5
+    assert np.percentile(lengths(points, triangles)[1] / 1.5, [5, 95]) == pytest.approx([1, 1], abs=0.12)
+    assert report["sizes"]["added_inside"] + report["sizes"]["added_on_boundary"] + 28 == len(points)
+    check_gmsh(cvtmesh.path("m.msh"))
+    corners = {tuple(map(float, line.split(","))) for line in PLATE.split("\n") if line}
+    assert corners <= set(map(tuple, points.tolist()))
+
+
+@pytest.mark.parametrize("wanted", [200, 5000])
+def test_number_of_vertices(cvtmesh, wanted):
+    cvtmesh.file("plate.csv", PLATE)
+    cvtmesh.call("mesh", "plate.csv", "-n", wanted, "-o", "m.vtu")
+    assert len(read(cvtmesh)[0]) == pytest.approx(wanted, rel=0.05)
+
+
+def test_size_of_a_hole_grows_inward(cvtmesh):
+    cvtmesh.file("plate.csv", PLATE)
+    for name in ("hole", "hole-1"):
+        cvtmesh.call("mesh", "plate.csv", "--size", 3, "--size", f"{name}=.3", "--grade", .3, "-o", "m.vtu")
+        points, triangles = read(cvtmesh)
+        edges, length = lengths(points, triangles)
+        middle = (points[edges[:, 0]] + points[edges[:, 1]]) / 2 - (20, 15)
+        ratio = length / np.minimum(.3 + .3 * np.maximum(np.hypot(*middle.T) - 6, 0), 3)
+        assert ratio.max() < 1.6 and ratio.min() > 0.4 and angles(points, triangles).min() > 34
+
+
+def test_formula(cvtmesh):
+    cvtmesh.file("plate.csv", PLATE)
+    cvtmesh.call("mesh", "plate.csv", "--size", "min(.5+.1*d(hole), 0.4 + d(40,15)/8)", "-o", "m.vtu")
+    points, triangles = read(cvtmesh)
+    edges, length = lengths(points, triangles)
+    middle = (points[edges[:, 0]] + points[edges[:, 1]]) / 2
+    wanted = np.minimum(.5 + .1 * np.abs(np.hypot(*(middle - (20, 15)).T) - 6),
+                        .4 + np.hypot(*(middle - (40, 15)).T) / 8)
+    assert np.percentile(length / wanted, [2, 98]) == pytest.approx([1, 1], abs=0.3)
+    for formula in ("x-100", "0*x", "1/0-1/0"):
+        cvtmesh.refused("mesh", "plate.csv", "--size", formula, "-o", "m.vtu", code=3, names=["size"])
+    for formula in ("1+", "sqrt(2", "foo(1)", "1)", "d()", "2 3", "(" * 100 + "1", "min(1)"):
+        cvtmesh.refused("mesh", "plate.csv", "--size", formula, "-o", "m.vtu", code=2, names=["--size"])
+    cvtmesh.refused("mesh", "plate.csv", "--size", "d(slot)", "-o", "m.vtu", code=3,
+                    names=["no part 'slot'", "hole-1"])
+
+
+def test_regions(cvtmesh):
+    ring = "[[[{0},0],[{1},0],[{1},10],[{0},10],[{0},0]]]"
+    features = ",".join(
+        '{"type":"Feature","properties":{"name":"%s"},"geometry":{"type":"Polygon","coordinates":%s}}'
+        % (name, ring.format(a, b)) for name, a, b in (("fine", 0, 10), ("coarse", 10, 30)))
+    cvtmesh.file("two.geojson", '{"type":"FeatureCollection","features":[%s]}' % features)
+    sizes = {}
+    for text in (("--size", 1, "--size", "fine=.25"), ("--size", 1, "--size", "1=.25"),
+                 ("--size", 1, "--max-area", "1=.04")):
+        cvtmesh.call("mesh", "two.geojson", *text, "-o", "m.vtu")
+        points, triangles = read(cvtmesh)
+        edges, length = lengths(points, triangles)
+        x = points[edges].mean(axis=1)[:, 0]
+        sizes[text] = np.mean(length[x < 9.5]), np.mean(length[x > 15])
+        assert angles(points, triangles).min() > 36
+        assert area(points, triangles) == pytest.approx(300)
+    (fine, coarse), second, third = sizes.values()
+    assert fine == pytest.approx(.25, rel=.05) and coarse == pytest.approx(1, rel=.08)
+    assert second == (fine, coarse) and third[0] < .3
+
+
+def test_refusals(cvtmesh):
+    cvtmesh.file("plate.csv", PLATE)
+    for words, name in ((("--size", "hole=1"), "without a name"), (("--size", -1), "--size"),
+                        (("--size", "2mm"), "--pixel-size"), (("--size", "max", "-n", 9), "max"),
+                        (("--size", "=2"), "name"),
+                        (("--size", 2, "--metric", "f.npy", "-n", 9), "--size")):
+        cvtmesh.refused("mesh", "plate.csv", *words, "-o", "m.vtu", code=2, names=[name])
+    cvtmesh.refused("mesh", "plate.csv", "--size", 1e-12, "-o", "m.vtu", code=3, names=["too small"])
+
+
+def test_max_is_the_mesh_of_fewest_triangles(cvtmesh):
+    cvtmesh.file("plate.csv", PLATE)
+    cvtmesh.call("mesh", "plate.csv", "--size", "max", "-o", "a.obj")
+    cvtmesh.call("mesh", "plate.csv", "--min-angle", 30, "-o", "b.obj")
+    assert cvtmesh.read("a.obj") == cvtmesh.read("b.obj")
+
+
+@pytest.mark.parametrize("x, y, width", [(500000.1, 5000000.7, 300), (5e9 + 0.25, 6e9, 1000), (-7, -9, 3),
+                                         (1e-6, 2e-6, 1e-6), (1e7, 1e7, 3e7), (13.7, 52.1, 0.0123)])
+def test_any_place(cvtmesh, x, y, width):
+    """Corners have the doubles of the file, and vertices on sides exactly the coordinate of the side."""
+    cvtmesh.file("o.csv", rectangle(x, y, width, width / 2))
+    for words in (("--size", width / 20), ("--max-area", width**2 / 1000)):
+        cvtmesh.call("mesh", "o.csv", *words, "-o", "m.vtu", "-o", "m.npy", "-o", "m.node", "-o", "d.svg",
+                     "-o", "d.png")
+        points, triangles = read(cvtmesh)
+        corners = {(x, y), (x + width, y), (x + width, y + width / 2), (x, y + width / 2)}
+        assert corners <= set(map(tuple, points.tolist()))
+        assert np.array_equal(cvtmesh.array("m.npy"), points)
+        assert area(points, triangles) == pytest.approx(width**2 / 2, rel=1e-6)
+        assert angles(points, triangles).min() > (38 if words[0] == "--size" else 29)
+        picture = np.array(Image.open(cvtmesh.path("d.png")).convert("L"))
+        dark = np.argwhere(picture < 200)
+        assert picture.shape[1] == pytest.approx(2 * picture.shape[0], rel=0.02)
+        assert dark.min(axis=0).max() < 0.05 * picture.shape[0]
+        assert (picture.shape - dark.max(axis=0)).max() < 0.05 * picture.shape[1]
+    cvtmesh.call("mesh", "o.csv", "--size", width / 20, "-o", "m.vtu")
+    points, _ = read(cvtmesh)
+    on = [np.sum(points[:, k % 2] == side)
+          for k, side in enumerate((x, y, x + width, y + width / 2))]
+    assert on == [11, 21, 11, 21]
+
+
+def test_common_side(cvtmesh):
+    """Parts that are meshed alone have the same vertices on their common side."""
+    sides = []
+    for name, x, width in (("a", 0.1, 0.6), ("b", 0.7, 1.9)):
+        cvtmesh.file(f"{name}.csv", f"{x},0.3\n{x + width},0.3\n{x + width},1.7\n{x},1.7\n")
+        cvtmesh.call("mesh", f"{name}.csv", "--size", 0.045, "-o", f"{name}.vtu")
+        points, _ = read(cvtmesh, f"{name}.vtu")
+        sides.append(np.sort(points[points[:, 0] == 0.7][:, 1]))
+    assert len(sides[0]) == 32 and np.array_equal(*sides)
+
+
+def test_y_is_up_in_drawings(cvtmesh):
+    """A triangle that points upwards is dark in the lower half of the picture."""
+    cvtmesh.file("o.csv", "-100,-50\n100,-50\n0,50\n")
+    cvtmesh.call("mesh", "o.csv", "--size", 4, "-o", "d.png", "--layers", "triangles")
+    picture = np.array(Image.open(cvtmesh.path("d.png")).convert("L")).astype(int)
+    drawn = picture != picture[0, 0]
+    assert drawn[len(drawn) // 2:].sum() > 2 * drawn[:len(drawn) // 2].sum()
+
+
+def test_periodic_outlines(cvtmesh):
+    rng = random.Random(5)
+    for k in range(30):
+        digits = rng.randrange(7)
+        x, y = (round(rng.uniform(-50, 50), digits) for _ in range(2))
+        w, h = (round(rng.uniform(1, 20), digits) for _ in range(2))
+        ring = [(x, y), (x + w, y), (x + w, y + h), (x, y + h)]
+        if k % 3 == 1:
+            ring = [(x, y), (x + .3 * w, y), (x + w, y), (x + w, y + h), (x + .3 * w, y + h), (x, y + h)]
+        if k % 3 == 2:
+            ring = [(x + w / 4, y), (x + 3 * w / 4, y), (x + w, y + h / 2), (x + 3 * w / 4, y + h),
+                    (x + w / 4, y + h), (x, y + h / 2)]
+        cvtmesh.file("o.csv", "".join(f"{a!r},{b!r}\n" for a, b in ring))
+        for words in (("--size", min(w, h) / 4), ("--max-area", w * h / 50)):
+            cvtmesh.call("mesh", "o.csv", "--periodic", *words, "-o", "m.vtu", "--pairs-out", "p.npy")
+            points, _ = read(cvtmesh)
+            pairs = cvtmesh.array("p.npy")
+            assert len(pairs) > 0
+            for a, b, axis in pairs:
+                assert struct.pack("d", points[a][1 - axis]) == struct.pack("d", points[b][1 - axis])
+
+
+def test_poly_files_mean_what_triangle_means(cvtmesh):
+    """A hole is where a point of the list is; a lone point is a vertex."""
+    squares = [(0, 0, 9, 5), (1, 1, 1, 1), (4, 2, 2, 1)]
+    corners = [(x + a * w, y + b * h) for x, y, w, h in squares for a, b in ((0, 0), (1, 0), (1, 1), (0, 1))]
+    corners.append((7.5, 3.25))
+    text = f"{len(corners)} 2 0 0\n" + "".join(f"{k + 1} {x} {y}\n" for k, (x, y) in enumerate(corners))
+    text += "12 0\n" + "".join(f"{k + 1} {k + 1} {k + 2 if k % 4 < 3 else k - 2}\n" for k in range(12))
+    for regions, numbers in ((0, [1, 2]), (1, [5, 6])):
+        marks = "1\n1 .25 .25 5 .1\n" if regions else "0\n"
+        cvtmesh.file("o.poly", text + "1\n1 1.5 1.5\n" + marks)
+        for words in (("--min-angle", 25), ("--size", 2)):
+            cvtmesh.call("mesh", "o.poly", *words, "-o", "m.vtu")
+            mesh = meshio.read(cvtmesh.path("m.vtu"))
+            points, triangles = mesh.points[:, :2], mesh.cells_dict["triangle"]
+            assert area(points, triangles) == pytest.approx(44)
+            assert sorted(set(mesh.cell_data["region"][0])) == numbers
+            assert [7.5, 3.25] in points.tolist()
+            if regions:
+                first = triangles[mesh.cell_data["region"][0] == 5]
+                assert max(area(points, first[k:k + 1]) for k in range(len(first))) < .1
+
+
+def test_any_number_of_regions_with_areas(cvtmesh):
+    count = 100
+    corners = [(k, y) for k in range(count + 1) for y in (0, 1)]
+    segments = [(2 * k, 2 * k + 1) for k in range(count + 1)]
+    segments += [(2 * k + y, 2 * k + 2 + y) for k in range(count) for y in (0, 1)]
+    text = f"{len(corners)} 2 0 0\n" + "".join(f"{k} {x} {y}\n" for k, (x, y) in enumerate(corners))
+    text += f"{len(segments)} 0\n" + "".join(f"{k} {a} {b}\n" for k, (a, b) in enumerate(segments))
+    text += f"0\n{count}\n" + "".join(f"{k} {k + .5} .5 {k + 1} {0.02 + 0.3 * (k % 2)}\n" for k in range(count))
+    cvtmesh.file("o.poly", text)
+    cvtmesh.call("mesh", "o.poly", "--min-angle", 20, "-o", "m.vtu")
+    mesh = meshio.read(cvtmesh.path("m.vtu"))
+    counts = np.bincount(mesh.cell_data["region"][0])[1:]
+    assert len(counts) == count and counts[::2].min() > 50 and counts[1::2].max() < 40
