@@ -5,6 +5,7 @@
 #include "meshes/contour.h"
 #include "meshes/delaunay/grid.h"
 #include "meshes/domain/pslg.h"
+#include "meshes/domain/shape_crossings.h"
 #include "meshes/elements/twins.h"
 #include "meshes/formats/formats.h"
 #include "meshes/mesh.h"
@@ -194,6 +195,7 @@ typedef struct edge_list {
   int32_t *segments; /* 2 * segment_count: each edge once */
   int64_t segment_count;
   int64_t *first; /* segment_count + 1: begin of each segment in edges */
+  int cancelled;  /* nonzero: parts of one shape have a common edge, which is inside the shape */
 } edge_list;
 
 static void free_edges(edge_list *l) {
@@ -281,6 +283,7 @@ static void cancel_edges(edge_list *l) {
     else
       l->edges[kept++] = l->edges[k];
   }
+  l->cancelled = kept < l->edge_count;
   l->edge_count = kept;
 }
 
@@ -554,6 +557,19 @@ static cvtm_status divide_by_shapes(const cvtm_ring_collector *c, const edge_lis
   return status;
 }
 
+/* Makes rings touch, and shapes with names, of which the last one counts, cross in corners. */
+static cvtm_status join_shapes(cvtm_ring_collector *c, const char *name, cvtm_error *error) {
+  enum { ROUNDS = 4 }; /* a new corner bends its edges, which may then cross others */
+  int64_t found = c->names_divide;
+  cvtm_status status = CVTM_OK;
+  for (int round = 0; round < ROUNDS && found > 0 && status == CVTM_OK; ++round) {
+    status = cvtm_shapes_cross(&c->rings, c->shape, &found, error);
+    if (status == CVTM_OK && found > 0) status = cvtm_rings_touch(&c->rings, error);
+  }
+  if (status == CVTM_OK) status = cvtm_rings_refuse_crossings(&c->rings, name, error);
+  return status == CVTM_OK ? cvtm_rings_touch(&c->rings, error) : status;
+}
+
 /* cvtm_pslg_read_bytes for files with shapes. */
 static cvtm_status pslg_read_shapes(const char *extension, const unsigned char *bytes, size_t size,
                                     const char *name, cvtm_pslg *pslg, int *is_rings,
@@ -563,12 +579,11 @@ static cvtm_status pslg_read_shapes(const char *extension, const unsigned char *
   edge_list edges = {0};
   cvtm_pslg made = {0};
   cvtm_status status = cvtm_rings_read(extension, &source, &c);
-  *is_rings = status != CVTM_OK || c.shape_count < 2 - c.names_divide || c.rings.ring_count == 0;
+  *is_rings = status != CVTM_OK || c.shape_count < 1 || c.rings.ring_count < 2 - c.names_divide;
   if (!*is_rings) {
-    status = cvtm_rings_refuse_crossings(&c.rings, name, error);
-    if (status == CVTM_OK) status = cvtm_rings_touch(&c.rings, error);
+    status = join_shapes(&c, name, error);
     if (status == CVTM_OK) status = make_edges(&c, &edges, error);
-    *is_rings = !c.names_divide && edges.edge_count == edges.segment_count;
+    *is_rings = !c.names_divide && edges.edge_count == edges.segment_count && !edges.cancelled;
     if (status == CVTM_OK && !*is_rings) status = divide_by_shapes(&c, &edges, &made, error);
   }
   free_edges(&edges);

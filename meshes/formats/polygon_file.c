@@ -599,19 +599,31 @@ static cvtm_status read_json_object(const cJSON *object, int in_feature, cvtm_ri
   return CVTM_OK;
 }
 
+/* Moves s->at to the next value; returns 0 at the end. Values of a text sequence (RFC 8142) begin
+ * with a record separator. */
+static int find_value(cvtm_source *s) {
+  while (s->at < s->size && strchr(" \t\r\n\x1e", s->data[s->at]) != NULL && s->data[s->at] != 0)
+    ++s->at;
+  return s->at < s->size;
+}
+
+/* One value, or several, each on its own line. */
 static cvtm_status read_geojson(cvtm_source *s, cvtm_ring_collector *c) {
-  const char *end = NULL;
-  errno = 0;
-  cJSON *root = cJSON_ParseWithLengthOpts((const char *)s->data, s->size, &end, 0);
-  /* cJSON does not report a failed allocation, but errno does. */
-  if (root == NULL && errno == ENOMEM) return cvtm_source_no_memory(s);
+  cvtm_status status = CVTM_OK;
   s->offsets = 1;
-  if (root == NULL) {
-    s->at = end != NULL ? (size_t)(end - (const char *)s->data) : 0;
-    return cvtm_source_fail(s, "not valid JSON");
+  for (int first = 1; status == CVTM_OK && (find_value(s) || first); first = 0) {
+    const char *const text = (const char *)s->data, *end = NULL;
+    if (!first && s->data[s->at] != '{')
+      return cvtm_source_fail(s, "text after the end of the value");
+    errno = 0;
+    cJSON *root = cJSON_ParseWithLengthOpts(text + s->at, s->size - s->at, &end, 0);
+    /* cJSON does not report a failed allocation, but errno does. */
+    if (root == NULL && errno == ENOMEM) return cvtm_source_no_memory(s);
+    if (end != NULL) s->at = (size_t)(end - text);
+    if (root == NULL) return cvtm_source_fail(s, "not valid JSON");
+    status = read_json_object(root, 0, c);
+    cJSON_Delete(root);
   }
-  const cvtm_status status = read_json_object(root, 0, c);
-  cJSON_Delete(root);
   return status;
 }
 

@@ -1,6 +1,7 @@
 """Segments that divide the plane into regions: of Triangle's .poly, and of shapes with common edges."""
 
 import json
+import math
 
 import meshio
 import numpy as np
@@ -191,7 +192,44 @@ def test_shapes_without_names_or_common_edges_are_one_region(cvtmesh):
     assert area_of_groups(cvtmesh) == pytest.approx({"region-1": 91})
 
 
-def test_shapes_that_cross(cvtmesh):
-    cvtmesh.file("x.geojson", collection(({"name": "a"}, box(0, 0, 4, 4)), ({"name": "b"}, box(3, 3, 4, 4))))
-    cvtmesh.refused("mesh", "x.geojson", "--min-angle", 20, "-o", "x.msh", code=3,
-                    names=("x.geojson", "rings 1 and 0 cross"))
+def areas_of(cvtmesh, *words):
+    """The area of each region of a mesh."""
+    cvtmesh.call("mesh", *words, "-o", "areas.vtu")
+    mesh = meshio.read(cvtmesh.path("areas.vtu"))
+    a, b, c = (mesh.points[mesh.cells_dict["triangle"][:, k], :2] for k in range(3))
+    area = 0.5 * np.abs((b - a)[:, 0] * (c - a)[:, 1] - (b - a)[:, 1] * (c - a)[:, 0])
+    return np.bincount(mesh.cell_data["region"][0], area)[1:]
+
+
+def test_of_shapes_that_cross_the_last_one_counts(cvtmesh):
+    a, b = ({"name": "a"}, box(0, 0, 4, 4)), ({"name": "b"}, box(3, 2.5, 4, 4))
+    for shapes, areas in (((a, b), (14.5, 16)), ((b, a), (14.5, 16))):
+        cvtmesh.file("x.geojson", collection(*shapes))
+        assert areas_of(cvtmesh, "x.geojson", "--min-angle", 20) == pytest.approx(areas)
+        assert areas_of(cvtmesh, "x.geojson", "--size", 0.7) == pytest.approx(areas)
+    star = [[10 + 9 * math.cos(2.4 * math.pi * k), 10 + 9 * math.sin(2.4 * math.pi * k)] for k in range(3)]
+    shapes = [({"name": f"n{k}"}, [[x + k * 1.37, y + k * 0.71] for x, y in star])
+              for k in range(6)]
+    cvtmesh.file("x.geojson", collection(*shapes))
+    found = areas_of(cvtmesh, "x.geojson", "--min-angle", 15)
+    assert found[-1] == pytest.approx(max(found)) and len(found) == 6
+
+
+def test_parts_of_a_shape_may_share_an_edge(cvtmesh):
+    parts = [[box(0, 0, 5, 4)], [box(5, 1, 3, 2)]]
+    cvtmesh.file("x.geojson", json.dumps({"type": "MultiPolygon", "coordinates": parts}))
+    assert areas_of(cvtmesh, "x.geojson", "--size", 1) == pytest.approx([26])
+
+
+def test_geojson_of_several_lines(cvtmesh):
+    lines = [json.dumps({"type": "Feature", "properties": None,
+                         "geometry": {"type": "Polygon", "coordinates": [box(6 * k, 0, 2 + k, 3)]}})
+             for k in range(3)]
+    for between in ("\n", "\n\x1e", " \r\n"):
+        cvtmesh.file("x.geojson", between.join(lines) + "\n")
+        cvtmesh.call("mesh", "x.geojson", "--size", 1, "-o", "x.vtu")
+        mesh = meshio.read(cvtmesh.path("x.vtu"))
+        assert mesh.points[:, 0].max() == 16
+    for rest in ("x", "]", "\n{", "1"):
+        cvtmesh.file("x.geojson", lines[0] + rest)
+        cvtmesh.refused("mesh", "x.geojson", "--size", 1, "-o", "x.vtu", code=3, names=["x.geojson"])

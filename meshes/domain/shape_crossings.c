@@ -1,0 +1,138 @@
+#include "meshes/domain/shape_crossings.h"
+
+#include "base/host.h"
+#include "meshes/delaunay/crossings.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* An edge that crosses another, from its corner to the next one of the ring. */
+typedef struct crossed_edge {
+  double low, high; /* of x */
+  const double *from, *to;
+  int64_t corner;
+  int32_t shape;
+} crossed_edge;
+
+/* A new corner on the edge that begins at `corner`. */
+typedef struct new_corner {
+  int64_t corner;
+  double share, x, y;
+} new_corner;
+
+typedef struct crosser {
+  cvtm_polygons *rings;
+  crossed_edge *edges;
+  int64_t edge_count;
+  new_corner *made;
+  int64_t count, capacity;
+} crosser;
+
+/* For qsort. */
+static int compare_edges(const void *left, const void *right) {
+  const crossed_edge *a = left, *b = right;
+  if (a->low != b->low) return a->low < b->low ? -1 : 1;
+  return (a->corner > b->corner) - (a->corner < b->corner);
+}
+
+static int compare_new(const void *left, const void *right) {
+  const new_corner *a = left, *b = right;
+  if (a->corner != b->corner) return a->corner < b->corner ? -1 : 1;
+  return (a->share > b->share) - (a->share < b->share);
+}
+
+static double side_of(const double *a, const double *b, const double *p) {
+  return (b[0] - a[0]) * (p[1] - a[1]) - (b[1] - a[1]) * (p[0] - a[0]);
+}
+
+/* Returns 0 if there is no memory. */
+static int cross(crosser *c, const crossed_edge *e, const crossed_edge *f) {
+  const double p = side_of(e->from, e->to, f->from), q = side_of(e->from, e->to, f->to);
+  const double r = side_of(f->from, f->to, e->from), s = side_of(f->from, f->to, e->to);
+  if (!((p < 0 && q > 0) || (p > 0 && q < 0)) || !((r < 0 && s > 0) || (r > 0 && s < 0))) return 1;
+  const double t = r / (r - s), u = p / (p - q);
+  const double x = e->from[0] + t * (e->to[0] - e->from[0]),
+               y = e->from[1] + t * (e->to[1] - e->from[1]);
+  if (!cvtm_grow(&c->made, sizeof *c->made, &c->capacity, c->count + 2)) return 0;
+  c->made[c->count++] = (new_corner){e->corner, t, x, y};
+  c->made[c->count++] = (new_corner){f->corner, u, x, y};
+  return 1;
+}
+
+static int cross_all(crosser *c) {
+  int is_good = 1;
+  qsort(c->edges, (size_t)c->edge_count, sizeof *c->edges, compare_edges);
+  for (int64_t i = 0; i < c->edge_count && is_good; ++i) {
+    for (int64_t k = i + 1; k < c->edge_count && c->edges[k].low <= c->edges[i].high && is_good;
+         ++k)
+      if (c->edges[i].shape != c->edges[k].shape) is_good = cross(c, &c->edges[i], &c->edges[k]);
+  }
+  return is_good;
+}
+
+static int insert_corners(crosser *c) {
+  cvtm_polygons *rings = c->rings;
+  const int64_t n = rings->start[rings->ring_count];
+  double *points = malloc(2 * (size_t)(n + c->count + 1) * sizeof *points);
+  int64_t at = 0, made = 0;
+  if (points == NULL) return 0;
+  qsort(c->made, (size_t)c->count, sizeof *c->made, compare_new);
+  for (int64_t r = 0; r < rings->ring_count; ++r) {
+    const int64_t first = rings->start[r], end = rings->start[r + 1];
+    rings->start[r] = made;
+    for (int64_t v = first; v < end; ++v) {
+      memcpy(points + 2 * made++, rings->points + 2 * v, 2 * sizeof *points);
+      for (; at < c->count && c->made[at].corner == v; ++at) {
+        points[2 * made] = c->made[at].x;
+        points[2 * made++ + 1] = c->made[at].y;
+      }
+    }
+  }
+  rings->start[rings->ring_count] = made;
+  free(rings->points);
+  rings->points = points;
+  return 1;
+}
+
+/* The edges that cross others. */
+static cvtm_status list_crossed(crosser *c, const int32_t *shape, cvtm_error *error) {
+  const cvtm_polygons *rings = c->rings;
+  const size_t n = (size_t)rings->start[rings->ring_count];
+  int32_t *ends = malloc((2 * n + 1) * sizeof *ends), *of = malloc((n + 1) * sizeof *of);
+  uint8_t *crossed = malloc(n + 1);
+  c->edges = malloc((n + 1) * sizeof *c->edges);
+  cvtm_status status = ends && of && crossed && c->edges ? CVTM_OK : cvtm_no_memory(error, "rings");
+  int64_t found = 0;
+  for (int64_t r = 0; r < rings->ring_count && status == CVTM_OK; ++r) {
+    for (int64_t v = rings->start[r]; v < rings->start[r + 1]; ++v) {
+      ends[2 * v] = (int32_t)v;
+      ends[2 * v + 1] = (int32_t)(v + 1 < rings->start[r + 1] ? v + 1 : rings->start[r]);
+      of[v] = shape[r];
+    }
+  }
+  if (status == CVTM_OK)
+    status = cvtm_find_crossed(rings->points, (int64_t)n, ends, (int64_t)n, crossed, &found, error);
+  for (size_t v = 0; v < n && status == CVTM_OK; ++v) {
+    const double *p = rings->points + 2 * v, *q = rings->points + 2 * (int64_t)ends[2 * v + 1];
+    if (crossed[v])
+      c->edges[c->edge_count++] =
+          (crossed_edge){fmin(p[0], q[0]), fmax(p[0], q[0]), p, q, (int64_t)v, of[v]};
+  }
+  free(ends);
+  free(of);
+  free(crossed);
+  return status;
+}
+
+cvtm_status cvtm_shapes_cross(cvtm_polygons *rings, const int32_t *shape, int64_t *found,
+                              cvtm_error *error) {
+  crosser c = {.rings = rings};
+  cvtm_status status = list_crossed(&c, shape, error);
+  if (status == CVTM_OK && !(cross_all(&c) && (c.count == 0 || insert_corners(&c))))
+    status = cvtm_no_memory(error, "the rings");
+  *found = c.count / 2;
+  free(c.edges);
+  free(c.made);
+  return status;
+}
