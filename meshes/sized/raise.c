@@ -6,17 +6,34 @@
 #include <stdlib.h>
 
 enum {
-  RAISES = 8,  /* rounds of moves */
-  REPAIRS = 3, /* rounds of removals and additions */
-  SETTLES = 4  /* rounds of moves after one of them */
+  RAISES = 8,   /* rounds of moves for the smallest angles */
+  POLISHES = 4, /* rounds of moves for their mean */
+  REPAIRS = 3,  /* rounds of removals and additions */
+  SETTLES = 4   /* rounds of moves after one of them */
 };
 
-/* Degrees: vertices at smaller angles move; vertices at still smaller ones are removed, or others
- * added. */
-static const double raised_to = 46, repaired_to = 40;
+/* Degrees. Vertices at smaller angles move, first for the least angle, then for the mean, in which
+ * angles below mean_bound count more; where angles are still smaller, vertices are removed or
+ * added; in the end the least angles are raised again. */
+static const double raised_to = 46, polished_to = 58, mean_bound = 45, repaired_to = 40,
+                    kept_at = 44;
 static const double shortest = 0.45; /* in wanted lengths: of the halves of a side */
 
 /* ---- Moves ---- */
+
+/* Of a triangle: the cross product of two sides, and the largest dot product at a corner. Their
+ * ratio is the tangent of the smallest angle. */
+typedef struct corner_values {
+  double cross, largest;
+} corner_values;
+
+/* u, v: two sides from one corner. */
+static inline corner_values values_of(double ux, double uy, double vx, double vy) {
+  const double wx = vx - ux, wy = vy - uy;
+  const double at = ux * vx + uy * vy, first = -(ux * wx + uy * wy), second = vx * wx + vy * wy;
+  const double larger = first > second ? first : second;
+  return (corner_values){ux * vy - uy * vx, at > larger ? at : larger};
+}
 
 /* The largest cotangent of the angles of the star's triangles with the vertex moved by (x, y);
  * INFINITY if one is not positive. */
@@ -24,47 +41,95 @@ static double worst_at(const cvtm_sized_star *s, double x, double y) {
   double worst = 0;
   for (int k = 0; k < s->count; ++k) {
     const int next = k + 1 < s->count ? k + 1 : 0;
-    const double ux = s->x[k] - x, uy = s->y[k] - y, vx = s->x[next] - x, vy = s->y[next] - y;
-    const double wx = vx - ux, wy = vy - uy;
-    const double cross = ux * vy - uy * vx;
-    if (!(cross > 0)) return INFINITY;
-    const double at = ux * vx + uy * vy, first = -(ux * wx + uy * wy), second = vx * wx + vy * wy;
-    const double largest = fmax(at, fmax(first, second));
-    if (largest > worst * cross) worst = largest / cross;
+    const corner_values c = values_of(s->x[k] - x, s->y[k] - y, s->x[next] - x, s->y[next] - y);
+    if (!(c.cross > 0)) return INFINITY;
+    if (c.largest > worst * c.cross) worst = c.largest / c.cross;
   }
   return worst;
+}
+
+/* Descends from place by steps in eight directions, which are halved down to a hundredth of the
+ * vertex's size; returns the least value. */
+static double climb(const cvtm_sized_star *s,
+                    double (*value)(const cvtm_sized_star *, double, double), double best,
+                    double step, double place[2]) {
+  static const double way[8][2] = {{1, 0},  {0.7, 0.7},   {0, 1},  {-0.7, 0.7},
+                                   {-1, 0}, {-0.7, -0.7}, {0, -1}, {0.7, -0.7}};
+  for (int halvings = 0; halvings < 4 && step > 0.5;) {
+    int found = -1;
+    for (int k = 0; k < 8; ++k) {
+      const double here = value(s, place[0] + step * way[k][0], place[1] + step * way[k][1]);
+      if (!(here < best)) continue;
+      best = here;
+      found = k;
+    }
+    if (found < 0) {
+      step *= 0.5;
+      ++halvings;
+      continue;
+    }
+    place[0] += step * way[found][0];
+    place[1] += step * way[found][1];
+  }
+  return best;
+}
+
+/* Returns 0 if a triangle would not be positive. */
+static int round_place(const cvtm_sizer *z, int32_t v, const cvtm_sized_star *s,
+                       const double place[2], cvtm_grid_point *to) {
+  const cvtm_grid_point at = z->m.grid[v];
+  *to = (cvtm_grid_point){(int32_t)(at.x + rint(place[0])), (int32_t)(at.y + rint(place[1]))};
+  return cvtm_sized_is_inside(&z->m, s, *to);
 }
 
 /* Finds a place of a vertex where the smallest angle around it is larger; returns 0 if none is
  * near. */
 static int find_better(const cvtm_sizer *z, int32_t v, const cvtm_sized_star *s, double worst,
                        cvtm_grid_point *to) {
-  static const double way[8][2] = {{1, 0},  {0.7, 0.7},   {0, 1},  {-0.7, 0.7},
-                                   {-1, 0}, {-0.7, -0.7}, {0, -1}, {0.7, -0.7}};
-  const cvtm_half_edges *m = &z->m;
-  const double size = z->vertex[v].size;
-  double x = 0, y = 0, best = worst;
-  for (double step = 0.1 * size; step > 0.01 * size && step > 0.5;) {
-    int found = -1;
-    for (int k = 0; k < 8; ++k) {
-      const double here = worst_at(s, x + step * way[k][0], y + step * way[k][1]);
-      if (here >= best) continue;
-      best = here;
-      found = k;
-    }
-    if (found >= 0) {
-      x += step * way[found][0];
-      y += step * way[found][1];
-    } else {
-      step *= 0.5;
-    }
-  }
-  *to = (cvtm_grid_point){(int32_t)(m->grid[v].x + rint(x)), (int32_t)(m->grid[v].y + rint(y))};
-  return best < worst * 0.999 && cvtm_sized_is_inside(m, s, *to);
+  double place[2] = {0, 0};
+  const double best = climb(s, worst_at, worst, 0.1 * z->vertex[v].size, place);
+  return best < 0.999 * worst && round_place(z, v, s, place, to);
 }
 
-/* Moves the vertices at angles below a bound; returns their number. */
-static int64_t raise_angles(cvtm_sizer *z, double degrees) {
+/* The smallest angle of a triangle by its tangent, which is at most sqrt (3): by the series of atan
+ * around 30 degrees, good to 10^-3. */
+static double angle_of(double tangent) {
+  const double root = 0.57735026918962576; /* of 1 / 3 */
+  const double u = (tangent - root) / (1 + root * tangent), u2 = u * u;
+  return CVTM_PI / 6 + u * (1 - u2 * (1.0 / 3 - u2 * (1.0 / 5 - u2 / 7)));
+}
+
+/* The sum of the smallest angles of a star's triangles with the vertex moved by (x, y). What an
+ * angle is below the bound counts several times. */
+static double sum_at(const cvtm_sized_star *s, double x, double y) {
+  const double heavy = 8, bound = mean_bound * CVTM_PI / 180;
+  double sum = 0;
+  for (int k = 0; k < s->count; ++k) {
+    const int next = k + 1 < s->count ? k + 1 : 0;
+    const corner_values c = values_of(s->x[k] - x, s->y[k] - y, s->x[next] - x, s->y[next] - y);
+    if (!(c.cross > 0)) return -INFINITY;
+    const double angle = angle_of(c.cross / c.largest);
+    sum += angle < bound ? bound - heavy * (bound - angle) : angle;
+  }
+  return sum;
+}
+
+static double negative_sum(const cvtm_sized_star *s, double x, double y) {
+  return -sum_at(s, x, y);
+}
+
+/* Finds a place of a vertex where that sum is larger; returns 0 if none is near. */
+static int find_larger_sum(const cvtm_sizer *z, int32_t v, const cvtm_sized_star *s,
+                           cvtm_grid_point *to) {
+  const double start = sum_at(s, 0, 0), enough = 1e-4;
+  double place[2] = {0, 0};
+  const double best = -climb(s, negative_sum, -start, 0.06 * z->vertex[v].size, place);
+  return best > start + enough && round_place(z, v, s, place, to);
+}
+
+/* Moves the vertices at angles below a bound, for the smallest one or for their mean; returns their
+ * number. */
+static int64_t move_vertices(cvtm_sizer *z, double degrees, int for_mean) {
   const cvtm_half_edges *m = &z->m;
   const double most = 1 / tan(degrees * CVTM_PI / 180);
   int64_t moved = 0;
@@ -73,7 +138,8 @@ static int64_t raise_angles(cvtm_sizer *z, double degrees) {
     if (m->at[v] < 0 || !cvtm_sized_find_star(m, v, &s)) continue;
     const double worst = worst_at(&s, 0, 0);
     cvtm_grid_point to;
-    if (!(worst > most) || !find_better(z, v, &s, worst, &to)) continue;
+    if (!(worst > most)) continue;
+    if (!(for_mean ? find_larger_sum(z, v, &s, &to) : find_better(z, v, &s, worst, &to))) continue;
     m->grid[v] = to;
     ++moved;
   }
@@ -87,11 +153,9 @@ static int64_t raise_angles(cvtm_sizer *z, double degrees) {
 static double cotangent_of(const cvtm_half_edges *m, int64_t t) {
   const cvtm_grid_point a = m->grid[m->corner[3 * t]], b = m->grid[m->corner[3 * t + 1]],
                         c = m->grid[m->corner[3 * t + 2]];
-  const double ux = (double)b.x - a.x, uy = (double)b.y - a.y;
-  const double vx = (double)c.x - a.x, vy = (double)c.y - a.y;
-  const double wx = vx - ux, wy = vy - uy;
-  const double largest = fmax(ux * vx + uy * vy, fmax(-(ux * wx + uy * wy), vx * wx + vy * wy));
-  return largest / (ux * vy - uy * vx);
+  const corner_values v =
+      values_of((double)b.x - a.x, (double)b.y - a.y, (double)c.x - a.x, (double)c.y - a.y);
+  return v.largest / v.cross;
 }
 
 /* Lists the triangles that were changed since the last commit, perhaps more than once; returns
@@ -192,7 +256,9 @@ static int64_t repair_triangles(cvtm_sizer *z, double degrees) {
 /* ---- Both ---- */
 
 cvtm_status cvtm_sizer_raise(cvtm_sizer *z) {
-  for (int k = 0; k < RAISES && raise_angles(z, raised_to) > 0;) ++k;
+  for (int k = 0; k < RAISES && move_vertices(z, raised_to, 0) > 0;) ++k;
+  for (int k = 0; k < POLISHES && move_vertices(z, polished_to, 1) > 0;) ++k;
   for (int k = 0; k < REPAIRS && repair_triangles(z, repaired_to) > 0;) ++k;
+  for (int k = 0; k < RAISES && move_vertices(z, kept_at, 0) > 0;) ++k;
   return z->m.out_of_memory ? cvtm_no_memory(z->error, "the mesh") : CVTM_OK;
 }

@@ -73,8 +73,8 @@ int cvtm_size_tree_build(cvtm_size_tree *tree) {
 
 /* A bound from below on what the sources of a node give. */
 static double bound_of(const cvtm_size_node *n, double growth, double x, double y) {
-  const double dx = fmax(fmax(n->low[0] - x, x - n->high[0]), 0);
-  const double dy = fmax(fmax(n->low[1] - y, y - n->high[1]), 0);
+  const double dx = x < n->low[0] ? n->low[0] - x : x > n->high[0] ? x - n->high[0] : 0;
+  const double dy = y < n->low[1] ? n->low[1] - y : y > n->high[1] ? y - n->high[1] : 0;
   return n->least + growth * sqrt(dx * dx + dy * dy);
 }
 
@@ -110,7 +110,8 @@ double cvtm_size_tree_find(const cvtm_size_tree *tree, double growth, double x, 
     for (int64_t k = v.begin; k < v.end; ++k) {
       const cvtm_small_size *s = tree->sources + k;
       const double dx = s->x - x, dy = s->y - y;
-      most = fmin(most, s->size + growth * sqrt(dx * dx + dy * dy));
+      const double here = s->size + growth * sqrt(dx * dx + dy * dy);
+      if (here < most) most = here;
     }
   }
   return most;
