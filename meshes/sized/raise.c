@@ -15,8 +15,8 @@ enum {
 /* Degrees. Vertices at smaller angles move, first for the least angle, then for the mean, in which
  * angles below mean_bound count more; where angles are still smaller, vertices are removed or
  * added; in the end the least angles are raised again. */
-static const double raised_to = 46, polished_to = 58, mean_bound = 45, repaired_to = 40,
-                    kept_at = 44;
+static const double raised_to = 46, polished_to = 58, mean_bound = 45.2, repaired_to = 40,
+                    kept_at = 45;
 static const double shortest = 0.45; /* in wanted lengths: of the halves of a side */
 
 /* ---- Moves ---- */
