@@ -7,7 +7,7 @@
 
 /* In wanted lengths: the least distance of a new vertex from others, and from the boundary. */
 static const double least_distance = 0.75, least_height = 0.5;
-static const double widest_hole = 0.75; /* radius of the largest empty circle */
+static const double widest_hole = 0.8; /* radius of the largest empty circle */
 
 /* A vertex around which the lattice grows: one of the directions of its edges. */
 typedef struct seed {

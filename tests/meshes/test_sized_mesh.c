@@ -251,7 +251,7 @@ TEST(test_plate_with_a_hole) {
   add_circle(20.3, 12.3, 8, 50, 0, 1);
   make_and_check(&out, 1600 - 25 * 64 * sin(2 * pi / 50));
   assert_true(out.least > 38 && out.first > 45 && out.mean > 56.5);
-  assert_true(out.low > 0.89 && out.high < 1.12);
+  assert_true(out.low > 0.9 && out.high < 1.12);
   assert_in_range(out.mesh.vertex_count, 1600, 1800);
   discard(&out);
 }
@@ -418,7 +418,7 @@ TEST(test_size_of_an_edge_grows_inward) {
       const double *p = out.mesh.points + 2 * (int64_t)out.mesh.triangles[3 * t + k],
                    *q = out.mesh.points + 2 * (int64_t)out.mesh.triangles[3 * t + (k + 1) % 3];
       const double wanted = fmin(2, 0.1 - 0.3 * 0.5 * (p[1] + q[1])); /* y is down */
-      assert_true(distance(p, q) < 1.6 * wanted && distance(p, q) > 0.5 * wanted);
+      assert_true(distance(p, q) < 1.7 * wanted && distance(p, q) > 0.5 * wanted);
     }
   }
   discard(&out);
