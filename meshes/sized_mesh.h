@@ -12,7 +12,7 @@ typedef double (*cvtm_size_function)(const void *context, int32_t region, double
 typedef struct cvtm_sized_options {
   cvtm_size_function size; /* NULL: `length` everywhere */
   const void *size_context;
-  double length;           /* > 0, if there is no function */
+  double length;           /* > 0, if there is no function; 1 */
   const double *edge_size; /* per edge of the boundary: the wanted length on it, INFINITY: as
                               elsewhere; NULL: all as elsewhere */
   const int32_t *twin;     /* per edge of the boundary: another one that is its copy, moved, and is

@@ -14,6 +14,7 @@
 #include "lcp/matrix_market.h"
 #include "meshes/mesh_file.h"
 #include "meshes/refine.h"
+#include "meshes/sized_mesh.h"
 #include "cvt/equal_mass.h"
 #include "cvt/gaussian.h"
 #include "draw/picture.h"
@@ -227,6 +228,22 @@ static double refine(const void *options) {
   return sum;
 }
 
+static double sized(const void *options) {
+  cvtm_contour outline;
+  cvtm_boundary boundary;
+  cvtm_mesh mesh;
+  cvtm_regions regions;
+  double sum = 0;
+  make_boundary(&outline, &boundary);
+  assert_ok(cvtm_sized_mesh(&boundary, options, &mesh, &regions, NULL, NULL, NULL));
+  for (int64_t k = 0; k < 2 * mesh.vertex_count; ++k) sum += mesh.points[k];
+  cvtm_regions_free(&regions);
+  cvtm_mesh_free(&mesh);
+  cvtm_boundary_free(&boundary);
+  cvtm_contour_free(&outline);
+  return sum;
+}
+
 /* The sum of the bytes of a file. */
 static double take_file(const char *path) {
   unsigned char *bytes;
@@ -355,6 +372,7 @@ DEFAULTS(cvtm_classes)
 DEFAULTS(cvtm_gaussian)
 DEFAULTS(cvtm_contour)
 DEFAULTS(cvtm_refine)
+DEFAULTS(cvtm_sized)
 DEFAULTS(cvtm_picture)
 DEFAULTS(cvtm_lbfgsb)
 DEFAULTS(cvtm_lcp)
@@ -379,6 +397,7 @@ TEST(test_no_options_are_the_defaults) {
                {gaussian, cvtm_gaussian_fill},
                {contour, cvtm_contour_fill},
                {refine, cvtm_refine_fill},
+               {sized, cvtm_sized_fill},
                {mesh_file, nothing},
                {picture_file, cvtm_picture_fill},
                {lbfgsb, cvtm_lbfgsb_fill},

@@ -30,7 +30,7 @@ typedef struct crosser {
 } crosser;
 
 /* For qsort. */
-static int compare_edges(const void *left, const void *right) {
+static int compare_crossed(const void *left, const void *right) {
   const crossed_edge *a = left, *b = right;
   if (a->low != b->low) return a->low < b->low ? -1 : 1;
   return (a->corner > b->corner) - (a->corner < b->corner);
@@ -62,7 +62,7 @@ static int cross(crosser *c, const crossed_edge *e, const crossed_edge *f) {
 
 static int cross_all(crosser *c) {
   int is_good = 1;
-  qsort(c->edges, (size_t)c->edge_count, sizeof *c->edges, compare_edges);
+  qsort(c->edges, (size_t)c->edge_count, sizeof *c->edges, compare_crossed);
   for (int64_t i = 0; i < c->edge_count && is_good; ++i) {
     for (int64_t k = i + 1; k < c->edge_count && c->edges[k].low <= c->edges[i].high && is_good;
          ++k)

@@ -34,7 +34,7 @@ static int compare_y(const void *left, const void *right) {
   return by_y != 0 ? by_y : by_x != 0 ? by_x : order_by(a->size, b->size);
 }
 
-static void describe(cvtm_size_node *node, const cvtm_small_size *s, int64_t count) {
+static void describe_node(cvtm_size_node *node, const cvtm_small_size *s, int64_t count) {
   *node = (cvtm_size_node){{INFINITY, INFINITY}, {-INFINITY, -INFINITY}, INFINITY};
   for (int64_t k = 0; k < count; ++k) {
     node->low[0] = fmin(node->low[0], s[k].x);
@@ -47,7 +47,7 @@ static void describe(cvtm_size_node *node, const cvtm_small_size *s, int64_t cou
 
 static void build(cvtm_size_tree *tree, int64_t node, int level, int64_t begin, int64_t end) {
   cvtm_size_node *n = tree->nodes + node;
-  describe(n, tree->sources + begin, end - begin);
+  describe_node(n, tree->sources + begin, end - begin);
   if (level == tree->leaf_level) return;
   const int wide = n->high[0] - n->low[0] > n->high[1] - n->low[1];
   qsort(tree->sources + begin, (size_t)(end - begin), sizeof *tree->sources,

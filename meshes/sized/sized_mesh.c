@@ -1,5 +1,6 @@
 #include "base/host.h"
 #include "base/portable.h"
+#include "base/select.h"
 #include "meshes/sized/sized_state.h"
 
 #include <math.h>
@@ -7,7 +8,7 @@
 #include <string.h>
 
 void cvtm_sized_defaults(cvtm_sized_options *options) {
-  *options = (cvtm_sized_options){.growth = 0.25, .sweeps = 30};
+  *options = (cvtm_sized_options){.length = 1, .growth = 0.25, .sweeps = 30};
 }
 
 /* ---- The grid ---- */
@@ -102,6 +103,7 @@ static cvtm_status check(const cvtm_boundary *b, const cvtm_sized_options *o, cv
 cvtm_status cvtm_sized_mesh(const cvtm_boundary *boundary, const cvtm_sized_options *options,
                             cvtm_mesh *mesh, cvtm_regions *regions, int32_t **source,
                             cvtm_sized_figures *figures, cvtm_error *error) {
+  CVTM_DEFAULT_OPTIONS(cvtm_sized, options)
   cvtm_sized_figures found = {0};
   cvtm_status status = check(boundary, options, error);
   if (status != CVTM_OK) return status;
