@@ -21,6 +21,7 @@ _extension.choose()
 from ._commands import Segmentation, batch, condition, info, segment, stats
 from ._core import DeviceError, cuda_devices, version as __version__, wait as _wait
 from ._mesh import Cells, Mesh, delaunay, voronoi
+from ._outline import OutlineMesh, mesh
 from ._solvers import hlcp, lbfgsb, lcp, minimize
 from ._spectrum import Spectrum, bond_order, spectrum
 from ._tessellation import Tessellation, mesh_domain, tessellate
@@ -29,6 +30,7 @@ __all__ = [
     "Cells",
     "DeviceError",
     "Mesh",
+    "OutlineMesh",
     "Segmentation",
     "Spectrum",
     "Tessellation",
@@ -41,6 +43,7 @@ __all__ = [
     "info",
     "lbfgsb",
     "lcp",
+    "mesh",
     "mesh_domain",
     "minimize",
     "segment",

@@ -8,7 +8,7 @@ PROGRAM_ALONE = frozenset({"help", "version", "config", "quiet", "verbose"})
 FILES = {"output", "format", "report"}
 LEFT_OUT = {
     "run": {"points"},
-    "mesh": {"output"},
+    "mesh": {"output", "points", "size"},
     "stats": {"json"},
     "batch": {"report"},
     "voronoi": FILES | set("method width height like check".split()),

@@ -1,0 +1,196 @@
+"""Meshes of outlines: the program's command ``mesh`` with sizes."""
+
+from __future__ import annotations
+
+import base64
+import functools
+import json
+import os
+import re
+from typing import TYPE_CHECKING, Any, Mapping
+
+from . import _core
+from ._arguments import as_polygons, convert, is_array, with_options
+from ._mesh import Mesh
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+    from typing_extensions import Unpack
+
+    from ._arguments import Input
+    from ._keywords import MeshOptions
+
+ARRAY = re.compile(rb'<DataArray type="(\w+)" Name="(\w+)"[^>]*>\s*([A-Za-z0-9+/=]+)\s*</DataArray>')
+NAME = re.compile(rb'^1 (\d+) "([^"]*)"', re.M)
+
+
+def read_vtu(contents: bytes) -> dict[str, NDArray[Any]]:
+    """The arrays of a file of the program, by their names."""
+    import numpy as np
+
+    def decoded(kind: bytes, text: bytes) -> NDArray[Any]:
+        return np.frombuffer(base64.b64decode(text), kind.decode().lower(), offset=8)
+
+    return {name.decode(): decoded(kind, text) for kind, name, text in ARRAY.findall(contents)}
+
+
+def outline_file(outline: Any, inputs: list[Input]) -> str:
+    """The operand for an outline: a path, or a file in memory."""
+    if isinstance(outline, (str, os.PathLike)):
+        return os.fspath(outline)
+    if hasattr(outline, "__geo_interface__"):
+        outline = outline.__geo_interface__
+    if isinstance(outline, Mapping):
+        inputs.append(("<outline>.geojson", json.dumps(outline).encode(), None))
+    elif is_array(outline) or len(outline) > 0:
+        flat = not is_array(outline) and not is_array(outline[0]) and len(outline[0]) == 2
+        single = flat and not hasattr(outline[0][0], "__len__")
+        inputs.append(as_polygons([outline] if single else outline, "outline"))
+    else:
+        raise ValueError("outline: there is no ring")
+    return inputs[-1][0]
+
+
+def size_texts(size: Any) -> list[str]:
+    if isinstance(size, Mapping):
+        pairs = [(name, value) for name, value in size.items()]
+        return [f"{name}={value}" if name else str(value) for name, value in pairs]
+    return [str(size)]
+
+
+class OutlineMesh(Mesh):
+    """What :func:`mesh` returns.
+
+    Attributes
+    ----------
+    points : (n, 2) float64
+        In the unit of the outline, y up. Corners of the outline have its very coordinates.
+    triangles : (m, 3) int64
+        Counterclockwise.
+    region : (m,) int64
+        Of each triangle, from 1 on.
+    edges : (k, 2) int64
+        On the outline and between regions.
+    boundary : (k,) int64
+        Of each edge: a key of `names`.
+    names : dict
+        As ``outer``, ``hole-1``, ``left``, ``interface-A-B``.
+    """
+
+    def __init__(self, operand: str, values: Any, inputs: list[Input]) -> None:
+        self._arguments = operand, values, inputs
+        vtu, msh, report = self._command(["<mesh>.vtu", "<mesh>.msh", "<report>.json"])
+        arrays = read_vtu(vtu)
+        self.report: dict[str, Any] = json.loads(report)
+        self.points: NDArray[np.float64] = arrays["Points"].reshape(-1, 3)[:, :2].copy()
+        count = int((arrays["types"] == 5).sum())
+        corners = arrays["connectivity"]
+        self.triangles: NDArray[np.int64] = corners[: 3 * count].reshape(-1, 3)
+        self.edges: NDArray[np.int64] = corners[3 * count :].reshape(-1, 2)
+        self.region: NDArray[np.int64] = arrays["region"][:count]
+        self.boundary: NDArray[np.int64] = arrays["boundary"][count:]
+        self.names = {int(tag): name.decode() for tag, name in NAME.findall(msh)}
+        self.width, self.height = (float(side) for side in self.points.max(axis=0))
+
+    def __repr__(self) -> str:
+        return f"<OutlineMesh: {len(self.points)} points, {len(self.triangles)} triangles>"
+
+    def _command(self, outputs: list[str]) -> list[bytes]:
+        operand, values, inputs = self._arguments
+        results = [("report", each) if each.endswith("json") else ("output", each) for each in outputs]
+        found = _core.command("mesh", operand, [*values, *results], inputs, outputs)
+        return [bytes(each) for each in found]
+
+    @functools.cached_property
+    def quality(self) -> dict[str, Any]:
+        """Figures of all triangles; see the program's report."""
+        quality: dict[str, Any] = self.report["quality_all"]
+        return quality
+
+    def group(self, name: str) -> NDArray[np.int64]:
+        """The edges of a group, (k, 2): of ``outer``, ``hole-1`` and so on."""
+        for tag, known in self.names.items():
+            if known == name:
+                edges: NDArray[np.int64] = self.edges[self.boundary == tag]
+                return edges
+        raise KeyError(f"{name!r}; groups: {', '.join(self.names.values())}")
+
+    def save(self, path: str | os.PathLike[str], **options: Unpack[MeshOptions]) -> None:
+        """Writes the mesh in the format of the extension, by the program's command ``mesh``."""
+        operand, values, inputs = self._arguments
+        more, files = convert("mesh", {**options, "output": [path]})
+        _core.command("mesh", operand, [*values, *more], [*inputs, *files], [])
+
+    def to_meshio(self) -> Any:
+        """The mesh as a ``meshio.Mesh``, with the cell data ``region`` and ``boundary`` (0 where a
+        cell has none), and the groups of edges as cell sets."""
+        import meshio  # type: ignore[import-untyped, unused-ignore]
+        import numpy as np
+
+        none = np.empty(0, np.int64)
+        return meshio.Mesh(
+            np.column_stack([self.points, np.zeros(len(self.points))]),
+            [("triangle", self.triangles), ("line", self.edges)],
+            cell_data={
+                "region": [self.region, np.zeros_like(self.boundary)],
+                "boundary": [np.zeros_like(self.region), self.boundary],
+            },
+            cell_sets={
+                name: [none, np.flatnonzero(self.boundary == tag)] for tag, name in self.names.items()
+            },
+        )
+
+    def plot(self, ax: Any = None, **style: Any) -> Any:
+        """Draws the triangles with Matplotlib; returns the axes."""
+        import matplotlib.pyplot as plt  # type: ignore[import-not-found, unused-ignore]
+
+        if ax is None:
+            ax = plt.figure().add_subplot()
+        ax.set_aspect("equal")
+        style = {"linewidth": 0.5, "color": "black", **style}
+        ax.triplot(self.points[:, 0], self.points[:, 1], self.triangles, **style)
+        return ax
+
+
+@with_options("mesh")
+def mesh(
+    outline: Any, size: Any = None, points: int | None = None, **options: Unpack[MeshOptions]
+) -> OutlineMesh:
+    """The mesh of an outline by triangles of a wanted size.
+
+    Parameters
+    ----------
+    outline : path, array, list of arrays, dict, or geometry
+        A file (geojson, svg, csv, poly); rings (n, 2) by the even-odd rule, y up; a GeoJSON object;
+        or what has a ``__geo_interface__``, as the geometries of Shapely and frames of GeoPandas.
+    size : float, str or dict, optional
+        The length of edges: a number, a formula as ``"1 + 0.1 * d(hole)"``, or a dict of these by
+        regions and parts of the boundary, whose key ``""`` is for everywhere else.
+    points : int, optional
+        The number of vertices, about; sizes get a common factor.
+    {options}
+
+    Returns
+    -------
+    OutlineMesh
+
+    Raises
+    ------
+    ValueError, TypeError, OSError, MemoryError
+        The message names the argument, or the place in the outline.
+
+    Examples
+    --------
+    >>> import cvtmesh
+    >>> m = cvtmesh.mesh([[0, 0], [4, 0], [4, 3], [0, 3]], size=0.5)
+    >>> m.triangles.shape[1], sorted(m.names.values()), bool(m.quality["min_angle"] > 38)
+    (3, ['bottom', 'left', 'right', 'top'], True)
+    """
+    if size is None and points is None:
+        raise TypeError("size or points is missing")
+    given: dict[str, Any] = {"points": points, **options}
+    if size is not None:
+        given["size"] = size_texts(size)
+    values, inputs = convert("mesh", given)
+    return OutlineMesh(outline_file(outline, inputs), values, inputs)
