@@ -379,7 +379,9 @@ static cvtm_status triangulate_outline(outline *o, cvtm_error *error) {
                                    .sides = o->sides,
                                    .domain = o->domain,
                                    .is_up = o->y_up,
-                                   .twin = o->twin};
+                                   .twin = o->twin,
+                                   .curve = o->graph.curve,
+                                   .curve_count = o->graph.curve_count};
   if (o->options.metric.from != NULL)
     return cvtm_adapt(&o->boundary, &o->metric, o->options.run.points, o->refine.stop,
                       o->refine.stop_context, &o->mesh, &o->regions, &o->adapted, error);

@@ -516,6 +516,11 @@ const cli_option_row cli_option_rows[] = {
    "all sizes get a common factor so that about N vertices are made; -n alone makes equal sizes.", .words = "max"},
   {"grade", 0, MESH, REAL(outline.grade, "G", 0.01, 10), OTHER(DOMAIN),
    "of --size: by how much sizes grow per unit of distance from smaller ones at the boundary"},
+  {"simplify", 0, MESH, REAL(outline.simplify, "TOL", 0, HUGE_VAL), OTHER(DOMAIN),
+   "of --size: chains of short edges are divided by the size, not by the corners between them, within this distance",
+   .manual = "Corners at which the outline turns by 30 degrees or more stay, and so do those where three edges meet. "
+   "Curves of SVG files are divided by the size without this option, within a tenth of the edges' lengths; the nodes "
+   "of paths stay. Not with --periodic."},
   {"metric", 0, MESH, TEXT(metric.from, "FIELD"), CHIEF(DOMAIN),
    "stretch triangles along a field, so that --points vertices interpolate it best: the picture that is meshed "
    "(hessian), another one, a solution (vtu, msh, npy), or a metric (npy)",

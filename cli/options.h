@@ -82,7 +82,7 @@ typedef struct cli_options {
 
   struct {
     cvtm_run_list size;
-    double grade;
+    double grade, simplify;
   } outline;
 
   int64_t width, height; /* 0: not given */

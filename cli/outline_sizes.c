@@ -1,5 +1,6 @@
 #include "cli/outline_sizes.h"
 
+#include "cli/outline_curves.h"
 #include "run/input.h"
 #include "run/json.h"
 #include "run/page.h"
@@ -79,6 +80,7 @@ void cli_sizes_free(cli_sizes *sizes) {
     for (int i = 0; i < CLI_EXPRESSION_NAMES; ++i) cvtm_size_tree_free(&sizes->rule[k].near[i]);
   free(sizes->rule);
   free(sizes->edge_size);
+  free(sizes->is_smooth);
   *sizes = (cli_sizes){0};
 }
 
@@ -291,20 +293,65 @@ static double outline_area(const cvtm_boundary *b) {
   return 0.5 * fabs(twice);
 }
 
-/* Finds the factor of the sizes by which the lattice, before it is relaxed, has the wanted number
- * of vertices. */
-static cvtm_status fit_number(const cvtm_boundary *b, int64_t wanted, cli_sizes *sizes,
+/* A cli_edge_size, and its context. */
+typedef struct sized_edges {
+  const cli_sizes *sizes;
+  const cvtm_boundary *boundary;
+} sized_edges;
+
+static double size_on_edge(const void *context, int64_t e, double x, double y) {
+  const sized_edges *s = context;
+  const int32_t left = s->boundary->left[e], right = s->boundary->right[e];
+  double size = s->sizes->edge_size != NULL ? s->sizes->edge_size[e] : INFINITY;
+  if (left > 0) size = fmin(size, find_size(s->sizes, left, x, y));
+  return right > 0 && right != left ? fmin(size, find_size(s->sizes, right, x, y)) : size;
+}
+
+/* Meshes the outline, with its curves divided by the sizes; as it is if that makes edges cross. */
+static cvtm_status mesh_curves(const cli_sized_outline *o, const cli_sizes *sizes,
+                               const cvtm_sized_options *given, cvtm_mesh *mesh,
+                               cvtm_regions *regions, cvtm_sized_figures *figures,
+                               cvtm_error *error) {
+  cvtm_sized_options options = *given;
+  const sized_edges edges = {sizes, o->boundary};
+  cvtm_boundary divided = {0};
+  int64_t *source = NULL;
+  double *size = NULL;
+  cvtm_error reason = {CVTM_OK, ""};
+  if (sizes->is_smooth == NULL)
+    return cvtm_sized_mesh(o->boundary, &options, mesh, regions, NULL, figures, error);
+  cvtm_status status = cli_outline_divide_curves(o->boundary, sizes->is_smooth, sizes->tolerance,
+                                                 size_on_edge, &edges, &divided, &source, &reason);
+  if (status == CVTM_OK && sizes->edge_size != NULL) {
+    size = malloc(((size_t)divided.edge_count + 1) * sizeof *size);
+    if (size == NULL) status = cvtm_fail(&reason, CVTM_ERROR_MEMORY, "out of memory for sizes");
+    for (int64_t e = 0; e < divided.edge_count && size != NULL; ++e)
+      size[e] = sizes->edge_size[source[e]];
+    options.edge_size = size;
+  }
+  if (status == CVTM_OK)
+    status = cvtm_sized_mesh(&divided, &options, mesh, regions, NULL, figures, &reason);
+  free(source);
+  free(size);
+  cvtm_boundary_free(&divided);
+  if (status == CVTM_OK) return status;
+  return cvtm_sized_mesh(o->boundary, given, mesh, regions, NULL, figures, error);
+}
+
+/* Finds the factor of the sizes by which the mesh, after some sweeps, has the wanted number of
+ * vertices. */
+static cvtm_status fit_number(const cli_sized_outline *o, int64_t wanted, cli_sizes *sizes,
                               cvtm_error *error) {
   enum { TRIES = 5 };
   cvtm_sized_options options = sizes->options;
   cvtm_status status = CVTM_OK;
   options.sweeps = 8; /* after which the number hardly changes */
   if (!isfinite(sizes->base) && sizes->count == 0)
-    sizes->base = sqrt(2 / sqrt(3) * outline_area(b) / (double)wanted);
+    sizes->base = sqrt(2 / sqrt(3) * outline_area(o->boundary) / (double)wanted);
   for (int k = 0; k < TRIES && status == CVTM_OK; ++k) {
     cvtm_mesh mesh = {0};
     cvtm_regions regions = {0};
-    status = cvtm_sized_mesh(b, &options, &mesh, &regions, NULL, NULL, error);
+    status = mesh_curves(o, sizes, &options, &mesh, &regions, NULL, error);
     const double ratio = (double)mesh.vertex_count / (double)wanted;
     cvtm_mesh_free(&mesh);
     cvtm_regions_free(&regions);
@@ -312,6 +359,19 @@ static cvtm_status fit_number(const cvtm_boundary *b, int64_t wanted, cli_sizes 
     if (status == CVTM_OK) sizes->factor *= sqrt(ratio);
   }
   return status;
+}
+
+/* Finds the corners that sizes may replace: of curves, and with --simplify of chains. Not of
+ * periodic outlines, whose sides would have to be alike. */
+static cvtm_status find_curves(const cli_options *options, const cli_sized_outline *o,
+                               cli_sizes *sizes, cvtm_error *error) {
+  const int is_simplified = cli_option_given(options, "simplify");
+  sizes->tolerance = is_simplified ? options->outline.simplify : -1;
+  if (o->twin != NULL || (o->curve_count == 0 && !is_simplified)) return CVTM_OK;
+  sizes->is_smooth = calloc((size_t)o->boundary->vertex_count + 1, 1);
+  if (sizes->is_smooth == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory");
+  return cli_outline_find_smooth(o->boundary, o->curve, o->curve_count, sizes->tolerance,
+                                 sizes->is_smooth, error);
 }
 
 /* Nonzero if a triangle is larger than its region allows. */
@@ -332,8 +392,8 @@ static cvtm_status mesh_below_caps(const cli_sized_outline *outline, cli_sizes *
                                    cvtm_mesh *mesh, cvtm_regions *regions, cvtm_error *error) {
   enum { TRIES = 8 };
   for (int k = 0;; ++k) {
-    const cvtm_status status = cvtm_sized_mesh(outline->boundary, &sizes->options, mesh, regions,
-                                               NULL, &sizes->figures, error);
+    const cvtm_status status =
+        mesh_curves(outline, sizes, &sizes->options, mesh, regions, &sizes->figures, error);
     if (status != CVTM_OK || k == TRIES || !is_oversized(sizes, mesh, regions)) return status;
     sizes->cap_factor *= 0.95;
     cvtm_mesh_free(mesh);
@@ -348,6 +408,7 @@ cvtm_status cli_sizes_mesh(const cli_options *options, const cli_sized_outline *
   sizes->is_up = outline->is_up;
   cvtm_status status = convert_units(options, outline->domain, sizes, error);
   if (status == CVTM_OK) status = resolve_names(sizes, outline, error);
+  if (status == CVTM_OK) status = find_curves(options, outline, sizes, error);
   cvtm_sized_defaults(&sizes->options);
   sizes->options.size = find_size;
   sizes->options.size_context = sizes;
@@ -357,7 +418,7 @@ cvtm_status cli_sizes_mesh(const cli_options *options, const cli_sized_outline *
   sizes->options.stop = run_is_over;
   sizes->options.stop_context = limit;
   if (status == CVTM_OK && options->run.points > 0)
-    status = fit_number(outline->boundary, options->run.points, sizes, error);
+    status = fit_number(outline, options->run.points, sizes, error);
   return status == CVTM_OK ? mesh_below_caps(outline, sizes, mesh, regions, error) : status;
 }
 

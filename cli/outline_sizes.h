@@ -29,7 +29,9 @@ typedef struct cli_sizes {
   double base;       /* if no rule holds everywhere: the size elsewhere; INFINITY: with -n alone */
   int is_up;         /* y of the formulas is -y of the boundary */
   const run_area_caps *caps;
-  double *edge_size; /* per edge of the boundary; NULL: none has its own */
+  double *edge_size;  /* per edge of the boundary; NULL: none has its own */
+  uint8_t *is_smooth; /* per vertex of the boundary; NULL: none is */
+  double tolerance;   /* of --simplify; -1: that of curves */
   cvtm_sized_options options;
   cvtm_sized_figures figures;
 } cli_sizes;
@@ -49,6 +51,8 @@ typedef struct cli_sized_outline {
   cvtm_domain domain;  /* for --page */
   int is_up;           /* y in the file is -y */
   const int32_t *twin; /* of cli_outline_twins; NULL: not periodic */
+  double *curve;       /* 2 * curve_count: corners between chords of curves; sorted here */
+  int64_t curve_count;
 } cli_sized_outline;
 
 cvtm_status cli_sizes_mesh(const cli_options *options, const cli_sized_outline *outline,

@@ -586,6 +586,9 @@ static cvtm_status pslg_read_shapes(const char *extension, const unsigned char *
     *is_rings = !c.names_divide && edges.edge_count == edges.segment_count && !edges.cancelled;
     if (status == CVTM_OK && !*is_rings) status = divide_by_shapes(&c, &edges, &made, error);
   }
+  made.curve_count = c.curve_count;
+  made.curve = c.curve;
+  c.curve = NULL;
   free_edges(&edges);
   cvtm_ring_collector_free(&c);
   if (status != CVTM_OK) {
@@ -600,6 +603,7 @@ static cvtm_status pslg_read_shapes(const char *extension, const unsigned char *
 
 void cvtm_pslg_free(cvtm_pslg *pslg) {
   cvtm_boundary_free(&pslg->boundary);
+  free(pslg->curve);
   free(pslg->areas);
   for (int64_t k = 0; k < pslg->name_count; ++k) free(pslg->text[k]);
   free(pslg->text);

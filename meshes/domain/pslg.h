@@ -20,7 +20,9 @@ typedef struct cvtm_pslg {
   int64_t name_count;
   cvtm_region_name *names; /* of regions that have one in the file */
   char **text;             /* name_count: the memory of the names */
-  int64_t skipped;         /* number of segments dropped because their ends are equal */
+  int64_t curve_count;
+  double *curve;   /* 2 * curve_count, as in the file: corners between chords of curves */
+  int64_t skipped; /* number of segments dropped because their ends are equal */
 } cvtm_pslg;
 
 void cvtm_pslg_free(cvtm_pslg *pslg);

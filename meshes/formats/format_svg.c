@@ -380,8 +380,8 @@ static cvtm_status draw_cubic(outline *o, pen *p, const double control[6]) {
       px += w[j] * x[j];
       py += w[j] * y[j];
     }
-    const int end = k == chords;
-    const cvtm_status status = cvtm_ring_add_point(o->rings, end ? x[3] : px, end ? y[3] : py);
+    const cvtm_status status = k == chords ? cvtm_ring_add_point(o->rings, x[3], y[3])
+                                           : cvtm_ring_add_curve_point(o->rings, px, py);
     if (status != CVTM_OK) return status;
   }
   return CVTM_OK;
@@ -417,7 +417,9 @@ static cvtm_status draw_arc(outline *o, const arc *a) {
   cvtm_status status = CVTM_OK;
   for (int k = 1; k < chords && status == CVTM_OK; ++k) {
     const double t = a->from + a->by * k / chords, c = cos(t), s = sin(t);
-    status = add_outline_point(o, a->x + c * a->ux + s * a->vx, a->y + c * a->uy + s * a->vy);
+    double x = a->x + c * a->ux + s * a->vx, y = a->y + c * a->uy + s * a->vy;
+    affine_apply(&o->transform, &x, &y);
+    status = cvtm_ring_add_curve_point(o->rings, x, y);
   }
   return status;
 }

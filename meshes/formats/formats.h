@@ -283,6 +283,8 @@ typedef struct cvtm_ring_collector {
   int64_t shape_capacity;
   char **name; /* per shape; NULL: it has none */
   int64_t shape_count, name_capacity;
+  int64_t curve_count, curve_capacity;
+  double *curve;    /* 2 * curve_count: the points between chords of curves */
   int names_divide; /* nonzero: shapes with names are regions even if they share no edges */
 } cvtm_ring_collector;
 
@@ -293,6 +295,8 @@ cvtm_status cvtm_ring_begin_shape(cvtm_ring_collector *collector, const char *na
 
 /* Adds a point, unless it equals the one before. */
 cvtm_status cvtm_ring_add_point(cvtm_ring_collector *collector, double x, double y);
+/* The same for a point between two chords of a curve. */
+cvtm_status cvtm_ring_add_curve_point(cvtm_ring_collector *collector, double x, double y);
 /* Ends the ring being read; drops it if it has no area. */
 cvtm_status cvtm_ring_close(cvtm_ring_collector *collector);
 

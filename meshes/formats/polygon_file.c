@@ -41,6 +41,7 @@ void cvtm_ring_collector_free(cvtm_ring_collector *c) {
   free(c->shape);
   for (int64_t k = 0; k < c->shape_count; ++k) free(c->name[k]);
   free(c->name);
+  free(c->curve);
   *c = (cvtm_ring_collector){0};
 }
 
@@ -79,6 +80,16 @@ cvtm_status cvtm_ring_add_point(cvtm_ring_collector *c, double x, double y) {
   p[0] = x;
   p[1] = y;
   ++c->open;
+  return CVTM_OK;
+}
+
+cvtm_status cvtm_ring_add_curve_point(cvtm_ring_collector *c, double x, double y) {
+  const cvtm_status status = cvtm_ring_add_point(c, x, y);
+  if (status != CVTM_OK) return status;
+  if (!cvtm_grow(&c->curve, 2 * sizeof *c->curve, &c->curve_capacity, c->curve_count + 1))
+    return cvtm_source_no_memory(c->source);
+  c->curve[2 * c->curve_count] = x;
+  c->curve[2 * c->curve_count++ + 1] = y;
   return CVTM_OK;
 }
 

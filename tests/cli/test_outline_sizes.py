@@ -239,3 +239,41 @@ def test_any_number_of_regions_with_areas(cvtmesh):
     mesh = meshio.read(cvtmesh.path("m.vtu"))
     counts = np.bincount(mesh.cell_data["region"][0])[1:]
     assert len(counts) == count and counts[::2].min() > 50 and counts[1::2].max() < 40
+
+
+def test_curves_are_divided_by_the_size(cvtmesh):
+    """A circle of an SVG has vertices at distances of the size; nodes of paths and corners stay."""
+    cvtmesh.file("o.svg", '<svg><path d="M0 0H100V80H0Z"/><path d="M70 40A20 20 0 1 0 30 40A20 20 0 1 0 70 40Z"/>'
+                          '<path d="M80 10L90 10L89.5 12L90 14L80 14Z"/></svg>')
+    for size in (2, 5, 9):
+        cvtmesh.call("mesh", "o.svg", "--size", size, "-o", "m.vtu")
+        points, triangles = read(cvtmesh)
+        radius = np.hypot(points[:, 0] - 50, points[:, 1] - (100 - 40 - (100 - 80)))
+        on = points[np.abs(radius - 20) < 0.03]
+        turns = np.sort(np.arctan2(on[:, 1] - 40, on[:, 0] - 50))
+        steps = np.diff(np.append(turns, turns[0] + 2 * np.pi)) * 20
+        assert len(on) == pytest.approx(40 * np.pi / size, rel=0.2)
+        assert steps.max() < 1.3 * size and steps.min() > 0.7 * size
+        corners = {(0, 80), (100, 0), (30, 40), (70, 40), (89.5, 68), (90, 66)}
+        assert corners <= set(map(tuple, points.tolist()))
+        assert angles(points, triangles).min() > 30
+
+
+def test_simplified_chains(cvtmesh):
+    count = 400
+    turns = [2 * math.pi * k / count for k in range(count)]
+    cvtmesh.file("o.csv", "".join(f"{10 * math.cos(t)!r},{10 * math.sin(t)!r}\n" for t in turns)
+                 + "\n-1,-1\n1,-1\n1,1\n-1,1\n")
+    found = {}
+    for tolerance in (None, 0, 0.02, 0.2):
+        words = () if tolerance is None else ("--simplify", tolerance)
+        cvtmesh.call("mesh", "o.csv", "--size", 1.5, *words, "-o", "m.vtu")
+        points, triangles = read(cvtmesh)
+        radius = np.hypot(*points.T)
+        found[tolerance] = np.sum(radius > 9.75)
+        assert radius.max() < 10.0001 and {(-1, -1), (1, 1)} <= set(map(tuple, points.tolist()))
+        assert angles(points, triangles).min() > 36
+        if tolerance:
+            assert area(points, triangles) > (math.pi * (10 - tolerance) ** 2 - 4)
+    assert found[None] == found[0] == count
+    assert found[0.2] == pytest.approx(20 * math.pi / 1.5, rel=0.1) and found[0.02] < 60
