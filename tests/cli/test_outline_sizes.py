@@ -270,7 +270,7 @@ def test_simplified_chains(cvtmesh):
         cvtmesh.call("mesh", "o.csv", "--size", 1.5, *words, "-o", "m.vtu")
         points, triangles = read(cvtmesh)
         radius = np.hypot(*points.T)
-        found[tolerance] = np.sum(radius > 9.75)
+        found[tolerance] = np.sum(radius > 9.998)
         assert radius.max() < 10.0001 and {(-1, -1), (1, 1)} <= set(map(tuple, points.tolist()))
         assert angles(points, triangles).min() > 36
         if tolerance:
