@@ -338,24 +338,25 @@ static cvtm_status mesh_curves(const cli_sized_outline *o, const cli_sizes *size
   return cvtm_sized_mesh(o->boundary, given, mesh, regions, NULL, figures, error);
 }
 
-/* Finds the factor of the sizes by which the mesh, after some sweeps, has the wanted number of
- * vertices. */
+/* Finds the factor of the sizes by which the lattice, before its vertices move, has about the
+ * wanted number of them. */
 static cvtm_status fit_number(const cli_sized_outline *o, int64_t wanted, cli_sizes *sizes,
                               cvtm_error *error) {
-  enum { TRIES = 5 };
+  enum { TRIES = 6 };
+  const double later = 1.01, good = 0.005; /* vertices after the moves; relative error */
   cvtm_sized_options options = sizes->options;
   cvtm_status status = CVTM_OK;
-  options.sweeps = 8; /* after which the number hardly changes */
+  options.sweeps = 0;
   if (!isfinite(sizes->base) && sizes->count == 0)
     sizes->base = sqrt(2 / sqrt(3) * outline_area(o->boundary) / (double)wanted);
   for (int k = 0; k < TRIES && status == CVTM_OK; ++k) {
     cvtm_mesh mesh = {0};
     cvtm_regions regions = {0};
     status = mesh_curves(o, sizes, &options, &mesh, &regions, NULL, error);
-    const double ratio = (double)mesh.vertex_count / (double)wanted;
+    const double ratio = later * (double)mesh.vertex_count / (double)wanted;
     cvtm_mesh_free(&mesh);
     cvtm_regions_free(&regions);
-    if (status == CVTM_OK && fabs(ratio - 1) < 0.005) break;
+    if (status == CVTM_OK && fabs(ratio - 1) < good) break;
     if (status == CVTM_OK) sizes->factor *= sqrt(ratio);
   }
   return status;

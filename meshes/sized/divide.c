@@ -17,9 +17,10 @@ static const double most_parts = 1e8; /* of the boundary */
 
 double cvtm_sizer_given(const cvtm_sizer *z, int32_t region, double x, double y) {
   const cvtm_sized_options *o = z->options;
-  if (o->size == NULL) return o->length / z->step;
-  return o->size(o->size_context, region, z->corner[0] + z->step * x, z->corner[1] - z->step * y) /
-         z->step;
+  if (o->size == NULL) return z->scale * o->length / z->step;
+  const double size =
+      o->size(o->size_context, region, z->corner[0] + z->step * x, z->corner[1] - z->step * y);
+  return z->scale * size / z->step;
 }
 
 cvtm_status cvtm_sizer_refuse(const cvtm_sizer *z, double size, double x, double y) {
@@ -532,6 +533,43 @@ static cvtm_status add_parts(cvtm_sizer *z) {
   return status;
 }
 
+typedef struct part_ratio {
+  double ratio, length;
+} part_ratio;
+
+/* For qsort. */
+static int compare_ratios(const void *left, const void *right) {
+  const part_ratio *a = left, *b = right;
+  return (a->ratio > b->ratio) - (a->ratio < b->ratio);
+}
+
+/* If nearly all parts of the boundary are longer than wanted by the same ratio, or shorter, the
+ * sizes inside are, too: then the lattice goes on from one side to the other. */
+static cvtm_status match_parts(cvtm_sizer *z) {
+  const double same = 0.02, most = 0.95; /* of the median ratio, and of the boundary's length */
+  const int64_t n = z->parts.edge_count;
+  part_ratio *list = malloc(((size_t)n + 1) * sizeof *list);
+  double sum = 0, half = 0, alike = 0;
+  if (list == NULL) return cvtm_no_memory(z->error, "the boundary");
+  for (int64_t k = 0; k < n; ++k) {
+    const double *p = z->parts.points + 2 * (int64_t)z->parts.edges[2 * k],
+                 *q = z->parts.points + 2 * (int64_t)z->parts.edges[2 * k + 1];
+    const double length = hypot(p[0] - q[0], p[1] - q[1]);
+    const double size = size_on(z, z->part_edge[k], 0.5 * (p[0] + q[0]), -0.5 * (p[1] + q[1]));
+    list[k] = (part_ratio){length / size, length};
+    sum += length;
+  }
+  qsort(list, (size_t)n, sizeof *list, compare_ratios);
+  int64_t median = 0;
+  while (median + 1 < n && half + list[median].length < 0.5 * sum) half += list[median++].length;
+  for (int64_t k = 0; k < n; ++k)
+    if (fabs(list[k].ratio - list[median].ratio) < same * list[median].ratio)
+      alike += list[k].length;
+  if (n > 0 && alike > most * sum) z->scale = list[median].ratio;
+  free(list);
+  return CVTM_OK;
+}
+
 static cvtm_status divide_once(cvtm_sizer *z, division *d) {
   free_parts(z);
   d->capacity = 0;
@@ -560,6 +598,7 @@ cvtm_status cvtm_sizer_divide(cvtm_sizer *z) {
     z->figures->narrowed += found;
   }
   free(d.first);
+  if (status == CVTM_OK) status = match_parts(z);
   if (status == CVTM_OK) status = add_parts(z);
   return status == CVTM_OK ? build_tree(z) : status;
 }

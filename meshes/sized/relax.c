@@ -184,6 +184,7 @@ cvtm_status cvtm_sizer_relax(cvtm_sizer *z) {
     z->figures->sweeps = k + 1;
     if ((k + 1) % BALANCE_EVERY == 0 && k + BALANCE_EVERY < o->sweeps) status = balance(z);
   }
-  if (status == CVTM_OK) status = cvtm_sizer_raise(z);
+  if (status == CVTM_OK && z->figures->sweeps == o->sweeps && o->sweeps > 0)
+    status = cvtm_sizer_raise(z);
   return z->m.out_of_memory ? cvtm_no_memory(z->error, "the mesh") : status;
 }

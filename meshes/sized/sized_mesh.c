@@ -107,7 +107,8 @@ cvtm_status cvtm_sized_mesh(const cvtm_boundary *boundary, const cvtm_sized_opti
   cvtm_sized_figures found = {0};
   cvtm_status status = check(boundary, options, error);
   if (status != CVTM_OK) return status;
-  cvtm_sizer z = {.given = boundary, .options = options, .error = error, .figures = &found};
+  cvtm_sizer z = {
+      .given = boundary, .options = options, .error = error, .figures = &found, .scale = 1};
   status = place_given(&z);
   if (status == CVTM_OK) status = cvtm_sizer_divide(&z);
   if (status == CVTM_OK) status = describe_fixed(&z);

@@ -4,8 +4,8 @@
     python3 tests/bench/compare_meshers.py [--cvtmesh build/cvtmesh] [--jigsaw jigsaw]
 
 On six outlines: at a bound of 30 degrees (cvtmesh and Triangle), at that bound with a largest area,
-that of an equilateral triangle whose side is 1/40 of the outline, and at sizes of 1/40 (gmsh's
-Frontal-Delaunay, JIGSAW, which know no bound). Triangle and gmsh are Python packages (pip install
+that of an equilateral triangle whose side is 1/40 of the outline, and at sizes of 1/40 (cvtmesh,
+gmsh's Frontal-Delaunay, JIGSAW); cvtmesh once more with the number of gmsh's vertices. Triangle and gmsh are Python packages (pip install
 triangle gmsh); JIGSAW is a program (github.com/dengwirda/jigsaw). What is missing is left out. Times
 are those of the programs cvtmesh and JIGSAW, and of the calls of Triangle and gmsh. Needs numpy."""
 
@@ -109,8 +109,8 @@ def segments_of(rings):
 def by_cvtmesh(program, folder, rings, *options):
     text = "\n\n".join("\n".join(f"{float(x)!r},{float(y)!r}" for x, y in ring) for ring in rings)
     (folder / "o.csv").write_text(text + "\n")
-    seconds = timed(program, "mesh", folder / "o.csv", "--min-angle", "30", "-o", folder / "o.node",
-                    "-o", folder / "o.ele", "-q", *options)
+    seconds = timed(program, "mesh", folder / "o.csv", "-o", folder / "o.node", "-o", folder / "o.ele",
+                    "-q", *map(str, options))
     points = np.loadtxt(folder / "o.node", skiprows=1)[:, 1:3]
     return points, np.loadtxt(folder / "o.ele", skiprows=1, dtype=int)[:, 1:4] - 1, seconds
 
@@ -179,14 +179,17 @@ def main():
         area = math.sqrt(3) / 4 * size * size
         with tempfile.TemporaryDirectory() as place:
             folder = pathlib.Path(place)
-            rows = [("cvtmesh", by_cvtmesh, (given.cvtmesh, folder, rings)),
-                    ("cvtmesh, area", by_cvtmesh,
-                     (given.cvtmesh, folder, rings, "--max-area", repr(area)))]
+            own = given.cvtmesh, folder, rings
+            rows = [("cvtmesh", by_cvtmesh, (*own, "--min-angle", 30)),
+                    ("cvtmesh, area", by_cvtmesh, (*own, "--min-angle", 30, "--max-area", repr(area))),
+                    ("cvtmesh, size", by_cvtmesh, (*own, "--size", repr(size)))]
             if importlib.util.find_spec("triangle"):
                 rows += [("Triangle pq30", by_triangle, (rings, "pq30")),
                          ("Triangle, area", by_triangle, (rings, f"pq30a{area:.9f}"))]
             if importlib.util.find_spec("gmsh"):
                 rows.append(("gmsh, size", by_gmsh, (rings, size)))
+                count = len(np.unique(by_gmsh(rings, size)[1]))
+                rows.append(("cvtmesh, as many", by_cvtmesh, (*own, "-n", count)))
             if given.jigsaw:
                 rows.append(("JIGSAW, size", by_jigsaw, (given.jigsaw, folder, rings, size)))
             for mesher, function, arguments in rows:
