@@ -150,7 +150,8 @@ static cvtm_svg_kind run_page_shows(const cvtm_run_options *options, const char 
   const int is_picture = is_svg(extension) || is_pdf(extension);
   if (is_picture || (options->given & CVTM_RUN_GIVEN_SVG)) return options->svg;
   if (options->order == CVTM_RUN_ORDER_TSP) return CVTM_SVG_PATH;
-  return is_dxf(extension) ? options->svg : CVTM_SVG_STIPPLES;
+  const int has_lines = is_dxf(extension) || options->purpose == CVTM_RUN_OUTLINE;
+  return has_lines ? options->svg : CVTM_SVG_STIPPLES;
 }
 
 int run_page_shows_sizes(const cvtm_run_options *options, const char *extension) {

@@ -277,3 +277,10 @@ def test_simplified_chains(cvtmesh):
             assert area(points, triangles) > (math.pi * (10 - tolerance) ** 2 - 4)
     assert found[None] == found[0] == count
     assert found[0.2] == pytest.approx(20 * math.pi / 1.5, rel=0.1) and found[0.02] < 60
+
+
+def test_pens_draw_lines(cvtmesh):
+    cvtmesh.file("plate.csv", PLATE)
+    cvtmesh.call("mesh", "plate.csv", "--size", 4, "-o", "a.hpgl", "-o", "a.vtu", "--page", "A4")
+    drawn = cvtmesh.read("a.hpgl").decode()
+    assert ";PD;PU;" not in drawn and drawn.count(",") > len(read(cvtmesh, "a.vtu")[1])
