@@ -334,7 +334,8 @@ static cvtm_status mesh_curves(const cli_sized_outline *o, const cli_sizes *size
   free(source);
   free(size);
   cvtm_boundary_free(&divided);
-  if (status == CVTM_OK) return status;
+  if (status != CVTM_OK && status != CVTM_ERROR_INPUT && error != NULL) *error = reason;
+  if (status != CVTM_ERROR_INPUT) return status;
   return cvtm_sized_mesh(o->boundary, given, mesh, regions, NULL, figures, error);
 }
 

@@ -121,9 +121,10 @@ static cvtm_status sample_edge(cvtm_sizer *z, int64_t e, const edge_ends *ends, 
     size = middle;
     status = take_sample(z, s, t, sum);
   }
+  if (status != CVTM_OK) return status;
   s->is_even = largest - least <= 1e-9 * largest;
   if (s->is_even) s->sum[s->count - 1] = length / largest;
-  return status;
+  return CVTM_OK;
 }
 
 /* The number of parts whose length is nearest to the wanted one, by ratio. */

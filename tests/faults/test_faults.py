@@ -52,6 +52,11 @@ MATRIX = """%%MatrixMarket matrix coordinate real general
 3 4 -1
 4 3 -1
 """
+FEATURES = "\n".join(
+    '{"type":"Feature","properties":{"name":"%s"},"geometry":{"type":"Polygon","coordinates":'
+    '[[[%d,%d],[%d,%d],[%d,%d],[%d,%d]]]}}' % (name, x, y, x + 8, y, x + 8, y + 6, x, y + 6)
+    for name, x, y in (("a", 0, 0), ("b", 5, 3)))
+ROUND = '<svg><circle cx="9" cy="9" r="8"/></svg>'
 RUN = ["run", "-n", "20", "--iterations", "6", "--report", "report.json"]
 HLCP = ["hlcp", "--matrix-a", "a.mtx", "--matrix-b", "a.mtx", "--rhs", "q.npy", "--output-z",
         "z.npy", "--output-w", "w.npy", "--report", "report.json"]
@@ -91,6 +96,10 @@ COMMANDS = {
     "voronoi": ["voronoi", "points.csv", "-o", "l.npy", "-o", "l.png", "--width", "20",
                 "--height", "16", "--method", "jfa", "--check", "--report", "report.json"],
     "mesh": ["mesh", "points.csv", "-o", "m.off", "-o", "m.vtu", "--report", "report.json"],
+    "mesh_outline": ["mesh", "two.geojson", "--size", "2", "--size", "b=1+0.1*d(left)", "--size",
+                     "outer=1.5", "-o", "m.off", "-o", "m.png", "--report", "report.json"],
+    "mesh_curves": ["mesh", "round.svg", "-n", "60", "-o", "m.off"],
+    "mesh_periodic": ["mesh", "box.csv", "--size", "3", "--periodic", "-o", "m.off"],
     "stats": ["stats", "mesh.obj"],
     "stats_json": ["stats", "points.csv", "--density", "tiny.npy", "--json"],
     **{f"density_{name}": ["density", name, "-o", "d.npy"] for name in PICTURES},
@@ -138,7 +147,7 @@ def write_inputs(folder):
     np.save(folder / "q.npy", np.array([1.0, -2, 3, -4]))
     np.save(folder / "zero.npy", np.zeros(4))
     for name, text in (("jobs.jsonl", JOBS), ("p.svg", SQUARE),
-                       ("p.geojson", GEOJSON), ("a.mtx", MATRIX),
+                       ("p.geojson", GEOJSON), ("two.geojson", FEATURES), ("round.svg", ROUND), ("box.csv", "0,0\n9,0\n9,6\n0,6\n"), ("a.mtx", MATRIX),
                        ("inks.pens", "blue = #0040c0\nred = #d02010 1,3\n"),
                        ("options.txt", "seed = 3\ngamma = 1.5\n")):
         (folder / name).write_text(text)
