@@ -8,7 +8,6 @@
 
 enum { ROUNDS = 4 };                  /* of dividing for narrow places, at most */
 static const double samples = 4;      /* of the size along an edge, per wanted length */
-static const double across = 1.2;     /* a gap of width w allows edges of this times w */
 static const double short_edge = 0.7; /* of the wanted length: edges below it change the division */
 static const double fine = 0.93;      /* a size is smaller than another below this times it */
 static const double most_parts = 1e8; /* of the boundary */
@@ -46,7 +45,7 @@ static double size_on(const cvtm_sizer *z, int64_t e, double x, double y) {
   return cvtm_size_tree_find(&z->tree, z->options->growth, x, y, wanted_on(z, e, x, y));
 }
 
-static cvtm_status add_source(cvtm_sizer *z, double x, double y, double size) {
+cvtm_status cvtm_sizer_add_source(cvtm_sizer *z, double x, double y, double size) {
   return cvtm_size_tree_add(&z->tree, x, y, size) ? CVTM_OK : cvtm_no_memory(z->error, "the sizes");
 }
 
@@ -361,73 +360,6 @@ static cvtm_status triangulate_parts(cvtm_sizer *z) {
   return status;
 }
 
-/* ---- Narrow places ---- */
-
-/* The edge of the given boundary on which a vertex of the divided one lies; -1: a given vertex. */
-static int32_t edge_under(const cvtm_sizer *z, int32_t v) {
-  const int64_t k = v - z->given->vertex_count;
-  return k < 0 ? -1 : z->places[k].edge;
-}
-
-/* A given vertex that two places on the boundary have in common; -1: none. */
-static int32_t common_corner(const cvtm_sizer *z, int32_t v, int32_t w) {
-  const int32_t e = edge_under(z, v), f = edge_under(z, w);
-  const int32_t p[2] = {e < 0 ? v : z->given->edges[2 * (int64_t)e],
-                        e < 0 ? v : z->given->edges[2 * (int64_t)e + 1]};
-  const int32_t q[2] = {f < 0 ? w : z->given->edges[2 * (int64_t)f],
-                        f < 0 ? w : z->given->edges[2 * (int64_t)f + 1]};
-  for (int i = 0; i < 4; ++i)
-    if (p[i / 2] == q[i % 2]) return p[i / 2];
-  return -1;
-}
-
-/* Asks for smaller edges at a gap between two places, of width `gap`. */
-static cvtm_status narrow(cvtm_sizer *z, int32_t region, int32_t v, double x, double y, int32_t w,
-                          double gap, int64_t *found) {
-  const cvtm_grid_point at = z->m.grid[v];
-  const double mx = 0.5 * (at.x + x), my = 0.5 * (at.y + y);
-  const double wanted = cvtm_sizer_at(z, region, mx, my);
-  const double size = across * gap;
-  if (size > 0.9 * wanted) return CVTM_OK;
-  const int32_t corner = common_corner(z, v, w);
-  if (corner >= 0) {
-    if (!z->is_acute[corner]) return CVTM_OK;
-    const cvtm_grid_point c = z->m.grid[corner];
-    const double tip = fmin(cvtm_sizer_given(z, region, c.x, c.y), z->least[corner]);
-    if (cvtm_sized_distance(at, c) < 0.45 * tip) return CVTM_OK;
-  }
-  ++*found;
-  cvtm_status status = add_source(z, at.x, at.y, size);
-  return status == CVTM_OK ? add_source(z, x, y, size) : status;
-}
-
-/* Gaps between vertices that an edge joins, and between vertices and the parts opposite to them. */
-static cvtm_status find_gaps(cvtm_sizer *z, int64_t *found) {
-  const cvtm_half_edges *m = &z->m;
-  cvtm_status status = CVTM_OK;
-  *found = 0;
-  for (int64_t h = 0; h < 3 * m->triangle_count && status == CVTM_OK; ++h) {
-    const int32_t a = m->corner[h], b = cvtm_end_of(m, h), c = cvtm_apex_of(m, h);
-    const cvtm_grid_point p = m->grid[a], q = m->grid[b], r = m->grid[c];
-    const int32_t region = m->region[h / 3];
-    const double length = cvtm_sized_distance(p, q);
-    if (m->segment[h] < 0) {
-      const int32_t e = edge_under(z, a);
-      if (e >= 0 && e == edge_under(z, b)) continue;
-      if (m->twin[h] > h) status = narrow(z, region, a, q.x, q.y, b, length, found);
-      continue;
-    }
-    const double along =
-        ((double)q.x - p.x) * ((double)r.x - p.x) + ((double)q.y - p.y) * ((double)r.y - p.y);
-    const double t = along / (length * length);
-    if (!(t > 0.1 && t < 0.9)) continue;
-    const double height = (double)cvtm_orient(p, q, r) / length;
-    status = narrow(z, region, c, p.x + t * ((double)q.x - p.x), p.y + t * ((double)q.y - p.y), a,
-                    height, found);
-  }
-  return status;
-}
-
 /* ---- All of it ---- */
 
 static double corner_angle(cvtm_grid_point at, cvtm_grid_point a, cvtm_grid_point b) {
@@ -476,7 +408,7 @@ static cvtm_status add_short_edges(cvtm_sizer *z) {
     const double x = ends.x + 0.5 * ends.dx, y = ends.y + 0.5 * ends.dy;
     const double wanted = wanted_on(z, e, x, y);
     if (!(ends.length > 0) || ends.length > short_edge * wanted) continue;
-    status = add_source(z, x, y, ends.length);
+    status = cvtm_sizer_add_source(z, x, y, ends.length);
   }
   return status;
 }
@@ -496,7 +428,7 @@ static cvtm_status add_fine_edge(cvtm_sizer *z, int64_t e) {
   for (double t = 0; ends.length > 0 && status == CVTM_OK;) {
     const double x = ends.x + t * ends.dx, y = ends.y + t * ends.dy, size = wanted_on(z, e, x, y);
     if (!(size > 0) || ends.length / size > most_parts) return cvtm_sizer_refuse(z, size, x, y);
-    if (size < fine * larger_given(z, e, x, y)) status = add_source(z, x, y, size);
+    if (size < fine * larger_given(z, e, x, y)) status = cvtm_sizer_add_source(z, x, y, size);
     if (t == 1) break;
     t = fmin(t + 0.5 * size / ends.length, 1);
   }
@@ -529,7 +461,7 @@ static cvtm_status add_parts(cvtm_sizer *z) {
                  *q = z->parts.points + 2 * (int64_t)z->parts.edges[2 * k + 1];
     const double x = 0.5 * (p[0] + q[0]), y = -0.5 * (p[1] + q[1]);
     const double length = hypot(p[0] - q[0], p[1] - q[1]);
-    if (length < fine * larger_on(z, k, x, y)) status = add_source(z, x, y, length);
+    if (length < fine * larger_on(z, k, x, y)) status = cvtm_sizer_add_source(z, x, y, length);
   }
   return status;
 }
@@ -595,7 +527,7 @@ cvtm_status cvtm_sizer_divide(cvtm_sizer *z) {
     status = build_tree(z);
     if (status == CVTM_OK) status = divide_once(z, &d);
     found = 0;
-    if (status == CVTM_OK && round + 1 < ROUNDS) status = find_gaps(z, &found);
+    if (status == CVTM_OK && round + 1 < ROUNDS) status = cvtm_sizer_find_gaps(z, &found);
     z->figures->narrowed += found;
   }
   free(d.first);

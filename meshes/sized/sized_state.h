@@ -104,6 +104,12 @@ static inline int cvtm_sized_is_inside(const cvtm_half_edges *m, const cvtm_size
 
 /* Divides the boundary, as often as narrow places ask for smaller sizes, and triangulates it. */
 cvtm_status cvtm_sizer_divide(cvtm_sizer *z);
+/* Asks for sizes that grow from `size` at (x, y). */
+cvtm_status cvtm_sizer_add_source(cvtm_sizer *z, double x, double y, double size);
+/* Asks for smaller sizes where the boundary is narrower than its parts are long: at gaps between
+ * vertices that an edge joins, and between vertices and the parts opposite to them. *found: the
+ * number of such gaps. */
+cvtm_status cvtm_sizer_find_gaps(cvtm_sizer *z, int64_t *found);
 /* The coordinates of a vertex of the divided boundary: the doubles of the input, or on an edge as
  * near to it as doubles allow. */
 void cvtm_sizer_place(const cvtm_sizer *z, int64_t v, double place[2]);
