@@ -455,7 +455,7 @@ void cli_options_set_defaults(cli_command command, cli_options *options) {
   options->text.colours = options->text.domain = "none";
   if (command == CLI_MESH) options->run.svg = CVTM_SVG_MESH;
   options->metric.ratio = 100;
-  options->outline.grade = 0.25;
+  options->outline.grade = 0.2;
   options->device = "auto";
   options->view.save = "cvtmesh-view";
   options->view.every = 10;
