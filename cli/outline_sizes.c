@@ -64,6 +64,8 @@ cvtm_status cli_sizes_read(const cli_options *o, cli_sizes *sizes, cvtm_error *e
   if (is_max(o) && (list->count > 1 || o->run.points > 0))
     return run_usage_error(error, "--size max: neither another --size nor -n goes with it");
   if (!cli_sizes_wanted(o)) return CVTM_OK;
+  if (cli_option_given(o, "min-angle"))
+    return run_usage_error(error, "--min-angle: of outlines for --size max alone");
   sizes->rule = calloc((size_t)list->count + 1, sizeof *sizes->rule);
   if (sizes->rule == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory");
   for (; sizes->count < list->count && status == CVTM_OK; ++sizes->count) {

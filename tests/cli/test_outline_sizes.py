@@ -124,6 +124,7 @@ def test_refusals(cvtmesh):
     for words, name in ((("--size", "hole=1"), "without a name"), (("--size", -1), "--size"),
                         (("--size", "2mm"), "--pixel-size"), (("--size", "max", "-n", 9), "max"),
                         (("--size", "=2"), "name"),
+                        (("--size", 2, "--min-angle", 20), "--min-angle"),
                         (("--size", 2, "--metric", "f.npy", "-n", 9), "--size")):
         cvtmesh.refused("mesh", "plate.csv", *words, "-o", "m.vtu", code=2, names=[name])
     cvtmesh.refused("mesh", "plate.csv", "--size", 1e-12, "-o", "m.vtu", code=3, names=["too small"])
