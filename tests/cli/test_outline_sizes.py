@@ -127,6 +127,7 @@ def test_refusals(cvtmesh):
                         (("--size", 2, "--min-angle", 20), "--min-angle"),
                         (("--size", 2, "--metric", "f.npy", "-n", 9), "--size")):
         cvtmesh.refused("mesh", "plate.csv", *words, "-o", "m.vtu", code=2, names=[name])
+    cvtmesh.refused("mesh", "plate.csv", "--size", 1e-3, "-o", "m.vtu", code=3, names=["triangles"])
     cvtmesh.refused("mesh", "plate.csv", "--size", 1e-12, "-o", "m.vtu", code=3, names=["too small"])
 
 
