@@ -2,6 +2,7 @@
 #include "meshes/formats/formats.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -148,7 +149,9 @@ void cvtm_write_ply(FILE *file, const cvtm_file_mesh *m) {
 /* ---- STL ---- */
 
 /* STL: triangles without shared vertices, in single precision (binary) or text. Flat
- * at z = 0, normals up. */
+ * at z = 0, normals up. A binary file in which triangles would vanish because the mesh is far from
+ * the origin has the lower left corner of the mesh, rounded down to integers, as its origin, which
+ * the header names. */
 
 enum { HEADER = 80, PREFIX = 84, FACET = 50 };
 
@@ -175,6 +178,41 @@ static char *binary_facet(char *to, const void *context, int64_t t) {
   return cvtm_text_scalar(to, CVTM_U16, 0, 0);
 }
 
+/* Nonzero if a triangle has no area, or is turned over, in single precision. */
+static int stl_vanishes(const cvtm_file_mesh *m) {
+  for (int64_t t = 0; t < m->triangle_count; ++t) {
+    float x[3], y[3];
+    for (int k = 0; k < 3; ++k) {
+      x[k] = (float)m->points[2 * (int64_t)m->triangles[3 * t + k]];
+      y[k] = (float)m->points[2 * (int64_t)m->triangles[3 * t + k] + 1];
+    }
+    const double cross = ((double)x[1] - x[0]) * ((double)y[2] - y[0]) -
+                         ((double)y[1] - y[0]) * ((double)x[2] - x[0]);
+    if (!(cross > 0)) return 1;
+  }
+  return 0;
+}
+
+/* The points, seen from the lower left corner of their box, where that is far away and single
+ * precision needs it; NULL: it does not, or there is no memory. */
+static double *stl_moved_points(const cvtm_file_mesh *m, double origin[2]) {
+  const double far = 64; /* sizes of the box */
+  const size_t n = (size_t)m->vertex_count;
+  double high[2] = {-INFINITY, -INFINITY};
+  origin[0] = origin[1] = INFINITY;
+  for (size_t i = 0; i < 2 * n; ++i) {
+    origin[i % 2] = fmin(origin[i % 2], m->points[i]);
+    high[i % 2] = fmax(high[i % 2], m->points[i]);
+  }
+  const double side = fmax(high[0] - origin[0], high[1] - origin[1]);
+  const int is_far = fmax(fabs(origin[0]), fabs(origin[1])) > far * side;
+  double *moved = is_far && stl_vanishes(m) ? malloc(2 * n * sizeof *moved) : NULL;
+  if (moved == NULL) return NULL;
+  for (int k = 0; k < 2; ++k) origin[k] = floor(origin[k]);
+  for (size_t i = 0; i < 2 * n; ++i) moved[i] = m->points[i] - origin[i % 2];
+  return moved;
+}
+
 void cvtm_write_stl(FILE *file, const cvtm_file_mesh *m) {
   if (m->ascii) {
     fputs("solid cvtmesh\n", file);
@@ -183,9 +221,17 @@ void cvtm_write_stl(FILE *file, const cvtm_file_mesh *m) {
     return;
   }
   char header[PREFIX] = "cvtmesh: binary STL"; /* must not start with `solid` */
+  double origin[2];
+  double *moved = stl_moved_points(m, origin);
+  cvtm_file_mesh placed = *m;
+  if (moved != NULL) {
+    placed.points = moved;
+    snprintf(header, HEADER, "cvtmesh: binary STL, origin at %.17g %.17g", origin[0], origin[1]);
+  }
   (void)cvtm_text_scalar(header + HEADER, CVTM_U32, 0, (double)m->triangle_count);
   fwrite(header, 1, sizeof header, file);
-  cvtm_write_items(file, m->triangle_count, FACET, binary_facet, m);
+  cvtm_write_items(file, m->triangle_count, FACET, binary_facet, &placed);
+  free(moved);
 }
 
 /* ---- Legacy VTK ---- */

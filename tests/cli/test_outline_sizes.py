@@ -286,3 +286,18 @@ def test_pens_draw_lines(cvtmesh):
     cvtmesh.call("mesh", "plate.csv", "--size", 4, "-o", "a.hpgl", "-o", "a.vtu", "--page", "A4")
     drawn = cvtmesh.read("a.hpgl").decode()
     assert ";PD;PU;" not in drawn and drawn.count(",") > len(read(cvtmesh, "a.vtu")[1])
+
+
+def test_stl_far_from_the_origin(cvtmesh):
+    """Single precision holds no triangles there: the file has an origin of its own, which it names."""
+    cvtmesh.file("o.csv", rectangle(500000, 5000000, 1, 1))
+    cvtmesh.call("mesh", "o.csv", "--size", 0.1, "-o", "m.stl", "-o", "m.vtu")
+    head = cvtmesh.read("m.stl")[:80].rstrip(b"\0").decode()
+    assert head.endswith("origin at 500000 5000000")
+    mesh = meshio.read(cvtmesh.path("m.stl"))
+    points, triangles = mesh.points[:, :2].astype(float), mesh.cells_dict["triangle"]
+    assert len(triangles) == len(read(cvtmesh)[1])
+    assert area(points, triangles) == pytest.approx(1, rel=1e-5) and angles(points, triangles).min() > 38
+    cvtmesh.file("o.csv", rectangle(3, 4, 1, 1))
+    cvtmesh.call("mesh", "o.csv", "--size", 0.1, "-o", "m.stl")
+    assert meshio.read(cvtmesh.path("m.stl")).points[:, 1].min() == 4
