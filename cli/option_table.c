@@ -443,7 +443,7 @@ const cli_option_row cli_option_rows[] = {
    "refine the mesh until no angle is smaller, except at sharper corners of the boundary",
    .manual = "Of `run` see MESHES THAT KEEP A BOUNDARY.\nOf `cvtmesh mesh` the outline is a polygon with holes in a "
    "svg, geojson, csv or poly file, as with `run --domain polygon=FILE`. Segments of a .poly file may also divide the plane into "
-   "several regions, or end inside: if the file lists two regions or more, or its segments are no closed rings, what "
+   "several regions, or end inside, and points may lie on none: what "
    "is reached from outside without crossing a segment is outside, and so is what has a point in the list of holes; a "
    "part with a point in the list of regions has the number that is its attribute (its place in the list, if that is "
    "no integer from 1 on), and triangles there have no larger area than the file says; other parts are numbered after "

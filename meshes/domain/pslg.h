@@ -37,17 +37,18 @@ cvtm_status cvtm_contour_of_pslg(const cvtm_pslg *pslg, int width, int height,
 
 /* Reads a polygon file (meshes/polygon_file.h) whose segments bound several regions. *is_rings is
  * nonzero if the file has only closed rings of one region, which cvtm_polygons_read reads; then the
- * graph is empty except `skipped`. .poly files: as in Triangle, a part of the plane is outside if
- * it is unbounded or has a point in the list of holes. A part with a point in the list of regions
- * has the region number given by the attribute, if that is a positive integer, else the position in
- * the list; the other parts have the numbers that follow. Vertices without a segment are dropped.
- * Other files: if two shapes (GeoJSON: features, or geometries outside features; SVG: elements;
- * CSV: rings) share part of an edge, or features have names, each shape is a region, by the
- * even-odd rule. Where shapes overlap, the last one counts. Shapes with the same name are one
- * region. The name of a GeoJSON feature is the first of its properties `name`, `material`, `label`,
- * `region` and `class`, in upper or lower case, else its `id`; that of an SVG element is
- * inkscape:label or id. Characters other than letters, digits, _ and - become _. CVTM_ERROR_INPUT
- * if segments cross, nothing is inside, or a point of a region is outside. */
+ * graph is empty except `skipped` and `curve`. .poly files, which are never rings: as in Triangle,
+ * a part of the plane is outside if it is unbounded or has a point in the list of holes. A part
+ * with a point in the list of regions has the region number given by the attribute, if that is a
+ * positive integer, else the position in the list; the other parts have the numbers that follow.
+ * Vertices inside that no segment has are the last ones of the boundary, without edges. Other
+ * files: if two shapes (GeoJSON: features, or geometries outside features; SVG: elements; CSV:
+ * rings) share part of an edge, or features have names, each shape is a region, by the even-odd
+ * rule. Where shapes overlap, the last one counts; edges of shapes with names may cross. Shapes
+ * with the same name are one region. The name of a GeoJSON feature is the first of its properties
+ * `name`, `material`, `label`, `region` and `class`, in upper or lower case, else its `id`; that of
+ * an SVG element is inkscape:label or id. Characters other than letters, digits, _ and - become _.
+ * CVTM_ERROR_INPUT if segments cross, nothing is inside, or a point of a region is outside. */
 cvtm_status cvtm_pslg_read(const char *path, cvtm_pslg *pslg, int *is_rings, cvtm_error *error);
 /* The same from memory; `name` is used in messages. */
 cvtm_status cvtm_pslg_read_bytes(const char *extension, const unsigned char *bytes, size_t size,
