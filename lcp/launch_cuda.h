@@ -94,7 +94,7 @@ cvtm_status launch_pdl(cvtm_device *device, const char *name, void (*kernel)(Par
   launch.dynamicSmemBytes = shared;
   launch.stream = cvtm_cuda_stream(device);
   launch.attrs = &attribute;
-  launch.numAttrs = is_supported && !cvtm_uses_plain("pdl");
+  launch.numAttrs = is_supported && !cvtm_uses_plain("pdl") && !cvtm_uses_plain("grid");
   return cvtm_cuda_check(
       device, cudaLaunchKernelEx(&launch, kernel, static_cast<Parameters>(arguments)...), name);
 }

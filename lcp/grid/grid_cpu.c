@@ -249,9 +249,7 @@ static void pre_smooth_and_restrict_lines(const cvtm_grid_top *top, const cvtm_g
     }
     /* The band above has compared its residuals with the active nodes of the cycle before. */
 #pragma omp barrier
-    for (int64_t k = first * p->width; k < (first + 1) * p->width; ++k) {
-      p->active[k] = (uint8_t)cvtm_grid_is_active(p, k);
-    }
+    for (int64_t i = 0; i < p->width; ++i) cvtm_grid_mark_active(p, 0, i, first);
   }
 }
 
@@ -266,8 +264,7 @@ static cvtm_status pre_smooth_and_restrict_cpu(const cvtm_grid_top *top,
   smooth_cpu(top, 1);
   FOR_NODES(threads_of(top), coarse->width, coarse->height, cvtm_grid_restrict(&f, coarse, i, j));
   /* After cvtm_grid_restrict, which compares with the active nodes of the cycle before. */
-  FOR_NODES(threads_of(top), p->width, p->height,
-            p->active[j * p->width + i] = (uint8_t)cvtm_grid_is_active(p, j * p->width + i));
+  FOR_NODES(threads_of(top), p->width, p->height, cvtm_grid_mark_active(p, 0, i, j));
   return CVTM_OK;
 }
 
@@ -280,10 +277,7 @@ static void correct_line(const cvtm_grid_top *top, const cvtm_grid_level *coarse
     cvtm_grid_lines_of_machine()->correct(p, coarse, j);
     return;
   }
-  for (int64_t i = 0; i < p->width; ++i) {
-    const int64_t k = j * p->width + i;
-    p->d[k] = cvtm_grid_corrected(p, coarse, i, j) - p->x[k];
-  }
+  for (int64_t i = 0; i < p->width; ++i) cvtm_grid_correct(p, coarse, i, j);
 }
 
 static cvtm_status prolong_and_correct_cpu(const cvtm_grid_top *top,
@@ -386,14 +380,6 @@ static cvtm_status galerkin_cpu(const cvtm_grid_top *top, const cvtm_grid_level 
                                below_problem ? NULL : &levels[l - 1]};
     galerkin_level(top, &f, &levels[l], all);
   }
-  return CVTM_OK;
-}
-
-static cvtm_status interpolation_weights_cpu(const cvtm_grid_top *top, const cvtm_grid_level *finer,
-                                             const cvtm_grid_level *coarse) {
-  const cvtm_grid_finer f = {finer ? NULL : top->problem, finer};
-  FOR_NODES(threads_of(top), coarse->blocks_x, coarse->blocks_y,
-            cvtm_grid_compute_weights(&f, coarse, i, j));
   return CVTM_OK;
 }
 
@@ -503,9 +489,7 @@ static cvtm_status coarse_prolong_and_post_smooth_cpu(const cvtm_grid_top *top,
       lines->prolong(level, coarse, y);
       continue;
     }
-    for (int64_t x = 0; x < level->width; ++x) {
-      level->e[y * level->width + x] += cvtm_grid_interpolated(coarse, coarse->e, x, y);
-    }
+    for (int64_t x = 0; x < level->width; ++x) cvtm_grid_prolong(level, coarse, x, y);
   }
   relax_level(top, level, 1);
   return CVTM_OK;
@@ -524,16 +508,6 @@ static cvtm_status tail_cycle_cpu(const cvtm_grid_top *top, const cvtm_grid_leve
 static int64_t partial_doubles_cpu(int64_t width, int64_t height) {
   (void)width;
   return CVTM_GRID_SUMS * height;
-}
-
-static cvtm_status clip_start_cpu(const cvtm_grid_top *top, int warm, int into_d) {
-  const cvtm_grid_problem *p = top->problem;
-  double *out = into_d ? p->d : p->x;
-  FOR_NODES(threads_of(top), p->width, p->height, {
-    const int64_t k = j * p->width + i;
-    out[k] = cvtm_grid_clipped(p, k, warm ? p->x[k] : 0.0);
-  });
-  return CVTM_OK;
 }
 
 static cvtm_status measure_cold_start_cpu(const cvtm_grid_top *top) {
@@ -579,48 +553,16 @@ static cvtm_status measure_energy_cpu(const cvtm_grid_top *top) {
   return CVTM_OK;
 }
 
-static int is_tail_cpu(const cvtm_grid_top *top, const cvtm_grid_level *levels, int first,
-                       int last) {
-  (void)top;
-  (void)levels;
-  return first == last;
-}
+#define NODE_PHASE(name, parameters, width, height, function, ...)          \
+  static cvtm_status name##_cpu parameters {                                \
+    FOR_NODES(threads_of(top), width, height, function(__VA_ARGS__, i, j)); \
+    return CVTM_OK;                                                         \
+  }
+CVTM_GRID_NODE_PHASES(NODE_PHASE)
 
-static cvtm_status mark_masked_cpu(const cvtm_grid_top *top) {
-  const cvtm_grid_problem *p = top->problem;
-  FOR_NODES(threads_of(top), p->width, p->height,
-            p->active[j * p->width + i] = (uint8_t)cvtm_grid_masked(p, j * p->width + i));
-  return CVTM_OK;
-}
-
-static cvtm_status coarsen_data_cpu(const cvtm_grid_top *top, const cvtm_grid_top *coarse,
-                                    const cvtm_grid_level *level) {
-  const cvtm_grid_problem *c = coarse->problem;
-  FOR_NODES(threads_of(top), c->width, c->height,
-            cvtm_grid_coarsen_data(top->problem, c, level, i, j));
-  return CVTM_OK;
-}
-
-static cvtm_status coarsen_links_cpu(const cvtm_grid_top *top, const cvtm_grid_top *coarse,
-                                     const cvtm_grid_level *level) {
-  const cvtm_grid_problem *c = coarse->problem;
-  FOR_NODES(threads_of(top), c->width + 1, c->height + 1,
-            cvtm_grid_coarsen_links(top->problem, c, level, i, j));
-  return CVTM_OK;
-}
-
-static cvtm_status prolong_solution_cpu(const cvtm_grid_top *top, const cvtm_grid_top *coarse,
-                                        const cvtm_grid_level *level) {
-  const cvtm_grid_problem *p = top->problem;
-  FOR_NODES(
-      threads_of(top), p->width, p->height,
-      p->x[j * p->width + i] = cvtm_grid_nested_start_value(p, level, coarse->problem->x, i, j));
-  return CVTM_OK;
-}
-
+#define NODE_PHASE_NAME(name, ...) .name = name##_cpu,
 const cvtm_grid_table cvtm_grid_table_cpu = {
     .partial_doubles = partial_doubles_cpu,
-    .clip_start = clip_start_cpu,
     .measure_cold_start = measure_cold_start_cpu,
     .begin_iteration = begin_iteration_cpu,
     .raise_limit = raise_limit_cpu,
@@ -630,14 +572,8 @@ const cvtm_grid_table cvtm_grid_table_cpu = {
     .pre_smooth_and_restrict = pre_smooth_and_restrict_cpu,
     .galerkin = galerkin_cpu,
     .coarse_pre_smooth_and_restrict = coarse_pre_smooth_and_restrict_cpu,
-    .is_tail = is_tail_cpu,
     .tail_cycle = tail_cycle_cpu,
     .coarse_prolong_and_post_smooth = coarse_prolong_and_post_smooth_cpu,
     .prolong_and_correct = prolong_and_correct_cpu,
     .post_smooth_and_measure = post_smooth_and_measure_cpu,
-    .mark_masked = mark_masked_cpu,
-    .interpolation_weights = interpolation_weights_cpu,
-    .coarsen_data = coarsen_data_cpu,
-    .coarsen_links = coarsen_links_cpu,
-    .prolong_solution = prolong_solution_cpu,
-};
+    CVTM_GRID_NODE_PHASES(NODE_PHASE_NAME)};

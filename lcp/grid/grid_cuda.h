@@ -41,10 +41,6 @@ static inline dim3 blocks_for_nodes(const cvtm_grid_top *top) {
   return blocks_for_nodes(top->shape->width, top->shape->height);
 }
 
-static inline dim3 blocks_for_nodes(const cvtm_grid_level *level) {
-  return blocks_for_nodes(level->width, level->height);
-}
-
 /* --- launches --- */
 
 static inline cudaStream_t stream_of(const cvtm_grid_top *top) {
@@ -57,11 +53,45 @@ struct launch_part {
   __device__ int block() const { return first + static_cast<int>(blockIdx.x); }
 };
 
-/* Launches a kernel that loops by for_nodes. */
-template <typename... Parameters, typename... Arguments>
-cvtm_status launch_nodes(const cvtm_grid_top *top, const char *name, void (*kernel)(Parameters...),
-                         dim3 blocks, Arguments... arguments) {
-  kernel<<<blocks, tile_threads_xy(), 0, stream_of(top)>>>(arguments...);
+/* An argument of a node function. A problem, in device memory, is copied, so that no store can
+ * change its pointers. */
+template <typename T>
+struct node_argument : row_argument<T> {};
+template <>
+struct node_argument<const cvtm_grid_problem *> {
+  const cvtm_grid_problem copy;
+  __device__ node_argument(const cvtm_grid_problem *problem) : copy(*problem) {}
+  __device__ operator const cvtm_grid_problem *() const { return &copy; }
+};
+
+template <auto function, typename... Held>
+__device__ void call_for_nodes(int64_t width, int64_t height, const Held &...held) {
+  for_nodes(width, height, [&](int64_t i, int64_t j) { function(held..., i, j); });
+}
+
+template <auto function, int resident, typename... Arguments>
+__global__ void __launch_bounds__(tile_x *tile_y, resident)
+    nodes_kernel(int64_t width, int64_t height, const __grid_constant__ Arguments... arguments) {
+  call_for_nodes<function>(width, height, node_argument<Arguments>{arguments}...);
+}
+
+/* What a kernel takes for an argument: levels by value, which host memory holds. */
+static inline cvtm_grid_level kernel_argument(const cvtm_grid_level *level) { return *level; }
+static inline const cvtm_grid_problem *kernel_argument(cvtm_grid_problem *problem) {
+  return problem;
+}
+template <typename T>
+T kernel_argument(T value) {
+  return value;
+}
+
+/* Calls function(arguments, i, j) for the nodes of a grid. resident: as for for_rows. */
+template <auto function, int resident = 0, typename... Arguments>
+cvtm_status launch_nodes(const cvtm_grid_top *top, const char *name, int64_t width, int64_t height,
+                         Arguments... arguments) {
+  nodes_kernel<function, resident>
+      <<<blocks_for_nodes(width, height), tile_threads_xy(), 0, stream_of(top)>>>(
+          width, height, kernel_argument(arguments)...);
   return cvtm_cuda_launched(top->device, name);
 }
 
@@ -84,6 +114,11 @@ cvtm_status launch_phase(const cvtm_grid_top *top, const char *name, void (*kern
 template <typename Launch>
 void with_flag(bool flag, Launch launch) {
   flag ? launch(std::true_type()) : launch(std::false_type());
+}
+
+/* True if plain kernels replace those of that name, or all. */
+static inline bool uses_plain(const char *name) {
+  return cvtm_uses_plain(name) || cvtm_uses_plain("grid");
 }
 
 /* True if the marches and tiles know the transfers: both directions are halved. */

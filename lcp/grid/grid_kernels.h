@@ -177,6 +177,36 @@ typedef struct cvtm_grid_stop_rule {
   int64_t limit, window;     /* see cvtm_iteration_state */
 } cvtm_grid_stop_rule;
 
+/* X(name, parameters, width, height, function, arguments): the phases that call a function of
+ * grid_node.h, function(arguments, i, j), for every node of a grid of width x height. Both tables
+ * and their phases are made of this list. */
+#define CVTM_GRID_NODE_PHASES(X)                                                                 \
+  /* x (d if into_d) = clip(warm ? x : 0). */                                                    \
+  X(clip_start, (const cvtm_grid_top *top, int warm, int into_d), top->shape->width,             \
+    top->shape->height, cvtm_grid_clip_start, top->problem, warm, into_d)                        \
+  /* Setup: only masked nodes are active. */                                                     \
+  X(mark_masked, (const cvtm_grid_top *top), top->shape->width, top->shape->height,              \
+    cvtm_grid_mark_active, top->problem, 1)                                                      \
+  /* Setup: interpolation weights of `coarse` from the operator of `finer` (NULL: of the         \
+   * problem). */                                                                                \
+  X(interpolation_weights,                                                                       \
+    (const cvtm_grid_top *top, const cvtm_grid_level *finer, const cvtm_grid_level *coarse),     \
+    coarse->blocks_x, coarse->blocks_y, cvtm_grid_compute_weights, top->problem,                 \
+    finer ? finer : coarse, !finer, coarse)                                                      \
+  /* The nested start: b and bounds, or links, of the problem of `coarse` from that of top. */   \
+  X(coarsen_data,                                                                                \
+    (const cvtm_grid_top *top, const cvtm_grid_top *coarse, const cvtm_grid_level *level),       \
+    level->width, level->height, cvtm_grid_coarsen_data, top->problem, coarse->problem, level)   \
+  X(coarsen_links,                                                                               \
+    (const cvtm_grid_top *top, const cvtm_grid_top *coarse, const cvtm_grid_level *level),       \
+    level->width + 1, level->height + 1, cvtm_grid_coarsen_links, top->problem, coarse->problem, \
+    level)                                                                                       \
+  /* The nested start: x = the interpolated solution of the problem of `coarse`, clipped. */     \
+  X(prolong_solution,                                                                            \
+    (const cvtm_grid_top *top, const cvtm_grid_top *coarse, const cvtm_grid_level *level),       \
+    top->shape->width, top->shape->height, cvtm_grid_prolong_solution, top->problem,             \
+    coarse->problem, level)
+
 /* `level` is a coarse level, `coarse` the one below it, or below the problem. */
 typedef struct cvtm_grid_table {
   /* Doubles that cvtm_grid_top.partial needs for a grid of that size. */
@@ -184,8 +214,6 @@ typedef struct cvtm_grid_table {
 
   /* --- the iteration --- */
 
-  /* x (d if into_d) = clip(warm ? x : 0). */
-  cvtm_status (*clip_start)(const cvtm_grid_top *top, int warm, int into_d);
   /* state->cold_norm = 2-norm of the natural residual at d. */
   cvtm_status (*measure_cold_start)(const cvtm_grid_top *top);
   cvtm_status (*begin_iteration)(const cvtm_grid_top *top, const cvtm_grid_stop_rule *rule);
@@ -209,7 +237,8 @@ typedef struct cvtm_grid_table {
   cvtm_status (*coarse_pre_smooth_and_restrict)(const cvtm_grid_top *top,
                                                 const cvtm_grid_level *level,
                                                 const cvtm_grid_level *coarse);
-  /* True if the levels first .. last are the tail of the V-cycle; the last one alone always is. */
+  /* True if the levels first .. last are the tail of the V-cycle, which tail_cycle takes. NULL: the
+   * last level alone is the tail. */
   int (*is_tail)(const cvtm_grid_top *top, const cvtm_grid_level *levels, int first, int last);
   /* The V-cycle of levels first .. last; the last one by sweeps. */
   cvtm_status (*tail_cycle)(const cvtm_grid_top *top, const cvtm_grid_level *levels, int first,
@@ -224,27 +253,14 @@ typedef struct cvtm_grid_table {
   /* The step along d, a sweep on x, then as measure(counted). */
   cvtm_status (*post_smooth_and_measure)(const cvtm_grid_top *top, const cvtm_grid_level *coarse);
 
-  /* --- setup and the nested start --- */
-
-  /* Only masked nodes are active. */
-  cvtm_status (*mark_masked)(const cvtm_grid_top *top);
-  /* Interpolation weights of `coarse` from the operator of `finer` (NULL: of the problem). */
-  cvtm_status (*interpolation_weights)(const cvtm_grid_top *top, const cvtm_grid_level *finer,
-                                       const cvtm_grid_level *coarse);
-  /* b and bounds, or links, of the problem of `coarse` from that of top. */
-  cvtm_status (*coarsen_data)(const cvtm_grid_top *top, const cvtm_grid_top *coarse,
-                              const cvtm_grid_level *level);
-  cvtm_status (*coarsen_links)(const cvtm_grid_top *top, const cvtm_grid_top *coarse,
-                               const cvtm_grid_level *level);
-  /* x = the interpolated solution of the problem of `coarse`, clipped. */
-  cvtm_status (*prolong_solution)(const cvtm_grid_top *top, const cvtm_grid_top *coarse,
-                                  const cvtm_grid_level *level);
+/* NOLINTBEGIN(bugprone-macro-parentheses): a declaration takes none. */
+#define CVTM_GRID_NODE_PHASE(name, parameters, ...) cvtm_status(*name) parameters;
+  CVTM_GRID_NODE_PHASES(CVTM_GRID_NODE_PHASE)
+#undef CVTM_GRID_NODE_PHASE
+  /* NOLINTEND(bugprone-macro-parentheses) */
 } cvtm_grid_table;
 
 extern const cvtm_grid_table cvtm_grid_table_cpu, cvtm_grid_table_cuda;
-/* The node functions of lcp/grid, one kernel after the other: the reference of
- * cvtm_grid_table_cuda. */
-extern const cvtm_grid_table cvtm_grid_reference_table_cuda;
 
 /* Step length along d: the energy's minimum on the line, at most 2. A node that the step takes out
  * of its bounds is moved back. */

@@ -764,7 +764,7 @@ __global__ void __launch_bounds__(tail_threads)
 /* Bytes of shared memory for levels first .. last; 0: they are not a tail. */
 size_t small_bytes(const cvtm_grid_level *levels, int first, int last) {
   if (levels[first].width * levels[first].height > CVTM_GRID_TAIL_NODES ||
-      last - first >= max_small_levels || cvtm_uses_plain("tail")) {
+      last - first >= max_small_levels || uses_plain("tail")) {
     return 0;
   }
   int64_t nodes = 0;
@@ -793,7 +793,6 @@ int cvtm_grid_last_before_tail(const cvtm_grid_top *top, const cvtm_grid_level *
 cvtm_status cvtm_grid_tail_cycle_cuda(const cvtm_grid_top *top, const cvtm_grid_level *levels,
                                       int first, int last) {
   const size_t bytes = small_bytes(levels, first, last);
-  if (bytes == 0) return cvtm_grid_reference_table_cuda.tail_cycle(top, levels, first, last);
   small_levels small = {};
   small.bottom = last - first;
   small.galerkin = cvtm_grid_last_before_tail(top, levels, first, last) == first;

@@ -169,6 +169,22 @@ CVTM_HD cvtm_grid_constant_stencil cvtm_grid_constant_stencil_of(const cvtm_grid
   return a;
 }
 
+/* --- the start, and active nodes --- */
+
+CVTM_HD void cvtm_grid_clip_start(const cvtm_grid_problem *p, int warm, int into_d, int64_t i,
+                                  int64_t j) {
+  const int64_t k = j * p->width + i;
+  double *out = into_d ? p->d : p->x;
+  out[k] = cvtm_grid_clipped(p, k, warm ? p->x[k] : 0.0);
+}
+
+/* Sets the flag of node (i, j). only_masked: nodes at a bound do not count. */
+CVTM_HD void cvtm_grid_mark_active(const cvtm_grid_problem *p, int only_masked, int64_t i,
+                                   int64_t j) {
+  const int64_t k = j * p->width + i;
+  p->active[k] = (uint8_t)(only_masked ? cvtm_grid_masked(p, k) : cvtm_grid_is_active(p, k));
+}
+
 /* --- the smoother: projected SOR on the five-point problem, Gauss-Seidel on coarse levels. Sweeps
  * run by colours: red-black on five points, four colours on nine --- */
 
@@ -415,14 +431,21 @@ CVTM_HD void cvtm_grid_restrict(const cvtm_grid_finer *f, const cvtm_grid_level 
 
 /* --- corrections --- */
 
-/* x at node (i, j) after the interpolated correction, moved into its bounds; active nodes keep
- * theirs. */
-CVTM_HD double cvtm_grid_corrected(const cvtm_grid_problem *p, const cvtm_grid_level *c, int64_t i,
-                                   int64_t j) {
+/* d at node (i, j): the move of x by the interpolated correction, as far as the bounds allow.
+ * Active nodes do not move. */
+CVTM_HD void cvtm_grid_correct(const cvtm_grid_problem *p, const cvtm_grid_level *c, int64_t i,
+                               int64_t j) {
   const int64_t k = j * p->width + i;
-  if (p->active[k]) return p->x[k];
-  return cvtm_lcp_clip(p->x[k] + cvtm_grid_interpolated(c, c->e, i, j), cvtm_grid_lower(p, k),
-                       cvtm_grid_upper(p, k));
+  p->d[k] = p->active[k] ? 0.0
+                         : cvtm_lcp_clip(p->x[k] + cvtm_grid_interpolated(c, c->e, i, j),
+                                         cvtm_grid_lower(p, k), cvtm_grid_upper(p, k)) -
+                               p->x[k];
+}
+
+/* The same on a coarse level: e += interpolated e of the level below it. */
+CVTM_HD void cvtm_grid_prolong(const cvtm_grid_level *level, const cvtm_grid_level *c, int64_t x,
+                               int64_t y) {
+  level->e[y * level->width + x] += cvtm_grid_interpolated(c, c->e, x, y);
 }
 
 /* --- interpolation weights from the operator --- */
@@ -458,9 +481,11 @@ CVTM_HD void cvtm_grid_line_weights(const cvtm_grid_finer *f, int64_t i, int64_t
 }
 
 /* Stores all weights of block (x, y): of the fine nodes between two parents, then of the one amid
- * four, which takes those of its neighbours. */
-CVTM_HD void cvtm_grid_compute_weights(const cvtm_grid_finer *f, const cvtm_grid_level *c,
-                                       int64_t x, int64_t y) {
+ * four, which takes those of its neighbours. below_problem: the finer level is p, not `level`. */
+CVTM_HD void cvtm_grid_compute_weights(const cvtm_grid_problem *p, const cvtm_grid_level *level,
+                                       int below_problem, const cvtm_grid_level *c, int64_t x,
+                                       int64_t y) {
+  const cvtm_grid_finer finer = {below_problem ? p : NULL, level}, *f = &finer;
   const int64_t i = c->halved_x ? 2 * x : x, j = c->halved_y ? 2 * y : y;
   const int64_t width = cvtm_grid_finer_width(f), height = cvtm_grid_finer_height(f);
   double row[2], column[2], amid[4] = {0, 0, 0, 0};
@@ -606,10 +631,11 @@ CVTM_HD void cvtm_grid_coarsen_links(const cvtm_grid_problem *f, const cvtm_grid
   }
 }
 
-/* x of node (i, j) from the solution x of the coarser problem. */
-CVTM_HD double cvtm_grid_nested_start_value(const cvtm_grid_problem *p, const cvtm_grid_level *c,
-                                            const double *x, int64_t i, int64_t j) {
-  return cvtm_grid_clipped(p, j * p->width + i, cvtm_grid_interpolated(c, x, i, j));
+/* x of node (i, j) from the solution of the coarser problem. */
+CVTM_HD void cvtm_grid_prolong_solution(const cvtm_grid_problem *p, const cvtm_grid_problem *c,
+                                        const cvtm_grid_level *level, int64_t i, int64_t j) {
+  const int64_t k = j * p->width + i;
+  p->x[k] = cvtm_grid_clipped(p, k, cvtm_grid_interpolated(level, c->x, i, j));
 }
 
 #endif

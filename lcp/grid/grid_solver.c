@@ -226,7 +226,7 @@ static cvtm_status coarse_cycle(const cvtm_grid_solver *s, const cvtm_grid_top *
                                 int last) {
   const cvtm_grid_table *table = s->table;
   const cvtm_grid_level *level = &s->level[l], *coarse = level + 1;
-  if (l == last || table->is_tail(top, s->level, l, last)) {
+  if (l == last || (table->is_tail && table->is_tail(top, s->level, l, last))) {
     return table->tail_cycle(top, s->level, l, last);
   }
   cvtm_status status = table->coarse_pre_smooth_and_restrict(top, level, coarse);
@@ -581,15 +581,6 @@ static cvtm_status solve_on_grid(cvtm_lcp *lcp, const double *b, const double *l
   return CVTM_OK;
 }
 
-static const cvtm_grid_table *choose_table(const cvtm_device *device) {
-#if CVTMESH_HAVE_CUDA
-  if (cvtm_device_get_kind(device) == CVTM_DEVICE_CUDA && cvtm_uses_plain("grid")) {
-    return &cvtm_grid_reference_table_cuda;
-  }
-#endif
-  return CVTM_TABLE(device, cvtm_grid_table);
-}
-
 cvtm_status cvtm_lcp_create_grid(cvtm_device *device, int64_t width, int64_t height,
                                  const cvtm_lcp_options *options, cvtm_lcp **lcp) {
   CVTM_DEFAULT_OPTIONS(cvtm_lcp, options)
@@ -618,7 +609,7 @@ cvtm_status cvtm_lcp_create_grid(cvtm_device *device, int64_t width, int64_t hei
     free(s);
     return status;
   }
-  s->table = choose_table(device);
+  s->table = CVTM_TABLE(device, cvtm_grid_table);
   status = lay_out(s, width, height, 1);
   if (status != CVTM_OK) {
     destroy_grid_solver(&s->head);
