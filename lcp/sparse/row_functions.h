@@ -201,16 +201,6 @@ CVTM_HD cvtm_row cvtm_relax_row(const cvtm_level *level, cvtm_kernel_flags flags
   return here;
 }
 
-/* Projected Gauss-Seidel from x + step * direction without storing that vector: rows below
- * colour_end are relaxed already, the others still hold x. */
-CVTM_HD void cvtm_relax_along_row(const cvtm_level *level, const double *direction, double step,
-                                  int64_t colour_end, int64_t row) {
-  const cvtm_split_product product =
-      cvtm_split_row(&level->matrix, level->x, 1, direction, step, colour_end, row);
-  const double relaxed = cvtm_relax(level->b[row] - product.others, product.diagonal, 0);
-  level->x[row] = cvtm_clip_at(level, row, relaxed);
-}
-
 /* r = b - A x, 0 in active rows if masked. */
 CVTM_HD void cvtm_residual_row(const cvtm_level *level, cvtm_kernel_flags flags, int64_t row) {
   const cvtm_sell *a = flags.correction ? &level->correction : &level->matrix;
@@ -445,6 +435,16 @@ CVTM_HD cvtm_sums cvtm_sum_row(const cvtm_level *level, const cvtm_level *next, 
   }
 }
 
+/* Projected Gauss-Seidel from x + step * direction without storing that vector: rows below
+ * colour_end are relaxed already, the others still hold x. */
+CVTM_HD void cvtm_relax_along_row(const cvtm_level *level, const double *direction,
+                                  const cvtm_sparse_state *state, int64_t colour_end, int64_t row) {
+  const cvtm_split_product product =
+      cvtm_split_row(&level->matrix, level->x, 1, direction, state->step, colour_end, row);
+  const double relaxed = cvtm_relax(level->b[row] - product.others, product.diagonal, 0);
+  level->x[row] = cvtm_clip_at(level, row, relaxed);
+}
+
 /* --- restriction and prolongation --- */
 
 /* The coarse problem for a correction of the fine x: right side P'r, start 0. */
@@ -490,6 +490,19 @@ CVTM_HD void cvtm_refine_row(const cvtm_level *fine, const cvtm_level *coarse, i
   const double x = cvtm_sell_row_times(&fine->prolongation, row, coarse->x);
   fine->x[row] = cvtm_clip_at(fine, row, x);
 }
+
+/* --- vectors --- */
+
+CVTM_HD void cvtm_gather_row(const double *from, const int32_t *order, double *to, int64_t k) {
+  to[k] = from[order[k]];
+}
+CVTM_HD void cvtm_scatter_row(const double *from, const int32_t *order, double *to, int64_t k) {
+  to[order[k]] = from[k];
+}
+CVTM_HD void cvtm_combine_row(double a, const double *x, double c, double *y, int64_t k) {
+  y[k] = a * x[k] + c * y[k];
+}
+CVTM_HD void cvtm_divide_row(const double *x, double *y, int64_t k) { y[k] /= x[k]; }
 
 /* --- the Galerkin product --- */
 

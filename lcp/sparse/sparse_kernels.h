@@ -24,33 +24,67 @@ typedef struct cvtm_tridiagonal {
   double *ratio, *value; /* workspace of the elimination */
 } cvtm_tridiagonal;
 
+/* X(name, parameters, first, end, function, arguments): the phases that call a row function,
+ * function(arguments, row), for the rows first .. end - 1 of a level. Both tables and their phases
+ * are made of this list. */
+#define CVTM_SPARSE_ROW_PHASES(X)                                                                  \
+  /* Gauss-Seidel on one colour. */                                                                \
+  X(relax,                                                                                         \
+    (cvtm_device * device, const cvtm_level *level, cvtm_kernel_flags flags, double omega,         \
+     int64_t colour),                                                                              \
+    level->colour_start[colour], level->colour_start[colour + 1], cvtm_relax_row, level, flags,    \
+    omega)                                                                                         \
+  /* Projected, from x + state.step * direction. */                                                \
+  X(relax_along,                                                                                   \
+    (cvtm_device * device, const cvtm_level *level, const double *direction,                       \
+     const cvtm_sparse_state *state, int64_t colour),                                              \
+    level->colour_start[colour], level->colour_start[colour + 1], cvtm_relax_along_row, level,     \
+    direction, state, level->colour_start[colour + 1])                                             \
+  /* r = b - A x in the rows below `end`. */                                                       \
+  X(residual,                                                                                      \
+    (cvtm_device * device, const cvtm_level *level, cvtm_kernel_flags flags, int64_t end), 0, end, \
+    cvtm_residual_row, level, flags)                                                               \
+  /* y = A x, 0 in active rows. */                                                                 \
+  X(apply, (cvtm_device * device, const cvtm_level *level, const double *x, double *y), 0,         \
+    level->rows, cvtm_apply_row, level, x, y)                                                      \
+  /* The stale rows of P'AP. */                                                                    \
+  X(galerkin,                                                                                      \
+    (cvtm_device * device, const cvtm_level *fine, const cvtm_level *coarse, int is_top), 0,       \
+    coarse->rows, cvtm_galerkin_row, fine, coarse, is_top)                                         \
+  /* The coarse problem of a correction: P'r, start 0. */                                          \
+  X(restrict_problem, (cvtm_device * device, const cvtm_level *fine, const cvtm_level *coarse), 0, \
+    coarse->rows, cvtm_restrict_row, fine, coarse)                                                 \
+  /* x += P times the coarse x, but for active rows if masked. */                                  \
+  X(prolong, (cvtm_device * device, const cvtm_level *fine, const cvtm_level *coarse, int masked), \
+    0, fine->rows, cvtm_prolong_row, fine, coarse, masked)                                         \
+  /* direction = clip(x + P times the coarse x) - x, 0 in active rows. */                          \
+  X(direction,                                                                                     \
+    (cvtm_device * device, const cvtm_level *fine, const cvtm_level *coarse, double *direction),   \
+    0, fine->rows, cvtm_direction_row, fine, coarse, direction)                                    \
+  /* For a nested start: the problem on the coarse level; the fine start from its solution. */     \
+  X(coarsen, (cvtm_device * device, const cvtm_level *fine, const cvtm_level *coarse), 0,          \
+    coarse->rows, cvtm_coarsen_row, fine, coarse)                                                  \
+  X(refine, (cvtm_device * device, const cvtm_level *fine, const cvtm_level *coarse), 0,           \
+    fine->rows, cvtm_refine_row, fine, coarse)                                                     \
+  /* to[k] = from[order[k]]; to[order[k]] = from[k]. */                                            \
+  X(gather,                                                                                        \
+    (cvtm_device * device, const double *from, const int32_t *order, int64_t count, double *to),   \
+    0, count, cvtm_gather_row, from, order, to)                                                    \
+  X(scatter,                                                                                       \
+    (cvtm_device * device, const double *from, const int32_t *order, int64_t count, double *to),   \
+    0, count, cvtm_scatter_row, from, order, to)                                                   \
+  /* Clips every row; or, if masked, sets active rows to their bound. */                           \
+  X(clip, (cvtm_device * device, const cvtm_level *level, int masked), 0, level->rows,             \
+    cvtm_clip_row, level, masked)                                                                  \
+  /* y = a x + c y. */                                                                             \
+  X(combine,                                                                                       \
+    (cvtm_device * device, double a, const double *x, double c, double *y, int64_t count), 0,      \
+    count, cvtm_combine_row, a, x, c, y)                                                           \
+  /* y_i /= x_i. */                                                                                \
+  X(divide, (cvtm_device * device, const double *x, double *y, int64_t count), 0, count,           \
+    cvtm_divide_row, x, y)
+
 typedef struct cvtm_sparse_table {
-  /* Gauss-Seidel on one colour. */
-  cvtm_status (*relax)(cvtm_device *device, const cvtm_level *level, cvtm_kernel_flags flags,
-                       double omega, int64_t colour);
-  /* Projected, from x + state.step * direction. */
-  cvtm_status (*relax_along)(cvtm_device *device, const cvtm_level *level, const double *direction,
-                             const cvtm_sparse_state *state, int64_t colour);
-  /* r = b - A x in the rows below `end`. */
-  cvtm_status (*residual)(cvtm_device *device, const cvtm_level *level, cvtm_kernel_flags flags,
-                          int64_t end);
-  /* y = A x, 0 in active rows. */
-  cvtm_status (*apply)(cvtm_device *device, const cvtm_level *level, const double *x, double *y);
-  /* The stale rows of P'AP. */
-  cvtm_status (*galerkin)(cvtm_device *device, const cvtm_level *fine, const cvtm_level *coarse,
-                          int is_top);
-  /* The coarse problem of a correction: P'r, start 0. */
-  cvtm_status (*restrict_problem)(cvtm_device *device, const cvtm_level *fine,
-                                  const cvtm_level *coarse);
-  /* x += P times the coarse x, but for active rows if masked. */
-  cvtm_status (*prolong)(cvtm_device *device, const cvtm_level *fine, const cvtm_level *coarse,
-                         int masked);
-  /* direction = clip(x + P times the coarse x) - x, 0 in active rows. */
-  cvtm_status (*direction)(cvtm_device *device, const cvtm_level *fine, const cvtm_level *coarse,
-                           double *direction);
-  /* For a nested start: the problem on the coarse level; the fine start from its solution. */
-  cvtm_status (*coarsen)(cvtm_device *device, const cvtm_level *fine, const cvtm_level *coarse);
-  cvtm_status (*refine)(cvtm_device *device, const cvtm_level *fine, const cvtm_level *coarse);
   /* state.sums = the sums of `kind`, and then `use`. next: the coarser level, NULL if there is
    * none. partial: cvtm_sum_blocks(rows) + 1 entries of workspace. last_omega > 0, with sums of the
    * natural residual: the rows of the last colour are relaxed first, projected, in the same pass.
@@ -59,18 +93,6 @@ typedef struct cvtm_sparse_table {
   cvtm_status (*sum)(cvtm_device *device, const cvtm_level *level, const cvtm_level *next,
                      double *vector, cvtm_sum_kind kind, double last_omega, cvtm_sum_use use,
                      cvtm_sums *partial, cvtm_sparse_state *state);
-  /* to[k] = from[order[k]]; to[order[k]] = from[k]. */
-  cvtm_status (*gather)(cvtm_device *device, const double *from, const int32_t *order,
-                        int64_t count, double *to);
-  cvtm_status (*scatter)(cvtm_device *device, const double *from, const int32_t *order,
-                         int64_t count, double *to);
-  /* Clips every row; or, if masked, sets active rows to their bound. */
-  cvtm_status (*clip)(cvtm_device *device, const cvtm_level *level, int masked);
-  /* y = a x + c y. */
-  cvtm_status (*combine)(cvtm_device *device, double a, const double *x, double c, double *y,
-                         int64_t count);
-  /* y_i /= x_i. */
-  cvtm_status (*divide)(cvtm_device *device, const double *x, double *y, int64_t count);
   /* Solves for the inactive rows of a tridiagonal system; b and x of the active rows are given. */
   cvtm_status (*tridiagonal)(cvtm_device *device, const cvtm_level *level,
                              const cvtm_tridiagonal *matrix);
@@ -83,6 +105,12 @@ typedef struct cvtm_sparse_table {
   cvtm_status (*small_cycle)(cvtm_device *device, const cvtm_level *levels,
                              const cvtm_vcycle *cycle);
   int64_t small_rows;
+
+/* NOLINTBEGIN(bugprone-macro-parentheses): a declaration takes none. */
+#define CVTM_SPARSE_ROW_PHASE(name, parameters, ...) cvtm_status(*name) parameters;
+  CVTM_SPARSE_ROW_PHASES(CVTM_SPARSE_ROW_PHASE)
+#undef CVTM_SPARSE_ROW_PHASE
+  /* NOLINTEND(bugprone-macro-parentheses) */
 } cvtm_sparse_table;
 
 extern const cvtm_sparse_table cvtm_sparse_table_cpu, cvtm_sparse_table_cuda;
