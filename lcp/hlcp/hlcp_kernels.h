@@ -113,6 +113,20 @@ CVTM_HD void cvtm_hlcp_judge(cvtm_hlcp_state *state, double squares, double gamm
   state->go_on = state->apply && state->iteration < state->pause_at;
 }
 
+/* X(name, parameters, function, arguments): the phases that call function(arguments, row) for all
+ * rows, after `arrays`. */
+#define CVTM_HLCP_ROW_PHASES(X)                                                                   \
+  /* z and w from x, and change[i] = z_i w_i for i < n. */                                        \
+  X(finish, (cvtm_device * device, const cvtm_hlcp_arrays *arrays, double *z, double *w),         \
+    cvtm_hlcp_finish_row, z, w)                                                                   \
+  /* Newton: out = J v with the generalised Jacobian J: column j is that of A where x_j > 0, else \
+   * that of B. */                                                                                \
+  X(apply, (cvtm_device * device, const cvtm_hlcp_arrays *arrays, const double *v, double *out),  \
+    cvtm_hlcp_apply_row, v, out)                                                                  \
+  /* Newton: inverse_i = 1 / J_ii, or 1 if J_ii is 0. */                                          \
+  X(diagonal, (cvtm_device * device, const cvtm_hlcp_arrays *arrays, double *inverse),            \
+    cvtm_hlcp_diagonal_row, inverse)
+
 typedef struct cvtm_hlcp_table {
   /* If l is chosen for the device: rows of a block, or if that is 0 the number of blocks. */
   int64_t automatic_block, automatic_blocks;
@@ -125,21 +139,16 @@ typedef struct cvtm_hlcp_table {
   cvtm_status (*judge)(cvtm_device *device, const cvtm_hlcp_arrays *arrays);
   /* If state.apply: solves the triangular systems, x += d. */
   cvtm_status (*correct)(cvtm_device *device, const cvtm_hlcp_arrays *arrays);
-  /* z and w from x, and change[i] = z_i w_i for i < n. */
-  cvtm_status (*finish)(cvtm_device *device, const cvtm_hlcp_arrays *arrays, double *z, double *w);
-
-  /* --- newton --- */
-  /* out = J v with the generalised Jacobian J: column j is that of A where x_j > 0, else that of B.
-   */
-  cvtm_status (*apply)(cvtm_device *device, const cvtm_hlcp_arrays *arrays, const double *v,
-                       double *out);
-  /* inverse_i = 1 / J_ii, or 1 if J_ii is 0. */
-  cvtm_status (*diagonal)(cvtm_device *device, const cvtm_hlcp_arrays *arrays, double *inverse);
-  /* On a grid: the diagonal by the signs of x, and the sums of squares of the residual over the
-   * parts.
-   */
+  /* Newton on a grid: the diagonal by the signs of x, and the sums of squares of the residual over
+   * the parts. */
   int64_t (*pixel_parts)(int64_t width, int64_t height);
   cvtm_status (*pixels)(cvtm_device *device, const cvtm_hlcp_pixels *pixels);
+
+/* NOLINTBEGIN(bugprone-macro-parentheses): a declaration takes none. */
+#define CVTM_HLCP_ROW_PHASE(name, parameters, ...) cvtm_status(*name) parameters;
+  CVTM_HLCP_ROW_PHASES(CVTM_HLCP_ROW_PHASE)
+#undef CVTM_HLCP_ROW_PHASE
+  /* NOLINTEND(bugprone-macro-parentheses) */
 } cvtm_hlcp_table;
 
 extern const cvtm_hlcp_table cvtm_hlcp_table_cpu, cvtm_hlcp_table_cuda;
@@ -153,15 +162,15 @@ CVTM_HD void cvtm_hlcp_solve_unknown(const cvtm_hlcp_arrays *s, int64_t e) {
   s->x[e] += d;
 }
 
-CVTM_HD void cvtm_hlcp_finish_row(const cvtm_hlcp_arrays *s, int64_t i, double *z, double *w) {
+CVTM_HD void cvtm_hlcp_finish_row(const cvtm_hlcp_arrays *s, double *z, double *w, int64_t i) {
   const double omega = s->omega != NULL ? s->omega[i] : s->omega_number;
   z[i] = cvtm_hlcp_z(s->x[i], s->gamma);
   w[i] = cvtm_hlcp_w(s->x[i], omega, s->gamma);
   s->change[i] = z[i] * w[i];
 }
 
-/* Row of the generalised Jacobian times v. */
-CVTM_HD double cvtm_hlcp_jacobian_row(const cvtm_hlcp_arrays *s, int64_t row, const double *v) {
+CVTM_HD void cvtm_hlcp_apply_row(const cvtm_hlcp_arrays *s, const double *v, double *out,
+                                 int64_t row) {
   double sum = 0;
   for (int positive = 1; positive >= 0; --positive) {
     const cvtm_sell *m = positive ? &s->a : &s->b;
@@ -171,18 +180,17 @@ CVTM_HD double cvtm_hlcp_jacobian_row(const cvtm_hlcp_arrays *s, int64_t row, co
       if ((s->x[j] > 0) == positive) sum += m->value[k] * v[j];
     }
   }
-  return sum;
+  out[row] = sum;
 }
 
-/* 1 / the diagonal entry of the generalised Jacobian, or 1 if that is 0. */
-CVTM_HD double cvtm_hlcp_jacobian_inverse_diagonal(const cvtm_hlcp_arrays *s, int64_t row) {
+CVTM_HD void cvtm_hlcp_diagonal_row(const cvtm_hlcp_arrays *s, double *inverse, int64_t row) {
   const cvtm_sell *m = s->x[row] > 0 ? &s->a : &s->b;
   const int64_t end = cvtm_sell_end(m, row);
   double sum = 0;
   for (int64_t k = cvtm_sell_first(m, row); k < end; k += CVTM_SLICE_ROWS) {
     if (m->column[k] == row) sum += m->value[k];
   }
-  return sum != 0 ? 1 / sum : 1;
+  inverse[row] = sum != 0 ? 1 / sum : 1;
 }
 
 /* link (x_p - x_q) for the neighbour q; x_q = 0 beyond the boundary. */
