@@ -452,32 +452,72 @@ CVTM_HD void cvtm_grid_prolong(const cvtm_grid_level *level, const cvtm_grid_lev
 
 CVTM_HD double cvtm_grid_positive(double value) { return value > 0 ? value : 0.0; }
 
-/* Weights of the two parents of fine node (i, j), which lies between them in x (or y if
- * `vertical`): the operator's stencil summed over the other direction. Links to active nodes count
- * as links to 0. */
-CVTM_HD void cvtm_grid_line_weights(const cvtm_grid_finer *f, int64_t i, int64_t j, int vertical,
-                                    double weight[2]) {
-  double link[3][3], total = 0, side[3] = {0, 0, 0};
-  weight[0] = weight[1] = 0;
-  const int64_t width = cvtm_grid_finer_width(f), height = cvtm_grid_finer_height(f);
-  if (i < 0 || j < 0 || i >= width || j >= height || cvtm_grid_finer_active(f, i, j)) return;
-  cvtm_grid_finer_stencil(f, i, j, link);
-  double excess = link[1][1];
+/* A stencil here: link[dy + 1][dx + 1] to the neighbour at (dx, dy), 0 where none is or where it is
+ * active; in the middle the diagonal entry. What the diagonal has beyond the links, its excess, is
+ * a link to 0. */
+
+/* Weights of the two parents of a node that lies between them in x (or y if `vertical`): its
+ * stencil summed over the other direction. */
+CVTM_HD void cvtm_grid_line_weights(const double link[3][3], int vertical, double weight[2]) {
+  double excess = link[1][1], side[3] = {0, 0, 0};
   for (int dy = 0; dy < 3; ++dy) {
     for (int dx = 0; dx < 3; ++dx) {
-      const int64_t ni = i + dx - 1, nj = j + dy - 1;
-      if ((dx == 1 && dy == 1) || ni < 0 || nj < 0 || ni >= width || nj >= height) continue;
-      if (cvtm_grid_finer_active(f, ni, nj)) continue;
+      if (dx == 1 && dy == 1) continue;
       excess -= link[dy][dx];
       side[vertical ? dy : dx] += link[dy][dx];
     }
   }
   side[0] = cvtm_grid_positive(side[0]);
   side[2] = cvtm_grid_positive(side[2]);
-  total = side[0] + side[2] + cvtm_grid_positive(excess);
+  const double total = side[0] + side[2] + cvtm_grid_positive(excess);
+  weight[0] = total > 0 ? side[0] / total : 0.0;
+  weight[1] = total > 0 ? side[2] / total : 0.0;
+}
+
+/* Weights of the four parents of a node amid them: its equation, with its neighbours interpolated
+ * by their own weights. */
+CVTM_HD void cvtm_grid_amid_weights(const double stencil[3][3], const double north[2],
+                                    const double south[2], const double west[2],
+                                    const double east[2], double amid[4]) {
+  double link[3][3], excess = stencil[1][1];
+  for (int dy = 0; dy < 3; ++dy) {
+    for (int dx = 0; dx < 3; ++dx) {
+      if (dx != 1 || dy != 1) excess -= stencil[dy][dx];
+      link[dy][dx] = cvtm_grid_positive(stencil[dy][dx]);
+    }
+  }
+  const double total = ((link[0][0] + link[0][1] + link[0][2]) + (link[1][0] + link[1][2])) +
+                       (link[2][0] + link[2][1] + link[2][2]) + cvtm_grid_positive(excess);
+  amid[0] = amid[1] = amid[2] = amid[3] = 0;
   if (!(total > 0)) return;
-  weight[0] = side[0] / total;
-  weight[1] = side[2] / total;
+  amid[0] = (link[0][0] + link[0][1] * north[0] + link[1][0] * west[0]) / total;
+  amid[1] = (link[0][2] + link[0][1] * north[1] + link[1][2] * east[0]) / total;
+  amid[2] = (link[2][0] + link[2][1] * south[0] + link[1][0] * west[1]) / total;
+  amid[3] = (link[2][2] + link[2][1] * south[1] + link[1][2] * east[1]) / total;
+}
+
+/* The stencil of node (i, j) of a level for these weights; all 0 outside the grid and where the
+ * node itself is active. */
+CVTM_HD void cvtm_grid_weights_stencil(const cvtm_grid_finer *f, int64_t i, int64_t j,
+                                       double link[3][3]) {
+  const int64_t width = cvtm_grid_finer_width(f), height = cvtm_grid_finer_height(f);
+  const int has_node =
+      i >= 0 && j >= 0 && i < width && j < height && !cvtm_grid_finer_active(f, i, j);
+  if (has_node) cvtm_grid_finer_stencil(f, i, j, link);
+  for (int dy = 0; dy < 3; ++dy) {
+    for (int dx = 0; dx < 3; ++dx) {
+      const int64_t ni = i + dx - 1, nj = j + dy - 1;
+      const int inside = ni >= 0 && nj >= 0 && ni < width && nj < height;
+      if (!has_node || !inside || cvtm_grid_finer_active(f, ni, nj)) link[dy][dx] = 0;
+    }
+  }
+}
+
+CVTM_HD void cvtm_grid_line_weights_at(const cvtm_grid_finer *f, int64_t i, int64_t j, int vertical,
+                                       double weight[2]) {
+  double link[3][3];
+  cvtm_grid_weights_stencil(f, i, j, link);
+  cvtm_grid_line_weights(link, vertical, weight);
 }
 
 /* Stores all weights of block (x, y): of the fine nodes between two parents, then of the one amid
@@ -485,43 +525,23 @@ CVTM_HD void cvtm_grid_line_weights(const cvtm_grid_finer *f, int64_t i, int64_t
 CVTM_HD void cvtm_grid_compute_weights(const cvtm_grid_problem *p, const cvtm_grid_level *level,
                                        int below_problem, const cvtm_grid_level *c, int64_t x,
                                        int64_t y) {
-  const cvtm_grid_finer finer = {below_problem ? p : NULL, level}, *f = &finer;
+  const cvtm_grid_finer f = {below_problem ? p : NULL, level};
   const int64_t i = c->halved_x ? 2 * x : x, j = c->halved_y ? 2 * y : y;
-  const int64_t width = cvtm_grid_finer_width(f), height = cvtm_grid_finer_height(f);
-  double row[2], column[2], amid[4] = {0, 0, 0, 0};
-  cvtm_grid_line_weights(f, i, j + c->halved_y, 0, row);
-  cvtm_grid_line_weights(f, i + c->halved_x, j, 1, column);
-  if (c->halved_x && c->halved_y && i < width && j < height && !cvtm_grid_finer_active(f, i, j)) {
+  double south[2], east[2], amid[4] = {0, 0, 0, 0};
+  cvtm_grid_line_weights_at(&f, i, j + c->halved_y, 0, south);
+  cvtm_grid_line_weights_at(&f, i + c->halved_x, j, 1, east);
+  if (c->halved_x && c->halved_y) {
     double link[3][3], west[2], north[2];
-    cvtm_grid_line_weights(f, i - 1, j, 1, west);
-    cvtm_grid_line_weights(f, i, j - 1, 0, north);
-    cvtm_grid_finer_stencil(f, i, j, link);
-    double excess = link[1][1];
-    for (int dy = 0; dy < 3; ++dy) {
-      for (int dx = 0; dx < 3; ++dx) {
-        const int64_t ni = i + dx - 1, nj = j + dy - 1;
-        if (dx == 1 && dy == 1) continue;
-        const int inside = ni >= 0 && nj >= 0 && ni < width && nj < height;
-        if (!inside || cvtm_grid_finer_active(f, ni, nj)) link[dy][dx] = 0;
-        excess -= link[dy][dx];
-        link[dy][dx] = cvtm_grid_positive(link[dy][dx]);
-      }
-    }
-    const double *east = column, *south = row;
-    const double total = ((link[0][0] + link[0][1] + link[0][2]) + (link[1][0] + link[1][2])) +
-                         (link[2][0] + link[2][1] + link[2][2]) + cvtm_grid_positive(excess);
-    if (total > 0) {
-      amid[0] = (link[0][0] + link[0][1] * north[0] + link[1][0] * west[0]) / total;
-      amid[1] = (link[0][2] + link[0][1] * north[1] + link[1][2] * east[0]) / total;
-      amid[2] = (link[2][0] + link[2][1] * south[0] + link[1][0] * west[1]) / total;
-      amid[3] = (link[2][2] + link[2][1] * south[1] + link[1][2] * east[1]) / total;
-    }
+    cvtm_grid_line_weights_at(&f, i - 1, j, 1, west);
+    cvtm_grid_line_weights_at(&f, i, j - 1, 0, north);
+    cvtm_grid_weights_stencil(&f, i, j, link);
+    cvtm_grid_amid_weights(link, north, south, west, east, amid);
   }
   const int64_t plane = c->blocks_x * c->blocks_y, k = y * c->blocks_x + x;
   for (int a = 0; a < 4; ++a) c->weight[a * plane + k] = (float)amid[a];
   for (int a = 0; a < 2; ++a) {
-    c->weight[(4 + a) * plane + k] = (float)row[a];
-    c->weight[(6 + a) * plane + k] = (float)column[a];
+    c->weight[(4 + a) * plane + k] = (float)south[a];
+    c->weight[(6 + a) * plane + k] = (float)east[a];
   }
 }
 
