@@ -89,104 +89,48 @@ static int64_t side_entries(int64_t side, int64_t coarse) {
   return sum;
 }
 
-/* A row of the matrix as a nine-point stencil: entry [v][u] belongs to node (i + u - 1, j + v - 1).
- * All zero if the row has other entries too, and on grids of two columns, where a column distance
- * does not determine a direction. */
-typedef struct nine_points {
-  double at[3][3];
-} nine_points;
-
-static nine_points read_row(const cvtm_csr *a, int64_t width, int64_t i, int64_t j) {
-  nine_points s = {{{0}}};
-  const nine_points none = s;
-  const int64_t row = j * width + i;
+/* The row of node (i, j) as a stencil for cvtm_grid_line_weights. Returns 0 outside the grid, if
+ * the row has entries beyond nine points, and on grids of two columns, where a column distance does
+ * not determine a direction. */
+static int read_stencil(const cvtm_csr *a, coarsening g, int64_t i, int64_t j, double link[3][3]) {
+  if (i < 0 || j < 0 || i >= g.width || j >= g.height || g.width == 2) return 0;
+  const int64_t row = j * g.width + i;
+  memset(link, 0, 9 * sizeof(double));
   for (int64_t k = a->row_start[row]; k < a->row_start[row + 1]; ++k) {
     const int64_t distance = a->column[k] - row;
-    const int64_t v = width == 1 ? distance + 1 : 1 + (distance > 1) - (distance < -1);
-    const int64_t u = distance - (v - 1) * width + 1;
-    if (width == 2 || v < 0 || v > 2 || u < 0 || u > 2 || i + u < 1 || i + u > width) return none;
-    s.at[v][u] += a->value[k];
+    const int64_t v = g.width == 1 ? distance + 1 : 1 + (distance > 1) - (distance < -1);
+    const int64_t u = distance - (v - 1) * g.width + 1;
+    if (v < 0 || v > 2 || u < 0 || u > 2 || i + u < 1 || i + u > g.width) return 0;
+    link[v][u] += distance == 0 ? a->value[k] : -a->value[k];
   }
-  return s;
+  return 1;
 }
 
-/* Interpolation weights of the coarse nodes before and after a node. */
-typedef struct two_weights {
-  double at[2];
-} two_weights;
-
-/* Weights in proportion to the links `before` and `after`. Between two coarse nodes (is_inner) they
- * sum to 1; next to the boundary the node's diagonal `middle` divides if it is larger, since the
- * boundary value is 0. */
-static two_weights share(double before, double after, double middle, int is_inner) {
-  const two_weights halves = {{0.5, 0.5}};
-  const double whole = is_inner || before + after > middle ? before + after : middle;
-  if (!(before >= 0 && after >= 0 && whole > 0)) return halves;
-  const two_weights weights = {{before / whole, after / whole}};
-  return weights;
+/* Weights of the two coarse nodes beside a node between them; halves if the row is no stencil. */
+static void line_weights(const cvtm_csr *a, coarsening g, int64_t i, int64_t j, int vertical,
+                         double weight[2]) {
+  double link[3][3];
+  weight[0] = weight[1] = 0.5;
+  if (read_stencil(a, g, i, j, link)) cvtm_grid_line_weights(link, vertical, weight);
 }
 
-/* Weights from the stencil summed over the other direction (Dendy). */
-static two_weights across_weights(const nine_points *s, int is_inner) {
-  double sum[3];
-  for (int u = 0; u < 3; ++u) sum[u] = s->at[0][u] + s->at[1][u] + s->at[2][u];
-  return share(-sum[0], -sum[2], sum[1], is_inner);
-}
-
-static two_weights down_weights(const nine_points *s, int is_inner) {
-  double sum[3];
-  for (int v = 0; v < 3; ++v) sum[v] = s->at[v][0] + s->at[v][1] + s->at[v][2];
-  return share(-sum[0], -sum[2], sum[1], is_inner);
-}
-
-/* weight[v][u] of the four coarse nodes around a node at the centre of a coarse cell: its equation
- * with the values of its neighbours interpolated. */
-static void middle_weights(const cvtm_csr *a, coarsening g, int64_t i, int64_t j,
-                           double weight[2][2]) {
-  const int inner_across = coarse_nodes_of(g.width, g.coarse_width, i).count == 2;
-  const int inner_down = coarse_nodes_of(g.height, g.coarse_height, j).count == 2;
-  const nine_points s = read_row(a, g.width, i, j);
-  double sum = 0;
-  int is_sound = 1;
-  memset(weight, 0, 4 * sizeof(double));
-  for (int side = 0; side < 2; ++side) {
-    const int64_t x = i + 2 * side - 1, y = j + 2 * side - 1;
-    const double horizontal = -s.at[1][2 * side], vertical = -s.at[2 * side][1];
-    two_weights w = {{0, 0}};
-    if (horizontal != 0) {
-      const nine_points neighbour = read_row(a, g.width, x, j);
-      w = down_weights(&neighbour, inner_down);
-    }
-    for (int v = 0; v < 2; ++v) weight[v][side] += horizontal * w.at[v] - s.at[2 * v][2 * side];
-    if (vertical != 0) {
-      const nine_points neighbour = read_row(a, g.width, i, y);
-      w = across_weights(&neighbour, inner_across);
-      for (int u = 0; u < 2; ++u) weight[side][u] += vertical * w.at[u];
-    }
-    sum += horizontal + vertical - s.at[0][2 * side] - s.at[2][2 * side];
-    is_sound &= horizontal >= 0 && vertical >= 0;
-  }
-  for (int k = 0; k < 4; ++k) is_sound &= weight[k / 2][k % 2] >= 0;
-  const double whole = (inner_across && inner_down) || sum > s.at[1][1] ? sum : s.at[1][1];
-  for (int k = 0; k < 4; ++k)
-    weight[k / 2][k % 2] = is_sound && whole > 0 ? weight[k / 2][k % 2] / whole : 0.25;
-}
-
+/* weight[v][u]: of the coarse nodes around node (i, j). */
 static void node_weights(const cvtm_csr *a, coarsening g, int64_t i, int64_t j,
                          double weight[2][2]) {
   const int across = is_between(g.width, g.coarse_width, i);
   const int down = is_between(g.height, g.coarse_height, j);
-  if (across && down) {
-    middle_weights(a, g, i, j, weight);
-    return;
+  double link[3][3], amid[4] = {0.25, 0.25, 0.25, 0.25}, beside[2] = {1, 1};
+  if (across && down && read_stencil(a, g, i, j, link)) {
+    double north[2], south[2], west[2], east[2];
+    line_weights(a, g, i, j - 1, 0, north);
+    line_weights(a, g, i, j + 1, 0, south);
+    line_weights(a, g, i - 1, j, 1, west);
+    line_weights(a, g, i + 1, j, 1, east);
+    cvtm_grid_amid_weights(link, north, south, west, east, amid);
   }
-  weight[0][0] = weight[0][1] = weight[1][0] = weight[1][1] = 1;
-  if (!across && !down) return;
-  const nine_points s = read_row(a, g.width, i, j);
-  const two_weights w =
-      across ? across_weights(&s, coarse_nodes_of(g.width, g.coarse_width, i).count == 2)
-             : down_weights(&s, coarse_nodes_of(g.height, g.coarse_height, j).count == 2);
-  for (int k = 0; k < 4; ++k) weight[k / 2][k % 2] = w.at[across ? k % 2 : k / 2];
+  if (across != down) line_weights(a, g, i, j, down, beside);
+  for (int k = 0; k < 4; ++k)
+    weight[k / 2][k % 2] = across && down ? amid[k] : beside[across ? k % 2 : k / 2];
 }
 
 /* The rows of grid line j; the row_start of the first is set. */
