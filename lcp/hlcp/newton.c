@@ -12,13 +12,12 @@
 
 /* --- banded linear systems -------------------------------------------------------------- */
 
-/* A matrix with `lower` diagonals below the main one and `upper` above it, replaced by its LU
- * factors with partial pivoting. Entry (i, j) is value[j * height + lower + upper + i - j]; the
- * height of a column leaves `lower` entries for fill-in. */
+/* A matrix with `lower` diagonals below the main one and `upper` above it. Entry (i, j) is
+ * value[j * height + lower + upper + i - j]; the height of a column leaves `lower` entries for the
+ * fill-in of pivoting. */
 typedef struct banded_matrix {
   int64_t n, lower, upper;
-  double *value;  /* n * height */
-  int64_t *pivot; /* n */
+  double *value; /* n * height */
 } banded_matrix;
 
 static int64_t band_height(const banded_matrix *band) { return 2 * band->lower + band->upper + 1; }
@@ -26,8 +25,15 @@ static double *band_at(const banded_matrix *band, int64_t i, int64_t j) {
   return band->value + j * band_height(band) + band->lower + band->upper + (i - j);
 }
 
-/* Returns 0 if the matrix is singular. */
-static int band_factor(banded_matrix *band) {
+static void swap(double *a, double *b) {
+  const double value = *a;
+  *a = *b;
+  *b = value;
+}
+
+/* Gaussian elimination with partial pivoting, which overwrites the matrix. x: the right side, then
+ * the solution; n. Returns 0 if the matrix is singular. */
+static int band_solve(banded_matrix *band, double *x) {
   const int64_t n = band->n, reach = band->lower + band->upper;
   for (int64_t k = 0; k < n; ++k) {
     const int64_t last_row = k + band->lower < n ? k + band->lower : n - 1;
@@ -36,14 +42,14 @@ static int band_factor(banded_matrix *band) {
     for (int64_t i = k + 1; i <= last_row; ++i) {
       if (fabs(*band_at(band, i, k)) > fabs(*band_at(band, pivot, k))) pivot = i;
     }
-    band->pivot[k] = pivot;
     if (*band_at(band, pivot, k) == 0) return 0;
-    for (int64_t j = k; j <= last_column && pivot != k; ++j) {
-      const double swapped = *band_at(band, k, j);
-      *band_at(band, k, j) = *band_at(band, pivot, j);
-      *band_at(band, pivot, j) = swapped;
+    for (int64_t j = k; j <= last_column && pivot != k; ++j)
+      swap(band_at(band, k, j), band_at(band, pivot, j));
+    swap(&x[k], &x[pivot]);
+    for (int64_t i = k + 1; i <= last_row; ++i) {
+      *band_at(band, i, k) /= *band_at(band, k, k);
+      x[i] -= *band_at(band, i, k) * x[k];
     }
-    for (int64_t i = k + 1; i <= last_row; ++i) *band_at(band, i, k) /= *band_at(band, k, k);
     for (int64_t j = k + 1; j <= last_column; ++j) {
       const double above = *band_at(band, k, j);
       if (above == 0) continue;
@@ -52,26 +58,13 @@ static int band_factor(banded_matrix *band) {
       }
     }
   }
-  return 1;
-}
-
-/* x: the right side, then the solution; n. */
-static void band_solve(const banded_matrix *band, double *x) {
-  const int64_t n = band->n, reach = band->lower + band->upper;
-  for (int64_t k = 0; k < n; ++k) {
-    const double value = x[band->pivot[k]];
-    x[band->pivot[k]] = x[k];
-    x[k] = value;
-    for (int64_t i = k + 1; i <= k + band->lower && i < n; ++i) {
-      x[i] -= *band_at(band, i, k) * value;
-    }
-  }
   for (int64_t k = n - 1; k >= 0; --k) {
     x[k] /= *band_at(band, k, k);
     for (int64_t i = k - reach > 0 ? k - reach : 0; i < k; ++i) {
       x[i] -= *band_at(band, i, k) * x[k];
     }
   }
+  return 1;
 }
 
 /* --- the solver ------------------------------------------------------------------------ */
@@ -132,9 +125,8 @@ static cvtm_status banded_step(cvtm_hlcp *h) {
   put_band(s, &s->b, s->host, 0);
   status = cvtm_device_copy_out(h->device, s->host, h->arrays.change, bytes);
   if (status != CVTM_OK) return status;
-  const int is_regular = band_factor(&s->band);
-  for (int64_t i = 0; i < s->band.n; ++i) s->host[i] = is_regular ? s->host[i] / 2 : 0;
-  if (is_regular) band_solve(&s->band, s->host);
+  for (int64_t i = 0; i < s->band.n; ++i) s->host[i] /= 2;
+  if (!band_solve(&s->band, s->host)) memset(s->host, 0, bytes);
   return cvtm_device_copy_in(h->device, s->step, s->host, bytes);
 }
 
@@ -182,8 +174,7 @@ static cvtm_status set_up_band(cvtm_hlcp *h, const cvtm_csr *a, const cvtm_csr *
   if (status == CVTM_OK) status = cvtm_csr_copy(b, &s->b, error);
   s->host = malloc(n * sizeof *s->host);
   s->band.value = malloc((size_t)band_height(&s->band) * n * sizeof(double));
-  s->band.pivot = malloc(n * sizeof *s->band.pivot);
-  if (status == CVTM_OK && (!s->host || !s->band.value || !s->band.pivot)) {
+  if (status == CVTM_OK && (!s->host || !s->band.value)) {
     status = cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory for a banded matrix");
   }
   return status;
@@ -241,7 +232,6 @@ void cvtm_hlcp_newton_destroy(cvtm_hlcp *h) {
   cvtm_csr_free(&s->b);
   free(s->host);
   free(s->band.value);
-  free(s->band.pivot);
   free(s);
   h->newton = NULL;
 }
