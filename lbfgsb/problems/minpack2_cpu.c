@@ -48,37 +48,21 @@ static inline double inner_nodes(cvtm_minpack2_kind kind, const cvtm_minpack2_da
   return sum;
 }
 
-static double inner_row(const cvtm_minpack2_data *data, const double *x, double *g, int64_t first,
-                        int64_t last) {
-  switch (data->kind) {
-    case CVTM_MINPACK2_EPT:
-      return inner_nodes(CVTM_MINPACK2_EPT, data, x, g, first, last);
-    case CVTM_MINPACK2_PJB:
-      return inner_nodes(CVTM_MINPACK2_PJB, data, x, g, first, last);
-    case CVTM_MINPACK2_SSC:
-      return inner_nodes(CVTM_MINPACK2_SSC, data, x, g, first, last);
-    case CVTM_MINPACK2_MSA:
-      return inner_nodes(CVTM_MINPACK2_MSA, data, x, g, first, last);
-    default:
-      return inner_nodes(CVTM_MINPACK2_ODC, data, x, g, first, last);
-  }
-}
-
 static double grid_row(const cvtm_minpack2_data *data, const double *x, double *g, int64_t j) {
-  const int64_t nx = data->nx, row = nx * (j - 1) - 1; /* + i: where node (i, j) is */
-  const int inner = j > 1 && j < data->ny && nx > 2;
-  double sum = inner ? inner_row(data, x + row, g + row, 2, nx - 1) : 0.0;
-  for (int64_t i = 1; i <= nx; i += inner && i == 1 ? nx - 1 : 1) {
-    const cvtm_stencil s = cvtm_minpack2_boundary_stencil(data, x, i, j);
-    const int sides = cvtm_minpack2_boundary_sides(data, i, j);
-    sum += cvtm_minpack2_node(data->kind, data, &s, i, sides, g + (row + i));
-  }
-  return sum;
-}
-
-static double vortex_row(const cvtm_minpack2_data *data, const double *x, double *g, int64_t j) {
+  const int64_t nx = data->nx, row = nx * j;
+  const int inner = data->kind != CVTM_MINPACK2_GL2 && j > 0 && j + 1 < data->ny && nx > 2;
   double sum = 0.0;
-  for (int64_t i = 0; i < data->nx; ++i) sum += cvtm_minpack2_vortex(data, x, i, j, g);
+  switch (inner ? data->kind : CVTM_MINPACK2_COUNT) {
+#define INNER_NODES(kind, name, title)                                  \
+  case kind:                                                            \
+    sum = inner_nodes(kind, data, x + row - 1, g + row - 1, 2, nx - 1); \
+    break;
+    CVTM_MINPACK2_LIST(INNER_NODES)
+    default:
+      break;
+  }
+  for (int64_t i = 0; i < nx; i += inner && i == 0 ? nx - 1 : 1)
+    sum += cvtm_minpack2_grid_node(data->kind, data, x, i, j, g);
   return sum;
 }
 
@@ -102,10 +86,8 @@ static double any_row(const cvtm_minpack2_data *data, const double *x, double *g
       return cvtm_minpack2_ring(data, x, row, g);
     case CVTM_MINPACK2_LJ:
       return data->dimension == 2 ? atom_row(2, data, x, g, row) : atom_row(3, data, x, g, row);
-    case CVTM_MINPACK2_GL2:
-      return vortex_row(data, x, g, row);
     default:
-      return grid_row(data, x, g, row + 1);
+      return grid_row(data, x, g, row);
   }
 }
 

@@ -68,51 +68,30 @@ static __device__ void find_node(const tiling &t, int64_t part, int64_t *i, int6
   *j = (band * across + thread / t.width) * t.rows;
 }
 
+/* A thread's unknowns of gl1 in a part. */
+static __device__ double sum_ring(const cvtm_minpack2_data &data, const tiling &t,
+                                  const double *__restrict__ x, int64_t part,
+                                  double *__restrict__ g) {
+  const int64_t first = part * t.width + threadIdx.x;
+  double value = 0.0;
+  for (int row = 0; row < t.rows; ++row) {
+    const int64_t i = first + (int64_t)row * THREADS;
+    if (i < data.nx) value += cvtm_minpack2_ring(&data, x, i, g);
+  }
+  return value;
+}
+
+/* A thread's nodes of a grid in a part. */
 template <cvtm_minpack2_kind kind>
-static __global__ void __launch_bounds__(THREADS)
-    evaluate_grid(cvtm_minpack2_data data, tiling t, const double *__restrict__ x, double *f,
-                  double *__restrict__ g) {
-  sum_parts(data, parts_of(t), 1, f, [&](int64_t part) {
-    int64_t i, j;
-    find_node(t, part, &i, &j);
-    const int64_t end = j + t.rows < data.ny ? j + t.rows : data.ny;
-    double value = 0.0;
-    for (; i < data.nx && j < end; ++j) {
-      const int64_t k = i + data.nx * j;
-      const int sides = cvtm_minpack2_boundary_sides(&data, i + 1, j + 1);
-      const cvtm_stencil s = sides ? cvtm_minpack2_boundary_stencil(&data, x, i + 1, j + 1)
-                                   : cvtm_minpack2_inner_stencil(x + k, data.nx);
-      value += cvtm_minpack2_node(kind, &data, &s, i + 1, sides, g + k);
-    }
-    return value;
-  });
-}
-
-static __global__ void __launch_bounds__(THREADS)
-    evaluate_vortices(cvtm_minpack2_data data, tiling t, const double *__restrict__ x, double *f,
-                      double *__restrict__ g) {
-  sum_parts(data, parts_of(t), 1, f, [&](int64_t part) {
-    int64_t i, j;
-    find_node(t, part, &i, &j);
-    const int64_t end = j + t.rows < data.ny ? j + t.rows : data.ny;
-    double value = 0.0;
-    for (; i < data.nx && j < end; ++j) value += cvtm_minpack2_vortex(&data, x, i, j, g);
-    return value;
-  });
-}
-
-static __global__ void __launch_bounds__(THREADS)
-    evaluate_ring(cvtm_minpack2_data data, tiling t, const double *__restrict__ x, double *f,
-                  double *__restrict__ g) {
-  sum_parts(data, parts_of(t), 1, f, [&](int64_t part) {
-    const int64_t first = part * t.width + threadIdx.x;
-    double value = 0.0;
-    for (int row = 0; row < t.rows; ++row) {
-      const int64_t i = first + (int64_t)row * THREADS;
-      if (i < data.nx) value += cvtm_minpack2_ring(&data, x, i, g);
-    }
-    return value;
-  });
+static __device__ double sum_nodes(const cvtm_minpack2_data &data, const tiling &t,
+                                   const double *__restrict__ x, int64_t part,
+                                   double *__restrict__ g) {
+  int64_t i, j;
+  find_node(t, part, &i, &j);
+  const int64_t end = j + t.rows < data.ny ? j + t.rows : data.ny;
+  double value = 0.0;
+  for (; i < data.nx && j < end; ++j) value += cvtm_minpack2_grid_node(kind, &data, x, i, j, g);
+  return value;
 }
 
 /* The energy of the pairs of ATOMS atoms with all others, and the gradients of these ATOMS atoms.
@@ -153,12 +132,30 @@ static __device__ double sum_pairs(const cvtm_minpack2_data &data, const double 
   return value;
 }
 
-template <int dimension>
+/* dimension: of lj. */
+template <cvtm_minpack2_kind kind, int dimension>
 static __global__ void __launch_bounds__(THREADS)
-    evaluate_atoms(cvtm_minpack2_data data, tiling t, const double *__restrict__ x, double *f,
-                   double *__restrict__ g) {
-  sum_parts(data, parts_of(t), 0.5, f,
-            [&](int64_t part) { return sum_pairs<dimension>(data, x, part, g); });
+    evaluate(cvtm_minpack2_data data, tiling t, const double *__restrict__ x, double *f,
+             double *__restrict__ g) {
+  constexpr bool atoms = kind == CVTM_MINPACK2_LJ;
+  sum_parts(data, parts_of(t), atoms ? 0.5 : 1, f, [&](int64_t part) {
+    if constexpr (atoms) {
+      return sum_pairs<dimension>(data, x, part, g);
+    } else if constexpr (kind == CVTM_MINPACK2_GL1) {
+      return sum_ring(data, t, x, part, g);
+    } else {
+      return sum_nodes<kind>(data, t, x, part, g);
+    }
+  });
+}
+
+using evaluation = void (*)(cvtm_minpack2_data, tiling, const double *, double *, double *);
+
+static evaluation find_evaluation(const cvtm_minpack2_data *data) {
+#define EVALUATION(kind, name, title) evaluate<kind, 2>,
+  static const evaluation of_kind[] = {CVTM_MINPACK2_LIST(EVALUATION)};
+  const bool is_spatial = data->kind == CVTM_MINPACK2_LJ && data->dimension == 3;
+  return is_spatial ? evaluate<CVTM_MINPACK2_LJ, 3> : of_kind[data->kind];
 }
 
 extern "C" {
@@ -169,37 +166,8 @@ static cvtm_status cuda_evaluate(cvtm_device *device, const cvtm_minpack2_data *
                                  const double *x, double *f, double *g, void *stream) {
   const tiling t = find_tiling(data);
   const unsigned blocks = cvtm_cuda_blocks(parts_of(t), 1);
-  const cudaStream_t on = static_cast<cudaStream_t>(stream);
-  switch (data->kind) {
-    case CVTM_MINPACK2_EPT:
-      evaluate_grid<CVTM_MINPACK2_EPT><<<blocks, THREADS, 0, on>>>(*data, t, x, f, g);
-      break;
-    case CVTM_MINPACK2_PJB:
-      evaluate_grid<CVTM_MINPACK2_PJB><<<blocks, THREADS, 0, on>>>(*data, t, x, f, g);
-      break;
-    case CVTM_MINPACK2_MSA:
-      evaluate_grid<CVTM_MINPACK2_MSA><<<blocks, THREADS, 0, on>>>(*data, t, x, f, g);
-      break;
-    case CVTM_MINPACK2_ODC:
-      evaluate_grid<CVTM_MINPACK2_ODC><<<blocks, THREADS, 0, on>>>(*data, t, x, f, g);
-      break;
-    case CVTM_MINPACK2_SSC:
-      evaluate_grid<CVTM_MINPACK2_SSC><<<blocks, THREADS, 0, on>>>(*data, t, x, f, g);
-      break;
-    case CVTM_MINPACK2_GL1:
-      evaluate_ring<<<blocks, THREADS, 0, on>>>(*data, t, x, f, g);
-      break;
-    case CVTM_MINPACK2_LJ:
-      if (data->dimension == 2) {
-        evaluate_atoms<2><<<blocks, THREADS, 0, on>>>(*data, t, x, f, g);
-      } else {
-        evaluate_atoms<3><<<blocks, THREADS, 0, on>>>(*data, t, x, f, g);
-      }
-      break;
-    default:
-      evaluate_vortices<<<blocks, THREADS, 0, on>>>(*data, t, x, f, g);
-      break;
-  }
+  find_evaluation(data)<<<blocks, THREADS, 0, static_cast<cudaStream_t>(stream)>>>(*data, t, x, f,
+                                                                                   g);
   return cvtm_cuda_launched(device, cvtm_minpack2_name(data->kind));
 }
 

@@ -338,6 +338,17 @@ CVTM_HD double cvtm_minpack2_vortex(const cvtm_minpack2_data *data, const double
          0.5 * px * (dx.re * dx.re + dx.im * dx.im) + 0.5 * py * (dy.re * dy.re + dy.im * dy.im);
 }
 
+/* Node (i, j) of a problem on a grid, from (0, 0); `kind` is constant where it is called. */
+CVTM_HD double cvtm_minpack2_grid_node(cvtm_minpack2_kind kind, const cvtm_minpack2_data *data,
+                                       const double *x, int64_t i, int64_t j, double *g) {
+  if (kind == CVTM_MINPACK2_GL2) return cvtm_minpack2_vortex(data, x, i, j, g);
+  const int64_t k = i + data->nx * j;
+  const int sides = cvtm_minpack2_boundary_sides(data, i + 1, j + 1);
+  const cvtm_stencil s = sides ? cvtm_minpack2_boundary_stencil(data, x, i + 1, j + 1)
+                               : cvtm_minpack2_inner_stencil(x + k, data->nx);
+  return cvtm_minpack2_node(kind, data, &s, i + 1, sides, g + k);
+}
+
 /* --- what differs between devices ----------------------------------------------------------------
  */
 
