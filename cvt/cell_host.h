@@ -15,6 +15,9 @@ enum { CVTM_CELL_CORNERS = 64 }; /* at first: enough for most cells */
 int cvtm_cell_grow(cvtm_cell *cell, int32_t capacity);
 void cvtm_cell_release(cvtm_cell *cell);
 
+/* Copies cell i of a diagram, relative to its site. Returns 0 if memory ran out. */
+int cvtm_cell_copy(const cvtm_cells *cells, int64_t i, const double *site, cvtm_cell *cell);
+
 /* The cell of the site at a place, by hull construction, or by tree clipping where that fails.
  * Returns 0 if memory ran out. */
 int cvtm_cell_cut_out(const cvtm_site_tree_view *tree, cvtm_domain domain, int64_t place,

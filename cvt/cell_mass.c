@@ -5,19 +5,6 @@
 
 #include <stdlib.h>
 
-/* Copies a cell, relative to its site. Returns 0 if memory ran out. */
-static int copy_cell(const cvtm_cells *cells, int64_t i, const double *site, cvtm_cell *cell) {
-  const int64_t first = cells->start[i], count = cells->start[i + 1] - first;
-  if (count > INT32_MAX) return 0;
-  if (count > cell->capacity && !cvtm_cell_grow(cell, (int32_t)count)) return 0;
-  cell->count = (int32_t)count;
-  for (int64_t k = 0; k < count; ++k) {
-    cell->x[k] = cells->corners[2 * (first + k)] - site[0];
-    cell->y[k] = cells->corners[2 * (first + k) + 1] - site[1];
-  }
-  return 1;
-}
-
 cvtm_status cvtm_cells_add_moments(const cvtm_cells *cells, const double *points,
                                    cvtm_domain domain, const float *density,
                                    cvtm_cell_moments *sums, cvtm_error *error) {
@@ -30,7 +17,7 @@ cvtm_status cvtm_cells_add_moments(const cvtm_cells *cells, const double *points
 #pragma omp for schedule(dynamic, 64)
     for (int64_t i = 0; i < cells->count; ++i) {
       if (failed) continue;
-      failed |= !copy_cell(cells, i, points + 2 * i, &cell);
+      failed |= !cvtm_cell_copy(cells, i, points + 2 * i, &cell);
       if (failed) continue;
       const double *site = points + 2 * i;
       const cvtm_cell_moments own = cvtm_cell_integrate(&view, domain, site[0], site[1], &cell);

@@ -1,45 +1,31 @@
 #include "cvt/pull_cells.h"
 
+#include "cvt/cell_host.h"
 #include "cvt/pull_sites.h"
 
 #include <omp.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* --- by the density: cells are cut by pixels ------------------------------------------------- */
 
 /* A cell, its part in a row of pixels, and that in one pixel; relative to the site. */
 typedef struct parts {
-  double *memory;
-  cvtm_corners cell, row, pixel;
+  cvtm_cell cell, row, pixel;
 } parts;
 
-static int open_parts(const cvtm_cells *cells, parts *p) {
-  cvtm_corners *each[] = {&p->cell, &p->row, &p->pixel};
-  int64_t most = 0;
-  for (int64_t i = 0; i < cells->count; ++i)
-    most =
-        cells->start[i + 1] - cells->start[i] > most ? cells->start[i + 1] - cells->start[i] : most;
-  const int64_t room = most + 4; /* each of four cuts adds a corner at most */
-  p->memory = room > INT32_MAX ? NULL : malloc(6 * (size_t)room * sizeof *p->memory);
-  for (int k = 0; k < 3 && p->memory; ++k)
-    *each[k] = (cvtm_corners){.capacity = (int32_t)room,
-                              .stride = 1,
-                              .x = p->memory + 2 * k * room,
-                              .y = p->memory + (2 * k + 1) * room};
-  return p->memory != NULL;
-}
-
-/* Sets *to to the part of `from` with low <= coordinate <= high; the coordinate is y or x. */
-static void cut_between(const cvtm_corners *from, int is_y, double low, double high,
-                        cvtm_corners *to) {
+/* Sets *to to the part of `from` with low <= coordinate <= high; the coordinate is y or x. Returns
+ * 0 if memory ran out. */
+static int cut_between(const cvtm_cell *from, int is_y, double low, double high, cvtm_cell *to) {
   const size_t bytes = (size_t)from->count * sizeof *from->x;
   int32_t at;
-  to->count = from->count;
+  if (to->capacity < from->count + 2 && !cvtm_cell_grow(to, from->capacity + 2)) return 0;
   memcpy(to->x, from->x, bytes);
   memcpy(to->y, from->y, bytes);
-  (void)cvtm_corners_clip(to, is_y - 1, -is_y, -low, 0, &at);
-  (void)cvtm_corners_clip(to, 1 - is_y, is_y, high, 0, &at);
+  cvtm_corners corners = {from->count, to->capacity, 1, to->x, to->y, NULL};
+  (void)cvtm_corners_clip(&corners, is_y - 1, -is_y, -low, 0, &at);
+  (void)cvtm_corners_clip(&corners, 1 - is_y, is_y, high, 0, &at);
+  to->count = corners.count;
+  return 1;
 }
 
 /* The pixels of first .. last that the extent of the values meets; `origin` is added to them. */
@@ -58,7 +44,7 @@ static pixel_range range_of(const double *values, int32_t count, double origin, 
 }
 
 /* The integral of a polynomial over a polygon, whose corners run clockwise in numbers. */
-static double integral_of(const double *phi, const cvtm_corners *p) {
+static double integral_of(const double *phi, const cvtm_cell *p) {
   double sum = 0;
   for (int32_t k = 0; k < p->count; ++k) {
     const int32_t next = k + 1 < p->count ? k + 1 : 0;
@@ -70,26 +56,22 @@ static double integral_of(const double *phi, const cvtm_corners *p) {
   return sum;
 }
 
-/* Adds the integrals over the parts of cell i in some rows. */
-static void pull_cell(const cvtm_pull_cells *c, int64_t i, const double *phi, pixel_range rows,
-                      parts *p, double *by_density) {
+/* Adds the integrals over the parts of cell i in some rows; returns 0 if memory ran out. */
+static int pull_cell(const cvtm_pull_cells *c, int64_t i, const double *phi, pixel_range rows,
+                     parts *p, double *by_density) {
   const double x = c->sites[2 * i], y = c->sites[2 * i + 1];
-  const int64_t first = c->cells->start[i];
   const pixel_range all = {0, c->domain.width - 1};
-  p->cell.count = (int32_t)(c->cells->start[i + 1] - first);
-  for (int32_t k = 0; k < p->cell.count; ++k) {
-    p->cell.x[k] = c->cells->corners[2 * (first + k)] - x;
-    p->cell.y[k] = c->cells->corners[2 * (first + k) + 1] - y;
-  }
+  if (!cvtm_cell_copy(c->cells, i, c->sites + 2 * i, &p->cell)) return 0;
   rows = range_of(p->cell.y, p->cell.count, y, rows);
   for (int32_t j = rows.first; j <= rows.last; ++j) {
-    cut_between(&p->cell, 1, j - y, j + 1 - y, &p->row);
+    if (!cut_between(&p->cell, 1, j - y, j + 1 - y, &p->row)) return 0;
     const pixel_range columns = range_of(p->row.x, p->row.count, x, all);
     for (int32_t k = columns.first; k <= columns.last; ++k) {
-      cut_between(&p->row, 0, k - x, k + 1 - x, &p->pixel);
+      if (!cut_between(&p->row, 0, k - x, k + 1 - x, &p->pixel)) return 0;
       by_density[(int64_t)j * c->domain.width + k] += integral_of(phi, &p->pixel);
     }
   }
+  return 1;
 }
 
 /* Bands of rows are independent, and in each the cells come in order. */
@@ -101,15 +83,16 @@ int cvtm_pull_cells_to_density(const cvtm_pull_cells *c, const double *phi, int 
   memset(by_density, 0, (size_t)c->domain.width * (size_t)height * sizeof *by_density);
 #pragma omp parallel num_threads(threads > 0 ? threads : omp_get_max_threads()) reduction(&& : good)
   {
-    parts p;
-    good = open_parts(c->cells, &p);
+    parts p = {0};
 #pragma omp for schedule(dynamic, 1)
     for (int32_t from = 0; from < height; from += ROWS) {
       const pixel_range rows = {from, from + ROWS < height ? from + ROWS - 1 : height - 1};
       for (int64_t i = 0; good && i < c->cells->count; ++i)
-        pull_cell(c, i, phi + 4 * i, rows, &p, by_density);
+        good = pull_cell(c, i, phi + 4 * i, rows, &p, by_density);
     }
-    free(p.memory);
+    cvtm_cell_release(&p.cell);
+    cvtm_cell_release(&p.row);
+    cvtm_cell_release(&p.pixel);
   }
   return good;
 }
