@@ -24,7 +24,7 @@ static void cut(shape *p, real a, real b, real c) {
   static shape q;
   int cuts = 0;
   for (int k = 0; k < p->count; ++k) cuts |= a * p->x[k] + b * p->y[k] > c;
-  if (!cuts) return;
+  if (!cuts) return; /* as most do */
   q.count = 0;
   for (int k = 0; k < p->count; ++k) {
     const int next = (k + 1) % p->count;
@@ -47,6 +47,13 @@ static void set_rectangle(shape *p, real x0, real y0, real x1, real y1) {
   *p = r;
 }
 
+/* The squared distance of the farthest corner from the origin. */
+static real radius2_of(const shape *p) {
+  real most = 0;
+  for (int k = 0; k < p->count; ++k) most = fmaxl(most, p->x[k] * p->x[k] + p->y[k] * p->y[k]);
+  return most;
+}
+
 /* The power cell of site i, relative to it; the Voronoi cell without weights (NULL). Of sites in
  * one place with one weight the first has the cell. */
 static void reference_cell(cvtm_domain d, const double *sites, const double *weights, int n, int i,
@@ -56,17 +63,20 @@ static void reference_cell(cvtm_domain d, const double *sites, const double *wei
     set_rectangle(cell, -w / 2, -h / 2, w / 2, h / 2);
   else
     set_rectangle(cell, -sx, -sy, w - sx, h - sy);
+  real radius2 = radius2_of(cell);
   for (int j = 0; j < n; ++j) {
     const real lead = weights ? (real)weights[i] - (real)weights[j] : 0;
     for (int image = 0; image < 9; ++image) {
       if ((!d.periodic && image != 4) || j == i) continue;
       const real dx = sites[2 * j] - sx + (image % 3 - 1) * w;
       const real dy = sites[2 * j + 1] - sy + (image / 3 - 1) * h;
+      if (!weights && dx * dx + dy * dy > 4 * radius2) continue; /* too far to cut */
       if (dx != 0 || dy != 0)
         cut(cell, dx, dy, (dx * dx + dy * dy + lead) / 2);
       else if (lead < 0 || (lead == 0 && j < i))
         cell->count = 0;
     }
+    if (j % 64 == 0) radius2 = radius2_of(cell);
   }
 }
 
@@ -120,8 +130,7 @@ static inline void reference_sums(cvtm_domain d, const float *rho, const double 
   reference_cell(d, sites, weights, n, i, &cell);
   for (int k = 0; k < 6; ++k) sums[k] = 0;
   if (cell.count < 3) return;
-  for (int k = 0; k < cell.count; ++k)
-    sums[4] = fmaxl(sums[4], cell.x[k] * cell.x[k] + cell.y[k] * cell.y[k]);
+  sums[4] = radius2_of(&cell);
   const extent e = extent_of(&cell, sx, sy);
   for (int j = e.y0; j <= e.y1; ++j) {
     for (int c = e.x0; c <= e.x1; ++c) {

@@ -33,9 +33,9 @@ static int neighbor_at(const double *sites, int n, int i, double x, double y) {
   double least = (dx * dx + dy * dy) * (1 + 1e-9) + 1e-12;
   int best = -1;
   for (int j = 0; j < n; ++j) {
-    const double ex = sites[2 * j] - x, ey = sites[2 * j + 1] - y;
-    if (ex * ex + ey * ey >= least || (ex == dx && ey == dy)) continue;
-    least = ex * ex + ey * ey;
+    const double ex = sites[2 * j] - x, ey = sites[2 * j + 1] - y, distance2 = ex * ex + ey * ey;
+    if (distance2 >= least || (ex == dx && ey == dy)) continue;
+    least = distance2;
     best = j;
   }
   return best;
