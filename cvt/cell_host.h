@@ -6,6 +6,7 @@
 
 #include "cvt/density_row.h"
 #include "jfa/cell_by_hull.h"
+#include "meshes/mesh.h"
 
 enum { CVTM_CELL_CORNERS = 64 }; /* first capacity, enough for most cells */
 
@@ -13,6 +14,9 @@ enum { CVTM_CELL_CORNERS = 64 }; /* first capacity, enough for most cells */
  * there is no memory. */
 int cvtm_cell_grow(cvtm_cell *cell, int32_t capacity);
 void cvtm_cell_release(cvtm_cell *cell);
+
+/* Copies cell i of a diagram, relative to its site. Returns 0 if there is no memory. */
+int cvtm_cell_copy(const cvtm_cells *cells, int64_t i, const double *site, cvtm_cell *cell);
 
 /* Makes the cell of the site at a place, by hull construction, or by tree clipping where that
  * fails. Returns 0 if there is no memory. */
@@ -41,5 +45,10 @@ CVTM_INLINE cvtm_hull cvtm_hull_in(const cvtm_site_tree_view *tree, cvtm_hull_po
  * the slopes of its edges. */
 cvtm_cell_moments cvtm_cell_integrate(const cvtm_density_view *density, cvtm_domain domain,
                                       double sx, double sy, cvtm_cell *cell);
+
+/* Adds the moments of cells that are given as polygons (cell_mass.h). */
+cvtm_status cvtm_cells_add_moments(const cvtm_cells *cells, const double *points,
+                                   cvtm_domain domain, const float *density,
+                                   cvtm_cell_moments *sums, cvtm_error *error);
 
 #endif

@@ -44,8 +44,8 @@ typedef struct cvtm_cvt_moments {
 } cvtm_cvt_moments;
 
 /* A plan for cvtm_cvt_evaluate_on_device. density: width * height floats in the device's memory,
- * finite and >= 0, which is not checked; borrowed as long as work on them may be enqueued.
- * cvtm_cvt_view_density exchanges it for another density of the same size. */
+ * finite, which is not checked, and >= 0, unless it is a part of a sum; borrowed as long as work on
+ * them may be enqueued. cvtm_cvt_view_density exchanges it for another density of the same size. */
 cvtm_status cvtm_cvt_create_view(cvtm_device *device, cvtm_domain domain, const float *density,
                                  int64_t capacity, cvtm_cvt **cvt);
 cvtm_status cvtm_cvt_view_density(cvtm_cvt *cvt, const float *density);
@@ -71,14 +71,16 @@ cvtm_status cvtm_cvt_evaluate_on_device(cvtm_cvt *cvt, const double *sites, int6
 
 /* The derivatives of L = sum_i integral over cell i of rho phi_i, with
  * phi_i(x) = a + b . (x - x_i) + c |x - x_i|^2, of arrays in the device's memory: by the density,
- * width * height, and by the sites, 2 * count, where the phi_i stay as functions of x, in double
- * precision of the plan's density; either may be NULL. sites: 2 * count; NULL: those of the plan's
- * last call, of as many and with exact cells. phi: 4 * count: a, b (2), c. Waits for the device.
- * CVTM_ERROR_UNSUPPORTED: the domain is periodic; by_density: somewhere more than 32 cells may meet
- * a pixel, or many sites are about equally near a pixel; by_sites: a cell has more than 1024
- * corners. Then cvtm_differential_pull_back is left. */
+ * width * height, in double precision or, if by_density_double is NULL, in single; and by the
+ * sites, 2 * count, where the phi_i stay as functions of x. What is NULL is not computed. sites:
+ * 2 * count; NULL: those of the plan's last call, of as many and with exact cells. phi: 4 * count:
+ * a, b (2), c. Waits for the device. L is linear in the density: that of a density in double
+ * precision is the sum of those of two in single, whose sum it is; the same holds for moments and
+ * energy. CVTM_ERROR_UNSUPPORTED: the domain is periodic; on CUDA also: by the density, somewhere
+ * more than 32 cells may meet a pixel, or many sites are about equally near a pixel; by the sites,
+ * a cell has more than 1024 corners. Then a plan on a CPU is left. */
 cvtm_status cvtm_cvt_pull_back(cvtm_cvt *cvt, const double *sites, int64_t count, const double *phi,
-                               float *by_density, double *by_sites);
+                               float *by_density, double *by_density_double, double *by_sites);
 
 /* 5 / (18 sqrt 3) (integral of sqrt rho)^2 / count: the energy if all cells were regular hexagons
  * (Fejes Toth; Gersho and Zador for graded densities). */

@@ -231,7 +231,8 @@ cvtm_status cvtm_cvt_evaluate_on_device(cvtm_cvt *cvt, const double *sites, int6
 }
 
 cvtm_status cvtm_cvt_pull_back(cvtm_cvt *cvt, const double *sites, int64_t count, const double *phi,
-                               float *by_density, double *by_sites) {
+                               float *by_density, double *by_density_double, double *by_sites) {
+  const cvtm_pull_result density_result = {by_density, by_density_double};
   cvtm_error *error = cvtm_device_error(cvt->device);
   const cvtm_pull_table *table = CVTM_TABLE(cvt->device, cvtm_pull);
   const int64_t sorted = cvtm_site_tree_get_view(cvt->tree).count;
@@ -251,8 +252,8 @@ cvtm_status cvtm_cvt_pull_back(cvtm_cvt *cvt, const double *sites, int64_t count
   if (status == CVTM_OK) status = cvtm_device_scratch(cvt->device, bytes, &scratch);
   cvtm_pull_memory *m = scratch;
   if (status == CVTM_OK) status = cvtm_device_fill(cvt->device, &m->flags, 0, sizeof flags);
-  if (status == CVTM_OK && by_density)
-    status = table->pull(cvt, phi, by_density, &m->flags.crowded);
+  if (status == CVTM_OK && (by_density || by_density_double))
+    status = table->pull(cvt, phi, density_result, &m->flags.crowded);
   if (status == CVTM_OK && by_sites) status = table->pull_to_sites(cvt, phi, by_sites, m);
   if (status == CVTM_OK)
     status = cvtm_device_copy_out(cvt->device, &flags, &m->flags, sizeof flags);

@@ -1,10 +1,11 @@
-/* The derivative of a sum of integrals over Voronoi cells by the density of one pixel: with
+/* The derivative of a sum of integrals over Voronoi cells V_i by the density of one pixel. With
  *
  *     L = sum_i integral over V_i of rho phi_i,  phi_i(x) = a_i + b_i . (x - x_i) + c_i |x - x_i|^2
  *
- * as in differential.h, it is the sum over the cells that meet the pixel of the integral of phi_i
- * over what they share. Each pixel computes that of the sites near it, so that no two threads write
- * to one place.
+ * and rho constant on each pixel, L is linear in rho. So the derivative is the sum over the cells
+ * that meet the pixel of the integral of phi_i over what they share. Energy, mass and centroid
+ * follow by the chain rule. Each pixel computes that of the sites near it, so that no two threads
+ * write to one place.
  *
  * The lanes of a warp share the pixels of a tile. They gather the sites that may own a part of it
  * once. Site s owns a part of a rectangle of w x h pixels about p only if it is not separated from
@@ -23,10 +24,17 @@
 #include "cvt/pull_near.h"
 #include "cvt/pull_sites.h"
 
+/* One number for each pixel: in double precision, unless that is NULL. */
+typedef struct cvtm_pull_result {
+  float *single;
+  double *precise;
+} cvtm_pull_result;
+
 typedef struct cvtm_pull_table {
-  /* by_density: one number for each pixel. *crowded (device memory, zero before) becomes 1 if a
-   * pixel has more sites near it than the limits allow; then the results are void. */
-  cvtm_status (*pull)(cvtm_cvt *cvt, const double *phi, float *by_density, int32_t *crowded);
+  /* *crowded (device memory, zero before) becomes 1 if a pixel has more sites near it than the
+   * limits allow; then the results are void. A CPU has no such limits. */
+  cvtm_status (*pull)(cvtm_cvt *cvt, const double *phi, cvtm_pull_result by_density,
+                      int32_t *crowded);
   /* by_sites: 2 for each site; the boxes of the tree are built. failed and deferred of
    * memory->flags are 0 before; failed becomes 1 if a cell has too many corners or there is no
    * memory for it; then the results are void. */
@@ -271,13 +279,17 @@ CVTM_HD double cvtm_pull_of_two(const cvtm_pull_near *near, const cvtm_pull_pixe
  * --------------------------------------------------------------------------------------- */
 
 CVTM_HD void cvtm_pull_store(const cvtm_pull_part *part, int32_t pixel, double value,
-                             float *by_density) {
+                             cvtm_pull_result by_density) {
   const int64_t row = part->row + (pixel >> part->shift);
-  by_density[row * part->domain.width + part->column + (pixel & (part->width - 1))] = (float)value;
+  const int64_t at = row * part->domain.width + part->column + (pixel & (part->width - 1));
+  if (by_density.precise)
+    by_density.precise[at] = value;
+  else
+    by_density.single[at] = (float)value;
 }
 
 /* Computes the pixels that are in one cell, and lists the others; returns their number. */
-CVTM_HD int32_t cvtm_pull_whole_pixels(const cvtm_pull_part *part, float *by_density) {
+CVTM_HD int32_t cvtm_pull_whole_pixels(const cvtm_pull_part *part, cvtm_pull_result by_density) {
   const int32_t pixels = part->width * part->height, lane = part->lanes.lane;
   int32_t listed = 0;
   for (int32_t pixel = lane; pixel - lane < pixels; pixel += part->lanes.count) {
@@ -297,7 +309,7 @@ CVTM_HD int32_t cvtm_pull_whole_pixels(const cvtm_pull_part *part, float *by_den
 /* Computes the listed pixels that two cells meet at most, and lists the others again; returns their
  * number. */
 CVTM_HD int32_t cvtm_pull_shared_pixels(const cvtm_pull_part *part, int32_t listed,
-                                        float *by_density) {
+                                        cvtm_pull_result by_density) {
   const int32_t lane = part->lanes.lane;
   int32_t left = 0;
   for (int32_t k = lane; k - lane < listed; k += part->lanes.count) {
@@ -320,7 +332,8 @@ CVTM_HD int32_t cvtm_pull_shared_pixels(const cvtm_pull_part *part, int32_t list
 }
 
 /* Computes a pixel of several cells; returns 0 if they are too many. */
-CVTM_HD int cvtm_pull_listed_pixel(const cvtm_pull_part *part, int32_t pixel, float *by_density) {
+CVTM_HD int cvtm_pull_listed_pixel(const cvtm_pull_part *part, int32_t pixel,
+                                   cvtm_pull_result by_density) {
   uint8_t list[CVTM_PULL_CELLS];
   const cvtm_pull_pixel p = cvtm_pull_pixel_of(part, pixel);
   const int32_t count = cvtm_pull_list_sharers(part, pixel, &p, list);
@@ -334,7 +347,7 @@ CVTM_HD int cvtm_pull_listed_pixel(const cvtm_pull_part *part, int32_t pixel, fl
 
 /* Computes a part of a tile; returns 0 in all lanes if too many sites are near. */
 CVTM_HD int cvtm_pull_to_part(const cvtm_pull_part *part, const cvtm_site_tree_view *tree,
-                              const double *phi, float *by_density) {
+                              const double *phi, cvtm_pull_result by_density) {
   if (part->column >= part->domain.width || part->row >= part->domain.height) return 1;
   if (!cvtm_pull_prepare(part, tree, phi)) return 0;
   const int32_t shared = cvtm_pull_whole_pixels(part, by_density);
@@ -349,7 +362,7 @@ CVTM_HD int cvtm_pull_to_part(const cvtm_pull_part *part, const cvtm_site_tree_v
  * 0 in all lanes if a pixel is crowded. */
 CVTM_HD int cvtm_pull_to_tile(const cvtm_site_tree_view *tree, cvtm_domain domain, cvtm_lanes lanes,
                               int32_t column, int32_t row, const double *phi, cvtm_pull_near *near,
-                              float *by_density) {
+                              cvtm_pull_result by_density) {
   /* Part `number` of the 4^level, along a Morton curve. */
   int32_t level = 0, number = 0;
   while (number < 1 || level > 0) {

@@ -9,8 +9,12 @@ namespace {
 
 enum { WARPS = 4, CELLS = 8 /* of a warp, by hull construction */ };
 
+__device__ cvtm_pull_result result_in(float *memory) { return {memory, nullptr}; }
+__device__ cvtm_pull_result result_in(double *memory) { return {nullptr, memory}; }
+
+template <typename Number>
 __global__ void __launch_bounds__(WARPS *CVTM_WARP, 7)
-    pull_kernel(cvtm_site_tree_view tree, cvtm_domain domain, const double *phi, float *by_density,
+    pull_kernel(cvtm_site_tree_view tree, cvtm_domain domain, const double *phi, Number *by_density,
                 int32_t *crowded) {
   __shared__ cvtm_pull_near near[WARPS];
   const int32_t warp = static_cast<int32_t>(threadIdx.x) / CVTM_WARP;
@@ -21,18 +25,26 @@ __global__ void __launch_bounds__(WARPS *CVTM_WARP, 7)
        tile += static_cast<int64_t>(gridDim.x) * WARPS) {
     const int32_t column = static_cast<int32_t>(tile % across) * CVTM_PULL_WIDTH;
     const int32_t row = static_cast<int32_t>(tile / across) * CVTM_PULL_HEIGHT;
-    if (!cvtm_pull_to_tile(&tree, domain, lanes, column, row, phi, near + warp, by_density))
+    if (!cvtm_pull_to_tile(&tree, domain, lanes, column, row, phi, near + warp,
+                           result_in(by_density)))
       *crowded = 1;
   }
 }
 
-cvtm_status pull_cuda(cvtm_cvt *cvt, const double *phi, float *by_density, int32_t *crowded) {
+template <typename Number>
+cvtm_status launch_pull(cvtm_cvt *cvt, const double *phi, Number *by_density, int32_t *crowded) {
   const int64_t across = (cvt->domain.width + CVTM_PULL_WIDTH - 1) / CVTM_PULL_WIDTH;
   const int64_t tiles = across * ((cvt->domain.height + CVTM_PULL_HEIGHT - 1) / CVTM_PULL_HEIGHT);
   pull_kernel<<<cvtm_cuda_blocks(tiles, WARPS), WARPS * CVTM_WARP, 0,
                 cvtm_cuda_stream(cvt->device)>>>(cvtm_site_tree_get_view(cvt->tree), cvt->domain,
                                                  phi, by_density, crowded);
   return cvtm_cuda_launched(cvt->device, "pull_kernel");
+}
+
+cvtm_status pull_cuda(cvtm_cvt *cvt, const double *phi, cvtm_pull_result by_density,
+                      int32_t *crowded) {
+  if (by_density.precise) return launch_pull(cvt, phi, by_density.precise, crowded);
+  return launch_pull(cvt, phi, by_density.single, crowded);
 }
 
 /* The place of the site across the edge from corner k of a cell to the next, if the hull is that of
@@ -51,7 +63,7 @@ template <int APART>
 __device__ void pull_cell(const cvtm_pull_edges &edges, int64_t place, const cvtm_cell &cell,
                           const cvtm_hull *hull, int lane, double *by_sites) {
   const unsigned all = 0xFFFFFFFFu;
-  double sum[2] = {0, 0};
+  double sum[3] = {0, 0, 0};
   for (int32_t k = lane / APART; k < cell.count; k += CVTM_WARP / APART)
     cvtm_pull_add_side(&edges, place, &cell, k, across(hull, cell, k), sum);
   for (int offset = CVTM_WARP / 2; offset >= APART; offset /= 2) {

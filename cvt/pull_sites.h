@@ -1,11 +1,13 @@
-/* Inside cvt only: the derivative of a sum of integrals over Voronoi cells by one site, where the
- * polynomials phi of differential.h stay as functions of x:
+/* Inside cvt only: the derivative of L (pull.h) by one site, where the polynomials phi stay as
+ * functions of x. Then L changes by what the edges sweep: the point x of the edge between V_i and
+ * V_j moves with the velocity ((x - x_i) . dx_i - (x - x_j) . dx_j) / |x_j - x_i| along its normal
+ * (Du, Faber & Gunzburger 1999), so that
  *
  *     dL/dx_i = sum over the neighbours j of the integral over the common edge
  *               of rho (phi_i - phi_j) (x - x_i) / |x_j - x_i|.
  *
- * The neighbour across an edge is the site at the mirror image of the cell's own. Compiles as C11
- * and inside CUDA kernels. */
+ * The neighbour across an edge of a Voronoi cell is the site at the mirror image of the cell's own.
+ * Compiles as C11 and inside CUDA kernels. */
 #ifndef CVTMESH_CVT_PULL_SITES_H
 #define CVTMESH_CVT_PULL_SITES_H
 
@@ -101,9 +103,9 @@ CVTM_HD int32_t cvtm_pull_clamp(int32_t pixel, int32_t size) {
   return pixel < 0 ? 0 : pixel < size ? pixel : size - 1;
 }
 
-CVTM_HD void cvtm_pull_add_edge(const cvtm_pull_edges *edges, const cvtm_pull_edge *e,
-                                double *sum) {
-  const cvtm_domain domain = edges->domain;
+/* Adds the integrals of rho (phi_i - phi_j) / |x_j - x_i| times x - x_i and times 1. */
+CVTM_HD void cvtm_pull_add_edge(cvtm_domain domain, const float *density, const cvtm_pull_edge *e,
+                                double sum[3]) {
   const double scale =
       sqrt((e->dx * e->dx + e->dy * e->dy) / (e->other_x * e->other_x + e->other_y * e->other_y));
   const cvtm_pull_jump jump = cvtm_pull_jump_of(e);
@@ -114,13 +116,14 @@ CVTM_HD void cvtm_pull_add_edge(const cvtm_pull_edges *edges, const cvtm_pull_ed
     const double next = fmin(fmin(x.t, y.t), 1);
     const int64_t row = cvtm_pull_clamp(y.pixel, domain.height);
     const int32_t column = cvtm_pull_clamp(x.pixel, domain.width);
-    cvtm_pull_add_piece(&jump, t, next, (double)edges->density[row * domain.width + column], own);
+    cvtm_pull_add_piece(&jump, t, next, (double)density[row * domain.width + column], own);
     cvtm_pull_advance(&x, next);
     cvtm_pull_advance(&y, next);
     t = next;
   }
   sum[0] += scale * (e->x * own[0] + e->dx * own[1]);
   sum[1] += scale * (e->y * own[0] + e->dy * own[1]);
+  sum[2] += scale * own[0];
 }
 
 /* The place of the site at a point of the domain, up to rounding: `expected` if that is there. */
@@ -142,7 +145,7 @@ CVTM_HD int32_t cvtm_pull_site_at(const cvtm_site_tree_view *tree, cvtm_metric m
 /* Adds the share of the edge from corner k to the next. across: the place of the neighbour there,
  * CVTM_PULL_UNKNOWN or that of another site: it is searched for. */
 CVTM_HD void cvtm_pull_add_side(const cvtm_pull_edges *edges, int64_t place, const cvtm_cell *cell,
-                                int32_t k, int32_t across, double *sum) {
+                                int32_t k, int32_t across, double sum[3]) {
   cvtm_cell_box box;
   const cvtm_cell_origin o = cvtm_cell_origin_at(&edges->tree, edges->domain, place, &box);
   const int32_t at = k * cell->stride, next = (k + 1 < cell->count ? k + 1 : 0) * cell->stride;
@@ -157,7 +160,7 @@ CVTM_HD void cvtm_pull_add_side(const cvtm_pull_edges *edges, int64_t place, con
   if (e.other_x == 0 && e.other_y == 0) return; /* an edge as short as rounding */
   e.phi = edges->phi + 4 * (int64_t)o.index;
   e.phi_other = edges->phi + 4 * (int64_t)edges->tree.index[other];
-  cvtm_pull_add_edge(edges, &e, sum);
+  cvtm_pull_add_edge(edges->domain, edges->density, &e, sum);
 }
 
 #endif

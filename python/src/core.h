@@ -124,6 +124,6 @@ void bind_options(nb::module_ &module);
 void bind_calls(nb::module_ &module);
 void bind_run(nb::module_ &module);
 void bind_on_device(nb::module_ &module);
-void bind_differential(nb::module_ &module);
+void bind_equal_mass(nb::module_ &module);
 void bind_lcp(nb::module_ &module);
 void bind_minimize(nb::module_ &module);
