@@ -54,6 +54,23 @@ int cvtm_grow_all(const cvtm_growing *arrays, int count, int64_t *capacity, int6
 /* The same for one array; array: the address of its pointer. */
 int cvtm_grow(void *array, size_t size, int64_t *capacity, int64_t needed);
 
+/* --- comparisons for qsort -------------------------------------------------------------------- */
+
+static inline int cvtm_compare_doubles(const void *left, const void *right) {
+  const double a = *(const double *)left, b = *(const double *)right;
+  return (a > b) - (a < b);
+}
+
+static inline int cvtm_compare_floats(const void *left, const void *right) {
+  const float a = *(const float *)left, b = *(const float *)right;
+  return (a > b) - (a < b);
+}
+
+static inline int cvtm_compare_int32(const void *left, const void *right) {
+  const int32_t a = *(const int32_t *)left, b = *(const int32_t *)right;
+  return (a > b) - (a < b);
+}
+
 /* --- large pages ------------------------------------------------------------------------------ */
 
 /* Asks the system for large pages where `size` bytes of malloc'd memory have room for some. The

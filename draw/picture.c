@@ -53,14 +53,9 @@ static double contrast_depth(double depth, double amount) {
 
 /* --- Tones --- */
 
-static int compare_doubles(const void *a, const void *b) {
-  double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-
 /* Sorts the sample and returns two of its quantiles. */
 static void find_quantiles(double *sample, size_t count, double *low, double *high) {
-  qsort(sample, count, sizeof *sample, compare_doubles);
+  qsort(sample, count, sizeof *sample, cvtm_compare_doubles);
   *low = sample[(size_t)(0.01 * (double)(count - 1))];
   *high = sample[(size_t)(0.995 * (double)(count - 1))];
   if (!(*high > 0)) *high = sample[count - 1];

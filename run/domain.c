@@ -1,6 +1,7 @@
 #include "run/domain.h"
 
 #include "base/file.h"
+#include "base/host.h"
 #include "base/npy.h"
 #include "base/srgb.h"
 #include "run/input.h"
@@ -86,11 +87,6 @@ static void make_coverage(const cvtm_run_options *options, cvtm_image *image) {
   }
 }
 
-static int compare_values(const void *a, const void *b) {
-  const float p = *(const float *)a, q = *(const float *)b;
-  return (p > q) - (p < q);
-}
-
 /* Labels of a picture: its grey levels, numbered in ascending order from 0 for black. */
 static cvtm_status rank_levels(const char *path, const cvtm_image *image, int32_t *labels,
                                cvtm_error *error) {
@@ -100,7 +96,8 @@ static cvtm_status rank_levels(const char *path, const cvtm_image *image, int32_
   const int64_t pixels = (int64_t)image->width * image->height;
   for (int64_t k = 0; k < pixels; ++k) {
     const float value = image->value[k];
-    if (bsearch(&value, levels, (size_t)count, sizeof *levels, compare_values) != NULL) continue;
+    if (bsearch(&value, levels, (size_t)count, sizeof *levels, cvtm_compare_floats) != NULL)
+      continue;
     if (count == MOST)
       return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: more than %d grey levels are no labels", path,
                        MOST);
@@ -110,7 +107,7 @@ static cvtm_status rank_levels(const char *path, const cvtm_image *image, int32_
   }
   for (int64_t k = 0; k < pixels; ++k) {
     const float *found =
-        bsearch(&image->value[k], levels, (size_t)count, sizeof *levels, compare_values);
+        bsearch(&image->value[k], levels, (size_t)count, sizeof *levels, cvtm_compare_floats);
     labels[k] = (int32_t)(found - levels);
   }
   return CVTM_OK;

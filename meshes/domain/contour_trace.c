@@ -347,11 +347,6 @@ static int is_speck(const cvtm_contour *c, int64_t arc, double smallest, int32_t
   return fabs(area) < smallest;
 }
 
-static int compare_labels(const void *first, const void *second) {
-  const int32_t a = *(const int32_t *)first, b = *(const int32_t *)second;
-  return (a > b) - (a < b);
-}
-
 /* The sorted list of labels that do not occur only in specks; it includes 0. */
 static int64_t list_kept(const cvtm_contour *c, double smallest, int32_t *kept) {
   int64_t count = 0;
@@ -362,7 +357,7 @@ static int64_t list_kept(const cvtm_contour *c, double smallest, int32_t *kept) 
     kept[count++] = speck ? outside : c->left[arc];
     kept[count++] = speck ? outside : c->right[arc];
   }
-  qsort(kept, (size_t)count, sizeof *kept, compare_labels);
+  qsort(kept, (size_t)count, sizeof *kept, cvtm_compare_int32);
   return count;
 }
 
@@ -385,7 +380,7 @@ static cvtm_status drop_label_specks(cvtm_contour *c, double smallest, cvtm_erro
     const int64_t length = c->start[arc + 1] - c->start[arc];
     int32_t inside = 0, outside = 0;
     if (is_speck(c, arc, smallest, &inside, &outside) &&
-        bsearch(&inside, kept, (size_t)count, sizeof *kept, compare_labels) != NULL) {
+        bsearch(&inside, kept, (size_t)count, sizeof *kept, cvtm_compare_int32) != NULL) {
       ++c->dropped;
       continue;
     }
@@ -422,7 +417,7 @@ cvtm_status cvtm_contour_count_areas(const cvtm_contour_picture *picture, cvtm_c
   int32_t *sorted = malloc((size_t)pixels * sizeof *sorted);
   if (sorted == NULL) return cvtm_no_memory(error, "the contour");
   memcpy(sorted, picture->labels, (size_t)pixels * sizeof *sorted);
-  qsort(sorted, (size_t)pixels, sizeof *sorted, compare_labels);
+  qsort(sorted, (size_t)pixels, sizeof *sorted, cvtm_compare_int32);
   int64_t regions = 0;
   for (int64_t k = 0; k < pixels; ++k)
     regions += sorted[k] != 0 && (k == 0 || sorted[k] != sorted[k - 1]);

@@ -693,14 +693,9 @@ cvtm_status cvtm_refine_join_segments(cvtm_refiner *r, const uint8_t *corner) {
 
 static double degrees(double cotangent) { return atan2(1, cotangent) * 180 / CVTM_PI; }
 
-static int compare_angles(const void *left, const void *right) {
-  const double a = *(const double *)left, b = *(const double *)right;
-  return (a > b) - (a < b);
-}
-
 static cvtm_smallest_angles sum_up(double *angle, int64_t count) {
   if (count == 0) return (cvtm_smallest_angles){0};
-  qsort(angle, (size_t)count, sizeof *angle, compare_angles);
+  qsort(angle, (size_t)count, sizeof *angle, cvtm_compare_doubles);
   return (cvtm_smallest_angles){count, angle[0], angle[count / 20], angle[count / 2]};
 }
 
