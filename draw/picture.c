@@ -280,7 +280,7 @@ static void draw_cell_edges(picture *p) {
     const int32_t *neighbors = p->cells->neighbors + p->cells->start[i];
     for (int k = 0; k < count; ++k) {
       int32_t other = neighbors[k];
-      if (other < i) continue; /* on the border, or drawn for the other cell */
+      if (other < i) continue; /* on the border, or drawn with the other cell */
       const double *a = c + 2 * k, *b = c + 2 * ((k + 1) % count);
       double tone = 0.5 * (p->tone[i] + p->tone[other]);
       double spacing = 0.5 * (p->spacing[i] + p->spacing[other]);
