@@ -18,12 +18,12 @@ typedef struct cvtm_power_view {
   cvtm_site_tree_view tree;
   const double *weight;     /* in sorted order */
   const double *max_weight; /* per node of the tree: the largest weight below it */
-  const int32_t *place_of;  /* the sorted place of the caller's site i */
+  const int32_t *place_of;  /* the sorted index ("place") of the caller's site i */
   const int32_t *hint_first, *hint_degree, *hint;
 } cvtm_power_view;
 
-/* A polygon of stride 1. other[k]: what lies across the edge from corner k to the next,
- * cvtm_power_label of a site or CVTM_POLYGON_BORDER. */
+/* A polygon of stride 1. other[k]: the neighbour across the edge from corner k to the next, a
+ * cvtm_power_label or CVTM_POLYGON_BORDER. */
 typedef struct cvtm_power_cell {
   cvtm_cell polygon;
   int32_t *other;
@@ -52,7 +52,7 @@ static inline void cvtm_power_set_max_weights(const double *weight, int64_t coun
   for (int64_t node = leaf_count - 1; node >= 1; --node) cvtm_power_max_of_node(node, max_weight);
 }
 
-/* Encodes the site at a sorted place, and which of its 9 periodic images the origin's shift
+/* Encodes a sorted place, and which of the 9 periodic images of its site the origin's shift
  * selects, in one number. There are fewer than 2^31 / 9 places. */
 CVTM_HD int32_t cvtm_power_label(int64_t place, const cvtm_cell_origin *o) {
   const int32_t ix = (o->shift_x > 0) - (o->shift_x < 0) + 1;
@@ -81,9 +81,9 @@ CVTM_HD cvtm_cell_box cvtm_power_relative_box(const cvtm_site_tree_view *tree, i
   return relative;
 }
 
-/* True if no site at a squared distance of distance2 or more can cut a cell that lies in a circle
- * of radius R about its site, where w_i - w_j >= difference: |x_j| R <= (|x_j|^2 + w_i - w_j) / 2
- * holds at that distance and beyond. */
+/* True if no site j at a squared distance of distance2 or more, with w_i - w_j >= difference, can
+ * cut a cell that lies in a circle of radius R around its site i: |x_j| R <= (|x_j|^2 + w_i - w_j)
+ * / 2 holds at that distance and beyond. */
 CVTM_HD int cvtm_power_too_far(double distance2, double difference, double radius2) {
   const double offset = distance2 + difference;
   return distance2 >= radius2 && offset > 0 && offset * offset > 4.000001 * distance2 * radius2;
@@ -131,7 +131,8 @@ CVTM_HD int cvtm_power_clip_site(const cvtm_power_view *view, int64_t place,
   return 1;
 }
 
-/* Places of sites that have clipped already: a second clip could leave slivers, by rounding. */
+/* The number of sites whose places are remembered after they have clipped: by rounding, a second
+ * clip could leave slivers. */
 enum { CVTM_POWER_CLIPPED = 12 };
 typedef struct cvtm_power_clipped {
   int32_t count, place[CVTM_POWER_CLIPPED];
@@ -151,8 +152,8 @@ CVTM_HD int cvtm_power_clip_leaf(const cvtm_power_view *view, int64_t leaf,
   return 1;
 }
 
-/* The sites to clip by first, so that few others can still cut the cell: the hints, or without them
- * the nearest sites. */
+/* Finds the sites to clip by first, so that few others can still cut the cell: the hints or,
+ * without hints, the nearest sites. */
 CVTM_HD void cvtm_power_find_candidates(const cvtm_power_view *view, cvtm_domain domain,
                                         const cvtm_cell_origin *o, cvtm_power_clipped *clipped) {
   clipped->count = 0;
@@ -195,8 +196,8 @@ CVTM_HD int cvtm_power_clip_subtree(const cvtm_power_view *view, int64_t root,
   return 1;
 }
 
-/* Clips by all sites, shifted as the origin says. Without a shift the site's own leaf comes first,
- * then ever larger parts of the tree beside it. Returns 0 as cvtm_power_clip_site does. */
+/* Clips by all sites, shifted by the origin's shift. Without a shift the site's own leaf comes
+ * first, then the siblings of its ancestors. Returns 0 as cvtm_power_clip_site does. */
 CVTM_HD int cvtm_power_clip_tree(const cvtm_power_view *view, const cvtm_cell_origin *o,
                                  const cvtm_power_clipped *clipped, cvtm_power_cell *cell,
                                  double *radius2, cvtm_cell_status *status) {
@@ -209,7 +210,7 @@ CVTM_HD int cvtm_power_clip_tree(const cvtm_power_view *view, const cvtm_cell_or
   return 1;
 }
 
-/* Clips the rectangle by the first candidates, which *clipped then lists. Returns 0 as
+/* Clips the rectangle by the first candidates, and lists them in *clipped. Returns 0 as
  * cvtm_power_clip_site does. */
 CVTM_HD int cvtm_power_begin_cell(const cvtm_power_view *view, cvtm_domain domain,
                                   const cvtm_cell_box *start, const cvtm_cell_origin *o,
@@ -280,9 +281,10 @@ CVTM_HD int cvtm_power_has_edge(const cvtm_cell_box *domain, const cvtm_power_li
          ay < domain->y1;
 }
 
-/* Sets the polygon that the bisectors with the neighbours in the row, 3 to CVTM_POWER_RING, bound:
+/* Sets the polygon bounded by the bisectors with the 3 to CVTM_POWER_RING neighbours in the row:
  * edge k with neighbour k. Corner k is x[k * stride], y[k * stride]. Returns the sum of 2^k over
- * the edges that are missing, and CVTM_POWER_NOT_AROUND if the neighbours do not go around once. */
+ * the edges that are missing, and CVTM_POWER_NOT_AROUND if the neighbours do not surround the site
+ * once. */
 CVTM_HD uint32_t cvtm_power_set_by_ring(const cvtm_power_view *view, cvtm_domain domain,
                                         int64_t place, cvtm_ring row, double *x, double *y,
                                         int32_t *other, int64_t stride) {
@@ -352,26 +354,26 @@ CVTM_HD cvtm_power_mean cvtm_power_mean_along(const cvtm_density_view *density, 
 }
 
 /* The coupling of two cells: the mass that crosses their common edge when a weight grows by one,
- * integral of rho / (2 |x_i - x_j|) (Kitagawa, Merigot & Thibert 2019, theorem 1.3). To the density
- * is added `regularisation` times a cell's mass, spread evenly, so that cells stay coupled where
- * the density is 0. */
+ * integral of rho / (2 |x_i - x_j|) (Kitagawa, Merigot & Thibert 2019, theorem 1.3). The density is
+ * increased by `regularisation` times a cell's mass, spread evenly, so that cells stay coupled
+ * where the density is 0. */
 CVTM_HD double cvtm_power_coupling(double mean, double length, double distance, double mass,
                                    double regularisation) {
   const double wide = length > distance ? length : distance;
   return (mean / (2 * distance) + regularisation * mass / (3 * wide * wide * distance)) * length;
 }
 
-/* An edge of a cell: the site across by the caller's index, its coupling, and the offset of the
- * centre of mass of the edge (its middle where the density is 0) from the cell's site and from the
- * site across. */
+/* An edge of a cell: the caller's index of the neighbour, the coupling, and the offset of the
+ * edge's centre of mass (its midpoint where the density is 0) from the cell's site and from the
+ * neighbour. */
 typedef struct cvtm_power_edge {
   int32_t index; /* -1: none */
   double coupling;
-  double offset[4]; /* x, y from the cell's site; x, y from the site across */
+  double offset[4]; /* x, y from the cell's site; x, y from the neighbour */
 } cvtm_power_edge;
 
-/* Edge k of a cell that is not empty, from corner k to the next. known: the mean along it; NULL: it
- * is to be found. */
+/* Edge k of a cell that is not empty, from corner k to the next. known: the mean along it; NULL:
+ * computes it. */
 CVTM_HD cvtm_power_edge cvtm_power_edge_of(const cvtm_power_view *view, cvtm_domain domain,
                                            const cvtm_density_view *density, int64_t place,
                                            const cvtm_power_cell *cell, int32_t k,
