@@ -1,4 +1,4 @@
-/* Inside the library: the host: its memory, and loops that are compiled for wide vectors, too. */
+/* Inside the library: memory of the host, and loops that are also compiled for wide vectors. */
 #ifndef CVTMESH_BASE_HOST_H
 #define CVTMESH_BASE_HOST_H
 
@@ -33,7 +33,7 @@ static inline void *cvtm_host_allocate(size_t bytes) {
   return block;
 }
 
-/* Returns CVTM_ERROR_MEMORY. what: what the memory was for, as in "the boundary". */
+/* Returns CVTM_ERROR_MEMORY. what: the purpose of the memory, such as "the boundary". */
 static inline cvtm_status cvtm_no_memory(cvtm_error *error, const char *what) {
   return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory for %s", what);
 }
@@ -48,19 +48,36 @@ typedef struct cvtm_growing {
 
 /* Raises the capacity to `needed` elements or more, at least doubling it, so that appending n
  * elements one by one moves O(n) of them. Elements keep their values; new ones are uninitialised.
- * Returns 0 if there is no memory: then arrays, elements and *capacity are still good. */
+ * Returns 0 if there is no memory: then arrays, elements and *capacity are still valid. */
 int cvtm_grow_all(const cvtm_growing *arrays, int count, int64_t *capacity, int64_t needed);
 
-/* The same for one array; array: the address of its pointer. */
+/* The same for one array. `array` is the address of the pointer to its elements. */
 int cvtm_grow(void *array, size_t size, int64_t *capacity, int64_t needed);
+
+/* --- comparisons for qsort -------------------------------------------------------------------- */
+
+static inline int cvtm_compare_doubles(const void *left, const void *right) {
+  const double a = *(const double *)left, b = *(const double *)right;
+  return (a > b) - (a < b);
+}
+
+static inline int cvtm_compare_floats(const void *left, const void *right) {
+  const float a = *(const float *)left, b = *(const float *)right;
+  return (a > b) - (a < b);
+}
+
+static inline int cvtm_compare_int32(const void *left, const void *right) {
+  const int32_t a = *(const int32_t *)left, b = *(const int32_t *)right;
+  return (a > b) - (a < b);
+}
 
 /* --- large pages ------------------------------------------------------------------------------ */
 
-/* Asks the system for large pages where `size` bytes of malloc'd memory have room for some. The
- * first touch of small ones can take longer than what is then done with the memory. */
+/* Asks the system for large pages where `size` bytes of malloc'd memory have room for them. The
+ * first touch of small pages can take longer than the computation on the memory. */
 void cvtm_prefer_large_pages(void *memory, size_t size);
-/* Has threads touch the pages of memory, if it is large, so that a copy to it by one thread need
- * not wait for them. Contents stay: the copy may fail. Asks for large pages first. */
+/* Touches the pages of large memory by several threads, so that a copy to it by one thread does not
+ * wait for them. Keeps the contents, because the copy may fail. Asks for large pages first. */
 void cvtm_touch_pages(void *memory, size_t size);
 
 /* --- vectors ---------------------------------------------------------------------------------- */

@@ -16,11 +16,11 @@ enum { HOST_IS_BIG = 0 };
 
 enum { WORTH_THREADS = 1 << 20 /* elements */ };
 
-/* What the header says, before anything is allocated. */
+/* The contents of the header. */
 typedef struct layout {
   char kind;
   int item;
-  int swap;    /* the bytes of an element are to be reversed */
+  int swap;    /* nonzero: the bytes of each element are reversed */
   int fortran; /* the first index runs fastest */
   int dimensions;
   int64_t shape[CVTM_NPY_MAX_DIMENSIONS];
@@ -163,7 +163,7 @@ static cvtm_status parse_dictionary(scanner *s, layout *l) {
   return CVTM_OK;
 }
 
-/* The number of elements, provided that as many bytes are there. */
+/* Sets l->count. Fails if fewer bytes are available. */
 static cvtm_status count_elements(const scanner *s, layout *l, size_t available) {
   int64_t count = 1;
   int empty = 0;

@@ -138,8 +138,8 @@ static cvtm_status cpu_scan_64(cvtm_device *device, const int32_t *counts, int64
   return CVTM_OK;
 }
 
-/* A row of at most 256 elements onto the lanes; inlined with a constant reduction so that
- * it becomes vector code. */
+/* Joins a row of at most 256 elements to the lanes; inlined with a constant reduction so that the
+ * compiler vectorises it. */
 static inline void join_row(cvtm_reduction reduction, int takes_magnitude, double *lanes,
                             const double *x, const double *y, int64_t width) {
   for (int64_t k = 0; k < width; ++k) {

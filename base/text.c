@@ -45,6 +45,38 @@ int cvtm_csv_next_field(cvtm_csv_line *line, cvtm_csv_field *field) {
   return 1;
 }
 
+/* --- lines `name = value` --------------------------------------------------------------------- */
+
+char *cvtm_trim(char *text) {
+  text += strspn(text, " \t\r");
+  size_t length = strlen(text);
+  while (length > 0 && strchr(" \t\r", text[length - 1]) != NULL) --length;
+  text[length] = '\0';
+  return text;
+}
+
+int cvtm_pairs_take(cvtm_pairs *pairs) {
+  while (pairs->next != NULL) {
+    char *line = pairs->next;
+    pairs->next = strchr(line, '\n');
+    if (pairs->next != NULL) *pairs->next++ = '\0';
+    ++pairs->line;
+    line = cvtm_trim(line);
+    if (*line == '\0' || *line == '#') continue;
+    char *equals = strchr(line, '=');
+    if (equals != NULL) *equals = '\0';
+    pairs->name = cvtm_trim(line);
+    pairs->value = equals != NULL ? cvtm_trim(equals + 1) : NULL;
+    return 1;
+  }
+  return 0;
+}
+
+cvtm_status cvtm_pairs_fail(const cvtm_pairs *pairs, const char *reason) {
+  return cvtm_fail(pairs->error, CVTM_ERROR_INPUT, "%s: line %d: %s", pairs->file, pairs->line,
+                   reason);
+}
+
 /* --- Base64 (RFC 4648) ------------------------------------------------------------------------ */
 
 static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";

@@ -4,6 +4,7 @@
 #include "cli/options.h"
 
 #include "base/file.h"
+#include "base/text.h"
 #include "cli/cli.h"
 #include "cli/option_table.h"
 
@@ -23,25 +24,12 @@ static int option_exists(const char *name) {
   return 0;
 }
 
-static char *trim(char *text) {
-  text += strspn(text, " \t\r");
-  size_t length = strlen(text);
-  while (length > 0 && strchr(" \t\r", text[length - 1]) != NULL) --length;
-  text[length] = '\0';
-  return text;
-}
-
-static cvtm_status config_line(cli_options *options, char *line, const char *path, int number,
-                               cvtm_error *error) {
-  char *text = trim(line);
-  if (*text == '\0' || *text == '#') return CVTM_OK;
-  char *equals = strchr(text, '=');
-  if (equals == NULL)
+static cvtm_status config_line(cli_options *options, const cvtm_pairs *line, cvtm_error *error) {
+  const char *path = line->file, *name = line->name;
+  const int number = line->line;
+  if (line->value == NULL)
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s: line %d: not of the form name = value", path,
                      number);
-  *equals = '\0';
-  const char *name = trim(text);
-  const char *value = trim(equals + 1);
   int row = cli_option_find(options->command, name);
   const char *instead = row < 0 ? cli_former_option_instead(options->command, name) : NULL;
   if (instead != NULL)
@@ -54,7 +42,7 @@ static cvtm_status config_line(cli_options *options, char *line, const char *pat
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s: line %d: unknown option '%s'", path, number,
                      name);
   cvtm_error detail;
-  cvtm_status status = cli_option_set_row(options, row, value, &detail);
+  cvtm_status status = cli_option_set_row(options, row, line->value, &detail);
   if (status == CVTM_OK) return CVTM_OK;
   return cvtm_fail(error, status, "%s: line %d: %.300s", path, number, detail.message);
 }
@@ -65,13 +53,8 @@ static cvtm_status read_config(cli_options *options, const char *path, cvtm_erro
   cvtm_status status = cvtm_text_read(path, 1 << 20, &bytes, &size, error);
   if (status != CVTM_OK) return status;
   options->config_text = (char *)bytes;
-  int number = 0;
-  for (char *line = options->config_text; line != NULL && status == CVTM_OK;) {
-    char *next = strchr(line, '\n');
-    if (next != NULL) *next++ = '\0';
-    status = config_line(options, line, path, ++number, error);
-    line = next;
-  }
+  cvtm_pairs lines = {.next = options->config_text, .file = path, .error = error};
+  while (status == CVTM_OK && cvtm_pairs_take(&lines)) status = config_line(options, &lines, error);
   return status;
 }
 

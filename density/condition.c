@@ -165,7 +165,7 @@ static int sweep_in_order(field *f, int order) {
       const int64_t i = order & 1 ? f->width - 1 - x : x, p = j * f->width + i;
       if (f->mask != NULL && !f->mask[p]) continue;
       const double value = upwind(f, i, j);
-      /* A decrease of the size of rounding would only cause further sweeps. */
+      /* A decrease as small as rounding errors would only cause further sweeps. */
       if (!(value < f->value[p] * (1 - 1e-14))) continue;
       f->value[p] = value;
       changed = 1;

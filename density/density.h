@@ -52,9 +52,6 @@ void cvtm_image_free(cvtm_image *image);
 /* 8-bit PNG; channels 1 (grey), 3 (RGB) or 4 (RGBA). */
 cvtm_status cvtm_png_write(const char *path, int width, int height, int channels,
                            const unsigned char *pixels, cvtm_error *error);
-/* The same in memory, with one channel; *bytes is malloc'd. */
-cvtm_status cvtm_png_encode(int width, int height, const unsigned char *pixels,
-                            unsigned char **bytes, size_t *size, cvtm_error *error);
 /* The formats that this build reads, from: png jpeg tiff webp gif heic avif bmp pnm pfm npy. */
 const char *cvtm_image_formats(void);
 /* True if this build applies the ICC profiles of pictures. */

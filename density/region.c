@@ -10,11 +10,6 @@
 
 /* --- polygons ------------------------------------------------------------------------------ */
 
-static int ascending(const void *a, const void *b) {
-  const double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-
 /* Intersects the rings with the line on which one coordinate is `at`. Lists the other coordinate,
  * `axis`, of the crossings in ascending order; returns their number. */
 static int64_t crossings(const cvtm_polygons *polygons, int axis, double at, double *where) {
@@ -29,7 +24,7 @@ static int64_t crossings(const cvtm_polygons *polygons, int axis, double at, dou
       where[count++] = p[axis] + (at - p0) / (q0 - p0) * (q[axis] - p[axis]);
     }
   }
-  qsort(where, (size_t)count, sizeof *where, ascending);
+  qsort(where, (size_t)count, sizeof *where, cvtm_compare_doubles);
   return count;
 }
 

@@ -80,10 +80,6 @@ void cvtm_drawing_part(const cvtm_drawing *drawing, int64_t k, int64_t *first, i
 /* The number of the pen that draws part k, from 0. */
 int cvtm_drawing_pen_of(const cvtm_drawing *drawing, int64_t k);
 
-/* Total length of the strokes, and of the moves between them, in mm. */
-double cvtm_drawing_pen_down(const cvtm_drawing *drawing);
-double cvtm_drawing_pen_up(const cvtm_drawing *drawing);
-
 /* Lines that together pass along every edge of a graph once. Trail k goes through vertices
  * vertex[start[k]] .. vertex[start[k + 1] - 1]. Arrays are owned. */
 typedef struct cvtm_trails {

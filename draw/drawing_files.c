@@ -582,26 +582,6 @@ const char *cvtm_gcode_builtin(const char *name) {
   return NULL;
 }
 
-/* The position of the reader, for messages. */
-typedef struct profile_reader {
-  cvtm_gcode_profile *profile;
-  const char *name;
-  int line;
-  cvtm_error *error;
-} profile_reader;
-
-static cvtm_status fail_at_line(const profile_reader *r, const char *what) {
-  return cvtm_fail(r->error, CVTM_ERROR_INPUT, "%s, line %d: %s", r->name, r->line, what);
-}
-
-static char *trim(char *text) {
-  text += strspn(text, " \t");
-  size_t length = strlen(text);
-  while (length > 0 && strchr(" \t\r", text[length - 1]) != NULL) --length;
-  text[length] = '\0';
-  return text;
-}
-
 static cvtm_gcode_lines *lines_of_key(cvtm_gcode_profile *profile, const char *key) {
   const struct {
     const char *key;
@@ -614,43 +594,30 @@ static cvtm_gcode_lines *lines_of_key(cvtm_gcode_profile *profile, const char *k
   return NULL;
 }
 
-static cvtm_status set_origin(profile_reader *r, const char *value) {
-  r->profile->from_top = strcmp(value, "top-left") == 0;
-  if (r->profile->from_top || strcmp(value, "bottom-left") == 0) return CVTM_OK;
-  return fail_at_line(r, "origin is bottom-left or top-left");
+static cvtm_status set_origin(cvtm_gcode_profile *profile, const cvtm_pairs *pair) {
+  profile->from_top = strcmp(pair->value, "top-left") == 0;
+  if (profile->from_top || strcmp(pair->value, "bottom-left") == 0) return CVTM_OK;
+  return cvtm_pairs_fail(pair, "origin is bottom-left or top-left");
 }
 
-static cvtm_status set_key(profile_reader *r, const char *key, const char *value) {
-  cvtm_gcode_lines *lines = lines_of_key(r->profile, key);
+static cvtm_status set_key(cvtm_gcode_profile *profile, const cvtm_pairs *pair) {
+  if (pair->value == NULL) return cvtm_pairs_fail(pair, "this is not of the form name = value");
+  cvtm_gcode_lines *lines = lines_of_key(profile, pair->name);
   if (lines != NULL) {
-    if (lines->count == CVTM_GCODE_LINES) return fail_at_line(r, "too many lines of this name");
-    lines->line[lines->count++] = value;
+    if (lines->count == CVTM_GCODE_LINES)
+      return cvtm_pairs_fail(pair, "too many lines of this name");
+    lines->line[lines->count++] = pair->value;
     return CVTM_OK;
   }
-  if (strcmp(key, "origin") == 0) return set_origin(r, value);
-  const int is_travel = strcmp(key, "travel") == 0;
-  if (!is_travel && strcmp(key, "draw") != 0)
-    return fail_at_line(r,
-                        "known are start, up, down, dwell, pause, pen, end, travel, draw, origin");
-  if (strstr(value, "{x}") == NULL || strstr(value, "{y}") == NULL)
-    return fail_at_line(r, "travel and draw need {x} and {y}");
-  *(is_travel ? &r->profile->travel : &r->profile->draw) = value;
+  if (strcmp(pair->name, "origin") == 0) return set_origin(profile, pair);
+  const int is_travel = strcmp(pair->name, "travel") == 0;
+  if (!is_travel && strcmp(pair->name, "draw") != 0)
+    return cvtm_pairs_fail(
+        pair, "known are start, up, down, dwell, pause, pen, end, travel, draw, origin");
+  if (strstr(pair->value, "{x}") == NULL || strstr(pair->value, "{y}") == NULL)
+    return cvtm_pairs_fail(pair, "travel and draw need {x} and {y}");
+  *(is_travel ? &profile->travel : &profile->draw) = pair->value;
   return CVTM_OK;
-}
-
-static cvtm_status read_line(profile_reader *r, char *line) {
-  line = trim(line);
-  if (*line == '\0' || *line == '#') return CVTM_OK;
-  char *equals = strchr(line, '=');
-  if (equals == NULL) return fail_at_line(r, "this is not of the form name = value");
-  *equals = '\0';
-  return set_key(r, trim(line), trim(equals + 1));
-}
-
-static cvtm_status check_complete(profile_reader *r) {
-  const cvtm_gcode_profile *p = r->profile;
-  if (p->travel != NULL && p->draw != NULL && p->up.count > 0 && p->down.count > 0) return CVTM_OK;
-  return fail_at_line(r, "up, down, travel or draw is missing");
 }
 
 cvtm_status cvtm_gcode_profile_parse(const char *text, const char *name,
@@ -658,16 +625,13 @@ cvtm_status cvtm_gcode_profile_parse(const char *text, const char *name,
   memset(profile, 0, sizeof *profile);
   profile->text = strdup(text);
   if (profile->text == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: no memory", name);
-  profile_reader r = {profile, name, 0, error};
+  cvtm_pairs pairs = {.next = profile->text, .file = name, .error = error};
   cvtm_status status = CVTM_OK;
-  for (char *line = profile->text; status == CVTM_OK && line != NULL;) {
-    char *end = strchr(line, '\n');
-    if (end != NULL) *end = '\0';
-    ++r.line;
-    status = read_line(&r, line);
-    line = end != NULL ? end + 1 : NULL;
-  }
-  if (status == CVTM_OK) status = check_complete(&r);
+  while (status == CVTM_OK && cvtm_pairs_take(&pairs)) status = set_key(profile, &pairs);
+  const int is_complete = profile->travel != NULL && profile->draw != NULL &&
+                          profile->up.count > 0 && profile->down.count > 0;
+  if (status == CVTM_OK && !is_complete)
+    status = cvtm_pairs_fail(&pairs, "up, down, travel or draw is missing");
   if (status != CVTM_OK) cvtm_gcode_profile_free(profile);
   return status;
 }

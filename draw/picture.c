@@ -53,14 +53,9 @@ static double contrast_depth(double depth, double amount) {
 
 /* --- Tones --- */
 
-static int compare_doubles(const void *a, const void *b) {
-  double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-
 /* Sorts the sample and returns two of its quantiles. */
 static void find_quantiles(double *sample, size_t count, double *low, double *high) {
-  qsort(sample, count, sizeof *sample, compare_doubles);
+  qsort(sample, count, sizeof *sample, cvtm_compare_doubles);
   *low = sample[(size_t)(0.01 * (double)(count - 1))];
   *high = sample[(size_t)(0.995 * (double)(count - 1))];
   if (!(*high > 0)) *high = sample[count - 1];
@@ -285,7 +280,7 @@ static void draw_cell_edges(picture *p) {
     const int32_t *neighbors = p->cells->neighbors + p->cells->start[i];
     for (int k = 0; k < count; ++k) {
       int32_t other = neighbors[k];
-      if (other < i) continue; /* on the border, or drawn for the other cell */
+      if (other < i) continue; /* on the border, or drawn with the other cell */
       const double *a = c + 2 * k, *b = c + 2 * ((k + 1) % count);
       double tone = 0.5 * (p->tone[i] + p->tone[other]);
       double spacing = 0.5 * (p->spacing[i] + p->spacing[other]);

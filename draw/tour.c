@@ -72,7 +72,7 @@ static void add_listed_edges(fragments *f, const int32_t *nearest, int degree, i
   for (int64_t k = 0; k < found; ++k) add_greedy_edge(f, &edges[k]);
 }
 
-/* Points with fewer than two edges. */
+/* Lists the points with fewer than two edges; returns their number. */
 static int32_t list_ends(const fragments *f, int32_t *ends, double *places) {
   int32_t count = 0;
   for (int32_t i = 0; i < f->count; ++i) {
@@ -413,7 +413,7 @@ static void kick_tour(tour_state *t) {
 
 static cvtm_status shorten_tour(tour_state *t, cvtm_error *error) {
   enum { JOURNAL = 4096 };
-  if (t->count < 4) return CVTM_OK; /* there is one tour */
+  if (t->count < 4) return CVTM_OK; /* there is only one tour */
   t->reversal_max = REVERSAL_MAX;
   for (int32_t i = 0; i < t->count; ++i) push_point(t, i);
   search_queue(t);

@@ -9,10 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Dots of different inks overlap less than those of the model of cvtm_inks_mix, because they are
- * spaced, so the drawing would be too dark. Each round renders the drawing, and changes the light
- * that is asked to be absorbed in the ratio in which too little or too much is; so white stays
- * white. */
+/* Dots of different inks are spaced, so they overlap less than in the model of cvtm_inks_mix, and
+ * the drawing would be too dark. Each round renders the drawing and multiplies the light to absorb
+ * by the ratio of wanted to absorbed light; so white stays white. */
 enum { ROUNDS = 4 };
 static const double blur_of_correction = 2 /* spacings */, largest_correction = 2;
 
@@ -33,11 +32,11 @@ typedef struct colour_drawing {
   int side, fine, width, height;
   float *canvas;     /* 3 planes */
   float *drawn;      /* 3 planes of the grid */
-  float *wanted;     /* the picture, or what the inks can give of it: 3 planes of the grid */
+  float *wanted;     /* the picture, or `possible`: 3 planes of the grid */
   float *correction; /* factors of the absorbed light: 3 planes of the grid */
-  float *possible;   /* 3 planes of the picture: what the inks can give of it */
-  float *asked;      /* the same with the correction */
-  float *coverage[CVTM_INKS_MAX]; /* with the correction */
+  float *possible;   /* 3 planes of the picture: the nearest colours that the inks can give */
+  float *asked;      /* the same after the correction */
+  float *coverage[CVTM_INKS_MAX]; /* of each ink, after the correction */
 } colour_drawing;
 
 static int64_t count_of(const run_colours *c, int k) { return c->start[k + 1] - c->start[k]; }
@@ -143,7 +142,8 @@ static int sizes_are_given(const colour_drawing *d) {
   return 1;
 }
 
-/* Sizes the dots of pen k by its coverage. measures: also compares them with it. */
+/* Sizes the dots of pen k by its coverage. measures: nonzero: also compares the dots with the
+ * coverage. */
 static cvtm_status size_pen(colour_drawing *d, int k, int measures, cvtm_error *error) {
   run_colours *c = d->c;
   cvtm_run_options own = options_of_pen(d, k);
@@ -187,7 +187,7 @@ static cvtm_status render(colour_drawing *d, cvtm_error *error) {
 
 /* --- the correction --- */
 
-/* What the inks can give of the picture, by the model of cvtm_inks_mix. */
+/* Sets the colours that the inks can give, by the model of cvtm_inks_mix. */
 static void find_possible(colour_drawing *d) {
   const run_colours *c = d->c;
   const int64_t pixels = (int64_t)c->domain.width * c->domain.height;
@@ -200,7 +200,7 @@ static void find_possible(colour_drawing *d) {
   }
 }
 
-/* The value of a plane of the grid at a place of the picture: bilinear between pixel centres. */
+/* The value of a plane of the grid at a point of the picture, interpolated bilinearly. */
 static double value_at(const colour_drawing *d, const float *plane, double x, double y) {
   const double u = fmin(fmax(x / d->side - 0.5, 0), d->width - 1);
   const double v = fmin(fmax(y / d->side - 0.5, 0), d->height - 1);
@@ -256,7 +256,7 @@ static cvtm_status correct(colour_drawing *d, cvtm_error *error) {
   return CVTM_OK;
 }
 
-/* --- the whole --- */
+/* --- all steps --- */
 
 /* Compares the drawing with the picture: d->drawn must be rendered. */
 static cvtm_status measure_likeness(colour_drawing *d, cvtm_error *error) {

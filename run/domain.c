@@ -1,6 +1,7 @@
 #include "run/domain.h"
 
 #include "base/file.h"
+#include "base/host.h"
 #include "base/npy.h"
 #include "base/srgb.h"
 #include "run/input.h"
@@ -52,7 +53,7 @@ static cvtm_status check_same_size(const char *path, const cvtm_image *image, cv
                    image->width, image->height, domain.width, domain.height);
 }
 
-/* The sRGB code of a linear value, 0 .. 1: antialiased masks hold coverage as that code. */
+/* Converts linear light to sRGB, in [0, 1]: antialiased masks store coverage as sRGB values. */
 static float encode_coverage(float linear) {
   return (float)cvtm_linear_to_srgb(fmin(fmax((double)linear, 0), 1));
 }
@@ -86,11 +87,6 @@ static void make_coverage(const cvtm_run_options *options, cvtm_image *image) {
   }
 }
 
-static int compare_values(const void *a, const void *b) {
-  const float p = *(const float *)a, q = *(const float *)b;
-  return (p > q) - (p < q);
-}
-
 /* Labels of a picture: its grey levels, numbered in ascending order from 0 for black. */
 static cvtm_status rank_levels(const char *path, const cvtm_image *image, int32_t *labels,
                                cvtm_error *error) {
@@ -100,9 +96,10 @@ static cvtm_status rank_levels(const char *path, const cvtm_image *image, int32_
   const int64_t pixels = (int64_t)image->width * image->height;
   for (int64_t k = 0; k < pixels; ++k) {
     const float value = image->value[k];
-    if (bsearch(&value, levels, (size_t)count, sizeof *levels, compare_values) != NULL) continue;
+    if (bsearch(&value, levels, (size_t)count, sizeof *levels, cvtm_compare_floats) != NULL)
+      continue;
     if (count == MOST)
-      return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: more than %d grey levels are no labels", path,
+      return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: labels may have at most %d grey levels", path,
                        MOST);
     int at = count++;
     for (; levels[at - 1] > value; --at) levels[at] = levels[at - 1];
@@ -110,7 +107,7 @@ static cvtm_status rank_levels(const char *path, const cvtm_image *image, int32_
   }
   for (int64_t k = 0; k < pixels; ++k) {
     const float *found =
-        bsearch(&image->value[k], levels, (size_t)count, sizeof *levels, compare_values);
+        bsearch(&image->value[k], levels, (size_t)count, sizeof *levels, cvtm_compare_floats);
     labels[k] = (int32_t)(found - levels);
   }
   return CVTM_OK;
@@ -136,7 +133,7 @@ static cvtm_status take_labels(const char *path, const cvtm_image *image, int32_
   return CVTM_OK;
 }
 
-/* The values of an image, which continues for `margin` pixels on all sides, into wide. */
+/* Copies the values of a periodic image to `wide`, continued by `margin` pixels on all sides. */
 static void extend_periodically(const cvtm_image *image, int margin, double *wide) {
   const int64_t w = image->width, h = image->height, row = w + 2 * margin;
   for (int64_t j = -margin; j < h + margin; ++j) {
@@ -146,13 +143,13 @@ static void extend_periodically(const cvtm_image *image, int margin, double *wid
   }
 }
 
-/* Smooths by 2 G v - G G v, G the Gaussian: to first order this moves no curved edge, so that the
- * area is kept. For the ragged contours of thresholded photographs. */
+/* Smooths the ragged contours of thresholded photographs by 2 G v - G G v, where G is the Gaussian:
+ * to first order curved edges do not move, so the area does not change. */
 static cvtm_status smooth_coverage(double sigma, int periodic, cvtm_image *image,
                                    cvtm_error *error) {
   const size_t pixels = (size_t)image->width * (size_t)image->height;
   size_t valid =
-      0; /* with a value outside [0, 1], which cvtm_contour_of_mask refuses, no smoothing */
+      0; /* cvtm_contour_of_mask refuses values outside [0, 1], so they are not smoothed */
   while (valid < pixels && image->value[valid] >= 0 && image->value[valid] <= 1) ++valid;
   if (!(sigma > 0) || valid < pixels) return CVTM_OK;
   const int margin = periodic ? (int)ceil(8 * sigma) : 0; /* both Gaussians have decayed */
@@ -191,7 +188,7 @@ static cvtm_status trace_picture(const cvtm_run_options *options, const char *pa
                                  cvtm_domain image, const cvtm_contour_options *settings,
                                  cvtm_contour *contour, cvtm_error *error) {
   cvtm_image picture = {0};
-  /* The input has been read before, with its notes. */
+  /* The notes about the input have been printed when it was read first. */
   cvtm_status status = strcmp(path, options->input) == 0
                            ? cvtm_image_read(path, &picture, error)
                            : run_read_image(options, path, 0, &picture, error);
@@ -282,7 +279,7 @@ static double area_of(const cvtm_mesh *mesh) {
   return 0.5 * twice;
 }
 
-/* A triangle, its centroid, and the number of sites that the density asks for in it, up to a common
+/* A triangle, its centroid, and the number of sites that the density needs in it, up to a common
  * factor. */
 typedef struct triangle_demand {
   double sites, x, y;
@@ -338,7 +335,7 @@ cvtm_status run_domain_move_dropped(const run_domain *domain, cvtm_domain image,
   triangle_demand *candidates = malloc((size_t)mesh.triangle_count * sizeof *candidates);
   char *taken = calloc((size_t)mesh.vertex_count, 1);
   if (mesh.vertex_count == count || mesh.triangle_count == 0) {
-    /* nothing to do, or nowhere to go */
+    /* no site was dropped, or there is no triangle for it */
   } else if (candidates == NULL || taken == NULL) {
     status = cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory");
   } else {
@@ -391,7 +388,7 @@ cvtm_status run_domain_write_pairs(const cvtm_run_options *options, const cvtm_r
                         regions->pairs, error);
 }
 
-/* ---- What is said about it ---- */
+/* ---- Report ---- */
 
 int64_t run_domain_corners(const run_domain *domain) {
   const cvtm_boundary *boundary = &domain->boundary;
@@ -485,7 +482,7 @@ void run_domain_free(run_domain *domain) {
 
 enum { NAME_MAX_BYTES = 31 }; /* so that the names of interfaces fit */
 
-/* N=NAME; a name is what every format takes: a letter, and letters, digits, _ and - behind it. */
+/* Parses N=NAME. A name is valid in every format: a letter, then letters, digits, _ and -. */
 static int parse_name(const char *text, cvtm_region_name *made) {
   static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
   static const char others[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-";

@@ -19,12 +19,12 @@
 
 /* --- the lines of cells and of meshes ------------------------------------------------------- */
 
-/* As wide as the lines of other SVG files of cells and meshes. */
+/* The line width of all SVG files of cells and meshes. */
 static double line_width(cvtm_domain domain, int64_t count) {
   return 0.05 * sqrt((double)domain.width * domain.height / (double)(count > 0 ? count : 1));
 }
 
-/* Lines that grow in arrays that are large enough. */
+/* Lines that are appended to arrays of sufficient size. */
 typedef struct line_list {
   double *points;
   int64_t *start;
@@ -57,8 +57,8 @@ static cvtm_status draw_list(line_list *list, cvtm_status status, double width,
   return status;
 }
 
-/* An edge between two cells belongs to the first of them. Of a torus each cell draws its own edges:
- * those of neighbours across the border lie elsewhere. */
+/* An edge between two cells belongs to the first of them. On a torus each cell draws all its edges,
+ * because the edges of a neighbour across the border lie elsewhere. */
 static int is_own_edge(const cvtm_cells *cells, cvtm_domain domain, int64_t i, int64_t edge) {
   const int32_t other = cells->neighbors[edge];
   return other < 0 || other > i || domain.periodic;
@@ -92,7 +92,8 @@ static cvtm_status run_draw_cells(const cvtm_cells *cells, cvtm_domain domain,
   return draw_list(&list, status, line_width(domain, cells->count), page, drawing, error);
 }
 
-/* In few strokes, of many edges each. Fails with CVTM_ERROR_MEMORY; then *drawing is empty. */
+/* Draws a mesh in few strokes of many edges. Fails with CVTM_ERROR_MEMORY; then *drawing is
+ * empty. */
 static cvtm_status run_draw_mesh(const cvtm_mesh *mesh, cvtm_domain domain, const cvtm_page *page,
                                  cvtm_drawing *drawing, cvtm_error *error) {
   line_list list = {0};
@@ -144,8 +145,8 @@ int run_page_extension_known(const char *extension) {
   return run_page_extension_is_of_pens(extension) || is_pdf(extension) || is_dxf(extension);
 }
 
-/* What a drawing with this extension shows (cvtm_svg_kind): what --svg says. Pen machines draw
- * dots, and they and DXF the closed path of --order tsp, unless --svg is given. */
+/* The kind of a drawing with this extension: that of --svg for pictures, or if --svg is given. Else
+ * DXF and pen machines get the closed path of --order tsp; without it pen machines get dots. */
 static cvtm_svg_kind run_page_shows(const cvtm_run_options *options, const char *extension) {
   const int is_picture = is_svg(extension) || is_pdf(extension);
   if (is_picture || (options->given & CVTM_RUN_GIVEN_SVG)) return options->svg;
@@ -199,7 +200,7 @@ static cvtm_status place_on_page(const cvtm_run_options *options, double width, 
                          height, page, error);
 }
 
-/* The page that the picture fills without margins, scale mm for a pixel. */
+/* The page that the picture fills without margins, with `scale` mm per pixel. */
 static cvtm_page page_of_picture(double width, double height, double scale) {
   return (cvtm_page){.width = scale * width,
                      .height = scale * height,
@@ -207,8 +208,8 @@ static cvtm_page page_of_picture(double width, double height, double scale) {
                      .clip = {0, 0, scale * width, scale * height}};
 }
 
-/* The page of a drawing. Without --page the picture has its size in the world; else a pixel of a
- * PDF is as large as browsers show it. */
+/* The page of a drawing. Without --page the picture has its physical size; if that is unknown, a
+ * pixel of a PDF is a CSS pixel. */
 static cvtm_status find_page(const cvtm_run_options *options, const char *extension, double width,
                              double height, cvtm_page *page, cvtm_error *error) {
   const double mm_per_browser_pixel = 25.4 / 96;
@@ -224,7 +225,7 @@ static cvtm_status find_page(const cvtm_run_options *options, const char *extens
   return CVTM_OK;
 }
 
-/* Reads the profile of --gcode: one that the program knows, or a file. */
+/* Reads the profile of --gcode: a built-in one, or a file. */
 static cvtm_status read_profile(const char *name, cvtm_gcode_profile *profile, cvtm_error *error) {
   enum { LIMIT = 1 << 20 };
   const char *builtin = cvtm_gcode_builtin(name);
@@ -337,7 +338,7 @@ static cvtm_status write_gcode(const cvtm_run_options *options, const char *path
   return status;
 }
 
-/* --split: on failure nothing is left. */
+/* Splits the drawing by --split. Frees the drawing on failure. */
 static cvtm_status split_lines(const cvtm_run_options *options, cvtm_drawing *drawing,
                                cvtm_error *error) {
   if (!(options->page.split > 0)) return CVTM_OK;
@@ -346,7 +347,7 @@ static cvtm_status split_lines(const cvtm_run_options *options, cvtm_drawing *dr
   return status;
 }
 
-/* What one pen draws. */
+/* Makes the drawing of one pen. */
 static cvtm_status make_layer(const run_scene *scene, const char *extension, const cvtm_page *page,
                               cvtm_drawing *drawing, cvtm_error *error) {
   const double line_share = 0.25; /* of the mean spacing: the width of a path */
@@ -368,7 +369,7 @@ static cvtm_status make_layer(const run_scene *scene, const char *extension, con
   }
 }
 
-/* A layer for each pen. */
+/* Makes a layer for each pen. */
 static cvtm_status make_layers(const run_scene *scene, const char *extension, const cvtm_page *page,
                                cvtm_drawing *drawing, cvtm_error *error) {
   const run_colours *colours = scene->colours;

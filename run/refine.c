@@ -158,7 +158,7 @@ void run_refine_report(const cvtm_refine_options *refine, const cvtm_refine_figu
 static void choose(const cvtm_run_options *options, cvtm_domain image, const run_domain *domain,
                    cvtm_refine_options *refine) {
   run_refine_choose(options, &domain->caps, &domain->limit, refine);
-  refine->headroom = 0; /* sites have places of less energy */
+  refine->headroom = 0; /* other positions of the sites have a larger energy */
   if (!options->periodic) return;
   refine->paired_sides[2] = image.width;
   refine->paired_sides[3] = image.height;
@@ -169,7 +169,8 @@ int run_domain_refines(const cvtm_run_options *options) {
   return !is_zero || options->refine.max_area.count > 0;
 }
 
-/* The best of some bounds that all triangles reach, if none was asked for: 30, 28 or 26 degrees. */
+/* Nonzero if a smaller bound is tried: if no bound is given, it is the largest of 30, 28 and 26
+ * degrees that all triangles reach. */
 static int may_ask_less(const cvtm_run_options *options, const cvtm_refine_options *refine,
                         const cvtm_refine_figures *figures) {
   return !(options->given & CVTM_RUN_GIVEN_MIN_ANGLE) && figures->below_free > 0 &&
@@ -210,7 +211,7 @@ cvtm_status run_domain_refine(const cvtm_run_options *options, cvtm_domain image
   return CVTM_OK;
 }
 
-/* The options of moves that keep the bound which was reached. */
+/* The options of moves that keep the bound that refinement has reached. */
 static cvtm_refine_options keep_bound(const cvtm_run_options *options, cvtm_domain image,
                                       const run_domain *domain) {
   cvtm_refine_options refine;

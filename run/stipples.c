@@ -30,7 +30,7 @@ int run_stipples_are_light(const cvtm_run_options *options) {
 }
 
 /* Sets the bounds of --dot-size and their unit: 0 and infinity without the option. Sizes without a
- * unit are pixels, on a page mm. Returns 0 if the text is wrong. */
+ * unit are in pixels, or in mm on a page. Returns 0 if the text is wrong. */
 static int read_sizes(const cvtm_run_options *options, double *size, int *unit) {
   size[0] = 0;
   size[1] = INFINITY;
@@ -66,7 +66,7 @@ cvtm_status run_stipples_check(const cvtm_run_options *o, cvtm_error *error) {
     return run_usage_error(
         error, "--dot-size %s: --page is missing, as in --page A4, or --pixel-size", o->dot_size);
   if (o->dots == CVTM_RUN_DOTS_TONE && o->equal_mass.on)
-    return run_usage_error(error, "--dots tone is not for --equal-mass, which places the sites");
+    return run_usage_error(error, "--dots tone contradicts --equal-mass, which places the sites");
   return CVTM_OK;
 }
 
@@ -129,16 +129,16 @@ static void set_radii_by_mass(const run_stipples_source *s, double *radius) {
 
 /* --- pictures --- */
 
-/* Neighbours' dots overlap where the tone is above 0.907. Where they do, the border of two cells
- * halves what is covered twice, so the part of each dot in its own cell is the ink that the dot
- * adds: the ink of dots of one size is exactly the sum of these parts. */
+/* Dots of neighbours overlap where the tone is above 0.907. The border of two cells halves the
+ * overlap of equal dots, so the ink of dots of one size is exactly the sum of their parts in their
+ * own cells. */
 
 static const double *corners_of(const cvtm_cells *cells, int64_t i, int64_t *count) {
   *count = cells->start[i + 1] - cells->start[i];
   return cells->corners + 2 * cells->start[i];
 }
 
-/* Each dot covers as much of its cell as the cell needs. */
+/* Sizes each dot such that it covers as much of its cell as the tone needs. */
 static void set_radii_by_ink(const run_stipples_source *s, const cvtm_cells *cells,
                              const double *ink, double *radius) {
 #pragma omp parallel for schedule(dynamic, 256)
@@ -168,7 +168,7 @@ static double ink_of_equal_dots(const run_stipples_source *s, const cvtm_cells *
   return sum;
 }
 
-/* Dots of one size whose ink is that of the picture, by Newton's method between bounds. */
+/* Sets one radius such that the ink is that of the picture, by Newton's method between bounds. */
 static cvtm_status set_equal_radii(const run_stipples_source *s, const cvtm_cells *cells,
                                    const double *ink, double *radius, cvtm_error *error) {
   enum { STEPS = 60 };
@@ -196,8 +196,8 @@ static cvtm_status set_equal_radii(const run_stipples_source *s, const cvtm_cell
 }
 
 /* The discs of a union meet along the borders of their power cells, so the union is the sum of the
- * parts of the discs in their own power cells. Each dot gets the radius at which this part is the
- * ink of its power cell, for the cells that belong to the radii so far. */
+ * parts of the discs in their own power cells. Each dot gets the radius at which its part equals
+ * the ink of its power cell; the cells are those of the current radii. */
 static cvtm_status match_power_cells(const cvtm_run_options *o, const run_stipples_source *s,
                                      double *radius, cvtm_error *error) {
   const int64_t count = s->mesh->vertex_count;
@@ -246,8 +246,8 @@ static double point_distance(cvtm_domain domain, const double *points, int64_t i
   return hypot(dx, dy);
 }
 
-/* The gap is there because the SVG rounds. The nearest site is always a neighbour across an edge of
- * the cell. */
+/* The gap is needed because the SVG rounds numbers. The nearest site is always a neighbour across
+ * an edge of the cell. */
 void run_stipples_separate(cvtm_domain domain, const double *points, const cvtm_cells *cells,
                            double *radius) {
   const double gap = 1e-3 * sqrt((double)domain.width * domain.height / (double)cells->count);
@@ -257,7 +257,7 @@ void run_stipples_separate(cvtm_domain domain, const double *points, const cvtm_
     for (int64_t k = cells->start[i]; k < cells->start[i + 1]; ++k)
       if (cells->neighbors[k] >= 0)
         nearest = fmin(nearest, point_distance(domain, points, i, cells->neighbors[k]));
-    if (cells->start[i] == cells->start[i + 1]) nearest = 0; /* another dot has this place */
+    if (cells->start[i] == cells->start[i + 1]) nearest = 0; /* another dot is at the same point */
     radius[i] = fmin(radius[i], fmax(0.5 * nearest - gap, 0));
   }
 }
@@ -273,8 +273,8 @@ static cvtm_status bound_radii(const cvtm_run_options *o, const run_stipples_sou
   return CVTM_OK;
 }
 
-/* The Voronoi cells of the dots in the whole domain: with --domain or --equal-mass those of the run
- * are others. */
+/* The Voronoi cells of the dots in the rectangle; with --domain or --equal-mass the run has other
+ * cells. */
 static cvtm_status make_cells(const run_stipples_source *s, cvtm_cells *cells, cvtm_error *error) {
   cvtm_mesh mesh = {0};
   cvtm_status status = cvtm_delaunay(s->mesh->points, s->mesh->vertex_count, &mesh, error);
@@ -285,14 +285,14 @@ static cvtm_status make_cells(const run_stipples_source *s, cvtm_cells *cells, c
 
 /* --- likeness --- */
 
-/* What is blurred and compared: columns x rows rectangles, which divide the domain evenly, since
- * the blur mirrors them at the border. */
+/* Tones are blurred and compared on columns x rows rectangles, which divide the domain evenly,
+ * because the blur mirrors them at the border. */
 typedef struct comparison {
   cvtm_domain domain;
   int columns, rows;
 } comparison;
 
-/* Rectangles a third of the spacing wide, or pixels. */
+/* Rectangles a third of the spacing wide, but at least a pixel. */
 static comparison make_comparison(cvtm_domain domain, double spacing) {
   const double side = fmax(spacing / 3, 1);
   return (comparison){domain, (int)ceil(domain.width / side), (int)ceil(domain.height / side)};
@@ -319,7 +319,7 @@ static double mean_of_rectangle(const comparison *c, const float *pixel, int i, 
   return sum / (width * height);
 }
 
-/* light: of 1 less the values. */
+/* Averages values over rectangles; light: nonzero: of 1 - value. */
 static void shrink(const comparison *c, const float *pixel, int light, float *shrunk) {
 #pragma omp parallel for schedule(static)
   for (int j = 0; j < c->rows; ++j) {
@@ -386,7 +386,7 @@ static void find_extremes(run_stipples *stipples, int64_t count) {
   }
 }
 
-/* --- the whole --- */
+/* --- all steps --- */
 
 static cvtm_status make(const cvtm_run_options *o, const run_stipples_source *s,
                         run_stipples *stipples, cvtm_error *error) {

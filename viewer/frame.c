@@ -117,11 +117,6 @@ static void add_cell(cvtm_view_frame *frame, const cvtm_mesh *mesh, const cvtm_c
   }
 }
 
-static int compare_floats(const void *left, const void *right) {
-  const float a = *(const float *)left, b = *(const float *)right;
-  return (a > b) - (a < b);
-}
-
 /* The colour scale covers most areas, but at least a factor of four, so that an even tessellation
  * looks even. */
 static void find_area_range(cvtm_view_frame *frame) {
@@ -133,7 +128,7 @@ static void find_area_range(cvtm_view_frame *frame) {
     if (frame->cells[i].area > 0) sample[taken++] = frame->cells[i].area;
   frame->low_area = frame->high_area = 1;
   if (taken == 0) return;
-  qsort(sample, (size_t)taken, sizeof *sample, compare_floats);
+  qsort(sample, (size_t)taken, sizeof *sample, cvtm_compare_floats);
   const float low = sample[taken / 50], high = sample[taken - 1 - taken / 50];
   const float middle = sqrtf(low * high), factor = fmaxf(sqrtf(high / low), 2);
   frame->low_area = middle / factor;

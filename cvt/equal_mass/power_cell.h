@@ -18,7 +18,7 @@ typedef struct cvtm_power_view {
   cvtm_site_tree_view tree;
   const double *weight;     /* in sorted order */
   const double *max_weight; /* per node of the tree: the largest weight below it */
-  const int32_t *place_of;  /* the sorted place of the caller's site i */
+  const int32_t *place_of;  /* the sorted index ("place") of the caller's site i */
   const int32_t *hint_first, *hint_degree, *hint;
 } cvtm_power_view;
 
@@ -368,7 +368,7 @@ CVTM_HD double cvtm_power_coupling(double mean, double length, double distance, 
 typedef struct cvtm_power_edge {
   int32_t index; /* -1: none */
   double coupling;
-  double offset[4]; /* x, y from the cell's site; x, y from the site across */
+  double offset[4]; /* x, y from the cell's site; x, y from the neighbour */
 } cvtm_power_edge;
 
 /* Edge k of a cell that is not empty, from corner k to the next. known: the means along it, or NULL

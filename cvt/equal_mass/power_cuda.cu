@@ -1,7 +1,7 @@
-/* The state of a power diagram on a CUDA device, and its sums and couplings, of the polygons that
- * power_polygons_cuda.cu makes. The lanes of a warp share some cells. large_kernel computes the
- * cells with more corners than a polygon has room for, a warp each, and those with more than a
- * block's scratch holds one after the other. All sums have a fixed order. */
+/* The state of a power diagram on a CUDA device, and the sums and couplings of the polygons from
+ * power_polygons_cuda.cu. The lanes of a warp share some cells. large_kernel computes cells with
+ * too many corners for a polygon, one per warp; "giant" cells, with too many for a block's scratch
+ * memory, follow one after the other. All sums have a fixed order. */
 #include "base/cuda_utils.h"
 #include "cvt/equal_mass/power_cuda.h"
 #include "cvt/evaluate_cuda.h"
@@ -54,8 +54,8 @@ cvtm_status create_state_cuda(cvtm_power *power) {
   cvtm_power_state_cuda *state = new (std::nothrow) cvtm_power_state_cuda();
   if (!state) return cvtm_fail(cvtm_device_error(device), CVTM_ERROR_MEMORY, "no memory");
   power->state = state;
-  /* A site adds at most one corner to a cell; several of its images add one each only where there
-   * are few sites. */
+  /* A site adds at most one corner to a cell. Several periodic images of it can each add one only
+   * if there are few sites. */
   const int64_t n = power->count, most = CVTM_POWER_SCRATCH_CORNERS;
   state->giant_capacity = 4 + n + 8 * (n < most ? n : most);
   cvtm_array arrays[ARRAYS];
@@ -73,7 +73,7 @@ cvtm_status create_state_cuda(cvtm_power *power) {
 enum {
   WARP = 32,
   CELLS = 8,        /* per warp */
-  PLAIN_ROWS = 500, /* of a cell that is integrated by segments, at most */
+  PLAIN_ROWS = 500, /* the most rows of a cell that is integrated by segments */
 };
 
 struct warp_cells {
@@ -90,7 +90,7 @@ __device__ cvtm_power_cell warp_cell(warp_cells *memory, int c) {
   return cell;
 }
 
-/* The integral over the rows that are the share of one of `lanes` lanes. The slopes are set. */
+/* The integral over the rows of one of `lanes` lanes. The slopes must be set. */
 __device__ cvtm_cell_moments integrate_share(const cvtm_power_view &view, cvtm_domain domain,
                                              const cvtm_density_view &density, int64_t place,
                                              const cvtm_cell &cell, int lane, int lanes) {
@@ -143,7 +143,7 @@ __device__ bool is_plain(const cvtm_cell &cell) {
   return cell.count <= CVTM_CLIPPED_CORNERS && most - least <= PLAIN_ROWS;
 }
 
-/* Integrates over the lanes' cells by rows, if they are `mine`. */
+/* Integrates the cells of the lanes with `mine` by rows. */
 __device__ void sum_by_rows(const cvtm_power_view &view, cvtm_domain domain,
                             const cvtm_density_view &density, int64_t place, bool mine, int part,
                             cvtm_power_cell cell, cvtm_cell_moments *sums) {
@@ -157,7 +157,7 @@ __device__ void sum_by_rows(const cvtm_power_view &view, cvtm_domain domain,
 }
 
 /* The couplings of all cells but the large ones, and the sums of those that are not plain. count:
- * the corners of the plain ones, CVTM_CELL_DEFERRED of the others. */
+ * the number of corners of plain cells, CVTM_CELL_DEFERRED for others. */
 __global__ void __launch_bounds__(WARP)
     couple_kernel(cvtm_power power, cvtm_power_view view, cvtm_domain domain,
                   cvtm_density_view density, cvtm_power_polygons polygons, int32_t *count,
@@ -196,7 +196,8 @@ __global__ void __launch_bounds__(WARP)
   power.diagonal[i] = diagonal;
 }
 
-/* Lane 0 clips a cell in scratch; all lanes get it. False if it has too many corners. */
+/* Lane 0 clips a cell in scratch memory; all lanes get the result. False if the cell has too many
+ * corners. */
 __device__ bool warp_cut(const cvtm_power_view &view, cvtm_domain domain, int64_t place, int lane,
                          cvtm_power_cell *cell) {
   int32_t count = 0;

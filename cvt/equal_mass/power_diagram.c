@@ -16,9 +16,8 @@ typedef struct diagram {
   cvtm_power_view view;
 } diagram;
 
-/* Clips all cells out of the domain. If cells->corners is NULL it stores
- * the number of corners of cell i in cells->start[i + 1], else the corners from cells->start[i] on.
- */
+/* Clips all cells. If cells->corners is NULL, stores the number of corners of cell i in
+ * cells->start[i + 1], else its corners from cells->start[i] on. */
 static int cut_all(const diagram *d, cvtm_cells *cells) {
   const cvtm_site_tree_view *tree = &d->view.tree;
   const double width = (double)d->domain.width, height = (double)d->domain.height;
@@ -91,7 +90,8 @@ cvtm_status cvtm_power_diagram(cvtm_domain domain, const double *sites, const do
                                cvtm_error *error) {
   const cvtm_domain plane = {domain.width, domain.height, 0};
   if (count < 1 || count > INT32_MAX / 11)
-    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "a power diagram of %lld sites", (long long)count);
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "a power diagram of %lld sites is not possible",
+                     (long long)count);
   for (int64_t i = 0; i < count; ++i) {
     const double x = sites[2 * i], y = sites[2 * i + 1];
     if (x >= 0 && x <= domain.width && y >= 0 && y <= domain.height && isfinite(weights[i]))

@@ -1,5 +1,5 @@
-/* Inside power only: the power diagram of a plan's sites on a device, the linear systems of
- * Newton's method for its weights, and the phases that differ between devices. */
+/* Inside equal_mass only: the power diagram of a plan's sites on a device, the linear systems of
+ * Newton's method for the weights, and the phases that differ between devices. */
 #ifndef CVTMESH_CVT_EQUAL_MASS_POWER_KERNELS_H
 #define CVTMESH_CVT_EQUAL_MASS_POWER_KERNELS_H
 
@@ -34,7 +34,7 @@ typedef struct cvtm_power {
   double target;         /* the mass of a cell */
   double regularisation; /* of cvtm_power_coupling */
   double *weight, *trial;
-  double *sorted_weight, *max_weight; /* of cvtm_power_view */
+  double *sorted_weight, *max_weight; /* as in cvtm_power_view */
   double *deficit;                    /* target - mass: the gradient of the dual */
   double *dual;                       /* each cell's term of the dual's value */
   double *empty;                      /* 1: the cell has no corners */
@@ -51,15 +51,16 @@ typedef struct cvtm_power {
   int64_t edge_capacity;
   /* Of conjugate gradients: */
   double *step, *residual, *preconditioned, *direction, *next_direction, *product;
-  int32_t *iterations;            /* of the last system */
+  int32_t *iterations;            /* the number for the last system */
   cvtm_power_hierarchy hierarchy; /* of the matrix of couplings, or of an earlier similar matrix */
-  double fresh_rate;      /* iterations per digit, the most that a new hierarchy has needed */
-  double excess;          /* iterations beyond that since the hierarchy was made */
-  double worth_hierarchy; /* that many iterations take as long as making one, on the host */
-  int fresh;              /* the hierarchy has not been used yet */
-  double *sites;          /* 2 * count: those to which the couplings belong */
-  int has_sites;          /* `sites` is set */
-  void *state;            /* of the table */
+  double fresh_rate;      /* the most iterations per digit that a new hierarchy has needed */
+  double excess;          /* iterations beyond fresh_rate since the hierarchy was made */
+  double worth_hierarchy; /* the number of iterations that take as long as making a hierarchy on the
+                           * host */
+  int fresh;              /* nonzero: the hierarchy has not been used yet */
+  double *sites;          /* 2 * count: the sites of the couplings */
+  int has_sites;          /* nonzero: `sites` is set */
+  void *state;            /* of the device's table */
 } cvtm_power;
 
 struct cvtm_power_table {
@@ -71,14 +72,14 @@ struct cvtm_power_table {
   cvtm_status (*cells)(cvtm_power *power);
   /* Sets deficit, dual and figures from the sums. */
   cvtm_status (*figures)(cvtm_power *power, const double *weight);
-  /* Changes the deficit to that at other sites, to first order. */
+  /* Changes the deficit to its value at other sites, to first order. */
   cvtm_status (*predict)(cvtm_power *power, const double *sites);
-  /* Changes the gradient (2 * count) of the transport cost to that at weights + step, to first
-   * order, and the plan's distances with it; those of the first `fixed` sites are kept. */
+  /* Changes the gradient (2 * count) of the transport cost to its value at weights + step, to first
+   * order, and the plan's distances accordingly; those of the first `fixed` sites stay. */
   cvtm_status (*correct)(cvtm_power *power, int64_t fixed, double *gradient);
-  /* step = the solution of the couplings' system for the deficit less its mean: the system is
-   * singular, and the mean is rounding. By conjugate gradients with a V-cycle of the hierarchy as
-   * preconditioner, until r'z is tolerance^2 of its first value, or after max_iterations. */
+  /* step = the solution of the couplings' system for the deficit minus its mean, because the system
+   * is singular; the mean is only rounding. Conjugate gradients, preconditioned by a V-cycle of the
+   * hierarchy, stop at tolerance^2 times the first r'z or after max_iterations. */
   cvtm_status (*solve)(cvtm_power *power, double tolerance, int32_t max_iterations);
 };
 
@@ -123,9 +124,10 @@ CVTM_HD double cvtm_power_gain_row(const cvtm_power *power, const double *to, in
   return sum;
 }
 
-/* Changes the gradient by the positions of site i to that at weights + step, to first order: the
- * mixed derivatives of the dual are those of the masses by the sites, as in cvtm_power_gain_row.
- * Returns the distance from site i to the centroid of a cell of the wanted mass. */
+/* Changes the gradient with respect to site i to its value at weights + step, to first order: the
+ * mixed derivatives of the dual are those of the masses with respect to the sites, as in
+ * cvtm_power_gain_row. Returns the distance from site i to the centroid of a cell of the target
+ * mass. */
 CVTM_HD double cvtm_power_correct_row(const cvtm_power *power, int64_t i, double *gradient) {
   const int32_t first = power->first[i], last = first + power->degree[i];
   double gx = gradient[2 * i], gy = gradient[2 * i + 1];

@@ -1,8 +1,8 @@
 /* The polygons of a power diagram on a CUDA device. First come the largest weights of the tree's
- * nodes, level by level. Then each cell is set by its ring (cvt/rings.h); those that cannot be kept
- * are cut out by the tree, a lane each, in a few rounds. Where kept cells disagree with cut ones
- * after them, all are cut. A warp takes the same places each time, so that the bits do not depend
- * on the order of the warps. */
+ * nodes, level by level. Then each cell is set by its ring (cvt/rings.h). Cells that cannot be kept
+ * are cut out by the tree, one per lane, in a few rounds. If kept cells still disagree with cut
+ * ones, all cells are cut. A warp always takes the same places, so that the bits do not depend on
+ * the order of the warps. */
 #include "base/cuda_utils.h"
 #include "cvt/equal_mass/power_cuda.h"
 
@@ -11,9 +11,10 @@ namespace {
 enum {
   WARP = 32,
   ROUNDS = CVTM_POWER_ROUNDS,
-  SEGMENT = 256,   /* places that a warp takes, at most */
-  WARPS = 1600,    /* that are to have places before a warp takes more than WARP */
-  TOP_NODES = 1024 /* of the largest level that one block computes together with all levels above */
+  SEGMENT = 256,   /* the most places that a warp takes */
+  WARPS = 1600,    /* the least number of warps if a warp takes more than WARP places */
+  TOP_NODES = 1024 /* nodes of the largest level that one block computes together with all levels
+                    * above */
 };
 
 /* --- weights ------------------------------------------------------------------------------- */
@@ -36,7 +37,7 @@ __global__ void max_of_level_kernel(int64_t first, double *max_weight) {
     cvtm_power_max_of_node(node, max_weight);
 }
 
-/* One block: the same level, and all levels above. */
+/* One block computes this level and all levels above. */
 __global__ void max_of_top_kernel(int64_t first, double *max_weight) {
   for (; first >= 1; first /= 2) {
     for (int64_t node = first + threadIdx.x; node < 2 * first; node += blockDim.x)
@@ -52,8 +53,8 @@ __device__ bool is_ring(cvtm_domain domain, cvtm_ring row, int32_t i) {
          cvtm_ring_find(row, i) < 0;
 }
 
-/* Sets the polygons of all cells that have a ring, and marks those to be cut: those without, and
- * the four cells that meet at each edge that has vanished. */
+/* Sets the polygons of all cells that have a ring, and marks the cells to cut: those without a
+ * ring, and the four cells that meet at each edge that has vanished. */
 __global__ void ring_kernel(cvtm_power_view view, cvtm_domain domain,
                             cvtm_power_polygons polygons) {
   for (int64_t place = cvtm_first_thread(); place < view.tree.count; place += cvtm_thread_count()) {
@@ -84,7 +85,7 @@ struct cut_cells {
   double x[CVTM_POWER_SLOTS * CELLS], y[CVTM_POWER_SLOTS * CELLS];
   int32_t other[CVTM_POWER_SLOTS * CELLS];
   int32_t stack[CVTM_TREE_STACK];
-  int32_t place[SEGMENT]; /* of the cells to be cut */
+  int32_t place[SEGMENT]; /* of the cells to cut */
 };
 
 /* Clips the cells of the lanes that are `cutting` by the sites of one leaf. */
@@ -95,8 +96,8 @@ __device__ void cut_by_leaf(const cvtm_power_view &view, int64_t leaf, const cvt
     *cutting = cvtm_power_clip_leaf(&view, leaf, &o, &clipped, cell, radius2, status) != 0;
 }
 
-/* Clips the lanes' cells, which are neighbours, together: all lanes visit a node of the tree if the
- * cell of one needs it. `stack` is shared by the warp. */
+/* Clips the cells of all lanes together, because they are neighbours: all lanes visit a node of the
+ * tree if the cell of one lane needs it. The warp shares `stack`. */
 __device__ void warp_cut_by_tree(const cvtm_power_view &view, const cvtm_cell_origin &o,
                                  const cvtm_power_clipped &clipped, int lane, int32_t *stack,
                                  bool *cutting, cvtm_power_cell *cell, double *radius2,
@@ -153,12 +154,12 @@ __device__ bool warp_cut_cells(const cvtm_power_view &view, cvtm_domain domain, 
   return mine && status == CVTM_CELL_DONE;
 }
 
-/* Cells are marked for round 1 always. */
+/* Round 1 always has marks. */
 __device__ bool has_marks(const cvtm_power_state_cuda &state, int32_t round) {
   return round == 1 || state.counter[CVTM_POWER_MARKED + round] > 0;
 }
 
-/* Lists the places base .. end - 1 whose cells are to be cut; returns their number. */
+/* Lists the places in base .. end - 1 whose cells have to be cut; returns their number. */
 __device__ int32_t list_places(const cvtm_power_view &view, const cvtm_power_polygons &polygons,
                                int32_t round, int64_t base, int64_t end, int lane, int32_t *list) {
   const bool all = round > ROUNDS;
@@ -317,7 +318,7 @@ cvtm_status cvtm_power_keep_cuda(cvtm_power *power) {
 
 cvtm_status cvtm_power_cut_cuda(cvtm_power *power, int32_t round) {
   const cvtm_power_view view = cvtm_power_view_of(power);
-  /* Fewer cells per warp where there are few, so that all multiprocessors have warps. */
+  /* With few cells, a warp takes fewer of them, so that all multiprocessors have warps. */
   return power->count < 16000   ? launch_cut<4>(power, view, round)
          : power->count < 40000 ? launch_cut<8>(power, view, round)
                                 : launch_cut<16>(power, view, round);

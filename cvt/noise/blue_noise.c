@@ -15,7 +15,7 @@ struct cvtm_kernels {
   int64_t count;
 };
 
-/* Everything that is allocated; `sorts`: also what CUDA sorts with. */
+/* Lists all arrays; `sorts`: also those that CUDA needs for sorting. */
 static int list_kernel_arrays(cvtm_kernel_cells *c, int sorts, cvtm_array *list) {
   const int64_t n = c->capacity, stored = n + CVTM_KERNEL_LANES;
   const int64_t most = cvtm_kernel_most_cells(n), sorted = sorts ? n : 0;
@@ -53,7 +53,7 @@ static cvtm_status find_workspace(cvtm_device *device, cvtm_kernel_cells *c) {
   return status;
 }
 
-/* Lanes beyond the last source read zeros. */
+/* Zeroes the arrays, because lanes read beyond the last source. */
 static cvtm_status clear(cvtm_device *device, const cvtm_kernel_cells *c) {
   double *const stored[] = {c->x, c->y, c->variance, c->strength};
   const size_t bytes = (size_t)(c->capacity + CVTM_KERNEL_LANES) * sizeof(double);
@@ -107,8 +107,8 @@ cvtm_status cvtm_kernels_sum(const cvtm_kernels *k, const cvtm_kernel_source *pl
   return k->table->sums(k->device, &k->cells, places, NULL, count, sums);
 }
 
-/* cvtm_kernels_sum at the sources, which are the array given to cvtm_kernels_set: faster, since
- * places that follow each other are near. */
+/* cvtm_kernels_sum at the sources that cvtm_kernels_set got. This is faster, because consecutive
+ * points are near each other. */
 static cvtm_status sum_at_sources(const cvtm_kernels *k, const cvtm_kernel_source *sources,
                                   cvtm_kernel_sum *sums) {
   return k->table->sums(k->device, &k->cells, sources, k->cells.order, k->count, sums);
@@ -139,7 +139,7 @@ static void list_noise_arrays(cvtm_noise_points *p, cvtm_array *list) {
   memcpy(list, arrays, sizeof arrays);
 }
 
-/* target: on the host. */
+/* Allocates the arrays and copies the target from the host. */
 static cvtm_status allocate_points(cvtm_device *device, const cvtm_target *target,
                                    cvtm_noise_points *p) {
   const size_t bytes = (size_t)target->columns * (size_t)target->rows * sizeof(double);

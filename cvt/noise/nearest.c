@@ -20,8 +20,8 @@ static int cell_on_axis(double x, double side, int cells) {
   return k < 0 ? 0 : k >= cells ? cells - 1 : (int)k;
 }
 
-/* The cells first .. last of an axis that hold all points up to `radius` from x; in a torus they
- * may lie outside 0 .. cells - 1 and are then the ones a turn away. */
+/* Finds the cells first .. last along an axis that contain all points within `radius` of x. On a
+ * torus numbers outside 0 .. cells - 1 mean periodic images of cells. */
 static void cells_near(double x, double radius, double side, int cells, int periodic, int *first,
                        int *last) {
   const double low = floor((x - radius) / side), high = floor((x + radius) / side);
@@ -36,7 +36,7 @@ static void cells_near(double x, double radius, double side, int cells, int peri
   }
 }
 
-/* The difference of two coordinates; in a torus the one of the nearest images. */
+/* The difference of two coordinates; on a torus, of their nearest periodic images. */
 static double difference(double a, double b, double side, int periodic) {
   double d = a - b;
   if (periodic) {
@@ -62,8 +62,9 @@ static void free_list(cell_list *list) {
   list->order = NULL;
 }
 
-/* Cells of about `side` pixels, at most 4 for a point. Points outside the domain count to the
- * nearest cell. Frees nothing of *list; on failure (CVTM_ERROR_MEMORY) it is empty. */
+/* Makes cells of about `side` pixels, at most 4 per point. A point outside the domain belongs to
+ * the nearest cell. Overwrites *list without freeing it; on failure (CVTM_ERROR_MEMORY) it is
+ * empty. */
 static cvtm_status create_list(cvtm_domain domain, const double *points, int64_t count, double side,
                                cell_list *list, cvtm_error *error) {
   const double width = domain.width, height = domain.height;
@@ -82,7 +83,7 @@ static cvtm_status create_list(cvtm_domain domain, const double *points, int64_t
     *list = made;
     return cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory for %lld points", (long long)count);
   }
-  /* start[c + 1] counts, then becomes where the next point of cell c goes. */
+  /* start[c + 1] becomes the index at which the next point of cell c is stored. */
   for (int64_t i = 0; i < count; ++i) ++made.start[cell_of(&made, points + 2 * i) + 2];
   for (size_t c = 0; c < cells; ++c) made.start[c + 2] += made.start[c + 1];
   for (int64_t i = 0; i < count; ++i)
@@ -118,7 +119,7 @@ static double search(const cell_list *list, const double *points, int64_t i, dou
   return least;
 }
 
-/* Of point i. */
+/* The distance from point i to its nearest point. */
 static double nearest_distance(const cell_list *list, const double *points, int64_t i,
                                double spacing) {
   const double most = 2.0 * (list->domain.width + list->domain.height);

@@ -19,7 +19,7 @@ static double divide_into_classes(const cvtm_kernel_cells *cells, const cvtm_ker
   return least;
 }
 
-/* By counting; `number`: of cells. */
+/* Counting sort; `number`: the number of cells. */
 static void sort_by_cell(const cvtm_kernel_cells *cells, int64_t number,
                          const cvtm_kernel_source *source, int64_t count) {
   int64_t *starts = cells->starts;
@@ -51,7 +51,7 @@ static cvtm_status sort_cpu(cvtm_device *device, const cvtm_kernel_cells *cells,
 /* --- sums ----------------------------------------------------------------------------------------
  */
 
-/* Over every LANES-th source of a run. */
+/* Lane k sums sources k, k + LANES, ... of each run. */
 typedef struct lane_sums {
   double value[LANES], by_x[LANES], by_y[LANES], by_width[LANES];
 } lane_sums;
@@ -65,7 +65,7 @@ CVTM_INLINE void add_lane(const cvtm_kernel_cells *cells, const cvtm_kernel_run 
   s->by_width[lane] += term.by_log_width;
 }
 
-/* The last lanes may stand beyond the run, without strength. */
+/* Sources in the last lanes may lie beyond the run; their strength counts as 0. */
 CVTM_INLINE void add_run(const cvtm_kernel_cells *cells, const cvtm_kernel_run *run, double square,
                          lane_sums *s) {
   lane_sums sums = *s;

@@ -8,15 +8,15 @@ enum { THREADS = 256, SUM_THREADS = 128, LANES = CVTM_KERNEL_LANES };
 
 /* --- sorting ------------------------------------------------------------------------------- */
 
-/* Variances in one array, for their minimum. */
+/* Copies the variances to an array, to find their minimum. */
 __global__ void variances_kernel(const cvtm_kernel_source *source, int64_t count,
                                  double *variance) {
   for (int64_t i = cvtm_first_thread(); i < count; i += cvtm_thread_count())
     variance[i] = source[i].variance;
 }
 
-/* Adds the sources to the counts of their classes. The bits of positive doubles are in the order of
- * their values. */
+/* Adds the sources to the counts of their classes. Positive doubles have the order of their bits,
+ * read as integers. */
 __global__ void classes_kernel(const cvtm_kernel_source *source, int64_t count, const double *least,
                                cvtm_width_class *classes) {
   __shared__ unsigned long long number[CVTM_WIDTH_CLASSES], widest[CVTM_WIDTH_CLASSES];
@@ -36,7 +36,7 @@ __global__ void classes_kernel(const cvtm_kernel_source *source, int64_t count, 
   }
 }
 
-/* One thread. */
+/* Runs in one thread. */
 __global__ void shape_kernel(cvtm_domain domain, const double *least, cvtm_width_class *classes) {
   (void)cvtm_width_classes_shape(domain, *least, classes);
 }
@@ -78,7 +78,7 @@ cvtm_status divide_into_classes(cvtm_device *device, const cvtm_kernel_cells *ce
   return cvtm_cuda_launched(device, "shape_kernel");
 }
 
-/* The least number of bits that holds every number of a cell. */
+/* The number of bits of the largest number of a cell. */
 int bits_of_cells(const cvtm_kernel_cells *cells) {
   return 64 - cvtm_leading_zeros(static_cast<uint64_t>(cvtm_kernel_most_cells(cells->capacity)));
 }
@@ -108,7 +108,7 @@ cvtm_status sort_cuda(cvtm_device *device, const cvtm_kernel_cells *cells,
 
 /* --- sums ---------------------------------------------------------------------------------- */
 
-/* The sum over the LANES threads of a place, in the order of the CPU's lanes. */
+/* The sum over the LANES threads of a point, in the order of the CPU's lanes. */
 __device__ double sum_lanes(unsigned mask, double value) {
   static_assert(LANES == 4, "two halvings");
   value += __shfl_xor_sync(mask, value, 1);
@@ -132,8 +132,8 @@ __device__ void add_class(const cvtm_kernel_cells *cells, const cvtm_width_class
   }
 }
 
-/* LANES threads for a place. They take every LANES-th source of a run, as the CPU's lanes do, so
- * that both devices add in the same order. */
+/* LANES threads compute the sum at a point. Each takes every LANES-th source of a run, as a lane of
+ * the CPU does, so that both devices add in the same order. */
 __global__ void __launch_bounds__(SUM_THREADS)
     sums_kernel(cvtm_kernel_cells cells, const cvtm_kernel_source *place, const int32_t *order,
                 int64_t count, cvtm_kernel_sum *sum) {

@@ -60,7 +60,7 @@ cvtm_status cvtm_image_store_data(const cvtm_image_source *source, cvtm_image *i
  * value from 0 to 8, or the block is damaged. */
 int cvtm_exif_orientation(const unsigned char *data, size_t size);
 
-/* --- where a picture lies in the world, as files say it --------------------------------------- */
+/* --- physical size and position of a picture -------------------------------------------------- */
 
 /* Sets the size of a pixel, in mm, from the pixels per unit across and down; does nothing unless
  * both are positive and finite. unit_mm: the unit in mm. */

@@ -234,7 +234,7 @@ static void put_direct(const bmp_reader *r, const unsigned char *line) {
   }
 }
 
-/* Indices beyond the palette are black. */
+/* An index beyond the palette means black. */
 static void put_indexed(const bmp_reader *r, const unsigned char *line, unsigned bits) {
   const unsigned char *palette = r->source->bytes + r->palette;
   for (size_t x = 0; x < r->width; ++x) {

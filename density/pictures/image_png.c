@@ -520,21 +520,3 @@ cvtm_status cvtm_png_write(const char *path, int width, int height, int channels
   cvtm_output_abort(output);
   return status;
 }
-
-cvtm_status cvtm_png_encode(int width, int height, const unsigned char *pixels,
-                            unsigned char **bytes, size_t *size, cvtm_error *error) {
-  png_image image = {.version = PNG_IMAGE_VERSION,
-                     .width = (png_uint_32)width,
-                     .height = (png_uint_32)height,
-                     .format = PNG_FORMAT_GRAY};
-  png_alloc_size_t most = PNG_IMAGE_PNG_SIZE_MAX(image);
-  unsigned char *made = malloc(most);
-  if (made == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory for a PNG");
-  if (!png_image_write_to_memory(&image, made, &most, 0, pixels, 0, NULL)) {
-    free(made);
-    return cvtm_fail(error, CVTM_ERROR_MEMORY, "no PNG: %s", image.message);
-  }
-  *bytes = made;
-  *size = most;
-  return CVTM_OK;
-}

@@ -38,7 +38,7 @@ typedef struct tiff_reader {
   cvtm_image *image;
 } tiff_reader;
 
-/* --- Where a TIFF lies in the world, and where it has no data --- */
+/* --- Physical position, and pixels without data --- */
 
 /* GeoTIFF 1.1 (OGC 19-008r4). */
 enum {

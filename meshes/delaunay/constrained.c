@@ -415,8 +415,9 @@ cvtm_status cvtm_constrained_delaunay(const double *points, int64_t count,
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "no points or no boundary");
   }
   if (boundary->edge_count > INT32_MAX) {
-    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%" PRId64 " edges; the most is %" PRId32,
-                     boundary->edge_count, INT32_MAX);
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT,
+                     "%" PRId64 " edges; at most %" PRId32 " are possible", boundary->edge_count,
+                     INT32_MAX);
   }
   for (int64_t k = 0; k < 2 * boundary->edge_count; ++k) {
     if (boundary->edges[k] >= 0 && boundary->edges[k] < count) continue;

@@ -22,7 +22,7 @@ static int compare_points(cvtm_grid_point p, cvtm_grid_point q) {
   return p.x != q.x ? (p.x > q.x) - (p.x < q.x) : (p.y > q.y) - (p.y < q.y);
 }
 
-static int same_place(cvtm_grid_point p, cvtm_grid_point q) { return p.x == q.x && p.y == q.y; }
+static int same_point(cvtm_grid_point p, cvtm_grid_point q) { return p.x == q.x && p.y == q.y; }
 
 static int sign(int64_t value) { return (value > 0) - (value < 0); }
 
@@ -96,7 +96,7 @@ static int compare_sides(const void *first, const void *second) {
 }
 
 static void note_through(sweeper *s, side *neighbour, cvtm_grid_point at) {
-  if (neighbour == NULL || same_place(neighbour->a, at) || same_place(neighbour->b, at)) return;
+  if (neighbour == NULL || same_point(neighbour->a, at) || same_point(neighbour->b, at)) return;
   if (cvtm_orient(neighbour->a, neighbour->b, at) == 0) s->through = neighbour;
 }
 
@@ -176,14 +176,14 @@ static cvtm_status begin_side(sweeper *s, side *p, cvtm_error *error) {
 }
 
 static cvtm_status begin_rings(sweeper *s, cvtm_error *error);
-static void leave_place(struct ring_check *c, const event *events, int64_t count);
-static void enter_place(struct ring_check *c, sweeper *s, const event *events, int64_t count);
+static void leave_point(struct ring_check *c, const event *events, int64_t count);
+static void enter_point(struct ring_check *c, sweeper *s, const event *events, int64_t count);
 
 /* Handles all events at one point: first removes the sides that end there, then inserts those that
  * begin there. */
-static cvtm_status pass_place(sweeper *s, const event *events, int64_t count, cvtm_error *error) {
+static cvtm_status pass_point(sweeper *s, const event *events, int64_t count, cvtm_error *error) {
   s->through = NULL;
-  if (s->rings != NULL) leave_place(s->rings, events, count);
+  if (s->rings != NULL) leave_point(s->rings, events, count);
   for (int64_t k = 0; k < count && !is_over(s); ++k) {
     if (events[k].code % 2 == 1) end_side(s, &s->sides[events[k].code / 2]);
   }
@@ -192,13 +192,13 @@ static cvtm_status pass_place(sweeper *s, const event *events, int64_t count, cv
     const cvtm_status status = begin_side(s, &s->sides[events[k].code / 2], error);
     if (status != CVTM_OK) return status;
   }
-  if (s->rings != NULL && !is_over(s)) enter_place(s->rings, s, events, count);
+  if (s->rings != NULL && !is_over(s)) enter_point(s->rings, s, events, count);
   return CVTM_OK;
 }
 
-static int64_t end_of_place(const sweeper *s, int64_t first) {
+static int64_t end_of_point(const sweeper *s, int64_t first) {
   int64_t end = first + 1;
-  while (end < s->event_count && same_place(s->events[end].at, s->events[first].at)) ++end;
+  while (end < s->event_count && same_point(s->events[end].at, s->events[first].at)) ++end;
   return end;
 }
 
@@ -210,15 +210,15 @@ static cvtm_status sweep_edges(sweeper *s, cvtm_error *error) {
                      (long long)s->count);
   }
   for (int64_t e = 0; e < s->count; ++e) {
-    if (same_place(s->sides[e].a, s->sides[e].b)) continue;
+    if (same_point(s->sides[e].a, s->sides[e].b)) continue;
     s->events[s->event_count++] = (event){s->sides[e].a, 2 * e};
     s->events[s->event_count++] = (event){s->sides[e].b, 2 * e + 1};
   }
   qsort(s->events, (size_t)s->event_count, sizeof *s->events, compare_events);
   cvtm_status status = s->rings != NULL ? begin_rings(s, error) : CVTM_OK;
   for (int64_t first = 0, end; first < s->event_count && status == CVTM_OK; first = end) {
-    end = end_of_place(s, first);
-    status = pass_place(s, s->events + first, end - first, error);
+    end = end_of_point(s, first);
+    status = pass_point(s, s->events + first, end - first, error);
     if (is_over(s)) break;
   }
   while (s->tree != NULL) (void)tdelete(*(side **)s->tree, &s->tree, compare_sides);
@@ -407,7 +407,7 @@ static int is_on(const side *p, cvtm_grid_point at) {
 }
 
 /* Called before sides are removed: lists the sides that come from the left, from top to bottom. */
-static void leave_place(ring_check *c, const event *events, int64_t count) {
+static void leave_point(ring_check *c, const event *events, int64_t count) {
   const cvtm_grid_point at = events->at;
   side *p = NULL;
   c->left_count = 0;
@@ -420,7 +420,7 @@ static void leave_place(ring_check *c, const event *events, int64_t count) {
 }
 
 /* Called after sides are inserted: lists the sides that go to the right, from bottom to top. */
-static void enter_place(ring_check *c, sweeper *s, const event *events, int64_t count) {
+static void enter_point(ring_check *c, sweeper *s, const event *events, int64_t count) {
   find_self_touch(c, s, events, count);
   if (s->pair[0] >= 0) return;
   const cvtm_grid_point at = events->at;
@@ -443,7 +443,7 @@ static void enter_place(ring_check *c, sweeper *s, const event *events, int64_t 
 static int find_short_edge(const ring_check *c, const sweeper *s, int64_t pair[2]) {
   for (int64_t e = 0; e < s->count; ++e) {
     const int32_t r = c->ring[e];
-    if (c->start[r + 1] - c->start[r] < 4 || !same_place(s->sides[e].a, s->sides[e].b)) continue;
+    if (c->start[r + 1] - c->start[r] < 4 || !same_point(s->sides[e].a, s->sides[e].b)) continue;
     pair[0] = edge_before(c, e);
     pair[1] = edge_after(c, e);
     return 1;
@@ -455,7 +455,7 @@ static int find_short_edge(const ring_check *c, const sweeper *s, int64_t pair[2
 static cvtm_status begin_rings(sweeper *s, cvtm_error *error) {
   int64_t most = 0;
   for (int64_t first = 0, end; first < s->event_count; first = end) {
-    end = end_of_place(s, first);
+    end = end_of_point(s, first);
     if (end - first > most) most = end - first;
   }
   s->rings->around = malloc(((size_t)most + 2) * sizeof(side *));

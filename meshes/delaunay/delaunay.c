@@ -750,8 +750,8 @@ cvtm_status cvtm_delaunay(const double *points, int64_t count, cvtm_mesh *mesh, 
   if (!points || !mesh) return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "no points or no mesh");
   if (count < 1) return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "no point to triangulate");
   if (count > CVTM_DELAUNAY_MOST) {
-    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%lld points; the most is %d", (long long)count,
-                     CVTM_DELAUNAY_MOST);
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%lld points; at most %d are possible",
+                     (long long)count, CVTM_DELAUNAY_MOST);
   }
   cvtm_mesh made = {.vertex_count = count};
   side_record *sides = allocate_large(6 * count, sizeof *sides);

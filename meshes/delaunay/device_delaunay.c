@@ -321,8 +321,8 @@ static cvtm_status adopt(cvtm_device_delaunay *d, const cvtm_star_tree *tree,
     status = table->adopt(device, tree, VISITS_OF_ONE, undecided, d->triangles, &d->output);
   if (status == CVTM_OK) status = cvtm_device_copy_out(device, counts, d->counts, sizeof *counts);
   if (status != CVTM_OK || counts->adopted > d->output.room - counts->triangles) return status;
-  status = table->settle(device, tree, list, counts->deferred, undecided, d->triangles,
-                         counts->adopted, &d->output);
+  status = table->sort_adopted(device, tree, list, counts->deferred, undecided, d->triangles,
+                               counts->adopted, &d->output);
   if (status == CVTM_OK) status = cvtm_device_copy_out(device, counts, d->counts, sizeof *counts);
   return status;
 }

@@ -18,8 +18,8 @@
 
 enum { FIT_ROUNDS = 60, FIT_ITERATIONS = 400 };
 
-static const double good_enough = 1e-9; /* relative error of an area */
-static const double solved = 1e-6;      /* reduction of the residual in a round */
+static const double area_tolerance = 1e-9;     /* relative error of an area */
+static const double residual_reduction = 1e-6; /* reduction of the residual in a round */
 static const double longest_step = 0.1; /* largest change of a coordinate in a round, pixels */
 /* Added to the diagonal of the matrix, which has the perimeters of the regions, so that a region
  * that cannot move does not affect the others. */
@@ -106,7 +106,7 @@ static void solve_for_multipliers(const fit *f) {
   memcpy(f->residual, f->error, ((size_t)n + 1) * sizeof *f->residual);
   memcpy(f->direction, f->error, ((size_t)n + 1) * sizeof *f->direction);
   double now = dot_product(f->residual, f->residual, n);
-  const double wanted = now * solved * solved;
+  const double wanted = now * residual_reduction * residual_reduction;
   for (int k = 0; k < FIT_ITERATIONS && now > wanted; ++k) {
     find_move(f, f->direction);
     find_changes(f, f->image);
@@ -193,7 +193,7 @@ cvtm_status cvtm_fit_areas(const cvtm_area_map *map, const int32_t *regions, con
     }
     set_weights(&f);
     *worst = find_errors(&f, areas);
-    for (int round = 0; round<FIT_ROUNDS && * worst> good_enough; ++round) {
+    for (int round = 0; round<FIT_ROUNDS && * worst> area_tolerance; ++round) {
       solve_for_multipliers(&f);
       take_step(&f);
       *worst = find_errors(&f, areas);
@@ -424,17 +424,17 @@ static void extrapolate(const smoother *m, const arc_end *end, double place[2]) 
   const double *p = m->contour->points + 2 * end->next;
   const double *q = p + (end->next > end->point ? 2 : -2);
   const double *from = m->contour->points + 2 * end->point;
-  const int64_t way = end->next - end->point;
-  const int64_t other = end->next + way;
+  const int64_t step = end->next - end->point;
+  const int64_t other = end->next + step;
   const int is_end = other < 0 || m->contour->corner[other];
   double dx = p[0] - q[0], dy = p[1] - q[1];
   if (is_end) { /* an arc of three points: use the line to the other end */
     dx = from[0] - q[0];
     dy = from[1] - q[1];
   }
-  const double length = hypot(dx, dy), step = length > 0 ? fmin(length, 0.5) / length : 0;
-  place[0] = p[0] + step * dx;
-  place[1] = p[1] + step * dy;
+  const double length = hypot(dx, dy), share = length > 0 ? fmin(length, 0.5) / length : 0;
+  place[0] = p[0] + share * dx;
+  place[1] = p[1] + share * dy;
 }
 
 /* Moves an end on a side along the side, to the extrapolated point. */

@@ -12,7 +12,7 @@
 
 /* ---- Segments ---- */
 
-/* A segment between two places a and b, which are crossings or junctions; left and right are the
+/* A segment between the points a and b, which are crossings or junctions; left and right are the
  * regions beside it, looking from a to b. */
 typedef struct segment {
   int64_t a, b;
@@ -68,7 +68,7 @@ static double node_at(const tracer *t, int i, int size) {
 /* Coordinates on a torus are multiples of this, so that a shift by the width or height is exact. */
 static const double torus_step = 0x1p-30;
 
-static int64_t add_place(tracer *t, double x, double y) {
+static int64_t add_point(tracer *t, double x, double y) {
   if (t->border == CVTM_BORDER_PERIODIC) {
     x = rint(x / torus_step) * torus_step;
     y = rint(y / torus_step) * torus_step;
@@ -87,10 +87,10 @@ static cvtm_status add_segment(tracer *t, int64_t a, int64_t b, int32_t left, in
   return CVTM_OK;
 }
 
-/* Sets *place to the crossing between the centres of two neighbouring pixels, or to -1 if there is
+/* Sets *point to the crossing between the centres of two neighbouring pixels, or to -1 if there is
  * none. */
-static cvtm_status place_crossing(tracer *t, int i, int j, int di, int dj, int64_t *place) {
-  *place = -1;
+static cvtm_status find_crossing(tracer *t, int i, int j, int di, int dj, int64_t *point) {
+  *point = -1;
   if (label_at(t, i, j) == label_at(t, i + di, j + dj)) return CVTM_OK;
   double share = 0.5;
   if (t->coverage != NULL) {
@@ -103,9 +103,9 @@ static cvtm_status place_crossing(tracer *t, int i, int j, int di, int dj, int64
     share = fmin(fmax(share, least), most);
   }
   const double x = node_at(t, i, t->width), y = node_at(t, j, t->height);
-  *place = add_place(t, x + share * (node_at(t, i + di, t->width) - x),
+  *point = add_point(t, x + share * (node_at(t, i + di, t->width) - x),
                      y + share * (node_at(t, j + dj, t->height) - y));
-  return *place < 0 ? cvtm_no_memory(t->error, "the contour") : CVTM_OK;
+  return *point < 0 ? cvtm_no_memory(t->error, "the contour") : CVTM_OK;
 }
 
 /* Joins the crossings on the sides p < q of a square whose corners have these labels. */
@@ -175,7 +175,7 @@ static cvtm_status trace_square(tracer *t, int i, int j, const int64_t *crossing
     x += place[0] / count;
     y += place[1] / count;
   }
-  const int64_t junction = add_place(t, x, y);
+  const int64_t junction = add_point(t, x, y);
   if (junction < 0) return cvtm_no_memory(t->error, "the contour");
   for (int k = 0; k < count; ++k) {
     const int side = sides[k];
@@ -192,9 +192,9 @@ static cvtm_status cross_rows(tracer *t, int j, int has_below) {
   const int torus = t->border == CVTM_BORDER_PERIODIC;
   cvtm_status status = CVTM_OK;
   for (int i = torus ? 0 : -1; i <= t->width - torus && status == CVTM_OK; ++i) {
-    status = place_crossing(t, i, j, 0, 1, &t->between[i + 1]);
+    status = find_crossing(t, i, j, 0, 1, &t->between[i + 1]);
     if (status == CVTM_OK && !has_below)
-      status = place_crossing(t, i, j + 1, 1, 0, &t->below[i + 1]);
+      status = find_crossing(t, i, j + 1, 1, 0, &t->below[i + 1]);
   }
   if (torus) t->between[t->width + 1] = t->between[1];
   return status;
@@ -230,7 +230,7 @@ static cvtm_status trace_squares(tracer *t) {
   cvtm_status status = CVTM_OK;
   if (t->border != CVTM_BORDER_EMPTY) {
     for (int i = torus ? 0 : -1; i <= t->width - torus && status == CVTM_OK; ++i)
-      status = place_crossing(t, i, torus ? 0 : -1, 1, 0, &t->above[i + 1]);
+      status = find_crossing(t, i, torus ? 0 : -1, 1, 0, &t->above[i + 1]);
   }
   if (torus) memcpy(first, t->above, row * sizeof *first);
   for (int j = torus ? 0 : -1; j < t->height && status == CVTM_OK; ++j) {
@@ -244,7 +244,7 @@ static cvtm_status trace_squares(tracer *t) {
 
 /* ---- Arcs ---- */
 
-/* The segments at each place, listed in `at`. */
+/* The segments at each point, listed in `at`. */
 typedef struct incidence {
   int64_t *start, *at;
   uint8_t *used; /* per segment */
@@ -274,14 +274,14 @@ static cvtm_status find_incidence(const tracer *t, incidence *n) {
   return CVTM_OK;
 }
 
-static int is_junction(const incidence *n, int64_t place) {
-  return n->start[place + 1] - n->start[place] != 2;
+static int is_junction(const incidence *n, int64_t point) {
+  return n->start[point + 1] - n->start[point] != 2;
 }
 
-/* Appends a place to the last arc; on a torus, its periodic copy nearest to the last point. */
-static void append_place(const tracer *t, cvtm_contour *made, int64_t place, int64_t *points) {
+/* Appends a point to the last arc; on a torus, its periodic copy nearest to the last point. */
+static void append_point(const tracer *t, cvtm_contour *made, int64_t point, int64_t *points) {
   double *p = made->points + 2 * *points;
-  memcpy(p, t->points + 2 * place, 2 * sizeof *p);
+  memcpy(p, t->points + 2 * point, 2 * sizeof *p);
   if (t->border == CVTM_BORDER_PERIODIC && *points > made->start[made->arc_count - 1]) {
     p[0] += rint((p[-2] - p[0]) / t->width) * t->width;
     p[1] += rint((p[-1] - p[1]) / t->height) * t->height;
@@ -289,23 +289,23 @@ static void append_place(const tracer *t, cvtm_contour *made, int64_t place, int
   ++*points;
 }
 
-/* Follows unused segments from `place` along `first` to the next junction or back. */
-static void follow_arc(const tracer *t, incidence *n, int64_t place, int64_t first,
+/* Follows unused segments from `point` along `first` to the next junction or back to `point`. */
+static void follow_arc(const tracer *t, incidence *n, int64_t point, int64_t first,
                        cvtm_contour *made, int64_t *points) {
-  const int64_t arc = made->arc_count++, begin = place;
+  const int64_t arc = made->arc_count++, begin = point;
   made->start[arc] = *points;
   made->left[arc] =
-      t->segments[first].a == place ? t->segments[first].left : t->segments[first].right;
+      t->segments[first].a == point ? t->segments[first].left : t->segments[first].right;
   made->right[arc] =
-      t->segments[first].a == place ? t->segments[first].right : t->segments[first].left;
-  append_place(t, made, place, points);
+      t->segments[first].a == point ? t->segments[first].right : t->segments[first].left;
+  append_point(t, made, point, points);
   for (int64_t s = first; s >= 0;) {
     n->used[s] = 1;
-    place = t->segments[s].a == place ? t->segments[s].b : t->segments[s].a;
-    append_place(t, made, place, points);
+    point = t->segments[s].a == point ? t->segments[s].b : t->segments[s].a;
+    append_point(t, made, point, points);
     s = -1;
-    if (is_junction(n, place) || place == begin) break;
-    for (int64_t k = n->start[place]; k < n->start[place + 1]; ++k) {
+    if (is_junction(n, point) || point == begin) break;
+    for (int64_t k = n->start[point]; k < n->start[point + 1]; ++k) {
       if (!n->used[n->at[k]]) s = n->at[k];
     }
   }
@@ -347,11 +347,6 @@ static int is_speck(const cvtm_contour *c, int64_t arc, double smallest, int32_t
   return fabs(area) < smallest;
 }
 
-static int compare_labels(const void *first, const void *second) {
-  const int32_t a = *(const int32_t *)first, b = *(const int32_t *)second;
-  return (a > b) - (a < b);
-}
-
 /* The sorted list of labels that do not occur only in specks; it includes 0. */
 static int64_t list_kept(const cvtm_contour *c, double smallest, int32_t *kept) {
   int64_t count = 0;
@@ -362,7 +357,7 @@ static int64_t list_kept(const cvtm_contour *c, double smallest, int32_t *kept) 
     kept[count++] = speck ? outside : c->left[arc];
     kept[count++] = speck ? outside : c->right[arc];
   }
-  qsort(kept, (size_t)count, sizeof *kept, compare_labels);
+  qsort(kept, (size_t)count, sizeof *kept, cvtm_compare_int32);
   return count;
 }
 
@@ -385,7 +380,7 @@ static cvtm_status drop_label_specks(cvtm_contour *c, double smallest, cvtm_erro
     const int64_t length = c->start[arc + 1] - c->start[arc];
     int32_t inside = 0, outside = 0;
     if (is_speck(c, arc, smallest, &inside, &outside) &&
-        bsearch(&inside, kept, (size_t)count, sizeof *kept, compare_labels) != NULL) {
+        bsearch(&inside, kept, (size_t)count, sizeof *kept, cvtm_compare_int32) != NULL) {
       ++c->dropped;
       continue;
     }
@@ -422,7 +417,7 @@ cvtm_status cvtm_contour_count_areas(const cvtm_contour_picture *picture, cvtm_c
   int32_t *sorted = malloc((size_t)pixels * sizeof *sorted);
   if (sorted == NULL) return cvtm_no_memory(error, "the contour");
   memcpy(sorted, picture->labels, (size_t)pixels * sizeof *sorted);
-  qsort(sorted, (size_t)pixels, sizeof *sorted, compare_labels);
+  qsort(sorted, (size_t)pixels, sizeof *sorted, cvtm_compare_int32);
   int64_t regions = 0;
   for (int64_t k = 0; k < pixels; ++k)
     regions += sorted[k] != 0 && (k == 0 || sorted[k] != sorted[k - 1]);
@@ -612,20 +607,20 @@ static void straighten(const double *corner, double *point, const double *beyond
 /* Cosine of the turn at point k between the points about four pixels before and after it (nearer at
  * the ends of an open arc), so that the steps of pixels do not matter. */
 static double wide_turn(const double *p, int64_t count, int closed, int64_t k) {
-  double way[2][2] = {{0, 0}, {0, 0}};
+  double chord[2][2] = {{0, 0}, {0, 0}};
   for (int side = 0; side < 2; ++side) {
     int64_t at = k;
     for (int64_t step = 1; step < count / 3; ++step) {
       at += side == 0 ? -1 : 1;
       if (closed) at = (at + count - 1) % (count - 1);
       if (at < 0 || at >= count) break;
-      way[side][0] = p[2 * at] - p[2 * k];
-      way[side][1] = p[2 * at + 1] - p[2 * k + 1];
-      if (hypot(way[side][0], way[side][1]) >= wide_reach) break;
+      chord[side][0] = p[2 * at] - p[2 * k];
+      chord[side][1] = p[2 * at + 1] - p[2 * k + 1];
+      if (hypot(chord[side][0], chord[side][1]) >= wide_reach) break;
     }
   }
-  const double lengths = hypot(way[0][0], way[0][1]) * hypot(way[1][0], way[1][1]);
-  return lengths > 0 ? -(way[0][0] * way[1][0] + way[0][1] * way[1][1]) / lengths : -1;
+  const double lengths = hypot(chord[0][0], chord[0][1]) * hypot(chord[1][0], chord[1][1]);
+  return lengths > 0 ? -(chord[0][0] * chord[1][0] + chord[0][1] * chord[1][1]) / lengths : -1;
 }
 
 typedef struct corner_workspace {
@@ -811,12 +806,12 @@ static cvtm_status untangle_corners(cvtm_contour *c, const double *traced, cvtm_
  * their traced positions. */
 static void leave_sides(cvtm_contour *c, const double *traced,
                         const cvtm_contour_picture *picture) {
-  const double room = 0.2; /* pixels */
+  const double margin = 0.2; /* pixels */
   for (int64_t k = 0; k < c->start[c->arc_count]; ++k) {
     double *p = c->points + 2 * k;
     const double depth =
         fmin(fmin(p[0], picture->width - p[0]), fmin(p[1], picture->height - p[1]));
-    if (depth < room) memcpy(p, traced + 2 * k, 2 * sizeof *p);
+    if (depth < margin) memcpy(p, traced + 2 * k, 2 * sizeof *p);
   }
 }
 

@@ -84,7 +84,7 @@ static double spacing_at(const void *context, double x, double y) {
   return least;
 }
 
-/* ---- What the shape asks for ---- */
+/* ---- Limits from the shape ---- */
 
 static double vertex_distance(const cvtm_boundary *b, int32_t u, int32_t v) {
   const double *p = b->points + 2 * (int64_t)u, *q = b->points + 2 * (int64_t)v;
@@ -143,14 +143,14 @@ static void spread_limits(planner *p) {
   static const int di[4] = {-1, -1, 0, 1}, dj[4] = {0, -1, -1, -1};
   const int w = p->width, h = p->height, torus = is_torus(p);
   for (int pass = 0; pass < (torus ? 4 : 2); ++pass) {
-    const int way = pass % 2 == 0 ? 1 : -1;
+    const int direction = pass % 2 == 0 ? 1 : -1;
     for (int row = 0; row < h; ++row) {
-      const int j = way > 0 ? row : h - 1 - row;
+      const int j = direction > 0 ? row : h - 1 - row;
       for (int column = 0; column < w; ++column) {
-        const int i = way > 0 ? column : w - 1 - column;
+        const int i = direction > 0 ? column : w - 1 - column;
         float *limit = &p->limit[(int64_t)j * w + i];
         for (int k = 0; k < 4; ++k) {
-          int ni = i + way * di[k], nj = j + way * dj[k];
+          int ni = i + direction * di[k], nj = j + direction * dj[k];
           if (!torus && (ni < 0 || nj < 0 || ni >= w || nj >= h)) continue;
           if (torus) {
             ni = ni < 0 ? w - 1 : ni >= w ? 0 : ni;
@@ -334,9 +334,8 @@ static cvtm_status raise_density(planner *p, int64_t sites, cvtm_domain_plan_fig
     if ((double)p->density[k] < least) p->density[k] = (float)least;
   }
   if (sites == 0 && hexagon * roots > most_sites) {
-    return cvtm_fail(error, CVTM_ERROR_INPUT,
-                     "the sizes ask for %.3g sites; at most %g are possible", hexagon * roots,
-                     most_sites);
+    return cvtm_fail(error, CVTM_ERROR_INPUT, "the sizes need %.3g sites; at most %g are possible",
+                     hexagon * roots, most_sites);
   }
   p->scale = sites > 0 ? sqrt(hexagon * roots / (double)sites) : 1;
   figures->spacing = p->scale / sqrt(mean);
@@ -367,8 +366,8 @@ enum { ROUNDS = 16 };
 
 /* Samples the boundary and reduces the spacings until all limits hold. *sites: the total number of
  * sites. */
-static cvtm_status settle_sizes(planner *p, cvtm_boundary *boundary, int64_t *sites,
-                                cvtm_error *error) {
+static cvtm_status limit_spacings(planner *p, cvtm_boundary *boundary, int64_t *sites,
+                                  cvtm_error *error) {
   int64_t found = 1;
   for (int round = 0; found > 0 && round <= ROUNDS; ++round) {
     cvtm_boundary_free(boundary);
@@ -382,7 +381,8 @@ static cvtm_status settle_sizes(planner *p, cvtm_boundary *boundary, int64_t *si
 }
 
 /* Alternates scaling and limits until both hold. */
-static cvtm_status settle(planner *p, int64_t sites, cvtm_boundary *boundary, cvtm_error *error) {
+static cvtm_status fit_scale(planner *p, int64_t sites, cvtm_boundary *boundary,
+                             cvtm_error *error) {
   const double largest_scale = 16 * p->scale;
   for (int round = 0;; ++round) {
     cvtm_boundary_free(boundary);
@@ -437,8 +437,8 @@ cvtm_status cvtm_domain_plan(const cvtm_contour *contour, int width, int height,
   if (status == CVTM_OK) status = raise_density(&p, sites, &result, error);
   result.sites = sites;
   if (status == CVTM_OK)
-    status =
-        sites > 0 ? settle(&p, sites, &made, error) : settle_sizes(&p, &made, &result.sites, error);
+    status = sites > 0 ? fit_scale(&p, sites, &made, error)
+                       : limit_spacings(&p, &made, &result.sites, error);
   if (status == CVTM_OK) status = cvtm_boundary_fit(contour, 1, &made, error);
   if (status == CVTM_OK) {
     write_density(&p);

@@ -166,13 +166,13 @@ static cvtm_status plane_parts_create(double *points, int64_t count, int32_t *se
 
 /* ---- Edges ---- */
 
-/* An edge between two places, from the smaller number to the larger one. */
+/* An edge between two merged corners, from the smaller number to the larger one. */
 typedef struct shape_edge {
   int32_t from, to, shape;
 } shape_edge;
 
 typedef struct edge_list {
-  double *points; /* of the places: 2 * count */
+  double *points; /* of the merged corners: 2 * count */
   int64_t count;
   shape_edge *edges; /* sorted; an edge of several shapes is listed once for each */
   int64_t edge_count;
@@ -213,18 +213,19 @@ static int compare_shape_edges(const void *left, const void *right) {
   return ends != 0 ? ends : (a->shape > b->shape) - (a->shape < b->shape);
 }
 
-/* Merges corners at the same grid point. number: the place of each corner. */
-static cvtm_status number_places(const cvtm_polygons *rings, int32_t *number, edge_list *l,
+/* Merges corners at the same grid point. number: the merged corner of each corner. */
+static cvtm_status merge_corners(const cvtm_polygons *rings, int32_t *number, edge_list *l,
                                  cvtm_error *error) {
   const size_t n = (size_t)rings->start[rings->ring_count];
-  double *places = malloc(2 * n * sizeof *places);
+  double *snapped = malloc(2 * n * sizeof *snapped);
   cvtm_grid_point *grid = malloc(n * sizeof *grid);
   placed_corner *sorted = malloc(n * sizeof *sorted);
   cvtm_status status = CVTM_OK;
-  if (places == NULL || grid == NULL || sorted == NULL) status = cvtm_no_memory(error, "the rings");
+  if (snapped == NULL || grid == NULL || sorted == NULL)
+    status = cvtm_no_memory(error, "the rings");
   if (status == CVTM_OK) {
-    memcpy(places, rings->points, 2 * n * sizeof *places);
-    status = cvtm_snap_points(places, (int64_t)n, grid, error);
+    memcpy(snapped, rings->points, 2 * n * sizeof *snapped);
+    status = cvtm_snap_points(snapped, (int64_t)n, grid, error);
   }
   if (status == CVTM_OK) {
     for (size_t k = 0; k < n; ++k) sorted[k] = (placed_corner){grid[k], (int64_t)k};
@@ -238,7 +239,7 @@ static cvtm_status number_places(const cvtm_polygons *rings, int32_t *number, ed
       number[sorted[k].corner] = (int32_t)(l->count - 1);
     }
   }
-  free(places);
+  free(snapped);
   free(grid);
   free(sorted);
   return status;
@@ -287,7 +288,7 @@ static cvtm_status make_edges(const cvtm_ring_collector *c, edge_list *l, cvtm_e
                    .segments = malloc(2 * n * sizeof *l->segments),
                    .first = malloc((n + 1) * sizeof *l->first)};
   cvtm_status status = number && l->points && l->edges && l->segments && l->first
-                           ? number_places(&c->rings, number, l, error)
+                           ? merge_corners(&c->rings, number, l, error)
                            : cvtm_no_memory(error, "the rings");
   if (status == CVTM_OK) {
     collect_edges(c, number, l);
@@ -298,7 +299,7 @@ static cvtm_status make_edges(const cvtm_ring_collector *c, edge_list *l, cvtm_e
   return status;
 }
 
-/* ---- Which shape covers a part ---- */
+/* ---- The shape that covers a part ---- */
 
 typedef struct coverer {
   const edge_list *edges;
@@ -580,16 +581,16 @@ void cvtm_pslg_free(cvtm_pslg *pslg) {
 /* ---- Reading ---- */
 
 /* A point that marks a hole or a region. */
-typedef struct place {
+typedef struct marker {
   double x, y, attribute, area; /* NAN: there is none */
-} place;
+} marker;
 
 typedef struct graph {
   cvtm_source *source;
   cvtm_triangle_vertices vertices;
   int32_t *ends; /* 2 per segment */
   int64_t segment_count, hole_count, region_count;
-  place *holes, *regions;
+  marker *holes, *regions;
 } graph;
 
 static void free_graph(graph *g) {
@@ -600,7 +601,7 @@ static void free_graph(graph *g) {
 }
 
 /* Reads the values after the coordinates on the same line. */
-static cvtm_status read_attributes(cvtm_source *s, place *p) {
+static cvtm_status read_attributes(cvtm_source *s, marker *p) {
   double *const values[2] = {&p->attribute, &p->area};
   cvtm_token token;
   for (int k = 0; k < 2 && cvtm_source_line_token(s, &token); ++k)
@@ -610,8 +611,8 @@ static cvtm_status read_attributes(cvtm_source *s, place *p) {
 }
 
 /* Reads a list of points; the list is empty if the file ends. */
-static cvtm_status read_places(cvtm_source *s, const char *what, int have_attributes, place **list,
-                               int64_t *count) {
+static cvtm_status read_markers(cvtm_source *s, const char *what, int have_attributes,
+                                marker **list, int64_t *count) {
   cvtm_source ahead = *s;
   cvtm_token token;
   *count = 0;
@@ -623,9 +624,9 @@ static cvtm_status read_places(cvtm_source *s, const char *what, int have_attrib
   *list = malloc(((size_t)*count + 1) * sizeof **list);
   if (*list == NULL) return cvtm_source_no_memory(s);
   for (int64_t k = 0; k < *count && status == CVTM_OK; ++k) {
-    place *p = &(*list)[k];
+    marker *p = &(*list)[k];
     double number;
-    *p = (place){0, 0, NAN, NAN};
+    *p = (marker){0, 0, NAN, NAN};
     status = cvtm_source_value(s, CVTM_F64, &number);
     if (status == CVTM_OK) status = cvtm_source_value(s, CVTM_F64, &p->x);
     if (status == CVTM_OK) status = cvtm_source_value(s, CVTM_F64, &p->y);
@@ -638,9 +639,9 @@ static cvtm_status read_graph(graph *g) {
   cvtm_status status =
       cvtm_triangle_read_graph(g->source, &g->vertices, &g->ends, &g->segment_count);
   if (status == CVTM_OK)
-    status = read_places(g->source, "number of holes", 0, &g->holes, &g->hole_count);
+    status = read_markers(g->source, "number of holes", 0, &g->holes, &g->hole_count);
   if (status == CVTM_OK)
-    status = read_places(g->source, "number of regions", 1, &g->regions, &g->region_count);
+    status = read_markers(g->source, "number of regions", 1, &g->regions, &g->region_count);
   return status;
 }
 
@@ -656,7 +657,7 @@ static int find_rings(const graph *g) {
 }
 
 /* The part that contains a point; -1: none. */
-static int32_t part_at(const plane_parts *p, const place *at) {
+static int32_t part_at(const plane_parts *p, const marker *at) {
   const double x = at->x, y = at->y;
   for (int64_t t = 0; t < p->mesh.triangle_count; ++t) {
     int inside = 1;
@@ -684,7 +685,7 @@ static cvtm_status number_parts(const graph *g, plane_parts *p, cvtm_pslg *made,
     p->region[part] = 0;
   }
   for (int64_t k = 0; k < g->region_count; ++k) {
-    const place *at = &g->regions[k];
+    const marker *at = &g->regions[k];
     const int32_t part = part_at(p, at);
     const int named =
         at->attribute >= 1 && at->attribute <= most && at->attribute == floor(at->attribute);

@@ -200,8 +200,8 @@ static double beyond(const workspace *work, const neighbor_site *site, int32_t c
 }
 
 /* The corner farthest beyond the bisector of a site: the maximum over the whole ring, or the local
- * maximum found by walking from `corner` onwards. Decreases of the size of rounding do not end the
- * walk. */
+ * maximum found by walking from `corner` onwards. Decreases as small as rounding errors do not end
+ * the walk. */
 static int32_t farthest_corner(const workspace *work, const neighbor_site *site, int32_t corner,
                                int whole_ring) {
   int32_t best = corner;
@@ -492,7 +492,7 @@ static void list_leaving(const cvtm_mesh *mesh, int64_t *start, int64_t *leaving
 cvtm_status cvtm_cells_of_domain(const cvtm_mesh *mesh, cvtm_cells *cells, cvtm_error *error) {
   if (!mesh || !cells) return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "no mesh or no cells");
   if (mesh->vertex_count > INT32_MAX) {
-    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%lld sites; the most is %ld",
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%lld sites; at most %ld are possible",
                      (long long)mesh->vertex_count, (long)INT32_MAX);
   }
   const size_t n = (size_t)mesh->vertex_count, halves = 3 * (size_t)mesh->triangle_count;

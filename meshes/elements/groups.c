@@ -18,7 +18,7 @@ typedef struct label {
 /* An edge that is being reordered. */
 typedef struct grouped_edge {
   label bounds;
-  int32_t left, right, root, edge; /* root: the first edge of its curve */
+  int32_t left, right, first_edge, edge; /* first_edge: the first edge of its curve */
 } grouped_edge;
 
 typedef struct grouping {
@@ -175,14 +175,14 @@ static void find_curves(grouping *g, edge_end *ends) {
       g->parent[p > q ? p : q] = p < q ? p : q;
     }
   }
-  for (int64_t e = 0; e < g->count; ++e) g->edges[e].root = find_root(g->parent, (int32_t)e);
+  for (int64_t e = 0; e < g->count; ++e) g->edges[e].first_edge = find_root(g->parent, (int32_t)e);
 }
 
 static int compare_grouped_edges(const void *first, const void *second) {
   const grouped_edge *a = first, *b = second;
   if (a->left != b->left) return a->left < b->left ? -1 : 1;
   if (a->right != b->right) return a->right < b->right ? -1 : 1;
-  if (a->root != b->root) return a->root < b->root ? -1 : 1;
+  if (a->first_edge != b->first_edge) return a->first_edge < b->first_edge ? -1 : 1;
   return (a->edge > b->edge) - (a->edge < b->edge);
 }
 
@@ -271,7 +271,7 @@ static int32_t *take_edges(const grouping *g, const label *labels, int32_t label
     memcpy(edges + 2 * k, r->edges + 2 * (int64_t)e->edge, 2 * sizeof *edges);
     r->left[k] = e->left;
     r->right[k] = e->right;
-    r->curve_count += k == 0 || g->edges[k - 1].root != e->root;
+    r->curve_count += k == 0 || g->edges[k - 1].first_edge != e->first_edge;
     r->curve[k] = r->curve_count;
     group[k] = (int32_t)(found - labels) + 1;
   }

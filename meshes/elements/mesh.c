@@ -31,14 +31,9 @@ void cvtm_regions_free(cvtm_regions *regions) {
 
 /* ---- Edges ---- */
 
-static int compare_vertices(const void *a, const void *b) {
-  const int32_t p = *(const int32_t *)a, q = *(const int32_t *)b;
-  return (p > q) - (p < q);
-}
-
 static void sort_vertices(int32_t *v, int64_t count) {
   if (count > 32) {
-    qsort(v, (size_t)count, sizeof *v, compare_vertices);
+    qsort(v, (size_t)count, sizeof *v, cvtm_compare_int32);
     return;
   }
   for (int64_t i = 1; i < count; ++i) {

@@ -127,16 +127,16 @@ static void meet_piece(const bisector *line, const piece *p, double *best) {
   const double e = bx * line->normal[1] - by * line->normal[0];
   if ((s <= 0) == (e <= 0)) return;
   const double share = s / (s - e);
-  const double way =
+  const double offset =
       (ax + share * (bx - ax)) * line->normal[0] + (ay + share * (by - ay)) * line->normal[1];
-  if (fabs(way) < fabs(*best)) *best = way;
+  if (fabs(offset) < fabs(*best)) *best = offset;
 }
 
-/* Searches the cells around the point at the distance `way` along the bisector. */
-static void search_around(const piece_grid *g, const bisector *line, double way, double *best) {
+/* Searches the cells around the point at the distance `offset` along the bisector. */
+static void search_around(const piece_grid *g, const bisector *line, double offset, double *best) {
   int64_t low[2], high[2];
   for (int axis = 0; axis < 2; ++axis) {
-    const double x = line->middle[axis] + way * line->normal[axis];
+    const double x = line->middle[axis] + offset * line->normal[axis];
     low[axis] = cell_along(g, axis, x - CELL);
     high[axis] = cell_along(g, axis, x + CELL);
   }
@@ -150,9 +150,9 @@ static void search_around(const piece_grid *g, const bisector *line, double way,
 /* The distance along the bisector to the contour, or HUGE_VAL. */
 static double find_contour(const piece_grid *g, const bisector *line, double limit) {
   double best = HUGE_VAL;
-  for (double way = 0; way <= limit + CELL && fabs(best) > way - CELL; way += CELL) {
-    search_around(g, line, way, &best);
-    if (way > 0) search_around(g, line, -way, &best);
+  for (double offset = 0; offset <= limit + CELL && fabs(best) > offset - CELL; offset += CELL) {
+    search_around(g, line, offset, &best);
+    if (offset > 0) search_around(g, line, -offset, &best);
   }
   return fabs(best) <= limit ? best : HUGE_VAL;
 }
@@ -164,7 +164,7 @@ static void place_in_middle(const cvtm_mesh *mesh, int32_t a, int32_t b, double 
     place[axis] = 0.5 * (mesh->points[2 * (int64_t)a + axis] + mesh->points[2 * (int64_t)b + axis]);
 }
 
-/* twin: room for cvtm_find_twins. */
+/* twin: memory for cvtm_find_twins. */
 static cvtm_status number_nodes(const cvtm_mesh *mesh, cvtm_second_order *made, int64_t *twin,
                                 cvtm_error *error) {
   const int64_t halves = 3 * mesh->triangle_count;
@@ -251,10 +251,10 @@ static void curve_edges(const cvtm_mesh *mesh, const cvtm_regions *r, const piec
                            {(b[1] - a[1]) / length, -(b[0] - a[0]) / length},
                            r->left[e],
                            r->right[e]};
-    const double way = find_contour(g, &line, 0.5 * length);
-    if (!(fabs(way) > 1e-9 * length) || way == HUGE_VAL) continue;
-    place[0] += way * line.normal[0];
-    place[1] += way * line.normal[1];
+    const double offset = find_contour(g, &line, 0.5 * length);
+    if (!(fabs(offset) > 1e-9 * length) || offset == HUGE_VAL) continue;
+    place[0] += offset * line.normal[0];
+    place[1] += offset * line.normal[1];
     curved[node] = 1;
     ++made->curved;
   }
@@ -282,11 +282,11 @@ static void straighten(const cvtm_mesh *mesh, cvtm_second_order *made, char *cur
   }
 }
 
-/* A curved edge; its node is at the distance `way` from the midpoint, towards the region with the
- * larger number. */
+/* A curved edge; its node is at the distance `offset` from the midpoint, towards the region with
+ * the larger number. */
 typedef struct bent_edge {
   int32_t low, high; /* the regions beside it */
-  double length, way;
+  double length, offset;
   double normal[2]; /* towards `high` */
   int64_t edge;
 } bent_edge;
@@ -316,7 +316,8 @@ static int64_t list_bent(const cvtm_mesh *mesh, const cvtm_regions *r,
         .normal = {to_high * (b[1] - a[1]) / length, -to_high * (b[0] - a[0]) / length},
         .edge = e};
     for (int axis = 0; axis < 2; ++axis)
-      bent.way += (made->points[2 * node + axis] - 0.5 * (a[axis] + b[axis])) * bent.normal[axis];
+      bent.offset +=
+          (made->points[2 * node + axis] - 0.5 * (a[axis] + b[axis])) * bent.normal[axis];
     list[count++] = bent;
   }
   qsort(list, (size_t)count, sizeof *list, compare_bent);
@@ -337,7 +338,7 @@ static cvtm_status balance_areas(const cvtm_mesh *mesh, const cvtm_regions *r, c
     for (end = first;
          end < count && list[end].low == list[first].low && list[end].high == list[first].high;
          ++end) {
-      area += list[end].length * list[end].way;
+      area += list[end].length * list[end].offset;
       length += list[end].length;
     }
     for (int64_t k = first; k < end; ++k) {

@@ -199,7 +199,7 @@ static const double usual_bound =
     33; /* degrees; up to this bound insertion terminates quickly without moves */
 static const double lower_step =
     2; /* degrees by which a bound that takes too many points is reduced */
-static const double room = 1000; /* points that are allowed for any bound */
+static const double free_points = 1000; /* points that are allowed for any bound */
 
 /* ---- Setting up ---- */
 
@@ -345,7 +345,7 @@ static cvtm_status check_demand(const cvtm_refiner *r) {
   for (int64_t t = 0; t < r->m.triangle_count; ++t) triangles += cvtm_triangle_excess(r, t);
   if (triangles <= 2 * (double)most) return CVTM_OK;
   return cvtm_fail(r->error, CVTM_ERROR_INPUT,
-                   "the areas ask for %.3g triangles, which have more than %" PRId64 " points",
+                   "the areas need %.3g triangles, which have more than %" PRId64 " points",
                    triangles, most);
 }
 
@@ -496,7 +496,7 @@ static cvtm_status extract_result(const cvtm_refiner *r, const start *s,
   return status;
 }
 
-/* ---- What came out ---- */
+/* ---- Figures ---- */
 
 static double smallest_angle(double cotangent) { return atan2(1, cotangent) * 180 / CVTM_PI; }
 
@@ -588,7 +588,7 @@ static cvtm_status count_figures(const cvtm_refiner *r, cvtm_refine_figures *f) 
   return status;
 }
 
-/* ---- The whole ---- */
+/* ---- All steps ---- */
 
 static cvtm_status check_arguments(const double *points, const cvtm_boundary *boundary,
                                    const cvtm_refine_options *options, cvtm_error *error) {
@@ -616,7 +616,7 @@ static cvtm_status reach_bound(cvtm_refiner *r, double bound) {
 static cvtm_status work_for_bound(cvtm_refiner *r, double bound) {
   cvtm_status status = reach_bound(r, fmin(bound, usual_bound));
   if (status == CVTM_OK && bound > usual_bound) {
-    r->most = (int64_t)(r->options->growth * (double)r->m.vertex_count + room);
+    r->most = (int64_t)(r->options->growth * (double)r->m.vertex_count + free_points);
     status = reach_bound(r, bound);
   }
   if (status == CVTM_OK && r->options->fewest) status = cvtm_refine_simplify(r);
@@ -726,8 +726,8 @@ static void end_moving(moving *m, cvtm_status status, double *points) {
 }
 
 cvtm_status cvtm_refine_move(double *points, int64_t count, const cvtm_boundary *boundary,
-                             const cvtm_refine_options *options, const double *wish, int64_t *moved,
-                             cvtm_error *error) {
+                             const cvtm_refine_options *options, const double *target,
+                             int64_t *moved, cvtm_error *error) {
   CVTM_DEFAULT_OPTIONS(cvtm_refine, options)
   moving m;
   double *goal = NULL;
@@ -738,7 +738,7 @@ cvtm_status cvtm_refine_move(double *points, int64_t count, const cvtm_boundary 
     if (goal == NULL) status = cvtm_no_memory(error, "the refinement");
   }
   for (int64_t v = 0; v < m.r.m.vertex_count && status == CVTM_OK; ++v) {
-    const double *to = wish + 2 * (int64_t)m.begin.source[v];
+    const double *to = target + 2 * (int64_t)m.begin.source[v];
     goal[2 * v] = (to[0] - m.r.frame.x) / m.r.frame.step;
     goal[2 * v + 1] = (m.r.frame.y - to[1]) / m.r.frame.step;
   }

@@ -196,18 +196,18 @@ static int find_good_share(const star *s, double cotangent, double dx, double dy
 
 /* Nonzero if a triangle below the bound is excused: a small angle of the boundary forces it, and it
  * is not sharper than that angle. */
-static int is_excused(const cvtm_refiner *r, int64_t t, double cotangent) {
+static int is_forced(const cvtm_refiner *r, int64_t t, double cotangent) {
   double of_corner = 0;
   return cvtm_small_corner_of(r, t, &of_corner) >= 0 && cotangent <= of_corner * (1 + 1e-9);
 }
 
 /* Nonzero if a triangle at the vertex is below the bound and excused. */
-static int is_at_excused(const cvtm_refiner *r, int32_t v) {
+static int is_at_forced(const cvtm_refiner *r, int32_t v) {
   const cvtm_half_edges *m = &r->m;
   const int64_t first = cvtm_first_of_fan(m, m->at[v]);
   for (int64_t h = first; h >= 0;) {
     const double cotangent = cvtm_triangle_cotangent(r, h / 3);
-    if (cotangent > r->cotangent && is_excused(r, h / 3, cotangent)) return 1;
+    if (cotangent > r->cotangent && is_forced(r, h / 3, cotangent)) return 1;
     h = cvtm_turn_left(m, h);
     if (h == first) break;
   }
@@ -222,7 +222,7 @@ static int find_move(const cvtm_refiner *r, int32_t v, double cotangent, cvtm_gr
   if (vertex->kind == CVTM_VERTEX_GIVEN || vertex->copy >= 0 || !find_star(r, v, &s)) return 0;
   const cvtm_grid_point at = r->m.grid[v];
   if (vertex->kind == CVTM_VERTEX_ON_SEGMENT) {
-    if (is_at_excused(r, v)) return 0; /* it must stay at its power-of-two distance */
+    if (is_at_forced(r, v)) return 0; /* it must stay at its power-of-two distance */
     const cvtm_grid_point a = r->m.grid[r->ends[2 * (int64_t)vertex->segment]],
                           b = r->m.grid[r->ends[2 * (int64_t)vertex->segment + 1]];
     double t;
@@ -237,13 +237,13 @@ static int find_move(const cvtm_refiner *r, int32_t v, double cotangent, cvtm_gr
   return 1;
 }
 
-/* ---- Moves that make the worst better ---- */
+/* ---- Moves that improve the worst triangle ---- */
 
 /* The badness of a triangle; 0 if it is good. */
 static double badness(const cvtm_refiner *r, int64_t t) {
   const double cotangent = cvtm_triangle_cotangent(r, t), excess = cvtm_triangle_excess(r, t);
   const double sharp =
-      cotangent > r->cotangent && !is_excused(r, t, cotangent) ? cotangent / r->cotangent : 0;
+      cotangent > r->cotangent && !is_forced(r, t, cotangent) ? cotangent / r->cotangent : 0;
   return fmax(sharp, excess > 1 ? excess : 0);
 }
 
@@ -302,7 +302,7 @@ static cvtm_status improve_vertex(cvtm_refiner *r, int32_t v, int *better) {
 
 /* The largest badness after this many moves with which an attempt continues. Of the attempts with a
  * worse triangle less than one in a hundred succeeds. */
-static double hopeless(int moves) {
+static double largest_badness(int moves) {
   static const double limit[] = {INFINITY, 2.4, 1.7, 1.45, 1.28, 1.2, 1.14, 1.09, 1.05, 1.03, 1.02};
   const int last = (int)(sizeof limit / sizeof *limit) - 1;
   return limit[moves < last ? moves : last];
@@ -327,7 +327,7 @@ static cvtm_status improve_changed(cvtm_refiner *r, int rounds, int *good) {
     cvtm_status status = find_worst(r, 0, &t, &worst);
     if (status != CVTM_OK) return status;
     *good = t < 0;
-    if (*good || worst > hopeless(round)) return CVTM_OK;
+    if (*good || worst > largest_badness(round)) return CVTM_OK;
     int better;
     status = improve_corners(r, t, &better);
     if (status != CVTM_OK || !better) return status;
@@ -358,7 +358,7 @@ cvtm_status cvtm_refine_relocate(cvtm_refiner *r, int64_t t, int *done) {
   return CVTM_OK;
 }
 
-/* ---- The whole ---- */
+/* ---- Improvement of triangles ---- */
 
 static int is_free(const cvtm_refiner *r, int32_t v) {
   return r->vertex[v].kind == CVTM_VERTEX_SITE || r->vertex[v].kind == CVTM_VERTEX_FREE;
@@ -438,13 +438,13 @@ static cvtm_status refine_repair_near(cvtm_refiner *r, const uint8_t *near, int6
   return CVTM_OK;
 }
 
-cvtm_status cvtm_refine_approach(cvtm_refiner *r, const double *wish, int64_t *moved) {
+cvtm_status cvtm_refine_approach(cvtm_refiner *r, const double *target, int64_t *moved) {
   static const double shares[] = {1, 0.5, 0.25};
   cvtm_half_edges *m = &r->m;
   for (int32_t v = 0; v < m->vertex_count && !cvtm_refine_is_over(r); ++v) {
     if (!is_free(r, v)) continue;
     const cvtm_grid_point at = m->grid[v];
-    const double dx = wish[2 * (int64_t)v] - at.x, dy = wish[2 * (int64_t)v + 1] - at.y;
+    const double dx = target[2 * (int64_t)v] - at.x, dy = target[2 * (int64_t)v + 1] - at.y;
     const double before = worst_around(r, v);
     for (int k = 0; k < 3; ++k) {
       const cvtm_grid_point to = {(int32_t)llround(at.x + shares[k] * dx),
@@ -693,14 +693,9 @@ cvtm_status cvtm_refine_join_segments(cvtm_refiner *r, const uint8_t *corner) {
 
 static double degrees(double cotangent) { return atan2(1, cotangent) * 180 / CVTM_PI; }
 
-static int compare_angles(const void *left, const void *right) {
-  const double a = *(const double *)left, b = *(const double *)right;
-  return (a > b) - (a < b);
-}
-
 static cvtm_smallest_angles sum_up(double *angle, int64_t count) {
   if (count == 0) return (cvtm_smallest_angles){0};
-  qsort(angle, (size_t)count, sizeof *angle, compare_angles);
+  qsort(angle, (size_t)count, sizeof *angle, cvtm_compare_doubles);
   return (cvtm_smallest_angles){count, angle[0], angle[count / 20], angle[count / 2]};
 }
 

@@ -47,7 +47,7 @@ static cvtm_bad_triangle pop_triangle(cvtm_refiner *r) {
   return first;
 }
 
-/* ---- What is bad ---- */
+/* ---- Bad parts and triangles ---- */
 
 /* Nonzero if p is in the lens of a part of a segment: p sees the part at an angle of at least 180
  * degrees minus twice the bound. */
@@ -95,7 +95,7 @@ static cvtm_status refine_keep_changes(cvtm_refiner *r) {
 static cvtm_status refine_describe(cvtm_refiner *r, int32_t v, cvtm_refine_vertex made) {
   const int64_t most = cvtm_most_points(r->options);
   if (r->m.vertex_count > most)
-    return cvtm_fail(r->error, CVTM_ERROR_INPUT, "angles and areas ask for more than %lld points",
+    return cvtm_fail(r->error, CVTM_ERROR_INPUT, "angles and areas need more than %lld points",
                      (long long)most);
   if (!cvtm_grow(&r->vertex, sizeof *r->vertex, &r->vertex_capacity, (int64_t)v + 1))
     return cvtm_no_memory(r->error, "the refinement");
@@ -502,7 +502,8 @@ static double shortest_link(const cvtm_refiner *r, int32_t v) {
 }
 
 /* Queues the parts that the new vertex v encroaches on; *found: their number. */
-static cvtm_status ask_for_parts(cvtm_refiner *r, int32_t v, double scale, int64_t *found) {
+static cvtm_status queue_encroached_parts(cvtm_refiner *r, int32_t v, double scale,
+                                          int64_t *found) {
   const cvtm_half_edges *m = &r->m;
   const int64_t first = m->at[v];
   int64_t h = first;
@@ -549,7 +550,7 @@ static cvtm_status insert_vertex(cvtm_refiner *r, location at, cvtm_grid_point p
   int64_t found = 0;
   status = refine_check_memory(r);
   const double scale = made.cause == CVTM_CAUSE_AREA ? 0 : made.scale;
-  if (status == CVTM_OK) status = ask_for_parts(r, v, scale, &found);
+  if (status == CVTM_OK) status = queue_encroached_parts(r, v, scale, &found);
   if (status != CVTM_OK) return status;
   if (found > 0) {
     cvtm_half_edges_undo(m, 0);
@@ -688,7 +689,7 @@ static cvtm_status put_centre(cvtm_refiner *r, int64_t t, int *put) {
     cvtm_half_edges_restore(m);
     status = refine_check_memory(r);
   }
-  if (v >= 0 && status == CVTM_OK) status = ask_for_parts(r, v, 0, &near);
+  if (v >= 0 && status == CVTM_OK) status = queue_encroached_parts(r, v, 0, &near);
   r->part_count = before;
   if (v >= 0 && status == CVTM_OK && near == 0) status = changes_are_good(r, put);
   if (*put)

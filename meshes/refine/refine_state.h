@@ -152,7 +152,7 @@ cvtm_status cvtm_refine_repair(cvtm_refiner *r);
 cvtm_status cvtm_refine_relocate(cvtm_refiner *r, int64_t t, int *done);
 /* Moves sites towards their targets (2 per vertex, in grid steps) as far as all triangles stay
  * good. */
-cvtm_status cvtm_refine_approach(cvtm_refiner *r, const double *wish, int64_t *moved);
+cvtm_status cvtm_refine_approach(cvtm_refiner *r, const double *target, int64_t *moved);
 /* Joins segments that are parts of one straight edge, so that the vertices between them can move
  * along it. corner: per vertex, nonzero if it stays. */
 cvtm_status cvtm_refine_join_segments(cvtm_refiner *r, const uint8_t *corner);
