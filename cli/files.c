@@ -5,7 +5,7 @@
 #include "base/host.h"
 #include "cli/cli.h"
 #include "cli/option_table.h"
-#include "meshes/formats/formats.h"
+#include "meshes/format.h"
 #include "run/files.h"
 #include "run/options.h"
 #include "run/output.h"

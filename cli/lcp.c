@@ -83,17 +83,17 @@ static double cli_lcp_mesh_integral(const cli_lcp_mesh *made, const double *x) {
 
 /* Refuses outputs of other formats. Returns CLI_EXIT_OK, or the exit code after a message. */
 static int cli_lcp_mesh_check_outputs(const cli_options *options) {
-  static const char *const known[] = {"npy", "png", "vtu", "vtk", "msh", "ply"};
+  const unsigned bits = CVTM_WRITES_MESH | CVTM_HOLDS_VALUES;
+  char known[CVTM_FORMAT_NAMES];
   for (int k = 0; k < options->run.output.count; ++k) {
     char buffer[RUN_EXTENSION_MAX];
     const char *extension =
         run_output_extension(&options->run, options->run.output.item[k], buffer);
-    int found = 0;
-    for (size_t f = 0; f < sizeof known / sizeof *known; ++f)
-      found |= strcmp(extension, known[f]) == 0;
-    if (!found)
-      return cli_usage_error(CLI_LCP, "%s: x is written as npy, png, vtu, vtk, msh or ply",
-                             options->run.output.item[k]);
+    if (strcmp(extension, "npy") == 0 || strcmp(extension, "png") == 0) continue;
+    if (cvtm_format_find(cvtm_formats, extension, bits) == NULL)
+      return cli_usage_error(CLI_LCP, "%s: x is written as npy, png or, on its mesh, as %s",
+                             options->run.output.item[k],
+                             cvtm_format_names(cvtm_formats, bits, ", ", known, sizeof known));
   }
   return cli_outputs_check(options);
 }

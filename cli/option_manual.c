@@ -150,9 +150,45 @@ static void print_others(FILE *stream, cli_command command) {
   }
 }
 
+static void print_format_names(FILE *stream, const char *before, unsigned role) {
+  char names[CVTM_FORMAT_NAMES];
+  fprintf(stream, "%s%s", before, cvtm_format_names(cvtm_formats, role, ", ", names, sizeof names));
+}
+
+/* A run_format_visitor: the paragraph of a format. */
+static void print_format(void *context, run_output_kind kind, const cvtm_format *f) {
+  FILE *stream = context;
+  fprintf(stream, ".TP\n\\fB%s%s%s\\fR (%s)\n", f->extension, f->alias != NULL ? ", " : "",
+          f->alias != NULL ? f->alias : "", cli_format_kind(kind));
+  fputc(toupper((unsigned char)f->help[0]), stream);
+  print_text(stream, f->help + 1);
+  fputs(".\n", stream);
+  if (f->manual != NULL) print_text(stream, f->manual);
+  if (f->manual != NULL) fputc('\n', stream);
+  const char *facts = cli_format_facts(f);
+  if (*facts != '\0') fprintf(stream, "It holds %s.\n", facts);
+  if (cvtm_format_has(f, CVTM_NEEDS_GROUPS)) fputs("It needs a \\fB\\-\\-domain\\fR.\n", stream);
+  if (cvtm_format_has(f, CVTM_NEEDS_PAGE)) fputs("It needs a \\fB\\-\\-page\\fR.\n", stream);
+}
+
+/* What is written, a paragraph for each format, and what is read. */
+static void print_formats(FILE *stream) {
+  const cvtm_run_options of_run = {.purpose = CVTM_RUN_ALL};
+  run_output_visit(&of_run, print_format, stream);
+  print_format_names(stream, ".PP\nPoints are read from ", CVTM_READS_POINTS);
+  print_format_names(stream, ";\npolygons from ", CVTM_READS_POLYGONS);
+  print_format_names(stream, ";\nmeshes from ", CVTM_READS_MESH);
+  print_format_names(stream, ";\nfields on meshes from ", CVTM_READS_FIELDS);
+  fputs(".\n", stream);
+}
+
 int cli_print_manual(FILE *template_page, FILE *stream) {
   char line[1024], name[32];
   while (fgets(line, sizeof line, template_page) != NULL) {
+    if (strcmp(line, ".FORMATS\n") == 0) {
+      print_formats(stream);
+      continue;
+    }
     if (sscanf(line, ".OPTIONS %31s", name) != 1) {
       fputs(line, stream);
       continue;

@@ -154,20 +154,13 @@ const cli_option_row cli_option_rows[] = {
    "dropped: the report has `sites` beside `sites_asked`."},
   {"output", 'o', RUN | VORONOI | MESH | VIEW | MINIMIZE | LCP | DENSITY | SEGMENT, LIST(run.output, "FILE"), CHIEF(BASIC),
    "write FILE in the format of its extension; can be repeated; - is standard output",
-   .manual = "Meshes: obj, off, ply, stl, vtk, vtu, msh, inp (Abaqus, CalculiX: plane stress triangles CPS3), node, "
-   "ele and poly (Triangle), xdmf (meshio, dolfinx). In .node, .ele and .poly files the markers are the tags of "
-   "boundary groups, as in MSH, and the attributes are the numbers of regions. A .poly file needs a --domain, and "
-   "holds the boundary with a point in each hole and in each part of a region. For xdmf, NAME.xdmf has the triangles, "
-   "with `region` and the tags as in MSH. With a --domain NAME_boundary.xdmf has the edges of the boundary, with the "
-   "tag of their group as `boundary`. The numbers are in NAME.h5 and NAME_boundary.h5 (HDF5, if the build has it), "
-   "or, with --format ascii, in the .xdmf files themselves. In dolfinx the grids are called `mesh` and `boundary`. Points: "
-   "csv, npy, xyz; .node, and the circles of .svg, are read too. svg (see --svg), png (see --layers).",
+   .manual = "See FORMATS.",
    .file = CLI_WRITES},
   {"format", 0, RUN | VORONOI | MESH | VIEW | MINIMIZE | LCP | DENSITY | SEGMENT, TEXT(text.format, "LIST"), OTHER(BASIC),
    "how files are written, separated by commas: ascii or binary, where a mesh format has both; zlib or lz4, for vtu; "
    "msh2, version 2.2 of Gmsh's format; at last the extension for standard output",
    .manual = "`ascii` is text where a format is binary by default, `binary` the other way (msh). `cvtmesh info` says "
-   "which compressions the build has. All of these formats are read.", .words = "ascii binary zlib lz4 msh2", .set = cli_set_format},
+   "which compressions the build has.", .words = "ascii binary zlib lz4 msh2", .set = cli_set_format},
   {"layers", 0, RUN | MESH, TEXT(run.layers, "LIST"), OTHER(DRAWING),
    "what a picture shows, separated by commas: density, cells, cell-edges, triangles, mesh-edges, sites, stipples"},
   {"picture-size", 0, RUN | MESH | VIEW, INTEGER(run.picture_size, "PIXELS", 0, 16384), OTHER(BASIC),

@@ -173,7 +173,8 @@ void cli_print_overview(FILE *stream);
 /* The overview, and every option of every command. */
 void cli_print_all_help(FILE *stream);
 /* Copies the template of the manual page; a line `.OPTIONS COMMAND` becomes the paragraphs of the
- * command's options, `.OPTIONS all` those of every command. Returns 0 if the template cannot be
+ * command's options, `.OPTIONS all` those of every command, `.FORMATS` those of the formats of
+ * files. Returns 0 if the template cannot be
  * read or names another command. */
 int cli_print_manual(FILE *template_page, FILE *stream);
 typedef void (*cli_name_visitor)(void *context, const char *name);

@@ -3,7 +3,7 @@
 #include "run/files.h"
 
 #include "base/file.h"
-#include "meshes/formats/formats.h"
+#include "meshes/format.h"
 #include "draw/drawing.h"
 
 #include <limits.h>

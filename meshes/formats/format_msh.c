@@ -401,7 +401,7 @@ static cvtm_status read_section(reader *r, cvtm_token name) {
                                              : "$EndElements");
 }
 
-cvtm_status cvtm_read_msh(cvtm_source *s, cvtm_builder *b) {
+static cvtm_status read_msh(cvtm_source *s, cvtm_builder *b) {
   reader r = {.source = s, .builder = b};
   cvtm_status status = read_format(&r);
   cvtm_token token;
@@ -896,7 +896,7 @@ static void write_format(FILE *file, const cvtm_file_mesh *m) {
   fputs("$EndMeshFormat\n", file);
 }
 
-void cvtm_write_msh(FILE *file, const cvtm_file_mesh *m) {
+static void write_msh(FILE *file, const cvtm_file_mesh *m) {
   write_format(file, m);
   write_physical_names(file, m);
   if (m->msh_version == CVTM_MSH_2_2) {
@@ -910,3 +910,12 @@ void cvtm_write_msh(FILE *file, const cvtm_file_mesh *m) {
   write_periodic(file, m);
   if (m->value != NULL) write_values(file, m);
 }
+
+const cvtm_format cvtm_format_msh = {
+    .extension = "msh",
+    .help = "Gmsh: meshio, FEniCS, scikit-fem, MFEM; physical groups, with names",
+    .manual = "Version 4.1, or 2.2 by `--format msh2`, as text or, by `--format binary`, binary.",
+    .properties = CVTM_HOLDS_REGIONS | CVTM_HOLDS_SECOND_ORDER | CVTM_HOLDS_VALUES |
+                  CVTM_TEXT_OR_BINARY | CVTM_READS_FIELDS,
+    .write_mesh = write_msh,
+    .read_mesh = read_msh};
