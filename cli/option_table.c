@@ -627,7 +627,7 @@ const cli_option_row cli_option_rows[] = {
   {"rule", 0, HLCP, CHOICE(hlcp.rule, hlcp_rules), OTHER(SOLVER),
    "L_k: the lower part of the rows of block k, or of E_k A E_k",
    .manual = "`rows` has Jacobi predictions for unknowns outside the block (what the paper's tables used)."},
-  {"split", 0, HLCP, CHOICE(hlcp.split, hlcp_splits), OTHER(SOLVER), "split A and B, or A alone (B diagonal)",
+  {"splitting", 0, HLCP, CHOICE(hlcp.split, hlcp_splits), OTHER(SOLVER), "split A and B, or A alone (B diagonal)",
    .manual = "These are the two forms for LCPs."},
   {"start", 0, HLCP, REAL(hlcp.start, "X", -HUGE_VAL, HUGE_VAL), OTHER(SOLVER), "every component of the first x"},
   {"iterations", 0, HLCP, INTEGER(run.iterations, "N", 0, 1e15), CHIEF(SOLVER), "most sweeps or Newton steps"},
@@ -832,6 +832,7 @@ const cli_former_option cli_former_options[] = {
   {"bias", RUN | DENSITY, "--smooth LAMBDA,P"},
   {"grade-max", RUN | DENSITY, "--grade LAMBDA,MAX"},
   {"size", RUN_ALONE | VIEW, "--window WxH"},
+  {"split", HLCP, "--splitting both or --splitting a"},
   {NULL, 0, NULL}};
 /* clang-format on */
 
