@@ -55,7 +55,8 @@ cvtm_status cvtm_png_write(const char *path, int width, int height, int channels
 /* The same in memory, with one channel; *bytes is malloc'd. */
 cvtm_status cvtm_png_encode(int width, int height, const unsigned char *pixels,
                             unsigned char **bytes, size_t *size, cvtm_error *error);
-/* The formats that this build reads, from: png jpeg tiff webp gif heic avif bmp pnm pfm npy. */
+/* The formats that this build reads, from: png jpeg tiff webp gif heic avif bmp pnm pfm npy; until
+ * the thread's next call. */
 const char *cvtm_image_formats(void);
 /* True if this build applies the ICC profiles of pictures. */
 int cvtm_image_applies_profiles(void);
