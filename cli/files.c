@@ -3,6 +3,7 @@
 
 #include "base/file.h"
 #include "base/host.h"
+#include "base/text.h"
 #include "cli/cli.h"
 #include "cli/option_table.h"
 #include "meshes/format.h"
@@ -273,12 +274,13 @@ int cli_outputs_check(const cli_options *options) {
   return cli_result(options->command, CLI_WRITING, error.status, &error);
 }
 
-int cli_outputs_check_npy(const cli_options *options) {
+int cli_outputs_check_known(const cli_options *options, const char *known, const char *what) {
   for (int k = 0; k < options->run.output.count; ++k) {
     char buffer[RUN_EXTENSION_MAX];
     const char *path = options->run.output.item[k];
-    if (strcmp(run_output_extension(&options->run, path, buffer), "npy") != 0)
-      return cli_usage_error(options->command, "%s: x is written as .npy", path);
+    const char *extension = run_output_extension(&options->run, path, buffer);
+    if (!cvtm_text_has_word(known, extension))
+      return cli_usage_error(options->command, "%s: %s is written as %s", path, what, known);
   }
   return cli_outputs_check(options);
 }

@@ -157,16 +157,31 @@ static void print_format_names(FILE *stream, const char *before, unsigned role) 
 
 /* A run_format_visitor: the paragraph of a format. */
 static void print_format(void *context, run_output_kind kind, const cvtm_format *f) {
+  static const struct {
+    unsigned bit;
+    const char *name;
+  } facts[] = {{CVTM_HOLDS_REGIONS, "regions and groups"},
+               {CVTM_HOLDS_SECOND_ORDER, "nodes of second order"},
+               {CVTM_HOLDS_VALUES, "values of vertices"},
+               {CVTM_HOLDS_CLASSES, "classes of points"},
+               {CVTM_TEXT_OR_BINARY, "numbers as text or binary"},
+               {CVTM_COMPRESSED, "compressed numbers"}};
   FILE *stream = context;
-  fprintf(stream, ".TP\n\\fB%s%s%s\\fR (%s)\n", f->extension, f->alias != NULL ? ", " : "",
-          f->alias != NULL ? f->alias : "", cli_format_kind(kind));
+  const char *name = cli_format_kind(kind);
+  fprintf(stream, ".TP\n\\fB%s%s%s\\fR (%.*s)\n", f->extension, f->alias != NULL ? ", " : "",
+          f->alias != NULL ? f->alias : "", (int)strcspn(name, " "), name);
   fputc(toupper((unsigned char)f->help[0]), stream);
   print_text(stream, f->help + 1);
   fputs(".\n", stream);
   if (f->manual != NULL) print_text(stream, f->manual);
   if (f->manual != NULL) fputc('\n', stream);
-  const char *facts = cli_format_facts(f);
-  if (*facts != '\0') fprintf(stream, "It holds %s.\n", facts);
+  const char *before = "It holds ";
+  for (size_t k = 0; k < sizeof facts / sizeof facts[0]; ++k) {
+    if (!cvtm_format_has(f, facts[k].bit)) continue;
+    fprintf(stream, "%s%s", before, facts[k].name);
+    before = ", ";
+  }
+  if (*before == ',') fputs(".\n", stream);
   if (cvtm_format_has(f, CVTM_NEEDS_GROUPS)) fputs("It needs a \\fB\\-\\-domain\\fR.\n", stream);
   if (cvtm_format_has(f, CVTM_NEEDS_PAGE)) fputs("It needs a \\fB\\-\\-page\\fR.\n", stream);
 }

@@ -133,11 +133,8 @@ void cli_default_text(const cli_option_row *row, const cli_options *defaults, ch
 enum { CLI_HELP_COLUMN = 30 };
 int cli_print_words(FILE *stream, const char *text, int column, int indent);
 
-/* The name of a kind of formats, as in "meshes"; NULL: none. */
+/* The name of a kind of formats, as in "meshes". */
 const char *cli_format_kind(run_output_kind kind);
-/* What the format holds, as in "regions and groups, values of vertices"; until the thread's next
- * call. */
-const char *cli_format_facts(const cvtm_format *format);
 /* True if --help lists the formats that the command writes. */
 int cli_format_lists(cli_command command);
 /* A line for each of these formats. */

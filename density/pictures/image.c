@@ -428,19 +428,13 @@ static const image_kind *find_kind(const cvtm_image_source *source) {
   return NULL;
 }
 
-static int has_word(const char *words, const char *word) {
-  const size_t length = strlen(word);
-  for (; words != NULL && *words != '\0'; words += strcspn(words, " "), words += *words == ' ')
-    if (strcspn(words, " ") == length && strncmp(words, word, length) == 0) return 1;
-  return 0;
-}
-
 /* The format of the extension, or NULL. */
 static const char *promised_format(const char *name) {
   char buffer[16];
   const char *extension = cvtm_file_extension(name, buffer, sizeof buffer);
   for (int k = 0; k < KINDS; ++k)
-    if (has_word(kinds[k].formats, extension) || has_word(kinds[k].extensions, extension))
+    if (cvtm_text_has_word(kinds[k].formats, extension) ||
+        cvtm_text_has_word(kinds[k].extensions, extension))
       return kinds[k].name;
   return NULL;
 }

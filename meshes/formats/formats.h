@@ -126,6 +126,15 @@ char *cvtm_text_fixed(char *to, double value, int decimals);
 char *cvtm_text_integer(char *to, int64_t value);
 char *cvtm_text_word(char *to, const char *word);
 
+/* A number as text, with `end` behind it, or as bytes. */
+static inline char *cvtm_text_value(char *to, int is_text, cvtm_scalar type, int big, double value,
+                                    char end) {
+  if (!is_text) return cvtm_text_scalar(to, type, big, value);
+  to = type < CVTM_F32 ? cvtm_text_integer(to, (int64_t)value) : cvtm_text_number(to, value);
+  *to++ = end;
+  return to;
+}
+
 /* Writes an item, which takes `most` bytes at most; called by several threads at once. */
 typedef char *(*cvtm_item_writer)(char *to, const void *context, int64_t item);
 

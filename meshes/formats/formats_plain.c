@@ -121,14 +121,8 @@ static char *ply_vertex(char *to, const void *context, int64_t i) {
   const double value[4] = {m->points[2 * i], m->points[2 * i + 1], 0,
                            m->value != NULL ? m->value[i] : 0};
   const int values = m->value != NULL ? 4 : 3;
-  for (int k = 0; k < values; ++k) {
-    if (m->ascii) {
-      to = cvtm_text_number(to, value[k]);
-      *to++ = k + 1 < values ? ' ' : '\n';
-    } else {
-      to = cvtm_text_scalar(to, CVTM_F64, 0, value[k]);
-    }
-  }
+  for (int k = 0; k < values; ++k)
+    to = cvtm_text_value(to, m->ascii, CVTM_F64, 0, value[k], k + 1 < values ? ' ' : '\n');
   return to;
 }
 
@@ -213,10 +207,7 @@ const cvtm_format cvtm_format_stl = {.extension = "stl",
 
 static char *append_vtk(char *to, const cvtm_file_mesh *m, cvtm_scalar type, double value,
                         char separator) {
-  if (!m->ascii) return cvtm_text_scalar(to, type, 1, value);
-  to = cvtm_text_number(to, value);
-  *to++ = separator;
-  return to;
+  return cvtm_text_value(to, m->ascii, type, 1, value, separator);
 }
 
 static char *vtk_point(char *to, const void *context, int64_t i) {

@@ -306,10 +306,8 @@ const cvtm_format cvtm_format_npy = {.extension = "npy",
                                      .properties = CVTM_HOLDS_CLASSES,
                                      .write_points = write_npy,
                                      .read_points = read_npy};
-const cvtm_format cvtm_format_xyz = {.extension = "xyz",
-                                     .help = "lines x y 0",
-                                     .write_points = write_xyz,
-                                     .read_points = read_xyz};
+const cvtm_format cvtm_format_xyz = {
+    .extension = "xyz", .help = "lines x y 0", .write_points = write_xyz, .read_points = read_xyz};
 
 cvtm_status cvtm_points_read_bytes(const char *extension, const unsigned char *bytes, size_t size,
                                    const char *name, double **points, int32_t **classes,
