@@ -106,8 +106,7 @@ int cli_outputs_check_known(const cli_options *options, const char *known, const
 
 /* The functions of the commands. Options are parsed and within their ranges. Each returns the exit
  * code. */
-#define CLI_COMMAND_FUNCTION(code, function, name, operand, usage, summary) \
-  int function(const cli_options *options);
+#define CLI_COMMAND_FUNCTION(code, function, ...) int function(const cli_options *options);
 CLI_COMMAND_LIST(CLI_COMMAND_FUNCTION)
 #undef CLI_COMMAND_FUNCTION
 /* Runs the command, unless it would overwrite a file that it reads (run/files.h). */

@@ -108,19 +108,12 @@ int cli_choice_names(const cli_choice *choices, char separator, char *text, size
 /* --- the table ------------------------------------------------------------------------------- */
 
 #define IN(command) (1u << (command))
-#define RUN_ALONE IN(CLI_RUN)
-#define BATCH IN(CLI_BATCH)
+/* The bits of the commands by their codes; those of `run` and `batch` have nearly all in common. */
+#define RUN RUN_ALONE
+#define COMMAND_BIT(code, ...) code = IN(CLI_##code),
+enum { CLI_COMMAND_LIST(COMMAND_BIT) };
+#undef RUN
 #define RUN (RUN_ALONE | BATCH)
-#define VORONOI IN(CLI_VORONOI)
-#define MESH IN(CLI_MESH)
-#define STATS IN(CLI_STATS)
-#define VIEW IN(CLI_VIEW)
-#define INFO IN(CLI_INFO)
-#define MINIMIZE IN(CLI_MINIMIZE)
-#define HLCP IN(CLI_HLCP)
-#define LCP IN(CLI_LCP)
-#define DENSITY IN(CLI_DENSITY)
-#define SEGMENT IN(CLI_SEGMENT)
 #define COUNT_MAX 2147483647.0
 #define SEED_MAX 9007199254740992.0 /* 2^53, what every JSON reader keeps */
 

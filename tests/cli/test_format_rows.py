@@ -33,7 +33,7 @@ def formats():
 
 def test_help_and_manual():
     for command in ("run", "mesh", "batch"):
-        assert "meshes fake phony obj off" in call(FAKES, command, "--help")
+        assert "meshes (y up) fake phony obj off" in call(FAKES, command, "--help")
         for topic in ("formats", "all"):
             assert re.search(r"^  \.fake, \.phony +Fake: programs for fakes$",
                              call(FAKES, command, "--help", topic), re.M)
