@@ -106,11 +106,14 @@ cvtm_status cvtm_format_load(const cvtm_format *format, const char *path, size_t
 
 /* The path of a file beside, malloc'd; NULL if memory runs out. */
 char *cvtm_path_beside(const char *path, const char *ending);
-/* The endings of the files that are written beside `path`; returns their number. grouped: nonzero
- * if the mesh has groups. */
-int cvtm_mesh_written_beside(const char *path, int ascii, int grouped,
-                             const char *ending[CVTM_FILES_BESIDE]);
-/* The ending of the file that is read beside the mesh or polygon file `path`; NULL: none. */
-const char *cvtm_mesh_read_beside(const char *path);
+/* option: that names the file, passed on. The path does not outlive the call. */
+typedef void (*cvtm_path_visitor)(void *context, const char *option, const char *path);
+/* Visits a file that is written, and those that are written beside it. grouped: nonzero if a mesh
+ * has groups. */
+void cvtm_visit_written(const char *path, const char *option, int ascii, int grouped,
+                        cvtm_path_visitor visitor, void *context);
+/* Visits a file that is read, and that which is read beside it. */
+void cvtm_visit_read(const char *path, const char *option, cvtm_path_visitor visitor,
+                     void *context);
 
 #endif

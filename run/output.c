@@ -76,11 +76,6 @@ void run_output_visit(const cvtm_run_options *options, run_format_visitor visito
   }
 }
 
-static int has_extension(const char *path, const char *wanted) {
-  char buffer[64];
-  return path == NULL || strcmp(cvtm_file_extension(path, buffer, sizeof buffer), wanted) == 0;
-}
-
 typedef struct known_formats {
   run_nearest nearest;
   char list[CVTM_FORMAT_NAMES]; /* each after a blank */
@@ -159,13 +154,16 @@ static cvtm_status check_extensions(const cvtm_run_options *options, cvtm_error 
   }
   if (run_output_kind_of(options, "-") == RUN_OUTPUT_UNKNOWN)
     return refuse_extension(options, "-", options->format, error);
-  if (!has_extension(options->density_out, "npy"))
-    return run_usage_error(error, "%s: --density-out is written as .npy", options->density_out);
-  if (!has_extension(options->equal_mass.weights_out, "npy"))
-    return run_usage_error(error, "%s: --weights-out is written as .npy",
-                           options->equal_mass.weights_out);
-  if (!has_extension(options->domain.pairs_out, "npy"))
-    return run_usage_error(error, "%s: --pairs-out is written as .npy", options->domain.pairs_out);
+  const struct {
+    const char *option, *path;
+  } arrays[] = {{"density-out", options->density_out},
+                {"weights-out", options->equal_mass.weights_out},
+                {"pairs-out", options->domain.pairs_out}};
+  for (size_t k = 0; k < sizeof arrays / sizeof arrays[0]; ++k)
+    if (arrays[k].path != NULL &&
+        strcmp(cvtm_file_extension(arrays[k].path, buffer, sizeof buffer), "npy") != 0)
+      return run_usage_error(error, "%s: --%s is written as .npy", arrays[k].path,
+                             arrays[k].option);
   return CVTM_OK;
 }
 

@@ -71,21 +71,28 @@ char *cvtm_path_beside(const char *path, const char *ending) {
   return beside;
 }
 
-int cvtm_mesh_written_beside(const char *path, int ascii, int grouped,
-                             const char *ending[CVTM_FILES_BESIDE]) {
-  const cvtm_format *f = cvtm_format_of(path, CVTM_WRITES_MESH);
-  int count = 0;
-  for (int k = 0; f != NULL && k < CVTM_FILES_BESIDE; ++k) {
-    const cvtm_file_beside *file = &f->files_beside[k];
-    if (file->ending == NULL || (file->of_binary && ascii) || (file->of_groups && !grouped))
-      continue;
-    ending[count++] = file->ending;
-  }
-  return count;
+static void visit_beside(const char *path, const char *ending, const char *option,
+                         cvtm_path_visitor visitor, void *context) {
+  char *beside = cvtm_path_beside(path, ending);
+  if (beside != NULL) visitor(context, option, beside);
+  free(beside);
 }
 
-const char *cvtm_mesh_read_beside(const char *path) {
+void cvtm_visit_written(const char *path, const char *option, int ascii, int grouped,
+                        cvtm_path_visitor visitor, void *context) {
+  const cvtm_format *f = cvtm_format_of(path, CVTM_WRITES_MESH);
+  visitor(context, option, path);
+  for (int k = 0; f != NULL && k < CVTM_FILES_BESIDE; ++k) {
+    const cvtm_file_beside *file = &f->files_beside[k];
+    if (file->ending != NULL && !(file->of_binary && ascii) && !(file->of_groups && !grouped))
+      visit_beside(path, file->ending, option, visitor, context);
+  }
+}
+
+void cvtm_visit_read(const char *path, const char *option, cvtm_path_visitor visitor,
+                     void *context) {
   const cvtm_format *f = cvtm_format_of(path, 0);
-  const int has_file = f != NULL && (f->reads_beside == NULL || f->reads_beside(path));
-  return has_file ? f->read_beside : NULL;
+  visitor(context, option, path);
+  if (f != NULL && f->read_beside != NULL && (f->reads_beside == NULL || f->reads_beside(path)))
+    visit_beside(path, f->read_beside, option, visitor, context);
 }
