@@ -271,7 +271,7 @@ int cli_outputs_check_known(const cli_options *options, const char *known, const
     const char *path = options->run.output.item[k];
     const char *extension = run_output_extension(&options->run, path, buffer);
     if (!cvtm_text_has_word(known, extension))
-      return cli_usage_error(options->command, "%s: %s is written as %s", path, what, known);
+      return cli_usage_error(options->command, "%s: formats of %s: %s", path, what, known);
   }
   return cli_outputs_check(options);
 }

@@ -168,7 +168,7 @@ static void print_format(void *context, run_output_kind kind, const cvtm_format 
                {CVTM_COMPRESSED, "compressed numbers"}};
   FILE *stream = context;
   const char *name = cli_format_kind(kind);
-  fprintf(stream, ".TP\n\\fB%s%s%s\\fR (%.*s)\n", f->extension, f->alias != NULL ? ", " : "",
+  fprintf(stream, ".TP\n\\fB%s\\fR%s%s (%.*s)\n", f->extension, f->alias != NULL ? " or " : "",
           f->alias != NULL ? f->alias : "", (int)strcspn(name, " "), name);
   fputc(toupper((unsigned char)f->help[0]), stream);
   print_text(stream, f->help + 1);

@@ -222,8 +222,7 @@ const cli_option_row cli_option_rows[] = {
    "pixels, a `bound` that no closed path is shorter than, `uniform_estimate` (0.7124 sqrt(n A) for the rectangle of "
    "the points) and the `seconds`. Meshes and --domain have no order of points and are refused."},
   {"page", 0, RUN | MESH | STATS | VIEW, TEXT(run.page.size, "SIZE"), CHIEF(PAGE),
-   "draw on a page: A0 to A6, letter, legal, tabloid, or WIDTHxHEIGHT in mm; for svg, pdf, dxf, hpgl (plt) and gcode "
-   "(nc)",
+   "draw on a page: A0 to A6, letter, legal, tabloid, or WIDTHxHEIGHT in mm",
    .manual = "SVG, PDF and DXF then have the size of the page; so have the files of pen machines, HPGL (`.hpgl`, "
    "`.plt`) and G-code (`.gcode`, `.nc`), which need this option; see DRAWINGS and PEN MACHINES.",
    .words = "A0 A1 A2 A3 A4 A5 A6 letter legal tabloid"},
@@ -265,9 +264,9 @@ const cli_option_row cli_option_rows[] = {
    .manual = "The unit is that of the files unless one follows Y. Without this option the origin is 0,0, or that of "
    "the file."},
   {"element-order", 0, RUN | MESH, INTEGER(run.element_order, "N", 1, 2), OTHER(FILES),
-   "2: add nodes in the middle of edges; on the boundary they lie on its curves (vtu, vtk, msh, inp, ele)",
-   .manual = "These nodes are in vtu, vtk, msh, inp (CPS6), ele and xdmf files; other formats have the corners alone, "
-   "and a run that writes no file of the former is refused. With --domain the vertices of the boundary then lie on "
+   "2: add nodes in the middle of edges; on the boundary they lie on its curves",
+   .manual = "FORMATS says which formats hold these nodes; others have the corners alone, and a run that writes no "
+   "file of the former is refused. With --domain the vertices of the boundary then lie on "
    "its contour, and the nodes of its edges where their perpendicular bisectors meet it. Where such a bent edge would "
    "turn a triangle over (a Jacobian that is not positive, or below 1/20 of that of the straight triangle), the edge "
    "is straight. The report has a member `second_order`: `nodes`, `curved_edges` and `straightened_edges`."},

@@ -3,7 +3,9 @@
 import re
 import subprocess
 
+import numpy as np
 import pytest
+from PIL import Image
 
 from conftest import BUILD, EXAMPLES, PROGRAM, ROOT
 
@@ -27,8 +29,8 @@ def manual(program):
 def formats():
     """{extension: (kind, paragraph of the manual)}; an alias has the row of its format."""
     section = re.search(r"^\.SH FORMATS\n(.*?)^\.SH ", manual(PROGRAM), re.M | re.S).group(1)
-    rows = re.findall(r"^\.TP\n([\w, ]+) \((\w+)\)\n(.*?)(?=^\.[TP]P)", section, re.M | re.S)
-    return {name: (kind, text) for names, kind, text in rows for name in names.split(", ")}
+    rows = re.findall(r"^\.TP\n([\w ]+) \((\w+)\)\n(.*?)(?=^\.[TP]P)", section, re.M | re.S)
+    return {name: (kind, text) for names, kind, text in rows for name in names.split(" or ")}
 
 
 def test_help_and_manual():
@@ -39,7 +41,7 @@ def test_help_and_manual():
                              call(FAKES, command, "--help", topic), re.M)
     assert "meshes fake obj" in call(FAKES, "stats", "--help")
     assert re.search(r"^meshes +fake phony obj", call(FAKES, "info"), re.M)
-    assert (".TP\nfake, phony (meshes)\nFake: programs for fakes.\nA fake has few numbers.\n"
+    assert (".TP\nfake or phony (meshes)\nFake: programs for fakes.\nA fake has few numbers.\n"
             "See --svg.\nIt holds nodes of second order, values of vertices.\n") in manual(FAKES)
     assert "fake" not in manual(PROGRAM)
     assert "--help | -h) words='all formats" in call(FAKES, "completion", "bash")
@@ -116,3 +118,11 @@ def test_the_table_of_meshes():
         facts = [known[name][1] for name in extensions if name != "h5"]
         assert all(("regions" in text) == (groups != "no") for text in facts), extensions
         assert any(("second order" in text) for text in facts) == (second == "yes"), extensions
+
+
+@pytest.mark.parametrize("colours", [(), ("--colours", "cmyk")])
+def test_pictures_of_both_formats_are_equal(tmp_path, colours):
+    call(PROGRAM, "run", HORSE, "-n", 90, "--iterations", 2, "-q", "--picture-size", 300, *colours,
+         "-o", "a.png", "-o", "a.ppm", cwd=tmp_path)
+    png, ppm = (np.asarray(Image.open(tmp_path / name)) for name in ("a.png", "a.ppm"))
+    assert png.shape == (246, 300, 3) and (png == ppm).all()
