@@ -76,6 +76,14 @@ static inline void cvtm_put_xml_text(FILE *file, const char *text) {
   }
 }
 
+/* True if `word` is one of `words`, which have blanks between them; NULL: none. */
+static inline int cvtm_text_has_word(const char *words, const char *word) {
+  const size_t length = strlen(word);
+  for (; words != NULL && *words != '\0'; words += strcspn(words, " "), words += *words == ' ')
+    if (strcspn(words, " ") == length && strncmp(words, word, length) == 0) return 1;
+  return 0;
+}
+
 /* --- numbers in any locale -------------------------------------------------------------------- */
 
 /* As strtod in the C locale. */

@@ -101,13 +101,12 @@ void cli_report_options(const cli_options *options, cJSON *entry);
 int cli_files_check(const cli_options *options);
 /* Refuses outputs by their formats, and files that cannot be created. Returns an exit code. */
 int cli_outputs_check(const cli_options *options);
-/* The same for commands whose outputs are .npy. */
-int cli_outputs_check_npy(const cli_options *options);
+/* The same for a command that writes `what` in few formats: words with blanks between them. */
+int cli_outputs_check_known(const cli_options *options, const char *known, const char *what);
 
 /* The functions of the commands. Options are parsed and within their ranges. Each returns the exit
  * code. */
-#define CLI_COMMAND_FUNCTION(code, function, name, operand, usage, summary) \
-  int function(const cli_options *options);
+#define CLI_COMMAND_FUNCTION(code, function, ...) int function(const cli_options *options);
 CLI_COMMAND_LIST(CLI_COMMAND_FUNCTION)
 #undef CLI_COMMAND_FUNCTION
 /* Runs the command, unless it would overwrite a file that it reads (run/files.h). */

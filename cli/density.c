@@ -21,18 +21,11 @@ typedef struct work {
 } work;
 
 static int check_density_usage(const cli_options *o) {
-  char buffer[RUN_EXTENSION_MAX];
   if (o->run.output.count == 0 && o->run.report == NULL) return cli_missing(o->command, "--output");
-  for (int k = 0; k < o->run.output.count; ++k) {
-    const char *kind = run_output_extension(&o->run, o->run.output.item[k], buffer);
-    if (strcmp(kind, "npy") != 0 && strcmp(kind, "png") != 0)
-      return cli_usage_error(o->command, "%s: a density is written as .npy or .png",
-                             o->run.output.item[k]);
-  }
   cvtm_error error = {CVTM_OK, ""};
   (void)run_condition_check(&o->run, &error);
   const int code = cli_result(o->command, CLI_READING, error.status, &error);
-  return code == CLI_EXIT_OK ? cli_outputs_check(o) : code;
+  return code == CLI_EXIT_OK ? cli_outputs_check_known(o, "npy png", "a density") : code;
 }
 
 /* Writes a picture from which the default options read this density, divided by its largest

@@ -3,9 +3,9 @@
 
 #include "base/file.h"
 #include "base/host.h"
+#include "base/text.h"
 #include "cli/cli.h"
 #include "cli/option_table.h"
-#include "meshes/formats/formats.h"
 #include "run/files.h"
 #include "run/options.h"
 #include "run/output.h"
@@ -146,23 +146,26 @@ int cli_files_check(const cli_options *options) {
 
 /* --- the files that the values of options name ---------------------------------------------- */
 
-static void visit_beside(cli_file_use use, const char *option, const char *path, const char *ending,
-                         void *context, cli_file_visitor visitor) {
-  char *beside = cvtm_path_beside(path, ending);
-  if (beside != NULL) visitor(context, use, option, beside);
-  free(beside);
+/* A cli_file_visitor for files of one use. */
+typedef struct use_visit {
+  void *context;
+  cli_file_visitor visitor;
+  cli_file_use use;
+} use_visit;
+
+/* A cvtm_path_visitor. */
+static void visit_use(void *context, const char *option, const char *path) {
+  const use_visit *visit = context;
+  visit->visitor(visit->context, visit->use, option, path);
 }
 
 /* A file of --output, and those that come with a mesh. */
 static void visit_output(const cli_options *options, const char *path, void *context,
                          cli_file_visitor visitor) {
-  const char *ending[CVTM_FILES_BESIDE];
   const int grouped =
       options->run.domain.kind != CVTM_RUN_DOMAIN_NONE || cli_outline_wanted(options);
-  const int count = cvtm_mesh_written_beside(path, options->run.ascii, grouped, ending);
-  visitor(context, CLI_FILE_WRITTEN, "output", path);
-  for (int k = 0; k < count; ++k)
-    visit_beside(CLI_FILE_WRITTEN, "output", path, ending[k], context, visitor);
+  use_visit visit = {context, visitor, CLI_FILE_WRITTEN};
+  cvtm_visit_written(path, "output", options->run.ascii, grouped, visit_use, &visit);
 }
 
 static void visit_value(const cli_option_row *row, const char *text, void *context,
@@ -184,9 +187,8 @@ static void visit_value(const cli_option_row *row, const char *text, void *conte
     default:
       break;
   }
-  visitor(context, CLI_FILE_READ, row->name, text);
-  const char *ending = cvtm_mesh_read_beside(text);
-  if (ending != NULL) visit_beside(CLI_FILE_READ, row->name, text, ending, context, visitor);
+  use_visit visit = {context, visitor, CLI_FILE_READ};
+  cvtm_visit_read(text, row->name, visit_use, &visit);
 }
 
 static int is_of_run(const cli_option_row *row) {
@@ -202,22 +204,12 @@ static int is_left_out(cli_command command, const cli_option_row *row) {
          cli_option_find_field(CLI_RUN, row->offset) >= 0;
 }
 
-typedef struct read_visit {
-  void *context;
-  cli_file_visitor visitor;
-} read_visit;
-
-static void visit_read(void *context, const char *option, const char *path) {
-  const read_visit *visit = context;
-  visit->visitor(visit->context, CLI_FILE_READ, option, path);
-}
-
 void cli_options_visit_files(const cli_options *options, cli_file_visitor visitor, void *context) {
-  read_visit visit = {context, visitor};
+  use_visit visit = {context, visitor, CLI_FILE_READ};
   if (options->command == CLI_BATCH && options->run.input != NULL)
     visitor(context, CLI_FILE_READ, NULL, options->run.input);
   else if (options->command != CLI_MINIMIZE) /* whose operand is a problem */
-    run_visit_read(&options->run, visit_read, &visit);
+    run_visit_read(&options->run, visit_use, &visit);
   for (int index = 0; index < cli_option_row_count; ++index) {
     const cli_option_row *row = &cli_option_rows[index];
     if (row->file == CLI_NO_FILE || !cli_option_applies(index, options->command)) continue;
@@ -273,12 +265,13 @@ int cli_outputs_check(const cli_options *options) {
   return cli_result(options->command, CLI_WRITING, error.status, &error);
 }
 
-int cli_outputs_check_npy(const cli_options *options) {
+int cli_outputs_check_known(const cli_options *options, const char *known, const char *what) {
   for (int k = 0; k < options->run.output.count; ++k) {
     char buffer[RUN_EXTENSION_MAX];
     const char *path = options->run.output.item[k];
-    if (strcmp(run_output_extension(&options->run, path, buffer), "npy") != 0)
-      return cli_usage_error(options->command, "%s: x is written as .npy", path);
+    const char *extension = run_output_extension(&options->run, path, buffer);
+    if (!cvtm_text_has_word(known, extension))
+      return cli_usage_error(options->command, "%s: formats of %s: %s", path, what, known);
   }
   return cli_outputs_check(options);
 }

@@ -81,21 +81,12 @@ static double cli_lcp_mesh_integral(const cli_lcp_mesh *made, const double *x) {
 
 /* --- outputs ---------------------------------------------------------------------------------- */
 
-/* Refuses outputs of other formats. Returns CLI_EXIT_OK, or the exit code after a message. */
-static int cli_lcp_mesh_check_outputs(const cli_options *options) {
-  static const char *const known[] = {"npy", "png", "vtu", "vtk", "msh", "ply"};
-  for (int k = 0; k < options->run.output.count; ++k) {
-    char buffer[RUN_EXTENSION_MAX];
-    const char *extension =
-        run_output_extension(&options->run, options->run.output.item[k], buffer);
-    int found = 0;
-    for (size_t f = 0; f < sizeof known / sizeof *known; ++f)
-      found |= strcmp(extension, known[f]) == 0;
-    if (!found)
-      return cli_usage_error(CLI_LCP, "%s: x is written as npy, png, vtu, vtk, msh or ply",
-                             options->run.output.item[k]);
-  }
-  return cli_outputs_check(options);
+static int check_outputs_on_mesh(const cli_options *options) {
+  char known[CVTM_FORMAT_NAMES] = "npy png ";
+  const size_t used = strlen(known);
+  cvtm_format_names(cvtm_formats, CVTM_WRITES_MESH | CVTM_HOLDS_VALUES, " ", known + used,
+                    sizeof known - used);
+  return cli_outputs_check_known(options, known, "x");
 }
 
 /* x at the vertex; 0 on the boundary. malloc'd; NULL without memory. */
@@ -280,10 +271,10 @@ static int check_lcp_usage(work *w) {
   if (o->lcp.is_matrix_free && o->lcp.method == (int)CVTM_LCP_PDAS)
     return cli_usage_error(CLI_LCP, "pdas needs a stored matrix");
   w->is_on_mesh = o->lcp.mesh != NULL;
-  if (!w->is_on_mesh) return cli_outputs_check_npy(o);
+  if (!w->is_on_mesh) return cli_outputs_check_known(o, "npy", "x");
   if (!w->is_model || o->lcp.is_matrix_free)
     return cli_usage_error(CLI_LCP, "--mesh needs --problem, and --storage sparse");
-  return cli_lcp_mesh_check_outputs(o);
+  return check_outputs_on_mesh(o);
 }
 
 static cvtm_status make_model(work *w, cvtm_error *error) {

@@ -620,16 +620,18 @@ static int perform_mesh(meshing *m) {
                            "--height");
   if (options->run.points > 0 || cli_option_given(options, "metric-ratio"))
     return cli_usage_error(CLI_MESH, "--points and --metric-ratio need --metric");
-  char buffer[RUN_EXTENSION_MAX];
-  const char *extension = cvtm_file_extension(options->run.input, buffer, sizeof buffer);
-  if (strcmp(extension, "geojson") == 0 || strcmp(extension, "poly") == 0)
+  char known[CVTM_FORMAT_NAMES];
+  const int is_points = cvtm_points_format_known(options->run.input);
+  if (!is_points && cvtm_polygon_format_known(options->run.input))
     return cli_usage_error(CLI_MESH, "%s is an outline: --min-angle or --max-area is missing",
                            options->run.input);
-  if (!cvtm_points_format_known(options->run.input))
-    return cli_usage_error(CLI_MESH,
-                           "%s: the extension names neither points (csv npy xyz node svg) nor an "
-                           "outline; a picture needs --metric hessian, or cvtmesh run",
-                           options->run.input);
+  if (!is_points)
+    return cli_usage_error(
+        CLI_MESH,
+        "%s: the extension names neither points (%s) nor an outline; a picture needs --metric "
+        "hessian, or cvtmesh run",
+        options->run.input,
+        cvtm_format_names(cvtm_formats, CVTM_READS_POINTS, " ", known, sizeof known));
   cvtm_error error = {CVTM_OK, ""};
   if (run_order_check(&options->run, &error) == CVTM_OK)
     (void)run_page_check(&options->run, &error);

@@ -118,11 +118,14 @@ int cli_open_device(cli_options *options, cvtm_device **device) {
 /* --- commands ------------------------------------------------------------------------------- */
 
 static const struct {
-  const char *name, *operand, *usage, *summary;
   int (*run)(const cli_options *options);
+  const char *name, *operand, *usage;
+  cvtm_run_purpose purpose;
+  const char *format;
+  int is_research;
+  const char *summary;
 } commands[] = {
-#define CLI_COMMAND_ROW(code, function, name, operand, usage, summary) \
-  {name, operand, usage, summary, function},
+#define CLI_COMMAND_ROW(code, ...) {__VA_ARGS__},
     CLI_COMMAND_LIST(CLI_COMMAND_ROW)
 #undef CLI_COMMAND_ROW
 };
@@ -141,24 +144,11 @@ const char *cli_command_usage(cli_command command) { return commands[command].us
 
 const char *cli_command_summary(cli_command command) { return commands[command].summary; }
 
-cvtm_run_purpose cli_command_purpose(cli_command command) {
-  switch (command) {
-    case CLI_MESH:
-      return CVTM_RUN_POINTS;
-    case CLI_DENSITY:
-      return CVTM_RUN_DENSITY;
-    case CLI_SEGMENT:
-      return CVTM_RUN_SEGMENTATION;
-    case CLI_VORONOI:
-      return CVTM_RUN_LABELS;
-    case CLI_VIEW:
-      return CVTM_RUN_VIEW;
-    case CLI_STATS:
-      return CVTM_RUN_STATS;
-    default:
-      return CVTM_RUN_ALL;
-  }
-}
+cvtm_run_purpose cli_command_purpose(cli_command command) { return commands[command].purpose; }
+
+const char *cli_command_format(cli_command command) { return commands[command].format; }
+
+int cli_command_is_research(cli_command command) { return commands[command].is_research; }
 
 int cli_command_run(const cli_options *options) {
   cli_options own = *options;
@@ -166,10 +156,6 @@ int cli_command_run(const cli_options *options) {
   cli_progress_attach(&progress, &own);
   const int code = cli_files_check(&own);
   return code == CLI_EXIT_OK ? commands[own.command].run(&own) : code;
-}
-
-int cli_command_is_research(cli_command command) {
-  return command == CLI_MINIMIZE || command == CLI_HLCP || command == CLI_LCP;
 }
 
 /* --- progress, signals and listeners -------------------------------------------------------- */

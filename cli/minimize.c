@@ -113,7 +113,7 @@ static int check_problem(solution *s) {
   int code = set_sizes(s);
   for (int k = 0; k < o->minimize.parameters.count && code == CLI_EXIT_OK; ++k)
     code = set_parameter(s, o->minimize.parameters.item[k]);
-  return code == CLI_EXIT_OK ? cli_outputs_check_npy(o) : code;
+  return code == CLI_EXIT_OK ? cli_outputs_check_known(o, "npy", "x") : code;
 }
 
 static cvtm_status allocate_vector(solution *s, void **memory) {

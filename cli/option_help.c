@@ -4,7 +4,6 @@
 #include "cli/option_table.h"
 
 #include "run/options.h"
-#include "density/density.h"
 #include "lbfgsb/problems/minpack2.h"
 
 #include <string.h>
@@ -35,18 +34,16 @@ void cli_default_text(const cli_option_row *row, const cli_options *defaults, ch
   }
 }
 
-enum { HELP_COLUMN = 30, HELP_WIDTH = 100 };
+enum { HELP_COLUMN = CLI_HELP_COLUMN, HELP_WIDTH = 100 };
 
-/* Prints each word after a blank or on a new line, starting at `column`; returns the last column.
- */
-static int print_words(FILE *stream, const char *text, int column) {
+int cli_print_words(FILE *stream, const char *text, int column, int indent) {
   while (*text != '\0') {
     const int length = (int)strcspn(text, " \n");
     if (column + 1 + length > HELP_WIDTH) {
-      fprintf(stream, "\n%*s", HELP_COLUMN, "");
-      column = HELP_COLUMN;
+      fprintf(stream, "\n%*s", indent > 0 ? indent : 0, "");
+      column = indent > 0 ? indent : -1;
     }
-    fprintf(stream, " %.*s", length, text);
+    fprintf(stream, "%s%.*s", column < 0 ? "" : " ", length, text);
     column += 1 + length;
     text += length;
     text += strspn(text, " \n");
@@ -71,7 +68,8 @@ static void print_option(FILE *stream, const cli_option_row *row, const cli_opti
   fprintf(stream, "  %-*s", HELP_COLUMN - 2, left);
   if (strlen(left) > HELP_COLUMN - 2) fprintf(stream, "\n%*s", HELP_COLUMN, "");
   cli_default_text(row, defaults, text, sizeof text);
-  print_words(stream, text, print_words(stream, row->help, HELP_COLUMN));
+  cli_print_words(stream, text, cli_print_words(stream, row->help, HELP_COLUMN, HELP_COLUMN),
+                  HELP_COLUMN);
   fputc('\n', stream);
 }
 
@@ -79,7 +77,7 @@ static void print_option(FILE *stream, const cli_option_row *row, const cli_opti
 
 enum { SHORT_ENOUGH = 26 }; /* a command of no more options has one --help */
 
-typedef enum extent { CHIEF_OPTIONS, ONE_GROUP, ALL_OPTIONS } extent;
+typedef enum extent { CHIEF_OPTIONS, ONE_GROUP, ONLY_FORMATS, ALL_OPTIONS } extent;
 
 static int count_options(cli_command command) {
   int count = 0;
@@ -107,8 +105,11 @@ static int has_options(cli_command command, int group) {
   return 0;
 }
 
+static const char formats_topic[] = "formats";
+
 static void visit_topics(cli_command command, cli_name_visitor visitor, void *context) {
   visitor(context, "all");
+  if (cli_format_lists(command)) visitor(context, formats_topic);
   for (int k = 0; k < CLI_GROUP_COUNT; ++k)
     if (has_options(command, k)) visitor(context, cli_group_name((cli_option_group)k));
 }
@@ -131,29 +132,14 @@ const char *cli_help_topic_near(cli_command command, const char *word) {
 
 /* --- the whole --- */
 
-static void print_formats(FILE *stream, cli_command command) {
-  if (command == CLI_BATCH)
-    fputs(
-        "\n\nJOBS is a list, .jsonl (one object of run's options in a line, with `input` for the\n"
-        "image); - reads it from stdin. Otherwise it is a glob of images, and file names among "
-        "the\n"
-        "options may hold {stem}, {name}, {ext}, {dir} and {index}: cvtmesh batch 'in/*.png' -n "
-        "5000\n"
-        "-o 'out/{stem}.msh'",
-        stream);
-  if (command == CLI_RUN || command == CLI_BATCH || command == CLI_MESH)
-    fputs(
-        "\n\nOutputs: meshes obj off ply stl vtk vtu msh inp node ele poly xdmf (y up); points "
-        "csv\n"
-        "npy xyz (pixels, y down); drawings svg pdf dxf, and with --page hpgl plt gcode nc (see\n"
-        "--svg); png (a picture, see --layers).",
-        stream);
-  if (command == CLI_RUN || command == CLI_BATCH)
-    fprintf(stream, "\nInputs: %s.", cvtm_image_formats());
-  if (command == CLI_VORONOI)
-    fputs("\n\nOutputs: npy (int32, height x width), png and ppm (a colour for each site).",
-          stream);
-  fputc('\n', stream);
+static void print_jobs(FILE *stream) {
+  fputs(
+      "\nJOBS is a list, .jsonl (one object of run's options in a line, with `input` for the\n"
+      "image); - reads it from stdin. Otherwise it is a glob of images, and file names among the\n"
+      "options may hold {stem}, {name}, {ext}, {dir} and {index}: cvtmesh batch 'in/*.png' -n "
+      "5000\n"
+      "-o 'out/{stem}.msh'\n",
+      stream);
 }
 
 /* A cli_name_visitor: context is the stream. */
@@ -164,6 +150,7 @@ static void print_more(FILE *stream, cli_command command) {
           cli_command_name(command));
   fputs("     ", stream);
   visit_topics(command, print_topic, stream);
+  fputc('\n', stream);
 }
 
 int cli_print_help(FILE *stream, cli_command command, const char *topic) {
@@ -172,6 +159,8 @@ int cli_print_help(FILE *stream, cli_command command, const char *topic) {
   extent what = count_options(command) <= SHORT_ENOUGH ? ALL_OPTIONS : CHIEF_OPTIONS;
   if (topic != NULL && strcmp(topic, "all") == 0) {
     what = ALL_OPTIONS;
+  } else if (topic != NULL && strcmp(topic, formats_topic) == 0 && cli_format_lists(command)) {
+    what = ONLY_FORMATS;
   } else if (topic != NULL) {
     only = find_group(command, topic);
     what = ONE_GROUP;
@@ -182,11 +171,14 @@ int cli_print_help(FILE *stream, cli_command command, const char *topic) {
   fprintf(stream, "usage: cvtmesh %s%s%s%s [options]\n\n%s\n", cli_command_name(command),
           *operand ? " " : "", operand, cli_command_usage(command), cli_command_summary(command));
   for (int k = 0; k < CLI_GROUP_COUNT; ++k)
-    if (only == CLI_GROUP_COUNT || only == k) print_group(stream, command, k, what, &defaults);
+    if (what != ONLY_FORMATS && (only == CLI_GROUP_COUNT || only == k))
+      print_group(stream, command, k, what, &defaults);
+  if (what >= ONLY_FORMATS && cli_format_lists(command)) cli_print_format_table(stream, command);
   if (what == CHIEF_OPTIONS) print_more(stream, command);
-  if (what == ALL_OPTIONS) fputs("\n--no-NAME undoes the flag --NAME.", stream);
+  if (what == ALL_OPTIONS) fputs("\n--no-NAME undoes the flag --NAME.\n", stream);
   if (what == ONE_GROUP) return 1;
-  print_formats(stream, command);
+  if (command == CLI_BATCH) print_jobs(stream);
+  cli_print_formats(stream, command);
   return 1;
 }
 

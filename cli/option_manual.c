@@ -150,9 +150,60 @@ static void print_others(FILE *stream, cli_command command) {
   }
 }
 
+static void print_format_names(FILE *stream, const char *before, unsigned role) {
+  char names[CVTM_FORMAT_NAMES];
+  fprintf(stream, "%s%s", before, cvtm_format_names(cvtm_formats, role, ", ", names, sizeof names));
+}
+
+/* A run_format_visitor: the paragraph of a format. */
+static void print_format(void *context, run_output_kind kind, const cvtm_format *f) {
+  static const struct {
+    unsigned bit;
+    const char *name;
+  } facts[] = {{CVTM_HOLDS_REGIONS, "regions and groups"},
+               {CVTM_HOLDS_SECOND_ORDER, "nodes of second order"},
+               {CVTM_HOLDS_VALUES, "values of vertices"},
+               {CVTM_HOLDS_CLASSES, "classes of points"},
+               {CVTM_TEXT_OR_BINARY, "numbers as text or binary"},
+               {CVTM_COMPRESSED, "compressed numbers"}};
+  FILE *stream = context;
+  const char *name = cli_format_kind(kind);
+  fprintf(stream, ".TP\n\\fB%s\\fR%s%s (%.*s)\n", f->extension, f->alias != NULL ? " or " : "",
+          f->alias != NULL ? f->alias : "", (int)strcspn(name, " "), name);
+  fputc(toupper((unsigned char)f->help[0]), stream);
+  print_text(stream, f->help + 1);
+  fputs(".\n", stream);
+  if (f->manual != NULL) print_text(stream, f->manual);
+  if (f->manual != NULL) fputc('\n', stream);
+  const char *before = "It holds ";
+  for (size_t k = 0; k < sizeof facts / sizeof facts[0]; ++k) {
+    if (!cvtm_format_has(f, facts[k].bit)) continue;
+    fprintf(stream, "%s%s", before, facts[k].name);
+    before = ", ";
+  }
+  if (*before == ',') fputs(".\n", stream);
+  if (cvtm_format_has(f, CVTM_NEEDS_GROUPS)) fputs("It needs a \\fB\\-\\-domain\\fR.\n", stream);
+  if (cvtm_format_has(f, CVTM_NEEDS_PAGE)) fputs("It needs a \\fB\\-\\-page\\fR.\n", stream);
+}
+
+/* What is written, a paragraph for each format, and what is read. */
+static void print_formats(FILE *stream) {
+  const cvtm_run_options of_run = {.purpose = CVTM_RUN_ALL};
+  run_output_visit(&of_run, print_format, stream);
+  print_format_names(stream, ".PP\nPoints are read from ", CVTM_READS_POINTS);
+  print_format_names(stream, ";\npolygons from ", CVTM_READS_POLYGONS);
+  print_format_names(stream, ";\nmeshes from ", CVTM_READS_MESH);
+  print_format_names(stream, ";\nfields on meshes from ", CVTM_READS_FIELDS);
+  fputs(".\n", stream);
+}
+
 int cli_print_manual(FILE *template_page, FILE *stream) {
   char line[1024], name[32];
   while (fgets(line, sizeof line, template_page) != NULL) {
+    if (strcmp(line, ".FORMATS\n") == 0) {
+      print_formats(stream);
+      continue;
+    }
     if (sscanf(line, ".OPTIONS %31s", name) != 1) {
       fputs(line, stream);
       continue;

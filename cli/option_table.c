@@ -108,19 +108,12 @@ int cli_choice_names(const cli_choice *choices, char separator, char *text, size
 /* --- the table ------------------------------------------------------------------------------- */
 
 #define IN(command) (1u << (command))
-#define RUN_ALONE IN(CLI_RUN)
-#define BATCH IN(CLI_BATCH)
+/* The bits of the commands by their codes; those of `run` and `batch` have nearly all in common. */
+#define RUN RUN_ALONE
+#define COMMAND_BIT(code, ...) code = IN(CLI_##code),
+enum { CLI_COMMAND_LIST(COMMAND_BIT) };
+#undef RUN
 #define RUN (RUN_ALONE | BATCH)
-#define VORONOI IN(CLI_VORONOI)
-#define MESH IN(CLI_MESH)
-#define STATS IN(CLI_STATS)
-#define VIEW IN(CLI_VIEW)
-#define INFO IN(CLI_INFO)
-#define MINIMIZE IN(CLI_MINIMIZE)
-#define HLCP IN(CLI_HLCP)
-#define LCP IN(CLI_LCP)
-#define DENSITY IN(CLI_DENSITY)
-#define SEGMENT IN(CLI_SEGMENT)
 #define COUNT_MAX 2147483647.0
 #define SEED_MAX 9007199254740992.0 /* 2^53, what every JSON reader keeps */
 
@@ -154,20 +147,13 @@ const cli_option_row cli_option_rows[] = {
    "dropped: the report has `sites` beside `sites_asked`."},
   {"output", 'o', RUN | VORONOI | MESH | VIEW | MINIMIZE | LCP | DENSITY | SEGMENT, LIST(run.output, "FILE"), CHIEF(BASIC),
    "write FILE in the format of its extension; can be repeated; - is standard output",
-   .manual = "Meshes: obj, off, ply, stl, vtk, vtu, msh, inp (Abaqus, CalculiX: plane stress triangles CPS3), node, "
-   "ele and poly (Triangle), xdmf (meshio, dolfinx). In .node, .ele and .poly files the markers are the tags of "
-   "boundary groups, as in MSH, and the attributes are the numbers of regions. A .poly file needs a --domain, and "
-   "holds the boundary with a point in each hole and in each part of a region. For xdmf, NAME.xdmf has the triangles, "
-   "with `region` and the tags as in MSH. With a --domain NAME_boundary.xdmf has the edges of the boundary, with the "
-   "tag of their group as `boundary`. The numbers are in NAME.h5 and NAME_boundary.h5 (HDF5, if the build has it), "
-   "or, with --format ascii, in the .xdmf files themselves. In dolfinx the grids are called `mesh` and `boundary`. Points: "
-   "csv, npy, xyz; .node, and the circles of .svg, are read too. svg (see --svg), png (see --layers).",
+   .manual = "See FORMATS.",
    .file = CLI_WRITES},
   {"format", 0, RUN | VORONOI | MESH | VIEW | MINIMIZE | LCP | DENSITY | SEGMENT, TEXT(text.format, "LIST"), OTHER(BASIC),
    "how files are written, separated by commas: ascii or binary, where a mesh format has both; zlib or lz4, for vtu; "
    "msh2, version 2.2 of Gmsh's format; at last the extension for standard output",
    .manual = "`ascii` is text where a format is binary by default, `binary` the other way (msh). `cvtmesh info` says "
-   "which compressions the build has. All of these formats are read.", .words = "ascii binary zlib lz4 msh2", .set = cli_set_format},
+   "which compressions the build has.", .words = "ascii binary zlib lz4 msh2", .set = cli_set_format},
   {"layers", 0, RUN | MESH, TEXT(run.layers, "LIST"), OTHER(DRAWING),
    "what a picture shows, separated by commas: density, cells, cell-edges, triangles, mesh-edges, sites, stipples"},
   {"picture-size", 0, RUN | MESH | VIEW, INTEGER(run.picture_size, "PIXELS", 0, 16384), OTHER(BASIC),
@@ -236,8 +222,7 @@ const cli_option_row cli_option_rows[] = {
    "pixels, a `bound` that no closed path is shorter than, `uniform_estimate` (0.7124 sqrt(n A) for the rectangle of "
    "the points) and the `seconds`. Meshes and --domain have no order of points and are refused."},
   {"page", 0, RUN | MESH | STATS | VIEW, TEXT(run.page.size, "SIZE"), CHIEF(PAGE),
-   "draw on a page: A0 to A6, letter, legal, tabloid, or WIDTHxHEIGHT in mm; for svg, pdf, dxf, hpgl (plt) and gcode "
-   "(nc)",
+   "draw on a page: A0 to A6, letter, legal, tabloid, or WIDTHxHEIGHT in mm",
    .manual = "SVG, PDF and DXF then have the size of the page; so have the files of pen machines, HPGL (`.hpgl`, "
    "`.plt`) and G-code (`.gcode`, `.nc`), which need this option; see DRAWINGS and PEN MACHINES.",
    .words = "A0 A1 A2 A3 A4 A5 A6 letter legal tabloid"},
@@ -279,9 +264,9 @@ const cli_option_row cli_option_rows[] = {
    .manual = "The unit is that of the files unless one follows Y. Without this option the origin is 0,0, or that of "
    "the file."},
   {"element-order", 0, RUN | MESH, INTEGER(run.element_order, "N", 1, 2), OTHER(FILES),
-   "2: add nodes in the middle of edges; on the boundary they lie on its curves (vtu, vtk, msh, inp, ele)",
-   .manual = "These nodes are in vtu, vtk, msh, inp (CPS6), ele and xdmf files; other formats have the corners alone, "
-   "and a run that writes no file of the former is refused. With --domain the vertices of the boundary then lie on "
+   "2: add nodes in the middle of edges; on the boundary they lie on its curves",
+   .manual = "FORMATS says which formats hold these nodes; others have the corners alone, and a run that writes no "
+   "file of the former is refused. With --domain the vertices of the boundary then lie on "
    "its contour, and the nodes of its edges where their perpendicular bisectors meet it. Where such a bent edge would "
    "turn a triangle over (a Jacobian that is not positive, or below 1/20 of that of the straight triangle), the edge "
    "is straight. The report has a member `second_order`: `nodes`, `curved_edges` and `straightened_edges`."},
@@ -634,7 +619,7 @@ const cli_option_row cli_option_rows[] = {
   {"rule", 0, HLCP, CHOICE(hlcp.rule, hlcp_rules), OTHER(SOLVER),
    "L_k: the lower part of the rows of block k, or of E_k A E_k",
    .manual = "`rows` has Jacobi predictions for unknowns outside the block (what the paper's tables used)."},
-  {"split", 0, HLCP, CHOICE(hlcp.split, hlcp_splits), OTHER(SOLVER), "split A and B, or A alone (B diagonal)",
+  {"splitting", 0, HLCP, CHOICE(hlcp.split, hlcp_splits), OTHER(SOLVER), "split A and B, or A alone (B diagonal)",
    .manual = "These are the two forms for LCPs."},
   {"start", 0, HLCP, REAL(hlcp.start, "X", -HUGE_VAL, HUGE_VAL), OTHER(SOLVER), "every component of the first x"},
   {"iterations", 0, HLCP, INTEGER(run.iterations, "N", 0, 1e15), CHIEF(SOLVER), "most sweeps or Newton steps"},
@@ -839,6 +824,7 @@ const cli_former_option cli_former_options[] = {
   {"bias", RUN | DENSITY, "--smooth LAMBDA,P"},
   {"grade-max", RUN | DENSITY, "--grade LAMBDA,MAX"},
   {"size", RUN_ALONE | VIEW, "--window WxH"},
+  {"split", HLCP, "--splitting both or --splitting a"},
   {NULL, 0, NULL}};
 /* clang-format on */
 

@@ -5,6 +5,7 @@
 #define CVTMESH_CLI_OPTION_TABLE_H
 
 #include "cli/options.h"
+#include "run/output.h"
 
 #include <stddef.h>
 
@@ -126,6 +127,20 @@ const char *cli_group_title(cli_option_group group);
 /* Writes "[300]", the default of a row; "" if it says nothing, as that of a flag. */
 void cli_default_text(const cli_option_row *row, const cli_options *defaults, char *text,
                       size_t size);
+
+/* Prints each word after a blank or on a new line that begins at `indent`; the text begins at
+ * `column`, -1: on a new line. Returns the last column. */
+enum { CLI_HELP_COLUMN = 30 };
+int cli_print_words(FILE *stream, const char *text, int column, int indent);
+
+/* The name of a kind of formats, as in "meshes". */
+const char *cli_format_kind(run_output_kind kind);
+/* True if --help lists the formats that the command writes. */
+int cli_format_lists(cli_command command);
+/* A line for each of these formats. */
+void cli_print_format_table(FILE *stream, cli_command command);
+/* Their extensions alone, and those of the formats that the command reads. */
+void cli_print_formats(FILE *stream, cli_command command);
 
 void cli_options_set_defaults(cli_command command, cli_options *options);
 

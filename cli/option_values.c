@@ -253,11 +253,6 @@ void cli_options_visit(const cli_options *options, const cli_option_visitor *vis
   }
 }
 
-static const char *default_extension(cli_command command) {
-  if (command == CLI_MESH) return "obj";
-  return command == CLI_RUN || command == CLI_BATCH || command == CLI_VIEW ? "csv" : "npy";
-}
-
 /* --- values with parts ----------------------------------------------------------------------- */
 
 cvtm_status cli_set_domain(cli_options *options, const char *value, cvtm_error *error) {
@@ -293,7 +288,7 @@ cvtm_status cli_set_format(cli_options *options, const char *value, cvtm_error *
   static const char *const words[] = {"ascii", "binary", "zlib", "lz4", "msh2"};
   int given[] = {0, 0, 0, 0, 0};
   const cli_command command = options->command;
-  options->run.format = default_extension(command);
+  options->run.format = cli_command_format(command);
   for (const char *word = value;; ++word) {
     const size_t length = strcspn(word, ",");
     size_t k = 0;
@@ -450,7 +445,7 @@ void cli_options_set_defaults(cli_command command, cli_options *options) {
   options->run.keep = 0; /* the files are named before the run */
   options->run.purpose = cli_command_purpose(command);
   options->command = command;
-  options->text.format = options->run.format = default_extension(command);
+  options->text.format = options->run.format = cli_command_format(command);
   options->text.ranks = "0";
   options->text.colours = options->text.domain = "none";
   if (command == CLI_MESH) options->run.svg = CVTM_SVG_MESH;

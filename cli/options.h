@@ -12,33 +12,38 @@
 
 /* The commands of the program: names, operands and summaries. A new command is a new row here. */
 
-/* code, function, name, operand, further usage, summary */
-#define CLI_COMMAND_LIST(X)                                                                 \
-  X(CLI_RUN, cli_run, "run", "IMAGE", " -n POINTS -o OUT [-o OUT2 ...]",                    \
-    "turn a picture into points, cells, a triangle mesh or a drawing")                      \
-  X(CLI_BATCH, cli_batch, "batch", "JOBS", " [the options of run]",                         \
-    "do many runs in one process; can be resumed")                                          \
-  X(CLI_VORONOI, cli_voronoi, "voronoi", "POINTS", " -o LABELS",                            \
-    "compute a discrete Voronoi diagram")                                                   \
-  X(CLI_MESH, cli_mesh, "mesh", "POINTS|OUTLINE|IMAGE", " -o MESH [-o MESH2 ...]",          \
-    "triangulate points, mesh a polygon or, by --metric, a picture")                        \
-  X(CLI_DENSITY, cli_density, "density", "IMAGE", " -o OUT [-o OUT2 ...]",                  \
-    "the density that run uses: tone, weights, smoothing, grading")                         \
-  X(CLI_SEGMENT, cli_segment, "segment", "IMAGE", " --inside X,Y,R -o MASK",                \
-    "find the object that seeds mark in a picture")                                         \
-  X(CLI_VIEW, cli_view, "view", "IMAGE|POINTS", " [-n POINTS] [--shot FILE]",               \
-    "watch and steer the optimisation in a window")                                         \
-  X(CLI_STATS, cli_stats, "stats", "FILE", "", "measure a mesh, a point file or a drawing") \
-  X(CLI_MINIMIZE, cli_minimize, "minimize", "PROBLEM", " [-o X.npy] [--report FILE]",       \
-    "the optimiser on a problem of MINPACK-2: ept pjb msa odc gl1 lj ssc gl2")              \
-  X(CLI_HLCP, cli_hlcp, "hlcp", "", " --example N | --problem NAME | --matrix-a FILE",      \
-    "solve a horizontal linear complementarity problem")                                    \
-  X(CLI_LCP, cli_lcp, "lcp", "", " --problem NAME --size M | --matrix A.mtx --rhs B.npy",   \
-    "solve a linear complementarity problem with bounds")                                   \
-  X(CLI_INFO, cli_info, "info", "", "", "what this build can do, and the devices it sees")
+/* code, as in CLI_RUN and in the option table, function, name, operand, further usage, purpose, the
+ * format of standard output, nonzero if it runs one solver on a problem of that solver, summary */
+/* clang-format off */
+#define CLI_COMMAND_LIST(X) \
+  X(RUN, cli_run, "run", "IMAGE", " -n POINTS -o OUT [-o OUT2 ...]", CVTM_RUN_ALL, "csv", 0, \
+    "turn a picture into points, cells, a triangle mesh or a drawing") \
+  X(BATCH, cli_batch, "batch", "JOBS", " [the options of run]", CVTM_RUN_ALL, "csv", 0, \
+    "do many runs in one process; can be resumed") \
+  X(VORONOI, cli_voronoi, "voronoi", "POINTS", " -o LABELS", CVTM_RUN_LABELS, "npy", 0, \
+    "compute a discrete Voronoi diagram") \
+  X(MESH, cli_mesh, "mesh", "POINTS|OUTLINE|IMAGE", " -o MESH [-o MESH2 ...]", CVTM_RUN_POINTS, "obj", 0, \
+    "triangulate points, mesh a polygon or, by --metric, a picture") \
+  X(DENSITY, cli_density, "density", "IMAGE", " -o OUT [-o OUT2 ...]", CVTM_RUN_DENSITY, "npy", 0, \
+    "the density that run uses: tone, weights, smoothing, grading") \
+  X(SEGMENT, cli_segment, "segment", "IMAGE", " --inside X,Y,R -o MASK", CVTM_RUN_SEGMENTATION, "npy", 0, \
+    "find the object that seeds mark in a picture") \
+  X(VIEW, cli_view, "view", "IMAGE|POINTS", " [-n POINTS] [--shot FILE]", CVTM_RUN_VIEW, "csv", 0, \
+    "watch and steer the optimisation in a window") \
+  X(STATS, cli_stats, "stats", "FILE", "", CVTM_RUN_STATS, "npy", 0, \
+    "measure a mesh, a point file or a drawing") \
+  X(MINIMIZE, cli_minimize, "minimize", "PROBLEM", " [-o X.npy] [--report FILE]", CVTM_RUN_ALL, "npy", 1, \
+    "the optimiser on a problem of MINPACK-2: ept pjb msa odc gl1 lj ssc gl2") \
+  X(HLCP, cli_hlcp, "hlcp", "", " --example N | --problem NAME | --matrix-a FILE", CVTM_RUN_ALL, "npy", 1, \
+    "solve a horizontal linear complementarity problem") \
+  X(LCP, cli_lcp, "lcp", "", " --problem NAME --size M | --matrix A.mtx --rhs B.npy", CVTM_RUN_ALL, "npy", 1, \
+    "solve a linear complementarity problem with bounds") \
+  X(INFO, cli_info, "info", "", "", CVTM_RUN_ALL, "npy", 0, \
+    "what this build can do, and the devices it sees")
+/* clang-format on */
 
 typedef enum cli_command {
-#define CLI_COMMAND_CODE(code, function, name, operand, usage, summary) code,
+#define CLI_COMMAND_CODE(code, ...) CLI_##code,
   CLI_COMMAND_LIST(CLI_COMMAND_CODE)
 #undef CLI_COMMAND_CODE
       CLI_COMMAND_COUNT
@@ -53,7 +58,8 @@ const char *cli_operand_name(cli_command command);
 const char *cli_command_usage(cli_command command);
 const char *cli_command_summary(cli_command command);
 cvtm_run_purpose cli_command_purpose(cli_command command);
-/* True if the command runs one solver on a problem of that solver, not on a picture. */
+/* The extension of the format in which `-o -` writes. */
+const char *cli_command_format(cli_command command);
 int cli_command_is_research(cli_command command);
 
 enum { CLI_OPTIONS_MAX = 256 };
@@ -173,7 +179,8 @@ void cli_print_overview(FILE *stream);
 /* The overview, and every option of every command. */
 void cli_print_all_help(FILE *stream);
 /* Copies the template of the manual page; a line `.OPTIONS COMMAND` becomes the paragraphs of the
- * command's options, `.OPTIONS all` those of every command. Returns 0 if the template cannot be
+ * command's options, `.OPTIONS all` those of every command, `.FORMATS` those of the formats of
+ * files. Returns 0 if the template cannot be
  * read or names another command. */
 int cli_print_manual(FILE *template_page, FILE *stream);
 typedef void (*cli_name_visitor)(void *context, const char *name);

@@ -21,20 +21,11 @@ typedef struct work {
 } work;
 
 static int check_segment_usage(const cli_options *o) {
-  char buffer[RUN_EXTENSION_MAX];
   if (o->run.output.count == 0 && o->run.report == NULL) return cli_missing(o->command, "--output");
-  for (int k = 0; k < o->run.output.count; ++k) {
-    const char *path = o->run.output.item[k];
-    const char *kind = run_output_extension(&o->run, path, buffer);
-    if (strcmp(kind, "npy") != 0 && strcmp(kind, "png") != 0 && strcmp(kind, "svg") != 0)
-      return cli_usage_error(o->command,
-                             "%s: a mask is written as .png, its contour as .svg, the level set "
-                             "as .npy",
-                             path);
-  }
   cvtm_error error = {CVTM_OK, ""};
   const int code = cli_result(o->command, CLI_READING, run_segment_check(&o->run, &error), &error);
-  return code == CLI_EXIT_OK ? cli_outputs_check(o) : code;
+  if (code != CLI_EXIT_OK) return code;
+  return cli_outputs_check_known(o, "png svg npy", "the mask, its contour or the level set");
 }
 
 static cvtm_status write_mask(const work *w, const char *path, cvtm_error *error) {

@@ -45,32 +45,20 @@ static unsigned char *color_labels(const diagram *d) {
   return colors;
 }
 
-static cvtm_status write_ppm(const char *path, cvtm_domain domain, const unsigned char *colors,
-                             cvtm_error *error) {
-  cvtm_output *output;
-  cvtm_status status = cvtm_output_open(path, &output, error);
-  if (status != CVTM_OK) return status;
-  FILE *stream = cvtm_output_stream(output);
-  fprintf(stream, "P6\n%d %d\n255\n", domain.width, domain.height);
-  fwrite(colors, 3, (size_t)pixels(domain), stream);
-  return cvtm_output_commit(output, error);
-}
-
 /* A run_writer. */
 static cvtm_status write_labels(void *context, const char *path, const char *extension,
                                 cvtm_error *error) {
   (void)extension;
   const diagram *d = context;
-  const run_output_kind kind = run_output_kind_of(&d->options.run, path);
-  if (kind == RUN_OUTPUT_LABELS) {
+  if (run_output_kind_of(&d->options.run, path) == RUN_OUTPUT_LABELS) {
     const int64_t shape[2] = {d->domain.height, d->domain.width};
     return cvtm_npy_write(path, 'i', (int)sizeof(int32_t), 2, shape, d->labels, error);
   }
   unsigned char *colors = color_labels(d);
   if (colors == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", path);
-  cvtm_status status = kind == RUN_OUTPUT_PPM ? write_ppm(path, d->domain, colors, error)
-                                              : cvtm_png_write(path, d->domain.width,
-                                                               d->domain.height, 3, colors, error);
+  const cvtm_status status =
+      run_output_format(&d->options.run, path)
+          ->write_pixels(path, d->domain.width, d->domain.height, 3, colors, error);
   free(colors);
   return status;
 }

@@ -52,7 +52,8 @@ void cvtm_image_free(cvtm_image *image);
 /* 8-bit PNG; channels 1 (grey), 3 (RGB) or 4 (RGBA). */
 cvtm_status cvtm_png_write(const char *path, int width, int height, int channels,
                            const unsigned char *pixels, cvtm_error *error);
-/* The formats that this build reads, from: png jpeg tiff webp gif heic avif bmp pnm pfm npy. */
+/* The formats that this build reads, from: png jpeg tiff webp gif heic avif bmp pnm pfm npy; until
+ * the thread's next call. */
 const char *cvtm_image_formats(void);
 /* True if this build applies the ICC profiles of pictures. */
 int cvtm_image_applies_profiles(void);

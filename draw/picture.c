@@ -3,7 +3,9 @@
 #include "base/host.h"
 #include "base/select.h"
 #include "base/portable.h"
+#include "base/file.h"
 #include "density/density.h"
+#include "draw/formats.h"
 #include "draw/raster.h"
 
 #include <math.h>
@@ -398,13 +400,18 @@ static cvtm_status check_picture(const picture *p, cvtm_error *error) {
   return CVTM_OK;
 }
 
-cvtm_status cvtm_raster_write(const cvtm_raster *raster, const char *path, cvtm_error *error) {
+static cvtm_status write_raster(const cvtm_raster *raster, const char *path,
+                                cvtm_pixels_writer write, cvtm_error *error) {
   unsigned char *pixels = malloc((size_t)raster->width * (size_t)raster->height * 3);
   if (pixels == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", path);
   cvtm_raster_encode(raster, pixels);
-  const cvtm_status status = cvtm_png_write(path, raster->width, raster->height, 3, pixels, error);
+  const cvtm_status status = write(path, raster->width, raster->height, 3, pixels, error);
   free(pixels);
   return status;
+}
+
+cvtm_status cvtm_raster_write(const cvtm_raster *raster, const char *path, cvtm_error *error) {
+  return write_raster(raster, path, cvtm_png_write, error);
 }
 
 static cvtm_status draw_picture(picture *p, const char *path, cvtm_error *error) {
@@ -421,7 +428,8 @@ static cvtm_status draw_picture(picture *p, const char *path, cvtm_error *error)
     status = cvtm_raster_create(width, height, ground, &p->raster, error);
   }
   if (status == CVTM_OK) status = draw_layers(p, error);
-  if (status == CVTM_OK) status = cvtm_raster_write(&p->raster, path, error);
+  const cvtm_pixels_writer write = p->options->write != NULL ? p->options->write : cvtm_png_write;
+  if (status == CVTM_OK) status = write_raster(&p->raster, path, write, error);
   return status;
 }
 
@@ -443,3 +451,23 @@ cvtm_status cvtm_picture_write(const char *path, const float *density, cvtm_doma
   cvtm_raster_destroy(&p.raster);
   return status;
 }
+
+/* --- the formats of pictures --- */
+
+const cvtm_format cvtm_format_png = {
+    .extension = "png", .help = "PNG: what --layers names", .write_pixels = cvtm_png_write};
+
+/* Pixels of three channels. */
+static cvtm_status write_ppm(const char *path, int width, int height, int channels,
+                             const unsigned char *pixels, cvtm_error *error) {
+  cvtm_output *output;
+  const cvtm_status status = cvtm_output_open(path, &output, error);
+  if (status != CVTM_OK) return status;
+  FILE *stream = cvtm_output_stream(output);
+  fprintf(stream, "P6\n%d %d\n255\n", width, height);
+  fwrite(pixels, (size_t)channels, (size_t)width * (size_t)height, stream);
+  return cvtm_output_commit(output, error);
+}
+
+const cvtm_format cvtm_format_ppm = {
+    .extension = "ppm", .help = "PPM: the same, without compression", .write_pixels = write_ppm};

@@ -179,15 +179,13 @@ static const char *option_against(const cvtm_run_options *o) {
 }
 
 static int shows_colours(const cvtm_run_options *o, const char *path) {
-  char buffer[RUN_EXTENSION_MAX];
-  const char *extension = run_output_extension(o, path, buffer);
   switch (run_output_kind_of(o, path)) {
     case RUN_OUTPUT_MESH:
       return 0;
     case RUN_OUTPUT_POINTS:
-      return strcmp(extension, "xyz") != 0;
-    case RUN_OUTPUT_SVG:
-      return o->svg == CVTM_SVG_STIPPLES || o->svg == CVTM_SVG_PATH;
+      return cvtm_format_has(run_output_format(o, path), CVTM_HOLDS_CLASSES);
+    case RUN_OUTPUT_DRAWING:
+      return run_page_shows_points(o, path);
     default:
       return 1;
   }

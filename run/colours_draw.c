@@ -317,7 +317,7 @@ cvtm_status run_colours_draw(const cvtm_run_options *options, run_colours *c, co
   return status;
 }
 
-/* --- PNG --- */
+/* --- pictures --- */
 
 static void encode_srgb(const float *rgb, int64_t pixels, unsigned char *bytes) {
 #pragma omp parallel for schedule(static)
@@ -329,7 +329,7 @@ static void encode_srgb(const float *rgb, int64_t pixels, unsigned char *bytes) 
 }
 
 cvtm_status run_colours_picture(const run_colours *c, const double *sites, int64_t long_side,
-                                const char *path, cvtm_error *error) {
+                                cvtm_pixels_writer write, const char *path, cvtm_error *error) {
   const double longer = fmax(c->domain.width, c->domain.height);
   const double sites_along =
       longer * sqrt((double)c->start[c->count] / ((double)c->domain.width * c->domain.height));
@@ -347,7 +347,7 @@ cvtm_status run_colours_picture(const run_colours *c, const double *sites, int64
                                      rgb, drawn, error);
   if (status == CVTM_OK) {
     encode_srgb(rgb, (int64_t)pixels, bytes);
-    status = cvtm_png_write(path, canvas.width, canvas.height, 3, bytes, error);
+    status = write(path, canvas.width, canvas.height, 3, bytes, error);
   }
   free(rgb);
   free(bytes);

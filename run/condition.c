@@ -9,6 +9,7 @@
 #include "density/condition.h"
 #include "density/size_field.h"
 #include "density/take.h"
+#include "meshes/format.h"
 #include "meshes/mesh_file.h"
 
 #include <math.h>
@@ -18,15 +19,13 @@
 
 /* --- sizes from a field --------------------------------------------------------------------- */
 
-static int has_extension(const char *path, const char *extension) {
+static int is_array(const char *path) {
   char buffer[8];
-  return strcmp(cvtm_file_extension(path, buffer, sizeof buffer), extension) == 0;
+  return strcmp(cvtm_file_extension(path, buffer, sizeof buffer), "npy") == 0;
 }
 
-static int is_array(const char *path) { return has_extension(path, "npy"); }
-
 int run_field_file_known(const char *path) {
-  return is_array(path) || has_extension(path, "vtu") || has_extension(path, "msh");
+  return is_array(path) || cvtm_format_of(path, CVTM_READS_FIELDS) != NULL;
 }
 
 cvtm_status run_size_from_check(const cvtm_run_options *o, cvtm_error *error) {

@@ -3,7 +3,6 @@
 #include "run/files.h"
 
 #include "base/file.h"
-#include "meshes/formats/formats.h"
 #include "draw/drawing.h"
 
 #include <limits.h>
@@ -166,32 +165,28 @@ int run_same_file(const run_file_id *a, const run_file_id *b) {
 
 /* A name of PATH_MAX bytes or more is skipped: no file can be opened by it. */
 static void visit_name(const char *option, const char *name, size_t length, void *context,
-                       run_read_visitor visitor) {
+                       cvtm_path_visitor visitor) {
   char path[PATH_MAX];
   if (length >= sizeof path) return;
   memcpy(path, name, length);
   path[length] = '\0';
-  visitor(context, option, path);
-  const char *ending = cvtm_mesh_read_beside(path);
-  char *beside = ending != NULL ? cvtm_path_beside(path, ending) : NULL;
-  if (beside != NULL) visitor(context, option, beside);
-  free(beside);
+  cvtm_visit_read(path, option, visitor, context);
 }
 
 /* region: a file or `alpha`. */
 static void visit_region(const char *option, const char *region, size_t length, void *context,
-                         run_read_visitor visitor) {
+                         cvtm_path_visitor visitor) {
   if (length != 5 || strncmp(region, "alpha", 5) != 0)
     visit_name(option, region, length, context, visitor);
 }
 
 static void visit_regions(const char *option, const cvtm_run_list *list, void *context,
-                          run_read_visitor visitor) {
+                          cvtm_path_visitor visitor) {
   for (int k = 0; k < list->count; ++k)
     visit_region(option, list->item[k], strlen(list->item[k]), context, visitor);
 }
 
-void run_visit_read(const cvtm_run_options *o, run_read_visitor visitor, void *context) {
+void run_visit_read(const cvtm_run_options *o, cvtm_path_visitor visitor, void *context) {
   double numbers[3];
   const char *first = o->segment.initial, *profile = o->page.gcode;
   if (first != NULL && (strcmp(first, "grow") == 0 || strcmp(first, "image") == 0 ||
@@ -219,6 +214,7 @@ void run_visit_read(const cvtm_run_options *o, run_read_visitor visitor, void *c
 
 /* A file that is to be written. */
 typedef struct written_file {
+  const cvtm_run_options *options;
   const char *path;
   run_file_id id;
   cvtm_error *error;
@@ -234,32 +230,23 @@ static void compare_with_read(void *context, const char *option, const char *pat
                               option != NULL ? "--" : "", option != NULL ? option : "the run");
 }
 
-static cvtm_status refuse_file(const cvtm_run_options *o, const char *path, cvtm_error *error) {
-  written_file written = {.path = path, .id = run_file_id_of(path), .error = error};
-  run_visit_read(o, compare_with_read, &written);
-  return written.status;
-}
-
-static cvtm_status refuse_output(const cvtm_run_options *o, const char *path, cvtm_error *error) {
-  const char *ending[CVTM_FILES_BESIDE];
-  const int grouped = o->domain.kind != CVTM_RUN_DOMAIN_NONE;
-  const int count = cvtm_mesh_written_beside(path, o->ascii, grouped, ending);
-  cvtm_status status = refuse_file(o, path, error);
-  for (int k = 0; status == CVTM_OK && k < count; ++k) {
-    char *beside = cvtm_path_beside(path, ending[k]);
-    if (beside != NULL) status = refuse_file(o, beside, error);
-    free(beside);
-  }
-  return status;
+static void refuse_file(void *context, const char *option, const char *path) {
+  written_file *written = context;
+  (void)option;
+  if (written->status != CVTM_OK || path == NULL || strcmp(path, "-") == 0) return;
+  written->path = path;
+  written->id = run_file_id_of(path);
+  run_visit_read(written->options, compare_with_read, written);
 }
 
 cvtm_status run_refuse_overwriting(const cvtm_run_options *o, cvtm_error *error) {
   const char *others[] = {o->density_out, o->report, o->equal_mass.weights_out,
                           o->domain.pairs_out};
-  cvtm_status status = CVTM_OK;
-  for (int k = 0; status == CVTM_OK && k < o->output.count; ++k)
-    if (strcmp(o->output.item[k], "-") != 0) status = refuse_output(o, o->output.item[k], error);
-  for (size_t k = 0; status == CVTM_OK && k < sizeof others / sizeof others[0]; ++k)
-    if (others[k] != NULL && strcmp(others[k], "-") != 0) status = refuse_file(o, others[k], error);
-  return status;
+  const int grouped = o->domain.kind != CVTM_RUN_DOMAIN_NONE;
+  written_file written = {.options = o, .error = error};
+  for (int k = 0; k < o->output.count; ++k)
+    cvtm_visit_written(o->output.item[k], NULL, o->ascii, grouped, refuse_file, &written);
+  for (size_t k = 0; k < sizeof others / sizeof others[0]; ++k)
+    refuse_file(&written, NULL, others[k]);
+  return written.status;
 }

@@ -2,6 +2,7 @@
 #ifndef CVTMESH_RUN_FILES_H
 #define CVTMESH_RUN_FILES_H
 
+#include "meshes/format.h"
 #include "run/options.h"
 
 #include <stddef.h>
@@ -47,11 +48,9 @@ run_file_id run_file_id_of(const char *path);
 
 int run_same_file(const run_file_id *a, const run_file_id *b);
 
-/* option: without the dashes; NULL for the picture. The path does not outlive the call; `-` is
- * standard input. */
-typedef void (*run_read_visitor)(void *context, const char *option, const char *path);
-/* Visits every file that a run of these options reads, and those that belong to them. */
-void run_visit_read(const cvtm_run_options *options, run_read_visitor visitor, void *context);
+/* Visits every file that a run of these options reads, and those that belong to them. Options are
+ * without the dashes; NULL for the picture; the path `-` is standard input. */
+void run_visit_read(const cvtm_run_options *options, cvtm_path_visitor visitor, void *context);
 /* CVTM_ERROR_USAGE if a file that the options name to be written, or one that comes with it, is one
  * that the run reads. A checkpoint may replace the one that was read. */
 cvtm_status run_refuse_overwriting(const cvtm_run_options *options, cvtm_error *error);

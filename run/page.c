@@ -9,7 +9,7 @@
 #include "run/stipples.h"
 #include "meshes/mesh.h"
 #include "meshes/mesh_file.h"
-#include "draw/drawing.h"
+#include "draw/formats.h"
 #include "draw/tour.h"
 
 #include <math.h>
@@ -125,38 +125,28 @@ static const struct {
                   {"A6", 105, 148},         {"letter", 215.9, 279.4}, {"legal", 215.9, 355.6},
                   {"tabloid", 279.4, 431.8}};
 
-static int is_pdf(const char *extension) { return strcmp(extension, "pdf") == 0; }
-static int is_dxf(const char *extension) { return strcmp(extension, "dxf") == 0; }
-static int is_svg(const char *extension) { return strcmp(extension, "svg") == 0; }
-
-static int is_hpgl(const char *extension) {
-  return strcmp(extension, "hpgl") == 0 || strcmp(extension, "plt") == 0;
+static const cvtm_format *find_drawing(const char *extension) {
+  return cvtm_format_find(cvtm_drawing_formats, extension, CVTM_WRITES_DRAWING);
 }
 
-static int is_gcode(const char *extension) {
-  return strcmp(extension, "gcode") == 0 || strcmp(extension, "nc") == 0;
-}
-
-int run_page_extension_is_of_pens(const char *extension) {
-  return is_hpgl(extension) || is_gcode(extension);
-}
-
-int run_page_extension_known(const char *extension) {
-  return run_page_extension_is_of_pens(extension) || is_pdf(extension) || is_dxf(extension);
-}
-
-/* The kind of a drawing with this extension: that of --svg for pictures, or if --svg is given. Else
- * DXF and pen machines get the closed path of --order tsp; without it pen machines get dots. */
-static cvtm_svg_kind run_page_shows(const cvtm_run_options *options, const char *extension) {
-  const int is_picture = is_svg(extension) || is_pdf(extension);
-  if (is_picture || (options->given & CVTM_RUN_GIVEN_SVG)) return options->svg;
+/* What a drawing of this format shows (cvtm_svg_kind): what --svg says. Machines follow the closed
+ * path of --order tsp, and pens else draw dots, unless --svg is given. */
+static cvtm_svg_kind run_page_shows(const cvtm_run_options *options, const cvtm_format *f) {
+  if (!cvtm_format_has(f, CVTM_FOR_MACHINES) || (options->given & CVTM_RUN_GIVEN_SVG))
+    return options->svg;
   if (options->order == CVTM_RUN_ORDER_TSP) return CVTM_SVG_PATH;
-  return is_dxf(extension) ? options->svg : CVTM_SVG_STIPPLES;
+  return cvtm_format_has(f, CVTM_NEEDS_PAGE) ? CVTM_SVG_STIPPLES : options->svg;
 }
 
-int run_page_shows_sizes(const cvtm_run_options *options, const char *extension) {
-  return run_page_shows(options, extension) == CVTM_SVG_STIPPLES &&
-         (is_svg(extension) || is_pdf(extension) || is_dxf(extension));
+int run_page_shows_sizes(const cvtm_run_options *options, const char *path) {
+  const cvtm_format *f = run_output_format(options, path);
+  return f != NULL && cvtm_format_has(f, CVTM_WRITES_DRAWING) &&
+         !cvtm_format_has(f, CVTM_NEEDS_PAGE) && run_page_shows(options, f) == CVTM_SVG_STIPPLES;
+}
+
+int run_page_shows_points(const cvtm_run_options *options, const char *path) {
+  const cvtm_svg_kind shown = run_page_shows(options, run_output_format(options, path));
+  return shown == CVTM_SVG_STIPPLES || shown == CVTM_SVG_PATH;
 }
 
 /* Returns 0 if the text is neither a name nor WIDTHxHEIGHT, which `mm` may follow. is_named: a page
@@ -210,18 +200,19 @@ static cvtm_page page_of_picture(double width, double height, double scale) {
 
 /* The page of a drawing. Without --page the picture has its physical size; if that is unknown, a
  * pixel of a PDF is a CSS pixel. */
-static cvtm_status find_page(const cvtm_run_options *options, const char *extension, double width,
+static cvtm_status find_page(const cvtm_run_options *options, const cvtm_format *f, double width,
                              double height, cvtm_page *page, cvtm_error *error) {
   const double mm_per_browser_pixel = 25.4 / 96;
   if (options->page.size != NULL) return place_on_page(options, width, height, page, error);
-  if (run_page_extension_is_of_pens(extension) && !(options->world.mm > 0))
+  if (cvtm_format_has(f, CVTM_NEEDS_PAGE) && !(options->world.mm > 0))
     return cvtm_fail(error, CVTM_ERROR_INPUT,
                      "%s: the file does not name the unit of its pixels; give --page",
                      options->input);
   *page = page_of_picture(width, height,
-                          options->world.mm > 0 ? options->world.mm
-                          : is_pdf(extension)   ? mm_per_browser_pixel
-                                                : 1);
+                          options->world.mm > 0                    ? options->world.mm
+                          : cvtm_format_has(f, CVTM_HAS_REAL_SIZE) ? mm_per_browser_pixel
+                                                                   : 1);
+  page->in_pixels = 1;
   return CVTM_OK;
 }
 
@@ -239,25 +230,19 @@ static cvtm_status read_profile(const char *name, cvtm_gcode_profile *profile, c
   return status;
 }
 
-/* Reads the profile of G-code before the work begins. */
-static cvtm_status check_profile(const cvtm_run_options *options, cvtm_error *error) {
+/* Reads the profile of G-code, if there is one, before the work begins. */
+static cvtm_status check_page_output(const cvtm_run_options *options, const char *path,
+                                     cvtm_error *error) {
   cvtm_gcode_profile profile;
+  if (run_output_kind_of(options, path) != RUN_OUTPUT_DRAWING) return CVTM_OK;
+  const cvtm_format *f = run_output_format(options, path);
+  if (cvtm_format_has(f, CVTM_NEEDS_PAGE) && options->page.size == NULL &&
+      !run_world_may_have_unit(options))
+    return run_usage_error(error, "%s: --page is missing, as in --page A4", path);
+  if (!cvtm_format_has(f, CVTM_NEEDS_PROFILE)) return CVTM_OK;
   const cvtm_status status = read_profile(options->page.gcode, &profile, error);
   if (status == CVTM_OK) cvtm_gcode_profile_free(&profile);
   return status;
-}
-
-static cvtm_status check_page_output(const cvtm_run_options *options, const char *path,
-                                     cvtm_error *error) {
-  char buffer[RUN_EXTENSION_MAX];
-  const char *extension = run_output_extension(options, path, buffer);
-  if (run_output_kind_of(options, path) != RUN_OUTPUT_DRAWING) return CVTM_OK;
-  if (is_pdf(extension) && !cvtm_drawing_writes_pdf())
-    return run_usage_error(error, "%s: this build writes no PDF: it needs cairo", path);
-  if (run_page_extension_is_of_pens(extension) && options->page.size == NULL &&
-      !run_world_may_have_unit(options))
-    return run_usage_error(error, "%s: --page is missing, as in --page A4", path);
-  return is_gcode(extension) ? check_profile(options, error) : CVTM_OK;
 }
 
 cvtm_status run_page_scale(const cvtm_run_options *options, cvtm_domain domain, double *scale,
@@ -328,16 +313,6 @@ static cvtm_status make_dots(const run_scene *scene, const cvtm_page *page, doub
   return status;
 }
 
-static cvtm_status write_gcode(const cvtm_run_options *options, const char *path,
-                               const cvtm_drawing *drawing, cvtm_error *error) {
-  cvtm_gcode_profile profile;
-  cvtm_status status = read_profile(options->page.gcode, &profile, error);
-  if (status != CVTM_OK) return status;
-  status = cvtm_drawing_write_gcode(path, drawing, &profile, error);
-  cvtm_gcode_profile_free(&profile);
-  return status;
-}
-
 /* Splits the drawing by --split. Frees the drawing on failure. */
 static cvtm_status split_lines(const cvtm_run_options *options, cvtm_drawing *drawing,
                                cvtm_error *error) {
@@ -348,14 +323,14 @@ static cvtm_status split_lines(const cvtm_run_options *options, cvtm_drawing *dr
 }
 
 /* Makes the drawing of one pen. */
-static cvtm_status make_layer(const run_scene *scene, const char *extension, const cvtm_page *page,
+static cvtm_status make_layer(const run_scene *scene, const cvtm_format *f, const cvtm_page *page,
                               cvtm_drawing *drawing, cvtm_error *error) {
   const double line_share = 0.25; /* of the mean spacing: the width of a path */
   const cvtm_domain domain = scene->domain;
   const double spacing = sqrt((double)domain.width * domain.height / fmax((double)scene->count, 1));
   const int is_closed = scene->options->order == CVTM_RUN_ORDER_TSP;
   cvtm_status status;
-  switch (run_page_shows(scene->options, extension)) {
+  switch (run_page_shows(scene->options, f)) {
     case CVTM_SVG_CELLS:
       return run_draw_cells(scene->cells, domain, page, drawing, error);
     case CVTM_SVG_MESH:
@@ -370,7 +345,7 @@ static cvtm_status make_layer(const run_scene *scene, const char *extension, con
 }
 
 /* Makes a layer for each pen. */
-static cvtm_status make_layers(const run_scene *scene, const char *extension, const cvtm_page *page,
+static cvtm_status make_layers(const run_scene *scene, const cvtm_format *f, const cvtm_page *page,
                                cvtm_drawing *drawing, cvtm_error *error) {
   const run_colours *colours = scene->colours;
   cvtm_drawing layer[CVTM_INKS_MAX] = {{.page = *page}};
@@ -380,7 +355,7 @@ static cvtm_status make_layers(const run_scene *scene, const char *extension, co
     own.sites = scene->sites + 2 * colours->start[k];
     own.radius = scene->radius + colours->start[k];
     own.count = colours->start[k + 1] - colours->start[k];
-    status = make_layer(&own, extension, page, &layer[k], error);
+    status = make_layer(&own, f, page, &layer[k], error);
   }
   if (status == CVTM_OK)
     status = cvtm_drawing_join(layer, colours->pens.pen, colours->count, drawing, error);
@@ -389,31 +364,32 @@ static cvtm_status make_layers(const run_scene *scene, const char *extension, co
 }
 
 static cvtm_status write_drawing(const cvtm_run_options *options, const char *path,
-                                 const char *extension, const cvtm_drawing *drawing,
+                                 const cvtm_format *f, const cvtm_drawing *drawing,
                                  cvtm_error *error) {
-  if (is_svg(extension)) return cvtm_drawing_write_svg(path, drawing, error);
-  if (is_pdf(extension)) return cvtm_drawing_write_pdf(path, drawing, error);
-  if (is_dxf(extension))
-    return cvtm_drawing_write_dxf(path, drawing,
-                                  options->page.size != NULL || options->world.mm > 0, error);
-  if (is_gcode(extension)) return write_gcode(options, path, drawing, error);
-  return cvtm_drawing_write_hpgl(path, drawing, error);
+  cvtm_gcode_profile profile = {.text = NULL};
+  const cvtm_drawing_settings settings = {
+      .in_mm = options->page.size != NULL || options->world.mm > 0, .profile = &profile};
+  cvtm_status status = CVTM_OK;
+  if (cvtm_format_has(f, CVTM_NEEDS_PROFILE))
+    status = read_profile(options->page.gcode, &profile, error);
+  if (status == CVTM_OK) status = cvtm_drawing_write(path, f->extension, drawing, &settings, error);
+  cvtm_gcode_profile_free(&profile);
+  return status;
 }
 
 cvtm_status run_page_write(const run_scene *scene, const char *path, const char *extension,
                            cvtm_error *error) {
   const cvtm_run_options *options = scene->options;
+  const cvtm_format *f = find_drawing(extension);
   cvtm_page page;
   cvtm_drawing drawing;
   cvtm_status status =
-      find_page(options, extension, scene->domain.width, scene->domain.height, &page, error);
-  page.in_pixels = options->page.size == NULL && is_svg(extension);
+      find_page(options, f, scene->domain.width, scene->domain.height, &page, error);
   if (status == CVTM_OK)
-    status = (scene->colours != NULL ? make_layers : make_layer)(scene, extension, &page, &drawing,
-                                                                 error);
+    status = (scene->colours != NULL ? make_layers : make_layer)(scene, f, &page, &drawing, error);
   if (status != CVTM_OK) return status;
   drawing.light = drawing.radius != NULL && run_stipples_are_light(options);
-  status = write_drawing(options, path, extension, &drawing, error);
+  status = write_drawing(options, path, f, &drawing, error);
   cvtm_drawing_free(&drawing);
   return status;
 }
@@ -433,13 +409,8 @@ void run_page_report(const cvtm_run_options *options, cvtm_domain domain, cJSON 
 
 static int has_order(const cvtm_run_options *options, const char *path) {
   const run_output_kind kind = run_output_kind_of(options, path);
-  if (kind == RUN_OUTPUT_SVG || kind == RUN_OUTPUT_DRAWING) {
-    char buffer[RUN_EXTENSION_MAX];
-    const cvtm_svg_kind shown =
-        run_page_shows(options, run_output_extension(options, path, buffer));
-    return shown == CVTM_SVG_STIPPLES || shown == CVTM_SVG_PATH;
-  }
-  return kind != RUN_OUTPUT_MESH;
+  return kind == RUN_OUTPUT_DRAWING ? run_page_shows_points(options, path)
+                                    : kind != RUN_OUTPUT_MESH;
 }
 
 cvtm_status run_order_check(const cvtm_run_options *options, cvtm_error *error) {

@@ -17,11 +17,8 @@
 #include <string.h>
 
 int run_stipples_wanted(const cvtm_run_options *options) {
-  for (int k = 0; k < options->output.count; ++k) {
-    char buffer[RUN_EXTENSION_MAX];
-    const char *path = options->output.item[k];
-    if (run_page_shows_sizes(options, run_output_extension(options, path, buffer))) return 1;
-  }
+  for (int k = 0; k < options->output.count; ++k)
+    if (run_page_shows_sizes(options, options->output.item[k])) return 1;
   return 0;
 }
 

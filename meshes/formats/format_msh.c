@@ -401,7 +401,7 @@ static cvtm_status read_section(reader *r, cvtm_token name) {
                                              : "$EndElements");
 }
 
-cvtm_status cvtm_read_msh(cvtm_source *s, cvtm_builder *b) {
+static cvtm_status read_msh(cvtm_source *s, cvtm_builder *b) {
   reader r = {.source = s, .builder = b};
   cvtm_status status = read_format(&r);
   cvtm_token token;
@@ -605,16 +605,14 @@ static void write_entities(FILE *file, const cvtm_file_mesh *m) {
 
 static char *tag_item(char *to, const void *context, int64_t i) {
   const cvtm_file_mesh *m = context;
-  if (m->binary) return cvtm_text_scalar(to, CVTM_U64, 0, (double)(i + 1));
-  return cvtm_text_word(cvtm_text_integer(to, i + 1), "\n");
+  return cvtm_text_value(to, !m->binary, CVTM_U64, 0, (double)(i + 1), '\n');
 }
 
 static char *place_item(char *to, const void *context, int64_t i) {
   const cvtm_file_mesh *m = context;
-  if (!m->binary) return cvtm_text_word(cvtm_text_point(to, ' ', m->points + 2 * i), " 0\n");
-  to = cvtm_text_scalar(to, CVTM_F64, 0, m->points[2 * i]);
-  to = cvtm_text_scalar(to, CVTM_F64, 0, m->points[2 * i + 1]);
-  return cvtm_text_scalar(to, CVTM_F64, 0, 0);
+  to = cvtm_text_value(to, !m->binary, CVTM_F64, 0, m->points[2 * i], ' ');
+  to = cvtm_text_value(to, !m->binary, CVTM_F64, 0, m->points[2 * i + 1], ' ');
+  return cvtm_text_value(to, !m->binary, CVTM_F64, 0, 0, '\n');
 }
 
 static void write_nodes(FILE *file, const cvtm_file_mesh *m) {
@@ -638,9 +636,8 @@ static void write_nodes(FILE *file, const cvtm_file_mesh *m) {
 
 static char *node_item_2(char *to, const void *context, int64_t i) {
   const cvtm_file_mesh *m = context;
-  if (m->binary) return place_item(cvtm_text_scalar(to, CVTM_I32, 0, (double)(i + 1)), context, i);
-  *(to = cvtm_text_integer(to, i + 1)) = ' ';
-  return place_item(to + 1, context, i);
+  to = cvtm_text_value(to, !m->binary, CVTM_I32, 0, (double)(i + 1), ' ');
+  return place_item(to, context, i);
 }
 
 static void write_nodes_2(FILE *file, const cvtm_file_mesh *m) {
@@ -669,49 +666,32 @@ static int element_nodes(const element_block *block, int64_t k, int32_t *node) {
                         : cvtm_triangle_nodes(block->mesh, block->items.first + k, node);
 }
 
-static char *element_item(char *to, const void *context, int64_t k) {
-  const element_block *block = context;
+static char *put_nodes(char *to, const element_block *block, cvtm_scalar type, int64_t k) {
   int32_t node[6];
   const int count = element_nodes(block, k, node);
-  if (block->mesh->binary) {
-    to = cvtm_text_scalar(to, CVTM_U64, 0, (double)(block->tag + k + 1));
-    for (int c = 0; c < count; ++c) to = cvtm_text_scalar(to, CVTM_U64, 0, (double)node[c] + 1);
-    return to;
-  }
-  to = cvtm_text_integer(to, block->tag + k + 1);
-  for (int c = 0; c < count; ++c) {
-    *to++ = ' ';
-    to = cvtm_text_integer(to, (int64_t)node[c] + 1);
-  }
-  *to++ = '\n';
+  for (int c = 0; c < count; ++c)
+    to = cvtm_text_value(to, !block->mesh->binary, type, 0, (double)node[c] + 1,
+                         c + 1 < count ? ' ' : '\n');
   return to;
+}
+
+static char *element_item(char *to, const void *context, int64_t k) {
+  const element_block *block = context;
+  const double tag = (double)(block->tag + k + 1);
+  to = cvtm_text_value(to, !block->mesh->binary, CVTM_U64, 0, tag, ' ');
+  return put_nodes(to, block, CVTM_U64, k);
 }
 
 static char *element_item_2(char *to, const void *context, int64_t k) {
   const element_block *block = context;
   const cvtm_file_mesh *m = block->mesh;
-  int32_t node[6];
-  const int count = element_nodes(block, k, node);
   const int64_t entity = block->items.tag;
   const int64_t group = block->is_line ? line_group(m, block->items.first) : entity;
   const int64_t head[5] = {block->tag + k + 1, element_type(m, block->is_line), 2, group, entity};
-  if (m->binary) { /* the block has a header with type and number of tags */
-    to = cvtm_text_scalar(to, CVTM_I32, 0, (double)head[0]);
-    to = cvtm_text_scalar(to, CVTM_I32, 0, (double)head[3]);
-    to = cvtm_text_scalar(to, CVTM_I32, 0, (double)head[4]);
-    for (int c = 0; c < count; ++c) to = cvtm_text_scalar(to, CVTM_I32, 0, (double)node[c] + 1);
-    return to;
-  }
-  for (int c = 0; c < 5; ++c) {
-    if (c > 0) *to++ = ' ';
-    to = cvtm_text_integer(to, head[c]);
-  }
-  for (int c = 0; c < count; ++c) {
-    *to++ = ' ';
-    to = cvtm_text_integer(to, (int64_t)node[c] + 1);
-  }
-  *to++ = '\n';
-  return to;
+  for (int c = 0; c < 5; ++c) /* binary blocks have a header with type and number of tags */
+    if (!m->binary || (c != 1 && c != 2))
+      to = cvtm_text_value(to, !m->binary, CVTM_I32, 0, (double)head[c], ' ');
+  return put_nodes(to, block, CVTM_I32, k);
 }
 
 enum { MOST_ELEMENT_BYTES = 11 * (CVTM_TEXT_INTEGER + 1) };
@@ -872,10 +852,8 @@ static void write_periodic(FILE *file, const cvtm_file_mesh *m) {
 static char *value_item(char *to, const void *context, int64_t i) {
   const cvtm_file_mesh *m = context;
   const double value = i < m->vertex_count ? m->value[i] : 0;
-  if (m->binary)
-    return cvtm_text_scalar(cvtm_text_scalar(to, CVTM_I32, 0, (double)(i + 1)), CVTM_F64, 0, value);
-  to = cvtm_text_word(cvtm_text_integer(to, i + 1), " ");
-  return cvtm_text_word(cvtm_text_number(to, value), "\n");
+  to = cvtm_text_value(to, !m->binary, CVTM_I32, 0, (double)(i + 1), ' ');
+  return cvtm_text_value(to, !m->binary, CVTM_F64, 0, value, '\n');
 }
 
 static void write_values(FILE *file, const cvtm_file_mesh *m) {
@@ -896,7 +874,7 @@ static void write_format(FILE *file, const cvtm_file_mesh *m) {
   fputs("$EndMeshFormat\n", file);
 }
 
-void cvtm_write_msh(FILE *file, const cvtm_file_mesh *m) {
+static void write_msh(FILE *file, const cvtm_file_mesh *m) {
   write_format(file, m);
   write_physical_names(file, m);
   if (m->msh_version == CVTM_MSH_2_2) {
@@ -910,3 +888,12 @@ void cvtm_write_msh(FILE *file, const cvtm_file_mesh *m) {
   write_periodic(file, m);
   if (m->value != NULL) write_values(file, m);
 }
+
+const cvtm_format cvtm_format_msh = {
+    .extension = "msh",
+    .help = "Gmsh: meshio, FEniCS, scikit-fem, MFEM; physical groups, with names",
+    .manual = "Version 4.1, or 2.2 by `--format msh2`, as text or, by `--format binary`, binary.",
+    .properties = CVTM_HOLDS_REGIONS | CVTM_HOLDS_SECOND_ORDER | CVTM_HOLDS_VALUES |
+                  CVTM_TEXT_OR_BINARY | CVTM_READS_FIELDS,
+    .write_mesh = write_msh,
+    .read_mesh = read_msh};

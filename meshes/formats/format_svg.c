@@ -658,7 +658,7 @@ static cvtm_status read_outline(void *context, cvtm_source *source, const char *
   return is_path ? read_path(&s, &o) : read_corner_list(&s, &o);
 }
 
-cvtm_status cvtm_read_polygons_svg(cvtm_source *source, cvtm_ring_collector *collector) {
+static cvtm_status read_polygons(cvtm_source *source, cvtm_ring_collector *collector) {
   return svg_walk(source, read_outline, collector);
 }
 
@@ -873,3 +873,26 @@ cvtm_status cvtm_svg_write(const char *path, cvtm_svg_kind kind, const cvtm_mesh
   free(edges);
   return status;
 }
+
+static cvtm_status write_edges_of(const char *path, const cvtm_file_mesh *m, cvtm_error *error) {
+  return cvtm_svg_write(path, CVTM_SVG_MESH, m->mesh, NULL, NULL, 0, 0, m->domain, error);
+}
+
+/* The centres of the circles. */
+static cvtm_status read_points(cvtm_source *s, cvtm_point_list *list) {
+  cvtm_dots dots;
+  const cvtm_status status = cvtm_dots_read_bytes(s->data, s->size, s->name, &dots, s->error);
+  if (status != CVTM_OK) return status;
+  list->points = dots.points;
+  list->count = dots.count;
+  dots.points = NULL;
+  cvtm_dots_free(&dots);
+  return CVTM_OK;
+}
+
+/* Drawings on a page are written by cvtm_format_svg_drawing. */
+const cvtm_format cvtm_format_svg = {.extension = "svg",
+                                     .help = "SVG: the edges of a mesh",
+                                     .write_mesh_files = write_edges_of,
+                                     .read_points = read_points,
+                                     .read_polygons = read_polygons};

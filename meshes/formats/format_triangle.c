@@ -10,6 +10,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+static const char node_ending[] = ".node";
+
 /* ---- writing ---- */
 
 static char *node_line(char *to, const void *context, int64_t i) {
@@ -29,7 +31,7 @@ static char *node_line(char *to, const void *context, int64_t i) {
 }
 
 /* The attribute of a vertex is its value, and the marker is the tag of its boundary group. */
-void cvtm_write_node(FILE *file, const cvtm_file_mesh *m) {
+static void write_node(FILE *file, const cvtm_file_mesh *m) {
   fprintf(file, "%" PRId64 " 2 %d %d\n", m->node_count, m->value != NULL, m->sets != NULL);
   cvtm_write_items(file, m->node_count, 2 * CVTM_TEXT_INTEGER + 3 * CVTM_TEXT_NUMBER + 5, node_line,
                    m);
@@ -54,7 +56,7 @@ static char *triangle_line(char *to, const void *context, int64_t t) {
   return to;
 }
 
-void cvtm_write_ele(FILE *file, const cvtm_file_mesh *m) {
+static void write_ele(FILE *file, const cvtm_file_mesh *m) {
   fprintf(file, "%" PRId64 " %d %d\n", m->triangle_count, m->triangle_middle != NULL ? 6 : 3,
           m->regions != NULL);
   cvtm_write_items(file, m->triangle_count, 8 * (CVTM_TEXT_INTEGER + 1), triangle_line, m);
@@ -139,7 +141,7 @@ static void write_seeds(FILE *file, const cvtm_file_mesh *m) {
 }
 
 /* Writes only the vertices of the boundary, so that Triangle can mesh the domain again. */
-void cvtm_write_poly(FILE *file, const cvtm_file_mesh *m) {
+static void write_poly(FILE *file, const cvtm_file_mesh *m) {
   const cvtm_regions *r = m->regions;
   const int32_t *marker = m->sets->marker;
   int64_t count = 0;
@@ -224,7 +226,7 @@ static cvtm_status read_triangle(cvtm_source *s, cvtm_builder *b, double first, 
 }
 
 /* Reads the vertices, as in a .node file, and then the triangles. */
-cvtm_status cvtm_read_ele(cvtm_source *s, cvtm_builder *b) {
+static cvtm_status read_ele(cvtm_source *s, cvtm_builder *b) {
   cvtm_triangle_vertices vertices;
   int64_t count = 0, nodes = 0, attributes = 0;
   cvtm_status status = cvtm_triangle_read_vertices(s, &vertices);
@@ -242,11 +244,12 @@ cvtm_status cvtm_read_ele(cvtm_source *s, cvtm_builder *b) {
   return status;
 }
 
-cvtm_status cvtm_triangle_read_pair(const char *path, size_t limit, unsigned char **bytes,
-                                    size_t *size, cvtm_error *error) {
+/* Reads the .node file with the same name as `path`, then `path`, into one array. */
+static cvtm_status read_pair(const char *path, size_t limit, unsigned char **bytes, size_t *size,
+                             cvtm_error *error) {
   unsigned char *nodes = NULL, *rest = NULL, *both = NULL;
   size_t node_size = 0, rest_size = 0;
-  char *beside = cvtm_path_beside(path, CVTM_TRIANGLE_NODES);
+  char *beside = cvtm_path_beside(path, node_ending);
   if (beside == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", path);
   cvtm_status status = cvtm_file_read(beside, limit, &nodes, &node_size, error);
   if (status == CVTM_OK) status = cvtm_file_read(path, limit, &rest, &rest_size, error);
@@ -268,8 +271,6 @@ cvtm_status cvtm_triangle_read_pair(const char *path, size_t limit, unsigned cha
   return status;
 }
 
-static const size_t MOST_BYTES = (size_t)1 << 31;
-
 /* Nonzero for a .poly file without vertices, which are then in its .node file. */
 static int refers_to_nodes(const unsigned char *bytes, size_t size) {
   cvtm_source source = cvtm_source_open("", bytes, size, NULL);
@@ -278,24 +279,25 @@ static int refers_to_nodes(const unsigned char *bytes, size_t size) {
   return cvtm_source_token(&source, &count) && cvtm_token_is(count, "0");
 }
 
-int cvtm_poly_has_no_nodes(const char *path) {
+/* Nonzero if the file, on disk or in memory, is complete and has no vertices. */
+static int has_no_nodes(const char *path) {
   struct stat found;
   unsigned char *bytes = NULL;
   size_t size = 0;
   if (stat(path, &found) == 0 && !S_ISREG(found.st_mode))
     return 0; /* a pipe can be read only once */
-  const int has_none = cvtm_file_read(path, MOST_BYTES, &bytes, &size, NULL) == CVTM_OK &&
+  const int has_none = cvtm_file_read(path, (size_t)1 << 31, &bytes, &size, NULL) == CVTM_OK &&
                        refers_to_nodes(bytes, size);
   free(bytes);
   return has_none;
 }
 
-cvtm_status cvtm_triangle_load_poly(const char *path, unsigned char **bytes, size_t *size,
-                                    cvtm_error *error) {
-  const cvtm_status status = cvtm_file_read(path, MOST_BYTES, bytes, size, error);
+static cvtm_status load_poly(const char *path, size_t limit, unsigned char **bytes, size_t *size,
+                             cvtm_error *error) {
+  const cvtm_status status = cvtm_file_read(path, limit, bytes, size, error);
   if (status != CVTM_OK || !refers_to_nodes(*bytes, *size)) return status;
   free(*bytes);
-  return cvtm_triangle_read_pair(path, MOST_BYTES, bytes, size, error);
+  return read_pair(path, limit, bytes, size, error);
 }
 
 /* ---- Rings of a .poly file ---- */
@@ -436,7 +438,7 @@ cvtm_status cvtm_triangle_read_graph(cvtm_source *s, cvtm_triangle_vertices *ver
   return status == CVTM_OK ? read_segments(s, vertices, ends, count) : status;
 }
 
-cvtm_status cvtm_read_polygons_poly(cvtm_source *s, cvtm_ring_collector *c) {
+static cvtm_status read_polygons(cvtm_source *s, cvtm_ring_collector *c) {
   cvtm_triangle_vertices vertices;
   segments g = {.source = s};
   cvtm_status status = cvtm_triangle_read_graph(s, &vertices, &g.end, &g.count);
@@ -445,3 +447,45 @@ cvtm_status cvtm_read_polygons_poly(cvtm_source *s, cvtm_ring_collector *c) {
   free(vertices.points);
   return status;
 }
+
+/* ---- Points of a .node file ---- */
+
+/* y is up, as in meshes. */
+static cvtm_status read_points(cvtm_source *source, cvtm_point_list *list) {
+  cvtm_triangle_vertices found;
+  const cvtm_status status = cvtm_triangle_read_vertices(source, &found);
+  if (status != CVTM_OK) return status;
+  double top = -INFINITY;
+  for (int64_t k = 0; k < found.count; ++k) top = fmax(top, found.points[2 * k + 1]);
+  for (int64_t k = 0; k < found.count; ++k) found.points[2 * k + 1] = top - found.points[2 * k + 1];
+  list->points = found.points;
+  list->count = found.count;
+  return CVTM_OK;
+}
+
+const cvtm_format cvtm_format_node = {
+    .extension = "node",
+    .help = "Triangle: vertices, with boundary markers",
+    .manual = "Markers are the tags of boundary groups, as in MSH.",
+    .properties = CVTM_HOLDS_REGIONS | CVTM_HOLDS_SECOND_ORDER | CVTM_HOLDS_VALUES | CVTM_USES_SETS,
+    .write_mesh = write_node,
+    .read_points = read_points};
+const cvtm_format cvtm_format_ele = {
+    .extension = "ele",
+    .help = "Triangle: triangles; the vertices are in the .node file",
+    .manual = "Attributes are the numbers of regions.",
+    .properties = CVTM_HOLDS_REGIONS | CVTM_HOLDS_SECOND_ORDER,
+    .write_mesh = write_ele,
+    .read_mesh = read_ele,
+    .read_beside = node_ending,
+    .load = read_pair};
+const cvtm_format cvtm_format_poly = {
+    .extension = "poly",
+    .help = "Triangle: the boundary of a --domain",
+    .manual = "It has a point in each hole and in each part of a region.",
+    .properties = CVTM_HOLDS_REGIONS | CVTM_USES_SETS | CVTM_NEEDS_GROUPS,
+    .write_mesh = write_poly,
+    .read_polygons = read_polygons,
+    .read_beside = node_ending,
+    .reads_beside = has_no_nodes,
+    .load = load_poly};

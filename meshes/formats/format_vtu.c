@@ -482,7 +482,7 @@ static cvtm_status build_mesh(document *d, cvtm_builder *b) {
   return status;
 }
 
-cvtm_status cvtm_read_vtu(cvtm_source *s, cvtm_builder *b) {
+static cvtm_status read_vtu(cvtm_source *s, cvtm_builder *b) {
   static const cvtm_xml_handlers handlers = {start_element, end_element};
   document d = {.source = s, .wants_field = b->wants_field, .field_name = b->field};
   cvtm_status status = cvtm_xml_parse(s, &handlers, &d);
@@ -712,7 +712,7 @@ static void write_pairs(FILE *file, const cvtm_file_mesh *m) {
   fputs("</FieldData>\n", file);
 }
 
-void cvtm_write_vtu(FILE *file, const cvtm_file_mesh *m) {
+static void write_vtu(FILE *file, const cvtm_file_mesh *m) {
   const int packed = !m->ascii && m->compression != CVTM_COMPRESS_NONE;
   fputs(
       "<?xml version=\"1.0\"?>\n<VTKFile type=\"UnstructuredGrid\" version=\"1.0\" "
@@ -741,3 +741,11 @@ void cvtm_write_vtu(FILE *file, const cvtm_file_mesh *m) {
   write_array(file, m, CVTM_U8, "Name=\"types\"", cell_count(m), type_at);
   fputs("</Cells>\n</Piece>\n</UnstructuredGrid>\n</VTKFile>\n", file);
 }
+
+const cvtm_format cvtm_format_vtu = {
+    .extension = "vtu",
+    .help = "VTK XML: ParaView, VTK, PyVista; cell data region, curve, boundary",
+    .properties = CVTM_HOLDS_REGIONS | CVTM_HOLDS_SECOND_ORDER | CVTM_HOLDS_VALUES |
+                  CVTM_TEXT_OR_BINARY | CVTM_COMPRESSED | CVTM_READS_FIELDS,
+    .write_mesh = write_vtu,
+    .read_mesh = read_vtu};

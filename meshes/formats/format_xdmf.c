@@ -172,10 +172,14 @@ typedef struct names {
   char *heavy, *boundary, *boundary_heavy; /* paths beside the file */
 } names;
 
+#define HEAVY_ENDING ".h5"
+#define BOUNDARY_ENDING "_boundary.xdmf"
+#define BOUNDARY_HEAVY_ENDING "_boundary.h5"
+
 static int make_names(const char *path, names *n) {
-  n->heavy = cvtm_path_beside(path, CVTM_XDMF_HEAVY);
-  n->boundary = cvtm_path_beside(path, CVTM_XDMF_BOUNDARY);
-  n->boundary_heavy = cvtm_path_beside(path, CVTM_XDMF_BOUNDARY_HEAVY);
+  n->heavy = cvtm_path_beside(path, HEAVY_ENDING);
+  n->boundary = cvtm_path_beside(path, BOUNDARY_ENDING);
+  n->boundary_heavy = cvtm_path_beside(path, BOUNDARY_HEAVY_ENDING);
   return n->heavy != NULL && n->boundary != NULL && n->boundary_heavy != NULL;
 }
 
@@ -266,7 +270,7 @@ static cvtm_status write_all(const char *path, const cvtm_file_mesh *m, content 
   return status == CVTM_OK ? write_grid(path, &mesh, error) : status;
 }
 
-cvtm_status cvtm_write_xdmf(const char *path, const cvtm_file_mesh *m, cvtm_error *error) {
+static cvtm_status write_xdmf(const char *path, const cvtm_file_mesh *m, cvtm_error *error) {
   content c = {0};
   names n = {NULL, NULL, NULL};
   cvtm_status status;
@@ -287,3 +291,19 @@ cvtm_status cvtm_write_xdmf(const char *path, const cvtm_file_mesh *m, cvtm_erro
   free(c.value);
   return status;
 }
+
+const cvtm_format cvtm_format_xdmf = {
+    .extension = "xdmf",
+    .help = "XDMF with HDF5: dolfinx, meshio",
+    .manual =
+        "NAME.xdmf has the triangles, with `region` and the tags as in MSH. With a --domain "
+        "NAME_boundary.xdmf has the edges of the boundary, with the tag of their group as "
+        "`boundary`. The numbers are in NAME.h5 and NAME_boundary.h5 (HDF5, if the build has "
+        "it), or, with `--format ascii`, in the .xdmf files themselves. In dolfinx the grids "
+        "are called `mesh` and `boundary`.",
+    .properties =
+        CVTM_HOLDS_REGIONS | CVTM_HOLDS_SECOND_ORDER | CVTM_HOLDS_VALUES | CVTM_TEXT_OR_BINARY,
+    .library = "HDF5",
+    .has_library = cvtm_hdf5_known,
+    .write_mesh_files = write_xdmf,
+    .files_beside = {{HEAVY_ENDING, 1, 0}, {BOUNDARY_ENDING, 0, 1}, {BOUNDARY_HEAVY_ENDING, 1, 1}}};

@@ -493,7 +493,7 @@ static int take_coordinate(cvtm_csv_line *line, double *value) {
 }
 
 /* An empty line ends a ring; a line that holds only a comment does not. */
-static cvtm_status read_csv(cvtm_source *s, cvtm_ring_collector *c) {
+cvtm_status cvtm_read_polygons_csv(cvtm_source *s, cvtm_ring_collector *c) {
   cvtm_status status = CVTM_OK;
   int may_be_header = 1;
   for (; s->at < s->size && status == CVTM_OK; ++s->line) {
@@ -685,31 +685,27 @@ static cvtm_status check_rings(cvtm_polygons *rings, const char *name, cvtm_erro
 
 /* ---- Reading ---- */
 
-typedef cvtm_status (*reader)(cvtm_source *source, cvtm_ring_collector *c);
-
-static reader find_reader(const char *extension) {
-  if (strcmp(extension, "csv") == 0) return read_csv;
-  if (strcmp(extension, "svg") == 0) return cvtm_read_polygons_svg;
-  if (strcmp(extension, "json") == 0 || strcmp(extension, "geojson") == 0) return read_geojson;
-  return strcmp(extension, "poly") == 0 ? cvtm_read_polygons_poly : NULL;
-}
+const cvtm_format cvtm_format_geojson = {.extension = "geojson",
+                                         .alias = "json",
+                                         .help = "GeoJSON: polygons",
+                                         .read_polygons = read_geojson};
 
 static cvtm_status fail_unknown(const char *name, cvtm_error *error) {
-  return cvtm_fail(error, CVTM_ERROR_ARGUMENT,
-                   "%s: unknown polygon format (known: csv, geojson, svg, poly)", name);
+  char known[CVTM_FORMAT_NAMES];
+  return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s: unknown polygon format (known: %s)", name,
+                   cvtm_format_names(cvtm_formats, CVTM_READS_POLYGONS, ", ", known, sizeof known));
 }
 
 int cvtm_polygon_format_known(const char *path) {
-  char buffer[16];
-  return find_reader(cvtm_file_extension(path, buffer, sizeof buffer)) != NULL;
+  return cvtm_format_of(path, CVTM_READS_POLYGONS) != NULL;
 }
 
 cvtm_status cvtm_rings_read(const char *extension, cvtm_source *source, cvtm_ring_collector *c) {
-  const reader read = find_reader(extension);
+  const cvtm_format *f = cvtm_format_find(cvtm_formats, extension, CVTM_READS_POLYGONS);
   *c = (cvtm_ring_collector){.source = source};
-  if (read == NULL) return fail_unknown(source->name, source->error);
+  if (f == NULL) return fail_unknown(source->name, source->error);
   cvtm_numeric_locale locale = cvtm_numeric_locale_enter();
-  const cvtm_status status = read(source, c);
+  const cvtm_status status = f->read_polygons(source, c);
   cvtm_numeric_locale_leave(locale);
   return status;
 }
@@ -736,12 +732,9 @@ cvtm_status cvtm_polygons_read_bytes(const char *extension, const unsigned char 
 
 cvtm_status cvtm_polygons_load(const char *path, unsigned char **bytes, size_t *size,
                                cvtm_error *error) {
-  const size_t limit = (size_t)1 << 31;
-  char buffer[16];
-  const char *extension = cvtm_file_extension(path, buffer, sizeof buffer);
-  if (find_reader(extension) == NULL) return fail_unknown(path, error);
-  return strcmp(extension, "poly") == 0 ? cvtm_triangle_load_poly(path, bytes, size, error)
-                                        : cvtm_file_read(path, limit, bytes, size, error);
+  const cvtm_format *f = cvtm_format_of(path, CVTM_READS_POLYGONS);
+  return f != NULL ? cvtm_format_load(f, path, (size_t)1 << 31, bytes, size, error)
+                   : fail_unknown(path, error);
 }
 
 cvtm_status cvtm_polygons_read(const char *path, cvtm_polygons *polygons, cvtm_error *error) {

@@ -35,9 +35,9 @@ def rows_of(text):
     """The names of the options that a help text lists; its lines are well-formed."""
     for line in text.splitlines():
         assert len(line) <= 100
-        # Rows of options, and lines that go on; a row that Option does not see fails here.
+        # Rows of options and formats, and lines that go on; a row that Option does not see fails.
         assert not line.startswith("  ") or re.match(
-            r"  (-\w,|   ) --[\w-]+| {31}\S| {6}all( \w+)+$", line), line
+            r"  (-\w,|   ) --[\w-]+|  \.\w+| {31}\S| {6}all( \w+)+$", line), line
     return re.findall(r"^  (?:-\w,|   ) --([\w-]+)", text, re.M)
 
 
@@ -61,7 +61,7 @@ def test_help(cvtmesh, command):
 
 def test_help_by_topics(cvtmesh):
     text = cvtmesh.call("run", "--help").stdout.decode()
-    topics = re.search(r"^ {6}all (.*)$", text, re.M).group(1).split()
+    topics = re.search(r"^ {6}all formats (.*)$", text, re.M).group(1).split()
     parts = [rows_of(cvtmesh.call("run", "--help", topic).stdout.decode()) for topic in topics]
     assert all(parts)
     assert sorted(sum(parts, [])) == sorted(option.name for option in options("run"))

@@ -588,8 +588,8 @@ TEST(planes_turned) {
 
 TEST(not_images) {
   made_file file = make_text("Dear reader,\n");
-  read_fails(&file, "letter.png", "not a PNG: unknown image format");
-  read_fails(&file, "letter.JPG", "not a JPEG: unknown image format");
+  read_fails(&file, "letter.png", "not PNG: unknown image format");
+  read_fails(&file, "letter.JPG", "not JPEG: unknown image format");
   read_fails(&file, "letter.txt", "unknown image format");
   read_fails(&file, "letter", "unknown image format");
   free(file.bytes);

@@ -80,7 +80,7 @@ TEST(test_join_keeps_parts_of_paths) {
 TEST(test_svg_has_a_layer_for_each_pen) {
   cvtm_drawing drawing;
   make_dots(&drawing);
-  assert_ok(cvtm_drawing_write_svg("pens.svg", &drawing, NULL));
+  assert_ok(cvtm_drawing_write("pens.svg", "svg", &drawing, NULL, NULL));
   char *text = read_text("pens.svg");
   assert_non_null(strstr(text, "inkscape:label=\"1 sky &#38; &#60;sea&#62;\""));
   assert_non_null(strstr(text, "inkscape:label=\"2 unused\""));
@@ -94,8 +94,9 @@ TEST(test_svg_has_a_layer_for_each_pen) {
 TEST(test_machines_change_pens) {
   cvtm_drawing drawing;
   cvtm_gcode_profile profile;
+  const cvtm_drawing_settings settings = {.profile = &profile};
   make_dots(&drawing);
-  assert_ok(cvtm_drawing_write_hpgl("pens.hpgl", &drawing, NULL));
+  assert_ok(cvtm_drawing_write("pens.hpgl", "plt", &drawing, NULL, NULL));
   char *text = read_text("pens.hpgl");
   assert_string_equal(text,
                       "IN;PA;SP1;\nPU40,360;PD;PU;\nPU80,320;PD;PU;\n"
@@ -105,7 +106,7 @@ TEST(test_machines_change_pens) {
       cvtm_gcode_profile_parse("up = U\ndown = D\npause = M0\npen = T{pen} ({name})\n"
                                "travel = G0 X{x} Y{y}\ndraw = G1 X{x} Y{y}\n",
                                "test", &profile, NULL));
-  assert_ok(cvtm_drawing_write_gcode("pens.gcode", &drawing, &profile, NULL));
+  assert_ok(cvtm_drawing_write("pens.gcode", "gcode", &drawing, &settings, NULL));
   text = read_text("pens.gcode");
   assert_string_equal(text,
                       "U\nT1 (sky & <sea>)\nG0 X1.000 Y9.000\nD\nU\nG0 X2.000 Y8.000\nD\nU\n"
