@@ -45,11 +45,11 @@ int cvtm_cell_cut_out(const cvtm_site_tree_view *tree, cvtm_domain domain, int64
 
 cvtm_cell_moments cvtm_cell_integrate(const cvtm_density_view *density, cvtm_domain domain,
                                       double sx, double sy, cvtm_cell *cell) {
-  cvtm_cell_moments sums = {0, 0, 0, 0};
+  cvtm_pixel_sums sums = {0, 0, 0, 0};
   cvtm_cell_walk rows;
-  if (cell->count < 3) return sums;
+  if (cell->count < 3) return cvtm_pixel_moments(&sums);
   cvtm_cell_set_slopes(cell);
   cvtm_cell_begin_walk(domain, sx, sy, cell, &rows);
   cvtm_integral_add_rows(density, cell, &rows, rows.first, rows.last, &sums);
-  return sums;
+  return cvtm_pixel_moments(&sums);
 }

@@ -74,14 +74,14 @@ __device__ double cell_area(const cvtm_cell &cell) {
 __device__ cvtm_cell_moments row_sum(const cvtm_site_tree_view &tree, cvtm_domain domain,
                                      const cvtm_density_view &density, int64_t place,
                                      const cvtm_cell &cell, int first, int step) {
-  cvtm_cell_moments mine = {0, 0, 0, 0};
-  if (cell.count < 3) return mine;
+  cvtm_pixel_sums mine = {0, 0, 0, 0};
+  if (cell.count < 3) return cvtm_pixel_moments(&mine);
   cvtm_cell_walk rows;
   cvtm_cell_begin_walk(domain, tree.position[2 * place], tree.position[2 * place + 1], &cell,
                        &rows);
   for (int32_t j = rows.first + first; j <= rows.last; j += step)
     cvtm_integral_add_rows(&density, &cell, &rows, j, j, &mine);
-  return mine;
+  return cvtm_pixel_moments(&mine);
 }
 
 /* The moments of this block's share, one of `blocks`, of a cell's rows. */

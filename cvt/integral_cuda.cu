@@ -151,7 +151,7 @@ __device__ void integrate(cvtm_domain domain, const cvtm_density_view &density,
   if (own == 0) polygon.base[polygon.count * CELLS] = segments;
   if (own < 2) memory->entry[own][c] = column;
   __syncwarp();
-  cvtm_segments_sums part = {0, 0, 0, 0};
+  cvtm_pixel_sums part = {0, 0, 0, 0};
   for (int32_t from = polygon.first; __any_sync(all, from <= polygon.last); from += window) {
     const int32_t end = from + window;
     int e = -1;
@@ -175,7 +175,7 @@ __device__ void integrate(cvtm_domain domain, const cvtm_density_view &density,
     }
     __syncwarp();
   }
-  const cvtm_cell_moments mine = cvtm_moments_sum_lanes<CELLS>(cvtm_segments_moments(&part));
+  const cvtm_cell_moments mine = cvtm_moments_sum_lanes<CELLS>(cvtm_pixel_moments(&part));
   if (own == 0 && cell.count != CVTM_CELL_DEFERRED) sums[cell.index] = mine;
 }
 

@@ -14,11 +14,9 @@ typedef struct cvtm_cell_edge {
 /* A walk down a polygon whose site is at (sx, sy) in the domain. */
 typedef struct cvtm_cell_walk {
   double sx, sy, y_top, y_bottom;
-  int32_t top;                 /* corner */
-  int32_t first, last;         /* rows; may be outside a periodic domain */
-  int32_t bottom;              /* corner */
-  int narrow;                  /* the cell lies within one pixel column */
-  double chord_x, chord_slope; /* from the top to the bottom corner */
+  int32_t bottom;      /* corner */
+  int32_t first, last; /* rows; may be outside a periodic domain */
+  int32_t low, high;   /* columns, as well */
   cvtm_cell_edge left, right;
 } cvtm_cell_walk;
 
@@ -118,13 +116,8 @@ CVTM_HD void cvtm_cell_begin_walk(cvtm_domain domain, double sx, double sy, cons
   }
   walk->first = cvtm_cell_pixel(sy + walk->y_top, domain.height, domain.periodic);
   walk->last = cvtm_cell_pixel(sy + walk->y_bottom, domain.height, domain.periodic);
-  walk->narrow = cvtm_cell_floor(sx + x0) == cvtm_cell_floor(sx + x1);
-  walk->chord_x = cell->x[top * cell->stride];
-  walk->chord_slope =
-      walk->y_bottom > walk->y_top
-          ? (cell->x[walk->bottom * cell->stride] - walk->chord_x) / (walk->y_bottom - walk->y_top)
-          : 0;
-  walk->top = top;
+  walk->low = cvtm_cell_pixel(sx + x0, domain.width, domain.periodic);
+  walk->high = cvtm_cell_pixel(sx + x1, domain.width, domain.periodic);
   walk->left = walk->right = cvtm_cell_edge_from(top);
 }
 

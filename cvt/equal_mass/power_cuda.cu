@@ -94,8 +94,8 @@ __device__ cvtm_power_cell warp_cell(warp_cells *memory, int c) {
 __device__ cvtm_cell_moments integrate_share(const cvtm_power_view &view, cvtm_domain domain,
                                              const cvtm_density_view &density, int64_t place,
                                              const cvtm_cell &cell, int lane, int lanes) {
-  cvtm_cell_moments sums = {0, 0, 0, 0};
-  if (cell.count < 3) return sums;
+  cvtm_pixel_sums sums = {0, 0, 0, 0};
+  if (cell.count < 3) return cvtm_pixel_moments(&sums);
   cvtm_cell_walk rows;
   cvtm_cell_begin_walk(domain, view.tree.position[2 * place], view.tree.position[2 * place + 1],
                        &cell, &rows);
@@ -103,7 +103,7 @@ __device__ cvtm_cell_moments integrate_share(const cvtm_power_view &view, cvtm_d
   const int32_t first = rows.first + lane * share;
   const int32_t last = first + share - 1 < rows.last ? first + share - 1 : rows.last;
   cvtm_integral_add_rows(&density, &cell, &rows, first, last, &sums);
-  return sums;
+  return cvtm_pixel_moments(&sums);
 }
 
 /* Stores edge k of the cell as an entry; returns its coupling. An edge on the border couples the
