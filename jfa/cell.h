@@ -50,6 +50,15 @@ typedef struct cvtm_cell_origin {
   int32_t place; /* in the tree's order */
 } cvtm_cell_origin;
 
+/* A corner of a cell is the point where two bisectors meet, the lines ax x + ay y = a and
+ * bx x + by y = b relative to the site of the cell. The bisector with a site at n has (ax, ay) = n
+ * and a = (|n|^2 + w - w_n) / 2, where w and w_n are the weights of the two sites; a Voronoi cell
+ * is a power cell of weights 0. Macros, since the arguments are doubles or vectors of doubles.
+ * scale: CVTM_CORNER_SCALE. */
+#define CVTM_CORNER_SCALE(ax, ay, bx, by) (1 / ((ay) * (bx) - (ax) * (by)))
+#define CVTM_CORNER_X(ay, a, by, b, scale) (((b) * (ay) - (a) * (by)) * (scale))
+#define CVTM_CORNER_Y(ax, a, bx, b, scale) (((a) * (bx) - (b) * (ax)) * (scale))
+
 /* cell->neighbor; NULL on a device. */
 CVTM_HD int32_t *cvtm_cell_neighbors(const cvtm_cell *cell) {
 #ifdef __CUDA_ARCH__

@@ -100,9 +100,9 @@ CVTM_INLINE void cvtm_hull_find_next(cvtm_lanes lanes, cvtm_hull *hull, int32_t 
 /* The point where two bisectors meet. One parallel to an axis gets its coordinate exactly. */
 CVTM_HD void cvtm_hull_corner(double ax, double ay, double bx, double by, double *x, double *y) {
   const double a = 0.5 * (ax * ax + ay * ay), b = 0.5 * (bx * bx + by * by);
-  const double t = 1 / (ax * by - ay * bx);
-  *x = ay == 0 ? 0.5 * ax : by == 0 ? 0.5 * bx : (a * by - b * ay) * t;
-  *y = ax == 0 ? 0.5 * ay : bx == 0 ? 0.5 * by : (ax * b - bx * a) * t;
+  const double scale = CVTM_CORNER_SCALE(ax, ay, bx, by);
+  *x = ay == 0 ? 0.5 * ax : by == 0 ? 0.5 * bx : CVTM_CORNER_X(ay, a, by, b, scale);
+  *y = ax == 0 ? 0.5 * ay : bx == 0 ? 0.5 * by : CVTM_CORNER_Y(ax, a, bx, b, scale);
 }
 
 /* True if (x, y) is within rounding of the bisector with (dx, dy). */

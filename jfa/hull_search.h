@@ -222,14 +222,16 @@ CVTM_INLINE double cvtm_hull_corner_lanes(const double *nx, const double *ny, in
     const cvtm_side_lanes ax = CVTM_SIDE_READ(nx + k), ay = CVTM_SIDE_READ(ny + k);
     const cvtm_side_lanes bx = CVTM_SIDE_READ(nx + k + 1), by = CVTM_SIDE_READ(ny + k + 1);
     const cvtm_side_lanes a2 = ax * ax + ay * ay, b2 = bx * bx + by * by, a = 0.5 * a2;
-    const cvtm_side_lanes b = 0.5 * b2, left = ax * by, right = ay * bx, t = 1 / (left - right);
-    const cvtm_side_lanes any_x = CVTM_SIDE_SELECT(by == 0, 0.5 * bx, (a * by - b * ay) * t);
-    const cvtm_side_lanes any_y = CVTM_SIDE_SELECT(bx == 0, 0.5 * by, (ax * b - bx * a) * t);
+    const cvtm_side_lanes b = 0.5 * b2, scale = CVTM_CORNER_SCALE(ax, ay, bx, by);
+    const cvtm_side_lanes any_x =
+        CVTM_SIDE_SELECT(by == 0, 0.5 * bx, CVTM_CORNER_X(ay, a, by, b, scale));
+    const cvtm_side_lanes any_y =
+        CVTM_SIDE_SELECT(bx == 0, 0.5 * by, CVTM_CORNER_Y(ax, a, bx, b, scale));
     const cvtm_side_lanes cx = CVTM_SIDE_SELECT(ay == 0, 0.5 * ax, any_x);
     const cvtm_side_lanes cy = CVTM_SIDE_SELECT(ax == 0, 0.5 * ay, any_y);
     const cvtm_side_lanes r2 = cx * cx + cy * cy;
     const cvtm_side_lanes off_a = ax * cx + ay * cy - a, off_b = bx * cx + by * cy - b;
-    const cvtm_side_masks turns = (left < right) & (r2 < HUGE_VAL);
+    const cvtm_side_masks turns = (ax * by < ay * bx) & (r2 < HUGE_VAL);
     const cvtm_side_lanes reach = CVTM_SIDE_SELECT(turns, r2, HUGE_VAL + (cvtm_side_lanes){0});
     largest = CVTM_SIDE_SELECT(reach > largest, reach, largest);
     on &= (off_a * off_a <= 1.6e-23 * (a2 * r2)) & (off_b * off_b <= 1.6e-23 * (b2 * r2));

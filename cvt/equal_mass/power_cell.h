@@ -297,9 +297,9 @@ CVTM_HD uint32_t cvtm_power_set_by_ring(const cvtm_power_view *view, cvtm_domain
     const int32_t last = k > 0 ? k - 1 : row.count - 1;
     const int32_t at = view->place_of[row.site[k < 0 ? row.count - 1 : k]];
     const cvtm_power_line next = cvtm_power_bisector(view, &o, at);
-    const double inverse = 1 / (line.y * next.x - line.x * next.y);
-    const double bx = (next.offset * line.y - line.offset * next.y) * inverse;
-    const double by = (line.offset * next.x - next.offset * line.x) * inverse;
+    const double scale = CVTM_CORNER_SCALE(line.x, line.y, next.x, next.y);
+    const double bx = CVTM_CORNER_X(line.y, line.offset, next.y, next.offset, scale);
+    const double by = CVTM_CORNER_Y(line.x, line.offset, next.x, next.offset, scale);
     if (k >= 0) {
       if (!cvtm_power_has_edge(&box, &line, &next, ax, ay, bx, by)) missing |= 1U << last;
       turns += line.x < 0 && next.x >= 0;
