@@ -14,12 +14,12 @@ struct cvtm_voronoi {
   cvtm_domain domain;
   cvtm_site_tree *tree;
   int32_t *second_array; /* width * height codes or labels */
-  int32_t *unlabelled;   /* one number, as is *wrong */
+  int32_t *unlabelled;   /* one number; *wrong is one, too */
   uint64_t *wrong;
-  const double *sites; /* of the last diagram: the caller's */
+  const double *sites; /* the array that the caller gave for the last diagram */
 };
 
-/* The steps of all passes. The last one, of step 1, is the final pass. */
+/* The steps of all passes. The last pass is the final pass, and has step 1. */
 typedef struct schedule {
   int passes;
   int step[MAX_PASSES];
@@ -110,14 +110,14 @@ static schedule plan_warm_start(cvtm_domain domain, int64_t count, int first_ste
 
 /* --- exact labels ----------------------------------------------------------------------------- */
 
-/* Valid as long as the tree's view is. */
+/* Valid as long as the view of the tree. */
 static cvtm_diagram diagram_of(const cvtm_site_tree *tree, cvtm_domain domain) {
   const cvtm_diagram diagram = {cvtm_site_tree_get_view(tree), domain, cvtm_metric_of(domain)};
   return diagram;
 }
 
-/* Labels all pixels of the domain. The tree's sites are sorted and at least one; its boxes are
- * built here if they are needed. Enqueued; allocates nothing. */
+/* Labels all pixels of the domain. The tree has sorted sites, at least one; its boxes are built
+ * here if they are needed. Enqueued; allocates nothing. */
 static cvtm_status label_exactly(cvtm_device *device, cvtm_site_tree *tree, cvtm_domain domain,
                                  int32_t *labels, int32_t *unlabelled) {
   const cvtm_exact_labels_table *table = CVTM_TABLE(device, cvtm_exact_labels_table);
@@ -129,8 +129,8 @@ static cvtm_status label_exactly(cvtm_device *device, cvtm_site_tree *tree, cvtm
   return status == CVTM_OK ? table->label_tiles(device, &diagram, labels, left) : status;
 }
 
-/* Replaces labels by the exact ones and sets *wrong to how many had a site farther than the
- * nearest. A label that is no index counts as infinitely far. Enqueued. */
+/* Replaces labels by the exact ones. Sets *wrong to the number of labels whose site was farther
+ * away than the nearest one. A label that is no index counts as infinitely far away. Enqueued. */
 static cvtm_status correct_labels(cvtm_device *device, const cvtm_diagram *diagram,
                                   const double *sites, const int32_t *exact, int32_t *labels,
                                   uint64_t *wrong) {
@@ -144,8 +144,8 @@ static cvtm_status correct_labels(cvtm_device *device, const cvtm_diagram *diagr
 
 static uint32_t *codes_in(int32_t *array) { return (uint32_t *)array; }
 
-/* The array that the first pass reads, such that the final pass reads second_array and writes
- * labels. */
+/* The array that the first pass reads. It is chosen such that the final pass reads second_array and
+ * writes labels. */
 static int32_t *first_array(const cvtm_voronoi *voronoi, const schedule *plan, int32_t *labels) {
   return plan->passes % 2 ? voronoi->second_array : labels;
 }
@@ -154,7 +154,7 @@ static int32_t *other_array(const cvtm_voronoi *voronoi, const int32_t *array, i
   return array == labels ? voronoi->second_array : labels;
 }
 
-/* All passes; the codes are in the first array. */
+/* Runs all passes. The codes are in the first array. */
 static cvtm_status run_passes(cvtm_voronoi *voronoi, const cvtm_diagram *diagram,
                               const schedule *plan, int32_t *labels) {
   int32_t *from = first_array(voronoi, plan, labels);

@@ -24,7 +24,7 @@ static cvtm_status warm_start_cpu(cvtm_device *device, const cvtm_diagram *diagr
   return CVTM_OK;
 }
 
-/* The rows of codes that a row of pixels takes candidates from, in the order of tags. */
+/* The rows of codes that hold the candidates of a row of pixels, in the order of tags. */
 typedef struct candidate_rows {
   const uint32_t *row[3];
   float y; /* of the pixel centres */
@@ -70,7 +70,7 @@ static cvtm_status pass_cpu(cvtm_device *device, const cvtm_diagram *diagram, in
   return CVTM_OK;
 }
 
-/* Replaces the codes of a row by places. Neighbours mostly have the same. */
+/* Replaces the codes of a row by places. Neighbouring pixels mostly have the same code. */
 static void find_places(const cvtm_diagram *diagram, uint32_t *codes) {
   uint32_t code = codes[0], place = cvtm_place_of_code(diagram, code);
   for (int i = 0; i < diagram->domain.width; ++i) {
@@ -107,8 +107,8 @@ const cvtm_jfa_table cvtm_jfa_table_cpu = {
 
 /* --- exact labels ----------------------------------------------------------------------------- */
 
-/* The exact diagram by tiles: the sites near enough to a tile of pixels are gathered from the tree
- * once, and lists of them shrink as the tile is split. */
+/* The exact diagram by tiles. The sites that can be nearest to a pixel of a tile are gathered from
+ * the tree once; their list becomes shorter with each split of the tile. */
 
 enum {
   TILE_SIDE = 32,
@@ -128,8 +128,9 @@ static candidate candidate_at(const cvtm_site_tree_view *tree, int64_t place) {
   return site;
 }
 
-/* Lists the sites whose squared distance from the centre of the tile is at most reach2, of
- * coincident ones the first. Returns their number, or -1 if there are more than MAX_CANDIDATES. */
+/* Lists the sites whose squared distance from the centre of the tile is at most reach2. Of
+ * coincident sites it lists the first. Returns their number, or -1 if there are more than
+ * MAX_CANDIDATES. */
 static int gather_candidates(const cvtm_diagram *diagram, cvtm_tile tile, double reach2,
                              candidate *list) {
   const cvtm_site_tree_view *tree = &diagram->tree;
@@ -162,7 +163,7 @@ static int gather_candidates(const cvtm_diagram *diagram, cvtm_tile tile, double
   return found;
 }
 
-/* Halves the longer side. */
+/* Halves the tile across its longer side. */
 static void split_tile(cvtm_tile tile, cvtm_tile half[2]) {
   half[0] = half[1] = tile;
   if (tile.width >= tile.height) {
@@ -190,8 +191,8 @@ static int32_t nearest_candidate(const cvtm_diagram *diagram, double x, double y
   return index;
 }
 
-/* Keeps those of the candidates that can be nearest to a pixel centre of the tile, a part of the
- * one they were gathered for. Returns their number. */
+/* Keeps the candidates that can be nearest to a pixel centre of the tile, and returns their number.
+ * The tile is a part of the one for which the candidates were gathered. */
 static int filter_candidates(const cvtm_diagram *diagram, cvtm_tile tile, const candidate *list,
                              int count, candidate *kept) {
   const double x = cvtm_tile_center_x(tile), y = cvtm_tile_center_y(tile);
@@ -229,8 +230,8 @@ static void assign_tile(const cvtm_diagram *diagram, cvtm_tile tile, const candi
   }
 }
 
-/* Labels a tile. *guess: a place whose site is probably near; replaced by the place of the site
- * nearest to the centre. */
+/* Labels a tile. *guess: the place of a site that is probably near; replaced by the place of the
+ * site nearest to the centre of the tile. */
 static void label_tile(const cvtm_diagram *diagram, cvtm_tile tile, int32_t *guess,
                        int32_t *labels) {
   const double x = cvtm_tile_center_x(tile), y = cvtm_tile_center_y(tile);
@@ -256,7 +257,7 @@ static void label_tile(const cvtm_diagram *diagram, cvtm_tile tile, int32_t *gue
 
 static cvtm_status label_tiles_cpu(cvtm_device *device, const cvtm_diagram *diagram,
                                    int32_t *labels, const int32_t *unlabelled) {
-  (void)unlabelled; /* NULL: there is no label_cells */
+  (void)unlabelled; /* NULL, since there is no label_cells */
   const int width = diagram->domain.width, height = diagram->domain.height;
 #pragma omp parallel for num_threads(cvtm_device_threads(device)) schedule(dynamic)
   for (int y = 0; y < height; y += TILE_SIDE) {

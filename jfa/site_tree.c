@@ -11,7 +11,7 @@ struct cvtm_site_tree {
   cvtm_device *device;
   const cvtm_site_tree_table *table;
   int64_t capacity;
-  int64_t total; /* sites of the tree of all sites, at most; `capacity` unless sites are lacking */
+  int64_t total; /* sites, with those that the tree may lack, at most */
   int has_boxes;
   cvtm_site_tree_arrays arrays;
 };
@@ -22,8 +22,9 @@ static int64_t leaves_for(int64_t count) {
   return leaves;
 }
 
-/* The number of levels of bins: at least one bin per site inside the domain, but fewer than 16 per
- * site over the Morton square, which can be much larger than a long and thin domain. */
+/* The number of levels of bins. There is at least one bin for each site inside the domain. There
+ * are fewer than 16 bins for each site over the Morton square, which can be much larger than a long
+ * and thin domain. */
 int32_t cvtm_site_tree_levels(cvtm_domain domain, int64_t count) {
   const double side = (double)((uint64_t)1 << (32 - cvtm_morton_shift(domain)));
   const double share = (double)domain.width * (double)domain.height / (side * side);
@@ -42,7 +43,7 @@ static int on_cuda(const cvtm_site_tree *tree) {
   return cvtm_device_get_kind(tree->device) == CVTM_DEVICE_CUDA;
 }
 
-/* The bins of a full tree; on CUDA their counts are summed in tiles. */
+/* The number of bins of a tree of `total` sites. On CUDA their counts are summed in tiles. */
 static int64_t most_bins(const cvtm_site_tree *tree) {
   return bins_of(cvtm_site_tree_levels(tree->arrays.domain, tree->total));
 }
