@@ -1,13 +1,13 @@
 /* An evaluation on a CUDA device. integral_cuda.cu computes the moments of the cells of ordinary
- * size. finish_kernel computes those of the deferred cells, and then energy and
- * gradient. One block computes each deferred cell; all blocks share each cell that covers much of
- * the image. All sums have a fixed order.
+ * size. finish_kernel computes those of the deferred cells, and then energy and gradient. One block
+ * computes each deferred cell; all blocks share each cell that covers much of the image. All sums
+ * have a fixed order.
  *
  * finish_kernel works in stages. Blocks take the items of a stage in turn, and begin the next stage
  * when all items are done. A block waits only for items that other blocks have taken, so that the
- * number of blocks that the device holds at once does not matter. Where cells are deferred, an
- * evaluation takes as long with a kernel for each stage (4,000 to 600,000 sites, H200); where none
- * is, those launches would do nothing. */
+ * number of blocks that the device holds at once does not matter. An evaluation with deferred cells
+ * takes as long with a kernel for each stage (4,000 to 600,000 sites, H200); without deferred cells
+ * those launches would do nothing. */
 #include "base/cuda_utils.h"
 #include "base/select.h"
 #include "base/ranks.h"
@@ -70,7 +70,8 @@ __device__ double cell_area(const cvtm_cell &cell) {
   return 0.5 * twice;
 }
 
-/* The moments of rows first, first + step ... of a cell, counted from its first row. */
+/* The moments of rows first, first + step, first + 2 step ... of a cell, counted from its first
+ * row. */
 __device__ cvtm_cell_moments row_sum(const cvtm_site_tree_view &tree, cvtm_domain domain,
                                      const cvtm_density_view &density, int64_t place,
                                      const cvtm_cell &cell, int first, int step) {
@@ -173,7 +174,7 @@ __device__ void end_stage(const cuda_state &state, int stage, int32_t items) {
   __threadfence();
 }
 
-/* Lists a constructed cell, by one thread, if it is huge or giant. */
+/* True if a constructed cell is huge or giant. The thread with `lists` set lists the cell then. */
 __device__ bool is_listed(const cuda_state &state, int64_t place, const cvtm_cell &cell,
                           bool lists) {
   const bool giant = cell.count == TOO_MANY_CORNERS;
@@ -211,9 +212,9 @@ __device__ void sum_or_list_by_warp(const cvtm_site_tree_view &tree, cvtm_domain
   if (lane == 0) store_sum(tree, place, cell, all, sums);
 }
 
-/* Sets the moments of the deferred cells, and lists the largest cells. Where there are many, a
- * block's warps do one each at once; a cell that does not fit into its share of the scratch is then
- * constructed again in all of it. */
+/* Sets the moments of the deferred cells, and lists the largest cells. Where there are many
+ * deferred cells, each warp of a block does one at a time. A cell that does not fit into the warp's
+ * share of the scratch is then constructed again in all of it. */
 __device__ void sum_large(const cvtm_site_tree_view &tree, cvtm_domain domain,
                           const cvtm_density_view &density, const cuda_state &state,
                           cvtm_cell_moments *part, cvtm_cell *shared, cvtm_cell_moments *sums) {
@@ -251,7 +252,7 @@ __device__ void sum_giant(const cvtm_site_tree_view &tree, cvtm_domain domain,
 }
 
 /* Computes the parts of the huge cells. All giant cells are one item, since there is scratch memory
- * for one of them. */
+ * for one giant cell. */
 __device__ void sum_huge(const cvtm_site_tree_view &tree, cvtm_domain domain,
                          const cvtm_density_view &density, const cuda_state &state,
                          cvtm_cell_moments *part, cvtm_cell *shared, cvtm_cell_moments *sums) {
@@ -497,8 +498,8 @@ cvtm_status cell_moments_cuda(cvtm_cvt *cvt, int64_t count) {
   return sum_cells(cvt, *static_cast<const cuda_state *>(cvt->state));
 }
 
-/* The deferred cells come when all ranks have found them: how many there are in all decides how
- * they are done. */
+/* The deferred cells are done when all ranks have found theirs: the number of deferred cells of all
+ * ranks decides how they are done. */
 cvtm_status part_moments_cuda(cvtm_cvt *cvt, int64_t count, const uint32_t *missed,
                               int64_t *lacking) {
   cuda_state *state = static_cast<cuda_state *>(cvt->state);

@@ -18,8 +18,8 @@ enum {
   CVTM_BATCH_CORNERS = 16, /* of a polygon, at most */
   CVTM_BATCH_ROWS = 64,    /* of a polygon, at most */
   CVTM_BATCH_CELLS = 16,
-  CVTM_BATCH_EDGES = 128, /* room for at least one polygon more is left */
-  CVTM_BATCH_LINES = 1024 /* so is room for the lines of its rows */
+  CVTM_BATCH_EDGES = 128, /* a batch with room for one more polygon is not full */
+  CVTM_BATCH_LINES = 1024 /* the same for the lines of its rows */
 };
 
 typedef double cvtm_batch_lanes
@@ -32,32 +32,33 @@ CVTM_DEFINE_PIXEL_INTEGRALS(cvtm_batch, cvtm_batch_lanes)
 /* A number of each edge. */
 typedef double cvtm_batch_edges[CVTM_BATCH_EDGES] __attribute__((aligned(32)));
 
-/* A polygon of the batch. Of its rows, row j begins at y = j - sy, or at y_top. */
+/* A polygon of the batch. Row j begins at y = j - sy; the first row at y_top. */
 typedef struct cvtm_batch_cell {
   double sx, sy, y_top, y_bottom;
   int32_t first_row, rows;
   int32_t first_edge, edges;
-  int32_t left, right; /* first of the rows' lines in `line`; 0: the polygon is narrow */
-  int64_t place;       /* the caller's */
+  int32_t left, right; /* first entries of the sides in line_of_row; 0 in at most two columns */
+  int64_t place;       /* of the moments in the array of the caller */
 } cvtm_batch_cell;
 
-/* Edges go down, with x and columns mirrored, x to -x, where x would decrease. */
+/* The batch. Edges go down. Where x would decrease, x and columns are mirrored, x to -x. */
 typedef struct cvtm_batch {
   cvtm_density_view density;
   int32_t cells, edges, lines;
   cvtm_batch_edges x0, y0, x1, y1;
   cvtm_batch_edges sx, sy, y_bottom;
-  cvtm_batch_edges column, row;    /* the lines to the right of and below the first pixel */
+  cvtm_batch_edges column, row;    /* lines to the right of the first pixel and below it */
   cvtm_batch_edges columns, rows;  /* lines to cross */
   cvtm_batch_edges wide, inner;    /* as in cvtm_segments */
-  cvtm_batch_edges outward;        /* 1 if the polygon's inside is towards smaller x, else 0 */
-  cvtm_batch_edges mirrored, line; /* sign and offset from `column` to the entry of `lines` */
+  cvtm_batch_edges outward;        /* 1 if the polygon is towards smaller x, else 0 */
+  cvtm_batch_edges mirrored, line; /* line_of_row is mirrored * column + line */
   cvtm_batch_edges mass, x, y, second;
   cvtm_batch_edges mean, moment; /* set by cvtm_batch_integrate_with_means alone */
-  int32_t upper[CVTM_BATCH_EDGES], lower[CVTM_BATCH_EDGES];     /* corners of the polygon */
-  int64_t pixel[CVTM_BATCH_EDGES] __attribute__((aligned(32))); /* the first, in the density */
-  int64_t slot[CVTM_BATCH_EDGES] __attribute__((aligned(32)));  /* of its row in line_of_row */
-  /* The inner edge of the pixel in which a side enters a row; entry 0 is never read. */
+  int32_t upper[CVTM_BATCH_EDGES], lower[CVTM_BATCH_EDGES]; /* corners of the polygon */
+  int64_t pixel[CVTM_BATCH_EDGES]
+      __attribute__((aligned(32))); /* index of the first pixel in the density */
+  int64_t slot[CVTM_BATCH_EDGES] __attribute__((aligned(32))); /* index of its row in line_of_row */
+  /* The inner line of the pixel in which a side enters each row. Entry 0 is never read. */
   double line_of_row[CVTM_BATCH_LINES];
   cvtm_batch_cell cell[CVTM_BATCH_CELLS];
 } cvtm_batch;
@@ -93,8 +94,8 @@ CVTM_INLINE void cvtm_batch_add_edge(cvtm_batch *batch, const cvtm_cell *cell,
                                      const cvtm_batch_cell *of, cvtm_batch_corners *c, int32_t a,
                                      int32_t b, int right) {
   const int32_t e = batch->edges++;
-  /* Rounding alone can put b above a. Then b counts as in the row of a, for the next edge too: a
-   * side that entered a row twice would lose the pixels between the two columns. */
+  /* Rounding alone can put b above a. Then b counts as in the row of a, for the next edge as well:
+   * a side that entered a row twice would lose the pixels between the two columns. */
   c->row[b] = c->row[b] < c->row[a] ? c->row[a] : c->row[b];
   const int32_t ka = c->column[a], kb = c->column[b], ja = c->row[a], jb = c->row[b];
   const int mirrored = kb < ka;
@@ -122,8 +123,8 @@ CVTM_INLINE void cvtm_batch_add_edge(cvtm_batch *batch, const cvtm_cell *cell,
   batch->slot[e] = wide ? (right ? of->right : of->left) + (ja - of->first_row) : 0;
 }
 
-/* Adds a polygon with at least 3 corners, relative to a site at (sx, sy). Returns 0, and adds
- * nothing, if it does not belong in a batch. There is room for it. */
+/* Adds a polygon of at least 3 corners, relative to a site at (sx, sy). The batch must not be full.
+ * Returns 0, and adds nothing, if the polygon does not belong in a batch. */
 CVTM_INLINE int cvtm_batch_add(cvtm_batch *batch, cvtm_domain domain, const cvtm_cell *cell,
                                double sx, double sy, int64_t place) {
   cvtm_batch_corners c;
@@ -176,8 +177,8 @@ CVTM_INLINE void cvtm_batch_clear(cvtm_batch *batch) {
 
 /* --- the edges --------------------------------------------------------------------------- */
 
-/* Macros, since how vectors are passed depends on the processor. Lanes of `yes` where the mask is
- * set, else those of `no`, or 0. */
+/* Macros, since the passing of vectors depends on the processor. CVTM_BATCH_SELECT: the lanes of
+ * `yes` where the mask is set, else those of `no`. CVTM_BATCH_WHERE: the same with 0 for `no`. */
 #define CVTM_BATCH_SELECT(where, yes, no) \
   ((cvtm_batch_lanes)(((where) & (cvtm_batch_masks)(yes)) | (~(where) & (cvtm_batch_masks)(no))))
 #define CVTM_BATCH_WHERE(where, yes) ((cvtm_batch_lanes)((where) & (cvtm_batch_masks)(yes)))
@@ -186,7 +187,7 @@ CVTM_INLINE void cvtm_batch_clear(cvtm_batch *batch) {
 #define CVTM_BATCH_WRITE(to, value) (*(cvtm_batch_lanes *)(void *)(to) = (value))
 #define CVTM_BATCH_SIZE(value) ((cvtm_batch_lanes)((cvtm_batch_masks)(value)&INT64_MAX))
 
-/* a / b, or 0 where that is too large to be used. */
+/* a / b, or 0 where the quotient is too large to be used. */
 CVTM_INLINE void cvtm_batch_slope(const cvtm_batch_lanes *a, const cvtm_batch_lanes *b,
                                   cvtm_batch_lanes *slope) {
   const double huge = 1125899906842624.0; /* 2^50 */
@@ -195,9 +196,11 @@ CVTM_INLINE void cvtm_batch_slope(const cvtm_batch_lanes *a, const cvtm_batch_la
 
 /* Four edges on their way down. */
 typedef struct cvtm_batch_walk {
-  cvtm_batch_lanes x, y, column, row, columns, rows; /* positions; columns and rows left to cross */
-  cvtm_batch_lanes side; /* 1 outward, -1 inward, 0 past the end; times the density it is rho */
-  cvtm_batch_masks by_column, by_row; /* the lines by which they came */
+  cvtm_batch_lanes x, y, column, row, columns,
+      rows;              /* the present point and lines; lines left to cross */
+  cvtm_batch_lanes side; /* 1 outward, -1 inward, 0 past the end: the sign of rho */
+  cvtm_batch_masks by_column,
+      by_row; /* set if the segment begins on a line between columns, rows */
   cvtm_batch_masks pixel, slot;
   cvtm_batch_sums sums;
   cvtm_batch_lanes line, turn; /* of cvtm_batch_add_line */
@@ -218,9 +221,9 @@ CVTM_INLINE void cvtm_batch_begin_walk(const cvtm_batch *b, int32_t e, cvtm_batc
   w->sums.mass = w->sums.x = w->sums.y = w->sums.second = w->line = w->turn = none;
 }
 
-/* Adds the integrals of rho and 2 rho s along a segment, where s = y + forth x less its value in
- * the middle of the edge. With forth = 1, or -1 where x decreases, s grows in proportion to the
- * length. */
+/* Adds the integrals of rho and 2 rho s along a segment, where s is y + forth x less its value in
+ * the middle of the edge. forth is -1 where x decreases, else 1, so that s grows in proportion to
+ * the length. */
 CVTM_INLINE void cvtm_batch_add_line(const cvtm_batch_lanes *rho, const cvtm_batch_lanes *forth,
                                      const cvtm_batch_lanes *middle, const cvtm_batch_lanes *xt,
                                      const cvtm_batch_lanes *yt, cvtm_batch_walk *w) {
@@ -230,8 +233,8 @@ CVTM_INLINE void cvtm_batch_add_line(const cvtm_batch_lanes *rho, const cvtm_bat
   w->turn += part * (from + to);
 }
 
-/* Integrates along edges e .. e + 3, and notes where their sides enter rows. with_means is a
- * constant. */
+/* Integrates along edges e .. e + 3, and stores the inner lines where they enter rows. with_means
+ * is a constant. */
 CVTM_INLINE void cvtm_batch_walk_edges(cvtm_batch *b, int32_t e, int with_means) {
   const cvtm_batch_lanes x0 = CVTM_BATCH_READ(b->x0 + e), y0 = CVTM_BATCH_READ(b->y0 + e);
   const cvtm_batch_lanes x1 = CVTM_BATCH_READ(b->x1 + e), y1 = CVTM_BATCH_READ(b->y1 + e);
@@ -309,9 +312,9 @@ CVTM_INLINE void cvtm_batch_walk_edges(cvtm_batch *b, int32_t e, int with_means)
 
 /* --- the rows ---------------------------------------------------------------------------- */
 
-/* Adds `count` pixels, the first of which has its centre at x, to sums that have a height and the
- * middle y; turning: the moment of a column of width 1 about its centre. Does not read past
- * `end`. */
+/* Adds `count` pixels to the sums. The first pixel has its centre at x; their middle is at y, and
+ * they count over a height h. turning: the second moment about the site, per mass, of a column of
+ * width 1 with its middle at x = 0. Does not read past `end`. */
 CVTM_INLINE void cvtm_batch_add_pixels(const float *pixel, const float *end, int32_t count,
                                        double x, double y, double h, double turning,
                                        cvtm_batch_sums *sums) {
@@ -338,7 +341,7 @@ CVTM_INLINE double cvtm_batch_total(const cvtm_batch_lanes *lanes) {
   return ((*lanes)[0] + (*lanes)[2]) + ((*lanes)[1] + (*lanes)[3]);
 }
 
-/* Adds the whole pixels between the lines at which the two sides enter the rows. */
+/* Adds the pixels between the lines at which the two sides enter each row. */
 CVTM_INLINE void cvtm_batch_add_rows(const cvtm_batch *b, const cvtm_batch_cell *cell,
                                      cvtm_cell_moments *moments) {
   cvtm_batch_sums sums = {{0}, {0}, {0}, {0}};
@@ -364,7 +367,7 @@ CVTM_INLINE void cvtm_batch_add_rows(const cvtm_batch *b, const cvtm_batch_cell 
 
 /* --- all of it --------------------------------------------------------------------------- */
 
-/* Completes the last group of edges by edges without extent. */
+/* Completes the last four edges by edges without extent. */
 CVTM_INLINE void cvtm_batch_pad(cvtm_batch *b) {
   for (int32_t e = b->edges; e % CVTM_BATCH_LANES != 0; ++e) {
     b->x0[e] = b->y0[e] = b->x1[e] = b->y1[e] = 0;
@@ -390,15 +393,15 @@ CVTM_INLINE void cvtm_batch_sum(cvtm_batch *b, int with_means, cvtm_cell_moments
   }
 }
 
-/* Sets the moments of every polygon, at its place, and clears the batch. */
+/* Sets moments[place] of every polygon, and clears the batch. */
 CVTM_INLINE void cvtm_batch_integrate(cvtm_batch *b, cvtm_cell_moments *moments) {
   cvtm_batch_sum(b, 0, moments);
   cvtm_batch_clear(b);
 }
 
-/* The same without clearing. Also sets `mean` of every edge, the mean of the density along it, and
- * `moment`, the mean of the density times t, with t from -1/2 at the upper to 1/2 at the lower
- * end. */
+/* The same without clearing. Also sets `mean` of every edge to the mean of the density along the
+ * edge, and `moment` to the mean of the density times t, where t goes from -1/2 at the upper end to
+ * 1/2 at the lower end. */
 CVTM_INLINE void cvtm_batch_integrate_with_means(cvtm_batch *b, cvtm_cell_moments *moments) {
   cvtm_batch_sum(b, 1, moments);
 }

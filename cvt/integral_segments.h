@@ -21,21 +21,21 @@ typedef struct cvtm_segments_pixel {
   int32_t column, row;
 } cvtm_segments_pixel;
 
-/* An edge of the polygon, from its upper end to its lower one. x and columns are mirrored, x to -x,
- * where columns would decrease. */
+/* An edge of the polygon, from its upper end to its lower end. Where columns would decrease, x and
+ * columns are mirrored, x to -x. */
 typedef struct cvtm_segments_edge {
   double x0, y0, x1, y1;
-  double slope, inverse;     /* dx / dy and dy / dx; 0 where too large to be used */
-  uint64_t step, start;      /* of crossings of the minor axis per crossing, 2^-52 */
+  double slope, inverse;     /* dx / dy and dy / dx; 0 if too large to be used */
+  uint64_t step, start;      /* crossings of the minor axis per crossing, in 2^-52 */
   cvtm_segments_pixel pixel; /* of (x0, y0) */
   int32_t minor;             /* crossings of the minor axis */
   int32_t flags;             /* the sum of some of: */
 } cvtm_segments_edge;
 enum { CVTM_SEGMENTS_MIRRORED = INT32_MIN, CVTM_SEGMENTS_STEEP = 1, CVTM_SEGMENTS_OUTWARD = 2 };
 
-/* A polygon in memory that its lanes share, where consecutive entries of each array are `stride`
- * apart. The edges are those of the left chain, from the top corner down, then those of the right
- * chain, from the top corner down. */
+/* A polygon in memory that its lanes share. Consecutive entries of each array are `stride` apart.
+ * The edges are those of the left chain, from the top corner down, then those of the right chain,
+ * from the top corner down. */
 typedef struct cvtm_segments {
   int32_t count, stride; /* count: of corners */
   int32_t top, left;     /* the top corner; the number of edges of the left chain */
@@ -98,8 +98,8 @@ CVTM_HD void cvtm_segments_measure(cvtm_segments *polygon) {
   polygon->inner = polygon->wide != 0 ? 0 : cvtm_pixel_common_line(low, high, polygon->sx);
 }
 
-/* Sets the ends of the edges of a chain (0 left, 1 right), and the number of segments of the chain
- * before each; returns the number of its segments. */
+/* Sets the ends of the edges of a chain (0 left, 1 right), and for each edge the number of segments
+ * of the chain before it. Returns the number of segments of the chain. */
 CVTM_HD int32_t cvtm_segments_chain(const cvtm_segments *polygon, int chain) {
   const int32_t n = polygon->count, s = polygon->stride,
                 edges = chain ? n - polygon->left : polygon->left;
@@ -113,7 +113,7 @@ CVTM_HD int32_t cvtm_segments_chain(const cvtm_segments *polygon, int chain) {
     edge->x1 = polygon->x[k * s];
     edge->y1 = polygon->y[k * s];
     cvtm_segments_pixel q = polygon->pixel[k * s];
-    q.row = q.row < p.row ? p.row : q.row; /* above by rounding only */
+    q.row = q.row < p.row ? p.row : q.row; /* it is above by rounding alone */
     edge->pixel = p;
     edge->minor = q.column - p.column;
     edge->flags = q.row - p.row;
@@ -164,7 +164,7 @@ CVTM_HD void cvtm_segments_set_edge(const cvtm_segments *polygon, int32_t e,
 }
 
 /* The number of crossings of the minor axis among the first u crossings along an edge. sum: start +
- * u * step; left: the number of crossings after these. */
+ * u * step; left: the number of crossings after the first u. */
 CVTM_HD int32_t cvtm_segments_minor(const cvtm_segments_edge *edge, int32_t left, uint64_t sum) {
   const int32_t least = edge->minor - left, n = (int32_t)((int64_t)sum >> 52);
   const int32_t above = n > least ? n : least;
@@ -196,8 +196,8 @@ CVTM_HD void cvtm_segments_add_segment(const cvtm_density_view *density,
   const float value = cvtm_segments_value(density, j, column); /* early, to hide the latency */
   const int32_t before = cvtm_segments_minor(edge, left + 1, sum - edge->step);
   const int32_t after = cvtm_segments_minor(edge, left - 1, sum + edge->step);
-  /* True if the segment begins (ends) on a line between rows, not on one between columns or at a
-   * corner. */
+  /* True if the segment begins (ends) on a line between rows. False on a line between columns, and
+   * at a corner. */
   const int by_row = (before != at) != steep, to_row = (after != at) != steep;
   const int by_column = u > 0 && !by_row, to_column = left > 0 && !to_row;
   if (u > 0 && by_row) entry[(j - first_row) * polygon->stride] = column;
