@@ -73,15 +73,15 @@ CVTM_HD void cvtm_integral_add_rows(const cvtm_density_view *density, const cvtm
     const double top = j == rows->first ? rows->y_top : above;
     const double bottom = j == rows->last ? rows->y_bottom : below;
     const float *row = cvtm_density_row(density, j);
-    double x0, x1;
-    const int32_t left = cvtm_integral_enter_row(cell, rows, 1, top, &rows->left, &x0);
-    const int32_t right = cvtm_integral_enter_row(cell, rows, -1, top, &rows->right, &x1);
+    double x;
+    const int32_t left = cvtm_integral_enter_row(cell, rows, 1, top, &rows->left, &x);
+    cvtm_integral_add_side(density, cell, rows, row, 1, x, top, bottom, left, inner, &rows->left,
+                           sums);
+    const int32_t right = cvtm_integral_enter_row(cell, rows, -1, top, &rows->right, &x);
+    cvtm_integral_add_side(density, cell, rows, row, -1, x, top, bottom, right, inner, &rows->right,
+                           sums);
     if (rows->high - rows->low > 1)
       cvtm_pixel_add_row(density, rows->sx, j, top, bottom, left, right, sums);
-    cvtm_integral_add_side(density, cell, rows, row, 1, x0, top, bottom, left, inner, &rows->left,
-                           sums);
-    cvtm_integral_add_side(density, cell, rows, row, -1, x1, top, bottom, right, inner,
-                           &rows->right, sums);
   }
 }
 

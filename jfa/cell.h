@@ -56,9 +56,9 @@ typedef struct cvtm_cell_origin {
  * and a = (|n|^2 + w - w_n) / 2, where w and w_n are the weights of the two sites; a Voronoi cell
  * is a power cell of weights 0. Macros, since the arguments are doubles or vectors of doubles.
  * scale: CVTM_CORNER_SCALE. */
-#define CVTM_CORNER_SCALE(ax, ay, bx, by) (1 / ((ax) * (by) - (ay) * (bx)))
-#define CVTM_CORNER_X(ay, a, by, b, scale) (((a) * (by) - (b) * (ay)) * (scale))
-#define CVTM_CORNER_Y(ax, a, bx, b, scale) (((ax) * (b) - (bx) * (a)) * (scale))
+#define CVTM_CORNER_SCALE(ax, ay, bx, by) (1 / ((ay) * (bx) - (ax) * (by)))
+#define CVTM_CORNER_X(ay, a, by, b, scale) (((b) * (ay) - (a) * (by)) * (scale))
+#define CVTM_CORNER_Y(ax, a, bx, b, scale) (((a) * (bx) - (b) * (ax)) * (scale))
 
 /* cell->neighbor; NULL on a device. */
 CVTM_HD int32_t *cvtm_cell_neighbors(const cvtm_cell *cell) {

@@ -1,7 +1,7 @@
-/* The state of a power diagram on a CUDA device, and the sums and couplings of the polygons from
- * power_polygons_cuda.cu. The lanes of a warp share some cells. large_kernel computes cells with
- * too many corners for a polygon, one per warp; "giant" cells, with too many for a block's scratch
- * memory, follow one after the other. All sums have a fixed order. */
+/* The state of a power diagram on a CUDA device, and the sums and couplings of the polygons of
+ * power_polygons_cuda.cu. The lanes of a warp share some cells. large_kernel computes the cells
+ * with more corners than a polygon has room for, a warp each. Those with more corners than the
+ * scratch of a block holds come one after the other. All sums have a fixed order. */
 #include "base/cuda_utils.h"
 #include "cvt/equal_mass/power_cuda.h"
 #include "cvt/evaluate_cuda.h"
@@ -73,7 +73,7 @@ cvtm_status create_state_cuda(cvtm_power *power) {
 enum {
   WARP = 32,
   CELLS = 8,        /* per warp */
-  PLAIN_ROWS = 500, /* the most rows of a cell that is integrated by segments */
+  PLAIN_ROWS = 500, /* the most rows of a cell that is integrated by segments (is_plain) */
 };
 
 struct warp_cells {
@@ -90,7 +90,8 @@ __device__ cvtm_power_cell warp_cell(warp_cells *memory, int c) {
   return cell;
 }
 
-/* The integral over the rows of one of `lanes` lanes. The slopes must be set. */
+/* The moments of the rows of a cell that are the share of one of `lanes` lanes. The slopes are set.
+ */
 __device__ cvtm_cell_moments integrate_share(const cvtm_power_view &view, cvtm_domain domain,
                                              const cvtm_density_view &density, int64_t place,
                                              const cvtm_cell &cell, int lane, int lanes) {
@@ -106,8 +107,8 @@ __device__ cvtm_cell_moments integrate_share(const cvtm_power_view &view, cvtm_d
   return cvtm_pixel_moments(&sums);
 }
 
-/* Stores edge k of the cell as an entry; returns its coupling. An edge on the border couples the
- * cell with itself. */
+/* Stores edge k of the cell as an entry, and returns its coupling. An edge on the border couples
+ * the cell with itself. */
 __device__ double store_edge(const cvtm_power &power, const cvtm_power_view &view,
                              cvtm_domain domain, const cvtm_density_view &density, int64_t place,
                              const cvtm_power_cell &cell, int32_t k, int32_t entry) {
@@ -120,8 +121,8 @@ __device__ double store_edge(const cvtm_power &power, const cvtm_power_view &vie
   return edge.coupling;
 }
 
-/* Reserves entries for the edges of each lane's cell, in the order of the lanes; returns the first.
- */
+/* Reserves entries for the edges of the cell of each lane, in the order of the lanes. Returns the
+ * first entry of this lane. */
 __device__ int32_t reserve_edges(const cvtm_power &power, int32_t corners, int lane) {
   int32_t end = corners;
   for (int offset = 1; offset < WARP; offset *= 2) {
@@ -143,7 +144,7 @@ __device__ bool is_plain(const cvtm_cell &cell) {
   return cell.count <= CVTM_CLIPPED_CORNERS && most - least <= PLAIN_ROWS;
 }
 
-/* Integrates the cells of the lanes with `mine` by rows. */
+/* Integrates by rows over the cells of the lanes with `mine` set. */
 __device__ void sum_by_rows(const cvtm_power_view &view, cvtm_domain domain,
                             const cvtm_density_view &density, int64_t place, bool mine, int part,
                             cvtm_power_cell cell, cvtm_cell_moments *sums) {
@@ -156,8 +157,8 @@ __device__ void sum_by_rows(const cvtm_power_view &view, cvtm_domain domain,
   __syncwarp();
 }
 
-/* The couplings of all cells but the large ones, and the sums of those that are not plain. count:
- * the number of corners of plain cells, CVTM_CELL_DEFERRED for others. */
+/* Sets the couplings of all cells but the large ones, and the moments of those that are not plain.
+ * count: the corners of a plain cell, CVTM_CELL_DEFERRED of any other. */
 __global__ void __launch_bounds__(WARP)
     couple_kernel(cvtm_power power, cvtm_power_view view, cvtm_domain domain,
                   cvtm_density_view density, cvtm_power_polygons polygons, int32_t *count,
@@ -196,7 +197,7 @@ __global__ void __launch_bounds__(WARP)
   power.diagonal[i] = diagonal;
 }
 
-/* Lane 0 clips a cell in scratch memory; all lanes get the result. False if the cell has too many
+/* Lane 0 clips a cell in scratch memory; all lanes get the result. Returns false if the cell has too many
  * corners. */
 __device__ bool warp_cut(const cvtm_power_view &view, cvtm_domain domain, int64_t place, int lane,
                          cvtm_power_cell *cell) {

@@ -1,9 +1,9 @@
-/* The three integrators - a walk down a cell, the lanes of a group together, and a batch - against
- * the cell clipped by the square of each pixel, whatever the number of lanes and of rows at a time:
- * random cells; cells whose corners lie on the pixel grid, exactly and nearly; cells much smaller
- * than a pixel; cells with edges along the axes and corners cut off by rounding. A batch gives the
- * same bits wherever in it a cell is, with and without wide vectors; its means along edges against
- * sums over the pixels that the edges cross. */
+/* The three integrators (a walk down a cell, the lanes of a group together, a batch) are compared
+ * with the cell clipped by the square of each pixel, with any number of lanes and of rows at a
+ * time. The cells are random; or have corners on the pixel grid, exactly or nearly; or are much
+ * smaller than a pixel; or have edges along the axes and corners cut off by rounding. A batch gives
+ * the same bits wherever in it a cell is, with and without wide vectors. Its means along edges are
+ * compared with sums over the pixels that the edges cross. */
 
 #include "testing.h"
 
