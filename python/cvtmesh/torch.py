@@ -153,16 +153,21 @@ def pull_back(
     phi = phi.to(x).contiguous()
     evaluator = evaluator_of(x, parts[0])
     by_sites = x.new_empty(len(parts), *x.shape) if wanted[0] else None
-    by_density = None
-    if wanted[1]:
-        number = x.dtype if density.dtype == torch.float64 else None
-        by_density = torch.empty_like(parts[0], dtype=number)
+    number = torch.float64 if density.dtype == torch.float64 else torch.float32
+    by_density = torch.empty_like(parts[0], dtype=number) if wanted[1] else None
     done = True
     with ordered(evaluator, x.device):
         for k, part in enumerate(parts if wanted[0] else parts[:1]):
-            to_density = by_density if k == 0 else None
-            to_sites = None if by_sites is None else by_sites[k]
-            done = done and evaluator.pull_back(cells, part, x, phi, to_density, to_sites)
+            to = {torch.float32: None, torch.float64: None, number: by_density if k == 0 else None}
+            done = done and evaluator.pull_back(
+                cells,
+                part,
+                x,
+                phi,
+                by_density=to[torch.float32],
+                by_density_double=to[torch.float64],
+                by_sites=None if by_sites is None else by_sites[k],
+            )
     if not done and not x.is_cuda:
         raise MemoryError("no memory for the derivatives")
     if not done:

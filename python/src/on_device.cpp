@@ -60,24 +60,23 @@ class Evaluator {
     return kept_ = ++evaluations;
   }
 
-  /* cells: the number of the cells of the sites. phi: 4 for each site. by_density: (height, width)
-   * in single or double precision, by_sites: 2 for each site, or none. Waits; false: too many sites
-   * are near a pixel, or a cell has too many corners. */
+  /* cells: the number of the cells of the sites. phi: 4 for each site. by_density: (height, width),
+   * by_sites: 2 for each site, or none. Waits; false: too many sites are near a pixel, or a cell
+   * has too many corners. */
   bool pull_back(int64_t cells, const Floats &density, const Sites &sites, const Phi &phi,
-                 const std::optional<nb::ndarray<>> &by_density,
+                 const std::optional<nb::ndarray<float>> &by_density,
+                 const std::optional<nb::ndarray<double>> &by_density_double,
                  const std::optional<nb::ndarray<double>> &by_sites) {
     const bool kept = cells == kept_;
     const auto status = std::make_shared<cvtm_status>(CVTM_OK);
     kept_ = cells;
     run([=](Plan *plan) {
-      cvtm_cvt *cvt = plan->cvt.get();
-      const bool precise = by_density && by_density->dtype() == nb::dtype<double>();
-      void *to = by_density ? by_density->data() : nullptr;
-      plan->on.require(cvtm_cvt_view_density(cvt, density.data()));
-      *status = cvtm_cvt_pull_back(
-          cvt, kept ? nullptr : sites.data(), static_cast<int64_t>(sites.shape(0)), phi.data(),
-          precise ? nullptr : static_cast<float *>(to),
-          precise ? static_cast<double *>(to) : nullptr, by_sites ? by_sites->data() : nullptr);
+      plan->on.require(cvtm_cvt_view_density(plan->cvt.get(), density.data()));
+      *status = cvtm_cvt_pull_back(plan->cvt.get(), kept ? nullptr : sites.data(),
+                                   static_cast<int64_t>(sites.shape(0)), phi.data(),
+                                   by_density ? by_density->data() : nullptr,
+                                   by_density_double ? by_density_double->data() : nullptr,
+                                   by_sites ? by_sites->data() : nullptr);
       if (*status != CVTM_ERROR_UNSUPPORTED) plan->on.require(*status);
     });
     return *status == CVTM_OK;
@@ -233,7 +232,7 @@ void bind_on_device(nb::module_ &module) {
            nb::arg("moments"))
       .def("pull_back", &Evaluator::pull_back, nb::arg("cells"), nb::arg("density"),
            nb::arg("sites"), nb::arg("phi"), nb::arg("by_density").none(),
-           nb::arg("by_sites").none())
+           nb::arg("by_density_double").none(), nb::arg("by_sites").none())
       .def_prop_ro("stream", &Evaluator::stream);
   module.def("condition", &condition, nb::arg("values"), nb::arg("density"),
              "Changes a density on the device in place.");
