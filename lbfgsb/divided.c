@@ -121,9 +121,8 @@ static void test_trial_point(executor on) {
   double slope = 0.0;
   if (speculates) {
     slope = pass_speculatively(on);
-  } else if (state->phase != (int)CVTM_PHASE_RESUME) {
-    run_pass(on, CVTM_PASS_SEARCH, CVTM_SUM_COLUMNS, arrays->reduced);
-    slope = arrays->reduced[CVTM_SUM_SLOPE];
+  } else {
+    slope = search_slope(on);
   }
   if (has_failed(on)) return;
   cvtm_lbfgsb_decide_search(state, d->decided->total + entries, slope, requested_stop(on));
@@ -131,12 +130,7 @@ static void test_trial_point(executor on) {
   if (state->due_commit) memcpy(arrays->sums, arrays->reduced, sizeof d->decided->sums);
 }
 
-static void update_matrices(executor on) {
-  const cvtm_lbfgsb_arrays *arrays = on.arrays;
-  const cvtm_lbfgsb_layout layout = layout_of(on);
-  if (!arrays->state->due_update) return;
-  cvtm_lbfgsb_update_model(single_lane, arrays->state, arrays->model, &layout, arrays->sums);
-}
+static void update_matrices(executor on) { update_from_sums(on); }
 
 /* The record of pass A has the row. */
 static void read_nearest_row(executor on, double *w) {
@@ -425,8 +419,7 @@ static cvtm_status cpu_move(cvtm_device *device, const cvtm_lbfgsb_arrays *array
 static cvtm_status cpu_read_rows(cvtm_device *device, const cvtm_lbfgsb_arrays *arrays,
                                  const int32_t *rows, int count, double *w) {
   (void)device;
-  for (int r = 0; r < count; ++r, w += 2 * arrays->state->history + 1)
-    cvtm_lbfgsb_cpu_read_row(arrays, rows[r], w);
+  cvtm_lbfgsb_cpu_read_rows(arrays, rows, count, w);
   return CVTM_OK;
 }
 

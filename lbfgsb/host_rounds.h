@@ -64,6 +64,15 @@ static int is_decider(executor on) {
   return 1;
 }
 
+/* For test_trial_point: g'd at the trial point; 0 after a pause, where the line search has ended.
+ */
+static double search_slope(executor on) {
+  double *sums = on.arrays->reduced;
+  if (on.arrays->state->phase == (int)CVTM_PHASE_RESUME) return 0.0;
+  run_pass(on, CVTM_PASS_SEARCH, CVTM_SUM_COLUMNS, sums);
+  return sums[CVTM_SUM_SLOPE];
+}
+
 static void find_coefficients(executor on) {
   const cvtm_lbfgsb_state *state = on.arrays->state;
   if (state->due_update && !state->due_commit)
@@ -74,6 +83,14 @@ static void find_coefficients(executor on) {
 static void take_point(executor on) {
   const cvtm_lbfgsb_arrays *arrays = on.arrays;
   cvtm_lbfgsb_decide_point(arrays->state, arrays->sums, arrays->mailbox, requested_stop(on));
+}
+
+/* update_matrices where pass A has the products with bounds. */
+static inline void update_from_sums(executor on) {
+  const cvtm_lbfgsb_arrays *arrays = on.arrays;
+  const cvtm_lbfgsb_layout layout = layout_of(on);
+  if (!arrays->state->due_update) return;
+  cvtm_lbfgsb_update_model(single_lane, arrays->state, arrays->model, &layout, arrays->sums);
 }
 
 static void find_curvature(executor on) {

@@ -94,15 +94,11 @@ static void update_rows(const cvtm_lbfgsb_arrays *arrays, int64_t first, int64_t
   memset(rows, 0, sizeof *rows);
   for (int64_t i = first; i < last; ++i) {
     const int r = (int)(i - first);
-    const double x = arrays->trial_x[i], g = arrays->trial_g[i];
-    const cvtm_lbfgsb_variable row = cvtm_lbfgsb_get_variable(arrays, i, x, g);
-    const cvtm_lbfgsb_pair pair =
-        cvtm_lbfgsb_make_pair(arrays, &row, arrays->x[i], g, arrays->g[i]);
+    cvtm_lbfgsb_variable row;
+    const cvtm_lbfgsb_pair pair = cvtm_lbfgsb_accept_row(arrays, i, &row);
     const int is_free = cvtm_lbfgsb_is_free(&row);
     rows->s[r] = pair.s;
     rows->y[r] = pair.y;
-    arrays->x[i] = x;
-    arrays->g[i] = g;
     cvtm_lbfgsb_add_point(arrays, &row, i, is_free, sums);
     classify_row(rows, r, is_free, row.g);
   }
@@ -353,7 +349,13 @@ void cvtm_lbfgsb_cpu_move(int threads, const cvtm_lbfgsb_arrays *arrays) {
 void cvtm_lbfgsb_cpu_read_row(const cvtm_lbfgsb_arrays *arrays, int64_t i, double *w) {
   const int m = arrays->state->history;
   for (int c = 0; c < 2 * m; ++c) w[c] = arrays->w[cvtm_lbfgsb_at(i, c, m)];
-  w[2 * m] = (arrays->scale ? arrays->scale[i] : 1.0) * arrays->g[i];
+  w[2 * m] = cvtm_lbfgsb_scaled_gradient(arrays, i);
+}
+
+void cvtm_lbfgsb_cpu_read_rows(const cvtm_lbfgsb_arrays *arrays, const int32_t *rows, int count,
+                               double *w) {
+  for (int r = 0; r < count; ++r, w += 2 * arrays->state->history + 1)
+    cvtm_lbfgsb_cpu_read_row(arrays, rows[r], w);
 }
 
 /* --- phases of a round, see iteration.h ------------------------------------------------ */
@@ -363,21 +365,11 @@ static void run_pass(executor on, cvtm_lbfgsb_pass pass, int entries, double *re
 }
 
 static void test_trial_point(executor on) {
-  const cvtm_lbfgsb_arrays *arrays = on.arrays;
-  double slope = 0.0;
-  if (arrays->state->phase != (int)CVTM_PHASE_RESUME) {
-    run_pass(on, CVTM_PASS_SEARCH, CVTM_SUM_COLUMNS, arrays->reduced);
-    slope = arrays->reduced[CVTM_SUM_SLOPE];
-  }
-  cvtm_lbfgsb_decide_search(arrays->state, arrays->values, slope, requested_stop(on));
+  const double slope = search_slope(on);
+  cvtm_lbfgsb_decide_search(on.arrays->state, on.arrays->values, slope, requested_stop(on));
 }
 
-static void update_matrices(executor on) {
-  const cvtm_lbfgsb_arrays *arrays = on.arrays;
-  const cvtm_lbfgsb_layout layout = layout_of(on);
-  if (!arrays->state->due_update) return;
-  cvtm_lbfgsb_update_model(single_lane, arrays->state, arrays->model, &layout, arrays->sums);
-}
+static void update_matrices(executor on) { update_from_sums(on); }
 
 static void read_nearest_row(executor on, double *w) {
   cvtm_lbfgsb_cpu_read_row(on.arrays, on.arrays->state->nearest_row, w);

@@ -116,13 +116,11 @@ static void read_nearest_row(executor on, double *w) {
 
 static void test_trial_point(executor on) {
   const cvtm_lbfgsb_arrays *arrays = on.arrays;
-  double sums[CVTM_SUM_COLUMNS] = {0.0}, values[2] = {0.0, 0.0};
-  if (arrays->state->phase != (int)CVTM_PHASE_RESUME) {
-    run_pass(on, CVTM_PASS_SEARCH, CVTM_SUM_COLUMNS, sums);
-    check_pass(on, cvtm_device_copy_out(on.device, values, arrays->values, sizeof values));
-  }
+  double values[2] = {0.0, 0.0};
+  const double slope = search_slope(on);
+  check_pass(on, cvtm_device_copy_out(on.device, values, arrays->values, sizeof values));
   if (has_failed(on)) return;
-  cvtm_lbfgsb_decide_search(arrays->state, values, sums[CVTM_SUM_SLOPE], requested_stop(on));
+  cvtm_lbfgsb_decide_search(arrays->state, values, slope, requested_stop(on));
 }
 
 /* Replaces the products of pass A, over all rows, by those with bounds, see cvtm_lbfgsb_layout. */
@@ -351,8 +349,7 @@ static void gather_panel(const cvtm_lbfgsb_arrays *arrays, const int32_t *rows, 
     for (int r = 0; r < count; ++r) columns[c * BLOCK + r] = column[first[r]];
   }
   for (int r = 0; r < count; ++r)
-    columns[2 * k * BLOCK + r] =
-        (arrays->scale ? arrays->scale[rows[r]] : 1.0) * arrays->g[rows[r]];
+    columns[2 * k * BLOCK + r] = cvtm_lbfgsb_scaled_gradient(arrays, rows[r]);
   for (int c = 0; c <= 2 * k && count < BLOCK; ++c)
     memset(columns + c * BLOCK + count, 0, (size_t)(BLOCK - count) * sizeof *columns);
 }
@@ -449,8 +446,7 @@ static cvtm_status cpu_read_rows(cvtm_device *device, void *own, const cvtm_lbfg
                                  const int32_t *rows, int count, double *w) {
   (void)device;
   (void)own;
-  for (int r = 0; r < count; ++r, w += 2 * arrays->state->history + 1)
-    cvtm_lbfgsb_cpu_read_row(arrays, rows[r], w);
+  cvtm_lbfgsb_cpu_read_rows(arrays, rows, count, w);
   return CVTM_OK;
 }
 

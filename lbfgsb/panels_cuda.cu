@@ -61,20 +61,13 @@ static __device__ void write_figures(const figures &own, int nearest, double *to
   if (thread < FIGURES) to[blockIdx.x * FIGURES + thread] = all[0].value[thread];
 }
 
+/* A pass that calls add_row(&arrays, i, sums) for all rows. */
+template <auto add_row>
 static __global__ void __launch_bounds__(THREADS)
-    start_kernel(const __grid_constant__ cvtm_lbfgsb_arrays arrays, double *to) {
+    rows_kernel(const __grid_constant__ cvtm_lbfgsb_arrays arrays, double *to) {
   figures own = empty_figures();
   for (int64_t i = cvtm_first_thread(); i < arrays.n; i += cvtm_thread_count()) {
-    cvtm_lbfgsb_start_row(&arrays, i, own.value);
-  }
-  write_figures(own, 0, to);
-}
-
-static __global__ void __launch_bounds__(THREADS)
-    search_kernel(const __grid_constant__ cvtm_lbfgsb_arrays arrays, double *to) {
-  figures own = empty_figures();
-  for (int64_t i = cvtm_first_thread(); i < arrays.n; i += cvtm_thread_count()) {
-    own.value[CVTM_SUM_SLOPE] += arrays.trial_g[i] * arrays.d[i];
+    add_row(&arrays, i, own.value);
   }
   write_figures(own, 0, to);
 }
@@ -87,15 +80,11 @@ static __global__ void __launch_bounds__(THREADS)
   double *w = arrays.w;
   figures own = empty_figures();
   for (int64_t i = cvtm_first_thread(); i < arrays.n; i += cvtm_thread_count()) {
-    const double x = arrays.trial_x[i], g = arrays.trial_g[i];
-    const cvtm_lbfgsb_variable row = cvtm_lbfgsb_get_variable(&arrays, i, x, g);
-    const cvtm_lbfgsb_pair pair = cvtm_lbfgsb_make_pair(&arrays, &row, arrays.x[i], g, arrays.g[i]);
+    cvtm_lbfgsb_variable row;
+    const cvtm_lbfgsb_pair pair = cvtm_lbfgsb_accept_row(&arrays, i, &row);
     const int is_free = cvtm_lbfgsb_is_free(&row);
-    const double free_g = is_free ? row.g : 0.0;
-    arrays.x[i] = x;
-    arrays.g[i] = g;
     cvtm_lbfgsb_add_point(&arrays, &row, i, is_free, own.value);
-    vectors[i] = free_g;
+    vectors[i] = is_free ? row.g : 0.0;
     vectors[stride + i] = pair.s;
     vectors[2 * stride + i] = pair.y;
     if (!state.store_pair) continue;
@@ -139,7 +128,7 @@ static __global__ void __launch_bounds__(THREADS)
   for (int64_t e = cvtm_first_thread(); e < all; e += cvtm_thread_count()) {
     const int c = static_cast<int>(e / count), r = static_cast<int>(e % count);
     const int64_t i = rows[r];
-    const double value = c == 2 * half ? (arrays.scale ? arrays.scale[i] : 1.0) * arrays.g[i]
+    const double value = c == 2 * half ? cvtm_lbfgsb_scaled_gradient(&arrays, i)
                                        : w[(c < half ? c : m + c - half) * stride + i];
     to[c * column_step + r * row_step] = value;
   }
@@ -281,9 +270,9 @@ static cvtm_status cuda_pass(cvtm_device *device, void *memory, const cvtm_lbfgs
   if (pass == CVTM_PASS_A) return pass_a(device, own, arrays, result);
   if (pass == CVTM_PASS_B) return pass_b(device, own, arrays, q, result);
   if (pass == CVTM_PASS_START) {
-    start_kernel<<<blocks, THREADS, 0, stream>>>(*arrays, own->figures_seen);
+    rows_kernel<cvtm_lbfgsb_start_row><<<blocks, THREADS, 0, stream>>>(*arrays, own->figures_seen);
   } else {
-    search_kernel<<<blocks, THREADS, 0, stream>>>(*arrays, own->figures_seen);
+    rows_kernel<cvtm_lbfgsb_search_row><<<blocks, THREADS, 0, stream>>>(*arrays, own->figures_seen);
   }
   const cvtm_status status = cvtm_cuda_launched(device, "pass without products");
   return status == CVTM_OK ? collect(device, own, arrays->n, 0, result) : status;

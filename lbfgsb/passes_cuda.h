@@ -345,21 +345,18 @@ static __device__ void pass_start(block_group on) {
 static __device__ void pass_search(block_group on) {
   thread_sums own = empty_sums();
   for (int64_t i = first_index(on); i < block_memory()->arrays.n; i += index_stride(on)) {
-    own.value[CVTM_SUM_SLOPE] += block_memory()->arrays.trial_g[i] * block_memory()->arrays.d[i];
+    cvtm_lbfgsb_search_row(&block_memory()->arrays, i, own.value);
   }
   write_block_sums(on, own, 0);
 }
 
 /* Writes x, g and the new pair of row i from the trial point, after a speculative pass A. */
 static __device__ void commit_row(const cvtm_lbfgsb_arrays &arrays, int64_t i, int m, int newest) {
-  const double x = arrays.trial_x[i], g = arrays.trial_g[i];
-  const cvtm_lbfgsb_variable row = cvtm_lbfgsb_get_variable(&arrays, i, x, g);
-  const cvtm_lbfgsb_pair pair = cvtm_lbfgsb_make_pair(&arrays, &row, arrays.x[i], g, arrays.g[i]);
+  cvtm_lbfgsb_variable row;
+  const cvtm_lbfgsb_pair pair = cvtm_lbfgsb_accept_row(&arrays, i, &row);
   double *w = arrays.w;
   w[cvtm_lbfgsb_at(i, newest, m)] = pair.y;
   w[cvtm_lbfgsb_at(i, m + newest, m)] = pair.s;
-  arrays.x[i] = x;
-  arrays.g[i] = g;
 }
 
 /* Writes what a speculative pass A did not, if no pass B follows that does. */

@@ -29,6 +29,11 @@ CVTM_HD cvtm_lbfgsb_variable cvtm_lbfgsb_get_variable(const cvtm_lbfgsb_arrays *
   return row;
 }
 
+/* g_i of the scaled variable. */
+CVTM_HD double cvtm_lbfgsb_scaled_gradient(const cvtm_lbfgsb_arrays *arrays, int64_t i) {
+  return (arrays->scale ? arrays->scale[i] : 1.0) * arrays->g[i];
+}
+
 /* value / scale. Without scaling the division is left out: on a GPU it costs more than all other
  * work on a row. */
 CVTM_HD double cvtm_lbfgsb_unscaled(const cvtm_lbfgsb_arrays *arrays,
@@ -92,6 +97,18 @@ CVTM_HD cvtm_lbfgsb_pair cvtm_lbfgsb_make_pair(const cvtm_lbfgsb_arrays *arrays,
   cvtm_lbfgsb_pair pair;
   pair.s = cvtm_lbfgsb_unscaled(arrays, row, row->x - old_x);
   pair.y = (g - old_g) * row->scale;
+  return pair;
+}
+
+/* Makes the trial point the current one in row i. Returns the row of the new pair; *row: at the new
+ * point. */
+CVTM_INLINE cvtm_lbfgsb_pair cvtm_lbfgsb_accept_row(const cvtm_lbfgsb_arrays *arrays, int64_t i,
+                                                    cvtm_lbfgsb_variable *row) {
+  const double x = arrays->trial_x[i], g = arrays->trial_g[i];
+  *row = cvtm_lbfgsb_get_variable(arrays, i, x, g);
+  const cvtm_lbfgsb_pair pair = cvtm_lbfgsb_make_pair(arrays, row, arrays->x[i], g, arrays->g[i]);
+  arrays->x[i] = x;
+  arrays->g[i] = g;
   return pair;
 }
 
@@ -187,6 +204,11 @@ CVTM_INLINE void cvtm_lbfgsb_step_row(const cvtm_lbfgsb_arrays *arrays,
 CVTM_HD void cvtm_lbfgsb_move_row(const cvtm_lbfgsb_arrays *arrays, int64_t i, double step) {
   const cvtm_lbfgsb_variable row = cvtm_lbfgsb_get_variable(arrays, i, arrays->x[i], 0.0);
   arrays->trial_x[i] = cvtm_lbfgsb_trial(&row, arrays->d[i], step);
+}
+
+/* The line search: the row's part of g'd at the trial point. */
+CVTM_HD void cvtm_lbfgsb_search_row(const cvtm_lbfgsb_arrays *arrays, int64_t i, double *sums) {
+  sums[CVTM_SUM_SLOPE] += arrays->trial_g[i] * arrays->d[i];
 }
 
 /* The start: x = trial_x = x projected onto the box, g = d = 0. */

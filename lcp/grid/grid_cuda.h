@@ -221,6 +221,13 @@ __device__ bool reduce_norms(cvtm_grid_norms *norms, double *partial, cvtm_grid_
 
 } /* namespace */
 
+/* e of coarse node (x, y); beyond the boundary constant if that is a Neumann one, else 0. */
+static __device__ inline double coarse_value(const cvtm_grid_level *c, int x, int y) {
+  const int width = static_cast<int>(c->width), height = static_cast<int>(c->height);
+  const int i = x < 0 ? 0 : x < width ? x : width - 1, j = y < 0 ? 0 : y < height ? y : height - 1;
+  return c->neumann || (i == x && j == y) ? c->e[j * c->width + i] : 0.0;
+}
+
 /* What norms are measured for. */
 enum cvtm_grid_measured { MEASURE_COLD_START, MEASURE_START, MEASURE_ITERATION };
 

@@ -351,13 +351,6 @@ __global__ void __launch_bounds__(tile_threads, 2)
   coarse.r[t.y * coarse.width + t.x] = sum;
 }
 
-/* e of the coarse level; beyond the boundary constant if that is a Neumann one, else 0. */
-__device__ double coarse_value(const cvtm_grid_level *c, int x, int y) {
-  const int width = static_cast<int>(c->width), height = static_cast<int>(c->height);
-  const int i = x < 0 ? 0 : x < width ? x : width - 1, j = y < 0 ? 0 : y < height ? y : height - 1;
-  return c->neumann || (i == x && j == y) ? c->e[j * c->width + i] : 0.0;
-}
-
 template <bool stored>
 __device__ quad prolong_tile(const quad_place &t, const cvtm_grid_level *c) {
   quad q = {{0, 0, 0, 0}};
@@ -372,10 +365,9 @@ __device__ quad prolong_tile(const quad_place &t, const cvtm_grid_level *c) {
   const double north_west = coarse_value(c, t.x - 1, t.y - 1),
                north = coarse_value(c, t.x, t.y - 1);
   const double west = coarse_value(c, t.x - 1, t.y), here = coarse_value(c, t.x, t.y);
-  q.at[0] = 0.25 * ((north_west + north) + (west + here));
-  q.at[1] = 0.5 * (north + here);
-  q.at[2] = 0.5 * (west + here);
-  q.at[3] = here;
+#pragma unroll
+  for (int n = 0; n < 4; ++n)
+    q.at[n] = cvtm_grid_bilinear(n & 1, n >> 1, north_west, north, west, here);
   return q;
 }
 
@@ -581,13 +573,13 @@ __device__ bool is_bilinear(const cvtm_grid_level *c) {
 /* The residual restricted to node (x, y) of level s. */
 __device__ double restrict_bilinear(small_level f, small_level s, const cvtm_grid_level *c, int x,
                                     int y) {
-  const double west = c->neumann && x == 0 ? 1.0 : 0.5;
-  const double east = c->neumann && x + 1 == s.width ? 1.0 : 0.5;
-  const double *at = f.residual() + f.at(2 * x, 2 * y);
-  double row[3];
-  for (int d = 0; d < 3; ++d, at += f.pitch) row[d] = (west * at[0] + at[1]) + east * at[2];
-  return ((c->neumann && y == 0 ? 1.0 : 0.5) * row[0] + row[1]) +
-         (c->neumann && y + 1 == s.height ? 1.0 : 0.5) * row[2];
+  const double *at = f.residual() + f.at(2 * x + 1, 2 * y);
+  double across[3], down[3], row[3];
+  cvtm_grid_closed_form_weights(c->neumann, x, s.width, across);
+  cvtm_grid_closed_form_weights(c->neumann, y, s.height, down);
+  for (int d = 0; d < 3; ++d, at += f.pitch)
+    row[d] = cvtm_grid_three_points(across[0], across[1], across[2], at, 0);
+  return cvtm_grid_three_points(down[0], down[1], down[2], row + 1, 0);
 }
 
 __device__ double restrict_any(small_level f, const cvtm_grid_level *c, int x, int y) {
@@ -619,7 +611,7 @@ __device__ void restrict_small(small_level f, small_level s, const cvtm_grid_lev
 }
 
 __device__ double interpolated_bilinear(small_level s, const cvtm_grid_level *c, int i, int j) {
-  int x = i / 2, y = j / 2, west = x - !(i & 1), north = y - !(j & 1);
+  int x = i / 2, y = j / 2, west = x - 1, north = y - 1;
   if (c->neumann) {
     west = west < 0 ? 0 : west;
     north = north < 0 ? 0 : north;
@@ -627,7 +619,8 @@ __device__ double interpolated_bilinear(small_level s, const cvtm_grid_level *c,
     y = y < s.height ? y : s.height - 1;
   }
   const double *e = s.e();
-  return 0.25 * ((e[s.at(west, north)] + e[s.at(x, north)]) + (e[s.at(west, y)] + e[s.at(x, y)]));
+  return cvtm_grid_bilinear(i & 1, j & 1, e[s.at(west, north)], e[s.at(x, north)], e[s.at(west, y)],
+                            e[s.at(x, y)]);
 }
 
 /* cvtm_grid_interpolated in shared memory and 32-bit indices, which spill fewer registers. */

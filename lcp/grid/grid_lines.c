@@ -453,13 +453,13 @@ CVTM_INLINE void interpolate_chunk(const cvtm_grid_level *c, int64_t j, int64_t 
   const double *a = c->e + y * w + x, *b = a + w;
   if (parents == 1) {
     for (int64_t n = 0; n < count / 2; ++n) {
-      out[2 * n] = 0.5 * a[n - 1] + 0.5 * a[n];
-      out[2 * n + 1] = a[n];
+      out[2 * n] = cvtm_grid_bilinear(0, 1, 0, 0, a[n - 1], a[n]);
+      out[2 * n + 1] = cvtm_grid_bilinear(1, 1, 0, 0, 0, a[n]);
     }
   } else {
     for (int64_t n = 0; n < count / 2; ++n) {
-      out[2 * n] = ((0.25 * a[n - 1] + 0.25 * a[n]) + 0.25 * b[n - 1]) + 0.25 * b[n];
-      out[2 * n + 1] = 0.5 * a[n] + 0.5 * b[n];
+      out[2 * n] = cvtm_grid_bilinear(0, 0, a[n - 1], a[n], b[n - 1], b[n]);
+      out[2 * n + 1] = cvtm_grid_bilinear(1, 0, 0, a[n], 0, b[n]);
     }
   }
 }

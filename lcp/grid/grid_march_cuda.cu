@@ -29,16 +29,13 @@ struct fine_line {
 template <bool odd, bool interior>
 __device__ void gather(const strip<interior> &s, const cvtm_grid_level *c, int y, int j,
                        const fine_line &fine, double *sum) {
-  const int x = s.pair, width = static_cast<int>(c->width), height = static_cast<int>(c->height);
-  double weight[3] = {0.5, 1, 0.5}, down = odd ? 1.0 : 0.5;
-  if (!interior && c->neumann) {
-    if (j == 0 || (y + 1 == height && j == 2 * y + 2)) down = 1;
-    if (x == 0) weight[0] = 1;
-    if (x + 1 == width) weight[2] = 1;
+  double across[3] = {0.5, 1, 0.5}, down[3] = {0.5, 1, 0.5};
+  if (!interior) {
+    cvtm_grid_closed_form_weights(c->neumann, s.pair, c->width, across);
+    cvtm_grid_closed_form_weights(c->neumann, y, c->height, down);
   }
-  const double line =
-      (weight[0] * fine.residual[0] + weight[1] * fine.residual[1]) + weight[2] * fine.residual[2];
-  *sum += down * line;
+  const double line = cvtm_grid_three_points(across[0], across[1], across[2], fine.residual + 1, 0);
+  *sum += (odd ? down[1] : j == 2 * y ? down[0] : down[2]) * line;
 }
 
 template <bool interior>
@@ -197,20 +194,17 @@ struct coarse_lines {
 /* e of coarse line y; beyond the boundary constant if that is a Neumann one, else 0. */
 template <bool interior>
 __device__ double load_coarse(const strip<interior> &s, const cvtm_grid_level *c, int y) {
-  const int width = static_cast<int>(c->width), height = static_cast<int>(c->height);
+  const int height = static_cast<int>(c->height);
   if (interior) return c->e[(y < height ? y : height - 1) * c->width + s.pair];
-  const int x = s.pair < 0 ? 0 : s.pair < width ? s.pair : width - 1;
-  const int line = y < 0 ? 0 : y < height ? y : height - 1;
-  const double value = c->e[line * c->width + x];
-  return c->neumann || (x == s.pair && line == y) ? value : 0.0;
+  return coarse_value(c, s.pair, y);
 }
 
 /* The interpolated correction of line j. */
 template <bool odd>
 __device__ node_pair interpolate_line(const coarse_lines &e) {
-  const double below = from_west(e.here) + e.here;
-  if (odd) return node_pair{0.5 * below, e.here};
-  return node_pair{0.25 * ((from_west(e.north) + e.north) + below), 0.5 * (e.north + e.here)};
+  const double west = from_west(e.here), north_west = odd ? 0.0 : from_west(e.north);
+  return node_pair{cvtm_grid_bilinear(0, odd, north_west, e.north, west, e.here),
+                   cvtm_grid_bilinear(1, odd, 0, e.north, 0, e.here)};
 }
 
 /* e at the lane's column of coarse line y, y + 1, ..., each loaded into a register a line ahead. */

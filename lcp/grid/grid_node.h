@@ -339,6 +339,17 @@ CVTM_HD void cvtm_grid_closed_form_weights(int neumann, int64_t coarse, int64_t 
   weight[2] = neumann && coarse + 1 == count ? 1.0 : 0.5;
 }
 
+/* Closed form, both directions halved: the value at fine node (i, j) from those of coarse nodes
+ * (x - 1, y - 1), (x, y - 1), (x - 1, y) and (x, y), where x = i / 2 and y = j / 2. odd_x, odd_y:
+ * the parities of i and j, which say what of these the node needs. */
+CVTM_HD double cvtm_grid_bilinear(int odd_x, int odd_y, double north_west, double north,
+                                  double west, double here) {
+  if (odd_x && odd_y) return here;
+  if (odd_x) return 0.5 * (north + here);
+  if (odd_y) return 0.5 * (west + here);
+  return 0.25 * (((north_west + north) + west) + here);
+}
+
 /* The weight of the parent (first_x + kx, first_y + ky), inside the coarse grid, of fine node
  * (i, j). */
 CVTM_HD double cvtm_grid_weight(const cvtm_grid_level *c, int64_t i, int64_t j, int count_x,
@@ -359,12 +370,8 @@ CVTM_HD double cvtm_grid_interpolated(const cvtm_grid_level *c, const double *e,
   if (!c->weight && c->halved_x && c->halved_y) {
     const int64_t x = i / 2, y = j / 2, west = x - !(i & 1), north = y - !(j & 1);
     if (west >= 0 && north >= 0 && x < c->width && y < c->height) {
-      /* The same sum without branches: a single parent counts twice, with weights 0 and 1. */
-      const double wx = i & 1 ? 0.0 : 0.5, wy = j & 1 ? 0.0 : 0.5;
       const double *above = e + north * c->width, *below = e + y * c->width;
-      return (((wx * wy) * above[west] + ((1 - wx) * wy) * above[x]) +
-              (wx * (1 - wy)) * below[west]) +
-             ((1 - wx) * (1 - wy)) * below[x];
+      return cvtm_grid_bilinear(i & 1, j & 1, above[west], above[x], below[west], below[x]);
     }
   }
   int64_t x0, y0;
