@@ -52,16 +52,14 @@ cvtm_status cvtm_text_read(const char *path, size_t limit, unsigned char **bytes
 /* --- files in memory -------------------------------------------------------------------------- */
 
 /* Files that lie in memory: while a thread uses a list of them, cvtm_file_read and cvtm_output_open
- * find them by their paths before they look on the disk. A caller that has arrays instead of files,
- * such as a binding for another language, thereby passes them to every reader of the library, and
- * takes them from every writer. */
+ * find them by their paths before they look on the disk. So every reader of the library takes the
+ * contents of a file, and every writer gives them. Arrays need no file: cvtm_input (base/npy.h). */
 
-/* The contents in two parts, so that a header can stand before an array that lies elsewhere. All is
- * borrowed. */
+/* All is borrowed. */
 typedef struct cvtm_memory_file {
   const char *path;
-  const void *head, *body;
-  size_t head_size, body_size;
+  const void *bytes;
+  size_t size;
 } cvtm_memory_file;
 
 /* path: "-" is standard output. bytes: NULL until the file is whole, then malloc'd; freed by the

@@ -202,6 +202,11 @@ static int is_left_out(cli_command command, const cli_option_row *row) {
          cli_option_find_field(CLI_RUN, row->offset) >= 0;
 }
 
+static int is_array(const cli_option_row *row, const cli_options *options) {
+  return row->source != 0 &&
+         ((const cvtm_input *)((const char *)options + row->source))->array != NULL;
+}
+
 typedef struct read_visit {
   void *context;
   cli_file_visitor visitor;
@@ -214,8 +219,8 @@ static void visit_read(void *context, const char *option, const char *path) {
 
 void cli_options_visit_files(const cli_options *options, cli_file_visitor visitor, void *context) {
   read_visit visit = {context, visitor};
-  if (options->command == CLI_BATCH && options->run.input != NULL)
-    visitor(context, CLI_FILE_READ, NULL, options->run.input);
+  if (options->command == CLI_BATCH && options->run.input.name != NULL)
+    visitor(context, CLI_FILE_READ, NULL, options->run.input.name);
   else if (options->command != CLI_MINIMIZE) /* whose operand is a problem */
     run_visit_read(&options->run, visit_read, &visit);
   for (int index = 0; index < cli_option_row_count; ++index) {
@@ -226,7 +231,7 @@ void cli_options_visit_files(const cli_options *options, cli_file_visitor visito
     if (row->offset == CLI_FIELD(run.output)) {
       for (int k = 0; k < options->run.output.count; ++k)
         visit_output(options, options->run.output.item[k], context, visitor);
-    } else if (*(const char *const *)field != NULL) {
+    } else if (*(const char *const *)field != NULL && !is_array(row, options)) {
       visit_value(row, *(const char *const *)field, context, visitor);
     }
   }

@@ -132,6 +132,7 @@ int cli_choice_names(const cli_choice *choices, char separator, char *text, size
 #define CHOICE(field, choices) CLI_CHOICE, CLI_FIELD(field), NULL, choices, 0, 0
 #define SWITCH(field, choices, off, on) CLI_SWITCH, CLI_FIELD(field), NULL, choices, off, on
 #define TEXT(field, argument) CLI_TEXT, CLI_FIELD(field), argument, NULL, 0, 0
+#define SOURCE(field, argument) TEXT(field.name, argument)
 #define LIST(field, argument) CLI_LIST, CLI_FIELD(field), argument, NULL, 0, 0
 
 /* The columns `group` and `is_chief`. */
@@ -366,10 +367,10 @@ const cli_option_row cli_option_rows[] = {
    "Each round moves every site away from its nearest neighbour and descends, starting from the sites of the round "
    "before it. After 15 rounds without a gain, or 200 rounds, the best sites found are taken. See also --time-limit. "
    "The report has the number of rounds (`anneal_rounds`)."},
-  {"init", 0, RUN | VIEW, TEXT(run.init, "FILE"), OTHER(SOLVER), "start from the points of FILE (csv, npy, xyz)",
-   .manual = "The points must all lie inside the image.", .file = CLI_READS},
-  {"fixed", 0, RUN | VIEW, TEXT(run.fixed, "FILE"), OTHER(SOLVER),
-   "sites that do not move; they come first and count among the N", .file = CLI_READS},
+  {"init", 0, RUN | VIEW, SOURCE(run.init, "FILE"), OTHER(SOLVER), "start from the points of FILE (csv, npy, xyz)",
+   .manual = "The points must all lie inside the image.", .file = CLI_READS, .source = CLI_FIELD(run.init)},
+  {"fixed", 0, RUN | VIEW, SOURCE(run.fixed, "FILE"), OTHER(SOLVER),
+   "sites that do not move; they come first and count among the N", .file = CLI_READS, .source = CLI_FIELD(run.fixed)},
   {"periodic", 0, RUN | MESH | VORONOI | STATS | VIEW, FLAG(run.periodic), CHIEF(SOLVER),
    "opposite sides are joined: a torus",
    .manual = "The mesh is the triangulation of the sites in the plane; that of the torus is made of them by `cvtmesh "
@@ -423,7 +424,7 @@ const cli_option_row cli_option_rows[] = {
    "counts; those of one name are one region. The groups are named by the first property that a feature has of name, "
    "material, label, region and class, else by its id, and by inkscape:label or id of an element; what is no letter, "
    "digit or hyphen becomes an underscore. Segments of a .poly file may also divide the plane, as with `mesh`.",
-   .words = "none image frame mask= polygon= labels=", .file = CLI_READS, .set = cli_set_domain},
+   .words = "none image frame mask= polygon= labels=", .file = CLI_READS, .set = cli_set_domain, .source = CLI_FIELD(run.domain.source)},
   {"region-name", 0, RUN, LIST(run.domain.region_names, "N=NAME"), OTHER(DOMAIN),
    "name of region N in msh, inp and the report; can be repeated",
    .manual = "A name has up to 31 letters, digits, _ and -, and starts with a letter."},
@@ -465,13 +466,13 @@ const cli_option_row cli_option_rows[] = {
    .manual = "AREA is in square units of the outline, of a picture in square pixels. With the square of a unit of "
    "length, as in 4mm2 or 3=20um2, the area is one in the world of --pixel-size (whose unit is needed), or on the "
    "page of --page. The region of an outline is 1."},
-  {"picture", 0, STATS, TEXT(photograph, "IMAGE"), CHIEF(BASIC),
+  {"picture", 0, STATS, SOURCE(photograph, "IMAGE"), CHIEF(BASIC),
    "also compare a drawing of the points as dots with this picture",
    .manual = "The picture is the domain; see --dots, --dot-size and --overlap. If FILE is an SVG, its circles are the "
    "dots, of any program: what is drawn is measured. Its viewBox must have the shape of the picture, or --page and "
-   "what goes with it say where the picture stands.", .file = CLI_READS},
-  {"density", 0, STATS, TEXT(density, "IMAGE"), CHIEF(BASIC), "also print the energy ratio for this density",
-   .manual = "The image of the density is the domain.", .file = CLI_READS},
+   "what goes with it say where the picture stands.", .file = CLI_READS, .source = CLI_FIELD(photograph)},
+  {"density", 0, STATS, SOURCE(density, "IMAGE"), CHIEF(BASIC), "also print the energy ratio for this density",
+   .manual = "The image of the density is the domain.", .file = CLI_READS, .source = CLI_FIELD(density)},
   {"invert", 0, RUN | STATS | VIEW | DENSITY, FLAG(run.invert), CHIEF(TONE), "bright is dense"},
   {"gamma", 0, RUN | STATS | VIEW | DENSITY, REAL(run.gamma, "G", 1e-6, 1e6), OTHER(TONE), "raise the tone to this power"},
   {"levels", 0, RUN | STATS | VIEW | DENSITY, TEXT(text.levels, "BLACK,WHITE"), OTHER(TONE),
@@ -498,7 +499,7 @@ const cli_option_row cli_option_rows[] = {
    "a raster of 1024 cells along the longer side of the outline, and lowered where it grows by more than 0.3 per unit "
    "of distance. Sizes from a solution or an indicator, which are known up to a factor, need a number of points: "
    "`cvtmesh run --domain polygon=FILE`.", .words = "solution= indicator= size=", .file = CLI_READS,
-   .set = cli_set_size_from},
+   .set = cli_set_size_from, .source = CLI_FIELD(run.size.from)},
   {"size-field", 0, RUN | MESH, TEXT(run.size.field, "NAME"), OTHER(DENSITY),
    "of --size-from: the name of the field; if omitted, the first"},
   {"metric", 0, MESH, TEXT(metric.from, "FIELD"), CHIEF(DOMAIN),
@@ -518,25 +519,25 @@ const cli_option_row cli_option_rows[] = {
    "of --metric: the largest ratio of sizes in two directions"},
   {"floor", 0, RUN | STATS | VIEW | DENSITY, REAL(run.floor, "RHO", 0, 3e38), OTHER(TONE),
    "raise smaller densities to this"},
-  {"within", 0, RUN | DENSITY, LIST(run.condition.within, "FILE"), OTHER(DENSITY),
+  {"within", 0, RUN | DENSITY, LIST(text.within, "FILE"), OTHER(DENSITY),
    "keep the density only inside: an image (what is bright), polygons (svg, geojson, csv, poly), or alpha for the "
    "picture's own alpha channel; can be repeated: where all overlap",
    .manual = "The steps below change the density only where these options leave it, and do not act through obstacles. "
    "The centroid of a cell around an obstacle may lie in the obstacle. At the end `run` therefore moves such sites to "
    "a place nearby, so that no site is outside the regions or in an obstacle (polygons are taken exactly), and prints "
    "their number (`moved_sites` in the report). Not moved are fixed sites, those of --equal-mass, and those of --init "
-   "if there are no iterations.", .words = "alpha", .file = CLI_READS},
-  {"obstacle", 0, RUN | DENSITY, LIST(run.condition.obstacle, "FILE"), OTHER(DENSITY),
+   "if there are no iterations.", .words = "alpha", .file = CLI_READS, .set = cli_set_within, .source = CLI_FIELD(run.condition.within)},
+  {"obstacle", 0, RUN | DENSITY, LIST(text.obstacle, "FILE"), OTHER(DENSITY),
    "no density inside, and no smoothing through it; regions as for --within; can be repeated", .words = "alpha",
-   .file = CLI_READS},
-  {"weight", 0, RUN | DENSITY, LIST(run.condition.weight, "FILE=FACTOR"), CHIEF(DENSITY),
+   .file = CLI_READS, .set = cli_set_obstacle, .source = CLI_FIELD(run.condition.obstacle)},
+  {"weight", 0, RUN | DENSITY, LIST(text.weight, "FILE=FACTOR"), CHIEF(DENSITY),
    "multiply the density of a region; regions as for --within; can be repeated",
    .manual = "The number of sites in a place follows the root of the density: a factor of 4 doubles it. With "
    "--equal-mass and --noise blue it follows the density itself. A region is an image of the picture's size, polygons "
    "in a file (svg, geojson, csv, poly), or `alpha`, the picture's own alpha channel. Of an image the region is what "
    "is more than half opaque, if the image has an alpha channel, else what is brighter than half; of data, what is "
    "positive. Of polygons it is the pixels whose centre is inside, and those through which a part thinner than a "
-   "pixel passes.", .file = CLI_READS},
+   "pixel passes.", .file = CLI_READS, .set = cli_set_weight, .source = CLI_FIELD(run.condition.weight)},
   {"smooth", 0, RUN | DENSITY, TEXT(text.smooth, "LAMBDA[,P]"), CHIEF(DENSITY),
    "smooth the density, over about sqrt(LAMBDA) pixels; with P below 1/2 the result leans above the density, over 1/2 "
    "below it",
@@ -551,21 +552,21 @@ const cli_option_row cli_option_rows[] = {
    "lower.", .set = cli_set_grade},
   {"grade-size", 0, RUN | DENSITY, REAL(run.condition.grade_size, "G", 0, 1e6), CHIEF(DENSITY),
    "sizes (density^-1/4) grow by at most G per pixel; 0: no limit"},
-  {"inside", 0, SEGMENT, LIST(run.segment.inside, "X,Y,R"), CHIEF(SEGMENTATION),
-   "a disc inside the object, in pixels; can be repeated", .manual = "Seeds that contradict each other are refused."},
-  {"outside", 0, SEGMENT, LIST(run.segment.outside, "X,Y,R"), CHIEF(SEGMENTATION),
-   "a disc outside the object; can be repeated"},
-  {"seeds", 0, SEGMENT, TEXT(run.segment.seeds, "IMAGE"), CHIEF(SEGMENTATION),
+  {"inside", 0, SEGMENT, LIST(text.inside, "X,Y,R"), CHIEF(SEGMENTATION),
+   "a disc inside the object, in pixels; can be repeated", .manual = "Seeds that contradict each other are refused.", .set = cli_set_inside},
+  {"outside", 0, SEGMENT, LIST(text.outside, "X,Y,R"), CHIEF(SEGMENTATION),
+   "a disc outside the object; can be repeated", .set = cli_set_outside},
+  {"seeds", 0, SEGMENT, SOURCE(run.segment.seeds, "IMAGE"), CHIEF(SEGMENTATION),
    "seeds as a picture: white is inside, black outside, grey or transparent neither; data: by sign",
-   .file = CLI_READS},
-  {"initial", 0, SEGMENT, TEXT(run.segment.initial, "WHAT"), OTHER(SEGMENTATION),
+   .file = CLI_READS, .source = CLI_FIELD(run.segment.seeds)},
+  {"initial", 0, SEGMENT, TEXT(text.initial, "WHAT"), OTHER(SEGMENTATION),
    "the first curve: grow (from the seeds up to edges), image (its border), X,Y,R (a circle) or a file as for "
    "--within of cvtmesh density",
    .manual = "`grow`: one front starts from the seeds inside, another from those outside, or from the border of the "
    "image if there are none. Edges slow both, and the curve is where they meet. One seed in a coin gives the coin; a "
    "photograph with weak edges needs seeds on both sides of these. `image`: the border of the image, for a single "
    "object on a plain ground. X,Y,R: a circle, whose level set is the exact distance at the pixel centres. A file as "
-   "for --within: a curve drawn around the object.", .words = "grow image", .file = CLI_READS},
+   "for --within: a curve drawn around the object.", .words = "grow image", .file = CLI_READS, .set = cli_set_initial, .source = CLI_FIELD(run.segment.first_region)},
   {"sigma", 0, SEGMENT, REAL(run.segment.sigma, "PIXELS", 0, 1000), OTHER(SEGMENTATION),
    "smooth the image by a Gaussian of this width first", .manual = "With a smaller width noise holds the curve."},
   {"k", 0, SEGMENT, REAL(run.segment.k, "K", 0, 1e12), OTHER(SEGMENTATION),
@@ -586,8 +587,8 @@ const cli_option_row cli_option_rows[] = {
    "--height, from --like or from --labels-from."},
   {"height", 0, VORONOI | MESH | STATS | VIEW, INTEGER(height, "H", 0, CVTM_MAX_SIDE), CHIEF(BASIC),
    "height of the domain; 0: from the points, except for voronoi"},
-  {"like", 0, VORONOI | MESH | STATS | VIEW, TEXT(like, "IMAGE"), CHIEF(BASIC),
-   "take the size of the domain from this picture", .file = CLI_READS},
+  {"like", 0, VORONOI | MESH | STATS | VIEW, SOURCE(like, "IMAGE"), CHIEF(BASIC),
+   "take the size of the domain from this picture", .file = CLI_READS, .source = CLI_FIELD(like)},
   {"nx", 0, MINIMIZE, INTEGER(minimize.nx, "N", 1, 1e15), CHIEF(PROBLEM), "interior nodes across [200; gl2: 100]"},
   {"ny", 0, MINIMIZE, INTEGER(minimize.ny, "N", 1, 1e15), CHIEF(PROBLEM), "interior nodes up [200; gl2: 100]"},
   {"n", 0, MINIMIZE, INTEGER(minimize.n, "N", 1, 1e15), CHIEF(PROBLEM), "variables of gl1 [40000]"},
@@ -615,7 +616,7 @@ const cli_option_row cli_option_rows[] = {
   {"matrix-a", 0, HLCP, TEXT(hlcp.matrix_a, "A.mtx"), CHIEF(PROBLEM), "Matrix Market file", .file = CLI_READS},
   {"matrix-b", 0, HLCP, TEXT(hlcp.matrix_b, "B.mtx"), CHIEF(PROBLEM), "if omitted, the identity: an LCP",
    .file = CLI_READS},
-  {"rhs", 0, HLCP, TEXT(hlcp.rhs, "Q.npy"), CHIEF(PROBLEM), "right side", .file = CLI_READS},
+  {"rhs", 0, HLCP, SOURCE(hlcp.rhs, "Q.npy"), CHIEF(PROBLEM), "right side", .file = CLI_READS, .source = CLI_FIELD(hlcp.rhs)},
   {"output-z", 0, HLCP, TEXT(hlcp.output_z, "Z.npy"), OTHER(BASIC), "write z, float64", .file = CLI_WRITES},
   {"output-w", 0, HLCP, TEXT(hlcp.output_w, "W.npy"), OTHER(BASIC), "write w, float64", .file = CLI_WRITES},
   {"method", 0, HLCP, CHOICE(hlcp.method, hlcp_methods), CHIEF(SOLVER),
@@ -627,9 +628,9 @@ const cli_option_row cli_option_rows[] = {
    .manual = "The paper's figures for \"MMSOR, alpha = 1.1\" belong to alpha = 1, beta = 1.1, which is the default; "
    "alpha = beta = 1.1 needs fewer sweeps."},
   {"beta", 0, HLCP, REAL(hlcp.beta, "B", 0, HUGE_VAL), OTHER(SOLVER), "parameter of mmsor and mmaor"},
-  {"omega", 0, HLCP, TEXT(hlcp.omega, "W"), OTHER(SOLVER),
+  {"omega", 0, HLCP, SOURCE(hlcp.omega, "W"), OTHER(SOLVER),
    "a number, ratio (a_ii / b_ii) or an .npy of numbers; if omitted: the paper's for an example, else ratio",
-   .words = "ratio", .file = CLI_READS_OMEGA},
+   .words = "ratio", .file = CLI_READS_OMEGA, .source = CLI_FIELD(hlcp.omega)},
   {"gamma", 0, HLCP, REAL(hlcp.gamma, "G", -HUGE_VAL, HUGE_VAL), OTHER(SOLVER), "scale of the modulus variable"},
   {"rule", 0, HLCP, CHOICE(hlcp.rule, hlcp_rules), OTHER(SOLVER),
    "L_k: the lower part of the rows of block k, or of E_k A E_k",
@@ -642,9 +643,9 @@ const cli_option_row cli_option_rows[] = {
    .manual = "With T = 0 all N are done, unless the residual becomes exactly 0, and the exit status is 4."},
   {"check", 0, VORONOI, FLAG(check), OTHER(BASIC), "compare with the exact diagram",
    .manual = "The share of wrong pixels is printed; the labels written stay as they are."},
-  {"labels-from", 0, VORONOI, TEXT(warm.labels, "FILE"), OTHER(BASIC),
+  {"labels-from", 0, VORONOI, SOURCE(warm.labels, "FILE"), OTHER(BASIC),
    "warm start: jump flooding from the labels (npy) that the sites had before they moved a little; checked, and "
-   "corrected where something was missed", .file = CLI_READS},
+   "corrected where something was missed", .file = CLI_READS, .source = CLI_FIELD(warm.labels)},
   {"first-step", 0, VORONOI, INTEGER(warm.first_step, "PIXELS", 0, CVTM_MAX_SIDE), OTHER(BASIC),
    "with --labels-from: how far the sites may have moved; 0: 0.3 spacings"},
   {"json", 0, STATS | INFO, FLAG(json), CHIEF(BASIC), "print JSON",
@@ -664,10 +665,10 @@ const cli_option_row cli_option_rows[] = {
   {"matrix", 0, LCP, TEXT(lcp.matrix, "A.mtx"), CHIEF(PROBLEM), "Matrix Market file",
    .manual = "With --width and --height the unknowns are the nodes of a grid, row by row, and coarse grids follow it; "
    "else they are found by aggregation.", .file = CLI_READS},
-  {"rhs", 0, LCP, TEXT(lcp.rhs, "B.npy"), CHIEF(PROBLEM), "right side", .file = CLI_READS},
-  {"lower", 0, LCP, TEXT(lcp.lower, "L.npy"), CHIEF(PROBLEM), "lower bounds; if omitted: none", .file = CLI_READS},
-  {"upper", 0, LCP, TEXT(lcp.upper, "U.npy"), CHIEF(PROBLEM), "upper bounds; if omitted: none",
-   .manual = "An entry of a bound that is infinite does not bind.", .file = CLI_READS},
+  {"rhs", 0, LCP, SOURCE(lcp.rhs, "B.npy"), CHIEF(PROBLEM), "right side", .file = CLI_READS, .source = CLI_FIELD(lcp.rhs)},
+  {"lower", 0, LCP, SOURCE(lcp.lower, "L.npy"), CHIEF(PROBLEM), "lower bounds; if omitted: none", .file = CLI_READS, .source = CLI_FIELD(lcp.lower)},
+  {"upper", 0, LCP, SOURCE(lcp.upper, "U.npy"), CHIEF(PROBLEM), "upper bounds; if omitted: none",
+   .manual = "An entry of a bound that is infinite does not bind.", .file = CLI_READS, .source = CLI_FIELD(lcp.upper)},
   {"method", 0, LCP, CHOICE(lcp.method, lcp_methods), CHIEF(SOLVER), "auto: tnnmg for a symmetric matrix, else pdas",
    .manual = "`tnnmg` (truncated nonsmooth Newton multigrid) needs a symmetric positive definite matrix; where "
    "coefficients jump so much that cycles of tnnmg are slow on a stored matrix, it goes on as pdas; `pdas` "

@@ -134,7 +134,17 @@ cvtm_status cli_option_set_row(cli_options *options, int index, const char *valu
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "--%s: more than %d of them", row->name,
                      CVTM_RUN_LIST_MAX);
   list->item[list->count++] = value;
-  return CVTM_OK;
+  return row->set == NULL ? CVTM_OK : row->set(options, value, error);
+}
+
+cvtm_input *cli_option_source(const cli_option_row *row, cli_options *options) {
+  if (row->source == 0) return NULL;
+  cvtm_input *first = (cvtm_input *)((char *)options + row->source);
+  if (row->type != CLI_LIST) return first->name != NULL ? first : NULL;
+  const int last = ((const cvtm_run_list *)cli_option_field_const(row, options))->count - 1;
+  if (last < 0) return NULL;
+  return row->set == cli_set_weight ? &options->run.condition.weight.item[last].region
+                                    : first + last;
 }
 
 static cvtm_status inherit_field(const cli_option_row *row, const cli_options *from,
@@ -164,8 +174,12 @@ static cvtm_status inherit_field(const cli_option_row *row, const cli_options *f
   }
   const cvtm_run_list *list = source;
   cvtm_run_list *mapped = field;
-  for (mapped->count = 0; mapped->count < list->count && status == CVTM_OK; ++mapped->count)
-    status = map(context, list->item[mapped->count], &mapped->item[mapped->count], error);
+  mapped->count = 0;
+  for (int k = 0; k < list->count && status == CVTM_OK; ++k) {
+    status = map(context, list->item[k], &mapped->item[k], error);
+    mapped->count = k + 1;
+    if (status == CVTM_OK && row->set != NULL) status = row->set(options, mapped->item[k], error);
+  }
   return status;
 }
 
@@ -277,7 +291,7 @@ cvtm_status cli_set_domain(cli_options *options, const char *value, cvtm_error *
                        kinds[k].name);
     if (!kinds[k].has_file && value[length] == '=') break;
     options->run.domain.kind = kinds[k].kind;
-    options->run.domain.file = file;
+    options->run.domain.source = (cvtm_input){file, NULL};
     return CVTM_OK;
   }
   return cvtm_fail(error, CVTM_ERROR_ARGUMENT,
@@ -353,10 +367,104 @@ static const char *size_file(const char *text, int *as) {
 
 cvtm_status cli_set_size_from(cli_options *options, const char *value, cvtm_error *error) {
   int as;
-  options->run.size.from = size_file(value, &as);
+  options->run.size.from = (cvtm_input){size_file(value, &as), NULL};
   options->run.size.as = (cvtm_size_source)as;
-  if (*options->run.size.from != '\0') return CVTM_OK;
+  if (*options->run.size.from.name != '\0') return CVTM_OK;
   return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "--size-from: '%s' has no file", value);
+}
+
+cvtm_status cli_set_within(cli_options *options, const char *value, cvtm_error *error) {
+  cvtm_run_inputs *regions = &options->run.condition.within;
+  (void)error;
+  regions->count = options->text.within.count;
+  regions->item[regions->count - 1] = (cvtm_input){value, NULL};
+  return CVTM_OK;
+}
+
+cvtm_status cli_set_obstacle(cli_options *options, const char *value, cvtm_error *error) {
+  cvtm_run_inputs *regions = &options->run.condition.obstacle;
+  (void)error;
+  regions->count = options->text.obstacle.count;
+  regions->item[regions->count - 1] = (cvtm_input){value, NULL};
+  return CVTM_OK;
+}
+
+struct cli_text {
+  cli_text *next;
+  char text[];
+};
+
+/* The first `length` characters; they live as long as the options. NULL: no memory. */
+static const char *keep_text(cli_options *options, const char *text, size_t length) {
+  cli_text *kept = malloc(sizeof *kept + length + 1);
+  if (kept == NULL) return NULL;
+  memcpy(kept->text, text, length);
+  kept->text[length] = '\0';
+  kept->next = options->kept;
+  options->kept = kept;
+  return kept->text;
+}
+
+void cli_options_free(cli_options *options) {
+  while (options->kept != NULL) {
+    cli_text *next = options->kept->next;
+    free(options->kept);
+    options->kept = next;
+  }
+  free(options->config_text);
+  options->config_text = NULL;
+}
+
+cvtm_status cli_set_weight(cli_options *options, const char *value, cvtm_error *error) {
+  cvtm_run_weights *weights = &options->run.condition.weight;
+  const char *equals = strrchr(value, '=');
+  double factor;
+  if (equals == NULL || equals == value || !run_numbers_parse(equals + 1, 1, &factor))
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "--weight: '%s' is not FILE=FACTOR", value);
+  const char *name = keep_text(options, value, (size_t)(equals - value));
+  if (name == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory");
+  weights->count = options->text.weight.count;
+  weights->item[weights->count - 1] = (cvtm_region_weight){{name, NULL}, factor};
+  return CVTM_OK;
+}
+
+static int parse_disc(const char *value, cvtm_disc *disc) {
+  double numbers[3];
+  if (!run_numbers_parse(value, 3, numbers)) return 0;
+  *disc = (cvtm_disc){numbers[0], numbers[1], numbers[2]};
+  return 1;
+}
+
+static cvtm_status add_disc(const char *name, const char *value, int count, cvtm_run_discs *discs,
+                            cvtm_error *error) {
+  discs->count = count;
+  if (parse_disc(value, &discs->item[count - 1])) return CVTM_OK;
+  return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "--%s: '%s' is not X,Y,RADIUS", name, value);
+}
+
+cvtm_status cli_set_inside(cli_options *options, const char *value, cvtm_error *error) {
+  return add_disc("inside", value, options->text.inside.count, &options->run.segment.inside, error);
+}
+
+cvtm_status cli_set_outside(cli_options *options, const char *value, cvtm_error *error) {
+  return add_disc("outside", value, options->text.outside.count, &options->run.segment.outside,
+                  error);
+}
+
+cvtm_status cli_set_initial(cli_options *options, const char *value, cvtm_error *error) {
+  (void)error;
+  options->run.segment.first_region = (cvtm_input){NULL, NULL};
+  if (strcmp(value, "grow") == 0) {
+    options->run.segment.first = CVTM_FIRST_CURVE_GROW;
+  } else if (strcmp(value, "image") == 0) {
+    options->run.segment.first = CVTM_FIRST_CURVE_IMAGE;
+  } else if (parse_disc(value, &options->run.segment.first_disc)) {
+    options->run.segment.first = CVTM_FIRST_CURVE_DISC;
+  } else {
+    options->run.segment.first = CVTM_FIRST_CURVE_REGION;
+    options->run.segment.first_region.name = value;
+  }
+  return CVTM_OK;
 }
 
 /* A,B or, if the second number may be left out, A. form: as in "LAMBDA[,P]". */
@@ -453,6 +561,7 @@ void cli_options_set_defaults(cli_command command, cli_options *options) {
   options->text.format = options->run.format = default_extension(command);
   options->text.ranks = "0";
   options->text.colours = options->text.domain = "none";
+  options->text.initial = "grow";
   if (command == CLI_MESH) options->run.svg = CVTM_SVG_MESH;
   options->metric.ratio = 100;
   options->device = "auto";

@@ -188,10 +188,10 @@ static const char *option_against(const cvtm_run_options *o) {
       {o->dark, "--dark"},
       {o->domain.kind != 0, "--domain"},
       {o->equal_mass.on, "--equal-mass"},
-      {o->init != NULL, "--init"},
-      {o->fixed != NULL, "--fixed"},
+      {o->init.name != NULL, "--init"},
+      {o->fixed.name != NULL, "--fixed"},
       {o->noise != CVTM_RUN_NOISE_HEXAGONAL, "--noise blue"},
-      {o->size.from != NULL, "--size-from"},
+      {o->size.from.name != NULL, "--size-from"},
       {o->dots == CVTM_RUN_DOTS_TONE, "--dots tone"},
       {(o->given & CVTM_RUN_GIVEN_DENSITY_FROM), "--density-from"},
       {o->preset != (int)CVTM_RUN_PRESET_NONE, "--preset"},
@@ -254,7 +254,7 @@ static cvtm_status find_pens(const cvtm_run_options *o, run_colours *c, cvtm_err
   }
   const cvtm_status status =
       run_pens_choose(c->rgb, count_canvas_pixels(c), (int)o->colours.palette, &c->pens, error);
-  return run_name_file(o->input, status, error);
+  return run_name_file(o->input.name, status, error);
 }
 
 static cvtm_status separate(run_colours *c, cvtm_error *error) {
@@ -289,11 +289,11 @@ static cvtm_status share_dots(cvtm_run_options *o, run_colours *c, run_dot_count
   all.count = total;
   if (total > most && o->points == 0)
     return cvtm_fail(error, CVTM_ERROR_INPUT,
-                     "%s: the inks need %.3g dots of these sizes; at most %g", o->input, total,
+                     "%s: the inks need %.3g dots of these sizes; at most %g", o->input.name, total,
                      most);
   if (!(total > 0))
     return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: no pen draws any colour of the picture",
-                     o->input);
+                     o->input.name);
   if (o->points == 0) {
     *dots = all;
     o->points = (int64_t)total;

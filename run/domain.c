@@ -36,9 +36,10 @@ cvtm_status run_domain_check(const cvtm_run_options *options, cvtm_error *error)
   }
   if (options->points == 0 && options->density_from != CVTM_DENSITY_FROM_SIZE)
     return run_usage_error(error, "--points is missing");
-  if (options->init != NULL || options->fixed != NULL)
+  if (options->init.name != NULL || options->fixed.name != NULL)
     return run_usage_error(error, "--domain places the fixed sites itself");
-  if (kind == CVTM_RUN_DOMAIN_IMAGE && strcmp(options->input, "-") == 0)
+  if (kind == CVTM_RUN_DOMAIN_IMAGE && options->input.array == NULL &&
+      strcmp(options->input.name, "-") == 0)
     return run_usage_error(error, "--domain image reads the image twice: name a file");
   return CVTM_OK;
 }
@@ -187,14 +188,15 @@ static cvtm_status trace_labels(const char *path, const cvtm_image *picture,
   return status;
 }
 
-static cvtm_status trace_picture(const cvtm_run_options *options, const char *path,
+static cvtm_status trace_picture(const cvtm_run_options *options, const cvtm_input *source,
                                  cvtm_domain image, const cvtm_contour_options *settings,
                                  cvtm_contour *contour, cvtm_error *error) {
+  const char *path = source->name;
   cvtm_image picture = {0};
   /* The input has been read before, with its notes. */
-  cvtm_status status = strcmp(path, options->input) == 0
-                           ? cvtm_image_read(path, &picture, error)
-                           : run_read_image(options, path, 0, &picture, error);
+  cvtm_status status = strcmp(path, options->input.name) == 0
+                           ? cvtm_image_open(source, 0, &picture, error)
+                           : run_read_image(options, source, 0, &picture, error);
   if (status != CVTM_OK) return status;
   status = check_same_size(path, &picture, image, error);
   if (status == CVTM_OK && options->domain.kind == CVTM_RUN_DOMAIN_LABELS) {
@@ -242,7 +244,8 @@ static cvtm_status trace_polygons(const cvtm_run_options *options, const char *p
 cvtm_status run_domain_read(const cvtm_run_options *options, cvtm_domain image, float *density,
                             run_domain *domain, cvtm_error *error) {
   const int kind = (int)options->domain.kind;
-  const char *file = options->domain.file, *path = file != NULL ? file : options->input;
+  const cvtm_input *given = &options->domain.source;
+  const cvtm_input *source = given->name != NULL ? given : &options->input;
   cvtm_contour_options settings;
   cvtm_contour_defaults(&settings);
   settings.smallest = domain->smallest = options->domain.smallest;
@@ -257,14 +260,14 @@ cvtm_status run_domain_read(const cvtm_run_options *options, cvtm_domain image, 
   status = kind == CVTM_RUN_DOMAIN_FRAME ? cvtm_contour_of_frame(image.width, image.height,
                                                                  &settings, &domain->contour, error)
            : kind == CVTM_RUN_DOMAIN_POLYGON
-               ? trace_polygons(options, path, image, &settings, domain, error)
-               : trace_picture(options, path, image, &settings, &domain->contour, error);
+               ? trace_polygons(options, source->name, image, &settings, domain, error)
+               : trace_picture(options, source, image, &settings, &domain->contour, error);
   domain->contour.keep_on_curve = options->element_order == 2;
   if (status == CVTM_OK)
     status = cvtm_domain_plan(&domain->contour, image.width, image.height, options->points,
                               options->domain.tolerance, density, &domain->boundary,
                               &domain->figures, error);
-  return run_name_file(path, status, error);
+  return run_name_file(source->name, status, error);
 }
 
 /* ---- The mesh ---- */

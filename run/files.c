@@ -165,12 +165,9 @@ int run_same_file(const run_file_id *a, const run_file_id *b) {
 /* --- the files that a run reads --------------------------------------------------------------- */
 
 /* A name of PATH_MAX bytes or more is skipped: no file can be opened by it. */
-static void visit_name(const char *option, const char *name, size_t length, void *context,
+static void visit_name(const char *option, const char *path, void *context,
                        run_read_visitor visitor) {
-  char path[PATH_MAX];
-  if (length >= sizeof path) return;
-  memcpy(path, name, length);
-  path[length] = '\0';
+  if (strlen(path) >= PATH_MAX) return;
   visitor(context, option, path);
   const char *ending = cvtm_mesh_read_beside(path);
   char *beside = ending != NULL ? cvtm_path_beside(path, ending) : NULL;
@@ -178,43 +175,42 @@ static void visit_name(const char *option, const char *name, size_t length, void
   free(beside);
 }
 
-/* region: a file or `alpha`. */
-static void visit_region(const char *option, const char *region, size_t length, void *context,
+static void visit_source(const char *option, const cvtm_input *source, void *context,
                          run_read_visitor visitor) {
-  if (length != 5 || strncmp(region, "alpha", 5) != 0)
-    visit_name(option, region, length, context, visitor);
+  if (source->name != NULL && source->array == NULL)
+    visit_name(option, source->name, context, visitor);
 }
 
-static void visit_regions(const char *option, const cvtm_run_list *list, void *context,
-                          run_read_visitor visitor) {
-  for (int k = 0; k < list->count; ++k)
-    visit_region(option, list->item[k], strlen(list->item[k]), context, visitor);
+/* region: a source or `alpha`. */
+static void visit_region(const char *option, const cvtm_input *region, void *context,
+                         run_read_visitor visitor) {
+  if (strcmp(region->name, "alpha") != 0) visit_source(option, region, context, visitor);
 }
 
 void run_visit_read(const cvtm_run_options *o, run_read_visitor visitor, void *context) {
-  double numbers[3];
-  const char *first = o->segment.initial, *profile = o->page.gcode;
-  if (first != NULL && (strcmp(first, "grow") == 0 || strcmp(first, "image") == 0 ||
-                        run_numbers_parse(first, 3, numbers)))
-    first = NULL;
-  if (profile != NULL && cvtm_gcode_builtin(profile) != NULL) profile = NULL;
+  const cvtm_input pens = {o->colours.pens, NULL};
+  const int has_profile = o->page.gcode != NULL && cvtm_gcode_builtin(o->page.gcode) == NULL;
+  const cvtm_input profile = {has_profile ? o->page.gcode : NULL, NULL};
   const struct {
-    const char *option, *path;
-  } files[] = {{NULL, o->input},           {"init", o->init},
-               {"fixed", o->fixed},        {"colours", o->colours.pens},
-               {"gcode", profile},         {"size-from", o->size.from},
-               {"domain", o->domain.file}, {"seeds", o->segment.seeds},
-               {"initial", first}};
+    const char *option;
+    const cvtm_input *source;
+  } files[] = {{NULL, &o->input},
+               {"init", &o->init},
+               {"fixed", &o->fixed},
+               {"colours", &pens},
+               {"gcode", &profile},
+               {"size-from", &o->size.from},
+               {"domain", &o->domain.source},
+               {"seeds", &o->segment.seeds},
+               {"initial", &o->segment.first_region}};
   for (size_t k = 0; k < sizeof files / sizeof files[0]; ++k)
-    if (files[k].path != NULL)
-      visit_name(files[k].option, files[k].path, strlen(files[k].path), context, visitor);
-  visit_regions("within", &o->condition.within, context, visitor);
-  visit_regions("obstacle", &o->condition.obstacle, context, visitor);
-  for (int k = 0; k < o->condition.weight.count; ++k) {
-    size_t length;
-    if (run_weight_parse(o->condition.weight.item[k], &length, numbers))
-      visit_region("weight", o->condition.weight.item[k], length, context, visitor);
-  }
+    visit_source(files[k].option, files[k].source, context, visitor);
+  for (int k = 0; k < o->condition.within.count; ++k)
+    visit_region("within", &o->condition.within.item[k], context, visitor);
+  for (int k = 0; k < o->condition.obstacle.count; ++k)
+    visit_region("obstacle", &o->condition.obstacle.item[k], context, visitor);
+  for (int k = 0; k < o->condition.weight.count; ++k)
+    visit_region("weight", &o->condition.weight.item[k].region, context, visitor);
 }
 
 /* A file that is to be written. */

@@ -41,11 +41,11 @@ static void note(const cvtm_run_options *options, const char *format, ...) {
   options->note(options->context, text);
 }
 
-cvtm_status run_read_image(const cvtm_run_options *options, const char *path, int with_rgb,
+cvtm_status run_read_image(const cvtm_run_options *options, const cvtm_input *source, int with_rgb,
                            cvtm_image *image, cvtm_error *error) {
-  const cvtm_status status =
-      with_rgb ? cvtm_image_read_colour(path, image, error) : cvtm_image_read(path, image, error);
-  if (status == CVTM_OK && image->note[0] != 0) note(options, "%s: note: %s", path, image->note);
+  const cvtm_status status = cvtm_image_open(source, with_rgb, image, error);
+  if (status == CVTM_OK && image->note[0] != 0)
+    note(options, "%s: note: %s", source->name, image->note);
   return status;
 }
 
@@ -58,12 +58,13 @@ cvtm_status run_read_pslg(const cvtm_run_options *options, const char *path, cvt
   return status;
 }
 
-cvtm_status run_read_density(const char *path, cvtm_run_options *options, float **density,
+cvtm_status run_read_density(const cvtm_input *source, cvtm_run_options *options, float **density,
                              float **tone, cvtm_domain *domain, cvtm_error *error) {
+  const char *path = source->name;
   cvtm_density_options how;
   *density = NULL;
   cvtm_image image = {0};
-  cvtm_status status = run_read_image(options, path, 0, &image, error);
+  cvtm_status status = run_read_image(options, source, 0, &image, error);
   if (status == CVTM_OK) {
     run_choose_tone(&image, options, &how);
     *domain = (cvtm_domain){image.width, image.height, options->periodic};
@@ -83,12 +84,12 @@ cvtm_status run_read_density(const char *path, cvtm_run_options *options, float 
 cvtm_status run_check_sizes(const cvtm_image *image, const cvtm_run_options *options,
                             cvtm_error *error) {
   const int counts =
-      options->purpose == CVTM_RUN_ALL && options->points == 0 && options->init == NULL;
+      options->purpose == CVTM_RUN_ALL && options->points == 0 && options->init.name == NULL;
   if (!counts || image->is_data || options->density_from != CVTM_DENSITY_FROM_SIZE) return CVTM_OK;
   return cvtm_fail(error, CVTM_ERROR_INPUT,
                    "%s: the values of a picture, 0 to 1, are no sizes in pixels: give --points, or "
                    "sizes as data (npy, pfm, float tiff)",
-                   options->input);
+                   options->input.name);
 }
 
 int run_is_inside(const double *point, cvtm_domain domain) {

@@ -50,7 +50,7 @@ void cvtm_run_defaults(cvtm_run_options *options) {
       .white = density.white,
       .contrast = density.contrast,
       .condition.bias = condition.bias,
-      .segment = {.initial = "grow",
+      .segment = {.first = segmentation.first,
                   .sigma = 1,
                   .k = segment->k,
                   .epsilon = segment->epsilon,
@@ -118,13 +118,6 @@ int run_lengths_parse(const char *text, int count, double *numbers, int *unit) {
   for (int k = 0; k < (int)(sizeof units / sizeof units[0]); ++k)
     if (k != CVTM_RUN_UNIT_WIDTH && strcmp(units[k].name, text) == 0) *unit = k;
   return *unit >= 0;
-}
-
-int run_weight_parse(const char *text, size_t *length, double *factor) {
-  const char *equals = strrchr(text, '=');
-  if (equals == NULL || equals == text) return 0;
-  *length = (size_t)(equals - text);
-  return run_numbers_parse(equals + 1, 1, factor) && *factor >= 0;
 }
 
 /* --- the word that was meant ---------------------------------------------------------------- */

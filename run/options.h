@@ -32,9 +32,6 @@ int run_lengths_parse(const char *text, int count, double *numbers, int *unit);
 /* A unit of lengths in mm; 0 for pixels and widths. */
 double run_unit_mm(int unit);
 const char *run_unit_name(int unit);
-/* Parses FILE=FACTOR: *length is the length of FILE. Returns 0 if the text is not of this form, or
- * the factor is negative. */
-int run_weight_parse(const char *text, size_t *length, double *factor);
 /* The bit of CVTM_RUN_GIVEN_LIST of an option; 0: it has none. */
 unsigned run_given_bit(const char *option);
 

@@ -216,7 +216,7 @@ static cvtm_status find_page(const cvtm_run_options *options, const char *extens
   if (run_page_extension_is_of_pens(extension) && !(options->world.mm > 0))
     return cvtm_fail(error, CVTM_ERROR_INPUT,
                      "%s: the file does not name the unit of its pixels; give --page",
-                     options->input);
+                     options->input.name);
   *page = page_of_picture(width, height,
                           options->world.mm > 0 ? options->world.mm
                           : is_pdf(extension)   ? mm_per_browser_pixel
@@ -266,7 +266,8 @@ cvtm_status run_page_scale(const cvtm_run_options *options, cvtm_domain domain, 
   if (options->page.size == NULL && *scale > 0) return CVTM_OK;
   if (options->page.size == NULL)
     return cvtm_fail(error, CVTM_ERROR_INPUT,
-                     "%s: a length needs --page, or a --pixel-size with a unit", options->input);
+                     "%s: a length needs --page, or a --pixel-size with a unit",
+                     options->input.name);
   const cvtm_status status = place_on_page(options, domain.width, domain.height, &page, error);
   if (status == CVTM_OK) *scale = page.scale;
   return status;

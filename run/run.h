@@ -14,9 +14,11 @@
 #include "base/api.h"
 #include "base/device.h"
 #include "base/domain.h"
+#include "base/npy.h"
 #include "base/status.h"
 #include "cvt/cvt.h"
 #include "density/density.h"
+#include "density/pipeline.h"
 #include "density/segmentation.h"
 #include "density/size_field.h"
 #include "meshes/mesh.h"
@@ -33,6 +35,19 @@ typedef struct cvtm_run_list {
   const char *item[CVTM_RUN_LIST_MAX];
   int count;
 } cvtm_run_list;
+
+typedef struct cvtm_run_inputs {
+  cvtm_input item[CVTM_RUN_LIST_MAX];
+  int count;
+} cvtm_run_inputs;
+typedef struct cvtm_run_weights {
+  cvtm_region_weight item[CVTM_RUN_LIST_MAX];
+  int count;
+} cvtm_run_weights;
+typedef struct cvtm_run_discs {
+  cvtm_disc item[CVTM_RUN_LIST_MAX];
+  int count;
+} cvtm_run_discs;
 
 typedef enum cvtm_run_dots {
   CVTM_RUN_DOTS_AUTO,
@@ -136,12 +151,13 @@ typedef struct cvtm_run_progress {
   cvtm_status status;            /* at the end: of the optimisation */
 } cvtm_run_progress;
 
-/* Strings are borrowed; they must outlive the run. A default is 0 or NULL where no comment gives
- * another value. */
+/* Strings and arrays are borrowed; they must outlive the run. A default is 0 or NULL where no
+ * comment gives another value. The file of a source may be `-` or in memory (base/file.h); an array
+ * is data, or points. */
 typedef struct cvtm_run_options {
-  const char *input; /* the picture: a file, `-`, or a file in memory (base/file.h) */
-  int64_t points;    /* sites; 0: as many as the picture needs dots */
-  unsigned given;    /* bits of CVTM_RUN_GIVEN_LIST */
+  cvtm_input input; /* the picture */
+  int64_t points;   /* sites; 0: as many as the picture needs dots */
+  unsigned given;   /* bits of CVTM_RUN_GIVEN_LIST */
   cvtm_run_purpose purpose;
   int64_t threads; /* for meshes and drawings; 0: all */
 
@@ -205,7 +221,7 @@ typedef struct cvtm_run_options {
   int64_t iterations, seed;
   double tolerance, gradient_tolerance, time_limit;
   int periodic;
-  const char *init, *fixed; /* files of points */
+  cvtm_input init, fixed; /* points */
   struct {
     const char *file; /* a run continues from it if it exists */
     double every;     /* seconds; 600 */
@@ -221,16 +237,21 @@ typedef struct cvtm_run_options {
   cvtm_density_from density_from; /* these as in cvtm_density_options */
   double gamma, floor, black, white, contrast;
   struct {
-    const char *from, *field; /* a mesh with a field; NULL: none, the first field */
+    cvtm_input from;   /* a mesh with a field, or rows of x, y and value */
+    const char *field; /* NULL: the first one */
     cvtm_size_source as;
   } size;
   struct {
     double bias, smooth, grade, grade_max, grade_size; /* as in cvtm_condition_options */
-    cvtm_run_list within, obstacle, weight;            /* weight: FILE=FACTOR */
+    cvtm_run_inputs within, obstacle;                  /* regions, as in cvtm_pipeline_options */
+    cvtm_run_weights weight;
   } condition;
   struct {
-    cvtm_run_list inside, outside;                        /* X,Y,RADIUS */
-    const char *seeds, *initial;                          /* initial: grow */
+    cvtm_run_discs inside, outside;
+    cvtm_input seeds;
+    cvtm_first_curve first; /* as in cvtm_segmentation_options */
+    cvtm_disc first_disc;
+    cvtm_input first_region;
     double sigma, k, epsilon, seed_value, tau, tolerance; /* as in cvtm_segmentation_options */
     int64_t steps;
   } segment;
@@ -238,7 +259,7 @@ typedef struct cvtm_run_options {
   /* The mesh of a domain. */
   struct {
     cvtm_run_domain_kind kind;
-    const char *file; /* of a mask, polygons or labels */
+    cvtm_input source; /* of a mask, polygons or labels */
     const char *pairs_out;
     cvtm_run_list region_names;         /* N=NAME */
     double smooth, smallest, tolerance; /* smallest 1; tolerance 0.3 */

@@ -321,13 +321,13 @@ static double run(const void *options) {
   unsigned char bytes[16 + PIXELS] = "P5 32 32 255\n";
   const size_t header = strlen((char *)bytes);
   for (int p = 0; p < PIXELS; ++p) bytes[header + (size_t)p] = (unsigned char)(p % 200);
-  const cvtm_memory_file file = {"a.pgm", bytes, NULL, header + PIXELS, 0};
+  const cvtm_memory_file file = {"a.pgm", bytes, header + PIXELS};
   cvtm_memory_output drawing = {"a.svg", NULL, 0};
   const cvtm_memory_files files = {&file, &drawing, 1, 1};
   cvtm_run_options o;
   cvtm_run *made = NULL;
   cvtm_run_defaults(&o);
-  o.input = "a.pgm";
+  o.input.name = "a.pgm";
   o.points = 40;
   cvtm_memory_files_use(&files);
   assert_int_equal(cvtm_run_create(device, options, &made, NULL), CVTM_ERROR_USAGE);
@@ -409,6 +409,68 @@ static int holds(const char *path, const char *text) {
   return found;
 }
 
+/* A run reads arrays of the caller as it reads NPY files with the same elements. */
+TEST(test_arrays_of_a_run) {
+  enum { GIVEN = 5, ARRAYS = 4 };
+  static double given[PIXELS];
+  static uint8_t region[PIXELS];
+  static float weighted[PIXELS];
+  int32_t init[2 * GIVEN];
+  for (int p = 0; p < PIXELS; ++p) {
+    given[p] = 1 + p % SIDE;
+    region[p] = p / SIDE > 4;
+    weighted[p] = p % SIDE > SIDE / 2 ? 1 : 0;
+  }
+  for (int k = 0; k < GIVEN; ++k) {
+    init[2 * k] = 5 * k + 3;
+    init[2 * k + 1] = 4 * k + 8;
+  }
+  cvtm_npy arrays[ARRAYS] = {{'f', 8, 2, {SIDE, SIDE}, PIXELS, given, NULL},
+                             {'u', 1, 2, {SIDE, SIDE}, PIXELS, region, NULL},
+                             {'f', 4, 2, {SIDE, SIDE}, PIXELS, weighted, NULL},
+                             {'i', 4, 2, {GIVEN, 2}, 2 * GIVEN, init, NULL}};
+  const char *const names[ARRAYS] = {"density", "region", "weight", "init"};
+  char folder[] = "/tmp/cvtmesh-run-XXXXXX", path[ARRAYS][64];
+  double points[2][2 * GIVEN];
+  cvtm_error error;
+  assert_non_null(mkdtemp(folder));
+  for (int from_file = 0; from_file < 2; ++from_file) {
+    cvtm_input input[ARRAYS];
+    for (int k = 0; k < ARRAYS; ++k) {
+      const cvtm_npy *a = &arrays[k];
+      snprintf(path[k], sizeof path[k], "%s/%s.npy", folder, names[k]);
+      assert_ok(cvtm_npy_write(path[k], a->kind, a->item, 2, a->shape, a->data, NULL));
+      input[k] = from_file ? (cvtm_input){path[k], NULL} : (cvtm_input){names[k], a};
+    }
+    cvtm_run_options o;
+    cvtm_run *made = NULL;
+    cvtm_run_defaults(&o);
+    o.input = input[0];
+    o.condition.within = (cvtm_run_inputs){{input[1]}, 1};
+    o.condition.weight = (cvtm_run_weights){{{input[2], 3.5}}, 1};
+    o.init = input[3];
+    o.given = CVTM_RUN_GIVEN_ITERATIONS;
+    o.iterations = 5;
+    assert_ok(cvtm_run_create(device, &o, &made, &error));
+    assert_ok(cvtm_run_solve(made, &error));
+    assert_int_equal(cvtm_run_get(made)->count, GIVEN);
+    memcpy(points[from_file], cvtm_run_get(made)->points, sizeof points[0]);
+    cvtm_run_destroy(made);
+    o.condition.weight.item[0].factor = -1;
+    assert_int_equal(cvtm_run_create(device, &o, &made, &error), CVTM_ERROR_USAGE);
+    assert_non_null(strstr(error.message, "-1' is not FILE=FACTOR"));
+    arrays[0].count = PIXELS - 1;
+    o.condition.weight.count = 0;
+    assert_ok(cvtm_run_create(device, &o, &made, &error));
+    assert_int_equal(cvtm_run_solve(made, &error), from_file ? CVTM_OK : CVTM_ERROR_ARGUMENT);
+    cvtm_run_destroy(made);
+    arrays[0].count = PIXELS;
+    for (int k = 0; k < ARRAYS; ++k) assert_int_equal(unlink(path[k]), 0);
+  }
+  assert_memory_equal(points[0], points[1], sizeof points[0]);
+  assert_int_equal(rmdir(folder), 0);
+}
+
 /* A run refuses to overwrite what it reads, and writes several kinds of a file. */
 TEST(test_files_of_a_run) {
   char folder[] = "/tmp/cvtmesh-run-XXXXXX", path[64], link[64];
@@ -423,7 +485,7 @@ TEST(test_files_of_a_run) {
   assert_ok(cvtm_png_write(path, SIDE, SIDE, 1, grey, NULL));
   assert_int_equal(symlink(path, link), 0);
   cvtm_run_defaults(&o);
-  o.input = path;
+  o.input.name = path;
   o.points = 40;
   assert_ok(cvtm_run_create(device, &o, &made, NULL));
   assert_ok(cvtm_run_solve(made, NULL));

@@ -370,6 +370,16 @@ cvtm_status cvtm_points_read(const char *path, double **points, int64_t *count, 
   return read_file(path, points, NULL, count, error);
 }
 
+cvtm_status cvtm_points_open(const cvtm_input *source, double **points, int64_t *count,
+                             cvtm_error *error) {
+  if (source->array == NULL) return cvtm_points_read(source->name, points, count, error);
+  cvtm_npy array;
+  *points = NULL;
+  *count = 0;
+  const cvtm_status status = cvtm_npy_open(source, &array, error);
+  return status == CVTM_OK ? convert_array(&array, source->name, points, count, error) : status;
+}
+
 cvtm_status cvtm_points_read_classes(const char *path, double **points, int32_t **classes,
                                      int64_t *count, cvtm_error *error) {
   *classes = NULL;

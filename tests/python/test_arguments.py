@@ -99,6 +99,41 @@ def test_arrays_of_any_layout_and_type(array):
     assert np.array_equal(t.points, plain.points)
 
 
+def test_arrays_are_read_as_files_with_their_elements(image, tmp_path):
+    """Pictures, masks, labels, regions, seeds, points: the same bits, and none is written as a file."""
+    height, width = image.shape
+    y, x = np.mgrid[:height, :width]
+    left = x < 100
+    labels = (x > 60).astype(np.int16)
+    points = np.column_stack([np.linspace(3, 90, 30), np.linspace(2, 90, 30)])
+    seeds = np.where(np.hypot(x - 90, y - 30) < 4, 1, np.where(y > 90, -1, 0))
+    rows = np.array([[0, 0, 4], [128, 0, 6], [0, 96, 5], [128, 96, 9]], np.float32)
+    fixed = points[::-9].copy()
+
+    def calls(given):
+        t = cvtmesh.tessellate(
+            given("image", image), 34, init=given("init", points.astype(np.float32)),
+            fixed=given("fixed", fixed), within=given("within", left), iterations=3,
+            obstacle=[given("obstacle", x + y < 9)], weight=[(given("weight", left), 2.5)])
+        sized = cvtmesh.tessellate(
+            given("image", image), size_from=("size", given("size", rows)), points=40, iterations=3)
+        mask = cvtmesh.mesh_domain(given("image", image), 60, domain=("mask", given("mask", left)))
+        parts = cvtmesh.mesh_domain(
+            given("image", image), 60, domain=("labels", given("labels", labels)), iterations=3)
+        s = cvtmesh.segment(
+            given("image", image), seeds=given("seeds", seeds), initial=given("first", left), steps=5)
+        figures = cvtmesh.stats(points, density=given("image", image))
+        return [t.points, sized.points, mask.points, parts.points, s.level_set,
+                np.array(figures["energy"])]
+
+    def saved(name, array):
+        np.save(tmp_path / f"{name}.npy", array)
+        return tmp_path / f"{name}.npy"
+
+    for lent, read in zip(calls(lambda _, array: array), calls(saved)):
+        assert np.array_equal(lent, read)
+
+
 def test_any_exporter_of_dlpack_is_taken(image):
     class Exporter:
         def __dlpack__(self, **keywords):
