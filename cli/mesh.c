@@ -244,7 +244,8 @@ static cvtm_status take_graph(outline *o, cvtm_error *error) {
     return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: more than %d regions have an area",
                      o->options.run.input.name, CVTM_RUN_LIST_MAX - caps->count);
   for (int64_t k = 0; k < o->graph.area_count; ++k)
-    caps->cap[caps->count++] = (run_area_cap){o->graph.areas[k].region, o->graph.areas[k].area, -1};
+    caps->cap[caps->count++] =
+        (cvtm_run_area){o->graph.areas[k].region, o->graph.areas[k].area, CVTM_RUN_UNIT_NONE};
   return CVTM_OK;
 }
 

@@ -169,8 +169,8 @@ const cli_option_row cli_option_rows[] = {
    "msh2, version 2.2 of Gmsh's format; at last the extension for standard output",
    .manual = "`ascii` is text where a format is binary by default, `binary` the other way (msh). `cvtmesh info` says "
    "which compressions the build has. All of these formats are read.", .words = "ascii binary zlib lz4 msh2", .set = cli_set_format},
-  {"layers", 0, RUN | MESH, TEXT(run.layers, "LIST"), OTHER(DRAWING),
-   "what a picture shows, separated by commas: density, cells, cell-edges, triangles, mesh-edges, sites, stipples"},
+  {"layers", 0, RUN | MESH, TEXT(text.layers, "LIST"), OTHER(DRAWING),
+   "what a picture shows, separated by commas: density, cells, cell-edges, triangles, mesh-edges, sites, stipples", .set = cli_set_layers},
   {"picture-size", 0, RUN | MESH | VIEW, INTEGER(run.picture_size, "PIXELS", 0, 16384), OTHER(BASIC),
    "length of the longer side of a picture; 0: chosen from the spacing of the sites"},
   {"density-out", 0, RUN, TEXT(run.density_out, "FILE"), OTHER(BASIC),
@@ -203,7 +203,7 @@ const cli_option_row cli_option_rows[] = {
    "light and after a Gaussian blur of 1.5 mean spacings: `contrast` (ratio of the standard deviations), "
    "`correlation`, `ssim` (structural similarity); `ink` and `picture_ink` (mean share of the paper), `blur` "
    "(standard deviation, pixels), `smallest_dot` and `largest_dot` (diameters)."},
-  {"dot-size", 0, RUN | STATS | VIEW, TEXT(run.dot_size, "MIN,MAX"), CHIEF(DRAWING),
+  {"dot-size", 0, RUN | STATS | VIEW, TEXT(text.dot_size, "MIN,MAX"), CHIEF(DRAWING),
    "smallest and largest diameter of the dots, or one number for both: in mm on a page, else in pixels, or with a "
    "unit (mm, px); without -n it also gives the number of sites",
    .manual = "Any unit of --unit may follow the last number. Without -n the number of sites is that at which dots of "
@@ -211,7 +211,7 @@ const cli_option_row cli_option_rows[] = {
    "the paper as the picture is dark, as in Linde-Buzo-Gray stippling. Without -n and --dot-size the diameter for "
    "this is 1/128 of the longer side of the picture. The summary prints the number and the diameter, and the report "
    "has them in `points_found`: `from` (dot-size or default), `smallest_dot` and `largest_dot` (diameters, pixels), "
-   "`picture_ink` (mean tone)."},
+   "`picture_ink` (mean tone).", .set = cli_set_dot_size},
   {"overlap", 0, RUN | STATS | VIEW, FLAG(run.overlap), OTHER(DRAWING),
    "allow dots to overlap; with --no-overlap dots shrink until they do not",
    .manual = "A dot that reaches farther than halfway to its nearest neighbour shrinks to that. Dark places of the "
@@ -236,12 +236,12 @@ const cli_option_row cli_option_rows[] = {
    "the report is then true. Fixed sites do not come first then. The report has, under `order`, the `length` in "
    "pixels, a `bound` that no closed path is shorter than, `uniform_estimate` (0.7124 sqrt(n A) for the rectangle of "
    "the points) and the `seconds`. Meshes and --domain have no order of points and are refused."},
-  {"page", 0, RUN | MESH | STATS | VIEW, TEXT(run.page.size, "SIZE"), CHIEF(PAGE),
+  {"page", 0, RUN | MESH | STATS | VIEW, TEXT(text.page, "SIZE"), CHIEF(PAGE),
    "draw on a page: A0 to A6, letter, legal, tabloid, or WIDTHxHEIGHT in mm; for svg, pdf, dxf, hpgl (plt) and gcode "
    "(nc)",
    .manual = "SVG, PDF and DXF then have the size of the page; so have the files of pen machines, HPGL (`.hpgl`, "
    "`.plt`) and G-code (`.gcode`, `.nc`), which need this option; see DRAWINGS and PEN MACHINES.",
-   .words = "A0 A1 A2 A3 A4 A5 A6 letter legal tabloid"},
+   .words = "A0 A1 A2 A3 A4 A5 A6 letter legal tabloid", .set = cli_set_page},
   {"margin", 0, RUN | MESH | STATS | VIEW, REAL(run.page.margin, "MM", 0, 10000), CHIEF(PAGE),
    "margin of the page; nothing is drawn there"},
   {"orientation", 0, RUN | MESH | STATS | VIEW, CHOICE(run.page.orientation, page_orientations), OTHER(PAGE),
@@ -262,7 +262,7 @@ const cli_option_row cli_option_rows[] = {
    "on it, measured from the upper left corner of the page in point files, where y goes down, and from the lower left "
    "corner in mesh files, where y goes up. `width` divides those of meshes by the width of the image, and leaves "
    "points in pixels; --unit without a value is the same."},
-  {"pixel-size", 0, RUN | MESH | STATS, TEXT(run.world.pixel_size, "LENGTH"), CHIEF(PAGE),
+  {"pixel-size", 0, RUN | MESH | STATS, TEXT(text.pixel_size, "LENGTH"), CHIEF(PAGE),
    "the size of a pixel in the world, for example 0.65um; or file: what the picture's file says. Files then have real "
    "units, y up",
    .manual = "LENGTH is a number with or without a unit of --unit. `file` takes what the picture's file says: GeoTIFF "
@@ -274,11 +274,11 @@ const cli_option_row cli_option_rows[] = {
    "real size if the unit is known; and the report has `world`: unit, pixel_size, origin, width, height, area, "
    "mesh_area, mean_triangle_area, shortest_edge, mean_edge, longest_edge. Points and polygons that are read (--init, "
    "--domain) are in pixels all the same; but give `stats` the options with which its file was written. Pixels that "
-   "are not square are refused.", .words = "file"},
-  {"origin", 0, RUN | MESH | STATS, TEXT(run.world.origin, "X,Y"), OTHER(PAGE),
+   "are not square are refused.", .words = "file", .set = cli_set_pixel_size},
+  {"origin", 0, RUN | MESH | STATS, TEXT(text.origin, "X,Y"), OTHER(PAGE),
    "with --pixel-size: the coordinates of the picture's lower left corner",
    .manual = "The unit is that of the files unless one follows Y. Without this option the origin is 0,0, or that of "
-   "the file."},
+   "the file.", .set = cli_set_origin},
   {"element-order", 0, RUN | MESH, INTEGER(run.element_order, "N", 1, 2), OTHER(FILES),
    "2: add nodes in the middle of edges; on the boundary they lie on its curves (vtu, vtk, msh, inp, ele)",
    .manual = "These nodes are in vtu, vtk, msh, inp (CPS6), ele and xdmf files; other formats have the corners alone, "
@@ -425,9 +425,9 @@ const cli_option_row cli_option_rows[] = {
    "material, label, region and class, else by its id, and by inkscape:label or id of an element; what is no letter, "
    "digit or hyphen becomes an underscore. Segments of a .poly file may also divide the plane, as with `mesh`.",
    .words = "none image frame mask= polygon= labels=", .file = CLI_READS, .set = cli_set_domain, .source = CLI_FIELD(run.domain.source)},
-  {"region-name", 0, RUN, LIST(run.domain.region_names, "N=NAME"), OTHER(DOMAIN),
+  {"region-name", 0, RUN, LIST(text.region_names, "N=NAME"), OTHER(DOMAIN),
    "name of region N in msh, inp and the report; can be repeated",
-   .manual = "A name has up to 31 letters, digits, _ and -, and starts with a letter."},
+   .manual = "A name has up to 31 letters, digits, _ and -, and starts with a letter.", .set = cli_set_region_name},
   {"domain-smooth", 0, RUN, REAL(run.domain.smooth, "SIGMA", 0, 100), OTHER(DOMAIN),
    "smooth the boundary from an image, a mask or labels on this scale, in pixels"},
   {"domain-smallest", 0, RUN, REAL(run.domain.smallest, "AREA", 0, 1e12), OTHER(DOMAIN),
@@ -461,11 +461,11 @@ const cli_option_row cli_option_rows[] = {
    "times as many points as 33 degrees is lowered in steps of 2 degrees until it does not (`bound` in the report); "
    "the mesh is then written, and the exit status is 4. A signal or --time-limit ends the refinement: the mesh as it "
    "is then is written (`stopped`)."},
-  {"max-area", 0, RUN | MESH, LIST(run.refine.max_area, "[REGION=]AREA[UNIT2]"), CHIEF(DOMAIN),
+  {"max-area", 0, RUN | MESH, LIST(text.max_area, "[REGION=]AREA[UNIT2]"), CHIEF(DOMAIN),
    "refine the mesh until no triangle (of the region) is larger; can be repeated",
    .manual = "AREA is in square units of the outline, of a picture in square pixels. With the square of a unit of "
    "length, as in 4mm2 or 3=20um2, the area is one in the world of --pixel-size (whose unit is needed), or on the "
-   "page of --page. The region of an outline is 1."},
+   "page of --page. The region of an outline is 1.", .set = cli_set_max_area},
   {"picture", 0, STATS, SOURCE(photograph, "IMAGE"), CHIEF(BASIC),
    "also compare a drawing of the points as dots with this picture",
    .manual = "The picture is the domain; see --dots, --dot-size and --overlap. If FILE is an SVG, its circles are the "
@@ -715,7 +715,7 @@ const cli_option_row cli_option_rows[] = {
   {"report", 0, BATCH, TEXT(batch.report, "FILE"), CHIEF(BASIC), "write a JSON report of the batch; - is stdout",
    .manual = "It has counts, seconds, devices, and the first 1000 failures with their reasons.", .file = CLI_WRITES,
    .effect = CLI_NO_EFFECT},
-  {"layers", 0, VIEW, TEXT(run.layers, "LIST"), CHIEF(VIEW),
+  {"layers", 0, VIEW, TEXT(text.layers, "LIST"), CHIEF(VIEW),
    "shown at the start, split by commas: density, cells, cell-edges, sites, mesh-edges, defects, boundary, plot, "
    "figures", .manual = "`defects` are the cells that have not six sides."},
   {"colour", 0, VIEW, CHOICE(view.colour, cell_fills), OTHER(VIEW), "what the colour of filled cells shows"},

@@ -132,6 +132,9 @@ const char *cli_group_title(cli_option_group group);
 void cli_default_text(const cli_option_row *row, const cli_options *defaults, char *text,
                       size_t size);
 
+/* Of outputs without a file name. */
+const char *cli_default_extension(cli_command command);
+
 void cli_options_set_defaults(cli_command command, cli_options *options);
 
 enum { CLI_GIVEN = 1, CLI_INHERITED = 2 }; /* of cli_options.given */
@@ -150,6 +153,13 @@ cvtm_status cli_set_weight(cli_options *options, const char *value, cvtm_error *
 cvtm_status cli_set_inside(cli_options *options, const char *value, cvtm_error *error);
 cvtm_status cli_set_outside(cli_options *options, const char *value, cvtm_error *error);
 cvtm_status cli_set_initial(cli_options *options, const char *value, cvtm_error *error);
+cvtm_status cli_set_layers(cli_options *options, const char *value, cvtm_error *error);
+cvtm_status cli_set_dot_size(cli_options *options, const char *value, cvtm_error *error);
+cvtm_status cli_set_page(cli_options *options, const char *value, cvtm_error *error);
+cvtm_status cli_set_pixel_size(cli_options *options, const char *value, cvtm_error *error);
+cvtm_status cli_set_origin(cli_options *options, const char *value, cvtm_error *error);
+cvtm_status cli_set_region_name(cli_options *options, const char *value, cvtm_error *error);
+cvtm_status cli_set_max_area(cli_options *options, const char *value, cvtm_error *error);
 cvtm_status cli_set_levels(cli_options *options, const char *value, cvtm_error *error);
 cvtm_status cli_set_smooth(cli_options *options, const char *value, cvtm_error *error);
 cvtm_status cli_set_grade(cli_options *options, const char *value, cvtm_error *error);

@@ -71,7 +71,8 @@ typedef struct cli_options {
 
   struct { /* values with parts, as they are given; cli_set_... sets the parts in `run` */
     const char *format, *colours, *ranks, *levels, *size_from, *domain, *smooth, *grade, *initial;
-    cvtm_run_list within, obstacle, weight, inside, outside;
+    const char *layers, *dot_size, *page, *pixel_size, *origin;
+    cvtm_run_list within, obstacle, weight, inside, outside, region_names, max_area;
   } text;
   int distributed; /* among the ranks of mpirun */
   int64_t ranks;   /* processes to start; 0: none */

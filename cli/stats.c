@@ -134,8 +134,7 @@ typedef struct stats {
 /* Points in a length come back to pixels. */
 static cvtm_status find_pixels(const stats *s, cvtm_error *error) {
   run_frame frame;
-  if (!(run_unit_mm(s->options.run.unit) > 0) && s->options.run.world.pixel_size == NULL)
-    return CVTM_OK;
+  if (!(run_unit_mm(s->options.run.unit) > 0) && !run_has_world(&s->options.run)) return CVTM_OK;
   if (!s->has_domain)
     return cvtm_fail(error, CVTM_ERROR_INPUT,
                      "%s: --unit and --pixel-size need the domain: --picture, --density, or "
@@ -192,7 +191,7 @@ static cvtm_status read_drawing(stats *s, cvtm_error *error) {
   s->points = dots.points;
   s->radius = dots.radius;
   s->count = dots.count;
-  if (s->options.run.page.size != NULL && s->options.run.unit == CVTM_RUN_UNIT_PIXEL)
+  if (run_has_page(&s->options.run) && s->options.run.unit == CVTM_RUN_UNIT_PIXEL)
     s->options.run.unit = CVTM_RUN_UNIT_MM;
   return fit_drawing(s, dots.box, error);
 }
@@ -251,7 +250,7 @@ static cvtm_status read_mesh(stats *s, cvtm_error *error) {
   if (status != CVTM_OK) return status;
   s->count = s->mesh.vertex_count;
   if (s->has_domain) return place_in_domain(s, error);
-  if (s->options.run.world.pixel_size == NULL) return CVTM_OK;
+  if (!run_has_world(&s->options.run)) return CVTM_OK;
   return cvtm_fail(error, CVTM_ERROR_INPUT,
                    "%s: --pixel-size needs the domain: --picture, --density, or --width and "
                    "--height",

@@ -173,11 +173,9 @@ static int check_view_options(view *v) {
   if (!cli_view_size(o, &v->viewer.width, &v->viewer.height))
     return cli_usage_error(o->command, "--window: '%s' is not WxH with sides of 16 to 16384",
                            o->view.size);
-  if (o->run.layers != NULL &&
-      cvtm_layers_parse(o->run.layers, &v->viewer.layers, &error) != CVTM_OK)
+  if (o->text.layers != NULL &&
+      cvtm_layers_parse(o->text.layers, &v->viewer.layers, &error) != CVTM_OK)
     return cli_usage_error(o->command, "--layers: %s", error.message);
-  v->options.run.layers =
-      NULL; /* --layers is for the window; pictures among the outputs have their own layers */
   return CLI_EXIT_OK;
 }
 

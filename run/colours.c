@@ -81,13 +81,9 @@ static size_t count_digits(const char *text) {
 }
 
 static cvtm_status set_size(pens_reader *r, int k, const char *text) {
-  double size[2];
-  int unit, is_pair = run_lengths_parse(text, 2, size, &unit);
-  if (!is_pair && run_lengths_parse(text, 1, size, &unit)) size[1] = size[0], is_pair = 1;
-  if (!is_pair || !(size[0] > 0 && size[0] <= size[1]) || strlen(text) >= RUN_PEN_SIZE)
-    return fail_at_line(r, "the size of dots is a diameter or MIN,MAX, as of --dot-size");
-  snprintf(r->pens->size[k], RUN_PEN_SIZE, "%s", text);
-  return CVTM_OK;
+  cvtm_run_lengths *size = &r->pens->size[k];
+  if (run_lengths_parse(text, size) && run_dot_size_is_valid(size)) return CVTM_OK;
+  return fail_at_line(r, "the size of dots is a diameter or MIN,MAX, as of --dot-size");
 }
 
 static cvtm_status read_pen(pens_reader *r, char *name, char *value) {
@@ -202,7 +198,7 @@ static const char *option_against(const cvtm_run_options *o) {
       {o->condition.grade_size > 0, "--grade-size"},
       {o->condition.weight.count > 0, "--weight"},
       {o->density_out != NULL, "--density-out"},
-      {o->layers != NULL, "--layers"},
+      {o->layers != 0, "--layers"},
       {o->iterations == 0, "--iterations 0"},
   };
   for (size_t k = 0; k < sizeof table / sizeof table[0]; ++k)
@@ -275,7 +271,7 @@ static cvtm_status share_dots(cvtm_run_options *o, run_colours *c, run_dot_count
   for (int k = 0; k < c->count; ++k) {
     cvtm_run_options own = *o;
     run_dot_count found;
-    if (c->pens.size[k][0] != '\0') own.dot_size = c->pens.size[k];
+    if (c->pens.size[k].count > 0) own.dot_size = c->pens.size[k];
     const cvtm_status status = run_stipples_count(&own, c->domain, c->coverage[k], &found, error);
     if (status != CVTM_OK) return status;
     amount[k] = found.ink > 0 ? found.count : 0;
@@ -284,7 +280,7 @@ static cvtm_status share_dots(cvtm_run_options *o, run_colours *c, run_dot_count
     all.largest = fmax(all.largest, found.largest);
     all.ink += found.ink;
     all.mm_per_pixel = found.mm_per_pixel;
-    all.is_default = own.dot_size == NULL;
+    all.is_default = own.dot_size.count == 0;
   }
   all.count = total;
   if (total > most && o->points == 0)

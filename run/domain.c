@@ -488,38 +488,30 @@ void run_domain_free(run_domain *domain) {
 
 enum { NAME_MAX_BYTES = 31 }; /* so that the names of interfaces fit */
 
-/* N=NAME; a name is what every format takes: a letter, and letters, digits, _ and - behind it. */
-static int parse_name(const char *text, cvtm_region_name *made) {
+/* A name is what every format takes: a letter, and letters, digits, _ and - behind it. */
+static int is_name(const char *name) {
   static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
   static const char others[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-";
-  char *end = NULL;
-  if (!(*text >= '1' && *text <= '9')) return 0;
-  errno = 0;
-  const long region = strtol(text, &end, 10);
-  if (errno != 0 || *end != '=' || region > 1 << 24) return 0;
-  const char *name = end + 1;
   const size_t length = strlen(name);
-  if (length > NAME_MAX_BYTES || strcspn(name, letters) != 0 || strspn(name, others) != length)
-    return 0;
-  *made = (cvtm_region_name){(int32_t)region, name};
-  return length > 0;
+  return length > 0 && length <= NAME_MAX_BYTES && strcspn(name, letters) == 0 &&
+         strspn(name, others) == length;
 }
 
 cvtm_status run_region_names_check(const cvtm_run_options *o, cvtm_error *error) {
-  cvtm_region_name made[CVTM_RUN_LIST_MAX];
-  const cvtm_run_list *list = &o->domain.region_names;
-  if (list->count > 0 && o->domain.kind == CVTM_RUN_DOMAIN_NONE)
+  const cvtm_region_name *item = o->domain.region_names.item;
+  const int count = o->domain.region_names.count;
+  if (count > 0 && o->domain.kind == CVTM_RUN_DOMAIN_NONE)
     return run_usage_error(error, "--region-name needs --domain");
-  for (int k = 0; k < list->count; ++k) {
-    if (!parse_name(list->item[k], &made[k]))
+  for (int k = 0; k < count; ++k) {
+    if (item[k].region < 1 || item[k].region > 1 << 24 || !is_name(item[k].name))
       return run_usage_error(error,
-                             "--region-name: '%s' is not N=NAME, with a name of letters, digits, _"
-                             " and -",
-                             list->item[k]);
+                             "--region-name: '%d=%s' is not N=NAME, with a name of letters, digits,"
+                             " _ and -",
+                             item[k].region, item[k].name);
     for (int j = 0; j < k; ++j) {
-      if (made[j].region == made[k].region || strcmp(made[j].name, made[k].name) == 0)
-        return run_usage_error(error, "--region-name: '%s' and '%s' contradict each other",
-                               list->item[j], list->item[k]);
+      if (item[j].region == item[k].region || strcmp(item[j].name, item[k].name) == 0)
+        return run_usage_error(error, "--region-name: '%d=%s' and '%d=%s' contradict each other",
+                               item[j].region, item[j].name, item[k].region, item[k].name);
     }
   }
   return CVTM_OK;
@@ -530,10 +522,9 @@ cvtm_status run_region_names_group(const cvtm_run_options *o, const cvtm_pslg *g
                                    cvtm_error *error) {
   const size_t most = CVTM_RUN_LIST_MAX + (size_t)graph->name_count;
   cvtm_region_name *made = malloc(most * sizeof *made);
-  int64_t count = 0;
+  const int64_t count = o->domain.region_names.count;
   if (made == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory for names");
-  for (int k = 0; k < o->domain.region_names.count; ++k)
-    count += parse_name(o->domain.region_names.item[k], &made[count]);
+  memcpy(made, o->domain.region_names.item, (size_t)count * sizeof *made);
   if (graph->name_count > 0) /* the first name of a region counts */
     memcpy(made + count, graph->names, (size_t)graph->name_count * sizeof *made);
   const cvtm_status status =

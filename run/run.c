@@ -139,7 +139,8 @@ static cvtm_status count_by_size(cvtm_run *r, cvtm_error *error) {
 
 /* True if the number of sites is that of the dots that the picture needs. */
 static int count_by_dots(const cvtm_run_options *o) {
-  return o->points == 0 && o->init.name == NULL && (o->dot_size != NULL || o->fixed.name == NULL) &&
+  return o->points == 0 && o->init.name == NULL &&
+         (o->dot_size.count > 0 || o->fixed.name == NULL) &&
          o->density_from != CVTM_DENSITY_FROM_SIZE && o->domain.kind == CVTM_RUN_DOMAIN_NONE;
 }
 

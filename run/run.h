@@ -7,7 +7,7 @@
  *     cvtm_run_destroy(run);
  *
  * The fields have the names of the program's options (docs/cvtmesh.1), in which messages speak,
- * too. Text that a field takes has the form of the option's value. */
+ * too. */
 #ifndef CVTMESH_RUN_RUN_H
 #define CVTMESH_RUN_RUN_H
 
@@ -44,6 +44,10 @@ typedef struct cvtm_run_weights {
   cvtm_region_weight item[CVTM_RUN_LIST_MAX];
   int count;
 } cvtm_run_weights;
+typedef struct cvtm_run_region_names {
+  cvtm_region_name item[CVTM_RUN_LIST_MAX];
+  int count;
+} cvtm_run_region_names;
 typedef struct cvtm_run_discs {
   cvtm_disc item[CVTM_RUN_LIST_MAX];
   int count;
@@ -97,6 +101,25 @@ typedef enum cvtm_run_unit {
 #undef CVTM_RUN_UNIT_CODE
       CVTM_RUN_UNIT_COUNT
 } cvtm_run_unit;
+
+/* Numbers with one unit. */
+typedef struct cvtm_run_lengths {
+  double value[2];
+  int count; /* 1 or 2; 0: not given */
+  cvtm_run_unit unit;
+} cvtm_run_lengths;
+
+/* The largest area of triangles. */
+typedef struct cvtm_run_area {
+  int32_t region; /* from 1 on; 0: all */
+  double area;
+  cvtm_run_unit
+      unit; /* whose square the area is in; CVTM_RUN_UNIT_NONE: that of the mesh's pixels */
+} cvtm_run_area;
+typedef struct cvtm_run_areas {
+  cvtm_run_area item[CVTM_RUN_LIST_MAX];
+  int count;
+} cvtm_run_areas;
 
 /* What is made. Callers of cvtm_run_create make whole runs, CVTM_RUN_ALL; the other commands of the
  * program share parts of a run. */
@@ -167,9 +190,9 @@ typedef struct cvtm_run_options {
   cvtm_run_list output;
   const char *format; /* the extension that stands for the output `-`; csv */
   const char *density_out, *report;
-  int keep;           /* keep what every kind of file needs; 1 */
-  int measure;        /* measure the quality of the mesh and the likeness of a drawing; 1 */
-  const char *layers; /* of the picture, separated by commas */
+  int keep;        /* keep what every kind of file needs; 1 */
+  int measure;     /* measure the quality of the mesh and the likeness of a drawing; 1 */
+  unsigned layers; /* of the picture, as in cvtm_picture_options; 0: its default */
   int64_t picture_size;
   int ascii, binary;
   cvtm_msh_version msh_version;
@@ -180,9 +203,10 @@ typedef struct cvtm_run_options {
   /* Drawings. */
   cvtm_svg_kind svg;
   cvtm_run_dots dots;
-  const char *dot_size; /* MIN,MAX, perhaps with a unit; NULL: any */
-  int overlap;          /* of dots; 1 */
-  int dark;             /* light dots on a dark ground */
+  cvtm_run_lengths dot_size; /* least and largest diameter, or one for both; without a unit in mm
+                                on a page, else in pixels */
+  int overlap;               /* of dots; 1 */
+  int dark;                  /* light dots on a dark ground */
   cvtm_run_order order;
   struct {
     int cmyk;
@@ -191,14 +215,17 @@ typedef struct cvtm_run_options {
     double coupling;  /* weight of the union of all dots; that of cvtm_classes_defaults */
   } colours;
   struct {
-    const char *size;     /* a name or WIDTHxHEIGHT in mm; NULL: no page */
+    double width, height; /* mm; 0: no page */
+    int is_format;        /* CVTM_RUN_PAGE_AUTO may turn the page (cvtm_run_page_format) */
     double margin, split; /* mm; margin 10; split 0: the pen needs no refill */
     cvtm_run_orientation orientation;
     int fill;
     const char *gcode; /* a profile of the library, or its file; grbl-servo */
   } page;
   struct {
-    const char *pixel_size, *origin; /* NULL: files are in pixels; the origin is 0 or the file's */
+    cvtm_run_lengths pixel_size; /* one number, or width and height that are equal */
+    int from_file;               /* the picture's file says how large its pixels are */
+    cvtm_run_lengths origin;     /* x and y of the lower left corner; not given: 0 or the file's */
     /* Set by the run. */
     double scale;        /* of a pixel in the unit of files; 0: files are in pixels */
     double left, bottom; /* of the picture in the unit of files, y up */
@@ -261,13 +288,13 @@ typedef struct cvtm_run_options {
     cvtm_run_domain_kind kind;
     cvtm_input source; /* of a mask, polygons or labels */
     const char *pairs_out;
-    cvtm_run_list region_names;         /* N=NAME */
+    cvtm_run_region_names region_names;
     double smooth, smallest, tolerance; /* smallest 1; tolerance 0.3 */
     int sliding;
   } domain;
   struct {
     double min_angle; /* 30 */
-    cvtm_run_list max_area;
+    cvtm_run_areas max_area;
   } refine;
 
   /* Called in the thread of the run. Each may be NULL. */
@@ -282,6 +309,9 @@ typedef struct cvtm_run_options {
 } cvtm_run_options;
 
 void cvtm_run_defaults(cvtm_run_options *options);
+/* The size in mm, upright, of a page by its name: A0 to A6, letter, legal, tabloid. Returns 0 for
+ * another name. */
+int cvtm_run_page_format(const char *name, double *width, double *height);
 
 /* What a run has made; borrowed from the run until it is destroyed. Coordinates are in pixels, y
  * down. What was not made is 0 or NULL. */
@@ -316,8 +346,9 @@ cvtm_status cvtm_run_create(cvtm_device *device, const cvtm_run_options *options
 cvtm_status cvtm_run_solve(cvtm_run *run, cvtm_error *error);
 /* After cvtm_run_solve: writes a file in the format of its extension; `-` is standard output. NULL:
  * every file that the options name. options: those of the run with other values for the kind of
- * file, as svg, dots, page, unit or ascii; NULL: those of the run. CVTM_ERROR_USAGE: a file that
- * the run reads would be overwritten, or the options contradict each other. */
+ * file, as svg, dots, page, unit or ascii; NULL: those of the run. CVTM_ERROR_USAGE: a file would
+ * be written over another one that the run reads or writes, or the options contradict each other.
+ */
 cvtm_status cvtm_run_write(cvtm_run *run, const char *path, const cvtm_run_options *options,
                            cvtm_error *error);
 /* What the program writes by --report, without its member `options`: JSON text, freed by the

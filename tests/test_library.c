@@ -471,6 +471,58 @@ TEST(test_arrays_of_a_run) {
   assert_int_equal(rmdir(folder), 0);
 }
 
+/* Values of which no text has been parsed are checked as such, and the messages name the option. */
+TEST(test_values_of_a_run) {
+  static double given[PIXELS];
+  for (int p = 0; p < PIXELS; ++p) given[p] = 1;
+  const cvtm_npy array = {'f', 8, 2, {SIDE, SIDE}, PIXELS, given, NULL};
+  cvtm_run_options o[10], good;
+  static const char *const named[10] = {
+      "--dot-size: '2,1mm'", "--dot-size: '0'",       "--page: '0x20'",   "--pixel-size: '-1mm'",
+      "--origin: '3' is",    "--max-area: '0mm'",     "--max-area 2mm^2", "--region-name: '0=a'",
+      "--layers: there is",  "--dot-size 1mm: --page"};
+  cvtm_run *made = NULL;
+  cvtm_error error;
+  cvtm_run_defaults(&good);
+  good.input = (cvtm_input){"density", &array};
+  good.points = 30;
+  for (int k = 0; k < 10; ++k) o[k] = good;
+  o[0].dot_size = (cvtm_run_lengths){{2, 1}, 2, CVTM_RUN_UNIT_MM};
+  o[1].dot_size = (cvtm_run_lengths){{0}, 1, CVTM_RUN_UNIT_NONE};
+  o[2].page.height = 20;
+  o[3].world.pixel_size = (cvtm_run_lengths){{-1}, 1, CVTM_RUN_UNIT_MM};
+  o[4].world.from_file = 1;
+  o[4].world.origin = (cvtm_run_lengths){{3}, 1, CVTM_RUN_UNIT_NONE};
+  for (int k = 5; k < 8; ++k) o[k].domain.kind = CVTM_RUN_DOMAIN_FRAME;
+  o[5].refine.max_area = (cvtm_run_areas){{{0, 0, CVTM_RUN_UNIT_MM}}, 1};
+  o[6].refine.max_area = (cvtm_run_areas){{{1, 2, CVTM_RUN_UNIT_MM}}, 1};
+  o[7].domain.region_names = (cvtm_run_region_names){{{0, "a"}}, 1};
+  o[8].layers = 1 << 10;
+  o[9].dot_size = (cvtm_run_lengths){{1}, 1, CVTM_RUN_UNIT_MM};
+  for (int k = 0; k < 10; ++k) {
+    assert_int_equal(cvtm_run_create(device, &o[k], &made, &error), CVTM_ERROR_USAGE);
+    if (strstr(error.message, named[k]) == NULL) fail_msg("%s: %s", named[k], error.message);
+  }
+  assert_int_equal(cvtm_run_page_format("a5", &good.page.width, &good.page.height), 1);
+  assert_true(good.page.width == 148 && good.page.height == 210);
+  good.dot_size = o[9].dot_size;
+  good.world.pixel_size = (cvtm_run_lengths){{2, 2}, 2, CVTM_RUN_UNIT_CM};
+  good.world.origin = (cvtm_run_lengths){{1, 2}, 2, CVTM_RUN_UNIT_M};
+  good.layers = CVTM_PICTURE_CELLS | CVTM_PICTURE_SITES;
+  good.refine.max_area = (cvtm_run_areas){{{0, 9, CVTM_RUN_UNIT_NONE}}, 1};
+  good.domain.kind = CVTM_RUN_DOMAIN_FRAME;
+  good.domain.region_names = (cvtm_run_region_names){{{1, "plate"}}, 1};
+  assert_ok(cvtm_run_create(device, &good, &made, &error));
+  assert_ok(cvtm_run_solve(made, &error));
+  assert_int_equal(cvtm_run_get(made)->regions->area_group_count, 1);
+  assert_string_equal(cvtm_run_get(made)->regions->area_groups[0].name, "plate");
+  char *report = cvtm_run_report(made);
+  assert_non_null(
+      strstr(report, "\"world\":{\"unit\":\"cm\",\"pixel_size\":2,\"origin\":[100,200]"));
+  free(report);
+  cvtm_run_destroy(made);
+}
+
 /* A run refuses to overwrite what it reads, and writes several kinds of a file. */
 TEST(test_files_of_a_run) {
   char folder[] = "/tmp/cvtmesh-run-XXXXXX", path[64], link[64];
