@@ -3,6 +3,7 @@
 #include "run/files.h"
 
 #include "base/file.h"
+#include "base/host.h"
 #include "meshes/formats/formats.h"
 #include "draw/drawing.h"
 
@@ -213,49 +214,90 @@ void run_visit_read(const cvtm_run_options *o, run_read_visitor visitor, void *c
     visit_region("weight", &o->condition.weight.item[k].region, context, visitor);
 }
 
-/* A file that is to be written. */
-typedef struct written_file {
-  const char *path;
-  run_file_id id;
-  cvtm_error *error;
-  cvtm_status status;
-} written_file;
+/* --- no file is written over another -------------------------------------------------------- */
 
-static void compare_with_read(void *context, const char *option, const char *path) {
-  written_file *written = context;
-  const run_file_id id = run_file_id_of(path);
-  if (written->status != CVTM_OK || !run_same_file(&written->id, &id)) return;
-  written->status = cvtm_fail(written->error, CVTM_ERROR_USAGE,
-                              "%s would overwrite %s, which %s%s reads", written->path, path,
-                              option != NULL ? "--" : "", option != NULL ? option : "the run");
+static int is_stream(const char *path) { return strcmp(path, "-") == 0; }
+
+void run_files_add(run_file_list *list, int is_written, const char *option, const char *path) {
+  if (!cvtm_grow(&list->file, sizeof *list->file, &list->capacity, list->count + 1)) {
+    list->failed = 1;
+    return;
+  }
+  run_file *file = &list->file[list->count];
+  *file = (run_file){.is_written = is_written, .option = option, .path = strdup(path)};
+  if (file->path == NULL) {
+    list->failed = 1;
+    return;
+  }
+  const char *stream = is_written ? "/dev/stdout" : "/dev/stdin";
+  file->id = run_file_id_of(is_stream(path) ? stream : path);
+  ++list->count;
 }
 
-static cvtm_status refuse_file(const cvtm_run_options *o, const char *path, cvtm_error *error) {
-  written_file written = {.path = path, .id = run_file_id_of(path), .error = error};
-  run_visit_read(o, compare_with_read, &written);
-  return written.status;
+void run_files_free(run_file_list *list) {
+  for (int k = 0; k < list->count; ++k) free(list->file[k].path);
+  free(list->file);
 }
 
-static cvtm_status refuse_output(const cvtm_run_options *o, const char *path, cvtm_error *error) {
+static int clash(const run_file *a, const run_file *b) {
+  if (!a->is_written && !b->is_written) return 0;
+  if (a->is_written && b->is_written && is_stream(a->path) && is_stream(b->path)) return 1;
+  return run_same_file(&a->id, &b->id);
+}
+
+static cvtm_status refuse_overwrite(const run_file *a, const run_file *b, const char *operand,
+                                    cvtm_error *error) {
+  const run_file *written = b->is_written ? b : a, *other = written == b ? a : b;
+  if (is_stream(written->path) && is_stream(other->path) && other->is_written)
+    return run_usage_error(error, "two outputs go to standard output: --%s and --%s", other->option,
+                           written->option);
+  return run_usage_error(error, "%s: --%s would overwrite %s, which %s%s %s", written->path,
+                         written->option, other->path, other->option != NULL ? "--" : "",
+                         other->option != NULL ? other->option : operand,
+                         other->is_written ? "writes" : "reads");
+}
+
+cvtm_status run_files_check(const run_file_list *list, int named, const char *operand,
+                            cvtm_error *error) {
+  if (list->failed) return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory for file names");
+  for (int b = 0; b < list->count; ++b)
+    for (int a = 0; a < b && a < named; ++a)
+      if (clash(&list->file[a], &list->file[b]))
+        return refuse_overwrite(&list->file[a], &list->file[b], operand, error);
+  return CVTM_OK;
+}
+
+/* A run_read_visitor. */
+static void add_read(void *context, const char *option, const char *path) {
+  run_files_add(context, 0, option, path);
+}
+
+static void add_output(const cvtm_run_options *o, const char *path, run_file_list *list) {
   const char *ending[CVTM_FILES_BESIDE];
   const int grouped = o->domain.kind != CVTM_RUN_DOMAIN_NONE;
   const int count = cvtm_mesh_written_beside(path, o->ascii, grouped, ending);
-  cvtm_status status = refuse_file(o, path, error);
-  for (int k = 0; status == CVTM_OK && k < count; ++k) {
+  run_files_add(list, 1, "output", path);
+  for (int k = 0; k < count; ++k) {
     char *beside = cvtm_path_beside(path, ending[k]);
-    if (beside != NULL) status = refuse_file(o, beside, error);
+    if (beside != NULL) run_files_add(list, 1, "output", beside);
     free(beside);
   }
-  return status;
 }
 
 cvtm_status run_refuse_overwriting(const cvtm_run_options *o, cvtm_error *error) {
-  const char *others[] = {o->density_out, o->report, o->equal_mass.weights_out,
-                          o->domain.pairs_out};
-  cvtm_status status = CVTM_OK;
-  for (int k = 0; status == CVTM_OK && k < o->output.count; ++k)
-    if (strcmp(o->output.item[k], "-") != 0) status = refuse_output(o, o->output.item[k], error);
-  for (size_t k = 0; status == CVTM_OK && k < sizeof others / sizeof others[0]; ++k)
-    if (others[k] != NULL && strcmp(others[k], "-") != 0) status = refuse_file(o, others[k], error);
+  const struct {
+    const char *option, *path;
+  } others[] = {{"density-out", o->density_out},
+                {"report", o->report},
+                {"weights-out", o->equal_mass.weights_out},
+                {"pairs-out", o->domain.pairs_out},
+                {"checkpoint", o->checkpoint.file}};
+  run_file_list list = {0};
+  run_visit_read(o, add_read, &list);
+  for (int k = 0; k < o->output.count; ++k) add_output(o, o->output.item[k], &list);
+  for (size_t k = 0; k < sizeof others / sizeof others[0]; ++k)
+    if (others[k].path != NULL) run_files_add(&list, 1, others[k].option, others[k].path);
+  const cvtm_status status = run_files_check(&list, list.count, "the run", error);
+  run_files_free(&list);
   return status;
 }

@@ -465,6 +465,7 @@ cvtm_status cvtm_run_create(cvtm_device *device, const cvtm_run_options *options
   }
   run_json_start();
   cvtm_status status = run_check(options, error);
+  if (status == CVTM_OK) status = run_refuse_overwriting(options, error);
   if (status == CVTM_OK) status = run_create(options, run, error);
   if (status == CVTM_OK) (*run)->device = device;
   return status;

@@ -336,7 +336,8 @@ typedef struct cvtm_run_result {
 
 /* Checks the options against each other, and copies them. `output` and the other files of the
  * options may be empty. NULL: the defaults, which lack a picture. The device is borrowed until
- * cvtm_run_destroy. CVTM_ERROR_USAGE: options contradict each other. */
+ * cvtm_run_destroy. CVTM_ERROR_USAGE: options contradict each other, or a file would be written
+ * over another one that the run reads or writes. */
 cvtm_status cvtm_run_create(cvtm_device *device, const cvtm_run_options *options, cvtm_run **run,
                             cvtm_error *error);
 /* Once for each run: reads the picture, places the sites and makes the mesh. A run that is

@@ -556,6 +556,17 @@ TEST(test_files_of_a_run) {
   cells.output = (cvtm_run_list){{link}, 1};
   assert_ok(cvtm_run_write(made, NULL, &cells, &error));
   assert_true(holds(link, "<circle"));
+  cells.density_out = "d.npy";
+  cells.equal_mass.weights_out = "./d.npy";
+  assert_int_equal(cvtm_run_write(made, NULL, &cells, &error), CVTM_ERROR_USAGE);
+  assert_non_null(
+      strstr(error.message, "--weights-out would overwrite d.npy, which --density-out"));
+  cells.density_out = cells.equal_mass.weights_out = NULL;
+  cells.output = (cvtm_run_list){{link, link}, 2};
+  cvtm_run *none = NULL;
+  assert_int_equal(cvtm_run_create(device, &cells, &none, &error), CVTM_ERROR_USAGE);
+  assert_non_null(strstr(error.message, "--output would overwrite"));
+  cells.output.count = 1;
   cells.report = path; /* the picture */
   assert_int_equal(cvtm_run_write(made, NULL, &cells, &error), CVTM_ERROR_USAGE);
   assert_int_equal(unlink(link), 0);
