@@ -355,11 +355,6 @@ cvtm_status run_create(const cvtm_run_options *options, cvtm_run **run, cvtm_err
   return CVTM_OK;
 }
 
-void run_describe_by(cvtm_run *r, run_describe describe, void *context) {
-  r->describe = describe;
-  r->describe_context = context;
-}
-
 cvtm_status run_read(cvtm_run *r, cvtm_device *device, cvtm_error *error) {
   start_phase(r);
   r->start = r->phase_start;

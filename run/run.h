@@ -28,6 +28,8 @@
 
 CVTM_API_BEGIN
 
+struct cJSON;
+
 enum { CVTM_RUN_LIST_MAX = 64 };
 
 /* Texts, borrowed. */
@@ -305,6 +307,10 @@ typedef struct cvtm_run_options {
   void (*segmented)(void *context,
                     const cvtm_segment_progress *step); /* step NULL: the last is done */
   void (*note)(void *context, const char *text);        /* one line about a file that was read */
+  /* Fills the member `options` of the report, an object of cJSON; without this function there is no
+   * such member. chosen: these options with the chosen values in place of automatic ones. */
+  void (*describe)(void *context, const struct cvtm_run_options *chosen, const cvtm_device *device,
+                   struct cJSON *member);
   CVTM_RESERVED(16);
 } cvtm_run_options;
 
@@ -352,8 +358,8 @@ cvtm_status cvtm_run_solve(cvtm_run *run, cvtm_error *error);
  */
 cvtm_status cvtm_run_write(cvtm_run *run, const char *path, const cvtm_run_options *options,
                            cvtm_error *error);
-/* What the program writes by --report, without its member `options`: JSON text, freed by the
- * caller; NULL without memory. */
+/* What the program writes by --report, with the member `options` if options.describe fills it: JSON
+ * text, freed by the caller; NULL without memory. */
 char *cvtm_run_report(const cvtm_run *run);
 const cvtm_run_result *cvtm_run_get(cvtm_run *run);
 /* NULL is allowed. */

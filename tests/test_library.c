@@ -400,6 +400,12 @@ static int count_event(void *context, const cvtm_run_progress *now) {
   return now->event == CVTM_RUN_ITERATION && events[CVTM_RUN_ITERATION] == 2;
 }
 
+/* The sites that a report describes; the member stays empty. */
+static void describe_sites(void *context, const cvtm_run_options *chosen,
+                           const cvtm_device *described, struct cJSON *member) {
+  if (described == device && member != NULL) *(int64_t *)context = chosen->points;
+}
+
 static int holds(const char *path, const char *text) {
   unsigned char *bytes;
   size_t size;
@@ -576,6 +582,19 @@ TEST(test_files_of_a_run) {
   assert_int_equal(got->cells->count, 40);
   char *report = cvtm_run_report(made);
   assert_non_null(strstr(report, "\"sites\":40,"));
+  assert_null(strstr(report, "\"options\""));
+  free(report);
+  cvtm_run_destroy(made);
+  int64_t described = 0;
+  cvtm_run_options asked = o;
+  asked.points = 0; /* as the ink of the picture needs */
+  asked.context = &described;
+  asked.describe = describe_sites;
+  assert_ok(cvtm_run_create(device, &asked, &made, &error));
+  assert_ok(cvtm_run_solve(made, &error));
+  report = cvtm_run_report(made);
+  assert_non_null(strstr(report, "\"options\":{},\"seed\":1,"));
+  assert_true(described == cvtm_run_get(made)->count);
   free(report);
   cvtm_run_destroy(made);
   int events[3] = {0, 0, 0};
