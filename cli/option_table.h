@@ -141,6 +141,10 @@ enum { CLI_GIVEN = 1, CLI_INHERITED = 2 }; /* of cli_options.given */
 
 /* Parses `value` into the row's field and marks the option as given. */
 cvtm_status cli_option_set_row(cli_options *options, int row, const char *value, cvtm_error *error);
+/* The same of a value that is no text: of CLI_FLAG and CLI_SWITCH (0 or 1) and CLI_INTEGER, and of
+ * CLI_REAL. */
+cvtm_status cli_option_set_integer(cli_options *options, int row, int64_t value, cvtm_error *error);
+cvtm_status cli_option_set_real(cli_options *options, int row, double value, cvtm_error *error);
 
 /* `set` of the rows whose values have parts. */
 cvtm_status cli_set_domain(cli_options *options, const char *value, cvtm_error *error);

@@ -27,6 +27,20 @@ static int parse_short_count(const char *value, double *number) {
   return *end == '\0' && *number == floor(*number);
 }
 
+/* text: the value as it is given. */
+static cvtm_status check_range(const cli_option_row *row, double value, const char *text,
+                               cvtm_error *error) {
+  if (value >= row->least && value <= row->most) return CVTM_OK;
+  if (row->type == CLI_INTEGER)
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "--%s: %s is not between %.0f and %.0f", row->name,
+                     text, row->least, row->most);
+  if (isinf(row->most))
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "--%s: %s is less than %g", row->name, text,
+                     row->least);
+  return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "--%s: %s is not between %g and %g", row->name, text,
+                   row->least, row->most);
+}
+
 static cvtm_status parse_integer(const cli_option_row *row, const char *value, int64_t *number,
                                  cvtm_error *error) {
   char *end;
@@ -37,12 +51,10 @@ static cvtm_status parse_integer(const cli_option_row *row, const char *value, i
   if (end == value || (*end != '\0' && !is_short))
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "--%s: '%s' is not a whole number, as 5000 or 5k",
                      row->name, value);
-  if (!is_short) rounded = (double)parsed;
-  if (errno == ERANGE || rounded < row->least || rounded > row->most)
-    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "--%s: %s is not between %.0f and %.0f", row->name,
-                     value, row->least, row->most);
-  *number = is_short ? (int64_t)rounded : parsed;
-  return CVTM_OK;
+  if (!is_short) rounded = errno == ERANGE ? (double)INFINITY : (double)parsed;
+  const cvtm_status status = check_range(row, rounded, value, error);
+  if (status == CVTM_OK) *number = is_short ? (int64_t)rounded : parsed;
+  return status;
 }
 
 static cvtm_status parse_real(const cli_option_row *row, const char *value, double *number,
@@ -51,15 +63,9 @@ static cvtm_status parse_real(const cli_option_row *row, const char *value, doub
   double parsed = strtod(value, &end);
   if (end == value || *end != '\0' || !isfinite(parsed))
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "--%s: '%s' is not a number", row->name, value);
-  if (parsed < row->least || parsed > row->most) {
-    if (isinf(row->most))
-      return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "--%s: %s is less than %g", row->name, value,
-                       row->least);
-    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "--%s: %s is not between %g and %g", row->name,
-                     value, row->least, row->most);
-  }
-  *number = parsed;
-  return CVTM_OK;
+  const cvtm_status status = check_range(row, parsed, value, error);
+  if (status == CVTM_OK) *number = parsed;
+  return status;
 }
 
 static cvtm_status parse_choice(const cli_option_row *row, const char *value, int *number,
@@ -97,14 +103,48 @@ static cvtm_status parse_switch(const cli_option_row *row, const char *value, in
   return CVTM_OK;
 }
 
+static void mark_given(cli_options *options, int index) {
+  options->given[index] = CLI_GIVEN;
+  options->run.given |= run_given_bit(cli_option_rows[index].name);
+}
+
+cvtm_status cli_option_set_integer(cli_options *options, int index, int64_t value,
+                                   cvtm_error *error) {
+  const cli_option_row *row = &cli_option_rows[index];
+  void *field = cli_option_field(row, options);
+  char text[24];
+  cvtm_status status = CVTM_OK;
+  snprintf(text, sizeof text, "%lld", (long long)value);
+  mark_given(options, index);
+  if (row->type == CLI_FLAG)
+    *(int *)field = value != 0;
+  else if (row->type == CLI_SWITCH)
+    *(int *)field = (int)(value != 0 ? row->most : row->least);
+  else
+    status = check_range(row, (double)value, text, error);
+  if (status == CVTM_OK && row->type == CLI_INTEGER) *(int64_t *)field = value;
+  return status;
+}
+
+cvtm_status cli_option_set_real(cli_options *options, int index, double value, cvtm_error *error) {
+  const cli_option_row *row = &cli_option_rows[index];
+  char text[32];
+  snprintf(text, sizeof text, "%.15g", value);
+  mark_given(options, index);
+  if (!isfinite(value))
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "--%s: '%s' is not a number", row->name, text);
+  const cvtm_status status = check_range(row, value, text, error);
+  if (status == CVTM_OK) *(double *)cli_option_field(row, options) = value;
+  return status;
+}
+
 cvtm_status cli_option_set_row(cli_options *options, int index, const char *value,
                                cvtm_error *error) {
   const cli_option_row *row = &cli_option_rows[index];
   void *field = cli_option_field(row, options);
   if (row->type == CLI_LIST && options->given[index] == CLI_INHERITED)
     ((cvtm_run_list *)field)->count = 0;
-  options->given[index] = CLI_GIVEN;
-  options->run.given |= run_given_bit(cli_option_rows[index].name);
+  mark_given(options, index);
   switch (row->type) {
     case CLI_FLAG:
       return parse_flag(row, value, (int *)field, error);

@@ -115,8 +115,8 @@ typedef struct cvtm_run_lengths {
 typedef struct cvtm_run_area {
   int32_t region; /* from 1 on; 0: all */
   double area;
-  cvtm_run_unit
-      unit; /* whose square the area is in; CVTM_RUN_UNIT_NONE: that of the mesh's pixels */
+  /* The area is in squares of this; CVTM_RUN_UNIT_NONE: of pixels, or of the unit of an outline. */
+  cvtm_run_unit unit;
 } cvtm_run_area;
 typedef struct cvtm_run_areas {
   cvtm_run_area item[CVTM_RUN_LIST_MAX];

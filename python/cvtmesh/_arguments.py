@@ -11,7 +11,7 @@ import json
 import os
 import textwrap
 from operator import index
-from typing import TYPE_CHECKING, Any, Callable, Collection, Iterable, Mapping, Sequence, TypeVar, Union
+from typing import TYPE_CHECKING, Any, Callable, Collection, Iterable, Mapping, Sequence, TypeVar
 
 from . import _core
 from ._device import adopt, ordinal_of
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     import numpy as np
 
     Input = tuple[str, bytes]
-    # A text, or a text and the array that it names (`lent`).
-    Value = Union[str, tuple[str, Any]]
+    # A number, a text, or a text and the array that it names (`lent`).
+    Value = bool | int | float | str | tuple[str, Any]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -131,7 +131,7 @@ def as_polygons(rings: Any, name: str) -> Input:
     return f"<{name}>.geojson", text.encode()
 
 
-def operand(value: Any, name: str, inputs: list[Input]) -> Value:
+def operand(value: Any, name: str, inputs: list[Input]) -> str | tuple[str, Any]:
     """As `file`, of a path that must exist."""
     path = file(value, name, inputs)
     if isinstance(path, str) and not path.startswith("<") and path != "-":
@@ -146,7 +146,7 @@ def on_disk(path: str, name: str) -> str:
     return f"./{path}" if path.startswith("<") else path
 
 
-def file(value: Any, name: str, inputs: list[Input]) -> Value:
+def file(value: Any, name: str, inputs: list[Input]) -> str | tuple[str, Any]:
     """An array as `lent`; else the path of a file, or of one in memory that is added to `inputs`:
     bytes are the contents of a file of any format, a sparse matrix those of a Matrix Market file, a
     PIL image those of a PNG file."""
@@ -182,7 +182,7 @@ def output_path(value: Any, name: str) -> str:
     return str(file(value, name, []))
 
 
-def within(form: str, source: Value) -> Value:
+def within(form: str, source: str | tuple[str, Any]) -> Value:
     """The text `form` with the name of a source in the place of {}."""
     return form.format(source) if isinstance(source, str) else (form.format(source[0]), source[1])
 
@@ -250,26 +250,26 @@ def items(row: dict[str, Any], name: str, value: Any, inputs: list[Input]) -> li
     return [text(row, each, own, inputs) for each, own in zip(value, names)]
 
 
-def texts(row: dict[str, Any], name: str, value: Any, inputs: list[Input]) -> list[Value]:
+def typed(row: dict[str, Any], name: str, value: Any, inputs: list[Input]) -> list[Value]:
+    """The value of an option as its field has it; those of a list one by one."""
     kind = row["type"]
     if kind == "switch":
         kind = "choice" if isinstance(value, str) else "flag"
     if kind == "flag":
         if not isinstance(value, bool) and type(value).__name__ not in ("bool_", "bool"):
             raise TypeError(f"{name}: {value!r} is neither True nor False")
-        return ["true" if value else "false"]
-    if kind == "integer":
+        return [bool(value)]
+    if kind in ("integer", "real"):
         try:
-            if isinstance(value, bool):
+            if isinstance(value, (str, bytes, bool)):
                 raise TypeError
-            return [str(index(value))]
-        except TypeError:
-            raise TypeError(f"{name}: {value!r} is not an integer") from None
-    if kind == "real":
-        try:
-            return [number(value)]
+            given = index(value) if kind == "integer" else float(value)
         except (TypeError, ValueError):
-            raise TypeError(f"{name}: {value!r} is not a number") from None
+            what = "an integer" if kind == "integer" else "a number"
+            raise TypeError(f"{name}: {value!r} is not {what}") from None
+        if kind == "integer" and given.bit_length() > 63:  # type: ignore[union-attr]
+            raise ValueError(f"{name}: {given} is beyond 64 bits")
+        return [given]
     if kind == "choice":
         if not isinstance(value, str) or "\0" in value:
             raise TypeError(f"{name}: {value!r} is not one of {', '.join(row['choices'])}")
@@ -297,7 +297,7 @@ def convert(command: str, options: Mapping[str, Any]) -> tuple[list[tuple[str, V
     refuse_unknown(options, rows)
     for name, value in options.items():
         if value is not None:
-            values += [(name, text) for text in texts(rows[name], name, value, inputs)]
+            values += [(name, each) for each in typed(rows[name], name, value, inputs)]
     return values, inputs
 
 

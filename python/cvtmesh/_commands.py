@@ -163,7 +163,7 @@ def segment(image: Any, **options: Unpack[SegmentOptions]) -> Segmentation:
 
 def printed(command: str, path: Any, values: Any, inputs: Any) -> dict[str, Any]:
     """What a command prints as JSON."""
-    (text,) = _core.command(command, path, [*values, ("json", "true")], inputs, ["-"])
+    (text,) = _core.command(command, path, [*values, ("json", True)], inputs, ["-"])
     report: dict[str, Any] = json.loads(bytes(text))
     return report
 
@@ -217,12 +217,12 @@ def run_line(run: Mapping[str, Any], name: str) -> str:
     if isinstance(options.get("report"), (str, os.PathLike)):
         options["report"] = os.fspath(options["report"])
     values, inputs = convert("run", options)
-    texts: dict[str, list[str]] = {}
-    for option, text in values:
-        if inputs or not isinstance(text, str):
+    given: dict[str, list[Any]] = {}
+    for option, value in values:
+        if inputs or isinstance(value, tuple):
             raise TypeError(f"{name}: {option}: a batch reads files")
-        texts.setdefault(option, []).append(text)
-    line = {option: text if len(text) > 1 else text[0] for option, text in texts.items()}
+        given.setdefault(option, []).append(value)
+    line = {option: each if len(each) > 1 else each[0] for option, each in given.items()}
     return json.dumps({"input": on_disk(os.fspath(image), name), **line}) + "\n"
 
 

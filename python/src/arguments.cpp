@@ -96,19 +96,32 @@ const cvtm_npy *Arguments::borrow(nb::handle array, const std::string &name) {
   return &made;
 }
 
+cvtm_status Arguments::set_one(cli_options *to, int row, nb::handle value, cvtm_error *error) {
+  if (nb::isinstance<nb::bool_>(value) || nb::isinstance<nb::int_>(value))
+    return cli_option_set_integer(to, row, nb::cast<int64_t>(value), error);
+  if (nb::isinstance<nb::float_>(value))
+    return cli_option_set_real(to, row, nb::cast<double>(value), error);
+  if (nb::isinstance<nb::str>(value))
+    return cli_option_set_row(to, row, keep(nb::cast<std::string>(value)), error);
+  const char *text = keep(nb::cast<std::string>(nb::object(value[0])));
+  const cvtm_status status = cli_option_set_row(to, row, text, error);
+  if (status != CVTM_OK) return status;
+  cvtm_input *source = cli_option_source(&cli_option_rows[row], to);
+  if (source == nullptr)
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "--%s takes no array", cli_option_rows[row].name);
+  source->array = borrow(value[1], source->name);
+  return CVTM_OK;
+}
+
 void Arguments::set(cli_options *to, const std::vector<Value> &values) {
   const NumericLocale locale;
   cvtm_error error = {CVTM_OK, ""};
   for (const auto &[name, value] : values) {
-    const bool is_text = nb::isinstance<nb::str>(value);
-    const std::string text = nb::cast<std::string>(is_text ? value : nb::object(value[0]));
-    const cvtm_status status = cli_options_set(to, name.c_str(), keep(text), &error);
+    const int row = row_of(to->command, name);
+    if (row < 0) throw nb::value_error(("there is no option " + name).c_str());
+    const cvtm_status status = set_one(to, row, value, &error);
     options.kept = to->kept;
     if (status != CVTM_OK) fail(status, error.message);
-    if (is_text) continue;
-    cvtm_input *source = cli_option_source(&cli_option_rows[row_of(to->command, name)], to);
-    if (source == nullptr) throw nb::type_error((name + ": an array is no value of it").c_str());
-    source->array = borrow(value[1], source->name);
   }
 }
 

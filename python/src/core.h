@@ -47,7 +47,7 @@ struct NumericLocale {
 /* Throws a Failure unless the status is CVTM_OK. */
 void check(cvtm_status status, const cvtm_error *error);
 
-/* The name of an option and its value: a text, or a text and the array that it names. */
+/* The name of an option and its value: a number, a text, or a text and the array that it names. */
 using Value = std::pair<std::string, nb::object>;
 using Inputs = std::vector<std::pair<std::string, nb::bytes>>; /* paths and files in memory */
 
@@ -79,6 +79,7 @@ class Arguments {
 
  private:
   [[noreturn]] void fail(cvtm_status status, const std::string &message) const;
+  cvtm_status set_one(cli_options *to, int row, nb::handle value, cvtm_error *error);
   const char *keep(const std::string &text) { return strings_.emplace_back(text).c_str(); }
   const cvtm_npy *borrow(nb::handle array, const std::string &name);
 
