@@ -468,17 +468,15 @@ static cvtm_status read_all(int file, const char *name, size_t expected, size_t 
 
 static cvtm_status read_memory(const cvtm_memory_file *file, size_t limit, unsigned char **bytes,
                                size_t *size, cvtm_error *error) {
-  const size_t total = file->head_size + file->body_size;
-  if (total > limit)
+  if (file->size > limit)
     return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: more than %zu bytes", file->path, limit);
-  unsigned char *copy = malloc(total + 1);
+  unsigned char *copy = malloc(file->size + 1);
   if (copy == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", file->path);
-  cvtm_prefer_large_pages(copy, total + 1);
-  if (file->head_size > 0) memcpy(copy, file->head, file->head_size);
-  if (file->body_size > 0) memcpy(copy + file->head_size, file->body, file->body_size);
-  copy[total] = 0;
+  cvtm_prefer_large_pages(copy, file->size + 1);
+  if (file->size > 0) memcpy(copy, file->bytes, file->size);
+  copy[file->size] = 0;
   *bytes = copy;
-  *size = total;
+  *size = file->size;
   return CVTM_OK;
 }
 

@@ -52,16 +52,14 @@ cvtm_status cvtm_text_read(const char *path, size_t limit, unsigned char **bytes
 /* --- files in memory -------------------------------------------------------------------------- */
 
 /* While a thread uses a list of files in memory, cvtm_file_read and cvtm_output_open look up paths
- * in it before they look on the disk. So a caller that has arrays instead of files, such as a
- * binding for another language, can pass them to every reader of the library and get them from
- * every writer. */
+ * in it before they look on the disk. So every reader of the library takes the contents of a file
+ * in memory, and every writer gives them. Arrays need no file: cvtm_input (base/npy.h). */
 
-/* The contents have two parts, so that a header can precede an array that lies elsewhere. All
- * pointers are borrowed. */
+/* All pointers are borrowed. */
 typedef struct cvtm_memory_file {
   const char *path;
-  const void *head, *body;
-  size_t head_size, body_size;
+  const void *bytes;
+  size_t size;
 } cvtm_memory_file;
 
 /* path: "-" is standard output. bytes: NULL until the file is complete, then malloc'd; freed by the

@@ -254,7 +254,8 @@ static cvtm_status next_job(batch *b, batch_job **job, cvtm_error *error) {
   if (b->next >= b->mine) return CVTM_OK;
   cvtm_status status = batch_list_get(b->list, b->shard + b->next++ * b->shards, job, error);
   if (status == CVTM_OK && *job == NULL)
-    status = cvtm_fail(error, CVTM_ERROR_INPUT, "%s: it changed meanwhile", b->options->run.input);
+    status =
+        cvtm_fail(error, CVTM_ERROR_INPUT, "%s: it changed meanwhile", b->options->run.input.name);
   return status;
 }
 
@@ -329,7 +330,7 @@ static int run_stages(batch *b, batch_job *job) {
 }
 
 static void tell(const batch *b, const batch_job *job, double seconds, const char *reason) {
-  const char *input = job->options.run.input;
+  const char *input = job->options.run.input.name;
   const long long number = (long long)job->index + 1;
   if (b->listener != NULL) return; /* the listener reads the report instead */
   if (reason != NULL) {
@@ -587,7 +588,7 @@ static cvtm_status make_folders(batch *b, cvtm_error *error) {
 /* The path of the journal, malloc'd: --journal, or one made from the name of the list. */
 static char *make_journal_base(const cli_options *options) {
   static const char plain[] = "cvtmesh-batch.journal";
-  const char *list = options->run.input, *dot = strrchr(list, '.');
+  const char *list = options->run.input.name, *dot = strrchr(list, '.');
   if (options->batch.journal != NULL) return strdup(options->batch.journal);
   const int is_list = dot != NULL && strpbrk(list, "*?[") == NULL &&
                       (strcmp(dot, ".jsonl") == 0 || strcmp(dot, ".ndjson") == 0);
@@ -666,7 +667,7 @@ static void print_batch_summary(const batch *b, double seconds) {
   char devices[400];
   const int64_t left = b->mine - b->count[DONE] - b->count[SKIPPED] - b->count[FAILED];
   batch_devices_describe(b->devices, devices, sizeof devices);
-  fprintf(stderr, "%s: %lld %s on %s", cli_visible(b->options->run.input), (long long)b->mine,
+  fprintf(stderr, "%s: %lld %s on %s", cli_visible(b->options->run.input.name), (long long)b->mine,
           cli_word(b->mine, "job", "jobs"), devices);
   fprintf(stderr, "\n  done       %lld\n", (long long)b->count[DONE]);
   if (b->count[SKIPPED] > 0)

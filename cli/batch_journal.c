@@ -71,7 +71,7 @@ static void key_file(void *context, cli_file_use use, const char *option, const 
 batch_key batch_job_key(const batch_job *job) {
   batch_key key = batch_key_start();
   batch_key_add_text(&key, CVTMESH_VERSION);
-  batch_key_add_text(&key, job->options.run.input);
+  batch_key_add_text(&key, job->options.run.input.name);
   const cli_option_visitor visitor = {&key, key_flag, key_integer, key_real, key_text, key_list};
   cli_options_visit(&job->options, &visitor);
   cli_options_visit_files(&job->options, key_file, &key);
@@ -388,7 +388,7 @@ cvtm_status batch_journal_add(batch_journal *journal, const batch_job *job, batc
   cJSON *entry = cJSON_CreateObject();
   run_json_text(entry, "job", text);
   run_json_integer(entry, "index", job->index);
-  run_json_text(entry, "input", job->options.run.input);
+  run_json_text(entry, "input", job->options.run.input.name);
   run_json_text(entry, "status", reason == NULL ? "done" : "failed");
   run_json_real(entry, "seconds", seconds);
   if (code != CLI_EXIT_OK) run_json_integer(entry, "code", code);

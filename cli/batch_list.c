@@ -59,6 +59,7 @@ void batch_job_free(batch_job *job) {
     free(job->texts);
     job->texts = next;
   }
+  cli_options_free(&job->options);
   free(job);
 }
 
@@ -177,7 +178,7 @@ static cvtm_status set_pair(batch_job *job, const char *name, const char *value,
   cvtm_status status = copy_text(job, value, &copy, error);
   if (status != CVTM_OK) return status;
   if (!is_input) return cli_options_set(&job->options, name, copy, error);
-  job->options.run.input = copy;
+  job->options.run.input.name = copy;
   return CVTM_OK;
 }
 
@@ -231,7 +232,7 @@ static void count_streams(void *context, cli_file_use use, const char *option, c
 
 static cvtm_status check_job(const batch_job *job, cvtm_error *error) {
   const cli_options *options = &job->options;
-  if (options->run.input == NULL) return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "no input");
+  if (options->run.input.name == NULL) return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "no input");
   int streams = 0;
   cli_options_visit_files(options, count_streams, &streams);
   if (streams > 0)
@@ -262,7 +263,7 @@ static cvtm_status make_from_file(const batch_list *list, batch_job *job, cvtm_e
   fill_placeholders(path, number, context.known);
   status = cli_options_inherit(list->options, expand, &context, &job->options, error);
   if (status != CVTM_OK) return status;
-  job->options.run.input = path;
+  job->options.run.input.name = path;
   return check_job(job, error);
 }
 
@@ -333,7 +334,7 @@ static cvtm_status open_file(batch_list *list, const char *path, cvtm_error *err
 }
 
 cvtm_status batch_list_open(const cli_options *options, batch_list **result, cvtm_error *error) {
-  const char *path = options->run.input;
+  const char *path = options->run.input.name;
   char buffer[16];
   const char *extension = cvtm_file_extension(path, buffer, sizeof buffer);
   if (strcmp(extension, "csv") == 0)

@@ -52,8 +52,8 @@ static int check_source(const cli_options *o) {
   const int files = o->hlcp.matrix_a != NULL;
   if (files == cli_option_given(o, "example"))
     return cli_usage_error(CLI_HLCP, "one of --example and --matrix-a is needed");
-  if (files && o->hlcp.rhs == NULL) return cli_usage_error(CLI_HLCP, "--rhs is missing");
-  if (!files && (o->hlcp.matrix_b != NULL || o->hlcp.rhs != NULL))
+  if (files && o->hlcp.rhs.name == NULL) return cli_usage_error(CLI_HLCP, "--rhs is missing");
+  if (!files && (o->hlcp.matrix_b != NULL || o->hlcp.rhs.name != NULL))
     return cli_usage_error(CLI_HLCP, "--matrix-b and --rhs go with --matrix-a");
   return CLI_EXIT_OK;
 }
@@ -96,7 +96,7 @@ static cvtm_status read_files(problem *p, cvtm_error *error) {
   status = o->hlcp.matrix_b != NULL ? cvtm_matrix_market_read(o->hlcp.matrix_b, &p->given.b, error)
                                     : make_identity(p->given.a.rows, &p->given.b, error);
   if (status != CVTM_OK) return status;
-  return cli_read_vector(o->hlcp.rhs, p->given.a.rows, &p->given.q, error);
+  return cli_read_vector(&o->hlcp.rhs, p->given.a.rows, &p->given.q, error);
 }
 
 static cvtm_status read_problem(problem *p, cvtm_error *error) {
@@ -108,20 +108,21 @@ static cvtm_status read_problem(problem *p, cvtm_error *error) {
 /* --omega: `ratio`, a number, or a file of numbers; by default that of the paper's example. */
 static cvtm_status read_omega(const cli_options *o, int64_t rows, double **omega,
                               cvtm_hlcp_options *settings, cvtm_error *error) {
-  const char *text = o->hlcp.omega;
+  const cvtm_input *source = &o->hlcp.omega;
+  const char *text = source->array == NULL ? source->name : NULL;
   settings->scaling = CVTM_HLCP_OMEGA_RATIO;
   settings->omega = 1;
-  if (text == NULL && cli_option_given(o, "example")) {
+  if (source->name == NULL && cli_option_given(o, "example")) {
     settings->scaling = CVTM_HLCP_OMEGA_NUMBER;
     settings->omega = cvtm_hlcp_example_omega((int)o->hlcp.example);
   }
-  if (text == NULL || strcmp(text, "ratio") == 0) return CVTM_OK;
+  if (source->name == NULL || (text != NULL && strcmp(text, "ratio") == 0)) return CVTM_OK;
   char *end;
   settings->scaling = CVTM_HLCP_OMEGA_NUMBER;
-  settings->omega = strtod(text, &end);
-  if (end != text && *end == '\0') return CVTM_OK;
+  if (text != NULL) settings->omega = strtod(text, &end);
+  if (text != NULL && end != text && *end == '\0') return CVTM_OK;
   settings->scaling = CVTM_HLCP_OMEGA_VECTOR;
-  const cvtm_status status = cli_read_vector(text, rows, omega, error);
+  const cvtm_status status = cli_read_vector(source, rows, omega, error);
   settings->omega_vector = *omega;
   return status;
 }

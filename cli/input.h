@@ -21,8 +21,8 @@ void cli_move_to_corner(const double corner[2], double *points, int64_t count);
 void cli_note_outside(const cli_options *options, const double *points, int64_t count,
                       cvtm_domain domain);
 
-/* Reads a vector of `rows` numbers from an NPY file; *vector is malloc'd. Does nothing if the path
- * is NULL. */
-cvtm_status cli_read_vector(const char *path, int64_t rows, double **vector, cvtm_error *error);
+/* Reads a vector of `rows` numbers; *vector is malloc'd. Does nothing without a source. */
+cvtm_status cli_read_vector(const cvtm_input *source, int64_t rows, double **vector,
+                            cvtm_error *error);
 
 #endif

@@ -261,9 +261,10 @@ static int check_lcp_usage(work *w) {
   w->is_model = cli_option_given(o, "problem");
   if (w->is_model == (o->lcp.matrix != NULL))
     return cli_usage_error(CLI_LCP, "one of --problem and --matrix is needed");
-  if (w->is_model && (o->lcp.rhs != NULL || o->lcp.lower != NULL || o->lcp.upper != NULL))
+  if (w->is_model &&
+      (o->lcp.rhs.name != NULL || o->lcp.lower.name != NULL || o->lcp.upper.name != NULL))
     return cli_usage_error(CLI_LCP, "--rhs, --lower and --upper belong to --matrix");
-  if (!w->is_model && o->lcp.rhs == NULL) return cli_usage_error(CLI_LCP, "--rhs is missing");
+  if (!w->is_model && o->lcp.rhs.name == NULL) return cli_usage_error(CLI_LCP, "--rhs is missing");
   if ((o->lcp.width > 0) != (o->lcp.height > 0))
     return cli_usage_error(CLI_LCP, "--width and --height go together");
   if (o->lcp.is_matrix_free && !w->is_model)
@@ -313,9 +314,9 @@ static cvtm_status read_files(work *w, cvtm_error *error) {
   cvtm_status status = cvtm_matrix_market_read(o->lcp.matrix, &w->matrix, error);
   if (status == CVTM_OK) status = cvtm_csr_check_diagonal(&w->matrix, o->lcp.matrix, error);
   w->n = w->matrix.rows;
-  if (status == CVTM_OK) status = cli_read_vector(o->lcp.rhs, w->n, &w->b, error);
-  if (status == CVTM_OK) status = cli_read_vector(o->lcp.lower, w->n, &w->lower, error);
-  if (status == CVTM_OK) status = cli_read_vector(o->lcp.upper, w->n, &w->upper, error);
+  if (status == CVTM_OK) status = cli_read_vector(&o->lcp.rhs, w->n, &w->b, error);
+  if (status == CVTM_OK) status = cli_read_vector(&o->lcp.lower, w->n, &w->lower, error);
+  if (status == CVTM_OK) status = cli_read_vector(&o->lcp.upper, w->n, &w->upper, error);
   return status;
 }
 

@@ -29,12 +29,12 @@
 
 /* Nonzero if the operand of `mesh` is the picture whose frame is to be meshed. */
 static int cli_metric_is_of_picture(const cli_options *o) {
-  return o->metric.from != NULL && !cvtm_polygon_format_known(o->run.input);
+  return o->metric.from != NULL && !cvtm_polygon_format_known(o->run.input.name);
 }
 
 /* The picture that the metric is of; NULL: it is of a field on a mesh or at points. */
 static const char *picture_of(const cli_options *o) {
-  if (strcmp(o->metric.from, "hessian") == 0) return o->run.input;
+  if (strcmp(o->metric.from, "hessian") == 0) return o->run.input.name;
   return run_field_file_known(o->metric.from) ? NULL : o->metric.from;
 }
 
@@ -50,7 +50,7 @@ static int cli_metric_check(const cli_options *o) {
   if (strcmp(o->metric.from, "hessian") == 0 && !of_picture)
     return cli_usage_error(o->command, "--metric hessian is of pictures: name the field");
   if (cli_option_given(o, "min-angle") || o->run.refine.max_area.count > 0 ||
-      o->run.size.from != NULL)
+      o->run.size.from.name != NULL)
     return cli_usage_error(o->command,
                            "--metric decides sizes and angles: --min-angle, --max-area and "
                            "--size-from contradict it");
@@ -63,7 +63,7 @@ static int cli_metric_check(const cli_options *o) {
 static cvtm_status cli_metric_picture_size(const cli_options *o, cvtm_domain *domain,
                                            cvtm_error *error) {
   cvtm_image image = {0};
-  const cvtm_status status = cvtm_image_read(o->run.input, &image, error);
+  const cvtm_status status = cvtm_image_open(&o->run.input, 0, &image, error);
   if (status == CVTM_OK) *domain = (cvtm_domain){image.width, image.height, 0};
   cvtm_image_free(&image);
   return status;
@@ -72,8 +72,9 @@ static cvtm_status cli_metric_picture_size(const cli_options *o, cvtm_domain *do
 /* A picture lies as its frame does: its lower left corner is the origin of mesh files. */
 static cvtm_status read_metric_picture(const cli_options *o, cvtm_domain domain, const char *path,
                                        cvtm_metric_field *field, cvtm_error *error) {
+  const cvtm_input source = {path, NULL};
   cvtm_image image = {0};
-  cvtm_status status = run_read_image(&o->run, path, 0, &image, error);
+  cvtm_status status = run_read_image(&o->run, &source, 0, &image, error);
   if (status == CVTM_OK && image.masked > 0)
     status = cvtm_fail(error, CVTM_ERROR_INPUT, "%s: a metric needs data in every pixel", path);
   if (status != CVTM_OK) {
@@ -109,9 +110,10 @@ static cvtm_status cli_metric_read(const cli_options *o, cvtm_domain domain,
                                    cvtm_error *error) {
   const char *picture = picture_of(o);
   if (picture != NULL) return read_metric_picture(o, domain, picture, field, error);
+  const cvtm_input from = {o->metric.from, NULL};
   run_field source;
   choose_cells(rectangle, field);
-  cvtm_status status = run_field_read(&o->run, o->metric.from, domain, &source, error);
+  cvtm_status status = run_field_read(&o->run, &from, domain, &source, error);
   for (int64_t v = 0; v < source.mesh.vertex_count && status == CVTM_OK; ++v) {
     double *p = source.mesh.points + 2 * v; /* in cells */
     p[0] = (p[0] - field->left) / field->step;
@@ -175,7 +177,7 @@ typedef struct outline {
 
 int cli_outline_wanted(const cli_options *options) {
   return cli_option_given(options, "min-angle") || options->run.refine.max_area.count > 0 ||
-         options->run.size.from != NULL || options->metric.from != NULL;
+         options->run.size.from.name != NULL || options->metric.from != NULL;
 }
 
 /* The rectangle of pictures: from 0 to the largest coordinates, or of the sides that the options
@@ -240,14 +242,15 @@ static cvtm_status take_graph(outline *o, cvtm_error *error) {
   o->graph.boundary = (cvtm_boundary){0};
   if (o->graph.area_count > CVTM_RUN_LIST_MAX - caps->count)
     return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: more than %d regions have an area",
-                     o->options.run.input, CVTM_RUN_LIST_MAX - caps->count);
+                     o->options.run.input.name, CVTM_RUN_LIST_MAX - caps->count);
   for (int64_t k = 0; k < o->graph.area_count; ++k)
-    caps->cap[caps->count++] = (run_area_cap){o->graph.areas[k].region, o->graph.areas[k].area, -1};
+    caps->cap[caps->count++] =
+        (cvtm_run_area){o->graph.areas[k].region, o->graph.areas[k].area, CVTM_RUN_UNIT_NONE};
   return CVTM_OK;
 }
 
 static cvtm_status read_rings(outline *o, cvtm_error *error) {
-  const char *path = o->options.run.input;
+  const char *path = o->options.run.input.name;
   const cvtm_status status = cvtm_polygons_read(path, &o->polygons, error);
   if (status != CVTM_OK) return status;
   o->domain =
@@ -259,7 +262,7 @@ static cvtm_status read_rings(outline *o, cvtm_error *error) {
 
 /* Coordinates of an outline have y up, like those of its mesh, except in SVG. */
 static cvtm_status read_outline(outline *o, cvtm_error *error) {
-  const char *path = o->options.run.input;
+  const char *path = o->options.run.input.name;
   char buffer[16];
   int is_rings = 1;
   if (cli_metric_is_of_picture(&o->options)) return take_frame(o, error);
@@ -326,7 +329,7 @@ static cvtm_status mesh_outline(outline *o, cvtm_error *error) {
     status = cvtm_second_order_create(&o->mesh, &o->regions, NULL, &o->second, error);
   if (status == CVTM_OK) status = cvtm_cells_of_domain(&o->mesh, &o->cells, error);
   if (status == CVTM_OK) status = cvtm_quality_compute(&o->mesh, NULL, &o->quality, error);
-  return run_name_file(o->options.run.input, status, error);
+  return run_name_file(o->options.run.input.name, status, error);
 }
 
 static cvtm_status write_outline_report(const outline *o, cvtm_error *error) {
@@ -353,7 +356,7 @@ static cvtm_status write_outline_report(const outline *o, cvtm_error *error) {
 static void print_outline_summary(const outline *o) {
   const cvtm_quality_figures *all = &o->quality.all;
   fprintf(stderr, "%s: %lld %s, %lld %s, %lld %s in %.3f seconds\n",
-          cli_visible(o->options.run.input), (long long)o->boundary.vertex_count,
+          cli_visible(o->options.run.input.name), (long long)o->boundary.vertex_count,
           cli_word(o->boundary.vertex_count, "corner", "corners"), (long long)o->mesh.vertex_count,
           cli_word(o->mesh.vertex_count, "point", "points"), (long long)o->mesh.triangle_count,
           cli_word(o->mesh.triangle_count, "triangle", "triangles"), o->seconds);
@@ -396,9 +399,9 @@ static int perform_outline(outline *o) {
   options->width = o->domain.width;
   options->height = o->domain.height;
   find_sides(o);
-  status = run_world_set(&options->run, NULL, options->run.input, o->domain.height, &error);
+  status = run_world_set(&options->run, NULL, options->run.input.name, o->domain.height, &error);
   if (status == CVTM_OK) status = run_area_caps_convert(&options->run, o->domain, &o->caps, &error);
-  if (status == CVTM_OK && options->run.size.from != NULL)
+  if (status == CVTM_OK && options->run.size.from.name != NULL)
     status = run_size_raster_read(&options->run, o->domain, o->sides, &o->caps.sizes, &error);
   if (status == CVTM_OK && options->metric.from != NULL)
     status = cli_metric_read(options, o->domain, o->sides, &o->metric, &error);
@@ -495,7 +498,7 @@ static void print_mesh_summary(const meshing *m) {
   char from[64] = "";
   if (m->moved != NULL)
     snprintf(from, sizeof from, " from (%.10g, %.10g)", m->corner[0], m->corner[1]);
-  fprintf(stderr, "%s: %lld %s, %lld %s in %.3f seconds\n", cli_visible(m->options.run.input),
+  fprintf(stderr, "%s: %lld %s, %lld %s in %.3f seconds\n", cli_visible(m->options.run.input.name),
           (long long)m->count, cli_word(m->count, "point", "points"),
           (long long)m->mesh.triangle_count,
           cli_word(m->mesh.triangle_count, "triangle", "triangles"), m->triangulation.seconds);
@@ -613,7 +616,7 @@ static int perform_mesh(meshing *m) {
     return cli_usage_error(CLI_MESH, "--pairs-out needs --periodic");
   if (options->run.periodic && (run_outputs_draw(&options->run) || options->run.element_order == 2))
     return cli_usage_error(CLI_MESH, "--periodic: points make meshes of straight triangles alone");
-  if (options->run.periodic && options->like == NULL &&
+  if (options->run.periodic && options->like.name == NULL &&
       (options->width == 0 || options->height == 0))
     return cli_usage_error(CLI_MESH,
                            "the size of the torus is missing: --like PICTURE, or --width and "
@@ -621,32 +624,32 @@ static int perform_mesh(meshing *m) {
   if (options->run.points > 0 || cli_option_given(options, "metric-ratio"))
     return cli_usage_error(CLI_MESH, "--points and --metric-ratio need --metric");
   char known[CVTM_FORMAT_NAMES];
-  const int is_points = cvtm_points_format_known(options->run.input);
-  if (!is_points && cvtm_polygon_format_known(options->run.input))
+  const char *name = options->run.input.name;
+  const int is_points = options->run.input.array != NULL || cvtm_points_format_known(name);
+  if (!is_points && cvtm_polygon_format_known(name))
     return cli_usage_error(CLI_MESH, "%s is an outline: --min-angle or --max-area is missing",
-                           options->run.input);
+                           name);
   if (!is_points)
     return cli_usage_error(
         CLI_MESH,
         "%s: the extension names neither points (%s) nor an outline; a picture needs --metric "
         "hessian, or cvtmesh run",
-        options->run.input,
-        cvtm_format_names(cvtm_formats, CVTM_READS_POINTS, " ", known, sizeof known));
+        name, cvtm_format_names(cvtm_formats, CVTM_READS_POINTS, " ", known, sizeof known));
   cvtm_error error = {CVTM_OK, ""};
   if (run_order_check(&options->run, &error) == CVTM_OK)
     (void)run_page_check(&options->run, &error);
   int code = cli_result(CLI_MESH, CLI_READING, error.status, &error);
   if (code == CLI_EXIT_OK) code = cli_outputs_check(options);
   if (code != CLI_EXIT_OK) return code;
-  cvtm_status status = cvtm_points_read(options->run.input, &m->points, &m->count, &error);
+  cvtm_status status = cvtm_points_open(&options->run.input, &m->points, &m->count, &error);
   if (status == CVTM_OK)
-    status = cli_domain_of_points(options, options->run.input, m->points, m->count, &m->domain,
+    status = cli_domain_of_points(options, options->run.input.name, m->points, m->count, &m->domain,
                                   m->corner, &error);
   if (status != CVTM_OK) return cli_failed(CLI_READING, status, &error);
-  m->is_guessed = options->like == NULL && (options->width == 0 || options->height == 0);
+  m->is_guessed = options->like.name == NULL && (options->width == 0 || options->height == 0);
   options->width = m->domain.width;
   options->height = m->domain.height;
-  status = run_world_set(&options->run, NULL, options->run.input, m->domain.height, &error);
+  status = run_world_set(&options->run, NULL, options->run.input.name, m->domain.height, &error);
   if (status != CVTM_OK) return cli_failed(CLI_READING, status, &error);
   code = open_device(m);
   if (code != CLI_EXIT_OK) return code;

@@ -296,6 +296,15 @@ static void print_note(void *context, const char *text) {
   fprintf(stderr, "%s\n", text);
 }
 
+static void describe_options(void *context, const cvtm_run_options *chosen,
+                             const cvtm_device *device, cJSON *member) {
+  const cli_progress *progress = context;
+  cli_options options = *progress->options;
+  options.run = *chosen;
+  if (device != NULL) options.device = cvtm_device_name(device);
+  cli_report_options(&options, member);
+}
+
 void cli_progress_attach(cli_progress *progress, cli_options *options) {
   progress->options = options;
   options->run.context = progress;
@@ -303,6 +312,7 @@ void cli_progress_attach(cli_progress *progress, cli_options *options) {
   options->run.interrupted = is_interrupted;
   options->run.segmented = show_segmentation;
   options->run.note = options->quiet ? NULL : print_note;
+  options->run.describe = describe_options;
   options->run.live = options->view.watch != NULL;
   options->run.measure =
       !options->quiet || options->json || options->run.report != NULL || options->run.live;

@@ -107,8 +107,8 @@ static int set_sizes(solution *s) {
 
 static int check_problem(solution *s) {
   const cli_options *o = &s->options;
-  s->kind = cvtm_minpack2_find(o->run.input);
-  if (s->kind == CVTM_MINPACK2_COUNT) return unknown_problem(o->run.input);
+  s->kind = cvtm_minpack2_find(o->run.input.name);
+  if (s->kind == CVTM_MINPACK2_COUNT) return unknown_problem(o->run.input.name);
   cvtm_minpack2_defaults(s->kind, &s->sizes);
   int code = set_sizes(s);
   for (int k = 0; k < o->minimize.parameters.count && code == CLI_EXIT_OK; ++k)

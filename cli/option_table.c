@@ -125,6 +125,7 @@ enum { CLI_COMMAND_LIST(COMMAND_BIT) };
 #define CHOICE(field, choices) CLI_CHOICE, CLI_FIELD(field), NULL, choices, 0, 0
 #define SWITCH(field, choices, off, on) CLI_SWITCH, CLI_FIELD(field), NULL, choices, off, on
 #define TEXT(field, argument) CLI_TEXT, CLI_FIELD(field), argument, NULL, 0, 0
+#define SOURCE(field, argument) TEXT(field.name, argument)
 #define LIST(field, argument) CLI_LIST, CLI_FIELD(field), argument, NULL, 0, 0
 
 /* The columns `group` and `is_chief`. */
@@ -154,8 +155,8 @@ const cli_option_row cli_option_rows[] = {
    "msh2, version 2.2 of Gmsh's format; at last the extension for standard output",
    .manual = "`ascii` is text where a format is binary by default, `binary` the other way (msh). `cvtmesh info` says "
    "which compressions the build has.", .words = "ascii binary zlib lz4 msh2", .set = cli_set_format},
-  {"layers", 0, RUN | MESH, TEXT(run.layers, "LIST"), OTHER(DRAWING),
-   "what a picture shows, separated by commas: density, cells, cell-edges, triangles, mesh-edges, sites, stipples"},
+  {"layers", 0, RUN | MESH, TEXT(text.layers, "LIST"), OTHER(DRAWING),
+   "what a picture shows, separated by commas: density, cells, cell-edges, triangles, mesh-edges, sites, stipples", .set = cli_set_layers},
   {"picture-size", 0, RUN | MESH | VIEW, INTEGER(run.picture_size, "PIXELS", 0, 16384), OTHER(BASIC),
    "length of the longer side of a picture; 0: chosen from the spacing of the sites"},
   {"density-out", 0, RUN, TEXT(run.density_out, "FILE"), OTHER(BASIC),
@@ -188,7 +189,7 @@ const cli_option_row cli_option_rows[] = {
    "light and after a Gaussian blur of 1.5 mean spacings: `contrast` (ratio of the standard deviations), "
    "`correlation`, `ssim` (structural similarity); `ink` and `picture_ink` (mean share of the paper), `blur` "
    "(standard deviation, pixels), `smallest_dot` and `largest_dot` (diameters)."},
-  {"dot-size", 0, RUN | STATS | VIEW, TEXT(run.dot_size, "MIN,MAX"), CHIEF(DRAWING),
+  {"dot-size", 0, RUN | STATS | VIEW, TEXT(text.dot_size, "MIN,MAX"), CHIEF(DRAWING),
    "smallest and largest diameter of the dots, or one number for both: in mm on a page, else in pixels, or with a "
    "unit (mm, px); without -n it also gives the number of sites",
    .manual = "Any unit of --unit may follow the last number. Without -n the number of sites is that at which dots of "
@@ -196,7 +197,7 @@ const cli_option_row cli_option_rows[] = {
    "the paper as the picture is dark, as in Linde-Buzo-Gray stippling. Without -n and --dot-size the diameter for "
    "this is 1/128 of the longer side of the picture. The summary prints the number and the diameter, and the report "
    "has them in `points_found`: `from` (dot-size or default), `smallest_dot` and `largest_dot` (diameters, pixels), "
-   "`picture_ink` (mean tone)."},
+   "`picture_ink` (mean tone).", .set = cli_set_dot_size},
   {"overlap", 0, RUN | STATS | VIEW, FLAG(run.overlap), OTHER(DRAWING),
    "allow dots to overlap; with --no-overlap dots shrink until they do not",
    .manual = "A dot that reaches farther than halfway to its nearest neighbour shrinks to that. Dark places of the "
@@ -221,11 +222,11 @@ const cli_option_row cli_option_rows[] = {
    "the report is then true. Fixed sites do not come first then. The report has, under `order`, the `length` in "
    "pixels, a `bound` that no closed path is shorter than, `uniform_estimate` (0.7124 sqrt(n A) for the rectangle of "
    "the points) and the `seconds`. Meshes and --domain have no order of points and are refused."},
-  {"page", 0, RUN | MESH | STATS | VIEW, TEXT(run.page.size, "SIZE"), CHIEF(PAGE),
+  {"page", 0, RUN | MESH | STATS | VIEW, TEXT(text.page, "SIZE"), CHIEF(PAGE),
    "draw on a page: A0 to A6, letter, legal, tabloid, or WIDTHxHEIGHT in mm",
    .manual = "SVG, PDF and DXF then have the size of the page; so have the files of pen machines, HPGL (`.hpgl`, "
    "`.plt`) and G-code (`.gcode`, `.nc`), which need this option; see DRAWINGS and PEN MACHINES.",
-   .words = "A0 A1 A2 A3 A4 A5 A6 letter legal tabloid"},
+   .words = "A0 A1 A2 A3 A4 A5 A6 letter legal tabloid", .set = cli_set_page},
   {"margin", 0, RUN | MESH | STATS | VIEW, REAL(run.page.margin, "MM", 0, 10000), CHIEF(PAGE),
    "margin of the page; nothing is drawn there"},
   {"orientation", 0, RUN | MESH | STATS | VIEW, CHOICE(run.page.orientation, page_orientations), OTHER(PAGE),
@@ -246,7 +247,7 @@ const cli_option_row cli_option_rows[] = {
    "on it, measured from the upper left corner of the page in point files, where y goes down, and from the lower left "
    "corner in mesh files, where y goes up. `width` divides those of meshes by the width of the image, and leaves "
    "points in pixels; --unit without a value is the same."},
-  {"pixel-size", 0, RUN | MESH | STATS, TEXT(run.world.pixel_size, "LENGTH"), CHIEF(PAGE),
+  {"pixel-size", 0, RUN | MESH | STATS, TEXT(text.pixel_size, "LENGTH"), CHIEF(PAGE),
    "the size of a pixel in the world, for example 0.65um; or file: what the picture's file says. Files then have real "
    "units, y up",
    .manual = "LENGTH is a number with or without a unit of --unit. `file` takes what the picture's file says: GeoTIFF "
@@ -258,11 +259,11 @@ const cli_option_row cli_option_rows[] = {
    "real size if the unit is known; and the report has `world`: unit, pixel_size, origin, width, height, area, "
    "mesh_area, mean_triangle_area, shortest_edge, mean_edge, longest_edge. Points and polygons that are read (--init, "
    "--domain) are in pixels all the same; but give `stats` the options with which its file was written. Pixels that "
-   "are not square are refused.", .words = "file"},
-  {"origin", 0, RUN | MESH | STATS, TEXT(run.world.origin, "X,Y"), OTHER(PAGE),
+   "are not square are refused.", .words = "file", .set = cli_set_pixel_size},
+  {"origin", 0, RUN | MESH | STATS, TEXT(text.origin, "X,Y"), OTHER(PAGE),
    "with --pixel-size: the coordinates of the picture's lower left corner",
    .manual = "The unit is that of the files unless one follows Y. Without this option the origin is 0,0, or that of "
-   "the file."},
+   "the file.", .set = cli_set_origin},
   {"element-order", 0, RUN | MESH, INTEGER(run.element_order, "N", 1, 2), OTHER(FILES),
    "2: add nodes in the middle of edges; on the boundary they lie on its curves",
    .manual = "FORMATS says which formats hold these nodes; others have the corners alone, and a run that writes no "
@@ -351,10 +352,10 @@ const cli_option_row cli_option_rows[] = {
    "Each round moves every site away from its nearest neighbour and descends, starting from the sites of the round "
    "before it. After 15 rounds without a gain, or 200 rounds, the best sites found are taken. See also --time-limit. "
    "The report has the number of rounds (`anneal_rounds`)."},
-  {"init", 0, RUN | VIEW, TEXT(run.init, "FILE"), OTHER(SOLVER), "start from the points of FILE (csv, npy, xyz)",
-   .manual = "The points must all lie inside the image.", .file = CLI_READS},
-  {"fixed", 0, RUN | VIEW, TEXT(run.fixed, "FILE"), OTHER(SOLVER),
-   "sites that do not move; they come first and count among the N", .file = CLI_READS},
+  {"init", 0, RUN | VIEW, SOURCE(run.init, "FILE"), OTHER(SOLVER), "start from the points of FILE (csv, npy, xyz)",
+   .manual = "The points must all lie inside the image.", .file = CLI_READS, .source = CLI_FIELD(run.init)},
+  {"fixed", 0, RUN | VIEW, SOURCE(run.fixed, "FILE"), OTHER(SOLVER),
+   "sites that do not move; they come first and count among the N", .file = CLI_READS, .source = CLI_FIELD(run.fixed)},
   {"periodic", 0, RUN | MESH | VORONOI | STATS | VIEW, FLAG(run.periodic), CHIEF(SOLVER),
    "opposite sides are joined: a torus",
    .manual = "The mesh is the triangulation of the sites in the plane; that of the torus is made of them by `cvtmesh "
@@ -408,10 +409,10 @@ const cli_option_row cli_option_rows[] = {
    "counts; those of one name are one region. The groups are named by the first property that a feature has of name, "
    "material, label, region and class, else by its id, and by inkscape:label or id of an element; what is no letter, "
    "digit or hyphen becomes an underscore. Segments of a .poly file may also divide the plane, as with `mesh`.",
-   .words = "none image frame mask= polygon= labels=", .file = CLI_READS, .set = cli_set_domain},
-  {"region-name", 0, RUN, LIST(run.domain.region_names, "N=NAME"), OTHER(DOMAIN),
+   .words = "none image frame mask= polygon= labels=", .file = CLI_READS, .set = cli_set_domain, .source = CLI_FIELD(run.domain.source)},
+  {"region-name", 0, RUN, LIST(text.region_names, "N=NAME"), OTHER(DOMAIN),
    "name of region N in msh, inp and the report; can be repeated",
-   .manual = "A name has up to 31 letters, digits, _ and -, and starts with a letter."},
+   .manual = "A name has up to 31 letters, digits, _ and -, and starts with a letter.", .set = cli_set_region_name},
   {"domain-smooth", 0, RUN, REAL(run.domain.smooth, "SIGMA", 0, 100), OTHER(DOMAIN),
    "smooth the boundary from an image, a mask or labels on this scale, in pixels"},
   {"domain-smallest", 0, RUN, REAL(run.domain.smallest, "AREA", 0, 1e12), OTHER(DOMAIN),
@@ -445,18 +446,18 @@ const cli_option_row cli_option_rows[] = {
    "times as many points as 33 degrees is lowered in steps of 2 degrees until it does not (`bound` in the report); "
    "the mesh is then written, and the exit status is 4. A signal or --time-limit ends the refinement: the mesh as it "
    "is then is written (`stopped`)."},
-  {"max-area", 0, RUN | MESH, LIST(run.refine.max_area, "[REGION=]AREA[UNIT2]"), CHIEF(DOMAIN),
+  {"max-area", 0, RUN | MESH, LIST(text.max_area, "[REGION=]AREA[UNIT2]"), CHIEF(DOMAIN),
    "refine the mesh until no triangle (of the region) is larger; can be repeated",
    .manual = "AREA is in square units of the outline, of a picture in square pixels. With the square of a unit of "
    "length, as in 4mm2 or 3=20um2, the area is one in the world of --pixel-size (whose unit is needed), or on the "
-   "page of --page. The region of an outline is 1."},
-  {"picture", 0, STATS, TEXT(photograph, "IMAGE"), CHIEF(BASIC),
+   "page of --page. The region of an outline is 1.", .set = cli_set_max_area},
+  {"picture", 0, STATS, SOURCE(photograph, "IMAGE"), CHIEF(BASIC),
    "also compare a drawing of the points as dots with this picture",
    .manual = "The picture is the domain; see --dots, --dot-size and --overlap. If FILE is an SVG, its circles are the "
    "dots, of any program: what is drawn is measured. Its viewBox must have the shape of the picture, or --page and "
-   "what goes with it say where the picture stands.", .file = CLI_READS},
-  {"density", 0, STATS, TEXT(density, "IMAGE"), CHIEF(BASIC), "also print the energy ratio for this density",
-   .manual = "The image of the density is the domain.", .file = CLI_READS},
+   "what goes with it say where the picture stands.", .file = CLI_READS, .source = CLI_FIELD(photograph)},
+  {"density", 0, STATS, SOURCE(density, "IMAGE"), CHIEF(BASIC), "also print the energy ratio for this density",
+   .manual = "The image of the density is the domain.", .file = CLI_READS, .source = CLI_FIELD(density)},
   {"invert", 0, RUN | STATS | VIEW | DENSITY, FLAG(run.invert), CHIEF(TONE), "bright is dense"},
   {"gamma", 0, RUN | STATS | VIEW | DENSITY, REAL(run.gamma, "G", 1e-6, 1e6), OTHER(TONE), "raise the tone to this power"},
   {"levels", 0, RUN | STATS | VIEW | DENSITY, TEXT(text.levels, "BLACK,WHITE"), OTHER(TONE),
@@ -483,7 +484,7 @@ const cli_option_row cli_option_rows[] = {
    "a raster of 1024 cells along the longer side of the outline, and lowered where it grows by more than 0.3 per unit "
    "of distance. Sizes from a solution or an indicator, which are known up to a factor, need a number of points: "
    "`cvtmesh run --domain polygon=FILE`.", .words = "solution= indicator= size=", .file = CLI_READS,
-   .set = cli_set_size_from},
+   .set = cli_set_size_from, .source = CLI_FIELD(run.size.from)},
   {"size-field", 0, RUN | MESH, TEXT(run.size.field, "NAME"), OTHER(DENSITY),
    "of --size-from: the name of the field; if omitted, the first"},
   {"metric", 0, MESH, TEXT(metric.from, "FIELD"), CHIEF(DOMAIN),
@@ -503,25 +504,25 @@ const cli_option_row cli_option_rows[] = {
    "of --metric: the largest ratio of sizes in two directions"},
   {"floor", 0, RUN | STATS | VIEW | DENSITY, REAL(run.floor, "RHO", 0, 3e38), OTHER(TONE),
    "raise smaller densities to this"},
-  {"within", 0, RUN | DENSITY, LIST(run.condition.within, "FILE"), OTHER(DENSITY),
+  {"within", 0, RUN | DENSITY, LIST(text.within, "FILE"), OTHER(DENSITY),
    "keep the density only inside: an image (what is bright), polygons (svg, geojson, csv, poly), or alpha for the "
    "picture's own alpha channel; can be repeated: where all overlap",
    .manual = "The steps below change the density only where these options leave it, and do not act through obstacles. "
    "The centroid of a cell around an obstacle may lie in the obstacle. At the end `run` therefore moves such sites to "
    "a place nearby, so that no site is outside the regions or in an obstacle (polygons are taken exactly), and prints "
    "their number (`moved_sites` in the report). Not moved are fixed sites, those of --equal-mass, and those of --init "
-   "if there are no iterations.", .words = "alpha", .file = CLI_READS},
-  {"obstacle", 0, RUN | DENSITY, LIST(run.condition.obstacle, "FILE"), OTHER(DENSITY),
+   "if there are no iterations.", .words = "alpha", .file = CLI_READS, .set = cli_set_within, .source = CLI_FIELD(run.condition.within)},
+  {"obstacle", 0, RUN | DENSITY, LIST(text.obstacle, "FILE"), OTHER(DENSITY),
    "no density inside, and no smoothing through it; regions as for --within; can be repeated", .words = "alpha",
-   .file = CLI_READS},
-  {"weight", 0, RUN | DENSITY, LIST(run.condition.weight, "FILE=FACTOR"), CHIEF(DENSITY),
+   .file = CLI_READS, .set = cli_set_obstacle, .source = CLI_FIELD(run.condition.obstacle)},
+  {"weight", 0, RUN | DENSITY, LIST(text.weight, "FILE=FACTOR"), CHIEF(DENSITY),
    "multiply the density of a region; regions as for --within; can be repeated",
    .manual = "The number of sites in a place follows the root of the density: a factor of 4 doubles it. With "
    "--equal-mass and --noise blue it follows the density itself. A region is an image of the picture's size, polygons "
    "in a file (svg, geojson, csv, poly), or `alpha`, the picture's own alpha channel. Of an image the region is what "
    "is more than half opaque, if the image has an alpha channel, else what is brighter than half; of data, what is "
    "positive. Of polygons it is the pixels whose centre is inside, and those through which a part thinner than a "
-   "pixel passes.", .file = CLI_READS},
+   "pixel passes.", .file = CLI_READS, .set = cli_set_weight, .source = CLI_FIELD(run.condition.weight)},
   {"smooth", 0, RUN | DENSITY, TEXT(text.smooth, "LAMBDA[,P]"), CHIEF(DENSITY),
    "smooth the density, over about sqrt(LAMBDA) pixels; with P below 1/2 the result leans above the density, over 1/2 "
    "below it",
@@ -536,21 +537,21 @@ const cli_option_row cli_option_rows[] = {
    "lower.", .set = cli_set_grade},
   {"grade-size", 0, RUN | DENSITY, REAL(run.condition.grade_size, "G", 0, 1e6), CHIEF(DENSITY),
    "sizes (density^-1/4) grow by at most G per pixel; 0: no limit"},
-  {"inside", 0, SEGMENT, LIST(run.segment.inside, "X,Y,R"), CHIEF(SEGMENTATION),
-   "a disc inside the object, in pixels; can be repeated", .manual = "Seeds that contradict each other are refused."},
-  {"outside", 0, SEGMENT, LIST(run.segment.outside, "X,Y,R"), CHIEF(SEGMENTATION),
-   "a disc outside the object; can be repeated"},
-  {"seeds", 0, SEGMENT, TEXT(run.segment.seeds, "IMAGE"), CHIEF(SEGMENTATION),
+  {"inside", 0, SEGMENT, LIST(text.inside, "X,Y,R"), CHIEF(SEGMENTATION),
+   "a disc inside the object, in pixels; can be repeated", .manual = "Seeds that contradict each other are refused.", .set = cli_set_inside},
+  {"outside", 0, SEGMENT, LIST(text.outside, "X,Y,R"), CHIEF(SEGMENTATION),
+   "a disc outside the object; can be repeated", .set = cli_set_outside},
+  {"seeds", 0, SEGMENT, SOURCE(run.segment.seeds, "IMAGE"), CHIEF(SEGMENTATION),
    "seeds as a picture: white is inside, black outside, grey or transparent neither; data: by sign",
-   .file = CLI_READS},
-  {"initial", 0, SEGMENT, TEXT(run.segment.initial, "WHAT"), OTHER(SEGMENTATION),
+   .file = CLI_READS, .source = CLI_FIELD(run.segment.seeds)},
+  {"initial", 0, SEGMENT, TEXT(text.initial, "WHAT"), OTHER(SEGMENTATION),
    "the first curve: grow (from the seeds up to edges), image (its border), X,Y,R (a circle) or a file as for "
    "--within of cvtmesh density",
    .manual = "`grow`: one front starts from the seeds inside, another from those outside, or from the border of the "
    "image if there are none. Edges slow both, and the curve is where they meet. One seed in a coin gives the coin; a "
    "photograph with weak edges needs seeds on both sides of these. `image`: the border of the image, for a single "
    "object on a plain ground. X,Y,R: a circle, whose level set is the exact distance at the pixel centres. A file as "
-   "for --within: a curve drawn around the object.", .words = "grow image", .file = CLI_READS},
+   "for --within: a curve drawn around the object.", .words = "grow image", .file = CLI_READS, .set = cli_set_initial, .source = CLI_FIELD(run.segment.first_region)},
   {"sigma", 0, SEGMENT, REAL(run.segment.sigma, "PIXELS", 0, 1000), OTHER(SEGMENTATION),
    "smooth the image by a Gaussian of this width first", .manual = "With a smaller width noise holds the curve."},
   {"k", 0, SEGMENT, REAL(run.segment.k, "K", 0, 1e12), OTHER(SEGMENTATION),
@@ -571,8 +572,8 @@ const cli_option_row cli_option_rows[] = {
    "--height, from --like or from --labels-from."},
   {"height", 0, VORONOI | MESH | STATS | VIEW, INTEGER(height, "H", 0, CVTM_MAX_SIDE), CHIEF(BASIC),
    "height of the domain; 0: from the points, except for voronoi"},
-  {"like", 0, VORONOI | MESH | STATS | VIEW, TEXT(like, "IMAGE"), CHIEF(BASIC),
-   "take the size of the domain from this picture", .file = CLI_READS},
+  {"like", 0, VORONOI | MESH | STATS | VIEW, SOURCE(like, "IMAGE"), CHIEF(BASIC),
+   "take the size of the domain from this picture", .file = CLI_READS, .source = CLI_FIELD(like)},
   {"nx", 0, MINIMIZE, INTEGER(minimize.nx, "N", 1, 1e15), CHIEF(PROBLEM), "interior nodes across [200; gl2: 100]"},
   {"ny", 0, MINIMIZE, INTEGER(minimize.ny, "N", 1, 1e15), CHIEF(PROBLEM), "interior nodes up [200; gl2: 100]"},
   {"n", 0, MINIMIZE, INTEGER(minimize.n, "N", 1, 1e15), CHIEF(PROBLEM), "variables of gl1 [40000]"},
@@ -600,7 +601,7 @@ const cli_option_row cli_option_rows[] = {
   {"matrix-a", 0, HLCP, TEXT(hlcp.matrix_a, "A.mtx"), CHIEF(PROBLEM), "Matrix Market file", .file = CLI_READS},
   {"matrix-b", 0, HLCP, TEXT(hlcp.matrix_b, "B.mtx"), CHIEF(PROBLEM), "if omitted, the identity: an LCP",
    .file = CLI_READS},
-  {"rhs", 0, HLCP, TEXT(hlcp.rhs, "Q.npy"), CHIEF(PROBLEM), "right side", .file = CLI_READS},
+  {"rhs", 0, HLCP, SOURCE(hlcp.rhs, "Q.npy"), CHIEF(PROBLEM), "right side", .file = CLI_READS, .source = CLI_FIELD(hlcp.rhs)},
   {"output-z", 0, HLCP, TEXT(hlcp.output_z, "Z.npy"), OTHER(BASIC), "write z, float64", .file = CLI_WRITES},
   {"output-w", 0, HLCP, TEXT(hlcp.output_w, "W.npy"), OTHER(BASIC), "write w, float64", .file = CLI_WRITES},
   {"method", 0, HLCP, CHOICE(hlcp.method, hlcp_methods), CHIEF(SOLVER),
@@ -612,9 +613,9 @@ const cli_option_row cli_option_rows[] = {
    .manual = "The paper's figures for \"MMSOR, alpha = 1.1\" belong to alpha = 1, beta = 1.1, which is the default; "
    "alpha = beta = 1.1 needs fewer sweeps."},
   {"beta", 0, HLCP, REAL(hlcp.beta, "B", 0, HUGE_VAL), OTHER(SOLVER), "parameter of mmsor and mmaor"},
-  {"omega", 0, HLCP, TEXT(hlcp.omega, "W"), OTHER(SOLVER),
+  {"omega", 0, HLCP, SOURCE(hlcp.omega, "W"), OTHER(SOLVER),
    "a number, ratio (a_ii / b_ii) or an .npy of numbers; if omitted: the paper's for an example, else ratio",
-   .words = "ratio", .file = CLI_READS_OMEGA},
+   .words = "ratio", .file = CLI_READS_OMEGA, .source = CLI_FIELD(hlcp.omega)},
   {"gamma", 0, HLCP, REAL(hlcp.gamma, "G", -HUGE_VAL, HUGE_VAL), OTHER(SOLVER), "scale of the modulus variable"},
   {"rule", 0, HLCP, CHOICE(hlcp.rule, hlcp_rules), OTHER(SOLVER),
    "L_k: the lower part of the rows of block k, or of E_k A E_k",
@@ -627,9 +628,9 @@ const cli_option_row cli_option_rows[] = {
    .manual = "With T = 0 all N are done, unless the residual becomes exactly 0, and the exit status is 4."},
   {"check", 0, VORONOI, FLAG(check), OTHER(BASIC), "compare with the exact diagram",
    .manual = "The share of wrong pixels is printed; the labels written stay as they are."},
-  {"labels-from", 0, VORONOI, TEXT(warm.labels, "FILE"), OTHER(BASIC),
+  {"labels-from", 0, VORONOI, SOURCE(warm.labels, "FILE"), OTHER(BASIC),
    "warm start: jump flooding from the labels (npy) that the sites had before they moved a little; checked, and "
-   "corrected where something was missed", .file = CLI_READS},
+   "corrected where something was missed", .file = CLI_READS, .source = CLI_FIELD(warm.labels)},
   {"first-step", 0, VORONOI, INTEGER(warm.first_step, "PIXELS", 0, CVTM_MAX_SIDE), OTHER(BASIC),
    "with --labels-from: how far the sites may have moved; 0: 0.3 spacings"},
   {"json", 0, STATS | INFO, FLAG(json), CHIEF(BASIC), "print JSON",
@@ -649,10 +650,10 @@ const cli_option_row cli_option_rows[] = {
   {"matrix", 0, LCP, TEXT(lcp.matrix, "A.mtx"), CHIEF(PROBLEM), "Matrix Market file",
    .manual = "With --width and --height the unknowns are the nodes of a grid, row by row, and coarse grids follow it; "
    "else they are found by aggregation.", .file = CLI_READS},
-  {"rhs", 0, LCP, TEXT(lcp.rhs, "B.npy"), CHIEF(PROBLEM), "right side", .file = CLI_READS},
-  {"lower", 0, LCP, TEXT(lcp.lower, "L.npy"), CHIEF(PROBLEM), "lower bounds; if omitted: none", .file = CLI_READS},
-  {"upper", 0, LCP, TEXT(lcp.upper, "U.npy"), CHIEF(PROBLEM), "upper bounds; if omitted: none",
-   .manual = "An entry of a bound that is infinite does not bind.", .file = CLI_READS},
+  {"rhs", 0, LCP, SOURCE(lcp.rhs, "B.npy"), CHIEF(PROBLEM), "right side", .file = CLI_READS, .source = CLI_FIELD(lcp.rhs)},
+  {"lower", 0, LCP, SOURCE(lcp.lower, "L.npy"), CHIEF(PROBLEM), "lower bounds; if omitted: none", .file = CLI_READS, .source = CLI_FIELD(lcp.lower)},
+  {"upper", 0, LCP, SOURCE(lcp.upper, "U.npy"), CHIEF(PROBLEM), "upper bounds; if omitted: none",
+   .manual = "An entry of a bound that is infinite does not bind.", .file = CLI_READS, .source = CLI_FIELD(lcp.upper)},
   {"method", 0, LCP, CHOICE(lcp.method, lcp_methods), CHIEF(SOLVER), "auto: tnnmg for a symmetric matrix, else pdas",
    .manual = "`tnnmg` (truncated nonsmooth Newton multigrid) needs a symmetric positive definite matrix; where "
    "coefficients jump so much that cycles of tnnmg are slow on a stored matrix, it goes on as pdas; `pdas` "
@@ -699,7 +700,7 @@ const cli_option_row cli_option_rows[] = {
   {"report", 0, BATCH, TEXT(batch.report, "FILE"), CHIEF(BASIC), "write a JSON report of the batch; - is stdout",
    .manual = "It has counts, seconds, devices, and the first 1000 failures with their reasons.", .file = CLI_WRITES,
    .effect = CLI_NO_EFFECT},
-  {"layers", 0, VIEW, TEXT(run.layers, "LIST"), CHIEF(VIEW),
+  {"layers", 0, VIEW, TEXT(text.layers, "LIST"), CHIEF(VIEW),
    "shown at the start, split by commas: density, cells, cell-edges, sites, mesh-edges, defects, boundary, plot, "
    "figures", .manual = "`defects` are the cells that have not six sides."},
   {"colour", 0, VIEW, CHOICE(view.colour, cell_fills), OTHER(VIEW), "what the colour of filled cells shows"},

@@ -83,8 +83,10 @@ typedef struct cli_option_row {
   const char *words; /* completions of free text, with blanks between; NULL: none */
   cli_file_role file;
   cli_option_effect effect;
-  /* Of CLI_TEXT whose value has parts: parses it into other fields; NULL: the text is the value. */
+  /* Of CLI_TEXT and CLI_LIST whose values have parts: parses one, of a list the last item, into
+   * other fields; NULL: the text is the value. */
   cvtm_status (*set)(cli_options *options, const char *value, cvtm_error *error);
+  size_t source; /* of the cvtm_input that the value names, of a list the first; 0: none */
 } cli_option_row;
 
 /* A name that options had before the last release, and what is written in its place. */
@@ -114,6 +116,9 @@ int cli_option_find_field(cli_command command, size_t offset);
 /* The field of `options` that holds the row's value; its type follows row->type. */
 void *cli_option_field(const cli_option_row *row, cli_options *options);
 const void *cli_option_field_const(const cli_option_row *row, const cli_options *options);
+
+/* The source that the row's last value names; NULL: it names none. */
+cvtm_input *cli_option_source(const cli_option_row *row, cli_options *options);
 
 /* The choice of this name, and the name of a value; NULL if the list lacks it. */
 const cli_choice *cli_choice_find(const cli_choice *choices, const char *name);
@@ -148,12 +153,29 @@ enum { CLI_GIVEN = 1, CLI_INHERITED = 2 }; /* of cli_options.given */
 
 /* Parses `value` into the row's field and marks the option as given. */
 cvtm_status cli_option_set_row(cli_options *options, int row, const char *value, cvtm_error *error);
+/* The same of a value that is no text: of CLI_FLAG and CLI_SWITCH (0 or 1) and CLI_INTEGER, and of
+ * CLI_REAL. */
+cvtm_status cli_option_set_integer(cli_options *options, int row, int64_t value, cvtm_error *error);
+cvtm_status cli_option_set_real(cli_options *options, int row, double value, cvtm_error *error);
 
 /* `set` of the rows whose values have parts. */
 cvtm_status cli_set_domain(cli_options *options, const char *value, cvtm_error *error);
 cvtm_status cli_set_format(cli_options *options, const char *value, cvtm_error *error);
 cvtm_status cli_set_colours(cli_options *options, const char *value, cvtm_error *error);
 cvtm_status cli_set_size_from(cli_options *options, const char *value, cvtm_error *error);
+cvtm_status cli_set_within(cli_options *options, const char *value, cvtm_error *error);
+cvtm_status cli_set_obstacle(cli_options *options, const char *value, cvtm_error *error);
+cvtm_status cli_set_weight(cli_options *options, const char *value, cvtm_error *error);
+cvtm_status cli_set_inside(cli_options *options, const char *value, cvtm_error *error);
+cvtm_status cli_set_outside(cli_options *options, const char *value, cvtm_error *error);
+cvtm_status cli_set_initial(cli_options *options, const char *value, cvtm_error *error);
+cvtm_status cli_set_layers(cli_options *options, const char *value, cvtm_error *error);
+cvtm_status cli_set_dot_size(cli_options *options, const char *value, cvtm_error *error);
+cvtm_status cli_set_page(cli_options *options, const char *value, cvtm_error *error);
+cvtm_status cli_set_pixel_size(cli_options *options, const char *value, cvtm_error *error);
+cvtm_status cli_set_origin(cli_options *options, const char *value, cvtm_error *error);
+cvtm_status cli_set_region_name(cli_options *options, const char *value, cvtm_error *error);
+cvtm_status cli_set_max_area(cli_options *options, const char *value, cvtm_error *error);
 cvtm_status cli_set_levels(cli_options *options, const char *value, cvtm_error *error);
 cvtm_status cli_set_smooth(cli_options *options, const char *value, cvtm_error *error);
 cvtm_status cli_set_grade(cli_options *options, const char *value, cvtm_error *error);

@@ -251,7 +251,7 @@ static cli_parsed parse_operand(int argc, char **argv, cli_options *options) {
     cli_usage_error(options->command, "%s: the name is empty", operand);
     return CLI_PARSE_FAILED;
   }
-  if (wanted) options->run.input = argv[optind];
+  if (wanted) options->run.input.name = argv[optind];
   return CLI_PARSED;
 }
 
@@ -300,9 +300,4 @@ cli_parsed cli_options_parse(cli_command command, int argc, char **argv, cli_opt
   if (count >= 0) parsed = parse_found(argc, argv, options, found, count, exit_code);
   free(found);
   return parsed;
-}
-
-void cli_options_free(cli_options *options) {
-  free(options->config_text);
-  options->config_text = NULL;
 }

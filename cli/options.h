@@ -64,6 +64,8 @@ int cli_command_is_research(cli_command command);
 
 enum { CLI_OPTIONS_MAX = 256 };
 
+typedef struct cli_text cli_text; /* a string that options own */
+
 typedef enum cli_bounds { CLI_BOUNDS_NATURAL, CLI_BOUNDS_BOX, CLI_BOUNDS_NONE } cli_bounds;
 
 /* The strings are borrowed from argv or from `config_text`. An int that one of several names sets
@@ -74,12 +76,14 @@ typedef struct cli_options {
   cvtm_run_options run;
 
   struct { /* values with parts, as they are given; cli_set_... sets the parts in `run` */
-    const char *format, *colours, *ranks, *levels, *size_from, *domain, *smooth, *grade;
+    const char *format, *colours, *ranks, *levels, *size_from, *domain, *smooth, *grade, *initial;
+    const char *layers, *dot_size, *page, *pixel_size, *origin;
+    cvtm_run_list within, obstacle, weight, inside, outside, region_names, max_area;
   } text;
   int distributed; /* among the ranks of mpirun */
   int64_t ranks;   /* processes to start; 0: none */
-  const char *density;
-  const char *photograph; /* that stats compares with */
+  cvtm_input density;
+  cvtm_input photograph; /* that stats compares with */
 
   struct {
     const char *from; /* `hessian`, or a picture or a field; NULL: no metric */
@@ -87,10 +91,10 @@ typedef struct cli_options {
   } metric;
 
   int64_t width, height; /* 0: not given */
-  const char *like;      /* a picture of the same size; NULL: none */
+  cvtm_input like;       /* a picture of the same size */
   int check, json;
   struct {
-    const char *labels; /* to start from; NULL: none */
+    cvtm_input labels;  /* to start from */
     int64_t first_step; /* pixels; 0: chosen from the spacing of the sites */
   } warm;
 
@@ -105,14 +109,16 @@ typedef struct cli_options {
     int64_t example, size, splits; /* splits 0: chosen for the device */
     int method, rule, split;
     double alpha, beta, gamma, start;
-    const char *omega; /* a number, `ratio` or a file; NULL: the problem's */
-    const char *matrix_a, *matrix_b, *rhs, *output_z, *output_w;
+    cvtm_input omega; /* a number, `ratio` or a vector; NULL: the problem's */
+    cvtm_input rhs;
+    const char *matrix_a, *matrix_b, *output_z, *output_w;
   } hlcp;
 
   struct {
     int problem, method, is_matrix_free, nested;
     int64_t size, width, height; /* width, height 0: size x size, or no grid for a file */
-    const char *matrix, *rhs, *lower, *upper, *mesh;
+    cvtm_input rhs, lower, upper;
+    const char *matrix, *mesh;
     double omega;
     double load; /* with --mesh; 0: the problem's */
   } lcp;
@@ -136,6 +142,7 @@ typedef struct cli_options {
   /* For each row of the option table: 0 (default), CLI_GIVEN or CLI_INHERITED. */
   unsigned char given[CLI_OPTIONS_MAX];
   char *config_text; /* owned; the contents of the config file, cut into strings */
+  cli_text *kept;    /* owned: parts of values */
 } cli_options;
 
 typedef enum cli_parsed {

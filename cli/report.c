@@ -39,7 +39,7 @@ static void visit_list(void *context, const char *name, const cvtm_run_list *val
 }
 
 void cli_report_options(const cli_options *options, cJSON *entry) {
-  run_json_text(entry, "input", options->run.input);
+  run_json_text(entry, "input", options->run.input.name);
   const cli_option_visitor visitor = {entry,      visit_flag, visit_integer,
                                       visit_real, visit_text, visit_list};
   cli_options_visit(options, &visitor);

@@ -101,7 +101,7 @@ static void print_segment_summary(const work *w) {
           "%s: %d x %d pixels, on %s (%s)\n"
           "  %lld %s, %.3f seconds; stopped by: %s\n"
           "  inside %.4f of the image, energy %.6g, last change %.2g\n",
-          cli_visible(w->options.run.input), w->image.width, w->image.height,
+          cli_visible(w->options.run.input.name), w->image.width, w->image.height,
           cvtm_device_name(w->device), cvtm_device_description(w->device), (long long)r->steps,
           cli_word(r->steps, "step", "steps"), r->seconds, cvtm_segment_stop_name(r->stop), r->area,
           r->energy, r->change);
@@ -113,7 +113,7 @@ static int perform_segment(work *w) {
   const int code = cli_open_device(o, &w->device);
   if (code != CLI_EXIT_OK) return code;
   cli_catch_signals();
-  cvtm_status status = run_read_image(&o->run, o->run.input, 0, &w->image, &error);
+  cvtm_status status = run_read_image(&o->run, &o->run.input, 0, &w->image, &error);
   if (status == CVTM_OK)
     status = run_segment_image(w->device, &o->run, &w->image, &w->made, &error);
   if (status != CVTM_OK) return cli_failed(CLI_READING, status, &error);

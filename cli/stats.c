@@ -134,13 +134,12 @@ typedef struct stats {
 /* Points in a length come back to pixels. */
 static cvtm_status find_pixels(const stats *s, cvtm_error *error) {
   run_frame frame;
-  if (!(run_unit_mm(s->options.run.unit) > 0) && s->options.run.world.pixel_size == NULL)
-    return CVTM_OK;
+  if (!(run_unit_mm(s->options.run.unit) > 0) && !run_has_world(&s->options.run)) return CVTM_OK;
   if (!s->has_domain)
     return cvtm_fail(error, CVTM_ERROR_INPUT,
                      "%s: --unit and --pixel-size need the domain: --picture, --density, or "
                      "--width and --height",
-                     s->options.run.input);
+                     s->options.run.input.name);
   const cvtm_status status = run_frame_find(&s->options.run, s->domain, &frame, error);
   for (int64_t i = 0; status == CVTM_OK && i < s->count; ++i) {
     double *p = s->points + 2 * i;
@@ -175,7 +174,7 @@ static cvtm_status fit_drawing(stats *s, const double *box, cvtm_error *error) {
     return cvtm_fail(error, CVTM_ERROR_INPUT,
                      "%s: a drawing of %g x %g is not of the shape of %d x %d pixels; of one on a "
                      "page give --page",
-                     s->options.run.input, box[2], box[3], s->domain.width, s->domain.height);
+                     s->options.run.input.name, box[2], box[3], s->domain.width, s->domain.height);
   for (int64_t i = 0; i < s->count; ++i) {
     s->points[2 * i] = across * (s->points[2 * i] - box[0]);
     s->points[2 * i + 1] = across * (s->points[2 * i + 1] - box[1]);
@@ -187,12 +186,12 @@ static cvtm_status fit_drawing(stats *s, const double *box, cvtm_error *error) {
 /* The dots of an SVG, with their sizes. */
 static cvtm_status read_drawing(stats *s, cvtm_error *error) {
   cvtm_dots dots;
-  cvtm_status status = cvtm_dots_read(s->options.run.input, &dots, error);
+  cvtm_status status = cvtm_dots_read(s->options.run.input.name, &dots, error);
   if (status != CVTM_OK) return status;
   s->points = dots.points;
   s->radius = dots.radius;
   s->count = dots.count;
-  if (s->options.run.page.size != NULL && s->options.run.unit == CVTM_RUN_UNIT_PIXEL)
+  if (run_has_page(&s->options.run) && s->options.run.unit == CVTM_RUN_UNIT_PIXEL)
     s->options.run.unit = CVTM_RUN_UNIT_MM;
   return fit_drawing(s, dots.box, error);
 }
@@ -203,11 +202,13 @@ static int is_drawing(const char *path) {
 }
 
 static cvtm_status read_points(stats *s, cvtm_error *error) {
-  const char *path = s->options.run.input;
+  const cvtm_input *input = &s->options.run.input;
+  const char *path = input->name;
   double corner[2] = {0, 0};
-  cvtm_status status =
-      is_drawing(path) ? read_drawing(s, error)
-                       : cvtm_points_read_classes(path, &s->points, &s->classes, &s->count, error);
+  cvtm_status status = input->array != NULL ? cvtm_points_open(input, &s->points, &s->count, error)
+                       : is_drawing(path)   ? read_drawing(s, error)
+                                          : cvtm_points_read_classes(path, &s->points, &s->classes,
+                                                                     &s->count, error);
   if (status == CVTM_OK) status = find_pixels(s, error);
   if (status == CVTM_OK && !s->has_domain)
     status =
@@ -239,28 +240,30 @@ static cvtm_status place_in_domain(stats *s, cvtm_error *error) {
     if (points[i] < 0 && points[i] > -slack) points[i] = 0;
     if (points[i] > side && points[i] < side + slack) points[i] = side;
   }
-  return run_require_inside(s->options.run.input, points, s->mesh.vertex_count, s->domain, error);
+  return run_require_inside(s->options.run.input.name, points, s->mesh.vertex_count, s->domain,
+                            error);
 }
 
 /* A mesh has a domain if a density or both sides were given. */
 static cvtm_status read_mesh(stats *s, cvtm_error *error) {
-  cvtm_status status = cvtm_mesh_read(s->options.run.input, &s->mesh, error);
+  cvtm_status status = cvtm_mesh_read(s->options.run.input.name, &s->mesh, error);
   if (status != CVTM_OK) return status;
   s->count = s->mesh.vertex_count;
   if (s->has_domain) return place_in_domain(s, error);
-  if (s->options.run.world.pixel_size == NULL) return CVTM_OK;
+  if (!run_has_world(&s->options.run)) return CVTM_OK;
   return cvtm_fail(error, CVTM_ERROR_INPUT,
                    "%s: --pixel-size needs the domain: --picture, --density, or --width and "
                    "--height",
-                   s->options.run.input);
+                   s->options.run.input.name);
 }
 
 /* The ink that a drawing of --picture needs. */
 static cvtm_status read_photograph(stats *s, cvtm_error *error) {
-  const char *path = s->options.photograph;
+  const cvtm_input *source = &s->options.photograph;
+  const char *path = source->name;
   cvtm_image image = {0};
   cvtm_density_options how;
-  cvtm_status status = run_read_image(&s->options.run, path, 0, &image, error);
+  cvtm_status status = run_read_image(&s->options.run, source, 0, &image, error);
   if (status != CVTM_OK) return status;
   const cvtm_domain domain = {image.width, image.height, s->options.run.periodic};
   run_choose_tone(&image, &s->options.run, &how);
@@ -271,7 +274,7 @@ static cvtm_status read_photograph(stats *s, cvtm_error *error) {
                        path, domain.width, domain.height, s->domain.width, s->domain.height);
   else
     status = cvtm_tone_from_image(&image, &how, path, &s->tone, error);
-  if (status == CVTM_OK && s->options.density == NULL)
+  if (status == CVTM_OK && s->options.density.name == NULL)
     status = run_world_set(&s->options.run, &image.place, path, image.height, error);
   cvtm_image_free(&image);
   s->domain = domain;
@@ -281,16 +284,17 @@ static cvtm_status read_photograph(stats *s, cvtm_error *error) {
 
 static cvtm_status read_stats_input(stats *s, cvtm_error *error) {
   cvtm_status status = CVTM_OK;
-  if (s->options.density != NULL) {
-    status =
-        run_read_density(s->options.density, &s->options.run, &s->density, NULL, &s->domain, error);
+  if (s->options.density.name != NULL) {
+    status = run_read_density(&s->options.density, &s->options.run, &s->density, NULL, &s->domain,
+                              error);
     s->has_domain = 1;
   }
-  if (status == CVTM_OK && s->options.photograph != NULL) status = read_photograph(s, error);
+  if (status == CVTM_OK && s->options.photograph.name != NULL) status = read_photograph(s, error);
   if (status != CVTM_OK) return status;
   set_given_domain(s);
   if (s->has_domain && !(s->options.run.world.scale > 0))
-    status = run_world_set(&s->options.run, NULL, s->options.run.input, s->domain.height, error);
+    status =
+        run_world_set(&s->options.run, NULL, s->options.run.input.name, s->domain.height, error);
   if (status != CVTM_OK) return status;
   return s->is_mesh ? read_mesh(s, error) : read_points(s, error);
 }
@@ -310,7 +314,7 @@ static cvtm_status evaluate_stats(stats *s) {
 static int print_json(const stats *s) {
   cJSON *report = cJSON_CreateObject();
   run_json_text(report, "version", CVTMESH_VERSION);
-  run_json_text(report, "file", s->options.run.input);
+  run_json_text(report, "file", s->options.run.input.name);
   if (s->has_domain) {
     run_json_integer(report, "width", s->domain.width);
     run_json_integer(report, "height", s->domain.height);
@@ -346,7 +350,7 @@ static void print_figures(const char *title, const cvtm_quality_figures *f) {
 }
 
 static void print_text(const stats *s) {
-  printf("%s: %lld %s, %lld %s\n", cli_visible(s->options.run.input),
+  printf("%s: %lld %s, %lld %s\n", cli_visible(s->options.run.input.name),
          (long long)s->quality.vertices, cli_word(s->quality.vertices, "vertex", "vertices"),
          (long long)s->mesh.triangle_count,
          cli_word(s->mesh.triangle_count, "triangle", "triangles"));
@@ -363,19 +367,19 @@ static void print_text(const stats *s) {
 }
 
 static int perform_stats(stats *s) {
-  const char *path = s->options.run.input;
+  const char *path = s->options.run.input.name;
   cvtm_error error = {CVTM_OK, ""};
-  if (s->options.photograph == NULL && s->options.density == NULL)
+  if (s->options.photograph.name == NULL && s->options.density.name == NULL)
     s->options.run.purpose = CVTM_RUN_POINTS; /* there is no picture */
   if (run_stipples_check(&s->options.run, &error) == CVTM_OK)
     (void)run_page_check_size(&s->options.run, &error);
   const int code = cli_result(CLI_STATS, CLI_READING, error.status, &error);
   if (code != CLI_EXIT_OK) return code;
-  s->is_mesh = !cvtm_points_format_known(path);
+  s->is_mesh = s->options.run.input.array == NULL && !cvtm_points_format_known(path);
   if (s->is_mesh && !cvtm_mesh_format_known(path))
     return cli_usage_error(CLI_STATS, "%s: the extension names no format of points or meshes",
                            path);
-  if (s->options.density != NULL) {
+  if (s->options.density.name != NULL) {
     const int opened = cli_open_device(&s->options, &s->device);
     if (opened != CLI_EXIT_OK) return opened;
   }

@@ -200,7 +200,7 @@ static void print_seconds(const cvtm_run *r) {
 
 void cli_run_print_summary(const cli_options *options, const cvtm_run *r) {
   const cvtm_quality_figures *inner = &r->quality.inner;
-  fprintf(stderr, "%s: %d x %d pixels, %lld %s, on %s (%s)\n", cli_visible(r->options.input),
+  fprintf(stderr, "%s: %d x %d pixels, %lld %s, on %s (%s)\n", cli_visible(r->options.input.name),
           r->domain.width, r->domain.height, (long long)r->count,
           cli_word(r->count, "site", "sites"), cvtm_device_name(r->device),
           cvtm_device_description(r->device));

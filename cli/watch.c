@@ -232,7 +232,7 @@ static char *text_of(const cvtm_run *run) {
 }
 
 cvtm_status cli_watch_page(const cli_watch *w, const cvtm_run *run, cvtm_error *error) {
-  const char *input = w->options->run.input;
+  const char *input = w->options->run.input.name;
   const size_t title_size = strlen(input) + 40;
   char *title = malloc(title_size);
   char *path = path_in_folder(w, "index.html");

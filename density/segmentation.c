@@ -134,9 +134,10 @@ static cvtm_seed seed_of(const cvtm_image *image, size_t p) {
   return shade > 0.75 ? CVTM_SEED_INSIDE : shade < 0.25 ? CVTM_SEED_OUTSIDE : CVTM_SEED_NONE;
 }
 
-cvtm_status cvtm_seeds_add_image(cvtm_seeds *seeds, const char *path, cvtm_error *error) {
+cvtm_status cvtm_seeds_add_image(cvtm_seeds *seeds, const cvtm_input *source, cvtm_error *error) {
+  const char *path = source->name;
   cvtm_image image = {0};
-  cvtm_status status = cvtm_image_read(path, &image, error);
+  cvtm_status status = cvtm_image_open(source, 0, &image, error);
   if (status != CVTM_OK) return status;
   if (image.width != seeds->width || image.height != seeds->height) {
     status = cvtm_fail(error, CVTM_ERROR_INPUT,
@@ -530,22 +531,22 @@ static cvtm_status add_discs(const cvtm_disc *discs, int count, cvtm_seed seed, 
 static cvtm_status collect_seeds(const cvtm_segmentation_options *o, int width, int height,
                                  cvtm_seeds *seeds, cvtm_error *error) {
   cvtm_status status = cvtm_seeds_create(width, height, seeds, error);
-  if (status == CVTM_OK && o->seeds_file != NULL)
-    status = cvtm_seeds_add_image(seeds, o->seeds_file, error);
+  if (status == CVTM_OK && o->seeds.name != NULL)
+    status = cvtm_seeds_add_image(seeds, &o->seeds, error);
   if (status == CVTM_OK)
     status = add_discs(o->inside, o->inside_count, CVTM_SEED_INSIDE, seeds, error);
   if (status == CVTM_OK)
     status = add_discs(o->outside, o->outside_count, CVTM_SEED_OUTSIDE, seeds, error);
   if (status == CVTM_OK && cvtm_seeds_count(seeds, CVTM_SEED_INSIDE) == 0)
     status = cvtm_fail(error, CVTM_ERROR_INPUT, "%s: no pixel is marked as inside",
-                       o->seeds_file != NULL ? o->seeds_file : "the seeds");
+                       o->seeds.name != NULL ? o->seeds.name : "the seeds");
   return status;
 }
 
-static cvtm_status read_first_region(const char *path, int width, int height, uint8_t *inside,
-                                     cvtm_error *error) {
+static cvtm_status read_first_region(const cvtm_input *source, int width, int height,
+                                     uint8_t *inside, cvtm_error *error) {
   cvtm_region region = {0};
-  const cvtm_status status = cvtm_region_read(path, width, height, &region, error);
+  const cvtm_status status = cvtm_region_open(source, width, height, &region, error);
   if (status == CVTM_OK) memcpy(inside, region.inside, (size_t)width * (size_t)height);
   cvtm_region_free(&region);
   return status;
@@ -557,8 +558,8 @@ static cvtm_status make_first_region(const cvtm_segmentation_options *o, cvtm_se
   const int width = s->seeds.width, height = s->seeds.height;
   if (o->first == CVTM_FIRST_CURVE_GROW)
     return cvtm_seeds_grow(&s->seeds, s->shades, o->segment.k, s->inside, error);
-  if (o->first == CVTM_FIRST_CURVE_FILE)
-    return read_first_region(o->first_file, width, height, s->inside, error);
+  if (o->first == CVTM_FIRST_CURVE_REGION)
+    return read_first_region(&o->first_region, width, height, s->inside, error);
   for (int j = 0; j < height; ++j) {
     for (int i = 0; i < width; ++i) {
       const int within = i > 0 && j > 0 && i < width - 1 && j < height - 1;
@@ -642,7 +643,7 @@ static cvtm_status segment_image(cvtm_device *device, const cvtm_image *image,
 /* Prefixes the message with the picture's name unless it begins with the name of a file. */
 static cvtm_status name_picture(const cvtm_segmentation_options *o, const char *name,
                                 cvtm_status status, cvtm_error *error) {
-  const char *files[] = {name, o->seeds_file, o->first_file};
+  const char *files[] = {name, o->seeds.name, o->first_region.name};
   if (status != CVTM_ERROR_INPUT) return status;
   for (int k = 0; k < 3; ++k)
     if (files[k] != NULL && strncmp(error->message, files[k], strlen(files[k])) == 0) return status;

@@ -62,13 +62,9 @@ static size_t count_digits(const char *text) {
 }
 
 static cvtm_status set_size(run_pens *pens, int k, const char *text, const cvtm_pairs *line) {
-  double size[2];
-  int unit, is_pair = run_lengths_parse(text, 2, size, &unit);
-  if (!is_pair && run_lengths_parse(text, 1, size, &unit)) size[1] = size[0], is_pair = 1;
-  if (!is_pair || !(size[0] > 0 && size[0] <= size[1]) || strlen(text) >= RUN_PEN_SIZE)
-    return cvtm_pairs_fail(line, "the size of dots is a diameter or MIN,MAX, as of --dot-size");
-  snprintf(pens->size[k], RUN_PEN_SIZE, "%s", text);
-  return CVTM_OK;
+  cvtm_run_lengths *size = &pens->size[k];
+  if (run_lengths_parse(text, size) && run_dot_size_is_valid(size)) return CVTM_OK;
+  return cvtm_pairs_fail(line, "the size of dots is a diameter or MIN,MAX, as of --dot-size");
 }
 
 static cvtm_status read_pen(run_pens *pens, const cvtm_pairs *line) {
@@ -156,10 +152,10 @@ static const char *option_against(const cvtm_run_options *o) {
       {o->dark, "--dark"},
       {o->domain.kind != 0, "--domain"},
       {o->equal_mass.on, "--equal-mass"},
-      {o->init != NULL, "--init"},
-      {o->fixed != NULL, "--fixed"},
+      {o->init.name != NULL, "--init"},
+      {o->fixed.name != NULL, "--fixed"},
       {o->noise != CVTM_RUN_NOISE_HEXAGONAL, "--noise blue"},
-      {o->size.from != NULL, "--size-from"},
+      {o->size.from.name != NULL, "--size-from"},
       {o->dots == CVTM_RUN_DOTS_TONE, "--dots tone"},
       {(o->given & CVTM_RUN_GIVEN_DENSITY_FROM), "--density-from"},
       {o->preset != (int)CVTM_RUN_PRESET_NONE, "--preset"},
@@ -170,7 +166,7 @@ static const char *option_against(const cvtm_run_options *o) {
       {o->condition.grade_size > 0, "--grade-size"},
       {o->condition.weight.count > 0, "--weight"},
       {o->density_out != NULL, "--density-out"},
-      {o->layers != NULL, "--layers"},
+      {o->layers != 0, "--layers"},
       {o->iterations == 0, "--iterations 0"},
   };
   for (size_t k = 0; k < sizeof table / sizeof table[0]; ++k)
@@ -220,7 +216,7 @@ static cvtm_status find_pens(const cvtm_run_options *o, run_colours *c, cvtm_err
   }
   const cvtm_status status =
       run_pens_choose(c->rgb, count_canvas_pixels(c), (int)o->colours.palette, &c->pens, error);
-  return run_name_file(o->input, status, error);
+  return run_name_file(o->input.name, status, error);
 }
 
 static cvtm_status separate(run_colours *c, cvtm_error *error) {
@@ -241,7 +237,7 @@ static cvtm_status share_dots(cvtm_run_options *o, run_colours *c, run_dot_count
   for (int k = 0; k < c->count; ++k) {
     cvtm_run_options own = *o;
     run_dot_count found;
-    if (c->pens.size[k][0] != '\0') own.dot_size = c->pens.size[k];
+    if (c->pens.size[k].count > 0) own.dot_size = c->pens.size[k];
     const cvtm_status status = run_stipples_count(&own, c->domain, c->coverage[k], &found, error);
     if (status != CVTM_OK) return status;
     amount[k] = found.ink > 0 ? found.count : 0;
@@ -250,16 +246,16 @@ static cvtm_status share_dots(cvtm_run_options *o, run_colours *c, run_dot_count
     all.largest = fmax(all.largest, found.largest);
     all.ink += found.ink;
     all.mm_per_pixel = found.mm_per_pixel;
-    all.is_default = own.dot_size == NULL;
+    all.is_default = own.dot_size.count == 0;
   }
   all.count = total;
   if (total > most && o->points == 0)
     return cvtm_fail(error, CVTM_ERROR_INPUT,
-                     "%s: the inks need %.3g dots of these sizes; at most %g", o->input, total,
+                     "%s: the inks need %.3g dots of these sizes; at most %g", o->input.name, total,
                      most);
   if (!(total > 0))
     return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: no pen draws any colour of the picture",
-                     o->input);
+                     o->input.name);
   if (o->points == 0) {
     *dots = all;
     o->points = (int64_t)total;

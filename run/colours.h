@@ -21,12 +21,10 @@
 
 /* The pens of --colours. */
 
-enum { RUN_PEN_SIZE = 32 };
-
 typedef struct run_pens {
   cvtm_inks inks;
-  cvtm_pen pen[CVTM_INKS_MAX];            /* the same inks, with names */
-  char size[CVTM_INKS_MAX][RUN_PEN_SIZE]; /* of the dots, as in --dot-size; empty: not given */
+  cvtm_pen pen[CVTM_INKS_MAX];          /* the same inks, with names */
+  cvtm_run_lengths size[CVTM_INKS_MAX]; /* of the dots, as in --dot-size */
 } run_pens;
 
 /* Reads lines `name = #rrggbb` or `name = #rrggbb MIN,MAX` with the bounds of the diameters of dots

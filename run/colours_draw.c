@@ -129,7 +129,7 @@ static cvtm_status blur_planes(const colour_drawing *d, float *planes, cvtm_erro
 
 static cvtm_run_options options_of_pen(const colour_drawing *d, int k) {
   cvtm_run_options own = *d->options;
-  if (d->c->pens.size[k][0] != '\0') own.dot_size = d->c->pens.size[k];
+  if (d->c->pens.size[k].count > 0) own.dot_size = d->c->pens.size[k];
   return own;
 }
 
@@ -137,7 +137,7 @@ static cvtm_run_options options_of_pen(const colour_drawing *d, int k) {
 static int sizes_are_given(const colour_drawing *d) {
   for (int k = 0; k < d->c->count; ++k) {
     const cvtm_run_options own = options_of_pen(d, k);
-    if (own.dot_size == NULL || run_dot_ratio(&own) < 1) return 0;
+    if (own.dot_size.count == 0 || run_dot_ratio(&own) < 1) return 0;
   }
   return 1;
 }

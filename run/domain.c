@@ -37,9 +37,10 @@ cvtm_status run_domain_check(const cvtm_run_options *options, cvtm_error *error)
   }
   if (options->points == 0 && options->density_from != CVTM_DENSITY_FROM_SIZE)
     return run_usage_error(error, "--points is missing");
-  if (options->init != NULL || options->fixed != NULL)
+  if (options->init.name != NULL || options->fixed.name != NULL)
     return run_usage_error(error, "--domain places the fixed sites itself");
-  if (kind == CVTM_RUN_DOMAIN_IMAGE && strcmp(options->input, "-") == 0)
+  if (kind == CVTM_RUN_DOMAIN_IMAGE && options->input.array == NULL &&
+      strcmp(options->input.name, "-") == 0)
     return run_usage_error(error, "--domain image reads the image twice: name a file");
   return CVTM_OK;
 }
@@ -184,14 +185,15 @@ static cvtm_status trace_labels(const char *path, const cvtm_image *picture,
   return status;
 }
 
-static cvtm_status trace_picture(const cvtm_run_options *options, const char *path,
+static cvtm_status trace_picture(const cvtm_run_options *options, const cvtm_input *source,
                                  cvtm_domain image, const cvtm_contour_options *settings,
                                  cvtm_contour *contour, cvtm_error *error) {
+  const char *path = source->name;
   cvtm_image picture = {0};
   /* The notes about the input have been printed when it was read first. */
-  cvtm_status status = strcmp(path, options->input) == 0
-                           ? cvtm_image_read(path, &picture, error)
-                           : run_read_image(options, path, 0, &picture, error);
+  cvtm_status status = strcmp(path, options->input.name) == 0
+                           ? cvtm_image_open(source, 0, &picture, error)
+                           : run_read_image(options, source, 0, &picture, error);
   if (status != CVTM_OK) return status;
   status = check_same_size(path, &picture, image, error);
   if (status == CVTM_OK && options->domain.kind == CVTM_RUN_DOMAIN_LABELS) {
@@ -239,7 +241,8 @@ static cvtm_status trace_polygons(const cvtm_run_options *options, const char *p
 cvtm_status run_domain_read(const cvtm_run_options *options, cvtm_domain image, float *density,
                             run_domain *domain, cvtm_error *error) {
   const int kind = (int)options->domain.kind;
-  const char *file = options->domain.file, *path = file != NULL ? file : options->input;
+  const cvtm_input *given = &options->domain.source;
+  const cvtm_input *source = given->name != NULL ? given : &options->input;
   cvtm_contour_options settings;
   cvtm_contour_defaults(&settings);
   settings.smallest = domain->smallest = options->domain.smallest;
@@ -254,14 +257,14 @@ cvtm_status run_domain_read(const cvtm_run_options *options, cvtm_domain image, 
   status = kind == CVTM_RUN_DOMAIN_FRAME ? cvtm_contour_of_frame(image.width, image.height,
                                                                  &settings, &domain->contour, error)
            : kind == CVTM_RUN_DOMAIN_POLYGON
-               ? trace_polygons(options, path, image, &settings, domain, error)
-               : trace_picture(options, path, image, &settings, &domain->contour, error);
+               ? trace_polygons(options, source->name, image, &settings, domain, error)
+               : trace_picture(options, source, image, &settings, &domain->contour, error);
   domain->contour.keep_on_curve = options->element_order == 2;
   if (status == CVTM_OK)
     status = cvtm_domain_plan(&domain->contour, image.width, image.height, options->points,
                               options->domain.tolerance, density, &domain->boundary,
                               &domain->figures, error);
-  return run_name_file(path, status, error);
+  return run_name_file(source->name, status, error);
 }
 
 /* ---- The mesh ---- */
@@ -482,38 +485,30 @@ void run_domain_free(run_domain *domain) {
 
 enum { NAME_MAX_BYTES = 31 }; /* so that the names of interfaces fit */
 
-/* Parses N=NAME. A name is valid in every format: a letter, then letters, digits, _ and -. */
-static int parse_name(const char *text, cvtm_region_name *made) {
+/* A name is valid in every format: a letter, then letters, digits, _ and -. */
+static int is_name(const char *name) {
   static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
   static const char others[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-";
-  char *end = NULL;
-  if (!(*text >= '1' && *text <= '9')) return 0;
-  errno = 0;
-  const long region = strtol(text, &end, 10);
-  if (errno != 0 || *end != '=' || region > 1 << 24) return 0;
-  const char *name = end + 1;
   const size_t length = strlen(name);
-  if (length > NAME_MAX_BYTES || strcspn(name, letters) != 0 || strspn(name, others) != length)
-    return 0;
-  *made = (cvtm_region_name){(int32_t)region, name};
-  return length > 0;
+  return length > 0 && length <= NAME_MAX_BYTES && strcspn(name, letters) == 0 &&
+         strspn(name, others) == length;
 }
 
 cvtm_status run_region_names_check(const cvtm_run_options *o, cvtm_error *error) {
-  cvtm_region_name made[CVTM_RUN_LIST_MAX];
-  const cvtm_run_list *list = &o->domain.region_names;
-  if (list->count > 0 && o->domain.kind == CVTM_RUN_DOMAIN_NONE)
+  const cvtm_region_name *item = o->domain.region_names.item;
+  const int count = o->domain.region_names.count;
+  if (count > 0 && o->domain.kind == CVTM_RUN_DOMAIN_NONE)
     return run_usage_error(error, "--region-name needs --domain");
-  for (int k = 0; k < list->count; ++k) {
-    if (!parse_name(list->item[k], &made[k]))
+  for (int k = 0; k < count; ++k) {
+    if (item[k].region < 1 || item[k].region > 1 << 24 || !is_name(item[k].name))
       return run_usage_error(error,
-                             "--region-name: '%s' is not N=NAME, with a name of letters, digits, _"
-                             " and -",
-                             list->item[k]);
+                             "--region-name: '%d=%s' is not N=NAME, with a name of letters, digits,"
+                             " _ and -",
+                             item[k].region, item[k].name);
     for (int j = 0; j < k; ++j) {
-      if (made[j].region == made[k].region || strcmp(made[j].name, made[k].name) == 0)
-        return run_usage_error(error, "--region-name: '%s' and '%s' contradict each other",
-                               list->item[j], list->item[k]);
+      if (item[j].region == item[k].region || strcmp(item[j].name, item[k].name) == 0)
+        return run_usage_error(error, "--region-name: '%d=%s' and '%d=%s' contradict each other",
+                               item[j].region, item[j].name, item[k].region, item[k].name);
     }
   }
   return CVTM_OK;
@@ -524,10 +519,9 @@ cvtm_status run_region_names_group(const cvtm_run_options *o, const cvtm_pslg *g
                                    cvtm_error *error) {
   const size_t most = CVTM_RUN_LIST_MAX + (size_t)graph->name_count;
   cvtm_region_name *made = malloc(most * sizeof *made);
-  int64_t count = 0;
+  const int64_t count = o->domain.region_names.count;
   if (made == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory for names");
-  for (int k = 0; k < o->domain.region_names.count; ++k)
-    count += parse_name(o->domain.region_names.item[k], &made[count]);
+  memcpy(made, o->domain.region_names.item, (size_t)count * sizeof *made);
   if (graph->name_count > 0) /* the first name of a region counts */
     memcpy(made + count, graph->names, (size_t)graph->name_count * sizeof *made);
   const cvtm_status status =

@@ -16,15 +16,9 @@
 /* --min-angle and --max-area: Delaunay refinement of an outline or of a domain's mesh. */
 
 /* The largest area of triangles of a region, or, if that is 0, of all. */
-typedef struct run_area_cap {
-  int32_t region;
-  double area; /* square units of the outline, or pixels */
-  int unit;    /* the area is in squares of this unit still; -1 for none */
-} run_area_cap;
-
 typedef struct run_area_caps {
   int count;
-  run_area_cap cap[CVTM_RUN_LIST_MAX];
+  cvtm_run_area cap[CVTM_RUN_LIST_MAX];
   run_size_raster sizes; /* of --size-from of an outline: no triangle is larger than an equilateral
                             one with the size at its centroid as its side */
 } run_area_caps;

@@ -51,8 +51,31 @@ int run_same_file(const run_file_id *a, const run_file_id *b);
 /* Visits every file that a run of these options reads, and those that belong to them. Options are
  * without the dashes; NULL for the picture; the path `-` is standard input. */
 void run_visit_read(const cvtm_run_options *options, cvtm_path_visitor visitor, void *context);
-/* CVTM_ERROR_USAGE if a file that the options name to be written, or one that comes with it, is one
- * that the run reads. A checkpoint may replace the one that was read. */
+
+/* Files that are read or written; all zero: empty. */
+typedef struct run_file {
+  int is_written;
+  const char *option; /* without the dashes; NULL: the operand */
+  char *path;
+  run_file_id id;
+} run_file;
+
+typedef struct run_file_list {
+  run_file *file;
+  int count;
+  int64_t capacity;
+  int failed; /* no memory */
+} run_file_list;
+
+void run_files_add(run_file_list *list, int is_written, const char *option, const char *path);
+/* CVTM_ERROR_USAGE if one of the files that are written is another one of the list; files from
+ * `named` on are compared with those before alone. operand: as messages call it. */
+cvtm_status run_files_check(const run_file_list *list, int named, const char *operand,
+                            cvtm_error *error);
+void run_files_free(run_file_list *list);
+
+/* The same of the files of a run and those that come with them. A checkpoint may replace the one
+ * that was read. */
 cvtm_status run_refuse_overwriting(const cvtm_run_options *options, cvtm_error *error);
 
 #endif

@@ -64,8 +64,6 @@ extern const char *const run_phase_names[];
 struct cvtm_run {
   cvtm_run_options options; /* with the chosen values in place of automatic ones */
   cvtm_device *device;      /* borrowed; NULL before run_place */
-  run_describe describe;    /* adds `options` to the report; NULL: nobody */
-  void *describe_context;
   cvtm_domain domain;
   float *density;         /* width * height; borrowed from `made`; of several ranks on rank 0 */
   const float *on_device; /* the same in the device's memory, borrowed; NULL: not there */

@@ -167,44 +167,19 @@ static cvtm_status check_extensions(const cvtm_run_options *options, cvtm_error 
   return CVTM_OK;
 }
 
-static unsigned layer_bit(const char *name, size_t length) {
-  static const struct {
-    const char *name;
-    unsigned bit;
-  } layers[] = {{"density", CVTM_PICTURE_DENSITY},       {"cells", CVTM_PICTURE_CELLS},
-                {"cell-edges", CVTM_PICTURE_CELL_EDGES}, {"triangles", CVTM_PICTURE_TRIANGLES},
-                {"mesh-edges", CVTM_PICTURE_MESH_EDGES}, {"sites", CVTM_PICTURE_SITES},
-                {"stipples", CVTM_PICTURE_STIPPLES}};
-  for (size_t k = 0; k < sizeof layers / sizeof layers[0]; ++k)
-    if (strlen(layers[k].name) == length && strncmp(layers[k].name, name, length) == 0)
-      return layers[k].bit;
-  return 0;
-}
-
-/* Sets *picture by --layers and --picture-size. CVTM_ERROR_USAGE names the first
- * contradiction. */
-static cvtm_status choose_picture(const cvtm_run_options *options, cvtm_picture_options *picture,
-                                  cvtm_error *error) {
+/* Sets *picture by --layers and --picture-size. */
+static void choose_picture(const cvtm_run_options *options, cvtm_picture_options *picture) {
   cvtm_picture_defaults(picture);
   picture->long_side = (int)options->picture_size;
   picture->invert = options->invert;
-  if (options->layers == NULL) return CVTM_OK;
-  picture->layers = 0;
-  for (const char *name = options->layers;; ++name) {
-    size_t length = strcspn(name, ",");
-    unsigned bit = layer_bit(name, length);
-    if (bit == 0)
-      return run_usage_error(error, "--layers: there is no layer '%.*s'", (int)length, name);
-    picture->layers |= bit;
-    name += length;
-    if (*name == '\0') return CVTM_OK;
-  }
+  if (options->layers != 0) picture->layers = options->layers;
 }
 
 cvtm_status run_outputs_check(const cvtm_run_options *options, cvtm_error *error) {
-  cvtm_picture_options picture;
-  const cvtm_status status = check_extensions(options, error);
-  return status == CVTM_OK ? choose_picture(options, &picture, error) : status;
+  const unsigned all = 2 * CVTM_PICTURE_STIPPLES - 1;
+  if ((options->layers & ~all) != 0)
+    return run_usage_error(error, "--layers: there is no layer %#x", options->layers & ~all);
+  return check_extensions(options, error);
 }
 
 int run_outputs_have_mesh(const cvtm_run_options *options) {
@@ -235,7 +210,7 @@ cvtm_status run_outputs_write(const cvtm_run_options *options, run_writer writer
 /* A drawing of the whole picture, which SVG has in pixels. */
 static cvtm_status write_drawing(const run_scene *scene, const char *path, const char *extension,
                                  cvtm_error *error) {
-  if (strcmp(extension, "svg") != 0 || scene->options->page.size != NULL || scene->colours != NULL)
+  if (strcmp(extension, "svg") != 0 || run_has_page(scene->options) || scene->colours != NULL)
     return run_page_write(scene, path, extension, error);
   cvtm_svg_kind kind = scene->options->svg;
   if (kind == CVTM_SVG_PATH && scene->options->order == CVTM_RUN_ORDER_TSP) kind = CVTM_SVG_TOUR;
@@ -251,8 +226,7 @@ static cvtm_status write_scene_picture(const run_scene *scene, const char *path,
   if (scene->colours != NULL)
     return run_colours_picture(scene->colours, scene->sites, scene->options->picture_size, write,
                                path, error);
-  const cvtm_status status = choose_picture(scene->options, &picture, error);
-  if (status != CVTM_OK) return status;
+  choose_picture(scene->options, &picture);
   picture.write = write;
   return cvtm_picture_write(path, scene->density, scene->domain, scene->mesh, scene->cells,
                             &picture, error);
@@ -316,7 +290,7 @@ static cvtm_status write_scene_file(void *context, const char *path, const char 
   const run_output_kind kind = run_output_kind_of(scene->options, path);
   const int has_places = (kind == RUN_OUTPUT_MESH || kind == RUN_OUTPUT_POINTS) &&
                          scene->options->unit != CVTM_RUN_UNIT_WIDTH &&
-                         scene->options->page.size == NULL;
+                         !run_has_page(scene->options);
   if (scene->drawn != NULL && !has_places) scene = scene->drawn;
   switch (kind) {
     case RUN_OUTPUT_MESH:

@@ -149,38 +149,30 @@ int run_page_shows_points(const cvtm_run_options *options, const char *path) {
   return shown == CVTM_SVG_STIPPLES || shown == CVTM_SVG_PATH;
 }
 
-/* Returns 0 if the text is neither a name nor WIDTHxHEIGHT, which `mm` may follow. is_named: a page
- * that can be turned. */
-static int parse_page(const char *text, double *width, double *height, int *is_named) {
-  *is_named = 1;
+int cvtm_run_page_format(const char *name, double *width, double *height) {
   for (size_t k = 0; k < sizeof page_sizes / sizeof page_sizes[0]; ++k) {
-    if (strcasecmp(page_sizes[k].name, text) != 0) continue;
+    if (strcasecmp(page_sizes[k].name, name) != 0) continue;
     *width = page_sizes[k].width;
     *height = page_sizes[k].height;
     return 1;
   }
-  const double most = 10000;
-  int end = 0;
-  char separator;
-  *is_named = 0;
-  return sscanf(text, "%lf%c%lf%n", width, &separator, height, &end) == 3 && separator == 'x' &&
-         (text[end] == '\0' || strcmp(text + end, "mm") == 0) && *width > 0 && *height > 0 &&
-         *width <= most && *height <= most;
+  return 0;
 }
+
+static int is_page_side(double mm) { return mm > 0 && mm <= 10000; }
 
 static cvtm_status place_on_page(const cvtm_run_options *options, double width, double height,
                                  cvtm_page *page, cvtm_error *error) {
-  double page_width, page_height;
-  int is_named;
-  if (!parse_page(options->page.size, &page_width, &page_height, &is_named))
+  double page_width = options->page.width, page_height = options->page.height;
+  if (!is_page_side(page_width) || !is_page_side(page_height))
     return cvtm_fail(
         error, CVTM_ERROR_ARGUMENT,
-        "--page: '%s' is neither A0 to A6, letter, legal, tabloid nor WIDTHxHEIGHT in mm",
-        options->page.size);
+        "--page: '%gx%g' is neither A0 to A6, letter, legal, tabloid nor WIDTHxHEIGHT in mm",
+        page_width, page_height);
   const int is_auto = options->page.orientation == CVTM_RUN_PAGE_AUTO;
   const int is_landscape =
       options->page.orientation == CVTM_RUN_PAGE_LANDSCAPE || (is_auto && width > height);
-  const int stays = is_auto && (!is_named || width == height);
+  const int stays = is_auto && (!options->page.is_format || width == height);
   if (!stays && is_landscape != (page_width > page_height)) {
     const double kept = page_width;
     page_width = page_height;
@@ -203,11 +195,11 @@ static cvtm_page page_of_picture(double width, double height, double scale) {
 static cvtm_status find_page(const cvtm_run_options *options, const cvtm_format *f, double width,
                              double height, cvtm_page *page, cvtm_error *error) {
   const double mm_per_browser_pixel = 25.4 / 96;
-  if (options->page.size != NULL) return place_on_page(options, width, height, page, error);
+  if (run_has_page(options)) return place_on_page(options, width, height, page, error);
   if (cvtm_format_has(f, CVTM_NEEDS_PAGE) && !(options->world.mm > 0))
     return cvtm_fail(error, CVTM_ERROR_INPUT,
                      "%s: the file does not name the unit of its pixels; give --page",
-                     options->input);
+                     options->input.name);
   *page = page_of_picture(width, height,
                           options->world.mm > 0                    ? options->world.mm
                           : cvtm_format_has(f, CVTM_HAS_REAL_SIZE) ? mm_per_browser_pixel
@@ -236,7 +228,7 @@ static cvtm_status check_page_output(const cvtm_run_options *options, const char
   cvtm_gcode_profile profile;
   if (run_output_kind_of(options, path) != RUN_OUTPUT_DRAWING) return CVTM_OK;
   const cvtm_format *f = run_output_format(options, path);
-  if (cvtm_format_has(f, CVTM_NEEDS_PAGE) && options->page.size == NULL &&
+  if (cvtm_format_has(f, CVTM_NEEDS_PAGE) && !run_has_page(options) &&
       !run_world_may_have_unit(options))
     return run_usage_error(error, "%s: --page is missing, as in --page A4", path);
   if (!cvtm_format_has(f, CVTM_NEEDS_PROFILE)) return CVTM_OK;
@@ -249,10 +241,11 @@ cvtm_status run_page_scale(const cvtm_run_options *options, cvtm_domain domain, 
                            cvtm_error *error) {
   cvtm_page page;
   *scale = options->world.mm;
-  if (options->page.size == NULL && *scale > 0) return CVTM_OK;
-  if (options->page.size == NULL)
+  if (!run_has_page(options) && *scale > 0) return CVTM_OK;
+  if (!run_has_page(options))
     return cvtm_fail(error, CVTM_ERROR_INPUT,
-                     "%s: a length needs --page, or a --pixel-size with a unit", options->input);
+                     "%s: a length needs --page, or a --pixel-size with a unit",
+                     options->input.name);
   const cvtm_status status = place_on_page(options, domain.width, domain.height, &page, error);
   if (status == CVTM_OK) *scale = page.scale;
   return status;
@@ -283,10 +276,9 @@ cvtm_status run_frame_find(const cvtm_run_options *options, cvtm_domain domain, 
 cvtm_status run_page_check_size(const cvtm_run_options *options, cvtm_error *error) {
   cvtm_page page;
   cvtm_error reason = {CVTM_OK, ""};
-  if (options->page.size != NULL && place_on_page(options, 1, 1, &page, &reason) != CVTM_OK)
+  if (run_has_page(options) && place_on_page(options, 1, 1, &page, &reason) != CVTM_OK)
     return run_usage_error(error, "%s", reason.message);
-  if (run_unit_mm(options->unit) > 0 && options->page.size == NULL &&
-      options->world.pixel_size == NULL)
+  if (run_unit_mm(options->unit) > 0 && !run_has_page(options) && !run_has_world(options))
     return run_usage_error(error, "--unit %s: --page is missing, as in --page A4, or --pixel-size",
                            run_unit_name(options->unit));
   return run_world_check(options, error);
@@ -368,7 +360,7 @@ static cvtm_status write_drawing(const cvtm_run_options *options, const char *pa
                                  cvtm_error *error) {
   cvtm_gcode_profile profile = {.text = NULL};
   const cvtm_drawing_settings settings = {
-      .in_mm = options->page.size != NULL || options->world.mm > 0, .profile = &profile};
+      .in_mm = run_has_page(options) || options->world.mm > 0, .profile = &profile};
   cvtm_status status = CVTM_OK;
   if (cvtm_format_has(f, CVTM_NEEDS_PROFILE))
     status = read_profile(options->page.gcode, &profile, error);
@@ -396,7 +388,7 @@ cvtm_status run_page_write(const run_scene *scene, const char *path, const char 
 
 void run_page_report(const cvtm_run_options *options, cvtm_domain domain, cJSON *report) {
   cvtm_page page;
-  if (options->page.size == NULL ||
+  if (!run_has_page(options) ||
       place_on_page(options, domain.width, domain.height, &page, NULL) != CVTM_OK)
     return;
   cJSON *part = cJSON_AddObjectToObject(report, "page");

@@ -61,8 +61,9 @@ static void add_noise(cJSON *report, const cvtm_run *r) {
 
 cJSON *run_report_make(const cvtm_run *r) {
   cJSON *report = run_json_begin(r->device);
-  if (r->describe != NULL)
-    r->describe(r->describe_context, r, cJSON_AddObjectToObject(report, "options"));
+  const cvtm_run_options *o = &r->options;
+  if (o->describe != NULL)
+    o->describe(o->context, o, r->device, cJSON_AddObjectToObject(report, "options"));
   run_json_integer(report, "seed", r->options.seed);
   run_json_integer(report, "width", r->domain.width);
   run_json_integer(report, "height", r->domain.height);

@@ -5,8 +5,6 @@
 
 #include "run/options.h"
 
-#include <cjson/cJSON.h>
-
 /* Checks the options against each other, before any file is read but the profile of G-code.
  * CVTM_ERROR_USAGE names the first contradiction. */
 cvtm_status run_check(const cvtm_run_options *options, cvtm_error *error);
@@ -37,11 +35,6 @@ cvtm_status run_write(cvtm_run *run, cvtm_error *error);
 cvtm_status run_save(cvtm_run *run, const cvtm_run_options *asked, cvtm_error *error);
 /* After the mesh: false if a solver did not converge, or a mesh misses its smallest angle. */
 int run_converged(const cvtm_run *run);
-
-/* Adds the options that a report shows to its member `options`. chosen: those of the run, with the
- * chosen values in place of automatic ones. */
-typedef void (*run_describe)(void *context, const cvtm_run *run, cJSON *options);
-void run_describe_by(cvtm_run *run, run_describe describe, void *context);
 
 /* --preset and --effort preview: defaults of several options at once. Options that are given keep
  * their values. */

@@ -27,18 +27,19 @@ int run_stipples_are_light(const cvtm_run_options *options) {
 }
 
 /* Sets the bounds of --dot-size and their unit: 0 and infinity without the option. Sizes without a
- * unit are in pixels, or in mm on a page. Returns 0 if the text is wrong. */
-static int read_sizes(const cvtm_run_options *options, double *size, int *unit) {
-  size[0] = 0;
-  size[1] = INFINITY;
-  *unit = CVTM_RUN_UNIT_PIXEL;
-  if (options->dot_size == NULL) return 1;
-  if (run_lengths_parse(options->dot_size, 1, size, unit))
-    size[1] = size[0];
-  else if (!run_lengths_parse(options->dot_size, 2, size, unit))
-    return 0;
-  if (*unit < 0) *unit = options->page.size != NULL ? CVTM_RUN_UNIT_MM : CVTM_RUN_UNIT_PIXEL;
-  return size[0] > 0 && size[0] <= size[1];
+ * unit are in pixels, or in mm on a page. */
+static void find_bounds(const cvtm_run_options *options, double *size, int *unit) {
+  const cvtm_run_lengths *given = &options->dot_size;
+  size[0] = given->count > 0 ? given->value[0] : 0;
+  size[1] = given->count > 0 ? given->value[given->count - 1] : (double)INFINITY;
+  *unit = given->count == 0                   ? CVTM_RUN_UNIT_PIXEL
+          : given->unit != CVTM_RUN_UNIT_NONE ? (int)given->unit
+          : run_has_page(options)             ? CVTM_RUN_UNIT_MM
+                                              : CVTM_RUN_UNIT_PIXEL;
+}
+
+int run_dot_size_is_valid(const cvtm_run_lengths *size) {
+  return run_lengths_are_sizes(size) && size->value[0] <= size->value[size->count - 1];
 }
 
 /* The bounds of --dot-size in pixels. */
@@ -46,7 +47,7 @@ static cvtm_status find_sizes(const cvtm_run_options *options, cvtm_domain domai
                               cvtm_error *error) {
   int unit;
   double scale;
-  (void)read_sizes(options, size, &unit);
+  find_bounds(options, size, &unit);
   if (!(run_unit_mm(unit) > 0)) return CVTM_OK;
   const cvtm_status status = run_page_scale(options, domain, &scale, error);
   for (int k = 0; k < 2 && status == CVTM_OK; ++k) size[k] *= run_unit_mm(unit) / scale;
@@ -56,23 +57,24 @@ static cvtm_status find_sizes(const cvtm_run_options *options, cvtm_domain domai
 cvtm_status run_stipples_check(const cvtm_run_options *o, cvtm_error *error) {
   double size[2];
   int unit;
-  if (!read_sizes(o, size, &unit))
+  char text[RUN_LENGTHS_TEXT];
+  if (o->dot_size.count != 0 && !run_dot_size_is_valid(&o->dot_size))
     return run_usage_error(error, "--dot-size: '%s' is neither a diameter above 0 nor MIN,MAX",
-                           o->dot_size);
-  if (run_unit_mm(unit) > 0 && o->page.size == NULL && !run_world_may_have_unit(o))
-    return run_usage_error(
-        error, "--dot-size %s: --page is missing, as in --page A4, or --pixel-size", o->dot_size);
+                           run_lengths_text(&o->dot_size, text));
+  find_bounds(o, size, &unit);
+  if (run_unit_mm(unit) > 0 && !run_has_page(o) && !run_world_may_have_unit(o))
+    return run_usage_error(error,
+                           "--dot-size %s: --page is missing, as in --page A4, or --pixel-size",
+                           run_lengths_text(&o->dot_size, text));
   if (o->dots == CVTM_RUN_DOTS_TONE && o->equal_mass.on)
     return run_usage_error(error, "--dots tone contradicts --equal-mass, which places the sites");
   return CVTM_OK;
 }
 
 double run_dot_ratio(const cvtm_run_options *options) {
-  double size[2];
-  int unit;
+  const cvtm_run_lengths *size = &options->dot_size;
   const double without = 0.5;
-  return read_sizes(options, size, &unit) && options->dot_size != NULL ? size[0] / size[1]
-                                                                       : without;
+  return size->count > 0 ? size->value[0] / size->value[size->count - 1] : without;
 }
 
 cvtm_status run_stipples_count(const cvtm_run_options *options, cvtm_domain domain,
@@ -82,7 +84,7 @@ cvtm_status run_stipples_count(const cvtm_run_options *options, cvtm_domain doma
   double size[2], count = 0, ink = 0;
   const cvtm_status status = find_sizes(options, domain, size, error);
   if (status != CVTM_OK) return status;
-  const int is_default = options->dot_size == NULL;
+  const int is_default = options->dot_size.count == 0;
   if (is_default) size[0] = size[1] = fmax(domain.width, domain.height) / dots_along;
   for (int64_t p = 0; p < pixels; ++p) {
     const double share = options->dots == CVTM_RUN_DOTS_TONE ? (double)tone[p] : 0.5;
@@ -95,7 +97,7 @@ cvtm_status run_stipples_count(const cvtm_run_options *options, cvtm_domain doma
                           .largest = size[1],
                           .ink = ink / (double)pixels,
                           .is_default = is_default};
-  if (options->page.size == NULL) return CVTM_OK;
+  if (!run_has_page(options)) return CVTM_OK;
   return run_page_scale(options, domain, &dots->mm_per_pixel, error);
 }
 

@@ -27,6 +27,8 @@ cvtm_status run_stipples_check(const cvtm_run_options *options, cvtm_error *erro
 
 /* Of --dots tone: the diameter of dots in bright places over that in dark ones. */
 double run_dot_ratio(const cvtm_run_options *options);
+/* True for a diameter above 0, or a least and a largest one. */
+int run_dot_size_is_valid(const cvtm_run_lengths *size);
 
 /* How many dots a picture needs. */
 typedef struct run_dot_count {

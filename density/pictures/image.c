@@ -290,20 +290,27 @@ static cvtm_status read_array(const cvtm_image_source *source, cvtm_npy *array, 
   return cvtm_npy_take(bytes, source->size, source->name, array, error);
 }
 
+/* Frees the array or takes it over. */
+static cvtm_status image_of_array(const cvtm_image_source *source, cvtm_npy *array,
+                                  cvtm_image *image, cvtm_error *error) {
+  cvtm_status status = check_shape(source, array, error);
+  if (status == CVTM_OK && array->kind == 'f' && array->item == 4 && array->storage != NULL) {
+    take_floats(array, image);
+  } else if (status == CVTM_OK) {
+    status =
+        cvtm_image_allocate(source, (int)array->shape[1], (int)array->shape[0], 0, image, error);
+    if (status == CVTM_OK) status = store_values(source, array, image, error);
+  }
+  image->is_data = 1;
+  cvtm_npy_free(array);
+  return status;
+}
+
 static cvtm_status decode_npy(const cvtm_image_source *source, cvtm_image *image,
                               cvtm_error *error) {
   cvtm_npy array = {0};
-  cvtm_status status = read_array(source, &array, error);
-  if (status == CVTM_OK) status = check_shape(source, &array, error);
-  if (status == CVTM_OK && array.kind == 'f' && array.item == 4) {
-    take_floats(&array, image);
-  } else if (status == CVTM_OK) {
-    status = cvtm_image_allocate(source, (int)array.shape[1], (int)array.shape[0], 0, image, error);
-    if (status == CVTM_OK) status = store_values(source, &array, image, error);
-  }
-  image->is_data = 1;
-  cvtm_npy_free(&array);
-  return status;
+  const cvtm_status status = read_array(source, &array, error);
+  return status == CVTM_OK ? image_of_array(source, &array, image, error) : status;
 }
 
 /* --- EXIF --- */
@@ -536,4 +543,18 @@ cvtm_status cvtm_image_read(const char *path, cvtm_image *image, cvtm_error *err
 
 cvtm_status cvtm_image_read_colour(const char *path, cvtm_image *image, cvtm_error *error) {
   return read_image(path, 1, image, error);
+}
+
+cvtm_status cvtm_image_open(const cvtm_input *source, int with_rgb, cvtm_image *image,
+                            cvtm_error *error) {
+  if (source->array == NULL) return read_image(source->name, with_rgb, image, error);
+  cvtm_npy array;
+  *image = (cvtm_image){0};
+  cvtm_status status = cvtm_npy_open(source, &array, error);
+  if (status != CVTM_OK) return status;
+  const cvtm_image_source from = {.name = source->name,
+                                  .size = (size_t)array.count * (size_t)array.item};
+  status = image_of_array(&from, &array, image, error);
+  if (status != CVTM_OK) cvtm_image_free(image);
+  return status;
 }

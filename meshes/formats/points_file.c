@@ -309,6 +309,23 @@ const cvtm_format cvtm_format_npy = {.extension = "npy",
 const cvtm_format cvtm_format_xyz = {
     .extension = "xyz", .help = "lines x y 0", .write_points = write_xyz, .read_points = read_xyz};
 
+/* Hands over what a reader has found, or frees it. */
+static cvtm_status hand_over(cvtm_status status, cvtm_point_list *list, const char *name,
+                             double **points, int32_t **classes, int64_t *count,
+                             cvtm_error *error) {
+  if (status == CVTM_OK && list->count == 0)
+    status = cvtm_fail(error, CVTM_ERROR_INPUT, "%s: no points", name);
+  if (status != CVTM_OK) {
+    free(list->points);
+    free(list->classes);
+    return status;
+  }
+  *points = list->points;
+  if (classes != NULL) *classes = list->classes;
+  *count = list->count;
+  return CVTM_OK;
+}
+
 cvtm_status cvtm_points_read_bytes(const char *extension, const unsigned char *bytes, size_t size,
                                    const char *name, double **points, int32_t **classes,
                                    int64_t *count, cvtm_error *error) {
@@ -319,18 +336,7 @@ cvtm_status cvtm_points_read_bytes(const char *extension, const unsigned char *b
   if (classes != NULL) *classes = NULL;
   *count = 0;
   if (f == NULL) return fail_unknown(name, CVTM_READS_POINTS, error);
-  cvtm_status status = f->read_points(&source, &list);
-  if (status == CVTM_OK && list.count == 0)
-    status = cvtm_fail(error, CVTM_ERROR_INPUT, "%s: no points", name);
-  if (status != CVTM_OK) {
-    free(list.points);
-    free(list.classes);
-    return status;
-  }
-  *points = list.points;
-  if (classes != NULL) *classes = list.classes;
-  *count = list.count;
-  return CVTM_OK;
+  return hand_over(f->read_points(&source, &list), &list, name, points, classes, count, error);
 }
 
 /* classes: NULL if they are not wanted. */
@@ -354,6 +360,20 @@ static cvtm_status read_file(const char *path, double **points, int32_t **classe
 
 cvtm_status cvtm_points_read(const char *path, double **points, int64_t *count, cvtm_error *error) {
   return read_file(path, points, NULL, count, error);
+}
+
+cvtm_status cvtm_points_open(const cvtm_input *source, double **points, int64_t *count,
+                             cvtm_error *error) {
+  if (source->array == NULL) return cvtm_points_read(source->name, points, count, error);
+  cvtm_npy array;
+  *points = NULL;
+  *count = 0;
+  cvtm_status status = cvtm_npy_open(source, &array, error);
+  if (status != CVTM_OK) return status;
+  const cvtm_source named = {.name = source->name, .error = error};
+  cvtm_point_list list = {0};
+  status = convert_array(&array, &named, &list);
+  return hand_over(status, &list, source->name, points, NULL, count, error);
 }
 
 cvtm_status cvtm_points_read_classes(const char *path, double **points, int32_t **classes,

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Mapping, Sequence
 
 from . import _core
 from ._arguments import (
-    as_npy,
     convert,
     from_npy,
     is_array,
+    lent,
     on_disk,
     operand,
     points_array,
@@ -161,9 +161,9 @@ def segment(image: Any, **options: Unpack[SegmentOptions]) -> Segmentation:
     return Segmentation(*_core.command("segment", path, values, inputs, outputs))
 
 
-def printed(command: str, path: str | None, values: Any, inputs: Any) -> dict[str, Any]:
+def printed(command: str, path: Any, values: Any, inputs: Any) -> dict[str, Any]:
     """What a command prints as JSON."""
-    (text,) = _core.command(command, path, [*values, ("json", "true")], inputs, ["-"])
+    (text,) = _core.command(command, path, [*values, ("json", True)], inputs, ["-"])
     report: dict[str, Any] = json.loads(bytes(text))
     return report
 
@@ -200,8 +200,7 @@ def stats(points: Any, **options: Unpack[StatsOptions]) -> dict[str, Any]:
     """
     values, inputs = convert("stats", options)
     if is_array(points) or isinstance(points, (list, tuple)):
-        inputs.append(as_npy(points_array(points, "points"), "points"))
-        report = printed("stats", inputs[-1][0], values, inputs)
+        report = printed("stats", lent(points_array(points, "points"), "points"), values, inputs)
         del report["file"]
         return report
     return printed("stats", operand(points, "points", inputs), values, inputs)
@@ -218,12 +217,12 @@ def run_line(run: Mapping[str, Any], name: str) -> str:
     if isinstance(options.get("report"), (str, os.PathLike)):
         options["report"] = os.fspath(options["report"])
     values, inputs = convert("run", options)
-    if inputs:
-        raise TypeError(f"{name}: {inputs[0][0]}: a batch reads files")
-    texts: dict[str, list[str]] = {}
-    for option, text in values:
-        texts.setdefault(option, []).append(text)
-    line = {option: text if len(text) > 1 else text[0] for option, text in texts.items()}
+    given: dict[str, list[Any]] = {}
+    for option, value in values:
+        if inputs or isinstance(value, tuple):
+            raise TypeError(f"{name}: {option}: a batch reads files")
+        given.setdefault(option, []).append(value)
+    line = {option: each if len(each) > 1 else each[0] for option, each in given.items()}
     return json.dumps({"input": on_disk(os.fspath(image), name), **line}) + "\n"
 
 

@@ -9,7 +9,7 @@ from operator import index
 from typing import TYPE_CHECKING, Any, Iterator, Sequence
 
 from . import _core
-from ._arguments import as_npy, convert, from_npy, host_array, is_array, points_array, with_options
+from ._arguments import convert, from_npy, host_array, is_array, lent, points_array, with_options
 from ._device import adopt, framework_of, ordinal_of
 
 if TYPE_CHECKING:
@@ -159,8 +159,7 @@ class Delaunay(Mesh):
         return f"<Delaunay: {len(self.points)} points, {len(self.triangles)} triangles>"
 
     def _command(self, values: Any, inputs: Any, outputs: list[str]) -> list[bytes]:
-        inputs.append(as_npy(self.points, "points"))
-        contents = _core.command("mesh", inputs[-1][0], values, inputs, outputs)
+        contents = _core.command("mesh", lent(self.points, "points"), values, inputs, outputs)
         return [bytes(each) for each in contents]
 
     @functools.cached_property
@@ -331,8 +330,8 @@ def voronoi(
         given["labels_from"] = labels_array(earlier, "labels_from")
     values, inputs = convert("voronoi", given)
     values.append(("output", "<labels>.npy"))
-    inputs.append(as_npy(points_array(points, "points"), "points"))
-    (labels,) = _core.command("voronoi", inputs[-1][0], values, inputs, ["<labels>.npy"])
+    sites = lent(points_array(points, "points"), "points")
+    (labels,) = _core.command("voronoi", sites, values, inputs, ["<labels>.npy"])
     return from_npy(labels)
 
 

@@ -205,7 +205,7 @@ def run(
     values, inputs = convert("run", options)
     path = operand(image, "image", inputs)
     lent = None  # the density where it lies, if its layout and type fit
-    if framework is not None and inputs[-1][2] is not None and framework.is_density(image):
+    if framework is not None and not isinstance(path, str) and framework.is_density(image):
         lent = image.detach() if is_torch(image) else image
     bar = None
     if progress:

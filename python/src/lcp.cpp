@@ -54,7 +54,7 @@ void solve(const std::shared_ptr<Work> &work) {
 
 struct Lcp {
   Lcp(const std::vector<Value> &values, const Inputs &inputs)
-      : arguments("lcp", std::nullopt, values, inputs, {}) {}
+      : arguments("lcp", nb::none(), values, inputs, {}) {}
 
   void run() {
     const cvtm_csr csr = csr_of(*a);
@@ -116,7 +116,7 @@ nb::typed<nb::dict, nb::str, nb::any> solve_lcp(const Matrix &a, const Numbers &
 
 struct Hlcp {
   Hlcp(const std::vector<Value> &values, const Inputs &inputs)
-      : arguments("hlcp", std::nullopt, values, inputs, {}) {}
+      : arguments("hlcp", nb::none(), values, inputs, {}) {}
   ~Hlcp() { free(omega); }
   Hlcp(const Hlcp &) = delete;
 

@@ -13,7 +13,7 @@ using DeviceArray = Numbers; /* in the memory of the solver's device */
 class Minimizer {
  public:
   Minimizer(int64_t n, const std::vector<Value> &values)
-      : arguments_("minimize", "objective", values, {}, {}), n_(n) {
+      : arguments_("minimize", nb::str("objective"), values, {}, {}), n_(n) {
     cvtm_lbfgsb_options settings;
     cvtm_lbfgsb *made = nullptr;
     on_.open(arguments_);

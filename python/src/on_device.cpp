@@ -114,7 +114,7 @@ using Density = nb::ndarray<double, nb::ndim<2>, nb::c_contig>;
 /* The command `density` without its files, of a density in the memory of its device. */
 struct Condition {
   Condition(const std::vector<Value> &values, const Density &given)
-      : arguments("density", "density", values, {}, {}), density(given) {}
+      : arguments("density", nb::str("density"), values, {}, {}), density(given) {}
 
   void run() {
     const cvtm_condition_options options = run_condition_settings(&arguments.options.run);
@@ -149,7 +149,7 @@ void condition(const std::vector<Value> &values, const Density &density) {
 class Labels {
  public:
   Labels(const std::vector<Value> &values, int64_t capacity)
-      : arguments_("voronoi", "points", values, {}, {}) {
+      : arguments_("voronoi", nb::str("points"), values, {}, {}) {
     const cli_options &o = arguments_.options;
     const cvtm_domain domain = {static_cast<int>(o.width), static_cast<int>(o.height),
                                 o.run.periodic};
