@@ -11,8 +11,8 @@
 
 /* --- algebra of the small matrices ------------------------------------------------------------ */
 
-/* Algebra of the small matrices: order k, row length k; k <= 20 on CUDA. The lanes of a group share
- * the work: one lane on the CPU, the lanes of a warp on CUDA. All lanes of a group call with the
+/* Matrices of order k have rows of length k; k <= 20 on CUDA. The lanes of a group share the work:
+ * one lane on the CPU, the lanes of a warp on CUDA. All lanes of a group call with the
  * same arguments, in memory that all of them see. Each entry is computed by one lane, in an order
  * of operations that does not depend on the size of the group. */
 

@@ -1,9 +1,8 @@
 /* What each pass does with one variable, that is, with row i of the vectors and of W; the same on
  * both devices. The executors differ in how they go through the rows and add them up: `sums` are
- * the entries of a pass that belong to one thread or to one part of the rows. What the passes of
- * the CPU call in their inner loops is inlined, so that it is compiled for wide vectors as they
- * are. Arrays hold x in the caller's units; W, s, y and the gradient are those of the scaled
- * variable x / scale. */
+ * the entries of a pass that belong to one thread or to one part of the rows. The passes of the CPU
+ * are compiled for wide vectors, too; so what their inner loops call is inlined. Arrays hold x in
+ * the caller's units; W, s, y and the gradient are those of the scaled variable x / scale. */
 #ifndef CVTMESH_LBFGSB_VARIABLES_H
 #define CVTMESH_LBFGSB_VARIABLES_H
 

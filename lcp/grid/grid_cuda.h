@@ -1,11 +1,10 @@
 /* For .cu files of lcp/grid only: loops over nodes, launches, sums over all blocks, and the phases
  * that the files share.
  *
- * grid_cuda.cu         every phase, by kernels that call the node functions: the reference; P'AP,
- *                      where flags say that it may have changed; the table: which phase runs where
- * grid_march_cuda.cu   phases on the five-point problem, a warp for each strip of the grid
- * grid_levels_cuda.cu  phases on a coarse level, a block for each tile, in shared memory, and the
- *                      V-cycle of the small levels in one block */
+ * grid_cuda.cu         every phase by plain kernels, which call the node functions; P'AP; the
+ * table, which says which phase runs where grid_march_cuda.cu   phases on the five-point problem, a
+ * warp for each strip of the grid grid_levels_cuda.cu  phases on a coarse level, a block for each
+ * tile, in shared memory, and the V-cycle of the small levels in one block */
 #ifndef CVTMESH_LCP_GRID_GRID_CUDA_H
 #define CVTMESH_LCP_GRID_GRID_CUDA_H
 

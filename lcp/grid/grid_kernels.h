@@ -1,9 +1,10 @@
 /* Inside lcp/grid only: the problem on a level, the coarse operator of a level, the planes that a
  * stencil is stored in, and the phases of a solve that differ between devices. C11 and CUDA C++.
  *
- * Level 0 is the given grid. Every level holds a five-point problem (the nested start solves those
- * of the coarser levels); levels from 1 on also hold a nine-point Galerkin operator, which corrects
- * the five-point problem of the level above or the Galerkin operator of the level above. */
+ * Level 0 is the given grid. Every level holds a five-point problem; the nested start solves those
+ * of the coarser levels. Levels from 1 on also hold a nine-point Galerkin operator, by which a
+ * cycle corrects the level above: its five-point problem at the top of the V, else its Galerkin
+ * operator. */
 #ifndef CVTMESH_LCP_GRID_GRID_KERNELS_H
 #define CVTMESH_LCP_GRID_GRID_KERNELS_H
 
@@ -75,7 +76,7 @@ typedef struct cvtm_grid_level {
   int neumann;            /* closed-form weights are constant beyond the boundary */
   double *coefficient;    /* CVTM_GRID_PLANES planes */
   double *e, *r, *lower, *upper;
-  double *scratch; /* e between down and up phases, or lines of residuals: the device chooses */
+  double *scratch; /* CUDA: e between the down and the up phase; CPU: lines of residuals */
   /* 1: active nodes changed in the support; used right below a five-point problem only. */
   uint8_t *support_changed;
   uint8_t *stencil_changed; /* 1: the stencil may have changed in this cycle */

@@ -5,11 +5,11 @@
 
 /* ------ tiles ------
  *
- * Pre-smoothing and restriction of a coarse level (the down phase), and interpolation and
- * post-smoothing (the up phase), a block per tile: one launch where the reference needs six. The
- * tile's corrections and links are in shared memory, so that the four colours of a sweep read
- * global memory once; the threads at the rim of a tile compute what its neighbours own, so that no
- * tile waits for another. With the reference kernels a cycle takes 1.6 to 2.1 times as long at
+ * The down phase of a coarse level is pre-smoothing and restriction, the up phase interpolation and
+ * post-smoothing. A phase is one launch, with a block for each tile; the plain kernels need six.
+ * The tile's corrections and links are in shared memory, so that the four colours of a sweep read
+ * global memory once. The threads at the rim of a tile compute what its neighbours own, so that no
+ * tile waits for another. With the plain kernels a cycle takes 1.6 to 2.1 times as long at
  * 1024 x 1024, and 1.9 to 2.6 times at 4096 x 4096 (H200).
  *
  * A thread holds the nodes (2 X, 2 Y) .. (2 X + 1, 2 Y + 1), one of each colour (a quad), and

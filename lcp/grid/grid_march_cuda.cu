@@ -1,13 +1,13 @@
-/* The V-cycle's phases on the five-point problem with constant links as marches: a warp marches
- * down a strip of the grid and holds a few lines of it in registers, so that a phase reads and
- * writes global memory once where the reference reads it for each colour. A lane holds columns 2 I
- * and 2 I + 1: it meets one node of each colour on a line, and coarse column I is its own. Values
- * of neighbours are shuffled; lanes at the rim of a strip compute what the next strip owns, so that
- * no warp waits for another.
+/* The V-cycle's phases on the five-point problem with constant links, as marches. A warp marches
+ * down a strip of the grid and holds a few lines of it in registers. So a phase reads and writes
+ * global memory once; the plain kernels read it for each colour. A lane holds columns 2 I and
+ * 2 I + 1: it meets one node of each colour on a line, and coarse column I is its own. Lanes
+ * shuffle the values of neighbours. Lanes at the rim of a strip compute what the next strip owns,
+ * so that no warp waits for another.
  *
- * A cycle takes 1.3 to 2.1 times as long with the reference kernels at 1024 x 1024, and 2.8 to 4.2
- * times at 4096 x 4096 (H200); at 255 x 255 as long. Marches that loaded links, too, took 1.2 to
- * 1.3 times as long as the reference. */
+ * With the plain kernels a cycle takes 1.3 to 2.1 times as long at 1024 x 1024, and 2.8 to 4.2
+ * times at 4096 x 4096 (H200); at 255 x 255 as long. Marches that also loaded links took 1.2 to 1.3
+ * times as long as the plain kernels. */
 #include "lcp/grid/grid_cuda.h"
 #include "lcp/grid/grid_march_strip.h"
 
@@ -105,9 +105,9 @@ __device__ __noinline__ void store_changed_flags(uint8_t *active, uint8_t *marke
 /* High words of numbers >= 0 are ordered as the numbers. */
 __device__ unsigned high_word(double value) { return static_cast<unsigned>(__double2hiint(value)); }
 
-/* A slack: the least distance to a bound of the inactive nodes of a strip's slack_lines lines,
- * rounded down (its high word). If a correction is smaller, no node of these lines leaves its
- * bounds, and the line search need not read them. */
+/* A slack: the least distance to a bound over the inactive nodes of a strip's slack_lines lines,
+ * rounded down to its high word. If the correction is smaller there, no node of these lines leaves
+ * its bounds, and the line search need not read x and the bounds. */
 constexpr int slack_lines = 4;
 constexpr unsigned slack_most = 0x7ff00000U; /* of infinity */
 

@@ -1,6 +1,6 @@
-/* For marches only: the strip of the grid that a warp marches down; five-point operators, one type
- * for each set of constant coefficients, so that a march loads only the others; the lines of the
- * problem that a march reads, and relaxation and residual at a node. */
+/* For marches only: the strip of the grid that a warp marches down; five-point operators; the lines
+ * of the problem that a march reads; relaxation and residual at a node. Each set of coefficients
+ * that are constants has an operator type of its own, so that a march loads only the others. */
 #ifndef CVTMESH_LCP_GRID_GRID_MARCH_STRIP_H
 #define CVTMESH_LCP_GRID_GRID_MARCH_STRIP_H
 
@@ -63,8 +63,7 @@ __device__ bool is_aligned(int64_t width, const double *array) {
 }
 
 /* The strip that a warp marches down. Lanes beyond the grid read its nearest nodes, and hold 0 for
- * them. interior: all nodes that the warp reads are in
- * the grid. */
+ * them. interior: all nodes that the warp reads are in the grid. */
 template <bool interior = false>
 struct strip {
   static constexpr bool is_inside = interior;
@@ -106,8 +105,8 @@ struct strip {
 
   /* True if the warp owns no column of the grid. */
   __device__ bool is_empty() const { return 2 * across * pairs >= width; }
-  /* True if the warp's columns are in the grid, and nine lines above and six lines below those that
-   * it owns. */
+  /* True if the grid has the warp's columns, and nine lines above and six lines below the lines
+   * that the warp owns. */
   __device__ bool is_interior() const {
     return __all_sync(0xffffffffU, in_x && in_y) && first >= 9 && end + 6 <= height;
   }

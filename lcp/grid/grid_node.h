@@ -97,8 +97,8 @@ CVTM_HD void cvtm_grid_coarse_stencil(const cvtm_grid_level *c, int64_t x, int64
   link[2][2] = cvtm_grid_coarse_link(c, CVTM_GRID_SOUTH_EAST, x, y);
 }
 
-/* The parts of a sum over the eight neighbours, inside the grid: three nodes of the line above or
- * below, of which e[k] is the middle one; the two beside node `e`; all together. */
+/* The parts of a sum over the eight neighbours of a node inside the grid: three nodes of the line
+ * above or below, whose middle one is e[k]; the nodes to the west and east of node `e`; all. */
 CVTM_HD double cvtm_grid_three_points(double west, double middle, double east, const double *e,
                                       int k) {
   return (west * e[k - 1] + middle * e[k]) + east * e[k + 1];
@@ -209,7 +209,7 @@ CVTM_HD double cvtm_grid_coarse_relaxed(const cvtm_grid_level *c, int64_t x, int
   return cvtm_relax(c->r[k] + cvtm_grid_coarse_neighbour_sum(c, c->e, x, y, link), link[1][1], 0.0);
 }
 
-/* Sweeps on the coarsest level: it has at most 3 x 3 nodes, or its mass dominates its links. */
+/* Sweeps on the coarsest level: if it has at most 3 x 3 nodes; if its mass dominates its links. */
 enum { CVTM_GRID_BOTTOM_SWEEPS = 8, CVTM_GRID_MASS_DOMINATED_SWEEPS = 2 };
 
 CVTM_HD int cvtm_grid_bottom_sweeps(const cvtm_grid_level *bottom) {
@@ -219,13 +219,13 @@ CVTM_HD int cvtm_grid_bottom_sweeps(const cvtm_grid_level *bottom) {
 
 /* --- the natural residual, the line search and the energy --- */
 
-/* The natural residual x - clip(x + b - A x) of a node. product: the diagonal's part of A x; sum: b
- * less the other part. */
+/* The natural residual x - clip(x + b - A x) of a node. product: the diagonal entry times x; sum: b
+ * less the other terms of A x. */
 CVTM_HD double cvtm_grid_natural(double x, double product, double sum, double lower, double upper) {
   return x - cvtm_lcp_clip(x - (product - sum), lower, upper);
 }
 
-/* The size of the terms that it is the difference of, which its rounding error is proportional to.
+/* The size of the terms whose difference the natural residual is: a measure of its rounding error.
  */
 CVTM_HD double cvtm_grid_natural_size(double b, double product) {
   return fabs(b) + 2 * fabs(product);
@@ -573,7 +573,6 @@ CVTM_HD void cvtm_grid_coarsen_data(const cvtm_grid_problem *f, const cvtm_grid_
   const int64_t k = y * c->width + x;
   const int64_t same =
       (y + (level->halved_y ? y + 1 : 0)) * f->width + (x + (level->halved_x ? x + 1 : 0));
-  /* A coarse problem owns the arrays that other problems borrow. */
   ((double *)c->b)[k] = sum;
   if (c->lower) ((double *)c->lower)[k] = f->lower[same];
   if (c->upper) ((double *)c->upper)[k] = f->upper[same];

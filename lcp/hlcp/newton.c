@@ -1,4 +1,4 @@
-/* The semismooth Newton method on H(x) = A max(x, 0) + B min(x, 0) - q, z = max(x, 0) and
+/* The semismooth Newton method on H(x) = A max(x, 0) + B min(x, 0) - q, where z = max(x, 0) and
  * w = -min(x, 0). Column j of the generalised Jacobian is that of A where x_j > 0, else that of B.
  * Full steps, then a line search on ||H|| once these make no progress. */
 #include "base/primitives.h"
