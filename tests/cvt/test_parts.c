@@ -179,7 +179,7 @@ TEST(test_ranks_have_the_bits_of_one_process) {
   for (int kind = 0; kind < KINDS; ++kind) {
     compare_kind(kind, 5, 1);
     compare_kind(kind, 700, 16);
-    compare_kind(kind, 3000, 1024);
+    compare_kind(kind, 2200, 1024);
   }
 }
 
