@@ -56,6 +56,7 @@ def output_of(*command, **options):
     return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, **options).stdout
 
 
+@functools.lru_cache
 def help_text(*arguments):
     return output_of(PROGRAM, *arguments)
 
