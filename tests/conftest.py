@@ -38,6 +38,7 @@ BUILD = pathlib.Path(PROGRAM).parent
 PATIENCE = 120  # seconds for what takes one on an idle machine
 QUIET_MPI = dict(  # OpenMPI's own leaks are no defects of the program
     os.environ, ASAN_OPTIONS="detect_leaks=0", OMPI_MCA_btl_vader_single_copy_mechanism="none",
+    OMPI_MCA_mpi_yield_when_idle="1",  # ranks that wait leave the processors to other tests
     OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
 # Commands with the option --device; the tests of the program run on the CPU.
 WITHOUT_DEVICE = {"mesh", "info", "help", "completion", "--help", "-h", "--version", "-V"}
@@ -96,6 +97,15 @@ def wait_until(condition, what="something"):
             return
         time.sleep(0.005)
     raise AssertionError("timed out waiting for " + what)
+
+
+def catches_interrupts(process):
+    """Waits until the program has a handler for SIGINT."""
+    while True:
+        status = open(f"/proc/{process.pid}/status").read()
+        if int(status.split("SigCgt:")[1].split()[0], 16) & (1 << signal.SIGINT - 1):
+            return
+        time.sleep(0.001)
 
 
 def png_bytes(grey, width=None, height=None):

@@ -171,7 +171,8 @@ def test_size_of_pens_gives_their_numbers(cvtmesh, picture):
 
 
 def test_no_dots_overlap(cvtmesh, picture):
-    cvtmesh.call("run", picture, *FEW, "--colours", 3, "--no-overlap", "-o", "a.svg")
+    cvtmesh.call("run", picture, *FEW, "--iterations", 10, "--colours", 3, "--no-overlap", "-o",
+                 "a.svg")
     dots = np.concatenate([dots_of(layer) for layer in layers_of(cvtmesh.path("a.svg"))[1]])
     gap = np.linalg.norm(dots[:, None, :2] - dots[None, :, :2], axis=-1)
     gap -= dots[:, None, 2] + dots[None, :, 2]
@@ -181,14 +182,15 @@ def test_no_dots_overlap(cvtmesh, picture):
 
 def test_same_files_for_any_number_of_threads(cvtmesh, picture):
     for threads in (1, 2):
-        cvtmesh.call("run", picture, *FEW, "--colours", 2, "--threads", threads, "-o",
-                     f"{threads}.svg", "-o", f"{threads}.png", "--picture-size", 300)
+        cvtmesh.call("run", picture, *FEW, "--iterations", 10, "--colours", 2, "--threads", threads, "-o",
+                     f"{threads}.svg", "-o", f"{threads}.png", "--picture-size", 100)
     assert cvtmesh.read("1.svg") == cvtmesh.read("2.svg")
     assert cvtmesh.read("1.png") == cvtmesh.read("2.png")
 
 
 def test_grey_pictures_and_regions(cvtmesh, picture):
-    report = cvtmesh.report("run", EXAMPLES / "coins.png", *FEW, "--colours", 3, "-o", "a.svg")
+    report = cvtmesh.report("run", EXAMPLES / "coins.png", "-n", 600, "--iterations", 3, "--colours", 3, "-o",
+                            "a.svg")
     assert len(report["pens"]) == 1  # black gives all greys
     mask = np.zeros((SIDE, SIDE), np.uint8)
     mask[:, :40] = 255
@@ -200,8 +202,9 @@ def test_grey_pictures_and_regions(cvtmesh, picture):
 def test_batch(cvtmesh, picture):
     cvtmesh.file("a.pens", PENS)
     for k, source in enumerate((("--colours", "cmyk"), ("--colours", "a.pens"), ("--colours", 2))):
-        cvtmesh.call("batch", picture, *FEW, *source, "-o", "{stem}-%d.svg" % k)
-        cvtmesh.call("run", picture, *FEW, *source, "-o", "b.svg")
+        words = picture, "-n", 200, "--iterations", 5, *source
+        cvtmesh.call("batch", *words, "-o", "{stem}-%d.svg" % k)
+        cvtmesh.call("run", *words, "-o", "b.svg")
         assert cvtmesh.read(f"a-{k}.svg") == cvtmesh.read("b.svg")
 
 

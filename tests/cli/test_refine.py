@@ -3,8 +3,6 @@ checked in exact arithmetic on the coordinates of the file, for outlines that ar
 
 import math
 import random
-import signal
-import time
 from collections import defaultdict
 from fractions import Fraction
 
@@ -12,7 +10,7 @@ import meshio
 import numpy as np
 import pytest
 
-from conftest import check_gmsh, in_circle
+from conftest import catches_interrupts, check_gmsh, in_circle
 
 DEGREE = math.pi / 180
 
@@ -394,19 +392,10 @@ def test_time_limit_ends_the_refinement(cvtmesh):
     assert found["stopped"] and found["below_free"] > 0 and found["added_for_angles"] == 0
 
 
-def catches_interrupts(process):
-    """Waits until the program has a handler for SIGINT."""
-    while True:
-        status = open(f"/proc/{process.pid}/status").read()
-        if int(status.split("SigCgt:")[1].split()[0], 16) & (1 << signal.SIGINT - 1):
-            return
-        time.sleep(0.001)
-
-
 def test_interrupt_ends_the_refinement(cvtmesh):
     write_outline(cvtmesh, OUTLINES["100 holes"])
     cvtmesh.interrupted("mesh", "outline.csv", "--max-area", 0.005, "-o", "x.off", "--report",
-                        "r.json", when=catches_interrupts, number=signal.SIGINT)
+                        "r.json", when=catches_interrupts)
     report = cvtmesh.json("r.json")
     assert report["refinement"]["stopped"] and report["refinement"]["oversized"] > 0
     assert len(meshio.read(cvtmesh.path("x.off")).cells_dict["triangle"]) == report["triangles"]

@@ -174,14 +174,14 @@ def test_the_sizes_give_the_number_of_dots(cvtmesh, dots, size):
 
 def test_dots_that_do_not_overlap(cvtmesh):
     for options in ((), ("--dots", "tone"), ("--periodic",), ("--equal-mass",)):
-        draw(cvtmesh, COINS, "--no-overlap", "--iterations", 10, *options)
+        draw(cvtmesh, COINS, "-n", 800, "--no-overlap", "--iterations", 10, *options)
         dots = read_dots(cvtmesh, "a.svg")
         x, y, r = dots.T
         apart = np.hypot(x[:, None] - x, y[:, None] - y) - (r[:, None] + r)
         np.fill_diagonal(apart, 1)
         assert apart.min() >= 0
         assert r.min() > 0
-    draw(cvtmesh, COINS, "--overlap", "--iterations", 10)
+    draw(cvtmesh, COINS, "-n", 800, "--overlap", "--iterations", 10)
     assert read_dots(cvtmesh, "a.svg")[:, 2].max() > r.max()
 
 
