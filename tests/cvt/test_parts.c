@@ -222,11 +222,6 @@ TEST(test_a_rank_has_few_sites_of_others) {
   free(sites);
 }
 
-static cvtm_status no_memory(cvtm_device *device, size_t bytes, void **memory) {
-  (void)bytes, (void)memory;
-  return cvtm_fail(cvtm_device_error(device), CVTM_ERROR_MEMORY, "no memory");
-}
-
 /* A rank whose plan cannot be made does not leave the others waiting. */
 static void fail_on_rank_1(cvtm_device *device, int rank, void *context) {
   const problem *p = context;
