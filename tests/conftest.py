@@ -206,6 +206,32 @@ def read_obj(path):
     return vertices, triangles
 
 
+def cells_of(mesh, kind, data=None):
+    """The corners of the elements of a kind in a mesh of meshio, or what `data` has for each."""
+    values = mesh.cell_data[data] if data else [cells.data for cells in mesh.cells]
+    return np.concatenate([part for cells, part in zip(mesh.cells, values) if cells.type == kind])
+
+
+def areas_of(points, triangles):
+    """Positive where a triangle is counterclockwise."""
+    a, b, c = (points[triangles[:, k]] for k in range(3))
+    return ((b - a)[:, 0] * (c - a)[:, 1] - (b - a)[:, 1] * (c - a)[:, 0]) / 2
+
+
+class PixelMesh:
+    """An MSH file in pixels, y down: triangles and their regions, lines and their curves."""
+    def __init__(self, path, height):
+        import meshio  # pylint: disable=import-outside-toplevel
+        found = meshio.read(path)
+        self.points = found.points[:, :2] * [1, -1] + [0, height]
+        self.triangles, self.lines = cells_of(found, "triangle"), cells_of(found, "line")
+        self.region, self.curve = (cells_of(found, kind, "gmsh:physical") for kind in ("triangle", "line"))
+        self.names = found.field_data
+
+    def areas(self):
+        return -areas_of(self.points, self.triangles)
+
+
 class Program:
     """Runs cvtmesh in `folder`, so that relative names lie there."""
     def __init__(self, folder):
