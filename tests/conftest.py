@@ -319,6 +319,10 @@ class Program:
         assert after == before
         return done
 
+    def printed(self, *arguments):
+        """What a command prints with --json."""
+        return strict_json(self.call(*arguments, "--json").stdout)
+
     def report(self, *arguments, code=0, **options):
         """Runs with --report and returns the report."""
         self.call(*arguments, "--report", "report.json", code=code, **options)

@@ -11,7 +11,7 @@ import shutil
 import numpy as np
 import pytest
 
-from conftest import PROGRAM, strict_json
+from conftest import PROGRAM
 
 POINTS = "x,y\n2,2\n9,3\n5,9\n13,12\n3,14\n"
 
@@ -115,7 +115,7 @@ FRAME = RUN + ["--domain", "frame", "-o", "x.xdmf"]
 
 
 def has_hdf5(cvtmesh):
-    return strict_json(cvtmesh.call("info", "--json").stdout)["hdf5"]
+    return cvtmesh.printed("info")["hdf5"]
 
 
 @pytest.mark.parametrize("arguments, name", [

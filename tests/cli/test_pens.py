@@ -7,7 +7,7 @@ import xml.etree.ElementTree as ElementTree
 import numpy as np
 import pytest
 
-from conftest import EXAMPLES, blurred, covered, from_srgb, strict_json
+from conftest import EXAMPLES, blurred, covered, from_srgb
 
 SIDE, SAMPLES = 96, 6
 INKSCAPE = "{http://www.inkscape.org/namespaces/inkscape}"
@@ -87,8 +87,7 @@ def test_the_drawing_has_the_colours_of_the_picture(cvtmesh, picture, source):
     assert points.shape == (2500, 3)
     assert [pen["sites"] for pen in report["pens"]] == [
         (points[:, 2] == k + 1).sum() for k in range(len(report["pens"]))]
-    classes = strict_json(cvtmesh.call("stats", "a.csv", "--json", "--width", SIDE, "--height",
-                                       SIDE).stdout)["classes"]
+    classes = cvtmesh.printed("stats", "a.csv", "--width", SIDE, "--height", SIDE)["classes"]
     used = [(number, pen) for number, pen in enumerate(report["pens"], 1) if pen["sites"] > 0]
     for (number, pen), found in zip(used, classes, strict=True):
         own = points[points[:, 2] == number, :2]
@@ -101,9 +100,9 @@ def test_the_drawing_has_the_colours_of_the_picture(cvtmesh, picture, source):
 
 def test_a_column_of_other_things_is_no_class(cvtmesh):
     cvtmesh.file("cats.csv", "x,y,class\n1,1,cat\n3,2,cat\n2,4,dog\n")
-    assert "classes" not in strict_json(cvtmesh.call("stats", "cats.csv", "--json").stdout)
+    assert "classes" not in cvtmesh.printed("stats", "cats.csv")
     cvtmesh.file("few.csv", "class,y,x\n7,1,1\n3,2,3\n7,5,4\n")
-    classes = strict_json(cvtmesh.call("stats", "few.csv", "--json").stdout)["classes"]
+    classes = cvtmesh.printed("stats", "few.csv")["classes"]
     assert classes == [{"class": 3, "points": 1, "nearest_least": None, "nearest_mean": None},
                        {"class": 7, "points": 2, "nearest_least": 5, "nearest_mean": 5}]
 

@@ -84,12 +84,9 @@ def test_mesh_stats(cvtmesh):
                                 "a.vtu", "-o", "a.msh", *unit)
         close = 1e-9
         for name in ("a.obj", "a.vtu", "a.msh"):
-            plain = strict_json(cvtmesh.call("stats", name, "--json").stdout)
-            placed = strict_json(
-                cvtmesh.call("stats", name, "--json", "--width", 400, "--height", 328,
-                             *unit).stdout)
-            dense = strict_json(
-                cvtmesh.call("stats", name, "--json", "--density", HORSE, *unit).stdout)
+            plain = cvtmesh.printed("stats", name)
+            placed = cvtmesh.printed("stats", name, "--width", 400, "--height", 328, *unit)
+            dense = cvtmesh.printed("stats", name, "--density", HORSE, *unit)
             assert dense["energy_ratio"] / report["energy_ratio"] == pytest.approx(1, abs=close)
             for stats in (plain, placed, dense):
                 assert stats["quality_all"]["triangles"] == report["quality_all"]["triangles"]
