@@ -31,8 +31,8 @@ def bootstrap(tools):
     environment = tools(dpkg_query="echo ii")
 
     def call(*arguments, code=0):
-        done = subprocess.run([ROOT / "bootstrap", *arguments], text=True, capture_output=True, env=environment,
-                              check=False)
+        done = subprocess.run([ROOT / "bootstrap", *arguments], text=True, capture_output=True,
+                              env=environment, check=False)
         assert done.returncode == code, (done.stdout, done.stderr)
         return done.stdout + done.stderr
 
