@@ -7,7 +7,7 @@ import meshio
 import numpy as np
 import pytest
 
-from conftest import check_gmsh, strict_json
+from conftest import check_gmsh
 
 pytestmark = pytest.mark.usefixtures("two_threads")
 WIDTH, HEIGHT = 160, 120
@@ -278,7 +278,7 @@ def test_formats_without_a_domain(cvtmesh):
 
 def test_xdmf(labels):
     """With HDF5 and as text; the names of the tags are in the report."""
-    built = strict_json(labels.call("info", "--json").stdout)
+    built = labels.printed("info")
     report = labels.report("run", *RUN, "-o", "m.msh", "-o", "t.xdmf", "--format", "ascii")
     points, areas, lines = groups_of_msh(labels.path("m.msh"))
     names = {(group["dimension"], group["tag"]): group["name"]

@@ -37,11 +37,6 @@ static double energy_of(cvtm_device *device, cvtm_cvt *cvt, const double *sites,
 
 static const cvtm_device_table *own_table;
 
-static cvtm_status no_memory(cvtm_device *device, size_t bytes, void **memory) {
-  (void)bytes, (void)memory;
-  return cvtm_fail(cvtm_device_error(device), CVTM_ERROR_MEMORY, "no memory");
-}
-
 /* The copy breaks off in the middle. */
 static cvtm_status half_copy(cvtm_device *device, void *to, const void *from, size_t bytes) {
   (void)own_table->copy_in(device, to, from, bytes / 2);
