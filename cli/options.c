@@ -266,19 +266,12 @@ static cli_parsed parse_found(int argc, char **argv, cli_options *options,
   }
   cvtm_error error = {CVTM_OK, ""};
   cvtm_status status = CVTM_OK;
-  if (config != NULL) {
-    status = read_config(options, config, &error);
-    if (status != CVTM_OK && status != CVTM_ERROR_ARGUMENT) {
-      *exit_code = cli_failed(CLI_READING, status, &error);
-      return CLI_PARSE_FAILED;
-    }
-  }
+  if (config != NULL) status = read_config(options, config, &error);
   if (status == CVTM_OK) status = apply_options(options, found, count, &error);
-  if (status != CVTM_OK) {
-    cli_usage_error(command, "%s", error.message);
-    return CLI_PARSE_FAILED;
-  }
-  return parse_operand(argc, argv, options);
+  if (status == CVTM_OK) return parse_operand(argc, argv, options);
+  *exit_code = status == CVTM_ERROR_ARGUMENT ? cli_usage_error(command, "%s", error.message)
+                                             : cli_failed(CLI_READING, status, &error);
+  return CLI_PARSE_FAILED;
 }
 
 cli_parsed cli_options_parse(cli_command command, int argc, char **argv, cli_options *options,
