@@ -7,7 +7,7 @@
  * when all items are done. A block waits only for items that other blocks have taken, so that the
  * number of blocks that the device holds at once does not matter. An evaluation with deferred cells
  * takes as long with a kernel for each stage (4,000 to 600,000 sites, H200); without deferred cells
- * those launches would do nothing. */
+ * those launches do nothing, and solves of 1,000 to 10,000 sites take 3 to 6 % longer. */
 #include "base/cuda_utils.h"
 #include "base/select.h"
 #include "base/ranks.h"

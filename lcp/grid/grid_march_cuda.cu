@@ -107,7 +107,8 @@ __device__ unsigned high_word(double value) { return static_cast<unsigned>(__dou
 
 /* A slack: the least distance to a bound over the inactive nodes of a strip's slack_lines lines,
  * rounded down to its high word. If the correction is smaller there, no node of these lines leaves
- * its bounds, and the line search need not read x and the bounds. */
+ * its bounds, and the line search need not read x and the bounds. Without slacks a cycle takes 1.11
+ * times as long at 4096^2, and torsion at 16384^2 1.21 times (H200). */
 constexpr int slack_lines = 4;
 constexpr unsigned slack_most = 0x7ff00000U; /* of infinity */
 
