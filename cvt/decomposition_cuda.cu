@@ -1,5 +1,5 @@
-#include "base/cuda_utils.h"
 #include "cvt/decomposition.h"
+#include "cvt/evaluate_cuda.h"
 
 namespace {
 
@@ -81,18 +81,6 @@ __global__ void __launch_bounds__(THREADS)
   }
 }
 
-/* Adds over the block; the result is in thread 0. */
-__device__ void join_block(double *energy, double *distance) {
-  __shared__ double distances[WARPS];
-  *energy = cvtm_block_sum<THREADS>(*energy);
-  for (int offset = 16; offset > 0; offset /= 2)
-    *distance = cvtm_cvt_larger(*distance, __shfl_down_sync(0xFFFFFFFFu, *distance, offset));
-  if (threadIdx.x % 32 == 0) distances[threadIdx.x / 32] = *distance;
-  __syncthreads();
-  for (int w = 1; threadIdx.x == 0 && w < WARPS; ++w)
-    *distance = cvtm_cvt_larger(*distance, distances[w]);
-}
-
 /* A block sums `piece` sites. */
 __global__ void __launch_bounds__(THREADS) piece_kernel(cvtm_subdomain_sums s, int64_t piece) {
   const int64_t first = static_cast<int64_t>(blockIdx.x) * piece;
@@ -104,7 +92,7 @@ __global__ void __launch_bounds__(THREADS) piece_kernel(cvtm_subdomain_sums s, i
     distance =
         cvtm_cvt_larger(distance, cvtm_cvt_finish_site(&moments, i, s.fixed - s.first, s.gradient));
   }
-  join_block(&energy, &distance);
+  cvtm_cvt_join_block<THREADS>(&energy, &distance);
   if (threadIdx.x != 0) return;
   s.partial[2 * blockIdx.x] = energy;
   s.partial[2 * blockIdx.x + 1] = distance;

@@ -301,25 +301,6 @@ __device__ void join_huge(const cvtm_site_tree_view &tree, const cuda_state &sta
   end_stage(state, STAGE_JOIN, huge);
 }
 
-/* The sum of the energies and the largest distance of the block's threads, in thread 0. */
-__device__ void join_block(double *energy, double *distance) {
-  __shared__ double energies[LARGE_THREADS / WARP], distances[LARGE_THREADS / WARP];
-  for (int offset = WARP / 2; offset > 0; offset /= 2) {
-    *energy += __shfl_down_sync(0xFFFFFFFFu, *energy, offset);
-    *distance = cvtm_cvt_larger(*distance, __shfl_down_sync(0xFFFFFFFFu, *distance, offset));
-  }
-  __syncthreads();
-  if (threadIdx.x % WARP == 0) {
-    energies[threadIdx.x / WARP] = *energy;
-    distances[threadIdx.x / WARP] = *distance;
-  }
-  __syncthreads();
-  for (int k = 1; threadIdx.x == 0 && k < LARGE_THREADS / WARP; ++k) {
-    *energy += energies[k];
-    *distance = cvtm_cvt_larger(*distance, distances[k]);
-  }
-}
-
 /* Completes the moments; then each block computes gradient, energy and largest distance of its
  * sites. The last block joins the parts, and sets the counters to 0 for the next evaluation. */
 __global__ void __launch_bounds__(LARGE_THREADS)
@@ -340,7 +321,7 @@ __global__ void __launch_bounds__(LARGE_THREADS)
     energy += s.second;
     distance = cvtm_cvt_larger(distance, cvtm_cvt_finish_site(&s, i, fixed, gradient));
   }
-  join_block(&energy, &distance);
+  cvtm_cvt_join_block<LARGE_THREADS>(&energy, &distance);
   if (threadIdx.x == 0) {
     state.energy[blockIdx.x] = energy;
     state.distance[blockIdx.x] = distance;
@@ -351,7 +332,7 @@ __global__ void __launch_bounds__(LARGE_THREADS)
     energy += __ldcg(state.energy + p);
     distance = cvtm_cvt_larger(distance, __ldcg(state.distance + p));
   }
-  join_block(&energy, &distance);
+  cvtm_cvt_join_block<LARGE_THREADS>(&energy, &distance);
   if (threadIdx.x == 0) {
     value[0] = energy;
     value[1] = distance;
