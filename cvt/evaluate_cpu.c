@@ -324,13 +324,7 @@ CVTM_INLINE int sum_block(cell_sums *s, int64_t first, int64_t end) {
   return good;
 }
 
-static int sum_block_baseline(cell_sums *s, int64_t first, int64_t end) {
-  return sum_block(s, first, end);
-}
-
-CVTM_WIDE static int sum_block_wide(cell_sums *s, int64_t first, int64_t end) {
-  return sum_block(s, first, end);
-}
+CVTM_DEFINE_WIDTHS(int, sum_block, (cell_sums * s, int64_t first, int64_t end), (s, first, end))
 
 /* One pass over the cells; *found: FOUND_MORE, FOUND_TANGLE. Returns 0 if memory ran out. */
 static int sum_cells(cvtm_cvt *cvt, int64_t count, kept_cells *kept, int32_t round, int *found) {

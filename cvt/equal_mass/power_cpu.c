@@ -289,13 +289,7 @@ CVTM_INLINE int visit_block(power_part *s, int64_t first, int64_t end) {
   return good;
 }
 
-static int visit_block_baseline(power_part *s, int64_t first, int64_t end) {
-  return visit_block(s, first, end);
-}
-
-CVTM_WIDE static int visit_block_wide(power_part *s, int64_t first, int64_t end) {
-  return visit_block(s, first, end);
-}
+CVTM_DEFINE_WIDTHS(int, visit_block, (power_part * s, int64_t first, int64_t end), (s, first, end))
 
 /* --- agreement --------------------------------------------------------------------------- */
 

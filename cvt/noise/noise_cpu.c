@@ -87,15 +87,10 @@ CVTM_INLINE void add_run(const cvtm_kernel_cells *cells, const cvtm_kernel_run *
   *s = sums;
 }
 
-static void add_run_baseline(const cvtm_kernel_cells *cells, const cvtm_kernel_run *run,
-                             double square, lane_sums *s) {
-  add_run(cells, run, square, s);
-}
-
-CVTM_WIDE static void add_run_wide(const cvtm_kernel_cells *cells, const cvtm_kernel_run *run,
-                                   double square, lane_sums *s) {
-  add_run(cells, run, square, s);
-}
+CVTM_DEFINE_WIDTHS(void, add_run,
+                   (const cvtm_kernel_cells *cells, const cvtm_kernel_run *run, double square,
+                    lane_sums *s),
+                   (cells, run, square, s))
 
 static double sum_lanes(const double *lane) { return (lane[0] + lane[1]) + (lane[2] + lane[3]); }
 
@@ -108,13 +103,8 @@ static cvtm_kernel_sum sum_at(const cvtm_kernel_cells *cells, const cvtm_kernel_
     cvtm_kernel_run run;
     if (c->count == 0) continue;
     cvtm_kernel_walk walk = cvtm_kernel_walk_from(c, cells->domain.periodic, p->x, p->y, square);
-    while (cvtm_kernel_walk_next(cells, c, &walk, &run)) {
-      if (wide) {
-        add_run_wide(cells, &run, square, &s);
-      } else {
-        add_run_baseline(cells, &run, square, &s);
-      }
-    }
+    while (cvtm_kernel_walk_next(cells, c, &walk, &run))
+      (wide ? add_run_wide : add_run_baseline)(cells, &run, square, &s);
   }
   return (cvtm_kernel_sum){p->width * sum_lanes(s.value), p->width * sum_lanes(s.by_x),
                            p->width * sum_lanes(s.by_y), p->width * sum_lanes(s.by_width)};
