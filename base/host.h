@@ -93,6 +93,11 @@ void cvtm_touch_pages(void *memory, size_t size);
 #define CVTM_WIDE
 #endif
 
+/* Compiles a CVTM_INLINE function twice: name_baseline and name_wide. */
+#define CVTM_DEFINE_WIDTHS(type, name, parameters, arguments)       \
+  static type name##_baseline parameters { return name arguments; } \
+  CVTM_WIDE static type name##_wide parameters { return name arguments; }
+
 /* True if functions marked CVTM_WIDE may be called: the processor has AVX2, and the environment
  * variable CVTMESH_VECTORS is not "baseline". The variable is read at the first call. */
 int cvtm_has_wide_vectors(void);

@@ -4,6 +4,7 @@
 #ifndef CVTMESH_CVT_EVALUATE_CUDA_H
 #define CVTMESH_CVT_EVALUATE_CUDA_H
 
+#include "base/cuda_utils.h"
 #include "cvt/evaluate_kernels.h"
 #include "jfa/hull_search.h"
 
@@ -34,6 +35,20 @@ static __device__ inline void cvtm_defer_cell(const cvtm_site_tree_view &tree,
                                               const cvtm_deferred_cells &deferred, int64_t place) {
   if (!cvtm_tree_is_own(&tree, place)) return;
   deferred.place[atomicAdd(deferred.count, 1)] = static_cast<int32_t>(place);
+}
+
+/* The sum of the energies and the largest distance of a block of THREADS threads, in thread 0. All
+ * threads call. */
+template <int THREADS>
+static __device__ void cvtm_cvt_join_block(double *energy, double *distance) {
+  __shared__ double distances[THREADS / 32];
+  *energy = cvtm_block_sum<THREADS>(*energy);
+  for (int offset = 16; offset > 0; offset /= 2)
+    *distance = cvtm_cvt_larger(*distance, __shfl_down_sync(0xFFFFFFFFu, *distance, offset));
+  if (threadIdx.x % 32 == 0) distances[threadIdx.x / 32] = *distance;
+  __syncthreads();
+  for (int w = 1; threadIdx.x == 0 && w < THREADS / 32; ++w)
+    *distance = cvtm_cvt_larger(*distance, distances[w]);
 }
 
 /* A block has one warp. It takes CELLS cells from cvtm_first_cell() on, then CELLS cells that are

@@ -35,10 +35,8 @@ template <typename Number>
 cvtm_status launch_pull(cvtm_cvt *cvt, const double *phi, Number *by_density, int32_t *crowded) {
   const int64_t across = (cvt->domain.width + CVTM_PULL_WIDTH - 1) / CVTM_PULL_WIDTH;
   const int64_t tiles = across * ((cvt->domain.height + CVTM_PULL_HEIGHT - 1) / CVTM_PULL_HEIGHT);
-  pull_kernel<<<cvtm_cuda_blocks(tiles, WARPS), WARPS * CVTM_WARP, 0,
-                cvtm_cuda_stream(cvt->device)>>>(cvtm_site_tree_get_view(cvt->tree), cvt->domain,
-                                                 phi, by_density, crowded);
-  return cvtm_cuda_launched(cvt->device, "pull_kernel");
+  return CVTM_LAUNCH(cvt->device, pull_kernel, cvtm_cuda_blocks(tiles, WARPS), WARPS * CVTM_WARP,
+                     cvtm_site_tree_get_view(cvt->tree), cvt->domain, phi, by_density, crowded);
 }
 
 cvtm_status pull_cuda(cvtm_cvt *cvt, const double *phi, cvtm_pull_result by_density,
@@ -119,13 +117,12 @@ cvtm_status pull_to_sites_cuda(cvtm_cvt *cvt, const double *phi, double *by_site
                                cvtm_pull_memory *memory) {
   const cvtm_pull_edges edges = {cvtm_site_tree_get_view(cvt->tree), cvt->domain,
                                  cvt->density.value, phi};
-  const cudaStream_t stream = cvtm_cuda_stream(cvt->device);
-  pull_sites_kernel<<<cvtm_cuda_blocks(edges.tree.count, CELLS), CVTM_WARP, 0, stream>>>(
-      edges, by_sites, memory);
-  const cvtm_status status = cvtm_cuda_launched(cvt->device, "pull_sites_kernel");
+  const cvtm_status status =
+      CVTM_LAUNCH(cvt->device, pull_sites_kernel, cvtm_cuda_blocks(edges.tree.count, CELLS),
+                  CVTM_WARP, edges, by_sites, memory);
   if (status != CVTM_OK) return status;
-  pull_listed_sites_kernel<<<CVTM_PULL_BLOCKS, CVTM_WARP, 0, stream>>>(edges, by_sites, memory);
-  return cvtm_cuda_launched(cvt->device, "pull_listed_sites_kernel");
+  return CVTM_LAUNCH(cvt->device, pull_listed_sites_kernel, CVTM_PULL_BLOCKS, CVTM_WARP, edges,
+                     by_sites, memory);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include "base/host.h"
 #include "base/select.h"
 #include "base/srgb.h"
+#include "base/text.h"
 #include "density/condition.h"
 #include "density/field_kernels.h"
 #include "density/pictures/image_formats.h"
@@ -284,8 +285,7 @@ struct cvtm_segment {
   cvtm_segment_options options;
   cvtm_level_set set;
   cvtm_lcp *lcp;
-  double *memory; /* device memory that holds the bounds and the arrays of the set */
-  double *lower, *upper;
+  double *lower, *upper; /* in device memory, as the arrays of the set */
 };
 
 void cvtm_segment_defaults(cvtm_segment_options *options) {
@@ -297,14 +297,7 @@ void cvtm_segment_defaults(cvtm_segment_options *options) {
                                     .step_tolerance = 3e-5};
 }
 
-const char *cvtm_segment_stop_name(cvtm_segment_stop stop) {
-  static const char *const names[] = {
-#define CVTM_SEGMENT_STOP_NAME(code, name) name,
-      CVTM_SEGMENT_STOP_LIST(CVTM_SEGMENT_STOP_NAME)
-#undef CVTM_SEGMENT_STOP_NAME
-  };
-  return names[stop];
-}
+CVTM_DEFINE_NAMES(cvtm_segment_stop_name, cvtm_segment_stop, CVTM_SEGMENT_STOP_LIST)
 
 /* --- setup ------------------------------------------------------------------------------------ */
 
@@ -324,38 +317,26 @@ static cvtm_status check_segment_options(const cvtm_segment_options *o, cvtm_err
   return CVTM_OK;
 }
 
-static cvtm_status allocate_level_set(cvtm_segment *s) {
+static cvtm_arrays segment_arrays(cvtm_segment *s) {
   cvtm_level_set *set = &s->set;
   const int64_t pixels = set->width * set->height;
   const int64_t across = (set->width + 1) * set->height, down = set->width * (set->height + 1);
-  const struct {
-    double **place;
-    int64_t count;
-  } parts[] = {{&set->image, pixels},
-               {&set->u, pixels},
-               {&set->before, pixels},
-               {&set->next, pixels},
-               {&set->diagonal, pixels},
-               {&set->right, pixels},
-               {&s->lower, pixels},
-               {&s->upper, pixels},
-               {&set->detector_horizontal, across},
-               {&set->horizontal, across},
-               {&set->detector_vertical, down},
-               {&set->vertical, down},
-               {&set->partial, CVTM_LEVEL_SUMS * set->height},
-               {&set->sums, CVTM_LEVEL_SUMS}};
-  const size_t count = sizeof parts / sizeof parts[0];
-  int64_t total = 0;
-  for (size_t k = 0; k < count; ++k) total += parts[k].count;
-  const cvtm_status status = cvtm_device_allocate(s->device, total, CVTM_TYPED(s->memory));
-  if (status != CVTM_OK) return status;
-  double *next = s->memory;
-  for (size_t k = 0; k < count; ++k) {
-    *parts[k].place = next;
-    next += parts[k].count;
-  }
-  return CVTM_OK;
+  return (cvtm_arrays){{
+      CVTM_ARRAY(set->image, pixels),
+      CVTM_ARRAY(set->u, pixels),
+      CVTM_ARRAY(set->before, pixels),
+      CVTM_ARRAY(set->next, pixels),
+      CVTM_ARRAY(set->diagonal, pixels),
+      CVTM_ARRAY(set->right, pixels),
+      CVTM_ARRAY(s->lower, pixels),
+      CVTM_ARRAY(s->upper, pixels),
+      CVTM_ARRAY(set->detector_horizontal, across),
+      CVTM_ARRAY(set->horizontal, across),
+      CVTM_ARRAY(set->detector_vertical, down),
+      CVTM_ARRAY(set->vertical, down),
+      CVTM_ARRAY(set->partial, CVTM_LEVEL_SUMS * set->height),
+      CVTM_ARRAY(set->sums, CVTM_LEVEL_SUMS),
+  }};
 }
 
 cvtm_status cvtm_segment_create(cvtm_device *device, int width, int height,
@@ -383,7 +364,7 @@ cvtm_status cvtm_segment_create(cvtm_device *device, int width, int height,
   lcp_options.tolerance = options->step_tolerance;
   lcp_options.nested = 0; /* every step has a good initial guess */
   status = cvtm_lcp_create_grid(device, width, height, &lcp_options, &s->lcp);
-  if (status == CVTM_OK) status = allocate_level_set(s);
+  if (status == CVTM_OK) status = cvtm_device_allocate_arrays(device, segment_arrays(s));
   if (status == CVTM_OK)
     *segment = s;
   else
@@ -394,7 +375,7 @@ cvtm_status cvtm_segment_create(cvtm_device *device, int width, int height,
 void cvtm_segment_destroy(cvtm_segment *s) {
   if (s == NULL) return;
   cvtm_lcp_destroy(s->lcp);
-  cvtm_device_free(s->device, s->memory);
+  cvtm_device_free_arrays(s->device, segment_arrays(s));
   free(s);
 }
 

@@ -7,6 +7,7 @@
 #include "density/density.h"
 #include "draw/formats.h"
 #include "draw/raster.h"
+#include "meshes/polygon_file.h"
 
 #include <math.h>
 #include <stdint.h>
@@ -124,17 +125,6 @@ static const double *cell_corners(const picture *p, int64_t i, int *count) {
   return p->cells->corners + 2 * p->cells->start[i];
 }
 
-static double cell_area(const picture *p, int64_t i) {
-  int count;
-  const double *c = cell_corners(p, i, &count);
-  double sum = 0;
-  for (int k = 1; k + 1 < count; ++k) {
-    sum +=
-        (c[2 * k] - c[0]) * (c[2 * k + 3] - c[1]) - (c[2 * k + 2] - c[0]) * (c[2 * k + 1] - c[1]);
-  }
-  return 0.5 * fabs(sum);
-}
-
 /* Computes the tones of cells from their areas if there is no density: small cells are dark. */
 static cvtm_status tones_from_areas(picture *p, cvtm_error *error) {
   int64_t count = p->cells->count;
@@ -180,7 +170,9 @@ static cvtm_status measure_cells(picture *p, cvtm_error *error) {
     return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory");
   }
   for (int64_t i = 0; i < p->cells->count; ++i) {
-    p->area[i] = cell_area(p, i) * p->scale * p->scale;
+    int corners;
+    const double *corner = cell_corners(p, i, &corners);
+    p->area[i] = fabs(cvtm_ring_area(corner, corners)) * p->scale * p->scale;
   }
   find_spacing(p);
   if (p->density == NULL) return tones_from_areas(p, error);

@@ -1,6 +1,7 @@
 /* Edges and half-edges of a mesh, positions of edges in its triangles, and its quality: angles,
  * shapes, areas, degrees. */
 #include "base/host.h"
+#include "base/random.h"
 #include "meshes/elements/twins.h"
 #include "meshes/mesh.h"
 
@@ -306,20 +307,12 @@ typedef struct vertex_star {
   uint64_t triangles; /* number of triangles, plus 2^32 for each that is not inner */
 } vertex_star;
 
-/* A bijection of 64-bit numbers (Steele, Lea & Flood 2014). */
-static uint64_t mix(uint64_t z) {
-  z += 0x9e3779b97f4a7c15U;
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9U;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebU;
-  return z ^ (z >> 31);
-}
-
 /* Each triangle at a vertex goes from one neighbour to the next. If the triangles close around the
  * vertex, each neighbour is once the first and once the second, and the sum of the differences of
  * their hashes is 0. For an open fan it is the difference of the two ends. */
 static void add_corner(vertex_star *star, int32_t entered, int32_t left, uint64_t triangle,
                        int threads) {
-  const uint64_t difference = mix((uint64_t)entered) - mix((uint64_t)left);
+  const uint64_t difference = cvtm_mix_bits((uint64_t)entered) - cvtm_mix_bits((uint64_t)left);
   if (threads == 1) {
     star->open += difference;
     star->triangles += triangle;
