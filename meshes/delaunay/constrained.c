@@ -46,8 +46,8 @@ static int is_ahead(const triangulation *t, int32_t a, int32_t b, int32_t c) {
 static void look(const triangulation *t, int32_t a, int32_t b, int64_t *along, int64_t *across) {
   const int64_t begin = cvtm_first_of_fan(&t->m, t->m.at[a]);
   *along = *across = -1;
-  for (int64_t h = begin; h >= 0;) {
-    const int32_t right = t->m.corner[cvtm_half_after(h)], left = t->m.corner[cvtm_half_before(h)];
+  for (int64_t h = begin; h >= 0; h = cvtm_next_in_fan(&t->m, h, begin)) {
+    const int32_t right = cvtm_end_of(&t->m, h), left = cvtm_apex_of(&t->m, h);
     if (is_ahead(t, a, b, right)) {
       *along = h;
       return;
@@ -60,20 +60,7 @@ static void look(const triangulation *t, int32_t a, int32_t b, int64_t *along, i
       *across = cvtm_half_after(h);
       return;
     }
-    h = cvtm_turn_left(&t->m, h);
-    if (h == begin) return;
   }
-}
-
-static int64_t find_edge(const triangulation *t, int32_t a, int32_t b) {
-  const int64_t begin = cvtm_first_of_fan(&t->m, t->m.at[a]);
-  for (int64_t h = begin; h >= 0;) {
-    if (t->m.corner[cvtm_half_after(h)] == b) return h;
-    if (t->m.corner[cvtm_half_before(h)] == b) return cvtm_half_before(h);
-    h = cvtm_turn_left(&t->m, h);
-    if (h == begin) return -1;
-  }
-  return -1;
 }
 
 static cvtm_status fail_crossing(const triangulation *t, int32_t a, int32_t b) {
@@ -122,7 +109,7 @@ static cvtm_status clear_way(triangulation *t, int32_t a, int32_t b) {
     int64_t kept = 0;
     for (int64_t k = 0; k < count; ++k) {
       const int32_t u = (int32_t)t->stack[2 * k], v = (int32_t)t->stack[2 * k + 1];
-      const int64_t h = find_edge(t, u, v);
+      const int64_t h = cvtm_half_edges_find(&t->m, u, v);
       if (h < 0 || t->m.twin[h] < 0) return fail_lost(t, u, v);
       const int32_t c = t->m.corner[cvtm_half_before(h)],
                     d = t->m.corner[cvtm_half_before(t->m.twin[h])];
@@ -155,7 +142,7 @@ static cvtm_status insert_constraint(triangulation *t, int32_t a, int32_t b, int
       cvtm_status status = collect_crossed(t, a, b, across, &reached);
       if (status == CVTM_OK) status = clear_way(t, a, reached);
       if (status != CVTM_OK) return status;
-      along = find_edge(t, a, reached);
+      along = cvtm_half_edges_find(&t->m, a, reached);
       if (along < 0) return fail_lost(t, a, reached);
     }
     const int32_t next =

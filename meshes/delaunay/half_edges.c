@@ -276,20 +276,15 @@ int32_t cvtm_half_edges_insert_on(cvtm_half_edges *m, int64_t h, cvtm_grid_point
 
 int cvtm_half_edges_move(cvtm_half_edges *m, int32_t v, cvtm_grid_point place) {
   const int64_t first = cvtm_first_of_fan(m, m->at[v]);
-  for (int64_t h = first; h >= 0;) {
+  for (int64_t h = first; h >= 0; h = cvtm_next_in_fan(m, h, first))
     if (cvtm_orient(place, m->grid[cvtm_end_of(m, h)], m->grid[cvtm_apex_of(m, h)]) <= 0) return 0;
-    h = cvtm_turn_left(m, h);
-    if (h == first) break;
-  }
   record(m, CVTM_CHANGED_PLACE, v, pack_point(m->grid[v]));
   m->grid[v] = place;
-  for (int64_t h = first; h >= 0;) {
+  for (int64_t h = first; h >= 0; h = cvtm_next_in_fan(m, h, first)) {
     set_corner(m, h, v); /* the triangle changed */
     push(m, h);
     push(m, cvtm_half_after(h));
     push(m, cvtm_half_before(h));
-    h = cvtm_turn_left(m, h);
-    if (h == first) break;
   }
   return 1;
 }
@@ -396,15 +391,22 @@ static int remove_on_segment(cvtm_half_edges *m, int32_t v) {
 int cvtm_half_edges_remove(cvtm_half_edges *m, int32_t v) {
   const int64_t first = cvtm_first_of_fan(m, m->at[v]);
   int on_segment = m->twin[first] < 0;
-  for (int64_t h = first; h >= 0 && !on_segment;) {
+  for (int64_t h = first; h >= 0 && !on_segment; h = cvtm_next_in_fan(m, h, first))
     on_segment = m->segment[h] >= 0;
-    h = cvtm_turn_left(m, h);
-    if (h == first) break;
-  }
   return on_segment ? remove_on_segment(m, v) : remove_inside(m, v);
 }
 
 /* ---- All triangles ---- */
+
+int64_t cvtm_half_edges_find(const cvtm_half_edges *m, int32_t from, int32_t to) {
+  if (m->at[from] < 0) return -1;
+  const int64_t first = cvtm_first_of_fan(m, m->at[from]);
+  for (int64_t h = first; h >= 0; h = cvtm_next_in_fan(m, h, first)) {
+    if (cvtm_end_of(m, h) == to) return h;
+    if (cvtm_apex_of(m, h) == to) return cvtm_half_before(h);
+  }
+  return -1;
+}
 
 void cvtm_half_edges_mark(cvtm_half_edges *m, int64_t h, int32_t segment) {
   m->segment[h] = segment;
