@@ -203,17 +203,10 @@ static cvtm_status find_regions(triangulation *t, int32_t *region) {
 
 /* ---- The result ---- */
 
+/* Sorted by the first four fields. */
 typedef struct kept_edge {
-  int32_t from, to, left, right, curve;
+  int32_t left, right, curve, from, to;
 } kept_edge;
-
-static int compare_edges(const void *first, const void *second) {
-  const kept_edge *a = first, *b = second;
-  if (a->left != b->left) return a->left < b->left ? -1 : 1;
-  if (a->right != b->right) return a->right < b->right ? -1 : 1;
-  if (a->curve != b->curve) return a->curve < b->curve ? -1 : 1;
-  return (a->from > b->from) - (a->from < b->from);
-}
 
 static int64_t list_edges(const triangulation *t, const int32_t *region, const int32_t *number,
                           kept_edge *list) {
@@ -227,18 +220,10 @@ static int64_t list_edges(const triangulation *t, const int32_t *region, const i
     const int32_t from = number[t->m.corner[h]], to = number[t->m.corner[cvtm_half_after(h)]];
     const int turned = right > 0 && (left == 0 || right < left);
     list[count++] =
-        turned ? (kept_edge){to, from, right, left, 0} : (kept_edge){from, to, left, right, 0};
+        turned ? (kept_edge){right, left, 0, to, from} : (kept_edge){left, right, 0, from, to};
   }
-  qsort(list, (size_t)count, sizeof *list, compare_edges);
+  qsort(list, (size_t)count, sizeof *list, cvtm_compare_four);
   return count;
-}
-
-static int32_t root_of(int32_t *parent, int32_t v) {
-  while (parent[v] != v) {
-    parent[v] = parent[parent[v]];
-    v = parent[v];
-  }
-  return v;
 }
 
 /* Numbers the curves of edges that are sorted by their pair of regions: for each pair, a union-find
@@ -252,12 +237,9 @@ static int32_t find_curves(kept_edge *list, int64_t count, int32_t *parent) {
       parent[list[end].from] = list[end].from;
       parent[list[end].to] = list[end].to;
     }
-    for (int64_t e = first; e < end; ++e) {
-      const int32_t a = root_of(parent, list[e].from), b = root_of(parent, list[e].to);
-      parent[a < b ? b : a] = a < b ? a : b;
-    }
-    for (int64_t e = first; e < end; ++e) list[e].curve = root_of(parent, list[e].from);
-    qsort(list + first, (size_t)(end - first), sizeof *list, compare_edges);
+    for (int64_t e = first; e < end; ++e) (void)cvtm_join_trees(parent, list[e].from, list[e].to);
+    for (int64_t e = first; e < end; ++e) list[e].curve = cvtm_root_of(parent, list[e].from);
+    qsort(list + first, (size_t)(end - first), sizeof *list, cvtm_compare_four);
     for (int64_t e = first; e < end;) {
       const int32_t root = list[e].curve;
       for (++curves; e < end && list[e].curve == root; ++e) list[e].curve = curves;
@@ -304,8 +286,9 @@ static cvtm_status extract_mesh(const triangulation *t, const int32_t *region, c
   const size_t n = (size_t)t->m.vertex_count, triangles = (size_t)t->m.triangle_count + 1;
   const size_t edges =
       (size_t)t->boundary->edge_count + n; /* more than one edge where edges are divided */
-  int32_t *number = malloc(n * sizeof *number);
-  kept_edge *sides = malloc(edges * sizeof *sides);
+  cvtm_scratch memory = {0};
+  int32_t *number = cvtm_scratch_take(&memory, n, sizeof *number);
+  kept_edge *sides = cvtm_scratch_take(&memory, edges, sizeof *sides);
   cvtm_mesh made = {.points = malloc(2 * n * sizeof *made.points),
                     .triangles = malloc(3 * triangles * sizeof *made.triangles)};
   cvtm_regions parts = {.region = malloc(triangles * sizeof *parts.region),
@@ -315,7 +298,7 @@ static cvtm_status extract_mesh(const triangulation *t, const int32_t *region, c
                         .curve = malloc(edges * sizeof *parts.curve)};
   int32_t *origin = malloc(n * sizeof *origin);
   cvtm_status status = CVTM_OK;
-  if (!number || !sides || !parts.curve || !made.points || !made.triangles || !parts.region ||
+  if (memory.failed || !parts.curve || !made.points || !made.triangles || !parts.region ||
       !parts.edges || !parts.left || !parts.right || !origin) {
     status = cvtm_no_memory(t->error, "the constrained triangulation");
   } else {
@@ -329,8 +312,7 @@ static cvtm_status extract_mesh(const triangulation *t, const int32_t *region, c
     if (made.triangle_count == 0)
       status = cvtm_fail(t->error, CVTM_ERROR_INPUT, "no triangle lies inside the boundary");
   }
-  free(number);
-  free(sides);
+  cvtm_scratch_free(&memory);
   if (status != CVTM_OK) {
     cvtm_mesh_free(&made);
     cvtm_regions_free(&parts);

@@ -461,17 +461,10 @@ cvtm_status cvtm_half_edges_create(const cvtm_grid_point *grid, int64_t count,
 
 /* ---- The result ---- */
 
+/* Sorted by all fields. */
 typedef struct listed_triangle {
-  int32_t corner[3], region;
+  int32_t region, corner[3];
 } listed_triangle;
-
-static int compare_listed(const void *first, const void *second) {
-  const listed_triangle *a = first, *b = second;
-  if (a->region != b->region) return a->region < b->region ? -1 : 1;
-  for (int k = 0; k < 3; ++k)
-    if (a->corner[k] != b->corner[k]) return a->corner[k] < b->corner[k] ? -1 : 1;
-  return 0;
-}
 
 int64_t cvtm_half_edges_list(const cvtm_half_edges *m, const int32_t *number, int32_t *triangles,
                              int32_t *region) {
@@ -484,9 +477,9 @@ int64_t cvtm_half_edges_list(const cvtm_half_edges *m, const int32_t *number, in
     for (int k = 0; k < 3; ++k) v[k] = number[m->corner[3 * t + k]];
     const int first = v[0] < v[1] ? (v[0] < v[2] ? 0 : 2) : (v[1] < v[2] ? 1 : 2);
     list[count++] =
-        (listed_triangle){{v[first], v[(first + 1) % 3], v[(first + 2) % 3]}, m->region[t]};
+        (listed_triangle){m->region[t], {v[first], v[(first + 1) % 3], v[(first + 2) % 3]}};
   }
-  qsort(list, (size_t)count, sizeof *list, compare_listed);
+  qsort(list, (size_t)count, sizeof *list, cvtm_compare_four);
   for (int64_t k = 0; k < count; ++k) {
     memcpy(triangles + 3 * k, list[k].corner, sizeof list[k].corner);
     region[k] = list[k].region;
