@@ -250,18 +250,11 @@ typedef struct incidence {
   uint8_t *used; /* per segment */
 } incidence;
 
-static void free_incidence(incidence *n) {
-  free(n->start);
-  free(n->at);
-  free(n->used);
-}
-
-static cvtm_status find_incidence(const tracer *t, incidence *n) {
-  n->start = calloc((size_t)t->point_count + 2, sizeof *n->start);
-  n->at = malloc((2 * (size_t)t->segment_count + 1) * sizeof *n->at);
-  n->used = calloc((size_t)t->segment_count + 1, 1);
-  if (n->start == NULL || n->at == NULL || n->used == NULL)
-    return cvtm_no_memory(t->error, "the contour");
+static cvtm_status find_incidence(const tracer *t, cvtm_scratch *memory, incidence *n) {
+  n->start = cvtm_scratch_zeros(memory, (size_t)t->point_count + 2, sizeof *n->start);
+  n->at = cvtm_scratch_take(memory, (size_t)t->segment_count, 2 * sizeof *n->at);
+  n->used = cvtm_scratch_zeros(memory, (size_t)t->segment_count, 1);
+  if (memory->failed) return cvtm_no_memory(t->error, "the contour");
   for (int64_t s = 0; s < t->segment_count; ++s) {
     ++n->start[t->segments[s].a + 2];
     ++n->start[t->segments[s].b + 2];
@@ -316,8 +309,9 @@ static void follow_arc(const tracer *t, incidence *n, int64_t point, int64_t fir
 
 /* First follows the arcs between junctions, then closed curves. */
 static cvtm_status collect_arcs(const tracer *t, double smallest, cvtm_contour *made) {
+  cvtm_scratch memory = {0};
   incidence n = {0};
-  cvtm_status status = find_incidence(t, &n);
+  cvtm_status status = find_incidence(t, &memory, &n);
   if (status == CVTM_OK) {
     status = cvtm_contour_allocate(t->segment_count, 2 * t->segment_count, made, t->error);
   }
@@ -330,7 +324,7 @@ static cvtm_status collect_arcs(const tracer *t, double smallest, cvtm_contour *
       cvtm_contour_drop_small(made, smallest, &points);
     }
   }
-  free_incidence(&n);
+  cvtm_scratch_free(&memory);
   return status;
 }
 
@@ -565,20 +559,15 @@ static int64_t farthest_from(const double *p, int64_t count, double x, double y)
   return best;
 }
 
-/* Rotates a closed arc of count points (the last repeats the first) so that it begins at
- * `first`. */
-static void rotate_points(double *p, int64_t count, int64_t first, double *copy) {
-  const int64_t n = count - 1;
-  memcpy(copy, p, (size_t)n * 2 * sizeof *p);
-  for (int64_t k = 0; k < n; ++k) memcpy(p + 2 * k, copy + 2 * ((k + first) % n), 2 * sizeof *p);
-  memcpy(p + 2 * n, p, 2 * sizeof *p);
-}
-
-static void rotate_flags(uint8_t *flags, int64_t count, int64_t first, uint8_t *copy) {
-  const int64_t n = count - 1;
-  memcpy(copy, flags, (size_t)n);
-  for (int64_t k = 0; k < n; ++k) flags[k] = copy[(k + first) % n];
-  flags[n] = flags[0];
+/* Rotates the points or flags of a closed arc (the last repeats the first) so that it begins at
+ * `first`. copy: memory for all items. */
+static void rotate_arc(void *items, size_t size, int64_t count, int64_t first, void *copy) {
+  const size_t behind = (size_t)(count - 1 - first) * size, before = (size_t)first * size;
+  char *to = items;
+  memcpy(copy, items, before);
+  memmove(to, to + before, behind);
+  memcpy(to + behind, copy, before);
+  memcpy(to + behind + before, to, size);
 }
 
 /* The intersection of two lines, if it is within half a pixel of the curve around point k and the
@@ -709,7 +698,7 @@ static void find_corners(cvtm_contour *c, double *traced, int64_t arc, double an
     return;
   }
   if (closed) {
-    rotate_points(p, count, farthest_from(p, count - 1, p[0], p[1]), work->copy);
+    rotate_arc(p, 2 * sizeof *p, count, farthest_from(p, count - 1, p[0], p[1]), work->copy);
     memcpy(raw, p, (size_t)count * 2 * sizeof *p);
   }
   const int64_t pieces = fit_lines(p, count, closed, work);
@@ -726,33 +715,26 @@ static void find_corners(cvtm_contour *c, double *traced, int64_t arc, double an
   int64_t first = 0;
   while (first < count - 1 && !corner[first]) ++first;
   if (first == 0 || first == count - 1) return;
-  rotate_points(p, count, first, work->copy);
-  rotate_points(raw, count, first, work->copy);
-  rotate_flags(corner, count, first, (uint8_t *)work->copy);
+  rotate_arc(p, 2 * sizeof *p, count, first, work->copy);
+  rotate_arc(raw, 2 * sizeof *raw, count, first, work->copy);
+  rotate_arc(corner, sizeof *corner, count, first, work->copy);
 }
 
 /* traced: a copy of the points at their traced positions, rotated like the points. */
 static cvtm_status find_all_corners(cvtm_contour *c, double *traced, double angle,
                                     cvtm_error *error) {
   const size_t n = (size_t)cvtm_contour_longest(c) + 1;
-  corner_workspace work = {malloc(n),
-                           malloc(n * sizeof *work.stack),
-                           malloc(n * sizeof *work.kept),
-                           malloc(2 * n * sizeof *work.copy),
-                           malloc(n * sizeof *work.cosine),
-                           malloc(n * sizeof *work.lines)};
-  cvtm_status status = CVTM_OK;
-  if (!work.mark || !work.stack || !work.kept || !work.copy || !work.cosine || !work.lines) {
-    status = cvtm_no_memory(error, "the contour");
-  } else {
-    for (int64_t arc = 0; arc < c->arc_count; ++arc) find_corners(c, traced, arc, angle, &work);
-  }
-  free(work.mark);
-  free(work.stack);
-  free(work.kept);
-  free(work.copy);
-  free(work.cosine);
-  free(work.lines);
+  cvtm_scratch memory = {0};
+  corner_workspace work = {cvtm_scratch_take(&memory, n, sizeof *work.mark),
+                           cvtm_scratch_take(&memory, n, sizeof *work.stack),
+                           cvtm_scratch_take(&memory, n, sizeof *work.kept),
+                           cvtm_scratch_take(&memory, n, 2 * sizeof *work.copy),
+                           cvtm_scratch_take(&memory, n, sizeof *work.cosine),
+                           cvtm_scratch_take(&memory, n, sizeof *work.lines)};
+  const cvtm_status status = memory.failed ? cvtm_no_memory(error, "the contour") : CVTM_OK;
+  for (int64_t arc = 0; arc < c->arc_count && status == CVTM_OK; ++arc)
+    find_corners(c, traced, arc, angle, &work);
+  cvtm_scratch_free(&memory);
   return status;
 }
 

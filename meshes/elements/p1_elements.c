@@ -20,6 +20,7 @@ typedef struct builder {
   const cvtm_mesh *mesh;
   cvtm_p1 *p1;
   cvtm_error *error;
+  cvtm_scratch memory;     /* of the next arrays */
   double scale;            /* length 1 in units of the mesh's coordinates */
   int64_t *twin, *leaving; /* of cvtm_find_twins */
   int32_t *unknown;        /* of each vertex; -1: on the boundary or in no triangle */
@@ -94,9 +95,9 @@ static void measure_distances(const builder *b) {
 
 static cvtm_status find_boundary(builder *b) {
   for (int64_t h = 0; h < 3 * b->mesh->triangle_count; ++h) b->edge_count += b->twin[h] < 0;
-  b->edges = malloc((size_t)(4 * b->edge_count) * sizeof *b->edges);
-  b->blocks = malloc((size_t)(b->edge_count / BLOCK + 1) * sizeof *b->blocks);
-  if (b->edges == NULL || b->blocks == NULL) return cvtm_no_memory(b->error, "the elements");
+  b->edges = cvtm_scratch_take(&b->memory, (size_t)b->edge_count, 4 * sizeof *b->edges);
+  b->blocks = cvtm_scratch_take(&b->memory, (size_t)b->edge_count / BLOCK + 1, sizeof *b->blocks);
+  if (b->memory.failed) return cvtm_no_memory(b->error, "the elements");
   list_boundary(b);
   box_blocks(b);
   return CVTM_OK;
@@ -226,11 +227,10 @@ static cvtm_status build_elements(builder *b) {
   if (mesh->triangle_count == 0)
     return cvtm_fail(b->error, CVTM_ERROR_INPUT, "the mesh has no triangle");
   b->scale = 1 / longer_side(mesh);
-  b->twin = malloc((size_t)(3 * mesh->triangle_count) * sizeof *b->twin);
-  b->leaving = malloc((size_t)mesh->vertex_count * sizeof *b->leaving);
-  b->unknown = malloc((size_t)mesh->vertex_count * sizeof *b->unknown);
-  if (b->twin == NULL || b->leaving == NULL || b->unknown == NULL)
-    return cvtm_no_memory(b->error, "the elements");
+  b->twin = cvtm_scratch_take(&b->memory, (size_t)mesh->triangle_count, 3 * sizeof *b->twin);
+  b->leaving = cvtm_scratch_take(&b->memory, (size_t)mesh->vertex_count, sizeof *b->leaving);
+  b->unknown = cvtm_scratch_take(&b->memory, (size_t)mesh->vertex_count, sizeof *b->unknown);
+  if (b->memory.failed) return cvtm_no_memory(b->error, "the elements");
   cvtm_status status = cvtm_find_twins(mesh->triangles, mesh->triangle_count, mesh->vertex_count,
                                        b->twin, b->leaving, b->error);
   if (status != CVTM_OK) return status;
@@ -248,11 +248,7 @@ cvtm_status cvtm_p1_create(const cvtm_mesh *mesh, cvtm_p1 *p1, cvtm_error *error
   *p1 = (cvtm_p1){0};
   builder b = {.mesh = mesh, .p1 = p1, .error = error};
   const cvtm_status status = build_elements(&b);
-  free(b.twin);
-  free(b.leaving);
-  free(b.unknown);
-  free(b.edges);
-  free(b.blocks);
+  cvtm_scratch_free(&b.memory);
   if (status != CVTM_OK) cvtm_p1_free(p1);
   return status;
 }

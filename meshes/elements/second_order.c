@@ -35,12 +35,6 @@ typedef struct piece_grid {
   int32_t *list;  /* pieces, sorted by the cell of their midpoint */
 } piece_grid;
 
-static void free_grid(piece_grid *g) {
-  free(g->pieces);
-  free(g->start);
-  free(g->list);
-}
-
 static int64_t parts_of(const double *a, const double *b) {
   return 1 + (int64_t)(hypot(b[0] - a[0], b[1] - a[1]) / CELL);
 }
@@ -93,14 +87,15 @@ static void measure_grid(const cvtm_contour *c, piece_grid *g) {
     g->size[axis] = 1 + (int64_t)((high[axis] - g->origin[axis]) / CELL);
 }
 
-static cvtm_status make_grid(const cvtm_contour *c, piece_grid *g, cvtm_error *error) {
-  const size_t pieces = (size_t)count_pieces(c) + 1;
+static cvtm_status make_grid(const cvtm_contour *c, cvtm_scratch *memory, piece_grid *g,
+                             cvtm_error *error) {
+  const size_t pieces = (size_t)count_pieces(c);
   measure_grid(c, g);
   const int64_t cells = g->size[0] * g->size[1];
-  g->pieces = malloc(pieces * sizeof *g->pieces);
-  g->start = calloc((size_t)cells + 2, sizeof *g->start);
-  g->list = malloc(pieces * sizeof *g->list);
-  if (!g->pieces || !g->start || !g->list) return cvtm_no_memory(error, "nodes of second order");
+  g->pieces = cvtm_scratch_take(memory, pieces, sizeof *g->pieces);
+  g->start = cvtm_scratch_zeros(memory, (size_t)cells + 2, sizeof *g->start);
+  g->list = cvtm_scratch_take(memory, pieces, sizeof *g->list);
+  if (memory->failed) return cvtm_no_memory(error, "nodes of second order");
   cut_pieces(c, g);
   for (int64_t k = 0; k < g->count; ++k) ++g->start[cell_of_piece(g, &g->pieces[k]) + 2];
   for (int64_t k = 0; k < cells; ++k) g->start[k + 2] += g->start[k + 1];
@@ -345,10 +340,10 @@ static cvtm_status follow_contour(const cvtm_mesh *mesh, const cvtm_regions *reg
                                   const cvtm_contour *contour, cvtm_second_order *made,
                                   cvtm_error *error) {
   enum { ROUNDS = 4 };
+  cvtm_scratch memory = {0};
   piece_grid grid = {0};
-  char *curved = calloc((size_t)made->count + 1, 1);
-  cvtm_status status = curved != NULL ? make_grid(contour, &grid, error)
-                                      : cvtm_no_memory(error, "nodes of second order");
+  char *curved = cvtm_scratch_zeros(&memory, (size_t)made->count, 1);
+  cvtm_status status = make_grid(contour, &memory, &grid, error);
   if (status == CVTM_OK) curve_edges(mesh, regions, &grid, made, curved);
   int64_t before = -1;
   for (int round = 0; round < ROUNDS && status == CVTM_OK && before != made->straightened;
@@ -357,8 +352,7 @@ static cvtm_status follow_contour(const cvtm_mesh *mesh, const cvtm_regions *reg
     if (contour->region_count > 0) status = balance_areas(mesh, regions, curved, made, error);
     if (status == CVTM_OK) straighten(mesh, made, curved);
   }
-  free_grid(&grid);
-  free(curved);
+  cvtm_scratch_free(&memory);
   return status;
 }
 
