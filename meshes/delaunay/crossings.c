@@ -227,20 +227,13 @@ static cvtm_status sweep_edges(sweeper *s, cvtm_error *error) {
 
 /* ---- All edges that cross ---- */
 
-static cvtm_status snap_copy(const double *points, int64_t count, cvtm_grid_point **grid,
+static cvtm_status make_grid(const double *points, int64_t count, cvtm_grid_point **grid,
                              cvtm_error *error) {
-  double *places = malloc(((size_t)count + 1) * 2 * sizeof *places);
   *grid = malloc(((size_t)count + 1) * sizeof **grid);
-  cvtm_status status = CVTM_OK;
-  if (places == NULL || *grid == NULL) {
-    status = cvtm_fail(error, CVTM_ERROR_MEMORY,
-                       "no memory to compare the edges between %lld points", (long long)count);
-  } else if (count > 0) {
-    memcpy(places, points, (size_t)count * 2 * sizeof *places);
-    status = cvtm_snap_points(places, count, *grid, error);
-  }
-  free(places);
-  return status;
+  if (*grid == NULL)
+    return cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory to compare the edges between %lld points",
+                     (long long)count);
+  return count > 0 ? cvtm_grid_of_points(points, count, *grid, error) : CVTM_OK;
 }
 
 typedef struct active_list {
@@ -291,7 +284,7 @@ cvtm_status cvtm_find_crossed(const double *points, int64_t count, const int32_t
   *found = 0;
   cvtm_grid_point *grid;
   sweeper s = {.count = edge_count, .sides = malloc(((size_t)edge_count + 1) * sizeof *s.sides)};
-  cvtm_status status = snap_copy(points, count, &grid, error);
+  cvtm_status status = make_grid(points, count, &grid, error);
   if (status == CVTM_OK && s.sides == NULL) status = no_memory(edge_count, error);
   if (status == CVTM_OK) {
     for (int64_t e = 0; e < edge_count; ++e) {
@@ -461,7 +454,7 @@ static cvtm_status begin_rings(sweeper *s, cvtm_error *error) {
 static cvtm_status sweep_rings(sweeper *s, ring_check *c, const double *points, int64_t ring_count,
                                int64_t pair[2], cvtm_error *error) {
   cvtm_grid_point *grid;
-  cvtm_status status = snap_copy(points, s->count, &grid, error);
+  cvtm_status status = make_grid(points, s->count, &grid, error);
   if (status == CVTM_OK) {
     for (int64_t r = 0; r < ring_count; ++r) {
       for (int64_t e = c->start[r]; e < c->start[r + 1]; ++e) c->ring[e] = (int32_t)r;

@@ -115,6 +115,10 @@ extern "C" {
 cvtm_status cvtm_snap_points(double *points, int64_t count, cvtm_grid_point *grid,
                              cvtm_error *error);
 
+/* The same coordinates, without a change of the points. */
+cvtm_status cvtm_grid_of_points(const double *points, int64_t count, cvtm_grid_point *grid,
+                                cvtm_error *error);
+
 /* Position of a grid: (x, y) are the coordinates of grid point (0, 0), step is the distance between
  * grid points. */
 typedef struct cvtm_grid_frame {

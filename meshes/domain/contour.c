@@ -55,20 +55,12 @@ void cvtm_contour_drop_small(cvtm_contour *made, double smallest, int64_t *point
 
 /* ---- Sides of a periodic image ---- */
 
-/* An arc along a side, in increasing coordinates. */
-typedef struct side_edge {
-  int axis; /* the coordinate that is constant on the side */
-  int is_far;
-  double low, high;
-  int64_t arc;
-} side_edge;
-
 typedef struct splitter {
   const cvtm_contour *rings;
   const double *size; /* of the image */
   cvtm_contour made;
   int64_t points;
-  side_edge *edges;
+  cvtm_side_edge *edges; /* by the number of their arc */
   int64_t edge_count;
 } splitter;
 
@@ -97,7 +89,7 @@ static void add_side_edge(splitter *s, int axis, const double *a, const double *
   const int turned = a[!axis] > b[!axis];
   const double *low = turned ? b : a, *high = turned ? a : b;
   s->edges[s->edge_count++] =
-      (side_edge){axis, a[axis] != 0, low[!axis], high[!axis], s->made.arc_count};
+      (cvtm_side_edge){axis, a[axis] != 0, low[!axis], high[!axis], s->made.arc_count};
   begin_split_arc(s, turned ? right : left, turned ? left : right);
   add_arc_point(s, low, 1);
   add_arc_point(s, high, 1);
@@ -132,26 +124,16 @@ static void split_ring(splitter *s, int64_t ring) {
   if (in_arc && !whole) s->made.corner[s->points - 1] = 1;
 }
 
-static int compare_edges(const void *left, const void *right) {
-  const side_edge *a = left, *b = right;
-  if (a->axis != b->axis) return a->axis - b->axis;
-  if (a->low != b->low) return a->low < b->low ? -1 : 1;
-  if (a->high != b->high) return a->high < b->high ? -1 : 1;
-  return a->is_far - b->is_far;
-}
-
 /* Fails if some edges on a pair of sides have copies, and others have none. */
 static cvtm_status join_twins(splitter *s, cvtm_error *error) {
   int64_t paired[2] = {0, 0}, count[2] = {0, 0};
-  qsort(s->edges, (size_t)s->edge_count, sizeof *s->edges, compare_edges);
+  qsort(s->edges, (size_t)s->edge_count, sizeof *s->edges, cvtm_compare_side_edges);
   for (int64_t k = 0; k < s->edge_count; ++k) {
-    const side_edge *a = &s->edges[k], *b = a + 1;
+    const cvtm_side_edge *a = &s->edges[k], *b = a + 1;
     ++count[a->axis];
-    if (k + 1 == s->edge_count || a->axis != b->axis || a->low != b->low || a->high != b->high ||
-        a->is_far == b->is_far)
-      continue;
-    const int64_t later = a->arc > b->arc ? a->arc : b->arc;
-    s->made.twin[later] = a->arc + b->arc - later;
+    if (k + 1 == s->edge_count || !cvtm_are_copies(a, b)) continue;
+    const int64_t later = a->number > b->number ? a->number : b->number;
+    s->made.twin[later] = a->number + b->number - later;
     paired[a->axis] += 2;
   }
   if (paired[0] + paired[1] == 0)

@@ -27,7 +27,8 @@ typedef struct grouping {
   const cvtm_regions *regions;
   int64_t count;
   grouped_edge *edges;
-  int32_t *order; /* edges by their first vertex */
+  int64_t *start; /* vertex_count + 1: where the ends of edges at each vertex begin in `ends` */
+  int64_t *ends;  /* twice the edge, plus 1 at its second vertex */
   int64_t *next;  /* the edge after a boundary edge; -1: unknown */
   int32_t *parent;
 } grouping;
@@ -47,19 +48,6 @@ static double direction(const double *a, const double *b) {
   return atan2(a[1] - b[1], b[0] - a[0]);
 }
 
-/* The index in g->order of the first edge that starts at vertex v. */
-static int64_t first_from(const grouping *g, int32_t v) {
-  int64_t low = 0, high = g->count;
-  while (low < high) {
-    const int64_t middle = low + (high - low) / 2;
-    if (g->regions->edges[2 * (int64_t)g->order[middle]] < v)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return low;
-}
-
 /* The edge that continues e along the same part of the outside: at the end of e, the first one
  * counterclockwise from the reverse of e. */
 static int64_t find_next(const grouping *g, int64_t e) {
@@ -68,10 +56,9 @@ static int64_t find_next(const grouping *g, int64_t e) {
   const double back = direction(end_of(g, e), start_of(g, e));
   int64_t best = -1;
   double least = HUGE_VAL;
-  for (int64_t k = first_from(g, v); k < g->count; ++k) {
-    const int64_t other = g->order[k];
-    if (r->edges[2 * other] != v) break;
-    if (r->right[other] != 0) continue;
+  for (int64_t k = g->start[v]; k < g->start[v + 1]; ++k) {
+    const int64_t other = g->ends[k] / 2;
+    if (g->ends[k] % 2 != 0 || r->right[other] != 0) continue;
     double turn = direction(start_of(g, other), end_of(g, other)) - back;
     if (turn <= 0) turn += 2 * acos(-1.0);
     if (turn < least) {
@@ -134,28 +121,20 @@ static void label_edges(grouping *g, cvtm_domain image) {
 
 /* ---- curves ---- */
 
-/* One end of an edge. Sorted by both fields. */
-typedef struct edge_end {
-  int32_t vertex, edge;
-} edge_end;
-
 static int same_class(const grouped_edge *a, const grouped_edge *b) {
   return cvtm_compare_two(a, b) == 0 && cvtm_compare_three(&a->bounds, &b->bounds) == 0;
 }
 
 /* Joins edges of the same group and between the same regions that meet in a vertex. */
-static void find_curves(grouping *g, edge_end *ends) {
-  const int64_t count = 2 * g->count;
-  for (int64_t e = 0; e < g->count; ++e) {
-    g->parent[e] = (int32_t)e;
-    ends[2 * e] = (edge_end){g->regions->edges[2 * e], (int32_t)e};
-    ends[2 * e + 1] = (edge_end){g->regions->edges[2 * e + 1], (int32_t)e};
-  }
-  qsort(ends, (size_t)count, sizeof *ends, cvtm_compare_two);
-  for (int64_t k = 0; k < count; ++k) {
-    for (int64_t j = k + 1; j < count && ends[j].vertex == ends[k].vertex; ++j)
-      if (same_class(&g->edges[ends[k].edge], &g->edges[ends[j].edge]))
-        (void)cvtm_join_trees(g->parent, ends[k].edge, ends[j].edge);
+static void find_curves(grouping *g) {
+  for (int64_t e = 0; e < g->count; ++e) g->parent[e] = (int32_t)e;
+  for (int64_t v = 0; v < g->mesh->vertex_count; ++v) {
+    for (int64_t k = g->start[v]; k < g->start[v + 1]; ++k) {
+      const int64_t e = g->ends[k] / 2;
+      for (int64_t j = k + 1; j < g->start[v + 1]; ++j)
+        if (same_class(&g->edges[e], &g->edges[g->ends[j] / 2]))
+          (void)cvtm_join_trees(g->parent, (int32_t)e, (int32_t)(g->ends[j] / 2));
+    }
   }
   for (int64_t e = 0; e < g->count; ++e)
     g->edges[e].first_edge = cvtm_root_of(g->parent, (int32_t)e);
@@ -249,12 +228,6 @@ static int32_t *take_edges(const grouping *g, const label *labels, int32_t label
   return edges;
 }
 
-static void sort_by_start(grouping *g, edge_end *ends) {
-  for (int64_t e = 0; e < g->count; ++e) ends[e] = (edge_end){g->regions->edges[2 * e], (int32_t)e};
-  qsort(ends, (size_t)g->count, sizeof *ends, cvtm_compare_two);
-  for (int64_t e = 0; e < g->count; ++e) g->order[e] = ends[e].edge;
-}
-
 static int replace_groups(grouping *g, label *labels, const cvtm_region_name *names,
                           int64_t name_count, cvtm_regions *r) {
   const int32_t lines = list_labels(g, labels);
@@ -291,22 +264,22 @@ static int replace_groups(grouping *g, label *labels, const cvtm_region_name *na
 cvtm_status cvtm_regions_group(const cvtm_mesh *mesh, cvtm_domain image,
                                const cvtm_region_name *names, int64_t name_count,
                                cvtm_regions *regions, cvtm_error *error) {
-  const size_t n = (size_t)regions->edge_count + 1;
+  const size_t n = (size_t)regions->edge_count;
   cvtm_scratch memory = {0};
-  edge_end *ends = cvtm_scratch_take(&memory, 2 * n, sizeof *ends);
   label *labels = cvtm_scratch_take(&memory, n, sizeof *labels);
   grouping g = {mesh,
                 regions,
                 regions->edge_count,
                 cvtm_scratch_take(&memory, n, sizeof *g.edges),
-                cvtm_scratch_take(&memory, n, sizeof *g.order),
+                cvtm_scratch_zeros(&memory, (size_t)mesh->vertex_count + 2, sizeof *g.start),
+                cvtm_scratch_take(&memory, n, 2 * sizeof *g.ends),
                 cvtm_scratch_take(&memory, n, sizeof *g.next),
                 cvtm_scratch_take(&memory, n, sizeof *g.parent)};
   int done = 0;
   if (!memory.failed) {
-    sort_by_start(&g, ends);
+    cvtm_list_by_key(regions->edges, 2 * g.count, mesh->vertex_count, g.start, g.ends);
     label_edges(&g, image);
-    find_curves(&g, ends);
+    find_curves(&g);
     qsort(g.edges, (size_t)g.count, sizeof *g.edges, cvtm_compare_four);
     done = replace_groups(&g, labels, names, name_count, regions);
   }

@@ -1,5 +1,6 @@
 /* Insertion of vertices: on segments that are encroached on, and in bad triangles. */
 #include "base/host.h"
+#include "meshes/domain/contour_steps.h"
 #include "meshes/refine/refine_state.h"
 
 #include <math.h>
@@ -105,25 +106,10 @@ static cvtm_status refine_describe(cvtm_refiner *r, int32_t v, cvtm_refine_verte
 
 /* ---- Twins: segments on opposite sides of a periodic image ---- */
 
-/* A segment on a side of the image, in grid steps along it. */
-typedef struct side_segment {
-  int axis; /* axis of the coordinate that is constant on the side */
-  int32_t low, high, segment;
-  int is_far;
-} side_segment;
-
-/* For qsort: equal segments of opposite sides are neighbours. */
-static int compare_sides(const void *left, const void *right) {
-  const side_segment *a = left, *b = right;
-  if (a->axis != b->axis) return a->axis - b->axis;
-  if (a->low != b->low) return a->low < b->low ? -1 : 1;
-  if (a->high != b->high) return a->high < b->high ? -1 : 1;
-  return a->is_far - b->is_far;
-}
-
 static int32_t along(cvtm_grid_point p, int axis) { return axis == 0 ? p.y : p.x; }
 
-static int64_t list_sides(const cvtm_refiner *r, const double *points, side_segment *list) {
+/* Lists the segments on sides of the image, in grid steps along them. */
+static int64_t list_sides(const cvtm_refiner *r, const double *points, cvtm_side_edge *list) {
   const double *sides = r->options->paired_sides;
   int64_t count = 0;
   for (int64_t s = 0; s < r->segment_count; ++s) {
@@ -133,8 +119,8 @@ static int64_t list_sides(const cvtm_refiner *r, const double *points, side_segm
       const double low = sides[axis], high = sides[axis + 2];
       if (p[axis] != q[axis] || (p[axis] != low && p[axis] != high)) continue;
       const int32_t from = along(r->m.grid[ends[0]], axis), to = along(r->m.grid[ends[1]], axis);
-      list[count++] = (side_segment){axis, from < to ? from : to, from < to ? to : from, (int32_t)s,
-                                     p[axis] == high};
+      list[count++] =
+          (cvtm_side_edge){axis, p[axis] == high, from < to ? from : to, from < to ? to : from, s};
     }
   }
   return count;
@@ -143,7 +129,7 @@ static int64_t list_sides(const cvtm_refiner *r, const double *points, side_segm
 cvtm_status cvtm_refine_pair_segments(cvtm_refiner *r, const double *points) {
   const size_t n = (size_t)r->segment_count;
   r->twin = malloc((n + 1) * sizeof *r->twin);
-  side_segment *list = malloc((n + 1) * sizeof *list);
+  cvtm_side_edge *list = malloc((n + 1) * sizeof *list);
   if (r->twin == NULL || list == NULL) {
     free(list);
     return cvtm_no_memory(r->error, "the refinement");
@@ -151,17 +137,16 @@ cvtm_status cvtm_refine_pair_segments(cvtm_refiner *r, const double *points) {
   for (size_t s = 0; s < n; ++s) r->twin[s] = CVTM_TWIN_NONE;
   const double *sides = r->options->paired_sides;
   const int64_t count = sides[2] > sides[0] ? list_sides(r, points, list) : 0;
-  qsort(list, (size_t)count, sizeof *list, compare_sides);
+  qsort(list, (size_t)count, sizeof *list, cvtm_compare_side_edges);
   for (int64_t k = 0; k + 1 < count; ++k) {
-    const side_segment *a = &list[k], *b = &list[k + 1];
-    if (a->axis != b->axis || a->low != b->low || a->high != b->high || a->is_far == b->is_far)
-      continue;
-    r->twin[a->segment] = b->segment;
-    r->twin[b->segment] = a->segment;
+    const cvtm_side_edge *a = &list[k], *b = &list[k + 1];
+    if (!cvtm_are_copies(a, b)) continue;
+    r->twin[a->number] = (int32_t)b->number;
+    r->twin[b->number] = (int32_t)a->number;
     ++r->figures->paired[a->axis];
   }
   for (int64_t k = 0; k < count; ++k) {
-    int32_t *twin = &r->twin[list[k].segment];
+    int32_t *twin = &r->twin[list[k].number];
     if (*twin >= 0 || r->figures->paired[list[k].axis] == 0) continue;
     *twin = CVTM_TWIN_MISSING;
     ++r->figures->unpaired;
