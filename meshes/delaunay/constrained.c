@@ -356,23 +356,17 @@ static cvtm_status constrain_triangulation(const cvtm_mesh *delaunay, const cvtm
                                            cvtm_mesh *mesh, cvtm_regions *regions, int32_t **source,
                                            cvtm_error *error) {
   const int64_t n = delaunay->vertex_count;
-  cvtm_grid_point *grid = malloc((size_t)n * sizeof *grid);
   int32_t *first = malloc((size_t)n * sizeof *first);
   triangulation t = {.points = delaunay->points, .boundary = boundary, .error = error};
-  cvtm_status status =
-      grid && first ? CVTM_OK : cvtm_no_memory(error, "the constrained triangulation");
   /* The points are already on the grid and do not move. */
-  if (status == CVTM_OK) status = cvtm_snap_points(delaunay->points, n, grid, error);
-  if (status == CVTM_OK) status = find_first(grid, n, first, error);
-  if (status == CVTM_OK)
-    status = cvtm_half_edges_create(grid, n, delaunay->triangles, NULL, delaunay->triangle_count,
-                                    &t.m, error);
+  cvtm_status status = first != NULL ? cvtm_half_edges_of_mesh(delaunay, NULL, &t.m, NULL, error)
+                                     : cvtm_no_memory(error, "the constrained triangulation");
+  if (status == CVTM_OK) status = find_first(t.m.grid, n, first, error);
   if (status == CVTM_OK) status = constrain(&t, first);
   if (status == CVTM_OK) status = find_regions(&t, t.m.region);
   if (status == CVTM_OK) status = extract_mesh(&t, t.m.region, mesh, regions, source);
   cvtm_half_edges_free(&t.m);
   free(t.stack);
-  free(grid);
   free(first);
   return status;
 }

@@ -459,6 +459,20 @@ cvtm_status cvtm_half_edges_create(const cvtm_grid_point *grid, int64_t count,
   return CVTM_OK;
 }
 
+cvtm_status cvtm_half_edges_of_mesh(const cvtm_mesh *mesh, const int32_t *region,
+                                    cvtm_half_edges *m, cvtm_grid_frame *frame, cvtm_error *error) {
+  double step = 0;
+  cvtm_grid_point *grid = malloc((size_t)mesh->vertex_count * sizeof *grid);
+  if (grid == NULL) return cvtm_no_memory(error, "the mesh");
+  cvtm_status status = cvtm_snap_to_steps(mesh->points, mesh->vertex_count, grid, &step, error);
+  if (status == CVTM_OK && frame != NULL) *frame = cvtm_frame_of(mesh->points, grid[0], step);
+  if (status == CVTM_OK)
+    status = cvtm_half_edges_create(grid, mesh->vertex_count, mesh->triangles, region,
+                                    mesh->triangle_count, m, error);
+  free(grid);
+  return status;
+}
+
 /* ---- The result ---- */
 
 /* Sorted by all fields. */

@@ -54,6 +54,10 @@ cvtm_status cvtm_half_edges_create(const cvtm_grid_point *grid, int64_t count,
                                    cvtm_half_edges *m, cvtm_error *error);
 void cvtm_half_edges_free(cvtm_half_edges *m);
 
+/* The same from a mesh, whose points are rounded to the grid. frame: of this grid; may be NULL. */
+cvtm_status cvtm_half_edges_of_mesh(const cvtm_mesh *mesh, const int32_t *region,
+                                    cvtm_half_edges *m, cvtm_grid_frame *frame, cvtm_error *error);
+
 /* The half-edge from one vertex to another or, if only its reverse exists, the reverse; -1: none.
  */
 int64_t cvtm_half_edges_find(const cvtm_half_edges *m, int32_t from, int32_t to);
@@ -93,6 +97,14 @@ int64_t cvtm_half_edges_list(const cvtm_half_edges *m, const int32_t *number, in
 void cvtm_half_edges_undo(cvtm_half_edges *m, int64_t mark);
 /* Drops the record of changes, which can then not be undone. */
 void cvtm_half_edges_commit(cvtm_half_edges *m);
+
+/* Keeps all changes, or undoes them. */
+static inline void cvtm_half_edges_end(cvtm_half_edges *m, int keeps) {
+  if (keeps)
+    cvtm_half_edges_commit(m);
+  else
+    cvtm_half_edges_undo(m, 0);
+}
 
 /* The next half-edge that leaves the same vertex, counterclockwise; -1 at the border. */
 static inline int64_t cvtm_turn_left(const cvtm_half_edges *m, int64_t h) {

@@ -40,8 +40,7 @@ typedef struct cutter {
   const cvtm_contour_picture *picture;
   double size[2];
   cvtm_contour made;
-  int64_t points, arc_capacity, left_capacity, right_capacity, twin_capacity;
-  int64_t point_capacity, corner_capacity;
+  int64_t points, arc_capacity, point_capacity;
   step *steps;
   int64_t step_count, step_capacity;
   side sides[SIDES];
@@ -53,10 +52,11 @@ typedef struct cutter {
 static cvtm_status begin_arc(cutter *c, int32_t left, int32_t right, int64_t twin) {
   cvtm_contour *m = &c->made;
   const int64_t arcs = m->arc_count + 1;
-  if (!cvtm_grow(&m->start, sizeof *m->start, &c->arc_capacity, arcs + 1) ||
-      !cvtm_grow(&m->left, sizeof *m->left, &c->left_capacity, arcs) ||
-      !cvtm_grow(&m->right, sizeof *m->right, &c->right_capacity, arcs) ||
-      !cvtm_grow(&m->twin, sizeof *m->twin, &c->twin_capacity, arcs))
+  const cvtm_growing arrays[] = {{&m->start, sizeof *m->start},
+                                 {&m->left, sizeof *m->left},
+                                 {&m->right, sizeof *m->right},
+                                 {&m->twin, sizeof *m->twin}};
+  if (!cvtm_grow_all(arrays, 4, &c->arc_capacity, arcs + 1))
     return cvtm_no_memory(c->error, "the contour");
   m->start[m->arc_count] = c->points;
   m->left[m->arc_count] = left;
@@ -68,8 +68,9 @@ static cvtm_status begin_arc(cutter *c, int32_t left, int32_t right, int64_t twi
 
 static cvtm_status add_contour_point(cutter *c, double x, double y, int corner) {
   cvtm_contour *m = &c->made;
-  if (!cvtm_grow(&m->points, 2 * sizeof *m->points, &c->point_capacity, c->points + 1) ||
-      !cvtm_grow(&m->corner, sizeof *m->corner, &c->corner_capacity, c->points + 1))
+  const cvtm_growing arrays[] = {{&m->points, 2 * sizeof *m->points},
+                                 {&m->corner, sizeof *m->corner}};
+  if (!cvtm_grow_all(arrays, 2, &c->point_capacity, c->points + 1))
     return cvtm_no_memory(c->error, "the contour");
   m->points[2 * c->points] = x;
   m->points[2 * c->points + 1] = y;

@@ -659,10 +659,7 @@ static cvtm_status put_centre(cvtm_refiner *r, int64_t t, int *put) {
   if (v >= 0 && status == CVTM_OK) status = queue_encroached_parts(r, v, 0, &near);
   r->part_count = before;
   if (v >= 0 && status == CVTM_OK && near == 0) status = changes_are_good(r, put);
-  if (*put)
-    cvtm_half_edges_commit(m);
-  else
-    cvtm_half_edges_undo(m, 0);
+  cvtm_half_edges_end(m, *put);
   return status;
 }
 
