@@ -180,11 +180,14 @@ void cvtm_half_edges_restore(cvtm_half_edges *m) {
   }
 }
 
-void cvtm_half_edges_restore_all(cvtm_half_edges *m) {
+void cvtm_half_edges_push_all(cvtm_half_edges *m) {
   m->depth = 0;
-  for (int64_t h = 0; h < 3 * m->triangle_count; ++h) {
+  for (int64_t h = 0; h < 3 * m->triangle_count; ++h)
     if (m->twin[h] > h) push(m, h);
-  }
+}
+
+void cvtm_half_edges_restore_all(cvtm_half_edges *m) {
+  cvtm_half_edges_push_all(m);
   cvtm_half_edges_restore(m);
 }
 

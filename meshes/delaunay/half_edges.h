@@ -84,7 +84,9 @@ void cvtm_half_edges_flip(cvtm_half_edges *m, int64_t h);
 
 /* Restores the constrained Delaunay property after the functions above, by Lawson's flips. */
 void cvtm_half_edges_restore(cvtm_half_edges *m);
-/* The same for any triangulation, by testing every edge. */
+/* Makes all edges those that may have to be flipped. */
+void cvtm_half_edges_push_all(cvtm_half_edges *m);
+/* Restores the property in any triangulation, by testing every edge. */
 void cvtm_half_edges_restore_all(cvtm_half_edges *m);
 
 /* Lists the triangles of regions > 0, each from its smallest vertex, sorted by region and then by

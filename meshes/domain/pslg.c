@@ -22,6 +22,7 @@ typedef struct plane_parts {
   cvtm_mesh mesh;      /* mirrored, because y is up here */
   cvtm_regions edges;  /* the segments */
   int32_t *source;     /* per vertex: the point that it was */
+  cvtm_scratch memory; /* of the next arrays */
   int64_t *twin;       /* as cvtm_find_twins gives them */
   int64_t *face;       /* per segment: its half-edge */
   int64_t *stack;      /* memory for all half-edges */
@@ -36,12 +37,7 @@ static void plane_parts_free(plane_parts *p) {
   cvtm_mesh_free(&p->mesh);
   cvtm_regions_free(&p->edges);
   free(p->source);
-  free(p->twin);
-  free(p->face);
-  free(p->stack);
-  free(p->is_segment);
-  free(p->part);
-  free(p->region);
+  cvtm_scratch_free(&p->memory);
   *p = (plane_parts){0};
 }
 
@@ -67,15 +63,14 @@ static cvtm_status triangulate(double *points, int64_t count, int32_t *segments,
 
 static cvtm_status find_neighbours(plane_parts *p, cvtm_error *error) {
   const size_t halves = 3 * (size_t)p->mesh.triangle_count;
-  p->twin = malloc(halves * sizeof *p->twin);
-  p->face = malloc(((size_t)p->edges.edge_count + 1) * sizeof *p->face);
-  p->stack = malloc(halves * sizeof *p->stack);
-  p->is_segment = calloc(halves, 1);
-  p->part = malloc(halves * sizeof *p->part);
-  p->region = malloc(halves * sizeof *p->region);
-  if (!p->twin || !p->face || !p->stack || !p->is_segment || !p->part || !p->region ||
-      !cvtm_find_edge_faces(p->mesh.triangles, p->mesh.triangle_count, p->mesh.vertex_count,
-                            &p->edges, p->face))
+  p->twin = cvtm_scratch_take(&p->memory, halves, sizeof *p->twin);
+  p->face = cvtm_scratch_take(&p->memory, (size_t)p->edges.edge_count, sizeof *p->face);
+  p->stack = cvtm_scratch_take(&p->memory, halves, sizeof *p->stack);
+  p->is_segment = cvtm_scratch_zeros(&p->memory, halves, 1);
+  p->part = cvtm_scratch_take(&p->memory, halves, sizeof *p->part);
+  p->region = cvtm_scratch_take(&p->memory, halves, sizeof *p->region);
+  if (p->memory.failed || !cvtm_find_edge_faces(p->mesh.triangles, p->mesh.triangle_count,
+                                                p->mesh.vertex_count, &p->edges, p->face))
     return cvtm_no_memory(error, "the segments");
   const cvtm_status status = cvtm_find_twins(p->mesh.triangles, p->mesh.triangle_count,
                                              p->mesh.vertex_count, p->twin, NULL, error);

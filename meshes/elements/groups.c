@@ -142,20 +142,12 @@ static void find_curves(grouping *g) {
 
 /* ---- names ---- */
 
-static const char *given_name(const cvtm_region_name *names, int64_t count, int32_t region) {
-  for (int64_t k = 0; k < count; ++k)
-    if (names[k].region == region) return names[k].name;
-  return NULL;
-}
-
-/* The name of a region as part of the name of an interface. */
-static void short_name(const cvtm_region_name *names, int64_t count, int32_t region, char *text,
-                       size_t capacity) {
-  const char *given = given_name(names, count, region);
-  if (given != NULL)
-    snprintf(text, capacity, "%s", given);
-  else
-    snprintf(text, capacity, "%" PRId32, region);
+/* The given name of a region, or its number behind a prefix. */
+static void name_region(const cvtm_region_name *names, int64_t count, int32_t region,
+                        const char *prefix, char *text, size_t capacity) {
+  snprintf(text, capacity, "%s%" PRId32, prefix, region);
+  for (int64_t k = count - 1; k >= 0; --k)
+    if (names[k].region == region) snprintf(text, capacity, "%s", names[k].name);
 }
 
 static void name_lines(const label *bounds, const cvtm_region_name *names, int64_t name_count,
@@ -167,8 +159,8 @@ static void name_lines(const label *bounds, const cvtm_region_name *names, int64
   } else if (bounds->kind == HOLE) {
     snprintf(group->name, sizeof group->name, "hole-%" PRId32, bounds->first);
   } else {
-    short_name(names, name_count, bounds->first, first, sizeof first);
-    short_name(names, name_count, bounds->second, second, sizeof second);
+    name_region(names, name_count, bounds->first, "", first, sizeof first);
+    name_region(names, name_count, bounds->second, "", second, sizeof second);
     snprintf(group->name, sizeof group->name, "interface-%s-%s", first, second);
   }
 }
@@ -192,13 +184,9 @@ static int32_t list_areas(const cvtm_mesh *mesh, const cvtm_regions *r,
   for (int64_t t = 0; t < mesh->triangle_count; ++t) {
     if (t > 0 && r->region[t] == r->region[t - 1]) continue;
     if (groups != NULL) {
-      const char *given = given_name(names, name_count, r->region[t]);
       cvtm_group *group = &groups[count];
       group->tag = r->region[t];
-      if (given != NULL)
-        snprintf(group->name, sizeof group->name, "%s", given);
-      else
-        snprintf(group->name, sizeof group->name, "region-%" PRId32, r->region[t]);
+      name_region(names, name_count, group->tag, "region-", group->name, sizeof group->name);
     }
     ++count;
   }

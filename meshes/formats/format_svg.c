@@ -827,22 +827,6 @@ static void write_head(FILE *file, cvtm_domain domain, double mm) {
   fprintf(file, "viewBox=\"0 0 %d %d\">\n", domain.width, domain.height);
 }
 
-static void write_mesh_picture(FILE *file, cvtm_svg_kind kind, const cvtm_mesh *mesh,
-                               const cvtm_cells *cells, const double *radius, int light, double mm,
-                               cvtm_domain domain, const int32_t *edges, int64_t edge_count) {
-  int64_t sites = kind == CVTM_SVG_CELLS ? cells->count : mesh->vertex_count;
-  double spacing = mean_spacing(domain, sites);
-  write_head(file, domain, mm);
-  fprintf(file, "<rect width=\"%d\" height=\"%d\" fill=\"%s\"/>\n", domain.width, domain.height,
-          light && kind == CVTM_SVG_STIPPLES ? "#000" : "#fff");
-  if (kind == CVTM_SVG_STIPPLES) write_stipples(file, mesh, radius, light, spacing);
-  if (kind == CVTM_SVG_CELLS) write_cells(file, cells, spacing);
-  if (kind == CVTM_SVG_MESH) write_edges(file, mesh, edges, edge_count, spacing);
-  if (kind == CVTM_SVG_PATH || kind == CVTM_SVG_TOUR)
-    write_path(file, mesh, kind == CVTM_SVG_TOUR, spacing);
-  fputs("</svg>\n", file);
-}
-
 cvtm_status cvtm_svg_write(const char *path, cvtm_svg_kind kind, const cvtm_mesh *mesh,
                            const cvtm_cells *cells, const double *radius, int light, double mm,
                            cvtm_domain domain, cvtm_error *error) {
@@ -853,8 +837,18 @@ cvtm_status cvtm_svg_write(const char *path, cvtm_svg_kind kind, const cvtm_mesh
       kind == CVTM_SVG_MESH ? cvtm_mesh_edges(mesh, &edges, &edge_count, error) : CVTM_OK;
   if (status == CVTM_OK) status = cvtm_output_open(path, &output, error);
   if (status == CVTM_OK) {
-    write_mesh_picture(cvtm_output_stream(output), kind, mesh, cells, radius, light, mm, domain,
-                       edges, edge_count);
+    FILE *file = cvtm_output_stream(output);
+    const int64_t sites = kind == CVTM_SVG_CELLS ? cells->count : mesh->vertex_count;
+    const double spacing = mean_spacing(domain, sites);
+    write_head(file, domain, mm);
+    fprintf(file, "<rect width=\"%d\" height=\"%d\" fill=\"%s\"/>\n", domain.width, domain.height,
+            light && kind == CVTM_SVG_STIPPLES ? "#000" : "#fff");
+    if (kind == CVTM_SVG_STIPPLES) write_stipples(file, mesh, radius, light, spacing);
+    if (kind == CVTM_SVG_CELLS) write_cells(file, cells, spacing);
+    if (kind == CVTM_SVG_MESH) write_edges(file, mesh, edges, edge_count, spacing);
+    if (kind == CVTM_SVG_PATH || kind == CVTM_SVG_TOUR)
+      write_path(file, mesh, kind == CVTM_SVG_TOUR, spacing);
+    fputs("</svg>\n", file);
     status = cvtm_output_commit(output, error);
   }
   free(edges);

@@ -18,26 +18,24 @@
 
 /* ---- Compressors ---- */
 
-int cvtm_compression_known(cvtm_compression kind) {
-  return kind == CVTM_COMPRESS_NONE || (kind == CVTM_COMPRESS_ZLIB && CVTMESH_HAVE_ZLIB) ||
-         (kind == CVTM_COMPRESS_LZ4 && CVTMESH_HAVE_LZ4);
-}
+/* The names in a file. */
+static const struct {
+  const char *name;
+  int known;
+} compressors[] = {[CVTM_COMPRESS_NONE] = {"", 1},
+                   [CVTM_COMPRESS_ZLIB] = {"vtkZLibDataCompressor", CVTMESH_HAVE_ZLIB},
+                   [CVTM_COMPRESS_LZ4] = {"vtkLZ4DataCompressor", CVTMESH_HAVE_LZ4}};
 
-/* The name in a file, for example vtkZLibDataCompressor; "" for CVTM_COMPRESS_NONE. */
-static const char *compressor_name(cvtm_compression kind) {
-  return kind == CVTM_COMPRESS_ZLIB  ? "vtkZLibDataCompressor"
-         : kind == CVTM_COMPRESS_LZ4 ? "vtkLZ4DataCompressor"
-                                     : "";
+int cvtm_compression_known(cvtm_compression kind) {
+  return (unsigned)kind <= CVTM_COMPRESS_LZ4 && compressors[kind].known;
 }
 
 /* CVTM_COMPRESS_NONE if no compressor of this build has the name. */
 static cvtm_compression compressor_named(const char *name) {
-  for (int kind = CVTM_COMPRESS_ZLIB; kind <= CVTM_COMPRESS_LZ4; ++kind) {
-    if (cvtm_compression_known((cvtm_compression)kind) &&
-        strcmp(name, compressor_name((cvtm_compression)kind)) == 0)
-      return (cvtm_compression)kind;
-  }
-  return CVTM_COMPRESS_NONE;
+  int kind = CVTM_COMPRESS_LZ4;
+  while (kind > 0 && !(compressors[kind].known && strcmp(name, compressors[kind].name) == 0))
+    --kind;
+  return (cvtm_compression)kind;
 }
 
 /* The largest size that `size` bytes can have after compression. */
@@ -699,7 +697,7 @@ static void write_vtu(FILE *file, const cvtm_file_mesh *m) {
       "<?xml version=\"1.0\"?>\n<VTKFile type=\"UnstructuredGrid\" version=\"1.0\" "
       "byte_order=\"LittleEndian\" header_type=\"UInt64\"",
       file);
-  if (packed) fprintf(file, " compressor=\"%s\"", compressor_name(m->compression));
+  if (packed) fprintf(file, " compressor=\"%s\"", compressors[m->compression].name);
   fputs(">\n<UnstructuredGrid>\n", file);
   write_pairs(file, m);
   fprintf(file, "<Piece NumberOfPoints=\"%" PRId64 "\" NumberOfCells=\"%" PRId64 "\">\n",

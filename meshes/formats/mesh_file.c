@@ -187,11 +187,7 @@ cvtm_status cvtm_mesh_write(const char *path, const cvtm_mesh *mesh,
   const char *extension =
       options->format != NULL ? options->format : cvtm_file_extension(path, buffer, sizeof buffer);
   const cvtm_format *f = cvtm_format_find(cvtm_formats, extension, CVTM_WRITES_MESH);
-  if (f == NULL) {
-    char known[CVTM_FORMAT_NAMES];
-    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s: unknown mesh format (known: %s)", path,
-                     cvtm_format_names(cvtm_formats, CVTM_WRITES_MESH, ", ", known, sizeof known));
-  }
+  if (f == NULL) return cvtm_format_unknown(path, "mesh", CVTM_WRITES_MESH, error);
   double *points = place_nodes(mesh, options);
   if (points == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", path);
   const cvtm_second_order *second = options->second;

@@ -415,9 +415,12 @@ static cvtm_status join_once(cvtm_polygons *rings, int with_exact, int *changed,
   return good ? status : cvtm_no_memory(error, "the rings");
 }
 
-/* Without `divide`, rings that touch themselves are not divided, and edges get all corners on
- * them. */
-static cvtm_status join_all(cvtm_polygons *rings, int divide, cvtm_error *error) {
+/* Divides rings, then joins them: a corner within 1.5 grid steps (2^-30 of the longer side of the
+ * bounding box) of a corner of another ring moves onto it, and a corner that near to an edge of
+ * another ring also becomes a corner of that edge. Rings that touch except for rounding then touch
+ * exactly. Without `divide`, rings that touch themselves are not divided, and edges get all corners
+ * on them. */
+static cvtm_status rings_join(cvtm_polygons *rings, int divide, cvtm_error *error) {
   enum { ROUNDS = 8 }; /* inserting a corner bends an edge, which may then be near another corner */
   int changed = 1;
   for (int round = 0; round < ROUNDS && changed && rings->ring_count > 0; ++round) {
@@ -430,16 +433,8 @@ static cvtm_status join_all(cvtm_polygons *rings, int divide, cvtm_error *error)
   return CVTM_OK;
 }
 
-/* Divides rings, then joins them: a corner within 1.5 grid steps (2^-30 of the longer side of the
- * bounding box) of a corner of another ring moves onto it, and a corner that near to an edge of
- * another ring also becomes a corner of that edge. Rings that touch except for rounding then touch
- * exactly. */
-static cvtm_status rings_join(cvtm_polygons *rings, cvtm_error *error) {
-  return join_all(rings, 1, error);
-}
-
 cvtm_status cvtm_rings_touch(cvtm_polygons *rings, cvtm_error *error) {
-  return join_all(rings, 0, error);
+  return rings_join(rings, 0, error);
 }
 
 /* ---- CSV ---- */
@@ -652,12 +647,6 @@ const cvtm_format cvtm_format_geojson = {.extension = "geojson",
                                          .help = "GeoJSON: polygons",
                                          .read_polygons = read_geojson};
 
-static cvtm_status fail_unknown(const char *name, cvtm_error *error) {
-  char known[CVTM_FORMAT_NAMES];
-  return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s: unknown polygon format (known: %s)", name,
-                   cvtm_format_names(cvtm_formats, CVTM_READS_POLYGONS, ", ", known, sizeof known));
-}
-
 int cvtm_polygon_format_known(const char *path) {
   return cvtm_format_of(path, CVTM_READS_POLYGONS) != NULL;
 }
@@ -665,7 +654,8 @@ int cvtm_polygon_format_known(const char *path) {
 cvtm_status cvtm_rings_read(const char *extension, cvtm_source *source, cvtm_ring_collector *c) {
   const cvtm_format *f = cvtm_format_find(cvtm_formats, extension, CVTM_READS_POLYGONS);
   *c = (cvtm_ring_collector){.source = source};
-  if (f == NULL) return fail_unknown(source->name, source->error);
+  if (f == NULL)
+    return cvtm_format_unknown(source->name, "polygon", CVTM_READS_POLYGONS, source->error);
   cvtm_numeric_locale locale = cvtm_numeric_locale_enter();
   const cvtm_status status = f->read_polygons(source, c);
   cvtm_numeric_locale_leave(locale);
@@ -678,7 +668,7 @@ cvtm_status cvtm_polygons_read_bytes(const char *extension, const unsigned char 
   cvtm_ring_collector c;
   cvtm_status status = cvtm_rings_read(extension, &source, &c);
   if (status == CVTM_OK) status = cvtm_rings_refuse_crossings(&c.rings, name, error);
-  if (status == CVTM_OK) status = rings_join(&c.rings, error);
+  if (status == CVTM_OK) status = rings_join(&c.rings, 1, error);
   if (status == CVTM_OK && c.rings.ring_count == 0) {
     status = cvtm_fail(error, CVTM_ERROR_INPUT, "%s: no polygon with an area", name);
   }
@@ -696,7 +686,7 @@ cvtm_status cvtm_polygons_load(const char *path, unsigned char **bytes, size_t *
                                cvtm_error *error) {
   const cvtm_format *f = cvtm_format_of(path, CVTM_READS_POLYGONS);
   return f != NULL ? cvtm_format_load(f, path, (size_t)1 << 31, bytes, size, error)
-                   : fail_unknown(path, error);
+                   : cvtm_format_unknown(path, "polygon", CVTM_READS_POLYGONS, error);
 }
 
 cvtm_status cvtm_polygons_read(const char *path, cvtm_polygons *polygons, cvtm_error *error) {

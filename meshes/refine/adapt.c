@@ -602,13 +602,7 @@ static cvtm_status remove_short_edges(adapter *a, double bound, int64_t least) {
 /* ---- All steps ---- */
 
 static cvtm_status exchange_all(adapter *a) {
-  cvtm_half_edges *m = &a->m;
-  for (int64_t h = 0; h < 3 * m->triangle_count; ++h) {
-    if (m->corner[h] < 0 || m->twin[h] < h) continue;
-    if (!cvtm_grow(&m->stack, sizeof *m->stack, &m->stack_capacity, m->depth + 1))
-      return cvtm_no_memory(a->error, "the mesh");
-    m->stack[m->depth++] = h;
-  }
+  cvtm_half_edges_push_all(&a->m);
   return keep(a);
 }
 
