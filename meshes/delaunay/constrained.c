@@ -34,11 +34,7 @@ static cvtm_status push(triangulation *t, int64_t value) {
 
 /* Nonzero if c lies on the ray from a through b and is not a. */
 static int is_ahead(const triangulation *t, int32_t a, int32_t b, int32_t c) {
-  const int64_t bx = (int64_t)t->m.grid[b].x - t->m.grid[a].x,
-                by = (int64_t)t->m.grid[b].y - t->m.grid[a].y;
-  const int64_t cx = (int64_t)t->m.grid[c].x - t->m.grid[a].x,
-                cy = (int64_t)t->m.grid[c].y - t->m.grid[a].y;
-  return bx * cy == by * cx && bx * cx + by * cy > 0;
+  return orient(t, a, b, c) == 0 && cvtm_dot_at(t->m.grid[a], t->m.grid[b], t->m.grid[c]) > 0;
 }
 
 /* Looks from a towards b: sets *along to the half-edge that leaves a exactly in that direction, or
@@ -248,27 +244,22 @@ static int32_t find_curves(kept_edge *list, int64_t count, int32_t *parent) {
   return curves;
 }
 
-/* Numbers the vertices of inside triangles; returns their number. */
-static int64_t number_vertices(const triangulation *t, const int32_t *region, int32_t *number) {
+/* Numbers the vertices of inside triangles, and copies them to their new numbers. origin: their old
+ * numbers. Returns the number of vertices. */
+static int64_t take_vertices(const triangulation *t, const int32_t *region, int32_t *number,
+                             double *points, int32_t *origin) {
   for (int64_t v = 0; v < t->m.vertex_count; ++v) number[v] = -1;
   for (int64_t h = 0; h < 3 * t->m.triangle_count; ++h) {
     if (region[h / 3] > 0) number[t->m.corner[h]] = 0;
   }
   int64_t count = 0;
   for (int64_t v = 0; v < t->m.vertex_count; ++v) {
-    if (number[v] == 0) number[v] = (int32_t)count++;
+    if (number[v] < 0) continue;
+    memcpy(points + 2 * count, t->points + 2 * v, 2 * sizeof *points);
+    origin[count] = (int32_t)v;
+    number[v] = (int32_t)count++;
   }
   return count;
-}
-
-/* Copies the kept vertices to their new numbers. origin: their old numbers. */
-static void copy_vertices(const triangulation *t, const int32_t *number, double *points,
-                          int32_t *origin) {
-  for (int64_t v = 0; v < t->m.vertex_count; ++v) {
-    if (number[v] < 0) continue;
-    memcpy(points + 2 * (int64_t)number[v], t->points + 2 * v, 2 * sizeof *points);
-    origin[number[v]] = (int32_t)v;
-  }
 }
 
 static void copy_edges(const kept_edge *sides, cvtm_regions *regions) {
@@ -302,8 +293,7 @@ static cvtm_status extract_mesh(const triangulation *t, const int32_t *region, c
       !parts.edges || !parts.left || !parts.right || !origin) {
     status = cvtm_no_memory(t->error, "the constrained triangulation");
   } else {
-    made.vertex_count = number_vertices(t, region, number);
-    copy_vertices(t, number, made.points, origin);
+    made.vertex_count = take_vertices(t, region, number, made.points, origin);
     made.triangle_count = cvtm_half_edges_list(&t->m, number, made.triangles, parts.region);
     parts.edge_count = list_edges(t, region, number, sides);
     parts.curve_count = find_curves(sides, parts.edge_count, number);

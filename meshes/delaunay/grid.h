@@ -34,6 +34,12 @@ static inline int64_t cvtm_orient(cvtm_grid_point a, cvtm_grid_point b, cvtm_gri
   return abx * acy - aby * acx;
 }
 
+/* The cosine, times the lengths, of the angle at a from b to c. */
+static inline double cvtm_dot_at(cvtm_grid_point a, cvtm_grid_point b, cvtm_grid_point c) {
+  return (double)(((int64_t)b.x - a.x) * ((int64_t)c.x - a.x) +
+                  ((int64_t)b.y - a.y) * ((int64_t)c.y - a.y));
+}
+
 static inline int cvtm_in_circle_exact(cvtm_grid_point a, cvtm_grid_point b, cvtm_grid_point c,
                                        cvtm_grid_point d) {
   const int64_t ax = (int64_t)a.x - d.x, ay = (int64_t)a.y - d.y;

@@ -442,7 +442,7 @@ static int32_t left_from(const walker *w, int64_t edge, int32_t v) {
 }
 
 static int32_t right_from(const walker *w, int64_t edge, int32_t v) {
-  return w->b->edges[2 * edge] == v ? w->b->right[edge] : w->b->left[edge];
+  return left_from(w, edge, other_end(w, edge, v));
 }
 
 /* The edge that continues `edge` at its end v; -1 where the arc ends. */

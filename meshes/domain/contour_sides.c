@@ -10,8 +10,6 @@
  * between two regions, and for arcs beside the outside. */
 static const double snap_between = 0.45;
 static const double snap = 0.25;
-/* Coordinates on a torus are multiples of this (contour_trace.c). */
-static const double torus_step = 0x1p-30;
 
 enum { X_AXIS, Y_AXIS };
 enum { LEFT_SIDE, RIGHT_SIDE, UPPER_SIDE, LOWER_SIDE, SIDES };
@@ -248,7 +246,7 @@ static int find_cut(const cutter *c, const double *a, const double *b, int betwe
     const double v = a[!axis] + t * (b[!axis] - a[!axis]);
     const double other = nearest_line(c, !axis, v);
     cut[axis] = line;
-    cut[!axis] = between && fabs(v - other) < snap ? other : rint(v / torus_step) * torus_step;
+    cut[!axis] = between && fabs(v - other) < snap ? other : cvtm_round_on_torus(v);
   }
   return first < 2;
 }

@@ -218,9 +218,8 @@ static const double crossing_reach =
     0.4; /* largest distance of a crossing from the middle of its segment */
 static const double fitted_reach = 0.45; /* the same, when areas are fitted */
 static const double junction_reach =
-    0.3; /* largest distance of a junction from its traced position */
-static const double torus_step = 0x1p-30; /* grid of coordinates on a torus (contour_trace.c) */
-static const double side_room = 0.3;      /* crossings nearer to a side do not move */
+    0.3;                             /* largest distance of a junction from its traced position */
+static const double side_room = 0.3; /* crossings nearer to a side do not move */
 
 /* The workspace of an arc of `count` points; points of an arc without ends are repeated at both
  * ends. */
@@ -358,7 +357,7 @@ static double meet(const spline *s, int64_t k, int fixed, double at) {
 }
 
 static double round_place(const smoother *m, double v) {
-  return m->picture->border == CVTM_BORDER_PERIODIC ? rint(v / torus_step) * torus_step : v;
+  return m->picture->border == CVTM_BORDER_PERIODIC ? cvtm_round_on_torus(v) : v;
 }
 
 /* Moves the crossings of an arc to its spline. */

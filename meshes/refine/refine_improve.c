@@ -637,12 +637,13 @@ static void rename_segments(cvtm_refiner *r, const int32_t *joined) {
 }
 
 cvtm_status cvtm_refine_join_segments(cvtm_refiner *r, const uint8_t *corner) {
-  const size_t n = (size_t)r->segment_count + 1;
-  int32_t *joined = malloc(2 * n * sizeof *joined), *list = joined + n;
-  uint8_t *divides = malloc((size_t)r->given_count + 1);
-  if (joined == NULL || divides == NULL) {
-    free(joined);
-    free(divides);
+  const size_t n = (size_t)r->segment_count;
+  cvtm_scratch memory = {0};
+  int32_t *joined = cvtm_scratch_take(&memory, n, sizeof *joined);
+  int32_t *list = cvtm_scratch_take(&memory, n, sizeof *list);
+  uint8_t *divides = cvtm_scratch_take(&memory, (size_t)r->given_count, 1);
+  if (memory.failed) {
+    cvtm_scratch_free(&memory);
     return cvtm_no_memory(r->error, "the refinement");
   }
   for (int32_t s = 0; s < r->segment_count; ++s) joined[s] = s;
@@ -656,8 +657,7 @@ cvtm_status cvtm_refine_join_segments(cvtm_refiner *r, const uint8_t *corner) {
     }
   }
   rename_segments(r, joined);
-  free(joined);
-  free(divides);
+  cvtm_scratch_free(&memory);
   return CVTM_OK;
 }
 

@@ -461,6 +461,15 @@ static location walk_to(const cvtm_refiner *r, int64_t t, cvtm_grid_point to) {
   return (location){-1, -1, 0};
 }
 
+/* Finds the new place for a triangle, and walks there. */
+static location locate_centre(const cvtm_refiner *r, int64_t t, int for_angle,
+                              cvtm_grid_point *place) {
+  double centre[2];
+  find_centre(r, t, for_angle, centre);
+  *place = (cvtm_grid_point){round_near_grid(centre[0]), round_near_grid(centre[1])};
+  return walk_to(r, t, *place);
+}
+
 static double shortest_link(const cvtm_refiner *r, int32_t v) {
   const cvtm_half_edges *m = &r->m;
   double shortest = INFINITY;
@@ -533,10 +542,8 @@ static cvtm_status insert_vertex(cvtm_refiner *r, location at, cvtm_grid_point p
 static cvtm_status split_at_centre(cvtm_refiner *r, const cvtm_bad_triangle *bad, double scale,
                                    int for_angle) {
   const cvtm_half_edges *m = &r->m;
-  double centre[2];
-  find_centre(r, bad->triangle, for_angle, centre);
-  const cvtm_grid_point place = {round_near_grid(centre[0]), round_near_grid(centre[1])};
-  const location at = walk_to(r, bad->triangle, place);
+  cvtm_grid_point place;
+  const location at = locate_centre(r, bad->triangle, for_angle, &place);
   const cvtm_refine_vertex made = {scale, -1, -1, CVTM_VERTEX_FREE,
                                    (uint8_t)(for_angle ? CVTM_CAUSE_ANGLE : CVTM_CAUSE_AREA)};
   int again = 0;
@@ -641,10 +648,8 @@ static cvtm_status put_centre(cvtm_refiner *r, int64_t t, int *put) {
   const int64_t side = cvtm_shortest_side(r, t), before = r->part_count;
   const double scale =
       fmin(r->vertex[m->corner[side]].scale, r->vertex[cvtm_end_of(m, side)].scale);
-  double centre[2];
-  find_centre(r, t, 0, centre);
-  const cvtm_grid_point place = {round_near_grid(centre[0]), round_near_grid(centre[1])};
-  const location at = walk_to(r, t, place);
+  cvtm_grid_point place;
+  const location at = locate_centre(r, t, 0, &place);
   if (at.blocked || at.triangle < 0 || at.half >= 0) return CVTM_OK;
   const int32_t v = cvtm_half_edges_insert_inside(m, at.triangle, place);
   int64_t near = 0;
