@@ -450,9 +450,9 @@ static cvtm_status weigh_on_host(const cvtm_device *device, const double *points
 }
 
 /* weights: NULL for none. */
-static cvtm_status triangulate(cvtm_device *device, const double *points, const double *weights,
-                               int64_t count, cvtm_mesh *mesh, cvtm_delaunay_report *report,
-                               cvtm_error *error) {
+static cvtm_status triangulate_somewhere(cvtm_device *device, const double *points,
+                                         const double *weights, int64_t count, cvtm_mesh *mesh,
+                                         cvtm_delaunay_report *report, cvtm_error *error) {
   cvtm_delaunay_report own = {0};
   const double start = cvtm_clock();
   cvtm_status status;
@@ -469,7 +469,7 @@ static cvtm_status triangulate(cvtm_device *device, const double *points, const 
 
 cvtm_status cvtm_delaunay_on(cvtm_device *device, const double *points, int64_t count,
                              cvtm_mesh *mesh, cvtm_delaunay_report *report, cvtm_error *error) {
-  return triangulate(device, points, NULL, count, mesh, report, error);
+  return triangulate_somewhere(device, points, NULL, count, mesh, report, error);
 }
 
 cvtm_status cvtm_regular_triangulation(cvtm_device *device, const double *points,
@@ -480,5 +480,5 @@ cvtm_status cvtm_regular_triangulation(cvtm_device *device, const double *points
   if (count < 1 || count > CVTM_DELAUNAY_MOST)
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%lld points; 1 to %d can be triangulated",
                      (long long)count, CVTM_DELAUNAY_MOST);
-  return triangulate(device, points, weights, count, mesh, report, error);
+  return triangulate_somewhere(device, points, weights, count, mesh, report, error);
 }

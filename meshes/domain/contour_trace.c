@@ -351,13 +351,15 @@ static int64_t list_kept(const cvtm_contour *c, double smallest, int32_t *kept) 
   return count;
 }
 
-static void move_arc(cvtm_contour *c, int64_t arc, int64_t to, int64_t points) {
+/* Moves an arc behind the *arcs arcs that are kept, and counts it. */
+static void keep_arc(cvtm_contour *c, int64_t arc, int64_t *arcs) {
   const int64_t first = c->start[arc], count = c->start[arc + 1] - first;
+  const int64_t to = (*arcs)++, points = c->start[to];
   memmove(c->points + 2 * points, c->points + 2 * first, 2 * (size_t)count * sizeof *c->points);
   memmove(c->corner + points, c->corner + first, (size_t)count);
   c->left[to] = c->left[arc];
   c->right[to] = c->right[arc];
-  c->start[to] = points;
+  c->start[to + 1] = points + count;
 }
 
 /* Drops specks, except those of labels that would vanish. */
@@ -365,19 +367,15 @@ static cvtm_status drop_label_specks(cvtm_contour *c, double smallest, cvtm_erro
   int32_t *kept = malloc((2 * (size_t)c->arc_count + 1) * sizeof *kept);
   if (kept == NULL) return cvtm_no_memory(error, "the contour");
   const int64_t count = list_kept(c, smallest, kept);
-  int64_t arcs = 0, points = 0;
+  int64_t arcs = 0;
   for (int64_t arc = 0; arc < c->arc_count; ++arc) {
-    const int64_t length = c->start[arc + 1] - c->start[arc];
     int32_t inside = 0, outside = 0;
     if (is_speck(c, arc, smallest, &inside, &outside) &&
-        bsearch(&inside, kept, (size_t)count, sizeof *kept, cvtm_compare_int32) != NULL) {
+        bsearch(&inside, kept, (size_t)count, sizeof *kept, cvtm_compare_int32) != NULL)
       ++c->dropped;
-      continue;
-    }
-    move_arc(c, arc, arcs++, points);
-    points += length;
+    else
+      keep_arc(c, arc, &arcs);
   }
-  c->start[arcs] = points;
   c->arc_count = arcs;
   free(kept);
   return CVTM_OK;
@@ -444,7 +442,7 @@ static void change_area(cvtm_contour *c, int32_t region, double change) {
 /* A curve that cuts off the corners of pixels encloses half a pixel less than the outline of the
  * pixels, which has four more convex than concave corners. */
 void cvtm_contour_drop_specks(cvtm_contour *c, double smallest) {
-  int64_t arcs = 0, points = 0;
+  int64_t arcs = 0;
   for (int64_t arc = 0; arc < c->arc_count; ++arc) {
     const int64_t first = c->start[arc], count = c->start[arc + 1] - first;
     const double *p = c->points + 2 * first;
@@ -453,12 +451,10 @@ void cvtm_contour_drop_specks(cvtm_contour *c, double smallest) {
       change_area(c, area > 0 ? c->left[arc] : c->right[arc], -pixels);
       change_area(c, area > 0 ? c->right[arc] : c->left[arc], pixels);
       ++c->dropped;
-      continue;
+    } else {
+      keep_arc(c, arc, &arcs);
     }
-    move_arc(c, arc, arcs++, points);
-    points += count;
   }
-  c->start[arcs] = points;
   c->arc_count = arcs;
 }
 

@@ -61,7 +61,7 @@ static void adjacency_of_line(const cvtm_mesh *mesh, cvtm_placed *order, adjacen
   }
 }
 
-static cvtm_status no_memory(int64_t sites, cvtm_error *error) {
+static cvtm_status no_memory_for_cells(int64_t sites, cvtm_error *error) {
   return cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory for the cells of %lld sites",
                    (long long)sites);
 }
@@ -74,7 +74,7 @@ static cvtm_status find_adjacency(const cvtm_mesh *mesh, cvtm_scratch *memory, a
   cvtm_placed *order = cvtm_scratch_take(memory, on_line ? vertices : 0, sizeof *order);
   adjacent->start = cvtm_scratch_zeros(memory, vertices + 2, sizeof *adjacent->start);
   adjacent->id = cvtm_scratch_take(memory, entries, sizeof *adjacent->id);
-  if (memory->failed) return no_memory(mesh->vertex_count, error);
+  if (memory->failed) return no_memory_for_cells(mesh->vertex_count, error);
   if (on_line) {
     adjacency_of_line(mesh, order, adjacent);
   } else {
@@ -122,6 +122,12 @@ static int32_t gather_neighbors(const cvtm_mesh *mesh, const adjacency *adjacent
   return distinct;
 }
 
+/* A corner in a linked ring, for hubs. */
+typedef struct ring_corner {
+  double x, y;
+  int32_t neighbor, after, before;
+} ring_corner;
+
 /* Memory for the largest cell, reused for all cells. */
 typedef struct workspace {
   neighbor_site *sites;
@@ -129,9 +135,7 @@ typedef struct workspace {
   int32_t count;
   double *x, *y;
   int32_t *neighbor;
-  int32_t *after, *before; /* rings of corners, for hubs */
-  double *x_ring, *y_ring;
-  int32_t *neighbor_ring;
+  ring_corner *ring;
 } workspace;
 
 static cvtm_status make_workspace(int64_t largest, cvtm_scratch *memory, workspace *work,
@@ -147,11 +151,7 @@ static cvtm_status make_workspace(int64_t largest, cvtm_scratch *memory, workspa
   work->x = cvtm_scratch_take(memory, corners, sizeof *work->x);
   work->y = cvtm_scratch_take(memory, corners, sizeof *work->y);
   work->neighbor = cvtm_scratch_take(memory, corners, sizeof *work->neighbor);
-  work->after = cvtm_scratch_take(memory, ring, sizeof *work->after);
-  work->before = cvtm_scratch_take(memory, ring, sizeof *work->before);
-  work->x_ring = cvtm_scratch_take(memory, ring, sizeof *work->x_ring);
-  work->y_ring = cvtm_scratch_take(memory, ring, sizeof *work->y_ring);
-  work->neighbor_ring = cvtm_scratch_take(memory, ring, sizeof *work->neighbor_ring);
+  work->ring = cvtm_scratch_take(memory, ring, sizeof *work->ring);
   if (!memory->failed) return CVTM_OK;
   return cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory for a cell of %lld corners",
                    (long long)largest);
@@ -176,7 +176,7 @@ static void clip_in_turn(workspace *work, int32_t sites) {
 enum { HUB_NEIGHBORS = 64 };
 
 static double beyond(const workspace *work, const neighbor_site *site, int32_t corner) {
-  return site->dx * work->x_ring[corner] + site->dy * work->y_ring[corner] -
+  return site->dx * work->ring[corner].x + site->dy * work->ring[corner].y -
          0.5 * (site->dx * site->dx + site->dy * site->dy);
 }
 
@@ -188,9 +188,9 @@ static int32_t farthest_corner(const workspace *work, const neighbor_site *site,
   int32_t best = corner;
   double best_value = beyond(work, site, corner);
   const double rounding =
-      1e-13 * (fabs(site->dx * work->x_ring[corner]) + fabs(site->dy * work->y_ring[corner]) +
+      1e-13 * (fabs(site->dx * work->ring[corner].x) + fabs(site->dy * work->ring[corner].y) +
                site->dx * site->dx + site->dy * site->dy);
-  for (int32_t k = work->after[corner]; k != corner; k = work->after[k]) {
+  for (int32_t k = work->ring[corner].after; k != corner; k = work->ring[k].after) {
     const double value = beyond(work, site, k);
     if (value > best_value) {
       best = k;
@@ -203,8 +203,8 @@ static int32_t farthest_corner(const workspace *work, const neighbor_site *site,
 }
 
 static void link_corners(workspace *work, int32_t a, int32_t b) {
-  work->after[a] = b;
-  work->before[b] = a;
+  work->ring[a].after = b;
+  work->ring[b].before = a;
 }
 
 /* Places the corner where the bisector meets the edge from a removed to a kept corner. */
@@ -212,29 +212,29 @@ static void place_corner(workspace *work, const neighbor_site *site, int32_t rem
                          int32_t corner) {
   const double s = beyond(work, site, removed);
   const double t = s / (s - beyond(work, site, kept));
-  work->x_ring[corner] = work->x_ring[removed] + (work->x_ring[kept] - work->x_ring[removed]) * t;
-  work->y_ring[corner] = work->y_ring[removed] + (work->y_ring[kept] - work->y_ring[removed]) * t;
+  work->ring[corner].x = work->ring[removed].x + (work->ring[kept].x - work->ring[removed].x) * t;
+  work->ring[corner].y = work->ring[removed].y + (work->ring[kept].y - work->ring[removed].y) * t;
 }
 
 /* Cuts off the consecutive corners around `corner`; returns the first new corner, -1 if no corner
  * is left. */
 static int32_t cut_ring(workspace *work, const neighbor_site *site, int32_t corner, int32_t *used) {
   int32_t first = corner, last = corner;
-  int32_t kept_before = work->before[first], kept_after = work->after[last];
+  int32_t kept_before = work->ring[first].before, kept_after = work->ring[last].after;
   while (kept_before != corner && beyond(work, site, kept_before) >= 0) {
     first = kept_before;
-    kept_before = work->before[first];
+    kept_before = work->ring[first].before;
   }
   if (kept_before == corner) return -1;
   while (beyond(work, site, kept_after) >= 0) {
     last = kept_after;
-    kept_after = work->after[last];
+    kept_after = work->ring[last].after;
   }
   const int32_t p = (*used)++, q = (*used)++;
   place_corner(work, site, first, kept_before, p);
   place_corner(work, site, last, kept_after, q);
-  work->neighbor_ring[p] = site->id;
-  work->neighbor_ring[q] = work->neighbor_ring[last];
+  work->ring[p].neighbor = site->id;
+  work->ring[q].neighbor = work->ring[last].neighbor;
   link_corners(work, kept_before, p);
   link_corners(work, p, q);
   link_corners(work, q, kept_after);
@@ -247,12 +247,9 @@ static void clip_by_direction(workspace *work, int32_t sites) {
   }
   qsort(work->sites, (size_t)sites, sizeof *work->sites, compare_angles);
   int32_t used = work->count;
-  for (int32_t k = 0; k < used; ++k) {
-    work->x_ring[k] = work->x[k];
-    work->y_ring[k] = work->y[k];
-    work->neighbor_ring[k] = work->neighbor[k];
-    link_corners(work, k, (k + 1) % used);
-  }
+  for (int32_t k = 0; k < used; ++k)
+    work->ring[k] = (ring_corner){.x = work->x[k], .y = work->y[k], .neighbor = work->neighbor[k]};
+  for (int32_t k = 0; k < used; ++k) link_corners(work, k, (k + 1) % used);
   int32_t corner = 0;
   for (int32_t k = 0; k < sites; ++k) {
     /* Walking onwards reaches the maximum only if the turn is less than half a circle. At most two
@@ -269,10 +266,10 @@ static void clip_by_direction(workspace *work, int32_t sites) {
   work->count = 0;
   int32_t k = corner;
   do {
-    work->x[work->count] = work->x_ring[k];
-    work->y[work->count] = work->y_ring[k];
-    work->neighbor[work->count++] = work->neighbor_ring[k];
-    k = work->after[k];
+    work->x[work->count] = work->ring[k].x;
+    work->y[work->count] = work->ring[k].y;
+    work->neighbor[work->count++] = work->ring[k].neighbor;
+    k = work->ring[k].after;
   } while (k != corner);
 }
 
@@ -356,7 +353,7 @@ cvtm_status cvtm_cells_create(const cvtm_mesh *mesh, cvtm_domain domain, cvtm_ce
   status = find_adjacency(mesh, &memory, &adjacent, error);
   if (status == CVTM_OK) status = make_workspace(adjacent.largest, &memory, &work, error);
   if (status == CVTM_OK && !make_cells(mesh, &adjacent, domain, &work, &made))
-    status = no_memory(mesh->vertex_count, error);
+    status = no_memory_for_cells(mesh->vertex_count, error);
   cvtm_scratch_free(&memory);
   if (status != CVTM_OK) {
     cvtm_cells_free(&made);
@@ -471,7 +468,7 @@ cvtm_status cvtm_cells_of_domain(const cvtm_mesh *mesh, cvtm_cells *cells, cvtm_
                         .neighbors = malloc(most * sizeof *b.made.neighbors)}};
   cvtm_status status = CVTM_OK;
   if (memory.failed || !b.made.start || !b.made.corners || !b.made.neighbors)
-    status = no_memory(mesh->vertex_count, error);
+    status = no_memory_for_cells(mesh->vertex_count, error);
   if (status == CVTM_OK) {
     status = cvtm_find_twins(mesh->triangles, mesh->triangle_count, mesh->vertex_count, b.twin,
                              NULL, error);

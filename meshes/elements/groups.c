@@ -25,7 +25,8 @@ typedef struct grouped_edge {
 typedef struct grouping {
   const cvtm_mesh *mesh;
   const cvtm_regions *regions;
-  int64_t count;
+  const cvtm_region_name *names;
+  int64_t name_count, count;
   grouped_edge *edges;
   int64_t *start; /* vertex_count + 1: where the ends of edges at each vertex begin in `ends` */
   int64_t *ends;  /* twice the edge, plus 1 at its second vertex */
@@ -143,15 +144,14 @@ static void find_curves(grouping *g) {
 /* ---- names ---- */
 
 /* The given name of a region, or its number behind a prefix. */
-static void name_region(const cvtm_region_name *names, int64_t count, int32_t region,
-                        const char *prefix, char *text, size_t capacity) {
+static void name_region(const grouping *g, int32_t region, const char *prefix, char *text,
+                        size_t capacity) {
   snprintf(text, capacity, "%s%" PRId32, prefix, region);
-  for (int64_t k = count - 1; k >= 0; --k)
-    if (names[k].region == region) snprintf(text, capacity, "%s", names[k].name);
+  for (int64_t k = g->name_count - 1; k >= 0; --k)
+    if (g->names[k].region == region) snprintf(text, capacity, "%s", g->names[k].name);
 }
 
-static void name_lines(const label *bounds, const cvtm_region_name *names, int64_t name_count,
-                       cvtm_group *group) {
+static void name_lines(const grouping *g, const label *bounds, cvtm_group *group) {
   static const char *const words[] = {"outer", "left", "right", "bottom", "top"};
   char first[CVTM_GROUP_NAME_BYTES / 2 - 6], second[sizeof first];
   if (bounds->kind < HOLE) {
@@ -159,8 +159,8 @@ static void name_lines(const label *bounds, const cvtm_region_name *names, int64
   } else if (bounds->kind == HOLE) {
     snprintf(group->name, sizeof group->name, "hole-%" PRId32, bounds->first);
   } else {
-    name_region(names, name_count, bounds->first, "", first, sizeof first);
-    name_region(names, name_count, bounds->second, "", second, sizeof second);
+    name_region(g, bounds->first, "", first, sizeof first);
+    name_region(g, bounds->second, "", second, sizeof second);
     snprintf(group->name, sizeof group->name, "interface-%s-%s", first, second);
   }
 }
@@ -178,15 +178,15 @@ static int32_t list_labels(const grouping *g, label *labels) {
 
 /* Lists the regions, whose triangles are consecutive and ascending; groups NULL: only counts
  * them. */
-static int32_t list_areas(const cvtm_mesh *mesh, const cvtm_regions *r,
-                          const cvtm_region_name *names, int64_t name_count, cvtm_group *groups) {
+static int32_t list_areas(const grouping *g, cvtm_group *groups) {
+  const int32_t *region = g->regions->region;
   int32_t count = 0;
-  for (int64_t t = 0; t < mesh->triangle_count; ++t) {
-    if (t > 0 && r->region[t] == r->region[t - 1]) continue;
+  for (int64_t t = 0; t < g->mesh->triangle_count; ++t) {
+    if (t > 0 && region[t] == region[t - 1]) continue;
     if (groups != NULL) {
       cvtm_group *group = &groups[count];
-      group->tag = r->region[t];
-      name_region(names, name_count, group->tag, "region-", group->name, sizeof group->name);
+      group->tag = region[t];
+      name_region(g, group->tag, "region-", group->name, sizeof group->name);
     }
     ++count;
   }
@@ -216,10 +216,9 @@ static int32_t *take_edges(const grouping *g, const label *labels, int32_t label
   return edges;
 }
 
-static int replace_groups(grouping *g, label *labels, const cvtm_region_name *names,
-                          int64_t name_count, cvtm_regions *r) {
+static int replace_groups(const grouping *g, label *labels, cvtm_regions *r) {
   const int32_t lines = list_labels(g, labels);
-  const int32_t areas = list_areas(g->mesh, r, names, name_count, NULL);
+  const int32_t areas = list_areas(g, NULL);
   cvtm_group *line_groups = calloc((size_t)lines + 1, sizeof *line_groups);
   cvtm_group *area_groups = calloc((size_t)areas + 1, sizeof *area_groups);
   int32_t *group = malloc((size_t)(g->count + 1) * sizeof *group), *edges = NULL;
@@ -233,9 +232,9 @@ static int replace_groups(grouping *g, label *labels, const cvtm_region_name *na
   }
   for (int32_t k = 0; k < lines; ++k) {
     line_groups[k].tag = k + 1;
-    name_lines(&labels[k], names, name_count, &line_groups[k]);
+    name_lines(g, &labels[k], &line_groups[k]);
   }
-  list_areas(g->mesh, r, names, name_count, area_groups);
+  list_areas(g, area_groups);
   free(r->edges);
   free(r->group);
   free(r->line_groups);
@@ -257,6 +256,8 @@ cvtm_status cvtm_regions_group(const cvtm_mesh *mesh, cvtm_domain image,
   label *labels = cvtm_scratch_take(&memory, n, sizeof *labels);
   grouping g = {mesh,
                 regions,
+                names,
+                name_count,
                 regions->edge_count,
                 cvtm_scratch_take(&memory, n, sizeof *g.edges),
                 cvtm_scratch_zeros(&memory, (size_t)mesh->vertex_count + 2, sizeof *g.start),
@@ -269,7 +270,7 @@ cvtm_status cvtm_regions_group(const cvtm_mesh *mesh, cvtm_domain image,
     label_edges(&g, image);
     find_curves(&g);
     qsort(g.edges, (size_t)g.count, sizeof *g.edges, cvtm_compare_four);
-    done = replace_groups(&g, labels, names, name_count, regions);
+    done = replace_groups(&g, labels, regions);
   }
   cvtm_scratch_free(&memory);
   return done ? CVTM_OK : cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory for groups");

@@ -12,10 +12,6 @@
 
 enum { BLOCK = 64 /* number of boundary edges with a common bounding box */ };
 
-typedef struct boundary_block {
-  double low[2], high[2];
-} boundary_block;
-
 typedef struct builder {
   const cvtm_mesh *mesh;
   cvtm_p1 *p1;
@@ -26,7 +22,7 @@ typedef struct builder {
   int32_t *unknown;        /* of each vertex; -1: on the boundary or in no triangle */
   int64_t edge_count;      /* boundary edges */
   double *edges;           /* 4 * edge_count: the ends */
-  boundary_block *blocks;
+  cvtm_box *blocks;
 } builder;
 
 void cvtm_p1_free(cvtm_p1 *p1) {
@@ -59,17 +55,13 @@ static void list_boundary(builder *b) {
 
 static void box_blocks(builder *b) {
   for (int64_t k = 0; k < b->edge_count; ++k) {
-    boundary_block *block = &b->blocks[k / BLOCK];
-    const double *edge = b->edges + 4 * k;
-    for (int axis = 0; axis < 2; ++axis) {
-      const double low = fmin(edge[axis], edge[2 + axis]), high = fmax(edge[axis], edge[2 + axis]);
-      block->low[axis] = k % BLOCK == 0 ? low : fmin(block->low[axis], low);
-      block->high[axis] = k % BLOCK == 0 ? high : fmax(block->high[axis], high);
-    }
+    if (k % BLOCK == 0) b->blocks[k / BLOCK] = cvtm_empty_box();
+    for (int end = 0; end < 2; ++end)
+      cvtm_box_add(&b->blocks[k / BLOCK], b->edges + 4 * k + 2 * end);
   }
 }
 
-static double distance_to_box(const boundary_block *block, double x, double y) {
+static double distance_to_box(const cvtm_box *block, double x, double y) {
   const double dx = fmax(fmax(block->low[0] - x, x - block->high[0]), 0);
   const double dy = fmax(fmax(block->low[1] - y, y - block->high[1]), 0);
   return hypot(dx, dy);
@@ -211,15 +203,10 @@ static cvtm_status add_triangle(builder *b, int64_t t) {
 }
 
 static double longer_side(const cvtm_mesh *mesh) {
-  double low[2] = {HUGE_VAL, HUGE_VAL}, high[2] = {-HUGE_VAL, -HUGE_VAL};
-  for (int64_t h = 0; h < 3 * mesh->triangle_count; ++h) {
-    for (int axis = 0; axis < 2; ++axis) {
-      const double at = mesh->points[2 * (int64_t)mesh->triangles[h] + axis];
-      low[axis] = fmin(low[axis], at);
-      high[axis] = fmax(high[axis], at);
-    }
-  }
-  return fmax(high[0] - low[0], high[1] - low[1]);
+  cvtm_box box = cvtm_empty_box();
+  for (int64_t h = 0; h < 3 * mesh->triangle_count; ++h)
+    cvtm_box_add(&box, mesh->points + 2 * (int64_t)mesh->triangles[h]);
+  return fmax(box.high[0] - box.low[0], box.high[1] - box.low[1]);
 }
 
 static cvtm_status build_elements(builder *b) {

@@ -1,5 +1,6 @@
 #include "meshes/second_order.h"
 
+#include "base/geometry.h"
 #include "base/host.h"
 #include "meshes/elements/twins.h"
 
@@ -77,14 +78,11 @@ static int64_t cell_of_piece(const piece_grid *g, const piece *p) {
 }
 
 static void measure_grid(const cvtm_contour *c, piece_grid *g) {
-  double high[2] = {c->points[0], c->points[1]};
-  memcpy(g->origin, high, sizeof high);
-  for (int64_t k = 0; k < 2 * c->start[c->arc_count]; ++k) {
-    g->origin[k % 2] = fmin(g->origin[k % 2], c->points[k]);
-    high[k % 2] = fmax(high[k % 2], c->points[k]);
-  }
+  cvtm_box box = cvtm_empty_box();
+  for (int64_t k = 0; k < c->start[c->arc_count]; ++k) cvtm_box_add(&box, c->points + 2 * k);
+  memcpy(g->origin, box.low, sizeof box.low);
   for (int axis = 0; axis < 2; ++axis)
-    g->size[axis] = 1 + (int64_t)((high[axis] - g->origin[axis]) / CELL);
+    g->size[axis] = 1 + (int64_t)((box.high[axis] - box.low[axis]) / CELL);
 }
 
 static cvtm_status make_grid(const cvtm_contour *c, cvtm_scratch *memory, piece_grid *g,

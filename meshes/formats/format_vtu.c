@@ -441,18 +441,16 @@ static cvtm_status build_mesh(document *d, cvtm_builder *b) {
   if (status == CVTM_OK) status = cvtm_builder_vertices(b, points, d->vertex_count);
   if (status == CVTM_OK && cells > 0) {
     status = take_array(d, &d->offsets, "offsets", cells, &offsets);
-    if (status == CVTM_OK) {
-      double last = offsets[cells - 1];
-      corners = last >= 0 && last < 0x1p52 ? (int64_t)last : -1;
-      if (corners < 0) status = cvtm_source_fail(d->source, "malformed offsets");
-    }
+    const double last = status == CVTM_OK ? offsets[cells - 1] : 0;
+    if (last >= 0 && last < 0x1p52)
+      corners = (int64_t)last;
+    else
+      status = cvtm_source_fail(d->source, "malformed offsets");
     if (status == CVTM_OK) status = take_array(d, &d->types, "types", cells, &types);
-    if (status == CVTM_OK) {
+    if (status == CVTM_OK)
       status = take_array(d, &d->connectivity, "connectivity", corners, &connectivity);
-    }
-    if (status == CVTM_OK) {
+    if (status == CVTM_OK)
       status = cvtm_builder_cells(b, cells, offsets, connectivity, corners, types);
-    }
   }
   free(points);
   free(offsets);

@@ -245,24 +245,17 @@ static int test_pair(touch_finder *f, int64_t edge, int64_t corner) {
   return 1;
 }
 
-typedef struct box {
-  double low[2], high[2];
-} box;
-
-static box box_of(const touch_finder *f, const int64_t *corner, int64_t count) {
-  box b = {{INFINITY, INFINITY}, {-INFINITY, -INFINITY}};
+static cvtm_box box_of(const touch_finder *f, const int64_t *corner, int64_t count) {
+  cvtm_box box = cvtm_empty_box();
   for (int64_t k = 0; k < count; ++k) {
     const double place[2] = {f->grid[corner[k]].x, f->grid[corner[k]].y};
-    for (int axis = 0; axis < 2; ++axis) {
-      b.low[axis] = fmin(b.low[axis], place[axis]);
-      b.high[axis] = fmax(b.high[axis], place[axis]);
-    }
+    cvtm_box_add(&box, place);
   }
-  return b;
+  return box;
 }
 
 /* Nonzero if an edge may be within reach of a box. */
-static int is_near(const touch_finder *f, int64_t edge, const box *b) {
+static int is_near(const touch_finder *f, int64_t edge, const cvtm_box *b) {
   const cvtm_grid_point p = f->grid[edge], q = f->grid[f->next[edge]];
   const double px = p.x, py = p.y, qx = q.x, qy = q.y;
   if (fmax(px, qx) < b->low[0] - reach || fmin(px, qx) > b->high[0] + reach ||
@@ -297,7 +290,7 @@ static int64_t partition(const touch_finder *f, int64_t *corner, int64_t count, 
 static int find_touches(touch_finder *f, int64_t *corner, int64_t count, const int64_t *edge,
                         int64_t edge_count) {
   enum { FEW = 12 };
-  const box b = box_of(f, corner, count);
+  const cvtm_box b = box_of(f, corner, count);
   const int axis = b.high[1] - b.low[1] > b.high[0] - b.low[0];
   int64_t *near = malloc(((size_t)edge_count + 1) * sizeof *near), near_count = 0;
   if (near == NULL) return 0;
