@@ -41,19 +41,23 @@ int cvtm_grow(void *array, size_t size, int64_t *capacity, int64_t needed) {
 
 /* --- memory that is freed together ------------------------------------------------------------ */
 
-static void *keep(cvtm_scratch *scratch, void *block) {
+static void *allocate(cvtm_scratch *scratch, size_t count, size_t size, int zeros) {
+  void *block = NULL;
+  if (scratch->count < CVTM_SCRATCH_BLOCKS && count < PTRDIFF_MAX / size) {
+    const size_t bytes = count > 0 ? count * size : 1;
+    block = zeros ? calloc(bytes, 1) : malloc(bytes);
+  }
   scratch->failed |= block == NULL;
   if (block != NULL) scratch->blocks[scratch->count++] = block;
   return block;
 }
 
 void *cvtm_scratch_take(cvtm_scratch *scratch, size_t count, size_t size) {
-  const int fits = count < PTRDIFF_MAX / size;
-  return keep(scratch, fits ? malloc(count > 0 ? count * size : 1) : NULL);
+  return allocate(scratch, count, size, 0);
 }
 
 void *cvtm_scratch_zeros(cvtm_scratch *scratch, size_t count, size_t size) {
-  return keep(scratch, calloc(count > 0 ? count : 1, size));
+  return allocate(scratch, count, size, 1);
 }
 
 void cvtm_scratch_free(cvtm_scratch *scratch) {

@@ -56,10 +56,12 @@ int cvtm_grow(void *array, size_t size, int64_t *capacity, int64_t needed);
 
 /* --- memory that is freed together ------------------------------------------------------------ */
 
-/* Blocks of memory, at first {0}: 16 at most. `failed` is nonzero if one of them could not be had,
- * so that only this has to be tested before all are used. */
+enum { CVTM_SCRATCH_BLOCKS = 16 };
+
+/* Blocks of memory, at first {0}. `failed` is nonzero if one of them could not be had, or was one
+ * too many, so that only this has to be tested before all are used. */
 typedef struct cvtm_scratch {
-  void *blocks[16];
+  void *blocks[CVTM_SCRATCH_BLOCKS];
   int count, failed;
 } cvtm_scratch;
 
