@@ -225,6 +225,23 @@ static inline double cvtm_segment_distance(const double *a, const double *b, dou
   return hypot(a[0] + t * dx - x, a[1] + t * dy - y);
 }
 
+/* The bounding box of points that are added to an empty one. */
+typedef struct cvtm_box {
+  double low[2], high[2];
+} cvtm_box;
+
+static inline cvtm_box cvtm_empty_box(void) {
+  const cvtm_box box = {{HUGE_VAL, HUGE_VAL}, {-HUGE_VAL, -HUGE_VAL}};
+  return box;
+}
+
+static inline void cvtm_box_add(cvtm_box *box, const double *point) {
+  for (int axis = 0; axis < 2; ++axis) {
+    box->low[axis] = fmin(box->low[axis], point[axis]);
+    box->high[axis] = fmax(box->high[axis], point[axis]);
+  }
+}
+
 /* Points in the order of x, then of y, then of their numbers: coincident points are consecutive. */
 
 typedef struct cvtm_placed {

@@ -98,6 +98,9 @@ int cvtm_format_has(const cvtm_format *format, unsigned bits);
  * them; returns text. */
 const char *cvtm_format_names(const cvtm_format *const *list, unsigned bits, const char *between,
                               char *text, size_t size);
+/* CVTM_ERROR_ARGUMENT, with the names of the known formats. kind: "mesh", for example. */
+cvtm_status cvtm_format_unknown(const char *name, const char *kind, unsigned bits,
+                                cvtm_error *error);
 enum { CVTM_FORMAT_NAMES = 256 };
 
 /* Reads the file and, if the format has one, the file beside it into one array, malloc'd. */

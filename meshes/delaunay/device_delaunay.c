@@ -420,19 +420,42 @@ static int made_on_device(cvtm_device *device, const double *points, const doubl
   return report->on_device;
 }
 
-cvtm_status cvtm_delaunay_on(cvtm_device *device, const double *points, int64_t count,
-                             cvtm_mesh *mesh, cvtm_delaunay_report *report, cvtm_error *error) {
+/* The regular triangulation by the threads of the host; device: NULL, or gives their number. */
+static cvtm_status weigh_on_host(const cvtm_device *device, const double *points,
+                                 const double *weights, int64_t count, cvtm_mesh *mesh,
+                                 cvtm_error *error) {
+  cvtm_delaunay_report report = {0};
+  cvtm_device *cpu = NULL;
+  cvtm_status status =
+      cvtm_device_create("cpu", device ? cvtm_device_threads(device) : 0, &cpu, error);
+  if (status != CVTM_OK) return status;
+  status = triangulate_on(cpu, points, weights, count, mesh, &report);
+  if (status != CVTM_OK) cvtm_fail(error, status, "%s", cvtm_device_error(cpu)->message);
+  cvtm_device_destroy(cpu);
+  return status;
+}
+
+/* weights: NULL for none. */
+static cvtm_status triangulate_somewhere(cvtm_device *device, const double *points,
+                                         const double *weights, int64_t count, cvtm_mesh *mesh,
+                                         cvtm_delaunay_report *report, cvtm_error *error) {
   cvtm_delaunay_report own = {0};
   const double start = cvtm_clock();
   cvtm_status status;
-  if (!made_on_device(device, points, NULL, count, mesh, &own, &status)) {
+  if (!made_on_device(device, points, weights, count, mesh, &own, &status)) {
     if (status != CVTM_OK)
       return cvtm_fail(error, status, "%s", cvtm_device_error(device)->message);
-    status = cvtm_delaunay(points, count, mesh, error);
+    status = weights ? weigh_on_host(device, points, weights, count, mesh, error)
+                     : cvtm_delaunay(points, count, mesh, error);
   }
   own.seconds = cvtm_clock() - start;
   if (report) *report = own;
   return status;
+}
+
+cvtm_status cvtm_delaunay_on(cvtm_device *device, const double *points, int64_t count,
+                             cvtm_mesh *mesh, cvtm_delaunay_report *report, cvtm_error *error) {
+  return triangulate_somewhere(device, points, NULL, count, mesh, report, error);
 }
 
 cvtm_status cvtm_regular_triangulation(cvtm_device *device, const double *points,
@@ -443,20 +466,5 @@ cvtm_status cvtm_regular_triangulation(cvtm_device *device, const double *points
   if (count < 1 || count > CVTM_DELAUNAY_MOST)
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%lld points; 1 to %d can be triangulated",
                      (long long)count, CVTM_DELAUNAY_MOST);
-  cvtm_delaunay_report own = {0}, host = {0};
-  const double start = cvtm_clock();
-  cvtm_status status;
-  if (!made_on_device(device, points, weights, count, mesh, &own, &status)) {
-    if (status != CVTM_OK)
-      return cvtm_fail(error, status, "%s", cvtm_device_error(device)->message);
-    cvtm_device *cpu = NULL;
-    status = cvtm_device_create("cpu", device ? cvtm_device_threads(device) : 0, &cpu, error);
-    if (status != CVTM_OK) return status;
-    status = triangulate_on(cpu, points, weights, count, mesh, &host);
-    if (status != CVTM_OK) cvtm_fail(error, status, "%s", cvtm_device_error(cpu)->message);
-    cvtm_device_destroy(cpu);
-  }
-  own.seconds = cvtm_clock() - start;
-  if (report) *report = own;
-  return status;
+  return triangulate_somewhere(device, points, weights, count, mesh, report, error);
 }

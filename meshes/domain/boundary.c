@@ -187,9 +187,7 @@ static double stretch_deviation(const cvtm_stretch *s, int64_t i, const double *
   return largest;
 }
 
-/* ---- Sampling ---- */
-
-/* Vertices on a contour, spaced by a size field. */
+/* ---- Sampling: vertices on a contour, spaced by a size field ---- */
 
 void cvtm_boundary_free(cvtm_boundary *boundary) {
   free(boundary->points);
@@ -586,19 +584,19 @@ cvtm_status cvtm_boundary_slide(const cvtm_contour *contour, const double *targe
                                 cvtm_boundary *boundary, cvtm_error *error) {
   const size_t n = (size_t)boundary->vertex_count, edges = (size_t)boundary->edge_count;
   const boundary_state now = {boundary->points, boundary->along, boundary->deviation};
-  boundary_state old = {malloc((3 * n + edges + 1) * sizeof(double)), NULL, NULL};
-  double *shared = malloc((2 * n + 1) * sizeof *shared);
+  cvtm_scratch memory = {0};
+  const boundary_state old = {cvtm_scratch_take(&memory, n, 2 * sizeof(double)),
+                              cvtm_scratch_take(&memory, n, sizeof(double)),
+                              cvtm_scratch_take(&memory, edges, sizeof(double))};
+  double *shared = cvtm_scratch_take(&memory, n, 2 * sizeof *shared);
   slider s = {.stretch = {.keep_on_curve = contour->keep_on_curve, .error = error},
               .made = boundary,
               .target = shared,
               .share = share,
-              .held = calloc(n + 1, 1),
-              .wanted = malloc((edges + 1) * sizeof(double))};
-  cvtm_status status =
-      old.points && shared && s.held && s.wanted ? CVTM_OK : cvtm_no_memory(error, "the boundary");
+              .held = cvtm_scratch_zeros(&memory, n, 1),
+              .wanted = cvtm_scratch_take(&memory, edges, sizeof(double))};
+  cvtm_status status = memory.failed ? cvtm_no_memory(error, "the boundary") : CVTM_OK;
   if (status == CVTM_OK) {
-    old.along = old.points + 2 * n;
-    old.deviation = old.along + n;
     memcpy(shared, target, 2 * n * sizeof *shared);
     average_targets(boundary, shared);
     copy_state(boundary, &now, &old);
@@ -612,10 +610,7 @@ cvtm_status cvtm_boundary_slide(const cvtm_contour *contour, const double *targe
   }
   stretch_free(&s.stretch);
   track_free(&s.spare);
-  free(old.points);
-  free(shared);
-  free(s.held);
-  free(s.wanted);
+  cvtm_scratch_free(&memory);
   return status;
 }
 

@@ -10,8 +10,6 @@
  * between two regions, and for arcs beside the outside. */
 static const double snap_between = 0.45;
 static const double snap = 0.25;
-/* Coordinates on a torus are multiples of this (contour_trace.c). */
-static const double torus_step = 0x1p-30;
 
 enum { X_AXIS, Y_AXIS };
 enum { LEFT_SIDE, RIGHT_SIDE, UPPER_SIDE, LOWER_SIDE, SIDES };
@@ -40,8 +38,7 @@ typedef struct cutter {
   const cvtm_contour_picture *picture;
   double size[2];
   cvtm_contour made;
-  int64_t points, arc_capacity, left_capacity, right_capacity, twin_capacity;
-  int64_t point_capacity, corner_capacity;
+  int64_t points, arc_capacity, point_capacity;
   step *steps;
   int64_t step_count, step_capacity;
   side sides[SIDES];
@@ -53,10 +50,11 @@ typedef struct cutter {
 static cvtm_status begin_arc(cutter *c, int32_t left, int32_t right, int64_t twin) {
   cvtm_contour *m = &c->made;
   const int64_t arcs = m->arc_count + 1;
-  if (!cvtm_grow(&m->start, sizeof *m->start, &c->arc_capacity, arcs + 1) ||
-      !cvtm_grow(&m->left, sizeof *m->left, &c->left_capacity, arcs) ||
-      !cvtm_grow(&m->right, sizeof *m->right, &c->right_capacity, arcs) ||
-      !cvtm_grow(&m->twin, sizeof *m->twin, &c->twin_capacity, arcs))
+  const cvtm_growing arrays[] = {{&m->start, sizeof *m->start},
+                                 {&m->left, sizeof *m->left},
+                                 {&m->right, sizeof *m->right},
+                                 {&m->twin, sizeof *m->twin}};
+  if (!cvtm_grow_all(arrays, 4, &c->arc_capacity, arcs + 1))
     return cvtm_no_memory(c->error, "the contour");
   m->start[m->arc_count] = c->points;
   m->left[m->arc_count] = left;
@@ -68,8 +66,9 @@ static cvtm_status begin_arc(cutter *c, int32_t left, int32_t right, int64_t twi
 
 static cvtm_status add_contour_point(cutter *c, double x, double y, int corner) {
   cvtm_contour *m = &c->made;
-  if (!cvtm_grow(&m->points, 2 * sizeof *m->points, &c->point_capacity, c->points + 1) ||
-      !cvtm_grow(&m->corner, sizeof *m->corner, &c->corner_capacity, c->points + 1))
+  const cvtm_growing arrays[] = {{&m->points, 2 * sizeof *m->points},
+                                 {&m->corner, sizeof *m->corner}};
+  if (!cvtm_grow_all(arrays, 2, &c->point_capacity, c->points + 1))
     return cvtm_no_memory(c->error, "the contour");
   m->points[2 * c->points] = x;
   m->points[2 * c->points + 1] = y;
@@ -247,7 +246,7 @@ static int find_cut(const cutter *c, const double *a, const double *b, int betwe
     const double v = a[!axis] + t * (b[!axis] - a[!axis]);
     const double other = nearest_line(c, !axis, v);
     cut[axis] = line;
-    cut[!axis] = between && fabs(v - other) < snap ? other : rint(v / torus_step) * torus_step;
+    cut[!axis] = between && fabs(v - other) < snap ? other : cvtm_round_on_torus(v);
   }
   return first < 2;
 }

@@ -528,18 +528,18 @@ cvtm_status cvtm_domain_mesh(const double *sites, int64_t count, const cvtm_boun
                              cvtm_mesh *mesh, cvtm_regions *regions, int32_t **source,
                              cvtm_error *error) {
   const size_t n = (size_t)count;
-  selection left = {malloc(2 * n * sizeof *left.sites), malloc(n * sizeof *left.from), malloc(n),
-                    count};
+  cvtm_scratch memory = {0};
+  selection left = {cvtm_scratch_take(&memory, n, 2 * sizeof *left.sites),
+                    cvtm_scratch_take(&memory, n, sizeof *left.from),
+                    cvtm_scratch_take(&memory, n, 1), count};
   cvtm_status status = CVTM_OK;
-  if (left.sites == NULL || left.from == NULL || left.drop == NULL) {
+  if (memory.failed) {
     status = cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory for the domain's mesh");
   } else {
     memcpy(left.sites, sites, 2 * n * sizeof *left.sites);
     for (size_t i = 0; i < n; ++i) left.from[i] = (int32_t)i;
     status = mesh_selection(&left, boundary, mesh, regions, source, error);
   }
-  free(left.sites);
-  free(left.from);
-  free(left.drop);
+  cvtm_scratch_free(&memory);
   return status;
 }

@@ -22,6 +22,7 @@ typedef struct plane_parts {
   cvtm_mesh mesh;      /* mirrored, because y is up here */
   cvtm_regions edges;  /* the segments */
   int32_t *source;     /* per vertex: the point that it was */
+  cvtm_scratch memory; /* of the next arrays */
   int64_t *twin;       /* as cvtm_find_twins gives them */
   int64_t *face;       /* per segment: its half-edge */
   int64_t *stack;      /* memory for all half-edges */
@@ -36,12 +37,7 @@ static void plane_parts_free(plane_parts *p) {
   cvtm_mesh_free(&p->mesh);
   cvtm_regions_free(&p->edges);
   free(p->source);
-  free(p->twin);
-  free(p->face);
-  free(p->stack);
-  free(p->is_segment);
-  free(p->part);
-  free(p->region);
+  cvtm_scratch_free(&p->memory);
   *p = (plane_parts){0};
 }
 
@@ -67,15 +63,14 @@ static cvtm_status triangulate(double *points, int64_t count, int32_t *segments,
 
 static cvtm_status find_neighbours(plane_parts *p, cvtm_error *error) {
   const size_t halves = 3 * (size_t)p->mesh.triangle_count;
-  p->twin = malloc(halves * sizeof *p->twin);
-  p->face = malloc(((size_t)p->edges.edge_count + 1) * sizeof *p->face);
-  p->stack = malloc(halves * sizeof *p->stack);
-  p->is_segment = calloc(halves, 1);
-  p->part = malloc(halves * sizeof *p->part);
-  p->region = malloc(halves * sizeof *p->region);
-  if (!p->twin || !p->face || !p->stack || !p->is_segment || !p->part || !p->region ||
-      !cvtm_find_edge_faces(p->mesh.triangles, p->mesh.triangle_count, p->mesh.vertex_count,
-                            &p->edges, p->face))
+  p->twin = cvtm_scratch_take(&p->memory, halves, sizeof *p->twin);
+  p->face = cvtm_scratch_take(&p->memory, (size_t)p->edges.edge_count, sizeof *p->face);
+  p->stack = cvtm_scratch_take(&p->memory, halves, sizeof *p->stack);
+  p->is_segment = cvtm_scratch_zeros(&p->memory, halves, 1);
+  p->part = cvtm_scratch_take(&p->memory, halves, sizeof *p->part);
+  p->region = cvtm_scratch_take(&p->memory, halves, sizeof *p->region);
+  if (p->memory.failed || !cvtm_find_edge_faces(p->mesh.triangles, p->mesh.triangle_count,
+                                                p->mesh.vertex_count, &p->edges, p->face))
     return cvtm_no_memory(error, "the segments");
   const cvtm_status status = cvtm_find_twins(p->mesh.triangles, p->mesh.triangle_count,
                                              p->mesh.vertex_count, p->twin, NULL, error);
@@ -166,7 +161,8 @@ static cvtm_status plane_parts_create(double *points, int64_t count, int32_t *se
 
 /* ---- Edges ---- */
 
-/* An edge between two merged corners, from the smaller number to the larger one. */
+/* An edge between two merged corners, from the smaller number to the larger one. Sorted by its
+ * fields. */
 typedef struct shape_edge {
   int32_t from, to, shape;
 } shape_edge;
@@ -199,18 +195,6 @@ static int compare_corners(const void *left, const void *right) {
   if (a->place.x != b->place.x) return a->place.x < b->place.x ? -1 : 1;
   if (a->place.y != b->place.y) return a->place.y < b->place.y ? -1 : 1;
   return (a->corner > b->corner) - (a->corner < b->corner);
-}
-
-static int order_by_ends(const shape_edge *a, const shape_edge *b) {
-  if (a->from != b->from) return a->from < b->from ? -1 : 1;
-  return (a->to > b->to) - (a->to < b->to);
-}
-
-/* For qsort. */
-static int compare_shape_edges(const void *left, const void *right) {
-  const shape_edge *a = left, *b = right;
-  const int ends = order_by_ends(a, b);
-  return ends != 0 ? ends : (a->shape > b->shape) - (a->shape < b->shape);
 }
 
 /* Merges corners at the same grid point. number: the merged corner of each corner. */
@@ -255,14 +239,14 @@ static void collect_edges(const cvtm_ring_collector *c, const int32_t *number, e
       l->edges[l->edge_count++] = (shape_edge){a < b ? a : b, a < b ? b : a, c->shape[r]};
     }
   }
-  qsort(l->edges, (size_t)l->edge_count, sizeof *l->edges, compare_shape_edges);
+  qsort(l->edges, (size_t)l->edge_count, sizeof *l->edges, cvtm_compare_three);
 }
 
 /* Two equal edges of the same shape cancel. */
 static void cancel_edges(edge_list *l) {
   int64_t kept = 0;
   for (int64_t k = 0; k < l->edge_count; ++k) {
-    if (kept > 0 && compare_shape_edges(&l->edges[kept - 1], &l->edges[k]) == 0)
+    if (kept > 0 && cvtm_compare_three(&l->edges[kept - 1], &l->edges[k]) == 0)
       --kept;
     else
       l->edges[kept++] = l->edges[k];
@@ -272,7 +256,7 @@ static void cancel_edges(edge_list *l) {
 
 static void list_shape_segments(edge_list *l) {
   for (int64_t k = 0; k < l->edge_count; ++k) {
-    if (k > 0 && order_by_ends(&l->edges[k - 1], &l->edges[k]) == 0) continue;
+    if (k > 0 && cvtm_compare_two(&l->edges[k - 1], &l->edges[k]) == 0) continue;
     l->segments[2 * l->segment_count] = l->edges[k].from;
     l->segments[2 * l->segment_count + 1] = l->edges[k].to;
     l->first[l->segment_count++] = k;
@@ -314,20 +298,12 @@ typedef struct coverer {
 /* The segment of a half-edge; -1 if the half-edge is only part of a segment. */
 static int64_t segment_at(const coverer *c, int64_t half) {
   const plane_parts *p = c->parts;
-  const int64_t after = half % 3 == 2 ? half - 2 : half + 1;
-  const int32_t a = p->source[p->mesh.triangles[half]], b = p->source[p->mesh.triangles[after]];
-  const shape_edge wanted = {a < b ? a : b, a < b ? b : a, 0};
-  int64_t low = 0, high = c->edges->segment_count;
-  while (low < high) {
-    const int64_t middle = low + (high - low) / 2;
-    const int order = order_by_ends(&c->edges->edges[c->edges->first[middle]], &wanted);
-    if (order == 0) return middle;
-    if (order < 0)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return -1;
+  const int32_t a = p->source[p->mesh.triangles[half]];
+  const int32_t b = p->source[p->mesh.triangles[cvtm_half_after(half)]];
+  const int32_t ends[2] = {a < b ? a : b, a < b ? b : a};
+  const int32_t *found = bsearch(ends, c->edges->segments, (size_t)c->edges->segment_count,
+                                 sizeof ends, cvtm_compare_two);
+  return found != NULL ? (found - c->edges->segments) / 2 : -1;
 }
 
 /* Enters the part on the other side of a half-edge, if it was not visited. Returns 0 if the segment
@@ -395,15 +371,17 @@ static int32_t toggle_shapes(coverer *c, int32_t part) {
 static cvtm_status cover_parts(const edge_list *l, const int32_t *region, int64_t shapes,
                                plane_parts *p, cvtm_error *error) {
   const size_t parts = (size_t)p->part_count, halves = 3 * (size_t)p->mesh.triangle_count;
+  cvtm_scratch memory = {0};
   coverer c = {l,
                p,
-               malloc(parts * sizeof *c.from),
-               malloc(parts * sizeof *c.through),
-               calloc(parts, 1),
-               calloc((size_t)shapes, 1)};
-  int64_t *begin = malloc((parts + 1) * sizeof *begin), *list = malloc(halves * sizeof *list);
+               cvtm_scratch_take(&memory, parts, sizeof *c.from),
+               cvtm_scratch_take(&memory, parts, sizeof *c.through),
+               cvtm_scratch_zeros(&memory, parts, 1),
+               cvtm_scratch_zeros(&memory, (size_t)shapes, 1)};
+  int64_t *begin = cvtm_scratch_take(&memory, parts + 1, sizeof *begin);
+  int64_t *list = cvtm_scratch_take(&memory, halves, sizeof *list);
   cvtm_status status = CVTM_OK;
-  if (c.from && c.through && c.reached && c.inside && begin && list) {
+  if (!memory.failed) {
     int64_t list_count = 0;
     for (size_t h = 0; h < halves; ++h) list_count += p->is_segment[h];
     list_borders(p, begin, list);
@@ -424,12 +402,7 @@ static cvtm_status cover_parts(const edge_list *l, const int32_t *region, int64_
   } else {
     status = cvtm_no_memory(error, "the rings");
   }
-  free(c.from);
-  free(c.through);
-  free(c.reached);
-  free(c.inside);
-  free(begin);
-  free(list);
+  cvtm_scratch_free(&memory);
   return status;
 }
 

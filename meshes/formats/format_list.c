@@ -56,6 +56,13 @@ const char *cvtm_format_names(const cvtm_format *const *list, unsigned bits, con
   return text;
 }
 
+cvtm_status cvtm_format_unknown(const char *name, const char *kind, unsigned bits,
+                                cvtm_error *error) {
+  char known[CVTM_FORMAT_NAMES];
+  return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s: unknown %s format (known: %s)", name, kind,
+                   cvtm_format_names(cvtm_formats, bits, ", ", known, sizeof known));
+}
+
 cvtm_status cvtm_format_load(const cvtm_format *f, const char *path, size_t limit,
                              unsigned char **bytes, size_t *size, cvtm_error *error) {
   return (f->load != NULL ? f->load : cvtm_file_read)(path, limit, bytes, size, error);

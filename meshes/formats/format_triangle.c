@@ -2,6 +2,7 @@
  * boundary, with a point in every hole and in every part of a region). Reads .node and .ele, and
  * the boundary of .poly. https://www.cs.cmu.edu/~quake/triangle.html */
 #include "base/file.h"
+#include "base/host.h"
 #include "meshes/formats/formats.h"
 
 #include <inttypes.h>
@@ -99,6 +100,11 @@ static int64_t steepest_edge(const cvtm_file_mesh *m, int32_t group) {
   return best;
 }
 
+static void put_place(FILE *file, const double *place) {
+  char text[CVTM_TEXT_POINT];
+  fwrite(text, 1, (size_t)(cvtm_text_point(text, ' ', place) - text), file);
+}
+
 static void write_holes(FILE *file, const cvtm_file_mesh *m) {
   const cvtm_regions *r = m->regions;
   int32_t holes = 0;
@@ -115,9 +121,7 @@ static void write_holes(FILE *file, const cvtm_file_mesh *m) {
       double place[2];
       find_outside(m, e, place);
       fprintf(file, "%" PRId32 " ", holes);
-      cvtm_put_number(file, place[0]);
-      fputc(' ', file);
-      cvtm_put_number(file, place[1]);
+      put_place(file, place);
       fputc('\n', file);
     }
   }
@@ -133,9 +137,7 @@ static void write_seeds(FILE *file, const cvtm_file_mesh *m) {
       place[1] += m->points[2 * (int64_t)m->triangles[3 * t + c] + 1] / 3;
     }
     fprintf(file, "%" PRId64 " ", k + 1);
-    cvtm_put_number(file, place[0]);
-    fputc(' ', file);
-    cvtm_put_number(file, place[1]);
+    put_place(file, place);
     fprintf(file, " %" PRId32 " -1\n", m->regions->region[t]);
   }
 }
@@ -152,9 +154,7 @@ static void write_poly(FILE *file, const cvtm_file_mesh *m) {
     m->sets->number[v] = marker[v] > 0 ? (int32_t)++count : 0;
     if (marker[v] == 0) continue;
     fprintf(file, "%" PRId64 " ", count);
-    cvtm_put_number(file, m->points[2 * v]);
-    fputc(' ', file);
-    cvtm_put_number(file, m->points[2 * v + 1]);
+    put_place(file, m->points + 2 * v);
     fprintf(file, " %" PRId32 "\n", marker[v]);
   }
   fprintf(file, "%" PRId64 " 1\n", r->edge_count);
@@ -310,7 +310,7 @@ typedef struct segments {
   int64_t count;
   int32_t *end;    /* 2 per segment */
   int64_t *start;  /* per vertex and one more: its first entry in `beside` */
-  int32_t *beside; /* segments by vertex */
+  int64_t *beside; /* the ends of segments, 2 per segment, by vertex */
   uint8_t *used;   /* per segment */
 } segments;
 
@@ -337,41 +337,36 @@ static cvtm_status read_ends(cvtm_source *s, const cvtm_triangle_vertices *verti
 }
 
 static cvtm_status list_segments(segments *g, const cvtm_triangle_vertices *vertices) {
-  const int64_t n = vertices->count;
-  for (int64_t k = 0; k < 2 * g->count; ++k) ++g->start[g->end[k] + 1];
-  for (int64_t v = 0; v < n; ++v) {
-    if (g->start[v + 1] % 2 != 0) {
+  cvtm_list_by_key(g->end, 2 * g->count, vertices->count, g->start, g->beside);
+  for (int64_t v = 0; v < vertices->count; ++v) {
+    const int64_t count = g->start[v + 1] - g->start[v];
+    if (count % 2 != 0)
       return cvtm_source_fail(
           g->source,
           "the segments do not form closed rings: the number of segments at vertex %" PRId64
           " has %" PRId64,
-          v + (int64_t)vertices->first, g->start[v + 1]);
-    }
-    g->start[v + 1] += g->start[v];
+          v + (int64_t)vertices->first, count);
   }
-  for (int64_t k = 2 * g->count - 1; k >= 0; --k) /* start[v + 1] moves down to its first entry */
-    g->beside[--g->start[g->end[k] + 1]] = (int32_t)(k / 2);
-  for (int64_t v = 0; v < n; ++v) g->start[v] = g->start[v + 1];
-  g->start[n] = 2 * g->count;
   return CVTM_OK;
 }
 
 /* An unused segment at vertex v; -1: there is none. */
-static int32_t next_segment(const segments *g, int32_t v) {
+static int64_t next_segment(const segments *g, int32_t v) {
   for (int64_t k = g->start[v]; k < g->start[v + 1]; ++k)
-    if (!g->used[g->beside[k]]) return g->beside[k];
+    if (!g->used[g->beside[k] / 2]) return g->beside[k] / 2;
   return -1;
 }
 
 /* Walks from `first` along unused segments until it is back and no unused segment starts there. */
 static cvtm_status walk_rings(segments *g, int32_t first, const double *points,
                               cvtm_ring_collector *c) {
-  int32_t segment, v = first;
+  int64_t segment;
+  int32_t v = first;
   while ((segment = next_segment(g, v)) >= 0) {
     const cvtm_status status =
         cvtm_ring_add_point(c, points[2 * (int64_t)v], points[2 * (int64_t)v + 1]);
     if (status != CVTM_OK) return status;
-    const int32_t *end = g->end + 2 * (int64_t)segment;
+    const int32_t *end = g->end + 2 * segment;
     g->used[segment] = 1;
     v = end[0] == v ? end[1] : end[0];
   }
@@ -380,21 +375,16 @@ static cvtm_status walk_rings(segments *g, int32_t first, const double *points,
 
 static cvtm_status find_rings(segments *g, const cvtm_triangle_vertices *vertices,
                               cvtm_ring_collector *c) {
-  const size_t n = (size_t)vertices->count + 2, m = (size_t)g->count + 1;
-  g->start = calloc(n, sizeof *g->start);
-  g->beside = malloc(2 * m * sizeof *g->beside);
-  g->used = calloc(m, 1);
-  cvtm_status status = CVTM_OK;
-  if (!g->start || !g->beside || !g->used) {
-    status = cvtm_source_no_memory(g->source);
-  } else {
-    status = list_segments(g, vertices);
-    for (int64_t k = 0; k < g->count && status == CVTM_OK; ++k)
-      if (!g->used[k]) status = walk_rings(g, g->end[2 * k], vertices->points, c);
-  }
-  free(g->start);
-  free(g->beside);
-  free(g->used);
+  const size_t segment_count = (size_t)g->count;
+  cvtm_scratch memory = {0};
+  g->start = cvtm_scratch_zeros(&memory, (size_t)vertices->count + 2, sizeof *g->start);
+  g->beside = cvtm_scratch_take(&memory, segment_count, 2 * sizeof *g->beside);
+  g->used = cvtm_scratch_zeros(&memory, segment_count, 1);
+  cvtm_status status =
+      memory.failed ? cvtm_source_no_memory(g->source) : list_segments(g, vertices);
+  for (int64_t k = 0; k < g->count && status == CVTM_OK; ++k)
+    if (!g->used[k]) status = walk_rings(g, g->end[2 * k], vertices->points, c);
+  cvtm_scratch_free(&memory);
   return status;
 }
 

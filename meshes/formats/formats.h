@@ -56,36 +56,21 @@ static inline void cvtm_bytes_of_64(int big, uint64_t bits, unsigned char *b) {
 
 /* Converts bytes to a value and back. Integers above 2^53 lose bits, but no index is that large. */
 static inline double cvtm_scalar_unpack(cvtm_scalar type, int big, const unsigned char *bytes) {
-  uint32_t bits;
-  uint64_t wide;
+  const size_t size = cvtm_scalar_size(type);
+  const uint32_t bits = size == 4   ? cvtm_bytes_to_32(big, bytes)
+                        : size == 2 ? (uint32_t)(bytes[!big] << 8 | bytes[big != 0])
+                                    : bytes[0];
+  const uint64_t wide = size == 8 ? cvtm_bytes_to_64(big, bytes) : bits;
   float single;
   double value;
-  switch (type) {
-    case CVTM_I8:
-      return (int8_t)bytes[0];
-    case CVTM_U8:
-      return bytes[0];
-    case CVTM_I16:
-      return (int16_t)(bytes[!big] << 8 | bytes[big != 0]);
-    case CVTM_U16:
-      return (uint16_t)(bytes[!big] << 8 | bytes[big != 0]);
-    case CVTM_I32:
-      return (int32_t)cvtm_bytes_to_32(big, bytes);
-    case CVTM_U32:
-      return cvtm_bytes_to_32(big, bytes);
-    case CVTM_I64:
-      return (double)(int64_t)cvtm_bytes_to_64(big, bytes);
-    case CVTM_U64:
-      return (double)cvtm_bytes_to_64(big, bytes);
-    case CVTM_F32:
-      bits = cvtm_bytes_to_32(big, bytes);
-      memcpy(&single, &bits, sizeof single);
-      return (double)single;
-    default:
-      wide = cvtm_bytes_to_64(big, bytes);
-      memcpy(&value, &wide, sizeof value);
-      return value;
-  }
+  memcpy(&single, &bits, sizeof single);
+  memcpy(&value, &wide, sizeof value);
+  if (type >= CVTM_F32) return type == CVTM_F32 ? (double)single : value;
+  if (type % 2 != CVTM_I8 % 2) return (double)wide; /* without a sign */
+  return size == 8   ? (double)(int64_t)wide
+         : size == 4 ? (int32_t)bits
+         : size == 2 ? (int16_t)bits
+                     : (int8_t)bits;
 }
 
 static inline void cvtm_scalar_pack(cvtm_scalar type, int big, double value, unsigned char *bytes) {

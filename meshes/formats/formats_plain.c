@@ -9,11 +9,13 @@
 
 /* Lines of `v x y z` and `f a b c`, indices from 1, negative ones counted from the last vertex. */
 
-static char *obj_vertex(char *to, const void *context, int64_t i) {
+static char *flat_vertex(char *to, const void *context, int64_t i) {
   const cvtm_file_mesh *m = context;
-  to = cvtm_text_word(to, "v ");
-  to = cvtm_text_point(to, ' ', m->points + 2 * i);
-  return cvtm_text_word(to, " 0\n");
+  return cvtm_text_word(cvtm_text_point(to, ' ', m->points + 2 * i), " 0\n");
+}
+
+static char *obj_vertex(char *to, const void *context, int64_t i) {
+  return flat_vertex(cvtm_text_word(to, "v "), context, i);
 }
 
 static char *obj_face(char *to, const void *context, int64_t t) {
@@ -93,11 +95,6 @@ const cvtm_format cvtm_format_obj = {.extension = "obj",
 
 /* Object File Format of Geomview: `OFF`, the counts, vertices, faces. */
 
-static char *off_vertex(char *to, const void *context, int64_t i) {
-  const cvtm_file_mesh *m = context;
-  return cvtm_text_word(cvtm_text_point(to, ' ', m->points + 2 * i), " 0\n");
-}
-
 static char *off_face(char *to, const void *context, int64_t t) {
   const cvtm_file_mesh *m = context;
   return cvtm_text_corners(cvtm_text_word(to, "3 "), m->triangles + 3 * t, 0);
@@ -105,7 +102,7 @@ static char *off_face(char *to, const void *context, int64_t t) {
 
 static void write_off(FILE *file, const cvtm_file_mesh *m) {
   fprintf(file, "OFF\n%" PRId64 " %" PRId64 " 0\n", m->vertex_count, m->triangle_count);
-  cvtm_write_items(file, m->vertex_count, CVTM_TEXT_POINT + 3, off_vertex, m);
+  cvtm_write_items(file, m->vertex_count, CVTM_TEXT_POINT + 3, flat_vertex, m);
   cvtm_write_items(file, m->triangle_count, CVTM_TEXT_CORNERS + 2, off_face, m);
 }
 

@@ -11,12 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static cvtm_status fail_unknown(const char *name, unsigned role, cvtm_error *error) {
-  char known[CVTM_FORMAT_NAMES];
-  return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s: unknown point format (known: %s)", name,
-                   cvtm_format_names(cvtm_formats, role, ", ", known, sizeof known));
-}
-
 static const char *extension_of(const char *path, char buffer[16]) {
   return strcmp(path, "-") == 0 ? "csv" : cvtm_file_extension(path, buffer, 16);
 }
@@ -88,7 +82,7 @@ cvtm_status cvtm_points_write_as(const char *extension, const char *path, const 
                                  int64_t count, cvtm_error *error) {
   const cvtm_format *f = cvtm_format_find(cvtm_formats, extension, CVTM_WRITES_POINTS);
   const cvtm_point_set set = {.points = points, .count = count};
-  if (f == NULL) return fail_unknown(path, CVTM_WRITES_POINTS, error);
+  if (f == NULL) return cvtm_format_unknown(path, "point", CVTM_WRITES_POINTS, error);
   if (count < 0 || count > MOST_POINTS)
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s: %" PRId64 " points", path, count);
   return f->write_points(path, &set, error);
@@ -335,7 +329,7 @@ cvtm_status cvtm_points_read_bytes(const char *extension, const unsigned char *b
   *points = NULL;
   if (classes != NULL) *classes = NULL;
   *count = 0;
-  if (f == NULL) return fail_unknown(name, CVTM_READS_POINTS, error);
+  if (f == NULL) return cvtm_format_unknown(name, "point", CVTM_READS_POINTS, error);
   return hand_over(f->read_points(&source, &list), &list, name, points, classes, count, error);
 }
 
@@ -347,7 +341,7 @@ static cvtm_status read_file(const char *path, double **points, int32_t **classe
   const cvtm_format *f = cvtm_format_find(cvtm_formats, extension, CVTM_READS_POINTS);
   *points = NULL;
   *count = 0;
-  if (f == NULL) return fail_unknown(path, CVTM_READS_POINTS, error);
+  if (f == NULL) return cvtm_format_unknown(path, "point", CVTM_READS_POINTS, error);
   unsigned char *bytes;
   size_t size;
   cvtm_status status = cvtm_file_read(path, (size_t)1 << 36, &bytes, &size, error);

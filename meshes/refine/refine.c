@@ -208,29 +208,20 @@ typedef struct start {
   cvtm_mesh mesh;
   cvtm_regions regions;
   int32_t *source;
-  cvtm_grid_point *grid;
 } start;
 
 static void free_start(start *s) {
   cvtm_mesh_free(&s->mesh);
   cvtm_regions_free(&s->regions);
   free(s->source);
-  free(s->grid);
 }
 
 static cvtm_status triangulate_start(const double *points, int64_t count,
                                      const cvtm_boundary *boundary, cvtm_refiner *r, start *s) {
-  cvtm_status status = cvtm_constrained_delaunay(points, count, boundary, &s->mesh, &s->regions,
-                                                 &s->source, r->error);
+  const cvtm_status status = cvtm_constrained_delaunay(points, count, boundary, &s->mesh,
+                                                       &s->regions, &s->source, r->error);
   if (status != CVTM_OK) return status;
-  s->grid = malloc((size_t)s->mesh.vertex_count * sizeof *s->grid);
-  if (s->grid == NULL) return cvtm_no_memory(r->error, "the refinement");
-  double step = 0;
-  status = cvtm_snap_to_steps(s->mesh.points, s->mesh.vertex_count, s->grid, &step, r->error);
-  if (status != CVTM_OK) return status;
-  r->frame = cvtm_frame_of(s->mesh.points, s->grid[0], step);
-  return cvtm_half_edges_create(s->grid, s->mesh.vertex_count, s->mesh.triangles, s->regions.region,
-                                s->mesh.triangle_count, &r->m, r->error);
+  return cvtm_half_edges_of_mesh(&s->mesh, s->regions.region, &r->m, &r->frame, r->error);
 }
 
 /* The segments are the edges of the boundary, divided at vertices of the mesh that lie on them. */

@@ -105,12 +105,6 @@ static inline double cvtm_length2(cvtm_grid_point a, cvtm_grid_point b) {
   return x * x + y * y;
 }
 
-/* Cosine and sine, times the lengths, of the angle at a from b to c. */
-static inline double cvtm_dot_at(cvtm_grid_point a, cvtm_grid_point b, cvtm_grid_point c) {
-  return (double)(((int64_t)b.x - a.x) * ((int64_t)c.x - a.x) +
-                  ((int64_t)b.y - a.y) * ((int64_t)c.y - a.y));
-}
-
 double cvtm_triangle_cotangent(const cvtm_refiner *r, int64_t t);
 /* The half-edge of a triangle's shortest side. */
 int64_t cvtm_shortest_side(const cvtm_refiner *r, int64_t t);
