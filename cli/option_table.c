@@ -125,7 +125,7 @@ enum { CLI_COMMAND_LIST(COMMAND_BIT) };
 #define CHOICE(field, choices) CLI_CHOICE, CLI_FIELD(field), NULL, choices, 0, 0
 #define SWITCH(field, choices, off, on) CLI_SWITCH, CLI_FIELD(field), NULL, choices, off, on
 #define TEXT(field, argument) CLI_TEXT, CLI_FIELD(field), argument, NULL, 0, 0
-#define SOURCE(field, argument) TEXT(field.name, argument)
+#define SOURCE(field, argument) TEXT(field.name, argument) /* NOLINT(*-macro-parentheses) */
 #define LIST(field, argument) CLI_LIST, CLI_FIELD(field), argument, NULL, 0, 0
 
 /* The columns `group` and `is_chief`. */

@@ -69,9 +69,8 @@ void run_output_visit(const cvtm_run_options *options, run_format_visitor visito
   const cvtm_format *f, *first;
   for (int k = 0; (f = run_format_at(k)) != NULL; ++k) {
     const run_output_kind kind = kind_of_extension(options, f->extension);
-    if (kind == RUN_OUTPUT_LABELS)
-      visitor(context, kind, f);
-    else if (kind != RUN_OUTPUT_UNKNOWN && find_kind(f->extension, &first) == kind && first == f)
+    if (kind == RUN_OUTPUT_LABELS ||
+        (kind != RUN_OUTPUT_UNKNOWN && find_kind(f->extension, &first) == kind && first == f))
       visitor(context, kind, f);
   }
 }

@@ -359,8 +359,8 @@ static cvtm_status write_drawing(const cvtm_run_options *options, const char *pa
                                  const cvtm_format *f, const cvtm_drawing *drawing,
                                  cvtm_error *error) {
   cvtm_gcode_profile profile = {.text = NULL};
-  const cvtm_drawing_settings settings = {
-      .in_mm = run_has_page(options) || options->world.mm > 0, .profile = &profile};
+  const cvtm_drawing_settings settings = {.in_mm = run_has_page(options) || options->world.mm > 0,
+                                          .profile = &profile};
   cvtm_status status = CVTM_OK;
   if (cvtm_format_has(f, CVTM_NEEDS_PROFILE))
     status = read_profile(options->page.gcode, &profile, error);
