@@ -41,7 +41,7 @@ inline cvtm_status has_pdl(cvtm_device *device, bool *out) {
   return CVTM_OK;
 }
 
-/* Launches with PDL, or without on devices that lack it. */
+/* Launches with PDL; on devices without PDL, as usual. */
 template <typename... Parameters, typename... Arguments>
 cvtm_status launch_pdl(cvtm_device *device, const char *name, void (*kernel)(Parameters...),
                        dim3 grid, dim3 block, size_t shared, Arguments... arguments) {
