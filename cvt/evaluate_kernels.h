@@ -42,7 +42,7 @@ struct cvtm_cvt {
   cvtm_cell_moments *moments; /* capacity, in the caller's order */
   /* A plan on a device with ranks has none of these up to `distance`, and no `state`: */
   double *best;     /* 2 * capacity: the best sites of Lloyd's method */
-  double *scale;    /* 2 * capacity: cvtm_cvt_scale_of */
+  double *scale;    /* 2 * capacity: cvtm_cvt_set_scale */
   double *second;   /* capacity: second moments */
   double *distance; /* capacity: from the site to its centroid; 0 if fixed or empty */
   double *value;    /* 2 per evaluation of a window: energy, largest distance */
