@@ -136,16 +136,15 @@ CVTM_HD void cvtm_field_at_least(double least, const double *v, double *out, int
 }
 
 /* The phases of base/phases.h. */
-#define CVTM_FIELD_PHASES(X)                                                                       \
-  /* out = v + up - down. */                                                                       \
-  X(displace,                                                                                      \
-    (cvtm_device * device, int64_t count, const double *v, const double *up, const double *down,   \
-     double *out),                                                                                 \
-    device, count, cvtm_field_displace, v, up, down, out)                                          \
-  /* out = max(v, least). */                                                                       \
-  X(at_least,                                                                                      \
-    (cvtm_device * device, int64_t count, double least, const double *v, double *out), device,     \
-    count, cvtm_field_at_least, least, v, out)
+#define CVTM_FIELD_PHASES(X)                                                                     \
+  /* out = v + up - down. */                                                                     \
+  X(displace,                                                                                    \
+    (cvtm_device * device, int64_t count, const double *v, const double *up, const double *down, \
+     double *out),                                                                               \
+    device, count, cvtm_field_displace, v, up, down, out)                                        \
+  /* out = max(v, least). */                                                                     \
+  X(at_least, (cvtm_device * device, int64_t count, double least, const double *v, double *out), \
+    device, count, cvtm_field_at_least, least, v, out)
 
 typedef struct cvtm_field_table {
   /* out = sign L v. */

@@ -65,9 +65,9 @@ cvtm_status divide_into_classes(cvtm_device *device, const cvtm_kernel_cells *ce
   if (status == CVTM_OK)
     status = CVTM_LAUNCH(device, classes_kernel, cvtm_cuda_blocks(count, THREADS), THREADS, source,
                          count, cells->least, cells->classes);
-  return status == CVTM_OK ? CVTM_LAUNCH(device, shape_kernel, 1, 1, cells->domain, cells->least,
-                                         cells->classes)
-                           : status;
+  return status == CVTM_OK
+             ? CVTM_LAUNCH(device, shape_kernel, 1, 1, cells->domain, cells->least, cells->classes)
+             : status;
 }
 
 /* The number of bits of the largest number of a cell. */
@@ -154,8 +154,8 @@ cvtm_status sums_cuda(cvtm_device *device, const cvtm_kernel_cells *cells,
 
 cvtm_status gradient_cuda(cvtm_device *device, const cvtm_noise_points *points, double *f,
                           double *g) {
-  const cvtm_status status = launch_rows<cvtm_noise_gradient, THREADS>(device, "gradient", 0,
-                                                                       points->count, *points, g);
+  const cvtm_status status =
+      launch_rows<cvtm_noise_gradient, THREADS>(device, "gradient", 0, points->count, *points, g);
   if (status != CVTM_OK) return status;
   return cvtm_reduce(device, CVTM_REDUCE_SUM, points->term, points->count, f, points->workspace,
                      points->workspace_bytes);
@@ -165,5 +165,5 @@ CVTM_NOISE_PHASES(CVTM_PHASE_CUDA)
 
 }  // namespace
 
-extern "C" const cvtm_noise_table cvtm_noise_table_cuda = {
-    sort_cuda, sums_cuda, gradient_cuda, CVTM_NOISE_PHASES(CVTM_PHASE_CUDA_NAME)};
+extern "C" const cvtm_noise_table cvtm_noise_table_cuda = {sort_cuda, sums_cuda, gradient_cuda,
+                                                           CVTM_NOISE_PHASES(CVTM_PHASE_CUDA_NAME)};

@@ -248,8 +248,8 @@ typedef struct cvtm_noise_points {
 } cvtm_noise_points;
 
 /* The phases of base/phases.h. */
-#define CVTM_NOISE_PHASES(X)                                                                \
-  /* Sets the kernels of the points at x, with the widths that the target has there. */     \
+#define CVTM_NOISE_PHASES(X)                                                                 \
+  /* Sets the kernels of the points at x, with the widths that the target has there. */      \
   X(place, (cvtm_device * device, const cvtm_noise_points *points, const double *x), device, \
     points->count, cvtm_noise_place, CVTM_HOST_STRUCT(points), x)
 
