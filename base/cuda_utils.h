@@ -110,7 +110,7 @@ static inline cvtm_status cvtm_cuda_resident_blocks(cvtm_device *device, Kernel 
   return CVTM_OK;
 }
 
-/* An entry of a list for cvtm_device_allocate_all. */
+/* An entry of cvtm_arrays. */
 template <typename T>
 static inline cvtm_array cvtm_array_of(T **memory, int64_t count) {
   return {reinterpret_cast<void **>(memory), count, sizeof(T)};

@@ -396,13 +396,11 @@ __global__ void __launch_bounds__(PIXEL_THREADS)
   }
 }
 
-enum { ARRAYS = 12 };
-
-void list_arrays(const cvtm_cvt *cvt, cuda_state *s, cvtm_array arrays[ARRAYS]) {
+cvtm_arrays arrays_of(const cvtm_cvt *cvt, cuda_state *s) {
   const int64_t n = cvt->capacity, corners = int64_t{s->cells.chunk} * CVTM_HULL_SIDES;
   /* Cells do not overlap, which limits the number of huge ones. */
   const int64_t huge = static_cast<int64_t>(cvt->domain.width) * cvt->domain.height / HUGE_AREA + 1;
-  const cvtm_array list[ARRAYS] = {
+  return cvtm_arrays{{
       cvtm_array_of(&s->cells.x, corners),
       cvtm_array_of(&s->cells.y, corners),
       cvtm_array_of(&s->cells.count, s->cells.chunk),
@@ -415,16 +413,13 @@ void list_arrays(const cvtm_cvt *cvt, cuda_state *s, cvtm_array arrays[ARRAYS]) 
       cvtm_array_of(&s->giant_corners, 4 * s->giant_capacity),
       cvtm_array_of(&s->energy, PARTS),
       cvtm_array_of(&s->distance, PARTS),
-  };
-  memcpy(arrays, list, sizeof list);
+  }};
 }
 
 void destroy_state_cuda(cvtm_cvt *cvt) {
   cuda_state *state = static_cast<cuda_state *>(cvt->state);
   if (!state) return;
-  cvtm_array arrays[ARRAYS];
-  list_arrays(cvt, state, arrays);
-  cvtm_device_free_all(cvt->device, arrays, ARRAYS);
+  cvtm_device_free_arrays(cvt->device, arrays_of(cvt, state));
   delete state;
   cvt->state = nullptr;
 }
@@ -439,9 +434,7 @@ cvtm_status create_state_cuda(cvtm_cvt *cvt) {
   /* A site adds at most one corner to a cell; several of its images add one each only where there
    * are few sites. */
   state->giant_capacity = 4 + n + 8 * (n < BLOCK_CORNERS ? n : int64_t{BLOCK_CORNERS});
-  cvtm_array arrays[ARRAYS];
-  list_arrays(cvt, state, arrays);
-  cvtm_status status = cvtm_device_allocate_all(cvt->device, arrays, ARRAYS);
+  cvtm_status status = cvtm_device_allocate_arrays(cvt->device, arrays_of(cvt, state));
   if (status == CVTM_OK)
     status = cvtm_device_fill(cvt->device, state->listed, 0, LISTED * sizeof *state->listed);
   if (status != CVTM_OK) destroy_state_cuda(cvt);

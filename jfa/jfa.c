@@ -27,15 +27,12 @@ typedef struct schedule {
 
 static int64_t pixels_of(cvtm_domain domain) { return (int64_t)domain.width * domain.height; }
 
-enum { ARRAYS = 3 };
-
-static void list_voronoi_arrays(cvtm_voronoi *voronoi, cvtm_array arrays[ARRAYS]) {
-  const cvtm_array list[ARRAYS] = {
+static cvtm_arrays voronoi_arrays(cvtm_voronoi *voronoi) {
+  return (cvtm_arrays){{
       CVTM_ARRAY(voronoi->second_array, pixels_of(voronoi->domain)),
       CVTM_ARRAY(voronoi->unlabelled, 1),
       CVTM_ARRAY(voronoi->wrong, 1),
-  };
-  memcpy(arrays, list, sizeof list);
+  }};
 }
 
 cvtm_status cvtm_voronoi_create(cvtm_device *device, cvtm_domain domain, int64_t capacity,
@@ -49,10 +46,8 @@ cvtm_status cvtm_voronoi_create(cvtm_device *device, cvtm_domain domain, int64_t
   voronoi->device = device;
   voronoi->domain = domain;
   voronoi->table = CVTM_TABLE(device, cvtm_jfa_table);
-  cvtm_array arrays[ARRAYS];
-  list_voronoi_arrays(voronoi, arrays);
   cvtm_status status = cvtm_site_tree_create(device, domain, capacity, &voronoi->tree);
-  if (status == CVTM_OK) status = cvtm_device_allocate_all(device, arrays, ARRAYS);
+  if (status == CVTM_OK) status = cvtm_device_allocate_arrays(device, voronoi_arrays(voronoi));
   if (status != CVTM_OK) {
     cvtm_voronoi_destroy(voronoi);
     return status;
@@ -64,9 +59,7 @@ cvtm_status cvtm_voronoi_create(cvtm_device *device, cvtm_domain domain, int64_t
 void cvtm_voronoi_destroy(cvtm_voronoi *voronoi) {
   if (!voronoi) return;
   cvtm_site_tree_destroy(voronoi->tree);
-  cvtm_array arrays[ARRAYS];
-  list_voronoi_arrays(voronoi, arrays);
-  cvtm_device_free_all(voronoi->device, arrays, ARRAYS);
+  cvtm_device_free_arrays(voronoi->device, voronoi_arrays(voronoi));
   free(voronoi);
 }
 

@@ -105,7 +105,7 @@ static __global__ void __launch_bounds__(BLOCK)
   }
 }
 
-static __device__ void find_place(const cvtm_diagram *diagram, uint32_t *codes, int64_t p) {
+static __device__ void set_place(const cvtm_diagram *diagram, uint32_t *codes, int64_t p) {
   codes[p] = cvtm_place_of_code(diagram, codes[p]);
 }
 
@@ -139,7 +139,7 @@ static cvtm_status final_pass_cuda(cvtm_device *device, const cvtm_diagram *diag
                                    uint32_t *codes, int32_t *labels) {
   const int64_t pixels = static_cast<int64_t>(diagram->domain.width) * diagram->domain.height;
   const cvtm_status status =
-      launch_rows<find_place, BLOCK>(device, "find_place", 0, pixels, *diagram, codes);
+      launch_rows<set_place, BLOCK>(device, "set_place", 0, pixels, *diagram, codes);
   return status == CVTM_OK ? launch_rows<set_final_label, BLOCK>(device, "set_final_label", 0,
                                                                  pixels, *diagram, codes, labels)
                            : status;

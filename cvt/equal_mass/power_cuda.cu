@@ -15,12 +15,10 @@ namespace {
 
 /* --- the state ----------------------------------------------------------------------------- */
 
-enum { ARRAYS = 14 };
-
-void list_arrays(const cvtm_power *power, cvtm_power_state_cuda *s, cvtm_array arrays[ARRAYS]) {
+cvtm_arrays arrays_of(const cvtm_power *power, cvtm_power_state_cuda *s) {
   const int64_t corners = int64_t{CVTM_POWER_SCRATCH_BLOCKS} * CVTM_POWER_SCRATCH_CORNERS;
   const int64_t of_polygons = CVTM_POWER_CORNERS * power->count;
-  const cvtm_array list[ARRAYS] = {
+  return cvtm_arrays{{
       cvtm_array_of(&s->counter, CVTM_POWER_COUNTERS),
       cvtm_array_of(&s->large, power->count),
       cvtm_array_of(&s->giant, power->count),
@@ -35,16 +33,13 @@ void list_arrays(const cvtm_power *power, cvtm_power_state_cuda *s, cvtm_array a
       cvtm_array_of(&s->polygons.round, power->count),
       cvtm_array_of(&s->plain, power->count),
       cvtm_array_of(&s->part, CVTM_POWER_FIGURES * CVTM_POWER_PARTS),
-  };
-  memcpy(arrays, list, sizeof list);
+  }};
 }
 
 void destroy_state_cuda(cvtm_power *power) {
   cvtm_power_state_cuda *state = static_cast<cvtm_power_state_cuda *>(power->state);
   if (!state) return;
-  cvtm_array arrays[ARRAYS];
-  list_arrays(power, state, arrays);
-  cvtm_device_free_all(power->cvt->device, arrays, ARRAYS);
+  cvtm_device_free_arrays(power->cvt->device, arrays_of(power, state));
   delete state;
   power->state = nullptr;
 }
@@ -58,9 +53,7 @@ cvtm_status create_state_cuda(cvtm_power *power) {
    * if there are few sites. */
   const int64_t n = power->count, most = CVTM_POWER_SCRATCH_CORNERS;
   state->giant_capacity = 4 + n + 8 * (n < most ? n : most);
-  cvtm_array arrays[ARRAYS];
-  list_arrays(power, state, arrays);
-  cvtm_status status = cvtm_device_allocate_all(device, arrays, ARRAYS);
+  cvtm_status status = cvtm_device_allocate_arrays(device, arrays_of(power, state));
   if (status == CVTM_OK)
     status =
         cvtm_device_fill(device, state->counter, 0, CVTM_POWER_COUNTERS * sizeof *state->counter);
