@@ -62,6 +62,12 @@ static inline cvtm_status cvtm_cuda_launched(cvtm_device *device, const char *ke
   return cvtm_cuda_check(device, cvtm_cuda_call_fails() ? cudaErrorUnknown : code, kernel);
 }
 
+/* Launches kernel<<<blocks, threads>>>(arguments) on the device's stream; whether the launch was
+ * accepted. */
+#define CVTM_LAUNCH(device, kernel, blocks, threads, ...)                     \
+  (kernel<<<(blocks), (threads), 0, cvtm_cuda_stream(device)>>>(__VA_ARGS__), \
+   cvtm_cuda_launched((device), #kernel))
+
 /* Returns from the calling function if the call fails. */
 #define CVTM_CUDA_TRY(device, call)                                    \
   do {                                                                 \
@@ -104,7 +110,7 @@ static inline cvtm_status cvtm_cuda_resident_blocks(cvtm_device *device, Kernel 
   return CVTM_OK;
 }
 
-/* An entry of a list for cvtm_device_allocate_all. */
+/* An entry of cvtm_arrays. */
 template <typename T>
 static inline cvtm_array cvtm_array_of(T **memory, int64_t count) {
   return {reinterpret_cast<void **>(memory), count, sizeof(T)};
@@ -159,6 +165,42 @@ static __device__ inline bool cvtm_last_block(int32_t *ended) {
   if (last) __threadfence();
   return last;
 }
+
+/* --- one thread per row ----------------------------------------------------------------------- */
+
+namespace {
+
+/* An argument of a row function: its value, or its address where the function takes a pointer. */
+template <typename T>
+struct row_argument {
+  const T &value;
+  __device__ operator const T &() const { return value; }
+  __device__ operator const T *() const { return &value; }
+};
+
+/* Calls function(arguments, row) for rows first .. end - 1. resident: the least number of blocks
+ * per multiprocessor, which limits the registers; 0: no limit. */
+template <auto function, int block, int resident, typename... Arguments>
+__global__ void __launch_bounds__(block, resident)
+    for_rows(int64_t first, int64_t end, const __grid_constant__ Arguments... arguments) {
+  const int64_t stride = gridDim.x * static_cast<int64_t>(block);
+  for (int64_t row = first + blockIdx.x * static_cast<int64_t>(block) + threadIdx.x; row < end;
+       row += stride) {
+    function(row_argument<Arguments>{arguments}..., row);
+  }
+}
+
+/* Launches for_rows; structs are copied into the arguments of the kernel. */
+template <auto function, int block, int resident = 0, typename... Arguments>
+cvtm_status launch_rows(cvtm_device *device, const char *name, int64_t first, int64_t end,
+                        Arguments... arguments) {
+  for_rows<function, block, resident>
+      <<<cvtm_cuda_blocks(end - first, block), block, 0, cvtm_cuda_stream(device)>>>(first, end,
+                                                                                     arguments...);
+  return cvtm_cuda_launched(device, name);
+}
+
+}  // namespace
 
 /* --- copies from global to shared memory ------------------------------------------------------ */
 

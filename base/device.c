@@ -179,17 +179,17 @@ void cvtm_device_free(cvtm_device *device, void *memory) {
   device->table->release(device, memory);
 }
 
-cvtm_status cvtm_device_allocate_all(cvtm_device *device, const cvtm_array *arrays, size_t count) {
+cvtm_status cvtm_device_allocate_arrays(cvtm_device *device, cvtm_arrays arrays) {
   cvtm_status status = CVTM_OK;
-  for (size_t a = 0; status == CVTM_OK && a < count; ++a)
-    status = cvtm_device_allocate(device, arrays[a].count, arrays[a].size, arrays[a].memory);
+  for (const cvtm_array *a = arrays.array; status == CVTM_OK && a->memory != NULL; ++a)
+    status = cvtm_device_allocate(device, a->count, a->size, a->memory);
   return status;
 }
 
-void cvtm_device_free_all(cvtm_device *device, const cvtm_array *arrays, size_t count) {
-  for (size_t a = 0; a < count; ++a) {
-    cvtm_device_free(device, *arrays[a].memory);
-    *arrays[a].memory = NULL;
+void cvtm_device_free_arrays(cvtm_device *device, cvtm_arrays arrays) {
+  for (const cvtm_array *a = arrays.array; a->memory != NULL; ++a) {
+    cvtm_device_free(device, *a->memory);
+    *a->memory = NULL;
   }
 }
 

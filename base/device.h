@@ -72,10 +72,16 @@ typedef struct cvtm_array {
 #define CVTM_ARRAY(pointer, count) \
   { (void **)&(pointer), (count), sizeof *(pointer) }
 
-/* Stops at the first that fails; cvtm_device_free_all frees those that came before it. */
-cvtm_status cvtm_device_allocate_all(cvtm_device *device, const cvtm_array *arrays, size_t count);
+/* A list of such arrays; memory is NULL in the entry after the last one. */
+enum { CVTM_ARRAYS_MAX = 32 };
+typedef struct cvtm_arrays {
+  cvtm_array array[CVTM_ARRAYS_MAX];
+} cvtm_arrays;
+
+/* Stops at the first that fails; cvtm_device_free_arrays frees those that came before it. */
+cvtm_status cvtm_device_allocate_arrays(cvtm_device *device, cvtm_arrays arrays);
 /* The pointers are NULL afterwards. */
-void cvtm_device_free_all(cvtm_device *device, const cvtm_array *arrays, size_t count);
+void cvtm_device_free_arrays(cvtm_device *device, cvtm_arrays arrays);
 
 /* Host to device, device to host (both wait until done), device to device (enqueued). */
 cvtm_status cvtm_device_copy_in(cvtm_device *device, void *to, const void *from_host, size_t bytes);

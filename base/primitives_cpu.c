@@ -195,25 +195,11 @@ static cvtm_status cpu_reduce_blocks(cvtm_device *device, cvtm_reduction reducti
   return CVTM_OK;
 }
 
-static cvtm_status cpu_fill(cvtm_device *device, double *x, double value, int64_t count) {
-#pragma omp parallel for schedule(static) num_threads((int)chunks_for(device, count))
-  for (int64_t i = 0; i < count; ++i) x[i] = value;
-  return CVTM_OK;
-}
+CVTM_VECTOR_PHASES(CVTM_PHASE_CPU)
 
-static cvtm_status cpu_axpy(cvtm_device *device, double a, const double *x, double *y,
-                            int64_t count) {
-#pragma omp parallel for schedule(static) num_threads((int)chunks_for(device, count))
-  for (int64_t i = 0; i < count; ++i) y[i] += a * x[i];
-  return CVTM_OK;
-}
-
-const cvtm_primitives_table cvtm_primitives_table_cpu = {
-    .sort_workspace = cpu_sort_workspace,
-    .sort_pairs = cpu_sort_pairs,
-    .scan_workspace = cpu_scan_workspace,
-    .scan_64 = cpu_scan_64,
-    .reduce_blocks = cpu_reduce_blocks,
-    .fill = cpu_fill,
-    .axpy = cpu_axpy,
-};
+const cvtm_primitives_table cvtm_primitives_table_cpu = {.sort_workspace = cpu_sort_workspace,
+                                                         .sort_pairs = cpu_sort_pairs,
+                                                         .scan_workspace = cpu_scan_workspace,
+                                                         .scan_64 = cpu_scan_64,
+                                                         .reduce_blocks = cpu_reduce_blocks,
+                                                         CVTM_VECTOR_PHASES(CVTM_PHASE_CPU_NAME)};

@@ -7,8 +7,6 @@
 
 namespace {
 
-constexpr int block_size = 256;
-
 /* Each CUB function is called twice: without storage, to get the size, and with storage. */
 cudaError_t sort(void *storage, size_t &bytes, cub::DoubleBuffer<uint64_t> &keys,
                  cub::DoubleBuffer<int32_t> &values, int64_t count, int bits, cudaStream_t stream) {
@@ -130,33 +128,10 @@ cvtm_status cuda_reduce_blocks(cvtm_device *device, cvtm_reduction reduction, co
   }
 }
 
-__global__ void fill_kernel(double *x, double value, int64_t count) {
-  for (int64_t i = cvtm_first_thread(); i < count; i += cvtm_thread_count()) {
-    x[i] = value;
-  }
-}
-
-cvtm_status cuda_fill(cvtm_device *device, double *x, double value, int64_t count) {
-  fill_kernel<<<cvtm_cuda_blocks(count, block_size), block_size, 0, cvtm_cuda_stream(device)>>>(
-      x, value, count);
-  return cvtm_cuda_launched(device, "fill_kernel");
-}
-
-__global__ void axpy_kernel(double a, const double *x, double *y, int64_t count) {
-  for (int64_t i = cvtm_first_thread(); i < count; i += cvtm_thread_count()) {
-    y[i] += a * x[i];
-  }
-}
-
-cvtm_status cuda_axpy(cvtm_device *device, double a, const double *x, double *y, int64_t count) {
-  axpy_kernel<<<cvtm_cuda_blocks(count, block_size), block_size, 0, cvtm_cuda_stream(device)>>>(
-      a, x, y, count);
-  return cvtm_cuda_launched(device, "axpy_kernel");
-}
+CVTM_VECTOR_PHASES(CVTM_PHASE_CUDA)
 
 } /* namespace */
 
 const cvtm_primitives_table cvtm_primitives_table_cuda = {
-    cuda_sort_workspace, cuda_sort_pairs, cuda_scan_workspace, cuda_scan_64,
-    cuda_reduce_blocks,  cuda_fill,       cuda_axpy,
-};
+    cuda_sort_workspace, cuda_sort_pairs,    cuda_scan_workspace,
+    cuda_scan_64,        cuda_reduce_blocks, CVTM_VECTOR_PHASES(CVTM_PHASE_CUDA_NAME)};

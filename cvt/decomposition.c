@@ -50,13 +50,11 @@ cvtm_status cvtm_subdomain_create(cvtm_device *device, cvtm_domain domain, const
   return CVTM_OK;
 }
 
-enum { SUBDOMAIN_ARRAYS = 10 };
-
-static void list_subdomain_arrays(cvtm_subdomain *p, cvtm_array arrays[SUBDOMAIN_ARRAYS]) {
+static cvtm_arrays subdomain_arrays(cvtm_subdomain *p) {
   const int64_t pieces = p->pieces, lists = p->size * pieces;
   const int64_t partial =
       p->block > 0 && p->block < CVTM_SUBDOMAIN_PIECE ? (p->own + p->block - 1) / p->block : pieces;
-  const cvtm_array list[SUBDOMAIN_ARRAYS] = {
+  return (cvtm_arrays){{
       CVTM_ARRAY(p->marked, p->words),
       CVTM_ARRAY(p->kept, p->words),
       CVTM_ARRAY(p->covered, p->size * p->words),
@@ -67,14 +65,11 @@ static void list_subdomain_arrays(cvtm_subdomain *p, cvtm_array arrays[SUBDOMAIN
       {&p->workspace, (int64_t)p->workspace_bytes, 1},
       CVTM_ARRAY(p->partial, 2 * partial),
       CVTM_ARRAY(p->sums, 2 * p->blocks),
-  };
-  memcpy(arrays, list, sizeof list);
+  }};
 }
 
 static void free_subdomain(cvtm_subdomain *p) {
-  cvtm_array arrays[SUBDOMAIN_ARRAYS];
-  list_subdomain_arrays(p, arrays);
-  cvtm_device_free_all(p->device, arrays, SUBDOMAIN_ARRAYS);
+  cvtm_device_free_arrays(p->device, subdomain_arrays(p));
   cvtm_device_free(p->device, p->sent);
   p->sent = NULL;
   if (p->room) memset(p->room, 0, 2 * (size_t)p->size * sizeof *p->room);
@@ -97,10 +92,8 @@ void cvtm_subdomain_destroy(cvtm_subdomain *p) {
 
 static cvtm_status allocate_subdomain(cvtm_subdomain *p) {
   const int64_t bits = p->size * p->words / 2, sums = 2 * p->blocks;
-  cvtm_array arrays[SUBDOMAIN_ARRAYS];
   cvtm_status status = cvtm_scan_workspace(p->device, p->size * p->pieces, &p->workspace_bytes);
-  list_subdomain_arrays(p, arrays);
-  if (status == CVTM_OK) status = cvtm_device_allocate_all(p->device, arrays, SUBDOMAIN_ARRAYS);
+  if (status == CVTM_OK) status = cvtm_device_allocate_arrays(p->device, subdomain_arrays(p));
   if (status == CVTM_OK)
     status = cvtm_device_fill(p->device, p->kept, 0, (size_t)p->words * sizeof *p->kept);
   if (status != CVTM_OK || cvtm_device_get_kind(p->device) == CVTM_DEVICE_CPU) return status;
@@ -265,13 +258,10 @@ enum { MOMENTS = sizeof(cvtm_cell_moments) / sizeof(double) };
 
 _Static_assert(MOMENTS * sizeof(double) == sizeof(cvtm_cell_moments), "moments are doubles alone");
 
-enum { OWN_ARRAYS = 3 };
-
-static void list_own_arrays(cvtm_decomposition *v, cvtm_array arrays[OWN_ARRAYS]) {
+static cvtm_arrays own_arrays(cvtm_decomposition *v) {
   const int64_t own = v->subdomain ? v->subdomain->own : 0;
-  arrays[0] = (cvtm_array)CVTM_ARRAY(v->sites, 2 * own);
-  arrays[1] = (cvtm_array)CVTM_ARRAY(v->best, 2 * own);
-  arrays[2] = (cvtm_array)CVTM_ARRAY(v->scale, 2 * own);
+  return (cvtm_arrays){
+      {CVTM_ARRAY(v->sites, 2 * own), CVTM_ARRAY(v->best, 2 * own), CVTM_ARRAY(v->scale, 2 * own)}};
 }
 
 cvtm_status cvtm_decomposition_create(cvtm_cvt *cvt) {
@@ -282,9 +272,7 @@ cvtm_status cvtm_decomposition_create(cvtm_cvt *cvt) {
 }
 
 static void forget_subdomain(cvtm_cvt *cvt) {
-  cvtm_array arrays[OWN_ARRAYS];
-  list_own_arrays(cvt->decomposition, arrays);
-  cvtm_device_free_all(cvt->device, arrays, OWN_ARRAYS);
+  cvtm_device_free_arrays(cvt->device, own_arrays(cvt->decomposition));
   cvtm_subdomain_destroy(cvt->decomposition->subdomain);
   cvt->decomposition->subdomain = NULL;
 }
@@ -301,7 +289,6 @@ void cvtm_decomposition_destroy(cvtm_cvt *cvt) {
 static cvtm_status reserve(const cvtm_cvt_task *task) {
   cvtm_cvt *cvt = task->cvt;
   cvtm_decomposition *v = cvt->decomposition;
-  cvtm_array arrays[OWN_ARRAYS];
   if (v->subdomain && v->subdomain->count == task->count &&
       v->subdomain->density == cvt->density.value)
     return CVTM_OK;
@@ -311,8 +298,7 @@ static cvtm_status reserve(const cvtm_cvt_task *task) {
   if (status == CVTM_OK)
     status =
         cvtm_subdomain_divide(v->subdomain, task->count, cvtm_lbfgsb_block(2 * task->count) / 2);
-  list_own_arrays(v, arrays);
-  if (status == CVTM_OK) status = cvtm_device_allocate_all(cvt->device, arrays, OWN_ARRAYS);
+  if (status == CVTM_OK) status = cvtm_device_allocate_arrays(cvt->device, own_arrays(v));
   status = all_succeed(cvt->device, status);
   if (status != CVTM_OK) forget_subdomain(cvt);
   return status;

@@ -17,6 +17,7 @@
 #ifndef CVTMESH_CVT_DECOMPOSITION_H
 #define CVTMESH_CVT_DECOMPOSITION_H
 
+#include "base/phases.h"
 #include "base/ranks.h"
 #include "cvt/descent.h"
 #include "jfa/site_tree_kernels.h"
@@ -97,6 +98,27 @@ typedef struct cvtm_subdomain_sums {
   double *partial, *sums, *gradient;
 } cvtm_subdomain_sums;
 
+/* The phases of base/phases.h. */
+#define CVTM_SUBDOMAIN_PHASES(X)                                                                \
+  /* Item k of `to` = item order[k] of `from`, of `width` numbers each; spread: the reverse. */ \
+  X(collect,                                                                                    \
+    (cvtm_device * device, const double *from, const int32_t *order, int64_t count, int width,  \
+     double *to),                                                                               \
+    device, count, cvtm_collect_item, from, order, width, to)                                   \
+  X(spread,                                                                                     \
+    (cvtm_device * device, const double *from, const int32_t *order, int64_t count, int width,  \
+     double *to),                                                                               \
+    device, count, cvtm_spread_item, from, order, width, to)                                    \
+  /* flags[k] = 1 if index[k] < fixed, else 0. */                                               \
+  X(flag_fixed,                                                                                 \
+    (cvtm_device * device, const int32_t *index, int64_t count, int64_t fixed, int32_t *flags), \
+    device, count, cvtm_flag_fixed, index, fixed, flags)                                        \
+  /* order = index with the `fixed` sites first; before[k]: the fixed ones before item k. */    \
+  X(put_fixed_first,                                                                            \
+    (cvtm_device * device, const int32_t *index, const int64_t *before, int64_t count,          \
+     int64_t fixed, int32_t *order),                                                            \
+    device, count, cvtm_put_fixed_first, index, before, fixed, order)
+
 /* What differs between devices. */
 typedef struct cvtm_subdomain_table {
   /* marked = the coarse bins of the own sites; covered, this rank's: those, the bins around them
@@ -109,17 +131,7 @@ typedef struct cvtm_subdomain_table {
   cvtm_status (*finish)(cvtm_device *device, const cvtm_subdomain_sums *sums);
   /* value from the sums of all blocks. */
   cvtm_status (*total)(cvtm_device *device, const double *sums, int64_t blocks, double *value);
-  /* Item k of `to` = item order[k] of `from`, of `width` numbers each; spread: the reverse. */
-  cvtm_status (*collect)(cvtm_device *device, const double *from, const int32_t *order,
-                         int64_t count, int width, double *to);
-  cvtm_status (*spread)(cvtm_device *device, const double *from, const int32_t *order,
-                        int64_t count, int width, double *to);
-  /* flags[k] = 1 if index[k] < fixed, else 0. */
-  cvtm_status (*flag_fixed)(cvtm_device *device, const int32_t *index, int64_t count, int64_t fixed,
-                            int32_t *flags);
-  /* order = index with the `fixed` sites first; before[k]: the fixed ones before item k. */
-  cvtm_status (*put_fixed_first)(cvtm_device *device, const int32_t *index, const int64_t *before,
-                                 int64_t count, int64_t fixed, int32_t *order);
+  CVTM_SUBDOMAIN_PHASES(CVTM_PHASE_FIELD)
 } cvtm_subdomain_table;
 
 extern const cvtm_subdomain_table cvtm_subdomain_cpu, cvtm_subdomain_cuda;
@@ -138,6 +150,11 @@ void cvtm_decomposition_destroy(cvtm_cvt *cvt);
 #ifdef __cplusplus
 }
 #endif
+
+/* The order of the coarse bins, of which there are 4^order. */
+static inline int32_t cvtm_subdomain_coarse(const cvtm_subdomain *p) {
+  return cvtm_tree_coarse(cvtm_site_tree_levels(p->domain, p->count));
+}
 
 /* The coarse bin of a site. */
 CVTM_HD int32_t cvtm_subdomain_bin(cvtm_domain domain, int32_t coarse, const double *site) {
@@ -167,9 +184,32 @@ CVTM_HD int32_t cvtm_subdomain_beside(cvtm_domain domain, int32_t coarse, int32_
   return (int32_t)(cvtm_spread_16_bits((uint32_t)x) | cvtm_spread_16_bits((uint32_t)y) << 1);
 }
 
-/* The place in the new order of item k of the old one. */
-CVTM_HD int64_t cvtm_decomposition_place(const int64_t *before, int64_t fixed, int64_t k) {
-  return before[k + 1] > before[k] ? before[k] : fixed + k - before[k];
+/* Covers a marked bin and those around it. */
+CVTM_HD void cvtm_subdomain_cover(cvtm_domain domain, int32_t coarse, const uint32_t *marked,
+                                  uint32_t *covered, int64_t bin) {
+  for (int k = 0; cvtm_subdomain_has(marked, (int32_t)bin) && k < 9; ++k) {
+    const int32_t other = cvtm_subdomain_beside(domain, coarse, (int32_t)bin, k % 3 - 1, k / 3 - 1);
+    if (other >= 0) cvtm_set_bits(covered + other / 32, (uint32_t)1 << other % 32);
+  }
+}
+
+CVTM_HD void cvtm_collect_item(const double *from, const int32_t *order, int width, double *to,
+                               int64_t k) {
+  for (int w = 0; w < width; ++w) to[width * k + w] = from[width * (int64_t)order[k] + w];
+}
+
+CVTM_HD void cvtm_spread_item(const double *from, const int32_t *order, int width, double *to,
+                              int64_t k) {
+  for (int w = 0; w < width; ++w) to[width * (int64_t)order[k] + w] = from[width * k + w];
+}
+
+CVTM_HD void cvtm_flag_fixed(const int32_t *index, int64_t fixed, int32_t *flags, int64_t k) {
+  flags[k] = index[k] < fixed;
+}
+
+CVTM_HD void cvtm_put_fixed_first(const int32_t *index, const int64_t *before, int64_t fixed,
+                                  int32_t *order, int64_t k) {
+  order[before[k + 1] > before[k] ? before[k] : fixed + k - before[k]] = index[k];
 }
 
 #endif

@@ -374,13 +374,6 @@ __global__ void __launch_bounds__(LARGE_THREADS)
 
 enum { PIXEL_THREADS = 128 };
 
-__global__ void keys_kernel(const int32_t *labels, int64_t area, uint64_t *keys, int32_t *pixels) {
-  for (int64_t p = cvtm_first_thread(); p < area; p += cvtm_thread_count()) {
-    keys[p] = static_cast<uint32_t>(labels[p]);
-    pixels[p] = static_cast<int32_t>(p);
-  }
-}
-
 /* A block sums the pixels of one label. */
 __global__ void __launch_bounds__(PIXEL_THREADS)
     pixel_kernel(cvtm_density_view density, const uint64_t *keys, const int32_t *pixels,
@@ -403,21 +396,11 @@ __global__ void __launch_bounds__(PIXEL_THREADS)
   }
 }
 
-__global__ void lloyd_kernel(const cvtm_cell_moments *sums, cvtm_domain domain, int64_t count,
-                             int64_t fixed, double *sites) {
-  for (int64_t i = fixed + cvtm_first_thread(); i < count; i += cvtm_thread_count()) {
-    const cvtm_cell_moments s = sums[i];
-    cvtm_cvt_lloyd_step(domain, &s, i, sites);
-  }
-}
-
-enum { ARRAYS = 12 };
-
-void list_arrays(const cvtm_cvt *cvt, cuda_state *s, cvtm_array arrays[ARRAYS]) {
+cvtm_arrays arrays_of(const cvtm_cvt *cvt, cuda_state *s) {
   const int64_t n = cvt->capacity, corners = int64_t{s->cells.chunk} * CVTM_HULL_SIDES;
   /* Cells do not overlap, which limits the number of huge ones. */
   const int64_t huge = static_cast<int64_t>(cvt->domain.width) * cvt->domain.height / HUGE_AREA + 1;
-  const cvtm_array list[ARRAYS] = {
+  return cvtm_arrays{{
       cvtm_array_of(&s->cells.x, corners),
       cvtm_array_of(&s->cells.y, corners),
       cvtm_array_of(&s->cells.count, s->cells.chunk),
@@ -430,16 +413,13 @@ void list_arrays(const cvtm_cvt *cvt, cuda_state *s, cvtm_array arrays[ARRAYS]) 
       cvtm_array_of(&s->giant_corners, 4 * s->giant_capacity),
       cvtm_array_of(&s->energy, PARTS),
       cvtm_array_of(&s->distance, PARTS),
-  };
-  memcpy(arrays, list, sizeof list);
+  }};
 }
 
 void destroy_state_cuda(cvtm_cvt *cvt) {
   cuda_state *state = static_cast<cuda_state *>(cvt->state);
   if (!state) return;
-  cvtm_array arrays[ARRAYS];
-  list_arrays(cvt, state, arrays);
-  cvtm_device_free_all(cvt->device, arrays, ARRAYS);
+  cvtm_device_free_arrays(cvt->device, arrays_of(cvt, state));
   delete state;
   cvt->state = nullptr;
 }
@@ -454,9 +434,7 @@ cvtm_status create_state_cuda(cvtm_cvt *cvt) {
   /* A site adds at most one corner to a cell; several of its images add one each only where there
    * are few sites. */
   state->giant_capacity = 4 + n + 8 * (n < BLOCK_CORNERS ? n : int64_t{BLOCK_CORNERS});
-  cvtm_array arrays[ARRAYS];
-  list_arrays(cvt, state, arrays);
-  cvtm_status status = cvtm_device_allocate_all(cvt->device, arrays, ARRAYS);
+  cvtm_status status = cvtm_device_allocate_arrays(cvt->device, arrays_of(cvt, state));
   if (status == CVTM_OK)
     status = cvtm_device_fill(cvt->device, state->listed, 0, LISTED * sizeof *state->listed);
   if (status != CVTM_OK) destroy_state_cuda(cvt);
@@ -476,20 +454,16 @@ cvtm_status launch_all_stages(cvtm_cvt *cvt, const cuda_state &state) {
   return cvtm_cuda_launched(cvt->device, "stage_kernel");
 }
 
-__global__ void defer_all_kernel(cvtm_site_tree_view tree, cvtm_deferred_cells deferred) {
-  for (int64_t k = cvtm_first_thread(); k < tree.count; k += cvtm_thread_count())
-    cvtm_defer_cell(tree, deferred, k);
+__device__ void defer_cell(cvtm_site_tree_view tree, cvtm_deferred_cells deferred, int64_t place) {
+  cvtm_defer_cell(tree, deferred, place);
 }
 
 /* The moments of all cells but those that are deferred, which it lists. */
 cvtm_status sum_cells(cvtm_cvt *cvt, const cuda_state &state) {
   const cvtm_site_tree_view tree = cvtm_site_tree_get_view(cvt->tree);
   const cvtm_deferred_cells deferred = {state.list, state.listed + LISTED_LARGE};
-  if (cvt->tree_clipping) {
-    defer_all_kernel<<<cvtm_cuda_blocks(tree.count, 256), 256, 0, cvtm_cuda_stream(cvt->device)>>>(
-        tree, deferred);
-    return cvtm_cuda_launched(cvt->device, "defer_all_kernel");
-  }
+  if (cvt->tree_clipping)
+    return launch_rows<defer_cell, 256>(cvt->device, "defer_cell", 0, tree.count, tree, deferred);
   return cvtm_integrate_cells_cuda(cvt, &tree, &state.cells, &deferred);
 }
 
@@ -523,17 +497,9 @@ cvtm_status part_moments_cuda(cvtm_cvt *cvt, int64_t count, const uint32_t *miss
   return status == CVTM_OK ? cvtm_ranks_sum(cvt->device, lacking, 1) : status;
 }
 
-cvtm_status pixel_keys_cuda(cvtm_cvt *cvt) {
-  const int64_t area = static_cast<int64_t>(cvt->domain.width) * cvt->domain.height;
-  keys_kernel<<<cvtm_cuda_blocks(area, 256), 256, 0, cvtm_cuda_stream(cvt->device)>>>(
-      cvt->labels, area, cvt->keys, cvt->pixels);
-  return cvtm_cuda_launched(cvt->device, "keys_kernel");
-}
-
 cvtm_status label_moments_cuda(cvtm_cvt *cvt, const double *sites, int64_t count) {
-  pixel_kernel<<<cvtm_cuda_blocks(count, 1), PIXEL_THREADS, 0, cvtm_cuda_stream(cvt->device)>>>(
-      cvt->density, cvt->keys, cvt->pixels, sites, count, cvt->moments);
-  return cvtm_cuda_launched(cvt->device, "pixel_kernel");
+  return CVTM_LAUNCH(cvt->device, pixel_kernel, cvtm_cuda_blocks(count, 1), PIXEL_THREADS,
+                     cvt->density, cvt->keys, cvt->pixels, sites, count, cvt->moments);
 }
 
 cvtm_status finish_cuda(cvtm_cvt *cvt, int64_t count, int64_t fixed, double *value,
@@ -544,23 +510,19 @@ cvtm_status finish_cuda(cvtm_cvt *cvt, int64_t count, int64_t fixed, double *val
     const cvtm_status status = launch_all_stages(cvt, state);
     if (status != CVTM_OK) return status;
   }
-  finish_kernel<<<cvtm_cuda_cap(PARTS), LARGE_THREADS, 0, cvtm_cuda_stream(cvt->device)>>>(
-      cvtm_site_tree_get_view(cvt->tree), cvt->domain, cvt->density, state, cvt->moments, count,
-      fixed, gradient, value);
-  return cvtm_cuda_launched(cvt->device, "finish_kernel");
+  return CVTM_LAUNCH(cvt->device, finish_kernel, cvtm_cuda_cap(PARTS), LARGE_THREADS,
+                     cvtm_site_tree_get_view(cvt->tree), cvt->domain, cvt->density, state,
+                     cvt->moments, count, fixed, gradient, value);
 }
 
-cvtm_status lloyd_cuda(cvtm_cvt *cvt, const cvtm_cell_moments *moments, int64_t count,
-                       int64_t fixed, double *sites) {
-  if (fixed >= count) return CVTM_OK;
-  lloyd_kernel<<<cvtm_cuda_blocks(count - fixed, 256), 256, 0, cvtm_cuda_stream(cvt->device)>>>(
-      moments, cvt->domain, count, fixed, sites);
-  return cvtm_cuda_launched(cvt->device, "lloyd_kernel");
-}
+CVTM_CVT_PHASES(CVTM_PHASE_CUDA)
 
 }  // namespace
 
-extern "C" const cvtm_cvt_table cvtm_cvt_table_cuda = {
-    create_state_cuda, destroy_state_cuda, cell_moments_cuda, part_moments_cuda,
-    pixel_keys_cuda,   label_moments_cuda, finish_cuda,       lloyd_cuda,
-};
+extern "C" const cvtm_cvt_table cvtm_cvt_table_cuda = {create_state_cuda,
+                                                       destroy_state_cuda,
+                                                       cell_moments_cuda,
+                                                       part_moments_cuda,
+                                                       label_moments_cuda,
+                                                       finish_cuda,
+                                                       CVTM_CVT_PHASES(CVTM_PHASE_CUDA_NAME)};

@@ -3,6 +3,7 @@
 #ifndef CVTMESH_CVT_EVALUATE_KERNELS_H
 #define CVTMESH_CVT_EVALUATE_KERNELS_H
 
+#include "base/phases.h"
 #include "cvt/cvt.h"
 #include "cvt/density_row.h"
 
@@ -42,7 +43,7 @@ struct cvtm_cvt {
   cvtm_cell_moments *moments; /* capacity, in the caller's order */
   /* A plan on a device with ranks has none of these up to `distance`, and no `state`: */
   double *best;     /* 2 * capacity: the best sites of Lloyd's method */
-  double *scale;    /* 2 * capacity: cvtm_cvt_scale_of */
+  double *scale;    /* 2 * capacity: cvtm_cvt_set_scale */
   double *second;   /* capacity: second moments */
   double *distance; /* capacity: from the site to its centroid; 0 if fixed or empty */
   double *value;    /* 2 per evaluation of a window: energy, largest distance */
@@ -61,6 +62,18 @@ struct cvtm_cvt {
   uint64_t *keys, *keys_alt;
 };
 
+/* The phases of base/phases.h. */
+#define CVTM_CVT_PHASES(X)                                                                      \
+  /* Sets keys[p] = labels[p] and pixels[p] = p for all pixels. */                              \
+  X(pixel_keys, (cvtm_cvt * cvt), cvt->device, (int64_t)cvt->domain.width * cvt->domain.height, \
+    cvtm_cvt_set_pixel_key, cvt->labels, cvt->keys, cvt->pixels)                                \
+  /* Moves the sites from `fixed` on to their centroids. */                                     \
+  X(lloyd,                                                                                      \
+    (cvtm_cvt * cvt, const cvtm_cell_moments *moments, int64_t count, int64_t fixed,            \
+     double *sites),                                                                            \
+    cvt->device, count - fixed, cvtm_cvt_lloyd_step, cvt->domain, moments + fixed,              \
+    sites + 2 * fixed)
+
 struct cvtm_cvt_table {
   cvtm_status (*create_state)(cvtm_cvt *cvt);
   void (*destroy_state)(cvtm_cvt *cvt);
@@ -71,8 +84,6 @@ struct cvtm_cvt_table {
    * unless it is 0, the moments are void. */
   cvtm_status (*part_moments)(cvtm_cvt *cvt, int64_t count, const uint32_t *missed,
                               int64_t *lacking);
-  /* Sets keys[p] = labels[p] and pixels[p] = p for all pixels. */
-  cvtm_status (*pixel_keys)(cvtm_cvt *cvt);
   /* Sets the moments to sums over the pixel centres of each label, from the sorted keys and pixels.
    */
   cvtm_status (*label_moments)(cvtm_cvt *cvt, const double *sites, int64_t count);
@@ -80,9 +91,7 @@ struct cvtm_cvt_table {
    * on to its centroid, and the gradient unless that is NULL. */
   cvtm_status (*finish)(cvtm_cvt *cvt, int64_t count, int64_t fixed, double *value,
                         double *gradient);
-  /* Moves the sites from `fixed` on to their centroids. */
-  cvtm_status (*lloyd)(cvtm_cvt *cvt, const cvtm_cell_moments *moments, int64_t count,
-                       int64_t fixed, double *sites);
+  CVTM_CVT_PHASES(CVTM_PHASE_FIELD)
 };
 
 /* A plan for the evaluations of decomposition.h alone, of up to `capacity` of `whole` sites.
@@ -153,12 +162,19 @@ CVTM_HD double cvtm_cvt_inside(double x, int32_t size, int32_t periodic) {
 }
 
 /* Moves site i to the centroid of its cell, unless the cell has no mass. */
-CVTM_HD void cvtm_cvt_lloyd_step(cvtm_domain domain, const cvtm_cell_moments *sums, int64_t i,
-                                 double *sites) {
+CVTM_HD void cvtm_cvt_lloyd_step(cvtm_domain domain, const cvtm_cell_moments *moments,
+                                 double *sites, int64_t i) {
+  const cvtm_cell_moments *sums = &moments[i];
   if (!(sums->mass > 0)) return;
   double *site = sites + 2 * i;
   site[0] = cvtm_cvt_clamp(site[0] + sums->x / sums->mass, domain.width, domain.periodic);
   site[1] = cvtm_cvt_clamp(site[1] + sums->y / sums->mass, domain.height, domain.periodic);
+}
+
+CVTM_HD void cvtm_cvt_set_pixel_key(const int32_t *labels, uint64_t *keys, int32_t *pixels,
+                                    int64_t p) {
+  keys[p] = (uint32_t)labels[p];
+  pixels[p] = (int32_t)p;
 }
 
 #endif

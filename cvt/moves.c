@@ -13,10 +13,8 @@
  * From cells of little energy to cells of much. In an optimal tessellation all cells have nearly
  * the same energy (Gersho 1979), and one site more or less changes the total by about that much. */
 
-enum { TRANSFER_ARRAYS = 7 };
-
-static void list_transfers(cvtm_solve *s, cvtm_array arrays[TRANSFER_ARRAYS]) {
-  const cvtm_array list[TRANSFER_ARRAYS] = {
+static cvtm_arrays transfer_arrays(cvtm_solve *s) {
+  return (cvtm_arrays){{
       CVTM_ARRAY(s->kept, 2 * s->count),
       CVTM_ARRAY(s->keys, s->count),
       CVTM_ARRAY(s->keys_alt, s->count),
@@ -24,22 +22,17 @@ static void list_transfers(cvtm_solve *s, cvtm_array arrays[TRANSFER_ARRAYS]) {
       CVTM_ARRAY(s->order_alt, s->count),
       CVTM_ARRAY(s->moved, 1),
       {&s->workspace, (int64_t)s->workspace_bytes, 1},
-  };
-  memcpy(arrays, list, sizeof list);
+  }};
 }
 
 cvtm_status cvtm_solve_allocate_transfers(cvtm_solve *s) {
   cvtm_device *device = s->cvt->device;
   cvtm_status status = cvtm_sort_workspace(device, s->count, &s->workspace_bytes);
-  cvtm_array arrays[TRANSFER_ARRAYS];
-  list_transfers(s, arrays);
-  return status == CVTM_OK ? cvtm_device_allocate_all(device, arrays, TRANSFER_ARRAYS) : status;
+  return status == CVTM_OK ? cvtm_device_allocate_arrays(device, transfer_arrays(s)) : status;
 }
 
 void cvtm_solve_free_transfers(cvtm_solve *s) {
-  cvtm_array arrays[TRANSFER_ARRAYS];
-  list_transfers(s, arrays);
-  cvtm_device_free_all(s->cvt->device, arrays, TRANSFER_ARRAYS);
+  cvtm_device_free_arrays(s->cvt->device, transfer_arrays(s));
 }
 
 cvtm_status cvtm_solve_transfer(cvtm_solve *s, int64_t most, double contrast) {

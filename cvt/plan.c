@@ -52,11 +52,9 @@ static void keep_sums(cvtm_cvt *cvt, const cvtm_density_sums *sums, double *squa
   cvt->square_roots = squares;
 }
 
-enum { ARRAYS = 9 };
-
-static void list_plan_arrays(cvtm_cvt *cvt, cvtm_array arrays[ARRAYS]) {
+static cvtm_arrays plan_arrays(cvtm_cvt *cvt) {
   const int64_t n = cvt->capacity, of_descents = cvt->whole > 0 || cvt->decomposition ? 0 : n;
-  const cvtm_array list[ARRAYS] = {
+  return (cvtm_arrays){{
       CVTM_ARRAY(cvt->sites, 2 * n),
       CVTM_ARRAY(cvt->best, 2 * of_descents),
       CVTM_ARRAY(cvt->scale, 2 * of_descents),
@@ -66,17 +64,14 @@ static void list_plan_arrays(cvtm_cvt *cvt, cvtm_array arrays[ARRAYS]) {
       CVTM_ARRAY(cvt->value, 2 * CVTM_CVT_WINDOW),
       CVTM_ARRAY(cvt->least, CVTM_CVT_WINDOW + 1),
       {&cvt->workspace, (int64_t)cvt->workspace_bytes, 1},
-  };
-  memcpy(arrays, list, sizeof list);
+  }};
 }
 
 static cvtm_status allocate_plan(cvtm_cvt *cvt) {
   cvtm_device *device = cvt->device;
   const int64_t n = cvt->capacity;
   cvtm_status status = cvtm_reduce_workspace(device, n, &cvt->workspace_bytes);
-  cvtm_array arrays[ARRAYS];
-  list_plan_arrays(cvt, arrays);
-  if (status == CVTM_OK) status = cvtm_device_allocate_all(device, arrays, ARRAYS);
+  if (status == CVTM_OK) status = cvtm_device_allocate_arrays(device, plan_arrays(cvt));
   if (status == CVTM_OK)
     status = cvt->whole > 0
                  ? cvtm_site_tree_create_part(device, cvt->domain, n, cvt->whole, &cvt->tree)
@@ -213,24 +208,21 @@ cvtm_status cvtm_cvt_view_density(cvtm_cvt *cvt, const float *density) {
   return CVTM_OK;
 }
 
-enum { LABEL_ARRAYS = 5 };
-
-static void list_label_arrays(cvtm_cvt *cvt, cvtm_array arrays[LABEL_ARRAYS]) {
+static cvtm_arrays label_arrays(cvtm_cvt *cvt) {
   const int64_t area = count_plan_pixels(cvt->domain);
-  const cvtm_array list[LABEL_ARRAYS] = {
-      CVTM_ARRAY(cvt->labels, area),     CVTM_ARRAY(cvt->pixels, area),
-      CVTM_ARRAY(cvt->pixels_alt, area), CVTM_ARRAY(cvt->keys, area),
+  return (cvtm_arrays){{
+      CVTM_ARRAY(cvt->labels, area),
+      CVTM_ARRAY(cvt->pixels, area),
+      CVTM_ARRAY(cvt->pixels_alt, area),
+      CVTM_ARRAY(cvt->keys, area),
       CVTM_ARRAY(cvt->keys_alt, area),
-  };
-  memcpy(arrays, list, sizeof list);
+  }};
 }
 
 static void release_labels(cvtm_cvt *cvt) {
-  cvtm_array arrays[LABEL_ARRAYS];
   cvtm_voronoi_destroy(cvt->voronoi);
   cvt->voronoi = NULL;
-  list_label_arrays(cvt, arrays);
-  cvtm_device_free_all(cvt->device, arrays, LABEL_ARRAYS);
+  cvtm_device_free_arrays(cvt->device, label_arrays(cvt));
 }
 
 void cvtm_cvt_destroy(cvtm_cvt *cvt) {
@@ -241,9 +233,7 @@ void cvtm_cvt_destroy(cvtm_cvt *cvt) {
   release_labels(cvt);
   cvtm_site_tree_destroy(cvt->tree);
   cvtm_device_free(cvt->device, cvt->own_density);
-  cvtm_array arrays[ARRAYS];
-  list_plan_arrays(cvt, arrays);
-  cvtm_device_free_all(cvt->device, arrays, ARRAYS);
+  cvtm_device_free_arrays(cvt->device, plan_arrays(cvt));
   free(cvt->square_roots);
   free(cvt);
 }
@@ -287,9 +277,7 @@ cvtm_status cvtm_cvt_prepare_labels(cvtm_cvt *cvt) {
   cvtm_device *device = cvt->device;
   size_t bytes = 0;
   void *workspace = NULL;
-  cvtm_array arrays[LABEL_ARRAYS];
-  list_label_arrays(cvt, arrays);
-  cvtm_status status = cvtm_device_allocate_all(device, arrays, LABEL_ARRAYS);
+  cvtm_status status = cvtm_device_allocate_arrays(device, label_arrays(cvt));
   if (status == CVTM_OK)
     status = cvtm_sort_workspace(device, count_plan_pixels(cvt->domain), &bytes);
   if (status == CVTM_OK && bytes > cvt->workspace_bytes) {

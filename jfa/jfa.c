@@ -27,15 +27,12 @@ typedef struct schedule {
 
 static int64_t pixels_of(cvtm_domain domain) { return (int64_t)domain.width * domain.height; }
 
-enum { ARRAYS = 3 };
-
-static void list_voronoi_arrays(cvtm_voronoi *voronoi, cvtm_array arrays[ARRAYS]) {
-  const cvtm_array list[ARRAYS] = {
+static cvtm_arrays voronoi_arrays(cvtm_voronoi *voronoi) {
+  return (cvtm_arrays){{
       CVTM_ARRAY(voronoi->second_array, pixels_of(voronoi->domain)),
       CVTM_ARRAY(voronoi->unlabelled, 1),
       CVTM_ARRAY(voronoi->wrong, 1),
-  };
-  memcpy(arrays, list, sizeof list);
+  }};
 }
 
 cvtm_status cvtm_voronoi_create(cvtm_device *device, cvtm_domain domain, int64_t capacity,
@@ -49,10 +46,8 @@ cvtm_status cvtm_voronoi_create(cvtm_device *device, cvtm_domain domain, int64_t
   voronoi->device = device;
   voronoi->domain = domain;
   voronoi->table = CVTM_TABLE(device, cvtm_jfa_table);
-  cvtm_array arrays[ARRAYS];
-  list_voronoi_arrays(voronoi, arrays);
   cvtm_status status = cvtm_site_tree_create(device, domain, capacity, &voronoi->tree);
-  if (status == CVTM_OK) status = cvtm_device_allocate_all(device, arrays, ARRAYS);
+  if (status == CVTM_OK) status = cvtm_device_allocate_arrays(device, voronoi_arrays(voronoi));
   if (status != CVTM_OK) {
     cvtm_voronoi_destroy(voronoi);
     return status;
@@ -64,9 +59,7 @@ cvtm_status cvtm_voronoi_create(cvtm_device *device, cvtm_domain domain, int64_t
 void cvtm_voronoi_destroy(cvtm_voronoi *voronoi) {
   if (!voronoi) return;
   cvtm_site_tree_destroy(voronoi->tree);
-  cvtm_array arrays[ARRAYS];
-  list_voronoi_arrays(voronoi, arrays);
-  cvtm_device_free_all(voronoi->device, arrays, ARRAYS);
+  cvtm_device_free_arrays(voronoi->device, voronoi_arrays(voronoi));
   free(voronoi);
 }
 
@@ -154,18 +147,21 @@ static int32_t *other_array(const cvtm_voronoi *voronoi, const int32_t *array, i
   return array == labels ? voronoi->second_array : labels;
 }
 
-/* Runs all passes. The codes are in the first array. */
+/* Sets the codes of the seeds, and runs all passes. The codes of other pixels are in the first
+ * array.
+ */
 static cvtm_status run_passes(cvtm_voronoi *voronoi, const cvtm_diagram *diagram,
                               const schedule *plan, int32_t *labels) {
+  const cvtm_jfa_table *table = voronoi->table;
   int32_t *from = first_array(voronoi, plan, labels);
-  for (int k = 0; k + 1 < plan->passes; ++k) {
+  cvtm_status status = table->set_seeds(voronoi->device, diagram, codes_in(from));
+  for (int k = 0; status == CVTM_OK && k + 1 < plan->passes; ++k) {
     int32_t *const to = other_array(voronoi, from, labels);
-    const cvtm_status status =
-        voronoi->table->pass(voronoi->device, diagram, plan->step[k], codes_in(from), codes_in(to));
-    if (status != CVTM_OK) return status;
+    status = table->pass(voronoi->device, diagram, plan->step[k], codes_in(from), codes_in(to));
     from = to;
   }
-  return voronoi->table->final_pass(voronoi->device, diagram, codes_in(from), labels);
+  return status == CVTM_OK ? table->final_pass(voronoi->device, diagram, codes_in(from), labels)
+                           : status;
 }
 
 static cvtm_status label_none(const cvtm_voronoi *voronoi, int32_t *labels) {
@@ -190,8 +186,7 @@ cvtm_status cvtm_voronoi_compute(cvtm_voronoi *voronoi, const double *sites, int
   if (status != CVTM_OK) return status;
   const cvtm_diagram diagram = diagram_of(voronoi->tree, voronoi->domain);
   const schedule plan = plan_method(voronoi->domain, method);
-  status = voronoi->table->set_seeds(voronoi->device, &diagram,
-                                     codes_in(first_array(voronoi, &plan, labels)));
+  status = label_none(voronoi, first_array(voronoi, &plan, labels)); /* CVTM_NO_SEED */
   return status == CVTM_OK ? run_passes(voronoi, &diagram, &plan, labels) : status;
 }
 

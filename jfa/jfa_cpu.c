@@ -1,29 +1,5 @@
 #include "jfa/jfa_kernels.h"
 
-static void set_all_seeds(cvtm_device *device, const cvtm_diagram *diagram, uint32_t *codes) {
-#pragma omp parallel for num_threads(cvtm_device_threads(device)) schedule(static)
-  for (int64_t place = 0; place < diagram->tree.count; ++place)
-    cvtm_set_seed(diagram, place, codes);
-}
-
-static cvtm_status set_seeds_cpu(cvtm_device *device, const cvtm_diagram *diagram,
-                                 uint32_t *codes) {
-  const size_t pixels = (size_t)diagram->domain.width * (size_t)diagram->domain.height;
-  const cvtm_status status = cvtm_device_fill(device, codes, 0xFF, pixels * sizeof *codes);
-  if (status != CVTM_OK) return status;
-  set_all_seeds(device, diagram, codes);
-  return CVTM_OK;
-}
-
-static cvtm_status warm_start_cpu(cvtm_device *device, const cvtm_diagram *diagram,
-                                  const double *sites, const int32_t *labels, uint32_t *codes) {
-  const int64_t pixels = (int64_t)diagram->domain.width * diagram->domain.height;
-#pragma omp parallel for num_threads(cvtm_device_threads(device)) schedule(static)
-  for (int64_t p = 0; p < pixels; ++p) codes[p] = cvtm_warm_start_code(diagram, sites, labels[p]);
-  set_all_seeds(device, diagram, codes);
-  return CVTM_OK;
-}
-
 /* The rows of codes that hold the candidates of a row of pixels, in the order of tags. */
 typedef struct candidate_rows {
   const uint32_t *row[3];
@@ -98,12 +74,10 @@ static cvtm_status final_pass_cpu(cvtm_device *device, const cvtm_diagram *diagr
   return CVTM_OK;
 }
 
+CVTM_JFA_PHASES(CVTM_PHASE_CPU)
+
 const cvtm_jfa_table cvtm_jfa_table_cpu = {
-    .set_seeds = set_seeds_cpu,
-    .warm_start = warm_start_cpu,
-    .pass = pass_cpu,
-    .final_pass = final_pass_cpu,
-};
+    .pass = pass_cpu, .final_pass = final_pass_cpu, CVTM_JFA_PHASES(CVTM_PHASE_CPU_NAME)};
 
 /* --- exact labels ----------------------------------------------------------------------------- */
 

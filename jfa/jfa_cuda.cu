@@ -10,24 +10,6 @@
 
 enum { BLOCK = 256, WARP = 32, CHAIN = 8 /* pixels, at most */ };
 
-static __device__ int64_t pixels_of(const cvtm_diagram &diagram) {
-  return static_cast<int64_t>(diagram.domain.width) * diagram.domain.height;
-}
-
-static __global__ void __launch_bounds__(BLOCK)
-    set_seeds_kernel(cvtm_diagram diagram, uint32_t *codes) {
-  for (int64_t place = cvtm_first_thread(); place < diagram.tree.count;
-       place += cvtm_thread_count())
-    cvtm_set_seed(&diagram, place, codes);
-}
-
-static __global__ void __launch_bounds__(BLOCK)
-    warm_start_kernel(cvtm_diagram diagram, const double *sites, const int32_t *labels,
-                      uint32_t *codes) {
-  for (int64_t p = cvtm_first_thread(); p < pixels_of(diagram); p += cvtm_thread_count())
-    codes[p] = cvtm_warm_start_code(&diagram, sites, labels[p]);
-}
-
 /* Candidates of one row, in the order of tags: in the pixel's column, in the column `step` before
  * it, in the column `step` after it. */
 struct candidate_row {
@@ -123,49 +105,19 @@ static __global__ void __launch_bounds__(BLOCK)
   }
 }
 
-static __global__ void __launch_bounds__(BLOCK)
-    find_places_kernel(cvtm_diagram diagram, uint32_t *codes) {
-  for (int64_t p = cvtm_first_thread(); p < pixels_of(diagram); p += cvtm_thread_count())
-    codes[p] = cvtm_place_of_code(&diagram, codes[p]);
+static __device__ void set_place(const cvtm_diagram *diagram, uint32_t *codes, int64_t p) {
+  codes[p] = cvtm_place_of_code(diagram, codes[p]);
 }
 
-static __global__ void __launch_bounds__(BLOCK)
-    final_label_kernel(cvtm_diagram diagram, const uint32_t *__restrict__ places,
-                       int32_t *__restrict__ labels) {
-  const int width = diagram.domain.width;
-  for (int64_t p = cvtm_first_thread(); p < pixels_of(diagram); p += cvtm_thread_count())
-    labels[p] = cvtm_final_label(&diagram, static_cast<int>(p) % width, static_cast<int>(p) / width,
-                                 places);
+static __device__ void set_final_label(const cvtm_diagram *diagram,
+                                       const uint32_t *__restrict__ places,
+                                       int32_t *__restrict__ labels, int64_t p) {
+  const int width = diagram->domain.width;
+  labels[p] =
+      cvtm_final_label(diagram, static_cast<int>(p) % width, static_cast<int>(p) / width, places);
 }
 
 /* --- launchers -------------------------------------------------------------------------------- */
-
-static unsigned pixel_blocks(const cvtm_diagram *diagram) {
-  return cvtm_cuda_blocks(static_cast<int64_t>(diagram->domain.width) * diagram->domain.height,
-                          BLOCK);
-}
-
-static cvtm_status set_all_seeds(cvtm_device *device, const cvtm_diagram *diagram,
-                                 uint32_t *codes) {
-  set_seeds_kernel<<<cvtm_cuda_blocks(diagram->tree.count, BLOCK), BLOCK, 0,
-                     cvtm_cuda_stream(device)>>>(*diagram, codes);
-  return cvtm_cuda_launched(device, "set_seeds_kernel");
-}
-
-static cvtm_status set_seeds_cuda(cvtm_device *device, const cvtm_diagram *diagram,
-                                  uint32_t *codes) {
-  const size_t pixels = static_cast<size_t>(diagram->domain.width) * diagram->domain.height;
-  const cvtm_status status = cvtm_device_fill(device, codes, 0xFF, pixels * sizeof *codes);
-  return status == CVTM_OK ? set_all_seeds(device, diagram, codes) : status;
-}
-
-static cvtm_status warm_start_cuda(cvtm_device *device, const cvtm_diagram *diagram,
-                                   const double *sites, const int32_t *labels, uint32_t *codes) {
-  warm_start_kernel<<<pixel_blocks(diagram), BLOCK, 0, cvtm_cuda_stream(device)>>>(*diagram, sites,
-                                                                                   labels, codes);
-  const cvtm_status status = cvtm_cuda_launched(device, "warm_start_kernel");
-  return status == CVTM_OK ? set_all_seeds(device, diagram, codes) : status;
-}
 
 template <int LENGTH>
 static cvtm_status launch_pass(cvtm_device *device, const cvtm_diagram *diagram, int step,
@@ -185,20 +137,20 @@ static cvtm_status pass_cuda(cvtm_device *device, const cvtm_diagram *diagram, i
 
 static cvtm_status final_pass_cuda(cvtm_device *device, const cvtm_diagram *diagram,
                                    uint32_t *codes, int32_t *labels) {
-  const cudaStream_t stream = cvtm_cuda_stream(device);
-  find_places_kernel<<<pixel_blocks(diagram), BLOCK, 0, stream>>>(*diagram, codes);
-  const cvtm_status status = cvtm_cuda_launched(device, "find_places_kernel");
-  if (status != CVTM_OK) return status;
-  final_label_kernel<<<pixel_blocks(diagram), BLOCK, 0, stream>>>(*diagram, codes, labels);
-  return cvtm_cuda_launched(device, "final_label_kernel");
+  const int64_t pixels = static_cast<int64_t>(diagram->domain.width) * diagram->domain.height;
+  const cvtm_status status =
+      launch_rows<set_place, BLOCK>(device, "set_place", 0, pixels, *diagram, codes);
+  return status == CVTM_OK ? launch_rows<set_final_label, BLOCK>(device, "set_final_label", 0,
+                                                                 pixels, *diagram, codes, labels)
+                           : status;
 }
 
-extern "C" const cvtm_jfa_table cvtm_jfa_table_cuda = {
-    set_seeds_cuda,
-    warm_start_cuda,
-    pass_cuda,
-    final_pass_cuda,
-};
+namespace {
+CVTM_JFA_PHASES(CVTM_PHASE_CUDA)
+}  // namespace
+
+extern "C" const cvtm_jfa_table cvtm_jfa_table_cuda = {pass_cuda, final_pass_cuda,
+                                                       CVTM_JFA_PHASES(CVTM_PHASE_CUDA_NAME)};
 
 /* --- exact labels ----------------------------------------------------------------------------- */
 
@@ -476,17 +428,15 @@ static __global__ void set_number_kernel(int32_t value, int32_t *number) { *numb
 
 static cvtm_status label_cells_cuda(cvtm_device *device, const cvtm_diagram *diagram,
                                     int32_t *labels, int32_t *unlabelled) {
-  const cudaStream_t stream = cvtm_cuda_stream(device);
   const int64_t area = static_cast<int64_t>(diagram->domain.width) * diagram->domain.height;
   cvtm_status status =
       cvtm_device_fill(device, labels, 0xFF, static_cast<size_t>(area) * sizeof *labels);
-  if (status != CVTM_OK) return status;
-  set_number_kernel<<<1, 1, 0, stream>>>(static_cast<int32_t>(area), unlabelled);
-  status = cvtm_cuda_launched(device, "set_number_kernel");
+  if (status == CVTM_OK)
+    status = CVTM_LAUNCH(device, set_number_kernel, 1, 1, static_cast<int32_t>(area), unlabelled);
   if (status != CVTM_OK || area / diagram->tree.count > CELL_PIXELS) return status;
-  label_cells_kernel<<<cvtm_cuda_blocks(diagram->tree.count, CELL_WARPS * WARP), CELL_WARPS * WARP,
-                       0, stream>>>(*diagram, labels, unlabelled);
-  return cvtm_cuda_launched(device, "label_cells_kernel");
+  return CVTM_LAUNCH(device, label_cells_kernel,
+                     cvtm_cuda_blocks(diagram->tree.count, CELL_WARPS * WARP), CELL_WARPS * WARP,
+                     *diagram, labels, unlabelled);
 }
 
 static cvtm_status label_tiles_cuda(cvtm_device *device, const cvtm_diagram *diagram,
@@ -496,19 +446,17 @@ static cvtm_status label_tiles_cuda(cvtm_device *device, const cvtm_diagram *dia
   const int64_t tiles = tiles_x * tiles_y;
   const unsigned needed = cvtm_cuda_blocks(tiles, TILE_WARPS), most = MAX_BLOCKS;
   const unsigned blocks = needed < most ? needed : most;
-  label_tiles_kernel<<<blocks, TILE_WARPS * WARP, 0, cvtm_cuda_stream(device)>>>(
-      *diagram, tiles_x, tiles, labels, unlabelled);
-  return cvtm_cuda_launched(device, "label_tiles_kernel");
+  return CVTM_LAUNCH(device, label_tiles_kernel, blocks, TILE_WARPS * WARP, *diagram, tiles_x,
+                     tiles, labels, unlabelled);
 }
 
 static cvtm_status correct_labels_cuda(cvtm_device *device, const cvtm_diagram *diagram,
                                        const double *sites, const int32_t *exact, int32_t *labels,
                                        uint64_t *wrong) {
   const int64_t pixels = static_cast<int64_t>(diagram->domain.width) * diagram->domain.height;
-  correct_labels_kernel<<<cvtm_cuda_blocks(pixels, PIXEL_BLOCK), PIXEL_BLOCK, 0,
-                          cvtm_cuda_stream(device)>>>(
-      *diagram, sites, exact, labels, reinterpret_cast<unsigned long long *>(wrong));
-  return cvtm_cuda_launched(device, "correct_labels_kernel");
+  return CVTM_LAUNCH(device, correct_labels_kernel, cvtm_cuda_blocks(pixels, PIXEL_BLOCK),
+                     PIXEL_BLOCK, *diagram, sites, exact, labels,
+                     reinterpret_cast<unsigned long long *>(wrong));
 }
 
 extern "C" const cvtm_exact_labels_table cvtm_exact_labels_table_cuda = {

@@ -16,6 +16,7 @@
 
 #include <string.h>
 
+#include "base/phases.h"
 #include "jfa/site_query.h"
 #include "jfa/site_tree_kernels.h"
 
@@ -56,20 +57,28 @@ extern const cvtm_exact_labels_table cvtm_exact_labels_table_cpu, cvtm_exact_lab
 
 /* --- flooding --------------------------------------------------------------------------------- */
 
+/* The phases of base/phases.h. */
+#define CVTM_JFA_PHASES(X)                                                                         \
+  /* Gives each seed pixel its code. */                                                            \
+  X(set_seeds, (cvtm_device * device, const cvtm_diagram *diagram, uint32_t *codes), device,       \
+    diagram->tree.count, cvtm_set_seed, CVTM_HOST_STRUCT(diagram), codes)                          \
+  /* Gives each pixel the code of the seed that now has the site of its label. sites: the array of \
+   * the caller. codes may be the same memory as labels. */                                        \
+  X(warm_start,                                                                                    \
+    (cvtm_device * device, const cvtm_diagram *diagram, const double *sites,                       \
+     const int32_t *labels, uint32_t *codes),                                                      \
+    device, (int64_t)diagram->domain.width * diagram->domain.height, cvtm_set_warm_code,           \
+    CVTM_HOST_STRUCT(diagram), sites, labels, codes)
+
 /* Arrays of codes and labels have width * height elements. */
 typedef struct cvtm_jfa_table {
-  /* Gives each seed pixel its code, and all other pixels CVTM_NO_SEED. */
-  cvtm_status (*set_seeds)(cvtm_device *device, const cvtm_diagram *diagram, uint32_t *codes);
-  /* Gives each seed pixel its code, and any other pixel the code of the seed that now has the site
-   * of its label. sites: the array of the caller. codes may be the same memory as labels. */
-  cvtm_status (*warm_start)(cvtm_device *device, const cvtm_diagram *diagram, const double *sites,
-                            const int32_t *labels, uint32_t *codes);
   /* Runs one pass, which reads one array of codes and writes the other. */
   cvtm_status (*pass)(cvtm_device *device, const cvtm_diagram *diagram, int step,
                       const uint32_t *from, uint32_t *to);
   /* Runs the pass of step 1 that replaces codes by labels. Overwrites the codes. */
   cvtm_status (*final_pass)(cvtm_device *device, const cvtm_diagram *diagram, uint32_t *codes,
                             int32_t *labels);
+  CVTM_JFA_PHASES(CVTM_PHASE_FIELD)
 } cvtm_jfa_table;
 
 extern const cvtm_jfa_table cvtm_jfa_table_cpu, cvtm_jfa_table_cuda;
@@ -213,7 +222,7 @@ CVTM_HD uint32_t cvtm_code_of_place(const cvtm_diagram *diagram, int64_t place) 
 }
 
 /* Stores the code of the seed that holds the site at a place, if that is the seed's first site. */
-CVTM_HD void cvtm_set_seed(const cvtm_diagram *diagram, int64_t place, uint32_t *codes) {
+CVTM_HD void cvtm_set_seed(const cvtm_diagram *diagram, uint32_t *codes, int64_t place) {
   const cvtm_pixel pixel = cvtm_pixel_of_place(diagram, place);
   if (place > 0) {
     const cvtm_pixel before = cvtm_pixel_of_place(diagram, place - 1);
@@ -223,14 +232,18 @@ CVTM_HD void cvtm_set_seed(const cvtm_diagram *diagram, int64_t place, uint32_t 
       cvtm_code_of_place(diagram, place);
 }
 
-/* The code of the seed that now has the site of an old label. A label that is no index counts as
- * the site at place 0. */
-CVTM_HD uint32_t cvtm_warm_start_code(const cvtm_diagram *diagram, const double *sites,
-                                      int32_t label) {
-  if (label < 0 || label >= diagram->tree.count) return cvtm_code_of_place(diagram, 0);
+/* Sets the code of pixel p to that of the seed that now has the site of its old label. A label that
+ * is no index counts as the site at place 0. */
+CVTM_HD void cvtm_set_warm_code(const cvtm_diagram *diagram, const double *sites,
+                                const int32_t *labels, uint32_t *codes, int64_t p) {
+  const int32_t label = labels[p];
   double x, y;
+  if (label < 0 || label >= diagram->tree.count) {
+    codes[p] = cvtm_code_of_place(diagram, 0);
+    return;
+  }
   cvtm_canonical_site(diagram->metric, sites + 2 * (int64_t)label, &x, &y);
-  return cvtm_code_at(diagram, x, y);
+  codes[p] = cvtm_code_at(diagram, x, y);
 }
 
 /* --- a pass ----------------------------------------------------------------------------------- */

@@ -52,14 +52,12 @@ static int64_t most_tiles(const cvtm_site_tree *tree) {
   return most_bins(tree) / CVTM_TREE_TILE + 1;
 }
 
-enum { ARRAYS = 16 };
-
-static void list_tree_arrays(cvtm_site_tree *tree, cvtm_array arrays[ARRAYS]) {
+static cvtm_arrays tree_arrays(cvtm_site_tree *tree) {
   cvtm_site_tree_arrays *a = &tree->arrays;
   const int cuda = on_cuda(tree);
   const int64_t n = tree->capacity, bins = most_bins(tree);
   const int64_t counts = cuda ? bins : 0, tiles = cuda ? most_tiles(tree) : 0;
-  const cvtm_array list[ARRAYS] = {
+  return (cvtm_arrays){{
       CVTM_ARRAY(a->position, 2 * n),
       CVTM_ARRAY(a->box, tree->has_boxes ? 8 * leaves_for(n) : 0),
       CVTM_ARRAY(a->spacing, n),
@@ -76,8 +74,7 @@ static void list_tree_arrays(cvtm_site_tree *tree, cvtm_array arrays[ARRAYS]) {
       CVTM_ARRAY(a->ended, cuda),
       CVTM_ARRAY(a->fullest, cuda),
       {&a->workspace, (int64_t)a->workspace_bytes, 1},
-  };
-  memcpy(arrays, list, sizeof list);
+  }};
 }
 
 static cvtm_status allocate_tree(cvtm_site_tree *tree) {
@@ -87,9 +84,7 @@ static cvtm_status allocate_tree(cvtm_site_tree *tree) {
   cvtm_status status =
       a->by_radix ? cvtm_sort_workspace(device, tree->capacity, &a->workspace_bytes) : CVTM_OK;
   if (status != CVTM_OK) return status;
-  cvtm_array arrays[ARRAYS];
-  list_tree_arrays(tree, arrays);
-  status = cvtm_device_allocate_all(device, arrays, ARRAYS);
+  status = cvtm_device_allocate_arrays(device, tree_arrays(tree));
   if (status != CVTM_OK || !cuda) return status;
   const size_t counts = (size_t)most_bins(tree), tiles = (size_t)most_tiles(tree);
   status = cvtm_device_fill(device, a->bin_count, 0, counts * sizeof *a->bin_count);
@@ -145,9 +140,7 @@ cvtm_status cvtm_site_tree_create_part(cvtm_device *device, cvtm_domain domain, 
 
 void cvtm_site_tree_destroy(cvtm_site_tree *tree) {
   if (!tree) return;
-  cvtm_array arrays[ARRAYS];
-  list_tree_arrays(tree, arrays);
-  cvtm_device_free_all(tree->device, arrays, ARRAYS);
+  cvtm_device_free_arrays(tree->device, tree_arrays(tree));
   free(tree);
 }
 

@@ -340,14 +340,11 @@ static __global__ void __launch_bounds__(BLOCK)
 
 /* --- by radix sort ---------------------------------------------------------------------------- */
 
-static __global__ void encode_kernel(cvtm_site_tree_arrays tree, const double *sites) {
-  const cvtm_metric metric = cvtm_metric_of(tree.domain);
-  for (int64_t i = cvtm_first_thread(); i < tree.count; i += cvtm_thread_count()) {
-    double x, y;
-    cvtm_canonical_site(metric, sites + 2 * i, &x, &y);
-    tree.keys[i] = cvtm_morton_code(tree.domain, x, y);
-    tree.index[i] = static_cast<int32_t>(i);
-  }
+static __device__ void encode(const cvtm_site_tree_arrays *tree, const double *sites, int64_t i) {
+  double x, y;
+  cvtm_canonical_site(cvtm_metric_of(tree->domain), sites + 2 * i, &x, &y);
+  tree->keys[i] = cvtm_morton_code(tree->domain, x, y);
+  tree->index[i] = static_cast<int32_t>(i);
 }
 
 /* The first place of each bin, by bisection of the sorted codes; the position of each place, and in
@@ -373,63 +370,52 @@ static __global__ void place_kernel(cvtm_site_tree_arrays tree, int64_t bins, co
   }
 }
 
-/* tree.keys: codes in the caller's order. */
-static __global__ void spacing_kernel(cvtm_site_tree_arrays tree) {
-  for (int64_t place = cvtm_first_thread(); place < tree.count; place += cvtm_thread_count()) {
-    const int32_t bin = cvtm_bin_of(cvtm_tree_code(&tree, place), tree.levels);
-    tree.spacing[place] = cvtm_bin_count(&tree, bin, 0) > CVTM_TREE_CROWDED_BIN
-                              ? cvtm_crowded_spacing(&tree, place)
-                              : cvtm_bin_spacing(&tree, tree.index[place], bin);
-  }
+/* tree->keys: codes in the caller's order. */
+static __device__ void find_spacing(const cvtm_site_tree_arrays *tree, int64_t place) {
+  const int32_t bin = cvtm_bin_of(cvtm_tree_code(tree, place), tree->levels);
+  tree->spacing[place] = cvtm_bin_count(tree, bin, 0) > CVTM_TREE_CROWDED_BIN
+                             ? cvtm_crowded_spacing(tree, place)
+                             : cvtm_bin_spacing(tree, tree->index[place], bin);
 }
 
 static cvtm_status sort_by_radix(cvtm_device *device, const cvtm_site_tree_arrays *tree,
                                  const double *sites) {
-  const cudaStream_t stream = cvtm_cuda_stream(device);
-  const unsigned blocks = cvtm_cuda_blocks(tree->count, BLOCK);
-  encode_kernel<<<blocks, BLOCK, 0, stream>>>(*tree, sites);
-  cvtm_status status = cvtm_cuda_launched(device, "encode_kernel");
-  if (status != CVTM_OK) return status;
-  status = cvtm_sort_pairs(device, tree->keys, tree->index, tree->keys_alt, tree->order,
-                           tree->count, 64, tree->workspace, tree->workspace_bytes);
-  if (status != CVTM_OK) return status;
-  place_kernel<<<blocks, BLOCK, 0, stream>>>(*tree, INT64_C(1) << 2 * tree->levels, sites);
-  status = cvtm_cuda_launched(device, "place_kernel");
-  if (status != CVTM_OK) return status;
+  cvtm_status status = launch_rows<encode, BLOCK>(device, "encode", 0, tree->count, *tree, sites);
+  if (status == CVTM_OK)
+    status = cvtm_sort_pairs(device, tree->keys, tree->index, tree->keys_alt, tree->order,
+                             tree->count, 64, tree->workspace, tree->workspace_bytes);
+  if (status == CVTM_OK)
+    status = CVTM_LAUNCH(device, place_kernel, cvtm_cuda_blocks(tree->count, BLOCK), BLOCK, *tree,
+                         INT64_C(1) << 2 * tree->levels, sites);
   cvtm_site_tree_arrays placed = *tree;
   placed.keys = tree->keys_alt;
-  spacing_kernel<<<blocks, BLOCK, 0, stream>>>(placed);
-  return cvtm_cuda_launched(device, "spacing_kernel");
+  return status == CVTM_OK
+             ? launch_rows<find_spacing, BLOCK>(device, "find_spacing", 0, tree->count, placed)
+             : status;
 }
 
 static cvtm_status sort_cuda(cvtm_device *device, const cvtm_site_tree_arrays *tree,
                              const double *sites) {
   if (tree->by_radix) return sort_by_radix(device, tree, sites);
-  const cudaStream_t stream = cvtm_cuda_stream(device);
   const unsigned blocks = cvtm_cuda_blocks(tree->count, BLOCK);
   const int64_t bins = INT64_C(1) << 2 * tree->levels;
   const int64_t tiles = (bins + CVTM_TREE_TILE - 1) / CVTM_TREE_TILE;
-  count_kernel<<<blocks, BLOCK, 0, stream>>>(*tree, sites);
-  cvtm_status status = cvtm_cuda_launched(device, "count_kernel");
-  if (status != CVTM_OK) return status;
-  start_kernel<<<cvtm_cuda_blocks(tiles, 1), BLOCK, 0, stream>>>(*tree, bins, tiles);
-  status = cvtm_cuda_launched(device, "start_kernel");
-  if (status != CVTM_OK) return status;
-  order_kernel<<<blocks, BLOCK, 0, stream>>>(*tree, tiles, sites);
-  status = cvtm_cuda_launched(device, "order_kernel");
+  cvtm_status status = CVTM_LAUNCH(device, count_kernel, blocks, BLOCK, *tree, sites);
+  if (status == CVTM_OK)
+    status =
+        CVTM_LAUNCH(device, start_kernel, cvtm_cuda_blocks(tiles, 1), BLOCK, *tree, bins, tiles);
+  if (status == CVTM_OK)
+    status = CVTM_LAUNCH(device, order_kernel, blocks, BLOCK, *tree, tiles, sites);
   if (status != CVTM_OK) return status;
   const unsigned needed = cvtm_cuda_blocks(tree->count, CROWD_ITEM), most = CROWD_BLOCKS;
-  const unsigned crowd_blocks = needed < most ? needed : most;
-  crowd_kernel<<<crowd_blocks, BLOCK, 0, stream>>>(*tree, sites);
-  return cvtm_cuda_launched(device, "crowd_kernel");
+  return CVTM_LAUNCH(device, crowd_kernel, needed < most ? needed : most, BLOCK, *tree, sites);
 }
 
 static cvtm_status bound_cuda(cvtm_device *device, const cvtm_site_tree_arrays *tree,
                               const int32_t *wanted) {
   const int64_t subtrees = cvtm_tree_subtrees(tree->leaf_count);
-  bound_kernel<<<cvtm_cuda_blocks(subtrees, 1), BLOCK, 0, cvtm_cuda_stream(device)>>>(*tree, wanted,
-                                                                                      subtrees);
-  return cvtm_cuda_launched(device, "bound_kernel");
+  return CVTM_LAUNCH(device, bound_kernel, cvtm_cuda_blocks(subtrees, 1), BLOCK, *tree, wanted,
+                     subtrees);
 }
 
 extern "C" const cvtm_site_tree_table cvtm_site_tree_table_cuda = {sort_cuda, bound_cuda};

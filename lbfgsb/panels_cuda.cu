@@ -163,18 +163,18 @@ static cvtm_status allocate_own(cvtm_device *device, panels_cuda *own, int64_t n
       cvtm_device_allocate_mapped(device, MAX_BLOCKS * FIGURES * sizeof(double), &host, &seen);
   own->figures = static_cast<double *>(host);
   own->figures_seen = static_cast<double *>(seen);
-  const cvtm_array arrays[] = {
-      cvtm_array_of(&own->vectors, VECTORS * stride),
-      cvtm_array_of(&own->wq, stride),
-      cvtm_array_of(&own->products, columns * VECTORS),
-      cvtm_array_of(&own->q, columns),
-      cvtm_array_of(&own->columns, (columns + 1) * (n < CHUNK ? n : CHUNK)),
-      cvtm_array_of(&own->gram, columns * columns + columns),
-      cvtm_array_of(&own->rows, CVTM_PANELS_BATCH),
-      cvtm_array_of(&own->read, CVTM_PANELS_BATCH * (columns + 1)),
-  };
   if (status != CVTM_OK) return status;
-  return cvtm_device_allocate_all(device, arrays, sizeof arrays / sizeof arrays[0]);
+  return cvtm_device_allocate_arrays(
+      device, {{
+                  cvtm_array_of(&own->vectors, VECTORS * stride),
+                  cvtm_array_of(&own->wq, stride),
+                  cvtm_array_of(&own->products, columns * VECTORS),
+                  cvtm_array_of(&own->q, columns),
+                  cvtm_array_of(&own->columns, (columns + 1) * (n < CHUNK ? n : CHUNK)),
+                  cvtm_array_of(&own->gram, columns * columns + columns),
+                  cvtm_array_of(&own->rows, CVTM_PANELS_BATCH),
+                  cvtm_array_of(&own->read, CVTM_PANELS_BATCH * (columns + 1)),
+              }});
 }
 
 static cvtm_status cuda_open(cvtm_device *device, int64_t n, int m, void **memory) {

@@ -1,5 +1,4 @@
-/* For .cu files only: launches of one thread per row, and launches with programmatic dependent
- * launch (PDL). */
+/* For .cu files only: launches with programmatic dependent launch (PDL). */
 #ifndef CVTMESH_LCP_LAUNCH_CUDA_H
 #define CVTMESH_LCP_LAUNCH_CUDA_H
 
@@ -7,38 +6,6 @@
 #include "base/select.h"
 
 namespace {
-
-/* --- one thread per row --- */
-
-/* An argument of a row function: its value, or its address where the function takes a pointer. */
-template <typename T>
-struct row_argument {
-  const T &value;
-  __device__ operator const T &() const { return value; }
-  __device__ operator const T *() const { return &value; }
-};
-
-/* Calls function(arguments, row) for rows first .. end - 1. resident: the least number of blocks
- * per multiprocessor, which limits the registers; 0: no limit. */
-template <auto function, int block, int resident, typename... Arguments>
-__global__ void __launch_bounds__(block, resident)
-    for_rows(int64_t first, int64_t end, const __grid_constant__ Arguments... arguments) {
-  const int64_t stride = gridDim.x * static_cast<int64_t>(block);
-  for (int64_t row = first + blockIdx.x * static_cast<int64_t>(block) + threadIdx.x; row < end;
-       row += stride) {
-    function(row_argument<Arguments>{arguments}..., row);
-  }
-}
-
-/* Launches for_rows; structs are copied into the arguments of the kernel. */
-template <auto function, int block, int resident = 0, typename... Arguments>
-cvtm_status launch_rows(cvtm_device *device, const char *name, int64_t first, int64_t end,
-                        Arguments... arguments) {
-  for_rows<function, block, resident>
-      <<<cvtm_cuda_blocks(end - first, block), block, 0, cvtm_cuda_stream(device)>>>(first, end,
-                                                                                     arguments...);
-  return cvtm_cuda_launched(device, name);
-}
 
 /* --- PDL, from compute capability 9.0 on --- */
 

@@ -31,12 +31,10 @@ static const double correctable = 1e-5;
 
 /* --- memory --------------------------------------------------------------------------- */
 
-enum { ARRAYS = 27 };
-
 /* All arrays in device memory. */
-static void list_power_arrays(cvtm_power *p, cvtm_array arrays[ARRAYS]) {
+static cvtm_arrays power_arrays(cvtm_power *p) {
   const int64_t n = p->count;
-  const cvtm_array list[ARRAYS] = {
+  return (cvtm_arrays){{
       CVTM_ARRAY(p->weight, n),
       CVTM_ARRAY(p->trial, n),
       CVTM_ARRAY(p->sorted_weight, n),
@@ -64,15 +62,12 @@ static void list_power_arrays(cvtm_power *p, cvtm_array arrays[ARRAYS]) {
       CVTM_ARRAY(p->product, n),
       CVTM_ARRAY(p->next_direction, n),
       CVTM_ARRAY(p->iterations, 1),
-  };
-  memcpy(arrays, list, sizeof list);
+  }};
 }
 
 static cvtm_status allocate_all(cvtm_power *p) {
   cvtm_device *device = p->cvt->device;
-  cvtm_array arrays[ARRAYS];
-  list_power_arrays(p, arrays);
-  cvtm_status status = cvtm_device_allocate_all(device, arrays, ARRAYS);
+  cvtm_status status = cvtm_device_allocate_arrays(device, power_arrays(p));
   if (status == CVTM_OK) status = cvtm_vector_fill(device, p->weight, 0, p->count);
   /* The first diagram has empty rows as hints. */
   const size_t bytes = (size_t)p->count * sizeof *p->degree;
@@ -110,9 +105,7 @@ void cvtm_power_destroy(cvtm_power *p) {
   if (!p) return;
   p->table->destroy_state(p);
   cvtm_power_hierarchy_release(p->cvt->device, &p->hierarchy);
-  cvtm_array arrays[ARRAYS];
-  list_power_arrays(p, arrays);
-  cvtm_device_free_all(p->cvt->device, arrays, ARRAYS);
+  cvtm_device_free_arrays(p->cvt->device, power_arrays(p));
   free(p);
 }
 

@@ -422,11 +422,11 @@ static cvtm_status reserve_array(cvtm_device *device, void *memory, size_t size,
                                  int64_t *capacity) {
   void **pointer = memory;
   if (needed <= *capacity) return CVTM_OK;
-  const cvtm_array array = {pointer, needed + needed / 4, size};
-  cvtm_device_free_all(device, &array, 1);
+  cvtm_device_free(device, *pointer);
+  *pointer = NULL;
   *capacity = 0;
-  const cvtm_status status = cvtm_device_allocate_all(device, &array, 1);
-  if (status == CVTM_OK) *capacity = array.count;
+  const cvtm_status status = cvtm_device_allocate(device, needed + needed / 4, size, pointer);
+  if (status == CVTM_OK) *capacity = needed + needed / 4;
   return status;
 }
 
@@ -472,9 +472,10 @@ cvtm_status cvtm_power_hierarchy_build(cvtm_device *device, const cvtm_power_lev
 }
 
 void cvtm_power_hierarchy_release(cvtm_device *device, cvtm_power_hierarchy *h) {
-  const cvtm_array arrays[] = {CVTM_ARRAY(h->indices, h->index_capacity),
-                               CVTM_ARRAY(h->values, h->value_capacity)};
-  cvtm_device_free_all(device, arrays, sizeof arrays / sizeof arrays[0]);
+  cvtm_device_free(device, h->indices);
+  cvtm_device_free(device, h->values);
+  h->indices = NULL;
+  h->values = NULL;
   h->levels = 0;
   h->index_capacity = h->value_capacity = 0;
 }

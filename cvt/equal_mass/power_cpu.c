@@ -398,22 +398,6 @@ static int threads_of(const cvtm_power *power) {
   return power->count < 20000 ? 1 : cvtm_device_threads(power->cvt->device);
 }
 
-static cvtm_status predict_cpu(cvtm_power *power, const double *sites) {
-#pragma omp parallel for num_threads(threads_of(power)) schedule(static)
-  for (int64_t i = 0; i < power->count; ++i)
-    power->deficit[i] -= cvtm_power_gain_row(power, sites, i);
-  return CVTM_OK;
-}
-
-static cvtm_status correct_cpu(cvtm_power *power, int64_t fixed, double *gradient) {
-#pragma omp parallel for num_threads(threads_of(power)) schedule(static)
-  for (int64_t i = 0; i < power->count; ++i) {
-    const double distance = cvtm_power_correct_row(power, i, gradient);
-    if (i >= fixed) power->cvt->distance[i] = distance;
-  }
-  return CVTM_OK;
-}
-
 /* --- conjugate gradients ---------------------------------------------------------------- */
 
 static cvtm_status dot_vectors(cvtm_power *power, const double *x, const double *y,
@@ -519,13 +503,12 @@ static cvtm_status solve_cpu(cvtm_power *power, double tolerance, int32_t max_it
   return status;
 }
 
-const cvtm_power_table cvtm_power_table_cpu = {
-    .create_state = create_state_cpu,
-    .destroy_state = destroy_state_cpu,
-    .set_weights = set_weights_cpu,
-    .cells = cells_cpu,
-    .figures = figures_cpu,
-    .predict = predict_cpu,
-    .correct = correct_cpu,
-    .solve = solve_cpu,
-};
+CVTM_POWER_PHASES(CVTM_PHASE_CPU)
+
+const cvtm_power_table cvtm_power_table_cpu = {.create_state = create_state_cpu,
+                                               .destroy_state = destroy_state_cpu,
+                                               .set_weights = set_weights_cpu,
+                                               .cells = cells_cpu,
+                                               .figures = figures_cpu,
+                                               .solve = solve_cpu,
+                                               CVTM_POWER_PHASES(CVTM_PHASE_CPU_NAME)};

@@ -15,12 +15,10 @@ namespace {
 
 /* --- the state ----------------------------------------------------------------------------- */
 
-enum { ARRAYS = 14 };
-
-void list_arrays(const cvtm_power *power, cvtm_power_state_cuda *s, cvtm_array arrays[ARRAYS]) {
+cvtm_arrays arrays_of(const cvtm_power *power, cvtm_power_state_cuda *s) {
   const int64_t corners = int64_t{CVTM_POWER_SCRATCH_BLOCKS} * CVTM_POWER_SCRATCH_CORNERS;
   const int64_t of_polygons = CVTM_POWER_CORNERS * power->count;
-  const cvtm_array list[ARRAYS] = {
+  return cvtm_arrays{{
       cvtm_array_of(&s->counter, CVTM_POWER_COUNTERS),
       cvtm_array_of(&s->large, power->count),
       cvtm_array_of(&s->giant, power->count),
@@ -35,16 +33,13 @@ void list_arrays(const cvtm_power *power, cvtm_power_state_cuda *s, cvtm_array a
       cvtm_array_of(&s->polygons.round, power->count),
       cvtm_array_of(&s->plain, power->count),
       cvtm_array_of(&s->part, CVTM_POWER_FIGURES * CVTM_POWER_PARTS),
-  };
-  memcpy(arrays, list, sizeof list);
+  }};
 }
 
 void destroy_state_cuda(cvtm_power *power) {
   cvtm_power_state_cuda *state = static_cast<cvtm_power_state_cuda *>(power->state);
   if (!state) return;
-  cvtm_array arrays[ARRAYS];
-  list_arrays(power, state, arrays);
-  cvtm_device_free_all(power->cvt->device, arrays, ARRAYS);
+  cvtm_device_free_arrays(power->cvt->device, arrays_of(power, state));
   delete state;
   power->state = nullptr;
 }
@@ -58,9 +53,7 @@ cvtm_status create_state_cuda(cvtm_power *power) {
    * if there are few sites. */
   const int64_t n = power->count, most = CVTM_POWER_SCRATCH_CORNERS;
   state->giant_capacity = 4 + n + 8 * (n < most ? n : most);
-  cvtm_array arrays[ARRAYS];
-  list_arrays(power, state, arrays);
-  cvtm_status status = cvtm_device_allocate_all(device, arrays, ARRAYS);
+  cvtm_status status = cvtm_device_allocate_arrays(device, arrays_of(power, state));
   if (status == CVTM_OK)
     status =
         cvtm_device_fill(device, state->counter, 0, CVTM_POWER_COUNTERS * sizeof *state->counter);
@@ -197,8 +190,8 @@ __global__ void __launch_bounds__(WARP)
   power.diagonal[i] = diagonal;
 }
 
-/* Lane 0 clips a cell in scratch memory; all lanes get the result. Returns false if the cell has too many
- * corners. */
+/* Lane 0 clips a cell in scratch memory; all lanes get the result. Returns false if the cell has
+ * too many corners. */
 __device__ bool warp_cut(const cvtm_power_view &view, cvtm_domain domain, int64_t place, int lane,
                          cvtm_power_cell *cell) {
   int32_t count = 0;
@@ -284,10 +277,8 @@ __global__ void __launch_bounds__(WARP)
 cvtm_status sum_large(cvtm_power *power, const cvtm_power_view &view) {
   cvtm_cvt *cvt = power->cvt;
   const cvtm_power_state_cuda state = cvtm_power_get_state_cuda(power);
-  large_kernel<<<cvtm_cuda_cap(CVTM_POWER_SCRATCH_BLOCKS), WARP, 0,
-                 cvtm_cuda_stream(cvt->device)>>>(*power, view, cvt->domain, cvt->density, state,
-                                                  cvt->moments);
-  return cvtm_cuda_launched(cvt->device, "large_kernel");
+  return CVTM_LAUNCH(cvt->device, large_kernel, cvtm_cuda_cap(CVTM_POWER_SCRATCH_BLOCKS), WARP,
+                     *power, view, cvt->domain, cvt->density, state, cvt->moments);
 }
 
 cvtm_status sum_others(cvtm_power *power, const cvtm_power_view &view) {
@@ -295,11 +286,13 @@ cvtm_status sum_others(cvtm_power *power, const cvtm_power_view &view) {
   const cvtm_power_state_cuda state = cvtm_power_get_state_cuda(power);
   const cvtm_power_polygons p = state.polygons;
   const cvtm_clipped_cells cells = {p.x, p.y, state.plain, static_cast<int32_t>(power->count)};
-  couple_kernel<<<cvtm_cuda_blocks(power->count, CELLS), WARP, 0, cvtm_cuda_stream(cvt->device)>>>(
-      *power, view, cvt->domain, cvt->density, p, state.plain, cvt->moments);
-  const cvtm_status status = cvtm_cuda_launched(cvt->device, "couple_kernel");
+  const cvtm_status status =
+      CVTM_LAUNCH(cvt->device, couple_kernel, cvtm_cuda_blocks(power->count, CELLS), WARP, *power,
+                  view, cvt->domain, cvt->density, p, state.plain, cvt->moments);
   return status == CVTM_OK ? cvtm_integrate_clipped_cuda(cvt, &view.tree, &cells) : status;
 }
+
+CVTM_POWER_PHASES(CVTM_PHASE_CUDA)
 
 }  // namespace
 
@@ -315,8 +308,10 @@ cvtm_status cvtm_power_cells_cuda(cvtm_power *power) {
   return status == CVTM_OK ? sum_others(power, view) : status;
 }
 
-extern "C" const cvtm_power_table cvtm_power_table_cuda = {
-    create_state_cuda,       destroy_state_cuda,      cvtm_power_set_weights_cuda,
-    cvtm_power_cells_cuda,   cvtm_power_figures_cuda, cvtm_power_predict_cuda,
-    cvtm_power_correct_cuda, cvtm_power_solve_cuda,
-};
+extern "C" const cvtm_power_table cvtm_power_table_cuda = {create_state_cuda,
+                                                           destroy_state_cuda,
+                                                           cvtm_power_set_weights_cuda,
+                                                           cvtm_power_cells_cuda,
+                                                           cvtm_power_figures_cuda,
+                                                           cvtm_power_solve_cuda,
+                                                           CVTM_POWER_PHASES(CVTM_PHASE_CUDA_NAME)};

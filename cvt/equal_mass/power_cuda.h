@@ -63,8 +63,6 @@ cvtm_status cvtm_power_agree_cuda(cvtm_power *power, int32_t round);
 cvtm_status cvtm_power_set_weights_cuda(cvtm_power *power, const double *weight);
 cvtm_status cvtm_power_cells_cuda(cvtm_power *power);
 cvtm_status cvtm_power_figures_cuda(cvtm_power *power, const double *weight);
-cvtm_status cvtm_power_predict_cuda(cvtm_power *power, const double *sites);
-cvtm_status cvtm_power_correct_cuda(cvtm_power *power, int64_t fixed, double *gradient);
 cvtm_status cvtm_power_solve_cuda(cvtm_power *power, double tolerance, int32_t max_iterations);
 
 #endif

@@ -3,6 +3,7 @@
 #ifndef CVTMESH_CVT_EQUAL_MASS_POWER_KERNELS_H
 #define CVTMESH_CVT_EQUAL_MASS_POWER_KERNELS_H
 
+#include "base/phases.h"
 #include "cvt/equal_mass/conjugate_gradients.h"
 #include "cvt/evaluate_kernels.h"
 #include "cvt/equal_mass/hierarchy.h"
@@ -63,6 +64,17 @@ typedef struct cvtm_power {
   void *state;            /* of the device's table */
 } cvtm_power;
 
+/* The phases of base/phases.h. */
+#define CVTM_POWER_PHASES(X)                                                                      \
+  /* Changes the deficit to its value at other sites, to first order. */                          \
+  X(predict, (cvtm_power * power, const double *sites), power->cvt->device, power->count,         \
+    cvtm_power_predict_row, CVTM_HOST_STRUCT(power), sites)                                       \
+  /* Changes the gradient (2 * count) of the transport cost to its value at weights + step, to    \
+   * first order, and the plan's distances accordingly; those of the first `fixed` sites stay. */ \
+  X(correct, (cvtm_power * power, int64_t fixed, double *gradient), power->cvt->device,           \
+    power->count, cvtm_power_correct_row, CVTM_HOST_STRUCT(power), fixed, power->cvt->distance,   \
+    gradient)
+
 struct cvtm_power_table {
   cvtm_status (*create_state)(cvtm_power *power);
   void (*destroy_state)(cvtm_power *power);
@@ -72,15 +84,11 @@ struct cvtm_power_table {
   cvtm_status (*cells)(cvtm_power *power);
   /* Sets deficit, dual and figures from the sums. */
   cvtm_status (*figures)(cvtm_power *power, const double *weight);
-  /* Changes the deficit to its value at other sites, to first order. */
-  cvtm_status (*predict)(cvtm_power *power, const double *sites);
-  /* Changes the gradient (2 * count) of the transport cost to its value at weights + step, to first
-   * order, and the plan's distances accordingly; those of the first `fixed` sites stay. */
-  cvtm_status (*correct)(cvtm_power *power, int64_t fixed, double *gradient);
   /* step = the solution of the couplings' system for the deficit minus its mean, because the system
    * is singular; the mean is only rounding. Conjugate gradients, preconditioned by a V-cycle of the
    * hierarchy, stop at tolerance^2 times the first r'z or after max_iterations. */
   cvtm_status (*solve)(cvtm_power *power, double tolerance, int32_t max_iterations);
+  CVTM_POWER_PHASES(CVTM_PHASE_FIELD)
 };
 
 extern const cvtm_power_table cvtm_power_table_cpu, cvtm_power_table_cuda;
@@ -109,8 +117,9 @@ CVTM_HD double cvtm_power_apply_row(const cvtm_power *power, const double *x, in
   return sum;
 }
 
-/* The mass that cell i gains, to first order, when the sites move to `to`. */
-CVTM_HD double cvtm_power_gain_row(const cvtm_power *power, const double *to, int64_t i) {
+/* Subtracts from the deficit of cell i the mass that it gains, to first order, when the sites move
+ * to `to`. */
+CVTM_HD void cvtm_power_predict_row(const cvtm_power *power, const double *to, int64_t i) {
   const double *from = power->sites;
   const double vx = to[2 * i] - from[2 * i], vy = to[2 * i + 1] - from[2 * i + 1];
   const int32_t first = power->first[i], last = first + power->degree[i];
@@ -121,14 +130,15 @@ CVTM_HD double cvtm_power_gain_row(const cvtm_power *power, const double *to, in
     const double *d = power->edge_offset + 4 * (int64_t)e;
     sum += 2 * power->coupling[e] * ((vx * d[0] + vy * d[1]) - (ux * d[2] + uy * d[3]));
   }
-  return sum;
+  power->deficit[i] -= sum;
 }
 
 /* Changes the gradient with respect to site i to its value at weights + step, to first order: the
  * mixed derivatives of the dual are those of the masses with respect to the sites, as in
- * cvtm_power_gain_row. Returns the distance from site i to the centroid of a cell of the target
- * mass. */
-CVTM_HD double cvtm_power_correct_row(const cvtm_power *power, int64_t i, double *gradient) {
+ * cvtm_power_predict_row. Sets the distance from a site that is not fixed to the centroid of a cell
+ * of the target mass. */
+CVTM_HD void cvtm_power_correct_row(const cvtm_power *power, int64_t fixed, double *distance,
+                                    double *gradient, int64_t i) {
   const int32_t first = power->first[i], last = first + power->degree[i];
   double gx = gradient[2 * i], gy = gradient[2 * i + 1];
   for (int32_t e = first; e < last; ++e) {
@@ -139,7 +149,7 @@ CVTM_HD double cvtm_power_correct_row(const cvtm_power *power, int64_t i, double
   }
   gradient[2 * i] = gx;
   gradient[2 * i + 1] = gy;
-  return sqrt(gx * gx + gy * gy) / (2 * power->target);
+  if (i >= fixed) distance[i] = sqrt(gx * gx + gy * gy) / (2 * power->target);
 }
 
 #endif

@@ -19,22 +19,18 @@ enum {
 
 /* --- weights ------------------------------------------------------------------------------- */
 
-__global__ void max_of_leaves_kernel(cvtm_site_tree_view tree, const double *weight, double *sorted,
-                                     int32_t *place_of, double *max_weight) {
-  for (int64_t leaf = cvtm_first_thread(); leaf < tree.leaf_count; leaf += cvtm_thread_count()) {
-    const int64_t first = leaf * CVTM_TREE_LEAF;
-    for (int64_t place = first; place < first + CVTM_TREE_LEAF && place < tree.count; ++place) {
-      sorted[place] = weight[tree.index[place]];
-      place_of[tree.index[place]] = static_cast<int32_t>(place);
-    }
-    cvtm_power_max_of_leaf(sorted, tree.count, tree.leaf_count, leaf, max_weight);
+__device__ void max_of_leaf(const cvtm_site_tree_view *tree, const double *weight, double *sorted,
+                            int32_t *place_of, double *max_weight, int64_t leaf) {
+  const int64_t first = leaf * CVTM_TREE_LEAF;
+  for (int64_t place = first; place < first + CVTM_TREE_LEAF && place < tree->count; ++place) {
+    sorted[place] = weight[tree->index[place]];
+    place_of[tree->index[place]] = static_cast<int32_t>(place);
   }
+  cvtm_power_max_of_leaf(sorted, tree->count, tree->leaf_count, leaf, max_weight);
 }
 
-/* The nodes first .. 2 * first - 1 of one level. */
-__global__ void max_of_level_kernel(int64_t first, double *max_weight) {
-  for (int64_t node = first + cvtm_first_thread(); node < 2 * first; node += cvtm_thread_count())
-    cvtm_power_max_of_node(node, max_weight);
+__device__ void max_of_node(double *max_weight, int64_t node) {
+  cvtm_power_max_of_node(node, max_weight);
 }
 
 /* One block computes this level and all levels above. */
@@ -286,19 +282,16 @@ cvtm_status launch_cut(const cvtm_power *power, const cvtm_power_view &view, int
 
 cvtm_status cvtm_power_set_weights_cuda(cvtm_power *power, const double *weight) {
   cvtm_device *device = power->cvt->device;
-  const cudaStream_t stream = cvtm_cuda_stream(device);
   const cvtm_site_tree_view tree = cvtm_site_tree_get_view(power->cvt->tree);
-  max_of_leaves_kernel<<<cvtm_cuda_blocks(tree.leaf_count, 128), 128, 0, stream>>>(
-      tree, weight, power->sorted_weight, power->place_of, power->max_weight);
-  cvtm_status status = cvtm_cuda_launched(device, "max_of_leaves_kernel");
+  cvtm_status status =
+      launch_rows<max_of_leaf, 128>(device, "max_of_leaf", 0, tree.leaf_count, tree, weight,
+                                    power->sorted_weight, power->place_of, power->max_weight);
   int64_t level = tree.leaf_count / 2;
-  for (; status == CVTM_OK && level > TOP_NODES; level /= 2) {
-    max_of_level_kernel<<<cvtm_cuda_blocks(level, 256), 256, 0, stream>>>(level, power->max_weight);
-    status = cvtm_cuda_launched(device, "max_of_level_kernel");
-  }
+  for (; status == CVTM_OK && level > TOP_NODES; level /= 2)
+    status =
+        launch_rows<max_of_node, 256>(device, "max_of_node", level, 2 * level, power->max_weight);
   if (status != CVTM_OK || level < 1) return status;
-  max_of_top_kernel<<<1, TOP_NODES, 0, stream>>>(level, power->max_weight);
-  return cvtm_cuda_launched(device, "max_of_top_kernel");
+  return CVTM_LAUNCH(device, max_of_top_kernel, 1, TOP_NODES, level, power->max_weight);
 }
 
 cvtm_status cvtm_power_keep_cuda(cvtm_power *power) {
@@ -311,9 +304,8 @@ cvtm_status cvtm_power_keep_cuda(cvtm_power *power) {
     status = cvtm_device_fill(device, state.polygons.round, 0,
                               static_cast<size_t>(power->count) * sizeof *state.polygons.round);
   if (status != CVTM_OK) return status;
-  ring_kernel<<<cvtm_cuda_blocks(power->count, 128), 128, 0, cvtm_cuda_stream(device)>>>(
-      view, power->cvt->domain, state.polygons);
-  return cvtm_cuda_launched(device, "ring_kernel");
+  return CVTM_LAUNCH(device, ring_kernel, cvtm_cuda_blocks(power->count, 128), 128, view,
+                     power->cvt->domain, state.polygons);
 }
 
 cvtm_status cvtm_power_cut_cuda(cvtm_power *power, int32_t round) {
@@ -325,9 +317,7 @@ cvtm_status cvtm_power_cut_cuda(cvtm_power *power, int32_t round) {
 }
 
 cvtm_status cvtm_power_agree_cuda(cvtm_power *power, int32_t round) {
-  cvtm_device *device = power->cvt->device;
   const cvtm_power_state_cuda state = cvtm_power_get_state_cuda(power);
-  agree_kernel<<<cvtm_cuda_blocks(power->count, 128), 128, 0, cvtm_cuda_stream(device)>>>(
-      *power, cvtm_power_view_of(power), state.polygons, state, round);
-  return cvtm_cuda_launched(device, "agree_kernel");
+  return CVTM_LAUNCH(power->cvt->device, agree_kernel, cvtm_cuda_blocks(power->count, 128), 128,
+                     *power, cvtm_power_view_of(power), state.polygons, state, round);
 }

@@ -97,19 +97,6 @@ __global__ void __launch_bounds__(THREADS)
   power.figures[5] = *power.edges;
 }
 
-__global__ void predict_kernel(cvtm_power power, const double *sites) {
-  for (int64_t i = cvtm_first_thread(); i < power.count; i += cvtm_thread_count())
-    power.deficit[i] -= cvtm_power_gain_row(&power, sites, i);
-}
-
-__global__ void correct_kernel(cvtm_power power, int64_t fixed, double *distance,
-                               double *gradient) {
-  for (int64_t i = cvtm_first_thread(); i < power.count; i += cvtm_thread_count()) {
-    const double length = cvtm_power_correct_row(&power, i, gradient);
-    if (i >= fixed) distance[i] = length;
-  }
-}
-
 /* --- conjugate gradients -------------------------------------------------------------------- */
 
 /* The sum of all threads' values, the same in every thread. `slot` alternates from call to call. */
@@ -255,19 +242,6 @@ cvtm_status cvtm_power_figures_cuda(cvtm_power *power, const double *weight) {
   figures_kernel<<<reduction_blocks(power), THREADS, 0, cvtm_cuda_stream(device)>>>(
       *power, power->cvt->moments, weight, cvtm_power_get_state_cuda(power));
   return cvtm_cuda_launched(device, "figures_kernel");
-}
-
-cvtm_status cvtm_power_predict_cuda(cvtm_power *power, const double *sites) {
-  cvtm_device *device = power->cvt->device;
-  predict_kernel<<<reduction_blocks(power), THREADS, 0, cvtm_cuda_stream(device)>>>(*power, sites);
-  return cvtm_cuda_launched(device, "predict_kernel");
-}
-
-cvtm_status cvtm_power_correct_cuda(cvtm_power *power, int64_t fixed, double *gradient) {
-  cvtm_device *device = power->cvt->device;
-  correct_kernel<<<reduction_blocks(power), THREADS, 0, cvtm_cuda_stream(device)>>>(
-      *power, fixed, power->cvt->distance, gradient);
-  return cvtm_cuda_launched(device, "correct_kernel");
 }
 
 cvtm_status cvtm_power_solve_cuda(cvtm_power *power, double tolerance, int32_t max_iterations) {

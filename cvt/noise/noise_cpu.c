@@ -135,26 +135,19 @@ static cvtm_status sums_cpu(cvtm_device *device, const cvtm_kernel_cells *cells,
 /* --- points --------------------------------------------------------------------------------------
  */
 
-static cvtm_status place_cpu(cvtm_device *device, const cvtm_noise_points *points,
-                             const double *x) {
-#pragma omp parallel for schedule(static) num_threads(cvtm_device_threads(device))
-  for (int64_t i = 0; i < points->count; ++i) cvtm_noise_place(points, x, i);
-  return CVTM_OK;
-}
-
 static cvtm_status gradient_cpu(cvtm_device *device, const cvtm_noise_points *points, double *f,
                                 double *g) {
 #pragma omp parallel for schedule(static) num_threads(cvtm_device_threads(device))
-  for (int64_t i = 0; i < points->count; ++i) cvtm_noise_gradient(points, i, g);
+  for (int64_t i = 0; i < points->count; ++i) cvtm_noise_gradient(points, g, i);
   double energy = 0;
   for (int64_t i = 0; i < points->count; ++i) energy += points->term[i];
   f[0] = energy;
   return CVTM_OK;
 }
 
-const cvtm_noise_table cvtm_noise_table_cpu = {
-    .sort = sort_cpu,
-    .sums = sums_cpu,
-    .place = place_cpu,
-    .gradient = gradient_cpu,
-};
+CVTM_NOISE_PHASES(CVTM_PHASE_CPU)
+
+const cvtm_noise_table cvtm_noise_table_cpu = {.sort = sort_cpu,
+                                               .sums = sums_cpu,
+                                               .gradient = gradient_cpu,
+                                               CVTM_NOISE_PHASES(CVTM_PHASE_CPU_NAME)};

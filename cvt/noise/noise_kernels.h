@@ -9,6 +9,7 @@
 
 #include "base/portable.h"
 #include "base/host.h"
+#include "base/phases.h"
 #include "cvt/noise/blue_noise.h"
 #include "cvt/noise/target.h"
 
@@ -246,6 +247,12 @@ typedef struct cvtm_noise_points {
   size_t workspace_bytes;
 } cvtm_noise_points;
 
+/* The phases of base/phases.h. */
+#define CVTM_NOISE_PHASES(X)                                                                 \
+  /* Sets the kernels of the points at x, with the widths that the target has there. */      \
+  X(place, (cvtm_device * device, const cvtm_noise_points *points, const double *x), device, \
+    points->count, cvtm_noise_place, CVTM_HOST_STRUCT(points), x)
+
 /* Each phase enqueues its work. */
 typedef struct cvtm_noise_table {
   /* Sorts `count` sources into cells. Sources of a cell keep their order. */
@@ -255,12 +262,11 @@ typedef struct cvtm_noise_table {
   cvtm_status (*sums)(cvtm_device *device, const cvtm_kernel_cells *cells,
                       const cvtm_kernel_source *place, const int32_t *order, int64_t count,
                       cvtm_kernel_sum *sum);
-  /* Sets the kernels of the points at x, with the widths that the target has there. */
-  cvtm_status (*place)(cvtm_device *device, const cvtm_noise_points *points, const double *x);
   /* Sets the energy f[0] and its gradient. The sum includes the kernel itself, with value 1/2 and
    * no force. */
   cvtm_status (*gradient)(cvtm_device *device, const cvtm_noise_points *points, double *f,
                           double *g);
+  CVTM_NOISE_PHASES(CVTM_PHASE_FIELD)
 } cvtm_noise_table;
 
 extern const cvtm_noise_table cvtm_noise_table_cpu, cvtm_noise_table_cuda;
@@ -284,7 +290,7 @@ CVTM_HD void cvtm_noise_place(const cvtm_noise_points *p, const double *x, int64
   source->mass = 1;
 }
 
-CVTM_HD void cvtm_noise_gradient(const cvtm_noise_points *p, int64_t i, double *g) {
+CVTM_HD void cvtm_noise_gradient(const cvtm_noise_points *p, double *g, int64_t i) {
   const cvtm_target_value *at = &p->local[i];
   const cvtm_kernel_sum *sum = &p->sum[i];
   p->term[i] = 0.5 * (sum->value - 1) - at->potential;

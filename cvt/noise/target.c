@@ -451,9 +451,8 @@ static cvtm_status sum_at_nodes(cvtm_device *device, const cvtm_kernels *kernels
   const int64_t nodes = (int64_t)target->columns * target->rows;
   const int64_t most = nodes < NODES_AT_ONCE ? nodes : NODES_AT_ONCE;
   node_batch b = {NULL, NULL, NULL, NULL};
-  const cvtm_array arrays[] = {CVTM_ARRAY(b.place_on_device, most),
-                               CVTM_ARRAY(b.sum_on_device, most)};
-  cvtm_status status = cvtm_device_allocate_all(device, arrays, 2);
+  cvtm_status status = cvtm_device_allocate(device, most, CVTM_TYPED(b.place_on_device));
+  if (status == CVTM_OK) status = cvtm_device_allocate(device, most, CVTM_TYPED(b.sum_on_device));
   b.place = malloc((size_t)most * sizeof *b.place);
   b.sum = malloc((size_t)most * sizeof *b.sum);
   if (status == CVTM_OK && (b.place == NULL || b.sum == NULL))
@@ -463,7 +462,8 @@ static cvtm_status sum_at_nodes(cvtm_device *device, const cvtm_kernels *kernels
         sum_batch(device, kernels, &b, first, first + most < nodes ? most : nodes - first, target);
   free(b.place);
   free(b.sum);
-  cvtm_device_free_all(device, arrays, 2);
+  cvtm_device_free(device, b.place_on_device);
+  cvtm_device_free(device, b.sum_on_device);
   return status;
 }
 
@@ -480,8 +480,7 @@ static cvtm_status make_sources(cvtm_device *device, const double *masses,
   if (l.source == NULL)
     return cvtm_fail(cvtm_device_error(device), CVTM_ERROR_MEMORY, "no memory for a density");
   divide_square(&l, 0, 0, side);
-  const cvtm_array array = CVTM_ARRAY(*source, l.count);
-  cvtm_status status = cvtm_device_allocate_all(device, &array, 1);
+  cvtm_status status = cvtm_device_allocate(device, l.count, CVTM_TYPED(*source));
   if (status == CVTM_OK)
     status = cvtm_device_copy_in(device, *source, l.source, (size_t)l.count * sizeof *l.source);
   free(l.source);

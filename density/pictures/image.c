@@ -117,9 +117,8 @@ static void orient_place(cvtm_image_place *place, int orientation) {
 cvtm_status cvtm_image_check_size(const cvtm_image_source *source, uint64_t width, uint64_t height,
                                   cvtm_error *error) {
   if (width == 0 || height == 0) {
-    cvtm_fail(error, CVTM_ERROR_INPUT, "%s: the image has no pixels (%llu x %llu)", source->name,
-              (unsigned long long)width, (unsigned long long)height);
-    return CVTM_ERROR_INPUT;
+    return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: the image has no pixels (%llu x %llu)",
+                     source->name, (unsigned long long)width, (unsigned long long)height);
   }
   if (width > CVTM_MAX_SIDE || height > CVTM_MAX_SIDE) {
     return cvtm_fail(error, CVTM_ERROR_INPUT,
@@ -215,7 +214,7 @@ cvtm_status cvtm_image_orient(const cvtm_image_source *source, int orientation, 
   if (!orient_planes(&image->value, 1, image, orientation) ||
       !orient_planes(&image->alpha, 1, image, orientation) ||
       !orient_planes(&image->rgb, 3, image, orientation))
-    return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", source->name);
+    return cvtm_image_no_memory(source, error);
   if (orientation >= 5) {
     int width = image->width;
     image->width = image->height;
@@ -315,21 +314,12 @@ static cvtm_status decode_npy(const cvtm_image_source *source, cvtm_image *image
 
 /* --- EXIF --- */
 
-static unsigned get16(const unsigned char *p, int big) {
-  return big ? (unsigned)p[0] << 8 | p[1] : (unsigned)p[1] << 8 | p[0];
-}
-
-static size_t get32(const unsigned char *p, int big) {
-  size_t first = get16(p, big), second = get16(p + 2, big);
-  return big ? first << 16 | second : second << 16 | first;
-}
-
 /* The first value of an entry. The standard requires SHORT here, but some writers use LONG. */
 static size_t get_value(const unsigned char *entry, int big) {
   enum { BYTE = 1, LONG = 4, SBYTE = 6, SLONG = 9 };
-  const unsigned type = get16(entry + 2, big);
-  if (type == LONG || type == SLONG) return get32(entry + 8, big);
-  return type == BYTE || type == SBYTE ? entry[8] : get16(entry + 8, big);
+  const unsigned type = cvtm_get_16(entry + 2, big);
+  if (type == LONG || type == SLONG) return cvtm_get_32(entry + 8, big);
+  return type == BYTE || type == SBYTE ? entry[8] : cvtm_get_16(entry + 8, big);
 }
 
 int cvtm_exif_orientation(const unsigned char *data, size_t size) {
@@ -340,13 +330,13 @@ int cvtm_exif_orientation(const unsigned char *data, size_t size) {
   }
   if (size < 8 || (memcmp(data, "II", 2) != 0 && memcmp(data, "MM", 2) != 0)) return 1;
   int big = data[0] == 'M';
-  size_t directory = get32(data + 4, big);
+  size_t directory = cvtm_get_32(data + 4, big);
   if (directory > size - 2) return 1;
-  size_t entries = get16(data + directory, big);
+  size_t entries = cvtm_get_16(data + directory, big);
   for (size_t i = 0; i < entries; ++i) {
     size_t entry = directory + 2 + i * ENTRY_SIZE;
     if (entry + ENTRY_SIZE > size) return 1;
-    if (get16(data + entry, big) != TAG_ORIENTATION) continue;
+    if (cvtm_get_16(data + entry, big) != TAG_ORIENTATION) continue;
     const size_t value = get_value(data + entry, big);
     return value <= 8 ? (int)value : 1;
   }
@@ -504,8 +494,7 @@ static cvtm_status parse_image(const cvtm_image_source *source, cvtm_image *imag
   errno = 0;
   status = decode_in_team(decode, source, image, error);
   /* The image libraries report a failed allocation only as text, but errno shows it. */
-  if (status == CVTM_ERROR_INPUT && errno == ENOMEM)
-    status = cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", name);
+  if (status == CVTM_ERROR_INPUT && errno == ENOMEM) status = cvtm_image_no_memory(source, error);
   if (status != CVTM_OK) cvtm_image_free(image);
   return status;
 }

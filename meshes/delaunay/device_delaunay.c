@@ -48,12 +48,10 @@ static int32_t levels_for(int64_t count) {
   return levels;
 }
 
-enum { ARRAYS = 19 };
-
-static void list_delaunay_arrays(cvtm_device_delaunay *d, cvtm_array arrays[ARRAYS]) {
+static cvtm_arrays delaunay_arrays(cvtm_device_delaunay *d) {
   const int64_t n = d->count;
   cvtm_star_output *out = &d->output;
-  const cvtm_array list[ARRAYS] = {
+  return (cvtm_arrays){{
       CVTM_ARRAY(d->points, 2 * n),
       CVTM_ARRAY(d->keys, n),
       CVTM_ARRAY(d->keys_alt, n),
@@ -73,27 +71,21 @@ static void list_delaunay_arrays(cvtm_device_delaunay *d, cvtm_array arrays[ARRA
       CVTM_ARRAY(out->fan_count, n),
       CVTM_ARRAY(d->triangles, 2 * n),
       {&d->workspace, (int64_t)d->workspace_bytes, 1},
-  };
-  memcpy(arrays, list, sizeof list);
+  }};
 }
 
-enum { WEIGHT_ARRAYS = 4 };
-
-static void list_weight_arrays(cvtm_device_delaunay *d, cvtm_array arrays[WEIGHT_ARRAYS]) {
+static cvtm_arrays weight_arrays(cvtm_device_delaunay *d) {
   const int64_t n = d->count;
-  const cvtm_array list[WEIGHT_ARRAYS] = {
+  return (cvtm_arrays){{
       CVTM_ARRAY(d->weights, n),
       CVTM_ARRAY(d->weight, n),
       CVTM_ARRAY(d->heaviest, cvtm_star_first_of_level(d->levels + 1)),
       CVTM_ARRAY(d->link, n),
-  };
-  memcpy(arrays, list, sizeof list);
+  }};
 }
 
 static cvtm_status allocate_weights(cvtm_device_delaunay *d) {
-  cvtm_array arrays[WEIGHT_ARRAYS];
-  list_weight_arrays(d, arrays);
-  return cvtm_device_allocate_all(d->device, arrays, WEIGHT_ARRAYS);
+  return cvtm_device_allocate_arrays(d->device, weight_arrays(d));
 }
 
 static cvtm_status allocate_stars(cvtm_device_delaunay *d) {
@@ -104,9 +96,7 @@ static cvtm_status allocate_stars(cvtm_device_delaunay *d) {
   if (status != CVTM_OK) return status;
   d->workspace_bytes = sort > scan ? sort : scan;
   if (reduce > d->workspace_bytes) d->workspace_bytes = reduce;
-  cvtm_array arrays[ARRAYS];
-  list_delaunay_arrays(d, arrays);
-  status = cvtm_device_allocate_all(d->device, arrays, ARRAYS);
+  status = cvtm_device_allocate_arrays(d->device, delaunay_arrays(d));
   d->output.room = (int32_t)(2 * d->count);
   d->output.counts = d->counts;
   return status;
@@ -131,12 +121,8 @@ cvtm_status cvtm_device_delaunay_create(cvtm_device *device, int64_t count,
 
 void cvtm_device_delaunay_destroy(cvtm_device_delaunay *d) {
   if (!d) return;
-  cvtm_array arrays[ARRAYS];
-  list_delaunay_arrays(d, arrays);
-  cvtm_device_free_all(d->device, arrays, ARRAYS);
-  cvtm_array weights[WEIGHT_ARRAYS];
-  list_weight_arrays(d, weights);
-  cvtm_device_free_all(d->device, weights, WEIGHT_ARRAYS);
+  cvtm_device_free_arrays(d->device, delaunay_arrays(d));
+  cvtm_device_free_arrays(d->device, weight_arrays(d));
   free(d);
 }
 
