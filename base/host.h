@@ -54,6 +54,35 @@ int cvtm_grow_all(const cvtm_growing *arrays, int count, int64_t *capacity, int6
 /* The same for one array. `array` is the address of the pointer to its elements. */
 int cvtm_grow(void *array, size_t size, int64_t *capacity, int64_t needed);
 
+/* --- memory that is freed together ------------------------------------------------------------ */
+
+/* Blocks of memory, at first {0}: 16 at most. `failed` is nonzero if one of them could not be had,
+ * so that only this has to be tested before all are used. */
+typedef struct cvtm_scratch {
+  void *blocks[16];
+  int count, failed;
+} cvtm_scratch;
+
+/* Memory for `count` elements of `size` bytes, as from malloc, and with zeros, as from calloc; also
+ * for no element. */
+void *cvtm_scratch_take(cvtm_scratch *scratch, size_t count, size_t size);
+void *cvtm_scratch_zeros(cvtm_scratch *scratch, size_t count, size_t size);
+void cvtm_scratch_free(cvtm_scratch *scratch);
+
+/* --- trees of a union-find -------------------------------------------------------------------- */
+
+/* parent: at first parent[i] = i. The root of a tree is its smallest number. */
+int32_t cvtm_root_of(int32_t *parent, int32_t i);
+/* Joins the trees of a and b; returns 0 if they are one already. */
+int cvtm_join_trees(int32_t *parent, int32_t a, int32_t b);
+
+/* --- lists by key ----------------------------------------------------------------------------- */
+
+/* Lists the items 0 .. count - 1 by their keys, which are below `keys`: those with key k are
+ * list[start[k]] .. list[start[k + 1] - 1], ascending. start: keys + 2 zeros. */
+void cvtm_list_by_key(const int32_t *key, int64_t count, int64_t keys, int64_t *start,
+                      int64_t *list);
+
 /* --- comparisons for qsort -------------------------------------------------------------------- */
 
 static inline int cvtm_compare_doubles(const void *left, const void *right) {
@@ -69,6 +98,26 @@ static inline int cvtm_compare_floats(const void *left, const void *right) {
 static inline int cvtm_compare_int32(const void *left, const void *right) {
   const int32_t a = *(const int32_t *)left, b = *(const int32_t *)right;
   return (a > b) - (a < b);
+}
+
+static inline int cvtm_compare_integers(const void *left, const void *right, int count) {
+  const int32_t *a = (const int32_t *)left, *b = (const int32_t *)right;
+  for (int k = 0; k < count; ++k)
+    if (a[k] != b[k]) return a[k] < b[k] ? -1 : 1;
+  return 0;
+}
+
+/* Structs by their first fields, which are int32_t, in turn. */
+static inline int cvtm_compare_two(const void *left, const void *right) {
+  return cvtm_compare_integers(left, right, 2);
+}
+
+static inline int cvtm_compare_three(const void *left, const void *right) {
+  return cvtm_compare_integers(left, right, 3);
+}
+
+static inline int cvtm_compare_four(const void *left, const void *right) {
+  return cvtm_compare_integers(left, right, 4);
 }
 
 /* --- large pages ------------------------------------------------------------------------------ */

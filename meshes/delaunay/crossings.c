@@ -1,5 +1,6 @@
 #include "meshes/delaunay/crossings.h"
 
+#include "base/host.h"
 #include "meshes/delaunay/grid.h"
 
 #include <math.h>
@@ -150,13 +151,14 @@ static void end_side(sweeper *s, side *p) {
   if (above != NULL && above->present) note_through(s, above, p->b);
 }
 
+static cvtm_status no_memory(int64_t edges, cvtm_error *error) {
+  return cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory to compare %lld edges", (long long)edges);
+}
+
 static cvtm_status begin_side(sweeper *s, side *p, cvtm_error *error) {
   p->below = p->above = NULL;
   side *const *node = tsearch(p, &s->tree, compare_sides);
-  if (node == NULL) {
-    return cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory to compare %lld edges",
-                     (long long)s->count);
-  }
+  if (node == NULL) return no_memory(s->count, error);
   if (*node != p) { /* they overlap */
     side *other = *node, *below = other->below, *above = other->above;
     mark_pair(s, p, other);
@@ -205,10 +207,7 @@ static int64_t end_of_point(const sweeper *s, int64_t first) {
 static cvtm_status sweep_edges(sweeper *s, cvtm_error *error) {
   s->pair[0] = s->pair[1] = -1;
   s->events = malloc(((size_t)s->count + 1) * 2 * sizeof *s->events);
-  if (s->events == NULL) {
-    return cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory to compare %lld edges",
-                     (long long)s->count);
-  }
+  if (s->events == NULL) return no_memory(s->count, error);
   for (int64_t e = 0; e < s->count; ++e) {
     if (same_point(s->sides[e].a, s->sides[e].b)) continue;
     s->events[s->event_count++] = (event){s->sides[e].a, 2 * e};
@@ -271,9 +270,7 @@ static int compare_lefts(const void *first, const void *second) {
  * testing each side against those that the sweep marked. */
 static cvtm_status mark_others(side *sides, int64_t count, uint8_t *crossed, cvtm_error *error) {
   side **memory = malloc(((size_t)count + 1) * 3 * sizeof *memory);
-  if (memory == NULL) {
-    return cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory to compare %lld edges", (long long)count);
-  }
+  if (memory == NULL) return no_memory(count, error);
   active_list marked = {memory + count, 0}, others = {memory + 2 * count, 0};
   for (int64_t e = 0; e < count; ++e) memory[e] = &sides[e];
   qsort(memory, (size_t)count, sizeof *memory, compare_lefts);
@@ -295,10 +292,7 @@ cvtm_status cvtm_find_crossed(const double *points, int64_t count, const int32_t
   cvtm_grid_point *grid;
   sweeper s = {.count = edge_count, .sides = malloc(((size_t)edge_count + 1) * sizeof *s.sides)};
   cvtm_status status = snap_copy(points, count, &grid, error);
-  if (status == CVTM_OK && s.sides == NULL) {
-    status = cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory to compare %lld edges",
-                       (long long)edge_count);
-  }
+  if (status == CVTM_OK && s.sides == NULL) status = no_memory(edge_count, error);
   if (status == CVTM_OK) {
     for (int64_t e = 0; e < edge_count; ++e) {
       s.sides[e] = make_side(grid[edges[2 * e]], grid[edges[2 * e + 1]]);
@@ -320,6 +314,7 @@ cvtm_status cvtm_find_crossed(const double *points, int64_t count, const int32_t
 enum { RING_NEW, RING_OUTER, RING_HOLE };
 
 typedef struct ring_check {
+  cvtm_scratch *memory;
   side *sides;
   const int64_t *start;
   int32_t *ring; /* of each edge */
@@ -458,11 +453,9 @@ static cvtm_status begin_rings(sweeper *s, cvtm_error *error) {
     end = end_of_point(s, first);
     if (end - first > most) most = end - first;
   }
-  s->rings->around = malloc(((size_t)most + 2) * sizeof(side *));
-  s->rings->stack = malloc(((size_t)most + 2) * sizeof(side *));
-  if (s->rings->around != NULL && s->rings->stack != NULL) return CVTM_OK;
-  return cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory to compare %lld edges",
-                   (long long)s->count);
+  s->rings->around = cvtm_scratch_take(s->rings->memory, (size_t)most + 2, sizeof(side *));
+  s->rings->stack = cvtm_scratch_take(s->rings->memory, (size_t)most + 2, sizeof(side *));
+  return s->rings->memory->failed ? no_memory(s->count, error) : CVTM_OK;
 }
 
 static cvtm_status sweep_rings(sweeper *s, ring_check *c, const double *points, int64_t ring_count,
@@ -487,11 +480,13 @@ static cvtm_status check_rings(const double *points, const int64_t *start, int64
                                double depth, uint8_t *reversed, int64_t pair[2],
                                cvtm_error *error) {
   const int64_t count = ring_count > 0 ? start[ring_count] : 0;
-  ring_check c = {.sides = malloc(((size_t)count + 1) * sizeof *c.sides),
+  cvtm_scratch memory = {0};
+  ring_check c = {.memory = &memory,
+                  .sides = cvtm_scratch_take(&memory, (size_t)count, sizeof *c.sides),
                   .start = start,
-                  .ring = malloc(((size_t)count + 1) * sizeof *c.ring),
-                  .kind = calloc((size_t)ring_count + 1, 1),
-                  .open = calloc((size_t)ring_count + 1, 1),
+                  .ring = cvtm_scratch_take(&memory, (size_t)count, sizeof *c.ring),
+                  .kind = cvtm_scratch_zeros(&memory, (size_t)ring_count, 1),
+                  .open = cvtm_scratch_zeros(&memory, (size_t)ring_count, 1),
                   .reversed = reversed};
   sweeper s = {.sides = c.sides,
                .count = count,
@@ -499,19 +494,9 @@ static cvtm_status check_rings(const double *points, const int64_t *start, int64
                .first_only = 1,
                .depth = depth};
   pair[0] = pair[1] = -1;
-  cvtm_status status = CVTM_OK;
-  if (c.sides == NULL || c.ring == NULL || c.kind == NULL || c.open == NULL) {
-    status =
-        cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory to compare %lld edges", (long long)count);
-  } else {
-    status = sweep_rings(&s, &c, points, ring_count, pair, error);
-  }
-  free(c.sides);
-  free(c.ring);
-  free(c.kind);
-  free(c.open);
-  free(c.around);
-  free(c.stack);
+  const cvtm_status status = memory.failed ? no_memory(count, error)
+                                           : sweep_rings(&s, &c, points, ring_count, pair, error);
+  cvtm_scratch_free(&memory);
   return status;
 }
 

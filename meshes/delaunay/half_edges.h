@@ -54,6 +54,10 @@ cvtm_status cvtm_half_edges_create(const cvtm_grid_point *grid, int64_t count,
                                    cvtm_half_edges *m, cvtm_error *error);
 void cvtm_half_edges_free(cvtm_half_edges *m);
 
+/* The half-edge from one vertex to another or, if only its reverse exists, the reverse; -1: none.
+ */
+int64_t cvtm_half_edges_find(const cvtm_half_edges *m, int32_t from, int32_t to);
+
 /* Marks both halves of an edge. */
 void cvtm_half_edges_mark(cvtm_half_edges *m, int64_t h, int32_t segment);
 
@@ -99,7 +103,7 @@ static inline int64_t cvtm_turn_right(const cvtm_half_edges *m, int64_t h) {
   return m->twin[h] < 0 ? -1 : cvtm_half_after(m->twin[h]);
 }
 
-/* The first half-edge of the fan of a vertex; cvtm_turn_left gives the others. */
+/* The first half-edge of the fan of a vertex; cvtm_next_in_fan gives the others. */
 static inline int64_t cvtm_first_of_fan(const cvtm_half_edges *m, int64_t begin) {
   int64_t h = begin;
   for (;;) {
@@ -107,6 +111,12 @@ static inline int64_t cvtm_first_of_fan(const cvtm_half_edges *m, int64_t begin)
     if (further < 0 || further == begin) return further < 0 ? h : begin;
     h = further;
   }
+}
+
+/* The half-edge after h, counterclockwise, of a fan that begins at `first`; -1 after the last. */
+static inline int64_t cvtm_next_in_fan(const cvtm_half_edges *m, int64_t h, int64_t first) {
+  const int64_t next = cvtm_turn_left(m, h);
+  return next == first ? -1 : next;
 }
 
 static inline int32_t cvtm_end_of(const cvtm_half_edges *m, int64_t h) {

@@ -17,11 +17,6 @@ typedef struct adjacency {
   int64_t largest; /* largest number of entries of a vertex */
 } adjacency;
 
-static void free_adjacency(adjacency *adjacent) {
-  free(adjacent->start);
-  free(adjacent->id);
-}
-
 static void find_largest(adjacency *adjacent, int64_t vertices) {
   for (int64_t v = 0; v < vertices; ++v) {
     const int64_t here = adjacent->start[v + 1] - adjacent->start[v];
@@ -66,27 +61,27 @@ static void adjacency_of_line(const cvtm_mesh *mesh, cvtm_placed *order, adjacen
   }
 }
 
-static cvtm_status find_adjacency(const cvtm_mesh *mesh, adjacency *adjacent, cvtm_error *error) {
-  const int64_t vertices = mesh->vertex_count;
-  const int on_line = mesh->triangle_count == 0;
-  const int64_t entries = on_line ? 2 * vertices : 6 * mesh->triangle_count;
-  cvtm_placed *order = on_line ? malloc((size_t)vertices * sizeof *order) : NULL;
-  adjacent->start = calloc((size_t)vertices + 2, sizeof *adjacent->start);
-  adjacent->id = malloc((size_t)(entries + 1) * sizeof *adjacent->id);
-  cvtm_status status = CVTM_OK;
-  if (!adjacent->start || !adjacent->id || (on_line && !order)) {
-    status = cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory for the cells of %lld sites",
-                       (long long)vertices);
+static cvtm_status no_memory(int64_t sites, cvtm_error *error) {
+  return cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory for the cells of %lld sites",
+                   (long long)sites);
+}
+
+static cvtm_status find_adjacency(const cvtm_mesh *mesh, cvtm_scratch *memory, adjacency *adjacent,
+                                  cvtm_error *error) {
+  const size_t vertices = (size_t)mesh->vertex_count, triangles = (size_t)mesh->triangle_count;
+  const int on_line = triangles == 0;
+  const size_t entries = on_line ? 2 * vertices : 6 * triangles;
+  cvtm_placed *order = cvtm_scratch_take(memory, on_line ? vertices : 0, sizeof *order);
+  adjacent->start = cvtm_scratch_zeros(memory, vertices + 2, sizeof *adjacent->start);
+  adjacent->id = cvtm_scratch_take(memory, entries, sizeof *adjacent->id);
+  if (memory->failed) return no_memory(mesh->vertex_count, error);
+  if (on_line) {
+    adjacency_of_line(mesh, order, adjacent);
   } else {
-    if (on_line) {
-      adjacency_of_line(mesh, order, adjacent);
-    } else {
-      adjacency_of_triangles(mesh, adjacent);
-    }
-    find_largest(adjacent, vertices);
+    adjacency_of_triangles(mesh, adjacent);
   }
-  free(order);
-  return status;
+  find_largest(adjacent, mesh->vertex_count);
+  return CVTM_OK;
 }
 
 /* ---- One cell ---- */
@@ -139,19 +134,8 @@ typedef struct workspace {
   int32_t *neighbor_ring;
 } workspace;
 
-static void free_workspace(workspace *work) {
-  free(work->sites);
-  free(work->x);
-  free(work->y);
-  free(work->neighbor);
-  free(work->after);
-  free(work->before);
-  free(work->x_ring);
-  free(work->y_ring);
-  free(work->neighbor_ring);
-}
-
-static cvtm_status make_workspace(int64_t largest, workspace *work, cvtm_error *error) {
+static cvtm_status make_workspace(int64_t largest, cvtm_scratch *memory, workspace *work,
+                                  cvtm_error *error) {
   /* Every neighbour adds at most one corner to the four of the rectangle; rings also keep corners
    * that were cut off. */
   if (largest > INT32_MAX / 2 - 8) {
@@ -159,19 +143,16 @@ static cvtm_status make_workspace(int64_t largest, workspace *work, cvtm_error *
   }
   const size_t corners = (size_t)largest + 8, ring = 2 * (size_t)largest + 8;
   work->capacity = (int32_t)corners;
-  work->sites = malloc(corners * sizeof *work->sites);
-  work->x = malloc(corners * sizeof *work->x);
-  work->y = malloc(corners * sizeof *work->y);
-  work->neighbor = malloc(corners * sizeof *work->neighbor);
-  work->after = malloc(ring * sizeof *work->after);
-  work->before = malloc(ring * sizeof *work->before);
-  work->x_ring = malloc(ring * sizeof *work->x_ring);
-  work->y_ring = malloc(ring * sizeof *work->y_ring);
-  work->neighbor_ring = malloc(ring * sizeof *work->neighbor_ring);
-  if (work->sites && work->x && work->y && work->neighbor && work->after && work->before &&
-      work->x_ring && work->y_ring && work->neighbor_ring) {
-    return CVTM_OK;
-  }
+  work->sites = cvtm_scratch_take(memory, corners, sizeof *work->sites);
+  work->x = cvtm_scratch_take(memory, corners, sizeof *work->x);
+  work->y = cvtm_scratch_take(memory, corners, sizeof *work->y);
+  work->neighbor = cvtm_scratch_take(memory, corners, sizeof *work->neighbor);
+  work->after = cvtm_scratch_take(memory, ring, sizeof *work->after);
+  work->before = cvtm_scratch_take(memory, ring, sizeof *work->before);
+  work->x_ring = cvtm_scratch_take(memory, ring, sizeof *work->x_ring);
+  work->y_ring = cvtm_scratch_take(memory, ring, sizeof *work->y_ring);
+  work->neighbor_ring = cvtm_scratch_take(memory, ring, sizeof *work->neighbor_ring);
+  if (!memory->failed) return CVTM_OK;
   return cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory for a cell of %lld corners",
                    (long long)largest);
 }
@@ -322,23 +303,22 @@ static double absolute(double relative, double site, double side) {
   return fmin(fmax(site + relative, 0), side);
 }
 
-static cvtm_status reserve_corners(cvtm_cells *cells, int64_t corners, int64_t *capacity) {
+static int reserve_corners(cvtm_cells *cells, int64_t corners, int64_t *capacity) {
   const cvtm_growing arrays[] = {{&cells->corners, 2 * sizeof *cells->corners},
                                  {&cells->neighbors, sizeof *cells->neighbors}};
-  return cvtm_grow_all(arrays, 2, capacity, corners) ? CVTM_OK : CVTM_ERROR_MEMORY;
+  return cvtm_grow_all(arrays, 2, capacity, corners);
 }
 
-static cvtm_status make_cells(const cvtm_mesh *mesh, const adjacency *adjacent, cvtm_domain domain,
-                              workspace *work, cvtm_cells *cells) {
+/* Returns 0 if memory runs out. */
+static int make_cells(const cvtm_mesh *mesh, const adjacency *adjacent, cvtm_domain domain,
+                      workspace *work, cvtm_cells *cells) {
   int64_t capacity = 0, used = 0;
   cells->start = malloc((size_t)(mesh->vertex_count + 1) * sizeof *cells->start);
-  if (!cells->start) return CVTM_ERROR_MEMORY;
-  if (reserve_corners(cells, 6 * mesh->vertex_count + 8, &capacity) != CVTM_OK)
-    return CVTM_ERROR_MEMORY;
+  if (!cells->start || !reserve_corners(cells, 6 * mesh->vertex_count + 8, &capacity)) return 0;
   for (int64_t v = 0; v < mesh->vertex_count; ++v) {
     cells->start[v] = used;
     make_cell(mesh, adjacent, domain, v, work);
-    if (reserve_corners(cells, used + work->count, &capacity) != CVTM_OK) return CVTM_ERROR_MEMORY;
+    if (!reserve_corners(cells, used + work->count, &capacity)) return 0;
     for (int32_t k = 0; k < work->count; ++k) {
       cells->corners[2 * used] = absolute(work->x[k], mesh->points[2 * v], domain.width);
       cells->corners[2 * used + 1] = absolute(work->y[k], mesh->points[2 * v + 1], domain.height);
@@ -347,7 +327,7 @@ static cvtm_status make_cells(const cvtm_mesh *mesh, const adjacency *adjacent, 
   }
   cells->start[mesh->vertex_count] = used;
   cells->count = mesh->vertex_count;
-  return CVTM_OK;
+  return 1;
 }
 
 static cvtm_status check_mesh(const cvtm_mesh *mesh, cvtm_error *error) {
@@ -357,14 +337,7 @@ static cvtm_status check_mesh(const cvtm_mesh *mesh, cvtm_error *error) {
   if (mesh->triangle_count == 0 && !mesh->collinear) {
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "the mesh has no triangles");
   }
-  for (int64_t k = 0; k < 3 * mesh->triangle_count; ++k) {
-    if (mesh->triangles[k] < 0 || mesh->triangles[k] >= mesh->vertex_count) {
-      return cvtm_fail(error, CVTM_ERROR_ARGUMENT,
-                       "triangle %lld has vertex %d, but there are %lld vertices",
-                       (long long)(k / 3), (int)mesh->triangles[k], (long long)mesh->vertex_count);
-    }
-  }
-  return CVTM_OK;
+  return cvtm_check_corners(mesh, error);
 }
 
 cvtm_status cvtm_cells_create(const cvtm_mesh *mesh, cvtm_domain domain, cvtm_cells *cells,
@@ -376,20 +349,15 @@ cvtm_status cvtm_cells_create(const cvtm_mesh *mesh, cvtm_domain domain, cvtm_ce
   }
   cvtm_status status = check_mesh(mesh, error);
   if (status != CVTM_OK) return status;
+  cvtm_scratch memory = {0};
   adjacency adjacent = {0};
   workspace work = {0};
   cvtm_cells made = {0};
-  status = find_adjacency(mesh, &adjacent, error);
-  if (status == CVTM_OK) status = make_workspace(adjacent.largest, &work, error);
-  if (status == CVTM_OK) {
-    status = make_cells(mesh, &adjacent, domain, &work, &made);
-    if (status != CVTM_OK) {
-      cvtm_fail(error, status, "no memory for the cells of %lld sites",
-                (long long)mesh->vertex_count);
-    }
-  }
-  free_adjacency(&adjacent);
-  free_workspace(&work);
+  status = find_adjacency(mesh, &memory, &adjacent, error);
+  if (status == CVTM_OK) status = make_workspace(adjacent.largest, &memory, &work, error);
+  if (status == CVTM_OK && !make_cells(mesh, &adjacent, domain, &work, &made))
+    status = no_memory(mesh->vertex_count, error);
+  cvtm_scratch_free(&memory);
   if (status != CVTM_OK) {
     cvtm_cells_free(&made);
     return status;
@@ -480,15 +448,6 @@ static void add_cell(builder *b, const int64_t *start, const int64_t *leaving, i
   }
 }
 
-/* Lists the half-edges that leave each vertex. */
-static void list_leaving(const cvtm_mesh *mesh, int64_t *start, int64_t *leaving) {
-  for (int64_t h = 0; h < 3 * mesh->triangle_count; ++h) ++start[mesh->triangles[h] + 2];
-  for (int64_t v = 0; v < mesh->vertex_count; ++v) start[v + 2] += start[v + 1];
-  for (int64_t h = 0; h < 3 * mesh->triangle_count; ++h) {
-    leaving[start[mesh->triangles[h] + 1]++] = h;
-  }
-}
-
 cvtm_status cvtm_cells_of_domain(const cvtm_mesh *mesh, cvtm_cells *cells, cvtm_error *error) {
   if (!mesh || !cells) return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "no mesh or no cells");
   if (mesh->vertex_count > INT32_MAX) {
@@ -499,28 +458,26 @@ cvtm_status cvtm_cells_of_domain(const cvtm_mesh *mesh, cvtm_cells *cells, cvtm_
   /* One corner per triangle, and three per fan at the border, each of which has its own half-edge
    * there. */
   const size_t most = 4 * halves + 1;
+  cvtm_scratch memory = {0};
+  int64_t *start = cvtm_scratch_zeros(&memory, n + 2, sizeof *start);
+  int64_t *leaving = cvtm_scratch_take(&memory, halves, sizeof *leaving);
   builder b = {.mesh = mesh,
-               .twin = malloc((halves + 1) * sizeof *b.twin),
-               .centre = malloc((halves + 1) * sizeof *b.centre),
-               .begun = calloc(halves + 1, 1),
+               .twin = cvtm_scratch_take(&memory, halves, sizeof *b.twin),
+               .centre = cvtm_scratch_take(&memory, halves, sizeof *b.centre),
+               .begun = cvtm_scratch_zeros(&memory, halves, 1),
                .made = {.count = mesh->vertex_count,
                         .start = malloc((n + 1) * sizeof *b.made.start),
                         .corners = malloc(2 * most * sizeof *b.made.corners),
                         .neighbors = malloc(most * sizeof *b.made.neighbors)}};
-  int64_t *start = calloc(n + 2, sizeof *start);
-  int64_t *leaving = malloc((halves + 1) * sizeof *leaving);
   cvtm_status status = CVTM_OK;
-  if (!b.twin || !b.centre || !b.begun || !b.made.start || !b.made.corners || !b.made.neighbors ||
-      !start || !leaving) {
-    status = cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory for the cells of %lld sites",
-                       (long long)mesh->vertex_count);
-  }
+  if (memory.failed || !b.made.start || !b.made.corners || !b.made.neighbors)
+    status = no_memory(mesh->vertex_count, error);
   if (status == CVTM_OK) {
     status = cvtm_find_twins(mesh->triangles, mesh->triangle_count, mesh->vertex_count, b.twin,
                              NULL, error);
   }
   if (status == CVTM_OK) {
-    list_leaving(mesh, start, leaving);
+    cvtm_list_by_key(mesh->triangles, 3 * mesh->triangle_count, mesh->vertex_count, start, leaving);
     for (int64_t t = 0; t < mesh->triangle_count; ++t) find_centre(&b, t, b.centre + 2 * t);
     for (int64_t v = 0; v < mesh->vertex_count; ++v) {
       b.made.start[v] = b.corners;
@@ -531,10 +488,6 @@ cvtm_status cvtm_cells_of_domain(const cvtm_mesh *mesh, cvtm_cells *cells, cvtm_
   } else {
     cvtm_cells_free(&b.made);
   }
-  free(b.twin);
-  free(b.centre);
-  free(b.begun);
-  free(start);
-  free(leaving);
+  cvtm_scratch_free(&memory);
   return status;
 }

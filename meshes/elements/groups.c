@@ -1,4 +1,5 @@
 /* Groups of the edges of regions, and periodic pairs. */
+#include "base/host.h"
 #include "meshes/mesh.h"
 
 #include <inttypes.h>
@@ -10,15 +11,15 @@
 /* In the order of their tags. */
 typedef enum group_kind { OUTER, LEFT, RIGHT, BOTTOM, TOP, HOLE, INTERFACE } group_kind;
 
-/* Describes what an edge bounds; edges with equal labels form a group. */
+/* Describes what an edge bounds; edges with equal labels form a group. Sorted by all fields. */
 typedef struct label {
   int32_t kind, first, second; /* HOLE: its number; INTERFACE: the regions, ascending */
 } label;
 
-/* An edge that is being reordered. */
+/* An edge that is being reordered, by the first four fields. */
 typedef struct grouped_edge {
-  label bounds;
   int32_t left, right, first_edge, edge; /* first_edge: the first edge of its curve */
+  label bounds;
 } grouped_edge;
 
 typedef struct grouping {
@@ -119,7 +120,7 @@ static void label_edges(grouping *g, cvtm_domain image) {
   for (int64_t e = 0; e < g->count; ++e) {
     const int32_t a = r->left[e], b = r->right[e];
     g->next[e] = -1;
-    g->edges[e] = (grouped_edge){{-1, 0, 0}, a, b, (int32_t)e, (int32_t)e};
+    g->edges[e] = (grouped_edge){a, b, (int32_t)e, (int32_t)e, {-1, 0, 0}};
     if (b != 0) g->edges[e].bounds = (label){INTERFACE, a < b ? a : b, a < b ? b : a};
   }
   for (int64_t e = 0; e < g->count; ++e) {
@@ -133,30 +134,13 @@ static void label_edges(grouping *g, cvtm_domain image) {
 
 /* ---- curves ---- */
 
-static int compare_labels(const label *a, const label *b) {
-  if (a->kind != b->kind) return a->kind < b->kind ? -1 : 1;
-  if (a->first != b->first) return a->first < b->first ? -1 : 1;
-  return (a->second > b->second) - (a->second < b->second);
-}
-
-/* One end of an edge. */
+/* One end of an edge. Sorted by both fields. */
 typedef struct edge_end {
   int32_t vertex, edge;
 } edge_end;
 
-static int compare_ends(const void *first, const void *second) {
-  const edge_end *a = first, *b = second;
-  if (a->vertex != b->vertex) return a->vertex < b->vertex ? -1 : 1;
-  return (a->edge > b->edge) - (a->edge < b->edge);
-}
-
-static int32_t find_root(int32_t *parent, int32_t e) {
-  while (parent[e] != e) e = parent[e] = parent[parent[e]];
-  return e;
-}
-
 static int same_class(const grouped_edge *a, const grouped_edge *b) {
-  return a->left == b->left && a->right == b->right && compare_labels(&a->bounds, &b->bounds) == 0;
+  return cvtm_compare_two(a, b) == 0 && cvtm_compare_three(&a->bounds, &b->bounds) == 0;
 }
 
 /* Joins edges of the same group and between the same regions that meet in a vertex. */
@@ -167,23 +151,14 @@ static void find_curves(grouping *g, edge_end *ends) {
     ends[2 * e] = (edge_end){g->regions->edges[2 * e], (int32_t)e};
     ends[2 * e + 1] = (edge_end){g->regions->edges[2 * e + 1], (int32_t)e};
   }
-  qsort(ends, (size_t)count, sizeof *ends, compare_ends);
+  qsort(ends, (size_t)count, sizeof *ends, cvtm_compare_two);
   for (int64_t k = 0; k < count; ++k) {
-    for (int64_t j = k + 1; j < count && ends[j].vertex == ends[k].vertex; ++j) {
-      if (!same_class(&g->edges[ends[k].edge], &g->edges[ends[j].edge])) continue;
-      const int32_t p = find_root(g->parent, ends[k].edge), q = find_root(g->parent, ends[j].edge);
-      g->parent[p > q ? p : q] = p < q ? p : q;
-    }
+    for (int64_t j = k + 1; j < count && ends[j].vertex == ends[k].vertex; ++j)
+      if (same_class(&g->edges[ends[k].edge], &g->edges[ends[j].edge]))
+        (void)cvtm_join_trees(g->parent, ends[k].edge, ends[j].edge);
   }
-  for (int64_t e = 0; e < g->count; ++e) g->edges[e].first_edge = find_root(g->parent, (int32_t)e);
-}
-
-static int compare_grouped_edges(const void *first, const void *second) {
-  const grouped_edge *a = first, *b = second;
-  if (a->left != b->left) return a->left < b->left ? -1 : 1;
-  if (a->right != b->right) return a->right < b->right ? -1 : 1;
-  if (a->first_edge != b->first_edge) return a->first_edge < b->first_edge ? -1 : 1;
-  return (a->edge > b->edge) - (a->edge < b->edge);
+  for (int64_t e = 0; e < g->count; ++e)
+    g->edges[e].first_edge = cvtm_root_of(g->parent, (int32_t)e);
 }
 
 /* ---- names ---- */
@@ -219,17 +194,13 @@ static void name_lines(const label *bounds, const cvtm_region_name *names, int64
   }
 }
 
-static int compare_bounds(const void *first, const void *second) {
-  return compare_labels(first, second);
-}
-
 /* Lists the distinct labels in ascending order; returns their number. */
 static int32_t list_labels(const grouping *g, label *labels) {
   for (int64_t e = 0; e < g->count; ++e) labels[e] = g->edges[e].bounds;
-  qsort(labels, (size_t)g->count, sizeof *labels, compare_bounds);
+  qsort(labels, (size_t)g->count, sizeof *labels, cvtm_compare_three);
   int32_t count = 0;
   for (int64_t e = 0; e < g->count; ++e) {
-    if (e == 0 || compare_labels(&labels[e], &labels[e - 1]) != 0) labels[count++] = labels[e];
+    if (e == 0 || cvtm_compare_three(&labels[e], &labels[e - 1]) != 0) labels[count++] = labels[e];
   }
   return count;
 }
@@ -267,7 +238,7 @@ static int32_t *take_edges(const grouping *g, const label *labels, int32_t label
   for (int64_t k = 0; k < g->count; ++k) {
     const grouped_edge *e = &g->edges[k];
     const label *found =
-        bsearch(&e->bounds, labels, (size_t)label_count, sizeof *labels, compare_bounds);
+        bsearch(&e->bounds, labels, (size_t)label_count, sizeof *labels, cvtm_compare_three);
     memcpy(edges + 2 * k, r->edges + 2 * (int64_t)e->edge, 2 * sizeof *edges);
     r->left[k] = e->left;
     r->right[k] = e->right;
@@ -280,7 +251,7 @@ static int32_t *take_edges(const grouping *g, const label *labels, int32_t label
 
 static void sort_by_start(grouping *g, edge_end *ends) {
   for (int64_t e = 0; e < g->count; ++e) ends[e] = (edge_end){g->regions->edges[2 * e], (int32_t)e};
-  qsort(ends, (size_t)g->count, sizeof *ends, compare_ends);
+  qsort(ends, (size_t)g->count, sizeof *ends, cvtm_compare_two);
   for (int64_t e = 0; e < g->count; ++e) g->order[e] = ends[e].edge;
 }
 
@@ -321,36 +292,30 @@ cvtm_status cvtm_regions_group(const cvtm_mesh *mesh, cvtm_domain image,
                                const cvtm_region_name *names, int64_t name_count,
                                cvtm_regions *regions, cvtm_error *error) {
   const size_t n = (size_t)regions->edge_count + 1;
-  edge_end *ends = malloc(2 * n * sizeof *ends);
-  label *labels = malloc(n * sizeof *labels);
+  cvtm_scratch memory = {0};
+  edge_end *ends = cvtm_scratch_take(&memory, 2 * n, sizeof *ends);
+  label *labels = cvtm_scratch_take(&memory, n, sizeof *labels);
   grouping g = {mesh,
                 regions,
                 regions->edge_count,
-                malloc(n * sizeof *g.edges),
-                malloc(n * sizeof *g.order),
-                malloc(n * sizeof *g.next),
-                malloc(n * sizeof *g.parent)};
+                cvtm_scratch_take(&memory, n, sizeof *g.edges),
+                cvtm_scratch_take(&memory, n, sizeof *g.order),
+                cvtm_scratch_take(&memory, n, sizeof *g.next),
+                cvtm_scratch_take(&memory, n, sizeof *g.parent)};
   int done = 0;
-  if (ends && labels && g.edges && g.order && g.next && g.parent) {
+  if (!memory.failed) {
     sort_by_start(&g, ends);
     label_edges(&g, image);
     find_curves(&g, ends);
-    qsort(g.edges, (size_t)g.count, sizeof *g.edges, compare_grouped_edges);
+    qsort(g.edges, (size_t)g.count, sizeof *g.edges, cvtm_compare_four);
     done = replace_groups(&g, labels, names, name_count, regions);
   }
-  free(ends);
-  free(labels);
-  free(g.edges);
-  free(g.order);
-  free(g.next);
-  free(g.parent);
+  cvtm_scratch_free(&memory);
   return done ? CVTM_OK : cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory for groups");
 }
 
-/* ---- Periodic pairs ---- */
-
-/* Pairs vertices and edges on opposite sides of a periodic image that differ in only one
- * coordinate. */
+/* ---- Pairs of vertices and edges on opposite sides of a periodic image, which differ in only one
+ * coordinate ---- */
 
 typedef struct pairing {
   const cvtm_mesh *mesh;
@@ -489,19 +454,21 @@ static void divide_curves(const pairing *p, moving_edge *order, int32_t *copy) {
 cvtm_status cvtm_regions_pair(const cvtm_mesh *mesh, const double sides[4], cvtm_regions *regions,
                               cvtm_error *error) {
   const size_t n = (size_t)mesh->vertex_count + 1, edges = (size_t)regions->edge_count + 1;
-  int32_t *memory = malloc(3 * n * sizeof *memory), *copy = malloc(2 * edges * sizeof *copy);
-  side_vertex *list = malloc(2 * n * sizeof *list);
-  moving_edge *order = malloc(edges * sizeof *order);
+  cvtm_scratch memory = {0};
+  int32_t *marks = cvtm_scratch_take(&memory, 3 * n, sizeof *marks);
+  int32_t *copy = cvtm_scratch_take(&memory, 2 * edges, sizeof *copy);
+  side_vertex *list = cvtm_scratch_take(&memory, 2 * n, sizeof *list);
+  moving_edge *order = cvtm_scratch_take(&memory, edges, sizeof *order);
   int32_t *pairs = malloc(6 * n * sizeof *pairs), *edge_copy = malloc(edges * sizeof *edge_copy);
-  const int ready = memory && copy && list && order && pairs && edge_copy;
+  const int ready = !memory.failed && pairs && edge_copy;
   if (ready) {
-    pairing p = {mesh, regions, sides, {memory, memory + n}, memory + 2 * n};
+    pairing p = {mesh, regions, sides, {marks, marks + n}, marks + 2 * n};
     free(regions->pairs);
     free(regions->edge_copy);
     regions->pairs = pairs;
     regions->edge_copy = edge_copy;
     regions->pair_count = regions->unpaired = 0;
-    for (size_t k = 0; k < 2 * n; ++k) memory[k] = -1;
+    for (size_t k = 0; k < 2 * n; ++k) marks[k] = -1;
     for (int axis = 0; axis < 2; ++axis) pair_vertices(&p, axis, list);
     pair_edges(&p);
     divide_curves(&p, order, copy);
@@ -510,9 +477,6 @@ cvtm_status cvtm_regions_pair(const cvtm_mesh *mesh, const double sides[4], cvtm
     free(pairs);
     free(edge_copy);
   }
-  free(memory);
-  free(copy);
-  free(list);
-  free(order);
+  cvtm_scratch_free(&memory);
   return ready ? CVTM_OK : cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory for periodic pairs");
 }

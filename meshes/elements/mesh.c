@@ -137,11 +137,12 @@ static int64_t last_ending(const int32_t *corners, const int64_t *leaving, int64
 cvtm_status cvtm_find_twins(const int32_t *corners, int64_t triangles, int64_t vertices,
                             int64_t *twin, int64_t *at, cvtm_error *error) {
   const int64_t halves = 3 * triangles;
-  int64_t *start = malloc(((size_t)vertices + 2) * sizeof *start);
-  int64_t *by_end = malloc(((size_t)halves + 1) * sizeof *by_end);
-  int64_t *leaving = malloc(((size_t)halves + 1) * sizeof *leaving);
+  cvtm_scratch memory = {0};
+  int64_t *start = cvtm_scratch_take(&memory, (size_t)vertices + 2, sizeof *start);
+  int64_t *by_end = cvtm_scratch_take(&memory, (size_t)halves, sizeof *by_end);
+  int64_t *leaving = cvtm_scratch_take(&memory, (size_t)halves, sizeof *leaving);
   cvtm_status status = CVTM_OK;
-  if (start == NULL || by_end == NULL || leaving == NULL) {
+  if (memory.failed) {
     status = cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory for the edges of %lld triangles",
                        (long long)triangles);
   } else {
@@ -154,24 +155,16 @@ cvtm_status cvtm_find_twins(const int32_t *corners, int64_t triangles, int64_t v
       twin[h] = last_ending(corners, leaving, start[to], start[to + 1], corners[h]);
     }
   }
-  free(start);
-  free(by_end);
-  free(leaving);
+  cvtm_scratch_free(&memory);
   return status;
 }
 
 /* ---- Where the edges of regions lie in the triangles ---- */
 
-/* A directed edge, given by its ends. */
+/* A directed edge, given by its ends, by which it is sorted. */
 typedef struct directed_edge {
   int32_t from, to, edge;
 } directed_edge;
-
-static int compare_edges(const void *first, const void *second) {
-  const directed_edge *a = first, *b = second;
-  if (a->from != b->from) return a->from < b->from ? -1 : 1;
-  return (a->to > b->to) - (a->to < b->to);
-}
 
 int cvtm_find_edge_faces(const int32_t *triangles, int64_t triangle_count, int64_t vertex_count,
                          const cvtm_regions *r, int64_t *face) {
@@ -183,12 +176,12 @@ int cvtm_find_edge_faces(const int32_t *triangles, int64_t triangle_count, int64
     face[e] = 0;
   }
   const int ready = list != NULL && begins != NULL;
-  if (ready) qsort(list, (size_t)r->edge_count, sizeof *list, compare_edges);
+  if (ready) qsort(list, (size_t)r->edge_count, sizeof *list, cvtm_compare_two);
   for (int64_t h = 0; ready && h < 3 * triangle_count; ++h) {
     if (!begins[triangles[h]]) continue;
     const directed_edge wanted = {triangles[h], triangles[cvtm_half_after(h)], 0};
     const directed_edge *found =
-        bsearch(&wanted, list, (size_t)r->edge_count, sizeof *list, compare_edges);
+        bsearch(&wanted, list, (size_t)r->edge_count, sizeof *list, cvtm_compare_two);
     if (found != NULL) face[found->edge] = h;
   }
   free(list);
@@ -397,6 +390,14 @@ static int64_t find_bad_corner(const cvtm_mesh *mesh) {
   return bad;
 }
 
+cvtm_status cvtm_check_corners(const cvtm_mesh *mesh, cvtm_error *error) {
+  const int64_t bad = find_bad_corner(mesh);
+  if (bad == 3 * mesh->triangle_count) return CVTM_OK;
+  return cvtm_fail(error, CVTM_ERROR_ARGUMENT,
+                   "triangle %lld has vertex %d, but there are %lld vertices", (long long)(bad / 3),
+                   (int)mesh->triangles[bad], (long long)mesh->vertex_count);
+}
+
 static cvtm_status fail_memory(const cvtm_mesh *mesh, cvtm_error *error) {
   return cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory for the quality of %lld vertices",
                    (long long)mesh->vertex_count);
@@ -427,15 +428,12 @@ static cvtm_status measure_all(const cvtm_mesh *mesh, const cvtm_domain *domain,
 cvtm_status cvtm_quality_compute(const cvtm_mesh *mesh, const cvtm_domain *domain,
                                  cvtm_quality *quality, cvtm_error *error) {
   if (!mesh || !quality) return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "no mesh or no quality");
-  const int64_t bad = find_bad_corner(mesh);
-  if (bad < 3 * mesh->triangle_count)
-    return cvtm_fail(
-        error, CVTM_ERROR_ARGUMENT, "triangle %lld has vertex %d, but there are %lld vertices",
-        (long long)(bad / 3), (int)mesh->triangles[bad], (long long)mesh->vertex_count);
+  cvtm_status status = cvtm_check_corners(mesh, error);
+  if (status != CVTM_OK) return status;
   vertex_star *stars = calloc((size_t)mesh->vertex_count + 1, sizeof *stars);
   if (!stars) return fail_memory(mesh, error);
   cvtm_quality made = {.vertices = mesh->vertex_count};
-  const cvtm_status status = measure_all(mesh, domain, stars, &made, error);
+  status = measure_all(mesh, domain, stars, &made, error);
   if (status == CVTM_OK) {
     finish_means(&made.all);
     finish_means(&made.inner);

@@ -285,19 +285,10 @@ static void straighten(const cvtm_mesh *mesh, cvtm_second_order *made, char *cur
 /* A curved edge; its node is at the distance `offset` from the midpoint, towards the region with
  * the larger number. */
 typedef struct bent_edge {
-  int32_t low, high; /* the regions beside it */
+  int32_t low, high, edge; /* low, high: the regions beside it. Sorted by these three. */
   double length, offset;
   double normal[2]; /* towards `high` */
-  int64_t edge;
 } bent_edge;
-
-/* For qsort: edges between the same regions are neighbours. */
-static int compare_bent(const void *left, const void *right) {
-  const bent_edge *a = left, *b = right;
-  if (a->low != b->low) return a->low < b->low ? -1 : 1;
-  if (a->high != b->high) return a->high < b->high ? -1 : 1;
-  return (a->edge > b->edge) - (a->edge < b->edge);
-}
 
 static int64_t list_bent(const cvtm_mesh *mesh, const cvtm_regions *r,
                          const cvtm_second_order *made, const char *curved, bent_edge *list) {
@@ -314,13 +305,13 @@ static int64_t list_bent(const cvtm_mesh *mesh, const cvtm_regions *r,
         .high = r->left[e] < r->right[e] ? r->right[e] : r->left[e],
         .length = length,
         .normal = {to_high * (b[1] - a[1]) / length, -to_high * (b[0] - a[0]) / length},
-        .edge = e};
+        .edge = (int32_t)e};
     for (int axis = 0; axis < 2; ++axis)
       bent.offset +=
           (made->points[2 * node + axis] - 0.5 * (a[axis] + b[axis])) * bent.normal[axis];
     list[count++] = bent;
   }
-  qsort(list, (size_t)count, sizeof *list, compare_bent);
+  qsort(list, (size_t)count, sizeof *list, cvtm_compare_three);
   return count;
 }
 

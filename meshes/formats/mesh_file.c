@@ -13,17 +13,12 @@
 
 /* ---- Sets of nodes and faces ---- */
 
-static int compare_nodes(const void *a, const void *b) {
-  const int32_t p = *(const int32_t *)a, q = *(const int32_t *)b;
-  return (p > q) - (p < q);
-}
-
 /* Sorts the nodes of each group and removes duplicates. */
 static void sort_nodes(const cvtm_regions *r, cvtm_file_sets *sets) {
   int64_t kept = 0;
   for (int32_t g = 0; g < r->line_group_count; ++g) {
     const int64_t first = sets->start[g], end = sets->start[g + 1];
-    qsort(sets->nodes + first, (size_t)(end - first), sizeof *sets->nodes, compare_nodes);
+    qsort(sets->nodes + first, (size_t)(end - first), sizeof *sets->nodes, cvtm_compare_int32);
     sets->start[g] = kept;
     for (int64_t k = first; k < end; ++k) {
       if (k == first || sets->nodes[k] != sets->nodes[k - 1]) sets->nodes[kept++] = sets->nodes[k];
@@ -63,11 +58,12 @@ static void list_nodes(const cvtm_file_mesh *m, cvtm_file_sets *sets) {
 /* Finds the first triangle of each connected part of a region. */
 static int find_seeds(const cvtm_file_mesh *m, cvtm_file_sets *sets) {
   const size_t n = (size_t)m->triangle_count + 1;
-  int64_t *twin = malloc(3 * n * sizeof *twin), *stack = malloc(n * sizeof *stack);
-  char *seen = calloc(n, 1);
-  const int ready = twin && stack && seen &&
-                    cvtm_find_twins(m->triangles, m->triangle_count, m->vertex_count, twin, NULL,
-                                    NULL) == CVTM_OK;
+  cvtm_scratch memory = {0};
+  int64_t *twin = cvtm_scratch_take(&memory, 3 * n, sizeof *twin);
+  int64_t *stack = cvtm_scratch_take(&memory, n, sizeof *stack);
+  char *seen = cvtm_scratch_zeros(&memory, n, 1);
+  const int ready = !memory.failed && cvtm_find_twins(m->triangles, m->triangle_count,
+                                                      m->vertex_count, twin, NULL, NULL) == CVTM_OK;
   for (int64_t first = 0; ready && first < m->triangle_count; ++first) {
     if (seen[first]) continue;
     int64_t depth = 0;
@@ -83,43 +79,27 @@ static int find_seeds(const cvtm_file_mesh *m, cvtm_file_sets *sets) {
       }
     }
   }
-  free(twin);
-  free(stack);
-  free(seen);
+  cvtm_scratch_free(&memory);
   return ready;
 }
 
-static void file_sets_free(cvtm_file_sets *sets) {
-  free(sets->face);
-  free(sets->start);
-  free(sets->nodes);
-  free(sets->marker);
-  free(sets->number);
-  free(sets->seeds);
-  *sets = (cvtm_file_sets){0};
-}
-
 /* For a mesh with grouped regions; returns 0 if memory runs out. */
-static int file_sets_create(const cvtm_file_mesh *mesh, cvtm_file_sets *sets) {
+static int file_sets_create(const cvtm_file_mesh *mesh, cvtm_scratch *memory,
+                            cvtm_file_sets *sets) {
   const cvtm_regions *r = mesh->regions;
-  const size_t edges = (size_t)r->edge_count + 1;
-  const size_t nodes = (size_t)mesh->node_count + 1;
-  *sets =
-      (cvtm_file_sets){.face = malloc(edges * sizeof *sets->face),
-                       .start = calloc((size_t)r->line_group_count + 2, sizeof *sets->start),
-                       .nodes = malloc(3 * edges * sizeof *sets->nodes),
-                       .marker = calloc(nodes, sizeof *sets->marker),
-                       .number = malloc(nodes * sizeof *sets->number),
-                       .seeds = malloc(((size_t)mesh->triangle_count + 1) * sizeof *sets->seeds)};
-  if (sets->face && sets->start && sets->nodes && sets->marker && sets->number && sets->seeds) {
-    list_nodes(mesh, sets);
-    if (cvtm_find_edge_faces(mesh->triangles, mesh->triangle_count, mesh->vertex_count, r,
-                             sets->face) &&
-        find_seeds(mesh, sets))
-      return 1;
-  }
-  file_sets_free(sets);
-  return 0;
+  const size_t edges = (size_t)r->edge_count, nodes = (size_t)mesh->node_count;
+  const size_t groups = (size_t)r->line_group_count, triangles = (size_t)mesh->triangle_count;
+  *sets = (cvtm_file_sets){.face = cvtm_scratch_take(memory, edges, sizeof *sets->face),
+                           .start = cvtm_scratch_zeros(memory, groups + 2, sizeof *sets->start),
+                           .nodes = cvtm_scratch_take(memory, 3 * edges, sizeof *sets->nodes),
+                           .marker = cvtm_scratch_zeros(memory, nodes, sizeof *sets->marker),
+                           .number = cvtm_scratch_take(memory, nodes, sizeof *sets->number),
+                           .seeds = cvtm_scratch_take(memory, triangles, sizeof *sets->seeds)};
+  if (memory->failed) return 0;
+  list_nodes(mesh, sets);
+  return cvtm_find_edge_faces(mesh->triangles, mesh->triangle_count, mesh->vertex_count, r,
+                              sets->face) &&
+         find_seeds(mesh, sets);
 }
 
 /* ---- Formats ---- */
@@ -185,13 +165,14 @@ static cvtm_status write_with_sets(const char *path, const cvtm_format *f,
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT,
                      "%s: this mesh has no domain, so no boundary to write", path);
   if (!is_grouped || !cvtm_format_has(f, CVTM_USES_SETS)) return write_file(path, f, mesh, error);
+  cvtm_scratch memory = {0};
   cvtm_file_sets sets = {0};
   cvtm_file_mesh with_sets = *mesh;
-  if (!file_sets_create(mesh, &sets))
-    return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", path);
   with_sets.sets = &sets;
-  const cvtm_status status = write_file(path, f, &with_sets, error);
-  file_sets_free(&sets);
+  const cvtm_status status = file_sets_create(mesh, &memory, &sets)
+                                 ? write_file(path, f, &with_sets, error)
+                                 : cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", path);
+  cvtm_scratch_free(&memory);
   return status;
 }
 

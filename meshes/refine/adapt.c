@@ -285,18 +285,15 @@ static int find_ring(const adapter *a, int32_t v, ring *r) {
   const int64_t first = cvtm_first_of_fan(m, m->at[v]);
   const int32_t on = a->on[v];
   *r = (ring){.count = 0};
-  for (int64_t h = first; h >= 0;) {
+  for (int64_t h = first; h >= 0; h = cvtm_next_in_fan(m, h, first)) {
     if (r->count == MOST_NEIGHBOURS) return 0;
     r->on_segment[r->count] = on >= 0 && m->segment[h] == on;
     r->vertex[r->count++] = cvtm_end_of(m, h);
     ++r->triangles;
-    const int64_t next = cvtm_turn_left(m, h);
-    if (next < 0) {
+    if (cvtm_turn_left(m, h) < 0) {
       r->on_segment[r->count] = on >= 0 && m->segment[cvtm_half_before(h)] == on;
       r->vertex[r->count++] = cvtm_apex_of(m, h);
     }
-    h = next;
-    if (h == first) break;
   }
   return 1;
 }

@@ -28,7 +28,7 @@ static int find_star(const cvtm_refiner *r, int32_t v, star *s) {
   const cvtm_grid_point at = m->grid[v];
   const int64_t first = cvtm_first_of_fan(m, m->at[v]);
   s->count = 0;
-  for (int64_t h = first; h >= 0;) {
+  for (int64_t h = first; h >= 0; h = cvtm_next_in_fan(m, h, first)) {
     if (s->count == MOST_LINKS) return 0;
     const cvtm_grid_point a = m->grid[cvtm_end_of(m, h)], b = m->grid[cvtm_apex_of(m, h)];
     const int k = s->count++;
@@ -38,8 +38,6 @@ static int find_star(const cvtm_refiner *r, int32_t v, star *s) {
     s->by[k] = (double)b.y - at.y;
     const double excess = cvtm_triangle_excess(r, h / 3);
     s->area[k] = excess > 0 ? (s->ax[k] * s->by[k] - s->ay[k] * s->bx[k]) / excess : INFINITY;
-    h = cvtm_turn_left(m, h);
-    if (h == first) break;
   }
   return 1;
 }
@@ -205,11 +203,9 @@ static int is_forced(const cvtm_refiner *r, int64_t t, double cotangent) {
 static int is_at_forced(const cvtm_refiner *r, int32_t v) {
   const cvtm_half_edges *m = &r->m;
   const int64_t first = cvtm_first_of_fan(m, m->at[v]);
-  for (int64_t h = first; h >= 0;) {
+  for (int64_t h = first; h >= 0; h = cvtm_next_in_fan(m, h, first)) {
     const double cotangent = cvtm_triangle_cotangent(r, h / 3);
     if (cotangent > r->cotangent && is_forced(r, h / 3, cotangent)) return 1;
-    h = cvtm_turn_left(m, h);
-    if (h == first) break;
   }
   return 0;
 }
@@ -265,11 +261,8 @@ static double worst_around(const cvtm_refiner *r, int32_t v) {
   const cvtm_half_edges *m = &r->m;
   const int64_t first = cvtm_first_of_fan(m, m->at[v]);
   double worst = 0;
-  for (int64_t h = first; h >= 0;) {
+  for (int64_t h = first; h >= 0; h = cvtm_next_in_fan(m, h, first))
     worst = larger(worst, badness(r, h / 3));
-    h = cvtm_turn_left(m, h);
-    if (h == first) break;
-  }
   return worst;
 }
 
@@ -532,11 +525,8 @@ static int is_worth_trying(const cvtm_refiner *r, const trial *trials, int32_t v
   const cvtm_half_edges *m = &r->m;
   const int64_t first = cvtm_first_of_fan(m, m->at[v]);
   if (trials[v].tried == 0) return 1;
-  for (int64_t h = first; h >= 0;) {
+  for (int64_t h = first; h >= 0; h = cvtm_next_in_fan(m, h, first))
     if (trials[cvtm_end_of(m, h)].changed > trials[v].tried) return 1;
-    h = cvtm_turn_left(m, h);
-    if (h == first) break;
-  }
   return trials[v].changed > trials[v].tried;
 }
 

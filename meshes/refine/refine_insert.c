@@ -203,19 +203,6 @@ void cvtm_refine_share_corners(cvtm_refiner *r) {
 
 /* ---- Parts of segments ---- */
 
-/* A half-edge from one vertex to another; -1 if there is none. */
-static int64_t find_half(const cvtm_half_edges *m, int32_t from, int32_t to) {
-  if (m->at[from] < 0) return -1;
-  const int64_t first = cvtm_first_of_fan(m, m->at[from]);
-  for (int64_t h = first; h >= 0;) {
-    if (cvtm_end_of(m, h) == to) return h;
-    if (cvtm_apex_of(m, h) == to) return cvtm_half_before(h);
-    h = cvtm_turn_left(m, h);
-    if (h == first) break;
-  }
-  return -1;
-}
-
 static int joins(const cvtm_half_edges *m, int64_t h, int32_t from, int32_t to) {
   return h >= 0 && m->segment[h] >= 0 &&
          ((m->corner[h] == from && cvtm_end_of(m, h) == to) ||
@@ -225,8 +212,8 @@ static int joins(const cvtm_half_edges *m, int64_t h, int32_t from, int32_t to) 
 /* The half-edge of a part; -1 if the part has been divided or is not found. */
 static int64_t refine_find_part(const cvtm_half_edges *m, const cvtm_bad_part *part) {
   if (joins(m, part->half, part->from, part->to)) return part->half;
-  int64_t h = find_half(m, part->from, part->to);
-  if (h < 0) h = find_half(m, part->to, part->from);
+  int64_t h = cvtm_half_edges_find(m, part->from, part->to);
+  if (h < 0) h = cvtm_half_edges_find(m, part->to, part->from);
   return joins(m, h, part->from, part->to) ? h : -1;
 }
 
@@ -291,7 +278,7 @@ static cvtm_status clear_circle(cvtm_refiner *r, int32_t from, int32_t to) {
   cvtm_half_edges *m = &r->m;
   for (int side = 0; side < 2; ++side) {
     for (;;) {
-      const int64_t h = find_half(m, side == 0 ? from : to, side == 0 ? to : from);
+      const int64_t h = cvtm_half_edges_find(m, side == 0 ? from : to, side == 0 ? to : from);
       if (h < 0 || m->corner[h] != (side == 0 ? from : to)) break;
       const int32_t apex = cvtm_apex_of(m, h);
       if (r->vertex[apex].kind != CVTM_VERTEX_FREE ||
@@ -493,11 +480,8 @@ static double shortest_link(const cvtm_refiner *r, int32_t v) {
   const cvtm_half_edges *m = &r->m;
   double shortest = INFINITY;
   const int64_t first = m->at[v];
-  int64_t h = first;
-  do {
+  for (int64_t h = first; h >= 0; h = cvtm_next_in_fan(m, h, first))
     shortest = fmin(shortest, cvtm_length2(m->grid[v], m->grid[cvtm_end_of(m, h)]));
-    h = cvtm_turn_left(m, h);
-  } while (h >= 0 && h != first);
   return sqrt(shortest);
 }
 
@@ -506,18 +490,16 @@ static cvtm_status queue_encroached_parts(cvtm_refiner *r, int32_t v, double sca
                                           int64_t *found) {
   const cvtm_half_edges *m = &r->m;
   const int64_t first = m->at[v];
-  int64_t h = first;
   cvtm_status status = CVTM_OK;
   *found = 0;
-  do {
+  for (int64_t h = first; h >= 0 && status == CVTM_OK; h = cvtm_next_in_fan(m, h, first)) {
     const int64_t link = cvtm_half_after(h);
     const int32_t from = m->corner[link], to = cvtm_end_of(m, link);
     if (m->segment[link] >= 0 && is_too_near(r, m->grid[v], m->grid[from], m->grid[to])) {
       ++*found;
       status = push_part(r, from, to, -1, scale);
     }
-    h = cvtm_turn_left(m, h);
-  } while (h >= 0 && h != first && status == CVTM_OK);
+  }
   return status;
 }
 
