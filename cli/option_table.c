@@ -604,25 +604,25 @@ const cli_option_row cli_option_rows[] = {
   {"rhs", 0, HLCP, SOURCE(hlcp.rhs, "Q.npy"), CHIEF(PROBLEM), "right side", .file = CLI_READS, .source = CLI_FIELD(hlcp.rhs)},
   {"output-z", 0, HLCP, TEXT(hlcp.output_z, "Z.npy"), OTHER(BASIC), "write z, float64", .file = CLI_WRITES},
   {"output-w", 0, HLCP, TEXT(hlcp.output_w, "W.npy"), OTHER(BASIC), "write w, float64", .file = CLI_WRITES},
-  {"method", 0, HLCP, CHOICE(hlcp.method, hlcp_methods), CHIEF(SOLVER),
+  {"method", 0, HLCP, CHOICE(hlcp.solver.method, hlcp_methods), CHIEF(SOLVER),
    "multisplitting Jacobi, Gauss-Seidel, SOR, AOR; semismooth Newton"},
-  {"splits", 0, HLCP, INTEGER(hlcp.splits, "L", -1e15, 1e15), OTHER(SOLVER),
+  {"splits", 0, HLCP, INTEGER(hlcp.solver.splits, "L", -1e15, 1e15), OTHER(SOLVER),
    "number of blocks; if omitted, chosen for the device",
    .manual = "Where L does not divide the number of unknowns, the first blocks have one row more."},
-  {"alpha", 0, HLCP, REAL(hlcp.alpha, "A", 1e-9, HUGE_VAL), OTHER(SOLVER), "parameter of mmsor and mmaor",
+  {"alpha", 0, HLCP, REAL(hlcp.solver.alpha, "A", 1e-9, HUGE_VAL), OTHER(SOLVER), "parameter of mmsor and mmaor",
    .manual = "The paper's figures for \"MMSOR, alpha = 1.1\" belong to alpha = 1, beta = 1.1, which is the default; "
    "alpha = beta = 1.1 needs fewer sweeps."},
-  {"beta", 0, HLCP, REAL(hlcp.beta, "B", 0, HUGE_VAL), OTHER(SOLVER), "parameter of mmsor and mmaor"},
+  {"beta", 0, HLCP, REAL(hlcp.solver.beta, "B", 0, HUGE_VAL), OTHER(SOLVER), "parameter of mmsor and mmaor"},
   {"omega", 0, HLCP, SOURCE(hlcp.omega, "W"), OTHER(SOLVER),
    "a number, ratio (a_ii / b_ii) or an .npy of numbers; if omitted: the paper's for an example, else ratio",
    .words = "ratio", .file = CLI_READS_OMEGA, .source = CLI_FIELD(hlcp.omega)},
-  {"gamma", 0, HLCP, REAL(hlcp.gamma, "G", -HUGE_VAL, HUGE_VAL), OTHER(SOLVER), "scale of the modulus variable"},
-  {"rule", 0, HLCP, CHOICE(hlcp.rule, hlcp_rules), OTHER(SOLVER),
+  {"gamma", 0, HLCP, REAL(hlcp.solver.gamma, "G", -HUGE_VAL, HUGE_VAL), OTHER(SOLVER), "scale of the modulus variable"},
+  {"rule", 0, HLCP, CHOICE(hlcp.solver.rule, hlcp_rules), OTHER(SOLVER),
    "L_k: the lower part of the rows of block k, or of E_k A E_k",
    .manual = "`rows` has Jacobi predictions for unknowns outside the block (what the paper's tables used)."},
-  {"splitting", 0, HLCP, CHOICE(hlcp.split, hlcp_splits), OTHER(SOLVER), "split A and B, or A alone (B diagonal)",
+  {"splitting", 0, HLCP, CHOICE(hlcp.solver.split, hlcp_splits), OTHER(SOLVER), "split A and B, or A alone (B diagonal)",
    .manual = "These are the two forms for LCPs."},
-  {"start", 0, HLCP, REAL(hlcp.start, "X", -HUGE_VAL, HUGE_VAL), OTHER(SOLVER), "every component of the first x"},
+  {"start", 0, HLCP, REAL(hlcp.solver.start, "X", -HUGE_VAL, HUGE_VAL), OTHER(SOLVER), "every component of the first x"},
   {"iterations", 0, HLCP, INTEGER(run.iterations, "N", 0, 1e15), CHIEF(SOLVER), "most sweeps or Newton steps"},
   {"tolerance", 0, HLCP, REAL(run.tolerance, "T", 0, HUGE_VAL), CHIEF(SOLVER), "stop when ||A z - B w - q|| is less",
    .manual = "With T = 0 all N are done, unless the residual becomes exactly 0, and the exit status is 4."},
@@ -654,7 +654,7 @@ const cli_option_row cli_option_rows[] = {
   {"lower", 0, LCP, SOURCE(lcp.lower, "L.npy"), CHIEF(PROBLEM), "lower bounds; if omitted: none", .file = CLI_READS, .source = CLI_FIELD(lcp.lower)},
   {"upper", 0, LCP, SOURCE(lcp.upper, "U.npy"), CHIEF(PROBLEM), "upper bounds; if omitted: none",
    .manual = "An entry of a bound that is infinite does not bind.", .file = CLI_READS, .source = CLI_FIELD(lcp.upper)},
-  {"method", 0, LCP, CHOICE(lcp.method, lcp_methods), CHIEF(SOLVER), "auto: tnnmg for a symmetric matrix, else pdas",
+  {"method", 0, LCP, CHOICE(lcp.solver.method, lcp_methods), CHIEF(SOLVER), "auto: tnnmg for a symmetric matrix, else pdas",
    .manual = "`tnnmg` (truncated nonsmooth Newton multigrid) needs a symmetric positive definite matrix; where "
    "coefficients jump so much that cycles of tnnmg are slow on a stored matrix, it goes on as pdas; `pdas` "
    "(primal-dual active sets) does not need one, and is for M- and H-matrices; `psor` is relaxation alone. `auto` "
@@ -664,8 +664,8 @@ const cli_option_row cli_option_rows[] = {
   {"storage", 0, LCP, CHOICE(lcp.is_matrix_free, lcp_storages), OTHER(SOLVER),
    "how the matrix is stored; matrix-free: model problems on grids",
    .manual = "`matrix-free` takes about 75 bytes per unknown in all."},
-  {"omega", 0, LCP, REAL(lcp.omega, "W", -HUGE_VAL, HUGE_VAL), OTHER(SOLVER), "relaxation of psor, between 0 and 2"},
-  {"nested", 0, LCP, FLAG(lcp.nested), OTHER(SOLVER), "start multigrid from coarser grids",
+  {"omega", 0, LCP, REAL(lcp.solver.omega, "W", -HUGE_VAL, HUGE_VAL), OTHER(SOLVER), "relaxation of psor, between 0 and 2"},
+  {"nested", 0, LCP, FLAG(lcp.solver.nested), OTHER(SOLVER), "start multigrid from coarser grids",
    .manual = "Without this a cycle moves the free boundary by a few nodes only, and the number of cycles grows with "
    "the size."},
   {"iterations", 0, LCP, INTEGER(run.iterations, "N", 0, 1e15), CHIEF(SOLVER),
@@ -774,6 +774,13 @@ void *cli_option_field(const cli_option_row *row, cli_options *options) {
 
 const void *cli_option_field_const(const cli_option_row *row, const cli_options *options) {
   return (const char *)options + row->offset;
+}
+
+size_t cli_option_size(const cli_option_row *row) {
+  if (row->type == CLI_TEXT || row->type == CLI_LIST) return 0;
+  return row->type == CLI_INTEGER ? sizeof(int64_t)
+         : row->type == CLI_REAL  ? sizeof(double)
+                                  : sizeof(int);
 }
 
 int cli_option_find(cli_command command, const char *name) {

@@ -5,6 +5,8 @@
 #define CVTMESH_CLI_OPTIONS_H
 
 #include "base/status.h"
+#include "lcp/hlcp.h"
+#include "lcp/lcp.h"
 #include "run/run.h"
 
 #include <stdint.h>
@@ -49,18 +51,23 @@ typedef enum cli_command {
       CLI_COMMAND_COUNT
 } cli_command;
 
-const char *cli_command_name(cli_command command);
+typedef struct cli_options cli_options;
+
+typedef struct cli_command_row {
+  int (*run)(const cli_options *options);
+  const char *name;
+  const char *operand; /* as --help prints it, as in "IMAGE"; "" if the command takes none */
+  const char *usage;   /* what `usage:` prints after the operand; "" or it begins with a blank */
+  cvtm_run_purpose purpose;
+  const char *format; /* the extension of the format in which `-o -` writes */
+  int is_research;
+  const char *summary;
+} cli_command_row;
+
+extern const cli_command_row cli_commands[CLI_COMMAND_COUNT];
+
 /* CLI_COMMAND_COUNT if no command has this name. */
 cli_command cli_command_find(const char *name);
-/* The operand as --help prints it, as in "IMAGE"; "" if the command takes none. */
-const char *cli_operand_name(cli_command command);
-/* What `usage:` prints after the operand; "" or text that begins with a blank. */
-const char *cli_command_usage(cli_command command);
-const char *cli_command_summary(cli_command command);
-cvtm_run_purpose cli_command_purpose(cli_command command);
-/* The extension of the format in which `-o -` writes. */
-const char *cli_command_format(cli_command command);
-int cli_command_is_research(cli_command command);
 
 enum { CLI_OPTIONS_MAX = 256 };
 
@@ -70,7 +77,7 @@ typedef enum cli_bounds { CLI_BOUNDS_NATURAL, CLI_BOUNDS_BOX, CLI_BOUNDS_NONE } 
 
 /* The strings are borrowed from argv or from `config_text`. An int that one of several names sets
  * holds an enumerator, most often of the library. */
-typedef struct cli_options {
+struct cli_options {
   cli_command command;
   /* The fields of a run, some of which other commands have, too; `input` is the operand. */
   cvtm_run_options run;
@@ -106,20 +113,19 @@ typedef struct cli_options {
   } minimize;
 
   struct {
-    int64_t example, size, splits; /* splits 0: chosen for the device */
-    int method, rule, split;
-    double alpha, beta, gamma, start;
+    int64_t example, size;
+    cvtm_hlcp_options solver;
     cvtm_input omega; /* a number, `ratio` or a vector; NULL: the problem's */
     cvtm_input rhs;
     const char *matrix_a, *matrix_b, *output_z, *output_w;
   } hlcp;
 
   struct {
-    int problem, method, is_matrix_free, nested;
+    int problem, is_matrix_free;
+    cvtm_lcp_options solver;
     int64_t size, width, height; /* width, height 0: size x size, or no grid for a file */
     cvtm_input rhs, lower, upper;
     const char *matrix, *mesh;
-    double omega;
     double load; /* with --mesh; 0: the problem's */
   } lcp;
 
@@ -143,7 +149,7 @@ typedef struct cli_options {
   unsigned char given[CLI_OPTIONS_MAX];
   char *config_text; /* owned; the contents of the config file, cut into strings */
   cli_text *kept;    /* owned: parts of values */
-} cli_options;
+};
 
 typedef enum cli_parsed {
   CLI_PARSED,
@@ -157,6 +163,8 @@ typedef enum cli_parsed {
 cli_parsed cli_options_parse(cli_command command, int argc, char **argv, cli_options *options,
                              int *exit_code);
 void cli_options_free(cli_options *options);
+/* Memory for a text of `size` bytes that lives as long as the options; NULL: there is none. */
+char *cli_options_keep(cli_options *options, size_t size);
 
 /* Maps the value of an option of one command to the value of another's, as a template to a name. */
 typedef cvtm_status (*cli_text_map)(void *context, const char *text, const char **mapped,
@@ -172,9 +180,6 @@ cvtm_status cli_options_set(cli_options *options, const char *name, const char *
 
 /* True if a job of a batch may set this option of `run`; _ or - between words. */
 int cli_option_of_job(const char *name);
-
-/* True if the option changes what `run` writes, or where. */
-int cli_option_affects_result(const char *name);
 
 /* True if the user gave the option on the command line or in a config file. */
 int cli_option_given(const cli_options *options, const char *name);
@@ -196,19 +201,6 @@ const char *cli_help_topic_near(cli_command command, const char *word);
 /* Prints what the shell (bash, zsh, fish) reads to complete the program's arguments. Returns 0,
  * with nothing printed, for another shell. */
 int cli_print_completion(FILE *stream, const char *shell);
-
-/* Calls the function for the type of each option of the command, in the table's order; for the
- * report. --help and --version are left out. */
-typedef struct cli_option_visitor {
-  void *context;
-  void (*flag)(void *context, const char *name, int value);
-  void (*integer)(void *context, const char *name, int64_t value);
-  void (*real)(void *context, const char *name, double value);
-  void (*text)(void *context, const char *name, const char *value); /* NULL: not given */
-  void (*list)(void *context, const char *name, const cvtm_run_list *value);
-} cli_option_visitor;
-
-void cli_options_visit(const cli_options *options, const cli_option_visitor *visitor);
 
 typedef enum cli_file_use {
   CLI_FILE_READ,
