@@ -2,6 +2,7 @@
 
 #include "base/file.h"
 #include "cli/cli.h"
+#include "cli/option_table.h"
 #include "run/output.h"
 #include "run/json.h"
 
@@ -29,32 +30,23 @@ struct batch_journal {
 
 /* --- keys of jobs ----------------------------------------------------------------------- */
 
-static void key_bytes(void *context, const char *name, const void *value, size_t size) {
-  if (!cli_option_affects_result(name)) return;
-  batch_key_add_text(context, name);
-  batch_key_add(context, value, size);
-}
-
-static void key_flag(void *context, const char *name, int value) {
-  key_bytes(context, name, &value, sizeof value);
-}
-
-static void key_integer(void *context, const char *name, int64_t value) {
-  key_bytes(context, name, &value, sizeof value);
-}
-
-static void key_real(void *context, const char *name, double value) {
-  key_bytes(context, name, &value, sizeof value);
-}
-
-static void key_text(void *context, const char *name, const char *value) {
-  if (!cli_option_affects_result(name)) return;
-  batch_key_add_text(context, name);
-  batch_key_add_text(context, value);
-}
-
-static void key_list(void *context, const char *name, const cvtm_run_list *list) {
-  for (int k = 0; k < list->count; ++k) key_text(context, name, list->item[k]);
+/* A cli_option_visitor: adds an option that changes what a run writes, or where. */
+static void key_option(void *context, const cli_option_row *row, const void *field) {
+  const size_t size = cli_option_size(row);
+  if (row->effect != CLI_ON_RESULT) return;
+  if (row->type == CLI_LIST) {
+    const cvtm_run_list *list = field;
+    for (int k = 0; k < list->count; ++k) {
+      batch_key_add_text(context, row->name);
+      batch_key_add_text(context, list->item[k]);
+    }
+    return;
+  }
+  batch_key_add_text(context, row->name);
+  if (size > 0)
+    batch_key_add(context, field, size);
+  else
+    batch_key_add_text(context, *(const char *const *)field);
 }
 
 /* A cli_file_visitor: adds size and time of change of a file that the job reads to its key. */
@@ -72,8 +64,7 @@ batch_key batch_job_key(const batch_job *job) {
   batch_key key = batch_key_start();
   batch_key_add_text(&key, CVTMESH_VERSION);
   batch_key_add_text(&key, job->options.run.input.name);
-  const cli_option_visitor visitor = {&key, key_flag, key_integer, key_real, key_text, key_list};
-  cli_options_visit(&job->options, &visitor);
+  cli_options_visit(&job->options, key_option, &key);
   cli_options_visit_files(&job->options, key_file, &key);
   return key;
 }

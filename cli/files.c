@@ -82,7 +82,7 @@ int cli_files_check(const cli_options *options) {
   cli_options_visit_files(options, collect, &list);
   const int named = list.count; /* frames of a folder are compared with these only */
   cli_options_visit_files(options, collect_frames, &list);
-  (void)run_files_check(&list, named, cli_operand_name(options->command), &error);
+  (void)run_files_check(&list, named, cli_commands[options->command].operand, &error);
   run_files_free(&list);
   return cli_result(options->command, CLI_WORKING, error.status, &error);
 }

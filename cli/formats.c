@@ -29,7 +29,7 @@ static void print_row(void *context, run_output_kind kind, const cvtm_format *f)
 }
 
 void cli_print_format_table(FILE *stream, cli_command command) {
-  const cvtm_run_options of_command = {.purpose = cli_command_purpose(command)};
+  const cvtm_run_options of_command = {.purpose = cli_commands[command].purpose};
   fputs("\nFormats:\n", stream);
   run_output_visit(&of_command, print_row, stream);
 }
@@ -70,7 +70,7 @@ void cli_print_formats(FILE *stream, cli_command command) {
                 {1u << CLI_MESH, CVTM_READS_POLYGONS, "outlines"},
                 {1u << CLI_STATS, CVTM_READS_MESH, "meshes"},
                 {1u << CLI_RUN | 1u << CLI_BATCH, 0, "pictures"}};
-  const cvtm_run_options of_command = {.purpose = cli_command_purpose(command)};
+  const cvtm_run_options of_command = {.purpose = cli_commands[command].purpose};
   line l = {.stream = stream, .column = -1};
   char names[CVTM_FORMAT_NAMES];
   if (cli_format_lists(command)) {

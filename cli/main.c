@@ -91,8 +91,7 @@ static int print_completion(int argc, char **argv) {
 
 static const char *command_near(const char *word) {
   run_nearest nearest = run_nearest_start(word);
-  for (int k = 0; k < CLI_COMMAND_COUNT; ++k)
-    run_nearest_offer(&nearest, cli_command_name((cli_command)k));
+  for (int k = 0; k < CLI_COMMAND_COUNT; ++k) run_nearest_offer(&nearest, cli_commands[k].name);
   run_nearest_offer(&nearest, "completion");
   run_nearest_offer(&nearest, "help");
   run_nearest_offer(&nearest, "--help");

@@ -77,7 +77,7 @@ int cli_usage_error(cli_command command, const char *format, ...) {
     vsnprintf(captured->message, sizeof captured->message, format, arguments);
   } else {
     char message[4096];
-    const char *name = cli_command_name(command);
+    const char *name = cli_commands[command].name;
     vsnprintf(message, sizeof message, format, arguments);
     fprintf(stderr, "cvtmesh %s: %s (see cvtmesh %s --help)\n", name, cli_visible(message), name);
   }
@@ -99,10 +99,10 @@ int cli_result(cli_command command, cli_phase phase, cvtm_status status, const c
 
 int cli_missing(cli_command command, const char *name) {
   if (captured != NULL) return cli_usage_error(command, "%s is missing", name);
-  const char *operand = cli_operand_name(command);
+  const char *operand = cli_commands[command].operand;
   return cli_usage_error(command, "%s is missing; usage: cvtmesh %s%s%s%s", name,
-                         cli_command_name(command), *operand != '\0' ? " " : "", operand,
-                         cli_command_usage(command));
+                         cli_commands[command].name, *operand != '\0' ? " " : "", operand,
+                         cli_commands[command].usage);
 }
 
 int cli_open_device(cli_options *options, cvtm_device **device) {
@@ -117,45 +117,24 @@ int cli_open_device(cli_options *options, cvtm_device **device) {
 
 /* --- commands ------------------------------------------------------------------------------- */
 
-static const struct {
-  int (*run)(const cli_options *options);
-  const char *name, *operand, *usage;
-  cvtm_run_purpose purpose;
-  const char *format;
-  int is_research;
-  const char *summary;
-} commands[] = {
+const cli_command_row cli_commands[] = {
 #define CLI_COMMAND_ROW(code, ...) {__VA_ARGS__},
     CLI_COMMAND_LIST(CLI_COMMAND_ROW)
 #undef CLI_COMMAND_ROW
 };
 
-const char *cli_command_name(cli_command command) { return commands[command].name; }
-
 cli_command cli_command_find(const char *name) {
   int command = 0;
-  while (command < CLI_COMMAND_COUNT && strcmp(name, commands[command].name) != 0) ++command;
+  while (command < CLI_COMMAND_COUNT && strcmp(name, cli_commands[command].name) != 0) ++command;
   return (cli_command)command;
 }
-
-const char *cli_operand_name(cli_command command) { return commands[command].operand; }
-
-const char *cli_command_usage(cli_command command) { return commands[command].usage; }
-
-const char *cli_command_summary(cli_command command) { return commands[command].summary; }
-
-cvtm_run_purpose cli_command_purpose(cli_command command) { return commands[command].purpose; }
-
-const char *cli_command_format(cli_command command) { return commands[command].format; }
-
-int cli_command_is_research(cli_command command) { return commands[command].is_research; }
 
 int cli_command_run(const cli_options *options) {
   cli_options own = *options;
   cli_progress progress = {0};
   cli_progress_attach(&progress, &own);
   const int code = cli_files_check(&own);
-  return code == CLI_EXIT_OK ? commands[own.command].run(&own) : code;
+  return code == CLI_EXIT_OK ? cli_commands[own.command].run(&own) : code;
 }
 
 /* --- progress, signals and listeners -------------------------------------------------------- */

@@ -147,7 +147,7 @@ static void print_topic(void *context, const char *name) { fprintf(context, " %s
 
 static void print_more(FILE *stream, cli_command command) {
   fprintf(stream, "\nMore: cvtmesh %s --help TOPIC, with one of these:\n",
-          cli_command_name(command));
+          cli_commands[command].name);
   fputs("     ", stream);
   visit_topics(command, print_topic, stream);
   fputc('\n', stream);
@@ -167,9 +167,9 @@ int cli_print_help(FILE *stream, cli_command command, const char *topic) {
     if (only == CLI_GROUP_COUNT) return 0;
   }
   cli_options_set_defaults(command, &defaults);
-  const char *operand = cli_operand_name(command);
-  fprintf(stream, "usage: cvtmesh %s%s%s%s [options]\n\n%s\n", cli_command_name(command),
-          *operand ? " " : "", operand, cli_command_usage(command), cli_command_summary(command));
+  const char *operand = cli_commands[command].operand;
+  fprintf(stream, "usage: cvtmesh %s%s%s%s [options]\n\n%s\n", cli_commands[command].name,
+          *operand ? " " : "", operand, cli_commands[command].usage, cli_commands[command].summary);
   for (int k = 0; k < CLI_GROUP_COUNT; ++k)
     if (what != ONLY_FORMATS && (only == CLI_GROUP_COUNT || only == k))
       print_group(stream, command, k, what, &defaults);
@@ -185,9 +185,8 @@ int cli_print_help(FILE *stream, cli_command command, const char *topic) {
 static void print_commands(FILE *stream, const char *title, int is_research) {
   fprintf(stream, "\n%s:\n", title);
   for (int command = 0; command < CLI_COMMAND_COUNT; ++command)
-    if (cli_command_is_research((cli_command)command) == is_research)
-      fprintf(stream, "  %-12s %s\n", cli_command_name((cli_command)command),
-              cli_command_summary((cli_command)command));
+    if (cli_commands[command].is_research == is_research)
+      fprintf(stream, "  %-12s %s\n", cli_commands[command].name, cli_commands[command].summary);
 }
 
 void cli_print_overview(FILE *stream) {
@@ -244,7 +243,7 @@ static value_kind operand_kind(cli_command command) {
   if (command == CLI_MINIMIZE)
     snprintf(kind.words, sizeof kind.words, "%s", problems);
   else
-    kind.is_file = *cli_operand_name(command) != '\0';
+    kind.is_file = *cli_commands[command].operand != '\0';
   return kind;
 }
 
@@ -296,7 +295,7 @@ static void print_bash_row(FILE *stream, const cli_option_row *row, cli_command 
 
 static void print_bash_command(FILE *stream, cli_command command) {
   const value_kind operand = operand_kind(command);
-  fprintf(stream, "    %s)\n      case \"$previous\" in\n", cli_command_name(command));
+  fprintf(stream, "    %s)\n      case \"$previous\" in\n", cli_commands[command].name);
   print_rows(stream, command, print_bash_row);
   fputs("        *)\n          if [[ $word == -* ]]; then words='", stream);
   print_rows(stream, command, print_bash_name);
@@ -306,7 +305,7 @@ static void print_bash_command(FILE *stream, cli_command command) {
 
 static void print_command_names(FILE *stream) {
   for (int command = 0; command < CLI_COMMAND_COUNT; ++command)
-    fprintf(stream, "%s ", cli_command_name((cli_command)command));
+    fprintf(stream, "%s ", cli_commands[command].name);
 }
 
 static void print_bash(FILE *stream) {
@@ -386,7 +385,7 @@ static void print_zsh_row(FILE *stream, const cli_option_row *row, cli_command c
 
 static void print_zsh_command(FILE *stream, cli_command command) {
   const value_kind operand = operand_kind(command);
-  fprintf(stream, "    %s)\n      _arguments -s -S \\\n", cli_command_name(command));
+  fprintf(stream, "    %s)\n      _arguments -s -S \\\n", cli_commands[command].name);
   print_rows(stream, command, print_zsh_row);
   fputs("        '1", stream);
   print_zsh_action(stream, operand.is_file ? "file" : "name", &operand);
@@ -405,8 +404,8 @@ static void print_zsh(FILE *stream) {
       "  local -a commands=(\n",
       stream);
   for (int command = 0; command < CLI_COMMAND_COUNT; ++command) {
-    fprintf(stream, "    '%s:", cli_command_name((cli_command)command));
-    print_clause(stream, cli_command_summary((cli_command)command), ":\\", "'\\''");
+    fprintf(stream, "    '%s:", cli_commands[command].name);
+    print_clause(stream, cli_commands[command].summary, ":\\", "'\\''");
     fputs("'\n", stream);
   }
   fputs(
@@ -438,7 +437,7 @@ static void print_zsh(FILE *stream) {
 static void print_fish_row(FILE *stream, const cli_option_row *row, cli_command command) {
   const value_kind kind = kind_of(row);
   fprintf(stream, "complete -c cvtmesh -n '__fish_seen_subcommand_from %s' -l %s",
-          cli_command_name(command), row->name);
+          cli_commands[command].name, row->name);
   if (row->letter != 0) fprintf(stream, " -s %c", row->letter);
   if (takes_value(row)) fputs(kind.is_file ? " -r -F" : " -x", stream);
   if (*kind.words != '\0') fprintf(stream, " -a '%s'", kind.words);
@@ -449,7 +448,7 @@ static void print_fish_row(FILE *stream, const cli_option_row *row, cli_command 
   fprintf(stream,
           "complete -c cvtmesh -n '__fish_seen_subcommand_from %s; and __fish_prev_arg_in -h "
           "--help' -f -a '",
-          cli_command_name(command));
+          cli_commands[command].name);
   visit_topics(command, print_word, stream);
   fputs("'\n", stream);
 }
@@ -457,12 +456,12 @@ static void print_fish_row(FILE *stream, const cli_option_row *row, cli_command 
 static void print_fish_command(FILE *stream, cli_command command) {
   const value_kind operand = operand_kind(command);
   fprintf(stream, "complete -c cvtmesh -n __fish_use_subcommand -f -a %s -d '",
-          cli_command_name(command));
-  print_clause(stream, cli_command_summary(command), "\\", "\\'");
+          cli_commands[command].name);
+  print_clause(stream, cli_commands[command].summary, "\\", "\\'");
   fputs("'\n", stream);
   if (!operand.is_file)
     fprintf(stream, "complete -c cvtmesh -n '__fish_seen_subcommand_from %s' -f -a '%s'\n",
-            cli_command_name(command), operand.words);
+            cli_commands[command].name, operand.words);
   print_rows(stream, command, print_fish_row);
 }
 

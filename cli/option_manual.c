@@ -99,7 +99,7 @@ static void print_default(FILE *stream, const cli_option_row *row, const cli_opt
     cli_options_set_defaults((cli_command)command, &others);
     cli_default_text(row, &others, other, sizeof other);
     if (strcmp(other, text) == 0) continue;
-    fprintf(stream, "; %s: ", cli_command_name((cli_command)command));
+    fprintf(stream, "; %s: ", cli_commands[command].name);
     print_literal(stream, other + 1, strlen(other) - 2);
   }
   fputc(']', stream);
@@ -145,8 +145,7 @@ static void print_others(FILE *stream, cli_command command) {
       print_literal(stream, cli_option_rows[row].name, strlen(cli_option_rows[row].name));
       fputs("\\fR", stream);
     }
-    if (printed > 0)
-      fprintf(stream, ",\nas with \\fB%s\\fR.\n", cli_command_name((cli_command)owner));
+    if (printed > 0) fprintf(stream, ",\nas with \\fB%s\\fR.\n", cli_commands[owner].name);
   }
 }
 

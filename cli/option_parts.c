@@ -44,7 +44,7 @@ cvtm_status cli_set_format(cli_options *options, const char *value, cvtm_error *
   static const char *const words[] = {"ascii", "binary", "zlib", "lz4", "msh2"};
   int given[] = {0, 0, 0, 0, 0};
   const cli_command command = options->command;
-  options->run.format = cli_command_format(command);
+  options->run.format = cli_commands[command].format;
   for (const char *word = value;; ++word) {
     const size_t length = strcspn(word, ",");
     size_t k = 0;

@@ -776,6 +776,13 @@ const void *cli_option_field_const(const cli_option_row *row, const cli_options 
   return (const char *)options + row->offset;
 }
 
+size_t cli_option_size(const cli_option_row *row) {
+  if (row->type == CLI_TEXT || row->type == CLI_LIST) return 0;
+  return row->type == CLI_INTEGER ? sizeof(int64_t)
+         : row->type == CLI_REAL  ? sizeof(double)
+                                  : sizeof(int);
+}
+
 int cli_option_find(cli_command command, const char *name) {
   for (int row = 0; row < ROW_COUNT; ++row)
     if (cli_option_applies(row, command) && strcmp(cli_option_rows[row].name, name) == 0)

@@ -1,4 +1,4 @@
-/* The table of all options, for the files option_*.c and options.c alone. Everything about an
+/* The table of all options, for what follows from its rows. Everything about an
  * option but its default is in its row: parsing, both helps, the manual page, completion, config
  * files, the report's `options` and the keywords of Python follow from it. */
 #ifndef CVTMESH_CLI_OPTION_TABLE_H
@@ -65,6 +65,9 @@ typedef struct cli_choice {
   int value; /* usually an enumerator of the library */
 } cli_choice;
 
+/* Sets other fields by the parts of a value. */
+typedef cvtm_status cli_setter(cli_options *options, const char *value, cvtm_error *error);
+
 typedef struct cli_option_row {
   const char *name;
   char letter;       /* 0: none */
@@ -85,7 +88,7 @@ typedef struct cli_option_row {
   cli_option_effect effect;
   /* Of CLI_TEXT and CLI_LIST whose values have parts: parses one, of a list the last item, into
    * other fields; NULL: the text is the value. */
-  cvtm_status (*set)(cli_options *options, const char *value, cvtm_error *error);
+  cli_setter *set;
   size_t source; /* of the cvtm_input that the value names, of a list the first; 0: none */
 } cli_option_row;
 
@@ -98,6 +101,11 @@ typedef struct cli_former_option {
 
 #define CLI_FIELD(field) offsetof(cli_options, field)
 #define CLI_EVERY_COMMAND (~0u)
+
+/* Visits the options of the command but --help and --version, in the table's order. field: of
+ * cli_option_field. */
+typedef void (*cli_option_visitor)(void *context, const cli_option_row *row, const void *field);
+void cli_options_visit(const cli_options *options, cli_option_visitor visitor, void *context);
 
 extern const cli_option_row cli_option_rows[];
 extern const int cli_option_row_count; /* at most CLI_OPTIONS_MAX */
@@ -116,6 +124,8 @@ int cli_option_find_field(cli_command command, size_t offset);
 /* The field of `options` that holds the row's value; its type follows row->type. */
 void *cli_option_field(const cli_option_row *row, cli_options *options);
 const void *cli_option_field_const(const cli_option_row *row, const cli_options *options);
+/* The bytes of that value; 0: it is text or a list. */
+size_t cli_option_size(const cli_option_row *row);
 
 /* The source that the row's last value names; NULL: it names none. */
 cvtm_input *cli_option_source(const cli_option_row *row, cli_options *options);
@@ -159,26 +169,10 @@ cvtm_status cli_option_set_integer(cli_options *options, int row, int64_t value,
 cvtm_status cli_option_set_real(cli_options *options, int row, double value, cvtm_error *error);
 
 /* `set` of the rows whose values have parts. */
-cvtm_status cli_set_domain(cli_options *options, const char *value, cvtm_error *error);
-cvtm_status cli_set_format(cli_options *options, const char *value, cvtm_error *error);
-cvtm_status cli_set_colours(cli_options *options, const char *value, cvtm_error *error);
-cvtm_status cli_set_size_from(cli_options *options, const char *value, cvtm_error *error);
-cvtm_status cli_set_within(cli_options *options, const char *value, cvtm_error *error);
-cvtm_status cli_set_obstacle(cli_options *options, const char *value, cvtm_error *error);
-cvtm_status cli_set_weight(cli_options *options, const char *value, cvtm_error *error);
-cvtm_status cli_set_inside(cli_options *options, const char *value, cvtm_error *error);
-cvtm_status cli_set_outside(cli_options *options, const char *value, cvtm_error *error);
-cvtm_status cli_set_initial(cli_options *options, const char *value, cvtm_error *error);
-cvtm_status cli_set_layers(cli_options *options, const char *value, cvtm_error *error);
-cvtm_status cli_set_dot_size(cli_options *options, const char *value, cvtm_error *error);
-cvtm_status cli_set_page(cli_options *options, const char *value, cvtm_error *error);
-cvtm_status cli_set_pixel_size(cli_options *options, const char *value, cvtm_error *error);
-cvtm_status cli_set_origin(cli_options *options, const char *value, cvtm_error *error);
-cvtm_status cli_set_region_name(cli_options *options, const char *value, cvtm_error *error);
-cvtm_status cli_set_max_area(cli_options *options, const char *value, cvtm_error *error);
-cvtm_status cli_set_levels(cli_options *options, const char *value, cvtm_error *error);
-cvtm_status cli_set_smooth(cli_options *options, const char *value, cvtm_error *error);
-cvtm_status cli_set_grade(cli_options *options, const char *value, cvtm_error *error);
-cvtm_status cli_set_ranks(cli_options *options, const char *value, cvtm_error *error);
+cli_setter cli_set_domain, cli_set_format, cli_set_colours, cli_set_size_from, cli_set_within,
+    cli_set_obstacle, cli_set_weight, cli_set_inside, cli_set_outside, cli_set_initial,
+    cli_set_layers, cli_set_dot_size, cli_set_page, cli_set_pixel_size, cli_set_origin,
+    cli_set_region_name, cli_set_max_area, cli_set_levels, cli_set_smooth, cli_set_grade,
+    cli_set_ranks;
 
 #endif

@@ -189,25 +189,16 @@ static cvtm_status inherit_field(const cli_option_row *row, const cli_options *f
                                  cvtm_error *error) {
   const void *source = cli_option_field_const(row, from);
   void *field = cli_option_field(row, options);
+  const size_t size = cli_option_size(row);
   cvtm_status status = CVTM_OK;
-  switch (row->type) {
-    case CLI_FLAG:
-    case CLI_CHOICE:
-    case CLI_SWITCH:
-      *(int *)field = *(const int *)source;
-      return CVTM_OK;
-    case CLI_INTEGER:
-      *(int64_t *)field = *(const int64_t *)source;
-      return CVTM_OK;
-    case CLI_REAL:
-      *(double *)field = *(const double *)source;
-      return CVTM_OK;
-    case CLI_TEXT:
-      status = map(context, *(const char *const *)source, field, error);
-      if (status != CVTM_OK || row->set == NULL) return status;
-      return row->set(options, *(const char *const *)field, error);
-    case CLI_LIST:
-      break;
+  if (size > 0) {
+    memcpy(field, source, size);
+    return CVTM_OK;
+  }
+  if (row->type == CLI_TEXT) {
+    status = map(context, *(const char *const *)source, field, error);
+    if (status != CVTM_OK || row->set == NULL) return status;
+    return row->set(options, *(const char *const *)field, error);
   }
   const cvtm_run_list *list = source;
   cvtm_run_list *mapped = field;
@@ -251,11 +242,6 @@ int cli_option_of_job(const char *name) {
          cli_option_find_field(CLI_BATCH, cli_option_rows[row].offset) >= 0;
 }
 
-int cli_option_affects_result(const char *name) {
-  const int row = cli_option_find(CLI_RUN, name);
-  return row >= 0 && cli_option_rows[row].effect == CLI_ON_RESULT;
-}
-
 cvtm_status cli_options_set(cli_options *options, const char *name, const char *value,
                             cvtm_error *error) {
   const int row = find_spelled(options->command, name);
@@ -273,34 +259,12 @@ int cli_option_given(const cli_options *options, const char *name) {
   return row >= 0 && options->given[row];
 }
 
-void cli_options_visit(const cli_options *options, const cli_option_visitor *visitor) {
+void cli_options_visit(const cli_options *options, cli_option_visitor visitor, void *context) {
   for (int index = 0; index < cli_option_row_count; ++index) {
     const cli_option_row *row = &cli_option_rows[index];
     if (!cli_option_applies(index, options->command)) continue;
     if (row->offset == CLI_FIELD(help) || row->offset == CLI_FIELD(version)) continue;
-    const void *field = cli_option_field_const(row, options);
-    switch (row->type) {
-      case CLI_FLAG:
-        visitor->flag(visitor->context, row->name, *(const int *)field);
-        break;
-      case CLI_INTEGER:
-        visitor->integer(visitor->context, row->name, *(const int64_t *)field);
-        break;
-      case CLI_REAL:
-        visitor->real(visitor->context, row->name, *(const double *)field);
-        break;
-      case CLI_CHOICE:
-      case CLI_SWITCH:
-        visitor->text(visitor->context, row->name,
-                      cli_choice_name(row->choices, *(const int *)field));
-        break;
-      case CLI_TEXT:
-        visitor->text(visitor->context, row->name, *(const char *const *)field);
-        break;
-      case CLI_LIST:
-        visitor->list(visitor->context, row->name, field);
-        break;
-    }
+    visitor(context, row, cli_option_field_const(row, options));
   }
 }
 
@@ -345,9 +309,9 @@ void cli_options_set_defaults(cli_command command, cli_options *options) {
   memset(options, 0, sizeof *options);
   cvtm_run_defaults(&options->run);
   options->run.keep = 0; /* the files are named before the run */
-  options->run.purpose = cli_command_purpose(command);
+  options->run.purpose = cli_commands[command].purpose;
   options->command = command;
-  options->text.format = options->run.format = cli_command_format(command);
+  options->text.format = options->run.format = cli_commands[command].format;
   options->text.ranks = "0";
   options->text.colours = options->text.domain = "none";
   options->text.initial = "grow";

@@ -132,7 +132,7 @@ static void list_commands_with(const char *name, char *text, size_t capacity) {
   for (int command = 0; command < CLI_COMMAND_COUNT && used < capacity; ++command)
     if (cli_option_find((cli_command)command, name) >= 0)
       used += (size_t)snprintf(text + used, capacity - used, "%s%s", used > 0 ? ", " : "",
-                               cli_command_name((cli_command)command));
+                               cli_commands[command].name);
 }
 
 /* Writes the command's options that begin with `start`, with blanks between; returns how many. */
@@ -236,7 +236,7 @@ static cvtm_status apply_options(cli_options *options, const found_option *found
 
 /* The words of argv from optind on: one if the command takes an operand, else none. */
 static cli_parsed parse_operand(int argc, char **argv, cli_options *options) {
-  const char *operand = cli_operand_name(options->command);
+  const char *operand = cli_commands[options->command].operand;
   const int wanted = *operand != '\0';
   const int operands = argc - optind;
   if (operands < wanted) {

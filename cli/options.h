@@ -49,18 +49,23 @@ typedef enum cli_command {
       CLI_COMMAND_COUNT
 } cli_command;
 
-const char *cli_command_name(cli_command command);
+typedef struct cli_options cli_options;
+
+typedef struct cli_command_row {
+  int (*run)(const cli_options *options);
+  const char *name;
+  const char *operand; /* as --help prints it, as in "IMAGE"; "" if the command takes none */
+  const char *usage;   /* what `usage:` prints after the operand; "" or it begins with a blank */
+  cvtm_run_purpose purpose;
+  const char *format; /* the extension of the format in which `-o -` writes */
+  int is_research;
+  const char *summary;
+} cli_command_row;
+
+extern const cli_command_row cli_commands[CLI_COMMAND_COUNT];
+
 /* CLI_COMMAND_COUNT if no command has this name. */
 cli_command cli_command_find(const char *name);
-/* The operand as --help prints it, as in "IMAGE"; "" if the command takes none. */
-const char *cli_operand_name(cli_command command);
-/* What `usage:` prints after the operand; "" or text that begins with a blank. */
-const char *cli_command_usage(cli_command command);
-const char *cli_command_summary(cli_command command);
-cvtm_run_purpose cli_command_purpose(cli_command command);
-/* The extension of the format in which `-o -` writes. */
-const char *cli_command_format(cli_command command);
-int cli_command_is_research(cli_command command);
 
 enum { CLI_OPTIONS_MAX = 256 };
 
@@ -70,7 +75,7 @@ typedef enum cli_bounds { CLI_BOUNDS_NATURAL, CLI_BOUNDS_BOX, CLI_BOUNDS_NONE } 
 
 /* The strings are borrowed from argv or from `config_text`. An int that one of several names sets
  * holds an enumerator, most often of the library. */
-typedef struct cli_options {
+struct cli_options {
   cli_command command;
   /* The fields of a run, some of which other commands have, too; `input` is the operand. */
   cvtm_run_options run;
@@ -143,7 +148,7 @@ typedef struct cli_options {
   unsigned char given[CLI_OPTIONS_MAX];
   char *config_text; /* owned; the contents of the config file, cut into strings */
   cli_text *kept;    /* owned: parts of values */
-} cli_options;
+};
 
 typedef enum cli_parsed {
   CLI_PARSED,
@@ -173,9 +178,6 @@ cvtm_status cli_options_set(cli_options *options, const char *name, const char *
 /* True if a job of a batch may set this option of `run`; _ or - between words. */
 int cli_option_of_job(const char *name);
 
-/* True if the option changes what `run` writes, or where. */
-int cli_option_affects_result(const char *name);
-
 /* True if the user gave the option on the command line or in a config file. */
 int cli_option_given(const cli_options *options, const char *name);
 
@@ -196,19 +198,6 @@ const char *cli_help_topic_near(cli_command command, const char *word);
 /* Prints what the shell (bash, zsh, fish) reads to complete the program's arguments. Returns 0,
  * with nothing printed, for another shell. */
 int cli_print_completion(FILE *stream, const char *shell);
-
-/* Calls the function for the type of each option of the command, in the table's order; for the
- * report. --help and --version are left out. */
-typedef struct cli_option_visitor {
-  void *context;
-  void (*flag)(void *context, const char *name, int value);
-  void (*integer)(void *context, const char *name, int64_t value);
-  void (*real)(void *context, const char *name, double value);
-  void (*text)(void *context, const char *name, const char *value); /* NULL: not given */
-  void (*list)(void *context, const char *name, const cvtm_run_list *value);
-} cli_option_visitor;
-
-void cli_options_visit(const cli_options *options, const cli_option_visitor *visitor);
 
 typedef enum cli_file_use {
   CLI_FILE_READ,
