@@ -27,6 +27,12 @@ struct cvtm_hlcp_grid {
   size_t workspace_bytes;
 };
 
+static cvtm_arrays grid_arrays(cvtm_hlcp_grid *h) {
+  const int64_t n = h->pixels.links.width * h->pixels.links.height;
+  return (cvtm_arrays){{CVTM_ARRAY(h->diagonal, n), CVTM_ARRAY(h->best, n), CVTM_ARRAY(h->sum, 1),
+                        CVTM_ARRAY(h->pixels.squares, h->parts)}};
+}
+
 cvtm_status cvtm_hlcp_grid_create(cvtm_device *device, int64_t width, int64_t height,
                                   double tolerance, int64_t max_iterations, cvtm_hlcp_grid **hlcp) {
   cvtm_error *error = cvtm_device_error(device);
@@ -43,17 +49,11 @@ cvtm_status cvtm_hlcp_grid_create(cvtm_device *device, int64_t width, int64_t he
   cvtm_lcp_defaults(&linear);
   linear.nested = 0;
   cvtm_status status = cvtm_lcp_create_grid(device, width, height, &linear, &h->linear);
-  const int64_t n = status == CVTM_OK ? width * height : 0;
-  if (status == CVTM_OK) h->parts = h->table->pixel_parts(width, height);
-  double **const vectors[] = {&h->diagonal, &h->best};
-  for (size_t k = 0; k < sizeof vectors / sizeof *vectors && status == CVTM_OK; ++k) {
-    status = cvtm_device_allocate(device, n, CVTM_TYPED(*vectors[k]));
-  }
   if (status == CVTM_OK) {
-    status = cvtm_device_allocate(device, 1, CVTM_TYPED(h->sum));
-  }
-  if (status == CVTM_OK) {
-    status = cvtm_device_allocate(device, h->parts, CVTM_TYPED(h->pixels.squares));
+    h->pixels.links.width = width;
+    h->pixels.links.height = height;
+    h->parts = h->table->pixel_parts(width, height);
+    status = cvtm_device_allocate_arrays(device, grid_arrays(h));
   }
   if (status == CVTM_OK) status = cvtm_reduce_workspace(device, h->parts, &h->workspace_bytes);
   if (status == CVTM_OK) {
@@ -63,8 +63,6 @@ cvtm_status cvtm_hlcp_grid_create(cvtm_device *device, int64_t width, int64_t he
     cvtm_hlcp_grid_destroy(h);
     return status;
   }
-  h->pixels.links.width = width;
-  h->pixels.links.height = height;
   *hlcp = h;
   return CVTM_OK;
 }
@@ -72,10 +70,7 @@ cvtm_status cvtm_hlcp_grid_create(cvtm_device *device, int64_t width, int64_t he
 void cvtm_hlcp_grid_destroy(cvtm_hlcp_grid *h) {
   if (h == NULL) return;
   cvtm_lcp_destroy(h->linear);
-  cvtm_device_free(h->device, h->diagonal);
-  cvtm_device_free(h->device, h->pixels.squares);
-  cvtm_device_free(h->device, h->best);
-  cvtm_device_free(h->device, h->sum);
+  cvtm_device_free_arrays(h->device, grid_arrays(h));
   cvtm_device_free(h->device, h->workspace);
   free(h);
 }

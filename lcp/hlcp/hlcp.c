@@ -137,12 +137,9 @@ static cvtm_status find_omega(const cvtm_csr *a, const cvtm_csr *b,
 /* B Omega: entries times their column's omega. The caller frees. */
 static cvtm_status scale_columns(const cvtm_csr *b, const double *omega, cvtm_csr *scaled,
                                  cvtm_error *error) {
-  const int64_t entries = b->row_start[b->rows];
-  const cvtm_status status = cvtm_csr_create(b->rows, b->columns, entries, scaled, error);
+  const cvtm_status status = cvtm_csr_copy(b, scaled, error);
   if (status != CVTM_OK) return status;
-  memcpy(scaled->row_start, b->row_start, ((size_t)b->rows + 1) * sizeof *b->row_start);
-  memcpy(scaled->column, b->column, (size_t)entries * sizeof *b->column);
-  for (int64_t k = 0; k < entries; ++k) scaled->value[k] = b->value[k] * omega[b->column[k]];
+  for (int64_t k = 0; k < b->row_start[b->rows]; ++k) scaled->value[k] *= omega[b->column[k]];
   return CVTM_OK;
 }
 
@@ -209,11 +206,6 @@ static int is_chained(const cvtm_csr *lower) {
   return 0;
 }
 
-static void free_systems(cvtm_device *device, cvtm_hlcp_systems *systems) {
-  cvtm_sell_free(device, &systems->lower);
-  memset(systems, 0, sizeof *systems);
-}
-
 /* What a sweep of the options' method with l splits solves, built on the host and copied to the
  * device. b is B Omega. On failure nothing is left to free. */
 static cvtm_status create_systems(cvtm_device *device, const cvtm_csr *a, const cvtm_csr *b,
@@ -230,7 +222,6 @@ static cvtm_status create_systems(cvtm_device *device, const cvtm_csr *a, const 
     status = cvtm_sell_create(device, &lower, &systems->lower);
   }
   cvtm_csr_free(&lower);
-  if (status != CVTM_OK) free_systems(device, systems);
   return status;
 }
 
@@ -255,10 +246,6 @@ static int64_t number_of_splits(const cvtm_hlcp *h) {
   return n < h->table->automatic_blocks ? n : h->table->automatic_blocks;
 }
 
-cvtm_status cvtm_hlcp_vector(cvtm_hlcp *h, int64_t count, double **vector) {
-  return cvtm_device_allocate(h->device, count, CVTM_TYPED(*vector));
-}
-
 static cvtm_status hlcp_sweep(void *context) {
   cvtm_hlcp *h = context;
   cvtm_status status = h->table->residual(h->device, &h->arrays);
@@ -279,10 +266,9 @@ static cvtm_status set_up_sweeps(cvtm_hlcp *h, const cvtm_csr *a, const cvtm_csr
   }
   if (status == CVTM_OK) status = cvtm_sell_create(h->device, &scaled, &arrays->b);
   if (status == CVTM_OK && h->options.scaling != CVTM_HLCP_OMEGA_NUMBER) {
-    status = cvtm_hlcp_vector(h, arrays->n, &h->omega);
-    if (status == CVTM_OK) {
+    status = cvtm_device_allocate(h->device, arrays->n, CVTM_TYPED(h->omega));
+    if (status == CVTM_OK)
       status = cvtm_device_copy_in(h->device, h->omega, omega, (size_t)arrays->n * sizeof *omega);
-    }
   }
   arrays->omega = h->omega;
   arrays->omega_number = h->options.omega;
@@ -293,29 +279,25 @@ static cvtm_status set_up_sweeps(cvtm_hlcp *h, const cvtm_csr *a, const cvtm_csr
   return status;
 }
 
-static cvtm_status allocate_hlcp(cvtm_hlcp *h) {
+static cvtm_arrays hlcp_arrays(cvtm_hlcp *h) {
   cvtm_hlcp_arrays *arrays = &h->arrays;
   const int64_t n = arrays->n;
-  cvtm_status status = cvtm_reduce_workspace(h->device, n, &h->workspace_bytes);
-  if (status == CVTM_OK) {
+  return (cvtm_arrays){{CVTM_ARRAY(h->own_x, n), CVTM_ARRAY(h->q, n),
+                        CVTM_ARRAY(arrays->partial, h->table->parts(n)),
+                        CVTM_ARRAY(arrays->change, h->newton != NULL ? n : 2 * n),
+                        CVTM_ARRAY(arrays->state, 1), CVTM_ARRAY(h->reduced, 1)}};
+}
+
+static cvtm_status allocate_hlcp(cvtm_hlcp *h) {
+  cvtm_status status = cvtm_reduce_workspace(h->device, h->arrays.n, &h->workspace_bytes);
+  if (status == CVTM_OK)
     status = cvtm_device_allocate(h->device, (int64_t)h->workspace_bytes, 1, &h->workspace);
-  }
-  if (status == CVTM_OK) status = cvtm_hlcp_vector(h, n, &h->own_x);
-  if (status == CVTM_OK) status = cvtm_hlcp_vector(h, n, &h->q);
-  if (status == CVTM_OK) status = cvtm_hlcp_vector(h, h->table->parts(n), &arrays->partial);
-  if (status == CVTM_OK) {
-    status = cvtm_hlcp_vector(h, h->newton != NULL ? n : 2 * n, &arrays->change);
-  }
-  if (status == CVTM_OK) {
-    status = cvtm_device_allocate(h->device, 1, CVTM_TYPED(arrays->state));
-  }
-  if (status == CVTM_OK) status = cvtm_hlcp_vector(h, 1, &h->reduced);
+  if (status == CVTM_OK) status = cvtm_device_allocate_arrays(h->device, hlcp_arrays(h));
   h->host_state = malloc(sizeof *h->host_state);
-  if (status == CVTM_OK && h->host_state == NULL) {
+  if (status == CVTM_OK && h->host_state == NULL)
     status = cvtm_fail(cvtm_device_error(h->device), CVTM_ERROR_MEMORY, "out of memory");
-  }
-  arrays->q = h->q;
-  arrays->x = h->own_x;
+  h->arrays.q = h->q;
+  h->arrays.x = h->own_x;
   return status;
 }
 
@@ -360,17 +342,12 @@ void cvtm_hlcp_destroy(cvtm_hlcp *h) {
   if (h == NULL) return;
   cvtm_loop_destroy(h->loop);
   cvtm_hlcp_newton_destroy(h);
-  free_systems(h->device, &h->arrays.systems);
+  cvtm_sell_free(h->device, &h->arrays.systems.lower);
   cvtm_sell_free(h->device, &h->arrays.a);
   cvtm_sell_free(h->device, &h->arrays.b);
   cvtm_device_free(h->device, h->workspace);
-  cvtm_device_free(h->device, h->own_x);
-  cvtm_device_free(h->device, h->q);
   cvtm_device_free(h->device, h->omega);
-  cvtm_device_free(h->device, h->reduced);
-  cvtm_device_free(h->device, h->arrays.partial);
-  cvtm_device_free(h->device, h->arrays.change);
-  cvtm_device_free(h->device, h->arrays.state);
+  cvtm_device_free_arrays(h->device, hlcp_arrays(h));
   free(h->host_state);
   free(h);
 }

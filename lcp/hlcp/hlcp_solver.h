@@ -21,7 +21,6 @@ struct cvtm_hlcp {
   double setup_seconds;
 };
 
-cvtm_status cvtm_hlcp_vector(cvtm_hlcp *hlcp, int64_t count, double **vector);
 /* host_state = that before the first iteration, with the limits of the options. */
 void cvtm_hlcp_reset_state(cvtm_hlcp *hlcp);
 

@@ -180,11 +180,11 @@ static cvtm_status set_up_band(cvtm_hlcp *h, const cvtm_csr *a, const cvtm_csr *
   return status;
 }
 
-static cvtm_status set_up_krylov(cvtm_hlcp *h) {
+static cvtm_arrays newton_arrays(cvtm_hlcp *h) {
   cvtm_hlcp_newton *s = h->newton;
-  cvtm_status status = cvtm_hlcp_vector(h, h->arrays.n, &s->inverse);
-  if (status == CVTM_OK) status = cvtm_hlcp_vector(h, h->arrays.n, &s->right);
-  return status;
+  const int64_t n = h->arrays.n, of_krylov = s->is_banded ? 0 : n;
+  return (cvtm_arrays){{CVTM_ARRAY(s->step, n), CVTM_ARRAY(s->best, n),
+                        CVTM_ARRAY(s->inverse, of_krylov), CVTM_ARRAY(s->right, of_krylov)}};
 }
 
 cvtm_status cvtm_hlcp_newton_set_up(cvtm_hlcp *h, const cvtm_csr *a, const cvtm_csr *b) {
@@ -202,9 +202,8 @@ cvtm_status cvtm_hlcp_newton_set_up(cvtm_hlcp *h, const cvtm_csr *a, const cvtm_
   s->is_banded = band_height(&s->band) <= MOST_BAND &&
                  (double)band_height(&s->band) * (double)a->rows * sizeof(double) <= band_memory;
   cvtm_status status = cvtm_sell_create(h->device, b, &h->arrays.b);
-  if (status == CVTM_OK) status = cvtm_hlcp_vector(h, a->rows, &s->step);
-  if (status == CVTM_OK) status = cvtm_hlcp_vector(h, a->rows, &s->best);
-  if (status == CVTM_OK) status = s->is_banded ? set_up_band(h, a, b) : set_up_krylov(h);
+  if (status == CVTM_OK) status = cvtm_device_allocate_arrays(h->device, newton_arrays(h));
+  if (status == CVTM_OK && s->is_banded) status = set_up_band(h, a, b);
   return status;
 }
 
@@ -224,10 +223,7 @@ void cvtm_hlcp_newton_destroy(cvtm_hlcp *h) {
   cvtm_hlcp_newton *s = h->newton;
   if (s == NULL) return;
   cvtm_krylov_destroy(s->krylov);
-  cvtm_device_free(h->device, s->step);
-  cvtm_device_free(h->device, s->best);
-  cvtm_device_free(h->device, s->inverse);
-  cvtm_device_free(h->device, s->right);
+  cvtm_device_free_arrays(h->device, newton_arrays(h));
   cvtm_csr_free(&s->a);
   cvtm_csr_free(&s->b);
   free(s->host);

@@ -272,18 +272,12 @@ int64_t cvtm_csr_asymmetric_row(const cvtm_csr *matrix, int threads) {
 
 cvtm_status cvtm_csr_equilibrate(const cvtm_csr *matrix, cvtm_csr *even, double *weight,
                                  cvtm_error *error) {
-  const int64_t *start = matrix->row_start;
-  const cvtm_status status =
-      cvtm_csr_create(matrix->rows, matrix->columns, start[matrix->rows], even, error);
+  const cvtm_status status = cvtm_csr_copy(matrix, even, error);
   if (status != CVTM_OK) return status;
-  even->row_start[0] = 0;
   for (int64_t row = 0; row < matrix->rows; ++row) {
     weight[row] = ldexp(1, ilogb(cvtm_csr_entry(matrix, row, row)));
-    for (int64_t k = start[row]; k < start[row + 1]; ++k) {
-      even->column[k] = matrix->column[k];
-      even->value[k] = matrix->value[k] / weight[row];
-    }
-    even->row_start[row + 1] = start[row + 1];
+    for (int64_t k = even->row_start[row]; k < even->row_start[row + 1]; ++k)
+      even->value[k] /= weight[row];
   }
   return CVTM_OK;
 }
