@@ -1,5 +1,6 @@
 #include "lbfgsb/divided.h"
 
+#include "base/host.h"
 #include "base/ranks.h"
 #include "base/select.h"
 #include "lbfgsb/host_rounds.h"
@@ -29,6 +30,7 @@ struct cvtm_divided {
   decisions *decided;
   double *records;        /* [CVTM_DIVIDED_BLOCKS][stride]: of all blocks, in device memory */
   double *staging;        /* as large, on the host */
+  cvtm_scratch on_host;   /* all that is there */
   cvtm_lbfgsb_list list;  /* exact Cauchy point */
   double *breakpoints;    /* [ranks][CVTM_DIVIDED_BATCH][PLACE + 2m + 1], on the host */
   double *times, *rows_w; /* of this rank's batch, on the host */
@@ -256,23 +258,22 @@ static void point_to_decisions(cvtm_lbfgsb_arrays *arrays, decisions *decided, i
 static cvtm_status allocate_on_host(cvtm_device *device, cvtm_divided *d) {
   const size_t ranks = (size_t)rank_count(device), batch = CVTM_DIVIDED_BATCH;
   const size_t number = sizeof(double), row = CVTM_DIVIDED_ROW;
-  d->rank_blocks = calloc(ranks, sizeof *d->rank_blocks);
-  d->counts = calloc(ranks, sizeof *d->counts);
-  d->staging = calloc((size_t)CVTM_DIVIDED_BLOCKS * CVTM_DIVIDED_STRIDE, number);
-  d->breakpoints = calloc(ranks * batch * (PLACE + row), number);
-  d->times = calloc(batch, number);
-  d->rows_w = calloc(batch * row, number);
-  d->rows = calloc(batch, sizeof *d->rows);
-  if (d->rank_blocks && d->counts && d->staging && d->breakpoints && d->times && d->rows_w &&
-      d->rows)
-    return CVTM_OK;
+  cvtm_scratch *on_host = &d->on_host;
+  d->rank_blocks = cvtm_scratch_zeros(on_host, ranks, sizeof *d->rank_blocks);
+  d->counts = cvtm_scratch_zeros(on_host, ranks, sizeof *d->counts);
+  d->staging = cvtm_scratch_zeros(on_host, CVTM_DIVIDED_BLOCKS * CVTM_DIVIDED_STRIDE, number);
+  d->breakpoints = cvtm_scratch_zeros(on_host, ranks * batch * (PLACE + row), number);
+  d->times = cvtm_scratch_zeros(on_host, batch, number);
+  d->rows_w = cvtm_scratch_zeros(on_host, batch * row, number);
+  d->rows = cvtm_scratch_zeros(on_host, batch, sizeof *d->rows);
+  if (!on_host->failed) return CVTM_OK;
   return cvtm_fail(cvtm_device_error(device), CVTM_ERROR_MEMORY, "out of memory");
 }
 
 cvtm_status cvtm_divided_create(cvtm_device *device, cvtm_lbfgsb_arrays *arrays, int64_t capacity,
                                 int exact, cvtm_divided **divided) {
   cvtm_divided *d = calloc(1, sizeof *d);
-  void *host = NULL, *mapped = NULL, *records = NULL;
+  void *host = NULL, *mapped = NULL;
   if (!d) return cvtm_fail(cvtm_device_error(device), CVTM_ERROR_MEMORY, "out of memory");
   d->table = CVTM_TABLE(device, cvtm_divided_table);
   cvtm_status status = allocate_on_host(device, d);
@@ -281,8 +282,7 @@ cvtm_status cvtm_divided_create(cvtm_device *device, cvtm_lbfgsb_arrays *arrays,
   d->decided = host;
   if (status == CVTM_OK)
     status = cvtm_device_allocate(device, (int64_t)CVTM_DIVIDED_BLOCKS * CVTM_DIVIDED_STRIDE,
-                                  sizeof(double), &records);
-  d->records = records;
+                                  CVTM_TYPED(d->records));
   if (status == CVTM_OK && exact) status = cvtm_lbfgsb_list_create(device, capacity, 1, &d->list);
   if (status != CVTM_OK) {
     cvtm_divided_destroy(device, d);
@@ -298,9 +298,7 @@ void cvtm_divided_destroy(cvtm_device *device, cvtm_divided *d) {
   cvtm_lbfgsb_list_destroy(device, &d->list);
   cvtm_device_free(device, d->records);
   cvtm_device_free_mapped(device, d->decided);
-  void *const on_host[] = {d->rank_blocks, d->counts, d->staging, d->breakpoints,
-                           d->times,       d->rows_w, d->rows};
-  for (size_t k = 0; k < sizeof on_host / sizeof *on_host; ++k) free(on_host[k]);
+  cvtm_scratch_free(&d->on_host);
   free(d);
 }
 

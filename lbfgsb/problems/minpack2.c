@@ -19,8 +19,7 @@ struct cvtm_minpack2 {
   double start_value; /* gl1: of every unknown */
   double vortices;    /* gl2 */
   /* Owned. The boundary values are on the host too, for the starting point. */
-  double *host_boundary;
-  void *boundary, *tables, *partial, *blocks_ended;
+  double *host_boundary, *boundary, *tables;
 };
 
 static const struct {
@@ -213,9 +212,12 @@ static double enneper(double x, double y) {
   return u * u - v * v;
 }
 
-static cvtm_status allocate_on_device(cvtm_minpack2 *problem, int64_t count, size_t size,
-                                      void **memory) {
-  return cvtm_device_allocate(problem->device, count, size, memory);
+/* A copy of a table on the device. */
+static cvtm_status copy_table(cvtm_device *device, const double *table, int64_t count,
+                              double **copy) {
+  const cvtm_status status = cvtm_device_allocate(device, count, CVTM_TYPED(*copy));
+  if (status != CVTM_OK) return status;
+  return cvtm_device_copy_in(device, *copy, table, (size_t)count * sizeof *table);
 }
 
 /* The boundary values of the grid: bottom[nx + 2], top[nx + 2], left[ny + 2], right[ny + 2]. */
@@ -244,14 +246,9 @@ static cvtm_status make_boundary_values(cvtm_minpack2 *problem) {
                               (right[rows - 1] - right[rows - 2]) / data->hy, &unused);
     data->offset = 0.5 * data->hx * data->hy * (low + high);
   }
-  cvtm_status status = allocate_on_device(problem, count, sizeof *bottom, &problem->boundary);
-  if (status == CVTM_OK) {
-    status = cvtm_device_copy_in(problem->device, problem->boundary, bottom,
-                                 (size_t)count * sizeof *bottom);
-  }
-  const double *values = problem->boundary;
-  data->bottom = values;
-  data->top = values + columns;
+  const cvtm_status status = copy_table(problem->device, bottom, count, &problem->boundary);
+  data->bottom = problem->boundary;
+  data->top = data->bottom + columns;
   data->left = data->top + columns;
   data->right = data->left + rows;
   return status;
@@ -298,10 +295,7 @@ static cvtm_status make_tables(cvtm_minpack2 *problem, const double *parameter) 
   } else {
     fill_phase_factors(data, parameter[0], table);
   }
-  const size_t bytes = (size_t)count * sizeof *table;
-  cvtm_status status = allocate_on_device(problem, count, sizeof *table, &problem->tables);
-  if (status == CVTM_OK)
-    status = cvtm_device_copy_in(problem->device, problem->tables, table, bytes);
+  const cvtm_status status = copy_table(problem->device, table, count, &problem->tables);
   free(table);
   data->tables = problem->tables;
   return status;
@@ -317,17 +311,13 @@ static cvtm_status build(cvtm_minpack2 *problem, const cvtm_minpack2_options *op
   if (is_grid(data->kind) && data->kind != CVTM_MINPACK2_GL2)
     status = make_boundary_values(problem);
   if (status == CVTM_OK) status = make_tables(problem, options->parameter);
-  if (status == CVTM_OK) {
-    status =
-        allocate_on_device(problem, problem->table->parts(data), sizeof(double), &problem->partial);
-  }
   if (status == CVTM_OK)
-    status = allocate_on_device(problem, 1, sizeof(int32_t), &problem->blocks_ended);
-  if (status == CVTM_OK) {
-    status = cvtm_device_fill(problem->device, problem->blocks_ended, 0, sizeof(int32_t));
-  }
-  data->partial = problem->partial;
-  data->blocks_ended = problem->blocks_ended;
+    status = cvtm_device_allocate(problem->device, problem->table->parts(data),
+                                  CVTM_TYPED(data->partial));
+  if (status == CVTM_OK)
+    status = cvtm_device_allocate(problem->device, 1, CVTM_TYPED(data->blocks_ended));
+  if (status == CVTM_OK)
+    status = cvtm_device_fill(problem->device, data->blocks_ended, 0, sizeof *data->blocks_ended);
   return status;
 }
 
@@ -351,11 +341,10 @@ cvtm_status cvtm_minpack2_create(cvtm_device *device, cvtm_minpack2_kind kind,
 
 void cvtm_minpack2_destroy(cvtm_minpack2 *problem) {
   if (!problem) return;
-  void *const owned[] = {problem->boundary, problem->tables, problem->partial,
-                         problem->blocks_ended};
-  for (size_t i = 0; i < sizeof owned / sizeof *owned; ++i) {
-    if (owned[i]) cvtm_device_free(problem->device, owned[i]);
-  }
+  void *const owned[] = {problem->boundary, problem->tables, problem->data.partial,
+                         problem->data.blocks_ended};
+  for (size_t i = 0; i < sizeof owned / sizeof *owned; ++i)
+    cvtm_device_free(problem->device, owned[i]);
   free(problem->host_boundary);
   free(problem);
 }
