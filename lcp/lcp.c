@@ -40,12 +40,12 @@ static cvtm_status check_lcp_options(const cvtm_lcp_options *options, cvtm_error
 
 cvtm_status cvtm_lcp_open(cvtm_lcp *lcp, const cvtm_lcp_table *table, cvtm_device *device,
                           int64_t rows, const cvtm_lcp_options *options) {
-  const cvtm_status status = check_lcp_options(options, cvtm_device_error(device));
-  if (status != CVTM_OK) return status;
   lcp->table = table;
   lcp->device = device;
   lcp->rows = rows;
   lcp->options = *options;
+  const cvtm_status status = check_lcp_options(options, cvtm_device_error(device));
+  if (status != CVTM_OK) return status;
   if (options->max_iterations == 0)
     lcp->options.max_iterations = options->method == CVTM_LCP_PSOR ? 100000 : 200;
   lcp->setup_seconds = 0;
@@ -101,7 +101,12 @@ cvtm_status cvtm_lcp_create(cvtm_device *device, const cvtm_csr *matrix, int64_t
       status =
           cvtm_sparse_multigrid_create(device, matrix, is_symmetric, width, height, &resolved, lcp);
   }
-  if (status == CVTM_OK) (*lcp)->setup_seconds = cvtm_clock() - start;
+  if (status == CVTM_OK) {
+    (*lcp)->setup_seconds = cvtm_clock() - start;
+  } else {
+    cvtm_lcp_destroy(*lcp);
+    *lcp = NULL;
+  }
   return status;
 }
 

@@ -604,13 +604,9 @@ cvtm_status cvtm_lcp_create_grid(cvtm_device *device, int64_t width, int64_t hei
   }
   cvtm_grid_solver *s = calloc(1, sizeof *s);
   if (!s) return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory");
-  cvtm_status status = cvtm_lcp_open(&s->head, &dispatch, device, width * height, &chosen);
-  if (status != CVTM_OK) {
-    free(s);
-    return status;
-  }
   s->table = CVTM_TABLE(device, cvtm_grid_table);
-  status = lay_out(s, width, height, 1);
+  cvtm_status status = cvtm_lcp_open(&s->head, &dispatch, device, width * height, &chosen);
+  if (status == CVTM_OK) status = lay_out(s, width, height, 1);
   if (status != CVTM_OK) {
     destroy_grid_solver(&s->head);
     return status;

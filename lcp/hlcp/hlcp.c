@@ -101,10 +101,6 @@ static cvtm_status check_input(const cvtm_csr *a, const cvtm_csr *b,
 /* ------ from matrices to the triangular systems of a sweep: the strictly lower parts of the
  * blocks, times beta ------ */
 
-static cvtm_status no_memory(cvtm_error *error) {
-  return cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory to set up a multisplitting");
-}
-
 /* --- Omega -------------------------------------------------------------------------------- */
 
 static cvtm_status omega_row(const cvtm_csr *a, const cvtm_csr *b, const cvtm_hlcp_options *options,
@@ -124,7 +120,8 @@ static cvtm_status omega_row(const cvtm_csr *a, const cvtm_csr *b, const cvtm_hl
 static cvtm_status find_omega(const cvtm_csr *a, const cvtm_csr *b,
                               const cvtm_hlcp_options *options, double **omega, cvtm_error *error) {
   double *values = malloc(((size_t)a->rows + 1) * sizeof *values);
-  if (values == NULL) return no_memory(error);
+  if (values == NULL)
+    return cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory to set up a multisplitting");
   cvtm_status status = CVTM_OK;
   for (int64_t row = 0; row < a->rows && status == CVTM_OK; ++row) {
     status = omega_row(a, b, options, row, &values[row], error);

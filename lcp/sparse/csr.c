@@ -167,6 +167,14 @@ static void sort_row(int32_t *column, double *value, int64_t count) {
     cvtm_insert_entry(column, value, 1, 0, k, column[k], value[k]);
 }
 
+void cvtm_csr_sort_rows(cvtm_csr *matrix, int threads) {
+  const int64_t *start = matrix->row_start;
+  (void)threads;
+#pragma omp parallel for num_threads(threads) schedule(static)
+  for (int64_t row = 0; row < matrix->rows; ++row)
+    sort_row(matrix->column + start[row], matrix->value + start[row], start[row + 1] - start[row]);
+}
+
 cvtm_status cvtm_csr_transpose(const cvtm_csr *matrix, int threads, cvtm_csr *transpose,
                                cvtm_error *error) {
   const int64_t entries = matrix->row_start[matrix->rows], rows = matrix->columns;
@@ -193,11 +201,7 @@ cvtm_status cvtm_csr_transpose(const cvtm_csr *matrix, int threads, cvtm_csr *tr
   }
   memmove(start + 1, start, (size_t)rows * sizeof *start);
   start[0] = 0;
-#pragma omp parallel for num_threads(threads) schedule(static)
-  for (int64_t row = 0; row < rows; ++row)
-    sort_row(transpose->column + start[row], transpose->value + start[row],
-             start[row + 1] - start[row]);
-  (void)threads;
+  cvtm_csr_sort_rows(transpose, threads);
   return CVTM_OK;
 }
 

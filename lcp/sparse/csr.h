@@ -11,6 +11,8 @@ cvtm_status cvtm_csr_check_square(const cvtm_csr *matrix, const char *name, int 
 cvtm_status cvtm_csr_copy(const cvtm_csr *matrix, cvtm_csr *copy, cvtm_error *error);
 /* The entry in that row and column, 0 where there is none. */
 double cvtm_csr_entry(const cvtm_csr *matrix, int64_t row, int64_t column);
+/* Sorts the entries of each row by column. */
+void cvtm_csr_sort_rows(cvtm_csr *matrix, int threads);
 cvtm_status cvtm_csr_transpose(const cvtm_csr *matrix, int threads, cvtm_csr *transpose,
                                cvtm_error *error);
 /* P'AP with every entry that the patterns allow. restriction: the transpose of the prolongation P.

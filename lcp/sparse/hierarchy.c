@@ -1,6 +1,7 @@
 /* A hierarchy of sparse matrices: its coarse unknowns, its levels, its cycles. */
 #include "lcp/sparse/sparse_solver.h"
 
+#include "base/host.h"
 #include "base/select.h"
 #include "lcp/colouring.h"
 #include "lcp/grid/grid_node.h"
@@ -164,7 +165,7 @@ static void fill_prolongation(const cvtm_csr *a, coarsening g, int threads, cvtm
 
 /* Operator-dependent interpolation from the coarse grid (Dendy 1982, "Black box multigrid"):
  * bilinear for constant coefficients and for rows of more than nine points. centre (the caller
- * frees): the fine node of each coarse one. */
+ * frees, also after a failure): the fine node of each coarse one. */
 static cvtm_status interpolate_grid(const cvtm_csr *matrix, coarsening g, int threads,
                                     cvtm_csr *prolongation, int32_t **centre, cvtm_error *error) {
   const int64_t coarse = g.coarse_width * g.coarse_height;
@@ -174,11 +175,7 @@ static cvtm_status interpolate_grid(const cvtm_csr *matrix, coarsening g, int th
       side_entries(g.width, g.coarse_width) * side_entries(g.height, g.coarse_height);
   const cvtm_status status =
       cvtm_csr_create(g.width * g.height, coarse, entries, prolongation, error);
-  if (status != CVTM_OK) {
-    free(*centre);
-    *centre = NULL;
-    return status;
-  }
+  if (status != CVTM_OK) return status;
   fill_prolongation(matrix, g, threads, prolongation);
   for (int64_t j = 0; j < g.coarse_height; ++j) {
     for (int64_t i = 0; i < g.coarse_width; ++i) {
@@ -344,28 +341,27 @@ static cvtm_status build_smoothed(const aggregates *work, cvtm_csr *p, cvtm_erro
 /* Interpolation from aggregates. The pattern of the matrix is symmetric. smoothed: a Jacobi step on
  * the piecewise constant interpolation, for corrections without bounds; else piecewise constant.
  * Rows without a strong link get empty rows. centre: the root row of each aggregate; the caller
- * frees. level: 0 for the finest; the limit for strong links falls from level to level. */
+ * frees, also after a failure. level: 0 for the finest; the limit for strong links falls from level
+ * to level. */
 static cvtm_status aggregate(const cvtm_csr *matrix, int level, int smoothed,
                              cvtm_csr *prolongation, int32_t **centre, cvtm_error *error) {
   const size_t rows = (size_t)matrix->rows;
-  aggregates work = {matrix,
-                     0.08 * pow(0.5, level),
-                     malloc((rows + 1) * sizeof(double)),
-                     malloc((rows + 1) * sizeof(int32_t)),
-                     malloc((rows + 1) * sizeof(int32_t)),
-                     0};
+  cvtm_scratch memory = {0};
+  *centre = malloc((rows + 1) * sizeof **centre);
+  aggregates work = {.matrix = matrix,
+                     .limit = 0.08 * pow(0.5, level),
+                     .diagonal = cvtm_scratch_take(&memory, rows, sizeof(double)),
+                     .member = cvtm_scratch_take(&memory, rows, sizeof(int32_t)),
+                     .root = *centre};
   cvtm_status status = CVTM_OK;
-  if (work.diagonal == NULL || work.member == NULL || work.root == NULL) {
+  if (memory.failed || *centre == NULL) {
     status = cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory for aggregates");
   } else {
     aggregate_rows(&work);
     status = smoothed ? build_smoothed(&work, prolongation, error)
                       : build_piecewise_constant(&work, prolongation, error);
   }
-  *centre = status == CVTM_OK ? work.root : NULL;
-  if (status != CVTM_OK) free(work.root);
-  free(work.diagonal);
-  free(work.member);
+  cvtm_scratch_free(&memory);
   return status;
 }
 
@@ -429,22 +425,24 @@ static cvtm_status sort_by_colour(cvtm_device *device, host_level *d) {
   return CVTM_OK;
 }
 
-cvtm_status cvtm_hierarchy_allocate(cvtm_hierarchy *h, int64_t count, size_t size, void **memory) {
+cvtm_status cvtm_hierarchy_allocate(cvtm_hierarchy *h, cvtm_arrays arrays) {
   const int capacity = (int)(sizeof h->owned / sizeof h->owned[0]);
-  if (h->owned_count == capacity) {
-    return cvtm_fail(cvtm_device_error(h->device), CVTM_ERROR_INTERNAL, "too many arrays");
+  for (const cvtm_array *a = arrays.array; a->memory != NULL; ++a) {
+    if (h->owned_count == capacity) {
+      return cvtm_fail(cvtm_device_error(h->device), CVTM_ERROR_INTERNAL, "too many arrays");
+    }
+    const cvtm_status status = cvtm_device_allocate(h->device, a->count, a->size, a->memory);
+    if (status != CVTM_OK) return status;
+    h->owned[h->owned_count++] = *a->memory;
   }
-  const cvtm_status status = cvtm_device_allocate(h->device, count, size, memory);
-  if (status == CVTM_OK) h->owned[h->owned_count++] = *memory;
-  return status;
+  return CVTM_OK;
 }
 
 /* A device copy of host memory; the hierarchy owns it. */
-static cvtm_status copy_to_hierarchy(cvtm_hierarchy *h, const void *from, int64_t count,
-                                     size_t size, void **memory) {
-  const cvtm_status status = cvtm_hierarchy_allocate(h, count, size, memory);
+static cvtm_status copy_to_hierarchy(cvtm_hierarchy *h, const void *from, cvtm_array copy) {
+  const cvtm_status status = cvtm_hierarchy_allocate(h, (cvtm_arrays){{copy}});
   if (status != CVTM_OK) return status;
-  return cvtm_device_copy_in(h->device, *memory, from, (size_t)count * size);
+  return cvtm_device_copy_in(h->device, *copy.memory, from, (size_t)copy.count * copy.size);
 }
 
 static cvtm_status upload_order(cvtm_hierarchy *h, host_level *d) {
@@ -455,7 +453,7 @@ static cvtm_status upload_order(cvtm_hierarchy *h, host_level *d) {
         cvtm_device_copy_in(h->device, d->device_order, d->order, (size_t)rows * sizeof *d->order);
   }
   if (status != CVTM_OK) return status;
-  return copy_to_hierarchy(h, d->place, rows, CVTM_TYPED(d->device_place));
+  return copy_to_hierarchy(h, d->place, (cvtm_array)CVTM_ARRAY(d->device_place, rows));
 }
 
 /* The sliced matrix with rows (NULL: unchanged) and columns in the orders of their levels. */
@@ -478,22 +476,21 @@ static cvtm_status build_level(cvtm_hierarchy *h, host_level *d) {
   level->place = d->device_place;
   level->colour_start = d->colour_start;
   d->colour_start = NULL; /* now the level's */
-  double **const vectors[] = {&level->x, &level->b, &level->lower, &level->upper, &level->r};
   status = upload_matrix(h, &d->matrix, d, d, &level->matrix);
   ++h->count; /* from here on cvtm_hierarchy_destroy frees the level */
   if (status == CVTM_OK) status = cvtm_sell_find_runs(h->device, &level->matrix);
   level->correction = level->matrix;
-  for (size_t k = 0; k < sizeof vectors / sizeof vectors[0] && status == CVTM_OK; ++k)
-    status = cvtm_hierarchy_allocate(h, rows, CVTM_TYPED(*vectors[k]));
-  if (status == CVTM_OK) status = cvtm_hierarchy_allocate(h, rows, CVTM_TYPED(level->state));
-  if (status == CVTM_OK && h->count > 1) {
-    status = cvtm_hierarchy_allocate(h, level->matrix.entries, CVTM_TYPED(level->correction.value));
-  }
-  if (status == CVTM_OK) {
-    status = copy_to_hierarchy(h, level->colour_start, level->colours + 1,
-                               CVTM_TYPED(level->colour_start_device));
-  }
-  return status;
+  if (status == CVTM_OK)
+    status = cvtm_hierarchy_allocate(
+        h, (cvtm_arrays){{CVTM_ARRAY(level->x, rows), CVTM_ARRAY(level->b, rows),
+                          CVTM_ARRAY(level->lower, rows), CVTM_ARRAY(level->upper, rows),
+                          CVTM_ARRAY(level->r, rows), CVTM_ARRAY(level->state, rows)}});
+  if (status == CVTM_OK && h->count > 1)
+    status = cvtm_hierarchy_allocate(
+        h, (cvtm_arrays){{CVTM_ARRAY(level->correction.value, level->matrix.entries)}});
+  if (status != CVTM_OK) return status;
+  return copy_to_hierarchy(h, level->colour_start,
+                           (cvtm_array)CVTM_ARRAY(level->colour_start_device, level->colours + 1));
 }
 
 /* level->centre from `centre`, permuted to the orders of both levels. */
@@ -505,7 +502,8 @@ static cvtm_status upload_centres(cvtm_hierarchy *h, const host_level *fine,
     return cvtm_fail(cvtm_device_error(h->device), CVTM_ERROR_MEMORY, "no memory for an order");
   }
   for (int64_t k = 0; k < level->rows; ++k) sorted[k] = fine->place[centre[coarse->order[k]]];
-  const cvtm_status status = copy_to_hierarchy(h, sorted, level->rows, CVTM_TYPED(level->centre));
+  const cvtm_status status =
+      copy_to_hierarchy(h, sorted, (cvtm_array)CVTM_ARRAY(level->centre, level->rows));
   free(sorted);
   return status;
 }
@@ -573,9 +571,8 @@ static cvtm_status add_levels(cvtm_hierarchy *h, const cvtm_csr *matrix,
                               const cvtm_hierarchy_options *options) {
   host_level fine = {.matrix = *matrix, .width = options->width, .height = options->height};
   cvtm_status status = build_level(h, &fine);
-  if (status == CVTM_OK) {
-    status = copy_to_hierarchy(h, fine.order, matrix->rows, CVTM_TYPED(h->order));
-  }
+  if (status == CVTM_OK)
+    status = copy_to_hierarchy(h, fine.order, (cvtm_array)CVTM_ARRAY(h->order, matrix->rows));
   while (status == CVTM_OK && h->count < options->levels && fine.matrix.rows > COARSEST_ROWS) {
     int found = 0;
     host_level coarse;
@@ -605,15 +602,14 @@ cvtm_status cvtm_hierarchy_create(cvtm_device *device, const cvtm_csr *matrix,
                                         cvtm_device_error(device));
     matrix = &pattern;
   }
-  if (status == CVTM_OK) {
-    status = cvtm_hierarchy_allocate(hierarchy, 2, CVTM_TYPED(hierarchy->has_bounds));
-  }
+  if (status == CVTM_OK)
+    status =
+        cvtm_hierarchy_allocate(hierarchy, (cvtm_arrays){{CVTM_ARRAY(hierarchy->has_bounds, 2)}});
   if (status == CVTM_OK) status = add_levels(hierarchy, matrix, options);
   cvtm_csr_free(&pattern);
-  if (status == CVTM_OK) {
-    status = copy_to_hierarchy(hierarchy, hierarchy->level, hierarchy->count,
-                               CVTM_TYPED(hierarchy->level_device));
-  }
+  if (status == CVTM_OK)
+    status = copy_to_hierarchy(hierarchy, hierarchy->level,
+                               (cvtm_array)CVTM_ARRAY(hierarchy->level_device, hierarchy->count));
   if (status != CVTM_OK) cvtm_hierarchy_destroy(hierarchy);
   return status;
 }

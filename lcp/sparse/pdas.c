@@ -206,7 +206,7 @@ static cvtm_status pdas_solve(cvtm_lcp *lcp, const double *b, const double *lowe
   return status == CVTM_OK ? cvtm_sparse_unload(s, x, result) : status;
 }
 
-static cvtm_status allocate_pdas(cvtm_sparse_solver *s, int is_band) {
+cvtm_status cvtm_pdas_prepare(cvtm_sparse_solver *s, int is_band) {
   const cvtm_hierarchy *h = &s->hierarchy;
   pdas *in = calloc(1, sizeof *in);
   if (in == NULL) {
@@ -223,8 +223,6 @@ static cvtm_status allocate_pdas(cvtm_sparse_solver *s, int is_band) {
                                    .keeps_best = 1};
   return cvtm_krylov_create(h->device, &setup, &s->krylov);
 }
-
-cvtm_status cvtm_pdas_prepare(cvtm_sparse_solver *s) { return allocate_pdas(s, 0); }
 
 static int is_tridiagonal(const cvtm_csr *a) {
   for (int64_t row = 0; row < a->rows; ++row) {
@@ -254,8 +252,8 @@ static cvtm_status allocate_band(cvtm_sparse_solver *s, const cvtm_csr *matrix) 
   if (diagonals == NULL || order == NULL)
     status = cvtm_fail(cvtm_device_error(h->device), CVTM_ERROR_MEMORY, "no memory for a solver");
   if (status == CVTM_OK)
-    status = cvtm_hierarchy_allocate(h, 5 * matrix->rows, CVTM_TYPED(on_device));
-  if (status == CVTM_OK) status = cvtm_hierarchy_allocate(h, matrix->rows, CVTM_TYPED(place));
+    status = cvtm_hierarchy_allocate(h, (cvtm_arrays){{CVTM_ARRAY(on_device, 5 * matrix->rows),
+                                                       CVTM_ARRAY(place, matrix->rows)}});
   if (status == CVTM_OK)
     status = cvtm_device_copy_out(h->device, order, h->order, n * sizeof *order);
   if (status == CVTM_OK) {
@@ -278,7 +276,7 @@ static cvtm_status set_weights(cvtm_sparse_solver *s, const double *weight) {
   pdas *in = s->own;
   const int64_t rows = s->head.rows;
   double *sorted = NULL;
-  cvtm_status status = cvtm_hierarchy_allocate(h, rows, CVTM_TYPED(sorted));
+  cvtm_status status = cvtm_hierarchy_allocate(h, (cvtm_arrays){{CVTM_ARRAY(sorted, rows)}});
   if (status == CVTM_OK)
     status = cvtm_device_copy_in(h->device, in->residual, weight, (size_t)rows * sizeof *weight);
   if (status == CVTM_OK) status = h->table->gather(h->device, in->residual, h->order, rows, sorted);
@@ -293,18 +291,13 @@ static cvtm_status create_weighted(cvtm_device *device, const cvtm_csr *matrix,
                                    const double *weight, const cvtm_hierarchy_options *levels,
                                    const cvtm_lcp_options *options, cvtm_lcp **lcp) {
   static const cvtm_lcp_table table = {pdas_solve, cvtm_sparse_close};
-  cvtm_sparse_solver *s = NULL;
-  cvtm_status status = cvtm_sparse_open(&table, device, matrix, levels, options, &s);
+  cvtm_status status = cvtm_sparse_open(&table, device, matrix, levels, options, lcp);
   if (status != CVTM_OK) return status;
-  status = allocate_pdas(s, levels->levels == 1);
+  cvtm_sparse_solver *s = (cvtm_sparse_solver *)*lcp;
+  status = cvtm_pdas_prepare(s, levels->levels == 1);
   if (status == CVTM_OK && weight != NULL) status = set_weights(s, weight);
   if (status == CVTM_OK && levels->levels == 1) status = allocate_band(s, matrix);
-  if (status != CVTM_OK) {
-    cvtm_sparse_close(&s->head);
-    return status;
-  }
-  *lcp = &s->head;
-  return CVTM_OK;
+  return status;
 }
 
 /* Rows of an asymmetric matrix may differ in scale by any factor, so they are equilibrated. */

@@ -71,12 +71,10 @@ static cvtm_status fill_sell(cvtm_device *device, const cvtm_sell_order *order, 
     status = cvtm_device_copy_out(device, &sell->entries, sell->slice_start + slices,
                                   sizeof sell->entries);
   }
-  if (status == CVTM_OK) {
-    status = cvtm_device_allocate(device, sell->entries, CVTM_TYPED(sell->column));
-  }
-  if (status == CVTM_OK) {
-    status = cvtm_device_allocate(device, sell->entries, CVTM_TYPED(sell->value));
-  }
+  if (status == CVTM_OK)
+    status = cvtm_device_allocate_arrays(device,
+                                         (cvtm_arrays){{CVTM_ARRAY(sell->column, sell->entries),
+                                                        CVTM_ARRAY(sell->value, sell->entries)}});
   if (status == CVTM_OK) status = table->fill_sell(device, &work->csr, order, sell);
   if (status == CVTM_OK) status = cvtm_device_synchronize(device);
   return status;
@@ -206,18 +204,16 @@ cvtm_status cvtm_colouring_create(cvtm_device *device, const cvtm_csr *matrix,
   cvtm_sell graph;
   memset(&graph, 0, sizeof graph);
   int32_t *colours[2] = {NULL, NULL}, *left = NULL;
+  const cvtm_arrays arrays = {{CVTM_ARRAY(colours[0], matrix->rows),
+                               CVTM_ARRAY(colours[1], matrix->rows), CVTM_ARRAY(left, 1)}};
   cvtm_status status = cvtm_csr_symmetric_pattern(matrix, cvtm_device_threads(device), &pattern,
                                                   cvtm_device_error(device));
   if (status == CVTM_OK) status = cvtm_sell_create(device, &pattern, &graph);
-  for (int k = 0; k < 2 && status == CVTM_OK; ++k)
-    status = cvtm_device_allocate(device, matrix->rows, CVTM_TYPED(colours[k]));
-  if (status == CVTM_OK) status = cvtm_device_allocate(device, 1, CVTM_TYPED(left));
+  if (status == CVTM_OK) status = cvtm_device_allocate_arrays(device, arrays);
   if (status == CVTM_OK) status = run_colouring_rounds(device, &graph, colours, left, colouring);
   cvtm_csr_free(&pattern);
   cvtm_sell_free(device, &graph);
-  cvtm_device_free(device, colours[0]);
-  cvtm_device_free(device, colours[1]);
-  cvtm_device_free(device, left);
+  cvtm_device_free_arrays(device, arrays);
   if (status != CVTM_OK) {
     cvtm_colouring_free(colouring);
     return status;

@@ -35,8 +35,7 @@ cvtm_status cvtm_hierarchy_create(cvtm_device *device, const cvtm_csr *matrix,
 void cvtm_hierarchy_destroy(cvtm_hierarchy *hierarchy);
 
 /* Device memory that the hierarchy frees. */
-cvtm_status cvtm_hierarchy_allocate(cvtm_hierarchy *hierarchy, int64_t count, size_t size,
-                                    void **memory);
+cvtm_status cvtm_hierarchy_allocate(cvtm_hierarchy *hierarchy, cvtm_arrays arrays);
 
 /* All that follows is enqueued. */
 
@@ -87,11 +86,11 @@ struct cvtm_sparse_solver {
   void *own;              /* of the method; freed with the solver */
 };
 
-/* Checks the options and sets everything up but the loops. On failure nothing is left. The caller
- * frees by cvtm_sparse_close. */
+/* Checks the options and sets everything up but the loops. *lcp: a cvtm_sparse_solver, which the
+ * caller frees by cvtm_sparse_close, also after a failure unless it is NULL. */
 cvtm_status cvtm_sparse_open(const cvtm_lcp_table *table, cvtm_device *device,
                              const cvtm_csr *matrix, const cvtm_hierarchy_options *hierarchy,
-                             const cvtm_lcp_options *options, cvtm_sparse_solver **solver);
+                             const cvtm_lcp_options *options, cvtm_lcp **lcp);
 /* Records the iteration as a loop for each of the `loops` finest levels. */
 cvtm_status cvtm_sparse_record(cvtm_sparse_solver *solver, cvtm_sparse_iteration iteration,
                                int loops);
@@ -115,7 +114,7 @@ cvtm_status cvtm_sparse_run(cvtm_sparse_solver *solver, int top);
 /* The best iterate of level 0 to x, and the result. */
 cvtm_status cvtm_sparse_unload(cvtm_sparse_solver *solver, double *x, cvtm_lcp_result *result);
 
-/* The methods. Options are checked, auto is resolved. */
+/* The methods. Options are checked, auto is resolved. *lcp as for cvtm_sparse_open. */
 cvtm_status cvtm_psor_create(cvtm_device *device, const cvtm_csr *matrix, int is_symmetric,
                              const cvtm_lcp_options *options, cvtm_lcp **lcp);
 cvtm_status cvtm_sparse_multigrid_create(cvtm_device *device, const cvtm_csr *matrix,
@@ -124,9 +123,9 @@ cvtm_status cvtm_sparse_multigrid_create(cvtm_device *device, const cvtm_csr *ma
 cvtm_status cvtm_pdas_create(cvtm_device *device, const cvtm_csr *matrix, int is_symmetric,
                              int64_t width, int64_t height, const cvtm_lcp_options *options,
                              cvtm_lcp **lcp);
-/* The primal-dual active set method as the continuation of another: allocates its memory; iterates
- * from the current iterate until the stop rule decides. */
-cvtm_status cvtm_pdas_prepare(cvtm_sparse_solver *solver);
+/* The primal-dual active set method as the continuation of another: allocates its memory, without
+ * that of BiCGStab if is_band; iterates from the current iterate until the stop rule decides. */
+cvtm_status cvtm_pdas_prepare(cvtm_sparse_solver *solver, int is_band);
 cvtm_status cvtm_pdas_continue(cvtm_sparse_solver *solver, double target);
 
 #endif
