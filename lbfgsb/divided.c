@@ -414,17 +414,10 @@ static cvtm_status cpu_move(cvtm_device *device, const cvtm_lbfgsb_arrays *array
   return CVTM_OK;
 }
 
-static cvtm_status cpu_read_rows(cvtm_device *device, const cvtm_lbfgsb_arrays *arrays,
-                                 const int32_t *rows, int count, double *w) {
-  (void)device;
-  cvtm_lbfgsb_cpu_read_rows(arrays, rows, count, w);
-  return CVTM_OK;
-}
-
 const cvtm_divided_table cvtm_divided_table_cpu = {
     .parts = cvtm_lbfgsb_cpu_parts,
     .pass = cpu_pass,
     .combine = cpu_combine,
     .move = cpu_move,
-    .read_rows = cpu_read_rows,
+    .read_rows = cvtm_lbfgsb_cpu_read_rows,
 };

@@ -451,18 +451,16 @@ cvtm_status cvtm_lbfgsb_minimize_host(cvtm_device *device, int64_t n, const doub
   host_run host = {.device = device};
   cvtm_status status = cvtm_lbfgsb_create(device, n, options, &host.solver);
   if (status != CVTM_OK) return status;
-  void *memory = NULL;
   host.at_x = malloc((size_t)(n > 0 ? n : 1) * sizeof *host.at_x);
   host.at_g = malloc((size_t)(n > 0 ? n : 1) * sizeof *host.at_g);
   if (host.at_x && host.at_g) {
-    status = cvtm_device_allocate(device, 2 * n, sizeof(double), &memory);
+    status = cvtm_device_allocate(device, 2 * n, CVTM_TYPED(host.on_device));
   } else {
     status = cvtm_fail(cvtm_device_error(device), CVTM_ERROR_MEMORY, "out of memory");
   }
-  host.on_device = memory;
   if (status == CVTM_OK) status = set_host_bounds(&host, lower, upper);
   if (status == CVTM_OK) status = solve_on_host(&host, x, objective, context, result);
-  cvtm_device_free(device, memory);
+  cvtm_device_free(device, host.on_device);
   free(host.at_x);
   free(host.at_g);
   cvtm_lbfgsb_destroy(host.solver);

@@ -307,9 +307,6 @@ CVTM_INLINE void step_part(const cvtm_lbfgsb_arrays *arrays, const double *q, in
   CVTM_WIDE static void name##_wide(const cvtm_lbfgsb_arrays *arrays, const double *q,        \
                                     int64_t first, int64_t last, double *result) {            \
     name(arrays, q, first, last, result);                                                     \
-  }                                                                                           \
-  static part_function choose_##name(void) {                                                  \
-    return cvtm_has_wide_vectors() ? name##_wide : name##_narrow;                             \
   }
 
 BOTH_WIDTHS(update_part)
@@ -318,23 +315,16 @@ BOTH_WIDTHS(step_part)
 
 void cvtm_lbfgsb_cpu_pass(int threads, const cvtm_lbfgsb_arrays *arrays, cvtm_lbfgsb_pass pass,
                           const double *q, int entries, double *result) {
-  switch (pass) {
-    case CVTM_PASS_START:
-      reduce(threads, arrays, q, entries, start_part, 0, result);
-      break;
-    case CVTM_PASS_SEARCH:
-      reduce(threads, arrays, q, entries, search_part, 0, result);
-      break;
-    case CVTM_PASS_A:
-      reduce(threads, arrays, q, entries, choose_update_part(), 1, result);
-      break;
-    case CVTM_PASS_RESTRICT:
-      reduce(threads, arrays, q, entries, choose_restrict_part(), 0, result);
-      break;
-    case CVTM_PASS_B:
-      reduce(threads, arrays, q, entries, choose_step_part(), 0, result);
-      break;
-  }
+  static const struct {
+    part_function narrow, wide;
+  } functions[] = {[CVTM_PASS_START] = {start_part, start_part},
+                   [CVTM_PASS_SEARCH] = {search_part, search_part},
+                   [CVTM_PASS_A] = {update_part_narrow, update_part_wide},
+                   [CVTM_PASS_RESTRICT] = {restrict_part_narrow, restrict_part_wide},
+                   [CVTM_PASS_B] = {step_part_narrow, step_part_wide}};
+  reduce(threads, arrays, q, entries,
+         cvtm_has_wide_vectors() ? functions[pass].wide : functions[pass].narrow,
+         pass == CVTM_PASS_A, result);
 }
 
 void cvtm_lbfgsb_cpu_move(int threads, const cvtm_lbfgsb_arrays *arrays) {
@@ -352,10 +342,12 @@ void cvtm_lbfgsb_cpu_read_row(const cvtm_lbfgsb_arrays *arrays, int64_t i, doubl
   w[2 * m] = cvtm_lbfgsb_scaled_gradient(arrays, i);
 }
 
-void cvtm_lbfgsb_cpu_read_rows(const cvtm_lbfgsb_arrays *arrays, const int32_t *rows, int count,
-                               double *w) {
+cvtm_status cvtm_lbfgsb_cpu_read_rows(cvtm_device *device, const cvtm_lbfgsb_arrays *arrays,
+                                      const int32_t *rows, int count, double *w) {
+  (void)device;
   for (int r = 0; r < count; ++r, w += 2 * arrays->state->history + 1)
     cvtm_lbfgsb_cpu_read_row(arrays, rows[r], w);
+  return CVTM_OK;
 }
 
 /* --- phases of a round, see iteration.h ------------------------------------------------ */

@@ -444,10 +444,8 @@ static cvtm_status cpu_gram(cvtm_device *device, void *own, const cvtm_lbfgsb_ar
 
 static cvtm_status cpu_read_rows(cvtm_device *device, void *own, const cvtm_lbfgsb_arrays *arrays,
                                  const int32_t *rows, int count, double *w) {
-  (void)device;
   (void)own;
-  cvtm_lbfgsb_cpu_read_rows(arrays, rows, count, w);
-  return CVTM_OK;
+  return cvtm_lbfgsb_cpu_read_rows(device, arrays, rows, count, w);
 }
 
 const cvtm_panels_table cvtm_panels_table_cpu = {

@@ -33,8 +33,8 @@ void cvtm_lbfgsb_cpu_move(int threads, const cvtm_lbfgsb_arrays *arrays);
 /* w[0 .. 2m]: row i of the 2m columns of W = [Y S], and g_i, scaled. */
 void cvtm_lbfgsb_cpu_read_row(const cvtm_lbfgsb_arrays *arrays, int64_t i, double *w);
 /* The same of the listed rows, one after the other. */
-void cvtm_lbfgsb_cpu_read_rows(const cvtm_lbfgsb_arrays *arrays, const int32_t *rows, int count,
-                               double *w);
+cvtm_status cvtm_lbfgsb_cpu_read_rows(cvtm_device *device, const cvtm_lbfgsb_arrays *arrays,
+                                      const int32_t *rows, int count, double *w);
 
 /* --- checks and lists ------------------------------------------------------------------------- */
 
