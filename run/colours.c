@@ -328,7 +328,7 @@ static void report_pen(const run_colours *c, int k, cJSON *list) {
   char colour[8];
   snprintf(colour, sizeof colour, "#%02x%02x%02x", c->pens.pen[k].colour[0],
            c->pens.pen[k].colour[1], c->pens.pen[k].colour[2]);
-  cJSON *part = cJSON_CreateObject();
+  cJSON *part = run_json_item(list);
   run_json_text(part, "name", c->pens.pen[k].name);
   run_json_text(part, "colour", colour);
   run_json_integer(part, "sites", c->start[k + 1] - c->start[k]);
@@ -343,7 +343,6 @@ static void report_pen(const run_colours *c, int k, cJSON *list) {
   run_json_real(part, "nearest_mean", f->nearest.mean);
   run_json_real(part, "smallest_dot", f->smallest);
   run_json_real(part, "largest_dot", f->largest);
-  run_json_append(list, part);
 }
 
 void run_colours_report(const run_colours *c, cJSON *report) {

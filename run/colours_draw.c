@@ -37,6 +37,7 @@ typedef struct colour_drawing {
   float *possible;   /* 3 planes of the picture: the nearest colours that the inks can give */
   float *asked;      /* the same after the correction */
   float *coverage[CVTM_INKS_MAX]; /* of each ink, after the correction */
+  cvtm_scratch memory;            /* of all these arrays */
 } colour_drawing;
 
 static int64_t count_of(const run_colours *c, int k) { return c->start[k + 1] - c->start[k]; }
@@ -60,23 +61,23 @@ static cvtm_status allocate_canvas(colour_drawing *d, cvtm_error *error) {
   const size_t grid = 3 * (size_t)d->width * (size_t)d->height;
   const size_t pixels = 3 * (size_t)d->c->domain.width * (size_t)d->c->domain.height;
   const cvtm_domain canvas = cvtm_canvas_of(d->c->domain, (double)d->fine / d->side);
-  d->canvas = malloc(3 * (size_t)canvas.width * (size_t)canvas.height * sizeof *d->canvas);
-  d->drawn = malloc(grid * sizeof *d->drawn);
-  d->wanted = malloc(grid * sizeof *d->wanted);
-  d->correction = malloc(grid * sizeof *d->correction);
-  d->possible = malloc(pixels * sizeof *d->possible);
-  d->asked = malloc(pixels * sizeof *d->asked);
+  cvtm_scratch *memory = &d->memory;
+  d->canvas = cvtm_scratch_take(memory, 3 * (size_t)canvas.width * (size_t)canvas.height,
+                                sizeof *d->canvas);
+  d->drawn = cvtm_scratch_take(memory, grid, sizeof *d->drawn);
+  d->wanted = cvtm_scratch_take(memory, grid, sizeof *d->wanted);
+  d->correction = cvtm_scratch_take(memory, grid, sizeof *d->correction);
+  d->possible = cvtm_scratch_take(memory, pixels, sizeof *d->possible);
+  d->asked = cvtm_scratch_take(memory, pixels, sizeof *d->asked);
+  float *coverage = cvtm_scratch_take(memory, (size_t)d->c->count * (pixels / 3), sizeof *coverage);
   d->c->radius = malloc((size_t)d->c->start[d->c->count] * sizeof *d->c->radius);
+  if (memory->failed || d->c->radius == NULL)
+    return cvtm_no_memory(error, "the colours of a drawing");
   for (int k = 0; k < d->c->count; ++k) {
-    const size_t bytes = pixels / 3 * sizeof *d->coverage[k];
-    d->coverage[k] = malloc(bytes);
-    if (d->coverage[k] == NULL) return cvtm_no_memory(error, "the colours of a drawing");
-    memcpy(d->coverage[k], d->c->coverage[k], bytes);
+    d->coverage[k] = coverage + (size_t)k * (pixels / 3);
+    memcpy(d->coverage[k], d->c->coverage[k], pixels / 3 * sizeof *coverage);
   }
-  return d->canvas && d->drawn && d->wanted && d->correction && d->possible && d->asked &&
-                 d->c->radius
-             ? CVTM_OK
-             : cvtm_no_memory(error, "the colours of a drawing");
+  return CVTM_OK;
 }
 
 static void free_drawing(colour_drawing *d) {
@@ -84,13 +85,7 @@ static void free_drawing(colour_drawing *d) {
     cvtm_cells_free(&d->pen[k].cells);
     cvtm_mesh_free(&d->pen[k].mesh);
   }
-  for (int k = 0; k < d->c->count; ++k) free(d->coverage[k]);
-  free(d->canvas);
-  free(d->drawn);
-  free(d->wanted);
-  free(d->correction);
-  free(d->possible);
-  free(d->asked);
+  cvtm_scratch_free(&d->memory);
 }
 
 static cvtm_status make_cells_of_pens(colour_drawing *d, cvtm_error *error) {

@@ -279,10 +279,6 @@ static int show_step(void *context, const cvtm_segment_progress *progress) {
   return run_interrupted(o);
 }
 
-static void show_end(const cvtm_run_options *o) {
-  if (o->segmented != NULL) o->segmented(o->context, NULL);
-}
-
 static void set_segmentation(const cvtm_run_options *o, cvtm_segmentation_options *made) {
   cvtm_segment_options *settings = &made->segment;
   made->inside = o->segment.inside.item;
@@ -315,7 +311,7 @@ cvtm_status run_segment_image(cvtm_device *device, const cvtm_run_options *optio
   set_segmentation(options, &settings);
   const cvtm_status status =
       cvtm_segmentation_run(device, image, options->input.name, &settings, made, error);
-  show_end(options);
+  if (options->segmented != NULL) options->segmented(options->context, NULL); /* the end */
   return status;
 }
 
@@ -334,12 +330,11 @@ void run_segment_report(const cvtm_segmentation *s, cJSON *report) {
   run_json_real(entry, "seconds", s->result.seconds);
   cJSON *history = cJSON_AddArrayToObject(entry, "history");
   for (int64_t k = 0; k < s->history_count; ++k) {
-    cJSON *row = cJSON_CreateObject();
+    cJSON *row = run_json_item(history);
     run_json_integer(row, "step", s->history[k].step);
     run_json_real(row, "change", s->history[k].change);
     run_json_real(row, "area", s->history[k].area);
     run_json_real(row, "energy", s->history[k].energy);
-    run_json_append(history, row);
   }
 }
 
@@ -395,14 +390,11 @@ cvtm_status run_read_conditioned(cvtm_device *device, cvtm_run_options *options,
     status = tone != NULL || rgb != NULL
                  ? cvtm_pipeline_run(device, &image, path, &settings, made, error)
                  : cvtm_pipeline_take(device, &image, path, &settings, made, error);
-  if (status == CVTM_OK && tone != NULL) {
+  if (status == CVTM_OK && tone != NULL)
     status = read_tone(&image, path, options, &settings.tone, tone, error);
-    if (status != CVTM_OK) cvtm_pipeline_free(made);
-  }
-  if (status == CVTM_OK && rgb != NULL) {
+  if (status == CVTM_OK && rgb != NULL)
     status = cvtm_colours_from_image(&image, &settings.tone, path, rgb, error);
-    if (status != CVTM_OK) cvtm_pipeline_free(made);
-  }
+  if (status != CVTM_OK) cvtm_pipeline_free(made);
   cvtm_image_free(&image);
   return status;
 }

@@ -407,11 +407,10 @@ double run_domain_deviation(const run_domain *domain) {
 
 static void list_groups(const cvtm_group *groups, int32_t count, int dimension, cJSON *list) {
   for (int32_t k = 0; k < count; ++k) {
-    cJSON *entry = cJSON_CreateObject();
+    cJSON *entry = run_json_item(list);
     run_json_integer(entry, "dimension", dimension);
     run_json_integer(entry, "tag", groups[k].tag);
     run_json_text(entry, "name", groups[k].name);
-    run_json_append(list, entry);
   }
 }
 

@@ -45,6 +45,13 @@ void run_json_append(cJSON *array, cJSON *item) {
   if (!cJSON_AddItemToArray(array, item)) cJSON_Delete(item);
 }
 
+cJSON *run_json_item(cJSON *list) {
+  cJSON *item = cJSON_CreateObject();
+  if (cJSON_AddItemToArray(list, item)) return item;
+  cJSON_Delete(item);
+  return NULL;
+}
+
 /* Prints with the fewest of 15 to 17 digits that read back to the same double. Returns 0 if the
  * value is not finite. */
 static int number_text(double value, char *text, size_t capacity) {

@@ -78,12 +78,11 @@ static void report_corners(const cvtm_refine_figures *figures, double height, cJ
   cJSON *list = cJSON_AddArrayToObject(entry, "small_corners");
   for (int64_t k = 0; k < figures->corner_count; ++k) {
     const cvtm_small_corner *corner = &figures->corners[k];
-    cJSON *item = cJSON_CreateObject();
+    cJSON *item = run_json_item(list);
     run_json_real(item, "x", corner->x);
     run_json_real(item, "y", height > 0 ? height - corner->y : corner->y);
     run_json_real(item, "angle", corner->angle);
     run_json_integer(item, "triangles", corner->triangles);
-    run_json_append(list, item);
   }
 }
 
@@ -91,12 +90,11 @@ static void report_narrow(const cvtm_refine_figures *figures, double height, cJS
   cJSON *list = cJSON_AddArrayToObject(entry, "narrow_triangles");
   for (int64_t k = 0; k < figures->narrow_count; ++k) {
     const cvtm_narrow_triangle *narrow = &figures->narrow[k];
-    cJSON *item = cJSON_CreateObject();
+    cJSON *item = run_json_item(list);
     run_json_real(item, "x", narrow->x);
     run_json_real(item, "y", height > 0 ? height - narrow->y : narrow->y);
     run_json_real(item, "angle", narrow->angle);
     run_json_real(item, "distance", narrow->distance);
-    run_json_append(list, item);
   }
 }
 

@@ -16,12 +16,11 @@ static void add_history(cJSON *report, const run_history *made) {
   const cvtm_cvt_record *records = made->records;
   for (int64_t k = 0; k < made->count; ++k) {
     const cvtm_cvt_record *record = &records[k];
-    cJSON *entry = cJSON_CreateObject();
+    cJSON *entry = run_json_item(history);
     run_json_integer(entry, "iteration", record->iteration);
     run_json_real(entry, "energy", record->energy);
     run_json_real(entry, "gradient_norm", record->gradient_norm);
     run_json_real(entry, "step", record->step);
-    run_json_append(history, entry);
   }
 }
 
