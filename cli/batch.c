@@ -152,9 +152,6 @@ static int batch_devices_lanes(const batch_devices *devices) {
   return devices->is_cuda ? 2 * devices->handles : devices->handles + 1;
 }
 
-/* The number of CPU threads of each lane. */
-static int batch_devices_threads(const batch_devices *devices) { return devices->threads; }
-
 /* Waits until a handle is free; the handle that was returned first is lent first. */
 static cvtm_device *batch_devices_lend(batch_devices *devices) {
   pthread_mutex_lock(&devices->lock);
@@ -174,21 +171,13 @@ static void batch_devices_give_back(batch_devices *devices, cvtm_device *device)
   pthread_mutex_unlock(&devices->lock);
 }
 
-/* "2 x NVIDIA H200, 16 runs at a time on each" */
-static void batch_devices_describe(const batch_devices *devices, char *text, size_t capacity) {
-  snprintf(text, capacity, "%d x %s (%s), %d run%s at a time on each", devices->count,
-           cvtm_device_name(devices->handle[0]), cvtm_device_description(devices->handle[0]),
-           devices->runs, devices->runs == 1 ? "" : "s");
-}
-
 /* Adds the array `devices`, with name, description and runs_at_a_time of each. */
 static void batch_devices_report(const batch_devices *devices, cJSON *report) {
   cJSON *array = cJSON_AddArrayToObject(report, "devices");
   for (int k = 0; k < devices->count; ++k) {
-    cJSON *entry = cJSON_CreateObject();
+    cJSON *entry = run_json_item(array);
     run_json_device(entry, devices->handle[k]);
     run_json_integer(entry, "runs_at_a_time", devices->runs);
-    run_json_append(array, entry);
   }
 }
 
@@ -371,7 +360,7 @@ static void *lane(void *context) {
   batch_key key;
   (void)cvtm_numeric_locale_enter(); /* of this thread, until it ends */
   cli_listen(b->listener);
-  omp_set_num_threads(batch_devices_threads(b->devices));
+  omp_set_num_threads(b->devices->threads);
   for (batch_job *job = take_job(b, &key); job != NULL; job = take_job(b, &key)) {
     do_job(b, job, key);
     batch_job_free(job);
@@ -664,12 +653,13 @@ static cvtm_status write_batch_report(const batch *b, double seconds, cvtm_error
 }
 
 static void print_batch_summary(const batch *b, double seconds) {
-  char devices[400];
+  const batch_devices *on = b->devices;
   const int64_t left = b->mine - b->count[DONE] - b->count[SKIPPED] - b->count[FAILED];
-  batch_devices_describe(b->devices, devices, sizeof devices);
-  fprintf(stderr, "%s: %lld %s on %s", cli_visible(b->options->run.input.name), (long long)b->mine,
-          cli_word(b->mine, "job", "jobs"), devices);
-  fprintf(stderr, "\n  done       %lld\n", (long long)b->count[DONE]);
+  fprintf(stderr, "%s: %lld %s on %d x %s (%s), %d %s at a time on each\n  done       %lld\n",
+          cli_visible(b->options->run.input.name), (long long)b->mine,
+          cli_word(b->mine, "job", "jobs"), on->count, cvtm_device_name(on->handle[0]),
+          cvtm_device_description(on->handle[0]), on->runs, cli_word(on->runs, "run", "runs"),
+          (long long)b->count[DONE]);
   if (b->count[SKIPPED] > 0)
     fprintf(stderr, "  before     %lld, by the journal\n", (long long)b->count[SKIPPED]);
   if (b->count[NOT_CONVERGED] > 0)

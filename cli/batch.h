@@ -11,12 +11,11 @@
 
 typedef struct batch_list batch_list;
 
-/* One run. Its options are checked; their strings belong to the job or to the options of the
- * batch. */
+/* One run. Its options are checked; their strings belong to them, to the list or to the options of
+ * the batch. */
 typedef struct batch_job {
   int64_t index; /* from 0 */
   cli_options options;
-  struct batch_text *texts;
 } batch_job;
 
 /* options: of the batch, borrowed until the list is closed. A list from stdin is copied to a

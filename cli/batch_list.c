@@ -15,12 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A string that a job owns. */
-struct batch_text {
-  struct batch_text *next;
-  char text[];
-};
-
 struct batch_list {
   const cli_options *options;
   const char *name; /* for messages */
@@ -34,31 +28,8 @@ struct batch_list {
   int64_t next; /* index of the next job */
 };
 
-/* --- the strings of a job ------------------------------------------------------------ */
-
-static char *new_text(batch_job *job, size_t size) {
-  struct batch_text *made = malloc(sizeof *made + size);
-  if (made == NULL) return NULL;
-  made->next = job->texts;
-  job->texts = made;
-  return made->text;
-}
-
-static cvtm_status copy_text(batch_job *job, const char *text, const char **copy,
-                             cvtm_error *error) {
-  char *made = new_text(job, strlen(text) + 1);
-  if (made == NULL) return cvtm_no_memory(error, "a job");
-  *copy = strcpy(made, text);
-  return CVTM_OK;
-}
-
 void batch_job_free(batch_job *job) {
   if (job == NULL) return;
-  while (job->texts != NULL) {
-    struct batch_text *next = job->texts->next;
-    free(job->texts);
-    job->texts = next;
-  }
   cli_options_free(&job->options);
   free(job);
 }
@@ -132,7 +103,7 @@ static cvtm_status expand(void *context, const char *template, const char **resu
       if (writing) memcpy(made + size, piece.value, piece.length);
       size += piece.length;
     }
-    if (!writing) made = new_text(c->job, size + 1);
+    if (!writing) made = cli_options_keep(&c->job->options, size + 1);
     if (made == NULL) return cvtm_no_memory(error, "a job");
     made[writing ? size : 0] = '\0';
   }
@@ -174,9 +145,9 @@ static cvtm_status set_pair(batch_job *job, const char *name, const char *value,
   const int is_input = strcmp(name, "input") == 0;
   if (!is_input && !cli_option_of_job(name))
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "'%s' is no option of a run in a batch", name);
-  const char *copy = NULL;
-  cvtm_status status = copy_text(job, value, &copy, error);
-  if (status != CVTM_OK) return status;
+  char *copy = cli_options_keep(&job->options, strlen(value) + 1);
+  if (copy == NULL) return cvtm_no_memory(error, "a job");
+  strcpy(copy, value);
   if (!is_input) return cli_options_set(&job->options, name, copy, error);
   job->options.run.input.name = copy;
   return CVTM_OK;
@@ -256,12 +227,11 @@ static cvtm_status make_from_record(batch_list *list, batch_job *job, cvtm_error
 static cvtm_status make_from_file(const batch_list *list, batch_job *job, cvtm_error *error) {
   char number[24];
   template_context context = {job, {{NULL, NULL, 0}}};
-  const char *path = NULL;
+  const char *path = list->found.gl_pathv[job->index];
   snprintf(number, sizeof number, "%lld", (long long)job->index + 1);
-  cvtm_status status = copy_text(job, list->found.gl_pathv[job->index], &path, error);
-  if (status != CVTM_OK) return status;
   fill_placeholders(path, number, context.known);
-  status = cli_options_inherit(list->options, expand, &context, &job->options, error);
+  const cvtm_status status =
+      cli_options_inherit(list->options, expand, &context, &job->options, error);
   if (status != CVTM_OK) return status;
   job->options.run.input.name = path;
   return check_job(job, error);

@@ -58,11 +58,10 @@ static void add_words(cJSON *object, const char *name, const char *words) {
 static void add_device(cJSON *array, const char *name) {
   char text[512];
   int works = describe(name, text, sizeof text);
-  cJSON *entry = cJSON_CreateObject();
+  cJSON *entry = run_json_item(array);
   run_json_text(entry, "name", name);
   cJSON_AddBoolToObject(entry, "works", works);
   run_json_text(entry, "description", text);
-  run_json_append(array, entry);
 }
 
 static int print_json(int cuda_count, const char *reason) {

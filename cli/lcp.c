@@ -269,7 +269,7 @@ static int check_lcp_usage(work *w) {
     return cli_usage_error(CLI_LCP, "--width and --height go together");
   if (o->lcp.is_matrix_free && !w->is_model)
     return cli_usage_error(CLI_LCP, "only the model problems can be matrix-free");
-  if (o->lcp.is_matrix_free && o->lcp.method == (int)CVTM_LCP_PDAS)
+  if (o->lcp.is_matrix_free && o->lcp.solver.method == CVTM_LCP_PDAS)
     return cli_usage_error(CLI_LCP, "pdas needs a stored matrix");
   w->is_on_mesh = o->lcp.mesh != NULL;
   if (!w->is_on_mesh) return cli_outputs_check_known(o, "npy", "x");
@@ -350,12 +350,9 @@ static void drop_vectors(work *w) {
 }
 
 void cli_lcp_settings(const cli_options *o, cvtm_lcp_options *settings) {
-  cvtm_lcp_defaults(settings);
-  settings->method = (cvtm_lcp_method)o->lcp.method;
+  *settings = o->lcp.solver;
   settings->tolerance = o->run.tolerance;
   settings->max_iterations = o->run.iterations;
-  settings->omega = o->lcp.omega;
-  settings->nested = o->lcp.nested;
 }
 
 static cvtm_status create_solver(work *w) {
@@ -366,11 +363,7 @@ static cvtm_status create_solver(work *w) {
   settings.monitor_context = &w->history;
   if (!o->lcp.is_matrix_free)
     return cvtm_lcp_create(w->device, &w->matrix, w->width, w->height, &settings, &w->lcp);
-  cvtm_lcp_grid grid;
-  memset(&grid, 0, sizeof grid);
-  grid.width = w->width;
-  grid.height = w->height;
-  grid.constant = 1;
+  const cvtm_lcp_grid grid = {.width = w->width, .height = w->height, .constant = 1};
   const cvtm_status status =
       cvtm_lcp_create_grid(w->device, w->width, w->height, &settings, &w->lcp);
   return status == CVTM_OK ? cvtm_lcp_set_grid(w->lcp, &grid) : status;
@@ -421,11 +414,10 @@ static void add_history(cJSON *report, const work *w) {
   const cvtm_lcp_progress *records = w->history.list.records;
   for (int64_t k = 0; k < w->history.list.count; ++k) {
     const cvtm_lcp_progress *r = &records[k];
-    cJSON *entry = cJSON_CreateObject();
+    cJSON *entry = run_json_item(array);
     run_json_integer(entry, "iteration", r->iteration);
     run_json_real(entry, "natural_residual", r->natural_residual);
     run_json_real(entry, "natural_residual_max", r->natural_residual_max);
-    run_json_append(array, entry);
   }
 }
 
@@ -508,7 +500,7 @@ static int perform_lcp(work *w) {
 
 static void free_work(work *w) {
   cvtm_lcp_destroy(w->lcp);
-  if (w->device != NULL) cvtm_device_free(w->device, w->memory);
+  cvtm_device_free(w->device, w->memory);
   cvtm_device_destroy(w->device);
   if (!w->is_model) {
     cvtm_csr_free(&w->matrix);
@@ -523,9 +515,7 @@ static void free_work(work *w) {
 }
 
 int cli_lcp(const cli_options *options) {
-  work w;
-  memset(&w, 0, sizeof w);
-  w.options = *options;
+  work w = {.options = *options};
   const int code = perform_lcp(&w);
   free_work(&w);
   return code;

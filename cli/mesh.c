@@ -375,10 +375,6 @@ static void print_outline_summary(const outline *o) {
 static int perform_outline(outline *o) {
   cli_options *options = &o->options;
   cvtm_error error = {CVTM_OK, ""};
-  if (options->run.output.count == 0 && options->run.report == NULL)
-    return cli_missing(CLI_MESH, "--output");
-  if (options->run.domain.pairs_out != NULL && !options->run.periodic)
-    return cli_usage_error(CLI_MESH, "--pairs-out needs --periodic");
   if (options->run.order != CVTM_RUN_ORDER_NONE)
     return cli_usage_error(CLI_MESH, "--order has no use for the mesh of an outline");
   if (strcmp(options->device, "auto") != 0 && strcmp(options->device, "cpu") != 0)
@@ -431,9 +427,7 @@ static int perform_outline(outline *o) {
 }
 
 static int run_outline(const cli_options *options) {
-  outline o;
-  memset(&o, 0, sizeof o);
-  o.options = *options;
+  outline o = {.options = *options};
   o.options.run.purpose = CVTM_RUN_OUTLINE;
   const int code = perform_outline(&o);
   cvtm_polygons_free(&o.polygons);
@@ -608,12 +602,6 @@ static cvtm_status triangulate_points(meshing *m, cvtm_error *error) {
 
 static int perform_mesh(meshing *m) {
   cli_options *options = &m->options;
-  if (options->run.output.count == 0 && options->run.report == NULL)
-    return cli_missing(CLI_MESH, "--output");
-  if (options->run.size.field != NULL)
-    return cli_usage_error(CLI_MESH, "--size-field needs --size-from");
-  if (options->run.domain.pairs_out != NULL && !options->run.periodic)
-    return cli_usage_error(CLI_MESH, "--pairs-out needs --periodic");
   if (options->run.periodic && (run_outputs_draw(&options->run) || options->run.element_order == 2))
     return cli_usage_error(CLI_MESH, "--periodic: points make meshes of straight triangles alone");
   if (options->run.periodic && options->like.name == NULL &&
@@ -683,10 +671,15 @@ static int perform_mesh(meshing *m) {
 }
 
 int cli_mesh(const cli_options *options) {
-  if (cli_outline_wanted(options)) return run_outline(options);
-  meshing m;
-  memset(&m, 0, sizeof m);
-  m.options = *options;
+  const int is_outline = cli_outline_wanted(options);
+  if (options->run.output.count == 0 && options->run.report == NULL)
+    return cli_missing(CLI_MESH, "--output");
+  if (!is_outline && options->run.size.field != NULL)
+    return cli_usage_error(CLI_MESH, "--size-field needs --size-from");
+  if (options->run.domain.pairs_out != NULL && !options->run.periodic)
+    return cli_usage_error(CLI_MESH, "--pairs-out needs --periodic");
+  if (is_outline) return run_outline(options);
+  meshing m = {.options = *options};
   int code = perform_mesh(&m);
   run_order_free(&m.order);
   cvtm_cells_free(&m.cells);

@@ -110,20 +110,20 @@ cvtm_status cli_set_size_from(cli_options *options, const char *value, cvtm_erro
   return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "--size-from: '%s' has no file", value);
 }
 
-cvtm_status cli_set_within(cli_options *options, const char *value, cvtm_error *error) {
-  cvtm_run_inputs *regions = &options->run.condition.within;
-  (void)error;
-  regions->count = options->text.within.count;
-  regions->item[regions->count - 1] = (cvtm_input){value, NULL};
+static cvtm_status add_region(const char *value, int count, cvtm_run_inputs *regions) {
+  regions->count = count;
+  regions->item[count - 1] = (cvtm_input){value, NULL};
   return CVTM_OK;
 }
 
-cvtm_status cli_set_obstacle(cli_options *options, const char *value, cvtm_error *error) {
-  cvtm_run_inputs *regions = &options->run.condition.obstacle;
+cvtm_status cli_set_within(cli_options *options, const char *value, cvtm_error *error) {
   (void)error;
-  regions->count = options->text.obstacle.count;
-  regions->item[regions->count - 1] = (cvtm_input){value, NULL};
-  return CVTM_OK;
+  return add_region(value, options->text.within.count, &options->run.condition.within);
+}
+
+cvtm_status cli_set_obstacle(cli_options *options, const char *value, cvtm_error *error) {
+  (void)error;
+  return add_region(value, options->text.obstacle.count, &options->run.condition.obstacle);
 }
 
 struct cli_text {
@@ -131,12 +131,9 @@ struct cli_text {
   char text[];
 };
 
-/* The first `length` characters; they live as long as the options. NULL: no memory. */
-static const char *keep_text(cli_options *options, const char *text, size_t length) {
-  cli_text *kept = malloc(sizeof *kept + length + 1);
+char *cli_options_keep(cli_options *options, size_t size) {
+  cli_text *kept = malloc(sizeof *kept + size);
   if (kept == NULL) return NULL;
-  memcpy(kept->text, text, length);
-  kept->text[length] = '\0';
   kept->next = options->kept;
   options->kept = kept;
   return kept->text;
@@ -158,8 +155,11 @@ cvtm_status cli_set_weight(cli_options *options, const char *value, cvtm_error *
   double factor;
   if (equals == NULL || equals == value || !run_numbers_parse(equals + 1, 1, &factor))
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "--weight: '%s' is not FILE=FACTOR", value);
-  const char *name = keep_text(options, value, (size_t)(equals - value));
+  const size_t length = (size_t)(equals - value);
+  char *name = cli_options_keep(options, length + 1);
   if (name == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory");
+  memcpy(name, value, length);
+  name[length] = '\0';
   weights->count = options->text.weight.count;
   weights->item[weights->count - 1] = (cvtm_region_weight){{name, NULL}, factor};
   return CVTM_OK;

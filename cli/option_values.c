@@ -283,26 +283,17 @@ static void set_minimize_defaults(cli_options *options) {
 }
 
 static void set_hlcp_defaults(cli_options *options) {
-  cvtm_hlcp_options hlcp;
-  cvtm_hlcp_defaults(&hlcp);
-  options->run.iterations = hlcp.max_iterations;
-  options->run.tolerance = hlcp.tolerance;
-  options->hlcp.method = (int)hlcp.method;
-  options->hlcp.alpha = hlcp.alpha;
-  options->hlcp.beta = hlcp.beta;
-  options->hlcp.gamma = hlcp.gamma;
-  options->hlcp.start = hlcp.start;
+  cvtm_hlcp_defaults(&options->hlcp.solver);
+  options->run.iterations = options->hlcp.solver.max_iterations;
+  options->run.tolerance = options->hlcp.solver.tolerance;
   options->hlcp.size = 256;
 }
 
 static void set_lcp_defaults(cli_options *options) {
-  cvtm_lcp_options lcp;
-  cvtm_lcp_defaults(&lcp);
-  options->run.tolerance = lcp.tolerance;
-  options->run.iterations = lcp.max_iterations;
+  cvtm_lcp_defaults(&options->lcp.solver);
+  options->run.iterations = options->lcp.solver.max_iterations;
+  options->run.tolerance = options->lcp.solver.tolerance;
   options->lcp.size = 255;
-  options->lcp.omega = lcp.omega;
-  options->lcp.nested = lcp.nested;
 }
 
 void cli_options_set_defaults(cli_command command, cli_options *options) {

@@ -5,6 +5,8 @@
 #define CVTMESH_CLI_OPTIONS_H
 
 #include "base/status.h"
+#include "lcp/hlcp.h"
+#include "lcp/lcp.h"
 #include "run/run.h"
 
 #include <stdint.h>
@@ -111,20 +113,19 @@ struct cli_options {
   } minimize;
 
   struct {
-    int64_t example, size, splits; /* splits 0: chosen for the device */
-    int method, rule, split;
-    double alpha, beta, gamma, start;
+    int64_t example, size;
+    cvtm_hlcp_options solver;
     cvtm_input omega; /* a number, `ratio` or a vector; NULL: the problem's */
     cvtm_input rhs;
     const char *matrix_a, *matrix_b, *output_z, *output_w;
   } hlcp;
 
   struct {
-    int problem, method, is_matrix_free, nested;
+    int problem, is_matrix_free;
+    cvtm_lcp_options solver;
     int64_t size, width, height; /* width, height 0: size x size, or no grid for a file */
     cvtm_input rhs, lower, upper;
     const char *matrix, *mesh;
-    double omega;
     double load; /* with --mesh; 0: the problem's */
   } lcp;
 
@@ -162,6 +163,8 @@ typedef enum cli_parsed {
 cli_parsed cli_options_parse(cli_command command, int argc, char **argv, cli_options *options,
                              int *exit_code);
 void cli_options_free(cli_options *options);
+/* Memory for a text of `size` bytes that lives as long as the options; NULL: there is none. */
+char *cli_options_keep(cli_options *options, size_t size);
 
 /* Maps the value of an option of one command to the value of another's, as a template to a name. */
 typedef cvtm_status (*cli_text_map)(void *context, const char *text, const char **mapped,

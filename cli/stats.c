@@ -31,12 +31,6 @@ typedef struct class_point {
   int32_t class_of, index;
 } class_point;
 
-static int compare_class_points(const void *a, const void *b) {
-  const class_point *p = a, *q = b;
-  if (p->class_of != q->class_of) return p->class_of < q->class_of ? -1 : 1;
-  return (p->index > q->index) - (p->index < q->index);
-}
-
 static cvtm_status no_memory_for_points(int64_t count, cvtm_error *error) {
   return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory for %lld points", (long long)count);
 }
@@ -68,7 +62,7 @@ static cvtm_status cli_class_spacing_measure(cvtm_domain domain, const double *p
   cvtm_status status = sorted != NULL && xy != NULL ? CVTM_OK : no_memory_for_points(count, error);
   if (status == CVTM_OK) {
     for (int64_t i = 0; i < count; ++i) sorted[i] = (class_point){class_of[i], (int32_t)i};
-    qsort(sorted, (size_t)count, sizeof *sorted, compare_class_points);
+    qsort(sorted, (size_t)count, sizeof *sorted, cvtm_compare_two);
   }
   for (int64_t first = 0, end; first < count && status == CVTM_OK; first = end) {
     for (end = first; end < count && sorted[end].class_of == sorted[first].class_of;) ++end;
@@ -90,12 +84,11 @@ static void cli_class_spacing_report(const cli_class_spacing *made, cJSON *repor
   if (made->classes == 0) return;
   cJSON *list = cJSON_AddArrayToObject(report, "classes");
   for (int64_t k = 0; k < made->classes; ++k) {
-    cJSON *part = cJSON_CreateObject();
+    cJSON *part = run_json_item(list);
     run_json_integer(part, "class", made->number[k]);
     run_json_integer(part, "points", made->distances[k].points);
     run_json_real(part, "nearest_least", made->distances[k].least);
     run_json_real(part, "nearest_mean", made->distances[k].mean);
-    run_json_append(list, part);
   }
 }
 
@@ -404,9 +397,7 @@ static int perform_stats(stats *s) {
 }
 
 int cli_stats(const cli_options *options) {
-  stats s;
-  memset(&s, 0, sizeof s);
-  s.options = *options;
+  stats s = {.options = *options};
   int code = perform_stats(&s);
   cvtm_mesh_free(&s.mesh);
   free(s.points);

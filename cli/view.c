@@ -261,9 +261,7 @@ static int perform_view(view *v) {
 }
 
 int cli_view(const cli_options *options) {
-  view v;
-  memset(&v, 0, sizeof v);
-  v.options = *options;
+  view v = {.options = *options};
   run_preset_apply(&v.options.run);
   const int code = perform_view(&v);
   free(v.result.sites);

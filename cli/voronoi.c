@@ -66,16 +66,19 @@ static cvtm_status write_labels(void *context, const char *path, const char *ext
 /* Device arrays of one computation. */
 typedef struct arrays {
   cvtm_voronoi *plan;
-  void *sites, *labels;
+  double *sites;
+  int32_t *labels;
 } arrays;
+
+static cvtm_arrays list_arrays(const diagram *d, arrays *a) {
+  return (cvtm_arrays){
+      {CVTM_ARRAY(a->sites, 2 * d->count), CVTM_ARRAY(a->labels, pixels(d->domain))}};
+}
 
 static cvtm_status make_arrays(diagram *d, arrays *a) {
   const size_t bytes = 2 * (size_t)d->count * sizeof(double);
   cvtm_status status = cvtm_voronoi_create(d->device, d->domain, d->count, &a->plan);
-  if (status == CVTM_OK)
-    status = cvtm_device_allocate(d->device, 2 * d->count, sizeof(double), &a->sites);
-  if (status == CVTM_OK)
-    status = cvtm_device_allocate(d->device, pixels(d->domain), sizeof(int32_t), &a->labels);
+  if (status == CVTM_OK) status = cvtm_device_allocate_arrays(d->device, list_arrays(d, a));
   if (status == CVTM_OK) status = cvtm_device_copy_in(d->device, a->sites, d->points, bytes);
   return status;
 }
@@ -147,8 +150,7 @@ static cvtm_status solve_voronoi(diagram *d) {
                                  (size_t)d->start.count * sizeof(int32_t));
   if (status == CVTM_OK) status = compute_labels(d, &a);
   if (status == CVTM_OK && is_checked(d)) status = check_labels(d, &a);
-  cvtm_device_free(d->device, a.sites);
-  cvtm_device_free(d->device, a.labels);
+  cvtm_device_free_arrays(d->device, list_arrays(d, &a));
   cvtm_voronoi_destroy(a.plan);
   return status;
 }
@@ -227,9 +229,7 @@ static int perform_voronoi(diagram *d) {
 }
 
 int cli_voronoi(const cli_options *options) {
-  diagram d;
-  memset(&d, 0, sizeof d);
-  d.options = *options;
+  diagram d = {.options = *options};
   int code = perform_voronoi(&d);
   cvtm_npy_free(&d.start);
   free(d.labels);
