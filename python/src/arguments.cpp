@@ -215,7 +215,7 @@ const char *type_name(cli_option_type type) {
 }
 
 /* A dict for each option of the command, in the order of the table. */
-nb::typed<nb::list, nb::typed<nb::dict, nb::str, nb::any>> options_of(const std::string &name) {
+nb::typed<nb::list, Figures> options_of(const std::string &name) {
   const cli_command command = cli_command_find(name.c_str());
   if (command == CLI_COMMAND_COUNT) throw nb::value_error("there is no such command");
   cli_options defaults;
@@ -238,7 +238,7 @@ nb::typed<nb::list, nb::typed<nb::dict, nb::str, nb::any>> options_of(const std:
     entry["writes"] = nb::bool_(row.file >= CLI_WRITES);
     rows.append(entry);
   }
-  return nb::typed<nb::list, nb::typed<nb::dict, nb::str, nb::any>>(rows);
+  return nb::typed<nb::list, Figures>(rows);
 }
 
 }  // namespace

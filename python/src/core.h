@@ -50,6 +50,7 @@ void check(cvtm_status status, const cvtm_error *error);
 /* The name of an option and its value: a number, a text, or a text and the array that it names. */
 using Value = std::pair<std::string, nb::object>;
 using Inputs = std::vector<std::pair<std::string, nb::bytes>>; /* paths and files in memory */
+using Figures = nb::typed<nb::dict, nb::str, nb::any>;
 
 template <typename T>
 using Array = nb::ndarray<nb::numpy, T>;
@@ -98,6 +99,14 @@ class Arguments {
  * the work uses. */
 void perform(std::shared_ptr<void> owner, const std::function<void()> &work, nb::handle callback,
              int64_t threads);
+
+/* The same of work that has the options as `arguments`, and `run`. */
+template <typename Work>
+void solve(const std::shared_ptr<Work> &work) {
+  Work *w = work.get();
+  perform(
+      work, [w] { w->run(); }, nb::none(), w->arguments.options.run.threads);
+}
 
 /* The same of a function that owns all that it uses. */
 template <typename Work>

@@ -61,7 +61,7 @@ class Minimizer {
   }
   bool is_running() const { return running_ != 0; }
 
-  nb::typed<nb::dict, nb::str, nb::any> finish() {
+  Figures finish() {
     cvtm_lbfgsb_result r;
     on_.require(cvtm_lbfgsb_finish(solver_.get(), x_, &r));
     on_.require(cvtm_device_synchronize(on_.device));
@@ -76,7 +76,7 @@ class Minimizer {
     result["projected_gradient"] = r.projected_gradient;
     result["active"] = r.active;
     result["restarts"] = r.restarts;
-    return nb::typed<nb::dict, nb::str, nb::any>(result);
+    return Figures(result);
   }
 
   /* x of the evaluation that is wanted, or the result after finish; borrowed from the solver. */
@@ -95,8 +95,8 @@ class Minimizer {
   }
 
   /* The records of the iterations since the last call. */
-  std::vector<nb::typed<nb::dict, nb::str, nb::any>> take_records() {
-    std::vector<nb::typed<nb::dict, nb::str, nb::any>> taken;
+  std::vector<Figures> take_records() {
+    std::vector<Figures> taken;
     for (const cvtm_lbfgsb_progress &r : records_) {
       nb::dict record;
       record["iteration"] = r.iteration;

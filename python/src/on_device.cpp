@@ -136,10 +136,7 @@ struct Condition {
 };
 
 void condition(const std::vector<Value> &values, const Density &density) {
-  auto work = std::make_shared<Condition>(values, density);
-  Condition *w = work.get();
-  perform(
-      work, [w] { w->run(); }, nb::none(), w->arguments.options.run.threads);
+  solve(std::make_shared<Condition>(values, density));
 }
 
 /* --- labels ------------------------------------------------------------------------------------
