@@ -226,10 +226,10 @@ static cvtm_status write_outputs(view *v, cvtm_error *error) {
 static void print_view_summary(const view *v) {
   const cvtm_viewer_result *r = &v->result;
   char line[256];
-  snprintf(line, sizeof line, "%lld %s, %lld %s, ratio %.6f; %lld %s in %.2f s: %.1f a second",
-           (long long)r->count, cli_word(r->count, "site", "sites"), (long long)r->iterations,
-           cli_word(r->iterations, "iteration", "iterations"), r->ratio, (long long)r->frames,
-           cli_word(r->frames, "frame", "frames"), r->seconds,
+  snprintf(line, sizeof line, "%s, %s, ratio %.6f; %s in %.2f s: %.1f a second",
+           cli_count(r->count, "site", "sites"),
+           cli_count(r->iterations, "iteration", "iterations"), r->ratio,
+           cli_count(r->frames, "frame", "frames"), r->seconds,
            r->seconds > 0 ? (double)r->frames / r->seconds : 0);
   say((void *)(uintptr_t)v, line);
 }

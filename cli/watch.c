@@ -249,8 +249,7 @@ cvtm_status cli_watch_page(const cli_watch *w, const cvtm_run *run, cvtm_error *
     const picture *p = &w->pictures[k];
     pictures[k] = (cvtm_page_picture){p->path, p->iteration, p->sites, p->ratio};
   }
-  snprintf(title, title_size, "%s: %lld %s", input, (long long)w->count,
-           cli_word(w->count, "site", "sites"));
+  snprintf(title, title_size, "%s: %s", input, cli_count(w->count, "site", "sites"));
   const cvtm_html_page page = {.title = title,
                                .dark = w->options->run.dark,
                                .pictures = pictures,
