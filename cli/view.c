@@ -170,9 +170,7 @@ static int check_view_options(view *v) {
       (o->view.record != NULL && strlen(o->view.record) > PREFIX_MAX))
     return cli_usage_error(o->command, "--save and --record: names of at most %d bytes",
                            PREFIX_MAX);
-  if (!cli_view_size(o, &v->viewer.width, &v->viewer.height))
-    return cli_usage_error(o->command, "--window: '%s' is not WxH with sides of 16 to 16384",
-                           o->view.size);
+  if (cli_view_size(o, &v->viewer.width, &v->viewer.height) != CLI_EXIT_OK) return CLI_EXIT_USAGE;
   if (o->text.layers != NULL &&
       cvtm_layers_parse(o->text.layers, &v->viewer.layers, &error) != CVTM_OK)
     return cli_usage_error(o->command, "--layers: %s", error.message);
