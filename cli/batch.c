@@ -378,8 +378,7 @@ static void print_batch_progress(const batch *b, const int64_t *counts) {
   const double elapsed = cvtm_clock() - b->start;
   const int64_t worked = counts[DONE] + counts[FAILED];
   const int64_t ended = worked + counts[SKIPPED];
-  fprintf(stderr, "\r%lld of %lld %s", (long long)ended, (long long)b->mine,
-          cli_word(b->mine, "job", "jobs"));
+  fprintf(stderr, "\r%lld of %s", (long long)ended, cli_count(b->mine, "job", "jobs"));
   if (counts[FAILED] > 0) fprintf(stderr, "  %lld failed", (long long)counts[FAILED]);
   if (worked > 0) {
     const double left = elapsed / (double)worked * (double)(b->mine - ended);
@@ -655,11 +654,10 @@ static cvtm_status write_batch_report(const batch *b, double seconds, cvtm_error
 static void print_batch_summary(const batch *b, double seconds) {
   const batch_devices *on = b->devices;
   const int64_t left = b->mine - b->count[DONE] - b->count[SKIPPED] - b->count[FAILED];
-  fprintf(stderr, "%s: %lld %s on %d x %s (%s), %d %s at a time on each\n  done       %lld\n",
-          cli_visible(b->options->run.input.name), (long long)b->mine,
-          cli_word(b->mine, "job", "jobs"), on->count, cvtm_device_name(on->handle[0]),
-          cvtm_device_description(on->handle[0]), on->runs, cli_word(on->runs, "run", "runs"),
-          (long long)b->count[DONE]);
+  fprintf(stderr, "%s: %s on %d x %s (%s), %d %s at a time on each\n  done       %lld\n",
+          cli_visible(b->options->run.input.name), cli_count(b->mine, "job", "jobs"), on->count,
+          cvtm_device_name(on->handle[0]), cvtm_device_description(on->handle[0]), on->runs,
+          cli_word(on->runs, "run", "runs"), (long long)b->count[DONE]);
   if (b->count[SKIPPED] > 0)
     fprintf(stderr, "  before     %lld, by the journal\n", (long long)b->count[SKIPPED]);
   if (b->count[NOT_CONVERGED] > 0)

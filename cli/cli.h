@@ -53,6 +53,10 @@ static inline const char *cli_word(int64_t count, const char *one, const char *m
   return count == 1 ? one : many;
 }
 
+/* A count with its word, as in "2 sites"; from a buffer of the thread, good until the fourth call
+ * from now. */
+const char *cli_count(int64_t count, const char *one, const char *many);
+
 /* What stderr and the pictures of --watch show of a run. */
 typedef struct cli_progress {
   const cli_options *options; /* borrowed */

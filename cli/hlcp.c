@@ -232,13 +232,12 @@ static cvtm_status write_vector(const problem *p, const char *path, const double
 static void print_hlcp_summary(const problem *p) {
   const cvtm_hlcp_result *r = &p->result;
   fprintf(stderr,
-          "%s: %lld %s on %s (%s)\n  %lld %s, residual %.6e, %.4f seconds; "
+          "%s: %s on %s (%s)\n  %s, residual %.6e, %.4f seconds; "
           "stopped by: %s\n",
-          cvtm_hlcp_method_name(p->settings.method), (long long)p->given.a.rows,
-          cli_word(p->given.a.rows, "unknown", "unknowns"), cvtm_device_name(p->device),
-          cvtm_device_description(p->device), (long long)r->iterations,
-          cli_word(r->iterations, "iteration", "iterations"), r->residual, r->seconds,
-          cvtm_lcp_stop_name(r->stop));
+          cvtm_hlcp_method_name(p->settings.method),
+          cli_count(p->given.a.rows, "unknown", "unknowns"), cvtm_device_name(p->device),
+          cvtm_device_description(p->device), cli_count(r->iterations, "iteration", "iterations"),
+          r->residual, r->seconds, cvtm_lcp_stop_name(r->stop));
   if (r->stop != CVTM_LCP_CONVERGED && p->settings.method != CVTM_HLCP_NEWTON)
     fprintf(stderr, "  --method newton may converge where the sweeps do not\n");
 }

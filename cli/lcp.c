@@ -463,14 +463,13 @@ static cvtm_status write_lcp_report(const work *w, cvtm_error *error) {
 static void print_lcp_summary(const work *w) {
   const cvtm_lcp_result *r = &w->result;
   fprintf(stderr,
-          "%lld %s on %s (%s)\n"
-          "  %lld %s, natural residual %.3e, at most %.3e; stopped by: %s\n"
+          "%s on %s (%s)\n"
+          "  %s, natural residual %.3e, at most %.3e; stopped by: %s\n"
           "  at the lower bound %lld, at the upper bound %lld; setup %.3f, solve %.3f seconds\n",
-          (long long)w->n, cli_word(w->n, "unknown", "unknowns"), cvtm_device_name(w->device),
-          cvtm_device_description(w->device), (long long)r->iterations,
-          cli_word(r->iterations, "iteration", "iterations"), r->natural_residual,
-          r->natural_residual_max, cvtm_lcp_stop_name(r->stop), (long long)r->active_lower,
-          (long long)r->active_upper, r->setup_seconds, r->seconds);
+          cli_count(w->n, "unknown", "unknowns"), cvtm_device_name(w->device),
+          cvtm_device_description(w->device), cli_count(r->iterations, "iteration", "iterations"),
+          r->natural_residual, r->natural_residual_max, cvtm_lcp_stop_name(r->stop),
+          (long long)r->active_lower, (long long)r->active_upper, r->setup_seconds, r->seconds);
 }
 
 static int finish_lcp(work *w) {

@@ -355,17 +355,16 @@ static cvtm_status write_outline_report(const outline *o, cvtm_error *error) {
 
 static void print_outline_summary(const outline *o) {
   const cvtm_quality_figures *all = &o->quality.all;
-  fprintf(stderr, "%s: %lld %s, %lld %s, %lld %s in %.3f seconds\n",
-          cli_visible(o->options.run.input.name), (long long)o->boundary.vertex_count,
-          cli_word(o->boundary.vertex_count, "corner", "corners"), (long long)o->mesh.vertex_count,
-          cli_word(o->mesh.vertex_count, "point", "points"), (long long)o->mesh.triangle_count,
-          cli_word(o->mesh.triangle_count, "triangle", "triangles"), o->seconds);
+  fprintf(stderr, "%s: %s, %s, %s in %.3f seconds\n", cli_visible(o->options.run.input.name),
+          cli_count(o->boundary.vertex_count, "corner", "corners"),
+          cli_count(o->mesh.vertex_count, "point", "points"),
+          cli_count(o->mesh.triangle_count, "triangle", "triangles"), o->seconds);
   fprintf(stderr, "  smallest angle %.3g degrees, mean %.1f; mean Q %.4f\n", all->min_angle,
           all->mean_min_angle, all->mean_q);
   cli_world_print(&o->options.run, o->domain);
   if (o->regions.pairs != NULL)
-    fprintf(stderr, "  periodic   %lld %s of vertices on opposite sides\n",
-            (long long)o->regions.pair_count, cli_word(o->regions.pair_count, "pair", "pairs"));
+    fprintf(stderr, "  periodic   %s of vertices on opposite sides\n",
+            cli_count(o->regions.pair_count, "pair", "pairs"));
   if (o->options.metric.from != NULL)
     cli_metric_print_summary(&o->adapted);
   else
@@ -492,13 +491,12 @@ static void print_mesh_summary(const meshing *m) {
   char from[64] = "";
   if (m->moved != NULL)
     snprintf(from, sizeof from, " from (%.10g, %.10g)", m->corner[0], m->corner[1]);
-  fprintf(stderr, "%s: %lld %s, %lld %s in %.3f seconds\n", cli_visible(m->options.run.input.name),
-          (long long)m->count, cli_word(m->count, "point", "points"),
-          (long long)m->mesh.triangle_count,
-          cli_word(m->mesh.triangle_count, "triangle", "triangles"), m->triangulation.seconds);
+  fprintf(stderr, "%s: %s, %s in %.3f seconds\n", cli_visible(m->options.run.input.name),
+          cli_count(m->count, "point", "points"),
+          cli_count(m->mesh.triangle_count, "triangle", "triangles"), m->triangulation.seconds);
   if (m->options.run.periodic)
-    fprintf(stderr, "  torus      %d x %d, %lld %s of points beyond its sides\n", m->domain.width,
-            m->domain.height, (long long)m->copy_count, cli_word(m->copy_count, "copy", "copies"));
+    fprintf(stderr, "  torus      %d x %d, %s of points beyond its sides\n", m->domain.width,
+            m->domain.height, cli_count(m->copy_count, "copy", "copies"));
   if (all->triangles > 0)
     fprintf(stderr, "  smallest angle %.3g degrees, mean %.1f; mean Q %.4f\n", all->min_angle,
             all->mean_min_angle, all->mean_q);
@@ -510,9 +508,9 @@ static void print_mesh_summary(const meshing *m) {
   cli_order_print_summary(&m->order);
   cli_world_print(&m->options.run, m->domain);
   if (m->mesh.coincident_count > 0)
-    fprintf(stderr, "  %lld %s no triangle\n", (long long)m->mesh.coincident_count,
-            cli_word(m->mesh.coincident_count, "point shares another's place and has",
-                     "points share another's place and have"));
+    fprintf(stderr, "  %s no triangle\n",
+            cli_count(m->mesh.coincident_count, "point shares another's place and has",
+                      "points share another's place and have"));
   if (m->mesh.collinear) fprintf(stderr, "  all points lie on one line: there is no triangle\n");
 }
 

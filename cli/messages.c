@@ -55,6 +55,15 @@ const char *cli_visible(const char *text) {
   return buffer;
 }
 
+const char *cli_count(int64_t count, const char *one, const char *many) {
+  enum { BUFFERS = 4, SIZE = 96 };
+  static _Thread_local char buffers[BUFFERS][SIZE];
+  static _Thread_local int last;
+  char *buffer = buffers[last = (last + 1) % BUFFERS];
+  snprintf(buffer, SIZE, "%lld %s", (long long)count, cli_word(count, one, many));
+  return buffer;
+}
+
 int cli_failed(cli_phase phase, cvtm_status status, const cvtm_error *error) {
   const char *message = error->message[0] != '\0' ? error->message : cvtm_status_text(status);
   if (captured != NULL)
@@ -253,9 +262,8 @@ static void show_segmentation(void *context, const cvtm_segment_progress *step) 
   const cli_options *o = ((const cli_progress *)context)->options;
   if (o->quiet) return;
   if (step != NULL && o->verbose)
-    fprintf(stderr, "step %lld  energy %.8g  area %.6f  change %.3e  %lld %s\n",
-            (long long)step->step, step->energy, step->area, step->change, (long long)step->cycles,
-            cli_word(step->cycles, "cycle", "cycles"));
+    fprintf(stderr, "step %lld  energy %.8g  area %.6f  change %.3e  %s\n", (long long)step->step,
+            step->energy, step->area, step->change, cli_count(step->cycles, "cycle", "cycles"));
   if (o->verbose || !isatty(STDERR_FILENO)) return;
   fputc('\r', stderr);
   if (step != NULL)

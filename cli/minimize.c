@@ -286,18 +286,17 @@ static cvtm_status write_minimize_report(const solution *s, cvtm_error *error) {
 static void print_minimize_summary(const solution *s) {
   const cvtm_lbfgsb_result *result = &s->result;
   fprintf(stderr,
-          "%s: %lld %s on %s (%s)\n  f = %.15g, projected gradient %.3g, %lld active\n"
-          "  %lld %s, %lld %s, %.3f seconds; stopped by: %s\n",
-          cvtm_minpack2_title(s->kind), (long long)s->n, cli_word(s->n, "variable", "variables"),
+          "%s: %s on %s (%s)\n  f = %.15g, projected gradient %.3g, %lld active\n"
+          "  %s, %s, %.3f seconds; stopped by: %s\n",
+          cvtm_minpack2_title(s->kind), cli_count(s->n, "variable", "variables"),
           cvtm_device_name(s->device), cvtm_device_description(s->device), result->f,
-          result->projected_gradient, (long long)result->active, (long long)result->iterations,
-          cli_word(result->iterations, "iteration", "iterations"), (long long)result->evaluations,
-          cli_word(result->evaluations, "evaluation", "evaluations"), result->seconds,
+          result->projected_gradient, (long long)result->active,
+          cli_count(result->iterations, "iteration", "iterations"),
+          cli_count(result->evaluations, "evaluation", "evaluations"), result->seconds,
           stop_reason(s));
   if (result->start_projected > 0)
-    fprintf(stderr, "  %lld %s of the start lay outside the bounds and %s moved onto them\n",
-            (long long)result->start_projected,
-            cli_word(result->start_projected, "value", "values"),
+    fprintf(stderr, "  %s of the start lay outside the bounds and %s moved onto them\n",
+            cli_count(result->start_projected, "value", "values"),
             cli_word(result->start_projected, "was", "were"));
 }
 

@@ -99,12 +99,12 @@ static void print_segment_summary(const work *w) {
   const cvtm_segment_result *r = &w->made.result;
   fprintf(stderr,
           "%s: %d x %d pixels, on %s (%s)\n"
-          "  %lld %s, %.3f seconds; stopped by: %s\n"
+          "  %s, %.3f seconds; stopped by: %s\n"
           "  inside %.4f of the image, energy %.6g, last change %.2g\n",
           cli_visible(w->options.run.input.name), w->image.width, w->image.height,
-          cvtm_device_name(w->device), cvtm_device_description(w->device), (long long)r->steps,
-          cli_word(r->steps, "step", "steps"), r->seconds, cvtm_segment_stop_name(r->stop), r->area,
-          r->energy, r->change);
+          cvtm_device_name(w->device), cvtm_device_description(w->device),
+          cli_count(r->steps, "step", "steps"), r->seconds, cvtm_segment_stop_name(r->stop),
+          r->area, r->energy, r->change);
 }
 
 static int perform_segment(work *w) {

@@ -95,8 +95,8 @@ static void cli_class_spacing_report(const cli_class_spacing *made, cJSON *repor
 static void cli_class_spacing_print(const cli_class_spacing *made, FILE *stream) {
   for (int64_t k = 0; k < made->classes; ++k) {
     const cvtm_nearest_distances *of = &made->distances[k];
-    fprintf(stream, "%s%8d: %lld %s", k == 0 ? "classes:\n" : "", (int)made->number[k],
-            (long long)of->points, cli_word(of->points, "point", "points"));
+    fprintf(stream, "%s%8d: %s", k == 0 ? "classes:\n" : "", (int)made->number[k],
+            cli_count(of->points, "point", "points"));
     if (of->points > 1)
       fprintf(stream, ", the nearest at %.4g px on average, %.4g at least", of->mean, of->least);
     fputc('\n', stream);
@@ -343,10 +343,9 @@ static void print_figures(const char *title, const cvtm_quality_figures *f) {
 }
 
 static void print_text(const stats *s) {
-  printf("%s: %lld %s, %lld %s\n", cli_visible(s->options.run.input.name),
-         (long long)s->quality.vertices, cli_word(s->quality.vertices, "vertex", "vertices"),
-         (long long)s->mesh.triangle_count,
-         cli_word(s->mesh.triangle_count, "triangle", "triangles"));
+  printf("%s: %s, %s\n", cli_visible(s->options.run.input.name),
+         cli_count(s->quality.vertices, "vertex", "vertices"),
+         cli_count(s->mesh.triangle_count, "triangle", "triangles"));
   if (s->mesh.coincident_count > 0)
     printf("points that share another's place: %lld\n", (long long)s->mesh.coincident_count);
   if (s->density != NULL) printf("energy ratio: %.9f\n", s->energy / s->bound);

@@ -170,9 +170,7 @@ static int check_view_options(view *v) {
       (o->view.record != NULL && strlen(o->view.record) > PREFIX_MAX))
     return cli_usage_error(o->command, "--save and --record: names of at most %d bytes",
                            PREFIX_MAX);
-  if (!cli_view_size(o, &v->viewer.width, &v->viewer.height))
-    return cli_usage_error(o->command, "--window: '%s' is not WxH with sides of 16 to 16384",
-                           o->view.size);
+  if (cli_view_size(o, &v->viewer.width, &v->viewer.height) != CLI_EXIT_OK) return CLI_EXIT_USAGE;
   if (o->text.layers != NULL &&
       cvtm_layers_parse(o->text.layers, &v->viewer.layers, &error) != CVTM_OK)
     return cli_usage_error(o->command, "--layers: %s", error.message);
@@ -226,10 +224,10 @@ static cvtm_status write_outputs(view *v, cvtm_error *error) {
 static void print_view_summary(const view *v) {
   const cvtm_viewer_result *r = &v->result;
   char line[256];
-  snprintf(line, sizeof line, "%lld %s, %lld %s, ratio %.6f; %lld %s in %.2f s: %.1f a second",
-           (long long)r->count, cli_word(r->count, "site", "sites"), (long long)r->iterations,
-           cli_word(r->iterations, "iteration", "iterations"), r->ratio, (long long)r->frames,
-           cli_word(r->frames, "frame", "frames"), r->seconds,
+  snprintf(line, sizeof line, "%s, %s, ratio %.6f; %s in %.2f s: %.1f a second",
+           cli_count(r->count, "site", "sites"),
+           cli_count(r->iterations, "iteration", "iterations"), r->ratio,
+           cli_count(r->frames, "frame", "frames"), r->seconds,
            r->seconds > 0 ? (double)r->frames / r->seconds : 0);
   say((void *)(uintptr_t)v, line);
 }

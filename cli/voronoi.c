@@ -175,10 +175,10 @@ static cvtm_status write_voronoi_report(const diagram *d, cvtm_error *error) {
 }
 
 static void print_voronoi_summary(const diagram *d) {
-  fprintf(stderr, "%s: %lld %s, %d x %d pixels, on %s (%s), %.3f seconds\n",
-          cli_visible(d->options.run.input.name), (long long)d->count,
-          cli_word(d->count, "site", "sites"), d->domain.width, d->domain.height,
-          cvtm_device_name(d->device), cvtm_device_description(d->device), d->seconds);
+  fprintf(stderr, "%s: %s, %d x %d pixels, on %s (%s), %.3f seconds\n",
+          cli_visible(d->options.run.input.name), cli_count(d->count, "site", "sites"),
+          d->domain.width, d->domain.height, cvtm_device_name(d->device),
+          cvtm_device_description(d->device), d->seconds);
   if (is_checked(d))
     fprintf(stderr, "  %s pixels: %lld of %lld (%.3g %%), %.3f seconds\n",
             d->options.warm.labels.name ? "corrected" : "wrong", (long long)d->wrong,

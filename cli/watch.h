@@ -7,7 +7,8 @@
 
 typedef struct cli_watch cli_watch;
 
-/* --size of `view` and `run --watch`, or its default; 0 if it is no size. */
+/* --window of `view` and `run --watch`, or its default. Returns CLI_EXIT_OK, or CLI_EXIT_USAGE
+ * after a message. */
 int cli_view_size(const cli_options *options, int *width, int *height);
 /* Checks --watch and --size. Returns an exit code. */
 int cli_watch_check(const cli_options *options);

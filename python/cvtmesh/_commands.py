@@ -161,9 +161,10 @@ def segment(image: Any, **options: Unpack[SegmentOptions]) -> Segmentation:
     return Segmentation(*_core.command("segment", path, values, inputs, outputs))
 
 
-def printed(command: str, path: Any, values: Any, inputs: Any) -> dict[str, Any]:
-    """What a command prints as JSON."""
-    (text,) = _core.command(command, path, [*values, ("json", True)], inputs, ["-"])
+def printed(command: str, path: Any, values: Any, inputs: Any, output: str = "-") -> dict[str, Any]:
+    """What a command prints as JSON, or writes to another output."""
+    option = ("json", True) if output == "-" else ("report", output)
+    (text,) = _core.command(command, path, [*values, option], inputs, [output])
     report: dict[str, Any] = json.loads(bytes(text))
     return report
 
@@ -266,7 +267,7 @@ def batch(runs: Any, **options: Unpack[BatchOptions]) -> dict[str, Any]:
         path = on_disk(os.fspath(runs), "runs")
         if not set("*?[") & set(path):
             os.stat(path)  # raises FileNotFoundError
-        return run_batch(path, options)
+        return printed("batch", path, *convert("batch", options), "<report>.json")
     if not isinstance(runs, Sequence):
         raise TypeError(f"runs: {type(runs).__name__} is neither a path nor a sequence of dicts")
     import tempfile
@@ -276,15 +277,7 @@ def batch(runs: Any, **options: Unpack[BatchOptions]) -> dict[str, Any]:
         path = os.path.join(folder, "jobs.jsonl")
         with open(path, "w") as file:
             file.writelines(lines)
-        return run_batch(path, options)
-
-
-def run_batch(path: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    values, inputs = convert("batch", options)
-    values.append(("report", "<report>.json"))
-    (text,) = _core.command("batch", path, values, inputs, ["<report>.json"])
-    report: dict[str, Any] = json.loads(bytes(text))
-    return report
+        return printed("batch", path, *convert("batch", options), "<report>.json")
 
 
 def info() -> dict[str, Any]:
