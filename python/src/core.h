@@ -99,7 +99,7 @@ class Arguments {
 void perform(std::shared_ptr<void> owner, const std::function<void()> &work, nb::handle callback,
              int64_t threads);
 
-/* The same of a function that owns all that it uses. */
+/* The same for a function that owns all that it uses. */
 template <typename Work>
 void perform(Work work) {
   const auto held = std::make_shared<Work>(std::move(work));
