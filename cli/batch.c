@@ -37,7 +37,7 @@ enum {
 
 typedef struct batch_devices {
   char name[DEVICES_MAX][NAME_SIZE];
-  int count; /* of devices */
+  int count; /* number of devices */
   int runs;  /* handles of each device */
   int threads;
   int is_cuda;
@@ -63,7 +63,7 @@ static cvtm_status add_names(batch_devices *devices, const char *names, cvtm_err
   while (*names != '\0') {
     const size_t length = strcspn(names, ",");
     if (length == 0 || length >= NAME_SIZE || devices->count == DEVICES_MAX)
-      return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "--device: '%s' is no list of devices", names);
+      return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "--device: '%s' is not a device list", names);
     memcpy(devices->name[devices->count++], names, length);
     names += length + (names[length] == ',');
   }
@@ -183,7 +183,7 @@ static void batch_devices_report(const batch_devices *devices, cJSON *report) {
 
 enum { FAILURES_REPORTED = 1000 };
 
-/* NOT_CONVERGED: of those that are done or skipped. */
+/* Jobs that are NOT_CONVERGED also count as DONE or SKIPPED. */
 typedef enum outcome { DONE, SKIPPED, FAILED, NOT_CONVERGED, OUTCOME_COUNT } outcome;
 
 /* What a lane spends time on; the report gives the seconds of all lanes together. */
@@ -194,7 +194,7 @@ typedef struct batch {
   batch_list *list;
   batch_journal *journal;
   batch_devices *devices;
-  const cli_listener *listener; /* of all lanes */
+  const cli_listener *listener; /* called by all lanes */
   char *journal_base;
   int64_t shard, shards; /* this shard has the jobs shard, shard + shards, ... */
   int64_t listed;        /* jobs in the whole list */
@@ -202,11 +202,11 @@ typedef struct batch {
   double start;
   int visible;               /* a progress line is shown */
   pthread_mutex_t list_lock; /* protects the list and the next member */
-  int64_t next;              /* of the jobs of this shard */
+  int64_t next;              /* number of the next job, among the jobs of this shard */
 
   pthread_mutex_t lock; /* protects the members below */
   pthread_cond_t ended; /* signalled when a lane has ended */
-  int lanes;            /* that have not ended */
+  int lanes;            /* lanes that have not ended */
   int stopped;          /* true: no further job starts */
   int code;             /* exit code of the failure that stopped the batch */
   int64_t count[OUTCOME_COUNT];
@@ -215,7 +215,7 @@ typedef struct batch {
 
 /* --- lanes ---------------------------------------------------------------------------- */
 
-/* Ends the batch: the failure concerns more than one job. */
+/* Ends the batch after a failure that other jobs would share. */
 static void halt(batch *b, int code) {
   pthread_mutex_lock(&b->lock);
   b->stopped = 1;
@@ -243,8 +243,8 @@ static cvtm_status next_job(batch *b, batch_job **job, cvtm_error *error) {
   if (b->next >= b->mine) return CVTM_OK;
   cvtm_status status = batch_list_get(b->list, b->shard + b->next++ * b->shards, job, error);
   if (status == CVTM_OK && *job == NULL)
-    status =
-        cvtm_fail(error, CVTM_ERROR_INPUT, "%s: it changed meanwhile", b->options->run.input.name);
+    status = cvtm_fail(error, CVTM_ERROR_INPUT, "%s: the list changed while the batch ran",
+                       b->options->run.input.name);
   return status;
 }
 
@@ -358,7 +358,7 @@ static void do_job(batch *b, batch_job *job, batch_key key) {
 static void *lane(void *context) {
   batch *b = context;
   batch_key key;
-  (void)cvtm_numeric_locale_enter(); /* of this thread, until it ends */
+  (void)cvtm_numeric_locale_enter(); /* for this thread, until it ends */
   cli_listen(b->listener);
   omp_set_num_threads(b->devices->threads);
   for (batch_job *job = take_job(b, &key); job != NULL; job = take_job(b, &key)) {
@@ -438,7 +438,7 @@ static cvtm_status read_shard(batch *b, cvtm_error *error) {
     const char *task = getenv("SLURM_ARRAY_TASK_ID"), *tasks = getenv("SLURM_ARRAY_TASK_COUNT");
     const char *least = getenv("SLURM_ARRAY_TASK_MIN"), *step = getenv("SLURM_ARRAY_TASK_STEP");
     if (task == NULL || tasks == NULL)
-      return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "--shard slurm: this is no task of an array");
+      return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "--shard slurm: not a task of a Slurm array");
     const int64_t stride = step != NULL && atoll(step) > 0 ? atoll(step) : 1;
     snprintf(slurm, sizeof slurm, "%lld/%s",
              (long long)((atoll(task) - (least != NULL ? atoll(least) : 0)) / stride), tasks);
@@ -521,7 +521,7 @@ static cvtm_status check_list(batch *b, cvtm_error *error) {
   return status == CVTM_OK ? batch_list_rewind(b->list, error) : status;
 }
 
-/* Makes the folder of a file, and those above it, unless it is there. */
+/* Makes the folder of a file, and the folders above it, where they are missing. */
 static cvtm_status make_folder(const char *path, cvtm_error *error) {
   struct stat found;
   char *folder = strdup(path), *last = folder != NULL ? strrchr(folder, '/') : NULL;

@@ -85,7 +85,7 @@ static cvtm_status next_piece(const placeholder *known, const char *template, co
     return CVTM_OK;
   }
   return cvtm_fail(error, CVTM_ERROR_ARGUMENT,
-                   "%s: braces hold stem, name, ext, dir or index; {{ and }} are plain ones",
+                   "%s: braces hold stem, name, ext, dir or index; {{ and }} give { and }",
                    template);
 }
 
@@ -111,7 +111,7 @@ static cvtm_status expand(void *context, const char *template, const char **resu
   return CVTM_OK;
 }
 
-/* A cli_text_map that keeps the text: with a list file, options of the command line are no
+/* A cli_text_map that keeps the text: with a list file, options of the command line are not
  * templates. */
 static cvtm_status keep_text(void *context, const char *text, const char **result,
                              cvtm_error *error) {
@@ -144,7 +144,7 @@ static cvtm_status set_pair(batch_job *job, const char *name, const char *value,
                             cvtm_error *error) {
   const int is_input = strcmp(name, "input") == 0;
   if (!is_input && !cli_option_of_job(name))
-    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "'%s' is no option of a run in a batch", name);
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "'%s' is not an option of a run in a batch", name);
   char *copy = cli_options_keep(&job->options, strlen(value) + 1);
   if (copy == NULL) return cvtm_no_memory(error, "a job");
   strcpy(copy, value);
@@ -173,7 +173,7 @@ static cvtm_status set_json(batch_job *job, const cJSON *item, cvtm_error *error
     if (element == NULL) return CVTM_OK;
   }
   return cvtm_fail(error, CVTM_ERROR_ARGUMENT,
-                   "%s: neither a text, a number, a truth value nor a list of texts", item->string);
+                   "%s: not a string, number, true, false or list of strings", item->string);
 }
 
 static cvtm_status set_json_record(batch_list *list, batch_job *job, cvtm_error *error) {
@@ -207,7 +207,7 @@ static cvtm_status check_job(const batch_job *job, cvtm_error *error) {
   int streams = 0;
   cli_options_visit_files(options, count_streams, &streams);
   if (streams > 0)
-    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "a run of a batch has no standard streams");
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "a run of a batch has no stdin or stdout");
   cvtm_error *before = cli_capture_messages(error);
   const int code = cli_run_check(options);
   (void)cli_capture_messages(before);
@@ -289,7 +289,7 @@ static cvtm_status spool(FILE *from, FILE **file, cvtm_error *error) {
   if (ferror(from))
     return cvtm_fail(error, CVTM_ERROR_INPUT, "standard input: %s", strerror(errno));
   if (*file != NULL && !ferror(*file) && fflush(*file) == 0) return CVTM_OK;
-  return cvtm_fail(error, CVTM_ERROR_IO, "standard input: cannot be kept: %s", strerror(errno));
+  return cvtm_fail(error, CVTM_ERROR_IO, "standard input: cannot be copied: %s", strerror(errno));
 }
 
 static cvtm_status open_file(batch_list *list, const char *path, cvtm_error *error) {
@@ -299,7 +299,7 @@ static cvtm_status open_file(batch_list *list, const char *path, cvtm_error *err
     return cvtm_fail(error, errno == ENOMEM ? CVTM_ERROR_MEMORY : CVTM_ERROR_INPUT, "%s: %s", path,
                      strerror(errno));
   if (fseek(list->file, 0, SEEK_SET) != 0)
-    return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: a list is read twice; a pipe goes to -", path);
+    return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: a list is read twice; give a pipe as -", path);
   return CVTM_OK;
 }
 
@@ -309,7 +309,8 @@ cvtm_status batch_list_open(const cli_options *options, batch_list **result, cvt
   const char *extension = cvtm_file_extension(path, buffer, sizeof buffer);
   if (strcmp(extension, "csv") == 0)
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT,
-                     "%s: a list of jobs is JSON lines (.jsonl), an object of options each", path);
+                     "%s: a list of jobs is JSON lines (.jsonl), an object of options in each",
+                     path);
   batch_list *list = calloc(1, sizeof *list);
   if (list == NULL) return cvtm_no_memory(error, "a job");
   list->options = options;

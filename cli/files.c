@@ -38,7 +38,7 @@ static int is_frame(const char *name) {
   return digits >= 6 && strcmp(name + digits, ".png") == 0;
 }
 
-/* Adds the frames that the folder holds, and those that other files of the list would be. */
+/* Adds the frames that the folder holds, and frames whose paths other files of the list have. */
 static void add_frames(run_file_list *list, const char *option, const char *folder) {
   const int others = list->count;
   for (int k = 0; k < others; ++k) {
@@ -102,7 +102,7 @@ static void visit_use(void *context, const char *option, const char *path) {
   visit->visitor(visit->context, visit->use, option, path);
 }
 
-/* A file of --output, and those that come with a mesh. */
+/* Visits a file of --output, and the files that are written beside a mesh. */
 static void visit_output(const cli_options *options, const char *path, void *context,
                          cli_file_visitor visitor) {
   const int grouped =
@@ -139,8 +139,8 @@ static int is_of_run(const cli_option_row *row) {
                               row->offset < offsetof(cli_options, run) + sizeof(cvtm_run_options));
 }
 
-/* True if others visit the row's files: run_visit_read those that a run reads; the jobs of `batch`
- * their own, of which its options are templates. */
+/* True if other functions visit the row's files: run_visit_read visits what a run reads, and each
+ * job of `batch` visits its own files, for which the options of the batch are templates. */
 static int is_left_out(cli_command command, const cli_option_row *row) {
   if (is_of_run(row) && row->file < CLI_WRITES) return 1;
   return command == CLI_BATCH && row->commands != CLI_EVERY_COMMAND &&
@@ -156,7 +156,7 @@ void cli_options_visit_files(const cli_options *options, cli_file_visitor visito
   use_visit visit = {context, visitor, CLI_FILE_READ};
   if (options->command == CLI_BATCH && options->run.input.name != NULL)
     visitor(context, CLI_FILE_READ, NULL, options->run.input.name);
-  else if (options->command != CLI_MINIMIZE) /* whose operand is a problem */
+  else if (options->command != CLI_MINIMIZE) /* the operand is a problem */
     run_visit_read(&options->run, visit_use, &visit);
   for (int index = 0; index < cli_option_row_count; ++index) {
     const cli_option_row *row = &cli_option_rows[index];

@@ -1,4 +1,4 @@
-/* What --help says of the formats of files follows from their rows (meshes/format.h). */
+/* Makes the text of --help about file formats from the rows of the formats (meshes/format.h). */
 #include "cli/option_table.h"
 
 #include "density/density.h"
@@ -39,7 +39,7 @@ typedef struct line {
   FILE *stream;
   int column;
   int has_kind;
-  run_output_kind kind; /* of the last format */
+  run_output_kind kind; /* kind of the last format */
 } line;
 
 static void add_words(line *l, const char *words) {

@@ -23,7 +23,7 @@ typedef struct history {
 typedef struct problem {
   cli_options options; /* with the chosen values in place of automatic ones */
   cvtm_hlcp_problem given;
-  double *omega; /* of settings; NULL: no file of them */
+  double *omega; /* owned; settings.omega points to it; NULL: no file */
   cvtm_device *device;
   cvtm_hlcp_options settings;
   cvtm_hlcp *solver;

@@ -8,7 +8,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* No points this far from 0: the sides of their domain are integers of 32 bits. */
+/* Points farther from 0 are refused, since the sides of a domain are 32-bit integers. */
 static const double far = 1e9;
 
 /* The smallest side that holds coordinates from `low` to `high`; 0 if that is too large. */

@@ -21,7 +21,7 @@
 
 /* --- on the triangles of a mesh file -------------------------------------------------------- */
 
-/* Lengths are such that the longer side of the mesh is 1; x = 0 on its boundary. */
+/* A model problem on a mesh, scaled so that the mesh's longer side is 1; x = 0 on its boundary. */
 typedef struct cli_lcp_mesh {
   cvtm_mesh mesh;
   cvtm_p1 p1;
@@ -51,8 +51,8 @@ static void cli_lcp_mesh_free(cli_lcp_mesh *made) {
   *made = (cli_lcp_mesh){0};
 }
 
-/* -div grad x >= -load; membrane: x >= -0.05, torsion: x >= -distance to the boundary. load 0: 1 of
- * membrane, 5 of torsion. On failure *made is empty. */
+/* The problem is -div grad x >= -load, and x >= -0.05 (membrane) or x >= -distance to the boundary
+ * (torsion). load 0 stands for 1 (membrane) or 5 (torsion). On failure *made is empty. */
 static cvtm_status cli_lcp_mesh_read(const char *path, cvtm_model model, double load,
                                      cli_lcp_mesh *made, cvtm_error *error) {
   *made = (cli_lcp_mesh){0};
@@ -157,7 +157,7 @@ static void draw_triangles(plot *p) {
 
 enum { APART, ON_BOUNDARY, IN_CONTACT };
 
-/* Outlines the triangles that touch the obstacle with all corners that are not on the boundary. */
+/* Outlines triangles that touch the obstacle with every corner that is not on the boundary. */
 static void draw_contact(plot *p, const unsigned char *state) {
   const int32_t *corner = p->problem->mesh.triangles;
   const cvtm_colour ink = cvtm_picture_colour(1);
@@ -228,7 +228,7 @@ typedef struct work {
   cli_lcp_mesh mesh;
   cvtm_csr matrix; /* borrowed from the model or the mesh, or read from a file */
   int64_t n, width, height;
-  double *b, *lower, *upper, *x; /* host memory; b and lower are the model's, the mesh's or read */
+  double *b, *lower, *upper, *x; /* host memory; b and lower are from the model, mesh or file */
   cvtm_device *device;
   cvtm_lcp *lcp;
   double *memory; /* device memory: b, lower, upper, x */

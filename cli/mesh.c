@@ -1,4 +1,5 @@
-/* cvtmesh mesh: of a polygon, refined or stretched along a field (--metric), or of points. */
+/* cvtmesh mesh: meshes of polygons, refined or stretched along a field (--metric), and of
+ * points. */
 #include "base/clock.h"
 #include "base/domain.h"
 #include "base/file.h"
@@ -32,7 +33,7 @@ static int cli_metric_is_of_picture(const cli_options *o) {
   return o->metric.from != NULL && !cvtm_polygon_format_known(o->run.input.name);
 }
 
-/* The picture that the metric is of; NULL: it is of a field on a mesh or at points. */
+/* The picture that gives the metric; NULL: a field on a mesh or at points gives it. */
 static const char *picture_of(const cli_options *o) {
   if (strcmp(o->metric.from, "hessian") == 0) return o->run.input.name;
   return run_field_file_known(o->metric.from) ? NULL : o->metric.from;
@@ -48,18 +49,18 @@ static int cli_metric_check(const cli_options *o) {
     return CLI_EXIT_OK;
   }
   if (strcmp(o->metric.from, "hessian") == 0 && !of_picture)
-    return cli_usage_error(o->command, "--metric hessian is of pictures: name the field");
+    return cli_usage_error(o->command, "--metric hessian is for pictures: name the field");
   if (cli_option_given(o, "min-angle") || o->run.refine.max_area.count > 0 ||
       o->run.size.from.name != NULL)
     return cli_usage_error(o->command,
                            "--metric decides sizes and angles: --min-angle, --max-area and "
                            "--size-from contradict it");
   if (o->run.periodic || o->run.element_order == 2)
-    return cli_usage_error(o->command, "--metric knows neither --periodic nor --element-order 2");
+    return cli_usage_error(o->command, "--metric does not go with --periodic or --element-order 2");
   return o->run.points > 0 ? CLI_EXIT_OK : cli_missing(o->command, "--points");
 }
 
-/* The size of that picture. */
+/* The size of the picture that gives the metric. */
 static cvtm_status cli_metric_picture_size(const cli_options *o, cvtm_domain *domain,
                                            cvtm_error *error) {
   cvtm_image image = {0};
@@ -69,7 +70,7 @@ static cvtm_status cli_metric_picture_size(const cli_options *o, cvtm_domain *do
   return status;
 }
 
-/* A picture lies as its frame does: its lower left corner is the origin of mesh files. */
+/* The picture's lower left corner lies at the origin of mesh files, as that of its frame does. */
 static cvtm_status read_metric_picture(const cli_options *o, cvtm_domain domain, const char *path,
                                        cvtm_metric_field *field, cvtm_error *error) {
   const cvtm_input source = {path, NULL};
@@ -81,7 +82,7 @@ static cvtm_status read_metric_picture(const cli_options *o, cvtm_domain domain,
     cvtm_image_free(&image);
     return status;
   }
-  /* A fifth of the mean distance of vertices: noise that is finer decides nothing. */
+  /* Smoothing over a fifth of the mean distance of vertices removes noise that no edge resolves. */
   const double spacing = sqrt((double)image.width * image.height / (double)o->run.points);
   *field = (cvtm_metric_field){.upper = domain.height - image.height,
                                .step = 1,
@@ -115,7 +116,7 @@ static cvtm_status cli_metric_read(const cli_options *o, cvtm_domain domain,
   choose_cells(rectangle, field);
   cvtm_status status = run_field_read(&o->run, &from, domain, &source, error);
   for (int64_t v = 0; v < source.mesh.vertex_count && status == CVTM_OK; ++v) {
-    double *p = source.mesh.points + 2 * v; /* in cells */
+    double *p = source.mesh.points + 2 * v; /* in cells of the raster */
     p[0] = (p[0] - field->left) / field->step;
     p[1] = (p[1] - field->upper) / field->step;
   }
@@ -154,9 +155,9 @@ static void cli_metric_print_summary(const cvtm_adapt_figures *f) {
 typedef struct outline {
   cli_options options;
   cvtm_domain domain;
-  cvtm_polygons polygons; /* or, of a file with several regions, */
-  cvtm_pslg graph;        /* its boundary is moved to the field below */
-  int y_up;               /* in the file; here y is down */
+  cvtm_polygons polygons; /* of a file with one region */
+  cvtm_pslg graph;        /* of several regions; its boundary moves to the field below */
+  int y_up;               /* true: y is up in the file; here it is down */
   cvtm_boundary boundary, refined;
   run_area_caps caps;
   cvtm_refine_options refine;
@@ -180,8 +181,8 @@ int cli_outline_wanted(const cli_options *options) {
          options->run.size.from.name != NULL || options->metric.from != NULL;
 }
 
-/* The rectangle of pictures: from 0 to the largest coordinates, or of the sides that the options
- * give. */
+/* The rectangle that pictures show: from 0 to the largest coordinates, or to the sides that the
+ * options give. */
 static cvtm_domain domain_around(const cli_options *options, const double *points, int64_t count) {
   double side[2] = {1, 1};
   for (int64_t i = 0; i < 2 * count; ++i) side[i % 2] = fmax(side[i % 2], ceil(points[i]));
@@ -191,7 +192,7 @@ static cvtm_domain domain_around(const cli_options *options, const double *point
                        (int)(height < CVTM_MAX_SIDE ? height : CVTM_MAX_SIDE), 0};
 }
 
-/* The rings as edges with the inside, region 1, on their left. */
+/* Makes edges of the rings. The inside, region 1, is on their left. */
 static cvtm_status bound_rings(outline *o, cvtm_error *error) {
   const cvtm_polygons *p = &o->polygons;
   const int64_t n = p->start[p->ring_count];
@@ -218,7 +219,7 @@ static cvtm_status bound_rings(outline *o, cvtm_error *error) {
   return CVTM_OK;
 }
 
-/* The frame of a picture. */
+/* Takes the frame of a picture as the outline. */
 static cvtm_status take_frame(outline *o, cvtm_error *error) {
   cvtm_polygons *p = &o->polygons;
   cvtm_status status = cli_metric_picture_size(&o->options, &o->domain, error);
@@ -233,7 +234,7 @@ static cvtm_status take_frame(outline *o, cvtm_error *error) {
   return bound_rings(o, error);
 }
 
-/* Areas that the file asks for are like those of --max-area. */
+/* Areas that the file gives count like those of --max-area. */
 static cvtm_status take_graph(outline *o, cvtm_error *error) {
   run_area_caps *caps = &o->caps;
   o->domain = domain_around(&o->options, o->graph.boundary.points, o->graph.boundary.vertex_count);
@@ -260,7 +261,7 @@ static cvtm_status read_rings(outline *o, cvtm_error *error) {
   return bound_rings(o, error);
 }
 
-/* Coordinates of an outline have y up, like those of its mesh, except in SVG. */
+/* Reads the outline. Its y is up, as in mesh files, except in SVG. */
 static cvtm_status read_outline(outline *o, cvtm_error *error) {
   const char *path = o->options.run.input.name;
   char buffer[16];
@@ -282,7 +283,7 @@ static void find_sides(outline *o) {
   }
 }
 
-/* Of a periodic outline: the pairs of the mesh, between the sides that are alike. */
+/* Finds the pairs of vertices on opposite sides of a periodic outline. */
 static cvtm_status pair_sides(outline *o, cvtm_error *error) {
   const int64_t *paired = o->figures.paired;
   double sides[4];
@@ -375,12 +376,12 @@ static int perform_outline(outline *o) {
   cli_options *options = &o->options;
   cvtm_error error = {CVTM_OK, ""};
   if (options->run.order != CVTM_RUN_ORDER_NONE)
-    return cli_usage_error(CLI_MESH, "--order has no use for the mesh of an outline");
+    return cli_usage_error(CLI_MESH, "--order does not go with the mesh of an outline");
   if (strcmp(options->device, "auto") != 0 && strcmp(options->device, "cpu") != 0)
     return cli_usage_error(CLI_MESH, "--device %s: an outline is meshed on the CPU",
                            options->device);
   cvtm_run_options sizes = options->run;
-  if (options->metric.from != NULL) sizes.size.field = NULL; /* it is the metric's */
+  if (options->metric.from != NULL) sizes.size.field = NULL; /* it names the metric's field */
   if (run_area_caps_read(&options->run, &o->caps, &error) == CVTM_OK)
     (void)run_size_from_check(&sizes, &error);
   int code = cli_result(CLI_MESH, CLI_READING, error.status, &error);
@@ -450,19 +451,19 @@ typedef struct meshing {
   cli_options options;
   cvtm_device *device; /* NULL: the CPU */
   cvtm_domain domain;
-  double corner[2]; /* of the domain, among the points */
+  double corner[2]; /* of the domain, in coordinates of the points */
   double *points;
   int64_t count;
   cvtm_mesh mesh;
-  double *moved; /* the vertices in the domain; NULL: those of the mesh */
+  double *moved; /* the vertices in coordinates of the domain; NULL: mesh.points are */
   cvtm_cells cells;
   cvtm_quality quality;
   cvtm_second_order second; /* of --element-order 2; else empty */
-  int32_t *copies;          /* of --periodic: 3 * copy_count, as in a cvtm_torus_mesh */
+  int32_t *copies;          /* with --periodic: 3 * copy_count, as in a cvtm_torus_mesh */
   int64_t copy_count;
-  double *original; /* of --periodic: of each vertex the point that it is or is a copy of */
+  double *original; /* with --periodic: the point that each vertex is, or is a copy of */
   run_point_order order;
-  int is_guessed; /* the domain */
+  int is_guessed; /* true: the points gave the domain */
   cvtm_delaunay_report triangulation;
 } meshing;
 
@@ -562,7 +563,7 @@ static cvtm_status write_copies(const meshing *m, cvtm_error *error) {
   return status;
 }
 
-/* The mesh in the domain; it shares all but the vertices. */
+/* The mesh in coordinates of the domain; it shares everything but the vertices. */
 static cvtm_mesh mesh_in_domain(const meshing *m) {
   cvtm_mesh mesh = m->mesh;
   if (m->moved != NULL) mesh.points = m->moved;
@@ -601,7 +602,7 @@ static cvtm_status triangulate_points(meshing *m, cvtm_error *error) {
 static int perform_mesh(meshing *m) {
   cli_options *options = &m->options;
   if (options->run.periodic && (run_outputs_draw(&options->run) || options->run.element_order == 2))
-    return cli_usage_error(CLI_MESH, "--periodic: points make meshes of straight triangles alone");
+    return cli_usage_error(CLI_MESH, "--periodic with points has no drawing or --element-order 2");
   if (options->run.periodic && options->like.name == NULL &&
       (options->width == 0 || options->height == 0))
     return cli_usage_error(CLI_MESH,
@@ -657,7 +658,7 @@ static int perform_mesh(meshing *m) {
   scene.sites = m->points;
   scene.mesh = &m->mesh;
   scene.second = m->second.count > 0 ? &m->second : NULL;
-  scene.domain.height += (int)m->corner[1]; /* y up starts at the domain's lower side */
+  scene.domain.height += (int)m->corner[1]; /* y up counts from its lower side */
   if (m->moved != NULL) scene.drawn = &drawn;
   status = run_scene_write(&scene, &error);
   if (status == CVTM_OK) status = write_copies(m, &error);

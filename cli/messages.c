@@ -25,8 +25,8 @@ cvtm_error *cli_capture_messages(cvtm_error *message) {
   return before;
 }
 
-/* The bytes of the character; 0: the next byte is one of no character, or of a control character.
- */
+/* The number of bytes of the next character; 0: it is a control character, or the byte is not
+ * UTF-8. */
 static size_t visible_length(const char *text) {
   const unsigned char *c = (const unsigned char *)text;
   if (c[0] < 0x20 || c[0] == 0x7F || (c[0] == 0xC2 && c[1] < 0xA0)) return 0;

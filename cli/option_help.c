@@ -75,7 +75,7 @@ static void print_option(FILE *stream, const cli_option_row *row, const cli_opti
 
 /* --- which options --- */
 
-enum { SHORT_ENOUGH = 26 }; /* a command of no more options has one --help */
+enum { SHORT_ENOUGH = 26 }; /* a command with no more options has one --help */
 
 typedef enum extent { CHIEF_OPTIONS, ONE_GROUP, ONLY_FORMATS, ALL_OPTIONS } extent;
 
@@ -85,7 +85,7 @@ static int count_options(cli_command command) {
   return count;
 }
 
-/* The options of a group under its title; nothing where it has none. */
+/* The options of a group under its title; nothing if it has none. */
 static void print_group(FILE *stream, cli_command command, int group, extent what,
                         const cli_options *defaults) {
   int printed = 0;
@@ -278,7 +278,7 @@ static void print_bash_name(FILE *stream, const cli_option_row *row, cli_command
   fprintf(stream, "--%s ", row->name);
 }
 
-/* A case of the word before the one to complete. */
+/* The case in which this option is the word before the one to complete. */
 static void print_bash_row(FILE *stream, const cli_option_row *row, cli_command command) {
   if (row->offset == CLI_FIELD(help)) {
     fputs("        --help | -h) words='", stream);

@@ -1,5 +1,4 @@
-/* The manual page: the narrative of a template, and the paragraphs of all options from their rows.
- */
+/* Prints the manual page: the text of a template, and a paragraph for each row of the table. */
 #include "cli/option_table.h"
 
 #include "run/options.h"
@@ -116,8 +115,8 @@ static void print_paragraph(FILE *stream, const cli_option_row *row, const cli_o
   fputc('\n', stream);
 }
 
-/* The paragraphs of the rows whose owner is `command`, by groups, with titles where they are many.
- */
+/* Prints the paragraphs of the rows whose owner is `command`; many rows stand in groups with
+ * titles. */
 static void print_own(FILE *stream, int command, const cli_options *defaults) {
   int count = 0;
   for (int row = 0; row < cli_option_row_count; ++row)
@@ -185,7 +184,7 @@ static void print_format(void *context, run_output_kind kind, const cvtm_format 
   if (cvtm_format_has(f, CVTM_NEEDS_PAGE)) fputs("It needs a \\fB\\-\\-page\\fR.\n", stream);
 }
 
-/* What is written, a paragraph for each format, and what is read. */
+/* Prints a paragraph for each format that is written, and lists those that are read. */
 static void print_formats(FILE *stream) {
   const cvtm_run_options of_run = {.purpose = CVTM_RUN_ALL};
   run_output_visit(&of_run, print_format, stream);

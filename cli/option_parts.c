@@ -1,4 +1,4 @@
-/* Values with parts: what their text says, into the fields of a run. run/ checks the values. */
+/* Parses values that have parts into the fields of a run. run/ checks the values. */
 #include "cli/option_table.h"
 
 #include "run/options.h"
@@ -24,7 +24,7 @@ cvtm_status cli_set_domain(cli_options *options, const char *value, cvtm_error *
   for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; ++k) {
     if (strlen(kinds[k].name) != length || strncmp(kinds[k].name, value, length) != 0) continue;
     if (kinds[k].has_file && file == NULL)
-      return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "--domain: '%s' has no file, as %s=FILE", value,
+      return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "--domain: '%s' needs a file: %s=FILE", value,
                        kinds[k].name);
     if (!kinds[k].has_file && value[length] == '=') break;
     options->run.domain.kind = kinds[k].kind;
@@ -107,7 +107,7 @@ cvtm_status cli_set_size_from(cli_options *options, const char *value, cvtm_erro
   options->run.size.from = (cvtm_input){size_file(value, &as), NULL};
   options->run.size.as = (cvtm_size_source)as;
   if (*options->run.size.from.name != '\0') return CVTM_OK;
-  return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "--size-from: '%s' has no file", value);
+  return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "--size-from: '%s' needs a file", value);
 }
 
 static cvtm_status add_region(const char *value, int count, cvtm_run_inputs *regions) {
@@ -359,7 +359,7 @@ cvtm_status cli_set_ranks(cli_options *options, const char *value, cvtm_error *e
       (!run_numbers_parse(value, 1, &count) || count != floor(count) || count < 0 || count > 4096))
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT,
                      "--ranks: '%s' is neither mpi nor a number between 0 and 4096", value);
-  /* A process that was started for `--ranks N` has `--ranks mpi` before it. */
+  /* A process that `--ranks N` has started has `--ranks mpi` before that option. */
   options->distributed |= is_mpi;
   options->ranks = options->distributed ? 0 : (int64_t)count;
   return CVTM_OK;

@@ -9,9 +9,9 @@
 
 #include <stddef.h>
 
-/* The types of the fields: int, int64_t, double, int, int, const char *, cvtm_run_list. A switch is
- * a choice that can stand without its value, as a flag: --NAME is the choice `most` of the row,
- * --no-NAME is `least`. */
+/* The C types of the fields, in this order: int, int64_t, double, int, int, const char *,
+ * cvtm_run_list. A switch is a choice that can stand without its value, as a flag: --NAME is the
+ * choice `most` of the row, --no-NAME is `least`. */
 typedef enum cli_option_type {
   CLI_FLAG,
   CLI_INTEGER,
@@ -22,12 +22,12 @@ typedef enum cli_option_type {
   CLI_LIST
 } cli_option_type;
 
-/* How the value of an option names a file. Of a CLI_LIST this holds for each item. */
+/* How the value of an option names a file. For a CLI_LIST this holds for each item. */
 typedef enum cli_file_role {
   CLI_NO_FILE,
   CLI_READS,
   CLI_READS_OMEGA,  /* a file, `ratio` or a number */
-  CLI_WRITES,       /* this and what follows: files that are written */
+  CLI_WRITES,       /* this role and those below: files that are written */
   CLI_WRITES_NAMES, /* see CLI_FILE_NAMES */
   CLI_WRITES_FRAMES /* see CLI_FILE_FRAMES */
 } cli_file_role;
@@ -73,7 +73,7 @@ typedef struct cli_option_row {
   char letter;       /* 0: none */
   unsigned commands; /* bits, 1u << cli_command */
   cli_option_type type;
-  size_t offset;             /* of the value in cli_options */
+  size_t offset;             /* offset of the value in cli_options */
   const char *argument;      /* its name in --help; NULL for flags and choices */
   const cli_choice *choices; /* of CLI_CHOICE and CLI_SWITCH; else NULL */
   double least, most;        /* of CLI_INTEGER, CLI_REAL and CLI_SWITCH */
@@ -86,13 +86,13 @@ typedef struct cli_option_row {
   const char *words; /* completions of free text, with blanks between; NULL: none */
   cli_file_role file;
   cli_option_effect effect;
-  /* Of CLI_TEXT and CLI_LIST whose values have parts: parses one, of a list the last item, into
-   * other fields; NULL: the text is the value. */
+  /* For CLI_TEXT and CLI_LIST whose values have parts: parses the value, or a list's last item,
+   * into other fields; NULL: the text is the value. */
   cli_setter *set;
-  size_t source; /* of the cvtm_input that the value names, of a list the first; 0: none */
+  size_t source; /* offset of the cvtm_input of the value, or of a list's first; 0: none */
 } cli_option_row;
 
-/* A name that options had before the last release, and what is written in its place. */
+/* A name that an option had before the last release, and what to write in its place. */
 typedef struct cli_former_option {
   const char *name;
   unsigned commands;
@@ -112,7 +112,7 @@ extern const int cli_option_row_count; /* at most CLI_OPTIONS_MAX */
 
 /* Ends with a NULL name. */
 extern const cli_former_option cli_former_options[];
-/* What stands in the place of a name that the command no longer has; NULL: it had none. */
+/* What to write in place of a name that the command no longer has; NULL: it never had that name. */
 const char *cli_former_option_instead(cli_command command, const char *name);
 
 int cli_option_applies(int row, cli_command command);
@@ -139,7 +139,7 @@ int cli_choice_names(const cli_choice *choices, char separator, char *text, size
 const char *cli_group_name(cli_option_group group);
 const char *cli_group_title(cli_option_group group);
 
-/* Writes "[300]", the default of a row; "" if it says nothing, as that of a flag. */
+/* Writes "[300]", the default of a row; "" if there is nothing to say, as for a flag. */
 void cli_default_text(const cli_option_row *row, const cli_options *defaults, char *text,
                       size_t size);
 
@@ -163,7 +163,7 @@ enum { CLI_GIVEN = 1, CLI_INHERITED = 2 }; /* of cli_options.given */
 
 /* Parses `value` into the row's field and marks the option as given. */
 cvtm_status cli_option_set_row(cli_options *options, int row, const char *value, cvtm_error *error);
-/* The same of a value that is no text: of CLI_FLAG and CLI_SWITCH (0 or 1) and CLI_INTEGER, and of
+/* The same for a value that is not text: of CLI_FLAG or CLI_SWITCH (0 or 1) or CLI_INTEGER; of
  * CLI_REAL. */
 cvtm_status cli_option_set_integer(cli_options *options, int row, int64_t value, cvtm_error *error);
 cvtm_status cli_option_set_real(cli_options *options, int row, double value, cvtm_error *error);

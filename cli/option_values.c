@@ -1,5 +1,5 @@
-/* Values of options: from text, from the options of another command, and to a visitor; their
- * defaults. option_parts.c has the values with parts. */
+/* Sets values of options from text or from another command's options, and passes them to a visitor;
+ * their defaults. option_parts.c parses values that have parts. */
 #include "cli/option_table.h"
 
 #include "run/options.h"
@@ -49,7 +49,7 @@ static cvtm_status parse_integer(const cli_option_row *row, const char *value, i
   long long parsed = strtoll(value, &end, 10);
   const int is_short = *end != '\0' && parse_short_count(value, &rounded);
   if (end == value || (*end != '\0' && !is_short))
-    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "--%s: '%s' is not a whole number, as 5000 or 5k",
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "--%s: '%s' is not a whole number like 5000 or 5k",
                      row->name, value);
   if (!is_short) rounded = errno == ERANGE ? (double)INFINITY : (double)parsed;
   const cvtm_status status = check_range(row, rounded, value, error);
@@ -168,7 +168,7 @@ cvtm_status cli_option_set_row(cli_options *options, int index, const char *valu
   }
   cvtm_run_list *list = field;
   if (list->count == CVTM_RUN_LIST_MAX)
-    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "--%s: more than %d of them", row->name,
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "--%s: given more than %d times", row->name,
                      CVTM_RUN_LIST_MAX);
   list->item[list->count++] = value;
   return row->set == NULL ? CVTM_OK : row->set(options, value, error);
@@ -226,7 +226,7 @@ cvtm_status cli_options_inherit(const cli_options *from, cli_text_map map, void 
   return status;
 }
 
-/* As cli_option_find, of a name that may have _ for -. */
+/* As cli_option_find, for a name that may have _ in place of -. */
 static int find_spelled(cli_command command, const char *name) {
   char key[64];
   snprintf(key, sizeof key, "%s", name);
@@ -248,7 +248,7 @@ cvtm_status cli_options_set(cli_options *options, const char *name, const char *
   if (row < 0) {
     const char *instead = cli_former_option_instead(options->command, name);
     if (instead != NULL)
-      return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "'%s' went; instead: %s", name, instead);
+      return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "'%s' was removed; instead: %s", name, instead);
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "unknown option '%s'", name);
   }
   return cli_option_set_row(options, row, value, error);
@@ -299,7 +299,7 @@ static void set_lcp_defaults(cli_options *options) {
 void cli_options_set_defaults(cli_command command, cli_options *options) {
   memset(options, 0, sizeof *options);
   cvtm_run_defaults(&options->run);
-  options->run.keep = 0; /* the files are named before the run */
+  options->run.keep = 0; /* every file is known before the run */
   options->run.purpose = cli_commands[command].purpose;
   options->command = command;
   options->text.format = options->run.format = cli_commands[command].format;

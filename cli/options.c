@@ -33,7 +33,7 @@ static cvtm_status config_line(cli_options *options, const cvtm_pairs *line, cvt
   int row = cli_option_find(options->command, name);
   const char *instead = row < 0 ? cli_former_option_instead(options->command, name) : NULL;
   if (instead != NULL)
-    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s: line %d: '%s' went; instead: %s", path,
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s: line %d: '%s' was removed; instead: %s", path,
                      number, name, instead);
   if (row < 0 && option_exists(name)) return CVTM_OK; /* one file may serve all commands */
   if (row < 0 || cli_option_rows[row].offset == CLI_FIELD(config) ||
@@ -60,8 +60,8 @@ static cvtm_status read_config(cli_options *options, const char *path, cvtm_erro
 
 /* --- the command line -------------------------------------------------------------------- */
 
-/* An option of the command line. They are collected first and applied last, so that the values of
- * a config file, which may be named behind them, yield to them. */
+/* An option of the command line. Options are collected first and applied last, so that they
+ * override a config file that is named after them. */
 typedef struct found_option {
   int row;
   const char *value;
@@ -101,7 +101,7 @@ static void build_tables(cli_command command, getopt_tables *tables) {
     entry->has_arg = no_argument;
     entry->val = FIRST_CODE + CLI_OPTIONS_MAX + row;
   }
-  /* Former names are known, so that none is taken for the start of another one. */
+  /* Former names are listed, so that getopt_long takes none for the start of another name. */
   for (int k = 0; k < FORMER_MAX && cli_former_options[k].name != NULL; ++k)
     if ((cli_former_options[k].commands & 1u << command) != 0)
       tables->names[names++] =
@@ -114,7 +114,7 @@ static int row_of_letter(cli_command command, int letter) {
   return -1;
 }
 
-/* The value of --NAME. That of a switch may be the next word, if that names a choice. */
+/* The value of --NAME. For a switch it may be the next word, if that names a choice. */
 static const char *value_of_option(int argc, char **argv, int row) {
   if (optarg != NULL) return optarg;
   if (cli_option_rows[row].type == CLI_SWITCH && optind < argc &&
@@ -201,7 +201,7 @@ static int collect_options(cli_command command, int argc, char **argv, found_opt
     }
     if (code >= FORMER_CODE) {
       const cli_former_option *former = &cli_former_options[code - FORMER_CODE];
-      cli_usage_error(command, "'--%s' went; instead: %s", former->name, former->instead);
+      cli_usage_error(command, "'--%s' was removed; instead: %s", former->name, former->instead);
       return -1;
     }
     int row;
@@ -234,7 +234,7 @@ static cvtm_status apply_options(cli_options *options, const found_option *found
   return status;
 }
 
-/* The words of argv from optind on: one if the command takes an operand, else none. */
+/* Takes the operand, if the command has one, from argv[optind], and refuses any further word. */
 static cli_parsed parse_operand(int argc, char **argv, cli_options *options) {
   const char *operand = cli_commands[options->command].operand;
   const int wanted = *operand != '\0';

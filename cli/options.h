@@ -14,8 +14,8 @@
 
 /* The commands of the program: names, operands and summaries. A new command is a new row here. */
 
-/* code, as in CLI_RUN and in the option table, function, name, operand, further usage, purpose, the
- * format of standard output, nonzero if it runs one solver on a problem of that solver, summary */
+/* Columns: code (as in CLI_RUN), function, name, operand, further usage, purpose, format of
+ * standard output, nonzero if it runs one solver on a problem of that solver, summary */
 /* clang-format off */
 #define CLI_COMMAND_LIST(X) \
   X(RUN, cli_run, "run", "IMAGE", " -n POINTS -o OUT [-o OUT2 ...]", CVTM_RUN_ALL, "csv", 0, \
@@ -75,8 +75,8 @@ typedef struct cli_text cli_text; /* a string that options own */
 
 typedef enum cli_bounds { CLI_BOUNDS_NATURAL, CLI_BOUNDS_BOX, CLI_BOUNDS_NONE } cli_bounds;
 
-/* The strings are borrowed from argv or from `config_text`. An int that one of several names sets
- * holds an enumerator, most often of the library. */
+/* The strings are borrowed from argv or from `config_text`. An int that a CLI_CHOICE sets holds an
+ * enumerator, most often one of the library. */
 struct cli_options {
   cli_command command;
   /* The fields of a run, some of which other commands have, too; `input` is the operand. */
@@ -87,14 +87,14 @@ struct cli_options {
     const char *layers, *dot_size, *page, *pixel_size, *origin;
     cvtm_run_list within, obstacle, weight, inside, outside, region_names, max_area;
   } text;
-  int distributed; /* among the ranks of mpirun */
+  int distributed; /* true: the ranks of mpirun share the run */
   int64_t ranks;   /* processes to start; 0: none */
   cvtm_input density;
-  cvtm_input photograph; /* that stats compares with */
+  cvtm_input photograph; /* the picture that stats compares with */
 
   struct {
     const char *from; /* `hessian`, or a picture or a field; NULL: no metric */
-    double ratio;     /* of edges at one place */
+    double ratio;     /* largest ratio of sizes in two directions */
   } metric;
 
   int64_t width, height; /* 0: not given */
@@ -166,7 +166,7 @@ void cli_options_free(cli_options *options);
 /* Memory for a text of `size` bytes that lives as long as the options; NULL: there is none. */
 char *cli_options_keep(cli_options *options, size_t size);
 
-/* Maps the value of an option of one command to the value of another's, as a template to a name. */
+/* Maps an option's value to its value for another command, as a template to a file name. */
 typedef cvtm_status (*cli_text_map)(void *context, const char *text, const char **mapped,
                                     cvtm_error *error);
 /* Sets the defaults of `run`, then every value that the user gave to `from` and that `run` has too;
@@ -191,9 +191,8 @@ void cli_print_overview(FILE *stream);
 /* The overview, and every option of every command. */
 void cli_print_all_help(FILE *stream);
 /* Copies the template of the manual page; a line `.OPTIONS COMMAND` becomes the paragraphs of the
- * command's options, `.OPTIONS all` those of every command, `.FORMATS` those of the formats of
- * files. Returns 0 if the template cannot be
- * read or names another command. */
+ * command's options, `.OPTIONS all` those of options that every command has, `.FORMATS` those of
+ * file formats. Returns 0 if the template cannot be read or names an unknown command. */
 int cli_print_manual(FILE *template_page, FILE *stream);
 typedef void (*cli_name_visitor)(void *context, const char *name);
 /* The topic of --help that `word` is or probably means, or NULL. */
@@ -213,11 +212,11 @@ typedef enum cli_file_use {
  * a standard stream. */
 typedef void (*cli_file_visitor)(void *context, cli_file_use use, const char *option,
                                  const char *path);
-/* Visits every file that the options name, and those that belong to them, as NAME.h5 to NAME.xdmf.
- * Of `batch` these are the files of the batch itself, not those of its jobs. */
+/* Visits every file that the options name, and files that belong to these, as NAME.h5 does to
+ * NAME.xdmf. For `batch` these are the files of the batch itself, not those of its jobs. */
 void cli_options_visit_files(const cli_options *options, cli_file_visitor visitor, void *context);
 
-/* Takes back every option that names a file to write. */
+/* Clears every option that names a file to write. */
 void cli_options_clear_written(cli_options *options);
 
 #endif

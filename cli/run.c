@@ -65,7 +65,7 @@ static int exit_code_of(const cvtm_run *run) {
   return run_converged(run) ? CLI_EXIT_OK : CLI_EXIT_NOT_CONVERGED;
 }
 
-/* Ranks that do not write end with the sites. */
+/* Ranks that do not write end after the solve. */
 static int run_on(const cli_progress *progress, cvtm_run *run, cvtm_device *device, int writes) {
   int code = cli_run_read(run, device);
   if (code == CLI_EXIT_OK) code = cli_run_place(progress, run, device);

@@ -23,7 +23,7 @@
 
 typedef struct cli_class_spacing {
   int64_t classes;
-  int32_t *number; /* of each class, ascending */
+  int32_t *number; /* the number of each class, ascending */
   cvtm_nearest_distances *distances;
 } cli_class_spacing;
 
@@ -35,7 +35,7 @@ static cvtm_status no_memory_for_points(int64_t count, cvtm_error *error) {
   return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory for %lld points", (long long)count);
 }
 
-/* Adds the class of `count` points. */
+/* Adds a class, which has `count` points. */
 static cvtm_status add_class(cvtm_domain domain, const double *points, const class_point *of_class,
                              int64_t count, double *xy, int64_t capacity[2],
                              cli_class_spacing *made, cvtm_error *error) {
@@ -50,7 +50,7 @@ static cvtm_status add_class(cvtm_domain domain, const double *points, const cla
   return cvtm_nearest_distances_measure(domain, xy, count, 0, &made->distances[k], error);
 }
 
-/* class_of: count, or NULL; then there are no classes. Fails with CVTM_ERROR_MEMORY. */
+/* class_of: a class for each of `count` points, or NULL. Fails with CVTM_ERROR_MEMORY. */
 static cvtm_status cli_class_spacing_measure(cvtm_domain domain, const double *points,
                                              const int32_t *class_of, int64_t count,
                                              cli_class_spacing *made, cvtm_error *error) {
@@ -124,7 +124,7 @@ typedef struct stats {
   double energy, bound;
 } stats;
 
-/* Points in a length come back to pixels. */
+/* Converts points in a unit of length to pixels. */
 static cvtm_status find_pixels(const stats *s, cvtm_error *error) {
   run_frame frame;
   if (!(run_unit_mm(s->options.run.unit) > 0) && !run_has_world(&s->options.run)) return CVTM_OK;
@@ -165,8 +165,8 @@ static cvtm_status fit_drawing(stats *s, const double *box, cvtm_error *error) {
   const double across = s->domain.width / box[2], down = s->domain.height / box[3];
   if (!(fabs(across / down - 1) < same))
     return cvtm_fail(error, CVTM_ERROR_INPUT,
-                     "%s: a drawing of %g x %g is not of the shape of %d x %d pixels; of one on a "
-                     "page give --page",
+                     "%s: a drawing of %g x %g does not have the shape of %d x %d pixels; if it is "
+                     "on a page, give --page",
                      s->options.run.input.name, box[2], box[3], s->domain.width, s->domain.height);
   for (int64_t i = 0; i < s->count; ++i) {
     s->points[2 * i] = across * (s->points[2 * i] - box[0]);
@@ -250,7 +250,7 @@ static cvtm_status read_mesh(stats *s, cvtm_error *error) {
                    s->options.run.input.name);
 }
 
-/* The ink that a drawing of --picture needs. */
+/* Reads the ink that a drawing of --picture needs. */
 static cvtm_status read_photograph(stats *s, cvtm_error *error) {
   const cvtm_input *source = &s->options.photograph;
   const char *path = source->name;

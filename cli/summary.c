@@ -26,8 +26,8 @@ static void print_colours(const cvtm_run_options *o, const run_colours *c) {
     fprintf(stderr, "  note       the picture has the colours of %d %s, not of %lld\n", c->count,
             cli_word(c->count, "ink", "inks"), (long long)o->colours.palette);
   if (!c->is_measured) return;
-  fprintf(stderr, "  colour     error %.4f in OKLab (rms %.4f), %.4f is the inks'", c->reached.mean,
-          c->reached.rms, c->possible.mean);
+  fprintf(stderr, "  colour     error %.4f in OKLab (rms %.4f), %.4f with ideal dots of these inks",
+          c->reached.mean, c->reached.rms, c->possible.mean);
   /* An even picture has no contrast to compare with. */
   if (isfinite(c->reached.luminance.contrast))
     fprintf(stderr, "; contrast %.3f of the picture's, correlation %.4f",
@@ -49,7 +49,7 @@ void cli_refine_print_summary(const cvtm_refine_options *refine,
   if (figures->stopped)
     fprintf(stderr, "  warning    the refinement was stopped before its end\n");
   else if (figures->bound < refine->min_angle)
-    fprintf(stderr, "  warning    %.3g degrees take too many points here; %.3g were worked for\n",
+    fprintf(stderr, "  warning    %.3g degrees take too many points here; the bound became %.3g\n",
             refine->min_angle, figures->bound);
   const int64_t at_corners = figures->below - figures->below_free - figures->narrow_count;
   if (figures->corner_count > 0)
@@ -182,14 +182,14 @@ static void print_written(const cli_options *command, const cvtm_run_options *op
   fputc('\n', stderr);
 }
 
-/* Every phase that takes time. Reading includes what is done to the density. */
+/* Prints the seconds of each phase. Reading includes the work on the density. */
 static void print_seconds(const cvtm_run *r) {
   const cvtm_run_options *o = &r->options;
   const char *reading =
       o->condition.smooth > 0 || o->condition.grade > 0 ? "read and smooth" : "read";
   fprintf(stderr, "  seconds    %.2f: %s %.2f", cvtm_clock() - r->start, reading,
           r->seconds[RUN_PHASE_READ]);
-  const double least = 0.005; /* seen as 0.01 */
+  const double least = 0.005; /* printed as 0.01 */
   for (int k = RUN_PHASE_READ + 1; k < RUN_PHASE_COUNT; ++k)
     if (r->seconds[k] >= least) fprintf(stderr, ", %s %.2f", run_phase_names[k], r->seconds[k]);
   fprintf(stderr, "\n");

@@ -112,7 +112,7 @@ static cvtm_status read_view_input(view *v, cvtm_error *error) {
   if (status != CVTM_OK) return status;
   if (v->options.run.dots == CVTM_RUN_DOTS_TONE &&
       v->options.run.density_from != CVTM_DENSITY_FROM_TONE)
-    return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: --dots tone needs the density of a tone",
+    return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: --dots tone needs --density-from tone",
                      v->options.run.input.name);
   return place_sites(v, error);
 }

@@ -88,8 +88,8 @@ static cvtm_status copy_labels(diagram *d, const arrays *a) {
                               (size_t)pixels(d->domain) * sizeof(int32_t));
 }
 
-/* Reads the labels of --labels-from, whose size is that of the domain where nothing else says it.
- */
+/* Reads the labels of --labels-from. Their sides become those of the domain, unless options give
+ * these. */
 static cvtm_status read_start(diagram *d, cvtm_error *error) {
   const cvtm_input *labels = &d->options.warm.labels;
   if (labels->name == NULL) return CVTM_OK;
@@ -194,7 +194,7 @@ static int perform_voronoi(diagram *d) {
   if (d->options.run.output.count == 0 && d->options.run.report == NULL && !d->options.check)
     return cli_missing(CLI_VORONOI, "--output");
   if (d->options.warm.labels.name && cli_option_given(&d->options, "method"))
-    return cli_usage_error(CLI_VORONOI, "--labels-from has passes of its own: no --method");
+    return cli_usage_error(CLI_VORONOI, "--labels-from has passes of its own; omit --method");
   if (!d->options.warm.labels.name && cli_option_given(&d->options, "first-step"))
     return cli_usage_error(CLI_VORONOI, "--first-step goes with --labels-from");
   cvtm_error error = {CVTM_OK, ""};

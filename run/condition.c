@@ -40,7 +40,7 @@ cvtm_status run_size_from_check(const cvtm_run_options *o, cvtm_error *error) {
   if (o->size.field != NULL && is_array(&o->size.from))
     return run_usage_error(error, "--size-field: %s has no names", o->size.from.name);
   if (o->given & CVTM_RUN_GIVEN_DENSITY_FROM)
-    return run_usage_error(error, "--size-from takes the place of --density-from");
+    return run_usage_error(error, "--size-from does not go with --density-from");
   if (o->purpose == CVTM_RUN_OUTLINE && o->size.as != CVTM_SIZE_GIVEN)
     return run_usage_error(
         error,
@@ -94,7 +94,7 @@ static cvtm_status read_field_file(const cvtm_input *source, const char *name, r
   return status;
 }
 
-/* From the coordinates of mesh files, y down from their top, to pixels. */
+/* Converts coordinates of mesh files, with y down from their top, to pixels. */
 static void place_in_image(const cvtm_run_options *o, const run_frame *frame, int width, int height,
                            cvtm_mesh *mesh, double *scale) {
   *scale = o->unit == CVTM_RUN_UNIT_WIDTH ? 1.0 / width : frame->scale;
@@ -122,7 +122,7 @@ void run_field_free(run_field *field) {
   free(field->metric);
 }
 
-/* The same of --size-from, which is no metric; sizes in pixels. */
+/* Reads the field of --size-from, which must not be a metric, as sizes in pixels. */
 static cvtm_status read_sizes(const cvtm_run_options *o, cvtm_domain domain, run_field *field,
                               cvtm_error *error) {
   const cvtm_status status = run_field_read(o, &o->size.from, domain, field, error);
@@ -244,7 +244,7 @@ static cvtm_status check_discs(const char *name, const cvtm_disc *discs, int cou
   for (int k = 0; k < count; ++k)
     if (!isfinite(discs[k].x) || !isfinite(discs[k].y) || !isfinite(discs[k].radius) ||
         discs[k].radius < 0)
-      return run_usage_error(error, "--%s: %g,%g,%g is no disc X,Y,RADIUS", name, discs[k].x,
+      return run_usage_error(error, "--%s: %g,%g,%g is not a disc X,Y,RADIUS", name, discs[k].x,
                              discs[k].y, discs[k].radius);
   return CVTM_OK;
 }

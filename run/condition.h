@@ -24,9 +24,9 @@ void run_segment_report(const cvtm_segmentation *made, cJSON *report);
 cvtm_condition_options run_condition_settings(const cvtm_run_options *options);
 
 /* Reads the picture and makes its density by the options; cvtm_pipeline_free. Device NULL: the CPU.
- * The choice replaces an automatic density_from. *tone: the ink that a drawing needs in each pixel,
- * malloc'd, 0 where the density is 0; NULL of data. *rgb: cvtm_colours_from_image. `tone` and `rgb`
- * may be NULL. */
+ * An automatic density_from becomes the chosen one. *tone: the ink that a drawing needs in each
+ * pixel, malloc'd, 0 where the density is 0; NULL for data. *rgb: cvtm_colours_from_image. `tone`
+ * and `rgb` may be NULL. */
 cvtm_status run_read_conditioned(cvtm_device *device, cvtm_run_options *options,
                                  cvtm_pipeline_result *made, float **tone, float **rgb,
                                  cvtm_error *error);
@@ -41,7 +41,7 @@ typedef struct run_field {
   cvtm_mesh mesh;
   double *values;      /* per vertex; NULL: it is a metric */
   cvtm_metric *metric; /* per vertex; NULL: it is one number */
-  double scale;        /* pixels times this are the unit of the file; values are in that */
+  double scale;        /* from pixels to the unit of the file, in which values are */
 } run_field;
 
 /* Nonzero if files of this extension hold fields on meshes or at points: vtu, msh and npy. */

@@ -68,14 +68,14 @@ typedef struct run_file_list {
 } run_file_list;
 
 void run_files_add(run_file_list *list, int is_written, const char *option, const char *path);
-/* CVTM_ERROR_USAGE if one of the files that are written is another one of the list; files from
- * `named` on are compared with those before alone. operand: as messages call it. */
+/* CVTM_ERROR_USAGE if a file that is written is also another file of the list; files from `named`
+ * on are compared only with those before it. operand: its name in messages. */
 cvtm_status run_files_check(const run_file_list *list, int named, const char *operand,
                             cvtm_error *error);
 void run_files_free(run_file_list *list);
 
-/* The same of the files of a run and those that come with them. A checkpoint may replace the one
- * that was read. */
+/* The same for the files of a run and those that belong to them. A checkpoint may be written over
+ * the one that was read. */
 cvtm_status run_refuse_overwriting(const cvtm_run_options *options, cvtm_error *error);
 
 #endif

@@ -24,7 +24,7 @@ void run_choose_tone(const cvtm_image *image, cvtm_run_options *options,
     tone->from = image->is_data ? CVTM_DENSITY_FROM_DENSITY : CVTM_DENSITY_FROM_TONE;
   options->density_from = tone->from;
   /* With --equal-mass the sites follow the density itself, not its square root, so the exponent is
-   * halved. Those of blue noise follow the root of a density that is the square of the value. */
+   * halved. Sites of blue noise follow the root of a density that is the square of the value. */
   if (options->noise == CVTM_RUN_NOISE_BLUE && tone->from == CVTM_DENSITY_FROM_DENSITY)
     tone->gamma *= 2;
   if (options->equal_mass.on && tone->from != CVTM_DENSITY_FROM_DENSITY) tone->gamma *= 0.5;
@@ -87,8 +87,8 @@ cvtm_status run_check_sizes(const cvtm_image *image, const cvtm_run_options *opt
       options->purpose == CVTM_RUN_ALL && options->points == 0 && options->init.name == NULL;
   if (!counts || image->is_data || options->density_from != CVTM_DENSITY_FROM_SIZE) return CVTM_OK;
   return cvtm_fail(error, CVTM_ERROR_INPUT,
-                   "%s: the values of a picture, 0 to 1, are no sizes in pixels: give --points, or "
-                   "sizes as data (npy, pfm, float tiff)",
+                   "%s: the values of a picture, 0 to 1, are not sizes in pixels: give --points, "
+                   "or sizes as data (npy, pfm, float tiff)",
                    options->input.name);
 }
 
@@ -162,7 +162,7 @@ cvtm_status run_world_check(const cvtm_run_options *o, cvtm_error *error) {
     return origin->count == 0 ? CVTM_OK
                               : run_usage_error(error, "--origin: --pixel-size is missing");
   if (o->unit == CVTM_RUN_UNIT_WIDTH)
-    return run_usage_error(error, "--unit width is not for --pixel-size");
+    return run_usage_error(error, "--unit width does not go with --pixel-size");
   if (origin->count != 0 && (origin->count != 2 || !in_length))
     return run_usage_error(error, "--origin: '%s' is not X,Y", run_lengths_text(origin, text));
   return check_size(o, error);

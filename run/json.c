@@ -131,8 +131,8 @@ void run_json_device(cJSON *object, const cvtm_device *device) {
   run_json_text(object, "device_description", cvtm_device_description(device));
 }
 
-/* Writes every byte that is not UTF-8, as names of files may have them, as \xHH in its string.
- * Takes over the text. */
+/* Replaces every byte that is not UTF-8, which names of files may have, by \xHH. Takes over the
+ * text. */
 static char *escape_bytes(char *text) {
   enum { ESCAPE = 5 };
   size_t bad = 0;

@@ -18,7 +18,7 @@ int run_json_starved(void);
  * or for a member. */
 char *run_json_print(const cJSON *object, int indented);
 
-/* The bytes of the UTF-8 character at `text`, which is not ""; 0: it begins with none. */
+/* The length in bytes of the UTF-8 character at `text`, which is not ""; 0: none begins there. */
 size_t run_character_length(const char *text);
 
 /* Deletes the item if it cannot be added; either may be NULL. */

@@ -50,7 +50,7 @@ unsigned run_given_bit(const char *option);
 typedef struct run_nearest {
   const char *word;
   const char *best; /* borrowed; NULL: no candidate is near enough */
-  int distance;     /* of `best`; without one, the least that is too far */
+  int distance;     /* of `best`; if that is NULL, the least one that is too far */
 } run_nearest;
 
 /* word: borrowed. A candidate is near if at most a third of the word's characters must be

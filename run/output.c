@@ -103,7 +103,7 @@ static cvtm_status refuse_extension(const cvtm_run_options *options, const char 
   if (*extension == '\0')
     return run_usage_error(error, "%s: the name has no extension; formats:%s", path, known.list);
   if (known.nearest.best != NULL)
-    return run_usage_error(error, "%s: '%s' is no format; did you mean '%s'? Formats:%s", path,
+    return run_usage_error(error, "%s: '%s' is not a format; did you mean '%s'? Formats:%s", path,
                            extension, known.nearest.best, known.list);
   return run_usage_error(error, "%s: '%s' is not a format written here; formats:%s", path,
                          extension, known.list);
@@ -128,10 +128,10 @@ static cvtm_status check_format(const cvtm_run_options *options, const char *pat
     return run_usage_error(error, "%s: this build has no %s%s", path, f->library,
                            has_text ? "; --format ascii needs none" : "");
   if (is_stream(path) && f->files_beside[0].ending != NULL && !options->ascii)
-    return run_usage_error(error, "%s goes to a stream with --format ascii alone", f->extension);
+    return run_usage_error(error, "%s goes to a stream only with --format ascii", f->extension);
   if (cvtm_format_has(f, CVTM_NEEDS_GROUPS) && options->domain.kind == CVTM_RUN_DOMAIN_NONE &&
       options->purpose != CVTM_RUN_OUTLINE)
-    return run_usage_error(error, "%s: a boundary to write needs --domain", path);
+    return run_usage_error(error, "%s: writing a boundary needs --domain", path);
   return CVTM_OK;
 }
 
@@ -206,7 +206,7 @@ cvtm_status run_outputs_write(const cvtm_run_options *options, run_writer writer
   return status;
 }
 
-/* A drawing of the whole picture, which SVG has in pixels. */
+/* Writes a drawing of the whole picture; an SVG has its pixels as units. */
 static cvtm_status write_drawing(const run_scene *scene, const char *path, const char *extension,
                                  cvtm_error *error) {
   if (strcmp(extension, "svg") != 0 || run_has_page(scene->options) || scene->colours != NULL)

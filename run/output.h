@@ -64,8 +64,8 @@ typedef struct run_scene {
   const double *radius; /* of the dots of an SVG */
   const cvtm_second_order *second;
   const struct run_colours *colours; /* of a drawing in several colours */
-  const struct run_scene *drawn; /* the same moved into the domain, for files that show the domain;
-                                    NULL: the scene lies there */
+  const struct run_scene *drawn; /* the same in coordinates of the domain, for files that show the
+                                    domain; NULL: this scene has these */
 } run_scene;
 
 /* Writes every -o. */

@@ -129,8 +129,8 @@ static const cvtm_format *find_drawing(const char *extension) {
   return cvtm_format_find(cvtm_drawing_formats, extension, CVTM_WRITES_DRAWING);
 }
 
-/* What a drawing of this format shows (cvtm_svg_kind): what --svg says. Machines follow the closed
- * path of --order tsp, and pens else draw dots, unless --svg is given. */
+/* What a drawing of this format shows. Without --svg, machines follow the closed path of --order
+ * tsp, and pens draw dots if there is no such path. */
 static cvtm_svg_kind run_page_shows(const cvtm_run_options *options, const cvtm_format *f) {
   if (!cvtm_format_has(f, CVTM_FOR_MACHINES) || (options->given & CVTM_RUN_GIVEN_SVG))
     return options->svg;
@@ -412,8 +412,8 @@ cvtm_status run_order_check(const cvtm_run_options *options, cvtm_error *error) 
     return CVTM_OK;
   }
   if (options->domain.kind != CVTM_RUN_DOMAIN_NONE)
-    return run_usage_error(
-        error, "--order: the sites of --domain are vertices of a mesh, without an order");
+    return run_usage_error(error,
+                           "--order does not go with --domain, whose sites are vertices of a mesh");
   for (int k = 0; k < options->output.count; ++k)
     if (!has_order(options, options->output.item[k]))
       return run_usage_error(error, "--order: %s: cells and meshes have no order",

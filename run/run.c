@@ -149,7 +149,7 @@ static cvtm_status choose_dots(cvtm_run *r, cvtm_error *error) {
   cvtm_run_options *o = &r->options;
   const double most = 1e9;
   if (o->dots == CVTM_RUN_DOTS_TONE && o->density_from != CVTM_DENSITY_FROM_TONE)
-    return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: --dots tone needs the density of a tone",
+    return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: --dots tone needs --density-from tone",
                      o->input.name);
   if (!count_by_dots(o)) return CVTM_OK;
   if (r->tone == NULL)
@@ -184,15 +184,15 @@ static cvtm_status choose_colours(cvtm_run *r, float *rgb, cvtm_error *error) {
   return run_colours_read(&r->options, r->domain, rgb, &r->colours, &r->dots, error);
 }
 
-/* What all ranks must know of what rank 0 has read: its density is brought to their devices by
- * cvtm_cvt_create_borrowed. */
+/* Sends all ranks what they need of the input that rank 0 has read. cvtm_cvt_create_borrowed brings
+ * the density to their devices. */
 static cvtm_status share_reading(cvtm_run *r, cvtm_device *device) {
   const int64_t resumed = r->checkpoint.resumed != NULL;
   int64_t facts[] = {r->domain.width, r->domain.height, r->options.points, resumed};
   const cvtm_status status = cvtm_ranks_broadcast(device, facts, sizeof facts);
   if (status == CVTM_OK && facts[3] != resumed)
     return cvtm_fail(cvtm_device_error(device), CVTM_ERROR_INPUT,
-                     "%s: some ranks have this checkpoint and others not", r->checkpoint.path);
+                     "%s: some ranks have this checkpoint and others do not", r->checkpoint.path);
   r->domain = (cvtm_domain){(int32_t)facts[0], (int32_t)facts[1], r->options.periodic};
   r->options.points = facts[2];
   return status;
@@ -210,7 +210,7 @@ static cvtm_status read_density(cvtm_run *r, cvtm_device *device, cvtm_error *er
       o->density_from == CVTM_DENSITY_FROM_SIZE && o->points == 0 && o->init.name == NULL;
   if (status == CVTM_OK && o->domain.kind != CVTM_RUN_DOMAIN_NONE) {
     status = run_domain_read(&r->options, r->domain, r->made.density, &r->shape, error);
-    r->domain.periodic = 0; /* the sites of both sides are there: cells end at the sides */
+    r->domain.periodic = 0; /* both sides have sites: cells end at the sides */
     if (status == CVTM_OK) o->points = r->shape.figures.sites;
   } else if (status == CVTM_OK && by_size) {
     status = count_by_size(r, error);
@@ -223,7 +223,7 @@ static cvtm_status read_density(cvtm_run *r, cvtm_device *device, cvtm_error *er
   return status;
 }
 
-/* Reads image, density and domain, of several ranks on rank 0. */
+/* Reads image, density and domain; with several ranks, on rank 0 alone. */
 static cvtm_status read_on_rank_0(cvtm_run *r, cvtm_device *device, cvtm_error *error) {
   if (device == NULL || cvtm_device_ranks(device) == NULL) return read_density(r, device, error);
   cvtm_status status = cvtm_ranks_lead(device) ? read_density(r, device, error) : CVTM_OK;
@@ -433,7 +433,7 @@ cvtm_status run_write(cvtm_run *r, cvtm_error *error) {
 
 cvtm_status run_save(cvtm_run *r, const cvtm_run_options *asked, cvtm_error *error) {
   if (asked->order != r->options.order || asked->points != r->options.points)
-    return run_usage_error(error, "--order and --points are options of the run itself");
+    return run_usage_error(error, "--order and --points cannot change after the run");
   cvtm_status status = run_check(asked, error);
   if (status != CVTM_OK) return status;
   const cvtm_run_options made = r->options;
@@ -474,7 +474,7 @@ cvtm_status cvtm_run_solve(cvtm_run *r, cvtm_error *error) {
   return status == CVTM_OK ? run_mesh(r, device, error) : status;
 }
 
-/* The options of the run, with one file to be written, of the kind that others say. */
+/* The options of the run for writing one file. *kind has the options of the file. */
 static cvtm_run_options options_of_file(const cvtm_run *r, const char *path,
                                         const cvtm_run_options *kind) {
   cvtm_run_options made = r->options;

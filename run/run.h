@@ -93,7 +93,7 @@ typedef enum cvtm_run_domain_kind {
   X(CVTM_RUN_UNIT_IN, "in", 25.4) \
   X(CVTM_RUN_UNIT_FT, "ft", 304.8)
 
-/* Of coordinates: pixels, parts of the width of the domain, or lengths. */
+/* Units of coordinates: pixels, parts of the width of the domain, or lengths. */
 typedef enum cvtm_run_unit {
   CVTM_RUN_UNIT_NONE = -1, /* a number without a unit */
   CVTM_RUN_UNIT_PIXEL,
@@ -162,9 +162,9 @@ enum {
 typedef struct cvtm_run cvtm_run;
 
 typedef enum cvtm_run_event {
-  CVTM_RUN_BEGINS,    /* the optimisation, with all that it needs */
-  CVTM_RUN_ITERATION, /* one is done */
-  CVTM_RUN_ENDS       /* the optimisation; the mesh of a domain is refined afterwards */
+  CVTM_RUN_BEGINS,    /* the optimisation begins */
+  CVTM_RUN_ITERATION, /* an iteration has ended */
+  CVTM_RUN_ENDS       /* the optimisation has ended; the mesh of a domain is refined afterwards */
 } cvtm_run_event;
 
 typedef struct cvtm_run_progress {
@@ -172,8 +172,8 @@ typedef struct cvtm_run_progress {
   const cvtm_run *run;
   const cvtm_cvt_record *record; /* of an iteration; else NULL */
   int64_t sites;                 /* of the run: the records of coarser levels have fewer */
-  double bound;                  /* of the energy, which is shown as its ratio to this */
-  cvtm_status status;            /* at the end: of the optimisation */
+  double bound;       /* the reference energy: the energy is shown as its ratio to this */
+  cvtm_status status; /* at the end: that of the optimisation */
 } cvtm_run_progress;
 
 /* Strings and arrays are borrowed; they must outlive the run. A default is 0 or NULL where no
@@ -186,9 +186,9 @@ typedef struct cvtm_run_options {
   cvtm_run_purpose purpose;
   int64_t threads; /* for meshes and drawings; 0: all */
 
-  /* Files to be written. Those that are named before the run are checked by their formats at once.
-   * Without `keep` the run makes no more than these need; with it cvtm_run_write takes any other.
-   */
+  /* Files to be written. The formats of those that are named here are checked before the run.
+   * Without `keep` the run makes no more than these need; with it cvtm_run_write takes any
+   * other. */
   cvtm_run_list output;
   const char *format; /* the extension that stands for the output `-`; csv */
   const char *density_out, *report;
@@ -222,11 +222,11 @@ typedef struct cvtm_run_options {
     double margin, split; /* mm; margin 10; split 0: the pen needs no refill */
     cvtm_run_orientation orientation;
     int fill;
-    const char *gcode; /* a profile of the library, or its file; grbl-servo */
+    const char *gcode; /* a built-in profile or a file; grbl-servo */
   } page;
   struct {
     cvtm_run_lengths pixel_size; /* one number, or width and height that are equal */
-    int from_file;               /* the picture's file says how large its pixels are */
+    int from_file;               /* take the size of pixels from the picture's file */
     cvtm_run_lengths origin;     /* x and y of the lower left corner; not given: 0 or the file's */
     /* Set by the run. */
     double scale;        /* of a pixel in the unit of files; 0: files are in pixels */
@@ -238,7 +238,7 @@ typedef struct cvtm_run_options {
   /* Sites. */
   struct { /* set by the run */
     int on;
-    int64_t asked; /* sites, where the preview has fewer; else 0 */
+    int64_t asked; /* sites asked for, if the preview has fewer; else 0 */
   } preview;
   cvtm_run_preset preset;
   cvtm_run_noise noise;

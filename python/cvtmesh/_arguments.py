@@ -1,4 +1,4 @@
-"""From keywords to options of the program. The names, types, defaults and ranges are those of the
+"""Turns keywords into options of the program. The names, types, defaults and ranges are those of the
 program's own table (``_core.options``), so that an option added there is a keyword here."""
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def host_array(value: Any, name: str) -> np.ndarray[Any, Any]:
 
 
 def from_npy(contents: Any) -> np.ndarray[Any, Any]:
-    """The array of an .npy file in memory, which lives as long as the array; not copied."""
+    """The array of an .npy file in memory, not copied: `contents` lives as long as the array."""
     import numpy as np
 
     head = io.BytesIO(contents[:1024].tobytes())
@@ -108,7 +108,7 @@ def is_array(value: Any) -> bool:
 
 def lent(value: Any, name: str) -> tuple[str, Any]:
     """The name and an array as the library takes it: kind and bytes of an element, the shape, and an
-    object with a buffer, or None."""
+    object with a buffer, or None for an empty array."""
     import numpy as np
 
     array = host_array(value, name)
@@ -117,7 +117,7 @@ def lent(value: Any, name: str) -> tuple[str, Any]:
     if array.dtype == np.float16:
         array = array.astype(np.float32)
     array = array.astype(array.dtype.newbyteorder("="), copy=False)
-    # A buffer of no elements has no bytes; one of a single axis is never refused.
+    # An empty array has no buffer; a buffer of a single axis is never refused.
     memory = array.reshape(-1).data if array.size else None
     return name, (array.dtype.kind, array.itemsize, array.shape, memory)
 
@@ -132,7 +132,7 @@ def as_polygons(rings: Any, name: str) -> Input:
 
 
 def operand(value: Any, name: str, inputs: list[Input]) -> str | tuple[str, Any]:
-    """As `file`, of a path that must exist."""
+    """As `file`; a path must exist."""
     path = file(value, name, inputs)
     if isinstance(path, str) and not path.startswith("<") and path != "-":
         os.stat(path)  # raises FileNotFoundError
@@ -140,7 +140,7 @@ def operand(value: Any, name: str, inputs: list[Input]) -> str | tuple[str, Any]
 
 
 def on_disk(path: str, name: str) -> str:
-    """The text of a caller, which is no name of a file in memory: those begin with `<`."""
+    """The caller's path, so that it does not name a file in memory: those names begin with `<`."""
     if "\0" in path:
         raise ValueError(f"{name}: embedded null character")
     return f"./{path}" if path.startswith("<") else path
@@ -188,7 +188,7 @@ def within(form: str, source: str | tuple[str, Any]) -> Value:
 
 
 def number(value: Any) -> str:
-    """The text of a real number; TypeError or ValueError of anything else."""
+    """The text of a real number; TypeError or ValueError for anything else."""
     if isinstance(value, (str, bytes, bool)):
         raise TypeError
     try:
@@ -234,12 +234,12 @@ def weighted(row: dict[str, Any], value: Any, name: str, inputs: list[Input]) ->
 
 
 def items(row: dict[str, Any], name: str, value: Any, inputs: list[Input]) -> list[Value]:
-    """The values of a list option: one value, or a sequence; of regions with factors also a dict."""
+    """The values of a list option: one value, or a sequence; for regions with factors also a dict."""
     pairs = row["argument"] == "FILE=FACTOR"
     if pairs and isinstance(value, Mapping):
         value = list(value.items())
     if is_array(value) and not (row["reads"] or row["writes"]):
-        value = host_array(value, name).tolist()  # of numbers
+        value = host_array(value, name).tolist()  # numbers
     single = isinstance(value, (str, bytes)) or is_array(value) or not isinstance(value, Sequence)
     if single or (isinstance(value, tuple) and (pairs or numbers(value) is not None)):
         value = [value]
@@ -251,7 +251,7 @@ def items(row: dict[str, Any], name: str, value: Any, inputs: list[Input]) -> li
 
 
 def typed(row: dict[str, Any], name: str, value: Any, inputs: list[Input]) -> list[Value]:
-    """The value of an option as its field has it; those of a list one by one."""
+    """The values of an option in the type of its field: one, or those of a list."""
     kind = row["type"]
     if kind == "switch":
         kind = "choice" if isinstance(value, str) else "flag"
@@ -290,7 +290,7 @@ def refuse_unknown(given: Iterable[str], known: Collection[str]) -> None:
 
 
 def convert(command: str, options: Mapping[str, Any]) -> tuple[list[tuple[str, Value]], list[Input]]:
-    """The names and values, and the files in memory of keywords. None is the default."""
+    """The options that keywords give, and the files in memory that these name. None: the default."""
     rows = table(command)
     values: list[tuple[str, Value]] = []
     inputs: list[Input] = []

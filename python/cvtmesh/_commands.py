@@ -57,20 +57,20 @@ def condition(image: Any, **options: Unpack[DensityOptions]) -> Any:
     Parameters
     ----------
     image : path, (height, width) array, bytes, or PIL image
-        As of :func:`tessellate`, which takes the result as its image. An array on a CUDA device is
+        As in :func:`tessellate`, which takes the result as its image. An array on a CUDA device is
         copied to the host if an option other than `smooth` and `grade` changes it.
     {options}
 
     Returns
     -------
     (height, width) float64
-        A NumPy array; of CuPy or PyTorch, where the image is, if that is on a CUDA device, unless
-        `device` names another one.
+        A NumPy array; for an image on a CUDA device one of CuPy or PyTorch there, unless `device`
+        names another device.
 
     Raises
     ------
     ValueError, TypeError, OSError, MemoryError, cvtmesh.DeviceError, KeyboardInterrupt
-        As of :func:`tessellate`.
+        As in :func:`tessellate`.
 
     Examples
     --------
@@ -137,12 +137,12 @@ def segment(image: Any, **options: Unpack[SegmentOptions]) -> Segmentation:
     Returns
     -------
     Segmentation
-        Of NumPy arrays, wherever the image was.
+        Its arrays are NumPy arrays, wherever the image was.
 
     Raises
     ------
     ValueError, TypeError, OSError, MemoryError, cvtmesh.DeviceError, KeyboardInterrupt
-        As of :func:`tessellate`.
+        As in :func:`tessellate`.
 
     Examples
     --------
@@ -189,7 +189,7 @@ def stats(points: Any, **options: Unpack[StatsOptions]) -> dict[str, Any]:
     Raises
     ------
     ValueError, TypeError, OSError, MemoryError, cvtmesh.DeviceError, KeyboardInterrupt
-        As of :func:`tessellate`.
+        As in :func:`tessellate`.
 
     Examples
     --------
@@ -244,14 +244,14 @@ def batch(runs: Any, **options: Unpack[BatchOptions]) -> dict[str, Any]:
     -------
     dict
         Counts ``jobs`` (runs), ``done``, ``skipped`` and ``failed``; ``failures``, the first 1000 with
-        their reasons; ``seconds``. A run that fails is no exception.
+        their reasons; ``seconds``. A run that fails raises no exception.
 
     Raises
     ------
     ValueError, TypeError
         A run or an option is wrong; nothing has been done then.
     OSError, MemoryError, cvtmesh.DeviceError, KeyboardInterrupt
-        As of :func:`tessellate`. Without `journal` a list of dicts cannot be resumed.
+        As in :func:`tessellate`. Without `journal` a list of dicts cannot be resumed.
 
     Examples
     --------

@@ -86,7 +86,7 @@ atexit.register(evaluators.clear)
 
 def computed(sites: Any, density: Any) -> tuple[Any, list[Any]]:
     """The sites as float64 and the density as float32, contiguous, where the integrals are computed.
-    Of a density in double precision there are two, whose sum it is."""
+    A density in double precision becomes the sum of two."""
     x, rho = sites.detach().double(), density.detach()
     if not (rho.is_cuda and x.device == rho.device and _core.cuda_devices()):
         x, rho = x.cpu(), rho.cpu()
@@ -97,7 +97,7 @@ def computed(sites: Any, density: Any) -> tuple[Any, list[Any]]:
 
 
 def evaluator_of(sites: Any, density: Any) -> _core.Evaluator:
-    """Of such tensors. Calls on the CPU may be at the same time, so that they share none."""
+    """An evaluator for such tensors. Calls on the CPU, which may run at the same time, share none."""
     if not density.is_cuda:
         return _core.Evaluator("cpu", density, len(sites))
     index = density.device.index
@@ -137,7 +137,7 @@ def evaluate(sites: Any, density: Any) -> tuple[Any, Any, int]:
     with ordered(evaluator, x.device):
         for k, part in enumerate(parts):
             cells = evaluator.evaluate(part, x, value[k : k + 1], moments[k])
-        sound = are_sound(x, parts[0])  # meanwhile; the evaluation can bear all values
+        sound = are_sound(x, parts[0])  # meanwhile; the evaluation accepts any values
     if not sound:
         refuse(sites, density)
     return total(value), total(moments), cells
@@ -146,8 +146,8 @@ def evaluate(sites: Any, density: Any) -> tuple[Any, Any, int]:
 def pull_back(
     cells: int, sites: Any, density: Any, phi: Any, wanted: tuple[bool, bool]
 ) -> tuple[Any, Any]:
-    """Those of the sum of the integrals of density * phi over the cells, phi = a + b . (x - site) +
-    c |x - site|^2 as (n, 4) float64: by the sites, float64, and by the density, as far as they are
+    """Derivatives of the sum of the integrals of density * phi over the cells, where phi = a + b . (x -
+    site) + c |x - site|^2 as (n, 4) float64: by the sites, float64, and by the density, as far as
     wanted. cells: the number that :func:`evaluate` returned."""
     x, parts = computed(sites, density)
     phi = phi.to(x).contiguous()
@@ -273,7 +273,7 @@ def cvt_energy(sites: Any, density: Any) -> Any:
     Returns
     -------
     scalar tensor
-        Of the type of `sites`, differentiable by both arguments.
+        It has the type of `sites` and is differentiable by both arguments.
 
     Raises
     ------
@@ -301,7 +301,7 @@ def cvt_moments(sites: Any, density: Any) -> Any:
     Parameters
     ----------
     sites, density : tensors
-        As of :func:`cvt_energy`.
+        As in :func:`cvt_energy`.
 
     Returns
     -------
@@ -313,7 +313,7 @@ def cvt_moments(sites: Any, density: Any) -> Any:
     Raises
     ------
     ValueError, TypeError
-        As of :func:`cvt_energy`.
+        As in :func:`cvt_energy`.
 
     Examples
     --------
@@ -351,7 +351,7 @@ def equal_mass(sites: Any, density: Any) -> Any:
     Raises
     ------
     ValueError, TypeError
-        As of :func:`cvt_energy`; a site is outside, two are at one place, or the density does not
+        As in :func:`cvt_energy`; a site is outside, two are at one place, or the density does not
         determine the weights, as where it is zero between two of its parts.
 
     Examples

@@ -1,4 +1,4 @@
-/* From names, values and buffers to the options of a command. */
+/* Turns names, values and buffers into the options of a command. */
 #include "python/src/core.h"
 
 extern "C" {

@@ -100,7 +100,7 @@ class Arguments {
 void perform(std::shared_ptr<void> owner, const std::function<void()> &work, nb::handle callback,
              int64_t threads);
 
-/* The same of work that has the options as `arguments`, and `run`. */
+/* The same for work that has the options as `arguments`, and `run`. */
 template <typename Work>
 void solve(const std::shared_ptr<Work> &work) {
   Work *w = work.get();

@@ -1,5 +1,5 @@
-/* Cells of equal mass and their derivatives. Work can be interrupted, so that it shares what it
- * uses. */
+/* Cells of equal mass and their derivatives. A call can be interrupted, so its work shares the
+ * objects that it uses. */
 #include "python/src/core.h"
 
 extern "C" {

@@ -52,7 +52,7 @@ class Minimizer {
     on_.require(cvtm_device_copy_in(on_.device, at_.g, g.data(), bytes()));
     next();
   }
-  /* Waits for the objective's work if `stream` does. */
+  /* Waits for the objective's work if the solver's stream does. */
   bool advance_on_device(const DeviceArray &f, const DeviceArray &g) {
     on_.require(cvtm_device_copy(on_.device, at_.f, f.data(), sizeof(double)));
     on_.require(cvtm_device_copy(on_.device, at_.g, g.data(), bytes()));
@@ -142,7 +142,7 @@ class Minimizer {
   std::vector<cvtm_lbfgsb_progress> records_;
 };
 
-/* What work on a solver uses. */
+/* What the work on a solver uses. */
 struct Held {
   nb::object solver;
   std::function<void(Minimizer &)> work;

@@ -1,5 +1,5 @@
-/* Work on arrays that are in the memory of a device already, and stay there. Whoever calls sees to
- * it that the stream of the object waits for the stream on which the arrays were made. */
+/* Work on arrays that are in the memory of a device already, and stay there. The caller makes the
+ * stream of the object wait for the stream on which the arrays were made. */
 #include "python/src/on_device.h"
 
 extern "C" {
@@ -46,8 +46,8 @@ class Evaluator {
     return height == height_ && width == width_ && count <= capacity_;
   }
 
-  /* On CUDA enqueued: the arrays must live until the work is done. value: 1; moments: 4 for each
-   * site. Returns a number of these cells, which the plan keeps until the next call. */
+  /* CUDA only enqueues: the arrays must live until the work is done. value: 1; moments: 4 for each
+   * site. Returns a number for these cells, which the plan keeps until the next call. */
   int64_t evaluate(const Floats &density, const Sites &sites, const nb::ndarray<double> &value,
                    const nb::ndarray<double> &moments) {
     run([density, sites, value, moments](Plan *plan) {
@@ -111,7 +111,7 @@ std::atomic<int64_t> Evaluator::evaluations{0};
 
 using Density = nb::ndarray<double, nb::ndim<2>, nb::c_contig>;
 
-/* The command `density` without its files, of a density in the memory of its device. */
+/* The command `density` without its files, for a density in the memory of its device. */
 struct Condition {
   Condition(const std::vector<Value> &values, const Density &given)
       : arguments("density", nb::str("density"), values, {}, {}), density(given) {}
@@ -156,7 +156,7 @@ class Labels {
     plan_.reset(made);
   }
 
-  /* Enqueued. labels: (height, width); of a warm start those of the earlier diagram. */
+  /* Only enqueues. labels: (height, width); for a warm start those of the earlier diagram. */
   void compute(const Sites &sites, const nb::ndarray<int32_t> &labels) {
     const cli_options &o = arguments_.options;
     on_.require(

@@ -48,7 +48,7 @@ class Run {
     arguments.stage([&] { return cli_run_write(&progress_, job); });
   }
 
-  /* The options of the run with others of the outputs. Needs the GIL. */
+  /* The options of the run with other options of the outputs. Needs the GIL. */
   cli_options ask(const std::vector<Value> &values) {
     cli_options asked = arguments.options;
     asked.run = made_;

@@ -80,7 +80,7 @@ def test_files_beside(tmp_path):
     run = ("run", "a_third.fake", "-n", 9, "-o")
     assert "would overwrite" in call(FAKES, *run, "a.fake", code=2, cwd=tmp_path)
     call(FAKES, *run, "a.fake", "--format", "ascii", "-q", cwd=tmp_path)
-    assert "fake goes to a stream with --format ascii alone" in call(
+    assert "fake goes to a stream only with --format ascii" in call(
         FAKES, *run, "-", "--format", "fake", code=2, cwd=tmp_path)
     assert "would overwrite" in call(FAKES, "lcp", "--problem", "torsion", "--mesh", "a.fake", "-o",
                                      "a_first.npy", "--report", "a_first.fake", code=2,
