@@ -10,7 +10,7 @@ namespace {
 
 /* --- one thread per row --- */
 
-/* An argument of a row function: its value, or its address where the function takes a pointer. */
+/* An argument of a row function: a value, or an address if the function takes a pointer. */
 template <typename T>
 struct row_argument {
   const T &value;
@@ -18,8 +18,8 @@ struct row_argument {
   __device__ operator const T *() const { return &value; }
 };
 
-/* Calls function(arguments, row) for rows first .. end - 1. resident: the least number of blocks
- * per multiprocessor, which limits the registers; 0: no limit. */
+/* Calls function(arguments, row) for rows first .. end - 1. resident: the number of blocks that
+ * must fit a multiprocessor, which limits the registers; 0: no limit. */
 template <auto function, int block, int resident, typename... Arguments>
 __global__ void __launch_bounds__(block, resident)
     for_rows(int64_t first, int64_t end, const __grid_constant__ Arguments... arguments) {
@@ -74,7 +74,7 @@ inline cvtm_status has_pdl(cvtm_device *device, bool *out) {
   return CVTM_OK;
 }
 
-/* Launches with PDL, or without on devices that lack it. */
+/* Launches with PDL; on devices without PDL, as usual. */
 template <typename... Parameters, typename... Arguments>
 cvtm_status launch_pdl(cvtm_device *device, const char *name, void (*kernel)(Parameters...),
                        dim3 grid, dim3 block, size_t shared, Arguments... arguments) {

@@ -32,7 +32,7 @@ static cvtm_status check_lcp_options(const cvtm_lcp_options *options, cvtm_error
                      options->tolerance, options->absolute_tolerance);
   }
   if (options->max_iterations < 0) {
-    return cvtm_fail(error, CVTM_ERROR_INPUT, "at most %lld iterations",
+    return cvtm_fail(error, CVTM_ERROR_INPUT, "the limit of iterations is negative: %lld",
                      (long long)options->max_iterations);
   }
   return CVTM_OK;
@@ -56,7 +56,7 @@ void cvtm_lcp_close(cvtm_lcp *lcp) { cvtm_device_free(lcp->device, lcp->verdict)
 
 /* --- the public interface ----------------------------------------------------------------- */
 
-/* Resolves auto; refuses tnnmg if the matrix is not symmetric. */
+/* Replaces auto by a method. Refuses tnnmg if the matrix is not symmetric. */
 static cvtm_status resolve_method(const cvtm_csr *matrix, int threads, cvtm_lcp_options *options,
                                   int *is_symmetric, cvtm_error *error) {
   const int64_t row = cvtm_csr_asymmetric_row(matrix, threads);

@@ -26,7 +26,7 @@ typedef struct reader {
   int64_t rows, columns, listed; /* of the size line */
 } reader;
 
-/* Entries in the order of the file, mirrored ones after their origin. */
+/* Entries in the order of the file; a mirrored entry follows its origin. */
 typedef struct triplets {
   int64_t count;
   int32_t *row, *column;
@@ -165,7 +165,7 @@ static cvtm_status read_entry(reader *in, triplets *list) {
   int64_t row, column;
   double value = 1;
   if (!read_integer(in, &row) || !read_integer(in, &column)) {
-    return bad_line(in, "no row and column");
+    return bad_line(in, "the row or the column is missing");
   }
   if (row < 1 || row > in->rows) return bad_line(in, "the row is out of range");
   if (column < 1 || column > in->columns) return bad_line(in, "the column is out of range");
@@ -192,8 +192,8 @@ static cvtm_status read_entries(reader *in, triplets *list) {
   return find_line(in) ? bad_line(in, "more entries than the size line says") : CVTM_OK;
 }
 
-/* Stable counting sort of `order` (NULL: 0, 1, ...) by key[order[k]] < sides. starts, sides + 1
- * entries: the start of each key in `sorted`. */
+/* Stable counting sort of `order` (NULL: 0, 1, ...) by key[order[k]] < sides. starts has sides + 1
+ * entries: the position of each key in `sorted`. */
 static void sort_by(const int32_t *key, int64_t count, int64_t sides, int64_t *starts,
                     const int64_t *order, int64_t *sorted) {
   memset(starts, 0, ((size_t)sides + 1) * sizeof *starts);
@@ -207,7 +207,7 @@ static void sort_by(const int32_t *key, int64_t count, int64_t sides, int64_t *s
   starts[0] = 0;
 }
 
-/* Sorts by column, then stably by row: columns ascend within rows. */
+/* Sorts by column, then by row with a stable sort: columns ascend within a row. */
 static void sort_entries(const triplets *list, int64_t *by_column, int64_t *order, int64_t *starts,
                          cvtm_csr *matrix) {
   sort_by(list->column, list->count, matrix->columns, starts, NULL, by_column);

@@ -1,13 +1,13 @@
-/* The CUDA table of phases: the specialised kernels for the cycles that they know, and for all
- * others the plain ones, which call the node functions of lcp/grid, one node per thread.
- * CVTMESH_PLAIN=grid makes a solver use nothing else. */
+/* The CUDA table of phases. Specialised kernels run the cycles that they support. Plain kernels run
+ * all others: they call the node functions of lcp/grid, one node per thread. CVTMESH_PLAIN=grid
+ * makes a solver use plain kernels only. */
 #include "base/select.h"
 #include "lcp/grid/grid_cuda.h"
 #include "lcp/grid/grid_galerkin.h"
 
 namespace {
 
-/* Blocks for for_nodes, at most max_parts: their partial sums are added up. */
+/* Blocks for for_nodes, at most max_parts, since the partial sums of all blocks are added up. */
 dim3 summing_blocks(const cvtm_grid_top *top) {
   dim3 grid = blocks_for_nodes(top);
   while (static_cast<int64_t>(grid.x) * grid.y > max_parts && grid.y > 1) grid.y = (grid.y + 1) / 2;
@@ -25,7 +25,7 @@ __global__ void raise_limit_kernel(cvtm_grid_state *state, int64_t limit) {
   state->loop.go_on = 1;
 }
 
-/* Norms at x, or at d for MEASURE_COLD_START. */
+/* Computes the norms at x, or at d for MEASURE_COLD_START. */
 __global__ void measure_kernel(const cvtm_grid_problem *problem, cvtm_grid_measured what,
                                cvtm_grid_state *state, double *partial, double *history) {
   const cvtm_grid_problem p = *problem;
@@ -61,7 +61,7 @@ __global__ void __launch_bounds__(tile_x *tile_y, 4)
 
 /* --- the V-cycle on the five-point problem --- */
 
-/* The residual, from the problem to the level below it. */
+/* Restricts the residual of the problem to the level below it. */
 __device__ void restrict_problem(const cvtm_grid_problem *p, const cvtm_grid_level *coarse,
                                  int64_t x, int64_t y) {
   const cvtm_grid_finer f = {p, nullptr};
@@ -81,7 +81,7 @@ __global__ void line_search_kernel(const cvtm_grid_problem *problem, cvtm_grid_s
   state->curvature = sum[1];
 }
 
-/* Nodes of one colour: the half-th of line j. */
+/* Relaxes the half-th node of one colour on line j. */
 __device__ void smooth(const cvtm_grid_problem *p, int colour, double omega, int64_t half,
                        int64_t j) {
   const int64_t i = 2 * half + ((j + colour) & 1), k = j * p->width + i;
@@ -103,7 +103,7 @@ __device__ void clear(const cvtm_grid_level *level, int64_t x, int64_t y) {
   level->e[y * level->width + x] = 0;
 }
 
-/* The half_x-th node in x, and the half_y-th in y, of a colour. */
+/* Relaxes a node of each colour: the half_x-th of the colour in x, and the half_y-th in y. */
 __device__ void relax(const cvtm_grid_level *level, int colour, int64_t half_x, int64_t half_y) {
   const int64_t x = 2 * half_x + (colour & 1), y = 2 * half_y + (colour >> 1);
   if (x >= level->width || y >= level->height) return;
@@ -167,7 +167,7 @@ cvtm_status pre_smooth_and_restrict_plain(const cvtm_grid_top *top, const cvtm_g
                                              top->shape->height, top->problem, 0);
 }
 
-/* From e = 0 if from_zero. */
+/* from_zero: the sweep starts from e = 0. */
 cvtm_status relax_level(const cvtm_grid_top *top, const cvtm_grid_level *level, bool from_zero,
                         int sweeps) {
   const int64_t width = (level->width + 1) / 2, height = (level->height + 1) / 2;
@@ -215,7 +215,7 @@ cvtm_status prolong_and_correct_plain(const cvtm_grid_top *top, const cvtm_grid_
  *                           another level; flags as bits in shared memory
  * galerkin_kernel           any coarsening and any weights */
 
-/* The tiles of a level, of tile_x columns and `lines` lines; a block each. */
+/* The tiles of a level, of tile_x columns and `lines` lines each. One block computes one tile. */
 struct level_tiles {
   int across, count;
 
@@ -224,8 +224,7 @@ struct level_tiles {
         count(static_cast<int>(across * ((level.height + lines - 1) / lines))) {}
 };
 
-/* below_problem: the finer level is the problem, not `finer`. rounds: tiles of `rounds` * tile_y
- * lines.
+/* below_problem: the finer level is the problem, not `finer`. A tile has `rounds` * tile_y lines.
  */
 __global__ void __launch_bounds__(tile_x *tile_y, 2)
     galerkin_kernel(const cvtm_grid_problem *problem, cvtm_grid_level finer, cvtm_grid_level coarse,
@@ -270,13 +269,13 @@ __global__ void __launch_bounds__(tile_x *tile_y, 2)
 
 /* --- bilinear interpolation --- */
 
-/* Flags of the finer nodes around a tile as bits, 32 columns to a word, in shared memory. */
+/* Flags of the finer nodes around a tile, in shared memory: one bit each, 32 columns to a word. */
 template <int lines, int words>
 struct near_bits {
   uint32_t word[lines][words];
 
-  /* From the node (left, top) on; nodes outside the grid count as `outside`. True if the calling
-   * warp has read a flag that is set. All warps call. */
+  /* Loads the flags from node (left, top) on; nodes outside the grid get `outside`. Returns true if
+   * the calling warp has read a flag that is set. All warps must call. */
   __device__ bool load(const uint8_t *flags, int64_t width, int64_t height, int64_t left,
                        int64_t top, bool outside) {
     const int lane = static_cast<int>(threadIdx.x), warp = static_cast<int>(threadIdx.y);
@@ -304,14 +303,14 @@ struct near_bits {
     }
     return any != 0;
   }
-  /* 32 bits of a line, from bit `first` on. */
+  /* 32 bits of a line, beginning with bit `first`. */
   __device__ uint32_t at(int line, int first) const {
     const int w = first >> 5;
     return __funnelshift_r(word[line][w], w + 1 < words ? word[line][w + 1] : 0U, first & 31);
   }
 };
 
-/* Two blocks at a time on a multiprocessor, since most of them only read flags. */
+/* Two blocks share a multiprocessor, since most of them only read flags. */
 template <bool below_problem, int lines>
 __global__ void __launch_bounds__(tile_x *tile_y, !below_problem && lines == tile_y ? 2 : 0)
     galerkin_bilinear_kernel(const cvtm_grid_problem *problem,
@@ -455,7 +454,7 @@ cvtm_status coarse_prolong_and_post_smooth_cuda(const cvtm_grid_top *top,
                            : coarse_prolong_and_post_smooth_plain(top, level, coarse);
 }
 
-/* The march of post_smooth_and_measure prolongs and corrects. */
+/* Enqueues only the line search: the march of post_smooth_and_measure prolongs and corrects. */
 cvtm_status prolong_and_correct_cuda(const cvtm_grid_top *top, const cvtm_grid_level *coarse) {
   return marches(top, coarse) ? cvtm_grid_line_search_march(top, coarse)
                               : prolong_and_correct_plain(top, coarse);

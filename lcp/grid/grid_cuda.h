@@ -1,10 +1,10 @@
 /* For .cu files of lcp/grid only: loops over nodes, launches, sums over all blocks, and the phases
  * that the files share.
  *
- * grid_cuda.cu         every phase by plain kernels, which call the node functions; P'AP; the
- * table, which says which phase runs where grid_march_cuda.cu   phases on the five-point problem, a
- * warp for each strip of the grid grid_levels_cuda.cu  phases on a coarse level, a block for each
- * tile, in shared memory, and the V-cycle of the small levels in one block */
+ *   grid_cuda.cu         plain kernels for all phases, P'AP, the table that selects the kernels
+ *   grid_march_cuda.cu   phases on the five-point problem: a warp for each strip of the grid
+ *   grid_levels_cuda.cu  phases on coarse levels: a block for each tile, one block for small levels
+ */
 #ifndef CVTMESH_LCP_GRID_GRID_CUDA_H
 #define CVTMESH_LCP_GRID_GRID_CUDA_H
 
@@ -46,14 +46,14 @@ static inline cudaStream_t stream_of(const cvtm_grid_top *top) {
   return cvtm_cuda_stream(top->device);
 }
 
-/* The part of a phase of `count` blocks that one launch does: the blocks from `first` on. */
+/* The part of a phase that one launch computes: the blocks from `first` on, out of `count`. */
 struct launch_part {
   int first, count;
   __device__ int block() const { return first + static_cast<int>(blockIdx.x); }
 };
 
-/* An argument of a node function. A problem, in device memory, is copied, so that no store can
- * change its pointers. */
+/* An argument of a node function. A problem is in device memory; it is copied, so that the compiler
+ * knows that no store changes its pointers. */
 template <typename T>
 struct node_argument : row_argument<T> {};
 template <>
@@ -74,7 +74,7 @@ __global__ void __launch_bounds__(tile_x *tile_y, resident)
   call_for_nodes<function>(width, height, node_argument<Arguments>{arguments}...);
 }
 
-/* What a kernel takes for an argument: levels by value, which host memory holds. */
+/* The argument that a kernel takes: a level is in host memory and is passed by value. */
 static inline cvtm_grid_level kernel_argument(const cvtm_grid_level *level) { return *level; }
 static inline const cvtm_grid_problem *kernel_argument(cvtm_grid_problem *problem) {
   return problem;
@@ -84,7 +84,7 @@ T kernel_argument(T value) {
   return value;
 }
 
-/* Calls function(arguments, i, j) for the nodes of a grid. resident: as for for_rows. */
+/* Calls function(arguments, i, j) for all nodes of a grid. resident: as in for_rows. */
 template <auto function, int resident = 0, typename... Arguments>
 cvtm_status launch_nodes(const cvtm_grid_top *top, const char *name, int64_t width, int64_t height,
                          Arguments... arguments) {
@@ -115,26 +115,26 @@ void with_flag(bool flag, Launch launch) {
   flag ? launch(std::true_type()) : launch(std::false_type());
 }
 
-/* True if plain kernels replace those of that name, or all. */
+/* True if plain kernels replace the kernels of that name, or all kernels. */
 static inline bool uses_plain(const char *name) {
   return cvtm_uses_plain(name) || cvtm_uses_plain("grid");
 }
 
-/* True if the marches and tiles know the transfers: both directions are halved. */
+/* True if marches and tiles support the transfers: both directions must be halved. */
 static inline bool is_specialised(const cvtm_grid_level *coarse) {
   return coarse->halved_x && coarse->halved_y;
 }
 
-/* --- sums over all blocks in a fixed order: every block stores partial sums; the last block to do
- * so adds them up --- */
+/* --- sums over all blocks in a fixed order: every block stores its partial sums, and the last
+ * block to store them adds them up --- */
 
 namespace {
 
 /* The most blocks of a kernel of for_nodes with sums: enough to fill any device several times. */
 constexpr int64_t max_parts = 4096;
 
-/* Sums over the block in a fixed order, in thread 0; value[maximum_at] is a maximum (-1: none is).
- */
+/* Sums over the block in a fixed order; thread 0 has the result. value[maximum_at] is a maximum
+ * instead of a sum (-1: no value is). */
 template <int count>
 __device__ void reduce_block(double (&value)[count], int maximum_at) {
   __shared__ double shared[count][32];
@@ -167,8 +167,8 @@ __device__ void reduce_block(double (&value)[count], int maximum_at) {
   __syncthreads();
 }
 
-/* Sums over `blocks` blocks, of which this is number `block`: in thread 0 of the last block to
- * call, for which the function returns true. All threads of all blocks call once. */
+/* Sums over `blocks` blocks; the caller is block number `block`. The last block to call has the
+ * sums in thread 0, where the function returns true. All threads of all blocks call once. */
 template <int count>
 __device__ bool reduce_blocks(double (&value)[count], int maximum_at, double *partial,
                               cvtm_grid_state *state, unsigned block, unsigned blocks) {
@@ -207,7 +207,7 @@ __device__ bool reduce_grid(double (&value)[count], int maximum_at, double *part
                        gridDim.x * gridDim.y);
 }
 
-/* Norms over `blocks` blocks, of which this is number `block`; as reduce_blocks. */
+/* Norms over `blocks` blocks; the calling block is number `block`. See reduce_blocks. */
 __device__ bool reduce_norms(cvtm_grid_norms *norms, double *partial, cvtm_grid_state *state,
                              unsigned block, unsigned blocks) {
   double sum[3] = {norms->squares, norms->rounding, norms->maximum};
@@ -220,7 +220,7 @@ __device__ bool reduce_norms(cvtm_grid_norms *norms, double *partial, cvtm_grid_
 
 } /* namespace */
 
-/* e of coarse node (x, y); beyond the boundary constant if that is a Neumann one, else 0. */
+/* e of coarse node (x, y). Beyond the grid e is constant at a Neumann boundary, and 0 otherwise. */
 static __device__ inline double coarse_value(const cvtm_grid_level *c, int x, int y) {
   const int width = static_cast<int>(c->width), height = static_cast<int>(c->height);
   const int i = x < 0 ? 0 : x < width ? x : width - 1, j = y < 0 ? 0 : y < height ? y : height - 1;
@@ -240,18 +240,18 @@ static __device__ inline void enter_norms(const cvtm_grid_norms &norms, cvtm_gri
   }
 }
 
-/* Where the partial sums of blocks are in top->partial. */
+/* The partial sums of the blocks in top->partial. */
 double *cvtm_grid_sums_of(const cvtm_grid_top *top);
 
 /* --- grid_march_cuda.cu --- */
 
-/* True for constant links, without a mask, with a varying diagonal only in a Neumann boundary. */
+/* True for constant links without a mask; if the diagonal varies, the boundary must be Neumann. */
 bool cvtm_grid_can_march(const cvtm_grid_problem *shape);
 int64_t cvtm_grid_partial_doubles_cuda(int64_t width, int64_t height);
 cvtm_status cvtm_grid_measure_march(const cvtm_grid_top *top, cvtm_grid_measured what);
 cvtm_status cvtm_grid_pre_smooth_and_restrict_march(const cvtm_grid_top *top,
                                                     const cvtm_grid_level *coarse);
-/* The line search only: post_smooth_and_measure prolongs and corrects. */
+/* Only the line search; post_smooth_and_measure prolongs and corrects. */
 cvtm_status cvtm_grid_line_search_march(const cvtm_grid_top *top, const cvtm_grid_level *coarse);
 cvtm_status cvtm_grid_post_smooth_and_measure_march(const cvtm_grid_top *top,
                                                     const cvtm_grid_level *coarse);
@@ -268,7 +268,7 @@ int cvtm_grid_is_tail_cuda(const cvtm_grid_top *top, const cvtm_grid_level *leve
                            int last);
 cvtm_status cvtm_grid_tail_cycle_cuda(const cvtm_grid_top *top, const cvtm_grid_level *levels,
                                       int first, int last);
-/* The last of levels first .. last whose P'AP the tail does not compute itself. */
+/* The last of levels first .. last for which the tail does not compute P'AP. */
 int cvtm_grid_last_before_tail(const cvtm_grid_top *top, const cvtm_grid_level *levels, int first,
                                int last);
 

@@ -20,9 +20,9 @@ struct cvtm_hlcp_grid {
   cvtm_hlcp_pixels pixels;
   double tolerance;
   int64_t limit;
-  int64_t parts;      /* in which the squares of the residual are summed */
+  int64_t parts;      /* number of parts whose sums of squares make the norm of the residual */
   double *diagonal;   /* device memory */
-  double *best, *sum; /* device memory: the best x so far; one number */
+  double *best, *sum; /* device memory: the best x so far; one sum */
   void *workspace;
   size_t workspace_bytes;
 };
@@ -80,7 +80,7 @@ void cvtm_hlcp_grid_destroy(cvtm_hlcp_grid *h) {
   free(h);
 }
 
-/* The diagonal by the signs of x, and the norm of the residual. */
+/* Sets the diagonal by the signs of x, and computes the norm of the residual. */
 static cvtm_status evaluate_pixels(cvtm_hlcp_grid *h, double *residual) {
   cvtm_status status = h->table->pixels(h->device, &h->pixels);
   if (status == CVTM_OK) {
@@ -94,7 +94,7 @@ static cvtm_status evaluate_pixels(cvtm_hlcp_grid *h, double *residual) {
   return status;
 }
 
-/* cvtm_lcp_set_grid may reallocate the levels, and the array of changes with them. */
+/* cvtm_lcp_set_grid may reallocate the levels and the array `changed`. */
 static cvtm_status set_links(cvtm_hlcp_grid *h) {
   cvtm_lcp_grid grid = h->pixels.links;
   grid.diagonal = h->pixels.diagonal;
@@ -104,8 +104,8 @@ static cvtm_status set_links(cvtm_hlcp_grid *h) {
   return status;
 }
 
-/* One V-cycle on the linear system of the signs of x. More than one would be wasted on signs that
- * are not final. Operator-dependent interpolation depends on the diagonal, so it is renewed. */
+/* One V-cycle on the linear system that the signs of x select. More cycles would be wasted while
+ * the signs still change. Interpolation depends on the diagonal, and is renewed with it. */
 static cvtm_status newton_cycle(cvtm_hlcp_grid *h) {
   const int is_dependent =
       h->pixels.diagonal && (h->pixels.links.mask || h->pixels.links.horizontal);
@@ -167,7 +167,7 @@ cvtm_status cvtm_hlcp_grid_solve(cvtm_hlcp_grid *h, const cvtm_lcp_grid *links, 
   h->pixels.diagonal = a == b ? NULL : h->diagonal;
   h->pixels.changed = cvtm_grid_changes(h->linear);
   cvtm_status status = cvtm_device_fill(h->device, h->diagonal, 0, (size_t)n * sizeof(double));
-  /* NULL: an earlier solve found no memory for new levels. */
+  /* NULL: an earlier solve found no memory for the new levels. */
   if (status == CVTM_OK && h->pixels.changed == NULL) status = set_links(h);
   if (status == CVTM_OK && !warm) status = cvtm_device_fill(h->device, x, 0, (size_t)n * sizeof *x);
   if (status == CVTM_OK) status = newton_iterate(h, n, x, result);

@@ -43,7 +43,7 @@ static cvtm_status check_numbers(const cvtm_hlcp_options *o, cvtm_error *error) 
                      o->beta);
   }
   if (o->block_threads < 0 || o->block_threads > 1024) {
-    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "blocks of %lld threads, not 1 to 1024",
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "blocks have 1 to 1024 threads, not %lld",
                      (long long)o->block_threads);
   }
   if (!(o->tolerance >= 0) || o->max_iterations < 0 || !isfinite(o->start)) {
@@ -98,8 +98,8 @@ static cvtm_status check_input(const cvtm_csr *a, const cvtm_csr *b,
   return status;
 }
 
-/* ------ from matrices to the triangular systems of a sweep: the strictly lower parts of the
- * blocks, times beta ------ */
+/* ------ setup: the triangular systems of a sweep, from the strictly lower parts of the blocks,
+ * times beta ------ */
 
 static cvtm_status no_memory(cvtm_error *error) {
   return cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory to set up a multisplitting");
@@ -134,7 +134,7 @@ static cvtm_status find_omega(const cvtm_csr *a, const cvtm_csr *b,
   return status;
 }
 
-/* B Omega: entries times their column's omega. The caller frees. */
+/* B Omega: each entry times the omega of its column. The caller frees. */
 static cvtm_status scale_columns(const cvtm_csr *b, const double *omega, cvtm_csr *scaled,
                                  cvtm_error *error) {
   const int64_t entries = b->row_start[b->rows];
@@ -148,8 +148,8 @@ static cvtm_status scale_columns(const cvtm_csr *b, const double *omega, cvtm_cs
 
 /* --- the systems in host memory ------------------------------------------------------------ */
 
-/* Row i of beta / M_ii times the strictly lower part of its block, which has the rows from `first`
- * on, written from entry `at` of csr on (NULL: not written). Returns the number of entries. */
+/* Row i of beta / M_ii times the strictly lower part of its block, which begins at row `first`.
+ * Written to csr from entry `at` on, unless csr is NULL. Returns the number of entries. */
 static int64_t put_lower_row(const cvtm_csr *a, const cvtm_csr *b, const cvtm_hlcp_options *o,
                              int64_t i, int64_t first, int64_t at, cvtm_csr *csr) {
   const int a_only = o->split == CVTM_HLCP_SPLIT_A_ONLY;
@@ -201,7 +201,7 @@ static cvtm_status build_lower(const cvtm_csr *a, const cvtm_csr *b, const cvtm_
 
 /* --- to the device ------------------------------------------------------------------------- */
 
-/* True if some unknown depends on another. */
+/* True if the equation of some unknown contains another unknown. */
 static int is_chained(const cvtm_csr *lower) {
   for (int64_t t = 0; t < lower->row_start[lower->rows]; ++t) {
     if (lower->column[t] >= lower->rows) return 1;
@@ -214,8 +214,8 @@ static void free_systems(cvtm_device *device, cvtm_hlcp_systems *systems) {
   memset(systems, 0, sizeof *systems);
 }
 
-/* What a sweep of the options' method with l splits solves, built on the host and copied to the
- * device. b is B Omega. On failure nothing is left to free. */
+/* Builds on the host what a sweep solves with l splits, and copies it to the device. b is B Omega.
+ * On failure nothing is left to free. */
 static cvtm_status create_systems(cvtm_device *device, const cvtm_csr *a, const cvtm_csr *b,
                                   const cvtm_hlcp_options *options, int64_t splits,
                                   cvtm_hlcp_systems *systems) {
@@ -236,7 +236,7 @@ static cvtm_status create_systems(cvtm_device *device, const cvtm_csr *a, const 
 
 /* --- setup ---------------------------------------------------------------------------- */
 
-/* mmj and mmgs are members of the AOR family. */
+/* mmj and mmgs are special cases of the AOR family. */
 static void set_aor_parameters(cvtm_hlcp_options *options) {
   if (options->method == CVTM_HLCP_MMJ) {
     options->alpha = 1;
@@ -410,7 +410,7 @@ static cvtm_status poll_state(cvtm_hlcp *h) {
   return cvtm_device_copy_out(h->device, h->host_state, h->arrays.state, sizeof *h->host_state);
 }
 
-/* Calls the monitor for the iterations from *next on; nonzero if it asks to stop. */
+/* Calls the monitor for iterations *next and later. Returns nonzero if the monitor asks to stop. */
 static int call_monitor(cvtm_hlcp *h, int64_t *next) {
   const int64_t last =
       h->host_state->apply ? h->host_state->iteration - 1 : h->host_state->iteration;

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* A part of the residual is made of whole slices. */
+/* The residual is summed by parts of whole slices. */
 enum { PART_SLICES = 32, PART_ROWS = PART_SLICES * CVTM_SLICE_ROWS, AUTOMATIC_BLOCKS = 64 };
 
 static int64_t cpu_parts(int64_t n) { return (n + PART_ROWS - 1) / PART_ROWS; }
@@ -21,7 +21,7 @@ typedef struct lanes {
   double a[CVTM_SLICE_ROWS], b[CVTM_SLICE_ROWS]; /* diagonals */
 } lanes;
 
-/* Adds the rows of a slice of A (positive) or B Omega times max(x, 0) or min(x, 0). */
+/* Adds rows of a slice: A times max(x, 0) if `positive`, else B Omega times min(x, 0). */
 CVTM_INLINE void add_slice(const cvtm_sell *m, int64_t slice, const double *x, int positive,
                            double *half, double *diagonal) {
   const int32_t first = (int32_t)(slice * CVTM_SLICE_ROWS);

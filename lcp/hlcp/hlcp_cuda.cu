@@ -8,14 +8,14 @@ namespace {
 constexpr int block_size = 128;
 constexpr int resident_blocks = 16; /* per multiprocessor; limits the registers of a thread */
 constexpr int judge_size = 1024;
-constexpr int part_height = 16; /* grid lines of a part of the pixels */
-/* Rows of a block of the splitting: fastest of 1 to 32 on an H200. */
+constexpr int part_height = 16; /* lines of the grid in a part of the pixels */
+/* Rows of a block of the splitting; the fastest of 1 to 32 on an H200. */
 constexpr int automatic_block = 4;
 
 __host__ __device__ int64_t cuda_parts(int64_t n) { return (n + block_size - 1) / block_size; }
 
 struct row_sums {
-  double half, a, b; /* of the residual; the diagonals */
+  double half, a, b; /* half: see cvtm_hlcp_residual; a, b: the diagonal entries */
 };
 
 /* The matrices are read once, so their loads are marked evict-first; x stays in the cache. */
@@ -64,7 +64,7 @@ __global__ void __launch_bounds__(judge_size)
   if (claimed) cudaGraphSetConditional(handle, static_cast<unsigned>(s.state->go_on));
 }
 
-/* Systems in which no unknown depends on another. */
+/* For systems in which no unknown depends on another. */
 __global__ void __launch_bounds__(block_size) correct_rows(cvtm_hlcp_arrays s) {
   if (!s.state->apply) return;
   const cvtm_sell &lower = s.systems.lower;
@@ -79,8 +79,8 @@ __global__ void __launch_bounds__(block_size) correct_rows(cvtm_hlcp_arrays s) {
   }
 }
 
-/* Solves a block of at most `group` rows by that many lanes, one row each, which exchange their
- * solutions by shuffles. Columns ascend, so those outside the block come first. */
+/* Solves a block of at most `group` rows, with one lane for each row. The lanes exchange solutions
+ * by shuffles. Columns ascend, so that columns outside the block come first. */
 template <int group>
 __device__ void correct_block(const cvtm_hlcp_arrays &s, int64_t block) {
   const int lane = threadIdx.x % group;
@@ -124,7 +124,7 @@ __device__ void correct_block(const cvtm_hlcp_arrays &s, int64_t block) {
   if (is_row) s.x[e] += right - sum;
 }
 
-/* The loop is over whole warps, since all lanes of a warp take part in shuffles. */
+/* The loop takes whole warps, since all lanes of a warp take part in shuffles. */
 template <int group>
 __global__ void __launch_bounds__(block_size, resident_blocks) correct_small(cvtm_hlcp_arrays s) {
   if (!s.state->apply) return;
@@ -134,7 +134,7 @@ __global__ void __launch_bounds__(block_size, resident_blocks) correct_small(cvt
     correct_block<group>(s, warp * groups + lane / group);
 }
 
-/* Every splitting by one thread, as in the paper: its rows one after the other. */
+/* One thread solves each splitting, row after row, as in the paper. */
 __global__ void correct_by_threads(cvtm_hlcp_arrays s) {
   const cvtm_hlcp_systems &t = s.systems;
   if (!s.state->apply) return;
@@ -149,7 +149,7 @@ __host__ __device__ int64_t cuda_pixel_parts(int64_t width, int64_t height) {
   return (width + block_size - 1) / block_size * ((height + part_height - 1) / part_height);
 }
 
-/* Part `part` of the pixels: a thread takes part_height pixels of a column. All loads come before
+/* Updates one part of the pixels. A thread takes part_height pixels of a column. All loads precede
  * the first store, so that they overlap. */
 __device__ void update_pixels(const cvtm_hlcp_pixels &s, int64_t part) {
   const int64_t across = (s.links.width + block_size - 1) / block_size;

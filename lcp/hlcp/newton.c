@@ -1,6 +1,6 @@
 /* The semismooth Newton method on H(x) = A max(x, 0) + B min(x, 0) - q, where z = max(x, 0) and
  * w = -min(x, 0). Column j of the generalised Jacobian is that of A where x_j > 0, else that of B.
- * Full steps, then a line search on ||H|| once these make no progress. */
+ * The method takes full steps; once they make no progress, it adds a line search on ||H||. */
 #include "base/primitives.h"
 #include "lcp/hlcp/hlcp_solver.h"
 #include "lcp/krylov.h"
@@ -12,9 +12,9 @@
 
 /* --- banded linear systems -------------------------------------------------------------- */
 
-/* A matrix with `lower` diagonals below the main one and `upper` above it. Entry (i, j) is
- * value[j * height + lower + upper + i - j]; the height of a column leaves `lower` entries for the
- * fill-in of pivoting. */
+/* A matrix with `lower` diagonals below the main diagonal and `upper` above it. Entry (i, j) is
+ * value[j * height + lower + upper + i - j]. The height of a column includes `lower` entries for
+ * the fill-in of pivoting. */
 typedef struct banded_matrix {
   int64_t n, lower, upper;
   double *value; /* n * height */
@@ -31,8 +31,8 @@ static void swap(double *a, double *b) {
   *b = value;
 }
 
-/* Gaussian elimination with partial pivoting, which overwrites the matrix. x: the right side, then
- * the solution; n. Returns 0 if the matrix is singular. */
+/* Gaussian elimination with partial pivoting; overwrites the matrix. x has n entries: first the
+ * right side, then the solution. Returns 0 if the matrix is singular. */
 static int band_solve(banded_matrix *band, double *x) {
   const int64_t n = band->n, reach = band->lower + band->upper;
   for (int64_t k = 0; k < n; ++k) {
@@ -71,25 +71,25 @@ static int band_solve(banded_matrix *band, double *x) {
 
 enum {
   PATIENCE = 8,       /* full steps without progress before the line search */
-  HALVINGS = 30,      /* of a step in the line search */
-  MOST_BAND = 96,     /* entries of a column of a banded matrix */
-  LINEAR_LIMIT = 2000 /* iterations of BiCGStab in a step */
+  HALVINGS = 30,      /* of a step in the line search, at most */
+  MOST_BAND = 96,     /* entries in a column of a banded matrix, at most */
+  LINEAR_LIMIT = 2000 /* iterations of BiCGStab per step, at most */
 };
 static const double band_memory = 4e9; /* bytes */
-/* Range of the forcing terms, by which a linear residual is reduced: weak reductions suffice while
- * the signs of x are not final (Eisenstat & Walker 1996, "Choosing the forcing terms in an inexact
- * Newton method"). */
+/* The range of the forcing terms, that is, the relative tolerances of the linear systems. Weak ones
+ * suffice while the signs of x still change (Eisenstat & Walker 1996, "Choosing the forcing terms
+ * in an inexact Newton method"). */
 static const double least_forcing = 1e-5, most_forcing = 0.1;
 
 struct cvtm_hlcp_newton {
   int is_banded;
   banded_matrix band;
-  cvtm_csr a, b; /* of a banded problem, on the host */
+  cvtm_csr a, b; /* host copies, for a banded problem */
   double *host;  /* n */
   double *step, *best;
   cvtm_krylov *krylov;
   double *right, *inverse; /* right side and diagonal preconditioner of the linear system */
-  double norm_before;      /* ||H|| at the step before; 0: there is none */
+  double norm_before;      /* |H|| at the previous step; 0: no step yet */
 };
 
 /* --- banded systems ------------------------------------------------------------------- */
@@ -113,8 +113,8 @@ static void put_band(cvtm_hlcp_newton *s, const cvtm_csr *m, const double *x, in
   }
 }
 
-/* step = the solution of a banded system for change / 2. A singular one is no error: the step
- * is then 0 and the method stalls. */
+/* Solves a banded system whose right side is change / 2. A singular matrix is no error: the step is
+ * then 0 and the method stalls. */
 static cvtm_status banded_step(cvtm_hlcp *h) {
   cvtm_hlcp_newton *s = h->newton;
   const size_t bytes = (size_t)h->arrays.n * sizeof(double);
@@ -132,7 +132,7 @@ static cvtm_status banded_step(cvtm_hlcp *h) {
 
 /* --- systems without a small band ------------------------------------------------------ */
 
-/* A cvtm_krylov_operator: the generalised Jacobian; the diagonal preconditioner has been applied.
+/* A cvtm_krylov_operator: applies the generalised Jacobian. The solver applies the preconditioner.
  */
 static cvtm_status apply_jacobian(void *context, double *direction, double *preconditioned,
                                   double *image) {
@@ -192,7 +192,7 @@ cvtm_status cvtm_hlcp_newton_set_up(cvtm_hlcp *h, const cvtm_csr *a, const cvtm_
   cvtm_hlcp_newton *s = calloc(1, sizeof *s);
   if (s == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory");
   h->newton = s;
-  /* x is z - w itself, and change = -2 H(x). */
+  /* x is z - w itself, so that change = -2 H(x). */
   h->arrays.gamma = 2;
   h->arrays.omega_number = 1;
   h->arrays.alpha = 0;
@@ -238,7 +238,7 @@ void cvtm_hlcp_newton_destroy(cvtm_hlcp *h) {
 
 /* --- the method ----------------------------------------------------------------------- */
 
-/* host_state->residual = ||H(own_x)||. The judge counts iterations. */
+/* host_state->residual = ||H(own_x)||. cvtm_hlcp_judge counts the iterations. */
 static cvtm_status evaluate_h(cvtm_hlcp *h) {
   cvtm_status status = h->table->residual(h->device, &h->arrays);
   if (status == CVTM_OK) status = h->table->judge(h->device, &h->arrays);
@@ -254,8 +254,8 @@ static cvtm_status copy_x(cvtm_hlcp *h, double *to, const double *from) {
   return cvtm_device_copy(h->device, to, from, (size_t)h->arrays.n * sizeof *to);
 }
 
-/* Halves the step from the best iterate until ||H|| falls. If it does not, *found = 0 and own_x is
- * the best iterate. */
+/* Halves the step from the best iterate until ||H|| falls. If it never falls, *found = 0 and own_x
+ * is the best iterate. */
 static cvtm_status line_search(cvtm_hlcp *h, double best, int *found) {
   const cvtm_hlcp_state before = *h->host_state;
   double length = 1;
@@ -284,7 +284,7 @@ static cvtm_status newton_step(cvtm_hlcp *h, cvtm_hlcp_result *result) {
   return h->newton->is_banded ? banded_step(h) : krylov_step(h, result);
 }
 
-/* The step from the best iterate. */
+/* Takes a step from the best iterate. */
 static cvtm_status step_from_best(cvtm_hlcp *h, double best, cvtm_hlcp_result *result) {
   cvtm_status status = copy_x(h, h->own_x, h->newton->best);
   if (status == CVTM_OK) status = h->table->residual(h->device, &h->arrays);

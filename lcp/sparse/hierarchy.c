@@ -1,4 +1,4 @@
-/* A hierarchy of sparse matrices: its coarse unknowns, its levels, its cycles. */
+/* A hierarchy of sparse matrices: coarse unknowns, levels and cycles. */
 #include "lcp/sparse/sparse_solver.h"
 
 #include "base/select.h"
@@ -12,17 +12,17 @@
 
 enum { COARSEST_ROWS = 9, COARSEST_SWEEPS = 12 };
 
-/* ------ coarse unknowns of grids: in a halved direction coarse node I is fine node 2 I + 1, and
- * the others are interpolated ------ */
+/* ------ coarse unknowns of grids: in a halved direction, coarse node I is fine node 2 I + 1; the
+ * other fine nodes are interpolated ------ */
 
-/* The next coarser grid. Sides above one node are halved; if the links in one direction are more
- * than three times as strong as in the other, only that side (semicoarsening). */
+/* The next coarser grid. Sides of more than one node are halved. If the links in one direction are
+ * more than three times as strong as in the other, only that side is halved (semicoarsening). */
 typedef struct coarsening {
   int64_t width, height;               /* of the fine grid */
-  int64_t coarse_width, coarse_height; /* equal to the fine side if it is kept */
+  int64_t coarse_width, coarse_height; /* the fine side where it is not halved */
 } coarsening;
 
-/* Sums over a grid line of the links to the next node, and to the next line. */
+/* Sums of links over a grid line: to the next node of the line, and to the next line. */
 typedef struct line_links {
   double across, down;
 } line_links;
@@ -62,10 +62,10 @@ static cvtm_status coarsen_grid(const cvtm_csr *matrix, int64_t width, int64_t h
 
 /* --- interpolation ---------------------------------------------------------------------- */
 
-/* In one direction: the coarse nodes that fine node i interpolates from, at most two. */
+/* The coarse nodes, at most two, from which fine node i is interpolated in one direction. */
 typedef struct coarse_nodes {
-  int count, first; /* first = 1: there is none before i */
-  int64_t node;     /* the first one */
+  int count, first; /* first = 1: there is no coarse node before i */
+  int64_t node;     /* the first coarse node */
 } coarse_nodes;
 
 static int is_between(int64_t side, int64_t coarse, int64_t i) {
@@ -77,12 +77,12 @@ static coarse_nodes coarse_nodes_of(int64_t side, int64_t coarse, int64_t i) {
   coarse_nodes s = {0, 0, 0};
   s.count = cvtm_grid_parents(coarse != side, i, &s.node);
   s.first = s.node < 0;
-  s.count -= s.first + (s.node + s.count > coarse); /* those outside the grid */
+  s.count -= s.first + (s.node + s.count > coarse); /* without coarse nodes outside the grid */
   s.node += s.first;
   return s;
 }
 
-/* Interpolation weights of all nodes in one direction. */
+/* The number of interpolation weights of all nodes in one direction. */
 static int64_t side_entries(int64_t side, int64_t coarse) {
   int64_t sum = 0;
   for (int64_t i = 0; i < side; ++i) sum += coarse_nodes_of(side, coarse, i).count;
@@ -90,8 +90,8 @@ static int64_t side_entries(int64_t side, int64_t coarse) {
 }
 
 /* The row of node (i, j) as a stencil for cvtm_grid_line_weights. Returns 0 outside the grid, if
- * the row has entries beyond nine points, and on grids of two columns, where a column distance does
- * not determine a direction. */
+ * the row has entries beyond nine points, and on grids of two columns, where the distance of two
+ * columns does not determine a direction. */
 static int read_stencil(const cvtm_csr *a, coarsening g, int64_t i, int64_t j, double link[3][3]) {
   if (i < 0 || j < 0 || i >= g.width || j >= g.height || g.width == 2) return 0;
   const int64_t row = j * g.width + i;
@@ -106,7 +106,7 @@ static int read_stencil(const cvtm_csr *a, coarsening g, int64_t i, int64_t j, d
   return 1;
 }
 
-/* Weights of the two coarse nodes beside a node between them; halves if the row is no stencil. */
+/* Weights of the two coarse nodes beside a fine node: 1/2 each if the row is no stencil. */
 static void line_weights(const cvtm_csr *a, coarsening g, int64_t i, int64_t j, int vertical,
                          double weight[2]) {
   double link[3][3];
@@ -114,7 +114,7 @@ static void line_weights(const cvtm_csr *a, coarsening g, int64_t i, int64_t j, 
   if (read_stencil(a, g, i, j, link)) cvtm_grid_line_weights(link, vertical, weight);
 }
 
-/* weight[v][u]: of the coarse nodes around node (i, j). */
+/* weight[v][u] are the weights of the coarse nodes around node (i, j). */
 static void node_weights(const cvtm_csr *a, coarsening g, int64_t i, int64_t j,
                          double weight[2][2]) {
   const int across = is_between(g.width, g.coarse_width, i);
@@ -133,7 +133,7 @@ static void node_weights(const cvtm_csr *a, coarsening g, int64_t i, int64_t j,
     weight[k / 2][k % 2] = across && down ? amid[k] : beside[across ? k % 2 : k / 2];
 }
 
-/* The rows of grid line j; the row_start of the first is set. */
+/* Fills the rows of grid line j; row_start of the first row is given. */
 static void fill_line(const cvtm_csr *a, coarsening g, int64_t j, cvtm_csr *p) {
   const coarse_nodes down = coarse_nodes_of(g.height, g.coarse_height, j);
   int64_t k = p->row_start[j * g.width];
@@ -162,9 +162,9 @@ static void fill_prolongation(const cvtm_csr *a, coarsening g, int threads, cvtm
   (void)threads;
 }
 
-/* Operator-dependent interpolation from the coarse grid (Dendy 1982, "Black box multigrid"):
- * bilinear for constant coefficients and for rows of more than nine points. centre (the caller
- * frees): the fine node of each coarse one. */
+/* Operator-dependent interpolation from the coarse grid (Dendy 1982, "Black box multigrid"). It is
+ * bilinear for constant coefficients, and for rows of more than nine points. centre: the fine node
+ * at each coarse node; the caller frees. */
 static cvtm_status interpolate_grid(const cvtm_csr *matrix, coarsening g, int threads,
                                     cvtm_csr *prolongation, int32_t **centre, cvtm_error *error) {
   const int64_t coarse = g.coarse_width * g.coarse_height;
@@ -190,18 +190,18 @@ static cvtm_status interpolate_grid(const cvtm_csr *matrix, coarsening g, int th
   return CVTM_OK;
 }
 
-/* ------ aggregates of strongly joined unknowns (Vanek, Mandel & Brezina 1996, "Algebraic multigrid
- * by smoothed aggregation for second and fourth order elliptic problems") ------ */
+/* ------ aggregates of strongly connected unknowns (Vanek, Mandel & Brezina 1996, "Algebraic
+ * multigrid by smoothed aggregation for second and fourth order elliptic problems") ------ */
 
-/* Instead of an aggregate: a row without strong links; one that has not been assigned yet. */
+/* In place of an aggregate: a row without strong links; a row that is not assigned yet. */
 enum { ISOLATED = -2, FREE = -1 };
 
 typedef struct aggregates {
   const cvtm_csr *matrix;
   double limit; /* a link is strong if |a_ij| > limit sqrt|a_ii a_jj| */
   double *diagonal;
-  int32_t *member; /* aggregate of each row, or FREE or ISOLATED */
-  int32_t *root;   /* of each aggregate */
+  int32_t *member; /* aggregate of each row, or FREE, or ISOLATED */
+  int32_t *root;   /* root row of each aggregate */
   int64_t count;
 } aggregates;
 
@@ -230,7 +230,7 @@ static void mark_isolated_rows(aggregates *work) {
   }
 }
 
-/* A new aggregate of a row and its free strong neighbours. */
+/* A row and its free strong neighbours form a new aggregate. */
 static void start_aggregate(aggregates *work, int64_t row) {
   const cvtm_csr *a = work->matrix;
   const int32_t mine = (int32_t)work->count++;
@@ -241,7 +241,7 @@ static void start_aggregate(aggregates *work, int64_t row) {
       work->member[a->column[k]] = mine;
 }
 
-/* First pass: rows whose strong neighbours are all free start aggregates. */
+/* First pass: a row whose strong neighbours are all free starts an aggregate. */
 static void start_from_free_neighbourhoods(aggregates *work) {
   const cvtm_csr *a = work->matrix;
   for (int64_t row = 0; row < a->rows; ++row) {
@@ -252,8 +252,8 @@ static void start_from_free_neighbourhoods(aggregates *work) {
   }
 }
 
-/* Second pass: each free row joins the aggregate of its strongest link among those of the first
- * pass. */
+/* Second pass: each free row joins the aggregate of the first pass to which it has its strongest
+ * link. */
 static void join_strongest_link(aggregates *work) {
   const cvtm_csr *a = work->matrix;
   for (int64_t row = 0; row < a->rows; ++row) {
@@ -267,13 +267,13 @@ static void join_strongest_link(aggregates *work) {
       chosen = other;
     }
     if (chosen >= 0)
-      work->member[row] = (int32_t)(-3 - chosen); /* encoded: not an aggregate of the first pass */
+      work->member[row] = (int32_t)(-3 - chosen); /* marks the row as assigned in this pass */
   }
   for (int64_t row = 0; row < a->rows; ++row)
     if (work->member[row] < ISOLATED) work->member[row] = -3 - work->member[row];
 }
 
-/* Third pass, in the loop: rows still free start aggregates. */
+/* The loop is the third pass: rows that are still free start aggregates. */
 static void aggregate_rows(aggregates *work) {
   read_diagonal(work);
   mark_isolated_rows(work);
@@ -300,7 +300,7 @@ static cvtm_status build_piecewise_constant(const aggregates *work, cvtm_csr *p,
   return CVTM_OK;
 }
 
-/* Adds to the sorted entries start .. *end - 1 of a row. */
+/* Adds `term` to the sorted entries start .. *end - 1 of a row. */
 static void add_entry(cvtm_csr *p, int64_t start, int64_t *end, int32_t column, double term) {
   int64_t k = *end;
   while (k > start && p->column[k - 1] > column) --k;
@@ -316,8 +316,8 @@ static void add_entry(cvtm_csr *p, int64_t start, int64_t *end, int32_t column, 
   p->value[k] = term;
 }
 
-/* (I - 2/3 D^-1 A_F) times the piecewise constant interpolation. A_F is A with its weak links added
- * to the diagonal, which is D. */
+/* (I - 2/3 D^-1 A_F) times the piecewise constant interpolation. A_F is A whose weak links are
+ * added to the diagonal, and D is the diagonal of A_F. */
 static cvtm_status build_smoothed(const aggregates *work, cvtm_csr *p, cvtm_error *error) {
   const cvtm_csr *a = work->matrix;
   const double damping = 2.0 / 3.0;
@@ -341,10 +341,10 @@ static cvtm_status build_smoothed(const aggregates *work, cvtm_csr *p, cvtm_erro
   return CVTM_OK;
 }
 
-/* Interpolation from aggregates. The pattern of the matrix is symmetric. smoothed: a Jacobi step on
- * the piecewise constant interpolation, for corrections without bounds; else piecewise constant.
- * Rows without a strong link get empty rows. centre: the root row of each aggregate; the caller
- * frees. level: 0 for the finest; the limit for strong links falls from level to level. */
+/* Interpolation from aggregates. The matrix has a symmetric pattern. smoothed: a Jacobi step
+ * follows the piecewise constant interpolation, for corrections without bounds. Rows without a
+ * strong link get empty rows. centre: the root row of each aggregate; the caller frees. level: 0 is
+ * the finest; the limit for strong links falls with each level. */
 static cvtm_status aggregate(const cvtm_csr *matrix, int level, int smoothed,
                              cvtm_csr *prolongation, int32_t **centre, cvtm_error *error) {
   const size_t rows = (size_t)matrix->rows;
@@ -373,14 +373,14 @@ static cvtm_status aggregate(const cvtm_csr *matrix, int level, int smoothed,
 
 /* --- setup: one level after the other in host memory ------------------------------------- */
 
-/* A level in host memory, in the user's order. */
+/* A level in host memory, in the user's order of rows. */
 typedef struct host_level {
   cvtm_csr matrix; /* borrowed on level 0 */
   int64_t width, height;
   int32_t *order; /* the rows sorted by colour */
-  int32_t *place; /* the inverse permutation */
+  int32_t *place; /* inverse of `order` */
   int32_t *device_order,
-      *device_place; /* the same in device memory; the hierarchy owns device_place */
+      *device_place; /* the permutations in device memory; the hierarchy owns device_place */
   int64_t *colour_start;
   int64_t colours;
 } host_level;
@@ -394,7 +394,7 @@ static void host_level_free(cvtm_device *device, host_level *d, int is_borrowed)
   memset(d, 0, sizeof *d);
 }
 
-/* Red-black on a grid of five-point rows, four colours for nine points, else a general colouring.
+/* Two colours on a grid with five-point rows, four with nine-point rows; else a general colouring.
  */
 static cvtm_status choose_colours(cvtm_device *device, const host_level *d,
                                   cvtm_colouring *colouring) {
@@ -458,7 +458,7 @@ static cvtm_status upload_order(cvtm_hierarchy *h, host_level *d) {
   return copy_to_hierarchy(h, d->place, rows, CVTM_TYPED(d->device_place));
 }
 
-/* The sliced matrix with rows (NULL: unchanged) and columns in the orders of their levels. */
+/* The sliced matrix with rows (unless NULL) and columns in the orders of their levels. */
 static cvtm_status upload_matrix(cvtm_hierarchy *h, const cvtm_csr *matrix, const host_level *rows,
                                  const host_level *columns, cvtm_sell *sell) {
   const cvtm_sell_order order = {rows != NULL ? rows->device_order : NULL, columns->device_place};
@@ -477,7 +477,7 @@ static cvtm_status build_level(cvtm_hierarchy *h, host_level *d) {
   level->has_bounds = h->has_bounds;
   level->place = d->device_place;
   level->colour_start = d->colour_start;
-  d->colour_start = NULL; /* now the level's */
+  d->colour_start = NULL; /* owned by the level from here on */
   double **const vectors[] = {&level->x, &level->b, &level->lower, &level->upper, &level->r};
   status = upload_matrix(h, &d->matrix, d, d, &level->matrix);
   ++h->count; /* from here on cvtm_hierarchy_destroy frees the level */
@@ -496,7 +496,7 @@ static cvtm_status build_level(cvtm_hierarchy *h, host_level *d) {
   return status;
 }
 
-/* level->centre from `centre`, permuted to the orders of both levels. */
+/* level->centre = `centre` in the orders of both levels. */
 static cvtm_status upload_centres(cvtm_hierarchy *h, const host_level *fine,
                                   const host_level *coarse, const int32_t *centre,
                                   cvtm_level *level) {
@@ -541,7 +541,7 @@ static cvtm_status build_transfer(const host_level *fine, const cvtm_hierarchy_o
   return status;
 }
 
-/* Builds the next coarser level. *found = 0 if it would have more than 7/8 of the rows, or none. */
+/* Builds the next coarser level. *found = 0 if it would have no rows, or more than 7/8 of them. */
 static cvtm_status add_coarse(cvtm_hierarchy *h, const cvtm_hierarchy_options *options,
                               const host_level *fine, host_level *coarse, int *found) {
   cvtm_error *error = cvtm_device_error(h->device);
@@ -659,7 +659,7 @@ cvtm_status cvtm_hierarchy_sweep(const cvtm_hierarchy *h, const cvtm_level *leve
   return status;
 }
 
-/* A sweep and the residual. The last relaxation yields the residual of the last colour. */
+/* A sweep, then the residual. On the last colour, relaxation itself gives the residual. */
 static cvtm_status sweep_to_residual(const cvtm_hierarchy *h, const cvtm_level *level,
                                      cvtm_kernel_flags flags) {
   const int64_t last = level->colours - 1;
@@ -671,7 +671,7 @@ static cvtm_status sweep_to_residual(const cvtm_hierarchy *h, const cvtm_level *
   return h->table->residual(h->device, level, flags, level->colour_start[last]);
 }
 
-/* The first level from `first` on that small_cycle takes together with all coarser ones. */
+/* The first level from `first` on for which small_cycle takes all coarser levels together. */
 static int first_small(const cvtm_hierarchy *h, int first) {
   int l = first;
   if (h->table->small_cycle == NULL || cvtm_uses_plain("small_levels")) return h->count;
@@ -680,7 +680,7 @@ static int first_small(const cvtm_hierarchy *h, int first) {
 }
 
 cvtm_status cvtm_hierarchy_update_galerkin(const cvtm_hierarchy *h, int top) {
-  const int small = first_small(h, top + 1); /* small_cycle updates those below */
+  const int small = first_small(h, top + 1); /* small_cycle updates the levels below */
   for (int l = top; l + 1 < h->count && l < small; ++l) {
     const cvtm_status status =
         h->table->galerkin(h->device, &h->level[l], &h->level[l + 1], l == top);

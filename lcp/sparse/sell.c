@@ -9,10 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A CSR matrix in device memory and the workspace of its conversion. */
+/* A CSR matrix in device memory, and the workspace of its conversion. */
 typedef struct conversion {
   cvtm_csr csr;
-  int is_borrowed; /* its arrays are the caller's */
+  int is_borrowed; /* the arrays belong to the caller */
   int32_t *counts;
   void *workspace;
   size_t workspace_bytes;
@@ -98,8 +98,8 @@ static cvtm_status fill_sell(cvtm_device *device, const cvtm_sell_order *order, 
   return status;
 }
 
-/* *uniform: entries of every slice if that adds at most 1/32 of padding, else 0. Refuses rows whose
- * slice would have more entries than 32 bits count. */
+/* *uniform: entries of every slice, if equal slices add at most 1/32 of padding; else 0. Refuses
+ * rows whose slice would have more entries than 32 bits count. */
 static cvtm_status choose_slice_size(cvtm_device *device, const cvtm_csr *matrix,
                                      int64_t *uniform) {
   int64_t longest = 0;
@@ -196,7 +196,7 @@ void cvtm_colouring_free(cvtm_colouring *colouring) {
   memset(colouring, 0, sizeof *colouring);
 }
 
-/* Rounds until every row has a colour. Each colours at least the row of the largest weight left. */
+/* Runs rounds until every row has a colour. Each colours at least the heaviest uncoloured row. */
 static cvtm_status run_colouring_rounds(cvtm_device *device, const cvtm_sell *graph,
                                         int32_t *colours[2], int32_t *left,
                                         cvtm_colouring *colouring) {

@@ -7,7 +7,7 @@ static int threads_for(const cvtm_device *device, int64_t rows) {
   return rows < PARALLEL_ROWS ? 1 : cvtm_device_threads(device);
 }
 
-/* Runs the statement for every row of first .. end - 1 in parallel, and returns from the function.
+/* Runs the statement for rows first .. end - 1 in parallel, then returns from the calling function.
  */
 #define FOR_ROWS(device, first, end, statement)                                                    \
   do {                                                                                             \
@@ -27,7 +27,7 @@ static int threads_for(const cvtm_device *device, int64_t rows) {
   }
 CVTM_SPARSE_ROW_PHASES(ROW_PHASE)
 
-/* Adds the lanes by halving. */
+/* Adds the lanes pairwise. */
 static cvtm_sums join_lanes(cvtm_sums *lanes) {
   for (int half = CVTM_SUM_LANES / 2; half > 0; half /= 2)
     for (int lane = 0; lane < half; ++lane) cvtm_sums_join(&lanes[lane], &lanes[lane + half]);

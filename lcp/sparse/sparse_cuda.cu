@@ -6,12 +6,12 @@
 namespace {
 
 constexpr int block_size = 256, krylov_block = 128;
-/* Resident blocks per multiprocessor: few enough to leave registers for a batch of entries. */
+/* Resident blocks per multiprocessor. They leave registers for a batch of entries. */
 constexpr int row_blocks = 5, sum_blocks_resident = 4;
 constexpr int small_block = 1024;
 constexpr int64_t small_rows = 4096;
 
-/* What a kernel takes for an argument: levels by value, which host memory holds. */
+/* The argument that a kernel takes: a level is in host memory and is passed by value. */
 const cvtm_level &kernel_argument(const cvtm_level *level) { return *level; }
 template <typename T>
 T kernel_argument(T value) {
@@ -33,7 +33,7 @@ CVTM_SPARSE_ROW_PHASES(ROW_PHASE)
 
 /* --- sums ------------------------------------------------------------------------------ */
 
-/* Adds the lanes by halving; the sum is in lane 0. */
+/* Adds the lanes pairwise; the sum is in lane 0. */
 __device__ void join_lanes(cvtm_sums *lanes) {
   const int lane = static_cast<int>(threadIdx.x);
   __syncthreads();
@@ -122,7 +122,7 @@ cvtm_status sum(cvtm_device *device, const cvtm_level *level, const cvtm_level *
   return cvtm_cuda_launched(device, "finish_sums");
 }
 
-/* Each row depends on the one before it, so a single thread solves. */
+/* Each row depends on the previous row, so a single thread solves. */
 __global__ void solve_tridiagonal(cvtm_level level, cvtm_tridiagonal matrix) {
   cvtm_solve_tridiagonal(&level, &matrix);
 }
@@ -159,7 +159,7 @@ cvtm_status check(cvtm_device *device, const double *b, const double *lower, con
 
 /* --- the V-cycle of small levels, in one block --------------------------------------------- */
 
-/* With a launch for each operation a cycle of tnnmg takes 1.04 to 1.2 times as long at 127 x 127 to
+/* With one launch per operation, a cycle of tnnmg takes 1.04 to 1.2 times as long at 127 x 127 to
  * 511 x 511 (H200). */
 
 template <class Row>

@@ -1,5 +1,5 @@
-/* What the solvers for stored matrices share, and two of them: projected multicolour SOR, and
- * truncated nonsmooth Newton multigrid. */
+/* The shared part of the solvers for stored matrices, and two of the solvers: projected multicolour
+ * SOR, and truncated nonsmooth Newton multigrid. */
 #include "lcp/sparse/sparse_solver.h"
 
 #include <stdlib.h>
@@ -100,10 +100,10 @@ static cvtm_status set_scale(cvtm_sparse_solver *s, double scale) {
   return cvtm_device_copy_in(s->head.device, &s->state->scale, &scale, sizeof scale);
 }
 
-/* The 2-norm of the natural residual at clip(0). Sets the scale if its squares leave the range of
- * doubles. */
+/* The 2-norm of the natural residual at clip(0). If its squares leave the range of doubles, sets
+ * the scale. */
 static cvtm_status measure_cold_norm(cvtm_sparse_solver *s, double *norm) {
-  const double least = 1e-120, most = 1e120; /* the squares of norms between them are in range */
+  const double least = 1e-120, most = 1e120; /* norms between these have squares in range */
   cvtm_sums sums;
   cvtm_status status = set_scale(s, 1);
   if (status == CVTM_OK) status = cvtm_sparse_norm(s, 0, norm);
@@ -161,8 +161,8 @@ static int64_t poll_interval(const cvtm_sparse_solver *s, int top) {
   return s->falls_back_to_pdas ? CVTM_LCP_WINDOW : CVTM_HISTORY_LENGTH;
 }
 
-/* True if pdas is to take over. Not without a nested start: cycles are slow while the free boundary
- * is far from its place, but so is pdas. */
+/* True if pdas takes over. Never without a nested start: then cycles are slow because the free
+ * boundary is far from its place, and pdas would be slow, too. */
 static int is_slow(const cvtm_sparse_solver *s) {
   const cvtm_iteration_state *loop = &s->host.loop;
   return s->falls_back_to_pdas && s->head.options.nested &&
@@ -306,12 +306,12 @@ enum {
   WINDOW = 10,     /* cycles without progress that count as a stall */
   FAR_WINDOW = 40, /* cycles without progress from a cold start, whose first cycles only move the
                       free boundary */
-  FIRST_NESTED_ROWS = 9, /* a nested start begins on the coarsest level with more rows */
-  NESTED_CYCLES = 30     /* at most, on each level of a nested start but the finest */
+  FIRST_NESTED_ROWS = 9, /* a nested start begins on the coarsest level with more rows than this */
+  NESTED_CYCLES = 30     /* on each level of a nested start but the finest, at most */
 };
 
-/* Line search along the projected linear correction. It finds the step alone; the sweep that
- * follows starts from x + step * direction. */
+/* Line search along the projected linear correction. It computes only the step length; the next
+ * sweep starts from x + step * direction. */
 static cvtm_status search_along_correction(cvtm_sparse_solver *s, const cvtm_level *level) {
   const cvtm_hierarchy *h = &s->hierarchy;
   cvtm_status status = h->table->direction(h->device, level, level + 1, s->direction);
@@ -322,8 +322,8 @@ static cvtm_status search_along_correction(cvtm_sparse_solver *s, const cvtm_lev
   return status;
 }
 
-/* The correction of x from the levels below `top`, from the residual and the active rows: x + step
- * * direction, and the sweep after it. */
+/* Corrects x from the levels below `top`, for the given residual and active rows: the line search,
+ * then a sweep from x + step * direction. */
 static cvtm_status correct(cvtm_sparse_solver *s, int top) {
   const cvtm_hierarchy *h = &s->hierarchy;
   const cvtm_level *level = &h->level[top];
@@ -336,16 +336,16 @@ static cvtm_status correct(cvtm_sparse_solver *s, int top) {
   return status;
 }
 
-/* The sweep before a correction, except its last colour: cvtm_sparse_judge relaxes it in the pass
- * that finds the residual. */
+/* The sweep before a correction, without its last colour: cvtm_sparse_judge relaxes that colour in
+ * the pass that computes the residual. */
 static cvtm_status pre_smooth(cvtm_sparse_solver *s, int top) {
   const cvtm_kernel_flags projected = {.bounded = 1};
   const cvtm_level *level = &s->hierarchy.level[top];
   return cvtm_hierarchy_relax(&s->hierarchy, level, projected, 1, level->colours - 1);
 }
 
-/* A cycle from residual to residual: correction, post-smoothing, and the pre-smoothing of the next
- * cycle. The residual at its end serves the stop rule and the next correction. */
+/* A cycle from one residual to the next: correction, post-smoothing, and the pre-smoothing of the
+ * next cycle. The stop rule and the next correction use the residual at the end. */
 static cvtm_status multigrid_cycle(cvtm_sparse_solver *s, int top) {
   const cvtm_kernel_flags projected = {.bounded = 1};
   const cvtm_level *level = &s->hierarchy.level[top];
@@ -370,7 +370,7 @@ static int first_nested_level(const cvtm_hierarchy *h) {
   return l;
 }
 
-/* Restricts the problem to all levels, then solves each from the solution of the one below. */
+/* Restricts the problem to all levels; solves each from the solution of the coarser one. */
 static cvtm_status start_nested(cvtm_sparse_solver *s) {
   const cvtm_hierarchy *h = &s->hierarchy;
   const int first = first_nested_level(h);
