@@ -8,17 +8,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PLACE = 2 /* t and row of a breakpoint, before its row of W */ };
+enum { PLACE = 2 /* t and row of a breakpoint, stored before its row of W */ };
 
-/* What the host decides with, in memory that the device sees. */
+/* The data of the host's decisions, in memory that the device can access. */
 typedef struct decisions {
   cvtm_lbfgsb_state state;
   cvtm_lbfgsb_model model;
   cvtm_lbfgsb_work work;
   cvtm_lbfgsb_walk walk;
-  cvtm_lbfgsb_requests requests; /* of the host to itself */
+  cvtm_lbfgsb_requests requests; /* requests of the host to itself */
   double sums[CVTM_DIVIDED_STRIDE], reduced[CVTM_DIVIDED_STRIDE];
-  double total[CVTM_DIVIDED_STRIDE]; /* the record of all blocks of the last pass */
+  double total[CVTM_DIVIDED_STRIDE]; /* the sums over all blocks of the last pass */
 } decisions;
 
 struct cvtm_divided {
@@ -28,10 +28,10 @@ struct cvtm_divided {
   int64_t *rank_blocks, *counts; /* [ranks] */
   decisions *decided;
   double *records;        /* [CVTM_DIVIDED_BLOCKS][stride]: of all blocks, in device memory */
-  double *staging;        /* as large, on the host */
+  double *staging;        /* of the same size, on the host */
   cvtm_lbfgsb_list list;  /* exact Cauchy point */
   double *breakpoints;    /* [ranks][CVTM_DIVIDED_BATCH][PLACE + 2m + 1], on the host */
-  double *times, *rows_w; /* of this rank's batch, on the host */
+  double *times, *rows_w; /* the batch of this rank, on the host */
   int32_t *rows;
 };
 
@@ -69,8 +69,8 @@ static cvtm_divided_pass describe_pass(const cvtm_lbfgsb_arrays *arrays, cvtm_lb
                              .own_blocks = d->own_blocks};
 }
 
-/* The only way by which sums reach the decisions: those of this rank's blocks, then those of all.
- * result: the entries and the row of the pass. */
+/* All sums reach the decisions through this function: it sums this rank's blocks, and then all
+ * blocks. result: the entries, and the row, of the pass. */
 static void exchange(executor on, const cvtm_lbfgsb_arrays *seen, const cvtm_divided_pass *pass,
                      double *result) {
   cvtm_divided *d = on.arrays->divided;
@@ -98,7 +98,7 @@ static void run_pass(executor on, cvtm_lbfgsb_pass pass, int entries, double *re
 /* --- phases of a round, see iteration.h --------------------------------------------------------
  */
 
-/* Pass A together with the test of the trial point. Returns g'd. */
+/* Runs pass A together with the test of the trial point. Returns g'd. */
 static double pass_speculatively(executor on) {
   const cvtm_lbfgsb_arrays *arrays = on.arrays;
   cvtm_lbfgsb_arrays seen = *arrays;
@@ -132,7 +132,7 @@ static void test_trial_point(executor on) {
 
 static void update_matrices(executor on) { update_from_sums(on); }
 
-/* The record of pass A has the row. */
+/* The record of pass A contains the row. */
 static void read_nearest_row(executor on, double *w) {
   const double *row = on.arrays->sums + layout_of(on).entries;
   memcpy(w, row, (size_t)(2 * on.arrays->state->history + 1) * sizeof *w);
@@ -147,14 +147,14 @@ static void move_trial_point(executor on) {
 
 static void list_window(executor on) {
   host_window *window = on.window;
-  window->first = 0; /* of this rank's breakpoints: the first that the walk has not passed */
+  window->first = 0; /* the first of this rank's breakpoints that the walk has not passed */
   window->next = 0;  /* 0: no batch has been exchanged */
   check_pass(on, cvtm_lbfgsb_list_breakpoints(on.device, &on.arrays->divided->list, on.arrays,
                                               &window->count));
 }
 
-/* This rank's next breakpoints, as many as fit a batch; infinite ones fill the rest. Then those of
- * all ranks. */
+/* Reads this rank's next breakpoints, up to one batch, padded with infinite ones. Then gathers the
+ * batches of all ranks. */
 static void exchange_breakpoints(executor on) {
   const cvtm_divided *d = on.arrays->divided;
   const host_window *window = on.window;
@@ -181,11 +181,11 @@ static void exchange_breakpoints(executor on) {
   for (int r = 0; r < rank_count(on.device); ++r) d->counts[r] = batch;
   if (status == CVTM_OK) status = cvtm_ranks_gather(on.device, d->breakpoints, d->counts);
   check_pass(on, status);
-  /* Now those of each rank that the walk has passed. */
+  /* From here on, counts is the number of breakpoints of each rank that the walk has passed. */
   memset(d->counts, 0, (size_t)rank_count(on.device) * sizeof *d->counts);
 }
 
-/* The rank whose batch has the nearest breakpoint left, by (t, row). */
+/* The rank whose batch has the nearest remaining breakpoint, by (t, row). */
 static int find_nearest_rank(executor on, const double **nearest) {
   const cvtm_divided *d = on.arrays->divided;
   const int size = PLACE + 2 * on.arrays->state->history + 1;
@@ -201,7 +201,7 @@ static int find_nearest_rank(executor on, const double **nearest) {
   return of;
 }
 
-/* A walk that goes beyond a batch of some rank has the ranks exchange again. */
+/* If a walk goes beyond the batch of some rank, the ranks exchange again. */
 static int next_breakpoint(executor on, double *t) {
   const cvtm_divided *d = on.arrays->divided;
   host_window *window = on.window;
@@ -221,7 +221,7 @@ static int next_breakpoint(executor on, double *t) {
  */
 
 cvtm_status cvtm_divided_start(cvtm_device *device, const cvtm_lbfgsb_arrays *arrays, int m) {
-  cvtm_status status = cvtm_device_synchronize(device); /* the state has been written */
+  cvtm_status status = cvtm_device_synchronize(device); /* completes the writes of the state */
   const executor on = {arrays, device, 0, &status, NULL};
   (void)m;
   if (status == CVTM_OK) run_pass(on, CVTM_PASS_START, CVTM_SUM_COLUMNS, arrays->sums);
@@ -313,7 +313,7 @@ const cvtm_lbfgsb_share *cvtm_divided_share(const cvtm_divided *divided) { retur
 
 int64_t cvtm_divided_own_blocks(const cvtm_divided *divided) { return divided->own_blocks; }
 
-/* What the ranks exchange about their shares. */
+/* The numbers that the ranks exchange about their shares. */
 enum { FIRST, COUNT, TOTAL, FITS, FACTS };
 
 static cvtm_status check_shares(cvtm_device *device, const double *facts, int ranks) {
@@ -339,7 +339,7 @@ cvtm_status cvtm_divided_set_share(cvtm_device *device, cvtm_lbfgsb_arrays *arra
                                    int64_t capacity, const cvtm_lbfgsb_share *share) {
   cvtm_divided *d = arrays->divided;
   const int ranks = rank_count(device), rank = own_rank(device);
-  double *facts = d->breakpoints; /* room enough */
+  double *facts = d->breakpoints; /* the array is large enough */
   double *own = facts + (int64_t)rank * FACTS;
   own[FIRST] = (double)share->first;
   own[COUNT] = (double)share->count;
@@ -366,7 +366,7 @@ cvtm_status cvtm_divided_set_share(cvtm_device *device, cvtm_lbfgsb_arrays *arra
 
 /* --- the passes on the CPU --------------------------------------------------------------- */
 
-/* The row of W with the block's nearest breakpoint, whose number is then that over all ranks. */
+/* The row of W with the block's nearest breakpoint, which then is numbered over all ranks. */
 static void add_row(const cvtm_lbfgsb_arrays *arrays, const cvtm_divided_pass *pass,
                     double *record) {
   double *row = record + pass->entries + 2;

@@ -1,5 +1,5 @@
-/* The passes of panels.h on CUDA. W is column-major, a column of Y or S being n doubles padded to
- * whole tiles; cuBLAS multiplies the panels. */
+/* The passes of panels.h on CUDA. W is column-major: a column of Y or S has n doubles, padded to
+ * whole tiles. cuBLAS multiplies the panels. */
 #include "base/cuda_libraries.h"
 #include "base/cuda_utils.h"
 #include "lbfgsb/panels.h"
@@ -9,16 +9,16 @@
 
 enum {
   THREADS = 256,
-  FIGURES = CVTM_SUM_COLUMNS, /* of a block */
+  FIGURES = CVTM_SUM_COLUMNS, /* figures of a block */
   VECTORS = 3                 /* factors of W'V: g over free rows, s, y */
 };
 
-static constexpr int64_t MAX_BLOCKS = 528; /* of a pass, whose blocks follow from n alone */
-static constexpr int64_t CHUNK = 1 << 16;  /* listed rows that are multiplied at once */
+static constexpr int64_t MAX_BLOCKS = 528; /* of a pass; their number follows from n alone */
+static constexpr int64_t CHUNK = 1 << 16;  /* listed rows that are multiplied together */
 
 struct panels_cuda {
   cvtm_cublas *cublas;
-  double *figures, *figures_seen; /* [MAX_BLOCKS][FIGURES]: on the host, as the device sees them */
+  double *figures, *figures_seen; /* [MAX_BLOCKS][FIGURES]: host and device addresses */
   double *vectors;                /* [VECTORS][stride] */
   double *wq;                     /* [stride] */
   double *products;               /* [2][m x VECTORS] */
@@ -29,14 +29,14 @@ struct panels_cuda {
   double *read;                   /* [CVTM_PANELS_BATCH][2m + 1] */
 };
 
-/* Rows of a column of W. */
+/* The number of rows of a column of W. */
 static __host__ __device__ int64_t stride_of(int64_t n) {
   return (n + CVTM_LBFGSB_TILE - 1) / CVTM_LBFGSB_TILE * CVTM_LBFGSB_TILE;
 }
 
 /* --- kernels ---------------------------------------------------------------------------------- */
 
-/* What a thread, then a block, reduces a pass to: the entries before CVTM_SUM_COLUMNS. */
+/* The reductions of a pass, of a thread or of a block: the entries before CVTM_SUM_COLUMNS. */
 struct figures {
   double value[FIGURES];
 };
@@ -47,7 +47,7 @@ static __device__ figures empty_figures() {
   return own;
 }
 
-/* Writes the block's figures. Order: thread t takes those of t + 128, then of t + 64, .. */
+/* Writes the block's figures. The order is fixed: thread t adds those of t + 128, of t + 64, .. */
 static __device__ void write_figures(const figures &own, int nearest, double *to) {
   __shared__ figures all[THREADS];
   const int thread = static_cast<int>(threadIdx.x);
@@ -72,7 +72,7 @@ static __global__ void __launch_bounds__(THREADS)
   write_figures(own, 0, to);
 }
 
-/* Pass A but for the products with W, whose factors go to `vectors`. */
+/* Pass A without the products with W. Their factors are stored in `vectors`. */
 static __global__ void __launch_bounds__(THREADS)
     update_kernel(const __grid_constant__ cvtm_lbfgsb_arrays arrays,
                   const __grid_constant__ cvtm_lbfgsb_state state, double *vectors, double *to) {
@@ -95,7 +95,7 @@ static __global__ void __launch_bounds__(THREADS)
   write_figures(own, 1, to);
 }
 
-/* Pass B after the product of W and q. */
+/* Pass B, once W has been multiplied by q. */
 static __global__ void __launch_bounds__(THREADS)
     step_kernel(const __grid_constant__ cvtm_lbfgsb_arrays arrays,
                 const __grid_constant__ cvtm_lbfgsb_state state, const double *wq, double *to) {
@@ -117,8 +117,8 @@ static __global__ void __launch_bounds__(THREADS)
   }
 }
 
-/* to[c * column_step + r * row_step]: columns of the listed rows, half of them at W and half of
- * them m columns later, and g. */
+/* to[c * column_step + r * row_step] = the listed rows of g and of the columns. Half of the columns
+ * are at W, the other half m columns later. */
 static __global__ void __launch_bounds__(THREADS)
     gather_kernel(const __grid_constant__ cvtm_lbfgsb_arrays arrays, const int32_t *rows, int count,
                   int half, int m, int64_t column_step, int64_t row_step, double *to) {
@@ -190,7 +190,7 @@ static cvtm_status cuda_open(cvtm_device *device, int64_t n, int m, void **memor
   return CVTM_OK;
 }
 
-/* Waits, and combines the figures of the blocks in the order of their indices. */
+/* Waits, then combines the figures of the blocks in the order of their indices. */
 static cvtm_status collect(cvtm_device *device, const panels_cuda *own, int64_t n, int nearest,
                            double *result) {
   const cvtm_status status = cvtm_device_synchronize(device);
@@ -202,13 +202,13 @@ static cvtm_status collect(cvtm_device *device, const panels_cuda *own, int64_t 
   return CVTM_OK;
 }
 
-/* W'V of the k stored pairs, to `result` as cvtm_lbfgsb_get_layout(m, 0) places it. */
+/* result = W'V for the k stored pairs, in the order of cvtm_lbfgsb_get_layout(m, 0). */
 static cvtm_status multiply_vectors(cvtm_device *device, panels_cuda *own,
                                     const cvtm_lbfgsb_arrays *arrays, double *result) {
   const int m = arrays->state->history, k = arrays->state->count, n = static_cast<int>(arrays->n);
   const int stride = static_cast<int>(stride_of(n));
   const cvtm_lbfgsb_layout layout = cvtm_lbfgsb_get_layout(m, 0);
-  /* Of each vector, where its products with Y and with S go. */
+  /* For each vector, the places of its products with Y and with S. */
   const int places[VECTORS][2] = {
       {layout.wg, layout.wg + m}, {layout.y_s, layout.s_s}, {layout.y_y, layout.s_y}};
   double products[2 * VECTORS * CVTM_LBFGSB_MAX_HISTORY];

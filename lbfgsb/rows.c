@@ -25,7 +25,7 @@ cvtm_status cvtm_lbfgsb_list_create(cvtm_device *device, int64_t n, int sorts,
   cvtm_status status = CVTM_OK;
   if (n > INT32_MAX)
     return cvtm_fail(cvtm_device_error(device), CVTM_ERROR_ARGUMENT,
-                     "%lld variables of a process, whose lists take at most %d", (long long)n,
+                     "a process has %lld variables; its lists hold at most %d", (long long)n,
                      INT32_MAX);
   if (sorts) status = cvtm_sort_workspace(device, n, &sort);
   if (status == CVTM_OK && on_cuda) status = cvtm_scan_workspace(device, n, &scan);
@@ -46,7 +46,7 @@ cvtm_status cvtm_lbfgsb_list_breakpoints(cvtm_device *device, const cvtm_lbfgsb_
   const cvtm_status status = CVTM_TABLE(device, cvtm_lbfgsb_rows_table)
                                  ->list(device, list, arrays, CVTM_ROWS_WINDOW, count);
   if (status != CVTM_OK || *count < 2) return status;
-  /* The bits of positive doubles have the order of the numbers, and the sort is stable. */
+  /* The bits of positive doubles are ordered as the numbers, and the sort is stable. */
   return cvtm_sort_pairs(device, (uint64_t *)(void *)arrays->breakpoints, list->rows,
                          list->other_keys, list->other_rows, *count, 64, list->workspace,
                          list->workspace_bytes);

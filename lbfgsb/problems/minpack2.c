@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CHUNK = 1 << 16 /* values copied at a time */ };
+enum { CHUNK = 1 << 16 /* values that are copied at a time */ };
 
 struct cvtm_minpack2 {
   cvtm_device *device;
@@ -18,7 +18,7 @@ struct cvtm_minpack2 {
   int64_t n;
   double start_value; /* gl1: of every unknown */
   double vortices;    /* gl2 */
-  /* Owned. The boundary values are on the host too, for the starting point. */
+  /* Owned. The boundary values are also on the host, for the starting point. */
   double *host_boundary;
   void *boundary, *tables, *partial, *blocks_ended;
 };
@@ -96,7 +96,7 @@ static int is_grid(cvtm_minpack2_kind kind) {
   return kind != CVTM_MINPACK2_GL1 && kind != CVTM_MINPACK2_LJ;
 }
 
-/* Sets nx and ny (gl1, lj: unknowns or atoms, and 1), dimension and n. */
+/* Sets dimension, n, and nx and ny (for gl1 and lj: the number of unknowns or atoms, and 1). */
 static cvtm_status set_sizes(cvtm_error *error, cvtm_minpack2 *problem,
                              const cvtm_minpack2_options *options) {
   cvtm_minpack2_data *data = &problem->data;
@@ -257,7 +257,7 @@ static cvtm_status make_boundary_values(cvtm_minpack2 *problem) {
   return status;
 }
 
-/* pjb: weights of the differences in x and y, and load, of columns 0 .. nx. */
+/* pjb: tables for columns 0 .. nx of the weights of differences in x and in y, and of the load. */
 static void fill_bearing(const cvtm_minpack2_data *data, double eccentricity, double *table) {
   const int64_t nx = data->nx;
   const double w = data->hx * data->hy;
@@ -274,8 +274,8 @@ static void fill_bearing(const cvtm_minpack2_data *data, double eccentricity, do
   }
 }
 
-/* gl2: cos and sin of the phase by which psi differs between the right and the left side, row by
- * row. */
+/* gl2: cosine and sine, for each row, of the phase difference of psi between the right and the left
+ * side. */
 static void fill_phase_factors(const cvtm_minpack2_data *data, double vortices, double *table) {
   for (int64_t j = 0; j < data->ny; ++j) {
     const double angle = 2.0 * CVTM_PI * vortices * (double)j / (double)data->ny;
@@ -396,7 +396,7 @@ static double start_of_vortices(const cvtm_minpack2 *problem, int64_t k) {
   return 2.0 * CVTM_PI * problem->vortices * x / ((double)count * data->hx * data->hy);
 }
 
-/* Atoms along a side of the lattice on which the atoms start. */
+/* The number of atoms along a side of the lattice of the start. */
 static int64_t lattice_side(const cvtm_minpack2_data *data) {
   const double count = (double)data->nx;
   return data->dimension == 2 ? (int64_t)sqrt(count) : (int64_t)cbrt(count + 0.5);

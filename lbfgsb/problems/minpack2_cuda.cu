@@ -4,15 +4,15 @@
 enum {
   THREADS = 256,
   WARP = 32,
-  ATOMS = 32,                          /* of a block */
+  ATOMS = 32,                          /* atoms of a block */
   LANES = THREADS / ATOMS,             /* threads that share an atom */
   ENOUGH_BLOCKS = 8 * CVTM_CUDA_PARTS, /* with more, threads take more rows */
-  MAX_ROWS = 16                        /* of a thread */
+  MAX_ROWS = 16                        /* rows of a thread, at most */
 };
 
-/* The parts of a grid: tiles x bands. In a part width x (THREADS / width) threads have a column of
- * `rows` nodes each; in gl1 a thread has `rows` unknowns at distance THREADS, in lj a part has
- * `width` atoms. */
+/* A grid is cut into tiles x bands parts. In a part, width x (THREADS / width) threads have one
+ * column of `rows` nodes each. In gl1 a thread has `rows` unknowns at distance THREADS; in lj a
+ * part has `width` atoms. */
 struct tiling {
   int width, rows;
   int64_t tiles, bands;
@@ -41,8 +41,8 @@ static tiling find_tiling(const cvtm_minpack2_data *data) {
 }
 
 /* f[0] = data.offset + factor times the sum over all parts. The block that ends last adds the sums
- * of the parts in the order of their numbers, so the result does not depend on which block that is,
- * nor on the number of blocks. value_of(part): a thread's contribution to a part. */
+ * of the parts in the order of their numbers, so the result does not depend on the number of
+ * blocks, nor on which block ends last. value_of(part): the value of a thread in a part. */
 template <typename Value>
 static __device__ void sum_parts(const cvtm_minpack2_data &data, int64_t parts, double factor,
                                  double *f, Value value_of) {
@@ -60,7 +60,7 @@ static __device__ void sum_parts(const cvtm_minpack2_data &data, int64_t parts, 
 
 static __host__ __device__ int64_t parts_of(const tiling &t) { return t.tiles * t.bands; }
 
-/* The nodes of a thread: column *i, rows from *j on, both from 0. */
+/* The nodes of a thread: column *i, from row *j on; both count from 0. */
 static __device__ void find_node(const tiling &t, int64_t part, int64_t *i, int64_t *j) {
   const int64_t tile = part % t.tiles, band = part / t.tiles;
   const int thread = (int)threadIdx.x, across = THREADS / t.width;
@@ -68,7 +68,7 @@ static __device__ void find_node(const tiling &t, int64_t part, int64_t *i, int6
   *j = (band * across + thread / t.width) * t.rows;
 }
 
-/* A thread's unknowns of gl1 in a part. */
+/* Adds a thread's unknowns of gl1 in a part. */
 static __device__ double sum_ring(const cvtm_minpack2_data &data, const tiling &t,
                                   const double *__restrict__ x, int64_t part,
                                   double *__restrict__ g) {
@@ -81,7 +81,7 @@ static __device__ double sum_ring(const cvtm_minpack2_data &data, const tiling &
   return value;
 }
 
-/* A thread's nodes of a grid in a part. */
+/* Adds a thread's nodes of a grid in a part. */
 template <cvtm_minpack2_kind kind>
 static __device__ double sum_nodes(const cvtm_minpack2_data &data, const tiling &t,
                                    const double *__restrict__ x, int64_t part,
@@ -94,8 +94,8 @@ static __device__ double sum_nodes(const cvtm_minpack2_data &data, const tiling 
   return value;
 }
 
-/* The energy of the pairs of ATOMS atoms with all others, and the gradients of these ATOMS atoms.
- * All atoms pass through shared memory, THREADS at a time; LANES threads share an atom. */
+/* The energy of the pairs of ATOMS atoms with all atoms, and the gradient at these ATOMS atoms. All
+ * atoms pass through shared memory, THREADS at a time; LANES threads share an atom. */
 template <int dimension>
 static __device__ double sum_pairs(const cvtm_minpack2_data &data, const double *__restrict__ x,
                                    int64_t part, double *__restrict__ g) {
@@ -132,7 +132,7 @@ static __device__ double sum_pairs(const cvtm_minpack2_data &data, const double 
   return value;
 }
 
-/* dimension: of lj. */
+/* dimension: used by lj. */
 template <cvtm_minpack2_kind kind, int dimension>
 static __global__ void __launch_bounds__(THREADS)
     evaluate(cvtm_minpack2_data data, tiling t, const double *__restrict__ x, double *f,
