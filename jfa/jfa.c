@@ -14,12 +14,12 @@ struct cvtm_voronoi {
   cvtm_domain domain;
   cvtm_site_tree *tree;
   int32_t *second_array; /* width * height codes or labels */
-  int32_t *unlabelled;   /* one number; *wrong is one, too */
+  int32_t *unlabelled;   /* one number; *wrong is one number, too */
   uint64_t *wrong;
   const double *sites; /* the array that the caller gave for the last diagram */
 };
 
-/* The steps of all passes. The last pass is the final pass, and has step 1. */
+/* The steps of all passes. The last step is 1, that of the final pass. */
 typedef struct schedule {
   int passes;
   int step[MAX_PASSES];
@@ -42,8 +42,8 @@ cvtm_status cvtm_voronoi_create(cvtm_device *device, cvtm_domain domain, int64_t
                                 cvtm_voronoi **result) {
   if (domain.width > CVTM_MAX_LABELLED_SIDE || domain.height > CVTM_MAX_LABELLED_SIDE)
     return cvtm_fail(cvtm_device_error(device), CVTM_ERROR_ARGUMENT,
-                     "labels of %d x %d pixels: each side may have %d", domain.width, domain.height,
-                     CVTM_MAX_LABELLED_SIDE);
+                     "labels of %d x %d pixels: each side has at most %d", domain.width,
+                     domain.height, CVTM_MAX_LABELLED_SIDE);
   cvtm_voronoi *voronoi = calloc(1, sizeof *voronoi);
   if (!voronoi) return cvtm_fail(cvtm_device_error(device), CVTM_ERROR_MEMORY, "out of memory");
   voronoi->device = device;
@@ -72,7 +72,7 @@ void cvtm_voronoi_destroy(cvtm_voronoi *voronoi) {
 
 /* --- schedules -------------------------------------------------------------------------------- */
 
-/* Half the least power of two that covers the longer side. */
+/* Half of the smallest power of two that covers the longer side. */
 static int largest_step(cvtm_domain domain) {
   const int side = domain.width > domain.height ? domain.width : domain.height;
   int covering = 1;
@@ -94,7 +94,7 @@ static schedule plan_method(cvtm_domain domain, cvtm_voronoi_method method) {
   if (method == CVTM_VORONOI_JFA_SQUARED) append_halving(&plan, largest);
   if (method == CVTM_VORONOI_JFA_PLUS_2) append_pass(&plan, 2);
   if (method == CVTM_VORONOI_JFA_PLUS_1 || method == CVTM_VORONOI_JFA_PLUS_2) append_pass(&plan, 1);
-  if (plan.passes == 0) append_pass(&plan, 1); /* one pixel */
+  if (plan.passes == 0) append_pass(&plan, 1); /* the domain is one pixel */
   return plan;
 }
 
@@ -110,14 +110,14 @@ static schedule plan_warm_start(cvtm_domain domain, int64_t count, int first_ste
 
 /* --- exact labels ----------------------------------------------------------------------------- */
 
-/* Valid as long as the view of the tree. */
+/* The diagram is valid as long as the view of the tree. */
 static cvtm_diagram diagram_of(const cvtm_site_tree *tree, cvtm_domain domain) {
   const cvtm_diagram diagram = {cvtm_site_tree_get_view(tree), domain, cvtm_metric_of(domain)};
   return diagram;
 }
 
-/* Labels all pixels of the domain. The tree has sorted sites, at least one; its boxes are built
- * here if they are needed. Enqueued; allocates nothing. */
+/* Labels all pixels of the domain. The tree must have sorted sites, at least one. Its boxes are
+ * built here if needed. The work is enqueued, and nothing is allocated. */
 static cvtm_status label_exactly(cvtm_device *device, cvtm_site_tree *tree, cvtm_domain domain,
                                  int32_t *labels, int32_t *unlabelled) {
   const cvtm_exact_labels_table *table = CVTM_TABLE(device, cvtm_exact_labels_table);
@@ -129,8 +129,8 @@ static cvtm_status label_exactly(cvtm_device *device, cvtm_site_tree *tree, cvtm
   return status == CVTM_OK ? table->label_tiles(device, &diagram, labels, left) : status;
 }
 
-/* Replaces labels by the exact ones. Sets *wrong to the number of labels whose site was farther
- * away than the nearest one. A label that is no index counts as infinitely far away. Enqueued. */
+/* Replaces labels by exact ones. *wrong: the number of labels whose site was farther away than the
+ * nearest one. A label that is no index of a site counts as infinitely far away. Enqueued. */
 static cvtm_status correct_labels(cvtm_device *device, const cvtm_diagram *diagram,
                                   const double *sites, const int32_t *exact, int32_t *labels,
                                   uint64_t *wrong) {

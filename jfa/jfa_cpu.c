@@ -24,13 +24,13 @@ static cvtm_status warm_start_cpu(cvtm_device *device, const cvtm_diagram *diagr
   return CVTM_OK;
 }
 
-/* The rows of codes that hold the candidates of a row of pixels, in the order of tags. */
+/* The rows of codes with the candidates of a row of pixels, in the order of tags. */
 typedef struct candidate_rows {
   const uint32_t *row[3];
-  float y; /* of the pixel centres */
+  float y; /* y of the pixel centres */
 } candidate_rows;
 
-/* The code of pixel i after a pass. `periodic` is a constant where this is inlined. */
+/* The code of pixel i after a pass. `periodic` is a constant in each call. */
 static inline uint32_t flood_pixel(const cvtm_diagram *diagram, const cvtm_flood_scale *scale,
                                    int periodic, const candidate_rows *rows, int i, int step) {
   const int width = diagram->domain.width;
@@ -108,13 +108,13 @@ const cvtm_jfa_table cvtm_jfa_table_cpu = {
 /* --- exact labels ----------------------------------------------------------------------------- */
 
 /* The exact diagram by tiles. The sites that can be nearest to a pixel of a tile are gathered from
- * the tree once; their list becomes shorter with each split of the tile. */
+ * the tree once. Each split of the tile shortens their list. */
 
 enum {
   TILE_SIDE = 32,
-  MAX_CANDIDATES = 256, /* of a tile; a tile with more is split */
-  SMALL_TILE = 16,      /* pixels of a tile that is not split to shorten its list */
-  SHORT_LIST = 3        /* candidates; a tile with so few is not split either */
+  MAX_CANDIDATES = 256, /* candidates of a tile, at most; with more, the tile is split */
+  SMALL_TILE = 16,      /* pixels of a tile that is too small to be split for a shorter list */
+  SHORT_LIST = 3        /* candidates of a tile that need no shorter list */
 };
 
 typedef struct candidate {
@@ -230,8 +230,8 @@ static void assign_tile(const cvtm_diagram *diagram, cvtm_tile tile, const candi
   }
 }
 
-/* Labels a tile. *guess: the place of a site that is probably near; replaced by the place of the
- * site nearest to the centre of the tile. */
+/* Labels a tile. *guess: the place of a site that is probably near. It is replaced by the place of
+ * the site nearest to the centre of the tile. */
 static void label_tile(const cvtm_diagram *diagram, cvtm_tile tile, int32_t *guess,
                        int32_t *labels) {
   const double x = cvtm_tile_center_x(tile), y = cvtm_tile_center_y(tile);

@@ -1,14 +1,14 @@
-/* Jump flooding. A thread floods a chain of pixels in one column, `step` apart, and keeps the three
- * rows of candidates in registers: it reads three codes per pixel, not nine. With one pixel per
- * thread flooding takes 1.5 times as long at 2048^2 and 8192^2 (H200). All other kernels take a
- * pixel or a site per thread. */
+/* Jump flooding. A thread floods a chain of pixels in one column, `step` apart, and keeps three
+ * rows of candidates in registers. So it reads three codes per pixel instead of nine. With one
+ * pixel per thread, flooding takes 1.5 times as long at 2048^2 and 8192^2 (H200). All other kernels
+ * take one pixel or one site per thread. */
 #include "base/cuda_utils.h"
 #include "base/select.h"
 #include "jfa/cell_warp_cuda.h"
 #include "jfa/jfa_kernels.h"
 #include "jfa/cell_by_tree_warp_cuda.h"
 
-enum { BLOCK = 256, WARP = 32, CHAIN = 8 /* pixels, at most */ };
+enum { BLOCK = 256, WARP = 32, CHAIN = 8 /* pixels of a chain, at most */ };
 
 static __device__ int64_t pixels_of(const cvtm_diagram &diagram) {
   return static_cast<int64_t>(diagram.domain.width) * diagram.domain.height;
@@ -28,10 +28,10 @@ static __global__ void __launch_bounds__(BLOCK)
     codes[p] = cvtm_warm_start_code(&diagram, sites, labels[p]);
 }
 
-/* Candidates of one row, in the order of tags: in the pixel's column, in the column `step` before
- * it, in the column `step` after it. */
+/* The candidates of one row, in the order of tags: in the column of the pixel, `step` columns
+ * before it, and `step` columns after it. */
 struct candidate_row {
-  uint32_t offset; /* of the row; there are at most 2^30 pixels */
+  uint32_t offset; /* index of the row's first pixel; there are at most 2^30 pixels */
   float x2[3], y[3];
 };
 
@@ -53,7 +53,7 @@ static __device__ candidate_row read_candidates(const cvtm_diagram &diagram,
   return candidates;
 }
 
-/* The least key of a row whose first tag is `tag`. */
+/* The smallest key of a row whose first tag is `tag`. */
 template <bool PERIODIC>
 static __device__ uint32_t least_key(const cvtm_flood_scale &scale, const candidate_row &row,
                                      float y, uint32_t tag) {
@@ -66,7 +66,7 @@ static __device__ uint32_t least_key(const cvtm_flood_scale &scale, const candid
   return least;
 }
 
-/* Floods the pixels (i, j), (i, j + step) and so on, LENGTH of them or down to the last row. */
+/* Floods LENGTH pixels (i, j), (i, j + step), ..., or fewer if the last row comes first. */
 template <int LENGTH, bool PERIODIC>
 static __device__ void flood_chain(const cvtm_diagram &diagram, const cvtm_flood_scale &scale,
                                    int step, int i, int j, const uint32_t *__restrict__ from,
@@ -95,11 +95,11 @@ static __device__ void flood_chain(const cvtm_diagram &diagram, const cvtm_flood
                                : c == 1 ? column[1]
                                         : column[2])];
     above = own;
-    own = below; /* the row of the next j, if that is in the domain */
+    own = below; /* the row of the next j, unless that is outside */
   }
 }
 
-/* Chains that cover a column. */
+/* The number of chains that cover a column. */
 static __host__ __device__ int chains_of(int height, int step, int length) {
   return (height + length * step - 1) / (length * step) * step;
 }
@@ -202,21 +202,21 @@ extern "C" const cvtm_jfa_table cvtm_jfa_table_cuda = {
 
 /* --- exact labels ----------------------------------------------------------------------------- */
 
-/* The exact diagram. label_cells_kernel cuts out each site's polygon and labels the pixel centres
- * in it, comparing distances for those within rounding of an edge. label_tiles_kernel gathers the
- * sites near each tile of pixels for what no polygon could label: cells of very many corners, or of
- * a large part of the image. */
+/* The exact diagram. label_cells_kernel cuts out the polygon of each site and labels the pixel
+ * centres in it. For centres within rounding errors of an edge it compares distances.
+ * label_tiles_kernel labels the remaining pixels, in cells of very many corners or of a large part
+ * of the image: it gathers the sites near each tile of pixels. */
 
 enum {
   PIXEL_BLOCK = 256,
-  TILE_WARPS = 4,       /* of a block of label_tiles_kernel; each labels one tile at a time */
+  TILE_WARPS = 4,       /* warps of a block of label_tiles_kernel; each labels one tile at a time */
   TILE = 8,             /* pixels along a side */
-  ROWS = WARP / TILE,   /* of a tile that a warp labels at once */
-  MAX_CANDIDATES = 128, /* of a tile; with more, each pixel searches the tree */
-  CELL_WARPS = 2,       /* of a block of label_cells_kernel */
+  ROWS = WARP / TILE,   /* rows of a tile that a warp labels at once */
+  MAX_CANDIDATES = 128, /* sites of a tile, at most; with more, each pixel searches the tree */
+  CELL_WARPS = 2,       /* warps of a block of label_cells_kernel */
   CELL_BLOCKS = 8,      /* blocks per multiprocessor that registers allow */
-  CELL_PIXELS = 2048,   /* per site; with more, no cells are cut out */
-  MAX_BLOCKS = 2048,    /* of label_tiles_kernel, whose warps take tiles round-robin */
+  CELL_PIXELS = 2048,   /* pixels per site; above this no cells are cut out */
+  MAX_BLOCKS = 2048,    /* blocks of label_tiles_kernel, at most; warps take tiles round-robin */
   /* A visit pops one node and pushes at most 32. A path down the 2^26 nodes above the buckets of
    * 2^31 sites has at most 6 visits. */
   STACK = 6 * WARP
@@ -224,7 +224,7 @@ enum {
 
 /* --- cell by cell ----------------------------------------------------------------------------- */
 
-/* Labels the pixels of row j that belong to the site at a place. Returns their number. */
+/* Labels the pixels of row j that belong to the site at a place, and returns their number. */
 static __device__ int32_t label_row(const cvtm_diagram *diagram, int64_t place,
                                     const cvtm_cell *cell, double tolerance, cvtm_cell_walk *walk,
                                     int32_t j, int32_t *labels) {
@@ -247,7 +247,7 @@ static __device__ int32_t label_row(const cvtm_diagram *diagram, int64_t place,
 }
 
 /* Labels the pixels of the cells of the sites at places base .. base + 31, one lane for each cell.
- * Returns the number that this lane has labelled. */
+ * Returns the number of pixels that this lane labels. */
 static __device__ int32_t label_cells(const cvtm_diagram &diagram, int64_t base, int lane,
                                       cvtm_warp_cells<WARP> *memory, int32_t *labels) {
   cvtm_warp_cells_with_slopes(diagram.tree, diagram.domain, base, lane, memory);
@@ -290,8 +290,8 @@ typedef struct warp_memory {
   int32_t index[MAX_CANDIDATES];
 } warp_memory;
 
-/* Pushes the nodes of the lanes with `wanted` set; one at the distance `nearest`, if any, ends on
- * top. Returns the new top. */
+/* Pushes the nodes of lanes with `wanted` set. A node at the distance `nearest`, if any, becomes
+ * the top. Returns the new top. */
 static __device__ int push_nodes(warp_memory *memory, int top, bool wanted, int64_t node,
                                  double distance, double nearest, int lane) {
   const unsigned mask = __ballot_sync(0xFFFFFFFFu, wanted);
@@ -362,8 +362,8 @@ static __device__ int push_candidates(const cvtm_site_tree_view *tree, warp_memo
   return found + __popc(mask);
 }
 
-/* Lists the sites whose squared distance from (x, y) is at most reach2, of coincident ones the
- * first. Returns their number, or -1 if there are more than MAX_CANDIDATES. */
+/* Lists the sites whose squared distance from (x, y) is at most reach2; of coincident sites, only
+ * the first. Returns their number, or -1 if there are more than MAX_CANDIDATES. */
 static __device__ int warp_gather(const cvtm_diagram *diagram, warp_memory *memory, double x,
                                   double y, double reach2, int lane) {
   const cvtm_site_tree_view *tree = &diagram->tree;
@@ -397,7 +397,7 @@ static __device__ int warp_gather(const cvtm_diagram *diagram, warp_memory *memo
   }
 }
 
-/* Labels a pixel from the tile's candidates; found < 0: by a search of the tree. */
+/* Labels a pixel from the candidates of its tile; if found < 0, by a search of the tree. */
 static __device__ void label_pixel(const cvtm_diagram *diagram, const warp_memory *memory,
                                    int found, int i, int j, int32_t *labels) {
   const double x = i + 0.5, y = j + 0.5;
@@ -417,8 +417,7 @@ static __device__ void label_pixel(const cvtm_diagram *diagram, const warp_memor
   labels[static_cast<int64_t>(j) * diagram->domain.width + i] = label;
 }
 
-/* Labels a tile that has a pixel without a label. Pixels labelled before get the same label again.
- */
+/* Labels a tile that has an unlabelled pixel. Labelled pixels get the same label again. */
 static __device__ void label_tile(const cvtm_diagram *diagram, warp_memory *memory, cvtm_tile tile,
                                   int lane, int32_t *labels) {
   bool unlabelled = false;

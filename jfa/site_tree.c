@@ -11,7 +11,7 @@ struct cvtm_site_tree {
   cvtm_device *device;
   const cvtm_site_tree_table *table;
   int64_t capacity;
-  int64_t total; /* sites, with those that the tree may lack, at most */
+  int64_t total; /* capacity, including sites of other ranks that this tree lacks */
   int has_boxes;
   cvtm_site_tree_arrays arrays;
 };
@@ -43,7 +43,7 @@ static int on_cuda(const cvtm_site_tree *tree) {
   return cvtm_device_get_kind(tree->device) == CVTM_DEVICE_CUDA;
 }
 
-/* The number of bins of a tree of `total` sites. On CUDA their counts are summed in tiles. */
+/* The largest number of bins of a tree of `total` sites. On CUDA, tiles sum their counts. */
 static int64_t most_bins(const cvtm_site_tree *tree) {
   return bins_of(cvtm_site_tree_levels(tree->arrays.domain, tree->total));
 }
