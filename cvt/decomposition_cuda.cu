@@ -9,7 +9,7 @@ int32_t coarse_of(const cvtm_subdomain *p) {
   return cvtm_tree_coarse(cvtm_site_tree_levels(p->domain, p->count));
 }
 
-/* Of sites of one bin beside each other in a warp one marks it: many atomic operations on a word
+/* If adjacent lanes have sites in one bin, only one lane marks it: many atomic operations on a word
  * would wait for each other. */
 __global__ void mark_kernel(cvtm_domain domain, int32_t coarse, const double *sites, int64_t own,
                             uint32_t *marked) {
@@ -36,7 +36,7 @@ __global__ void cover_kernel(cvtm_domain domain, int32_t coarse, const uint32_t 
   }
 }
 
-/* The coarse bins of this thread's sites of the block's piece; -1: none. */
+/* The coarse bins of this thread's sites in the block's piece; -1: no site. */
 __device__ void find_bins(cvtm_domain domain, int32_t coarse, const double *sites, int64_t own,
                           int32_t bin[ROUNDS]) {
   for (int k = 0; k < ROUNDS; ++k) {
@@ -59,7 +59,7 @@ __global__ void __launch_bounds__(THREADS)
   }
 }
 
-/* The number of threads of the block before this one with `yes` set; *all: of the whole block. */
+/* The number of earlier threads of the block with `yes` set; *all: the number in the block. */
 __device__ int32_t count_before(bool yes, int32_t *all) {
   __shared__ int32_t warps[WARPS];
   const unsigned votes = __ballot_sync(0xFFFFFFFFu, yes), lane = threadIdx.x % 32;
@@ -111,7 +111,7 @@ __device__ void join_block(double *energy, double *distance) {
     *distance = cvtm_cvt_larger(*distance, distances[w]);
 }
 
-/* A block sums `piece` sites. */
+/* Each block sums `piece` sites. */
 __global__ void __launch_bounds__(THREADS) piece_kernel(cvtm_subdomain_sums s, int64_t piece) {
   const int64_t first = static_cast<int64_t>(blockIdx.x) * piece;
   const int64_t end = first + piece < s.own ? first + piece : s.own;
@@ -128,7 +128,7 @@ __global__ void __launch_bounds__(THREADS) piece_kernel(cvtm_subdomain_sums s, i
   s.partial[2 * blockIdx.x + 1] = distance;
 }
 
-/* A thread joins `count` pieces into each of its sums, of `pieces` in all. */
+/* Each thread combines `count` of the `pieces` pieces into each of its sums. */
 __global__ void join_kernel(const double *partial, int64_t pieces, int64_t count, int64_t sums,
                             double *sum) {
   for (int64_t b = cvtm_first_thread(); b < sums; b += cvtm_thread_count()) {

@@ -35,7 +35,7 @@ __global__ void energy_keys_kernel(const cvtm_cell_moments *sums, int64_t fixed,
   }
 }
 
-/* No site belongs to two pairs; the last pair that is transferred sets the number. */
+/* No site belongs to two pairs. The last pair that is transferred sets the number. */
 __global__ void transfer_kernel(cvtm_cvt_transfer transfer, int64_t *moved) {
   for (int64_t k = cvtm_first_thread(); cvtm_cvt_transfers(&transfer, k);
        k += cvtm_thread_count()) {
