@@ -5,7 +5,7 @@ namespace {
 
 enum { THREADS = 256, WARPS = THREADS / 32, ROUNDS = CVTM_SUBDOMAIN_PIECE / THREADS };
 
-/* Of sites of one bin beside each other in a warp one marks it: many atomic operations on a word
+/* If adjacent lanes have sites in one bin, only one lane marks it: many atomic operations on a word
  * would wait for each other. */
 __global__ void mark_kernel(cvtm_domain domain, int32_t coarse, const double *sites, int64_t own,
                             uint32_t *marked) {
@@ -18,7 +18,7 @@ __global__ void mark_kernel(cvtm_domain domain, int32_t coarse, const double *si
   }
 }
 
-/* The coarse bins of this thread's sites of the block's piece; -1: none. */
+/* The coarse bins of this thread's sites in the block's piece; -1: no site. */
 __device__ void find_bins(cvtm_domain domain, int32_t coarse, const double *sites, int64_t own,
                           int32_t bin[ROUNDS]) {
   for (int k = 0; k < ROUNDS; ++k) {
@@ -41,7 +41,7 @@ __global__ void __launch_bounds__(THREADS)
   }
 }
 
-/* The number of threads of the block before this one with `yes` set; *all: of the whole block. */
+/* The number of earlier threads of the block with `yes` set; *all: the number in the block. */
 __device__ int32_t count_before(bool yes, int32_t *all) {
   __shared__ int32_t warps[WARPS];
   const unsigned votes = __ballot_sync(0xFFFFFFFFu, yes), lane = threadIdx.x % 32;

@@ -4,9 +4,9 @@
 
 namespace {
 
-enum { CELLS = 8 /* of a warp */, THREADS = 256 };
+enum { CELLS = 8 /* cells of a warp */, THREADS = 256 };
 
-/* failed: the number of cells that the hull construction cannot do; they get no midpoints. */
+/* failed: the number of cells that hull construction cannot decide; they get no midpoints. */
 __global__ void __launch_bounds__(CVTM_WARP)
     edge_midpoints_kernel(cvtm_site_tree_view tree, cvtm_domain domain,
                           cvtm_edge_midpoints *midpoints, int32_t *counts, int32_t *failed) {

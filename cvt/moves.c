@@ -10,8 +10,8 @@
 
 /* --- transfers ---------------------------------------------------------------------------------
  *
- * From cells of little energy to cells of much. In an optimal tessellation all cells have nearly
- * the same energy (Gersho 1979), and one site more or less changes the total by about that much. */
+ * Sites move from cells of small energy to cells of large. In an optimal tessellation all cells
+ * have nearly equal energies (Gersho 1979): a site more or less changes the total by about that. */
 
 static cvtm_arrays transfer_arrays(cvtm_solve *s) {
   return (cvtm_arrays){{
@@ -82,7 +82,7 @@ cvtm_status cvtm_solve_restore(cvtm_solve *s) {
 
 /* --- displacements ---------------------------------------------------------------------------- */
 
-/* In root mean square radii of the cell: 0.4 of the spacing of hexagons. */
+/* The displacement in root mean square radii of the cell: 0.4 of the spacing of hexagons. */
 static const double anneal_reach = 1.07;
 
 cvtm_status cvtm_solve_displace(cvtm_solve *s) {
@@ -102,14 +102,14 @@ cvtm_status cvtm_solve_displace(cvtm_solve *s) {
 
 enum { SEPARATE_ROUNDS = 5 };
 
-/* x + step, or x - step if that would leave 0 .. size. */
+/* x + step; or x - step if x + step is outside 0 .. size. */
 static double step_inside(double x, double step, double size) {
   return x + step >= 0 && x + step <= size ? x + step : x - step;
 }
 
-/* Moves a site that shares the place of `owner`, whose cell has the mass, to a random place in a
- * disc about as wide as that cell. A disc, since on a circle each cell of many sites would be cut
- * by all others. */
+/* Moves a site that coincides with `owner`, whose cell has the mass, to a random position in a disc
+ * about as wide as that cell. On a circle instead, each cell of many sites would be cut by all
+ * others. */
 static void move_off(const cvtm_solve *s, const cvtm_cell_moments *sums, int64_t owner,
                      int64_t site, double *sites) {
   const cvtm_domain domain = s->cvt->domain;
@@ -125,8 +125,8 @@ static void move_off(const cvtm_solve *s, const cvtm_cell_moments *sums, int64_t
   place[1] = step_inside(place[1], radius * sin(turn), height);
 }
 
-/* Moves all but one of the sites (host) at each place; the first, or a fixed one, stays. Returns
- * the number of sites moved, or -1 if memory ran out. */
+/* Moves all but one of the sites (host) that coincide; the first, or a fixed one, stays. Returns
+ * the number of sites moved, or -1 without memory. */
 static int64_t move_apart(const cvtm_solve *s, const cvtm_cell_moments *sums, double *sites) {
   cvtm_placed *order = malloc((size_t)s->count * sizeof *order);
   int64_t moved = 0, owner = 0;

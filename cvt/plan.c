@@ -1,4 +1,4 @@
-/* The plan: a density on a device, its buffers, and the sites in them. */
+/* The plan: a density on a device, buffers, and sites. */
 #include "base/primitives.h"
 #include "base/ranks.h"
 #include "base/select.h"
@@ -19,20 +19,20 @@ static cvtm_status check_plan(cvtm_device *device, cvtm_domain domain, const flo
   cvtm_error *error = cvtm_device_error(device);
   if (domain.width < 1 || domain.height < 1 || domain.width > CVTM_MAX_SIDE ||
       domain.height > CVTM_MAX_SIDE) {
-    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "a domain of %d x %d pixels; 1 to %d a side",
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "a domain of %d x %d pixels; a side has 1 to %d",
                      domain.width, domain.height, CVTM_MAX_SIDE);
   }
   if (capacity < 1 || capacity > INT32_MAX) {
-    return cvtm_fail(error, CVTM_ERROR_ARGUMENT,
-                     "%lld sites are asked for; a plan has 1 to 2^31 - 1", (long long)capacity);
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "a plan has 1 to 2^31 - 1 sites, not %lld",
+                     (long long)capacity);
   }
   if (!density && cvtm_ranks_lead(device))
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "no density");
   return CVTM_OK;
 }
 
-/* Sums up the density. Only rank 0 has it, and sends the sums to the others; it alone gets
- * *squares, which is NULL after a failure. */
+/* Sums up the density. Only rank 0 has the density, and sends the sums to the other ranks. It alone
+ * gets *squares, which is NULL after a failure. */
 static cvtm_status check_density(cvtm_device *device, cvtm_domain domain, const float *density,
                                  int64_t capacity, cvtm_density_sums *sums, double **squares) {
   cvtm_status status = check_plan(device, domain, density, capacity);
@@ -86,7 +86,7 @@ static cvtm_status share_density(cvtm_cvt *cvt, float *value) {
   return cvtm_ranks_broadcast_on_device(cvt->device, value, bytes);
 }
 
-/* Adds to an error of memory that it was for the density. */
+/* Adds to an out-of-memory error that the memory was for the density. */
 static cvtm_status explain_memory(cvtm_cvt *cvt, cvtm_status status) {
   cvtm_error *error = cvtm_device_error(cvt->device);
   const cvtm_error reason = *error;
@@ -95,8 +95,8 @@ static cvtm_status explain_memory(cvtm_cvt *cvt, cvtm_status status) {
                    cvt->domain.height, reason.message);
 }
 
-/* Copies the density to the device; of several ranks rank 0 copies it, and sends it to the others.
- * Does not free an earlier density. */
+/* Copies the density to the device. With several ranks, rank 0 copies it and sends it to the
+ * others. Does not free an earlier density. */
 static cvtm_status copy_density(cvtm_cvt *cvt, const float *density) {
   const int64_t area = count_plan_pixels(cvt->domain);
   const size_t bytes = (size_t)area * sizeof *density;
@@ -138,7 +138,7 @@ static cvtm_status create_plan(cvtm_device *device, cvtm_domain domain, int64_t 
   return CVTM_OK;
 }
 
-/* Creates a plan with the sums of a density on the host, but without the density. */
+/* Creates a plan with the sums of a density on the host, but without the density itself. */
 static cvtm_status create_scanned(cvtm_device *device, cvtm_domain domain, const float *density,
                                   int64_t capacity, cvtm_cvt **result) {
   cvtm_density_sums sums;
@@ -173,7 +173,7 @@ cvtm_status cvtm_cvt_create_borrowed(cvtm_device *device, cvtm_domain domain, co
     on_device = density;
   cvtm_status status = create_scanned(device, domain, density, capacity, &cvt);
   if (status == CVTM_OK)
-    status = on_device ? share_density(cvt, (float *)(uintptr_t)on_device) /* rank 0: not written */
+    status = on_device ? share_density(cvt, (float *)(uintptr_t)on_device) /* rank 0: read only */
                        : copy_density(cvt, density);
   if (status != CVTM_OK) {
     cvtm_cvt_destroy(cvt);
@@ -271,7 +271,7 @@ cvtm_status cvtm_cvt_find_density(cvtm_cvt *cvt, const float **density, float **
   return status;
 }
 
-/* Allocated when first needed: 28 bytes a pixel, of which most plans have no use. */
+/* Allocated at the first use: 28 bytes per pixel, which most plans do not need. */
 cvtm_status cvtm_cvt_prepare_labels(cvtm_cvt *cvt) {
   if (cvt->voronoi) return CVTM_OK;
   cvtm_device *device = cvt->device;
@@ -296,11 +296,11 @@ cvtm_status cvtm_cvt_prepare_labels(cvtm_cvt *cvt) {
 
 /* --- sites ------------------------------------------------------------------------------------ */
 
-enum { WORTH_THREADS = 1 << 17 /* sites */ };
+enum { WORTH_THREADS = 1 << 17 /* sites for which a second thread pays */ };
 
 static size_t bytes_of_sites(int64_t count) { return 2 * (size_t)count * sizeof(double); }
 
-/* `inside` may be the same array as `sites`. */
+/* `inside` and `sites` may be the same array. */
 static void move_inside(cvtm_domain domain, const double *sites, int64_t count, double *inside) {
 #pragma omp parallel for schedule(static) if (count >= WORTH_THREADS)
   for (int64_t k = 0; k < 2 * count; ++k)

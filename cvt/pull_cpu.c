@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* For pixels that many cells meet: the cells as polygons. sites: those of the tree. */
+/* Used if many cells meet a pixel: takes the cells as polygons. sites: those of the tree. */
 static cvtm_status pull_polygons(cvtm_cvt *cvt, const double *phi, double *sites,
                                  double *by_density) {
   cvtm_cells cells = {0};

@@ -1,5 +1,5 @@
-/* Derivatives by the density: a warp for each tile of pixels. Derivatives by the sites: a warp for
- * a few cells, of which each lane takes edges. */
+/* Derivatives by the density: one warp for each tile of pixels. Derivatives by the sites: one warp
+ * for a few cells; each lane takes edges. */
 #include "base/cuda_utils.h"
 #include "cvt/pull.h"
 #include "jfa/cell_by_tree_warp_cuda.h"
@@ -7,7 +7,7 @@
 
 namespace {
 
-enum { WARPS = 4, CELLS = 8 /* of a warp, by hull construction */ };
+enum { WARPS = 4, CELLS = 8 /* cells of a warp, by hull construction */ };
 
 __device__ cvtm_pull_result result_in(float *memory) { return {memory, nullptr}; }
 __device__ cvtm_pull_result result_in(double *memory) { return {nullptr, memory}; }
@@ -45,9 +45,9 @@ cvtm_status pull_cuda(cvtm_cvt *cvt, const double *phi, cvtm_pull_result by_dens
   return launch_pull(cvt, phi, by_density.single, crowded);
 }
 
-/* The place of the site across the edge from corner k of a cell to the next, if the hull is that of
- * the cell; negative: the border. Poles may have been removed since their order was listed; then
- * all that are left are corners of the hull. */
+/* The place of the site across the edge from corner k of a cell to the next corner; negative: the
+ * border. The hull must be that of the cell. Poles may have been removed after their order was
+ * listed; then all remaining poles are corners of the hull. */
 __device__ int32_t across(const cvtm_hull *hull, const cvtm_cell &cell, int32_t k) {
   if (hull == nullptr) return CVTM_PULL_UNKNOWN;
   int32_t pole = hull->order[(k + 1 < cell.count ? k + 1 : 0) * hull->stride];
@@ -55,8 +55,8 @@ __device__ int32_t across(const cvtm_hull *hull, const cvtm_cell &cell, int32_t 
   return hull->place[pole * hull->stride];
 }
 
-/* Adds up the edges of a cell, which the lanes k, k + APART, k + 2 APART ... of a warp share; lane
- * k stores the result. hull: of the cell, or NULL. All lanes call. */
+/* Adds up the edges of a cell. Lanes k, k + APART, k + 2 APART ... of a warp share them, and lane k
+ * stores the result. hull: that of the cell, or NULL. All lanes call. */
 template <int APART>
 __device__ void pull_cell(const cvtm_pull_edges &edges, int64_t place, const cvtm_cell &cell,
                           const cvtm_hull *hull, int lane, double *by_sites) {
@@ -73,7 +73,7 @@ __device__ void pull_cell(const cvtm_pull_edges &edges, int64_t place, const cvt
   by_sites[2 * static_cast<int64_t>(edges.tree.index[place]) + 1] = sum[1];
 }
 
-/* The sites whose cells hull construction decides; lists the others. */
+/* Computes the sites whose cells hull construction decides, and lists the others. */
 __global__ void __launch_bounds__(CVTM_WARP)
     pull_sites_kernel(cvtm_pull_edges edges, double *by_sites, cvtm_pull_memory *list) {
   __shared__ cvtm_warp_cells<CELLS> memory;
@@ -92,7 +92,7 @@ __global__ void __launch_bounds__(CVTM_WARP)
   }
 }
 
-/* The listed sites, a warp for each. */
+/* Computes the listed sites, one warp for each. */
 __global__ void __launch_bounds__(CVTM_WARP)
     pull_listed_sites_kernel(cvtm_pull_edges edges, double *by_sites, cvtm_pull_memory *list) {
   __shared__ cvtm_warp_queue queue;

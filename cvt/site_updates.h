@@ -1,5 +1,5 @@
-/* Inside cvt only: what changes sites between evaluations, or prepares a descent, and differs
- * between devices. */
+/* Inside cvt only: functions that change sites between evaluations or prepare a descent, and that
+ * differ between devices. */
 #ifndef CVTMESH_CVT_SITE_UPDATES_H
 #define CVTMESH_CVT_SITE_UPDATES_H
 
@@ -15,20 +15,20 @@
 extern "C" {
 #endif
 
-/* A transfer of sites from the cells of least energy to beside those of the largest. */
+/* A transfer of sites from the cells of least energy to beside the sites of largest energy. */
 typedef struct cvtm_cvt_transfer {
   cvtm_domain domain;
-  double *sites;                    /* to which the moments belong; changed in place */
+  double *sites;                    /* changed in place; the moments belong to them */
   const cvtm_cell_moments *moments; /* by site */
   const int32_t *order;             /* the `movable` sites, by the energies of their cells */
   int64_t movable, most;            /* at most `most` sites move, and at most half of `movable` */
-  double contrast; /* the larger energy is more than this many times the smaller one */
+  double contrast;                  /* the larger energy exceeds the smaller one by this factor */
   uint64_t seed, draw;
 } cvtm_cvt_transfer;
 
-/* A displacement of every site away from the nearest other one. */
+/* A displacement of every site away from its nearest neighbour. */
 typedef struct cvtm_cvt_repulsion {
-  cvtm_site_tree_view tree; /* of the sites, with its boxes */
+  cvtm_site_tree_view tree; /* tree of the sites, with its boxes */
   cvtm_domain domain;
   const cvtm_cell_moments *moments; /* by site */
   int64_t fixed;
@@ -67,23 +67,23 @@ typedef struct cvtm_cvt_repulsion {
     device, count, cvtm_cvt_add_moments, more, weight, sums)
 
 typedef struct cvtm_site_updates_table {
-  /* least[1] = the smaller of value[0] and least[0]; best = sites if that is value[0]. */
+  /* least[1] = the smaller of value[0] and least[0]. If that is value[0], best = sites. */
   cvtm_status (*keep_best)(cvtm_device *device, const double *sites, int64_t count,
                            const double *value, double *least, double *best);
   /* The edge midpoints of the sites in the tree, in sorted order, and their counts. *failed (device
-   * memory, zero before): the number of sites whose cells the hull construction cannot do; they get
-   * none. This and place_midpoints are NULL if the device cannot do it. */
+   * memory, zero before): the number of sites whose cells hull construction cannot decide; they get
+   * none. Without support of the device, this and place_midpoints are NULL. */
   cvtm_status (*edge_midpoints)(cvtm_cvt *cvt, cvtm_edge_midpoints *midpoints, int32_t *counts,
                                 int32_t *failed);
-  /* Refines the plan's first `from` sites to `to` by these midpoints; before[i]: the sum of the
-   * counts before i, i <= from. */
+  /* Refines the plan's first `from` sites to `to` sites by these midpoints. before[i], i <= from:
+   * the sum of the counts before i. */
   cvtm_status (*place_midpoints)(cvtm_cvt *cvt, const cvtm_edge_midpoints *midpoints,
                                  const int64_t *before, int64_t from, int64_t to);
-  /* The plan's first `count` sites times a factor, moved inside its domain. */
+  /* Multiplies the plan's first `count` sites by a factor, and moves them inside its domain. */
   cvtm_status (*rescale)(cvtm_cvt *cvt, double factor, int64_t count);
-  /* Performs a transfer. *moved (device memory, zero before): the number of sites moved. */
+  /* Performs a transfer. *moved (device memory, zero before): the number of sites that moved. */
   cvtm_status (*transfer)(cvtm_device *device, const cvtm_cvt_transfer *transfer, int64_t *moved);
-  /* Sets `half` to the density in pixels twice as long: cvtm_pyramid_pixel. */
+  /* Sets `half` to the density in pixels of twice the side: cvtm_pyramid_pixel. */
   cvtm_status (*halve)(cvtm_device *device, const cvtm_density_view *density, float *half);
   CVTM_SITE_PHASES(CVTM_PHASE_FIELD)
 } cvtm_site_updates_table;
@@ -99,8 +99,8 @@ cvtm_status cvtm_rescale_cuda(cvtm_cvt *cvt, double factor, int64_t count);
 }
 #endif
 
-/* The bounds of coordinate k: the domain, or none on a torus; a single point for the first `fixed`
- * sites. */
+/* The bounds of coordinate k: the domain; no bounds on a torus; for the first `fixed` sites a
+ * single point. */
 CVTM_HD void cvtm_cvt_set_bounds(cvtm_domain domain, const double *sites, int64_t fixed,
                                  double *lower, double *upper, int64_t k) {
   const double size = (double)(k % 2 ? domain.height : domain.width);
@@ -109,12 +109,12 @@ CVTM_HD void cvtm_cvt_set_bounds(cvtm_domain domain, const double *sites, int64_
   upper[k] = is_fixed ? sites[k] : domain.periodic ? HUGE_VAL : size;
 }
 
-/* The mass that a cell will have at the end, within a factor of 8 of its mass now. At the end all
- * cells have nearly the same energy, and so a mass of `root` times the square root of the density
- * around them. That density is estimated from a regular hexagon of the cell's mass and second
- * moment. */
+/* The mass that a cell will have at the end, within a factor of 8 of its present mass. At the end
+ * all cells have nearly the same energy. So a cell has a mass of `root` times the square root of
+ * the density around it. That density is estimated from a regular hexagon with the cell's mass and
+ * second moment. */
 CVTM_HD double cvtm_cvt_final_mass(const cvtm_cell_moments *sums, double root) {
-  const double hexagon = 5 / (18 * 1.7320508075688772); /* its second moment / (mass * area) */
+  const double hexagon = 5 / (18 * 1.7320508075688772); /* second moment / (mass * area) */
   if (!(sums->second > 0)) return sums->mass;
   const double final_mass = root * sums->mass * sqrt(hexagon / sums->second);
   return fmin(fmax(final_mass, sums->mass / 8), 8 * sums->mass);
@@ -142,7 +142,7 @@ CVTM_HD void cvtm_cvt_add_moments(const cvtm_cell_moments *more, double weight,
   sums[i] = added;
 }
 
-/* A key that sorts as the energy does: the bits of a number >= 0. */
+/* A key that sorts like the energy: the bits of a number >= 0. */
 CVTM_HD void cvtm_cvt_set_energy_key(const cvtm_cell_moments *sums, int64_t fixed, uint64_t *keys,
                                      int32_t *sites, int64_t k) {
   const double energy = sums[fixed + k].second, positive = energy > 0 ? energy : 0;
@@ -150,7 +150,7 @@ CVTM_HD void cvtm_cvt_set_energy_key(const cvtm_cell_moments *sums, int64_t fixe
   sites[k] = (int32_t)(fixed + k);
 }
 
-/* True if the k-th pair of cells has the contrast for a transfer; then all pairs before it have. */
+/* True if the k-th pair of cells has enough contrast for a transfer; so have earlier pairs. */
 CVTM_HD int cvtm_cvt_transfers(const cvtm_cvt_transfer *t, int64_t k) {
   if (k >= t->most || k >= t->movable / 2) return 0;
   const cvtm_cell_moments *low = &t->moments[t->order[k]];
@@ -158,8 +158,8 @@ CVTM_HD int cvtm_cvt_transfers(const cvtm_cvt_transfer *t, int64_t k) {
   return high->second > t->contrast * low->second && high->mass > 0;
 }
 
-/* Puts both sites of the k-th pair beside the place of the one with the larger energy, opposite
- * each other. */
+/* Moves both sites of the k-th pair to opposite sides of the position of the site with the larger
+ * energy. */
 CVTM_HD void cvtm_cvt_transfer_site(const cvtm_cvt_transfer *t, int64_t k) {
   const int32_t low = t->order[k], high = t->order[t->movable - 1 - k];
   const double turn = cvtm_random_uniform(t->seed, t->draw, (uint64_t)high);
@@ -175,7 +175,7 @@ CVTM_HD void cvtm_cvt_transfer_site(const cvtm_cvt_transfer *t, int64_t k) {
   to[1] = cvtm_cvt_clamp(y - dy, height, p);
 }
 
-/* Displaces the site at a place of the tree. One without mass, or alone at its place, stays. */
+/* Displaces the site at a place of the tree, unless it has no mass or shares its position. */
 CVTM_HD void cvtm_cvt_repel_site(const cvtm_cvt_repulsion *r, int64_t place) {
   const cvtm_metric metric = cvtm_metric_of(r->domain);
   const cvtm_domain domain = r->domain;

@@ -199,7 +199,8 @@ CVTM_HD double cvtm_minpack2_node(cvtm_minpack2_kind kind, const cvtm_minpack2_d
   }
 }
 
-/* gl1: the value and the derivatives of interval i of the periodic chain, between u = x[i] and v =
+/* gl1: the value and the derivatives of interval i of the periodic chain, between u and v, where
+ * u = x[i] and v =
  * x[i + 1]. */
 CVTM_HD double cvtm_minpack2_interval(const cvtm_minpack2_data *data, int64_t i, double u, double v,
                                       double *by_u, double *by_v) {
