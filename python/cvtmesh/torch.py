@@ -171,9 +171,11 @@ def pull_back(
     if not done and not x.is_cuda:
         raise MemoryError("no memory for the derivatives")
     if not done:
-        return pull_back(OTHER_CELLS, sites.cpu(), density.cpu(), phi, wanted)
+        of_sites, by_density = pull_back(OTHER_CELLS, sites.cpu(), density.cpu(), phi, wanted)
+    else:
+        of_sites = None if by_sites is None else total(by_sites)
     return (
-        None if by_sites is None else total(by_sites),
+        None if of_sites is None else of_sites.to(x),
         None if by_density is None else by_density.to(density),
     )
 
